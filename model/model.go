@@ -1,0 +1,66 @@
+// Package model keeps trained models: what a training was asked for, what it
+// measured, and the codes and dictionary that it learned, in a directory that
+// is written whole or not at all.
+package model
+
+import "overcomplete/vectors"
+
+// Model is the result of a training.
+//
+// Row i of X, the dense input, is approximated by μ + a_i D, where a_i is row i
+// of Codes, D is Dictionary, and μ is Mean (zero if the input was not centred).
+type Model struct {
+	Info       Info
+	Words      []string        // V words, in the input's order
+	Codes      *vectors.Sparse // A, V×K
+	Dictionary []float32       // D, K×L row-major; row k is the atom of dimension k
+	Mean       []float32       // μ, length L, or nil if the input was not centred
+}
+
+// Info is what model.json says.
+type Info struct {
+	Format   int             `json:"format"` // FormatVersion
+	Input    Input           `json:"input"`
+	Training Hyperparameters `json:"training"`
+	Epochs   []Epoch         `json:"epochs"` // metrics after each epoch
+}
+
+// Input describes the dense vectors that were trained on.
+type Input struct {
+	Name   string `json:"name"`   // the file's base name
+	SHA256 string `json:"sha256"` // of the file's bytes, as stored
+	Words  int    `json:"words"`  // V
+	Dim    int    `json:"dim"`    // L
+}
+
+// Hyperparameters choose the objective and how it is minimised. Its zero value
+// is not useful: see [Defaults].
+type Hyperparameters struct {
+	Method          string  `json:"method"`    // "A", or "B" for nonnegative codes (paper §2.1, §2.2)
+	Algorithm       string  `json:"algorithm"` // "minibatch" or "authors"
+	Atoms           int     `json:"atoms"`     // K
+	Lambda          float64 `json:"lambda"`    // λ, weight of Σ‖a_i‖₁
+	Tau             float64 `json:"tau"`       // τ, weight of ‖D‖²
+	Rate            float64 `json:"rate"`      // η, AdaGrad's learning rate
+	Loss            string  `json:"loss"`      // "squared" or "huber"
+	HuberDelta      float64 `json:"huber_delta,omitempty"`
+	Epochs          int     `json:"epochs"`           // most epochs to run
+	Stop            string  `json:"stop"`             // "epochs" or "authors"
+	DictionarySteps int     `json:"dictionary_steps"` // dictionary steps an epoch (minibatch only)
+	Center          bool    `json:"center"`           // subtract the mean vector first
+	Seed            uint64  `json:"seed"`
+}
+
+// Epoch is what is measured in one epoch. Means are over words.
+type Epoch struct {
+	Epoch        int     `json:"epoch"`         // t = 1, 2, …
+	RunningError float64 `json:"running_error"` // mean loss of a word as the dictionary pass met it, D and A still moving
+	Error        float64 `json:"error"`         // mean loss of a word with the epoch's final D and A
+	Objective    float64 `json:"objective"`     // Error + λ·L1 + τ‖D‖²/V
+	Sparsity     float64 `json:"sparsity"`      // share of codes that are zero, 0 to 1
+	L1           float64 `json:"l1"`            // mean ‖a_i‖₁
+	AtomNorm     float64 `json:"atom_norm"`     // mean Euclidean norm of an atom
+	UnusedAtoms  int     `json:"unused_atoms"`  // dimensions that no word uses
+	LineSearch   float64 `json:"line_search"`   // share of the dictionary steps that the line search shortened (α < 1)
+	Seconds      float64 `json:"seconds"`       // wall-clock time of the epoch
+}

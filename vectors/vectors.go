@@ -1,0 +1,41 @@
+// Package vectors holds word vectors, dense and sparse, and reads and writes
+// the files they are kept in.
+//
+// [Read] takes every format that word vectors are published in, tells them
+// apart by their content and parses them on all cores. The writers in this
+// package produce what other tools read.
+package vectors
+
+// Dense is a set of dense word vectors: a V×L matrix whose row i is the vector
+// of Words[i].
+type Dense struct {
+	Words []string
+	Dim   int       // L, the length of a vector
+	Data  []float32 // V×L, row-major
+}
+
+// Len returns the number of words, V.
+func (d *Dense) Len() int { return len(d.Words) }
+
+// Row returns the vector of word i. It aliases d.Data.
+func (d *Dense) Row(i int) []float32 { return d.Data[i*d.Dim : (i+1)*d.Dim : (i+1)*d.Dim] }
+
+// Sparse is a V×K matrix in compressed sparse rows (CSR), the layout of
+// scipy.sparse.csr_array: the nonzeros of row i are
+// Value[Ptr[i]:Ptr[i+1]], in the columns Index[Ptr[i]:Ptr[i+1]], which
+// increase strictly. No stored value is zero.
+type Sparse struct {
+	Rows, Cols int
+	Ptr        []int64 // Rows+1 offsets into Index and Value
+	Index      []int32
+	Value      []float32
+}
+
+// Row returns the columns and values of the nonzeros of row i. They alias s.
+func (s *Sparse) Row(i int) (index []int32, value []float32) {
+	lo, hi := s.Ptr[i], s.Ptr[i+1]
+	return s.Index[lo:hi:hi], s.Value[lo:hi:hi]
+}
+
+// Nonzeros returns the number of stored values.
+func (s *Sparse) Nonzeros() int { return len(s.Value) }
