@@ -3,12 +3,13 @@ module overcomplete
 go 1.26.0
 
 require (
+	github.com/chewxy/hm v1.0.0 // types of the operations that Gorgonia lacks
 	github.com/klauspost/compress v1.20.3 // gzip and zstd of vector files
 	github.com/schollz/progressbar/v3 v3.19.1 // progress on a terminal
 	github.com/spf13/cobra v1.10.2 // commands, flags, help, completion
 	go4.org/unsafe/assume-no-moving-gc v0.0.0-20231121144256-b99613f794b6 // lets Gorgonia start on current Go
 	golang.org/x/term v0.47.0 // is standard error a terminal?
-	gonum.org/v1/gonum v0.17.0 // linear algebra of the sample vectors' generator
+	gonum.org/v1/gonum v0.17.0 // finite differences; linear algebra of the sample vectors
 	gorgonia.org/gorgonia v0.9.18 // expression graphs, symbolic gradients, the tape machine
 	gorgonia.org/tensor v0.9.24 // Gorgonia's values
 )
@@ -16,7 +17,6 @@ require (
 require (
 	github.com/apache/arrow/go/arrow v0.0.0-20211112161151-bc219186db40 // indirect
 	github.com/awalterschulze/gographviz v2.0.3+incompatible // indirect
-	github.com/chewxy/hm v1.0.0 // indirect
 	github.com/chewxy/math32 v1.10.1 // indirect
 	github.com/gogo/protobuf v1.3.2 // indirect
 	github.com/golang/protobuf v1.5.2 // indirect

@@ -1,0 +1,202 @@
+package graph
+
+import (
+	"fmt"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// builder puts an expression together. Its first error sticks, so that a step
+// reads like its formula and is checked once, by done.
+type builder struct {
+	graph *gorgonia.ExprGraph
+	dtype tensor.Dtype
+	spec  Spec
+	sizes map[Axis]int
+	expr  *Expression
+	err   error
+}
+
+func newBuilder(name string, s Spec, words int, dtype tensor.Dtype) (*builder, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	if words <= 0 {
+		return nil, fmt.Errorf("graph: batch of %d words", words)
+	}
+	if dtype != tensor.Float32 && dtype != tensor.Float64 {
+		return nil, fmt.Errorf("graph: element type %v is neither float32 nor float64", dtype)
+	}
+	if s.Loss == nil {
+		s.Loss = Squared
+	}
+	g := gorgonia.NewGraph(gorgonia.WithGraphName(name))
+	return &builder{
+		graph: g,
+		dtype: dtype,
+		spec:  s,
+		sizes: map[Axis]int{Words: words, Atoms: s.Atoms, Dims: s.Dim},
+		expr:  &Expression{Name: name, Graph: g, named: make(map[*gorgonia.Node]string)},
+	}, nil
+}
+
+// inputShapes are the shapes of everything a step may read.
+var inputShapes = map[string]Shape{
+	"X": {Words, Dims},
+	"A": {Words, Atoms},
+	"D": {Atoms, Dims},
+	"S": {Words, Atoms},
+	"Q": {Words, Atoms},
+	"H": {Atoms, Dims},
+	"n": {},
+	"t": {},
+}
+
+func (b *builder) input(name string) *gorgonia.Node {
+	shape := inputShapes[name]
+	var node *gorgonia.Node
+	if shape == (Shape{}) {
+		node = gorgonia.NewScalar(b.graph, b.dtype, gorgonia.WithName(name))
+	} else {
+		node = gorgonia.NewMatrix(b.graph, b.dtype, gorgonia.WithName(name),
+			gorgonia.WithShape(b.sizes[shape[0]], b.sizes[shape[1]]))
+	}
+	b.expr.Inputs = append(b.expr.Inputs, Input{name, node, shape})
+	return node
+}
+
+func (b *builder) output(name string, n *gorgonia.Node) {
+	b.expr.Outputs = append(b.expr.Outputs, Output{name, n})
+}
+
+func (b *builder) name(name string, n *gorgonia.Node) *gorgonia.Node {
+	b.expr.named[n] = name
+	return n
+}
+
+func (b *builder) done() (*Expression, error) {
+	if b.err != nil {
+		return nil, fmt.Errorf("graph: building the %s step: %w", b.expr.Name, b.err)
+	}
+	return b.expr, nil
+}
+
+// The model's own vocabulary.
+
+// loss is the batch's total loss, a scalar.
+func (b *builder) loss(residual *gorgonia.Node) *gorgonia.Node {
+	if b.err != nil {
+		return nil
+	}
+	each, err := b.spec.Loss(residual)
+	return b.sum(b.keep(each, err))
+}
+
+// grads are the partial derivatives of cost, by Gorgonia. Gorgonia leaves a
+// node's derivative on the node and would add it to a later one: each cost is
+// differentiated once, with respect to all inputs together, and an input that
+// another cost shares must enter it in one place only.
+func (b *builder) grads(cost *gorgonia.Node, inputs ...*gorgonia.Node) gorgonia.Nodes {
+	if b.err == nil {
+		grads, err := gorgonia.Grad(cost, inputs...)
+		if err == nil {
+			return grads
+		}
+		b.err = err
+	}
+	return make(gorgonia.Nodes, len(inputs))
+}
+
+// penaltyGradient is ∂τ‖D‖²/∂D.
+func (b *builder) penaltyGradient(D *gorgonia.Node) *gorgonia.Node {
+	return b.grads(b.mul(b.constant(b.spec.Tau), b.sum(b.square(D))), D)[0]
+}
+
+// adagrad is ηG/√(H+ε).
+func (b *builder) adagrad(G, H *gorgonia.Node) *gorgonia.Node {
+	return b.div(b.mul(b.constant(b.spec.Rate), G), b.sqrt(b.add(H, b.constant(Epsilon))))
+}
+
+// dualAveraging adds g to the sums S and Q and shrinks them to codes.
+func (b *builder) dualAveraging(g, S, Q, t *gorgonia.Node) (newS, newQ, a *gorgonia.Node) {
+	newS, newQ = b.add(S, g), b.add(Q, b.square(g))
+	a = b.apply(shrinkOp(Shrinkage{Lambda: b.spec.Lambda, Rate: b.spec.Rate}), newS, newQ, t)
+	if b.spec.Nonnegative {
+		a = b.relu(a)
+	}
+	return newS, newQ, b.name("a", a)
+}
+
+func (b *builder) ratio(num, den *gorgonia.Node) *gorgonia.Node {
+	return b.apply(ratioOp(), num, den)
+}
+
+func (b *builder) scaleRows(m, factors *gorgonia.Node) *gorgonia.Node {
+	return b.apply(scaleRowsOp(), m, factors)
+}
+
+// Gorgonia's operations, with the error kept.
+
+func (b *builder) keep(n *gorgonia.Node, err error) *gorgonia.Node {
+	if b.err == nil {
+		b.err = err
+	}
+	return n
+}
+
+func (b *builder) unary(f func(*gorgonia.Node) (*gorgonia.Node, error), x *gorgonia.Node) *gorgonia.Node {
+	if b.err != nil {
+		return nil
+	}
+	return b.keep(f(x))
+}
+
+func (b *builder) binary(f func(x, y *gorgonia.Node) (*gorgonia.Node, error), x, y *gorgonia.Node) *gorgonia.Node {
+	if b.err != nil {
+		return nil
+	}
+	return b.keep(f(x, y))
+}
+
+func (b *builder) apply(op gorgonia.Op, args ...*gorgonia.Node) *gorgonia.Node {
+	if b.err != nil {
+		return nil
+	}
+	return b.keep(gorgonia.ApplyOp(op, args...))
+}
+
+func (b *builder) constant(x float64) *gorgonia.Node {
+	if b.dtype == tensor.Float32 {
+		return gorgonia.NewConstant(float32(x))
+	}
+	return gorgonia.NewConstant(x)
+}
+
+func (b *builder) abs(x *gorgonia.Node) *gorgonia.Node    { return b.unary(gorgonia.Abs, x) }
+func (b *builder) neg(x *gorgonia.Node) *gorgonia.Node    { return b.unary(gorgonia.Neg, x) }
+func (b *builder) relu(x *gorgonia.Node) *gorgonia.Node   { return b.unary(gorgonia.Rectify, x) }
+func (b *builder) sqrt(x *gorgonia.Node) *gorgonia.Node   { return b.unary(gorgonia.Sqrt, x) }
+func (b *builder) square(x *gorgonia.Node) *gorgonia.Node { return b.unary(gorgonia.Square, x) }
+
+func (b *builder) add(x, y *gorgonia.Node) *gorgonia.Node { return b.binary(gorgonia.Add, x, y) }
+func (b *builder) sub(x, y *gorgonia.Node) *gorgonia.Node { return b.binary(gorgonia.Sub, x, y) }
+func (b *builder) mul(x, y *gorgonia.Node) *gorgonia.Node {
+	return b.binary(gorgonia.HadamardProd, x, y)
+}
+func (b *builder) div(x, y *gorgonia.Node) *gorgonia.Node {
+	return b.binary(gorgonia.HadamardDiv, x, y)
+}
+func (b *builder) product(x, y *gorgonia.Node) *gorgonia.Node { return b.binary(gorgonia.Mul, x, y) }
+
+func (b *builder) transpose(x *gorgonia.Node) *gorgonia.Node {
+	return b.unary(func(n *gorgonia.Node) (*gorgonia.Node, error) { return gorgonia.Transpose(n, 1, 0) }, x)
+}
+
+func (b *builder) sum(x *gorgonia.Node) *gorgonia.Node {
+	return b.unary(func(n *gorgonia.Node) (*gorgonia.Node, error) { return gorgonia.Sum(n) }, x)
+}
+
+func (b *builder) rowSum(x *gorgonia.Node) *gorgonia.Node {
+	return b.unary(func(n *gorgonia.Node) (*gorgonia.Node, error) { return gorgonia.Sum(n, 1) }, x)
+}

@@ -1,0 +1,201 @@
+package graph
+
+import (
+	"fmt"
+	"math"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Epsilon keeps AdaGrad's square roots away from 0/0. It is small enough never
+// to matter otherwise, and a normal float32 because GPUs flush denormals.
+const Epsilon = 1e-30
+
+// Spec states the model whose training step is to be built.
+type Spec struct {
+	Atoms       int     // K
+	Dim         int     // L
+	Lambda      float64 // λ, the weight of Σ‖a_i‖₁
+	Tau         float64 // τ, the weight of ‖D‖²
+	Rate        float64 // η, AdaGrad's learning rate
+	Loss        Loss    // of the residual; nil means Squared
+	Nonnegative bool    // A ≥ 0 (paper §2.2)
+}
+
+// Loss builds the elementwise loss ℓ(r) of a residual r, an n×L node. Any
+// expression that Gorgonia can differentiate will do. Its second derivative
+// must not exceed 2, that of r²: the line search relies on it.
+type Loss func(r *gorgonia.Node) (*gorgonia.Node, error)
+
+// Squared is the paper's reconstruction loss, ℓ(r) = r².
+func Squared(r *gorgonia.Node) (*gorgonia.Node, error) { return gorgonia.Square(r) }
+
+// Huber is r² where |r| ≤ delta and grows linearly beyond, 2δ|r| − δ²: single
+// coordinates far off weigh less. It is stated as r² − max(|r|−δ, 0)².
+func Huber(delta float64) Loss {
+	return func(r *gorgonia.Node) (*gorgonia.Node, error) {
+		b := builder{graph: r.Graph(), dtype: r.Dtype()}
+		beyond := b.relu(b.sub(b.abs(r), b.constant(delta)))
+		loss := b.sub(b.square(r), b.square(beyond))
+		return loss, b.err
+	}
+}
+
+func (s Spec) check() error {
+	for _, h := range []struct {
+		name  string
+		value float64
+		ok    bool
+	}{
+		{"number of atoms", float64(s.Atoms), s.Atoms > 0},
+		{"vector length", float64(s.Dim), s.Dim > 0},
+		{"lambda", s.Lambda, s.Lambda >= 0 && !math.IsInf(s.Lambda, 0)},
+		{"tau", s.Tau, s.Tau >= 0 && !math.IsInf(s.Tau, 0)},
+		{"rate", s.Rate, s.Rate > 0 && !math.IsInf(s.Rate, 0)},
+	} {
+		if !h.ok {
+			return fmt.Errorf("graph: %s is %v", h.name, h.value)
+		}
+	}
+	return nil
+}
+
+// Expression is one training step as an expression graph.
+type Expression struct {
+	Name    string
+	Graph   *gorgonia.ExprGraph
+	Inputs  []Input
+	Outputs []Output
+
+	named map[*gorgonia.Node]string // intermediate results worth a name in listings
+}
+
+// Input is a value that the step reads: one of X, A, D, S, Q, H, n, t.
+type Input struct {
+	Name  string
+	Node  *gorgonia.Node
+	Shape Shape
+}
+
+// Output is a value that the step computes. An output with the name of an
+// input is that input's new value.
+type Output struct {
+	Name string
+	Node *gorgonia.Node
+}
+
+// Build makes the expression graph of a step for batches of the given number
+// of words, in float32 or float64. It is one of Dictionary, Code and Authors.
+type Build func(s Spec, words int, dtype tensor.Dtype) (*Expression, error)
+
+// Dictionary is the dictionary step on a micro-batch of n words:
+//
+//	R = X − AD                            loss = Σ ℓ(R)
+//	E = ∂loss/∂X                          so that a word's own gradient with respect to D is −a_iᵀe_i
+//	T = ∂τ‖D‖²/∂D                         each word carries the penalty once
+//	G = ∂loss/∂D + nT                     M = ∂loss/∂D
+//	H += max(0, (A∘A)ᵀ(E∘E) + 2T∘M + nT∘T)    the sum of the words' squared gradients
+//	P = ηG/√(H+ε)     W = AP
+//	α = clamp(−⟨W,E⟩/2⟨W,W⟩, 0, 1)        1 when ⟨W,W⟩ = 0
+//	D −= αP
+//
+// R becomes R + αW, and α minimises a quadratic above its loss (the loss
+// itself, if it is the squared one): a step is never longer than the batch
+// that asked for it supports. Outputs: loss, alpha, H, D.
+func Dictionary(s Spec, words int, dtype tensor.Dtype) (*Expression, error) {
+	b, err := newBuilder("dictionary", s, words, dtype)
+	if err != nil {
+		return nil, err
+	}
+	X, A, D, H := b.input("X"), b.input("A"), b.input("D"), b.input("H")
+	n := b.input("n")
+
+	R := b.name("R", b.sub(X, b.product(A, D)))
+	loss := b.loss(R)
+	grads := b.grads(loss, X, D)
+	E, M := b.name("E", grads[0]), b.name("M", grads[1])
+	T := b.penaltyGradient(D)
+
+	G := b.add(M, b.mul(n, T))
+	squares := b.product(b.transpose(b.square(A)), b.square(E))
+	cross := b.mul(b.constant(2), b.mul(T, M))
+	squares = b.add(b.add(squares, cross), b.mul(n, b.square(T)))
+	newH := b.add(H, b.relu(squares))
+	P := b.name("P", b.adagrad(G, newH))
+
+	W := b.name("W", b.product(A, P))
+	descent := b.neg(b.sum(b.mul(W, E)))
+	curvature := b.mul(b.constant(2), b.sum(b.square(W)))
+	alpha := b.ratio(descent, curvature)
+
+	b.output("loss", loss)
+	b.output("alpha", alpha)
+	b.output("H", newH)
+	b.output("D", b.sub(D, b.mul(alpha, P)))
+	return b.done()
+}
+
+// Code is the code step for n words, D fixed (paper §2.3, with damping):
+//
+//	g = ∂loss/∂A     S += g     Q += g∘g
+//	a = 0 where |S| ≤ tλ, else −sgn(S)·η(|S|−tλ)/√(Q+ε);  nonnegative: max(a, 0)
+//	p = aD           β = clamp(⟨x,p⟩/⟨p,p⟩, 0, 1) for each word     A = βa
+//
+// The damping takes back what RDA, which knows only past gradients, overshoots;
+// S and Q never see it. Outputs: S, Q, A, and loss, that of the new codes.
+func Code(s Spec, words int, dtype tensor.Dtype) (*Expression, error) {
+	b, err := newBuilder("code", s, words, dtype)
+	if err != nil {
+		return nil, err
+	}
+	X, A, D := b.input("X"), b.input("A"), b.input("D")
+	S, Q, t := b.input("S"), b.input("Q"), b.input("t")
+
+	R := b.name("R", b.sub(X, b.product(A, D)))
+	g := b.grads(b.loss(R), A)[0]
+	newS, newQ, a := b.dualAveraging(g, S, Q, t)
+
+	p := b.name("p", b.product(a, D))
+	beta := b.name("β", b.ratio(b.rowSum(b.mul(X, p)), b.rowSum(b.square(p))))
+
+	b.output("S", newS)
+	b.output("Q", newQ)
+	b.output("A", b.scaleRows(a, beta))
+	b.output("loss", b.loss(b.sub(X, b.scaleRows(p, beta))))
+	return b.done()
+}
+
+// Authors is one word's step in the order of the paper's own program: the
+// residual first, then an AdaGrad step of D, then RDA with that residual and
+// the new D. No line search, no damping. words must be 1 for the algorithm as
+// published. Outputs: loss (before the step), H, D, S, Q, A.
+func Authors(s Spec, words int, dtype tensor.Dtype) (*Expression, error) {
+	b, err := newBuilder("authors", s, words, dtype)
+	if err != nil {
+		return nil, err
+	}
+	X, A, D, H := b.input("X"), b.input("A"), b.input("D"), b.input("H")
+	S, Q, t := b.input("S"), b.input("Q"), b.input("t")
+
+	R := b.name("R", b.sub(X, b.product(A, D)))
+	loss := b.loss(R)
+	grads := b.grads(loss, X, D)
+	E, M := b.name("E", grads[0]), b.name("M", grads[1])
+	G := b.add(M, b.penaltyGradient(D))
+	newH := b.add(H, b.square(G))
+	newD := b.sub(D, b.adagrad(G, newH))
+
+	// ∂loss/∂A is −EDᵀ; the old residual meets the new dictionary here, which
+	// is no expression's gradient.
+	g := b.neg(b.product(E, b.transpose(newD)))
+	newS, newQ, a := b.dualAveraging(g, S, Q, t)
+
+	b.output("loss", loss)
+	b.output("H", newH)
+	b.output("D", newD)
+	b.output("S", newS)
+	b.output("Q", newQ)
+	b.output("A", a)
+	return b.done()
+}
