@@ -1,13 +1,14 @@
 // Package graph states the training step once, as a Gorgonia expression graph,
 // and lowers it to the short program that the executors run.
 //
-// Three graphs make up the two algorithms of the package train:
+// These graphs make up the two algorithms of the package train:
 //
 //   - [Dictionary]: one step of the dictionary on a micro-batch of words. The
 //     residual, its loss, the loss's gradients, AdaGrad and a line search.
 //   - [Code]: new codes for a batch of words with the dictionary fixed. The
 //     residual, the gradient, regularised dual averaging and the damping.
 //   - [Authors]: both for a single word, in the order of the paper's own program.
+//   - [Evaluate]: the loss alone.
 //
 // No gradient is written by hand. A loss is an expression of the residual (see
 // [Loss]); [gorgonia.Grad] differentiates it, so that another loss is a choice

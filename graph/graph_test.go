@@ -290,6 +290,9 @@ var steps = []struct {
 	{"dictionary", Dictionary, dictionaryByHand, []int{1, 6}, 4}, // AD, AᵀR, (A∘A)ᵀ(R∘R), AP
 	{"code", Code, codeByHand, []int{1, 6}, 3},                   // AD, RDᵀ, aD
 	{"authors", Authors, authorsByHand, []int{1}, 3},             // aD, aᵀr, rDᵀ
+	{"evaluate", Evaluate, func(p problem) map[string][]float64 {
+		return map[string][]float64{"loss": dictionaryByHand(p)["loss"]}
+	}, []int{1, 6}, 1}, // AD
 }
 
 // The tape against the written-out formulas. Float64 sums differ only in their
@@ -354,9 +357,16 @@ func TestPrograms(t *testing.T) {
 func TestProgramsMatchTape(t *testing.T) {
 	for _, step := range steps {
 		for _, l := range losses {
-			for _, nonneg := range []bool{false, true} {
+			// Without a penalty, signs and factors fall differently.
+			for _, change := range []func(*Spec){
+				func(*Spec) {},
+				func(s *Spec) { s.Nonnegative = true },
+				func(s *Spec) { s.Tau = 0 },
+				func(s *Spec) { s.Lambda = 0 },
+			} {
 				p := newProblem(11, step.words[len(step.words)-1], 9, 4)
-				p.spec.Loss, p.spec.Nonnegative = l.loss, nonneg
+				p.spec.Loss = l.loss
+				change(&p.spec)
 				want := run(t, step.build, p, tensor.Float64)
 				program, err := Compile(step.build, p.spec)
 				if err != nil {
@@ -364,7 +374,7 @@ func TestProgramsMatchTape(t *testing.T) {
 				}
 				in := interpreter{problem: p, done: make(map[*Value][]float64)}
 				for _, out := range program.Outputs {
-					what := fmt.Sprintf("%s, %s, nonnegative %v: %s", step.name, l.name, nonneg, out.Name)
+					what := fmt.Sprintf("%s, %s, %+v: %s", step.name, l.name, p.spec, out.Name)
 					compare(t, what, in.eval(out.Value), want[out.Name], 1e-12)
 				}
 			}

@@ -231,17 +231,19 @@ func (p *Program) nameValues() {
 }
 
 // checkOverwrites makes sure that a result may be written over the input of
-// its name: the old value is read in the result's own step at the latest, and
-// there only at the element being written.
+// its name: nothing reads the old value afterwards, and only elementwise work
+// reads it in the step that writes.
 func (p *Program) checkOverwrites() error {
 	for _, out := range p.Outputs {
 		written := false
 		for i, s := range p.Steps {
-			computes := slices.Contains(s.Keeps, out.Value)
-			if (written && loads(s.Body, out.Name)) || ((written || computes) && loads(s.Products, out.Name)) {
+			after := s.Body // the body values computed once the result is there
+			if at := slices.Index(s.Body, out.Value); at >= 0 {
+				written, after = true, s.Body[at+1:]
+			}
+			if written && (loads(s.Products, out.Name) || loads(after, out.Name)) {
 				return fmt.Errorf("step %d reads %s after it was overwritten", i+1, out.Name)
 			}
-			written = written || computes
 		}
 	}
 	return nil

@@ -106,7 +106,7 @@ func (s *simplifier) sum2(a, b *Value, sign float64) (*Value, error) {
 	case ca < 0:
 		return s.node(Sub, shape, s.scaled(sign, b), s.scaled(-ca, x)), nil
 	}
-	return s.node(Add, shape, a, b), nil
+	return s.node(Add, shape, a, s.scaled(cb, y)), nil
 }
 
 func (s *simplifier) mul(a, b *Value) (*Value, error) {

@@ -86,7 +86,8 @@ type Output struct {
 }
 
 // Build makes the expression graph of a step for batches of the given number
-// of words, in float32 or float64. It is one of Dictionary, Code and Authors.
+// of words, in float32 or float64. It is one of Dictionary, Code,
+// Authors and Evaluate.
 type Build func(s Spec, words int, dtype tensor.Dtype) (*Expression, error)
 
 // Dictionary is the dictionary step on a micro-batch of n words:
@@ -197,5 +198,16 @@ func Authors(s Spec, words int, dtype tensor.Dtype) (*Expression, error) {
 	b.output("S", newS)
 	b.output("Q", newQ)
 	b.output("A", a)
+	return b.done()
+}
+
+// Evaluate is the loss of n words' codes and nothing else. Output: loss.
+func Evaluate(s Spec, words int, dtype tensor.Dtype) (*Expression, error) {
+	b, err := newBuilder("evaluate", s, words, dtype)
+	if err != nil {
+		return nil, err
+	}
+	X, A, D := b.input("X"), b.input("A"), b.input("D")
+	b.output("loss", b.loss(b.name("R", b.sub(X, b.product(A, D)))))
 	return b.done()
 }

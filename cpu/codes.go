@@ -1,0 +1,91 @@
+package cpu
+
+import "overcomplete/train"
+
+// codes are rows of A: the columns, increasing, and values of each row's
+// nonzeros. The rows of a batch may alias tiles.
+type codes struct {
+	index [][]int32
+	value [][]float32
+}
+
+func newCodes(rows int) *codes {
+	return &codes{make([][]int32, rows), make([][]float32, rows)}
+}
+
+// clear empties the first rows and keeps their memory.
+func (c *codes) clear(rows int) {
+	for i := range rows {
+		c.index[i], c.value[i] = c.index[i][:0], c.value[i][:0]
+	}
+}
+
+// appendNonzeros adds the nonzeros of part, the columns from column on, to a row.
+func (c *codes) appendNonzeros(row, column int, part []float32) {
+	index, value := c.index[row], c.value[row]
+	for j, v := range part {
+		if v != 0 {
+			index = append(index, int32(column+j))
+			value = append(value, v)
+		}
+	}
+	c.index[row], c.value[row] = index, value
+}
+
+// scaleRow multiplies a row and drops what becomes zero.
+func (c *codes) scaleRow(row int, factor float32) {
+	if factor == 1 {
+		return
+	}
+	index, value := c.index[row], c.value[row]
+	kept := 0
+	for j, v := range value {
+		if v *= factor; v != 0 {
+			index[kept], value[kept] = index[j], v
+			kept++
+		}
+	}
+	c.index[row], c.value[row] = index[:kept], value[:kept]
+}
+
+// tile holds the codes of a few consecutive words, packed. Before the words'
+// first code pass it is nil, and their codes are random and dense.
+type tile struct {
+	end   []int // where each row ends
+	index []int32
+	value []float32
+}
+
+// row returns the nonzeros of a row. They alias the tile.
+func (t *tile) row(i int) ([]int32, []float32) {
+	lo := 0
+	if i > 0 {
+		lo = t.end[i-1]
+	}
+	hi := t.end[i]
+	return t.index[lo:hi:hi], t.value[lo:hi:hi]
+}
+
+// pack replaces the tile's rows by the first rows of c.
+func (t *tile) pack(c *codes, rows int) {
+	t.end, t.index, t.value = t.end[:0], t.index[:0], t.value[:0]
+	for i := range rows {
+		t.index = append(t.index, c.index[i]...)
+		t.value = append(t.value, c.value[i]...)
+		t.end = append(t.end, len(t.value))
+	}
+}
+
+// view points c at the codes of the words from lo to hi. Random ones are drawn
+// into c's own memory.
+func (b *Backend) view(c *codes, lo, hi int) {
+	for i := lo; i < hi; i++ {
+		if t := b.tiles[i/b.tileWords]; t != nil {
+			c.index[i-lo], c.value[i-lo] = t.row(i % b.tileWords)
+			continue
+		}
+		c.index[i-lo] = b.allAtoms
+		c.value[i-lo] = make([]float32, b.spec.Atoms)
+		train.InitialCode(c.value[i-lo], b.seed, i)
+	}
+}

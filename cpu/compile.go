@@ -1,0 +1,420 @@
+package cpu
+
+import (
+	"fmt"
+	"slices"
+
+	"overcomplete/graph"
+)
+
+// executable is a compiled program: its values have places in a frame.
+type executable struct {
+	steps    []*step
+	matrices []matrixPlace
+	codes    []string // name of the input that stands there, "" if none
+	numbers  []string // likewise
+	totals   int      // sums over rows
+
+	matrixOf map[*graph.Value]int
+	codesOf  map[*graph.Value]int
+	numberOf map[*graph.Value]int
+	outputs  map[string]*graph.Value
+}
+
+// matrixPlace is a matrix that a step reads or leaves for later steps.
+type matrixPlace struct {
+	input string // the backend's matrix that it is, "" if it is the frame's own
+	shape graph.Shape
+}
+
+// step is a compiled graph.Step. Its functions read and write the current row
+// of a lane.
+type step struct {
+	kind    graph.Kind
+	shape   graph.Shape
+	product []product
+	squares bool // Accumulate: the second product is that of the squares
+
+	body     []func(*lane)
+	temps    int   // scratch rows that the body needs
+	numbers  int   // row numbers that the body needs
+	produced []int // codes places that Correlate fills
+
+	totals  []func(*lane) // after all rows
+	scalars []func(*lane)
+}
+
+// product multiplies what stands at the two places: codes by a matrix (Decode),
+// a matrix by a matrix (Correlate), codes by residuals (Accumulate).
+type product struct{ left, right int }
+
+// vector returns an operand's part of the lane's current row.
+type vector func(*lane) []float32
+
+// number returns a scalar, or the current row's number.
+type number func(*lane) float64
+
+// compile places a program's values and turns its steps into functions. What
+// this package cannot run is an error that names the step.
+func compile(p *graph.Program) (*executable, error) {
+	x := &executable{
+		matrixOf: make(map[*graph.Value]int),
+		codesOf:  make(map[*graph.Value]int),
+		numberOf: make(map[*graph.Value]int),
+		outputs:  make(map[string]*graph.Value),
+	}
+	for _, out := range p.Outputs {
+		x.outputs[out.Name] = out.Value
+	}
+	for i, s := range p.Steps {
+		c := compiler{executable: x, source: s, step: &step{kind: s.Kind(), shape: s.Shape}, local: make(map[*graph.Value]any)}
+		if err := c.compile(); err != nil {
+			return nil, fmt.Errorf("cpu: step %d (%s) of the %s program: %w", i+1, s.Kind(), p.Name, err)
+		}
+		x.steps = append(x.steps, c.step)
+	}
+	return x, nil
+}
+
+// overwrites returns the name of the input that a value replaces, or "".
+func (x *executable) overwrites(v *graph.Value) string {
+	for _, name := range []string{"D", "H", "S", "Q"} {
+		if x.outputs[name] == v {
+			return name
+		}
+	}
+	return ""
+}
+
+// matrixAt is the place of an input or kept matrix.
+func (x *executable) matrixAt(v *graph.Value) int {
+	if at, ok := x.matrixOf[v]; ok {
+		return at
+	}
+	place := matrixPlace{shape: v.Shape}
+	if v.Op == graph.Load {
+		place.input = v.Name
+	} else {
+		place.input = x.overwrites(v)
+	}
+	at := len(x.matrices)
+	if place.input != "" {
+		if old := slices.Index(x.matrices, place); old >= 0 {
+			at = old
+		}
+	}
+	if at == len(x.matrices) {
+		x.matrices = append(x.matrices, place)
+	}
+	x.matrixOf[v] = at
+	return at
+}
+
+// codesAt is the place of codes, numberAt that of a scalar.
+func (x *executable) codesAt(v *graph.Value) int  { return placeOf(v, x.codesOf, &x.codes) }
+func (x *executable) numberAt(v *graph.Value) int { return placeOf(v, x.numberOf, &x.numbers) }
+
+func placeOf(v *graph.Value, places map[*graph.Value]int, names *[]string) int {
+	at, ok := places[v]
+	if !ok {
+		at = len(*names)
+		name := ""
+		if v.Op == graph.Load {
+			name = v.Name
+		}
+		*names = append(*names, name)
+		places[v] = at
+	}
+	return at
+}
+
+// isCodes reports whether a value is held in compressed rows.
+func (x *executable) isCodes(v *graph.Value) bool {
+	if v.Shape != (graph.Shape{graph.Words, graph.Atoms}) || x.overwrites(v) != "" {
+		return false
+	}
+	return v.Op != graph.Load || v.Name == "A"
+}
+
+// compiler turns one step into functions.
+type compiler struct {
+	*executable
+	source *graph.Step
+	step   *step
+	local  map[*graph.Value]any // vector or number of a value computed in this step
+}
+
+func (c *compiler) compile() error {
+	for i, v := range c.source.Products {
+		if err := c.compileProduct(i, v); err != nil {
+			return err
+		}
+	}
+	for _, v := range c.source.Body {
+		if err := c.compileBody(v); err != nil {
+			return err
+		}
+	}
+	for _, v := range c.source.Products {
+		if slices.Contains(c.source.Keeps, v) {
+			return fmt.Errorf("the product %v is kept as it is", v)
+		}
+	}
+	for _, v := range c.source.Totals {
+		if err := c.compileTotal(v); err != nil {
+			return err
+		}
+	}
+	for _, v := range c.source.Scalars {
+		value, err := c.arithmetic(v)
+		if err != nil {
+			return err
+		}
+		at := c.numberAt(v)
+		c.step.scalars = append(c.step.scalars, func(l *lane) { l.frame.numbers[at] = value(l) })
+	}
+	return nil
+}
+
+func (c *compiler) compileProduct(i int, v *graph.Value) error {
+	left, right := v.Operands()
+	unsupported := fmt.Errorf("no kernel for the product %s", v.Formula())
+	plain := !left.Squared && !right.Squared
+	var p product
+	switch c.step.kind {
+	case graph.Decode:
+		if !plain || left.Transposed || right.Transposed || !c.isCodes(left.Value) {
+			return unsupported
+		}
+		p = product{c.codesAt(left.Value), c.matrixAt(right.Value)}
+	case graph.Correlate:
+		if !plain || left.Transposed || !right.Transposed || i > 0 {
+			return unsupported
+		}
+		p = product{c.matrixAt(left.Value), c.matrixAt(right.Value)}
+	case graph.Accumulate:
+		if !left.Transposed || right.Transposed || !c.isCodes(left.Value) {
+			return unsupported
+		}
+		p = product{c.codesAt(left.Value), c.matrixAt(right.Value)}
+		if i == 0 && !plain || i == 1 && (!left.Squared || !right.Squared || p != c.step.product[0]) || i > 1 {
+			return unsupported
+		}
+		c.step.squares = i == 1
+	}
+	c.step.product = append(c.step.product, p)
+	c.local[v] = vector(func(l *lane) []float32 { return l.productRow(i) })
+	return nil
+}
+
+func (c *compiler) compileBody(v *graph.Value) error {
+	switch {
+	case v.Shape == graph.Shape{graph.Words, graph.One}:
+		value, err := c.arithmetic(v)
+		if err != nil {
+			return err
+		}
+		at := c.step.numbers
+		c.step.numbers++
+		c.emit(func(l *lane) { l.numbers[at] = value(l) })
+		c.local[v] = number(func(l *lane) float64 { return l.numbers[at] })
+		return nil
+	case v.Op == graph.ScaleRows && c.isCodes(v):
+		return c.compileScaleCodes(v)
+	}
+	dst := c.destination(v)
+	if err := c.compileVector(dst, v); err != nil {
+		return err
+	}
+	c.local[v] = dst
+	if slices.Contains(c.source.Keeps, v) && c.isCodes(v) {
+		if c.step.kind != graph.Correlate {
+			return fmt.Errorf("codes %v outside a correlate step", v)
+		}
+		at := c.codesAt(v)
+		c.step.produced = append(c.step.produced, at)
+		c.emit(func(l *lane) { l.frame.codes[at].appendNonzeros(l.row, l.lo, dst(l)) })
+	}
+	return nil
+}
+
+func (c *compiler) emit(f func(*lane)) { c.step.body = append(c.step.body, f) }
+
+// destination is where a body value goes: its matrix if it is kept, else scratch.
+func (c *compiler) destination(v *graph.Value) vector {
+	if slices.Contains(c.source.Keeps, v) && !c.isCodes(v) {
+		return c.matrixRow(v)
+	}
+	at := c.step.temps
+	c.step.temps++
+	return func(l *lane) []float32 { return l.temp(at) }
+}
+
+func (c *compiler) matrixRow(v *graph.Value) vector {
+	at := c.matrixAt(v)
+	return func(l *lane) []float32 { return l.frame.matrices[at].row(l.row)[l.lo:l.hi] }
+}
+
+// compileScaleCodes scales rows of codes where they are. Their old values must
+// not be needed any more: products come first, and no later step may read them.
+func (c *compiler) compileScaleCodes(v *graph.Value) error {
+	factor, err := c.number(v.Args[1])
+	if err != nil {
+		return err
+	}
+	at, ok := c.codesOf[v.Args[0]]
+	if !ok || c.codes[at] != "" || c.step.kind != graph.Decode {
+		return fmt.Errorf("codes %v cannot be scaled in place", v.Args[0])
+	}
+	c.codesOf[v] = at
+	c.emit(func(l *lane) { l.frame.codes[at].scaleRow(l.row, float32(factor(l))) })
+	return nil
+}
+
+func (c *compiler) compileTotal(v *graph.Value) error {
+	if c.step.kind == graph.Correlate {
+		return fmt.Errorf("total %s over parts of rows", v.Formula())
+	}
+	row, err := c.vector(v.Args[0])
+	if err != nil {
+		return err
+	}
+	at, total := c.numberAt(v), c.executable.totals
+	c.executable.totals++
+	c.emit(func(l *lane) { l.frame.rowTotals[total][l.row] = sum(row(l)) })
+	c.step.totals = append(c.step.totals, func(l *lane) {
+		f := l.frame
+		var all float64
+		for _, x := range f.rowTotals[total][:f.rows(c.step.shape[0])] {
+			all += x
+		}
+		f.numbers[at] = all
+	})
+	return nil
+}
+
+// vector finds an operand that is as long as a row.
+func (c *compiler) vector(v *graph.Value) (vector, error) {
+	if local, ok := c.local[v].(vector); ok {
+		return local, nil
+	}
+	if v.Shape != c.source.Shape || c.isCodes(v) {
+		return nil, fmt.Errorf("no kernel reads %v (%v)", v, v.Shape)
+	}
+	if _, kept := c.matrixOf[v]; v.Op != graph.Load && !kept {
+		return nil, fmt.Errorf("%v is not at hand", v)
+	}
+	return c.matrixRow(v), nil
+}
+
+// number finds an operand that is a scalar or a row's number.
+func (c *compiler) number(v *graph.Value) (number, error) {
+	if local, ok := c.local[v].(number); ok {
+		return local, nil
+	}
+	if v.Op == graph.Const {
+		return func(*lane) float64 { return v.Const }, nil
+	}
+	if _, known := c.numberOf[v]; v.Shape != (graph.Shape{}) || v.Op != graph.Load && !known {
+		return c.arithmetic(v)
+	}
+	at := c.numberAt(v)
+	return func(l *lane) float64 { return l.frame.numbers[at] }, nil
+}
+
+// isNumber reports whether a value is a scalar or a number for each word.
+func isNumber(v *graph.Value) bool { return v.Shape[1] == graph.One }
+
+// arithmetic compiles operations on numbers, in float64.
+func (c *compiler) arithmetic(v *graph.Value) (number, error) {
+	if v.Op == graph.RowSum {
+		row, err := c.vector(v.Args[0])
+		if err != nil {
+			return nil, err
+		}
+		return func(l *lane) float64 { return sum(row(l)) }, nil
+	}
+	f, ok := map[graph.Op]func(a, b float64) float64{
+		graph.Add:   func(a, b float64) float64 { return a + b },
+		graph.Sub:   func(a, b float64) float64 { return a - b },
+		graph.Mul:   func(a, b float64) float64 { return a * b },
+		graph.Div:   func(a, b float64) float64 { return a / b },
+		graph.Ratio: graph.ClampedRatio,
+	}[v.Op]
+	if !ok || !isNumber(v) {
+		return nil, fmt.Errorf("no kernel for the number %s", v.Formula())
+	}
+	a, err := c.number(v.Args[0])
+	if err != nil {
+		return nil, err
+	}
+	b, err := c.number(v.Args[1])
+	if err != nil {
+		return nil, err
+	}
+	return func(l *lane) float64 { return f(a(l), b(l)) }, nil
+}
+
+// compileVector compiles the operation that makes v, on rows.
+func (c *compiler) compileVector(dst vector, v *graph.Value) error {
+	unsupported := fmt.Errorf("no kernel for %s", v.Formula())
+	var vectors []vector
+	var numbers []number
+	pattern := "" // v for a vector, n for a number
+	for _, a := range v.Args {
+		if isNumber(a) {
+			x, err := c.number(a)
+			if err != nil {
+				return err
+			}
+			numbers, pattern = append(numbers, x), pattern+"n"
+		} else {
+			x, err := c.vector(a)
+			if err != nil {
+				return err
+			}
+			vectors, pattern = append(vectors, x), pattern+"v"
+		}
+	}
+	switch pattern {
+	case "v":
+		f, ok := map[graph.Op]func(dst, a []float32){
+			graph.Square: func(dst, a []float32) { mul(dst, a, a) }, graph.Sqrt: sqrt, graph.Abs: abs,
+			graph.Sign: sign, graph.NotNegative: notNegative, graph.Relu: relu,
+		}[v.Op]
+		if !ok {
+			return unsupported
+		}
+		a := vectors[0]
+		c.emit(func(l *lane) { f(dst(l), a(l)) })
+	case "vv":
+		f, ok := map[graph.Op]func(dst, a, b []float32){graph.Add: add, graph.Sub: sub, graph.Mul: mul, graph.Div: div}[v.Op]
+		if !ok {
+			return unsupported
+		}
+		a, b := vectors[0], vectors[1]
+		c.emit(func(l *lane) { f(dst(l), a(l), b(l)) })
+	case "nv", "vn":
+		f, ok := map[string]func(dst, a []float32, n float32){
+			"add nv": addConst, "add vn": addConst, "mul nv": scale, "mul vn": scale, "scale rows vn": scale,
+			"sub nv": subFrom, "sub vn": func(dst, a []float32, n float32) { addConst(dst, a, -n) },
+			"div nv": divInto, "div vn": func(dst, a []float32, n float32) { scale(dst, a, 1/n) },
+		}[v.Op.String()+" "+pattern]
+		if !ok {
+			return unsupported
+		}
+		a, n := vectors[0], numbers[0]
+		c.emit(func(l *lane) { f(dst(l), a(l), float32(n(l))) })
+	case "vvn":
+		if v.Op != graph.Shrink {
+			return unsupported
+		}
+		s, q, t, k := vectors[0], vectors[1], numbers[0], v.Shrinkage
+		c.emit(func(l *lane) {
+			shrink(dst(l), s(l), q(l), float32(t(l)*k.Lambda), float32(k.Rate), graph.Epsilon)
+		})
+	default:
+		return unsupported
+	}
+	return nil
+}

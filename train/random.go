@@ -1,0 +1,60 @@
+package train
+
+import (
+	"math"
+	"math/bits"
+)
+
+// Training starts from random numbers that are computed from where they go, not
+// from what was drawn before (Philox 4×32-10; Salmon et al., Parallel Random
+// Numbers: As Easy as 1, 2, 3, SC 2011). The first epoch's dense codes can so be
+// drawn whenever they are needed instead of being stored, and every device and
+// any number of workers start from the same numbers.
+
+// Streams keep numbers for different purposes apart.
+const (
+	dictionaryStream = 0
+	codeStream       = 1
+)
+
+// InitialDictionary returns D before training, K×L, uniform in ±0.6/√(L+K).
+func InitialDictionary(seed uint64, atoms, dim int) []float32 {
+	d := make([]float32, atoms*dim)
+	scale := 0.6 / math.Sqrt(float64(dim+atoms))
+	for k := range atoms {
+		uniform(d[k*dim:(k+1)*dim], scale, seed, dictionaryStream, uint64(k))
+	}
+	return d
+}
+
+// InitialCode sets code, of length K, to that of the given word before
+// training: uniform in ±0.6/√(K+1), dense. It seeds the dictionary.
+func InitialCode(code []float32, seed uint64, word int) {
+	uniform(code, 0.6/math.Sqrt(float64(len(code)+1)), seed, codeStream, uint64(word))
+}
+
+// uniform fills row of a stream's matrix. Numbers 4i to 4i+3 of the row are the
+// block with the counter (i, stream, row, row>>32) under the key seed, each
+// mapped to the middle of one of 2²⁴ equal intervals of (−scale, scale).
+func uniform(dst []float32, scale float64, seed uint64, stream uint32, row uint64) {
+	for i := 0; i < len(dst); i += 4 {
+		block := philox([4]uint32{uint32(i / 4), stream, uint32(row), uint32(row >> 32)}, seed)
+		for j := range min(4, len(dst)-i) {
+			unit := (float64(block[j]>>8) + 0.5) / (1 << 24)
+			dst[i+j] = float32((2*unit - 1) * scale)
+		}
+	}
+}
+
+// philox is Philox 4×32-10.
+func philox(counter [4]uint32, key uint64) [4]uint32 {
+	k0, k1 := uint32(key), uint32(key>>32)
+	for range 10 {
+		hi0, lo0 := bits.Mul32(0xD2511F53, counter[0])
+		hi1, lo1 := bits.Mul32(0xCD9E8D57, counter[2])
+		counter = [4]uint32{hi1 ^ counter[1] ^ k0, lo1, hi0 ^ counter[3] ^ k1, lo0}
+		k0 += 0x9E3779B9
+		k1 += 0xBB67AE85
+	}
+	return counter
+}

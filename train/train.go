@@ -1,0 +1,209 @@
+// Package train learns codes and a dictionary: it runs the epochs, measures
+// them and decides when to stop. It knows no device; a [Backend] does the work.
+//
+// # The algorithm
+//
+// X is V×L (dense vectors), A is V×K (codes), D is K×L (dictionary):
+//
+//	minimise Σ_i ‖x_i − a_i D‖² + λ Σ_i ‖a_i‖₁ + τ‖D‖²        (paper, Eq. 2)
+//
+// AdaGrad learns D, and regularised dual averaging in its AdaGrad form A (paper
+// §2.3). The paper's program visits one word after the other and moves both
+// each time. The default here, "minibatch", makes two passes an epoch instead:
+// the dictionary pass steps D on small batches of words in order, with each
+// word's squared gradient added to AdaGrad's sum as if it had come alone and a
+// line search against overshooting; the code pass then renews all codes with D
+// fixed. Both are matrix products, and the second takes any order and any
+// number of workers. The formulas are with the graphs: [overcomplete/graph.Dictionary]
+// and [overcomplete/graph.Code]. The algorithm "authors" keeps the paper's order,
+// for comparison.
+//
+// How far training goes is part of the result: a code cannot exceed η√t after t
+// epochs, and τ is tiny, so that D grows slowly. The number of epochs is a
+// hyperparameter like λ.
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"overcomplete/model"
+	"overcomplete/vectors"
+)
+
+// Backend holds a training's state on a device and runs passes over it.
+type Backend interface {
+	// DictionaryPass takes a dictionary step for each batch of the given number
+	// of words, in order; the last batch may be smaller.
+	DictionaryPass(ctx context.Context, batch int) (DictionaryPass, error)
+
+	// CodePass renews all codes. Epochs count from 1.
+	CodePass(ctx context.Context, epoch int) (CodePass, error)
+
+	// Dictionary returns a copy of D, K×L.
+	Dictionary() []float32
+
+	// Codes returns a copy of A, V×K.
+	Codes() *vectors.Sparse
+}
+
+// AuthorsBackend can also train in the order of the paper's program.
+type AuthorsBackend interface {
+	Backend
+
+	// AuthorsPass moves D and then the word's code for every word in order. It
+	// returns the sum of the words' losses as they were met.
+	AuthorsPass(ctx context.Context, epoch int) (runningLoss float64, codes CodePass, err error)
+}
+
+// DictionaryPass is what a dictionary pass measured.
+type DictionaryPass struct {
+	Loss      float64 // sum over words, each as its batch met it
+	Steps     int     // batches
+	Shortened int     // steps that the line search shortened, α < 1
+}
+
+// CodePass is what a pass over the codes left.
+type CodePass struct {
+	Loss      float64 // sum over words, with the new codes
+	L1        float64 // Σ_i ‖a_i‖₁
+	Nonzeros  int64
+	UsedAtoms int // dimensions with a nonzero
+}
+
+// ErrDiverged is returned, wrapped, when a metric is no longer a finite number.
+var ErrDiverged = errors.New("training diverged")
+
+// The authors' stop rules (their programs sparse and nonneg): at least 20
+// epochs, then on while the mean error is above 0.05, still changes by more than
+// a tolerance and a number of epochs is not reached.
+const (
+	authorsFewest    = 20
+	authorsGoodError = 0.05
+)
+
+// AuthorsStop returns the tolerance and the most epochs of the authors' stop
+// rule for a method.
+func AuthorsStop(method string) (tolerance float64, most int) {
+	if method == "B" {
+		return 0.001, 75
+	}
+	return 0.005, 50
+}
+
+// Run trains on words vectors of length dim until h's epochs are done or its
+// stop rule ends them, and calls observe after each epoch. It returns the
+// epochs' metrics. When ctx is cancelled it returns ctx's error.
+func Run(ctx context.Context, b Backend, h model.Hyperparameters, words, dim int, observe func(model.Epoch)) ([]model.Epoch, error) {
+	r := run{backend: b, h: h, words: words, dim: dim}
+	r.batch = max(1, (words+h.DictionarySteps-1)/max(1, h.DictionarySteps))
+	var done []model.Epoch
+	previous := 0.0
+	for t := 1; t <= h.Epochs; t++ {
+		start := time.Now()
+		e, err := r.epoch(ctx, t)
+		if err != nil {
+			return done, err
+		}
+		e.Seconds = time.Since(start).Seconds()
+		done = append(done, e)
+		observe(e)
+		if h.Stop == "authors" && authorsDone(h.Method, t, e.RunningError, previous) {
+			break
+		}
+		previous = e.RunningError
+	}
+	return done, nil
+}
+
+func authorsDone(method string, t int, runningError, previous float64) bool {
+	tolerance, _ := AuthorsStop(method)
+	return t >= authorsFewest && (runningError <= authorsGoodError || math.Abs(runningError-previous) <= tolerance)
+}
+
+type run struct {
+	backend    Backend
+	h          model.Hyperparameters
+	words, dim int
+	batch      int // words of a dictionary step
+}
+
+func (r *run) epoch(ctx context.Context, t int) (model.Epoch, error) {
+	var d DictionaryPass
+	var c CodePass
+	var err error
+	if r.h.Algorithm == "authors" {
+		d, c, err = r.authorsEpoch(ctx, t)
+	} else {
+		d, c, err = r.minibatchEpoch(ctx, t)
+	}
+	if err != nil {
+		return model.Epoch{}, err
+	}
+	return r.measure(t, d, c)
+}
+
+func (r *run) minibatchEpoch(ctx context.Context, t int) (DictionaryPass, CodePass, error) {
+	d, err := r.backend.DictionaryPass(ctx, r.batch)
+	if err != nil {
+		return d, CodePass{}, err
+	}
+	// Steps that need shortening often ask too much of a batch's size.
+	if 10*d.Shortened > d.Steps {
+		r.batch = max(1, r.batch/2)
+	}
+	c, err := r.backend.CodePass(ctx, t)
+	return d, c, err
+}
+
+func (r *run) authorsEpoch(ctx context.Context, t int) (DictionaryPass, CodePass, error) {
+	b, ok := r.backend.(AuthorsBackend)
+	if !ok {
+		return DictionaryPass{}, CodePass{}, errors.New("train: this device cannot run the authors' algorithm; train on the CPU")
+	}
+	loss, c, err := b.AuthorsPass(ctx, t)
+	return DictionaryPass{Loss: loss, Steps: r.words}, c, err
+}
+
+// measure turns sums into an epoch's metrics.
+func (r *run) measure(t int, d DictionaryPass, c CodePass) (model.Epoch, error) {
+	words := float64(r.words)
+	squares, norms := atomNorms(r.backend.Dictionary(), r.dim)
+	e := model.Epoch{
+		Epoch:        t,
+		RunningError: d.Loss / words,
+		Error:        c.Loss / words,
+		Sparsity:     1 - float64(c.Nonzeros)/(words*float64(r.h.Atoms)),
+		L1:           c.L1 / words,
+		AtomNorm:     norms / float64(r.h.Atoms),
+		UnusedAtoms:  r.h.Atoms - c.UsedAtoms,
+		LineSearch:   float64(d.Shortened) / float64(d.Steps),
+	}
+	e.Objective = e.Error + r.h.Lambda*e.L1 + r.h.Tau*squares/words
+	for _, metric := range []struct {
+		name  string
+		value float64
+	}{{"running error", e.RunningError}, {"error", e.Error}, {"mean |a|", e.L1}, {"atom norm", e.AtomNorm}} {
+		if math.IsNaN(metric.value) || math.IsInf(metric.value, 0) {
+			return e, fmt.Errorf("%w: %s is %v after epoch %d; try a lower --rate, or scale the vectors to a mean norm near 3",
+				ErrDiverged, metric.name, metric.value, t)
+		}
+	}
+	return e, nil
+}
+
+// atomNorms returns ‖D‖² and the sum of the atoms' norms.
+func atomNorms(d []float32, dim int) (squares, norms float64) {
+	for ; len(d) > 0; d = d[dim:] {
+		var sum float64
+		for _, x := range d[:dim] {
+			sum += float64(x) * float64(x)
+		}
+		squares += sum
+		norms += math.Sqrt(sum)
+	}
+	return squares, norms
+}

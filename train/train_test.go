@@ -1,0 +1,154 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"overcomplete/model"
+	"overcomplete/vectors"
+)
+
+// script is a backend that does as it is told: its passes return the scripted
+// numbers of their epoch.
+type script struct {
+	running   []float64 // of all words, an epoch each; the last one repeats
+	shortened []int     // likewise
+	loss      float64
+	batches   []int // asked for
+	epoch     int
+	cancel    func() // called in the second epoch
+}
+
+func at[T any](s []T, i int) (x T) {
+	if len(s) > 0 {
+		x = s[min(i, len(s)-1)]
+	}
+	return x
+}
+
+func (s *script) DictionaryPass(ctx context.Context, batch int) (DictionaryPass, error) {
+	s.batches = append(s.batches, batch)
+	if s.epoch == 1 && s.cancel != nil {
+		s.cancel()
+	}
+	return DictionaryPass{Loss: at(s.running, s.epoch), Steps: 100, Shortened: at(s.shortened, s.epoch)}, ctx.Err()
+}
+
+func (s *script) CodePass(ctx context.Context, epoch int) (CodePass, error) {
+	s.epoch++
+	return CodePass{Loss: s.loss, L1: 30, Nonzeros: 12, UsedAtoms: 5}, ctx.Err()
+}
+
+func (s *script) Dictionary() []float32 { return []float32{3, 4, 0, 0, 0, 0, 0, 0, 6, 8, 0, 0} }
+
+func (s *script) Codes() *vectors.Sparse { return nil }
+
+func ignore(model.Epoch) {}
+
+// Ten words, six atoms of two numbers.
+func TestMetrics(t *testing.T) {
+	h := model.Hyperparameters{Epochs: 1, Atoms: 6, Lambda: 0.5, Tau: 0.01, DictionarySteps: 128}
+	b := &script{running: []float64{40}, shortened: []int{7}, loss: 20}
+	epochs, err := Run(context.Background(), b, h, 10, 2, ignore)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := epochs[0]
+	got.Seconds = 0
+	want := model.Epoch{
+		Epoch: 1, RunningError: 4, Error: 2, L1: 3, Sparsity: 1 - 12.0/60,
+		Objective:   2 + 0.5*3 + 0.01*(25+100)/10,
+		AtomNorm:    (5.0 + 10) / 6,
+		UnusedAtoms: 1, LineSearch: 0.07,
+	}
+	if got != want {
+		t.Errorf("got %+v\nwant %+v", got, want)
+	}
+}
+
+func TestBatchSize(t *testing.T) {
+	for _, c := range []struct {
+		words, steps int
+		shortened    []int // of 100 steps
+		want         []int
+	}{
+		{1000, 128, []int{0}, []int{8, 8, 8, 8}},
+		{1000, 128, []int{10}, []int{8, 8, 8, 8}}, // 10 % is not more than 10 %
+		{1000, 128, []int{11, 0, 50, 50}, []int{8, 4, 4, 2}},
+		{100, 128, []int{100}, []int{1, 1, 1, 1}},
+		{1000, 1, []int{0}, []int{1000, 1000, 1000, 1000}},
+	} {
+		b := &script{shortened: c.shortened}
+		h := model.Hyperparameters{Epochs: 4, Atoms: 6, DictionarySteps: c.steps}
+		if _, err := Run(context.Background(), b, h, c.words, 2, ignore); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(b.batches, c.want) {
+			t.Errorf("%d words in %d steps, %v shortened: batches of %v, want %v", c.words, c.steps, c.shortened, b.batches, c.want)
+		}
+	}
+}
+
+func TestAuthorsStop(t *testing.T) {
+	// falling gives running errors of 10 words that fall by step each epoch.
+	falling := func(start, step float64) (sums []float64) {
+		for i := range 100 {
+			sums = append(sums, 10*max(start-step*float64(i), 0))
+		}
+		return sums
+	}
+	for _, c := range []struct {
+		name, method, stop string
+		running            []float64
+		want               int
+	}{
+		{"settled early", "A", "authors", []float64{10}, 20},
+		{"still falling", "A", "authors", falling(5, 0.01), 50},
+		{"falling slowly", "A", "authors", falling(5, 0.004), 20},
+		{"falling slowly", "B", "authors", falling(5, 0.004), 75},
+		{"small error", "A", "authors", falling(0.25, 0.008), 26}, // 0.25 − 25·0.008 = 0.05
+		{"settled early", "A", "epochs", []float64{10}, 60},
+	} {
+		h := model.Hyperparameters{Epochs: 60, Method: c.method, Stop: c.stop, Atoms: 6}
+		if c.stop == "authors" {
+			_, h.Epochs = AuthorsStop(c.method)
+		}
+		epochs, err := Run(context.Background(), &script{running: c.running}, h, 10, 2, ignore)
+		if err != nil || len(epochs) != c.want {
+			t.Errorf("%s, method %s, stop %s: %d epochs, want %d (error %v)", c.name, c.method, c.stop, len(epochs), c.want, err)
+		}
+	}
+}
+
+func TestDiverged(t *testing.T) {
+	for _, b := range []*script{
+		{running: []float64{1, math.NaN()}},
+		{running: []float64{1, math.Inf(1)}},
+	} {
+		h := model.Hyperparameters{Epochs: 4, Atoms: 6}
+		epochs, err := Run(context.Background(), b, h, 10, 2, ignore)
+		if !errors.Is(err, ErrDiverged) || !strings.Contains(err.Error(), "after epoch 2") || len(epochs) != 1 {
+			t.Errorf("error %v after %d good epochs", err, len(epochs))
+		}
+	}
+}
+
+func TestCancelledRun(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	b := &script{cancel: cancel}
+	epochs, err := Run(ctx, b, model.Hyperparameters{Epochs: 4, Atoms: 6}, 10, 2, ignore)
+	if !errors.Is(err, context.Canceled) || len(epochs) != 1 {
+		t.Errorf("error %v after %d epochs, want %v after 1", err, len(epochs), context.Canceled)
+	}
+}
+
+func TestAuthorsNeedTheirBackend(t *testing.T) {
+	_, err := Run(context.Background(), &script{}, model.Hyperparameters{Epochs: 1, Atoms: 6, Algorithm: "authors"}, 10, 2, ignore)
+	if err == nil || !strings.Contains(err.Error(), "authors") {
+		t.Errorf("error %v", err)
+	}
+}
