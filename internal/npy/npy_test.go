@@ -1,0 +1,481 @@
+package npy
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// file returns a version 1.0 file with the given header and elements, put
+// together here independently of WriteHeader.
+func file(header string, elements ...any) []byte {
+	return fileVersion(1, header, elements...)
+}
+
+func fileVersion(major byte, header string, elements ...any) []byte {
+	header += "\n"
+	b := append([]byte("\x93NUMPY"), major, 0)
+	if major == 1 {
+		b = binary.LittleEndian.AppendUint16(b, uint16(len(header)))
+	} else {
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(header)))
+	}
+	b = append(b, header...)
+	for _, e := range elements {
+		var err error
+		if b, err = binary.Append(b, binary.LittleEndian, e); err != nil {
+			panic(err)
+		}
+	}
+	return b
+}
+
+func dict(typ, shape string) string {
+	return fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': %s, }", typ, shape)
+}
+
+func TestWriteIsWhatNumPyWrites(t *testing.T) {
+	// numpy.save of numpy.array([[1, 2, 3], [4, 5, 6]], numpy.int32), NumPy 2.4.
+	want := "\x93NUMPY\x01\x00v\x00{'descr': '<i4', 'fortran_order': False, 'shape': (2, 3), }" +
+		strings.Repeat(" ", 58) + "\n" +
+		"\x01\x00\x00\x00\x02\x00\x00\x00\x03\x00\x00\x00\x04\x00\x00\x00\x05\x00\x00\x00\x06\x00\x00\x00"
+	var got bytes.Buffer
+	if err := Write(&got, []int{2, 3}, []int32{1, 2, 3, 4, 5, 6}); err != nil {
+		t.Fatal(err)
+	}
+	// NumPy leaves room for a longer shape: the same but for padding.
+	gotHeader, wantHeader := got.Bytes()[:10+0x76], []byte(want)[:10+0x76]
+	if got.Len() != len(want) || !bytes.Equal(gotHeader, wantHeader) || !bytes.HasSuffix(got.Bytes(), []byte(want)[128:]) {
+		t.Errorf("got  %q\nwant %q", got.String(), want)
+	}
+}
+
+func TestRoundTrip(t *testing.T) {
+	// Longer than the chunks in which arrays are converted, and not a multiple.
+	long := make([]float32, 3*chunk/4+7)
+	for i := range long {
+		long[i] = float32(i) * 0.37
+	}
+	roundTrip(t, []int{len(long)}, long, ReadFloat32)
+	roundTrip(t, []int{2, 2}, []float32{0, float32(math.Copysign(0, -1)), math.MaxFloat32, math.SmallestNonzeroFloat32}, ReadFloat32)
+	roundTrip(t, []int{0, 7}, []float32{}, ReadFloat32)
+	roundTrip(t, nil, []int32{-5}, ReadInt32)
+	roundTrip(t, []int{3}, []int32{math.MinInt32, 0, math.MaxInt32}, ReadInt32)
+	roundTrip(t, []int{1, 3, 1}, []int64{math.MinInt64, 0, math.MaxInt64}, ReadInt64)
+}
+
+func roundTrip[T Number](t *testing.T, shape []int, data []T, read func(io.Reader, int64) ([]int, []T, error)) {
+	t.Helper()
+	var file bytes.Buffer
+	if err := Write(&file, shape, data); err != nil {
+		t.Fatal(err)
+	}
+	if offset := file.Len() - binary.Size(data); offset%64 != 0 {
+		t.Errorf("shape %v: elements start at byte %d, not a multiple of 64", shape, offset)
+	}
+	for _, max := range []int64{-1, int64(file.Len())} {
+		gotShape, got, err := read(bytes.NewReader(file.Bytes()), max)
+		if err != nil {
+			t.Fatalf("shape %v, max %d: %v", shape, max, err)
+		}
+		if !slices.Equal(gotShape, shape) || !slices.Equal(got, data) {
+			t.Errorf("shape %v, max %d: read %v %v", shape, max, gotShape, got)
+		}
+	}
+}
+
+func TestWriteUint8(t *testing.T) {
+	var got bytes.Buffer
+	if err := Write(&got, []int{2, 1}, []uint8{0x80, 0x7f}); err != nil {
+		t.Fatal(err)
+	}
+	h, err := ReadHeader(&got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (Header{Type: "|u1", Shape: []int{2, 1}}); !reflect.DeepEqual(h, want) {
+		t.Errorf("header %+v, want %+v", h, want)
+	}
+	if got.String() != "\x80\x7f" {
+		t.Errorf("elements %q", got.String())
+	}
+}
+
+func TestWriteRefusesWrongShape(t *testing.T) {
+	for _, shape := range [][]int{{2}, {}, {3, 0}, {-3, -1}, {math.MaxInt, 3}} {
+		var b bytes.Buffer
+		if err := Write(&b, shape, []int32{1, 2, 3}); err == nil || b.Len() > 0 {
+			t.Errorf("shape %v: error %v, %d bytes written", shape, err, b.Len())
+		}
+	}
+}
+
+type failingWriter struct{ left int }
+
+var errFull = errors.New("full")
+
+func (w *failingWriter) Write(b []byte) (int, error) {
+	if w.left -= len(b); w.left < 0 {
+		return 0, errFull
+	}
+	return len(b), nil
+}
+
+func TestWriteReportsErrors(t *testing.T) {
+	data := make([]float32, chunk)
+	for _, left := range []int{0, 128, chunk} {
+		if err := Write(&failingWriter{left}, []int{len(data)}, data); err != errFull {
+			t.Errorf("full after %d bytes: error %v", left, err)
+		}
+	}
+}
+
+func TestReadFloat32(t *testing.T) {
+	tests := []struct {
+		name  string
+		file  []byte
+		shape []int
+		want  []float32
+	}{
+		{"float64", file(dict("<f8", "(2,)"), 0.1, -2.5), []int{2}, []float32{0.1, -2.5}},
+		{"float64 out of range", file(dict("<f8", "(1,)"), 1e300), []int{1}, []float32{float32(math.Inf(1))}},
+		{"Fortran order", file("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }",
+			[]float32{1, 4, 2, 5, 3, 6}), []int{2, 3}, []float32{1, 2, 3, 4, 5, 6}},
+		{"Fortran order, one dimension", file("{'descr': '<f4', 'fortran_order': True, 'shape': (2,), }",
+			[]float32{1, 4}), []int{2}, []float32{1, 4}},
+		{"version 2.0", fileVersion(2, dict("<f4", "(1,)"), float32(7)), []int{1}, []float32{7}},
+		{"version 3.0", fileVersion(3, dict("<f4", "(1,)"), float32(7)), []int{1}, []float32{7}},
+		{"one value", file(dict("<f4", "()"), float32(7)), nil, []float32{7}},
+		{"other spelling", file(`{"shape":( 1 , 1 ),"fortran_order":False,"descr":"<f4"}  `, float32(7)), []int{1, 1}, []float32{7}},
+	}
+	for _, tt := range tests {
+		shape, got, err := ReadFloat32(bytes.NewReader(tt.file), int64(len(tt.file)))
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+		} else if !slices.Equal(shape, tt.shape) || !slices.Equal(got, tt.want) {
+			t.Errorf("%s: shape %v, data %v; want %v, %v", tt.name, shape, got, tt.shape, tt.want)
+		}
+	}
+}
+
+func TestReadIntegers(t *testing.T) {
+	wide := file(dict("<i8", "(2,)"), []int64{-1, 1 << 31})
+	if _, got, err := ReadInt64(bytes.NewReader(wide), -1); err != nil || !slices.Equal(got, []int64{-1, 1 << 31}) {
+		t.Errorf("int64: %v, %v", got, err)
+	}
+	if _, _, err := ReadInt32(bytes.NewReader(wide), -1); err == nil || err.Error() != "2147483648 is out of range" {
+		t.Errorf("int64 as int32: error %v", err)
+	}
+	narrow := file(dict("<i4", "(2,)"), []int32{-1, 5})
+	if _, got, err := ReadInt64(bytes.NewReader(narrow), -1); err != nil || !slices.Equal(got, []int64{-1, 5}) {
+		t.Errorf("int32 as int64: %v, %v", got, err)
+	}
+}
+
+func TestReadStrings(t *testing.T) {
+	tests := []struct {
+		name string
+		file []byte
+		want []string
+	}{
+		{"str", file(dict("<U3", "(4,)"), []rune("cat\x00\x00\x00é\U0001F600\x00a\x00b")), []string{"cat", "", "é\U0001F600", "a\x00b"}},
+		{"bytes", file(dict("|S3", "(2,)"), []byte("csra\x00\x00")), []string{"csr", "a"}},
+		{"none", file(dict("<U1", "(0,)")), []string{}},
+		// One string is longer than the chunks in which arrays are converted.
+		{"long", file(dict("<U40000", "(2,)"), []rune(strings.Repeat("x", 40000)+strings.Repeat("y", 40000))),
+			[]string{strings.Repeat("x", 40000), strings.Repeat("y", 40000)}},
+	}
+	for _, tt := range tests {
+		shape, got, err := ReadStrings(bytes.NewReader(tt.file), -1)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+		} else if !slices.Equal(shape, []int{len(tt.want)}) || !slices.Equal(got, tt.want) {
+			t.Errorf("%s: shape %v, data %.80q", tt.name, shape, got)
+		}
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	const float32s = "<f4"
+	good := file(dict(float32s, "(2,)"), []float32{1, 2})
+	tests := []struct {
+		name string
+		file []byte
+		want string // part of the error
+	}{
+		{"empty", nil, "truncated"},
+		{"other", []byte("the 0.1 0.2\nof 0.3 0.4\n"), "not a .npy file"},
+		{"version", fileVersion(4, dict(float32s, "(0,)")), "version 4.0"},
+		{"header length", []byte("\x93NUMPY\x02\x00\xff\xff\xff\xff"), "header of 4294967295 bytes"},
+		{"header cut", good[:40], "truncated within its .npy header"},
+		{"elements cut", good[:len(good)-1], "needs 8 bytes, has 7"},
+		{"elements missing", good[:len(good)-8], "needs 8 bytes, has 0"},
+		{"more", append(slices.Clone(good), 0), "more data"},
+		{"big-endian", file(dict(">f4", "(1,)"), float32(1)), `type ">f4"`},
+		{"complex", file(dict("<c8", "(1,)"), complex64(1)), `type "<c8"`},
+		{"objects", file(dict("|O", "(1,)")), "Python objects"},
+		{"structured", file("{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (1,), }"), "structured"},
+		{"Fortran order", file("{'descr': '<f4', 'fortran_order': True, 'shape': (1, 1, 1), }", float32(1)), "Fortran"},
+		{"negative", file(dict(float32s, "(-1,)")), "dimension"},
+		{"not a tuple", file(dict(float32s, "(1)")), "tuple"},
+		{"no comma", file(dict(float32s, "(1 2)")), ", or )"},
+		{"dimension overflow", file(dict(float32s, "(9223372036854775808,)")), "dimension"},
+		{"shape overflow", file(dict(float32s, "(4611686018427387904, 4)")), "no array can have shape"},
+		{"size overflow", file(dict(float32s, "(4611686018427387904,)")), "no array of type"},
+		{"key missing", file("{'descr': '<f4', 'shape': (1,), }"), `"fortran_order" is missing`},
+		{"key twice", file("{'descr': '<f4', 'descr': '<f4', }"), `"descr" is given twice`},
+		{"key unknown", file("{'descr': '<f4', 'order': 'C', }"), "want 'descr'"},
+		{"not closed", file("{'descr': '<f4', "), "want a string"},
+		{"string not closed", file("{'descr"), "want a string"},
+		{"not a dictionary", file("['descr']"), "want {"},
+		{"not a bool", file("{'fortran_order': 0}"), "want False"},
+		{"text after it", file(dict(float32s, "(0,)") + " import os"), "want the end"},
+	}
+	for _, tt := range tests {
+		for _, max := range []int64{-1, int64(len(tt.file))} {
+			_, _, err := ReadFloat32(bytes.NewReader(tt.file), max)
+			if err == nil {
+				t.Errorf("%s: no error", tt.name)
+			} else if !strings.Contains(err.Error(), tt.want) && !(max >= 0 && strings.Contains(err.Error(), "truncated")) {
+				t.Errorf("%s: error %q, want %q", tt.name, err, tt.want)
+			}
+		}
+	}
+
+	for _, tt := range []struct {
+		name string
+		file []byte
+		want string
+	}{
+		{"not a character", file(dict("<U1", "(1,)"), int32(0xd800)), "0xd800"},
+		{"beyond Unicode", file(dict("<U1", "(1,)"), int32(-1)), "0xffffffff"},
+		{"no size", file(dict("<U0", "(1,)")), `type "<U0"`},
+		{"endless string", file(dict("<U4611686018427387904", "(1,)")), "type"},
+		{"signed size", file(dict("<U+1", "(1,)"), 'a'), "type"},
+		{"no type", file(dict("", "(1,)")), `type ""`},
+	} {
+		if _, _, err := ReadStrings(bytes.NewReader(tt.file), -1); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("strings, %s: error %v, want %q", tt.name, err, tt.want)
+		}
+	}
+}
+
+// A header may claim any size: no memory must be allocated for it.
+func TestReadTrustsNoSize(t *testing.T) {
+	claims := file(dict("<f4", "(1000000000, 1000)"), []float32{1, 2, 3})
+	for _, max := range []int64{-1, int64(len(claims))} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, _, err := ReadFloat32(bytes.NewReader(claims), max)
+		runtime.ReadMemStats(&after)
+		if err == nil {
+			t.Errorf("max %d: no error", max)
+		}
+		if n := after.TotalAlloc - before.TotalAlloc; n > 16*chunk {
+			t.Errorf("max %d: %d bytes allocated for a file of %d", max, n, len(claims))
+		}
+	}
+}
+
+func TestArchive(t *testing.T) {
+	write := func() []byte {
+		var b bytes.Buffer
+		w := NewArchiveWriter(&b)
+		values, err := w.Create("values")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Write(values, []int{3}, []float32{1, 2, 3}); err != nil {
+			t.Fatal(err)
+		}
+		format, err := w.Create("format")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := WriteString(format, "csr"); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	data := write()
+	if !bytes.Equal(data, write()) {
+		t.Error("the same arrays give different files")
+	}
+	a := openArchive(t, data)
+	if got := a.Names(); !slices.Equal(got, []string{"values", "format"}) {
+		t.Errorf("names %q", got)
+	}
+	if shape, got, err := Read(a, "values", ReadFloat32); err != nil || !slices.Equal(shape, []int{3}) || !slices.Equal(got, []float32{1, 2, 3}) {
+		t.Errorf("values: %v %v, %v", shape, got, err)
+	}
+	if shape, got, err := Read(a, "format", ReadStrings); err != nil || len(shape) != 0 || !slices.Equal(got, []string{"csr"}) {
+		t.Errorf("format: %v %q, %v", shape, got, err)
+	}
+	if _, _, err := Read(a, "value", ReadFloat32); err == nil || !strings.Contains(err.Error(), `no array "value"`) {
+		t.Errorf("missing array: error %v", err)
+	}
+
+	// A changed element is found by its checksum.
+	i := bytes.Index(data, []byte("\x00\x00\x80\x3f")) // 1.0
+	data[i]++
+	if _, _, err := Read(openArchive(t, data), "values", ReadFloat32); !errors.Is(err, zip.ErrChecksum) {
+		t.Errorf("changed element: error %v", err)
+	}
+	if _, err := NewArchive(bytes.NewReader(data[:len(data)/2]), int64(len(data)/2)); err == nil {
+		t.Error("truncated archive: no error")
+	}
+}
+
+func TestArchiveDeflated(t *testing.T) { // as numpy.savez_compressed writes it
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	w, err := z.Create("values.npy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := make([]float32, 100_000) // compresses to less than itself
+	if err := Write(w, []int{len(want)}, want); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, got, err := Read(openArchive(t, b.Bytes()), "values", ReadFloat32); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%d values, %v", len(got), err)
+	}
+}
+
+func openArchive(t *testing.T, data []byte) *Archive {
+	t.Helper()
+	a, err := NewArchive(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func FuzzReadHeader(f *testing.F) {
+	f.Add(dict("<f4", "(3, 4)"))
+	f.Add(dict("<U12", "(3,)"))
+	f.Add(dict("|S3", "()"))
+	f.Add(`{"shape":(1,1),"fortran_order":True,"descr":"<f8"}`)
+	f.Add("{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (1,), }")
+	f.Fuzz(func(t *testing.T, header string) {
+		h, err := parseHeader(header)
+		if err != nil {
+			return
+		}
+		// What was understood must be writable and mean the same.
+		var b bytes.Buffer
+		if err := WriteHeader(&b, h); err != nil {
+			t.Skip("too long")
+		}
+		if strings.Contains(h.Type, "'") {
+			return // in double quotes, which WriteHeader does not need
+		}
+		again, err := ReadHeader(&b)
+		if err != nil || !reflect.DeepEqual(again, h) {
+			t.Errorf("%q: %+v, then %+v, %v", header, h, again, err)
+		}
+	})
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add(file(dict("<f4", "(2, 1)"), []float32{1, 2}))
+	f.Add(file(dict("<f8", "(2,)"), []float64{1, 2}))
+	f.Add(file(dict("<i8", "(2,)"), []int64{1, 1 << 40}))
+	f.Add(file(dict("<U3", "(2,)"), []rune("cat\x00\x00\x00")))
+	f.Add(fileVersion(2, dict("|S3", "()"), []byte("csr")))
+	f.Add(file("{'descr': '<i4', 'fortran_order': True, 'shape': (1, 2), }", []int32{1, 2}))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		fuzzRead(t, data, ReadFloat32)
+		fuzzRead(t, data, ReadInt32)
+		fuzzRead(t, data, ReadInt64)
+		fuzzRead(t, data, ReadStrings)
+	})
+}
+
+// fuzzRead checks that a known size changes nothing but when memory is allocated.
+func fuzzRead[T any](t *testing.T, data []byte, read func(io.Reader, int64) ([]int, []T, error)) {
+	shape, known, err := read(bytes.NewReader(data), int64(len(data)))
+	_, unknown, err2 := read(bytes.NewReader(data), -1)
+	if (err == nil) != (err2 == nil) || len(known) != len(unknown) {
+		t.Errorf("size known: %d elements, %v; size unknown: %d elements, %v", len(known), err, len(unknown), err2)
+	}
+	if n, _ := elements(shape); err == nil && n != len(known) {
+		t.Errorf("shape %v, %d elements", shape, len(known))
+	}
+}
+
+func FuzzArchive(f *testing.F) {
+	var b bytes.Buffer
+	w := NewArchiveWriter(&b)
+	entry, err := w.Create("data")
+	if err != nil {
+		f.Fatal(err)
+	}
+	if err := Write(entry, []int{2}, []float32{1, 2}); err != nil {
+		f.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.Bytes())
+	f.Fuzz(func(t *testing.T, data []byte) {
+		a, err := NewArchive(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			return
+		}
+		for _, name := range a.Names() {
+			shape, values, err := Read(a, name, ReadFloat32)
+			if n, _ := elements(shape); err == nil && n != len(values) {
+				t.Errorf("%q: shape %v, %d elements", name, shape, len(values))
+			}
+		}
+	})
+}
+
+func BenchmarkWrite(b *testing.B) {
+	data := make([]float32, 1<<22)
+	b.SetBytes(4 << 22)
+	for b.Loop() {
+		if err := Write(io.Discard, []int{len(data)}, data); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkReadFloat32(b *testing.B) {
+	var file bytes.Buffer
+	if err := Write(&file, []int{1 << 22}, make([]float32, 1<<22)); err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(4 << 22)
+	for b.Loop() {
+		if _, _, err := ReadFloat32(bytes.NewReader(file.Bytes()), int64(file.Len())); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkReadStrings(b *testing.B) {
+	b.SetBytes(4 * 12 * 100_000)
+	data := file(dict("<U12", "(100000,)"), []rune(strings.Repeat("word\x00\x00\x00\x00\x00\x00\x00\x00", 100_000)))
+	for b.Loop() {
+		if _, _, err := ReadStrings(bytes.NewReader(data), int64(len(data))); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
