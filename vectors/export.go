@@ -1,0 +1,262 @@
+package vectors
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"overcomplete/internal/npy"
+)
+
+// A WordError reports a word that a text format cannot hold unambiguously, for
+// it is empty or contains what separates fields or lines. [Escape] makes words
+// that any format can hold.
+type WordError struct {
+	Row  int // from 0
+	Word string
+}
+
+func (e *WordError) Error() string {
+	return fmt.Sprintf("word %d, %s, is empty or contains white space, which separates words from values", e.Row+1, quote(e.Word))
+}
+
+// Escape returns the words with white space and the percent sign encoded as in
+// a URL's path ("New York" becomes "New%20York"), which [net/url.PathUnescape]
+// reverses.
+func Escape(words []string) []string {
+	escaped := make([]string, len(words))
+	for i, word := range words {
+		escaped[i] = escape(word)
+	}
+	return escaped
+}
+
+func escape(word string) string {
+	special := func(r rune) bool { return r == '%' || unicode.IsSpace(r) }
+	if !strings.ContainsFunc(word, special) {
+		return word
+	}
+	var b strings.Builder
+	for len(word) > 0 {
+		r, n := utf8.DecodeRuneInString(word)
+		if special(r) {
+			for _, c := range []byte(word[:n]) {
+				fmt.Fprintf(&b, "%%%02X", c)
+			}
+		} else {
+			b.WriteString(word[:n])
+		}
+		word = word[n:]
+	}
+	return b.String()
+}
+
+// WriteGloVe writes dense text without a header, as GloVe does: each line has a
+// word and the K values of its vector, separated by spaces. The values are exact.
+func WriteGloVe(w io.Writer, words []string, codes *Sparse) error {
+	return writeDenseText(w, "", words, codes, exact, "\n")
+}
+
+// WriteWord2Vec writes dense text as word2vec does: that of [WriteGloVe] after a
+// line with the number of words and of dimensions.
+func WriteWord2Vec(w io.Writer, words []string, codes *Sparse) error {
+	header := fmt.Sprintf("%d %d\n", codes.Rows, codes.Cols)
+	return writeDenseText(w, header, words, codes, exact, "\n")
+}
+
+// WriteAuthors writes the vectors as the program of the paper's authors does:
+// that of [WriteGloVe] with 3 significant digits and a space before the newline.
+func WriteAuthors(w io.Writer, words []string, codes *Sparse) error {
+	return writeDenseText(w, "", words, codes, authorsDigits, " \n")
+}
+
+// WriteAuthorsDictionary writes a dictionary of K atoms of length L, K×L
+// row-major, as the program of the paper's authors does into the file whose name
+// ends in "_dict": on one line L, K and their L×K matrix, whose columns are the
+// atoms, with 3 significant digits.
+func WriteAuthorsDictionary(w io.Writer, dictionary []float32, k int) error {
+	if k <= 0 || len(dictionary) == 0 || len(dictionary)%k != 0 {
+		return fmt.Errorf("%d values do not make a dictionary of %d atoms", len(dictionary), k)
+	}
+	dim := len(dictionary) / k
+	if _, err := fmt.Fprintf(w, "%d %d ", dim, k); err != nil {
+		return err
+	}
+	return writeChunks(w, dim, func(b []byte, j int) []byte {
+		for i := range k {
+			b = strconv.AppendFloat(b, float64(dictionary[i*dim+j]), 'g', authorsDigits, 64)
+			b = append(b, ' ')
+		}
+		if j == dim-1 {
+			b = append(b, '\n')
+		}
+		return b
+	})
+}
+
+// WriteSparseText writes a line for each word: the word and, for each nonzero of
+// its vector, the column (from 0), a colon and the exact value.
+func WriteSparseText(w io.Writer, words []string, codes *Sparse) error {
+	if err := checkWords(words, codes, asciiSpace); err != nil {
+		return err
+	}
+	return writeChunks(w, codes.Rows, func(b []byte, i int) []byte {
+		b = append(b, words[i]...)
+		index, value := codes.Row(i)
+		for n, k := range index {
+			b = append(b, ' ')
+			b = strconv.AppendInt(b, int64(k), 10)
+			b = append(b, ':')
+			b = strconv.AppendFloat(b, float64(value[n]), 'g', exact, 32)
+		}
+		return append(b, '\n')
+	})
+}
+
+// WriteProjectorVectors writes the vectors for the Embedding Projector: the K
+// exact values of each on a line, separated by tabs.
+func WriteProjectorVectors(w io.Writer, codes *Sparse) error {
+	if codes.Cols == 0 {
+		return errNoColumns
+	}
+	zeros := zeroFields(codes.Cols, '\t')
+	return writeChunks(w, codes.Rows, func(b []byte, i int) []byte {
+		b = appendFields(b, codes, i, exact, zeros)
+		b[len(b)-1] = '\n'
+		return b
+	})
+}
+
+// WriteProjectorMetadata writes the words for the Embedding Projector, one on a
+// line. A single column has no header.
+func WriteProjectorMetadata(w io.Writer, words []string) error {
+	for i, word := range words {
+		// The Projector drops lines that are blank, which would shift all others.
+		if strings.ContainsAny(word, "\t\n\r") || strings.TrimSpace(word) == "" {
+			return &WordError{i, word}
+		}
+	}
+	return writeChunks(w, len(words), func(b []byte, i int) []byte {
+		b = append(b, words[i]...)
+		return append(b, '\n')
+	})
+}
+
+// WritePackedBits writes a NumPy array of V×⌈K/8⌉ bytes in which a bit is set
+// for each nonzero, the highest bit of a byte first: numpy.unpackbits(array,
+// axis=1, count=K) is the binary V×K matrix.
+func WritePackedBits(w io.Writer, codes *Sparse) error {
+	width := (codes.Cols + 7) / 8
+	err := npy.WriteHeader(w, npy.Header{Type: "|u1", Shape: []int{codes.Rows, width}})
+	if err != nil {
+		return err
+	}
+	zeros := make([]byte, width)
+	return writeChunks(w, codes.Rows, func(b []byte, i int) []byte {
+		b = append(b, zeros...)
+		bits := b[len(b)-width:]
+		index, _ := codes.Row(i)
+		for _, k := range index {
+			bits[k/8] |= 0x80 >> (k % 8)
+		}
+		return b
+	})
+}
+
+// Numbers of significant digits, for strconv.
+const (
+	exact         = -1 // as many as it takes to read the same float32 again
+	authorsDigits = 3
+)
+
+// asciiSpace separates words from values. Other white space occurs inside words.
+const asciiSpace = " \t\n\v\f\r"
+
+var errNoColumns = errors.New("vectors of no dimensions cannot be written as text")
+
+func writeDenseText(w io.Writer, header string, words []string, codes *Sparse, digits int, end string) error {
+	if codes.Cols == 0 {
+		return errNoColumns
+	}
+	if err := checkWords(words, codes, asciiSpace); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(w, header); err != nil {
+		return err
+	}
+	zeros := zeroFields(codes.Cols, ' ')
+	return writeChunks(w, codes.Rows, func(b []byte, i int) []byte {
+		b = append(b, words[i]...)
+		b = append(b, ' ')
+		b = appendFields(b, codes, i, digits, zeros)
+		return append(b[:len(b)-1], end...)
+	})
+}
+
+// checkWords returns an error unless there is a word for each row, not empty and
+// without any of the separators.
+func checkWords(words []string, codes *Sparse, separators string) error {
+	if len(words) != codes.Rows {
+		return fmt.Errorf("%d words for %d vectors", len(words), codes.Rows)
+	}
+	for i, word := range words {
+		if word == "" || strings.ContainsAny(word, separators) {
+			return &WordError{i, word}
+		}
+	}
+	return nil
+}
+
+// appendFields appends all values of row i, each followed by the separator that
+// zeros were made with.
+func appendFields(b []byte, codes *Sparse, i, digits int, zeros []byte) []byte {
+	next := 0 // column
+	index, value := codes.Row(i)
+	for n, k := range index {
+		b = append(b, zeros[:2*(int(k)-next)]...)
+		b = strconv.AppendFloat(b, float64(value[n]), 'g', digits, 32)
+		b = append(b, zeros[1])
+		next = int(k) + 1
+	}
+	return append(b, zeros[2*next:]...)
+}
+
+// zeroFields returns n zeros, each followed by the separator: most of any row.
+func zeroFields(n int, separator byte) []byte {
+	return []byte(strings.Repeat("0"+string(separator), n))
+}
+
+// writeChunks writes what appendTo appends for 0, 1, …, n−1. All cores share the
+// work, since formatting numbers is slower than most disks.
+func writeChunks(w io.Writer, n int, appendTo func(b []byte, i int) []byte) error {
+	const size = 256 // calls of appendTo for one chunk
+	out := bufio.NewWriterSize(w, 1<<16)
+	chunks := make([][]byte, runtime.GOMAXPROCS(0))
+	for start := 0; start < n; start += size * len(chunks) {
+		var wg sync.WaitGroup
+		for c := range chunks {
+			first := min(start+c*size, n)
+			wg.Go(func() {
+				b := chunks[c][:0]
+				for i := first; i < min(first+size, n); i++ {
+					b = appendTo(b, i)
+				}
+				chunks[c] = b
+			})
+		}
+		wg.Wait()
+		for _, b := range chunks {
+			if _, err := out.Write(b); err != nil {
+				return err
+			}
+		}
+	}
+	return out.Flush()
+}

@@ -1,0 +1,280 @@
+package vectors
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// small is
+//
+//	0     -0.1  0      1e-05  0  0  0  0  0
+//	0      0    0      0      0  0  0  0  0
+//	1/3    0    1e+06  0      0  0  0  0  16777216
+var (
+	small = &Sparse{
+		Rows: 3, Cols: 9,
+		Ptr:   []int64{0, 2, 2, 5},
+		Index: []int32{1, 3, 0, 2, 8},
+		Value: []float32{-0.1, 1e-5, 1. / 3, 1e6, 1 << 24},
+	}
+	smallWords = []string{"the", "café", "x:y%20"}
+)
+
+// randomSparse returns a matrix of which the given share is not zero.
+func randomSparse(rows, cols int, density float64) (words []string, s *Sparse) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	s = &Sparse{Rows: rows, Cols: cols, Ptr: []int64{0}}
+	for i := range rows {
+		words = append(words, fmt.Sprintf("word%d", i))
+		for k := range cols {
+			if rng.Float64() < density {
+				s.Index = append(s.Index, int32(k))
+				s.Value = append(s.Value, float32(rng.NormFloat64())/8)
+			}
+		}
+		s.Ptr = append(s.Ptr, int64(len(s.Index)))
+	}
+	return words, s
+}
+
+func TestWriteText(t *testing.T) {
+	const dense = "the 0 -0.1 0 1e-05 0 0 0 0 0\n" +
+		"café 0 0 0 0 0 0 0 0 0\n" +
+		"x:y%20 0.33333334 0 1e+06 0 0 0 0 0 1.6777216e+07\n"
+	for _, tt := range []struct {
+		name  string
+		write func(io.Writer, []string, *Sparse) error
+		want  string
+	}{
+		{"GloVe", WriteGloVe, dense},
+		{"word2vec", WriteWord2Vec, "3 9\n" + dense},
+		{"authors", WriteAuthors, "the 0 -0.1 0 1e-05 0 0 0 0 0 \n" +
+			"café 0 0 0 0 0 0 0 0 0 \n" +
+			"x:y%20 0.333 0 1e+06 0 0 0 0 0 1.68e+07 \n"},
+		{"sparse text", WriteSparseText, "the 1:-0.1 3:1e-05\ncafé\nx:y%20 0:0.33333334 2:1e+06 8:1.6777216e+07\n"},
+		{"projector vectors", func(w io.Writer, _ []string, s *Sparse) error { return WriteProjectorVectors(w, s) },
+			"0\t-0.1\t0\t1e-05\t0\t0\t0\t0\t0\n" +
+				"0\t0\t0\t0\t0\t0\t0\t0\t0\n" +
+				"0.33333334\t0\t1e+06\t0\t0\t0\t0\t0\t1.6777216e+07\n"},
+		{"projector metadata", func(w io.Writer, words []string, _ *Sparse) error { return WriteProjectorMetadata(w, words) },
+			"the\ncafé\nx:y%20\n"},
+	} {
+		var got bytes.Buffer
+		if err := tt.write(&got, smallWords, small); err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+		} else if got.String() != tt.want {
+			t.Errorf("%s:\ngot\n%swant\n%s", tt.name, got.String(), tt.want)
+		}
+	}
+}
+
+func TestWriteAuthorsDictionary(t *testing.T) {
+	// 3 atoms of length 2. Their matrix has the atoms as columns.
+	dictionary := []float32{
+		1, -0.12345,
+		0, 1234567,
+		100, 1e-10,
+	}
+	const want = "2 3 1 0 100 -0.123 1.23e+06 1e-10 \n"
+	var got bytes.Buffer
+	if err := WriteAuthorsDictionary(&got, dictionary, 3); err != nil {
+		t.Fatal(err)
+	}
+	if got.String() != want {
+		t.Errorf("got %q, want %q", got.String(), want)
+	}
+	for _, k := range []int{0, -1, 4} {
+		if err := WriteAuthorsDictionary(io.Discard, dictionary, k); err == nil {
+			t.Errorf("%d atoms: no error", k)
+		}
+	}
+}
+
+// Every value must be the same after it has been written and read, and more
+// rows be written than fit in a buffer.
+func TestTextIsExact(t *testing.T) {
+	words, codes := randomSparse(200, 300, 0.3)
+	codes.Value[0], codes.Value[1] = math.SmallestNonzeroFloat32, -math.MaxFloat32
+	var text bytes.Buffer
+	if err := WriteWord2Vec(&text, words, codes); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(&text)
+	lines.Scan()
+	if lines.Text() != "200 300" {
+		t.Errorf("header %q", lines.Text())
+	}
+	for i := range codes.Rows {
+		lines.Scan()
+		fields := strings.Split(lines.Text(), " ")
+		if len(fields) != 1+codes.Cols || fields[0] != words[i] {
+			t.Fatalf("line %d: %d fields, word %q", i+2, len(fields), fields[0])
+		}
+		index, value := codes.Row(i)
+		want := make([]float32, codes.Cols)
+		for n, k := range index {
+			want[k] = value[n]
+		}
+		for k, field := range fields[1:] {
+			if v, err := strconv.ParseFloat(field, 32); err != nil || float32(v) != want[k] {
+				t.Fatalf("%s, column %d: %q, want %v", words[i], k, field, want[k])
+			}
+		}
+	}
+	if lines.Scan() {
+		t.Errorf("one line too many: %.40q", lines.Text())
+	}
+}
+
+func TestWordsAreNeverAmbiguous(t *testing.T) {
+	metadata := func(w io.Writer, words []string, _ *Sparse) error { return WriteProjectorMetadata(w, words) }
+	writers := map[string]func(io.Writer, []string, *Sparse) error{
+		"GloVe": WriteGloVe, "word2vec": WriteWord2Vec, "authors": WriteAuthors, "sparse": WriteSparseText, "metadata": metadata,
+	}
+	for _, word := range []string{"at name", "\t", "a\nb", "a\r", "", " ", "\u00a0", "100%", "%20"} {
+		words := slices.Clone(smallWords)
+		words[1] = word
+		for name, write := range writers {
+			var want error = &WordError{1, word}
+			switch {
+			case strings.HasSuffix(word, "%") || word == "%20":
+				want = nil
+			case name == "metadata" && word == "at name":
+				want = nil // it is alone on its line
+			case name != "metadata" && word == "\u00a0":
+				want = nil // only ASCII white space separates fields
+			}
+			var b bytes.Buffer
+			err := write(&b, words, small)
+			if fmt.Sprint(err) != fmt.Sprint(want) {
+				t.Errorf("%s, %q: error %v, want %v", name, word, err, want)
+			}
+			if err != nil && b.Len() > 0 {
+				t.Errorf("%s, %q: %d bytes written before the error", name, word, b.Len())
+			}
+			if err := write(io.Discard, Escape(words), small); err != nil && word != "" {
+				t.Errorf("%s, %q escaped: %v", name, word, err)
+			}
+		}
+	}
+	for name, write := range writers {
+		if err := write(io.Discard, smallWords[1:], small); err == nil && name != "metadata" {
+			t.Errorf("%s: no error for 2 words of 3 vectors", name)
+		}
+	}
+}
+
+func TestEscape(t *testing.T) {
+	words := []string{"plain", "New York", "100%", "%20", "a\u00a0b\u2009c", "\xff é"}
+	want := []string{"plain", "New%20York", "100%25", "%2520", "a%C2%A0b%E2%80%89c", "\xff%20é"}
+	got := Escape(words)
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	for i, word := range got {
+		if back, err := url.PathUnescape(word); err != nil || back != words[i] {
+			t.Errorf("%q is %q unescaped, %v; want %q", word, back, err, words[i])
+		}
+	}
+}
+
+func TestWritePackedBits(t *testing.T) {
+	var got bytes.Buffer
+	if err := WritePackedBits(&got, small); err != nil {
+		t.Fatal(err)
+	}
+	const want = "\x50\x00" + "\x00\x00" + "\xa0\x80"
+	header, bits := got.Bytes()[:got.Len()-len(want)], got.Bytes()[got.Len()-len(want):]
+	if !bytes.Contains(header, []byte("{'descr': '|u1', 'fortran_order': False, 'shape': (3, 2), }")) {
+		t.Errorf("header %q", header)
+	}
+	if string(bits) != want {
+		t.Errorf("bits %x, want %x", bits, want)
+	}
+}
+
+func TestBinary(t *testing.T) {
+	b := small.Binary()
+	if !slices.Equal(b.Value, []float32{1, 1, 1, 1, 1}) || !slices.Equal(b.Index, small.Index) || !slices.Equal(b.Ptr, small.Ptr) {
+		t.Errorf("%+v", b)
+	}
+	if small.Value[0] != -0.1 {
+		t.Error("the values of the original changed")
+	}
+}
+
+func TestNoColumns(t *testing.T) {
+	empty := &Sparse{Rows: 1, Ptr: []int64{0, 0}}
+	words := []string{"a"}
+	for name, err := range map[string]error{
+		"GloVe":     WriteGloVe(io.Discard, words, empty),
+		"projector": WriteProjectorVectors(io.Discard, empty),
+	} {
+		if err != errNoColumns {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+func TestFullDisk(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("needs the device /dev/full: ", err)
+	}
+	defer full.Close()
+	for name, err := range map[string]error{
+		"GloVe":      WriteGloVe(full, smallWords, small),
+		"word2vec":   WriteWord2Vec(full, smallWords, small),
+		"authors":    WriteAuthors(full, smallWords, small),
+		"dictionary": WriteAuthorsDictionary(full, []float32{1, 2}, 1),
+		"sparse":     WriteSparseText(full, smallWords, small),
+		"CSR":        WriteCSR(full, small),
+		"bits":       WritePackedBits(full, small),
+		"projector":  WriteProjectorVectors(full, small),
+		"metadata":   WriteProjectorMetadata(full, smallWords),
+	} {
+		if !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("%s: error %v, want %v", name, err, syscall.ENOSPC)
+		}
+	}
+}
+
+func BenchmarkWrite(b *testing.B) {
+	words, codes := randomSparse(2000, 3000, 0.08)
+	for _, bb := range []struct {
+		name  string
+		write func(w io.Writer) error
+	}{
+		{"GloVe", func(w io.Writer) error { return WriteGloVe(w, words, codes) }},
+		{"authors", func(w io.Writer) error { return WriteAuthors(w, words, codes) }},
+		{"sparse", func(w io.Writer) error { return WriteSparseText(w, words, codes) }},
+		{"projector", func(w io.Writer) error { return WriteProjectorVectors(w, codes) }},
+		{"CSR", func(w io.Writer) error { return WriteCSR(w, codes) }},
+		{"bits", func(w io.Writer) error { return WritePackedBits(w, codes) }},
+	} {
+		b.Run(bb.name, func(b *testing.B) {
+			var size bytes.Buffer
+			if err := bb.write(&size); err != nil {
+				b.Fatal(err)
+			}
+			b.SetBytes(int64(size.Len()))
+			for b.Loop() {
+				if err := bb.write(io.Discard); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,319 @@
+package vectors
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"unicode/utf8"
+)
+
+// ReadOptions changes what [Read] does. Its zero value reads every row and
+// stops at the first malformed one.
+type ReadOptions struct {
+	// MaxWords, if positive, stops reading after that many words. What comes
+	// after them is not checked.
+	MaxWords int
+	// SkipBad drops malformed rows and counts them in a warning, instead of
+	// failing at the first.
+	SkipBad bool
+	// WordList is a file with one word a line, in row order, for .npy and .npz
+	// input. It may be compressed too.
+	WordList string
+}
+
+// Source says what [Read] read and what was odd about it.
+type Source struct {
+	Name     string   // the file's base name, or "stdin"
+	SHA256   string   // of the file's bytes as stored, in hexadecimal
+	Format   string   // for people, such as "word2vec text"
+	Warnings []string // for people, a line each, without the file's name
+}
+
+// The values of Source.Format.
+const (
+	formatGloVe  = "GloVe text"
+	formatText   = "word2vec text"
+	formatBinary = "word2vec binary"
+	formatNpy    = "NumPy .npy"
+	formatNpz    = "NumPy .npz"
+)
+
+// An InputError reports a file that can't be read, or that holds something
+// other than word vectors: the mistake is in the input, not in the program.
+type InputError struct {
+	File string // as it was given, or "stdin"
+	Line int    // line of a text file, counted from 1; 0 if the error has none
+	Row  int    // row of any other file, counted from 1; 0 if the error has none
+	Word string // word of the malformed row, if it is known
+	Err  error  // what is wrong
+}
+
+func (e *InputError) Error() string {
+	place := e.File
+	if e.Line > 0 {
+		place += ":" + strconv.Itoa(e.Line)
+	}
+	if e.Row > 0 {
+		place += ": row " + strconv.Itoa(e.Row)
+	}
+	if e.Word != "" {
+		place += ": word " + quote(e.Word)
+	}
+	return place + ": " + e.Err.Error()
+}
+
+func (e *InputError) Unwrap() error { return e.Err }
+
+// quote returns s in quotes, with what can't be printed escaped and only the
+// first part of it if it is long.
+func quote[T string | []byte](s T) string {
+	const limit = 60
+	if len(s) > limit {
+		return fmt.Sprintf("%q…", s[:limit])
+	}
+	return fmt.Sprintf("%q", s)
+}
+
+const (
+	// window is how much of a file is looked at to tell its format, in bytes.
+	window = 1 << 20
+	// maxDim bounds L, and with it what is allocated on the word of a header.
+	maxDim = 1 << 20
+)
+
+// Read reads word vectors from the file at path, or from standard input if path
+// is "-". The format and the compression (gzip, zstd) are told from the
+// content:
+//
+//   - GloVe text: a row is a word and L numbers. L is what most of the first
+//     rows agree on.
+//   - word2vec text, which is fastText's .vec too: the same after a header "V L".
+//     A first line of two whole numbers always is a header.
+//   - word2vec binary: a header, then a word, a space, L little-endian float32
+//     and perhaps a newline for each row.
+//   - NumPy's .npy, a V×L array of float32 or float64, with the words in
+//     o.WordList.
+//   - NumPy's .npz, neither compressed as a whole nor from a pipe, with such
+//     an array that is named "vectors" or the only one, and the words in
+//     o.WordList or else in an array of strings named "words".
+//
+// In text, fields are separated by spaces and tabs, a carriage return at the end
+// of a line and a byte order mark are ignored and blank lines are skipped. The
+// last L fields are the vector and what stands before them is the word, spaces
+// included. The number of rows in a header has to be there; rows beyond it are
+// ignored with a warning.
+//
+// A row is malformed if it has the wrong number of fields, if a field isn't a
+// decimal number that fits in a float32 (NaN and infinity don't), or if the word
+// is empty, isn't UTF-8 or contains a tab, a line break or a NUL. Of rows with
+// the same word the first is kept, with a warning. Zero rows and rows with a
+// norm over 1000 times the median are kept, with a warning.
+//
+// The result is the same for any number of CPUs. While it is put together, it
+// takes twice its memory. The file is read to its end, for its SHA-256, even if
+// o.MaxWords is reached before.
+//
+// A mistake in the input is reported as an [*InputError]. If ctx is cancelled,
+// Read returns ctx.Err(), without waiting for standard input.
+func Read(ctx context.Context, path string, o ReadOptions) (*Dense, *Source, error) {
+	readCtx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	d, s, err := read(readCtx, path, o)
+	switch {
+	case ctx.Err() != nil:
+		return nil, nil, ctx.Err()
+	case err != nil:
+		return nil, nil, inputError(path, err)
+	}
+	return d, s, nil
+}
+
+// inputError returns err as an InputError that names the file at path, if it
+// isn't one already.
+func inputError(path string, err error) error {
+	var input *InputError
+	if errors.As(err, &input) {
+		return input
+	}
+	var fromOS *fs.PathError
+	if errors.As(err, &fromOS) {
+		err = fromOS.Err // it names the path again
+	}
+	return &InputError{File: displayName(path), Err: err}
+}
+
+func displayName(path string) string {
+	if path == "-" {
+		return "stdin"
+	}
+	return path
+}
+
+func read(ctx context.Context, path string, o ReadOptions) (*Dense, *Source, error) {
+	in, err := open(ctx, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer in.Close()
+	content, size, err := decompress(in)
+	if err != nil {
+		return nil, nil, err
+	}
+	h, err := detect(content)
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.WordList != "" && h.format != formatNpy && h.format != formatNpz {
+		return nil, nil, errors.New("it has words of its own; a word list (--words) is for .npy and .npz files")
+	}
+	b := &builder{file: displayName(path), options: o, dim: h.dim, want: h.words}
+	switch h.format {
+	case formatGloVe, formatText:
+		b.text, b.number = true, h.lines
+		err = readText(ctx, content, b, textChunk)
+	case formatBinary:
+		err = readBinary(content, b)
+	case formatNpy:
+		err = readNpy(ctx, content, size, b)
+	case formatNpz:
+		err = readNpz(ctx, in, size, b)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	d, err := b.finish()
+	if err != nil {
+		return nil, nil, err
+	}
+	sum, err := in.sum()
+	if err != nil {
+		return nil, nil, err
+	}
+	return d, &Source{
+		Name:     filepath.Base(displayName(path)),
+		SHA256:   sum,
+		Format:   h.format,
+		Warnings: append(b.warnings(), normWarnings(d)...),
+	}, nil
+}
+
+// A heading is what the beginning of a file says about the rest.
+type heading struct {
+	format string
+	words  int // V as the header declares it, or -1
+	dim    int // L, or 0 for .npy and .npz
+	lines  int // lines before the first row
+}
+
+var errFormat = errors.New("not word vectors: want text (GloVe, word2vec, fastText), word2vec binary, .npy or .npz, plain or compressed with gzip or zstd")
+
+// detect tells the format of a file from its beginning and leaves r at the
+// first row, or at the beginning of a .npy or .npz.
+func detect(r *bufio.Reader) (heading, error) {
+	head, err := r.Peek(window)
+	if err != nil && err != io.EOF {
+		return heading{}, err
+	}
+	whole := err == io.EOF
+	switch {
+	case len(head) == 0:
+		return heading{}, errors.New("empty file")
+	case bytes.HasPrefix(head, []byte("\x93NUMPY")):
+		return heading{format: formatNpy, words: -1}, nil
+	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
+		return heading{format: formatNpz, words: -1}, nil
+	}
+	skip := 0
+	if bytes.HasPrefix(head, []byte("\uFEFF")) {
+		skip = len("\uFEFF")
+	}
+	line, rows, _ := bytes.Cut(head[skip:], []byte("\n"))
+	h, isHeader, err := parseHeader(line)
+	switch {
+	case err != nil:
+		return heading{}, err
+	case isHeader:
+		skip = len(head) - len(rows)
+		if isBinary(rows, h.dim) {
+			h.format = formatBinary
+		}
+	default:
+		h = heading{format: formatGloVe, words: -1, dim: inferDim(head[skip:], whole)}
+		if h.dim == 0 || bytes.IndexByte(head, 0) >= 0 {
+			return heading{}, errFormat
+		}
+	}
+	_, err = r.Discard(skip)
+	return h, err
+}
+
+// parseHeader parses the first line of word2vec's formats, "V L". It reports
+// false if the line isn't two whole numbers, and an error if it is but the
+// numbers make no sense.
+func parseHeader(line []byte) (h heading, isHeader bool, err error) {
+	fields := bytes.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '\t' || r == '\r' })
+	if len(fields) != 2 || !isWhole(fields[0]) || !isWhole(fields[1]) {
+		return heading{}, false, nil
+	}
+	words, err := strconv.Atoi(string(fields[0]))
+	if err != nil {
+		return heading{}, true, fmt.Errorf("the header declares %s words", quote(fields[0]))
+	}
+	dim, err := strconv.Atoi(string(fields[1]))
+	if err != nil || dim < 1 || dim > maxDim {
+		return heading{}, true, fmt.Errorf("the header declares vectors of %s numbers, want 1 to %d", quote(fields[1]), maxDim)
+	}
+	return heading{format: formatText, words: words, dim: dim, lines: 1}, true, nil
+}
+
+// isBinary reports whether the rows that follow a header are word2vec's binary
+// format and not text. A proper first row of text decides; else bytes that text
+// can't contain do, so that a malformed first row of text is reported as such.
+func isBinary(rows []byte, dim int) bool {
+	line, _, _ := bytes.Cut(rows, []byte("\n"))
+	word, numbers := cutVector(trimRow(line), dim)
+	if len(word) > 0 && parseVector(numbers, make([]float32, dim)) == nil {
+		return false
+	}
+	for _, c := range rows {
+		if c < ' ' && c != '\t' && c != '\n' && c != '\r' {
+			return true
+		}
+	}
+	// The last rune may be cut, but not one before a space.
+	return !utf8.Valid(rows[:bytes.LastIndexByte(rows, ' ')+1])
+}
+
+// inferDim returns L for rows of text without a header: the number of numbers
+// that most rows end with, or 0 if these aren't rows. The last line counts only
+// if it is whole. In a tie the larger L wins, for it refuses the other rows,
+// while the smaller would take their numbers for words.
+//
+// A row has at least L numbers at its end. It has more only if the word is
+// several fields and the last of them is a number, which is rare; the first
+// field never counts, so that the word "2008" isn't taken for part of its vector.
+func inferDim(rows []byte, whole bool) int {
+	if !whole {
+		rows = rows[:bytes.LastIndexByte(rows, '\n')+1]
+	}
+	votes := map[int]int{}
+	for line := range bytes.Lines(rows) {
+		if line = trimRow(line); len(line) > 0 {
+			n, _ := trailingNumbers(line)
+			votes[n]++
+		}
+	}
+	dim := 0
+	for n, count := range votes {
+		if count > votes[dim] || count == votes[dim] && n > dim {
+			dim = n
+		}
+	}
+	return dim // under maxDim, for more don't fit in the window
+}

@@ -1,0 +1,45 @@
+package vectors_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"overcomplete/vectors"
+)
+
+func ExampleRead() {
+	dir, err := os.MkdirTemp("", "vectors")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "glove.txt")
+	text := "bank 0.25 -0.5 1\nriver 0.125 2 3e-1\nbank 0 0 0\nat name@domain.com 1 2 3\n"
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		log.Fatal(err)
+	}
+
+	dense, source, err := vectors.Read(context.Background(), path, vectors.ReadOptions{})
+	var input *vectors.InputError
+	switch {
+	case errors.As(err, &input):
+		log.Fatal("bad input: ", input) // with file, line and word
+	case err != nil:
+		log.Fatal(err)
+	}
+	fmt.Printf("%s, %d words of %d dimensions\n", source.Format, dense.Len(), dense.Dim)
+	for i, word := range dense.Words {
+		fmt.Printf("%q %v\n", word, dense.Row(i))
+	}
+	fmt.Println(source.Warnings)
+	// Output:
+	// GloVe text, 3 words of 3 dimensions
+	// "bank" [0.25 -0.5 1]
+	// "river" [0.125 2 0.3]
+	// "at name@domain.com" [1 2 3]
+	// [duplicate words, the first of each kept: 1 ("bank")]
+}

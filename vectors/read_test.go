@@ -1,0 +1,668 @@
+package vectors
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"overcomplete/internal/npy"
+)
+
+// sample returns words and values that are awkward in one way or another, all
+// of them legal in every format but that binary words have no spaces.
+func sample() *Dense {
+	d := &Dense{
+		Words: []string{
+			"the", "2008", "1/2", "a\u00a0b", "\u2009", "c\u0085d", "naïve", "日本語", ",", "\"", "1e5", "-0.5", "nan", "\ufeff",
+		},
+		Dim: 5,
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range d.Words {
+		for range d.Dim {
+			d.Data = append(d.Data, float32(rng.NormFloat64()))
+		}
+	}
+	copy(d.Data, []float32{0, float32(math.Copysign(0, -1)), 0.1, -1e-3, 0.16777216})
+	return d
+}
+
+func textRows(d *Dense, end string) string {
+	var b strings.Builder
+	for i, w := range d.Words {
+		b.WriteString(w)
+		for _, x := range d.Row(i) {
+			b.WriteString(" " + strconv.FormatFloat(float64(x), 'g', -1, 32))
+		}
+		b.WriteString(end)
+	}
+	return b.String()
+}
+
+func headerLine(d *Dense) string { return fmt.Sprintf("%d %d\n", d.Len(), d.Dim) }
+
+func binaryRows(d *Dense, end string) string {
+	var b bytes.Buffer
+	for i, w := range d.Words {
+		b.WriteString(w + " ")
+		binary.Write(&b, binary.LittleEndian, d.Row(i))
+		b.WriteString(end)
+	}
+	return b.String()
+}
+
+// npyFile returns a .npy file with float64 numbers in Fortran order, or float32
+// in C order.
+func npyFile(d *Dense, float64s bool) string {
+	var b bytes.Buffer
+	if !float64s {
+		npy.Write(&b, []int{d.Len(), d.Dim}, d.Data)
+		return b.String()
+	}
+	npy.WriteHeader(&b, npy.Header{Type: "<f8", Fortran: true, Shape: []int{d.Len(), d.Dim}})
+	for j := range d.Dim {
+		for i := range d.Words {
+			binary.Write(&b, binary.LittleEndian, float64(d.Row(i)[j]))
+		}
+	}
+	return b.String()
+}
+
+// npzFile returns a .npz file of the vectors, under that name, and the words.
+func npzFile(d *Dense, name string, words bool) string {
+	var b bytes.Buffer
+	a := npy.NewArchiveWriter(&b)
+	w, _ := a.Create(name)
+	npy.Write(w, []int{d.Len(), d.Dim}, d.Data)
+	if words {
+		w, _ = a.Create("words")
+		npy.WriteHeader(w, npy.Header{Type: "<U8", Shape: []int{d.Len()}})
+		for _, word := range d.Words {
+			var u [8]rune
+			copy(u[:], []rune(word))
+			binary.Write(w, binary.LittleEndian, u)
+		}
+	}
+	a.Close()
+	return b.String()
+}
+
+func gzipped(s string) string {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	w.Write([]byte(s))
+	w.Close()
+	return b.String()
+}
+
+func zstandard(s string) string {
+	w, _ := zstd.NewWriter(nil)
+	return string(w.EncodeAll([]byte(s), nil))
+}
+
+func tempFile(t testing.TB, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestReadFormats(t *testing.T) {
+	d := sample()
+	list := strings.Join(d.Words, "\n")
+	tests := []struct {
+		name, content, format string
+		wordList              string
+	}{
+		{"GloVe", textRows(d, "\n"), formatGloVe, ""},
+		{"GloVe without a last newline", strings.TrimSuffix(textRows(d, "\n"), "\n"), formatGloVe, ""},
+		{"GloVe with trailing spaces", textRows(d, " \t \n"), formatGloVe, ""},
+		{"GloVe with CRLF, a BOM and blank lines", "\ufeff\r\n \r\n" + textRows(d, "\r\n\r\n"), formatGloVe, ""},
+		{"GloVe with tabs", strings.ReplaceAll(textRows(d, "\n"), " ", "\t"), formatGloVe, ""},
+		{"GloVe with runs of spaces", strings.ReplaceAll(textRows(d, "\n"), " ", "  \t"), formatGloVe, ""},
+		{"word2vec text", headerLine(d) + textRows(d, "\n"), formatText, ""},
+		{"word2vec text with CRLF and a BOM", "\ufeff" + headerLine(d) + textRows(d, "\r\n"), formatText, ""},
+		{"fastText", headerLine(d) + textRows(d, " \n"), formatText, ""},
+		{"word2vec binary as word2vec writes it", headerLine(d) + binaryRows(d, "\n"), formatBinary, ""},
+		{"word2vec binary as gensim writes it", headerLine(d) + binaryRows(d, ""), formatBinary, ""},
+		{"npy", npyFile(d, false), formatNpy, list},
+		{"npy, float64, Fortran order", npyFile(d, true), formatNpy, list + "\n"},
+		{"npz", npzFile(d, "vectors", true), formatNpz, ""},
+		{"npz with any name", npzFile(d, "arr_0", true), formatNpz, ""},
+		{"npz and a word list", npzFile(d, "arr_0", false), formatNpz, list},
+	}
+	compress := map[string]func(string) string{
+		"plain": func(s string) string { return s },
+		"gzip":  gzipped,
+		"zstd":  zstandard,
+	}
+	for _, test := range tests {
+		for name, compress := range compress {
+			if name != "plain" && test.format == formatNpz {
+				continue // refused: see TestReadErrors
+			}
+			t.Run(test.name+", "+name, func(t *testing.T) {
+				var o ReadOptions
+				if test.wordList != "" {
+					o.WordList = tempFile(t, compress(test.wordList))
+				}
+				stored := compress(test.content)
+				got, source, err := Read(t.Context(), tempFile(t, stored), o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				checkDense(t, got, d)
+				sum := sha256.Sum256([]byte(stored))
+				want := Source{Name: "file", SHA256: hex.EncodeToString(sum[:]), Format: test.format}
+				if !reflect.DeepEqual(*source, want) {
+					t.Errorf("source is %+v, want %+v", *source, want)
+				}
+			})
+		}
+	}
+}
+
+// checkDense compares bits, so that -0 isn't 0.
+func checkDense(t *testing.T, got, want *Dense) {
+	t.Helper()
+	if !slices.Equal(got.Words, want.Words) {
+		t.Fatalf("words are %q, want %q", got.Words, want.Words)
+	}
+	if got.Dim != want.Dim || len(got.Data) != len(want.Data) {
+		t.Fatalf("%d numbers in rows of %d, want %d in rows of %d", len(got.Data), got.Dim, len(want.Data), want.Dim)
+	}
+	for i, x := range got.Data {
+		if math.Float32bits(x) != math.Float32bits(want.Data[i]) {
+			t.Fatalf("number %d is %v, want %v", i, x, want.Data[i])
+		}
+	}
+}
+
+// manyRows returns n rows "w0 0 …", "w1 1 …", all with their number as a vector
+// of two.
+func manyRows(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "w%d %d %d\n", i, i, i)
+	}
+	return b.String()
+}
+
+// Input that is read, but has something odd about it.
+var oddInputs = []struct {
+	name     string
+	content  string
+	options  ReadOptions
+	words    []string
+	data     []float32
+	warnings []string
+}{{
+	name:    "words with spaces",
+	content: ". . . 1 2\nat name@domain.com 3 4\n. . 5 6\na 7 8\n",
+	words:   []string{". . .", "at name@domain.com", ". .", "a"},
+	data:    []float32{1, 2, 3, 4, 5, 6, 7, 8},
+}, {
+	name:     "words that end in a number",
+	content:  "1 2 0.1 0.2\na 0.3 0.4\niphone 4 0.5 0.6\nb 0.7 0.8\n2008 0.9 1.0\n",
+	words:    []string{"1 2", "a", "iphone 4", "b", "2008"},
+	data:     []float32{.1, .2, .3, .4, .5, .6, .7, .8, .9, 1},
+	warnings: []string{`words that end in a number; if it is part of the vector, the row is too long: 2 ("1 2", "iphone 4")`},
+}, {
+	name:     "a word with a space in a file with a header",
+	content:  "2 2\niphone 4 0.5 0.6\nb 0.7 0.8\n",
+	words:    []string{"iphone 4", "b"},
+	data:     []float32{.5, .6, .7, .8},
+	warnings: []string{`words that end in a number; if it is part of the vector, the row is too long: 1 ("iphone 4")`},
+}, {
+	name:    "numbers only",
+	content: "2007 1 2\n2008 3 4\n",
+	words:   []string{"2007", "2008"},
+	data:    []float32{1, 2, 3, 4},
+}, {
+	name:    "one dimension",
+	content: "a 1\n5 2\n6 3\n",
+	words:   []string{"a", "5", "6"},
+	data:    []float32{1, 2, 3},
+}, {
+	name:    "one dimension with a header",
+	content: "2 1\n5 2\n6 3\n",
+	words:   []string{"5", "6"},
+	data:    []float32{2, 3},
+}, {
+	name:    "one row",
+	content: "a 1 2 3",
+	words:   []string{"a"},
+	data:    []float32{1, 2, 3},
+}, {
+	name:     "duplicates",
+	content:  "a 1 2\nb 3 4\na 5 6\nc 7 8\nb 9 10\na 0 0\n",
+	words:    []string{"a", "b", "c"},
+	data:     []float32{1, 2, 3, 4, 7, 8},
+	warnings: []string{`duplicate words, the first of each kept: 3 ("a", "b", "a")`},
+}, {
+	name:    "malformed rows dropped",
+	content: "a 1 2\nb 3\nc 5 nan\nd 7 8\ne\xff 9 10\nf x x\na 1e39 2\ng 0.5 1 2",
+	options: ReadOptions{SkipBad: true},
+	words:   []string{"a", "d"},
+	data:    []float32{1, 2, 7, 8},
+	warnings: []string{`malformed rows dropped: 6 (FILE:2: word "b": 1 numbers, want 2, ` +
+		`FILE:3: word "c": value 2 is "nan", not a finite number, FILE:5: word "e\xff": the word isn't UTF-8, …)`},
+}, {
+	name:     "malformed rows dropped from a binary",
+	content:  "3 1\na \x00\x00\x80\x3fb \x00\x00\xc0\x7f\nc\nd \x00\x00\x80\x3f",
+	options:  ReadOptions{SkipBad: true},
+	words:    []string{"a"},
+	data:     []float32{1},
+	warnings: []string{`malformed rows dropped: 2 (FILE: row 2: word "b": value 1 is NaN, not a finite number, FILE: row 3: word "c\nd": the word contains a tab, a line break or a NUL)`},
+}, {
+	name:     "zero rows",
+	content:  "a 0 0\nb 3 4\nc -0 0.0\n",
+	words:    []string{"a", "b", "c"},
+	data:     []float32{0, 0, 3, 4, float32(math.Copysign(0, -1)), 0},
+	warnings: []string{`rows of zeros: 2 ("a", "c")`},
+}, {
+	name:     "a huge row",
+	content:  "a 3 4\nb 4 3\nc 3e3 4.001e3\nd 3e3 4e3",
+	words:    []string{"a", "b", "c", "d"},
+	data:     []float32{3, 4, 4, 3, 3e3, 4.001e3, 3e3, 4e3},
+	warnings: nil, // the median is 5000
+}, {
+	name:     "huge rows",
+	content:  "z 0 0\na 3 4\nb 4 3\ne 5 0\nc 3e3 4.001e3\nd 3e3 4e3",
+	words:    []string{"z", "a", "b", "e", "c", "d"},
+	data:     []float32{0, 0, 3, 4, 4, 3, 5, 0, 3e3, 4.001e3, 3e3, 4e3},
+	warnings: []string{`rows of zeros: 1 ("z")`, `rows with a norm over 1000 times the median: 1 ("c")`},
+}, {
+	name:     "more rows than the header declares",
+	content:  "1 2\na 1 2\nb 3 4\n",
+	words:    []string{"a"},
+	data:     []float32{1, 2},
+	warnings: []string{"more rows than the 1 that the header declares; the rest is ignored"},
+}, {
+	name:     "more data than the header of a binary declares",
+	content:  "1 1\na \x00\x00\x80\x3f\nb",
+	words:    []string{"a"},
+	data:     []float32{1},
+	warnings: []string{"more rows than the 1 that the header declares; the rest is ignored"},
+}, {
+	name:    "only as many words as wanted",
+	content: "9 2\na 1 2\na 3 4\nb 5 6\nthis is no row\n",
+	options: ReadOptions{MaxWords: 2},
+	words:   []string{"a", "b"},
+	data:    []float32{1, 2, 5, 6},
+	warnings: []string{
+		`duplicate words, the first of each kept: 1 ("a")`,
+	},
+}, {
+	name:    "only as many words of a binary as wanted",
+	content: "9 1\na \x00\x00\x80\x3f\nb",
+	options: ReadOptions{MaxWords: 1},
+	words:   []string{"a"},
+	data:    []float32{1},
+}}
+
+func TestReadOddInputs(t *testing.T) {
+	for _, test := range oddInputs {
+		t.Run(test.name, func(t *testing.T) {
+			path := tempFile(t, test.content)
+			got, source, err := Read(t.Context(), path, test.options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkDense(t, got, &Dense{test.words, len(test.data) / len(test.words), test.data})
+			for i, w := range source.Warnings {
+				source.Warnings[i] = strings.ReplaceAll(w, path, "FILE")
+			}
+			if !slices.Equal(source.Warnings, test.warnings) {
+				t.Errorf("warnings are\n%q, want\n%q", source.Warnings, test.warnings)
+			}
+		})
+	}
+}
+
+const formatMessage = "FILE: not word vectors: want text (GloVe, word2vec, fastText), word2vec binary, .npy or .npz, plain or compressed with gzip or zstd"
+
+// Input that is refused, and how.
+var badInputs = []struct {
+	name, content, message string
+}{
+	{"empty", "", "FILE: empty file"},
+	{"empty gzip", gzipped(""), "FILE: empty file"},
+	{"empty zstd", zstandard(""), "FILE: empty file"},
+	{"blank", " \n\n", formatMessage},
+	{"prose", "Call me Ishmael.\nSome years ago - never mind\nhow long precisely\n", formatMessage},
+	{"CSV", "a,1,2\nb,3,4\n", formatMessage},
+	{"PNG", "\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR", formatMessage},
+	{"ELF", "\x7fELF\x02\x01\x01\x00\x00", formatMessage},
+	{"UTF-16", "\xff\xfea\x00 \x001\x00\n\x00", formatMessage},
+	{"compressed twice", gzipped(gzipped("a 1 2\n")), formatMessage},
+
+	{"too few numbers", "a 1 2\nb 1 2\nbank 1\n", `FILE:3: word "bank": 1 numbers, want 2; --skip-bad drops such rows`},
+	{"too few numbers after a word with spaces", "a 1 2\nb 1 2\n. . . 1\n", `FILE:3: word ". .": value 1 is ".", not a finite number; --skip-bad drops such rows`},
+	{"too many numbers", "a 1 2\nb 1 2\nbank 1 .5 1 2\n", `FILE:3: word "bank": 4 numbers, want 2; --skip-bad drops such rows`},
+	{"too many numbers after a number", "a 1 2\nb 1 2\n5 .5 1 2\n", `FILE:3: word "5": 3 numbers, want 2; --skip-bad drops such rows`},
+	{"no word", "a 1 2\nb 1 2\n\n 1 2\n", `FILE:4: word "1": 1 numbers, want 2; --skip-bad drops such rows`},
+	{"no numbers", "a 1 2\nb 1 2\nc\n", `FILE:3: word "c": 0 numbers, want 2; --skip-bad drops such rows`},
+	{"too few numbers after a header", "2 2\nbank 1\nb 1 2\n", `FILE:2: word "bank": 1 numbers, want 2; --skip-bad drops such rows`},
+	{"NaN", "a 1 2\nb NaN 2\n", `FILE:2: word "b": value 1 is "NaN", not a finite number; --skip-bad drops such rows`},
+	{"infinity", "a 1 2\nb 1 -inf\nc 1 2\n", `FILE:2: word "b": value 2 is "-inf", not a finite number; --skip-bad drops such rows`},
+	{"overflow", "a 1 2\nb 1 -3.5e38\nc 1 2\n", `FILE:2: word "b": value 2 is "-3.5e38", too large for a float32; --skip-bad drops such rows`},
+	{"hexadecimal", "a 1 2\nb 1 0x1p-2\nc 1 2\n", `FILE:2: word "b": value 2 is "0x1p-2", not a finite number; --skip-bad drops such rows`},
+	{"decimal commas", "a 1.5 2.5\nb 1,5 2.5\nc 1 2\n", `FILE:2: word "b": value 1 is "1,5", not a finite number; --skip-bad drops such rows`},
+	{"a long field", "a 1 2\nb 1 " + strings.Repeat("x", 99) + "\nc 1 2\n", `FILE:2: word "b": value 2 is "` + strings.Repeat("x", 60) + `"…, not a finite number; --skip-bad drops such rows`},
+	{"Latin-1", "a 1 2\nna\xefve 1 2\n", `FILE:2: word "na\xefve": the word isn't UTF-8; --skip-bad drops such rows`},
+	{"Latin-1 after a header", "1 2\nna\xefve 1 2\n", `FILE:2: word "na\xefve": the word isn't UTF-8; --skip-bad drops such rows`},
+	{"a tab in a word", "a 1 2\nb\tc 1 2\n", `FILE:2: word "b\tc": the word contains a tab, a line break or a NUL; --skip-bad drops such rows`},
+	{"a carriage return in a word", "a 1 2\nb\rc 1 2\n", `FILE:2: word "b\rc": the word contains a tab, a line break or a NUL; --skip-bad drops such rows`},
+	{"the first of two bad rows", manyRows(90000) + "b 1\nc 1 2 3 x\n" + manyRows(9), `FILE:90001: word "b": 1 numbers, want 2; --skip-bad drops such rows`},
+
+	{"text cut short", "3 2\na 1 2\nb 3 4\n", "FILE: the header declares 3 words, the file has 2; it is cut short"},
+	{"a header only", "3 2\n", "FILE: the header declares 3 words, the file has 0; it is cut short"},
+	{"no words", "0 2\n", "FILE: no word vectors"},
+	{"no numbers in the header", "2 0\na\nb\n", `FILE: the header declares vectors of "0" numbers, want 1 to 1048576`},
+	{"too many numbers in the header", "2 1048577\na 1\n", `FILE: the header declares vectors of "1048577" numbers, want 1 to 1048576`},
+	{"an overflow in the header", "2 99999999999999999999\na 1\n", `FILE: the header declares vectors of "99999999999999999999" numbers, want 1 to 1048576`},
+	{"too many words in the header", "99999999999999999999 2\na 1\n", `FILE: the header declares "99999999999999999999" words`},
+
+	{"a binary cut in a word", "2 1\na \x00\x00\x80\x3f\nb", "FILE: the header declares 2 words, the file has 1; it is cut short"},
+	{"a binary cut in a vector", "2 1\na \x00\x00\x80\x3f\nb \x00\x00", "FILE: the header declares 2 words, the file has 1; it is cut short"},
+	{"a binary cut between rows", "2 1\na \x00\x00\x80\x3f\n", "FILE: the header declares 2 words, the file has 1; it is cut short"},
+	{"a binary far shorter than its header", "9223372036854775807 1048576\na \x00\x00\x80\x3f", "FILE: the header declares 9223372036854775807 words, the file has 0; it is cut short"},
+	{"infinity in a binary", "1 1\na \x00\x00\x80\xff", `FILE: row 1: word "a": value 1 is -Inf, not a finite number; --skip-bad drops such rows`},
+	{"an empty word in a binary", "1 1\n \x00\x00\x80\x3f", `FILE: row 1: empty word; --skip-bad drops such rows`},
+	{"a newline in a word of a binary", "1 1\n\n\na \x00\x00\x80\x3f", `FILE: row 1: word "\na": the word contains a tab, a line break or a NUL; --skip-bad drops such rows`},
+	{"Latin-1 in a binary", "1 1\na\xe9 \x00\x00\x80\x3f", `FILE: row 1: word "a\xe9": the word isn't UTF-8; --skip-bad drops such rows`},
+	{"no end of a word in a binary", "1 1\n" + strings.Repeat("\x01", window), "FILE: damaged: no end of a word in 1048576 bytes"},
+
+	{"gzip cut in its header", gzipped("a 1 2\n")[:5], "FILE: the gzip data is cut short"},
+	{"gzip cut at its end", gzipped("a 1 2\n")[:30], "FILE: the gzip data is cut short"},
+	{"gzip cut in the middle", half(gzipped(manyRows(200000))), "FILE: the gzip data is cut short"},
+	{"gzip with a wrong checksum", strings.Replace(gzipped("a 1 2\n"), "\x06\x00\x00\x00", "\x07\x00\x00\x00", 1), "FILE: damaged gzip data: gzip: invalid checksum"},
+	{"zstd cut in the middle", half(zstandard(manyRows(200000))), "FILE: the zstd data is cut short"},
+	{"zstd and something else", zstandard("a 1 2\n") + "xxxx", "FILE: damaged zstd data: invalid input: magic number mismatch"},
+
+	{"npy without words", npyFile(sample(), false), "FILE: the file has no words: give a file with one word a line, in row order (--words)"},
+	{"npz without words", npzFile(sample(), "vectors", false), "FILE: the file has no words: give a file with one word a line, in row order (--words)"},
+	{"npz compressed", gzipped(npzFile(sample(), "vectors", true)), "FILE: a .npz can't be read from a pipe or from compressed data; unpack it into a file"},
+	{"npz cut short", half(npzFile(sample(), "vectors", true)), "FILE: not a .npz file: zip: not a valid zip file"},
+}
+
+func half(s string) string { return s[:len(s)/2] }
+
+func TestReadErrors(t *testing.T) {
+	for _, test := range badInputs {
+		t.Run(test.name, func(t *testing.T) {
+			checkError(t, tempFile(t, test.content), ReadOptions{}, test.message)
+		})
+	}
+}
+
+// checkError checks that a file is refused with message, where FILE stands for
+// its path, as a mistake in the input.
+func checkError(t *testing.T, path string, o ReadOptions, message string) {
+	t.Helper()
+	d, source, err := Read(t.Context(), path, o)
+	if err == nil {
+		t.Fatalf("read %q, want an error", d.Words)
+	}
+	if d != nil || source != nil {
+		t.Error("there is a result beside the error")
+	}
+	var input *InputError
+	if !errors.As(err, &input) || input.File == "" {
+		t.Errorf("%#v isn't an InputError with a file", err)
+	}
+	got := strings.ReplaceAll(err.Error(), path, "FILE")
+	if got != message {
+		t.Errorf("error is\n%s, want\n%s", got, message)
+	}
+}
+
+func TestReadMissingFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "none")
+	checkError(t, path, ReadOptions{}, "FILE: no such file or directory")
+	if _, _, err := Read(t.Context(), path, ReadOptions{}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v isn't fs.ErrNotExist", err)
+	}
+	checkError(t, filepath.Dir(path), ReadOptions{}, "FILE: is a directory")
+}
+
+func TestReadWordList(t *testing.T) {
+	d := &Dense{Words: []string{"a", "b"}, Dim: 2, Data: []float32{1, 2, 3, float32(math.Inf(1))}}
+	tests := []struct {
+		name, content, list string
+		message             string
+	}{
+		{"text", "a 1 2\n", "a\n", "FILE: it has words of its own; a word list (--words) is for .npy and .npz files"},
+		{"too few words", npyFile(d, false), "a\n", "FILE: 1 words for 2 rows"},
+		{"too many words", npyFile(d, false), "a\nb\n\n", "FILE: 3 words for 2 rows"},
+		{"empty word", npyFile(d, false), "\nb\n", "FILE: row 1: empty word; --skip-bad drops such rows"},
+		{"infinity", npyFile(d, true), "a\nb\n", `FILE: row 2: word "b": value 2 is +Inf, not a finite number; --skip-bad drops such rows`},
+		{"one dimension", npyFile(&Dense{Words: d.Words}, false), "a\nb\n", "FILE: the array has shape [2 0], want words × dimensions"},
+		{"npy cut short, from a stream", half(gzipped(npyFile(d, false))), "a\nb\n", "FILE: the gzip data is cut short"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			checkError(t, tempFile(t, test.content), ReadOptions{WordList: tempFile(t, test.list)}, test.message)
+		})
+	}
+	t.Run("missing list", func(t *testing.T) {
+		list := filepath.Join(t.TempDir(), "none")
+		_, _, err := Read(t.Context(), tempFile(t, npyFile(d, false)), ReadOptions{WordList: list})
+		if want := list + ": no such file or directory"; err == nil || err.Error() != want {
+			t.Errorf("error is %v, want %s", err, want)
+		}
+	})
+	t.Run("bad rows dropped", func(t *testing.T) {
+		o := ReadOptions{SkipBad: true, WordList: tempFile(t, "\ufeffa\r\nb\r\n")}
+		got, source, err := Read(t.Context(), tempFile(t, npyFile(d, false)), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkDense(t, got, &Dense{[]string{"a"}, 2, []float32{1, 2}})
+		if len(source.Warnings) != 1 {
+			t.Errorf("warnings are %q, want one", source.Warnings)
+		}
+	})
+}
+
+func TestReadNpzArrays(t *testing.T) {
+	var b bytes.Buffer
+	a := npy.NewArchiveWriter(&b)
+	for _, name := range []string{"x", "y"} {
+		w, _ := a.Create(name)
+		npy.Write(w, []int{1, 1}, []float32{1})
+	}
+	a.Close()
+	checkError(t, tempFile(t, b.String()), ReadOptions{}, `FILE: the arrays are ["x" "y"]; name the one to read "vectors"`)
+}
+
+// standardInput makes the process read its standard input from f until the test
+// ends.
+func standardInput(t *testing.T, f *os.File) {
+	stdin := os.Stdin
+	os.Stdin = f
+	t.Cleanup(func() {
+		os.Stdin = stdin
+		f.Close()
+	})
+}
+
+func TestReadStdin(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	standardInput(t, r)
+	content := manyRows(100000)
+	go func() {
+		w.WriteString(content)
+		w.Close()
+	}()
+	d, source, err := Read(t.Context(), "-", ReadOptions{MaxWords: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkDense(t, d, &Dense{[]string{"w0", "w1", "w2"}, 2, []float32{0, 0, 1, 1, 2, 2}})
+	// All of it is hashed, although only the beginning was wanted.
+	sum := sha256.Sum256([]byte(content))
+	if source.Name != "stdin" || source.SHA256 != hex.EncodeToString(sum[:]) {
+		t.Errorf("source is %+v, want stdin and %x", source, sum)
+	}
+}
+
+// A Read that waits for standard input returns when it is cancelled.
+func TestReadCancel(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	standardInput(t, r)
+	defer w.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() {
+		_, _, err := Read(ctx, "-", ReadOptions{})
+		done <- err
+	}()
+	w.WriteString("a 1 2\n") // more follows, as far as Read knows
+	cancel()
+	if err := <-done; err != context.Canceled {
+		t.Errorf("error is %v, want %v", err, context.Canceled)
+	}
+}
+
+// What a header claims isn't allocated.
+func TestReadAllocatesForContentOnly(t *testing.T) {
+	for _, content := range []string{
+		"9223372036854775807 1048576\na \x00\x00\x80\x3f",
+		"9223372036854775807 1048576\na 1 2 3\n",
+		"\x93NUMPY\x01\x00\x60\x00{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000, 1000), }\n",
+	} {
+		path, list := tempFile(t, content), ""
+		if strings.HasPrefix(content, "\x93") {
+			list = tempFile(t, "a\n")
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, _, err := Read(t.Context(), path, ReadOptions{WordList: list})
+		runtime.ReadMemStats(&after)
+		if err == nil {
+			t.Errorf("%q was read", content)
+		}
+		// The buffers, and a few vectors of the largest size, 4 MiB each.
+		if n := after.TotalAlloc - before.TotalAlloc; n > 32<<20 {
+			t.Errorf("%d bytes were allocated for %q", n, content)
+		}
+	}
+}
+
+// Real vectors are read whole.
+func TestReadShared(t *testing.T) {
+	for _, test := range []struct {
+		name       string
+		words, dim int
+		first      string
+	}{
+		{"glove.6B.50d.9163.txt.gz", 9163, 50, "the"},
+		{"googlenews.300d.8000.txt.gz", 8000, 300, "in"},
+		{"authors-sample.300d.100.txt", 100, 300, "in"},
+	} {
+		path := filepath.Join("..", "..", "shared", "data", "vectors", test.name)
+		if _, err := os.Stat(path); err != nil {
+			t.Skipf("no shared data: %v", err)
+		}
+		d, source, err := Read(t.Context(), path, ReadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Len() != test.words || d.Dim != test.dim || d.Words[0] != test.first || len(source.Warnings) > 0 {
+			t.Errorf("%s: %d×%d from %q with warnings %q, want %d×%d from %q with none",
+				test.name, d.Len(), d.Dim, d.Words[0], source.Warnings, test.words, test.dim, test.first)
+		}
+	}
+}
+
+func FuzzText(f *testing.F) {
+	for _, test := range oddInputs {
+		f.Add([]byte(test.content), test.options.SkipBad, test.options.MaxWords)
+	}
+	for _, test := range badInputs {
+		if len(test.content) < 1<<10 {
+			f.Add([]byte(test.content), false, 0)
+			f.Add([]byte(test.content), true, 2)
+		}
+	}
+	f.Fuzz(func(t *testing.T, content []byte, skipBad bool, maxWords int) {
+		fuzzRead(t, content, ReadOptions{SkipBad: skipBad, MaxWords: maxWords})
+	})
+}
+
+func FuzzWord2vecBinary(f *testing.F) {
+	d := sample()
+	f.Add(uint16(d.Len()), uint8(d.Dim), []byte(binaryRows(d, "\n")), false, 0)
+	f.Add(uint16(d.Len()), uint8(d.Dim), []byte(binaryRows(d, "")), true, 2)
+	f.Add(uint16(3), uint8(1), []byte("a \x00\x00\x80\x3fb \x00\x00\xc0\x7f\nc\nd \x00\x00\x80\x3f"), true, 0)
+	f.Fuzz(func(t *testing.T, words uint16, dim uint8, rows []byte, skipBad bool, maxWords int) {
+		content := append([]byte(fmt.Sprintf("%d %d\n", words, dim)), rows...)
+		fuzzRead(t, content, ReadOptions{SkipBad: skipBad, MaxWords: maxWords})
+	})
+}
+
+// fuzzRead checks what holds for any input.
+func fuzzRead(t *testing.T, content []byte, o ReadOptions) {
+	path := tempFile(t, string(content))
+	d, _, err := Read(t.Context(), path, o)
+	if err != nil {
+		var input *InputError
+		if !errors.As(err, &input) || strings.Contains(err.Error(), "\n") {
+			t.Fatalf("%q isn't an InputError of one line", err)
+		}
+		return
+	}
+	if d.Len() == 0 || d.Dim == 0 || len(d.Data) != d.Len()*d.Dim || o.MaxWords > 0 && d.Len() > o.MaxWords {
+		t.Fatalf("%d words, %d dimensions and %d numbers with %+v", d.Len(), d.Dim, len(d.Data), o)
+	}
+	seen := map[string]bool{}
+	for _, w := range d.Words {
+		if w == "" || seen[w] || !utf8.ValidString(w) || strings.ContainsAny(w, "\n\r\t\x00") {
+			t.Fatalf("word %q", w)
+		}
+		seen[w] = true
+	}
+	for _, x := range d.Data {
+		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+			t.Fatalf("number %v", x)
+		}
+	}
+	// Good input is the same with leave to drop what is bad.
+	if !o.SkipBad {
+		o.SkipBad = true
+		again, _, err := Read(t.Context(), path, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkDense(t, again, d)
+	}
+}

@@ -1,0 +1,226 @@
+package vectors
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// A row is what was found where a word and its vector should be.
+type row struct {
+	number   int    // of its line (text) or row (other formats), from 0 in its chunk
+	word     string // as far as it is known, if err isn't nil
+	doubtful bool   // the word may have swallowed numbers
+	err      error  // why the row is malformed
+}
+
+// A chunk is a run of consecutive rows.
+type chunk struct {
+	rows []row
+	data []float32 // the vectors of the rows without an error, one after the other
+	span int       // lines (text) or rows (other formats) that the chunk covers
+}
+
+// A builder puts the rows of a file together, in order, and applies what all
+// formats have in common: duplicates, malformed rows, limits.
+type builder struct {
+	file    string
+	options ReadOptions
+	dim     int  // L
+	want    int  // rows the file should have, or -1
+	text    bool // rows are counted in lines
+
+	words  []string
+	chunks [][]float32
+	seen   map[string]struct{}
+	number int  // lines or rows in the chunks so far
+	found  int  // rows so far, malformed ones included
+	full   bool // no more words are wanted
+	excess bool // there are more rows than wanted
+
+	duplicate, dropped, doubtful tally
+}
+
+// add takes the rows of c, up to the number that is wanted. After an error or
+// when b.full is set, add must not be called again.
+func (b *builder) add(c chunk) error {
+	if b.seen == nil {
+		b.seen = make(map[string]struct{})
+	}
+	kept, vectors := c.data[:0], c.data
+	for _, r := range c.rows {
+		if b.found == b.want {
+			b.full, b.excess = true, true
+			break
+		}
+		b.found++
+		if r.err != nil {
+			if err := b.reject(r); err != nil {
+				return err
+			}
+			continue
+		}
+		vector := vectors[:b.dim]
+		vectors = vectors[b.dim:]
+		if _, ok := b.seen[r.word]; ok {
+			b.duplicate.add(quote(r.word))
+			continue
+		}
+		if r.doubtful {
+			b.doubtful.add(quote(r.word))
+		}
+		b.seen[r.word] = struct{}{}
+		b.words = append(b.words, r.word)
+		kept = append(kept, vector...) // in place: kept is never ahead of vector
+		if len(b.words) == b.options.MaxWords {
+			b.full = true
+			break
+		}
+	}
+	b.number += c.span
+	if len(kept) > 0 {
+		b.chunks = append(b.chunks, kept)
+	}
+	return nil
+}
+
+// reject counts a malformed row, or returns the error that it is.
+func (b *builder) reject(r row) error {
+	err := &InputError{File: b.file, Word: r.word, Err: r.err}
+	number := b.number + r.number + 1
+	if b.text {
+		err.Line = number
+	} else {
+		err.Row = number
+	}
+	if b.options.SkipBad {
+		b.dropped.add(err.Error())
+		return nil
+	}
+	err.Err = fmt.Errorf("%w; --skip-bad drops such rows", r.err)
+	return err
+}
+
+// finish returns all rows that were added.
+func (b *builder) finish() (*Dense, error) {
+	if !b.full && b.found < b.want {
+		return nil, fmt.Errorf("the header declares %d words, the file has %d; it is cut short", b.want, b.found)
+	}
+	switch {
+	case len(b.words) == 0 && b.dropped.count > 0:
+		return nil, fmt.Errorf("every row is malformed, the first is %s", b.dropped.first[0])
+	case len(b.words) == 0:
+		return nil, errors.New("no word vectors")
+	}
+	return &Dense{Words: b.words, Dim: b.dim, Data: b.join()}, nil
+}
+
+// join returns the vectors of all chunks, and gives up each chunk once it is
+// copied.
+func (b *builder) join() []float32 {
+	if len(b.chunks) == 1 {
+		return slices.Clip(b.chunks[0])
+	}
+	data := make([]float32, 0, len(b.words)*b.dim)
+	for i, c := range b.chunks {
+		data = append(data, c...)
+		b.chunks[i] = nil
+	}
+	return data
+}
+
+func (b *builder) warnings() []string {
+	var w []string
+	if b.excess {
+		w = append(w, fmt.Sprintf("more rows than the %d that the header declares; the rest is ignored", b.want))
+	}
+	w = b.duplicate.warn(w, "duplicate words, the first of each kept")
+	w = b.dropped.warn(w, "malformed rows dropped")
+	return b.doubtful.warn(w, "words that end in a number; if it is part of the vector, the row is too long")
+}
+
+// normWarnings warns of the rows whose norm is zero, and of those whose norm is
+// over 1000 times the median of all others.
+func normWarnings(d *Dense) []string {
+	norms := make([]float64, d.Len())
+	var zero, large tally
+	var nonzero []float64
+	for i := range norms {
+		norms[i] = norm(d.Row(i))
+		if norms[i] == 0 {
+			zero.add(quote(d.Words[i]))
+		} else {
+			nonzero = append(nonzero, norms[i])
+		}
+	}
+	if len(nonzero) > 0 {
+		slices.Sort(nonzero)
+		limit := 1000 * nonzero[len(nonzero)/2]
+		for i, n := range norms {
+			if n > limit {
+				large.add(quote(d.Words[i]))
+			}
+		}
+	}
+	return large.warn(zero.warn(nil, "rows of zeros"), "rows with a norm over 1000 times the median")
+}
+
+func norm(v []float32) float64 {
+	var sum float64
+	for _, x := range v {
+		sum += float64(x) * float64(x)
+	}
+	return math.Sqrt(sum)
+}
+
+// checkRow returns an error if word or vector can't be a row. Rows of text are
+// checked as they are parsed.
+func checkRow(word string, vector []float32) error {
+	for i, x := range vector {
+		if x-x != 0 { // infinite or NaN
+			return fmt.Errorf("value %d is %v, %w", i+1, x, errNotNumber)
+		}
+	}
+	return checkWord(word)
+}
+
+// checkWord returns an error unless word can be a line of a list of words.
+func checkWord(word string) error {
+	switch {
+	case word == "":
+		return errors.New("empty word")
+	case !utf8.ValidString(word):
+		return errors.New("the word isn't UTF-8")
+	case strings.ContainsAny(word, "\x00\t\n\r"):
+		return errors.New("the word contains a tab, a line break or a NUL")
+	}
+	return nil
+}
+
+// A tally counts things and remembers the first few.
+type tally struct {
+	count int
+	first []string
+}
+
+func (t *tally) add(s string) {
+	const few = 3
+	if t.count++; t.count <= few {
+		t.first = append(t.first, s)
+	}
+}
+
+// warn appends a line to warnings if anything was counted.
+func (t *tally) warn(warnings []string, what string) []string {
+	if t.count == 0 {
+		return warnings
+	}
+	list := strings.Join(t.first, ", ")
+	if t.count > len(t.first) {
+		list += ", …"
+	}
+	return append(warnings, fmt.Sprintf("%s: %d (%s)", what, t.count, list))
+}

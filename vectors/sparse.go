@@ -1,0 +1,132 @@
+package vectors
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"overcomplete/internal/npy"
+)
+
+// Validate returns an error unless s is well-formed: lengths that agree, Ptr
+// from 0 to the number of nonzeros without a decrease, columns in range and
+// strictly increasing in each row, values neither zero, NaN nor infinite.
+func (s *Sparse) Validate() error {
+	if s.Rows < 0 || s.Cols < 0 || len(s.Ptr)-1 != s.Rows {
+		return fmt.Errorf("%d row offsets for a %d×%d matrix", len(s.Ptr), s.Rows, s.Cols)
+	}
+	if len(s.Index) != len(s.Value) {
+		return fmt.Errorf("%d column indices for %d values", len(s.Index), len(s.Value))
+	}
+	if s.Ptr[0] != 0 || s.Ptr[s.Rows] != int64(len(s.Value)) {
+		return fmt.Errorf("row offsets run from %d to %d, not from 0 to %d", s.Ptr[0], s.Ptr[s.Rows], len(s.Value))
+	}
+	for i := range s.Rows {
+		// All of Ptr is in range if it never decreases, and no row is looked at
+		// before its own end has been.
+		if s.Ptr[i+1] < s.Ptr[i] || s.Ptr[i+1] > int64(len(s.Value)) {
+			return fmt.Errorf("row %d ends at %d, which is out of order", i, s.Ptr[i+1])
+		}
+		last := int32(-1)
+		index, value := s.Row(i)
+		for n, k := range index {
+			if k <= last || int(k) >= s.Cols {
+				return fmt.Errorf("row %d: column %d after %d; columns must increase and be less than %d", i, k, last, s.Cols)
+			}
+			last = k
+			if v := float64(value[n]); v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+				return fmt.Errorf("row %d, column %d: stored value is %v", i, k, v)
+			}
+		}
+	}
+	return nil
+}
+
+// Binary returns s with every nonzero replaced by 1 (paper §2.2). It shares Ptr
+// and Index with s.
+func (s *Sparse) Binary() *Sparse {
+	b := *s
+	b.Value = slices.Repeat([]float32{1}, len(s.Value))
+	return &b
+}
+
+// WriteCSR writes s as scipy.sparse.save_npz does, uncompressed. Row offsets are
+// int32 if they fit, int64 if not.
+func WriteCSR(w io.Writer, s *Sparse) error {
+	a := npy.NewArchiveWriter(w)
+	if err := add(a, "indices", []int{len(s.Index)}, s.Index); err != nil {
+		return err
+	}
+	if s.Nonzeros() <= math.MaxInt32 {
+		ptr := make([]int32, len(s.Ptr))
+		for i, p := range s.Ptr {
+			ptr[i] = int32(p)
+		}
+		if err := add(a, "indptr", []int{len(ptr)}, ptr); err != nil {
+			return err
+		}
+	} else if err := add(a, "indptr", []int{len(s.Ptr)}, s.Ptr); err != nil {
+		return err
+	}
+	format, err := a.Create("format")
+	if err != nil {
+		return err
+	}
+	if err := npy.WriteString(format, "csr"); err != nil {
+		return err
+	}
+	if err := add(a, "shape", []int{2}, []int64{int64(s.Rows), int64(s.Cols)}); err != nil {
+		return err
+	}
+	if err := add(a, "data", []int{len(s.Value)}, s.Value); err != nil {
+		return err
+	}
+	return a.Close()
+}
+
+// add writes an array into a.
+func add[T npy.Number](a *npy.ArchiveWriter, name string, shape []int, data []T) error {
+	w, err := a.Create(name)
+	if err != nil {
+		return err
+	}
+	return npy.Write(w, shape, data)
+}
+
+// ReadCSR reads the CSR matrix that [WriteCSR] or scipy.sparse.save_npz wrote
+// into a file of size bytes. The matrix is valid: see [Sparse.Validate].
+func ReadCSR(r io.ReaderAt, size int64) (*Sparse, error) {
+	a, err := npy.NewArchive(r, size)
+	if err != nil {
+		return nil, err
+	}
+	_, format, err := npy.Read(a, "format", npy.ReadStrings)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Equal(format, []string{"csr"}) {
+		return nil, fmt.Errorf("sparse format is %q, not csr", format)
+	}
+	_, shape, err := npy.Read(a, "shape", npy.ReadInt64)
+	if err != nil {
+		return nil, err
+	}
+	if len(shape) != 2 || shape[0] < 0 || shape[0] > math.MaxInt-1 || shape[1] < 0 || shape[1] > math.MaxInt32 {
+		return nil, fmt.Errorf("no sparse matrix can have shape %v", shape)
+	}
+	s := &Sparse{Rows: int(shape[0]), Cols: int(shape[1])}
+	if _, s.Ptr, err = npy.Read(a, "indptr", npy.ReadInt64); err != nil {
+		return nil, err
+	}
+	if _, s.Index, err = npy.Read(a, "indices", npy.ReadInt32); err != nil {
+		return nil, err
+	}
+	if _, s.Value, err = npy.Read(a, "data", npy.ReadFloat32); err != nil {
+		return nil, err
+	}
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}

@@ -1,0 +1,234 @@
+package vectors
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+)
+
+const (
+	textChunk = 1 << 18 // text that is parsed in one go, in bytes
+	maxLine   = 1 << 25 // holds maxDim numbers of 31 bytes
+)
+
+// readText parses the rows of text in r on all CPUs, about size bytes at a time,
+// and adds them to b in file order. A few such pieces of text per CPU are in
+// memory at any time.
+func readText(ctx context.Context, r io.Reader, b *builder, size int) error {
+	ctx, cancel := context.WithCancel(ctx)
+	pending := make(chan chan chunk, runtime.GOMAXPROCS(0)) // in file order
+	var readErr error
+	go func() {
+		defer close(pending)
+		readErr = splitLines(r, size, func(lines []byte) bool {
+			parsed := make(chan chunk, 1)
+			select {
+			case pending <- parsed:
+			case <-ctx.Done():
+				return false
+			}
+			go func() { parsed <- parseRows(lines, b.dim, b.options.SkipBad) }()
+			return true
+		})
+	}()
+	for parsed := range pending {
+		if err := b.add(<-parsed); err != nil {
+			cancel() // r may be waiting for standard input: don't wait for it
+			return err
+		}
+		if b.full {
+			break
+		}
+	}
+	cancel()
+	for range pending { // until nobody uses r any more
+	}
+	if b.full {
+		return nil
+	}
+	return readErr
+}
+
+// splitLines calls yield with one piece of r after the other, of about size
+// bytes, each ending where a line does, until r ends or yield returns false.
+// Yield keeps the piece.
+func splitLines(r io.Reader, size int, yield func(lines []byte) bool) error {
+	buf := make([]byte, 0, size)
+	for {
+		n, err := io.ReadFull(r, buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		if err == io.EOF || err == io.ErrUnexpectedEOF {
+			yield(buf)
+			return nil
+		}
+		end := bytes.LastIndexByte(buf, '\n') + 1
+		if err != nil {
+			yield(buf[:end])
+			return err
+		}
+		if end == 0 {
+			if len(buf) >= maxLine {
+				return fmt.Errorf("a line of over %d bytes", maxLine)
+			}
+			buf = slices.Grow(buf, len(buf))
+			continue
+		}
+		rest := buf[end:]
+		next := append(make([]byte, 0, max(size, 2*len(rest))), rest...)
+		if !yield(buf[:end]) {
+			return nil
+		}
+		buf = next
+	}
+}
+
+// parseRows parses lines of text. Unless skipBad is set, it stops after the
+// first malformed row.
+func parseRows(lines []byte, dim int, skipBad bool) chunk {
+	var c chunk
+	// No more vectors than the text has room for: a number takes two bytes.
+	most := min(bytes.Count(lines, []byte("\n"))+1, len(lines)/(2*dim)+1)
+	c.data = make([]float32, 0, most*dim)
+	c.rows = make([]row, 0, most)
+	for line := range bytes.Lines(lines) {
+		number := c.span
+		c.span++
+		line = trimRow(line)
+		if len(line) == 0 {
+			continue
+		}
+		n := len(c.data)
+		c.data = slices.Grow(c.data, dim)[:n+dim]
+		r := parseRow(line, c.data[n:])
+		r.number = number
+		c.rows = append(c.rows, r)
+		if r.err != nil {
+			c.data = c.data[:n]
+			if !skipBad {
+				break
+			}
+		}
+	}
+	return c
+}
+
+// parseRow parses a trimmed line: a word, and the numbers of vector.
+func parseRow(line []byte, vector []float32) row {
+	word, numbers := cutField(line)
+	err := parseVector(numbers, vector)
+	if err == nil {
+		return wordRow(word)
+	}
+	spaced, numbers := cutVector(line, len(vector))
+	if len(spaced) <= len(word) {
+		return row{word: string(word), err: err}
+	}
+	if err := parseVector(numbers, vector); err != nil {
+		return row{word: string(spaced), err: err}
+	}
+	r := wordRow(spaced)
+	if n, word := trailingNumbers(line); n > len(vector) {
+		// "iphone 4" may be a word, but in "bank 0.25" the row is too long.
+		if !isWhole(spaced[lastField(spaced):]) {
+			return row{word: string(word), err: countError(n, len(vector))}
+		}
+		r.doubtful = true
+	}
+	return r
+}
+
+// wordRow returns a row that is malformed only if the word is.
+func wordRow(word []byte) row {
+	w := string(word)
+	return row{word: w, err: checkWord(w)}
+}
+
+// parseVector parses the fields of b as the numbers of vector.
+func parseVector(b []byte, vector []float32) error {
+	for i := range vector {
+		b = trimLeft(b)
+		if len(b) == 0 {
+			return countError(i, len(vector))
+		}
+		x, n, err := parseNumber(b)
+		if err != nil {
+			field, _ := cutField(b)
+			return fmt.Errorf("value %d is %s, %w", i+1, quote(field), err)
+		}
+		vector[i] = x
+		b = b[n:]
+	}
+	if rest := trimLeft(b); len(rest) > 0 {
+		return fmt.Errorf("%s after the vector", quote(rest))
+	}
+	return nil
+}
+
+func countError(n, want int) error { return fmt.Errorf("%d numbers, want %d", n, want) }
+
+// cutField cuts line after its first field.
+func cutField(line []byte) (field, rest []byte) {
+	i := 0
+	for i < len(line) && !isSeparator(line[i]) {
+		i++
+	}
+	return line[:i], line[i:]
+}
+
+// cutVector cuts line before its last n fields. The word is empty if there is
+// nothing before them.
+func cutVector(line []byte, n int) (word, vector []byte) {
+	word = line
+	for range n {
+		word = trimRight(word[:lastField(word)])
+	}
+	return word, line[len(word):]
+}
+
+// trailingNumbers counts the numbers at the end of line and returns what stands
+// before them, which is the first field at least.
+func trailingNumbers(line []byte) (n int, word []byte) {
+	word = line
+	for {
+		i := lastField(word)
+		if i == 0 {
+			return n, word
+		}
+		if _, _, err := parseNumber(word[i:]); err != nil {
+			return n, word
+		}
+		word = trimRight(word[:i])
+		n++
+	}
+}
+
+// lastField returns where the last field of b begins.
+func lastField(b []byte) int {
+	i := len(b)
+	for i > 0 && !isSeparator(b[i-1]) {
+		i--
+	}
+	return i
+}
+
+// trimRow removes what isn't a field from both ends of a line.
+func trimRow(line []byte) []byte {
+	return trimLeft(trimRight(bytes.TrimRight(line, "\r\n")))
+}
+
+func trimLeft(b []byte) []byte {
+	for len(b) > 0 && isSeparator(b[0]) {
+		b = b[1:]
+	}
+	return b
+}
+
+func trimRight(b []byte) []byte {
+	for len(b) > 0 && isSeparator(b[len(b)-1]) {
+		b = b[:len(b)-1]
+	}
+	return b
+}
