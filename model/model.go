@@ -1,6 +1,12 @@
 // Package model keeps trained models: what a training was asked for, what it
 // measured, and the codes and dictionary that it learned, in a directory that
-// is written whole or not at all.
+// is written whole or not at all:
+//
+//	model.json      Info
+//	words.txt       Words, one a line, UTF-8
+//	codes.npz       Codes, as scipy.sparse.save_npz writes a CSR matrix
+//	dictionary.npy  Dictionary, a K×L array of float32
+//	mean.npy        Mean, an array of L float32, only if the input was centred
 package model
 
 import "overcomplete/vectors"
@@ -17,9 +23,13 @@ type Model struct {
 	Mean       []float32       // μ, length L, or nil if the input was not centred
 }
 
+// FormatVersion is the version of the model directory that this package writes,
+// and the only one that it reads.
+const FormatVersion = 1
+
 // Info is what model.json says.
 type Info struct {
-	Format   int             `json:"format"` // FormatVersion
+	Format   int             `json:"format"` // [FormatVersion]; set by [Writer.Commit]
 	Input    Input           `json:"input"`
 	Training Hyperparameters `json:"training"`
 	Epochs   []Epoch         `json:"epochs"` // metrics after each epoch
@@ -34,7 +44,7 @@ type Input struct {
 }
 
 // Hyperparameters choose the objective and how it is minimised. Its zero value
-// is not useful: see [Defaults].
+// is not useful: start from [Defaults].
 type Hyperparameters struct {
 	Method          string  `json:"method"`    // "A", or "B" for nonnegative codes (paper §2.1, §2.2)
 	Algorithm       string  `json:"algorithm"` // "minibatch" or "authors"
@@ -49,6 +59,23 @@ type Hyperparameters struct {
 	DictionarySteps int     `json:"dictionary_steps"` // dictionary steps an epoch (minibatch only)
 	Center          bool    `json:"center"`           // subtract the mean vector first
 	Seed            uint64  `json:"seed"`
+}
+
+// Defaults returns the hyperparameters of the command line's defaults, but for
+// the two that depend on others: Atoms, which is 10·L, and Epochs, which is 20
+// for method A and 30 for B, are 0.
+func Defaults() Hyperparameters {
+	return Hyperparameters{
+		Method:          "A",
+		Algorithm:       "minibatch",
+		Lambda:          0.5,
+		Tau:             1e-5,
+		Rate:            0.05,
+		Loss:            "squared",
+		Stop:            "epochs",
+		DictionarySteps: 128,
+		Seed:            1,
+	}
 }
 
 // Epoch is what is measured in one epoch. Means are over words.

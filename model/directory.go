@@ -1,0 +1,319 @@
+package model
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"overcomplete/internal/atomicfile"
+	"overcomplete/internal/npy"
+	"overcomplete/vectors"
+)
+
+// The files of a model directory.
+const (
+	infoFile       = "model.json"
+	wordsFile      = "words.txt"
+	codesFile      = "codes.npz"
+	dictionaryFile = "dictionary.npy"
+	meanFile       = "mean.npy"
+	stateDir       = "state" // of an interrupted training
+)
+
+// Open reads the model in the directory dir. A model that it returns is whole:
+// words, codes, dictionary and mean agree with each other and with Info, the
+// codes are valid (see [vectors.Sparse.Validate]), and all numbers are finite.
+func Open(dir string) (*Model, error) {
+	m, err := open(dir)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	return m, nil
+}
+
+func open(dir string) (m *Model, err error) {
+	m = new(Model)
+	if m.Info, err = readInfo(dir); err != nil {
+		return nil, err
+	}
+	if m.Words, err = readWords(dir); err != nil {
+		return nil, err
+	}
+	err = readFile(dir, codesFile, func(f *os.File, size int64) error {
+		m.Codes, err = vectors.ReadCSR(f, size)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	dim := m.Info.Input.Dim
+	if m.Dictionary, err = readArray(dir, dictionaryFile, m.Info.Training.Atoms, dim); err != nil {
+		return nil, err
+	}
+	if m.Info.Training.Center {
+		if m.Mean, err = readArray(dir, meanFile, dim); err != nil {
+			return nil, err
+		}
+	} else if _, err := os.Lstat(filepath.Join(dir, meanFile)); err == nil {
+		return nil, fmt.Errorf("%s: exists, but %s says that the input was not centred", meanFile, infoFile)
+	}
+	if err := m.validate(); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func readInfo(dir string) (Info, error) {
+	var info Info
+	data, err := os.ReadFile(filepath.Join(dir, infoFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return info, fmt.Errorf("not a model: there is no %s in it", infoFile)
+	}
+	if err != nil {
+		return info, inFile(infoFile, err)
+	}
+	version, err := formatVersion(data)
+	if err != nil {
+		return info, inFile(infoFile, err)
+	}
+	if version != FormatVersion {
+		return info, fmt.Errorf("%s: format version is %d, want %d", infoFile, version, FormatVersion)
+	}
+	return info, inFile(infoFile, json.Unmarshal(data, &info))
+}
+
+// formatVersion returns the version in a model.json, which may have fields that
+// this version does not know.
+func formatVersion(data []byte) (int, error) {
+	var info struct{ Format int }
+	err := json.Unmarshal(data, &info)
+	return info.Format, err
+}
+
+func readWords(dir string) ([]string, error) {
+	data, err := os.ReadFile(filepath.Join(dir, wordsFile))
+	if err != nil {
+		return nil, inFile(wordsFile, err)
+	}
+	if len(data) == 0 {
+		return nil, nil
+	}
+	text, whole := strings.CutSuffix(string(data), "\n")
+	if !whole {
+		return nil, fmt.Errorf("%s: truncated: the last line has no end", wordsFile)
+	}
+	return strings.Split(text, "\n"), nil
+}
+
+// readArray reads a file that must hold an array of the given shape.
+func readArray(dir, name string, shape ...int) (data []float32, err error) {
+	err = readFile(dir, name, func(f *os.File, size int64) error {
+		got, values, err := npy.ReadFloat32(f, size)
+		if err == nil && !slices.Equal(got, shape) {
+			err = fmt.Errorf("array of shape %v, want %v as in %s", got, shape, infoFile)
+		}
+		data = values
+		return err
+	})
+	return data, err
+}
+
+// readFile calls read with an open file of the directory and its size.
+func readFile(dir, name string, read func(f *os.File, size int64) error) error {
+	f, err := os.Open(filepath.Join(dir, name))
+	if err != nil {
+		return inFile(name, err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return inFile(name, err)
+	}
+	return inFile(name, read(f, info.Size()))
+}
+
+// inFile says which file of the directory err is about.
+func inFile(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := err.(*fs.PathError); ok {
+		err = e.Err // the file is named once
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
+
+// validate returns an error unless the parts of m agree and hold finite numbers.
+// It names the file that a part is kept in.
+func (m *Model) validate() error {
+	words, dim, atoms := m.Info.Input.Words, m.Info.Input.Dim, m.Info.Training.Atoms
+	switch {
+	case words < 0 || dim <= 0 || atoms <= 0:
+		return fmt.Errorf("%s: no model has %d words, %d dimensions and %d atoms", infoFile, words, dim, atoms)
+	case len(m.Words) != words:
+		return fmt.Errorf("%s: %d words, %s says %d", wordsFile, len(m.Words), infoFile, words)
+	case m.Codes.Rows != words || m.Codes.Cols != atoms:
+		return fmt.Errorf("%s: %d×%d matrix, %s says %d words and %d atoms", codesFile, m.Codes.Rows, m.Codes.Cols, infoFile, words, atoms)
+	case len(m.Dictionary)%dim != 0 || len(m.Dictionary)/dim != atoms:
+		return fmt.Errorf("%s: %d values, %s says %d atoms of length %d", dictionaryFile, len(m.Dictionary), infoFile, atoms, dim)
+	case m.Info.Training.Center && len(m.Mean) != dim:
+		return fmt.Errorf("%s: %d values, %s says %d", meanFile, len(m.Mean), infoFile, dim)
+	case !m.Info.Training.Center && m.Mean != nil:
+		return fmt.Errorf("%s: %d values, but %s says that the input was not centred", meanFile, len(m.Mean), infoFile)
+	}
+	if err := m.Codes.Validate(); err != nil {
+		return inFile(codesFile, err)
+	}
+	if err := checkFinite(m.Dictionary); err != nil {
+		return inFile(dictionaryFile, err)
+	}
+	return inFile(meanFile, checkFinite(m.Mean))
+}
+
+func checkFinite(values []float32) error {
+	for i, v := range values {
+		if v := float64(v); math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("value %d is %v", i, v)
+		}
+	}
+	return nil
+}
+
+// OutputError is the type of all errors of [Create], and of [Writer.Commit] if
+// something came to be at dir in the meantime: the model cannot be written where
+// it was asked for.
+type OutputError = atomicfile.OutputError
+
+// A Writer writes one model directory.
+type Writer struct {
+	dir *atomicfile.Dir
+}
+
+// Create prepares to write a model into the directory dir, and fails if that
+// would fail: call it before training. With force, a model at dir is replaced,
+// as is an empty directory, but nothing else ever. All errors are
+// [*OutputError]. Until Commit there is a temporary directory beside dir, which
+// Close removes.
+func Create(dir string, force bool) (*Writer, error) {
+	d, err := atomicfile.CreateDir(dir, func(path string) error {
+		if !force {
+			return errors.New("already exists; --force replaces a model")
+		}
+		return checkReplaceable(path)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Writer{d}, nil
+}
+
+// checkReplaceable returns an error unless dir is an empty directory, or a
+// model with nothing else in it.
+func checkReplaceable(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	data, _ := os.ReadFile(filepath.Join(dir, infoFile))
+	if version, err := formatVersion(data); err != nil || version < 1 {
+		return errors.New("is neither empty nor a model, so it is not replaced")
+	}
+	known := []string{infoFile, wordsFile, codesFile, dictionaryFile, meanFile, stateDir}
+	for _, e := range entries {
+		if !slices.Contains(known, e.Name()) {
+			return fmt.Errorf("is not replaced, for it holds %q, which is no part of a model; move it away", e.Name())
+		}
+	}
+	return nil
+}
+
+// Commit writes m, with the current FormatVersion, and gives the directory its
+// name when all of it is on disk. If it fails, what was there before still is.
+// Equal models give identical files.
+func (w *Writer) Commit(m *Model) error {
+	if err := w.write(m); err != nil {
+		return fmt.Errorf("model cannot be saved: %w", err)
+	}
+	return w.dir.Commit()
+}
+
+// Close removes the temporary directory. After a successful Commit it does
+// nothing, so that it can be deferred.
+func (w *Writer) Close() error { return w.dir.Close() }
+
+func (w *Writer) write(m *Model) error {
+	if err := m.validate(); err != nil {
+		return err
+	}
+	for i, word := range m.Words {
+		if strings.Contains(word, "\n") {
+			return fmt.Errorf("word %d, %q, contains a newline", i+1, word)
+		}
+	}
+	info := m.Info
+	info.Format = FormatVersion
+	text, err := json.MarshalIndent(info, "", "  ")
+	if err != nil {
+		return inFile(infoFile, err)
+	}
+	err = w.writeFile(infoFile, func(f io.Writer) error {
+		_, err := fmt.Fprintf(f, "%s\n", text)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	err = w.writeFile(wordsFile, func(f io.Writer) error {
+		b := bufio.NewWriter(f)
+		for _, word := range m.Words {
+			b.WriteString(word)
+			b.WriteByte('\n')
+		}
+		return b.Flush()
+	})
+	if err != nil {
+		return err
+	}
+	err = w.writeFile(codesFile, func(f io.Writer) error {
+		return vectors.WriteCSR(f, m.Codes)
+	})
+	if err != nil {
+		return err
+	}
+	err = w.writeFile(dictionaryFile, func(f io.Writer) error {
+		return npy.Write(f, []int{info.Training.Atoms, info.Input.Dim}, m.Dictionary)
+	})
+	if err != nil || m.Mean == nil {
+		return err
+	}
+	return w.writeFile(meanFile, func(f io.Writer) error {
+		return npy.Write(f, []int{len(m.Mean)}, m.Mean)
+	})
+}
+
+// writeFile creates a file of the directory and leaves it on disk.
+func (w *Writer) writeFile(name string, write func(f io.Writer) error) error {
+	f, err := os.Create(filepath.Join(w.dir.Name(), name))
+	if err != nil {
+		return inFile(name, err)
+	}
+	err = write(f)
+	if err == nil {
+		err = f.Sync()
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	return inFile(name, err)
+}

@@ -1,0 +1,366 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"overcomplete/vectors"
+)
+
+// testModel returns a model of random numbers.
+func testModel(words, dim, atoms int, center bool) *Model {
+	rng := rand.New(rand.NewPCG(1, 2))
+	values := func(n int) []float32 {
+		v := make([]float32, n)
+		for i := range v {
+			v[i] = float32(rng.NormFloat64())
+		}
+		return v
+	}
+	m := &Model{
+		Info: Info{
+			Format:   FormatVersion,
+			Input:    Input{Name: "vectors.txt", SHA256: strings.Repeat("0f", 32), Words: words, Dim: dim},
+			Training: Defaults(),
+			Epochs:   []Epoch{{Epoch: 1, Error: 0.1, Objective: 1.0 / 3, Seconds: 1e-9}, {Epoch: 2, UnusedAtoms: 7}},
+		},
+		Codes:      &vectors.Sparse{Rows: words, Cols: atoms, Ptr: []int64{0}},
+		Dictionary: values(dim * atoms),
+	}
+	m.Info.Training.Atoms, m.Info.Training.Epochs = atoms, 20
+	if center {
+		m.Info.Training.Center, m.Mean = true, values(dim)
+	}
+	for i := range words {
+		m.Words = append(m.Words, fmt.Sprintf("word %d \u00a0é", i))
+		for k := range atoms {
+			if rng.IntN(4) == 0 {
+				m.Codes.Index = append(m.Codes.Index, int32(k))
+			}
+		}
+		m.Codes.Ptr = append(m.Codes.Ptr, int64(len(m.Codes.Index)))
+	}
+	m.Codes.Value = values(len(m.Codes.Index))
+	return m
+}
+
+func save(t *testing.T, dir string, force bool, m *Model) {
+	t.Helper()
+	w, err := Create(dir, force)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if err := w.Commit(m); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// expectModel checks that there is m at dir, and nothing else in dir's parent.
+func expectModel(t *testing.T, dir string, m *Model) {
+	t.Helper()
+	got, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, m) {
+		t.Errorf("opened %+v, want %+v", got.Info, m.Info)
+	}
+	expectNames(t, filepath.Dir(dir), filepath.Base(dir))
+}
+
+func expectNames(t *testing.T, dir string, want ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%s holds %q, want %q", dir, got, want)
+	}
+}
+
+func TestRoundTrip(t *testing.T) {
+	for _, center := range []bool{false, true} {
+		dir := filepath.Join(t.TempDir(), "model")
+		m := testModel(20, 3, 11, center)
+		save(t, dir, false, m)
+		expectModel(t, dir, m)
+	}
+}
+
+func TestFilesDependOnModelAlone(t *testing.T) {
+	a, b := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
+	m := testModel(20, 3, 11, true)
+	save(t, a, false, m)
+	m.Info.Format = 0 // Commit says which version it writes
+	save(t, b, false, m)
+	files := []string{codesFile, dictionaryFile, meanFile, infoFile, wordsFile}
+	expectNames(t, a, files...)
+	for _, name := range files {
+		x, err := os.ReadFile(filepath.Join(a, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		y, err := os.ReadFile(filepath.Join(b, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(x) != string(y) {
+			t.Errorf("%s differs between two models that are equal", name)
+		}
+	}
+}
+
+func TestForceReplaces(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "model")
+	if err := os.Mkdir(dir, 0o777); err != nil { // empty
+		t.Fatal(err)
+	}
+	save(t, dir, true, testModel(20, 3, 11, true))
+	other := testModel(5, 2, 4, false) // without mean.npy
+	save(t, dir, true, other)
+	expectModel(t, dir, other)
+}
+
+func TestCreateRefuses(t *testing.T) {
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	write := func(name, content string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(path(name)), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path(name), []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("file", "x")
+	write("other/model.json", `{"format": "layers-model"}`)
+	write("unversioned/model.json", `{}`)
+	write("notes/notes.txt", "x")
+	save(t, path("model"), false, testModel(2, 2, 3, false))
+	save(t, path("annotated"), false, testModel(2, 2, 3, false))
+	write("annotated/notes.txt", "x")
+
+	for _, tt := range []struct {
+		name  string
+		force bool
+		want  string
+	}{
+		{"model", false, "already exists"},
+		{"notes", false, "already exists"},
+		{"notes", true, "neither empty nor a model"},
+		{"other", true, "neither empty nor a model"},
+		{"unversioned", true, "neither empty nor a model"},
+		{"annotated", true, `"notes.txt", which is no part of a model`},
+		{"file", false, "already exists"},
+		{"file", true, "not a directory"},
+		{"file/model", true, "not a directory"},
+		{"missing/model", false, "no such file or directory"},
+	} {
+		w, err := Create(path(tt.name), tt.force)
+		if _, ok := errors.AsType[*OutputError](err); !ok || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s, force %v: error %v, want an OutputError with %q", tt.name, tt.force, err, tt.want)
+		}
+		if err == nil {
+			w.Close()
+		}
+	}
+	expectNames(t, dir, "annotated", "file", "model", "notes", "other", "unversioned")
+	expectNames(t, path("annotated"), "codes.npz", "dictionary.npy", "model.json", "notes.txt", "words.txt")
+}
+
+func TestCommitRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		spoil func(m *Model)
+		want  string
+	}{
+		{"newline", func(m *Model) { m.Words[1] = "a\nb" }, `word 2, "a\nb", contains a newline`},
+		{"too few words", func(m *Model) { m.Words = m.Words[1:] }, "words.txt: 1 words"},
+		{"NaN in a code", func(m *Model) { m.Codes.Value[0] = float32(math.NaN()) }, "codes.npz: row 0"},
+		{"infinite dictionary", func(m *Model) { m.Dictionary[3] = float32(math.Inf(-1)) }, "dictionary.npy: value 3 is -Inf"},
+		{"NaN in the mean", func(m *Model) { m.Mean[1] = float32(math.NaN()) }, "mean.npy: value 1 is NaN"},
+		{"short mean", func(m *Model) { m.Mean = m.Mean[1:] }, "mean.npy: 1 values"},
+		{"mean unasked for", func(m *Model) { m.Info.Training.Center = false }, "mean.npy"},
+		{"too many atoms", func(m *Model) { m.Info.Training.Atoms++ }, "codes.npz: 2×3 matrix"},
+		{"short dictionary", func(m *Model) { m.Dictionary = m.Dictionary[2:] }, "dictionary.npy: 4 values"},
+		{"no dimensions", func(m *Model) { m.Info.Input.Dim = 0 }, "model.json: no model"},
+		{"NaN in a metric", func(m *Model) { m.Info.Epochs[0].Error = math.NaN() }, "model.json"},
+	} {
+		dir := filepath.Join(t.TempDir(), "model")
+		old := testModel(3, 2, 3, false)
+		save(t, dir, false, old)
+		w, err := Create(dir, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := testModel(2, 2, 3, true)
+		tt.spoil(m)
+		if err := w.Commit(m); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: error %v, want %q", tt.name, err, tt.want)
+		}
+		if err := w.Close(); err != nil {
+			t.Errorf("%s: Close: %v", tt.name, err)
+		}
+		expectModel(t, dir, old)
+	}
+}
+
+func TestCloseWithoutCommit(t *testing.T) {
+	parent := t.TempDir()
+	w, err := Create(filepath.Join(parent, "model"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expectNames(t, parent)
+}
+
+// wantOpenError checks that Open fails in one line that names the file.
+func wantOpenError(t *testing.T, what, dir, file, want string) {
+	t.Helper()
+	_, err := Open(dir)
+	if err == nil {
+		t.Errorf("%s: no error", what)
+		return
+	}
+	text := err.Error()
+	if !strings.HasPrefix(text, dir+": ") || !strings.Contains(text, file) || !strings.Contains(text, want) || strings.Contains(text, "\n") {
+		t.Errorf("%s: error %q, want one line about %s with %q", what, text, file, want)
+	}
+}
+
+func TestOpenTruncated(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "model")
+	save(t, dir, false, testModel(4, 2, 3, true))
+	for _, name := range []string{infoFile, wordsFile, codesFile, dictionaryFile, meanFile} {
+		path := filepath.Join(dir, name)
+		whole, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Without its last byte, a newline, model.json is still whole.
+		for n := range len(whole) - 1 {
+			if err := os.WriteFile(path, whole[:n], 0o666); err != nil {
+				t.Fatal(err)
+			}
+			wantOpenError(t, fmt.Sprintf("%s cut to %d bytes", name, n), dir, name, "")
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		wantOpenError(t, name+" missing", dir, name, "")
+		if err := os.WriteFile(path, whole, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Open(dir); err != nil {
+		t.Errorf("restored: %v", err)
+	}
+}
+
+func TestOpenBad(t *testing.T) {
+	mix := func(name string, from *Model) func(t *testing.T, dir string) {
+		return func(t *testing.T, dir string) {
+			other := filepath.Join(t.TempDir(), "other")
+			save(t, other, false, from)
+			if err := os.Rename(filepath.Join(other, name), filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	replace := func(name, old, new string) func(t *testing.T, dir string) {
+		return func(t *testing.T, dir string) {
+			path := filepath.Join(dir, name)
+			data, err := os.ReadFile(path)
+			if err != nil || !strings.Contains(string(data), old) {
+				t.Fatalf("no %q in %s: %v", old, name, err)
+			}
+			if err := os.WriteFile(path, []byte(strings.Replace(string(data), old, new, 1)), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	const bits = "\x00\x00\x80\x3f" // 1.0
+	for _, tt := range []struct {
+		name  string
+		spoil func(t *testing.T, dir string)
+		file  string
+		want  string
+	}{
+		{"version", replace(infoFile, `"format": 1`, `"format": 2`), infoFile, "format version is 2, want 1"},
+		{"no version", replace(infoFile, `"format": 1`, `"former": 1`), infoFile, "format version is 0"},
+		{"type", replace(infoFile, `"words": 4`, `"words": "4"`), infoFile, "words"},
+		{"negative words", replace(infoFile, `"words": 4`, `"words": -4`), infoFile, "no model has -4 words"},
+		{"words", replace(infoFile, `"words": 4`, `"words": 5`), wordsFile, "4 words, model.json says 5"},
+		{"dimensions", replace(infoFile, `"dim": 2`, `"dim": 3`), dictionaryFile, "[3 3]"},
+		{"atoms", replace(infoFile, `"atoms": 3`, `"atoms": 4`), dictionaryFile, "[4 2]"},
+		{"not centred", replace(infoFile, `"center": true`, `"center": false`), meanFile, "not centred"},
+		{"codes of fewer words", mix(codesFile, testModel(3, 2, 3, true)), codesFile, "3×3"},
+		{"codes of more atoms", mix(codesFile, testModel(4, 2, 5, true)), codesFile, "4×5"},
+		{"dictionary of more atoms", mix(dictionaryFile, testModel(4, 2, 5, true)), dictionaryFile, "[5 2]"},
+		{"longer mean", mix(meanFile, testModel(4, 3, 3, true)), meanFile, "[3]"},
+		{"NaN in the dictionary", replace(dictionaryFile, bits, "\x00\x00\xc0\x7f"), dictionaryFile, "value 0 is NaN"},
+		{"changed code", replace(codesFile, bits, "\x00\x00\x80\x40"), codesFile, "checksum"},
+		{"one word twice a line", replace(wordsFile, "\n", " "), wordsFile, "3 words"},
+	} {
+		dir := filepath.Join(t.TempDir(), "model")
+		m := testModel(4, 2, 3, true)
+		m.Dictionary[0], m.Codes.Value[0] = 1, 1
+		save(t, dir, false, m)
+		tt.spoil(t, dir)
+		wantOpenError(t, tt.name, dir, tt.file, tt.want)
+	}
+	wantOpenError(t, "no directory", filepath.Join(t.TempDir(), "model"), infoFile, "not a model")
+}
+
+func BenchmarkCommit(b *testing.B) {
+	m := testModel(20_000, 300, 1000, false)
+	b.SetBytes(int64(8*m.Codes.Nonzeros() + 4*len(m.Dictionary)))
+	dir := filepath.Join(b.TempDir(), "model")
+	for b.Loop() {
+		w, err := Create(dir, true)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := w.Commit(m); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkOpen(b *testing.B) {
+	m := testModel(20_000, 300, 1000, false)
+	dir := filepath.Join(b.TempDir(), "model")
+	w, err := Create(dir, false)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := w.Commit(m); err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(8*m.Codes.Nonzeros() + 4*len(m.Dictionary)))
+	for b.Loop() {
+		if _, err := Open(dir); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
