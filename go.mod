@@ -7,7 +7,7 @@ require (
 	github.com/klauspost/compress v1.20.3 // gzip and zstd of vector files
 	github.com/schollz/progressbar/v3 v3.19.1 // progress on a terminal
 	github.com/spf13/cobra v1.10.2 // commands, flags, help, completion
-	go4.org/unsafe/assume-no-moving-gc v0.0.0-20231121144256-b99613f794b6 // lets Gorgonia start on current Go
+	go4.org/unsafe/assume-no-moving-gc v0.0.0-20231121144256-b99613f794b6 // indirect; lets Gorgonia start on current Go
 	golang.org/x/term v0.47.0 // is standard error a terminal?
 	gonum.org/v1/gonum v0.17.0 // finite differences; linear algebra of the sample vectors
 	gorgonia.org/gorgonia v0.9.18 // expression graphs, symbolic gradients, the tape machine

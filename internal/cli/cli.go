@@ -1,0 +1,89 @@
+// Package cli is the command line: one file a command.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"overcomplete/internal/atomicfile"
+	"overcomplete/vectors"
+)
+
+// Exit codes.
+const (
+	exitFailed      = 1
+	exitUsage       = 2   // bad usage or input
+	exitInterrupted = 130 // as a shell reports a program that SIGINT ended
+)
+
+// usageError is bad usage, or bad input that has no type of its own.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// Main runs the command line of this process and returns its exit code.
+func Main() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// A second signal ends the program at once, as without a handler.
+	context.AfterFunc(ctx, stop)
+	return run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+}
+
+// run executes one command. Results go to stdout, everything else to stderr.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	started := false
+	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	if errors.Is(err, context.Canceled) {
+		fmt.Fprintln(stderr, "overcomplete: interrupted, nothing was written")
+		return exitInterrupted
+	}
+	fmt.Fprintln(stderr, "overcomplete:", err)
+	if !started || isUsage(err) {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// isUsage reports whether the user's command or files are at fault.
+func isUsage(err error) bool {
+	var usage usageError
+	var input *vectors.InputError
+	var output *atomicfile.OutputError
+	return errors.As(err, &usage) || errors.As(err, &input) || errors.As(err, &output)
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "overcomplete",
+		Short: "Sparse, overcomplete word vectors that people can read",
+		Long: `Overcomplete turns dense word vectors into sparse, overcomplete, optionally
+nonnegative and binary vectors whose dimensions people can read (Faruqui et al.,
+Sparse Overcomplete Word Vector Representations, ACL 2015).
+
+Results go to standard output, everything else to standard error. Exit codes: 0
+done, 1 failed, 2 bad usage or input, 130 interrupted.`,
+		Example:       "  overcomplete train glove.6B.300d.txt -o model --lambda 1",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.AddCommand(newTrain(), newExport(), newGraph(), newVersion())
+	return root
+}

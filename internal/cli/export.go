@@ -1,0 +1,218 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"overcomplete/internal/atomicfile"
+	"overcomplete/model"
+	"overcomplete/vectors"
+)
+
+// An exportFormat is one way to write a model for other tools.
+type exportFormat struct {
+	name, about string
+	files       []exportFile
+}
+
+// An exportFile is a file of a format.
+type exportFile struct {
+	path  func(output string) string // from the -o flag
+	write func(w io.Writer, m *model.Model) error
+}
+
+var exportFormats = []exportFormat{
+	{"glove", "dense text: word v v v", oneFile(wordsAndCodes(vectors.WriteGloVe))},
+	{"word2vec", "dense text after a line with the numbers of words and dimensions", oneFile(wordsAndCodes(vectors.WriteWord2Vec))},
+	{"authors", "what the paper's program writes: 3 digits, and the dictionary in FILE_dict", []exportFile{
+		{samePath, wordsAndCodes(vectors.WriteAuthors)},
+		{dictPath, writeAuthorsDictionary},
+	}},
+	{"sparse", "sparse text: word i:v i:v, dimensions from 0", oneFile(wordsAndCodes(vectors.WriteSparseText))},
+	{"csr", "sparse matrix for scipy.sparse.load_npz", oneFile(writeCSR)},
+	{"binary", "sparse matrix of ones, for models of method B", oneFile(writeBinary)},
+	{"bits", "the same packed, for numpy.unpackbits(numpy.load(FILE), axis=1, count=K)", oneFile(writeBits)},
+	{"projector", "x.tsv for the Embedding Projector, and the words in x_metadata.tsv", []exportFile{
+		{samePath, writeProjectorVectors},
+		{metadataPath, writeProjectorMetadata},
+	}},
+}
+
+func oneFile(write func(io.Writer, *model.Model) error) []exportFile {
+	return []exportFile{{samePath, write}}
+}
+
+func samePath(output string) string { return output }
+
+func dictPath(output string) string { return output + "_dict" }
+
+func metadataPath(output string) string {
+	ext := filepath.Ext(output)
+	return strings.TrimSuffix(output, ext) + "_metadata" + ext
+}
+
+func wordsAndCodes(write func(io.Writer, []string, *vectors.Sparse) error) func(io.Writer, *model.Model) error {
+	return func(w io.Writer, m *model.Model) error { return write(w, m.Words, m.Codes) }
+}
+
+func writeAuthorsDictionary(w io.Writer, m *model.Model) error {
+	return vectors.WriteAuthorsDictionary(w, m.Dictionary, m.Codes.Cols)
+}
+
+func writeCSR(w io.Writer, m *model.Model) error { return vectors.WriteCSR(w, m.Codes) }
+
+func writeBinary(w io.Writer, m *model.Model) error {
+	if err := checkBinary(m); err != nil {
+		return err
+	}
+	return vectors.WriteCSR(w, m.Codes.Binary())
+}
+
+func writeBits(w io.Writer, m *model.Model) error {
+	if err := checkBinary(m); err != nil {
+		return err
+	}
+	return vectors.WritePackedBits(w, m.Codes)
+}
+
+// checkBinary returns an error if binary vectors would lose signs.
+func checkBinary(m *model.Model) error {
+	if m.Info.Training.Method != "B" {
+		return usageError{fmt.Errorf("binary vectors need a model of method B, this one is of method %s", m.Info.Training.Method)}
+	}
+	return nil
+}
+
+func writeProjectorVectors(w io.Writer, m *model.Model) error {
+	return vectors.WriteProjectorVectors(w, m.Codes)
+}
+
+func writeProjectorMetadata(w io.Writer, m *model.Model) error {
+	return vectors.WriteProjectorMetadata(w, m.Words)
+}
+
+func newExport() *cobra.Command {
+	var format, output string
+	var force, escape bool
+	cmd := &cobra.Command{
+		Use:   "export MODEL --format F -o FILE",
+		Short: "Write a model's vectors for other tools",
+		Long: `Export writes the sparse vectors of a model in a format that other tools read:
+
+` + describeFormats() + `
+A word with white space would be ambiguous in text, so it stops the export. With
+--escape, white space and % in words are written as in a URL: "New York" becomes
+"New%20York". The rows of csr, binary and bits are the words of the model's
+words.txt, in that order.`,
+		Example: `  overcomplete export model --format word2vec -o vectors.txt
+  overcomplete export model --format sparse -o - | head`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f, err := findFormat(format)
+			if err != nil {
+				return err
+			}
+			open := func() (*model.Model, error) { return openForExport(args[0], escape) }
+			if output == "-" {
+				err = f.writeTo(cmd.OutOrStdout(), open)
+			} else {
+				err = f.writeFiles(output, force, open)
+			}
+			if _, ok := errors.AsType[*vectors.WordError](err); ok {
+				return usageError{fmt.Errorf("%w; --escape encodes it", err)}
+			}
+			return err
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&format, "format", "f", "", "one of "+strings.Join(formatNames(), ", "))
+	flags.StringVarP(&output, "output", "o", "", "file to write, or - for standard output")
+	flags.BoolVar(&force, "force", false, "replace files that exist")
+	flags.BoolVar(&escape, "escape", false, "encode white space and % in words")
+	cmd.MarkFlagRequired("format")
+	cmd.MarkFlagRequired("output")
+	cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formatNames(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func openForExport(dir string, escape bool) (*model.Model, error) {
+	m, err := model.Open(dir)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	if escape {
+		m.Words = vectors.Escape(m.Words)
+	}
+	return m, nil
+}
+
+// writeTo writes a format of one file to w.
+func (f exportFormat) writeTo(w io.Writer, open func() (*model.Model, error)) error {
+	if len(f.files) > 1 {
+		return usageError{fmt.Errorf("format %s is %d files: it needs a name, not -o -", f.name, len(f.files))}
+	}
+	m, err := open()
+	if err != nil {
+		return err
+	}
+	return f.files[0].write(w, m)
+}
+
+// writeFiles writes the files of the format. They get their names when all of
+// them are written. What forbids that is found before the model is opened.
+func (f exportFormat) writeFiles(output string, force bool, open func() (*model.Model, error)) error {
+	var temporary []*atomicfile.File
+	for _, file := range f.files {
+		t, err := atomicfile.Create(file.path(output), force)
+		if err != nil {
+			return usageError{err}
+		}
+		defer t.Close()
+		temporary = append(temporary, t)
+	}
+	m, err := open()
+	if err != nil {
+		return err
+	}
+	for i, file := range f.files {
+		if err := file.write(temporary[i], m); err != nil {
+			return err
+		}
+	}
+	for _, t := range temporary {
+		if err := t.Commit(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func findFormat(name string) (exportFormat, error) {
+	for _, f := range exportFormats {
+		if f.name == name {
+			return f, nil
+		}
+	}
+	return exportFormat{}, usageError{fmt.Errorf("--format %q is unknown, want one of %s", name, strings.Join(formatNames(), ", "))}
+}
+
+func formatNames() []string {
+	var names []string
+	for _, f := range exportFormats {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+func describeFormats() string {
+	var b strings.Builder
+	for _, f := range exportFormats {
+		fmt.Fprintf(&b, "  %-10s %s\n", f.name, f.about)
+	}
+	return b.String()
+}

@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"overcomplete/model"
+	"overcomplete/vectors"
+)
+
+// checkWithSciPy reads a model and its exports the way that people will, and
+// compares each number with what the test says they are. It writes files for
+// ReadCSR to read.
+const checkWithSciPy = `
+import json
+import numpy as np
+import scipy.sparse as sp
+
+want = json.load(open("want.json"))
+codes = np.zeros((want["rows"], want["cols"]), np.float32)
+for row, (columns, values) in enumerate(want["codes"]):
+    codes[row, columns] = np.array(values, np.float32)
+dictionary = np.array(want["dictionary"], np.float32).reshape(want["cols"], -1)
+
+def check(name, got, expected):
+    assert got.dtype == expected.dtype, (name, got.dtype)
+    assert got.shape == expected.shape, (name, got.shape)
+    assert (got == expected).all(), name
+
+matrix = sp.load_npz("model/codes.npz")
+assert matrix.format == "csr" and matrix.has_canonical_format
+assert matrix.indices.dtype == matrix.indptr.dtype == np.int32
+check("codes.npz", matrix.toarray(), codes)
+check("dictionary.npy", np.load("model/dictionary.npy"), dictionary)
+check("mean.npy", np.load("model/mean.npy"), np.array(want["mean"], np.float32))
+
+check("csr", sp.load_npz("out.csr").toarray(), codes)
+check("binary", sp.load_npz("out.binary").toarray(), (codes != 0).astype(np.float32))
+bits = np.unpackbits(np.load("out.bits"), axis=1, count=want["cols"])
+check("bits", bits, (codes != 0).astype(np.uint8))
+
+# C++'s ostream with precision(3) is printf's %.3g.
+text = "".join(f"w{i} " + "".join("%.3g " % v for v in row) + "\n" for i, row in enumerate(codes))
+assert open("out.authors").read() == text, "authors"
+text = "%d %d " % dictionary.T.shape + "".join("%.3g " % v for v in dictionary.T.ravel()) + "\n"
+assert open("out.authors_dict").read() == text, "authors' dictionary"
+
+check("glove", np.loadtxt("out.glove", np.float32, usecols=range(1, 1 + want["cols"])), codes)
+
+sp.save_npz("compressed.npz", matrix)
+sp.save_npz("array.npz", sp.csr_array(matrix), compressed=False)
+matrix.indices, matrix.indptr = matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
+sp.save_npz("int64.npz", matrix.astype(np.float64))
+`
+
+// python returns an interpreter that has SciPy: that of OVERCOMPLETE_PYTHON, or
+// else python3. If there is none the test is skipped, unless one was named.
+func python(t *testing.T) string {
+	t.Helper()
+	named := os.Getenv("OVERCOMPLETE_PYTHON")
+	name := named
+	if name == "" {
+		name = "python3"
+	}
+	if out, err := exec.Command(name, "-c", "import scipy").CombinedOutput(); err != nil {
+		if named != "" {
+			t.Fatalf("OVERCOMPLETE_PYTHON=%s cannot import scipy: %v\n%s", named, err, out)
+		}
+		t.Skip("python3 cannot import scipy; OVERCOMPLETE_PYTHON may name an interpreter that can")
+	}
+	return name
+}
+
+func TestSciPyReadsWhatWeWrite(t *testing.T) {
+	interpreter := python(t)
+	const words, dim, atoms = 60, 7, 43
+	rng := rand.New(rand.NewPCG(5, 6))
+	// Of all magnitudes that %g writes differently.
+	value := func() float32 { return float32(rng.ExpFloat64()) * []float32{1e-6, 1e-3, 1, 100, 1e5}[rng.IntN(5)] }
+	m := &model.Model{
+		Info:       model.Info{Format: model.FormatVersion, Input: model.Input{Words: words, Dim: dim}, Training: model.Defaults()},
+		Codes:      &vectors.Sparse{Rows: words, Cols: atoms, Ptr: []int64{0}},
+		Dictionary: make([]float32, dim*atoms),
+		Mean:       make([]float32, dim),
+	}
+	m.Info.Training.Method, m.Info.Training.Atoms, m.Info.Training.Center = "B", atoms, true
+	for i := range m.Dictionary {
+		m.Dictionary[i] = value() * float32(1-2*rng.IntN(2))
+	}
+	for i := range m.Mean {
+		m.Mean[i] = value()
+	}
+	rows := make([][2]any, words)
+	for i := range words {
+		m.Words = append(m.Words, fmt.Sprintf("w%d", i))
+		for k := range atoms {
+			if rng.IntN(10) == 0 {
+				m.Codes.Index, m.Codes.Value = append(m.Codes.Index, int32(k)), append(m.Codes.Value, value())
+			}
+		}
+		m.Codes.Ptr = append(m.Codes.Ptr, int64(len(m.Codes.Index)))
+		rows[i][0], rows[i][1] = m.Codes.Row(i)
+	}
+	dir := saveModel(t, m)
+	for _, format := range []string{"glove", "authors", "csr", "binary", "bits"} {
+		if _, err := export(t, dir, "--format", format, "-o", "out."+format); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := json.Marshal(map[string]any{"rows": words, "cols": atoms, "codes": rows, "dictionary": m.Dictionary, "mean": m.Mean})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "want.json"), want, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(interpreter, "-c", checkWithSciPy)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+
+	for _, name := range []string{"compressed.npz", "array.npz", "int64.npz"} {
+		data, err := os.Open(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer data.Close()
+		info, err := data.Stat()
+		if err != nil {
+			t.Fatal(err)
+		}
+		codes, err := vectors.ReadCSR(data, info.Size())
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if !reflect.DeepEqual(codes, m.Codes) {
+			t.Errorf("%s: codes differ", name)
+		}
+	}
+}

@@ -1,0 +1,215 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"overcomplete/internal/atomicfile"
+	"overcomplete/model"
+	"overcomplete/vectors"
+)
+
+// exportModel returns a model of method B:
+//
+//	A = 0 0.5 0 0 0 0 0 0 0     D = 1  2
+//	    0 0   0 0 0 0 0 0 2         …
+//	                                17 18
+func exportModel() *model.Model {
+	m := &model.Model{
+		Info: model.Info{
+			Format:   model.FormatVersion,
+			Input:    model.Input{Name: "in.txt", Words: 2, Dim: 2},
+			Training: model.Defaults(),
+		},
+		Words:      []string{"New York", "Rome"},
+		Codes:      &vectors.Sparse{Rows: 2, Cols: 9, Ptr: []int64{0, 1, 2}, Index: []int32{1, 8}, Value: []float32{0.5, 2}},
+		Dictionary: make([]float32, 18),
+	}
+	m.Info.Training.Method, m.Info.Training.Atoms = "B", 9
+	for i := range m.Dictionary {
+		m.Dictionary[i] = float32(i + 1)
+	}
+	return m
+}
+
+// saveModel returns the path of a directory that holds nothing but m, "model".
+func saveModel(t *testing.T, m *model.Model) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	w, err := model.Create(filepath.Join(dir, "model"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if err := w.Commit(m); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// export runs the command in dir and returns its standard output.
+func export(t *testing.T, dir string, args ...string) (string, error) {
+	t.Helper()
+	t.Chdir(dir)
+	var stdout bytes.Buffer
+	cmd := newExport()
+	cmd.SetArgs(append([]string{"model"}, args...))
+	cmd.SetOut(&stdout)
+	cmd.SetErr(io.Discard)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	err := cmd.Execute()
+	return stdout.String(), err
+}
+
+func names(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func TestExport(t *testing.T) {
+	const dense = "New%20York 0 0.5 0 0 0 0 0 0 0\nRome 0 0 0 0 0 0 0 0 2\n"
+	tests := []struct {
+		format string
+		files  map[string]string // content, or only part of it if that is binary
+	}{
+		{"glove", map[string]string{"out.x": dense}},
+		{"word2vec", map[string]string{"out.x": "2 9\n" + dense}},
+		{"authors", map[string]string{
+			"out.x":      strings.ReplaceAll(dense, "\n", " \n"),
+			"out.x_dict": "2 9 1 3 5 7 9 11 13 15 17 2 4 6 8 10 12 14 16 18 \n",
+		}},
+		{"sparse", map[string]string{"out.x": "New%20York 1:0.5\nRome 8:2\n"}},
+		{"csr", map[string]string{"out.x": "\x00\x00\x00\x3f\x00\x00\x00\x40"}},
+		{"binary", map[string]string{"out.x": "\x00\x00\x80\x3f\x00\x00\x80\x3f"}},
+		{"bits", map[string]string{"out.x": "\x40\x00\x00\x80"}},
+		{"projector", map[string]string{
+			"out.x":          "0\t0.5\t0\t0\t0\t0\t0\t0\t0\n0\t0\t0\t0\t0\t0\t0\t0\t2\n",
+			"out_metadata.x": "New%20York\nRome\n",
+		}},
+	}
+	var tested []string
+	for _, tt := range tests {
+		tested = append(tested, tt.format)
+		dir := saveModel(t, exportModel())
+		if _, err := export(t, dir, "--format", tt.format, "-o", "out.x", "--escape"); err != nil {
+			t.Errorf("%s: %v", tt.format, err)
+			continue
+		}
+		if got := names(t, dir); len(got) != 1+len(tt.files) {
+			t.Errorf("%s: there are %q", tt.format, got)
+		}
+		for name, want := range tt.files {
+			got, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				t.Error(err)
+			}
+			if binary := slices.Contains([]string{"csr", "binary", "bits"}, tt.format); !binary && string(got) != want || !strings.Contains(string(got), want) {
+				t.Errorf("%s: %s is\n%q, want\n%q", tt.format, name, got, want)
+			}
+		}
+
+		stdout, err := export(t, dir, "--format", tt.format, "-o", "-", "--escape")
+		if len(tt.files) > 1 {
+			wantUsageError(t, err, "2 files")
+		} else if content, _ := os.ReadFile(filepath.Join(dir, "out.x")); err != nil || stdout != string(content) {
+			t.Errorf("%s: standard output is not what the file is: %q, %v", tt.format, stdout, err)
+		}
+	}
+	if !slices.Equal(tested, formatNames()) {
+		t.Errorf("formats %q are not all that there are, %q", tested, formatNames())
+	}
+}
+
+func wantUsageError(t *testing.T, err error, want string) {
+	t.Helper()
+	if _, ok := errors.AsType[usageError](err); !ok || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("error %v, want one line of bad usage with %q", err, want)
+	}
+}
+
+func TestExportRefuses(t *testing.T) {
+	methodA := exportModel()
+	methodA.Info.Training.Method = "A"
+	for _, tt := range []struct {
+		name string
+		args string
+		want string
+	}{
+		{"unknown format", "--format csv -o out", `"csv" is unknown, want one of glove, `},
+		{"word with a space", "--format glove -o out", `word 1, "New York"`},
+		{"how to write it", "--format glove -o -", "--escape"},
+		{"signs lost", "--format binary -o out", "method B"},
+		{"signs lost in bits", "--format bits -o out", "method B"},
+		{"existing", "--format csr -o existing", "already exists; --force"},
+		{"existing second", "--format authors --escape -o out", "out_dict: already exists"},
+		{"directory", "--format csr --force -o model", "not a regular file"},
+		{"no parent", "--format csr -o nowhere/out", "no such file"},
+	} {
+		dir := saveModel(t, methodA)
+		for _, name := range []string{"existing", "out_dict"} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte("old"), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		stdout, err := export(t, dir, strings.Fields(tt.args)...)
+		wantUsageError(t, err, tt.want)
+		if stdout != "" {
+			t.Errorf("%s: wrote %q", tt.name, stdout)
+		}
+		if got := names(t, dir); !slices.Equal(got, []string{"existing", "model", "out_dict"}) {
+			t.Errorf("%s: left %q", tt.name, got)
+		}
+		if got, err := os.ReadFile(filepath.Join(dir, "existing")); string(got) != "old" {
+			t.Errorf("%s: the existing file holds %q, %v", tt.name, got, err)
+		}
+	}
+
+	dir := saveModel(t, exportModel())
+	if err := os.Truncate(filepath.Join(dir, "model", "codes.npz"), 100); err != nil {
+		t.Fatal(err)
+	}
+	_, err := export(t, dir, "--format", "csr", "-o", "out")
+	wantUsageError(t, err, "model: codes.npz: ")
+	if got := names(t, dir); !slices.Equal(got, []string{"model"}) {
+		t.Errorf("bad model: left %q", got)
+	}
+}
+
+func TestExportForce(t *testing.T) {
+	dir := saveModel(t, exportModel())
+	out := filepath.Join(dir, "out")
+	if err := os.WriteFile(out, []byte("old"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	_, err := export(t, dir, "--format", "glove", "-o", "out")
+	if _, ok := errors.AsType[*atomicfile.OutputError](err); !ok {
+		t.Errorf("error %v", err)
+	}
+	// A failure after the file was begun leaves the old one.
+	if _, err := export(t, dir, "--format", "glove", "-o", "out", "--force"); err == nil {
+		t.Error("a word with a space: no error")
+	}
+	if got, _ := os.ReadFile(out); string(got) != "old" {
+		t.Errorf("the old file holds %q", got)
+	}
+	if _, err := export(t, dir, "--format", "sparse", "-o", "out", "--force", "--escape"); err != nil {
+		t.Error(err)
+	}
+	if got, _ := os.ReadFile(out); string(got) != "New%20York 1:0.5\nRome 8:2\n" {
+		t.Errorf("the file holds %q", got)
+	}
+}

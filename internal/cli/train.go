@@ -1,0 +1,233 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"overcomplete/cpu"
+	"overcomplete/interpret"
+	"overcomplete/model"
+	"overcomplete/train"
+	"overcomplete/vectors"
+)
+
+// trainFlags are what train was asked for.
+type trainFlags struct {
+	modelFlags
+	output      string
+	force       bool
+	atoms       int
+	factor      int
+	epochs      int
+	maxWords    int
+	skipBad     bool
+	wordList    string
+	workers     int
+	json, quiet bool
+}
+
+func newTrain() *cobra.Command {
+	var f trainFlags
+	cmd := &cobra.Command{
+		Use:   "train VECTORS -o MODEL",
+		Short: "Learn sparse vectors and their dictionary from dense vectors",
+		Long: `Train reads dense word vectors and learns a sparse code for each word and the
+dictionary that turns codes back into vectors. It writes a model directory, whole
+or not at all, and prints what it measured and some dimensions by their top words.
+
+VECTORS is GloVe or word2vec text, word2vec binary, fastText .vec, .npz or .npy
+(with --words), told apart by its content, perhaps compressed with gzip or zstd;
+- is standard input.
+
+Method A learns codes of either sign. Method B learns nonnegative codes, of which
+"overcomplete export --format binary" makes binary vectors.`,
+		Example: `  overcomplete train glove.6B.300d.txt.gz -o model --lambda 1
+  overcomplete train vectors.bin -o model --method B -k 2000 --center
+  overcomplete train vectors.npy --words words.txt -o model --json > metrics.json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			return f.train(cmd, args[0])
+		},
+	}
+	flags := cmd.Flags()
+	f.register(cmd)
+	flags.StringVarP(&f.output, "output", "o", "", "model directory to write")
+	flags.BoolVar(&f.force, "force", false, "replace a model that exists")
+	flags.IntVarP(&f.atoms, "atoms", "k", 0, "dimensions of the sparse vectors, instead of --factor times those of the dense")
+	flags.IntVar(&f.factor, "factor", 10, "dimensions of the sparse vectors for each of the dense")
+	flags.IntVar(&f.epochs, "epochs", 0, "epochs (default 20 for method A, 30 for B)")
+	flags.StringVar(&f.Stop, "stop", f.Stop, "epochs, or authors for the rule of the paper's program")
+	flags.IntVar(&f.DictionarySteps, "dictionary-steps", f.DictionarySteps, "dictionary steps an epoch")
+	flags.StringVar(&f.Algorithm, "algorithm", f.Algorithm, "minibatch, or authors for the order of the paper's program (slow)")
+	flags.BoolVar(&f.Center, "center", false, "subtract the mean vector first")
+	flags.Uint64Var(&f.Seed, "seed", f.Seed, "of the random numbers that training starts from")
+	flags.IntVar(&f.maxWords, "max-words", 0, "read only the first so many words")
+	flags.BoolVar(&f.skipBad, "skip-bad", false, "drop malformed rows instead of stopping")
+	flags.StringVar(&f.wordList, "words", "", "file with a word a line, for .npy and .npz")
+	flags.IntVar(&f.workers, "workers", 0, "processors to use (default all); the result does not depend on it")
+	flags.BoolVar(&f.json, "json", false, "print the results as JSON")
+	flags.BoolVar(&f.quiet, "quiet", false, "print no progress")
+	cmd.MarkFlagRequired("output")
+	return cmd
+}
+
+// check refuses flags outside their domain and settles what depends on others.
+func (f *trainFlags) check(cmd *cobra.Command) error {
+	if err := f.modelFlags.check(cmd); err != nil {
+		return err
+	}
+	changed := cmd.Flags().Changed
+	for _, v := range []struct {
+		flag     string
+		value    int
+		required bool // even if the flag is not given
+	}{
+		{"atoms", f.atoms, changed("atoms")}, {"factor", f.factor, true}, {"epochs", f.epochs, changed("epochs")},
+		{"dictionary-steps", f.DictionarySteps, true}, {"max-words", f.maxWords, changed("max-words")}, {"workers", f.workers, changed("workers")},
+	} {
+		if v.required && v.value < 1 {
+			return usagef("--%s is %d, want 1 or more", v.flag, v.value)
+		}
+	}
+	switch {
+	case changed("atoms") && changed("factor"):
+		return usagef("give -k or --factor, not both")
+	case changed("stop") && changed("epochs"):
+		return usagef("give --epochs or --stop, not both")
+	case f.Stop != "epochs" && f.Stop != "authors":
+		return usagef("--stop is %q, want epochs or authors", f.Stop)
+	case f.Algorithm != "minibatch" && f.Algorithm != "authors":
+		return usagef("--algorithm is %q, want minibatch or authors", f.Algorithm)
+	case f.Algorithm == "authors" && changed("dictionary-steps"):
+		return usagef("--dictionary-steps has no meaning with --algorithm authors, which takes one step a word")
+	}
+	f.Epochs = f.epochs
+	switch {
+	case f.Stop == "authors":
+		_, f.Epochs = train.AuthorsStop(f.Method)
+	case !changed("epochs") && f.Method == "A":
+		f.Epochs = 20
+	case !changed("epochs"):
+		f.Epochs = 30
+	}
+	return nil
+}
+
+func (f *trainFlags) train(cmd *cobra.Command, path string) error {
+	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
+	if f.quiet {
+		stderr = io.Discard
+	}
+	// What forbids saving is found before hours of training.
+	w, err := model.Create(f.output, f.force)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+
+	start := time.Now()
+	x, source, err := vectors.Read(ctx, path, vectors.ReadOptions{MaxWords: f.maxWords, SkipBad: f.skipBad, WordList: f.wordList})
+	if err != nil {
+		return err
+	}
+	for _, warning := range source.Warnings {
+		fmt.Fprintf(stderr, "warning: %s: %s\n", source.Name, warning)
+	}
+	fmt.Fprintf(stderr, "read %s: %d words × %d dimensions, %s, in %.1f s\n", source.Name, x.Len(), x.Dim, source.Format, time.Since(start).Seconds())
+
+	m := &model.Model{Words: x.Words}
+	if f.Center {
+		m.Mean = x.Center()
+	}
+	f.Atoms = f.atoms
+	if f.Atoms == 0 {
+		f.Atoms = f.factor * x.Dim
+	}
+	if f.Atoms <= x.Dim {
+		fmt.Fprintf(stderr, "warning: %d sparse dimensions for %d dense ones are not overcomplete\n", f.Atoms, x.Dim)
+	}
+	progress := f.newProgress(stderr, x.Len())
+	backend, err := cpu.New(f.spec(x.Dim), x.Data, cpu.Options{
+		Workers: f.workers, Seed: f.Seed, Authors: f.Algorithm == "authors", Progress: progress.words,
+	})
+	if err != nil {
+		return usageError{err}
+	}
+	epochs, err := train.Run(ctx, backend, f.Hyperparameters, x.Len(), x.Dim, progress.epoch)
+	progress.done()
+	if err != nil {
+		return err
+	}
+	m.Info = model.Info{
+		Format:   model.FormatVersion,
+		Input:    model.Input{Name: source.Name, SHA256: source.SHA256, Words: x.Len(), Dim: x.Dim},
+		Training: f.Hyperparameters,
+		Epochs:   epochs,
+	}
+	m.Codes, m.Dictionary = backend.Codes(), backend.Dictionary()
+	if err := w.Commit(m); err != nil {
+		return err
+	}
+	return f.report(cmd.OutOrStdout(), m)
+}
+
+// Some dimensions to look at.
+const shownDimensions, shownWords = 6, 8
+
+// dimension is a dimension with its top words.
+type dimension struct {
+	Dimension int      `json:"dimension"`
+	Words     []string `json:"words"`
+}
+
+func topDimensions(m *model.Model) []dimension {
+	ks := interpret.ByVariance(m.Codes)
+	ks = ks[:min(shownDimensions, len(ks))]
+	var out []dimension
+	for i, rows := range interpret.TopWords(m.Codes, ks, shownWords) {
+		d := dimension{Dimension: ks[i], Words: []string{}}
+		for _, row := range rows {
+			d.Words = append(d.Words, m.Words[row])
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// report prints a training's results.
+func (f *trainFlags) report(w io.Writer, m *model.Model) error {
+	top := topDimensions(m)
+	if f.json {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		e.SetEscapeHTML(false)
+		return e.Encode(struct {
+			Model string `json:"model"`
+			model.Info
+			Dimensions []dimension `json:"dimensions"`
+		}{f.output, m.Info, top})
+	}
+	e := m.Info.Epochs[len(m.Info.Epochs)-1]
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %d words × %d sparse dimensions after %d epochs\n", f.output, m.Codes.Rows, m.Codes.Cols, e.Epoch)
+	fmt.Fprintf(&b, "  error          %.4f\n", e.Error)
+	fmt.Fprintf(&b, "  objective      %.4f\n", e.Objective)
+	fmt.Fprintf(&b, "  sparsity       %.2f %% zeros, %.1f nonzeros a word\n", 100*e.Sparsity, (1-e.Sparsity)*float64(m.Codes.Cols))
+	fmt.Fprintf(&b, "  mean |a|       %.4f\n", e.L1)
+	fmt.Fprintf(&b, "  mean atom norm %.4f\n", e.AtomNorm)
+	fmt.Fprintf(&b, "  unused atoms   %d\n", e.UnusedAtoms)
+	fmt.Fprintf(&b, "top words of the dimensions with the highest variance:\n")
+	for _, d := range top {
+		fmt.Fprintf(&b, "  %5d  %s\n", d.Dimension, strings.Join(d.Words, " "))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
