@@ -11,51 +11,50 @@ import (
 	"overcomplete/vectors"
 )
 
-// ByVariance returns all dimensions by decreasing variance of their values over
-// the words, as the paper orders them for its intrusion test (§4.1).
-func ByVariance(codes *vectors.Sparse) []int {
-	sum, squares := make([]float64, codes.Cols), make([]float64, codes.Cols)
-	for i, k := range codes.Index {
-		v := float64(codes.Value[i])
-		sum[k] += v
-		squares[k] += v * v
-	}
-	n := float64(codes.Rows)
-	variance := func(k int) float64 { return squares[k]/n - (sum[k]/n)*(sum[k]/n) }
-	dimensions := make([]int, codes.Cols)
-	for k := range dimensions {
-		dimensions[k] = k
-	}
-	slices.SortStableFunc(dimensions, func(a, b int) int { return cmp.Compare(variance(b), variance(a)) })
-	return dimensions
+// Entry is a word's value in a dimension.
+type Entry struct {
+	Row   int // of the word
+	Value float32
 }
 
-// TopWords returns, for each of the dimensions, the rows of at most n words with
-// its largest positive values, largest first.
-func TopWords(codes *vectors.Sparse, dimensions []int, n int) [][]int {
-	type entry struct {
-		row   int
-		value float32
-	}
-	wanted := make(map[int32][]entry, len(dimensions))
-	for _, k := range dimensions {
-		wanted[int32(k)] = nil
-	}
+// TopWords returns for each dimension the at most n words with the largest
+// positive values, largest first and in row order where they are equal.
+func TopWords(codes *vectors.Sparse, n int) [][]Entry {
+	top := make([][]Entry, codes.Cols)
 	for i := range codes.Rows {
 		index, value := codes.Row(i)
 		for j, k := range index {
-			if entries, ok := wanted[k]; ok && value[j] > 0 {
-				wanted[k] = append(entries, entry{i, value[j]})
+			if v := value[j]; v > 0 && (len(top[k]) < n || v > top[k][n-1].Value) {
+				top[k] = insert(top[k], Entry{i, v}, n)
 			}
 		}
 	}
-	top := make([][]int, len(dimensions))
-	for d, k := range dimensions {
-		entries := wanted[int32(k)]
-		slices.SortStableFunc(entries, func(a, b entry) int { return cmp.Compare(b.value, a.value) })
-		for _, e := range entries[:min(n, len(entries))] {
-			top[d] = append(top[d], e.row)
+	return top
+}
+
+// insert keeps the n largest entries in order.
+func insert(top []Entry, e Entry, n int) []Entry {
+	at, _ := slices.BinarySearchFunc(top, e, func(old, e Entry) int {
+		if old.Value >= e.Value {
+			return -1
+		}
+		return 1
+	})
+	top = slices.Insert(top, at, e)
+	return top[:min(n, len(top))]
+}
+
+// Strongest returns the dimensions in the order of what their top words, of
+// TopWords with n, add up to. The first ones have words that stand for them.
+func Strongest(top [][]Entry) []int {
+	strength := make([]float64, len(top))
+	dimensions := make([]int, len(top))
+	for k, entries := range top {
+		dimensions[k] = k
+		for _, e := range entries {
+			strength[k] += float64(e.Value)
 		}
 	}
-	return top
+	slices.SortStableFunc(dimensions, func(a, b int) int { return cmp.Compare(strength[b], strength[a]) })
+	return dimensions
 }

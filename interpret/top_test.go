@@ -2,6 +2,7 @@ package interpret
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"testing"
@@ -13,37 +14,51 @@ import (
 //
 //	2 0  0 .5 0
 //	1 0 -3  0 0
-//	0 0  3  0 0
+//	0 0  4  0 0
 //	3 0  0 .5 0
 var codes = &vectors.Sparse{
 	Rows: 4, Cols: 5,
 	Ptr:   []int64{0, 2, 4, 5, 7},
 	Index: []int32{0, 3, 0, 2, 2, 0, 3},
-	Value: []float32{2, .5, 1, -3, 3, 3, .5},
-}
-
-func TestByVariance(t *testing.T) {
-	// Variances 1.25, 0, 4.5, 0.0625, 0.
-	if got, want := ByVariance(codes), []int{2, 0, 3, 1, 4}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	Value: []float32{2, .5, 1, -3, 4, 3, .5},
 }
 
 func TestTopWords(t *testing.T) {
-	got := TopWords(codes, []int{2, 0, 1, 3}, 2)
-	want := [][]int{{2}, {3, 0}, nil, {0, 3}} // ties in row order
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %v, want %v", got, want)
+	top := TopWords(codes, 2)
+	want := [][]Entry{{{3, 3}, {0, 2}}, nil, {{2, 4}}, {{0, .5}, {3, .5}}, nil}
+	if !reflect.DeepEqual(top, want) {
+		t.Errorf("got %v, want %v", top, want)
+	}
+	if got, want := Strongest(top), []int{0, 2, 3, 1, 4}; !slices.Equal(got, want) {
+		t.Errorf("strongest: got %v, want %v", got, want)
+	}
+}
+
+// Against sorting everything.
+func TestTopWordsOfOneDimension(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	s := &vectors.Sparse{Rows: 200, Cols: 1, Ptr: []int64{0}}
+	var all []Entry
+	for i := range s.Rows {
+		v := float32(1 + rng.IntN(50)) // with ties
+		s.Index, s.Value, s.Ptr = append(s.Index, 0), append(s.Value, v), append(s.Ptr, int64(i+1))
+		all = append(all, Entry{i, v})
+	}
+	slices.SortStableFunc(all, func(a, b Entry) int { return int(b.Value - a.Value) })
+	for _, n := range []int{1, 7, 200, 300} {
+		if got := TopWords(s, n)[0]; !slices.Equal(got, all[:min(n, 200)]) {
+			t.Errorf("top %d: got %v", n, got)
+		}
 	}
 }
 
 func ExampleTopWords() {
 	words := []string{"write", "close", "color", "read"}
-	for _, row := range TopWords(codes, []int{0}, 3)[0] {
-		fmt.Println(words[row])
+	for _, e := range TopWords(codes, 3)[0] {
+		fmt.Println(words[e.Row], e.Value)
 	}
 	// Output:
-	// read
-	// write
-	// close
+	// read 3
+	// write 2
+	// close 1
 }

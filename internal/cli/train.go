@@ -189,13 +189,13 @@ type dimension struct {
 }
 
 func topDimensions(m *model.Model) []dimension {
-	ks := interpret.ByVariance(m.Codes)
-	ks = ks[:min(shownDimensions, len(ks))]
+	top := interpret.TopWords(m.Codes, shownWords)
+	strongest := interpret.Strongest(top)
 	var out []dimension
-	for i, rows := range interpret.TopWords(m.Codes, ks, shownWords) {
-		d := dimension{Dimension: ks[i], Words: []string{}}
-		for _, row := range rows {
-			d.Words = append(d.Words, m.Words[row])
+	for _, k := range strongest[:min(shownDimensions, len(strongest))] {
+		d := dimension{Dimension: k, Words: []string{}}
+		for _, e := range top[k] {
+			d.Words = append(d.Words, m.Words[e.Row])
 		}
 		out = append(out, d)
 	}
@@ -224,7 +224,7 @@ func (f *trainFlags) report(w io.Writer, m *model.Model) error {
 	fmt.Fprintf(&b, "  mean |a|       %.4f\n", e.L1)
 	fmt.Fprintf(&b, "  mean atom norm %.4f\n", e.AtomNorm)
 	fmt.Fprintf(&b, "  unused atoms   %d\n", e.UnusedAtoms)
-	fmt.Fprintf(&b, "top words of the dimensions with the highest variance:\n")
+	fmt.Fprintf(&b, "dimensions with the strongest top words:\n")
 	for _, d := range top {
 		fmt.Fprintf(&b, "  %5d  %s\n", d.Dimension, strings.Join(d.Words, " "))
 	}
