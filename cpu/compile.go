@@ -151,6 +151,9 @@ func (c *compiler) compile() error {
 		}
 	}
 	for _, v := range c.source.Body {
+		if c.isTerm(v) {
+			continue
+		}
 		if err := c.compileBody(v); err != nil {
 			return err
 		}
@@ -355,8 +358,63 @@ func (c *compiler) arithmetic(v *graph.Value) (number, error) {
 	return func(l *lane) float64 { return f(a(l), b(l)) }, nil
 }
 
+// isTerm reports whether a body value is a number times a vector that only sums
+// use: they do the multiplication themselves. A vector that this step overwrites
+// is read where the body says, not later.
+func (c *compiler) isTerm(v *graph.Value) bool {
+	if v.Op != graph.Mul || isNumber(v) || !isNumber(v.Args[0]) || slices.Contains(c.source.Keeps, v) {
+		return false
+	}
+	if x := v.Args[1]; x.Op == graph.Load && slices.ContainsFunc(c.source.Keeps, func(kept *graph.Value) bool {
+		return c.overwrites(kept) == x.Name
+	}) {
+		return false
+	}
+	for _, user := range slices.Concat(c.source.Body, c.source.Totals) {
+		if slices.Contains(user.Args, v) && (isNumber(user) || user.Op != graph.Add && user.Op != graph.Sub && !c.isTerm(user)) {
+			return false
+		}
+	}
+	return true
+}
+
+// term splits v into a number and a vector.
+func (c *compiler) term(v *graph.Value) (number, vector, error) {
+	if !c.isTerm(v) {
+		x, err := c.vector(v)
+		return func(*lane) float64 { return 1 }, x, err
+	}
+	n, err := c.number(v.Args[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	m, x, err := c.term(v.Args[1])
+	return func(l *lane) float64 { return n(l) * m(l) }, x, err
+}
+
+// compileSum compiles a ± b, each perhaps times a number.
+func (c *compiler) compileSum(dst vector, v *graph.Value) error {
+	n, a, err := c.term(v.Args[0])
+	if err != nil {
+		return err
+	}
+	m, b, err := c.term(v.Args[1])
+	if err != nil {
+		return err
+	}
+	sign := 1.0
+	if v.Op == graph.Sub {
+		sign = -1
+	}
+	c.emit(func(l *lane) { combine(dst(l), float32(n(l)), a(l), float32(sign*m(l)), b(l)) })
+	return nil
+}
+
 // compileVector compiles the operation that makes v, on rows.
 func (c *compiler) compileVector(dst vector, v *graph.Value) error {
+	if (v.Op == graph.Add || v.Op == graph.Sub) && !slices.ContainsFunc(v.Args, isNumber) {
+		return c.compileSum(dst, v)
+	}
 	unsupported := fmt.Errorf("no kernel for %s", v.Formula())
 	var vectors []vector
 	var numbers []number
@@ -388,7 +446,7 @@ func (c *compiler) compileVector(dst vector, v *graph.Value) error {
 		a := vectors[0]
 		c.emit(func(l *lane) { f(dst(l), a(l)) })
 	case "vv":
-		f, ok := map[graph.Op]func(dst, a, b []float32){graph.Add: add, graph.Sub: sub, graph.Mul: mul, graph.Div: div}[v.Op]
+		f, ok := map[graph.Op]func(dst, a, b []float32){graph.Mul: mul, graph.Div: div}[v.Op]
 		if !ok {
 			return unsupported
 		}

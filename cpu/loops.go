@@ -5,11 +5,11 @@ import "math"
 // The loops that step bodies are made of. Each doc comment is its loop, over
 // the length of dst; dst may be one of the arguments.
 
-// dst[i] = a[i] + b[i]
-func add(dst, a, b []float32) {
+// dst[i] = c·a[i] + d·b[i]
+func combine(dst []float32, c float32, a []float32, d float32, b []float32) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
-		dst[i] = a[i] + b[i]
+		dst[i] = c*a[i] + d*b[i]
 	}
 }
 
@@ -18,14 +18,6 @@ func addConst(dst, a []float32, c float32) {
 	a = a[:len(dst)]
 	for i := range dst {
 		dst[i] = a[i] + c
-	}
-}
-
-// dst[i] = a[i] − b[i]
-func sub(dst, a, b []float32) {
-	a, b = a[:len(dst)], b[:len(dst)]
-	for i := range dst {
-		dst[i] = a[i] - b[i]
 	}
 }
 
