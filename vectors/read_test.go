@@ -25,6 +25,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"overcomplete/internal/npy"
+	"overcomplete/internal/realdata"
 )
 
 // sample returns words and values that are awkward in one way or another, all
@@ -579,7 +580,7 @@ func TestReadAllocatesForContentOnly(t *testing.T) {
 }
 
 // Real vectors are read whole.
-func TestReadShared(t *testing.T) {
+func TestReadRealData(t *testing.T) {
 	for _, test := range []struct {
 		name       string
 		words, dim int
@@ -589,18 +590,16 @@ func TestReadShared(t *testing.T) {
 		{"googlenews.300d.8000.txt.gz", 8000, 300, "in"},
 		{"authors-sample.300d.100.txt", 100, 300, "in"},
 	} {
-		path := filepath.Join("..", "..", "shared", "data", "vectors", test.name)
-		if _, err := os.Stat(path); err != nil {
-			t.Skipf("no shared data: %v", err)
-		}
-		d, source, err := Read(t.Context(), path, ReadOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d.Len() != test.words || d.Dim != test.dim || d.Words[0] != test.first || len(source.Warnings) > 0 {
-			t.Errorf("%s: %d×%d from %q with warnings %q, want %d×%d from %q with none",
-				test.name, d.Len(), d.Dim, d.Words[0], source.Warnings, test.words, test.dim, test.first)
-		}
+		t.Run(test.name, func(t *testing.T) {
+			d, source, err := Read(t.Context(), realdata.Path(t, "vectors/"+test.name), ReadOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d.Len() != test.words || d.Dim != test.dim || d.Words[0] != test.first || len(source.Warnings) > 0 {
+				t.Errorf("%d×%d from %q with warnings %q, want %d×%d from %q with none",
+					d.Len(), d.Dim, d.Words[0], source.Warnings, test.words, test.dim, test.first)
+			}
+		})
 	}
 }
 
