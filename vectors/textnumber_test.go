@@ -78,7 +78,7 @@ func FuzzNumber(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		for i := range len(s) {
 			if isSeparator(s[i]) {
-				t.Skip("more than a field")
+				return // more than a field
 			}
 		}
 		checkNumber(t, s)
