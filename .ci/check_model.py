@@ -1,0 +1,42 @@
+"""Opens a model with NumPy and SciPy alone and recomputes its metrics.
+
+usage: check_model.py VECTORS.txt.gz MODEL
+"""
+
+import gzip
+import json
+import sys
+
+import numpy as np
+import scipy.sparse
+
+vectors, model = sys.argv[1:]
+with gzip.open(vectors, "rt", encoding="utf8") as f:
+    rows = [line.split(" ") for line in f]
+words = open(model + "/words.txt", encoding="utf8").read().splitlines()
+assert words == [row[0] for row in rows], "words.txt"
+
+x = np.array([row[1:] for row in rows], dtype=np.float64)
+a = scipy.sparse.load_npz(model + "/codes.npz").astype(np.float64)
+d = np.load(model + "/dictionary.npy").astype(np.float64)
+info = json.load(open(model + "/model.json", encoding="utf8"))
+training, last = info["training"], info["epochs"][-1]
+if training["center"]:
+    x = x - np.load(model + "/mean.npy")
+if training["method"] == "B":
+    assert (a.data > 0).all(), "negative codes"
+
+error = ((x - a @ d) ** 2).sum(axis=1).mean()
+l1 = abs(a).sum() / len(words)
+metrics = {
+    "error": error,
+    "l1": l1,
+    "objective": error + training["lambda"] * l1 + training["tau"] * (d**2).sum() / len(words),
+    "sparsity": 1 - a.nnz / (a.shape[0] * a.shape[1]),
+    "atom_norm": np.linalg.norm(d, axis=1).mean(),
+    "unused_atoms": (a.getnnz(axis=0) == 0).sum(),
+}
+for name, want in metrics.items():
+    # Training sums residuals that were rounded to float32.
+    assert np.isclose(last[name], want, rtol=1e-5), f"{name}: {last[name]} in model.json, {want} in the files"
+print("SciPy finds the metrics of model.json in the files:", {k: round(float(v), 4) for k, v in metrics.items()})
