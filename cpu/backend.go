@@ -3,6 +3,7 @@ package cpu
 import (
 	"context"
 	"fmt"
+	"math"
 	"runtime"
 
 	"overcomplete/graph"
@@ -35,9 +36,10 @@ type Backend struct {
 
 	dictionaryStep, codeStep, authorsStep, evaluate *executable
 
-	lanes  []*lane
-	frames []*frame // one for each lane
+	lanes []*lane // one for each worker
 }
+
+const mostBytes = 1e12 // of a training's state
 
 // New prepares training of spec on X, V×L row-major. X is read, never written.
 func New(spec graph.Spec, x []float32, o Options) (*Backend, error) {
@@ -45,6 +47,10 @@ func New(spec graph.Spec, x []float32, o Options) (*Backend, error) {
 		return nil, fmt.Errorf("cpu: %d numbers are no vectors of length %d", len(x), spec.Dim)
 	}
 	b := &Backend{spec: spec, seed: o.Seed, progress: o.Progress, words: len(x) / spec.Dim, x: x}
+	// S, Q, D and H. What is not there can't be asked for: it would end the program.
+	if bytes := 8 * float64(spec.Atoms) * float64(b.words+spec.Dim); bytes > mostBytes || spec.Atoms > math.MaxInt32 {
+		return nil, fmt.Errorf("cpu: %d words × %d sparse dimensions need %.0f GB of memory; take fewer of either", b.words, spec.Atoms, bytes/1e9)
+	}
 	if err := b.compile(o.Authors); err != nil {
 		return nil, err
 	}
@@ -70,7 +76,6 @@ func New(spec graph.Spec, x []float32, o Options) (*Backend, error) {
 	}
 	for range workers {
 		b.lanes = append(b.lanes, new(lane))
-		b.frames = append(b.frames, new(frame))
 	}
 	return b, nil
 }
@@ -125,7 +130,12 @@ func (b *Backend) bind(f *frame, x *executable, lo, hi, t int) {
 	}
 	f.numbers = sized(f.numbers, len(x.numbers))
 	for i, input := range x.numbers {
-		f.numbers[i] = map[string]float64{"n": float64(n), "t": float64(t)}[input]
+		switch input {
+		case "n":
+			f.numbers[i] = float64(n)
+		case "t":
+			f.numbers[i] = float64(t)
+		}
 	}
 	for len(f.rowTotals) < x.totals {
 		f.rowTotals = append(f.rowTotals, nil)
@@ -193,15 +203,11 @@ func (b *Backend) AuthorsPass(ctx context.Context, epoch int) (float64, train.Co
 
 // eachTile runs x on all tiles, each by one worker, until ctx is done.
 func (b *Backend) eachTile(ctx context.Context, x *executable, epoch int, done func(f *frame, i int)) {
-	workers := make(map[*lane]*frame, len(b.lanes))
-	for i, l := range b.lanes {
-		workers[l] = b.frames[i]
-	}
 	parallel(b.lanes, len(b.tiles), func(l *lane, i int) {
 		if ctx.Err() != nil {
 			return
 		}
-		f, lo := workers[l], i*b.tileWords
+		f, lo := &l.tile, i*b.tileWords
 		hi := min(lo+b.tileWords, b.words)
 		b.bind(f, x, lo, hi, epoch)
 		x.run(f, []*lane{l})

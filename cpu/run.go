@@ -43,6 +43,8 @@ func (f *frame) rows(a graph.Axis) int {
 
 // lane is a worker's place in a step: the row it is at and its scratch.
 type lane struct {
+	tile frame // of the program that the worker runs on tiles of its own
+
 	frame  *frame
 	row    int // word or atom
 	lo, hi int // columns
@@ -108,12 +110,9 @@ func (s *step) run(f *frame, lanes []*lane) {
 	for _, at := range s.produced {
 		f.codes[at].clear(f.words)
 	}
-	sweep := map[graph.Kind]func(*lane, *frame, int, int){
-		graph.Decode: s.decode, graph.Accumulate: s.accumulate, graph.Correlate: s.correlate, graph.Elementwise: s.elementwise,
-	}[s.kind]
 	rows := f.rows(s.shape[0])
 	parallel(lanes, (rows+unit-1)/unit, func(l *lane, i int) {
-		sweep(l, f, i*unit, min((i+1)*unit, rows))
+		s.sweep(l, f, i*unit, min((i+1)*unit, rows))
 	})
 	lanes[0].frame = f
 	for _, total := range s.totals {
@@ -121,6 +120,20 @@ func (s *step) run(f *frame, lanes []*lane) {
 	}
 	for _, scalar := range s.scalars {
 		scalar(lanes[0])
+	}
+}
+
+// sweep runs the step on the rows from lo to hi.
+func (s *step) sweep(l *lane, f *frame, lo, hi int) {
+	switch s.kind {
+	case graph.Decode:
+		s.decode(l, f, lo, hi)
+	case graph.Accumulate:
+		s.accumulate(l, f, lo, hi)
+	case graph.Correlate:
+		s.correlate(l, f, lo, hi)
+	case graph.Elementwise:
+		s.elementwise(l, f, lo, hi)
 	}
 }
 

@@ -83,17 +83,6 @@ func operand(v *Value) (o Operand) {
 	return o
 }
 
-// WordByWord reports whether every step handles each word on its own, so that
-// batches may run at the same time.
-func (p *Program) WordByWord() bool {
-	for _, s := range p.Steps {
-		if s.Shape[0] != Words || len(s.Scalars) > 0 {
-			return false
-		}
-	}
-	return true
-}
-
 // String lists the program, a step a paragraph.
 func (p *Program) String() string {
 	var b strings.Builder
