@@ -101,8 +101,10 @@ func (x *executable) run(f *frame, lanes []*lane) {
 func (s *step) run(f *frame, lanes []*lane) {
 	unit := atomsRows
 	if s.shape[0] == graph.Words {
-		// Enough units for every lane, large enough to use a block of D well.
-		unit = min(mostRows, max(4, f.words/(4*len(lanes))))
+		unit = mostRows
+		if len(lanes) > 1 { // a few units for each, of rows enough to use a block of D well
+			unit = min(mostRows, max(4, f.words/(4*len(lanes))))
+		}
 	}
 	if s.kind == graph.Accumulate {
 		f.columns.transpose(f.codes[s.product[0].left], f.words, f.atoms)
