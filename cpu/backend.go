@@ -74,7 +74,8 @@ func New(spec graph.Spec, x []float32, o Options) (*Backend, error) {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	for range workers {
+	// No step has more rows to share out.
+	for range min(workers, max(b.words, k)) {
 		b.lanes = append(b.lanes, new(lane))
 	}
 	return b, nil

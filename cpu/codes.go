@@ -9,10 +9,6 @@ type codes struct {
 	value [][]float32
 }
 
-func newCodes(rows int) *codes {
-	return &codes{make([][]int32, rows), make([][]float32, rows)}
-}
-
 // clear empties the first rows and keeps their memory.
 func (c *codes) clear(rows int) {
 	for i := range rows {
@@ -77,7 +73,7 @@ func (t *tile) pack(c *codes, rows int) {
 }
 
 // view points c at the codes of the words from lo to hi. Random ones are drawn
-// into c's own memory.
+// anew.
 func (b *Backend) view(c *codes, lo, hi int) {
 	for i := lo; i < hi; i++ {
 		if t := b.tiles[i/b.tileWords]; t != nil {

@@ -25,7 +25,7 @@ func (e *OutputError) Unwrap() error { return e.Err }
 
 // A File is written under a temporary name until Commit.
 type File struct {
-	*os.File
+	temp  *os.File
 	path  string
 	force bool
 	done  bool
@@ -42,21 +42,35 @@ func Create(path string, force bool) (*File, error) {
 	if err != nil {
 		return nil, &OutputError{path, fmt.Errorf("cannot be created: %w", reason(err))}
 	}
-	return &File{File: temp, path: path, force: force}, nil
+	return &File{temp: temp, path: path, force: force}, nil
+}
+
+// Write implements [io.Writer].
+func (f *File) Write(p []byte) (int, error) {
+	n, err := f.temp.Write(p)
+	return n, f.inFile(err)
+}
+
+// inFile names the file as the user does.
+func (f *File) inFile(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", f.path, reason(err))
 }
 
 // Commit gives the file its name.
 func (f *File) Commit() error {
-	if err := f.Sync(); err != nil {
-		return err
+	if err := f.temp.Sync(); err != nil {
+		return f.inFile(err)
 	}
-	if err := f.File.Close(); err != nil {
-		return err
+	if err := f.temp.Close(); err != nil {
+		return f.inFile(err)
 	}
 	if err := checkFile(f.path, f.force); err != nil { // somebody may have been faster
 		return err
 	}
-	if err := os.Rename(f.Name(), f.path); err != nil {
+	if err := os.Rename(f.temp.Name(), f.path); err != nil {
 		return err
 	}
 	f.done = true
@@ -71,8 +85,8 @@ func (f *File) Close() error {
 		return nil
 	}
 	f.done = true
-	f.File.Close() // fails if Commit closed it, and tells nothing about the removal
-	return os.Remove(f.Name())
+	f.temp.Close() // fails if Commit closed it, and tells nothing about the removal
+	return os.Remove(f.temp.Name())
 }
 
 func checkFile(path string, force bool) error {

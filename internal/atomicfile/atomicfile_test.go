@@ -2,6 +2,7 @@ package atomicfile
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,7 +53,7 @@ func TestFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.WriteString("new"); err != nil {
+	if _, err := io.WriteString(f, "new"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(path); err == nil {
@@ -73,7 +74,7 @@ func TestFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.WriteString("half"); err != nil {
+	if _, err := io.WriteString(f, "half"); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Close(); err != nil {
@@ -146,7 +147,7 @@ func TestFileBehindSymlink(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.WriteString("new"); err != nil {
+	if _, err := io.WriteString(f, "new"); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Commit(); err != nil {

@@ -46,17 +46,24 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	started := false
-	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
-	err := root.ExecuteContext(ctx)
-	if err == nil {
-		return 0
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		err := cmd.ValidateRequiredFlags()
+		started = err == nil
+		return err
 	}
-	if errors.Is(err, context.Canceled) {
-		fmt.Fprintln(stderr, "overcomplete: interrupted, nothing was written")
+	cmd, err := root.ExecuteContextC(ctx)
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(stderr, "overcomplete: interrupted, no file was written")
 		return exitInterrupted
+	case !started:
+		fmt.Fprintf(stderr, "overcomplete: %v; see %s --help\n", err, cmd.CommandPath())
+		return exitUsage
 	}
 	fmt.Fprintln(stderr, "overcomplete:", err)
-	if !started || isUsage(err) {
+	if isUsage(err) {
 		return exitUsage
 	}
 	return exitFailed
@@ -83,6 +90,8 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 		Example:       "  overcomplete train glove.6B.300d.txt -o model --lambda 1",
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		// Errors are one line.
+		DisableSuggestions: true,
 	}
 	root.AddCommand(newTrain(), newExport(), newGraph(), newVersion())
 	return root

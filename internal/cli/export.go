@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -28,7 +29,7 @@ type exportFile struct {
 
 var exportFormats = []exportFormat{
 	{"glove", "dense text: word v v v", oneFile(wordsAndCodes(vectors.WriteGloVe))},
-	{"word2vec", "dense text after a line with the numbers of words and dimensions", oneFile(wordsAndCodes(vectors.WriteWord2Vec))},
+	{"word2vec", "dense text after a line \"V K\", the numbers of words and dimensions", oneFile(wordsAndCodes(vectors.WriteWord2Vec))},
 	{"authors", "what the paper's program writes: 3 digits, and the dictionary in FILE_dict", []exportFile{
 		{samePath, wordsAndCodes(vectors.WriteAuthors)},
 		{dictPath, writeAuthorsDictionary},
@@ -36,8 +37,8 @@ var exportFormats = []exportFormat{
 	{"sparse", "sparse text: word i:v i:v, dimensions from 0", oneFile(wordsAndCodes(vectors.WriteSparseText))},
 	{"csr", "sparse matrix for scipy.sparse.load_npz", oneFile(writeCSR)},
 	{"binary", "sparse matrix of ones, for models of method B", oneFile(writeBinary)},
-	{"bits", "the same packed, for numpy.unpackbits(numpy.load(FILE), axis=1, count=K)", oneFile(writeBits)},
-	{"projector", "x.tsv for the Embedding Projector, and the words in x_metadata.tsv", []exportFile{
+	{"bits", "the same as packed bits, for numpy.unpackbits(numpy.load(FILE), axis=1, count=K)", oneFile(writeBits)},
+	{"projector", "for the Embedding Projector: -o x.tsv, and the words in x_metadata.tsv", []exportFile{
 		{samePath, writeProjectorVectors},
 		{metadataPath, writeProjectorMetadata},
 	}},
@@ -105,10 +106,10 @@ func newExport() *cobra.Command {
 		Long: `Export writes the sparse vectors of a model in a format that other tools read:
 
 ` + describeFormats() + `
-A word with white space would be ambiguous in text, so it stops the export. With
---escape, white space and % in words are written as in a URL: "New York" becomes
-"New%20York". The rows of csr, binary and bits are the words of the model's
-words.txt, in that order.`,
+V is the number of words, K that of sparse dimensions. The rows of csr, binary and
+bits are the words of the model's words.txt, in that order. A word with white space
+would be ambiguous in text, so it stops the export; with --escape, white space and
+% in words are written as in a URL, "New York" as "New%20York".`,
 		Example: `  overcomplete export model --format word2vec -o vectors.txt
   overcomplete export model --format sparse -o - | head`,
 		Args: cobra.ExactArgs(1),
@@ -119,9 +120,9 @@ words.txt, in that order.`,
 			}
 			open := func() (*model.Model, error) { return openForExport(args[0], escape) }
 			if output == "-" {
-				err = f.writeTo(cmd.OutOrStdout(), open)
+				err = f.writeTo(cmd.Context(), cmd.OutOrStdout(), open)
 			} else {
-				err = f.writeFiles(output, force, open)
+				err = f.writeFiles(cmd.Context(), output, force, open)
 			}
 			if _, ok := errors.AsType[*vectors.WordError](err); ok {
 				return usageError{fmt.Errorf("%w; --escape encodes it", err)}
@@ -130,8 +131,8 @@ words.txt, in that order.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&format, "format", "f", "", "one of "+strings.Join(formatNames(), ", "))
-	flags.StringVarP(&output, "output", "o", "", "file to write, or - for standard output")
+	flags.StringVarP(&format, "format", "f", "", "`format`, one of "+strings.Join(formatNames(), ", "))
+	flags.StringVarP(&output, "output", "o", "", "`file` to write, or - for standard output")
 	flags.BoolVar(&force, "force", false, "replace files that exist")
 	flags.BoolVar(&escape, "escape", false, "encode white space and % in words")
 	cmd.MarkFlagRequired("format")
@@ -152,7 +153,7 @@ func openForExport(dir string, escape bool) (*model.Model, error) {
 }
 
 // writeTo writes a format of one file to w.
-func (f exportFormat) writeTo(w io.Writer, open func() (*model.Model, error)) error {
+func (f exportFormat) writeTo(ctx context.Context, w io.Writer, open func() (*model.Model, error)) error {
 	if len(f.files) > 1 {
 		return usageError{fmt.Errorf("format %s is %d files: it needs a name, not -o -", f.name, len(f.files))}
 	}
@@ -160,12 +161,12 @@ func (f exportFormat) writeTo(w io.Writer, open func() (*model.Model, error)) er
 	if err != nil {
 		return err
 	}
-	return f.files[0].write(w, m)
+	return f.files[0].write(contextWriter{ctx, w}, m)
 }
 
 // writeFiles writes the files of the format. They get their names when all of
 // them are written. What forbids that is found before the model is opened.
-func (f exportFormat) writeFiles(output string, force bool, open func() (*model.Model, error)) error {
+func (f exportFormat) writeFiles(ctx context.Context, output string, force bool, open func() (*model.Model, error)) error {
 	var temporary []*atomicfile.File
 	for _, file := range f.files {
 		t, err := atomicfile.Create(file.path(output), force)
@@ -180,7 +181,7 @@ func (f exportFormat) writeFiles(output string, force bool, open func() (*model.
 		return err
 	}
 	for i, file := range f.files {
-		if err := file.write(temporary[i], m); err != nil {
+		if err := file.write(contextWriter{ctx, temporary[i]}, m); err != nil {
 			return err
 		}
 	}
@@ -190,6 +191,19 @@ func (f exportFormat) writeFiles(output string, force bool, open func() (*model.
 		}
 	}
 	return nil
+}
+
+// A contextWriter fails once its context is cancelled.
+type contextWriter struct {
+	ctx context.Context
+	io.Writer
+}
+
+func (w contextWriter) Write(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return w.Writer.Write(p)
 }
 
 func findFormat(name string) (exportFormat, error) {

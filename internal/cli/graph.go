@@ -25,10 +25,9 @@ func newGraph() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "graph",
 		Short: "Show the training step: its expression graph and what is run for it",
-		Long: `Graph shows how the training step is computed. The loss and its gradients are a
-Gorgonia expression graph; it is simplified and fused into a program of a few
-steps, which is what runs. Sizes in the listing: n words of a batch, K atoms,
-L dimensions of a dense vector.`,
+		Long: `Graph prints the programs that training runs. Each is made from a Gorgonia
+expression graph of the loss and its gradients, simplified and fused into a few
+steps. Sizes in the listing: n words of a batch, K sparse dimensions, L dense ones.`,
 		Example: `  overcomplete graph --method B --loss huber --huber-delta 0.3
   overcomplete graph --dot code | dot -Tsvg > code.svg`,
 		Args: cobra.NoArgs,
@@ -43,7 +42,7 @@ L dimensions of a dense vector.`,
 		},
 	}
 	f.register(cmd)
-	cmd.Flags().StringVar(&dot, "dot", "", "print the expression graph of this step (dictionary, code or authors) in Graphviz's language")
+	cmd.Flags().StringVar(&dot, "dot", "", "print the expression graph of a `step` (dictionary, code or authors) for Graphviz instead")
 	return cmd
 }
 

@@ -19,11 +19,11 @@ func (f *modelFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&f.Method, "method", f.Method, "A, or B for nonnegative codes")
-	flags.Float64Var(&f.Lambda, "lambda", f.Lambda, "weight λ of Σ|a|: larger is sparser")
-	flags.Float64Var(&f.Tau, "tau", f.Tau, "weight τ of ‖D‖²")
-	flags.Float64Var(&f.Rate, "rate", f.Rate, "AdaGrad's learning rate η")
-	flags.StringVar(&f.Loss, "loss", f.Loss, "squared, or huber for r² up to --huber-delta and linear beyond")
-	flags.Float64Var(&f.HuberDelta, "huber-delta", f.HuberDelta, "where --loss huber turns linear")
+	flags.Float64Var(&f.Lambda, "lambda", f.Lambda, "weight λ of the codes' Σ|a|: larger is sparser")
+	flags.Float64Var(&f.Tau, "tau", f.Tau, "weight τ of the dictionary's ‖D‖²")
+	flags.Float64Var(&f.Rate, "rate", f.Rate, "learning rate η of AdaGrad")
+	flags.StringVar(&f.Loss, "loss", f.Loss, "loss of a residual r: squared, or huber (r² up to --huber-delta, linear beyond)")
+	flags.Float64Var(&f.HuberDelta, "huber-delta", f.HuberDelta, "|r| where --loss huber turns linear")
 }
 
 // check refuses values outside their domain, naming the flag.

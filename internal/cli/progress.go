@@ -15,22 +15,26 @@ import (
 // progress shows a training under way: a bar on a terminal, a line an epoch
 // elsewhere.
 type progress struct {
-	w      io.Writer
-	bar    *progressbar.ProgressBar // nil without a terminal
-	vocab  int
-	epochs int
-	start  time.Time
+	w        io.Writer
+	terminal *os.File                 // w, if that is one
+	bar      *progressbar.ProgressBar // nil without a terminal
+	metrics  []string                 // of the last epoch
+	vocab    int
+	current  int // epoch
+	epochs   int
+	start    time.Time
 }
 
 func (f *trainFlags) newProgress(w io.Writer, vocab int) *progress {
-	p := &progress{w: w, vocab: vocab, epochs: f.Epochs, start: time.Now()}
+	p := &progress{w: w, vocab: vocab, current: 1, epochs: f.Epochs, start: time.Now()}
 	if file, ok := w.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		p.terminal = file
 		// Every epoch has two passes over the words.
 		p.bar = progressbar.NewOptions64(2*int64(vocab)*int64(p.epochs),
 			progressbar.OptionSetWriter(w), progressbar.OptionThrottle(100*time.Millisecond),
-			progressbar.OptionSetDescription(fmt.Sprintf("epoch 1/%d", p.epochs)),
 			progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish(),
-			progressbar.OptionSetWidth(20), progressbar.OptionUseANSICodes(true))
+			progressbar.OptionSetWidth(20), progressbar.OptionUseANSICodes(true),
+			progressbar.OptionShowDescriptionAtLineEnd())
 	}
 	return p
 }
@@ -40,19 +44,47 @@ func (f *trainFlags) newProgress(w io.Writer, vocab int) *progress {
 func (p *progress) words(n int) {
 	if p.bar != nil {
 		p.bar.Add(n)
+		p.bar.Describe(p.description()) // Add redraws at whole percents only
 	}
 }
 
-// epoch shows an epoch's metrics.
+// epoch shows an epoch's metrics. No pass may be under way.
 func (p *progress) epoch(e model.Epoch) {
-	metrics := fmt.Sprintf("epoch %d/%d  error %.4f  sparsity %.2f %%  %.0f words/s",
-		e.Epoch, p.epochs, e.Error, 100*e.Sparsity, float64(p.vocab)/e.Seconds)
+	rate := float64(p.vocab) / e.Seconds
 	if p.bar != nil {
-		p.bar.Describe(metrics)
+		p.current = min(e.Epoch+1, p.epochs)
+		p.metrics = []string{fmt.Sprintf("error %#.3g", e.Error), fmt.Sprintf("%.0f%% zeros", 100*e.Sparsity), shortRate(rate)}
 		return
 	}
 	left := time.Since(p.start) / time.Duration(e.Epoch) * time.Duration(p.epochs-e.Epoch)
-	fmt.Fprintf(p.w, "%s  objective %.4f  %v left\n", metrics, e.Objective, left.Round(time.Second))
+	fmt.Fprintf(p.w, "epoch %d/%d  error %.4f  sparsity %.2f %%  %.0f words/s  objective %.4f  %v left\n",
+		e.Epoch, p.epochs, e.Error, 100*e.Sparsity, rate, e.Objective, left.Round(time.Second))
+}
+
+// description is what stands behind the bar: as much as fits, for a line that
+// wraps can't be redrawn. It ends in a space because terminals lose the last
+// column when the rest of a full line is cleared.
+func (p *progress) description() string {
+	const rest = len("  99% ||  [9h59m59s:9h59m59s]  ")
+	width, _, err := term.GetSize(int(p.terminal.Fd()))
+	if err != nil {
+		width = 80
+	}
+	d := fmt.Sprintf("epoch %d/%d", p.current, p.epochs)
+	for _, m := range p.metrics {
+		if len(d)+len(", ")+len(m)+rest > width {
+			break
+		}
+		d += ", " + m
+	}
+	return d + " "
+}
+
+func shortRate(r float64) string {
+	if r < 10_000 {
+		return fmt.Sprintf("%.0f words/s", r)
+	}
+	return fmt.Sprintf("%.0fk words/s", r/1000)
 }
 
 // done ends the display.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"time"
 
@@ -40,9 +41,9 @@ func newTrain() *cobra.Command {
 dictionary that turns codes back into vectors. It writes a model directory, whole
 or not at all, and prints what it measured and some dimensions by their top words.
 
-VECTORS is GloVe or word2vec text, word2vec binary, fastText .vec, .npz or .npy
-(with --words), told apart by its content, perhaps compressed with gzip or zstd;
-- is standard input.
+VECTORS is a file of GloVe text, word2vec text or binary, fastText .vec, .npy or
+.npz, plain or compressed with gzip or zstd, or - for standard input. The format
+is told from the content.
 
 Method A learns codes of either sign. Method B learns nonnegative codes, of which
 "overcomplete export --format binary" makes binary vectors.`,
@@ -58,23 +59,23 @@ Method A learns codes of either sign. Method B learns nonnegative codes, of whic
 		},
 	}
 	flags := cmd.Flags()
-	f.register(cmd)
-	flags.StringVarP(&f.output, "output", "o", "", "model directory to write")
+	flags.StringVarP(&f.output, "output", "o", "", "model `directory` to write")
 	flags.BoolVar(&f.force, "force", false, "replace a model that exists")
-	flags.IntVarP(&f.atoms, "atoms", "k", 0, "dimensions of the sparse vectors, instead of --factor times those of the dense")
-	flags.IntVar(&f.factor, "factor", 10, "dimensions of the sparse vectors for each of the dense")
-	flags.IntVar(&f.epochs, "epochs", 0, "epochs (default 20 for method A, 30 for B)")
-	flags.StringVar(&f.Stop, "stop", f.Stop, "epochs, or authors for the rule of the paper's program")
-	flags.IntVar(&f.DictionarySteps, "dictionary-steps", f.DictionarySteps, "dictionary steps an epoch")
-	flags.StringVar(&f.Algorithm, "algorithm", f.Algorithm, "minibatch, or authors for the order of the paper's program (slow)")
+	flags.IntVarP(&f.atoms, "atoms", "k", 0, "K, the dimensions of the sparse vectors (default --factor times the dense ones)")
+	flags.IntVar(&f.factor, "factor", 10, "K as a multiple of the dense dimensions, instead of -k")
+	f.register(cmd)
 	flags.BoolVar(&f.Center, "center", false, "subtract the mean vector first")
-	flags.Uint64Var(&f.Seed, "seed", f.Seed, "of the random numbers that training starts from")
-	flags.IntVar(&f.maxWords, "max-words", 0, "read only the first so many words")
-	flags.BoolVar(&f.skipBad, "skip-bad", false, "drop malformed rows instead of stopping")
-	flags.StringVar(&f.wordList, "words", "", "file with a word a line, for .npy and .npz")
+	flags.IntVar(&f.epochs, "epochs", 0, "epochs to train (default 20 for method A, 30 for B)")
+	flags.StringVar(&f.Stop, "stop", f.Stop, "stop after --epochs (epochs), or by the rule of the paper's program (authors)")
+	flags.StringVar(&f.Algorithm, "algorithm", f.Algorithm, "minibatch, or the paper's, word by word and slow (authors)")
+	flags.IntVar(&f.DictionarySteps, "dictionary-steps", f.DictionarySteps, "dictionary steps an epoch of --algorithm minibatch")
+	flags.Uint64Var(&f.Seed, "seed", f.Seed, "seed of the random codes and dictionary to start from")
+	flags.IntVar(&f.maxWords, "max-words", 0, "read only the first `n` words (default all)")
+	flags.BoolVar(&f.skipBad, "skip-bad", false, "drop malformed rows instead of stopping at the first")
+	flags.StringVar(&f.wordList, "words", "", "`file` with a word a line, for .npy and .npz without words")
 	flags.IntVar(&f.workers, "workers", 0, "processors to use (default all); the result does not depend on it")
 	flags.BoolVar(&f.json, "json", false, "print the results as JSON")
-	flags.BoolVar(&f.quiet, "quiet", false, "print no progress")
+	flags.BoolVar(&f.quiet, "quiet", false, "print no progress, only warnings and errors")
 	cmd.MarkFlagRequired("output")
 	return cmd
 }
@@ -93,8 +94,8 @@ func (f *trainFlags) check(cmd *cobra.Command) error {
 		{"atoms", f.atoms, changed("atoms")}, {"factor", f.factor, true}, {"epochs", f.epochs, changed("epochs")},
 		{"dictionary-steps", f.DictionarySteps, true}, {"max-words", f.maxWords, changed("max-words")}, {"workers", f.workers, changed("workers")},
 	} {
-		if v.required && v.value < 1 {
-			return usagef("--%s is %d, want 1 or more", v.flag, v.value)
+		if v.required && (v.value < 1 || v.value > math.MaxInt32) {
+			return usagef("--%s is %d, want 1 to %d", v.flag, v.value, math.MaxInt32)
 		}
 	}
 	switch {
@@ -123,8 +124,9 @@ func (f *trainFlags) check(cmd *cobra.Command) error {
 
 func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
+	log := stderr
 	if f.quiet {
-		stderr = io.Discard
+		log = io.Discard
 	}
 	// What forbids saving is found before hours of training.
 	w, err := model.Create(f.output, f.force)
@@ -141,7 +143,7 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 	for _, warning := range source.Warnings {
 		fmt.Fprintf(stderr, "warning: %s: %s\n", source.Name, warning)
 	}
-	fmt.Fprintf(stderr, "read %s: %d words × %d dimensions, %s, in %.1f s\n", source.Name, x.Len(), x.Dim, source.Format, time.Since(start).Seconds())
+	fmt.Fprintf(log, "read %s: %d words × %d dimensions, %s, in %.1f s\n", source.Name, x.Len(), x.Dim, source.Format, time.Since(start).Seconds())
 
 	m := &model.Model{Words: x.Words}
 	if f.Center {
@@ -154,7 +156,7 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 	if f.Atoms <= x.Dim {
 		fmt.Fprintf(stderr, "warning: %d sparse dimensions for %d dense ones are not overcomplete\n", f.Atoms, x.Dim)
 	}
-	progress := f.newProgress(stderr, x.Len())
+	progress := f.newProgress(log, x.Len())
 	backend, err := cpu.New(f.spec(x.Dim), x.Data, cpu.Options{
 		Workers: f.workers, Seed: f.Seed, Authors: f.Algorithm == "authors", Progress: progress.words,
 	})

@@ -1,0 +1,201 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"io/fs"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/spf13/cobra"
+)
+
+// tree returns what is under dir: files with their content, directories with a
+// slash.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := make(map[string]string)
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			all[path+"/"] = ""
+			return err
+		}
+		content, err := os.ReadFile(path)
+		all[path] = string(content)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// badInputs fills the current directory with files that training refuses.
+func badInputs(t *testing.T) {
+	t.Helper()
+	d := sampleVectors(60, 8)
+	lines := strings.SplitAfter(string(gloVeText(d)), "\n")
+	replaced := func(i int, line string) []byte {
+		return []byte(strings.Join(slices.Concat(lines[:i], []string{line}, lines[i+1:]), ""))
+	}
+	last := strings.LastIndex(lines[6], " ")
+	writeFile(t, "short.txt", replaced(6, lines[6][:last]+"\n"))
+	writeFile(t, "nan.txt", replaced(6, lines[6][:last]+" NaN\n"))
+	writeFile(t, "inf.txt", replaced(6, lines[6][:last]+" -Inf\n"))
+	writeFile(t, "empty.txt", nil)
+	writeFile(t, "zero.txt", []byte("5 0\na\nb\nc\nd\ne\n"))
+	writeFile(t, "fewer.txt", append([]byte("61 8\n"), gloVeText(d)...))
+	writeFile(t, "prose.txt", []byte("It was a bright cold day in April, and\nthe clocks were striking thirteen.\n"))
+
+	var packed bytes.Buffer
+	g := gzip.NewWriter(&packed)
+	g.Write(gloVeText(d))
+	g.Close()
+	writeFile(t, "cut.txt.gz", packed.Bytes()[:packed.Len()/2])
+
+	bin := []byte("2 3\nfirst ")
+	for _, x := range []float32{1, 2, 3} {
+		bin = binary.LittleEndian.AppendUint32(bin, math.Float32bits(x))
+	}
+	writeFile(t, "cut.bin", append(bin, "\nsecond \x00\x00\x80\x3f\x00"...))
+
+	if err := os.Mkdir("photos", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, "photos/cat.jpg", []byte("a cat"))
+}
+
+// Whatever is wrong with a command or its input is told in one line, with exit
+// code 2, and changes nothing.
+func TestRefuses(t *testing.T) {
+	sampleDir(t)
+	badInputs(t)
+	mustRun(t, "train in.txt -o old --epochs 1")
+	before := tree(t, ".")
+	for _, tt := range []struct {
+		args string
+		want []string // in the line
+	}{
+		{"train nowhere.txt -o model", []string{"nowhere.txt: no such file"}},
+		{"train empty.txt -o model", []string{"empty.txt: empty file"}},
+		{"train photos -o model", []string{"photos: is a directory"}},
+		{"train prose.txt -o model", []string{"prose.txt: ", "not word vectors"}},
+		{"train cut.bin -o model", []string{"cut.bin: ", "2 words", "cut short"}},
+		{"train fewer.txt -o model", []string{"fewer.txt: ", "61 words, the file has 60"}},
+		{"train short.txt -o model", []string{"short.txt:7: ", `"word6"`, "7 numbers, want 8", "--skip-bad"}},
+		{"train nan.txt -o model", []string{"nan.txt:7: ", `"word6"`, "value 8", "NaN"}},
+		{"train inf.txt -o model", []string{"inf.txt:7: ", `"word6"`, "value 8", "-Inf"}},
+		{"train cut.txt.gz -o model", []string{"cut.txt.gz: ", "gzip", "cut short"}},
+		{"train zero.txt -o model", []string{"zero.txt: ", "header", `"0"`}},
+		{"train in.txt -o old", []string{"old: already exists", "--force"}},
+		{"train in.txt -o old/", []string{"old: already exists", "--force"}},
+		{"train nan.txt -o old --force", []string{"nan.txt:7: "}},
+		{"train in.txt -o photos --force", []string{"photos: ", "neither empty nor a model"}},
+		{"train in.txt -o in.txt --force", []string{"in.txt: not a directory"}},
+		{"train in.txt -o missing/model", []string{"missing/model: ", "no such file or directory"}},
+		{"train in.txt -o in.txt/model", []string{"in.txt/model: ", "not a directory"}},
+
+		{"train in.txt -o model -k 0", []string{"--atoms is 0"}},
+		{"train in.txt -o model -k -3", []string{"--atoms is -3"}},
+		{"train in.txt -o model -k 2000000000", []string{"60 words", "2000000000 sparse dimensions", "1088 GB"}},
+		{"train in.txt -o model -k 4000000000", []string{"--atoms is 4000000000"}},
+		{"train in.txt -o model --factor 0", []string{"--factor is 0"}},
+		{"train in.txt -o model --factor 2000000000", []string{"16000000000 sparse dimensions"}},
+		{"train in.txt -o model --factor 2305843009213693953", []string{"--factor is 2305843009213693953"}}, // × 8 is 8 in 64 bits
+		{"train in.txt -o model --factor 3 -k 24", []string{"-k or --factor"}},
+		{"train in.txt -o model --lambda -1", []string{"--lambda is -1"}},
+		{"train in.txt -o model --lambda NaN", []string{"--lambda is NaN"}},
+		{"train in.txt -o model --lambda much", []string{`"much" for "--lambda"`}},
+		{"train in.txt -o model --tau Inf", []string{"--tau is +Inf"}},
+		{"train in.txt -o model --rate 0", []string{"--rate is 0"}},
+		{"train in.txt -o model --epochs 0", []string{"--epochs is 0"}},
+		{"train in.txt -o model --workers 0", []string{"--workers is 0"}},
+		{"train in.txt -o model --max-words -1", []string{"--max-words is -1"}},
+		{"train in.txt -o model --dictionary-steps 0", []string{"--dictionary-steps is 0"}},
+		{"train in.txt -o model --dictionary-steps 9 --algorithm authors", []string{"--dictionary-steps"}},
+		{"train in.txt -o model --seed -1", []string{`"-1" for "--seed"`}},
+		{"train in.txt -o model --method C", []string{`--method is "C"`}},
+		{"train in.txt -o model --loss foo", []string{`--loss is "foo"`}},
+		{"train in.txt -o model --loss huber", []string{"--huber-delta"}},
+		{"train in.txt -o model --huber-delta 1", []string{"--loss huber"}},
+		{"train in.txt -o model --loss huber --huber-delta 0", []string{"--huber-delta is 0"}},
+		{"train in.txt -o model --stop soon", []string{`--stop is "soon"`}},
+		{"train in.txt -o model --stop authors --epochs 5", []string{"--epochs or --stop"}},
+		{"train in.txt -o model --algorithm best", []string{`--algorithm is "best"`}},
+		{"train in.txt -o model --words nowhere.txt", []string{"in.txt: ", "--words"}},
+		{"train in.txt -o model --frobnicate", []string{"--frobnicate", "train --help"}},
+
+		{"train in.txt", []string{`"output"`, "train --help"}},
+		{"train -o model", []string{"1 arg", "train --help"}},
+		{"train in.txt model -o model", []string{"1 arg", "train --help"}},
+		{"trian in.txt -o model", []string{`"trian"`, "overcomplete --help"}},
+		{"export old -o out", []string{`"format"`, "export --help"}},
+		{"export photos -f csr -o out", []string{"photos: not a model"}},
+		{"graph --dot foo", []string{`--dot is "foo"`, "dictionary, code or authors"}},
+		{"graph --method C", []string{`--method is "C"`}},
+		{"graph code", []string{`"code"`, "graph --help"}},
+	} {
+		code, stdout, stderr := command(tt.args)
+		var complaints []string
+		for line := range strings.Lines(stderr) {
+			if !strings.HasPrefix(line, "warning: ") && !strings.HasPrefix(line, "read ") {
+				complaints = append(complaints, line)
+			}
+		}
+		if code != exitUsage || stdout != "" || len(complaints) != 1 || !strings.HasPrefix(complaints[0], "overcomplete: ") {
+			t.Errorf("%s: exit code %d, %q on standard output, on standard error\n%s", tt.args, code, stdout, stderr)
+		}
+		for _, want := range tt.want {
+			if !strings.Contains(stderr, want) {
+				t.Errorf("%s: no %q in\n%s", tt.args, want, stderr)
+			}
+		}
+		if after := tree(t, "."); !maps.Equal(before, after) {
+			t.Fatalf("%s: changed files; there are %q", tt.args, slices.Sorted(maps.Keys(after)))
+		}
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	sampleDir(t)
+	mustRun(t, "train in.txt -o old --epochs 1")
+	before := tree(t, ".")
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, args := range []string{"train in.txt -o model", "train in.txt -o old --force", "export old -f sparse -o out", "export old -f csr -o -"} {
+		var stdout, stderr bytes.Buffer
+		code := run(ctx, strings.Fields(args), &stdout, &stderr)
+		if code != exitInterrupted || stdout.Len() > 0 || stderr.String() != "overcomplete: interrupted, no file was written\n" {
+			t.Errorf("%s: exit code %d, %q on standard output, %q on standard error", args, code, &stdout, &stderr)
+		}
+		if after := tree(t, "."); !maps.Equal(before, after) {
+			t.Fatalf("%s: changed files; there are %q", args, slices.Sorted(maps.Keys(after)))
+		}
+	}
+}
+
+func TestHelp(t *testing.T) {
+	var visit func(cmd *cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		if !strings.Contains(cmd.Example, cmd.CommandPath()) {
+			t.Errorf("the help of %q has no example of it", cmd.CommandPath())
+		}
+		for _, c := range cmd.Commands() {
+			visit(c)
+		}
+	}
+	visit(newRoot())
+	for _, args := range []string{"", "--help", "train --help", "help export"} {
+		stdout, stderr := mustRun(t, args)
+		if !strings.Contains(stdout, "Examples:\n  overcomplete ") || stderr != "" {
+			t.Errorf("%q prints\n%s\nand on standard error\n%s", args, stdout, stderr)
+		}
+	}
+}

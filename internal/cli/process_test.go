@@ -1,0 +1,133 @@
+//go:build unix
+
+package cli
+
+import (
+	"bufio"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// program builds the program, as people do, and returns its path.
+func program(t *testing.T) string {
+	t.Helper()
+	exe := filepath.Join(t.TempDir(), "overcomplete")
+	build := exec.Command("go", "build", "-o", exe, "overcomplete")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return exe
+}
+
+// Signals and limits are a process's own, so that these tests need one.
+func TestProcess(t *testing.T) {
+	exe := program(t)
+	sampleDir(t)
+	mustRun(t, "train in.txt -o old --epochs 1")
+	writeFile(t, "large.txt", gloVeText(sampleVectors(3000, 20)))
+	before := tree(t, ".")
+	unchanged := func(t *testing.T) {
+		t.Helper()
+		if after := tree(t, "."); !maps.Equal(before, after) {
+			t.Errorf("changed files; there are %q", slices.Sorted(maps.Keys(after)))
+		}
+		openModel(t, "old")
+	}
+
+	for _, tt := range []struct {
+		name   string
+		signal os.Signal
+		args   string
+	}{
+		{"interrupt", os.Interrupt, "train large.txt -o model --epochs 1000000"},
+		{"terminate", syscall.SIGTERM, "train large.txt -o old --force --epochs 1000000"},
+		{"interrupt authors", os.Interrupt, "train large.txt -o model --algorithm authors --epochs 1000000 -k 10"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cmd := exec.Command(exe, strings.Fields(tt.args)...)
+			stderr, err := cmd.StderrPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			var after []string // lines after the first epoch's
+			for s := bufio.NewScanner(stderr); s.Scan(); {
+				if after != nil {
+					after = append(after, s.Text())
+				} else if strings.HasPrefix(s.Text(), "epoch 1/") {
+					after = []string{}
+					cmd.Process.Signal(tt.signal)
+				}
+			}
+			cmd.Wait()
+			wantInterrupted(t, cmd.ProcessState, after)
+			unchanged(t)
+		})
+	}
+
+	t.Run("interrupt while input is awaited", func(t *testing.T) {
+		cmd := exec.Command(exe, "train", "-", "-o", "model")
+		stdin, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		// More than a pipe holds: when it is written, some of it has been read.
+		if _, err := io.WriteString(stdin, strings.Repeat("word 1 2 3\n", 20_000)); err != nil {
+			t.Fatal(err)
+		}
+		cmd.Process.Signal(os.Interrupt)
+		cmd.Wait()
+		wantInterrupted(t, cmd.ProcessState, strings.Split(strings.TrimSuffix(stderr.String(), "\n"), "\n"))
+		unchanged(t)
+	})
+
+	// A limit on the size of files stands in for a full disk. Shells count it in
+	// blocks of 512 bytes or 1 kB; words.txt has 26 kB, codes.npz over 1 MB.
+	for _, tt := range []struct {
+		limit, args, want string
+	}{
+		{"64", "train large.txt -o model --epochs 1", "codes.npz: file too large"},
+		{"64", "train large.txt -o old --force --epochs 1", "codes.npz: file too large"},
+		{"1", "export old -f glove -o out", "/out: file too large"},
+	} {
+		t.Run("full disk, "+tt.args, func(t *testing.T) {
+			limited := "ulimit -f " + tt.limit + ` && exec "$0" "$@"`
+			cmd := exec.Command("sh", append([]string{"-c", limited, exe}, strings.Fields(tt.args)...)...)
+			out, _ := cmd.CombinedOutput()
+			lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+			if last := lines[len(lines)-1]; cmd.ProcessState.ExitCode() != exitFailed ||
+				!strings.HasPrefix(last, "overcomplete: ") || !strings.HasSuffix(last, tt.want) || strings.Count(string(out), "overcomplete: ") != 1 {
+				t.Errorf("%v\n%s", cmd.ProcessState, out)
+			}
+			unchanged(t)
+		})
+	}
+}
+
+// wantInterrupted checks how a program ended after a signal, and the lines that
+// it wrote to standard error.
+func wantInterrupted(t *testing.T, state *os.ProcessState, lines []string) {
+	t.Helper()
+	if state.ExitCode() != exitInterrupted {
+		t.Errorf("%v, want exit code %d", state, exitInterrupted)
+	}
+	const want = "overcomplete: interrupted, no file was written"
+	if len(lines) == 0 || lines[len(lines)-1] != want || strings.Count(strings.Join(lines, "\n"), "overcomplete: ") != 1 {
+		t.Errorf("standard error after the signal: %q", lines)
+	}
+}

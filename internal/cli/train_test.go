@@ -1,0 +1,409 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"overcomplete/model"
+	"overcomplete/vectors"
+)
+
+// sampleVectors returns random vectors with a mean other than zero, the same
+// ones at each call.
+func sampleVectors(words, dim int) *vectors.Dense {
+	d := &vectors.Dense{Dim: dim}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range words {
+		d.Words = append(d.Words, fmt.Sprintf("word%d", i))
+		for range dim {
+			d.Data = append(d.Data, float32(0.3+rng.NormFloat64()))
+		}
+	}
+	return d
+}
+
+// gloVeText writes numbers so that reading gives the same float32.
+func gloVeText(d *vectors.Dense) []byte {
+	var b bytes.Buffer
+	for i, w := range d.Words {
+		b.WriteString(w)
+		for _, x := range d.Row(i) {
+			b.WriteString(" " + strconv.FormatFloat(float64(x), 'g', -1, 32))
+		}
+		b.WriteByte('\n')
+	}
+	return b.Bytes()
+}
+
+// sampleDir makes a directory with the sample in in.txt the current one.
+func sampleDir(t *testing.T) (string, *vectors.Dense) {
+	t.Helper()
+	dir, d := t.TempDir(), sampleVectors(60, 8)
+	t.Chdir(dir)
+	writeFile(t, "in.txt", gloVeText(d))
+	return dir, d
+}
+
+func writeFile(t *testing.T, name string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(name, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readFile(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// command runs a command line, split at spaces.
+func command(line string) (code int, stdout, stderr string) {
+	var out, err bytes.Buffer
+	code = run(context.Background(), strings.Fields(line), &out, &err)
+	return code, out.String(), err.String()
+}
+
+// mustRun runs a command line that has to succeed.
+func mustRun(t *testing.T, line string) (stdout, stderr string) {
+	t.Helper()
+	code, stdout, stderr := command(line)
+	if code != 0 {
+		t.Fatalf("%s: exit code %d\n%s", line, code, stderr)
+	}
+	return stdout, stderr
+}
+
+func openModel(t *testing.T, dir string) *model.Model {
+	t.Helper()
+	m, err := model.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// hyper returns the defaults after changes.
+func hyper(change func(h *model.Hyperparameters)) model.Hyperparameters {
+	h := model.Defaults()
+	h.Atoms, h.Epochs = 80, 20
+	change(&h)
+	return h
+}
+
+func TestTrain(t *testing.T) {
+	for _, tt := range []struct {
+		flags string
+		words int
+		want  model.Hyperparameters
+	}{
+		{"", 60, hyper(func(h *model.Hyperparameters) {})},
+		{"--method B --tau 0.01 --lambda 0.2", 60, hyper(func(h *model.Hyperparameters) {
+			h.Method, h.Tau, h.Lambda, h.Epochs = "B", 0.01, 0.2, 30
+		})},
+		{"--center --rate 0.1 --dictionary-steps 10", 60, hyper(func(h *model.Hyperparameters) {
+			h.Center, h.Rate, h.DictionarySteps = true, 0.1, 10
+		})},
+		{"--loss huber --huber-delta 0.4 -k 30 --epochs 7", 60, hyper(func(h *model.Hyperparameters) {
+			h.Loss, h.HuberDelta, h.Atoms, h.Epochs = "huber", 0.4, 30, 7
+		})},
+		{"--algorithm authors --epochs 3 --factor 3 --seed 9", 60, hyper(func(h *model.Hyperparameters) {
+			h.Algorithm, h.Epochs, h.Atoms, h.Seed = "authors", 3, 24, 9
+		})},
+		{"--stop authors --max-words 40", 40, hyper(func(h *model.Hyperparameters) {
+			h.Stop, h.Epochs = "authors", 50
+		})},
+		{"--stop authors --method B --algorithm authors", 60, hyper(func(h *model.Hyperparameters) {
+			h.Stop, h.Method, h.Algorithm, h.Epochs = "authors", "B", "authors", 75
+		})},
+	} {
+		t.Run(tt.flags, func(t *testing.T) {
+			dir, d := sampleDir(t)
+			stdout, stderr := mustRun(t, "train in.txt -o model --json "+tt.flags)
+			m := openModel(t, "model")
+
+			if got := names(t, dir); !slices.Equal(got, []string{"in.txt", "model"}) {
+				t.Errorf("left %q", got)
+			}
+			if m.Info.Training != tt.want {
+				t.Errorf("trained with\n%+v, want\n%+v", m.Info.Training, tt.want)
+			}
+			sum := sha256.Sum256(readFile(t, "in.txt"))
+			if want := (model.Input{Name: "in.txt", SHA256: hex.EncodeToString(sum[:]), Words: tt.words, Dim: 8}); m.Info.Input != want {
+				t.Errorf("input %+v, want %+v", m.Info.Input, want)
+			}
+			if !slices.Equal(m.Words, d.Words[:tt.words]) {
+				t.Errorf("words %q", m.Words)
+			}
+			d.Words, d.Data = d.Words[:tt.words], d.Data[:tt.words*8]
+			checkMean(t, d, m)
+			checkMetrics(t, d, m)
+			checkEpochs(t, m.Info)
+			checkJSON(t, stdout)
+			checkProgress(t, stderr, m.Info.Epochs)
+		})
+	}
+}
+
+// checkMean compares the mean with a sum in float64. It is within the rounding
+// of a float32, 2⁻²⁴.
+func checkMean(t *testing.T, d *vectors.Dense, m *model.Model) {
+	t.Helper()
+	for j, got := range m.Mean {
+		var want float64
+		for i := range d.Words {
+			want += float64(d.Row(i)[j]) / float64(d.Len())
+		}
+		if math.Abs(float64(got)-want) > 1e-7*math.Abs(want) {
+			t.Errorf("mean of dimension %d is %v, want %v", j, got, want)
+		}
+	}
+}
+
+// checkMetrics computes the last epoch's metrics from what was saved, in
+// float64, as the paper states them.
+func checkMetrics(t *testing.T, d *vectors.Dense, m *model.Model) {
+	t.Helper()
+	h, words, dim := m.Info.Training, d.Len(), d.Dim
+	var loss, l1, squares, norms float64
+	used := make([]bool, h.Atoms)
+	for i := range words {
+		r := make([]float64, dim)
+		for j, x := range d.Row(i) {
+			if r[j] = float64(x); m.Mean != nil {
+				r[j] -= float64(m.Mean[j])
+			}
+		}
+		index, value := m.Codes.Row(i)
+		for j, k := range index {
+			if h.Method == "B" && !(value[j] > 0) {
+				t.Errorf("code %d of word %d is %v with method B", k, i, value[j])
+			}
+			used[k] = true
+			l1 += math.Abs(float64(value[j]))
+			for l := range r {
+				r[l] -= float64(value[j]) * float64(m.Dictionary[int(k)*dim+l])
+			}
+		}
+		for _, r := range r {
+			loss += lossOf(h, r)
+		}
+	}
+	for k := range h.Atoms {
+		var square float64
+		for _, x := range m.Dictionary[k*dim : (k+1)*dim] {
+			square += float64(x) * float64(x)
+		}
+		squares += square
+		norms += math.Sqrt(square)
+	}
+	unused := 0
+	for _, u := range used {
+		if !u {
+			unused++
+		}
+	}
+	v := float64(words)
+	last := m.Info.Epochs[len(m.Info.Epochs)-1]
+	for _, metric := range []struct {
+		name      string
+		got, want float64
+	}{
+		{"error", last.Error, loss / v},
+		{"objective", last.Objective, (loss + h.Lambda*l1 + h.Tau*squares) / v},
+		{"sparsity", last.Sparsity, 1 - float64(m.Codes.Nonzeros())/v/float64(h.Atoms)},
+		{"mean |a|", last.L1, l1 / v},
+		{"atom norm", last.AtomNorm, norms / float64(h.Atoms)},
+		{"unused atoms", float64(last.UnusedAtoms), float64(unused)},
+	} {
+		// Training subtracts in float32: residuals near 1 are off by 1e-7.
+		if math.Abs(metric.got-metric.want) > 1e-6*(1+math.Abs(metric.want)) {
+			t.Errorf("%s is %v, what was saved has %v", metric.name, metric.got, metric.want)
+		}
+	}
+	if last.L1 == 0 || last.Sparsity == 0 {
+		t.Errorf("the sample is no test: %+v", last)
+	}
+}
+
+func lossOf(h model.Hyperparameters, r float64) float64 {
+	if h.Loss == "huber" && math.Abs(r) > h.HuberDelta {
+		return h.HuberDelta * (2*math.Abs(r) - h.HuberDelta)
+	}
+	return r * r
+}
+
+// checkEpochs checks the numbers of the epochs and the rule that ended them:
+// the paper's program goes on for 20 epochs, and then while the error is above
+// 0.05 and still moves.
+func checkEpochs(t *testing.T, info model.Info) {
+	t.Helper()
+	tolerance := map[string]float64{"A": 0.005, "B": 0.001}[info.Training.Method]
+	last := info.Training.Epochs
+	for i, e := range info.Epochs {
+		if e.Epoch != i+1 {
+			t.Errorf("epoch %d is number %d", e.Epoch, i+1)
+		}
+		if info.Training.Stop == "authors" && i+1 >= 20 &&
+			(e.RunningError <= 0.05 || math.Abs(e.RunningError-info.Epochs[i-1].RunningError) <= tolerance) {
+			last = i + 1
+			break
+		}
+	}
+	if len(info.Epochs) != last {
+		t.Errorf("%d epochs, want %d", len(info.Epochs), last)
+	}
+}
+
+// checkJSON compares what was printed with the model's own record.
+func checkJSON(t *testing.T, stdout string) {
+	t.Helper()
+	var got, want map[string]any
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+		t.Fatalf("%v in\n%s", err, stdout)
+	}
+	if err := json.Unmarshal(readFile(t, "model/model.json"), &want); err != nil {
+		t.Fatal(err)
+	}
+	if got["model"] != "model" {
+		t.Errorf("model is %v", got["model"])
+	}
+	for key := range want {
+		if !reflect.DeepEqual(got[key], want[key]) {
+			t.Errorf("%s is\n%v, in model.json\n%v", key, got[key], want[key])
+		}
+	}
+}
+
+// checkProgress expects a line for each epoch after the one on the input.
+func checkProgress(t *testing.T, stderr string, epochs []model.Epoch) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSuffix(stderr, "\n"), "\n")
+	if len(lines) != 1+len(epochs) || !strings.HasPrefix(lines[0], "read in.txt: ") {
+		t.Fatalf("standard error:\n%s", stderr)
+	}
+	for i, e := range epochs {
+		if line := lines[1+i]; !strings.HasPrefix(line, fmt.Sprintf("epoch %d/", i+1)) || !strings.Contains(line, fmt.Sprintf("error %.4f ", e.Error)) {
+			t.Errorf("epoch %d: %q", i+1, line)
+		}
+	}
+}
+
+func TestTrainReport(t *testing.T) {
+	sampleDir(t)
+	stdout, stderr := mustRun(t, "train in.txt -o model --epochs 2 --quiet")
+	if stderr != "" {
+		t.Errorf("--quiet: standard error has %q", stderr)
+	}
+	last := openModel(t, "model").Info.Epochs[1]
+	for _, want := range []string{
+		"model: 60 words × 80 sparse dimensions after 2 epochs\n",
+		fmt.Sprintf(" %.4f\n", last.Error), fmt.Sprintf(" %.4f\n", last.Objective), fmt.Sprintf(" %.2f %% zeros", 100*last.Sparsity),
+	} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("no %q in\n%s", want, stdout)
+		}
+	}
+}
+
+func TestTrainWarns(t *testing.T) {
+	_, d := sampleDir(t)
+	d.Words[3] = d.Words[2]
+	writeFile(t, "in.txt", gloVeText(d))
+	_, stderr := mustRun(t, "train in.txt -o model --epochs 1 --quiet -k 8")
+	want := "warning: in.txt: duplicate words, the first of each kept: 1 (\"word2\")\n" +
+		"warning: 8 sparse dimensions for 8 dense ones are not overcomplete\n"
+	if stderr != want {
+		t.Errorf("standard error is\n%s, want\n%s", stderr, want)
+	}
+}
+
+// learned returns what a training learned, as it is stored.
+func learned(t *testing.T, dir string) string {
+	t.Helper()
+	return string(readFile(t, dir+"/codes.npz")) + string(readFile(t, dir+"/dictionary.npy"))
+}
+
+// The result depends on the numbers and the seed, and on nothing else.
+func TestTrainIsDeterministic(t *testing.T) {
+	sampleDir(t)
+	text := gloVeText(sampleVectors(500, 8)) // enough to be shared among workers
+	writeFile(t, "in.txt", text)
+	var gz, zst bytes.Buffer
+	g := gzip.NewWriter(&gz)
+	g.Write(text)
+	g.Close()
+	z, err := zstd.NewWriter(&zst)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z.Write(text)
+	z.Close()
+	writeFile(t, "in.txt.gz", gz.Bytes())
+	writeFile(t, "in.txt.zst", zst.Bytes())
+	stdin, err := os.Open("in.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	defer func(old *os.File) { os.Stdin = old }(os.Stdin)
+	os.Stdin = stdin
+
+	mustRun(t, "train in.txt -o first --epochs 3")
+	first := learned(t, "first")
+	for i, tt := range []struct {
+		args string
+		same bool
+	}{
+		{"in.txt --workers 1", true},
+		{"in.txt --workers 2", true},
+		{"in.txt --workers 7", true},
+		{"in.txt.gz", true},
+		{"in.txt.zst", true},
+		{"-", true},
+		{"in.txt --seed 2", false},
+	} {
+		dir := fmt.Sprint(i)
+		mustRun(t, "train -o "+dir+" --epochs 3 "+tt.args)
+		if same := learned(t, dir) == first; same != tt.same {
+			t.Errorf("%s: same result is %v, want %v", tt.args, same, tt.same)
+		}
+	}
+	if name := openModel(t, "5").Info.Input.Name; name != "stdin" {
+		t.Errorf("the name of standard input is %q", name)
+	}
+}
+
+func TestTrainForce(t *testing.T) {
+	dir, _ := sampleDir(t)
+	mustRun(t, "train in.txt -o model --epochs 1 --center")
+	mustRun(t, "train in.txt -o model --epochs 2 --force")
+	if m := openModel(t, "model"); len(m.Info.Epochs) != 2 {
+		t.Errorf("the model has %d epochs, want 2", len(m.Info.Epochs))
+	}
+	if got := names(t, dir); !slices.Equal(got, []string{"in.txt", "model"}) {
+		t.Errorf("left %q", got)
+	}
+	if got := names(t, filepath.Join(dir, "model")); slices.Contains(got, "mean.npy") {
+		t.Errorf("parts of the old model are left: %q", got)
+	}
+}
