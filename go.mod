@@ -8,6 +8,7 @@ require (
 	github.com/schollz/progressbar/v3 v3.19.1 // progress on a terminal
 	github.com/spf13/cobra v1.10.2 // commands, flags, help, completion
 	go4.org/unsafe/assume-no-moving-gc v0.0.0-20231121144256-b99613f794b6 // indirect; lets Gorgonia start on current Go
+	golang.org/x/sys v0.49.0 // how much memory the machine has
 	golang.org/x/term v0.47.0 // is standard error a terminal?
 	gonum.org/v1/gonum v0.17.0 // finite differences; linear algebra of the sample vectors
 	gorgonia.org/gorgonia v0.9.18 // expression graphs, symbolic gradients, the tape machine
@@ -29,7 +30,6 @@ require (
 	github.com/rivo/uniseg v0.4.7 // indirect
 	github.com/spf13/pflag v1.0.9 // indirect
 	github.com/xtgo/set v1.0.0 // indirect
-	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/xerrors v0.0.0-20200804184101-5ec99f83aff1 // indirect
 	google.golang.org/protobuf v1.28.0 // indirect
 	gorgonia.org/cu v0.9.4 // indirect

@@ -2,25 +2,31 @@ package cpu
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 
 	"overcomplete/graph"
+	"overcomplete/internal/memory"
 	"overcomplete/train"
 	"overcomplete/vectors"
 )
 
-// Options of a Backend.
+// Options of a training.
 type Options struct {
 	Workers  int             // goroutines; 0 means one for each processor
 	Seed     uint64          // of the initial codes and dictionary
-	Authors  bool            // for AuthorsPass, instead of DictionaryPass and CodePass
-	Progress func(words int) // told of words done, from any goroutine; may be nil
+	Progress func(words int) // told of words that a pass is done with, from any goroutine; may be nil
 }
 
-// Backend trains on the CPU. It implements [train.AuthorsBackend].
-type Backend struct {
+// ErrMemory is returned, wrapped, when a training's state does not fit into the
+// machine's memory.
+var ErrMemory = errors.New("not enough memory")
+
+// state is what a training moves, and what moves it.
+type state struct {
 	spec     graph.Spec
 	seed     uint64
 	progress func(int)
@@ -34,72 +40,109 @@ type Backend struct {
 	tileWords  int
 	allAtoms   []int32 // 0, 1, …, K−1: the columns of a dense code
 
-	dictionaryStep, codeStep, authorsStep, evaluate *executable
-
 	lanes []*lane // one for each worker
 }
 
-const mostBytes = 1e12 // of a training's state
+// Backend trains on the CPU. It implements [train.Backend].
+type Backend struct {
+	state
+	dictionaryStep, codeStep *executable
+}
+
+// AuthorsBackend trains on the CPU in the authors' order, word by word. It
+// implements [train.AuthorsBackend].
+type AuthorsBackend struct {
+	state
+	step, evaluate *executable
+}
 
 // New prepares training of spec on X, V×L row-major. X is read, never written.
 func New(spec graph.Spec, x []float32, o Options) (*Backend, error) {
-	if spec.Dim <= 0 || len(x) == 0 || len(x)%spec.Dim != 0 {
-		return nil, fmt.Errorf("cpu: %d numbers are no vectors of length %d", len(x), spec.Dim)
-	}
-	b := &Backend{spec: spec, seed: o.Seed, progress: o.Progress, words: len(x) / spec.Dim, x: x}
-	// S, Q, D and H. What is not there can't be asked for: it would end the program.
-	if bytes := 8 * float64(spec.Atoms) * float64(b.words+spec.Dim); bytes > mostBytes || spec.Atoms > math.MaxInt32 {
-		return nil, fmt.Errorf("cpu: %d words × %d sparse dimensions need %.0f GB of memory; take fewer of either", b.words, spec.Atoms, bytes/1e9)
-	}
-	if err := b.compile(o.Authors); err != nil {
+	dictionaryStep, err := lower(graph.Dictionary, spec)
+	if err != nil {
 		return nil, err
 	}
-	if b.progress == nil {
-		b.progress = func(int) {}
+	codeStep, err := lower(graph.Code, spec)
+	if err != nil {
+		return nil, err
 	}
-	k := spec.Atoms
-	b.dictionary = train.InitialDictionary(o.Seed, k, spec.Dim)
-	b.squares = make([]float32, k*spec.Dim)
-	b.sumG, b.sumQ = make([]float32, b.words*k), make([]float32, b.words*k)
-	b.allAtoms = make([]int32, k)
-	for i := range b.allAtoms {
-		b.allAtoms[i] = int32(i)
+	s, err := newState(spec, x, mostRows, o)
+	return &Backend{s, dictionaryStep, codeStep}, err
+}
+
+// NewAuthors is New for the authors' algorithm.
+func NewAuthors(spec graph.Spec, x []float32, o Options) (*AuthorsBackend, error) {
+	step, err := lower(graph.Authors, spec)
+	if err != nil {
+		return nil, err
 	}
-	b.tileWords = mostRows
-	if o.Authors {
-		b.tileWords = 1
+	evaluate, err := lower(graph.Evaluate, spec)
+	if err != nil {
+		return nil, err
 	}
-	b.tiles = make([]*tile, (b.words+b.tileWords-1)/b.tileWords)
+	s, err := newState(spec, x, 1, o)
+	return &AuthorsBackend{s, step, evaluate}, err
+}
+
+func lower(build graph.Build, spec graph.Spec) (*executable, error) {
+	p, err := graph.Compile(build, spec)
+	if err != nil {
+		return nil, err
+	}
+	return compile(p)
+}
+
+func newState(spec graph.Spec, x []float32, tileWords int, o Options) (state, error) {
+	if len(x) == 0 || len(x)%spec.Dim != 0 {
+		return state{}, fmt.Errorf("cpu: %d numbers are no vectors of length %d", len(x), spec.Dim)
+	}
+	words, k := len(x)/spec.Dim, spec.Atoms
+	if err := checkMemory(words, spec); err != nil {
+		return state{}, err
+	}
+	s := state{
+		spec: spec, seed: o.Seed, progress: o.Progress,
+		words: words, x: x, tileWords: tileWords,
+		dictionary: train.InitialDictionary(o.Seed, k, spec.Dim),
+		squares:    make([]float32, k*spec.Dim),
+		sumG:       make([]float32, words*k),
+		sumQ:       make([]float32, words*k),
+		tiles:      make([]*tile, (words+tileWords-1)/tileWords),
+		allAtoms:   make([]int32, k),
+	}
+	if s.progress == nil {
+		s.progress = func(int) {}
+	}
+	for i := range s.allAtoms {
+		s.allAtoms[i] = int32(i)
+	}
 	workers := o.Workers
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	// No step has more rows to share out.
-	for range min(workers, max(b.words, k)) {
-		b.lanes = append(b.lanes, new(lane))
+	for range min(workers, max(words, k)) { // no step has more rows to share out
+		s.lanes = append(s.lanes, new(lane))
 	}
-	return b, nil
+	return s, nil
 }
 
-func (b *Backend) compile(authors bool) error {
-	programs := map[**executable]graph.Build{&b.dictionaryStep: graph.Dictionary, &b.codeStep: graph.Code}
-	if authors {
-		programs = map[**executable]graph.Build{&b.authorsStep: graph.Authors, &b.evaluate: graph.Evaluate}
+// checkMemory refuses a state that the machine has no memory for: asking for it
+// would end the program, now or, worse, when it is filled.
+func checkMemory(words int, spec graph.Spec) error {
+	total, known := memory.Total()
+	if !known {
+		total = 1 << 40
 	}
-	for x, build := range programs {
-		p, err := graph.Compile(build, b.spec)
-		if err != nil {
-			return err
-		}
-		if *x, err = compile(p); err != nil {
-			return err
-		}
+	// S, Q, D and H.
+	if bytes := 8 * float64(spec.Atoms) * float64(words+spec.Dim); bytes > float64(total) || spec.Atoms > math.MaxInt32 {
+		return fmt.Errorf("%w: %d words × %d sparse dimensions need %.3g GB, the machine has %.3g GB",
+			ErrMemory, words, spec.Atoms, bytes/1e9, float64(total)/1e9)
 	}
 	return nil
 }
 
 // bind makes f hold the words from lo to hi as x needs them in epoch t.
-func (b *Backend) bind(f *frame, x *executable, lo, hi, t int) {
+func (b *state) bind(f *frame, x *executable, lo, hi, t int, lanes []*lane) {
 	n, k, l := hi-lo, b.spec.Atoms, b.spec.Dim
 	f.words, f.atoms, f.dim = n, k, l
 	f.matrices = sized(f.matrices, len(x.matrices))
@@ -126,7 +169,7 @@ func (b *Backend) bind(f *frame, x *executable, lo, hi, t int) {
 	for i, input := range x.codes {
 		f.codes[i].index, f.codes[i].value = sized(f.codes[i].index, n), sized(f.codes[i].value, n)
 		if input == "A" {
-			b.view(f.codes[i], lo, hi)
+			b.view(f, f.codes[i], lo, lanes)
 		}
 	}
 	f.numbers = sized(f.numbers, len(x.numbers))
@@ -160,7 +203,7 @@ func (b *Backend) DictionaryPass(ctx context.Context, batch int) (train.Dictiona
 			return pass, err
 		}
 		hi := min(lo+batch, b.words)
-		b.bind(f, x, lo, hi, 0)
+		b.bind(f, x, lo, hi, 0, b.lanes)
 		x.run(f, b.lanes)
 		pass.Loss += x.number(f, "loss")
 		pass.Steps++
@@ -184,14 +227,14 @@ func (b *Backend) CodePass(ctx context.Context, epoch int) (train.CodePass, erro
 }
 
 // AuthorsPass implements [train.AuthorsBackend].
-func (b *Backend) AuthorsPass(ctx context.Context, epoch int) (float64, train.CodePass, error) {
+func (b *AuthorsBackend) AuthorsPass(ctx context.Context, epoch int) (float64, train.CodePass, error) {
 	var running float64
-	x, f := b.authorsStep, new(frame)
+	x, f := b.step, new(frame)
 	for i := range b.words {
 		if err := ctx.Err(); err != nil {
 			return running, train.CodePass{}, err
 		}
-		b.bind(f, x, i, i+1, epoch)
+		b.bind(f, x, i, i+1, epoch, b.lanes)
 		x.run(f, b.lanes)
 		running += x.number(f, "loss")
 		b.store(i, f, x)
@@ -203,22 +246,23 @@ func (b *Backend) AuthorsPass(ctx context.Context, epoch int) (float64, train.Co
 }
 
 // eachTile runs x on all tiles, each by one worker, until ctx is done.
-func (b *Backend) eachTile(ctx context.Context, x *executable, epoch int, done func(f *frame, i int)) {
+func (b *state) eachTile(ctx context.Context, x *executable, epoch int, done func(f *frame, i int)) {
 	parallel(b.lanes, len(b.tiles), func(l *lane, i int) {
 		if ctx.Err() != nil {
 			return
 		}
 		f, lo := &l.tile, i*b.tileWords
 		hi := min(lo+b.tileWords, b.words)
-		b.bind(f, x, lo, hi, epoch)
-		x.run(f, []*lane{l})
+		alone := []*lane{l}
+		b.bind(f, x, lo, hi, epoch, alone)
+		x.run(f, alone)
 		done(f, i)
 		b.progress(hi - lo)
 	})
 }
 
 // store makes a program's codes those of tile i.
-func (b *Backend) store(i int, f *frame, x *executable) {
+func (b *state) store(i int, f *frame, x *executable) {
 	if b.tiles[i] == nil {
 		b.tiles[i] = new(tile)
 	}
@@ -226,7 +270,7 @@ func (b *Backend) store(i int, f *frame, x *executable) {
 }
 
 // summary adds up what the tiles hold, in their order.
-func (b *Backend) summary(losses []float64) train.CodePass {
+func (b *state) summary(losses []float64) train.CodePass {
 	var pass train.CodePass
 	used := make([]bool, b.spec.Atoms)
 	for i, t := range b.tiles {
@@ -248,16 +292,17 @@ func (b *Backend) summary(losses []float64) train.CodePass {
 	return pass
 }
 
-// Dictionary implements [train.Backend].
-func (b *Backend) Dictionary() []float32 { return append([]float32(nil), b.dictionary...) }
+// Dictionary implements [train.Learned].
+func (b *state) Dictionary() []float32 { return slices.Clone(b.dictionary) }
 
-// Codes implements [train.Backend]. Before the first code pass, the codes are
+// Codes implements [train.Learned]. Before the first code pass, the codes are
 // the random ones, dense.
-func (b *Backend) Codes() *vectors.Sparse {
+func (b *state) Codes() *vectors.Sparse {
 	s := &vectors.Sparse{Rows: b.words, Cols: b.spec.Atoms, Ptr: make([]int64, 1, b.words+1)}
-	c := codes{make([][]int32, 1), make([][]float32, 1)}
+	f := frame{words: 1}
+	c := &codes{make([][]int32, 1), make([][]float32, 1)}
 	for i := range b.words {
-		b.view(&c, i, i+1)
+		b.view(&f, c, i, b.lanes)
 		s.Index = append(s.Index, c.index[0]...)
 		s.Value = append(s.Value, c.value[0]...)
 		s.Ptr = append(s.Ptr, int64(len(s.Value)))

@@ -1,16 +1,92 @@
 package cpu
 
 import (
+	"context"
+	"errors"
+	"strings"
 	"testing"
 
+	"gorgonia.org/gorgonia"
+
 	"overcomplete/graph"
-	"overcomplete/train"
 	"overcomplete/train/backendtest"
 )
 
-func newBackend(spec graph.Spec, x []float32, seed uint64, authors bool, workers int) (train.Backend, error) {
-	return New(spec, x, Options{Seed: seed, Authors: authors, Workers: workers})
+func TestBackend(t *testing.T) {
+	backendtest.Run(t, func(spec graph.Spec, x []float32, seed uint64, workers int) (*Backend, error) {
+		return New(spec, x, Options{Seed: seed, Workers: workers})
+	})
 }
 
-func TestBackend(t *testing.T)        { backendtest.Run(t, newBackend) }
-func TestAuthorsBackend(t *testing.T) { backendtest.RunAuthors(t, newBackend) }
+func TestAuthorsBackend(t *testing.T) {
+	backendtest.RunAuthors(t, func(spec graph.Spec, x []float32, seed uint64, workers int) (*AuthorsBackend, error) {
+		return NewAuthors(spec, x, Options{Seed: seed, Workers: workers})
+	})
+}
+
+var small = graph.Spec{Atoms: 10, Dim: 2, Lambda: 0.1, Rate: 0.05}
+
+// Passes stop where they are when the context is cancelled under them.
+func TestCancelledMidway(t *testing.T) {
+	const words = 1000
+	x := make([]float32, words*small.Dim)
+	for name, pass := range map[string]func(ctx context.Context, o Options) error{
+		"dictionary": func(ctx context.Context, o Options) error {
+			b, err := New(small, x, o)
+			if err == nil {
+				_, err = b.DictionaryPass(ctx, 100)
+			}
+			return err
+		},
+		"code": func(ctx context.Context, o Options) error {
+			b, err := New(small, x, o)
+			if err == nil {
+				_, err = b.CodePass(ctx, 1)
+			}
+			return err
+		},
+		"authors'": func(ctx context.Context, o Options) error {
+			b, err := NewAuthors(small, x, o)
+			if err == nil {
+				_, _, err = b.AuthorsPass(ctx, 1)
+			}
+			return err
+		},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		done := 0
+		err := pass(ctx, Options{Workers: 1, Progress: func(n int) {
+			if done += n; done >= 300 {
+				cancel()
+			}
+		}})
+		cancel()
+		if !errors.Is(err, context.Canceled) || done < 300 || done >= 400 {
+			t.Errorf("%s pass: error %v after %d words", name, err, done)
+		}
+	}
+}
+
+func TestNewErrors(t *testing.T) {
+	for _, c := range []struct {
+		change func(*graph.Spec)
+		x      []float32
+		want   string
+	}{
+		{func(*graph.Spec) {}, nil, "0 numbers are no vectors of length 2"},
+		{func(*graph.Spec) {}, make([]float32, 3), "3 numbers are no vectors of length 2"},
+		{func(s *graph.Spec) { s.Atoms = 0 }, make([]float32, 4), "number of atoms is 0"},
+		{func(s *graph.Spec) { s.Dim = 0 }, make([]float32, 4), "vector length is 0"},
+		{func(s *graph.Spec) { s.Atoms = 1 << 50 }, make([]float32, 4), "not enough memory: 2 words × 1125899906842624 sparse dimensions"},
+		{func(s *graph.Spec) { s.Loss = gorgonia.Softplus }, make([]float32, 4), `operation "softplus" has no lowering`},
+	} {
+		spec := small
+		c.change(&spec)
+		if _, err := New(spec, c.x, Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %v, want %q", err, c.want)
+		}
+		if _, err := NewAuthors(spec, c.x, Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("authors: error %v, want %q", err, c.want)
+		}
+	}
+}

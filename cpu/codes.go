@@ -72,16 +72,26 @@ func (t *tile) pack(c *codes, rows int) {
 	}
 }
 
-// view points c at the codes of the words from lo to hi. Random ones are drawn
-// anew.
-func (b *Backend) view(c *codes, lo, hi int) {
-	for i := lo; i < hi; i++ {
-		if t := b.tiles[i/b.tileWords]; t != nil {
-			c.index[i-lo], c.value[i-lo] = t.row(i % b.tileWords)
-			continue
+// view points c at the codes of the frame's words, of which lo is the first.
+// Random ones are drawn into the frame's memory.
+func (b *state) view(f *frame, c *codes, lo int, lanes []*lane) {
+	k := b.spec.Atoms
+	random := false
+	for i := range f.words {
+		if t := b.tiles[(lo+i)/b.tileWords]; t != nil {
+			c.index[i], c.value[i] = t.row((lo + i) % b.tileWords)
+		} else {
+			random = true
 		}
-		c.index[i-lo] = b.allAtoms
-		c.value[i-lo] = make([]float32, b.spec.Atoms)
-		train.InitialCode(c.value[i-lo], b.seed, i)
 	}
+	if !random {
+		return
+	}
+	f.random = sized(f.random, f.words*k)
+	parallel(lanes, f.words, func(_ *lane, i int) {
+		if b.tiles[(lo+i)/b.tileWords] == nil {
+			c.index[i], c.value[i] = b.allAtoms, f.random[i*k:(i+1)*k:(i+1)*k]
+			train.InitialCode(c.value[i], b.seed, lo+i)
+		}
+	})
 }

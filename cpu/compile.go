@@ -67,7 +67,7 @@ func compile(p *graph.Program) (*executable, error) {
 		x.outputs[out.Name] = out.Value
 	}
 	for i, s := range p.Steps {
-		c := compiler{executable: x, source: s, step: &step{kind: s.Kind(), shape: s.Shape}, local: make(map[*graph.Value]any)}
+		c := compiler{executable: x, program: p, source: s, step: &step{kind: s.Kind(), shape: s.Shape}, local: make(map[*graph.Value]any)}
 		if err := c.compile(); err != nil {
 			return nil, fmt.Errorf("cpu: step %d (%s) of the %s program: %w", i+1, s.Kind(), p.Name, err)
 		}
@@ -139,9 +139,10 @@ func (x *executable) isCodes(v *graph.Value) bool {
 // compiler turns one step into functions.
 type compiler struct {
 	*executable
-	source *graph.Step
-	step   *step
-	local  map[*graph.Value]any // vector or number of a value computed in this step
+	program *graph.Program
+	source  *graph.Step
+	step    *step
+	local   map[*graph.Value]any // vector or number of a value computed in this step
 }
 
 func (c *compiler) compile() error {
@@ -258,20 +259,37 @@ func (c *compiler) matrixRow(v *graph.Value) vector {
 	return func(l *lane) []float32 { return l.frame.matrices[at].row(l.row)[l.lo:l.hi] }
 }
 
-// compileScaleCodes scales rows of codes where they are. Their old values must
-// not be needed any more: products come first, and no later step may read them.
+// compileScaleCodes scales rows of codes where they are. Only products of this
+// step, which come first, may read the old values.
 func (c *compiler) compileScaleCodes(v *graph.Value) error {
 	factor, err := c.number(v.Args[1])
 	if err != nil {
 		return err
 	}
-	at, ok := c.codesOf[v.Args[0]]
-	if !ok || c.codes[at] != "" || c.step.kind != graph.Decode {
-		return fmt.Errorf("codes %v cannot be scaled in place", v.Args[0])
+	old := v.Args[0]
+	at, ok := c.codesOf[old]
+	if !ok || c.codes[at] != "" || c.step.kind != graph.Decode || c.readLater(old, v) {
+		return fmt.Errorf("codes %v cannot be scaled in place", old)
 	}
 	c.codesOf[v] = at
 	c.emit(func(l *lane) { l.frame.codes[at].scaleRow(l.row, float32(factor(l))) })
 	return nil
+}
+
+// readLater reports whether anything but scaled reads codes from this step's
+// body on.
+func (c *compiler) readLater(codes, scaled *graph.Value) bool {
+	later := slices.Clone(c.source.Body)
+	at := slices.Index(c.program.Steps, c.source)
+	for _, s := range c.program.Steps[at+1:] {
+		later = slices.Concat(later, s.Products, s.Body)
+	}
+	for _, v := range later {
+		if v != scaled && slices.Contains(v.Reads(), codes) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(c.program.Outputs, func(out graph.Result) bool { return out.Value == codes })
 }
 
 func (c *compiler) compileTotal(v *graph.Value) error {
@@ -358,9 +376,15 @@ func (c *compiler) arithmetic(v *graph.Value) (number, error) {
 	return func(l *lane) float64 { return f(a(l), b(l)) }, nil
 }
 
-// isTerm reports whether a body value is a number times a vector that only sums
-// use: they do the multiplication themselves. A vector that this step overwrites
-// is read where the body says, not later.
+// isCombination reports whether v is a sum or difference of two vectors, which
+// multiplies each by a number on the way.
+func isCombination(v *graph.Value) bool {
+	return (v.Op == graph.Add || v.Op == graph.Sub) && !slices.ContainsFunc(v.Args, isNumber)
+}
+
+// isTerm reports whether a body value is a number times a vector that only
+// combinations use, perhaps with a further number. A vector that this step
+// overwrites is read where the body says, not later.
 func (c *compiler) isTerm(v *graph.Value) bool {
 	if v.Op != graph.Mul || isNumber(v) || !isNumber(v.Args[0]) || slices.Contains(c.source.Keeps, v) {
 		return false
@@ -371,7 +395,7 @@ func (c *compiler) isTerm(v *graph.Value) bool {
 		return false
 	}
 	for _, user := range slices.Concat(c.source.Body, c.source.Totals) {
-		if slices.Contains(user.Args, v) && (isNumber(user) || user.Op != graph.Add && user.Op != graph.Sub && !c.isTerm(user)) {
+		if slices.Contains(user.Args, v) && !isCombination(user) && !c.isTerm(user) {
 			return false
 		}
 	}
@@ -392,8 +416,8 @@ func (c *compiler) term(v *graph.Value) (number, vector, error) {
 	return func(l *lane) float64 { return n(l) * m(l) }, x, err
 }
 
-// compileSum compiles a ± b, each perhaps times a number.
-func (c *compiler) compileSum(dst vector, v *graph.Value) error {
+// compileCombination compiles a ± b, each perhaps times a number.
+func (c *compiler) compileCombination(dst vector, v *graph.Value) error {
 	n, a, err := c.term(v.Args[0])
 	if err != nil {
 		return err
@@ -412,8 +436,8 @@ func (c *compiler) compileSum(dst vector, v *graph.Value) error {
 
 // compileVector compiles the operation that makes v, on rows.
 func (c *compiler) compileVector(dst vector, v *graph.Value) error {
-	if (v.Op == graph.Add || v.Op == graph.Sub) && !slices.ContainsFunc(v.Args, isNumber) {
-		return c.compileSum(dst, v)
+	if isCombination(v) {
+		return c.compileCombination(dst, v)
 	}
 	unsupported := fmt.Errorf("no kernel for %s", v.Formula())
 	var vectors []vector

@@ -10,7 +10,7 @@
 // step split between the workers by words or by atoms.
 //
 // Products with D go through it in blocks of atoms that stay in cache while all
-// words of a tile use them. A step's elementwise body is a list of simple loops
+// words that a worker has in hand use them. A step's elementwise body is a list of simple loops
 // over a row, or a row's part, that is still in cache from the product.
 //
 // No sum depends on how work is split: a row or an atom is summed by one worker

@@ -38,7 +38,7 @@ func decode(dst []float32, dim int, c *codes, rows int, d []float32, hi int32, n
 // columns are the codes of a batch by atom: the words that use it, increasing,
 // and their values.
 type columns struct {
-	start []int32 // K+1 offsets into word and value
+	start []int // K+1 offsets into word and value
 	word  []int32
 	value []float32
 }
@@ -46,7 +46,7 @@ type columns struct {
 // transpose sets t to the columns of the first rows of c.
 func (t *columns) transpose(c *codes, rows, atoms int) {
 	if len(t.start) != atoms+1 {
-		t.start = make([]int32, atoms+1)
+		t.start = make([]int, atoms+1)
 	}
 	clear(t.start)
 	for _, index := range c.index[:rows] {
@@ -57,7 +57,7 @@ func (t *columns) transpose(c *codes, rows, atoms int) {
 	for k := range atoms {
 		t.start[k+1] += t.start[k]
 	}
-	nonzeros := int(t.start[atoms])
+	nonzeros := t.start[atoms]
 	if cap(t.word) < nonzeros {
 		t.word, t.value = make([]int32, nonzeros), make([]float32, nonzeros)
 	}

@@ -24,7 +24,8 @@ type matrix struct {
 
 func (m matrix) row(i int) []float32 { return m.data[i*m.width : (i+1)*m.width] }
 
-// frame holds the values of a program on one batch that outlast a step.
+// frame holds the values of a program on one batch that outlast a step. It
+// belongs to that program: its places may stand for a backend's memory.
 type frame struct {
 	words, atoms, dim int
 	matrices          []matrix
@@ -32,6 +33,7 @@ type frame struct {
 	numbers           []float64
 	rowTotals         [][]float64
 	columns           columns
+	random            []float32 // codes before the first epoch
 }
 
 func (f *frame) rows(a graph.Axis) int {

@@ -11,6 +11,9 @@ import (
 // Compile lowers a step to a program. The program does not depend on the sizes
 // in s, nor on the number of words.
 func Compile(build Build, s Spec) (*Program, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
 	// Sizes differ from each other and from 1, so that no axis can be mistaken
 	// for another; float64 keeps the constants as they were given.
 	s.Atoms, s.Dim = 5, 3

@@ -72,6 +72,16 @@ func (v *Value) Operands() (left, right Operand) {
 	return operand(v.Args[0]), operand(v.Args[1])
 }
 
+// Reads lists the values that v is computed from. A product squares and
+// transposes its operands itself.
+func (v *Value) Reads() []*Value {
+	if v.Op != MatMul {
+		return v.Args
+	}
+	left, right := v.Operands()
+	return []*Value{left.Value, right.Value}
+}
+
 func operand(v *Value) (o Operand) {
 	if v.Op == Transpose {
 		o.Transposed, v = true, v.Args[0]

@@ -23,9 +23,7 @@ func schedule(name string, outputs []Result) (*Program, error) {
 		if s.floats(v) {
 			continue
 		}
-		if err := s.place(v); err != nil {
-			return nil, err
-		}
+		s.place(v)
 	}
 	for _, out := range outputs {
 		if _, ok := s.stepOf[out.Value]; !ok {
@@ -45,20 +43,10 @@ func (s *scheduler) visit(v *Value) {
 		return
 	}
 	s.seen[v] = true
-	for _, a := range reads(v) {
+	for _, a := range v.Reads() {
 		s.visit(a)
 	}
 	s.order = append(s.order, v)
-}
-
-// reads lists the values that v is computed from. A product squares and
-// transposes its operands itself.
-func reads(v *Value) []*Value {
-	if v.Op != MatMul {
-		return v.Args
-	}
-	left, right := v.Operands()
-	return []*Value{left.Value, right.Value}
 }
 
 // floats reports whether v is cheap to compute wherever it is used: an input, a
@@ -85,7 +73,7 @@ func stepShape(v *Value) Shape {
 	return v.Shape
 }
 
-func (s *scheduler) place(v *Value) error {
+func (s *scheduler) place(v *Value) {
 	shape := stepShape(v)
 	earliest := 0
 	for _, dep := range s.needs(v) {
@@ -97,12 +85,9 @@ func (s *scheduler) place(v *Value) error {
 		earliest = max(earliest, i)
 	}
 	if v.Shape == (Shape{}) && v.Op != Sum {
-		if len(s.steps) == 0 {
-			return fmt.Errorf("scalar %v is computed from inputs alone", v)
-		}
 		s.steps[earliest].Scalars = append(s.steps[earliest].Scalars, v)
 		s.stepOf[v] = earliest
-		return nil
+		return
 	}
 	i := earliest
 	for i < len(s.steps) && s.steps[i].Shape != shape {
@@ -118,13 +103,12 @@ func (s *scheduler) place(v *Value) error {
 	case Sum:
 		s.steps[i].Totals = append(s.steps[i].Totals, v)
 	}
-	return nil
 }
 
 // needs lists the placed values that v is computed from, floating values in
 // between or not.
 func (s *scheduler) needs(v *Value) (deps []*Value) {
-	for _, a := range reads(v) {
+	for _, a := range v.Reads() {
 		if _, ok := s.stepOf[a]; ok {
 			deps = append(deps, a)
 		} else {
@@ -163,7 +147,7 @@ func (s *scheduler) fill(i int, outputs []Result) {
 		}
 	}
 	for _, v := range append(slices.Clone(step.Products), step.Body...) {
-		if s.stepOf[v] == i && s.leaves(v, i, outputs) {
+		if at, placed := s.stepOf[v]; placed && at == i && s.leaves(v, i, outputs) {
 			step.Keeps = append(step.Keeps, v)
 		}
 	}
@@ -177,7 +161,7 @@ func (s *scheduler) leaves(v *Value, i int, outputs []Result) bool {
 		}
 	}
 	for _, user := range s.order {
-		if !slices.Contains(reads(user), v) {
+		if !slices.Contains(user.Reads(), v) {
 			continue
 		}
 		at, placed := s.stepOf[user]
@@ -241,7 +225,7 @@ func (p *Program) checkOverwrites() error {
 			if at := slices.Index(s.Body, out.Value); at >= 0 {
 				written, after = true, s.Body[at+1:]
 			}
-			if written && (loads(s.Products, out.Name) || loads(after, out.Name)) {
+			if written && (loads(s.Products, out.Name) || loads(after, out.Name) || loads(s.Totals, out.Name)) {
 				return fmt.Errorf("step %d reads %s after it was overwritten", i+1, out.Name)
 			}
 		}
@@ -252,6 +236,6 @@ func (p *Program) checkOverwrites() error {
 // loads reports whether one of the values reads the input directly.
 func loads(values []*Value, input string) bool {
 	return slices.ContainsFunc(values, func(v *Value) bool {
-		return slices.ContainsFunc(reads(v), func(a *Value) bool { return a.Op == Load && a.Name == input })
+		return slices.ContainsFunc(v.Reads(), func(a *Value) bool { return a.Op == Load && a.Name == input })
 	})
 }

@@ -49,7 +49,7 @@ func (s *simplifier) node(op Op, shape Shape, args ...*Value) *Value {
 // scaled is c∘v.
 func (s *simplifier) scaled(c float64, v *Value) *Value {
 	inner, x := v.ConstantFactor()
-	c *= inner
+	c = c*inner + 0 // no −0: there is one zero
 	switch {
 	case x.Op == Const:
 		return s.constant(c * x.Const)

@@ -17,10 +17,13 @@ type Entry struct {
 	Value float32
 }
 
-// TopWords returns for each dimension the at most n words with the largest
+// TopWords returns for each dimension the n words, or fewer, with the largest
 // positive values, largest first and in row order where they are equal.
 func TopWords(codes *vectors.Sparse, n int) [][]Entry {
 	top := make([][]Entry, codes.Cols)
+	if n <= 0 {
+		return top
+	}
 	for i := range codes.Rows {
 		index, value := codes.Row(i)
 		for j, k := range index {

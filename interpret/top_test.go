@@ -45,7 +45,7 @@ func TestTopWordsOfOneDimension(t *testing.T) {
 		all = append(all, Entry{i, v})
 	}
 	slices.SortStableFunc(all, func(a, b Entry) int { return int(b.Value - a.Value) })
-	for _, n := range []int{1, 7, 200, 300} {
+	for _, n := range []int{0, 1, 7, 200, 300} {
 		if got := TopWords(s, n)[0]; !slices.Equal(got, all[:min(n, 200)]) {
 			t.Errorf("top %d: got %v", n, got)
 		}

@@ -109,11 +109,7 @@ func trainReal(t *testing.T, name string, h model.Hyperparameters) result {
 		t.Fatal(err)
 	}
 	spec := graph.Spec{Atoms: h.Atoms, Dim: x.Dim, Lambda: h.Lambda, Tau: h.Tau, Rate: h.Rate, Nonnegative: h.Method == "B"}
-	b, err := cpu.New(spec, x.Data, cpu.Options{Seed: h.Seed, Authors: h.Algorithm == "authors"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	epochs, err := train.Run(context.Background(), b, h, x.Len(), x.Dim, func(model.Epoch) {})
+	epochs, err := trainOnCPU(spec, x, h)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,4 +118,20 @@ func trainReal(t *testing.T, name string, h model.Hyperparameters) result {
 	t.Logf("error %.4f, objective %.4f, zeros %.2f %%, mean |a| %.4f, mean atom norm %.4f, unused %.2f %%",
 		got.err, got.obj, got.zeros, got.l1, got.norm, got.unused)
 	return got
+}
+
+func trainOnCPU(spec graph.Spec, x *vectors.Dense, h model.Hyperparameters) ([]model.Epoch, error) {
+	ignore := func(model.Epoch) {}
+	if h.Algorithm == "authors" {
+		b, err := cpu.NewAuthors(spec, x.Data, cpu.Options{Seed: h.Seed})
+		if err != nil {
+			return nil, err
+		}
+		return train.RunAuthors(context.Background(), b, h, x.Len(), x.Dim, ignore)
+	}
+	b, err := cpu.New(spec, x.Data, cpu.Options{Seed: h.Seed})
+	if err != nil {
+		return nil, err
+	}
+	return train.Run(context.Background(), b, h, x.Len(), x.Dim, ignore)
 }

@@ -34,15 +34,8 @@ import (
 	"overcomplete/vectors"
 )
 
-// Backend holds a training's state on a device and runs passes over it.
-type Backend interface {
-	// DictionaryPass takes a dictionary step for each batch of the given number
-	// of words, in order; the last batch may be smaller.
-	DictionaryPass(ctx context.Context, batch int) (DictionaryPass, error)
-
-	// CodePass renews all codes. Epochs count from 1.
-	CodePass(ctx context.Context, epoch int) (CodePass, error)
-
+// Learned gives access to what a training has learned so far.
+type Learned interface {
 	// Dictionary returns a copy of D, K×L.
 	Dictionary() []float32
 
@@ -50,9 +43,22 @@ type Backend interface {
 	Codes() *vectors.Sparse
 }
 
-// AuthorsBackend can also train in the order of the paper's program.
+// Backend holds a training's state on a device and runs passes over it. After an
+// error, of a cancelled context too, the state is of no use.
+type Backend interface {
+	Learned
+
+	// DictionaryPass takes a dictionary step for each batch of the given number
+	// of words, in order; the last batch may be smaller.
+	DictionaryPass(ctx context.Context, batch int) (DictionaryPass, error)
+
+	// CodePass renews all codes. Epochs count from 1.
+	CodePass(ctx context.Context, epoch int) (CodePass, error)
+}
+
+// AuthorsBackend trains in the order of the paper's program.
 type AuthorsBackend interface {
-	Backend
+	Learned
 
 	// AuthorsPass moves D and then the word's code for every word in order. It
 	// returns the sum of the words' losses as they were met.
@@ -98,20 +104,54 @@ func AuthorsStop(method string) (tolerance float64, most int) {
 // stop rule ends them, and calls observe after each epoch. It returns the
 // epochs' metrics. When ctx is cancelled it returns ctx's error.
 func Run(ctx context.Context, b Backend, h model.Hyperparameters, words, dim int, observe func(model.Epoch)) ([]model.Epoch, error) {
-	r := run{backend: b, h: h, words: words, dim: dim}
-	r.batch = max(1, (words+h.DictionarySteps-1)/max(1, h.DictionarySteps))
-	var done []model.Epoch
+	batch := max(1, (words+h.DictionarySteps-1)/max(1, h.DictionarySteps))
+	epoch := func(t int) (d DictionaryPass, c CodePass, err error) {
+		if d, err = b.DictionaryPass(ctx, batch); err != nil {
+			return d, c, err
+		}
+		// Steps that need shortening often ask too much of a batch's size.
+		if 10*d.Shortened > d.Steps {
+			batch = max(1, batch/2)
+		}
+		c, err = b.CodePass(ctx, t)
+		return d, c, err
+	}
+	return run{b, epoch, h, words, dim}.epochs(observe)
+}
+
+// RunAuthors is Run in the order of the paper's program.
+func RunAuthors(ctx context.Context, b AuthorsBackend, h model.Hyperparameters, words, dim int, observe func(model.Epoch)) ([]model.Epoch, error) {
+	epoch := func(t int) (DictionaryPass, CodePass, error) {
+		loss, c, err := b.AuthorsPass(ctx, t)
+		return DictionaryPass{Loss: loss, Steps: words}, c, err
+	}
+	return run{b, epoch, h, words, dim}.epochs(observe)
+}
+
+// run is a training with either algorithm.
+type run struct {
+	learned    Learned
+	epoch      func(t int) (DictionaryPass, CodePass, error)
+	h          model.Hyperparameters
+	words, dim int
+}
+
+func (r run) epochs(observe func(model.Epoch)) (done []model.Epoch, err error) {
 	previous := 0.0
-	for t := 1; t <= h.Epochs; t++ {
+	for t := 1; t <= r.h.Epochs; t++ {
 		start := time.Now()
-		e, err := r.epoch(ctx, t)
+		d, c, err := r.epoch(t)
+		if err != nil {
+			return done, err
+		}
+		e, err := r.measure(t, d, c)
 		if err != nil {
 			return done, err
 		}
 		e.Seconds = time.Since(start).Seconds()
 		done = append(done, e)
 		observe(e)
-		if h.Stop == "authors" && authorsDone(h.Method, t, e.RunningError, previous) {
+		if r.h.Stop == "authors" && authorsDone(r.h.Method, t, e.RunningError, previous) {
 			break
 		}
 		previous = e.RunningError
@@ -124,54 +164,10 @@ func authorsDone(method string, t int, runningError, previous float64) bool {
 	return t >= authorsFewest && (runningError <= authorsGoodError || math.Abs(runningError-previous) <= tolerance)
 }
 
-type run struct {
-	backend    Backend
-	h          model.Hyperparameters
-	words, dim int
-	batch      int // words of a dictionary step
-}
-
-func (r *run) epoch(ctx context.Context, t int) (model.Epoch, error) {
-	var d DictionaryPass
-	var c CodePass
-	var err error
-	if r.h.Algorithm == "authors" {
-		d, c, err = r.authorsEpoch(ctx, t)
-	} else {
-		d, c, err = r.minibatchEpoch(ctx, t)
-	}
-	if err != nil {
-		return model.Epoch{}, err
-	}
-	return r.measure(t, d, c)
-}
-
-func (r *run) minibatchEpoch(ctx context.Context, t int) (DictionaryPass, CodePass, error) {
-	d, err := r.backend.DictionaryPass(ctx, r.batch)
-	if err != nil {
-		return d, CodePass{}, err
-	}
-	// Steps that need shortening often ask too much of a batch's size.
-	if 10*d.Shortened > d.Steps {
-		r.batch = max(1, r.batch/2)
-	}
-	c, err := r.backend.CodePass(ctx, t)
-	return d, c, err
-}
-
-func (r *run) authorsEpoch(ctx context.Context, t int) (DictionaryPass, CodePass, error) {
-	b, ok := r.backend.(AuthorsBackend)
-	if !ok {
-		return DictionaryPass{}, CodePass{}, errors.New("train: this device cannot run the authors' algorithm; train on the CPU")
-	}
-	loss, c, err := b.AuthorsPass(ctx, t)
-	return DictionaryPass{Loss: loss, Steps: r.words}, c, err
-}
-
 // measure turns sums into an epoch's metrics.
-func (r *run) measure(t int, d DictionaryPass, c CodePass) (model.Epoch, error) {
+func (r run) measure(t int, d DictionaryPass, c CodePass) (model.Epoch, error) {
 	words := float64(r.words)
-	squares, norms := atomNorms(r.backend.Dictionary(), r.dim)
+	squares, norms := atomNorms(r.learned.Dictionary(), r.dim)
 	e := model.Epoch{
 		Epoch:        t,
 		RunningError: d.Loss / words,

@@ -146,9 +146,16 @@ func TestCancelledRun(t *testing.T) {
 	}
 }
 
-func TestAuthorsNeedTheirBackend(t *testing.T) {
-	_, err := Run(context.Background(), &script{}, model.Hyperparameters{Epochs: 1, Atoms: 6, Algorithm: "authors"}, 10, 2, ignore)
-	if err == nil || !strings.Contains(err.Error(), "authors") {
-		t.Errorf("error %v", err)
+// authors is a backend whose words have an error of 3 when they are met.
+type authors struct{ script }
+
+func (a *authors) AuthorsPass(context.Context, int) (float64, CodePass, error) {
+	return 30, CodePass{Loss: 20, Nonzeros: 12}, nil
+}
+
+func TestRunAuthors(t *testing.T) {
+	epochs, err := RunAuthors(context.Background(), new(authors), model.Hyperparameters{Epochs: 2, Atoms: 6}, 10, 2, ignore)
+	if err != nil || len(epochs) != 2 || epochs[1].RunningError != 3 || epochs[1].Error != 2 || epochs[1].LineSearch != 0 {
+		t.Errorf("got %+v, error %v", epochs, err)
 	}
 }

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -157,13 +159,7 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		fmt.Fprintf(stderr, "warning: %d sparse dimensions for %d dense ones are not overcomplete\n", f.Atoms, x.Dim)
 	}
 	progress := f.newProgress(log, x.Len())
-	backend, err := cpu.New(f.spec(x.Dim), x.Data, cpu.Options{
-		Workers: f.workers, Seed: f.Seed, Authors: f.Algorithm == "authors", Progress: progress.words,
-	})
-	if err != nil {
-		return usageError{err}
-	}
-	epochs, err := train.Run(ctx, backend, f.Hyperparameters, x.Len(), x.Dim, progress.epoch)
+	learned, epochs, err := f.run(ctx, x, progress)
 	progress.done()
 	if err != nil {
 		return err
@@ -174,11 +170,38 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		Training: f.Hyperparameters,
 		Epochs:   epochs,
 	}
-	m.Codes, m.Dictionary = backend.Codes(), backend.Dictionary()
+	m.Codes, m.Dictionary = learned.Codes(), learned.Dictionary()
 	if err := w.Commit(m); err != nil {
 		return err
 	}
 	return f.report(cmd.OutOrStdout(), m)
+}
+
+// run trains with the algorithm that was asked for.
+func (f *trainFlags) run(ctx context.Context, x *vectors.Dense, p *progress) (train.Learned, []model.Epoch, error) {
+	o := cpu.Options{Workers: f.workers, Seed: f.Seed, Progress: p.words}
+	if f.Algorithm == "authors" {
+		b, err := cpu.NewAuthors(f.spec(x.Dim), x.Data, o)
+		if err != nil {
+			return nil, nil, tooLarge(err)
+		}
+		epochs, err := train.RunAuthors(ctx, b, f.Hyperparameters, x.Len(), x.Dim, p.epoch)
+		return b, epochs, err
+	}
+	b, err := cpu.New(f.spec(x.Dim), x.Data, o)
+	if err != nil {
+		return nil, nil, tooLarge(err)
+	}
+	epochs, err := train.Run(ctx, b, f.Hyperparameters, x.Len(), x.Dim, p.epoch)
+	return b, epochs, err
+}
+
+// tooLarge says what to do about a training that does not fit in memory.
+func tooLarge(err error) error {
+	if errors.Is(err, cpu.ErrMemory) {
+		return usagef("%w; lower -k or --max-words", err)
+	}
+	return err
 }
 
 // Some dimensions to look at.

@@ -15,11 +15,15 @@ import (
 )
 
 // Oracle trains on the tape machine: dense, in float64, one node at a time. It
-// implements [train.AuthorsBackend] and is meant for small problems.
+// implements [train.Backend] and [train.AuthorsBackend] and is meant for small
+// problems.
 type Oracle struct {
 	spec             graph.Spec
 	words            int
 	x, a, d, s, q, h []float64
+
+	shortened int // dictionary steps with α < 1
+	damped    int // words with 0 < β < 1
 }
 
 // NewOracle starts from the same random numbers as every backend.
@@ -79,6 +83,7 @@ func (o *Oracle) DictionaryPass(_ context.Context, batch int) (pass train.Dictio
 		pass.Steps++
 		if out["alpha"][0] < 1 {
 			pass.Shortened++
+			o.shortened++
 		}
 	}
 	return pass, nil
@@ -90,7 +95,23 @@ func (o *Oracle) CodePass(_ context.Context, epoch int) (train.CodePass, error) 
 	if err != nil {
 		return train.CodePass{}, err
 	}
+	o.damped += o.countDamped(epoch)
 	return o.summary(out["loss"][0]), nil
+}
+
+// countDamped compares the codes with what their sums shrink to.
+func (o *Oracle) countDamped(epoch int) (damped int) {
+	shrinkage := graph.Shrinkage{Lambda: o.spec.Lambda, Rate: o.spec.Rate}
+	for i := range o.words {
+		for j, a := range o.a[i*o.spec.Atoms:][:o.spec.Atoms] {
+			at := i*o.spec.Atoms + j
+			if a != 0 && math.Abs(a) < 0.99*math.Abs(shrinkage.Apply(o.s[at], o.q[at], float64(epoch))) {
+				damped++
+				break
+			}
+		}
+	}
+	return damped
 }
 
 // AuthorsPass implements [train.AuthorsBackend].
