@@ -11,9 +11,10 @@ import numpy as np
 import scipy.sparse
 
 vectors, model = sys.argv[1:]
-with gzip.open(vectors, "rt", encoding="utf8") as f:
+with gzip.open(vectors, "rt", encoding="utf8", newline="\n") as f:
     rows = [line.split(" ") for line in f]
-words = open(model + "/words.txt", encoding="utf8").read().splitlines()
+# Not splitlines: words may contain what Unicode calls a line break.
+words = open(model + "/words.txt", encoding="utf8", newline="\n").read().split("\n")[:-1]
 assert words == [row[0] for row in rows], "words.txt"
 
 x = np.array([row[1:] for row in rows], dtype=np.float64)

@@ -9,8 +9,9 @@ import (
 )
 
 // Path returns the path of a file in the folder that OVERCOMPLETE_DATA names, or
-// in shared/data beside the project. Without the file the test is skipped, but
-// fails if the variable is set.
+// for packages one folder below the project's root in shared/data beside the
+// project. Without the file the test is skipped, but fails if the variable is
+// set.
 func Path(t testing.TB, name string) string {
 	t.Helper()
 	dir, required := os.LookupEnv("OVERCOMPLETE_DATA")
