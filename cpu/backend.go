@@ -135,7 +135,7 @@ func checkMemory(words int, spec graph.Spec) error {
 	}
 	// S, Q, D and H.
 	if bytes := 8 * float64(spec.Atoms) * float64(words+spec.Dim); bytes > float64(total) || spec.Atoms > math.MaxInt32 {
-		return fmt.Errorf("%w: %d words × %d sparse dimensions need %.3g GB, the machine has %.3g GB",
+		return fmt.Errorf("%w: %d words × %d sparse dimensions need %.1f GB, the machine has %.1f GB",
 			ErrMemory, words, spec.Atoms, bytes/1e9, float64(total)/1e9)
 	}
 	return nil

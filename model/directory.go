@@ -25,7 +25,6 @@ const (
 	codesFile      = "codes.npz"
 	dictionaryFile = "dictionary.npy"
 	meanFile       = "mean.npy"
-	stateDir       = "state" // of an interrupted training
 )
 
 // Open reads the model in the directory dir. A model that it returns is whole:
@@ -187,32 +186,47 @@ func checkFinite(values []float32) error {
 	return nil
 }
 
-// OutputError is the type of all errors of [Create], and of [Writer.Commit] if
-// something came to be at dir in the meantime: the model cannot be written where
-// it was asked for.
+// OutputError is the type of all errors of [CheckSave]: the model cannot be
+// written where it was asked for.
 type OutputError = atomicfile.OutputError
 
-// A Writer writes one model directory.
-type Writer struct {
-	dir *atomicfile.Dir
+// CheckSave returns nil if [Model.Save] can write into the directory dir, or else
+// an [*OutputError]: call it before training. With force, a model at dir may be
+// replaced, as may an empty directory, but nothing else ever.
+func CheckSave(dir string, force bool) error {
+	return atomicfile.CheckDir(dir, mayReplace(force))
 }
 
-// Create prepares to write a model into the directory dir, and fails if that
-// would fail: call it before training. With force, a model at dir is replaced,
-// as is an empty directory, but nothing else ever. All errors are
-// [*OutputError]. Until Commit there is a temporary directory beside dir, which
-// Close removes.
-func Create(dir string, force bool) (*Writer, error) {
-	d, err := atomicfile.CreateDir(dir, func(path string) error {
-		if !force {
-			return errors.New("already exists; --force replaces a model")
+// Save writes m, with the current FormatVersion, into the directory dir, which
+// has its name only when all of it is on disk. If Save fails, what was there
+// before still is. If it fails for what came to be at dir since [CheckSave], the
+// model is kept under another name, which the error tells. Equal models give
+// identical files.
+func (m *Model) Save(dir string, force bool) error {
+	return atomicfile.WriteDir(dir, mayReplace(force), func(temp string) error {
+		if err := m.write(temp); err != nil {
+			return fmt.Errorf("model cannot be saved: %w", err)
 		}
-		return checkReplaceable(path)
+		return nil
 	})
-	if err != nil {
-		return nil, err
+}
+
+// Contains reports whether a file at path is, or would be, in the directory of a
+// model.
+func Contains(path string) bool {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
 	}
-	return &Writer{d}, nil
+	_, err := os.Lstat(filepath.Join(filepath.Dir(path), infoFile))
+	return err == nil
+}
+
+// mayReplace returns what decides whether the directory at path may be replaced.
+func mayReplace(force bool) func(path string) error {
+	if force {
+		return checkReplaceable
+	}
+	return func(string) error { return errors.New("already exists; --force replaces a model") }
 }
 
 // checkReplaceable returns an error unless dir is an empty directory, or a
@@ -229,30 +243,17 @@ func checkReplaceable(dir string) error {
 	if version, err := formatVersion(data); err != nil || version < 1 {
 		return errors.New("is neither empty nor a model, so it is not replaced")
 	}
-	known := []string{infoFile, wordsFile, codesFile, dictionaryFile, meanFile, stateDir}
+	known := []string{infoFile, wordsFile, codesFile, dictionaryFile, meanFile}
 	for _, e := range entries {
-		if !slices.Contains(known, e.Name()) {
-			return fmt.Errorf("is not replaced, for it holds %q, which is no part of a model; move it away", e.Name())
+		if !slices.Contains(known, e.Name()) || !e.Type().IsRegular() {
+			return fmt.Errorf("is not replaced, for it holds %q, which is no file of a model; move it away", e.Name())
 		}
 	}
 	return nil
 }
 
-// Commit writes m, with the current FormatVersion, and gives the directory its
-// name when all of it is on disk. If it fails, what was there before still is.
-// Equal models give identical files.
-func (w *Writer) Commit(m *Model) error {
-	if err := w.write(m); err != nil {
-		return fmt.Errorf("model cannot be saved: %w", err)
-	}
-	return w.dir.Commit()
-}
-
-// Close removes the temporary directory. After a successful Commit it does
-// nothing, so that it can be deferred.
-func (w *Writer) Close() error { return w.dir.Close() }
-
-func (w *Writer) write(m *Model) error {
+// write writes the files of m into dir.
+func (m *Model) write(dir string) error {
 	if err := m.validate(); err != nil {
 		return err
 	}
@@ -267,14 +268,14 @@ func (w *Writer) write(m *Model) error {
 	if err != nil {
 		return inFile(infoFile, err)
 	}
-	err = w.writeFile(infoFile, func(f io.Writer) error {
+	err = writeFile(dir, infoFile, func(f io.Writer) error {
 		_, err := fmt.Fprintf(f, "%s\n", text)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	err = w.writeFile(wordsFile, func(f io.Writer) error {
+	err = writeFile(dir, wordsFile, func(f io.Writer) error {
 		b := bufio.NewWriter(f)
 		for _, word := range m.Words {
 			b.WriteString(word)
@@ -285,26 +286,26 @@ func (w *Writer) write(m *Model) error {
 	if err != nil {
 		return err
 	}
-	err = w.writeFile(codesFile, func(f io.Writer) error {
+	err = writeFile(dir, codesFile, func(f io.Writer) error {
 		return vectors.WriteCSR(f, m.Codes)
 	})
 	if err != nil {
 		return err
 	}
-	err = w.writeFile(dictionaryFile, func(f io.Writer) error {
+	err = writeFile(dir, dictionaryFile, func(f io.Writer) error {
 		return npy.Write(f, []int{info.Training.Atoms, info.Input.Dim}, m.Dictionary)
 	})
 	if err != nil || m.Mean == nil {
 		return err
 	}
-	return w.writeFile(meanFile, func(f io.Writer) error {
+	return writeFile(dir, meanFile, func(f io.Writer) error {
 		return npy.Write(f, []int{len(m.Mean)}, m.Mean)
 	})
 }
 
 // writeFile creates a file of the directory and leaves it on disk.
-func (w *Writer) writeFile(name string, write func(f io.Writer) error) error {
-	f, err := os.Create(filepath.Join(w.dir.Name(), name))
+func writeFile(dir, name string, write func(f io.Writer) error) error {
+	f, err := os.Create(filepath.Join(dir, name))
 	if err != nil {
 		return inFile(name, err)
 	}

@@ -54,12 +54,10 @@ func testModel(words, dim, atoms int, center bool) *Model {
 
 func save(t *testing.T, dir string, force bool, m *Model) {
 	t.Helper()
-	w, err := Create(dir, force)
-	if err != nil {
+	if err := CheckSave(dir, force); err != nil {
 		t.Fatal(err)
 	}
-	defer w.Close()
-	if err := w.Commit(m); err != nil {
+	if err := m.Save(dir, force); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -105,7 +103,7 @@ func TestFilesDependOnModelAlone(t *testing.T) {
 	a, b := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
 	m := testModel(20, 3, 11, true)
 	save(t, a, false, m)
-	m.Info.Format = 0 // Commit says which version it writes
+	m.Info.Format = 0 // Save says which version it writes
 	save(t, b, false, m)
 	files := []string{codesFile, dictionaryFile, meanFile, infoFile, wordsFile}
 	expectNames(t, a, files...)
@@ -135,7 +133,7 @@ func TestForceReplaces(t *testing.T) {
 	expectModel(t, dir, other)
 }
 
-func TestCreateRefuses(t *testing.T) {
+func TestCheckSaveRefuses(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
 	write := func(name, content string) {
@@ -154,6 +152,10 @@ func TestCreateRefuses(t *testing.T) {
 	save(t, path("model"), false, testModel(2, 2, 3, false))
 	save(t, path("annotated"), false, testModel(2, 2, 3, false))
 	write("annotated/notes.txt", "x")
+	save(t, path("resumable"), false, testModel(2, 2, 3, false))
+	write("resumable/state/notes.txt", "x")
+	save(t, path("nested"), false, testModel(2, 2, 3, false))
+	write("nested/mean.npy/notes.txt", "x")
 
 	for _, tt := range []struct {
 		name  string
@@ -165,25 +167,24 @@ func TestCreateRefuses(t *testing.T) {
 		{"notes", true, "neither empty nor a model"},
 		{"other", true, "neither empty nor a model"},
 		{"unversioned", true, "neither empty nor a model"},
-		{"annotated", true, `"notes.txt", which is no part of a model`},
+		{"annotated", true, `"notes.txt", which is no file of a model`},
+		{"resumable", true, `"state", which is no file of a model`},
+		{"nested", true, `"mean.npy", which is no file of a model`},
 		{"file", false, "already exists"},
 		{"file", true, "not a directory"},
 		{"file/model", true, "not a directory"},
 		{"missing/model", false, "no such file or directory"},
 	} {
-		w, err := Create(path(tt.name), tt.force)
+		err := CheckSave(path(tt.name), tt.force)
 		if _, ok := errors.AsType[*OutputError](err); !ok || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s, force %v: error %v, want an OutputError with %q", tt.name, tt.force, err, tt.want)
 		}
-		if err == nil {
-			w.Close()
-		}
 	}
-	expectNames(t, dir, "annotated", "file", "model", "notes", "other", "unversioned")
+	expectNames(t, dir, "annotated", "file", "model", "nested", "notes", "other", "resumable", "unversioned")
 	expectNames(t, path("annotated"), "codes.npz", "dictionary.npy", "model.json", "notes.txt", "words.txt")
 }
 
-func TestCommitRefuses(t *testing.T) {
+func TestSaveRefuses(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		spoil func(m *Model)
@@ -204,34 +205,35 @@ func TestCommitRefuses(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "model")
 		old := testModel(3, 2, 3, false)
 		save(t, dir, false, old)
-		w, err := Create(dir, true)
-		if err != nil {
-			t.Fatal(err)
-		}
 		m := testModel(2, 2, 3, true)
 		tt.spoil(m)
-		if err := w.Commit(m); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if err := m.Save(dir, true); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want %q", tt.name, err, tt.want)
-		}
-		if err := w.Close(); err != nil {
-			t.Errorf("%s: Close: %v", tt.name, err)
 		}
 		expectModel(t, dir, old)
 	}
 }
 
-func TestCloseWithoutCommit(t *testing.T) {
-	parent := t.TempDir()
-	w, err := Create(filepath.Join(parent, "model"), false)
-	if err != nil {
+// Somebody else's directory is not replaced, nor is the model lost.
+func TestSaveKeepsTheModel(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "model")
+	other, m := testModel(3, 2, 3, false), testModel(4, 2, 3, true)
+	if err := CheckSave(dir, false); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 {
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+	save(t, dir, false, other)
+	expectModel(t, dir, other)
+	err := m.Save(dir, false)
+	if err == nil || !strings.Contains(err.Error(), "already exists") {
+		t.Fatalf("error %v", err)
 	}
-	expectNames(t, parent)
+	_, kept, _ := strings.Cut(err.Error(), "; the new one is kept as ")
+	if got, err := Open(kept); err != nil || !reflect.DeepEqual(got, m) {
+		t.Errorf("kept %+v, %v", got, err)
+	}
+	if got, err := Open(dir); err != nil || !reflect.DeepEqual(got, other) {
+		t.Errorf("there is %+v, %v", got, err)
+	}
 }
 
 // wantOpenError checks that Open fails in one line that names the file.
@@ -332,16 +334,12 @@ func TestOpenBad(t *testing.T) {
 	wantOpenError(t, "no directory", filepath.Join(t.TempDir(), "model"), infoFile, "not a model")
 }
 
-func BenchmarkCommit(b *testing.B) {
+func BenchmarkSave(b *testing.B) {
 	m := testModel(20_000, 300, 1000, false)
 	b.SetBytes(int64(8*m.Codes.Nonzeros() + 4*len(m.Dictionary)))
 	dir := filepath.Join(b.TempDir(), "model")
 	for b.Loop() {
-		w, err := Create(dir, true)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := w.Commit(m); err != nil {
+		if err := m.Save(dir, true); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -350,11 +348,7 @@ func BenchmarkCommit(b *testing.B) {
 func BenchmarkOpen(b *testing.B) {
 	m := testModel(20_000, 300, 1000, false)
 	dir := filepath.Join(b.TempDir(), "model")
-	w, err := Create(dir, false)
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := w.Commit(m); err != nil {
+	if err := m.Save(dir, false); err != nil {
 		b.Fatal(err)
 	}
 	b.SetBytes(int64(8*m.Codes.Nonzeros() + 4*len(m.Dictionary)))

@@ -13,20 +13,15 @@ import (
 
 // A disk that is full is stood in for by a limit on the size of files, which
 // only a process of its own can be given.
-func TestCommitFailsToWrite(t *testing.T) {
-	const variable = "OVERCOMPLETE_TEST_LIMITED_COMMIT"
+func TestSaveFailsToWrite(t *testing.T) {
+	const variable = "OVERCOMPLETE_TEST_LIMITED_SAVE"
 	m := testModel(100, 10, 300, true) // its codes.npz has 61 kB, the files before it 3 kB
 	if dir := os.Getenv(variable); dir != "" {
 		limit := syscall.Rlimit{Cur: 20_000, Max: 20_000}
 		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
 			t.Fatal(err)
 		}
-		w, err := Create(dir, true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer w.Close()
-		err = w.Commit(m)
+		err := m.Save(dir, true)
 		if _, ok := errors.AsType[*OutputError](err); ok || !errors.Is(err, syscall.EFBIG) {
 			t.Errorf("error %v, want %v", err, syscall.EFBIG)
 		}
@@ -40,7 +35,7 @@ func TestCommitFailsToWrite(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
 	old := testModel(3, 2, 3, false)
 	save(t, dir, false, old)
-	cmd := exec.Command(exe, "-test.run=^TestCommitFailsToWrite$")
+	cmd := exec.Command(exe, "-test.run=^TestSaveFailsToWrite$")
 	cmd.Env = append(os.Environ(), variable+"="+dir)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v:\n%s", err, out)

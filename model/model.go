@@ -29,7 +29,7 @@ const FormatVersion = 1
 
 // Info is what model.json says.
 type Info struct {
-	Format   int             `json:"format"` // [FormatVersion]; set by [Writer.Commit]
+	Format   int             `json:"format"` // [FormatVersion]; set by [Model.Save]
 	Input    Input           `json:"input"`
 	Training Hyperparameters `json:"training"`
 	Epochs   []Epoch         `json:"epochs"` // metrics after each epoch

@@ -2,6 +2,7 @@ package vectors
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -32,14 +33,22 @@ func readNpy(ctx context.Context, r io.Reader, size int64, b *builder) error {
 }
 
 // readNpz adds the rows of an array in a .npz file to b. Their words are in
-// another array, or in a list.
-func readNpz(ctx context.Context, r io.ReaderAt, size int64, b *builder) error {
+// another array, or in a list. The file is in, which has size bytes, or else its
+// content has to be held in memory to be read from anywhere.
+func readNpz(ctx context.Context, in io.ReaderAt, content io.Reader, size int64, b *builder) error {
 	if size < 0 {
-		return errors.New("a .npz can't be read from a pipe or from compressed data; unpack it into a file")
+		data, err := io.ReadAll(content)
+		if err != nil {
+			return err
+		}
+		in, size = bytes.NewReader(data), int64(len(data))
 	}
-	archive, err := npy.NewArchive(r, size)
+	archive, err := npy.NewArchive(in, size)
 	if err != nil {
 		return err
+	}
+	if len(archive.Names()) == 0 {
+		return errors.New("a zip archive without NumPy arrays; unzip it first")
 	}
 	name, err := vectorsName(archive.Names())
 	if err != nil {

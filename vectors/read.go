@@ -23,7 +23,7 @@ type ReadOptions struct {
 	// failing at the first.
 	SkipBad bool
 	// WordList is a file with one word a line, in row order, for .npy and .npz
-	// input. It may be compressed too.
+	// input, or "-" for standard input. It may be compressed too.
 	WordList string
 }
 
@@ -99,9 +99,9 @@ const (
 //     and perhaps a newline for each row.
 //   - NumPy's .npy, a V×L array of float32 or float64, with the words in
 //     o.WordList.
-//   - NumPy's .npz, neither compressed as a whole nor from a pipe, with such
-//     an array that is named "vectors" or the only one, and the words in
-//     o.WordList or else in an array of strings named "words".
+//   - NumPy's .npz, with such an array that is named "vectors" or the only one,
+//     and the words in o.WordList or else in an array of strings named "words".
+//     Compressed as a whole or from a pipe, it is held in memory.
 //
 // In text, fields are separated by spaces and tabs, a carriage return at the end
 // of a line and a byte order mark are ignored and blank lines are skipped. The
@@ -156,6 +156,9 @@ func displayName(path string) string {
 }
 
 func read(ctx context.Context, path string, o ReadOptions) (*Dense, *Source, error) {
+	if path == "-" && o.WordList == "-" {
+		return nil, nil, errors.New("it can't be both the vectors and the word list (--words)")
+	}
 	in, err := open(ctx, path)
 	if err != nil {
 		return nil, nil, err
@@ -182,7 +185,7 @@ func read(ctx context.Context, path string, o ReadOptions) (*Dense, *Source, err
 	case formatNpy:
 		err = readNpy(ctx, content, size, b)
 	case formatNpz:
-		err = readNpz(ctx, in, size, b)
+		err = readNpz(ctx, in, content, size, b)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -245,7 +248,7 @@ func detect(r *bufio.Reader) (heading, error) {
 		}
 	default:
 		h = heading{format: formatGloVe, words: -1, dim: inferDim(head[skip:], whole)}
-		if h.dim == 0 || bytes.IndexByte(head, 0) >= 0 {
+		if h.dim == 0 || bytes.IndexByte(head, 0) >= 0 && !beginsWithText(head[skip:], h.dim) {
 			return heading{}, errFormat
 		}
 	}
@@ -273,12 +276,10 @@ func parseHeader(line []byte) (h heading, isHeader bool, err error) {
 }
 
 // isBinary reports whether the rows that follow a header are word2vec's binary
-// format and not text. A proper first row of text decides; else bytes that text
-// can't contain do, so that a malformed first row of text is reported as such.
+// format and not text. Proper rows of text decide; else bytes that text can't
+// contain do, so that a malformed first row of text is reported as such.
 func isBinary(rows []byte, dim int) bool {
-	line, _, _ := bytes.Cut(rows, []byte("\n"))
-	word, numbers := cutVector(trimRow(line), dim)
-	if len(word) > 0 && parseVector(numbers, make([]float32, dim)) == nil {
+	if beginsWithText(rows, dim) {
 		return false
 	}
 	for _, c := range rows {
@@ -288,6 +289,24 @@ func isBinary(rows []byte, dim int) bool {
 	}
 	// The last rune may be cut, but not one before a space.
 	return !utf8.Valid(rows[:bytes.LastIndexByte(rows, ' ')+1])
+}
+
+// beginsWithText reports whether any of the first few lines is a row of text: a
+// word without a NUL, whatever else it contains, and dim numbers.
+func beginsWithText(rows []byte, dim int) bool {
+	const few = 10
+	vector := make([]float32, dim)
+	n := 0
+	for line := range bytes.Lines(rows) {
+		if n++; n > few {
+			break
+		}
+		word, numbers := cutVector(trimRow(line), dim)
+		if len(word) > 0 && bytes.IndexByte(word, 0) < 0 && parseVector(numbers, vector) == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // inferDim returns L for rows of text without a header: the number of numbers

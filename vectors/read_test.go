@@ -1,6 +1,7 @@
 package vectors
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -120,6 +121,22 @@ func zstandard(s string) string {
 	return string(w.EncodeAll([]byte(s), nil))
 }
 
+// zstandardWindow returns s stored as one block of a zstd frame (RFC 8878) that
+// asks for a window of 2^log bytes.
+func zstandardWindow(log int, s string) string {
+	header := []byte{0x28, 0xb5, 0x2f, 0xfd, 0, byte(log-10) << 3}
+	return string(append(header, byte(len(s)<<3|1), byte(len(s)>>5), 0)) + s
+}
+
+func zipFile(name, content string) string {
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	w, _ := z.Create(name)
+	w.Write([]byte(content))
+	z.Close()
+	return b.String()
+}
+
 func tempFile(t testing.TB, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
@@ -160,9 +177,6 @@ func TestReadFormats(t *testing.T) {
 	}
 	for _, test := range tests {
 		for name, compress := range compress {
-			if name != "plain" && test.format == formatNpz {
-				continue // refused: see TestReadErrors
-			}
 			t.Run(test.name+", "+name, func(t *testing.T) {
 				var o ReadOptions
 				if test.wordList != "" {
@@ -277,6 +291,32 @@ var oddInputs = []struct {
 	data:     []float32{1},
 	warnings: []string{`malformed rows dropped: 2 (FILE: row 2: word "b": value 1 is NaN, not a finite number, FILE: row 3: word "c\nd": the word contains a tab, a line break or a NUL)`},
 }, {
+	name:    "zstd with a window of 128 MiB",
+	content: zstandardWindow(27, "a 1 2\n"),
+	words:   []string{"a"},
+	data:    []float32{1, 2},
+}, {
+	name:     "a row with a NUL dropped",
+	content:  "a 1 2\nb\x00c 3 4\nd 5 6\n",
+	options:  ReadOptions{SkipBad: true},
+	words:    []string{"a", "d"},
+	data:     []float32{1, 2, 5, 6},
+	warnings: []string{`malformed rows dropped: 1 (FILE:2: word "b\x00c": the word contains a tab, a line break or a NUL)`},
+}, {
+	name:     "a first row with a NUL dropped",
+	content:  "a\x00b 1 2\nc 3 4\nd 5 6\n",
+	options:  ReadOptions{SkipBad: true},
+	words:    []string{"c", "d"},
+	data:     []float32{3, 4, 5, 6},
+	warnings: []string{`malformed rows dropped: 1 (FILE:1: word "a\x00b": the word contains a tab, a line break or a NUL)`},
+}, {
+	name:     "a malformed row after a header, and a control character",
+	content:  "3 2\nx 1\ny\x1f 1 2\nz 3 4\n",
+	options:  ReadOptions{SkipBad: true},
+	words:    []string{"y\x1f", "z"},
+	data:     []float32{1, 2, 3, 4},
+	warnings: []string{`malformed rows dropped: 1 (FILE:2: word "x": 1 numbers, want 2)`},
+}, {
 	name:     "zero rows",
 	content:  "a 0 0\nb 3 4\nc -0 0.0\n",
 	words:    []string{"a", "b", "c"},
@@ -376,6 +416,8 @@ var badInputs = []struct {
 	{"Latin-1 after a header", "1 2\nna\xefve 1 2\n", `FILE:2: word "na\xefve": the word isn't UTF-8; --skip-bad drops such rows`},
 	{"a tab in a word", "a 1 2\nb\tc 1 2\n", `FILE:2: word "b\tc": the word contains a tab, a line break or a NUL; --skip-bad drops such rows`},
 	{"a carriage return in a word", "a 1 2\nb\rc 1 2\n", `FILE:2: word "b\rc": the word contains a tab, a line break or a NUL; --skip-bad drops such rows`},
+	{"a NUL in a word", "a 1 2\nb\x00c 1 2\n", `FILE:2: word "b\x00c": the word contains a tab, a line break or a NUL; --skip-bad drops such rows`},
+	{"a malformed row in Latin-1 after a header", "2 2\nna\xefve 1\nb 1 2\n", `FILE:2: word "na\xefve": 1 numbers, want 2; --skip-bad drops such rows`},
 	{"the first of two bad rows", manyRows(90000) + "b 1\nc 1 2 3 x\n" + manyRows(9), `FILE:90001: word "b": 1 numbers, want 2; --skip-bad drops such rows`},
 
 	{"text cut short", "3 2\na 1 2\nb 3 4\n", "FILE: the header declares 3 words, the file has 2; it is cut short"},
@@ -401,11 +443,14 @@ var badInputs = []struct {
 	{"gzip cut in the middle", half(gzipped(manyRows(200000))), "FILE: the gzip data is cut short"},
 	{"gzip with a wrong checksum", strings.Replace(gzipped("a 1 2\n"), "\x06\x00\x00\x00", "\x07\x00\x00\x00", 1), "FILE: damaged gzip data: gzip: invalid checksum"},
 	{"zstd cut in the middle", half(zstandard(manyRows(200000))), "FILE: the zstd data is cut short"},
+	{"zstd with a window of 256 MiB", zstandardWindow(28, "a 1 2\n"), "FILE: damaged zstd data: window size exceeded"},
 	{"zstd and something else", zstandard("a 1 2\n") + "xxxx", "FILE: damaged zstd data: invalid input: magic number mismatch"},
 
 	{"npy without words", npyFile(sample(), false), "FILE: the file has no words: give a file with one word a line, in row order (--words)"},
 	{"npz without words", npzFile(sample(), "vectors", false), "FILE: the file has no words: give a file with one word a line, in row order (--words)"},
-	{"npz compressed", gzipped(npzFile(sample(), "vectors", true)), "FILE: a .npz can't be read from a pipe or from compressed data; unpack it into a file"},
+	{"npz without arrays", zipFile("glove.txt", "a 1 2\n"), "FILE: a zip archive without NumPy arrays; unzip it first"},
+	{"npz without arrays, compressed", gzipped(zipFile("glove.txt", "a 1 2\n")), "FILE: a zip archive without NumPy arrays; unzip it first"},
+	{"npz compressed and cut short", half(gzipped(npzFile(sample(), "vectors", true))), "FILE: the gzip data is cut short"},
 	{"npz cut short", half(npzFile(sample(), "vectors", true)), "FILE: not a .npz file: zip: not a valid zip file"},
 }
 
@@ -508,6 +553,31 @@ func standardInput(t *testing.T, f *os.File) {
 		os.Stdin = stdin
 		f.Close()
 	})
+}
+
+// What can't be read from anywhere but in order may be a .npz too.
+func TestReadNpzFromStdin(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	standardInput(t, r)
+	go func() {
+		w.WriteString(npzFile(sample(), "vectors", true))
+		w.Close()
+	}()
+	d, _, err := Read(t.Context(), "-", ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkDense(t, d, sample())
+}
+
+func TestReadStdinTwice(t *testing.T) {
+	_, _, err := Read(t.Context(), "-", ReadOptions{WordList: "-"})
+	if want := "stdin: it can't be both the vectors and the word list (--words)"; err == nil || err.Error() != want {
+		t.Errorf("error is %v, want %s", err, want)
+	}
 }
 
 func TestReadStdin(t *testing.T) {

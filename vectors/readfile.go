@@ -31,14 +31,11 @@ type storedFile struct {
 }
 
 // open opens the file at path, or standard input if path is "-". Cancelling ctx
-// makes every Read return.
+// makes it return, and every Read.
 func open(ctx context.Context, path string) (*storedFile, error) {
-	file := os.Stdin
-	if path != "-" {
-		var err error
-		if file, err = os.Open(path); err != nil {
-			return nil, err
-		}
+	file, err := openFile(ctx, path)
+	if err != nil {
+		return nil, err
 	}
 	const blocks, blockSize = 4, 1 << 16
 	f := &storedFile{
@@ -53,6 +50,27 @@ func open(ctx context.Context, path string) (*storedFile, error) {
 	}
 	go f.readAhead()
 	return f, nil
+}
+
+// openFile opens a file. If that is a named pipe nobody writes to yet, a goroutine
+// goes on waiting when ctx is cancelled.
+func openFile(ctx context.Context, path string) (*os.File, error) {
+	if path == "-" {
+		return os.Stdin, nil
+	}
+	var file *os.File
+	opened := make(chan error, 1)
+	go func() {
+		var err error
+		file, err = os.Open(path)
+		opened <- err
+	}()
+	select {
+	case err := <-opened:
+		return file, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 func (f *storedFile) readAhead() {

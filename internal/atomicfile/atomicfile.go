@@ -1,6 +1,6 @@
 // Package atomicfile writes files and directories whole or not at all: under a
-// temporary name beside their own, which is taken when everything is on disk.
-// Until then, and after any failure, what was there before is still there.
+// temporary name beside their own, until everything is on disk. Before that, and
+// after any failure, what was there before is still there.
 package atomicfile
 
 import (
@@ -67,15 +67,32 @@ func (f *File) Commit() error {
 	if err := f.temp.Close(); err != nil {
 		return f.inFile(err)
 	}
-	if err := checkFile(f.path, f.force); err != nil { // somebody may have been faster
-		return err
-	}
-	if err := os.Rename(f.temp.Name(), f.path); err != nil {
+	if err := f.place(); err != nil {
 		return err
 	}
 	f.done = true
 	syncDir(filepath.Dir(f.path))
 	return nil
+}
+
+func (f *File) place() error {
+	if !f.force {
+		// A link, unlike a new name, never replaces what somebody else has just
+		// put there.
+		err := os.Link(f.temp.Name(), f.path)
+		if err == nil {
+			os.Remove(f.temp.Name())
+			return nil
+		}
+		if errors.Is(err, fs.ErrExist) {
+			return &OutputError{f.path, errExists}
+		}
+		// This file system has no links.
+	}
+	if err := checkFile(f.path, f.force); err != nil {
+		return err
+	}
+	return f.inFile(os.Rename(f.temp.Name(), f.path))
 }
 
 // Close removes the temporary file. After Commit it does nothing, so that it
@@ -89,6 +106,8 @@ func (f *File) Close() error {
 	return os.Remove(f.temp.Name())
 }
 
+var errExists = errors.New("already exists; --force replaces it")
+
 func checkFile(path string, force bool) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -99,86 +118,126 @@ func checkFile(path string, force bool) error {
 	case !info.Mode().IsRegular():
 		return &OutputError{path, errors.New("exists and is not a regular file")}
 	case !force:
-		return &OutputError{path, errors.New("already exists; --force replaces it")}
+		return &OutputError{path, errExists}
 	}
 	return nil
 }
 
-// A Dir is a directory that is filled under a temporary name until Commit.
-type Dir struct {
-	path    string
-	replace func(path string) error
-	temp    string // holds the new directory and, for a moment, the old one
+// CheckDir returns nil if [WriteDir] can write a directory at path, or else an
+// [*OutputError]. If there is something at path, mayReplace decides: it returns
+// nil if that may go, or why not. What is there is moved away and back, for
+// nothing else tells whether it can be: a mount point cannot.
+func CheckDir(path string, mayReplace func(path string) error) error {
+	path = resolve(path)
+	if err := tryDir(path, mayReplace); err != nil {
+		return &OutputError{path, err}
+	}
+	return nil
 }
 
-// CreateDir creates an empty directory to become path. If there is something at
-// path, replace decides: it returns nil if that may go, or why not.
-// All errors are [*OutputError].
-func CreateDir(path string, replace func(path string) error) (*Dir, error) {
-	path = resolve(path)
-	d := &Dir{path: path, replace: replace, temp: tempName(path)}
-	if err := d.check(); err != nil {
-		return nil, err
+func tryDir(path string, mayReplace func(path string) error) error {
+	exists, err := checkDir(path, mayReplace)
+	if err != nil {
+		return err
 	}
-	err := os.Mkdir(d.temp, 0o777)
-	if err == nil {
-		if err = os.Mkdir(d.Name(), 0o777); err != nil {
-			d.Close()
-		}
+	temp, err := makeTemp(path)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp)
+	if !exists {
+		return nil
+	}
+	old := filepath.Join(temp, oldName)
+	if err := os.Rename(path, old); err != nil {
+		return fmt.Errorf("cannot be replaced: %w", reason(err))
+	}
+	if err := os.Rename(old, path); err != nil {
+		return fmt.Errorf("%w; what was there is now %s", reason(err), old)
+	}
+	return nil
+}
+
+// WriteDir makes a directory at path of the files that write creates, and syncs,
+// in the directory that it is given. What is at path is treated as by [CheckDir].
+// If write succeeds and the rest fails, the new directory stays under its
+// temporary name, which the error tells, so that no work is lost.
+func WriteDir(path string, mayReplace func(path string) error, write func(dir string) error) error {
+	path = resolve(path)
+	temp, err := makeTemp(path)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	dir := filepath.Join(temp, newName)
+	if err = os.Mkdir(dir, 0o777); err == nil {
+		err = write(dir)
 	}
 	if err != nil {
-		return nil, &OutputError{path, fmt.Errorf("cannot be created: %w", reason(err))}
+		os.RemoveAll(temp)
+		return err
 	}
-	return d, nil
+	syncDir(dir)
+	if err := placeDir(temp, path, mayReplace); err != nil {
+		return fmt.Errorf("%s: %w; the new one is kept as %s", path, err, dir)
+	}
+	syncDir(filepath.Dir(path))
+	os.RemoveAll(temp) // if it fails, the new directory is nevertheless in place
+	return nil
 }
 
-// Name returns the temporary name of the directory, for files to be created in.
-func (d *Dir) Name() string { return filepath.Join(d.temp, "new") }
+// What a temporary directory holds.
+const (
+	newName = "new"
+	oldName = "old" // for a moment
+)
 
-// Commit gives the directory its name. The files in it must have been synced.
-func (d *Dir) Commit() error {
-	if err := d.check(); err != nil { // somebody may have been faster
+// placeDir moves the new directory in temp to path.
+func placeDir(temp, path string, mayReplace func(path string) error) error {
+	exists, err := checkDir(path, mayReplace) // somebody may have been faster
+	if err != nil {
 		return err
 	}
-	syncDir(d.Name())
+	return moveDir(temp, path, exists)
+}
 
-	// No system renames over a directory that is not empty.
-	old := filepath.Join(d.temp, "old")
-	if err := os.Rename(d.path, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := os.Rename(d.Name(), d.path); err != nil {
-		back := os.Rename(old, d.path)
-		if back != nil && !errors.Is(back, fs.ErrNotExist) {
-			d.temp = "" // Close must not remove the only copy
-			return fmt.Errorf("%w; what was there is now %s", err, old)
+// moveDir moves the new directory in temp to path, after what exists there has
+// moved to temp: no system renames over a directory that is not empty.
+func moveDir(temp, path string, exists bool) error {
+	old := filepath.Join(temp, oldName)
+	if exists {
+		if err := os.Rename(path, old); err != nil {
+			return reason(err)
 		}
-		return err
 	}
-	syncDir(filepath.Dir(d.path))
-	return d.Close()
+	err := reason(os.Rename(filepath.Join(temp, newName), path))
+	if err != nil && exists && os.Rename(old, path) != nil {
+		return fmt.Errorf("%w; what was there is now %s", err, old)
+	}
+	return err
 }
 
-// Close removes the temporary directory. After Commit it does nothing, so that
-// it can be deferred.
-func (d *Dir) Close() error {
-	if d.temp == "" {
-		return nil
+// checkDir reports whether there is something at path, or why that may not be
+// replaced.
+func checkDir(path string, mayReplace func(path string) error) (exists bool, err error) {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, reason(err)
+	case info.Mode()&fs.ModeSymlink != 0: // resolve would have followed any other
+		return true, errors.New("is a symbolic link to nothing")
 	}
-	temp := d.temp
-	d.temp = ""
-	return os.RemoveAll(temp)
+	return true, reason(mayReplace(path))
 }
 
-func (d *Dir) check() error {
-	_, err := os.Lstat(d.path)
-	if err == nil {
-		err = d.replace(d.path)
+// makeTemp creates an empty directory beside path.
+func makeTemp(path string) (string, error) {
+	temp := tempName(path)
+	if err := os.Mkdir(temp, 0o777); err != nil {
+		return "", fmt.Errorf("cannot be created: %w", reason(err))
 	}
-	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return &OutputError{d.path, reason(err)}
+	return temp, nil
 }
 
 // resolve follows path if it is a symbolic link, so that what it points to is
@@ -202,6 +261,9 @@ func tempName(path string) string {
 // with.
 func reason(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	if e, ok := errors.AsType[*os.LinkError](err); ok {
 		return e.Err
 	}
 	return err

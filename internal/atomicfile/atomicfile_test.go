@@ -3,6 +3,7 @@ package atomicfile
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -136,6 +137,21 @@ func TestFileAppearsMeanwhile(t *testing.T) {
 	expect(t, dir, "a=somebody else's")
 }
 
+// Force is for files, whenever something else comes to be there.
+func TestFileForceAndSymlinkMeanwhile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a")
+	f, err := Create(path, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := os.Symlink("missing", path); err != nil {
+		t.Skip(err)
+	}
+	wantOutputError(t, f.Commit(), "not a regular file")
+}
+
 func TestFileBehindSymlink(t *testing.T) {
 	dir, elsewhere := t.TempDir(), t.TempDir()
 	write(t, filepath.Join(elsewhere, "real"), "old")
@@ -159,84 +175,139 @@ func TestFileBehindSymlink(t *testing.T) {
 	}
 }
 
+func TestFileBehindDanglingSymlink(t *testing.T) {
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink("missing", link); err != nil {
+		t.Skip(err)
+	}
+	_, err := Create(link, true)
+	wantOutputError(t, err, "not a regular file")
+	wantOutputError(t, CheckDir(link, allow), "symbolic link to nothing")
+	if target, err := os.Readlink(link); target != "missing" {
+		t.Errorf("the link is to %q, %v", target, err)
+	}
+}
+
 func allow(string) error  { return nil }
 func forbid(string) error { return errors.New("is precious") }
 
-func createDir(t *testing.T, path string, replace func(string) error) *Dir {
-	t.Helper()
-	d, err := CreateDir(path, replace)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(d.Name(), "f"), "new")
-	return d
-}
+// writeF is what the tests' directories are filled with.
+func writeF(dir string) error { return os.WriteFile(filepath.Join(dir, "f"), []byte("new"), 0o666) }
 
 func TestDir(t *testing.T) {
 	parent := t.TempDir()
 	path := filepath.Join(parent, "model")
-	d := createDir(t, path, forbid)
-	if _, err := os.Stat(path); err == nil {
-		t.Error("there before Commit")
-	}
-	if err := d.Commit(); err != nil {
+	if err := CheckDir(path, forbid); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Close(); err != nil {
-		t.Errorf("Close after Commit: %v", err)
+	expect(t, parent)
+	err := WriteDir(path, forbid, func(dir string) error {
+		if _, err := os.Stat(path); err == nil {
+			t.Error("there before all is written")
+		}
+		return writeF(dir)
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	expect(t, path, "f=new")
 	expect(t, parent, "model=directory")
 
-	_, err := CreateDir(path, forbid)
-	wantOutputError(t, err, "is precious")
+	wantOutputError(t, CheckDir(path, forbid), "is precious")
 
 	// Replace it: nothing of the old one is left.
 	write(t, filepath.Join(path, "g"), "old")
-	d = createDir(t, path, allow)
+	if err := CheckDir(path, allow); err != nil {
+		t.Fatal(err)
+	}
 	expect(t, path, "f=new", "g=old")
-	if err := d.Commit(); err != nil {
+	if err := WriteDir(path, allow, writeF); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, path, "f=new")
 	expect(t, parent, "model=directory")
-}
-
-func TestDirClose(t *testing.T) {
-	parent := t.TempDir()
-	d := createDir(t, filepath.Join(parent, "model"), allow)
-	for range 2 {
-		if err := d.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	expect(t, parent)
 }
 
 func TestDirRefuses(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "file"), "kept")
-	_, err := CreateDir(filepath.Join(dir, "missing", "model"), allow)
-	wantOutputError(t, err, "no such file")
-	_, err = CreateDir(filepath.Join(dir, "file", "model"), allow)
-	wantOutputError(t, err, "not a directory")
+	wantOutputError(t, CheckDir(filepath.Join(dir, "missing", "model"), allow), "no such file")
+	wantOutputError(t, CheckDir(filepath.Join(dir, "file", "model"), allow), "not a directory")
 	expect(t, dir, "file=kept")
+}
+
+// What is found to be in place, but cannot be moved, stands for a mount point.
+func TestDirCannotBeMoved(t *testing.T) {
+	parent := t.TempDir()
+	path := filepath.Join(parent, "model")
+	if err := os.Mkdir(path, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	wantOutputError(t, CheckDir(path, os.Remove), "cannot be replaced: no such file")
+	expect(t, parent)
+}
+
+func TestDirFailsToWrite(t *testing.T) {
+	parent := t.TempDir()
+	path := filepath.Join(parent, "model")
+	if err := WriteDir(path, forbid, writeF); err != nil {
+		t.Fatal(err)
+	}
+	full := errors.New("disk full")
+	err := WriteDir(path, allow, func(dir string) error {
+		write(t, filepath.Join(dir, "half"), "")
+		return full
+	})
+	if err != full {
+		t.Errorf("error %v, want %v", err, full)
+	}
+	expect(t, path, "f=new")
+	expect(t, parent, "model=directory")
+}
+
+// expectKept checks that the error tells where the new directory is, which has a
+// file f, and is no OutputError, for it may come after hours of work.
+func expectKept(t *testing.T, err error, reason string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), reason) {
+		t.Fatalf("error %v, want %q", err, reason)
+	}
+	if _, ok := errors.AsType[*OutputError](err); ok {
+		t.Errorf("%v is an OutputError", err)
+	}
+	_, kept, _ := strings.Cut(err.Error(), "; the new one is kept as ")
+	expect(t, kept, "f=new")
 }
 
 func TestDirAppearsMeanwhile(t *testing.T) {
 	parent := t.TempDir()
 	path := filepath.Join(parent, "model")
-	d := createDir(t, path, forbid)
-	if err := os.Mkdir(path, 0o777); err != nil {
-		t.Fatal(err)
+	err := WriteDir(path, forbid, func(dir string) error {
+		if err := os.Mkdir(path, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(path, "f"), "somebody else's")
+		return writeF(dir)
+	})
+	expectKept(t, err, path+": is precious; ")
+	expect(t, path, "f=somebody else's")
+}
+
+// A directory that appears after the last check is not replaced.
+func TestDirAppearsAtTheLastMoment(t *testing.T) {
+	parent := t.TempDir()
+	path, temp := filepath.Join(parent, "model"), filepath.Join(parent, "temp")
+	for dir, content := range map[string]string{path: "somebody else's", filepath.Join(temp, newName): "new"} {
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, "f"), content)
 	}
-	write(t, filepath.Join(path, "f"), "somebody else's")
-	wantOutputError(t, d.Commit(), "is precious")
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
+	if err := moveDir(temp, path, false); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("error %v, want %v", err, fs.ErrExist)
 	}
 	expect(t, path, "f=somebody else's")
-	expect(t, parent, "model=directory")
+	expect(t, filepath.Join(temp, newName), "f=new")
 }
 
 // The second of the two renames fails: the first must be undone.
@@ -247,16 +318,8 @@ func TestDirRestoresTheOld(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(path, "f"), "old")
-	d := createDir(t, path, allow)
-	if err := os.RemoveAll(d.Name()); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Commit(); err == nil {
+	if err := WriteDir(path, allow, os.Remove); err == nil {
 		t.Error("no error")
 	}
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
 	expect(t, path, "f=old")
-	expect(t, parent, "model=directory")
 }

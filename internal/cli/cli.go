@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -32,7 +33,12 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 
 // Main runs the command line of this process and returns its exit code.
 func Main() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// A training goes on when nobody reads its progress any more: to write is
+	// then an error like others.
+	signal.Ignore(syscall.SIGPIPE)
+	// What is ignored from the start, as under nohup, stays so.
+	signals := slices.DeleteFunc([]os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}, signal.Ignored)
+	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	defer stop()
 	// A second signal ends the program at once, as without a handler.
 	context.AfterFunc(ctx, stop)
@@ -61,6 +67,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case !started:
 		fmt.Fprintf(stderr, "overcomplete: %v; see %s --help\n", err, cmd.CommandPath())
 		return exitUsage
+	case errors.Is(err, syscall.EPIPE):
+		return exitFailed // whoever read the results has seen enough
 	}
 	fmt.Fprintln(stderr, "overcomplete:", err)
 	if isUsage(err) {
@@ -94,5 +102,13 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 		DisableSuggestions: true,
 	}
 	root.AddCommand(newTrain(), newExport(), newGraph(), newVersion())
+	root.InitDefaultHelpCmd()
+	help, _, _ := root.Find([]string{"help"})
+	help.Example = "  overcomplete help train"
+	// Without this, help on what is no command is that on the program.
+	help.Args = func(_ *cobra.Command, args []string) error {
+		_, _, err := root.Find(args)
+		return err
+	}
 	return root
 }

@@ -102,10 +102,10 @@ func TestRefuses(t *testing.T) {
 		{"train in.txt -o missing/model", []string{"missing/model: ", "no such file or directory"}},
 		{"train in.txt -o in.txt/model", []string{"in.txt/model: ", "not a directory"}},
 
-		{"train in.txt -o model -k 0", []string{"--atoms is 0"}},
-		{"train in.txt -o model -k -3", []string{"--atoms is -3"}},
-		{"train in.txt -o model -k 2000000000", []string{"60 words", "2000000000 sparse dimensions", "1088 GB"}},
-		{"train in.txt -o model -k 4000000000", []string{"--atoms is 4000000000"}},
+		{"train in.txt -o model -k 0", []string{"-k is 0"}},
+		{"train in.txt -o model -k -3", []string{"-k is -3"}},
+		{"train in.txt -o model -k 2000000000", []string{"60 words", "2000000000 sparse dimensions", "memory"}},
+		{"train in.txt -o model -k 4000000000", []string{"-k is 4000000000"}},
 		{"train in.txt -o model --factor 0", []string{"--factor is 0"}},
 		{"train in.txt -o model --factor 2000000000", []string{"16000000000 sparse dimensions"}},
 		{"train in.txt -o model --factor 2305843009213693953", []string{"--factor is 2305843009213693953"}}, // × 8 is 8 in 64 bits
@@ -115,6 +115,11 @@ func TestRefuses(t *testing.T) {
 		{"train in.txt -o model --lambda much", []string{`"much" for "--lambda"`}},
 		{"train in.txt -o model --tau Inf", []string{"--tau is +Inf"}},
 		{"train in.txt -o model --rate 0", []string{"--rate is 0"}},
+		{"train in.txt -o model --lambda 1e39", []string{"--lambda is 1e+39, which is +Inf in single precision"}},
+		{"train in.txt -o model --tau 1e-300", []string{"--tau is 1e-300, which is 0 in single precision"}},
+		{"train in.txt -o model --rate 1e-50", []string{"--rate is 1e-50, which is 0 in single precision"}},
+		{"train in.txt -o model --loss huber --huber-delta 1e-300", []string{"--huber-delta is 1e-300, which is 0 in single precision"}},
+		{"graph --lambda 1e-300", []string{"--lambda is 1e-300"}},
 		{"train in.txt -o model --epochs 0", []string{"--epochs is 0"}},
 		{"train in.txt -o model --workers 0", []string{"--workers is 0"}},
 		{"train in.txt -o model --max-words -1", []string{"--max-words is -1"}},
@@ -132,6 +137,10 @@ func TestRefuses(t *testing.T) {
 		{"train in.txt -o model --words nowhere.txt", []string{"in.txt: ", "--words"}},
 		{"train in.txt -o model --frobnicate", []string{"--frobnicate", "train --help"}},
 
+		{"train - --words - -o model", []string{"stdin: ", "--words"}},
+		{"train in.txt --output=", []string{"-o is empty"}},
+		{"train in.txt --force --output=", []string{"-o is empty"}},
+
 		{"train in.txt", []string{`"output"`, "train --help"}},
 		{"train -o model", []string{"1 arg", "train --help"}},
 		{"train in.txt model -o model", []string{"1 arg", "train --help"}},
@@ -140,6 +149,7 @@ func TestRefuses(t *testing.T) {
 		{"export photos -f csr -o out", []string{"photos: not a model"}},
 		{"graph --dot foo", []string{`--dot is "foo"`, "dictionary, code or authors"}},
 		{"graph --method C", []string{`--method is "C"`}},
+		{"help trian", []string{`"trian"`, "help --help"}},
 		{"graph code", []string{`"code"`, "graph --help"}},
 	} {
 		code, stdout, stderr := command(tt.args)

@@ -119,9 +119,12 @@ would be ambiguous in text, so it stops the export; with --escape, white space a
 				return err
 			}
 			open := func() (*model.Model, error) { return openForExport(args[0], escape) }
-			if output == "-" {
+			switch output {
+			case "":
+				err = usagef("-o is empty, want the name of a file")
+			case "-":
 				err = f.writeTo(cmd.Context(), cmd.OutOrStdout(), open)
-			} else {
+			default:
 				err = f.writeFiles(cmd.Context(), output, force, open)
 			}
 			if _, ok := errors.AsType[*vectors.WordError](err); ok {
@@ -169,7 +172,11 @@ func (f exportFormat) writeTo(ctx context.Context, w io.Writer, open func() (*mo
 func (f exportFormat) writeFiles(ctx context.Context, output string, force bool, open func() (*model.Model, error)) error {
 	var temporary []*atomicfile.File
 	for _, file := range f.files {
-		t, err := atomicfile.Create(file.path(output), force)
+		path := file.path(output)
+		if model.Contains(path) {
+			return usagef("%s: is in the directory of a model, which holds only the model's own files", path)
+		}
+		t, err := atomicfile.Create(path, force)
 		if err != nil {
 			return usageError{err}
 		}

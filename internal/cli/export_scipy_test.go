@@ -45,13 +45,21 @@ check("binary", sp.load_npz("out.binary").toarray(), (codes != 0).astype(np.floa
 bits = np.unpackbits(np.load("out.bits"), axis=1, count=want["cols"])
 check("bits", bits, (codes != 0).astype(np.uint8))
 
-# C++'s ostream with precision(3) is printf's %.3g.
-text = "".join(f"w{i} " + "".join("%.3g " % v for v in row) + "\n" for i, row in enumerate(codes))
-assert open("out.authors").read() == text, "authors"
-text = "%d %d " % dictionary.T.shape + "".join("%.3g " % v for v in dictionary.T.ravel()) + "\n"
-assert open("out.authors_dict").read() == text, "authors' dictionary"
+def text(name):
+    return open(name, encoding="utf8", newline="\n").read()
 
-check("glove", np.loadtxt("out.glove", np.float32, usecols=range(1, 1 + want["cols"])), codes)
+words = want["words"]
+assert text("model/words.txt").split("\n")[:-1] == words, "words.txt"
+
+# C++'s ostream with precision(3) is printf's %.3g.
+expected = "".join(word + " " + "".join("%.3g " % v for v in row) + "\n" for word, row in zip(words, codes))
+assert text("out.authors") == expected, "authors"
+expected = "%d %d " % dictionary.T.shape + "".join("%.3g " % v for v in dictionary.T.ravel()) + "\n"
+assert text("out.authors_dict") == expected, "authors' dictionary"
+
+rows = [line.split(" ") for line in text("out.glove").split("\n")[:-1]]
+assert [row[0] for row in rows] == words, "glove"
+check("glove", np.array([row[1:] for row in rows], np.float32), codes)
 
 sp.save_npz("compressed.npz", matrix)
 sp.save_npz("array.npz", sp.csr_array(matrix), compressed=False)
@@ -98,7 +106,8 @@ func TestSciPyReadsWhatWeWrite(t *testing.T) {
 	}
 	rows := make([][2]any, words)
 	for i := range words {
-		m.Words = append(m.Words, fmt.Sprintf("w%d", i))
+		// Python's splitlines and split cut these words, which are legal.
+		m.Words = append(m.Words, fmt.Sprintf("w%d%s", i, []string{"", "\u0085", "\u2028x", "\x1cx", "\u00a0", "é"}[i%6]))
 		for k := range atoms {
 			if rng.IntN(10) == 0 {
 				m.Codes.Index, m.Codes.Value = append(m.Codes.Index, int32(k)), append(m.Codes.Value, value())
@@ -113,7 +122,7 @@ func TestSciPyReadsWhatWeWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want, err := json.Marshal(map[string]any{"rows": words, "cols": atoms, "codes": rows, "dictionary": m.Dictionary, "mean": m.Mean})
+	want, err := json.Marshal(map[string]any{"rows": words, "cols": atoms, "words": m.Words, "codes": rows, "dictionary": m.Dictionary, "mean": m.Mean})
 	if err != nil {
 		t.Fatal(err)
 	}

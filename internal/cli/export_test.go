@@ -2,8 +2,10 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,12 +44,7 @@ func exportModel() *model.Model {
 func saveModel(t *testing.T, m *model.Model) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	w, err := model.Create(filepath.Join(dir, "model"), false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	if err := w.Commit(m); err != nil {
+	if err := m.Save(filepath.Join(dir, "model"), false); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -157,6 +154,7 @@ func TestExportRefuses(t *testing.T) {
 		{"existing", "--format csr -o existing", "already exists; --force"},
 		{"existing second", "--format authors --escape -o out", "out_dict: already exists"},
 		{"directory", "--format csr --force -o model", "not a regular file"},
+		{"empty name", "--format csr --output=", "-o is empty"},
 		{"no parent", "--format csr -o nowhere/out", "no such file"},
 	} {
 		dir := saveModel(t, methodA)
@@ -186,6 +184,46 @@ func TestExportRefuses(t *testing.T) {
 	wantUsageError(t, err, "model: codes.npz: ")
 	if got := names(t, dir); !slices.Equal(got, []string{"model"}) {
 		t.Errorf("bad model: left %q", got)
+	}
+}
+
+// What is in a model's directory is the model's own.
+func TestExportKeepsOutOfModels(t *testing.T) {
+	dir := saveModel(t, exportModel())
+	if err := os.Symlink(filepath.Join("model", "codes.npz"), filepath.Join(dir, "link")); err != nil {
+		t.Skip(err)
+	}
+	before := tree(t, dir)
+	for _, name := range []string{"model/codes.npz", "model/out", "link"} {
+		_, err := export(t, dir, "--format", "csr", "--force", "-o", name)
+		wantUsageError(t, err, name+": is in the directory of a model")
+	}
+	if after := tree(t, dir); !maps.Equal(before, after) {
+		t.Errorf("changed files; there are %q", slices.Sorted(maps.Keys(after)))
+	}
+}
+
+// A writerFunc is called for each Write.
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// An export can be interrupted between any two writes.
+func TestExportInterrupted(t *testing.T) {
+	m := exportModel()
+	m.Words[0] = strings.Repeat("long", 100_000) // more than any buffer holds
+	t.Chdir(saveModel(t, m))
+	ctx, cancel := context.WithCancel(context.Background())
+	writes := 0
+	stdout := writerFunc(func(p []byte) (int, error) {
+		writes++
+		cancel()
+		return len(p), nil
+	})
+	var stderr bytes.Buffer
+	code := run(ctx, []string{"export", "model", "-f", "glove", "-o", "-"}, stdout, &stderr)
+	if code != exitInterrupted || writes != 1 {
+		t.Errorf("exit code %d after %d writes, %s", code, writes, &stderr)
 	}
 }
 

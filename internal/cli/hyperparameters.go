@@ -50,6 +50,9 @@ func (f *modelFlags) check(cmd *cobra.Command) error {
 		case !(v.value >= 0):
 			return usagef("--%s is %v, want 0 or more", v.flag, v.value)
 		}
+		if single := float32(v.value); v.value != 0 && single == 0 || math.IsInf(float64(single), 0) {
+			return usagef("--%s is %v, which is %v in single precision, that of training", v.flag, v.value, single)
+		}
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -48,10 +49,14 @@ func TestProcess(t *testing.T) {
 		args   string
 	}{
 		{"interrupt", os.Interrupt, "train large.txt -o model --epochs 1000000"},
+		{"hang up", syscall.SIGHUP, "train large.txt -o model --epochs 1000000"},
 		{"terminate", syscall.SIGTERM, "train large.txt -o old --force --epochs 1000000"},
 		{"interrupt authors", os.Interrupt, "train large.txt -o model --algorithm authors --epochs 1000000 -k 10"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			handled := make(chan os.Signal, 1) // what tests ignore, under nohup for one, the program would too
+			signal.Notify(handled, tt.signal)
+			defer signal.Stop(handled)
 			cmd := exec.Command(exe, strings.Fields(tt.args)...)
 			stderr, err := cmd.StderrPipe()
 			if err != nil {
@@ -74,6 +79,75 @@ func TestProcess(t *testing.T) {
 			unchanged(t)
 		})
 	}
+
+	t.Run("hang up under nohup", func(t *testing.T) {
+		signal.Ignore(syscall.SIGHUP)
+		defer signal.Reset(syscall.SIGHUP)
+		defer os.RemoveAll("model")
+		cmd := exec.Command(exe, strings.Fields("train in.txt -o model --epochs 500")...)
+		stderr, err := cmd.StderrPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for s := bufio.NewScanner(stderr); s.Scan(); {
+			if strings.HasPrefix(s.Text(), "epoch 1/") {
+				cmd.Process.Signal(syscall.SIGHUP)
+			}
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+		openModel(t, "model")
+	})
+
+	// Nobody reads what the program writes.
+	for _, tt := range []struct {
+		name string
+		code int
+		pipe func(cmd *exec.Cmd, w *os.File)
+	}{
+		{"closed standard error", 0, func(cmd *exec.Cmd, w *os.File) { cmd.Stderr = w }},
+		{"closed standard output", exitFailed, func(cmd *exec.Cmd, w *os.File) { cmd.Stdout = w }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			defer os.RemoveAll("model")
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Close()
+			r.Close()
+			cmd := exec.Command(exe, strings.Fields("train in.txt -o model --epochs 3")...)
+			tt.pipe(cmd, w)
+			cmd.Run()
+			if code := cmd.ProcessState.ExitCode(); code != tt.code {
+				t.Errorf("%v, want exit code %d", cmd.ProcessState, tt.code)
+			}
+			openModel(t, "model")
+		})
+	}
+
+	// Nothing but the last moment needs a temporary directory.
+	t.Run("kill", func(t *testing.T) {
+		cmd := exec.Command(exe, strings.Fields("train large.txt -o old --force --epochs 1000000")...)
+		stderr, err := cmd.StderrPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for s := bufio.NewScanner(stderr); s.Scan(); {
+			if strings.HasPrefix(s.Text(), "epoch 1/") {
+				cmd.Process.Kill()
+			}
+		}
+		cmd.Wait()
+		unchanged(t)
+	})
 
 	t.Run("interrupt while input is awaited", func(t *testing.T) {
 		cmd := exec.Command(exe, "train", "-", "-o", "model")

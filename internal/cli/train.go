@@ -74,10 +74,10 @@ Method A learns codes of either sign. Method B learns nonnegative codes, of whic
 	flags.Uint64Var(&f.Seed, "seed", f.Seed, "seed of the random codes and dictionary to start from")
 	flags.IntVar(&f.maxWords, "max-words", 0, "read only the first `n` words (default all)")
 	flags.BoolVar(&f.skipBad, "skip-bad", false, "drop malformed rows instead of stopping at the first")
-	flags.StringVar(&f.wordList, "words", "", "`file` with a word a line, for .npy and .npz without words")
+	flags.StringVar(&f.wordList, "words", "", "`file` with a word a line, for .npy and .npz, instead of words in the latter")
 	flags.IntVar(&f.workers, "workers", 0, "processors to use (default all); the result does not depend on it")
 	flags.BoolVar(&f.json, "json", false, "print the results as JSON")
-	flags.BoolVar(&f.quiet, "quiet", false, "print no progress, only warnings and errors")
+	flags.BoolVar(&f.quiet, "quiet", false, "print no progress")
 	cmd.MarkFlagRequired("output")
 	return cmd
 }
@@ -93,14 +93,16 @@ func (f *trainFlags) check(cmd *cobra.Command) error {
 		value    int
 		required bool // even if the flag is not given
 	}{
-		{"atoms", f.atoms, changed("atoms")}, {"factor", f.factor, true}, {"epochs", f.epochs, changed("epochs")},
-		{"dictionary-steps", f.DictionarySteps, true}, {"max-words", f.maxWords, changed("max-words")}, {"workers", f.workers, changed("workers")},
+		{"-k", f.atoms, changed("atoms")}, {"--factor", f.factor, true}, {"--epochs", f.epochs, changed("epochs")},
+		{"--dictionary-steps", f.DictionarySteps, true}, {"--max-words", f.maxWords, changed("max-words")}, {"--workers", f.workers, changed("workers")},
 	} {
 		if v.required && (v.value < 1 || v.value > math.MaxInt32) {
-			return usagef("--%s is %d, want 1 to %d", v.flag, v.value, math.MaxInt32)
+			return usagef("%s is %d, want 1 to %d", v.flag, v.value, math.MaxInt32)
 		}
 	}
 	switch {
+	case f.output == "":
+		return usagef("-o is empty, want the name of a directory")
 	case changed("atoms") && changed("factor"):
 		return usagef("give -k or --factor, not both")
 	case changed("stop") && changed("epochs"):
@@ -131,11 +133,9 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		log = io.Discard
 	}
 	// What forbids saving is found before hours of training.
-	w, err := model.Create(f.output, f.force)
-	if err != nil {
+	if err := model.CheckSave(f.output, f.force); err != nil {
 		return err
 	}
-	defer w.Close()
 
 	start := time.Now()
 	x, source, err := vectors.Read(ctx, path, vectors.ReadOptions{MaxWords: f.maxWords, SkipBad: f.skipBad, WordList: f.wordList})
@@ -171,7 +171,7 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		Epochs:   epochs,
 	}
 	m.Codes, m.Dictionary = learned.Codes(), learned.Dictionary()
-	if err := w.Commit(m); err != nil {
+	if err := m.Save(f.output, f.force); err != nil {
 		return err
 	}
 	return f.report(cmd.OutOrStdout(), m)

@@ -1,0 +1,36 @@
+//go:build unix
+
+package vectors
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// A Read that waits for somebody to write into a named pipe returns when it is
+// cancelled.
+func TestReadCancelOpening(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(path, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() {
+		_, _, err := Read(ctx, path, ReadOptions{})
+		done <- err
+	}()
+	cancel()
+	if err := <-done; err != context.Canceled {
+		t.Errorf("error is %v, want %v", err, context.Canceled)
+	}
+	// Nobody goes on waiting.
+	w, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+}
