@@ -58,33 +58,39 @@ type AuthorsBackend struct {
 
 // New prepares training of spec on X, V×L row-major. X is read, never written.
 func New(spec graph.Spec, x []float32, o Options) (*Backend, error) {
-	dictionaryStep, err := lower(graph.Dictionary, spec)
+	dictionaryStep, err := compileStep(graph.Dictionary, spec)
 	if err != nil {
 		return nil, err
 	}
-	codeStep, err := lower(graph.Code, spec)
+	codeStep, err := compileStep(graph.Code, spec)
 	if err != nil {
 		return nil, err
 	}
-	s, err := newState(spec, x, mostRows, o)
-	return &Backend{s, dictionaryStep, codeStep}, err
+	s, err := newState(spec, x, mostWords, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Backend{s, dictionaryStep, codeStep}, nil
 }
 
 // NewAuthors is New for the authors' algorithm.
 func NewAuthors(spec graph.Spec, x []float32, o Options) (*AuthorsBackend, error) {
-	step, err := lower(graph.Authors, spec)
+	step, err := compileStep(graph.Authors, spec)
 	if err != nil {
 		return nil, err
 	}
-	evaluate, err := lower(graph.Evaluate, spec)
+	evaluate, err := compileStep(graph.Evaluate, spec)
 	if err != nil {
 		return nil, err
 	}
 	s, err := newState(spec, x, 1, o)
-	return &AuthorsBackend{s, step, evaluate}, err
+	if err != nil {
+		return nil, err
+	}
+	return &AuthorsBackend{s, step, evaluate}, nil
 }
 
-func lower(build graph.Build, spec graph.Spec) (*executable, error) {
+func compileStep(build graph.Build, spec graph.Spec) (*executable, error) {
 	p, err := graph.Compile(build, spec)
 	if err != nil {
 		return nil, err
@@ -129,36 +135,37 @@ func newState(spec graph.Spec, x []float32, tileWords int, o Options) (state, er
 // checkMemory refuses a state that the machine has no memory for: asking for it
 // would end the program, now or, worse, when it is filled.
 func checkMemory(words int, spec graph.Spec) error {
-	total, known := memory.Total()
-	if !known {
-		total = 1 << 40
+	limit := uint64(1 << 40)
+	if total, ok := memory.Total(); ok {
+		limit = total
 	}
+	limit = min(limit, math.MaxInt) // of the address space
 	// S, Q, D and H.
-	if bytes := 8 * float64(spec.Atoms) * float64(words+spec.Dim); bytes > float64(total) || spec.Atoms > math.MaxInt32 {
-		return fmt.Errorf("%w: %d words × %d sparse dimensions need %.1f GB, the machine has %.1f GB",
-			ErrMemory, words, spec.Atoms, bytes/1e9, float64(total)/1e9)
+	if bytes := 8 * float64(spec.Atoms) * float64(words+spec.Dim); bytes > float64(limit) || spec.Atoms > math.MaxInt32 {
+		return fmt.Errorf("%w: %d words × %d sparse dimensions need %.1f GB, and there can be %.1f GB",
+			ErrMemory, words, spec.Atoms, bytes/1e9, float64(limit)/1e9)
 	}
 	return nil
 }
 
 // bind makes f hold the words from lo to hi as x needs them in epoch t.
-func (b *state) bind(f *frame, x *executable, lo, hi, t int, lanes []*lane) {
-	n, k, l := hi-lo, b.spec.Atoms, b.spec.Dim
+func (s *state) bind(f *frame, x *executable, lo, hi, t int, lanes []*lane) {
+	n, k, l := hi-lo, s.spec.Atoms, s.spec.Dim
 	f.words, f.atoms, f.dim = n, k, l
 	f.matrices = sized(f.matrices, len(x.matrices))
 	for i, place := range x.matrices {
 		m := &f.matrices[i]
 		switch place.input {
 		case "X":
-			*m = matrix{b.x[lo*l : hi*l], l}
+			*m = matrix{s.x[lo*l : hi*l], l}
 		case "S":
-			*m = matrix{b.sumG[lo*k : hi*k], k}
+			*m = matrix{s.sumG[lo*k : hi*k], k}
 		case "Q":
-			*m = matrix{b.sumQ[lo*k : hi*k], k}
+			*m = matrix{s.sumQ[lo*k : hi*k], k}
 		case "D":
-			*m = matrix{b.dictionary, l}
+			*m = matrix{s.dictionary, l}
 		case "H":
-			*m = matrix{b.squares, l}
+			*m = matrix{s.squares, l}
 		default:
 			*m = matrix{sized(m.data, f.rows(place.shape[0])*l), l}
 		}
@@ -169,7 +176,7 @@ func (b *state) bind(f *frame, x *executable, lo, hi, t int, lanes []*lane) {
 	for i, input := range x.codes {
 		f.codes[i].index, f.codes[i].value = sized(f.codes[i].index, n), sized(f.codes[i].value, n)
 		if input == "A" {
-			b.view(f, f.codes[i], lo, lanes)
+			s.view(f, f.codes[i], lo, lanes)
 		}
 	}
 	f.numbers = sized(f.numbers, len(x.numbers))
@@ -246,34 +253,34 @@ func (b *AuthorsBackend) AuthorsPass(ctx context.Context, epoch int) (float64, t
 }
 
 // eachTile runs x on all tiles, each by one worker, until ctx is done.
-func (b *state) eachTile(ctx context.Context, x *executable, epoch int, done func(f *frame, i int)) {
-	parallel(b.lanes, len(b.tiles), func(l *lane, i int) {
+func (s *state) eachTile(ctx context.Context, x *executable, epoch int, done func(f *frame, i int)) {
+	parallel(s.lanes, len(s.tiles), func(l *lane, i int) {
 		if ctx.Err() != nil {
 			return
 		}
-		f, lo := &l.tile, i*b.tileWords
-		hi := min(lo+b.tileWords, b.words)
+		f, lo := &l.tile, i*s.tileWords
+		hi := min(lo+s.tileWords, s.words)
 		alone := []*lane{l}
-		b.bind(f, x, lo, hi, epoch, alone)
+		s.bind(f, x, lo, hi, epoch, alone)
 		x.run(f, alone)
 		done(f, i)
-		b.progress(hi - lo)
+		s.progress(hi - lo)
 	})
 }
 
 // store makes a program's codes those of tile i.
-func (b *state) store(i int, f *frame, x *executable) {
-	if b.tiles[i] == nil {
-		b.tiles[i] = new(tile)
+func (s *state) store(i int, f *frame, x *executable) {
+	if s.tiles[i] == nil {
+		s.tiles[i] = new(tile)
 	}
-	b.tiles[i].pack(f.codes[x.codesOf[x.outputs["A"]]], f.words)
+	s.tiles[i].pack(f.codes[x.codesOf[x.outputs["A"]]], f.words)
 }
 
 // summary adds up what the tiles hold, in their order.
-func (b *state) summary(losses []float64) train.CodePass {
+func (s *state) summary(losses []float64) train.CodePass {
 	var pass train.CodePass
-	used := make([]bool, b.spec.Atoms)
-	for i, t := range b.tiles {
+	used := make([]bool, s.spec.Atoms)
+	for i, t := range s.tiles {
 		if t == nil {
 			continue // cancelled before its first pass
 		}
@@ -293,19 +300,32 @@ func (b *state) summary(losses []float64) train.CodePass {
 }
 
 // Dictionary implements [train.Learned].
-func (b *state) Dictionary() []float32 { return slices.Clone(b.dictionary) }
+func (s *state) Dictionary() []float32 { return slices.Clone(s.dictionary) }
 
 // Codes implements [train.Learned]. Before the first code pass, the codes are
 // the random ones, dense.
-func (b *state) Codes() *vectors.Sparse {
-	s := &vectors.Sparse{Rows: b.words, Cols: b.spec.Atoms, Ptr: make([]int64, 1, b.words+1)}
+func (s *state) Codes() *vectors.Sparse {
+	nonzeros := 0
+	for i, t := range s.tiles {
+		if t != nil {
+			nonzeros += len(t.value)
+		} else {
+			nonzeros += (min((i+1)*s.tileWords, s.words) - i*s.tileWords) * s.spec.Atoms
+		}
+	}
+	all := &vectors.Sparse{
+		Rows: s.words, Cols: s.spec.Atoms,
+		Ptr:   make([]int64, 1, s.words+1),
+		Index: make([]int32, 0, nonzeros),
+		Value: make([]float32, 0, nonzeros),
+	}
 	f := frame{words: 1}
 	c := &codes{make([][]int32, 1), make([][]float32, 1)}
-	for i := range b.words {
-		b.view(&f, c, i, b.lanes)
-		s.Index = append(s.Index, c.index[0]...)
-		s.Value = append(s.Value, c.value[0]...)
-		s.Ptr = append(s.Ptr, int64(len(s.Value)))
+	for i := range s.words {
+		s.view(&f, c, i, s.lanes)
+		all.Index = append(all.Index, c.index[0]...)
+		all.Value = append(all.Value, c.value[0]...)
+		all.Ptr = append(all.Ptr, int64(len(all.Value)))
 	}
-	return s
+	return all
 }

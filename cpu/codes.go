@@ -74,12 +74,12 @@ func (t *tile) pack(c *codes, rows int) {
 
 // view points c at the codes of the frame's words, of which lo is the first.
 // Random ones are drawn into the frame's memory.
-func (b *state) view(f *frame, c *codes, lo int, lanes []*lane) {
-	k := b.spec.Atoms
+func (s *state) view(f *frame, c *codes, lo int, lanes []*lane) {
+	k := s.spec.Atoms
 	random := false
 	for i := range f.words {
-		if t := b.tiles[(lo+i)/b.tileWords]; t != nil {
-			c.index[i], c.value[i] = t.row((lo + i) % b.tileWords)
+		if t := s.tiles[(lo+i)/s.tileWords]; t != nil {
+			c.index[i], c.value[i] = t.row((lo + i) % s.tileWords)
 		} else {
 			random = true
 		}
@@ -89,9 +89,9 @@ func (b *state) view(f *frame, c *codes, lo int, lanes []*lane) {
 	}
 	f.random = sized(f.random, f.words*k)
 	parallel(lanes, f.words, func(_ *lane, i int) {
-		if b.tiles[(lo+i)/b.tileWords] == nil {
-			c.index[i], c.value[i] = b.allAtoms, f.random[i*k:(i+1)*k:(i+1)*k]
-			train.InitialCode(c.value[i], b.seed, lo+i)
+		if s.tiles[(lo+i)/s.tileWords] == nil {
+			c.index[i], c.value[i] = s.allAtoms, f.random[i*k:(i+1)*k:(i+1)*k]
+			train.InitialCode(c.value[i], s.seed, lo+i)
 		}
 	})
 }

@@ -159,11 +159,6 @@ func (c *compiler) compile() error {
 			return err
 		}
 	}
-	for _, v := range c.source.Products {
-		if slices.Contains(c.source.Keeps, v) {
-			return fmt.Errorf("the product %v is kept as it is", v)
-		}
-	}
 	for _, v := range c.source.Totals {
 		if err := c.compileTotal(v); err != nil {
 			return err
@@ -180,7 +175,11 @@ func (c *compiler) compile() error {
 	return nil
 }
 
+// compileProduct places the operands of the step's i-th product.
 func (c *compiler) compileProduct(i int, v *graph.Value) error {
+	if slices.Contains(c.source.Keeps, v) {
+		return fmt.Errorf("the product %v is kept as it is", v)
+	}
 	left, right := v.Operands()
 	unsupported := fmt.Errorf("no kernel for the product %s", v.Formula())
 	plain := !left.Squared && !right.Squared
@@ -211,6 +210,7 @@ func (c *compiler) compileProduct(i int, v *graph.Value) error {
 	return nil
 }
 
+// compileBody compiles one body value, and what becomes of it.
 func (c *compiler) compileBody(v *graph.Value) error {
 	switch {
 	case v.Shape == graph.Shape{graph.Words, graph.One}:

@@ -12,8 +12,8 @@ const (
 	// time: it stays in a core's level-2 cache beside a tile of rows.
 	blockBytes = 256 << 10
 
-	mostRows  = 64 // of words or atoms that a lane takes at a time
-	atomsRows = 32 // of D and H in an elementwise or accumulate step
+	mostWords = 64 // that a lane takes at a time: a tile
+	mostAtoms = 32 // likewise
 )
 
 // matrix is row-major.
@@ -101,11 +101,11 @@ func (x *executable) run(f *frame, lanes []*lane) {
 }
 
 func (s *step) run(f *frame, lanes []*lane) {
-	unit := atomsRows
+	unit := mostAtoms
 	if s.shape[0] == graph.Words {
-		unit = mostRows
+		unit = mostWords
 		if len(lanes) > 1 { // a few units for each, of rows enough to use a block of D well
-			unit = min(mostRows, max(4, f.words/(4*len(lanes))))
+			unit = min(mostWords, max(4, f.words/(4*len(lanes))))
 		}
 	}
 	if s.kind == graph.Accumulate {

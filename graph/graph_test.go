@@ -581,6 +581,22 @@ func TestCompileErrors(t *testing.T) {
 	if _, err := Compile(summed, s); err == nil || !strings.Contains(err.Error(), "reads H after it was overwritten") {
 		t.Errorf("error %v", err)
 	}
+	// Here a product overwrites D before a product reads it.
+	product := func(s Spec, words int, dtype tensor.Dtype) (*Expression, error) {
+		b, err := newBuilder("product", s, words, dtype)
+		if err != nil {
+			return nil, err
+		}
+		X, A, D := b.input("X"), b.input("A"), b.input("D")
+		newD := b.product(b.transpose(A), X)
+		b.output("D", newD)
+		b.output("loss", b.sum(b.mul(b.product(A, newD), b.product(A, D))))
+		b.output("late", b.sum(b.mul(D, b.product(b.transpose(A), b.product(A, newD)))))
+		return b.done()
+	}
+	if _, err := Compile(product, s); err == nil || !strings.Contains(err.Error(), "reads D after it was overwritten") {
+		t.Errorf("error %v", err)
+	}
 	if _, err := Compile(overwritten, s); err == nil || !strings.Contains(err.Error(), "reads D after it was overwritten") {
 		t.Errorf("error %v", err)
 	}

@@ -221,6 +221,9 @@ func (p *Program) checkOverwrites() error {
 	for _, out := range p.Outputs {
 		written := false
 		for i, s := range p.Steps {
+			if slices.Contains(s.Products, out.Value) {
+				written = true
+			}
 			after := s.Body // the body values computed once the result is there
 			if at := slices.Index(s.Body, out.Value); at >= 0 {
 				written, after = true, s.Body[at+1:]

@@ -192,7 +192,8 @@ type OutputError = atomicfile.OutputError
 
 // CheckSave returns nil if [Model.Save] can write into the directory dir, or else
 // an [*OutputError]: call it before training. With force, a model at dir may be
-// replaced, as may an empty directory, but nothing else ever.
+// replaced, as may an empty directory, but nothing else ever; to find out, what is
+// there is moved away for a moment.
 func CheckSave(dir string, force bool) error {
 	return atomicfile.CheckDir(dir, mayReplace(force))
 }
@@ -203,12 +204,7 @@ func CheckSave(dir string, force bool) error {
 // model is kept under another name, which the error tells. Equal models give
 // identical files.
 func (m *Model) Save(dir string, force bool) error {
-	return atomicfile.WriteDir(dir, mayReplace(force), func(temp string) error {
-		if err := m.write(temp); err != nil {
-			return fmt.Errorf("model cannot be saved: %w", err)
-		}
-		return nil
-	})
+	return atomicfile.WriteDir(dir, mayReplace(force), m.write)
 }
 
 // Contains reports whether a file at path is, or would be, in the directory of a

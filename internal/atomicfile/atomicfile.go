@@ -14,7 +14,8 @@ import (
 
 // An OutputError reports an output that cannot be written where it was asked
 // for: the user has to choose another place, or to allow what is there to be
-// replaced. Failures of another kind, such as a full disk, are no OutputErrors.
+// replaced. Failures of another kind, such as a disk that fills up
+// while the file is written, are no OutputErrors.
 type OutputError struct {
 	Path string
 	Err  error
@@ -174,7 +175,7 @@ func WriteDir(path string, mayReplace func(path string) error, write func(dir st
 	}
 	if err != nil {
 		os.RemoveAll(temp)
-		return err
+		return fmt.Errorf("%s: %w", path, reason(err))
 	}
 	syncDir(dir)
 	if err := placeDir(temp, path, mayReplace); err != nil {

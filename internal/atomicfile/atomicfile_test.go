@@ -258,7 +258,7 @@ func TestDirFailsToWrite(t *testing.T) {
 		write(t, filepath.Join(dir, "half"), "")
 		return full
 	})
-	if err != full {
+	if !errors.Is(err, full) || !strings.HasPrefix(err.Error(), path+": ") {
 		t.Errorf("error %v, want %v", err, full)
 	}
 	expect(t, path, "f=new")

@@ -175,8 +175,8 @@ func TestProcess(t *testing.T) {
 	for _, tt := range []struct {
 		limit, args, want string
 	}{
-		{"64", "train large.txt -o model --epochs 1", "codes.npz: file too large"},
-		{"64", "train large.txt -o old --force --epochs 1", "codes.npz: file too large"},
+		{"64", "train large.txt -o model --epochs 1", "/model: codes.npz: file too large"},
+		{"64", "train large.txt -o old --force --epochs 1", "/old: codes.npz: file too large"},
 		{"1", "export old -f glove -o out", "/out: file too large"},
 	} {
 		t.Run("full disk, "+tt.args, func(t *testing.T) {

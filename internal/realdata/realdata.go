@@ -8,22 +8,18 @@ import (
 	"testing"
 )
 
-// Path returns the path of a file in the folder that OVERCOMPLETE_DATA names, or
-// for packages one folder below the project's root in shared/data beside the
-// project. Without the file the test is skipped, but fails if the variable is
-// set.
+// Path returns the path of a file in the folder that OVERCOMPLETE_DATA names.
+// Where the variable is not set the test is skipped; where it is, a missing file
+// is a failure.
 func Path(t testing.TB, name string) string {
 	t.Helper()
-	dir, required := os.LookupEnv("OVERCOMPLETE_DATA")
-	if !required {
-		dir = filepath.Join("..", "..", "shared", "data")
+	dir, ok := os.LookupEnv("OVERCOMPLETE_DATA")
+	if !ok {
+		t.Skipf("needs the data set %s: set OVERCOMPLETE_DATA to the folder that holds it", name)
 	}
 	path := filepath.Join(dir, filepath.FromSlash(name))
 	if _, err := os.Stat(path); err != nil {
-		if required {
-			t.Fatalf("OVERCOMPLETE_DATA: %v", err)
-		}
-		t.Skipf("needs the data set %s: set OVERCOMPLETE_DATA to the folder that holds it", name)
+		t.Fatalf("OVERCOMPLETE_DATA: %v", err)
 	}
 	return path
 }
