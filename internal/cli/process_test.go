@@ -57,25 +57,8 @@ func TestProcess(t *testing.T) {
 			handled := make(chan os.Signal, 1) // what tests ignore, under nohup for one, the program would too
 			signal.Notify(handled, tt.signal)
 			defer signal.Stop(handled)
-			cmd := exec.Command(exe, strings.Fields(tt.args)...)
-			stderr, err := cmd.StderrPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			var after []string // lines after the first epoch's
-			for s := bufio.NewScanner(stderr); s.Scan(); {
-				if after != nil {
-					after = append(after, s.Text())
-				} else if strings.HasPrefix(s.Text(), "epoch 1/") {
-					after = []string{}
-					cmd.Process.Signal(tt.signal)
-				}
-			}
-			cmd.Wait()
-			wantInterrupted(t, cmd.ProcessState, after)
+			ended, after := signalled(t, tt.signal, exe, tt.args)
+			wantInterrupted(t, ended, after)
 			unchanged(t)
 		})
 	}
@@ -84,21 +67,8 @@ func TestProcess(t *testing.T) {
 		signal.Ignore(syscall.SIGHUP)
 		defer signal.Reset(syscall.SIGHUP)
 		defer os.RemoveAll("model")
-		cmd := exec.Command(exe, strings.Fields("train in.txt -o model --epochs 500")...)
-		stderr, err := cmd.StderrPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		for s := bufio.NewScanner(stderr); s.Scan(); {
-			if strings.HasPrefix(s.Text(), "epoch 1/") {
-				cmd.Process.Signal(syscall.SIGHUP)
-			}
-		}
-		if err := cmd.Wait(); err != nil {
-			t.Error(err)
+		if ended, _ := signalled(t, syscall.SIGHUP, exe, "train in.txt -o model --epochs 500"); !ended.Success() {
+			t.Error(ended)
 		}
 		openModel(t, "model")
 	})
@@ -132,20 +102,7 @@ func TestProcess(t *testing.T) {
 
 	// Nothing but the last moment needs a temporary directory.
 	t.Run("kill", func(t *testing.T) {
-		cmd := exec.Command(exe, strings.Fields("train large.txt -o old --force --epochs 1000000")...)
-		stderr, err := cmd.StderrPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		for s := bufio.NewScanner(stderr); s.Scan(); {
-			if strings.HasPrefix(s.Text(), "epoch 1/") {
-				cmd.Process.Kill()
-			}
-		}
-		cmd.Wait()
+		signalled(t, os.Kill, exe, "train large.txt -o old --force --epochs 1000000")
 		unchanged(t)
 	})
 
@@ -191,6 +148,34 @@ func TestProcess(t *testing.T) {
 			unchanged(t)
 		})
 	}
+}
+
+// signalled runs the program, sends it a signal once it has printed its first
+// epoch, and returns how it ended and the lines that came after that epoch's.
+func signalled(t *testing.T, sig os.Signal, exe, args string) (ended *os.ProcessState, after []string) {
+	t.Helper()
+	cmd := exec.Command(exe, strings.Fields(args)...)
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	sent := false
+	for s := bufio.NewScanner(stderr); s.Scan(); {
+		if sent {
+			after = append(after, s.Text())
+		} else if strings.HasPrefix(s.Text(), "epoch 1/") {
+			sent = true
+			cmd.Process.Signal(sig)
+		}
+	}
+	cmd.Wait()
+	if !sent {
+		t.Fatalf("%s ended before its first epoch: %v", args, cmd.ProcessState)
+	}
+	return cmd.ProcessState, after
 }
 
 // wantInterrupted checks how a program ended after a signal, and the lines that
