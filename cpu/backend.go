@@ -300,11 +300,11 @@ func (s *state) summary(losses []float64) train.CodePass {
 }
 
 // Dictionary implements [train.Learned].
-func (s *state) Dictionary() []float32 { return slices.Clone(s.dictionary) }
+func (s *state) Dictionary() ([]float32, error) { return slices.Clone(s.dictionary), nil }
 
 // Codes implements [train.Learned]. Before the first code pass, the codes are
 // the random ones, dense.
-func (s *state) Codes() *vectors.Sparse {
+func (s *state) Codes() (*vectors.Sparse, error) {
 	nonzeros := 0
 	for i, t := range s.tiles {
 		if t != nil {
@@ -327,5 +327,5 @@ func (s *state) Codes() *vectors.Sparse {
 		all.Value = append(all.Value, c.value[0]...)
 		all.Ptr = append(all.Ptr, int64(len(all.Value)))
 	}
-	return all
+	return all, nil
 }

@@ -34,13 +34,14 @@ import (
 	"overcomplete/vectors"
 )
 
-// Learned gives access to what a training has learned so far.
+// Learned gives access to what a training has learned so far. It fails where
+// that is held by a device that does.
 type Learned interface {
 	// Dictionary returns a copy of D, K×L.
-	Dictionary() []float32
+	Dictionary() ([]float32, error)
 
 	// Codes returns a copy of A, V×K.
-	Codes() *vectors.Sparse
+	Codes() (*vectors.Sparse, error)
 }
 
 // Backend holds a training's state on a device and runs passes over it. After an
@@ -167,7 +168,11 @@ func authorsDone(method string, t int, runningError, previous float64) bool {
 // measure turns sums into an epoch's metrics.
 func (r run) measure(t int, d DictionaryPass, c CodePass) (model.Epoch, error) {
 	words := float64(r.words)
-	squares, norms := atomNorms(r.learned.Dictionary(), r.dim)
+	dictionary, err := r.learned.Dictionary()
+	if err != nil {
+		return model.Epoch{}, err
+	}
+	squares, norms := atomNorms(dictionary, r.dim)
 	e := model.Epoch{
 		Epoch:        t,
 		RunningError: d.Loss / words,

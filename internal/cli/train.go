@@ -170,7 +170,12 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		Training: f.Hyperparameters,
 		Epochs:   epochs,
 	}
-	m.Codes, m.Dictionary = learned.Codes(), learned.Dictionary()
+	if m.Codes, err = learned.Codes(); err != nil {
+		return err
+	}
+	if m.Dictionary, err = learned.Dictionary(); err != nil {
+		return err
+	}
 	if err := m.Save(f.output, f.force); err != nil {
 		return err
 	}

@@ -145,16 +145,16 @@ func (o *Oracle) summary(loss float64) train.CodePass {
 }
 
 // Dictionary implements [train.Backend].
-func (o *Oracle) Dictionary() []float32 {
+func (o *Oracle) Dictionary() ([]float32, error) {
 	d := make([]float32, len(o.d))
 	for i, x := range o.d {
 		d[i] = float32(x)
 	}
-	return d
+	return d, nil
 }
 
 // Codes implements [train.Backend].
-func (o *Oracle) Codes() *vectors.Sparse {
+func (o *Oracle) Codes() (*vectors.Sparse, error) {
 	s := &vectors.Sparse{Rows: o.words, Cols: o.spec.Atoms, Ptr: []int64{0}}
 	for i := range o.words {
 		for k, a := range o.a[i*o.spec.Atoms:][:o.spec.Atoms] {
@@ -164,5 +164,5 @@ func (o *Oracle) Codes() *vectors.Sparse {
 		}
 		s.Ptr = append(s.Ptr, int64(len(s.Value)))
 	}
-	return s
+	return s, nil
 }

@@ -176,8 +176,8 @@ func (s suite[B]) againstOracle(t *testing.T, p problem) {
 		near(t, at("running loss"), []float64{d.Loss}, []float64{wantD.Loss}, tolerance)
 		near(t, at("loss"), []float64{c.Loss}, []float64{wantC.Loss}, tolerance)
 		near(t, at("sum of |a|"), []float64{c.L1}, []float64{wantC.L1}, tolerance)
-		near(t, at("dictionary"), widen(b.Dictionary()), oracle.d, tolerance)
-		codes := b.Codes()
+		dictionary, codes := learned(t, b)
+		near(t, at("dictionary"), widen(dictionary), oracle.d, tolerance)
 		near(t, at("codes"), dense(t, codes), oracle.a, tolerance)
 		if d.Steps != wantD.Steps || d.Shortened != wantD.Shortened {
 			t.Errorf("%s, want %d and %d", at(fmt.Sprintf("%d steps, %d shortened", d.Steps, d.Shortened)), wantD.Steps, wantD.Shortened)
@@ -192,6 +192,19 @@ func (s suite[B]) againstOracle(t *testing.T, p problem) {
 	if _, minibatch := any(b).(train.Backend); minibatch && (p.shortens && oracle.shortened == 0 || p.damps && oracle.damped == 0) {
 		t.Errorf("the oracle met %d shortened steps and %d damped words: the problem does not test what it is for", oracle.shortened, oracle.damped)
 	}
+}
+
+func learned(t *testing.T, b train.Learned) ([]float32, *vectors.Sparse) {
+	t.Helper()
+	dictionary, err := b.Dictionary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	codes, err := b.Codes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dictionary, codes
 }
 
 // near fails where got differs from want by more than tol times the largest
@@ -256,7 +269,7 @@ func (s suite[B]) sameBits(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		r.dictionary, r.codes = b.Dictionary(), b.Codes()
+		r.dictionary, r.codes = learned(t, b)
 		return r
 	}
 	one := trained(1)
