@@ -30,8 +30,12 @@ func InitialDictionary(seed uint64, atoms, dim int) []float32 {
 // InitialCode sets code, of length K, to that of the given word before
 // training: uniform in ±0.6/√(K+1), dense. It seeds the dictionary.
 func InitialCode(code []float32, seed uint64, word int) {
-	uniform(code, 0.6/math.Sqrt(float64(len(code)+1)), seed, codeStream, uint64(word))
+	uniform(code, InitialCodeScale(len(code)), seed, codeStream, uint64(word))
 }
+
+// InitialCodeScale returns the bound of the numbers in an [InitialCode] of K
+// atoms.
+func InitialCodeScale(atoms int) float64 { return 0.6 / math.Sqrt(float64(atoms+1)) }
 
 // uniform fills row of a stream's matrix. Numbers 4i to 4i+3 of the row are the
 // block with the counter (i, stream, row, row>>32) under the key seed, each

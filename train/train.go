@@ -101,11 +101,18 @@ func AuthorsStop(method string) (tolerance float64, most int) {
 	return 0.005, 50
 }
 
+// BatchWords returns how many words a dictionary step has at first, and at most,
+// if there are to be so many steps an epoch.
+func BatchWords(words, steps int) int {
+	steps = max(1, steps)
+	return max(1, (words+steps-1)/steps)
+}
+
 // Run trains on words vectors of length dim until h's epochs are done or its
 // stop rule ends them, and calls observe after each epoch. It returns the
 // epochs' metrics. When ctx is cancelled it returns ctx's error.
 func Run(ctx context.Context, b Backend, h model.Hyperparameters, words, dim int, observe func(model.Epoch)) ([]model.Epoch, error) {
-	batch := max(1, (words+h.DictionarySteps-1)/max(1, h.DictionarySteps))
+	batch := BatchWords(words, h.DictionarySteps)
 	epoch := func(t int) (d DictionaryPass, c CodePass, err error) {
 		if d, err = b.DictionaryPass(ctx, batch); err != nil {
 			return d, c, err

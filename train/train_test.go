@@ -43,7 +43,9 @@ func (s *script) CodePass(ctx context.Context, epoch int) (CodePass, error) {
 	return CodePass{Loss: s.loss, L1: 30, Nonzeros: 12, UsedAtoms: 5}, ctx.Err()
 }
 
-func (s *script) Dictionary() ([]float32, error) { return []float32{3, 4, 0, 0, 0, 0, 0, 0, 6, 8, 0, 0}, nil }
+func (s *script) Dictionary() ([]float32, error) {
+	return []float32{3, 4, 0, 0, 0, 0, 0, 0, 6, 8, 0, 0}, nil
+}
 
 func (s *script) Codes() (*vectors.Sparse, error) { return nil, nil }
 

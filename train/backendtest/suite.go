@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -21,6 +22,23 @@ import (
 // New makes the backend under test for the vectors x. What a backend calls
 // workers is its own affair; 0 is its default.
 type New[B train.Learned] func(spec graph.Spec, x []float32, seed uint64, workers int) (B, error)
+
+// open makes a backend for a test, at whose end it is closed if it can be.
+func (n New[B]) open(t *testing.T, spec graph.Spec, x []float32, seed uint64, workers int) B {
+	t.Helper()
+	b, err := n(spec, x, seed, workers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, ok := any(b).(io.Closer); ok {
+		t.Cleanup(func() {
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	return b
+}
 
 // Run tests a backend against the tape machine and its promises.
 func Run[B train.Backend](t *testing.T, newBackend New[B]) {
@@ -41,10 +59,7 @@ func Run[B train.Backend](t *testing.T, newBackend New[B]) {
 
 	t.Run("cancelled code pass", func(t *testing.T) {
 		spec, x := problems[0].make()
-		b, err := newBackend(spec, x, 1, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := newBackend.open(t, spec, x, 1, 0)
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		if _, err := b.CodePass(ctx, 1); !errors.Is(err, context.Canceled) {
@@ -158,10 +173,7 @@ func (p problem) make() (graph.Spec, []float32) {
 func (s suite[B]) againstOracle(t *testing.T, p problem) {
 	const seed, tolerance = 3, 2e-4
 	spec, x := p.make()
-	b, err := s.start(spec, x, seed, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := s.start.open(t, spec, x, seed, 0)
 	oracle := NewOracle(spec, x, seed)
 	for e := 1; e <= 3; e++ {
 		d, c, err := s.epoch(context.Background(), b, p, e)
@@ -260,11 +272,9 @@ func (s suite[B]) sameBits(t *testing.T) {
 		codes      *vectors.Sparse
 	}
 	trained := func(workers int) (r result) {
-		b, err := s.start(spec, x, 9, workers)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := s.start.open(t, spec, x, 9, workers)
 		for e := 1; e <= 3; e++ {
+			var err error
 			if r.d, r.c, err = s.epoch(context.Background(), b, p, e); err != nil {
 				t.Fatal(err)
 			}
@@ -283,10 +293,7 @@ func (s suite[B]) sameBits(t *testing.T) {
 // cancelled checks that an epoch ends at once, with the context's error.
 func (s suite[B]) cancelled(t *testing.T) {
 	spec, x := problems[0].make()
-	b, err := s.start(spec, x, 1, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := s.start.open(t, spec, x, 1, 0)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, _, err := s.epoch(ctx, b, problems[0], 1); !errors.Is(err, context.Canceled) {
