@@ -1,0 +1,96 @@
+// correlate: p[words × atoms] = residuals[words × dim] · atoms[atoms × dim]ᵀ
+// and, while p is in registers, dual averaging:
+//
+//     S += gradient·p,  Q += square·p²,  u = |S| − threshold
+//     code = 0 where u ≤ 0, else −sgn(S)·rate·u/√(Q + 1e-30); perhaps max(code, 0)
+//
+// The gradient is never in memory. S and Q are read once and written once,
+// codes are written once, and that is most of what there is to do.
+//
+// Floor, in bytes: 20·words·atoms + 4·(words + atoms)·dim; in flops:
+// 2·words·atoms·dim, three times that for fp32. For 400,000 × 300 → 3000 on an
+// H200: 24.5 GB, 5.7 ms at 4.3 TB/s, and 0.72 Tflop, 2.4 ms if mma.sync does
+// 300 TFLOP/s in TF32. So memory bounds it, and the arithmetic has to hide
+// behind: two blocks fit on an SM, and while one streams S and Q the other
+// multiplies.
+//
+// The reduction runs along the rows of both factors; see product.cuh.
+//
+// Shape: 128 × 128 takes a byte of L2 for 32 flops (128 × 64: 21); the tiles of
+// residuals and atoms are 23 GB of L2 traffic, as much as S, Q and codes are.
+// Two stages of depth 32 keep two blocks on an SM. A wider result is no waste
+// here, as atoms are many. A lane's parts of the result are pairs of columns; 4
+// lanes make 32 bytes of a row, a whole sector, so that 8 bytes a lane are as
+// good as 16.
+#include "product.cuh"
+
+// Averaging is the constants of regularised dual averaging in one epoch.
+struct Averaging {
+    float gradient, square, threshold, rate;
+    float lowest; // codes below it become 0
+
+    // code adds an element of p to its sums and returns its new code. A NaN
+    // stays one.
+    __device__ __forceinline__ float code(float p, float& sum_g, float& sum_q) const
+    {
+        sum_g = fmaf(gradient, p, sum_g);
+        sum_q = fmaf(square * p, p, sum_q);
+        float u = fabsf(sum_g) - threshold;
+        float a = copysignf(rate * u * inverse_sqrt(sum_q + 1e-30f), -sum_g);
+        return u <= 0 || a < lowest ? 0 : a;
+    }
+};
+
+template <bool SPLIT>
+__device__ __forceinline__ void correlate(float* codes, float* sum_g, float* sum_q, const float* residuals,
+                                          const float* atoms, int words, int atom_count, int code_pitch, int dim_pitch,
+                                          double gradient, double square, double threshold, double rate, int nonnegative)
+{
+    using P = Product<CORRELATE_ROWS, CORRELATE_COLUMNS, CORRELATE_DEPTH, CORRELATE_STAGES, ALONG_ROWS, ALONG_ROWS, SPLIT>;
+    static_assert(P::SHARED == CORRELATE_SHARED, "the host asks for this much");
+    SHARED_MEMORY(float, shared);
+    P p;
+    p.run(shared, {residuals, words, dim_pitch}, {atoms, atom_count, dim_pitch}, dim_pitch);
+    const Averaging averaging = {float_once(gradient), float_once(square), float_once(threshold), float_once(rate),
+                                 nonnegative ? 0 : -3.4e38f};
+    p.each_row([&](int row, int column, int i, int half) {
+        // All reads of a row come before its first write, to have them under
+        // way together.
+        float2 g[P::ACROSS], q[P::ACROSS];
+        size_t at = static_cast<size_t>(row) * code_pitch + column;
+        UNROLL
+        for (int j = 0; j < P::ACROSS; j++)
+            if (row < words && column + 8 * j < code_pitch) {
+                g[j] = *reinterpret_cast<float2*>(sum_g + at + 8 * j);
+                q[j] = *reinterpret_cast<float2*>(sum_q + at + 8 * j);
+            }
+        UNROLL
+        for (int j = 0; j < P::ACROSS; j++)
+            if (row < words && column + 8 * j < code_pitch) {
+                float2 a;
+                a.x = averaging.code(p.sums[i][j][2 * half], g[j].x, q[j].x);
+                a.y = averaging.code(p.sums[i][j][2 * half + 1], g[j].y, q[j].y);
+                *reinterpret_cast<float2*>(sum_g + at + 8 * j) = g[j];
+                *reinterpret_cast<float2*>(sum_q + at + 8 * j) = q[j];
+                *reinterpret_cast<float2*>(codes + at + 8 * j) = a;
+            }
+    });
+}
+
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2)
+correlate_tf32(float* codes, float* sum_g, float* sum_q, const float* residuals, const float* atoms, int words,
+               int atom_count, int code_pitch, int dim_pitch, double gradient, double square, double threshold, double rate,
+               int nonnegative)
+{
+    correlate<false>(codes, sum_g, sum_q, residuals, atoms, words, atom_count, code_pitch, dim_pitch, gradient, square,
+                     threshold, rate, nonnegative);
+}
+
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2)
+correlate_fp32(float* codes, float* sum_g, float* sum_q, const float* residuals, const float* atoms, int words,
+               int atom_count, int code_pitch, int dim_pitch, double gradient, double square, double threshold, double rate,
+               int nonnegative)
+{
+    correlate<true>(codes, sum_g, sum_q, residuals, atoms, words, atom_count, code_pitch, dim_pitch, gradient, square,
+                    threshold, rate, nonnegative);
+}

@@ -1,0 +1,44 @@
+// decode: product[words × dim] = codes[words × atoms] · atoms[atoms × dim]
+//
+// The reduction runs along the rows of codes and along the columns of atoms;
+// see product.cuh for what follows from that.
+//
+// Floor, in bytes: 4·(words·atoms + atoms·dim + words·dim); in flops:
+// 2·words·atoms·dim, three times that for fp32. For 400,000 × 3000 → 300 on an
+// H200: 5.3 GB, 1.2 ms at 4.3 TB/s, and 0.72 Tflop, 2.4 ms if mma.sync does 300
+// TFLOP/s in TF32 (the data sheet's 495 are wgmma's, which only Hopper has).
+//
+// Most codes are zeros, but mma takes 16 × 8 of them at a time, and with 8 %
+// nonzeros only one such part in 40,000 has none: there is nothing to skip.
+//
+// Shape: dim is small. 64 columns a tile waste little of it (300 is 4.7 tiles),
+// and a dictionary step's 3125 words make 25 × 5 = 125 blocks, which fill a GPU
+// of 132 SMs. The price is traffic between L2 and the SMs: a step of DEPTH
+// moves 24 KB for 0.52 Mflop, 21 flops a byte, so that 300 TFLOP/s would take
+// 14 TB/s of L2. On many words at once this bound, not the tensor cores', is
+// the one to expect, and a wider tile the thing to try.
+#include "product.cuh"
+
+template <bool SPLIT>
+__device__ __forceinline__ void decode(float* product, const float* codes, const float* atoms, int words, int atom_count,
+                                       int code_pitch, int dim_pitch)
+{
+    using P = Product<DECODE_ROWS, DECODE_COLUMNS, DECODE_DEPTH, DECODE_STAGES, ALONG_ROWS, ALONG_COLUMNS, SPLIT>;
+    static_assert(P::SHARED == DECODE_SHARED, "the host asks for this much");
+    SHARED_MEMORY(float, shared);
+    P p;
+    p.run(shared, {codes, words, code_pitch}, {atoms, atom_count, dim_pitch}, atom_count);
+    p.store(product, words, dim_pitch, p.sums);
+}
+
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2)
+decode_tf32(float* product, const float* codes, const float* atoms, int words, int atom_count, int code_pitch, int dim_pitch)
+{
+    decode<false>(product, codes, atoms, words, atom_count, code_pitch, dim_pitch);
+}
+
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2)
+decode_fp32(float* product, const float* codes, const float* atoms, int words, int atom_count, int code_pitch, int dim_pitch)
+{
+    decode<true>(product, codes, atoms, words, atom_count, code_pitch, dim_pitch);
+}

@@ -1,0 +1,119 @@
+// The few things that CUDA C++ has no word for, one instruction each, and what
+// all kernels share. For a host compiler the emulation has functions of the
+// same names, so that the kernels' own lines are the ones that tests run.
+
+#pragma once
+
+#ifdef __CUDACC__
+
+// SHARED_MEMORY names the block's dynamic shared memory.
+#define SHARED_MEMORY(type, name) extern __shared__ __align__(16) type name[]
+
+// UNROLL and UNROLL_BY unroll the loop that follows, all of it or by a number.
+// What a thread holds in an array stays in registers only if all indices are
+// constants.
+#define UNROLL _Pragma("unroll")
+#define PRAGMA(text) _Pragma(#text)
+#define UNROLL_BY(n) PRAGMA(unroll(n))
+
+// copy_async starts copying 16 bytes to shared memory, past the registers and
+// L1. When it is not valid it reads nothing and writes zeros.
+__device__ __forceinline__ void copy_async(float* shared, const float* global, bool valid)
+{
+    unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+    int bytes = valid ? 16 : 0;
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(global), "r"(bytes) : "memory");
+}
+
+// copy_commit makes a group of the copies started since the last one.
+__device__ __forceinline__ void copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+// copy_wait waits until at most the latest N groups of this thread are under
+// way.
+template <int N>
+__device__ __forceinline__ void copy_wait()
+{
+    asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
+}
+
+// tf32 rounds to TF32's 10 bits of fraction, halves away from zero. The result
+// is the bits of a float.
+__device__ __forceinline__ unsigned tf32(float x)
+{
+    unsigned bits;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
+    return bits;
+}
+
+// float_once rounds a number. Left to itself the compiler rounds again wherever
+// the result is used, to save a register, and that is slow.
+__device__ __forceinline__ float float_once(double x)
+{
+    float y;
+    asm volatile("cvt.rn.f32.f64 %0, %1;" : "=f"(y) : "d"(x));
+    return y;
+}
+
+// inverse_sqrt returns 1/√x with a relative error of at most 2⁻²², for an x
+// that is no denormal.
+__device__ __forceinline__ float inverse_sqrt(float x)
+{
+    float y;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+// mma adds a 16×8 by 8×8 product to c, held by a warp. With g = lane / 4 and t
+// = lane % 4 a lane has
+//
+//     a: rows g, g+8, g, g+8 of columns t, t, t+4, t+4
+//     b: rows t, t+4 of column g
+//     c: columns 2t and 2t+1 of row g, then of row g+8
+//
+// It is volatile so that it stays where all lanes are, out of later branches.
+__device__ __forceinline__ void mma(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2])
+{
+    asm volatile(
+        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+#else
+
+#include "emulation.h"
+
+#define UNROLL
+#define UNROLL_BY(n)
+
+inline float float_once(double x) { return float(x); }
+inline float inverse_sqrt(float x) { return 1 / sqrtf(x); }
+
+#endif
+
+constexpr int WARP = 32;
+constexpr unsigned ALL_LANES = 0xffffffff;
+
+// Most threads a block of the kernels in which a warp takes one row after the
+// other. Any number of blocks will do.
+constexpr int ROW_THREADS = 256;
+
+__device__ __forceinline__ long long first_row()
+{
+    return static_cast<long long>(blockIdx.x) * (blockDim.x / WARP) + threadIdx.x / WARP;
+}
+
+__device__ __forceinline__ long long row_step()
+{
+    return static_cast<long long>(gridDim.x) * (blockDim.x / WARP);
+}
+
+// warp_sum returns the sum of all lanes' x to each lane, the same bits to all.
+template <typename T>
+__device__ __forceinline__ T warp_sum(T x)
+{
+    UNROLL
+    for (int apart = WARP / 2; apart > 0; apart /= 2)
+        x += __shfl_xor_sync(ALL_LANES, x, apart);
+    return x;
+}

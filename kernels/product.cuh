@@ -1,0 +1,284 @@
+// The matrix product behind decode, accumulate and correlate.
+//
+// A block computes a tile of the result. It walks along the reduction in steps
+// of DEPTH: cp.async brings the next steps' tiles of both factors into shared
+// memory while the tensor cores work on this one's, STAGES tiles deep. A warp
+// holds its part of the result in registers from the first step to the last, so
+// that an element is summed by one warp, in one order, whatever the grid: the
+// same numbers give the same bits.
+//
+// A factor's tile lies in shared memory as it lies in global memory, so that 16
+// bytes stay 16 bytes and nothing has to be transposed. What differs is how a
+// warp reads it. Lanes (g, t) of 8 × 4 want outer index g at depth t:
+//
+//     reduction along rows:    word g·pitch + t    no two in one bank if pitch ≡ 4 mod 32
+//     reduction along columns: word t·pitch + g    no two in one bank if pitch ≡ 8 mod 32
+//
+// hence the 4 or 8 floats of padding a row.
+//
+// TF32 keeps 11 bits of a factor. For nearly all of float32's 24 (SPLIT) a
+// factor is taken apart, x = hi + lo, two TF32 numbers that hold at least 21 of
+// them, and x·y is lo·hi + hi·lo + hi·hi: three times the work. (lo·lo is no
+// more than what is lost anyway.) Tensor cores truncate when they add to an
+// accumulator, and over hundreds of steps that would show at this precision. So
+// these three start from zero, and the sum over the steps is made of float
+// additions, which round.
+//
+// Sizes need not divide into tiles. What lies outside a matrix is filled with
+// zeros as it is copied, which adds nothing to any sum. Padding columns, up to
+// the pitch, are zeros in memory: they are copied like any other, and the zeros
+// that come of them are stored like any other.
+
+#pragma once
+
+#include "device.cuh"
+
+// What a launch has to know. The grid is x = ⌈rows / ROWS⌉ by y = ⌈columns /
+// COLUMNS⌉ of the result. SHARED is dynamic shared memory in bytes: below the
+// 99 KB of the smaller chips (sm_86, sm_89), and little enough for two blocks
+// on an SM of the larger (sm_80, sm_90).
+constexpr int PRODUCT_THREADS = 256;
+
+constexpr int DECODE_ROWS = 128;
+constexpr int DECODE_COLUMNS = 64;
+constexpr int DECODE_DEPTH = 32;
+constexpr int DECODE_STAGES = 3;
+constexpr int DECODE_SHARED = 82944;
+
+constexpr int ACCUMULATE_ROWS = 128;
+constexpr int ACCUMULATE_COLUMNS = 64;
+constexpr int ACCUMULATE_DEPTH = 32;
+constexpr int ACCUMULATE_STAGES = 3;
+constexpr int ACCUMULATE_SHARED = 79872;
+
+constexpr int CORRELATE_ROWS = 128;
+constexpr int CORRELATE_COLUMNS = 128;
+constexpr int CORRELATE_DEPTH = 32;
+constexpr int CORRELATE_STAGES = 2; // three would need 108 KB
+constexpr int CORRELATE_SHARED = 73728;
+
+// Matrix is a factor as it lies in memory.
+struct Matrix {
+    const float* data;
+    int rows, pitch;
+};
+
+// Which way the reduction runs through a factor.
+enum Reduction { ALONG_ROWS, ALONG_COLUMNS };
+
+// Tile is OUTER × DEPTH elements of a factor, of which a thread copies some.
+template <Reduction REDUCTION, int OUTER, int DEPTH>
+struct Tile {
+    static constexpr int ROWS = REDUCTION == ALONG_ROWS ? OUTER : DEPTH;
+    static constexpr int WIDTH = REDUCTION == ALONG_ROWS ? DEPTH : OUTER;
+    static constexpr int PITCH = WIDTH + (REDUCTION == ALONG_ROWS ? 4 : 8);
+    static constexpr int FLOATS = ROWS * PITCH;
+    static constexpr int PIECES = WIDTH / 4;               // of 16 bytes, in a row
+    static constexpr int APART = PRODUCT_THREADS / PIECES; // rows between a thread's pieces
+    static_assert(PRODUCT_THREADS % PIECES == 0 && ROWS % APART == 0, "all threads copy equally much");
+
+    Matrix matrix;
+    int row, column; // of the thread's first piece of the next tile
+    const float* from;
+
+    // The first tile is that from depth 0 and the given outer index on.
+    __device__ __forceinline__ Tile(const Matrix& m, int outer)
+    {
+        matrix = m;
+        row = threadIdx.x / PIECES + (REDUCTION == ALONG_ROWS ? outer : 0);
+        column = threadIdx.x % PIECES * 4 + (REDUCTION == ALONG_ROWS ? 0 : outer);
+        from = m.data + static_cast<long long>(row) * m.pitch + column;
+    }
+
+    // load starts copying the next tile.
+    __device__ __forceinline__ void load(float* tile)
+    {
+        tile += threadIdx.x / PIECES * PITCH + threadIdx.x % PIECES * 4;
+        const float* piece = from;
+        UNROLL
+        for (int y = 0; y < ROWS; y += APART) {
+            copy_async(tile + y * PITCH, piece, row + y < matrix.rows && column < matrix.pitch);
+            piece += static_cast<long long>(APART) * matrix.pitch;
+        }
+        if (REDUCTION == ALONG_ROWS) {
+            column += DEPTH;
+            from += DEPTH;
+        } else {
+            row += DEPTH;
+            from = piece;
+        }
+    }
+
+    // offset is where an element lies in the tile.
+    __device__ static constexpr int offset(int outer, int depth)
+    {
+        return REDUCTION == ALONG_ROWS ? outer * PITCH + depth : depth * PITCH + outer;
+    }
+};
+
+// Fragment is a lane's N numbers of a factor, rounded for mma, or split.
+template <int N, bool SPLIT>
+struct Fragment {
+    unsigned hi[N], lo[SPLIT ? N : 1];
+
+    __device__ __forceinline__ void set(int i, float x)
+    {
+        hi[i] = tf32(x);
+        if (SPLIT)
+            lo[i] = tf32(x - __uint_as_float(hi[i]));
+    }
+
+    __device__ __forceinline__ void set(const float (&x)[N])
+    {
+        UNROLL
+        for (int i = 0; i < N; i++)
+            set(i, x[i]);
+    }
+
+    __device__ __forceinline__ void set_squares(const float (&x)[N])
+    {
+        UNROLL
+        for (int i = 0; i < N; i++)
+            set(i, x[i] * x[i]);
+    }
+};
+
+__device__ __forceinline__ void multiply(float (&c)[4], const Fragment<4, false>& a, const Fragment<2, false>& b)
+{
+    mma(c, a.hi, b.hi);
+}
+
+__device__ __forceinline__ void multiply(float (&c)[4], const Fragment<4, true>& a, const Fragment<2, true>& b)
+{
+    float part[4] = {};
+    mma(part, a.lo, b.hi);
+    mma(part, a.hi, b.lo);
+    mma(part, a.hi, b.hi);
+    UNROLL
+    for (int i = 0; i < 4; i++)
+        c[i] += part[i];
+}
+
+// Product is a block's tile of left · right, and with SQUARES of (left∘left) ·
+// (right∘right) from the same reads. Warps divide the tile among them into
+// parts of HEIGHT × 32, which are DOWN × ACROSS results of mma.
+template <int ROWS, int COLUMNS, int DEPTH, int STAGES, Reduction LEFT, Reduction RIGHT, bool SPLIT, bool SQUARES = false>
+struct Product {
+    using Left = Tile<LEFT, ROWS, DEPTH>;
+    using Right = Tile<RIGHT, COLUMNS, DEPTH>;
+    static constexpr int STAGE = Left::FLOATS + Right::FLOATS;
+    static constexpr int SHARED = STAGES * STAGE * sizeof(float);
+    static constexpr int WARPS_ACROSS = COLUMNS / 32;
+    static constexpr int HEIGHT = ROWS * WARPS_ACROSS / (PRODUCT_THREADS / WARP);
+    static constexpr int DOWN = HEIGHT / 16, ACROSS = 32 / 8;
+
+    float sums[DOWN][ACROSS][4] = {};
+    float squares[SQUARES ? DOWN : 1][SQUARES ? ACROSS : 1][4] = {};
+    int row, column;           // where the block's tile begins
+    int warp_row, warp_column; // where the warp's part begins in it
+    int g, t;                  // of the lane, as in mma
+
+    // Blocks start in the order of x, then y. Tiles are dealt out to them along
+    // rows instead: the blocks that run together then share the left factor's
+    // few rows and all of the right one, which L2 holds, and the left factor
+    // comes from memory once.
+    __device__ __forceinline__ Product()
+    {
+        unsigned block = blockIdx.y * gridDim.x + blockIdx.x;
+        row = block / gridDim.y * ROWS;
+        column = block % gridDim.y * COLUMNS;
+        int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+        warp_row = warp / WARPS_ACROSS * HEIGHT;
+        warp_column = warp % WARPS_ACROSS * 32;
+        g = lane / 4;
+        t = lane % 4;
+    }
+
+    // run computes the tile. The reduction is over depth elements.
+    __device__ __forceinline__ void run(float* shared, const Matrix& left, const Matrix& right, int depth)
+    {
+        int steps = (depth + DEPTH - 1) / DEPTH;
+        Left left_tile(left, row);
+        Right right_tile(right, column);
+        auto load = [&](int step) {
+            if (step < steps) {
+                float* stage = shared + step % STAGES * STAGE;
+                left_tile.load(stage);
+                right_tile.load(stage + Left::FLOATS);
+            }
+            copy_commit(); // an empty group, past the end, keeps the count
+        };
+        for (int step = 0; step < STAGES - 1; step++)
+            load(step);
+        for (int step = 0; step < steps; step++) {
+            copy_wait<STAGES - 2>();
+            // This step's tiles are there for all to see, and all have left
+            // those of the step before, which the next copy overwrites.
+            __syncthreads();
+            load(step + STAGES - 1);
+            const float* stage = shared + step % STAGES * STAGE;
+            const float* left_lane = stage + Left::offset(warp_row + g, t);
+            const float* right_lane = stage + Left::FLOATS + Right::offset(warp_column + g, t);
+            UNROLL_BY(SPLIT ? 1 : DEPTH / 8) // more would not fit into registers
+            for (int k = 0; k < DEPTH; k += 8)
+                multiply_add(left_lane + Left::offset(0, k), right_lane + Right::offset(0, k));
+        }
+    }
+
+    // multiply_add adds the products of 8 steps of depth. The pointers are to
+    // the lane's first elements.
+    __device__ __forceinline__ void multiply_add(const float* left, const float* right)
+    {
+        Fragment<2, SPLIT> b[ACROSS], bb[SQUARES ? ACROSS : 1];
+        UNROLL
+        for (int j = 0; j < ACROSS; j++) {
+            float x[2] = {right[Right::offset(8 * j, 0)], right[Right::offset(8 * j, 4)]};
+            b[j].set(x);
+            if (SQUARES)
+                bb[j].set_squares(x);
+        }
+        UNROLL
+        for (int i = 0; i < DOWN; i++) {
+            float x[4] = {left[Left::offset(16 * i, 0)], left[Left::offset(16 * i + 8, 0)],
+                          left[Left::offset(16 * i, 4)], left[Left::offset(16 * i + 8, 4)]};
+            Fragment<4, SPLIT> a;
+            a.set(x);
+            UNROLL
+            for (int j = 0; j < ACROSS; j++)
+                multiply(sums[i][j], a, b[j]);
+            if (SQUARES) {
+                a.set_squares(x);
+                UNROLL
+                for (int j = 0; j < ACROSS; j++)
+                    multiply(squares[i][j], a, bb[j]);
+            }
+        }
+    }
+
+    // each_row calls f(row, column, i, half) for each row of the result that
+    // the lane has a part in: elements 2·half and 2·half+1 of sums[i][j] are
+    // columns column + 8j and the next.
+    template <typename F>
+    __device__ __forceinline__ void each_row(F f) const
+    {
+        UNROLL
+        for (int i = 0; i < DOWN; i++) {
+            UNROLL
+            for (int half = 0; half < 2; half++)
+                f(row + warp_row + i * 16 + half * 8 + g, column + warp_column + 2 * t, i, half);
+        }
+    }
+
+    // store writes sums, or squares, to a matrix.
+    template <int I, int J>
+    __device__ __forceinline__ void store(float* to, int rows, int pitch, const float (&c)[I][J][4]) const
+    {
+        each_row([&](int row, int column, int i, int half) {
+            UNROLL
+            for (int j = 0; j < ACROSS; j++)
+                if (row < rows && column + 8 * j < pitch)
+                    *reinterpret_cast<float2*>(to + static_cast<size_t>(row) * pitch + column + 8 * j) =
+                        make_float2(c[i][j][2 * half], c[i][j][2 * half + 1]);
+        });
+    }
+};
