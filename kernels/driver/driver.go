@@ -1,0 +1,116 @@
+//go:build gpu
+
+// Package driver loads the CUDA driver when it is first asked for, so that a
+// program with GPU support starts on machines without one. It also has the few
+// of the driver's functions that [gorgonia.org/cu] lacks.
+//
+// Until [Err] has returned nil, all functions of cu fail.
+package driver
+
+/*
+// In place of libcuda.so, cu's -lcuda shall find libcuda.a, which is empty, and be
+// dropped should it find libcuda.so nevertheless. These flags must come before
+// cu's, so that other packages that import cu need them too.
+#cgo LDFLAGS: -L${SRCDIR} -Wl,--as-needed -ldl
+#cgo CFLAGS: -I/usr/local/cuda/include
+#include <stdlib.h>
+#include "driver.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"unsafe"
+
+	"gorgonia.org/cu"
+)
+
+// oldest is the first version of the driver's interface, as cuDriverGetVersion
+// has it, that knows the PTX of our kernels: 7.8, of CUDA 11.8.
+const oldest = 11080
+
+var load = sync.OnceValue(func() error {
+	libraries := []string{"libcuda.so.1", "libcuda.so"}
+	if path := os.Getenv("OVERCOMPLETE_LIBCUDA"); path != "" {
+		libraries = []string{path}
+	}
+	if err := open(libraries); err != nil {
+		return fmt.Errorf("no CUDA driver was found: %w", err)
+	}
+	if err := asError(C.start_driver()); err != nil {
+		return fmt.Errorf("the CUDA driver did not start: cuInit: %w", err)
+	}
+	switch version := cu.Version(); {
+	case version < 0:
+		return errors.New("the CUDA driver does not tell its version")
+	case version < oldest:
+		return fmt.Errorf("the CUDA driver is for CUDA %s, want %s or newer: update the NVIDIA driver", versionString(version), versionString(oldest))
+	}
+	return nil
+})
+
+// Err loads and starts the CUDA driver, when called for the first time, and
+// returns why none can be used. The driver is libcuda.so.1, or the library that
+// the environment variable OVERCOMPLETE_LIBCUDA names.
+func Err() error { return load() }
+
+// open loads the first library that there is.
+func open(libraries []string) (err error) {
+	for _, library := range libraries {
+		name := C.CString(library)
+		message := C.open_driver(name)
+		C.free(unsafe.Pointer(name))
+		if message == nil {
+			return nil
+		}
+		if err == nil { // the usual name tells more
+			err = errors.New(C.GoString(message))
+		}
+		C.free(unsafe.Pointer(message))
+	}
+	return err
+}
+
+// Version returns the newest version of CUDA that the driver supports, such as "12.4".
+func Version() string { return versionString(cu.Version()) }
+
+func versionString(v int) string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10) }
+
+// HostAlloc returns page-locked memory of the host, which the device copies
+// from and to on its own. It belongs to the current context.
+func HostAlloc(bytes int64) (unsafe.Pointer, error) {
+	var p unsafe.Pointer
+	err := asError(C.cuMemAllocHost(&p, C.size_t(bytes)))
+	return p, err
+}
+
+// HostFree frees what [HostAlloc] returned.
+func HostFree(p unsafe.Pointer) error { return asError(C.cuMemFreeHost(p)) }
+
+// SetDynamicShared lets a kernel be launched with up to so many bytes of
+// dynamic shared memory a block. Without it, 48 KiB are the most.
+func SetDynamicShared(fn cu.Function, bytes int) error {
+	// A cu.Function is a CUfunction, which it does not export.
+	f := *(*C.CUfunction)(unsafe.Pointer(&fn))
+	return asError(C.cuFuncSetAttribute(f, C.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, C.int(bytes)))
+}
+
+// asError returns cu's error for a result.
+func asError(r C.CUresult) error {
+	if r == C.CUDA_SUCCESS {
+		return nil
+	}
+	return convert(cu.Success, int(r))
+}
+
+// convert gives code the type of its first argument: that of cu's errors is not
+// exported.
+func convert[T interface {
+	~int
+	error
+}](_ T, code int) error {
+	return T(code)
+}
