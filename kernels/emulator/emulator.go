@@ -1,0 +1,69 @@
+// Package emulator builds a CUDA driver that needs no GPU, for tests: a libcuda.so.1
+// over host memory.
+//
+// Its kernels are the very .cu files of package kernels, compiled as host C++ against
+// libcuda/emulation.h. The threads of a block are fibers on one OS thread. They run one
+// after the other, each until it must wait for others, so that what a kernel computes
+// is a matter of its synchronisation, and a mistake in that is an error each time: a
+// barrier that some threads don't come to is reported, shared memory starts as NaNs,
+// asynchronous copies are done when they are waited for and no sooner.
+//
+// The driver's functions behave as documented by NVIDIA, and where that leaves a choice
+// they choose what makes mistakes show. Streams are queues whose work is done when a
+// synchronisation requires it. Device memory starts as NaNs and ends at a page that must
+// not be touched. The PTX is read for the names and parameters of its kernels only.
+//
+// Environment variables set it up. Read by cuCtxCreate, which also starts counting anew:
+//
+//	EMULATED_MEMORY       bytes of a device's memory (default 1 GiB)
+//	EMULATED_FAIL_LAUNCH  n: the context's n-th kernel launch faults
+//	EMULATED_LOSE_DEVICE  n: from the n-th launch on every call fails, and so does making
+//	                      a context until the variable is taken away
+//	EMULATED_SCHEDULE     lazy (default), or eager: work, and asynchronous copies in
+//	                      kernels, are done at once
+//
+// Read by cuInit:
+//
+//	EMULATED_DEVICES      number of devices (default 1)
+//	EMULATED_CAPABILITY   their compute capability (default 8.0)
+package emulator
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+)
+
+// Build compiles the driver, with the kernels as they are in the source tree, to
+// dir/libcuda.so.1, and returns that path. It takes some seconds and needs g++, Linux, and
+// x86-64 or arm64. Flags are added to the compiler's, such as -fsanitize=address,undefined.
+func Build(dir string, flags ...string) (library string, err error) {
+	library = filepath.Join(dir, "libcuda.so.1")
+	flags = append([]string{"-shared", "-fPIC", "-fvisibility=hidden", "-Wl,-soname,libcuda.so.1,-z,defs"}, flags...)
+	return library, compile(library, "libcuda/kernels.cpp", flags...)
+}
+
+// compile links the emulator with the kernels that the named file, relative to this
+// directory, registers.
+func compile(output, kernels string, flags ...string) error {
+	_, file, _, ok := runtime.Caller(0)
+	if !ok || !filepath.IsAbs(file) {
+		return errors.New("emulator: its sources can't be found: built with -trimpath")
+	}
+	here := filepath.Dir(file)
+	// No contraction of a·b + c: results don't depend on the machine. The kernels read
+	// floats as float4.
+	arguments := []string{"-std=c++17", "-O2", "-march=native", "-ffp-contract=off", "-fno-strict-aliasing", "-pthread",
+		"-Wall", "-Wextra", "-Wno-unknown-pragmas", "-I" + filepath.Join(here, "libcuda"), "-I" + filepath.Dir(here)}
+	arguments = append(arguments, flags...)
+	arguments = append(arguments, "-o", output)
+	for _, source := range []string{kernels, "libcuda/driver.cpp", "libcuda/grid.cpp", "libcuda/fibers.cpp"} {
+		arguments = append(arguments, filepath.Join(here, source))
+	}
+	if messages, err := exec.Command("g++", arguments...).CombinedOutput(); err != nil {
+		return fmt.Errorf("emulator: g++: %w\n%s", err, messages)
+	}
+	return nil
+}

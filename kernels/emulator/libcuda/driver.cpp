@@ -1,0 +1,1057 @@
+// The driver's functions, over host memory. Names and types are those that cuda.h 11.8
+// to 12 gives them; only the binary interface is shared with it.
+//
+// Every stream is a queue. An operation is done when a synchronisation requires it, no
+// sooner (unless EMULATED_SCHEDULE is eager), after what it must follow and nothing else.
+// So a program that forgot to wait sees memory in which the work has not been done.
+//
+// One lock is held during every call, work included.
+#include <ctype.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+
+#include "grid.h"
+
+namespace {
+
+using namespace emulation;
+
+constexpr size_t default_shared = 48 << 10; // bytes a block may have without opting in
+constexpr int driver_version = 11080, ptx_version = 708; // 11.8 knows PTX 7.8
+constexpr int multiprocessors = 4;
+constexpr unsigned char poison = 0xFF;
+constexpr size_t guard_size = 1 << 20; // bytes before and after an allocation that must not be touched
+
+std::mutex driver;
+
+// Stops the process: a test that sets nonsense must not pass.
+unsigned long long setting(const char* name, unsigned long long otherwise)
+{
+    const char* text = getenv(name);
+    if (!text || !*text) return otherwise;
+    char* end;
+    const unsigned long long value = strtoull(text, &end, 10);
+    if (!isdigit(static_cast<unsigned char>(*text)) || *end) {
+        fprintf(stderr, "emulated device: %s is %s, which is no number\n", name, text);
+        abort();
+    }
+    return value;
+}
+
+// Memory that ends, but for alignment to 16 bytes, where pages begin that must not be
+// touched; more of them come before it. It is filled with poison, and so is what is left
+// of its own pages, where a write is found when the memory is freed.
+class Allocation {
+public:
+    // Throws std::bad_alloc.
+    explicit Allocation(size_t size) : size(size)
+    {
+        const size_t page = sysconf(_SC_PAGESIZE);
+        inside = (size + page - 1) / page * page;
+        mapped = inside + 2 * guard_size;
+        void* memory = mmap(nullptr, mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (memory == MAP_FAILED) throw std::bad_alloc();
+        map = static_cast<unsigned char*>(memory);
+        first = map + guard_size;
+        if (mprotect(first, inside, PROT_READ | PROT_WRITE)) throw std::bad_alloc();
+        memset(first, poison, inside);
+        data = first + inside - (size + 15) / 16 * 16;
+    }
+    // The addresses are not given out again, so that a use after this is found.
+    ~Allocation()
+    {
+        for (const unsigned char* p = first; p < first + inside; p++) {
+            if (p == data) p += size;
+            if (p < first + inside && *p != poison) {
+                fprintf(stderr, "emulated device: byte %td of an allocation of %zu bytes was written\n", p - data, size);
+                abort();
+            }
+        }
+        mmap(map, mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    }
+    Allocation(const Allocation&) = delete;
+
+    unsigned char* data;
+    const size_t size;
+
+private:
+    unsigned char *map, *first;
+    size_t inside, mapped;
+};
+
+// By address.
+class Memory {
+public:
+    void* add(size_t size)
+    {
+        auto allocation = std::make_unique<Allocation>(size);
+        auto address = reinterpret_cast<uintptr_t>(allocation->data);
+        return (allocations[address] = std::move(allocation))->data;
+    }
+    // The allocation that starts at the address; null if there is none.
+    const Allocation* find(uintptr_t address) const
+    {
+        auto at = allocations.find(address);
+        return at == allocations.end() ? nullptr : at->second.get();
+    }
+    void remove(uintptr_t address) { allocations.erase(address); }
+    size_t size() const
+    {
+        size_t sum = 0;
+        for (auto& [_, allocation] : allocations) sum += allocation->size;
+        return sum;
+    }
+    // Whether one allocation has all of these bytes.
+    bool has(uintptr_t address, size_t size) const
+    {
+        auto after = allocations.upper_bound(address);
+        if (after == allocations.begin()) return false;
+        const Allocation& a = *std::prev(after)->second;
+        const size_t offset = address - reinterpret_cast<uintptr_t>(a.data);
+        return offset <= a.size && size <= a.size - offset;
+    }
+
+private:
+    std::map<uintptr_t, std::unique_ptr<Allocation>> allocations;
+};
+
+struct Stream;
+
+// A stream up to and including an operation.
+struct Point {
+    std::shared_ptr<Stream> stream;
+    unsigned long long operation = 0;
+};
+
+struct Operation {
+    std::function<CUresult()> run; // may be empty
+    std::vector<Point> after;
+};
+
+struct Stream {
+    bool blocking; // ordered with the null stream
+    bool destroyed = false; // what it was given is still done
+    std::deque<Operation> queue{};
+    unsigned long long issued = 0, done = 0; // operations
+};
+
+struct Event {
+    bool timed;
+    Point point{}; // of the last record; no stream: never recorded
+    std::chrono::steady_clock::time_point time{};
+};
+
+struct Function {
+    const Kernel* kernel;
+    unsigned max_threads; // of a block
+    size_t max_shared = default_shared;
+};
+
+// An entry of a PTX text.
+struct Entry {
+    std::vector<size_t> parameters; // bytes
+    unsigned max_threads = emulation::max_threads; // of a block
+};
+
+struct Module {
+    std::map<std::string, Entry> entries;
+    std::map<std::string, std::unique_ptr<Function>> functions{};
+};
+
+struct Device {
+    int number;
+    size_t used = 0; // bytes
+    bool lost = false;
+};
+
+// Contexts are kept when they are destroyed: other OS threads may have them current.
+struct Context {
+    Device& device;
+    const size_t memory_size = setting("EMULATED_MEMORY", 1 << 30);
+    const unsigned long long fail_launch = setting("EMULATED_FAIL_LAUNCH", 0);
+    const unsigned long long lose_device = setting("EMULATED_LOSE_DEVICE", 0);
+    const bool eager = is_eager();
+    bool destroyed = false;
+    CUresult error = CUDA_SUCCESS; // of work, once there was one
+    unsigned long long launches = 0;
+    Memory memory{}, host{};
+    std::shared_ptr<Stream> null_stream = std::make_shared<Stream>(Stream{true});
+    std::map<Stream*, std::shared_ptr<Stream>> streams{}; // others
+    std::map<Event*, std::shared_ptr<Event>> events{};
+    std::map<Module*, std::unique_ptr<Module>> modules{};
+
+    static bool is_eager()
+    {
+        const char* schedule = getenv("EMULATED_SCHEDULE");
+        if (!schedule || !*schedule || !strcmp(schedule, "lazy")) return false;
+        if (!strcmp(schedule, "eager")) return true;
+        fprintf(stderr, "emulated device: EMULATED_SCHEDULE is %s, not lazy or eager\n", schedule);
+        abort();
+    }
+
+    void fail(CUresult result)
+    {
+        if (error == CUDA_SUCCESS && result != CUDA_SUCCESS) error = result;
+    }
+
+    // Does the next operation of a stream, and first what it must follow.
+    void step(Stream& stream)
+    {
+        Operation operation = std::move(stream.queue.front());
+        stream.queue.pop_front();
+        for (const Point& point : operation.after) reach(point);
+        // After an error nothing more is done; only the queues are emptied.
+        if (operation.run && error == CUDA_SUCCESS && !device.lost) fail(operation.run());
+        stream.done++;
+    }
+
+    // An operation follows only what was issued before it, so this ends.
+    void reach(const Point& point)
+    {
+        while (point.stream && point.stream->done < point.operation) step(*point.stream);
+    }
+
+    void reach_all()
+    {
+        reach({null_stream, null_stream->issued});
+        for (auto& [_, stream] : streams) reach({stream, stream->issued});
+    }
+
+    Point issue(const std::shared_ptr<Stream>& stream, std::function<CUresult()> run, Point after = {})
+    {
+        Operation operation{std::move(run), {}};
+        auto follow = [&](const std::shared_ptr<Stream>& other) {
+            if (other->done < other->issued) operation.after.push_back({other, other->issued});
+        };
+        if (after.stream) operation.after.push_back(after);
+        if (stream == null_stream) {
+            for (auto& [_, other] : streams) {
+                if (other->blocking) follow(other);
+            }
+        } else if (stream->blocking) {
+            follow(null_stream);
+        }
+        stream->queue.push_back(std::move(operation));
+        const Point point{stream, ++stream->issued};
+        if (eager) reach(point);
+        return point;
+    }
+
+    CUresult state() const { return device.lost ? CUDA_ERROR_UNKNOWN : error; }
+};
+
+bool initialised;
+std::vector<Device> devices;
+int capability; // major * 10 + minor
+std::vector<std::unique_ptr<Context>> contexts;
+thread_local std::vector<Context*> stack; // the last one is current
+
+Context* to_context(void* handle)
+{
+    for (auto& context : contexts) {
+        if (context.get() == handle) return context.get();
+    }
+    return nullptr;
+}
+
+// The beginning of most functions: the lock, and the context that is current.
+struct Call {
+    std::lock_guard<std::mutex> lock{driver};
+    Context* context = nullptr;
+    CUresult result;
+
+    Call()
+    {
+        if (!initialised) {
+            result = CUDA_ERROR_NOT_INITIALIZED;
+        } else if (stack.empty()) {
+            result = CUDA_ERROR_INVALID_CONTEXT;
+        } else if (stack.back()->destroyed) {
+            result = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+        } else {
+            context = stack.back();
+            result = context->state();
+        }
+    }
+    explicit operator bool() const { return result == CUDA_SUCCESS; }
+
+    // The stream of the handle; null if there is none.
+    std::shared_ptr<Stream> stream(void* handle) const
+    {
+        if (!handle || handle == reinterpret_cast<void*>(1)) return context->null_stream; // 1: CU_STREAM_LEGACY
+        auto at = context->streams.find(static_cast<Stream*>(handle));
+        return at == context->streams.end() || at->second->destroyed ? nullptr : at->second;
+    }
+    std::shared_ptr<Event> event(void* handle) const
+    {
+        auto at = context->events.find(static_cast<Event*>(handle));
+        return at == context->events.end() ? nullptr : at->second;
+    }
+    Function* function(void* handle) const
+    {
+        for (auto& [_, module] : context->modules) {
+            for (auto& [_, function] : module->functions) {
+                if (function.get() == handle) return function.get();
+            }
+        }
+        return nullptr;
+    }
+    CUresult wait(const Point& point) const
+    {
+        context->reach(point);
+        return context->state();
+    }
+};
+
+CUresult query(const Call& call, const Point& point)
+{
+    if (!point.stream || point.stream->done >= point.operation) return CUDA_SUCCESS;
+    call.context->step(*point.stream); // so that who polls comes to an end
+    return call.context->state() != CUDA_SUCCESS ? call.context->state() : CUDA_ERROR_NOT_READY;
+}
+
+// The integer that the text has from *at on, which is moved behind it; 0 if there is none.
+unsigned long integer(const std::string& text, size_t* at)
+{
+    unsigned long value = 0;
+    while (*at < text.size() && isspace(static_cast<unsigned char>(text[*at]))) ++*at;
+    while (*at < text.size() && isdigit(static_cast<unsigned char>(text[*at]))) value = value * 10 + (text[(*at)++] - '0');
+    return value;
+}
+
+// Whatever integers follow the directive; none if the text lacks it.
+std::vector<unsigned long> directive(const std::string& text, const char* name, const char* separators)
+{
+    std::vector<unsigned long> values;
+    size_t at = text.find(name);
+    if (at == std::string::npos) return values;
+    at += strlen(name);
+    do {
+        values.push_back(integer(text, &at));
+        while (at < text.size() && text[at] == ' ') at++;
+    } while (at < text.size() && strchr(separators, text[at++]));
+    return values;
+}
+
+// Size in bytes of a parameter's declaration, such as ".param .align 8 .b8 name[16]".
+size_t parameter_size(const std::string& declaration)
+{
+    size_t size = 0;
+    for (size_t at = 0; (at = declaration.find('.', at)) != std::string::npos;) {
+        at++;
+        if (at + 1 < declaration.size() && strchr("bsuf", declaration[at]) &&
+            isdigit(static_cast<unsigned char>(declaration[at + 1]))) {
+            at++;
+            size = integer(declaration, &at) / 8;
+        }
+    }
+    size_t bracket = declaration.find('[');
+    if (bracket != std::string::npos) size *= integer(declaration, &++bracket);
+    return size;
+}
+
+CUresult parse(const std::string& text, Module* module)
+{
+    const auto version = directive(text, ".version", ".");
+    const auto target = directive(text, ".target sm_", "");
+    if (version.size() != 2 || target.empty()) return CUDA_ERROR_INVALID_PTX;
+    if (version[0] * 100 + version[1] > ptx_version) return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
+    if (target[0] > unsigned(capability)) return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    for (size_t at = 0; (at = text.find(".visible .entry ", at)) != std::string::npos;) {
+        const size_t name = at + strlen(".visible .entry "), open = text.find('(', name);
+        const size_t close = text.find(')', name), body = text.find('{', name);
+        if (body == std::string::npos || !(open < close && close < body)) return CUDA_ERROR_INVALID_PTX;
+        Entry entry;
+        for (size_t from = open + 1; from < close;) {
+            const size_t to = std::min(text.find(',', from), close);
+            const std::string declaration = text.substr(from, to - from);
+            if (declaration.find(".param") != std::string::npos) entry.parameters.push_back(parameter_size(declaration));
+            from = to + 1;
+        }
+        for (const char* limit : {".maxntid", ".reqntid"}) {
+            const auto sizes = directive(text.substr(close, body - close), limit, ",");
+            if (sizes.empty()) continue;
+            entry.max_threads = 1;
+            for (unsigned long size : sizes) entry.max_threads *= size;
+        }
+        module->entries[text.substr(name, text.find_first_of(" \t\n(", name) - name)] = entry;
+        at = body;
+    }
+    return CUDA_SUCCESS;
+}
+
+// Finds the kernel of the entry, and whether it was made from the same source.
+CUresult match(const std::string& name, const Entry& entry, const Kernel** kernel)
+{
+    *kernel = nullptr;
+    for (const Kernel& k : kernels()) {
+        if (k.name == name) *kernel = &k;
+    }
+    if (!*kernel) {
+        fprintf(stderr, "emulated device: PTX has the kernel %s, the emulator has not\n", name.c_str());
+        return CUDA_ERROR_NOT_FOUND;
+    }
+    std::vector<size_t> sizes;
+    for (const Parameter& p : (*kernel)->parameters) sizes.push_back(p.size);
+    if (sizes != entry.parameters) {
+        auto list = [](const std::vector<size_t>& sizes) {
+            std::string text;
+            for (size_t size : sizes) text += " " + std::to_string(size);
+            return text;
+        };
+        fprintf(stderr,
+            "emulated device: the parameters of kernel %s have sizes%s in PTX, but%s in its source: build the PTX again\n",
+            name.c_str(), list(entry.parameters).c_str(), list(sizes).c_str());
+        return CUDA_ERROR_INVALID_IMAGE;
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult load_module(void** out, const void* image)
+{
+    Call call;
+    if (!call) return call.result;
+    if (!out || !image) return CUDA_ERROR_INVALID_VALUE;
+    auto module = std::make_unique<Module>();
+    const CUresult result = parse(static_cast<const char*>(image), module.get());
+    if (result != CUDA_SUCCESS) return result;
+    *out = module.get();
+    call.context->modules[module.get()] = std::move(module);
+    return CUDA_SUCCESS;
+}
+
+CUresult run_launch(const Context& context, const Function& function, dim3 grid, dim3 block, size_t shared,
+    const std::vector<uint64_t>& values)
+{
+    const Kernel& kernel = *function.kernel;
+    std::vector<void*> arguments;
+    for (size_t i = 0; i < values.size(); i++) {
+        arguments.push_back(const_cast<uint64_t*>(&values[i]));
+        if (kernel.parameters[i].pointer && values[i] && !context.memory.has(values[i], 0) &&
+            !context.host.has(values[i], 0)) {
+            fprintf(stderr, "emulated device: parameter %zu of kernel %s, %#llx, points to no memory of the device\n", i,
+                kernel.name.c_str(), static_cast<unsigned long long>(values[i]));
+            return CUDA_ERROR_ILLEGAL_ADDRESS;
+        }
+    }
+    return run({&kernel, arguments.data(), grid, block, shared, context.eager});
+}
+
+CUresult allocate_host(void** out, size_t size)
+{
+    Call call;
+    if (!call) return call.result;
+    if (!out || !size) return CUDA_ERROR_INVALID_VALUE;
+    try {
+        *out = call.context->host.add(size);
+    } catch (const std::bad_alloc&) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return CUDA_SUCCESS;
+}
+
+// Issues a copy from the host. Memory that is not page-locked is read at once: the real
+// driver copies it to a buffer of its own first. Else *point is set to the copy.
+CUresult copy_in(const Call& call, const std::shared_ptr<Stream>& stream, uintptr_t to, const void* from, size_t size,
+    Point* point)
+{
+    if (!size) return CUDA_SUCCESS;
+    if (!from || !call.context->memory.has(to, size)) return CUDA_ERROR_INVALID_VALUE;
+    void* target = reinterpret_cast<void*>(to);
+    if (call.context->host.has(reinterpret_cast<uintptr_t>(from), size)) {
+        *point = call.context->issue(stream, [=] { return memcpy(target, from, size), CUDA_SUCCESS; });
+    } else {
+        auto bytes = static_cast<const unsigned char*>(from);
+        auto staged = std::make_shared<std::vector<unsigned char>>(bytes, bytes + size);
+        call.context->issue(stream, [=] { return memcpy(target, staged->data(), size), CUDA_SUCCESS; });
+    }
+    return CUDA_SUCCESS;
+}
+
+// Issues a copy to the host, and waits for it if it must be done on return: always where
+// the memory is not page-locked.
+CUresult copy_out(const Call& call, const std::shared_ptr<Stream>& stream, void* to, uintptr_t from, size_t size,
+    bool synchronous)
+{
+    if (!size) return CUDA_SUCCESS;
+    if (!to || !call.context->memory.has(from, size)) return CUDA_ERROR_INVALID_VALUE;
+    const void* source = reinterpret_cast<const void*>(from);
+    const Point point = call.context->issue(stream, [=] { return memcpy(to, source, size), CUDA_SUCCESS; });
+    if (synchronous || !call.context->host.has(reinterpret_cast<uintptr_t>(to), size)) return call.wait(point);
+    return CUDA_SUCCESS;
+}
+
+template <typename T>
+CUresult fill(uintptr_t to, T value, size_t count, void* stream_handle)
+{
+    Call call;
+    if (!call) return call.result;
+    const auto stream = call.stream(stream_handle);
+    if (!stream) return CUDA_ERROR_INVALID_HANDLE;
+    if (!count) return CUDA_SUCCESS;
+    if (to % sizeof(T) || count > SIZE_MAX / sizeof(T) || !call.context->memory.has(to, count * sizeof(T))) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    call.context->issue(stream, [=] {
+        std::fill_n(reinterpret_cast<T*>(to), count, value);
+        return CUDA_SUCCESS;
+    });
+    return CUDA_SUCCESS;
+}
+
+Device* to_device(int number)
+{
+    return number >= 0 && size_t(number) < devices.size() ? &devices[number] : nullptr;
+}
+
+CUresult check_device(int number)
+{
+    if (!initialised) return CUDA_ERROR_NOT_INITIALIZED;
+    return to_device(number) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+
+} // namespace
+
+#define API extern "C" __attribute__((visibility("default"))) CUresult
+
+API cuInit(unsigned flags)
+{
+    std::lock_guard<std::mutex> lock(driver);
+    if (flags) return CUDA_ERROR_INVALID_VALUE;
+    if (initialised) return CUDA_SUCCESS;
+    const char* text = getenv("EMULATED_CAPABILITY");
+    int major = 8, minor = 0;
+    if (text && *text && (sscanf(text, "%d.%d", &major, &minor) != 2 || major < 1 || minor < 0 || minor > 9)) {
+        fprintf(stderr, "emulated device: EMULATED_CAPABILITY is %s, not such as 8.0\n", text);
+        abort();
+    }
+    const auto count = setting("EMULATED_DEVICES", 1);
+    if (count == 0) return CUDA_ERROR_NO_DEVICE;
+    capability = major * 10 + minor;
+    for (unsigned long long i = 0; i < count; i++) devices.push_back({int(i)});
+    catch_bad_addresses();
+    initialised = true;
+    return CUDA_SUCCESS;
+}
+
+API cuDriverGetVersion(int* version)
+{
+    if (!version) return CUDA_ERROR_INVALID_VALUE;
+    *version = driver_version;
+    return CUDA_SUCCESS;
+}
+
+API cuGetErrorName(CUresult result, const char** name)
+{
+    switch (result) {
+#define EMULATION_NAME(value, number, text) \
+    case value: *name = #value; return CUDA_SUCCESS;
+        EMULATION_RESULTS(EMULATION_NAME)
+    }
+    *name = nullptr;
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+API cuGetErrorString(CUresult result, const char** string)
+{
+    switch (result) {
+#define EMULATION_STRING(value, number, text) \
+    case value: *string = text; return CUDA_SUCCESS;
+        EMULATION_RESULTS(EMULATION_STRING)
+    }
+    *string = nullptr;
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+API cuDeviceGetCount(int* count)
+{
+    std::lock_guard<std::mutex> lock(driver);
+    if (!initialised) return CUDA_ERROR_NOT_INITIALIZED;
+    *count = devices.size();
+    return CUDA_SUCCESS;
+}
+
+API cuDeviceGet(int* device, int number)
+{
+    std::lock_guard<std::mutex> lock(driver);
+    *device = number;
+    return check_device(number);
+}
+
+API cuDeviceGetName(char* name, int size, int device)
+{
+    std::lock_guard<std::mutex> lock(driver);
+    if (size > 0) snprintf(name, size, "Emulated GPU");
+    return check_device(device);
+}
+
+API cuDeviceTotalMem_v2(size_t* bytes, int device)
+{
+    std::lock_guard<std::mutex> lock(driver);
+    *bytes = setting("EMULATED_MEMORY", 1 << 30);
+    return check_device(device);
+}
+
+API cuDeviceGetUuid(char (*uuid)[16], int device)
+{
+    std::lock_guard<std::mutex> lock(driver);
+    memcpy(*uuid, "emulated GPU \0\0\0", 16);
+    (*uuid)[15] = char(device);
+    return check_device(device);
+}
+
+API cuDeviceGetAttribute(int* value, int attribute, int device)
+{
+    std::lock_guard<std::mutex> lock(driver);
+    static const std::map<int, int> values = {
+        {1, max_threads}, // MAX_THREADS_PER_BLOCK
+        {2, 1024}, {3, 1024}, {4, 64}, // MAX_BLOCK_DIM_X, Y, Z
+        {5, 0x7fffffff}, {6, 65535}, {7, 65535}, // MAX_GRID_DIM_X, Y, Z
+        {8, default_shared}, // MAX_SHARED_MEMORY_PER_BLOCK
+        {9, 65536}, // TOTAL_CONSTANT_MEMORY
+        {10, 32}, // WARP_SIZE
+        {12, 65536}, // MAX_REGISTERS_PER_BLOCK
+        {13, 1000000}, // CLOCK_RATE, kHz
+        {16, multiprocessors}, // MULTIPROCESSOR_COUNT
+        {18, 0}, // INTEGRATED
+        {19, 1}, // CAN_MAP_HOST_MEMORY
+        {20, 0}, // COMPUTE_MODE
+        {31, 1}, // CONCURRENT_KERNELS
+        {33, 0}, {34, 0}, {50, 0}, // PCI_BUS_ID, PCI_DEVICE_ID, PCI_DOMAIN_ID
+        {36, 1000000}, // MEMORY_CLOCK_RATE, kHz
+        {37, 256}, // GLOBAL_MEMORY_BUS_WIDTH, bits
+        {38, 4 << 20}, // L2_CACHE_SIZE
+        {39, 1536}, // MAX_THREADS_PER_MULTIPROCESSOR
+        {40, 2}, // ASYNC_ENGINE_COUNT
+        {41, 1}, // UNIFIED_ADDRESSING
+        {75, capability / 10}, {76, capability % 10}, // COMPUTE_CAPABILITY_MAJOR, MINOR
+        {81, int(max_shared) + 1024}, // MAX_SHARED_MEMORY_PER_MULTIPROCESSOR
+        {82, 65536}, // MAX_REGISTERS_PER_MULTIPROCESSOR
+        {97, max_shared}, // MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+        {106, 16}, // MAX_BLOCKS_PER_MULTIPROCESSOR
+        {111, 1024}, // RESERVED_SHARED_MEMORY_PER_BLOCK
+    };
+    const auto at = values.find(attribute);
+    const CUresult result = check_device(device);
+    if (result == CUDA_SUCCESS && at == values.end()) return CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS) *value = at->second;
+    return result;
+}
+
+API cuCtxCreate_v2(void** out, unsigned, int number)
+{
+    std::lock_guard<std::mutex> lock(driver);
+    const CUresult result = check_device(number);
+    if (result != CUDA_SUCCESS) return result;
+    auto context = std::unique_ptr<Context>(new Context{devices[number]});
+    // A device that fell off the bus stays away as long as the test has it do so.
+    if (context->device.lost && context->lose_device) return CUDA_ERROR_DEVICE_UNAVAILABLE;
+    context->device.lost = false;
+    stack.push_back(context.get());
+    *out = context.get();
+    contexts.push_back(std::move(context));
+    return CUDA_SUCCESS;
+}
+
+API cuCtxDestroy_v2(void* handle)
+{
+    std::lock_guard<std::mutex> lock(driver);
+    Context* context = to_context(handle);
+    if (!context || context->destroyed) return CUDA_ERROR_INVALID_CONTEXT;
+    context->reach_all();
+    context->destroyed = true;
+    context->device.used -= context->memory.size();
+    context->memory = Memory();
+    context->host = Memory();
+    context->streams.clear();
+    context->events.clear();
+    context->modules.clear();
+    if (!stack.empty() && stack.back() == context) stack.pop_back();
+    return CUDA_SUCCESS;
+}
+
+API cuCtxSetCurrent(void* handle)
+{
+    std::lock_guard<std::mutex> lock(driver);
+    if (!initialised) return CUDA_ERROR_NOT_INITIALIZED;
+    Context* context = to_context(handle);
+    if (handle && (!context || context->destroyed)) return CUDA_ERROR_INVALID_CONTEXT;
+    if (!stack.empty()) stack.pop_back();
+    if (context) stack.push_back(context);
+    return CUDA_SUCCESS;
+}
+
+API cuCtxGetCurrent(void** out)
+{
+    std::lock_guard<std::mutex> lock(driver);
+    if (!initialised) return CUDA_ERROR_NOT_INITIALIZED;
+    *out = stack.empty() ? nullptr : stack.back();
+    return CUDA_SUCCESS;
+}
+
+API cuCtxPushCurrent_v2(void* handle)
+{
+    std::lock_guard<std::mutex> lock(driver);
+    if (!initialised) return CUDA_ERROR_NOT_INITIALIZED;
+    Context* context = to_context(handle);
+    if (!context || context->destroyed) return CUDA_ERROR_INVALID_CONTEXT;
+    stack.push_back(context);
+    return CUDA_SUCCESS;
+}
+
+API cuCtxPopCurrent_v2(void** out)
+{
+    std::lock_guard<std::mutex> lock(driver);
+    if (!initialised) return CUDA_ERROR_NOT_INITIALIZED;
+    if (stack.empty()) return CUDA_ERROR_INVALID_CONTEXT;
+    if (out) *out = stack.back();
+    stack.pop_back();
+    return CUDA_SUCCESS;
+}
+
+API cuCtxSynchronize()
+{
+    Call call;
+    if (!call) return call.result;
+    call.context->reach_all();
+    return call.context->state();
+}
+
+API cuMemGetInfo_v2(size_t* free, size_t* total)
+{
+    Call call;
+    if (!call) return call.result;
+    const Context& context = *call.context;
+    *total = context.memory_size;
+    *free = context.memory_size - std::min(context.memory_size, context.device.used);
+    return CUDA_SUCCESS;
+}
+
+API cuMemAlloc_v2(uintptr_t* out, size_t size)
+{
+    Call call;
+    if (!call) return call.result;
+    if (!out || !size) return CUDA_ERROR_INVALID_VALUE;
+    Context& context = *call.context;
+    if (context.device.used > context.memory_size || size > context.memory_size - context.device.used) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    try {
+        *out = reinterpret_cast<uintptr_t>(context.memory.add(size));
+    } catch (const std::bad_alloc&) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    context.device.used += size;
+    return CUDA_SUCCESS;
+}
+
+// Waits for all work, as the real one does.
+API cuMemFree_v2(uintptr_t address)
+{
+    Call call;
+    if (!call) return call.result;
+    if (!address) return CUDA_SUCCESS;
+    Context& context = *call.context;
+    const Allocation* allocation = context.memory.find(address);
+    if (!allocation) return CUDA_ERROR_INVALID_VALUE;
+    context.reach_all();
+    context.device.used -= allocation->size;
+    context.memory.remove(address);
+    return context.state();
+}
+
+API cuMemAllocHost_v2(void** out, size_t size) { return allocate_host(out, size); }
+API cuMemHostAlloc(void** out, size_t size, unsigned) { return allocate_host(out, size); }
+
+API cuMemFreeHost(void* pointer)
+{
+    Call call;
+    if (!call) return call.result;
+    const auto address = reinterpret_cast<uintptr_t>(pointer);
+    if (!call.context->host.find(address)) return CUDA_ERROR_INVALID_VALUE;
+    call.context->reach_all();
+    call.context->host.remove(address);
+    return call.context->state();
+}
+
+// From page-locked memory it waits for the copy; from other memory only for the reading.
+API cuMemcpyHtoD_v2(uintptr_t to, const void* from, size_t size)
+{
+    Call call;
+    if (!call) return call.result;
+    Point point;
+    const CUresult result = copy_in(call, call.context->null_stream, to, from, size, &point);
+    return result == CUDA_SUCCESS ? call.wait(point) : result;
+}
+
+API cuMemcpyHtoDAsync_v2(uintptr_t to, const void* from, size_t size, void* stream_handle)
+{
+    Call call;
+    if (!call) return call.result;
+    const auto stream = call.stream(stream_handle);
+    Point point;
+    return stream ? copy_in(call, stream, to, from, size, &point) : CUDA_ERROR_INVALID_HANDLE;
+}
+
+API cuMemcpyDtoH_v2(void* to, uintptr_t from, size_t size)
+{
+    Call call;
+    if (!call) return call.result;
+    return copy_out(call, call.context->null_stream, to, from, size, true);
+}
+
+API cuMemcpyDtoHAsync_v2(void* to, uintptr_t from, size_t size, void* stream_handle)
+{
+    Call call;
+    if (!call) return call.result;
+    const auto stream = call.stream(stream_handle);
+    return stream ? copy_out(call, stream, to, from, size, false) : CUDA_ERROR_INVALID_HANDLE;
+}
+
+API cuMemcpyDtoDAsync_v2(uintptr_t to, uintptr_t from, size_t size, void* stream_handle)
+{
+    Call call;
+    if (!call) return call.result;
+    const auto stream = call.stream(stream_handle);
+    if (!stream) return CUDA_ERROR_INVALID_HANDLE;
+    if (!size) return CUDA_SUCCESS;
+    if (!call.context->memory.has(to, size) || !call.context->memory.has(from, size)) return CUDA_ERROR_INVALID_VALUE;
+    call.context->issue(stream, [=] {
+        memmove(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), size);
+        return CUDA_SUCCESS;
+    });
+    return CUDA_SUCCESS;
+}
+
+// Not waited for either, as in the real driver.
+API cuMemsetD8_v2(uintptr_t to, unsigned char value, size_t count) { return fill(to, value, count, nullptr); }
+API cuMemsetD8Async(uintptr_t to, unsigned char value, size_t count, void* stream) { return fill(to, value, count, stream); }
+API cuMemsetD32_v2(uintptr_t to, unsigned value, size_t count) { return fill(to, value, count, nullptr); }
+API cuMemsetD32Async(uintptr_t to, unsigned value, size_t count, void* stream) { return fill(to, value, count, stream); }
+
+API cuModuleLoadData(void** module, const void* image) { return load_module(module, image); }
+API cuModuleLoadDataEx(void** module, const void* image, unsigned, int*, void**) { return load_module(module, image); }
+
+API cuModuleUnload(void* handle)
+{
+    Call call;
+    if (!call) return call.result;
+    auto at = call.context->modules.find(static_cast<Module*>(handle));
+    if (at == call.context->modules.end()) return CUDA_ERROR_INVALID_HANDLE;
+    call.context->reach_all(); // launches of its functions
+    call.context->modules.erase(at);
+    return call.context->state();
+}
+
+API cuModuleGetFunction(void** out, void* handle, const char* name)
+{
+    Call call;
+    if (!call) return call.result;
+    if (!out || !name) return CUDA_ERROR_INVALID_VALUE;
+    auto at = call.context->modules.find(static_cast<Module*>(handle));
+    if (at == call.context->modules.end()) return CUDA_ERROR_INVALID_HANDLE;
+    Module& module = *at->second;
+    const auto entry = module.entries.find(name);
+    if (entry == module.entries.end()) return CUDA_ERROR_NOT_FOUND;
+    auto& function = module.functions[name];
+    if (!function) {
+        const Kernel* kernel;
+        const CUresult result = match(name, entry->second, &kernel);
+        if (result != CUDA_SUCCESS) {
+            module.functions.erase(name);
+            return result;
+        }
+        function.reset(new Function{kernel, entry->second.max_threads});
+    }
+    *out = function.get();
+    return CUDA_SUCCESS;
+}
+
+API cuFuncSetAttribute(void* handle, int attribute, int value)
+{
+    Call call;
+    if (!call) return call.result;
+    Function* function = call.function(handle);
+    if (!function) return CUDA_ERROR_INVALID_HANDLE;
+    switch (attribute) {
+    case 8: // MAX_DYNAMIC_SHARED_SIZE_BYTES
+        if (value < 0 || size_t(value) > max_shared) return CUDA_ERROR_INVALID_VALUE;
+        function->max_shared = value;
+        return CUDA_SUCCESS;
+    case 9: // PREFERRED_SHARED_MEMORY_CARVEOUT, a hint in percent
+        return value >= -1 && value <= 100 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    }
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+API cuFuncGetAttribute(int* value, int attribute, void* handle)
+{
+    Call call;
+    if (!call) return call.result;
+    const Function* function = call.function(handle);
+    if (!function) return CUDA_ERROR_INVALID_HANDLE;
+    switch (attribute) {
+    case 0: *value = function->max_threads; break; // MAX_THREADS_PER_BLOCK
+    case 1: case 2: case 3: *value = 0; break; // SHARED, CONST, LOCAL_SIZE_BYTES
+    case 4: *value = 64; break; // NUM_REGS
+    case 5: case 6: *value = capability; break; // PTX_VERSION, BINARY_VERSION
+    case 8: *value = function->max_shared; break; // MAX_DYNAMIC_SHARED_SIZE_BYTES
+    default: return CUDA_ERROR_INVALID_VALUE;
+    }
+    return CUDA_SUCCESS;
+}
+
+API cuLaunchKernel(void* handle, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
+    unsigned block_z, unsigned shared, void* stream_handle, void** arguments, void** extra)
+{
+    Call call;
+    if (!call) return call.result;
+    Context& context = *call.context;
+    const Function* function = call.function(handle);
+    const auto stream = call.stream(stream_handle);
+    if (!function || !stream) return CUDA_ERROR_INVALID_HANDLE;
+    const dim3 grid = {grid_x, grid_y, grid_z}, block = {block_x, block_y, block_z};
+    const bool grid_fits = grid.x && grid.y && grid.z && grid.x <= 0x7fffffff && grid.y <= 65535 && grid.z <= 65535;
+    const bool block_fits = block.x && block.y && block.z && block.x <= 1024 && block.y <= 1024 && block.z <= 64 &&
+        block.x * block.y * block.z <= function->max_threads;
+    const auto& parameters = function->kernel->parameters;
+    if (!grid_fits || !block_fits || shared > function->max_shared || extra || (!parameters.empty() && !arguments)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    std::vector<uint64_t> values(parameters.size());
+    for (size_t i = 0; i < values.size(); i++) memcpy(&values[i], arguments[i], parameters[i].size);
+
+    const auto launch = ++context.launches;
+    if (context.lose_device && launch >= context.lose_device) {
+        context.device.lost = true;
+        return context.state();
+    }
+    const bool fails = launch == context.fail_launch;
+    const Function f = *function;
+    context.issue(stream, [=, &context] {
+        return fails ? CUDA_ERROR_LAUNCH_FAILED : run_launch(context, f, grid, block, shared, values);
+    });
+    return CUDA_SUCCESS;
+}
+
+API cuStreamCreate(void** out, unsigned flags)
+{
+    Call call;
+    if (!call) return call.result;
+    if (!out || flags > 1) return CUDA_ERROR_INVALID_VALUE;
+    auto stream = std::make_shared<Stream>(Stream{flags == 0}); // 1: CU_STREAM_NON_BLOCKING
+    *out = stream.get();
+    call.context->streams[stream.get()] = stream;
+    return CUDA_SUCCESS;
+}
+
+API cuStreamDestroy_v2(void* handle)
+{
+    Call call;
+    if (!call) return call.result;
+    const auto stream = handle ? call.stream(handle) : nullptr;
+    if (!stream || stream == call.context->null_stream) return CUDA_ERROR_INVALID_HANDLE;
+    stream->destroyed = true;
+    return CUDA_SUCCESS;
+}
+
+API cuStreamSynchronize(void* handle)
+{
+    Call call;
+    if (!call) return call.result;
+    const auto stream = call.stream(handle);
+    if (!stream) return CUDA_ERROR_INVALID_HANDLE;
+    // The null stream's end comes after those of the streams that it is ordered with.
+    if (stream == call.context->null_stream) call.context->issue(stream, {});
+    return call.wait({stream, stream->issued});
+}
+
+API cuStreamQuery(void* handle)
+{
+    Call call;
+    if (!call) return call.result;
+    const auto stream = call.stream(handle);
+    return stream ? query(call, {stream, stream->issued}) : CUDA_ERROR_INVALID_HANDLE;
+}
+
+API cuStreamWaitEvent(void* stream_handle, void* event_handle, unsigned)
+{
+    Call call;
+    if (!call) return call.result;
+    const auto stream = call.stream(stream_handle);
+    const auto event = call.event(event_handle);
+    if (!stream || !event) return CUDA_ERROR_INVALID_HANDLE;
+    if (event->point.stream) call.context->issue(stream, {}, event->point);
+    return CUDA_SUCCESS;
+}
+
+API cuEventCreate(void** out, unsigned flags)
+{
+    Call call;
+    if (!call) return call.result;
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
+    auto event = std::make_shared<Event>(Event{!(flags & 2)}); // 2: CU_EVENT_DISABLE_TIMING
+    *out = event.get();
+    call.context->events[event.get()] = event;
+    return CUDA_SUCCESS;
+}
+
+API cuEventDestroy_v2(void* handle)
+{
+    Call call;
+    if (!call) return call.result;
+    return call.context->events.erase(static_cast<Event*>(handle)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+API cuEventRecord(void* event_handle, void* stream_handle)
+{
+    Call call;
+    if (!call) return call.result;
+    const auto event = call.event(event_handle);
+    const auto stream = call.stream(stream_handle);
+    if (!event || !stream) return CUDA_ERROR_INVALID_HANDLE;
+    event->point = call.context->issue(stream, [event] {
+        event->time = std::chrono::steady_clock::now();
+        return CUDA_SUCCESS;
+    });
+    return CUDA_SUCCESS;
+}
+
+API cuEventSynchronize(void* handle)
+{
+    Call call;
+    if (!call) return call.result;
+    const auto event = call.event(handle);
+    return event ? call.wait(event->point) : CUDA_ERROR_INVALID_HANDLE;
+}
+
+API cuEventQuery(void* handle)
+{
+    Call call;
+    if (!call) return call.result;
+    const auto event = call.event(handle);
+    return event ? query(call, event->point) : CUDA_ERROR_INVALID_HANDLE;
+}
+
+API cuEventElapsedTime(float* milliseconds, void* start_handle, void* end_handle)
+{
+    Call call;
+    if (!call) return call.result;
+    const auto start = call.event(start_handle), end = call.event(end_handle);
+    if (!start || !end) return CUDA_ERROR_INVALID_HANDLE;
+    for (const auto& event : {start, end}) {
+        if (!event->timed || !event->point.stream) return CUDA_ERROR_INVALID_HANDLE;
+        if (event->point.stream->done < event->point.operation) return CUDA_ERROR_NOT_READY;
+    }
+    *milliseconds = std::chrono::duration<float, std::milli>(end->time - start->time).count();
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,333 @@
+// What a kernel sees when it is compiled as host C++: the part of CUDA's language and
+// library that our .cu files use. Every thread of a block is a fiber; the threads of a
+// warp, and the warps of a block, run in turn from one meeting point to the next.
+#pragma once
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "fibers.h"
+#include "results.h"
+
+#define __global__
+#define __device__
+#define __host__
+#define __constant__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __launch_bounds__(...)
+#define __align__(n) __attribute__((aligned(n)))
+
+#define SHARED_MEMORY(type, name) type* const name = static_cast<type*>(emulation::current->block->shared)
+
+struct uint3 {
+    unsigned x, y, z;
+};
+using dim3 = uint3;
+struct alignas(8) float2 {
+    float x, y;
+};
+struct alignas(16) float4 {
+    float x, y, z, w;
+};
+struct alignas(8) int2 {
+    int x, y;
+};
+struct alignas(16) int4 {
+    int x, y, z, w;
+};
+struct alignas(8) uint2 {
+    unsigned x, y;
+};
+struct alignas(16) uint4 {
+    unsigned x, y, z, w;
+};
+inline float2 make_float2(float x, float y) { return {x, y}; }
+inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
+inline int2 make_int2(int x, int y) { return {x, y}; }
+inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
+
+namespace emulation {
+
+// A place where threads wait for each other.
+enum class Wait { none, exit, syncthreads, syncwarp, shuffle, ballot, mma };
+struct Site {
+    Wait wait = Wait::none;
+    int line = 0;
+    const char* file = "";
+};
+
+// Those who must come to the same place before any goes on: the lanes of a warp, the
+// warps of a block. They come in cyclic order, and the last to come goes on first.
+struct Meeting {
+    unsigned size = 0;
+    unsigned arrived = 0;
+    Site site;
+};
+
+struct Block {
+    uint3 index;
+    dim3 size, grid;
+    void* shared;
+    bool eager; // copies are done when they are issued
+    Meeting warps;
+};
+
+struct alignas(64) Warp {
+    Meeting lanes;
+    struct Thread* next; // the lane to go on with
+    Warp* following; // in the block, cyclically
+    unsigned round = 0; // of exchanges
+    // Values brought to an exchange. The lane that goes on first may bring its value to
+    // the next one before the others have read this one's: two rounds.
+    uint64_t values[2][32];
+    // Factors and sum of a matrix product; a and the sum are transposed.
+    alignas(64) float a[8][16], b[8][8], sum[8][16];
+};
+
+// An asynchronous copy of 16 bytes that was issued, not done.
+struct Copy {
+    float* to;
+    const float* from; // null: zeros
+    int group;
+};
+
+struct alignas(64) Thread {
+    Fiber fiber;
+    Thread* following; // in the warp, cyclically
+    Warp* warp;
+    Block* block;
+    unsigned lane;
+    uint3 index;
+    std::vector<Copy> copies;
+    size_t copied; // of copies
+    int groups; // committed
+};
+
+extern __thread Thread* current __attribute__((tls_model("initial-exec")));
+
+// Waits for the threads of the block.
+void meet_threads(const char* file, int line);
+// Ends the launch with a message on stderr.
+[[noreturn]] void fault(CUresult result, const char* format, ...) __attribute__((format(printf, 2, 3)));
+// Reports that some are at the meeting's site and others at this one.
+[[noreturn]] void diverged(const Site& some, const Site& others, const char* those);
+// sum += a · b.
+void multiply(Warp& warp);
+
+// Comes to the meeting; true for the last one to come.
+inline bool arrive(Meeting& meeting, const Site& site, const char* those)
+{
+    if (meeting.arrived == 0) {
+        meeting.site = site;
+    } else if (meeting.site.wait != site.wait || meeting.site.line != site.line) {
+        diverged(meeting.site, site, those);
+    }
+    if (++meeting.arrived < meeting.size) return false;
+    meeting.arrived = 0;
+    return true;
+}
+
+inline __attribute__((always_inline)) void go_on(Thread& thread)
+{
+    Thread& self = *current;
+    current = &thread;
+    switch_fiber(self.fiber, thread.fiber);
+}
+
+// Waits for the lanes of the warp; true in the one that came last, which goes on first.
+inline __attribute__((always_inline)) bool meet_lanes(Wait wait, const char* file, int line)
+{
+    Warp& warp = *current->warp;
+    if (arrive(warp.lanes, {wait, line, file}, "lanes")) {
+        warp.round++;
+        return true;
+    }
+    go_on(*current->following);
+    return false;
+}
+
+inline void perform(const Copy& copy)
+{
+    if (copy.from) {
+        memcpy(copy.to, copy.from, 16);
+    } else {
+        memset(copy.to, 0, 16);
+    }
+}
+
+inline uint32_t bits(float x)
+{
+    uint32_t b;
+    memcpy(&b, &x, 4);
+    return b;
+}
+
+inline float from_bits(uint32_t b)
+{
+    float x;
+    memcpy(&x, &b, 4);
+    return x;
+}
+
+void check_mask(unsigned mask, const char* file, int line);
+
+// The value of the lane that `source` gives for one's own lane.
+template <typename T, typename Source>
+T shuffle(unsigned mask, T value, Source source, const char* file, int line)
+{
+    static_assert(sizeof(T) <= 8);
+    check_mask(mask, file, line);
+    const Thread& self = *current;
+    uint64_t* values = self.warp->values[self.warp->round & 1];
+    memcpy(&values[self.lane], &value, sizeof value);
+    meet_lanes(Wait::shuffle, file, line);
+    memcpy(&value, &values[source(self.lane)], sizeof value);
+    return value;
+}
+
+} // namespace emulation
+
+#define threadIdx (emulation::current->index)
+#define blockIdx (emulation::current->block->index)
+#define blockDim (emulation::current->block->size)
+#define gridDim (emulation::current->block->grid)
+
+#define EMULATION_HERE const char *file = __builtin_FILE(), int line = __builtin_LINE()
+
+inline void __syncthreads(EMULATION_HERE) { emulation::meet_threads(file, line); }
+
+inline void __syncwarp(unsigned mask = 0xffffffff, EMULATION_HERE)
+{
+    emulation::check_mask(mask, file, line);
+    emulation::meet_lanes(emulation::Wait::syncwarp, file, line);
+}
+
+template <typename T>
+T __shfl_sync(unsigned mask, T value, int lane, int width = 32, EMULATION_HERE)
+{
+    return emulation::shuffle(
+        mask, value, [=](int self) { return (self & -width) | (lane & (width - 1)); }, file, line);
+}
+
+template <typename T>
+T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32, EMULATION_HERE)
+{
+    return emulation::shuffle(
+        mask, value,
+        [=](int self) {
+            int source = self ^ lanes;
+            return source < (self & -width) + width ? source : self;
+        },
+        file, line);
+}
+
+template <typename T>
+T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, EMULATION_HERE)
+{
+    return emulation::shuffle(
+        mask, value,
+        [=](int self) { return (self & (width - 1)) + int(delta) < width ? self + int(delta) : self; }, file, line);
+}
+
+template <typename T>
+T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, EMULATION_HERE)
+{
+    return emulation::shuffle(
+        mask, value, [=](int self) { return (self & (width - 1)) >= int(delta) ? self - int(delta) : self; }, file,
+        line);
+}
+
+inline unsigned __ballot_sync(unsigned mask, int predicate, EMULATION_HERE)
+{
+    emulation::check_mask(mask, file, line);
+    const emulation::Thread& self = *emulation::current;
+    const uint64_t* values = self.warp->values[self.warp->round & 1];
+    self.warp->values[self.warp->round & 1][self.lane] = predicate != 0;
+    emulation::meet_lanes(emulation::Wait::ballot, file, line);
+    unsigned ballot = 0;
+    for (int lane = 0; lane < 32; lane++) ballot |= unsigned(values[lane]) << lane;
+    return ballot;
+}
+
+// Copies are as late as they may be: they read and write only in the copy_wait that
+// covers their group, so that what is read without waiting is still poison. (As soon as
+// they may be, when the schedule is eager: what is overwritten too early shows.)
+inline void copy_async(float* shared, const float* global, bool valid)
+{
+    emulation::Thread& self = *emulation::current;
+    if (reinterpret_cast<uintptr_t>(shared) % 16 || (valid && reinterpret_cast<uintptr_t>(global) % 16)) {
+        emulation::fault(CUDA_ERROR_MISALIGNED_ADDRESS, "copy_async from %p to %p: not aligned to 16 bytes",
+            static_cast<const void*>(global), static_cast<void*>(shared));
+    }
+    const emulation::Copy copy = {shared, valid ? global : nullptr, self.groups};
+    if (self.block->eager) {
+        perform(copy);
+    } else {
+        self.copies.push_back(copy);
+    }
+}
+
+inline void copy_commit() { emulation::current->groups++; }
+
+template <int N>
+void copy_wait()
+{
+    emulation::Thread& self = *emulation::current;
+    auto& copies = self.copies;
+    while (self.copied < copies.size() && copies[self.copied].group < self.groups - N) perform(copies[self.copied++]);
+    if (self.copied == copies.size()) {
+        copies.clear();
+        self.copied = 0;
+    }
+}
+
+// To nearest, ties away from zero.
+inline unsigned tf32(float x)
+{
+    return x != x ? 0x7fffffffu : (emulation::bits(x) + 0x1000u) & ~0x1fffu;
+}
+
+// The fragments' layout is that of PTX's mma.m16n8k8 for .tf32: with group = lane / 4 and
+// place = lane % 4, a holds rows group and group + 8 of columns place, then of columns
+// place + 4; b rows place and place + 4 of column group; c rows group, then group + 8, of
+// columns 2·place and 2·place + 1.
+__forceinline__ void mma(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2], EMULATION_HERE)
+{
+    const emulation::Thread& self = *emulation::current;
+    emulation::Warp& warp = *self.warp;
+    const unsigned group = self.lane / 4, place = self.lane % 4;
+    // The hardware does not look at the low 13 bits.
+    auto number = [](unsigned x) { return emulation::from_bits(x & ~0x1fffu); };
+    warp.a[place][group] = number(a[0]);
+    warp.a[place][group + 8] = number(a[1]);
+    warp.a[place + 4][group] = number(a[2]);
+    warp.a[place + 4][group + 8] = number(a[3]);
+    warp.b[place][group] = number(b[0]);
+    warp.b[place + 4][group] = number(b[1]);
+    float* sum[] = {warp.sum[2 * place], warp.sum[2 * place + 1]};
+    sum[0][group] = c[0];
+    sum[1][group] = c[1];
+    sum[0][group + 8] = c[2];
+    sum[1][group + 8] = c[3];
+    if (emulation::meet_lanes(emulation::Wait::mma, file, line)) multiply(warp);
+    c[0] = sum[0][group];
+    c[1] = sum[1][group];
+    c[2] = sum[0][group + 8];
+    c[3] = sum[1][group + 8];
+}
+
+#undef EMULATION_HERE
+
+using std::max;
+using std::min;
+
+inline int __popc(unsigned x) { return __builtin_popcount(x); }
+inline int __clz(int x) { return x ? __builtin_clz(unsigned(x)) : 32; }
+inline int __ffs(int x) { return __builtin_ffs(x); }
+inline unsigned __umulhi(unsigned x, unsigned y) { return unsigned(uint64_t(x) * y >> 32); }
+inline unsigned __float_as_uint(float x) { return emulation::bits(x); }
+inline float __uint_as_float(unsigned x) { return emulation::from_bits(x); }

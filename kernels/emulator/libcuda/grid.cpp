@@ -1,0 +1,337 @@
+#include "grid.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <ucontext.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+namespace emulation {
+
+__thread Thread* current;
+
+namespace {
+
+// The launch that runs now.
+struct Running {
+    const Launch* launch;
+    unsigned long long blocks;
+    std::atomic<unsigned long long> next_block;
+    std::mutex mutex; // of result
+    CUresult result;
+};
+Running running;
+
+constexpr unsigned warp_size = 32;
+constexpr unsigned char poison = 0xFF; // as a float, NaN
+constexpr size_t zone = 1024; // poison on either side of shared memory, not to be written
+
+// What one OS thread needs to run blocks, one at a time.
+class Executor {
+public:
+    void run_blocks();
+    Fiber main; // the OS thread's own stack
+
+private:
+    void lay_out();
+    void run_block(unsigned long long number);
+    void check_zones();
+
+    Block block;
+    Stacks stacks;
+    std::vector<Thread> threads;
+    std::vector<Warp> warps;
+    alignas(64) unsigned char memory[zone + max_shared + zone];
+};
+
+__thread Executor* executor; // that this OS thread is
+
+[[noreturn]] void leave_block()
+{
+    switch_fiber(current->fiber, executor->main);
+    abort(); // nothing switches back
+}
+
+const char* describe(Wait wait)
+{
+    switch (wait) {
+    case Wait::exit: return "the end of the kernel";
+    case Wait::syncthreads: return "__syncthreads";
+    case Wait::syncwarp: return "__syncwarp";
+    case Wait::shuffle: return "a shuffle";
+    case Wait::ballot: return "__ballot_sync";
+    case Wait::mma: return "mma";
+    case Wait::none: break;
+    }
+    return "?";
+}
+
+// Waits for the warps of the block, when all lanes of one's own wait.
+void meet_warps(const Site& site)
+{
+    Warp& warp = *current->warp;
+    warp.next = current;
+    if (!arrive(current->block->warps, site, "warps")) {
+        go_on(*warp.following->next);
+    } else if (site.wait == Wait::exit) {
+        leave_block();
+    }
+}
+
+void thread_main()
+{
+    fiber_started(current->fiber);
+    running.launch->kernel->call(running.launch->arguments);
+    if (meet_lanes(Wait::exit, running.launch->kernel->name.c_str(), 0)) meet_warps(current->warp->lanes.site);
+    abort(); // nothing switches back
+}
+
+// Prepares for the blocks of a launch.
+void Executor::lay_out()
+{
+    const Launch& launch = *running.launch;
+    const dim3 size = launch.block;
+    block = Block();
+    block.size = size;
+    block.grid = launch.grid;
+    block.shared = memory + zone;
+    block.eager = launch.eager;
+    memset(memory, poison, zone);
+    memset(memory + zone + launch.shared, poison, zone);
+
+    threads.resize(size_t(size.x) * size.y * size.z);
+    warps.resize((threads.size() + warp_size - 1) / warp_size);
+    block.warps.size = warps.size();
+    for (size_t i = 0; i < threads.size(); i++) {
+        Thread& thread = threads[i];
+        thread.index = {unsigned(i % size.x), unsigned(i / size.x % size.y), unsigned(i / size.x / size.y)};
+        thread.lane = i % warp_size;
+        thread.warp = &warps[i / warp_size];
+        thread.block = &block;
+        const size_t first = i - thread.lane, lanes = std::min<size_t>(warp_size, threads.size() - first);
+        thread.following = &threads[first + (thread.lane + 1) % lanes];
+        thread.warp->lanes.size = lanes;
+    }
+    for (size_t i = 0; i < warps.size(); i++) warps[i].following = &warps[(i + 1) % warps.size()];
+}
+
+void Executor::run_block(unsigned long long number)
+{
+    const dim3 grid = block.grid;
+    block.index = {unsigned(number % grid.x), unsigned(number / grid.x % grid.y), unsigned(number / grid.x / grid.y)};
+    memset(block.shared, poison, running.launch->shared);
+    block.warps.arrived = 0;
+    for (size_t i = 0; i < threads.size(); i++) {
+        Thread& thread = threads[i];
+        thread.copies.clear();
+        thread.copied = thread.groups = 0;
+        stacks.prepare(thread.fiber, i, thread_main);
+        if (thread.lane == 0) {
+            thread.warp->lanes.arrived = 0;
+            thread.warp->next = &thread;
+        }
+    }
+    current = &threads[0];
+    switch_fiber(main, current->fiber);
+    check_zones();
+    current = nullptr;
+}
+
+void report(CUresult result, const char* what)
+{
+    std::lock_guard<std::mutex> lock(running.mutex);
+    if (running.result != CUDA_SUCCESS) return; // the first one tells
+    running.result = result;
+    running.next_block = running.blocks;
+    const Thread& self = *current;
+    const uint3 b = self.block->index, t = self.index;
+    fprintf(stderr, "emulated device: kernel %s, block (%u, %u, %u), thread (%u, %u, %u): %s\n",
+        running.launch->kernel->name.c_str(), b.x, b.y, b.z, t.x, t.y, t.z, what);
+}
+
+void Executor::check_zones()
+{
+    const unsigned char* ends[] = {memory, memory + zone + running.launch->shared};
+    for (const unsigned char* end : ends) {
+        for (size_t i = 0; i < zone; i++) {
+            if (end[i] == poison) continue;
+            char what[100];
+            snprintf(what, sizeof what, "or another one, wrote byte %td of %zu bytes of shared memory",
+                end + i - (memory + zone), running.launch->shared);
+            report(CUDA_ERROR_ILLEGAL_ADDRESS, what);
+            return;
+        }
+    }
+}
+
+void Executor::run_blocks()
+{
+    executor = this;
+    lay_out();
+    for (;;) {
+        const unsigned long long number = running.next_block++;
+        if (number >= running.blocks) return;
+        run_block(number);
+    }
+}
+
+// The calling thread and some more. Made once and never taken apart: its threads live
+// as long as the process.
+class Pool {
+public:
+    Pool()
+    {
+        // Signals are the business of the program's own threads.
+        sigset_t all, before;
+        sigfillset(&all);
+        sigdelset(&all, SIGSEGV);
+        pthread_sigmask(SIG_BLOCK, &all, &before);
+        // A block has up to 1024 stacks, and a process up to 65530 mappings.
+        const unsigned n = std::min(std::max(std::thread::hardware_concurrency(), 1u), 16u);
+        for (unsigned i = 0; i < n; i++) executors.push_back(std::make_unique<Executor>());
+        for (unsigned i = 1; i < n; i++) std::thread([this, i] { work(*executors[i]); }).detach();
+        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    }
+
+    // Runs what `running` says.
+    void run()
+    {
+        if (running.blocks > 1) {
+            std::lock_guard<std::mutex> lock(mutex);
+            launches++;
+            working = executors.size() - 1;
+            start.notify_all();
+        }
+        executors[0]->run_blocks();
+        std::unique_lock<std::mutex> lock(mutex);
+        end.wait(lock, [this] { return working == 0; });
+    }
+
+private:
+    void work(Executor& executor)
+    {
+        for (unsigned long long seen = 0;;) {
+            {
+                std::unique_lock<std::mutex> lock(mutex);
+                start.wait(lock, [&] { return launches != seen; });
+                seen = launches;
+            }
+            executor.run_blocks();
+            std::lock_guard<std::mutex> lock(mutex);
+            if (--working == 0) end.notify_one();
+        }
+    }
+
+    std::vector<std::unique_ptr<Executor>> executors;
+    std::mutex mutex;
+    std::condition_variable start, end;
+    unsigned long long launches = 0;
+    size_t working = 0;
+};
+
+__thread void* bad_address;
+
+[[noreturn]] void report_bad_address()
+{
+    fault(CUDA_ERROR_ILLEGAL_ADDRESS, "an access to %p, which is no memory of the device, or is not aligned", bad_address);
+}
+
+struct sigaction before;
+
+// Has the thread that made the access go on in report_bad_address.
+void on_bad_address(int signal, siginfo_t* info, void* context)
+{
+    if (!current) { // not a kernel's
+        if (before.sa_flags & SA_SIGINFO) {
+            before.sa_sigaction(signal, info, context);
+        } else if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN) {
+            sigaction(SIGSEGV, &before, nullptr); // and again, to die of it
+        } else {
+            before.sa_handler(signal);
+        }
+        return;
+    }
+    bad_address = info->si_addr;
+    auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext;
+    // Below what the interrupted function may have on its stack, aligned as for a call.
+#if defined(__x86_64__)
+    registers.gregs[REG_RSP] = ((registers.gregs[REG_RSP] - 256) & ~15LL) - 8;
+    registers.gregs[REG_RIP] = reinterpret_cast<greg_t>(report_bad_address);
+#else
+    registers.sp = (registers.sp - 256) & ~15ULL;
+    registers.pc = reinterpret_cast<uintptr_t>(report_bad_address);
+#endif
+}
+
+} // namespace
+
+void fault(CUresult result, const char* format, ...)
+{
+    char what[500];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    report(result, what);
+    leave_block();
+}
+
+void check_mask(unsigned mask, const char* file, int line)
+{
+    const unsigned lanes = current->warp->lanes.size;
+    if (mask != 0xffffffff || lanes != warp_size) {
+        fault(CUDA_ERROR_LAUNCH_FAILED, "%s:%d: a call for the lanes %#x in a warp of %u; the emulator has whole warps only",
+            file, line, mask, lanes);
+    }
+}
+
+void diverged(const Site& some, const Site& others, const char* those)
+{
+    fault(CUDA_ERROR_LAUNCH_FAILED, "divergence: %s before it wait at %s (%s:%d), it came to %s (%s:%d)", those,
+        describe(some.wait), some.file, some.line, describe(others.wait), others.file, others.line);
+}
+
+void meet_threads(const char* file, int line)
+{
+    if (meet_lanes(Wait::syncthreads, file, line)) meet_warps({Wait::syncthreads, line, file});
+}
+
+void multiply(Warp& warp)
+{
+    typedef float Column __attribute__((vector_size(64)));
+    Column a[8];
+    for (int k = 0; k < 8; k++) a[k] = *reinterpret_cast<const Column*>(warp.a[k]);
+    for (int j = 0; j < 8; j++) {
+        Column& sum = *reinterpret_cast<Column*>(warp.sum[j]);
+        Column s = sum;
+        for (int k = 0; k < 8; k++) s += a[k] * warp.b[k][j];
+        sum = s;
+    }
+}
+
+CUresult run(const Launch& launch)
+{
+    static Pool& pool = *new Pool;
+    running.launch = &launch;
+    running.blocks = static_cast<unsigned long long>(launch.grid.x) * launch.grid.y * launch.grid.z;
+    running.next_block = 0;
+    running.result = CUDA_SUCCESS;
+    pool.run();
+    return running.result;
+}
+
+void catch_bad_addresses()
+{
+    struct sigaction action = {};
+    action.sa_sigaction = on_bad_address;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    sigfillset(&action.sa_mask);
+    sigaction(SIGSEGV, &action, &before);
+}
+
+} // namespace emulation

@@ -1,0 +1,28 @@
+// The project's kernels. Every .cu file is compiled here, as host C++, and every kernel
+// named once.
+#include "grid.h"
+
+#include "accumulate.cu"
+#include "body.cu"
+#include "codes.cu"
+#include "correlate.cu"
+#include "decode.cu"
+#include "random.cu"
+
+const std::vector<emulation::Kernel>& emulation::kernels()
+{
+    static const std::vector<Kernel> all = {
+        EMULATION_KERNEL(accumulate_fp32),
+        EMULATION_KERNEL(accumulate_tf32),
+        EMULATION_KERNEL(body),
+        EMULATION_KERNEL(correlate_fp32),
+        EMULATION_KERNEL(correlate_tf32),
+        EMULATION_KERNEL(decode_fp32),
+        EMULATION_KERNEL(decode_tf32),
+        EMULATION_KERNEL(finish_codes),
+        EMULATION_KERNEL(pack_codes),
+        EMULATION_KERNEL(random_codes),
+        EMULATION_KERNEL(totals),
+    };
+    return all;
+}
