@@ -1,0 +1,407 @@
+//go:build gpu
+
+package kernels
+
+import (
+	"context"
+	"fmt"
+
+	"gorgonia.org/cu"
+
+	"overcomplete/graph"
+	"overcomplete/internal/memory"
+	"overcomplete/train"
+	"overcomplete/vectors"
+)
+
+// Backend trains on a GPU. It implements [train.Backend]. Its methods may be
+// called from any goroutine, one at a time.
+type Backend struct {
+	gpu *gpu
+	sizes
+	spec      graph.Spec
+	precision Precision
+	seed      uint64
+	progress  func(int)
+
+	dictionaryStep, codeStep *program
+
+	dictionary cu.DevicePtr // D, K×L
+	squares    cu.DevicePtr // H, K×L
+	rowNumbers cu.DevicePtr // float64, a row of them for each number
+	rowPitch   int
+	used       cu.DevicePtr // int32, K: 1 where a dimension has a nonzero
+
+	slots     []*slot
+	slotWords int
+	host      parts[[]float32] // all words, if they don't fit on the device
+	fresh     bool             // before the first code pass: codes are random, S and Q zero
+}
+
+// parts are the state of words.
+type parts[T any] struct{ x, codes, sumG, sumQ T }
+
+// slot is device memory for the state of some words.
+type slot struct {
+	parts[cu.DevicePtr]
+	loaded, computed, stored cu.Event
+}
+
+// New prepares training of spec on X, V×L row-major, which it copies. Close the
+// backend when it is done with.
+func New(spec graph.Spec, x []float32, o Options) (*Backend, error) {
+	return newBackend(spec, x, o, 0)
+}
+
+// newBackend is New with a number of words a code step, for tests; see newSizes.
+func newBackend(spec graph.Spec, x []float32, o Options, codeBatch int) (*Backend, error) {
+	if len(x) == 0 || len(x)%spec.Dim != 0 {
+		return nil, fmt.Errorf("kernels: %d numbers are no vectors of length %d", len(x), spec.Dim)
+	}
+	dictionaryStep, err := compileStep(graph.Dictionary, spec)
+	if err != nil {
+		return nil, err
+	}
+	codeStep, err := compileStep(graph.Code, spec)
+	if err != nil {
+		return nil, err
+	}
+	g, err := openGPU(o.Device)
+	if err != nil {
+		return nil, err
+	}
+	b := &Backend{
+		gpu: g, sizes: newSizes(spec, len(x)/spec.Dim, o.Batch, codeBatch),
+		spec: spec, precision: o.Precision, seed: o.Seed, progress: o.Progress, fresh: true,
+	}
+	if b.precision == "" {
+		b.precision = TF32
+	}
+	if b.progress == nil {
+		b.progress = func(int) {}
+	}
+	if err := b.prepare(x, dictionaryStep, codeStep); err != nil {
+		g.close()
+		return nil, err
+	}
+	return b, nil
+}
+
+func compileStep(build graph.Build, spec graph.Spec) (*executable, error) {
+	p, err := graph.Compile(build, spec)
+	if err != nil {
+		return nil, err
+	}
+	return compile(p)
+}
+
+// Device returns the GPU; its free memory is not known.
+func (b *Backend) Device() Device { return b.gpu.device }
+
+// Close releases the GPU.
+func (b *Backend) Close() error { return b.gpu.close() }
+
+// prepare fills the device's memory.
+func (b *Backend) prepare(x []float32, dictionaryStep, codeStep *executable) error {
+	g := b.gpu
+	g.enter()
+	defer g.leave()
+	free, _, err := cu.MemInfo()
+	g.check("cuMemGetInfo", err)
+	if g.err != nil {
+		return g.err
+	}
+	if b.slotWords, err = b.plan(b.fixedBytes(dictionaryStep, codeStep), free); err != nil {
+		return err
+	}
+	resident := b.slotWords == b.words
+	if total, ok := memory.Total(); ok && !resident {
+		if err := b.hostWords(total); err != nil {
+			return err
+		}
+	}
+	b.rowPitch = max(b.rows(graph.Words), b.atoms)
+	b.rowNumbers = g.alloc(8 * int64(b.rowPitch) * int64(max(dictionaryStep.rowNumbers, codeStep.rowNumbers)))
+	b.used = g.alloc(4 * int64(b.atoms))
+	b.dictionary = g.alloc(4 * int64(b.atoms) * int64(b.dimPitch))
+	b.squares = g.alloc(4 * int64(b.atoms) * int64(b.dimPitch))
+	toDevice(g, b.dictionary, pitched(train.InitialDictionary(b.seed, b.atoms, b.dim), b.dim, b.dimPitch), g.compute)
+	if b.dictionaryStep, err = b.newProgram(dictionaryStep); err != nil {
+		return err
+	}
+	if b.codeStep, err = b.newProgram(codeStep); err != nil {
+		return err
+	}
+	slots := 1
+	if !resident {
+		slots = 2
+		b.host.codes = g.allocHost(int64(b.words) * int64(b.codePitch))
+		b.host.sumG = g.allocHost(int64(b.words) * int64(b.codePitch))
+		b.host.sumQ = g.allocHost(int64(b.words) * int64(b.codePitch))
+		b.host.x = g.allocHost(int64(b.words) * int64(b.dimPitch))
+	}
+	for range slots {
+		codes := 4 * int64(b.slotWords) * int64(b.codePitch)
+		s := &slot{loaded: g.event(), computed: g.event(), stored: g.event()}
+		s.codes, s.sumG, s.sumQ = g.alloc(codes), g.alloc(codes), g.alloc(codes)
+		s.x = g.alloc(4 * int64(b.slotWords) * int64(b.dimPitch))
+		b.slots = append(b.slots, s)
+	}
+	if g.err == nil {
+		if resident {
+			toDevice(g, b.slots[0].x, pitched(x, b.dim, b.dimPitch), g.compute)
+			b.reset(b.slots[0].parts, 0, b.words, g.compute)
+		} else {
+			copyRows(b.host.x, b.dimPitch, x, b.dim)
+		}
+	}
+	g.synchronize(g.compute)
+	return g.err
+}
+
+// reset makes the state of some words that before training.
+func (b *Backend) reset(at parts[cu.DevicePtr], first, words int, s cu.Stream) {
+	bytes := 4 * int64(words) * int64(b.codePitch)
+	b.gpu.zero(at.sumG, bytes, s)
+	b.gpu.zero(at.sumQ, bytes, s)
+	b.gpu.launch("random_codes", grid{divide(words, randomWarps), 1, 32 * randomWarps, 0}, s,
+		at.codes, words, b.atoms, b.codePitch, first, b.seed, train.InitialCodeScale(b.atoms))
+}
+
+// from is the state from the word at index i of a part on.
+func (b *Backend) from(p parts[cu.DevicePtr], i int) parts[cu.DevicePtr] {
+	codes, x := cu.DevicePtr(4*i*b.codePitch), cu.DevicePtr(4*i*b.dimPitch)
+	return parts[cu.DevicePtr]{p.x + x, p.codes + codes, p.sumG + codes, p.sumQ + codes}
+}
+
+// DictionaryPass implements [train.Backend].
+func (b *Backend) DictionaryPass(ctx context.Context, batch int) (train.DictionaryPass, error) {
+	b.gpu.enter()
+	defer b.gpu.leave()
+	batch = min(batch, b.words)
+	if batch > b.batch {
+		return train.DictionaryPass{}, fmt.Errorf("kernels: a dictionary step of %d words, prepared for %d", batch, b.batch)
+	}
+	p, steps, current := b.dictionaryStep, 0, batch
+	b.start(p, map[string]float64{"n": float64(batch)})
+	err := b.eachSlot(ctx, b.slotWords/batch*batch, false, func(at parts[cu.DevicePtr], first, words int) {
+		for lo := 0; lo < words; lo += batch {
+			n := min(batch, words-lo)
+			if n != current {
+				b.setInput(p, "n", float64(n))
+				current = n
+			}
+			b.run(p, b.from(at, lo), n, 0)
+			steps++
+		}
+	})
+	if err != nil {
+		return train.DictionaryPass{}, err
+	}
+	sums, err := b.sums(p)
+	return train.DictionaryPass{Loss: sums["loss"], Steps: steps, Shortened: int(sums["shortened"])}, err
+}
+
+// CodePass implements [train.Backend].
+func (b *Backend) CodePass(ctx context.Context, epoch int) (train.CodePass, error) {
+	b.gpu.enter()
+	defer b.gpu.leave()
+	p := b.codeStep
+	b.start(p, map[string]float64{"t": float64(epoch)})
+	b.gpu.zero(b.used, 4*int64(b.atoms), b.gpu.compute)
+	err := b.eachSlot(ctx, b.slotWords, true, func(at parts[cu.DevicePtr], first, words int) {
+		for lo := 0; lo < words; lo += b.codeBatch {
+			b.run(p, b.from(at, lo), min(b.codeBatch, words-lo), epoch)
+		}
+	})
+	if err != nil {
+		return train.CodePass{}, err
+	}
+	b.fresh = false
+	used := make([]int32, b.atoms)
+	toHost(b.gpu, used, b.used, b.gpu.compute)
+	sums, err := b.sums(p)
+	pass := train.CodePass{Loss: sums["loss"], L1: sums["l1"], Nonzeros: int64(sums["nonzeros"])}
+	for _, u := range used {
+		pass.UsedAtoms += int(u)
+	}
+	return pass, err
+}
+
+// eachSlot calls f for all words in turn, at most a number at a time, with
+// their state on the device. f launches kernels and leaves it changed if renew
+// is set; else it reads vectors and codes alone.
+//
+// Words that don't fit on the device all at once come and go through two slots:
+// while kernels work on one, the other is stored and loaded.
+func (b *Backend) eachSlot(ctx context.Context, most int, renew bool, f func(at parts[cu.DevicePtr], first, words int)) error {
+	g := b.gpu
+	if b.slotWords == b.words {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		f(b.slots[0].parts, 0, b.words)
+		g.synchronize(g.compute)
+		if g.err == nil {
+			b.progress(b.words)
+		}
+		return g.err
+	}
+	var queued []int // words of the slots under way, oldest first
+	finish := func(s *slot) {
+		g.finished(s.computed)
+		if g.err == nil {
+			b.progress(queued[0])
+		}
+		queued = queued[1:]
+	}
+	for first, i := 0, 0; first < b.words; first, i = first+most, i+1 {
+		s, words := b.slots[i%len(b.slots)], min(most, b.words-first)
+		if len(queued) == len(b.slots) { // s is still in use
+			finish(s)
+		}
+		if ctx.Err() != nil || g.err != nil {
+			break
+		}
+		if renew {
+			g.wait(g.load, s.stored)
+		}
+		b.loadSlot(s, first, words, renew)
+		g.wait(g.compute, s.loaded)
+		f(s.parts, first, words)
+		g.record(s.computed, g.compute)
+		queued = append(queued, words)
+		if renew {
+			g.wait(g.store, s.computed)
+			b.storeSlot(s, first, words)
+		}
+	}
+	for i := range b.slots { // the order does not matter: all of it is over
+		if len(queued) > 0 {
+			finish(b.slots[i])
+		}
+	}
+	g.synchronize(g.store)
+	if err := ctx.Err(); err != nil && g.err == nil {
+		return err
+	}
+	return g.err
+}
+
+// loadSlot queues the way of words to the device.
+func (b *Backend) loadSlot(s *slot, first, words int, sums bool) {
+	g, h := b.gpu, b.at(b.host, first, words)
+	toDevice(g, s.x, h.x, g.load)
+	switch {
+	case b.fresh:
+		b.reset(s.parts, first, words, g.load)
+	case sums:
+		toDevice(g, s.sumG, h.sumG, g.load)
+		toDevice(g, s.sumQ, h.sumQ, g.load)
+		fallthrough
+	default:
+		toDevice(g, s.codes, h.codes, g.load)
+	}
+	g.record(s.loaded, g.load)
+}
+
+// storeSlot queues the way of their new state back.
+func (b *Backend) storeSlot(s *slot, first, words int) {
+	g, h := b.gpu, b.at(b.host, first, words)
+	toHost(g, h.codes, s.codes, g.store)
+	toHost(g, h.sumG, s.sumG, g.store)
+	toHost(g, h.sumQ, s.sumQ, g.store)
+	g.record(s.stored, g.store)
+}
+
+// at is the state of some words in host memory.
+func (b *Backend) at(h parts[[]float32], first, words int) parts[[]float32] {
+	rows := func(m []float32, pitch int) []float32 { return m[first*pitch : (first+words)*pitch] }
+	return parts[[]float32]{rows(h.x, b.dimPitch), rows(h.codes, b.codePitch), rows(h.sumG, b.codePitch), rows(h.sumQ, b.codePitch)}
+}
+
+// Dictionary implements [train.Learned].
+func (b *Backend) Dictionary() ([]float32, error) {
+	b.gpu.enter()
+	defer b.gpu.leave()
+	rows := make([]float32, b.atoms*b.dimPitch)
+	toHost(b.gpu, rows, b.dictionary, b.gpu.compute)
+	b.gpu.synchronize(b.gpu.compute)
+	d := make([]float32, b.atoms*b.dim)
+	copyRows(d, b.dim, rows, b.dimPitch)
+	return d, b.gpu.err
+}
+
+// Codes implements [train.Learned].
+func (b *Backend) Codes() (*vectors.Sparse, error) {
+	b.gpu.enter()
+	defer b.gpu.leave()
+	g := b.gpu
+	all := &vectors.Sparse{Rows: b.words, Cols: b.atoms, Ptr: make([]int64, 1, b.words+1)}
+	var packed struct {
+		room         int
+		index, value cu.DevicePtr
+	}
+	starts := g.alloc(8 * int64(b.rows(graph.Words)))
+	pack := func(codes cu.DevicePtr, words int) {
+		nonzeros := make([]float64, words)
+		b.finishCodes(codes, words, 0, b.rowNumber(0), b.rowNumber(1))
+		toHost(g, nonzeros, b.rowNumber(0), g.compute)
+		g.synchronize(g.compute)
+		if g.err != nil {
+			return
+		}
+		start, count := make([]int64, words), 0
+		for i, n := range nonzeros {
+			start[i] = int64(count)
+			count += int(n)
+			all.Ptr = append(all.Ptr, all.Ptr[len(all.Ptr)-1]+int64(n))
+		}
+		if count > packed.room {
+			g.free(packed.index)
+			g.free(packed.value)
+			packed.room, packed.index, packed.value = count, g.alloc(4*int64(count)), g.alloc(4*int64(count))
+		}
+		toDevice(g, starts, start, g.compute)
+		g.launch("pack_codes", grid{divide(words, packWarps), 1, 32 * packWarps, 0}, g.compute,
+			codes, starts, words, b.atoms, b.codePitch, packed.index, packed.value)
+		n := len(all.Index)
+		all.Index = append(all.Index, make([]int32, count)...)
+		all.Value = append(all.Value, make([]float32, count)...)
+		toHost(g, all.Index[n:], packed.index, g.compute)
+		toHost(g, all.Value[n:], packed.value, g.compute)
+		g.synchronize(g.compute)
+	}
+	quiet := b.progress
+	b.progress = func(int) {}
+	err := b.eachSlot(context.Background(), b.slotWords, false, func(at parts[cu.DevicePtr], _, words int) {
+		for lo := 0; lo < words; lo += b.codeBatch {
+			pack(b.from(at, lo).codes, min(b.codeBatch, words-lo))
+		}
+	})
+	b.progress = quiet
+	for _, p := range []cu.DevicePtr{packed.index, packed.value, starts} {
+		g.free(p)
+	}
+	if err == nil {
+		err = g.err
+	}
+	return all, err
+}
+
+// copyRows copies rows to others of another pitch.
+func copyRows(dst []float32, dstPitch int, src []float32, srcPitch int) {
+	for i := range len(dst) / dstPitch {
+		copy(dst[i*dstPitch:(i+1)*dstPitch], src[i*srcPitch:(i+1)*srcPitch])
+	}
+}
+
+// pitched returns rows of a length at a pitch.
+func pitched(rows []float32, length, pitch int) []float32 {
+	if length == pitch {
+		return rows
+	}
+	p := make([]float32, len(rows)/length*pitch)
+	copyRows(p, pitch, rows, length)
+	return p
+}

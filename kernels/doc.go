@@ -1,0 +1,41 @@
+// Package kernels runs the lowered training programs of package graph on NVIDIA
+// GPUs, through the CUDA driver.
+//
+// It is built with -tags gpu; without the tag, [New] says so. With it, a program
+// still starts where there is no driver (see package driver).
+//
+// # On the device
+//
+// X, S, Q and the codes A are dense matrices in device memory: 4·(L+3K) bytes a
+// word. Tensor cores want A dense, and a product with all of it takes less time than
+// gathering atoms for the few nonzeros. Words that don't fit all at once stay in page-locked
+// host memory and stream through two slots, one being copied while kernels work on
+// the other.
+//
+// A step of a program is a product, then what is done to each row, then what is
+// done once:
+//
+//	decode, accumulate   the products, into scratch matrices
+//	correlate            the product, and dual averaging of S, Q and A in its epilogue
+//	body                 a step's elementwise work, as instructions for a row machine:
+//	                     another loss is other instructions, not another kernel
+//	totals               sums over rows, and arithmetic on them
+//
+// compile.go makes these of a program, and refuses what there is no kernel for. A
+// pass only queues launches; the host waits at its end. The .cu files tell how the
+// kernels work and what bounds them.
+//
+// # Sums
+//
+// Products are of TF32 factors, or of factors in two TF32 parts, added in
+// float32. Sums over rows are float64. Nothing is added atomically and no order
+// depends on the device or on how words are split: a training gives the same
+// bits on every run.
+//
+// # Tests
+//
+// Package emulator makes a CUDA driver of the host, that runs the .cu files as
+// C++. On it the backend passes the suite that the CPU passes, each kernel is
+// compared with plain loops, and every launch is made to fail in turn. The same tests run on
+// a GPU with OVERCOMPLETE_LIBCUDA=libcuda.so.1.
+package kernels

@@ -1,0 +1,514 @@
+//go:build gpu
+
+package kernels
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"testing"
+
+	"gorgonia.org/cu"
+
+	"overcomplete/graph"
+	"overcomplete/train"
+)
+
+// bench is a GPU for tests of single kernels.
+type bench struct {
+	*gpu
+	t   *testing.T
+	rng *rand.Rand
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	g, err := openGPU(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.enter()
+	t.Cleanup(func() {
+		g.leave()
+		if err := g.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &bench{g, t, rand.New(rand.NewPCG(1, 2))}
+}
+
+// array is a matrix on the device between two guards.
+type array struct {
+	data               cu.DevicePtr
+	rows, width, pitch int
+}
+
+const guard, guardValue = 64, 12345
+
+// array puts rows on the device, or, if they are nil, others that must be
+// overwritten. Padding is zero, as kernels find it.
+func (b *bench) array(values []float32, rows, width int) array {
+	a := array{rows: rows, width: width, pitch: roundUp(width, 4)}
+	if values == nil {
+		values = slices.Repeat([]float32{float32(math.NaN())}, rows*width)
+	}
+	all := slices.Repeat([]float32{guardValue}, guard+rows*a.pitch+guard)
+	copy(all[guard:], pitched(values, width, a.pitch))
+	base := b.alloc(int64(4 * len(all)))
+	toDevice(b.gpu, base, all, b.compute)
+	a.data = base + 4*guard
+	return a
+}
+
+// read returns the rows, and fails if a kernel wrote where there are none.
+func (b *bench) read(a array) []float32 {
+	b.t.Helper()
+	all := make([]float32, guard+a.rows*a.pitch+guard)
+	toHost(b.gpu, all, a.data-4*guard, b.compute)
+	b.synchronize(b.compute)
+	if b.err != nil {
+		b.t.Fatal(b.err)
+	}
+	for i := range guard {
+		if all[i] != guardValue || all[len(all)-1-i] != guardValue {
+			b.t.Fatal("a kernel wrote outside its result")
+		}
+	}
+	padded := all[guard : len(all)-guard]
+	rows := make([]float32, a.rows*a.width)
+	copyRows(rows, a.width, padded, a.pitch)
+	if !slices.Equal(pitched(rows, a.width, a.pitch), padded) && !slices.ContainsFunc(rows, isNaN) {
+		b.t.Fatal("a kernel wrote into padding")
+	}
+	return rows
+}
+
+func isNaN(x float32) bool { return x != x }
+
+func readBack[T any](b *bench, p cu.DevicePtr, n int) []T {
+	b.t.Helper()
+	values := make([]T, n)
+	toHost(b.gpu, values, p, b.compute)
+	b.synchronize(b.compute)
+	if b.err != nil {
+		b.t.Fatal(b.err)
+	}
+	return values
+}
+
+// normal returns normally distributed numbers of which a share is zero.
+func (b *bench) normal(n int, zeros float64) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		if b.rng.Float64() >= zeros {
+			x[i] = float32(b.rng.NormFloat64())
+		}
+	}
+	return x
+}
+
+// codes returns codes with rows of zeros among them.
+func (b *bench) codes(words, atoms int) []float32 {
+	x := b.normal(words*atoms, 0.6)
+	for i := 2; i < words; i += 5 {
+		clear(x[i*atoms : (i+1)*atoms])
+	}
+	return x
+}
+
+// shapes of products: below, at and beyond the tiles' sizes, and nothing that
+// divides them.
+var shapes = []struct{ words, atoms, dim int }{
+	{1, 1, 1}, {1, 12, 4}, {3, 5, 2}, {128, 64, 64}, {128, 128, 32}, {129, 130, 33}, {5, 300, 70}, {200, 37, 131}, {33, 7, 300},
+}
+
+// tolerance bounds the error of a sum of products, relative to the sum of their
+// magnitudes. TF32 rounds each factor by 2⁻¹¹ of it at most, and adding up loses
+// a little more; with factors in two parts about 2⁻²² is left, and float32 sums
+// of a few hundred terms.
+var tolerance = map[Precision]float64{TF32: 1.02 / 1024, FP32: 3e-6}
+
+// expect compares sums of products.
+func (b *bench) expect(what string, got []float32, want, magnitude []float64, tolerance float64) {
+	b.t.Helper()
+	for i := range want {
+		if !(math.Abs(float64(got[i])-want[i]) <= tolerance*magnitude[i]) {
+			b.t.Fatalf("%s: element %d is %v, want %v ± %.2g", what, i, got[i], want[i], tolerance*magnitude[i])
+		}
+	}
+}
+
+// multiply is Σ_k left(i, k)·right(k, j) and the same of magnitudes, in float64.
+func multiply(rows, columns, depth int, left, right func(i, k int) float32) (sum, magnitude []float64) {
+	sum, magnitude = make([]float64, rows*columns), make([]float64, rows*columns)
+	for i := range rows {
+		for k := range depth {
+			if l := float64(left(i, k)); l != 0 {
+				for j := range columns {
+					p := l * float64(right(k, j))
+					sum[i*columns+j] += p
+					magnitude[i*columns+j] += math.Abs(p)
+				}
+			}
+		}
+	}
+	return sum, magnitude
+}
+
+func forShapes(t *testing.T, f func(b *bench, precision Precision, words, atoms, dim int)) {
+	for _, precision := range []Precision{TF32, FP32} {
+		for _, s := range shapes {
+			t.Run(fmt.Sprintf("%s %d×%d×%d", precision, s.words, s.atoms, s.dim), func(t *testing.T) {
+				f(newBench(t), precision, s.words, s.atoms, s.dim)
+			})
+		}
+	}
+}
+
+func TestDecode(t *testing.T) {
+	forShapes(t, func(b *bench, precision Precision, words, atoms, dim int) {
+		codes, d := b.codes(words, atoms), b.normal(atoms*dim, 0)
+		a, atomRows, result := b.array(codes, words, atoms), b.array(d, atoms, dim), b.array(nil, words, dim)
+		b.launch("decode_"+string(precision), decodeTile.grid(words, result.pitch), b.compute,
+			result.data, a.data, atomRows.data, words, atoms, a.pitch, result.pitch)
+		want, magnitude := multiply(words, dim, atoms,
+			func(i, k int) float32 { return codes[i*atoms+k] }, func(k, j int) float32 { return d[k*dim+j] })
+		b.expect("product", b.read(result), want, magnitude, tolerance[precision])
+	})
+}
+
+func TestAccumulate(t *testing.T) {
+	forShapes(t, func(b *bench, precision Precision, words, atoms, dim int) {
+		codes, r := b.codes(words, atoms), b.normal(words*dim, 0)
+		a, residuals := b.array(codes, words, atoms), b.array(r, words, dim)
+		result, squares := b.array(nil, atoms, dim), b.array(nil, atoms, dim)
+		b.launch("accumulate_"+string(precision), accumulateTile.grid(atoms, result.pitch), b.compute,
+			result.data, squares.data, a.data, residuals.data, words, atoms, a.pitch, result.pitch)
+		want, magnitude := multiply(atoms, dim, words,
+			func(i, k int) float32 { return codes[k*atoms+i] }, func(k, j int) float32 { return r[k*dim+j] })
+		b.expect("product", b.read(result), want, magnitude, tolerance[precision])
+		want, magnitude = multiply(atoms, dim, words,
+			func(i, k int) float32 { return codes[k*atoms+i] * codes[k*atoms+i] }, func(k, j int) float32 { return r[k*dim+j] * r[k*dim+j] })
+		b.expect("product of squares", b.read(squares), want, magnitude, tolerance[precision])
+	})
+}
+
+func TestCorrelate(t *testing.T) {
+	const gradient, square, rate = -2, 4, 0.05
+	forShapes(t, func(b *bench, precision Precision, words, atoms, dim int) {
+		for _, nonnegative := range []int{0, 1} {
+			r, d := b.normal(words*dim, 0), b.normal(atoms*dim, 0)
+			g, q := b.normal(words*atoms, 0), b.normal(words*atoms, 0.5)
+			for i := range q {
+				q[i] *= q[i]
+			}
+			threshold := 1.5
+			if words == 3 {
+				threshold = 1e6 // all codes are zero
+			}
+			residuals, atomRows := b.array(r, words, dim), b.array(d, atoms, dim)
+			codes, sumG, sumQ := b.array(nil, words, atoms), b.array(g, words, atoms), b.array(q, words, atoms)
+			b.launch("correlate_"+string(precision), correlateTile.grid(words, codes.pitch), b.compute,
+				codes.data, sumG.data, sumQ.data, residuals.data, atomRows.data, words, atoms, codes.pitch, residuals.pitch,
+				float64(gradient), float64(square), threshold, float64(rate), nonnegative)
+			p, magnitude := multiply(words, atoms, dim,
+				func(i, k int) float32 { return r[i*dim+k] }, func(k, j int) float32 { return d[j*dim+k] })
+			wantG, wantQ := make([]float64, len(p)), make([]float64, len(p))
+			sizeG, sizeQ := make([]float64, len(p)), make([]float64, len(p))
+			for i := range p {
+				wantG[i], sizeG[i] = float64(g[i])+gradient*p[i], math.Abs(float64(g[i]))+2*magnitude[i]
+				wantQ[i], sizeQ[i] = float64(q[i])+square*p[i]*p[i], float64(q[i])+4*2*magnitude[i]*magnitude[i]
+			}
+			newG, newQ := b.read(sumG), b.read(sumQ)
+			b.expect("S", newG, wantG, sizeG, tolerance[precision])
+			b.expect("Q", newQ, wantQ, sizeQ, tolerance[precision])
+
+			// The codes belong to the very S and Q that were written.
+			shrinkage := graph.Shrinkage{Lambda: threshold, Rate: rate}
+			zeros := 0
+			for i, got := range b.read(codes) {
+				want := shrinkage.Apply(float64(newG[i]), float64(newQ[i]), 1)
+				if nonnegative == 1 {
+					want = max(want, 0)
+				}
+				// |S| − threshold is rounded to float32 where it may be small.
+				tolerance := 1e-6*math.Abs(want) + 1e-6*rate*math.Abs(float64(newG[i]))/math.Sqrt(float64(newQ[i])+graph.Epsilon)
+				if !(math.Abs(float64(got)-want) <= tolerance) || nonnegative == 1 && got < 0 {
+					t.Fatalf("code %d is %v, want %v", i, got, want)
+				}
+				if got == 0 {
+					zeros++
+				}
+			}
+			if len(p) > 100 && (zeros == 0 || threshold < 2 && zeros == len(p)) {
+				t.Errorf("%d of %d codes are zero: a poor test", zeros, len(p))
+			}
+		}
+	})
+}
+
+// vectorOps are what the row machine does to elements.
+var vectorOps = map[op]func(a, b float32) float32{
+	opAddVV: func(a, b float32) float32 { return a + b }, opAddVN: func(a, b float32) float32 { return a + b },
+	opSubVV: func(a, b float32) float32 { return a - b }, opSubVN: func(a, b float32) float32 { return a - b },
+	opMulVV: func(a, b float32) float32 { return a * b }, opMulVN: func(a, b float32) float32 { return a * b },
+	opDivVV: func(a, b float32) float32 { return a / b }, opDivVN: func(a, b float32) float32 { return a / b },
+	opSubNV: func(a, b float32) float32 { return b - a }, opDivNV: func(a, b float32) float32 { return b / a },
+	opSqrt: func(a, _ float32) float32 { return float32(math.Sqrt(float64(a))) },
+	opAbs:  func(a, _ float32) float32 { return float32(math.Abs(float64(a))) },
+	opSign: func(a, _ float32) float32 {
+		switch {
+		case a > 0:
+			return 1
+		case a < 0:
+			return -1
+		}
+		return 0
+	},
+	opNotNegative: func(a, _ float32) float32 {
+		if a >= 0 {
+			return 1
+		}
+		return 0
+	},
+	opRelu: func(a, _ float32) float32 { return max(a, 0) },
+}
+
+var numberOps = map[op]func(a, b float64) float64{
+	opAdd: func(a, b float64) float64 { return a + b }, opSub: func(a, b float64) float64 { return a - b },
+	opMul: func(a, b float64) float64 { return a * b }, opDiv: func(a, b float64) float64 { return a / b },
+	opRatio: graph.ClampedRatio,
+}
+
+// Every instruction of the row machine, on rows in memory and in scratch.
+func TestBody(t *testing.T) {
+	for _, s := range []struct{ rows, width int }{{1, 1}, {3, 31}, {9, 32}, {17, 33}, {40, 300}} {
+		t.Run(fmt.Sprintf("%d×%d", s.rows, s.width), func(t *testing.T) {
+			b := newBench(t)
+			x, y := b.normal(s.rows*s.width, 0.2), b.normal(s.rows*s.width, 0.2)
+			copy(x, []float32{0, float32(math.Copysign(0, -1)), float32(math.Inf(1)), float32(math.NaN()), 1e-40})
+			first, second := b.array(x, s.rows, s.width), b.array(y, s.rows, s.width)
+			numbers := []float64{0.75, -3, 0, 0}
+			for o := opAddVV; o <= opRelu; o++ {
+				operand := 1 // vector y
+				if o >= opAddVN && o <= opDivNV {
+					operand = 0 // number 0.75
+				}
+				result := b.array(nil, s.rows, s.width)
+				// By way of scratch row 1, so that both kinds of place are used.
+				places := []place{{0, int64(first.pitch)}, {second.data, int64(second.pitch)}, {0, 1}, {result.data, int64(result.pitch)}, {0, 0}}
+				program := []instruction{
+					{op: opMulVN, dst: 4, a: 0, b: 1}, // scratch row 0 must not matter
+					{o, 2, 0, int32(operand)},
+					{op: opAddVN, dst: 3, a: 2, b: 2},
+				}
+				b.body(program, places, first.data, numbers, 0, s.rows, s.width, 2)
+				for i, got := range b.read(result) {
+					var operand float32 = 0.75
+					if o < opAddVN {
+						operand = y[i]
+					}
+					want := vectorOps[o](x[i], operand) + 0
+					if got != want && !(isNaN(got) && isNaN(want)) {
+						t.Errorf("instruction %d: element %d of %v and %v is %v, want %v", o, i, x[i], operand, got, want)
+						break
+					}
+				}
+			}
+		})
+	}
+}
+
+// body launches the row machine and returns what rows store under numbers below
+// stored, row after row for each number.
+func (b *bench) body(program []instruction, places []place, input cu.DevicePtr, numbers []float64, stored, rows, width, temps int) []float64 {
+	rowNumbers := b.alloc(int64(8 * max(1, stored) * rows))
+	const warps = 2
+	shared := warps * (roundUp(8*len(numbers), 16) + 4*temps*roundUp(width, 4))
+	b.launch("body", grid{min(3, divide(rows, warps)), 1, 32 * warps, shared}, b.compute,
+		upload(b.gpu, program), len(program), upload(b.gpu, places), input, upload(b.gpu, numbers), len(numbers),
+		rowNumbers, rows, rows, width, temps)
+	return readBack[float64](b, rowNumbers, stored*rows)
+}
+
+func TestBodyNumbers(t *testing.T) {
+	b := newBench(t)
+	const rows, width = 37, 45
+	x := b.normal(rows*width, 0)
+	a := b.array(x, rows, width)
+	// Numbers 0 and 1 are constants, 2 the sum of the row, 3 the result.
+	for o, f := range numberOps {
+		for _, constant := range []float64{0, 2, -2, 100} {
+			program := []instruction{
+				{op: opRowSum, dst: 2, a: 0}, {o, 3, 2, 1}, {op: opStore, dst: 0, a: 2}, {op: opStore, dst: 1, a: 3},
+				{op: opAdd, dst: 1, a: 1, b: 2}, // a row's own copy: the next row must not see it
+			}
+			stored := b.body(program, []place{{pitch: int64(a.pitch)}}, a.data, []float64{0, constant, 0, 0}, 2, rows, width, 0)
+			for row := range rows {
+				var sum float64
+				for _, v := range x[row*width : (row+1)*width] {
+					sum += float64(v)
+				}
+				// Float64 sums in another order.
+				if math.Abs(stored[row]-sum) > 1e-12 {
+					t.Fatalf("sum of row %d is %v, want %v", row, stored[row], sum)
+				}
+				got, want := stored[rows+row], f(stored[row], constant)
+				if got != want && !math.IsNaN(want) {
+					t.Errorf("instruction %d of %v and %v is %v, want %v", o, stored[row], constant, got, want)
+				}
+			}
+		}
+	}
+}
+
+func TestTotals(t *testing.T) {
+	b := newBench(t)
+	for _, rows := range []int{1, 31, 1024, 5000} {
+		values := make([]float64, 2*rows)
+		var first, second float64
+		for i := range rows {
+			values[i], values[rows+i] = b.rng.NormFloat64(), b.rng.Float64()
+			first, second = first+values[i], second+values[rows+i]
+		}
+		numbers := upload(b.gpu, []float64{0, 0, 0, 10, 5, 5, 2})
+		program := []instruction{
+			{op: opTotal, dst: 1, a: 1}, {op: opTotal, dst: 0, a: 0}, {opRatio, 2, 0, 1},
+			{op: opAccumulate, dst: 3, a: 1}, {op: opCountBelowOne, dst: 4, a: 2}, {op: opCountBelowOne, dst: 5, a: 6}, {opMul, 6, 6, 6},
+		}
+		b.launch("totals", grid{1, 1, totalsThreads, totalsShared}, b.compute,
+			upload(b.gpu, program), len(program), numbers, upload(b.gpu, values), rows, rows)
+		got := readBack[float64](b, numbers, 7)
+		ratio := graph.ClampedRatio(got[0], got[1])
+		below := 5.0
+		if ratio < 1 {
+			below++
+		}
+		want := []float64{first, second, ratio, 10 + second, below, 5, 4}
+		for i := range want {
+			// Float64 sums in another order.
+			if math.Abs(got[i]-want[i]) > 1e-14*float64(rows) {
+				t.Errorf("%d rows: number %d is %v, want %v", rows, i, got[i], want[i])
+			}
+		}
+	}
+}
+
+func TestFinishAndPackCodes(t *testing.T) {
+	for _, s := range []struct{ words, atoms int }{{1, 1}, {3, 5}, {10, 128}, {33, 129}, {20, 515}} {
+		t.Run(fmt.Sprintf("%d×%d", s.words, s.atoms), func(t *testing.T) {
+			b := newBench(t)
+			for _, scaled := range []bool{false, true} {
+				values := b.codes(s.words, s.atoms)
+				codes := b.array(values, s.words, s.atoms)
+				factors := make([]float64, s.words)
+				var onDevice cu.DevicePtr
+				for i := range factors {
+					factors[i] = []float64{0.25, 1, 0}[i%3]
+				}
+				if scaled {
+					onDevice = upload(b.gpu, factors)
+				}
+				nonzeros, l1 := b.alloc(int64(8*s.words)), b.alloc(int64(8*s.words))
+				used := b.alloc(int64(4 * s.atoms))
+				b.launch("finish_codes", grid{divide(s.words, 2), 1, 64, 0}, b.compute,
+					codes.data, onDevice, s.words, s.atoms, codes.pitch, nonzeros, l1, used)
+
+				want := slices.Clone(values)
+				var index, start []int64
+				var packed []float32
+				wantUsed := make([]int32, s.atoms)
+				gotNonzeros, gotL1 := readBack[float64](b, nonzeros, s.words), readBack[float64](b, l1, s.words)
+				for i := range s.words {
+					start = append(start, int64(len(packed)))
+					var size float64
+					for j := range s.atoms {
+						v := &want[i*s.atoms+j]
+						if scaled {
+							*v *= float32(factors[i])
+						}
+						if *v != 0 {
+							index, packed = append(index, int64(j)), append(packed, *v)
+							wantUsed[j] = 1
+							size += math.Abs(float64(*v))
+						}
+					}
+					if n := len(packed) - int(start[i]); int(gotNonzeros[i]) != n || math.Abs(gotL1[i]-size) > 1e-12*(1+size) {
+						t.Errorf("row %d: %v nonzeros, Σ|a| %v, want %d, %v", i, gotNonzeros[i], gotL1[i], n, size)
+					}
+				}
+				if got := b.read(codes); !slices.Equal(got, want) {
+					t.Error("codes are not scaled as they should be")
+				}
+				if got := readBack[int32](b, used, s.atoms); !slices.Equal(got, wantUsed) {
+					t.Errorf("used dimensions %v, want %v", got, wantUsed)
+				}
+				// One number more than there are, as a guard.
+				packedIndex, packedValue := b.alloc(int64(4*len(packed)+16)), b.alloc(int64(4*len(packed)+16))
+				b.launch("pack_codes", grid{divide(s.words, 2), 1, 64, 0}, b.compute,
+					codes.data, upload(b.gpu, start), s.words, s.atoms, codes.pitch, packedIndex, packedValue)
+				gotIndex, gotValue := readBack[int32](b, packedIndex, len(packed)+1), readBack[float32](b, packedValue, len(packed)+1)
+				if !slices.Equal(gotValue, append(packed, 0)) || gotIndex[len(packed)] != 0 {
+					t.Errorf("packed values %v, want %v", gotValue, packed)
+				}
+				for i, want := range index {
+					if int64(gotIndex[i]) != want {
+						t.Fatalf("packed column %d is %d, want %d", i, gotIndex[i], want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// The GPU starts from the same bits as the CPU.
+func TestRandomCodes(t *testing.T) {
+	b := newBench(t)
+	for _, s := range []struct {
+		words, atoms, first int
+		seed                uint64
+	}{{1, 1, 0, 1}, {5, 7, 1000, 1 << 63}, {9, 130, 1<<33 + 5, 42}} {
+		codes := b.array(nil, s.words, s.atoms)
+		b.launch("random_codes", grid{2, 1, 64, 0}, b.compute,
+			codes.data, s.words, s.atoms, codes.pitch, s.first, s.seed, train.InitialCodeScale(s.atoms))
+		var want []float32
+		for i := range s.words {
+			code := make([]float32, s.atoms)
+			train.InitialCode(code, s.seed, s.first+i)
+			want = append(want, code...)
+		}
+		if !slices.Equal(b.read(codes), want) {
+			t.Errorf("%+v: other numbers than the CPU's", s)
+		}
+	}
+}
+
+// Go's shapes of launches are the kernels'.
+func TestShapes(t *testing.T) {
+	theirs := make(map[string]int)
+	for _, file := range []string{"product.cuh", "body.cu"} {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`(?m)^constexpr int (\w+) = (\d+);`).FindAllSubmatch(source, -1) {
+			if theirs[string(m[1])], err = strconv.Atoi(string(m[2])); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for name, ours := range map[string]int{
+		"PRODUCT_THREADS": productThreads, "TOTALS_THREADS": totalsThreads, "TOTALS_SHARED": totalsShared,
+		"DECODE_ROWS": decodeTile.rows, "DECODE_COLUMNS": decodeTile.columns, "DECODE_SHARED": decodeTile.shared,
+		"ACCUMULATE_ROWS": accumulateTile.rows, "ACCUMULATE_COLUMNS": accumulateTile.columns, "ACCUMULATE_SHARED": accumulateTile.shared,
+		"CORRELATE_ROWS": correlateTile.rows, "CORRELATE_COLUMNS": correlateTile.columns, "CORRELATE_SHARED": correlateTile.shared,
+	} {
+		if theirs[name] != ours {
+			t.Errorf("%s is %d in CUDA and %d in Go", name, theirs[name], ours)
+		}
+	}
+}
