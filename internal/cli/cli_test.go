@@ -134,6 +134,12 @@ func TestRefuses(t *testing.T) {
 		{"train in.txt -o model --stop soon", []string{`--stop is "soon"`}},
 		{"train in.txt -o model --stop authors --epochs 5", []string{"--epochs or --stop"}},
 		{"train in.txt -o model --algorithm best", []string{`--algorithm is "best"`}},
+		{"train in.txt -o model --device gpu", []string{`--device is "gpu"`, "cuda:i"}},
+		{"train in.txt -o model --device cuda:", []string{`--device is "cuda:"`}},
+		{"train in.txt -o model --device cuda:-1", []string{`--device is "cuda:-1"`}},
+		{"train in.txt -o model --device cuda --algorithm authors", []string{"--algorithm authors", "--device cuda"}},
+		{"train in.txt -o model --precision fp16", []string{`--precision is "fp16"`}},
+		{"train in.txt -o model --precision fp32 --device cpu", []string{"--precision", "CPU"}},
 		{"train in.txt -o model --words nowhere.txt", []string{"in.txt: ", "--words"}},
 		{"train in.txt -o model --frobnicate", []string{"--frobnicate", "train --help"}},
 

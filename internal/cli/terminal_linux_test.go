@@ -112,12 +112,12 @@ func TestProgressBarIsRemoved(t *testing.T) {
 	sampleDir(t)
 	s := draw(t, 80, func(tty *os.File) {
 		var stdout strings.Builder
-		code := run(context.Background(), strings.Fields("train in.txt -o model --stop authors"), &stdout, tty)
+		code := run(context.Background(), strings.Fields("train in.txt -o model --stop authors --device cpu"), &stdout, tty)
 		if code != 0 || !strings.HasPrefix(stdout.String(), "model: ") {
 			t.Errorf("exit code %d, standard output %q", code, stdout.String())
 		}
 	})
-	if len(s.lines) != 2 || !strings.HasPrefix(string(s.lines[0]), "read in.txt: ") || s.lastLine() != "" || s.column != 0 {
+	if len(s.lines) != 3 || !strings.HasPrefix(string(s.lines[1]), "training on the CPU") || s.lastLine() != "" || s.column != 0 {
 		t.Errorf("%d lines, the last one %q with the cursor in column %d", len(s.lines), s.lastLine(), s.column)
 	}
 	if !slices.ContainsFunc(s.gone, func(line string) bool { return strings.HasSuffix(line, "] epoch 1/50") }) {

@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -12,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"overcomplete/cpu"
 	"overcomplete/interpret"
 	"overcomplete/model"
 	"overcomplete/train"
@@ -22,6 +19,7 @@ import (
 // trainFlags are what train was asked for.
 type trainFlags struct {
 	modelFlags
+	deviceFlags
 	output      string
 	force       bool
 	atoms       int
@@ -30,7 +28,6 @@ type trainFlags struct {
 	maxWords    int
 	skipBad     bool
 	wordList    string
-	workers     int
 	json, quiet bool
 }
 
@@ -75,7 +72,9 @@ Method A learns codes of either sign. Method B learns nonnegative codes, of whic
 	flags.IntVar(&f.maxWords, "max-words", 0, "read only the first `n` words (default all)")
 	flags.BoolVar(&f.skipBad, "skip-bad", false, "drop malformed rows instead of stopping at the first")
 	flags.StringVar(&f.wordList, "words", "", "`file` with a word a line, for .npy and .npz, instead of words in the latter")
-	flags.IntVar(&f.workers, "workers", 0, "processors to use (default all); the result does not depend on it")
+	flags.StringVar(&f.device, "device", "auto", "where to train: cpu, cuda (an NVIDIA GPU), cuda:i (the i-th, from 0), or auto, a GPU if there is one")
+	flags.StringVar(&f.precision, "precision", "tf32", "of products on a GPU: tf32 (fast, 11-bit factors) or fp32")
+	flags.IntVar(&f.workers, "workers", 0, "processors to use on the CPU (default all); the result does not depend on it")
 	flags.BoolVar(&f.json, "json", false, "print the results as JSON")
 	flags.BoolVar(&f.quiet, "quiet", false, "print no progress")
 	cmd.MarkFlagRequired("output")
@@ -113,6 +112,9 @@ func (f *trainFlags) check(cmd *cobra.Command) error {
 		return usagef("--algorithm is %q, want minibatch or authors", f.Algorithm)
 	case f.Algorithm == "authors" && changed("dictionary-steps"):
 		return usagef("--dictionary-steps has no meaning with --algorithm authors, which takes one step a word")
+	}
+	if err := f.deviceFlags.check(f.Algorithm, changed("precision")); err != nil {
+		return err
 	}
 	f.Epochs = f.epochs
 	switch {
@@ -159,54 +161,20 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		fmt.Fprintf(stderr, "warning: %d sparse dimensions for %d dense ones are not overcomplete\n", f.Atoms, x.Dim)
 	}
 	progress := f.newProgress(log, x.Len())
-	learned, epochs, err := f.run(ctx, x, progress)
-	progress.done()
-	if err != nil {
-		return err
-	}
 	m.Info = model.Info{
 		Format:   model.FormatVersion,
 		Input:    model.Input{Name: source.Name, SHA256: source.SHA256, Words: x.Len(), Dim: x.Dim},
 		Training: f.Hyperparameters,
-		Epochs:   epochs,
 	}
-	if m.Codes, err = learned.Codes(); err != nil {
-		return err
-	}
-	if m.Dictionary, err = learned.Dictionary(); err != nil {
+	err = f.run(ctx, x, log, progress, m)
+	progress.done()
+	if err != nil {
 		return err
 	}
 	if err := m.Save(f.output, f.force); err != nil {
 		return err
 	}
 	return f.report(cmd.OutOrStdout(), m)
-}
-
-// run trains with the algorithm that was asked for.
-func (f *trainFlags) run(ctx context.Context, x *vectors.Dense, p *progress) (train.Learned, []model.Epoch, error) {
-	o := cpu.Options{Workers: f.workers, Seed: f.Seed, Progress: p.words}
-	if f.Algorithm == "authors" {
-		b, err := cpu.NewAuthors(f.spec(x.Dim), x.Data, o)
-		if err != nil {
-			return nil, nil, tooLarge(err)
-		}
-		epochs, err := train.RunAuthors(ctx, b, f.Hyperparameters, x.Len(), x.Dim, p.epoch)
-		return b, epochs, err
-	}
-	b, err := cpu.New(f.spec(x.Dim), x.Data, o)
-	if err != nil {
-		return nil, nil, tooLarge(err)
-	}
-	epochs, err := train.Run(ctx, b, f.Hyperparameters, x.Len(), x.Dim, p.epoch)
-	return b, epochs, err
-}
-
-// tooLarge says what to do about a training that does not fit in memory.
-func tooLarge(err error) error {
-	if errors.Is(err, cpu.ErrMemory) {
-		return usagef("%w; lower -k or --max-words", err)
-	}
-	return err
 }
 
 // Some dimensions to look at.

@@ -294,15 +294,16 @@ func checkJSON(t *testing.T, stdout string) {
 	}
 }
 
-// checkProgress expects a line for each epoch after the one on the input.
+// checkProgress expects a line for each epoch after those on the input and the
+// device.
 func checkProgress(t *testing.T, stderr string, epochs []model.Epoch) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSuffix(stderr, "\n"), "\n")
-	if len(lines) != 1+len(epochs) || !strings.HasPrefix(lines[0], "read in.txt: ") {
+	if len(lines) != 2+len(epochs) || !strings.HasPrefix(lines[0], "read in.txt: ") || !strings.HasPrefix(lines[1], "training on the CPU") {
 		t.Fatalf("standard error:\n%s", stderr)
 	}
 	for i, e := range epochs {
-		if line := lines[1+i]; !strings.HasPrefix(line, fmt.Sprintf("epoch %d/", i+1)) || !strings.Contains(line, fmt.Sprintf("error %.4f ", e.Error)) {
+		if line := lines[2+i]; !strings.HasPrefix(line, fmt.Sprintf("epoch %d/", i+1)) || !strings.Contains(line, fmt.Sprintf("error %.4f ", e.Error)) {
 			t.Errorf("epoch %d: %q", i+1, line)
 		}
 	}

@@ -1,0 +1,143 @@
+//go:build gpu && linux
+
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"overcomplete/kernels/emulator"
+	"overcomplete/model"
+)
+
+// gpuProgram is the program with GPU support, and a driver for it to find.
+type gpuProgram struct{ exe, library string }
+
+func newGPUProgram(t *testing.T) gpuProgram {
+	t.Helper()
+	p := gpuProgram{exe: filepath.Join(t.TempDir(), "overcomplete")}
+	if out, err := exec.Command("go", "build", "-tags", "gpu", "-o", p.exe, "overcomplete").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var err error
+	if p.library, err = emulator.Build(t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// run runs the program with further environment variables.
+func (p gpuProgram) run(t *testing.T, line string, env ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	cmd := exec.Command(p.exe, strings.Fields(line)...)
+	cmd.Env = append(append(os.Environ(), "OVERCOMPLETE_LIBCUDA="+p.library), env...)
+	var out, err bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &err
+	cmd.Run()
+	return cmd.ProcessState.ExitCode(), out.String(), err.String()
+}
+
+func TestGPUProgram(t *testing.T) {
+	p := newGPUProgram(t)
+	sampleDir(t)
+	writeFile(t, "large.txt", gloVeText(sampleVectors(600, 12)))
+	before := tree(t, ".")
+
+	t.Run("needs no driver", func(t *testing.T) {
+		out, err := exec.Command("ldd", p.exe).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "libc.") || strings.Contains(string(out), "cuda") {
+			t.Errorf("%v: %s", err, out)
+		}
+	})
+
+	t.Run("devices", func(t *testing.T) {
+		code, stdout, stderr := p.run(t, "devices --json", "EMULATED_DEVICES=2")
+		if code != 0 || stderr != "" {
+			t.Errorf("exit code %d: %s", code, stderr)
+		}
+		var d struct{ GPUs []struct{ Name string } }
+		if err := json.Unmarshal([]byte(stdout), &d); err != nil || len(d.GPUs) != 2 || d.GPUs[1].Name != "Emulated GPU" {
+			t.Errorf("%v: %s", err, stdout)
+		}
+	})
+
+	for _, method := range []string{"A", "B"} {
+		t.Run("trains as on the CPU, method "+method, func(t *testing.T) {
+			last := make(map[string]model.Epoch)
+			for device, says := range map[string]string{"cpu": "training on the CPU\n", "cuda": "training on GPU 0, Emulated GPU, tf32\n", "auto": "training on GPU 0, Emulated GPU, tf32\n"} {
+				code, _, stderr := p.run(t, "train large.txt -o "+device+" --epochs 6 --force --method "+method+" --device "+device)
+				if code != 0 || !strings.Contains(stderr, says) {
+					t.Fatalf("exit code %d: %s", code, stderr)
+				}
+				m := openModel(t, device)
+				want := map[string]string{"cpu": "cpu"}[device]
+				if want == "" {
+					want = "cuda tf32"
+				}
+				if m.Info.Device != want {
+					t.Errorf("trained on %q, want %q", m.Info.Device, want)
+				}
+				last[device] = m.Info.Epochs[5]
+				defer os.RemoveAll(device)
+			}
+			// DESIGN's bands between devices.
+			if d := last["cuda"].Objective/last["cpu"].Objective - 1; math.Abs(d) > 0.005 {
+				t.Errorf("objectives %v and %v", last["cuda"].Objective, last["cpu"].Objective)
+			}
+			if d := last["cuda"].Sparsity - last["cpu"].Sparsity; math.Abs(d) > 0.001 {
+				t.Errorf("sparsities %v and %v", last["cuda"].Sparsity, last["cpu"].Sparsity)
+			}
+			if last["auto"].Objective != last["cuda"].Objective {
+				t.Errorf("objectives %v and %v of one device", last["auto"].Objective, last["cuda"].Objective)
+			}
+		})
+	}
+
+	for _, tt := range []struct {
+		name, line, env string
+		code            int
+		want            string // in the one line of standard error
+	}{
+		{"no driver", "--device cuda", "OVERCOMPLETE_LIBCUDA=./none.so", exitUsage, "none.so"},
+		{"no such device", "--device cuda:5", "", exitUsage, "there is no GPU 5"},
+		{"old device", "--device cuda", "EMULATED_CAPABILITY=7.5", exitUsage, "7.5"},
+		{"no memory", "--device cuda", "EMULATED_MEMORY=5000000", exitUsage, "words"},
+		{"failed kernel", "--device cuda", "EMULATED_FAIL_LAUNCH=9", exitFailed, "LaunchFailed"},
+		{"lost device", "--device cuda", "EMULATED_LOSE_DEVICE=30", exitFailed, "kernels: "},
+		{"failed kernel, auto", "", "EMULATED_FAIL_LAUNCH=9", exitFailed, "LaunchFailed"},
+		{"words' codes on the CPU only", "--device cuda --algorithm authors", "", exitUsage, "--algorithm authors"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			code, stdout, stderr := p.run(t, "train large.txt -o model --quiet "+tt.line, tt.env)
+			if code != tt.code || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, tt.want) {
+				t.Errorf("exit code %d, want %d; standard error %q, want one line with %q", code, tt.code, stderr, tt.want)
+			}
+			if after := tree(t, "."); !maps.Equal(before, after) {
+				t.Error("a failure wrote files")
+			}
+		})
+	}
+
+	for _, tt := range []struct{ name, env, why string }{
+		{"no driver", "OVERCOMPLETE_LIBCUDA=./none.so", "none.so"},
+		{"no memory", "EMULATED_MEMORY=5000000", "not enough memory on the GPU"},
+		{"old device", "EMULATED_CAPABILITY=7.5", "7.5"},
+	} {
+		t.Run("auto falls back: "+tt.name, func(t *testing.T) {
+			defer os.RemoveAll("model")
+			code, _, stderr := p.run(t, "train large.txt -o model --epochs 1", tt.env)
+			line, _, _ := strings.Cut(stderr[strings.Index(stderr, "training on the CPU"):], "\n")
+			if code != 0 || !strings.Contains(line, tt.why) {
+				t.Errorf("exit code %d: %s", code, stderr)
+			}
+			openModel(t, "model")
+		})
+	}
+}

@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"overcomplete/internal/memory"
+	"overcomplete/kernels"
+)
+
+func newDevices() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "devices",
+		Short: "List what training can run on: the CPU and NVIDIA GPUs",
+		Long: `Devices lists the CPU and all NVIDIA GPUs, numbered as train --device cuda:i takes
+them, or says why no GPU can be used. That is no failure: the exit code is 0.`,
+		Example: `  overcomplete devices
+  overcomplete devices --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			found := findDevices(kernels.Devices())
+			if asJSON {
+				e := json.NewEncoder(cmd.OutOrStdout())
+				e.SetIndent("", "  ")
+				e.SetEscapeHTML(false)
+				return e.Encode(found)
+			}
+			return found.print(cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the list as JSON")
+	return cmd
+}
+
+// devices are what training can run on. Memory is in bytes, left out where it is
+// not known.
+type devices struct {
+	CPU struct {
+		Processors int    `json:"processors"`
+		Memory     uint64 `json:"memory,omitempty"`
+	} `json:"cpu"`
+	GPUs        []gpuDevice `json:"gpus"`
+	Unavailable string      `json:"gpus_unavailable,omitempty"` // why there are none
+}
+
+type gpuDevice struct {
+	Index             int    `json:"index"`
+	Name              string `json:"name"`
+	ComputeCapability string `json:"compute_capability"`
+	MemoryFree        uint64 `json:"memory_free,omitempty"`
+	MemoryTotal       uint64 `json:"memory_total"`
+	Driver            string `json:"driver"` // the newest version of CUDA that it supports
+	Unavailable       string `json:"unavailable,omitempty"`
+}
+
+func findDevices(gpus []kernels.Device, err error) *devices {
+	d := &devices{GPUs: []gpuDevice{}}
+	d.CPU.Processors = runtime.GOMAXPROCS(0)
+	d.CPU.Memory, _ = memory.Total()
+	if err != nil {
+		d.Unavailable = err.Error()
+	}
+	for _, gpu := range gpus {
+		g := gpuDevice{
+			Index: gpu.Index, Name: gpu.Name, ComputeCapability: fmt.Sprintf("%d.%d", gpu.Major, gpu.Minor),
+			MemoryFree: gpu.Free, MemoryTotal: gpu.Total, Driver: gpu.Driver,
+		}
+		if err := gpu.Usable(); err != nil {
+			g.Unavailable = err.Error()
+		}
+		d.GPUs = append(d.GPUs, g)
+	}
+	return d
+}
+
+// print writes a line for each device, and one for each reason not to use it.
+func (d *devices) print(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "CPU: %d processors", d.CPU.Processors)
+	if d.CPU.Memory > 0 {
+		fmt.Fprintf(&b, ", %s memory", gib(d.CPU.Memory))
+	}
+	fmt.Fprintln(&b)
+	for _, g := range d.GPUs {
+		free := ""
+		if g.MemoryFree > 0 {
+			free = fmt.Sprintf(" (%s free)", gib(g.MemoryFree))
+		}
+		fmt.Fprintf(&b, "GPU %d: %s, compute capability %s, %s memory%s, driver for CUDA %s\n",
+			g.Index, g.Name, g.ComputeCapability, gib(g.MemoryTotal), free, g.Driver)
+		if g.Unavailable != "" {
+			fmt.Fprintln(&b, g.Unavailable)
+		}
+	}
+	if d.Unavailable != "" {
+		fmt.Fprintln(&b, d.Unavailable)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func gib(bytes uint64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }

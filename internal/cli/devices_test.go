@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+
+	"overcomplete/kernels"
+)
+
+func TestPrintDevices(t *testing.T) {
+	old := kernels.Device{Index: 1, Name: "Tesla T4", Major: 7, Minor: 5, Total: 15 << 30, Driver: "12.4"}
+	for _, tt := range []struct {
+		name   string
+		gpus   []kernels.Device
+		err    error
+		memory uint64
+		want   string
+	}{
+		{"GPUs", []kernels.Device{
+			{Index: 0, Name: "NVIDIA H200", Major: 9, Minor: 0, Free: 3 << 29, Total: 141 << 30, Driver: "12.4"}, old,
+		}, nil, 5 << 28, "CPU: 3 processors, 1.2 GiB memory\n" +
+			"GPU 0: NVIDIA H200, compute capability 9.0, 141.0 GiB memory (1.5 GiB free), driver for CUDA 12.4\n" +
+			"GPU 1: Tesla T4, compute capability 7.5, 15.0 GiB memory, driver for CUDA 12.4\n" +
+			old.Usable().Error() + "\n"},
+		{"none", nil, errors.New("GPU unavailable: none is there"), 0, "CPU: 3 processors\nGPU unavailable: none is there\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := findDevices(tt.gpus, tt.err)
+			d.CPU.Processors, d.CPU.Memory = 3, tt.memory
+			var b strings.Builder
+			if err := d.print(&b); err != nil || b.String() != tt.want {
+				t.Errorf("%v\n%swant\n%s", err, &b, tt.want)
+			}
+		})
+	}
+	if reason := old.Usable().Error(); !strings.Contains(reason, "7.5") || !strings.Contains(reason, "8.0") {
+		t.Errorf("a GPU that is too old: %s", reason)
+	}
+}
+
+// What is listed is what there is, whether the machine has GPUs or not.
+func TestDevices(t *testing.T) {
+	gpus, err := kernels.Devices()
+	if (len(gpus) > 0) != (err == nil) || err != nil && !errors.Is(err, kernels.ErrUnavailable) {
+		t.Fatalf("%d GPUs, error %v", len(gpus), err)
+	}
+	stdout, stderr := mustRun(t, "devices")
+	if lines := strings.Count(stdout, "\n"); stderr != "" || !strings.HasPrefix(stdout, "CPU: ") || lines < 2 {
+		t.Errorf("%q, standard error %q", stdout, stderr)
+	}
+	if err != nil && !strings.Contains(stdout, err.Error()) {
+		t.Errorf("%q does not say %q", stdout, err)
+	}
+
+	stdout, stderr = mustRun(t, "devices --json")
+	var listed struct {
+		CPU         struct{ Processors int }
+		GPUs        []struct{ Name string }
+		Unavailable string `json:"gpus_unavailable"`
+	}
+	if err := json.Unmarshal([]byte(stdout), &listed); err != nil || stderr != "" {
+		t.Fatalf("%v: %s, standard error %q", err, stdout, stderr)
+	}
+	if listed.CPU.Processors != runtime.GOMAXPROCS(0) || listed.GPUs == nil || len(listed.GPUs) != len(gpus) {
+		t.Errorf("%s", stdout)
+	}
+	if (listed.Unavailable == "") != (err == nil) {
+		t.Errorf("unavailable for %q, want %v", listed.Unavailable, err)
+	}
+}
