@@ -389,10 +389,12 @@ func (b *Backend) Codes() (*vectors.Sparse, error) {
 	return all, err
 }
 
-// copyRows copies rows to others of another pitch.
+// copyRows copies rows to others of another pitch. Padding that they have not is
+// zero.
 func copyRows(dst []float32, dstPitch int, src []float32, srcPitch int) {
 	for i := range len(dst) / dstPitch {
-		copy(dst[i*dstPitch:(i+1)*dstPitch], src[i*srcPitch:(i+1)*srcPitch])
+		row := dst[i*dstPitch : (i+1)*dstPitch]
+		clear(row[copy(row, src[i*srcPitch:(i+1)*srcPitch]):])
 	}
 }
 
