@@ -66,10 +66,11 @@ func trained(t *testing.T, b train.Backend, spec graph.Spec, words, epochs int) 
 	h := model.Defaults()
 	h.Atoms, h.Epochs, h.DictionarySteps = spec.Atoms, epochs, 8
 	h.Lambda, h.Tau, h.Rate = spec.Lambda, spec.Tau, spec.Rate
-	var err error
-	if r.epochs, err = train.Run(context.Background(), b, h, words, spec.Dim, func(model.Epoch) {}); err != nil {
+	p, err := train.Run(context.Background(), b, h, words, spec.Dim, train.Progress{}, func(train.Progress) error { return nil })
+	if err != nil {
 		t.Fatal(err)
 	}
+	r.epochs = p.Epochs
 	for i := range r.epochs {
 		r.epochs[i].Seconds = 0
 	}
@@ -142,6 +143,77 @@ func TestWordsInParts(t *testing.T) {
 				t.Errorf("%s, slots of %d words: other bits than with all words on the device", schedule, slot)
 			}
 		}
+	}
+}
+
+// So they can be saved and restored.
+func TestPartsResumed(t *testing.T) {
+	const words, codeBatch = 300, 32
+	spec, x := sample(words)
+	open := func() *Backend {
+		t.Helper()
+		setting(t, "EMULATED_MEMORY", memoryFor(t, spec, words, 64, codeBatch))
+		b, err := newBackend(spec, x, Options{Batch: 40, Seed: 1}, codeBatch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	epoch := func(b *Backend, t int) (err error) {
+		if _, err = b.DictionaryPass(context.Background(), 38); err == nil {
+			_, err = b.CodePass(context.Background(), t)
+		}
+		return err
+	}
+	learned := func(b *Backend) (r result) {
+		t.Helper()
+		var err error
+		if r.dictionary, err = b.Dictionary(); err != nil {
+			t.Fatal(err)
+		}
+		if r.codes, err = b.Codes(); err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	b := open()
+	if err := epoch(b, 1); err != nil {
+		t.Fatal(err)
+	}
+	saved, state := learned(b), make(map[model.Matrix][]float32)
+	matrices := []model.Matrix{model.SquaredGradients, model.GradientSums, model.SquareSums}
+	for _, m := range matrices {
+		if err := b.SaveMatrix(m, func(part []float32) error {
+			state[m] = append(state[m], part...)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := epoch(b, 2); err != nil {
+		t.Fatal(err)
+	}
+	want := learned(b)
+	b.Close()
+
+	b = open()
+	defer b.Close()
+	if err := b.Restore(saved.dictionary, saved.codes); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range matrices {
+		if err := b.RestoreMatrix(m, func(part []float32) error {
+			state[m] = state[m][copy(part, state[m]):]
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := epoch(b, 2); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(learned(b), want) {
+		t.Error("resumed, the training comes to other bits")
 	}
 }
 

@@ -240,8 +240,28 @@ func checkReplaceable(dir string) error {
 		return errors.New("is neither empty nor a model, so it is not replaced")
 	}
 	known := []string{infoFile, wordsFile, codesFile, dictionaryFile, meanFile}
+	if err := checkOnly(entries, known, stateDir); err != nil {
+		return err
+	}
+	entries, err = os.ReadDir(filepath.Join(dir, stateDir))
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	known = []string{filepath.Base(progressFile)}
+	for m := range (Info{}).matrices() {
+		known = append(known, filepath.Base(m.file()))
+	}
+	return checkOnly(entries, known, "")
+}
+
+// checkOnly returns an error unless entries are some of the known files and,
+// perhaps, a directory.
+func checkOnly(entries []os.DirEntry, known []string, dir string) error {
 	for _, e := range entries {
-		if !slices.Contains(known, e.Name()) || !e.Type().IsRegular() {
+		if file := slices.Contains(known, e.Name()) && e.Type().IsRegular(); !file && !(e.IsDir() && e.Name() == dir) {
 			return fmt.Errorf("is not replaced, for it holds %q, which is no file of a model; move it away", e.Name())
 		}
 	}

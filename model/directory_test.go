@@ -168,7 +168,7 @@ func TestCheckSaveRefuses(t *testing.T) {
 		{"other", true, "neither empty nor a model"},
 		{"unversioned", true, "neither empty nor a model"},
 		{"annotated", true, `"notes.txt", which is no file of a model`},
-		{"resumable", true, `"state", which is no file of a model`},
+		{"resumable", true, `"notes.txt", which is no file of a model`},
 		{"nested", true, `"mean.npy", which is no file of a model`},
 		{"file", false, "already exists"},
 		{"file", true, "not a directory"},

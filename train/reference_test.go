@@ -109,29 +109,29 @@ func trainReal(t *testing.T, name string, h model.Hyperparameters) result {
 		t.Fatal(err)
 	}
 	spec := graph.Spec{Atoms: h.Atoms, Dim: x.Dim, Lambda: h.Lambda, Tau: h.Tau, Rate: h.Rate, Nonnegative: h.Method == "B"}
-	epochs, err := trainOnCPU(spec, x, h)
+	p, err := trainOnCPU(spec, x, h)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := epochs[len(epochs)-1]
+	e := p.Epochs[len(p.Epochs)-1]
 	got := result{e.Error, e.Objective, 100 * e.Sparsity, e.L1, e.AtomNorm, 100 * float64(e.UnusedAtoms) / float64(h.Atoms)}
 	t.Logf("error %.4f, objective %.4f, zeros %.2f %%, mean |a| %.4f, mean atom norm %.4f, unused %.2f %%",
 		got.err, got.obj, got.zeros, got.l1, got.norm, got.unused)
 	return got
 }
 
-func trainOnCPU(spec graph.Spec, x *vectors.Dense, h model.Hyperparameters) ([]model.Epoch, error) {
-	ignore := func(model.Epoch) {}
+func trainOnCPU(spec graph.Spec, x *vectors.Dense, h model.Hyperparameters) (p train.Progress, err error) {
+	ignore := func(train.Progress) error { return nil }
 	if h.Algorithm == "authors" {
 		b, err := cpu.NewAuthors(spec, x.Data, cpu.Options{Seed: h.Seed})
 		if err != nil {
-			return nil, err
+			return p, err
 		}
-		return train.RunAuthors(context.Background(), b, h, x.Len(), x.Dim, ignore)
+		return train.RunAuthors(context.Background(), b, h, x.Len(), x.Dim, p, ignore)
 	}
 	b, err := cpu.New(spec, x.Data, cpu.Options{Seed: h.Seed})
 	if err != nil {
-		return nil, err
+		return p, err
 	}
-	return train.Run(context.Background(), b, h, x.Len(), x.Dim, ignore)
+	return train.Run(context.Background(), b, h, x.Len(), x.Dim, p, ignore)
 }

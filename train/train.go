@@ -44,10 +44,27 @@ type Learned interface {
 	Codes() (*vectors.Sparse, error)
 }
 
+// Resumable is a training that can be gone on with later, in another process,
+// after an epoch. Its state is what was learned and the matrices of
+// [model.State].
+type Resumable interface {
+	Learned
+
+	// SaveMatrix calls f with a matrix in parts.
+	SaveMatrix(m model.Matrix, f func(part []float32) error) error
+
+	// Restore replaces what was learned. It must be called before the first
+	// pass, and RestoreMatrix for each matrix then.
+	Restore(dictionary []float32, codes *vectors.Sparse) error
+
+	// RestoreMatrix has f fill a matrix in parts.
+	RestoreMatrix(m model.Matrix, f func(part []float32) error) error
+}
+
 // Backend holds a training's state on a device and runs passes over it. After an
 // error, of a cancelled context too, the state is of no use.
 type Backend interface {
-	Learned
+	Resumable
 
 	// DictionaryPass takes a dictionary step for each batch of the given number
 	// of words, in order; the last batch may be smaller.
@@ -59,7 +76,7 @@ type Backend interface {
 
 // AuthorsBackend trains in the order of the paper's program.
 type AuthorsBackend interface {
-	Learned
+	Resumable
 
 	// AuthorsPass moves D and then the word's code for every word in order. It
 	// returns the sum of the words' losses as they were met.
@@ -108,32 +125,45 @@ func BatchWords(words, steps int) int {
 	return max(1, (words+steps-1)/steps)
 }
 
-// Run trains on words vectors of length dim until h's epochs are done or its
-// stop rule ends them, and calls observe after each epoch. It returns the
-// epochs' metrics. When ctx is cancelled it returns ctx's error.
-func Run(ctx context.Context, b Backend, h model.Hyperparameters, words, dim int, observe func(model.Epoch)) ([]model.Epoch, error) {
-	batch := BatchWords(words, h.DictionarySteps)
+// Progress is how far a training is. What a backend has learned and this are all
+// that it takes to go on to the result of a training that never stopped.
+type Progress struct {
+	Epochs []model.Epoch // metrics of those that are done
+	Batch  int           // words of the next dictionary step; 0 before training
+}
+
+// Run trains on words vectors of length dim, from where p says, until h's epochs
+// are done or its stop rule ends them. After each epoch it calls observe, whose
+// error ends the training too. It returns how far it came. When ctx is cancelled
+// it returns ctx's error.
+func Run(ctx context.Context, b Backend, h model.Hyperparameters, words, dim int, p Progress, observe func(Progress) error) (Progress, error) {
+	if p.Batch == 0 {
+		p.Batch = BatchWords(words, h.DictionarySteps)
+	}
 	epoch := func(t int) (d DictionaryPass, c CodePass, err error) {
-		if d, err = b.DictionaryPass(ctx, batch); err != nil {
+		if d, err = b.DictionaryPass(ctx, p.Batch); err != nil {
 			return d, c, err
 		}
 		// Steps that need shortening often ask too much of a batch's size.
 		if 10*d.Shortened > d.Steps {
-			batch = max(1, batch/2)
+			p.Batch = max(1, p.Batch/2)
 		}
 		c, err = b.CodePass(ctx, t)
 		return d, c, err
 	}
-	return run{b, epoch, h, words, dim}.epochs(observe)
+	err := run{b, epoch, h, words, dim}.epochs(&p, observe)
+	return p, err
 }
 
 // RunAuthors is Run in the order of the paper's program.
-func RunAuthors(ctx context.Context, b AuthorsBackend, h model.Hyperparameters, words, dim int, observe func(model.Epoch)) ([]model.Epoch, error) {
+func RunAuthors(ctx context.Context, b AuthorsBackend, h model.Hyperparameters, words, dim int, p Progress, observe func(Progress) error) (Progress, error) {
 	epoch := func(t int) (DictionaryPass, CodePass, error) {
 		loss, c, err := b.AuthorsPass(ctx, t)
 		return DictionaryPass{Loss: loss, Steps: words}, c, err
 	}
-	return run{b, epoch, h, words, dim}.epochs(observe)
+	p.Batch = 1
+	err := run{b, epoch, h, words, dim}.epochs(&p, observe)
+	return p, err
 }
 
 // run is a training with either algorithm.
@@ -144,27 +174,38 @@ type run struct {
 	words, dim int
 }
 
-func (r run) epochs(observe func(model.Epoch)) (done []model.Epoch, err error) {
-	previous := 0.0
-	for t := 1; t <= r.h.Epochs; t++ {
+func (r run) epochs(p *Progress, observe func(Progress) error) error {
+	for !r.done(p.Epochs) {
 		start := time.Now()
+		t := len(p.Epochs) + 1
 		d, c, err := r.epoch(t)
 		if err != nil {
-			return done, err
+			return err
 		}
 		e, err := r.measure(t, d, c)
 		if err != nil {
-			return done, err
+			return err
 		}
 		e.Seconds = time.Since(start).Seconds()
-		done = append(done, e)
-		observe(e)
-		if r.h.Stop == "authors" && authorsDone(r.h.Method, t, e.RunningError, previous) {
-			break
+		p.Epochs = append(p.Epochs, e)
+		if err := observe(*p); err != nil {
+			return err
 		}
-		previous = e.RunningError
 	}
-	return done, nil
+	return nil
+}
+
+// done reports whether the training ends with these epochs.
+func (r run) done(epochs []model.Epoch) bool {
+	t := len(epochs)
+	if t == 0 || t >= r.h.Epochs || r.h.Stop != "authors" {
+		return t >= r.h.Epochs
+	}
+	previous := 0.0
+	if t > 1 {
+		previous = epochs[t-2].RunningError
+	}
+	return authorsDone(r.h.Method, t, epochs[t-1].RunningError, previous)
 }
 
 func authorsDone(method string, t int, runningError, previous float64) bool {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,8 @@ import (
 // script is a backend that does as it is told: its passes return the scripted
 // numbers of their epoch.
 type script struct {
+	Resumable // which no test needs
+
 	running   []float64 // of all words, an epoch each; the last one repeats
 	shortened []int     // likewise
 	loss      float64
@@ -49,17 +52,17 @@ func (s *script) Dictionary() ([]float32, error) {
 
 func (s *script) Codes() (*vectors.Sparse, error) { return nil, nil }
 
-func ignore(model.Epoch) {}
+func ignore(Progress) error { return nil }
 
 // Ten words, six atoms of two numbers.
 func TestMetrics(t *testing.T) {
 	h := model.Hyperparameters{Epochs: 1, Atoms: 6, Lambda: 0.5, Tau: 0.01, DictionarySteps: 128}
 	b := &script{running: []float64{40}, shortened: []int{7}, loss: 20}
-	epochs, err := Run(context.Background(), b, h, 10, 2, ignore)
+	p, err := Run(context.Background(), b, h, 10, 2, Progress{}, ignore)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := epochs[0]
+	got := p.Epochs[0]
 	got.Seconds = 0
 	want := model.Epoch{
 		Epoch: 1, RunningError: 4, Error: 2, L1: 3, Sparsity: 1 - 12.0/60,
@@ -86,7 +89,7 @@ func TestBatchSize(t *testing.T) {
 	} {
 		b := &script{shortened: c.shortened}
 		h := model.Hyperparameters{Epochs: 4, Atoms: 6, DictionarySteps: c.steps}
-		if _, err := Run(context.Background(), b, h, c.words, 2, ignore); err != nil {
+		if _, err := Run(context.Background(), b, h, c.words, 2, Progress{}, ignore); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(b.batches, c.want) {
@@ -119,9 +122,9 @@ func TestAuthorsStop(t *testing.T) {
 		if c.stop == "authors" {
 			_, h.Epochs = AuthorsStop(c.method)
 		}
-		epochs, err := Run(context.Background(), &script{running: c.running}, h, 10, 2, ignore)
-		if err != nil || len(epochs) != c.want {
-			t.Errorf("%s, method %s, stop %s: %d epochs, want %d (error %v)", c.name, c.method, c.stop, len(epochs), c.want, err)
+		p, err := Run(context.Background(), &script{running: c.running}, h, 10, 2, Progress{}, ignore)
+		if err != nil || len(p.Epochs) != c.want {
+			t.Errorf("%s, method %s, stop %s: %d epochs, want %d (error %v)", c.name, c.method, c.stop, len(p.Epochs), c.want, err)
 		}
 	}
 }
@@ -132,9 +135,9 @@ func TestDiverged(t *testing.T) {
 		{running: []float64{1, math.Inf(1)}},
 	} {
 		h := model.Hyperparameters{Epochs: 4, Atoms: 6}
-		epochs, err := Run(context.Background(), b, h, 10, 2, ignore)
-		if !errors.Is(err, ErrDiverged) || !strings.Contains(err.Error(), "after epoch 2") || len(epochs) != 1 {
-			t.Errorf("error %v after %d good epochs", err, len(epochs))
+		p, err := Run(context.Background(), b, h, 10, 2, Progress{}, ignore)
+		if !errors.Is(err, ErrDiverged) || !strings.Contains(err.Error(), "after epoch 2") || len(p.Epochs) != 1 {
+			t.Errorf("error %v after %d good epochs", err, len(p.Epochs))
 		}
 	}
 }
@@ -142,9 +145,9 @@ func TestDiverged(t *testing.T) {
 func TestCancelledRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	b := &script{cancel: cancel}
-	epochs, err := Run(ctx, b, model.Hyperparameters{Epochs: 4, Atoms: 6}, 10, 2, ignore)
-	if !errors.Is(err, context.Canceled) || len(epochs) != 1 {
-		t.Errorf("error %v after %d epochs, want %v after 1", err, len(epochs), context.Canceled)
+	p, err := Run(ctx, b, model.Hyperparameters{Epochs: 4, Atoms: 6}, 10, 2, Progress{}, ignore)
+	if !errors.Is(err, context.Canceled) || len(p.Epochs) != 1 {
+		t.Errorf("error %v after %d epochs, want %v after 1", err, len(p.Epochs), context.Canceled)
 	}
 }
 
@@ -156,8 +159,44 @@ func (a *authors) AuthorsPass(context.Context, int) (float64, CodePass, error) {
 }
 
 func TestRunAuthors(t *testing.T) {
-	epochs, err := RunAuthors(context.Background(), new(authors), model.Hyperparameters{Epochs: 2, Atoms: 6}, 10, 2, ignore)
-	if err != nil || len(epochs) != 2 || epochs[1].RunningError != 3 || epochs[1].Error != 2 || epochs[1].LineSearch != 0 {
-		t.Errorf("got %+v, error %v", epochs, err)
+	p, err := RunAuthors(context.Background(), new(authors), model.Hyperparameters{Epochs: 2, Atoms: 6}, 10, 2, Progress{}, ignore)
+	if err != nil || len(p.Epochs) != 2 || p.Epochs[1].RunningError != 3 || p.Epochs[1].Error != 2 || p.Epochs[1].LineSearch != 0 {
+		t.Errorf("got %+v, error %v", p, err)
+	}
+}
+
+// A training that goes on needs to know no more than how far it was.
+func TestGoOn(t *testing.T) {
+	h := model.Hyperparameters{Epochs: 60, Method: "A", Stop: "authors", Atoms: 6, DictionarySteps: 2}
+	start := func() *script { return &script{running: []float64{10}, shortened: []int{60, 0, 0, 60}} }
+	whole, err := Run(context.Background(), start(), h, 1000, 2, Progress{}, ignore)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := errors.New("enough")
+	for _, at := range []int{1, 3, 4, 19} {
+		b := start()
+		p, err := Run(context.Background(), b, h, 1000, 2, Progress{}, func(p Progress) error {
+			if len(p.Epochs) == at {
+				return stop
+			}
+			return nil
+		})
+		if err != stop || len(p.Epochs) != at {
+			t.Fatalf("error %v after %d epochs, want %v after %d", err, len(p.Epochs), stop, at)
+		}
+		p, err = Run(context.Background(), b, h, 1000, 2, p, ignore)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range p.Epochs {
+			p.Epochs[i].Seconds, whole.Epochs[i].Seconds = 0, 0
+		}
+		if !reflect.DeepEqual(p, whole) {
+			t.Errorf("stopped after %d epochs: %+v, want %+v", at, p, whole)
+		}
+		if p, err = Run(context.Background(), b, h, 1000, 2, p, ignore); err != nil || len(p.Epochs) != len(whole.Epochs) {
+			t.Errorf("a training that was done went on to %d epochs, error %v", len(p.Epochs), err)
+		}
 	}
 }

@@ -201,11 +201,15 @@ func placeDir(temp, path string, mayReplace func(path string) error) error {
 	return moveDir(temp, path, exists)
 }
 
-// moveDir moves the new directory in temp to path, after what exists there has
-// moved to temp: no system renames over a directory that is not empty.
+// moveDir moves the new directory in temp to path, and what exists there to temp:
+// both at once where the file system can. Elsewhere, as none renames over a
+// directory that is not empty, there is nothing at path for a moment.
 func moveDir(temp, path string, exists bool) error {
 	old := filepath.Join(temp, oldName)
 	if exists {
+		if exchange(filepath.Join(temp, newName), path) == nil {
+			return nil
+		}
 		if err := os.Rename(path, old); err != nil {
 			return reason(err)
 		}

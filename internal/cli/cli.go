@@ -62,7 +62,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err == nil:
 		return 0
 	case errors.Is(err, context.Canceled):
-		fmt.Fprintln(stderr, "overcomplete: interrupted, no file was written")
+		if resumable, ok := errors.AsType[interrupted](err); ok {
+			fmt.Fprintln(stderr, "overcomplete:", resumable)
+		} else {
+			fmt.Fprintln(stderr, "overcomplete: interrupted, no file was written")
+		}
 		return exitInterrupted
 	case !started:
 		fmt.Fprintf(stderr, "overcomplete: %v; see %s --help\n", err, cmd.CommandPath())

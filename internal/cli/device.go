@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -54,32 +53,84 @@ func (f *deviceFlags) cuda() (index int, cuda bool, err error) {
 	return 0, false, usagef("--device is %q, want auto, cpu, cuda or cuda:i with i from 0", f.device)
 }
 
+// trainer trains on a device.
+type trainer struct {
+	train.Resumable
+	run   func(context.Context, train.Progress, func(train.Progress) error) (train.Progress, error)
+	close func() error
+}
+
 // run trains on the device that was asked for and fills in what was learned.
-func (f *trainFlags) run(ctx context.Context, x *vectors.Dense, log io.Writer, p *progress, m *model.Model) error {
-	h, spec := f.Hyperparameters, f.spec(x.Dim)
-	if f.Algorithm == "authors" {
-		m.Info.Device = "cpu"
-		fmt.Fprintln(log, "training on the CPU")
-		b, err := cpu.NewAuthors(spec, x.Data, cpu.Options{Workers: f.workers, Seed: f.Seed, Progress: p.words})
-		if err != nil {
-			return tooLarge(err)
-		}
-		if m.Info.Epochs, err = train.RunAuthors(ctx, b, h, x.Len(), x.Dim, p.epoch); err != nil {
-			return err
-		}
-		return fetch(m, b)
-	}
-	b, err := f.backend(x, log, p, m)
+func (f *trainFlags) run(x *vectors.Dense, p *progress, c *checkpoints) error {
+	t, err := f.trainer(x, p, c.model)
 	if err != nil {
 		return err
 	}
-	if c, ok := b.(io.Closer); ok {
-		defer c.Close()
-	}
-	if m.Info.Epochs, err = train.Run(ctx, b, h, x.Len(), x.Dim, p.epoch); err != nil {
+	defer t.close()
+	c.backend = t
+	went, err := c.resumed()
+	if err != nil {
 		return err
 	}
-	return fetch(m, b)
+	p.resume(went.Epochs)
+	ctx, stop := c.context()
+	defer stop()
+	went, err = t.run(ctx, went, func(went train.Progress) error {
+		p.epoch(went.Epochs[len(went.Epochs)-1])
+		return c.observe(went)
+	})
+	if err != nil {
+		return c.failed(err)
+	}
+	c.model.Info.Epochs = went.Epochs
+	return fetch(c.model, t)
+}
+
+// trainer prepares training on the device that was asked for, or the best that
+// there is, and says which.
+func (f *trainFlags) trainer(x *vectors.Dense, p *progress, m *model.Model) (trainer, error) {
+	why := ""
+	if index, cuda, _ := f.cuda(); f.device != "cpu" && f.Algorithm != "authors" {
+		b, err := f.gpu(index, cuda, x, p)
+		switch {
+		case err == nil:
+			m.Info.Device = "cuda " + f.precision
+			d := b.Device()
+			fmt.Fprintf(p.w, "training on GPU %d, %s, %s\n", d.Index, d.Name, f.precision)
+			return f.minibatch(b, x, b.Close), nil
+		case cuda && unable(err):
+			return trainer{}, usagef("--device %s: %w", f.device, err)
+		case !unable(err):
+			return trainer{}, err
+		}
+		why = fmt.Sprintf(" (%v)", err)
+	}
+	m.Info.Device = "cpu"
+	t, err := f.onCPU(x, p)
+	if err != nil {
+		return trainer{}, tooLarge(err)
+	}
+	fmt.Fprintf(p.w, "training on the CPU%s\n", why)
+	return t, nil
+}
+
+func (f *trainFlags) onCPU(x *vectors.Dense, p *progress) (trainer, error) {
+	o := cpu.Options{Workers: f.workers, Seed: f.Seed, Progress: p.words}
+	done := func() error { return nil }
+	if f.Algorithm != "authors" {
+		b, err := cpu.New(f.spec(x.Dim), x.Data, o)
+		return f.minibatch(b, x, done), err
+	}
+	b, err := cpu.NewAuthors(f.spec(x.Dim), x.Data, o)
+	return trainer{b, func(ctx context.Context, at train.Progress, observe func(train.Progress) error) (train.Progress, error) {
+		return train.RunAuthors(ctx, b, f.Hyperparameters, x.Len(), x.Dim, at, observe)
+	}, done}, err
+}
+
+func (f *trainFlags) minibatch(b train.Backend, x *vectors.Dense, close func() error) trainer {
+	return trainer{b, func(ctx context.Context, at train.Progress, observe func(train.Progress) error) (train.Progress, error) {
+		return train.Run(ctx, b, f.Hyperparameters, x.Len(), x.Dim, at, observe)
+	}, close}
 }
 
 func fetch(m *model.Model, learned train.Learned) (err error) {
@@ -90,38 +141,9 @@ func fetch(m *model.Model, learned train.Learned) (err error) {
 	return err
 }
 
-// backend prepares training on the device that was asked for, or the best that
-// there is, and says which.
-func (f *trainFlags) backend(x *vectors.Dense, log io.Writer, p *progress, m *model.Model) (train.Backend, error) {
-	index, cuda, err := f.cuda()
-	if err != nil {
-		return nil, err
-	}
-	why := ""
-	if f.device != "cpu" {
-		b, err := f.gpu(index, cuda, x, log, p, m)
-		switch {
-		case err == nil:
-			return b, nil
-		case cuda && unable(err):
-			return nil, usagef("--device %s: %w", f.device, err)
-		case !unable(err):
-			return nil, err
-		}
-		why = fmt.Sprintf(" (%v)", err)
-	}
-	b, err := cpu.New(f.spec(x.Dim), x.Data, cpu.Options{Workers: f.workers, Seed: f.Seed, Progress: p.words})
-	if err != nil {
-		return nil, tooLarge(err)
-	}
-	m.Info.Device = "cpu"
-	fmt.Fprintf(log, "training on the CPU%s\n", why)
-	return b, nil
-}
-
 // gpu prepares training on the GPU with the index, or on the first that has room
 // if none is given.
-func (f *trainFlags) gpu(index int, given bool, x *vectors.Dense, log io.Writer, p *progress, m *model.Model) (*kernels.Backend, error) {
+func (f *trainFlags) gpu(index int, given bool, x *vectors.Dense, p *progress) (*kernels.Backend, error) {
 	count, err := kernels.Count()
 	if err != nil {
 		return nil, err
@@ -135,13 +157,7 @@ func (f *trainFlags) gpu(index int, given bool, x *vectors.Dense, log io.Writer,
 			b, err = other, nil
 		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	d := b.Device()
-	m.Info.Device = "cuda " + f.precision
-	fmt.Fprintf(log, "training on GPU %d, %s, %s\n", d.Index, d.Name, f.precision)
-	return b, nil
+	return b, err
 }
 
 func (f *trainFlags) onGPU(index int, x *vectors.Dense, p *progress) (*kernels.Backend, error) {

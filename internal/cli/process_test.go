@@ -190,3 +190,51 @@ func wantInterrupted(t *testing.T, state *os.ProcessState, lines []string) {
 		t.Errorf("standard error after the signal: %q", lines)
 	}
 }
+
+// Whenever a training is killed, while it writes a checkpoint too, the last good
+// checkpoint is there and goes on to the result of one that was never stopped.
+func TestKilled(t *testing.T) {
+	exe := program(t)
+	dir, _ := sampleDir(t)
+	const line = "train in.txt -k 2000 --epochs 40 --device cpu"
+	mustRun(t, line+" -o whole")
+	killed := 0
+	for {
+		cmd := exec.Command(exe, strings.Fields(line+" -o model --checkpoint 1ns --resume")...)
+		stderr, err := cmd.StderrPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		// After an epoch's line its checkpoint is written; how far that is when
+		// the signal comes is chance.
+		epochs := 0
+		var last string
+		for s := bufio.NewScanner(stderr); s.Scan(); last = s.Text() {
+			if strings.HasPrefix(s.Text(), "epoch ") {
+				if epochs++; epochs == 3 {
+					cmd.Process.Kill()
+				}
+			}
+		}
+		if err := cmd.Wait(); err == nil {
+			break
+		} else if cmd.ProcessState.ExitCode() >= 0 {
+			t.Fatalf("%v: %s", err, last)
+		}
+		killed++
+	}
+	if killed < 5 {
+		t.Errorf("killed %d times only", killed)
+	}
+	if learned(t, "model") != learned(t, "whole") {
+		t.Error("a training that was killed came to another result")
+	}
+	left, err := filepath.Glob(dir + "/model.tmp*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("killed %d times, %d times while writing a checkpoint", killed, len(left))
+}

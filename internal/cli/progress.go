@@ -22,6 +22,7 @@ type progress struct {
 	vocab    int
 	current  int // epoch
 	epochs   int
+	before   int // epochs that were done before the start
 	start    time.Time
 }
 
@@ -48,6 +49,15 @@ func (p *progress) words(n int) {
 	}
 }
 
+// resume goes on after some epochs.
+func (p *progress) resume(done []model.Epoch) {
+	p.before, p.current = len(done), min(len(done)+1, p.epochs)
+	p.start = time.Now()
+	if p.bar != nil {
+		p.bar.Add64(2 * int64(p.vocab) * int64(p.before))
+	}
+}
+
 // epoch shows an epoch's metrics. No pass may be under way.
 func (p *progress) epoch(e model.Epoch) {
 	rate := float64(p.vocab) / e.Seconds
@@ -56,7 +66,7 @@ func (p *progress) epoch(e model.Epoch) {
 		p.metrics = []string{fmt.Sprintf("error %#.3g", e.Error), fmt.Sprintf("%.0f%% zeros", 100*e.Sparsity), shortRate(rate)}
 		return
 	}
-	left := time.Since(p.start) / time.Duration(e.Epoch) * time.Duration(p.epochs-e.Epoch)
+	left := time.Since(p.start) / time.Duration(e.Epoch-p.before) * time.Duration(p.epochs-e.Epoch)
 	fmt.Fprintf(p.w, "epoch %d/%d  error %.4f  sparsity %.2f %%  %.0f words/s  objective %.4f  %v left\n",
 		e.Epoch, p.epochs, e.Error, 100*e.Sparsity, rate, e.Objective, left.Round(time.Second))
 }

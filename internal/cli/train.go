@@ -20,6 +20,7 @@ import (
 type trainFlags struct {
 	modelFlags
 	deviceFlags
+	checkpointFlags
 	output      string
 	force       bool
 	atoms       int
@@ -75,6 +76,8 @@ Method A learns codes of either sign. Method B learns nonnegative codes, of whic
 	flags.StringVar(&f.device, "device", "auto", "where to train: cpu, cuda (an NVIDIA GPU), cuda:i (the i-th, from 0), or auto, a GPU if there is one")
 	flags.StringVar(&f.precision, "precision", "tf32", "of products on a GPU: tf32 (fast, 11-bit factors) or fp32")
 	flags.IntVar(&f.workers, "workers", 0, "processors to use on the CPU (default all); the result does not depend on it")
+	flags.DurationVar(&f.checkpoint, "checkpoint", 0, "save what it takes to go on with the training at this interval, such as 5m, and when interrupted")
+	flags.BoolVar(&f.resume, "resume", false, "go on with the checkpoint in MODEL, if there is one, to the result of a training never stopped")
 	flags.BoolVar(&f.json, "json", false, "print the results as JSON")
 	flags.BoolVar(&f.quiet, "quiet", false, "print no progress")
 	cmd.MarkFlagRequired("output")
@@ -116,6 +119,9 @@ func (f *trainFlags) check(cmd *cobra.Command) error {
 	if err := f.deviceFlags.check(f.Algorithm, changed("precision")); err != nil {
 		return err
 	}
+	if err := f.checkpointFlags.check(changed("checkpoint")); err != nil {
+		return err
+	}
 	f.Epochs = f.epochs
 	switch {
 	case f.Stop == "authors":
@@ -135,7 +141,7 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		log = io.Discard
 	}
 	// What forbids saving is found before hours of training.
-	if err := model.CheckSave(f.output, f.force); err != nil {
+	if err := model.CheckSave(f.output, f.force || f.resume); err != nil {
 		return err
 	}
 
@@ -166,12 +172,13 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		Input:    model.Input{Name: source.Name, SHA256: source.SHA256, Words: x.Len(), Dim: x.Dim},
 		Training: f.Hyperparameters,
 	}
-	err = f.run(ctx, x, log, progress, m)
+	c := &checkpoints{trainFlags: f, ctx: ctx, log: stderr, model: m, replace: f.force, last: time.Now()}
+	err = f.run(x, progress, c)
 	progress.done()
 	if err != nil {
 		return err
 	}
-	if err := m.Save(f.output, f.force); err != nil {
+	if err := m.Save(f.output, c.replace); err != nil {
 		return err
 	}
 	return f.report(cmd.OutOrStdout(), m)

@@ -43,13 +43,37 @@ func Write[T Number](w io.Writer, shape []int, data []T) error {
 	if err := WriteHeader(w, Header{Type: typeOf[T](), Shape: shape}); err != nil {
 		return err
 	}
-	buf := make([]byte, 0, chunk)
+	return WriteElements(w, data)
+}
+
+// WriteElements writes some of an array's elements after its header, or after
+// others.
+func WriteElements[T Number](w io.Writer, data []T) (err error) {
+	buf := make([]byte, 0, min(chunk, len(data)*binary.Size(T(0))))
 	for part := range slices.Chunk(data, chunk/binary.Size(T(0))) {
 		buf, err = binary.Append(buf[:0], binary.LittleEndian, part)
 		if err != nil {
 			return err
 		}
 		if _, err := w.Write(buf); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ReadElements fills data with the next elements of an array of float32 in C
+// order, whose header has been read.
+func ReadElements(r io.Reader, data []float32) error {
+	buf := make([]byte, min(chunk, 4*len(data)))
+	for part := range slices.Chunk(data, chunk/4) {
+		src := buf[:4*len(part)]
+		if _, err := io.ReadFull(r, src); isEnd(err) {
+			return errors.New("truncated")
+		} else if err != nil {
+			return err
+		}
+		if err := decodeFloat32(part, src); err != nil {
 			return err
 		}
 	}

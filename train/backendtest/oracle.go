@@ -18,6 +18,8 @@ import (
 // implements [train.Backend] and [train.AuthorsBackend] and is meant for small
 // problems.
 type Oracle struct {
+	train.Resumable // which it is not
+
 	spec             graph.Spec
 	words            int
 	x, a, d, s, q, h []float64

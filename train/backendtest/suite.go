@@ -15,13 +15,14 @@ import (
 	"gorgonia.org/tensor"
 
 	"overcomplete/graph"
+	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
 )
 
 // New makes the backend under test for the vectors x. What a backend calls
 // workers is its own affair; 0 is its default.
-type New[B train.Learned] func(spec graph.Spec, x []float32, seed uint64, workers int) (B, error)
+type New[B train.Resumable] func(spec graph.Spec, x []float32, seed uint64, workers int) (B, error)
 
 // open makes a backend for a test, at whose end it is closed if it can be.
 func (n New[B]) open(t *testing.T, spec graph.Spec, x []float32, seed uint64, workers int) B {
@@ -83,7 +84,7 @@ func RunAuthors[B train.AuthorsBackend](t *testing.T, newBackend New[B]) {
 }
 
 // suite is what both algorithms are tested for.
-type suite[B train.Learned] struct {
+type suite[B train.Resumable] struct {
 	start  New[B]
 	oracle func(*Oracle) B
 	epoch  func(ctx context.Context, b B, p problem, epoch int) (train.DictionaryPass, train.CodePass, error)
@@ -95,6 +96,7 @@ func (s suite[B]) run(t *testing.T) {
 	}
 	t.Run("workers", s.sameBits)
 	t.Run("cancelled", s.cancelled)
+	t.Run("resumed", s.resumed)
 }
 
 // problem is a small problem of a shape that may be awkward for a backend.
@@ -286,6 +288,68 @@ func (s suite[B]) sameBits(t *testing.T) {
 	for _, workers := range []int{2, 7} {
 		if !reflect.DeepEqual(trained(workers), one) {
 			t.Errorf("%d workers do not compute what one does", workers)
+		}
+	}
+}
+
+// resumed compares, bit by bit, a training with one that was saved and restored
+// on the way, for each epoch that it could be.
+func (s suite[B]) resumed(t *testing.T) {
+	p := problem{words: 130, atoms: 70, dim: 9, batch: 33}
+	spec, x := p.make()
+	const seed, epochs = 9, 4
+	type result struct {
+		d          train.DictionaryPass
+		c          train.CodePass
+		dictionary []float32
+		codes      *vectors.Sparse
+	}
+	trained := func(b B, from, to int) (r result) {
+		for e := from + 1; e <= to; e++ {
+			var err error
+			if r.d, r.c, err = s.epoch(context.Background(), b, p, e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.dictionary, r.codes = learned(t, b)
+		return r
+	}
+	whole := trained(s.start.open(t, spec, x, seed, 0), 0, epochs)
+	for at := 1; at < epochs; at++ {
+		b := s.start.open(t, spec, x, seed, 0)
+		r := trained(b, 0, at)
+		saved := make(map[model.Matrix][]float32)
+		again := s.start.open(t, spec, x, seed+1, 0) // what is restored must not come from the seed
+		from, to := train.Resumable(b), train.Resumable(again)
+		if err := to.Restore(r.dictionary, r.codes); err != nil {
+			t.Fatal(err)
+		}
+		failure := errors.New("disk")
+		for m, size := range map[model.Matrix]int{
+			model.SquaredGradients: p.atoms * p.dim, model.GradientSums: p.words * p.atoms, model.SquareSums: p.words * p.atoms,
+		} {
+			if err := from.SaveMatrix(m, func(part []float32) error {
+				saved[m] = append(saved[m], part...)
+				return nil
+			}); err != nil || len(saved[m]) != size {
+				t.Fatalf("%d numbers of %s saved, want %d; error %v", len(saved[m]), m, size, err)
+			}
+			if err := to.RestoreMatrix(m, func(part []float32) error {
+				saved[m] = saved[m][copy(part, saved[m]):]
+				return nil
+			}); err != nil || len(saved[m]) > 0 {
+				t.Fatalf("%d numbers of %s were not restored; error %v", len(saved[m]), m, err)
+			}
+			fails := func([]float32) error { return failure }
+			if err := from.SaveMatrix(m, fails); err != failure {
+				t.Errorf("error %v of saving, want %v", err, failure)
+			}
+			if err := from.RestoreMatrix(m, fails); err != failure {
+				t.Errorf("error %v of restoring, want %v", err, failure)
+			}
+		}
+		if !reflect.DeepEqual(trained(again, at, epochs), whole) {
+			t.Errorf("resumed after epoch %d, the training comes to other bits", at)
 		}
 	}
 }

@@ -1,0 +1,157 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"overcomplete/model"
+)
+
+// interruptAfter cancels when the line on an epoch has been written.
+type interruptAfter struct {
+	bytes.Buffer
+	epoch  int
+	cancel context.CancelFunc
+}
+
+func (w *interruptAfter) Write(p []byte) (int, error) {
+	if strings.HasPrefix(string(p), fmt.Sprintf("epoch %d/", w.epoch)) {
+		w.cancel()
+	}
+	return w.Buffer.Write(p)
+}
+
+// interruptedRun runs a command until an epoch is over.
+func interruptedRun(line string, epoch int) (code int, stderr string) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	w := &interruptAfter{epoch: epoch, cancel: cancel}
+	code = run(ctx, strings.Fields(line), io.Discard, w)
+	return code, w.String()
+}
+
+// timeless is a model without what differs from run to run.
+func timeless(t *testing.T, dir string) *model.Model {
+	t.Helper()
+	m := openModel(t, dir)
+	for i := range m.Info.Epochs {
+		m.Info.Epochs[i].Seconds = 0
+	}
+	return m
+}
+
+func TestResume(t *testing.T) {
+	for _, flags := range []string{"", "--method B --center", "--algorithm authors", "--stop authors --lambda 0.05", "--rate 2 --dictionary-steps 4"} {
+		t.Run(flags, func(t *testing.T) {
+			sampleDir(t)
+			line := "train in.txt -k 20 " + flags
+			if !strings.Contains(flags, "--stop") {
+				line += " --epochs 6"
+			}
+			mustRun(t, line+" -o whole")
+			code, stderr := interruptedRun(line+" -o model --checkpoint 1h", 2)
+			if want := "overcomplete: interrupted after epoch 2; model is a checkpoint, with which --resume goes on\n"; code != exitInterrupted || !strings.HasSuffix(stderr, want) {
+				t.Fatalf("exit code %d: %s", code, stderr)
+			}
+			if m := openModel(t, "model"); len(m.Info.Epochs) != 2 {
+				t.Errorf("the checkpoint has %d epochs", len(m.Info.Epochs))
+			}
+			if code, _ := interruptedRun(line+" -o model --checkpoint 1h --resume", 4); code != exitInterrupted {
+				t.Fatalf("exit code %d", code)
+			}
+			_, stderr = mustRun(t, line+" -o model --resume")
+			if !strings.Contains(stderr, "resuming after epoch 4\n") || strings.Contains(stderr, "epoch 4/") || !strings.Contains(stderr, "epoch 5/") {
+				t.Error(stderr)
+			}
+			if !reflect.DeepEqual(timeless(t, "model"), timeless(t, "whole")) || learned(t, "model") != learned(t, "whole") {
+				t.Error("an interrupted training came to another result")
+			}
+			if _, err := os.Lstat("model/state"); err == nil {
+				t.Error("a training that is done has a state")
+			}
+		})
+	}
+}
+
+// A checkpoint at every epoch, the last of which the finished model replaces.
+func TestCheckpointInterval(t *testing.T) {
+	sampleDir(t)
+	mustRun(t, "train in.txt -o whole --epochs 4")
+	mustRun(t, "train in.txt -o model --epochs 4 --checkpoint 1ns")
+	if learned(t, "model") != learned(t, "whole") {
+		t.Error("checkpoints changed the result")
+	}
+	if names, _ := os.ReadDir("."); len(names) != 3 {
+		t.Errorf("left behind: %v", names)
+	}
+}
+
+func TestResumeStartsAnew(t *testing.T) {
+	sampleDir(t)
+	_, stderr := mustRun(t, "train in.txt -o model --epochs 2 --resume")
+	if !strings.Contains(stderr, "there is no model to go on with: training starts anew\n") {
+		t.Error(stderr)
+	}
+}
+
+func TestResumeRefuses(t *testing.T) {
+	sampleDir(t)
+	writeFile(t, "other.txt", gloVeText(sampleVectors(61, 8)))
+	const line = "in.txt -k 20 --epochs 6 --checkpoint 1h"
+	if code, _ := interruptedRun("train -o model "+line, 2); code != exitInterrupted {
+		t.Fatal(code)
+	}
+	mustRun(t, "train in.txt -o done --epochs 1")
+	for _, damage := range []struct {
+		dir, file string
+		size      int64
+	}{{"short", "S.npy", 1000}, {"headless", "H.npy", 3}, {"empty", "state.json", 0}, {"gone", "Q.npy", -1}} {
+		if err := os.CopyFS(damage.dir, os.DirFS("model")); err != nil {
+			t.Fatal(err)
+		}
+		file := damage.dir + "/state/" + damage.file
+		if damage.size < 0 {
+			os.Remove(file)
+		} else if err := os.Truncate(file, damage.size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := tree(t, ".")
+	for _, tt := range []struct{ line, want string }{
+		{strings.Replace(line, "in.txt", "other.txt", 1) + " -o model", "the input's SHA-256 was "},
+		{line + " -o model --max-words 50", "the number of words was 60 and is 50"},
+		{line + " -o model --method B", "--method was A and is B"},
+		{strings.Replace(line, "-k 20", "-k 30", 1) + " -o model", "-k was 20 and is 30"},
+		{line + " -o model --lambda 0.25", "--lambda was 0.5 and is 0.25"},
+		{line + " -o model --tau 0", "--tau was 1e-05 and is 0"},
+		{line + " -o model --rate 0.1", "--rate was 0.05 and is 0.1"},
+		{line + " -o model --loss huber --huber-delta 1", "--loss was squared and is huber"},
+		{strings.Replace(line, "--epochs 6", "--epochs 7", 1) + " -o model", "--epochs was 6 and is 7"},
+		{line + " -o model --dictionary-steps 9", "--dictionary-steps was 128 and is 9"},
+		{line + " -o model --algorithm authors", "--algorithm was minibatch and is authors"},
+		{line + " -o model --center", "--center was false and is true"},
+		{line + " -o model --seed 3", "--seed was 1 and is 3"},
+		{line + " -o done", "done: is a model, but no checkpoint"},
+		{line + " -o short", "short: state/S.npy: truncated"},
+		{line + " -o headless", "headless: state/H.npy: "},
+		{line + " -o empty", "empty: state/state.json: "},
+		{line + " -o gone", "gone: state/Q.npy: "},
+		{"in.txt -o x --checkpoint 0s", "--checkpoint is 0s"},
+		{"in.txt -o x --checkpoint often", `"often" for "--checkpoint"`},
+	} {
+		code, _, stderr := command("train --quiet --resume " + tt.line)
+		if code != exitUsage || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, tt.want) {
+			t.Errorf("%s: exit code %d, %q, want one line with %q", tt.line, code, stderr, tt.want)
+		}
+		if after := tree(t, "."); !maps.Equal(before, after) {
+			t.Fatalf("%s: changed files", tt.line)
+		}
+	}
+}

@@ -1,0 +1,118 @@
+//go:build gpu
+
+package kernels
+
+import (
+	"fmt"
+
+	"gorgonia.org/cu"
+
+	"overcomplete/model"
+	"overcomplete/vectors"
+)
+
+// SaveMatrix implements [train.Resumable].
+func (b *Backend) SaveMatrix(m model.Matrix, f func(part []float32) error) error {
+	b.gpu.enter()
+	defer b.gpu.leave()
+	return b.eachPart(b.part(m), func(p matrixPart) error {
+		if err := p.read(); err != nil {
+			return err
+		}
+		return f(p.rows)
+	})
+}
+
+// RestoreMatrix implements [train.Resumable].
+func (b *Backend) RestoreMatrix(m model.Matrix, f func(part []float32) error) error {
+	b.gpu.enter()
+	defer b.gpu.leave()
+	return b.eachPart(b.part(m), func(p matrixPart) error {
+		if err := f(p.rows); err != nil {
+			return err
+		}
+		return p.write()
+	})
+}
+
+// Restore implements [train.Resumable].
+func (b *Backend) Restore(dictionary []float32, codes *vectors.Sparse) error {
+	if len(dictionary) != b.atoms*b.dim || codes.Rows != b.words || codes.Cols != b.atoms {
+		return fmt.Errorf("kernels: a state of %d words × %d atoms, want %d × %d", codes.Rows, codes.Cols, b.words, b.atoms)
+	}
+	g := b.gpu
+	g.enter()
+	defer g.leave()
+	toDevice(g, b.dictionary, pitched(dictionary, b.dim, b.dimPitch), g.compute)
+	b.fresh = false
+	return b.eachPart(stateMatrix{b.host.codes, b.slots[0].codes, b.words, b.atoms, b.codePitch}, func(p matrixPart) error {
+		clear(p.rows)
+		for i := range len(p.rows) / b.atoms {
+			index, value := codes.Row(p.first + i)
+			for j, k := range index {
+				p.rows[i*b.atoms+int(k)] = value[j]
+			}
+		}
+		return p.write()
+	})
+}
+
+// stateMatrix is a matrix of the state, on the host if not all of it fits on the
+// device.
+type stateMatrix struct {
+	host               []float32
+	device             cu.DevicePtr
+	rows, width, pitch int
+}
+
+func (b *Backend) part(m model.Matrix) stateMatrix {
+	switch m {
+	case model.SquaredGradients:
+		return stateMatrix{nil, b.squares, b.atoms, b.dim, b.dimPitch}
+	case model.GradientSums:
+		return stateMatrix{b.host.sumG, b.slots[0].sumG, b.words, b.atoms, b.codePitch}
+	default:
+		return stateMatrix{b.host.sumQ, b.slots[0].sumQ, b.words, b.atoms, b.codePitch}
+	}
+}
+
+// matrixPart is some rows of a matrix, without padding.
+type matrixPart struct {
+	rows  []float32
+	first int
+	read  func() error // gets rows from the matrix
+	write func() error // and puts them there
+}
+
+// eachPart calls f for all rows in turn.
+func (b *Backend) eachPart(m stateMatrix, f func(matrixPart) error) error {
+	g, most := b.gpu, min(b.codeBatch, m.rows)
+	memory, padded := make([]float32, most*m.width), make([]float32, most*m.pitch)
+	for first := 0; first < m.rows; first += most {
+		n := min(most, m.rows-first)
+		p := matrixPart{rows: memory[:n*m.width], first: first}
+		if m.host != nil {
+			at := m.host[first*m.pitch : (first+n)*m.pitch]
+			p.read = func() error { copyRows(p.rows, m.width, at, m.pitch); return nil }
+			p.write = func() error { copyRows(at, m.pitch, p.rows, m.width); return nil }
+		} else {
+			at, padded := m.device+cu.DevicePtr(4*first*m.pitch), padded[:n*m.pitch]
+			p.read = func() error {
+				toHost(g, padded, at, g.compute)
+				g.synchronize(g.compute)
+				copyRows(p.rows, m.width, padded, m.pitch)
+				return g.err
+			}
+			p.write = func() error {
+				copyRows(padded, m.pitch, p.rows, m.width)
+				toDevice(g, at, padded, g.compute)
+				g.synchronize(g.compute)
+				return g.err
+			}
+		}
+		if err := f(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,131 @@
+package model
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"overcomplete/internal/atomicfile"
+	"overcomplete/internal/npy"
+)
+
+// A checkpoint is a model with a state beside it: the matrices of [State], and
+// progressFile, which is written last.
+const (
+	stateDir     = "state"
+	progressFile = stateDir + "/state.json"
+)
+
+// Matrix names a matrix of a training's state.
+type Matrix string
+
+// The matrices of a state, all float32 and row-major.
+const (
+	SquaredGradients Matrix = "H" // K×L, AdaGrad's sums over the dictionary's squared gradients
+	GradientSums     Matrix = "S" // V×K, dual averaging's sums of the codes' gradients
+	SquareSums       Matrix = "Q" // V×K, and of their squares
+)
+
+// State is what it takes, beside the model, to go on with a training as if it
+// had never stopped.
+type State struct {
+	Batch int // words of the next dictionary step
+
+	// Each calls f with a matrix in parts.
+	Each func(m Matrix, f func(part []float32) error) error
+}
+
+// matrices returns the state's matrices and their shapes.
+func (i Info) matrices() map[Matrix][]int {
+	codes := []int{i.Input.Words, i.Training.Atoms}
+	return map[Matrix][]int{SquaredGradients: {i.Training.Atoms, i.Input.Dim}, GradientSums: codes, SquareSums: codes}
+}
+
+func (m Matrix) file() string { return stateDir + "/" + string(m) + ".npy" }
+
+// SaveCheckpoint is [Model.Save] for a model whose training is to go on.
+func (m *Model) SaveCheckpoint(dir string, force bool, s State) error {
+	return atomicfile.WriteDir(dir, mayReplace(force), func(dir string) error {
+		if err := m.write(dir); err != nil {
+			return err
+		}
+		if err := os.Mkdir(filepath.Join(dir, stateDir), 0o777); err != nil {
+			return inFile(stateDir, err)
+		}
+		for matrix, shape := range m.Info.matrices() {
+			err := writeFile(dir, matrix.file(), func(f io.Writer) error {
+				if err := npy.WriteHeader(f, npy.Header{Type: "<f4", Shape: shape}); err != nil {
+					return err
+				}
+				return s.Each(matrix, func(part []float32) error { return npy.WriteElements(f, part) })
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return writeFile(dir, progressFile, func(f io.Writer) error { return json.NewEncoder(f).Encode(progress{s.Batch}) })
+	})
+}
+
+// progress is the content of progressFile.
+type progress struct {
+	Batch int `json:"batch"`
+}
+
+// ErrNoCheckpoint is returned, wrapped, for a model without a state.
+var ErrNoCheckpoint = errors.New("is a model, but no checkpoint")
+
+// OpenCheckpoint reads the model of a checkpoint, and what its state says but for
+// the matrices, which [ReadMatrix] reads.
+func OpenCheckpoint(dir string) (m *Model, batch int, err error) {
+	if m, err = Open(dir); err != nil {
+		return nil, 0, err
+	}
+	var p progress
+	data, err := os.ReadFile(filepath.Join(dir, progressFile))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, 0, fmt.Errorf("%s: %w", dir, ErrNoCheckpoint)
+	case err == nil:
+		err = json.Unmarshal(data, &p)
+	}
+	if err == nil && (p.Batch < 1 || p.Batch > m.Info.Input.Words) {
+		err = fmt.Errorf("a dictionary step of %d words", p.Batch)
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("%s: %w", dir, inFile(progressFile, err))
+	}
+	return m, p.Batch, nil
+}
+
+// ReadMatrix opens a matrix of the checkpoint in dir, of which m is the model,
+// calls use, which reads it in parts, and makes sure that all of it was read.
+func ReadMatrix(dir string, m *Model, matrix Matrix, use func(read func(part []float32) error) error) error {
+	err := readFile(dir, matrix.file(), func(f *os.File, size int64) error {
+		r := bufio.NewReaderSize(f, 1<<20)
+		h, err := npy.ReadHeader(r)
+		if err != nil {
+			return err
+		}
+		if shape := m.Info.matrices()[matrix]; h.Type != "<f4" || h.Fortran || !slices.Equal(h.Shape, shape) {
+			return fmt.Errorf("array of type %s and shape %v, want <f4 and %v", h.Type, h.Shape, shape)
+		}
+		if err := use(func(part []float32) error { return npy.ReadElements(r, part) }); err != nil {
+			return err
+		}
+		if _, err := r.ReadByte(); err != io.EOF {
+			return errors.New("more data follows the array")
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", dir, err)
+	}
+	return nil
+}
