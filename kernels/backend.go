@@ -4,6 +4,7 @@ package kernels
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"gorgonia.org/cu"
@@ -36,6 +37,7 @@ type Backend struct {
 	slotWords int
 	host      parts[[]float32] // all words, if they don't fit on the device
 	fresh     bool             // before the first code pass: codes are random, S and Q zero
+	nonzeros  int64            // of the codes, after it
 }
 
 // parts are the state of words.
@@ -101,7 +103,7 @@ func (b *Backend) Device() Device { return b.gpu.device }
 // Close releases the GPU.
 func (b *Backend) Close() error { return b.gpu.close() }
 
-// prepare fills the device's memory.
+// prepare makes sure that there is memory enough, and takes it.
 func (b *Backend) prepare(x []float32, dictionaryStep, codeStep *executable) error {
 	g := b.gpu
 	g.enter()
@@ -111,15 +113,30 @@ func (b *Backend) prepare(x []float32, dictionaryStep, codeStep *executable) err
 	if g.err != nil {
 		return g.err
 	}
-	if b.slotWords, err = b.plan(b.fixedBytes(dictionaryStep, codeStep), free); err != nil {
-		return err
+	var ok bool
+	if b.slotWords, ok = b.plan(free, dictionaryStep, codeStep); !ok {
+		return fmt.Errorf("%w on GPU %d for %d words × %d sparse dimensions: at most %d words would fit",
+			ErrMemory, g.device.Index, b.words, b.atoms, b.mostWords(free, dictionaryStep, codeStep))
 	}
 	resident := b.slotWords == b.words
 	if total, ok := memory.Total(); ok && !resident {
-		if err := b.hostWords(total); err != nil {
-			return err
+		if fit := b.hostWords(total); b.words > fit {
+			return fmt.Errorf("%w: %d words × %d sparse dimensions fit neither on the GPU nor into the machine's memory; at most %d words would fit",
+				ErrMemory, b.words, b.atoms, fit)
 		}
 	}
+	if err := b.fill(x, dictionaryStep, codeStep); !errors.Is(err, cu.OutOfMemory) {
+		return err
+	}
+	// Somebody else has taken what was free, or the machine has too little that
+	// can be page-locked.
+	return fmt.Errorf("%w for %d words × %d sparse dimensions: at most %d words would fit: %w",
+		ErrMemory, b.words, b.atoms, b.mostWords(g.allocated, dictionaryStep, codeStep), g.err)
+}
+
+// fill allocates the device's memory and fills it.
+func (b *Backend) fill(x []float32, dictionaryStep, codeStep *executable) (err error) {
+	g, resident := b.gpu, b.slotWords == b.words
 	b.rowPitch = max(b.rows(graph.Words), b.atoms)
 	b.rowNumbers = g.alloc(8 * int64(b.rowPitch) * int64(max(dictionaryStep.rowNumbers, codeStep.rowNumbers)))
 	b.used = g.alloc(4 * int64(b.atoms))
@@ -217,11 +234,11 @@ func (b *Backend) CodePass(ctx context.Context, epoch int) (train.CodePass, erro
 	if err != nil {
 		return train.CodePass{}, err
 	}
-	b.fresh = false
 	used := make([]int32, b.atoms)
 	toHost(b.gpu, used, b.used, b.gpu.compute)
 	sums, err := b.sums(p)
-	pass := train.CodePass{Loss: sums["loss"], L1: sums["l1"], Nonzeros: int64(sums["nonzeros"])}
+	b.fresh, b.nonzeros = false, int64(sums["nonzeros"])
+	pass := train.CodePass{Loss: sums["loss"], L1: sums["l1"], Nonzeros: b.nonzeros}
 	for _, u := range used {
 		pass.UsedAtoms += int(u)
 	}
@@ -276,14 +293,15 @@ func (b *Backend) eachSlot(ctx context.Context, most int, renew bool, f func(at 
 			b.storeSlot(s, first, words)
 		}
 	}
-	for i := range b.slots { // the order does not matter: all of it is over
-		if len(queued) > 0 {
-			finish(b.slots[i])
-		}
-	}
+	g.synchronize(g.compute)
 	g.synchronize(g.store)
 	if err := ctx.Err(); err != nil && g.err == nil {
 		return err
+	}
+	if g.err == nil {
+		for _, words := range queued {
+			b.progress(words)
+		}
 	}
 	return g.err
 }
@@ -337,12 +355,15 @@ func (b *Backend) Codes() (*vectors.Sparse, error) {
 	b.gpu.enter()
 	defer b.gpu.leave()
 	g := b.gpu
-	all := &vectors.Sparse{Rows: b.words, Cols: b.atoms, Ptr: make([]int64, 1, b.words+1)}
+	all := &vectors.Sparse{
+		Rows: b.words, Cols: b.atoms,
+		Ptr: make([]int64, 1, b.words+1), Index: make([]int32, 0, b.nonzeros), Value: make([]float32, 0, b.nonzeros),
+	}
 	var packed struct {
 		room         int
 		index, value cu.DevicePtr
 	}
-	starts := g.alloc(8 * int64(b.rows(graph.Words)))
+	starts := g.alloc(8 * int64(min(b.codeBatch, b.words)))
 	pack := func(codes cu.DevicePtr, words int) {
 		nonzeros := make([]float64, words)
 		b.finishCodes(codes, words, 0, b.rowNumber(0), b.rowNumber(1))

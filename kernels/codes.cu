@@ -5,7 +5,7 @@
 // nonzeros of each row, in order. In both a warp takes a row at a time and a
 // lane 4 columns at a time, 16 bytes, the widest access there is: there is
 // nothing to compute, only to read. Columns from atom_count on, in the last 16
-// bytes, are zeros and count for nothing.
+// bytes, do not count: they are zeros, but for a training that came to NaN.
 //
 // Floor: finish_codes reads 4·words·atoms bytes and writes as many in rows that
 // it scales, pack_codes reads them and writes 8 bytes a nonzero. For 400,000 ×
@@ -39,7 +39,7 @@ finish_codes(float* codes, const double* factors, int words, int atom_count, int
                 *reinterpret_cast<float4*>(code + column) = make_float4(a[0], a[1], a[2], a[3]);
             UNROLL
             for (int i = 0; i < 4; i++)
-                if (a[i] != 0) {
+                if (column + i < atom_count && a[i] != 0) {
                     count++;
                     sum += fabsf(a[i]);
                     // All rows set the same few numbers, to the same value. A
@@ -77,13 +77,13 @@ pack_codes(const float* codes, const long long* start, int words, int atom_count
             long long at = to;
             UNROLL
             for (int i = 0; i < 4; i++) {
-                unsigned nonzero = __ballot_sync(ALL_LANES, a[i] != 0);
+                unsigned nonzero = __ballot_sync(ALL_LANES, column + i < atom_count && a[i] != 0);
                 at += __popc(nonzero & before);
                 to += __popc(nonzero);
             }
             UNROLL
             for (int i = 0; i < 4; i++)
-                if (a[i] != 0) {
+                if (column + i < atom_count && a[i] != 0) {
                     index[at] = column + i;
                     value[at] = a[i];
                     at++;

@@ -52,7 +52,7 @@ __device__ __forceinline__ void correlate(float* codes, float* sum_g, float* sum
     P p;
     p.run(shared, {residuals, words, dim_pitch}, {atoms, atom_count, dim_pitch}, dim_pitch);
     const Averaging averaging = {float_once(gradient), float_once(square), float_once(threshold), float_once(rate),
-                                 nonnegative ? 0 : -3.4e38f};
+                                 nonnegative ? 0 : __uint_as_float(0xff800000)}; // −∞
     p.each_row([&](int row, int column, int i, int half) {
         // All reads of a row come before its first write, to have them under
         // way together.

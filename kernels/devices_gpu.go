@@ -18,7 +18,7 @@ import (
 )
 
 // Devices returns all GPUs of the machine: at least one, or an error that wraps
-// [ErrUnavailable]. Some may be too old, see [Device.Usable].
+// [ErrUnavailable]. Some may not be usable now, see [Device.Usable].
 func Devices() ([]Device, error) {
 	count, err := Count()
 	if err != nil {
@@ -26,10 +26,12 @@ func Devices() ([]Device, error) {
 	}
 	devices := make([]Device, count)
 	for i := range devices {
-		if devices[i], err = find(i); err != nil {
+		if devices[i], err = identify(i); err != nil {
 			return nil, err
 		}
-		devices[i].Free = freeMemory(cu.Device(i))
+		if devices[i].Free, err = freeMemory(i); err != nil {
+			devices[i].Problem = err.Error()
+		}
 	}
 	return devices, nil
 }
@@ -44,58 +46,73 @@ func Count() (int, error) {
 	count, err := cu.NumDevices()
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("%w: cuDeviceGetCount: %w", ErrUnavailable, err)
+		return 0, fmt.Errorf("%w: cuDeviceGetCount: %w", ErrUnavailable, driver.Named(err))
 	case count == 0:
 		return 0, fmt.Errorf("%w: the CUDA driver finds none", ErrUnavailable)
 	}
 	return count, nil
 }
 
-// find describes a GPU but for its free memory.
-func find(index int) (Device, error) {
-	d, err := identify(index)
+// Find returns the GPU with an index, if the kernels can run on it, without
+// starting it: its free memory is not known.
+func Find(index int) (Device, error) {
+	count, err := Count()
 	if err != nil {
-		return d, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return Device{}, err
 	}
-	return d, nil
+	if index < 0 || index >= count {
+		return Device{}, fmt.Errorf("%w: there is no GPU %d, only 0 to %d", ErrUnavailable, index, count-1)
+	}
+	d, err := identify(index)
+	if err == nil {
+		err = d.Usable()
+	}
+	return d, err
 }
 
 func identify(index int) (Device, error) {
 	d := Device{Index: index, Driver: driver.Version()}
+	call := "cuDeviceGet"
 	device, err := cu.GetDevice(index)
+	if err == nil {
+		call = "cuDeviceGetName"
+		d.Name, err = device.Name()
+	}
+	if err == nil {
+		call = "cuDeviceGetAttribute"
+		if d.Major, err = device.Attribute(cu.ComputeCapabilityMajor); err == nil {
+			d.Minor, err = device.Attribute(cu.ComputeCapabilityMinor)
+		}
+	}
+	if err == nil {
+		var total int64
+		call = "cuDeviceTotalMem"
+		total, err = device.TotalMem()
+		d.Total = uint64(total)
+	}
 	if err != nil {
-		return d, fmt.Errorf("cuDeviceGet of GPU %d: %w", index, err)
+		return d, fmt.Errorf("%w: %s of GPU %d: %w", ErrUnavailable, call, index, driver.Named(err))
 	}
-	if d.Name, err = device.Name(); err != nil {
-		return d, fmt.Errorf("cuDeviceGetName of GPU %d: %w", index, err)
-	}
-	if d.Major, err = device.Attribute(cu.ComputeCapabilityMajor); err == nil {
-		d.Minor, err = device.Attribute(cu.ComputeCapabilityMinor)
-	}
-	if err != nil {
-		return d, fmt.Errorf("cuDeviceGetAttribute of GPU %d: %w", index, err)
-	}
-	total, err := device.TotalMem()
-	if err != nil {
-		return d, fmt.Errorf("cuDeviceTotalMem of GPU %d: %w", index, err)
-	}
-	d.Total = uint64(total)
 	return d, nil
 }
 
-// freeMemory returns the bytes that are free, or 0 when the device refuses.
-func freeMemory(device cu.Device) uint64 {
-	// Only a context of the current thread can be asked.
+// freeMemory returns the bytes that are free on a GPU. It starts the GPU for a
+// moment: only a context of the current thread can be asked.
+func freeMemory(index int) (uint64, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	device, err := cu.GetDevice(index)
+	if err != nil {
+		return 0, fmt.Errorf("cuDeviceGet: %w", driver.Named(err))
+	}
 	context, err := device.MakeContext(cu.SchedAuto)
 	if err != nil {
-		return 0
+		return 0, fmt.Errorf("cuCtxCreate: %w", driver.Named(err))
 	}
 	defer context.Destroy()
 	free, _, err := cu.MemInfo()
 	if err != nil {
-		return 0
+		return 0, fmt.Errorf("cuMemGetInfo: %w", driver.Named(err))
 	}
-	return uint64(free)
+	return uint64(free), nil
 }

@@ -77,7 +77,7 @@ func TestDevicesExclusive(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	want := fmt.Sprintln([]Device{
 		{Index: 0, Name: "first", Major: 9, Free: 600, Total: 1000, Driver: "12.8"},
-		{Index: 1, Name: "second", Major: 9, Total: 1001, Driver: "12.8"},
+		{Index: 1, Name: "second", Major: 9, Total: 1001, Driver: "12.8", Problem: "cuCtxCreate: UnknownErrorCode:46"},
 	}, error(nil))
 	if err != nil || !strings.HasPrefix(string(out), want) {
 		t.Errorf("%v\n%swant\n%s", err, out, want)

@@ -7,10 +7,9 @@
 // # On the device
 //
 // X, S, Q and the codes A are dense matrices in device memory: 4·(L+3K) bytes a
-// word. Tensor cores want A dense, and a product with all of it takes less time than
-// gathering atoms for the few nonzeros. Words that don't fit all at once stay in page-locked
-// host memory and stream through two slots, one being copied while kernels work on
-// the other.
+// word. Tensor cores want A dense. Words that don't fit all at once stay in
+// page-locked host memory and stream through two slots, one being copied while
+// kernels work on the other.
 //
 // A step of a program is a product, then what is done to each row, then what is
 // done once:

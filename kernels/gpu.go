@@ -4,6 +4,7 @@ package kernels
 
 import (
 	"embed"
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -29,6 +30,8 @@ type gpu struct {
 	shared     map[string]int // dynamic shared memory that a kernel was allowed, in bytes
 	mostShared int            // that a block may have
 	pinned     []unsafe.Pointer
+	pinner     runtime.Pinner // of memory that copies under way read or write
+	allocated  int64          // bytes
 	err        error
 
 	compute, load, store cu.Stream // kernels, copies to the device, copies from it
@@ -36,36 +39,15 @@ type gpu struct {
 
 // openGPU makes a context on a device.
 func openGPU(index int) (*gpu, error) {
-	count, err := Count()
+	device, err := Find(index)
 	if err != nil {
 		return nil, err
 	}
-	if index < 0 || index >= count {
-		return nil, fmt.Errorf("%w: there is no GPU %d, only 0 to %d", ErrUnavailable, index, count-1)
-	}
-	described, err := find(index)
-	if err != nil {
-		return nil, err
-	}
-	if err := described.Usable(); err != nil {
-		return nil, err
-	}
-	g := &gpu{device: described, functions: make(map[string]cu.Function), shared: make(map[string]int)}
+	g := &gpu{device: device, functions: make(map[string]cu.Function), shared: make(map[string]int)}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	device, err := cu.GetDevice(index)
-	g.check("cuDeviceGet", err)
-	if g.err == nil {
-		const maxSharedMemoryPerBlockOptIn cu.DeviceAttribute = 97 // cu has no name for it
-		g.mostShared, err = device.Attribute(maxSharedMemoryPerBlockOptIn)
-		g.check("cuDeviceGetAttribute", err)
-	}
-	if g.err == nil {
-		g.context, err = device.MakeContext(cu.SchedAuto)
-		g.check("cuCtxCreate", err)
-	}
-	if g.err != nil {
-		return nil, g.err
+	if err := g.start(index); err != nil {
+		return nil, err
 	}
 	g.loadKernels()
 	for _, s := range []*cu.Stream{&g.compute, &g.load, &g.store} {
@@ -79,6 +61,29 @@ func openGPU(index int) (*gpu, error) {
 		return nil, g.err
 	}
 	return g, nil
+}
+
+// start makes the context. If that fails, somebody else has the GPU or all of
+// its memory.
+func (g *gpu) start(index int) error {
+	device, err := cu.GetDevice(index)
+	g.check("cuDeviceGet", err)
+	if g.err == nil {
+		const maxSharedMemoryPerBlockOptIn cu.DeviceAttribute = 97 // cu has no name for it
+		g.mostShared, err = device.Attribute(maxSharedMemoryPerBlockOptIn)
+		g.check("cuDeviceGetAttribute", err)
+	}
+	if g.err == nil {
+		g.context, err = device.MakeContext(cu.SchedAuto)
+		g.check("cuCtxCreate", err)
+	}
+	switch {
+	case errors.Is(g.err, cu.OutOfMemory):
+		return fmt.Errorf("%w on GPU %d to start it: %w", ErrMemory, index, g.err)
+	case g.err != nil:
+		return fmt.Errorf("%w: %w", ErrUnavailable, g.err)
+	}
+	return nil
 }
 
 var entry = regexp.MustCompile(`(?m)^\.visible \.entry (\w+)\(`)
@@ -114,16 +119,29 @@ func (g *gpu) enter() {
 
 func (g *gpu) leave() { runtime.UnlockOSThread() }
 
-// close releases all that the context holds.
+var errClosed = errors.New("kernels: the backend is closed")
+
+// close releases all that the context holds. It returns what made it of no use,
+// if that is not close itself.
 func (g *gpu) close() error {
-	g.enter()
-	defer g.leave()
+	if g.err == errClosed {
+		return nil
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	failed := g.err
+	cu.SetCurrentContext(g.context)
 	for _, p := range g.pinned {
 		driver.HostFree(p)
 	}
 	g.pinned = nil
 	g.check("cuCtxDestroy", g.context.Destroy())
-	return g.err
+	if failed == nil {
+		failed = g.err
+	}
+	g.pinner.Unpin()
+	g.err = errClosed
+	return failed
 }
 
 // check remembers an error, with the name of the call or kernel and the place
@@ -143,7 +161,7 @@ func (g *gpu) check(call string, err error) {
 			break
 		}
 	}
-	g.err = fmt.Errorf("kernels: %s%s: %w", call, place, err)
+	g.err = fmt.Errorf("kernels: %s%s: %w", call, place, driver.Named(err))
 }
 
 // alloc returns zeroed device memory of a number of bytes.
@@ -154,6 +172,9 @@ func (g *gpu) alloc(bytes int64) cu.DevicePtr {
 	bytes = max(bytes, 16)
 	p, err := cu.MemAlloc(bytes)
 	g.check(fmt.Sprintf("cuMemAlloc of %d bytes", bytes), err)
+	if err == nil {
+		g.allocated += bytes
+	}
 	g.zero(p, bytes, g.compute)
 	return p
 }
@@ -185,17 +206,20 @@ func (g *gpu) allocHost(elements int64) []float32 {
 	return unsafe.Slice((*float32)(p), elements)
 }
 
-// toDevice copies src to the device when the stream comes to it. Memory that is
-// not allocHost's may be reused at once.
+// toDevice copies src to the device when the stream comes to it. Until the stream
+// is synchronized src must stay as it is.
 func toDevice[T any](g *gpu, dst cu.DevicePtr, src []T, s cu.Stream) {
 	if g.err == nil && len(src) > 0 {
+		g.pinner.Pin(&src[0])
 		g.check("cuMemcpyHtoDAsync", cu.MemcpyHtoDAsync(dst, unsafe.Pointer(&src[0]), bytesOf(src), s))
 	}
 }
 
-// toHost copies to dst when the stream comes to it.
+// toHost copies to dst when the stream comes to it. Until the stream is
+// synchronized dst must not be looked at.
 func toHost[T any](g *gpu, dst []T, src cu.DevicePtr, s cu.Stream) {
 	if g.err == nil && len(dst) > 0 {
+		g.pinner.Pin(&dst[0])
 		g.check("cuMemcpyDtoHAsync", cu.MemcpyDtoHAsync(unsafe.Pointer(&dst[0]), src, bytesOf(dst), s))
 	}
 }
@@ -203,12 +227,15 @@ func toHost[T any](g *gpu, dst []T, src cu.DevicePtr, s cu.Stream) {
 func bytesOf[T any](s []T) int64 { return int64(len(s)) * int64(unsafe.Sizeof(s[0])) }
 
 // latent is what the failure of a waiting call means.
-const latent = " (a kernel or copy before it failed; with CUDA_LAUNCH_BLOCKING=1 in the environment, the kernel is named)"
+const latent = " (a kernel or copy before it failed)"
 
 // synchronize waits for a stream. Here the failures of kernels show.
 func (g *gpu) synchronize(s cu.Stream) {
 	if g.err == nil {
 		g.check("cuStreamSynchronize"+latent, s.Synchronize())
+	}
+	if g.err == nil && s == g.compute { // Go's memory is copied on no other stream
+		g.pinner.Unpin()
 	}
 }
 

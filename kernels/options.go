@@ -17,7 +17,7 @@ type Precision string
 
 const (
 	TF32 Precision = "tf32" // factors with 11 bits, as tensor cores take them; sums in float32
-	FP32 Precision = "fp32" // factors in two TF32 parts each, at a third of the speed
+	FP32 Precision = "fp32" // factors in two TF32 parts each: three products for one
 )
 
 // ErrMemory is returned, wrapped, when a training does not fit: not a part of

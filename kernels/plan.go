@@ -3,8 +3,8 @@
 package kernels
 
 import (
-	"fmt"
 	"math"
+	"sort"
 
 	"overcomplete/graph"
 )
@@ -59,31 +59,40 @@ func (s sizes) fixedBytes(programs ...*executable) int64 {
 		rowNumbers = max(rowNumbers, x.rowNumbers)
 	}
 	bytes += 8 * int64(rowNumbers) * int64(max(s.rows(graph.Words), s.atoms))
-	bytes += 8 * int64(min(s.codeBatch, s.words)) * int64(s.atoms) // packed codes on their way out, at most
+	bytes += 8 * int64(min(s.codeBatch, s.words)) * int64(1+s.atoms) // packed codes on their way out, at most
 	return bytes
 }
 
 // plan decides how many words a slot of device memory holds: all of them, of
 // which there is one slot then, or as many as two slots have room for, in whole
-// code steps.
-func (s sizes) plan(fixed, free int64) (int, error) {
+// code steps; ok is false if that is too few.
+func (s sizes) plan(free int64, programs ...*executable) (slotWords int, ok bool) {
 	// Other programs, and the driver itself, may want some more.
-	free = free/20*19 - fixed
+	free = free/20*19 - s.fixedBytes(programs...)
 	if int64(s.words) <= free/s.wordBytes() {
-		return s.words, nil
+		return s.words, true
 	}
 	fit := int(max(0, min(free/s.wordBytes()/2, math.MaxInt32)))
-	if whole := fit / s.codeBatch * s.codeBatch; whole >= s.batch && whole > 0 {
-		return whole, nil
-	}
-	return 0, fmt.Errorf("%w on the GPU: %d words × %d sparse dimensions at a time, of %d bytes a word, would fit, and %d at a time are needed; "+
-		"use fewer dimensions or more dictionary steps an epoch", ErrMemory, fit, s.atoms, s.wordBytes(), max(s.batch, s.codeBatch))
+	slotWords = fit / s.codeBatch * s.codeBatch
+	return slotWords, slotWords > 0 && slotWords >= s.batch
 }
 
-// hostWords refuses words that the machine has no memory to hold beside the GPU.
-func (s sizes) hostWords(total uint64) error {
-	if fit := total / 20 * 19 / uint64(s.wordBytes()); uint64(s.words) > fit {
-		return fmt.Errorf("%w: %d words × %d sparse dimensions fit neither on the GPU nor into the machine's memory, which holds %d words", ErrMemory, s.words, s.atoms, fit)
-	}
-	return nil
+// mostWords returns how many words the device has room for at most, if it does
+// not for all.
+func (s sizes) mostWords(free int64, programs ...*executable) int {
+	return sort.Search(s.words, func(n int) bool {
+		fewer := s
+		fewer.words = n + 1
+		fewer.batch = (s.batch*(n+1) + s.words - 1) / s.words
+		_, ok := fewer.plan(free, programs...)
+		return !ok
+	})
+}
+
+// hostWords returns how many words the machine has memory for, of a total. Each
+// is there twice with its vector, once page-locked for the GPU, and with its
+// code, that is compressed at the end.
+func (s sizes) hostWords(total uint64) int {
+	const denseShare = 4 // of a code's numbers at most one in so many is not zero then
+	return int(total / 10 * 9 / uint64(s.wordBytes()+4*int64(s.dim)+8*int64(s.atoms)/denseShare))
 }

@@ -22,17 +22,29 @@ type deviceFlags struct {
 }
 
 // check refuses what no device does.
-func (f *deviceFlags) check(algorithm string, precisionGiven bool) error {
+func (f *deviceFlags) check(algorithm string, given func(flag string) bool) error {
 	_, cuda, err := f.cuda()
 	switch {
 	case err != nil:
 		return err
 	case f.precision != "tf32" && f.precision != "fp32":
 		return usagef("--precision is %q, want tf32 or fp32", f.precision)
-	case precisionGiven && (f.device == "cpu" || algorithm == "authors"):
+	case cuda && given("workers"):
+		return usagef("--workers is of the CPU; drop it, or --device %s", f.device)
+	case given("precision") && (f.device == "cpu" || algorithm == "authors"):
 		return usagef("--precision is of GPUs; the CPU computes in float32")
 	case cuda && algorithm == "authors":
 		return usagef("--algorithm authors goes word by word, and only on the CPU; drop --device %s", f.device)
+	}
+	return nil
+}
+
+// available fails at once where the GPU that was asked for can't be used.
+func (f *deviceFlags) available() error {
+	if index, cuda, _ := f.cuda(); cuda {
+		if _, err := kernels.Find(index); err != nil {
+			return usagef("--device %s: %w", f.device, err)
+		}
 	}
 	return nil
 }

@@ -127,7 +127,7 @@ func TestGPUProgram(t *testing.T) {
 
 	for _, tt := range []struct{ name, env, why string }{
 		{"no driver", "OVERCOMPLETE_LIBCUDA=./none.so", "none.so"},
-		{"no memory", "EMULATED_MEMORY=5000000", "not enough memory on the GPU"},
+		{"no memory", "EMULATED_MEMORY=5000000", "not enough memory on GPU 0"},
 		{"old device", "EMULATED_CAPABILITY=7.5", "7.5"},
 	} {
 		t.Run("auto falls back: "+tt.name, func(t *testing.T) {

@@ -116,7 +116,7 @@ func (f *trainFlags) check(cmd *cobra.Command) error {
 	case f.Algorithm == "authors" && changed("dictionary-steps"):
 		return usagef("--dictionary-steps has no meaning with --algorithm authors, which takes one step a word")
 	}
-	if err := f.deviceFlags.check(f.Algorithm, changed("precision")); err != nil {
+	if err := f.deviceFlags.check(f.Algorithm, changed); err != nil {
 		return err
 	}
 	if err := f.checkpointFlags.check(changed("checkpoint")); err != nil {
@@ -142,6 +142,9 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 	}
 	// What forbids saving is found before hours of training.
 	if err := model.CheckSave(f.output, f.force || f.resume); err != nil {
+		return err
+	}
+	if err := f.available(); err != nil {
 		return err
 	}
 

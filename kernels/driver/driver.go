@@ -22,6 +22,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
+	"strings"
 	"sync"
 	"unsafe"
 
@@ -96,6 +98,20 @@ func SetDynamicShared(fn cu.Function, bytes int) error {
 	// A cu.Function is a CUfunction, which it does not export.
 	f := *(*C.CUfunction)(unsafe.Pointer(&fn))
 	return asError(C.cuFuncSetAttribute(f, C.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, C.int(bytes)))
+}
+
+// Named gives an error of cu's that it has no name for, such as
+// CUDA_ERROR_DEVICE_UNAVAILABLE, the driver's name.
+func Named(err error) error {
+	code := reflect.ValueOf(err)
+	if code.Kind() != reflect.Int || !strings.HasPrefix(err.Error(), "UnknownErrorCode") {
+		return err
+	}
+	var name *C.char
+	if C.cuGetErrorName(C.CUresult(code.Int()), &name) != C.CUDA_SUCCESS || name == nil {
+		return err
+	}
+	return fmt.Errorf("%s (%w)", C.GoString(name), err)
 }
 
 // asError returns cu's error for a result.

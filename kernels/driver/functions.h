@@ -1,5 +1,5 @@
 // Every function of the CUDA driver that gorgonia.org/cu v0.9.6 calls, and the
-// two that it lacks, under the names that cuda.h of CUDA 11.8 to 12.9 gives
+// three that it lacks, under the names that cuda.h of CUDA 11.8 to 12.9 gives
 // them. One that is missing here fails the link: "undefined reference to cu…".
 FUNCTION(cuArray3DCreate_v2)
 FUNCTION(cuArray3DGetDescriptor_v2)
@@ -50,6 +50,7 @@ FUNCTION(cuFuncGetAttribute)
 FUNCTION(cuFuncSetAttribute)
 FUNCTION(cuFuncSetCacheConfig)
 FUNCTION(cuFuncSetSharedMemConfig)
+FUNCTION(cuGetErrorName)
 FUNCTION(cuGraphAddChildGraphNode)
 FUNCTION(cuGraphAddDependencies)
 FUNCTION(cuGraphAddEmptyNode)
