@@ -61,20 +61,20 @@ func escape(word string) string {
 // WriteGloVe writes dense text without a header, as GloVe does: each line has a
 // word and the K values of its vector, separated by spaces. The values are exact.
 func WriteGloVe(w io.Writer, words []string, codes *Sparse) error {
-	return writeDenseText(w, "", words, codes, exact, "\n")
+	return writeDenseText(w, "", words, codes, appendExact, "\n")
 }
 
 // WriteWord2Vec writes dense text as word2vec does: that of [WriteGloVe] after a
 // line with the number of words and of dimensions.
 func WriteWord2Vec(w io.Writer, words []string, codes *Sparse) error {
 	header := fmt.Sprintf("%d %d\n", codes.Rows, codes.Cols)
-	return writeDenseText(w, header, words, codes, exact, "\n")
+	return writeDenseText(w, header, words, codes, appendExact, "\n")
 }
 
 // WriteAuthors writes the vectors as the program of the paper's authors does:
 // that of [WriteGloVe] with 3 significant digits and a space before the newline.
 func WriteAuthors(w io.Writer, words []string, codes *Sparse) error {
-	return writeDenseText(w, "", words, codes, authorsDigits, " \n")
+	return writeDenseText(w, "", words, codes, appendAuthors, " \n")
 }
 
 // WriteAuthorsDictionary writes a dictionary of K atoms of length L, K×L
@@ -107,14 +107,16 @@ func WriteSparseText(w io.Writer, words []string, codes *Sparse) error {
 	if err := checkWords(words, codes, asciiSpace); err != nil {
 		return err
 	}
+	columns := make([]string, codes.Cols)
+	for k := range columns {
+		columns[k] = fmt.Sprintf(" %d:", k)
+	}
 	return writeChunks(w, codes.Rows, func(b []byte, i int) []byte {
 		b = append(b, words[i]...)
 		index, value := codes.Row(i)
 		for n, k := range index {
-			b = append(b, ' ')
-			b = strconv.AppendInt(b, int64(k), 10)
-			b = append(b, ':')
-			b = strconv.AppendFloat(b, float64(value[n]), 'g', exact, 32)
+			b = append(b, columns[k]...)
+			b = appendExact(b, value[n])
 		}
 		return append(b, '\n')
 	})
@@ -128,7 +130,7 @@ func WriteProjectorVectors(w io.Writer, codes *Sparse) error {
 	}
 	zeros := zeroFields(codes.Cols, '\t')
 	return writeChunks(w, codes.Rows, func(b []byte, i int) []byte {
-		b = appendFields(b, codes, i, exact, zeros)
+		b = appendFields(b, codes, i, appendExact, zeros)
 		b[len(b)-1] = '\n'
 		return b
 	})
@@ -170,18 +172,21 @@ func WritePackedBits(w io.Writer, codes *Sparse) error {
 	})
 }
 
-// Numbers of significant digits, for strconv.
-const (
-	exact         = -1 // as many as it takes to read the same float32 again
-	authorsDigits = 3
-)
+// An appendFloat appends x as text.
+type appendFloat func(b []byte, x float32) []byte
+
+const authorsDigits = 3 // significant ones
+
+func appendAuthors(b []byte, x float32) []byte {
+	return strconv.AppendFloat(b, float64(x), 'g', authorsDigits, 32)
+}
 
 // asciiSpace separates words from values. Other white space occurs inside words.
 const asciiSpace = " \t\n\v\f\r"
 
 var errNoColumns = errors.New("vectors of no dimensions cannot be written as text")
 
-func writeDenseText(w io.Writer, header string, words []string, codes *Sparse, digits int, end string) error {
+func writeDenseText(w io.Writer, header string, words []string, codes *Sparse, appendValue appendFloat, end string) error {
 	if codes.Cols == 0 {
 		return errNoColumns
 	}
@@ -195,7 +200,7 @@ func writeDenseText(w io.Writer, header string, words []string, codes *Sparse, d
 	return writeChunks(w, codes.Rows, func(b []byte, i int) []byte {
 		b = append(b, words[i]...)
 		b = append(b, ' ')
-		b = appendFields(b, codes, i, digits, zeros)
+		b = appendFields(b, codes, i, appendValue, zeros)
 		return append(b[:len(b)-1], end...)
 	})
 }
@@ -216,12 +221,12 @@ func checkWords(words []string, codes *Sparse, separators string) error {
 
 // appendFields appends all values of row i, each followed by the separator that
 // zeros were made with.
-func appendFields(b []byte, codes *Sparse, i, digits int, zeros []byte) []byte {
+func appendFields(b []byte, codes *Sparse, i int, appendValue appendFloat, zeros []byte) []byte {
 	next := 0 // column
 	index, value := codes.Row(i)
 	for n, k := range index {
 		b = append(b, zeros[:2*(int(k)-next)]...)
-		b = strconv.AppendFloat(b, float64(value[n]), 'g', digits, 32)
+		b = appendValue(b, value[n])
 		b = append(b, zeros[1])
 		next = int(k) + 1
 	}
@@ -236,27 +241,41 @@ func zeroFields(n int, separator byte) []byte {
 // writeChunks writes what appendTo appends for 0, 1, …, n−1. All cores share the
 // work, since formatting numbers is slower than most disks.
 func writeChunks(w io.Writer, n int, appendTo func(b []byte, i int) []byte) error {
-	const size = 256 // calls of appendTo for one chunk
+	const size = 128 // calls of appendTo for one chunk
 	out := bufio.NewWriterSize(w, 1<<16)
-	chunks := make([][]byte, runtime.GOMAXPROCS(0))
-	for start := 0; start < n; start += size * len(chunks) {
+	cores := runtime.GOMAXPROCS(0)
+	chunks, next := make([][]byte, cores), make([][]byte, cores)
+	var err error
+	for start := 0; start < n && err == nil; start += size * cores {
 		var wg sync.WaitGroup
-		for c := range chunks {
+		for c := range next {
 			first := min(start+c*size, n)
 			wg.Go(func() {
-				b := chunks[c][:0]
+				b := next[c][:0]
 				for i := first; i < min(first+size, n); i++ {
 					b = appendTo(b, i)
 				}
-				chunks[c] = b
+				next[c] = b
 			})
 		}
+		err = writeAll(out, chunks) // meanwhile, those before
 		wg.Wait()
-		for _, b := range chunks {
-			if _, err := out.Write(b); err != nil {
-				return err
-			}
-		}
+		chunks, next = next, chunks
+	}
+	if err == nil {
+		err = writeAll(out, chunks)
+	}
+	if err != nil {
+		return err
 	}
 	return out.Flush()
+}
+
+func writeAll(w io.Writer, chunks [][]byte) error {
+	for _, b := range chunks {
+		if _, err := w.Write(b); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -228,6 +229,48 @@ func TestNoColumns(t *testing.T) {
 	}
 }
 
+// What is written, and the error, doesn't depend on the number of workers.
+func TestWriteChunks(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	line := func(b []byte, i int) []byte { return fmt.Appendf(b, "line %d\n", i) }
+	var want []byte
+	lines := 0
+	for _, n := range []int{0, 1, 127, 128, 129, 256, 1000, 20000} {
+		for ; lines < n; lines++ {
+			want = line(want, lines)
+		}
+		for _, workers := range []int{1, 2, 7} {
+			runtime.GOMAXPROCS(workers)
+			var got bytes.Buffer
+			if err := writeChunks(&got, n, line); err != nil || !bytes.Equal(got.Bytes(), want) {
+				t.Errorf("%d lines with %d workers: %d bytes and error %v, want %d bytes", n, workers, got.Len(), err, len(want))
+			}
+			if n == 20000 { // over 64 KiB, which are buffered
+				w := &fullWriter{room: 1 << 16}
+				if err := writeChunks(w, n, line); err != errFull || !bytes.HasPrefix(want, w.Bytes()) {
+					t.Errorf("%d workers: %d bytes written before error %v, want %v", workers, w.Len(), err, errFull)
+				}
+			}
+		}
+	}
+}
+
+var errFull = errors.New("full")
+
+// A fullWriter has room for some bytes.
+type fullWriter struct {
+	bytes.Buffer
+	room int
+}
+
+func (w *fullWriter) Write(p []byte) (int, error) {
+	n, err := w.Buffer.Write(p[:min(len(p), w.room-w.Len())])
+	if err == nil && n < len(p) {
+		err = errFull
+	}
+	return n, err
+}
+
 func TestFullDisk(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
@@ -251,6 +294,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+// BenchmarkWrite has strconv's speed with the values alone as a floor.
 func BenchmarkWrite(b *testing.B) {
 	words, codes := randomSparse(2000, 3000, 0.08)
 	for _, bb := range []struct {
@@ -263,6 +307,14 @@ func BenchmarkWrite(b *testing.B) {
 		{"projector", func(w io.Writer) error { return WriteProjectorVectors(w, codes) }},
 		{"CSR", func(w io.Writer) error { return WriteCSR(w, codes) }},
 		{"bits", func(w io.Writer) error { return WritePackedBits(w, codes) }},
+		{"floor=strconv", func(w io.Writer) error {
+			var b []byte
+			for _, x := range codes.Value {
+				b = strconv.AppendFloat(b[:0], float64(x), 'g', -1, 32)
+				w.Write(b)
+			}
+			return nil
+		}},
 	} {
 		b.Run(bb.name, func(b *testing.B) {
 			var size bytes.Buffer

@@ -19,6 +19,10 @@ import (
 // storedFile reads a file's bytes as they are stored. A goroutine of its own
 // reads ahead and hashes, so that a Read that waits for standard input can be
 // cancelled.
+//
+// The file isn't mapped into memory. That would save a tenth of a nanosecond a
+// byte, where parsing takes over one, and a file that another process truncates
+// would end this one.
 type storedFile struct {
 	file   *os.File
 	ctx    context.Context

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -50,7 +51,7 @@ func (b *builder) add(c chunk) error {
 	if b.seen == nil {
 		b.seen = make(map[string]struct{})
 	}
-	kept, vectors := c.data[:0], c.data
+	kept, next := 0, 0 // numbers of c.data
 	for _, r := range c.rows {
 		if b.found == b.want {
 			b.full, b.excess = true, true
@@ -63,8 +64,8 @@ func (b *builder) add(c chunk) error {
 			}
 			continue
 		}
-		vector := vectors[:b.dim]
-		vectors = vectors[b.dim:]
+		vector := c.data[next : next+b.dim]
+		next += b.dim
 		if _, ok := b.seen[r.word]; ok {
 			b.duplicate.add(quote(r.word))
 			continue
@@ -74,15 +75,17 @@ func (b *builder) add(c chunk) error {
 		}
 		b.seen[r.word] = struct{}{}
 		b.words = append(b.words, r.word)
-		kept = append(kept, vector...) // in place: kept is never ahead of vector
+		if kept += b.dim; kept < next {
+			copy(c.data[kept-b.dim:], vector)
+		}
 		if len(b.words) == b.options.MaxWords {
 			b.full = true
 			break
 		}
 	}
 	b.number += c.span
-	if len(kept) > 0 {
-		b.chunks = append(b.chunks, kept)
+	if kept > 0 {
+		b.chunks = append(b.chunks, c.data[:kept])
 	}
 	return nil
 }
@@ -124,11 +127,18 @@ func (b *builder) join() []float32 {
 	if len(b.chunks) == 1 {
 		return slices.Clip(b.chunks[0])
 	}
-	data := make([]float32, 0, len(b.words)*b.dim)
+	data := make([]float32, len(b.words)*b.dim)
+	var wg sync.WaitGroup
+	rest := data
 	for i, c := range b.chunks {
-		data = append(data, c...)
-		b.chunks[i] = nil
+		part := rest[:len(c)]
+		rest = rest[len(c):]
+		wg.Go(func() {
+			copy(part, b.chunks[i])
+			b.chunks[i] = nil
+		})
 	}
+	wg.Wait()
 	return data
 }
 
@@ -146,14 +156,23 @@ func (b *builder) warnings() []string {
 // over 1000 times the median of all others.
 func normWarnings(d *Dense) []string {
 	norms := make([]float64, d.Len())
+	var wg sync.WaitGroup
+	const block = 1 << 10
+	for first := 0; first < len(norms); first += block {
+		wg.Go(func() {
+			for i := first; i < min(first+block, len(norms)); i++ {
+				norms[i] = norm(d.Row(i))
+			}
+		})
+	}
+	wg.Wait()
 	var zero, large tally
 	var nonzero []float64
-	for i := range norms {
-		norms[i] = norm(d.Row(i))
-		if norms[i] == 0 {
+	for i, n := range norms {
+		if n == 0 {
 			zero.add(quote(d.Words[i]))
 		} else {
-			nonzero = append(nonzero, norms[i])
+			nonzero = append(nonzero, n)
 		}
 	}
 	if len(nonzero) > 0 {

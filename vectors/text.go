@@ -7,6 +7,7 @@ import (
 	"io"
 	"runtime"
 	"slices"
+	"sync"
 )
 
 const (
@@ -20,17 +21,21 @@ const (
 func readText(ctx context.Context, r io.Reader, b *builder, size int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	pending := make(chan chan chunk, runtime.GOMAXPROCS(0)) // in file order
+	var buffers sync.Pool
 	var readErr error
 	go func() {
 		defer close(pending)
-		readErr = splitLines(r, size, func(lines []byte) bool {
+		readErr = splitLines(r, size, &buffers, func(lines []byte) bool {
 			parsed := make(chan chunk, 1)
 			select {
 			case pending <- parsed:
 			case <-ctx.Done():
 				return false
 			}
-			go func() { parsed <- parseRows(lines, b.dim, b.options.SkipBad) }()
+			go func() {
+				parsed <- parseRows(lines, b.dim, b.options.SkipBad)
+				buffers.Put(&lines)
+			}()
 			return true
 		})
 	}()
@@ -54,8 +59,8 @@ func readText(ctx context.Context, r io.Reader, b *builder, size int) error {
 
 // splitLines calls yield with one piece of r after the other, of about size
 // bytes, each ending where a line does, until r ends or yield returns false.
-// Yield keeps the piece.
-func splitLines(r io.Reader, size int, yield func(lines []byte) bool) error {
+// Yield keeps the piece, and may put it into buffers when it is done with.
+func splitLines(r io.Reader, size int, buffers *sync.Pool, yield func(lines []byte) bool) error {
 	buf := make([]byte, 0, size)
 	for {
 		n, err := io.ReadFull(r, buf[len(buf):cap(buf)])
@@ -77,11 +82,15 @@ func splitLines(r io.Reader, size int, yield func(lines []byte) bool) error {
 			continue
 		}
 		rest := buf[end:]
-		next := append(make([]byte, 0, max(size, 2*len(rest))), rest...)
+		next, ok := buffers.Get().(*[]byte)
+		if !ok || cap(*next) < 2*len(rest) {
+			next = new(make([]byte, max(size, 2*len(rest))))
+		}
+		*next = append((*next)[:0], rest...)
 		if !yield(buf[:end]) {
 			return nil
 		}
-		buf = next
+		buf = *next
 	}
 }
 
@@ -148,20 +157,23 @@ func wordRow(word []byte) row {
 
 // parseVector parses the fields of b as the numbers of vector.
 func parseVector(b []byte, vector []float32) error {
-	for i := range vector {
-		b = trimLeft(b)
-		if len(b) == 0 {
-			return countError(i, len(vector))
+	i := 0
+	for k := range vector {
+		for i < len(b) && isSeparator(b[i]) {
+			i++
 		}
-		x, n, err := parseNumber(b)
+		if i == len(b) {
+			return countError(k, len(vector))
+		}
+		x, end, err := parseNumber(b, i)
 		if err != nil {
-			field, _ := cutField(b)
-			return fmt.Errorf("value %d is %s, %w", i+1, quote(field), err)
+			field, _ := cutField(b[i:])
+			return fmt.Errorf("value %d is %s, %w", k+1, quote(field), err)
 		}
-		vector[i] = x
-		b = b[n:]
+		vector[k] = x
+		i = end
 	}
-	if rest := trimLeft(b); len(rest) > 0 {
+	if rest := trimLeft(b[i:]); len(rest) > 0 {
 		return fmt.Errorf("%s after the vector", quote(rest))
 	}
 	return nil
@@ -197,7 +209,7 @@ func trailingNumbers(line []byte) (n int, word []byte) {
 		if i == 0 {
 			return n, word
 		}
-		if _, _, err := parseNumber(word[i:]); err != nil {
+		if _, _, err := parseNumber(word, i); err != nil {
 			return n, word
 		}
 		word = trimRight(word[:i])

@@ -1,12 +1,13 @@
 package vectors
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -97,42 +98,92 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func BenchmarkReadText(b *testing.B) {
-	var text strings.Builder
+// numberForms are how numbers stand in files of word vectors.
+var numberForms = []struct {
+	name             string
+	format           byte
+	precision, width int // for strconv
+}{
+	{"word2vec", 'f', 6, 64},
+	{"GloVe", 'g', 5, 64},
+	{"fastText", 'f', 4, 64},
+	{"float32", 'g', -1, 32}, // exact, as gensim writes them
+	{"float64", 'g', -1, 64},
+}
+
+// benchmarkText returns rows of 300 numbers.
+func benchmarkText(rows int, format byte, precision, width int) []byte {
+	var text []byte
 	rng := rand.New(rand.NewPCG(5, 6))
-	for i := range 10000 {
-		fmt.Fprintf(&text, "word%d", i)
+	for i := range rows {
+		text = fmt.Appendf(text, "word%d", i)
 		for range 300 {
-			fmt.Fprintf(&text, " %.6f", rng.NormFloat64()/10)
+			text = strconv.AppendFloat(append(text, ' '), rng.NormFloat64()/8, format, precision, width)
 		}
-		text.WriteByte('\n')
+		text = append(text, '\n')
 	}
-	path := filepath.Join(b.TempDir(), "vectors.txt")
-	if err := os.WriteFile(path, []byte(text.String()), 0o666); err != nil {
-		b.Fatal(err)
-	}
-	b.SetBytes(int64(text.Len()))
-	for b.Loop() {
-		if _, _, err := Read(b.Context(), path, ReadOptions{}); err != nil {
-			b.Fatal(err)
-		}
+	return text
+}
+
+// BenchmarkReadText reads a file. Its floors are to read it, to find its lines
+// and to hash it.
+func BenchmarkReadText(b *testing.B) {
+	text := benchmarkText(20000, 'f', 6, 64)
+	path := tempFile(b, string(text))
+	for _, bb := range []struct {
+		name string
+		read func() error
+	}{
+		{"Read", func() error {
+			_, _, err := Read(b.Context(), path, ReadOptions{})
+			return err
+		}},
+		{"floor=file", func() error {
+			f, err := os.Open(path)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			_, err = io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{f}, make([]byte, textChunk))
+			return err
+		}},
+		{"floor=lines", func() error {
+			bytes.Count(text, newline)
+			return nil
+		}},
+		{"floor=SHA-256", func() error {
+			sha256.Sum256(text)
+			return nil
+		}},
+	} {
+		b.Run(bb.name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				if err := bb.read(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
 
-// BenchmarkParseRows is what one core does.
+// BenchmarkParseRows is what one core does, and the same with strconv.
 func BenchmarkParseRows(b *testing.B) {
-	var text strings.Builder
-	rng := rand.New(rand.NewPCG(5, 6))
-	for text.Len() < textChunk {
-		text.WriteString("word")
-		for range 300 {
-			fmt.Fprintf(&text, " %.6f", rng.NormFloat64()/10)
-		}
-		text.WriteByte('\n')
-	}
-	lines := []byte(text.String())
-	b.SetBytes(int64(len(lines)))
-	for b.Loop() {
-		parseRows(lines, 300, false)
+	for _, form := range numberForms {
+		lines := benchmarkText(100, form.format, form.precision, form.width)
+		b.Run(form.name, func(b *testing.B) {
+			b.SetBytes(int64(len(lines)))
+			for b.Loop() {
+				parseRows(lines, 300, false)
+			}
+		})
+		b.Run(form.name+"/floor=strconv", func(b *testing.B) {
+			b.SetBytes(int64(len(lines)))
+			for b.Loop() {
+				for field := range bytes.FieldsSeq(lines) {
+					strconv.ParseFloat(string(field), 32)
+				}
+			}
+		})
 	}
 }

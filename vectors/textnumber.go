@@ -1,8 +1,10 @@
 package vectors
 
 import (
+	"encoding/binary"
 	"errors"
 	"math"
+	"math/bits"
 	"strconv"
 )
 
@@ -11,23 +13,33 @@ var (
 	errTooLarge  = errors.New("too large for a float32")
 )
 
-// pow10 holds the powers of ten that a float64 represents exactly.
-var pow10 = [...]float64{
-	1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
-	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
+// scale holds the powers of ten from 10⁻²², rounded to float64.
+var scale = [...]float64{
+	1e-22, 1e-21, 1e-20, 1e-19, 1e-18, 1e-17, 1e-16, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11,
+	1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9,
+	1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19,
 }
 
-// parseNumber parses the field that b starts with, up to a space, a tab or the
-// end of b, and returns its length too. The field has to be a decimal number:
+// pow10 holds the powers of ten that [parseDigits] may need.
+var pow10 = [16]uint64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8}
+
+// parseNumber parses the field that begins at b[i], up to a space, a tab or the
+// end of b, and returns where it ends. The field has to be a decimal number:
 // an optional sign, digits with at most one point before, among or after them,
 // and an optional exponent. The value is the float32 nearest to it, ties to
 // even, the same bits as strconv.ParseFloat(field, 32).
-func parseNumber(b []byte) (value float32, length int, err error) {
-	i := 0
-	negative := false
-	if i < len(b) && (b[i] == '-' || b[i] == '+') {
-		negative = b[i] == '-'
-		i++
+func parseNumber(b []byte, i int) (value float32, end int, err error) {
+	start := i
+	var sign uint32
+	if i < len(b) {
+		// Signs are too random for a branch.
+		if b[i] == '-' {
+			sign = 1
+		}
+		if b[i] == '+' {
+			i++
+		}
+		i += int(sign)
 	}
 	var mantissa uint64 // wraps around after 19 digits
 	first := i
@@ -40,7 +52,12 @@ func parseNumber(b []byte) (value float32, length int, err error) {
 	if i < len(b) && b[i] == '.' {
 		i++
 		first = i
-		for i < len(b) && isDigit(b[i]) {
+		for n := 8; n == 8 && i <= len(b)-8; i += n {
+			var fraction uint64
+			fraction, n = parseDigits(binary.LittleEndian.Uint64(b[i:]))
+			mantissa = mantissa*pow10[n&15] + fraction
+		}
+		for i < len(b) && isDigit(b[i]) { // the end of b
 			mantissa = mantissa*10 + uint64(b[i]-'0')
 			i++
 		}
@@ -50,45 +67,53 @@ func parseNumber(b []byte) (value float32, length int, err error) {
 	if digits == 0 {
 		return 0, 0, errNotNumber
 	}
-	if i < len(b) && (b[i] == 'e' || b[i] == 'E') {
+	if i < len(b) && !isSeparator(b[i]) {
+		if b[i] != 'e' && b[i] != 'E' {
+			return 0, 0, errNotNumber
+		}
 		e, n := parseExponent(b[i+1:])
-		if n == 0 {
+		i += 1 + n
+		if n == 0 || i < len(b) && !isSeparator(b[i]) {
 			return 0, 0, errNotNumber
 		}
 		exponent += e
-		i += 1 + n
-	}
-	if i < len(b) && !isSeparator(b[i]) {
-		return 0, 0, errNotNumber
 	}
 
-	// Mantissa and power of ten are exact in float64, so that the quotient (or
-	// product) x is correctly rounded to 53 bits. It lies between 1e-22 and
-	// 2⁵³·1e22 < 9.1e37, or is zero: never outside of float32's normal numbers.
-	// Rounding x again, to 24 bits, gives another result than rounding the
-	// decimal itself only if the first rounding moved it onto, or across, the
-	// midpoint of two float32. Such midpoints are float64 numbers, so that
-	// rounding can't cross one, and x is on one only if its lower 29 bits are
-	// 1 and 28 zeros.
-	if digits <= 19 && mantissa <= 1<<53 && -22 <= exponent && exponent <= 22 {
-		x := float64(mantissa)
-		if exponent < 0 {
-			x /= pow10[-exponent]
-		} else {
-			x *= pow10[exponent]
-		}
-		if math.Float64bits(x)&(1<<29-1) != 1<<28 {
-			if negative {
-				x = -x
-			}
-			return float32(x), i, nil
+	// Mantissa and power of ten are rounded to 53 bits at most, and so is their
+	// product x: three roundings, which leave it less than 4 units in the last
+	// place from the decimal. It lies between 1e-22 and 1e38, or is zero: never
+	// outside of float32's normal numbers. Rounding x again, to 24 bits, gives
+	// another result than rounding the decimal itself only if the midpoint of
+	// two float32 lies between x and the decimal, or is one of them. Midpoints
+	// are the float64 numbers whose lower 29 bits are 1 and 28 zeros.
+	if e := uint(exponent + 22); digits <= 19 && e < uint(len(scale)) {
+		x := float64(mantissa) * scale[e]
+		const midpoint, margin = 1 << 28, 4
+		if low := math.Float64bits(x) & (1<<29 - 1); low < midpoint-margin || low > midpoint+margin {
+			return math.Float32frombits(math.Float32bits(float32(x)) | sign<<31), i, nil
 		}
 	}
-	x, err := strconv.ParseFloat(string(b[:i]), 32)
+	x, err := strconv.ParseFloat(string(b[start:i]), 32)
 	if err != nil {
 		return 0, 0, errTooLarge // the syntax is right
 	}
 	return float32(x), i, nil
+}
+
+// parseDigits parses the digits that text begins with, eight bytes of which the
+// first is the lowest. It returns how many these are, 0 to 8.
+func parseDigits(text uint64) (value uint64, n int) {
+	const ones = 0x0101010101010101
+	d := text ^ '0'*ones // digits become 0 to 9, any other byte is larger
+	// Adding 118 to a byte over 9 sets its top bit, or it is set already. A carry
+	// changes bytes after that one only.
+	other := (d + 118*ones | d) & (128 * ones)
+	n = bits.TrailingZeros64(other) / 8
+	d <<= 64 - 8*n // zeros before the digits
+	// Pairs of digits, then pairs of pairs, then both halves.
+	d = (d*10 + d>>8) & 0x00ff00ff00ff00ff
+	d = (d*100 + d>>16) & 0x0000ffff0000ffff
+	return (d*10000 + d>>32) & 0xffffffff, n
 }
 
 // parseExponent parses an optional sign and digits. It returns how many bytes
@@ -129,3 +154,80 @@ func isWhole(b []byte) bool {
 // isSeparator reports whether c stands between two fields of a row. Only ASCII
 // space and tab do: words contain U+00A0 and others.
 func isSeparator(c byte) bool { return c == ' ' || c == '\t' }
+
+// appendExact appends the shortest decimal that reads as x again, and of these the
+// one nearest to x, as strconv.AppendFloat(b, float64(x), 'g', -1, 32) does.
+func appendExact(b []byte, x float32) []byte {
+	digits, decimals := shortest(x)
+	if decimals == 0 {
+		return strconv.AppendFloat(b, float64(x), 'g', -1, 32)
+	}
+	if x < 0 {
+		b = append(b, '-')
+	}
+	digits *= pow10[12-decimals]
+	high, low := formatDigits(digits/1e8), formatDigits(digits%1e8)
+	b = append(b, "0.123456789012"...) // room for as many
+	text := b[len(b)-14:]
+	text[0] = byte(high >> 24)
+	binary.LittleEndian.PutUint32(text[2:], uint32(high>>32))
+	binary.LittleEndian.PutUint64(text[6:], low)
+	return b[:len(b)-12+decimals]
+}
+
+// shortest returns the shortest decimal that reads as |x| again, as digits before
+// and after the point and the number of those after it. That is 4 to 12, or 0 if
+// the decimal is left to strconv: where it has an exponent, two digits or more
+// before the point, none after it, or where float64 is not precise enough.
+func shortest(x float32) (digits uint64, decimals int) {
+	bits := math.Float32bits(x) &^ (1 << 31)
+	y := float64(math.Float32frombits(bits))
+	if !(1e-4 <= y && y < 10) {
+		return 0, 0
+	}
+	decimals = 8
+	for _, limit := range [...]float64{1, 1e-1, 1e-2, 1e-3} {
+		if y < limit {
+			decimals++
+		}
+	}
+	// This has 9 digits before the point, which are enough for any float32. It is
+	// rounded once, by less than the margin.
+	scaled := float64(y * scale[22+decimals])
+	const margin = 0x1p-23
+	// All that reads as y is nearer to it than this, which is exact. (A power of
+	// two is nearer to the float32 below, but its fraction here is 0 or ½.)
+	near := (float64(math.Float32frombits(bits+1)) - y) / 2 * scale[22+decimals]
+	n := uint64(scaled)
+	fraction := scaled - float64(n)
+	if fraction < margin || fraction > 1-margin || math.Abs(fraction-0.5) < margin {
+		return 0, 0
+	}
+	digits = uint64(scaled + 0.5)
+	for unit := uint64(10); ; unit *= 10 {
+		fewer := (n + unit/2) / unit
+		distance := math.Abs(float64(fewer*unit) - scaled)
+		if math.Abs(distance-near) < margin {
+			return 0, 0
+		}
+		if distance > near {
+			return digits, decimals
+		}
+		digits = fewer
+		if decimals--; decimals < 4 {
+			return 0, 0
+		}
+	}
+}
+
+// formatDigits returns the eight digits of n as text, the first of them lowest.
+func formatDigits(n uint64) uint64 {
+	// Halves, then quarters of these, then single digits. The quotients by 100 and
+	// 10 are exact for up to 4 and 2 digits.
+	n = n/10000 | n%10000<<32
+	q := n * 10486 >> 20 & 0x0000007f_0000007f
+	n = q | (n-100*q)<<16
+	q = n * 103 >> 10 & 0x000f_000f_000f_000f
+	n = q | (n-10*q)<<8
+	return n | 0x3030303030303030
+}

@@ -14,16 +14,28 @@ var decimal = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9
 // checkNumber compares parseNumber with the regular expression and strconv.
 func checkNumber(t *testing.T, s string) {
 	t.Helper()
-	got, n, err := parseNumber([]byte(s))
 	want, wantErr := strconv.ParseFloat(s, 32)
-	if !decimal.MatchString(s) || wantErr != nil {
+	valid := decimal.MatchString(s) && wantErr == nil
+	// What stands around the field makes no difference.
+	for _, text := range []string{s, s + " ", s + " 12345678.9", s + "\t-.5e5 12345678"} {
+		checkNumberIn(t, text, len(s), float32(want), valid)
+	}
+}
+
+// checkNumberIn checks that the field of a text that has the given length is
+// parsed as the float32 want, or refused if it isn't valid.
+func checkNumberIn(t *testing.T, text string, length int, want float32, valid bool) {
+	t.Helper()
+	const before = "0 "
+	got, end, err := parseNumber([]byte(before+text), len(before))
+	if !valid {
 		if err == nil {
-			t.Errorf("%q is %v, want an error", s, got)
+			t.Errorf("%q is %v, want an error", text, got)
 		}
 		return
 	}
-	if err != nil || n != len(s) || math.Float32bits(got) != math.Float32bits(float32(want)) {
-		t.Errorf("%q is %v with length %d and error %v, want %v", s, got, n, err, float32(want))
+	if err != nil || end != len(before)+length || math.Float32bits(got) != math.Float32bits(want) {
+		t.Errorf("%q is %v with length %d and error %v, want %v with length %d", text, got, end-len(before), err, want, length)
 	}
 }
 
@@ -63,11 +75,60 @@ func TestParseNumber(t *testing.T) {
 	}
 }
 
-func TestParseNumberLength(t *testing.T) {
-	for s, length := range map[string]int{"1 2": 1, "1.5e3\t": 5, "-0.25 x": 5, "1x ": 0, " 1": 0, "1e 5": 0} {
-		if _, n, _ := parseNumber([]byte(s)); n != length {
-			t.Errorf("the number in %q has length %d, want %d", s, n, length)
+// Any byte but a digit ends a number, wherever it stands among eight.
+func TestParseNumberBytes(t *testing.T) {
+	for c := range 256 {
+		for n := range 10 {
+			if field := "0.123456789"[:2+n] + string([]byte{byte(c)}) + "5"; !isSeparator(byte(c)) {
+				checkNumber(t, field)
+			}
 		}
+	}
+}
+
+// Millions of numbers as they stand in published files, and as others may write
+// them, are the same bits as strconv's.
+func TestParseNumberMatchesStrconv(t *testing.T) {
+	each := 100_000 // times 4 kinds of numbers and 7 forms
+	if testing.Short() {
+		each /= 20
+	}
+	forms := map[string]func(rng *rand.Rand) float64{
+		"normal":  func(rng *rand.Rand) float64 { return rng.NormFloat64() / 4 },
+		"float32": func(rng *rand.Rand) float64 { return float64(float32(rng.NormFloat64())) / 8 },
+		// Every decimal of a midpoint, or of a number beside one, is close to where
+		// rounding changes.
+		"midpoint": func(rng *rand.Rand) float64 {
+			x := float32(rng.NormFloat64())
+			midpoint := (float64(x) + float64(math.Nextafter32(x, 9))) / 2
+			return math.Float64frombits(math.Float64bits(midpoint) + uint64(rng.IntN(21)) - 10)
+		},
+		"wide": func(rng *rand.Rand) float64 { return rng.NormFloat64() * math.Pow(10, float64(rng.IntN(90)-48)) },
+	}
+	for name, draw := range forms {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rng := rand.New(rand.NewPCG(7, 8))
+			check := func(s string) {
+				if t.Failed() {
+					return // one is enough
+				}
+				want, err := strconv.ParseFloat(s, 32)
+				checkNumberIn(t, s+" 0.1234567", len(s), float32(want), err == nil)
+			}
+			for range each {
+				x := draw(rng)
+				if y := float32(x); y-y == 0 {
+					check(strconv.FormatFloat(x, 'g', -1, 32)) // exact float32
+				}
+				check(strconv.FormatFloat(x, 'f', 6, 64))               // word2vec
+				check(strconv.FormatFloat(x, 'g', 5, 64))               // GloVe
+				check(strconv.FormatFloat(x, 'f', 4, 64))               // fastText
+				check(strconv.FormatFloat(x, 'g', -1, 64))              // exact float64
+				check(strconv.FormatFloat(x, 'e', rng.IntN(22), 64))    // printf, NumPy
+				check(strconv.FormatFloat(x, 'f', 15+rng.IntN(40), 64)) // up to the whole of a midpoint
+			}
+		})
 	}
 }
 
@@ -83,4 +144,39 @@ func FuzzNumber(f *testing.F) {
 		}
 		checkNumber(t, s)
 	})
+}
+
+func checkExact(t *testing.T, x float32) {
+	t.Helper()
+	got := string(appendExact([]byte("w "), x))
+	if want := "w " + strconv.FormatFloat(float64(x), 'g', -1, 32); got != want {
+		t.Errorf("%b is %s, want %s", x, got, want)
+	}
+}
+
+func TestAppendExact(t *testing.T) {
+	inf := math.Inf(1)
+	for _, y := range []float64{
+		0, math.Copysign(0, -1), inf, -inf, math.NaN(), math.SmallestNonzeroFloat32, math.MaxFloat32,
+		1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1, 2, 3, 9, 10, 1e6, 1 << 24, 0.5, 0.25, 1. / 3, 1.25, 0.3, 0.12345, 1.00001,
+	} {
+		x := float32(y)
+		for _, x := range []float32{x, math.Nextafter32(x, float32(inf)), math.Nextafter32(x, float32(-inf))} {
+			checkExact(t, x)
+			checkExact(t, -x)
+		}
+	}
+	for exponent := -149; exponent < 128; exponent++ {
+		checkExact(t, float32(math.Ldexp(1, exponent)))
+	}
+	rng := rand.New(rand.NewPCG(9, 10))
+	for range 300_000 {
+		checkExact(t, math.Float32frombits(rng.Uint32()))
+		checkExact(t, float32(rng.NormFloat64())/8)
+		checkExact(t, float32(math.Exp(rng.Float64()*16-12))) // all from 1e-5 to 50 alike
+		checkExact(t, float32(rng.IntN(100000))/10000)        // short ones
+		if t.Failed() {
+			return // one is enough
+		}
+	}
 }
