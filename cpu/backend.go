@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"runtime"
-	"slices"
 
 	"overcomplete/graph"
 	"overcomplete/internal/memory"
@@ -33,14 +32,16 @@ type state struct {
 
 	words      int
 	x          []float32 // V×L
-	dictionary []float32 // D, K×L
-	squares    []float32 // H, K×L
+	dictionary matrix    // D, K×L
+	squares    matrix    // H, K×L
 	sumG, sumQ []float32 // S and Q, V×K
 	tiles      []*tile   // A
 	tileWords  int
 	allAtoms   []int32 // 0, 1, …, K−1: the columns of a dense code
+	packed     packed  // D, of a code pass
 
-	lanes []*lane // one for each worker
+	kernels *kernels
+	lanes   []*lane // one for each worker
 }
 
 // Backend trains on the CPU. It implements [train.Backend].
@@ -58,15 +59,19 @@ type AuthorsBackend struct {
 
 // New prepares training of spec on X, V×L row-major. X is read, never written.
 func New(spec graph.Spec, x []float32, o Options) (*Backend, error) {
-	dictionaryStep, err := compileStep(graph.Dictionary, spec)
+	k, err := chooseKernels()
 	if err != nil {
 		return nil, err
 	}
-	codeStep, err := compileStep(graph.Code, spec)
+	dictionaryStep, err := compileStep(graph.Dictionary, spec, k)
 	if err != nil {
 		return nil, err
 	}
-	s, err := newState(spec, x, mostWords, o)
+	codeStep, err := compileStep(graph.Code, spec, k)
+	if err != nil {
+		return nil, err
+	}
+	s, err := newState(spec, x, k, mostWords, o)
 	if err != nil {
 		return nil, err
 	}
@@ -75,30 +80,34 @@ func New(spec graph.Spec, x []float32, o Options) (*Backend, error) {
 
 // NewAuthors is New for the authors' algorithm.
 func NewAuthors(spec graph.Spec, x []float32, o Options) (*AuthorsBackend, error) {
-	step, err := compileStep(graph.Authors, spec)
+	k, err := chooseKernels()
 	if err != nil {
 		return nil, err
 	}
-	evaluate, err := compileStep(graph.Evaluate, spec)
+	step, err := compileStep(graph.Authors, spec, k)
 	if err != nil {
 		return nil, err
 	}
-	s, err := newState(spec, x, 1, o)
+	evaluate, err := compileStep(graph.Evaluate, spec, k)
+	if err != nil {
+		return nil, err
+	}
+	s, err := newState(spec, x, k, 1, o)
 	if err != nil {
 		return nil, err
 	}
 	return &AuthorsBackend{s, step, evaluate}, nil
 }
 
-func compileStep(build graph.Build, spec graph.Spec) (*executable, error) {
+func compileStep(build graph.Build, spec graph.Spec, k *kernels) (*executable, error) {
 	p, err := graph.Compile(build, spec)
 	if err != nil {
 		return nil, err
 	}
-	return compile(p)
+	return compile(p, k)
 }
 
-func newState(spec graph.Spec, x []float32, tileWords int, o Options) (state, error) {
+func newState(spec graph.Spec, x []float32, kernels *kernels, mostTileWords int, o Options) (state, error) {
 	if len(x) == 0 || len(x)%spec.Dim != 0 {
 		return state{}, fmt.Errorf("cpu: %d numbers are no vectors of length %d", len(x), spec.Dim)
 	}
@@ -106,15 +115,20 @@ func newState(spec graph.Spec, x []float32, tileWords int, o Options) (state, er
 	if err := checkMemory(words, spec); err != nil {
 		return state{}, err
 	}
+	initial := train.InitialDictionary(o.Seed, k, spec.Dim)
 	s := state{
 		spec: spec, seed: o.Seed, progress: o.Progress,
-		words: words, x: x, tileWords: tileWords,
-		dictionary: train.InitialDictionary(o.Seed, k, spec.Dim),
-		squares:    make([]float32, k*spec.Dim),
+		words: words, x: x, kernels: kernels,
+		dictionary: newMatrix(k, spec.Dim),
+		squares:    newMatrix(k, spec.Dim),
 		sumG:       make([]float32, words*k),
 		sumQ:       make([]float32, words*k),
-		tiles:      make([]*tile, (words+tileWords-1)/tileWords),
 		allAtoms:   make([]int32, k),
+	}
+	hugePages(s.sumG)
+	hugePages(s.sumQ)
+	for i := range k {
+		copy(s.dictionary.row(i), initial[i*spec.Dim:])
 	}
 	if s.progress == nil {
 		s.progress = func(int) {}
@@ -129,6 +143,11 @@ func newState(spec graph.Spec, x []float32, tileWords int, o Options) (state, er
 	for range min(workers, max(words, k)) { // no step has more rows to share out
 		s.lanes = append(s.lanes, new(lane))
 	}
+	// Tiles enough for many lanes. Losses are added up tile by tile, so that
+	// where tiles are cut must not depend on how many lanes there are.
+	share := (words/32 + wordGroup) / wordGroup * wordGroup
+	s.tileWords = min(share, mostTileWords)
+	s.tiles = make([]*tile, (words+s.tileWords-1)/s.tileWords)
 	return s, nil
 }
 
@@ -151,23 +170,23 @@ func checkMemory(words int, spec graph.Spec) error {
 // bind makes f hold the words from lo to hi as x needs them in epoch t.
 func (s *state) bind(f *frame, x *executable, lo, hi, t int, lanes []*lane) {
 	n, k, l := hi-lo, s.spec.Atoms, s.spec.Dim
-	f.words, f.atoms, f.dim = n, k, l
+	f.words, f.atoms, f.dim, f.epoch = n, k, l, t
 	f.matrices = sized(f.matrices, len(x.matrices))
 	for i, place := range x.matrices {
 		m := &f.matrices[i]
 		switch place.input {
 		case "X":
-			*m = matrix{s.x[lo*l : hi*l], l}
+			*m = matrix{s.x[lo*l : hi*l], l, l}
 		case "S":
-			*m = matrix{s.sumG[lo*k : hi*k], k}
+			*m = matrix{s.sumG[lo*k : hi*k], k, k}
 		case "Q":
-			*m = matrix{s.sumQ[lo*k : hi*k], k}
+			*m = matrix{s.sumQ[lo*k : hi*k], k, k}
 		case "D":
-			*m = matrix{s.dictionary, l}
+			*m = s.dictionary
 		case "H":
-			*m = matrix{s.squares, l}
+			*m = s.squares
 		default:
-			*m = matrix{sized(m.data, f.rows(place.shape[0])*l), l}
+			m.resize(f.rows(place.shape[0]), l)
 		}
 	}
 	for len(f.codes) < len(x.codes) {
@@ -181,11 +200,8 @@ func (s *state) bind(f *frame, x *executable, lo, hi, t int, lanes []*lane) {
 	}
 	f.numbers = sized(f.numbers, len(x.numbers))
 	for i, input := range x.numbers {
-		switch input {
-		case "n":
+		if input == "n" {
 			f.numbers[i] = float64(n)
-		case "t":
-			f.numbers[i] = float64(t)
 		}
 	}
 	for len(f.rowTotals) < x.totals {
@@ -225,6 +241,7 @@ func (b *Backend) DictionaryPass(ctx context.Context, batch int) (train.Dictiona
 // CodePass implements [train.Backend].
 func (b *Backend) CodePass(ctx context.Context, epoch int) (train.CodePass, error) {
 	x := b.codeStep
+	b.packed.pack(b.kernels, b.dictionary, b.spec.Atoms, b.lanes)
 	losses := make([]float64, len(b.tiles))
 	b.eachTile(ctx, x, epoch, func(f *frame, i int) {
 		losses[i] = x.number(f, "loss")
@@ -262,6 +279,7 @@ func (s *state) eachTile(ctx context.Context, x *executable, epoch int, done fun
 		hi := min(lo+s.tileWords, s.words)
 		alone := []*lane{l}
 		s.bind(f, x, lo, hi, epoch, alone)
+		f.packed = packed{s.packed.data, true}
 		x.run(f, alone)
 		done(f, i)
 		s.progress(hi - lo)
@@ -300,7 +318,13 @@ func (s *state) summary(losses []float64) train.CodePass {
 }
 
 // Dictionary implements [train.Learned].
-func (s *state) Dictionary() ([]float32, error) { return slices.Clone(s.dictionary), nil }
+func (s *state) Dictionary() ([]float32, error) {
+	d := make([]float32, 0, s.spec.Atoms*s.spec.Dim)
+	for k := range s.spec.Atoms {
+		d = append(d, s.dictionary.row(k)...)
+	}
+	return d, nil
+}
 
 // Codes implements [train.Learned]. Before the first code pass, the codes are
 // the random ones, dense.
@@ -320,7 +344,7 @@ func (s *state) Codes() (*vectors.Sparse, error) {
 		Value: make([]float32, 0, nonzeros),
 	}
 	f := frame{words: 1}
-	c := &codes{make([][]int32, 1), make([][]float32, 1)}
+	c := &codes{index: make([][]int32, 1), value: make([][]float32, 1)}
 	for i := range s.words {
 		s.view(&f, c, i, s.lanes)
 		all.Index = append(all.Index, c.index[0]...)

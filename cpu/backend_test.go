@@ -14,15 +14,45 @@ import (
 )
 
 func TestBackend(t *testing.T) {
-	backendtest.Run(t, func(spec graph.Spec, x []float32, seed uint64, workers int) (*Backend, error) {
-		return New(spec, x, Options{Seed: seed, Workers: workers})
-	})
+	eachLevel(t, func(t *testing.T, _ *kernels) { backendtest.Run(t, newBackend) })
+}
+
+func newBackend(spec graph.Spec, x []float32, seed uint64, workers int) (*Backend, error) {
+	return New(spec, x, Options{Seed: seed, Workers: workers})
 }
 
 func TestAuthorsBackend(t *testing.T) {
-	backendtest.RunAuthors(t, func(spec graph.Spec, x []float32, seed uint64, workers int) (*AuthorsBackend, error) {
-		return NewAuthors(spec, x, Options{Seed: seed, Workers: workers})
-	})
+	eachLevel(t, func(t *testing.T, _ *kernels) { backendtest.RunAuthors(t, newAuthors) })
+}
+
+func newAuthors(spec graph.Spec, x []float32, seed uint64, workers int) (*AuthorsBackend, error) {
+	return NewAuthors(spec, x, Options{Seed: seed, Workers: workers})
+}
+
+// The whole dictionary update must be one kernel with and without τ, for losses
+// that lead to the same program.
+func TestAdaGradIsFused(t *testing.T) {
+	for name, change := range map[string]func(*graph.Spec){
+		"squared": func(*graph.Spec) {},
+		"tau":     func(s *graph.Spec) { s.Tau = 1e-5 },
+		"huber":   func(s *graph.Spec) { s.Tau, s.Loss = 1e-5, graph.Huber(0.4) },
+	} {
+		spec := small
+		change(&spec)
+		b, err := New(spec, make([]float32, 20), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fused := 0
+		for _, s := range b.dictionaryStep.steps {
+			if s.adagrad != nil {
+				fused++
+			}
+		}
+		if fused != 1 {
+			t.Errorf("%s: %d steps of the dictionary program are fused", name, fused)
+		}
+	}
 }
 
 var small = graph.Spec{Atoms: 10, Dim: 2, Lambda: 0.1, Rate: 0.05}

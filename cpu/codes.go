@@ -1,31 +1,31 @@
 package cpu
 
-import "overcomplete/train"
+import (
+	"slices"
+
+	"overcomplete/train"
+)
 
 // codes are rows of A: the columns, increasing, and values of each row's
-// nonzeros. The rows of a batch may alias tiles.
+// nonzeros. The rows of a batch may alias tiles. Where they are dense, they are
+// at hand as a matrix too.
 type codes struct {
 	index [][]int32
 	value [][]float32
+
+	indexRoom []int32
+	valueRoom []float32
+
+	dense []float32 // n×K and edge floats more; nil if the codes are sparse
 }
 
-// clear empties the first rows and keeps their memory.
-func (c *codes) clear(rows int) {
+// reserve makes the first rows empty, with room for most nonzeros each.
+func (c *codes) reserve(rows, most int) {
+	c.indexRoom, c.valueRoom = sized(c.indexRoom, rows*most), sized(c.valueRoom, rows*most)
 	for i := range rows {
-		c.index[i], c.value[i] = c.index[i][:0], c.value[i][:0]
+		c.index[i] = c.indexRoom[i*most : i*most : (i+1)*most]
+		c.value[i] = c.valueRoom[i*most : i*most : (i+1)*most]
 	}
-}
-
-// appendNonzeros adds the nonzeros of part, the columns from column on, to a row.
-func (c *codes) appendNonzeros(row, column int, part []float32) {
-	index, value := c.index[row], c.value[row]
-	for j, v := range part {
-		if v != 0 {
-			index = append(index, int32(column+j))
-			value = append(value, v)
-		}
-	}
-	c.index[row], c.value[row] = index, value
 }
 
 // scaleRow multiplies a row and drops what becomes zero.
@@ -64,6 +64,13 @@ func (t *tile) row(i int) ([]int32, []float32) {
 
 // pack replaces the tile's rows by the first rows of c.
 func (t *tile) pack(c *codes, rows int) {
+	nonzeros := 0
+	for _, index := range c.index[:rows] {
+		nonzeros += len(index)
+	}
+	if cap(t.index) < nonzeros || cap(t.index) > 2*nonzeros+1024 { // as codes get sparser, give memory back
+		t.index, t.value = make([]int32, 0, nonzeros), make([]float32, 0, nonzeros)
+	}
 	t.end, t.index, t.value = t.end[:0], t.index[:0], t.value[:0]
 	for i := range rows {
 		t.index = append(t.index, c.index[i]...)
@@ -76,22 +83,65 @@ func (t *tile) pack(c *codes, rows int) {
 // Random ones are drawn into the frame's memory.
 func (s *state) view(f *frame, c *codes, lo int, lanes []*lane) {
 	k := s.spec.Atoms
-	random := false
+	random := 0
 	for i := range f.words {
 		if t := s.tiles[(lo+i)/s.tileWords]; t != nil {
 			c.index[i], c.value[i] = t.row((lo + i) % s.tileWords)
 		} else {
-			random = true
+			random++
 		}
 	}
-	if !random {
+	c.dense = nil
+	if random == 0 {
 		return
 	}
-	f.random = sized(f.random, f.words*k)
+	// Room for the edges of products.
+	f.random = sized(f.random, (f.words+edge)*k+edge)
 	parallel(lanes, f.words, func(_ *lane, i int) {
 		if s.tiles[(lo+i)/s.tileWords] == nil {
 			c.index[i], c.value[i] = s.allAtoms, f.random[i*k:(i+1)*k:(i+1)*k]
 			train.InitialCode(c.value[i], s.seed, lo+i)
 		}
 	})
+	if random == f.words {
+		c.dense = f.random
+	}
+}
+
+// columns are the codes of a batch by atom, for some consecutive atoms: the words
+// that use the i-th, increasing, and their values from start[i] to end[i].
+type columns struct {
+	start, end []int
+	from       []int // where each word's nonzeros of these atoms start
+	word       []int32
+	value      []float32
+}
+
+// transpose sets t to the columns from lo to hi of the first rows of c.
+func (t *columns) transpose(c *codes, rows, lo, hi int) {
+	t.start, t.end, t.from = zeroed(t.start, hi-lo), zeroed(t.end, hi-lo), sized(t.from, rows)
+	for i, index := range c.index[:rows] {
+		from, _ := slices.BinarySearch(index, int32(lo))
+		t.from[i] = from
+		for _, k := range index[from:] {
+			if int(k) >= hi {
+				break
+			}
+			t.end[int(k)-lo]++
+		}
+	}
+	nonzeros := 0
+	for k, n := range t.end {
+		t.start[k], t.end[k] = nonzeros, nonzeros
+		nonzeros += n
+	}
+	t.word, t.value = sized(t.word, nonzeros), sized(t.value, nonzeros)
+	for i, index := range c.index[:rows] {
+		value := c.value[i]
+		for j := t.from[i]; j < len(index) && int(index[j]) < hi; j++ {
+			at := &t.end[int(index[j])-lo]
+			t.word[*at], t.value[*at] = int32(i), value[j]
+			*at++
+		}
+	}
 }

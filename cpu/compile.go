@@ -30,23 +30,32 @@ type matrixPlace struct {
 // step is a compiled graph.Step. Its functions read and write the current row
 // of a lane.
 type step struct {
+	kernels *kernels
 	kind    graph.Kind
 	shape   graph.Shape
 	product []product
 	squares bool // Accumulate: the second product is that of the squares
 
-	body     []func(*lane)
-	temps    int   // scratch rows that the body needs
-	numbers  int   // row numbers that the body needs
-	produced []int // codes places that Correlate fills
+	average *averaging // Correlate: all that it does
+	adagrad *adagrad   // Accumulate: all that its body does, else nil
+
+	body    []func(*lane)
+	temps   int // scratch rows that the body needs
+	numbers int // row numbers that the body needs
 
 	totals  []func(*lane) // after all rows
 	scalars []func(*lane)
 }
 
 // product multiplies what stands at the two places: codes by a matrix (Decode),
-// a matrix by a matrix (Correlate), codes by residuals (Accumulate).
+// codes by residuals (Accumulate).
 type product struct{ left, right int }
+
+// averaging is dual averaging of what stands at the places.
+type averaging struct {
+	residuals, atoms, sumG, sumQ, codes int
+	graph.DualAveraging
+}
 
 // vector returns an operand's part of the lane's current row.
 type vector func(*lane) []float32
@@ -56,7 +65,7 @@ type number func(*lane) float64
 
 // compile places a program's values and turns its steps into functions. What
 // this package cannot run is an error that names the step.
-func compile(p *graph.Program) (*executable, error) {
+func compile(p *graph.Program, k *kernels) (*executable, error) {
 	x := &executable{
 		matrixOf: make(map[*graph.Value]int),
 		codesOf:  make(map[*graph.Value]int),
@@ -67,7 +76,7 @@ func compile(p *graph.Program) (*executable, error) {
 		x.outputs[out.Name] = out.Value
 	}
 	for i, s := range p.Steps {
-		c := compiler{executable: x, program: p, source: s, step: &step{kind: s.Kind(), shape: s.Shape}, local: make(map[*graph.Value]any)}
+		c := compiler{executable: x, program: p, source: s, step: &step{kernels: k, kind: s.Kind(), shape: s.Shape}, local: make(map[*graph.Value]any)}
 		if err := c.compile(); err != nil {
 			return nil, fmt.Errorf("cpu: step %d (%s) of the %s program: %w", i+1, s.Kind(), p.Name, err)
 		}
@@ -146,13 +155,22 @@ type compiler struct {
 }
 
 func (c *compiler) compile() error {
+	if c.step.kind == graph.Correlate {
+		return c.compileAveraging()
+	}
+	if c.source.Shape[1] == graph.Atoms {
+		return fmt.Errorf("no kernel for %v values without a product", c.source.Shape)
+	}
 	for i, v := range c.source.Products {
 		if err := c.compileProduct(i, v); err != nil {
 			return err
 		}
 	}
+	if c.compileAdaGrad() {
+		return nil
+	}
 	for _, v := range c.source.Body {
-		if c.isTerm(v) {
+		if c.isTerm(v) || c.isRoot(v) {
 			continue
 		}
 		if err := c.compileBody(v); err != nil {
@@ -175,6 +193,19 @@ func (c *compiler) compile() error {
 	return nil
 }
 
+// compileAveraging places what a Correlate step reads and leaves.
+func (c *compiler) compileAveraging() error {
+	d, err := c.program.DualAveraging(slices.Index(c.program.Steps, c.source))
+	if err != nil {
+		return err
+	}
+	c.step.average = &averaging{
+		c.matrixAt(d.Residuals), c.matrixAt(d.Atoms), c.matrixAt(c.outputs["S"]), c.matrixAt(c.outputs["Q"]),
+		c.codesAt(d.Codes), d,
+	}
+	return nil
+}
+
 // compileProduct places the operands of the step's i-th product.
 func (c *compiler) compileProduct(i int, v *graph.Value) error {
 	if slices.Contains(c.source.Keeps, v) {
@@ -190,11 +221,6 @@ func (c *compiler) compileProduct(i int, v *graph.Value) error {
 			return unsupported
 		}
 		p = product{c.codesAt(left.Value), c.matrixAt(right.Value)}
-	case graph.Correlate:
-		if !plain || left.Transposed || !right.Transposed || i > 0 {
-			return unsupported
-		}
-		p = product{c.matrixAt(left.Value), c.matrixAt(right.Value)}
 	case graph.Accumulate:
 		if !left.Transposed || right.Transposed || !c.isCodes(left.Value) {
 			return unsupported
@@ -226,19 +252,14 @@ func (c *compiler) compileBody(v *graph.Value) error {
 	case v.Op == graph.ScaleRows && c.isCodes(v):
 		return c.compileScaleCodes(v)
 	}
+	if slices.Contains(c.source.Keeps, v) && c.isCodes(v) {
+		return fmt.Errorf("codes %v outside a correlate step", v)
+	}
 	dst := c.destination(v)
 	if err := c.compileVector(dst, v); err != nil {
 		return err
 	}
 	c.local[v] = dst
-	if slices.Contains(c.source.Keeps, v) && c.isCodes(v) {
-		if c.step.kind != graph.Correlate {
-			return fmt.Errorf("codes %v outside a correlate step", v)
-		}
-		at := c.codesAt(v)
-		c.step.produced = append(c.step.produced, at)
-		c.emit(func(l *lane) { l.frame.codes[at].appendNonzeros(l.row, l.lo, dst(l)) })
-	}
 	return nil
 }
 
@@ -246,7 +267,7 @@ func (c *compiler) emit(f func(*lane)) { c.step.body = append(c.step.body, f) }
 
 // destination is where a body value goes: its matrix if it is kept, else scratch.
 func (c *compiler) destination(v *graph.Value) vector {
-	if slices.Contains(c.source.Keeps, v) && !c.isCodes(v) {
+	if slices.Contains(c.source.Keeps, v) {
 		return c.matrixRow(v)
 	}
 	at := c.step.temps
@@ -256,7 +277,7 @@ func (c *compiler) destination(v *graph.Value) vector {
 
 func (c *compiler) matrixRow(v *graph.Value) vector {
 	at := c.matrixAt(v)
-	return func(l *lane) []float32 { return l.frame.matrices[at].row(l.row)[l.lo:l.hi] }
+	return func(l *lane) []float32 { return l.frame.matrices[at].row(l.row) }
 }
 
 // compileScaleCodes scales rows of codes where they are. Only products of this
@@ -293,16 +314,13 @@ func (c *compiler) readLater(codes, scaled *graph.Value) bool {
 }
 
 func (c *compiler) compileTotal(v *graph.Value) error {
-	if c.step.kind == graph.Correlate {
-		return fmt.Errorf("total %s over parts of rows", v.Formula())
-	}
 	row, err := c.vector(v.Args[0])
 	if err != nil {
 		return err
 	}
 	at, total := c.numberAt(v), c.executable.totals
 	c.executable.totals++
-	c.emit(func(l *lane) { l.frame.rowTotals[total][l.row] = sum(row(l)) })
+	c.emit(func(l *lane) { l.frame.rowTotals[total][l.row] = c.step.kernels.sum(row(l)) })
 	c.step.totals = append(c.step.totals, func(l *lane) {
 		f := l.frame
 		var all float64
@@ -353,7 +371,7 @@ func (c *compiler) arithmetic(v *graph.Value) (number, error) {
 		if err != nil {
 			return nil, err
 		}
-		return func(l *lane) float64 { return sum(row(l)) }, nil
+		return func(l *lane) float64 { return c.step.kernels.sum(row(l)) }, nil
 	}
 	f, ok := map[graph.Op]func(a, b float64) float64{
 		graph.Add:   func(a, b float64) float64 { return a + b },
@@ -402,6 +420,16 @@ func (c *compiler) isTerm(v *graph.Value) bool {
 	return true
 }
 
+// isRoot reports whether a body value is a square root that is only divided by.
+func (c *compiler) isRoot(v *graph.Value) bool {
+	if v.Op != graph.Sqrt || slices.Contains(c.source.Keeps, v) {
+		return false
+	}
+	return !slices.ContainsFunc(slices.Concat(c.source.Body, c.source.Totals), func(user *graph.Value) bool {
+		return slices.Contains(user.Args, v) && (user.Op != graph.Div || user.Args[0] == v || isNumber(user.Args[0]))
+	})
+}
+
 // term splits v into a number and a vector.
 func (c *compiler) term(v *graph.Value) (number, vector, error) {
 	if !c.isTerm(v) {
@@ -430,6 +458,7 @@ func (c *compiler) compileCombination(dst vector, v *graph.Value) error {
 	if v.Op == graph.Sub {
 		sign = -1
 	}
+	combine := c.step.kernels.combine
 	c.emit(func(l *lane) { combine(dst(l), float32(n(l)), a(l), float32(sign*m(l)), b(l)) })
 	return nil
 }
@@ -440,10 +469,15 @@ func (c *compiler) compileVector(dst vector, v *graph.Value) error {
 		return c.compileCombination(dst, v)
 	}
 	unsupported := fmt.Errorf("no kernel for %s", v.Formula())
+	k, args := c.step.kernels, v.Args
+	divide := div
+	if v.Op == graph.Div && c.isRoot(args[1]) {
+		divide, args = k.divSqrt, []*graph.Value{args[0], args[1].Args[0]}
+	}
 	var vectors []vector
 	var numbers []number
 	pattern := "" // v for a vector, n for a number
-	for _, a := range v.Args {
+	for _, a := range args {
 		if isNumber(a) {
 			x, err := c.number(a)
 			if err != nil {
@@ -461,8 +495,8 @@ func (c *compiler) compileVector(dst vector, v *graph.Value) error {
 	switch pattern {
 	case "v":
 		f, ok := map[graph.Op]func(dst, a []float32){
-			graph.Square: func(dst, a []float32) { mul(dst, a, a) }, graph.Sqrt: sqrt, graph.Abs: abs,
-			graph.Sign: sign, graph.NotNegative: notNegative, graph.Relu: relu,
+			graph.Square: func(dst, a []float32) { k.mul(dst, a, a) }, graph.Sqrt: sqrt, graph.Abs: abs,
+			graph.Sign: sign, graph.NotNegative: notNegative, graph.Relu: k.relu,
 		}[v.Op]
 		if !ok {
 			return unsupported
@@ -470,7 +504,7 @@ func (c *compiler) compileVector(dst vector, v *graph.Value) error {
 		a := vectors[0]
 		c.emit(func(l *lane) { f(dst(l), a(l)) })
 	case "vv":
-		f, ok := map[graph.Op]func(dst, a, b []float32){graph.Mul: mul, graph.Div: div}[v.Op]
+		f, ok := map[graph.Op]func(dst, a, b []float32){graph.Mul: k.mul, graph.Div: divide}[v.Op]
 		if !ok {
 			return unsupported
 		}
@@ -478,23 +512,15 @@ func (c *compiler) compileVector(dst vector, v *graph.Value) error {
 		c.emit(func(l *lane) { f(dst(l), a(l), b(l)) })
 	case "nv", "vn":
 		f, ok := map[string]func(dst, a []float32, n float32){
-			"add nv": addConst, "add vn": addConst, "mul nv": scale, "mul vn": scale, "scale rows vn": scale,
-			"sub nv": subFrom, "sub vn": func(dst, a []float32, n float32) { addConst(dst, a, -n) },
-			"div nv": divInto, "div vn": func(dst, a []float32, n float32) { scale(dst, a, 1/n) },
+			"add nv": k.addConst, "add vn": k.addConst, "mul nv": k.scale, "mul vn": k.scale, "scale rows vn": k.scale,
+			"sub nv": subFrom, "sub vn": func(dst, a []float32, n float32) { k.addConst(dst, a, -n) },
+			"div nv": divInto, "div vn": func(dst, a []float32, n float32) { k.scale(dst, a, 1/n) },
 		}[v.Op.String()+" "+pattern]
 		if !ok {
 			return unsupported
 		}
 		a, n := vectors[0], numbers[0]
 		c.emit(func(l *lane) { f(dst(l), a(l), float32(n(l))) })
-	case "vvn":
-		if v.Op != graph.Shrink {
-			return unsupported
-		}
-		s, q, t, k := vectors[0], vectors[1], numbers[0], v.Shrinkage
-		c.emit(func(l *lane) {
-			shrink(dst(l), s(l), q(l), float32(t(l)*k.Lambda), float32(k.Rate), graph.Epsilon)
-		})
 	default:
 		return unsupported
 	}

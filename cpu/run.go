@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 
@@ -10,30 +11,69 @@ import (
 const (
 	// blockBytes is how much of D, or of the residuals, is gone through at a
 	// time: it stays in a core's level-2 cache beside a tile of rows.
-	blockBytes = 256 << 10
+	blockBytes = 128 << 10
 
-	mostWords = 64 // that a lane takes at a time: a tile
-	mostAtoms = 32 // likewise
+	// mostWords that a lane takes at a time: a tile. The more words, the less
+	// often D is read, from level 3: with 32, decode spends half of its time on
+	// that. It is a multiple of wordGroup.
+	mostWords = 192
+	wordGroup = 24 // a multiple of the rows of every level's product
+	mostAtoms = 64 // likewise
+
+	// leastColumns are worth finding a nonzero for.
+	leastColumns = 128
+
+	// stripAtoms is how many atoms' sums are at hand at a time.
+	stripAtoms = 8
+
+	// correlateAtoms is how many sums of a word are at hand at a time: they stay
+	// in level 1.
+	correlateAtoms = 256
+
+	// edge is how far a product may reach beyond the rows and columns of its
+	// matrices, for sums that nobody wants: none has more rows or columns.
+	edge = 32
 )
 
-// matrix is row-major.
+// matrix is row-major, with rows pitch apart.
 type matrix struct {
-	data  []float32
-	width int
+	data         []float32
+	width, pitch int
 }
 
-func (m matrix) row(i int) []float32 { return m.data[i*m.width : (i+1)*m.width] }
+func (m matrix) row(i int) []float32 { return m.data[i*m.pitch:][:m.width] }
+
+// from is the matrix without its first rows.
+func (m matrix) from(row int) matrix { return matrix{m.data[row*m.pitch:], m.width, m.pitch} }
+
+// newMatrix returns a padded matrix of zeros with room for the edges of products.
+func newMatrix(rows, width int) (m matrix) {
+	m.resize(rows, width)
+	return m
+}
+
+// resize is newMatrix that keeps memory, and what is in it.
+func (m *matrix) resize(rows, width int) {
+	m.width, m.pitch = width, pitch(width)
+	m.data = sized(m.data, (rows+edge)*m.pitch+edge)
+}
+
+// padded is row i with what it is padded with.
+func (m matrix) padded(i int) []float32 { return m.data[i*m.pitch:][:m.pitch] }
 
 // frame holds the values of a program on one batch that outlast a step. It
 // belongs to that program: its places may stand for a backend's memory.
 type frame struct {
 	words, atoms, dim int
+	epoch             int
 	matrices          []matrix
 	codes             []*codes
 	numbers           []float64
 	rowTotals         [][]float64
-	columns           columns
 	random            []float32 // codes before the first epoch
+	packed            packed
+	together          []matrix // products of a decode step, if lanes make them together
+	room              []matrix // for them
 }
 
 func (f *frame) rows(a graph.Axis) int {
@@ -47,35 +87,47 @@ func (f *frame) rows(a graph.Axis) int {
 type lane struct {
 	tile frame // of the program that the worker runs on tiles of its own
 
-	frame  *frame
-	row    int // word or atom
-	lo, hi int // columns
+	frame *frame
+	row   int // word or atom
 
-	first    int // row that the products start with
-	products [][]float32
-	stride   int
-	temps    []float32
+	first    int      // row that the products start with
+	products []matrix // of the rows from first on
+	scratch  []matrix // where they are, but for those that lanes make together
+	temps    matrix
 	numbers  []float64
 	next     []int
+	column   columns
+	sums     []float32    // of correlate
+	squares  [2][]float32 // of dense codes and of residuals
 }
 
 func (l *lane) productRow(i int) []float32 {
-	at := (l.row - l.first) * l.stride
-	return l.products[i][at : at+l.hi-l.lo]
+	return l.products[i].row(l.row - l.first)
 }
 
-func (l *lane) temp(i int) []float32 { return l.temps[i*l.stride:][:l.hi-l.lo] }
+func (l *lane) temp(i int) []float32 { return l.temps.row(i) }
 
-// prepare gives the lane scratch for rows of a step, zeroing the products.
-func (l *lane) prepare(s *step, f *frame, first, rows, stride int) {
-	l.frame, l.first, l.stride = f, first, stride
-	for len(l.products) < len(s.product) {
-		l.products = append(l.products, nil)
+// prepare gives the lane scratch for rows of a step, zeroing the products. These
+// have room for the sums at their edges that nobody wants, undefined.
+func (l *lane) prepare(s *step, f *frame, first, rows, width int) {
+	l.frame, l.first = f, first
+	for len(l.scratch) < len(s.product) {
+		l.scratch = append(l.scratch, matrix{})
 	}
+	l.products = l.products[:0]
 	for i := range s.product {
-		l.products[i] = zeroed(l.products[i], rows*stride)
+		if f.together != nil {
+			l.products = append(l.products, f.together[i].from(first))
+			continue
+		}
+		p := &l.scratch[i]
+		p.width, p.pitch = width, (width+edge-1)&^(edge-1)
+		p.data = sized(p.data, (rows+edge)*p.pitch)
+		clear(p.data[:rows*p.pitch])
+		l.products = append(l.products, *p)
 	}
-	l.temps = sized(l.temps, s.temps*stride)
+	l.temps.width, l.temps.pitch = width, pitch(width)
+	l.temps.data = sized(l.temps.data, s.temps*l.temps.pitch)
 	l.numbers = sized(l.numbers, s.numbers)
 	l.next = zeroed(l.next, rows)
 }
@@ -102,17 +154,21 @@ func (x *executable) run(f *frame, lanes []*lane) {
 
 func (s *step) run(f *frame, lanes []*lane) {
 	unit := mostAtoms
-	if s.shape[0] == graph.Words {
-		unit = mostWords
-		if len(lanes) > 1 { // a few units for each, of rows enough to use a block of D well
-			unit = min(mostWords, max(4, f.words/(4*len(lanes))))
+	switch {
+	case s.shape[0] == graph.Words: // the more words a lane has in hand, the less often it reads D
+		unit = min(mostWords, (f.words+len(lanes)-1)/len(lanes))
+	case s.kind == graph.Accumulate:
+		unit = max(mostAtoms, f.atoms/(4*len(lanes)))
+	}
+	if a := s.average; a != nil {
+		f.codes[a.codes].reserve(f.words, f.atoms+vectorFloats)
+		if !f.packed.lent {
+			f.packed.pack(s.kernels, f.matrices[a.atoms], f.atoms, lanes)
 		}
 	}
-	if s.kind == graph.Accumulate {
-		f.columns.transpose(f.codes[s.product[0].left], f.words, f.atoms)
-	}
-	for _, at := range s.produced {
-		f.codes[at].clear(f.words)
+	f.together = nil
+	if s.kind == graph.Decode && len(lanes) > 1 {
+		s.decodeTogether(f, lanes)
 	}
 	rows := f.rows(s.shape[0])
 	parallel(lanes, (rows+unit-1)/unit, func(l *lane, i int) {
@@ -147,59 +203,207 @@ func blockRows(width int) int { return max(8, blockBytes/(4*width)&^3) }
 func (s *step) decode(l *lane, f *frame, lo, hi int) {
 	l.prepare(s, f, lo, hi-lo, f.dim)
 	for i, p := range s.product {
-		c, d := f.codes[p.left], f.matrices[p.right]
-		rows := &codes{c.index[lo:hi], c.value[lo:hi]}
-		clear(l.next)
-		for block := 0; block < f.atoms; block += blockRows(f.dim) {
-			end := min(block+blockRows(f.dim), f.atoms)
-			decode(l.products[i], f.dim, rows, hi-lo, d.data, int32(end), l.next)
+		c, d, out := f.codes[p.left], f.matrices[p.right], l.products[i]
+		switch {
+		case f.together != nil:
+		case c.dense != nil:
+			s.kernels.multiply(out, hi-lo, c.dense[lo*f.atoms:], f.atoms, 1, d, 0, f.atoms)
+		default:
+			s.decodeColumns(l, out, c, d, f.atoms, lo, hi, 0, d.pitch)
 		}
 	}
-	s.runBody(l, lo, hi, 0, f.dim)
+	s.runBody(l, lo, hi)
+}
+
+// decodeTogether makes the products for all words. Most of what few words cost
+// is reading D from level 3, so that lanes share out its columns before words.
+func (s *step) decodeTogether(f *frame, lanes []*lane) {
+	for len(f.room) < len(s.product) {
+		f.room = append(f.room, matrix{})
+	}
+	for i, p := range s.product {
+		c, d, out := f.codes[p.left], f.matrices[p.right], &f.room[i]
+		if c.dense != nil {
+			return
+		}
+		out.resize(f.words, f.dim)
+		clear(out.data)
+		width := max(leastColumns, pitch((d.pitch+len(lanes)-1)/len(lanes)))
+		parts := (d.pitch + width - 1) / width
+		words := (f.words*parts + len(lanes) - 1) / len(lanes)
+		parallel(lanes, parts*((f.words+words-1)/words), func(l *lane, unit int) {
+			left, lo := unit%parts*width, unit/parts*words
+			hi := min(lo+words, f.words)
+			l.next = sized(l.next, hi-lo)
+			s.decodeColumns(l, out.from(lo), c, d, f.atoms, lo, hi, left, min(left+width, d.pitch))
+		})
+	}
+	f.together = f.room
+}
+
+// decodeColumns adds the products of the words from lo to hi to the rows of
+// out, in the columns from left to right.
+func (s *step) decodeColumns(l *lane, out matrix, c *codes, d matrix, atoms, lo, hi, left, right int) {
+	clear(l.next)
+	for block := 0; block < atoms; block += blockRows(right - left) {
+		end := int32(min(block+blockRows(right-left), atoms))
+		for row := lo; row < hi; row++ {
+			next := &l.next[row-lo]
+			*next += s.kernels.decode(out.data[(row-lo)*out.pitch+left:][:right-left],
+				c.index[row][*next:], c.value[row][*next:], d.data[left:], d.pitch, end)
+		}
+	}
 }
 
 func (s *step) accumulate(l *lane, f *frame, lo, hi int) {
-	l.prepare(s, f, lo, hi-lo, f.dim)
-	t, r := &f.columns, f.matrices[s.product[0].right]
-	for block := 0; block < f.words; block += blockRows(f.dim) {
-		end := int32(min(block+blockRows(f.dim), f.words))
-		for k := lo; k < hi; k++ {
-			words, values := t.word[t.start[k]:t.start[k+1]], t.value[t.start[k]:t.start[k+1]]
-			m := l.products[0][(k-lo)*f.dim:][:f.dim]
-			var n []float32
-			if s.squares {
-				n = l.products[1][(k-lo)*f.dim:][:f.dim]
-			}
-			l.next[k-lo] = accumulate(m, n, words, values, r.data, end, l.next[k-lo])
+	c, r := f.codes[s.product[0].left], f.matrices[s.product[0].right]
+	if c.dense == nil {
+		l.column.transpose(c, f.words, lo, hi)
+	}
+	// The sums of a few atoms stay in level 1 until the body has used them,
+	// unless there are so many residuals that all atoms should use a block.
+	strip := hi - lo
+	if c.dense == nil && f.words <= blockRows(r.pitch) {
+		strip = stripAtoms
+	}
+	for first := lo; first < hi; first += strip {
+		end := min(first+strip, hi)
+		l.prepare(s, f, first, end-first, f.dim)
+		if c.dense != nil {
+			s.accumulateDense(l, f, first, end)
+		} else {
+			s.accumulateSparse(l, f, first-lo, end-lo)
+		}
+		if s.adagrad != nil {
+			s.adagrad.run(s.kernels, l, first, end)
+		} else {
+			s.runBody(l, first, end)
 		}
 	}
-	s.runBody(l, lo, hi, 0, f.dim)
 }
 
+// accumulateSparse makes the products of the lane's columns from lo to hi.
+func (s *step) accumulateSparse(l *lane, f *frame, lo, hi int) {
+	t, r := &l.column, f.matrices[s.product[0].right]
+	for block := 0; block < f.words; block += blockRows(r.pitch) {
+		last := int32(min(block+blockRows(r.pitch), f.words))
+		for k := lo; k < hi; k++ {
+			at := &t.start[k]
+			words, values := t.word[*at:t.end[k]], t.value[*at:t.end[k]]
+			m := l.products[0].data[(k-lo)*l.products[0].pitch:][:r.pitch]
+			if s.squares {
+				n := l.products[1].data[(k-lo)*l.products[1].pitch:][:r.pitch]
+				*at += s.kernels.accumulate(m, n, words, values, r.data, last)
+			} else {
+				*at += s.kernels.decode(m, words, values, r.data, r.pitch, last)
+			}
+		}
+	}
+}
+
+// accumulateDense makes those of dense codes for the atoms from lo to hi.
+func (s *step) accumulateDense(l *lane, f *frame, lo, hi int) {
+	c, r := f.codes[s.product[0].left].dense, f.matrices[s.product[0].right]
+	for block := 0; block < f.words; block += blockRows(r.pitch) {
+		end := min(block+blockRows(r.pitch), f.words)
+		s.kernels.multiply(l.products[0], hi-lo, c[block*f.atoms+lo:], 1, f.atoms, r, block, end)
+		if !s.squares {
+			continue
+		}
+		c2, r2 := &l.squares[0], &l.squares[1]
+		width := hi - lo + edge
+		*c2, *r2 = sized(*c2, (end-block)*width), sized(*r2, (end-block)*r.pitch+edge)
+		for i := block; i < end; i++ {
+			row, from := (*c2)[(i-block)*width:][:width], c[i*f.atoms+lo:][:width]
+			s.kernels.mul(row, from, from)
+			s.kernels.mul((*r2)[(i-block)*r.pitch:][:r.pitch], r.padded(i), r.padded(i))
+		}
+		s.kernels.multiply(l.products[1], hi-lo, *c2, 1, width, matrix{*r2, r.width, r.pitch}, 0, end-block)
+	}
+}
+
+// multiply adds a dense product to out:
+//
+//	out[i][j] += Σ_k a[i·aRow+(k−lo)·aColumn] · b[k][j]        for i < rows, lo ≤ k < hi
+//
+// A panel of b's columns stays in cache while all rows use it. It reads up to
+// edge floats beyond a and b and writes as much beyond the rows and columns of out.
+func (k *kernels) multiply(out matrix, rows int, a []float32, aRow, aColumn int, b matrix, lo, hi int) {
+	for j := 0; j < b.width; j += k.columns {
+		for i := 0; i < rows; i += k.rows {
+			k.product(&out.data[i*out.pitch+j], out.pitch, &a[i*aRow], aRow, aColumn,
+				&b.data[lo*b.pitch+j], b.pitch, hi-lo, nil, nil, 0, 0, 0)
+		}
+	}
+}
+
+// packed is D for correlate: panels of as many atoms as a product has columns,
+// each transposed, the last filled up with zeros.
+type packed struct {
+	data []float32
+	lent bool // by another frame's owner, who keeps it up to date
+}
+
+func (p *packed) pack(k *kernels, d matrix, atoms int, lanes []*lane) {
+	panels, size := (atoms+k.columns-1)/k.columns, d.width*k.columns
+	p.data = sized(p.data, panels*size)
+	parallel(lanes, panels, func(_ *lane, i int) {
+		panel := p.data[i*size:][:size]
+		for column := range k.columns {
+			if atom := i*k.columns + column; atom < atoms {
+				for j, x := range d.row(atom) {
+					panel[j*k.columns+column] = x
+				}
+			} else {
+				for j := range d.width {
+					panel[j*k.columns+column] = 0
+				}
+			}
+		}
+	})
+}
+
+// correlate goes through the atoms in blocks that stay in level 2 while all
+// words use them. A few words' sums at a time become S, Q and codes while they
+// are in level 1.
 func (s *step) correlate(l *lane, f *frame, lo, hi int) {
-	block := blockRows(f.dim)
-	l.prepare(s, f, lo, hi-lo, block)
-	r, d := f.matrices[s.product[0].left], f.matrices[s.product[0].right]
-	for k := 0; k < f.atoms; k += block {
-		end := min(k+block, f.atoms)
-		correlate(l.products[0], block, r.data[lo*f.dim:], d.data[k*f.dim:], hi-lo, end-k, f.dim)
-		s.runBody(l, lo, hi, k, end)
+	k, a := s.kernels, s.average
+	r, sumG, sumQ, c := f.matrices[a.residuals], f.matrices[a.sumG], f.matrices[a.sumQ], f.codes[a.codes]
+	every := max(1, f.dim/k.rows)
+	threshold := float32(float64(f.epoch) * a.Lambda)
+	floor := float32(math.Inf(-1))
+	if a.Nonnegative {
+		floor = 0
+	}
+	for block := 0; block < f.atoms; block += correlateAtoms {
+		end := min(block+correlateAtoms, f.atoms)
+		for first := lo; first < hi; first += k.rows {
+			rows := min(k.rows, hi-first)
+			l.sums = zeroed(l.sums, k.rows*correlateAtoms)
+			for j := block; j < end; j += k.columns {
+				k.product(&l.sums[j-block], correlateAtoms, &r.data[first*r.pitch], r.pitch, 1,
+					&f.packed.data[j*f.dim], k.columns, f.dim, &sumG.row(first)[j], &sumQ.row(first)[j], f.atoms, rows, every)
+			}
+			for i := range rows {
+				row := first + i
+				index, value := c.index[row], c.value[row]
+				n := len(index)
+				n += k.average(index[n:cap(index)], value[n:cap(value)], l.sums[i*correlateAtoms:][:end-block],
+					sumG.row(row)[block:end], sumQ.row(row)[block:end], int32(block),
+					float32(a.Gradient), float32(a.Square), threshold, float32(a.Rate), floor)
+				c.index[row], c.value[row] = index[:n], value[:n]
+			}
+		}
 	}
 }
 
 func (s *step) elementwise(l *lane, f *frame, lo, hi int) {
-	width := f.dim
-	if s.shape[1] == graph.Atoms {
-		width = f.atoms
-	}
-	l.prepare(s, f, lo, hi-lo, width)
-	s.runBody(l, lo, hi, 0, width)
+	l.prepare(s, f, lo, hi-lo, f.dim)
+	s.runBody(l, lo, hi)
 }
 
-// runBody runs the body on the columns from left to right of the rows from lo
-// to hi.
-func (s *step) runBody(l *lane, lo, hi, left, right int) {
-	l.lo, l.hi = left, right
+// runBody runs the body on the rows from lo to hi.
+func (s *step) runBody(l *lane, lo, hi int) {
 	for l.row = lo; l.row < hi; l.row++ {
 		for _, f := range s.body {
 			f(l)

@@ -1,0 +1,447 @@
+#include "textflag.h"
+
+// NEON: registers of four floats. What each kernel computes is the doc comment
+// of its generic twin. The assembler lacks these instructions on four floats:
+// d = n op m.
+#define FMUL4(m, n, d) WORD $(0x6E20DC00 | (m)<<16 | (n)<<5 | (d))
+#define FADD4(m, n, d) WORD $(0x4E20D400 | (m)<<16 | (n)<<5 | (d))
+#define FSUB4(m, n, d) WORD $(0x4EA0D400 | (m)<<16 | (n)<<5 | (d))
+#define FDIV4(m, n, d) WORD $(0x6E20FC00 | (m)<<16 | (n)<<5 | (d))
+#define FMAX4(m, n, d) WORD $(0x4E20F400 | (m)<<16 | (n)<<5 | (d))
+#define FABS4(n, d) WORD $(0x4EA0F800 | (n)<<5 | (d))
+#define FSQRT4(n, d) WORD $(0x6EA1F800 | (n)<<5 | (d))
+#define FMAXV4(n, d) WORD $(0x6E30F800 | (n)<<5 | (d)) // the greatest element
+
+// A row of product: one element of a times eight of b.
+#define ROW(a, low, high) \
+	VLD1R.P (a)(R8), [V2.S4]      \
+	VFMLA   V0.S4, V2.S4, low.S4  \
+	VFMLA   V1.S4, V2.S4, high.S4
+
+#define STEP \
+	VLD1.P (R9)(R10), [V0.S4, V1.S4] \
+	ROW(R0, V16, V17)                \
+	ROW(R1, V18, V19)                \
+	ROW(R2, V20, V21)                \
+	ROW(R3, V22, V23)                \
+	ROW(R4, V24, V25)                \
+	ROW(R5, V26, V27)                \
+	ROW(R6, V28, V29)                \
+	ROW(R7, V30, V31)
+
+// dst[i·dstRow+j] += Σ_k a[i·aRow+k·aColumn] · b[k·bRow+j]        for i < rows, j < columns, k < n
+//
+// func productNEON(dst *float32, dstRow int, a *float32, aRow, aColumn int, b *float32, bRow, n int, s, q *float32, sRow, sRows, every int)
+TEXT ·productNEON(SB), NOSPLIT, $0-104
+	// Sums of 8 × 8 in V16 to V31, starting from dst.
+	MOVD   dst+0(FP), R16
+	MOVD   dstRow+8(FP), R17
+	LSL    $2, R17
+	VLD1.P (R16)(R17), [V16.S4, V17.S4]
+	VLD1.P (R16)(R17), [V18.S4, V19.S4]
+	VLD1.P (R16)(R17), [V20.S4, V21.S4]
+	VLD1.P (R16)(R17), [V22.S4, V23.S4]
+	VLD1.P (R16)(R17), [V24.S4, V25.S4]
+	VLD1.P (R16)(R17), [V26.S4, V27.S4]
+	VLD1.P (R16)(R17), [V28.S4, V29.S4]
+	VLD1   (R16), [V30.S4, V31.S4]
+
+	MOVD a+16(FP), R0
+	MOVD aRow+24(FP), R8
+	LSL  $2, R8
+	ADD  R8, R0, R1
+	ADD  R8, R1, R2
+	ADD  R8, R2, R3
+	ADD  R8, R3, R4
+	ADD  R8, R4, R5
+	ADD  R8, R5, R6
+	ADD  R8, R6, R7
+	MOVD aColumn+32(FP), R8
+	LSL  $2, R8
+	MOVD b+40(FP), R9
+	MOVD bRow+48(FP), R10
+	LSL  $2, R10
+	MOVD n+56(FP), R11
+	MOVD s+64(FP), R12
+	MOVD q+72(FP), R13
+	MOVD sRow+80(FP), R14
+	LSL  $2, R14
+	MOVD sRows+88(FP), R15
+	CBZ  R15, loop
+
+prefetch:
+	PRFM (R12), PLDL2KEEP
+	PRFM (R13), PLDL2KEEP
+	ADD  R14, R12
+	ADD  R14, R13
+	MOVD every+96(FP), R16
+
+steps:
+	STEP
+	SUB  $1, R11
+	CBZ  R11, done
+	SUB  $1, R16
+	CBNZ R16, steps
+	SUB  $1, R15
+	CBNZ R15, prefetch
+
+loop:
+	STEP
+	SUB  $1, R11
+	CBNZ R11, loop
+
+done:
+	MOVD   dst+0(FP), R16
+	VST1.P [V16.S4, V17.S4], (R16)(R17)
+	VST1.P [V18.S4, V19.S4], (R16)(R17)
+	VST1.P [V20.S4, V21.S4], (R16)(R17)
+	VST1.P [V22.S4, V23.S4], (R16)(R17)
+	VST1.P [V24.S4, V25.S4], (R16)(R17)
+	VST1.P [V26.S4, V27.S4], (R16)(R17)
+	VST1.P [V28.S4, V29.S4], (R16)(R17)
+	VST1   [V30.S4, V31.S4], (R16)
+	RET
+
+// x += y·y        n times for each of rows × columns elements x in registers
+//
+// func peakNEON(n int)
+TEXT ·peakNEON(SB), NOSPLIT, $0-8
+	MOVD n+0(FP), R0
+	VEOR V0.B16, V0.B16, V0.B16
+
+loop:
+	VFMLA V0.S4, V0.S4, V16.S4
+	VFMLA V0.S4, V0.S4, V17.S4
+	VFMLA V0.S4, V0.S4, V18.S4
+	VFMLA V0.S4, V0.S4, V19.S4
+	VFMLA V0.S4, V0.S4, V20.S4
+	VFMLA V0.S4, V0.S4, V21.S4
+	VFMLA V0.S4, V0.S4, V22.S4
+	VFMLA V0.S4, V0.S4, V23.S4
+	VFMLA V0.S4, V0.S4, V24.S4
+	VFMLA V0.S4, V0.S4, V25.S4
+	VFMLA V0.S4, V0.S4, V26.S4
+	VFMLA V0.S4, V0.S4, V27.S4
+	VFMLA V0.S4, V0.S4, V28.S4
+	VFMLA V0.S4, V0.S4, V29.S4
+	VFMLA V0.S4, V0.S4, V30.S4
+	VFMLA V0.S4, V0.S4, V31.S4
+	SUB   $1, R0
+	CBNZ  R0, loop
+	RET
+
+// s[j] += gradient·p[j]
+// q[j] += square·p[j]²
+// u = |s[j]| − threshold
+// a = 0 if u ≤ 0, else −sgn(s[j])·rate·u/√(q[j]+ε)
+// a = max(a, floor)
+// if a ≠ 0: append column+j to index, a to value
+//
+// S and Q are updated four at a time; what follows is skipped where all four
+// codes are zero, and done one by one where not.
+//
+// func averageVectors(index *int32, value, p, s, q *float32, n int, column int32, gradient, square, threshold, rate, floor float32) int
+TEXT ·averageVectors(SB), NOSPLIT, $0-80
+	MOVD  index+0(FP), R0
+	MOVD  value+8(FP), R1
+	MOVD  p+16(FP), R2
+	MOVD  s+24(FP), R3
+	MOVD  q+32(FP), R4
+	MOVD  n+40(FP), R5
+	MOVW  column+48(FP), R6
+	MOVD  R0, R9             // where index started
+	MOVWU gradient+52(FP), R7
+	VDUP  R7, V16.S4
+	MOVWU square+56(FP), R7
+	VDUP  R7, V17.S4
+	MOVWU threshold+60(FP), R7
+	VDUP  R7, V18.S4
+	FMOVS rate+64(FP), F19
+	FMOVS floor+68(FP), F20
+	MOVD  $0x0DA24260, R7    // ε = 1e-30
+	FMOVS R7, F21
+
+loop:
+	VLD1.P 16(R2), [V0.S4]
+	VLD1   (R3), [V1.S4]
+	VLD1   (R4), [V2.S4]
+	VFMLA  V16.S4, V0.S4, V1.S4
+	FMUL4(0, 0, 0)
+	VFMLA  V17.S4, V0.S4, V2.S4
+	VST1.P [V1.S4], 16(R3)
+	VST1.P [V2.S4], 16(R4)
+	FABS4(1, 3)
+	FSUB4(18, 3, 3)          // u
+	FMAXV4(3, 4)
+	FCMPS  $(0.0), F4
+	BLS    next              // or NaN: looked at one by one
+	MOVD   $-16, R8
+
+one:
+	ADD   R3, R8, R7
+	FMOVS (R7), F1
+	ADD   R4, R8, R7
+	FMOVS (R7), F2
+	FABSS F1, F3
+	FSUBS F18, F3, F3
+	FCMPS $(0.0), F3
+	BLE   zero
+	FADDS F21, F2, F2
+	FSQRTS F2, F2
+	FMULS F19, F3, F3
+	FDIVS F2, F3, F3
+	FCMPS $(0.0), F1
+	BLT   positive
+	FNEGS F3, F3
+
+positive:
+	FMAXS F20, F3, F3
+	FCMPS $(0.0), F3
+	BEQ   zero
+	FMOVS.P F3, 4(R1)
+	ADD     R8>>2, R6, R7
+	ADD     $4, R7
+	MOVW.P  R7, 4(R0)
+
+zero:
+	ADD  $4, R8
+	CBNZ R8, one
+
+next:
+	ADD  $4, R6
+	SUB  $4, R5
+	CBNZ R5, loop
+	SUB  R9, R0
+	LSR  $2, R0
+	MOVD R0, ret+72(FP)
+	RET
+
+// The next nonzero's row of a matrix from R3 on, in R9, and its value in V0: R1 is
+// the list of rows, R2 the values, R6 where the list ends, R5 the width of a row; R13 is where the last part of the row ended.
+#define NONZERO(done) \
+	CMP    R6, R8           \
+	BEQ    done             \
+	MOVW   (R8), R9         \
+	CMP    R7, R9           \
+	BGE    done             \
+	MADD   R5, R3, R9, R9   \
+	ADD    $4, R8           \
+	VLD1R.P 4(R10), [V0.S4]
+
+// for n = 0, 1, … while index[n] < end:
+// dst[j] += value[n] · d[index[n]·dim+j]        for j < len(dst)
+//
+// dst stays in registers, 64 or 16 elements at a time.
+//
+// func decodeNEON(dst []float32, index []int32, value, d []float32, dim int, end int32) int
+TEXT ·decodeNEON(SB), NOSPLIT, $0-120
+	MOVD dst_base+0(FP), R0
+	MOVD dst_len+8(FP), R4
+	MOVD index_base+24(FP), R1
+	MOVD index_len+32(FP), R6
+	ADD  R6<<2, R1, R6
+	MOVD value_base+48(FP), R2
+	MOVD d_base+72(FP), R3
+	MOVD dim+96(FP), R5
+	LSL  $2, R5
+	MOVW end+104(FP), R7
+	LSL  $2, R4
+
+row:
+	MOVD R1, R8
+	MOVD R2, R10
+	CMP  $256, R4
+	BLT  few
+	MOVD   R0, R11
+	VLD1.P 64(R11), [V16.S4, V17.S4, V18.S4, V19.S4]
+	VLD1.P 64(R11), [V20.S4, V21.S4, V22.S4, V23.S4]
+	VLD1.P 64(R11), [V24.S4, V25.S4, V26.S4, V27.S4]
+	VLD1   (R11), [V28.S4, V29.S4, V30.S4, V31.S4]
+
+many64:
+	NONZERO(done64)
+	VLD1.P 64(R9), [V4.S4, V5.S4, V6.S4, V7.S4]
+	VFMLA  V0.S4, V4.S4, V16.S4
+	VFMLA  V0.S4, V5.S4, V17.S4
+	VFMLA  V0.S4, V6.S4, V18.S4
+	VFMLA  V0.S4, V7.S4, V19.S4
+	VLD1.P 64(R9), [V4.S4, V5.S4, V6.S4, V7.S4]
+	VFMLA  V0.S4, V4.S4, V20.S4
+	VFMLA  V0.S4, V5.S4, V21.S4
+	VFMLA  V0.S4, V6.S4, V22.S4
+	VFMLA  V0.S4, V7.S4, V23.S4
+	VLD1.P 64(R9), [V4.S4, V5.S4, V6.S4, V7.S4]
+	VFMLA  V0.S4, V4.S4, V24.S4
+	VFMLA  V0.S4, V5.S4, V25.S4
+	VFMLA  V0.S4, V6.S4, V26.S4
+	VFMLA  V0.S4, V7.S4, V27.S4
+	VLD1   (R9), [V4.S4, V5.S4, V6.S4, V7.S4]
+	VFMLA  V0.S4, V4.S4, V28.S4
+	VFMLA  V0.S4, V5.S4, V29.S4
+	VFMLA  V0.S4, V6.S4, V30.S4
+	VFMLA  V0.S4, V7.S4, V31.S4
+	B      many64
+
+done64:
+	MOVD   R8, R13
+	VST1.P [V16.S4, V17.S4, V18.S4, V19.S4], 64(R0)
+	VST1.P [V20.S4, V21.S4, V22.S4, V23.S4], 64(R0)
+	VST1.P [V24.S4, V25.S4, V26.S4, V27.S4], 64(R0)
+	VST1.P [V28.S4, V29.S4, V30.S4, V31.S4], 64(R0)
+	ADD  $256, R3
+	SUB  $256, R4
+	B    row
+
+few:
+	CBZ  R4, end
+	VLD1 (R0), [V16.S4, V17.S4, V18.S4, V19.S4]
+
+many16:
+	NONZERO(done16)
+	VLD1  (R9), [V4.S4, V5.S4, V6.S4, V7.S4]
+	VFMLA V0.S4, V4.S4, V16.S4
+	VFMLA V0.S4, V5.S4, V17.S4
+	VFMLA V0.S4, V6.S4, V18.S4
+	VFMLA V0.S4, V7.S4, V19.S4
+	B     many16
+
+done16:
+	MOVD   R8, R13
+	VST1.P [V16.S4, V17.S4, V18.S4, V19.S4], 64(R0)
+	ADD  $64, R3
+	SUB  $64, R4
+	CMP  $0, R4
+	BNE  row
+
+end:
+	SUB  R1, R13
+	LSR  $2, R13
+	MOVD R13, ret+112(FP)
+	RET
+
+// for i = 0, 1, … while index[i] < end:
+// p = value[i] · r[index[i]·len(m)+j]        for j < len(m)
+// m[j] += p
+// n[j] += p²
+//
+// func accumulateNEON(m, n []float32, index []int32, value, r []float32, end int32) int
+TEXT ·accumulateNEON(SB), NOSPLIT, $0-136
+	MOVD m_base+0(FP), R0
+	MOVD m_len+8(FP), R4
+	MOVD n_base+24(FP), R12
+	MOVD index_base+48(FP), R1
+	MOVD index_len+56(FP), R6
+	ADD  R6<<2, R1, R6
+	MOVD value_base+72(FP), R2
+	MOVD r_base+96(FP), R3
+	MOVW end+120(FP), R7
+	LSL  $2, R4
+	MOVD R4, R5
+
+row:
+	MOVD R1, R8
+	MOVD R2, R10
+	CBZ  R4, end
+	VLD1 (R0), [V16.S4, V17.S4, V18.S4, V19.S4]
+	VLD1 (R12), [V20.S4, V21.S4, V22.S4, V23.S4]
+
+many:
+	NONZERO(done)
+	VLD1  (R9), [V4.S4, V5.S4, V6.S4, V7.S4]
+	FMUL4(0, 4, 4)
+	FMUL4(0, 5, 5)
+	FMUL4(0, 6, 6)
+	FMUL4(0, 7, 7)
+	FADD4(4, 16, 16)
+	FADD4(5, 17, 17)
+	FADD4(6, 18, 18)
+	FADD4(7, 19, 19)
+	VFMLA V4.S4, V4.S4, V20.S4
+	VFMLA V5.S4, V5.S4, V21.S4
+	VFMLA V6.S4, V6.S4, V22.S4
+	VFMLA V7.S4, V7.S4, V23.S4
+	B     many
+
+done:
+	MOVD   R8, R13
+	VST1.P [V16.S4, V17.S4, V18.S4, V19.S4], 64(R0)
+	VST1.P [V20.S4, V21.S4, V22.S4, V23.S4], 64(R12)
+	ADD  $64, R3
+	SUB  $64, R4
+	B    row
+
+end:
+	SUB  R1, R13
+	LSR  $2, R13
+	MOVD R13, ret+128(FP)
+	RET
+
+// h[i] += max(c0·n[i] + d[i]·(c1·m[i] + c2·d[i]), 0)
+// p[i] = (c3·d[i] + c4·m[i])/√(h[i]+ε)        for i < count
+//
+// func adagradVectors(h, p, d, m, n *float32, count int, c0, c1, c2, c3, c4, epsilon float32)
+TEXT ·adagradVectors(SB), NOSPLIT, $0-72
+	MOVD  h+0(FP), R0
+	MOVD  p+8(FP), R1
+	MOVD  d+16(FP), R2
+	MOVD  m+24(FP), R3
+	MOVD  n+32(FP), R4
+	MOVD  count+40(FP), R5
+	MOVWU c0+48(FP), R6
+	VDUP  R6, V16.S4
+	MOVWU c1+52(FP), R6
+	VDUP  R6, V17.S4
+	MOVWU c2+56(FP), R6
+	VDUP  R6, V18.S4
+	MOVWU c3+60(FP), R6
+	VDUP  R6, V19.S4
+	MOVWU c4+64(FP), R6
+	VDUP  R6, V20.S4
+	MOVWU epsilon+68(FP), R6
+	VDUP  R6, V21.S4
+	VEOR  V22.B16, V22.B16, V22.B16
+
+loop:
+	VLD1   (R0), [V0.S4]
+	VLD1.P 16(R2), [V1.S4]   // d
+	VLD1.P 16(R3), [V2.S4]   // m
+	VLD1.P 16(R4), [V3.S4]   // n
+	FMUL4(18, 1, 4)
+	VFMLA  V17.S4, V2.S4, V4.S4
+	FMUL4(16, 3, 3)
+	VFMLA  V1.S4, V4.S4, V3.S4
+	FMAX4(22, 3, 3)
+	FADD4(3, 0, 0)
+	VST1.P [V0.S4], 16(R0)
+	FMUL4(20, 2, 2)
+	VFMLA  V19.S4, V1.S4, V2.S4
+	FADD4(21, 0, 0)
+	FSQRT4(0, 0)
+	FDIV4(0, 2, 2)
+	VST1.P [V2.S4], 16(R1)
+	SUB    $4, R5
+	CBNZ   R5, loop
+	RET
+
+// dst[i] = c·a[i] + d·b[i]        for i < n
+//
+// func combineVectors(dst *float32, c float32, a *float32, d float32, b *float32, n int)
+TEXT ·combineVectors(SB), NOSPLIT, $0-48
+	MOVD  dst+0(FP), R0
+	MOVWU c+8(FP), R1
+	VDUP  R1, V16.S4
+	MOVD  a+16(FP), R2
+	MOVWU d+24(FP), R1
+	VDUP  R1, V17.S4
+	MOVD  b+32(FP), R3
+	MOVD  n+40(FP), R4
+
+loop:
+	VLD1.P 16(R2), [V0.S4]
+	VLD1.P 16(R3), [V1.S4]
+	FMUL4(17, 1, 1)
+	VFMLA  V16.S4, V0.S4, V1.S4
+	VST1.P [V1.S4], 16(R0)
+	SUB    $4, R4
+	CBNZ   R4, loop
+	RET

@@ -1,0 +1,224 @@
+package cpu
+
+import (
+	"math"
+	"unsafe"
+
+	"overcomplete/graph"
+)
+
+// The doc comment of a kernel is its loop. These are the readable twins of the
+// assembly; they round differently, as they do not fuse multiplications with
+// additions (where the compiler does not) and add in another order.
+
+// dst[i·dstRow+j] += Σ_k a[i·aRow+k·aColumn] · b[k·bRow+j]        for i < rows, j < columns, k < n; n > 0
+//
+// The kernel's rows × columns sums stay in registers. Meanwhile sRows rows of
+// columns elements from s and q on, sRow apart, come into level 2: one for every
+// so many terms, as all at once would hold up the loads of b.
+//
+// Floor: 2·n flops a sum.
+func productGeneric(dst *float32, dstRow int, a *float32, aRow, aColumn int, b *float32, bRow, n int, _, _ *float32, _, _, _ int) {
+	var s00, s01, s02, s03, s10, s11, s12, s13 float32
+	left := unsafe.Slice(a, aRow+(n-1)*aColumn+1)
+	right := unsafe.Slice(b, (n-1)*bRow+4)
+	for k := range n {
+		x0, x1 := left[k*aColumn], left[k*aColumn+aRow]
+		y := right[k*bRow:][:4]
+		s00 += x0 * y[0]
+		s10 += x1 * y[0]
+		s01 += x0 * y[1]
+		s11 += x1 * y[1]
+		s02 += x0 * y[2]
+		s12 += x1 * y[2]
+		s03 += x0 * y[3]
+		s13 += x1 * y[3]
+	}
+	out := unsafe.Slice(dst, dstRow+4)
+	for j, sum := range [4]float32{s00, s01, s02, s03} {
+		out[j] += sum
+	}
+	for j, sum := range [4]float32{s10, s11, s12, s13} {
+		out[dstRow+j] += sum
+	}
+}
+
+// x += y·y        n times for each of rows × columns elements x in registers
+//
+// It is what a product would be with nothing to load, for benchmarks.
+func peakGeneric(n int) {
+	y := peakResult
+	x0, x1, x2, x3, x4, x5, x6, x7 := y, y, y, y, y, y, y, y
+	for range n {
+		x0 += y * y
+		x1 += y * y
+		x2 += y * y
+		x3 += y * y
+		x4 += y * y
+		x5 += y * y
+		x6 += y * y
+		x7 += y * y
+	}
+	peakResult = x0 + x1 + x2 + x3 + x4 + x5 + x6 + x7
+}
+
+var peakResult float32 // lest the compiler drop the loop
+
+// for j < len(p):
+//
+//	s[j] += gradient·p[j]
+//	q[j] += square·p[j]²
+//	u = |s[j]| − threshold
+//	a = 0 if u ≤ 0, else −sgn(s[j])·rate·u/√(q[j]+ε)
+//	a = max(a, floor)
+//	if a ≠ 0: append column+j to index, a to value
+//
+// It returns how many it appended. index and value have vectorFloats elements
+// more than p, and what is in them beyond the appended ones is undefined.
+func averageGeneric(index []int32, value, p, s, q []float32, column int32, gradient, square, threshold, rate, floor float32) (n int) {
+	s, q = s[:len(p)], q[:len(p)]
+	for j, x := range p {
+		g := s[j] + gradient*x
+		h := q[j] + square*(x*x)
+		s[j], q[j] = g, h
+		var a float32
+		// One comparison a side: most codes fail both.
+		if u := -g - threshold; u > 0 {
+			a = rate * u / float32(math.Sqrt(float64(h+graph.Epsilon)))
+		} else if u := g - threshold; u > 0 {
+			a = -rate * u / float32(math.Sqrt(float64(h+graph.Epsilon)))
+		}
+		if a = max(a, floor); a != 0 {
+			index[n], value[n] = column+int32(j), a
+			n++
+		}
+	}
+	return n
+}
+
+// for n = 0, 1, … while index[n] < end:
+//
+//	dst[j] += value[n] · d[index[n]·dim+j]        for j < len(dst)
+//
+// It returns where it stopped. index increases; len(dst) is a multiple of
+// vectorFloats. Called for the blocks of atoms one after the other, it
+// multiplies a word's code with the dictionary while a block stays in cache.
+//
+// Floor: 2·len(dst) flops a nonzero, and their load from level 2. Taking four
+// nonzeros at a time loads and stores dst a quarter as often; assembly keeps it
+// in registers.
+func decodeGeneric(dst []float32, index []int32, value, d []float32, dim int, end int32) (n int) {
+	for ; n+4 <= len(index) && index[n+3] < end; n += 4 {
+		d0 := d[int(index[n])*dim:][:len(dst)]
+		d1 := d[int(index[n+1])*dim:][:len(dst)]
+		d2 := d[int(index[n+2])*dim:][:len(dst)]
+		d3 := d[int(index[n+3])*dim:][:len(dst)]
+		v0, v1, v2, v3 := value[n], value[n+1], value[n+2], value[n+3]
+		for j := range dst {
+			dst[j] += (v0*d0[j] + v1*d1[j]) + (v2*d2[j] + v3*d3[j])
+		}
+	}
+	for ; n < len(index) && index[n] < end; n++ {
+		d0 := d[int(index[n])*dim:][:len(dst)]
+		v0 := value[n]
+		for j := range dst {
+			dst[j] += v0 * d0[j]
+		}
+	}
+	return n
+}
+
+// for i = 0, 1, … while index[i] < end:
+//
+//	p = value[i] · r[index[i]·len(m)+j]        for j < len(m)
+//	m[j] += p
+//	n[j] += p²
+//
+// It returns where it stopped. index increases; len(m) is a multiple of
+// vectorFloats. It is decode for an atom and its words, with squares.
+//
+// Floor: 5·len(m) flops a nonzero.
+func accumulateGeneric(m, n []float32, index []int32, value, r []float32, end int32) (i int) {
+	n = n[:len(m)]
+	for ; i < len(index) && index[i] < end; i++ {
+		row := r[int(index[i])*len(m):][:len(m)]
+		a := value[i]
+		for j := range m {
+			p := a * row[j]
+			m[j] += p
+			n[j] += p * p
+		}
+	}
+	return i
+}
+
+// h[i] += max(c0·n[i] + d[i]·(c1·m[i] + c2·d[i]), 0)
+// p[i] = (c3·d[i] + c4·m[i])/√(h[i]+ε)        for i < len(h)
+//
+// Floor: five floats to and from memory an element.
+func adagradGeneric(h, p, d, m, n []float32, c0, c1, c2, c3, c4, epsilon float32) {
+	p, d, m, n = p[:len(h)], d[:len(h)], m[:len(h)], n[:len(h)]
+	for i := range h {
+		h[i] += max(c0*n[i]+d[i]*(c1*m[i]+c2*d[i]), 0)
+		p[i] = (c3*d[i] + c4*m[i]) / float32(math.Sqrt(float64(h[i]+epsilon)))
+	}
+}
+
+// The loops that step bodies are made of go over the length of dst; dst may be
+// one of the arguments.
+
+// dst[i] = c·a[i] + d·b[i]
+func combineGeneric(dst []float32, c float32, a []float32, d float32, b []float32) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		dst[i] = c*a[i] + d*b[i]
+	}
+}
+
+// dst[i] = a[i] + c
+func addConstGeneric(dst, a []float32, c float32) {
+	a = a[:len(dst)]
+	for i := range dst {
+		dst[i] = a[i] + c
+	}
+}
+
+// dst[i] = c·a[i]
+func scaleGeneric(dst, a []float32, c float32) {
+	a = a[:len(dst)]
+	for i := range dst {
+		dst[i] = c * a[i]
+	}
+}
+
+// dst[i] = a[i]·b[i]
+func mulGeneric(dst, a, b []float32) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		dst[i] = a[i] * b[i]
+	}
+}
+
+// dst[i] = a[i]/√b[i]
+func divSqrtGeneric(dst, a, b []float32) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		dst[i] = a[i] / float32(math.Sqrt(float64(b[i])))
+	}
+}
+
+// dst[i] = max(a[i], 0)
+func reluGeneric(dst, a []float32) {
+	a = a[:len(dst)]
+	for i := range dst {
+		dst[i] = max(a[i], 0)
+	}
+}
+
+// Σ a[i]
+func sumGeneric(a []float32) (total float64) {
+	for _, x := range a {
+		total += float64(x)
+	}
+	return total
+}

@@ -1,0 +1,15 @@
+package cpu
+
+// neon leaves loops over n×L values to the compiler, which uses scalar
+// registers: they are few beside the others.
+var neon = kernels{
+	name: "neon", why: "every 64-bit ARM processor has NEON",
+	product: productNEON, rows: 8, columns: 8,
+	average: averageNEON, decode: decodeNEON, accumulate: accumulateNEON,
+	adagrad: adagradNEON,
+	combine: combineNEON, addConst: addConstGeneric, scale: scaleGeneric, mul: mulGeneric,
+	divSqrt: divSqrtGeneric, relu: reluGeneric, sum: sumGeneric, peak: peakNEON,
+}
+
+// processorLevels returns what the processor can run, the best last.
+func processorLevels() []*kernels { return []*kernels{&neon} }
