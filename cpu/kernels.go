@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -47,6 +48,10 @@ var generic = kernels{
 	divSqrt: divSqrtGeneric, relu: reluGeneric, sum: sumGeneric, peak: peakGeneric,
 }
 
+// ErrLevel is returned, wrapped, when the environment asks for instructions that
+// there are not.
+var ErrLevel = errors.New("no such kernels")
+
 // levelVariable names the environment variable that forces a level.
 const levelVariable = "OVERCOMPLETE_CPU"
 
@@ -78,5 +83,5 @@ func chooseKernels() (*kernels, error) {
 		}
 		names = append(names, k.name)
 	}
-	return nil, fmt.Errorf("cpu: %s is %q, and this processor has %s", levelVariable, wanted, strings.Join(names, ", "))
+	return nil, fmt.Errorf("cpu: %w: %s is %q, and this processor has %s", ErrLevel, levelVariable, wanted, strings.Join(names, ", "))
 }

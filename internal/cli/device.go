@@ -120,7 +120,7 @@ func (f *trainFlags) trainer(x *vectors.Dense, p *progress, m *model.Model) (tra
 	m.Info.Device = "cpu"
 	t, err := f.onCPU(x, p)
 	if err != nil {
-		return trainer{}, tooLarge(err)
+		return trainer{}, ofTheUser(err)
 	}
 	fmt.Fprintf(p.w, "training on the CPU%s\n", why)
 	return t, nil
@@ -185,10 +185,14 @@ func unable(err error) bool {
 	return errors.Is(err, kernels.ErrUnavailable) || errors.Is(err, kernels.ErrMemory)
 }
 
-// tooLarge says what to do about a training that does not fit in memory.
-func tooLarge(err error) error {
-	if errors.Is(err, cpu.ErrMemory) {
+// ofTheUser marks errors of preparing the CPU that the user can mend, and says
+// how.
+func ofTheUser(err error) error {
+	switch {
+	case errors.Is(err, cpu.ErrMemory):
 		return usagef("%w; lower -k or --max-words", err)
+	case errors.Is(err, cpu.ErrLevel):
+		return usageError{err}
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"overcomplete/cpu"
 	"overcomplete/internal/memory"
 	"overcomplete/kernels"
 )
@@ -24,7 +25,10 @@ them, or says why no GPU can be used. That is no failure: the exit code is 0.`,
   overcomplete devices --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			found := findDevices(kernels.Devices())
+			found, err := findDevices(kernels.Devices())
+			if err != nil {
+				return err
+			}
 			if asJSON {
 				e := json.NewEncoder(cmd.OutOrStdout())
 				e.SetIndent("", "  ")
@@ -44,6 +48,8 @@ type devices struct {
 	CPU struct {
 		Processors int    `json:"processors"`
 		Memory     uint64 `json:"memory,omitempty"`
+		Kernels    string `json:"kernels"` // generic, avx2, avx512 or neon
+		Why        string `json:"why"`     // these
 	} `json:"cpu"`
 	GPUs        []gpuDevice `json:"gpus"`
 	Unavailable string      `json:"gpus_unavailable,omitempty"` // why there are none
@@ -59,8 +65,12 @@ type gpuDevice struct {
 	Unavailable       string `json:"unavailable,omitempty"`
 }
 
-func findDevices(gpus []kernels.Device, err error) *devices {
+func findDevices(gpus []kernels.Device, err error) (*devices, error) {
 	d := &devices{GPUs: []gpuDevice{}}
+	var unknown error
+	if d.CPU.Kernels, d.CPU.Why, unknown = cpu.Level(); unknown != nil {
+		return nil, usageError{unknown}
+	}
 	d.CPU.Processors = runtime.GOMAXPROCS(0)
 	d.CPU.Memory, _ = memory.Total()
 	if err != nil {
@@ -76,7 +86,7 @@ func findDevices(gpus []kernels.Device, err error) *devices {
 		}
 		d.GPUs = append(d.GPUs, g)
 	}
-	return d
+	return d, nil
 }
 
 // print writes a line for each device, and one for each reason not to use it.
@@ -86,7 +96,7 @@ func (d *devices) print(w io.Writer) error {
 	if d.CPU.Memory > 0 {
 		fmt.Fprintf(&b, ", %s memory", gib(d.CPU.Memory))
 	}
-	fmt.Fprintln(&b)
+	fmt.Fprintf(&b, ", %s kernels: %s\n", d.CPU.Kernels, d.CPU.Why)
 	for _, g := range d.GPUs {
 		free := ""
 		if g.MemoryFree > 0 {

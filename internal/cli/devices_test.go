@@ -21,15 +21,18 @@ func TestPrintDevices(t *testing.T) {
 	}{
 		{"GPUs", []kernels.Device{
 			{Index: 0, Name: "NVIDIA H200", Major: 9, Minor: 0, Free: 3 << 29, Total: 141 << 30, Driver: "12.4"}, old,
-		}, nil, 5 << 28, "CPU: 3 processors, 1.2 GiB memory\n" +
+		}, nil, 5 << 28, "CPU: 3 processors, 1.2 GiB memory, avx2 kernels: it has them\n" +
 			"GPU 0: NVIDIA H200, compute capability 9.0, 141.0 GiB memory (1.5 GiB free), driver for CUDA 12.4\n" +
 			"GPU 1: Tesla T4, compute capability 7.5, 15.0 GiB memory, driver for CUDA 12.4\n" +
 			old.Usable().Error() + "\n"},
-		{"none", nil, errors.New("GPU unavailable: none is there"), 0, "CPU: 3 processors\nGPU unavailable: none is there\n"},
+		{"none", nil, errors.New("GPU unavailable: none is there"), 0, "CPU: 3 processors, avx2 kernels: it has them\nGPU unavailable: none is there\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d := findDevices(tt.gpus, tt.err)
-			d.CPU.Processors, d.CPU.Memory = 3, tt.memory
+			d, err := findDevices(tt.gpus, tt.err)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.CPU.Processors, d.CPU.Memory, d.CPU.Kernels, d.CPU.Why = 3, tt.memory, "avx2", "it has them"
 			var b strings.Builder
 			if err := d.print(&b); err != nil || b.String() != tt.want {
 				t.Errorf("%v\n%swant\n%s", err, &b, tt.want)
@@ -54,6 +57,19 @@ func TestDevices(t *testing.T) {
 	if err != nil && !strings.Contains(stdout, err.Error()) {
 		t.Errorf("%q does not say %q", stdout, err)
 	}
+
+	t.Setenv("OVERCOMPLETE_CPU", "generic")
+	if stdout, _ := mustRun(t, "devices"); !strings.Contains(stdout, "generic kernels: OVERCOMPLETE_CPU asks for it\n") {
+		t.Error(stdout)
+	}
+	sampleDir(t)
+	t.Setenv("OVERCOMPLETE_CPU", "mmx")
+	for _, line := range []string{"devices", "train in.txt -o model --device cpu --quiet"} {
+		if code, stdout, stderr := command(line); code != exitUsage || stdout != "" || !strings.HasPrefix(stderr, `overcomplete: cpu: no such kernels: OVERCOMPLETE_CPU is "mmx"`) {
+			t.Errorf("%s: exit code %d, %q, standard error %q", line, code, stdout, stderr)
+		}
+	}
+	t.Setenv("OVERCOMPLETE_CPU", "")
 
 	stdout, stderr = mustRun(t, "devices --json")
 	var listed struct {
