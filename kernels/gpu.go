@@ -32,6 +32,7 @@ type gpu struct {
 	pinned     []unsafe.Pointer
 	pinner     runtime.Pinner // of memory that copies under way read or write
 	allocated  int64          // bytes
+	profile    profile
 	err        error
 
 	compute, load, store cu.Stream // kernels, copies to the device, copies from it
@@ -297,6 +298,7 @@ func (g *gpu) launch(kernel string, shape grid, s cu.Stream, args ...any) {
 		params[i] = unsafe.Pointer(&cells[i])
 	}
 	if g.err == nil {
+		defer g.timed(kernel, s, args)()
 		g.check("launch of "+kernel, f.Launch(shape.x, shape.y, 1, shape.threads, 1, 1, shape.shared, s, params))
 	}
 }

@@ -7,6 +7,7 @@
 #include "codes.cu"
 #include "correlate.cu"
 #include "decode.cu"
+#include "peak.cu"
 #include "random.cu"
 
 const std::vector<emulation::Kernel>& emulation::kernels()
@@ -21,6 +22,7 @@ const std::vector<emulation::Kernel>& emulation::kernels()
         EMULATION_KERNEL(decode_tf32),
         EMULATION_KERNEL(finish_codes),
         EMULATION_KERNEL(pack_codes),
+        EMULATION_KERNEL(peak_tf32),
         EMULATION_KERNEL(random_codes),
         EMULATION_KERNEL(totals),
     };

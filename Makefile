@@ -1,0 +1,20 @@
+# What measures the training on a machine with an NVIDIA GPU and neither Go nor a CUDA
+# toolkit: copy build/gpu-bundle there and run gpu.sh. See bench/results/README.md.
+#
+# It needs a C compiler and cuda.h, of CUDA 11.8 to 12.x: set CGO_CFLAGS=-I… if that is
+# not in /usr/local/cuda/include.
+
+bundle = build/gpu-bundle
+build = CGO_ENABLED=1 go build -tags gpu -trimpath -ldflags='-s -w'
+most = 60
+
+.PHONY: gpu-bundle
+gpu-bundle:
+	rm -rf $(bundle)
+	mkdir -p $(bundle)
+	$(build) -o $(bundle)/overcomplete .
+	$(build) -o $(bundle)/bench ./bench
+	CGO_ENABLED=1 go test -c -tags gpu -trimpath -ldflags='-s -w' -o $(bundle)/kernels.test ./kernels
+	cp bench/gpu.sh bench/peers/torch_rda.py $(bundle)
+	@size=$$(($$(cat $(bundle)/* | wc -c) / 1000000)); echo "$(bundle): $$size MB"; \
+	[ $$size -lt $(most) ] || { echo "$(bundle) must be smaller than $(most) MB"; exit 1; }

@@ -1,0 +1,12 @@
+//go:build !gpu
+
+package main
+
+import (
+	"errors"
+	"io"
+)
+
+func benchGPU([]string, io.Writer) error {
+	return errors.New("this program was built without GPU support; build it with: go build -tags gpu ./bench")
+}

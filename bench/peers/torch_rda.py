@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""The training of package train in PyTorch, for comparison: eager and compiled.
+
+usage: torch_rda.py VECTORS.npy [flags]
+
+It computes what "bench gpu" times, on the same vectors: the dictionary pass in
+micro-batches with per-word squared gradients and the line search, the code pass
+with dual averaging and damping. Products are TF32 on a GPU. Seconds are those of
+the passes, after two epochs to warm up (which is when compilation happens), and
+end when the device is done. What only metrics need is left out of the passes,
+which "bench gpu" does compute there.
+
+A mode is eager or the name of a mode of torch.compile. --json has an object like
+that of "bench gpu", with the trainings alone; it is written after each mode.
+Without PyTorch or a GPU to run on, the script says so and exits with 3.
+"""
+
+import argparse
+import json
+import math
+import platform
+import statistics
+import sys
+import time
+
+try:
+    import numpy as np
+    import torch
+except ImportError as error:
+    print(f"torch_rda.py: skipped: {error}", file=sys.stderr)
+    sys.exit(3)
+
+EPSILON = 1e-30
+
+
+def dictionary_step(X, A, D, H, sums, tau, rate):
+    """One step on a batch. D, H and sums (of loss, of shortened steps) change in place."""
+    words = X.shape[0]
+    R = X - A @ D
+    M = A.T @ R
+    N = (A * A).T @ (R * R)
+    H += torch.clamp(4 * N - 8 * tau * D * M + 4 * tau * tau * words * D * D, min=0)
+    P = rate * (2 * tau * words * D - 2 * M) * torch.rsqrt(H + EPSILON)
+    W = A @ P
+    WW = (W * W).sum()
+    alpha = torch.where(WW > 0, torch.clamp(-(W * R).sum() / WW, 0, 1), torch.ones_like(WW))
+    D -= alpha * P
+    sums += torch.stack([(R * R).sum(), (alpha < 1).to(sums.dtype)])
+
+
+def code_step(X, A, S, Q, D, threshold, rate, nonnegative: bool):
+    """New codes for some words. A, S and Q change in place; threshold is tλ, a tensor."""
+    G = -2 * (X - A @ D) @ D.T
+    S += G
+    Q += G * G
+    U = S.abs() - threshold
+    codes = torch.where(U > 0, -torch.sign(S) * rate * U * torch.rsqrt(Q + EPSILON), torch.zeros_like(S))
+    if nonnegative:
+        codes = torch.clamp(codes, min=0)
+    P = codes @ D
+    PP = (P * P).sum(1)
+    beta = torch.where(PP > 0, (X * P).sum(1) / PP, torch.ones_like(PP))
+    A.copy_(codes * torch.clamp(beta, 0, 1)[:, None])
+
+
+class Training:
+    def __init__(self, X, o, mode):
+        self.X, self.o = X, o
+        words, dim = X.shape
+        generator = torch.Generator(X.device).manual_seed(o.seed)
+
+        def uniform(rows, columns, scale):
+            return torch.empty(rows, columns, device=X.device).uniform_(-scale, scale, generator=generator)
+
+        self.D = uniform(o.atoms, dim, 0.6 / math.sqrt(dim + o.atoms))
+        self.A = uniform(words, o.atoms, 0.6 / math.sqrt(o.atoms + 1))
+        self.S, self.Q, self.H = torch.zeros_like(self.A), torch.zeros_like(self.A), torch.zeros_like(self.D)
+        self.sums = torch.zeros(2, device=X.device)
+        self.batch = max(1, math.ceil(words / o.dictionary_steps))
+        # Parts of equal size: another size would be compiled anew.
+        self.code_batch = math.ceil(words / math.ceil(words / o.code_batch))
+        self.dictionary_step, self.code_step = dictionary_step, code_step
+        if mode != "eager":
+            options = {"dynamic": False} if mode == "default" else {"dynamic": False, "mode": mode}
+            self.dictionary_step = torch.compile(dictionary_step, **options)
+            self.code_step = torch.compile(code_step, **options)
+
+    def epoch(self, t):
+        """Trains one epoch and returns its seconds."""
+        o, start = self.o, time.perf_counter()
+        self.sums.zero_()
+        words = len(self.X)
+        for i in range(0, words, self.batch):
+            b = slice(i, i + self.batch)
+            self.dictionary_step(self.X[b], self.A[b], self.D, self.H, self.sums, o.tau, o.rate)
+        threshold = torch.tensor(t * o.lam, device=self.X.device)
+        for i in range(0, words, self.code_batch):
+            b = slice(i, i + self.code_batch)
+            self.code_step(self.X[b], self.A[b], self.S[b], self.Q[b], self.D, threshold, o.rate, o.method == "B")
+        shortened = self.sums[1].item()  # waits for the device
+        if self.X.is_cuda:
+            torch.cuda.synchronize()
+        seconds = time.perf_counter() - start
+        if 10 * shortened > math.ceil(words / self.batch):
+            self.batch = max(1, self.batch // 2)
+        return seconds
+
+    def metrics(self):
+        """Error, objective and sparsity, with products in full precision."""
+        o, words = self.o, len(self.X)
+        precision = torch.get_float32_matmul_precision()
+        torch.set_float32_matmul_precision("highest")
+        error = l1 = zeros = 0
+        for i in range(0, words, self.code_batch):
+            b = slice(i, i + self.code_batch)
+            R = self.X[b] - self.A[b] @ self.D
+            error += (R * R).sum(dtype=torch.float64).item()
+            l1 += self.A[b].abs().sum(dtype=torch.float64).item()
+            zeros += (self.A[b] == 0).sum().item()
+        torch.set_float32_matmul_precision(precision)
+        norm = (self.D * self.D).sum(dtype=torch.float64).item()
+        return {"error": error / words, "objective": (error + o.lam * l1 + o.tau * norm) / words,
+                "sparsity": zeros / self.A.numel()}
+
+
+def measure(X, o, mode):
+    warm = Training(X, o, mode)
+    for t in (1, 2):
+        warm.epoch(t)
+    del warm
+    runs = []
+    for _ in range(o.repeats):
+        training = Training(X, o, mode)
+        epochs = [training.epoch(t) for t in range(1, o.epochs + 1)]
+        runs.append((sum(epochs), statistics.median(epochs), training.metrics()))
+        del training
+    runs.sort(key=lambda run: run[0])
+    seconds, epoch_seconds, metrics = runs[len(runs) // 2]
+    return {"seconds": seconds, "epoch_seconds": epoch_seconds, "repeats": [run[0] for run in runs], **metrics}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("vectors")
+    parser.add_argument("--atoms", type=int, default=3000)
+    parser.add_argument("--epochs", type=int, default=20)
+    parser.add_argument("--method", choices=["A", "B"], default="A")
+    parser.add_argument("--lambda", type=float, default=0.5, dest="lam")
+    parser.add_argument("--tau", type=float, default=1e-5)
+    parser.add_argument("--rate", type=float, default=0.05)
+    parser.add_argument("--dictionary-steps", type=int, default=128)
+    parser.add_argument("--code-batch", type=int, default=16384, help="most words of a step of the code pass")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--modes", default="eager,default", help="such as max-autotune-no-cudagraphs, which takes minutes to compile")
+    parser.add_argument("--json")
+    o = parser.parse_args()
+    if o.device.startswith("cuda") and not torch.cuda.is_available():
+        print(f"torch_rda.py: skipped: PyTorch {torch.__version__} finds no GPU", file=sys.stderr)
+        sys.exit(3)
+    torch.set_float32_matmul_precision("high")  # TF32
+    X = torch.from_numpy(np.load(o.vectors)).to(o.device)
+    on_gpu = X.is_cuda
+    report = {"device": torch.cuda.get_device_name(X.device) if on_gpu else platform.processor() or "CPU", "trainings": []}
+    failed = False
+    for mode in o.modes.split(","):
+        training = {"program": f"torch {torch.__version__} {mode}", "method": o.method, "precision": "tf32" if on_gpu else "fp32",
+                    "words": X.shape[0], "dim": X.shape[1], "atoms": o.atoms, "epochs": o.epochs}
+        try:
+            training |= measure(X, o, mode)
+        except Exception as error:  # one mode's failure must not lose the others
+            failed = True
+            training["problem"] = f"{type(error).__name__}: {error}".splitlines()[0]
+        report["trainings"].append(training)
+        print({key: training[key] for key in ("program", "seconds", "epoch_seconds", "error", "objective", "sparsity", "problem") if key in training})
+        if o.json:
+            with open(o.json, "w") as f:
+                json.dump(report, f, indent=2)
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    with torch.no_grad():
+        main()

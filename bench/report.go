@@ -1,0 +1,185 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+)
+
+// Report is what "bench gpu" measures. Peers write one with Trainings alone.
+type Report struct {
+	Device     string      `json:"device"`
+	Capability string      `json:"compute_capability,omitempty"`
+	Driver     string      `json:"driver,omitempty"` // the newest version of CUDA that it supports
+	Processors int         `json:"processors,omitempty"`
+	Peaks      Peaks       `json:"peaks"`
+	Agreement  []Agreement `json:"agreement"` // CPU against GPU
+	Trainings  []Training  `json:"trainings"`
+	Profiles   []Profile   `json:"profiles"`
+	Scaling    []Training  `json:"scaling"` // over the vocabulary
+}
+
+// Peaks are the device's own speed: see kernels.Peaks.
+type Peaks struct {
+	CopyBytes float64 `json:"copy_bytes_per_second"`
+	TF32Flops float64 `json:"tf32_flops_per_second"`
+}
+
+// ours is the program that peers are compared with.
+const ours = "overcomplete"
+
+// Training is a training and what it gave. Seconds are wall-clock time of its
+// passes, from their call until the device is done with them; reading, copying
+// and drawing what they start from are not in it, nor is the first training of
+// each kind, which warms the device up.
+type Training struct {
+	Program      string    `json:"program"` // "overcomplete", or a peer
+	Method       string    `json:"method"`
+	Precision    string    `json:"precision"`
+	Words        int       `json:"words"`
+	Dim          int       `json:"dim"`
+	Atoms        int       `json:"atoms"`
+	Epochs       int       `json:"epochs"`
+	Seconds      float64   `json:"seconds"`       // of all epochs; the median of Repeats
+	EpochSeconds float64   `json:"epoch_seconds"` // the median of an epoch's
+	Repeats      []float64 `json:"repeats"`       // seconds of all epochs, of each time that it ran
+	Error        float64   `json:"error"`
+	Objective    float64   `json:"objective"`
+	Sparsity     float64   `json:"sparsity"`
+	Problem      string    `json:"problem,omitempty"` // why it did not run to its end
+}
+
+// Agreement compares a training on the GPU with the same on the CPU.
+type Agreement struct {
+	CPU       Training `json:"cpu"`
+	GPU       Training `json:"gpu"`
+	Objective float64  `json:"objective_difference"` // of the GPU's, relative to the CPU's
+	Sparsity  float64  `json:"sparsity_difference"`  // absolute
+	SameBits  bool     `json:"same_bits"`            // of two runs on the GPU
+	Agree     bool     `json:"agree"`
+}
+
+// Profile is a training of which every launch was timed.
+type Profile struct {
+	Training Training `json:"training"` // slower than without
+	Kernels  []Kernel `json:"kernels"`
+}
+
+// Kernel is what all launches of a kernel took together and moved at least, and
+// what that makes of the device's own speed.
+type Kernel struct {
+	Name         string  `json:"name"`
+	Launches     int     `json:"launches"`
+	Seconds      float64 `json:"seconds"`
+	Bytes        float64 `json:"bytes"`
+	Flops        float64 `json:"flops"`
+	FloorSeconds float64 `json:"floor_seconds"` // Bytes or Flops at Peaks, whichever takes longer
+}
+
+func readReport(path string) (r Report, err error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return r, err
+	}
+	if err := json.Unmarshal(data, &r); err != nil {
+		return r, fmt.Errorf("%s: %w", path, err)
+	}
+	return r, nil
+}
+
+// print writes the report as tables.
+func (r *Report) print(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	row := func(cells ...any) {
+		for i, c := range cells {
+			if i > 0 {
+				fmt.Fprint(w, "\t")
+			}
+			if f, ok := c.(float64); ok {
+				c = fmt.Sprintf("%.4g", f)
+			}
+			fmt.Fprint(w, c)
+		}
+		fmt.Fprintln(w)
+	}
+	head := func(title, columns string) {
+		w.Flush()
+		fmt.Fprintf(w, "\n%s\n", title)
+		w.Flush()
+		row(anys(strings.Fields(columns))...)
+	}
+
+	row(fmt.Sprintf("%s, compute capability %s, driver for CUDA %s; %d processors", r.Device, r.Capability, r.Driver, r.Processors))
+	if r.Peaks.CopyBytes > 0 {
+		row(fmt.Sprintf("measured: %.0f GB/s copied within its memory, %.1f TFLOP/s of TF32 mma.sync", r.Peaks.CopyBytes/1e9, r.Peaks.TF32Flops/1e12))
+	}
+	if len(r.Agreement) > 0 {
+		c := r.Agreement[0].CPU
+		head(fmt.Sprintf("GPU against CPU, %d × %d → %d, %d epochs", c.Words, c.Dim, c.Atoms, c.Epochs),
+			"method precision CPU_s GPU_s CPU_objective GPU_objective CPU_sparsity_% GPU_sparsity_% same_bits agree")
+		for _, a := range r.Agreement {
+			row(a.GPU.Method, a.GPU.Precision, a.CPU.Seconds, a.GPU.Seconds, a.CPU.Objective, a.GPU.Objective,
+				percent(a.CPU.Sparsity), percent(a.GPU.Sparsity), a.SameBits, a.Agree)
+		}
+	}
+	if len(r.Trainings) > 0 {
+		t := r.Trainings[0]
+		head(fmt.Sprintf("Training, %d × %d → %d, %d epochs", t.Words, t.Dim, t.Atoms, t.Epochs),
+			"program method precision seconds ms/epoch error objective sparsity_% times_ours")
+		for _, t := range r.Trainings {
+			if t.Problem != "" {
+				row(t.Program, t.Method, t.Precision, t.Problem)
+				continue
+			}
+			row(t.Program, t.Method, t.Precision, t.Seconds, 1000*t.EpochSeconds, t.Error, t.Objective, percent(t.Sparsity), r.ratio(t))
+		}
+	}
+	for _, p := range r.Profiles {
+		t := p.Training
+		head(fmt.Sprintf("Kernels, method %s, %s, %d epochs in %.3g s when each launch is timed", t.Method, t.Precision, t.Epochs, t.Seconds),
+			"kernel launches ms GB/s of_copy_% TFLOP/s of_mma_% of_floor_%")
+		for _, k := range p.Kernels {
+			bytes, flops := k.Bytes/k.Seconds, k.Flops/k.Seconds
+			row(k.Name, k.Launches, 1000*k.Seconds, bytes/1e9, percent(bytes/r.Peaks.CopyBytes), flops/1e12,
+				percent(flops/r.Peaks.TF32Flops), percent(k.FloorSeconds/k.Seconds))
+		}
+	}
+	if len(r.Scaling) > 0 {
+		head("Vocabulary", "words precision ms/epoch ns/word sparsity_%")
+		for _, t := range r.Scaling {
+			if t.Problem != "" {
+				row(t.Words, t.Precision, t.Problem)
+				continue
+			}
+			row(t.Words, t.Precision, 1000*t.EpochSeconds, 1e9*t.EpochSeconds/float64(t.Words), percent(t.Sparsity))
+		}
+	}
+	return w.Flush()
+}
+
+// ratio is how many times as long as ours a peer's training takes.
+func (r *Report) ratio(peer Training) string {
+	if peer.Program == ours {
+		return ""
+	}
+	for _, t := range r.Trainings {
+		same := t.Method == peer.Method && t.Precision == peer.Precision && t.Words == peer.Words && t.Dim == peer.Dim &&
+			t.Atoms == peer.Atoms && t.Epochs == peer.Epochs
+		if t.Program == ours && same && t.Seconds > 0 {
+			return fmt.Sprintf("%.2f", peer.Seconds/t.Seconds)
+		}
+	}
+	return ""
+}
+
+func percent(share float64) string { return fmt.Sprintf("%.2f", 100*share) }
+
+func anys(s []string) (a []any) {
+	for _, x := range s {
+		a = append(a, strings.ReplaceAll(x, "_", " "))
+	}
+	return a
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+
+	"overcomplete/internal/npy"
+)
+
+// A vector is what its row and the seed say, for any number of words and
+// workers.
+func TestGenerateIsAFunctionOfTheRow(t *testing.T) {
+	const words, dim = 60, 20
+	x := generate(1, words, dim)
+	if fewer := generate(1, 7, dim); !slices.Equal(fewer, x[:7*dim]) {
+		t.Error("fewer words are not the first of more")
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
+	if again := generate(1, words, dim); !slices.Equal(again, x) {
+		t.Error("three workers generate other vectors")
+	}
+	if other := generate(2, words, dim); slices.Equal(other[:dim], x[:dim]) {
+		t.Error("another seed gives the same vector")
+	}
+}
+
+// The vectors are like the first 8,000 of word2vec's GoogleNews, whose numbers
+// these are.
+func TestGenerateIsLikeRealVectors(t *testing.T) {
+	const words, dim = 8000, 300
+	rows := make([]float64, 0, words*dim)
+	for _, v := range generate(1, words, dim) {
+		rows = append(rows, float64(v))
+	}
+	x := mat.NewDense(words, dim, rows)
+
+	var norms []float64
+	mean := make([]float64, dim)
+	for i := range words {
+		norms = append(norms, mat.Norm(x.RowView(i), 2))
+		floats.AddScaled(mean, 1.0/words, x.RawRowView(i))
+	}
+	near(t, "mean norm", stat.Mean(norms, nil), 2.931, 0.05)
+	near(t, "standard deviation of norms", stat.StdDev(norms, nil), 0.479, 0.15)
+	near(t, "norm of the mean vector", floats.Norm(mean, 2), 0.733, 0.1)
+
+	var covariance mat.SymDense
+	stat.CovarianceMatrix(&covariance, x, nil)
+	var eigen mat.EigenSym
+	if !eigen.Factorize(&covariance, false) {
+		t.Fatal("no eigenvalues")
+	}
+	values := eigen.Values(nil)
+	slices.Reverse(values)
+	total := floats.Sum(values)
+	for rank, share := range map[int]float64{
+		1: 0.0214, 2: 0.0204, 3: 0.0168, 5: 0.0138, 10: 0.0099, 20: 0.0069, 30: 0.0059, 50: 0.0044, 100: 0.0032,
+		150: 0.0026, 200: 0.0022, 250: 0.0017,
+	} {
+		near(t, "share of an eigenvalue", values[rank-1]/total, share, 0.15)
+	}
+	for j := range dim {
+		near(t, "share of a coordinate's variance", covariance.At(j, j)/total, 1.0/dim, 0.6)
+	}
+
+	// Cosine of a word with the nearest other one.
+	var nearest float64
+	const sample = 100
+	for i := range sample {
+		most := -1.0
+		for j := range words {
+			if i != j {
+				most = max(most, floats.Dot(x.RawRowView(i), x.RawRowView(j))/norms[i]/norms[j])
+			}
+		}
+		nearest += most / sample
+	}
+	near(t, "cosine with the nearest word", nearest, 0.674, 0.25)
+}
+
+func near(t *testing.T, what string, got, want, relative float64) {
+	t.Helper()
+	if !(math.Abs(got/want-1) <= relative) {
+		t.Errorf("%s is %v, want %v ± %v %%", what, got, want, 100*relative)
+	}
+}
+
+func TestWriteVectors(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.npy")
+	if err := run([]string{"vectors", "--words", "5", "--dim", "3", path}, nil); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	shape, x, err := npy.ReadFloat32(f, -1)
+	if err != nil || !slices.Equal(shape, []int{5, 3}) || !slices.Equal(x, generate(seed, 5, 3)) {
+		t.Errorf("read %v %v, error %v", shape, x, err)
+	}
+}

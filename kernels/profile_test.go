@@ -1,0 +1,148 @@
+//go:build gpu
+
+package kernels
+
+import (
+	"context"
+	"math"
+	"testing"
+	"time"
+
+	"overcomplete/graph"
+)
+
+// Launches are counted, timed and told apart, and floors are those that the
+// kernels' sources state.
+func TestProfile(t *testing.T) {
+	const words, atoms, dim, batch, codeBatch = 100, 12, 8, 40, 64
+	spec := graph.Spec{Atoms: atoms, Dim: dim, Lambda: 0.5, Tau: 1e-5, Rate: 0.05}
+	x := make([]float32, words*dim)
+	for i := range x {
+		x[i] = float32(i%7) - 3
+	}
+	b, err := newBackend(spec, x, Options{Precision: FP32, Batch: batch, Seed: 1}, codeBatch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	ctx := context.Background()
+	passes := func() {
+		t.Helper()
+		if _, err := b.DictionaryPass(ctx, batch); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.CodePass(ctx, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	passes()
+	b.StartProfile()
+	start := time.Now()
+	passes()
+	wall := time.Since(start).Seconds()
+	times, err := b.Profile()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	// Dictionary steps have 40, 40 and 20 words, code steps 64 and 36. Each has
+	// two products of codes and D.
+	const steps, codeSteps = 3, 2
+	const decodes = 2 * (steps + codeSteps)
+	want := map[string]KernelTime{
+		"decode_fp32": {Launches: decodes, Bytes: 4 * (4*words*(atoms+dim) + decodes*atoms*dim), Flops: 3 * 4 * 2 * words * atoms * dim},
+		"accumulate_fp32": {Launches: steps, Bytes: 4 * (words*(atoms+dim) + steps*2*atoms*dim),
+			Flops: 3 * 4 * words * atoms * dim},
+		"correlate_fp32": {Launches: codeSteps, Bytes: 20*words*atoms + 4*(words*dim+codeSteps*atoms*dim), Flops: 3 * 2 * words * atoms * dim},
+		"finish_codes":   {Launches: codeSteps, Bytes: 4 * words * atoms},
+	}
+	var sum float64
+	for i, k := range times {
+		sum += k.Seconds
+		if k.Seconds <= 0 || i > 0 && k.Seconds > times[i-1].Seconds {
+			t.Errorf("%s took %v s", k.Name, k.Seconds)
+		}
+		if k.Name == "body" || k.Name == "totals" {
+			if k.Bytes == 0 || k.Flops != 0 {
+				t.Errorf("%+v", k)
+			}
+			continue
+		}
+		w, ok := want[k.Name]
+		if delete(want, k.Name); !ok || k.Launches != w.Launches || k.Bytes != w.Bytes || k.Flops != w.Flops {
+			t.Errorf("%+v, want %+v", k, w)
+		}
+	}
+	if len(want) > 0 || sum > wall {
+		t.Errorf("missing %v; %v s in %v", want, sum, wall)
+	}
+
+	passes()
+	if times, err := b.Profile(); err != nil || len(times) > 0 {
+		t.Errorf("error %v and %d kernels when none were to be timed", err, len(times))
+	}
+}
+
+// Of R = X − P and its row sums, what is read is X and P, what is written R.
+// That R is read again is no traffic.
+func TestTraffic(t *testing.T) {
+	for _, test := range []struct {
+		build graph.Build
+		want  []int
+	}{
+		// X − AD; D, H, M, N → D' (as P is), H'; the line search's products with W
+		// and R; D − αP.
+		{graph.Dictionary, []int{3, 6, 2, 3}},
+		{graph.Code, []int{3, 0, 2}},
+	} {
+		for i, s := range compiled(t, test.build, anySpec).steps {
+			if got := s.traffic(); got != test.want[i] {
+				t.Errorf("step %d (%s) moves %d matrices, want %d", i+1, s.kind, got, test.want[i])
+			}
+		}
+	}
+}
+
+func TestPeak(t *testing.T) {
+	const blocks, steps = 2, 3
+	b := newBench(t)
+	out := b.array(nil, 1, blocks*peakThreads)
+	b.launch("peak_tf32", grid{blocks, 1, peakThreads, 0}, b.compute, out.data, steps)
+	// A warp's factors as matrices: a lane has elements of a in rows g, g+8, g,
+	// g+8 and columns t, t, t+4, t+4, of b in rows t, t+4 and column g.
+	var left [16][8]float32
+	var right [8][8]float32
+	for lane := range 32 {
+		g, t := lane/4, lane%4
+		for i := range 4 {
+			left[g+i%2*8][t+i/2*4] = float32(1 + (4*lane+i)%7)
+		}
+		for i := range 2 {
+			right[t+i*4][g] = float32(1 + (2*lane+i)%5)
+		}
+	}
+	element := func(row, column int) (sum float32) {
+		for k := range 8 {
+			sum += left[row][k] * right[k][column]
+		}
+		return sum
+	}
+	for i, got := range b.read(out) {
+		g, c := i%32/4, 2*(i%4)
+		const chains = peakFlops / (2 * 16 * 8 * 8)
+		want := chains * steps * (element(g, c) + element(g, c+1) + element(g+8, c) + element(g+8, c+1))
+		if got != want { // integers: exact
+			t.Fatalf("thread %d has %v, want %v", i, got, want)
+		}
+	}
+}
+
+func TestMeasure(t *testing.T) {
+	p, err := Measure(0)
+	if err != nil || !(p.CopyBytes > 0 && p.TF32Flops > 0) || math.IsInf(p.CopyBytes+p.TF32Flops, 0) {
+		t.Errorf("%+v, error %v", p, err)
+	}
+	if _, err := Measure(99); err == nil {
+		t.Error("there is a GPU 99")
+	}
+}
