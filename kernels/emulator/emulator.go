@@ -10,22 +10,32 @@
 //
 // The driver's functions behave as documented by NVIDIA, and where that leaves a choice
 // they choose what makes mistakes show. Streams are queues whose work is done when a
-// synchronisation requires it. Device memory starts as NaNs and ends at a page that must
-// not be touched. The PTX is read for the names and parameters of its kernels only.
+// synchronisation requires it, or in other orders that are allowed. Asynchronous copies read
+// and write the host's memory then, page-locked or not. Device memory starts as NaNs and
+// ends at a page that must not be touched. The PTX is read for the names and parameters of
+// its kernels only.
 //
 // Environment variables set it up. Read by cuCtxCreate, which also starts counting anew:
 //
-//	EMULATED_MEMORY       bytes of a device's memory (default 1 GiB)
-//	EMULATED_FAIL_LAUNCH  n: the context's n-th kernel launch faults
-//	EMULATED_LOSE_DEVICE  n: from the n-th launch on every call fails, and so does making
-//	                      a context until the variable is taken away
-//	EMULATED_SCHEDULE     lazy (default), or eager: work, and asynchronous copies in
-//	                      kernels, are done at once
+//	EMULATED_MEMORY           bytes of a device's memory (default 1 GiB)
+//	EMULATED_FAIL_CONTEXT     n: making a context on device 0 fails with the CUresult n
+//	EMULATED_FAIL_ALLOCATION  n: the context's n-th allocation, of device or page-locked
+//	                          memory, fails
+//	EMULATED_FAIL_LAUNCH      n: the context's n-th kernel launch faults
+//	EMULATED_LOSE_DEVICE      n: from the n-th launch on every call fails, and so does
+//	                          making a context until the variable is taken away
+//	EMULATED_LOG              a file to which each launch adds its kernel's name, a line
+//	EMULATED_SCHEDULE         lazy (default)
+//	                          eager: work, and asynchronous copies in kernels, are done at once
+//	                          copies: copies, and all but kernels, are done as soon as what
+//	                          they must follow is done; kernels as lazily as ever
+//	                          kernels: kernels are done at once, with what they must follow,
+//	                          and the rest lazily
 //
 // Read by cuInit:
 //
-//	EMULATED_DEVICES      number of devices (default 1)
-//	EMULATED_CAPABILITY   their compute capability (default 8.0)
+//	EMULATED_DEVICES          number of devices (default 1)
+//	EMULATED_CAPABILITY       their compute capability (default 8.0)
 package emulator
 
 import (

@@ -2,7 +2,7 @@
 // to 12 gives them; only the binary interface is shared with it.
 //
 // Every stream is a queue. An operation is done when a synchronisation requires it, no
-// sooner (unless EMULATED_SCHEDULE is eager), after what it must follow and nothing else.
+// sooner (unless EMULATED_SCHEDULE says so), after what it must follow and nothing else.
 // So a program that forgot to wait sees memory in which the work has not been done.
 //
 // One lock is held during every call, work included.
@@ -32,6 +32,12 @@ constexpr unsigned char poison = 0xFF;
 constexpr size_t guard_size = 1 << 20; // bytes before and after an allocation that must not be touched
 
 std::mutex driver;
+
+std::string text(const char* name)
+{
+    const char* value = getenv(name);
+    return value ? value : "";
+}
 
 // Stops the process: a test that sets nonsense must not pass.
 unsigned long long setting(const char* name, unsigned long long otherwise)
@@ -135,6 +141,7 @@ struct Point {
 struct Operation {
     std::function<CUresult()> run; // may be empty
     std::vector<Point> after;
+    bool kernel;
 };
 
 struct Stream {
@@ -173,45 +180,87 @@ struct Device {
     bool lost = false;
 };
 
+// When operations are done.
+enum class Schedule {
+    lazy, // when a synchronisation, or what must follow them, requires it
+    eager, // at once
+    copies, // all but kernels as soon as what they must follow is done, kernels lazily
+    kernels, // kernels at once, others lazily
+};
+
+Schedule schedule()
+{
+    static const std::map<std::string, Schedule> all = {{"", Schedule::lazy}, {"lazy", Schedule::lazy},
+        {"eager", Schedule::eager}, {"copies", Schedule::copies}, {"kernels", Schedule::kernels}};
+    const std::string name = text("EMULATED_SCHEDULE");
+    const auto at = all.find(name);
+    if (at != all.end()) return at->second;
+    fprintf(stderr, "emulated device: EMULATED_SCHEDULE is %s, not lazy, eager, copies or kernels\n", name.c_str());
+    abort();
+}
+
 // Contexts are kept when they are destroyed: other OS threads may have them current.
 struct Context {
     Device& device;
     const size_t memory_size = setting("EMULATED_MEMORY", 1 << 30);
     const unsigned long long fail_launch = setting("EMULATED_FAIL_LAUNCH", 0);
     const unsigned long long lose_device = setting("EMULATED_LOSE_DEVICE", 0);
-    const bool eager = is_eager();
+    const unsigned long long fail_allocation = setting("EMULATED_FAIL_ALLOCATION", 0);
+    const Schedule schedule = ::schedule();
+    const std::string log_file = text("EMULATED_LOG");
     bool destroyed = false;
     CUresult error = CUDA_SUCCESS; // of work, once there was one
-    unsigned long long launches = 0;
+    unsigned long long launches = 0, allocations = 0;
     Memory memory{}, host{};
     std::shared_ptr<Stream> null_stream = std::make_shared<Stream>(Stream{true});
     std::map<Stream*, std::shared_ptr<Stream>> streams{}; // others
     std::map<Event*, std::shared_ptr<Event>> events{};
     std::map<Module*, std::unique_ptr<Module>> modules{};
 
-    static bool is_eager()
-    {
-        const char* schedule = getenv("EMULATED_SCHEDULE");
-        if (!schedule || !*schedule || !strcmp(schedule, "lazy")) return false;
-        if (!strcmp(schedule, "eager")) return true;
-        fprintf(stderr, "emulated device: EMULATED_SCHEDULE is %s, not lazy or eager\n", schedule);
-        abort();
-    }
-
     void fail(CUresult result)
     {
         if (error == CUDA_SUCCESS && result != CUDA_SUCCESS) error = result;
     }
 
-    // Does the next operation of a stream, and first what it must follow.
-    void step(Stream& stream)
+    // Does the next operation of a stream.
+    void perform(Stream& stream)
     {
         Operation operation = std::move(stream.queue.front());
         stream.queue.pop_front();
-        for (const Point& point : operation.after) reach(point);
         // After an error nothing more is done; only the queues are emptied.
         if (operation.run && error == CUDA_SUCCESS && !device.lost) fail(operation.run());
         stream.done++;
+    }
+
+    // The same, and first what it must follow.
+    void step(Stream& stream)
+    {
+        const auto done = stream.done;
+        for (const Point& point : std::vector<Point>(stream.queue.front().after)) reach(point);
+        if (stream.done == done) perform(stream); // not a copy that hurried
+        if (schedule == Schedule::copies) hurry_copies();
+    }
+
+    static bool ready(const Stream& stream)
+    {
+        if (stream.queue.empty()) return false;
+        for (const Point& point : stream.queue.front().after) {
+            if (point.stream->done < point.operation) return false;
+        }
+        return true;
+    }
+
+    // Does all but kernels, as far as it need not wait for them.
+    void hurry_copies()
+    {
+        for (bool some = true; some;) {
+            some = false;
+            auto hurry = [&](Stream& stream) {
+                for (; ready(stream) && !stream.queue.front().kernel; some = true) perform(stream);
+            };
+            hurry(*null_stream);
+            for (auto& [_, stream] : streams) hurry(*stream);
+        }
     }
 
     // An operation follows only what was issued before it, so this ends.
@@ -226,9 +275,9 @@ struct Context {
         for (auto& [_, stream] : streams) reach({stream, stream->issued});
     }
 
-    Point issue(const std::shared_ptr<Stream>& stream, std::function<CUresult()> run, Point after = {})
+    Point issue(const std::shared_ptr<Stream>& stream, std::function<CUresult()> run, Point after = {}, bool kernel = false)
     {
-        Operation operation{std::move(run), {}};
+        Operation operation{std::move(run), {}, kernel};
         auto follow = [&](const std::shared_ptr<Stream>& other) {
             if (other->done < other->issued) operation.after.push_back({other, other->issued});
         };
@@ -242,8 +291,22 @@ struct Context {
         }
         stream->queue.push_back(std::move(operation));
         const Point point{stream, ++stream->issued};
-        if (eager) reach(point);
+        if (schedule == Schedule::eager || (schedule == Schedule::kernels && kernel)) reach(point);
+        if (schedule == Schedule::copies) hurry_copies();
         return point;
+    }
+
+    // Counts an allocation of device or page-locked memory; false if it is to fail.
+    bool may_allocate() { return ++allocations != fail_allocation; }
+
+    void log(const Kernel& kernel) const
+    {
+        if (log_file.empty()) return;
+        FILE* file = fopen(log_file.c_str(), "a");
+        if (!file || fprintf(file, "%s\n", kernel.name.c_str()) < 0 || fclose(file)) {
+            fprintf(stderr, "emulated device: EMULATED_LOG is %s, which can't be written\n", log_file.c_str());
+            abort();
+        }
     }
 
     CUresult state() const { return device.lost ? CUDA_ERROR_UNKNOWN : error; }
@@ -443,7 +506,7 @@ CUresult run_launch(const Context& context, const Function& function, dim3 grid,
             return CUDA_ERROR_ILLEGAL_ADDRESS;
         }
     }
-    return run({&kernel, arguments.data(), grid, block, shared, context.eager});
+    return run({&kernel, arguments.data(), grid, block, shared, context.schedule == Schedule::eager});
 }
 
 CUresult allocate_host(void** out, size_t size)
@@ -451,6 +514,7 @@ CUresult allocate_host(void** out, size_t size)
     Call call;
     if (!call) return call.result;
     if (!out || !size) return CUDA_ERROR_INVALID_VALUE;
+    if (!call.context->may_allocate()) return CUDA_ERROR_OUT_OF_MEMORY;
     try {
         *out = call.context->host.add(size);
     } catch (const std::bad_alloc&) {
@@ -459,34 +523,25 @@ CUresult allocate_host(void** out, size_t size)
     return CUDA_SUCCESS;
 }
 
-// Issues a copy from the host. Memory that is not page-locked is read at once: the real
-// driver copies it to a buffer of its own first. Else *point is set to the copy.
+// Issues a copy from the host; *point is set to it.
 CUresult copy_in(const Call& call, const std::shared_ptr<Stream>& stream, uintptr_t to, const void* from, size_t size,
     Point* point)
 {
     if (!size) return CUDA_SUCCESS;
     if (!from || !call.context->memory.has(to, size)) return CUDA_ERROR_INVALID_VALUE;
     void* target = reinterpret_cast<void*>(to);
-    if (call.context->host.has(reinterpret_cast<uintptr_t>(from), size)) {
-        *point = call.context->issue(stream, [=] { return memcpy(target, from, size), CUDA_SUCCESS; });
-    } else {
-        auto bytes = static_cast<const unsigned char*>(from);
-        auto staged = std::make_shared<std::vector<unsigned char>>(bytes, bytes + size);
-        call.context->issue(stream, [=] { return memcpy(target, staged->data(), size), CUDA_SUCCESS; });
-    }
+    *point = call.context->issue(stream, [=] { return memcpy(target, from, size), CUDA_SUCCESS; });
     return CUDA_SUCCESS;
 }
 
-// Issues a copy to the host, and waits for it if it must be done on return: always where
-// the memory is not page-locked.
+// Issues a copy to the host; *point is set to it.
 CUresult copy_out(const Call& call, const std::shared_ptr<Stream>& stream, void* to, uintptr_t from, size_t size,
-    bool synchronous)
+    Point* point)
 {
     if (!size) return CUDA_SUCCESS;
     if (!to || !call.context->memory.has(from, size)) return CUDA_ERROR_INVALID_VALUE;
     const void* source = reinterpret_cast<const void*>(from);
-    const Point point = call.context->issue(stream, [=] { return memcpy(to, source, size), CUDA_SUCCESS; });
-    if (synchronous || !call.context->host.has(reinterpret_cast<uintptr_t>(to), size)) return call.wait(point);
+    *point = call.context->issue(stream, [=] { return memcpy(to, source, size), CUDA_SUCCESS; });
     return CUDA_SUCCESS;
 }
 
@@ -650,7 +705,8 @@ API cuDeviceGetAttribute(int* value, int attribute, int device)
 API cuCtxCreate_v2(void** out, unsigned, int number)
 {
     std::lock_guard<std::mutex> lock(driver);
-    const CUresult result = check_device(number);
+    CUresult result = check_device(number);
+    if (result == CUDA_SUCCESS && number == 0) result = static_cast<CUresult>(setting("EMULATED_FAIL_CONTEXT", 0));
     if (result != CUDA_SUCCESS) return result;
     auto context = std::unique_ptr<Context>(new Context{devices[number]});
     // A device that fell off the bus stays away as long as the test has it do so.
@@ -742,7 +798,8 @@ API cuMemAlloc_v2(uintptr_t* out, size_t size)
     if (!call) return call.result;
     if (!out || !size) return CUDA_ERROR_INVALID_VALUE;
     Context& context = *call.context;
-    if (context.device.used > context.memory_size || size > context.memory_size - context.device.used) {
+    if (!context.may_allocate() || context.device.used > context.memory_size ||
+        size > context.memory_size - context.device.used) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     try {
@@ -783,16 +840,27 @@ API cuMemFreeHost(void* pointer)
     return call.context->state();
 }
 
-// From page-locked memory it waits for the copy; from other memory only for the reading.
+// From page-locked memory it waits for the copy; other memory is read into a buffer, and
+// nothing is waited for.
 API cuMemcpyHtoD_v2(uintptr_t to, const void* from, size_t size)
 {
     Call call;
     if (!call) return call.result;
+    Context& context = *call.context;
+    if (from && size && context.memory.has(to, size) && !context.host.has(reinterpret_cast<uintptr_t>(from), size)) {
+        auto bytes = static_cast<const unsigned char*>(from);
+        auto buffer = std::make_shared<std::vector<unsigned char>>(bytes, bytes + size);
+        void* target = reinterpret_cast<void*>(to);
+        context.issue(context.null_stream, [=] { return memcpy(target, buffer->data(), size), CUDA_SUCCESS; });
+        return CUDA_SUCCESS;
+    }
     Point point;
-    const CUresult result = copy_in(call, call.context->null_stream, to, from, size, &point);
+    const CUresult result = copy_in(call, context.null_stream, to, from, size, &point);
     return result == CUDA_SUCCESS ? call.wait(point) : result;
 }
 
+// Whether other than page-locked memory is read, or written, before the call returns is
+// not promised, and here it isn't.
 API cuMemcpyHtoDAsync_v2(uintptr_t to, const void* from, size_t size, void* stream_handle)
 {
     Call call;
@@ -806,7 +874,9 @@ API cuMemcpyDtoH_v2(void* to, uintptr_t from, size_t size)
 {
     Call call;
     if (!call) return call.result;
-    return copy_out(call, call.context->null_stream, to, from, size, true);
+    Point point;
+    const CUresult result = copy_out(call, call.context->null_stream, to, from, size, &point);
+    return result == CUDA_SUCCESS ? call.wait(point) : result;
 }
 
 API cuMemcpyDtoHAsync_v2(void* to, uintptr_t from, size_t size, void* stream_handle)
@@ -814,7 +884,8 @@ API cuMemcpyDtoHAsync_v2(void* to, uintptr_t from, size_t size, void* stream_han
     Call call;
     if (!call) return call.result;
     const auto stream = call.stream(stream_handle);
-    return stream ? copy_out(call, stream, to, from, size, false) : CUDA_ERROR_INVALID_HANDLE;
+    Point point;
+    return stream ? copy_out(call, stream, to, from, size, &point) : CUDA_ERROR_INVALID_HANDLE;
 }
 
 API cuMemcpyDtoDAsync_v2(uintptr_t to, uintptr_t from, size_t size, void* stream_handle)
@@ -931,6 +1002,7 @@ API cuLaunchKernel(void* handle, unsigned grid_x, unsigned grid_y, unsigned grid
     for (size_t i = 0; i < values.size(); i++) memcpy(&values[i], arguments[i], parameters[i].size);
 
     const auto launch = ++context.launches;
+    context.log(*function->kernel);
     if (context.lose_device && launch >= context.lose_device) {
         context.device.lost = true;
         return context.state();
@@ -939,7 +1011,7 @@ API cuLaunchKernel(void* handle, unsigned grid_x, unsigned grid_y, unsigned grid
     const Function f = *function;
     context.issue(stream, [=, &context] {
         return fails ? CUDA_ERROR_LAUNCH_FAILED : run_launch(context, f, grid, block, shared, values);
-    });
+    }, {}, true);
     return CUDA_SUCCESS;
 }
 

@@ -588,23 +588,109 @@ static void check_host_copies()
     float *pinned = static_cast<float*>(memory), pageable = 1;
     Array<float> a(1), b(1), c(1);
     *pinned = 1;
+    // Asynchronous copies read and write the host's memory when they are done.
     OK(cuMemcpyHtoDAsync_v2(a.at, &pageable, 4, s));
     OK(cuMemcpyHtoDAsync_v2(b.at, pinned, 4, s));
     pageable = *pinned = 2;
     OK(cuMemcpyDtoDAsync_v2(c.at, a.at, 4, s));
-    OK(cuMemcpyDtoHAsync_v2(&pageable, c.at, 4, s)); // does it at once, and what comes before
-    CHECK(pageable == 1);
-    CHECK(a.get()[0] == 1 && b.get()[0] == 2);
+    OK(cuStreamSynchronize(s));
+    CHECK(c.get()[0] == 2 && b.get()[0] == 2);
+    OK(cuMemsetD32Async(c.at, __float_as_uint(1), 1, s));
+    OK(cuMemcpyDtoHAsync_v2(&pageable, c.at, 4, s));
+    OK(cuMemcpyDtoHAsync_v2(pinned, c.at, 4, s));
+    CHECK(pageable == 2 && *pinned == 2);
+    OK(cuStreamSynchronize(s));
+    CHECK(pageable == 1 && *pinned == 1);
     // A synchronous copy from pageable memory has read it when it returns; who is not
     // ordered with the null stream must not count on more.
+    auto get = [&] {
+        OK(cuMemcpyDtoHAsync_v2(&pageable, a.at, 4, s));
+        OK(cuStreamSynchronize(s));
+        return pageable;
+    };
     pageable = 3;
     OK(cuMemcpyHtoD_v2(a.at, &pageable, 4));
-    OK(cuMemcpyDtoHAsync_v2(&pageable, a.at, 4, s));
-    CHECK(pageable == 1);
+    CHECK(get() == 2);
     CHECK(a.get()[0] == 3);
     OK(cuMemcpyHtoD_v2(a.at, pinned, 4));
-    OK(cuMemcpyDtoHAsync_v2(&pageable, a.at, 4, s));
+    CHECK(get() == 1);
+    pageable = 0;
+    OK(cuMemcpyDtoH_v2(&pageable, b.at, 4));
     CHECK(pageable == 2);
+}
+
+// Two streams that nothing orders: which of them is first is the schedule's choice.
+static void check_schedules()
+{
+    void* memory;
+    enum What { copy_before_kernel, kernel_before_copy, copy_that_waits, kernel_that_waits };
+    // The float that the second operation takes from the first, or finds before it.
+    auto second_sees = [&](What what) {
+        Program p;
+        void *first = stream(1), *second = stream(1), *e;
+        OK(cuEventCreate(&e, 0));
+        OK(cuMemAllocHost_v2(&memory, 12));
+        float *host = static_cast<float*>(memory), *got = host + 2;
+        host[0] = 1;
+        host[1] = 2;
+        Array<float> a(1), b(1), c(1);
+        OK(cuMemcpyHtoDAsync_v2(a.at, host, 4, first));
+        OK(cuMemcpyHtoDAsync_v2(b.at, host + 1, 4, first));
+        OK(cuStreamSynchronize(first));
+        auto copy = [&](void* s) { OK(cuMemcpyDtoDAsync_v2(b.at, a.at, 4, s)); };
+        auto kernel = [&](void* s) { OK(p.launch("copy_kernel", {1, 1, 1}, {32, 1, 1}, 0, s, b.at, a.at, 1)); };
+        auto order = [&] {
+            OK(cuEventRecord(e, first));
+            OK(cuStreamWaitEvent(second, e, 0));
+        };
+        switch (what) {
+        case copy_before_kernel:
+            copy(first);
+            OK(p.launch("copy_kernel", {1, 1, 1}, {32, 1, 1}, 0, second, c.at, b.at, 1));
+            break;
+        case kernel_before_copy:
+            kernel(first);
+            OK(cuMemcpyDtoDAsync_v2(c.at, b.at, 4, second));
+            break;
+        case copy_that_waits:
+            kernel(first);
+            order();
+            OK(cuMemcpyDtoDAsync_v2(c.at, b.at, 4, second));
+            break;
+        case kernel_that_waits:
+            copy(first);
+            order();
+            OK(p.launch("copy_kernel", {1, 1, 1}, {32, 1, 1}, 0, second, c.at, b.at, 1));
+            break;
+        }
+        OK(cuMemcpyDtoHAsync_v2(got, c.at, 4, second));
+        OK(cuStreamSynchronize(second));
+        return *got;
+    };
+    for (const char* schedule : {"lazy", "eager", "copies", "kernels"}) {
+        set("EMULATED_SCHEDULE", schedule);
+        const bool eager = schedule == std::string("eager");
+        CHECK(second_sees(copy_before_kernel) == (eager || schedule == std::string("copies") ? 1 : 2));
+        CHECK(second_sees(kernel_before_copy) == (eager || schedule == std::string("kernels") ? 1 : 2));
+        CHECK(second_sees(copy_that_waits) == 1);
+        CHECK(second_sees(kernel_that_waits) == 1);
+    }
+    // Copies follow at once what a synchronisation has done of kernels.
+    set("EMULATED_SCHEDULE", "copies");
+    Program p;
+    void *first = stream(1), *second = stream(1), *e;
+    OK(cuEventCreate(&e, 0));
+    Array<float> a(1), b(1);
+    OK(cuMemAllocHost_v2(&memory, 4));
+    float& got = *static_cast<float*>(memory);
+    OK(cuMemsetD32Async(a.at, __float_as_uint(1), 1, first));
+    OK(p.launch("copy_kernel", {1, 1, 1}, {32, 1, 1}, 0, first, b.at, a.at, 1));
+    OK(cuEventRecord(e, first));
+    OK(cuStreamWaitEvent(second, e, 0));
+    OK(cuMemcpyDtoHAsync_v2(&got, b.at, 4, second));
+    CHECK(isnan(got));
+    OK(cuEventSynchronize(e));
+    CHECK(got == 1);
 }
 
 static void check_events()
@@ -674,6 +760,37 @@ static void check_faults()
     unsetenv("EMULATED_LOSE_DEVICE");
     Program q;
     OK(cuCtxSynchronize());
+
+    set("EMULATED_FAIL_ALLOCATION", "3");
+    Program r;
+    CUdeviceptr device;
+    void* host;
+    OK(cuMemAlloc_v2(&device, 4));
+    OK(cuMemAllocHost_v2(&host, 4));
+    EXPECT(ERROR_OUT_OF_MEMORY, cuMemAlloc_v2(&device, 4)); // which does the context no harm
+    OK(cuMemAlloc_v2(&device, 4));
+    set("EMULATED_FAIL_ALLOCATION", "1");
+    Program t;
+    EXPECT(ERROR_OUT_OF_MEMORY, cuMemAllocHost_v2(&host, 4));
+    set("EMULATED_FAIL_ALLOCATION", "");
+
+    for (auto code : {CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_DEVICE_UNAVAILABLE}) {
+        set("EMULATED_FAIL_CONTEXT", std::to_string(code).c_str());
+        expect(code, cuCtxCreate_v2(&another, 0, 0), "cuCtxCreate", __LINE__);
+    }
+    unsetenv("EMULATED_FAIL_CONTEXT");
+
+    std::string log = P_tmpdir "/selftest-XXXXXX"; // of launches
+    close(mkstemp(&log[0]));
+    set("EMULATED_LOG", log.c_str());
+    Program u;
+    OK(u.launch("nothing", {1, 1, 1}, {32, 1, 1}, 0, nullptr));
+    OK(u.launch("barriers", {1, 1, 1}, {32, 1, 1}, 0, nullptr, 1));
+    char lines[100] = {};
+    FILE* file = fopen(log.c_str(), "r");
+    CHECK(file && fread(lines, 1, sizeof lines, file) == strlen("nothing\nbarriers\n"));
+    CHECK(!strcmp(lines, "nothing\nbarriers\n"));
+    unlink(log.c_str());
 }
 
 // Does something in a child process; true if it was killed by abort.
@@ -939,7 +1056,7 @@ int main(int argc, char** argv)
     const std::map<std::string, void (*)()> checks = {
         {"indices", check_indices}, {"barriers", check_barriers}, {"divergence", check_divergence},
         {"shared", check_shared}, {"warp", check_warp}, {"mma", check_mma}, {"copies", check_copies},
-        {"streams", check_streams}, {"host_copies", check_host_copies}, {"events", check_events},
+        {"streams", check_streams}, {"host_copies", check_host_copies}, {"schedules", check_schedules}, {"events", check_events},
         {"faults", check_faults}, {"memory", check_memory}, {"launches", check_launches}, {"modules", check_modules},
         {"contexts", check_contexts}, {"threads", check_threads},
     };
