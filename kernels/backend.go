@@ -130,8 +130,12 @@ func (b *Backend) prepare(x []float32, dictionaryStep, codeStep *executable) err
 	}
 	// Somebody else has taken what was free, or the machine has too little that
 	// can be page-locked.
+	fit := b.mostWords(g.allocated, dictionaryStep, codeStep)
+	if g.lacksHost {
+		fit = int(g.locked / b.wordBytes())
+	}
 	return fmt.Errorf("%w for %d words × %d sparse dimensions: at most %d words would fit: %w",
-		ErrMemory, b.words, b.atoms, b.mostWords(g.allocated, dictionaryStep, codeStep), g.err)
+		ErrMemory, b.words, b.atoms, fit, g.err)
 }
 
 // fill allocates the device's memory and fills it.

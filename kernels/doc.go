@@ -35,6 +35,6 @@
 //
 // Package emulator makes a CUDA driver of the host, that runs the .cu files as
 // C++. On it the backend passes the suite that the CPU passes, each kernel is
-// compared with plain loops, and every launch is made to fail in turn. The same tests run on
-// a GPU with OVERCOMPLETE_LIBCUDA=libcuda.so.1.
+// compared with plain loops, and every launch and every allocation is made to
+// fail in turn. The same tests run on a GPU with OVERCOMPLETE_LIBCUDA=libcuda.so.1.
 package kernels

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"sync"
 	"unsafe"
 
 	"gorgonia.org/cu"
@@ -31,7 +32,9 @@ type gpu struct {
 	mostShared int            // that a block may have
 	pinned     []unsafe.Pointer
 	pinner     runtime.Pinner // of memory that copies under way read or write
-	allocated  int64          // bytes
+	allocated  int64          // bytes on the device
+	locked     int64          // bytes of the host that are page-locked
+	lacksHost  bool           // no more could be
 	profile    profile
 	err        error
 
@@ -87,24 +90,43 @@ func (g *gpu) start(index int) error {
 	return nil
 }
 
-var entry = regexp.MustCompile(`(?m)^\.visible \.entry (\w+)\(`)
+// module is a file of PTX.
+type module struct {
+	name, source string
+	kernels      []string
+}
+
+// modules reads the embedded PTX.
+var modules = sync.OnceValues(func() (all []module, err error) {
+	files, err := ptx.ReadDir("ptx")
+	for _, file := range files {
+		source, err := ptx.ReadFile("ptx/" + file.Name())
+		if err != nil {
+			return nil, err
+		}
+		m := module{name: file.Name(), source: string(source)}
+		for _, entry := range regexp.MustCompile(`(?m)^\.visible \.entry (\w+)\(`).FindAllStringSubmatch(m.source, -1) {
+			m.kernels = append(m.kernels, entry[1])
+		}
+		all = append(all, m)
+	}
+	return all, err
+})
 
 // loadKernels has the driver compile all kernels for its device.
 func (g *gpu) loadKernels() {
-	files, err := ptx.ReadDir("ptx")
+	all, err := modules()
 	g.check("reading the embedded PTX", err)
-	for _, file := range files {
+	for _, m := range all {
 		if g.err != nil {
 			return
 		}
-		source, err := ptx.ReadFile("ptx/" + file.Name())
-		g.check("reading the embedded "+file.Name(), err)
-		module, err := cu.LoadData(string(source))
-		g.check("cuModuleLoadData of "+file.Name(), err)
-		for _, name := range entry.FindAllSubmatch(source, -1) {
+		loaded, err := cu.LoadData(m.source)
+		g.check("cuModuleLoadData of "+m.name, err)
+		for _, kernel := range m.kernels {
 			if g.err == nil {
-				g.functions[string(name[1])], err = module.Function(string(name[1]))
-				g.check("cuModuleGetFunction of "+string(name[1]), err)
+				g.functions[kernel], err = loaded.Function(kernel)
+				g.check("cuModuleGetFunction of "+kernel, err)
 			}
 		}
 	}
@@ -200,10 +222,11 @@ func (g *gpu) allocHost(elements int64) []float32 {
 	}
 	p, err := driver.HostAlloc(4 * elements)
 	g.check(fmt.Sprintf("cuMemAllocHost of %d bytes", 4*elements), err)
-	if err != nil {
+	if g.lacksHost = err != nil; g.lacksHost {
 		return nil
 	}
 	g.pinned = append(g.pinned, p)
+	g.locked += 4 * elements
 	return unsafe.Slice((*float32)(p), elements)
 }
 
