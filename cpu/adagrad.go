@@ -19,7 +19,7 @@ type adagrad struct {
 // compileAdaGrad compiles the step's body if it is of this form.
 func (c *compiler) compileAdaGrad() bool {
 	s := c.source
-	if c.step.kind != graph.Accumulate || !c.step.squares || len(s.Keeps) != 2 || len(s.Totals) > 0 {
+	if c.step.kind != graph.Accumulate || !c.step.squares || len(s.Keeps) != 2 || len(s.Totals) > 0 || len(s.Scalars) > 0 {
 		return false
 	}
 	h, p := c.outputs["H"], s.Keeps[0]

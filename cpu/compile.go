@@ -214,6 +214,9 @@ func (c *compiler) compileProduct(i int, v *graph.Value) error {
 	left, right := v.Operands()
 	unsupported := fmt.Errorf("no kernel for the product %s", v.Formula())
 	plain := !left.Squared && !right.Squared
+	if right.Value.Op == graph.Load && right.Value.Name != "D" {
+		return unsupported // kernels read rows to the end of their padding, and only D's have that
+	}
 	var p product
 	switch c.step.kind {
 	case graph.Decode:

@@ -185,7 +185,7 @@ sweep:
 	VMULPS       Y7, Y8, Y8
 	VSUBPS       Y8, Y9, Y8
 	VBROADCASTSS floor+140(FP), Y5
-	VMAXPS       Y5, Y8, Y8
+	VMAXPS       Y8, Y5, Y8
 	VCMPPS       $0x04, Y9, Y8, Y7
 	VMOVMSKPS    Y7, R10
 	LEAQ         compressed<>+0(SB), R11
@@ -238,7 +238,7 @@ rest:
 	VMULPS       Y0, Y2, Y2
 	VSUBPS       Y2, Y1, Y2
 	VBROADCASTSS floor+140(FP), Y0
-	VMAXPS       Y0, Y2, Y2
+	VMAXPS       Y2, Y0, Y2
 	VCMPPS       $0x04, Y1, Y2, Y0
 	VANDPS       Y5, Y0, Y0
 	VMOVMSKPS    Y0, DX
@@ -1058,7 +1058,7 @@ sweep:
 	VFMADD231PS Y1, Y9, Y11
 	VMULPS      Y0, Y10, Y10
 	VFMADD231PS Y8, Y11, Y10
-	VMAXPS      Y6, Y10, Y10
+	VMAXPS      Y10, Y6, Y10
 	VADDPS      Y10, Y7, Y7
 	VMOVUPS     Y7, (AX)(R8*1)
 	VMULPS      Y4, Y9, Y9
@@ -1086,7 +1086,7 @@ rest:
 	VFMADD231PS Y1, Y10, Y2
 	VMULPS      Y0, Y11, Y11
 	VFMADD231PS Y9, Y2, Y11
-	VMAXPS      Y6, Y11, Y11
+	VMAXPS      Y11, Y6, Y11
 	VADDPS      Y11, Y8, Y8
 	VMASKMOVPS  Y8, Y7, (AX)(R8*1)
 	VMULPS      Y4, Y10, Y10
@@ -1295,7 +1295,7 @@ TEXT ·reluAVX2(SB), NOSPLIT, $0-48
 sweep:
 	VMOVUPS (DX)(BX*1), Y0
 	VXORPS  Y1, Y1, Y1
-	VMAXPS  Y1, Y0, Y0
+	VMAXPS  Y0, Y1, Y0
 	VMOVUPS Y0, (AX)(BX*1)
 	ADDQ    $0x20, BX
 	SUBQ    $0x08, CX
@@ -1310,7 +1310,7 @@ rest:
 	VMOVUPS    (SI)(CX*4), Y0
 	VMASKMOVPS (DX)(BX*1), Y0, Y1
 	VXORPS     Y2, Y2, Y2
-	VMAXPS     Y2, Y1, Y1
+	VMAXPS     Y1, Y2, Y1
 	VMASKMOVPS Y1, Y0, (AX)(BX*1)
 
 end:
@@ -1677,7 +1677,7 @@ whole:
 	VMULPS.Z      Z13, Z15, K2, Z13
 	VMULPS        Z12, Z13, Z13
 	VPTERNLOGD    $0xf2, Z10, Z11, Z13
-	VMAXPS        Z6, Z13, Z13
+	VMAXPS        Z13, Z6, Z13
 	VCMPPS        $0x04, Z14, Z13, K1, K2
 	VCOMPRESSPS.Z Z13, K2, Z13
 	VMOVUPS       Z13, (CX)(R8*4)
@@ -3502,7 +3502,7 @@ whole:
 	VFMADD231PS  Z1, Z9, Z11
 	VMULPS       Z0, Z10, Z10
 	VFMADD231PS  Z8, Z11, Z10
-	VMAXPS       Z6, Z10, Z10
+	VMAXPS       Z10, Z6, Z10
 	VADDPS       Z10, Z7, Z7
 	VMOVUPS      Z7, K1, (AX)(R8*1)
 	VMULPS       Z4, Z9, Z9
@@ -3690,7 +3690,7 @@ sweep:
 whole:
 	VMOVUPS.Z (DX)(BX*1), K1, Z0
 	VPXORD    Z1, Z1, Z1
-	VMAXPS    Z1, Z0, Z0
+	VMAXPS    Z0, Z1, Z0
 	VMOVUPS   Z0, K1, (AX)(BX*1)
 	ADDQ      $0x40, BX
 	SUBQ      $0x10, CX

@@ -303,3 +303,28 @@ func TestSparseProducts(t *testing.T) {
 		}
 	})
 }
+
+// A NaN shows at every level, or divergence would go unseen.
+func TestNaNStays(t *testing.T) {
+	eachLevel(t, func(t *testing.T, k *kernels) {
+		for n := 1; n < 40; n++ {
+			for at := range n {
+				x := make([]float32, n)
+				x[at] = float32(math.NaN())
+				dst := make([]float32, n)
+				k.relu(dst, x)
+				zeros := func() []float32 { return make([]float32, n) }
+				h, p := zeros(), zeros()
+				k.adagrad(h, p, zeros(), zeros(), x, 1, 1, 1, 1, 1, 1)
+				for i := range n {
+					if isNaN := dst[i] != dst[i]; isNaN != (i == at) {
+						t.Fatalf("relu of %v is %v", x, dst)
+					}
+					if isNaN := h[i] != h[i]; isNaN != (i == at) {
+						t.Fatalf("H is %v for N %v", h, x)
+					}
+				}
+			}
+		}
+	})
+}

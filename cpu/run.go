@@ -242,11 +242,13 @@ func (s *step) decodeTogether(f *frame, lanes []*lane) {
 }
 
 // decodeColumns adds the products of the words from lo to hi to the rows of
-// out, in the columns from left to right.
+// out, in the columns from left to right. Kernels may add what a block has in
+// groups: blocks must not depend on the columns, which depend on the workers.
 func (s *step) decodeColumns(l *lane, out matrix, c *codes, d matrix, atoms, lo, hi, left, right int) {
 	clear(l.next)
-	for block := 0; block < atoms; block += blockRows(right - left) {
-		end := int32(min(block+blockRows(right-left), atoms))
+	size := blockRows(d.pitch)
+	for block := 0; block < atoms; block += size {
+		end := int32(min(block+size, atoms))
 		for row := lo; row < hi; row++ {
 			next := &l.next[row-lo]
 			*next += s.kernels.decode(out.data[(row-lo)*out.pitch+left:][:right-left],

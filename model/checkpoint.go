@@ -50,8 +50,9 @@ func (i Info) matrices() map[Matrix][]int {
 func (m Matrix) file() string { return stateDir + "/" + string(m) + ".npy" }
 
 // SaveCheckpoint is [Model.Save] for a model whose training is to go on.
+// If it fails, nothing of it is kept: there will be another.
 func (m *Model) SaveCheckpoint(dir string, force bool, s State) error {
-	return atomicfile.WriteDir(dir, mayReplace(force), func(dir string) error {
+	return atomicfile.WriteDir(dir, false, mayReplace(force), func(dir string) error {
 		if err := m.write(dir); err != nil {
 			return err
 		}
@@ -69,7 +70,12 @@ func (m *Model) SaveCheckpoint(dir string, force bool, s State) error {
 				return err
 			}
 		}
-		return writeFile(dir, progressFile, func(f io.Writer) error { return json.NewEncoder(f).Encode(progress{s.Batch}) })
+		err := writeFile(dir, progressFile, func(f io.Writer) error { return json.NewEncoder(f).Encode(progress{s.Batch}) })
+		if err != nil {
+			return err
+		}
+		atomicfile.SyncDir(filepath.Join(dir, stateDir))
+		return nil
 	})
 }
 

@@ -204,7 +204,7 @@ func CheckSave(dir string, force bool) error {
 // model is kept under another name, which the error tells. Equal models give
 // identical files.
 func (m *Model) Save(dir string, force bool) error {
-	return atomicfile.WriteDir(dir, mayReplace(force), m.write)
+	return atomicfile.WriteDir(dir, true, mayReplace(force), m.write)
 }
 
 // Contains reports whether a file at path is, or would be, in the directory of a

@@ -32,7 +32,7 @@ type Info struct {
 	Format   int             `json:"format"` // [FormatVersion]; set by [Model.Save]
 	Input    Input           `json:"input"`
 	Training Hyperparameters `json:"training"`
-	Device   string          `json:"device"` // that trained: "cpu", or "cuda" with the precision; results differ in the last bits
+	Device   string          `json:"device"` // that trained: "cpu" with its kernels, or "cuda" with the precision; results differ in the last bits
 	Epochs   []Epoch         `json:"epochs"` // metrics after each epoch
 }
 

@@ -130,6 +130,7 @@ func BatchWords(words, steps int) int {
 type Progress struct {
 	Epochs []model.Epoch // metrics of those that are done
 	Batch  int           // words of the next dictionary step; 0 before training
+	Done   bool          // there is nothing to go on with
 }
 
 // Run trains on words vectors of length dim, from where p says, until h's epochs
@@ -175,7 +176,7 @@ type run struct {
 }
 
 func (r run) epochs(p *Progress, observe func(Progress) error) error {
-	for !r.done(p.Epochs) {
+	for !p.Done {
 		start := time.Now()
 		t := len(p.Epochs) + 1
 		d, c, err := r.epoch(t)
@@ -188,6 +189,7 @@ func (r run) epochs(p *Progress, observe func(Progress) error) error {
 		}
 		e.Seconds = time.Since(start).Seconds()
 		p.Epochs = append(p.Epochs, e)
+		p.Done = r.done(p.Epochs)
 		if err := observe(*p); err != nil {
 			return err
 		}

@@ -51,7 +51,7 @@ func main() {
 			})
 		zero := func() VecVirtual { return l.constant(0) }
 		l.elementwise("relu", "dst, a []float32", "dst[i] = max(a[i], 0)", nil,
-			func(x []VecVirtual, _ []VecVirtual) { VMAXPS(zero(), x[0], x[0]) })
+			func(x []VecVirtual, _ []VecVirtual) { VMAXPS(x[0], zero(), x[0]) })
 		l.sum()
 		l.peak()
 	}
@@ -451,8 +451,8 @@ func (l level) average() {
 			VFMADD213PS(rate, halfRate, error) // the Newton step's factor, times rate
 			VMULPS_Z(u, y, shrunk, a)
 			VMULPS(error, a, a)
-			VPTERNLOGD(U8(0xf2), signs, s, a) // a | signs &^ s
-			VMAXPS(floor, a, a)
+			VPTERNLOGD(U8(0xf2), signs, s, a)      // a | signs &^ s
+			VMAXPS(a, floor, a)                    // a NaN stays one
 			VCMPPS(U8(4), zero, a, part.k, shrunk) // a ≠ 0
 			VCOMPRESSPS_Z(a, shrunk, a)
 			VMOVUPS(a, floats(value, count))
@@ -487,8 +487,8 @@ func (l level) average() {
 		VXORPS(l.broadcast("rate"), a, a)
 		VMULPS(u, a, a)
 		VSUBPS(a, zero, a)
-		VMAXPS(l.broadcast("floor"), a, a)
-		VCMPPS(U8(4), zero, a, u) // a ≠ 0
+		VMAXPS(a, l.broadcast("floor"), a) // a NaN stays one
+		VCMPPS(U8(4), zero, a, u)          // a ≠ 0
 		if part.mask != nil {
 			VANDPS(part.mask, u, u)
 		}
@@ -647,7 +647,7 @@ func (l level) adagrad() {
 		VFMADD231PS(c[1], m, t)
 		VMULPS(c[0], n, n)
 		VFMADD231PS(d, t, n)
-		VMAXPS(zero, n, n)
+		VMAXPS(n, zero, n) // a NaN stays one
 		VADDPS(n, h, h)
 		part.store(h, hp)
 		VMULPS(c[4], m, m)

@@ -72,7 +72,7 @@ func (f *File) Commit() error {
 		return err
 	}
 	f.done = true
-	syncDir(filepath.Dir(f.path))
+	SyncDir(filepath.Dir(f.path))
 	return nil
 }
 
@@ -126,8 +126,7 @@ func checkFile(path string, force bool) error {
 
 // CheckDir returns nil if [WriteDir] can write a directory at path, or else an
 // [*OutputError]. If there is something at path, mayReplace decides: it returns
-// nil if that may go, or why not. What is there is moved away and back, for
-// nothing else tells whether it can be: a mount point cannot.
+// nil if that may go, or why not.
 func CheckDir(path string, mayReplace func(path string) error) error {
 	path = resolve(path)
 	if err := tryDir(path, mayReplace); err != nil {
@@ -149,21 +148,17 @@ func tryDir(path string, mayReplace func(path string) error) error {
 	if !exists {
 		return nil
 	}
-	old := filepath.Join(temp, oldName)
-	if err := os.Rename(path, old); err != nil {
-		return fmt.Errorf("cannot be replaced: %w", reason(err))
-	}
-	if err := os.Rename(old, path); err != nil {
-		return fmt.Errorf("%w; what was there is now %s", reason(err), old)
+	if err := tryMove(path, temp); err != nil {
+		return fmt.Errorf("cannot be replaced: %w", err)
 	}
 	return nil
 }
 
 // WriteDir makes a directory at path of the files that write creates, and syncs,
 // in the directory that it is given. What is at path is treated as by [CheckDir].
-// If write succeeds and the rest fails, the new directory stays under its
-// temporary name, which the error tells, so that no work is lost.
-func WriteDir(path string, mayReplace func(path string) error, write func(dir string) error) error {
+// If write succeeds and the rest fails, the new directory stays, with keep, under
+// its temporary name, which the error tells, so that no work is lost.
+func WriteDir(path string, keep bool, mayReplace func(path string) error, write func(dir string) error) error {
 	path = resolve(path)
 	temp, err := makeTemp(path)
 	if err != nil {
@@ -177,11 +172,16 @@ func WriteDir(path string, mayReplace func(path string) error, write func(dir st
 		os.RemoveAll(temp)
 		return fmt.Errorf("%s: %w", path, reason(err))
 	}
-	syncDir(dir)
+	SyncDir(dir)
 	if err := placeDir(temp, path, mayReplace); err != nil {
+		// What was there may be in temp, if it could not be moved back.
+		if _, old := os.Lstat(filepath.Join(temp, oldName)); !keep && errors.Is(old, fs.ErrNotExist) {
+			os.RemoveAll(temp)
+			return fmt.Errorf("%s: %w", path, err)
+		}
 		return fmt.Errorf("%s: %w; the new one is kept as %s", path, err, dir)
 	}
-	syncDir(filepath.Dir(path))
+	SyncDir(filepath.Dir(path))
 	os.RemoveAll(temp) // if it fails, the new directory is nevertheless in place
 	return nil
 }
@@ -274,9 +274,9 @@ func reason(err error) error {
 	return err
 }
 
-// syncDir makes the names in a directory survive a loss of power, on systems
+// SyncDir makes the names in a directory survive a loss of power, on systems
 // that can.
-func syncDir(name string) {
+func SyncDir(name string) {
 	if dir, err := os.Open(name); err == nil {
 		dir.Sync()
 		dir.Close()

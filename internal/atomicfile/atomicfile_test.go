@@ -201,7 +201,7 @@ func TestDir(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, parent)
-	err := WriteDir(path, forbid, func(dir string) error {
+	err := WriteDir(path, true, forbid, func(dir string) error {
 		if _, err := os.Stat(path); err == nil {
 			t.Error("there before all is written")
 		}
@@ -221,7 +221,7 @@ func TestDir(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, path, "f=new", "g=old")
-	if err := WriteDir(path, allow, writeF); err != nil {
+	if err := WriteDir(path, true, allow, writeF); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, path, "f=new")
@@ -250,11 +250,11 @@ func TestDirCannotBeMoved(t *testing.T) {
 func TestDirFailsToWrite(t *testing.T) {
 	parent := t.TempDir()
 	path := filepath.Join(parent, "model")
-	if err := WriteDir(path, forbid, writeF); err != nil {
+	if err := WriteDir(path, true, forbid, writeF); err != nil {
 		t.Fatal(err)
 	}
 	full := errors.New("disk full")
-	err := WriteDir(path, allow, func(dir string) error {
+	err := WriteDir(path, true, allow, func(dir string) error {
 		write(t, filepath.Join(dir, "half"), "")
 		return full
 	})
@@ -282,7 +282,7 @@ func expectKept(t *testing.T, err error, reason string) {
 func TestDirAppearsMeanwhile(t *testing.T) {
 	parent := t.TempDir()
 	path := filepath.Join(parent, "model")
-	err := WriteDir(path, forbid, func(dir string) error {
+	err := WriteDir(path, true, forbid, func(dir string) error {
 		if err := os.Mkdir(path, 0o777); err != nil {
 			t.Fatal(err)
 		}
@@ -318,7 +318,7 @@ func TestDirRestoresTheOld(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(path, "f"), "old")
-	if err := WriteDir(path, allow, os.Remove); err == nil {
+	if err := WriteDir(path, true, allow, os.Remove); err == nil {
 		t.Error("no error")
 	}
 	expect(t, path, "f=old")

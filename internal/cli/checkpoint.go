@@ -53,20 +53,26 @@ type checkpoints struct {
 
 // context is what passes run under, until stop: with checkpoints, an epoch is
 // finished when the user interrupts, for there is no way back from the middle.
-func (c *checkpoints) context() (ctx context.Context, stop func() bool) {
+func (c *checkpoints) context(p *progress) (ctx context.Context, stop func()) {
 	if c.checkpoint == 0 {
-		return c.ctx, func() bool { return true }
+		return c.ctx, func() {}
 	}
-	stop = context.AfterFunc(c.ctx, func() {
-		fmt.Fprintln(c.log, "interrupted: a checkpoint is written after this epoch; interrupt again to stop without")
+	said := make(chan struct{})
+	cancel := context.AfterFunc(c.ctx, func() {
+		p.say("interrupted: a checkpoint is written after this epoch; interrupt again to stop without")
+		close(said)
 	})
-	return context.WithoutCancel(c.ctx), stop
+	return context.WithoutCancel(c.ctx), func() {
+		if !cancel() {
+			<-said
+		}
+	}
 }
 
 // observe saves the training after an epoch, if it is time, or if it ends here.
 func (c *checkpoints) observe(p train.Progress) error {
 	stop := c.ctx.Err() != nil
-	if c.checkpoint == 0 || !stop && time.Since(c.last) < c.checkpoint {
+	if c.checkpoint == 0 || p.Done || !stop && time.Since(c.last) < c.checkpoint {
 		return nil
 	}
 	err := c.save(p)
@@ -86,6 +92,7 @@ func (c *checkpoints) save(p train.Progress) error {
 		return err
 	}
 	c.model.Info.Epochs = p.Epochs
+	defer func() { c.model.Codes, c.model.Dictionary = nil, nil }() // the backend has them
 	if err := c.model.SaveCheckpoint(c.output, c.replace, model.State{Batch: p.Batch, Each: c.backend.SaveMatrix}); err != nil {
 		return err
 	}
@@ -95,7 +102,7 @@ func (c *checkpoints) save(p train.Progress) error {
 
 // failed says what is left of a training that failed.
 func (c *checkpoints) failed(err error) error {
-	if c.epoch == 0 || errors.Is(err, context.Canceled) {
+	if c.epoch == 0 || errors.Is(err, context.Canceled) || errors.Is(err, train.ErrDiverged) {
 		return err
 	}
 	return fmt.Errorf("%w; %s is a checkpoint after epoch %d, with which --resume goes on", err, c.output, c.epoch)

@@ -85,7 +85,7 @@ func (f *trainFlags) run(x *vectors.Dense, p *progress, c *checkpoints) error {
 		return err
 	}
 	p.resume(went.Epochs)
-	ctx, stop := c.context()
+	ctx, stop := c.context(p)
 	defer stop()
 	went, err = t.run(ctx, went, func(went train.Progress) error {
 		p.epoch(went.Epochs[len(went.Epochs)-1])
@@ -117,11 +117,15 @@ func (f *trainFlags) trainer(x *vectors.Dense, p *progress, m *model.Model) (tra
 		}
 		why = fmt.Sprintf(" (%v)", err)
 	}
-	m.Info.Device = "cpu"
 	t, err := f.onCPU(x, p)
 	if err != nil {
 		return trainer{}, ofTheUser(err)
 	}
+	level, _, err := cpu.Level()
+	if err != nil {
+		return trainer{}, ofTheUser(err)
+	}
+	m.Info.Device = "cpu " + level
 	fmt.Fprintf(p.w, "training on the CPU%s\n", why)
 	return t, nil
 }

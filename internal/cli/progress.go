@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -15,6 +16,7 @@ import (
 // progress shows a training under way: a bar on a terminal, a line an epoch
 // elsewhere.
 type progress struct {
+	mu       sync.Mutex // of w, but for the bar
 	w        io.Writer
 	terminal *os.File                 // w, if that is one
 	bar      *progressbar.ProgressBar // nil without a terminal
@@ -58,6 +60,16 @@ func (p *progress) resume(done []model.Epoch) {
 	}
 }
 
+// say writes a line from any goroutine.
+func (p *progress) say(line string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bar != nil {
+		p.bar.Clear()
+	}
+	fmt.Fprintln(p.w, line)
+}
+
 // epoch shows an epoch's metrics. No pass may be under way.
 func (p *progress) epoch(e model.Epoch) {
 	rate := float64(p.vocab) / e.Seconds
@@ -66,6 +78,8 @@ func (p *progress) epoch(e model.Epoch) {
 		p.metrics = []string{fmt.Sprintf("error %#.3g", e.Error), fmt.Sprintf("%.0f%% zeros", 100*e.Sparsity), shortRate(rate)}
 		return
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	left := time.Since(p.start) / time.Duration(e.Epoch-p.before) * time.Duration(p.epochs-e.Epoch)
 	fmt.Fprintf(p.w, "epoch %d/%d  error %.4f  sparsity %.2f %%  %.0f words/s  objective %.4f  %v left\n",
 		e.Epoch, p.epochs, e.Error, 100*e.Sparsity, rate, e.Objective, left.Round(time.Second))

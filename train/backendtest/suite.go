@@ -265,7 +265,8 @@ func usedAtoms(s *vectors.Sparse) int {
 
 // sameBits compares the results of different numbers of workers, bit by bit.
 func (s suite[B]) sameBits(t *testing.T) {
-	p := problem{words: 300, atoms: 150, dim: 20, batch: 41}
+	// Atoms and residuals make several blocks, words several tiles.
+	p := problem{words: 300, atoms: 400, dim: 200, batch: 150}
 	spec, x := p.make()
 	type result struct {
 		d          train.DictionaryPass
