@@ -584,6 +584,12 @@ func TestNewErrors(t *testing.T) {
 			t.Errorf("%s: error %v, want %s", name, err, test.want)
 		}
 	}
+	// No GPU has shared memory for such rows; the CPU can train on them.
+	long := spec
+	long.Dim = 100_000
+	if _, err := New(long, make([]float32, long.Dim), Options{Batch: 1}); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "length 100000") {
+		t.Errorf("vectors too long for shared memory: error %v, want %v", err, ErrUnavailable)
+	}
 	b, err := New(spec, x, Options{Batch: 2})
 	if err != nil {
 		t.Fatal(err)

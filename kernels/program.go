@@ -48,7 +48,8 @@ func (b *Backend) newProgram(x *executable) (*program, error) {
 	}
 	for _, s := range x.steps {
 		if need := b.rowMemory(x, s); need > g.mostShared {
-			return nil, fmt.Errorf("kernels: vectors of length %d need %d bytes of shared memory, and this GPU has %d", b.dim, need, g.mostShared)
+			return nil, fmt.Errorf("%w: vectors of length %d need %d bytes of shared memory, and GPU %d has %d",
+				ErrUnavailable, b.dim, need, g.device.Index, g.mostShared)
 		}
 		var places []place
 		for _, v := range s.vectors {
