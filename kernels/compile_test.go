@@ -27,7 +27,7 @@ func compiled(t *testing.T, build graph.Build, spec graph.Spec) *executable {
 	return x
 }
 
-// The products of DESIGN's two passes, and nothing beside them, reach the
+// The products of the two passes, and nothing beside them, reach the
 // tensor cores.
 func TestCompile(t *testing.T) {
 	for _, test := range []struct {
