@@ -2,27 +2,21 @@ package cpu
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math"
 	"runtime"
 
 	"overcomplete/graph"
-	"overcomplete/internal/memory"
 	"overcomplete/train"
 	"overcomplete/vectors"
 )
 
 // Options of a training.
 type Options struct {
-	Workers  int             // goroutines; 0 means one for each processor
-	Seed     uint64          // of the initial codes and dictionary
-	Progress func(words int) // told of words that a pass is done with, from any goroutine; may be nil
+	Workers    int             // goroutines; 0 means one for each processor
+	Seed       uint64          // of the initial codes and dictionary
+	Overcommit bool            // train even if the machine seems to have too little memory
+	Progress   func(words int) // told of words that a pass is done with, from any goroutine; may be nil
 }
-
-// ErrMemory is returned, wrapped, when a training's state does not fit into the
-// machine's memory.
-var ErrMemory = errors.New("not enough memory")
 
 // state is what a training moves, and what moves it.
 type state struct {
@@ -112,7 +106,7 @@ func newState(spec graph.Spec, x []float32, kernels *kernels, mostTileWords int,
 		return state{}, fmt.Errorf("cpu: %d numbers are no vectors of length %d", len(x), spec.Dim)
 	}
 	words, k := len(x)/spec.Dim, spec.Atoms
-	if err := checkMemory(words, spec); err != nil {
+	if err := checkMemory(words, spec, o.Overcommit); err != nil {
 		return state{}, err
 	}
 	initial := train.InitialDictionary(o.Seed, k, spec.Dim)
@@ -149,22 +143,6 @@ func newState(spec graph.Spec, x []float32, kernels *kernels, mostTileWords int,
 	s.tileWords = min(share, mostTileWords)
 	s.tiles = make([]*tile, (words+s.tileWords-1)/s.tileWords)
 	return s, nil
-}
-
-// checkMemory refuses a state that the machine has no memory for: asking for it
-// would end the program, now or, worse, when it is filled.
-func checkMemory(words int, spec graph.Spec) error {
-	limit := uint64(1 << 40)
-	if total, ok := memory.Total(); ok {
-		limit = total
-	}
-	limit = min(limit, math.MaxInt) // of the address space
-	// S, Q, D and H.
-	if bytes := 8 * float64(spec.Atoms) * float64(words+spec.Dim); bytes > float64(limit) || spec.Atoms > math.MaxInt32 {
-		return fmt.Errorf("%w: %d words × %d sparse dimensions need %.1f GB, and there can be %.1f GB",
-			ErrMemory, words, spec.Atoms, bytes/1e9, float64(limit)/1e9)
-	}
-	return nil
 }
 
 // bind makes f hold the words from lo to hi as x needs them in epoch t.

@@ -34,7 +34,7 @@ type interrupted struct {
 }
 
 func (e interrupted) Error() string {
-	return fmt.Sprintf("interrupted after epoch %d; %s is a checkpoint, with which --resume goes on", e.epoch, e.dir)
+	return fmt.Sprintf("interrupted; %s is a checkpoint after epoch %d, with which --resume goes on", e.dir, e.epoch)
 }
 func (e interrupted) Unwrap() error { return context.Canceled }
 
@@ -102,8 +102,12 @@ func (c *checkpoints) save(p train.Progress) error {
 
 // failed says what is left of a training that failed.
 func (c *checkpoints) failed(err error) error {
-	if c.epoch == 0 || errors.Is(err, context.Canceled) || errors.Is(err, train.ErrDiverged) {
+	_, said := errors.AsType[interrupted](err)
+	switch {
+	case c.epoch == 0 || said || errors.Is(err, train.ErrDiverged):
 		return err
+	case errors.Is(err, context.Canceled):
+		return interrupted{c.output, c.epoch}
 	}
 	return fmt.Errorf("%w; %s is a checkpoint after epoch %d, with which --resume goes on", err, c.output, c.epoch)
 }

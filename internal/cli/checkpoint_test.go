@@ -57,7 +57,7 @@ func TestResume(t *testing.T) {
 			}
 			mustRun(t, line+" -o whole")
 			code, stderr := interruptedRun(line+" -o model --checkpoint 1h", 2)
-			if want := "overcomplete: interrupted after epoch 2; model is a checkpoint, with which --resume goes on\n"; code != exitInterrupted || !strings.HasSuffix(stderr, want) {
+			if want := "overcomplete: interrupted; model is a checkpoint after epoch 2, with which --resume goes on\n"; code != exitInterrupted || !strings.HasSuffix(stderr, want) {
 				t.Fatalf("exit code %d: %s", code, stderr)
 			}
 			if m := openModel(t, "model"); len(m.Info.Epochs) != 2 {
@@ -65,6 +65,10 @@ func TestResume(t *testing.T) {
 			}
 			if code, _ := interruptedRun(line+" -o model --checkpoint 1h --resume", 4); code != exitInterrupted {
 				t.Fatalf("exit code %d", code)
+			}
+			code, stderr = interruptedRun(line+" -o model --resume", 5)
+			if code != exitInterrupted || !strings.Contains(stderr, "model is a checkpoint after epoch 4,") {
+				t.Errorf("without checkpoints: exit code %d: %s", code, stderr)
 			}
 			_, stderr = mustRun(t, line+" -o model --resume")
 			if !strings.Contains(stderr, "resuming after epoch 4\n") || strings.Contains(stderr, "epoch 4/") || !strings.Contains(stderr, "epoch 5/") {

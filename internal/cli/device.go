@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"overcomplete/cpu"
+	"overcomplete/internal/memory"
 	"overcomplete/kernels"
 	"overcomplete/model"
 	"overcomplete/train"
@@ -16,9 +17,10 @@ import (
 
 // deviceFlags are where training was asked to run.
 type deviceFlags struct {
-	device    string // auto, cpu, cuda or cuda:i
-	precision string // of products on a GPU
-	workers   int    // on the CPU
+	device     string // auto, cpu, cuda or cuda:i
+	precision  string // of products on a GPU
+	workers    int    // on the CPU
+	overcommit bool   // its memory
 }
 
 // check refuses what no device does.
@@ -31,6 +33,8 @@ func (f *deviceFlags) check(algorithm string, given func(flag string) bool) erro
 		return usagef("--precision is %q, want tf32 or fp32", f.precision)
 	case cuda && given("workers"):
 		return usagef("--workers is of the CPU; drop it, or --device %s", f.device)
+	case cuda && f.overcommit:
+		return usagef("--overcommit is of the CPU; drop it, or --device %s", f.device)
 	case given("precision") && (f.device == "cpu" || algorithm == "authors"):
 		return usagef("--precision is of GPUs; the CPU computes in float32")
 	case cuda && algorithm == "authors":
@@ -126,12 +130,16 @@ func (f *trainFlags) trainer(x *vectors.Dense, p *progress, m *model.Model) (tra
 		return trainer{}, ofTheUser(err)
 	}
 	m.Info.Device = "cpu " + level
-	fmt.Fprintf(p.w, "training on the CPU%s\n", why)
+	needed := fmt.Sprintf("about %.1f GB", cpu.Memory(f.spec(x.Dim), x.Len())/1e9)
+	if total, ok := memory.Total(); ok {
+		needed += fmt.Sprintf(" of its %.1f GB memory", float64(total)/1e9)
+	}
+	fmt.Fprintf(p.w, "training on the CPU%s, which takes %s\n", why, needed)
 	return t, nil
 }
 
 func (f *trainFlags) onCPU(x *vectors.Dense, p *progress) (trainer, error) {
-	o := cpu.Options{Workers: f.workers, Seed: f.Seed, Progress: p.words}
+	o := cpu.Options{Workers: f.workers, Seed: f.Seed, Overcommit: f.overcommit, Progress: p.words}
 	done := func() error { return nil }
 	if f.Algorithm != "authors" {
 		b, err := cpu.New(f.spec(x.Dim), x.Data, o)
@@ -194,7 +202,7 @@ func unable(err error) bool {
 func ofTheUser(err error) error {
 	switch {
 	case errors.Is(err, cpu.ErrMemory):
-		return usagef("%w; lower -k or --max-words", err)
+		return usagef("%w; lower -k or --max-words, or try it with --overcommit", err)
 	case errors.Is(err, cpu.ErrLevel):
 		return usageError{err}
 	}

@@ -71,7 +71,7 @@ func TestGPUProgram(t *testing.T) {
 	for _, method := range []string{"A", "B"} {
 		t.Run("trains as on the CPU, method "+method, func(t *testing.T) {
 			last := make(map[string]model.Epoch)
-			for device, says := range map[string]string{"cpu": "training on the CPU\n", "cuda": "training on GPU 0, Emulated GPU, tf32\n", "auto": "training on GPU 0, Emulated GPU, tf32\n"} {
+			for device, says := range map[string]string{"cpu": "training on the CPU, ", "cuda": "training on GPU 0, Emulated GPU, tf32\n", "auto": "training on GPU 0, Emulated GPU, tf32\n"} {
 				code, _, stderr := p.run(t, "train large.txt -o "+device+" --epochs 6 --force --method "+method+" --device "+device)
 				if code != 0 || !strings.Contains(stderr, says) {
 					t.Fatalf("exit code %d: %s", code, stderr)

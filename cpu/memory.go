@@ -1,0 +1,51 @@
+package cpu
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"overcomplete/graph"
+	"overcomplete/internal/memory"
+)
+
+// ErrMemory is returned, wrapped, when a training does not fit into the machine's
+// memory.
+var ErrMemory = errors.New("not enough memory")
+
+// addressable is the most bytes that any machine gives to a process.
+const addressable = min(1<<46, math.MaxInt)
+
+// codeShare is the share of codes that are taken to be nonzero after the first
+// epoch, when they are most. At λ = 0.5 it is a half on word2vec's vectors; at a
+// smaller λ it may be up to 1, and soon gets smaller.
+const codeShare = 0.5
+
+// Memory returns about how many bytes training needs for vectors of so many
+// words: S and Q, the codes of the first epoch, X, and some matrices of D's size.
+func Memory(spec graph.Spec, words int) float64 {
+	const (
+		state     = 8         // bytes of S and Q, a coordinate
+		code      = 8         // bytes of a nonzero: its column and value
+		asAtoms   = 4 * 10    // bytes a coordinate: D, H, P, packed atoms, copies
+		asVectors = 4 * 2     // bytes a coordinate: X, and a copy from when it was read
+		program   = 100 << 20 // and batches of words
+	)
+	v, k, l := float64(words), float64(spec.Atoms), float64(spec.Dim)
+	return v*k*(state+codeShare*code) + k*l*asAtoms + v*l*asVectors + program
+}
+
+// checkMemory refuses a training that the machine has no memory for: asking for
+// it would end the program, now or, worse, when it is filled. With overcommit it
+// only refuses what no machine has.
+func checkMemory(words int, spec graph.Spec, overcommit bool) error {
+	limit := float64(addressable)
+	if total, ok := memory.Total(); ok && !overcommit {
+		limit = float64(total)
+	}
+	if bytes := Memory(spec, words); bytes > limit || spec.Atoms > math.MaxInt32 {
+		return fmt.Errorf("%w: %d words × %d sparse dimensions need about %.1f GB, and there can be %.1f GB",
+			ErrMemory, words, spec.Atoms, bytes/1e9, limit/1e9)
+	}
+	return nil
+}

@@ -1,0 +1,44 @@
+package cpu
+
+import (
+	"errors"
+	"testing"
+
+	"overcomplete/internal/memory"
+)
+
+func TestMemory(t *testing.T) {
+	total, ok := memory.Total()
+	if !ok {
+		t.Skip("how much memory this machine has is not known")
+	}
+	spec := small
+	spec.Atoms = 10 * spec.Dim
+	fits := func(bytes float64, overcommit bool) bool {
+		words := int(bytes / (Memory(spec, 2) - Memory(spec, 1)))
+		err := checkMemory(words, spec, overcommit)
+		if err != nil && !errors.Is(err, ErrMemory) {
+			t.Fatal(err)
+		}
+		return err == nil
+	}
+	for _, tt := range []struct {
+		bytes      float64
+		overcommit bool
+		want       bool
+	}{
+		{0.9 * float64(total), false, true},
+		{1.1 * float64(total), false, false},
+		{1.1 * float64(total), true, true},
+		{1.1 * addressable, true, false},
+	} {
+		if got := fits(tt.bytes, tt.overcommit); got != tt.want {
+			t.Errorf("%.1f GB of %.1f, overcommit %v: fits %v", tt.bytes/1e9, float64(total)/1e9, tt.overcommit, got)
+		}
+	}
+	// A training of 100,000 × 300 → 3000 was seen to take 3.74 GB.
+	spec.Atoms, spec.Dim = 3000, 300
+	if got := Memory(spec, 100_000); got < 3.5e9 || got > 4.5e9 {
+		t.Errorf("100,000 words take %.2f GB", got/1e9)
+	}
+}
