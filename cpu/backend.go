@@ -17,6 +17,7 @@ import (
 type Options struct {
 	Workers  int             // goroutines; 0 means one for each processor
 	Seed     uint64          // of the initial codes and dictionary
+	Float16  bool            // keep S and √Q as float16, not S and Q as float32: half the memory
 	Progress func(words int) // told of words that a pass is done with, from any goroutine; may be nil
 }
 
@@ -34,7 +35,7 @@ type state struct {
 	x          []float32 // V×L
 	dictionary matrix    // D, K×L
 	squares    matrix    // H, K×L
-	sumG, sumQ []float32 // S and Q, V×K
+	sumG, sumQ codeSums  // S and Q, V×K
 	tiles      []*tile   // A
 	tileWords  int
 	allAtoms   []int32 // 0, 1, …, K−1: the columns of a dense code
@@ -112,7 +113,7 @@ func newState(spec graph.Spec, x []float32, kernels *kernels, mostTileWords int,
 		return state{}, fmt.Errorf("cpu: %d numbers are no vectors of length %d", len(x), spec.Dim)
 	}
 	words, k := len(x)/spec.Dim, spec.Atoms
-	if err := checkMemory(words, spec); err != nil {
+	if err := checkMemory(words, spec, o); err != nil {
 		return state{}, err
 	}
 	initial := train.InitialDictionary(o.Seed, k, spec.Dim)
@@ -121,12 +122,10 @@ func newState(spec graph.Spec, x []float32, kernels *kernels, mostTileWords int,
 		words: words, x: x, kernels: kernels,
 		dictionary: newMatrix(k, spec.Dim),
 		squares:    newMatrix(k, spec.Dim),
-		sumG:       make([]float32, words*k),
-		sumQ:       make([]float32, words*k),
+		sumG:       newCodeSums(words*k, o.Float16),
+		sumQ:       newCodeSums(words*k, o.Float16),
 		allAtoms:   make([]int32, k),
 	}
-	hugePages(s.sumG)
-	hugePages(s.sumQ)
 	for i := range k {
 		copy(s.dictionary.row(i), initial[i*spec.Dim:])
 	}
@@ -153,14 +152,18 @@ func newState(spec graph.Spec, x []float32, kernels *kernels, mostTileWords int,
 
 // checkMemory refuses a state that the machine has no memory for: asking for it
 // would end the program, now or, worse, when it is filled.
-func checkMemory(words int, spec graph.Spec) error {
+func checkMemory(words int, spec graph.Spec, o Options) error {
 	limit := uint64(1 << 40)
 	if total, ok := memory.Total(); ok {
 		limit = total
 	}
 	limit = min(limit, math.MaxInt) // of the address space
-	// S, Q, D and H.
-	if bytes := 8 * float64(spec.Atoms) * float64(words+spec.Dim); bytes > float64(limit) || spec.Atoms > math.MaxInt32 {
+	size := 4.0
+	if o.Float16 {
+		size = 2
+	}
+	// S and Q, D and H.
+	if bytes := 2 * float64(spec.Atoms) * (size*float64(words) + 4*float64(spec.Dim)); bytes > float64(limit) || spec.Atoms > math.MaxInt32 {
 		return fmt.Errorf("%w: %d words × %d sparse dimensions need %.1f GB, and there can be %.1f GB",
 			ErrMemory, words, spec.Atoms, bytes/1e9, float64(limit)/1e9)
 	}
@@ -171,16 +174,13 @@ func checkMemory(words int, spec graph.Spec) error {
 func (s *state) bind(f *frame, x *executable, lo, hi, t int, lanes []*lane) {
 	n, k, l := hi-lo, s.spec.Atoms, s.spec.Dim
 	f.words, f.atoms, f.dim, f.epoch = n, k, l, t
+	f.sumG, f.sumQ = s.sumG.rows(lo, hi, k), s.sumQ.rows(lo, hi, k)
 	f.matrices = sized(f.matrices, len(x.matrices))
 	for i, place := range x.matrices {
 		m := &f.matrices[i]
 		switch place.input {
 		case "X":
 			*m = matrix{s.x[lo*l : hi*l], l, l}
-		case "S":
-			*m = matrix{s.sumG[lo*k : hi*k], k, k}
-		case "Q":
-			*m = matrix{s.sumQ[lo*k : hi*k], k, k}
 		case "D":
 			*m = s.dictionary
 		case "H":
