@@ -138,6 +138,8 @@ func TestRefuses(t *testing.T) {
 		{"train in.txt -o model --device cuda:", []string{`--device is "cuda:"`}},
 		{"train in.txt -o model --device cuda:-1", []string{`--device is "cuda:-1"`}},
 		{"train in.txt -o model --device cuda --algorithm authors", []string{"--algorithm authors", "--device cuda"}},
+		{"train in.txt -o model --device cuda --state float16", []string{"--state float16", "--device cuda"}},
+		{"train in.txt -o model --state float64", []string{`--state is "float64"`, "float32 or float16"}},
 		{"train in.txt -o model --device cuda --workers 3", []string{"--workers", "--device cuda"}},
 		{"train in.txt -o model --precision fp16", []string{`--precision is "fp16"`}},
 		{"train in.txt -o model --precision fp32 --device cpu", []string{"--precision", "CPU"}},

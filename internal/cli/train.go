@@ -75,6 +75,7 @@ Method A learns codes of either sign. Method B learns nonnegative codes, of whic
 	flags.StringVar(&f.wordList, "words", "", "`file` with a word a line, for .npy and .npz, instead of words in the latter")
 	flags.StringVar(&f.device, "device", "auto", "where to train: cpu, cuda (an NVIDIA GPU), cuda:i (the i-th, from 0), or auto, a GPU if there is one")
 	flags.StringVar(&f.precision, "precision", "tf32", "of products on a GPU: tf32 (fast, 11-bit factors) or fp32")
+	flags.StringVar(&f.State, "state", f.State, "what to keep sums of gradients as: float32, 8 bytes for each word and dimension, or float16, half of it, rounded (CPU only)")
 	flags.IntVar(&f.workers, "workers", 0, "processors to use on the CPU (default all); the result does not depend on it")
 	flags.BoolVar(&f.overcommit, "overcommit", false, "train on the CPU even if it seems to have too little memory")
 	flags.DurationVar(&f.checkpoint, "checkpoint", 0, "save what it takes to go on with the training at this interval, such as 5m, and when interrupted")
@@ -114,10 +115,12 @@ func (f *trainFlags) check(cmd *cobra.Command) error {
 		return usagef("--stop is %q, want epochs or authors", f.Stop)
 	case f.Algorithm != "minibatch" && f.Algorithm != "authors":
 		return usagef("--algorithm is %q, want minibatch or authors", f.Algorithm)
+	case f.State != "float32" && f.State != "float16":
+		return usagef("--state is %q, want float32 or float16", f.State)
 	case f.Algorithm == "authors" && changed("dictionary-steps"):
 		return usagef("--dictionary-steps has no meaning with --algorithm authors, which takes one step a word")
 	}
-	if err := f.deviceFlags.check(f.Algorithm, changed); err != nil {
+	if err := f.deviceFlags.check(f.Hyperparameters, changed); err != nil {
 		return err
 	}
 	if err := f.checkpointFlags.check(changed("checkpoint")); err != nil {
