@@ -84,19 +84,38 @@ func (x *Index) transpose() {
 		}
 	}
 	x.ptr[x.Codes.Cols] = total
-	parallel(len(next), func(p int) {
-		for i := bounds[p]; i < bounds[p+1]; i++ {
-			index, value := x.Codes.Row(i)
-			sum := 0.0
-			for j, k := range index {
-				at := next[p][k]
-				next[p][k]++
-				x.rows[at], x.value[at] = int32(i), value[j]
-				sum += float64(value[j]) * float64(value[j])
+	parallel(len(next), func(p int) { x.scatter(bounds[p], bounds[p+1], next[p]) })
+}
+
+// scatter puts the nonzeros of the rows from lo to hi where next says that those
+// of each column go, and computes the rows' norms. It takes a tile of rows and columns
+// at a time: to write to all columns at once takes more memory pages than a
+// processor has at hand.
+func (x *Index) scatter(lo, hi int, next []int64) {
+	const tileRows, tileCols = 2048, 256
+	var at [tileRows]int64 // how far each row of the tile is done
+	for ; lo < hi; lo += tileRows {
+		ends := x.Codes.Ptr[lo+1 : min(lo+tileRows, hi)+1]
+		copy(at[:], x.Codes.Ptr[lo:])
+		for right := int32(0); int(right) < x.Codes.Cols; {
+			right += tileCols
+			for i, end := range ends {
+				j := at[i]
+				sum := 0.0
+				for ; j < end && x.Codes.Index[j] < right; j++ {
+					k, v := x.Codes.Index[j], x.Codes.Value[j]
+					x.rows[next[k]], x.value[next[k]] = int32(lo+i), v
+					next[k]++
+					sum += float64(v) * float64(v)
+				}
+				at[i] = j
+				x.norms[lo+i] += sum
 			}
-			x.norms[i] = math.Sqrt(sum)
 		}
-	})
+		for i := range ends {
+			x.norms[lo+i] = math.Sqrt(x.norms[lo+i])
+		}
+	}
 }
 
 // evenRows cuts the rows of s into parts with about as many nonzeros each: part
