@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -152,16 +153,33 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		return err
 	}
 
-	start := time.Now()
-	x, source, err := vectors.Read(ctx, path, vectors.ReadOptions{MaxWords: f.maxWords, SkipBad: f.skipBad, WordList: f.wordList})
+	x, source, err := f.read(cmd, path, log)
 	if err != nil {
 		return err
 	}
+	m, err := f.fit(ctx, x, source, log, stderr)
+	if err != nil {
+		return err
+	}
+	return f.report(cmd.OutOrStdout(), m)
+}
+
+// read reads the vectors to train on.
+func (f *trainFlags) read(cmd *cobra.Command, path string, log io.Writer) (*vectors.Dense, *vectors.Source, error) {
+	start := time.Now()
+	x, source, err := vectors.Read(cmd.Context(), path, vectors.ReadOptions{MaxWords: f.maxWords, SkipBad: f.skipBad, WordList: f.wordList})
+	if err != nil {
+		return nil, nil, err
+	}
 	for _, warning := range source.Warnings {
-		fmt.Fprintf(stderr, "warning: %s: %s\n", source.Name, warning)
+		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s: %s\n", source.Name, warning)
 	}
 	fmt.Fprintf(log, "read %s: %d words × %d dimensions, %s, in %.1f s\n", source.Name, x.Len(), x.Dim, source.Format, time.Since(start).Seconds())
+	return x, source, nil
+}
 
+// fit trains on x, which it centres if that was asked for, and saves the model.
+func (f *trainFlags) fit(ctx context.Context, x *vectors.Dense, source *vectors.Source, log, stderr io.Writer) (*model.Model, error) {
 	m := &model.Model{Words: x.Words}
 	if f.Center {
 		m.Mean = x.Center()
@@ -180,15 +198,12 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		Training: f.Hyperparameters,
 	}
 	c := &checkpoints{trainFlags: f, ctx: ctx, log: stderr, model: m, replace: f.force, last: time.Now()}
-	err = f.run(x, progress, c)
+	err := f.run(x, progress, c)
 	progress.done()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := m.Save(f.output, c.replace); err != nil {
-		return err
-	}
-	return f.report(cmd.OutOrStdout(), m)
+	return m, m.Save(f.output, c.replace)
 }
 
 // Some dimensions to look at.
