@@ -43,16 +43,20 @@ func (t *Intrusion) OddOneOut(reference *vectors.Dense, seed uint64) Coherence {
 	unit := unitRows(reference)
 	type shares struct{ anyone, matched float64 }
 	found := make([]*shares, t.x.Codes.Cols)
+	random := make([]*rand.Rand, len(found)) // of each dimension, for any order of them
+	seeds := rand.NewPCG(seed, 0)
+	for k := range random {
+		random[k] = rand.New(rand.NewPCG(seeds.Uint64(), seeds.Uint64()))
+	}
 	parallel(len(found), func(k int) {
 		p := t.pool(k)
 		if p == nil {
 			return
 		}
-		rng := rand.New(rand.NewPCG(seed, uint64(k)))
 		right := func(draw func(*rand.Rand) Instance) float64 {
 			n := 0
 			for range intrudersDrawn {
-				if it := draw(rng); oddOneOut(unit, it.Rows) == it.Intruder {
+				if it := draw(random[k]); oddOneOut(unit, it.Rows) == it.Intruder {
 					n++
 				}
 			}

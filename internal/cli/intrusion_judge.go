@@ -124,15 +124,18 @@ func serve(ctx context.Context, stderr io.Writer, answers *judge.Answers) error 
 	}
 	host := listener.Addr().String()
 	server := &http.Server{Handler: judge.Page(answers, host), ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second}
-	defer context.AfterFunc(ctx, func() {
-		// What is being answered is saved first.
+	saved := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(saved)
 		ending, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
-		server.Shutdown(ending)
-	})()
+		server.Shutdown(ending) // waits for answers on their way
+	})
 	fmt.Fprintf(stderr, "the questions are on http://%s; interrupt to end\n", host)
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		stop()
 		return err
 	}
+	<-saved
 	return nil
 }
