@@ -13,9 +13,9 @@ type Score struct {
 	Judges    []Accuracy // in the order of their names
 	// Shared is the number of questions that all judges have answered. Agreement
 	// and Kappa are over them: see [FleissKappa]. They compare who is right, not
-	// which word was chosen. (The paper's figures are of this kind: 57 % right
-	// answers and 70 % agreement give its κ of 0.40 with two categories
-	// only.) Both are NaN for less than two judges.
+	// which word was chosen. (The paper's figures seem to be of this kind: with
+	// 57 % right answers, 70 % agreement makes its κ of about 0.40 with two
+	// categories; with five, for the words, it would be above 0.6.) Both are NaN for less than two judges.
 	Shared           int
 	Agreement, Kappa float64
 }
