@@ -104,10 +104,13 @@ func readWordList(ctx context.Context, path string) ([]string, error) {
 	}
 	var words []string
 	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, window)
 	for lines.Scan() {
 		words = append(words, lines.Text())
 	}
-	if err := lines.Err(); err != nil {
+	if err := lines.Err(); err == bufio.ErrTooLong {
+		return nil, &InputError{File: displayName(path), Line: len(words) + 1, Err: fmt.Errorf("a word of over %d bytes", window)}
+	} else if err != nil {
 		return nil, inputError(path, err)
 	}
 	if len(words) > 0 {

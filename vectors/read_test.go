@@ -543,6 +543,19 @@ func TestReadWordList(t *testing.T) {
 			t.Errorf("error is %v, want %s", err, want)
 		}
 	})
+	t.Run("long words", func(t *testing.T) {
+		long := []string{strings.Repeat("x", window/2), "b"}
+		got, _, err := Read(t.Context(), tempFile(t, npyFile(&Dense{long, 1, []float32{1, 2}}, false)), ReadOptions{WordList: tempFile(t, strings.Join(long, "\n"))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkDense(t, got, &Dense{long, 1, []float32{1, 2}})
+		list := tempFile(t, "a\n"+strings.Repeat("x", window))
+		_, _, err = Read(t.Context(), tempFile(t, npyFile(d, false)), ReadOptions{WordList: list})
+		if want := list + ":2: a word of over 1048576 bytes"; err == nil || err.Error() != want {
+			t.Errorf("error is %v, want %s", err, want)
+		}
+	})
 	t.Run("bad rows dropped", func(t *testing.T) {
 		o := ReadOptions{SkipBad: true, WordList: tempFile(t, "\ufeffa\r\nb\r\n")}
 		got, source, err := Read(t.Context(), tempFile(t, npyFile(d, false)), o)
