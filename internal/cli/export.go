@@ -13,6 +13,7 @@ import (
 	"overcomplete/internal/atomicfile"
 	"overcomplete/model"
 	"overcomplete/vectors"
+	"overcomplete/vectors/columnar"
 )
 
 // An exportFormat is one way to write a model for other tools.
@@ -40,6 +41,8 @@ var exportFormats = []exportFormat{
 	{"binary", "sparse matrix of ones, for models of method B", oneFile(writeBinary)},
 	{"bits", "the same as packed bits, for numpy.unpackbits(numpy.load(FILE), axis=1, count=K)", oneFile(writeBits)},
 	{"safetensors", "codes, dictionary, mean and words as named tensors; a MODEL to other commands", oneFile(writeSafetensors)},
+	{"arrow", "Arrow file (Feather) of word, indices and values", oneFile(wordsAndCodes(columnar.WriteArrow))},
+	{"parquet", "Parquet file of the same", oneFile(wordsAndCodes(columnar.WriteParquet))},
 	{"projector", "for the Embedding Projector: -o x.tsv, and the words in x_metadata.tsv", []exportFile{
 		{samePath, writeProjectorVectors},
 		{metadataPath, writeProjectorMetadata},

@@ -96,6 +96,8 @@ func TestExport(t *testing.T) {
 		{"binary", map[string]string{"out.x": "\x00\x00\x80\x3f\x00\x00\x80\x3f"}},
 		{"bits", map[string]string{"out.x": "\x40\x00\x00\x80"}},
 		{"safetensors", map[string]string{"out.x": "\x00\x00\x00\x3f\x00\x00\x00\x40"}},
+		{"arrow", map[string]string{"out.x": "ARROW1"}},
+		{"parquet", map[string]string{"out.x": "PAR1"}},
 		{"projector", map[string]string{
 			"out.x":          "0\t0.5\t0\t0\t0\t0\t0\t0\t0\n0\t0\t0\t0\t0\t0\t0\t0\t2\n",
 			"out_metadata.x": "New%20York\nRome\n",
@@ -117,7 +119,7 @@ func TestExport(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			if binary := slices.Contains([]string{"csr", "binary", "bits", "safetensors"}, tt.format); !binary && string(got) != want || !strings.Contains(string(got), want) {
+			if binary := slices.Contains([]string{"csr", "binary", "bits", "safetensors", "arrow", "parquet"}, tt.format); !binary && string(got) != want || !strings.Contains(string(got), want) {
 				t.Errorf("%s: %s is\n%q, want\n%q", tt.format, name, got, want)
 			}
 		}
