@@ -45,23 +45,37 @@ func WriteArrow(w io.Writer, words []string, codes *vectors.Sparse) error {
 	if err != nil {
 		return err
 	}
-	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
-	word := b.Field(0).(*array.StringBuilder)
-	indices, values := b.Field(1).(*array.ListBuilder), b.Field(2).(*array.ListBuilder)
 	for first, end := range batches(words, codes) {
-		for i := first; i < end; i++ {
-			word.Append(words[i])
-			index, value := codes.Row(i)
-			indices.Append(true)
-			indices.ValueBuilder().(*array.Int32Builder).AppendValues(index, nil)
-			values.Append(true)
-			values.ValueBuilder().(*array.Float32Builder).AppendValues(value, nil)
+		b := array.NewStringBuilder(memory.DefaultAllocator)
+		b.AppendValues(words[first:end], nil)
+		low, high := codes.Ptr[first], codes.Ptr[end]
+		offsets := make([]int32, 0, end-first+1)
+		for _, p := range codes.Ptr[first : end+1] {
+			offsets = append(offsets, int32(p-low))
 		}
-		if err := f.Write(b.NewRecordBatch()); err != nil {
+		rows := arrow.Int32Traits.CastToBytes(offsets)
+		indices := arrow.Int32Traits.CastToBytes(codes.Index[low:high])
+		values := arrow.Float32Traits.CastToBytes(codes.Value[low:high])
+		batch := array.NewRecordBatch(schema, []arrow.Array{
+			b.NewStringArray(),
+			list(schema.Field(1).Type, rows, indices),
+			list(schema.Field(2).Type, rows, values),
+		}, int64(end-first))
+		if err := f.Write(batch); err != nil {
 			return err
 		}
 	}
 	return f.Close()
+}
+
+// list returns an array of lists of numbers of four bytes. It aliases both the
+// offsets at which lists begin and end, and the numbers.
+func list(t arrow.DataType, offsets, numbers []byte) arrow.Array {
+	data := func(t arrow.DataType, length int, bytes []byte, children ...arrow.ArrayData) arrow.ArrayData {
+		return array.NewData(t, length, []*memory.Buffer{nil, memory.NewBufferBytes(bytes)}, children, 0, 0)
+	}
+	elements := data(t.(*arrow.ListType).Elem(), len(numbers)/4, numbers)
+	return array.NewListData(data(t, len(offsets)/4-1, offsets, elements))
 }
 
 // check returns an error unless there is a word for each row, in UTF-8.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/klauspost/compress/zstd"
@@ -64,9 +65,11 @@ func WriteParquet(w io.Writer, words []string, codes *vectors.Sparse) error {
 type parquetWriter struct {
 	w       io.Writer
 	err     error
-	offset  int64 // bytes written
-	encoder *zstd.Encoder
+	offset  int64    // bytes written
 	groups  []thrift // RowGroup of each so far
+	encoder *zstd.Encoder
+
+	page, compressed []byte // of the column that is being written
 }
 
 func (p *parquetWriter) write(b []byte) {
@@ -78,41 +81,43 @@ func (p *parquetWriter) write(b []byte) {
 
 // rowGroup writes the rows from first to end.
 func (p *parquetWriter) rowGroup(words []string, codes *vectors.Sparse, first, end int) {
-	var text []byte
+	var chunks []thrift
+	var size int64
+	add := func(c column, count int) {
+		chunk, n := p.columnChunk(c, count)
+		chunks, size = append(chunks, chunk), size+n
+	}
+
+	p.page = p.page[:0]
+	for _, word := range words[first:end] {
+		p.page = binary.LittleEndian.AppendUint32(p.page, uint32(len(word)))
+		p.page = append(p.page, word...)
+	}
+	add(wordColumn, end-first)
+
 	var repetition, definition levels // is it in the list of the one before; does it exist
 	for i := first; i < end; i++ {
-		text = binary.LittleEndian.AppendUint32(text, uint32(len(words[i])))
-		text = append(text, words[i]...)
 		index, _ := codes.Row(i)
 		for n := range max(1, len(index)) { // an empty list has levels and no element
 			repetition.append(n > 0)
 			definition.append(n < len(index))
 		}
 	}
-	indices := definition.encode(repetition.encode(nil))
-	values := indices[:len(indices):len(indices)]
 	low, high := codes.Ptr[first], codes.Ptr[end]
+	p.page = definition.encode(repetition.encode(p.page[:0]))
+	start := len(p.page)
+	p.page = slices.Grow(p.page, 4*int(high-low))
 	for _, k := range codes.Index[low:high] {
-		indices = binary.LittleEndian.AppendUint32(indices, uint32(k))
+		p.page = binary.LittleEndian.AppendUint32(p.page, uint32(k))
 	}
-	for _, x := range codes.Value[low:high] {
-		values = binary.LittleEndian.AppendUint32(values, math.Float32bits(x))
-	}
+	add(indicesColumn, definition.count)
 
-	var chunks []thrift
-	var size int64
-	for _, c := range []struct {
-		column
-		count int
-		page  []byte
-	}{
-		{wordColumn, end - first, text},
-		{indicesColumn, definition.count, indices},
-		{valuesColumn, definition.count, values},
-	} {
-		chunk, n := p.columnChunk(c.column, c.count, c.page)
-		chunks, size = append(chunks, chunk), size+n
+	p.page = p.page[:start] // the levels are the same
+	for _, x := range codes.Value[low:high] {
+		p.page = binary.LittleEndian.AppendUint32(p.page, math.Float32bits(x))
 	}
+	add(valuesColumn, definition.count)
+
 	var g thrift
 	g.structures(1, chunks...)
 	g.i64(2, size)
@@ -120,12 +125,12 @@ func (p *parquetWriter) rowGroup(words []string, codes *vectors.Sparse, first, e
 	p.groups = append(p.groups, g)
 }
 
-// columnChunk writes one page of a column. It returns the ColumnChunk and its size
-// without compression.
-func (p *parquetWriter) columnChunk(c column, count int, page []byte) (chunk thrift, size int64) {
-	compressed := p.encoder.EncodeAll(page, nil)
-	if p.err == nil && max(len(page), len(compressed)) > math.MaxInt32 {
-		p.err = fmt.Errorf("a row of %d bytes is too long for Parquet", len(page))
+// columnChunk writes p.page as all of a column. It returns the ColumnChunk and its
+// size without compression.
+func (p *parquetWriter) columnChunk(c column, count int) (chunk thrift, size int64) {
+	p.compressed = p.encoder.EncodeAll(p.page, slices.Grow(p.compressed[:0], len(p.page)))
+	if p.err == nil && max(len(p.page), len(p.compressed)) > math.MaxInt32 {
+		p.err = fmt.Errorf("a row of %d bytes is too long for Parquet", len(p.page))
 	}
 	var values thrift // DataPageHeader
 	values.i32(1, count)
@@ -134,13 +139,13 @@ func (p *parquetWriter) columnChunk(c column, count int, page []byte) (chunk thr
 	values.i32(4, encodingRLE)
 	var header thrift // PageHeader
 	header.i32(1, dataPage)
-	header.i32(2, len(page))
-	header.i32(3, len(compressed))
+	header.i32(2, len(p.page))
+	header.i32(3, len(p.compressed))
 	header.structure(5, values)
 	start := p.offset
 	p.write(header.end())
-	size = p.offset - start + int64(len(page))
-	p.write(compressed)
+	size = p.offset - start + int64(len(p.page))
+	p.write(p.compressed)
 
 	var data thrift // ColumnMetaData
 	data.i32(1, c.typ)
