@@ -27,13 +27,18 @@ const (
 	meanFile       = "mean.npy"
 )
 
-// Open reads the model in the directory dir. A model that it returns is whole:
-// words, codes, dictionary and mean agree with each other and with Info, the
-// codes are valid (see [vectors.Sparse.Validate]), and all numbers are finite.
-func Open(dir string) (*Model, error) {
-	m, err := open(dir)
+// Open reads the model at path, a directory or a .safetensors file. A model that
+// it returns is whole: words, codes, dictionary and mean agree with each other and
+// with Info, the codes are valid (see [vectors.Sparse.Validate]), and all numbers
+// are finite.
+func Open(path string) (*Model, error) {
+	read := open
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+		read = openSafetensors
+	}
+	m, err := read(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", dir, err)
+		return nil, inFile(path, err)
 	}
 	return m, nil
 }
@@ -79,6 +84,12 @@ func readInfo(dir string) (Info, error) {
 	if err != nil {
 		return info, inFile(infoFile, err)
 	}
+	return parseInfo(data)
+}
+
+// parseInfo parses a model.json of the current version.
+func parseInfo(data []byte) (Info, error) {
+	var info Info
 	version, err := formatVersion(data)
 	if err != nil {
 		return info, inFile(infoFile, err)
@@ -274,10 +285,8 @@ func (m *Model) write(dir string) error {
 	if err := m.validate(); err != nil {
 		return err
 	}
-	for i, word := range m.Words {
-		if strings.Contains(word, "\n") {
-			return fmt.Errorf("word %d, %q, contains a newline", i+1, word)
-		}
+	if err := checkLines(m.Words); err != nil {
+		return err
 	}
 	info := m.Info
 	info.Format = FormatVersion
@@ -318,6 +327,16 @@ func (m *Model) write(dir string) error {
 	return writeFile(dir, meanFile, func(f io.Writer) error {
 		return npy.Write(f, []int{len(m.Mean)}, m.Mean)
 	})
+}
+
+// checkLines returns an error if one of the words can't be a line.
+func checkLines(words []string) error {
+	for i, word := range words {
+		if strings.Contains(word, "\n") {
+			return fmt.Errorf("word %d, %q, contains a newline", i+1, word)
+		}
+	}
+	return nil
 }
 
 // writeFile creates a file of the directory and leaves it on disk.

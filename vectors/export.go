@@ -2,9 +2,11 @@ package vectors
 
 import (
 	"bufio"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"runtime"
 	"strconv"
 	"strings"
@@ -15,7 +17,7 @@ import (
 	"overcomplete/internal/npy"
 )
 
-// A WordError reports a word that a text format cannot hold unambiguously, for
+// A WordError reports a word that a format cannot hold unambiguously, for
 // it is empty or contains what separates fields or lines. [Escape] makes words
 // that any format can hold.
 type WordError struct {
@@ -69,6 +71,32 @@ func WriteGloVe(w io.Writer, words []string, codes *Sparse) error {
 func WriteWord2Vec(w io.Writer, words []string, codes *Sparse) error {
 	header := fmt.Sprintf("%d %d\n", codes.Rows, codes.Cols)
 	return writeDenseText(w, header, words, codes, appendExact, "\n")
+}
+
+// WriteWord2VecBinary writes dense vectors as word2vec does with -binary: a line with
+// the number of words and of dimensions, and for each word the word, a space, K
+// little-endian float32 and a newline.
+func WriteWord2VecBinary(w io.Writer, words []string, codes *Sparse) error {
+	if codes.Cols == 0 {
+		return errNoColumns
+	}
+	if err := checkWords(words, codes, asciiSpace); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(w, "%d %d\n", codes.Rows, codes.Cols); err != nil {
+		return err
+	}
+	zeros := make([]byte, 4*codes.Cols)
+	return writeChunks(w, codes.Rows, func(b []byte, i int) []byte {
+		b = append(append(b, words[i]...), ' ')
+		b = append(b, zeros...)
+		vector := b[len(b)-len(zeros):]
+		index, value := codes.Row(i)
+		for n, k := range index {
+			binary.LittleEndian.PutUint32(vector[4*k:], math.Float32bits(value[n]))
+		}
+		return append(b, '\n')
+	})
 }
 
 // WriteAuthors writes the vectors as the program of the paper's authors does:
@@ -184,7 +212,7 @@ func appendAuthors(b []byte, x float32) []byte {
 // asciiSpace separates words from values. Other white space occurs inside words.
 const asciiSpace = " \t\n\v\f\r"
 
-var errNoColumns = errors.New("vectors of no dimensions cannot be written as text")
+var errNoColumns = errors.New("vectors of no dimensions cannot be written")
 
 func writeDenseText(w io.Writer, header string, words []string, codes *Sparse, appendValue appendFloat, end string) error {
 	if codes.Cols == 0 {

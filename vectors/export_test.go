@@ -61,6 +61,10 @@ func TestWriteText(t *testing.T) {
 	}{
 		{"GloVe", WriteGloVe, dense},
 		{"word2vec", WriteWord2Vec, "3 9\n" + dense},
+		{"word2vec binary", WriteWord2VecBinary, "3 9\n" +
+			"the " + strings.Repeat("\x00", 4) + "\xcd\xcc\xcc\xbd" + strings.Repeat("\x00", 4) + "\xac\xc5\x27\x37" + strings.Repeat("\x00", 4*5) + "\n" +
+			"café " + strings.Repeat("\x00", 4*9) + "\n" +
+			"x:y%20 \xab\xaa\xaa\x3e" + strings.Repeat("\x00", 4) + "\x00\x24\x74\x49" + strings.Repeat("\x00", 4*5) + "\x00\x00\x80\x4b\n"},
 		{"authors", WriteAuthors, "the 0 -0.1 0 1e-05 0 0 0 0 0 \n" +
 			"café 0 0 0 0 0 0 0 0 0 \n" +
 			"x:y%20 0.333 0 1e+06 0 0 0 0 0 1.68e+07 \n"},
@@ -76,7 +80,7 @@ func TestWriteText(t *testing.T) {
 		if err := tt.write(&got, smallWords, small); err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 		} else if got.String() != tt.want {
-			t.Errorf("%s:\ngot\n%swant\n%s", tt.name, got.String(), tt.want)
+			t.Errorf("%s:\ngot\n%q\nwant\n%q", tt.name, got.String(), tt.want)
 		}
 	}
 }
@@ -142,7 +146,7 @@ func TestTextIsExact(t *testing.T) {
 func TestWordsAreNeverAmbiguous(t *testing.T) {
 	metadata := func(w io.Writer, words []string, _ *Sparse) error { return WriteProjectorMetadata(w, words) }
 	writers := map[string]func(io.Writer, []string, *Sparse) error{
-		"GloVe": WriteGloVe, "word2vec": WriteWord2Vec, "authors": WriteAuthors, "sparse": WriteSparseText, "metadata": metadata,
+		"GloVe": WriteGloVe, "word2vec": WriteWord2Vec, "word2vec binary": WriteWord2VecBinary, "authors": WriteAuthors, "sparse": WriteSparseText, "metadata": metadata,
 	}
 	for _, word := range []string{"at name", "\t", "a\nb", "a\r", "", " ", "\u00a0", "100%", "%20"} {
 		words := slices.Clone(smallWords)
@@ -221,6 +225,7 @@ func TestNoColumns(t *testing.T) {
 	words := []string{"a"}
 	for name, err := range map[string]error{
 		"GloVe":     WriteGloVe(io.Discard, words, empty),
+		"binary":    WriteWord2VecBinary(io.Discard, words, empty),
 		"projector": WriteProjectorVectors(io.Discard, empty),
 	} {
 		if err != errNoColumns {
@@ -280,6 +285,7 @@ func TestFullDisk(t *testing.T) {
 	for name, err := range map[string]error{
 		"GloVe":      WriteGloVe(full, smallWords, small),
 		"word2vec":   WriteWord2Vec(full, smallWords, small),
+		"binary":     WriteWord2VecBinary(full, smallWords, small),
 		"authors":    WriteAuthors(full, smallWords, small),
 		"dictionary": WriteAuthorsDictionary(full, []float32{1, 2}, 1),
 		"sparse":     WriteSparseText(full, smallWords, small),
@@ -302,6 +308,7 @@ func BenchmarkWrite(b *testing.B) {
 		write func(w io.Writer) error
 	}{
 		{"GloVe", func(w io.Writer) error { return WriteGloVe(w, words, codes) }},
+		{"word2vec-binary", func(w io.Writer) error { return WriteWord2VecBinary(w, words, codes) }},
 		{"authors", func(w io.Writer) error { return WriteAuthors(w, words, codes) }},
 		{"sparse", func(w io.Writer) error { return WriteSparseText(w, words, codes) }},
 		{"projector", func(w io.Writer) error { return WriteProjectorVectors(w, codes) }},

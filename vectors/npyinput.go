@@ -33,15 +33,11 @@ func readNpy(ctx context.Context, r io.Reader, size int64, b *builder) error {
 }
 
 // readNpz adds the rows of an array in a .npz file to b. Their words are in
-// another array, or in a list. The file is in, which has size bytes, or else its
-// content has to be held in memory to be read from anywhere.
+// another array, or in a list. See [randomAccess] for the file.
 func readNpz(ctx context.Context, in io.ReaderAt, content io.Reader, size int64, b *builder) error {
-	if size < 0 {
-		data, err := io.ReadAll(content)
-		if err != nil {
-			return err
-		}
-		in, size = bytes.NewReader(data), int64(len(data))
+	in, size, err := randomAccess(in, content, size)
+	if err != nil {
+		return err
 	}
 	archive, err := npy.NewArchive(in, size)
 	if err != nil {
@@ -73,6 +69,16 @@ func readNpz(ctx context.Context, in io.ReaderAt, content io.Reader, size int64,
 	return b.addArray(shape, data, words)
 }
 
+// randomAccess returns a file that can be read from anywhere, and its size in bytes:
+// in, if its size is known, or else its content in memory.
+func randomAccess(in io.ReaderAt, content io.Reader, size int64) (io.ReaderAt, int64, error) {
+	if size >= 0 {
+		return in, size, nil
+	}
+	data, err := io.ReadAll(content)
+	return bytes.NewReader(data), int64(len(data)), err
+}
+
 // vectorsName returns which of the named arrays holds the vectors.
 func vectorsName(names []string) (string, error) {
 	if slices.Contains(names, "vectors") {
@@ -98,10 +104,13 @@ func readWordList(ctx context.Context, path string) ([]string, error) {
 	}
 	var words []string
 	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, window)
 	for lines.Scan() {
 		words = append(words, lines.Text())
 	}
-	if err := lines.Err(); err != nil {
+	if err := lines.Err(); err == bufio.ErrTooLong {
+		return nil, &InputError{File: displayName(path), Line: len(words) + 1, Err: fmt.Errorf("a word of over %d bytes", window)}
+	} else if err != nil {
 		return nil, inputError(path, err)
 	}
 	if len(words) > 0 {

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"unicode/utf8"
+
+	"overcomplete/internal/safetensors"
 )
 
 // ReadOptions changes what [Read] does. Its zero value reads every row and
@@ -22,8 +24,8 @@ type ReadOptions struct {
 	// SkipBad drops malformed rows and counts them in a warning, instead of
 	// failing at the first.
 	SkipBad bool
-	// WordList is a file with one word a line, in row order, for .npy and .npz
-	// input, or "-" for standard input. It may be compressed too.
+	// WordList is a file with one word a line, in row order, for .npy, .npz and
+	// .safetensors input, or "-" for standard input. It may be compressed too.
 	WordList string
 }
 
@@ -42,6 +44,7 @@ const (
 	formatBinary = "word2vec binary"
 	formatNpy    = "NumPy .npy"
 	formatNpz    = "NumPy .npz"
+	formatTensor = "safetensors"
 )
 
 // An InputError reports a file that can't be read, or that holds something
@@ -102,6 +105,11 @@ const (
 //   - NumPy's .npz, with such an array that is named "vectors" or the only one,
 //     and the words in o.WordList or else in an array of strings named "words".
 //     Compressed as a whole or from a pipe, it is held in memory.
+//   - .safetensors, with a V×L tensor of F32, F64, F16 or BF16 that is named
+//     "vectors", "embeddings" or "weight" (the first of these that there is), or is
+//     the only one of two dimensions, and the words in o.WordList or else in a
+//     tensor of U8 named "words": UTF-8, with a newline after each word. It is held
+//     in memory as .npz is.
 //
 // In text, fields are separated by spaces and tabs, a carriage return at the end
 // of a line and a byte order mark are ignored and blank lines are skipped. The
@@ -172,8 +180,8 @@ func read(ctx context.Context, path string, o ReadOptions) (*Dense, *Source, err
 	if err != nil {
 		return nil, nil, err
 	}
-	if o.WordList != "" && h.format != formatNpy && h.format != formatNpz {
-		return nil, nil, errors.New("it has words of its own; a word list (--words) is for .npy and .npz files")
+	if o.WordList != "" && h.format != formatNpy && h.format != formatNpz && h.format != formatTensor {
+		return nil, nil, errors.New("it has words of its own; a word list (--words) is for .npy, .npz and .safetensors files")
 	}
 	b := &builder{file: displayName(path), options: o, dim: h.dim, want: h.words}
 	switch h.format {
@@ -186,6 +194,8 @@ func read(ctx context.Context, path string, o ReadOptions) (*Dense, *Source, err
 		err = readNpy(ctx, content, size, b)
 	case formatNpz:
 		err = readNpz(ctx, in, content, size, b)
+	case formatTensor:
+		err = readSafetensors(ctx, in, content, size, b)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -210,14 +220,14 @@ func read(ctx context.Context, path string, o ReadOptions) (*Dense, *Source, err
 type heading struct {
 	format string
 	words  int // V as the header declares it, or -1
-	dim    int // L, or 0 for .npy and .npz
+	dim    int // L, or 0 if the file's own header has it
 	lines  int // lines before the first row
 }
 
-var errFormat = errors.New("not word vectors: want text (GloVe, word2vec, fastText), word2vec binary, .npy or .npz, plain or compressed with gzip or zstd")
+var errFormat = errors.New("not word vectors: want text (GloVe, word2vec, fastText), word2vec binary, .npy, .npz or .safetensors, plain or compressed with gzip or zstd")
 
 // detect tells the format of a file from its beginning and leaves r at the
-// first row, or at the beginning of a .npy or .npz.
+// first row, or at the beginning of a .npy, .npz or .safetensors.
 func detect(r *bufio.Reader) (heading, error) {
 	head, err := r.Peek(window)
 	if err != nil && err != io.EOF {
@@ -231,6 +241,8 @@ func detect(r *bufio.Reader) (heading, error) {
 		return heading{format: formatNpy, words: -1}, nil
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
 		return heading{format: formatNpz, words: -1}, nil
+	case safetensors.Detect(head):
+		return heading{format: formatTensor, words: -1}, nil
 	}
 	skip := 0
 	if bytes.HasPrefix(head, []byte("\uFEFF")) {

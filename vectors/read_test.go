@@ -27,6 +27,7 @@ import (
 
 	"overcomplete/internal/npy"
 	"overcomplete/internal/realdata"
+	"overcomplete/internal/safetensors"
 )
 
 // sample returns words and values that are awkward in one way or another, all
@@ -108,6 +109,21 @@ func npzFile(d *Dense, name string, words bool) string {
 	return b.String()
 }
 
+// tensorFile returns a .safetensors file of the vectors, under that name, and the
+// words.
+func tensorFile(d *Dense, name string, words bool) string {
+	tensors := []safetensors.Tensor{
+		safetensors.New(name, []int{d.Len(), d.Dim}, d.Data),
+		safetensors.New("scale", []int{1}, []float32{1}),
+	}
+	if words {
+		tensors = append(tensors, safetensors.Lines("words", d.Words))
+	}
+	var b bytes.Buffer
+	safetensors.Write(&b, nil, tensors)
+	return b.String()
+}
+
 func gzipped(s string) string {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
@@ -169,6 +185,8 @@ func TestReadFormats(t *testing.T) {
 		{"npz", npzFile(d, "vectors", true), formatNpz, ""},
 		{"npz with any name", npzFile(d, "arr_0", true), formatNpz, ""},
 		{"npz and a word list", npzFile(d, "arr_0", false), formatNpz, list},
+		{"safetensors", tensorFile(d, "embeddings", true), formatTensor, ""},
+		{"safetensors with any name and a word list", tensorFile(d, "model.embed.weight", false), formatTensor, list},
 	}
 	compress := map[string]func(string) string{
 		"plain": func(s string) string { return s },
@@ -382,7 +400,7 @@ func TestReadOddInputs(t *testing.T) {
 	}
 }
 
-const formatMessage = "FILE: not word vectors: want text (GloVe, word2vec, fastText), word2vec binary, .npy or .npz, plain or compressed with gzip or zstd"
+const formatMessage = "FILE: not word vectors: want text (GloVe, word2vec, fastText), word2vec binary, .npy, .npz or .safetensors, plain or compressed with gzip or zstd"
 
 // Input that is refused, and how.
 var badInputs = []struct {
@@ -451,6 +469,11 @@ var badInputs = []struct {
 	{"npz without arrays", zipFile("glove.txt", "a 1 2\n"), "FILE: a zip archive without NumPy arrays; unzip it first"},
 	{"npz without arrays, compressed", gzipped(zipFile("glove.txt", "a 1 2\n")), "FILE: a zip archive without NumPy arrays; unzip it first"},
 	{"npz compressed and cut short", half(gzipped(npzFile(sample(), "vectors", true))), "FILE: the gzip data is cut short"},
+	{"safetensors without words", tensorFile(sample(), "vectors", false), "FILE: the file has no words: give a file with one word a line, in row order (--words)"},
+	{"safetensors cut short", half(tensorFile(sample(), "vectors", true)), "FILE: truncated: the tensors need 349 bytes, the file has 74"},
+	{"safetensors compressed and cut short", half(gzipped(tensorFile(sample(), "vectors", true))), "FILE: the gzip data is cut short"},
+	{"safetensors of NaN", tensorFile(&Dense{[]string{"a", "b"}, 1, []float32{1, float32(math.NaN())}}, "x", true), `FILE: row 2: word "b": value 1 is NaN, not a finite number; --skip-bad drops such rows`},
+	{"safetensors without a matrix", tensorFile(&Dense{}, "scale", false), `FILE: the tensors of two dimensions are []; name the one to read "vectors"`},
 	{"npz cut short", half(npzFile(sample(), "vectors", true)), "FILE: not a .npz file: zip: not a valid zip file"},
 }
 
@@ -500,7 +523,7 @@ func TestReadWordList(t *testing.T) {
 		name, content, list string
 		message             string
 	}{
-		{"text", "a 1 2\n", "a\n", "FILE: it has words of its own; a word list (--words) is for .npy and .npz files"},
+		{"text", "a 1 2\n", "a\n", "FILE: it has words of its own; a word list (--words) is for .npy, .npz and .safetensors files"},
 		{"too few words", npyFile(d, false), "a\n", "FILE: 1 words for 2 rows"},
 		{"too many words", npyFile(d, false), "a\nb\n\n", "FILE: 3 words for 2 rows"},
 		{"empty word", npyFile(d, false), "\nb\n", "FILE: row 1: empty word; --skip-bad drops such rows"},
@@ -517,6 +540,19 @@ func TestReadWordList(t *testing.T) {
 		list := filepath.Join(t.TempDir(), "none")
 		_, _, err := Read(t.Context(), tempFile(t, npyFile(d, false)), ReadOptions{WordList: list})
 		if want := list + ": no such file or directory"; err == nil || err.Error() != want {
+			t.Errorf("error is %v, want %s", err, want)
+		}
+	})
+	t.Run("long words", func(t *testing.T) {
+		long := []string{strings.Repeat("x", window/2), "b"}
+		got, _, err := Read(t.Context(), tempFile(t, npyFile(&Dense{long, 1, []float32{1, 2}}, false)), ReadOptions{WordList: tempFile(t, strings.Join(long, "\n"))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkDense(t, got, &Dense{long, 1, []float32{1, 2}})
+		list := tempFile(t, "a\n"+strings.Repeat("x", window))
+		_, _, err = Read(t.Context(), tempFile(t, npyFile(d, false)), ReadOptions{WordList: list})
+		if want := list + ":2: a word of over 1048576 bytes"; err == nil || err.Error() != want {
 			t.Errorf("error is %v, want %s", err, want)
 		}
 	})
@@ -542,6 +578,43 @@ func TestReadNpzArrays(t *testing.T) {
 	}
 	a.Close()
 	checkError(t, tempFile(t, b.String()), ReadOptions{}, `FILE: the arrays are ["x" "y"]; name the one to read "vectors"`)
+}
+
+func TestReadSafetensorsTensors(t *testing.T) {
+	matrix := func(name string, x float32) safetensors.Tensor {
+		return safetensors.New(name, []int{1, 1}, []float32{x})
+	}
+	words := safetensors.Lines("words", []string{"a"})
+	for _, test := range []struct {
+		tensors []safetensors.Tensor
+		want    float32
+		message string
+	}{
+		{[]safetensors.Tensor{matrix("weight", 1), matrix("vectors", 2), matrix("embeddings", 3), words}, 2, ""},
+		{[]safetensors.Tensor{matrix("weight", 1), matrix("embeddings", 3), words}, 3, ""},
+		{[]safetensors.Tensor{matrix("weight", 1), matrix("x", 3), words}, 1, ""},
+		// A name counts for a matrix only.
+		{[]safetensors.Tensor{safetensors.New("vectors", []int{1}, []float32{2}), matrix("x", 3), words}, 3, ""},
+		{[]safetensors.Tensor{matrix("x", 1), matrix("y", 2), words}, 0, `FILE: the tensors of two dimensions are ["x" "y"]; name the one to read "vectors"`},
+		{[]safetensors.Tensor{safetensors.New("ids", []int{1, 1}, []int32{1}), words}, 0, `FILE: tensor "ids" has type "I32", not F32, F64, F16 or BF16`},
+		{[]safetensors.Tensor{matrix("x", 1), safetensors.New("words", []int{1}, []int32{1})}, 0, `FILE: tensor "words" has type "I32", not U8`},
+		{[]safetensors.Tensor{matrix("x", 1), safetensors.Lines("words", []string{"a", "b"})}, 0, "FILE: 2 words for 1 rows"},
+	} {
+		var b bytes.Buffer
+		if err := safetensors.Write(&b, nil, test.tensors); err != nil {
+			t.Fatal(err)
+		}
+		path := tempFile(t, b.String())
+		if test.message != "" {
+			checkError(t, path, ReadOptions{}, test.message)
+			continue
+		}
+		got, _, err := Read(t.Context(), path, ReadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkDense(t, got, &Dense{[]string{"a"}, 1, []float32{test.want}})
+	}
 }
 
 // standardInput makes the process read its standard input from f until the test
@@ -630,6 +703,8 @@ func TestReadAllocatesForContentOnly(t *testing.T) {
 		"9223372036854775807 1048576\na \x00\x00\x80\x3f",
 		"9223372036854775807 1048576\na 1 2 3\n",
 		"\x93NUMPY\x01\x00\x60\x00{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000, 1000), }\n",
+		"\x50\x00\x00\x00\x00\x00\x00\x00" + fmt.Sprintf("%-80s", `{"x":{"dtype":"F32","shape":[1000000000,1000],"data_offsets":[0,4000000000000]}}`),
+		"\x00\xe1\xf5\x05\x00\x00\x00\x00{",
 	} {
 		path, list := tempFile(t, content), ""
 		if strings.HasPrefix(content, "\x93") {
@@ -695,6 +770,14 @@ func FuzzWord2vecBinary(f *testing.F) {
 	f.Add(uint16(3), uint8(1), []byte("a \x00\x00\x80\x3fb \x00\x00\xc0\x7f\nc\nd \x00\x00\x80\x3f"), true, 0)
 	f.Fuzz(func(t *testing.T, words uint16, dim uint8, rows []byte, skipBad bool, maxWords int) {
 		content := append([]byte(fmt.Sprintf("%d %d\n", words, dim)), rows...)
+		fuzzRead(t, content, ReadOptions{SkipBad: skipBad, MaxWords: maxWords})
+	})
+}
+
+func FuzzSafetensors(f *testing.F) {
+	f.Add([]byte(tensorFile(sample(), "x", true)), false, 0)
+	f.Add([]byte(tensorFile(&Dense{[]string{"a", "b", "a"}, 1, []float32{1, float32(math.NaN()), 3}}, "weight", true)), true, 2)
+	f.Fuzz(func(t *testing.T, content []byte, skipBad bool, maxWords int) {
 		fuzzRead(t, content, ReadOptions{SkipBad: skipBad, MaxWords: maxWords})
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"overcomplete/internal/atomicfile"
 	"overcomplete/model"
 	"overcomplete/vectors"
+	"overcomplete/vectors/columnar"
 )
 
 // An exportFormat is one way to write a model for other tools.
@@ -30,6 +31,7 @@ type exportFile struct {
 var exportFormats = []exportFormat{
 	{"glove", "dense text: word v v v", oneFile(wordsAndCodes(vectors.WriteGloVe))},
 	{"word2vec", "dense text after a line \"V K\", the numbers of words and dimensions", oneFile(wordsAndCodes(vectors.WriteWord2Vec))},
+	{"word2vec-binary", "the same in word2vec's binary form, dense float32", oneFile(wordsAndCodes(vectors.WriteWord2VecBinary))},
 	{"authors", "what the paper's program writes: 3 digits, and the dictionary in FILE_dict", []exportFile{
 		{samePath, wordsAndCodes(vectors.WriteAuthors)},
 		{dictPath, writeAuthorsDictionary},
@@ -38,6 +40,9 @@ var exportFormats = []exportFormat{
 	{"csr", "sparse matrix for scipy.sparse.load_npz", oneFile(writeCSR)},
 	{"binary", "sparse matrix of ones, for models of method B", oneFile(writeBinary)},
 	{"bits", "the same as packed bits, for numpy.unpackbits(numpy.load(FILE), axis=1, count=K)", oneFile(writeBits)},
+	{"safetensors", "codes, dictionary, mean and words as named tensors; a MODEL to other commands", oneFile(writeSafetensors)},
+	{"arrow", "Arrow file (Feather) of word, indices and values", oneFile(wordsAndCodes(columnar.WriteArrow))},
+	{"parquet", "Parquet file of the same", oneFile(wordsAndCodes(columnar.WriteParquet))},
 	{"projector", "for the Embedding Projector: -o x.tsv, and the words in x_metadata.tsv", []exportFile{
 		{samePath, writeProjectorVectors},
 		{metadataPath, writeProjectorMetadata},
@@ -89,6 +94,8 @@ func checkBinary(m *model.Model) error {
 	return nil
 }
 
+func writeSafetensors(w io.Writer, m *model.Model) error { return m.WriteSafetensors(w) }
+
 func writeProjectorVectors(w io.Writer, m *model.Model) error {
 	return vectors.WriteProjectorVectors(w, m.Codes)
 }
@@ -108,10 +115,11 @@ func newExport() *cobra.Command {
 ` + describeFormats() + `
 V is the number of words, K that of sparse dimensions. The rows of csr, binary and
 bits are the words of the model's words.txt, in that order. A word with white space
-would be ambiguous in text, so it stops the export; with --escape, white space and
-% in words are written as in a URL, "New York" as "New%20York".`,
+would be ambiguous in text and in word2vec's binary form, so it stops the export; with
+--escape, white space and % in words are written as in a URL, "New York" as "New%20York".`,
 		Example: `  overcomplete export model --format word2vec -o vectors.txt
-  overcomplete export model --format sparse -o - | head`,
+  overcomplete export model --format sparse -o - | head
+  overcomplete export model --format safetensors -o model.safetensors`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f, err := findFormat(format)
@@ -233,7 +241,7 @@ func formatNames() []string {
 func describeFormats() string {
 	var b strings.Builder
 	for _, f := range exportFormats {
-		fmt.Fprintf(&b, "  %-10s %s\n", f.name, f.about)
+		fmt.Fprintf(&b, "  %-16s %s\n", f.name, f.about)
 	}
 	return b.String()
 }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	"overcomplete/model"
@@ -67,20 +68,22 @@ matrix.indices, matrix.indptr = matrix.indices.astype(np.int64), matrix.indptr.a
 sp.save_npz("int64.npz", matrix.astype(np.float64))
 `
 
-// python returns an interpreter that has SciPy: that of OVERCOMPLETE_PYTHON, or
-// else python3. If there is none the test is skipped, unless one was named.
-func python(t *testing.T) string {
+// python returns an interpreter that has SciPy and the given modules: that of
+// OVERCOMPLETE_PYTHON, or else python3. If there is none the test is skipped, unless
+// one was named.
+func python(t *testing.T, modules ...string) string {
 	t.Helper()
 	named := os.Getenv("OVERCOMPLETE_PYTHON")
 	name := named
 	if name == "" {
 		name = "python3"
 	}
-	if out, err := exec.Command(name, "-c", "import scipy").CombinedOutput(); err != nil {
+	imports := "import " + strings.Join(append(modules, "scipy"), ", ")
+	if out, err := exec.Command(name, "-c", imports).CombinedOutput(); err != nil {
 		if named != "" {
-			t.Fatalf("OVERCOMPLETE_PYTHON=%s cannot import scipy: %v\n%s", named, err, out)
+			t.Fatalf("OVERCOMPLETE_PYTHON=%s cannot %s: %v\n%s", named, imports, err, out)
 		}
-		t.Skip("python3 cannot import scipy; OVERCOMPLETE_PYTHON may name an interpreter that can")
+		t.Skipf("python3 cannot %s; OVERCOMPLETE_PYTHON may name an interpreter that can", imports)
 	}
 	return name
 }

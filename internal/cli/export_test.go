@@ -79,12 +79,14 @@ func names(t *testing.T, dir string) []string {
 
 func TestExport(t *testing.T) {
 	const dense = "New%20York 0 0.5 0 0 0 0 0 0 0\nRome 0 0 0 0 0 0 0 0 2\n"
+	zeros := strings.Repeat("\x00", 9*4)
 	tests := []struct {
 		format string
 		files  map[string]string // content, or only part of it if that is binary
 	}{
 		{"glove", map[string]string{"out.x": dense}},
 		{"word2vec", map[string]string{"out.x": "2 9\n" + dense}},
+		{"word2vec-binary", map[string]string{"out.x": "2 9\nNew%20York " + zeros[:4] + "\x00\x00\x00\x3f" + zeros[:7*4] + "\nRome " + zeros[:8*4] + "\x00\x00\x00\x40\n"}},
 		{"authors", map[string]string{
 			"out.x":      strings.ReplaceAll(dense, "\n", " \n"),
 			"out.x_dict": "2 9 1 3 5 7 9 11 13 15 17 2 4 6 8 10 12 14 16 18 \n",
@@ -93,6 +95,9 @@ func TestExport(t *testing.T) {
 		{"csr", map[string]string{"out.x": "\x00\x00\x00\x3f\x00\x00\x00\x40"}},
 		{"binary", map[string]string{"out.x": "\x00\x00\x80\x3f\x00\x00\x80\x3f"}},
 		{"bits", map[string]string{"out.x": "\x40\x00\x00\x80"}},
+		{"safetensors", map[string]string{"out.x": "\x00\x00\x00\x3f\x00\x00\x00\x40"}},
+		{"arrow", map[string]string{"out.x": "ARROW1"}},
+		{"parquet", map[string]string{"out.x": "PAR1"}},
 		{"projector", map[string]string{
 			"out.x":          "0\t0.5\t0\t0\t0\t0\t0\t0\t0\n0\t0\t0\t0\t0\t0\t0\t0\t2\n",
 			"out_metadata.x": "New%20York\nRome\n",
@@ -114,7 +119,7 @@ func TestExport(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			if binary := slices.Contains([]string{"csr", "binary", "bits"}, tt.format); !binary && string(got) != want || !strings.Contains(string(got), want) {
+			if binary := slices.Contains([]string{"csr", "binary", "bits", "safetensors", "arrow", "parquet"}, tt.format); !binary && string(got) != want || !strings.Contains(string(got), want) {
 				t.Errorf("%s: %s is\n%q, want\n%q", tt.format, name, got, want)
 			}
 		}
@@ -148,6 +153,7 @@ func TestExportRefuses(t *testing.T) {
 	}{
 		{"unknown format", "--format csv -o out", `"csv" is unknown, want one of glove, `},
 		{"word with a space", "--format glove -o out", `word 1, "New York"`},
+		{"word with a space in binary", "--format word2vec-binary -o out", `word 1, "New York"`},
 		{"how to write it", "--format glove -o -", "--escape"},
 		{"signs lost", "--format binary -o out", "method B"},
 		{"signs lost in bits", "--format bits -o out", "method B"},
@@ -184,6 +190,31 @@ func TestExportRefuses(t *testing.T) {
 	wantUsageError(t, err, "model: codes.npz: ")
 	if got := names(t, dir); !slices.Equal(got, []string{"model"}) {
 		t.Errorf("bad model: left %q", got)
+	}
+}
+
+// A model can be read from what it was exported to.
+func TestExportFromSafetensors(t *testing.T) {
+	dir := saveModel(t, exportModel())
+	for _, args := range [][]string{
+		{"export", "model", "-f", "safetensors", "-o", "m.safetensors"},
+		{"export", "model", "-f", "csr", "-o", "of-directory"},
+		{"export", "m.safetensors", "-f", "csr", "-o", "of-file"},
+	} {
+		t.Chdir(dir)
+		var stderr bytes.Buffer
+		if code := run(t.Context(), args, io.Discard, &stderr); code != 0 {
+			t.Fatalf("%q: exit code %d, %s", args, code, &stderr)
+		}
+	}
+	files := tree(t, dir)
+	if of := files[filepath.Join(dir, "of-file")]; of == "" || of != files[filepath.Join(dir, "of-directory")] {
+		t.Error("the file and the directory hold different codes")
+	}
+	var stderr bytes.Buffer
+	code := run(t.Context(), []string{"export", "of-file", "-f", "csr", "-o", "x"}, io.Discard, &stderr)
+	if code != exitUsage || !strings.Contains(stderr.String(), "of-file: ") {
+		t.Errorf("exit code %d, %s", code, &stderr)
 	}
 }
 

@@ -42,9 +42,9 @@ func newTrain() *cobra.Command {
 dictionary that turns codes back into vectors. It writes a model directory, whole
 or not at all, and prints what it measured and some dimensions by their top words.
 
-VECTORS is a file of GloVe text, word2vec text or binary, fastText .vec, .npy or
-.npz, plain or compressed with gzip or zstd, or - for standard input. The format
-is told from the content.
+VECTORS is a file of GloVe text, word2vec text or binary, fastText .vec, .npy, .npz
+or .safetensors, plain or compressed with gzip or zstd, or - for standard input. The
+format is told from the content.
 
 Method A learns codes of either sign. Method B learns nonnegative codes, of which
 "overcomplete export --format binary" makes binary vectors.`,
@@ -73,7 +73,7 @@ Method A learns codes of either sign. Method B learns nonnegative codes, of whic
 	flags.Uint64Var(&f.Seed, "seed", f.Seed, "seed of the random codes and dictionary to start from")
 	flags.IntVar(&f.maxWords, "max-words", 0, "read only the first `n` words (default all)")
 	flags.BoolVar(&f.skipBad, "skip-bad", false, "drop malformed rows instead of stopping at the first")
-	flags.StringVar(&f.wordList, "words", "", "`file` with a word a line, for .npy and .npz, instead of words in the latter")
+	flags.StringVar(&f.wordList, "words", "", "`file` with a word a line, for .npy, .npz and .safetensors, instead of words in the latter two")
 	flags.StringVar(&f.device, "device", "auto", "where to train: cpu, cuda (an NVIDIA GPU), cuda:i (the i-th, from 0), or auto, a GPU if there is one")
 	flags.StringVar(&f.precision, "precision", "tf32", "of products on a GPU: tf32 (fast, 11-bit factors) or fp32")
 	flags.StringVar(&f.State, "state", f.State, "what to keep sums of gradients as: float32, 8 bytes for each word and dimension, or float16, half of it, rounded (CPU only)")

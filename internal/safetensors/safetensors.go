@@ -1,0 +1,346 @@
+// Package safetensors reads and writes .safetensors files, which hold named
+// tensors:
+//
+//	8 bytes   N, little-endian
+//	N bytes   JSON: {"name": {"dtype": "F32", "shape": [3, 4], "data_offsets": [0, 48]}, …}
+//	the rest  the elements of the tensors, little-endian and in C order
+//
+// Offsets are in bytes from the end of the JSON. In it, the object "__metadata__"
+// holds strings. Files are not trusted: nothing is allocated because a header
+// says so.
+package safetensors
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"overcomplete/internal/npy"
+)
+
+const (
+	maxHeader = 100_000_000 // bytes of JSON; the format's own library reads no more
+	metadata  = "__metadata__"
+	chunk     = 1 << 16 // bytes converted at a time
+)
+
+// sizes has the bytes of an element of each type that this package reads. A file
+// may hold others.
+var sizes = map[string]int64{"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "U8": 1}
+
+// entry is what the header says of a tensor.
+type entry struct {
+	Type    string  `json:"dtype"`
+	Shape   []int   `json:"shape"`
+	Offsets []int64 `json:"data_offsets"` // begin and end
+}
+
+// elements returns the product of the shape.
+func (e entry) elements() (int64, error) {
+	n := int64(1)
+	for _, d := range e.Shape {
+		if d < 0 || d > 0 && n > math.MaxInt64/int64(d) {
+			return 0, fmt.Errorf("no tensor can have shape %v", e.Shape)
+		}
+		n *= int64(d)
+	}
+	return n, nil
+}
+
+// A Tensor is one to write, made by [New].
+type Tensor struct {
+	name  string
+	entry entry
+	size  int64 // in bytes
+	write func(w io.Writer) error
+}
+
+// New returns a tensor of the given elements, in C order.
+func New[T npy.Number](name string, shape []int, data []T) Tensor {
+	var typ string
+	switch any(data).(type) {
+	case []float32:
+		typ = "F32"
+	case []int64:
+		typ = "I64"
+	case []int32:
+		typ = "I32"
+	case []uint8:
+		typ = "U8"
+	}
+	return Tensor{
+		name:  name,
+		entry: entry{Type: typ, Shape: shape},
+		size:  int64(len(data)) * sizes[typ],
+		write: func(w io.Writer) error { return npy.WriteElements(w, data) },
+	}
+}
+
+// Lines returns a tensor of type U8: the UTF-8 of the lines, each ended by a
+// newline.
+func Lines(name string, lines []string) Tensor {
+	var text []byte
+	for _, line := range lines {
+		text = append(append(text, line...), '\n')
+	}
+	return New(name, []int{len(text)}, text)
+}
+
+// Write writes a file of tensors, in the order given, with some metadata or none.
+// Every tensor is aligned to its type if those of wider types come first.
+func Write(w io.Writer, info map[string]string, tensors []Tensor) error {
+	header := map[string]any{}
+	if len(info) > 0 {
+		header[metadata] = info
+	}
+	end := int64(0)
+	for _, t := range tensors {
+		if n, err := t.entry.elements(); err != nil || n*sizes[t.entry.Type] != t.size {
+			return fmt.Errorf("tensor %q: %d values do not have shape %v", t.name, t.size/sizes[t.entry.Type], t.entry.Shape)
+		}
+		t.entry.Offsets = []int64{end, end + t.size}
+		end += t.size
+		header[t.name] = t.entry
+	}
+	text, err := json.Marshal(header)
+	if err != nil {
+		return err
+	}
+	text = append(text, "       "[:-len(text)&7]...) // elements start at a multiple of 8 bytes
+	if len(text) > maxHeader {
+		return fmt.Errorf("a header of %d bytes is too long for a .safetensors file", len(text))
+	}
+	if _, err := w.Write(append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...)); err != nil {
+		return err
+	}
+	for _, t := range tensors {
+		if err := t.write(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Detect reports whether a file that begins with head is a .safetensors file. No
+// text is: the length of a header has bytes of zero.
+func Detect(head []byte) bool {
+	return len(head) > 8 && binary.LittleEndian.Uint64(head) <= maxHeader && head[8] == '{'
+}
+
+// A File is an open .safetensors file with a sound header: its tensors are in
+// the file, each as large as its type and shape say, with nothing between them.
+type File struct {
+	Metadata map[string]string
+	tensors  map[string]entry
+	data     *io.SectionReader // the elements of all tensors
+}
+
+// Open reads the header of a file of size bytes.
+func Open(r io.ReaderAt, size int64) (*File, error) {
+	var length [8]byte
+	if size < int64(len(length)) {
+		return nil, errors.New("truncated: no .safetensors file is that short")
+	}
+	if err := readFull(io.NewSectionReader(r, 0, size), length[:]); err != nil {
+		return nil, err
+	}
+	n := binary.LittleEndian.Uint64(length[:])
+	if n > maxHeader {
+		return nil, fmt.Errorf("header of %d bytes is over the limit of %d: not a .safetensors file", n, maxHeader)
+	}
+	start := int64(len(length)) + int64(n)
+	if start > size {
+		return nil, fmt.Errorf("truncated: header of %d bytes in a file of %d", n, size)
+	}
+	text := make([]byte, n)
+	if err := readFull(io.NewSectionReader(r, int64(len(length)), int64(n)), text); err != nil {
+		return nil, err
+	}
+	f := &File{data: io.NewSectionReader(r, start, size-start)}
+	if err := f.parse(text); err != nil {
+		return nil, fmt.Errorf("header: %w", err)
+	}
+	return f, f.check()
+}
+
+// parse parses the header. A name must not be there twice.
+func (f *File) parse(text []byte) error {
+	if !bytes.HasPrefix(text, []byte("{")) {
+		return errors.New("it does not begin with {")
+	}
+	f.tensors = map[string]entry{}
+	d := json.NewDecoder(bytes.NewReader(text))
+	if _, err := d.Token(); err != nil {
+		return err
+	}
+	for d.More() {
+		token, err := d.Token()
+		if err != nil {
+			return err
+		}
+		name := token.(string) // the decoder accepts no other keys
+		if _, ok := f.tensors[name]; ok || name == metadata && f.Metadata != nil {
+			return fmt.Errorf("%s is there twice", quote(name))
+		}
+		if name == metadata {
+			err = d.Decode(&f.Metadata)
+		} else {
+			var e entry
+			err = d.Decode(&e)
+			f.tensors[name] = e
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", quote(name), err)
+		}
+	}
+	if _, err := d.Token(); err != nil {
+		return err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("something follows the object")
+	}
+	return nil
+}
+
+// check returns an error unless the tensors fill the file, one after the other.
+func (f *File) check() error {
+	names := slices.Sorted(maps.Keys(f.tensors))
+	for _, name := range names {
+		e := f.tensors[name]
+		if e.Type == "" || e.Shape == nil || len(e.Offsets) != 2 || e.Offsets[0] < 0 || e.Offsets[1] < e.Offsets[0] {
+			return fmt.Errorf("tensor %s: want a dtype, a shape and two data_offsets in order", quote(name))
+		}
+		n, err := e.elements()
+		if err != nil {
+			return fmt.Errorf("tensor %s: %w", quote(name), err)
+		}
+		if size := sizes[e.Type]; size > 0 && (n > math.MaxInt64/size || n*size != e.Offsets[1]-e.Offsets[0]) {
+			return fmt.Errorf("tensor %s: %s of shape %v does not fit its data_offsets %v", quote(name), e.Type, e.Shape, e.Offsets)
+		}
+	}
+	slices.SortStableFunc(names, func(a, b string) int {
+		return slices.Compare(f.tensors[a].Offsets, f.tensors[b].Offsets)
+	})
+	end := int64(0)
+	for _, name := range names {
+		e := f.tensors[name]
+		if e.Offsets[0] != end {
+			return fmt.Errorf("tensor %s begins at %d, where %d is expected: tensors must neither overlap nor leave gaps", quote(name), e.Offsets[0], end)
+		}
+		end = e.Offsets[1]
+	}
+	switch size := f.data.Size(); {
+	case size < end:
+		return fmt.Errorf("truncated: the tensors need %d bytes, the file has %d", end, size)
+	case size > end:
+		return fmt.Errorf("%d bytes follow the last tensor", size-end)
+	}
+	return nil
+}
+
+// Names returns the names of the tensors, sorted.
+func (f *File) Names() []string { return slices.Sorted(maps.Keys(f.tensors)) }
+
+// Shape returns the shape of a tensor, or nil if there is none of that name.
+func (f *File) Shape(name string) []int { return f.tensors[name].Shape }
+
+// Float32 reads a tensor of type F32, F64, F16 or BF16. An F64 beyond the range of
+// float32 becomes infinite.
+func (f *File) Float32(name string) ([]float32, error) {
+	return read(f, name, "F32, F64, F16 or BF16", map[string]func([]byte) float32{
+		"F32":  func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) },
+		"F64":  func(b []byte) float32 { return float32(math.Float64frombits(binary.LittleEndian.Uint64(b))) },
+		"F16":  func(b []byte) float32 { return half(binary.LittleEndian.Uint16(b)) },
+		"BF16": func(b []byte) float32 { return math.Float32frombits(uint32(binary.LittleEndian.Uint16(b)) << 16) },
+	})
+}
+
+// half returns the value of an IEEE 754 binary16, which has 5 bits of exponent and
+// 10 of fraction.
+func half(bits uint16) float32 {
+	const exponent = 0x1f << 23
+	x := uint32(bits&0x7fff) << 13
+	switch sign := uint32(bits&0x8000) << 16; x & exponent {
+	case exponent: // infinity or NaN
+		return math.Float32frombits(sign | x | 0xff<<23)
+	case 0: // a multiple of 2⁻²⁴
+		return math.Float32frombits(sign | math.Float32bits(float32(bits&0x7fff)*0x1p-24))
+	default:
+		return math.Float32frombits(sign | (x + (127-15)<<23))
+	}
+}
+
+// Int64 reads a tensor of type I64.
+func (f *File) Int64(name string) ([]int64, error) {
+	return read(f, name, "I64", map[string]func([]byte) int64{
+		"I64": func(b []byte) int64 { return int64(binary.LittleEndian.Uint64(b)) },
+	})
+}
+
+// Int32 reads a tensor of type I32.
+func (f *File) Int32(name string) ([]int32, error) {
+	return read(f, name, "I32", map[string]func([]byte) int32{
+		"I32": func(b []byte) int32 { return int32(binary.LittleEndian.Uint32(b)) },
+	})
+}
+
+// Lines reads a tensor that [Lines] made.
+func (f *File) Lines(name string) ([]string, error) {
+	text, err := read(f, name, "U8", map[string]func([]byte) byte{"U8": func(b []byte) byte { return b[0] }})
+	if err != nil || len(text) == 0 {
+		return nil, err
+	}
+	if text[len(text)-1] != '\n' {
+		return nil, fmt.Errorf("tensor %s: the last line has no newline at its end", quote(name))
+	}
+	return strings.Split(string(text[:len(text)-1]), "\n"), nil
+}
+
+// read reads a tensor of a type that there is a decoder of one element for; want
+// names these types.
+func read[T any](f *File, name, want string, decoders map[string]func([]byte) T) ([]T, error) {
+	e, ok := f.tensors[name]
+	if !ok {
+		return nil, fmt.Errorf("no tensor %q", name)
+	}
+	decode, size := decoders[e.Type], int(sizes[e.Type])
+	if decode == nil {
+		return nil, fmt.Errorf("tensor %s has type %s, not %s", quote(name), quote(e.Type), want)
+	}
+	length := e.Offsets[1] - e.Offsets[0]
+	r := io.NewSectionReader(f.data, e.Offsets[0], length)
+	data := make([]T, 0, length/int64(size))
+	buf := make([]byte, min(chunk, length))
+	for len(data) < cap(data) {
+		part := buf[:min(len(buf), (cap(data)-len(data))*size)]
+		if err := readFull(r, part); err != nil {
+			return nil, err
+		}
+		for ; len(part) > 0; part = part[size:] {
+			data = append(data, decode(part))
+		}
+	}
+	return data, nil
+}
+
+// readFull is io.ReadFull for a file that another process may cut.
+func readFull(r io.Reader, b []byte) error {
+	_, err := io.ReadFull(r, b)
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return errors.New("truncated while it was read")
+	}
+	return err
+}
+
+// quote quotes a name, which may be of any length.
+func quote(name string) string {
+	const limit = 60
+	return fmt.Sprintf("%.*q", limit, name)
+}

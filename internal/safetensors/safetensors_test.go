@@ -1,0 +1,257 @@
+package safetensors
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// file returns a file with the given header and so many bytes after it.
+func file(header string, data int) string {
+	length := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
+	return string(length) + header + strings.Repeat("\x01", data)
+}
+
+func open(content string) (*File, error) {
+	return Open(strings.NewReader(content), int64(len(content)))
+}
+
+func TestRoundTrip(t *testing.T) {
+	offsets := []int64{math.MinInt64, 1 << 40}
+	indices := []int32{math.MinInt32, 7, -1}
+	values := make([]float32, 100_000) // more than is converted at a time
+	for i := range values {
+		values[i] = float32(i) * -0.1
+	}
+	words := []string{"the", "New York", "", "\u2009\"\\,", strings.Repeat("long", 10_000)}
+	metadata := map[string]string{"quoted \"é": "<\n>"}
+	var b bytes.Buffer
+	err := Write(&b, metadata, []Tensor{
+		New("offsets", []int{2}, offsets),
+		New("values", []int{50_000, 2}, values),
+		New("empty", []int{3, 0}, []float32{}),
+		New("indices", []int{3, 1}, indices),
+		Lines("words", words),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := binary.LittleEndian.Uint64(b.Bytes()); n%8 != 0 {
+		t.Errorf("a header of %d bytes leaves the elements unaligned", n)
+	}
+	if !Detect(b.Bytes()) {
+		t.Error("not detected")
+	}
+	f, err := open(b.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := f.Names(); !slices.Equal(got, []string{"empty", "indices", "offsets", "values", "words"}) {
+		t.Errorf("names %q", got)
+	}
+	if !reflect.DeepEqual(f.Metadata, metadata) || !slices.Equal(f.Shape("values"), []int{50_000, 2}) {
+		t.Errorf("metadata %q, shape %v", f.Metadata, f.Shape("values"))
+	}
+	if got, err := f.Int64("offsets"); err != nil || !slices.Equal(got, offsets) {
+		t.Errorf("offsets %v, %v", got, err)
+	}
+	if got, err := f.Int32("indices"); err != nil || !slices.Equal(got, indices) {
+		t.Errorf("indices %v, %v", got, err)
+	}
+	if got, err := f.Float32("values"); err != nil || !slices.Equal(got, values) {
+		t.Errorf("%d values, %v", len(got), err)
+	}
+	if got, err := f.Float32("empty"); err != nil || len(got) != 0 {
+		t.Errorf("empty is %v, %v", got, err)
+	}
+	if got, err := f.Lines("words"); err != nil || !slices.Equal(got, words) {
+		t.Errorf("words %.100q, %v", got, err)
+	}
+	for name, want := range map[string]string{"nothing": `no tensor "nothing"`, "offsets": `has type "I64", not F32`} {
+		if _, err := f.Float32(name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	if err := Write(io.Discard, nil, []Tensor{New("x", []int{2, 2}, values[:3])}); err == nil {
+		t.Error("no error for three values of shape 2×2")
+	}
+	// Whatever is cut off is missed.
+	for n := range b.Len() {
+		if n > 1000 && n < b.Len()-1000 {
+			continue
+		}
+		if _, err := open(b.String()[:n]); err == nil {
+			t.Fatalf("no error for a file cut to %d bytes", n)
+		}
+	}
+}
+
+// Every half-precision number is what IEEE 754 says that it is.
+func TestFloatTypes(t *testing.T) {
+	const n = 1 << 16
+	var all []byte
+	for bits := range n {
+		all = binary.LittleEndian.AppendUint16(all, uint16(bits))
+	}
+	header := fmt.Sprintf(`{"f":{"dtype":"F16","shape":[%d],"data_offsets":[0,%d]},"b":{"dtype":"BF16","shape":[%[1]d],"data_offsets":[%[2]d,%d]}}`, n, 2*n, 4*n)
+	f, err := open(file(header, 0) + string(all) + string(all))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name               string
+		exponent, fraction int // bits
+	}{{"f", 5, 10}, {"b", 8, 7}} {
+		got, err := f.Float32(tt.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bias := 1<<(tt.exponent-1) - 1
+		for bits, x := range got {
+			e, m := bits>>tt.fraction&(1<<tt.exponent-1), bits&(1<<tt.fraction-1)
+			want := math.Ldexp(float64(1<<tt.fraction+m), e-bias-tt.fraction)
+			switch {
+			case e == 1<<tt.exponent-1 && m == 0:
+				want = math.Inf(1)
+			case e == 1<<tt.exponent-1:
+				want = math.NaN()
+			case e == 0:
+				want = math.Ldexp(float64(m), 1-bias-tt.fraction)
+			}
+			if bits>>15 == 1 {
+				want = -want
+			}
+			if math.IsNaN(want) && x != x {
+				continue
+			}
+			if float64(x) != want || math.Signbit(float64(x)) != math.Signbit(want) {
+				t.Fatalf("%s: %#04x is %v, want %v", tt.name, bits, x, want)
+			}
+		}
+	}
+	double := file(`{"d":{"dtype":"F64","shape":[2],"data_offsets":[0,16]}}`, 0)
+	for _, x := range []float64{0.1, 1e300} {
+		double += string(binary.LittleEndian.AppendUint64(nil, math.Float64bits(x)))
+	}
+	f, err = open(double)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := f.Float32("d"); err != nil || got[0] != 0.1 || !math.IsInf(float64(got[1]), 1) {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	const a = `"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}`
+	const huge = "\xff\xff\xff\xff\xff\xff\xff\xff"
+	for _, tt := range []struct{ name, content, want string }{
+		{"empty", "", "truncated"},
+		{"no header", huge[:8], "header of 18446744073709551615 bytes is over the limit"},
+		{"a header over the limit", file("{}", 0)[:3] + "\x00\x00\x01\x00\x00{}", "over the limit"},
+		{"a header beyond the file", "\x40\x00\x00\x00\x00\x00\x00\x00{}", "header of 64 bytes in a file of 10"},
+		{"an array", file("[]", 0), "header: it does not begin with {"},
+		{"no JSON", file("{a}", 0), "header: "},
+		{"cut JSON", file("{"+a, 4), "header: "},
+		{"two objects", file("{}{}", 0), "something follows"},
+		{"a name twice", file("{"+a+","+a+"}", 4), `header: "a" is there twice`},
+		{"metadata twice", file(`{"__metadata__":{},"__metadata__":{}}`, 0), "twice"},
+		{"metadata of numbers", file(`{"__metadata__":{"a":1}}`, 0), `"__metadata__": json`},
+		{"null", file(`{"a":null}`, 0), `tensor "a": want a dtype`},
+		{"no shape", file(`{"a":{"dtype":"U8","data_offsets":[0,1]}}`, 1), "want a dtype, a shape"},
+		{"one offset", file(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0]}}`, 1), "two data_offsets"},
+		{"offsets that decrease", file(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[1,0]}}`, 1), "in order"},
+		{"negative offset", file(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[-1,0]}}`, 1), "in order"},
+		{"offsets that overflow", file(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,9223372036854775808]}}`, 1), "data_offsets"},
+		{"negative dimension", file(`{"a":{"dtype":"U8","shape":[-1,-4],"data_offsets":[0,4]}}`, 4), "no tensor can have shape [-1 -4]"},
+		{"dimensions that overflow", file(`{"a":{"dtype":"U8","shape":[4294967296,4294967296],"data_offsets":[0,0]}}`, 0), "no tensor can have shape"},
+		{"bytes that overflow", file(`{"a":{"dtype":"F64","shape":[4611686018427387904,2],"data_offsets":[0,0]}}`, 0), "no tensor can"},
+		{"bytes that overflow at last", file(`{"a":{"dtype":"F64","shape":[4611686018427387904],"data_offsets":[0,0]}}`, 0), "does not fit"},
+		{"a fraction", file(`{"a":{"dtype":"U8","shape":[1.5],"data_offsets":[0,1]}}`, 1), "json"},
+		{"too few bytes", file(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}}`, 4), "F32 of shape [2] does not fit its data_offsets [0 4]"},
+		{"beyond the file", file("{"+a+"}", 3), "truncated: the tensors need 4 bytes, the file has 3"},
+		{"bytes without a tensor", file("{"+a+"}", 5), "1 bytes follow the last tensor"},
+		{"gap", file("{"+a+`,"b":{"dtype":"U8","shape":[1],"data_offsets":[5,6]}}`, 6), `tensor "b" begins at 5, where 4 is expected`},
+		{"gap at the start", file(`{"b":{"dtype":"U8","shape":[1],"data_offsets":[5,6]}}`, 6), "begins at 5, where 0"},
+		{"overlap", file("{"+a+`,"b":{"dtype":"U8","shape":[3],"data_offsets":[3,6]}}`, 6), `tensor "b" begins at 3, where 4`},
+		{"two names of the same bytes", file("{"+a+`,"b":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}}`, 4), `tensor "b" begins at 0, where 4`},
+		{"an unknown type that overlaps", file("{"+a+`,"b":{"dtype":"F4","shape":[4],"data_offsets":[2,4]}}`, 4), "begins at 2"},
+		{"a long name", file(`{"`+strings.Repeat("n", 1000)+`":null}`, 0), `tensor "` + strings.Repeat("n", 60) + `": want`},
+	} {
+		_, err := open(tt.content)
+		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") || len(err.Error()) > 250 {
+			t.Errorf("%s: error %v, want one line with %q", tt.name, err, tt.want)
+		}
+	}
+	// Types that are unknown are no reason not to read the others.
+	f, err := open(file("{"+a+`,"b":{"dtype":"F4","shape":[4],"data_offsets":[4,6]}}   `, 6))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Float32("b"); err == nil || !strings.Contains(err.Error(), `"F4"`) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := f.Lines("a"); err == nil || !strings.Contains(err.Error(), "no newline") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestDetect(t *testing.T) {
+	for content, want := range map[string]bool{
+		file("{}", 0):                       true,
+		file("{}", 0)[:8]:                   false,
+		file("[]", 0):                       false,
+		"the 0.1 {2}":                       false,
+		"\x00\x00\x00\x00\x00\x00\x00\x01{": false,
+		"":                                  false,
+	} {
+		if got := Detect([]byte(content)); got != want {
+			t.Errorf("%q: %v", content, got)
+		}
+	}
+}
+
+// What opens has tensors that can be read and are no larger than the file.
+func FuzzOpen(f *testing.F) {
+	f.Add([]byte(file(`{"a":{"dtype":"F16","shape":[2],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[3],"data_offsets":[4,7]}}`, 7)))
+	f.Add([]byte(file(`{"__metadata__":{"k":"v"},"d":{"dtype":"F64","shape":[1,1],"data_offsets":[0,8]}}`, 8)))
+	f.Add([]byte(file(`{"i":{"dtype":"I64","shape":[],"data_offsets":[0,8]},"j":{"dtype":"I32","shape":[0],"data_offsets":[8,8]}} `, 8)))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		file, err := Open(bytes.NewReader(content), int64(len(content)))
+		if err != nil {
+			if strings.Contains(err.Error(), "\n") {
+				t.Fatalf("%q is more than a line", err)
+			}
+			return
+		}
+		total := 0
+		for _, name := range file.Names() {
+			elements := 1
+			for _, d := range file.Shape(name) {
+				elements *= d
+			}
+			count := func(n int, err error) {
+				if err == nil && n != elements {
+					t.Fatalf("%q: %d elements of shape %v", name, n, file.Shape(name))
+				}
+				total += n
+			}
+			values, err := file.Float32(name)
+			count(len(values), err)
+			long, err := file.Int64(name)
+			count(len(long), err)
+			short, err := file.Int32(name)
+			count(len(short), err)
+			file.Lines(name)
+		}
+		if total > len(content) {
+			t.Fatalf("%d elements in a file of %d bytes", total, len(content))
+		}
+	})
+}

@@ -1,0 +1,112 @@
+package model
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"overcomplete/internal/safetensors"
+	"overcomplete/vectors"
+)
+
+// What a model's .safetensors file holds. The codes are the arrays of a
+// scipy.sparse.csr_array.
+const (
+	wordsTensor      = "words"         // U8: UTF-8, with a newline after each word
+	dictionaryTensor = "dictionary"    // F32, K×L
+	meanTensor       = "mean"          // F32, L, only if the input was centred
+	indptrTensor     = "codes.indptr"  // I64, V+1
+	indicesTensor    = "codes.indices" // I32
+	dataTensor       = "codes.data"    // F32
+	infoMetadata     = infoFile        // Info, as JSON
+)
+
+// WriteSafetensors writes m as one .safetensors file, which [Open] reads.
+func (m *Model) WriteSafetensors(w io.Writer) error {
+	if err := m.validate(); err != nil {
+		return err
+	}
+	if err := checkLines(m.Words); err != nil {
+		return err
+	}
+	info := m.Info
+	info.Format = FormatVersion
+	text, err := json.Marshal(info)
+	if err != nil {
+		return err
+	}
+	codes := m.Codes
+	tensors := []safetensors.Tensor{
+		safetensors.New(indptrTensor, []int{len(codes.Ptr)}, codes.Ptr),
+		safetensors.New(indicesTensor, []int{len(codes.Index)}, codes.Index),
+		safetensors.New(dataTensor, []int{len(codes.Value)}, codes.Value),
+		safetensors.New(dictionaryTensor, []int{info.Training.Atoms, info.Input.Dim}, m.Dictionary),
+	}
+	if m.Mean != nil {
+		tensors = append(tensors, safetensors.New(meanTensor, []int{len(m.Mean)}, m.Mean))
+	}
+	tensors = append(tensors, safetensors.Lines(wordsTensor, m.Words))
+	return safetensors.Write(w, map[string]string{infoMetadata: string(text)}, tensors)
+}
+
+// openSafetensors reads what [Model.WriteSafetensors] wrote.
+func openSafetensors(path string) (*Model, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	stat, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	f, err := safetensors.Open(file, stat.Size())
+	if err != nil {
+		return nil, err
+	}
+	text, ok := f.Metadata[infoMetadata]
+	if !ok {
+		return nil, fmt.Errorf("not a model: its metadata has no %q", infoMetadata)
+	}
+	m := new(Model)
+	if m.Info, err = parseInfo([]byte(text)); err != nil {
+		return nil, err
+	}
+	words, dim, atoms := m.Info.Input.Words, m.Info.Input.Dim, m.Info.Training.Atoms
+	shapes := map[string][]int{indptrTensor: {words + 1}, dictionaryTensor: {atoms, dim}, meanTensor: {dim}}
+	if !m.Info.Training.Center {
+		shapes[meanTensor] = nil
+	}
+	for name, want := range shapes {
+		if got := f.Shape(name); !slices.Equal(got, want) {
+			return nil, fmt.Errorf("tensor %q has shape %v, want %v as in its metadata's %s", name, got, want, infoMetadata)
+		}
+	}
+	if m.Words, err = f.Lines(wordsTensor); err != nil {
+		return nil, err
+	}
+	m.Codes = &vectors.Sparse{Rows: words, Cols: atoms}
+	if m.Codes.Ptr, err = f.Int64(indptrTensor); err != nil {
+		return nil, err
+	}
+	if m.Codes.Index, err = f.Int32(indicesTensor); err != nil {
+		return nil, err
+	}
+	if m.Codes.Value, err = f.Float32(dataTensor); err != nil {
+		return nil, err
+	}
+	if m.Dictionary, err = f.Float32(dictionaryTensor); err != nil {
+		return nil, err
+	}
+	if m.Info.Training.Center {
+		if m.Mean, err = f.Float32(meanTensor); err != nil {
+			return nil, err
+		}
+	}
+	if err := m.validate(); err != nil {
+		return nil, err
+	}
+	return m, nil
+}

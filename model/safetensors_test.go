@@ -1,0 +1,79 @@
+package model
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func writeSafetensors(t *testing.T, m *Model) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := m.WriteSafetensors(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestSafetensorsRoundTrip(t *testing.T) {
+	for _, m := range []*Model{testModel(50, 3, 7, true), testModel(1, 1, 2, false)} {
+		path := filepath.Join(t.TempDir(), "model.safetensors")
+		content := writeSafetensors(t, m)
+		if err := os.WriteFile(path, content, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		expectModel(t, path, m)
+		if !bytes.Equal(content, writeSafetensors(t, m)) {
+			t.Error("equal models give different files")
+		}
+	}
+}
+
+// A file is whole, and its parts agree, or it is refused with its name.
+func TestOpenBadSafetensors(t *testing.T) {
+	m := testModel(4, 2, 3, true)
+	m.Dictionary[0] = 1
+	whole := string(writeSafetensors(t, m))
+	path := filepath.Join(t.TempDir(), "m.safetensors")
+	check := func(content, want string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Open(path)
+		if err == nil || !strings.HasPrefix(err.Error(), path+": ") || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("error %v, want one line with %q", err, want)
+		}
+	}
+	for n := range len(whole) {
+		check(whole[:n], "")
+	}
+	for _, tt := range []struct{ old, new, want string }{
+		{`{"__metadata__"`, `{"__metadatum_"`, `tensor "__metadatum_"`},
+		{`"model.json":`, `"motel.json":`, `its metadata has no "model.json"`},
+		{`\"format\":1`, `\"format\":2`, "format version is 2, want 1"},
+		{`\"words\":4`, `\"words\":5`, `tensor "codes.indptr" has shape [5], want [6]`},
+		{`\"words\":4`, `\"words\":-`, "model.json: "},
+		{`\"dim\":2`, `\"dim\":3`, "has shape ["},
+		{`\"center\":true`, `\"center\":null`, `tensor "mean" has shape [2], want []`},
+		{`[3,2]`, `[2,3]`, `tensor "dictionary" has shape [2 3], want [3 2]`},
+		{`"mean":`, `"meas":`, `tensor "mean" has shape [], want [2]`},
+		{"word 3", "word\n3", "5 words"},
+		{"\x00\x00\x80\x3f", "\x00\x00\x80\x7f", "value 0 is +Inf"},
+	} {
+		if !strings.Contains(whole, tt.old) {
+			t.Fatalf("no %q to replace", tt.old)
+		}
+		check(strings.Replace(whole, tt.old, tt.new, 1), tt.want)
+	}
+	m.Words[1] = "a\nb"
+	if err := m.WriteSafetensors(new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), "newline") {
+		t.Errorf("a newline in a word: error %v", err)
+	}
+	if !reflect.DeepEqual(testModel(4, 2, 3, true).Codes, m.Codes) {
+		t.Error("writing changed the model")
+	}
+}

@@ -1,0 +1,114 @@
+// Package columnar writes sparse vectors as Apache Arrow and Parquet files, which
+// data frames and databases read. A row is a word:
+//
+//	word     string
+//	indices  list of int32    the columns of its nonzeros, from 0, increasing
+//	values   list of float32  the nonzeros
+//
+// The metadata "dimensions" of the file's schema is K, the number of columns.
+//
+// It is not part of package vectors because the library that it needs adds a third
+// to the size of a program.
+package columnar
+
+import (
+	"fmt"
+	"io"
+	"iter"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"overcomplete/vectors"
+)
+
+// dimensions is the metadata with the number of columns.
+const dimensions = "dimensions"
+
+// WriteArrow writes an Arrow IPC file (Feather, version 2), one record batch after
+// the other.
+func WriteArrow(w io.Writer, words []string, codes *vectors.Sparse) error {
+	if err := check(words, codes); err != nil {
+		return err
+	}
+	metadata := arrow.NewMetadata([]string{dimensions}, []string{strconv.Itoa(codes.Cols)})
+	schema := arrow.NewSchema([]arrow.Field{
+		{Name: "word", Type: arrow.BinaryTypes.String},
+		{Name: "indices", Type: arrow.ListOfNonNullable(arrow.PrimitiveTypes.Int32)},
+		{Name: "values", Type: arrow.ListOfNonNullable(arrow.PrimitiveTypes.Float32)},
+	}, &metadata)
+	f, err := ipc.NewFileWriter(w, ipc.WithSchema(schema))
+	if err != nil {
+		return err
+	}
+	for first, end := range batches(words, codes) {
+		b := array.NewStringBuilder(memory.DefaultAllocator)
+		b.AppendValues(words[first:end], nil)
+		low, high := codes.Ptr[first], codes.Ptr[end]
+		offsets := make([]int32, 0, end-first+1)
+		for _, p := range codes.Ptr[first : end+1] {
+			offsets = append(offsets, int32(p-low))
+		}
+		rows := arrow.Int32Traits.CastToBytes(offsets)
+		indices := arrow.Int32Traits.CastToBytes(codes.Index[low:high])
+		values := arrow.Float32Traits.CastToBytes(codes.Value[low:high])
+		batch := array.NewRecordBatch(schema, []arrow.Array{
+			b.NewStringArray(),
+			list(schema.Field(1).Type, rows, indices),
+			list(schema.Field(2).Type, rows, values),
+		}, int64(end-first))
+		if err := f.Write(batch); err != nil {
+			return err
+		}
+	}
+	return f.Close()
+}
+
+// list returns an array of lists of numbers of four bytes. It aliases both the
+// offsets at which lists begin and end, and the numbers.
+func list(t arrow.DataType, offsets, numbers []byte) arrow.Array {
+	data := func(t arrow.DataType, length int, bytes []byte, children ...arrow.ArrayData) arrow.ArrayData {
+		return array.NewData(t, length, []*memory.Buffer{nil, memory.NewBufferBytes(bytes)}, children, 0, 0)
+	}
+	elements := data(t.(*arrow.ListType).Elem(), len(numbers)/4, numbers)
+	return array.NewListData(data(t, len(offsets)/4-1, offsets, elements))
+}
+
+// check returns an error unless there is a word for each row, in UTF-8.
+func check(words []string, codes *vectors.Sparse) error {
+	if len(words) != codes.Rows {
+		return fmt.Errorf("%d words for %d vectors", len(words), codes.Rows)
+	}
+	for i, word := range words {
+		if !utf8.ValidString(word) {
+			return fmt.Errorf("word %d, %.60q, isn't UTF-8", i+1, word)
+		}
+	}
+	return nil
+}
+
+// batches yields the first and the end of runs of rows that are written together.
+// A run takes some 32 MiB, unless one row takes more.
+func batches(words []string, codes *vectors.Sparse) iter.Seq2[int, int] {
+	const most = 32 << 20
+	return func(yield func(first, end int) bool) {
+		first, size := 0, 0
+		for i, word := range words {
+			index, _ := codes.Row(i)
+			size += 8 + len(word) + 8*len(index)
+			if size >= most {
+				if !yield(first, i+1) {
+					return
+				}
+				first, size = i+1, 0
+			}
+		}
+		if first < len(words) {
+			yield(first, len(words))
+		}
+	}
+}
