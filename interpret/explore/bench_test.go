@@ -54,7 +54,8 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// One click of each kind, on others each time.
+// One click of each kind, on others each time: the mean, and the fastest for
+// machines that do something else meanwhile.
 func BenchmarkClick(b *testing.B) {
 	m := largeModel()
 	x := New(m, "large")
@@ -81,16 +82,16 @@ func BenchmarkClick(b *testing.B) {
 	} {
 		b.Run(click.name, func(b *testing.B) {
 			i := 0
-			var most time.Duration
+			least := time.Hour
 			for b.Loop() {
 				start := time.Now()
 				if w := get(handler, click.target(i)); w.Code != click.status {
 					b.Fatalf("%s: %d", click.target(i), w.Code)
 				}
-				most = max(most, time.Since(start))
+				least = min(least, time.Since(start))
 				i++
 			}
-			b.ReportMetric(float64(most.Microseconds())/1000, "ms/worst")
+			b.ReportMetric(float64(least.Microseconds())/1000, "ms/fastest")
 		})
 	}
 }

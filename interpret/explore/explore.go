@@ -41,6 +41,7 @@ type Explorer struct {
 	index     *interpret.Index
 	about     about
 	variances []float64      // of each dimension
+	signs     []signs        // of each dimension
 	strongest []int          // live dimensions, see interpret.Strongest
 	points    func() []point // of the live dimensions
 }
@@ -105,8 +106,10 @@ type entry struct {
 // pair is how often another dimension fires with one.
 type pair struct {
 	Dimension   int     `json:"dimension"`
-	Words       int     `json:"words"`       // that use both
-	Correlation float64 `json:"correlation"` // φ of the two dimensions' zeros and nonzeros
+	Opposite    bool    `json:"opposite,omitempty"` // the sides of the two that fire together have opposite signs
+	Words       int     `json:"words"`              // that are on those sides of both
+	Expected    float64 `json:"expected"`           // that many would be by chance
+	Correlation float64 `json:"correlation"`        // of the two dimensions' signs (−1, 0, 1), or minus that where they are opposite
 }
 
 // point is a live dimension's place on the map.
@@ -127,7 +130,7 @@ func New(m *model.Model, name string) *Explorer {
 	return x
 }
 
-// describe sets about and strongest.
+// describe sets about, signs and strongest.
 func (x *Explorer) describe(name string) {
 	m := x.model
 	a := about{
@@ -144,10 +147,18 @@ func (x *Explorer) describe(name string) {
 	if n := len(m.Info.Epochs); n > 0 {
 		a.Error = &m.Info.Epochs[n-1].Error
 	}
+	x.signs = make([]signs, m.Codes.Cols)
 	top := make([][]interpret.Entry, m.Codes.Cols)
 	eachRange(m.Codes.Cols, func(lo, hi int) {
 		for k := lo; k < hi; k++ {
-			rows, _ := x.index.Dimension(k)
+			rows, values := x.index.Dimension(k)
+			for _, v := range values {
+				if v > 0 {
+					x.signs[k].positive++
+				} else {
+					x.signs[k].negative++
+				}
+			}
 			top[k] = x.index.Top(k, labelWords)
 			a.Dimensions[k] = label{len(rows), x.words(top[k]), x.words(x.index.Bottom(k, labelWords))}
 		}
@@ -241,42 +252,53 @@ func (x *Explorer) dimension(k int) dimensionAnswer {
 	}
 }
 
-// together returns the dimensions that most often are not zero in the words in
-// which k is not: those of the largest correlation φ, positive ones only.
+// together returns the dimensions that fire with k more often than by chance, by
+// the correlation of their signs, which for nonnegative codes is φ.
 func (x *Explorer) together(k int) []pair {
-	rows, _ := x.index.Dimension(k)
+	rows, values := x.index.Dimension(k)
 	codes := x.model.Codes
-	both := make([]int32, codes.Cols) // words that use k and the other
+	counts := make([]int32, 2*codes.Cols) // of each other, words with the same sign and with opposite ones
 	var adding sync.Mutex
 	eachRange(len(rows), func(lo, hi int) {
-		part := make([]int32, codes.Cols)
-		for _, i := range rows[lo:hi] {
-			index, _ := codes.Row(int(i))
-			for _, other := range index {
-				part[other]++
+		part := make([]int32, len(counts))
+		for j, i := range rows[lo:hi] {
+			sign := math.Float32bits(values[lo+j]) >> 31
+			index, value := codes.Row(int(i))
+			for l, other := range index {
+				// No branch: nobody can predict it.
+				part[2*uint32(other)+(math.Float32bits(value[l])>>31^sign)]++
 			}
 		}
 		adding.Lock()
 		defer adding.Unlock()
-		for other, n := range part {
-			both[other] += n
+		for i, n := range part {
+			counts[i] += n
 		}
 	})
-	n, a := float64(codes.Rows), float64(len(rows))
+	n := float64(codes.Rows)
+	a := x.signs[k]
 	pairs := []pair{}
-	for other, shared := range both {
-		if other == k || shared == 0 {
-			continue
+	for other, b := range x.signs {
+		same, opposite := counts[2*other], counts[2*other+1]
+		p := pair{Dimension: other, Words: int(same), Expected: (a.positive*b.positive + a.negative*b.negative) / n}
+		p.Correlation = (n*float64(same-opposite) - a.sum()*b.sum()) / math.Sqrt((n*a.words()-a.sum()*a.sum())*(n*b.words()-b.sum()*b.sum()))
+		if opposite > same {
+			p.Opposite, p.Words, p.Correlation = true, int(opposite), -p.Correlation
+			p.Expected = (a.positive*b.negative + a.negative*b.positive) / n
 		}
-		b := float64(x.about.Dimensions[other].Words)
-		phi := (n*float64(shared) - a*b) / math.Sqrt(a*(n-a)*b*(n-b))
-		if phi > 0 { // neither negative nor 0/0, of a dimension that all words use
-			pairs = append(pairs, pair{other, int(shared), phi})
+		if other != k && p.Correlation > 0 { // neither negative nor 0/0, of a dimension that all words use
+			pairs = append(pairs, p)
 		}
 	}
 	slices.SortStableFunc(pairs, func(p, q pair) int { return cmp.Compare(q.Correlation, p.Correlation) })
 	return pairs[:min(together, len(pairs))]
 }
+
+// signs counts a dimension's words of each sign.
+type signs struct{ positive, negative float64 }
+
+func (s signs) words() float64 { return s.positive + s.negative }
+func (s signs) sum() float64   { return s.positive - s.negative }
 
 // layout places the live dimensions, the strongest first, as the map names them.
 func (x *Explorer) layout() []point {

@@ -69,16 +69,16 @@ func TestDimension(t *testing.T) {
 	m := testModel()
 	x := New(m, "test")
 	codes := dense(m.Codes)
+	opposite := false
 	for k := range testAtoms {
 		got := x.dimension(k)
-		fires := make([]float64, testWords)
+		signs := column(codes, k, sign)
 		var words int
 		var mean, variance float64
 		for i := range codes {
 			mean += codes[i][k] / testWords
 			if codes[i][k] != 0 {
 				words++
-				fires[i] = 1
 			}
 		}
 		for i := range codes {
@@ -92,24 +92,65 @@ func TestDimension(t *testing.T) {
 		}
 		last := math.Inf(1)
 		for _, p := range got.Together {
-			other := make([]float64, testWords)
+			others := column(codes, p.Dimension, sign)
+			correlation := correlation(signs, others)
+			product := 1.0
+			if p.Opposite {
+				product, correlation = -1, -correlation
+			}
 			both := 0
-			for i := range codes {
-				if codes[i][p.Dimension] != 0 {
-					other[i] = 1
-					both += int(fires[i])
+			for i := range signs {
+				if signs[i]*others[i] == product {
+					both++
 				}
 			}
-			phi := correlation(fires, other)
-			if p.Dimension == k || p.Words != both || math.Abs(p.Correlation-phi) > 1e-9 || p.Correlation > last {
-				t.Errorf("dimension %d: %+v after φ = %v; want %d words, φ = %v", k, p, last, both, phi)
+			// By chance, each sign of the one meets each of the other as often as
+			// they are frequent.
+			expected := 0.0
+			for _, s := range []float64{-1, 1} {
+				expected += count(signs, s) * count(others, s*product) / testWords
 			}
+			if p.Dimension == k || p.Words != both || math.Abs(p.Expected-expected) > 1e-9 || math.Abs(p.Correlation-correlation) > 1e-9 || p.Correlation > last {
+				t.Errorf("dimension %d: %+v after %v; want %d words, %v by chance, correlation %v", k, p, last, both, expected, correlation)
+			}
+			opposite = opposite || p.Opposite
 			last = p.Correlation
 		}
 		if k < testAtoms-1 && len(got.Together) == 0 {
 			t.Errorf("dimension %d fires together with none", k)
 		}
 	}
+	if !opposite {
+		t.Error("no sides of opposite signs fire together")
+	}
+}
+
+func sign(v float64) float64 {
+	switch {
+	case v > 0:
+		return 1
+	case v < 0:
+		return -1
+	}
+	return 0
+}
+
+// column returns f of a column's values.
+func column(rows [][]float64, k int, f func(float64) float64) []float64 {
+	values := make([]float64, len(rows))
+	for i := range rows {
+		values[i] = f(rows[i][k])
+	}
+	return values
+}
+
+func count(values []float64, value float64) (n float64) {
+	for _, v := range values {
+		if v == value {
+			n++
+		}
+	}
+	return n
 }
 
 // correlation is Pearson's.

@@ -7,9 +7,10 @@ async function mapPage(number) {
   const wanted = points.find((p) => String(p.dimension) === number);
   if (number !== undefined && !wanted) throw new Missing(`Dimension ${number} is not on the map: no word uses it.`, []);
   const most = Math.max(...points.map((p) => p.label.words));
+  const small = Math.max(Math.min(Math.sqrt(800 / points.length), 1), 0.6);
   for (const p of points) {
-    p.name = (p.label.top[0] ?? p.label.bottom?.[0] ?? String(p.dimension));
-    p.circle = svg("circle", { r: (2 + 5 * Math.sqrt(p.label.words / most)).toFixed(1), "data-dimension": p.dimension, class: has("dimension", p.dimension) ? "dot" : "dot faint" });
+    p.name = p.label.top[0] ?? p.label.bottom[0];
+    p.circle = svg("circle", { r: (small * (2 + 5 * Math.sqrt(p.label.words / most))).toFixed(1), "data-dimension": p.dimension, class: has("dimension", p.dimension) ? "dot" : "dot faint" });
   }
   const names = svg("g", { class: "names" });
   const drawing = svg("svg", { role: "application", tabindex: 0, "aria-roledescription": "map", "aria-label": `Map of ${plural(points.length, "dimension")}. Arrow keys move to the next one, Enter opens it, plus and minus zoom.` }, points.map((p) => p.circle), names);

@@ -124,8 +124,7 @@ async function dimensionPage(number) {
   const k = answer.dimension;
   const others = [k - 1, k + 1].map((other) => (other >= 0 && other < model.dimensions.length && has("dimension", other) ? address("dimension", other) : null));
   const share = answer.words / model.words;
-  const chance = ({ dimension }) => model.dimensions[dimension].words / model.words;
-  const widest = Math.max(...answer.together.map((other) => Math.max(other.words / answer.words, chance(other))));
+  const widest = Math.max(...answer.together.map((other) => Math.max(other.words, other.expected)));
   const words = (title, entries) => {
     const most = Math.max(...entries.map((e) => Math.abs(e.value)));
     const format = column([most]);
@@ -162,13 +161,13 @@ async function dimensionPage(number) {
                         "li",
                         {},
                         dimensionLink(other.dimension, h("span", { class: "sr" }, "dimension "), String(other.dimension)),
-                        bar(other.words / answer.words, 0, widest, { mark: chance(other) }),
-                        h("span", { class: "value", title: `${percent(chance(other))} of all words` }, percent(other.words / answer.words)),
-                        wordList(ends(other.dimension, 1)),
+                        bar(other.words, 0, widest, { mark: other.expected, colour: other.opposite ? "negative" : "positive" }),
+                        h("span", { class: "value", title: `${percent(other.expected / answer.words)} by chance` }, percent(other.words / answer.words)),
+                        wordList(ends(other.dimension, other.opposite ? -1 : 1)),
                       ),
                     ),
                   ),
-              answer.together.length > 0 && h("p", { class: "note" }, "How many of this dimension's words are in the other, too; the line is how many of all words are. The largest correlation comes first."),
+              answer.together.length > 0 && h("p", { class: "note" }, "How many of this dimension's words are in the other, too; the line is how many would be by chance. The largest correlation comes first.", answer.together.some((other) => other.opposite) && " In orange: it is the negative words that fire with this one's top words."),
             ),
             h("section", {}, answer.top.length > 0 && words("Top words", answer.top), answer.bottom.length > 0 && words("Most negative words", answer.bottom)),
           ),
