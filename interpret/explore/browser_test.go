@@ -296,6 +296,7 @@ func TestBrowserExport(t *testing.T) {
 	}
 	b.do(chromedp.Navigate("file://" + path))
 	b.waitHeading("test")
+	b.wait(`document.querySelectorAll(".lead .words a").length === %d`, 2+len(oddWords))
 	b.do(chromedp.SendKeys(chromedp.CSS(search), "BAN"))
 	b.wait(`[...document.querySelectorAll("[role=option]")].map((o) => o.textContent).join() === "bank,Bank"`)
 	b.do(chromedp.KeyEvent("K"), chromedp.KeyEvent(kb.Enter)) // found in lower case

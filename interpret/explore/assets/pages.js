@@ -38,7 +38,8 @@ async function summaryPage() {
     title: "",
     content: [
       heading(model.name),
-      h("p", { class: "lead" }, `${whole(words)} words in ${whole(dimensions.length)} sparse dimensions. Search for a word, wander on the `, h("a", { href: "#/map" }, "map"), ", or begin with one of these dimensions."),
+      h("p", { class: "lead" }, `${plural(words, "word")} in ${whole(dimensions.length)} sparse dimensions. Search for a word, wander on the `, h("a", { href: "#/map" }, "map"), ", or begin with one of these dimensions."),
+      embedded && h("p", { class: "lead" }, "This page has some of them: ", wordList(embeddedWords())),
       h(
         "ul",
         { class: "cards" },
