@@ -8,6 +8,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unicode"
 
 	"overcomplete/vectors"
@@ -128,11 +129,16 @@ func evenRows(s *vectors.Sparse, parts int) (bounds []int) {
 	return append(bounds, s.Rows)
 }
 
-// parallel calls f with 0 to n-1, at the same time.
+// parallel calls f with 0 to n-1 on all processors.
 func parallel(n int, f func(i int)) {
+	var next atomic.Int64
 	var group sync.WaitGroup
-	for i := range n {
-		group.Go(func() { f(i) })
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		group.Go(func() {
+			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
+				f(int(i))
+			}
+		})
 	}
 	group.Wait()
 }
@@ -320,12 +326,9 @@ func (x *Index) Nearest(row, n int) []Neighbour {
 // included: Σ(a_ik − mean_k)²/V.
 func (x *Index) Variances() []float64 {
 	variances := make([]float64, x.Codes.Cols)
-	parts := runtime.GOMAXPROCS(0)
-	parallel(parts, func(p int) {
-		for k := len(variances) * p / parts; k < len(variances)*(p+1)/parts; k++ {
-			_, values := x.Dimension(k)
-			variances[k] = variance(values, x.Codes.Rows)
-		}
+	parallel(len(variances), func(k int) {
+		_, values := x.Dimension(k)
+		variances[k] = variance(values, x.Codes.Rows)
 	})
 	return variances
 }

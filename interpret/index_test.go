@@ -149,6 +149,29 @@ func cosine(a, b []float64) float64 {
 	return ab / math.Sqrt(aa*bb)
 }
 
+// More rows and columns than are put in place at a time.
+func TestColumnsOfLargeIndex(t *testing.T) {
+	s := randomCodes(7, 5000, 600, .02)
+	x := NewIndex(numberedWords(s.Rows), s)
+	rows, values := make([][]int32, s.Cols), make([][]float32, s.Cols)
+	for i := range s.Rows {
+		index, value := s.Row(i)
+		sum := 0.0
+		for j, k := range index {
+			rows[k], values[k] = append(rows[k], int32(i)), append(values[k], value[j])
+			sum += float64(value[j]) * float64(value[j])
+		}
+		if math.Abs(x.norms[i]-math.Sqrt(sum)) > 1e-12*sum {
+			t.Fatalf("norm of row %d: %v, want %v", i, x.norms[i], math.Sqrt(sum))
+		}
+	}
+	for k := range s.Cols {
+		if got, value := x.Dimension(k); !slices.Equal(got, rows[k]) || !slices.Equal(value, values[k]) {
+			t.Fatalf("dimension %d: %v, %v; want %v, %v", k, got, value, rows[k], values[k])
+		}
+	}
+}
+
 func TestIndexOfNothing(t *testing.T) {
 	for _, s := range []*vectors.Sparse{{Ptr: []int64{0}}, {Rows: 2, Cols: 3, Ptr: make([]int64, 3)}} {
 		x := NewIndex(numberedWords(s.Rows), s)

@@ -1,7 +1,13 @@
-// Package interpret shows what dimensions mean.
+// Package interpret shows what dimensions mean (paper §4, and its table of word
+// clusters in §2.2).
 //
-// A dimension of sparse codes is read through the words that have its largest
-// values (paper §4.1).
+// A dimension is read through the words that have its largest values ([Index.Top]),
+// a word through its strongest dimensions ([Index.Active]). [Intrusion] tests
+// whether dimensions mean something: by people, whose part is package judge, or by
+// other vectors of the same words. A [HeatMap] and [Common] compare groups of
+// words, and [KMeans] gives clusters to compare with.
+//
+// Dense vectors can be looked at in the same ways: see [FromDense].
 package interpret
 
 import (

@@ -176,24 +176,31 @@ func TestRefuses(t *testing.T) {
 		{"help trian", []string{`"trian"`, "help --help"}},
 		{"graph code", []string{`"code"`, "graph --help"}},
 	} {
-		code, stdout, stderr := command(tt.args)
-		var complaints []string
-		for line := range strings.Lines(stderr) {
-			if !strings.HasPrefix(line, "warning: ") && !strings.HasPrefix(line, "read ") {
-				complaints = append(complaints, line)
-			}
+		checkRefused(t, tt.args, tt.want, before)
+	}
+}
+
+// checkRefused runs a command that is to be refused in one line, with these words
+// in it, and to leave the files of the current directory as they were before.
+func checkRefused(t *testing.T, args string, want []string, before map[string]string) {
+	t.Helper()
+	code, stdout, stderr := command(args)
+	var complaints []string
+	for line := range strings.Lines(stderr) {
+		if !strings.HasPrefix(line, "warning: ") && !strings.HasPrefix(line, "read ") {
+			complaints = append(complaints, line)
 		}
-		if code != exitUsage || stdout != "" || len(complaints) != 1 || !strings.HasPrefix(complaints[0], "overcomplete: ") {
-			t.Errorf("%s: exit code %d, %q on standard output, on standard error\n%s", tt.args, code, stdout, stderr)
+	}
+	if code != exitUsage || stdout != "" || len(complaints) != 1 || !strings.HasPrefix(complaints[0], "overcomplete: ") {
+		t.Errorf("%s: exit code %d, %q on standard output, on standard error\n%s", args, code, stdout, stderr)
+	}
+	for _, w := range want {
+		if !strings.Contains(stderr, w) {
+			t.Errorf("%s: no %q in\n%s", args, w, stderr)
 		}
-		for _, want := range tt.want {
-			if !strings.Contains(stderr, want) {
-				t.Errorf("%s: no %q in\n%s", tt.args, want, stderr)
-			}
-		}
-		if after := tree(t, "."); !maps.Equal(before, after) {
-			t.Fatalf("%s: changed files; there are %q", tt.args, slices.Sorted(maps.Keys(after)))
-		}
+	}
+	if after := tree(t, "."); !maps.Equal(before, after) {
+		t.Fatalf("%s: changed files; there are %q", args, slices.Sorted(maps.Keys(after)))
 	}
 }
 
