@@ -15,8 +15,8 @@ import (
 )
 
 // largeModel is as large as a published one: 400,000 words × 3,000 dimensions
-// from 300, about 92 % zeros. The first dimensions have half of the words, the last
-// ones one in twenty.
+// from 300, 91 % zeros. The first dimensions have half of the words, the last ones one
+// in thirty.
 var largeModel = sync.OnceValue(func() *model.Model {
 	const words, atoms, dim = 400_000, 3000, 300
 	rng := rand.New(rand.NewPCG(1, 2))
