@@ -5,6 +5,8 @@ go 1.26.0
 require (
 	github.com/apache/arrow-go/v18 v18.8.0 // Arrow files; its Parquet would double the program
 	github.com/chewxy/hm v1.0.0 // types of the operations that Gorgonia lacks
+	github.com/chromedp/cdproto v0.159.0 // commands of the browser that tests the explorer
+	github.com/chromedp/chromedp v0.22.1 // drives that browser
 	github.com/klauspost/compress v1.20.3 // gzip and zstd of vector files
 	github.com/schollz/progressbar/v3 v3.19.1 // progress on a terminal
 	github.com/spf13/cobra v1.10.2 // commands, flags, help, completion
@@ -27,6 +29,7 @@ require (
 	github.com/apache/arrow/go/arrow v0.0.0-20211112161151-bc219186db40 // indirect
 	github.com/awalterschulze/gographviz v2.0.3+incompatible // indirect
 	github.com/chewxy/math32 v1.10.1 // indirect
+	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
 	github.com/goccy/go-json v0.10.6 // indirect
 	github.com/gogo/protobuf v1.3.2 // indirect
 	github.com/golang/freetype v0.0.0-20170609003504-e2365dfdc4a0 // indirect

@@ -106,7 +106,7 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 		DisableSuggestions: true,
 	}
 	root.AddCommand(newTrain(), newExport(), newGraph(), newDevices(), newVersion(),
-		newTop(), newExplain(), newIntrusion(), newClusters(), newHeatmap())
+		newTop(), newExplain(), newIntrusion(), newClusters(), newHeatmap(), newExplore())
 	root.InitDefaultHelpCmd()
 	help, _, _ := root.Find([]string{"help"})
 	help.Example = "  overcomplete help train"

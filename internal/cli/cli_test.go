@@ -156,6 +156,23 @@ func TestRefuses(t *testing.T) {
 		{"trian in.txt -o model", []string{`"trian"`, "overcomplete --help"}},
 		{"export old -o out", []string{`"format"`, "export --help"}},
 		{"export photos -f csr -o out", []string{"photos: not a model"}},
+		{"explore", []string{"1 arg", "explore --help"}},
+		{"explore photos", []string{"photos: not a model"}},
+		{"explore old --listen nowhere", []string{"--listen", "nowhere", "ADDRESS:PORT"}},
+		{"explore old --words word1", []string{"--words is for --export"}},
+		{"explore old --dimensions 1", []string{"--dimensions is for --export"}},
+		{"explore old --force", []string{"--force is for --export"}},
+		{"explore old --export out --words word1 --listen :0", []string{"--export or --listen"}},
+		{"explore old --words word1 --export=", []string{"--export is empty"}},
+		{"explore old --export out", []string{"--words or --dimensions"}},
+		{"explore old --export out --dimensions one", []string{`"one" for "--dimensions"`, "explore --help"}},
+		{"explore old --export out --dimensions 80", []string{"no dimension 80: they are 0 to 79"}},
+		{"explore old --export out --words word1,wrod2", []string{`no word "wrod2"`, "the closest are word2"}},
+		{"explore old --export in.txt --words word1", []string{"in.txt: already exists", "--force"}},
+		{"explore old --export photos --words word1 --force", []string{"photos: exists and is not a regular file"}},
+		{"explore old --export missing/out --words word1", []string{"missing/out: ", "no such file or directory"}},
+		{"explore old --export old/page.html --words word1", []string{"old/page.html: ", "directory of a model"}},
+		{"explore photos --export out --words word1", []string{"photos: not a model"}},
 		{"graph --dot foo", []string{`--dot is "foo"`, "dictionary, code or authors"}},
 		{"graph --method C", []string{`--method is "C"`}},
 		{"help trian", []string{`"trian"`, "help --help"}},
@@ -195,7 +212,7 @@ func TestCancelled(t *testing.T) {
 	before := tree(t, ".")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	for _, args := range []string{"train in.txt -o model", "train in.txt -o old --force", "export old -f sparse -o out", "export old -f csr -o -"} {
+	for _, args := range []string{"train in.txt -o model", "train in.txt -o old --force", "export old -f sparse -o out", "export old -f csr -o -", "explore old --export out --words word1"} {
 		var stdout, stderr bytes.Buffer
 		code := run(ctx, strings.Fields(args), &stdout, &stderr)
 		if code != exitInterrupted || stdout.Len() > 0 || stderr.String() != "overcomplete: interrupted, no file was written\n" {

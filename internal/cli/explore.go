@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"overcomplete/internal/atomicfile"
+	"overcomplete/interpret/explore"
+	"overcomplete/model"
+)
+
+func newExplore() *cobra.Command {
+	var listen, output string
+	var words []string
+	var dimensions []int
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "explore MODEL",
+		Short: "Look around in a model: a web page on this machine",
+		Long: `Explore prints the address of a web page, until it is interrupted: the dimensions of
+each word, the words of each dimension, what two or three words share, and a map of
+all dimensions. Nothing comes from the network, and nobody else can reach the page
+unless --listen names an address that others can.
+
+With --export the page becomes one file instead, to send to somebody. It shows the
+chosen words and dimensions. Where no dimensions are chosen these are the strongest
+of each word, where no words are, the top words of each dimension.`,
+		Example: `  overcomplete explore model
+  overcomplete explore model --export bank.html --words bank,river,money`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("export") {
+				if cmd.Flags().Changed("listen") {
+					return usagef("give --export or --listen, not both")
+				}
+				return exportPage(cmd.Context(), args[0], output, force, words, dimensions)
+			}
+			for _, name := range []string{"words", "dimensions", "force"} {
+				if cmd.Flags().Changed(name) {
+					return usagef("--%s is for --export", name)
+				}
+			}
+			listener, err := net.Listen("tcp", listen)
+			if err != nil {
+				return usagef("--listen: %w; choose another ADDRESS:PORT", err)
+			}
+			defer listener.Close()
+			x, err := openExplorer(args[0])
+			if err != nil {
+				return err
+			}
+			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "http://%s/\n", listener.Addr()); err != nil {
+				return err
+			}
+			host, _, _ := net.SplitHostPort(listen) // which Listen has understood
+			return x.Serve(cmd.Context(), listener, host)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&listen, "listen", "127.0.0.1:8420", "`address` and port to serve at; port 0 is any that is free")
+	flags.StringVar(&output, "export", "", "write the page into this `file` instead")
+	flags.StringSliceVar(&words, "words", nil, "`words` to export; quote one that has a comma: '\",\"'")
+	flags.IntSliceVar(&dimensions, "dimensions", nil, "`dimensions` to export")
+	flags.BoolVar(&force, "force", false, "replace a file that exists")
+	return cmd
+}
+
+// openExplorer opens the model in a directory, whose name is its own.
+func openExplorer(dir string) (*explore.Explorer, error) {
+	m, err := model.Open(dir)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	if absolute, err := filepath.Abs(dir); err == nil {
+		dir = absolute // "." has a name, too
+	}
+	return explore.New(m, filepath.Base(dir)), nil
+}
+
+func exportPage(ctx context.Context, dir, output string, force bool, words []string, dimensions []int) error {
+	switch {
+	case output == "":
+		return usagef("--export is empty, want the name of a file")
+	case len(words)+len(dimensions) == 0:
+		return usagef("--export needs --words or --dimensions")
+	case model.Contains(output):
+		return usagef("%s: is in the directory of a model, which holds only the model's own files", output)
+	}
+	file, err := atomicfile.Create(output, force)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	x, err := openExplorer(dir)
+	if err != nil {
+		return err
+	}
+	err = x.WritePage(contextWriter{ctx, file}, words, dimensions)
+	if missing, ok := errors.AsType[*explore.NotFoundError](err); ok {
+		return usageError{missing}
+	}
+	if err != nil {
+		return err
+	}
+	return file.Commit()
+}

@@ -1,0 +1,58 @@
+"use strict";
+
+// Bars and histograms.
+
+/**
+ * bar is a bar from zero for a value, on a scale from low to high, which has zero
+ * in it. Its class is the colour: positive, negative, or one of three words'. The
+ * mark is another value.
+ */
+function bar(value, low, high, { colour, mark } = {}) {
+  const x = (v) => (100 * (v - low)) / (high - low || 1);
+  const line = (v) => svg("line", { x1: `${x(v)}%`, x2: `${x(v)}%`, y1: "-15%", y2: "115%" });
+  return svg(
+    "svg",
+    { class: "bar", "aria-hidden": "true" },
+    svg("rect", {
+      x: `${x(Math.min(value, 0))}%`,
+      width: `${Math.abs(x(value) - x(0))}%`,
+      height: "100%",
+      rx: 2,
+      class: colour ?? (value < 0 ? "negative" : "positive"),
+    }),
+    low < 0 && line(0),
+    mark !== undefined && line(mark),
+  );
+}
+
+/** histogram draws counts of values between from and to; unit names what is counted. */
+function histogram({ from, to, counts }, { unit, label, whole: integers }) {
+  const width = 480, height = 150, bottom = 22, top = 16;
+  const most = Math.max(...counts);
+  const step = width / counts.length;
+  const y = (n) => top + (height - top - bottom) * (1 - n / most);
+  const edge = (i) => from + ((to - from) * i) / counts.length;
+  const range = (i) => {
+    if (!integers) return `${decimal(edge(i))} to ${decimal(edge(i + 1))}`;
+    const [first, last] = [Math.round(edge(i)), Math.round(edge(i + 1)) - 1];
+    return first === last ? whole(first) : `${whole(first)} to ${whole(last)}`;
+  };
+  const ends = integers ? [whole(from), whole(Math.round(to) - 1)] : [decimal(from), decimal(to)];
+  const peak = counts.indexOf(most);
+  return svg(
+    "svg",
+    { class: "histogram", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${label}: from ${ends[0]} to ${ends[1]}, most often ${range(peak)}` },
+    counts.map((n, i) =>
+      svg(
+        "g",
+        {},
+        svg("rect", { x: i * step + 0.75, width: Math.max(step - 1.5, 0.5), y: y(n), height: height - bottom - y(n), class: !integers && edge(i + 1) <= 0 ? "negative" : "positive" }),
+        svg("rect", { x: i * step, width: step, y: 0, height, class: "target" }, svg("title", {}, `${range(i)}: ${plural(n, unit)}`)),
+      ),
+    ),
+    svg("line", { x1: 0, x2: width, y1: height - bottom, y2: height - bottom }),
+    svg("text", { x: 0, y: height - 5 }, ends[0]),
+    svg("text", { x: width, y: height - 5, "text-anchor": "end" }, ends[1]),
+    svg("text", { x: Math.min(Math.max((peak + 0.5) * step, 45), width - 45), y: 11, "text-anchor": "middle" }, plural(most, unit)),
+  );
+}

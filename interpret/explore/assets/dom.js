@@ -1,0 +1,90 @@
+"use strict";
+
+// Elements, links, and the data of the page.
+
+/** h makes an HTML element. Children that are strings become text, never markup. */
+function h(tag, attributes = {}, ...children) {
+  return fill(document.createElement(tag), attributes, children);
+}
+
+/** svg makes an SVG element. */
+function svg(tag, attributes = {}, ...children) {
+  return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+}
+
+function fill(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== false && value != null) element.setAttribute(name, value);
+  }
+  element.append(...children.flat(Infinity).filter((child) => child != null && child !== false));
+  return element;
+}
+
+// Numbers, as they are read in English.
+const whole = (n) => n.toLocaleString("en");
+const decimal = (x) => (x === 0 ? "0" : x.toLocaleString("en", { maximumSignificantDigits: 3 }).replace("-", "−"));
+/** column formats numbers that stand below each other: the largest has three digits. */
+function column(values) {
+  const digits = 2 - Math.floor(Math.log10(Math.max(...values.map(Math.abs))));
+  if (!(digits >= 0 && digits <= 6)) return decimal;
+  return (x) => x.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }).replace("-", "−");
+}
+const percent = (x) => (100 * x).toLocaleString("en", { maximumSignificantDigits: x < 0.0995 ? 2 : 3 }) + " %";
+const plural = (n, one) => `${whole(n)} ${one}${n === 1 ? "" : "s"}`;
+
+/** address is the URL of a page, such as address("word", "bank"). */
+const address = (...parts) => "#/" + parts.map((part) => encodeURIComponent(String(part).toWellFormed())).join("/");
+
+// An exported page has its data within it, for some words and dimensions.
+const embedded = JSON.parse(document.getElementById("data")?.textContent ?? "null");
+
+/** has reports whether there is a page for a word or a dimension. */
+const has = (kind, key) => !embedded || Object.hasOwn(embedded[kind], key);
+
+/** A Missing is about a word or dimension that there is no page for. */
+class Missing extends Error {
+  constructor(message, closest) {
+    super(message);
+    this.closest = closest ?? [];
+  }
+}
+
+/** ask returns the data about the model, the map, a word, a dimension or a prefix. */
+async function ask(kind, parameter, value) {
+  if (embedded) return askEmbedded(kind, parameter, value);
+  const query = parameter ? `?${parameter}=${encodeURIComponent(String(value).toWellFormed())}` : "";
+  const response = await fetch(`data/${kind}${query}`);
+  const answer = await response.json();
+  if (!response.ok) throw new Missing(answer.error, answer.closest);
+  return answer;
+}
+
+function askEmbedded(kind, parameter, value) {
+  if (!parameter) return embedded[kind];
+  if (kind === "complete") {
+    const prefix = value.toLowerCase();
+    return embeddedWords().filter((word) => word.toLowerCase().startsWith(prefix)).slice(0, 10);
+  }
+  for (const key of [value, value.toLowerCase()]) if (has(kind, key)) return embedded[kind][key];
+  throw new Missing(`The ${kind} ${value} is not part of this page.`, kind === "word" ? embeddedWords().slice(0, 10) : []);
+}
+
+const embeddedWords = () => Object.values(embedded.word).sort((a, b) => a.row - b.row).map((answer) => answer.word);
+
+/** wordLink shows a word, and leads to its page if there is one. */
+function wordLink(word, attributes = {}) {
+  if (!has("word", word)) return h("span", attributes, word);
+  return h("a", { href: address("word", word), ...attributes }, word);
+}
+
+function dimensionLink(k, ...content) {
+  if (!has("dimension", k)) return h("span", { class: "number" }, ...content);
+  return h("a", { href: address("dimension", k), class: "number" }, ...content);
+}
+
+/** wordList is some words after each other, in bold those that the page is about. */
+function wordList(words, own = []) {
+  return h("span", { class: "words" }, words.map((word) => [own.includes(word) ? h("b", {}, word) : wordLink(word), " "]));
+}

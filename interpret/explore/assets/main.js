@@ -1,0 +1,140 @@
+"use strict";
+
+// The search field, and the way from an address to its page.
+
+let searches = 0;
+
+/** wordSearch is a text field that completes words; choose is called with one. */
+function wordSearch({ label, placeholder, choose, dimensions = false }) {
+  const id = `completions-${++searches}`;
+  const list = h("ul", { id, role: "listbox", "aria-label": "Completions", hidden: true });
+  const input = h("input", {
+    type: "text", role: "combobox", "aria-label": label, placeholder, "aria-expanded": "false", "aria-controls": id, "aria-autocomplete": "list",
+    autocomplete: "off", autocapitalize: "none", spellcheck: "false", enterkeyhint: "search", maxlength: 200,
+  });
+  let options = []; // {text, act}
+  let active = -1;
+  let asked = 0;
+
+  const close = () => {
+    asked++; // what is still to be answered comes too late
+    options = [];
+    render();
+  };
+  const act = (option) => {
+    close();
+    input.value = "";
+    input.blur();
+    option.act();
+  };
+  function render() {
+    list.replaceChildren(
+      ...options.map((option, i) =>
+        // mousedown, since the field loses the focus before a click
+        h("li", { id: `${id}-${i}`, role: "option", "aria-selected": String(i === active), onmousedown: (event) => { event.preventDefault(); act(option); } }, option.text),
+      ),
+    );
+    list.hidden = options.length === 0;
+    input.setAttribute("aria-expanded", String(!list.hidden));
+    if (active >= 0) input.setAttribute("aria-activedescendant", `${id}-${active}`);
+    else input.removeAttribute("aria-activedescendant");
+  }
+  async function complete() {
+    const text = input.value.trim();
+    const mine = ++asked;
+    const words = text ? await ask("complete", "prefix", text) : [];
+    if (mine !== asked) return; // typed on meanwhile
+    options = words.map((word) => ({ text: word, act: () => choose(word) }));
+    if (dimensions && /^\d{1,9}$/.test(text) && Number(text) < model.dimensions.length && has("dimension", Number(text)))
+      options.push({ text: `dimension ${Number(text)}`, act: () => go("dimension", Number(text)) });
+    active = -1;
+    render();
+  }
+  input.addEventListener("input", complete);
+  input.addEventListener("focus", complete);
+  input.addEventListener("blur", close);
+  input.addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step && options.length > 0) {
+      // One place of the ring is the field itself.
+      active = ((active + 1 + step + options.length + 1) % (options.length + 1)) - 1;
+      render();
+    } else if (event.key === "Enter" && !event.isComposing) {
+      const text = input.value.trim();
+      if (active >= 0) act(options[active]);
+      else if (text) act({ act: () => choose(text) });
+    } else if (event.key === "Escape") {
+      if (options.length > 0) close();
+      else input.blur();
+    } else return;
+    event.preventDefault();
+  });
+  return h("div", { class: "combobox" }, input, list);
+}
+
+function go(...parts) {
+  location.hash = address(...parts);
+}
+
+/** route returns the function that makes the page of the current address. */
+function route() {
+  let parts;
+  try {
+    parts = location.hash.replace(/^#?\/?/, "").split("/").filter(Boolean).map(decodeURIComponent);
+  } catch {
+    parts = ["malformed"];
+  }
+  const [kind, ...rest] = parts;
+  if (parts.length === 0) return () => summaryPage();
+  if (kind === "word" && rest.length === 1) return () => wordPage(...rest);
+  if (kind === "dimension" && rest.length === 1) return () => dimensionPage(...rest);
+  if (kind === "compare" && (rest.length === 2 || rest.length === 3)) return () => comparePage(...rest);
+  if (kind === "map" && rest.length <= 1) return () => mapPage(...rest);
+  return () => Promise.reject(new Missing("There is no page with this address.", []));
+}
+
+let shown = 0;
+
+/** show makes the page of the current address. */
+async function show() {
+  const mine = ++shown;
+  const main = document.getElementById("main");
+  main.setAttribute("aria-busy", "true");
+  let result;
+  try {
+    model ??= await ask("model");
+    result = await route()();
+  } catch (error) {
+    const message = error instanceof TypeError ? "The server does not answer. Is the program still running?" : error.message;
+    result = missingPage(error instanceof Missing ? error : new Missing(message, []));
+  }
+  if (mine !== shown) return; // gone elsewhere meanwhile
+  document.title = [result.title, model?.name, "overcomplete"].filter(Boolean).join(" · ");
+  document.getElementById("brand").textContent = model?.name ?? "overcomplete";
+  for (const link of document.querySelectorAll("header nav a")) {
+    if (link.hash === (location.hash || "#/")) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  main.replaceChildren(...h("div", {}, result.content).childNodes);
+  main.removeAttribute("aria-busy");
+  // Back to where one was, or to the top of what is new.
+  scrollTo(0, history.state?.y ?? 0);
+  if (mine > 1) main.querySelector("h1").focus({ preventScroll: true });
+}
+
+history.scrollRestoration = "manual";
+addEventListener("scrollend", () => history.replaceState({ y: scrollY }, ""));
+addEventListener("hashchange", show);
+addEventListener("keydown", (event) => {
+  const typing = event.target.closest?.("input, [role=application]");
+  if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) {
+    event.preventDefault();
+    document.querySelector("header input").focus();
+  }
+});
+document.getElementById("search").append(wordSearch({ label: "Search a word or a dimension", placeholder: "Search a word   /", dimensions: true, choose: (word) => go("word", word) }));
+document.getElementById("skip").addEventListener("click", (event) => {
+  event.preventDefault(); // the fragment is the page's address
+  document.querySelector("main h1")?.focus();
+});
+show();

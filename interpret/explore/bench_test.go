@@ -1,0 +1,97 @@
+package explore
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"overcomplete/model"
+	"overcomplete/vectors"
+)
+
+// largeModel is as large as a published one: 400,000 words × 3,000 dimensions
+// from 300, 91 % zeros. The first dimensions have half of the words, the last ones one
+// in thirty.
+var largeModel = sync.OnceValue(func() *model.Model {
+	const words, atoms, dim = 400_000, 3000, 300
+	rng := rand.New(rand.NewPCG(1, 2))
+	m := &model.Model{
+		Info:       model.Info{Input: model.Input{Name: "large", Words: words, Dim: dim}, Training: model.Defaults()},
+		Words:      make([]string, words),
+		Codes:      &vectors.Sparse{Rows: words, Cols: atoms, Ptr: make([]int64, 1, words+1)},
+		Dictionary: make([]float32, atoms*dim),
+	}
+	m.Info.Training.Atoms = atoms
+	for i := range words {
+		m.Words[i] = fmt.Sprintf("%c%s", 'a'+i%26, fmt.Sprint(i*7919))
+		for k := rng.IntN(3); k < atoms; k += 1 + rng.IntN(3+k/45) {
+			m.Codes.Index = append(m.Codes.Index, int32(k))
+			m.Codes.Value = append(m.Codes.Value, rng.Float32()+1e-6)
+		}
+		m.Codes.Ptr = append(m.Codes.Ptr, int64(len(m.Codes.Index)))
+	}
+	for i := range m.Dictionary {
+		m.Dictionary[i] = float32(rng.NormFloat64())
+	}
+	return m
+})
+
+// What is done before the first page, and the map, which nobody waits for but
+// who asks for it at once.
+func BenchmarkStart(b *testing.B) {
+	m := largeModel()
+	for b.Loop() {
+		start := time.Now()
+		x := New(m, "large")
+		b.ReportMetric(time.Since(start).Seconds(), "s/new")
+		x.points()
+		b.ReportMetric(time.Since(start).Seconds(), "s/map")
+	}
+}
+
+// One click of each kind, on others each time: the mean, and the fastest for
+// machines that do something else meanwhile.
+func BenchmarkClick(b *testing.B) {
+	m := largeModel()
+	x := New(m, "large")
+	x.points()
+	handler := x.Handler("")
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&stats)
+	b.Logf("%.2f GB of heap, of which codes %.2f GB, for %d nonzeros", float64(stats.HeapAlloc)/1e9, float64(m.Codes.Nonzeros())*8e-9, m.Codes.Nonzeros())
+	for _, click := range []struct {
+		name   string
+		target func(i int) string
+		status int
+	}{
+		{"page", func(int) string { return "/" }, http.StatusOK},
+		{"model", func(int) string { return "/data/model" }, http.StatusOK},
+		{"map", func(int) string { return "/data/map" }, http.StatusOK},
+		{"word", func(i int) string { return "/data/word?word=" + m.Words[i*7919%len(m.Words)] }, http.StatusOK},
+		{"largest dimension", func(int) string { return "/data/dimension?dimension=1" }, http.StatusOK},
+		{"dimension", func(i int) string { return fmt.Sprint("/data/dimension?dimension=", i*79%3000) }, http.StatusOK},
+		{"complete", func(i int) string { return "/data/complete?prefix=" + m.Words[i*79%len(m.Words)][:1+i%4] }, http.StatusOK},
+		{"complete nothing", func(i int) string { return "/data/complete?prefix=" + fmt.Sprint("zzz", i) }, http.StatusOK},
+		{"unknown word", func(i int) string { return "/data/word?word=" + url.QueryEscape(fmt.Sprint("unknown", i)) }, http.StatusNotFound},
+	} {
+		b.Run(click.name, func(b *testing.B) {
+			i := 0
+			least := time.Hour
+			for b.Loop() {
+				start := time.Now()
+				if w := get(handler, click.target(i)); w.Code != click.status {
+					b.Fatalf("%s: %d", click.target(i), w.Code)
+				}
+				least = min(least, time.Since(start))
+				i++
+			}
+			b.ReportMetric(float64(least.Microseconds())/1000, "ms/fastest")
+		})
+	}
+}

@@ -1,0 +1,358 @@
+// Package explore shows a model as a web page to look around in: the dimensions
+// of a word, the words of a dimension, what words have in common, a map of all
+// dimensions.
+//
+// The page is one script over four answers in JSON, about the model, a word, a
+// dimension, and the map. [Explorer.Handler] serves them; [Explorer.WritePage] writes
+// them into the page itself, for words and dimensions that were chosen, so that it
+// is a file to send to somebody. The page's state is the fragment of its URL (#/word/bank),
+// since that is what a file and a server both have: the browser's history works
+// the same in both.
+package explore
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"overcomplete/interpret"
+	"overcomplete/model"
+)
+
+// How much of everything is shown.
+const (
+	labelWords   = 8  // words that stand for a dimension
+	listWords    = 40 // words of a dimension on its own page
+	nearestWords = 24
+	together     = 16 // dimensions that fire with one
+	suggestions  = 10 // completions, and closest spellings
+	strongest    = 12 // dimensions to begin with
+	bins         = 32 // of a histogram
+)
+
+// Explorer answers the page's questions about one model. All methods may be
+// called at the same time.
+type Explorer struct {
+	model     *model.Model
+	index     *interpret.Index
+	about     about
+	variances []float64      // of each dimension
+	signs     []signs        // of each dimension
+	strongest []int          // live dimensions, see interpret.Strongest
+	points    func() []point // of the live dimensions
+}
+
+// about is what the page knows from its start.
+type about struct {
+	Name       string    `json:"name"`
+	Input      string    `json:"input"`
+	Method     string    `json:"method"`
+	Lambda     float64   `json:"lambda"`
+	Words      int       `json:"words"` // V
+	Dense      int       `json:"dense"` // L
+	Live       int       `json:"live"`  // dimensions that some word uses
+	Epochs     int       `json:"epochs"`
+	Error      *float64  `json:"error,omitempty"` // of the last epoch
+	Nonzeros   int       `json:"nonzeros"`        // in all codes
+	PerWord    histogram `json:"per_word"`        // of active dimensions
+	PerDim     histogram `json:"per_dimension"`   // of words, live dimensions only
+	Strongest  []int     `json:"strongest"`       // dimensions, see interpret.Strongest
+	Dimensions []label   `json:"dimensions"`      // K
+}
+
+// label is what stands for a dimension where it is mentioned.
+type label struct {
+	Words  int      `json:"words"`            // that use it
+	Top    []string `json:"top"`              // largest positive values first
+	Bottom []string `json:"bottom,omitempty"` // most negative values first
+}
+
+type wordAnswer struct {
+	Word    string      `json:"word"`
+	Row     int         `json:"row"`    // from 0
+	Active  []weight    `json:"active"` // by decreasing absolute value
+	Nearest []neighbour `json:"nearest"`
+}
+
+type weight struct {
+	Dimension int     `json:"dimension"`
+	Value     float32 `json:"value"`
+}
+
+type neighbour struct {
+	Word   string  `json:"word"`
+	Cosine float64 `json:"cosine"`
+}
+
+type dimensionAnswer struct {
+	Dimension int       `json:"dimension"`
+	Words     int       `json:"words"` // with a nonzero value
+	Variance  float64   `json:"variance"`
+	Histogram histogram `json:"histogram"` // of the nonzero values
+	Top       []entry   `json:"top"`
+	Bottom    []entry   `json:"bottom"`
+	Together  []pair    `json:"together"`
+}
+
+type entry struct {
+	Word  string  `json:"word"`
+	Value float32 `json:"value"`
+}
+
+// pair is how often another dimension fires with one.
+type pair struct {
+	Dimension   int     `json:"dimension"`
+	Opposite    bool    `json:"opposite,omitempty"` // the sides of the two that fire together have opposite signs
+	Words       int     `json:"words"`              // that are on those sides of both
+	Expected    float64 `json:"expected"`           // that many would be by chance
+	Correlation float64 `json:"correlation"`        // of the two dimensions' signs (−1, 0, 1), or minus that where they are opposite
+}
+
+// point is a live dimension's place on the map.
+type point struct {
+	Dimension int     `json:"dimension"`
+	X         float32 `json:"x"` // 0 to 1
+	Y         float32 `json:"y"`
+}
+
+// New prepares what is asked for often. The map is computed meanwhile, since it
+// takes longer.
+func New(m *model.Model, name string) *Explorer {
+	x := &Explorer{model: m, index: interpret.NewIndex(m.Words, m.Codes)}
+	x.points = sync.OnceValue(x.layout)
+	x.variances = x.index.Variances()
+	x.describe(name)
+	go x.points()
+	return x
+}
+
+// describe sets about, signs and strongest.
+func (x *Explorer) describe(name string) {
+	m := x.model
+	a := about{
+		Name:       name,
+		Input:      m.Info.Input.Name,
+		Method:     m.Info.Training.Method,
+		Lambda:     m.Info.Training.Lambda,
+		Words:      m.Codes.Rows,
+		Dense:      m.Info.Input.Dim,
+		Epochs:     len(m.Info.Epochs),
+		Nonzeros:   m.Codes.Nonzeros(),
+		Dimensions: make([]label, m.Codes.Cols),
+	}
+	if n := len(m.Info.Epochs); n > 0 {
+		a.Error = &m.Info.Epochs[n-1].Error
+	}
+	x.signs = make([]signs, m.Codes.Cols)
+	top := make([][]interpret.Entry, m.Codes.Cols)
+	eachRange(m.Codes.Cols, func(lo, hi int) {
+		for k := lo; k < hi; k++ {
+			rows, values := x.index.Dimension(k)
+			for _, v := range values {
+				if v > 0 {
+					x.signs[k].positive++
+				} else {
+					x.signs[k].negative++
+				}
+			}
+			top[k] = x.index.Top(k, labelWords)
+			a.Dimensions[k] = label{len(rows), x.words(top[k]), x.words(x.index.Bottom(k, labelWords))}
+		}
+	})
+	perDimension := make([]float32, 0, m.Codes.Cols)
+	for _, d := range a.Dimensions {
+		if d.Words > 0 {
+			perDimension = append(perDimension, float32(d.Words))
+		}
+	}
+	perWord := make([]float32, m.Codes.Rows)
+	for i := range perWord {
+		perWord[i] = float32(m.Codes.Ptr[i+1] - m.Codes.Ptr[i])
+	}
+	a.Live = len(perDimension)
+	a.PerDim = newHistogram(perDimension, true)
+	a.PerWord = newHistogram(perWord, true)
+	x.strongest = slices.DeleteFunc(interpret.Strongest(top), func(k int) bool { return a.Dimensions[k].Words == 0 })
+	a.Strongest = x.strongest[:min(strongest, a.Live)]
+	x.about = a
+}
+
+func (x *Explorer) words(entries []interpret.Entry) []string {
+	words := make([]string, len(entries))
+	for i, e := range entries {
+		words[i] = x.model.Words[e.Row]
+	}
+	return words
+}
+
+func (x *Explorer) entries(from []interpret.Entry) []entry {
+	to := make([]entry, len(from))
+	for i, e := range from {
+		to[i] = entry{x.model.Words[e.Row], e.Value}
+	}
+	return to
+}
+
+// A NotFoundError is about a word or dimension that the model does not have.
+type NotFoundError struct {
+	Message string
+	Closest []string // words whose spellings are closest
+}
+
+func (e *NotFoundError) Error() string {
+	if len(e.Closest) == 0 {
+		return e.Message
+	}
+	return fmt.Sprintf("%s; the closest are %s", e.Message, strings.Join(e.Closest, ", "))
+}
+
+func (x *Explorer) findWord(word string) (row int, err error) {
+	row, ok := x.index.Row(word)
+	if !ok {
+		return 0, &NotFoundError{fmt.Sprintf("no word %q in the model", word), x.index.Closest(word, suggestions)}
+	}
+	return row, nil
+}
+
+func (x *Explorer) checkDimension(k int) error {
+	if k < 0 || k >= x.model.Codes.Cols {
+		return &NotFoundError{Message: fmt.Sprintf("no dimension %d: they are 0 to %d", k, x.model.Codes.Cols-1)}
+	}
+	return nil
+}
+
+// word answers what is asked about the word of a row.
+func (x *Explorer) word(row int) wordAnswer {
+	active := x.index.Active(row)
+	a := wordAnswer{Word: x.model.Words[row], Row: row, Active: make([]weight, len(active)), Nearest: []neighbour{}}
+	for i, w := range active {
+		a.Active[i] = weight(w)
+	}
+	for _, n := range x.index.Nearest(row, nearestWords) {
+		a.Nearest = append(a.Nearest, neighbour{x.model.Words[n.Row], n.Cosine})
+	}
+	return a
+}
+
+// dimension answers what is asked about dimension k.
+func (x *Explorer) dimension(k int) dimensionAnswer {
+	rows, values := x.index.Dimension(k)
+	return dimensionAnswer{
+		Dimension: k,
+		Words:     len(rows),
+		Variance:  x.variances[k],
+		Histogram: newHistogram(values, false),
+		Top:       x.entries(x.index.Top(k, listWords)),
+		Bottom:    x.entries(x.index.Bottom(k, listWords)),
+		Together:  x.together(k),
+	}
+}
+
+// together returns the dimensions that fire with k more often than by chance, by
+// the correlation of their signs, which for nonnegative codes is φ.
+func (x *Explorer) together(k int) []pair {
+	rows, values := x.index.Dimension(k)
+	codes := x.model.Codes
+	counts := make([]int32, 2*codes.Cols) // of each other, words with the same sign and with opposite ones
+	var adding sync.Mutex
+	eachRange(len(rows), func(lo, hi int) {
+		part := make([]int32, len(counts))
+		for j, i := range rows[lo:hi] {
+			sign := math.Float32bits(values[lo+j]) >> 31
+			index, value := codes.Row(int(i))
+			for l, other := range index {
+				// No branch: nobody can predict it.
+				part[2*uint32(other)+(math.Float32bits(value[l])>>31^sign)]++
+			}
+		}
+		adding.Lock()
+		defer adding.Unlock()
+		for i, n := range part {
+			counts[i] += n
+		}
+	})
+	n := float64(codes.Rows)
+	a := x.signs[k]
+	pairs := []pair{}
+	for other, b := range x.signs {
+		same, opposite := counts[2*other], counts[2*other+1]
+		p := pair{Dimension: other, Words: int(same), Expected: (a.positive*b.positive + a.negative*b.negative) / n}
+		p.Correlation = (n*float64(same-opposite) - a.sum()*b.sum()) / math.Sqrt((n*a.words()-a.sum()*a.sum())*(n*b.words()-b.sum()*b.sum()))
+		if opposite > same {
+			p.Opposite, p.Words, p.Correlation = true, int(opposite), -p.Correlation
+			p.Expected = (a.positive*b.negative + a.negative*b.positive) / n
+		}
+		if other != k && p.Correlation > 0 { // neither negative nor 0/0, of a dimension that all words use
+			pairs = append(pairs, p)
+		}
+	}
+	slices.SortStableFunc(pairs, func(p, q pair) int { return cmp.Compare(q.Correlation, p.Correlation) })
+	return pairs[:min(together, len(pairs))]
+}
+
+// signs counts a dimension's words of each sign.
+type signs struct{ positive, negative float64 }
+
+func (s signs) words() float64 { return s.positive + s.negative }
+func (s signs) sum() float64   { return s.positive - s.negative }
+
+// layout places the live dimensions, the strongest first, as the map names them.
+func (x *Explorer) layout() []point {
+	dim := x.model.Info.Input.Dim
+	atoms := make([]float32, 0, len(x.strongest)*dim)
+	for _, k := range x.strongest {
+		atoms = append(atoms, x.model.Dictionary[k*dim:(k+1)*dim]...)
+	}
+	points := make([]point, len(x.strongest))
+	for i, p := range place(atoms, len(points), dim) {
+		points[i] = point{x.strongest[i], float32(p[0]), float32(p[1])}
+	}
+	return points
+}
+
+// histogram counts values in bins of equal width from From to To.
+type histogram struct {
+	From   float64 `json:"from"`
+	To     float64 `json:"to"`
+	Counts []int   `json:"counts"`
+}
+
+// newHistogram counts values from zero on, to both sides or, if they are whole
+// numbers, the bins of which are whole too, from the least.
+func newHistogram(values []float32, whole bool) histogram {
+	if len(values) == 0 {
+		return histogram{Counts: []int{}}
+	}
+	from, to := float64(slices.Min(values)), float64(slices.Max(values))
+	n := bins
+	if whole {
+		width := math.Ceil((to - from + 1) / bins)
+		n = int(math.Ceil((to - from + 1) / width))
+		to = from + width*float64(n)
+	} else {
+		from, to = min(from, 0), max(to, 0)
+	}
+	h := histogram{from, to, make([]int, n)}
+	for _, v := range values {
+		i := 0
+		if from < to {
+			i = min(int((float64(v)-from)/(to-from)*float64(n)), n-1)
+		}
+		h.Counts[i]++
+	}
+	return h
+}
+
+// eachRange calls f with parts of 0 to n, at the same time.
+func eachRange(n int, f func(lo, hi int)) {
+	var group sync.WaitGroup
+	parts := runtime.GOMAXPROCS(0)
+	for p := range parts {
+		group.Go(func() { f(n*p/parts, n*(p+1)/parts) })
+	}
+	group.Wait()
+}

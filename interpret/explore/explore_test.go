@@ -1,0 +1,252 @@
+package explore
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"overcomplete/model"
+	"overcomplete/vectors"
+)
+
+// oddWords are legal, and are to be shown as they are.
+var oddWords = []string{
+	"<img src=x onerror=hacked=1>", "</script><script>hacked=1</script>", "a/b", "..", "%41", `"'&amp;`,
+	"New York", "__proto__", "constructor", "#/word/bank", "été", "日本", "210", "\u2028", "null", "?word=x", "Bank",
+}
+
+const testWords, testAtoms, testDim = 300, 40, 8
+
+// testModel has the words bank, river, money, shore, odd ones and w21 to w299.
+// Each dimension but the last, which nobody uses, is that of some words, with both signs.
+func testModel() *model.Model {
+	rng := rand.New(rand.NewPCG(1, 2))
+	m := &model.Model{
+		Info: model.Info{
+			Format: model.FormatVersion,
+			Input:  model.Input{Name: "test.txt", Words: testWords, Dim: testDim}, Training: model.Defaults(),
+			Epochs: []model.Epoch{{Epoch: 1, Error: .25}},
+		},
+		Words:      slices.Concat([]string{"bank", "river", "money", "shore"}, oddWords),
+		Codes:      &vectors.Sparse{Rows: testWords, Cols: testAtoms, Ptr: []int64{0}},
+		Dictionary: make([]float32, testAtoms*testDim),
+	}
+	m.Info.Training.Atoms = testAtoms
+	for i := len(m.Words); i < testWords; i++ {
+		m.Words = append(m.Words, "w"+string(rune('a'+i%26))+string(rune('a'+i/26)))
+	}
+	for i := range testWords {
+		for k := range testAtoms - 1 {
+			if (i != 50 && rng.IntN(6) == 0) || (i < 2 && k < 5) { // no dimension is word 50's
+				m.Codes.Index = append(m.Codes.Index, int32(k))
+				m.Codes.Value = append(m.Codes.Value, float32(rng.NormFloat64()+1))
+			}
+		}
+		m.Codes.Ptr = append(m.Codes.Ptr, int64(len(m.Codes.Index)))
+	}
+	for i := range m.Dictionary {
+		m.Dictionary[i] = float32(rng.NormFloat64())
+	}
+	return m
+}
+
+// dense returns the codes with all zeros.
+func dense(s *vectors.Sparse) [][]float64 {
+	rows := make([][]float64, s.Rows)
+	for i := range rows {
+		rows[i] = make([]float64, s.Cols)
+		index, value := s.Row(i)
+		for j, k := range index {
+			rows[i][k] = float64(value[j])
+		}
+	}
+	return rows
+}
+
+// Against the definitions, over the dense matrix.
+func TestDimension(t *testing.T) {
+	m := testModel()
+	x := New(m, "test")
+	codes := dense(m.Codes)
+	opposite := false
+	for k := range testAtoms {
+		got := x.dimension(k)
+		signs := column(codes, k, sign)
+		var words int
+		var mean, variance float64
+		for i := range codes {
+			mean += codes[i][k] / testWords
+			if codes[i][k] != 0 {
+				words++
+			}
+		}
+		for i := range codes {
+			variance += (codes[i][k] - mean) * (codes[i][k] - mean) / testWords
+		}
+		if got.Dimension != k || got.Words != words || math.Abs(got.Variance-variance) > 1e-9 {
+			t.Errorf("dimension %d: %d words, variance %v; want %d, %v", k, got.Words, got.Variance, words, variance)
+		}
+		if n := sum(got.Histogram.Counts); n != words {
+			t.Errorf("dimension %d: %d words in the histogram, want %d", k, n, words)
+		}
+		last := math.Inf(1)
+		for _, p := range got.Together {
+			others := column(codes, p.Dimension, sign)
+			correlation := correlation(signs, others)
+			product := 1.0
+			if p.Opposite {
+				product, correlation = -1, -correlation
+			}
+			both := 0
+			for i := range signs {
+				if signs[i]*others[i] == product {
+					both++
+				}
+			}
+			// By chance, each sign of the one meets each of the other as often as
+			// they are frequent.
+			expected := 0.0
+			for _, s := range []float64{-1, 1} {
+				expected += count(signs, s) * count(others, s*product) / testWords
+			}
+			if p.Dimension == k || p.Words != both || math.Abs(p.Expected-expected) > 1e-9 || math.Abs(p.Correlation-correlation) > 1e-9 || p.Correlation > last {
+				t.Errorf("dimension %d: %+v after %v; want %d words, %v by chance, correlation %v", k, p, last, both, expected, correlation)
+			}
+			opposite = opposite || p.Opposite
+			last = p.Correlation
+		}
+		if k < testAtoms-1 && len(got.Together) == 0 {
+			t.Errorf("dimension %d fires together with none", k)
+		}
+	}
+	if !opposite {
+		t.Error("no sides of opposite signs fire together")
+	}
+}
+
+func sign(v float64) float64 {
+	switch {
+	case v > 0:
+		return 1
+	case v < 0:
+		return -1
+	}
+	return 0
+}
+
+// column returns f of a column's values.
+func column(rows [][]float64, k int, f func(float64) float64) []float64 {
+	values := make([]float64, len(rows))
+	for i := range rows {
+		values[i] = f(rows[i][k])
+	}
+	return values
+}
+
+func count(values []float64, value float64) (n float64) {
+	for _, v := range values {
+		if v == value {
+			n++
+		}
+	}
+	return n
+}
+
+// correlation is Pearson's.
+func correlation(a, b []float64) float64 {
+	var ma, mb, ab, aa, bb float64
+	for i := range a {
+		ma += a[i] / float64(len(a))
+		mb += b[i] / float64(len(a))
+	}
+	for i := range a {
+		ab += (a[i] - ma) * (b[i] - mb)
+		aa += (a[i] - ma) * (a[i] - ma)
+		bb += (b[i] - mb) * (b[i] - mb)
+	}
+	return ab / math.Sqrt(aa*bb)
+}
+
+func sum(counts []int) (n int) {
+	for _, c := range counts {
+		n += c
+	}
+	return n
+}
+
+func TestAbout(t *testing.T) {
+	m := testModel()
+	x := New(m, "test")
+	a := x.about
+	if a.Name != "test" || a.Words != testWords || a.Live != testAtoms-1 || len(a.Dimensions) != testAtoms || a.Nonzeros != len(m.Codes.Value) || *a.Error != .25 {
+		t.Errorf("got %+v", a)
+	}
+	if n := sum(a.PerWord.Counts); n != testWords {
+		t.Errorf("%d words in the histogram", n)
+	}
+	if n := sum(a.PerDim.Counts); n != testAtoms-1 {
+		t.Errorf("%d dimensions in the histogram, want the live ones", n)
+	}
+	for k, d := range a.Dimensions {
+		rows, _ := x.index.Dimension(k)
+		if d.Words != len(rows) {
+			t.Errorf("dimension %d has %d words, want %d", k, d.Words, len(rows))
+		}
+	}
+	if len(a.Strongest) != strongest || slices.Contains(a.Strongest, testAtoms-1) {
+		t.Errorf("strongest: %v", a.Strongest)
+	}
+}
+
+// A model can be empty, or all zeros.
+func TestAboutNothing(t *testing.T) {
+	for _, words := range [][]string{nil, {"a", "b"}} {
+		m := &model.Model{
+			Info:       model.Info{Input: model.Input{Dim: 2}},
+			Words:      words,
+			Codes:      &vectors.Sparse{Rows: len(words), Cols: 3, Ptr: make([]int64, len(words)+1)},
+			Dictionary: make([]float32, 6),
+		}
+		x := New(m, "nothing")
+		mustJSON(x.about)
+		mustJSON(x.dimension(1))
+		for i := range words {
+			mustJSON(x.word(i))
+		}
+		if points := x.points(); len(points) > 0 {
+			t.Errorf("%d points of no live dimension", len(points))
+		}
+	}
+}
+
+func TestHistogram(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		values   []float32
+		whole    bool
+		from, to float64
+		bins     int
+	}{
+		{"none", nil, false, 0, 0, 0},
+		{"positive", []float32{1, 2, 4}, false, 0, 4, bins},
+		{"negative", []float32{-3, -1}, false, -3, 0, bins},
+		{"both signs", []float32{-1, 3}, false, -1, 3, bins},
+		{"denormal", []float32{1e-45, 1e-45}, false, 0, 1.401298464324817e-45, bins},
+		{"largest", []float32{-math.MaxFloat32, math.MaxFloat32}, false, -math.MaxFloat32, math.MaxFloat32, bins},
+		{"whole", []float32{3, 5, 5}, true, 3, 6, 3},
+		{"one whole", []float32{0}, true, 0, 1, 1},
+		{"many whole", []float32{1, 1000}, true, 1, 1025, bins},
+	} {
+		h := newHistogram(tt.values, tt.whole)
+		if h.From != tt.from || h.To != tt.to || len(h.Counts) != tt.bins || sum(h.Counts) != len(tt.values) {
+			t.Errorf("%s: %+v", tt.name, h)
+		}
+	}
+	if h := newHistogram([]float32{3, 5, 5}, true); !slices.Equal(h.Counts, []int{1, 0, 2}) {
+		t.Errorf("whole: %v", h.Counts)
+	}
+	if h := newHistogram([]float32{0.9, 32, 1.5, 31.5}, false); h.Counts[0] != 1 || h.Counts[1] != 1 || h.Counts[31] != 2 {
+		t.Errorf("bins of 1: %v", h.Counts)
+	}
+}

@@ -1,0 +1,89 @@
+package explore
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"strconv"
+	"text/template"
+)
+
+// pageTemplate is filled in with nothing but this package's own files and JSON
+// that is safe within HTML.
+var pageTemplate = template.Must(template.New("").Parse(string(mustAsset("index.html"))))
+
+// embedded is a page's data, by the kind of question and its parameter.
+type embedded struct {
+	Model      about                      `json:"model"`
+	Map        []point                    `json:"map"`
+	Words      map[string]wordAnswer      `json:"word"`
+	Dimensions map[string]dimensionAnswer `json:"dimension"`
+}
+
+// page returns the page that asks the server for data or, unless data is nil,
+// the one that has them.
+func page(data *embedded) []byte {
+	var fields struct{ Script, Style, Icon, Data, Policy string }
+	if data != nil {
+		fields.Script, fields.Style = string(mustAsset(scripts...)), string(mustAsset("explore.css"))
+		fields.Icon = base64.StdEncoding.EncodeToString(mustAsset("icon.svg"))
+		fields.Data = string(mustJSON(data))
+		// The page has all it needs: it can reach nothing else.
+		fields.Policy = fmt.Sprintf("default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; script-src %s; style-src %s",
+			hashSource(fields.Script), hashSource(fields.Style))
+	}
+	var b bytes.Buffer
+	if err := pageTemplate.Execute(&b, fields); err != nil {
+		panic(err) // the template is part of this program
+	}
+	return b.Bytes()
+}
+
+// hashSource is how a content security policy allows a script or style that is
+// part of the page.
+func hashSource(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// neighbourhood is how many words of a dimension, or dimensions of a word, come
+// with it into a page for which none were chosen.
+const neighbourhood = 10
+
+// WritePage writes one HTML file that shows some words and dimensions, the
+// summary and the map, without a server or a network. Without dimensions, those that are
+// strongest in the words are in it; without words, the top words of the
+// dimensions. What the model does not have is a [*NotFoundError].
+func (x *Explorer) WritePage(w io.Writer, words []string, dimensions []int) error {
+	data := &embedded{x.about, x.points(), map[string]wordAnswer{}, map[string]dimensionAnswer{}}
+	addWord := func(row int) { data.Words[x.model.Words[row]] = x.word(row) }
+	addDimension := func(k int) { data.Dimensions[strconv.Itoa(k)] = x.dimension(k) }
+	for _, word := range words {
+		row, err := x.findWord(word)
+		if err != nil {
+			return err
+		}
+		addWord(row)
+		if len(dimensions) == 0 {
+			active := x.index.Active(row)
+			for _, weight := range active[:min(neighbourhood, len(active))] {
+				addDimension(weight.Dimension)
+			}
+		}
+	}
+	for _, k := range dimensions {
+		if err := x.checkDimension(k); err != nil {
+			return err
+		}
+		addDimension(k)
+		if len(words) == 0 {
+			for _, e := range x.index.Top(k, neighbourhood) {
+				addWord(e.Row)
+			}
+		}
+	}
+	_, err := w.Write(page(data))
+	return err
+}

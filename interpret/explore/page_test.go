@@ -1,0 +1,85 @@
+package explore
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// exported returns the page of some words and dimensions, and its data.
+func exported(t *testing.T, words []string, dimensions []int) (page string, data embedded) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := New(testModel(), "test").WritePage(&b, words, dimensions); err != nil {
+		t.Fatal(err)
+	}
+	const begin = `<script type="application/json" id="data">`
+	_, rest, _ := strings.Cut(b.String(), begin)
+	text, _, _ := strings.Cut(rest, "</script>")
+	if err := json.Unmarshal([]byte(text), &data); err != nil {
+		t.Fatal(err)
+	}
+	return b.String(), data
+}
+
+func TestWritePage(t *testing.T) {
+	page, data := exported(t, append([]string{"bank", "River"}, oddWords...), []int{3, 7})
+	words := slices.Sorted(slices.Values(append([]string{"bank", "river"}, oddWords...)))
+	if got := slices.Sorted(maps.Keys(data.Words)); !slices.Equal(got, words) {
+		t.Errorf("words %q, want %q", got, words)
+	}
+	if got := slices.Sorted(maps.Keys(data.Dimensions)); !slices.Equal(got, []string{"3", "7"}) {
+		t.Errorf("dimensions %q", got)
+	}
+	if len(data.Map) != testAtoms-1 || len(data.Model.Dimensions) != testAtoms {
+		t.Errorf("%d points, %d dimensions", len(data.Map), len(data.Model.Dimensions))
+	}
+	// Nothing comes from elsewhere, and a word cannot end its script.
+	if found := regexp.MustCompile(`(src|href)="[^#d][^"]*"`).FindString(page); found != "" {
+		t.Errorf("refers to %s", found)
+	}
+	if n := strings.Count(page, "<script"); n != 2 {
+		t.Errorf("%d scripts", n)
+	}
+}
+
+func TestWritePageChoosesTheRest(t *testing.T) {
+	_, data := exported(t, []string{"bank"}, nil)
+	x := New(testModel(), "test")
+	if n := min(len(x.word(0).Active), neighbourhood); len(data.Dimensions) != n {
+		t.Errorf("%d dimensions with a word, want %d", len(data.Dimensions), n)
+	}
+	_, data = exported(t, nil, []int{3})
+	if len(data.Words) != neighbourhood {
+		t.Errorf("%d words with a dimension, want %d", len(data.Words), neighbourhood)
+	}
+	for _, e := range x.dimension(3).Top[:neighbourhood] {
+		if _, ok := data.Words[e.Word]; !ok {
+			t.Errorf("without %q", e.Word)
+		}
+	}
+}
+
+func TestWritePageRefuses(t *testing.T) {
+	x := New(testModel(), "test")
+	for _, tt := range []struct {
+		words      []string
+		dimensions []int
+		want       string
+	}{
+		{[]string{"bank", "rivre"}, nil, `no word "rivre" in the model; the closest are river`},
+		{nil, []int{40}, "no dimension 40: they are 0 to 39"},
+		{nil, []int{-1}, "no dimension -1: they are 0 to 39"},
+	} {
+		var b bytes.Buffer
+		err := x.WritePage(&b, tt.words, tt.dimensions)
+		if _, ok := errors.AsType[*NotFoundError](err); !ok || !strings.Contains(err.Error(), tt.want) || b.Len() > 0 {
+			t.Errorf("%v, want %s; %d bytes written", err, tt.want, b.Len())
+		}
+	}
+}

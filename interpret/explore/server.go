@@ -1,0 +1,271 @@
+package explore
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+//go:embed assets
+var assets embed.FS
+
+// scripts are the page's, which share one scope.
+var scripts = []string{"dom.js", "charts.js", "pages.js", "map.js", "main.js"}
+
+// mustAsset returns the files of the given names, one after the other.
+func mustAsset(names ...string) []byte {
+	var all []byte
+	for _, name := range names {
+		data, err := assets.ReadFile("assets/" + name)
+		if err != nil {
+			panic(err) // a name in this program's source
+		}
+		all = append(all, data...)
+	}
+	return all
+}
+
+// longest is the most bytes that a parameter may have.
+const longest = 1000
+
+// A requestError is what is wrong with a request.
+type requestError struct {
+	Status  int      `json:"-"`
+	Message string   `json:"error"`
+	Closest []string `json:"closest,omitempty"` // spellings
+}
+
+func (e *requestError) Error() string { return e.Message }
+
+func badRequest(format string, args ...any) error {
+	return &requestError{Status: http.StatusBadRequest, Message: fmt.Sprintf(format, args...)}
+}
+
+// Handler serves the page and its data to browsers that reach it under a name of this
+// machine, and the data to no page but its own. Such a name is an address, which no
+// other site can take for its own (as it can any name that it owns: DNS
+// rebinding), localhost, or host, which may be empty.
+func (x *Explorer) Handler(host string) http.Handler {
+	mux := routes{
+		"/":               file("text/html; charset=utf-8", page(nil)),
+		"/explore.css":    file("text/css; charset=utf-8", mustAsset("explore.css")),
+		"/explore.js":     file("text/javascript; charset=utf-8", mustAsset(scripts...)),
+		"/icon.svg":       file("image/svg+xml", mustAsset("icon.svg")),
+		"/data/model":     file("application/json", mustJSON(x.about)),
+		"/data/map":       answer("", func(string) (any, error) { return x.points(), nil }),
+		"/data/word":      answer("word", x.answerWord),
+		"/data/dimension": answer("dimension", x.answerDimension),
+		"/data/complete": answer("prefix", func(prefix string) (any, error) {
+			return append([]string{}, x.index.Complete(prefix, suggestions)...), nil
+		}),
+	}
+	return guard(host, mux)
+}
+
+func (x *Explorer) answerWord(word string) (any, error) {
+	row, err := x.findWord(word)
+	if err != nil {
+		return nil, err
+	}
+	return x.word(row), nil
+}
+
+func (x *Explorer) answerDimension(text string) (any, error) {
+	k, err := strconv.Atoi(text)
+	if err != nil {
+		return nil, badRequest("%q is no dimension's number", text)
+	}
+	if err := x.checkDimension(k); err != nil {
+		return nil, err
+	}
+	return x.dimension(k), nil
+}
+
+// routes are handlers by path, exactly: a path that is not clean is none of them.
+type routes map[string]http.Handler
+
+func (m routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	handler, ok := m[r.URL.Path]
+	switch {
+	case !ok:
+		fail(w, &requestError{Status: http.StatusNotFound, Message: "no such page"})
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		w.Header().Set("Allow", "GET, HEAD")
+		fail(w, &requestError{Status: http.StatusMethodNotAllowed, Message: "GET and HEAD only"})
+	default:
+		handler.ServeHTTP(w, r)
+	}
+}
+
+// guard refuses requests that did not come from this machine's user looking at
+// this page.
+func guard(host string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		header := w.Header()
+		header.Set("Content-Security-Policy", "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+		header.Set("Cross-Origin-Resource-Policy", "same-origin")
+		header.Set("Referrer-Policy", "no-referrer")
+		header.Set("X-Content-Type-Options", "nosniff")
+		header.Set("Cache-Control", "no-cache") // the next model may have the same address
+		if !ownHost(r.Host, host) {
+			fail(w, &requestError{Status: http.StatusForbidden, Message: fmt.Sprintf("the host name %.100q is not served: use the address, or name it with --listen", r.Host)})
+			return
+		}
+		if err := sameOrigin(r); err != nil {
+			fail(w, err)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// ownHost reports whether a Host header names this machine. The port is not
+// looked at: it is another one behind a tunnel.
+func ownHost(header, host string) bool {
+	u, err := url.Parse("//" + header)
+	if err != nil || u.Host != header {
+		return false
+	}
+	name := strings.ToLower(u.Hostname())
+	if _, err := netip.ParseAddr(name); err == nil {
+		return true
+	}
+	return name == "localhost" || name != "" && name == strings.ToLower(host)
+}
+
+// sameOrigin returns an error if the browser says that another site's page makes
+// the request, unless that only follows a link to the page.
+func sameOrigin(r *http.Request) error {
+	refused := &requestError{Status: http.StatusForbidden, Message: "the data are for this server's own page"}
+	if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host && origin != "https://"+r.Host {
+		return refused
+	}
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "same-origin", "none": // none: typed into the browser
+		return nil
+	}
+	if r.URL.Path == "/" && r.Header.Get("Sec-Fetch-Mode") == "navigate" {
+		return nil
+	}
+	return refused
+}
+
+// file serves bytes that do not change.
+func file(contentType string, content []byte) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := parameter(r, ""); err != nil {
+			fail(w, err)
+			return
+		}
+		w.Header().Set("Content-Type", contentType)
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+	})
+}
+
+// answer serves JSON of what f returns for the one parameter of that name, if it
+// is not empty.
+func answer(name string, f func(value string) (any, error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		value, err := parameter(r, name)
+		if err != nil {
+			fail(w, err)
+			return
+		}
+		data, err := f(value)
+		if err != nil {
+			fail(w, err)
+			return
+		}
+		send(w, http.StatusOK, data)
+	})
+}
+
+// parameter returns the value of the query's only parameter, which must have
+// that name. The empty name stands for no query.
+func parameter(r *http.Request, name string) (string, error) {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return "", badRequest("malformed query: %v", err)
+	}
+	if name == "" {
+		if len(query) > 0 {
+			return "", badRequest("takes no parameters")
+		}
+		return "", nil
+	}
+	values := query[name]
+	switch {
+	case len(values) != 1 || len(query) != 1:
+		return "", badRequest("takes the parameter %q, once, and no other", name)
+	case len(values[0]) > longest:
+		return "", badRequest("%s is longer than %d bytes", name, longest)
+	case !utf8.ValidString(values[0]):
+		return "", badRequest("%s is not UTF-8", name)
+	}
+	return values[0], nil
+}
+
+// fail sends a [*requestError] or [*NotFoundError].
+func fail(w http.ResponseWriter, err error) {
+	e, ok := errors.AsType[*requestError](err)
+	if !ok {
+		e = &requestError{Status: http.StatusInternalServerError, Message: err.Error()}
+	}
+	if missing, ok := errors.AsType[*NotFoundError](err); ok {
+		e = &requestError{http.StatusNotFound, missing.Message, missing.Closest}
+	}
+	send(w, e.Status, e)
+}
+
+func send(w http.ResponseWriter, status int, data any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	w.Write(mustJSON(data))
+}
+
+// mustJSON encodes what this package makes, all of whose numbers are finite. Of
+// HTML's own characters none is left in it.
+func mustJSON(data any) []byte {
+	text, err := json.Marshal(data)
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
+// Serve serves the page on a listener, which it closes, until ctx is done.
+func (x *Explorer) Serve(ctx context.Context, listener net.Listener, host string) error {
+	server := &http.Server{
+		Handler:           x.Handler(host),
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      time.Minute,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    16 << 10,
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	// What is being answered is still sent.
+	grace, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	if server.Shutdown(grace) != nil {
+		server.Close()
+	}
+	return nil
+}

@@ -1,0 +1,308 @@
+package explore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// get asks the handler of the test's model. Header fields are "Name: value".
+func get(handler http.Handler, target string, fields ...string) *httptest.ResponseRecorder {
+	r := &http.Request{Method: http.MethodGet, Host: "127.0.0.1:8420", Header: http.Header{}, URL: &url.URL{}}
+	r.URL.Path, r.URL.RawQuery, _ = strings.Cut(target, "?")
+	for _, f := range fields {
+		name, value, _ := strings.Cut(f, ": ")
+		switch name {
+		case "Host":
+			r.Host = value
+		case "Method":
+			r.Method = value
+		default:
+			r.Header.Set(name, value)
+		}
+	}
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, r)
+	return w
+}
+
+func TestServes(t *testing.T) {
+	handler := New(testModel(), "test").Handler("")
+	for _, tt := range []struct{ target, contentType, want string }{
+		{"/", "text/html; charset=utf-8", "<!DOCTYPE html>"},
+		{"/explore.js", "text/javascript; charset=utf-8", "function wordPage"},
+		{"/explore.css", "text/css; charset=utf-8", "color-scheme"},
+		{"/icon.svg", "image/svg+xml", "<svg"},
+		{"/data/model", "application/json", `"words":300`},
+		{"/data/map", "application/json", `"x":`},
+		{"/data/word?word=bank", "application/json", `"word":"bank"`},
+		{"/data/word?word=River", "application/json", `"word":"river"`},
+		{"/data/dimension?dimension=0", "application/json", `"histogram"`},
+		{"/data/complete?prefix=BA", "application/json", `["bank","Bank"]`},
+		{"/data/complete?prefix=nothing+begins+so", "application/json", `[]`},
+	} {
+		w := get(handler, tt.target)
+		if w.Code != http.StatusOK || w.Header().Get("Content-Type") != tt.contentType || !strings.Contains(w.Body.String(), tt.want) {
+			t.Errorf("%s: %d %s, without %q in %.200s", tt.target, w.Code, w.Header().Get("Content-Type"), tt.want, w.Body)
+		}
+		head := get(handler, tt.target, "Method: HEAD")
+		if head.Code != http.StatusOK {
+			t.Errorf("HEAD %s: %d", tt.target, head.Code)
+		}
+		policy := w.Header().Get("Content-Security-Policy")
+		if !strings.Contains(policy, "default-src 'self'") || strings.Contains(policy, "unsafe") || w.Header().Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: header %v", tt.target, w.Header())
+		}
+	}
+}
+
+// All words, odd ones too, are found by their own name, and no answer has what HTML
+// would understand.
+func TestServesEachWord(t *testing.T) {
+	m := testModel()
+	handler := New(m, "test").Handler("")
+	for i, word := range m.Words {
+		w := get(handler, "/data/word?word="+url.QueryEscape(word))
+		var got wordAnswer
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != http.StatusOK {
+			t.Fatalf("%q: %d, %v", word, w.Code, err)
+		}
+		if got.Word != word || got.Row != i {
+			t.Errorf("%q: got %q, row %d", word, got.Word, got.Row)
+		}
+		index, value := m.Codes.Row(i)
+		want := make(map[int]float32)
+		for j, k := range index {
+			want[int(k)] = value[j]
+		}
+		active := make(map[int]float32)
+		for _, w := range got.Active {
+			active[w.Dimension] = w.Value
+		}
+		if !reflect.DeepEqual(active, want) {
+			t.Errorf("%q: active are %v, want %v", word, active, want)
+		}
+		if strings.ContainsAny(w.Body.String(), "<>&") {
+			t.Errorf("%q: the answer has <, > or &", word)
+		}
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	handler := New(testModel(), "test").Handler("explorer.example")
+	const other = "Origin: http://other.example"
+	for _, tt := range []struct {
+		target string
+		status int
+		fields []string
+	}{
+		{"/nothing", 404, nil},
+		{"//", 404, nil},
+		{"", 404, nil},
+		{"*", 404, nil},
+		{"/data", 404, nil},
+		{"/data/", 404, nil},
+		{"/data/word/", 404, nil},
+		{"//data/word?word=bank", 404, nil},
+		{"/data/../data/word?word=bank", 404, nil},
+		{"/assets/index.html", 404, nil},
+		{"/explore.go", 404, nil},
+		{"/data/wo\x00rd", 404, nil},
+
+		{"/data/word?word=bamk", 404, nil},
+		{"/data/dimension?dimension=40", 404, nil},
+		{"/data/dimension?dimension=-1", 404, nil},
+		{"/data/dimension?dimension=1e3", 400, nil},
+		{"/data/dimension?dimension=99999999999999999999", 400, nil},
+		{"/data/word", 400, nil},
+		{"/data/word?", 400, nil},
+		{"/data/word?word=bank&word=river", 400, nil},
+		{"/data/word?word=bank&n=3", 400, nil},
+		{"/data/word?prefix=bank", 400, nil},
+		{"/data/word?word=%zz", 400, nil},
+		{"/data/word?word=%ff%fe", 400, nil},
+		{"/data/word?word=a;b", 400, nil},
+		{"/data/model?word=a", 400, nil},
+		{"/explore.js?v=1", 400, nil},
+		{"/data/word?word=" + strings.Repeat("a", longest+1), 400, nil},
+		{"/data/complete?prefix=" + strings.Repeat("a", longest+1), 400, nil},
+
+		{"/data/word?word=bank", 405, []string{"Method: POST"}},
+		{"/", 405, []string{"Method: DELETE"}},
+		{"/", 405, []string{"Method: OPTIONS"}},
+
+		// Another site that had its name point here.
+		{"/", 403, []string{"Host: other.example"}},
+		{"/data/model", 403, []string{"Host: other.example:8420"}},
+		{"/data/model", 403, []string{"Host: localhost.other.example"}},
+		{"/data/model", 403, []string{"Host: 127.0.0.1.other.example"}},
+		{"/data/model", 403, []string{"Host: "}},
+		{"/data/model", 403, []string{"Host: user@127.0.0.1"}},
+		{"/data/model", 403, []string{"Host: 127.0.0.1:8420/x"}},
+		{"/data/model", 200, []string{"Host: localhost:9000"}}, // behind a tunnel
+		{"/data/model", 200, []string{"Host: LOCALHOST"}},
+		{"/data/model", 200, []string{"Host: [::1]:8420"}},
+		{"/data/model", 200, []string{"Host: 192.168.1.2:8420"}},
+		{"/data/model", 200, []string{"Host: explorer.example:8420"}},
+
+		// Another site's page.
+		{"/data/model", 403, []string{other}},
+		{"/data/model", 403, []string{"Origin: null"}},
+		{"/data/model", 403, []string{"Origin: http://127.0.0.1:9999"}},
+		{"/data/model", 403, []string{"Sec-Fetch-Site: cross-site"}},
+		{"/data/model", 403, []string{"Sec-Fetch-Site: same-site"}},
+		{"/data/model", 403, []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate"}},
+		{"/explore.js", 403, []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors"}},
+		{"/", 403, []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors"}},
+		{"/", 200, []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate"}}, // a link
+		{"/data/model", 200, []string{"Sec-Fetch-Site: none", "Sec-Fetch-Mode: navigate"}},
+		{"/data/model", 200, []string{"Sec-Fetch-Site: same-origin", "Origin: http://127.0.0.1:8420"}},
+	} {
+		w := get(handler, tt.target, tt.fields...)
+		if w.Code != tt.status {
+			t.Errorf("%.60s %v: %d, want %d", tt.target, tt.fields, w.Code, tt.status)
+		}
+		if tt.status == http.StatusOK {
+			continue
+		}
+		var e requestError
+		if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || e.Message == "" {
+			t.Errorf("%.60s: %s is no error", tt.target, w.Body)
+		}
+		if tt.status == 403 && strings.Contains(w.Body.String(), "bank") {
+			t.Errorf("%.60s %v: has data", tt.target, tt.fields)
+		}
+		if tt.status == http.StatusMethodNotAllowed && w.Header().Get("Allow") != "GET, HEAD" {
+			t.Errorf("%.60s: Allow is %q", tt.target, w.Header().Get("Allow"))
+		}
+	}
+}
+
+func TestSuggestsSpellings(t *testing.T) {
+	w := get(New(testModel(), "test").Handler(""), "/data/word?word=bnak")
+	var e requestError
+	if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || !strings.Contains(strings.Join(e.Closest, " "), "bank") {
+		t.Errorf("%s, %v", w.Body, err)
+	}
+}
+
+// checkAnswer fails unless w is an answer with all of the page's promises.
+func checkAnswer(t *testing.T, target string, w *httptest.ResponseRecorder) {
+	t.Helper()
+	if w.Code != http.StatusOK && (w.Code < 400 || w.Code > 499) {
+		t.Errorf("%q: status %d", target, w.Code)
+	}
+	if w.Body.Len() > 0 && w.Header().Get("Content-Type") == "application/json" && !json.Valid(w.Body.Bytes()) {
+		t.Errorf("%q: %s is not JSON", target, w.Body)
+	}
+}
+
+// Ten thousand requests of a client that knows the server but not its manners.
+func TestRandomQueries(t *testing.T) {
+	m := testModel()
+	handler := New(m, "test").Handler("")
+	rng := rand.New(rand.NewPCG(7, 8))
+	pick := func(from ...string) string { return from[rng.IntN(len(from))] }
+	text := func() string {
+		switch rng.IntN(6) {
+		case 0:
+			return url.QueryEscape(m.Words[rng.IntN(len(m.Words))])
+		case 1:
+			return m.Words[rng.IntN(len(m.Words))]
+		case 2:
+			return fmt.Sprint(rng.IntN(60) - 10)
+		case 3:
+			return pick("", "%", "%0", "%00", "%ff", "+", "NaN", "-0", "1e9", "0x1", "%F0%9F%98%80", "\x80", "😀", "..", "&", ";", "=")
+		case 4:
+			return strings.Repeat(pick("a", "%61", "é", "%"), rng.IntN(2000))
+		}
+		bytes := make([]byte, rng.IntN(20))
+		for i := range bytes {
+			bytes[i] = byte(rng.Uint32())
+		}
+		return string(bytes)
+	}
+	statuses := make(map[int]int)
+	for range 10000 {
+		target := pick("/", "/data/", "/data/word", "/data/dimension", "/data/complete", "/data/map", "/data/model", "/explore.js", "//", text())
+		for range rng.IntN(3) {
+			target += pick("?", "&", "/") + pick("word", "dimension", "prefix", text()) + pick("=", "=", "=", "") + text()
+		}
+		w := get(handler, target, pick("Method: GET", "Method: GET", "Method: GET", "Method: HEAD", "Method: PUT", "Method: "+text()))
+		checkAnswer(t, target, w)
+		statuses[w.Code]++
+	}
+	for _, status := range []int{200, 400, 404, 405} {
+		if statuses[status] < 50 {
+			t.Errorf("the queries are not varied: %v", statuses)
+		}
+	}
+}
+
+func FuzzHandler(f *testing.F) {
+	handler := New(testModel(), "test").Handler("")
+	f.Add("/data/word?word=bank", "127.0.0.1", "")
+	f.Add("/data/dimension?dimension=3", "localhost:1", "http://localhost:1")
+	f.Add("/data/complete?prefix=%c3%a9", "[::1]:1", "null")
+	f.Fuzz(func(t *testing.T, target, host, origin string) {
+		checkAnswer(t, target, get(handler, target, "Host: "+host, "Origin: "+origin))
+	})
+}
+
+// A server over a real connection: what only net/http sees, and its end.
+func TestServe(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- New(testModel(), "test").Serve(ctx, listener, "127.0.0.1") }()
+	base := "http://" + listener.Addr().String()
+	for _, tt := range []struct {
+		target string
+		status int
+	}{
+		{"/data/word?word=bank", 200},
+		{"/data/word?word=" + strings.Repeat("a", 100_000), 431},
+		{"/" + strings.Repeat("a", 5_000), 404},
+	} {
+		response, err := http.Get(base + tt.target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.Copy(io.Discard, response.Body)
+		response.Body.Close()
+		if response.StatusCode != tt.status {
+			t.Errorf("%.40s: %s, want %d", tt.target, response.Status, tt.status)
+		}
+	}
+	for _, raw := range []string{"GET /data/%zz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", "GET / HTTP/1.1\r\n\r\n", "nonsense\r\n\r\n"} {
+		connection, err := net.Dial("tcp", listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprint(connection, raw)
+		answer, err := io.ReadAll(connection)
+		connection.Close()
+		if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 400 ") {
+			t.Errorf("%q: %.40q, %v", raw, answer, err)
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("after the end: %v", err)
+	}
+	if _, err := http.Get(base + "/"); err == nil {
+		t.Error("still serves")
+	}
+}
