@@ -10,8 +10,8 @@ The objective of both is, a word,
 
     (Σ‖x − aD‖² + λ Σ|a|)/n + τ‖D‖²/V
 
-over the same n words: evenly spread, 100 or somewhat more of them, for coding all takes
-scikit-learn minutes.
+over the same n words: evenly spread, 100 to 199 of them (all, of fewer), for coding
+all takes scikit-learn minutes.
 
 scikit-learn minimises ½‖x − aD‖² + α|a| with atoms of norm 1 at most. Ours have any
 norm, and as long ones make |a| small it could not reach our objective so. Its
