@@ -18,3 +18,13 @@ gpu-bundle:
 	cp bench/gpu.sh bench/peers/torch_rda.py $(bundle)
 	@size=$$(($$(cat $(bundle)/* | wc -c) / 1000000)); echo "$(bundle): $$size MB"; \
 	[ $$size -lt $(most) ] || { echo "$(bundle) must be smaller than $(most) MB"; exit 1; }
+
+# What is measured on a CPU: see bench/results/README.md. BENCH has flags of "bench cpu".
+results = bench/results/xeon-avx512-2026-11-21
+
+.PHONY: bench-cpu
+bench-cpu:
+	mkdir -p $(results)
+	go run ./bench cpu --json $(results)/bench.json $(BENCH) >$(results)/table.txt
+	go run ./bench growth --json $(results)/growth.json --plot $(results)/growth >$(results)/growth.txt
+	cat $(results)/table.txt $(results)/growth.txt

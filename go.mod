@@ -8,13 +8,14 @@ require (
 	github.com/chromedp/cdproto v0.159.0 // commands of the browser that tests the explorer
 	github.com/chromedp/chromedp v0.22.1 // drives that browser
 	github.com/klauspost/compress v1.20.3 // gzip and zstd of vector files
+	github.com/klauspost/cpuid/v2 v2.4.2 // the processor's name, for benchmarks
 	github.com/schollz/progressbar/v3 v3.19.1 // progress on a terminal
 	github.com/spf13/cobra v1.10.2 // commands, flags, help, completion
 	go4.org/unsafe/assume-no-moving-gc v0.0.0-20231121144256-b99613f794b6 // indirect; lets Gorgonia start on current Go
 	golang.org/x/sys v0.49.0 // how much memory the machine has
 	golang.org/x/term v0.47.0 // is standard error a terminal?
 	gonum.org/v1/gonum v0.17.0 // finite differences; linear algebra of the sample vectors
-	gonum.org/v1/plot v0.17.0 // the heat map
+	gonum.org/v1/plot v0.17.0 // figures
 	gorgonia.org/cu v0.9.6 // CUDA's driver, with -tags gpu
 	gorgonia.org/gorgonia v0.9.18 // expression graphs, symbolic gradients, the tape machine
 	gorgonia.org/tensor v0.9.24 // Gorgonia's values
@@ -37,7 +38,6 @@ require (
 	github.com/google/flatbuffers v25.12.19+incompatible // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
-	github.com/klauspost/cpuid/v2 v2.4.0 // indirect
 	github.com/leesper/go_rng v0.0.0-20190531154944-a612b043e353 // indirect
 	github.com/mitchellh/colorstring v0.0.0-20190213212951-d06e56a500db // indirect
 	github.com/pierrec/lz4/v4 v4.1.29 // indirect

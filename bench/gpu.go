@@ -4,8 +4,6 @@ package main
 
 import (
 	"cmp"
-	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -15,9 +13,6 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
-	"strconv"
-	"strings"
-	"time"
 
 	"overcomplete/cpu"
 	"overcomplete/graph"
@@ -57,24 +52,10 @@ func benchGPU(args []string, stdout io.Writer) error {
 	})
 	flags.IntVar(&b.scalingEpochs, "scaling-epochs", 3, "of those trainings")
 	flags.StringVar(&b.json, "json", "", "`file` to write all results to")
-	if err := flags.Parse(args); err != nil {
+	if err := parse(flags, args, 0); err != nil {
 		return err
 	}
-	if flags.NArg() > 0 {
-		return errUsage
-	}
 	return b.run(stdout)
-}
-
-func numbers(list string) (n []int, err error) {
-	for _, field := range strings.Split(list, ",") {
-		words, err := strconv.Atoi(field)
-		if err != nil {
-			return nil, err
-		}
-		n = append(n, words)
-	}
-	return n, nil
 }
 
 func (b *gpuBench) run(stdout io.Writer) error {
@@ -98,7 +79,7 @@ func (b *gpuBench) run(stdout io.Writer) error {
 	for _, part := range []func(){b.compare, b.train, b.profile, b.scale} {
 		part()
 		if b.json != "" {
-			if err := b.report.write(b.json); err != nil {
+			if err := writeJSON(b.json, b.report); err != nil {
 				return err
 			}
 		}
@@ -137,42 +118,20 @@ func (j job) on(device int) (*kernels.Backend, error) {
 	})
 }
 
-// stopwatch times the passes of a backend.
-type stopwatch struct {
-	train.Backend
-	epochs []float64 // seconds
-}
-
-func (s *stopwatch) DictionaryPass(ctx context.Context, batch int) (train.DictionaryPass, error) {
-	start := time.Now()
-	p, err := s.Backend.DictionaryPass(ctx, batch)
-	s.epochs = append(s.epochs, time.Since(start).Seconds())
-	return p, err
-}
-
-func (s *stopwatch) CodePass(ctx context.Context, epoch int) (train.CodePass, error) {
-	start := time.Now()
-	p, err := s.Backend.CodePass(ctx, epoch)
-	s.epochs[len(s.epochs)-1] += time.Since(start).Seconds()
-	return p, err
-}
-
 // run trains on a prepared backend.
 func (j job) run(b train.Backend) (Training, error) {
-	h := model.Defaults()
-	h.Method, h.Atoms, h.Epochs = j.method, j.spec.Atoms, j.epochs
-	s := &stopwatch{Backend: b}
-	p, err := train.Run(context.Background(), s, h, j.words(), j.spec.Dim, train.Progress{}, func(train.Progress) error { return nil })
+	passes, last, err := timeTraining(b, j.method, j.words(), j.spec.Dim, j.spec.Atoms, j.epochs)
 	if err != nil {
 		return Training{}, err
 	}
 	var total float64
-	for _, seconds := range s.epochs {
-		total += seconds
+	var epochs []float64
+	for _, p := range passes {
+		epochs = append(epochs, p.seconds())
+		total += p.seconds()
 	}
-	last := p.Epochs[len(p.Epochs)-1]
 	return Training{
-		Seconds: total, EpochSeconds: median(s.epochs), Repeats: []float64{total},
+		Seconds: total, EpochSeconds: median(epochs), Repeats: []float64{total},
 		Error: last.Error, Objective: last.Objective, Sparsity: last.Sparsity,
 	}, nil
 }
@@ -348,17 +307,4 @@ func (b *gpuBench) scale() {
 // floor is the least time that the device needs for what a kernel does.
 func (p Peaks) floor(bytes, flops float64) float64 {
 	return max(bytes/p.CopyBytes, flops/p.TF32Flops)
-}
-
-func (r *Report) write(path string) error {
-	data, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, append(data, '\n'), 0o666)
-}
-
-func median(x []float64) float64 {
-	x = slices.Sorted(slices.Values(x))
-	return x[len(x)/2]
 }

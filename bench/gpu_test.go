@@ -81,7 +81,7 @@ func TestGPU(t *testing.T) {
 
 	peer := r.Trainings[0]
 	peer.Program, peer.Seconds = "peer", 3*peer.Seconds
-	if err := (&Report{Trainings: []Training{peer}}).write(torch); err != nil {
+	if err := writeJSON(torch, Report{Trainings: []Training{peer}}); err != nil {
 		t.Fatal(err)
 	}
 	var table bytes.Buffer

@@ -1,6 +1,9 @@
 // Bench measures the training: go run ./bench, or on a machine without Go the
 // bundle that "make gpu-bundle" makes.
 //
+//	bench cpu       trainings on the CPU, reading and writing, against the
+//	                machine's own limits and against other programs
+//	bench growth    how time and memory grow with words and atoms
 //	bench gpu       trainings on a GPU: against the CPU, against the device's
 //	                own speed, and how they grow with the vocabulary
 //	bench vectors   write generated vectors, for other programs to train on
@@ -8,51 +11,74 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
 )
 
-const usage = `usage: bench gpu [flags]                     measure trainings on a GPU
+const usage = `usage: bench cpu [flags]                     measure trainings on the CPU, reading and writing
+       bench growth [flags]                  measure how they grow with words and atoms
+       bench gpu [flags]                     measure trainings on a GPU
        bench vectors [flags] FILE.npy        write generated vectors
-       bench table BENCH.json [TORCH.json]   print results
+       bench table BENCH.json [TORCH.json]   print results of "bench gpu"
 
-"bench gpu -h" and "bench vectors -h" list the flags.
+Flags are listed by -h after each of the first four. For example:
+
+    go run ./bench cpu --words 2000 --json bench.json
+    go run ./bench growth --words 1000,10000 --atoms 500,1000 --plot growth
 `
 
 func main() {
-	switch err := run(os.Args[1:], os.Stdout); {
-	case errors.Is(err, flag.ErrHelp):
-	case errors.Is(err, errUsage):
-		fmt.Fprint(os.Stderr, usage)
-		os.Exit(2)
-	case err != nil:
-		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
-		os.Exit(1)
-	}
+	os.Exit(status(run(os.Args[1:], os.Stdout), os.Stderr))
 }
 
+// status tells what went wrong and returns the program's exit status: 2 for bad
+// usage and input, 1 for other failures.
+func status(err error, stderr io.Writer) int {
+	var bad usageError
+	switch {
+	case err == nil || errors.Is(err, flag.ErrHelp):
+		return 0
+	case errors.Is(err, errUsage):
+		fmt.Fprint(stderr, usage)
+		return 2
+	}
+	fmt.Fprintf(stderr, "bench: %v\n", err)
+	if errors.As(err, &bad) {
+		return 2
+	}
+	return 1
+}
+
+// errUsage asks for the usage of all commands.
 var errUsage = errors.New("bad usage")
+
+// usageError is a mistake in a flag, or in the file that it names.
+type usageError struct{ error }
 
 func run(args []string, stdout io.Writer) error {
 	if len(args) == 0 {
 		return errUsage
 	}
 	switch args[0] {
+	case "cpu":
+		return benchCPU(args[1:], stdout)
+	case "growth":
+		return benchGrowth(args[1:], stdout)
 	case "gpu":
 		return benchGPU(args[1:], stdout)
 	case "vectors":
 		flags := flag.NewFlagSet("bench vectors", flag.ContinueOnError)
-		words := flags.Int("words", 400000, "")
-		dim := flags.Int("dim", 300, "")
-		if err := flags.Parse(args[1:]); err != nil {
+		words := positive(flags, "words", 400000, "")
+		dim := positive(flags, "dim", 300, "")
+		if err := parse(flags, args[1:], 1); err != nil {
 			return err
-		}
-		if flags.NArg() != 1 {
-			return errUsage
 		}
 		return writeVectors(flags.Arg(0), generate(seed, *words, *dim), *dim)
 	case "table":
@@ -73,4 +99,69 @@ func run(args []string, stdout io.Writer) error {
 		return r.print(stdout)
 	}
 	return errUsage
+}
+
+// parse parses flags that so many arguments follow.
+func parse(flags *flag.FlagSet, args []string, following int) error {
+	flags.SetOutput(io.Discard)
+	err := flags.Parse(args)
+	flags.SetOutput(os.Stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		flags.Usage()
+		return err
+	case err != nil:
+		return usageError{err}
+	case flags.NArg() != following:
+		return errUsage
+	}
+	return nil
+}
+
+// positive defines a flag of a whole number that is at least 1.
+func positive(flags *flag.FlagSet, name string, value int, usage string) *int {
+	flags.Func(name, fmt.Sprintf("%s (default %d)", usage, value), func(s string) error {
+		n, err := count(s)
+		value = n
+		return err
+	})
+	return &value
+}
+
+// counts defines a flag of such numbers with commas between.
+func counts(flags *flag.FlagSet, name string, value []int, usage string) *[]int {
+	usage = fmt.Sprintf("%s, with commas between (default %s)", usage, strings.Trim(strings.ReplaceAll(fmt.Sprint(value), " ", ","), "[]"))
+	flags.Func(name, usage, func(list string) (err error) {
+		value, err = numbers(list)
+		return err
+	})
+	return &value
+}
+
+func numbers(list string) (all []int, err error) {
+	for _, field := range strings.Split(list, ",") {
+		n, err := count(field)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, n)
+	}
+	return all, nil
+}
+
+func count(s string) (int, error) {
+	n, err := strconv.ParseInt(s, 10, 32)
+	if err != nil || n < 1 {
+		return 0, fmt.Errorf("want a whole number from 1 to %d", 1<<31-1)
+	}
+	return int(n), nil
+}
+
+// writeJSON writes what was measured to a file.
+func writeJSON(path string, report any) error {
+	data, err := json.MarshalIndent(report, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(data, '\n'), 0o666)
 }

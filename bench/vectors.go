@@ -1,11 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"encoding/binary"
+	"io"
 	"math"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"sync"
 
@@ -114,17 +113,5 @@ func turn(x []float64) {
 
 // writeVectors writes vectors as NumPy's .npy.
 func writeVectors(path string, x []float32, dim int) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	w := bufio.NewWriterSize(f, 1<<20)
-	if err := npy.Write(w, []int{len(x) / dim, dim}, x); err != nil {
-		return err
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	return f.Close()
+	return writeFile(path, func(w io.Writer) error { return npy.Write(w, []int{len(x) / dim, dim}, x) })
 }

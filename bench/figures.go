@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/klauspost/cpuid/v2"
+
+	"overcomplete/cpu"
+	"overcomplete/internal/memory"
+)
+
+// CPUReport is what "bench cpu" measures.
+type CPUReport struct {
+	Machine Machine  `json:"machine"`
+	Vectors string   `json:"vectors"` // "generated", or the file they are from
+	Words   int      `json:"words"`
+	Dim     int      `json:"dim"`
+	Atoms   int      `json:"atoms"`
+	Epochs  int      `json:"epochs"`
+	Figures []Figure `json:"figures"`
+}
+
+// Machine is what the figures depend on.
+type Machine struct {
+	Processor string `json:"processor"`
+	Cores     int    `json:"cores"` // that Go uses
+	Level     string `json:"level"` // see [cpu.Level]
+	Memory    uint64 `json:"memory_bytes,omitempty"`
+	System    string `json:"system"`
+	Go        string `json:"go"`
+}
+
+func thisMachine() (Machine, error) {
+	level, _, err := cpu.Level()
+	m := Machine{
+		Processor: cpuid.CPU.BrandName, Cores: runtime.GOMAXPROCS(0), Level: level,
+		System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(),
+	}
+	m.Memory, _ = memory.Total()
+	return m, err
+}
+
+func (m Machine) String() string {
+	return fmt.Sprintf("%s, %d cores, %s, %.1f GB of memory, %s, %s", m.Processor, m.Cores, m.Level, float64(m.Memory)/1e9, m.System, m.Go)
+}
+
+// Figure is one measured number. It is the median of Repeats.
+type Figure struct {
+	Name    string    `json:"name"`
+	Value   float64   `json:"value,omitempty"`
+	Unit    string    `json:"unit,omitempty"`
+	Repeats []float64 `json:"repeats,omitempty"`
+	Against string    `json:"against,omitempty"` // the name of the figure that it is compared with, of the same unit
+	Ratio   float64   `json:"ratio,omitempty"`   // of Value to that figure's
+	Note    string    `json:"note,omitempty"`    // what else there is to know; why there is no value
+}
+
+// add adds a figure. If against is the name of another, it is compared with that.
+func (r *CPUReport) add(name, unit string, repeats []float64, against, note string) {
+	f := Figure{Name: name, Value: median(repeats), Unit: unit, Repeats: repeats, Against: against, Note: note}
+	if against != "" {
+		f.Ratio = f.Value / r.value(against)
+	}
+	r.Figures = append(r.Figures, f)
+}
+
+// value returns the value of a figure that was measured before.
+func (r *CPUReport) value(name string) float64 {
+	for _, f := range r.Figures {
+		if f.Name == name {
+			return f.Value
+		}
+	}
+	panic("no figure " + name)
+}
+
+// print writes the report as a table.
+func (r *CPUReport) print(out io.Writer) error {
+	fmt.Fprintf(out, "%s\n%s vectors, %d × %d → %d, %d epochs\n\n", r.Machine, r.Vectors, r.Words, r.Dim, r.Atoms, r.Epochs)
+	var table bytes.Buffer
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	for _, f := range r.Figures {
+		value, against := "–", ""
+		if f.Repeats != nil {
+			value = fmt.Sprintf("%.4g", f.Value)
+		}
+		switch {
+		case f.Against == "":
+		case f.Ratio < 1.1:
+			against = fmt.Sprintf("%.1f %% of %s", 100*f.Ratio, f.Against)
+		default:
+			against = fmt.Sprintf("%.3g × %s", f.Ratio, f.Against)
+		}
+		fmt.Fprintf(w, "%s\t%s %s\t%s\t%s\n", f.Name, value, f.Unit, against, f.Note)
+	}
+	w.Flush()
+	for line := range strings.Lines(table.String()) {
+		fmt.Fprintln(out, strings.TrimRight(line, " \n"))
+	}
+	return nil
+}

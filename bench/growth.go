@@ -1,0 +1,220 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"gonum.org/v1/gonum/stat"
+
+	"overcomplete/cpu"
+	"overcomplete/graph"
+	"overcomplete/model"
+)
+
+// GrowthReport is what "bench growth" measures.
+type GrowthReport struct {
+	Machine Machine `json:"machine"`
+	Dim     int     `json:"dim"`
+	Epoch   int     `json:"epoch"` // that was timed: the last of the training
+	Words   Growth  `json:"words"` // over V, with K = 10·L
+	Atoms   Growth  `json:"atoms"` // over K
+	Memory  Memory  `json:"memory"`
+}
+
+// Growth is how the seconds of an epoch depend on a size, and the line through
+// them: seconds ≈ Intercept + Slope·size, by least squares.
+type Growth struct {
+	Over      string  `json:"over"` // "words" or "atoms"
+	Points    []Point `json:"points"`
+	Intercept float64 `json:"intercept"`
+	Slope     float64 `json:"slope"`
+	R2        float64 `json:"r2"` // the share of the seconds' variance that the line explains
+}
+
+// Point is a training.
+type Point struct {
+	Words   int       `json:"words"`
+	Atoms   int       `json:"atoms"`
+	Seconds float64   `json:"seconds"` // the median of Repeats
+	Repeats []float64 `json:"repeats"`
+}
+
+// Memory is how much a training with the program itself has resident at most.
+type Memory struct {
+	Words   int    `json:"words"`
+	Atoms   int    `json:"atoms"`
+	Bytes   int64  `json:"bytes,omitempty"`
+	Problem string `json:"problem,omitempty"` // why it is not known
+}
+
+// growthWords are those of the trainings that show how time grows with atoms,
+// unless all others have fewer.
+const growthWords = 8000
+
+const growthRepeats = 3
+
+func benchGrowth(args []string, stdout io.Writer) error {
+	flags := flag.NewFlagSet("bench growth", flag.ContinueOnError)
+	words := counts(flags, "words", []int{1000, 2000, 5000, 10000, 20000, 50000, 100000}, "of trainings with 10 atoms a dimension")
+	atoms := counts(flags, "atoms", []int{500, 1000, 1500, 2000, 3000, 4000, 5000, 6000}, fmt.Sprintf("of trainings with %d words", growthWords))
+	dim := positive(flags, "dim", 300, "of vectors")
+	epochs := positive(flags, "epochs", 5, "of trainings, of which the last is timed")
+	program := flags.String("program", "", "the program overcomplete, whose memory is measured (default built with go)")
+	file := flags.String("json", "", "`file` to write all results to")
+	plot := flags.String("plot", "", "`file` to draw, without its endings .svg and .png")
+	if err := parse(flags, args, 0); err != nil {
+		return err
+	}
+	if *program != "" {
+		if _, err := exec.LookPath(*program); err != nil {
+			return usageError{fmt.Errorf("--program: %w", err)}
+		}
+	}
+	machine, err := thisMachine()
+	if err != nil {
+		return usageError{err}
+	}
+	for _, sizes := range [][]int{*words, *atoms} {
+		if len(slices.Compact(slices.Sorted(slices.Values(sizes)))) < 2 {
+			return usageError{fmt.Errorf("%v: a line takes at least two sizes", sizes)}
+		}
+	}
+	r := GrowthReport{Machine: machine, Dim: *dim, Epoch: *epochs, Words: Growth{Over: "words"}, Atoms: Growth{Over: "atoms"}}
+	most := slices.Max(*words)
+	for _, v := range *words {
+		r.Words.Points = append(r.Words.Points, Point{Words: v, Atoms: 10 * *dim})
+	}
+	for _, k := range *atoms {
+		r.Atoms.Points = append(r.Atoms.Points, Point{Words: min(growthWords, most), Atoms: k})
+	}
+	x := generate(seed, most, *dim)
+	if r.Memory, err = trainingMemory(*program, x, *dim); err != nil {
+		return err
+	}
+	// One after the other, several times over: what others leave of the machine
+	// changes from minute to minute.
+	for range growthRepeats {
+		for _, g := range []*Growth{&r.Words, &r.Atoms} {
+			for i := range g.Points {
+				if err := g.Points[i].measure(x, *dim, *epochs); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	r.Words.fit()
+	r.Atoms.fit()
+	if *file != "" {
+		if err := writeJSON(*file, r); err != nil {
+			return err
+		}
+	}
+	if *plot != "" {
+		if err := r.draw(*plot); err != nil {
+			return err
+		}
+	}
+	return r.print(stdout)
+}
+
+// measure trains once more.
+func (p *Point) measure(x []float32, dim, epochs int) error {
+	h := model.Defaults()
+	spec := graph.Spec{Atoms: p.Atoms, Dim: dim, Lambda: h.Lambda, Tau: h.Tau, Rate: h.Rate}
+	backend, err := cpu.New(spec, x[:p.Words*dim], cpu.Options{Seed: seed})
+	if err != nil {
+		return err
+	}
+	passes, _, err := timeTraining(backend, h.Method, p.Words, dim, p.Atoms, epochs)
+	if err != nil {
+		return err
+	}
+	p.Repeats = append(p.Repeats, passes[epochs-1].seconds())
+	p.Seconds = median(p.Repeats)
+	return nil
+}
+
+func (g *Growth) fit() {
+	var x, y []float64
+	for _, p := range g.Points {
+		x, y = append(x, g.size(p)), append(y, p.Seconds)
+	}
+	g.Intercept, g.Slope = stat.LinearRegression(x, y, nil, false)
+	g.R2 = stat.RSquared(x, y, nil, g.Intercept, g.Slope)
+}
+
+func (g *Growth) size(p Point) float64 {
+	if g.Over == "words" {
+		return float64(p.Words)
+	}
+	return float64(p.Atoms)
+}
+
+// line says what the line is.
+func (g *Growth) line() string {
+	return fmt.Sprintf("%.1f ms + %.2f µs · %s, R² = %.5f", 1e3*g.Intercept, 1e6*g.Slope, g.Over, g.R2)
+}
+
+// trainingMemory runs a whole training of the vectors with the program.
+func trainingMemory(program string, x []float32, dim int) (Memory, error) {
+	m := Memory{Words: len(x) / dim, Atoms: 10 * dim}
+	dir, err := os.MkdirTemp("", "bench")
+	if err != nil {
+		return m, err
+	}
+	defer os.RemoveAll(dir)
+	if program == "" {
+		program = filepath.Join(dir, "overcomplete")
+		if out, err := exec.Command("go", "build", "-o", program, "overcomplete").CombinedOutput(); err != nil {
+			m.Problem = strings.TrimSpace(fmt.Sprintf("not here: %v %s", err, out))
+			return m, nil
+		}
+	}
+	file, list := filepath.Join(dir, "x.npy"), filepath.Join(dir, "words.txt")
+	var words []byte
+	for i := range m.Words {
+		words = append(strconv.AppendInt(append(words, "word"...), int64(i), 10), '\n')
+	}
+	if err := errors.Join(writeVectors(file, x, dim), os.WriteFile(list, words, 0o666)); err != nil {
+		return m, err
+	}
+	cmd := exec.Command(program, "train", file, "--words", list, "-o", filepath.Join(dir, "model"),
+		"-k", strconv.Itoa(m.Atoms), "--device", "cpu", "--quiet")
+	cmd.Stderr = os.Stderr
+	if err := cmd.Run(); err != nil {
+		return m, fmt.Errorf("%s: %w", program, err)
+	}
+	if m.Bytes = maxResident(cmd.ProcessState); m.Bytes == 0 {
+		m.Problem = "this system does not tell"
+	}
+	return m, nil
+}
+
+// print writes the report as tables.
+func (r *GrowthReport) print(out io.Writer) error {
+	fmt.Fprintf(out, "%s\nseconds of epoch %d, generated vectors of length %d\n", r.Machine, r.Epoch, r.Dim)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	for _, g := range []Growth{r.Words, r.Atoms} {
+		fmt.Fprint(w, "\nwords\tatoms\tseconds\tns/word/atom\tof the line\t\n")
+		for _, p := range g.Points {
+			fmt.Fprintf(w, "%d\t%d\t%.4g\t%.4g\t%.3f\t\n", p.Words, p.Atoms, p.Seconds, 1e9*p.Seconds/float64(p.Words)/float64(p.Atoms),
+				p.Seconds/(g.Intercept+g.Slope*g.size(p)))
+		}
+		w.Flush()
+		fmt.Fprintln(out, g.line())
+	}
+	m := r.Memory
+	fmt.Fprintf(out, "\n%d × %d → %d with the program itself: %s resident at most\n", m.Words, r.Dim, m.Atoms,
+		cmp.Or(m.Problem, fmt.Sprintf("%.2f GB", float64(m.Bytes)/1e9)))
+	return nil
+}
