@@ -105,8 +105,9 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 		// Errors are one line.
 		DisableSuggestions: true,
 	}
-	root.AddCommand(newTrain(), newExport(), newGraph(), newDevices(), newVersion(),
-		newTop(), newExplain(), newIntrusion(), newClusters(), newHeatmap(), newExplore())
+	root.AddCommand(newTrain(), newExport(), newEval(), newTransform(),
+		newTop(), newExplain(), newIntrusion(), newClusters(), newHeatmap(), newExplore(),
+		newGraph(), newDevices(), newVersion())
 	root.InitDefaultHelpCmd()
 	help, _, _ := root.Find([]string{"help"})
 	help.Example = "  overcomplete help train"
