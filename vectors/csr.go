@@ -102,13 +102,16 @@ func (p *part) copyTo(out io.Writer) error {
 
 // Close removes the temporary files.
 func (w *CSRWriter) Close() error {
-	var all error
+	var first error
 	for _, p := range w.parts() {
 		if p.file != nil {
-			all = errors.Join(all, p.file.Close(), os.Remove(p.file.Name()))
+			p.file.Close()
+			if err := os.Remove(p.file.Name()); first == nil {
+				first = err
+			}
 		}
 	}
-	return all
+	return first
 }
 
 // csrPart is one of the file's long arrays.
@@ -178,7 +181,6 @@ type CSRReader struct {
 // array is an array of which elements are read.
 type array struct {
 	header npy.Header
-	stored io.ReadCloser
 	*bufio.Reader
 }
 
@@ -205,7 +207,7 @@ func NewCSRReader(r io.ReaderAt, size int64) (*CSRReader, error) {
 		if err != nil {
 			return nil, fmt.Errorf("array %q: %w", part.name, err)
 		}
-		*part.to = array{h, stored, buffered}
+		*part.to = array{h, buffered}
 	}
 	is := func(h npy.Header, typ string) bool { return h.Type == typ && len(h.Shape) == 1 }
 	switch n := c.pointers.header; {
@@ -231,7 +233,7 @@ func (c *CSRReader) pointer() (int64, error) {
 }
 
 // Next reads the next rows, as many as there must be. They are valid (see
-// [Sparse.Validate]), but that the file's checksums hold is known from Close.
+// [Sparse.Validate]), but that the file's checksums hold is known from Finish.
 func (c *CSRReader) Next(rows int) (*Sparse, error) {
 	s := &Sparse{Rows: rows, Cols: c.Cols, Ptr: make([]int64, 1, rows+1)}
 	for range rows {
@@ -256,17 +258,16 @@ func (c *CSRReader) Next(rows int) (*Sparse, error) {
 	return s, s.Validate()
 }
 
-// Close returns an error unless the rows that were read are all that the file has,
+// Finish returns an error unless the rows that were read are all that the file has,
 // and whole.
-func (c *CSRReader) Close() error {
-	var all error
+func (c *CSRReader) Finish() error {
 	for _, a := range []array{c.index, c.pointers, c.value} {
-		if _, err := a.ReadByte(); err == nil {
-			all = errors.Join(all, errors.New("more data follows the last row"))
-		} else if err != io.EOF {
-			all = errors.Join(all, err) // of a checksum
+		switch _, err := a.ReadByte(); {
+		case err == nil:
+			return errors.New("more data follows the last row")
+		case err != io.EOF:
+			return err // of a checksum
 		}
-		a.stored.Close()
 	}
-	return all
+	return nil
 }

@@ -165,7 +165,7 @@ func TestCSRInParts(t *testing.T) {
 				t.Errorf("rows from %d are %v, want %v", lo, part, want)
 			}
 		}
-		if err := r.Close(); err != nil {
+		if err := r.Finish(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -188,7 +188,7 @@ func TestCSRReaderDamaged(t *testing.T) {
 		if rows, err = r.Next(r.Rows); err != nil {
 			return nil, err
 		}
-		return rows, r.Close()
+		return rows, r.Finish()
 	}
 	for n := range b.Len() {
 		if _, err := read(b.Bytes()[:n]); err == nil {
