@@ -24,17 +24,17 @@ func (m *Model) SaveRows(dir string, force bool, rows func(add func(words []stri
 			return inFile(codesFile, err)
 		}
 		defer codes.Close() // what it leaves would be part of the model, or is of a model that failed
-		m.Info.Input.Words = 0
+		count := 0
 		err = writeFile(dir, wordsFile, func(f io.Writer) error {
 			words := bufio.NewWriterSize(f, 1<<16)
 			failed = rows(func(w []string, c *vectors.Sparse) error {
 				if len(w) != c.Rows {
 					return fmt.Errorf("%d words for %d codes", len(w), c.Rows)
 				}
-				if err := writeWords(words, w, m.Info.Input.Words); err != nil {
+				if err := writeWords(words, w, count); err != nil {
 					return err
 				}
-				m.Info.Input.Words += len(w)
+				count += len(w)
 				return codes.Add(c)
 			})
 			if failed != nil {
@@ -51,6 +51,7 @@ func (m *Model) SaveRows(dir string, force bool, rows func(add func(words []stri
 		if err := codes.Close(); err != nil {
 			return inFile(codesFile, err)
 		}
+		m.Info.Input.Words = count
 		if err := m.validateDictionary(); err != nil {
 			return err
 		}

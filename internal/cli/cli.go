@@ -105,7 +105,7 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 		// Errors are one line.
 		DisableSuggestions: true,
 	}
-	root.AddCommand(newTrain(), newExport(), newGraph(), newDevices(), newVersion())
+	root.AddCommand(newTrain(), newEncode(), newMerge(), newExport(), newGraph(), newDevices(), newVersion())
 	root.InitDefaultHelpCmd()
 	help, _, _ := root.Find([]string{"help"})
 	help.Example = "  overcomplete help train"

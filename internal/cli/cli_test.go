@@ -133,6 +133,8 @@ func TestRefuses(t *testing.T) {
 		{"train in.txt -o model --loss huber --huber-delta 0", []string{"--huber-delta is 0"}},
 		{"train in.txt -o model --stop soon", []string{`--stop is "soon"`}},
 		{"train in.txt -o model --stop authors --epochs 5", []string{"--epochs or --stop"}},
+		{"train in.txt -o model --recipe good", []string{`--recipe is "good"`}},
+		{"train in.txt -o model --recipe best --center=false", []string{"--recipe best", "--center=false"}},
 		{"train in.txt -o model --algorithm best", []string{`--algorithm is "best"`}},
 		{"train in.txt -o model --device gpu", []string{`--device is "gpu"`, "cuda:i"}},
 		{"train in.txt -o model --device cuda:", []string{`--device is "cuda:"`}},
@@ -159,24 +161,31 @@ func TestRefuses(t *testing.T) {
 		{"help trian", []string{`"trian"`, "help --help"}},
 		{"graph code", []string{`"code"`, "graph --help"}},
 	} {
-		code, stdout, stderr := command(tt.args)
-		var complaints []string
-		for line := range strings.Lines(stderr) {
-			if !strings.HasPrefix(line, "warning: ") && !strings.HasPrefix(line, "read ") {
-				complaints = append(complaints, line)
-			}
+		checkRefused(t, before, tt.args, tt.want)
+	}
+}
+
+// checkRefused runs a command that must be refused, in one line with all that is
+// wanted in it, and change nothing of what was there before.
+func checkRefused(t *testing.T, before map[string]string, args string, want []string) {
+	t.Helper()
+	code, stdout, stderr := command(args)
+	var complaints []string
+	for line := range strings.Lines(stderr) {
+		if !strings.HasPrefix(line, "warning: ") && !strings.HasPrefix(line, "read ") {
+			complaints = append(complaints, line)
 		}
-		if code != exitUsage || stdout != "" || len(complaints) != 1 || !strings.HasPrefix(complaints[0], "overcomplete: ") {
-			t.Errorf("%s: exit code %d, %q on standard output, on standard error\n%s", tt.args, code, stdout, stderr)
+	}
+	if code != exitUsage || stdout != "" || len(complaints) != 1 || !strings.HasPrefix(complaints[0], "overcomplete: ") {
+		t.Errorf("%s: exit code %d, %q on standard output, on standard error\n%s", args, code, stdout, stderr)
+	}
+	for _, want := range want {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("%s: no %q in\n%s", args, want, stderr)
 		}
-		for _, want := range tt.want {
-			if !strings.Contains(stderr, want) {
-				t.Errorf("%s: no %q in\n%s", tt.args, want, stderr)
-			}
-		}
-		if after := tree(t, "."); !maps.Equal(before, after) {
-			t.Fatalf("%s: changed files; there are %q", tt.args, slices.Sorted(maps.Keys(after)))
-		}
+	}
+	if after := tree(t, "."); !maps.Equal(before, after) {
+		t.Fatalf("%s: changed files; there are %q", args, slices.Sorted(maps.Keys(after)))
 	}
 }
 
@@ -186,7 +195,8 @@ func TestCancelled(t *testing.T) {
 	before := tree(t, ".")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	for _, args := range []string{"train in.txt -o model", "train in.txt -o old --force", "export old -f sparse -o out", "export old -f csr -o -"} {
+	for _, args := range []string{"train in.txt -o model", "train in.txt -o old --force", "export old -f sparse -o out", "export old -f csr -o -",
+		"encode old in.txt -o new"} {
 		var stdout, stderr bytes.Buffer
 		code := run(ctx, strings.Fields(args), &stdout, &stderr)
 		if code != exitInterrupted || stdout.Len() > 0 || stderr.String() != "overcomplete: interrupted, no file was written\n" {
