@@ -19,7 +19,7 @@ import (
 // largest of them. Looking at all atoms is in float32, which is why no gap below
 // some 10⁻⁶ is seen.
 const (
-	lassoSteps  = 20   // of FISTA, to start from
+	lassoSteps  = 40   // of FISTA, to start from
 	lassoRounds = 50   // few rows need more than five
 	lassoPasses = 1000 // over the atoms of a round
 	gapPasses   = 10   // between looks at a round's own gap
@@ -31,7 +31,7 @@ const (
 // lassoLane is a worker's working set.
 type lassoLane struct {
 	values       [][]float64 // the codes of all rows, as precise as they are known
-	residual     []float64   // of a row
+	residual     []float64   // of a row; padded
 	atoms        []int32     // increasing
 	gram         matrix      // of their products with each other
 	code         []float64   // of them
@@ -110,21 +110,20 @@ func (e *Encoder) lasso(l *encodeLane, losses, gaps []float64) {
 // reside makes the residual of row i and tells where its code is, but for the
 // largest correlation.
 func (e *Encoder) reside(l *encodeLane, i int) place {
-	p, y, r := place{lambda: e.options.Lambda}, l.y.row(i), sized(l.lasso.residual, e.dim)
+	p, y := place{lambda: e.options.Lambda}, l.y.row(i)
+	r := zeroed(l.lasso.residual, l.y.pitch)
 	l.lasso.residual = r
 	for j, x := range y {
 		r[j] = float64(x)
 	}
 	for n, v := range l.lasso.values[i] {
-		for j, x := range e.dictionary.row(int(l.codes.index[i][n])) {
-			r[j] -= v * float64(x)
-		}
+		e.kernels.axpy(r, -v, e.dictionary.padded(int(l.codes.index[i][n])))
 		p.l1 += math.Abs(v)
 	}
-	for j, x := range r {
-		l.r.row(i)[j] = float32(x)
-		p.squares += x * x
-		p.product += x * float64(y[j])
+	for j, x := range y {
+		l.r.row(i)[j] = float32(r[j])
+		p.squares += r[j] * r[j]
+		p.product += r[j] * float64(x)
 	}
 	return p
 }
@@ -197,8 +196,9 @@ func (e *Encoder) descend(l *encodeLane, i int, at place, gap float64) {
 		}
 		w.correlations[j] = float64(l.a.row(i)[k])
 		row, from := w.gram.padded(j), e.gram.row(int(k))
-		for m, other := range w.atoms {
-			row[m] = from[other]
+		for m := j; m < n; m++ {
+			product := from[w.atoms[m]]
+			row[m], w.gram.data[m*w.gram.pitch+j] = product, product
 		}
 		clear(row[n:])
 	}
