@@ -14,6 +14,7 @@ import (
 type Options struct {
 	Workers    int             // goroutines; 0 means one for each processor
 	Seed       uint64          // of the initial codes and dictionary
+	Float16    bool            // keep S and √Q as float16, not S and Q as float32: half the memory
 	Overcommit bool            // train even if the machine seems to have too little memory
 	Progress   func(words int) // told of words that a pass is done with, from any goroutine; may be nil
 }
@@ -28,7 +29,7 @@ type state struct {
 	x          []float32 // V×L
 	dictionary matrix    // D, K×L
 	squares    matrix    // H, K×L
-	sumG, sumQ []float32 // S and Q, V×K
+	sumG, sumQ codeSums  // S and Q, V×K
 	tiles      []*tile   // A
 	tileWords  int
 	allAtoms   []int32 // 0, 1, …, K−1: the columns of a dense code
@@ -106,7 +107,7 @@ func newState(spec graph.Spec, x []float32, kernels *kernels, mostTileWords int,
 		return state{}, fmt.Errorf("cpu: %d numbers are no vectors of length %d", len(x), spec.Dim)
 	}
 	words, k := len(x)/spec.Dim, spec.Atoms
-	if err := checkMemory(words, spec, o.Overcommit); err != nil {
+	if err := checkMemory(spec, words, o); err != nil {
 		return state{}, err
 	}
 	initial := train.InitialDictionary(o.Seed, k, spec.Dim)
@@ -115,12 +116,10 @@ func newState(spec graph.Spec, x []float32, kernels *kernels, mostTileWords int,
 		words: words, x: x, kernels: kernels,
 		dictionary: newMatrix(k, spec.Dim),
 		squares:    newMatrix(k, spec.Dim),
-		sumG:       make([]float32, words*k),
-		sumQ:       make([]float32, words*k),
+		sumG:       newCodeSums(words*k, o.Float16),
+		sumQ:       newCodeSums(words*k, o.Float16),
 		allAtoms:   make([]int32, k),
 	}
-	hugePages(s.sumG)
-	hugePages(s.sumQ)
 	for i := range k {
 		copy(s.dictionary.row(i), initial[i*spec.Dim:])
 	}
@@ -149,16 +148,13 @@ func newState(spec graph.Spec, x []float32, kernels *kernels, mostTileWords int,
 func (s *state) bind(f *frame, x *executable, lo, hi, t int, lanes []*lane) {
 	n, k, l := hi-lo, s.spec.Atoms, s.spec.Dim
 	f.words, f.atoms, f.dim, f.epoch = n, k, l, t
+	f.sumG, f.sumQ = s.sumG.rows(lo, hi, k), s.sumQ.rows(lo, hi, k)
 	f.matrices = sized(f.matrices, len(x.matrices))
 	for i, place := range x.matrices {
 		m := &f.matrices[i]
 		switch place.input {
 		case "X":
 			*m = matrix{s.x[lo*l : hi*l], l, l}
-		case "S":
-			*m = matrix{s.sumG[lo*k : hi*k], k, k}
-		case "Q":
-			*m = matrix{s.sumQ[lo*k : hi*k], k, k}
 		case "D":
 			*m = s.dictionary
 		case "H":

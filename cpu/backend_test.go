@@ -14,7 +14,27 @@ import (
 )
 
 func TestBackend(t *testing.T) {
-	eachLevel(t, func(t *testing.T, _ *kernels) { backendtest.Run(t, newBackend) })
+	eachLevel(t, func(t *testing.T, _ *kernels) { backendtest.Run(t, backendtest.Float32, newBackend) })
+}
+
+// float16 is for sums that were rounded to 2⁻¹², 2.4e-4, in each of two epochs
+// before the last.
+const float16 = 2e-3
+
+func TestBackendFloat16(t *testing.T) {
+	eachLevel(t, func(t *testing.T, _ *kernels) {
+		backendtest.Run(t, float16, func(spec graph.Spec, x []float32, seed uint64, workers int) (*Backend, error) {
+			return New(spec, x, Options{Seed: seed, Workers: workers, Float16: true})
+		})
+	})
+}
+
+func TestAuthorsBackendFloat16(t *testing.T) {
+	eachLevel(t, func(t *testing.T, _ *kernels) {
+		backendtest.RunAuthors(t, float16, func(spec graph.Spec, x []float32, seed uint64, workers int) (*AuthorsBackend, error) {
+			return NewAuthors(spec, x, Options{Seed: seed, Workers: workers, Float16: true})
+		})
+	})
 }
 
 func newBackend(spec graph.Spec, x []float32, seed uint64, workers int) (*Backend, error) {
@@ -22,7 +42,7 @@ func newBackend(spec graph.Spec, x []float32, seed uint64, workers int) (*Backen
 }
 
 func TestAuthorsBackend(t *testing.T) {
-	eachLevel(t, func(t *testing.T, _ *kernels) { backendtest.RunAuthors(t, newAuthors) })
+	eachLevel(t, func(t *testing.T, _ *kernels) { backendtest.RunAuthors(t, backendtest.Float32, newAuthors) })
 }
 
 func newAuthors(spec graph.Spec, x []float32, seed uint64, workers int) (*AuthorsBackend, error) {

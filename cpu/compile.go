@@ -53,7 +53,7 @@ type product struct{ left, right int }
 
 // averaging is dual averaging of what stands at the places.
 type averaging struct {
-	residuals, atoms, sumG, sumQ, codes int
+	residuals, atoms, codes int
 	graph.DualAveraging
 }
 
@@ -200,8 +200,7 @@ func (c *compiler) compileAveraging() error {
 		return err
 	}
 	c.step.average = &averaging{
-		c.matrixAt(d.Residuals), c.matrixAt(d.Atoms), c.matrixAt(c.outputs["S"]), c.matrixAt(c.outputs["Q"]),
-		c.codesAt(d.Codes), d,
+		c.matrixAt(d.Residuals), c.matrixAt(d.Atoms), c.codesAt(d.Codes), d,
 	}
 	return nil
 }

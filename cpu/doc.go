@@ -3,7 +3,7 @@
 //
 // A program's values live where they are cheapest. Codes are compressed rows,
 // kept in tiles of words that a worker rewrites whole; S and Q are the only V×K
-// arrays; the first epoch's dense random codes are drawn when they are needed.
+// arrays, of float32 or, as S and √Q, of float16; the first epoch's dense random codes are drawn when they are needed.
 // A program that treats every word on its own (graph.Code) runs on as many
 // tiles at a time as there are workers, and what it computes for a tile stays
 // in that worker's cache. The others (graph.Dictionary) run step by step, each

@@ -2,4 +2,4 @@
 
 package cpu
 
-func hugePages([]float32) {}
+func hugePages[T float32 | uint16]([]T) {}

@@ -3,7 +3,7 @@
 package cpu
 
 // dst[i·dstRow+j] += Σ_k a[i·aRow+k·aColumn] · b[k·bRow+j]        for i < rows, j < columns, k < n
-func productAVX2(dst *float32, dstRow int, a *float32, aRow int, aColumn int, b *float32, bRow int, n int, s *float32, q *float32, sRow int, sRows int, every int)
+func productAVX2(dst *float32, dstRow int, a *float32, aRow int, aColumn int, b *float32, bRow int, n int, s *byte, q *byte, sRow int, sRows int, every int)
 
 // s[j] += gradient·p[j]
 // q[j] += square·p[j]²
@@ -12,6 +12,15 @@ func productAVX2(dst *float32, dstRow int, a *float32, aRow int, aColumn int, b 
 // a = max(a, floor)
 // if a ≠ 0: append column+j to index, a to value
 func averageAVX2(index []int32, value []float32, p []float32, s []float32, q []float32, column int32, gradient float32, square float32, threshold float32, rate float32, floor float32) int
+
+// g = s[j] + gradient·p[j]
+// h = q[j]² + square·p[j]² + ε + 0·g
+// s[j], q[j] = g, √h        rounded to float16
+// u = |g| − threshold
+// a = 0 if u ≤ 0, else −sgn(g)·rate·u·√h/h
+// a = max(a, floor)
+// if a ≠ 0: append column+j to index, a to value
+func averageHalfAVX2(index []int32, value []float32, p []float32, s []uint16, q []uint16, column int32, gradient float32, square float32, threshold float32, rate float32, floor float32) int
 
 // for n = 0, 1, … while index[n] < end:
 // dst[j] += value[n] · d[index[n]·dim+j]        for j < len(dst)
@@ -67,7 +76,7 @@ func dotsAVX2(p []float32, index []int32, r []float32, d []float32, dim int, end
 func axpyAVX2(c []float64, x float64, g []float32)
 
 // dst[i·dstRow+j] += Σ_k a[i·aRow+k·aColumn] · b[k·bRow+j]        for i < rows, j < columns, k < n
-func productAVX512(dst *float32, dstRow int, a *float32, aRow int, aColumn int, b *float32, bRow int, n int, s *float32, q *float32, sRow int, sRows int, every int)
+func productAVX512(dst *float32, dstRow int, a *float32, aRow int, aColumn int, b *float32, bRow int, n int, s *byte, q *byte, sRow int, sRows int, every int)
 
 // s[j] += gradient·p[j]
 // q[j] += square·p[j]²
@@ -76,6 +85,15 @@ func productAVX512(dst *float32, dstRow int, a *float32, aRow int, aColumn int, 
 // a = max(a, floor)
 // if a ≠ 0: append column+j to index, a to value
 func averageAVX512(index []int32, value []float32, p []float32, s []float32, q []float32, column int32, gradient float32, square float32, threshold float32, rate float32, floor float32) int
+
+// g = s[j] + gradient·p[j]
+// h = q[j]² + square·p[j]² + ε + 0·g
+// s[j], q[j] = g, √h        rounded to float16
+// u = |g| − threshold
+// a = 0 if u ≤ 0, else −sgn(g)·rate·u·√h/h
+// a = max(a, floor)
+// if a ≠ 0: append column+j to index, a to value
+func averageHalfAVX512(index []int32, value []float32, p []float32, s []uint16, q []uint16, column int32, gradient float32, square float32, threshold float32, rate float32, floor float32) int
 
 // for n = 0, 1, … while index[n] < end:
 // dst[j] += value[n] · d[index[n]·dim+j]        for j < len(dst)

@@ -2,7 +2,7 @@
 
 #include "textflag.h"
 
-// func productAVX2(dst *float32, dstRow int, a *float32, aRow int, aColumn int, b *float32, bRow int, n int, s *float32, q *float32, sRow int, sRows int, every int)
+// func productAVX2(dst *float32, dstRow int, a *float32, aRow int, aColumn int, b *float32, bRow int, n int, s *byte, q *byte, sRow int, sRows int, every int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·productAVX2(SB), NOSPLIT, $0-104
 	VXORPS Y0, Y0, Y0
@@ -31,7 +31,6 @@ TEXT ·productAVX2(SB), NOSPLIT, $0-104
 	MOVQ   s+64(FP), R9
 	MOVQ   q+72(FP), R10
 	MOVQ   sRow+80(FP), R11
-	SHLQ   $0x02, R11
 	MOVQ   sRows+88(FP), R12
 	TESTQ  R12, R12
 	JZ     loop
@@ -159,14 +158,14 @@ TEXT ·averageAVX2(SB), NOSPLIT, $0-152
 	JL           rest
 
 sweep:
-	VMOVUPS      (BX)(R9*1), Y5
-	VMOVUPS      (SI)(R9*1), Y6
-	VMOVUPS      (DX)(R9*1), Y7
+	VMOVUPS      (BX)(R9*4), Y5
+	VMOVUPS      (SI)(R9*4), Y6
+	VMOVUPS      (DX)(R9*4), Y7
 	VFMADD231PS  Y7, Y0, Y5
 	VMULPS       Y7, Y7, Y7
 	VFMADD231PS  Y7, Y1, Y6
-	VMOVUPS      Y5, (BX)(R9*1)
-	VMOVUPS      Y6, (SI)(R9*1)
+	VMOVUPS      Y5, (BX)(R9*4)
+	VMOVUPS      Y6, (SI)(R9*4)
 	VXORPS       Y9, Y9, Y9
 	VANDPS       Y4, Y5, Y7
 	VSUBPS       Y2, Y7, Y7
@@ -200,7 +199,7 @@ sweep:
 next:
 	VBROADCASTSS bits00000008<>+0(SB), Y5
 	VPADDD       Y5, Y3, Y3
-	ADDQ         $0x20, R9
+	ADDQ         $0x08, R9
 	SUBQ         $0x08, DI
 	JGE          sweep
 
@@ -211,14 +210,14 @@ rest:
 	LEAQ         32(R10), R10
 	NEGQ         DI
 	VMOVUPS      (R10)(DI*4), Y5
-	VMASKMOVPS   (BX)(R9*1), Y5, Y6
-	VMASKMOVPS   (SI)(R9*1), Y5, Y7
-	VMASKMOVPS   (DX)(R9*1), Y5, Y8
+	VMASKMOVPS   (BX)(R9*4), Y5, Y6
+	VMASKMOVPS   (SI)(R9*4), Y5, Y7
+	VMASKMOVPS   (DX)(R9*4), Y5, Y8
 	VFMADD231PS  Y8, Y0, Y6
 	VMULPS       Y8, Y8, Y8
 	VFMADD231PS  Y8, Y1, Y7
-	VMASKMOVPS   Y6, Y5, (BX)(R9*1)
-	VMASKMOVPS   Y7, Y5, (SI)(R9*1)
+	VMASKMOVPS   Y6, Y5, (BX)(R9*4)
+	VMASKMOVPS   Y7, Y5, (SI)(R9*4)
 	VXORPS       Y1, Y1, Y1
 	VANDPS       Y4, Y6, Y0
 	VSUBPS       Y2, Y0, Y0
@@ -562,6 +561,82 @@ DATA masksOfRests<>+52(SB)/4, $0x00000000
 DATA masksOfRests<>+56(SB)/4, $0x00000000
 DATA masksOfRests<>+60(SB)/4, $0x00000000
 GLOBL masksOfRests<>(SB), RODATA|NOPTR, $64
+
+// func averageHalfAVX2(index []int32, value []float32, p []float32, s []uint16, q []uint16, column int32, gradient float32, square float32, threshold float32, rate float32, floor float32) int
+// Requires: AVX, AVX2, F16C, FMA3, POPCNT
+TEXT ·averageHalfAVX2(SB), NOSPLIT, $0-152
+	MOVQ         index_base+0(FP), AX
+	MOVQ         value_base+24(FP), CX
+	MOVQ         p_base+48(FP), DX
+	MOVQ         s_base+72(FP), BX
+	MOVQ         q_base+96(FP), SI
+	MOVQ         p_len+56(FP), DI
+	VBROADCASTSS gradient+124(FP), Y0
+	VBROADCASTSS square+128(FP), Y1
+	VBROADCASTSS threshold+132(FP), Y2
+	XORQ         R8, R8
+	VBROADCASTSS column+120(FP), Y3
+	VPADDD       iota<>+0(SB), Y3, Y3
+	VBROADCASTSS bits7fffffff<>+0(SB), Y4
+	XORQ         R9, R9
+	SUBQ         $0x08, DI
+	JL           rest
+
+sweep:
+	VCVTPH2PS    (BX)(R9*2), Y5
+	VCVTPH2PS    (SI)(R9*2), Y6
+	VMULPS       Y6, Y6, Y6
+	VMOVUPS      (DX)(R9*4), Y7
+	VFMADD231PS  Y7, Y0, Y5
+	VMULPS       Y7, Y7, Y7
+	VFMADD231PS  Y7, Y1, Y6
+	VCVTPS2PH    $0x00, Y5, (BX)(R9*2)
+	VXORPS       Y7, Y7, Y7
+	VFMADD231PS  Y7, Y5, Y6
+	VBROADCASTSS bits0da24260<>+0(SB), Y7
+	VADDPS       Y7, Y6, Y6
+	VSQRTPS      Y6, Y7
+	VCVTPS2PH    $0x00, Y7, (SI)(R9*2)
+	VXORPS       Y10, Y10, Y10
+	VANDPS       Y4, Y5, Y8
+	VSUBPS       Y2, Y8, Y8
+	VCMPPS       $0x1e, Y10, Y8, Y9
+	VMOVMSKPS    Y9, R10
+	TESTL        R10, R10
+	JZ           next
+	VANDPS       Y9, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VDIVPS       Y6, Y8, Y8
+	VANDPS       Y9, Y8, Y8
+	VANDNPS      Y5, Y4, Y9
+	VBROADCASTSS rate+136(FP), Y5
+	VXORPS       Y5, Y9, Y9
+	VMULPS       Y8, Y9, Y9
+	VSUBPS       Y9, Y10, Y9
+	VBROADCASTSS floor+140(FP), Y5
+	VMAXPS       Y9, Y5, Y9
+	VCMPPS       $0x04, Y10, Y9, Y8
+	VMOVMSKPS    Y8, R10
+	LEAQ         compressed<>+0(SB), R11
+	VPMOVZXBD    (R11)(R10*8), Y5
+	VPERMPS      Y9, Y5, Y9
+	VMOVUPS      Y9, (CX)(R8*4)
+	VPERMD       Y3, Y5, Y5
+	VMOVDQU      Y5, (AX)(R8*4)
+	POPCNTL      R10, R10
+	ADDQ         R10, R8
+
+next:
+	VBROADCASTSS bits00000008<>+0(SB), Y5
+	VPADDD       Y5, Y3, Y3
+	ADDQ         $0x08, R9
+	SUBQ         $0x08, DI
+	JGE          sweep
+
+rest:
+	MOVQ R8, ret+144(FP)
+	VZEROUPPER
+	RET
 
 // func decodeAVX2(dst []float32, index []int32, value []float32, d []float32, dim int, end int32) int
 // Requires: AVX, FMA3
@@ -1050,24 +1125,24 @@ TEXT ·adagradAVX2(SB), NOSPLIT, $0-144
 	JL           rest
 
 sweep:
-	VMOVUPS     (AX)(R8*1), Y7
-	VMOVUPS     (DX)(R8*1), Y8
-	VMOVUPS     (BX)(R8*1), Y9
-	VMOVUPS     (SI)(R8*1), Y10
+	VMOVUPS     (AX)(R8*4), Y7
+	VMOVUPS     (DX)(R8*4), Y8
+	VMOVUPS     (BX)(R8*4), Y9
+	VMOVUPS     (SI)(R8*4), Y10
 	VMULPS      Y2, Y8, Y11
 	VFMADD231PS Y1, Y9, Y11
 	VMULPS      Y0, Y10, Y10
 	VFMADD231PS Y8, Y11, Y10
 	VMAXPS      Y10, Y6, Y10
 	VADDPS      Y10, Y7, Y7
-	VMOVUPS     Y7, (AX)(R8*1)
+	VMOVUPS     Y7, (AX)(R8*4)
 	VMULPS      Y4, Y9, Y9
 	VFMADD231PS Y3, Y8, Y9
 	VADDPS      Y5, Y7, Y7
 	VSQRTPS     Y7, Y7
 	VDIVPS      Y7, Y9, Y9
-	VMOVUPS     Y9, (CX)(R8*1)
-	ADDQ        $0x20, R8
+	VMOVUPS     Y9, (CX)(R8*4)
+	ADDQ        $0x08, R8
 	SUBQ        $0x08, DI
 	JGE         sweep
 
@@ -1078,23 +1153,23 @@ rest:
 	LEAQ        32(R9), R9
 	NEGQ        DI
 	VMOVUPS     (R9)(DI*4), Y7
-	VMASKMOVPS  (AX)(R8*1), Y7, Y8
-	VMASKMOVPS  (DX)(R8*1), Y7, Y9
-	VMASKMOVPS  (BX)(R8*1), Y7, Y10
-	VMASKMOVPS  (SI)(R8*1), Y7, Y11
+	VMASKMOVPS  (AX)(R8*4), Y7, Y8
+	VMASKMOVPS  (DX)(R8*4), Y7, Y9
+	VMASKMOVPS  (BX)(R8*4), Y7, Y10
+	VMASKMOVPS  (SI)(R8*4), Y7, Y11
 	VMULPS      Y2, Y9, Y2
 	VFMADD231PS Y1, Y10, Y2
 	VMULPS      Y0, Y11, Y11
 	VFMADD231PS Y9, Y2, Y11
 	VMAXPS      Y11, Y6, Y11
 	VADDPS      Y11, Y8, Y8
-	VMASKMOVPS  Y8, Y7, (AX)(R8*1)
+	VMASKMOVPS  Y8, Y7, (AX)(R8*4)
 	VMULPS      Y4, Y10, Y10
 	VFMADD231PS Y3, Y9, Y10
 	VADDPS      Y5, Y8, Y8
 	VSQRTPS     Y8, Y8
 	VDIVPS      Y8, Y10, Y10
-	VMASKMOVPS  Y10, Y7, (CX)(R8*1)
+	VMASKMOVPS  Y10, Y7, (CX)(R8*4)
 
 end:
 	VZEROUPPER
@@ -1114,12 +1189,12 @@ TEXT ·combineAVX2(SB), NOSPLIT, $0-88
 	JL           rest
 
 sweep:
-	VMOVUPS     (DX)(SI*1), Y2
-	VMOVUPS     (BX)(SI*1), Y3
+	VMOVUPS     (DX)(SI*4), Y2
+	VMOVUPS     (BX)(SI*4), Y3
 	VMULPS      Y1, Y3, Y3
 	VFMADD213PS Y3, Y0, Y2
-	VMOVUPS     Y2, (AX)(SI*1)
-	ADDQ        $0x20, SI
+	VMOVUPS     Y2, (AX)(SI*4)
+	ADDQ        $0x08, SI
 	SUBQ        $0x08, CX
 	JGE         sweep
 
@@ -1130,11 +1205,11 @@ rest:
 	LEAQ        32(DI), DI
 	NEGQ        CX
 	VMOVUPS     (DI)(CX*4), Y2
-	VMASKMOVPS  (DX)(SI*1), Y2, Y3
-	VMASKMOVPS  (BX)(SI*1), Y2, Y4
+	VMASKMOVPS  (DX)(SI*4), Y2, Y3
+	VMASKMOVPS  (BX)(SI*4), Y2, Y4
 	VMULPS      Y1, Y4, Y4
 	VFMADD213PS Y4, Y0, Y3
-	VMASKMOVPS  Y3, Y2, (AX)(SI*1)
+	VMASKMOVPS  Y3, Y2, (AX)(SI*4)
 
 end:
 	VZEROUPPER
@@ -1152,10 +1227,10 @@ TEXT ·addConstAVX2(SB), NOSPLIT, $0-52
 	JL           rest
 
 sweep:
-	VMOVUPS (DX)(BX*1), Y1
+	VMOVUPS (DX)(BX*4), Y1
 	VADDPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(BX*1)
-	ADDQ    $0x20, BX
+	VMOVUPS Y1, (AX)(BX*4)
+	ADDQ    $0x08, BX
 	SUBQ    $0x08, CX
 	JGE     sweep
 
@@ -1166,9 +1241,9 @@ rest:
 	LEAQ       32(SI), SI
 	NEGQ       CX
 	VMOVUPS    (SI)(CX*4), Y1
-	VMASKMOVPS (DX)(BX*1), Y1, Y2
+	VMASKMOVPS (DX)(BX*4), Y1, Y2
 	VADDPS     Y0, Y2, Y2
-	VMASKMOVPS Y2, Y1, (AX)(BX*1)
+	VMASKMOVPS Y2, Y1, (AX)(BX*4)
 
 end:
 	VZEROUPPER
@@ -1186,10 +1261,10 @@ TEXT ·scaleAVX2(SB), NOSPLIT, $0-52
 	JL           rest
 
 sweep:
-	VMOVUPS (DX)(BX*1), Y1
+	VMOVUPS (DX)(BX*4), Y1
 	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(BX*1)
-	ADDQ    $0x20, BX
+	VMOVUPS Y1, (AX)(BX*4)
+	ADDQ    $0x08, BX
 	SUBQ    $0x08, CX
 	JGE     sweep
 
@@ -1200,9 +1275,9 @@ rest:
 	LEAQ       32(SI), SI
 	NEGQ       CX
 	VMOVUPS    (SI)(CX*4), Y1
-	VMASKMOVPS (DX)(BX*1), Y1, Y2
+	VMASKMOVPS (DX)(BX*4), Y1, Y2
 	VMULPS     Y0, Y2, Y2
-	VMASKMOVPS Y2, Y1, (AX)(BX*1)
+	VMASKMOVPS Y2, Y1, (AX)(BX*4)
 
 end:
 	VZEROUPPER
@@ -1220,11 +1295,11 @@ TEXT ·mulAVX2(SB), NOSPLIT, $0-72
 	JL   rest
 
 sweep:
-	VMOVUPS (DX)(SI*1), Y0
-	VMOVUPS (BX)(SI*1), Y1
+	VMOVUPS (DX)(SI*4), Y0
+	VMOVUPS (BX)(SI*4), Y1
 	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, (AX)(SI*1)
-	ADDQ    $0x20, SI
+	VMOVUPS Y0, (AX)(SI*4)
+	ADDQ    $0x08, SI
 	SUBQ    $0x08, CX
 	JGE     sweep
 
@@ -1235,10 +1310,10 @@ rest:
 	LEAQ       32(DI), DI
 	NEGQ       CX
 	VMOVUPS    (DI)(CX*4), Y0
-	VMASKMOVPS (DX)(SI*1), Y0, Y1
-	VMASKMOVPS (BX)(SI*1), Y0, Y2
+	VMASKMOVPS (DX)(SI*4), Y0, Y1
+	VMASKMOVPS (BX)(SI*4), Y0, Y2
 	VMULPS     Y2, Y1, Y1
-	VMASKMOVPS Y1, Y0, (AX)(SI*1)
+	VMASKMOVPS Y1, Y0, (AX)(SI*4)
 
 end:
 	VZEROUPPER
@@ -1256,12 +1331,12 @@ TEXT ·divSqrtAVX2(SB), NOSPLIT, $0-72
 	JL   rest
 
 sweep:
-	VMOVUPS (DX)(SI*1), Y0
-	VMOVUPS (BX)(SI*1), Y1
+	VMOVUPS (DX)(SI*4), Y0
+	VMOVUPS (BX)(SI*4), Y1
 	VSQRTPS Y1, Y1
 	VDIVPS  Y1, Y0, Y0
-	VMOVUPS Y0, (AX)(SI*1)
-	ADDQ    $0x20, SI
+	VMOVUPS Y0, (AX)(SI*4)
+	ADDQ    $0x08, SI
 	SUBQ    $0x08, CX
 	JGE     sweep
 
@@ -1272,11 +1347,11 @@ rest:
 	LEAQ       32(DI), DI
 	NEGQ       CX
 	VMOVUPS    (DI)(CX*4), Y0
-	VMASKMOVPS (DX)(SI*1), Y0, Y1
-	VMASKMOVPS (BX)(SI*1), Y0, Y2
+	VMASKMOVPS (DX)(SI*4), Y0, Y1
+	VMASKMOVPS (BX)(SI*4), Y0, Y2
 	VSQRTPS    Y2, Y2
 	VDIVPS     Y2, Y1, Y1
-	VMASKMOVPS Y1, Y0, (AX)(SI*1)
+	VMASKMOVPS Y1, Y0, (AX)(SI*4)
 
 end:
 	VZEROUPPER
@@ -1293,11 +1368,11 @@ TEXT ·reluAVX2(SB), NOSPLIT, $0-48
 	JL   rest
 
 sweep:
-	VMOVUPS (DX)(BX*1), Y0
+	VMOVUPS (DX)(BX*4), Y0
 	VXORPS  Y1, Y1, Y1
 	VMAXPS  Y0, Y1, Y0
-	VMOVUPS Y0, (AX)(BX*1)
-	ADDQ    $0x20, BX
+	VMOVUPS Y0, (AX)(BX*4)
+	ADDQ    $0x08, BX
 	SUBQ    $0x08, CX
 	JGE     sweep
 
@@ -1308,10 +1383,10 @@ rest:
 	LEAQ       32(SI), SI
 	NEGQ       CX
 	VMOVUPS    (SI)(CX*4), Y0
-	VMASKMOVPS (DX)(BX*1), Y0, Y1
+	VMASKMOVPS (DX)(BX*4), Y0, Y1
 	VXORPS     Y2, Y2, Y2
 	VMAXPS     Y1, Y2, Y1
-	VMASKMOVPS Y1, Y0, (AX)(BX*1)
+	VMASKMOVPS Y1, Y0, (AX)(BX*4)
 
 end:
 	VZEROUPPER
@@ -1329,13 +1404,13 @@ TEXT ·sumAVX2(SB), NOSPLIT, $0-32
 	JL     rest
 
 sweep:
-	VMOVUPS      (AX)(DX*1), Y2
+	VMOVUPS      (AX)(DX*4), Y2
 	VCVTPS2PD    X2, Y3
 	VADDPD       Y3, Y0, Y0
 	VEXTRACTF128 $0x01, Y2, X2
 	VCVTPS2PD    X2, Y3
 	VADDPD       Y3, Y1, Y1
-	ADDQ         $0x20, DX
+	ADDQ         $0x08, DX
 	SUBQ         $0x08, CX
 	JGE          sweep
 
@@ -1346,7 +1421,7 @@ rest:
 	LEAQ         32(BX), BX
 	NEGQ         CX
 	VMOVUPS      (BX)(CX*4), Y2
-	VMASKMOVPS   (AX)(DX*1), Y2, Y2
+	VMASKMOVPS   (AX)(DX*4), Y2, Y2
 	VCVTPS2PD    X2, Y3
 	VADDPD       Y3, Y0, Y0
 	VEXTRACTF128 $0x01, Y2, X2
@@ -1421,9 +1496,9 @@ TEXT ·fistaAVX2(SB), NOSPLIT, $0-156
 	JL           rest
 
 sweep:
-	VMOVUPS     (DX)(R9*1), Y7
-	VMOVUPS     (BX)(R9*1), Y8
-	VMOVUPS     (SI)(R9*1), Y9
+	VMOVUPS     (DX)(R9*4), Y7
+	VMOVUPS     (BX)(R9*4), Y8
+	VMOVUPS     (SI)(R9*4), Y9
 	VSUBPS      Y9, Y8, Y9
 	VFMADD213PS Y8, Y0, Y9
 	VFMADD213PS Y9, Y1, Y7
@@ -1434,7 +1509,7 @@ sweep:
 	VANDNPS     Y7, Y4, Y7
 	VORPS       Y7, Y10, Y10
 	VMAXPS      Y10, Y3, Y10
-	VMOVUPS     Y10, (SI)(R9*1)
+	VMOVUPS     Y10, (SI)(R9*4)
 	VSUBPS      Y10, Y9, Y9
 	VSUBPS      Y8, Y10, Y8
 	VFMADD231PS Y9, Y8, Y6
@@ -1454,7 +1529,7 @@ sweep:
 next:
 	VBROADCASTSS bits00000008<>+0(SB), Y7
 	VPADDD       Y7, Y5, Y5
-	ADDQ         $0x20, R9
+	ADDQ         $0x08, R9
 	SUBQ         $0x08, DI
 	JGE          sweep
 
@@ -1465,9 +1540,9 @@ rest:
 	LEAQ        32(R10), R10
 	NEGQ        DI
 	VMOVUPS     (R10)(DI*4), Y7
-	VMASKMOVPS  (DX)(R9*1), Y7, Y8
-	VMASKMOVPS  (BX)(R9*1), Y7, Y9
-	VMASKMOVPS  (SI)(R9*1), Y7, Y10
+	VMASKMOVPS  (DX)(R9*4), Y7, Y8
+	VMASKMOVPS  (BX)(R9*4), Y7, Y9
+	VMASKMOVPS  (SI)(R9*4), Y7, Y10
 	VSUBPS      Y10, Y9, Y10
 	VFMADD213PS Y9, Y0, Y10
 	VFMADD213PS Y10, Y1, Y8
@@ -1478,7 +1553,7 @@ rest:
 	VANDNPS     Y8, Y4, Y8
 	VORPS       Y8, Y0, Y0
 	VMAXPS      Y0, Y3, Y0
-	VMASKMOVPS  Y0, Y7, (SI)(R9*1)
+	VMASKMOVPS  Y0, Y7, (SI)(R9*4)
 	VSUBPS      Y0, Y10, Y10
 	VSUBPS      Y9, Y0, Y9
 	VFMADD231PS Y10, Y9, Y6
@@ -1620,7 +1695,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func productAVX512(dst *float32, dstRow int, a *float32, aRow int, aColumn int, b *float32, bRow int, n int, s *float32, q *float32, sRow int, sRows int, every int)
+// func productAVX512(dst *float32, dstRow int, a *float32, aRow int, aColumn int, b *float32, bRow int, n int, s *byte, q *byte, sRow int, sRows int, every int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·productAVX512(SB), NOSPLIT, $0-104
 	VPXORD Z0, Z0, Z0
@@ -1665,7 +1740,6 @@ TEXT ·productAVX512(SB), NOSPLIT, $0-104
 	MOVQ   s+64(FP), R11
 	MOVQ   q+72(FP), R12
 	MOVQ   sRow+80(FP), R13
-	SHLQ   $0x02, R13
 	MOVQ   sRows+88(FP), R14
 	TESTQ  R14, R14
 	JZ     loop
@@ -1878,14 +1952,14 @@ sweep:
 	KMOVW R11, K1
 
 whole:
-	VMOVUPS.Z     (BX)(R9*1), K1, Z11
-	VMOVUPS.Z     (SI)(R9*1), K1, Z12
-	VMOVUPS.Z     (DX)(R9*1), K1, Z13
+	VMOVUPS.Z     (BX)(R9*4), K1, Z11
+	VMOVUPS.Z     (SI)(R9*4), K1, Z12
+	VMOVUPS.Z     (DX)(R9*4), K1, Z13
 	VFMADD231PS   Z13, Z0, Z11
 	VMULPS        Z13, Z13, Z13
 	VFMADD231PS   Z13, Z1, Z12
-	VMOVUPS       Z11, K1, (BX)(R9*1)
-	VMOVUPS       Z12, K1, (SI)(R9*1)
+	VMOVUPS       Z11, K1, (BX)(R9*4)
+	VMOVUPS       Z12, K1, (SI)(R9*4)
 	VPANDD        Z4, Z11, Z13
 	VSUBPS        Z2, Z13, Z13
 	VPXORD        Z14, Z14, Z14
@@ -1897,7 +1971,7 @@ whole:
 	VFNMADD213PS  Z16, Z15, Z12
 	VFMADD213PS   Z5, Z9, Z12
 	VMULPS.Z      Z13, Z15, K2, Z13
-	VMULPS        Z12, Z13, Z13
+	VMULPS.Z      Z12, Z13, K2, Z13
 	VPTERNLOGD    $0xf2, Z10, Z11, Z13
 	VMAXPS        Z13, Z6, Z13
 	VCMPPS        $0x04, Z14, Z13, K1, K2
@@ -1909,7 +1983,7 @@ whole:
 	POPCNTL       R11, R11
 	ADDQ          R11, R8
 	VPADDD        Z7, Z3, Z3
-	ADDQ          $0x40, R9
+	ADDQ          $0x10, R9
 	SUBQ          $0x10, DI
 	JG            sweep
 	MOVQ          R8, ret+144(FP)
@@ -1927,6 +2001,85 @@ GLOBL bits3f000000<>(SB), RODATA|NOPTR, $4
 
 DATA bits3f800000<>+0(SB)/4, $0x3f800000
 GLOBL bits3f800000<>(SB), RODATA|NOPTR, $4
+
+// func averageHalfAVX512(index []int32, value []float32, p []float32, s []uint16, q []uint16, column int32, gradient float32, square float32, threshold float32, rate float32, floor float32) int
+// Requires: AVX, AVX512F, BMI2, POPCNT
+TEXT ·averageHalfAVX512(SB), NOSPLIT, $0-152
+	MOVQ         index_base+0(FP), AX
+	MOVQ         value_base+24(FP), CX
+	MOVQ         p_base+48(FP), DX
+	MOVQ         s_base+72(FP), BX
+	MOVQ         q_base+96(FP), SI
+	MOVQ         p_len+56(FP), DI
+	VBROADCASTSS gradient+124(FP), Z0
+	VBROADCASTSS square+128(FP), Z1
+	VBROADCASTSS threshold+132(FP), Z2
+	XORQ         R8, R8
+	VBROADCASTSS column+120(FP), Z3
+	VPADDD       iota<>+0(SB), Z3, Z3
+	VBROADCASTSS bits7fffffff<>+0(SB), Z4
+	VBROADCASTSS rate+136(FP), Z5
+	VBROADCASTSS floor+140(FP), Z6
+	VBROADCASTSS bits00000010<>+0(SB), Z7
+	VBROADCASTSS bits0da24260<>+0(SB), Z8
+	VBROADCASTSS bits80000000<>+0(SB), Z10
+	VBROADCASTSS bits3f000000<>+0(SB), Z9
+	VMULPS       Z9, Z5, Z9
+	XORQ         R9, R9
+	MOVQ         $-1, R10
+	KMOVW        R10, K1
+
+sweep:
+	CMPQ  DI, $0x10
+	JGE   whole
+	BZHIQ DI, R10, R11
+	KMOVW R11, K1
+
+whole:
+	VCVTPH2PS.Z   (BX)(R9*2), K1, Z11
+	VCVTPH2PS.Z   (SI)(R9*2), K1, Z12
+	VMULPS        Z12, Z12, Z12
+	VMOVUPS.Z     (DX)(R9*4), K1, Z13
+	VFMADD231PS   Z13, Z0, Z11
+	VMULPS        Z13, Z13, Z13
+	VFMADD231PS   Z13, Z1, Z12
+	VCVTPS2PH     $0x00, Z11, K1, (BX)(R9*2)
+	VPXORD        Z14, Z14, Z14
+	VFMADD231PS   Z14, Z11, Z12
+	VPANDD        Z4, Z11, Z13
+	VSUBPS        Z2, Z13, Z13
+	VPXORD        Z15, Z15, Z15
+	VCMPPS        $0x1e, Z15, Z13, K1, K2
+	VADDPS        Z8, Z12, Z12
+	VRSQRT14PS    Z12, Z16
+	VMULPS        Z16, Z12, Z17
+	VBROADCASTSS  bits3f800000<>+0(SB), Z18
+	VFNMADD213PS  Z18, Z16, Z17
+	VBROADCASTSS  bits3f000000<>+0(SB), Z18
+	VMULPS        Z18, Z17, Z18
+	VFMADD213PS   Z16, Z16, Z18
+	VMULPS        Z12, Z18, Z18
+	VCVTPS2PH     $0x00, Z18, K1, (SI)(R9*2)
+	VFMADD213PS   Z5, Z9, Z17
+	VMULPS.Z      Z13, Z16, K2, Z12
+	VMULPS.Z      Z17, Z12, K2, Z12
+	VPTERNLOGD    $0xf2, Z10, Z11, Z12
+	VMAXPS        Z12, Z6, Z12
+	VCMPPS        $0x04, Z15, Z12, K1, K2
+	VCOMPRESSPS.Z Z12, K2, Z12
+	VMOVUPS       Z12, (CX)(R8*4)
+	VPCOMPRESSD.Z Z3, K2, Z13
+	VMOVDQU32     Z13, (AX)(R8*4)
+	KMOVW         K2, R11
+	POPCNTL       R11, R11
+	ADDQ          R11, R8
+	VPADDD        Z7, Z3, Z3
+	ADDQ          $0x10, R9
+	SUBQ          $0x10, DI
+	JG            sweep
+	MOVQ          R8, ret+144(FP)
+	VZEROUPPER
+	RET
 
 // func decodeAVX512(dst []float32, index []int32, value []float32, d []float32, dim int, end int32) int
 // Requires: AVX, AVX512F
@@ -3716,17 +3869,17 @@ sweep:
 	KMOVW R10, K1
 
 whole:
-	VMOVUPS.Z    (AX)(R8*1), K1, Z7
-	VMOVUPS.Z    (DX)(R8*1), K1, Z8
-	VMOVUPS.Z    (BX)(R8*1), K1, Z9
-	VMOVUPS.Z    (SI)(R8*1), K1, Z10
+	VMOVUPS.Z    (AX)(R8*4), K1, Z7
+	VMOVUPS.Z    (DX)(R8*4), K1, Z8
+	VMOVUPS.Z    (BX)(R8*4), K1, Z9
+	VMOVUPS.Z    (SI)(R8*4), K1, Z10
 	VMULPS       Z2, Z8, Z11
 	VFMADD231PS  Z1, Z9, Z11
 	VMULPS       Z0, Z10, Z10
 	VFMADD231PS  Z8, Z11, Z10
 	VMAXPS       Z10, Z6, Z10
 	VADDPS       Z10, Z7, Z7
-	VMOVUPS      Z7, K1, (AX)(R8*1)
+	VMOVUPS      Z7, K1, (AX)(R8*4)
 	VMULPS       Z4, Z9, Z9
 	VFMADD231PS  Z3, Z8, Z9
 	VADDPS       Z5, Z7, Z7
@@ -3738,8 +3891,8 @@ whole:
 	VMULPS       Z9, Z7, Z7
 	VBROADCASTSS bits3f000000<>+0(SB), Z8
 	VFMADD231PS  Z8, Z7, Z9
-	VMOVUPS      Z9, K1, (CX)(R8*1)
-	ADDQ         $0x40, R8
+	VMOVUPS      Z9, K1, (CX)(R8*4)
+	ADDQ         $0x10, R8
 	SUBQ         $0x10, DI
 	JG           sweep
 	VZEROUPPER
@@ -3765,12 +3918,12 @@ sweep:
 	KMOVW R8, K1
 
 whole:
-	VMOVUPS.Z   (DX)(SI*1), K1, Z2
-	VMOVUPS.Z   (BX)(SI*1), K1, Z3
+	VMOVUPS.Z   (DX)(SI*4), K1, Z2
+	VMOVUPS.Z   (BX)(SI*4), K1, Z3
 	VMULPS      Z1, Z3, Z3
 	VFMADD213PS Z3, Z0, Z2
-	VMOVUPS     Z2, K1, (AX)(SI*1)
-	ADDQ        $0x40, SI
+	VMOVUPS     Z2, K1, (AX)(SI*4)
+	ADDQ        $0x10, SI
 	SUBQ        $0x10, CX
 	JG          sweep
 	VZEROUPPER
@@ -3794,10 +3947,10 @@ sweep:
 	KMOVW DI, K1
 
 whole:
-	VMOVUPS.Z (DX)(BX*1), K1, Z1
+	VMOVUPS.Z (DX)(BX*4), K1, Z1
 	VADDPS    Z0, Z1, Z1
-	VMOVUPS   Z1, K1, (AX)(BX*1)
-	ADDQ      $0x40, BX
+	VMOVUPS   Z1, K1, (AX)(BX*4)
+	ADDQ      $0x10, BX
 	SUBQ      $0x10, CX
 	JG        sweep
 	VZEROUPPER
@@ -3821,10 +3974,10 @@ sweep:
 	KMOVW DI, K1
 
 whole:
-	VMOVUPS.Z (DX)(BX*1), K1, Z1
+	VMOVUPS.Z (DX)(BX*4), K1, Z1
 	VMULPS    Z0, Z1, Z1
-	VMOVUPS   Z1, K1, (AX)(BX*1)
-	ADDQ      $0x40, BX
+	VMOVUPS   Z1, K1, (AX)(BX*4)
+	ADDQ      $0x10, BX
 	SUBQ      $0x10, CX
 	JG        sweep
 	VZEROUPPER
@@ -3848,11 +4001,11 @@ sweep:
 	KMOVW R8, K1
 
 whole:
-	VMOVUPS.Z (DX)(SI*1), K1, Z0
-	VMOVUPS.Z (BX)(SI*1), K1, Z1
+	VMOVUPS.Z (DX)(SI*4), K1, Z0
+	VMOVUPS.Z (BX)(SI*4), K1, Z1
 	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K1, (AX)(SI*1)
-	ADDQ      $0x40, SI
+	VMOVUPS   Z0, K1, (AX)(SI*4)
+	ADDQ      $0x10, SI
 	SUBQ      $0x10, CX
 	JG        sweep
 	VZEROUPPER
@@ -3876,8 +4029,8 @@ sweep:
 	KMOVW R8, K1
 
 whole:
-	VMOVUPS.Z    (DX)(SI*1), K1, Z0
-	VMOVUPS.Z    (BX)(SI*1), K1, Z1
+	VMOVUPS.Z    (DX)(SI*4), K1, Z0
+	VMOVUPS.Z    (BX)(SI*4), K1, Z1
 	VRSQRT14PS   Z1, Z2
 	VMULPS       Z2, Z1, Z1
 	VBROADCASTSS bits3f800000<>+0(SB), Z3
@@ -3886,8 +4039,8 @@ whole:
 	VMULPS       Z0, Z1, Z1
 	VBROADCASTSS bits3f000000<>+0(SB), Z2
 	VFMADD231PS  Z2, Z1, Z0
-	VMOVUPS      Z0, K1, (AX)(SI*1)
-	ADDQ         $0x40, SI
+	VMOVUPS      Z0, K1, (AX)(SI*4)
+	ADDQ         $0x10, SI
 	SUBQ         $0x10, CX
 	JG           sweep
 	VZEROUPPER
@@ -3910,11 +4063,11 @@ sweep:
 	KMOVW DI, K1
 
 whole:
-	VMOVUPS.Z (DX)(BX*1), K1, Z0
+	VMOVUPS.Z (DX)(BX*4), K1, Z0
 	VPXORD    Z1, Z1, Z1
 	VMAXPS    Z0, Z1, Z0
-	VMOVUPS   Z0, K1, (AX)(BX*1)
-	ADDQ      $0x40, BX
+	VMOVUPS   Z0, K1, (AX)(BX*4)
+	ADDQ      $0x10, BX
 	SUBQ      $0x10, CX
 	JG        sweep
 	VZEROUPPER
@@ -3938,13 +4091,13 @@ sweep:
 	KMOVW SI, K1
 
 whole:
-	VMOVUPS.Z     (AX)(DX*1), K1, Z2
+	VMOVUPS.Z     (AX)(DX*4), K1, Z2
 	VCVTPS2PD     Y2, Z3
 	VADDPD        Z3, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z2, Y2
 	VCVTPS2PD     Y2, Z3
 	VADDPD        Z3, Z1, Z1
-	ADDQ          $0x40, DX
+	ADDQ          $0x10, DX
 	SUBQ          $0x10, CX
 	JG            sweep
 	VADDPD        Z1, Z0, Z0
@@ -4046,9 +4199,9 @@ sweep:
 	KMOVW R11, K1
 
 whole:
-	VMOVUPS.Z     (DX)(R9*1), K1, Z7
-	VMOVUPS.Z     (BX)(R9*1), K1, Z8
-	VMOVUPS.Z     (SI)(R9*1), K1, Z9
+	VMOVUPS.Z     (DX)(R9*4), K1, Z7
+	VMOVUPS.Z     (BX)(R9*4), K1, Z8
+	VMOVUPS.Z     (SI)(R9*4), K1, Z9
 	VSUBPS        Z9, Z8, Z9
 	VFMADD213PS   Z8, Z0, Z9
 	VFMADD213PS   Z9, Z1, Z7
@@ -4058,7 +4211,7 @@ whole:
 	VMAXPS        Z10, Z11, Z10
 	VPTERNLOGD    $0xf4, Z4, Z7, Z10
 	VMAXPS        Z10, Z3, Z10
-	VMOVUPS       Z10, K1, (SI)(R9*1)
+	VMOVUPS       Z10, K1, (SI)(R9*4)
 	VSUBPS        Z10, Z9, Z9
 	VSUBPS        Z8, Z10, Z8
 	VFMADD231PS   Z9, Z8, Z6
@@ -4072,7 +4225,7 @@ whole:
 	ADDQ          R11, R8
 	VBROADCASTSS  bits00000010<>+0(SB), Z7
 	VPADDD        Z7, Z5, Z5
-	ADDQ          $0x40, R9
+	ADDQ          $0x10, R9
 	SUBQ          $0x10, DI
 	JG            sweep
 	MOVQ          R8, n+144(FP)

@@ -3,7 +3,7 @@ package cpu
 import "unsafe"
 
 // dst[i·dstRow+j] += Σ_k a[i·aRow+k·aColumn] · b[k·bRow+j]        for i < rows, j < columns, k < n
-func productNEON(dst *float32, dstRow int, a *float32, aRow, aColumn int, b *float32, bRow, n int, s, q *float32, sRow, sRows, every int)
+func productNEON(dst *float32, dstRow int, a *float32, aRow, aColumn int, b *float32, bRow, n int, s, q *byte, sRow, sRows, every int)
 
 // for n = 0, 1, … while index[n] < end:
 //
@@ -27,6 +27,9 @@ func peakNEON(n int)
 func averageVectors(index *int32, value, p, s, q *float32, n int, column int32, gradient, square, threshold, rate, floor float32) int
 
 //go:noescape
+func averageHalfVectors(index *int32, value, p *float32, s, q *uint16, n int, column int32, gradient, square, threshold, rate, floor float32) int
+
+//go:noescape
 func adagradVectors(h, p, d, m, n *float32, count int, c0, c1, c2, c3, c4, epsilon float32)
 
 //go:noescape
@@ -39,6 +42,14 @@ func averageNEON(index []int32, value, p, s, q []float32, column int32, gradient
 			whole, column, gradient, square, threshold, rate, floor)
 	}
 	return n + averageGeneric(index[n:], value[n:], p[whole:], s[whole:], q[whole:], column+int32(whole), gradient, square, threshold, rate, floor)
+}
+
+func averageHalfNEON(index []int32, value, p []float32, s, q []uint16, column int32, gradient, square, threshold, rate, floor float32) int {
+	if len(p) == 0 {
+		return 0
+	}
+	return averageHalfVectors(unsafe.SliceData(index), unsafe.SliceData(value), unsafe.SliceData(p), unsafe.SliceData(s), unsafe.SliceData(q),
+		len(p), column, gradient, square, threshold, rate, floor)
 }
 
 func adagradNEON(h, p, d, m, n []float32, c0, c1, c2, c3, c4, epsilon float32) {

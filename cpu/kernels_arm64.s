@@ -10,6 +10,10 @@
 #define FMAX4(m, n, d) WORD $(0x4E20F400 | (m)<<16 | (n)<<5 | (d))
 #define FABS4(n, d) WORD $(0x4EA0F800 | (n)<<5 | (d))
 #define FSQRT4(n, d) WORD $(0x6EA1F800 | (n)<<5 | (d))
+#define FCMGT4(n, d) WORD $(0x4EA0C800 | (n)<<5 | (d)) // ones where n > 0
+#define BIC16(m, n, d) WORD $(0x4E601C00 | (m)<<16 | (n)<<5 | (d)) // n &^ m
+#define FCVTL4(n, d) WORD $(0x0E217800 | (n)<<5 | (d)) // of float16
+#define FCVTN4(n, d) WORD $(0x0E216800 | (n)<<5 | (d)) // to float16
 #define FMAXV4(n, d) WORD $(0x6E30F800 | (n)<<5 | (d)) // the greatest element
 
 // A row of product: one element of a times eight of b.
@@ -31,7 +35,7 @@
 
 // dst[i·dstRow+j] += Σ_k a[i·aRow+k·aColumn] · b[k·bRow+j]        for i < rows, j < columns, k < n
 //
-// func productNEON(dst *float32, dstRow int, a *float32, aRow, aColumn int, b *float32, bRow, n int, s, q *float32, sRow, sRows, every int)
+// func productNEON(dst *float32, dstRow int, a *float32, aRow, aColumn int, b *float32, bRow, n int, s, q *byte, sRow, sRows, every int)
 TEXT ·productNEON(SB), NOSPLIT, $0-104
 	// Sums of 8 × 8 in V16 to V31, starting from dst.
 	MOVD   dst+0(FP), R16
@@ -65,7 +69,6 @@ TEXT ·productNEON(SB), NOSPLIT, $0-104
 	MOVD s+64(FP), R12
 	MOVD q+72(FP), R13
 	MOVD sRow+80(FP), R14
-	LSL  $2, R14
 	MOVD sRows+88(FP), R15
 	CBZ  R15, loop
 
@@ -130,6 +133,48 @@ loop:
 	CBNZ  R0, loop
 	RET
 
+// Parameters of averageVectors and averageHalfVectors in V16 to V20, ε = 1e-30 in
+// V21, signs in V22, 0 in V23.
+#define AVERAGE(gradient, square, threshold, rate, floor) \
+	MOVWU gradient, R7 \
+	VDUP  R7, V16.S4   \
+	MOVWU square, R7   \
+	VDUP  R7, V17.S4   \
+	MOVWU threshold, R7 \
+	VDUP  R7, V18.S4   \
+	MOVWU rate, R7     \
+	VDUP  R7, V19.S4   \
+	MOVWU floor, R7    \
+	VDUP  R7, V20.S4   \
+	MOVD  $0x0DA24260, R7 \
+	VDUP  R7, V21.S4   \
+	MOVD  $0x80000000, R7 \
+	VDUP  R7, V22.S4   \
+	VEOR  V23.B16, V23.B16, V23.B16 \
+	MOVD  ZR, R10 // how many were appended
+
+// The four codes in V5, of columns from R6 on, but for their signs, the opposites
+// of V1's, and where V3 is not positive.
+#define CODES \
+	FCMGT4(3, 6)    \
+	VAND V6.B16, V5.B16, V5.B16 \
+	BIC16(1, 22, 6) \
+	VORR V6.B16, V5.B16, V5.B16 \
+	FMAX4(20, 5, 5) \
+	CODE(0)         \
+	CODE(1)         \
+	CODE(2)         \
+	CODE(3)
+
+#define CODE(i) \
+	VMOV  V5.S[i], R7        \
+	MOVW  R7, (R1)(R10<<2)   \
+	ADD   $i, R6, R8         \
+	MOVW  R8, (R0)(R10<<2)   \
+	LSLW  $1, R7             \
+	CMPW  $0, R7             \
+	CSINC EQ, R10, R10, R10 // kept if it is not 0
+
 // s[j] += gradient·p[j]
 // q[j] += square·p[j]²
 // u = |s[j]| − threshold
@@ -137,29 +182,18 @@ loop:
 // a = max(a, floor)
 // if a ≠ 0: append column+j to index, a to value
 //
-// S and Q are updated four at a time; what follows is skipped where all four
-// codes are zero, and done one by one where not.
+// What follows S and Q is skipped where four codes are zero.
 //
 // func averageVectors(index *int32, value, p, s, q *float32, n int, column int32, gradient, square, threshold, rate, floor float32) int
 TEXT ·averageVectors(SB), NOSPLIT, $0-80
-	MOVD  index+0(FP), R0
-	MOVD  value+8(FP), R1
-	MOVD  p+16(FP), R2
-	MOVD  s+24(FP), R3
-	MOVD  q+32(FP), R4
-	MOVD  n+40(FP), R5
-	MOVW  column+48(FP), R6
-	MOVD  R0, R9             // where index started
-	MOVWU gradient+52(FP), R7
-	VDUP  R7, V16.S4
-	MOVWU square+56(FP), R7
-	VDUP  R7, V17.S4
-	MOVWU threshold+60(FP), R7
-	VDUP  R7, V18.S4
-	FMOVS rate+64(FP), F19
-	FMOVS floor+68(FP), F20
-	MOVD  $0x0DA24260, R7    // ε = 1e-30
-	FMOVS R7, F21
+	MOVD index+0(FP), R0
+	MOVD value+8(FP), R1
+	MOVD p+16(FP), R2
+	MOVD s+24(FP), R3
+	MOVD q+32(FP), R4
+	MOVD n+40(FP), R5
+	MOVW column+48(FP), R6
+	AVERAGE(gradient+52(FP), square+56(FP), threshold+60(FP), rate+64(FP), floor+68(FP))
 
 loop:
 	VLD1.P 16(R2), [V0.S4]
@@ -174,46 +208,71 @@ loop:
 	FSUB4(18, 3, 3)          // u
 	FMAXV4(3, 4)
 	FCMPS  $(0.0), F4
-	BLS    next              // or NaN: looked at one by one
-	MOVD   $-16, R8
-
-one:
-	ADD   R3, R8, R7
-	FMOVS (R7), F1
-	ADD   R4, R8, R7
-	FMOVS (R7), F2
-	FABSS F1, F3
-	FSUBS F18, F3, F3
-	FCMPS $(0.0), F3
-	BLE   zero
-	FADDS F21, F2, F2
-	FSQRTS F2, F2
-	FMULS F19, F3, F3
-	FDIVS F2, F3, F3
-	FCMPS $(0.0), F1
-	BLT   positive
-	FNEGS F3, F3
-
-positive:
-	FMAXS F20, F3, F3
-	FCMPS $(0.0), F3
-	BEQ   zero
-	FMOVS.P F3, 4(R1)
-	ADD     R8>>2, R6, R7
-	ADD     $4, R7
-	MOVW.P  R7, 4(R0)
-
-zero:
-	ADD  $4, R8
-	CBNZ R8, one
+	BLS    next              // not if it is a NaN: others may be positive
+	FADD4(21, 2, 2)
+	FSQRT4(2, 2)
+	FMUL4(19, 3, 5)
+	FDIV4(2, 5, 5)
+	CODES
 
 next:
 	ADD  $4, R6
 	SUB  $4, R5
 	CBNZ R5, loop
-	SUB  R9, R0
-	LSR  $2, R0
-	MOVD R0, ret+72(FP)
+	MOVD R10, ret+72(FP)
+	RET
+
+// g = s[j] + gradient·p[j]
+// h = q[j]² + square·p[j]² + ε + 0·g
+// s[j], q[j] = g, √h        rounded to float16
+// u = |g| − threshold
+// a = 0 if u ≤ 0, else −sgn(g)·rate·u·√h/h
+// a = max(a, floor)
+// if a ≠ 0: append column+j to index, a to value
+//
+// func averageHalfVectors(index *int32, value, p *float32, s, q *uint16, n int, column int32, gradient, square, threshold, rate, floor float32) int
+TEXT ·averageHalfVectors(SB), NOSPLIT, $0-80
+	MOVD index+0(FP), R0
+	MOVD value+8(FP), R1
+	MOVD p+16(FP), R2
+	MOVD s+24(FP), R3
+	MOVD q+32(FP), R4
+	MOVD n+40(FP), R5
+	MOVW column+48(FP), R6
+	AVERAGE(gradient+52(FP), square+56(FP), threshold+60(FP), rate+64(FP), floor+68(FP))
+
+loop:
+	VLD1.P 16(R2), [V0.S4]
+	VLD1   (R3), [V1.H4]
+	VLD1   (R4), [V2.H4]
+	FCVTL4(1, 1)
+	FCVTL4(2, 2)
+	VFMLA  V16.S4, V0.S4, V1.S4
+	FMUL4(0, 0, 0)
+	FMUL4(2, 2, 2)
+	VFMLA  V17.S4, V0.S4, V2.S4
+	FADD4(21, 2, 2)
+	VFMLA  V23.S4, V1.S4, V2.S4
+	FSQRT4(2, 4)
+	FCVTN4(1, 5)
+	FCVTN4(4, 6)
+	VST1.P [V5.H4], 8(R3)
+	VST1.P [V6.H4], 8(R4)
+	FABS4(1, 3)
+	FSUB4(18, 3, 3)          // u
+	FMUL4(19, 3, 5)
+	FMUL4(4, 5, 5)
+	FMAXV4(3, 4)
+	FCMPS  $(0.0), F4
+	BLS    next
+	FDIV4(2, 5, 5)
+	CODES
+
+next:
+	ADD  $4, R6
+	SUB  $4, R5
+	CBNZ R5, loop
+	MOVD R10, ret+72(FP)
 	RET
 
 // The next nonzero's row of a matrix from R3 on, in R9, and its value in V0: R1 is

@@ -14,11 +14,11 @@ import (
 // dst[i·dstRow+j] += Σ_k a[i·aRow+k·aColumn] · b[k·bRow+j]        for i < rows, j < columns, k < n; n > 0
 //
 // The kernel's rows × columns sums stay in registers. Meanwhile sRows rows of
-// columns elements from s and q on, sRow apart, come into level 2: one for every
-// so many terms, as all at once would hold up the loads of b.
+// columns float32 from s and q on, sRow bytes apart, come into level 2: one for
+// every so many terms, as all at once would hold up the loads of b.
 //
 // Floor: 2·n flops a sum.
-func productGeneric(dst *float32, dstRow int, a *float32, aRow, aColumn int, b *float32, bRow, n int, _, _ *float32, _, _, _ int) {
+func productGeneric(dst *float32, dstRow int, a *float32, aRow, aColumn int, b *float32, bRow, n int, _, _ *byte, _, _, _ int) {
 	var s00, s01, s02, s03, s10, s11, s12, s13 float32
 	left := unsafe.Slice(a, aRow+(n-1)*aColumn+1)
 	right := unsafe.Slice(b, (n-1)*bRow+4)
@@ -94,6 +94,52 @@ func averageGeneric(index []int32, value, p, s, q []float32, column int32, gradi
 		}
 	}
 	return n
+}
+
+// averageHalf is average with S and √Q in float16. For j < len(p):
+//
+//	g = s[j] + gradient·p[j]
+//	h = q[j]² + square·p[j]² + ε + 0·g
+//	s[j], q[j] = g, √h        rounded to float16
+//	u = |g| − threshold
+//	a = 0 if u ≤ 0, else −sgn(g)·rate·u·√h/h
+//	…
+//
+// Codes are of what has not been rounded yet. Where S or √Q has left float16's
+// range in an earlier epoch and is infinite, a code is a NaN, for 0·g is one, or
+// √h/h, so that training ends with an error.
+type averageHalf func(index []int32, value, p []float32, s, q []uint16, column int32, gradient, square, threshold, rate, floor float32) int
+
+func averageHalfGeneric(index []int32, value, p []float32, s, q []uint16, column int32, gradient, square, threshold, rate, floor float32) (n int) {
+	s, q = s[:len(p)], q[:len(p)]
+	for j, x := range p {
+		g := float16FromBits(s[j]) + gradient*x
+		root := float16FromBits(q[j])
+		h := root*root + square*(x*x) + graph.Epsilon + 0*g
+		root = float32(math.Sqrt(float64(h)))
+		s[j], q[j] = float16Bits(g), float16Bits(root)
+		var a float32
+		if u := -g - threshold; u > 0 {
+			a = rate * u * root / h
+		} else if u := g - threshold; u > 0 {
+			a = -rate * u * root / h
+		}
+		if a = max(a, floor); a != 0 {
+			index[n], value[n] = column+int32(j), a
+			n++
+		}
+	}
+	return n
+}
+
+// withRest makes a kernel for whole vectors of so many floats one for any number
+// of elements. Its generic twin does what is left.
+func (vectors averageHalf) withRest(floats int) averageHalf {
+	return func(index []int32, value, p []float32, s, q []uint16, column int32, gradient, square, threshold, rate, floor float32) int {
+		whole := len(p) / floats * floats
+		n := vectors(index, value, p[:whole], s, q, column, gradient, square, threshold, rate, floor)
+		return n + averageHalfGeneric(index[n:], value[n:], p[whole:], s[whole:], q[whole:], column+int32(whole), gradient, square, threshold, rate, floor)
+	}
 }
 
 // for n = 0, 1, … while index[n] < end:

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
+	"unsafe"
 )
 
 // eachLevel runs a test for every level that this processor has, forced.
@@ -46,15 +48,12 @@ func TestLevel(t *testing.T) {
 // guarded memory has NaNs around every slice, to show reads beyond it in the
 // result and writes beyond it in themselves. Slices start at odd places.
 type guarded struct {
-	t      *testing.T
-	rng    *rand.Rand
-	blocks [][]float32
-	sizes  []int
+	t       *testing.T
+	rng     *rand.Rand
+	written []func() (at int, yes bool) // for each slice, whether something was written beyond it, and where
 }
 
 const guards = 40 // more than two of the widest registers
-
-var guard = math.Float32frombits(0x7fc00123)
 
 func newGuarded(t *testing.T) *guarded {
 	return &guarded{t: t, rng: rand.New(rand.NewPCG(1, 2))}
@@ -62,31 +61,49 @@ func newGuarded(t *testing.T) *guarded {
 
 // floats returns n random numbers between guards.
 func (g *guarded) floats(n int) []float32 {
-	at := guards + g.rng.IntN(16)
-	block := make([]float32, at+n+guards)
-	for i := range block {
-		block[i] = guard
-	}
-	x := block[at : at+n : at+n]
+	x := between(g, n, math.Float32frombits(0x7fc00123), math.Float32bits)
 	for i := range x {
 		x[i] = float32(g.rng.NormFloat64())
 	}
-	g.blocks, g.sizes = append(g.blocks, block, block), append(g.sizes, at, at+n)
 	return x
+}
+
+// halves returns the float16 nearest to x between guards.
+func (g *guarded) halves(x []float32) []uint16 {
+	h := between(g, len(x), 0x7e12, func(h uint16) uint32 { return uint32(h) })
+	for i := range h {
+		h[i] = float16Bits(x[i])
+	}
+	return h
+}
+
+func between[T float32 | uint16](g *guarded, n int, guard T, bits func(T) uint32) []T {
+	at := guards + g.rng.IntN(16)
+	block := make([]T, at+n+guards)
+	for i := range block {
+		block[i] = guard
+	}
+	g.written = append(g.written, func() (int, bool) {
+		for j, x := range block {
+			if (j < at || j >= at+n) && bits(x) != bits(guard) {
+				return j - at, true
+			}
+		}
+		return 0, false
+	})
+	return block[at : at+n : at+n]
 }
 
 // check fails if something was written between slices.
 func (g *guarded) check(what string) {
 	g.t.Helper()
-	for i := 0; i < len(g.blocks); i += 2 {
-		for j, x := range g.blocks[i] {
-			if (j < g.sizes[i] || j >= g.sizes[i+1]) && math.Float32bits(x) != math.Float32bits(guard) {
-				g.t.Errorf("%s: wrote %v at %d of slice %d", what, x, j-g.sizes[i], i/2)
-				return
-			}
+	for i, written := range g.written {
+		if at, yes := written(); yes {
+			g.t.Errorf("%s: wrote at %d of slice %d", what, at, i)
+			return
 		}
 	}
-	g.blocks, g.sizes = nil, nil
+	g.written = nil
 }
 
 // nearFloats fails where got and want differ by more than so many units in the
@@ -225,6 +242,115 @@ func TestAverage(t *testing.T) {
 	})
 }
 
+// S and √Q in float16 are those of the twin but where they are rounded after a
+// calculation that differs in its last bits: then they are neighbours. Codes are
+// of numbers not yet rounded.
+func TestAverageHalf(t *testing.T) {
+	const gradient, square, threshold, rate = -2, 4, 2.5, 0.05
+	eachLevel(t, func(t *testing.T, k *kernels) {
+		g := newGuarded(t)
+		rounded := 0 // numbers that are not the twin's
+		for _, n := range lengths {
+			for _, floor := range []float32{float32(math.Inf(-1)), 0} {
+				for _, density := range []float32{0, 1, 100} {
+					what := fmt.Sprintf("average of %d, floor %v, density %v", n, floor, density)
+					p, s, q := g.floats(n), make([]float32, n), make([]float32, n)
+					for i := range s {
+						s[i], q[i] = density*float32(g.rng.NormFloat64()), float32(min(math.Exp(5*g.rng.NormFloat64()), 1e4))
+						if density == 0 {
+							p[i] *= float32(math.Exp(-10 * g.rng.Float64())) // down to where squares are subnormal
+						}
+						if u := abs32(float16FromBits(float16Bits(s[i]))+gradient*p[i]) - threshold; abs32(u) < 0.01 {
+							s[i], p[i] = 0, 0
+						}
+						if i%7 == 0 {
+							q[i], p[i] = 0, 0
+						}
+					}
+					gotS, gotQ, wantS, wantQ := g.halves(s), g.halves(q), g.halves(s), g.halves(q)
+					wantIndex, wantValue := make([]int32, n), make([]float32, n)
+					want := averageHalfGeneric(wantIndex, wantValue, p, wantS, wantQ, 1000, gradient, square, threshold, rate, floor)
+					value, index := g.floats(n+vectorFloats), make([]int32, n+vectorFloats)
+					got := k.averageHalf(index, value, p, gotS, gotQ, 1000, gradient, square, threshold, rate, floor)
+					for i := range n {
+						if d := int(gotS[i]) - int(wantS[i]); d < -1 || d > 1 {
+							t.Errorf("%s: S %d is %#x, want %#x", what, i, gotS[i], wantS[i])
+						} else if d != 0 {
+							rounded++
+						}
+						if d := int(gotQ[i]) - int(wantQ[i]); d < -1 || d > 1 {
+							t.Errorf("%s: √Q %d is %#x, want %#x", what, i, gotQ[i], wantQ[i])
+						} else if d != 0 {
+							rounded++
+						}
+					}
+					if got != want || !slices.Equal(index[:got], wantIndex[:want]) {
+						t.Errorf("%s: codes of columns %d, want %d", what, index[:got], wantIndex[:want])
+						continue
+					}
+					for i := range want {
+						nearFloats(t, what+": code", value[i:i+1], wantValue[i:i+1], 400, math.Abs(float64(wantValue[i])))
+					}
+					g.check(what)
+				}
+			}
+		}
+		// A float32 sum is within an ulp of the twin's: it is rounded otherwise once in 2¹³/2 times.
+		if rounded > 20 {
+			t.Errorf("%d numbers are rounded otherwise than their twins", rounded)
+		}
+	})
+}
+
+// Tiny gradients: codes stay as small as float32's, for √Q does not vanish where
+// S does not.
+func TestAverageHalfOfTinyGradients(t *testing.T) {
+	const rate, epochs = 0.05, 50
+	eachLevel(t, func(t *testing.T, k *kernels) {
+		for e := -60; e <= 4; e++ {
+			p := make([]float32, 2*vectorFloats)
+			for i := range p {
+				p[i] = float32(math.Ldexp(1+float64(i)/float64(len(p)), e))
+			}
+			s, q := make([]uint16, len(p)), make([]uint16, len(p))
+			index, value := make([]int32, len(p)+vectorFloats), make([]float32, len(p)+vectorFloats)
+			for range epochs {
+				n := k.averageHalf(index, value, p, s, q, 0, 1, 1, 0, rate, float32(math.Inf(-1)))
+				for i := range s {
+					if s[i] != 0 && q[i] == 0 {
+						t.Fatalf("gradient %v: S is %#x where √Q is 0", p[i], s[i])
+					}
+				}
+				for _, a := range value[:n] {
+					if !(abs32(a) <= rate*epochs) { // in float32 it is at most rate·√epochs
+						t.Fatalf("gradients from %v: code %v", p[0], a)
+					}
+				}
+			}
+		}
+	})
+}
+
+// S or √Q beyond float16's range must show.
+func TestAverageHalfOverflow(t *testing.T) {
+	eachLevel(t, func(t *testing.T, k *kernels) {
+		for _, floor := range []float32{float32(math.Inf(-1)), 0} {
+			for _, c := range []struct{ s, q float32 }{{1e5, 1e3}, {-1e5, 1e3}, {-1e4, 1e5}, {1e4, 1e5}, {-1e5, 1e5}} {
+				for at := range 2 * vectorFloats {
+					p := make([]float32, 2*vectorFloats+3)
+					s, q := make([]uint16, len(p)), make([]uint16, len(p))
+					s[at], q[at] = float16Bits(c.s), float16Bits(c.q)
+					index, value := make([]int32, len(p)+vectorFloats), make([]float32, len(p)+vectorFloats)
+					n := k.averageHalf(index, value, p, s, q, 0, 1, 1, 0, 0.05, floor)
+					if n != 1 || index[0] != int32(at) || value[0] == value[0] {
+						t.Fatalf("S %v, Q %v², floor %v: codes %v of columns %d", c.s, c.q, floor, value[:n], index[:n])
+					}
+				}
+			}
+		}
+	})
+}
+
 // The product of every level adds n terms in order, so that it is near a sum in
 // float64 by n roundings at most.
 func TestProduct(t *testing.T) {
@@ -241,7 +367,7 @@ func TestProduct(t *testing.T) {
 					dst := g.floats((k.rows-1)*dstRow + k.columns)
 					a := g.floats((k.rows-1)*aRow + (n-1)*aColumn + 1)
 					b := g.floats((n-1)*bRow + k.columns)
-					s := g.floats(1) // prefetching it is no reading
+					s := (*byte)(unsafe.Pointer(&g.floats(1)[0])) // prefetching it is no reading
 					want := append([]float32(nil), dst...)
 					for i := range k.rows {
 						for j := range k.columns {
@@ -252,7 +378,7 @@ func TestProduct(t *testing.T) {
 							want[i*dstRow+j] = float32(sum)
 						}
 					}
-					k.product(&dst[0], dstRow, &a[0], aRow, aColumn, &b[0], bRow, n, &s[0], &s[0], 1, prefetched, max(1, n/k.rows))
+					k.product(&dst[0], dstRow, &a[0], aRow, aColumn, &b[0], bRow, n, s, s, 4, prefetched, max(1, n/k.rows))
 					nearFloats(t, what, dst, want, float64(n+2), 10+3*math.Sqrt(float64(n)))
 					g.check(what)
 				}

@@ -23,9 +23,12 @@ const codeShare = 0.5
 
 // Memory returns about how many bytes training needs for vectors of so many
 // words: S and Q, the codes of the first epoch, X, and some matrices of D's size.
-func Memory(spec graph.Spec, words int) float64 {
+func Memory(spec graph.Spec, words int, o Options) float64 {
+	state := 8.0 // bytes of S and Q, a coordinate
+	if o.Float16 {
+		state = 4
+	}
 	const (
-		state     = 8         // bytes of S and Q, a coordinate
 		code      = 8         // bytes of a nonzero: its column and value
 		asAtoms   = 4 * 10    // bytes a coordinate: D, H, P, packed atoms, copies
 		asVectors = 4 * 2     // bytes a coordinate: X, and a copy from when it was read
@@ -36,14 +39,14 @@ func Memory(spec graph.Spec, words int) float64 {
 }
 
 // checkMemory refuses a training that the machine has no memory for: asking for
-// it would end the program, now or, worse, when it is filled. With overcommit it
-// only refuses what no machine has.
-func checkMemory(words int, spec graph.Spec, overcommit bool) error {
+// it would end the program, now or, worse, when it is filled. With o.Overcommit
+// it only refuses what no machine has.
+func checkMemory(spec graph.Spec, words int, o Options) error {
 	limit := float64(addressable)
-	if total, ok := memory.Total(); ok && !overcommit {
+	if total, ok := memory.Total(); ok && !o.Overcommit {
 		limit = float64(total)
 	}
-	if bytes := Memory(spec, words); bytes > limit || spec.Atoms > math.MaxInt32 {
+	if bytes := Memory(spec, words, o); bytes > limit || spec.Atoms > math.MaxInt32 {
 		return fmt.Errorf("%w: %d words × %d sparse dimensions need about %.1f GB, and there can be %.1f GB",
 			ErrMemory, words, spec.Atoms, bytes/1e9, limit/1e9)
 	}

@@ -15,8 +15,8 @@ func TestMemory(t *testing.T) {
 	spec := small
 	spec.Atoms = 10 * spec.Dim
 	fits := func(bytes float64, overcommit bool) bool {
-		words := int(bytes / (Memory(spec, 2) - Memory(spec, 1)))
-		err := checkMemory(words, spec, overcommit)
+		words := int(bytes / (Memory(spec, 2, Options{}) - Memory(spec, 1, Options{})))
+		err := checkMemory(spec, words, Options{Overcommit: overcommit})
 		if err != nil && !errors.Is(err, ErrMemory) {
 			t.Fatal(err)
 		}
@@ -38,7 +38,12 @@ func TestMemory(t *testing.T) {
 	}
 	// A training of 100,000 × 300 → 3000 was seen to take 3.74 GB.
 	spec.Atoms, spec.Dim = 3000, 300
-	if got := Memory(spec, 100_000); got < 3.5e9 || got > 4.5e9 {
-		t.Errorf("100,000 words take %.2f GB", got/1e9)
+	single, half := Memory(spec, 100_000, Options{}), Memory(spec, 100_000, Options{Float16: true})
+	if single < 3.5e9 || single > 4.5e9 {
+		t.Errorf("100,000 words take %.2f GB", single/1e9)
+	}
+	// S and Q are 4 bytes a coordinate less.
+	if single-half != 4*100_000*3000 {
+		t.Errorf("%.2f GB with float16", half/1e9)
 	}
 }

@@ -67,6 +67,7 @@ type frame struct {
 	words, atoms, dim int
 	epoch             int
 	matrices          []matrix
+	sumG, sumQ        codeSums // S and Q
 	codes             []*codes
 	numbers           []float64
 	rowTotals         [][]float64
@@ -370,8 +371,9 @@ func (p *packed) pack(k *kernels, d matrix, atoms int, lanes []*lane) {
 // are in level 1.
 func (s *step) correlate(l *lane, f *frame, lo, hi int) {
 	k, a := s.kernels, s.average
-	r, sumG, sumQ, c := f.matrices[a.residuals], f.matrices[a.sumG], f.matrices[a.sumQ], f.codes[a.codes]
+	r, c := f.matrices[a.residuals], f.codes[a.codes]
 	every := max(1, f.dim/k.rows)
+	gradient, square, rate := float32(a.Gradient), float32(a.Square), float32(a.Rate)
 	threshold := float32(float64(f.epoch) * a.Lambda)
 	floor := float32(math.Inf(-1))
 	if a.Nonnegative {
@@ -384,15 +386,20 @@ func (s *step) correlate(l *lane, f *frame, lo, hi int) {
 			l.sums = zeroed(l.sums, k.rows*correlateAtoms)
 			for j := block; j < end; j += k.columns {
 				k.product(&l.sums[j-block], correlateAtoms, &r.data[first*r.pitch], r.pitch, 1,
-					&f.packed.data[j*f.dim], k.columns, f.dim, &sumG.row(first)[j], &sumQ.row(first)[j], f.atoms, rows, every)
+					&f.packed.data[j*f.dim], k.columns, f.dim, f.sumG.at(first*f.atoms+j), f.sumQ.at(first*f.atoms+j), f.sumG.bytes(f.atoms), rows, every)
 			}
 			for i := range rows {
 				row := first + i
 				index, value := c.index[row], c.value[row]
 				n := len(index)
-				n += k.average(index[n:cap(index)], value[n:cap(value)], l.sums[i*correlateAtoms:][:end-block],
-					sumG.row(row)[block:end], sumQ.row(row)[block:end], int32(block),
-					float32(a.Gradient), float32(a.Square), threshold, float32(a.Rate), floor)
+				p, from, to := l.sums[i*correlateAtoms:][:end-block], row*f.atoms+block, row*f.atoms+end
+				if f.sumG.half != nil {
+					n += k.averageHalf(index[n:cap(index)], value[n:cap(value)], p, f.sumG.half[from:to], f.sumQ.half[from:to], int32(block),
+						gradient, square, threshold, rate, floor)
+				} else {
+					n += k.average(index[n:cap(index)], value[n:cap(value)], p, f.sumG.single[from:to], f.sumQ.single[from:to], int32(block),
+						gradient, square, threshold, rate, floor)
+				}
 				c.index[row], c.value[row] = index[:n], value[:n]
 			}
 		}

@@ -2,35 +2,71 @@ package cpu
 
 import (
 	"fmt"
+	"math"
+	"slices"
 
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
 
-// eachPart calls f with a matrix in parts, which f reads or writes.
-func (s *state) eachPart(m model.Matrix, f func(part []float32) error) error {
-	switch m {
-	case model.GradientSums:
-		return f(s.sumG)
-	case model.SquareSums:
-		return f(s.sumQ)
-	}
-	for k := range s.spec.Atoms {
-		if err := f(s.squares.row(k)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// partFloats are the most numbers of a part that stands for float16 ones.
+const partFloats = 1 << 13
 
 // SaveMatrix implements [train.Resumable].
 func (s *state) SaveMatrix(m model.Matrix, f func(part []float32) error) error {
-	return s.eachPart(m, f)
+	return s.eachPart(m, func(part []float32, half []uint16) error {
+		for i, h := range half {
+			part[i] = float16FromBits(h)
+			if m == model.SquareSums {
+				part[i] *= part[i] // exactly, in 22 bits
+			}
+		}
+		return f(part)
+	})
 }
 
 // RestoreMatrix implements [train.Resumable].
 func (s *state) RestoreMatrix(m model.Matrix, f func(part []float32) error) error {
-	return s.eachPart(m, f)
+	return s.eachPart(m, func(part []float32, half []uint16) error {
+		if err := f(part); err != nil {
+			return err
+		}
+		for i := range half {
+			x := part[i]
+			if m == model.SquareSums {
+				x = float32(math.Sqrt(float64(x)))
+			}
+			half[i] = float16Bits(x)
+		}
+		return nil
+	})
+}
+
+// eachPart calls f with a matrix in parts: with the numbers themselves, or room
+// for them and the float16 numbers, S or √Q, that they stand for.
+func (s *state) eachPart(m model.Matrix, f func(part []float32, half []uint16) error) error {
+	sums := s.sumG
+	switch m {
+	case model.SquaredGradients:
+		for k := range s.spec.Atoms {
+			if err := f(s.squares.row(k), nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	case model.SquareSums:
+		sums = s.sumQ
+	}
+	if sums.half == nil {
+		return f(sums.single, nil)
+	}
+	room := make([]float32, partFloats)
+	for half := range slices.Chunk(sums.half, partFloats) {
+		if err := f(room[:len(half)], half); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Restore implements [train.Resumable].

@@ -1,7 +1,13 @@
-// Package interpret shows what dimensions mean.
+// Package interpret shows what dimensions mean (paper §4, and its table of word
+// clusters in §2.2).
 //
-// A dimension of sparse codes is read through the words that have its largest
-// values (paper §4.1).
+// A dimension is read through the words that have its largest values ([Index.Top]),
+// a word through its strongest dimensions ([Index.Active]). [Intrusion] tests
+// whether dimensions mean something: by people, whose part is package judge, or by
+// other vectors of the same words. A [HeatMap] and [Common] compare groups of
+// words, and [KMeans] gives clusters to compare with.
+//
+// Dense vectors can be looked at in the same ways: see [FromDense].
 package interpret
 
 import (
@@ -20,31 +26,29 @@ type Entry struct {
 // TopWords returns for each dimension the n words, or fewer, with the largest
 // positive values, largest first and in row order where they are equal.
 func TopWords(codes *vectors.Sparse, n int) [][]Entry {
-	top := make([][]Entry, codes.Cols)
-	if n <= 0 {
-		return top
+	best := make([]best[Entry], codes.Cols)
+	for k := range best {
+		best[k].n, best[k].compare = n, compareEntries
 	}
 	for i := range codes.Rows {
 		index, value := codes.Row(i)
 		for j, k := range index {
-			if v := value[j]; v > 0 && (len(top[k]) < n || v > top[k][n-1].Value) {
-				top[k] = insert(top[k], Entry{i, v}, n)
+			if v := value[j]; v > 0 {
+				best[k].add(Entry{i, v})
 			}
 		}
+	}
+	top := make([][]Entry, codes.Cols)
+	for k := range top {
+		top[k] = best[k].sorted()
 	}
 	return top
 }
 
-// insert keeps the n largest entries in order.
-func insert(top []Entry, e Entry, n int) []Entry {
-	at, _ := slices.BinarySearchFunc(top, e, func(old, e Entry) int {
-		if old.Value >= e.Value {
-			return -1
-		}
-		return 1
-	})
-	top = slices.Insert(top, at, e)
-	return top[:min(n, len(top))]
+// compareEntries orders entries by decreasing value, and by row where that is
+// equal.
+func compareEntries(a, b Entry) int {
+	return cmp.Or(cmp.Compare(b.Value, a.Value), cmp.Compare(a.Row, b.Row))
 }
 
 // Strongest returns the dimensions in the order of what their top words, of

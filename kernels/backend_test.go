@@ -39,7 +39,7 @@ func setting(t *testing.T, name, value string) {
 var schedules = []string{"lazy", "eager", "copies", "kernels"}
 
 func TestBackend(t *testing.T) {
-	backendtest.Run(t, func(spec graph.Spec, x []float32, seed uint64, workers int) (*Backend, error) {
+	backendtest.Run(t, backendtest.Float32, func(spec graph.Spec, x []float32, seed uint64, workers int) (*Backend, error) {
 		codeBatch := 0
 		if workers > 0 { // so that there are several
 			codeBatch = 64

@@ -106,6 +106,7 @@ func readInfo(dir string) (Info, error) {
 	if version != FormatVersion {
 		return info, fmt.Errorf("%s: format version is %d, want %d", infoFile, version, FormatVersion)
 	}
+	info.Training.State = Defaults().State // of models from before there was another
 	return info, inFile(infoFile, json.Unmarshal(data, &info))
 }
 

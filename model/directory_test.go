@@ -99,6 +99,26 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// Models from before there was a choice say nothing of what S and Q were.
+func TestStateOfOlderModels(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "model")
+	m := testModel(20, 3, 11, false)
+	save(t, dir, false, m)
+	file := filepath.Join(dir, infoFile)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	older := strings.Replace(string(text), "    \"state\": \"float32\",\n", "", 1)
+	if older == string(text) {
+		t.Fatalf("no state in %s", text)
+	}
+	if err := os.WriteFile(file, []byte(older), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	expectModel(t, dir, m)
+}
+
 func TestFilesDependOnModelAlone(t *testing.T) {
 	a, b := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
 	m := testModel(20, 3, 11, true)

@@ -30,7 +30,8 @@ func main() {
 		{name: "AVX512", wide: true, vector: ZMM, floats: 16, rows: 12, decode: 20, sums: 10, multiple: 1},
 	} {
 		l.product()
-		l.average()
+		l.average(false)
+		l.average(true)
 		l.decodeRow()
 		l.accumulate()
 		l.adagrad()
@@ -71,8 +72,8 @@ func pointer(name string) Register { return Load(Param(name), GP64()) }
 func base(slice string) Register   { return Load(Param(slice).Base(), GP64()) }
 func length(slice string) Register { return Load(Param(slice).Len(), GP64()) }
 func at(r Register, disp int) Mem  { return Mem{Base: r, Disp: disp} }
-func plus(r, index Register) Mem   { return Mem{Base: r, Index: index, Scale: 1} }
 func floats(r, index Register) Mem { return Mem{Base: r, Index: index, Scale: 4} }
+func halves(r, index Register) Mem { return Mem{Base: r, Index: index, Scale: 2} }
 
 // bytes returns a parameter that counts floats, in bytes.
 func bytes(name string) Register {
@@ -170,7 +171,7 @@ func (l level) peak() {
 // product keeps rows × two vectors of sums. A step broadcasts each row's element
 // of a to a register, which costs half the loads of one for each vector.
 func (l level) product() {
-	l.text("product", "dst *float32, dstRow int, a *float32, aRow, aColumn int, b *float32, bRow, n int, s, q *float32, sRow, sRows, every int)",
+	l.text("product", "dst *float32, dstRow int, a *float32, aRow, aColumn int, b *float32, bRow, n int, s, q *byte, sRow, sRows, every int)",
 		"dst[i·dstRow+j] += Σ_k a[i·aRow+k·aColumn] · b[k·bRow+j]        for i < rows, j < columns, k < n")
 	bytesOf := 4 * l.floats
 	var sums [][2]VecVirtual
@@ -190,7 +191,7 @@ func (l level) product() {
 		rows = append(rows, r)
 	}
 	b, bRow, n := pointer("b"), bytes("bRow"), pointer("n")
-	s, q, sRow, sRows := pointer("s"), pointer("q"), bytes("sRow"), pointer("sRows")
+	s, q, sRow, sRows := pointer("s"), pointer("q"), pointer("sRow"), pointer("sRows")
 	step := func() {
 		b0, b1 := l.vector(), l.vector()
 		VMOVUPS(at(b, 0), b0)
@@ -248,13 +249,13 @@ func (l level) product() {
 // part is a vector's place in slices, or that of what is left at their end.
 type part struct {
 	level
-	offset Register   // bytes
+	offset Register   // elements
 	mask   VecVirtual // AVX2: of the rest, else nil
 	k      Register   // AVX-512
 }
 
 func (p part) load(slice Register) VecVirtual {
-	v, m := p.vector(), plus(slice, p.offset)
+	v, m := p.vector(), floats(slice, p.offset)
 	switch {
 	case p.wide:
 		VMOVUPS_Z(m, p.k, v)
@@ -267,7 +268,7 @@ func (p part) load(slice Register) VecVirtual {
 }
 
 func (p part) store(v VecVirtual, slice Register) {
-	m := plus(slice, p.offset)
+	m := floats(slice, p.offset)
 	switch {
 	case p.wide:
 		VMOVUPS(v, p.k, m)
@@ -275,6 +276,27 @@ func (p part) store(v VecVirtual, slice Register) {
 		VMASKMOVPS(v, p.mask, m)
 	default:
 		VMOVUPS(v, m)
+	}
+}
+
+// loadHalf and storeHalf are load and store of float16, on AVX2 of whole vectors.
+func (p part) loadHalf(slice Register) VecVirtual {
+	v, m := p.vector(), halves(slice, p.offset)
+	if p.wide {
+		VCVTPH2PS_Z(m, p.k, v)
+	} else {
+		VCVTPH2PS(m, v)
+	}
+	return v
+}
+
+func (p part) storeHalf(v VecVirtual, slice Register) {
+	const nearestEven = 0
+	m := halves(slice, p.offset)
+	if p.wide {
+		VCVTPS2PH(U8(nearestEven), v, p.k, m)
+	} else {
+		VCVTPS2PH(U8(nearestEven), v, m)
 	}
 }
 
@@ -294,19 +316,12 @@ func (l level) sweep(n Register, body func(p part)) {
 		KMOVW(rest.As32(), p.k)
 		Label("whole")
 		body(p)
-		ADDQ(U8(4*l.floats), p.offset)
+		ADDQ(U8(l.floats), p.offset)
 		SUBQ(U8(l.floats), n)
 		JG(LabelRef("sweep"))
 		return
 	}
-	SUBQ(U8(l.floats), n)
-	JL(LabelRef("rest"))
-	Label("sweep")
-	body(p)
-	ADDQ(U8(4*l.floats), p.offset)
-	SUBQ(U8(l.floats), n)
-	JGE(LabelRef("sweep"))
-	Label("rest")
+	l.wholeVectors(p, n, body)
 	ADDQ(U8(l.floats), n)
 	JZ(LabelRef("end"))
 	masks, after := GP64(), GP64()
@@ -319,6 +334,19 @@ func (l level) sweep(n Register, body func(p part)) {
 	VMOVUPS(floats(after, back), p.mask)
 	body(p)
 	Label("end")
+}
+
+// wholeVectors emits body for the whole vectors of n elements, of which the rest
+// stays in n, less a vector.
+func (l level) wholeVectors(p part, n Register, body func(p part)) {
+	SUBQ(U8(l.floats), n)
+	JL(LabelRef("rest"))
+	Label("sweep")
+	body(p)
+	ADDQ(U8(l.floats), p.offset)
+	SUBQ(U8(l.floats), n)
+	JGE(LabelRef("sweep"))
+	Label("rest")
 }
 
 // masksOfRests are ones before zeros: a vector that starts n elements before
@@ -412,16 +440,28 @@ func (l level) sum() {
 
 // average skips what comes after S and Q where all codes of a vector are zero,
 // on AVX2: its exact root and division are slow, and it has no compress-store.
-// AVX-512 has no branch but the loop's.
-func (l level) average() {
-	l.text("average", "index []int32, value, p, s, q []float32, column int32, gradient, square, threshold, rate, floor float32) int",
+// AVX-512 has no branch but the loop's. With half, S and √Q are float16, and
+// AVX2 takes whole vectors only: it has no masks for them.
+func (l level) average(half bool) {
+	name, element := "average", "float32"
+	loop := []string{
 		"s[j] += gradient·p[j]",
 		"q[j] += square·p[j]²",
 		"u = |s[j]| − threshold",
 		"a = 0 if u ≤ 0, else −sgn(s[j])·rate·u/√(q[j]+ε)",
-		"a = max(a, floor)",
-		"if a ≠ 0: append column+j to index, a to value",
-	)
+	}
+	if half {
+		name, element = "averageHalf", "uint16"
+		loop = []string{
+			"g = s[j] + gradient·p[j]",
+			"h = q[j]² + square·p[j]² + ε + 0·g",
+			"s[j], q[j] = g, √h        rounded to float16",
+			"u = |g| − threshold",
+			"a = 0 if u ≤ 0, else −sgn(g)·rate·u·√h/h",
+		}
+	}
+	loop = append(loop, "a = max(a, floor)", "if a ≠ 0: append column+j to index, a to value")
+	l.text(name, "index []int32, value, p []float32, s, q []"+element+", column int32, gradient, square, threshold, rate, floor float32) int", loop...)
 	index, value := base("index"), base("value")
 	pp, sp, qp, n := base("p"), base("s"), base("q"), length("p")
 	gradient, square, threshold := l.broadcast("gradient"), l.broadcast("square"), l.broadcast("threshold")
@@ -436,13 +476,25 @@ func (l level) average() {
 		halfRate, signs = l.vector(), l.constantBits(0x80000000)
 		VMULPS(l.constant(0.5), rate, halfRate)
 	}
-	l.sweep(n, func(part part) {
-		s, q, p := part.load(sp), part.load(qp), part.load(pp)
+	body := func(part part) {
+		var s, q VecVirtual
+		if half {
+			s, q = part.loadHalf(sp), part.loadHalf(qp)
+			VMULPS(q, q, q)
+		} else {
+			s, q = part.load(sp), part.load(qp)
+		}
+		p := part.load(pp)
 		VFMADD231PS(p, gradient, s)
 		VMULPS(p, p, p)
 		VFMADD231PS(p, square, q)
-		part.store(s, sp)
-		part.store(q, qp)
+		if half {
+			part.storeHalf(s, sp)
+			VFMADD231PS(l.constant(0), s, q)
+		} else {
+			part.store(s, sp)
+			part.store(q, qp)
+		}
 		if l.wide {
 			u, a := l.vector(), l.vector()
 			VPANDD(magnitude, s, u)
@@ -451,9 +503,16 @@ func (l level) average() {
 			VCMPPS(U8(0x1e), zero, u, part.k, shrunk) // u > 0
 			VADDPS(epsilon, q, q)
 			y, error := l.estimatedRoot(q)
+			if half {
+				root := l.vector()
+				VMULPS(l.constant(0.5), error, root)
+				VFMADD213PS(y, y, root)
+				VMULPS(q, root, root)
+				part.storeHalf(root, qp)
+			}
 			VFMADD213PS(rate, halfRate, error) // the Newton step's factor, times rate
 			VMULPS_Z(u, y, shrunk, a)
-			VMULPS(error, a, a)
+			VMULPS_Z(error, a, shrunk, a)
 			VPTERNLOGD(U8(0xf2), signs, s, a)      // a | signs &^ s
 			VMAXPS(a, floor, a)                    // a NaN stays one
 			VCMPPS(U8(4), zero, a, part.k, shrunk) // a ≠ 0
@@ -472,6 +531,13 @@ func (l level) average() {
 		if part.mask != nil {
 			next = "nextOfRest"
 		}
+		var root VecVirtual
+		if half {
+			root = l.vector()
+			VADDPS(l.constant(1e-30), q, q)
+			VSQRTPS(q, root)
+			part.storeHalf(root, qp)
+		}
 		u, a, zero := l.vector(), l.vector(), l.constant(0)
 		VANDPS(magnitude, s, u)
 		VSUBPS(threshold, u, u)
@@ -484,8 +550,14 @@ func (l level) average() {
 		TESTL(found, found)
 		JZ(LabelRef(next))
 		VANDPS(a, u, u)
-		VADDPS(l.constant(1e-30), q, q)
-		l.divideByRoot(u, q)
+		if half {
+			VMULPS(root, u, u)
+			VDIVPS(q, u, u)
+			VANDPS(a, u, u) // 0·√h/h may be a NaN
+		} else {
+			VADDPS(l.constant(1e-30), q, q)
+			l.divideByRoot(u, q)
+		}
 		VANDNPS(s, magnitude, a) // sgn(s)
 		VXORPS(l.broadcast("rate"), a, a)
 		VMULPS(u, a, a)
@@ -508,7 +580,14 @@ func (l level) average() {
 		ADDQ(found.As64(), count)
 		Label(next)
 		VPADDD(l.constantBits(8), columns, columns)
-	})
+	}
+	if half && !l.wide {
+		p := part{level: l, offset: GP64()}
+		XORQ(p.offset, p.offset)
+		l.wholeVectors(p, n, body)
+	} else {
+		l.sweep(n, body)
+	}
 	Store(count, ReturnIndex(0))
 	VZEROUPPER()
 	RET()

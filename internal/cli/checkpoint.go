@@ -166,6 +166,7 @@ func (c *checkpoints) sameTraining(saved *model.Model) error {
 		{"--rate", was.Rate, is.Rate},
 		{"--loss", was.Loss, is.Loss},
 		{"--huber-delta", was.HuberDelta, is.HuberDelta},
+		{"--state", was.State, is.State},
 		{"--epochs", was.Epochs, is.Epochs},
 		{"--stop", was.Stop, is.Stop},
 		{"--dictionary-steps", was.DictionarySteps, is.DictionarySteps},

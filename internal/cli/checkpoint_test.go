@@ -48,7 +48,7 @@ func timeless(t *testing.T, dir string) *model.Model {
 }
 
 func TestResume(t *testing.T) {
-	for _, flags := range []string{"", "--method B --center", "--algorithm authors", "--stop authors --lambda 0.05", "--rate 2 --dictionary-steps 4"} {
+	for _, flags := range []string{"", "--method B --center", "--algorithm authors", "--stop authors --lambda 0.05", "--rate 2 --dictionary-steps 4", "--state float16", "--state float16 --algorithm authors"} {
 		t.Run(flags, func(t *testing.T) {
 			sampleDir(t)
 			line := "train in.txt -k 20 " + flags
@@ -138,6 +138,7 @@ func TestResumeRefuses(t *testing.T) {
 		{line + " -o model --rate 0.1", "--rate was 0.05 and is 0.1"},
 		{line + " -o model --loss huber --huber-delta 1", "--loss was squared and is huber"},
 		{strings.Replace(line, "--epochs 6", "--epochs 7", 1) + " -o model", "--epochs was 6 and is 7"},
+		{line + " -o model --state float16", "--state was float32 and is float16"},
 		{line + " -o model --dictionary-steps 9", "--dictionary-steps was 128 and is 9"},
 		{line + " -o model --algorithm authors", "--algorithm was minibatch and is authors"},
 		{line + " -o model --center", "--center was false and is true"},

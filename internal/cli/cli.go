@@ -105,7 +105,8 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 		// Errors are one line.
 		DisableSuggestions: true,
 	}
-	root.AddCommand(newTrain(), newEncode(), newMerge(), newExport(), newGraph(), newDevices(), newVersion())
+	root.AddCommand(newTrain(), newEncode(), newMerge(), newExport(), newGraph(), newDevices(), newVersion(),
+		newTop(), newExplain(), newIntrusion(), newClusters(), newHeatmap())
 	root.InitDefaultHelpCmd()
 	help, _, _ := root.Find([]string{"help"})
 	help.Example = "  overcomplete help train"

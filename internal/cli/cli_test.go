@@ -140,6 +140,8 @@ func TestRefuses(t *testing.T) {
 		{"train in.txt -o model --device cuda:", []string{`--device is "cuda:"`}},
 		{"train in.txt -o model --device cuda:-1", []string{`--device is "cuda:-1"`}},
 		{"train in.txt -o model --device cuda --algorithm authors", []string{"--algorithm authors", "--device cuda"}},
+		{"train in.txt -o model --device cuda --state float16", []string{"--state float16", "--device cuda"}},
+		{"train in.txt -o model --state float64", []string{`--state is "float64"`, "float32 or float16"}},
 		{"train in.txt -o model --device cuda --workers 3", []string{"--workers", "--device cuda"}},
 		{"train in.txt -o model --precision fp16", []string{`--precision is "fp16"`}},
 		{"train in.txt -o model --precision fp32 --device cpu", []string{"--precision", "CPU"}},
@@ -161,13 +163,13 @@ func TestRefuses(t *testing.T) {
 		{"help trian", []string{`"trian"`, "help --help"}},
 		{"graph code", []string{`"code"`, "graph --help"}},
 	} {
-		checkRefused(t, before, tt.args, tt.want)
+		checkRefused(t, tt.args, tt.want, before)
 	}
 }
 
-// checkRefused runs a command that must be refused, in one line with all that is
-// wanted in it, and change nothing of what was there before.
-func checkRefused(t *testing.T, before map[string]string, args string, want []string) {
+// checkRefused runs a command that is to be refused in one line, with these words
+// in it, and to leave the files of the current directory as they were before.
+func checkRefused(t *testing.T, args string, want []string, before map[string]string) {
 	t.Helper()
 	code, stdout, stderr := command(args)
 	var complaints []string
@@ -179,9 +181,9 @@ func checkRefused(t *testing.T, before map[string]string, args string, want []st
 	if code != exitUsage || stdout != "" || len(complaints) != 1 || !strings.HasPrefix(complaints[0], "overcomplete: ") {
 		t.Errorf("%s: exit code %d, %q on standard output, on standard error\n%s", args, code, stdout, stderr)
 	}
-	for _, want := range want {
-		if !strings.Contains(stderr, want) {
-			t.Errorf("%s: no %q in\n%s", args, want, stderr)
+	for _, w := range want {
+		if !strings.Contains(stderr, w) {
+			t.Errorf("%s: no %q in\n%s", args, w, stderr)
 		}
 	}
 	if after := tree(t, "."); !maps.Equal(before, after) {

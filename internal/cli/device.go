@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strconv"
 	"strings"
 
@@ -24,7 +25,7 @@ type deviceFlags struct {
 }
 
 // check refuses what no device does.
-func (f *deviceFlags) check(algorithm string, given func(flag string) bool) error {
+func (f *deviceFlags) check(h model.Hyperparameters, given func(flag string) bool) error {
 	_, cuda, err := f.cuda()
 	switch {
 	case err != nil:
@@ -35,12 +36,23 @@ func (f *deviceFlags) check(algorithm string, given func(flag string) bool) erro
 		return usagef("--workers is of the CPU; drop it, or --device %s", f.device)
 	case cuda && f.overcommit:
 		return usagef("--overcommit is of the CPU; drop it, or --device %s", f.device)
-	case given("precision") && (f.device == "cpu" || algorithm == "authors"):
+	case given("precision") && (f.device == "cpu" || onlyOnCPU(h) != ""):
 		return usagef("--precision is of GPUs; the CPU computes in float32")
-	case cuda && algorithm == "authors":
-		return usagef("--algorithm authors goes word by word, and only on the CPU; drop --device %s", f.device)
+	case cuda && onlyOnCPU(h) != "":
+		return usagef("%s; drop --device %s", onlyOnCPU(h), f.device)
 	}
 	return nil
+}
+
+// onlyOnCPU says what of a training no GPU does, or "".
+func onlyOnCPU(h model.Hyperparameters) string {
+	switch {
+	case h.Algorithm == "authors":
+		return "--algorithm authors goes word by word, and only on the CPU"
+	case h.State == "float16":
+		return "--state float16 is of the CPU only"
+	}
+	return ""
 }
 
 // available fails at once where the GPU that was asked for can't be used.
@@ -83,6 +95,9 @@ func (f *trainFlags) run(x *vectors.Dense, p *progress, c *checkpoints) error {
 		return err
 	}
 	defer t.close()
+	// Its memory is a few large arrays without pointers: collecting is cheap, and
+	// codes of past epochs are garbage as large as what is in use.
+	defer debug.SetGCPercent(debug.SetGCPercent(20))
 	c.backend = t
 	went, err := c.resumed()
 	if err != nil {
@@ -105,8 +120,8 @@ func (f *trainFlags) run(x *vectors.Dense, p *progress, c *checkpoints) error {
 // trainer prepares training on the device that was asked for, or the best that
 // there is, and says which.
 func (f *trainFlags) trainer(x *vectors.Dense, p *progress, m *model.Model) (trainer, error) {
-	why := ""
-	if index, cuda, _ := f.cuda(); f.device != "cpu" && f.Algorithm != "authors" {
+	why := onlyOnCPU(f.Hyperparameters)
+	if index, cuda, _ := f.cuda(); f.device != "cpu" && why == "" {
 		b, err := f.gpu(index, cuda, x, p)
 		switch {
 		case err == nil:
@@ -119,18 +134,23 @@ func (f *trainFlags) trainer(x *vectors.Dense, p *progress, m *model.Model) (tra
 		case !unable(err):
 			return trainer{}, err
 		}
-		why = fmt.Sprintf(" (%v)", err)
+		why = err.Error()
 	}
 	t, err := f.onCPU(x, p)
 	if err != nil {
-		return trainer{}, ofTheUser(err)
+		return trainer{}, f.ofTheUser(err)
 	}
 	level, _, err := cpu.Level()
 	if err != nil {
-		return trainer{}, ofTheUser(err)
+		return trainer{}, f.ofTheUser(err)
 	}
 	m.Info.Device = "cpu " + level
-	needed := fmt.Sprintf("about %.1f GB", cpu.Memory(f.spec(x.Dim), x.Len())/1e9)
+	if f.device == "cpu" {
+		why = ""
+	} else {
+		why = " (" + why + ")"
+	}
+	needed := fmt.Sprintf("about %.1f GB", cpu.Memory(f.spec(x.Dim), x.Len(), f.cpuOptions())/1e9)
 	if total, ok := memory.Total(); ok {
 		needed += fmt.Sprintf(" of its %.1f GB memory", float64(total)/1e9)
 	}
@@ -138,8 +158,13 @@ func (f *trainFlags) trainer(x *vectors.Dense, p *progress, m *model.Model) (tra
 	return t, nil
 }
 
+func (f *trainFlags) cpuOptions() cpu.Options {
+	return cpu.Options{Workers: f.workers, Seed: f.Seed, Float16: f.State == "float16", Overcommit: f.overcommit}
+}
+
 func (f *trainFlags) onCPU(x *vectors.Dense, p *progress) (trainer, error) {
-	o := cpu.Options{Workers: f.workers, Seed: f.Seed, Overcommit: f.overcommit, Progress: p.words}
+	o := f.cpuOptions()
+	o.Progress = p.words
 	done := func() error { return nil }
 	if f.Algorithm != "authors" {
 		b, err := cpu.New(f.spec(x.Dim), x.Data, o)
@@ -199,8 +224,10 @@ func unable(err error) bool {
 
 // ofTheUser marks errors of preparing the CPU that the user can mend, and says
 // how.
-func ofTheUser(err error) error {
+func (f *trainFlags) ofTheUser(err error) error {
 	switch {
+	case errors.Is(err, cpu.ErrMemory) && f.State != "float16":
+		return usagef("%w; --state float16 needs less, or lower -k or --max-words, or try it with --overcommit", err)
 	case errors.Is(err, cpu.ErrMemory):
 		return usagef("%w; lower -k or --max-words, or try it with --overcommit", err)
 	case errors.Is(err, cpu.ErrLevel):

@@ -112,6 +112,7 @@ func TestGPUProgram(t *testing.T) {
 		{"failed kernel", "--device cuda", "EMULATED_FAIL_LAUNCH=9", exitFailed, "LaunchFailed"},
 		{"lost device", "--device cuda", "EMULATED_LOSE_DEVICE=30", exitFailed, "kernels: "},
 		{"failed kernel, auto", "", "EMULATED_FAIL_LAUNCH=9", exitFailed, "LaunchFailed"},
+		{"float16 sums on the CPU only", "--device cuda --state float16", "", exitUsage, "--state float16"},
 		{"words' codes on the CPU only", "--device cuda --algorithm authors", "", exitUsage, "--algorithm authors"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -244,15 +243,12 @@ func most(density float64, atoms int) int {
 func newStream(m *model.Model, e *model.Encoding, workers int) (*encode.Stream, error) {
 	o := encode.Options{Lambda: e.Lambda, Nonnegative: m.Info.Training.Method == "B", Steps: e.Steps, Most: e.Most, Gap: e.Gap}
 	encoder, err := cpu.NewEncoder(m.Dictionary, m.Info.Input.Dim, m.Mean, o, workers)
-	switch {
-	case errors.Is(err, encode.ErrDictionary):
-		return nil, usageError{err}
-	case err != nil:
-		return nil, ofTheUser(err)
+	if err != nil {
+		return nil, usageError{err} // of the dictionary, of memory for --exact, or of the kernels asked for
 	}
 	level, _, err := cpu.Level()
 	if err != nil {
-		return nil, ofTheUser(err)
+		return nil, usageError{err}
 	}
 	e.Device = "cpu " + level
 	return &encode.Stream{Encoder: encoder, Options: o, Shard: e.Shard}, nil

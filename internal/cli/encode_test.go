@@ -319,7 +319,7 @@ func TestEncodeRefuses(t *testing.T) {
 		{"merge s1 s2 --output=", []string{"-o is empty"}},
 		{"merge -o out", []string{"1 arg", "merge --help"}},
 	} {
-		checkRefused(t, before, tt.args, tt.want)
+		checkRefused(t, tt.args, tt.want, before)
 	}
 }
 

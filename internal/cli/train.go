@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -77,6 +78,7 @@ Method A learns codes of either sign. Method B learns nonnegative codes, of whic
 	flags.StringVar(&f.wordList, "words", "", "`file` with a word a line, for .npy and .npz, instead of words in the latter")
 	flags.StringVar(&f.device, "device", "auto", "where to train: cpu, cuda (an NVIDIA GPU), cuda:i (the i-th, from 0), or auto, a GPU if there is one")
 	flags.StringVar(&f.precision, "precision", "tf32", "of products on a GPU: tf32 (fast, 11-bit factors) or fp32")
+	flags.StringVar(&f.State, "state", f.State, "what to keep sums of gradients as: float32, 8 bytes for each word and dimension, or float16, half of it, rounded (CPU only)")
 	flags.IntVar(&f.workers, "workers", 0, "processors to use on the CPU (default all); the result does not depend on it")
 	flags.BoolVar(&f.overcommit, "overcommit", false, "train on the CPU even if it seems to have too little memory")
 	flags.DurationVar(&f.checkpoint, "checkpoint", 0, "save what it takes to go on with the training at this interval, such as 5m, and when interrupted")
@@ -120,10 +122,12 @@ func (f *trainFlags) check(cmd *cobra.Command) error {
 		return usagef("--stop is %q, want epochs or authors", f.Stop)
 	case f.Algorithm != "minibatch" && f.Algorithm != "authors":
 		return usagef("--algorithm is %q, want minibatch or authors", f.Algorithm)
+	case f.State != "float32" && f.State != "float16":
+		return usagef("--state is %q, want float32 or float16", f.State)
 	case f.Algorithm == "authors" && changed("dictionary-steps"):
 		return usagef("--dictionary-steps has no meaning with --algorithm authors, which takes one step a word")
 	}
-	if err := f.deviceFlags.check(f.Algorithm, changed); err != nil {
+	if err := f.deviceFlags.check(f.Hyperparameters, changed); err != nil {
 		return err
 	}
 	if err := f.checkpointFlags.check(changed("checkpoint")); err != nil {
@@ -156,16 +160,33 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		return err
 	}
 
-	start := time.Now()
-	x, source, err := vectors.Read(ctx, path, vectors.ReadOptions{MaxWords: f.maxWords, SkipBad: f.skipBad, WordList: f.wordList})
+	x, source, err := f.read(cmd, path, log)
 	if err != nil {
 		return err
 	}
+	m, err := f.fit(ctx, x, source, log, stderr)
+	if err != nil {
+		return err
+	}
+	return f.report(cmd.OutOrStdout(), m)
+}
+
+// read reads the vectors to train on.
+func (f *trainFlags) read(cmd *cobra.Command, path string, log io.Writer) (*vectors.Dense, *vectors.Source, error) {
+	start := time.Now()
+	x, source, err := vectors.Read(cmd.Context(), path, vectors.ReadOptions{MaxWords: f.maxWords, SkipBad: f.skipBad, WordList: f.wordList})
+	if err != nil {
+		return nil, nil, err
+	}
 	for _, warning := range source.Warnings {
-		fmt.Fprintf(stderr, "warning: %s: %s\n", source.Name, warning)
+		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s: %s\n", source.Name, warning)
 	}
 	fmt.Fprintf(log, "read %s: %d words × %d dimensions, %s, in %.1f s\n", source.Name, x.Len(), x.Dim, source.Format, time.Since(start).Seconds())
+	return x, source, nil
+}
 
+// fit trains on x, which it centres if that was asked for, and saves the model.
+func (f *trainFlags) fit(ctx context.Context, x *vectors.Dense, source *vectors.Source, log, stderr io.Writer) (*model.Model, error) {
 	m := &model.Model{Words: x.Words}
 	if f.Center {
 		m.Mean = x.Center()
@@ -184,24 +205,21 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		Training: f.Hyperparameters,
 	}
 	c := &checkpoints{trainFlags: f, ctx: ctx, log: stderr, model: m, replace: f.force, last: time.Now()}
-	err = f.run(x, progress, c)
+	err := f.run(x, progress, c)
 	progress.done()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if f.recipe == "best" {
 		fmt.Fprintln(log, "encoding")
 		if err := encodeCodes(ctx, m, x, f.workers); err != nil {
 			if c.epoch > 0 && ctx.Err() != nil {
-				return interrupted{f.output, c.epoch}
+				return nil, interrupted{f.output, c.epoch}
 			}
-			return err
+			return nil, err
 		}
 	}
-	if err := m.Save(f.output, c.replace); err != nil {
-		return err
-	}
-	return f.report(cmd.OutOrStdout(), m)
+	return m, m.Save(f.output, c.replace)
 }
 
 // Some dimensions to look at.

@@ -129,6 +129,7 @@ func TestTrain(t *testing.T) {
 		{"--algorithm authors --epochs 3 --factor 3 --seed 9", 60, hyper(func(h *model.Hyperparameters) {
 			h.Algorithm, h.Epochs, h.Atoms, h.Seed = "authors", 3, 24, 9
 		})},
+		{"--state float16 --epochs 9", 60, hyper(func(h *model.Hyperparameters) { h.State, h.Epochs = "float16", 9 })},
 		{"--stop authors --max-words 40", 40, hyper(func(h *model.Hyperparameters) {
 			h.Stop, h.Epochs = "authors", 50
 		})},
@@ -406,5 +407,36 @@ func TestTrainForce(t *testing.T) {
 	}
 	if got := names(t, filepath.Join(dir, "model")); slices.Contains(got, "mean.npy") {
 		t.Errorf("parts of the old model are left: %q", got)
+	}
+}
+
+func TestTrainFloat16(t *testing.T) {
+	sampleDir(t)
+	mustRun(t, "train in.txt -o single --epochs 5")
+	_, stderr := mustRun(t, "train in.txt -o half --epochs 5 --state float16")
+	if !strings.Contains(stderr, "training on the CPU (--state float16 is of the CPU only), ") {
+		t.Errorf("standard error:\n%s", stderr)
+	}
+	if learned(t, "half") == learned(t, "single") {
+		t.Error("float16 sums changed nothing")
+	}
+	// Sums are rounded by 2⁻¹² at most, four times.
+	single, half := openModel(t, "single").Info.Epochs[4], openModel(t, "half").Info.Epochs[4]
+	if math.Abs(half.Objective-single.Objective) > 1e-3*single.Objective {
+		t.Errorf("objective %v, with float32 sums %v", half.Objective, single.Objective)
+	}
+
+	// Gradients that float16 cannot hold end the training, whatever the method.
+	large := sampleVectors(60, 8)
+	for i := range large.Data {
+		large.Data[i] *= 1e6
+	}
+	writeFile(t, "large.txt", gloVeText(large))
+	for _, method := range []string{"A", "B"} {
+		mustRun(t, "train large.txt -o float32 --quiet --force --method "+method)
+		code, _, stderr := command("train large.txt -o model --quiet --state float16 --method " + method)
+		if code != exitFailed || !strings.Contains(stderr, "diverged") || !strings.Contains(stderr, "norm near 3") {
+			t.Errorf("method %s: exit code %d: %s", method, code, stderr)
+		}
 	}
 }

@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"overcomplete/interpret"
+	"overcomplete/model"
+)
+
+func newClusters() *cobra.Command {
+	var words, clusters int
+	var seed uint64
+	var input string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "clusters MODEL",
+		Short: "Show words that share a binary dimension, beside k-means clusters",
+		Long: `Clusters shows randomly picked dimensions of the binary vectors of a model of
+method B as clusters: the words that have a 1 there, first ones first, which is by
+frequency in most files (the paper's table of word clusters, §2.2). With --input, the dense
+vectors, it shows as many clusters of theirs, picked from 100 by k-means.`,
+		Example: `  overcomplete clusters model
+  overcomplete clusters model --input glove.6B.300d.txt.gz --seed 7`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkCounts(1, count{"--words", words}, count{"--clusters", clusters}); err != nil {
+				return err
+			}
+			m, err := model.Open(args[0])
+			if err != nil {
+				return usageError{err}
+			}
+			if err := checkBinary(m); err != nil {
+				return err
+			}
+			members := make([][]int, m.Codes.Cols)
+			for i := range m.Codes.Rows {
+				index, _ := m.Codes.Row(i)
+				for _, k := range index {
+					members[k] = append(members[k], i)
+				}
+			}
+			found := clustering{Dimensions: pickClusters(m.Words, members, clusters, words, seed)}
+			if input != "" {
+				x, err := readDense(cmd.Context(), cmd.ErrOrStderr(), input)
+				if err != nil {
+					return err
+				}
+				members = make([][]int, min(100, x.Len()))
+				for i, c := range interpret.KMeans(x, len(members), seed) {
+					members[c] = append(members[c], i)
+				}
+				found.KMeans = pickClusters(x.Words, members, clusters, words, seed)
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), found)
+			}
+			return found.print(cmd.OutOrStdout())
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&input, "input", "", "`file` of the dense vectors, for k-means")
+	flags.IntVarP(&words, "words", "n", 8, "words of each cluster")
+	flags.IntVar(&clusters, "clusters", 5, "clusters of each kind")
+	flags.Uint64Var(&seed, "seed", 1, "seed of k-means and of what is picked")
+	flags.BoolVar(&asJSON, "json", false, "print the same as JSON")
+	return cmd
+}
+
+type clustering struct {
+	Dimensions []cluster `json:"dimensions"`
+	KMeans     []cluster `json:"kmeans,omitempty"`
+}
+
+type cluster struct {
+	Number int      `json:"cluster"` // the dimension, or k-means' own number
+	Size   int      `json:"size"`    // of its words
+	Words  []string `json:"words"`   // the first of them
+}
+
+// pickClusters returns n clusters that are not empty, with their first words.
+func pickClusters(words []string, members [][]int, n, shown int, seed uint64) []cluster {
+	picked := []cluster{}
+	for _, c := range rand.New(rand.NewPCG(seed, 0)).Perm(len(members)) {
+		if len(members[c]) == 0 || len(picked) == n {
+			continue
+		}
+		found := cluster{Number: c, Size: len(members[c])}
+		for _, i := range members[c][:min(shown, len(members[c]))] {
+			found.Words = append(found.Words, words[i])
+		}
+		picked = append(picked, found)
+	}
+	slices.SortFunc(picked, func(a, b cluster) int { return a.Number - b.Number })
+	return picked
+}
+
+func (c clustering) print(w io.Writer) error {
+	var b strings.Builder
+	table := func(title string, clusters []cluster) {
+		fmt.Fprintf(&b, "%9s  size  words\n", title)
+		for _, c := range clusters {
+			fmt.Fprintf(&b, "%9d  %4d  %s\n", c.Number, c.Size, strings.Join(c.Words, " "))
+		}
+	}
+	table("dimension", c.Dimensions)
+	if c.KMeans != nil {
+		table("k-means", c.KMeans)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"overcomplete/internal/atomicfile"
+	"overcomplete/interpret"
+	"overcomplete/model"
+)
+
+func newHeatmap() *cobra.Command {
+	var output string
+	var force, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "heatmap MODEL WORD,WORD... [WORD,WORD...] -o FILE",
+		Short: "Draw the values of groups of words, and count what they share",
+		Long: `Heatmap draws a picture of words × dimensions, .png or .svg: negative values are red,
+zeros white, positive values blue. A group is words with commas between. Dimensions
+are in the order of their mean over the first group (the paper's figure); those that
+none of the words uses are left out.
+
+It prints how many dimensions the words of each group have in common, all of them
+being nonzero there, and so all words of all groups.
+
+` + aboutInput,
+		Example: "  overcomplete heatmap model fish,horse,dog chicago,seattle,boston -o animals.png",
+		Args:    cobra.MinimumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			format := strings.ToLower(strings.TrimPrefix(filepath.Ext(output), "."))
+			if format != "png" && format != "svg" {
+				return usagef("-o is %q, want a name that ends in .png or .svg", output)
+			}
+			if model.Contains(output) {
+				return usagef("%s: is in the directory of a model, which holds only the model's own files", output)
+			}
+			x, err := loadIndex(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			var groups [][]int
+			overlap := overlaps{Dimensions: x.Codes.Cols}
+			for _, arg := range args[1:] {
+				var group []int
+				for word := range strings.SplitSeq(arg, ",") {
+					row, err := findWord(x, word)
+					if err != nil {
+						return err
+					}
+					group = append(group, row)
+				}
+				groups = append(groups, group)
+				overlap.add(x, group)
+			}
+			if len(groups) > 1 {
+				overlap.add(x, slices.Concat(groups...))
+			}
+			file, err := atomicfile.Create(output, force)
+			if err != nil {
+				return err
+			}
+			defer file.Close()
+			if err := interpret.NewHeatMap(x, groups).Write(file, format); err != nil {
+				return err
+			}
+			if err := file.Commit(); err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), overlap)
+			}
+			return overlap.print(cmd.OutOrStdout())
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVarP(&output, "output", "o", "", "picture to write, a `file` that ends in .png or .svg")
+	flags.BoolVar(&force, "force", false, "replace a file that exists")
+	flags.BoolVar(&asJSON, "json", false, "print the counts as JSON")
+	cmd.MarkFlagRequired("output")
+	return cmd
+}
+
+// overlaps are numbers of dimensions in use, of each group and then of all words.
+type overlaps struct {
+	Dimensions int       `json:"dimensions"` // K
+	Groups     []overlap `json:"groups"`
+}
+
+type overlap struct {
+	Words  []string `json:"words"`
+	Active []int    `json:"active"` // dimensions of each word
+	Common int      `json:"common"` // dimensions of all of them
+}
+
+func (o *overlaps) add(x *interpret.Index, rows []int) {
+	g := overlap{Common: interpret.Common(x.Codes, rows)}
+	for _, i := range rows {
+		g.Words = append(g.Words, x.Words[i])
+		g.Active = append(g.Active, len(x.Active(i)))
+	}
+	o.Groups = append(o.Groups, g)
+}
+
+func (o *overlaps) print(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "dimensions in common, of %d\n", o.Dimensions)
+	for _, g := range o.Groups {
+		var words []string
+		for i, word := range g.Words {
+			words = append(words, fmt.Sprintf("%s (%d)", word, g.Active[i]))
+		}
+		fmt.Fprintf(&b, "%5d  %s\n", g.Common, strings.Join(words, ", "))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,247 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"overcomplete/internal/atomicfile"
+	"overcomplete/interpret"
+	"overcomplete/interpret/judge"
+	"overcomplete/model"
+)
+
+func newIntrusion() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "intrusion",
+		Short: "Test by word intrusion whether dimensions mean something",
+		Long: `Intrusion is the paper's test of what dimensions mean (§4.1): of five words, four have
+the largest values in a dimension and one has not. If the dimension means something,
+people find the intruder. With people: make a test, let them judge, score their
+answers. Without: auto.`,
+		Example: `  overcomplete intrusion make X=glove.txt A=model -o test.json
+  overcomplete intrusion judge test.json -o answers.jsonl --judge ann
+  overcomplete intrusion score test.key.json answers.jsonl`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return usagef("intrusion needs one of its commands: make, judge, score or auto; see %s --help", cmd.CommandPath())
+		},
+	}
+	cmd.AddCommand(newIntrusionMake(), newIntrusionJudge(), newIntrusionScore(), newIntrusionAuto())
+	return cmd
+}
+
+func newIntrusionMake() *cobra.Command {
+	var output string
+	var dimensions int
+	var seed uint64
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "make CONDITION=MODEL... -o TEST.json",
+		Short: "Make a test for people, and its key",
+		Long: `Make draws the questions of a word intrusion test: of each MODEL one for each of the
+dimensions of the highest variance. Four words have the largest values there; the
+intruder is from the bottom half of the words, by their values, and in the top tenth
+of another dimension. The questions of all conditions are mixed. What condition and
+dimension they come from, and the intruders, are in the key, TEST.key.json: do not
+show it to judges.
+
+A condition is what is compared with others; several models can be of the same one.
+` + aboutInput,
+		Example: `  overcomplete intrusion make X=glove.txt A=model -o test.json
+  overcomplete intrusion make X=glove.txt X=sg.bin A=glove.model A=sg.model -o test.json`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkCounts(1, count{"--dimensions", dimensions}); err != nil {
+				return err
+			}
+			if filepath.Ext(output) != ".json" {
+				return usagef("-o is %q, want a name that ends in .json", output)
+			}
+			var files []*atomicfile.File
+			for _, path := range []string{output, strings.TrimSuffix(output, ".json") + ".key.json"} {
+				if model.Contains(path) {
+					return usagef("%s: is in the directory of a model, which holds only the model's own files", path)
+				}
+				file, err := atomicfile.Create(path, force)
+				if err != nil {
+					return err
+				}
+				defer file.Close()
+				files = append(files, file)
+			}
+			var questions []judge.Solution
+			rng := rand.New(rand.NewPCG(seed, 0))
+			for _, arg := range args {
+				condition, path, ok := strings.Cut(arg, "=")
+				if !ok || condition == "" {
+					return usagef("%.100q is no CONDITION=MODEL, such as A=%.100s", arg, path+arg)
+				}
+				drawn, err := drawQuestions(cmd, condition, path, dimensions, rng)
+				if err != nil {
+					return err
+				}
+				questions = append(questions, drawn...)
+			}
+			rng.Shuffle(len(questions), func(i, j int) { questions[i], questions[j] = questions[j], questions[i] })
+			key := judge.NewKey(questions, seed)
+			for i, content := range []any{key.Test(), key} {
+				if err := printJSON(files[i], content); err != nil {
+					return err
+				}
+			}
+			// A test without a key would be of no use, a key alone does no harm.
+			for _, file := range []*atomicfile.File{files[1], files[0]} {
+				if err := file.Commit(); err != nil {
+					return err
+				}
+			}
+			fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d questions\n", output, len(questions))
+			return nil
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVarP(&output, "output", "o", "", "`file` to write the questions to, a name that ends in .json")
+	flags.IntVarP(&dimensions, "dimensions", "n", 25, "dimensions of each model")
+	flags.Uint64Var(&seed, "seed", 1, "seed of intruders and order")
+	flags.BoolVar(&force, "force", false, "replace files that exist")
+	cmd.MarkFlagRequired("output")
+	return cmd
+}
+
+// drawQuestions draws a question for each of the n dimensions of the highest
+// variance.
+func drawQuestions(cmd *cobra.Command, condition, path string, n int, rng *rand.Rand) ([]judge.Solution, error) {
+	x, err := loadIndex(cmd, path)
+	if err != nil {
+		return nil, err
+	}
+	t := interpret.NewIntrusion(x)
+	live := t.Dimensions()
+	if len(live) < n {
+		return nil, usagef("%s: only %d dimensions have four words of positive value and an intruder; --dimensions %[2]d takes them all", path, len(live))
+	}
+	var questions []judge.Solution
+	for _, k := range live[:n] {
+		instance := t.Draw(k, rng)
+		q := judge.Solution{Condition: condition, Source: filepath.Base(path), Dimension: k}
+		for _, row := range instance.Rows {
+			q.Words = append(q.Words, x.Words[row])
+		}
+		q.Intruder = q.Words[instance.Intruder]
+		questions = append(questions, q)
+	}
+	return questions, nil
+}
+
+func newIntrusionScore() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "score TEST.key.json ANSWERS...",
+		Short: "Score the answers of a test",
+		Long: `Score prints for each condition the percentage of right answers of each judge and
+their mean. Of the questions that all judges have answered it prints the agreement,
+the percentage of pairs of judges who are both right or both wrong, averaged over
+questions, and Fleiss' kappa, which is 0 if that is what chance would give
+and 1 if all agree (the paper's table of the word intrusion task, §4.1).`,
+		Example: "  overcomplete intrusion score test.key.json answers.jsonl",
+		Args:    cobra.MinimumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			key, err := judge.ReadKey(args[0])
+			if err != nil {
+				return usageError{err}
+			}
+			var answers []judge.Answer
+			for _, path := range args[1:] {
+				more, err := judge.ReadAnswers(path, key.Test())
+				if err != nil {
+					return usageError{err}
+				}
+				answers = append(answers, more...)
+			}
+			scores, err := key.Score(answers)
+			if err != nil {
+				return usageError{err}
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), jsonScores(scores))
+			}
+			return printScores(cmd.OutOrStdout(), scores)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the same as JSON")
+	return cmd
+}
+
+// jsonScore is a [judge.Score] with null for what is not defined.
+type jsonScore struct {
+	Condition string         `json:"condition"`
+	Questions int            `json:"questions"`
+	Judges    []jsonAccuracy `json:"judges"`
+	Accuracy  *float64       `json:"accuracy"` // mean over judges
+	Shared    int            `json:"shared"`   // questions that all judges have answered
+	Agreement *float64       `json:"agreement"`
+	Kappa     *float64       `json:"kappa"`
+}
+
+type jsonAccuracy struct {
+	Judge    string   `json:"judge"`
+	Right    int      `json:"right"`
+	Answered int      `json:"answered"`
+	Accuracy *float64 `json:"accuracy"`
+}
+
+func jsonScores(scores []judge.Score) []jsonScore {
+	number := func(x float64) *float64 {
+		if math.IsNaN(x) {
+			return nil
+		}
+		return &x
+	}
+	var list []jsonScore
+	for _, s := range scores {
+		j := jsonScore{s.Condition, s.Questions, nil, number(s.Accuracy()), s.Shared, number(s.Agreement), number(s.Kappa)}
+		for _, a := range s.Judges {
+			j.Judges = append(j.Judges, jsonAccuracy{a.Judge, a.Right, a.Answered, number(a.Share())})
+		}
+		list = append(list, j)
+	}
+	return list
+}
+
+func printScores(w io.Writer, scores []judge.Score) error {
+	var b strings.Builder
+	wide := len("condition")
+	for _, s := range scores {
+		wide = max(wide, len([]rune(s.Condition)))
+	}
+	fmt.Fprintf(&b, "%-*s  questions", wide, "condition")
+	for _, a := range scores[0].Judges {
+		fmt.Fprintf(&b, "  %6s", a.Judge)
+	}
+	fmt.Fprintf(&b, "    mean  shared  agreement  kappa\n")
+	for _, s := range scores {
+		fmt.Fprintf(&b, "%-*s  %9d", wide, s.Condition, s.Questions)
+		for _, a := range s.Judges {
+			fmt.Fprintf(&b, "  %*s", max(6, len([]rune(a.Judge))), defined("%.1f", 100*a.Share()))
+		}
+		fmt.Fprintf(&b, "  %6s  %6d  %9s  %5s\n", defined("%.1f", 100*s.Accuracy()), s.Shared,
+			defined("%.1f", 100*s.Agreement), defined("%.2f", s.Kappa))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// defined formats a number, or a dash for what is not defined.
+func defined(format string, x float64) string {
+	if math.IsNaN(x) {
+		return "–"
+	}
+	return fmt.Sprintf(format, x)
+}

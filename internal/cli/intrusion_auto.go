@@ -1,0 +1,220 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"overcomplete/interpret"
+	"overcomplete/model"
+	"overcomplete/vectors"
+)
+
+func newIntrusionAuto() *cobra.Command {
+	var inputPath, referencePath string
+	var seed uint64
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "auto MODEL... --input VECTORS --reference VECTORS",
+		Short: "Score models by word intrusion without people, beside controls",
+		Long: `Auto plays the test on all live dimensions of each model, ten intruders each: the
+answer is the word whose mean cosine to the other four is the smallest in other vectors
+of the same words, --reference, learned from other text or by another method. It prints
+the percentage of right answers, guessing being 20, with 95 % confidence intervals from a
+bootstrap over dimensions.
+
+A score alone says little: the top words of any direction in good vectors are alike.
+So there are controls, always: the dense vectors that were trained on, --input; their
+projection on random directions, with as many nonzeros for each word as the
+model has; and intruders that are as frequent as the top words, next to them in the
+order of words, so that frequency does not give them away.
+
+All are restricted to the words that all have. A word that the reference does not have
+as it stands is looked up in lower case.`,
+		Example: "  overcomplete intrusion auto model --input sg.bin --reference glove.6B.50d.txt",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			input, err := readDense(cmd.Context(), cmd.ErrOrStderr(), inputPath)
+			if err != nil {
+				return err
+			}
+			reference, err := readDense(cmd.Context(), cmd.ErrOrStderr(), referencePath)
+			if err != nil {
+				return err
+			}
+			var models []*model.Model
+			for _, path := range args {
+				m, err := model.Open(path)
+				if err != nil {
+					return usageError{err}
+				}
+				if m.Mean != nil && len(m.Mean) != input.Dim {
+					return usagef("%s has %d dimensions, but %s was trained on vectors of %d: --input is to be those", inputPath, input.Dim, path, len(m.Mean))
+				}
+				models = append(models, m)
+			}
+			shared := newSharedWords(input, reference, models)
+			if len(shared.words) == 0 {
+				return usagef("no word is in all of %s, %s and %s", strings.Join(args, ", "), inputPath, referencePath)
+			}
+			r := autoResult{Words: len(shared.words)}
+			play := func(name string, codes *vectors.Sparse) error {
+				t := interpret.NewIntrusion(interpret.NewIndex(shared.words, codes))
+				r.Sets = append(r.Sets, autoSet{name, t.OddOneOut(shared.reference, seed)})
+				return cmd.Context().Err()
+			}
+			for i, m := range models {
+				name := filepath.Base(args[i])
+				if err := play(name, shared.codes[i]); err != nil {
+					return err
+				}
+				x := shared.inputLess(m.Mean)
+				random := interpret.RandomProjection(x, shared.codes[i], m.Info.Training.Method == "B", seed)
+				if err := play(name+", random directions", random); err != nil {
+					return err
+				}
+			}
+			if err := play(filepath.Base(inputPath), interpret.FromDense(shared.input)); err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), r)
+			}
+			return r.print(cmd.OutOrStdout())
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&inputPath, "input", "", "`file` of the dense vectors that the models were trained on")
+	flags.StringVar(&referencePath, "reference", "", "`file` of other vectors of the same words, to judge by")
+	flags.Uint64Var(&seed, "seed", 1, "seed of intruders and random directions")
+	flags.BoolVar(&asJSON, "json", false, "print the same as JSON")
+	cmd.MarkFlagRequired("input")
+	cmd.MarkFlagRequired("reference")
+	return cmd
+}
+
+// sharedWords are the words that all of an auto test know, in the order of the
+// first model, and the rows that belong to them.
+type sharedWords struct {
+	words            []string
+	input, reference *vectors.Dense
+	codes            []*vectors.Sparse // of each model
+}
+
+func newSharedWords(input, reference *vectors.Dense, models []*model.Model) *sharedWords {
+	inInput, inReference := rowsByWord(input.Words), rowsByWord(reference.Words)
+	inModel := make([]map[string]int, len(models))
+	for i, m := range models {
+		inModel[i] = rowsByWord(m.Words)
+	}
+	// Words must differ in the reference, too: "The" goes with "the" only where
+	// "the" is no word itself.
+	referenceRow := func(word string) (int, bool) {
+		row, ok := inReference[word]
+		if lower := strings.ToLower(word); !ok && lower != word {
+			if _, taken := inModel[0][lower]; !taken {
+				row, ok = inReference[lower]
+				delete(inReference, lower) // of "May" and "MAY" the first has it
+			}
+		}
+		return row, ok
+	}
+	s := &sharedWords{codes: make([]*vectors.Sparse, len(models))}
+	var inputRows, referenceRows []int
+	modelRows := make([][]int, len(models))
+words:
+	for i, word := range models[0].Words {
+		if inModel[0][word] != i {
+			continue // a repetition
+		}
+		rows := make([]int, len(models))
+		for m := range models {
+			row, ok := inModel[m][word]
+			if !ok {
+				continue words
+			}
+			rows[m] = row
+		}
+		in, ok := inInput[word]
+		if !ok {
+			continue
+		}
+		ref, ok := referenceRow(word)
+		if !ok {
+			continue
+		}
+		s.words = append(s.words, word)
+		inputRows, referenceRows = append(inputRows, in), append(referenceRows, ref)
+		for m, row := range rows {
+			modelRows[m] = append(modelRows[m], row)
+		}
+	}
+	s.input, s.reference = selectDense(input, inputRows), selectDense(reference, referenceRows)
+	for m := range models {
+		s.codes[m] = interpret.SelectRows(models[m].Codes, modelRows[m])
+	}
+	return s
+}
+
+func rowsByWord(words []string) map[string]int {
+	rows := make(map[string]int, len(words))
+	for i, w := range words {
+		if _, ok := rows[w]; !ok {
+			rows[w] = i
+		}
+	}
+	return rows
+}
+
+func selectDense(x *vectors.Dense, rows []int) *vectors.Dense {
+	s := &vectors.Dense{Dim: x.Dim, Data: make([]float32, 0, len(rows)*x.Dim)}
+	for _, i := range rows {
+		s.Words, s.Data = append(s.Words, x.Words[i]), append(s.Data, x.Row(i)...)
+	}
+	return s
+}
+
+// inputLess returns the input less a mean, or as it is for nil.
+func (s *sharedWords) inputLess(mean []float32) *vectors.Dense {
+	if mean == nil {
+		return s.input
+	}
+	x := &vectors.Dense{Words: s.input.Words, Dim: s.input.Dim, Data: make([]float32, len(s.input.Data))}
+	for i, v := range s.input.Data {
+		x.Data[i] = v - mean[i%x.Dim]
+	}
+	return x
+}
+
+type autoResult struct {
+	Words int       `json:"words"` // that all sets and the reference have
+	Sets  []autoSet `json:"sets"`
+}
+
+type autoSet struct {
+	Name string `json:"name"`
+	interpret.Coherence
+}
+
+func (r autoResult) print(w io.Writer) error {
+	wide := 0
+	for _, s := range r.Sets {
+		wide = max(wide, len([]rune(s.Name)))
+	}
+	percent := func(e interpret.Estimate) string {
+		return fmt.Sprintf("%5.1f (%.1f to %.1f)", 100*e.Mean, 100*e.Low, 100*e.High)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "intruders found, in %% of instances, over %d words\n", r.Words)
+	fmt.Fprintf(&b, "%-*s  dimensions  %-20s  %s\n", wide, "", "any intruder", "as frequent as the top words")
+	for _, s := range r.Sets {
+		fmt.Fprintf(&b, "%-*s  %10d  %-20s  %s\n", wide, s.Name, s.Dimensions, percent(s.Any), percent(s.Matched))
+	}
+	fmt.Fprintf(&b, "%-*s  %10s  %5.1f\n", wide, "guessing", "", 20.)
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,159 @@
+package interpret
+
+import (
+	"cmp"
+	"fmt"
+	"image/color"
+	"io"
+	"math"
+	"slices"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+
+	"overcomplete/vectors"
+)
+
+// HeatMap is a picture of the values of groups of words, a row for each word and a
+// column for each dimension, as in the paper's figure (§4.2): negative values are
+// red, zeros white and positive values blue, the stronger the larger.
+type HeatMap struct {
+	rows       []heatMapRow // from above
+	dimensions int
+	largest    float64 // |value|
+}
+
+type heatMapRow struct {
+	word    string
+	columns []int // of the values
+	values  []float64
+}
+
+// NewHeatMap arranges the words with these rows of x in groups. Dimensions are in
+// the order of their mean over the first group, largest first; those that are zero
+// in all words are left out.
+func NewHeatMap(x *Index, groups [][]int) *HeatMap {
+	mean := make(map[int]float64) // over the first group, of each dimension in use
+	for n, group := range groups {
+		for _, i := range group {
+			index, value := x.Codes.Row(i)
+			for j, k := range index {
+				first := 0.0
+				if n == 0 {
+					first = float64(value[j]) / float64(len(group))
+				}
+				mean[int(k)] += first
+			}
+		}
+	}
+	var order []int
+	for k := range mean {
+		order = append(order, k)
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(mean[b], mean[a]), cmp.Compare(a, b)) })
+	column := make(map[int]int)
+	for c, k := range order {
+		column[k] = c
+	}
+	h := &HeatMap{dimensions: len(order)}
+	for n, group := range groups {
+		if n > 0 {
+			h.rows = append(h.rows, heatMapRow{}) // between groups
+		}
+		for _, i := range group {
+			row := heatMapRow{word: x.Words[i]}
+			index, value := x.Codes.Row(i)
+			for j, k := range index {
+				row.columns = append(row.columns, column[int(k)])
+				row.values = append(row.values, float64(value[j]))
+				h.largest = max(h.largest, math.Abs(float64(value[j])))
+			}
+			h.rows = append(h.rows, row)
+		}
+	}
+	return h
+}
+
+// Write draws the heat map in a format, "png" or "svg".
+func (h *HeatMap) Write(w io.Writer, format string) error {
+	p := plot.New()
+	p.Add(h)
+	p.X.Label.Text = fmt.Sprintf("%d dimensions, by their mean over the first group", h.dimensions)
+	p.X.Tick.Marker = plot.ConstantTicks(nil)
+	var ticks []plot.Tick
+	for r, row := range h.rows {
+		if row.word != "" {
+			ticks = append(ticks, plot.Tick{Value: h.y(r), Label: row.word})
+		}
+	}
+	p.Y.Tick.Marker = plot.ConstantTicks(ticks)
+	p.Y.Tick.Length, p.Y.LineStyle.Width, p.X.LineStyle.Width = 0, 0, 0
+	p.Y.Tick.Label.Font.Variant, p.X.Label.TextStyle.Font.Variant = "Sans", "Sans"
+
+	width, height := 10*vg.Inch, vg.Length(len(h.rows)+2)*vg.Inch/4
+	var canvas interface {
+		vg.CanvasSizer
+		io.WriterTo
+	}
+	switch format {
+	case "png":
+		canvas = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(160))}
+	case "svg":
+		canvas = vgsvg.New(width, height)
+	default:
+		return fmt.Errorf("interpret: a heat map can't be drawn as %q, only as png or svg", format)
+	}
+	p.Draw(draw.Crop(draw.New(canvas), 8, -8, 6, -6))
+	_, err := canvas.WriteTo(w)
+	return err
+}
+
+// y is the height of a row's middle.
+func (h *HeatMap) y(row int) float64 { return float64(len(h.rows)-row) - .5 }
+
+// DataRange implements [plot.DataRanger].
+func (h *HeatMap) DataRange() (xmin, xmax, ymin, ymax float64) {
+	return 0, float64(max(h.dimensions, 1)), 0, float64(max(len(h.rows), 1))
+}
+
+// Plot implements [plot.Plotter]. It fills a rectangle for each value.
+func (h *HeatMap) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	for r, row := range h.rows {
+		bottom, top := y(h.y(r)-.5), y(h.y(r)+.5)
+		for j, column := range row.columns {
+			left, right := x(float64(column)), x(float64(column+1))
+			c.FillPolygon(redWhiteBlue(row.values[j]/h.largest), []vg.Point{{X: left, Y: bottom}, {X: right, Y: bottom}, {X: right, Y: top}, {X: left, Y: top}})
+		}
+	}
+}
+
+// redWhiteBlue returns the colour of a value from -1 to 1.
+func redWhiteBlue(v float64) color.Color {
+	faded := uint8(math.Round(255 * (1 - math.Abs(v))))
+	if v < 0 {
+		return color.RGBA{255, faded, faded, 255}
+	}
+	return color.RGBA{faded, faded, 255, 255}
+}
+
+// Common returns how many dimensions are in use, not zero, in all of the words.
+func Common(codes *vectors.Sparse, rows []int) int {
+	uses := make(map[int32]int)
+	for _, i := range rows {
+		index, _ := codes.Row(i)
+		for _, k := range index {
+			uses[k]++
+		}
+	}
+	common := 0
+	for _, n := range uses {
+		if n == len(rows) {
+			common++
+		}
+	}
+	return common
+}

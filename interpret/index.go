@@ -1,0 +1,351 @@
+package interpret
+
+import (
+	"cmp"
+	"math"
+	"runtime"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unicode"
+
+	"overcomplete/vectors"
+)
+
+// Index answers questions about words and dimensions of one matrix of codes
+// without a scan of all of it: it has the nonzeros both by word and by dimension.
+// It takes as much memory as the codes, which it keeps. All methods may be
+// called at the same time.
+type Index struct {
+	Words []string        // V, a word for each row
+	Codes *vectors.Sparse // A, V×K
+
+	rowOf map[string]int32
+	norms []float64 // ‖a_i‖ of each row
+	ptr   []int64   // column k has rows[ptr[k]:ptr[k+1]], which increase, and values
+	rows  []int32
+	value []float32
+}
+
+// Weight is a dimension's value in a word.
+type Weight struct {
+	Dimension int
+	Value     float32
+}
+
+// Neighbour is a word and its cosine with another.
+type Neighbour struct {
+	Row    int // of the word
+	Cosine float64
+}
+
+// NewIndex indexes codes, V×K and valid (see [vectors.Sparse.Validate]), whose
+// row i belongs to words[i]. Of a repeated word the first row is found. It uses
+// all processors; the index does not depend on their number.
+func NewIndex(words []string, codes *vectors.Sparse) *Index {
+	x := &Index{
+		Words: words, Codes: codes,
+		norms: make([]float64, codes.Rows),
+		rows:  make([]int32, codes.Nonzeros()),
+		value: make([]float32, codes.Nonzeros()),
+	}
+	var lookup sync.WaitGroup
+	lookup.Go(func() {
+		x.rowOf = make(map[string]int32, len(words))
+		for i, w := range words {
+			if _, ok := x.rowOf[w]; !ok {
+				x.rowOf[w] = int32(i)
+			}
+		}
+	})
+	x.transpose()
+	lookup.Wait()
+	return x
+}
+
+// transpose fills in the columns, as counting sort does. Each part of the rows
+// counts its nonzeros in every column, so that it knows where its own belong.
+func (x *Index) transpose() {
+	bounds := evenRows(x.Codes, runtime.GOMAXPROCS(0))
+	next := make([][]int64, len(bounds)-1) // of each part and column: where the next nonzero goes
+	parallel(len(next), func(p int) {
+		next[p] = make([]int64, x.Codes.Cols)
+		for _, k := range x.Codes.Index[x.Codes.Ptr[bounds[p]]:x.Codes.Ptr[bounds[p+1]]] {
+			next[p][k]++
+		}
+	})
+	x.ptr = make([]int64, x.Codes.Cols+1)
+	total := int64(0)
+	for k := range x.Codes.Cols {
+		x.ptr[k] = total
+		for p := range next {
+			next[p][k], total = total, total+next[p][k]
+		}
+	}
+	x.ptr[x.Codes.Cols] = total
+	parallel(len(next), func(p int) { x.scatter(bounds[p], bounds[p+1], next[p]) })
+}
+
+// scatter puts the nonzeros of the rows from lo to hi where next says that those
+// of each column go, and computes the rows' norms. It takes a tile of rows and columns
+// at a time: to write to all columns at once takes more memory pages than a
+// processor has at hand.
+func (x *Index) scatter(lo, hi int, next []int64) {
+	const tileRows, tileCols = 2048, 256
+	var at [tileRows]int64 // how far each row of the tile is done
+	for ; lo < hi; lo += tileRows {
+		ends := x.Codes.Ptr[lo+1 : min(lo+tileRows, hi)+1]
+		copy(at[:], x.Codes.Ptr[lo:])
+		for right := int32(0); int(right) < x.Codes.Cols; {
+			right += tileCols
+			for i, end := range ends {
+				j := at[i]
+				sum := 0.0
+				for ; j < end && x.Codes.Index[j] < right; j++ {
+					k, v := x.Codes.Index[j], x.Codes.Value[j]
+					x.rows[next[k]], x.value[next[k]] = int32(lo+i), v
+					next[k]++
+					sum += float64(v) * float64(v)
+				}
+				at[i] = j
+				x.norms[lo+i] += sum
+			}
+		}
+		for i := range ends {
+			x.norms[lo+i] = math.Sqrt(x.norms[lo+i])
+		}
+	}
+}
+
+// evenRows cuts the rows of s into parts with about as many nonzeros each: part
+// p is the rows from bounds[p] to bounds[p+1].
+func evenRows(s *vectors.Sparse, parts int) (bounds []int) {
+	for p := range parts {
+		from := int64(s.Nonzeros()) * int64(p) / int64(parts)
+		bounds = append(bounds, sort.Search(s.Rows, func(i int) bool { return s.Ptr[i] >= from }))
+	}
+	return append(bounds, s.Rows)
+}
+
+// parallel calls f with 0 to n-1 on all processors.
+func parallel(n int, f func(i int)) {
+	var next atomic.Int64
+	var group sync.WaitGroup
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		group.Go(func() {
+			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
+				f(int(i))
+			}
+		})
+	}
+	group.Wait()
+}
+
+// Row returns the row of a word as it stands or else, as many vocabularies have
+// lower-case words only, of the word in lower case.
+func (x *Index) Row(word string) (row int, ok bool) {
+	i, ok := x.rowOf[word]
+	if !ok {
+		i, ok = x.rowOf[strings.ToLower(word)]
+	}
+	return int(i), ok
+}
+
+// Closest returns the n words, or fewer, whose spellings are closest to word:
+// by edit distance (Levenshtein), case ignored, and in row order where that is
+// equal. Words at a distance of more than a third of the word's length are none of
+// them.
+func (x *Index) Closest(word string, n int) []string {
+	type match struct{ row, distance int }
+	found := best[match]{n: n, compare: func(a, b match) int {
+		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.row, b.row))
+	}}
+	from := appendLower(nil, word)
+	limit := (len(from) + 2) / 3
+	var to []rune
+	var distances []int
+	for i, w := range x.Words {
+		// A rune is one to four bytes.
+		if len(w) < len(from)-limit || len(w) > 4*(len(from)+limit) {
+			continue
+		}
+		if found.full {
+			limit = found.elements[n-1].distance
+		}
+		to = appendLower(to[:0], w)
+		var d int
+		if d, distances = editDistance(from, to, limit, distances); d <= limit {
+			found.add(match{i, d})
+		}
+	}
+	var words []string
+	for _, m := range found.sorted() {
+		words = append(words, x.Words[m.row])
+	}
+	return words
+}
+
+func appendLower(runes []rune, s string) []rune {
+	for _, r := range s {
+		runes = append(runes, unicode.ToLower(r))
+	}
+	return runes
+}
+
+// editDistance returns the number of insertions, deletions and substitutions
+// that turn a into b, or limit+1 if that is more than limit. Only the diagonals
+// that limit allows are filled in (Ukkonen 1985). The row of the table is
+// memory that it may use, and returns to be used again.
+func editDistance(a, b []rune, limit int, row []int) (distance int, memory []int) {
+	over := limit + 1
+	if len(a)-len(b) > limit || len(b)-len(a) > limit {
+		return over, row
+	}
+	row = row[:0]
+	for j := range len(b) + 1 {
+		row = append(row, min(j, over))
+	}
+	// A cell right of the band still has the value over of this first row.
+	for i, r := range a {
+		lo, hi := max(i+1-limit, 1), min(i+1+limit, len(b))
+		diagonal := row[lo-1]
+		left := over
+		if lo == 1 {
+			left = min(i+1, over)
+		}
+		row[lo-1] = left
+		least := left
+		for j := lo; j <= hi; j++ {
+			d := diagonal
+			if r != b[j-1] {
+				d = min(diagonal, left, row[j]) + 1
+			}
+			diagonal, left = row[j], min(d, over)
+			row[j] = left
+			least = min(least, left)
+		}
+		if least == over {
+			return over, row
+		}
+	}
+	return row[len(b)], row
+}
+
+// Complete returns the n first words, or fewer, in row order, which most files
+// have by frequency, that begin with prefix, case ignored.
+func (x *Index) Complete(prefix string, n int) []string {
+	var words []string
+	for _, w := range x.Words {
+		if len(words) >= n {
+			break
+		}
+		if len(w) >= len(prefix) && strings.EqualFold(w[:len(prefix)], prefix) {
+			words = append(words, w)
+		}
+	}
+	return words
+}
+
+// Dimension returns all words of dimension k: the rows, which increase, whose
+// value is not zero, and these values. They alias the index.
+func (x *Index) Dimension(k int) (rows []int32, values []float32) {
+	lo, hi := x.ptr[k], x.ptr[k+1]
+	return x.rows[lo:hi:hi], x.value[lo:hi:hi]
+}
+
+// Top returns the n words, or fewer, with the largest positive values in a
+// dimension, largest first and in row order where they are equal.
+func (x *Index) Top(dimension, n int) []Entry {
+	top := best[Entry]{n: n, compare: compareEntries}
+	rows, values := x.Dimension(dimension)
+	for j, v := range values {
+		if v > 0 {
+			top.add(Entry{int(rows[j]), v})
+		}
+	}
+	return top.sorted()
+}
+
+// Bottom returns the n words, or fewer, with the most negative values in a
+// dimension, most negative first and in row order where they are equal.
+func (x *Index) Bottom(dimension, n int) []Entry {
+	bottom := best[Entry]{n: n, compare: func(a, b Entry) int {
+		return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(a.Row, b.Row))
+	}}
+	rows, values := x.Dimension(dimension)
+	for j, v := range values {
+		if v < 0 {
+			bottom.add(Entry{int(rows[j]), v})
+		}
+	}
+	return bottom.sorted()
+}
+
+// Active returns the dimensions in which a word is not zero, by decreasing
+// absolute value.
+func (x *Index) Active(row int) []Weight {
+	index, value := x.Codes.Row(row)
+	active := make([]Weight, len(index))
+	for j, k := range index {
+		active[j] = Weight{int(k), value[j]}
+	}
+	slices.SortStableFunc(active, func(a, b Weight) int {
+		return cmp.Compare(max(b.Value, -b.Value), max(a.Value, -a.Value))
+	})
+	return active
+}
+
+// Nearest returns the n other words, or fewer, with the largest positive cosines
+// to a word, largest first. Only the columns of the word's own dimensions are
+// looked at.
+func (x *Index) Nearest(row, n int) []Neighbour {
+	products := make([]float64, x.Codes.Rows)
+	index, value := x.Codes.Row(row)
+	for j, k := range index {
+		weight := float64(value[j])
+		rows, values := x.Dimension(int(k))
+		for l, i := range rows {
+			products[i] += weight * float64(values[l])
+		}
+	}
+	products[row] = 0
+	nearest := best[Neighbour]{n: n, compare: func(a, b Neighbour) int {
+		return cmp.Or(cmp.Compare(b.Cosine, a.Cosine), cmp.Compare(a.Row, b.Row))
+	}}
+	for i, p := range products {
+		if p > 0 {
+			nearest.add(Neighbour{i, p / (x.norms[row] * x.norms[i])})
+		}
+	}
+	return nearest.sorted()
+}
+
+// Variances returns the variance of each dimension over all words, zeros
+// included: Σ(a_ik − mean_k)²/V.
+func (x *Index) Variances() []float64 {
+	variances := make([]float64, x.Codes.Cols)
+	parallel(len(variances), func(k int) {
+		_, values := x.Dimension(k)
+		variances[k] = variance(values, x.Codes.Rows)
+	})
+	return variances
+}
+
+// variance returns that of n values, of which those not given are zero.
+func variance(values []float32, n int) float64 {
+	if n == 0 {
+		return 0
+	}
+	sum := 0.0
+	for _, v := range values {
+		sum += float64(v)
+	}
+	mean := sum / float64(n)
+	squares := mean * mean * float64(n-len(values))
+	for _, v := range values {
+		squares += (float64(v) - mean) * (float64(v) - mean)
+	}
+	return squares / float64(n)
+}

@@ -1,0 +1,157 @@
+package interpret
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"sort"
+)
+
+// An Instance is a question of a word intrusion test (paper §4.1): four words
+// that have the largest values in a dimension, and an intruder that has not, in
+// random order. If the dimension means something, the intruder stands out.
+type Instance struct {
+	Dimension int
+	Rows      [5]int // of the words
+	Intruder  int    // its place in Rows
+}
+
+const topWords = len(Instance{}.Rows) - 1
+
+// Intrusion draws the instances of one matrix, by the paper's recipe. A
+// dimension's words are ranked by their values. Its intruders are the words of
+// the bottom half that are in the top tenth of another dimension.
+//
+// In sparse codes most words tie at zero. The bottom half are therefore all words
+// whose value is not above the median, and in a top tenth are only words whose
+// value is neither zero nor in the bottom half.
+type Intrusion struct {
+	x        *Index
+	median   []float32 // of each dimension: the largest value of its bottom half
+	eligible []int32   // words of some top tenth, in row order
+}
+
+// NewIntrusion ranks the words of x in all its dimensions.
+func NewIntrusion(x *Index) *Intrusion {
+	n := x.Codes.Rows
+	t := &Intrusion{x: x, median: make([]float32, x.Codes.Cols)}
+	tenth := make([]float32, x.Codes.Cols)
+	parallel(len(tenth), func(k int) {
+		_, values := x.Dimension(k)
+		t.median[k] = ranked(values, n, n/2)
+		tenth[k] = ranked(values, n, max(n/10, 1)-1)
+	})
+	for i := range n {
+		index, value := x.Codes.Row(i)
+		for j, k := range index {
+			if value[j] > t.median[k] && value[j] >= tenth[k] {
+				t.eligible = append(t.eligible, int32(i))
+				break
+			}
+		}
+	}
+	return t
+}
+
+// ranked returns the value at a rank, from 0 for the largest, of n values, of
+// which those not given are zero.
+func ranked(values []float32, n, rank int) float32 {
+	positive, negative := 0, 0
+	for _, v := range values {
+		if v > 0 {
+			positive++
+		} else {
+			negative++
+		}
+	}
+	switch {
+	case n == 0 || rank >= positive && rank < n-negative:
+		return 0
+	case rank >= positive: // among the negative ones
+		rank -= n - len(values)
+	}
+	return smallest(slices.Clone(values), len(values)-1-rank)
+}
+
+// Dimensions returns the live dimensions, those with four words of positive value
+// and an intruder for them, in the order in which the paper chooses dimensions: by
+// decreasing variance.
+func (t *Intrusion) Dimensions() []int {
+	isLive := make([]bool, t.x.Codes.Cols)
+	parallel(len(isLive), func(k int) { isLive[k] = t.pool(k) != nil })
+	var live []int
+	for k, ok := range isLive {
+		if ok {
+			live = append(live, k)
+		}
+	}
+	variances := t.x.Variances()
+	slices.SortStableFunc(live, func(a, b int) int { return cmp.Compare(variances[b], variances[a]) })
+	return live
+}
+
+// Draw draws an instance of a live dimension, whose intruders are all as likely.
+func (t *Intrusion) Draw(dimension int, rng *rand.Rand) Instance {
+	return t.pool(dimension).draw(rng)
+}
+
+// A pool is what the instances of a dimension are drawn from.
+type pool struct {
+	dimension int
+	top       []Entry
+	intruders []int32 // rows, in their order
+}
+
+// pool returns that of a dimension, nil if the dimension is not live.
+func (t *Intrusion) pool(dimension int) *pool {
+	p := &pool{dimension: dimension, top: t.x.Top(dimension, topWords)}
+	if len(p.top) < topWords {
+		return nil
+	}
+	rows, values := t.x.Dimension(dimension)
+	for _, i := range t.eligible {
+		for len(rows) > 0 && rows[0] < i {
+			rows, values = rows[1:], values[1:]
+		}
+		v := float32(0)
+		if len(rows) > 0 && rows[0] == i {
+			v = values[0]
+		}
+		// Where more than half of the words tie for the top, the top words are in
+		// the bottom half as well.
+		if v <= t.median[dimension] && !(v > 0 && p.isTop(i)) {
+			p.intruders = append(p.intruders, i)
+		}
+	}
+	if len(p.intruders) == 0 {
+		return nil
+	}
+	return p
+}
+
+func (p *pool) isTop(row int32) bool {
+	return slices.ContainsFunc(p.top, func(e Entry) bool { return e.Row == int(row) })
+}
+
+func (p *pool) draw(rng *rand.Rand) Instance { return p.instance(p.intruders, rng) }
+
+// drawMatched draws an instance whose intruder is about as frequent as one of the
+// top words, if rows are in the order of frequency: it is one of the twenty intruders
+// next to it.
+func (p *pool) drawMatched(rng *rand.Rand) Instance {
+	near := p.top[rng.IntN(topWords)].Row
+	at := sort.Search(len(p.intruders), func(i int) bool { return int(p.intruders[i]) > near })
+	return p.instance(p.intruders[max(at-10, 0):min(at+10, len(p.intruders))], rng)
+}
+
+// instance returns one with one of these intruders.
+func (p *pool) instance(intruders []int32, rng *rand.Rand) Instance {
+	it := Instance{Dimension: p.dimension}
+	order := rng.Perm(len(it.Rows))
+	for j, e := range p.top {
+		it.Rows[order[j]] = e.Row
+	}
+	it.Intruder = order[topWords]
+	it.Rows[it.Intruder] = int(intruders[rng.IntN(len(intruders))])
+	return it
+}

@@ -1,0 +1,292 @@
+package interpret
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"overcomplete/vectors"
+)
+
+// recipe is the paper's (§4.1), word by word on the dense matrix.
+type recipe struct {
+	top       [][]int        // of each dimension, four rows or fewer
+	intruders []map[int]bool // of each dimension
+}
+
+func newRecipe(a [][]float64) *recipe {
+	n, dimensions := len(a), len(a[0])
+	median, tenth := make([]float64, dimensions), make([]float64, dimensions)
+	r := &recipe{make([][]int, dimensions), make([]map[int]bool, dimensions)}
+	for k := range dimensions {
+		rows := make([]int, n)
+		for i := range rows {
+			rows[i] = i
+		}
+		slices.SortStableFunc(rows, func(i, j int) int { return cmp.Compare(a[j][k], a[i][k]) })
+		median[k], tenth[k] = a[rows[n/2]][k], a[rows[n/10-1]][k]
+		for _, i := range rows[:4] {
+			if a[i][k] > 0 {
+				r.top[k] = append(r.top[k], i)
+			}
+		}
+	}
+	for k := range dimensions {
+		r.intruders[k] = make(map[int]bool)
+		for i := range a {
+			prominent := false
+			for other, v := range a[i] {
+				prominent = prominent || other != k && v != 0 && v > median[other] && v >= tenth[other]
+			}
+			if a[i][k] <= median[k] && prominent && !slices.Contains(r.top[k], i) {
+				r.intruders[k][i] = true
+			}
+		}
+	}
+	return r
+}
+
+func TestIntrusionFollowsRecipe(t *testing.T) {
+	ties := randomCodes(4, 60, 6, .7) // for the median and for the top
+	for j, k := range ties.Index {
+		if k%2 == 0 {
+			ties.Value[j] = 1
+		}
+	}
+	mostlyNegative := randomCodes(5, 60, 5, .9)
+	for i, v := range mostlyNegative.Value {
+		mostlyNegative.Value[i] = min(v, float32(i%11))
+		if mostlyNegative.Value[i] == 0 {
+			mostlyNegative.Value[i] = -1
+		}
+	}
+	for name, s := range map[string]*vectors.Sparse{
+		"sparse": randomCodes(1, 300, 30, .08), "sparser": randomCodes(2, 200, 40, .02), "dense": randomCodes(3, 100, 10, 1),
+		"ties": ties, "negative": mostlyNegative,
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := NewIndex(numberedWords(s.Rows), s)
+			want := newRecipe(dense(s))
+			in := NewIntrusion(x)
+			live := in.Dimensions()
+			variances := x.Variances()
+			for d := 1; d < len(live); d++ {
+				if variances[live[d]] > variances[live[d-1]] {
+					t.Errorf("dimension %d of variance %v after %d of %v", live[d], variances[live[d]], live[d-1], variances[live[d-1]])
+				}
+			}
+			places := make([]int, 5)
+			for k := range s.Cols {
+				isLive := len(want.top[k]) == 4 && len(want.intruders[k]) > 0
+				if slices.Contains(live, k) != isLive {
+					t.Fatalf("dimension %d is live: %t", k, !isLive)
+				}
+				if !isLive {
+					continue
+				}
+				rng := rand.New(rand.NewPCG(1, uint64(k)))
+				drawn := make(map[int]int)
+				draws := 60 * len(want.intruders[k])
+				for range draws {
+					it := in.Draw(k, rng)
+					places[it.Intruder]++
+					drawn[it.Rows[it.Intruder]]++
+					rest := slices.Delete(slices.Clone(it.Rows[:]), it.Intruder, it.Intruder+1)
+					slices.Sort(rest)
+					top := slices.Clone(want.top[k])
+					slices.Sort(top)
+					if it.Dimension != k || !slices.Equal(rest, top) {
+						t.Fatalf("dimension %d: %v, want the words %v", k, it, top)
+					}
+				}
+				// Of 60 draws an intruder, none is left out (probability e^-60).
+				for i := range want.intruders[k] {
+					if drawn[i] == 0 {
+						t.Errorf("dimension %d: %d was never drawn", k, i)
+					}
+				}
+				if len(drawn) != len(want.intruders[k]) {
+					t.Errorf("dimension %d: intruders %v, want %v", k, drawn, want.intruders[k])
+				}
+			}
+			total := 0
+			for _, n := range places {
+				total += n
+			}
+			for place, n := range places {
+				// Five standard deviations of a binomial distribution.
+				if p := float64(n) / float64(total); math.Abs(p-.2) > 5*math.Sqrt(.16/float64(total)) {
+					t.Errorf("the intruder is at place %d in %v of %d instances", place, p, total)
+				}
+			}
+		})
+	}
+}
+
+func TestMatchedIntruders(t *testing.T) {
+	s := randomCodes(6, 1000, 20, .1)
+	in := NewIntrusion(NewIndex(numberedWords(s.Rows), s))
+	rng := rand.New(rand.NewPCG(1, 1))
+	for k := range s.Cols {
+		p := in.pool(k)
+		for range 100 {
+			it := p.drawMatched(rng)
+			intruder := it.Rows[it.Intruder]
+			near := false
+			for place, row := range it.Rows {
+				between := 0
+				for _, i := range p.intruders {
+					if min(row, intruder) <= int(i) && int(i) <= max(row, intruder) {
+						between++
+					}
+				}
+				near = near || place != it.Intruder && between <= 10
+			}
+			if !near {
+				t.Fatalf("dimension %d: intruder %d is near none of %v", k, intruder, it.Rows)
+			}
+		}
+	}
+}
+
+func TestOddOneOut(t *testing.T) {
+	// Dimension k belongs to the words k, k+20, …; so does a direction of the
+	// reference.
+	const words, dimensions = 400, 20
+	s := &vectors.Sparse{Rows: words, Cols: dimensions + 1, Ptr: []int64{0}}
+	same := &vectors.Dense{Words: numberedWords(words), Dim: dimensions, Data: make([]float32, words*dimensions)}
+	other := &vectors.Dense{Words: same.Words, Dim: dimensions}
+	rng := rand.New(rand.NewPCG(1, 1))
+	for i := range words {
+		s.Index, s.Value = append(s.Index, int32(i%dimensions)), append(s.Value, 1+rng.Float32())
+		s.Ptr = append(s.Ptr, int64(i+1))
+		same.Row(i)[i%dimensions] = 2
+		for range dimensions {
+			other.Data = append(other.Data, float32(rng.NormFloat64()))
+		}
+	}
+	in := NewIntrusion(NewIndex(same.Words, s))
+	one := Estimate{1, 1, 1}
+	if got := in.OddOneOut(same, 1); got != (Coherence{dimensions, one, one}) {
+		t.Errorf("where dimensions are directions of the reference: %v", got)
+	}
+	// 200 guesses, 10 of which share their four words: standard deviation at most
+	// √(.16/20) = .09.
+	got := in.OddOneOut(other, 1)
+	for _, e := range []Estimate{got.Any, got.Matched} {
+		if math.Abs(e.Mean-.2) > .27 || e.Low > e.Mean || e.High < e.Mean || e.Low == e.High {
+			t.Errorf("by guessing: %v", e)
+		}
+	}
+	if again := in.OddOneOut(other, 1); again != got {
+		t.Errorf("again: %v, not %v", again, got)
+	}
+}
+
+// A bootstrap's interval for a mean is that of the normal distribution, nearly.
+func TestBootstrap(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	sample := make([]float64, 900)
+	sum, squares := 0.0, 0.0
+	for i := range sample {
+		sample[i] = float64(rng.IntN(11)) / 10
+		sum, squares = sum+sample[i], squares+sample[i]*sample[i]
+	}
+	mean := sum / 900
+	half := 1.96 * math.Sqrt((squares/900-mean*mean)/900)
+	got := bootstrap(sample, 1)
+	// The percentiles of 2,000 resamples have a standard error of 0.06 of the half width.
+	if math.Abs(got.Mean-mean) > 1e-12 || math.Abs(got.Low-(mean-half)) > .25*half || math.Abs(got.High-(mean+half)) > .25*half {
+		t.Errorf("%v, want %v ± %v", got, mean, half)
+	}
+	if got := bootstrap(nil, 1); got != (Estimate{}) {
+		t.Errorf("of nothing: %v", got)
+	}
+}
+
+// Against the whole product, sorted. Twice as many rows as are multiplied at a time,
+// and some.
+func TestRandomProjection(t *testing.T) {
+	const rows, dim, cols = 2*chunk + 10, 7, 50
+	x := &vectors.Dense{Words: numberedWords(rows), Dim: dim, Data: make([]float32, rows*dim)}
+	rng := rand.New(rand.NewPCG(9, 9))
+	for i := range x.Data {
+		x.Data[i] = float32(rng.NormFloat64())
+	}
+	codes := randomCodes(1, rows, cols, .2)
+	for _, nonnegative := range []bool{false, true} {
+		got := RandomProjection(x, codes, nonnegative, 5)
+		if err := got.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		directions := make([]float64, dim*cols)
+		draws := rand.New(rand.NewPCG(5, 0))
+		for i := range directions {
+			directions[i] = draws.NormFloat64()
+		}
+		for i := range rows {
+			var products []float64
+			for k := range cols {
+				p := 0.0
+				for l, v := range x.Row(i) {
+					p += float64(v) * directions[l*cols+k]
+				}
+				products = append(products, p)
+			}
+			size := func(k int) float64 {
+				if nonnegative {
+					return products[k]
+				}
+				return math.Abs(products[k])
+			}
+			order := make([]int32, cols)
+			for k := range order {
+				order[k] = int32(k)
+			}
+			slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(size(int(b)), size(int(a))) })
+			want := order[:codes.Ptr[i+1]-codes.Ptr[i]]
+			want = slices.DeleteFunc(want, func(k int32) bool { return size(int(k)) <= 0 })
+			slices.Sort(want)
+			index, value := got.Row(i)
+			if !slices.Equal(index, want) {
+				t.Fatalf("row %d: %v, want %v", i, index, want)
+			}
+			for j, k := range index {
+				if math.Abs(float64(value[j])-products[k]) > 1e-4 { // float32
+					t.Fatalf("row %d, column %d: %v, want %v", i, k, value[j], products[k])
+				}
+			}
+		}
+	}
+}
+
+func TestSmallest(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range 2000 {
+		values := make([]float32, 1+rng.IntN(40))
+		for i := range values {
+			values[i] = float32(rng.IntN(12)) // with ties
+		}
+		sorted := slices.Sorted(slices.Values(values))
+		n := rng.IntN(len(values))
+		if got := smallest(slices.Clone(values), n); got != sorted[n] {
+			t.Fatalf("rank %d of %v: %v", n, values, got)
+		}
+	}
+}
+
+func TestFromDense(t *testing.T) {
+	x := &vectors.Dense{Words: []string{"a", "b", "c"}, Dim: 2, Data: []float32{1, 0, 0, 0, -2, 3}}
+	got := FromDense(x)
+	want := &vectors.Sparse{Rows: 3, Cols: 2, Ptr: []int64{0, 1, 1, 3}, Index: []int32{0, 0, 1}, Value: []float32{1, -2, 3}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	want = &vectors.Sparse{Rows: 2, Cols: 2, Ptr: []int64{0, 2, 3}, Index: []int32{0, 1, 0}, Value: []float32{-2, 3, 1}}
+	if got := SelectRows(got, []int{2, 0}); !reflect.DeepEqual(got, want) {
+		t.Errorf("rows 2 and 0: %v", got)
+	}
+}

@@ -1,0 +1,183 @@
+package interpret
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+
+	"overcomplete/vectors"
+)
+
+// Estimate is a mean over dimensions with its 95 % confidence interval.
+type Estimate struct {
+	Mean float64 `json:"mean"`
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
+
+// Coherence is what [Intrusion.OddOneOut] measures.
+type Coherence struct {
+	Dimensions int      `json:"dimensions"` // live ones
+	Any        Estimate `json:"any"`        // share of right answers, 0 to 1, all intruders being as likely
+	Matched    Estimate `json:"matched"`    // the same with intruders as frequent as the top words
+}
+
+const (
+	intrudersDrawn = 10   // for each dimension
+	resamples      = 2000 // of a bootstrap
+)
+
+// OddOneOut plays a word intrusion test without people, on all live dimensions
+// with ten intruders each. The answer to an instance is the word whose mean cosine
+// to the other four is the smallest in reference, V×M, other vectors of the same
+// words. Guessing is right once in five times.
+//
+// The intervals are for what the choice of dimensions leaves open: percentiles of
+// a bootstrap over them.
+func (t *Intrusion) OddOneOut(reference *vectors.Dense, seed uint64) Coherence {
+	unit := unitRows(reference)
+	type shares struct{ anyone, matched float64 }
+	found := make([]*shares, t.x.Codes.Cols)
+	random := make([]*rand.Rand, len(found)) // of each dimension, for any order of them
+	seeds := rand.NewPCG(seed, 0)
+	for k := range random {
+		random[k] = rand.New(rand.NewPCG(seeds.Uint64(), seeds.Uint64()))
+	}
+	parallel(len(found), func(k int) {
+		p := t.pool(k)
+		if p == nil {
+			return
+		}
+		right := func(draw func(*rand.Rand) Instance) float64 {
+			n := 0
+			for range intrudersDrawn {
+				if it := draw(random[k]); oddOneOut(unit, it.Rows) == it.Intruder {
+					n++
+				}
+			}
+			return float64(n) / intrudersDrawn
+		}
+		found[k] = &shares{right(p.draw), right(p.drawMatched)}
+	})
+	var anyone, matched []float64
+	for _, f := range found {
+		if f != nil {
+			anyone, matched = append(anyone, f.anyone), append(matched, f.matched)
+		}
+	}
+	return Coherence{len(anyone), bootstrap(anyone, seed), bootstrap(matched, seed)}
+}
+
+// unitRows returns the vectors with norm 1, and zero vectors as they are.
+func unitRows(x *vectors.Dense) [][]float64 {
+	rows := make([][]float64, x.Len())
+	parallel(len(rows), func(i int) {
+		rows[i] = make([]float64, x.Dim)
+		for k, v := range x.Row(i) {
+			rows[i][k] = float64(v)
+		}
+		if norm := floats.Norm(rows[i], 2); norm > 0 {
+			floats.Scale(1/norm, rows[i])
+		}
+	})
+	return rows
+}
+
+// oddOneOut returns the place of the word whose cosines to the others add up to
+// the least.
+func oddOneOut(unit [][]float64, rows [5]int) int {
+	sums := make([]float64, len(rows))
+	for a, i := range rows {
+		for b, j := range rows {
+			if a != b {
+				sums[a] += floats.Dot(unit[i], unit[j])
+			}
+		}
+	}
+	return floats.MinIdx(sums)
+}
+
+// bootstrap returns the mean of a sample and the percentiles of the means of
+// samples drawn from it, with replacement.
+func bootstrap(sample []float64, seed uint64) Estimate {
+	if len(sample) == 0 {
+		return Estimate{}
+	}
+	rng := rand.New(rand.NewPCG(seed, 0))
+	means := make([]float64, resamples)
+	for b := range means {
+		for range sample {
+			means[b] += sample[rng.IntN(len(sample))]
+		}
+		means[b] /= float64(len(sample))
+	}
+	slices.Sort(means)
+	return Estimate{
+		Mean: stat.Mean(sample, nil),
+		Low:  stat.Quantile(.025, stat.LinInterp, means, nil),
+		High: stat.Quantile(.975, stat.LinInterp, means, nil),
+	}
+}
+
+// RandomProjection returns codes without learning: x, V×L, times a random L×K
+// matrix (Gaussian, from seed), of which each row keeps as many values as the same
+// row of codes, V×K, has. It keeps those with the largest absolute values, or
+// with nonnegative the largest positive ones.
+func RandomProjection(x *vectors.Dense, codes *vectors.Sparse, nonnegative bool, seed uint64) *vectors.Sparse {
+	rng := rand.New(rand.NewPCG(seed, 0))
+	directions := general(x.Dim, codes.Cols, nil)
+	for i := range directions.Data {
+		directions.Data[i] = float32(rng.NormFloat64())
+	}
+	size := func(v float32) float32 {
+		if nonnegative {
+			return max(v, 0)
+		}
+		return max(v, -v)
+	}
+	index, value := make([][]int32, x.Len()), make([][]float32, x.Len())
+	parallel((x.Len()+chunk-1)/chunk, func(c int) {
+		lo, hi := c*chunk, min((c+1)*chunk, x.Len())
+		rows := general(hi-lo, x.Dim, x.Data[lo*x.Dim:hi*x.Dim])
+		products := general(hi-lo, codes.Cols, nil)
+		blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, rows, directions, 0, products)
+		sizes := make([]float32, codes.Cols)
+		for i := lo; i < hi; i++ {
+			product := products.Data[(i-lo)*codes.Cols : (i-lo+1)*codes.Cols]
+			for k, v := range product {
+				sizes[k] = size(v)
+			}
+			least := float32(math.Inf(1))
+			if n := int(codes.Ptr[i+1] - codes.Ptr[i]); n > 0 {
+				least = smallest(sizes, len(sizes)-n)
+			}
+			for k, v := range product {
+				if s := size(v); s >= least && s > 0 {
+					index[i], value[i] = append(index[i], int32(k)), append(value[i], v)
+				}
+			}
+		}
+	})
+	projected := &vectors.Sparse{Rows: codes.Rows, Cols: codes.Cols, Ptr: make([]int64, 1, codes.Rows+1)}
+	for i := range index {
+		projected.Index, projected.Value = append(projected.Index, index[i]...), append(projected.Value, value[i]...)
+		projected.Ptr = append(projected.Ptr, int64(len(projected.Index)))
+	}
+	return projected
+}
+
+// chunk is the number of rows that are multiplied at a time.
+const chunk = 256
+
+// general returns a matrix of these values, or of zeros for nil.
+func general(rows, cols int, data []float32) blas32.General {
+	if data == nil {
+		data = make([]float32, rows*cols)
+	}
+	return blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: data}
+}
