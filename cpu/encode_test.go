@@ -132,7 +132,7 @@ func dot(x, y []float64) (sum float64) {
 // A row's code is the same bits for any number of workers and whatever rows it
 // comes with.
 func TestEncodeKeepsBits(t *testing.T) {
-	const rows, dim, atoms = 2*mostWords + 5, 30, 300
+	const rows, dim, atoms = 100, 30, 200
 	x, d := encodeProblem(rows, dim, atoms)
 	eachLevel(t, func(t *testing.T, _ *kernels) {
 		for _, o := range []encode.Options{
