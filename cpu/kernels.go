@@ -22,6 +22,10 @@ type kernels struct {
 	adagrad     func(h, p, d, m, n []float32, c0, c1, c2, c3, c4, epsilon float32)
 	accumulate  func(m, n []float32, index []int32, value, r []float32, end int32) int
 
+	fista func(index []int32, value, p, b, a []float32, column int32, momentum, step, threshold, floor float32) (n int, against float32)
+	dots  func(p []float32, index []int32, r, d []float32, dim int, end int32) int
+	axpy  func(c []float64, x float64, g []float32)
+
 	combine  func(dst []float32, c float32, a []float32, d float32, b []float32)
 	addConst func(dst, a []float32, c float32)
 	scale    func(dst, a []float32, c float32)
@@ -45,6 +49,7 @@ var generic = kernels{
 	product: productGeneric, rows: 2, columns: 4,
 	average: averageGeneric, averageHalf: averageHalfGeneric, decode: decodeGeneric, accumulate: accumulateGeneric,
 	adagrad: adagradGeneric,
+	fista:   fistaGeneric, dots: dotsGeneric, axpy: axpyGeneric,
 	combine: combineGeneric, addConst: addConstGeneric, scale: scaleGeneric, mul: mulGeneric,
 	divSqrt: divSqrtGeneric, relu: reluGeneric, sum: sumGeneric, peak: peakGeneric,
 }

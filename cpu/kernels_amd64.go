@@ -60,6 +60,21 @@ func sumAVX2(a []float32) float64
 // x += y·y        n times for each of rows × 2 vectors x in registers
 func peakAVX2(n int)
 
+// z = b[j] + momentum·(b[j] − a[j])
+// g = z + step·p[j]
+// x = max(sgn(g)·max(|g| − threshold, 0), floor)
+// against += (z − x)·(x − b[j])
+// a[j] = x
+// if x ≠ 0: append column+j to index, x to value
+func fistaAVX2(index []int32, value []float32, p []float32, b []float32, a []float32, column int32, momentum float32, step float32, threshold float32, floor float32) (n int, against float32)
+
+// for n = 0, 1, … while index[n] < end:
+// p[n] = Σ_j r[j] · d[index[n]·dim+j]        for j < len(r)
+func dotsAVX2(p []float32, index []int32, r []float32, d []float32, dim int, end int32) int
+
+// c[j] += x · g[j]        for j < len(c)
+func axpyAVX2(c []float64, x float64, g []float32)
+
 // dst[i·dstRow+j] += Σ_k a[i·aRow+k·aColumn] · b[k·bRow+j]        for i < rows, j < columns, k < n
 func productAVX512(dst *float32, dstRow int, a *float32, aRow int, aColumn int, b *float32, bRow int, n int, s *byte, q *byte, sRow int, sRows int, every int)
 
@@ -117,3 +132,18 @@ func sumAVX512(a []float32) float64
 
 // x += y·y        n times for each of rows × 2 vectors x in registers
 func peakAVX512(n int)
+
+// z = b[j] + momentum·(b[j] − a[j])
+// g = z + step·p[j]
+// x = max(sgn(g)·max(|g| − threshold, 0), floor)
+// against += (z − x)·(x − b[j])
+// a[j] = x
+// if x ≠ 0: append column+j to index, x to value
+func fistaAVX512(index []int32, value []float32, p []float32, b []float32, a []float32, column int32, momentum float32, step float32, threshold float32, floor float32) (n int, against float32)
+
+// for n = 0, 1, … while index[n] < end:
+// p[n] = Σ_j r[j] · d[index[n]·dim+j]        for j < len(r)
+func dotsAVX512(p []float32, index []int32, r []float32, d []float32, dim int, end int32) int
+
+// c[j] += x · g[j]        for j < len(c)
+func axpyAVX512(c []float64, x float64, g []float32)

@@ -1473,6 +1473,228 @@ loop:
 	VZEROUPPER
 	RET
 
+// func fistaAVX2(index []int32, value []float32, p []float32, b []float32, a []float32, column int32, momentum float32, step float32, threshold float32, floor float32) (n int, against float32)
+// Requires: AVX, AVX2, FMA3, POPCNT, SSE
+TEXT ·fistaAVX2(SB), NOSPLIT, $0-156
+	MOVQ         index_base+0(FP), AX
+	MOVQ         value_base+24(FP), CX
+	MOVQ         p_base+48(FP), DX
+	MOVQ         b_base+72(FP), BX
+	MOVQ         a_base+96(FP), SI
+	MOVQ         p_len+56(FP), DI
+	VBROADCASTSS momentum+124(FP), Y0
+	VBROADCASTSS step+128(FP), Y1
+	VBROADCASTSS threshold+132(FP), Y2
+	VBROADCASTSS floor+136(FP), Y3
+	VBROADCASTSS bits7fffffff<>+0(SB), Y4
+	XORQ         R8, R8
+	VBROADCASTSS column+120(FP), Y5
+	VXORPS       Y6, Y6, Y6
+	VPADDD       iota<>+0(SB), Y5, Y5
+	XORQ         R9, R9
+	SUBQ         $0x08, DI
+	JL           rest
+
+sweep:
+	VMOVUPS     (DX)(R9*4), Y7
+	VMOVUPS     (BX)(R9*4), Y8
+	VMOVUPS     (SI)(R9*4), Y9
+	VSUBPS      Y9, Y8, Y9
+	VFMADD213PS Y8, Y0, Y9
+	VFMADD213PS Y9, Y1, Y7
+	VXORPS      Y11, Y11, Y11
+	VANDPS      Y4, Y7, Y10
+	VSUBPS      Y2, Y10, Y10
+	VMAXPS      Y10, Y11, Y10
+	VANDNPS     Y7, Y4, Y7
+	VORPS       Y7, Y10, Y10
+	VMAXPS      Y10, Y3, Y10
+	VMOVUPS     Y10, (SI)(R9*4)
+	VSUBPS      Y10, Y9, Y9
+	VSUBPS      Y8, Y10, Y8
+	VFMADD231PS Y9, Y8, Y6
+	VCMPPS      $0x04, Y11, Y10, Y7
+	VMOVMSKPS   Y7, R10
+	TESTL       R10, R10
+	JZ          next
+	LEAQ        compressed<>+0(SB), R11
+	VPMOVZXBD   (R11)(R10*8), Y7
+	VPERMPS     Y10, Y7, Y10
+	VMOVUPS     Y10, (CX)(R8*4)
+	VPERMD      Y5, Y7, Y7
+	VMOVDQU     Y7, (AX)(R8*4)
+	POPCNTL     R10, R10
+	ADDQ        R10, R8
+
+next:
+	VBROADCASTSS bits00000008<>+0(SB), Y7
+	VPADDD       Y7, Y5, Y5
+	ADDQ         $0x08, R9
+	SUBQ         $0x08, DI
+	JGE          sweep
+
+rest:
+	ADDQ        $0x08, DI
+	JZ          end
+	LEAQ        masksOfRests<>+0(SB), R10
+	LEAQ        32(R10), R10
+	NEGQ        DI
+	VMOVUPS     (R10)(DI*4), Y7
+	VMASKMOVPS  (DX)(R9*4), Y7, Y8
+	VMASKMOVPS  (BX)(R9*4), Y7, Y9
+	VMASKMOVPS  (SI)(R9*4), Y7, Y10
+	VSUBPS      Y10, Y9, Y10
+	VFMADD213PS Y9, Y0, Y10
+	VFMADD213PS Y10, Y1, Y8
+	VXORPS      Y1, Y1, Y1
+	VANDPS      Y4, Y8, Y0
+	VSUBPS      Y2, Y0, Y0
+	VMAXPS      Y0, Y1, Y0
+	VANDNPS     Y8, Y4, Y8
+	VORPS       Y8, Y0, Y0
+	VMAXPS      Y0, Y3, Y0
+	VMASKMOVPS  Y0, Y7, (SI)(R9*4)
+	VSUBPS      Y0, Y10, Y10
+	VSUBPS      Y9, Y0, Y9
+	VFMADD231PS Y10, Y9, Y6
+	VCMPPS      $0x04, Y1, Y0, Y1
+	VANDPS      Y7, Y1, Y1
+	VMOVMSKPS   Y1, DX
+	TESTL       DX, DX
+	JZ          nextOfRest
+	LEAQ        compressed<>+0(SB), BX
+	VPMOVZXBD   (BX)(DX*8), Y1
+	VPERMPS     Y0, Y1, Y0
+	VMOVUPS     Y0, (CX)(R8*4)
+	VPERMD      Y5, Y1, Y1
+	VMOVDQU     Y1, (AX)(R8*4)
+	POPCNTL     DX, DX
+	ADDQ        DX, R8
+
+nextOfRest:
+	VBROADCASTSS bits00000008<>+0(SB), Y0
+	VPADDD       Y0, Y5, Y5
+
+end:
+	MOVQ         R8, n+144(FP)
+	VEXTRACTF128 $0x01, Y6, X0
+	VADDPS       X0, X6, X6
+	VHADDPS      X6, X6, X6
+	VHADDPS      X6, X6, X6
+	MOVSS        X6, against+152(FP)
+	VZEROUPPER
+	RET
+
+// func dotsAVX2(p []float32, index []int32, r []float32, d []float32, dim int, end int32) int
+// Requires: AVX, FMA3
+TEXT ·dotsAVX2(SB), NOSPLIT, $0-120
+	MOVQ    p_base+0(FP), AX
+	MOVQ    index_base+24(FP), CX
+	MOVQ    index_len+32(FP), DX
+	MOVQ    r_base+48(FP), BX
+	MOVQ    r_len+56(FP), SI
+	MOVQ    d_base+72(FP), DI
+	MOVQ    dim+96(FP), R8
+	SHLQ    $0x02, R8
+	MOVLQSX end+104(FP), R9
+	XORQ    R10, R10
+
+nonzero:
+	CMPQ    R10, DX
+	JGE     done
+	MOVLQSX (CX)(R10*4), R11
+	CMPQ    R11, R9
+	JGE     done
+	IMULQ   R8, R11
+	ADDQ    DI, R11
+	MOVQ    BX, R12
+	MOVQ    SI, R13
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	SUBQ    $0x20, R13
+	JL      rest
+
+vectors:
+	VMOVUPS     (R12), Y4
+	VFMADD231PS (R11), Y4, Y0
+	VMOVUPS     32(R12), Y4
+	VFMADD231PS 32(R11), Y4, Y1
+	VMOVUPS     64(R12), Y4
+	VFMADD231PS 64(R11), Y4, Y2
+	VMOVUPS     96(R12), Y4
+	VFMADD231PS 96(R11), Y4, Y3
+	ADDQ        $0x00000080, R12
+	ADDQ        $0x00000080, R11
+	SUBQ        $0x20, R13
+	JGE         vectors
+
+rest:
+	ADDQ $0x20, R13
+	JZ   add
+
+vector:
+	VMOVUPS     (R12), Y4
+	VFMADD231PS (R11), Y4, Y0
+	ADDQ        $0x00000020, R12
+	ADDQ        $0x00000020, R11
+	SUBQ        $0x08, R13
+	JNZ         vector
+
+add:
+	VADDPS       Y1, Y0, Y0
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y2, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X0
+	VHADDPS      X0, X0, X0
+	VHADDPS      X0, X0, X0
+	VMOVSS       X0, (AX)(R10*4)
+	INCQ         R10
+	JMP          nonzero
+
+done:
+	MOVQ R10, ret+112(FP)
+	VZEROUPPER
+	RET
+
+// func axpyAVX2(c []float64, x float64, g []float32)
+// Requires: AVX, FMA3
+TEXT ·axpyAVX2(SB), NOSPLIT, $0-56
+	MOVQ         c_base+0(FP), AX
+	MOVQ         c_len+8(FP), CX
+	MOVQ         g_base+32(FP), DX
+	VBROADCASTSD x+24(FP), Y0
+	TESTQ        CX, CX
+	JZ           done
+
+loop:
+	VMOVUPD     (AX), Y1
+	VCVTPS2PD   (DX), Y2
+	VFMADD231PD Y2, Y0, Y1
+	VMOVUPD     Y1, (AX)
+	VMOVUPD     32(AX), Y1
+	VCVTPS2PD   16(DX), Y2
+	VFMADD231PD Y2, Y0, Y1
+	VMOVUPD     Y1, 32(AX)
+	VMOVUPD     64(AX), Y1
+	VCVTPS2PD   32(DX), Y2
+	VFMADD231PD Y2, Y0, Y1
+	VMOVUPD     Y1, 64(AX)
+	VMOVUPD     96(AX), Y1
+	VCVTPS2PD   48(DX), Y2
+	VFMADD231PD Y2, Y0, Y1
+	VMOVUPD     Y1, 96(AX)
+	ADDQ        $0x00000080, AX
+	ADDQ        $0x40, DX
+	SUBQ        $0x10, CX
+	JNZ         loop
+
+done:
+	VZEROUPPER
+	RET
+
 // func productAVX512(dst *float32, dstRow int, a *float32, aRow int, aColumn int, b *float32, bRow int, n int, s *byte, q *byte, sRow int, sRows int, every int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·productAVX512(SB), NOSPLIT, $0-104
@@ -3945,5 +4167,178 @@ loop:
 	VFMADD231PS Z0, Z0, Z24
 	DECQ        AX
 	JNZ         loop
+	VZEROUPPER
+	RET
+
+// func fistaAVX512(index []int32, value []float32, p []float32, b []float32, a []float32, column int32, momentum float32, step float32, threshold float32, floor float32) (n int, against float32)
+// Requires: AVX, AVX512F, BMI2, POPCNT, SSE
+TEXT ·fistaAVX512(SB), NOSPLIT, $0-156
+	MOVQ         index_base+0(FP), AX
+	MOVQ         value_base+24(FP), CX
+	MOVQ         p_base+48(FP), DX
+	MOVQ         b_base+72(FP), BX
+	MOVQ         a_base+96(FP), SI
+	MOVQ         p_len+56(FP), DI
+	VBROADCASTSS momentum+124(FP), Z0
+	VBROADCASTSS step+128(FP), Z1
+	VBROADCASTSS threshold+132(FP), Z2
+	VBROADCASTSS floor+136(FP), Z3
+	VBROADCASTSS bits7fffffff<>+0(SB), Z4
+	XORQ         R8, R8
+	VBROADCASTSS column+120(FP), Z5
+	VPXORD       Z6, Z6, Z6
+	VPADDD       iota<>+0(SB), Z5, Z5
+	XORQ         R9, R9
+	MOVQ         $-1, R10
+	KMOVW        R10, K1
+
+sweep:
+	CMPQ  DI, $0x10
+	JGE   whole
+	BZHIQ DI, R10, R11
+	KMOVW R11, K1
+
+whole:
+	VMOVUPS.Z     (DX)(R9*4), K1, Z7
+	VMOVUPS.Z     (BX)(R9*4), K1, Z8
+	VMOVUPS.Z     (SI)(R9*4), K1, Z9
+	VSUBPS        Z9, Z8, Z9
+	VFMADD213PS   Z8, Z0, Z9
+	VFMADD213PS   Z9, Z1, Z7
+	VPXORD        Z11, Z11, Z11
+	VPANDD        Z4, Z7, Z10
+	VSUBPS        Z2, Z10, Z10
+	VMAXPS        Z10, Z11, Z10
+	VPTERNLOGD    $0xf4, Z4, Z7, Z10
+	VMAXPS        Z10, Z3, Z10
+	VMOVUPS       Z10, K1, (SI)(R9*4)
+	VSUBPS        Z10, Z9, Z9
+	VSUBPS        Z8, Z10, Z8
+	VFMADD231PS   Z9, Z8, Z6
+	VCMPPS        $0x04, Z11, Z10, K1, K2
+	VCOMPRESSPS.Z Z10, K2, Z10
+	VMOVUPS       Z10, (CX)(R8*4)
+	VPCOMPRESSD.Z Z5, K2, Z7
+	VMOVDQU32     Z7, (AX)(R8*4)
+	KMOVW         K2, R11
+	POPCNTL       R11, R11
+	ADDQ          R11, R8
+	VBROADCASTSS  bits00000010<>+0(SB), Z7
+	VPADDD        Z7, Z5, Z5
+	ADDQ          $0x10, R9
+	SUBQ          $0x10, DI
+	JG            sweep
+	MOVQ          R8, n+144(FP)
+	VEXTRACTF64X4 $0x01, Z6, Y0
+	VADDPS        Y0, Y6, Y6
+	VEXTRACTF128  $0x01, Y6, X0
+	VADDPS        X0, X6, X6
+	VHADDPS       X6, X6, X6
+	VHADDPS       X6, X6, X6
+	MOVSS         X6, against+152(FP)
+	VZEROUPPER
+	RET
+
+// func dotsAVX512(p []float32, index []int32, r []float32, d []float32, dim int, end int32) int
+// Requires: AVX, AVX512F
+TEXT ·dotsAVX512(SB), NOSPLIT, $0-120
+	MOVQ    p_base+0(FP), AX
+	MOVQ    index_base+24(FP), CX
+	MOVQ    index_len+32(FP), DX
+	MOVQ    r_base+48(FP), BX
+	MOVQ    r_len+56(FP), SI
+	MOVQ    d_base+72(FP), DI
+	MOVQ    dim+96(FP), R8
+	SHLQ    $0x02, R8
+	MOVLQSX end+104(FP), R9
+	XORQ    R10, R10
+
+nonzero:
+	CMPQ    R10, DX
+	JGE     done
+	MOVLQSX (CX)(R10*4), R11
+	CMPQ    R11, R9
+	JGE     done
+	IMULQ   R8, R11
+	ADDQ    DI, R11
+	MOVQ    BX, R12
+	MOVQ    SI, R13
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	SUBQ    $0x40, R13
+	JL      rest
+
+vectors:
+	VMOVUPS     (R12), Z4
+	VFMADD231PS (R11), Z4, Z0
+	VMOVUPS     64(R12), Z4
+	VFMADD231PS 64(R11), Z4, Z1
+	VMOVUPS     128(R12), Z4
+	VFMADD231PS 128(R11), Z4, Z2
+	VMOVUPS     192(R12), Z4
+	VFMADD231PS 192(R11), Z4, Z3
+	ADDQ        $0x00000100, R12
+	ADDQ        $0x00000100, R11
+	SUBQ        $0x40, R13
+	JGE         vectors
+
+rest:
+	ADDQ $0x40, R13
+	JZ   add
+
+vector:
+	VMOVUPS     (R12), Z4
+	VFMADD231PS (R11), Z4, Z0
+	ADDQ        $0x00000040, R12
+	ADDQ        $0x00000040, R11
+	SUBQ        $0x10, R13
+	JNZ         vector
+
+add:
+	VADDPS        Z1, Z0, Z0
+	VADDPS        Z3, Z2, Z2
+	VADDPS        Z2, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y4
+	VADDPS        Y4, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X4
+	VADDPS        X4, X0, X0
+	VHADDPS       X0, X0, X0
+	VHADDPS       X0, X0, X0
+	VMOVSS        X0, (AX)(R10*4)
+	INCQ          R10
+	JMP           nonzero
+
+done:
+	MOVQ R10, ret+112(FP)
+	VZEROUPPER
+	RET
+
+// func axpyAVX512(c []float64, x float64, g []float32)
+// Requires: AVX, AVX512F
+TEXT ·axpyAVX512(SB), NOSPLIT, $0-56
+	MOVQ         c_base+0(FP), AX
+	MOVQ         c_len+8(FP), CX
+	MOVQ         g_base+32(FP), DX
+	VBROADCASTSD x+24(FP), Z0
+	TESTQ        CX, CX
+	JZ           done
+
+loop:
+	VMOVUPD     (AX), Z1
+	VCVTPS2PD   (DX), Z2
+	VFMADD231PD Z2, Z0, Z1
+	VMOVUPD     Z1, (AX)
+	VMOVUPD     64(AX), Z1
+	VCVTPS2PD   32(DX), Z2
+	VFMADD231PD Z2, Z0, Z1
+	VMOVUPD     Z1, 64(AX)
+	ADDQ        $0x00000080, AX
+	ADDQ        $0x40, DX
+	SUBQ        $0x10, CX
+	JNZ         loop
+
+done:
 	VZEROUPPER
 	RET

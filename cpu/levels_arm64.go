@@ -7,6 +7,7 @@ var neon = kernels{
 	product: productNEON, rows: 8, columns: 8,
 	average: averageNEON, averageHalf: averageHalf(averageHalfNEON).withRest(4), decode: decodeNEON, accumulate: accumulateNEON,
 	adagrad: adagradNEON,
+	fista:   fistaGeneric, dots: dotsGeneric, axpy: axpyGeneric,
 	combine: combineNEON, addConst: addConstGeneric, scale: scaleGeneric, mul: mulGeneric,
 	divSqrt: divSqrtGeneric, relu: reluGeneric, sum: sumGeneric, peak: peakNEON,
 }

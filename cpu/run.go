@@ -421,7 +421,7 @@ func (s *step) runBody(l *lane, lo, hi int) {
 }
 
 // parallel calls f for every unit from 0 to units−1, each on one of the lanes.
-func parallel(lanes []*lane, units int, f func(l *lane, unit int)) {
+func parallel[L any](lanes []*L, units int, f func(l *L, unit int)) {
 	if len(lanes) == 1 || units <= 1 {
 		for i := range units {
 			f(lanes[0], i)

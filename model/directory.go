@@ -43,9 +43,9 @@ func Open(path string) (*Model, error) {
 	return m, nil
 }
 
-func open(dir string) (m *Model, err error) {
-	m = new(Model)
-	if m.Info, err = readInfo(dir); err != nil {
+func open(dir string) (*Model, error) {
+	m, err := openDictionary(dir)
+	if err != nil {
 		return nil, err
 	}
 	if m.Words, err = readWords(dir); err != nil {
@@ -58,6 +58,29 @@ func open(dir string) (m *Model, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := m.validate(); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// OpenDictionary is [Open] for all but words and codes, which are not read.
+func OpenDictionary(dir string) (*Model, error) {
+	m, err := openDictionary(dir)
+	if err == nil {
+		err = m.validateDictionary()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	return m, nil
+}
+
+func openDictionary(dir string) (m *Model, err error) {
+	m = new(Model)
+	if m.Info, err = readInfo(dir); err != nil {
+		return nil, err
+	}
 	dim := m.Info.Input.Dim
 	if m.Dictionary, err = readArray(dir, dictionaryFile, m.Info.Training.Atoms, dim); err != nil {
 		return nil, err
@@ -68,9 +91,6 @@ func open(dir string) (m *Model, err error) {
 		}
 	} else if _, err := os.Lstat(filepath.Join(dir, meanFile)); err == nil {
 		return nil, fmt.Errorf("%s: exists, but %s says that the input was not centred", meanFile, infoFile)
-	}
-	if err := m.validate(); err != nil {
-		return nil, err
 	}
 	return m, nil
 }
@@ -165,23 +185,30 @@ func inFile(name string, err error) error {
 // validate returns an error unless the parts of m agree and hold finite numbers.
 // It names the file that a part is kept in.
 func (m *Model) validate() error {
-	words, dim, atoms := m.Info.Input.Words, m.Info.Input.Dim, m.Info.Training.Atoms
-	switch {
-	case words < 0 || dim <= 0 || atoms <= 0:
-		return fmt.Errorf("%s: no model has %d words, %d dimensions and %d atoms", infoFile, words, dim, atoms)
+	if err := m.validateDictionary(); err != nil {
+		return err
+	}
+	switch words, atoms := m.Info.Input.Words, m.Info.Training.Atoms; {
 	case len(m.Words) != words:
 		return fmt.Errorf("%s: %d words, %s says %d", wordsFile, len(m.Words), infoFile, words)
 	case m.Codes.Rows != words || m.Codes.Cols != atoms:
 		return fmt.Errorf("%s: %d×%d matrix, %s says %d words and %d atoms", codesFile, m.Codes.Rows, m.Codes.Cols, infoFile, words, atoms)
+	}
+	return inFile(codesFile, m.Codes.Validate())
+}
+
+// validateDictionary is validate for all but words and codes.
+func (m *Model) validateDictionary() error {
+	words, dim, atoms := m.Info.Input.Words, m.Info.Input.Dim, m.Info.Training.Atoms
+	switch {
+	case words < 0 || dim <= 0 || atoms <= 0:
+		return fmt.Errorf("%s: no model has %d words, %d dimensions and %d atoms", infoFile, words, dim, atoms)
 	case len(m.Dictionary)%dim != 0 || len(m.Dictionary)/dim != atoms:
 		return fmt.Errorf("%s: %d values, %s says %d atoms of length %d", dictionaryFile, len(m.Dictionary), infoFile, atoms, dim)
 	case m.Info.Training.Center && len(m.Mean) != dim:
 		return fmt.Errorf("%s: %d values, %s says %d", meanFile, len(m.Mean), infoFile, dim)
 	case !m.Info.Training.Center && m.Mean != nil:
 		return fmt.Errorf("%s: %d values, but %s says that the input was not centred", meanFile, len(m.Mean), infoFile)
-	}
-	if err := m.Codes.Validate(); err != nil {
-		return inFile(codesFile, err)
 	}
 	if err := checkFinite(m.Dictionary); err != nil {
 		return inFile(dictionaryFile, err)
@@ -285,9 +312,41 @@ func (m *Model) write(dir string) error {
 	if err := m.validate(); err != nil {
 		return err
 	}
-	if err := checkLines(m.Words); err != nil {
+	err := writeFile(dir, wordsFile, func(f io.Writer) error {
+		b := bufio.NewWriter(f)
+		if err := writeWords(b, m.Words, 0); err != nil {
+			return err
+		}
+		return b.Flush()
+	})
+	if err != nil {
 		return err
 	}
+	err = writeFile(dir, codesFile, func(f io.Writer) error {
+		return vectors.WriteCSR(f, m.Codes)
+	})
+	if err != nil {
+		return err
+	}
+	return m.writeDictionary(dir)
+}
+
+// writeWords writes words, of which there were some before, a line each.
+func writeWords(w *bufio.Writer, words []string, before int) error {
+	if err := checkLines(words, before); err != nil {
+		return err
+	}
+	for _, word := range words {
+		w.WriteString(word)
+		if err := w.WriteByte('\n'); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeDictionary writes the files of m but for words and codes.
+func (m *Model) writeDictionary(dir string) error {
 	info := m.Info
 	info.Format = FormatVersion
 	text, err := json.MarshalIndent(info, "", "  ")
@@ -297,23 +356,6 @@ func (m *Model) write(dir string) error {
 	err = writeFile(dir, infoFile, func(f io.Writer) error {
 		_, err := fmt.Fprintf(f, "%s\n", text)
 		return err
-	})
-	if err != nil {
-		return err
-	}
-	err = writeFile(dir, wordsFile, func(f io.Writer) error {
-		b := bufio.NewWriter(f)
-		for _, word := range m.Words {
-			b.WriteString(word)
-			b.WriteByte('\n')
-		}
-		return b.Flush()
-	})
-	if err != nil {
-		return err
-	}
-	err = writeFile(dir, codesFile, func(f io.Writer) error {
-		return vectors.WriteCSR(f, m.Codes)
 	})
 	if err != nil {
 		return err
@@ -329,11 +371,12 @@ func (m *Model) write(dir string) error {
 	})
 }
 
-// checkLines returns an error if one of the words can't be a line.
-func checkLines(words []string) error {
+// checkLines returns an error if one of the words, of which there were some
+// before, can't be a line.
+func checkLines(words []string, before int) error {
 	for i, word := range words {
 		if strings.Contains(word, "\n") {
-			return fmt.Errorf("word %d, %q, contains a newline", i+1, word)
+			return fmt.Errorf("word %d, %q, contains a newline", before+i+1, word)
 		}
 	}
 	return nil

@@ -217,7 +217,7 @@ func TestSaveRefuses(t *testing.T) {
 		{"NaN in the mean", func(m *Model) { m.Mean[1] = float32(math.NaN()) }, "mean.npy: value 1 is NaN"},
 		{"short mean", func(m *Model) { m.Mean = m.Mean[1:] }, "mean.npy: 1 values"},
 		{"mean unasked for", func(m *Model) { m.Info.Training.Center = false }, "mean.npy"},
-		{"too many atoms", func(m *Model) { m.Info.Training.Atoms++ }, "codes.npz: 2×3 matrix"},
+		{"too many atoms", func(m *Model) { m.Info.Training.Atoms++ }, "dictionary.npy: 6 values"},
 		{"short dictionary", func(m *Model) { m.Dictionary = m.Dictionary[2:] }, "dictionary.npy: 4 values"},
 		{"no dimensions", func(m *Model) { m.Info.Input.Dim = 0 }, "model.json: no model"},
 		{"NaN in a metric", func(m *Model) { m.Info.Epochs[0].Error = math.NaN() }, "model.json"},

@@ -34,6 +34,10 @@ type Info struct {
 	Training Hyperparameters `json:"training"`
 	Device   string          `json:"device"` // that trained: "cpu" with its kernels, or "cuda" with the precision; results differ in the last bits
 	Epochs   []Epoch         `json:"epochs"` // metrics after each epoch
+
+	// Encoding says how the codes were made if not by the training, which
+	// Training, Device and Epochs are still of. Input describes what was encoded.
+	Encoding *Encoding `json:"encoding,omitempty"`
 }
 
 // Input describes the dense vectors that were trained on.
@@ -42,6 +46,36 @@ type Input struct {
 	SHA256 string `json:"sha256"` // of the file's bytes, as stored
 	Words  int    `json:"words"`  // V
 	Dim    int    `json:"dim"`    // L
+}
+
+// Encoding is how codes were made with a dictionary that was there before: see
+// package encode. Means are over words.
+type Encoding struct {
+	TrainedOn Input   `json:"trained_on"` // the vectors that the dictionary was learned from
+	Device    string  `json:"device"`     // as [Info.Device]
+	Lambda    float64 `json:"lambda"`
+	Steps     int     `json:"steps,omitempty"` // of FISTA, if not exact
+	Most      int     `json:"most,omitempty"`  // the most nonzeros that a code keeps, if not exact
+	Gap       float64 `json:"gap,omitempty"`   // of the exact lasso, as a share of a word's objective
+
+	Error       float64 `json:"error"`     // mean ‖x_i − μ − a_i D‖²
+	Objective   float64 `json:"objective"` // Error + λ·L1
+	Sparsity    float64 `json:"sparsity"`  // share of codes that are zero, 0 to 1
+	L1          float64 `json:"l1"`        // mean ‖a_i‖₁
+	UnusedAtoms int     `json:"unused_atoms"`
+	WorstGap    float64 `json:"worst_gap,omitempty"` // the largest that was reached
+	Unreached   int     `json:"unreached,omitempty"` // words whose gap is larger than Gap
+
+	Shard *Shard `json:"shard,omitempty"` // if these are not all words of the input
+}
+
+// Shard says which part of an input a model's words are: of its blocks of rows,
+// counted from 0, those whose number is Index−1 modulo Of.
+type Shard struct {
+	Index  int       `json:"index"` // from 1
+	Of     int       `json:"of"`
+	Words  int       `json:"words"`  // of the whole input
+	Losses []float64 `json:"losses"` // Σ‖x_i − μ − a_i D‖² of each of its blocks
 }
 
 // Hyperparameters choose the objective and how it is minimised. Its zero value

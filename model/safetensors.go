@@ -28,7 +28,7 @@ func (m *Model) WriteSafetensors(w io.Writer) error {
 	if err := m.validate(); err != nil {
 		return err
 	}
-	if err := checkLines(m.Words); err != nil {
+	if err := checkLines(m.Words, 0); err != nil {
 		return err
 	}
 	info := m.Info

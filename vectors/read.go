@@ -130,16 +130,43 @@ const (
 // A mistake in the input is reported as an [*InputError]. If ctx is cancelled,
 // Read returns ctx.Err(), without waiting for standard input.
 func Read(ctx context.Context, path string, o ReadOptions) (*Dense, *Source, error) {
+	b := &builder{options: o}
+	s, err := b.readFrom(ctx, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	d := b.finish()
+	s.Warnings = append(s.Warnings, normWarnings(d)...)
+	return d, s, nil
+}
+
+// Stream reads the same files as [Read], in memory that does not grow with their
+// number of rows, .npy and .npz excepted. It hands rows over in the file's order,
+// some at a time, to each, whose they are then; an error of each ends it and is
+// returned. Nothing is remembered of rows that are handed over: of repeated words
+// all rows count, and no norm is compared with others. A row of zeros is
+// malformed.
+func Stream(ctx context.Context, path string, o ReadOptions, each func(*Dense) error) (*Source, error) {
+	b := &builder{options: o, each: each}
+	s, err := b.readFrom(ctx, path)
+	if of, ok := errors.AsType[streamError](err); ok {
+		return nil, of.error
+	}
+	return s, err
+}
+
+// readFrom adds the rows of the file at path.
+func (b *builder) readFrom(ctx context.Context, path string) (*Source, error) {
 	readCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	d, s, err := read(readCtx, path, o)
+	s, err := b.read(readCtx, path)
 	switch {
 	case ctx.Err() != nil:
-		return nil, nil, ctx.Err()
+		return nil, ctx.Err()
 	case err != nil:
-		return nil, nil, inputError(path, err)
+		return nil, inputError(path, err)
 	}
-	return d, s, nil
+	return s, nil
 }
 
 // inputError returns err as an InputError that names the file at path, if it
@@ -148,6 +175,9 @@ func inputError(path string, err error) error {
 	var input *InputError
 	if errors.As(err, &input) {
 		return input
+	}
+	if _, ok := err.(streamError); ok {
+		return err
 	}
 	var fromOS *fs.PathError
 	if errors.As(err, &fromOS) {
@@ -163,27 +193,27 @@ func displayName(path string) string {
 	return path
 }
 
-func read(ctx context.Context, path string, o ReadOptions) (*Dense, *Source, error) {
-	if path == "-" && o.WordList == "-" {
-		return nil, nil, errors.New("it can't be both the vectors and the word list (--words)")
+func (b *builder) read(ctx context.Context, path string) (*Source, error) {
+	if path == "-" && b.options.WordList == "-" {
+		return nil, errors.New("it can't be both the vectors and the word list (--words)")
 	}
 	in, err := open(ctx, path)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer in.Close()
 	content, size, err := decompress(in)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	h, err := detect(content)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if o.WordList != "" && h.format != formatNpy && h.format != formatNpz && h.format != formatTensor {
-		return nil, nil, errors.New("it has words of its own; a word list (--words) is for .npy, .npz and .safetensors files")
+	if b.options.WordList != "" && h.format != formatNpy && h.format != formatNpz && h.format != formatTensor {
+		return nil, errors.New("it has words of its own; a word list (--words) is for .npy, .npz and .safetensors files")
 	}
-	b := &builder{file: displayName(path), options: o, dim: h.dim, want: h.words}
+	b.file, b.dim, b.want = displayName(path), h.dim, h.words
 	switch h.format {
 	case formatGloVe, formatText:
 		b.text, b.number = true, h.lines
@@ -198,21 +228,20 @@ func read(ctx context.Context, path string, o ReadOptions) (*Dense, *Source, err
 		err = readSafetensors(ctx, in, content, size, b)
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	d, err := b.finish()
-	if err != nil {
-		return nil, nil, err
+	if err := b.check(); err != nil {
+		return nil, err
 	}
 	sum, err := in.sum()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return d, &Source{
+	return &Source{
 		Name:     filepath.Base(displayName(path)),
 		SHA256:   sum,
 		Format:   h.format,
-		Warnings: append(b.warnings(), normWarnings(d)...),
+		Warnings: b.warnings(),
 	}, nil
 }
 

@@ -34,9 +34,12 @@ type builder struct {
 	want    int  // rows the file should have, or -1
 	text    bool // rows are counted in lines
 
+	each func(*Dense) error // takes the rows, if not nil; else they are kept
+
 	words  []string
 	chunks [][]float32
 	seen   map[string]struct{}
+	kept   int  // rows so far that are neither malformed nor duplicates
 	number int  // lines or rows in the chunks so far
 	found  int  // rows so far, malformed ones included
 	full   bool // no more words are wanted
@@ -48,10 +51,11 @@ type builder struct {
 // add takes the rows of c, up to the number that is wanted. After an error or
 // when b.full is set, add must not be called again.
 func (b *builder) add(c chunk) error {
-	if b.seen == nil {
+	if b.seen == nil && b.each == nil {
 		b.seen = make(map[string]struct{})
 	}
 	kept, next := 0, 0 // numbers of c.data
+	words := len(b.words)
 	for _, r := range c.rows {
 		if b.found == b.want {
 			b.full, b.excess = true, true
@@ -70,25 +74,49 @@ func (b *builder) add(c chunk) error {
 			b.duplicate.add(quote(r.word))
 			continue
 		}
+		if b.each != nil {
+			if norm(vector) == 0 {
+				r.err = errZero
+				if err := b.reject(r); err != nil {
+					return err
+				}
+				continue
+			}
+		} else {
+			b.seen[r.word] = struct{}{}
+		}
 		if r.doubtful {
 			b.doubtful.add(quote(r.word))
 		}
-		b.seen[r.word] = struct{}{}
+		b.kept++
 		b.words = append(b.words, r.word)
 		if kept += b.dim; kept < next {
 			copy(c.data[kept-b.dim:], vector)
 		}
-		if len(b.words) == b.options.MaxWords {
+		if b.kept == b.options.MaxWords {
 			b.full = true
 			break
 		}
 	}
 	b.number += c.span
-	if kept > 0 {
+	switch {
+	case kept == 0:
+	case b.each == nil:
 		b.chunks = append(b.chunks, c.data[:kept])
+	default:
+		d := &Dense{Words: b.words[words:], Dim: b.dim, Data: c.data[:kept]}
+		b.words = nil // they are each's
+		if err := b.each(d); err != nil {
+			return streamError{err}
+		}
 	}
 	return nil
 }
+
+// streamError is an error of whom rows were handed to, and none of the input.
+type streamError struct{ error }
+
+var errZero = errors.New("all numbers are zero")
 
 // reject counts a malformed row, or returns the error that it is.
 func (b *builder) reject(r row) error {
@@ -107,19 +135,21 @@ func (b *builder) reject(r row) error {
 	return err
 }
 
-// finish returns all rows that were added.
-func (b *builder) finish() (*Dense, error) {
-	if !b.full && b.found < b.want {
-		return nil, fmt.Errorf("the header declares %d words, the file has %d; it is cut short", b.want, b.found)
-	}
+// check returns an error if rows are missing.
+func (b *builder) check() error {
 	switch {
-	case len(b.words) == 0 && b.dropped.count > 0:
-		return nil, fmt.Errorf("every row is malformed, the first is %s", b.dropped.first[0])
-	case len(b.words) == 0:
-		return nil, errors.New("no word vectors")
+	case !b.full && b.found < b.want:
+		return fmt.Errorf("the header declares %d words, the file has %d; it is cut short", b.want, b.found)
+	case b.kept == 0 && b.dropped.count > 0:
+		return fmt.Errorf("every row is malformed, the first is %s", b.dropped.first[0])
+	case b.kept == 0:
+		return errors.New("no word vectors")
 	}
-	return &Dense{Words: b.words, Dim: b.dim, Data: b.join()}, nil
+	return nil
 }
+
+// finish returns the rows that were kept.
+func (b *builder) finish() *Dense { return &Dense{Words: b.words, Dim: b.dim, Data: b.join()} }
 
 // join returns the vectors of all chunks, and gives up each chunk once it is
 // copied.

@@ -54,44 +54,19 @@ func (s *Sparse) Binary() *Sparse {
 // WriteCSR writes s as scipy.sparse.save_npz does, uncompressed. Row offsets are
 // int32 if they fit, int64 if not.
 func WriteCSR(w io.Writer, s *Sparse) error {
-	a := npy.NewArchiveWriter(w)
-	if err := add(a, "indices", []int{len(s.Index)}, s.Index); err != nil {
-		return err
-	}
-	if s.Nonzeros() <= math.MaxInt32 {
-		ptr := make([]int32, len(s.Ptr))
-		for i, p := range s.Ptr {
-			ptr[i] = int32(p)
+	pointers := func(w io.Writer) error {
+		b := make([]byte, 0, 8)
+		for _, p := range s.Ptr {
+			if _, err := w.Write(appendPointer(b, p, int64(len(s.Value)))); err != nil {
+				return err
+			}
 		}
-		if err := add(a, "indptr", []int{len(ptr)}, ptr); err != nil {
-			return err
-		}
-	} else if err := add(a, "indptr", []int{len(s.Ptr)}, s.Ptr); err != nil {
-		return err
+		return nil
 	}
-	format, err := a.Create("format")
-	if err != nil {
-		return err
-	}
-	if err := npy.WriteString(format, "csr"); err != nil {
-		return err
-	}
-	if err := add(a, "shape", []int{2}, []int64{int64(s.Rows), int64(s.Cols)}); err != nil {
-		return err
-	}
-	if err := add(a, "data", []int{len(s.Value)}, s.Value); err != nil {
-		return err
-	}
-	return a.Close()
-}
-
-// add writes an array into a.
-func add[T npy.Number](a *npy.ArchiveWriter, name string, shape []int, data []T) error {
-	w, err := a.Create(name)
-	if err != nil {
-		return err
-	}
-	return npy.Write(w, shape, data)
+	return writeCSR(w, s.Rows, s.Cols,
+		csrPart{len(s.Index), func(w io.Writer) error { return npy.WriteElements(w, s.Index) }},
+		csrPart{len(s.Ptr), pointers},
+		csrPart{len(s.Value), func(w io.Writer) error { return npy.WriteElements(w, s.Value) }})
 }
 
 // ReadCSR reads the CSR matrix that [WriteCSR] or scipy.sparse.save_npz wrote
@@ -101,21 +76,10 @@ func ReadCSR(r io.ReaderAt, size int64) (*Sparse, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, format, err := npy.Read(a, "format", npy.ReadStrings)
-	if err != nil {
+	s := new(Sparse)
+	if s.Rows, s.Cols, err = readShape(a); err != nil {
 		return nil, err
 	}
-	if !slices.Equal(format, []string{"csr"}) {
-		return nil, fmt.Errorf("sparse format is %q, not csr", format)
-	}
-	_, shape, err := npy.Read(a, "shape", npy.ReadInt64)
-	if err != nil {
-		return nil, err
-	}
-	if len(shape) != 2 || shape[0] < 0 || shape[0] > math.MaxInt-1 || shape[1] < 0 || shape[1] > math.MaxInt32 {
-		return nil, fmt.Errorf("no sparse matrix can have shape %v", shape)
-	}
-	s := &Sparse{Rows: int(shape[0]), Cols: int(shape[1])}
 	if _, s.Ptr, err = npy.Read(a, "indptr", npy.ReadInt64); err != nil {
 		return nil, err
 	}
@@ -129,4 +93,23 @@ func ReadCSR(r io.ReaderAt, size int64) (*Sparse, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// readShape reads the shape of a matrix, whose format must be CSR.
+func readShape(a *npy.Archive) (rows, cols int, err error) {
+	_, format, err := npy.Read(a, "format", npy.ReadStrings)
+	if err != nil {
+		return 0, 0, err
+	}
+	if !slices.Equal(format, []string{"csr"}) {
+		return 0, 0, fmt.Errorf("sparse format is %q, not csr", format)
+	}
+	_, shape, err := npy.Read(a, "shape", npy.ReadInt64)
+	if err != nil {
+		return 0, 0, err
+	}
+	if len(shape) != 2 || shape[0] < 0 || shape[0] > math.MaxInt-1 || shape[1] < 0 || shape[1] > math.MaxInt32 {
+		return 0, 0, fmt.Errorf("no sparse matrix can have shape %v", shape)
+	}
+	return int(shape[0]), int(shape[1]), nil
 }

@@ -55,6 +55,9 @@ func main() {
 			func(x []VecVirtual, _ []VecVirtual) { VMAXPS(x[0], zero(), x[0]) })
 		l.sum()
 		l.peak()
+		l.fista()
+		l.dots()
+		l.axpy()
 	}
 	Generate()
 }

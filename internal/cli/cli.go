@@ -105,7 +105,7 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 		// Errors are one line.
 		DisableSuggestions: true,
 	}
-	root.AddCommand(newTrain(), newExport(), newEval(), newTransform(),
+	root.AddCommand(newTrain(), newEncode(), newMerge(), newExport(), newEval(), newTransform(),
 		newTop(), newExplain(), newIntrusion(), newClusters(), newHeatmap(), newExplore(),
 		newGraph(), newDevices(), newVersion())
 	root.InitDefaultHelpCmd()

@@ -133,6 +133,8 @@ func TestRefuses(t *testing.T) {
 		{"train in.txt -o model --loss huber --huber-delta 0", []string{"--huber-delta is 0"}},
 		{"train in.txt -o model --stop soon", []string{`--stop is "soon"`}},
 		{"train in.txt -o model --stop authors --epochs 5", []string{"--epochs or --stop"}},
+		{"train in.txt -o model --recipe good", []string{`--recipe is "good"`}},
+		{"train in.txt -o model --recipe best --center=false", []string{"--recipe best", "--center=false"}},
 		{"train in.txt -o model --algorithm best", []string{`--algorithm is "best"`}},
 		{"train in.txt -o model --device gpu", []string{`--device is "gpu"`, "cuda:i"}},
 		{"train in.txt -o model --device cuda:", []string{`--device is "cuda:"`}},
@@ -212,7 +214,8 @@ func TestCancelled(t *testing.T) {
 	before := tree(t, ".")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	for _, args := range []string{"train in.txt -o model", "train in.txt -o old --force", "export old -f sparse -o out", "export old -f csr -o -", "explore old --export out --words word1"} {
+	for _, args := range []string{"train in.txt -o model", "train in.txt -o old --force", "export old -f sparse -o out", "export old -f csr -o -",
+		"encode old in.txt -o new", "explore old --export out --words word1"} {
 		var stdout, stderr bytes.Buffer
 		code := run(ctx, strings.Fields(args), &stdout, &stderr)
 		if code != exitInterrupted || stdout.Len() > 0 || stderr.String() != "overcomplete: interrupted, no file was written\n" {

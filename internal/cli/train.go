@@ -27,6 +27,7 @@ type trainFlags struct {
 	atoms       int
 	factor      int
 	epochs      int
+	recipe      string
 	maxWords    int
 	skipBad     bool
 	wordList    string
@@ -65,6 +66,7 @@ Method A learns codes of either sign. Method B learns nonnegative codes, of whic
 	flags.IntVarP(&f.atoms, "atoms", "k", 0, "K, the dimensions of the sparse vectors (default --factor times the dense ones)")
 	flags.IntVar(&f.factor, "factor", 10, "K as a multiple of the dense dimensions, instead of -k")
 	f.register(cmd)
+	flags.StringVar(&f.recipe, "recipe", "paper", "paper, or best: --center, and final codes as encode gives them")
 	flags.BoolVar(&f.Center, "center", false, "subtract the mean vector first")
 	flags.IntVar(&f.epochs, "epochs", 0, "epochs to train (default 20 for method A, 30 for B)")
 	flags.StringVar(&f.Stop, "stop", f.Stop, "stop after --epochs (epochs), or by the rule of the paper's program (authors)")
@@ -112,6 +114,10 @@ func (f *trainFlags) check(cmd *cobra.Command) error {
 		return usagef("give -k or --factor, not both")
 	case changed("stop") && changed("epochs"):
 		return usagef("give --epochs or --stop, not both")
+	case f.recipe != "paper" && f.recipe != "best":
+		return usagef("--recipe is %q, want paper or best", f.recipe)
+	case f.recipe == "best" && changed("center") && !f.Center:
+		return usagef("--recipe best centres the vectors; drop --center=false")
 	case f.Stop != "epochs" && f.Stop != "authors":
 		return usagef("--stop is %q, want epochs or authors", f.Stop)
 	case f.Algorithm != "minibatch" && f.Algorithm != "authors":
@@ -127,6 +133,7 @@ func (f *trainFlags) check(cmd *cobra.Command) error {
 	if err := f.checkpointFlags.check(changed("checkpoint")); err != nil {
 		return err
 	}
+	f.Center = f.Center || f.recipe == "best"
 	f.Epochs = f.epochs
 	switch {
 	case f.Stop == "authors":
@@ -203,6 +210,15 @@ func (f *trainFlags) fit(ctx context.Context, x *vectors.Dense, source *vectors.
 	if err != nil {
 		return nil, err
 	}
+	if f.recipe == "best" {
+		fmt.Fprintln(log, "encoding")
+		if err := encodeCodes(ctx, m, x, f.workers); err != nil {
+			if c.epoch > 0 && ctx.Err() != nil {
+				return nil, interrupted{f.output, c.epoch}
+			}
+			return nil, err
+		}
+	}
 	return m, m.Save(f.output, c.replace)
 }
 
@@ -245,12 +261,12 @@ func (f *trainFlags) report(w io.Writer, m *model.Model) error {
 	e := m.Info.Epochs[len(m.Info.Epochs)-1]
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d words × %d sparse dimensions after %d epochs\n", f.output, m.Codes.Rows, m.Codes.Cols, e.Epoch)
-	fmt.Fprintf(&b, "  error          %.4f\n", e.Error)
-	fmt.Fprintf(&b, "  objective      %.4f\n", e.Objective)
-	fmt.Fprintf(&b, "  sparsity       %.2f %% zeros, %.1f nonzeros a word\n", 100*e.Sparsity, (1-e.Sparsity)*float64(m.Codes.Cols))
-	fmt.Fprintf(&b, "  mean |a|       %.4f\n", e.L1)
+	measured := model.Encoding{Error: e.Error, Objective: e.Objective, Sparsity: e.Sparsity, L1: e.L1, UnusedAtoms: e.UnusedAtoms}
+	if m.Info.Encoding != nil {
+		measured = *m.Info.Encoding
+	}
+	describeCodes(&b, measured, m.Codes.Cols)
 	fmt.Fprintf(&b, "  mean atom norm %.4f\n", e.AtomNorm)
-	fmt.Fprintf(&b, "  unused atoms   %d\n", e.UnusedAtoms)
 	fmt.Fprintf(&b, "dimensions with the strongest top words:\n")
 	for _, d := range top {
 		fmt.Fprintf(&b, "  %5d  %s\n", d.Dimension, strings.Join(d.Words, " "))

@@ -62,18 +62,19 @@ func WriteElements[T Number](w io.Writer, data []T) (err error) {
 	return nil
 }
 
-// ReadElements fills data with the next elements of an array of float32 in C
+// ReadElements fills data with the next elements of an array of that type in C
 // order, whose header has been read.
-func ReadElements(r io.Reader, data []float32) error {
-	buf := make([]byte, min(chunk, 4*len(data)))
-	for part := range slices.Chunk(data, chunk/4) {
-		src := buf[:4*len(part)]
+func ReadElements[T Number](r io.Reader, data []T) error {
+	size := binary.Size(T(0))
+	buf := make([]byte, min(chunk, size*len(data)))
+	for part := range slices.Chunk(data, chunk/size) {
+		src := buf[:size*len(part)]
 		if _, err := io.ReadFull(r, src); isEnd(err) {
 			return errors.New("truncated")
 		} else if err != nil {
 			return err
 		}
-		if err := decodeFloat32(part, src); err != nil {
+		if _, err := binary.Decode(src, binary.LittleEndian, part); err != nil {
 			return err
 		}
 	}

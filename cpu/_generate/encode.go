@@ -1,0 +1,200 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// fista is bound by level 1: three loads and a store an element.
+func (l level) fista() {
+	l.text("fista", "index []int32, value, p, b, a []float32, column int32, momentum, step, threshold, floor float32) (n int, against float32)",
+		"z = b[j] + momentum·(b[j] − a[j])",
+		"g = z + step·p[j]",
+		"x = max(sgn(g)·max(|g| − threshold, 0), floor)",
+		"against += (z − x)·(x − b[j])",
+		"a[j] = x",
+		"if x ≠ 0: append column+j to index, x to value",
+	)
+	index, value := base("index"), base("value")
+	pp, bp, ap, n := base("p"), base("b"), base("a"), length("p")
+	momentum, step, threshold := l.broadcast("momentum"), l.broadcast("step"), l.broadcast("threshold")
+	floor, magnitude := l.broadcast("floor"), l.constantBits(0x7fffffff)
+	count := GP64()
+	XORQ(count, count)
+	columns, against := l.broadcast("column"), l.constant(0)
+	VPADDD(global("iota", 16, func(i int) Constant { return U32(i) }), columns, columns)
+	l.sweep(n, func(part part) {
+		p, b, z := part.load(pp), part.load(bp), part.load(ap)
+		VSUBPS(z, b, z)
+		VFMADD213PS(b, momentum, z)
+		VFMADD213PS(z, step, p) // g
+		x, zero := l.vector(), l.constant(0)
+		if l.wide {
+			VPANDD(magnitude, p, x)
+		} else {
+			VANDPS(magnitude, p, x)
+		}
+		VSUBPS(threshold, x, x)
+		VMAXPS(x, zero, x) // a NaN stays one
+		if l.wide {
+			VPTERNLOGD(U8(0xf4), magnitude, p, x) // x | p &^ magnitude
+		} else {
+			VANDNPS(p, magnitude, p)
+			VORPS(p, x, x)
+		}
+		VMAXPS(x, floor, x)
+		part.store(x, ap)
+		VSUBPS(x, z, z)
+		VSUBPS(b, x, b)
+		VFMADD231PS(z, b, against)
+		found := GP32()
+		if l.wide {
+			nonzero := K()
+			VCMPPS(U8(4), zero, x, part.k, nonzero)
+			VCOMPRESSPS_Z(x, nonzero, x)
+			VMOVUPS(x, floats(value, count))
+			u := l.vector()
+			VPCOMPRESSD_Z(columns, nonzero, u)
+			VMOVDQU32(u, floats(index, count))
+			KMOVW(nonzero, found)
+			POPCNTL(found, found)
+			ADDQ(found.As64(), count)
+			VPADDD(l.constantBits(16), columns, columns)
+			return
+		}
+		next := "next"
+		if part.mask != nil {
+			next = "nextOfRest"
+		}
+		u := l.vector()
+		VCMPPS(U8(4), zero, x, u) // x ≠ 0
+		if part.mask != nil {
+			VANDPS(part.mask, u, u)
+		}
+		VMOVMSKPS(u, found)
+		TESTL(found, found)
+		JZ(LabelRef(next))
+		order, orders := l.vector(), GP64()
+		LEAQ(global("compressed", 256, compressed), orders)
+		VPMOVZXBD(Mem{Base: orders, Index: found.As64(), Scale: 8}, order)
+		VPERMPS(x, order, x)
+		VMOVUPS(x, floats(value, count))
+		VPERMD(columns, order, order)
+		VMOVDQU(order, floats(index, count))
+		POPCNTL(found, found)
+		ADDQ(found.As64(), count)
+		Label(next)
+		VPADDD(l.constantBits(8), columns, columns)
+	})
+	Store(count, Return("n"))
+	Store(l.total(against), Return("against"))
+	VZEROUPPER()
+	RET()
+}
+
+// total leaves the sum of a vector's floats in the first of them.
+func (l level) total(v VecVirtual) Register {
+	if l.wide {
+		high := YMM()
+		VEXTRACTF64X4(U8(1), v, high)
+		VADDPS(high, v.AsY(), v.AsY())
+	}
+	high := XMM()
+	VEXTRACTF128(U8(1), v.AsY(), high)
+	VADDPS(high, v.AsX(), v.AsX())
+	VHADDPS(v.AsX(), v.AsX(), v.AsX())
+	VHADDPS(v.AsX(), v.AsX(), v.AsX())
+	return v.AsX()
+}
+
+// dots loads two vectors a multiplication with addition. Four sums hide its
+// latency.
+func (l level) dots() {
+	l.text("dots", "p []float32, index []int32, r, d []float32, dim int, end int32) int",
+		"for n = 0, 1, … while index[n] < end:",
+		"p[n] = Σ_j r[j] · d[index[n]·dim+j]        for j < len(r)")
+	pp, index, n, rp, length := base("p"), base("index"), length("index"), base("r"), length("r")
+	d, width, end, i := base("d"), bytes("dim"), GP64(), GP64()
+	MOVLQSX(parameter("end"), end)
+	XORQ(i, i)
+	const sums = 4
+	Label("nonzero")
+	CMPQ(i, n)
+	JGE(LabelRef("done"))
+	row, r, left := GP64(), GP64(), GP64()
+	MOVLQSX(floats(index, i), row)
+	CMPQ(row, end)
+	JGE(LabelRef("done"))
+	IMULQ(width, row)
+	ADDQ(d, row)
+	MOVQ(rp, r)
+	MOVQ(length, left)
+	var sum []VecVirtual
+	for range sums {
+		v := l.vector()
+		l.clear(v)
+		sum = append(sum, v)
+	}
+	vectors := func(count int) {
+		for v := range count {
+			x := l.vector()
+			VMOVUPS(at(r, v*4*l.floats), x)
+			VFMADD231PS(at(row, v*4*l.floats), x, sum[v])
+		}
+		ADDQ(U32(count*4*l.floats), r)
+		ADDQ(U32(count*4*l.floats), row)
+	}
+	SUBQ(U8(sums*l.floats), left)
+	JL(LabelRef("rest"))
+	Label("vectors")
+	vectors(sums)
+	SUBQ(U8(sums*l.floats), left)
+	JGE(LabelRef("vectors"))
+	Label("rest")
+	ADDQ(U8(sums*l.floats), left)
+	JZ(LabelRef("add"))
+	Label("vector")
+	vectors(1)
+	SUBQ(U8(l.floats), left)
+	JNZ(LabelRef("vector"))
+	Label("add")
+	VADDPS(sum[1], sum[0], sum[0])
+	VADDPS(sum[3], sum[2], sum[2])
+	VADDPS(sum[2], sum[0], sum[0])
+	VMOVSS(l.total(sum[0]), floats(pp, i))
+	INCQ(i)
+	JMP(LabelRef("nonzero"))
+	Label("done")
+	Store(i, ReturnIndex(0))
+	VZEROUPPER()
+	RET()
+}
+
+// axpy widens a vector's half at a time.
+func (l level) axpy() {
+	l.text("axpy", "c []float64, x float64, g []float32)", "c[j] += x · g[j]        for j < len(c)")
+	c, n, g, x := base("c"), length("c"), base("g"), l.vector()
+	VBROADCASTSD(parameter("x"), x)
+	half := l.floats / 2
+	TESTQ(n, n)
+	JZ(LabelRef("done"))
+	Label("loop")
+	for i := range vectorFloats / half {
+		sum, wide := l.vector(), l.vector()
+		VMOVUPD(at(c, i*8*half), sum)
+		VCVTPS2PD(at(g, i*4*half), wide)
+		VFMADD231PD(wide, x, sum)
+		VMOVUPD(sum, at(c, i*8*half))
+	}
+	ADDQ(U32(8*vectorFloats), c)
+	ADDQ(U8(4*vectorFloats), g)
+	SUBQ(U8(vectorFloats), n)
+	JNZ(LabelRef("loop"))
+	Label("done")
+	VZEROUPPER()
+	RET()
+}
+
+// vectorFloats is what lengths of rows are a multiple of.
+const vectorFloats = 16

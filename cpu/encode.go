@@ -1,0 +1,324 @@
+package cpu
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+
+	"overcomplete/encode"
+)
+
+// Encoder encodes on the CPU. It implements [encode.Encoder]. It may be used by
+// one goroutine at a time.
+type Encoder struct {
+	options    encode.Options
+	dim        int
+	mean       []float32 // nil for none
+	dictionary matrix
+	atoms      int
+	packed     packed
+	gram       matrix  // DDᵀ, of the exact lasso
+	step       float64 // s
+	kernels    *kernels
+	lanes      []*encodeLane
+}
+
+// encodeLane is what a worker encodes with.
+type encodeLane struct {
+	y, r          matrix // n×L: rows without their mean, and what their codes leave of them
+	decoded, last matrix // n×L: bD and aD
+	b, a          matrix // n×K: the last codes and those before
+	dots          matrix // n×k: the correlations of polishing
+	codes         codes  // b's nonzeros
+	momentum      []float32
+	against       []float64
+	sums          []float32 // of the rows that a product takes
+	next          []int     // nonzeros that decoding is done with
+	magnitudes    []float32
+	spareIndex    []int32 // of a code that is not wanted in compressed form
+	spareValue    []float32
+	lasso         lassoLane
+}
+
+// NewEncoder prepares encoding with the dictionary d, K×L row-major, and μ, which is
+// nil if nothing is to be subtracted. Workers is the number of goroutines, 0 for
+// one for each processor.
+func NewEncoder(d []float32, dim int, mean []float32, o encode.Options, workers int) (*Encoder, error) {
+	k, err := chooseKernels()
+	if err != nil {
+		return nil, err
+	}
+	if len(d) == 0 || len(d)%dim != 0 || mean != nil && len(mean) != dim {
+		return nil, fmt.Errorf("cpu: %d numbers are no dictionary of vectors of length %d with a mean of %d", len(d), dim, len(mean))
+	}
+	e := &Encoder{options: o, dim: dim, mean: mean, atoms: len(d) / dim, kernels: k}
+	if e.step, err = encode.StepSize(d, dim); err != nil {
+		return nil, err
+	}
+	e.dictionary = newMatrix(e.atoms, dim)
+	for i := range e.atoms {
+		copy(e.dictionary.row(i), d[i*dim:])
+	}
+	e.packed.pack(k, e.dictionary, e.atoms, []*lane{new(lane)})
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	for range workers {
+		e.lanes = append(e.lanes, new(encodeLane))
+	}
+	if o.Gap > 0 {
+		if err := e.makeGram(); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+// Encode implements [encode.Encoder].
+func (e *Encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error) {
+	if len(x)%e.dim != 0 {
+		return nil, fmt.Errorf("cpu: %d numbers are no vectors of length %d", len(x), e.dim)
+	}
+	rows := len(x) / e.dim
+	out := &encode.Codes{Loss: make([]float64, rows), Gap: make([]float64, rows)}
+	out.Rows, out.Cols, out.Ptr = rows, e.atoms, make([]int64, 1, rows+1)
+	// Tiles enough for all lanes.
+	share := (rows/len(e.lanes) + wordGroup) / wordGroup * wordGroup
+	words := min(share, mostWords)
+	tiles := make([]tile, (rows+words-1)/words)
+	parallel(e.lanes, len(tiles), func(l *encodeLane, i int) {
+		if ctx.Err() != nil {
+			return
+		}
+		lo, hi := i*words, min((i+1)*words, rows)
+		n := hi - lo
+		l.prepare(e, x[lo*e.dim:], n)
+		if e.options.Gap > 0 {
+			e.fista(l, n, lassoSteps)
+			e.lasso(l, out.Loss[lo:hi], out.Gap[lo:hi])
+		} else {
+			e.fista(l, n, e.options.Steps)
+			e.keepLargest(l, n)
+			if e.options.Nonnegative {
+				e.decode(l, n)
+			} else {
+				e.polish(l, n)
+			}
+			l.losses(e, out.Loss[lo:hi])
+		}
+		tiles[i].pack(&l.codes, n)
+	})
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	for i := range tiles {
+		for _, end := range tiles[i].end {
+			out.Ptr = append(out.Ptr, int64(len(out.Value)+end))
+		}
+		out.Index, out.Value = append(out.Index, tiles[i].index...), append(out.Value, tiles[i].value...)
+	}
+	return out, nil
+}
+
+// prepare starts rows from codes of zero.
+func (l *encodeLane) prepare(e *Encoder, x []float32, rows int) {
+	for _, m := range []*matrix{&l.y, &l.r, &l.decoded, &l.last} {
+		m.resize(rows, e.dim)
+	}
+	for _, m := range []*matrix{&l.b, &l.a} {
+		m.resize(rows, e.atoms)
+		clear(m.data)
+	}
+	clear(l.decoded.data)
+	for i := range rows {
+		y := l.y.row(i)
+		copy(y, x[i*e.dim:])
+		if e.mean != nil {
+			e.kernels.combine(y, 1, y, -1, e.mean)
+		}
+		copy(l.r.row(i), y)
+	}
+	l.codes.index, l.codes.value = sized(l.codes.index, rows), sized(l.codes.value, rows)
+	l.codes.reserve(rows, e.atoms+vectorFloats)
+	l.momentum, l.against = zeroed(l.momentum, rows), zeroed(l.against, rows)
+	l.next = sized(l.next, rows)
+}
+
+// fista takes the steps with shrinkage.
+func (e *Encoder) fista(l *encodeLane, rows, steps int) {
+	q := 1.0
+	for range steps {
+		e.correlate(l, rows)
+		q = e.advance(l, rows, q)
+	}
+}
+
+// correlate makes the codes of the next step. It goes through the atoms in blocks
+// that stay in level 2 while all rows use them.
+func (e *Encoder) correlate(l *encodeLane, rows int) {
+	k := e.kernels
+	step, threshold := float32(2*e.step), float32(e.options.Lambda*e.step)
+	floor := float32(math.Inf(-1))
+	if e.options.Nonnegative {
+		floor = 0
+	}
+	for i := range rows {
+		l.codes.index[i], l.codes.value[i] = l.codes.index[i][:0], l.codes.value[i][:0]
+	}
+	clear(l.against)
+	for block := 0; block < e.atoms; block += correlateAtoms {
+		end := min(block+correlateAtoms, e.atoms)
+		for first := 0; first < rows; first += k.rows {
+			l.sums = zeroed(l.sums, k.rows*correlateAtoms)
+			for j := block; j < end; j += k.columns {
+				k.product(&l.sums[j-block], correlateAtoms, &l.r.data[first*l.r.pitch], l.r.pitch, 1,
+					&e.packed.data[j*e.dim], k.columns, e.dim, nil, nil, 0, 0, 0)
+			}
+			for i := first; i < min(first+k.rows, rows); i++ {
+				index, value := l.codes.index[i], l.codes.value[i]
+				n := len(index)
+				found, against := k.fista(index[n:cap(index)], value[n:cap(value)], l.sums[(i-first)*correlateAtoms:][:end-block],
+					l.b.row(i)[block:end], l.a.row(i)[block:end], int32(block), l.momentum[i], step, threshold, floor)
+				l.codes.index[i], l.codes.value[i] = index[:n+found], value[:n+found]
+				l.against[i] += float64(against)
+			}
+		}
+	}
+	l.a, l.b = l.b, l.a
+}
+
+// advance decodes new codes and takes the residuals of z, which goes beyond them.
+func (e *Encoder) advance(l *encodeLane, rows int, q float64) (next float64) {
+	l.decoded, l.last = l.last, l.decoded
+	e.decode(l, rows)
+	momentum, next := encode.Momentum(q)
+	for i := range rows {
+		l.momentum[i] = float32(momentum)
+		if l.against[i] > 0 {
+			l.momentum[i] = 0
+		}
+		// zD = bD + momentum·(bD − aD)
+		r, m := l.r.row(i), l.momentum[i]
+		e.kernels.combine(r, 1+m, l.decoded.row(i), -m, l.last.row(i))
+		e.kernels.combine(r, 1, l.y.row(i), -1, r)
+	}
+	return next
+}
+
+// decode multiplies codes with the dictionary, in blocks of atoms that stay in
+// cache while all rows use them.
+func (e *Encoder) decode(l *encodeLane, rows int) {
+	clear(l.decoded.data[:rows*l.decoded.pitch])
+	clear(l.next)
+	size := blockRows(e.dictionary.pitch)
+	for block := 0; block < e.atoms; block += size {
+		end := int32(min(block+size, e.atoms))
+		for i := range rows {
+			next := &l.next[i]
+			*next += e.kernels.decode(l.decoded.padded(i), l.codes.index[i][*next:], l.codes.value[i][*next:], e.dictionary.data, e.dictionary.pitch, end)
+		}
+	}
+}
+
+// keepLargest drops all but the largest of each code; of equal ones the first stay.
+func (e *Encoder) keepLargest(l *encodeLane, rows int) {
+	for i := range rows {
+		index, value := l.codes.index[i], l.codes.value[i]
+		most := e.options.Most
+		if len(value) <= most {
+			continue
+		}
+		l.magnitudes = sized(l.magnitudes, len(value))
+		abs(l.magnitudes, value)
+		slices.Sort(l.magnitudes)
+		least := l.magnitudes[len(value)-most]
+		equal := most // of those that are as large as the least
+		for _, m := range l.magnitudes[len(value)-most:] {
+			if m > least {
+				equal--
+			}
+		}
+		kept := 0
+		for j, v := range value {
+			m := max(v, -v)
+			if m == least {
+				equal--
+			}
+			if m > least || m == least && equal >= 0 {
+				index[kept], value[kept] = index[j], v
+				kept++
+			}
+		}
+		l.codes.index[i], l.codes.value[i] = index[:kept], value[:kept]
+	}
+}
+
+// polish takes the steps without shrinkage on the support of each code. Rows of b
+// and a hold that only.
+func (e *Encoder) polish(l *encodeLane, rows int) {
+	most := 0
+	for i := range rows {
+		value := l.codes.value[i]
+		copy(l.b.row(i), value)
+		copy(l.a.row(i), value)
+		most = max(most, len(value))
+		l.momentum[i], l.against[i] = 0, 0
+	}
+	l.dots.resize(rows, most)
+	l.spareIndex, l.spareValue = sized(l.spareIndex, most+vectorFloats), sized(l.spareValue, most+vectorFloats)
+	e.advance(l, rows, 1) // without momentum: residuals of what is left
+	q := 1.0
+	for range encode.PolishSteps {
+		e.correlateSupport(l, rows)
+		for i := range rows {
+			n := len(l.codes.index[i])
+			_, against := e.kernels.fista(l.spareIndex, l.spareValue, l.dots.row(i)[:n], l.b.row(i)[:n], l.a.row(i)[:n],
+				0, l.momentum[i], float32(2*e.step), 0, float32(math.Inf(-1)))
+			l.against[i] = float64(against)
+			copy(l.codes.value[i], l.a.row(i))
+		}
+		l.a, l.b = l.b, l.a
+		q = e.advance(l, rows, q)
+	}
+	for i := range rows {
+		l.codes.dropZeros(i)
+	}
+}
+
+// correlateSupport correlates residuals with the atoms that their codes use.
+func (e *Encoder) correlateSupport(l *encodeLane, rows int) {
+	clear(l.next)
+	size := blockRows(e.dictionary.pitch)
+	for block := 0; block < e.atoms; block += size {
+		end := int32(min(block+size, e.atoms))
+		for i := range rows {
+			next := &l.next[i]
+			*next += e.kernels.dots(l.dots.row(i)[*next:], l.codes.index[i][*next:], l.r.padded(i), e.dictionary.data, e.dictionary.pitch, end)
+		}
+	}
+}
+
+// losses are ‖y − bD‖², of what was decoded last.
+func (l *encodeLane) losses(e *Encoder, losses []float64) {
+	for i := range losses {
+		r := l.r.row(i)
+		e.kernels.combine(r, 1, l.y.row(i), -1, l.decoded.row(i))
+		e.kernels.mul(r, r, r)
+		losses[i] = e.kernels.sum(r)
+	}
+}
+
+// dropZeros drops from a row what has become zero.
+func (c *codes) dropZeros(row int) {
+	index, value := c.index[row], c.value[row]
+	kept := 0
+	for j, v := range value {
+		if v != 0 {
+			index[kept], value[kept] = index[j], v
+			kept++
+		}
+	}
+	c.index[row], c.value[row] = index[:kept], value[:kept]
+}

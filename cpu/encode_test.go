@@ -1,0 +1,329 @@
+package cpu
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"overcomplete/encode"
+	"overcomplete/encode/encodetest"
+)
+
+// encodeProblem is a dictionary and rows that it was made to encode: sums of a
+// few atoms, and noise.
+func encodeProblem(rows, dim, atoms int) (x, d []float32) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	d = make([]float32, atoms*dim)
+	for i := range d {
+		d[i] = float32(rng.NormFloat64())
+	}
+	x = make([]float32, rows*dim)
+	for i := range rows {
+		for range 3 {
+			k, c := rng.IntN(atoms), float32(rng.NormFloat64())
+			for j := range dim {
+				x[i*dim+j] += c*d[k*dim+j] + 0.1*float32(rng.NormFloat64())
+			}
+		}
+	}
+	return x, d
+}
+
+func widen(x []float32) []float64 {
+	y := make([]float64, len(x))
+	for i := range x {
+		y[i] = float64(x[i])
+	}
+	return y
+}
+
+func newEncoder(t testing.TB, d []float32, dim int, mean []float32, o encode.Options, workers int) *Encoder {
+	t.Helper()
+	e, err := NewEncoder(d, dim, mean, o, workers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func encodeAll(t testing.TB, e *Encoder, x []float32) *encode.Codes {
+	t.Helper()
+	codes, err := e.Encode(context.Background(), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := codes.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	return codes
+}
+
+// dense returns a row of codes.
+func dense(codes *encode.Codes, row int) []float64 {
+	a := make([]float64, codes.Cols)
+	index, value := codes.Row(row)
+	for n, k := range index {
+		a[k] = float64(value[n])
+	}
+	return a
+}
+
+// Codes are those of the formulas in float64, within what float32 rounds: a part
+// in 10⁵ of the largest code, as steps add up. Where rounding decides whether a
+// row restarts, or which of two codes of nearly the same size is kept, there is
+// no telling; the seeds have no such row.
+func TestEncode(t *testing.T) {
+	const rows = 30
+	eachLevel(t, func(t *testing.T, _ *kernels) {
+		for _, c := range []struct {
+			dim, atoms int
+			o          encode.Options
+		}{
+			{8, 40, encode.Options{Lambda: 0.5, Steps: 20, Most: 8}},
+			{8, 40, encode.Options{Lambda: 0.5, Steps: 20, Most: 8, Nonnegative: true}},
+			{50, 301, encode.Options{Lambda: 1, Steps: 20, Most: 30}},
+			{50, 301, encode.Options{Lambda: 1, Steps: 40, Most: 301}},
+			{50, 600, encode.Options{Lambda: 2, Steps: 10, Most: 60, Nonnegative: true}},
+			{17, 33, encode.Options{Lambda: 0, Steps: 3, Most: 1}},
+			{1, 5, encode.Options{Lambda: 0.1, Steps: 5, Most: 2}},
+			{20, 50, encode.Options{Lambda: 1e6, Steps: 5, Most: 5}}, // all codes are zero
+		} {
+			what := fmt.Sprintf("%d → %d, %+v", c.dim, c.atoms, c.o)
+			x, d := encodeProblem(rows, c.dim, c.atoms)
+			mean := x[:c.dim]
+			codes := encodeAll(t, newEncoder(t, d, c.dim, mean, c.o, 2), x)
+			for i := range rows {
+				y := widen(x[i*c.dim:][:c.dim])
+				for j := range y {
+					y[j] -= float64(mean[j])
+				}
+				want, got := encodetest.Code(y, widen(d), c.o), dense(codes, i)
+				size := 1e-30
+				for _, v := range want {
+					size = max(size, math.Abs(v))
+				}
+				for k := range want {
+					if math.Abs(got[k]-want[k]) > 1e-5*size || c.o.Nonnegative && got[k] < 0 {
+						t.Fatalf("%s: code %d of row %d is %v, want %v", what, k, i, got[k], want[k])
+					}
+				}
+				var loss float64
+				for _, r := range encodetest.Residual(y, widen(d), got) {
+					loss += r * r
+				}
+				if square := dot(y, y); math.Abs(codes.Loss[i]-loss) > 1e-5*square {
+					t.Errorf("%s: loss of row %d is %v, want %v", what, i, codes.Loss[i], loss)
+				}
+			}
+		}
+	})
+}
+
+func dot(x, y []float64) (sum float64) {
+	for i := range x {
+		sum += x[i] * y[i]
+	}
+	return sum
+}
+
+// A row's code is the same bits for any number of workers and whatever rows it
+// comes with.
+func TestEncodeKeepsBits(t *testing.T) {
+	const rows, dim, atoms = 100, 30, 200
+	x, d := encodeProblem(rows, dim, atoms)
+	eachLevel(t, func(t *testing.T, _ *kernels) {
+		for _, o := range []encode.Options{
+			{Lambda: 0.5, Steps: 15, Most: 40}, {Lambda: 1, Steps: 15, Most: 20, Nonnegative: true}, {Lambda: 1, Gap: 1e-4},
+		} {
+			want := encodeAll(t, newEncoder(t, d, dim, nil, o, 1), x)
+			for workers := 2; workers <= 5; workers++ {
+				got := encodeAll(t, newEncoder(t, d, dim, nil, o, workers), x)
+				if !slices.Equal(got.Ptr, want.Ptr) || !slices.Equal(got.Index, want.Index) || !slices.Equal(got.Value, want.Value) ||
+					!slices.Equal(got.Loss, want.Loss) || !slices.Equal(got.Gap, want.Gap) {
+					t.Errorf("%+v: %d workers give other codes than one", o, workers)
+				}
+			}
+			e := newEncoder(t, d, dim, nil, o, 1)
+			for lo := 0; lo < rows; lo += 7 {
+				hi := min(lo+7, rows)
+				got := encodeAll(t, e, x[lo*dim:hi*dim])
+				for i := lo; i < hi; i++ {
+					gotIndex, gotValue := got.Row(i - lo)
+					wantIndex, wantValue := want.Row(i)
+					if !slices.Equal(gotIndex, wantIndex) || !slices.Equal(gotValue, wantValue) || got.Loss[i-lo] != want.Loss[i] {
+						t.Fatalf("%+v: row %d has another code among others", o, i)
+					}
+				}
+			}
+		}
+	})
+}
+
+// The exact lasso's gap is at most what was asked for, and float64 says so of the
+// codes too. The gap rests on the largest correlation, which changes by some parts
+// in a million when codes are rounded to float32.
+func TestEncodeExact(t *testing.T) {
+	const rows = 30
+	eachLevel(t, func(t *testing.T, _ *kernels) {
+		for _, c := range []struct {
+			dim, atoms int
+			o          encode.Options
+		}{
+			{8, 40, encode.Options{Lambda: 0.5, Gap: 1e-4}},
+			{8, 40, encode.Options{Lambda: 0.5, Gap: 1e-4, Nonnegative: true}},
+			{50, 301, encode.Options{Lambda: 1, Gap: 1e-5}},
+			{50, 301, encode.Options{Lambda: 10, Gap: 1e-2}},
+			{50, 600, encode.Options{Lambda: 2, Gap: 1e-5, Nonnegative: true}},
+			{1, 5, encode.Options{Lambda: 0.1, Gap: 1e-4}},
+			{20, 50, encode.Options{Lambda: 1e6, Gap: 1e-4}}, // all codes are zero
+		} {
+			what := fmt.Sprintf("%d → %d, %+v", c.dim, c.atoms, c.o)
+			x, d := encodeProblem(rows, c.dim, c.atoms)
+			clear(x[:c.dim])            // zero is what the first row's code makes
+			clear(d[2*c.dim : 3*c.dim]) // an atom that is of no use
+			copy(d[c.dim:], d[:c.dim])  // two that are the same
+			codes := encodeAll(t, newEncoder(t, d, c.dim, nil, c.o, 2), x)
+			for i := range rows {
+				y, a := widen(x[i*c.dim:][:c.dim]), dense(codes, i)
+				objective, gap := encodetest.Objective(y, widen(d), a, c.o.Lambda, c.o.Nonnegative)
+				if objective == 0 {
+					continue
+				}
+				if gap /= objective; gap > c.o.Gap+2e-5 || math.Abs(gap-codes.Gap[i]) > 2e-5 || codes.Gap[i] > c.o.Gap {
+					t.Errorf("%s: gap of row %d is %.2e, said to be %.2e", what, i, gap, codes.Gap[i])
+				}
+				if slices.Min(a) < 0 && c.o.Nonnegative {
+					t.Errorf("%s: row %d has a negative code", what, i)
+				}
+			}
+		}
+	})
+}
+
+// A gap that float32 can't see is not said to be reached.
+func TestEncodeExactUnreached(t *testing.T) {
+	x, d := encodeProblem(20, 50, 301)
+	codes := encodeAll(t, newEncoder(t, d, 50, nil, encode.Options{Lambda: 1, Gap: 1e-12}, 1), x)
+	if reached := slices.Min(codes.Gap); reached > 1e-5 || slices.Max(codes.Gap) < 1e-12 {
+		t.Errorf("gaps from %v to %v", reached, slices.Max(codes.Gap))
+	}
+}
+
+func TestEncodeCancelled(t *testing.T) {
+	x, d := encodeProblem(10, 8, 40)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := newEncoder(t, d, 8, nil, encode.Options{Steps: 1, Most: 5}, 2).Encode(ctx, x); err != context.Canceled {
+		t.Errorf("error %v, want %v", err, context.Canceled)
+	}
+}
+
+func TestNewEncoderRefuses(t *testing.T) {
+	for _, c := range []struct {
+		d, mean []float32
+		dim     int
+	}{{nil, nil, 3}, {make([]float32, 7), nil, 3}, {make([]float32, 6), make([]float32, 2), 3}, {make([]float32, 6), nil, 3}} {
+		if _, err := NewEncoder(c.d, c.dim, c.mean, encode.Options{Steps: 1, Most: 1}, 1); err == nil {
+			t.Errorf("no error for %+v", c)
+		}
+	}
+}
+
+func TestFISTAKernels(t *testing.T) {
+	eachLevel(t, func(t *testing.T, k *kernels) {
+		g := newGuarded(t)
+		for _, n := range lengths {
+			for _, floor := range []float32{float32(math.Inf(-1)), 0} {
+				for _, threshold := range []float32{0, 1, 100} { // all codes, some, none
+					what := fmt.Sprintf("fista of %d, floor %v, threshold %v", n, floor, threshold)
+					p, b, a := g.floats(n), g.floats(n), g.floats(n)
+					for i := range p {
+						if i%4 == 0 {
+							p[i], b[i], a[i] = 0, 0, 0
+						}
+						z := b[i] + 0.6*(b[i]-a[i])
+						if abs32(abs32(z+0.3*p[i])-threshold) < 0.01 { // in doubt
+							p[i], b[i], a[i] = 0, 0, 0
+						}
+					}
+					wantA, wantIndex, wantValue := slices.Clone(a), make([]int32, n), make([]float32, n)
+					want, wantAgainst := fistaGeneric(wantIndex, wantValue, p, b, wantA, 1000, 0.6, 0.3, threshold, floor)
+
+					value, index := g.floats(n+vectorFloats), make([]int32, n+vectorFloats)
+					got, against := k.fista(index, value, p, b, a, 1000, 0.6, 0.3, threshold, floor)
+					nearFloats(t, what+": a", a, wantA, 4, 100)
+					if got != want || !slices.Equal(index[:got], wantIndex[:want]) {
+						t.Errorf("%s: %d codes, want %d, or others", what, got, want)
+						continue
+					}
+					nearFloats(t, what+": codes", value[:got], wantValue[:want], 4, 100)
+					// n terms of at most 100.
+					nearFloats(t, what+": against", []float32{against}, []float32{wantAgainst}, float64(n+4), 100)
+					g.check(what)
+				}
+			}
+		}
+		for n := 0; n <= 5*vectorFloats; n += vectorFloats {
+			c, row := make([]float64, n), g.floats(n)
+			k.axpy(c, 0.5, row)
+			k.axpy(c, -2, row)
+			for j, x := range row {
+				if want := -1.5 * float64(x); math.Abs(c[j]-want) > 1e-15*math.Abs(want) {
+					t.Errorf("axpy of %d: element %d is %v, want %v", n, j, c[j], want)
+				}
+			}
+		}
+		for dim := vectorFloats; dim <= 25*vectorFloats; dim += vectorFloats {
+			const rows, end = 40, 30
+			for _, index := range [][]int32{{}, {5}, {end}, {5, 7, 8, end - 1, end, 39}} {
+				what := fmt.Sprintf("dots of %v × %d", index, dim)
+				r, d, p := g.floats(dim), g.floats(rows*dim), g.floats(len(index))
+				want := slices.Clone(p)
+				n := 0
+				for ; n < len(index) && index[n] < end; n++ {
+					want[n] = float32(dot(widen(r), widen(d[int(index[n])*dim:][:dim])))
+				}
+				if got := k.dots(p, index, r, d, dim, end); got != n {
+					t.Errorf("%s: stops at %d, want %d", what, got, n)
+				}
+				// Sums of dim/16 terms or more, each near 1.
+				nearFloats(t, what, p, want, float64(dim), 10)
+				g.check(what)
+			}
+		}
+	})
+}
+
+// Encoding as the command does by default: 20 products of 2KL flops a word are
+// most of its floor.
+func BenchmarkEncode(b *testing.B) {
+	const dim, atoms = 300, 3000
+	x, d := benchEncode(4 * mostWords)
+	e := newEncoder(b, d, dim, nil, encode.Options{Lambda: 0.5, Steps: 20, Most: 240}, 1)
+	rows := len(x) / dim
+	for b.Loop() {
+		encodeAll(b, e, x)
+	}
+	b.ReportMetric(float64(rows*b.N)/b.Elapsed().Seconds(), "words/s")
+	flops := 20 * 2 * dim * atoms * float64(rows)
+	b.ReportMetric(100*flops*float64(b.N)/b.Elapsed().Seconds()/peak(e.kernels), "%peak")
+}
+
+// benchEncode has atoms of norm 4.4 and words of norm 2.8, as trained ones have.
+func benchEncode(rows int) (x, d []float32) {
+	x, d = encodeProblem(rows, 300, 3000)
+	scale := func(m []float32, norm float64) {
+		for i := 0; i < len(m); i += 300 {
+			s := float32(norm / math.Sqrt(dot(widen(m[i:i+300]), widen(m[i:i+300]))))
+			for j := range 300 {
+				m[i+j] *= s
+			}
+		}
+	}
+	scale(x, 2.8)
+	scale(d, 4.4)
+	return x, d
+}

@@ -1,0 +1,270 @@
+package cpu
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"overcomplete/internal/memory"
+)
+
+// The exact lasso of a row is solved by coordinate descent on the few atoms that
+// may have a nonzero: those that have one, and those that by the optimality
+// conditions should. Between such rounds all atoms are looked at again, for the
+// duality gap and for atoms to add.
+//
+// Codes, residuals and a round's correlations are float64: what a code is rounded
+// by comes back in the correlations ‖D‖₂² times as large, and the gap rests on the
+// largest of them. Looking at all atoms is in float32, which is why no gap below
+// some 10⁻⁶ is seen.
+const (
+	lassoSteps  = 40   // of FISTA, to start from
+	lassoRounds = 50   // few rows need more than five
+	lassoPasses = 1000 // over the atoms of a round
+	gapPasses   = 10   // between looks at a round's own gap
+	gapShare    = 20   // a round lowers the gap to this part: more is for when all atoms are in
+
+	leastViolations = 64 // atoms that a working set takes in, at least
+)
+
+// lassoLane is a worker's working set.
+type lassoLane struct {
+	values       [][]float64 // the codes of all rows, as precise as they are known
+	residual     []float64   // of a row; padded
+	atoms        []int32     // increasing
+	gram         matrix      // of their products with each other
+	code         []float64   // of them
+	correlations []float64   // of them with the residual; padded
+	violations   []int32
+}
+
+// makeGram makes G = DDᵀ, K×K.
+func (e *Encoder) makeGram() error {
+	limit, known := memory.Total()
+	if bytes := 4 * float64(e.atoms) * float64(e.atoms); known && bytes > float64(limit) {
+		return fmt.Errorf("%w: the products of %d atoms with each other need %.1f GB, and there can be %.1f GB",
+			ErrMemory, e.atoms, bytes/1e9, float64(limit)/1e9)
+	}
+	k, d := e.kernels, e.dictionary
+	e.gram = newMatrix(e.atoms, e.atoms)
+	parallel(e.lanes, (e.atoms+k.rows-1)/k.rows, func(_ *encodeLane, group int) {
+		i := group * k.rows
+		sums := make([]float32, k.rows*k.columns)
+		for j := 0; j < e.atoms; j += k.columns {
+			clear(sums)
+			k.product(&sums[0], k.columns, &d.data[i*d.pitch], d.pitch, 1, &e.packed.data[j*e.dim], k.columns, e.dim, nil, nil, 0, 0, 0)
+			for row := range min(k.rows, e.atoms-i) {
+				copy(e.gram.row(i + row)[j:], sums[row*k.columns:][:k.columns])
+			}
+		}
+	})
+	return nil
+}
+
+// lasso takes the lane's codes on to the minimum, and tells each row's loss and
+// gap.
+func (e *Encoder) lasso(l *encodeLane, losses, gaps []float64) {
+	rows, k := len(losses), e.kernels
+	open := make([]bool, rows)
+	places := make([]place, rows)
+	l.lasso.values = sized(l.lasso.values, rows)
+	for i := range rows {
+		open[i] = true
+		l.lasso.values[i] = l.lasso.values[i][:0]
+		for _, v := range l.codes.value[i] {
+			l.lasso.values[i] = append(l.lasso.values[i], float64(v))
+		}
+	}
+	for round := 0; slices.Contains(open, true); round++ {
+		for i := range rows {
+			if open[i] {
+				places[i] = e.reside(l, i)
+			}
+		}
+		for first := 0; first < rows; first += k.rows {
+			if slices.Contains(open[first:min(first+k.rows, rows)], true) {
+				e.correlateAll(l, first)
+			}
+		}
+		for i := range rows {
+			if !open[i] {
+				continue
+			}
+			at := places[i]
+			at.most = largest(l.a.row(i), e.options.Nonnegative)
+			losses[i], gaps[i] = at.squares, at.relative()
+			if open[i] = gaps[i] > e.options.Gap && round < lassoRounds; open[i] {
+				e.descend(l, i, at, max(e.options.Gap/2, gaps[i]/gapShare))
+			}
+		}
+	}
+	for i := range rows {
+		for n, v := range l.lasso.values[i] {
+			l.codes.value[i][n] = float32(v)
+		}
+		l.codes.dropZeros(i)
+	}
+}
+
+// reside makes the residual of row i and tells where its code is, but for the
+// largest correlation.
+func (e *Encoder) reside(l *encodeLane, i int) place {
+	p, y := place{lambda: e.options.Lambda}, l.y.row(i)
+	r := zeroed(l.lasso.residual, l.y.pitch)
+	l.lasso.residual = r
+	for j, x := range y {
+		r[j] = float64(x)
+	}
+	for n, v := range l.lasso.values[i] {
+		e.kernels.axpy(r, -v, e.dictionary.padded(int(l.codes.index[i][n])))
+		p.l1 += math.Abs(v)
+	}
+	for j, x := range y {
+		l.r.row(i)[j] = float32(r[j])
+		p.squares += r[j] * r[j]
+		p.product += r[j] * float64(x)
+	}
+	return p
+}
+
+// correlateAll correlates the residuals of the rows from first on that a product
+// takes with all atoms. The results are in the lane's a.
+func (e *Encoder) correlateAll(l *encodeLane, first int) {
+	k, c := e.kernels, &l.a
+	for i := range k.rows {
+		clear(c.padded(first + i))
+	}
+	for j := 0; j < e.atoms; j += k.columns {
+		k.product(&c.data[first*c.pitch+j], c.pitch, &l.r.data[first*l.r.pitch], l.r.pitch, 1,
+			&e.packed.data[j*e.dim], k.columns, e.dim, nil, nil, 0, 0, 0)
+	}
+}
+
+// place is where a row's code is in the lasso.
+type place struct {
+	lambda  float64
+	squares float64 // ‖r‖²
+	product float64 // ⟨y, r⟩
+	l1      float64 // ‖a‖₁
+	most    float64 // max r·Dᵀ, or of its magnitudes if codes may be negative
+}
+
+// relative returns the duality gap as a share of the objective. The dual is ‖y‖² −
+// ‖y − u‖² for 2uDᵀ ≤ λ, and u the best such multiple of r.
+func (p place) relative() float64 {
+	objective := p.squares + p.lambda*p.l1
+	if objective == 0 {
+		return 0
+	}
+	t := max(p.product/max(p.squares, math.SmallestNonzeroFloat64), 0)
+	if p.most > 0 {
+		t = min(t, p.lambda/(2*p.most))
+	}
+	return max(objective-(2*t*p.product-t*t*p.squares), 0) / objective
+}
+
+// largest is the largest correlation that counts.
+func largest[F float32 | float64](c []F, nonnegative bool) float64 {
+	var most F
+	if nonnegative {
+		for _, x := range c {
+			most = max(most, x)
+		}
+	} else {
+		for _, x := range c {
+			most = max(most, x, -x)
+		}
+	}
+	return float64(most)
+}
+
+// descend lowers the objective of row i over a working set of atoms, from where it
+// is, to a gap.
+func (e *Encoder) descend(l *encodeLane, i int, at place, gap float64) {
+	w := &l.lasso
+	e.workingSet(w, l.codes.index[i], l.a.row(i))
+	n := len(w.atoms)
+	w.code, w.correlations = sized(w.code, n), zeroed(w.correlations, pitch(n))
+	w.gram.resize(n, n)
+	next := 0
+	for j, k := range w.atoms {
+		w.code[j] = 0
+		if next < len(l.codes.index[i]) && l.codes.index[i][next] == k {
+			w.code[j] = w.values[i][next]
+			next++
+		}
+		w.correlations[j] = float64(l.a.row(i)[k])
+		row, from := w.gram.padded(j), e.gram.row(int(k))
+		for m := j; m < n; m++ {
+			product := from[w.atoms[m]]
+			row[m], w.gram.data[m*w.gram.pitch+j] = product, product
+		}
+		clear(row[n:])
+	}
+	half := e.options.Lambda / 2
+	for pass := 1; pass <= lassoPasses; pass++ {
+		for j, old := range w.code {
+			gram := w.gram.padded(j)
+			square, c := float64(gram[j]), w.correlations[j]
+			if square == 0 {
+				continue // an atom of zeros
+			}
+			g, x := old*square+c, 0.0
+			if g > half {
+				x = (g - half) / square
+			} else if g < -half && !e.options.Nonnegative {
+				x = (g + half) / square
+			}
+			if delta := x - old; delta != 0 {
+				w.code[j] = x
+				e.kernels.axpy(w.correlations, -delta, gram)
+				at.squares += delta * (delta*square - 2*c)
+			}
+		}
+		if pass%gapPasses == 0 && e.inner(w, at) <= gap {
+			break
+		}
+	}
+	index, value := l.codes.index[i][:0], w.values[i][:0]
+	for j, x := range w.code {
+		if x != 0 {
+			index, value = append(index, w.atoms[j]), append(value, x)
+		}
+	}
+	l.codes.index[i], l.codes.value[i], w.values[i] = index, l.codes.value[i][:len(index)], value
+}
+
+// inner is the gap of the lasso that has the working set's atoms only.
+func (e *Encoder) inner(w *lassoLane, at place) float64 {
+	at.product, at.l1, at.most = at.squares, 0, largest(w.correlations, e.options.Nonnegative)
+	for j, x := range w.code {
+		at.product += x * w.correlations[j] // y = r + aD
+		at.l1 += math.Abs(x)
+	}
+	return at.relative()
+}
+
+// workingSet is the support of a code, and as many atoms again of those that
+// correlate too much with the residual, the worst first.
+func (e *Encoder) workingSet(w *lassoLane, support []int32, c []float32) {
+	half := float32(e.options.Lambda / 2)
+	w.violations = w.violations[:0]
+	next := 0
+	for k, x := range c {
+		switch {
+		case next < len(support) && int(support[next]) == k:
+			next++
+		case x > half || x < -half && !e.options.Nonnegative:
+			w.violations = append(w.violations, int32(k))
+		}
+	}
+	if most := max(len(support), leastViolations); len(w.violations) > most {
+		slices.SortFunc(w.violations, func(i, j int32) int {
+			return cmp.Or(cmp.Compare(max(c[j], -c[j]), max(c[i], -c[i])), cmp.Compare(i, j))
+		})
+		w.violations = w.violations[:most]
+	}
+	w.atoms = append(append(w.atoms[:0], support...), w.violations...)
+	slices.Sort(w.atoms)
+}

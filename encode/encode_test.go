@@ -1,0 +1,188 @@
+package encode_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"overcomplete/encode"
+	"overcomplete/encode/encodetest"
+	"overcomplete/model"
+	"overcomplete/vectors"
+)
+
+// The step is that of the largest singular value: not smaller, and larger by less
+// than the 2 % that there is room for.
+func TestStepSize(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, c := range []struct{ atoms, dim int }{{1, 1}, {3, 1}, {1, 3}, {40, 8}, {8, 40}, {300, 30}} {
+		d, wide := make([]float32, c.atoms*c.dim), make([]float64, c.atoms*c.dim)
+		for i := range d {
+			d[i] = float32(rng.NormFloat64())
+			wide[i] = float64(d[i])
+		}
+		var svd mat.SVD
+		if !svd.Factorize(mat.NewDense(c.atoms, c.dim, wide), mat.SVDNone) {
+			t.Fatal("no singular values")
+		}
+		norm := svd.Values(nil)[0]
+		s, err := encode.StepSize(d, c.dim)
+		if want := 1 / (2.04 * norm * norm); err != nil || s < want*(1-1e-9) || s > want*1.001 {
+			t.Errorf("%d×%d: step %v, want %v, error %v", c.atoms, c.dim, s, want, err)
+		}
+	}
+	if _, err := encode.StepSize(make([]float32, 12), 3); err != encode.ErrDictionary {
+		t.Errorf("error %v for a dictionary of zeros", err)
+	}
+}
+
+// With orthonormal atoms the lasso has a closed form, which all of the formulas
+// come to: soft-thresholding by λ/2.
+func TestReferenceOrthonormal(t *testing.T) {
+	d := []float64{0.6, 0.8, -0.8, 0.6}
+	y := []float64{3, 1}
+	dots := []float64{0.6*3 + 0.8, -0.8*3 + 0.6}
+	for _, nonnegative := range []bool{false, true} {
+		o := encode.Options{Lambda: 1, Nonnegative: nonnegative, Steps: 300, Most: 2}
+		want := []float64{encodetest.Shrink(dots[0], 0.5, nonnegative), encodetest.Shrink(dots[1], 0.5, nonnegative)}
+		if !nonnegative {
+			// The steps without shrinkage come near what least squares make of the support.
+			if a := encodetest.Code(y, d, o); math.Abs(a[0]-dots[0]) > 0.01 || math.Abs(a[1]-dots[1]) > 0.01 {
+				t.Errorf("codes %v, want near %v", a, dots)
+			}
+		} else if a := encodetest.Code(y, d, o); math.Abs(a[0]-want[0]) > 1e-9 || math.Abs(a[1]-want[1]) > 1e-9 {
+			t.Errorf("codes %v, want %v", a, want)
+		}
+		objective, gap := encodetest.Objective(y, d, want, 1, nonnegative)
+		if gap > 1e-12 || objective < 1 {
+			t.Errorf("nonnegative %v: the minimum has gap %v", nonnegative, gap)
+		}
+		if _, gap := encodetest.Objective(y, d, []float64{1, 0}, 1, nonnegative); gap < 0.1 {
+			t.Errorf("nonnegative %v: gap %v far from the minimum", nonnegative, gap)
+		}
+	}
+}
+
+// rounds is an encoder whose codes are rows themselves, rounded, and whose losses
+// and gaps are their first numbers.
+type rounds struct {
+	dim   int
+	calls []int
+}
+
+func (e *rounds) Encode(_ context.Context, x []float32) (*encode.Codes, error) {
+	c := new(encode.Codes)
+	c.Rows, c.Cols, c.Ptr = len(x)/e.dim, e.dim, []int64{0}
+	e.calls = append(e.calls, c.Rows)
+	for i := range c.Rows {
+		row := x[i*e.dim:][:e.dim]
+		for k, v := range row {
+			if v := float32(math.Round(float64(v))); v != 0 {
+				c.Index, c.Value = append(c.Index, int32(k)), append(c.Value, v)
+			}
+		}
+		c.Ptr = append(c.Ptr, int64(len(c.Value)))
+		c.Loss, c.Gap = append(c.Loss, float64(row[0])), append(c.Gap, float64(row[0]))
+	}
+	return c, nil
+}
+
+// stream encodes d, handed over in parts, and returns the words that come out and
+// what was measured.
+func stream(t *testing.T, d *vectors.Dense, part int, s *encode.Stream) ([]string, model.Encoding) {
+	t.Helper()
+	var words []string
+	s.Add = func(w []string, c *vectors.Sparse) error {
+		if len(w) != c.Rows {
+			t.Errorf("%d words for %d codes", len(w), c.Rows)
+		}
+		words = append(words, w...)
+		return nil
+	}
+	for lo := 0; lo < d.Len(); lo += part {
+		hi := min(lo+part, d.Len())
+		if err := s.Rows(t.Context(), &vectors.Dense{Words: d.Words[lo:hi], Dim: d.Dim, Data: d.Data[lo*d.Dim : hi*d.Dim]}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e := model.Encoding{Lambda: 2}
+	if err := s.Finish(t.Context(), &e); err != nil {
+		t.Fatal(err)
+	}
+	return words, e
+}
+
+func TestStream(t *testing.T) {
+	const rows, dim = 2*encode.Block + 10, 3
+	d := &vectors.Dense{Dim: dim}
+	rng := rand.New(rand.NewPCG(1, 2))
+	var loss, l1, nonzeros float64
+	for i := range rows {
+		d.Words = append(d.Words, fmt.Sprint(i))
+		row := []float32{rng.Float32(), float32(rng.NormFloat64()), 0.1}
+		d.Data = append(d.Data, row...)
+		loss += float64(row[0])
+		for _, v := range row {
+			if a := math.Abs(math.Round(float64(v))); a > 0 {
+				l1, nonzeros = l1+a, nonzeros+1
+			}
+		}
+	}
+	want := model.Encoding{
+		Lambda: 2, Error: loss / rows, L1: l1 / rows, Objective: loss/rows + 2*l1/rows,
+		Sparsity: 1 - nonzeros/rows/dim, UnusedAtoms: 1,
+	}
+	near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Abs(b) }
+	for _, part := range []int{1000, encode.Block, rows} {
+		e := &rounds{dim: dim}
+		words, got := stream(t, d, part, &encode.Stream{Encoder: e})
+		if !slices.Equal(words, d.Words) || !slices.Equal(e.calls, []int{encode.Block, encode.Block, 10}) {
+			t.Errorf("parts of %d: blocks %v", part, e.calls)
+		}
+		if !near(got.Error, want.Error) || !near(got.L1, want.L1) || !near(got.Objective, want.Objective) || !near(got.Sparsity, want.Sparsity) || got.UnusedAtoms != 1 {
+			t.Errorf("parts of %d: measured %+v, want %+v", part, got, want)
+		}
+	}
+
+	shard := &model.Shard{Index: 2, Of: 2}
+	words, _ := stream(t, d, 1000, &encode.Stream{Encoder: &rounds{dim: dim}, Shard: shard})
+	if !slices.Equal(words, d.Words[encode.Block:2*encode.Block]) || shard.Words != rows || len(shard.Losses) != 1 {
+		t.Errorf("the second shard of two has %d words and %+v", len(words), shard)
+	}
+	shard = &model.Shard{Index: 4, Of: 4}
+	if words, e := stream(t, d, 1000, &encode.Stream{Encoder: &rounds{dim: dim}, Shard: shard}); len(words) > 0 || shard.Words != rows || e.Error != 0 {
+		t.Errorf("the fourth shard of three blocks has %d words, %+v and %+v", len(words), shard, e)
+	}
+
+	var named []string
+	s := &encode.Stream{Encoder: &rounds{dim: dim}, Options: encode.Options{Gap: 0.999}, Unreached: func(word string, _ float64) { named = append(named, word) }}
+	_, e := stream(t, d, 1000, s)
+	var unreached []string
+	var worst float32
+	for i, w := range d.Words {
+		if worst = max(worst, d.Row(i)[0]); float64(d.Row(i)[0]) > 0.999 {
+			unreached = append(unreached, w)
+		}
+	}
+	if !slices.Equal(named, unreached) || e.Unreached != len(unreached) || e.WorstGap != float64(worst) || len(unreached) == 0 {
+		t.Errorf("named %v and counted %d up to %v, want %v up to %v", named, e.Unreached, e.WorstGap, unreached, worst)
+	}
+}
+
+func TestStreamFails(t *testing.T) {
+	mine := errors.New("enough")
+	d := &vectors.Dense{Words: []string{"a"}, Dim: 1, Data: []float32{1}}
+	s := &encode.Stream{Encoder: &rounds{dim: 1}, Add: func([]string, *vectors.Sparse) error { return mine }}
+	if err := s.Rows(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Finish(t.Context(), new(model.Encoding)); err != mine {
+		t.Errorf("error %v, want %v", err, mine)
+	}
+}

@@ -1,0 +1,154 @@
+// Package encodetest is what encoders are tested against: the formulas of package
+// encode in plain Go and float64, a row at a time, with nothing done for speed.
+package encodetest
+
+import (
+	"math"
+	"slices"
+
+	"overcomplete/encode"
+)
+
+// Code returns the code of y, of length K, for the dictionary d of atoms of y's
+// length.
+func Code(y, d []float64, o encode.Options) []float64 {
+	dim := len(y)
+	a := make([]float64, len(d)/dim)
+	single := make([]float32, len(d))
+	for i, x := range d {
+		single[i] = float32(x)
+	}
+	s, err := encode.StepSize(single, dim)
+	if err != nil {
+		panic(err)
+	}
+	fista(a, y, d, s, o.Steps, func(k int, g float64) float64 { return Shrink(g, o.Lambda*s, o.Nonnegative) })
+	kept := Largest(a, o.Most)
+	for k := range a {
+		if !kept[k] {
+			a[k] = 0
+		}
+	}
+	if !o.Nonnegative {
+		fista(a, y, d, s, encode.PolishSteps, func(k int, g float64) float64 {
+			if !kept[k] {
+				return 0
+			}
+			return g
+		})
+	}
+	return a
+}
+
+// fista takes n steps from a.
+func fista(a, y, d []float64, s float64, n int, shrink func(k int, g float64) float64) {
+	z, b := slices.Clone(a), make([]float64, len(a))
+	q := 1.0
+	for range n {
+		c := Correlations(y, d, z)
+		var against float64
+		for k := range b {
+			b[k] = shrink(k, z[k]+2*s*c[k])
+			against += (z[k] - b[k]) * (b[k] - a[k])
+		}
+		var momentum float64
+		momentum, q = encode.Momentum(q)
+		if against > 0 {
+			momentum = 0
+		}
+		for k := range b {
+			z[k] = b[k] + momentum*(b[k]-a[k])
+		}
+		copy(a, b)
+	}
+}
+
+// Shrink is soft-thresholding, or its nonnegative form.
+func Shrink(g, threshold float64, nonnegative bool) float64 {
+	switch {
+	case g > threshold:
+		return g - threshold
+	case g < -threshold && !nonnegative:
+		return g + threshold
+	}
+	return 0
+}
+
+// Residual returns y − aD.
+func Residual(y, d, a []float64) []float64 {
+	r := slices.Clone(y)
+	for k, x := range a {
+		for j := range r {
+			r[j] -= x * d[k*len(y)+j]
+		}
+	}
+	return r
+}
+
+// Correlations returns (y − aD)Dᵀ.
+func Correlations(y, d, a []float64) []float64 {
+	c := make([]float64, len(a))
+	r := Residual(y, d, a)
+	for k := range c {
+		for j, x := range r {
+			c[k] += x * d[k*len(y)+j]
+		}
+	}
+	return c
+}
+
+// Objective returns ‖y − aD‖² + λ‖a‖₁, and a's duality gap: how far above the
+// minimum that can be at most.
+func Objective(y, d, a []float64, lambda float64, nonnegative bool) (objective, gap float64) {
+	var squares, product float64
+	for j, x := range Residual(y, d, a) {
+		squares += x * x
+		product += x * y[j]
+	}
+	objective = squares
+	for _, x := range a {
+		objective += lambda * math.Abs(x)
+	}
+	// Of the dual's feasible points, those with 2uDᵀ ≤ λ, u = t·residual is one;
+	// its value is ‖y‖² − ‖y − u‖².
+	var most float64
+	for _, x := range Correlations(y, d, a) {
+		if !nonnegative {
+			x = math.Abs(x)
+		}
+		most = max(most, 2*x)
+	}
+	t := 0.0
+	if squares > 0 {
+		t = product / squares
+	}
+	if most > 0 {
+		t = max(min(t, lambda/most), -lambda/most)
+	}
+	if nonnegative {
+		t = max(t, 0) // a negative one would have to be checked against the other side
+	}
+	return objective, objective - (2*t*product - t*t*squares)
+}
+
+// Largest reports which k elements of a are the largest by magnitude, of equal
+// ones the first. Zeros are none of them.
+func Largest(a []float64, k int) []bool {
+	order := make([]int, len(a))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int {
+		if math.Abs(a[i]) > math.Abs(a[j]) {
+			return -1
+		} else if math.Abs(a[i]) < math.Abs(a[j]) {
+			return 1
+		}
+		return 0
+	})
+	kept := make([]bool, len(a))
+	for _, i := range order[:min(k, len(a))] {
+		kept[i] = a[i] != 0
+	}
+	return kept
+}

@@ -1,0 +1,359 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"overcomplete/cpu"
+	"overcomplete/encode"
+	"overcomplete/model"
+	"overcomplete/vectors"
+)
+
+// encodeFlags are what encode was asked for.
+type encodeFlags struct {
+	output      string
+	force       bool
+	steps       int
+	density     float64
+	lambda      float64
+	exact       bool
+	gap         float64
+	shard       string
+	maxWords    int
+	skipBad     bool
+	wordList    string
+	workers     int
+	json, quiet bool
+}
+
+const (
+	encodeSteps = 20   // default
+	leastGap    = 1e-5 // that single precision tells from none
+)
+
+func newEncode() *cobra.Command {
+	var f encodeFlags
+	cmd := &cobra.Command{
+		Use:   "encode MODEL VECTORS -o OUT",
+		Short: "Give sparse vectors to new words with a trained dictionary",
+		Long: `Encode gives a sparse code to every row of VECTORS with the dictionary of MODEL,
+whether the word was trained on or not. OUT is a model directory as train writes
+it, with MODEL's dictionary and mean; "overcomplete export" and other commands take
+it too.
+
+A code depends on its own row alone. VECTORS is what train takes. It is read, and
+OUT written, in memory that does not grow with the number of rows, but for .npy and
+.npz files. A repeated word is encoded each time. A row of zeros is malformed.
+
+By default a code is what a few steps of FISTA come to: stopped early on purpose,
+as codes of similar words then stay similar. It keeps its largest values, which are
+refined (with a model of method B: which stay as they are, positive). --exact takes
+the minimum of ‖x − aD‖² + λ‖a‖₁ instead, with a ≥ 0 for method B: a lower
+objective, and less similarity between the codes of similar words.
+
+To spread a large input over many processes, run encode with --shard 1/16, 2/16
+and so on up to 16/16, and put the outputs together with "overcomplete merge".
+
+Encoding runs on the CPU, also where MODEL was trained on a GPU.`,
+		Example: `  overcomplete encode model new.txt -o new.model
+  overcomplete encode model vectors.bin -o part3.model --shard 3/16
+  zcat crawl.txt.gz | overcomplete encode model - -o exact.model --exact --gap 1e-3`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.encode(cmd, args[0], args[1])
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVarP(&f.output, "output", "o", "", "model `directory` to write")
+	flags.BoolVar(&f.force, "force", false, "replace a model that exists")
+	flags.IntVar(&f.steps, "encode-steps", encodeSteps, "steps of FISTA; 10 leans to similarity, 40 to a low error")
+	flags.Float64Var(&f.density, "density", 0, "largest share of a code that is not zero (default that of MODEL's codes)")
+	flags.Float64Var(&f.lambda, "lambda", 0, "weight λ of the codes' Σ|a| (default MODEL's)")
+	flags.BoolVar(&f.exact, "exact", false, "minimise the objective instead of stopping early")
+	flags.Float64Var(&f.gap, "gap", 1e-4, "with --exact, the duality gap of a word as a share of its objective")
+	flags.StringVar(&f.shard, "shard", "", "encode only part `i/n` of the rows, i from 1 to n")
+	flags.IntVar(&f.maxWords, "max-words", 0, "read only the first `n` words (default all)")
+	flags.BoolVar(&f.skipBad, "skip-bad", false, "drop malformed rows instead of stopping at the first")
+	flags.StringVar(&f.wordList, "words", "", "`file` with a word a line, for .npy and .npz, instead of words in the latter")
+	flags.IntVar(&f.workers, "workers", 0, "processors to use (default all); the result does not depend on it")
+	flags.BoolVar(&f.json, "json", false, "print the results as JSON")
+	flags.BoolVar(&f.quiet, "quiet", false, "print no progress")
+	cmd.MarkFlagRequired("output")
+	return cmd
+}
+
+// check refuses flags outside their domain.
+func (f *encodeFlags) check(changed func(flag string) bool) (shard *model.Shard, err error) {
+	switch {
+	case f.output == "":
+		return nil, usagef("-o is empty, want the name of a directory")
+	case f.steps < 1 || f.steps > math.MaxInt32:
+		return nil, usagef("--encode-steps is %d, want 1 to %d", f.steps, math.MaxInt32)
+	case changed("density") && !(f.density > 0 && f.density <= 1):
+		return nil, usagef("--density is %v, want more than 0 and at most 1", f.density)
+	case changed("lambda") && (!(f.lambda >= 0) || math.IsInf(float64(float32(f.lambda)), 0)):
+		return nil, usagef("--lambda is %v, want 0 or more, in the range of single precision", f.lambda)
+	case changed("gap") && !f.exact:
+		return nil, usagef("--gap is of --exact; give both, or neither")
+	case !(f.gap >= leastGap && f.gap < 1):
+		return nil, usagef("--gap is %v, want at least %v, below which single precision tells no gap, and less than 1", f.gap, leastGap)
+	case f.exact && changed("encode-steps"):
+		return nil, usagef("--exact goes on to the minimum; drop --encode-steps")
+	case f.exact && changed("density"):
+		return nil, usagef("--exact leaves the density to λ; drop --density")
+	case changed("max-words") && (f.maxWords < 1 || f.maxWords > math.MaxInt32):
+		return nil, usagef("--max-words is %d, want 1 to %d", f.maxWords, math.MaxInt32)
+	case changed("workers") && (f.workers < 1 || f.workers > math.MaxInt32):
+		return nil, usagef("--workers is %d, want 1 to %d", f.workers, math.MaxInt32)
+	case !changed("shard"):
+		return nil, nil
+	}
+	i, n, _ := strings.Cut(f.shard, "/")
+	shard = new(model.Shard)
+	shard.Index, err = strconv.Atoi(i)
+	if err == nil {
+		shard.Of, err = strconv.Atoi(n)
+	}
+	if err != nil || shard.Index < 1 || shard.Index > shard.Of {
+		return nil, usagef("--shard is %q, want i/n with i from 1 to n", f.shard)
+	}
+	return shard, nil
+}
+
+func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
+	changed := cmd.Flags().Changed
+	shard, err := f.check(changed)
+	if err != nil {
+		return err
+	}
+	m, err := model.OpenDictionary(dir)
+	if err != nil {
+		return usageError{err}
+	}
+	if err := model.CheckSave(f.output, f.force); err != nil {
+		return err
+	}
+	e := &model.Encoding{TrainedOn: trainedOn(m.Info), Lambda: m.Info.Training.Lambda, Shard: shard}
+	if changed("lambda") {
+		e.Lambda = f.lambda
+	}
+	switch {
+	case f.exact && e.Lambda == 0:
+		return usagef("--exact needs a λ above 0; give --lambda")
+	case f.exact:
+		e.Gap = f.gap
+	default:
+		if !changed("density") {
+			f.density = density(m.Info)
+		}
+		e.Steps, e.Most = f.steps, most(f.density, m.Info.Training.Atoms)
+	}
+	s, err := newStream(m, e, f.workers)
+	if err != nil {
+		return err
+	}
+
+	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
+	log := stderr
+	if f.quiet {
+		log = io.Discard
+	}
+	p := newCounter(log)
+	var unreached []string
+	s.Unreached = func(word string, gap float64) {
+		if len(unreached) < 5 {
+			unreached = append(unreached, fmt.Sprintf("%q %.1e", word, gap))
+		}
+	}
+	var source *vectors.Source
+	err = m.SaveRows(f.output, f.force, func(add func([]string, *vectors.Sparse) error) error {
+		s.Add = func(words []string, codes *vectors.Sparse) error {
+			p.add(len(words))
+			return add(words, codes)
+		}
+		o := vectors.ReadOptions{MaxWords: f.maxWords, SkipBad: f.skipBad, WordList: f.wordList}
+		source, err = vectors.Stream(ctx, path, o, func(d *vectors.Dense) error {
+			if d.Dim != m.Info.Input.Dim {
+				return usagef("%s has vectors of %d numbers, and the atoms of %s have %d", path, d.Dim, dir, m.Info.Input.Dim)
+			}
+			return s.Rows(ctx, d)
+		})
+		if err != nil {
+			return err
+		}
+		m.Info.Input.Name, m.Info.Input.SHA256, m.Info.Encoding = source.Name, source.SHA256, e
+		return s.Finish(ctx, e)
+	})
+	p.done(err == nil)
+	if err != nil {
+		return err
+	}
+	for _, warning := range source.Warnings {
+		fmt.Fprintf(stderr, "warning: %s: %s\n", source.Name, warning)
+	}
+	if e.Unreached > 0 {
+		if e.Unreached > len(unreached) {
+			unreached = append(unreached, "…")
+		}
+		fmt.Fprintf(stderr, "warning: %d words did not get to a gap of %v: %s\n", e.Unreached, e.Gap, strings.Join(unreached, ", "))
+	}
+	return reportEncoding(cmd.OutOrStdout(), f.output, m.Info, f.json)
+}
+
+// trainedOn is what a model's dictionary was learned from.
+func trainedOn(i model.Info) model.Input {
+	if i.Encoding != nil {
+		return i.Encoding.TrainedOn
+	}
+	return i.Input
+}
+
+// density is the share of a model's codes that is not zero.
+func density(i model.Info) float64 {
+	switch {
+	case i.Encoding != nil && i.Encoding.Most > 0:
+		return float64(i.Encoding.Most) / float64(i.Training.Atoms)
+	case i.Encoding != nil:
+		return 1 - i.Encoding.Sparsity
+	case len(i.Epochs) > 0:
+		return 1 - i.Epochs[len(i.Epochs)-1].Sparsity
+	}
+	return 1
+}
+
+// most is the nonzeros that a code of so many atoms keeps.
+func most(density float64, atoms int) int {
+	return max(1, int(math.Round(density*float64(atoms))))
+}
+
+// newStream prepares encoding with a model's dictionary, and notes the device in e.
+func newStream(m *model.Model, e *model.Encoding, workers int) (*encode.Stream, error) {
+	o := encode.Options{Lambda: e.Lambda, Nonnegative: m.Info.Training.Method == "B", Steps: e.Steps, Most: e.Most, Gap: e.Gap}
+	encoder, err := cpu.NewEncoder(m.Dictionary, m.Info.Input.Dim, m.Mean, o, workers)
+	if err != nil {
+		return nil, usageError{err} // of the dictionary, of memory for --exact, or of the kernels asked for
+	}
+	level, _, err := cpu.Level()
+	if err != nil {
+		return nil, usageError{err}
+	}
+	e.Device = "cpu " + level
+	return &encode.Stream{Encoder: encoder, Options: o, Shard: e.Shard}, nil
+}
+
+// encodeCodes replaces the codes of a model by those that its dictionary gives to
+// x, of which the mean has been subtracted, at the same density.
+func encodeCodes(ctx context.Context, m *model.Model, x *vectors.Dense, workers int) error {
+	e := &model.Encoding{TrainedOn: m.Info.Input, Lambda: m.Info.Training.Lambda, Steps: encodeSteps}
+	e.Most = most(density(m.Info), m.Info.Training.Atoms)
+	centered := *m
+	centered.Mean = nil
+	s, err := newStream(&centered, e, workers)
+	if err != nil {
+		return err
+	}
+	all := &vectors.Sparse{Cols: m.Codes.Cols, Ptr: []int64{0}}
+	s.Add = func(_ []string, c *vectors.Sparse) error {
+		for _, end := range c.Ptr[1:] {
+			all.Ptr = append(all.Ptr, int64(len(all.Value))+end)
+		}
+		all.Rows += c.Rows
+		all.Index, all.Value = append(all.Index, c.Index...), append(all.Value, c.Value...)
+		return nil
+	}
+	if err := s.Rows(ctx, x); err != nil {
+		return err
+	}
+	if err := s.Finish(ctx, e); err != nil {
+		return err
+	}
+	m.Codes, m.Info.Encoding = all, e
+	return nil
+}
+
+// reportEncoding prints what was measured of codes.
+func reportEncoding(w io.Writer, output string, i model.Info, asJSON bool) error {
+	if asJSON {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		e.SetEscapeHTML(false)
+		return e.Encode(struct {
+			Model string `json:"model"`
+			model.Info
+		}{output, i})
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %d words × %d sparse dimensions\n", output, i.Input.Words, i.Training.Atoms)
+	describeCodes(&b, *i.Encoding, i.Training.Atoms)
+	if i.Encoding.Gap > 0 {
+		fmt.Fprintf(&b, "  largest gap    %.1e of a word's objective\n", i.Encoding.WorstGap)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// describeCodes prints what was measured of codes of so many dimensions.
+func describeCodes(w io.Writer, e model.Encoding, atoms int) {
+	fmt.Fprintf(w, "  error          %.4f\n", e.Error)
+	fmt.Fprintf(w, "  objective      %.4f\n", e.Objective)
+	fmt.Fprintf(w, "  sparsity       %.2f %% zeros, %.1f nonzeros a word\n", 100*e.Sparsity, (1-e.Sparsity)*float64(atoms))
+	fmt.Fprintf(w, "  mean |a|       %.4f\n", e.L1)
+	fmt.Fprintf(w, "  unused atoms   %d\n", e.UnusedAtoms)
+}
+
+// counter shows how many words are done, of nobody knows how many: on a terminal
+// at once, elsewhere in a line every ten seconds.
+type counter struct {
+	w           io.Writer
+	bar         *progressbar.ProgressBar // nil without a terminal
+	words       int
+	start, last time.Time
+}
+
+func newCounter(w io.Writer) *counter {
+	c := &counter{w: w, start: time.Now(), last: time.Now()}
+	if file, ok := w.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		c.bar = progressbar.NewOptions64(-1, progressbar.OptionSetWriter(w), progressbar.OptionThrottle(100*time.Millisecond),
+			progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString("words"),
+			progressbar.OptionClearOnFinish(), progressbar.OptionSetWidth(20), progressbar.OptionUseANSICodes(true))
+	}
+	return c
+}
+
+func (c *counter) add(words int) {
+	c.words += words
+	if c.bar != nil {
+		c.bar.Add(words)
+	} else if time.Since(c.last) > 10*time.Second {
+		c.last = time.Now()
+		c.say()
+	}
+}
+
+func (c *counter) say() {
+	seconds := time.Since(c.start).Seconds()
+	fmt.Fprintf(c.w, "%d words in %.1f s, %.0f words/s\n", c.words, seconds, float64(c.words)/seconds)
+}
+
+// done ends the display, with what was done if all is well.
+func (c *counter) done(well bool) {
+	if c.bar != nil {
+		c.bar.Clear()
+	}
+	if well {
+		c.say()
+	}
+}

@@ -1,0 +1,341 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"overcomplete/encode"
+	"overcomplete/encode/encodetest"
+	"overcomplete/model"
+	"overcomplete/vectors"
+)
+
+// checkEncoding compares a model's codes and metrics with the formulas in float64.
+func checkEncoding(t *testing.T, dir string, d *vectors.Dense, want model.Encoding) {
+	t.Helper()
+	m := openModel(t, dir)
+	e := m.Info.Encoding
+	if e == nil {
+		t.Fatal("model.json says nothing of the encoding")
+	}
+	if got := (model.Encoding{TrainedOn: e.TrainedOn, Lambda: e.Lambda, Steps: e.Steps, Most: e.Most, Gap: e.Gap}); got != want {
+		t.Errorf("encoded by %+v, want %+v", got, want)
+	}
+	if !slices.Equal(m.Words, d.Words) || m.Info.Input.Words != d.Len() {
+		t.Fatalf("%d words, want %d", len(m.Words), d.Len())
+	}
+	nonnegative := m.Info.Training.Method == "B"
+	o := encode.Options{Lambda: e.Lambda, Nonnegative: nonnegative, Steps: e.Steps, Most: e.Most}
+	dictionary := make([]float64, len(m.Dictionary))
+	for i, x := range m.Dictionary {
+		dictionary[i] = float64(x)
+	}
+	var loss, l1 float64
+	for i := range m.Words {
+		y, a := make([]float64, d.Dim), make([]float64, m.Codes.Cols)
+		for j, x := range d.Row(i) {
+			if y[j] = float64(x); m.Mean != nil {
+				y[j] -= float64(m.Mean[j])
+			}
+		}
+		index, value := m.Codes.Row(i)
+		for n, k := range index {
+			a[k] = float64(value[n])
+			l1 += math.Abs(a[k])
+		}
+		if e.Gap > 0 {
+			// Codes rounded to float32 are off by some parts in a million.
+			if objective, gap := encodetest.Objective(y, dictionary, a, e.Lambda, nonnegative); gap > (e.Gap+1e-5)*objective {
+				t.Errorf("word %d: gap %v of an objective of %v", i, gap, objective)
+			}
+		} else {
+			for k, want := range encodetest.Code(y, dictionary, o) {
+				// Steps in float32 add up to a part in 10⁵ of codes near 1.
+				if math.Abs(a[k]-want) > 1e-5 {
+					t.Fatalf("word %d: code %d is %v, want %v", i, k, a[k], want)
+				}
+			}
+		}
+		for _, r := range encodetest.Residual(y, dictionary, a) {
+			loss += r * r
+		}
+	}
+	words := float64(d.Len())
+	for _, v := range []struct {
+		name      string
+		got, want float64
+	}{
+		{"error", e.Error, loss / words},
+		{"mean |a|", e.L1, l1 / words},
+		{"objective", e.Objective, loss/words + e.Lambda*l1/words},
+		{"sparsity", e.Sparsity, 1 - float64(m.Codes.Nonzeros())/words/float64(m.Codes.Cols)},
+	} {
+		if math.Abs(v.got-v.want) > 1e-5*(1+v.want) {
+			t.Errorf("%s is %v, the codes have %v", v.name, v.got, v.want)
+		}
+	}
+}
+
+func TestEncode(t *testing.T) {
+	sampleDir(t)
+	mustRun(t, "train in.txt -o a --center --lambda 0.7 --epochs 10")
+	mustRun(t, "train in.txt -o b --method B --epochs 10")
+	d := sampleVectors(200, 8) // the first 60 were trained on
+	writeFile(t, "new.txt", gloVeText(d))
+	density := func(dir string) int {
+		m := openModel(t, dir)
+		return int(math.Round(float64(m.Codes.Nonzeros()) / float64(m.Codes.Rows)))
+	}
+	a, b := openModel(t, "a").Info.Input, openModel(t, "b").Info.Input
+	for _, c := range []struct {
+		args string
+		want model.Encoding
+	}{
+		{"a new.txt", model.Encoding{TrainedOn: a, Lambda: 0.7, Steps: 20, Most: density("a")}},
+		{"b new.txt", model.Encoding{TrainedOn: b, Lambda: 0.5, Steps: 20, Most: density("b")}},
+		{"a new.txt --encode-steps 5 --density 0.05 --lambda 0.2", model.Encoding{TrainedOn: a, Lambda: 0.2, Steps: 5, Most: 4}},
+		{"b new.txt --density 1e-9 --lambda 0", model.Encoding{TrainedOn: b, Steps: 20, Most: 1}},
+		{"a new.txt --exact", model.Encoding{TrainedOn: a, Lambda: 0.7, Gap: 1e-4}},
+		{"b new.txt --exact --gap 0.01 --lambda 0.3", model.Encoding{TrainedOn: b, Lambda: 0.3, Gap: 0.01}},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			stdout, stderr := mustRun(t, "encode "+c.args+" -o out --force --json")
+			checkEncoding(t, "out", d, c.want)
+			var printed struct {
+				Model string
+				model.Info
+			}
+			if err := json.Unmarshal([]byte(stdout), &printed); err != nil {
+				t.Fatal(err)
+			}
+			if m := openModel(t, "out"); printed.Model != "out" || !reflect.DeepEqual(printed.Info, m.Info) {
+				t.Errorf("printed %s, model.json has %+v", stdout, m.Info)
+			}
+			if strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "200 words in ") {
+				t.Errorf("on standard error %q", stderr)
+			}
+			trained := openModel(t, c.args[:1])
+			got := openModel(t, "out")
+			if !slices.Equal(got.Dictionary, trained.Dictionary) || !slices.Equal(got.Mean, trained.Mean) {
+				t.Error("the dictionary or the mean is not the model's")
+			}
+			if got.Info.Training != trained.Info.Training || !reflect.DeepEqual(got.Info.Epochs, trained.Info.Epochs) {
+				t.Error("what model.json says of the training is not what the model's does")
+			}
+		})
+	}
+
+	// What was encoded can be encoded with.
+	mustRun(t, "encode a new.txt -o out --force --density 0.05")
+	mustRun(t, "encode out new.txt -o again")
+	checkEncoding(t, "again", d, model.Encoding{TrainedOn: a, Lambda: 0.7, Steps: 20, Most: 4})
+
+	stdout, stderr := mustRun(t, "encode a new.txt -o out --force --exact --quiet")
+	if !strings.HasPrefix(stdout, "out: 200 words × 80 sparse dimensions\n") || !strings.Contains(stdout, "largest gap") || stderr != "" {
+		t.Errorf("printed %q, and on standard error %q", stdout, stderr)
+	}
+}
+
+func TestEncodeStandardInput(t *testing.T) {
+	sampleDir(t)
+	mustRun(t, "train in.txt -o a --epochs 3")
+	mustRun(t, "encode a in.txt -o want")
+	f, err := os.Open("in.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	old := os.Stdin
+	t.Cleanup(func() { os.Stdin = old })
+	os.Stdin = f
+	mustRun(t, "encode a - -o got")
+	if got, want := readFile(t, "got/codes.npz"), readFile(t, "want/codes.npz"); string(got) != string(want) {
+		t.Error("standard input is encoded otherwise than a file")
+	}
+	if name := openModel(t, "got").Info.Input.Name; name != "stdin" {
+		t.Errorf("the input's name is %q", name)
+	}
+}
+
+// Repeated words are all encoded; malformed rows, which zeros are, are dropped
+// where that is asked for.
+func TestEncodeOddRows(t *testing.T) {
+	sampleDir(t)
+	mustRun(t, "train in.txt -o a -k 20 --epochs 3")
+	writeFile(t, "odd.txt", []byte("x 1 2 3 4 5 6 7 8\nx 8 7 6 5 4 3 2 1\nnull 0 0 0 0 0 0 0 0\ny 1 1 1 1 1 1 1 1\n"))
+	_, stderr := mustRun(t, "encode a odd.txt -o out --skip-bad --max-words 3")
+	if m := openModel(t, "out"); !slices.Equal(m.Words, []string{"x", "x", "y"}) || !strings.Contains(stderr, `malformed rows dropped: 1 (odd.txt:3: word "null": all numbers are zero)`) {
+		t.Errorf("words %q, on standard error %s", m.Words, stderr)
+	}
+}
+
+// manyVectors makes an input of several blocks.
+func manyVectors(t *testing.T, words int) {
+	t.Helper()
+	d := &vectors.Dense{Dim: 4}
+	rng := rand.New(rand.NewPCG(7, 8))
+	for i := range words {
+		d.Words = append(d.Words, fmt.Sprintf("w%d", i))
+		for range d.Dim {
+			d.Data = append(d.Data, float32(rng.NormFloat64()))
+		}
+	}
+	writeFile(t, "many.txt", gloVeText(d))
+}
+
+// files returns what is in a directory.
+func files(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := make(map[string]string)
+	for path, content := range tree(t, dir) {
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[name] = content
+	}
+	return all
+}
+
+// Shards merge into the very files of a single run, whatever their order and
+// number, even where there are more than blocks.
+func TestMerge(t *testing.T) {
+	t.Chdir(t.TempDir())
+	manyVectors(t, 3*encode.Block+100)
+	mustRun(t, "train many.txt -o model --epochs 2 -k 9 --max-words 500 --center")
+	for _, flags := range []string{"", "--exact --gap 1e-5"} {
+		stdout, _ := mustRun(t, "encode model many.txt -o whole --force --workers 1 "+flags)
+		want := files(t, "whole")
+		for _, of := range []int{1, 2, 3, 6} {
+			var shards []string
+			for i := range of {
+				shard := fmt.Sprintf("part%dof%d", i+1, of)
+				mustRun(t, fmt.Sprintf("encode model many.txt -o %s --force --shard %d/%d %s", shard, i+1, of, flags))
+				shards = append([]string{shard}, shards...)
+				openModel(t, shard) // is a model too
+			}
+			merged, _ := mustRun(t, "merge "+strings.Join(shards, " ")+" -o all --force")
+			if got := files(t, "all"); !reflect.DeepEqual(got, want) {
+				for name := range want {
+					if got[name] != want[name] {
+						t.Errorf("%d shards, %q: %s differs", of, flags, name)
+					}
+				}
+			}
+			if merged[strings.Index(merged, ":"):] != stdout[strings.Index(stdout, ":"):] {
+				t.Errorf("merge prints\n%s, encode\n%s", merged, stdout)
+			}
+		}
+	}
+}
+
+func TestEncodeRefuses(t *testing.T) {
+	sampleDir(t)
+	badInputs(t)
+	mustRun(t, "train in.txt -o a --epochs 1 -k 20")
+	mustRun(t, "train in.txt -o other --epochs 2 -k 20")
+	writeFile(t, "short.vec", []byte("x 1 2 3\ny 1 2 4\n"))
+	writeFile(t, "nil.txt", []byte("x 1 2 3 4 5 6 7 8\nnull 0 0 0 0 0 0 0 0\n"))
+	writeFile(t, "in2.txt", append(readFile(t, "in.txt"), "more 1 2 3 4 5 6 7 8\n"...))
+	for _, s := range []string{
+		"a in.txt -o s1 --shard 1/2", "a in.txt -o s2 --shard 2/2", "a in.txt -o s3 --shard 1/3", "other in.txt -o o2 --shard 2/2",
+		"a in2.txt -o i2 --shard 2/2", "a in.txt -o e2 --shard 2/2 --lambda 0.1",
+	} {
+		mustRun(t, "encode "+s)
+	}
+	spoiled := func(name, file string, change func(data []byte) []byte) {
+		t.Helper()
+		if err := os.CopyFS(name, os.DirFS("s1")); err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, name+"/"+file, change(readFile(t, name+"/"+file)))
+	}
+	spoiled("cutcodes", "codes.npz", func(b []byte) []byte { return b[:len(b)/2] })
+	spoiled("cutwords", "words.txt", func(b []byte) []byte { return b[:len(b)/2] })
+	spoiled("flipped", "codes.npz", func(b []byte) []byte { b[200] ^= 1; return b })
+	spoiled("fewer", "model.json", func(b []byte) []byte { return []byte(strings.Replace(string(b), `"words": 60`, `"words": 59`, 1)) })
+	spoiled("future", "model.json", func(b []byte) []byte { return []byte(strings.Replace(string(b), `"format": 1`, `"format": 9`, 1)) })
+	spoiled("zero", "dictionary.npy", func(b []byte) []byte { clear(b[128:]); return b })
+	before := tree(t, ".")
+	for _, tt := range []struct {
+		args string
+		want []string
+	}{
+		{"encode a short.vec -o out", []string{"short.vec has vectors of 3 numbers", "atoms of a have 8"}},
+		{"encode a nil.txt -o out", []string{`nil.txt:2: word "null": all numbers are zero`}},
+		{"encode a nan.txt -o out", []string{"nan.txt:7: ", `"word6"`, "NaN"}},
+		{"encode a short.txt -o out", []string{"short.txt:7: ", "7 numbers, want 8"}},
+		{"encode a cut.txt.gz -o out", []string{"cut.txt.gz: ", "cut short"}},
+		{"encode a nowhere.txt -o out", []string{"nowhere.txt: no such file"}},
+		{"encode nowhere in.txt -o out", []string{"nowhere: not a model"}},
+		{"encode future in.txt -o out", []string{"future: model.json: format version is 9, want 1"}},
+		{"encode zero in.txt -o out", []string{"the dictionary is zero"}},
+		{"encode a in.txt -o a", []string{"a: already exists", "--force"}},
+		{"encode a in.txt -o photos --force", []string{"photos: ", "neither empty nor a model"}},
+		{"encode a in.txt --output=", []string{"-o is empty"}},
+		{"encode a in.txt", []string{`"output"`, "encode --help"}},
+		{"encode a -o out", []string{"2 arg", "encode --help"}},
+		{"encode a in.txt -o out --encode-steps 0", []string{"--encode-steps is 0"}},
+		{"encode a in.txt -o out --density 0", []string{"--density is 0"}},
+		{"encode a in.txt -o out --density 1.1", []string{"--density is 1.1"}},
+		{"encode a in.txt -o out --density NaN", []string{"--density is NaN"}},
+		{"encode a in.txt -o out --lambda -1", []string{"--lambda is -1"}},
+		{"encode a in.txt -o out --lambda 1e39", []string{"--lambda is 1e+39"}},
+		{"encode a in.txt -o out --gap 0.1", []string{"--gap is of --exact"}},
+		{"encode a in.txt -o out --exact --gap 1e-9", []string{"--gap is 1e-09", "1e-05"}},
+		{"encode a in.txt -o out --exact --encode-steps 9", []string{"--encode-steps"}},
+		{"encode a in.txt -o out --exact --density 0.1", []string{"--density"}},
+		{"encode a in.txt -o out --exact --lambda 0", []string{"--exact needs", "--lambda"}},
+		{"encode a in.txt -o out --shard 0/2", []string{`--shard is "0/2"`}},
+		{"encode a in.txt -o out --shard 3/2", []string{`--shard is "3/2"`}},
+		{"encode a in.txt -o out --shard 1", []string{`--shard is "1"`}},
+		{"encode a in.txt -o out --shard 1/2/3", []string{`--shard is "1/2/3"`}},
+		{"encode a in.txt -o out --workers 0", []string{"--workers is 0"}},
+		{"encode a in.txt -o out --max-words -1", []string{"--max-words is -1"}},
+
+		{"merge s1 -o out", []string{"shard 2 of 2 is missing"}},
+		{"merge s2 -o out", []string{"shard 1 of 2 is missing"}},
+		{"merge s1 s2 s1 -o out", []string{"s1 and s1 are both shard 1 of 2"}},
+		{"merge s1 o2 -o out", []string{"s1 and o2 are of different models"}},
+		{"merge s1 i2 -o out", []string{"s1 and i2 are of different inputs"}},
+		{"merge s1 e2 -o out", []string{"s1 and e2 are of different flags"}},
+		{"merge s2 s3 -o out", []string{"s2 and s3 are of different numbers of shards"}},
+		{"merge a s2 -o out", []string{"a: is no output of encode --shard"}},
+		{"merge cutcodes s2 -o out", []string{"cutcodes: codes.npz: "}},
+		{"merge cutwords s2 -o out", []string{"cutwords: words.txt: truncated"}},
+		{"merge flipped s2 -o out", []string{"flipped: codes.npz: "}},
+		{"merge fewer s2 -o out", []string{"fewer: "}},
+		{"merge future s2 -o out", []string{"format version is 9"}},
+		{"merge s1 nowhere -o out", []string{"nowhere: not a model"}},
+		{"merge s1 s2 -o a", []string{"a: already exists"}},
+		{"merge s1 s2 --output=", []string{"-o is empty"}},
+		{"merge -o out", []string{"1 arg", "merge --help"}},
+	} {
+		checkRefused(t, tt.args, tt.want, before)
+	}
+}
+
+// The recipe best is train --center and then encode.
+func TestRecipeBest(t *testing.T) {
+	sampleDir(t)
+	for _, method := range []string{"A", "B"} {
+		stdout, _ := mustRun(t, "train in.txt -o best --force --recipe best --epochs 5 --method "+method)
+		mustRun(t, "train in.txt -o centred --force --center --epochs 5 --method "+method)
+		mustRun(t, "encode centred in.txt -o want --force")
+		best, want := openModel(t, "best"), openModel(t, "want")
+		if !reflect.DeepEqual(best.Codes, want.Codes) || !slices.Equal(best.Mean, want.Mean) || !reflect.DeepEqual(best.Info.Encoding, want.Info.Encoding) {
+			t.Errorf("method %s: %+v, want %+v", method, best.Info.Encoding, want.Info.Encoding)
+		}
+		if line := fmt.Sprintf("error          %.4f\n", best.Info.Encoding.Error); !strings.Contains(stdout, line) {
+			t.Errorf("no %q in\n%s", line, stdout)
+		}
+	}
+}

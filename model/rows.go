@@ -1,0 +1,160 @@
+package model
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"overcomplete/internal/atomicfile"
+	"overcomplete/vectors"
+)
+
+// SaveRows is [Model.Save] for a model whose words and codes come some at a time
+// and are never in memory together: rows calls add with them, in order. When it
+// returns, m.Info has to be what model.json is to say, but for the number of
+// words. An error of rows is returned as it is, and nothing is written.
+func (m *Model) SaveRows(dir string, force bool, rows func(add func(words []string, codes *vectors.Sparse) error) error) error {
+	var failed error
+	err := atomicfile.WriteDir(dir, true, mayReplace(force), func(dir string) error {
+		codes, err := vectors.NewCSRWriter(dir, m.Info.Training.Atoms)
+		if err != nil {
+			return inFile(codesFile, err)
+		}
+		defer codes.Close() // what it leaves would be part of the model, or is of a model that failed
+		count := 0
+		err = writeFile(dir, wordsFile, func(f io.Writer) error {
+			words := bufio.NewWriterSize(f, 1<<16)
+			failed = rows(func(w []string, c *vectors.Sparse) error {
+				if len(w) != c.Rows {
+					return fmt.Errorf("%d words for %d codes", len(w), c.Rows)
+				}
+				if err := writeWords(words, w, count); err != nil {
+					return err
+				}
+				count += len(w)
+				return codes.Add(c)
+			})
+			if failed != nil {
+				return failed
+			}
+			return words.Flush()
+		})
+		if err != nil {
+			return err
+		}
+		if err := writeFile(dir, codesFile, codes.Write); err != nil {
+			return err
+		}
+		if err := codes.Close(); err != nil {
+			return inFile(codesFile, err)
+		}
+		m.Info.Input.Words = count
+		if err := m.validateDictionary(); err != nil {
+			return err
+		}
+		return m.writeDictionary(dir)
+	})
+	if failed != nil {
+		return failed
+	}
+	return err
+}
+
+// Rows reads a model's words and codes some at a time.
+type Rows struct {
+	Info Info
+
+	dir       string
+	words     *bufio.Reader
+	codes     *vectors.CSRReader
+	files     []*os.File
+	remaining int
+}
+
+// OpenRows opens the model in dir for reading some rows at a time. It has to be
+// closed.
+func OpenRows(dir string) (*Rows, error) {
+	r := &Rows{dir: dir}
+	if err := r.open(); err != nil {
+		r.Close()
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	return r, nil
+}
+
+func (r *Rows) open() (err error) {
+	if r.Info, err = readInfo(r.dir); err != nil {
+		return err
+	}
+	words, _, err := r.openFile(wordsFile)
+	if err != nil {
+		return err
+	}
+	r.words = bufio.NewReaderSize(words, 1<<16)
+	codes, size, err := r.openFile(codesFile)
+	if err != nil {
+		return err
+	}
+	if r.codes, err = vectors.NewCSRReader(codes, size); err != nil {
+		return inFile(codesFile, err)
+	}
+	r.remaining = r.Info.Input.Words
+	if atoms := r.Info.Training.Atoms; r.codes.Rows != r.remaining || r.codes.Cols != atoms {
+		return fmt.Errorf("%s: %d×%d matrix, %s says %d words and %d atoms", codesFile, r.codes.Rows, r.codes.Cols, infoFile, r.remaining, atoms)
+	}
+	return nil
+}
+
+func (r *Rows) openFile(name string) (*os.File, int64, error) {
+	f, err := os.Open(filepath.Join(r.dir, name))
+	if err != nil {
+		return nil, 0, inFile(name, err)
+	}
+	r.files = append(r.files, f)
+	info, err := f.Stat()
+	return f, info.Size(), inFile(name, err)
+}
+
+// Next returns the next n rows, or as many as there are.
+func (r *Rows) Next(n int) ([]string, *vectors.Sparse, error) {
+	n = min(n, r.remaining)
+	words := make([]string, n)
+	for i := range words {
+		word, err := r.words.ReadString('\n')
+		switch {
+		case err == io.EOF:
+			return nil, nil, fmt.Errorf("%s: %s: truncated: fewer words than %s says", r.dir, wordsFile, infoFile)
+		case err != nil:
+			return nil, nil, fmt.Errorf("%s: %w", r.dir, inFile(wordsFile, err))
+		}
+		words[i] = strings.TrimSuffix(word, "\n")
+	}
+	codes, err := r.codes.Next(n)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", r.dir, inFile(codesFile, err))
+	}
+	r.remaining -= n
+	return words, codes, nil
+}
+
+// Finish returns an error unless all rows were read, and what was read was whole:
+// only at the end are checksums known.
+func (r *Rows) Finish() error {
+	if _, err := r.words.ReadByte(); err != io.EOF || r.remaining > 0 {
+		return fmt.Errorf("%s: %s: more words than %s says", r.dir, wordsFile, infoFile)
+	}
+	if err := r.codes.Finish(); err != nil {
+		return fmt.Errorf("%s: %w", r.dir, inFile(codesFile, err))
+	}
+	return nil
+}
+
+// Close gives up the files.
+func (r *Rows) Close() {
+	for _, f := range r.files {
+		f.Close()
+	}
+}

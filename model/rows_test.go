@@ -1,0 +1,174 @@
+package model
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"overcomplete/vectors"
+)
+
+// rowsOf returns the rows of m from lo to hi.
+func rowsOf(m *Model, lo, hi int) ([]string, *vectors.Sparse) {
+	part := &vectors.Sparse{Rows: hi - lo, Cols: m.Codes.Cols, Ptr: []int64{0}}
+	for i := lo; i < hi; i++ {
+		index, value := m.Codes.Row(i)
+		part.Index, part.Value = append(part.Index, index...), append(part.Value, value...)
+		part.Ptr = append(part.Ptr, int64(len(part.Index)))
+	}
+	return m.Words[lo:hi], part
+}
+
+// saveRows saves m a few rows at a time.
+func saveRows(dir string, m *Model) error {
+	head := &Model{Info: m.Info, Dictionary: m.Dictionary, Mean: m.Mean}
+	return head.SaveRows(dir, false, func(add func([]string, *vectors.Sparse) error) error {
+		for lo := 0; lo < len(m.Words); lo += 7 {
+			if err := add(rowsOf(m, lo, min(lo+7, len(m.Words)))); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func TestSaveRows(t *testing.T) {
+	for _, words := range []int{0, 1, 20} {
+		m := testModel(words, 3, 11, words == 20)
+		m.Info.Encoding = &Encoding{TrainedOn: m.Info.Input, Lambda: 0.5, Steps: 20, Most: 3, Shard: &Shard{Index: 1, Of: 2, Losses: []float64{1.0 / 3}}}
+		whole, dir := filepath.Join(t.TempDir(), "whole"), filepath.Join(t.TempDir(), "model")
+		save(t, whole, false, m)
+		if err := saveRows(dir, m); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{infoFile, wordsFile, codesFile, dictionaryFile} {
+			want, err := os.ReadFile(filepath.Join(whole, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil || string(got) != string(want) {
+				t.Errorf("%s differs from what Save writes, or %v", name, err)
+			}
+		}
+		if words > 0 {
+			expectModel(t, dir, m)
+		}
+		d, err := OpenDictionary(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(d.Dictionary) != 33 || d.Words != nil || d.Codes != nil {
+			t.Errorf("opened %+v", d)
+		}
+	}
+}
+
+func TestSaveRowsFails(t *testing.T) {
+	m := testModel(20, 3, 11, false)
+	mine := errors.New("enough")
+	dir := filepath.Join(t.TempDir(), "model")
+	for _, fail := range []func(add func([]string, *vectors.Sparse) error) error{
+		func(add func([]string, *vectors.Sparse) error) error {
+			if err := add(rowsOf(m, 0, 5)); err != nil {
+				return err
+			}
+			return mine
+		},
+		func(add func([]string, *vectors.Sparse) error) error {
+			_, codes := rowsOf(m, 0, 1)
+			if err := add([]string{"two\nlines"}, codes); err == nil || !strings.Contains(err.Error(), "newline") {
+				t.Errorf("error %v for a newline", err)
+			}
+			if err := add(nil, codes); err == nil {
+				t.Error("no error for a code without a word")
+			}
+			return mine
+		},
+	} {
+		if err := m.SaveRows(dir, false, fail); err != mine {
+			t.Errorf("error %v, want %v", err, mine)
+		}
+	}
+	m.Dictionary = m.Dictionary[3:]
+	if err := saveRows(dir, m); err == nil || !strings.Contains(err.Error(), "dictionary.npy: 30 values") {
+		t.Errorf("error %v", err)
+	}
+	expectNames(t, filepath.Dir(dir))
+}
+
+func readAll(dir string) (*Model, error) {
+	r, err := OpenRows(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	m := &Model{Info: r.Info}
+	for {
+		words, codes, err := r.Next(6)
+		if err != nil {
+			return nil, err
+		}
+		if len(words) == 0 {
+			return m, r.Finish()
+		}
+		if m.Codes == nil {
+			m.Codes = &vectors.Sparse{Cols: codes.Cols, Ptr: []int64{0}}
+		}
+		m.Words = append(m.Words, words...)
+		for i := range codes.Rows {
+			index, value := codes.Row(i)
+			m.Codes.Index, m.Codes.Value = append(m.Codes.Index, index...), append(m.Codes.Value, value...)
+			m.Codes.Ptr = append(m.Codes.Ptr, int64(len(m.Codes.Index)))
+			m.Codes.Rows++
+		}
+	}
+}
+
+func TestOpenRows(t *testing.T) {
+	m := testModel(20, 3, 11, false)
+	dir := filepath.Join(t.TempDir(), "model")
+	save(t, dir, false, m)
+	got, err := readAll(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got.Dictionary = m.Dictionary
+	copied := filepath.Join(t.TempDir(), "model")
+	save(t, copied, false, got)
+	expectModel(t, copied, m)
+}
+
+// However short a file of the model is cut, it is an error of one line that names
+// it, and no panic.
+func TestOpenRowsTruncated(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "model")
+	save(t, dir, false, testModel(4, 2, 3, false))
+	for _, name := range []string{infoFile, wordsFile, codesFile} {
+		path := filepath.Join(dir, name)
+		whole, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range len(whole) - 1 {
+			if err := os.WriteFile(path, whole[:n], 0o666); err != nil {
+				t.Fatal(err)
+			}
+			_, err := readAll(dir)
+			if err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "\n") {
+				t.Fatalf("%s cut to %d bytes: error %v", name, n, err)
+			}
+		}
+		if err := os.WriteFile(path, append(whole, "x\n"...), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := readAll(dir); err == nil && name != codesFile { // what follows a zip archive is no part of it
+			t.Errorf("no error for more data in %s", name)
+		}
+		if err := os.WriteFile(path, whole, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

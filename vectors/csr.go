@@ -1,0 +1,273 @@
+package vectors
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+
+	"overcomplete/internal/npy"
+)
+
+// A CSRWriter writes a matrix of which rows come some at a time, however many, as
+// [WriteCSR] does. The file's arrays stand one after the other and begin with
+// their length, so that they wait in temporary files for the last row.
+type CSRWriter struct {
+	rows, cols           int
+	nonzeros             int64
+	index, value, length part // length: nonzeros of each row, int32
+}
+
+// part is an array's elements on their way.
+type part struct {
+	file *os.File
+	*bufio.Writer
+}
+
+// NewCSRWriter returns a writer for a matrix of cols columns whose temporary files
+// are in dir. It has to be closed.
+func NewCSRWriter(dir string, cols int) (*CSRWriter, error) {
+	w := &CSRWriter{cols: cols}
+	for _, p := range w.parts() {
+		f, err := os.CreateTemp(dir, "codes")
+		if err != nil {
+			w.Close()
+			return nil, err
+		}
+		p.file, p.Writer = f, bufio.NewWriterSize(f, 1<<20)
+	}
+	return w, nil
+}
+
+func (w *CSRWriter) parts() []*part { return []*part{&w.index, &w.value, &w.length} }
+
+// Add appends the rows of s.
+func (w *CSRWriter) Add(s *Sparse) error {
+	if s.Cols != w.cols {
+		return fmt.Errorf("rows of %d columns for a matrix of %d", s.Cols, w.cols)
+	}
+	length := make([]int32, s.Rows)
+	for i := range length {
+		length[i] = int32(s.Ptr[i+1] - s.Ptr[i])
+	}
+	w.rows += s.Rows
+	w.nonzeros += int64(s.Nonzeros())
+	if err := npy.WriteElements(w.index, s.Index); err != nil {
+		return err
+	}
+	if err := npy.WriteElements(w.value, s.Value); err != nil {
+		return err
+	}
+	return npy.WriteElements(w.length, length)
+}
+
+// Write writes the file of all rows.
+func (w *CSRWriter) Write(out io.Writer) error {
+	for _, p := range w.parts() {
+		if err := p.Flush(); err != nil {
+			return err
+		}
+		if _, err := p.file.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+	}
+	nonzeros := int(w.nonzeros)
+	return writeCSR(out, w.rows, w.cols, csrPart{nonzeros, w.index.copyTo}, csrPart{w.rows + 1, w.writePointers}, csrPart{nonzeros, w.value.copyTo})
+}
+
+// writePointers writes row offsets, which are sums of lengths.
+func (w *CSRWriter) writePointers(out io.Writer) error {
+	lengths := bufio.NewReaderSize(w.length.file, 1<<16)
+	var length [1]int32
+	var end int64
+	b := make([]byte, 0, 8)
+	for row := 0; ; row++ {
+		if _, err := out.Write(appendPointer(b, end, w.nonzeros)); err != nil || row == w.rows {
+			return err
+		}
+		if err := npy.ReadElements(lengths, length[:]); err != nil {
+			return err
+		}
+		end += int64(length[0])
+	}
+}
+
+func (p *part) copyTo(out io.Writer) error {
+	_, err := io.Copy(out, p.file)
+	return err
+}
+
+// Close removes the temporary files.
+func (w *CSRWriter) Close() error {
+	var first error
+	for _, p := range w.parts() {
+		if p.file != nil {
+			p.file.Close()
+			if err := os.Remove(p.file.Name()); first == nil {
+				first = err
+			}
+		}
+	}
+	return first
+}
+
+// csrPart is one of the file's long arrays.
+type csrPart struct {
+	elements int
+	write    func(io.Writer) error
+}
+
+// writeCSR writes the file's arrays. Row offsets are int32 if they fit.
+func writeCSR(w io.Writer, rows, cols int, index, pointers, value csrPart) error {
+	pointer := "<i8"
+	if value.elements <= math.MaxInt32 {
+		pointer = "<i4"
+	}
+	a := npy.NewArchiveWriter(w)
+	for _, array := range []struct {
+		name   string
+		header npy.Header
+		write  func(io.Writer) error
+	}{
+		{"indices", npy.Header{Type: "<i4", Shape: []int{index.elements}}, index.write},
+		{"indptr", npy.Header{Type: pointer, Shape: []int{pointers.elements}}, pointers.write},
+		{"format", npy.Header{Type: "|S3"}, func(w io.Writer) error {
+			_, err := io.WriteString(w, "csr")
+			return err
+		}},
+		{"shape", npy.Header{Type: "<i8", Shape: []int{2}}, func(w io.Writer) error {
+			return npy.WriteElements(w, []int64{int64(rows), int64(cols)})
+		}},
+		{"data", npy.Header{Type: "<f4", Shape: []int{value.elements}}, value.write},
+	} {
+		out, err := a.Create(array.name)
+		if err != nil {
+			return err
+		}
+		if err := npy.WriteHeader(out, array.header); err != nil {
+			return err
+		}
+		buffered := bufio.NewWriterSize(out, 1<<16)
+		if err := array.write(buffered); err != nil {
+			return err
+		}
+		if err := buffered.Flush(); err != nil {
+			return err
+		}
+	}
+	return a.Close()
+}
+
+// appendPointer appends a row offset of a matrix of so many nonzeros.
+func appendPointer(b []byte, p, nonzeros int64) []byte {
+	if nonzeros <= math.MaxInt32 {
+		return binary.LittleEndian.AppendUint32(b, uint32(p))
+	}
+	return binary.LittleEndian.AppendUint64(b, uint64(p))
+}
+
+// A CSRReader reads the matrix of a file some rows at a time.
+type CSRReader struct {
+	Rows, Cols int
+
+	index, pointers, value array
+	end                    int64 // of the last row that was read
+	nonzeros               int64
+}
+
+// array is an array of which elements are read.
+type array struct {
+	header npy.Header
+	*bufio.Reader
+}
+
+// NewCSRReader opens a file of size bytes that [WriteCSR] or a [CSRWriter] wrote.
+func NewCSRReader(r io.ReaderAt, size int64) (*CSRReader, error) {
+	a, err := npy.NewArchive(r, size)
+	if err != nil {
+		return nil, err
+	}
+	c := new(CSRReader)
+	if c.Rows, c.Cols, err = readShape(a); err != nil {
+		return nil, err
+	}
+	for _, part := range []struct {
+		name string
+		to   *array
+	}{{"indices", &c.index}, {"indptr", &c.pointers}, {"data", &c.value}} {
+		stored, _, err := a.Open(part.name)
+		if err != nil {
+			return nil, err
+		}
+		buffered := bufio.NewReaderSize(stored, 1<<16)
+		h, err := npy.ReadHeader(buffered)
+		if err != nil {
+			return nil, fmt.Errorf("array %q: %w", part.name, err)
+		}
+		*part.to = array{h, buffered}
+	}
+	is := func(h npy.Header, typ string) bool { return h.Type == typ && len(h.Shape) == 1 }
+	switch n := c.pointers.header; {
+	case !is(c.index.header, "<i4"), !is(c.value.header, "<f4"), !is(n, "<i4") && !is(n, "<i8"),
+		c.index.header.Shape[0] != c.value.header.Shape[0], n.Shape[0]-1 != c.Rows:
+		return nil, errors.New("not a matrix as encode writes it")
+	}
+	c.nonzeros = int64(c.index.header.Shape[0])
+	_, err = c.pointer()
+	return c, err
+}
+
+// pointer reads the next row offset.
+func (c *CSRReader) pointer() (int64, error) {
+	if c.pointers.header.Type == "<i8" {
+		var p [1]int64
+		err := npy.ReadElements(c.pointers, p[:])
+		return p[0], err
+	}
+	var p [1]int32
+	err := npy.ReadElements(c.pointers, p[:])
+	return int64(p[0]), err
+}
+
+// Next reads the next rows, as many as there must be. They are valid (see
+// [Sparse.Validate]), but that the file's checksums hold is known from Finish.
+func (c *CSRReader) Next(rows int) (*Sparse, error) {
+	s := &Sparse{Rows: rows, Cols: c.Cols, Ptr: make([]int64, 1, rows+1)}
+	for range rows {
+		end, err := c.pointer()
+		if err != nil {
+			return nil, err
+		}
+		if end < c.end || end-c.end > int64(c.Cols) || end > c.nonzeros {
+			return nil, fmt.Errorf("a row from %d to %d of %d nonzeros", c.end, end, c.nonzeros)
+		}
+		s.Ptr = append(s.Ptr, s.Ptr[len(s.Ptr)-1]+end-c.end)
+		c.end = end
+	}
+	n := s.Ptr[rows]
+	s.Index, s.Value = make([]int32, n), make([]float32, n)
+	if err := npy.ReadElements(c.index, s.Index); err != nil {
+		return nil, err
+	}
+	if err := npy.ReadElements(c.value, s.Value); err != nil {
+		return nil, err
+	}
+	return s, s.Validate()
+}
+
+// Finish returns an error unless the rows that were read are all that the file has,
+// and whole.
+func (c *CSRReader) Finish() error {
+	for _, a := range []array{c.index, c.pointers, c.value} {
+		switch _, err := a.ReadByte(); {
+		case err == nil:
+			return errors.New("more data follows the last row")
+		case err != io.EOF:
+			return err // of a checksum
+		}
+	}
+	return nil
+}
