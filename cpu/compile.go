@@ -37,7 +37,8 @@ type step struct {
 	squares bool // Accumulate: the second product is that of the squares
 
 	average *averaging // Correlate: all that it does
-	adagrad *adagrad   // Accumulate: all that its body does, else nil
+	adagrad *update    // Accumulate: all that its body does, else nil
+	update  *update    // Elementwise: all that it and the steps before it do, else nil
 
 	body    []func(*lane)
 	temps   int // scratch rows that the body needs
@@ -166,7 +167,7 @@ func (c *compiler) compile() error {
 			return err
 		}
 	}
-	if c.compileAdaGrad() {
+	if c.compileUpdate() {
 		return nil
 	}
 	for _, v := range c.source.Body {

@@ -19,8 +19,8 @@ type kernels struct {
 	average     func(index []int32, value, p, s, q []float32, column int32, gradient, square, threshold, rate, floor float32) int
 	averageHalf averageHalf
 	decode      func(dst []float32, index []int32, value, d []float32, dim int, end int32) int
-	adagrad     func(h, p, d, m, n []float32, c0, c1, c2, c3, c4, epsilon float32)
-	accumulate  func(m, n []float32, index []int32, value, r []float32, end int32) int
+	adagrad     func(h, p, d, m, n []float32, c0, c1, c2, c3, c4, epsilon, step float32)
+	accumulate  func(m, n []float32, index []int32, value, r []float32, dim int, end int32) int
 
 	combine  func(dst []float32, c float32, a []float32, d float32, b []float32)
 	addConst func(dst, a []float32, c float32)

@@ -27,14 +27,15 @@ func averageHalfAVX2(index []int32, value []float32, p []float32, s []uint16, q 
 func decodeAVX2(dst []float32, index []int32, value []float32, d []float32, dim int, end int32) int
 
 // for i = 0, 1, … while index[i] < end:
-// p = value[i] · r[index[i]·len(m)+j]        for j < len(m)
+// p = value[i] · r[index[i]·dim+j]        for j < len(m)
 // m[j] += p
 // n[j] += p²
-func accumulateAVX2(m []float32, n []float32, index []int32, value []float32, r []float32, end int32) int
+func accumulateAVX2(m []float32, n []float32, index []int32, value []float32, r []float32, dim int, end int32) int
 
 // h[i] += max(c0·n[i] + d[i]·(c1·m[i] + c2·d[i]), 0)
-// p[i] = (c3·d[i] + c4·m[i])/√(h[i]+ε)        for i < len(h)
-func adagradAVX2(h []float32, p []float32, d []float32, m []float32, n []float32, c0 float32, c1 float32, c2 float32, c3 float32, c4 float32, epsilon float32)
+// p[i] = (c3·d[i] + c4·m[i])/√(h[i]+ε)
+// d[i] += step·p[i]        for i < len(h)
+func adagradAVX2(h []float32, p []float32, d []float32, m []float32, n []float32, c0 float32, c1 float32, c2 float32, c3 float32, c4 float32, epsilon float32, step float32)
 
 // dst[i] = c·a[i] + d·b[i]
 func combineAVX2(dst []float32, c float32, a []float32, d float32, b []float32)
@@ -85,14 +86,15 @@ func averageHalfAVX512(index []int32, value []float32, p []float32, s []uint16, 
 func decodeAVX512(dst []float32, index []int32, value []float32, d []float32, dim int, end int32) int
 
 // for i = 0, 1, … while index[i] < end:
-// p = value[i] · r[index[i]·len(m)+j]        for j < len(m)
+// p = value[i] · r[index[i]·dim+j]        for j < len(m)
 // m[j] += p
 // n[j] += p²
-func accumulateAVX512(m []float32, n []float32, index []int32, value []float32, r []float32, end int32) int
+func accumulateAVX512(m []float32, n []float32, index []int32, value []float32, r []float32, dim int, end int32) int
 
 // h[i] += max(c0·n[i] + d[i]·(c1·m[i] + c2·d[i]), 0)
-// p[i] = (c3·d[i] + c4·m[i])/√(h[i]+ε)        for i < len(h)
-func adagradAVX512(h []float32, p []float32, d []float32, m []float32, n []float32, c0 float32, c1 float32, c2 float32, c3 float32, c4 float32, epsilon float32)
+// p[i] = (c3·d[i] + c4·m[i])/√(h[i]+ε)
+// d[i] += step·p[i]        for i < len(h)
+func adagradAVX512(h []float32, p []float32, d []float32, m []float32, n []float32, c0 float32, c1 float32, c2 float32, c3 float32, c4 float32, epsilon float32, step float32)
 
 // dst[i] = c·a[i] + d·b[i]
 func combineAVX512(dst []float32, c float32, a []float32, d float32, b []float32)

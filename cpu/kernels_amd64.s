@@ -925,9 +925,9 @@ end:
 	VZEROUPPER
 	RET
 
-// func accumulateAVX2(m []float32, n []float32, index []int32, value []float32, r []float32, end int32) int
+// func accumulateAVX2(m []float32, n []float32, index []int32, value []float32, r []float32, dim int, end int32) int
 // Requires: AVX, FMA3
-TEXT ·accumulateAVX2(SB), NOSPLIT, $0-136
+TEXT ·accumulateAVX2(SB), NOSPLIT, $0-144
 	MOVQ    m_base+0(FP), AX
 	MOVQ    m_len+8(FP), CX
 	MOVQ    n_base+24(FP), DX
@@ -935,9 +935,10 @@ TEXT ·accumulateAVX2(SB), NOSPLIT, $0-136
 	MOVQ    index_len+56(FP), SI
 	MOVQ    value_base+72(FP), DI
 	MOVQ    r_base+96(FP), R8
-	MOVLQSX end+120(FP), R9
+	MOVQ    dim+120(FP), R11
+	SHLQ    $0x02, R11
+	MOVLQSX end+128(FP), R9
 	SHLQ    $0x02, CX
-	MOVQ    CX, R11
 	XORQ    R10, R10
 
 row:
@@ -1100,13 +1101,13 @@ done2:
 	JMP     row
 
 end:
-	MOVQ R10, ret+128(FP)
+	MOVQ R10, ret+136(FP)
 	VZEROUPPER
 	RET
 
-// func adagradAVX2(h []float32, p []float32, d []float32, m []float32, n []float32, c0 float32, c1 float32, c2 float32, c3 float32, c4 float32, epsilon float32)
+// func adagradAVX2(h []float32, p []float32, d []float32, m []float32, n []float32, c0 float32, c1 float32, c2 float32, c3 float32, c4 float32, epsilon float32, step float32)
 // Requires: AVX, FMA3
-TEXT ·adagradAVX2(SB), NOSPLIT, $0-144
+TEXT ·adagradAVX2(SB), NOSPLIT, $0-148
 	MOVQ         h_base+0(FP), AX
 	MOVQ         p_base+24(FP), CX
 	MOVQ         d_base+48(FP), DX
@@ -1119,29 +1120,32 @@ TEXT ·adagradAVX2(SB), NOSPLIT, $0-144
 	VBROADCASTSS c3+132(FP), Y3
 	VBROADCASTSS c4+136(FP), Y4
 	VBROADCASTSS epsilon+140(FP), Y5
-	VXORPS       Y6, Y6, Y6
+	VBROADCASTSS step+144(FP), Y6
+	VXORPS       Y7, Y7, Y7
 	XORQ         R8, R8
 	SUBQ         $0x08, DI
 	JL           rest
 
 sweep:
-	VMOVUPS     (AX)(R8*4), Y7
-	VMOVUPS     (DX)(R8*4), Y8
-	VMOVUPS     (BX)(R8*4), Y9
-	VMOVUPS     (SI)(R8*4), Y10
-	VMULPS      Y2, Y8, Y11
-	VFMADD231PS Y1, Y9, Y11
-	VMULPS      Y0, Y10, Y10
-	VFMADD231PS Y8, Y11, Y10
-	VMAXPS      Y10, Y6, Y10
-	VADDPS      Y10, Y7, Y7
-	VMOVUPS     Y7, (AX)(R8*4)
-	VMULPS      Y4, Y9, Y9
-	VFMADD231PS Y3, Y8, Y9
-	VADDPS      Y5, Y7, Y7
-	VSQRTPS     Y7, Y7
-	VDIVPS      Y7, Y9, Y9
-	VMOVUPS     Y9, (CX)(R8*4)
+	VMOVUPS     (AX)(R8*4), Y8
+	VMOVUPS     (DX)(R8*4), Y9
+	VMOVUPS     (BX)(R8*4), Y10
+	VMOVUPS     (SI)(R8*4), Y11
+	VMULPS      Y2, Y9, Y12
+	VFMADD231PS Y1, Y10, Y12
+	VMULPS      Y0, Y11, Y11
+	VFMADD231PS Y9, Y12, Y11
+	VMAXPS      Y11, Y7, Y11
+	VADDPS      Y11, Y8, Y8
+	VMOVUPS     Y8, (AX)(R8*4)
+	VMULPS      Y4, Y10, Y10
+	VFMADD231PS Y3, Y9, Y10
+	VADDPS      Y5, Y8, Y8
+	VSQRTPS     Y8, Y8
+	VDIVPS      Y8, Y10, Y10
+	VMOVUPS     Y10, (CX)(R8*4)
+	VFMADD231PS Y6, Y10, Y9
+	VMOVUPS     Y9, (DX)(R8*4)
 	ADDQ        $0x08, R8
 	SUBQ        $0x08, DI
 	JGE         sweep
@@ -1152,24 +1156,26 @@ rest:
 	LEAQ        masksOfRests<>+0(SB), R9
 	LEAQ        32(R9), R9
 	NEGQ        DI
-	VMOVUPS     (R9)(DI*4), Y7
-	VMASKMOVPS  (AX)(R8*4), Y7, Y8
-	VMASKMOVPS  (DX)(R8*4), Y7, Y9
-	VMASKMOVPS  (BX)(R8*4), Y7, Y10
-	VMASKMOVPS  (SI)(R8*4), Y7, Y11
-	VMULPS      Y2, Y9, Y2
-	VFMADD231PS Y1, Y10, Y2
-	VMULPS      Y0, Y11, Y11
-	VFMADD231PS Y9, Y2, Y11
-	VMAXPS      Y11, Y6, Y11
-	VADDPS      Y11, Y8, Y8
-	VMASKMOVPS  Y8, Y7, (AX)(R8*4)
-	VMULPS      Y4, Y10, Y10
-	VFMADD231PS Y3, Y9, Y10
-	VADDPS      Y5, Y8, Y8
-	VSQRTPS     Y8, Y8
-	VDIVPS      Y8, Y10, Y10
-	VMASKMOVPS  Y10, Y7, (CX)(R8*4)
+	VMOVUPS     (R9)(DI*4), Y8
+	VMASKMOVPS  (AX)(R8*4), Y8, Y9
+	VMASKMOVPS  (DX)(R8*4), Y8, Y10
+	VMASKMOVPS  (BX)(R8*4), Y8, Y11
+	VMASKMOVPS  (SI)(R8*4), Y8, Y12
+	VMULPS      Y2, Y10, Y2
+	VFMADD231PS Y1, Y11, Y2
+	VMULPS      Y0, Y12, Y12
+	VFMADD231PS Y10, Y2, Y12
+	VMAXPS      Y12, Y7, Y12
+	VADDPS      Y12, Y9, Y9
+	VMASKMOVPS  Y9, Y8, (AX)(R8*4)
+	VMULPS      Y4, Y11, Y11
+	VFMADD231PS Y3, Y10, Y11
+	VADDPS      Y5, Y9, Y9
+	VSQRTPS     Y9, Y9
+	VDIVPS      Y9, Y11, Y11
+	VMASKMOVPS  Y11, Y8, (CX)(R8*4)
+	VFMADD231PS Y6, Y11, Y10
+	VMASKMOVPS  Y10, Y8, (DX)(R8*4)
 
 end:
 	VZEROUPPER
@@ -2972,9 +2978,9 @@ end:
 	VZEROUPPER
 	RET
 
-// func accumulateAVX512(m []float32, n []float32, index []int32, value []float32, r []float32, end int32) int
+// func accumulateAVX512(m []float32, n []float32, index []int32, value []float32, r []float32, dim int, end int32) int
 // Requires: AVX, AVX512F
-TEXT ·accumulateAVX512(SB), NOSPLIT, $0-136
+TEXT ·accumulateAVX512(SB), NOSPLIT, $0-144
 	MOVQ    m_base+0(FP), AX
 	MOVQ    m_len+8(FP), CX
 	MOVQ    n_base+24(FP), DX
@@ -2982,9 +2988,10 @@ TEXT ·accumulateAVX512(SB), NOSPLIT, $0-136
 	MOVQ    index_len+56(FP), SI
 	MOVQ    value_base+72(FP), DI
 	MOVQ    r_base+96(FP), R8
-	MOVLQSX end+120(FP), R9
+	MOVQ    dim+120(FP), R11
+	SHLQ    $0x02, R11
+	MOVLQSX end+128(FP), R9
 	SHLQ    $0x02, CX
-	MOVQ    CX, R11
 	XORQ    R10, R10
 
 row:
@@ -3616,13 +3623,13 @@ done1:
 	JMP     row
 
 end:
-	MOVQ R10, ret+128(FP)
+	MOVQ R10, ret+136(FP)
 	VZEROUPPER
 	RET
 
-// func adagradAVX512(h []float32, p []float32, d []float32, m []float32, n []float32, c0 float32, c1 float32, c2 float32, c3 float32, c4 float32, epsilon float32)
+// func adagradAVX512(h []float32, p []float32, d []float32, m []float32, n []float32, c0 float32, c1 float32, c2 float32, c3 float32, c4 float32, epsilon float32, step float32)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·adagradAVX512(SB), NOSPLIT, $0-144
+TEXT ·adagradAVX512(SB), NOSPLIT, $0-148
 	MOVQ         h_base+0(FP), AX
 	MOVQ         p_base+24(FP), CX
 	MOVQ         d_base+48(FP), DX
@@ -3635,7 +3642,8 @@ TEXT ·adagradAVX512(SB), NOSPLIT, $0-144
 	VBROADCASTSS c3+132(FP), Z3
 	VBROADCASTSS c4+136(FP), Z4
 	VBROADCASTSS epsilon+140(FP), Z5
-	VPXORD       Z6, Z6, Z6
+	VBROADCASTSS step+144(FP), Z6
+	VPXORD       Z7, Z7, Z7
 	XORQ         R8, R8
 	MOVQ         $-1, R9
 	KMOVW        R9, K1
@@ -3647,29 +3655,31 @@ sweep:
 	KMOVW R10, K1
 
 whole:
-	VMOVUPS.Z    (AX)(R8*4), K1, Z7
-	VMOVUPS.Z    (DX)(R8*4), K1, Z8
-	VMOVUPS.Z    (BX)(R8*4), K1, Z9
-	VMOVUPS.Z    (SI)(R8*4), K1, Z10
-	VMULPS       Z2, Z8, Z11
-	VFMADD231PS  Z1, Z9, Z11
-	VMULPS       Z0, Z10, Z10
-	VFMADD231PS  Z8, Z11, Z10
-	VMAXPS       Z10, Z6, Z10
-	VADDPS       Z10, Z7, Z7
-	VMOVUPS      Z7, K1, (AX)(R8*4)
-	VMULPS       Z4, Z9, Z9
-	VFMADD231PS  Z3, Z8, Z9
-	VADDPS       Z5, Z7, Z7
-	VRSQRT14PS   Z7, Z8
-	VMULPS       Z8, Z7, Z7
-	VBROADCASTSS bits3f800000<>+0(SB), Z10
-	VFNMADD213PS Z10, Z8, Z7
-	VMULPS       Z8, Z9, Z9
-	VMULPS       Z9, Z7, Z7
-	VBROADCASTSS bits3f000000<>+0(SB), Z8
-	VFMADD231PS  Z8, Z7, Z9
-	VMOVUPS      Z9, K1, (CX)(R8*4)
+	VMOVUPS.Z    (AX)(R8*4), K1, Z8
+	VMOVUPS.Z    (DX)(R8*4), K1, Z9
+	VMOVUPS.Z    (BX)(R8*4), K1, Z10
+	VMOVUPS.Z    (SI)(R8*4), K1, Z11
+	VMULPS       Z2, Z9, Z12
+	VFMADD231PS  Z1, Z10, Z12
+	VMULPS       Z0, Z11, Z11
+	VFMADD231PS  Z9, Z12, Z11
+	VMAXPS       Z11, Z7, Z11
+	VADDPS       Z11, Z8, Z8
+	VMOVUPS      Z8, K1, (AX)(R8*4)
+	VMULPS       Z4, Z10, Z10
+	VFMADD231PS  Z3, Z9, Z10
+	VADDPS       Z5, Z8, Z8
+	VRSQRT14PS   Z8, Z11
+	VMULPS       Z11, Z8, Z8
+	VBROADCASTSS bits3f800000<>+0(SB), Z12
+	VFNMADD213PS Z12, Z11, Z8
+	VMULPS       Z11, Z10, Z10
+	VMULPS       Z10, Z8, Z8
+	VBROADCASTSS bits3f000000<>+0(SB), Z11
+	VFMADD231PS  Z11, Z8, Z10
+	VMOVUPS      Z10, K1, (CX)(R8*4)
+	VFMADD231PS  Z6, Z10, Z9
+	VMOVUPS      Z9, K1, (DX)(R8*4)
 	ADDQ         $0x10, R8
 	SUBQ         $0x10, DI
 	JG           sweep

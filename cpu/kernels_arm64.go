@@ -12,10 +12,10 @@ func decodeNEON(dst []float32, index []int32, value, d []float32, dim int, end i
 
 // for i = 0, 1, … while index[i] < end:
 //
-//	p = value[i] · r[index[i]·len(m)+j]        for j < len(m)
+//	p = value[i] · r[index[i]·dim+j]        for j < len(m)
 //	m[j] += p
 //	n[j] += p²
-func accumulateNEON(m, n []float32, index []int32, value, r []float32, end int32) int
+func accumulateNEON(m, n []float32, index []int32, value, r []float32, dim int, end int32) int
 
 // x += y·y        n times for each of rows × columns elements x in registers
 func peakNEON(n int)
@@ -30,7 +30,7 @@ func averageVectors(index *int32, value, p, s, q *float32, n int, column int32, 
 func averageHalfVectors(index *int32, value, p *float32, s, q *uint16, n int, column int32, gradient, square, threshold, rate, floor float32) int
 
 //go:noescape
-func adagradVectors(h, p, d, m, n *float32, count int, c0, c1, c2, c3, c4, epsilon float32)
+func adagradVectors(h, p, d, m, n *float32, count int, c0, c1, c2, c3, c4, epsilon, step float32)
 
 //go:noescape
 func combineVectors(dst *float32, c float32, a *float32, d float32, b *float32, n int)
@@ -52,13 +52,13 @@ func averageHalfNEON(index []int32, value, p []float32, s, q []uint16, column in
 		len(p), column, gradient, square, threshold, rate, floor)
 }
 
-func adagradNEON(h, p, d, m, n []float32, c0, c1, c2, c3, c4, epsilon float32) {
+func adagradNEON(h, p, d, m, n []float32, c0, c1, c2, c3, c4, epsilon, step float32) {
 	whole := len(h) &^ 3
 	if whole > 0 {
 		adagradVectors(unsafe.SliceData(h), unsafe.SliceData(p), unsafe.SliceData(d), unsafe.SliceData(m), unsafe.SliceData(n),
-			whole, c0, c1, c2, c3, c4, epsilon)
+			whole, c0, c1, c2, c3, c4, epsilon, step)
 	}
-	adagradGeneric(h[whole:], p[whole:], d[whole:], m[whole:], n[whole:], c0, c1, c2, c3, c4, epsilon)
+	adagradGeneric(h[whole:], p[whole:], d[whole:], m[whole:], n[whole:], c0, c1, c2, c3, c4, epsilon, step)
 }
 
 func combineNEON(dst []float32, c float32, a []float32, d float32, b []float32) {

@@ -379,12 +379,12 @@ end:
 	RET
 
 // for i = 0, 1, … while index[i] < end:
-// p = value[i] · r[index[i]·len(m)+j]        for j < len(m)
+// p = value[i] · r[index[i]·dim+j]        for j < len(m)
 // m[j] += p
 // n[j] += p²
 //
-// func accumulateNEON(m, n []float32, index []int32, value, r []float32, end int32) int
-TEXT ·accumulateNEON(SB), NOSPLIT, $0-136
+// func accumulateNEON(m, n []float32, index []int32, value, r []float32, dim int, end int32) int
+TEXT ·accumulateNEON(SB), NOSPLIT, $0-144
 	MOVD m_base+0(FP), R0
 	MOVD m_len+8(FP), R4
 	MOVD n_base+24(FP), R12
@@ -393,9 +393,10 @@ TEXT ·accumulateNEON(SB), NOSPLIT, $0-136
 	ADD  R6<<2, R1, R6
 	MOVD value_base+72(FP), R2
 	MOVD r_base+96(FP), R3
-	MOVW end+120(FP), R7
+	MOVD dim+120(FP), R5
+	LSL  $2, R5
+	MOVW end+128(FP), R7
 	LSL  $2, R4
-	MOVD R4, R5
 
 row:
 	MOVD R1, R8
@@ -432,14 +433,15 @@ done:
 end:
 	SUB  R1, R13
 	LSR  $2, R13
-	MOVD R13, ret+128(FP)
+	MOVD R13, ret+136(FP)
 	RET
 
 // h[i] += max(c0·n[i] + d[i]·(c1·m[i] + c2·d[i]), 0)
-// p[i] = (c3·d[i] + c4·m[i])/√(h[i]+ε)        for i < count
+// p[i] = (c3·d[i] + c4·m[i])/√(h[i]+ε)
+// d[i] += step·p[i]        for i < count
 //
-// func adagradVectors(h, p, d, m, n *float32, count int, c0, c1, c2, c3, c4, epsilon float32)
-TEXT ·adagradVectors(SB), NOSPLIT, $0-72
+// func adagradVectors(h, p, d, m, n *float32, count int, c0, c1, c2, c3, c4, epsilon, step float32)
+TEXT ·adagradVectors(SB), NOSPLIT, $0-76
 	MOVD  h+0(FP), R0
 	MOVD  p+8(FP), R1
 	MOVD  d+16(FP), R2
@@ -458,11 +460,13 @@ TEXT ·adagradVectors(SB), NOSPLIT, $0-72
 	VDUP  R6, V20.S4
 	MOVWU epsilon+68(FP), R6
 	VDUP  R6, V21.S4
+	MOVWU step+72(FP), R6
+	VDUP  R6, V23.S4
 	VEOR  V22.B16, V22.B16, V22.B16
 
 loop:
 	VLD1   (R0), [V0.S4]
-	VLD1.P 16(R2), [V1.S4]   // d
+	VLD1   (R2), [V1.S4]     // d
 	VLD1.P 16(R3), [V2.S4]   // m
 	VLD1.P 16(R4), [V3.S4]   // n
 	FMUL4(18, 1, 4)
@@ -478,6 +482,8 @@ loop:
 	FSQRT4(0, 0)
 	FDIV4(0, 2, 2)
 	VST1.P [V2.S4], 16(R1)
+	VFMLA  V23.S4, V2.S4, V1.S4
+	VST1.P [V1.S4], 16(R2)
 	SUB    $4, R5
 	CBNZ   R5, loop
 	RET

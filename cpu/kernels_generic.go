@@ -176,7 +176,7 @@ func decodeGeneric(dst []float32, index []int32, value, d []float32, dim int, en
 
 // for i = 0, 1, … while index[i] < end:
 //
-//	p = value[i] · r[index[i]·len(m)+j]        for j < len(m)
+//	p = value[i] · r[index[i]·dim+j]        for j < len(m)
 //	m[j] += p
 //	n[j] += p²
 //
@@ -184,10 +184,10 @@ func decodeGeneric(dst []float32, index []int32, value, d []float32, dim int, en
 // vectorFloats. It is decode for an atom and its words, with squares.
 //
 // Floor: 5·len(m) flops a nonzero.
-func accumulateGeneric(m, n []float32, index []int32, value, r []float32, end int32) (i int) {
+func accumulateGeneric(m, n []float32, index []int32, value, r []float32, dim int, end int32) (i int) {
 	n = n[:len(m)]
 	for ; i < len(index) && index[i] < end; i++ {
-		row := r[int(index[i])*len(m):][:len(m)]
+		row := r[int(index[i])*dim:][:len(m)]
 		a := value[i]
 		for j := range m {
 			p := a * row[j]
@@ -199,14 +199,16 @@ func accumulateGeneric(m, n []float32, index []int32, value, r []float32, end in
 }
 
 // h[i] += max(c0·n[i] + d[i]·(c1·m[i] + c2·d[i]), 0)
-// p[i] = (c3·d[i] + c4·m[i])/√(h[i]+ε)        for i < len(h)
+// p[i] = (c3·d[i] + c4·m[i])/√(h[i]+ε)
+// d[i] += step·p[i]        for i < len(h)
 //
 // Floor: five floats to and from memory an element.
-func adagradGeneric(h, p, d, m, n []float32, c0, c1, c2, c3, c4, epsilon float32) {
+func adagradGeneric(h, p, d, m, n []float32, c0, c1, c2, c3, c4, epsilon, step float32) {
 	p, d, m, n = p[:len(h)], d[:len(h)], m[:len(h)], n[:len(h)]
 	for i := range h {
 		h[i] += max(c0*n[i]+d[i]*(c1*m[i]+c2*d[i]), 0)
 		p[i] = (c3*d[i] + c4*m[i]) / float32(math.Sqrt(float64(h[i]+epsilon)))
+		d[i] += step * p[i]
 	}
 }
 

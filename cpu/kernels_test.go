@@ -180,11 +180,14 @@ func TestAdaGrad(t *testing.T) {
 				}
 			}
 			wantH, wantP := append([]float32(nil), h...), make([]float32, n)
-			adagradGeneric(wantH, wantP, d, m, s, 4, -0.01, 0.02, 0.3, -2, 1e-30)
-			k.adagrad(h, p, d, m, s, 4, -0.01, 0.02, 0.3, -2, 1e-30)
+			wantD := append([]float32(nil), d...)
+			adagradGeneric(wantH, wantP, wantD, m, s, 4, -0.01, 0.02, 0.3, -2, 1e-30, 0.7)
+			k.adagrad(h, p, d, m, s, 4, -0.01, 0.02, 0.3, -2, 1e-30, 0.7)
 			nearFloats(t, what+": h", h, wantH, 5, 16)
 			for i := range p {
-				nearFloats(t, what+": p", p[i:i+1], wantP[i:i+1], 100, max(1, math.Abs(float64(wantP[i]))))
+				size := max(1, math.Abs(float64(wantP[i])))
+				nearFloats(t, what+": p", p[i:i+1], wantP[i:i+1], 100, size)
+				nearFloats(t, what+": d", d[i:i+1], wantD[i:i+1], 100, 4*size)
 			}
 			g.check(what)
 		}
@@ -399,7 +402,7 @@ func TestSparseProducts(t *testing.T) {
 				value, d := g.floats(len(index)), g.floats(rows*dim)
 				m, n, decoded := g.floats(dim), g.floats(dim), g.floats(dim)
 				wantM, wantN, wantDecoded := make([]float32, dim), make([]float32, dim), make([]float32, dim)
-				from := dim / vectorFloats / 3 * vectorFloats // decode is for parts of rows
+				from := dim / vectorFloats / 3 * vectorFloats // they are for parts of rows
 				want := 0
 				for j := range dim {
 					sumM, sumN, sum := float64(m[j]), float64(n[j]), float64(decoded[j])
@@ -417,13 +420,13 @@ func TestSparseProducts(t *testing.T) {
 				if got := k.decode(decoded[from:], index, value, d[from:], dim, end); got != want {
 					t.Errorf("%s: decode stops at %d, want %d", what, got, want)
 				}
-				if got := k.accumulate(m, n, index, value, d, end); got != want {
+				if got := k.accumulate(m[from:], n[from:], index, value, d[from:], dim, end); got != want {
 					t.Errorf("%s: accumulate stops at %d, want %d", what, got, want)
 				}
 				// At most ten terms of at most 16, their squares of 256.
 				nearFloats(t, what+": decode", decoded[from:], wantDecoded[from:], 10, 16)
-				nearFloats(t, what+": m", m, wantM, 10, 16)
-				nearFloats(t, what+": n", n, wantN, 10, 256)
+				nearFloats(t, what+": m", m[from:], wantM[from:], 10, 16)
+				nearFloats(t, what+": n", n[from:], wantN[from:], 10, 256)
 				g.check(what)
 			}
 		}
@@ -441,7 +444,7 @@ func TestNaNStays(t *testing.T) {
 				k.relu(dst, x)
 				zeros := func() []float32 { return make([]float32, n) }
 				h, p := zeros(), zeros()
-				k.adagrad(h, p, zeros(), zeros(), x, 1, 1, 1, 1, 1, 1)
+				k.adagrad(h, p, zeros(), zeros(), x, 1, 1, 1, 1, 1, 1, 0)
 				for i := range n {
 					if isNaN := dst[i] != dst[i]; isNaN != (i == at) {
 						t.Fatalf("relu of %v is %v", x, dst)

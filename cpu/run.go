@@ -73,8 +73,8 @@ type frame struct {
 	rowTotals         [][]float64
 	random            []float32 // codes before the first epoch
 	packed            packed
-	together          []matrix // products of a decode step, if lanes make them together
-	room              []matrix // for them
+	together          []matrix   // products of a decode step, if lanes make them together
+	factors           [6]float32 // of an update
 }
 
 func (f *frame) rows(a graph.Axis) int {
@@ -117,7 +117,7 @@ func (l *lane) prepare(s *step, f *frame, first, rows, width int) {
 	}
 	l.products = l.products[:0]
 	for i := range s.product {
-		if f.together != nil {
+		if len(f.together) > 0 {
 			l.products = append(l.products, f.together[i].from(first))
 			continue
 		}
@@ -154,6 +154,20 @@ func (x *executable) run(f *frame, lanes []*lane) {
 }
 
 func (s *step) run(f *frame, lanes []*lane) {
+	if s.update != nil {
+		s.update.run(f, lanes)
+		return
+	}
+	f.together = f.together[:0]
+	if s.kind == graph.Decode && len(lanes) > 1 {
+		s.decodeTogether(f, lanes)
+	}
+	s.finish(f, lanes)
+}
+
+// finish executes what is left of the step once lanes have made the products that
+// they make together.
+func (s *step) finish(f *frame, lanes []*lane) {
 	unit := mostAtoms
 	switch {
 	case s.shape[0] == graph.Words: // the more words a lane has in hand, the less often it reads D
@@ -166,10 +180,6 @@ func (s *step) run(f *frame, lanes []*lane) {
 		if !f.packed.lent {
 			f.packed.pack(s.kernels, f.matrices[a.atoms], f.atoms, lanes)
 		}
-	}
-	f.together = nil
-	if s.kind == graph.Decode && len(lanes) > 1 {
-		s.decodeTogether(f, lanes)
 	}
 	rows := f.rows(s.shape[0])
 	parallel(lanes, (rows+unit-1)/unit, func(l *lane, i int) {
@@ -206,7 +216,7 @@ func (s *step) decode(l *lane, f *frame, lo, hi int) {
 	for i, p := range s.product {
 		c, d, out := f.codes[p.left], f.matrices[p.right], l.products[i]
 		switch {
-		case f.together != nil:
+		case len(f.together) > 0:
 		case c.dense != nil:
 			s.kernels.multiply(out, hi-lo, c.dense[lo*f.atoms:], f.atoms, 1, d, 0, f.atoms)
 		default:
@@ -219,16 +229,13 @@ func (s *step) decode(l *lane, f *frame, lo, hi int) {
 // decodeTogether makes the products for all words. Most of what few words cost
 // is reading D from level 3, so that lanes share out its columns before words.
 func (s *step) decodeTogether(f *frame, lanes []*lane) {
-	for len(f.room) < len(s.product) {
-		f.room = append(f.room, matrix{})
-	}
-	for i, p := range s.product {
-		c, d, out := f.codes[p.left], f.matrices[p.right], &f.room[i]
-		if c.dense != nil {
+	for _, p := range s.product {
+		if f.codes[p.left].dense != nil {
 			return
 		}
-		out.resize(f.words, f.dim)
-		clear(out.data)
+	}
+	for i, p := range s.product {
+		c, d, out := f.codes[p.left], f.matrices[p.right], s.room(f, i)
 		width := max(leastColumns, pitch((d.pitch+len(lanes)-1)/len(lanes)))
 		parts := (d.pitch + width - 1) / width
 		words := (f.words*parts + len(lanes) - 1) / len(lanes)
@@ -239,7 +246,18 @@ func (s *step) decodeTogether(f *frame, lanes []*lane) {
 			s.decodeColumns(l, out.from(lo), c, d, f.atoms, lo, hi, left, min(left+width, d.pitch))
 		})
 	}
-	f.together = f.room
+}
+
+// room makes room for the i-th product of all words, which lanes add up together.
+func (s *step) room(f *frame, i int) matrix {
+	if cap(f.together) <= i {
+		f.together = append(f.together[:cap(f.together)], matrix{})
+	}
+	f.together = f.together[:i+1]
+	m := &f.together[i]
+	m.resize(f.words, f.dim)
+	clear(m.data)
+	return *m
 }
 
 // decodeColumns adds the products of the words from lo to hi to the rows of
@@ -249,12 +267,16 @@ func (s *step) decodeColumns(l *lane, out matrix, c *codes, d matrix, atoms, lo,
 	clear(l.next)
 	size := blockRows(d.pitch)
 	for block := 0; block < atoms; block += size {
-		end := int32(min(block+size, atoms))
-		for row := lo; row < hi; row++ {
-			next := &l.next[row-lo]
-			*next += s.kernels.decode(out.data[(row-lo)*out.pitch+left:][:right-left],
-				c.index[row][*next:], c.value[row][*next:], d.data[left:], d.pitch, end)
-		}
+		s.decodeBlock(l, out, c, d, lo, hi, left, right, min(block+size, atoms))
+	}
+}
+
+// decodeBlock adds those with atoms before end, from where the last block ended.
+func (s *step) decodeBlock(l *lane, out matrix, c *codes, d matrix, lo, hi, left, right, end int) {
+	for row := lo; row < hi; row++ {
+		next := &l.next[row-lo]
+		*next += s.kernels.decode(out.data[(row-lo)*out.pitch+left:][:right-left],
+			c.index[row][*next:], c.value[row][*next:], d.data[left:], d.pitch, int32(end))
 	}
 }
 
@@ -278,7 +300,9 @@ func (s *step) accumulate(l *lane, f *frame, lo, hi int) {
 			s.accumulateSparse(l, f, first-lo, end-lo)
 		}
 		if s.adagrad != nil {
-			s.adagrad.run(s.kernels, l, first, end)
+			for k := first; k < end; k++ {
+				s.adagrad.atom(f, k, 0, f.dim, l.products[0].row(k-first), l.products[1].row(k-first))
+			}
 		} else {
 			s.runBody(l, first, end)
 		}
@@ -296,7 +320,7 @@ func (s *step) accumulateSparse(l *lane, f *frame, lo, hi int) {
 			m := l.products[0].data[(k-lo)*l.products[0].pitch:][:r.pitch]
 			if s.squares {
 				n := l.products[1].data[(k-lo)*l.products[1].pitch:][:r.pitch]
-				*at += s.kernels.accumulate(m, n, words, values, r.data, last)
+				*at += s.kernels.accumulate(m, n, words, values, r.data, r.pitch, last)
 			} else {
 				*at += s.kernels.decode(m, words, values, r.data, r.pitch, last)
 			}
@@ -430,12 +454,14 @@ func parallel(lanes []*lane, units int, f func(l *lane, unit int)) {
 	}
 	var next atomic.Int64
 	var wg sync.WaitGroup
-	for _, l := range lanes[:min(len(lanes), units)] {
-		wg.Go(func() {
-			for i := int(next.Add(1) - 1); i < units; i = int(next.Add(1) - 1) {
-				f(l, i)
-			}
-		})
+	work := func(l *lane) {
+		for i := int(next.Add(1) - 1); i < units; i = int(next.Add(1) - 1) {
+			f(l, i)
+		}
 	}
+	for _, l := range lanes[1:min(len(lanes), units)] {
+		wg.Go(func() { work(l) })
+	}
+	work(lanes[0])
 	wg.Wait()
 }

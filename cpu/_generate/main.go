@@ -676,16 +676,15 @@ func (l level) decodeRow() {
 
 // accumulate is likewise, with two sums for a load.
 func (l level) accumulate() {
-	l.text("accumulate", "m, n []float32, index []int32, value, r []float32, end int32) int",
+	l.text("accumulate", "m, n []float32, index []int32, value, r []float32, dim int, end int32) int",
 		"for i = 0, 1, … while index[i] < end:",
-		"p = value[i] · r[index[i]·len(m)+j]        for j < len(m)",
+		"p = value[i] · r[index[i]·dim+j]        for j < len(m)",
 		"m[j] += p",
 		"n[j] += p²")
 	mp, left, np, index, count := base("m"), length("m"), base("n"), base("index"), length("index")
-	value, r, end, i, width := base("value"), base("r"), GP64(), GP64(), GP64()
+	value, r, end, i, width := base("value"), base("r"), GP64(), GP64(), bytes("dim")
 	MOVLQSX(parameter("end"), end)
 	SHLQ(U8(2), left)
-	MOVQ(left, width)
 	XORQ(i, i)
 	l.rowInRegisters(left, l.sums, func(vectors int) {
 		m, n := l.loaded(mp, vectors), l.loaded(np, vectors)
@@ -710,15 +709,16 @@ func (l level) accumulate() {
 
 // adagrad is bound by memory.
 func (l level) adagrad() {
-	l.text("adagrad", "h, p, d, m, n []float32, c0, c1, c2, c3, c4, epsilon float32)",
+	l.text("adagrad", "h, p, d, m, n []float32, c0, c1, c2, c3, c4, epsilon, step float32)",
 		"h[i] += max(c0·n[i] + d[i]·(c1·m[i] + c2·d[i]), 0)",
-		"p[i] = (c3·d[i] + c4·m[i])/√(h[i]+ε)        for i < len(h)")
+		"p[i] = (c3·d[i] + c4·m[i])/√(h[i]+ε)",
+		"d[i] += step·p[i]        for i < len(h)")
 	hp, pp, dp, mp, np, length := base("h"), base("p"), base("d"), base("m"), base("n"), length("h")
 	var c []VecVirtual
 	for i := range 5 {
 		c = append(c, l.broadcast(fmt.Sprint("c", i)))
 	}
-	epsilon, zero := l.broadcast("epsilon"), l.constant(0)
+	epsilon, step, zero := l.broadcast("epsilon"), l.broadcast("step"), l.constant(0)
 	l.sweep(length, func(part part) {
 		h, d, m, n := part.load(hp), part.load(dp), part.load(mp), part.load(np)
 		t := l.vector()
@@ -734,6 +734,8 @@ func (l level) adagrad() {
 		VADDPS(epsilon, h, h)
 		l.divideByRoot(m, h)
 		part.store(m, pp)
+		VFMADD231PS(step, m, d)
+		part.store(d, dp)
 	})
 	VZEROUPPER()
 	RET()
