@@ -5,8 +5,7 @@ package cpu
 var neon = kernels{
 	name: "neon", why: "every 64-bit ARM processor has NEON",
 	product: productNEON, rows: 8, columns: 8,
-	average: averageNEON, averageHalf: averageHalf(averageHalfNEON).withRest(4), decode: decodeNEON, accumulate: accumulateNEON,
-	adagrad: adagradNEON,
+	average: averageNEON, averageHalf: averageHalf(averageHalfNEON).withRest(4), decode: decodeNEON, moveAtom: moveAtomNEON,
 	combine: combineNEON, addConst: addConstGeneric, scale: scaleGeneric, mul: mulGeneric,
 	divSqrt: divSqrtGeneric, relu: reluGeneric, sum: sumGeneric, peak: peakNEON,
 }

@@ -23,8 +23,9 @@ const (
 	// leastColumns are worth finding a nonzero for.
 	leastColumns = 128
 
-	// stripAtoms is how many atoms' sums are at hand at a time.
-	stripAtoms = 8
+	// residualBytes is how much of the residuals an update goes through at a time:
+	// with sparse codes, any row of it may be next.
+	residualBytes = 1 << 20
 
 	// correlateAtoms is how many sums of a word are at hand at a time: they stay
 	// in level 1.
@@ -74,6 +75,7 @@ type frame struct {
 	random            []float32 // codes before the first epoch
 	packed            packed
 	together          []matrix   // products of a decode step, if lanes make them together
+	room              []matrix   // for them
 	factors           [6]float32 // of an update
 }
 
@@ -99,6 +101,7 @@ type lane struct {
 	next     []int
 	column   columns
 	sums     []float32    // of correlate
+	zeros    []float32    // no product yet
 	squares  [2][]float32 // of dense codes and of residuals
 }
 
@@ -117,7 +120,7 @@ func (l *lane) prepare(s *step, f *frame, first, rows, width int) {
 	}
 	l.products = l.products[:0]
 	for i := range s.product {
-		if len(f.together) > 0 {
+		if f.together != nil {
 			l.products = append(l.products, f.together[i].from(first))
 			continue
 		}
@@ -158,16 +161,10 @@ func (s *step) run(f *frame, lanes []*lane) {
 		s.update.run(f, lanes)
 		return
 	}
-	f.together = f.together[:0]
+	f.together = nil
 	if s.kind == graph.Decode && len(lanes) > 1 {
 		s.decodeTogether(f, lanes)
 	}
-	s.finish(f, lanes)
-}
-
-// finish executes what is left of the step once lanes have made the products that
-// they make together.
-func (s *step) finish(f *frame, lanes []*lane) {
 	unit := mostAtoms
 	switch {
 	case s.shape[0] == graph.Words: // the more words a lane has in hand, the less often it reads D
@@ -216,7 +213,7 @@ func (s *step) decode(l *lane, f *frame, lo, hi int) {
 	for i, p := range s.product {
 		c, d, out := f.codes[p.left], f.matrices[p.right], l.products[i]
 		switch {
-		case len(f.together) > 0:
+		case f.together != nil:
 		case c.dense != nil:
 			s.kernels.multiply(out, hi-lo, c.dense[lo*f.atoms:], f.atoms, 1, d, 0, f.atoms)
 		default:
@@ -229,13 +226,16 @@ func (s *step) decode(l *lane, f *frame, lo, hi int) {
 // decodeTogether makes the products for all words. Most of what few words cost
 // is reading D from level 3, so that lanes share out its columns before words.
 func (s *step) decodeTogether(f *frame, lanes []*lane) {
-	for _, p := range s.product {
-		if f.codes[p.left].dense != nil {
-			return
-		}
+	for len(f.room) < len(s.product) {
+		f.room = append(f.room, matrix{})
 	}
 	for i, p := range s.product {
-		c, d, out := f.codes[p.left], f.matrices[p.right], s.room(f, i)
+		c, d, out := f.codes[p.left], f.matrices[p.right], &f.room[i]
+		if c.dense != nil {
+			return
+		}
+		out.resize(f.words, f.dim)
+		clear(out.data)
 		width := max(leastColumns, pitch((d.pitch+len(lanes)-1)/len(lanes)))
 		parts := (d.pitch + width - 1) / width
 		words := (f.words*parts + len(lanes) - 1) / len(lanes)
@@ -246,18 +246,7 @@ func (s *step) decodeTogether(f *frame, lanes []*lane) {
 			s.decodeColumns(l, out.from(lo), c, d, f.atoms, lo, hi, left, min(left+width, d.pitch))
 		})
 	}
-}
-
-// room makes room for the i-th product of all words, which lanes add up together.
-func (s *step) room(f *frame, i int) matrix {
-	if cap(f.together) <= i {
-		f.together = append(f.together[:cap(f.together)], matrix{})
-	}
-	f.together = f.together[:i+1]
-	m := &f.together[i]
-	m.resize(f.words, f.dim)
-	clear(m.data)
-	return *m
+	f.together = f.room
 }
 
 // decodeColumns adds the products of the words from lo to hi to the rows of
@@ -267,16 +256,12 @@ func (s *step) decodeColumns(l *lane, out matrix, c *codes, d matrix, atoms, lo,
 	clear(l.next)
 	size := blockRows(d.pitch)
 	for block := 0; block < atoms; block += size {
-		s.decodeBlock(l, out, c, d, lo, hi, left, right, min(block+size, atoms))
-	}
-}
-
-// decodeBlock adds those with atoms before end, from where the last block ended.
-func (s *step) decodeBlock(l *lane, out matrix, c *codes, d matrix, lo, hi, left, right, end int) {
-	for row := lo; row < hi; row++ {
-		next := &l.next[row-lo]
-		*next += s.kernels.decode(out.data[(row-lo)*out.pitch+left:][:right-left],
-			c.index[row][*next:], c.value[row][*next:], d.data[left:], d.pitch, int32(end))
+		end := int32(min(block+size, atoms))
+		for row := lo; row < hi; row++ {
+			next := &l.next[row-lo]
+			*next += s.kernels.decode(out.data[(row-lo)*out.pitch+left:][:right-left],
+				c.index[row][*next:], c.value[row][*next:], d.data[left:], d.pitch, end)
+		}
 	}
 }
 
@@ -284,47 +269,29 @@ func (s *step) accumulate(l *lane, f *frame, lo, hi int) {
 	c, r := f.codes[s.product[0].left], f.matrices[s.product[0].right]
 	if c.dense == nil {
 		l.column.transpose(c, f.words, lo, hi)
-	}
-	// The sums of a few atoms stay in level 1 until the body has used them,
-	// unless there are so many residuals that all atoms should use a block.
-	strip := hi - lo
-	if c.dense == nil && f.words <= blockRows(r.pitch) {
-		strip = stripAtoms
-	}
-	for first := lo; first < hi; first += strip {
-		end := min(first+strip, hi)
-		l.prepare(s, f, first, end-first, f.dim)
-		if c.dense != nil {
-			s.accumulateDense(l, f, first, end)
-		} else {
-			s.accumulateSparse(l, f, first-lo, end-lo)
-		}
-		if s.adagrad != nil {
-			for k := first; k < end; k++ {
-				s.adagrad.atom(f, k, 0, f.dim, l.products[0].row(k-first), l.products[1].row(k-first))
-			}
-		} else {
-			s.runBody(l, first, end)
+		if s.moves != nil {
+			s.moves.sparse(l, f, lo, hi)
+			return
 		}
 	}
-}
-
-// accumulateSparse makes the products of the lane's columns from lo to hi.
-func (s *step) accumulateSparse(l *lane, f *frame, lo, hi int) {
-	t, r := &l.column, f.matrices[s.product[0].right]
-	for block := 0; block < f.words; block += blockRows(r.pitch) {
-		last := int32(min(block+blockRows(r.pitch), f.words))
+	l.prepare(s, f, lo, hi-lo, f.dim)
+	if c.dense != nil {
+		s.accumulateDense(l, f, lo, hi)
+	} else {
 		for k := lo; k < hi; k++ {
-			at := &t.start[k]
-			words, values := t.word[*at:t.end[k]], t.value[*at:t.end[k]]
-			m := l.products[0].data[(k-lo)*l.products[0].pitch:][:r.pitch]
-			if s.squares {
-				n := l.products[1].data[(k-lo)*l.products[1].pitch:][:r.pitch]
-				*at += s.kernels.accumulate(m, n, words, values, r.data, r.pitch, last)
-			} else {
-				*at += s.kernels.decode(m, words, values, r.data, r.pitch, last)
-			}
+			words, values := l.column.of(k - lo)
+			s.kernels.decode(l.products[0].data[(k-lo)*l.products[0].pitch:][:r.pitch], words, values, r.data, r.pitch, int32(f.words))
 		}
+	}
+	if s.moves == nil {
+		s.runBody(l, lo, hi)
+		return
+	}
+	m, n := l.products[0], l.products[1]
+	for k := lo; k < hi; k++ {
+		clear(m.padded(k - lo)[f.dim:])
+		clear(n.padded(k - lo)[f.dim:])
+		s.moves.atom(f, k, 0, r.pitch, m.padded(k-lo), n.padded(k-lo), nil, nil, nil)
 	}
 }
 

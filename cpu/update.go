@@ -55,7 +55,7 @@ func (c *compiler) compileUpdate() bool {
 		return false
 	}
 	u.alpha = c.numberAt(alphas[0])
-	u.accumulate.adagrad, c.step.update = u, u
+	u.accumulate.moves, c.step.update = u, u
 	c.steps = c.steps[:len(c.steps)-2]
 	return true
 }
@@ -118,17 +118,12 @@ func (u *update) run(f *frame, lanes []*lane) {
 	f.numbers[u.alpha] = 1
 	lanes[0].frame = f
 	full := float32(u.move(lanes[0]))
-	f.factors = [6]float32{5: full}
 	for i, coefficient := range u.coefficients {
 		f.factors[i] = float32(coefficient(lanes[0]))
 	}
-	if u.sweeps(f, lanes) {
-		u.sweep(f, lanes)
-		u.decode.finish(f, lanes)
-	} else {
-		u.accumulate.run(f, lanes)
-		u.decode.run(f, lanes)
-	}
+	f.factors[5] = full
+	u.accumulate.run(f, lanes)
+	u.decode.run(f, lanes)
 	if back := float32(u.move(lanes[0])) - full; back != 0 {
 		d, p := f.matrices[u.d], f.matrices[u.p]
 		parallel(lanes, (f.atoms+mostAtoms-1)/mostAtoms, func(_ *lane, i int) {
@@ -139,53 +134,29 @@ func (u *update) run(f *frame, lanes []*lane) {
 	}
 }
 
-// atom moves an atom's columns from left to right, for which m and n are the
-// products.
-func (u *update) atom(f *frame, k, left, right int, m, n []float32) {
-	c := &f.factors
-	h, p, d := f.matrices[u.h].row(k), f.matrices[u.p].row(k), f.matrices[u.d].row(k)
-	right = min(right, f.dim)
-	u.accumulate.kernels.adagrad(h[left:right], p[left:right], d[left:right], m, n, c[0], c[1], c[2], c[3], c[4], u.epsilon, c[5])
-}
-
-// leastSweep are the fewest columns worth a sweep of their own.
-const leastSweep = 2 * vectorFloats
-
-// sweeps reports whether a sweep is the way to run the steps: for sparse codes of
-// few words, whose cost is to read and write D, H and P.
-func (u *update) sweeps(f *frame, lanes []*lane) bool {
+// sparse moves the atoms from lo to hi with sparse codes. It takes as many columns
+// at a time as residuals fit in level 2.
+func (u *update) sparse(l *lane, f *frame, lo, hi int) {
 	r := f.matrices[u.accumulate.product[0].right]
-	return f.codes[u.accumulate.product[0].left].dense == nil && f.words <= blockRows(r.pitch) && len(lanes)*leastSweep <= r.pitch
+	if len(l.zeros) < r.pitch {
+		l.zeros = make([]float32, r.pitch)
+	}
+	width := min(r.pitch, max(vectorFloats, residualBytes/(4*f.words)&^(vectorFloats-1)))
+	for left := 0; left < r.pitch; left += width {
+		right := min(left+width, r.pitch)
+		for k := lo; k < hi; k++ {
+			words, values := l.column.of(k - lo)
+			u.atom(f, k, left, right, l.zeros, l.zeros, words, values, r.data[left:])
+		}
+	}
 }
 
-// sweep goes through the atoms once, in blocks that stay in level 2 from when
-// they move until W has them. Lanes share out the columns: none needs what
-// another has.
-func (u *update) sweep(f *frame, lanes []*lane) {
-	kernels, product := u.accumulate.kernels, u.accumulate.product[0]
-	c, r, p := f.codes[product.left], f.matrices[product.right], f.matrices[u.p]
-	atoms := (f.atoms + len(lanes) - 1) / len(lanes)
-	parallel(lanes, len(lanes), func(_ *lane, i int) {
-		lanes[i].column.transpose(c, f.words, min(i*atoms, f.atoms), min((i+1)*atoms, f.atoms))
-	})
-	w := u.decode.room(f, 0)
-	width, size := pitch((r.pitch+len(lanes)-1)/len(lanes)), blockRows(p.pitch)
-	parallel(lanes, (r.pitch+width-1)/width, func(l *lane, i int) {
-		left, right := i*width, min((i+1)*width, r.pitch)
-		l.next = zeroed(l.next, f.words)
-		l.sums = sized(l.sums, 2*width)
-		m, n := l.sums[:right-left], l.sums[width:][:right-left]
-		for block := 0; block < f.atoms; block += size {
-			end := min(block+size, f.atoms)
-			for k := block; k < end; k++ {
-				clear(l.sums)
-				words, values := lanes[k/atoms].column.of(k % atoms)
-				kernels.accumulate(m, n, words, values, r.data[left:], r.pitch, int32(f.words))
-				u.atom(f, k, left, right, m, n)
-			}
-			u.decode.decodeBlock(l, w, c, p, 0, f.words, left, right, end)
-		}
-	})
+// atom moves columns of an atom, of which m and n are a part of the products and
+// the words that use it are the rest.
+func (u *update) atom(f *frame, k, left, right int, m, n []float32, words []int32, values, r []float32) {
+	c := &f.factors
+	h, p, d := f.matrices[u.h].padded(k)[left:right], f.matrices[u.p].padded(k)[left:right], f.matrices[u.d].padded(k)[left:right]
+	u.accumulate.kernels.moveAtom(h, p, d, m, n, words, values, r, f.matrices[u.d].pitch, c[0], c[1], c[2], c[3], c[4], u.epsilon, c[5])
 }
 
 // addedTo returns x where v is the named input plus x.
