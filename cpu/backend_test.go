@@ -49,9 +49,9 @@ func newAuthors(spec graph.Spec, x []float32, seed uint64, workers int) (*Author
 	return NewAuthors(spec, x, Options{Seed: seed, Workers: workers})
 }
 
-// The whole dictionary update must be one kernel with and without τ, for losses
+// The whole dictionary update must be one step with and without τ, for losses
 // that lead to the same program.
-func TestAdaGradIsFused(t *testing.T) {
+func TestUpdateIsFused(t *testing.T) {
 	for name, change := range map[string]func(*graph.Spec){
 		"squared": func(*graph.Spec) {},
 		"tau":     func(s *graph.Spec) { s.Tau = 1e-5 },
@@ -65,7 +65,7 @@ func TestAdaGradIsFused(t *testing.T) {
 		}
 		fused := 0
 		for _, s := range b.dictionaryStep.steps {
-			if s.adagrad != nil {
+			if s.update != nil {
 				fused++
 			}
 		}

@@ -117,6 +117,11 @@ type columns struct {
 	value      []float32
 }
 
+// of returns the words that use the i-th atom and their values.
+func (t *columns) of(i int) ([]int32, []float32) {
+	return t.word[t.start[i]:t.end[i]], t.value[t.start[i]:t.end[i]]
+}
+
 // transpose sets t to the columns from lo to hi of the first rows of c.
 func (t *columns) transpose(c *codes, rows, lo, hi int) {
 	t.start, t.end, t.from = zeroed(t.start, hi-lo), zeroed(t.end, hi-lo), sized(t.from, rows)

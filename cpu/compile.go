@@ -37,7 +37,8 @@ type step struct {
 	squares bool // Accumulate: the second product is that of the squares
 
 	average *averaging // Correlate: all that it does
-	adagrad *adagrad   // Accumulate: all that its body does, else nil
+	moves   *update    // Accumulate: the update that it is the first step of
+	update  *update    // Elementwise: all that it and the two steps before it do
 
 	body    []func(*lane)
 	temps   int // scratch rows that the body needs
@@ -81,6 +82,11 @@ func compile(p *graph.Program, k *kernels) (*executable, error) {
 			return nil, fmt.Errorf("cpu: step %d (%s) of the %s program: %w", i+1, s.Kind(), p.Name, err)
 		}
 		x.steps = append(x.steps, c.step)
+	}
+	for _, s := range x.steps {
+		if s.squares {
+			return nil, fmt.Errorf("cpu: the %s program has products of squares that no update of the dictionary reads", p.Name)
+		}
 	}
 	return x, nil
 }
@@ -166,7 +172,7 @@ func (c *compiler) compile() error {
 			return err
 		}
 	}
-	if c.compileAdaGrad() {
+	if c.compileUpdate() {
 		return nil
 	}
 	for _, v := range c.source.Body {

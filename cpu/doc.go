@@ -13,8 +13,9 @@
 // words that a worker has in hand use them. A Correlate step is one kernel after
 // another on a few words and atoms: a product in registers, whose sums become
 // S, Q and codes while they are in level 1, so that no gradient is ever in
-// memory. The dictionary's update is one kernel too. Other bodies are lists of
-// simple loops over a row that is still in cache from the product.
+// memory. So is the dictionary's update: an atom's products become H, P and D
+// without having been in memory. Other bodies are lists of simple loops over a row
+// that is still in cache from the product.
 //
 // Encoding ([Encoder]) runs no program: its steps are the same products and sparse
 // products on tiles of rows, with a kernel of its own for what makes codes of them.

@@ -19,8 +19,7 @@ type kernels struct {
 	average     func(index []int32, value, p, s, q []float32, column int32, gradient, square, threshold, rate, floor float32) int
 	averageHalf averageHalf
 	decode      func(dst []float32, index []int32, value, d []float32, dim int, end int32) int
-	adagrad     func(h, p, d, m, n []float32, c0, c1, c2, c3, c4, epsilon float32)
-	accumulate  func(m, n []float32, index []int32, value, r []float32, end int32) int
+	moveAtom    func(h, p, d, m, n []float32, index []int32, value, r []float32, dim int, c0, c1, c2, c3, c4, epsilon, step float32)
 
 	fista func(index []int32, value, p, b, a []float32, column int32, momentum, step, threshold, floor float32) (n int, against float32)
 	dots  func(p []float32, index []int32, r, d []float32, dim int, end int32) int
@@ -47,9 +46,8 @@ func pitch(width int) int { return (width + vectorFloats - 1) &^ (vectorFloats -
 var generic = kernels{
 	name: "generic", why: "plain Go, which every processor runs",
 	product: productGeneric, rows: 2, columns: 4,
-	average: averageGeneric, averageHalf: averageHalfGeneric, decode: decodeGeneric, accumulate: accumulateGeneric,
-	adagrad: adagradGeneric,
-	fista:   fistaGeneric, dots: dotsGeneric, axpy: axpyGeneric,
+	average: averageGeneric, averageHalf: averageHalfGeneric, decode: decodeGeneric, moveAtom: moveAtomGeneric,
+	fista: fistaGeneric, dots: dotsGeneric, axpy: axpyGeneric,
 	combine: combineGeneric, addConst: addConstGeneric, scale: scaleGeneric, mul: mulGeneric,
 	divSqrt: divSqrtGeneric, relu: reluGeneric, sum: sumGeneric, peak: peakGeneric,
 }

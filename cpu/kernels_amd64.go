@@ -26,15 +26,12 @@ func averageHalfAVX2(index []int32, value []float32, p []float32, s []uint16, q 
 // dst[j] += value[n] · d[index[n]·dim+j]        for j < len(dst)
 func decodeAVX2(dst []float32, index []int32, value []float32, d []float32, dim int, end int32) int
 
-// for i = 0, 1, … while index[i] < end:
-// p = value[i] · r[index[i]·len(m)+j]        for j < len(m)
-// m[j] += p
-// n[j] += p²
-func accumulateAVX2(m []float32, n []float32, index []int32, value []float32, r []float32, end int32) int
-
-// h[i] += max(c0·n[i] + d[i]·(c1·m[i] + c2·d[i]), 0)
-// p[i] = (c3·d[i] + c4·m[i])/√(h[i]+ε)        for i < len(h)
-func adagradAVX2(h []float32, p []float32, d []float32, m []float32, n []float32, c0 float32, c1 float32, c2 float32, c3 float32, c4 float32, epsilon float32)
+// x = value[i] · r[index[i]·dim+j]        for i < len(index)
+// M = m[j] + Σ x, N = n[j] + Σ x²
+// h[j] += max(c0·N + d[j]·(c1·M + c2·d[j]), 0)
+// p[j] = (c3·d[j] + c4·M)/√(h[j]+ε)
+// d[j] += step·p[j]        for j < len(h)
+func moveAtomAVX2(h []float32, p []float32, d []float32, m []float32, n []float32, index []int32, value []float32, r []float32, dim int, c0 float32, c1 float32, c2 float32, c3 float32, c4 float32, epsilon float32, step float32)
 
 // dst[i] = c·a[i] + d·b[i]
 func combineAVX2(dst []float32, c float32, a []float32, d float32, b []float32)
@@ -99,15 +96,12 @@ func averageHalfAVX512(index []int32, value []float32, p []float32, s []uint16, 
 // dst[j] += value[n] · d[index[n]·dim+j]        for j < len(dst)
 func decodeAVX512(dst []float32, index []int32, value []float32, d []float32, dim int, end int32) int
 
-// for i = 0, 1, … while index[i] < end:
-// p = value[i] · r[index[i]·len(m)+j]        for j < len(m)
-// m[j] += p
-// n[j] += p²
-func accumulateAVX512(m []float32, n []float32, index []int32, value []float32, r []float32, end int32) int
-
-// h[i] += max(c0·n[i] + d[i]·(c1·m[i] + c2·d[i]), 0)
-// p[i] = (c3·d[i] + c4·m[i])/√(h[i]+ε)        for i < len(h)
-func adagradAVX512(h []float32, p []float32, d []float32, m []float32, n []float32, c0 float32, c1 float32, c2 float32, c3 float32, c4 float32, epsilon float32)
+// x = value[i] · r[index[i]·dim+j]        for i < len(index)
+// M = m[j] + Σ x, N = n[j] + Σ x²
+// h[j] += max(c0·N + d[j]·(c1·M + c2·d[j]), 0)
+// p[j] = (c3·d[j] + c4·M)/√(h[j]+ε)
+// d[j] += step·p[j]        for j < len(h)
+func moveAtomAVX512(h []float32, p []float32, d []float32, m []float32, n []float32, index []int32, value []float32, r []float32, dim int, c0 float32, c1 float32, c2 float32, c3 float32, c4 float32, epsilon float32, step float32)
 
 // dst[i] = c·a[i] + d·b[i]
 func combineAVX512(dst []float32, c float32, a []float32, d float32, b []float32)

@@ -10,12 +10,14 @@ func productNEON(dst *float32, dstRow int, a *float32, aRow, aColumn int, b *flo
 //	dst[j] += value[n] · d[index[n]·dim+j]        for j < len(dst)
 func decodeNEON(dst []float32, index []int32, value, d []float32, dim int, end int32) int
 
-// for i = 0, 1, … while index[i] < end:
+// For j < len(h):
 //
-//	p = value[i] · r[index[i]·len(m)+j]        for j < len(m)
-//	m[j] += p
-//	n[j] += p²
-func accumulateNEON(m, n []float32, index []int32, value, r []float32, end int32) int
+//	x = value[i] · r[index[i]·dim+j]        for i < len(index)
+//	M = m[j] + Σ x, N = n[j] + Σ x²
+//	h[j] += max(c0·N + d[j]·(c1·M + c2·d[j]), 0)
+//	p[j] = (c3·d[j] + c4·M)/√(h[j]+ε)
+//	d[j] += step·p[j]
+func moveAtomNEON(h, p, d, m, n []float32, index []int32, value, r []float32, dim int, c0, c1, c2, c3, c4, epsilon, step float32)
 
 // x += y·y        n times for each of rows × columns elements x in registers
 func peakNEON(n int)
@@ -28,9 +30,6 @@ func averageVectors(index *int32, value, p, s, q *float32, n int, column int32, 
 
 //go:noescape
 func averageHalfVectors(index *int32, value, p *float32, s, q *uint16, n int, column int32, gradient, square, threshold, rate, floor float32) int
-
-//go:noescape
-func adagradVectors(h, p, d, m, n *float32, count int, c0, c1, c2, c3, c4, epsilon float32)
 
 //go:noescape
 func combineVectors(dst *float32, c float32, a *float32, d float32, b *float32, n int)
@@ -50,15 +49,6 @@ func averageHalfNEON(index []int32, value, p []float32, s, q []uint16, column in
 	}
 	return averageHalfVectors(unsafe.SliceData(index), unsafe.SliceData(value), unsafe.SliceData(p), unsafe.SliceData(s), unsafe.SliceData(q),
 		len(p), column, gradient, square, threshold, rate, floor)
-}
-
-func adagradNEON(h, p, d, m, n []float32, c0, c1, c2, c3, c4, epsilon float32) {
-	whole := len(h) &^ 3
-	if whole > 0 {
-		adagradVectors(unsafe.SliceData(h), unsafe.SliceData(p), unsafe.SliceData(d), unsafe.SliceData(m), unsafe.SliceData(n),
-			whole, c0, c1, c2, c3, c4, epsilon)
-	}
-	adagradGeneric(h[whole:], p[whole:], d[whole:], m[whole:], n[whole:], c0, c1, c2, c3, c4, epsilon)
 }
 
 func combineNEON(dst []float32, c float32, a []float32, d float32, b []float32) {

@@ -378,31 +378,78 @@ end:
 	MOVD R13, ret+112(FP)
 	RET
 
-// for i = 0, 1, … while index[i] < end:
-// p = value[i] · r[index[i]·len(m)+j]        for j < len(m)
-// m[j] += p
-// n[j] += p²
+// Four elements of an atom, with M in m and N in n.
+#define MOVE(m, n, M, N) \
+	VLD1  (R12), [V1.S4]        \
+	VLD1  (R0), [V2.S4]         \
+	FMUL4(26, 1, 3)             \
+	VFMLA V25.S4, M.S4, V3.S4   \
+	FMUL4(24, n, n)             \
+	VFMLA V1.S4, V3.S4, N.S4    \
+	FMAX4(31, n, n)             \
+	FADD4(2, n, n)              \
+	VST1.P [N.S4], 16(R0)       \
+	FMUL4(28, m, m)             \
+	VFMLA V27.S4, V1.S4, M.S4   \
+	FADD4(29, n, n)             \
+	FSQRT4(n, n)                \
+	FDIV4(n, m, m)              \
+	VST1.P [M.S4], 16(R11)      \
+	VFMLA V30.S4, M.S4, V1.S4   \
+	VST1.P [V1.S4], 16(R12)
+
+// x = value[i] · r[index[i]·dim+j]        for i < len(index)
+// M = m[j] + Σ x, N = n[j] + Σ x²
+// h[j] += max(c0·N + d[j]·(c1·M + c2·d[j]), 0)
+// p[j] = (c3·d[j] + c4·M)/√(h[j]+ε)
+// d[j] += step·p[j]        for j < len(h)
 //
-// func accumulateNEON(m, n []float32, index []int32, value, r []float32, end int32) int
-TEXT ·accumulateNEON(SB), NOSPLIT, $0-136
-	MOVD m_base+0(FP), R0
-	MOVD m_len+8(FP), R4
-	MOVD n_base+24(FP), R12
-	MOVD index_base+48(FP), R1
-	MOVD index_len+56(FP), R6
-	ADD  R6<<2, R1, R6
-	MOVD value_base+72(FP), R2
-	MOVD r_base+96(FP), R3
-	MOVW end+120(FP), R7
-	LSL  $2, R4
-	MOVD R4, R5
+// M and N stay in registers, 16 elements at a time.
+//
+// func moveAtomNEON(h, p, d, m, n []float32, index []int32, value, r []float32, dim int, c0, c1, c2, c3, c4, epsilon, step float32)
+TEXT ·moveAtomNEON(SB), NOSPLIT, $0-228
+	MOVD  h_base+0(FP), R0
+	MOVD  h_len+8(FP), R4
+	MOVD  p_base+24(FP), R11
+	MOVD  d_base+48(FP), R12
+	MOVD  m_base+72(FP), R13
+	MOVD  n_base+96(FP), R14
+	MOVD  index_base+120(FP), R1
+	MOVD  index_len+128(FP), R6
+	ADD   R6<<2, R1, R6
+	MOVD  value_base+144(FP), R2
+	MOVD  r_base+168(FP), R3
+	MOVD  dim+192(FP), R5
+	LSL   $2, R5
+	MOVWU c0+200(FP), R7
+	VDUP  R7, V24.S4
+	MOVWU c1+204(FP), R7
+	VDUP  R7, V25.S4
+	MOVWU c2+208(FP), R7
+	VDUP  R7, V26.S4
+	MOVWU c3+212(FP), R7
+	VDUP  R7, V27.S4
+	MOVWU c4+216(FP), R7
+	VDUP  R7, V28.S4
+	MOVWU epsilon+220(FP), R7
+	VDUP  R7, V29.S4
+	MOVWU step+224(FP), R7
+	VDUP  R7, V30.S4
+	VEOR  V31.B16, V31.B16, V31.B16
+	MOVD  $0x7fffffff, R7                             // no end but the list's
 
 row:
-	MOVD R1, R8
-	MOVD R2, R10
-	CBZ  R4, end
-	VLD1 (R0), [V16.S4, V17.S4, V18.S4, V19.S4]
-	VLD1 (R12), [V20.S4, V21.S4, V22.S4, V23.S4]
+	CBZ    R4, end
+	ADD    R5, R0, R15
+	PRFM   (R15), PLDL1KEEP
+	ADD    R5, R11, R15
+	PRFM   (R15), PLDL1KEEP
+	ADD    R5, R12, R15
+	PRFM   (R15), PLDL1KEEP
+	MOVD   R1, R8
+	MOVD   R2, R10
+	VLD1.P 64(R13), [V16.S4, V17.S4, V18.S4, V19.S4]
+	VLD1.P 64(R14), [V20.S4, V21.S4, V22.S4, V23.S4]
 
 many:
 	NONZERO(done)
@@ -422,64 +469,15 @@ many:
 	B     many
 
 done:
-	MOVD   R8, R13
-	VST1.P [V16.S4, V17.S4, V18.S4, V19.S4], 64(R0)
-	VST1.P [V20.S4, V21.S4, V22.S4, V23.S4], 64(R12)
-	ADD  $64, R3
-	SUB  $64, R4
-	B    row
+	MOVE(16, 20, V16, V20)
+	MOVE(17, 21, V17, V21)
+	MOVE(18, 22, V18, V22)
+	MOVE(19, 23, V19, V23)
+	ADD $64, R3
+	SUB $16, R4
+	B   row
 
 end:
-	SUB  R1, R13
-	LSR  $2, R13
-	MOVD R13, ret+128(FP)
-	RET
-
-// h[i] += max(c0·n[i] + d[i]·(c1·m[i] + c2·d[i]), 0)
-// p[i] = (c3·d[i] + c4·m[i])/√(h[i]+ε)        for i < count
-//
-// func adagradVectors(h, p, d, m, n *float32, count int, c0, c1, c2, c3, c4, epsilon float32)
-TEXT ·adagradVectors(SB), NOSPLIT, $0-72
-	MOVD  h+0(FP), R0
-	MOVD  p+8(FP), R1
-	MOVD  d+16(FP), R2
-	MOVD  m+24(FP), R3
-	MOVD  n+32(FP), R4
-	MOVD  count+40(FP), R5
-	MOVWU c0+48(FP), R6
-	VDUP  R6, V16.S4
-	MOVWU c1+52(FP), R6
-	VDUP  R6, V17.S4
-	MOVWU c2+56(FP), R6
-	VDUP  R6, V18.S4
-	MOVWU c3+60(FP), R6
-	VDUP  R6, V19.S4
-	MOVWU c4+64(FP), R6
-	VDUP  R6, V20.S4
-	MOVWU epsilon+68(FP), R6
-	VDUP  R6, V21.S4
-	VEOR  V22.B16, V22.B16, V22.B16
-
-loop:
-	VLD1   (R0), [V0.S4]
-	VLD1.P 16(R2), [V1.S4]   // d
-	VLD1.P 16(R3), [V2.S4]   // m
-	VLD1.P 16(R4), [V3.S4]   // n
-	FMUL4(18, 1, 4)
-	VFMLA  V17.S4, V2.S4, V4.S4
-	FMUL4(16, 3, 3)
-	VFMLA  V1.S4, V4.S4, V3.S4
-	FMAX4(22, 3, 3)
-	FADD4(3, 0, 0)
-	VST1.P [V0.S4], 16(R0)
-	FMUL4(20, 2, 2)
-	VFMLA  V19.S4, V1.S4, V2.S4
-	FADD4(21, 0, 0)
-	FSQRT4(0, 0)
-	FDIV4(0, 2, 2)
-	VST1.P [V2.S4], 16(R1)
-	SUB    $4, R5
-	CBNZ   R5, loop
 	RET
 
 // dst[i] = c·a[i] + d·b[i]        for i < n

@@ -174,39 +174,37 @@ func decodeGeneric(dst []float32, index []int32, value, d []float32, dim int, en
 	return n
 }
 
-// for i = 0, 1, … while index[i] < end:
+// For j < len(h):
 //
-//	p = value[i] · r[index[i]·len(m)+j]        for j < len(m)
-//	m[j] += p
-//	n[j] += p²
+//	x = value[i] · r[index[i]·dim+j]        for i < len(index)
+//	M = m[j] + Σ x, N = n[j] + Σ x²
+//	h[j] += max(c0·N + d[j]·(c1·M + c2·d[j]), 0)
+//	p[j] = (c3·d[j] + c4·M)/√(h[j]+ε)
+//	d[j] += step·p[j]
 //
-// It returns where it stopped. index increases; len(m) is a multiple of
-// vectorFloats. It is decode for an atom and its words, with squares.
+// len(h) is a multiple of vectorFloats. The next atom's rows of h, p and d, dim
+// further on, are prefetched.
 //
-// Floor: 5·len(m) flops a nonzero.
-func accumulateGeneric(m, n []float32, index []int32, value, r []float32, end int32) (i int) {
-	n = n[:len(m)]
-	for ; i < len(index) && index[i] < end; i++ {
-		row := r[int(index[i])*len(m):][:len(m)]
-		a := value[i]
-		for j := range m {
-			p := a * row[j]
-			m[j] += p
-			n[j] += p * p
+// Floor: 5·len(h) flops a nonzero; five floats to and from memory an element.
+func moveAtomGeneric(h, p, d, m, n []float32, index []int32, value, r []float32, dim int, c0, c1, c2, c3, c4, epsilon, step float32) {
+	for j := 0; j < len(h); j += vectorFloats {
+		var sum, squares [vectorFloats]float32
+		copy(sum[:], m[j:])
+		copy(squares[:], n[j:])
+		for i, word := range index {
+			row := r[int(word)*dim+j:][:vectorFloats]
+			for k := range row {
+				x := value[i] * row[k]
+				sum[k] += x
+				squares[k] += x * x
+			}
 		}
-	}
-	return i
-}
-
-// h[i] += max(c0·n[i] + d[i]·(c1·m[i] + c2·d[i]), 0)
-// p[i] = (c3·d[i] + c4·m[i])/√(h[i]+ε)        for i < len(h)
-//
-// Floor: five floats to and from memory an element.
-func adagradGeneric(h, p, d, m, n []float32, c0, c1, c2, c3, c4, epsilon float32) {
-	p, d, m, n = p[:len(h)], d[:len(h)], m[:len(h)], n[:len(h)]
-	for i := range h {
-		h[i] += max(c0*n[i]+d[i]*(c1*m[i]+c2*d[i]), 0)
-		p[i] = (c3*d[i] + c4*m[i]) / float32(math.Sqrt(float64(h[i]+epsilon)))
+		h, p, d := h[j:][:vectorFloats], p[j:][:vectorFloats], d[j:][:vectorFloats]
+		for k := range h {
+			h[k] += max(c0*squares[k]+d[k]*(c1*sum[k]+c2*d[k]), 0)
+			p[k] = (c3*d[k] + c4*sum[k]) / float32(math.Sqrt(float64(h[k]+epsilon)))
+			d[k] += step * p[k]
+		}
 	}
 }
 

@@ -164,29 +164,49 @@ func TestElementwise(t *testing.T) {
 	})
 }
 
-func TestAdaGrad(t *testing.T) {
+// Sums of ten terms, each below 16, and what AdaGrad makes of them, at all widths
+// that have code of their own, for parts of rows.
+func TestMoveAtom(t *testing.T) {
+	const rows = 40
 	eachLevel(t, func(t *testing.T, k *kernels) {
 		g := newGuarded(t)
-		for _, n := range lengths {
-			what := fmt.Sprintf("adagrad of %d", n)
-			h, p, d, m, s := g.floats(n), g.floats(n), g.floats(n), g.floats(n), g.floats(n)
-			for i := range h {
-				h[i] *= h[i]
-				if i%5 == 0 {
-					h[i], s[i] = 0, -abs32(s[i]) // nothing is added to 0: only ε is under the root
+		for dim := vectorFloats; dim <= 25*vectorFloats; dim += vectorFloats {
+			for _, index := range [][]int32{{}, {0}, {rows - 1}, {5, 6, 7, 9, 10, 20, 21, 22, 23, 39}} {
+				what := fmt.Sprintf("words %v × %d", index, dim)
+				left := dim / vectorFloats / 3 * vectorFloats
+				width := dim - left
+				h, p, d, m, n := g.floats(width), g.floats(width), g.floats(width), g.floats(width), g.floats(width)
+				value, r := g.floats(len(index)), g.floats(rows*dim)
+				for i := range h {
+					h[i], n[i] = 1+h[i]*h[i], n[i]*n[i]
+					if i%5 == 0 && len(index) == 0 {
+						h[i], n[i] = 0, -1-n[i] // nothing is added to 0: only ε is under the root
+					}
+					if i%10 == 0 && len(index) == 0 {
+						d[i], m[i] = 0, 0
+					}
 				}
-				if i%10 == 0 {
-					d[i], m[i] = 0, 0
+				wantH, wantP, wantD := slices.Clone(h), make([]float32, width), slices.Clone(d)
+				for j := range width {
+					sum, squares := float64(m[j]), float64(n[j])
+					for i, row := range index {
+						x := float64(value[i]) * float64(r[int(row)*dim+left+j])
+						sum, squares = sum+x, squares+x*x
+					}
+					h, d := float64(h[j]), float64(d[j])
+					h += max(4*squares+d*(-0.01*sum+0.02*d), 0)
+					p := (0.3*d - 2*sum) / math.Sqrt(h+1e-30)
+					wantH[j], wantP[j], wantD[j] = float32(h), float32(p), float32(d+0.7*p)
 				}
+				k.moveAtom(h, p, d, m, n, index, value, r[left:], dim, 4, -0.01, 0.02, 0.3, -2, 1e-30, 0.7)
+				nearFloats(t, what+": h", h, wantH, 10, 4*256)
+				for i := range p {
+					size := 16 / math.Sqrt(float64(wantH[i])+1e-30) // of what is added up, over the root
+					nearFloats(t, what+": p", p[i:i+1], wantP[i:i+1], 50, max(size, 16))
+					nearFloats(t, what+": d", d[i:i+1], wantD[i:i+1], 50, max(size, 16))
+				}
+				g.check(what)
 			}
-			wantH, wantP := append([]float32(nil), h...), make([]float32, n)
-			adagradGeneric(wantH, wantP, d, m, s, 4, -0.01, 0.02, 0.3, -2, 1e-30)
-			k.adagrad(h, p, d, m, s, 4, -0.01, 0.02, 0.3, -2, 1e-30)
-			nearFloats(t, what+": h", h, wantH, 5, 16)
-			for i := range p {
-				nearFloats(t, what+": p", p[i:i+1], wantP[i:i+1], 100, max(1, math.Abs(float64(wantP[i]))))
-			}
-			g.check(what)
 		}
 	})
 }
@@ -397,33 +417,26 @@ func TestSparseProducts(t *testing.T) {
 			for _, index := range [][]int32{{}, {first}, {end - 1}, {end}, {first, 7, 8, end - 1, end, 39}, {first, 6, 7, 9, 10, 20, 21, 22, 23}} {
 				what := fmt.Sprintf("codes %v × %d", index, dim)
 				value, d := g.floats(len(index)), g.floats(rows*dim)
-				m, n, decoded := g.floats(dim), g.floats(dim), g.floats(dim)
-				wantM, wantN, wantDecoded := make([]float32, dim), make([]float32, dim), make([]float32, dim)
-				from := dim / vectorFloats / 3 * vectorFloats // decode is for parts of rows
+				decoded, wantDecoded := g.floats(dim), make([]float32, dim)
+				from := dim / vectorFloats / 3 * vectorFloats // it is for parts of rows
 				want := 0
 				for j := range dim {
-					sumM, sumN, sum := float64(m[j]), float64(n[j]), float64(decoded[j])
+					sum := float64(decoded[j])
 					want = 0
 					for i, row := range index {
 						if row >= end {
 							break
 						}
-						p := float64(value[i]) * float64(d[int(row)*dim+j])
-						sumM, sumN, sum = sumM+p, sumN+p*p, sum+p
+						sum += float64(value[i]) * float64(d[int(row)*dim+j])
 						want++
 					}
-					wantM[j], wantN[j], wantDecoded[j] = float32(sumM), float32(sumN), float32(sum)
+					wantDecoded[j] = float32(sum)
 				}
 				if got := k.decode(decoded[from:], index, value, d[from:], dim, end); got != want {
 					t.Errorf("%s: decode stops at %d, want %d", what, got, want)
 				}
-				if got := k.accumulate(m, n, index, value, d, end); got != want {
-					t.Errorf("%s: accumulate stops at %d, want %d", what, got, want)
-				}
-				// At most ten terms of at most 16, their squares of 256.
+				// At most ten terms of at most 16.
 				nearFloats(t, what+": decode", decoded[from:], wantDecoded[from:], 10, 16)
-				nearFloats(t, what+": m", m, wantM, 10, 16)
-				nearFloats(t, what+": n", n, wantN, 10, 256)
 				g.check(what)
 			}
 		}
@@ -439,15 +452,22 @@ func TestNaNStays(t *testing.T) {
 				x[at] = float32(math.NaN())
 				dst := make([]float32, n)
 				k.relu(dst, x)
-				zeros := func() []float32 { return make([]float32, n) }
-				h, p := zeros(), zeros()
-				k.adagrad(h, p, zeros(), zeros(), x, 1, 1, 1, 1, 1, 1)
 				for i := range n {
 					if isNaN := dst[i] != dst[i]; isNaN != (i == at) {
 						t.Fatalf("relu of %v is %v", x, dst)
 					}
-					if isNaN := h[i] != h[i]; isNaN != (i == at) {
-						t.Fatalf("H is %v for N %v", h, x)
+				}
+			}
+		}
+		for width := vectorFloats; width <= 25*vectorFloats; width += vectorFloats {
+			for at := range width {
+				zeros := func() []float32 { return make([]float32, width) }
+				h, p, d, r := zeros(), zeros(), zeros(), zeros()
+				r[at] = float32(math.NaN())
+				k.moveAtom(h, p, d, zeros(), zeros(), []int32{0}, []float32{1}, r, width, 1, 1, 1, 1, 1, 1, 1)
+				for i := range width {
+					if h, d := h[i] != h[i], d[i] != d[i]; h != (i == at) || d != (i == at) {
+						t.Fatalf("H is NaN: %v, D is NaN: %v, for a NaN %d further on", h, d, at-i)
 					}
 				}
 			}

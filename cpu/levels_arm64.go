@@ -5,9 +5,8 @@ package cpu
 var neon = kernels{
 	name: "neon", why: "every 64-bit ARM processor has NEON",
 	product: productNEON, rows: 8, columns: 8,
-	average: averageNEON, averageHalf: averageHalf(averageHalfNEON).withRest(4), decode: decodeNEON, accumulate: accumulateNEON,
-	adagrad: adagradNEON,
-	fista:   fistaGeneric, dots: dotsGeneric, axpy: axpyGeneric,
+	average: averageNEON, averageHalf: averageHalf(averageHalfNEON).withRest(4), decode: decodeNEON, moveAtom: moveAtomNEON,
+	fista: fistaGeneric, dots: dotsGeneric, axpy: axpyGeneric,
 	combine: combineNEON, addConst: addConstGeneric, scale: scaleGeneric, mul: mulGeneric,
 	divSqrt: divSqrtGeneric, relu: reluGeneric, sum: sumGeneric, peak: peakNEON,
 }

@@ -23,8 +23,9 @@ const (
 	// leastColumns are worth finding a nonzero for.
 	leastColumns = 128
 
-	// stripAtoms is how many atoms' sums are at hand at a time.
-	stripAtoms = 8
+	// residualBytes is how much of the residuals an update goes through at a time:
+	// with sparse codes, any row of it may be next.
+	residualBytes = 1 << 20
 
 	// correlateAtoms is how many sums of a word are at hand at a time: they stay
 	// in level 1.
@@ -73,8 +74,9 @@ type frame struct {
 	rowTotals         [][]float64
 	random            []float32 // codes before the first epoch
 	packed            packed
-	together          []matrix // products of a decode step, if lanes make them together
-	room              []matrix // for them
+	together          []matrix   // products of a decode step, if lanes make them together
+	room              []matrix   // for them
+	factors           [6]float32 // of an update
 }
 
 func (f *frame) rows(a graph.Axis) int {
@@ -99,6 +101,7 @@ type lane struct {
 	next     []int
 	column   columns
 	sums     []float32    // of correlate
+	zeros    []float32    // no product yet
 	squares  [2][]float32 // of dense codes and of residuals
 }
 
@@ -154,6 +157,14 @@ func (x *executable) run(f *frame, lanes []*lane) {
 }
 
 func (s *step) run(f *frame, lanes []*lane) {
+	if s.update != nil {
+		s.update.run(f, lanes)
+		return
+	}
+	f.together = nil
+	if s.kind == graph.Decode && len(lanes) > 1 {
+		s.decodeTogether(f, lanes)
+	}
 	unit := mostAtoms
 	switch {
 	case s.shape[0] == graph.Words: // the more words a lane has in hand, the less often it reads D
@@ -166,10 +177,6 @@ func (s *step) run(f *frame, lanes []*lane) {
 		if !f.packed.lent {
 			f.packed.pack(s.kernels, f.matrices[a.atoms], f.atoms, lanes)
 		}
-	}
-	f.together = nil
-	if s.kind == graph.Decode && len(lanes) > 1 {
-		s.decodeTogether(f, lanes)
 	}
 	rows := f.rows(s.shape[0])
 	parallel(lanes, (rows+unit-1)/unit, func(l *lane, i int) {
@@ -262,45 +269,29 @@ func (s *step) accumulate(l *lane, f *frame, lo, hi int) {
 	c, r := f.codes[s.product[0].left], f.matrices[s.product[0].right]
 	if c.dense == nil {
 		l.column.transpose(c, f.words, lo, hi)
-	}
-	// The sums of a few atoms stay in level 1 until the body has used them,
-	// unless there are so many residuals that all atoms should use a block.
-	strip := hi - lo
-	if c.dense == nil && f.words <= blockRows(r.pitch) {
-		strip = stripAtoms
-	}
-	for first := lo; first < hi; first += strip {
-		end := min(first+strip, hi)
-		l.prepare(s, f, first, end-first, f.dim)
-		if c.dense != nil {
-			s.accumulateDense(l, f, first, end)
-		} else {
-			s.accumulateSparse(l, f, first-lo, end-lo)
-		}
-		if s.adagrad != nil {
-			s.adagrad.run(s.kernels, l, first, end)
-		} else {
-			s.runBody(l, first, end)
+		if s.moves != nil {
+			s.moves.sparse(l, f, lo, hi)
+			return
 		}
 	}
-}
-
-// accumulateSparse makes the products of the lane's columns from lo to hi.
-func (s *step) accumulateSparse(l *lane, f *frame, lo, hi int) {
-	t, r := &l.column, f.matrices[s.product[0].right]
-	for block := 0; block < f.words; block += blockRows(r.pitch) {
-		last := int32(min(block+blockRows(r.pitch), f.words))
+	l.prepare(s, f, lo, hi-lo, f.dim)
+	if c.dense != nil {
+		s.accumulateDense(l, f, lo, hi)
+	} else {
 		for k := lo; k < hi; k++ {
-			at := &t.start[k]
-			words, values := t.word[*at:t.end[k]], t.value[*at:t.end[k]]
-			m := l.products[0].data[(k-lo)*l.products[0].pitch:][:r.pitch]
-			if s.squares {
-				n := l.products[1].data[(k-lo)*l.products[1].pitch:][:r.pitch]
-				*at += s.kernels.accumulate(m, n, words, values, r.data, last)
-			} else {
-				*at += s.kernels.decode(m, words, values, r.data, r.pitch, last)
-			}
+			words, values := l.column.of(k - lo)
+			s.kernels.decode(l.products[0].data[(k-lo)*l.products[0].pitch:][:r.pitch], words, values, r.data, r.pitch, int32(f.words))
 		}
+	}
+	if s.moves == nil {
+		s.runBody(l, lo, hi)
+		return
+	}
+	m, n := l.products[0], l.products[1]
+	for k := lo; k < hi; k++ {
+		clear(m.padded(k - lo)[f.dim:])
+		clear(n.padded(k - lo)[f.dim:])
+		s.moves.atom(f, k, 0, r.pitch, m.padded(k-lo), n.padded(k-lo), nil, nil, nil)
 	}
 }
 
@@ -430,12 +421,14 @@ func parallel[L any](lanes []*L, units int, f func(l *L, unit int)) {
 	}
 	var next atomic.Int64
 	var wg sync.WaitGroup
-	for _, l := range lanes[:min(len(lanes), units)] {
-		wg.Go(func() {
-			for i := int(next.Add(1) - 1); i < units; i = int(next.Add(1) - 1) {
-				f(l, i)
-			}
-		})
+	work := func(l *L) {
+		for i := int(next.Add(1) - 1); i < units; i = int(next.Add(1) - 1) {
+			f(l, i)
+		}
 	}
+	for _, l := range lanes[1:min(len(lanes), units)] {
+		wg.Go(func() { work(l) })
+	}
+	work(lanes[0])
 	wg.Wait()
 }

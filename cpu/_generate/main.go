@@ -20,7 +20,7 @@ type level struct {
 	floats   int // of a vector
 	rows     int // of a product, whose columns are two vectors
 	decode   int // vectors of a row in registers
-	sums     int // likewise in accumulate, of m and of n
+	sums     int // likewise in moveAtom, of m and of n
 	multiple int // padded rows are a multiple of so many vectors
 }
 
@@ -33,8 +33,7 @@ func main() {
 		l.average(false)
 		l.average(true)
 		l.decodeRow()
-		l.accumulate()
-		l.adagrad()
+		l.moveAtom()
 		l.elementwise("combine", "dst []float32, c float32, a []float32, d float32, b []float32", "dst[i] = c·a[i] + d·b[i]",
 			[]string{"c", "d"}, func(x []VecVirtual, n []VecVirtual) {
 				VMULPS(n[1], x[1], x[1])
@@ -629,7 +628,7 @@ func (l level) rowInRegisters(left Register, most int, body func(vectors int)) {
 	Label("end")
 }
 
-// eachNonzero emits body for the nonzeros before end, with a row of the matrix
+// eachNonzero emits body for the nonzeros, those before end if there is one, with a row of the matrix
 // and the value in a vector.
 func (l level) eachNonzero(vectors int, i, n, index, value, matrix, width, end Register, body func(row Register, x VecVirtual)) {
 	loop, done := fmt.Sprint("nonzero", vectors), fmt.Sprint("done", vectors)
@@ -639,8 +638,10 @@ func (l level) eachNonzero(vectors int, i, n, index, value, matrix, width, end R
 	JGE(LabelRef(done))
 	row, x := GP64(), l.vector()
 	MOVLQSX(floats(index, i), row)
-	CMPQ(row, end)
-	JGE(LabelRef(done))
+	if end != nil {
+		CMPQ(row, end)
+		JGE(LabelRef(done))
+	}
 	IMULQ(width, row)
 	ADDQ(matrix, row)
 	VBROADCASTSS(floats(value, i), x)
@@ -677,22 +678,28 @@ func (l level) decodeRow() {
 	RET()
 }
 
-// accumulate is likewise, with two sums for a load.
-func (l level) accumulate() {
-	l.text("accumulate", "m, n []float32, index []int32, value, r []float32, end int32) int",
-		"for i = 0, 1, … while index[i] < end:",
-		"p = value[i] · r[index[i]·len(m)+j]        for j < len(m)",
-		"m[j] += p",
-		"n[j] += p²")
-	mp, left, np, index, count := base("m"), length("m"), base("n"), base("index"), length("index")
-	value, r, end, i, width := base("value"), base("r"), GP64(), GP64(), GP64()
-	MOVLQSX(parameter("end"), end)
+// moveAtom has M and N in registers from their first term to D's move. What it
+// does with them is bound by memory: while it adds them up, the next atom's rows
+// of H, D and P come.
+func (l level) moveAtom() {
+	l.text("moveAtom", "h, p, d, m, n []float32, index []int32, value, r []float32, dim int, c0, c1, c2, c3, c4, epsilon, step float32)",
+		"x = value[i] · r[index[i]·dim+j]        for i < len(index)",
+		"M = m[j] + Σ x, N = n[j] + Σ x²",
+		"h[j] += max(c0·N + d[j]·(c1·M + c2·d[j]), 0)",
+		"p[j] = (c3·d[j] + c4·M)/√(h[j]+ε)",
+		"d[j] += step·p[j]        for j < len(h)")
+	hp, left, pp, dp, mp, np := base("h"), length("h"), base("p"), base("d"), base("m"), base("n")
+	index, count, value, r, width, i := base("index"), length("index"), base("value"), base("r"), bytes("dim"), GP64()
 	SHLQ(U8(2), left)
-	MOVQ(left, width)
-	XORQ(i, i)
+	zero := l.constant(0)
 	l.rowInRegisters(left, l.sums, func(vectors int) {
+		for _, row := range []Register{hp, dp, pp} {
+			for disp := 0; disp < vectors*4*l.floats; disp += 64 {
+				PREFETCHT0(Mem{Base: row, Index: width, Scale: 1, Disp: disp})
+			}
+		}
 		m, n := l.loaded(mp, vectors), l.loaded(np, vectors)
-		l.eachNonzero(vectors, i, count, index, value, r, width, end, func(row Register, x VecVirtual) {
+		l.eachNonzero(vectors, i, count, index, value, r, width, nil, func(row Register, x VecVirtual) {
 			for v := range m {
 				p := l.vector()
 				VMULPS(at(row, v*4*l.floats), x, p)
@@ -700,43 +707,28 @@ func (l level) accumulate() {
 				VFMADD231PS(p, p, n[v])
 			}
 		})
-		l.stored(m, mp)
-		l.stored(n, np)
-		for _, p := range []Register{mp, np, r} {
+		for v := range m {
+			disp := v * 4 * l.floats
+			d, t := l.vector(), l.vector()
+			VMOVUPS(at(dp, disp), d)
+			VMULPS(l.broadcast("c2"), d, t)
+			VFMADD231PS(l.broadcast("c1"), m[v], t)
+			VMULPS(l.broadcast("c0"), n[v], n[v])
+			VFMADD231PS(d, t, n[v])
+			VMAXPS(n[v], zero, n[v]) // a NaN stays one
+			VADDPS(at(hp, disp), n[v], n[v])
+			VMOVUPS(n[v], at(hp, disp))
+			VMULPS(l.broadcast("c4"), m[v], m[v])
+			VFMADD231PS(l.broadcast("c3"), d, m[v])
+			VADDPS(l.broadcast("epsilon"), n[v], n[v])
+			l.divideByRoot(m[v], n[v])
+			VMOVUPS(m[v], at(pp, disp))
+			VFMADD231PS(l.broadcast("step"), m[v], d)
+			VMOVUPS(d, at(dp, disp))
+		}
+		for _, p := range []Register{hp, pp, dp, mp, np, r} {
 			ADDQ(U32(vectors*4*l.floats), p)
 		}
-	})
-	Store(i, ReturnIndex(0))
-	VZEROUPPER()
-	RET()
-}
-
-// adagrad is bound by memory.
-func (l level) adagrad() {
-	l.text("adagrad", "h, p, d, m, n []float32, c0, c1, c2, c3, c4, epsilon float32)",
-		"h[i] += max(c0·n[i] + d[i]·(c1·m[i] + c2·d[i]), 0)",
-		"p[i] = (c3·d[i] + c4·m[i])/√(h[i]+ε)        for i < len(h)")
-	hp, pp, dp, mp, np, length := base("h"), base("p"), base("d"), base("m"), base("n"), length("h")
-	var c []VecVirtual
-	for i := range 5 {
-		c = append(c, l.broadcast(fmt.Sprint("c", i)))
-	}
-	epsilon, zero := l.broadcast("epsilon"), l.constant(0)
-	l.sweep(length, func(part part) {
-		h, d, m, n := part.load(hp), part.load(dp), part.load(mp), part.load(np)
-		t := l.vector()
-		VMULPS(c[2], d, t)
-		VFMADD231PS(c[1], m, t)
-		VMULPS(c[0], n, n)
-		VFMADD231PS(d, t, n)
-		VMAXPS(n, zero, n) // a NaN stays one
-		VADDPS(n, h, h)
-		part.store(h, hp)
-		VMULPS(c[4], m, m)
-		VFMADD231PS(c[3], d, m)
-		VADDPS(epsilon, h, h)
-		l.divideByRoot(m, h)
-		part.store(m, pp)
 	})
 	VZEROUPPER()
 	RET()
