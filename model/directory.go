@@ -64,8 +64,17 @@ func open(dir string) (*Model, error) {
 	return m, nil
 }
 
-// OpenDictionary is [Open] for all but words and codes, which are not read.
+// OpenDictionary is [Open] for all but words and codes, which the model that it
+// returns has none of.
 func OpenDictionary(dir string) (*Model, error) {
+	if info, err := os.Stat(dir); err == nil && info.Mode().IsRegular() {
+		m, err := Open(dir)
+		if err != nil {
+			return nil, err
+		}
+		m.Words, m.Codes = nil, nil
+		return m, nil
+	}
 	m, err := openDictionary(dir)
 	if err == nil {
 		err = m.validateDictionary()

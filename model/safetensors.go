@@ -51,6 +51,39 @@ func (m *Model) WriteSafetensors(w io.Writer) error {
 	return safetensors.Write(w, map[string]string{infoMetadata: string(text)}, tensors)
 }
 
+// Is reports whether path is a directory or a .safetensors file of a model, rather
+// than vectors.
+func Is(path string) bool {
+	stat, err := os.Stat(path)
+	if err != nil || !stat.Mode().IsRegular() {
+		return err == nil && stat.IsDir()
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	_, _, err = readHeader(file)
+	return err == nil
+}
+
+// readHeader reads the header of what [Model.WriteSafetensors] wrote, and its
+// model.json.
+func readHeader(file *os.File) (f *safetensors.File, info string, err error) {
+	stat, err := file.Stat()
+	if err != nil {
+		return nil, "", err
+	}
+	if f, err = safetensors.Open(file, stat.Size()); err != nil {
+		return nil, "", err
+	}
+	info, ok := f.Metadata[infoMetadata]
+	if !ok {
+		return nil, "", fmt.Errorf("not a model: its metadata has no %q", infoMetadata)
+	}
+	return f, info, nil
+}
+
 // openSafetensors reads what [Model.WriteSafetensors] wrote.
 func openSafetensors(path string) (*Model, error) {
 	file, err := os.Open(path)
@@ -58,17 +91,9 @@ func openSafetensors(path string) (*Model, error) {
 		return nil, err
 	}
 	defer file.Close()
-	stat, err := file.Stat()
+	f, text, err := readHeader(file)
 	if err != nil {
 		return nil, err
-	}
-	f, err := safetensors.Open(file, stat.Size())
-	if err != nil {
-		return nil, err
-	}
-	text, ok := f.Metadata[infoMetadata]
-	if !ok {
-		return nil, fmt.Errorf("not a model: its metadata has no %q", infoMetadata)
 	}
 	m := new(Model)
 	if m.Info, err = parseInfo([]byte(text)); err != nil {

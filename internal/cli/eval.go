@@ -197,7 +197,7 @@ func openRepresentation(ctx context.Context, spec string, stderr io.Writer) (*ev
 		}
 	}
 	path, binary := strings.CutSuffix(spec, ":binary")
-	if info, err := os.Stat(path); !binary && (err != nil || !info.IsDir()) {
+	if !binary && !model.Is(path) {
 		x, err := readDense(ctx, stderr, path)
 		if err != nil {
 			return nil, err

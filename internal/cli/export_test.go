@@ -218,6 +218,20 @@ func TestExportFromSafetensors(t *testing.T) {
 	}
 }
 
+// Whatever reads a model takes what it was exported to.
+func TestSafetensorsAsModel(t *testing.T) {
+	sampleDir(t)
+	mustRun(t, "train in.txt -o dir --center --epochs 3")
+	mustRun(t, "export dir -f safetensors -o file")
+	for _, line := range []string{"top MODEL", "explain MODEL word1", "encode MODEL in.txt -o MODEL.encoded --json --quiet"} {
+		ofDir, _ := mustRun(t, strings.ReplaceAll(line, "MODEL", "dir"))
+		ofFile, _ := mustRun(t, strings.ReplaceAll(line, "MODEL", "file"))
+		if ofFile != strings.ReplaceAll(ofDir, "dir", "file") {
+			t.Errorf("%s: of the file\n%s\nof the directory\n%s", line, ofFile, ofDir)
+		}
+	}
+}
+
 // What is in a model's directory is the model's own.
 func TestExportKeepsOutOfModels(t *testing.T) {
 	dir := saveModel(t, exportModel())

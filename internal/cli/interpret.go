@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,7 +21,7 @@ can be looked at in the same way.`
 
 // loadIndex reads a model, or a file of dense vectors, to look at its dimensions.
 func loadIndex(cmd *cobra.Command, path string) (*interpret.Index, error) {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
+	if model.Is(path) {
 		m, err := model.Open(path)
 		if err != nil {
 			return nil, usageError{err}
