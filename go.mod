@@ -10,7 +10,7 @@ require (
 	go4.org/unsafe/assume-no-moving-gc v0.0.0-20231121144256-b99613f794b6 // indirect; lets Gorgonia start on current Go
 	golang.org/x/sys v0.49.0 // how much memory the machine has
 	golang.org/x/term v0.47.0 // is standard error a terminal?
-	gonum.org/v1/gonum v0.17.0 // finite differences; linear algebra of the sample vectors
+	gonum.org/v1/gonum v0.17.0 // L-BFGS; finite differences; linear algebra of the sample vectors
 	gonum.org/v1/plot v0.17.0 // the heat map
 	gorgonia.org/cu v0.9.6 // CUDA's driver, with -tags gpu
 	gorgonia.org/gorgonia v0.9.18 // expression graphs, symbolic gradients, the tape machine
@@ -40,6 +40,7 @@ require (
 	github.com/xtgo/set v1.0.0 // indirect
 	golang.org/x/image v0.30.0 // indirect
 	golang.org/x/text v0.28.0 // indirect
+	golang.org/x/tools v0.36.0 // indirect
 	golang.org/x/xerrors v0.0.0-20200804184101-5ec99f83aff1 // indirect
 	google.golang.org/protobuf v1.28.0 // indirect
 	gorgonia.org/dawson v1.2.0 // indirect

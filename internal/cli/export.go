@@ -114,23 +114,8 @@ would be ambiguous in text, so it stops the export; with --escape, white space a
   overcomplete export model --format sparse -o - | head`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f, err := findFormat(format)
-			if err != nil {
-				return err
-			}
 			open := func() (*model.Model, error) { return openForExport(args[0], escape) }
-			switch output {
-			case "":
-				err = usagef("-o is empty, want the name of a file")
-			case "-":
-				err = f.writeTo(cmd.Context(), cmd.OutOrStdout(), open)
-			default:
-				err = f.writeFiles(cmd.Context(), output, force, open)
-			}
-			if _, ok := errors.AsType[*vectors.WordError](err); ok {
-				return usageError{fmt.Errorf("%w; --escape encodes it", err)}
-			}
-			return err
+			return writeFormat(cmd, format, output, force, open)
 		},
 	}
 	flags := cmd.Flags()
@@ -142,6 +127,26 @@ would be ambiguous in text, so it stops the export; with --escape, white space a
 	cmd.MarkFlagRequired("output")
 	cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formatNames(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
+}
+
+// writeFormat writes what open returns to a file, or to standard output for -.
+func writeFormat(cmd *cobra.Command, format, output string, force bool, open func() (*model.Model, error)) error {
+	f, err := findFormat(format)
+	if err != nil {
+		return err
+	}
+	switch output {
+	case "":
+		err = usagef("-o is empty, want the name of a file")
+	case "-":
+		err = f.writeTo(cmd.Context(), cmd.OutOrStdout(), open)
+	default:
+		err = f.writeFiles(cmd.Context(), output, force, open)
+	}
+	if _, ok := errors.AsType[*vectors.WordError](err); ok {
+		return usageError{fmt.Errorf("%w; --escape encodes it", err)}
+	}
+	return err
 }
 
 func openForExport(dir string, escape bool) (*model.Model, error) {

@@ -1,0 +1,71 @@
+package eval
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+)
+
+// Newsgroups are two groups of 20 Newsgroups to tell apart.
+type Newsgroups struct {
+	Groups [2]string
+	Held   int // training posts that are held out to choose C
+}
+
+// The paper's pairs of groups, with its numbers of held-out posts.
+var (
+	Sports   = Newsgroups{[2]string{"rec.sport.baseball", "rec.sport.hockey"}, 239}
+	Computer = Newsgroups{[2]string{"comp.sys.ibm.pc.hardware", "comp.sys.mac.hardware"}, 239}
+	Religion = Newsgroups{[2]string{"alt.atheism", "soc.religion.christian"}, 209}
+)
+
+var newsgroupToken = regexp.MustCompile(`[A-Za-z0-9']+`)
+
+// ReadNewsgroups reads posts from the folders 20news-bydate-train and
+// 20news-bydate-test, a folder a group, a file a post. A post's header, all up to
+// the first blank line, is dropped: it tells the group. The rest is read as Latin-1,
+// and its tokens are [A-Za-z0-9']+. The posts that are held out to choose C are the
+// last ones of a random order of the training files in the order of their names.
+func ReadNewsgroups(name, dir string, g Newsgroups) (Task, error) {
+	var l labels
+	var parts []part
+	for _, folder := range []string{"20news-bydate-train", "20news-bydate-test"} {
+		p := part{path: filepath.Join(dir, folder)}
+		for _, group := range g.Groups {
+			posts, err := readPosts(filepath.Join(p.path, group), l.of(group))
+			if err != nil {
+				return nil, err
+			}
+			p.texts = append(p.texts, posts...)
+		}
+		parts = append(parts, p)
+	}
+	train := len(parts[0].texts)
+	if train <= g.Held {
+		return nil, inputError(parts[0].path, 0, fmt.Errorf("%d posts of %s and %s, of which %d are to be held out", train, g.Groups[0], g.Groups[1], g.Held))
+	}
+	return newTask(name, &l, parts, withHeldOut(train, g.Held, len(parts[1].texts)))
+}
+
+func readPosts(dir string, label int) ([]text, error) {
+	entries, err := os.ReadDir(dir) // sorted by name
+	if err != nil {
+		return nil, unreadable(dir, err)
+	}
+	var posts []text
+	for _, entry := range entries {
+		data, err := readFile(filepath.Join(dir, entry.Name()))
+		if err != nil {
+			return nil, err
+		}
+		data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
+		_, body, found := bytes.Cut(data, []byte("\n\n"))
+		if !found {
+			return nil, inputError(filepath.Join(dir, entry.Name()), 0, fmt.Errorf("no blank line ends the header of the post"))
+		}
+		posts = append(posts, text{label, newsgroupToken.FindAllString(string(body), -1)})
+	}
+	return posts, nil
+}

@@ -1,0 +1,80 @@
+package eval
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ReadNPBracketing reads noun phrases of three words, which bracket to the left,
+// "(blood pressure) medicine", or right, "local (phone company)", from a file with
+// a header line and then "fold<TAB>lemma-POS_lemma-POS_lemma-POS<TAB>L or R" for
+// each. The features are the three lemmas' vectors side by side. C is chosen by
+// training on folds 1 and up and testing on fold 0; the score is the accuracy of
+// cross-validation within folds 1 and up.
+func ReadNPBracketing(name, path string) (Task, error) {
+	var l labels
+	p := part{path: path}
+	folds := map[int][]int{} // texts
+	header := true
+	err := readLines(path, utf8Text, func(line string) error {
+		if header {
+			header = false
+			return nil
+		}
+		fields := strings.Split(line, "\t")
+		if len(fields) != 3 {
+			return fmt.Errorf("%d fields separated by tabs, want a fold, a phrase and L or R", len(fields))
+		}
+		fold, err := strconv.Atoi(strings.TrimSpace(fields[0]))
+		if err != nil || fold < 0 {
+			return fmt.Errorf("fold is %q, want a number from 0", fields[0])
+		}
+		words := strings.Split(strings.TrimSpace(fields[1]), "_")
+		if len(words) != 3 {
+			return fmt.Errorf("phrase %q has %d words, want three joined by _", fields[1], len(words))
+		}
+		for i, w := range words {
+			if at := strings.LastIndexByte(w, '-'); at > 0 {
+				words[i] = w[:at]
+			}
+		}
+		bracketing := strings.TrimSpace(fields[2])
+		if bracketing != "L" && bracketing != "R" {
+			return fmt.Errorf("bracketing is %q, want L or R", bracketing)
+		}
+		folds[fold] = append(folds[fold], len(p.texts))
+		p.texts = append(p.texts, text{l.of(bracketing), words})
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(folds) < 3 || folds[0] == nil {
+		return nil, inputError(path, 0, errors.New("want fold 0 and two or more others"))
+	}
+	t, err := newTask(name, &l, []part{p}, func(*evaluation) split { return withFolds(folds) })
+	if err != nil {
+		return nil, err
+	}
+	t.layout = appended
+	return t, nil
+}
+
+// withFolds chooses C on fold 0 and cross-validates within the others.
+func withFolds(texts map[int][]int) split {
+	var rest []int
+	numbers := slices.Sorted(maps.Keys(texts))
+	for _, n := range numbers[1:] {
+		rest = append(rest, texts[n]...)
+	}
+	s := split{tune: []fold{{rest, texts[0]}}}
+	for _, n := range numbers[1:] {
+		train := slices.DeleteFunc(slices.Clone(rest), func(i int) bool { return slices.Contains(texts[n], i) })
+		s.test = append(s.test, fold{train, texts[n]})
+	}
+	return s
+}

@@ -1,0 +1,65 @@
+package eval
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+	"unicode/utf8"
+)
+
+// An encoding turns bytes into a string, or says that they are not of it.
+type encoding func(b []byte) (string, error)
+
+func utf8Text(b []byte) (string, error) {
+	if !utf8.Valid(b) {
+		return "", errors.New("is not UTF-8")
+	}
+	return string(b), nil
+}
+
+// latin1Text never fails: every byte is a character.
+func latin1Text(b []byte) (string, error) {
+	runes := make([]rune, len(b))
+	for i, c := range b {
+		runes[i] = rune(c)
+	}
+	return string(runes), nil
+}
+
+// readLines calls f for each line of a file, without the newline and what
+// Windows puts before it. An error of f gets the file and line.
+func readLines(path string, decode encoding, f func(line string) error) error {
+	data, err := readFile(path)
+	if err != nil {
+		return err
+	}
+	number := 0
+	for line := range strings.Lines(string(data)) {
+		number++
+		text, err := decode([]byte(strings.TrimRight(line, "\r\n")))
+		if err == nil {
+			err = f(text)
+		}
+		if err != nil {
+			return inputError(path, number, err)
+		}
+	}
+	return nil
+}
+
+func readFile(path string) ([]byte, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, unreadable(path, err)
+	}
+	return data, nil
+}
+
+// unreadable says which data can't be read.
+func unreadable(path string, err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = e.Err // the file is named once
+	}
+	return inputError(path, 0, err)
+}

@@ -1,0 +1,57 @@
+package eval
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// Suite is the paper's tasks in the order of its table. All but WS-353, on which
+// the paper chooses hyperparameters, are averaged.
+var suite = []struct {
+	name string
+	read func(name, dir string) (Task, error)
+}{
+	{tuningTask, func(name, dir string) (Task, error) {
+		return ReadWordSimilarity(name, filepath.Join(dir, "wordsim", "EN-WS-353-ALL.txt"))
+	}},
+	{"SimLex-999", func(name, dir string) (Task, error) {
+		return ReadWordSimilarity(name, filepath.Join(dir, "wordsim", "EN-SIMLEX-999.txt"))
+	}},
+	{"SST", func(name, dir string) (Task, error) { return ReadSentiment(name, filepath.Join(dir, "sst2")) }},
+	{"TREC", func(name, dir string) (Task, error) { return ReadTREC(name, filepath.Join(dir, "trec")) }},
+	{"Sports", newsgroups(Sports)},
+	{"Comp", newsgroups(Computer)},
+	{"Relig", newsgroups(Religion)},
+	{"NP", func(name, dir string) (Task, error) {
+		return ReadNPBracketing(name, filepath.Join(dir, "np-bracketing", "dataset.txt"))
+	}},
+}
+
+const tuningTask = "WS-353"
+
+func newsgroups(g Newsgroups) func(name, dir string) (Task, error) {
+	return func(name, dir string) (Task, error) {
+		return ReadNewsgroups(name, filepath.Join(dir, "20news-bydate"), g)
+	}
+}
+
+// TaskNames returns the names of the paper's tasks in the order of its table.
+func TaskNames() []string {
+	var names []string
+	for _, t := range suite {
+		names = append(names, t.name)
+	}
+	return names
+}
+
+// ReadTask reads one of the paper's tasks from a directory that holds the folders
+// wordsim, sst2, trec, 20news-bydate and np-bracketing.
+func ReadTask(name, dir string) (Task, error) {
+	for _, t := range suite {
+		if t.name == name {
+			return t.read(name, dir)
+		}
+	}
+	return nil, fmt.Errorf("task %q is unknown, want one of %s", name, strings.Join(TaskNames(), ", "))
+}

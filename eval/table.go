@@ -1,0 +1,281 @@
+package eval
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// A Table is the results of several representations by the same tasks, as the
+// paper's Table "results": a row each, a column a task, the average last.
+type Table struct {
+	Tasks   []string
+	Rows    []Row
+	Options Options
+}
+
+// A Row is a representation's results, one for each of the table's tasks.
+type Row struct {
+	Name    string
+	Results []Result
+}
+
+// Averaged returns the tasks that averages are over: those of the paper's table,
+// which WS-353 is not, that all rows have a score of.
+func (t *Table) Averaged() []string {
+	var tasks []string
+	for i, name := range t.Tasks {
+		if name != tuningTask && slices.Contains(TaskNames(), name) &&
+			!slices.ContainsFunc(t.Rows, func(r Row) bool { return r.Results[i].Note != "" }) {
+			tasks = append(tasks, name)
+		}
+	}
+	return tasks
+}
+
+// Average returns the mean score of a row over the tasks of [Table.Averaged], and
+// its standard error, that of independent test items. It is NaN if there are none.
+func (t *Table) Average(r Row) Result {
+	averaged := t.Averaged()
+	n := float64(len(averaged))
+	var sum, variances float64
+	for i, name := range t.Tasks {
+		if slices.Contains(averaged, name) {
+			sum += r.Results[i].Score
+			variances += r.Results[i].Stderr * r.Results[i].Stderr
+		}
+	}
+	return Result{Score: sum / n, Stderr: math.Sqrt(variances) / n}
+}
+
+// cells returns the table's results with the average in the last column, if there
+// is one, and the names of the columns.
+func (t *Table) cells() (columns []string, rows [][]Result) {
+	columns = slices.Clone(t.Tasks)
+	average := len(t.Averaged()) > 0
+	if average {
+		columns = append(columns, "Average")
+	}
+	for _, r := range t.Rows {
+		cells := slices.Clone(r.Results)
+		if average {
+			cells = append(cells, t.Average(r))
+		}
+		rows = append(rows, cells)
+	}
+	return columns, rows
+}
+
+// WriteText writes the table for a terminal or a file; bold marks the best of each
+// column for a terminal.
+func (t *Table) WriteText(w io.Writer, bold bool) error {
+	mark := func(s string) string { return s }
+	if bold {
+		mark = func(s string) string { return "\x1b[1m" + s + "\x1b[0m" }
+	}
+	grid := t.grid()
+	widths := make([]int, len(grid[0]))
+	for _, row := range grid {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	best := t.best()
+	var b strings.Builder
+	for n, row := range grid {
+		for i, cell := range row {
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			switch {
+			case i == 0:
+				b.WriteString(cell + pad)
+			case n > 0 && best[n-1][i-1]:
+				b.WriteString("  " + pad + mark(cell))
+			default:
+				b.WriteString("  " + pad + cell)
+			}
+		}
+		b.WriteByte('\n')
+	}
+	for _, note := range t.notes() {
+		b.WriteString("\n" + note)
+	}
+	b.WriteByte('\n')
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// WriteMarkdown writes the table in Markdown, the best of each column in bold.
+func (t *Table) WriteMarkdown(w io.Writer) error {
+	grid := t.grid()
+	best := t.best()
+	var b strings.Builder
+	for n, row := range grid {
+		for i, cell := range row {
+			cell = strings.ReplaceAll(cell, "|", `\|`)
+			if n > 0 && i > 0 && best[n-1][i-1] {
+				cell = "**" + cell + "**"
+			}
+			b.WriteString("| " + cell + " ")
+		}
+		b.WriteString("|\n")
+		if n == 0 {
+			b.WriteString("|---" + strings.Repeat("|---:", len(row)-1) + "|\n")
+		}
+	}
+	for _, note := range t.notes() {
+		b.WriteString("\n" + note + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+var latexEscape = strings.NewReplacer(`\`, `\textbackslash{}`, "_", `\_`, "%", `\%`, "&", `\&`, "#", `\#`, "$", `\$`,
+	"{", `\{`, "}", `\}`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`,
+	"λ", `$\lambda$`, "±", `$\pm$`, "½", `$\frac12$`, "‖", `$\Vert$`, "²", `$^2$`, "·", `$\cdot$`, "Σ", `$\Sigma$`, "–", "--", "…", `\ldots{}`)
+
+// WriteLaTeX writes the table as a LaTeX tabular, the best of each column in bold,
+// after comments with what else there is to say.
+func (t *Table) WriteLaTeX(w io.Writer) error {
+	grid := t.grid()
+	best := t.best()
+	var b strings.Builder
+	for _, note := range t.notes() {
+		b.WriteString("% " + note + "\n")
+	}
+	fmt.Fprintf(&b, "\\begin{tabular}{l%s}\n\\hline\n", strings.Repeat("r", len(grid[0])-1))
+	for n, row := range grid {
+		for i, cell := range row {
+			cell = latexEscape.Replace(cell)
+			if n > 0 && i > 0 && best[n-1][i-1] {
+				cell = `\textbf{` + cell + "}"
+			}
+			if i > 0 {
+				b.WriteString(" & ")
+			}
+			b.WriteString(cell)
+		}
+		b.WriteString(" \\\\\n")
+		if n == 0 {
+			b.WriteString("\\hline\n")
+		}
+	}
+	b.WriteString("\\hline\n\\end{tabular}\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// grid returns the table's cells as text, with a row and a column of names.
+func (t *Table) grid() [][]string {
+	columns, rows := t.cells()
+	grid := [][]string{append([]string{""}, columns...)}
+	for n, cells := range rows {
+		line := []string{t.Rows[n].Name}
+		for _, r := range cells {
+			if math.IsNaN(r.Score) {
+				line = append(line, "–")
+			} else {
+				line = append(line, fmt.Sprintf("%.1f ±%.1f", r.Score, r.Stderr))
+			}
+		}
+		grid = append(grid, line)
+	}
+	return grid
+}
+
+// best reports which cells are the best of their column, as printed.
+func (t *Table) best() [][]bool {
+	columns, rows := t.cells()
+	printed := func(r Result) float64 { return math.Round(10 * r.Score) }
+	best := make([][]bool, len(rows))
+	for n := range rows {
+		best[n] = make([]bool, len(columns))
+		for i := range columns {
+			best[n][i] = !math.IsNaN(rows[n][i].Score) && len(rows) > 1 &&
+				!slices.ContainsFunc(rows, func(other []Result) bool { return printed(other[i]) > printed(rows[n][i]) })
+		}
+	}
+	return best
+}
+
+// notes are the lines below a table: what is averaged, how much was covered, what
+// is missing, what was chosen.
+func (t *Table) notes() []string {
+	notes := []string{"Spearman's ρ and accuracies × 100, ± standard error (bootstrap over test items)."}
+	if averaged := t.Averaged(); len(averaged) > 0 {
+		notes = append(notes, "Average over "+strings.Join(averaged, ", ")+".")
+	}
+	// Rows of the same words have the same coverage.
+	var coverages []string
+	names := map[string][]string{}
+	for _, r := range t.Rows {
+		var parts []string
+		for i, result := range r.Results {
+			parts = append(parts, fmt.Sprintf("%s %d of %d %s", t.Tasks[i], result.Covered, result.Total, result.Unit))
+			if result.Note != "" {
+				notes = append(notes, fmt.Sprintf("%s has no score in %s: %s.", r.Name, t.Tasks[i], result.Note))
+			}
+		}
+		coverage := strings.Join(parts, ", ")
+		if names[coverage] == nil {
+			coverages = append(coverages, coverage)
+		}
+		names[coverage] = append(names[coverage], r.Name)
+	}
+	for _, c := range coverages {
+		notes = append(notes, "With vectors: "+c+" ("+strings.Join(names[c], ", ")+").")
+	}
+	return append(notes, "Protocol: "+t.Options.Describe()+".")
+}
+
+// WriteJSON writes the table as JSON: {"average_over": [NAME…], "protocol": "…",
+// "rows": [{"name", "tasks": {NAME: {"score", "stderr", "covered", "total", "unit",
+// "c", "note"}}, "average": {"score", "stderr"}}]}. A task without a score has a
+// note instead.
+func (t *Table) WriteJSON(w io.Writer) error {
+	type cell struct {
+		Score   *float64 `json:"score"`
+		Stderr  *float64 `json:"stderr"`
+		Covered int      `json:"covered"`
+		Total   int      `json:"total"`
+		Unit    string   `json:"unit"`
+		C       float64  `json:"c,omitempty"`
+		Note    string   `json:"note,omitempty"`
+	}
+	type average struct {
+		Score  float64 `json:"score"`
+		Stderr float64 `json:"stderr"`
+	}
+	type row struct {
+		Name    string          `json:"name"`
+		Tasks   map[string]cell `json:"tasks"`
+		Average *average        `json:"average,omitempty"`
+	}
+	out := struct {
+		AverageOver []string `json:"average_over"`
+		Protocol    string   `json:"protocol"`
+		Rows        []row    `json:"rows"`
+	}{AverageOver: append([]string{}, t.Averaged()...), Protocol: t.Options.Describe(), Rows: []row{}}
+	for _, r := range t.Rows {
+		line := row{Name: r.Name, Tasks: map[string]cell{}}
+		for i, result := range r.Results {
+			c := cell{Covered: result.Covered, Total: result.Total, Unit: result.Unit, C: result.C, Note: result.Note}
+			if result.Note == "" {
+				c.Score, c.Stderr = &result.Score, &result.Stderr
+			}
+			line.Tasks[t.Tasks[i]] = c
+		}
+		if len(out.AverageOver) > 0 {
+			a := t.Average(r)
+			line.Average = &average{a.Score, a.Stderr}
+		}
+		out.Rows = append(out.Rows, line)
+	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(out)
+}

@@ -1,0 +1,63 @@
+package eval
+
+import (
+	"overcomplete/vectors"
+)
+
+// Transforms are the paper's alternatives to sparse coding (§3, "Alternative
+// Transformations"), which keep the vectors' length: V×L to V×L.
+var Transforms = map[string]func(*vectors.Dense) *vectors.Sparse{
+	"thresh1": Threshold1,
+	"thresh2": Threshold2,
+}
+
+// Threshold1 returns 1 where x is positive and 0 elsewhere (Eq. thresh1).
+func Threshold1(x *vectors.Dense) *vectors.Sparse {
+	return transform(x, func(v float32) float32 {
+		if v > 0 {
+			return 1
+		}
+		return 0
+	})
+}
+
+// Threshold2 returns 1 where x is at least M⁺, the mean of X's positive values, −1
+// where it is at most M⁻, the mean of the negative ones, and 0 elsewhere (Eq.
+// thresh2, of Guo et al. 2014). The means are of the whole matrix, as in the
+// paper's text.
+func Threshold2(x *vectors.Dense) *vectors.Sparse {
+	var sum, n [2]float64 // positive, negative
+	for _, v := range x.Data {
+		switch {
+		case v > 0:
+			sum[0] += float64(v)
+			n[0]++
+		case v < 0:
+			sum[1] += float64(v)
+			n[1]++
+		}
+	}
+	high, low := sum[0]/n[0], sum[1]/n[1] // NaN, which nothing reaches, without such values
+	return transform(x, func(v float32) float32 {
+		switch {
+		case float64(v) >= high:
+			return 1
+		case float64(v) <= low:
+			return -1
+		}
+		return 0
+	})
+}
+
+func transform(x *vectors.Dense, f func(float32) float32) *vectors.Sparse {
+	s := &vectors.Sparse{Rows: x.Len(), Cols: x.Dim, Ptr: []int64{0}}
+	for i := range x.Len() {
+		for j, v := range x.Row(i) {
+			if v := f(v); v != 0 {
+				s.Index, s.Value = append(s.Index, int32(j)), append(s.Value, v)
+			}
+		}
+		s.Ptr = append(s.Ptr, int64(len(s.Value)))
+	}
+	return s
+}

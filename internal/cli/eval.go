@@ -1,0 +1,218 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"overcomplete/eval"
+	"overcomplete/model"
+)
+
+// evalFlags are which tasks to evaluate by, and how.
+type evalFlags struct {
+	data     string
+	tasks    []string
+	wordsim  []string
+	labelled []string
+	oov      string
+	look     string
+	features string
+	seed     uint64
+}
+
+func (f *evalFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&f.data, "data", "", "`directory` with the folders wordsim, sst2, trec, 20news-bydate and np-bracketing")
+	flags.StringVar(&f.oov, "oov", string(eval.Skip), "words without a vector: skip (left out), zero or mean (of all vectors)")
+	flags.StringVar(&f.look, "case", string(eval.Fallback), "look tokens up as they stand, else in lower case (fallback), exact or lower")
+	flags.StringVar(&f.features, "features", "unit", "of a text: scaled to unit length (unit) or as they are (raw)")
+	flags.Uint64Var(&f.seed, "seed", 1, "seed of random splits and of the bootstrap")
+	cmd.MarkFlagRequired("data")
+}
+
+// options returns what was chosen, or an error that names the flag.
+func (f *evalFlags) options() (eval.Options, error) {
+	for _, v := range []struct {
+		flag, value string
+		want        []string
+	}{
+		{"oov", f.oov, []string{"skip", "zero", "mean"}},
+		{"case", f.look, []string{"fallback", "exact", "lower"}},
+		{"features", f.features, []string{"unit", "raw"}},
+	} {
+		if !slices.Contains(v.want, v.value) {
+			return eval.Options{}, usagef("--%s is %q, want %s or %s", v.flag, v.value, strings.Join(v.want[:len(v.want)-1], ", "), v.want[len(v.want)-1])
+		}
+	}
+	return eval.Options{OOV: eval.OOV(f.oov), Case: eval.Case(f.look), Raw: f.features == "raw", Seed: f.seed}, nil
+}
+
+// read reads the tasks that were chosen.
+func (f *evalFlags) read() (tasks []eval.Task, err error) {
+	add := func(task eval.Task, err error) error {
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(tasks, func(t eval.Task) bool { return t.Name() == task.Name() }) {
+			return usagef("task %s is given twice", task.Name())
+		}
+		tasks = append(tasks, task)
+		return nil
+	}
+	for _, name := range f.tasks {
+		if !slices.Contains(eval.TaskNames(), name) {
+			return nil, usagef("--tasks has %q, want some of %s", name, strings.Join(eval.TaskNames(), ","))
+		}
+		if err := add(eval.ReadTask(name, f.data)); err != nil {
+			return nil, err
+		}
+	}
+	for _, path := range f.wordsim {
+		name := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+		if err := add(eval.ReadWordSimilarity(name, path)); err != nil {
+			return nil, err
+		}
+	}
+	for _, given := range f.labelled {
+		name, files, _ := strings.Cut(given, "=")
+		paths := strings.Split(files, ",")
+		if name == "" || len(paths) < 2 || len(paths) > 3 || slices.Contains(paths, "") {
+			return nil, usagef("--labelled is %q, want NAME=TRAIN,TEST or NAME=TRAIN,DEV,TEST", given)
+		}
+		if err := add(eval.ReadLabelled(name, paths)); err != nil {
+			return nil, err
+		}
+	}
+	return tasks, nil
+}
+
+func newEval() *cobra.Command {
+	var f evalFlags
+	var markdown, latex, json, quiet bool
+	cmd := &cobra.Command{
+		Use:   "eval VECTORS… --data DIR",
+		Short: "Measure vectors by the paper's benchmark tasks",
+		Long: `Eval measures vectors by the tasks of the paper: two of word similarity, sentiment
+(SST), questions (TREC), three pairs of newsgroups and the bracketing of noun
+phrases. It prints a table as the paper's, a row for each of VECTORS, which are
+
+  FILE            dense vectors, in any format that train reads
+  MODEL           a model directory, whose sparse vectors are meant
+  MODEL:binary    the binary vectors of a model of method B
+  thresh1:FILE    1 where a dense vector is positive, 0 elsewhere
+  thresh2:FILE    1 and -1 beyond the mean of all positive and negative values
+
+Every score has its standard error; differences that are smaller mean little. The
+lines below the table say how many pairs and tokens had vectors, and what the
+protocol was: scores of other choices can't be compared.`,
+		Example: `  overcomplete eval glove.txt model model:binary thresh1:glove.txt thresh2:glove.txt --data eval
+  overcomplete eval model --data eval --tasks WS-353,SST --json
+  overcomplete eval model --data eval --labelled spam=train.tsv,test.tsv`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if n := countTrue(markdown, latex, json); n > 1 {
+				return usagef("give one of --markdown, --latex and --json")
+			}
+			o, err := f.options()
+			if err != nil {
+				return err
+			}
+			tasks, err := f.read()
+			if err != nil {
+				return err
+			}
+			table := &eval.Table{Options: o}
+			for _, t := range tasks {
+				table.Tasks = append(table.Tasks, t.Name())
+			}
+			for _, spec := range args {
+				start := time.Now()
+				r, err := openRepresentation(cmd.Context(), spec, cmd.ErrOrStderr())
+				if err != nil {
+					return err
+				}
+				results, err := eval.Run(cmd.Context(), r, tasks, o)
+				if err != nil {
+					return err
+				}
+				table.Rows = append(table.Rows, eval.Row{Name: spec, Results: results})
+				if !quiet {
+					fmt.Fprintf(cmd.ErrOrStderr(), "evaluated %s in %.1f s\n", spec, time.Since(start).Seconds())
+				}
+			}
+			w := cmd.OutOrStdout()
+			switch {
+			case markdown:
+				return table.WriteMarkdown(w)
+			case latex:
+				return table.WriteLaTeX(w)
+			case json:
+				return table.WriteJSON(w)
+			}
+			file, ok := w.(*os.File)
+			return table.WriteText(w, ok && term.IsTerminal(int(file.Fd())))
+		},
+	}
+	f.register(cmd)
+	flags := cmd.Flags()
+	flags.StringSliceVar(&f.tasks, "tasks", eval.TaskNames(), "tasks of the paper to evaluate by")
+	flags.StringArrayVar(&f.wordsim, "wordsim", nil, "another word similarity task: a `file` with lines \"word word score\"")
+	flags.StringArrayVar(&f.labelled, "labelled", nil, "a classification task of your own: `NAME=TRAIN,TEST`, files with lines \"label<TAB>text\"; NAME=TRAIN,DEV,TEST chooses C on DEV")
+	flags.BoolVar(&markdown, "markdown", false, "print the table in Markdown")
+	flags.BoolVar(&latex, "latex", false, "print the table in LaTeX")
+	flags.BoolVar(&json, "json", false, "print the results as JSON")
+	flags.BoolVar(&quiet, "quiet", false, "print no progress")
+	return cmd
+}
+
+func countTrue(b ...bool) int {
+	n := 0
+	for _, b := range b {
+		if b {
+			n++
+		}
+	}
+	return n
+}
+
+// openRepresentation reads what eval was given.
+func openRepresentation(ctx context.Context, spec string, stderr io.Writer) (*eval.Representation, error) {
+	if name, path, ok := strings.Cut(spec, ":"); ok {
+		if transform := eval.Transforms[name]; transform != nil {
+			x, err := readDense(ctx, stderr, path)
+			if err != nil {
+				return nil, err
+			}
+			return eval.NewSparse(spec, x.Words, transform(x)), nil
+		}
+	}
+	path, binary := strings.CutSuffix(spec, ":binary")
+	if info, err := os.Stat(path); !binary && (err != nil || !info.IsDir()) {
+		x, err := readDense(ctx, stderr, path)
+		if err != nil {
+			return nil, err
+		}
+		return eval.NewDense(spec, x), nil
+	}
+	m, err := model.Open(path)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	if binary {
+		if err := checkBinary(m); err != nil {
+			return nil, fmt.Errorf("%s: %w", spec, err)
+		}
+		m.Codes = m.Codes.Binary()
+	}
+	return eval.NewSparse(spec, m.Words, m.Codes), nil
+}

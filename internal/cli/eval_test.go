@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"overcomplete/eval"
+	"overcomplete/eval/evaltest"
+	"overcomplete/vectors"
+)
+
+// evalDir makes a directory with vectors in x.txt and the tasks' data in data the
+// current one.
+func evalDir(t *testing.T) *vectors.Dense {
+	t.Helper()
+	data, x := evaltest.Write(t)
+	t.Chdir(t.TempDir())
+	if err := os.Rename(data, "data"); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, "x.txt", gloVeText(x))
+	return x
+}
+
+func TestEval(t *testing.T) {
+	evalDir(t)
+	mustRun(t, "train x.txt -o a --lambda 0.1 --quiet")
+	mustRun(t, "train x.txt -o b --lambda 0.1 --method B --quiet")
+	mustRun(t, "export b -f binary -o b.npz")
+	mustRun(t, "transform x.txt --method thresh2 -o t2.txt")
+	mustRun(t, "transform x.txt --method thresh1 -o t1.txt")
+	writeFile(t, "spam.txt", []byte(strings.Repeat("yes\taa ab ac\nno\tba bb\n", 10)))
+	const specs = "x.txt a b b:binary thresh1:x.txt t1.txt thresh2:x.txt t2.txt"
+	stdout, stderr := mustRun(t, "eval "+specs+" --data data --json --wordsim data/wordsim/EN-WS-353-ALL.txt --labelled spam=spam.txt,spam.txt")
+	var got struct {
+		Rows []struct {
+			Name  string
+			Tasks map[string]struct{ Score float64 }
+		}
+	}
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+		t.Fatal(err)
+	}
+	scores := map[string]string{}
+	for i, name := range strings.Fields(specs) {
+		row := got.Rows[i]
+		if row.Name != name {
+			t.Errorf("row %d is %s, want %s", i, row.Name, name)
+		}
+		for _, task := range append(eval.TaskNames(), "EN-WS-353-ALL", "spam") {
+			if _, ok := row.Tasks[task]; !ok {
+				t.Errorf("%s has no %s", name, task)
+			}
+		}
+		if row.Tasks["EN-WS-353-ALL"] != row.Tasks["WS-353"] || row.Tasks["spam"].Score != 100 {
+			t.Errorf("%s: %+v", name, row.Tasks)
+		}
+		scores[name] = fmt.Sprint(row.Tasks)
+		if !strings.Contains(stderr, "evaluated "+name+" in ") {
+			t.Errorf("no word of %s in\n%s", name, stderr)
+		}
+	}
+	if scores["t1.txt"] != scores["thresh1:x.txt"] || scores["t2.txt"] != scores["thresh2:x.txt"] {
+		t.Error("transformed on the fly is not what transform writes")
+	}
+	if scores["b"] == scores["b:binary"] || scores["a"] == scores["x.txt"] {
+		t.Error("what should differ is the same")
+	}
+
+	for flag, want := range map[string]string{"": "x.txt  ", "--markdown": "| x.txt |", "--latex": "\nx.txt & "} {
+		stdout, stderr := mustRun(t, "eval x.txt --data data --tasks SimLex-999,NP --quiet "+flag)
+		if !strings.Contains(stdout, want) || !strings.Contains(stdout, "Average over SimLex-999, NP.") || stderr != "" {
+			t.Errorf("%s prints\n%s\nand on standard error\n%s", flag, stdout, stderr)
+		}
+	}
+}
+
+func TestEvalUsage(t *testing.T) {
+	evalDir(t)
+	mustRun(t, "train x.txt -o a --epochs 1 --quiet")
+	if err := os.Rename("data/trec", "data/elsewhere"); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, "bad.txt", []byte("a b 1\na b c d\n"))
+	for _, tt := range []struct {
+		args string
+		want string
+	}{
+		{"eval x.txt --data data", "data/trec/raw.TREC.train: no such file"},
+		{"eval x.txt", `"data"`},
+		{"eval --data data", "requires at least 1 arg"},
+		{"eval x.txt --data data --tasks WS-353,MEN", `--tasks has "MEN"`},
+		{"eval x.txt --data data --tasks NP,NP", "NP is given twice"},
+		{"eval x.txt --data data --tasks NP --wordsim bad.txt", "bad.txt:2: 4 fields"},
+		{"eval x.txt --data data --tasks NP --labelled spam=x.txt", "--labelled is"},
+		{"eval x.txt --data data --tasks NP --oov drop", `--oov is "drop", want skip, zero or mean`},
+		{"eval x.txt --data data --tasks NP --case upper", `--case is "upper"`},
+		{"eval x.txt --data data --tasks NP --features none", `--features is "none"`},
+		{"eval x.txt --data data --tasks NP --json --latex", "one of --markdown, --latex and --json"},
+		{"eval none.txt --data data --tasks NP", "none.txt: "},
+		{"eval a:binary --data data --tasks NP", "a:binary: binary vectors need a model of method B"},
+		{"eval data --data data --tasks NP", "data: not a model"},
+		{"eval thresh1:a --data data --tasks NP", "a: "},
+		{"transform x.txt --method thresh3 -o y.txt", `--method is "thresh3"`},
+		{"transform x.txt --method thresh1 -o x.txt", "x.txt: already exists"},
+		{"transform bad.txt --method thresh1 -o y.txt", "bad.txt:"},
+	} {
+		code, stdout, stderr := command(tt.args)
+		if code != exitUsage || stdout != "" || !strings.Contains(filepath.ToSlash(stderr), tt.want) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%s: exit code %d, %q on standard output, want %q in\n%s", tt.args, code, stdout, tt.want, stderr)
+		}
+	}
+	if _, err := os.Stat("y.txt"); err == nil {
+		t.Error("a failed transform wrote a file")
+	}
+}
