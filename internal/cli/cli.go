@@ -105,7 +105,7 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 		// Errors are one line.
 		DisableSuggestions: true,
 	}
-	root.AddCommand(newTrain(), newExport(), newEval(), newTransform(), newTune(), newSweep(), newGraph(), newDevices(), newVersion(),
+	root.AddCommand(newTrain(), newExport(), newEval(), newTransform(), newTune(), newSweep(), newPaper(), newGraph(), newDevices(), newVersion(),
 		newTop(), newExplain(), newIntrusion(), newClusters(), newHeatmap())
 	root.InitDefaultHelpCmd()
 	help, _, _ := root.Find([]string{"help"})
