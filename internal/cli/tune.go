@@ -55,6 +55,15 @@ type opened struct {
 
 // open reads the vectors at path and opens their experiment in dir.
 func (f *experimentFlags) open(cmd *cobra.Command, path, dir string) (*opened, error) {
+	e, err := f.load(cmd, path, dir)
+	if err != nil {
+		return nil, err
+	}
+	return e, experiment.Open(e.Experiment, f.Hyperparameters, f.data)
+}
+
+// load reads the vectors at path for an experiment in dir, which is not touched.
+func (f *experimentFlags) load(cmd *cobra.Command, path, dir string) (*opened, error) {
 	if err := f.available(); err != nil {
 		return nil, err
 	}
@@ -84,7 +93,7 @@ func (f *experimentFlags) open(cmd *cobra.Command, path, dir string) (*opened, e
 		},
 		Log: log,
 	}
-	return &opened{e, x}, experiment.Open(e, f.Hyperparameters, f.data)
+	return &opened{e, x}, nil
 }
 
 // dense measures the vectors that the experiment is about.
@@ -180,16 +189,25 @@ func (f *experimentFlags) tune(cmd *cobra.Command, path string, sparsity float64
 		}
 		tasks = []eval.Task{task}
 	}
-	e, err := f.open(cmd, path, f.output)
+	e, err := f.load(cmd, path, f.output)
 	if err != nil {
+		return nil, err
+	}
+	if sparsity == 0 { // found out before anything is written
+		results, err := eval.Run(cmd.Context(), eval.NewDense("X", e.x), tasks, e.Setting.Protocol)
+		if err != nil {
+			return nil, err
+		}
+		if note := results[0].Note; note != "" {
+			return nil, usagef("%s can't be tuned on %s: %s", path, tuningTask, note)
+		}
+	}
+	if err := experiment.Open(e.Experiment, f.Hyperparameters, f.data); err != nil {
 		return nil, err
 	}
 	dense, err := e.dense(cmd.Context(), tasks)
 	if err != nil {
 		return nil, err
-	}
-	if note := dense.Result(tuningTask).Note; note != "" && sparsity == 0 {
-		return nil, usagef("%s can't be tuned on %s: %s", path, tuningTask, note)
 	}
 	t := &tuned{Dense: dense, wanted: sparsity}
 	if sparsity == 0 {

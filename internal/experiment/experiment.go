@@ -146,8 +146,11 @@ func Open(e *Experiment, h model.Hyperparameters, data string) error {
 // file holds in a directory that has one. It refuses a directory of anything else.
 func Claim(dir, file string, v any) (was []byte, err error) {
 	was, err = os.ReadFile(filepath.Join(dir, file))
-	if err == nil || !errors.Is(err, fs.ErrNotExist) {
-		return was, err
+	if e, ok := errors.AsType[*fs.PathError](err); ok && !errors.Is(err, fs.ErrNotExist) {
+		return nil, refuse(dir, "%w", e.Err)
+	}
+	if err == nil {
+		return was, nil
 	}
 	onlyEmpty := func(path string) error {
 		entries, err := os.ReadDir(path)
