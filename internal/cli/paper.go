@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -101,7 +102,9 @@ func paperInputs(paths []string) (inputs []*paperInput, err error) {
 		}
 		name := filepath.Base(path)
 		for _, ending := range []string{".gz", ".zst", ".txt", ".vec", ".bin", ".npy", ".npz", ".safetensors"} {
-			name = strings.TrimSuffix(name, ending)
+			if short := strings.TrimSuffix(name, ending); strings.Trim(short, ".") != "" {
+				name = short
+			}
 		}
 		if seen[name] != "" {
 			return nil, usagef("%s and %s would both be called %s in the report; rename one", seen[name], path, name)
@@ -235,7 +238,7 @@ func writeHyper(b *strings.Builder, inputs []*paperInput) {
 			fmt.Fprintf(b, "Not tuned: %s. λ and K are the defaults of `overcomplete train`.\n", in.untuned)
 			continue
 		}
-		fmt.Fprintf(b, "%s\n%s.\n\n![%s against the share of zeros](%s/tune.svg)\n", in.tuned.table().Markdown(), upperFirst(in.tuned.verdict()), tuningTask, in.name)
+		fmt.Fprintf(b, "%s\n%s.\n\n![%s against the share of zeros](%s/tune.svg)\n", in.tuned.table().Markdown(), upperFirst(in.tuned.verdict()), tuningTask, url.PathEscape(in.name))
 	}
 	b.WriteString("\n")
 }
@@ -290,7 +293,7 @@ func writeLength(b *strings.Builder, inputs []*paperInput) {
 		if len(in.sweep.Averaged()) == 0 {
 			b.WriteString("No task has a score for all lengths, so that there is no average to draw.\n\n")
 		} else {
-			fmt.Fprintf(b, "![average against K/L](%s/sweep.svg)\n\n", in.name)
+			fmt.Fprintf(b, "![average against K/L](%s/sweep.svg)\n\n", url.PathEscape(in.name))
 		}
 		in.sweep.WriteMarkdown(b)
 	}
