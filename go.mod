@@ -11,7 +11,7 @@ require (
 	golang.org/x/sys v0.49.0 // how much memory the machine has
 	golang.org/x/term v0.47.0 // is standard error a terminal?
 	gonum.org/v1/gonum v0.17.0 // L-BFGS; finite differences; linear algebra of the sample vectors
-	gonum.org/v1/plot v0.17.0 // the heat map
+	gonum.org/v1/plot v0.17.0 // the heat map, figures of experiments
 	gorgonia.org/cu v0.9.6 // CUDA's driver, with -tags gpu
 	gorgonia.org/gorgonia v0.9.18 // expression graphs, symbolic gradients, the tape machine
 	gorgonia.org/tensor v0.9.24 // Gorgonia's values

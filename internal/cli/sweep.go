@@ -73,7 +73,7 @@ and .svg. A data set that is not there is left out, and said so.
 	flags.StringVar(&f.Method, "method", f.Method, "A, or B for binary vectors")
 	flags.Float64Var(&f.Lambda, "lambda", f.Lambda, "weight λ of the codes' Σ|a|: larger is sparser")
 	flags.BoolVar(&f.Center, "center", false, "subtract the mean vector first")
-	f.registerInput(flags)
+	f.registerInput(cmd)
 	f.registerRest(cmd)
 	flags.BoolVar(&asJSON, "json", false, "print the results as JSON")
 	return cmd

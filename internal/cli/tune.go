@@ -43,7 +43,7 @@ func (f *experimentFlags) register(cmd *cobra.Command) {
 
 // registerRest adds the flags that come last.
 func (f *experimentFlags) registerRest(cmd *cobra.Command) {
-	f.registerDevice(cmd.Flags())
+	f.registerDevice(cmd)
 	cmd.Flags().BoolVar(&f.quiet, "quiet", false, "print no progress")
 }
 
@@ -163,7 +163,7 @@ method B the binary vectors are measured, as in the paper.
 	flags.IntVarP(&f.atoms, "atoms", "k", 0, "K, the dimensions of the sparse vectors, with --sparsity (default 10 times the dense ones)")
 	flags.StringVar(&f.Method, "method", f.Method, "A, or B for binary vectors")
 	flags.BoolVar(&f.Center, "center", false, "subtract the mean vector first")
-	f.registerInput(flags)
+	f.registerInput(cmd)
 	f.registerRest(cmd)
 	flags.BoolVar(&asJSON, "json", false, "print what was tried as JSON")
 	return cmd
