@@ -27,16 +27,17 @@ func (f *checkpointFlags) check(given bool) error {
 	return nil
 }
 
-// interrupted is the error of what can be gone on with. It says how.
-type interrupted struct{ how string }
-
-func (e interrupted) Error() string { return "interrupted; " + e.how }
-func (e interrupted) Unwrap() error { return context.Canceled }
-
-// goOn says how to go on with a training after a checkpoint.
-func (c *checkpoints) goOn(epoch int) string {
-	return fmt.Sprintf("%s is a checkpoint after epoch %d, with which --resume goes on", c.output, epoch)
+// interrupted is the error of a training that can be gone on with.
+type interrupted struct {
+	dir   string
+	epoch int
 }
+
+func (e interrupted) Error() string {
+	return fmt.Sprintf("interrupted; %s is a checkpoint after epoch %d, with which --resume goes on", e.dir, e.epoch)
+}
+func (e interrupted) Unwrap() error { return context.Canceled }
+func (e interrupted) resumable()    {}
 
 // checkpoints saves a training that is under way.
 type checkpoints struct {
@@ -78,7 +79,7 @@ func (c *checkpoints) observe(p train.Progress) error {
 	err := c.save(p)
 	switch {
 	case err == nil && stop:
-		return interrupted{c.goOn(len(p.Epochs))}
+		return interrupted{c.output, len(p.Epochs)}
 	case err != nil && stop:
 		return err
 	case err != nil:
@@ -107,9 +108,9 @@ func (c *checkpoints) failed(err error) error {
 	case c.epoch == 0 || said || errors.Is(err, train.ErrDiverged):
 		return err
 	case errors.Is(err, context.Canceled):
-		return interrupted{c.goOn(c.epoch)}
+		return interrupted{c.output, c.epoch}
 	}
-	return fmt.Errorf("%w; %s", err, c.goOn(c.epoch))
+	return fmt.Errorf("%w; %s is a checkpoint after epoch %d, with which --resume goes on", err, c.output, c.epoch)
 }
 
 // resumed restores the training from the checkpoint in MODEL, if there is one and

@@ -62,8 +62,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err == nil:
 		return 0
 	case errors.Is(err, context.Canceled):
-		if resumable, ok := errors.AsType[interrupted](err); ok {
-			fmt.Fprintln(stderr, "overcomplete:", resumable)
+		var left interface {
+			error
+			resumable() // and says how
+		}
+		if errors.As(err, &left) {
+			fmt.Fprintln(stderr, "overcomplete:", left)
 		} else {
 			fmt.Fprintln(stderr, "overcomplete: interrupted, no file was written")
 		}

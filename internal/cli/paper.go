@@ -44,7 +44,7 @@ the same command goes on where it was interrupted, and nothing is trained twice.
 				return err
 			}
 			if err := runPaper(cmd, &f, b.Hyperparameters, args); err != nil {
-				return f.resumable(err)
+				return f.interruption(err)
 			}
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), filepath.Join(f.output, reportFile))
 			return err

@@ -51,7 +51,7 @@ and .svg. A data set that is not there is left out, and said so.
 			}
 			table, err := e.sweep(cmd.Context(), f.Hyperparameters, tasks)
 			if err != nil {
-				return f.resumable(err)
+				return f.interruption(err)
 			}
 			if len(table.Averaged()) == 0 {
 				return usagef("%s: no task but %s has a score for all lengths, so that there is nothing to average", args[0], tuningTask)

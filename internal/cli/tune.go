@@ -101,11 +101,19 @@ func (e *opened) dense(ctx context.Context, tasks []eval.Task) (*experiment.Reco
 	return e.Untrained(ctx, "X", tasks, func() *eval.Representation { return eval.NewDense("X", e.x) })
 }
 
-// resumable says how to go on if err is that of an interruption.
-func (f *experimentFlags) resumable(err error) error {
-	_, said := errors.AsType[interrupted](err)
-	if errors.Is(err, context.Canceled) && !said {
-		return interrupted{fmt.Sprintf("the same command goes on with what is finished in %s", f.output)}
+// unfinished is the error of an experiment that was interrupted.
+type unfinished struct{ dir string }
+
+func (e unfinished) Error() string {
+	return fmt.Sprintf("interrupted; the same command goes on with what is finished in %s", e.dir)
+}
+func (e unfinished) Unwrap() error { return context.Canceled }
+func (e unfinished) resumable()    {}
+
+// interruption returns err, or [unfinished] if it is of an interruption.
+func (f *experimentFlags) interruption(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return unfinished{f.output}
 	}
 	return err
 }
@@ -149,7 +157,7 @@ method B the binary vectors are measured, as in the paper.
 			}
 			t, err := f.tune(cmd, args[0], sparsity)
 			if err != nil {
-				return f.resumable(err)
+				return f.interruption(err)
 			}
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), t)

@@ -177,6 +177,7 @@ func TestSweep(t *testing.T) {
 
 // interruptAt cancels when a number of lines has been written.
 type interruptAt struct {
+	bytes.Buffer
 	lines  int
 	cancel context.CancelFunc
 }
@@ -185,7 +186,7 @@ func (w *interruptAt) Write(p []byte) (int, error) {
 	if w.lines -= bytes.Count(p, []byte("\n")); w.lines <= 0 {
 		w.cancel()
 	}
-	return len(p), nil
+	return w.Buffer.Write(p)
 }
 
 // However often paper is interrupted, it ends with the files of a run that was not.
@@ -205,13 +206,14 @@ func TestPaperResumes(t *testing.T) {
 	interruptions := 0
 	for after := 3; ; after += lines/9 + 1 { // further each time, so that it ends even if nothing were kept
 		ctx, cancel := context.WithCancel(t.Context())
-		code := run(ctx, strings.Fields(line+"parts"), io.Discard, &interruptAt{after, cancel})
+		stderr := &interruptAt{lines: after, cancel: cancel}
+		code := run(ctx, strings.Fields(line+"parts"), io.Discard, stderr)
 		cancel()
 		if code == 0 {
 			break
 		}
-		if code != exitInterrupted {
-			t.Fatalf("exit code %d", code)
+		if want := "overcomplete: interrupted; the same command goes on with what is finished in parts\n"; code != exitInterrupted || !strings.HasSuffix(stderr.String(), want) {
+			t.Fatalf("exit code %d\n%s", code, stderr)
 		}
 		interruptions++
 	}
