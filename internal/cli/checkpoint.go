@@ -37,6 +37,7 @@ func (e interrupted) Error() string {
 	return fmt.Sprintf("interrupted; %s is a checkpoint after epoch %d, with which --resume goes on", e.dir, e.epoch)
 }
 func (e interrupted) Unwrap() error { return context.Canceled }
+func (e interrupted) resumable()    {}
 
 // checkpoints saves a training that is under way.
 type checkpoints struct {

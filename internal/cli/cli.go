@@ -62,8 +62,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err == nil:
 		return 0
 	case errors.Is(err, context.Canceled):
-		if resumable, ok := errors.AsType[interrupted](err); ok {
-			fmt.Fprintln(stderr, "overcomplete:", resumable)
+		var left interface {
+			error
+			resumable() // and says how
+		}
+		if errors.As(err, &left) {
+			fmt.Fprintln(stderr, "overcomplete:", left)
 		} else {
 			fmt.Fprintln(stderr, "overcomplete: interrupted, no file was written")
 		}
@@ -105,7 +109,8 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 		// Errors are one line.
 		DisableSuggestions: true,
 	}
-	root.AddCommand(newTrain(), newEncode(), newMerge(), newExport(), newEval(), newTransform(),
+	root.AddCommand(newTrain(), newEncode(), newMerge(), newExport(),
+		newEval(), newTransform(), newTune(), newSweep(), newPaper(),
 		newTop(), newExplain(), newIntrusion(), newClusters(), newHeatmap(), newExplore(),
 		newGraph(), newDevices(), newVersion())
 	root.InitDefaultHelpCmd()

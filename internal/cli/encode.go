@@ -87,7 +87,7 @@ Encoding runs on the CPU, also where MODEL was trained on a GPU.`,
 	flags.StringVar(&f.shard, "shard", "", "encode only part `i/n` of the rows, i from 1 to n")
 	flags.IntVar(&f.maxWords, "max-words", 0, "read only the first `n` words (default all)")
 	flags.BoolVar(&f.skipBad, "skip-bad", false, "drop malformed rows instead of stopping at the first")
-	flags.StringVar(&f.wordList, "words", "", "`file` with a word a line, for .npy and .npz, instead of words in the latter")
+	flags.StringVar(&f.wordList, "words", "", "`file` with a word a line, for .npy, .npz and .safetensors, instead of words in the latter two")
 	flags.IntVar(&f.workers, "workers", 0, "processors to use (default all); the result does not depend on it")
 	flags.BoolVar(&f.json, "json", false, "print the results as JSON")
 	flags.BoolVar(&f.quiet, "quiet", false, "print no progress")

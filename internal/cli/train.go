@@ -73,20 +73,32 @@ Method A learns codes of either sign. Method B learns nonnegative codes, of whic
 	flags.StringVar(&f.Algorithm, "algorithm", f.Algorithm, "minibatch, or the paper's, word by word and slow (authors)")
 	flags.IntVar(&f.DictionarySteps, "dictionary-steps", f.DictionarySteps, "dictionary steps an epoch of --algorithm minibatch")
 	flags.Uint64Var(&f.Seed, "seed", f.Seed, "seed of the random codes and dictionary to start from")
-	flags.IntVar(&f.maxWords, "max-words", 0, "read only the first `n` words (default all)")
-	flags.BoolVar(&f.skipBad, "skip-bad", false, "drop malformed rows instead of stopping at the first")
-	flags.StringVar(&f.wordList, "words", "", "`file` with a word a line, for .npy, .npz and .safetensors, instead of words in the latter two")
-	flags.StringVar(&f.device, "device", "auto", "where to train: cpu, cuda (an NVIDIA GPU), cuda:i (the i-th, from 0), or auto, a GPU if there is one")
-	flags.StringVar(&f.precision, "precision", "tf32", "of products on a GPU: tf32 (fast, 11-bit factors) or fp32")
+	f.registerInput(cmd)
 	flags.StringVar(&f.State, "state", f.State, "what to keep sums of gradients as: float32, 8 bytes for each word and dimension, or float16, half of it, rounded (CPU only)")
-	flags.IntVar(&f.workers, "workers", 0, "processors to use on the CPU (default all); the result does not depend on it")
-	flags.BoolVar(&f.overcommit, "overcommit", false, "train on the CPU even if it seems to have too little memory")
+	f.registerDevice(cmd)
 	flags.DurationVar(&f.checkpoint, "checkpoint", 0, "save what it takes to go on with the training at this interval, such as 5m, and when interrupted")
 	flags.BoolVar(&f.resume, "resume", false, "go on with the checkpoint in MODEL, if there is one, to the result of a training never stopped")
 	flags.BoolVar(&f.json, "json", false, "print the results as JSON")
 	flags.BoolVar(&f.quiet, "quiet", false, "print no progress")
 	cmd.MarkFlagRequired("output")
 	return cmd
+}
+
+// registerInput adds the flags that say how vectors are read.
+func (f *trainFlags) registerInput(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.IntVar(&f.maxWords, "max-words", 0, "read only the first `n` words (default all)")
+	flags.BoolVar(&f.skipBad, "skip-bad", false, "drop malformed rows instead of stopping at the first")
+	flags.StringVar(&f.wordList, "words", "", "`file` with a word a line, for .npy, .npz and .safetensors, instead of words in the latter two")
+}
+
+// registerDevice adds the flags that say where training runs.
+func (f *deviceFlags) registerDevice(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.device, "device", "auto", "where to train: cpu, cuda (an NVIDIA GPU), cuda:i (the i-th, from 0), or auto, a GPU if there is one")
+	flags.StringVar(&f.precision, "precision", "tf32", "of products on a GPU: tf32 (fast, 11-bit factors) or fp32")
+	flags.IntVar(&f.workers, "workers", 0, "processors to use on the CPU (default all); the result does not depend on it")
+	flags.BoolVar(&f.overcommit, "overcommit", false, "train on the CPU even if it seems to have too little memory")
 }
 
 // check refuses flags outside their domain and settles what depends on others.

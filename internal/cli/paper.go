@@ -1,0 +1,300 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"overcomplete/eval"
+	"overcomplete/internal/experiment"
+	"overcomplete/model"
+)
+
+func newPaper() *cobra.Command {
+	var f experimentFlags
+	cmd := &cobra.Command{
+		Use:   "paper VECTORS… --data DIR -o OUT",
+		Short: "Repeat the paper's experiments and write a report",
+		Long: `Paper does for each of VECTORS what the paper did for its four (§3): it tunes λ and K
+of method A on WS-353, trains A and B with them, measures both, the dense vectors X
+and the two alternative transformations by all tasks, and varies the length of A. It
+writes OUT/report.md, with the tables of hyperparameters, of results, of the
+transformations, and the figure of length, and prints its name.
+
+A data set that is not there is named where it would count. OUT has a directory for
+each of VECTORS, which tune and sweep can share. What is finished is kept, so that
+the same command goes on where it was interrupted, and nothing is trained twice.`,
+		Example: `  overcomplete paper glove.txt googlenews.bin --data eval -o paper`,
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			b := f
+			b.Method = "B"
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			if err := b.check(cmd); err != nil {
+				return err
+			}
+			if err := runPaper(cmd, &f, b.Hyperparameters, args); err != nil {
+				return f.interruption(err)
+			}
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), filepath.Join(f.output, reportFile))
+			return err
+		},
+	}
+	f.register(cmd)
+	cmd.MarkFlagRequired("data")
+	f.registerRest(cmd)
+	return cmd
+}
+
+const reportFile = "report.md"
+
+// paperInput is one of VECTORS and what was found about it.
+type paperInput struct {
+	name, path string
+	dim, words int
+	tuned      *tuned // nil if it could not be
+	untuned    string // why
+	a, b       *experiment.Record
+	// all has the rows X, thresh1, thresh2, A and B, and sweep X and those of each
+	// length.
+	all, sweep *eval.Table
+}
+
+func runPaper(cmd *cobra.Command, f *experimentFlags, b model.Hyperparameters, paths []string) error {
+	inputs, err := paperInputs(paths)
+	if err != nil {
+		return err
+	}
+	tasks, missing, err := availableTasks(f.data)
+	if err != nil {
+		return err
+	}
+	// Claimed before anything in it is replaced.
+	if _, err := experiment.Claim(f.output, "paper.json", map[string]string{"command": "paper"}); err != nil {
+		return err
+	}
+	for _, in := range inputs {
+		if err := in.run(cmd, f, b, tasks); err != nil {
+			return err
+		}
+	}
+	return experiment.WriteFile(filepath.Join(f.output, reportFile), func(w io.Writer) error {
+		return writeReport(w, inputs, missing)
+	})
+}
+
+// paperInputs names the inputs by their files.
+func paperInputs(paths []string) (inputs []*paperInput, err error) {
+	seen := map[string]string{}
+	for _, path := range paths {
+		if _, err := os.Stat(path); err != nil {
+			return nil, usagef("%w", err)
+		}
+		name := filepath.Base(path)
+		for _, ending := range []string{".gz", ".zst", ".txt", ".vec", ".bin", ".npy", ".npz", ".safetensors"} {
+			if short := strings.TrimSuffix(name, ending); strings.Trim(short, ".") != "" {
+				name = short
+			}
+		}
+		if seen[name] != "" {
+			return nil, usagef("%s and %s would both be called %s in the report; rename one", seen[name], path, name)
+		}
+		seen[name] = path
+		inputs = append(inputs, &paperInput{name: name, path: path})
+	}
+	return inputs, nil
+}
+
+// run does all of the paper's experiments with an input. b is what B is trained with,
+// but for what A's tuning decides.
+func (in *paperInput) run(cmd *cobra.Command, f *experimentFlags, b model.Hyperparameters, tasks []eval.Task) error {
+	dir := filepath.Join(f.output, in.name)
+	e, err := f.open(cmd, in.path, dir)
+	if err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	in.dim, in.words = e.x.Dim, e.x.Len()
+	h := f.Hyperparameters
+	if err := in.tune(ctx, e, &h, tasks); err != nil {
+		return err
+	}
+	if err := in.compare(ctx, e, h, b, tasks); err != nil {
+		return err
+	}
+	if in.sweep, err = e.sweep(ctx, h, tasks); err != nil {
+		return err
+	}
+	if in.tuned != nil {
+		if err := in.tuned.draw(filepath.Join(dir, "tune")); err != nil {
+			return err
+		}
+	}
+	return drawSweep(in.sweep, filepath.Join(dir, "sweep"))
+}
+
+// tune sets λ and K of h to what the grid says, or to the defaults.
+func (in *paperInput) tune(ctx context.Context, e *opened, h *model.Hyperparameters, tasks []eval.Task) error {
+	h.Atoms = 10 * e.x.Dim
+	if tasks[0].Name() != tuningTask {
+		in.untuned = "there are no data of " + tuningTask
+		return nil
+	}
+	dense, err := e.dense(ctx, tasks[:1])
+	if err != nil {
+		return err
+	}
+	if in.untuned = dense.Result(tuningTask).Note; in.untuned != "" {
+		return nil
+	}
+	if in.tuned, err = e.grid(ctx, *h, tasks[0], dense); err != nil {
+		return err
+	}
+	*h = in.tuned.Best.Training
+	return nil
+}
+
+// compare measures X, its alternative transformations, A and B.
+func (in *paperInput) compare(ctx context.Context, e *opened, a, b model.Hyperparameters, tasks []eval.Task) error {
+	names := namesOf(tasks)
+	in.all = &eval.Table{Tasks: names, Options: e.Setting.Protocol}
+	add := func(name string, r *experiment.Record, err error) error {
+		if err == nil {
+			in.all.Rows = append(in.all.Rows, r.Row(name, names))
+		}
+		return err
+	}
+	dense, err := e.dense(ctx, tasks)
+	if err := add("X", dense, err); err != nil {
+		return err
+	}
+	for _, name := range []string{"thresh1", "thresh2"} {
+		r, err := e.Untrained(ctx, name, tasks, func() *eval.Representation {
+			return eval.NewSparse(name, e.x.Words, eval.Transforms[name](e.x))
+		})
+		if err := add(name, r, err); err != nil {
+			return err
+		}
+	}
+	in.a, err = e.Point(ctx, a, tasks)
+	if err := add("A", in.a, err); err != nil {
+		return err
+	}
+	b.Lambda, b.Atoms = a.Lambda, a.Atoms
+	in.b, err = e.Point(ctx, b, tasks)
+	return add("B", in.b, err)
+}
+
+// writeReport writes the report in Markdown.
+func writeReport(w io.Writer, inputs []*paperInput, missing []string) error {
+	var b strings.Builder
+	b.WriteString("# Sparse overcomplete word vectors: the paper's experiments\n\n" +
+		"Written by `overcomplete paper`, after Faruqui, Tsvetkov, Yogatama, Dyer and Smith (ACL 2015), §3. X are the dense\n" +
+		"vectors, A the sparse ones of method A, B the binary ones of method B.\n\n")
+	if len(missing) > 0 {
+		b.WriteString("Data that are not there, so that the tables have no such column:\n\n")
+		for _, m := range missing {
+			b.WriteString("- " + m + "\n")
+		}
+		b.WriteString("\n")
+	}
+	writeHyper(&b, inputs)
+	writeResults(&b, inputs)
+	writeCompare(&b, inputs)
+	writeLength(&b, inputs)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func writeHyper(b *strings.Builder, inputs []*paperInput) {
+	b.WriteString("## Hyperparameters\n\nChosen for A by the grid below, and kept for B.\n\n")
+	table := experiment.Table{{"X", "words", "L", "λ", "τ", "K", "zeros in A, %", "in B, %", "chosen by"}}
+	for _, in := range inputs {
+		h := in.a.Training
+		by := tuningTask
+		switch {
+		case in.tuned == nil:
+			by = "default: " + in.untuned
+		case !in.tuned.Reached:
+			by = fmt.Sprintf("sparsest: none has %v %% zeros", 100*experiment.MinSparsity)
+		}
+		table = append(table, []string{in.name, strconv.Itoa(in.words), strconv.Itoa(in.dim), shortest(h.Lambda), shortest(h.Tau), strconv.Itoa(h.Atoms),
+			fmt.Sprintf("%.1f", 100*in.a.Metrics.Sparsity), fmt.Sprintf("%.1f", 100*in.b.Metrics.Sparsity), by})
+	}
+	b.WriteString(table.Markdown())
+	for _, in := range inputs {
+		fmt.Fprintf(b, "\n### %s\n\n", in.name)
+		if in.tuned == nil {
+			fmt.Fprintf(b, "Not tuned: %s. λ and K are the defaults of `overcomplete train`.\n", in.untuned)
+			continue
+		}
+		fmt.Fprintf(b, "%s\n%s.\n\n![%s against the share of zeros](%s/tune.svg)\n", in.tuned.table().Markdown(), upperFirst(in.tuned.verdict()), tuningTask, url.PathEscape(in.name))
+	}
+	b.WriteString("\n")
+}
+
+func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+func writeResults(b *strings.Builder, inputs []*paperInput) {
+	b.WriteString("## Results\n")
+	for _, in := range inputs {
+		fmt.Fprintf(b, "\n### %s\n\n", in.name)
+		rows := in.all.Rows
+		table := *in.all
+		table.Rows = []eval.Row{rows[0], rows[3], rows[4]}
+		table.WriteMarkdown(b) // a Builder takes everything
+	}
+	b.WriteString("\n")
+}
+
+func writeCompare(b *strings.Builder, inputs []*paperInput) {
+	b.WriteString("## Alternative transformations\n\nAverages of the tasks, ± standard error.\n\n")
+	table := experiment.Table{{""}}
+	for _, in := range inputs {
+		table[0] = append(table[0], in.name)
+	}
+	table[0] = append(table[0], "Average")
+	for i, row := range inputs[0].all.Rows {
+		line := []string{row.Name}
+		var sum, variances float64
+		for _, in := range inputs {
+			a := in.all.Average(in.all.Rows[i])
+			sum, variances = sum+a.Score, variances+a.Stderr*a.Stderr
+			line = append(line, plusMinus(a.Score, a.Stderr))
+		}
+		n := float64(len(inputs))
+		table = append(table, append(line, plusMinus(sum/n, math.Sqrt(variances)/n)))
+	}
+	b.WriteString(table.Markdown() + "\n")
+}
+
+func plusMinus(score, stderr float64) string {
+	if math.IsNaN(score) {
+		return "–"
+	}
+	return fmt.Sprintf("%.1f ±%.1f", score, stderr)
+}
+
+func writeLength(b *strings.Builder, inputs []*paperInput) {
+	b.WriteString("## Length of the vectors\n\nThe bars are standard errors of single averages. All lengths were measured on the same test items, so that\n" +
+		"differences between them are surer than the bars.\n")
+	for _, in := range inputs {
+		fmt.Fprintf(b, "\n### %s, λ = %s\n\n", in.name, shortest(in.a.Training.Lambda))
+		if len(in.sweep.Averaged()) == 0 {
+			b.WriteString("No task has a score for all lengths, so that there is no average to draw.\n\n")
+		} else {
+			fmt.Fprintf(b, "![average against K/L](%s/sweep.svg)\n\n", url.PathEscape(in.name))
+		}
+		in.sweep.WriteMarkdown(b)
+	}
+}

@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"overcomplete/eval"
+	"overcomplete/internal/experiment"
+	"overcomplete/model"
+)
+
+// sweepFactors are K/L of the paper's figure (§3, "Effect of Vector Length").
+var sweepFactors = []int{1, 2, 3, 5, 10, 15, 20}
+
+func newSweep() *cobra.Command {
+	var f experimentFlags
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "sweep VECTORS --data DIR -o OUT",
+		Short: "Show how the average score depends on the length of the sparse vectors",
+		Long: `Sweep trains with K of 1, 2, 3, 5, 10, 15 and 20 times the dense length and measures
+each by the paper's tasks, as eval does. It prints the table and draws the average
+against K/L, with its standard error, as the paper's figure does (§3): OUT/sweep.png
+and .svg. A data set that is not there is left out, and said so.
+` + aboutExperiment,
+		Example: `  overcomplete sweep glove.txt --data eval -o swept --lambda 1`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			tasks, missing, err := availableTasks(f.data)
+			if err != nil {
+				return err
+			}
+			for _, m := range missing {
+				fmt.Fprintf(cmd.ErrOrStderr(), "warning: left out: %s\n", m)
+			}
+			e, err := f.open(cmd, args[0], f.output)
+			if err != nil {
+				return err
+			}
+			table, err := e.sweep(cmd.Context(), f.Hyperparameters, tasks)
+			if err != nil {
+				return f.interruption(err)
+			}
+			if len(table.Averaged()) == 0 {
+				return usagef("%s: no task but %s has a score for all lengths, so that there is nothing to average", args[0], tuningTask)
+			}
+			if err := drawSweep(table, filepath.Join(f.output, "sweep")); err != nil {
+				return err
+			}
+			w := cmd.OutOrStdout()
+			if asJSON {
+				return table.WriteJSON(w)
+			}
+			file, ok := w.(*os.File)
+			return table.WriteText(w, ok && term.IsTerminal(int(file.Fd())))
+		},
+	}
+	f.register(cmd)
+	cmd.MarkFlagRequired("data")
+	flags := cmd.Flags()
+	flags.StringVar(&f.Method, "method", f.Method, "A, or B for binary vectors")
+	flags.Float64Var(&f.Lambda, "lambda", f.Lambda, "weight λ of the codes' Σ|a|: larger is sparser")
+	flags.BoolVar(&f.Center, "center", false, "subtract the mean vector first")
+	f.registerInput(cmd)
+	f.registerRest(cmd)
+	flags.BoolVar(&asJSON, "json", false, "print the results as JSON")
+	return cmd
+}
+
+// availableTasks reads the paper's tasks whose data are there, and says which
+// are not.
+func availableTasks(data string) (tasks []eval.Task, missing []string, err error) {
+	for _, name := range eval.TaskNames() {
+		task, err := eval.ReadTask(name, data)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			missing = append(missing, fmt.Sprintf("%s (%v)", name, err))
+		case err != nil:
+			return nil, nil, err
+		default:
+			tasks = append(tasks, task)
+		}
+	}
+	if len(tasks) == 0 {
+		return nil, nil, usagef("--data %s has none of the paper's data: %s", data, strings.Join(missing, "; "))
+	}
+	return tasks, missing, nil
+}
+
+func namesOf(tasks []eval.Task) (names []string) {
+	for _, t := range tasks {
+		names = append(names, t.Name())
+	}
+	return names
+}
+
+// sweep measures X, and then the vectors of each K/L, in the order of sweepFactors.
+func (e *opened) sweep(ctx context.Context, h model.Hyperparameters, tasks []eval.Task) (*eval.Table, error) {
+	names := namesOf(tasks)
+	table := &eval.Table{Tasks: names, Options: e.Setting.Protocol}
+	dense, err := e.dense(ctx, tasks)
+	if err != nil {
+		return nil, err
+	}
+	table.Rows = append(table.Rows, dense.Row("X", names))
+	for _, factor := range sweepFactors {
+		h.Atoms = factor * e.x.Dim
+		r, err := e.Point(ctx, h, tasks)
+		if err != nil {
+			return nil, err
+		}
+		name := fmt.Sprintf("K = %d·L = %d, %.1f %% zeros", factor, h.Atoms, 100*r.Metrics.Sparsity)
+		table.Rows = append(table.Rows, r.Row(name, names))
+	}
+	return table, nil
+}
+
+// drawSweep draws the averages of sweep's table against K/L.
+func drawSweep(table *eval.Table, name string) error {
+	f := experiment.Figure{XLabel: "K/L", YLabel: "average of " + strconv.Itoa(len(table.Averaged())) + " tasks",
+		YMark: experiment.Mark{Name: "X", At: table.Average(table.Rows[0]).Score}}
+	line := experiment.Line{}
+	for i, factor := range sweepFactors {
+		a := table.Average(table.Rows[i+1])
+		f.XTicks = append(f.XTicks, float64(factor))
+		line.Points = append(line.Points, experiment.FigurePoint{X: float64(factor), Y: a.Score, Stderr: a.Stderr})
+	}
+	f.Lines = []experiment.Line{line}
+	return f.Save(name)
+}

@@ -1,0 +1,321 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"overcomplete/eval"
+	"overcomplete/internal/experiment"
+	"overcomplete/model"
+	"overcomplete/vectors"
+)
+
+// experimentFlags are what tune, sweep and paper share: how to train, and where
+// what is finished is kept.
+type experimentFlags struct {
+	trainFlags
+	data string
+}
+
+const aboutExperiment = `
+What is finished is kept in OUT as plain files: a model directory and a .json file
+of its hyperparameters, metrics and scores for each point. The same command goes on
+where it was interrupted, tune and sweep of the same vectors can share OUT, and a
+point that is there is not trained again. OUT of other vectors, settings or
+evaluation data is refused.`
+
+func (f *experimentFlags) register(cmd *cobra.Command) {
+	f.Hyperparameters = model.Defaults()
+	f.factor = 10
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVarP(&f.output, "output", "o", "", "`directory` for what is tried and what comes out, OUT")
+	flags.StringVar(&f.data, "data", "", "`directory` with the folders wordsim, sst2, trec, 20news-bydate and np-bracketing")
+	cmd.MarkFlagRequired("output")
+}
+
+// registerRest adds the flags that come last.
+func (f *experimentFlags) registerRest(cmd *cobra.Command) {
+	f.registerDevice(cmd)
+	cmd.Flags().BoolVar(&f.quiet, "quiet", false, "print no progress")
+}
+
+// An opened experiment is one with its vectors.
+type opened struct {
+	*experiment.Experiment
+	x *vectors.Dense
+}
+
+// open reads the vectors at path and opens their experiment in dir.
+func (f *experimentFlags) open(cmd *cobra.Command, path, dir string) (*opened, error) {
+	e, err := f.load(cmd, path, dir)
+	if err != nil {
+		return nil, err
+	}
+	return e, experiment.Open(e.Experiment, f.Hyperparameters, f.data)
+}
+
+// load reads the vectors at path for an experiment in dir, which is not touched.
+func (f *experimentFlags) load(cmd *cobra.Command, path, dir string) (*opened, error) {
+	if err := f.available(); err != nil {
+		return nil, err
+	}
+	stderr := cmd.ErrOrStderr()
+	log := stderr
+	if f.quiet {
+		log = io.Discard
+	}
+	x, source, err := f.read(cmd, path, log)
+	if err != nil {
+		return nil, err
+	}
+	e := &experiment.Experiment{
+		Dir: dir,
+		Setting: experiment.Setting{
+			Input:    model.Input{Name: source.Name, SHA256: source.SHA256, Words: x.Len(), Dim: x.Dim},
+			Protocol: eval.Options{OOV: eval.Skip, Case: eval.Fallback, Seed: 1},
+		},
+		Train: func(ctx context.Context, h model.Hyperparameters, dir string) (*model.Model, error) {
+			one := f.trainFlags
+			one.Hyperparameters, one.atoms, one.output = h, h.Atoms, dir
+			x := x
+			if h.Center { // which is done in place
+				x = &vectors.Dense{Words: x.Words, Dim: x.Dim, Data: slices.Clone(x.Data)}
+			}
+			return one.fit(ctx, x, source, log, stderr)
+		},
+		Log: log,
+	}
+	return &opened{e, x}, nil
+}
+
+// dense measures the vectors that the experiment is about.
+func (e *opened) dense(ctx context.Context, tasks []eval.Task) (*experiment.Record, error) {
+	return e.Untrained(ctx, "X", tasks, func() *eval.Representation { return eval.NewDense("X", e.x) })
+}
+
+// unfinished is the error of an experiment that was interrupted.
+type unfinished struct{ dir string }
+
+func (e unfinished) Error() string {
+	return fmt.Sprintf("interrupted; the same command goes on with what is finished in %s", e.dir)
+}
+func (e unfinished) Unwrap() error { return context.Canceled }
+func (e unfinished) resumable()    {}
+
+// interruption returns err, or [unfinished] if it is of an interruption.
+func (f *experimentFlags) interruption(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return unfinished{f.output}
+	}
+	return err
+}
+
+// tuningTask is the one that the paper chooses hyperparameters on.
+const tuningTask = "WS-353"
+
+func newTune() *cobra.Command {
+	var f experimentFlags
+	var sparsity float64
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "tune VECTORS -o OUT",
+		Short: "Choose λ and K by the paper's grid, or λ by the share of zeros",
+		Long: `Tune trains with λ of 0.1, 0.5 and 1 and K of 10 and 20 times the dense length, the
+paper's grid (§3), and chooses what has the highest correlation with people in the
+task WS-353 among the models with at least 90 % zeros. If none has as many, it says
+so and names the sparsest.
+
+With --sparsity it looks for the λ that gives this share of zeros instead, to half a
+point, in at most six trainings; --data is then needed only to see WS-353 as well.
+
+It prints a table of all that was tried and draws it, as OUT/tune.png and .svg. Of
+method B the binary vectors are measured, as in the paper.
+` + aboutExperiment,
+		Example: `  overcomplete tune glove.txt --data eval -o tuned
+  overcomplete tune glove.txt --sparsity 0.92 -k 1000 -o tuned`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			changed := cmd.Flags().Changed
+			switch search := changed("sparsity"); {
+			case search && !(sparsity > 0 && sparsity < 1):
+				return usagef("--sparsity is %v, want a share between 0 and 1", sparsity)
+			case !search && changed("atoms"):
+				return usagef("-k goes with --sparsity; the paper's grid has K of its own")
+			case !search && f.data == "":
+				return usagef("tuning needs --data, or else --sparsity")
+			}
+			t, err := f.tune(cmd, args[0], sparsity)
+			if err != nil {
+				return f.interruption(err)
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), t)
+			}
+			return t.print(cmd.OutOrStdout())
+		},
+	}
+	f.register(cmd)
+	flags := cmd.Flags()
+	flags.Float64Var(&sparsity, "sparsity", 0, "find the λ with this `share` of zeros, such as 0.92, instead")
+	flags.IntVarP(&f.atoms, "atoms", "k", 0, "K, the dimensions of the sparse vectors, with --sparsity (default 10 times the dense ones)")
+	flags.StringVar(&f.Method, "method", f.Method, "A, or B for binary vectors")
+	flags.BoolVar(&f.Center, "center", false, "subtract the mean vector first")
+	f.registerInput(cmd)
+	f.registerRest(cmd)
+	flags.BoolVar(&asJSON, "json", false, "print what was tried as JSON")
+	return cmd
+}
+
+// tuned is what tune found.
+type tuned struct {
+	Best    *experiment.Record   `json:"best"`
+	Model   string               `json:"model"`   // its directory
+	Reached bool                 `json:"reached"` // best has as many zeros as it should
+	Tried   []*experiment.Record `json:"tried"`
+	Dense   *experiment.Record   `json:"dense"` // X's
+
+	wanted float64 // 0 for the paper's grid
+}
+
+func (f *experimentFlags) tune(cmd *cobra.Command, path string, sparsity float64) (*tuned, error) {
+	var tasks []eval.Task
+	if f.data != "" {
+		task, err := eval.ReadTask(tuningTask, f.data)
+		if err != nil {
+			return nil, err
+		}
+		tasks = []eval.Task{task}
+	}
+	e, err := f.load(cmd, path, f.output)
+	if err != nil {
+		return nil, err
+	}
+	if sparsity == 0 { // found out before anything is written
+		results, err := eval.Run(cmd.Context(), eval.NewDense("X", e.x), tasks, e.Setting.Protocol)
+		if err != nil {
+			return nil, err
+		}
+		if note := results[0].Note; note != "" {
+			return nil, usagef("%s can't be tuned on %s: %s", path, tuningTask, note)
+		}
+	}
+	if err := experiment.Open(e.Experiment, f.Hyperparameters, f.data); err != nil {
+		return nil, err
+	}
+	dense, err := e.dense(cmd.Context(), tasks)
+	if err != nil {
+		return nil, err
+	}
+	t := &tuned{Dense: dense, wanted: sparsity}
+	if sparsity == 0 {
+		t, err = e.grid(cmd.Context(), f.Hyperparameters, tasks[0], dense)
+	} else {
+		h := f.Hyperparameters
+		if h.Atoms = f.atoms; h.Atoms == 0 {
+			h.Atoms = f.factor * e.x.Dim
+		}
+		t.Tried, t.Best, t.Reached, err = e.Sparsity(cmd.Context(), h, sparsity, tasks)
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.Model = e.ModelDir(t.Best.Training)
+	return t, t.draw(filepath.Join(f.output, "tune"))
+}
+
+// grid chooses by the paper's grid.
+func (e *opened) grid(ctx context.Context, h model.Hyperparameters, task eval.Task, dense *experiment.Record) (*tuned, error) {
+	t := &tuned{Dense: dense}
+	var err error
+	if t.Tried, err = e.Grid(ctx, h, task); err != nil {
+		return nil, err
+	}
+	t.Best, t.Reached = experiment.Best(t.Tried, tuningTask)
+	t.Model = e.ModelDir(t.Best.Training)
+	return t, nil
+}
+
+func shortest(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+// table has a row for X and for each point that was tried.
+func (t *tuned) table() experiment.Table {
+	score := func(r *experiment.Record) string {
+		if _, measured := r.Scores[tuningTask]; !measured || r.Scores[tuningTask].Score == nil {
+			return "–"
+		}
+		s := r.Result(tuningTask)
+		return fmt.Sprintf("%.1f ±%.1f", s.Score, s.Stderr)
+	}
+	table := experiment.Table{{"vectors", "λ", "K", "zeros %", "error", tuningTask, ""}, {"X", "", "", "", "", score(t.Dense), ""}}
+	for _, r := range t.Tried {
+		mark := ""
+		if r == t.Best {
+			mark = "chosen"
+		}
+		h := r.Training
+		table = append(table, []string{h.Method, shortest(h.Lambda), strconv.Itoa(h.Atoms),
+			fmt.Sprintf("%.2f", 100*r.Metrics.Sparsity), fmt.Sprintf("%.4f", r.Metrics.Error), score(r), mark})
+	}
+	return table
+}
+
+// verdict says in a line what was chosen and why.
+func (t *tuned) verdict() string {
+	h := t.Best.Training
+	what := fmt.Sprintf("λ = %s, K = %d: %.2f %% zeros", shortest(h.Lambda), h.Atoms, 100*t.Best.Metrics.Sparsity)
+	switch {
+	case t.Reached && t.wanted > 0:
+		return what
+	case t.Reached:
+		return fmt.Sprintf("%s, the highest %s of those with %v %% or more", what, tuningTask, 100*experiment.MinSparsity)
+	case t.wanted > 0:
+		return fmt.Sprintf("%s, which is the nearest, but not within %v of the %v %% that were wanted", what, 100*experiment.Tolerance, 100*t.wanted)
+	}
+	return fmt.Sprintf("no point has %v %% zeros; the sparsest is %s", 100*experiment.MinSparsity, what)
+}
+
+func (t *tuned) print(w io.Writer) error {
+	if err := t.table().WriteText(w); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\n%s\nmodel: %s\n", t.verdict(), t.Model)
+	return err
+}
+
+// draw draws WS-353 against the share of zeros for each K, or the share of zeros
+// against λ.
+func (t *tuned) draw(name string) error {
+	if t.wanted > 0 {
+		f := experiment.Figure{XLabel: "λ", YLabel: "zeros, %", LogX: true, YMark: experiment.Mark{Name: "wanted", At: 100 * t.wanted}}
+		line := experiment.Line{Name: fmt.Sprintf("K = %d", t.Best.Training.Atoms)}
+		for _, r := range t.Tried {
+			line.Points = append(line.Points, experiment.FigurePoint{X: r.Training.Lambda, Y: 100 * r.Metrics.Sparsity, Label: shortest(r.Training.Lambda)})
+		}
+		f.Lines = []experiment.Line{line}
+		return f.Save(name)
+	}
+	f := experiment.Figure{XLabel: "zeros, %", YLabel: tuningTask + ", ρ × 100",
+		XMark: experiment.Mark{Name: fmt.Sprintf("%v %%", 100*experiment.MinSparsity), At: 100 * experiment.MinSparsity},
+		YMark: experiment.Mark{Name: "X", At: t.Dense.Result(tuningTask).Score}}
+	for _, r := range t.Tried {
+		name := fmt.Sprintf("K = %d", r.Training.Atoms)
+		if n := len(f.Lines); n == 0 || f.Lines[n-1].Name != name {
+			f.Lines = append(f.Lines, experiment.Line{Name: name})
+		}
+		s := r.Result(tuningTask)
+		line := &f.Lines[len(f.Lines)-1]
+		line.Points = append(line.Points, experiment.FigurePoint{X: 100 * r.Metrics.Sparsity, Y: s.Score, Stderr: s.Stderr, Label: "λ = " + shortest(r.Training.Lambda)})
+	}
+	return f.Save(name)
+}

@@ -1,0 +1,309 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"image/png"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"overcomplete/internal/experiment"
+)
+
+// timelessTree is tree without the seconds that trainings took.
+func timelessTree(t *testing.T, dir string) map[string]string {
+	all := make(map[string]string)
+	seconds := regexp.MustCompile(`"seconds": [^\n]*`)
+	for path, content := range tree(t, dir) {
+		name, _ := filepath.Rel(dir, path)
+		all[name] = seconds.ReplaceAllString(content, "")
+	}
+	return all
+}
+
+func TestTune(t *testing.T) {
+	x := evalDir(t)
+	stdout, _ := mustRun(t, "tune x.txt --data data -o out --json")
+	var got tuned
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+		t.Fatal(err)
+	}
+	// The choice, found in another way, and its score and sparsity by other commands.
+	var best *experiment.Record
+	enough := 0
+	for i, r := range got.Tried {
+		if h := r.Training; h.Lambda != []float64{.1, .5, 1}[i%3] || h.Atoms != x.Dim*[]int{10, 20}[i/3] {
+			t.Errorf("point %d has λ = %v, K = %d", i, h.Lambda, h.Atoms)
+		}
+		if r.Metrics.Sparsity < 0.9 {
+			continue
+		}
+		enough++
+		if best == nil || *r.Scores["WS-353"].Score > *best.Scores["WS-353"].Score {
+			best = r
+		}
+	}
+	if len(got.Tried) != 6 || enough < 2 || !got.Reached || got.Best.Training != best.Training {
+		t.Errorf("chose %+v of %d, want %+v", got.Best.Training, enough, best.Training)
+	}
+	m := openModel(t, got.Model)
+	if m.Info.Training != best.Training || best.Metrics.Sparsity != m.Info.Epochs[19].Sparsity {
+		t.Errorf("%s is of %+v", got.Model, m.Info.Training)
+	}
+	stdout, _ = mustRun(t, "eval "+got.Model+" --data data --tasks WS-353 --json")
+	var evaluated struct {
+		Rows []struct {
+			Tasks map[string]struct{ Score, Stderr float64 }
+		}
+	}
+	if err := json.Unmarshal([]byte(stdout), &evaluated); err != nil {
+		t.Fatal(err)
+	}
+	if s, want := best.Scores["WS-353"], evaluated.Rows[0].Tasks["WS-353"]; *s.Score != want.Score || *s.Stderr != want.Stderr {
+		t.Errorf("WS-353 is %v ± %v, want %v ± %v", *s.Score, *s.Stderr, want.Score, want.Stderr)
+	}
+
+	// Nothing is done twice.
+	before := tree(t, "out")
+	text, stderr := mustRun(t, "tune x.txt --data data -o out")
+	if strings.Contains(stderr, "training") || strings.Contains(stderr, "evaluating") || !maps.Equal(before, tree(t, "out")) {
+		t.Errorf("the same again:\n%s", stderr)
+	}
+	if strings.Count(text, "chosen") != 1 || !strings.HasSuffix(text, "model: "+got.Model+"\n") {
+		t.Errorf("it prints\n%s", text)
+	}
+	if _, err := png.Decode(bytes.NewReader(readFile(t, "out/tune.png"))); err != nil {
+		t.Error(err)
+	}
+
+	// The search goes on from what the grid has left.
+	stdout, stderr = mustRun(t, "tune x.txt -o out --sparsity 0.7 --json")
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+		t.Fatal(err)
+	}
+	trained := strings.Count(stderr, "training A-k")
+	if s := openModel(t, got.Model).Info.Epochs[19].Sparsity; !got.Reached || math.Abs(s-0.7) > 0.005 || trained == 0 || len(got.Tried) != 3+trained || trained > 6 {
+		t.Errorf("%v zeros after %d trainings, %d tried\n%s", s, trained, len(got.Tried), stderr)
+	}
+}
+
+// Of method B, the binary vectors count.
+func TestTuneB(t *testing.T) {
+	evalDir(t)
+	stdout, _ := mustRun(t, "tune x.txt --data data -o out --method B --center --sparsity 0.9 -k 40 --json")
+	var got tuned
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+		t.Fatal(err)
+	}
+	mustRun(t, "train x.txt -o b --method B --center -k 40 --quiet --lambda "+shortest(got.Best.Training.Lambda))
+	if learned(t, "b") != learned(t, got.Model) {
+		t.Error("train learns another model")
+	}
+	stdout, _ = mustRun(t, "eval b:binary --data data --tasks WS-353 --json")
+	if want := shortest(*got.Best.Scores["WS-353"].Score); !strings.Contains(stdout, `"score": `+want) {
+		t.Errorf("WS-353 is %v, not that of\n%s", want, stdout)
+	}
+}
+
+func TestTuneNotSparseEnough(t *testing.T) {
+	x := evalDir(t)
+	for i := range x.Data { // RDA knows no scale: long vectors have codes that are hardly sparse
+		x.Data[i] *= 30
+	}
+	writeFile(t, "x.txt", gloVeText(x))
+	stdout, _ := mustRun(t, "tune x.txt --data data -o out --quiet")
+	if !strings.Contains(stdout, "no point has 90 % zeros; the sparsest is λ = ") {
+		t.Errorf("it prints\n%s", stdout)
+	}
+}
+
+func TestSweep(t *testing.T) {
+	x := evalDir(t)
+	if err := os.RemoveAll("data/20news-bydate"); err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr := mustRun(t, "sweep x.txt --data data -o out --lambda 0.2 --json")
+	for _, task := range []string{"Sports", "Comp", "Relig"} {
+		if !strings.Contains(stderr, "warning: left out: "+task) || strings.Contains(stdout, task) {
+			t.Errorf("%s is not left out", task)
+		}
+	}
+	var got struct {
+		AverageOver []string `json:"average_over"`
+		Rows        []struct {
+			Name    string
+			Tasks   map[string]struct{ Score, Stderr float64 }
+			Average struct{ Score, Stderr float64 }
+		}
+	}
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"SimLex-999", "SST", "TREC", "NP"}; !slices.Equal(got.AverageOver, want) || len(got.Rows) != 8 {
+		t.Fatalf("averages over %v in %d rows", got.AverageOver, len(got.Rows))
+	}
+	mustRun(t, "train x.txt --lambda 0.2 --factor 3 -o m --quiet")
+	if learned(t, "m") != learned(t, "out/"+experiment.Name(openModel(t, "m").Info.Training)) {
+		t.Error("train learns another model")
+	}
+	for i, r := range got.Rows {
+		var sum, variances float64
+		for _, task := range got.AverageOver {
+			sum, variances = sum+r.Tasks[task].Score, variances+r.Tasks[task].Stderr*r.Tasks[task].Stderr
+		}
+		// Sums of four in another order differ by some 1e-14.
+		if math.Abs(r.Average.Score-sum/4) > 1e-9 || math.Abs(r.Average.Stderr-math.Sqrt(variances)/4) > 1e-9 {
+			t.Errorf("%s: average is %+v", r.Name, r.Average)
+		}
+		if want := "X"; i == 0 && r.Name != want {
+			t.Errorf("first row is %s", r.Name)
+		}
+	}
+	if want := "K = 15·L = 180, "; !strings.HasPrefix(got.Rows[6].Name, want) || x.Dim != 12 {
+		t.Errorf("row 6 is %s, want %s…", got.Rows[6].Name, want)
+	}
+	if svg := string(readFile(t, "out/sweep.svg")); !strings.Contains(svg, ">15</text>") || !strings.Contains(svg, "average of 4 tasks") {
+		t.Errorf("the figure has no ticks or label")
+	}
+}
+
+// interruptAt cancels when a number of lines has been written.
+type interruptAt struct {
+	bytes.Buffer
+	lines  int
+	cancel context.CancelFunc
+}
+
+func (w *interruptAt) Write(p []byte) (int, error) {
+	if w.lines -= bytes.Count(p, []byte("\n")); w.lines <= 0 {
+		w.cancel()
+	}
+	return w.Buffer.Write(p)
+}
+
+// However often paper is interrupted, it ends with the files of a run that was not.
+func TestPaperResumes(t *testing.T) {
+	x := evalDir(t)
+	for _, folder := range []string{"20news-bydate", "trec", "sst2"} { // the rest is quicker
+		if err := os.RemoveAll("data/" + folder); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x.Dim, x.Data = 6, x.Data[:6*x.Len()]
+	writeFile(t, "small.txt", gloVeText(x))
+	const line = "paper x.txt small.txt --data data -o "
+	_, stderr := mustRun(t, line+"whole")
+	lines := strings.Count(stderr, "\n")
+	want := timelessTree(t, "whole")
+	interruptions := 0
+	for after := 3; ; after += lines/9 + 1 { // further each time, so that it ends even if nothing were kept
+		ctx, cancel := context.WithCancel(t.Context())
+		stderr := &interruptAt{lines: after, cancel: cancel}
+		code := run(ctx, strings.Fields(line+"parts"), io.Discard, stderr)
+		cancel()
+		if code == 0 {
+			break
+		}
+		if want := "overcomplete: interrupted; the same command goes on with what is finished in parts\n"; code != exitInterrupted || !strings.HasSuffix(stderr.String(), want) {
+			t.Fatalf("exit code %d\n%s", code, stderr)
+		}
+		interruptions++
+	}
+	got := timelessTree(t, "parts")
+	if interruptions < 2 || !maps.Equal(got, want) {
+		for _, path := range slices.Sorted(maps.Keys(want)) {
+			if got[path] != want[path] {
+				t.Errorf("%s differs", path)
+			}
+		}
+		t.Fatalf("after %d interruptions there are\n%q\nwant\n%q", interruptions, slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
+	}
+	report := want["report.md"]
+	for _, part := range []string{"- Sports (data/20news-bydate", "## Hyperparameters", "## Results", "## Alternative transformations", "| thresh2 |",
+		"## Length of the vectors", "(x/sweep.svg)", "(small/tune.svg)"} {
+		if !strings.Contains(report, part) {
+			t.Errorf("the report has no %q", part)
+		}
+	}
+}
+
+func TestPaperWithoutWordSimilarity(t *testing.T) {
+	evalDir(t)
+	for _, folder := range []string{"wordsim", "20news-bydate", "sst2", "trec"} {
+		if err := os.RemoveAll("data/" + folder); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stdout, _ := mustRun(t, "paper x.txt --data data -o out --quiet")
+	report := string(readFile(t, strings.TrimSpace(stdout)))
+	for _, part := range []string{"Not tuned: there are no data of WS-353", "- WS-353 (", "| x | 120 | 12 | 0.5 | 1e-05 | 120 |"} {
+		if !strings.Contains(report, part) {
+			t.Errorf("no %q in\n%s", part, report)
+		}
+	}
+}
+
+func TestExperimentsRefuse(t *testing.T) {
+	x := evalDir(t)
+	mustRun(t, "tune x.txt -o done --sparsity 0.6 --quiet")
+	x.Data[0]++
+	writeFile(t, "y.txt", gloVeText(x))
+	for i := range x.Words {
+		x.Words[i] += "?"
+	}
+	writeFile(t, "strange.txt", gloVeText(x))
+	writeFile(t, "nan.txt", []byte("a 1 2\nb 1 NaN\n"))
+	if err := os.MkdirAll("bad/wordsim", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, "bad/wordsim/EN-WS-353-ALL.txt", []byte("a b\n"))
+	if err := os.MkdirAll("sub", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, "sub/x.txt", []byte("a 1 2\n"))
+	before := tree(t, ".")
+	for _, tt := range []struct {
+		args string
+		want []string
+	}{
+		{"tune x.txt -o out", []string{"--data", "--sparsity"}},
+		{"tune x.txt --data data", []string{`"output"`}},
+		{"tune x.txt --data data -o out -k 30", []string{"-k goes with --sparsity"}},
+		{"tune x.txt -o out --sparsity 1", []string{"--sparsity is 1"}},
+		{"tune x.txt -o out --sparsity NaN", []string{"--sparsity is NaN"}},
+		{"tune x.txt -o out --sparsity 92", []string{"--sparsity is 92"}},
+		{"tune x.txt -o out --sparsity 0.9 --method C", []string{`--method is "C"`}},
+		{"tune x.txt -o out --sparsity 0.9 -k 0", []string{"-k is 0"}},
+		{"tune x.txt -o out --data nowhere", []string{"nowhere", "no such file"}},
+		{"tune x.txt -o out --data bad", []string{"EN-WS-353-ALL.txt:1", "2 fields"}},
+		{"tune strange.txt -o out --data data", []string{"strange.txt can't be tuned on WS-353", "too few"}},
+		{"tune nan.txt -o out --data data", []string{"nan.txt:2", "NaN"}},
+		{"tune x.txt --sparsity 0.9 -o data", []string{"data: is not empty"}},
+		{"tune x.txt --sparsity 0.9 -o x.txt", []string{"x.txt: not a directory"}},
+		{"tune x.txt --sparsity 0.9 -o no/where", []string{"no/where: ", "no such file"}},
+		{"tune y.txt --sparsity 0.6 -o done", []string{"done: ", "SHA-256", "another directory"}},
+		{"tune x.txt --sparsity 0.6 -o done --center", []string{"done: ", "--center was false and is true"}},
+		{"tune x.txt --sparsity 0.6 -o done --max-words 50", []string{"done: ", "number of words was 120 and is 50"}},
+		{"sweep x.txt -o out", []string{`"data"`}},
+		{"sweep x.txt -o out --data sub", []string{"--data sub has none of the paper's data"}},
+		{"sweep x.txt -o out --data data --lambda -1", []string{"--lambda is -1"}},
+		{"sweep y.txt -o done --data data", []string{"done: ", "SHA-256"}},
+		{"sweep x.txt -o out --data bad", []string{"EN-WS-353-ALL.txt:1"}},
+		{"paper -o out --data data", []string{"arg"}},
+		{"paper nowhere.txt -o out --data data", []string{"nowhere.txt", "no such file"}},
+		{"paper x.txt sub/x.txt -o out --data data", []string{"x.txt and sub/x.txt", "rename"}},
+		{"paper x.txt -o data --data data", []string{"data: is not empty"}},
+		{"paper x.txt -o done --data data", []string{"done: is not empty", "paper.json"}},
+		{"paper x.txt -o out --data bad", []string{"EN-WS-353-ALL.txt:1"}},
+	} {
+		checkRefused(t, tt.args, tt.want, before)
+	}
+}

@@ -1,0 +1,394 @@
+// Package experiment runs trainings and evaluations that belong together and keeps
+// what is finished in a directory, so that nothing is done twice and what was
+// interrupted can be gone on with. All of one directory is of the same dense
+// vectors, with the same settings:
+//
+//	experiment.json         what is the same for all: Setting
+//	A-k500-lambda0.1/       a model, as train writes it
+//	A-k500-lambda0.1.json   its Record: hyperparameters, metrics, scores
+//	X.json                  a Record of vectors that were not trained
+//
+// Every file has its name only when it is whole. A point is the vectors of a
+// model: codes for method A, binary ones for method B, as in the paper.
+package experiment
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"overcomplete/eval"
+	"overcomplete/internal/atomicfile"
+	"overcomplete/model"
+	"overcomplete/vectors"
+)
+
+// Setting is what all points of an experiment share.
+type Setting struct {
+	Input    model.Input           `json:"input"`
+	Training model.Hyperparameters `json:"training"` // Method, Atoms, Lambda and Epochs, which differ, are zero
+	Protocol eval.Options          `json:"protocol"`
+	// Data has the SHA-256 of each folder of evaluation data that was there.
+	Data map[string]string `json:"data"`
+}
+
+// Experiment is a directory and what it takes to add to it.
+type Experiment struct {
+	Dir     string
+	Setting Setting
+	// Train learns a model from the experiment's vectors and saves it in a directory.
+	Train func(ctx context.Context, h model.Hyperparameters, dir string) (*model.Model, error)
+	Log   io.Writer // a line for whatever takes time
+}
+
+// Record is what is known of a point, or of vectors that were not trained.
+type Record struct {
+	Training model.Hyperparameters `json:"training,omitzero"`
+	Device   string                `json:"device,omitempty"`
+	Metrics  model.Epoch           `json:"metrics,omitzero"` // of the last epoch
+	// Wanted is the sparsity in whose search it was trained, 0 if in none.
+	Wanted float64          `json:"wanted,omitempty"`
+	Scores map[string]Score `json:"scores"` // by task
+}
+
+// Score is an [eval.Result] as JSON, where a missing score is null.
+type Score struct {
+	Score   *float64 `json:"score"`
+	Stderr  *float64 `json:"stderr"`
+	Covered int      `json:"covered"`
+	Total   int      `json:"total"`
+	Unit    string   `json:"unit"`
+	C       float64  `json:"c,omitempty"`
+	Note    string   `json:"note,omitempty"`
+}
+
+func newScore(r eval.Result) Score {
+	s := Score{nil, nil, r.Covered, r.Total, r.Unit, r.C, r.Note}
+	if r.Note == "" {
+		s.Score, s.Stderr = &r.Score, &r.Stderr
+	}
+	return s
+}
+
+// Result returns the score of a task that was measured.
+func (r *Record) Result(task string) eval.Result {
+	s := r.Scores[task]
+	result := eval.Result{Score: math.NaN(), Stderr: math.NaN(), Covered: s.Covered, Total: s.Total, Unit: s.Unit, C: s.C, Note: s.Note}
+	if s.Score != nil && s.Stderr != nil {
+		result.Score, result.Stderr = *s.Score, *s.Stderr
+	}
+	return result
+}
+
+// Row returns r as a row of a table of tasks, all of which were measured.
+func (r *Record) Row(name string, tasks []string) eval.Row {
+	row := eval.Row{Name: name}
+	for _, task := range tasks {
+		row.Results = append(row.Results, r.Result(task))
+	}
+	return row
+}
+
+// Name returns the name that a point has in its directory.
+func Name(h model.Hyperparameters) string {
+	return fmt.Sprintf("%s-k%d-lambda%s", h.Method, h.Atoms, number(h.Lambda))
+}
+
+func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+const settingFile = "experiment.json"
+
+// Open creates the directory e.Dir, or goes on with it if it is there and e's
+// setting is its own. It refuses anything else with an [*atomicfile.OutputError].
+// h is a training's, of which only what all points share is kept; data is the
+// directory of evaluation data, or "".
+func Open(e *Experiment, h model.Hyperparameters, data string) error {
+	h.Method, h.Atoms, h.Lambda, h.Epochs = "", 0, 0, 0
+	e.Setting.Training = h
+	var err error
+	if e.Setting.Data, err = digests(data); err != nil {
+		return err
+	}
+	was, err := Claim(e.Dir, settingFile, e.Setting)
+	if err != nil || was == nil {
+		return err
+	}
+	var saved Setting
+	if err := json.Unmarshal(was, &saved); err != nil {
+		return refuse(e.Dir, "%s: %w", settingFile, err)
+	}
+	if err := e.Setting.same(saved); err != nil {
+		return refuse(e.Dir, "is an experiment of other settings: %w; choose another directory", err)
+	}
+	known := len(saved.Data)
+	for folder, sum := range e.Setting.Data {
+		saved.Data[folder] = sum
+	}
+	if e.Setting.Data = saved.Data; len(saved.Data) == known {
+		return nil
+	}
+	return writeJSON(filepath.Join(e.Dir, settingFile), e.Setting)
+}
+
+// Claim makes a directory that holds one file with v as JSON, or returns what the
+// file holds in a directory that has one. It refuses a directory of anything else.
+func Claim(dir, file string, v any) (was []byte, err error) {
+	was, err = os.ReadFile(filepath.Join(dir, file))
+	if e, ok := errors.AsType[*fs.PathError](err); ok && !errors.Is(err, fs.ErrNotExist) {
+		return nil, refuse(dir, "%w", e.Err)
+	}
+	if err == nil {
+		return was, nil
+	}
+	onlyEmpty := func(path string) error {
+		entries, err := os.ReadDir(path)
+		if err == nil && len(entries) > 0 {
+			err = fmt.Errorf("is not empty and has no %s, so that it is none of this command's directories", file)
+		}
+		return err
+	}
+	if err := atomicfile.CheckDir(dir, onlyEmpty); err != nil {
+		return nil, err
+	}
+	return nil, atomicfile.WriteDir(dir, false, onlyEmpty, func(dir string) error {
+		return writeJSON(filepath.Join(dir, file), v)
+	})
+}
+
+// same returns an error unless points of both settings can stand side by side.
+func (s Setting) same(saved Setting) error {
+	for _, v := range []struct {
+		name    string
+		was, is any
+	}{
+		{"the vectors' SHA-256", saved.Input.SHA256, s.Input.SHA256},
+		{"the number of words", saved.Input.Words, s.Input.Words},
+		{"the vectors' length", saved.Input.Dim, s.Input.Dim},
+		{"--center", saved.Training.Center, s.Training.Center},
+		{"training", saved.Training, s.Training},
+		{"the protocol of evaluation", saved.Protocol, s.Protocol},
+	} {
+		if v.was != v.is {
+			return fmt.Errorf("%s was %+v and is %+v", v.name, v.was, v.is)
+		}
+	}
+	for _, folder := range folders {
+		was, is := saved.Data[folder], s.Data[folder]
+		if was != "" && is != "" && was != is {
+			return fmt.Errorf("the evaluation data in %s are not what they were", folder)
+		}
+	}
+	return nil
+}
+
+// folders are those of evaluation data that [eval.ReadTask] reads.
+var folders = []string{"wordsim", "sst2", "trec", "20news-bydate", "np-bracketing"}
+
+// digests returns the SHA-256 over the names and contents of the files in each
+// folder that is there.
+func digests(data string) (map[string]string, error) {
+	sums := map[string]string{}
+	for _, folder := range folders {
+		dir := filepath.Join(data, folder)
+		if _, err := os.Stat(dir); data == "" || errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		all := sha256.New()
+		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			content, err := os.ReadFile(path)
+			name, _ := filepath.Rel(dir, path)
+			fmt.Fprintf(all, "%q %x\n", filepath.ToSlash(name), sha256.Sum256(content))
+			return err
+		})
+		if err != nil {
+			return nil, &vectors.InputError{File: dir, Err: err}
+		}
+		sums[folder] = hex.EncodeToString(all.Sum(nil))
+	}
+	return sums, nil
+}
+
+// Point trains with h and measures by tasks what of both is not done yet.
+func (e *Experiment) Point(ctx context.Context, h model.Hyperparameters, tasks []eval.Task) (*Record, error) {
+	return e.point(ctx, h, tasks, 0)
+}
+
+func (e *Experiment) point(ctx context.Context, h model.Hyperparameters, tasks []eval.Task, wanted float64) (*Record, error) {
+	name := Name(h)
+	r, err := e.record(name)
+	if err != nil {
+		return nil, err
+	}
+	if r == nil {
+		r = &Record{Wanted: wanted}
+	} else if r.Training != h {
+		return nil, refuse(e.path(name+".json"), "is of a training with %+v, want %+v; remove it or choose another directory", r.Training, h)
+	}
+	todo := r.without(tasks)
+	if r.Training == h && len(todo) == 0 {
+		return r, nil
+	}
+	m, err := e.model(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	r.Training, r.Device, r.Metrics = h, m.Info.Device, m.Info.Epochs[len(m.Info.Epochs)-1]
+	codes := m.Codes
+	if h.Method == "B" {
+		codes = codes.Binary()
+	}
+	return r, e.measure(ctx, r, todo, eval.NewSparse(name, m.Words, codes))
+}
+
+// model opens the model of a point, or trains it.
+func (e *Experiment) model(ctx context.Context, h model.Hyperparameters) (*model.Model, error) {
+	dir := e.ModelDir(h)
+	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		fmt.Fprintf(e.Log, "training %s\n", Name(h))
+		return e.Train(ctx, h, dir)
+	}
+	m, err := model.Open(dir)
+	if err == nil && len(m.Info.Epochs) == 0 {
+		err = errors.New("has no epochs")
+	}
+	if err != nil {
+		return nil, refuse(dir, "%w; remove it to have it trained again", err)
+	}
+	if m.Info.Training != h || m.Info.Input.SHA256 != e.Setting.Input.SHA256 {
+		return nil, refuse(dir, "is of a training with %+v, want %+v; remove it or choose another directory", m.Info.Training, h)
+	}
+	return m, nil
+}
+
+// ModelDir returns the directory of a point's model.
+func (e *Experiment) ModelDir(h model.Hyperparameters) string { return e.path(Name(h)) }
+
+// Untrained measures vectors that take no training; open is called if something is
+// to be measured.
+func (e *Experiment) Untrained(ctx context.Context, name string, tasks []eval.Task, open func() *eval.Representation) (*Record, error) {
+	r, err := e.record(name)
+	if err != nil {
+		return nil, err
+	}
+	if r == nil {
+		r = &Record{}
+	}
+	todo := r.without(tasks)
+	if len(todo) == 0 {
+		return r, nil
+	}
+	return r, e.measure(ctx, r, todo, open())
+}
+
+// measure adds scores to a record and saves it.
+func (e *Experiment) measure(ctx context.Context, r *Record, tasks []eval.Task, vectors *eval.Representation) error {
+	if len(tasks) > 0 {
+		fmt.Fprintf(e.Log, "evaluating %s\n", vectors.Name)
+	}
+	results, err := eval.Run(ctx, vectors, tasks, e.Setting.Protocol)
+	if err != nil {
+		return err
+	}
+	for i, result := range results {
+		r.Scores[tasks[i].Name()] = newScore(result)
+	}
+	return writeJSON(e.path(vectors.Name+".json"), r)
+}
+
+// without returns the tasks that r has no score of.
+func (r *Record) without(tasks []eval.Task) (todo []eval.Task) {
+	if r.Scores == nil {
+		r.Scores = map[string]Score{}
+	}
+	return slices.DeleteFunc(slices.Clone(tasks), func(t eval.Task) bool {
+		_, done := r.Scores[t.Name()]
+		return done
+	})
+}
+
+// record reads a record, nil if there is none.
+func (e *Experiment) record(name string) (*Record, error) {
+	path := e.path(name + ".json")
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	r := new(Record)
+	if err == nil {
+		err = json.Unmarshal(data, r)
+	}
+	if err != nil {
+		return nil, refuse(path, "%w; remove it to have it measured again", err)
+	}
+	return r, nil
+}
+
+// points returns the records of all points that differ from h by λ only, by λ.
+// λ = 0, which has no logarithm, is left out.
+func (e *Experiment) points(h model.Hyperparameters) (all []*Record, err error) {
+	h.Lambda = 0
+	entries, err := os.ReadDir(e.Dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range entries {
+		name, ok := strings.CutSuffix(entry.Name(), ".json")
+		if !ok || entry.IsDir() {
+			continue
+		}
+		r, err := e.record(name)
+		if err != nil {
+			return nil, err
+		}
+		t := r.Training
+		t.Lambda = 0
+		if t == h && r.Training.Lambda > 0 {
+			all = append(all, r)
+		}
+	}
+	slices.SortFunc(all, func(a, b *Record) int { return cmp.Compare(a.Training.Lambda, b.Training.Lambda) })
+	return all, nil
+}
+
+func (e *Experiment) path(name string) string { return filepath.Join(e.Dir, name) }
+
+func refuse(path, format string, args ...any) error {
+	return &atomicfile.OutputError{Path: path, Err: fmt.Errorf(format, args...)}
+}
+
+func writeJSON(path string, v any) error {
+	return WriteFile(path, func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		e.SetEscapeHTML(false)
+		return e.Encode(v)
+	})
+}
+
+// WriteFile replaces a file with what write writes.
+func WriteFile(path string, write func(w io.Writer) error) error {
+	f, err := atomicfile.Create(path, true)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := write(f); err != nil {
+		return err
+	}
+	return f.Commit()
+}

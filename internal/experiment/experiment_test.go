@@ -1,0 +1,290 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"overcomplete/internal/atomicfile"
+	"overcomplete/model"
+	"overcomplete/vectors"
+)
+
+// curve is the share of zeros by λ.
+type curve func(lambda float64) float64
+
+// interpolated returns the curve through points, linear in log λ.
+func interpolated(lambda, share []float64) curve {
+	return func(l float64) float64 {
+		i := 1
+		for i < len(lambda)-1 && lambda[i] < l {
+			i++
+		}
+		at := min(max(math.Log(l/lambda[i-1])/math.Log(lambda[i]/lambda[i-1]), 0), 1)
+		return share[i-1] + at*(share[i]-share[i-1])
+	}
+}
+
+var curves = map[string]curve{
+	// Measured on GloVe 6B, 50 → 500; codes vanish soon after λ = 4.
+	"GloVe": interpolated(
+		[]float64{.02, .1, .133, .5, 1, 1.86, 2.09, 2.6, 2.98, 3.53, 3.86, 4.02, 4.24, 4.62, 5.33, 5.87, 7.86, 30},
+		[]float64{.25, .438, .500, .729, .809, .874, .885, .903, .916, .931, .941, .947, .956, .971, .985, .992, 1, 1}),
+	"logistic": func(l float64) float64 { return 1 / (1 + math.Exp(-2.4-1.1*math.Log(l))) },
+}
+
+// open opens an experiment whose trainings have the sparsity of a curve.
+func open(t *testing.T, dir string, sparsity curve, trained *[]float64) *Experiment {
+	t.Helper()
+	e := &Experiment{Dir: dir, Log: io.Discard}
+	e.Setting.Input = model.Input{Name: "x", SHA256: "0", Words: 1, Dim: 2}
+	e.Train = func(ctx context.Context, h model.Hyperparameters, dir string) (*model.Model, error) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		*trained = append(*trained, h.Lambda)
+		m := &model.Model{
+			Info:  model.Info{Input: e.Setting.Input, Training: h, Device: "test", Epochs: []model.Epoch{{Epoch: 1, Sparsity: sparsity(h.Lambda)}}},
+			Words: []string{"a"}, Codes: &vectors.Sparse{Rows: 1, Cols: h.Atoms, Ptr: []int64{0, 0}},
+			Dictionary: make([]float32, 2*h.Atoms),
+		}
+		return m, m.Save(dir, false)
+	}
+	if err := Open(e, model.Defaults(), ""); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func hyper() model.Hyperparameters {
+	h := model.Defaults()
+	h.Atoms, h.Epochs = 4, 20
+	return h
+}
+
+func TestSparsity(t *testing.T) {
+	for name, sparsity := range curves {
+		for wanted := 0.3; wanted < 0.996; wanted += 0.05 {
+			var trained []float64
+			e := open(t, filepath.Join(t.TempDir(), "out"), sparsity, &trained)
+			tried, nearest, reached, err := e.Sparsity(t.Context(), hyper(), wanted, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := sparsity(nearest.Training.Lambda); !reached || math.Abs(got-wanted) > 0.005 || len(trained) > 6 || len(tried) != len(trained) {
+				t.Errorf("%s: wanted %.2f, %v, λ = %v has %v; trained with %v", name, wanted, reached, nearest.Training.Lambda, got, trained)
+			}
+			// It is there now.
+			before := len(trained)
+			_, again, _, err := e.Sparsity(t.Context(), hyper(), wanted, nil)
+			if err != nil || again.Training != nearest.Training || len(trained) != before {
+				t.Errorf("%s: wanted %.2f again: %v, λ = %v, not %v", name, wanted, err, again.Training.Lambda, nearest.Training.Lambda)
+			}
+		}
+	}
+}
+
+// A search that is interrupted before any of its trainings, or between a training
+// and its record, goes on as if it had not been.
+func TestSparsityResumes(t *testing.T) {
+	const wanted = 0.95
+	var whole []float64
+	e := open(t, filepath.Join(t.TempDir(), "out"), curves["GloVe"], &whole)
+	if _, _, _, err := e.Sparsity(t.Context(), hyper(), wanted, nil); err != nil {
+		t.Fatal(err)
+	}
+	if len(whole) < 3 {
+		t.Fatalf("trained %v, too few to interrupt", whole)
+	}
+	for stop := range whole {
+		for _, recorded := range []bool{true, false} {
+			var trained []float64
+			dir := filepath.Join(t.TempDir(), "out")
+			e := open(t, dir, curves["GloVe"], &trained)
+			ctx, cancel := context.WithCancel(t.Context())
+			train := e.Train
+			e.Train = func(c context.Context, h model.Hyperparameters, dir string) (*model.Model, error) {
+				if len(trained) == stop {
+					cancel()
+				}
+				return train(c, h, dir)
+			}
+			if _, _, _, err := e.Sparsity(ctx, hyper(), wanted, nil); !errors.Is(err, context.Canceled) {
+				t.Fatalf("interrupted: %v", err)
+			}
+			if !recorded && stop > 0 {
+				h := hyper()
+				h.Lambda = whole[stop-1]
+				if err := os.Remove(filepath.Join(dir, Name(h)+".json")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			e = open(t, dir, curves["GloVe"], &trained)
+			if _, _, _, err := e.Sparsity(t.Context(), hyper(), wanted, nil); err != nil || !slices.Equal(trained, whole) {
+				t.Errorf("stopped after %d: %v, trained with %v, uninterrupted %v", stop, err, trained, whole)
+			}
+		}
+	}
+}
+
+func TestSparsityOutOfReach(t *testing.T) {
+	var trained []float64
+	e := open(t, filepath.Join(t.TempDir(), "out"), func(l float64) float64 { return 0.5 + 0.01*l/(1+l) }, &trained)
+	for range 2 { // the second time there is nothing left to try
+		_, nearest, reached, err := e.Sparsity(t.Context(), hyper(), 0.9, nil)
+		if err != nil || reached || nearest == nil || len(trained) > 6 {
+			t.Fatalf("%v, reached is %v, trained with %v", err, reached, trained)
+		}
+		if want := slices.Max(trained); nearest.Training.Lambda != want {
+			t.Errorf("nearest has λ = %v, want the largest, %v", nearest.Training.Lambda, want)
+		}
+	}
+}
+
+func TestBest(t *testing.T) {
+	point := func(sparsity, score float64) *Record {
+		return &Record{Metrics: model.Epoch{Sparsity: sparsity}, Scores: map[string]Score{"T": {Score: &score, Stderr: &score}}}
+	}
+	none := &Record{Metrics: model.Epoch{Sparsity: 0.95}, Scores: map[string]Score{"T": {Note: "no"}}}
+	for _, tt := range []struct {
+		tried  []*Record
+		best   int
+		enough bool
+	}{
+		{[]*Record{point(.8, 70), point(.9, 50), point(.95, 60)}, 2, true},
+		{[]*Record{point(.95, 60), point(.99, 50), point(.8999, 90)}, 0, true},
+		{[]*Record{point(.5, 60), point(.91, 20), point(.89, 90)}, 1, true},
+		{[]*Record{point(.5, 60), point(.8, 20), point(.7, 90)}, 1, false},
+		{[]*Record{point(.91, 60), point(.92, 60)}, 0, true},
+		{[]*Record{none, point(.91, -5)}, 1, true},
+		{[]*Record{point(.5, 60), none}, 1, true},
+	} {
+		best, enough := Best(tt.tried, "T")
+		if best != tt.tried[tt.best] || enough != tt.enough {
+			t.Errorf("chose %d with enough %v, want %d and %v", slices.Index(tt.tried, best), enough, tt.best, tt.enough)
+		}
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	base := t.TempDir()
+	dir, data := filepath.Join(base, "out"), filepath.Join(base, "data")
+	put := func(name, text string) {
+		path := filepath.Join(base, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("data/wordsim/a", "1")
+	put("photos/cat", "a cat")
+	opened := func(dir string, change func(s *Setting, h *model.Hyperparameters)) error {
+		e := &Experiment{Dir: dir}
+		e.Setting.Input = model.Input{SHA256: "0", Words: 1, Dim: 2}
+		h := hyper()
+		change(&e.Setting, &h)
+		return Open(e, h, data)
+	}
+	same := func(*Setting, *model.Hyperparameters) {}
+	if err := opened(dir, same); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		want   string // "" if it is to be opened
+		dir    string
+		change func(s *Setting, h *model.Hyperparameters)
+	}{
+		{"", dir, same},
+		{"", dir, func(_ *Setting, h *model.Hyperparameters) { h.Lambda, h.Atoms, h.Method, h.Epochs = 1, 9, "B", 30 }},
+		{"SHA-256", dir, func(s *Setting, _ *model.Hyperparameters) { s.Input.SHA256 = "1" }},
+		{"number of words", dir, func(s *Setting, _ *model.Hyperparameters) { s.Input.Words = 7 }},
+		{"--center", dir, func(_ *Setting, h *model.Hyperparameters) { h.Center = true }},
+		{"training", dir, func(_ *Setting, h *model.Hyperparameters) { h.Seed = 2 }},
+		{"protocol", dir, func(s *Setting, _ *model.Hyperparameters) { s.Protocol.Seed = 2 }},
+		{"not empty", filepath.Join(base, "photos"), same},
+		{"not a directory", filepath.Join(base, "photos", "cat"), same},
+	} {
+		err := opened(tt.dir, tt.change)
+		if tt.want == "" {
+			if err != nil {
+				t.Error(err)
+			}
+			continue
+		}
+		if _, refused := errors.AsType[*atomicfile.OutputError](err); !refused || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%v, want an OutputError with %q", err, tt.want)
+		}
+	}
+	// Data may come, but not change.
+	put("data/trec/b", "2")
+	if err := opened(dir, same); err != nil {
+		t.Error(err)
+	}
+	put("data/trec/b", "3")
+	if err := opened(dir, same); err == nil || !strings.Contains(err.Error(), "trec") {
+		t.Errorf("changed data: %v", err)
+	}
+}
+
+func TestPointRefuses(t *testing.T) {
+	var trained []float64
+	dir := filepath.Join(t.TempDir(), "out")
+	e := open(t, dir, curves["logistic"], &trained)
+	h := hyper()
+	if _, err := e.Point(t.Context(), h, nil); err != nil {
+		t.Fatal(err)
+	}
+	record := filepath.Join(dir, Name(h)+".json")
+	other := h
+	other.Epochs = 21
+	refused := func(h model.Hyperparameters) {
+		t.Helper()
+		_, err := e.Point(t.Context(), h, nil)
+		if _, ok := errors.AsType[*atomicfile.OutputError](err); !ok {
+			t.Errorf("%v, want an OutputError", err)
+		}
+	}
+	refused(other)
+	if err := os.WriteFile(record, []byte("{"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	refused(h)
+	if err := os.Remove(record); err != nil {
+		t.Fatal(err)
+	}
+	refused(other) // by the model
+	if err := os.Remove(filepath.Join(e.ModelDir(h), "codes.npz")); err != nil {
+		t.Fatal(err)
+	}
+	refused(h)
+	if len(trained) != 1 {
+		t.Errorf("trained %d times, want once", len(trained))
+	}
+}
+
+func TestFigureOfNothing(t *testing.T) {
+	nan := math.NaN()
+	for _, f := range []Figure{
+		{},
+		{Lines: []Line{{Name: "a", Points: []FigurePoint{{X: 1, Y: nan, Stderr: nan}}}}},
+		{LogX: true, Lines: []Line{{Points: []FigurePoint{{X: 1, Y: 2}}}}, YMark: Mark{"wanted", 3}},
+	} {
+		name := filepath.Join(t.TempDir(), "f")
+		if err := f.Save(name); err != nil {
+			t.Fatal(err)
+		}
+		for _, ending := range []string{".png", ".svg"} {
+			if info, err := os.Stat(name + ending); err != nil || info.Size() == 0 {
+				t.Errorf("%s: %v", ending, err)
+			}
+		}
+	}
+}
