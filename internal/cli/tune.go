@@ -33,7 +33,7 @@ evaluation data is refused.`
 
 func (f *experimentFlags) register(cmd *cobra.Command) {
 	f.Hyperparameters = model.Defaults()
-	f.factor = 10
+	f.factor, f.recipe = 10, "paper"
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVarP(&f.output, "output", "o", "", "`directory` for what is tried and what comes out, OUT")
