@@ -131,6 +131,9 @@ protocol was: scores of other choices can't be compared.`,
 			if err != nil {
 				return err
 			}
+			if len(tasks) == 0 {
+				return usagef("no tasks: give some with --tasks, --wordsim or --labelled")
+			}
 			table := &eval.Table{Options: o}
 			for _, t := range tasks {
 				table.Tasks = append(table.Tasks, t.Name())

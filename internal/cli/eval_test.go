@@ -10,6 +10,7 @@ import (
 
 	"overcomplete/eval"
 	"overcomplete/eval/evaltest"
+	"overcomplete/internal/realdata"
 	"overcomplete/vectors"
 )
 
@@ -94,6 +95,7 @@ func TestEvalUsage(t *testing.T) {
 		{"eval x.txt", `"data"`},
 		{"eval --data data", "requires at least 1 arg"},
 		{"eval x.txt --data data --tasks WS-353,MEN", `--tasks has "MEN"`},
+		{"eval x.txt --data data --tasks=", "no tasks"},
 		{"eval x.txt --data data --tasks NP,NP", "NP is given twice"},
 		{"eval x.txt --data data --tasks NP --wordsim bad.txt", "bad.txt:2: 4 fields"},
 		{"eval x.txt --data data --tasks NP --labelled spam=x.txt", "--labelled is"},
@@ -117,4 +119,42 @@ func TestEvalUsage(t *testing.T) {
 	if _, err := os.Stat("y.txt"); err == nil {
 		t.Error("a failed transform wrote a file")
 	}
+}
+
+// The paper's tables "results" and "compare": sparse overcomplete vectors are
+// better than the dense ones they are made of, and those than thresholded ones.
+func TestRealDataPattern(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a minute")
+	}
+	path, data := realdata.Path(t, "vectors/glove.6B.50d.9163.txt.gz"), realdata.Path(t, "eval")
+	t.Chdir(t.TempDir())
+	if err := os.Symlink(path, "x"); err != nil {
+		t.Fatal(err)
+	}
+	mustRun(t, "train x -o a --lambda 1 --device cpu --quiet")
+	mustRun(t, "train x -o b --lambda 1 --method B --device cpu --quiet")
+	stdout, _ := mustRun(t, "eval x thresh1:x thresh2:x a b:binary --json --data "+data)
+	var got struct {
+		AverageOver []string `json:"average_over"`
+		Rows        []struct{ Average struct{ Score float64 } }
+	}
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.AverageOver) != 7 {
+		t.Errorf("averaged over %q", got.AverageOver)
+	}
+	average := func(row int) float64 { return got.Rows[row].Average.Score }
+	// Standard errors of averages are 0.8 points; the same test items make those of
+	// differences smaller.
+	for _, tt := range []struct {
+		better, worse int
+		least         float64
+	}{{3, 0, 4}, {4, 0, 2}, {0, 1, 2}, {0, 2, 0.3}} {
+		if got := average(tt.better) - average(tt.worse); got < tt.least {
+			t.Errorf("row %d is %.1f better than row %d, want %.1f or more", tt.better, got, tt.worse, tt.least)
+		}
+	}
+	t.Logf("%+v", got.Rows)
 }
