@@ -278,13 +278,6 @@ func writeCompare(b *strings.Builder, inputs []*paperInput) {
 	b.WriteString(table.Markdown() + "\n")
 }
 
-func plusMinus(score, stderr float64) string {
-	if math.IsNaN(score) {
-		return "–"
-	}
-	return fmt.Sprintf("%.1f ±%.1f", score, stderr)
-}
-
 func writeLength(b *strings.Builder, inputs []*paperInput) {
 	b.WriteString("## Length of the vectors\n\nThe bars are standard errors of single averages. All lengths were measured on the same test items, so that\n" +
 		"differences between them are surer than the bars.\n")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -250,24 +251,39 @@ func shortest(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
 // table has a row for X and for each point that was tried.
 func (t *tuned) table() experiment.Table {
-	score := func(r *experiment.Record) string {
-		if _, measured := r.Scores[tuningTask]; !measured || r.Scores[tuningTask].Score == nil {
-			return "–"
-		}
-		s := r.Result(tuningTask)
-		return fmt.Sprintf("%.1f ±%.1f", s.Score, s.Stderr)
+	measured := len(t.Dense.Scores) > 0 // else there is nothing to say of WS-353, nor of X
+	head := []string{"vectors", "λ", "K", "zeros %", "error"}
+	if measured {
+		head = append(head, tuningTask)
 	}
-	table := experiment.Table{{"vectors", "λ", "K", "zeros %", "error", tuningTask, ""}, {"X", "", "", "", "", score(t.Dense), ""}}
+	table := experiment.Table{append(head, "")}
+	add := func(r *experiment.Record, mark string, cells ...string) {
+		if measured {
+			s := r.Result(tuningTask)
+			cells = append(cells, plusMinus(s.Score, s.Stderr))
+		}
+		table = append(table, append(cells, mark))
+	}
+	if measured {
+		add(t.Dense, "", "X", "", "", "", "")
+	}
 	for _, r := range t.Tried {
 		mark := ""
 		if r == t.Best {
 			mark = "chosen"
 		}
 		h := r.Training
-		table = append(table, []string{h.Method, shortest(h.Lambda), strconv.Itoa(h.Atoms),
-			fmt.Sprintf("%.2f", 100*r.Metrics.Sparsity), fmt.Sprintf("%.4f", r.Metrics.Error), score(r), mark})
+		add(r, mark, h.Method, shortest(h.Lambda), strconv.Itoa(h.Atoms), fmt.Sprintf("%.2f", 100*r.Metrics.Sparsity), fmt.Sprintf("%.4f", r.Metrics.Error))
 	}
 	return table
+}
+
+// plusMinus is how a score is printed.
+func plusMinus(score, stderr float64) string {
+	if math.IsNaN(score) {
+		return "–"
+	}
+	return fmt.Sprintf("%.1f ±%.1f", score, stderr)
 }
 
 // verdict says in a line what was chosen and why.
