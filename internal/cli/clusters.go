@@ -53,7 +53,11 @@ vectors, it shows as many clusters of theirs, picked from 100 by k-means.`,
 					return err
 				}
 				members = make([][]int, min(100, x.Len()))
-				for i, c := range interpret.KMeans(x, len(members), seed) {
+				clusterOf, err := interpret.KMeans(cmd.Context(), x, len(members), seed)
+				if err != nil {
+					return err
+				}
+				for i, c := range clusterOf {
 					members[c] = append(members[c], i)
 				}
 				found.KMeans = pickClusters(x.Words, members, clusters, words, seed)

@@ -65,7 +65,7 @@ being nonzero there, and so all words of all groups.
 				return err
 			}
 			defer file.Close()
-			if err := interpret.NewHeatMap(x, groups).Write(file, format); err != nil {
+			if err := interpret.NewHeatMap(x, groups).Write(cmd.Context(), file, format); err != nil {
 				return err
 			}
 			if err := file.Commit(); err != nil {

@@ -63,8 +63,9 @@ as it stands is looked up in lower case.`,
 			r := autoResult{Words: len(shared.words)}
 			play := func(name string, codes *vectors.Sparse) error {
 				t := interpret.NewIntrusion(interpret.NewIndex(shared.words, codes))
-				r.Sets = append(r.Sets, autoSet{name, t.OddOneOut(shared.reference, seed)})
-				return cmd.Context().Err()
+				coherence, err := t.OddOneOut(cmd.Context(), shared.reference, seed)
+				r.Sets = append(r.Sets, autoSet{name, coherence})
+				return err
 			}
 			for i, m := range models {
 				name := filepath.Base(args[i])
@@ -72,7 +73,10 @@ as it stands is looked up in lower case.`,
 					return err
 				}
 				x := shared.inputLess(m.Mean)
-				random := interpret.RandomProjection(x, shared.codes[i], m.Info.Training.Method == "B", seed)
+				random, err := interpret.RandomProjection(cmd.Context(), x, shared.codes[i], m.Info.Training.Method == "B", seed)
+				if err != nil {
+					return err
+				}
 				if err := play(name+", random directions", random); err != nil {
 					return err
 				}
