@@ -81,9 +81,48 @@ func TestTopAndExplain(t *testing.T) {
 `)
 	checkOutput(t, "explain model WRITE -n 2 --neighbours 0", `write: 2 of 3 dimensions
 dimension   weight  words
-        0    2.000  close write
-        2    0.500  day write
+        0        2  close write
+        2      0.5  day write
 `)
+}
+
+// Words are shown so that they can be told apart, and never as commands to the
+// terminal.
+func TestOddWords(t *testing.T) {
+	const persian = "می\u200cخواهم" // a joiner is a part of such words
+	m := readable()
+	m.Words = []string{"New York", "\x1b[2Jread", "", `"`, persian, "ça,va"}
+	m.Codes.Value[5] = 1e-5
+	t.Chdir(saveModel(t, m))
+	checkOutput(t, "top model 0 1", `dimension  variance  words
+        0  1.33e+00  "" "\x1b[2Jread" "New York"
+        1  1.22e+00  "\"" ça,va `+persian+`
+`)
+	checkOutput(t, "explain model ça,va "+persian+" --words 1 --neighbours 2", `ça,va: 2 of 3 dimensions
+nearest: " 0.71, `+persian+` 0.71
+dimension   weight  words
+        1        1  "\""
+        2        1  ça,va
+
+`+persian+`: 1 of 3 dimensions
+nearest: " 1.00, ça,va 0.71
+dimension   weight  words
+        1    1e-05  "\""
+`)
+	checkOutput(t, "clusters model", `dimension  size  words
+        0     3  "New York" "\x1b[2Jread" ""
+        1     3  "\"" `+persian+` ça,va
+        2     2  "\x1b[2Jread" ça,va
+`)
+	// A word with a comma is a group, as it stands.
+	checkOutput(t, "heatmap model ça,va \x1b[2Jread,\" -o map.svg", `dimensions in common, of 3
+    2  ça,va (2)
+    0  "\x1b[2Jread" (2), " (1)
+    0  ça,va (2), "\x1b[2Jread" (2), " (1)
+`)
+	if _, _, stderr := command("explain model [2Jread"); strings.Contains(stderr, "\x1b") || !strings.Contains(stderr, `the closest are "\x1b[2Jread"`) {
+		t.Errorf("%q", stderr)
+	}
 }
 
 func TestExplainDense(t *testing.T) {
@@ -92,13 +131,13 @@ func TestExplainDense(t *testing.T) {
 	checkOutput(t, "explain dense.txt write read --dimensions 1 --neighbours 1", `write: 2 of 2 dimensions
 nearest: read 0.86
 dimension   weight  words
-        0    2.000  write read
+        0        2  write read
 and 1 weaker ones
 
 read: 2 of 2 dimensions
 nearest: write 0.86
 dimension   weight  words
-        0    1.000  write read
+        0        1  write read
 and 1 weaker ones
 `)
 	stdout, _ := mustRun(t, "explain dense.txt read --json --dimensions 0")
@@ -123,8 +162,14 @@ func TestClusters(t *testing.T) {
         0     3  a c
         1     1  b
 `)
-	stdout, _ := mustRun(t, "clusters model --clusters 1 --json")
 	var got clustering
+	writeFile(t, "many.txt", gloVeText(sampleVectors(300, 8)))
+	stdout, _ := mustRun(t, "clusters model --clusters 1000 --input many.txt --json")
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || len(got.KMeans) != 100 {
+		t.Errorf("%d clusters of 300 words, want 100, %v", len(got.KMeans), err)
+	}
+	got = clustering{}
+	stdout, _ = mustRun(t, "clusters model --clusters 1 --json")
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil || len(got.Dimensions) != 1 || got.KMeans != nil {
 		t.Errorf("%s: %v", stdout, err)
 	}
@@ -148,6 +193,15 @@ func TestHeatmap(t *testing.T) {
 	}
 	if svg := readFile(t, "map.svg"); !bytes.Contains(svg, []byte("<svg")) || !bytes.Contains(svg, []byte(">write<")) {
 		t.Errorf("%.500s", svg)
+	}
+}
+
+func TestSkipBad(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, "bad.txt", []byte("read 1 -1\nbad 1 x\nwrite 2 -.5\nclose -3 .5\n"))
+	const want = "dimension  variance  words\n        1  3.89e-01  close\n"
+	if stdout, stderr := mustRun(t, "top bad.txt 1 --skip-bad"); stdout != want || !strings.Contains(stderr, "warning: bad.txt: ") {
+		t.Errorf("%s%s", stdout, stderr)
 	}
 }
 
@@ -377,6 +431,7 @@ func TestInterpretRefuses(t *testing.T) {
 		{"clusters model --clusters 0", []string{"--clusters is 0"}},
 		{"clusters model --input nowhere", []string{"nowhere: no such file"}},
 		{"heatmap model read,write", []string{`"output"`}},
+		{"heatmap model read,, -o m.png", []string{`""`}},
 		{"heatmap model read,wrote -o m.png", []string{`"wrote"`, "closest are write"}},
 		{"heatmap model read, -o m.png", []string{`""`}},
 		{"heatmap model read -o m.bmp", []string{"m.bmp", ".png or .svg"}},

@@ -40,7 +40,7 @@ func newIntrusionMake() *cobra.Command {
 	var output string
 	var dimensions int
 	var seed uint64
-	var force bool
+	var force, skipBad bool
 	cmd := &cobra.Command{
 		Use:   "make CONDITION=MODEL... -o TEST.json",
 		Short: "Make a test for people, and its key",
@@ -82,7 +82,7 @@ A condition is what is compared with others; several models can be of the same o
 				if !ok || condition == "" {
 					return usagef("%.100q is no CONDITION=MODEL, such as A=%.100s", arg, path+arg)
 				}
-				drawn, err := drawQuestions(cmd, condition, path, dimensions, rng)
+				drawn, err := drawQuestions(cmd, condition, path, skipBad, dimensions, rng)
 				if err != nil {
 					return err
 				}
@@ -110,6 +110,7 @@ A condition is what is compared with others; several models can be of the same o
 	flags.StringVarP(&output, "output", "o", "", "`file` to write the questions to, a name that ends in .json")
 	flags.IntVarP(&dimensions, "dimensions", "n", 25, "dimensions of each model")
 	flags.Uint64Var(&seed, "seed", 1, "seed of intruders and order")
+	addSkipBad(flags, &skipBad)
 	flags.BoolVar(&force, "force", false, "replace files that exist")
 	cmd.MarkFlagRequired("output")
 	return cmd
@@ -117,8 +118,8 @@ A condition is what is compared with others; several models can be of the same o
 
 // drawQuestions draws a question for each of the n dimensions of the highest
 // variance.
-func drawQuestions(cmd *cobra.Command, condition, path string, n int, rng *rand.Rand) ([]judge.Solution, error) {
-	x, err := loadIndex(cmd, path)
+func drawQuestions(cmd *cobra.Command, condition, path string, skipBad bool, n int, rng *rand.Rand) ([]judge.Solution, error) {
+	x, err := loadIndex(cmd, path, skipBad)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 func newIntrusionAuto() *cobra.Command {
 	var inputPath, referencePath string
 	var seed uint64
-	var asJSON bool
+	var skipBad, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "auto MODEL... --input VECTORS --reference VECTORS",
 		Short: "Score models by word intrusion without people, beside controls",
@@ -37,11 +37,11 @@ as it stands is looked up in lower case.`,
 		Example: "  overcomplete intrusion auto model --input sg.bin --reference glove.6B.50d.txt",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			input, err := readDense(cmd.Context(), cmd.ErrOrStderr(), inputPath)
+			input, _, err := readDense(cmd.Context(), cmd.ErrOrStderr(), inputPath, skipBad)
 			if err != nil {
 				return err
 			}
-			reference, err := readDense(cmd.Context(), cmd.ErrOrStderr(), referencePath)
+			reference, _, err := readDense(cmd.Context(), cmd.ErrOrStderr(), referencePath, skipBad)
 			if err != nil {
 				return err
 			}
@@ -95,6 +95,7 @@ as it stands is looked up in lower case.`,
 	flags.StringVar(&inputPath, "input", "", "`file` of the dense vectors that the models were trained on")
 	flags.StringVar(&referencePath, "reference", "", "`file` of other vectors of the same words, to judge by")
 	flags.Uint64Var(&seed, "seed", 1, "seed of intruders and random directions")
+	addSkipBad(flags, &skipBad)
 	flags.BoolVar(&asJSON, "json", false, "print the same as JSON")
 	cmd.MarkFlagRequired("input")
 	cmd.MarkFlagRequired("reference")

@@ -253,7 +253,7 @@ func (f *trainFlags) report(w io.Writer, m *model.Model) error {
 	fmt.Fprintf(&b, "  unused atoms   %d\n", e.UnusedAtoms)
 	fmt.Fprintf(&b, "dimensions with the strongest top words:\n")
 	for _, d := range top {
-		fmt.Fprintf(&b, "  %5d  %s\n", d.Dimension, strings.Join(d.Words, " "))
+		fmt.Fprintf(&b, "  %5d  %s\n", d.Dimension, wordList(d.Words, " "))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
