@@ -15,7 +15,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/klauspost/compress/gzip"
+
 	"overcomplete/internal/realdata"
+	"overcomplete/interpret"
 	"overcomplete/interpret/judge"
 	"overcomplete/model"
 	"overcomplete/vectors"
@@ -353,26 +356,64 @@ func TestSharedWords(t *testing.T) {
 	}
 }
 
+// The figures are those of the definitions, of a model of each method: of its
+// codes, of random directions of the same input less the mean, and of the input.
 func TestIntrusionAuto(t *testing.T) {
 	sampleDir(t)
-	mustRun(t, "train in.txt -o model --epochs 5 --quiet --center")
-	line := "intrusion auto model --input in.txt --reference in.txt"
-	text, _ := mustRun(t, line)
-	for _, want := range []string{"over 60 words", "\nmodel  ", "\nmodel, random directions ", "\nin.txt ", "\nguessing "} {
+	x, reference := sampleVectors(60, 8), sampleVectors(60, 5)
+	writeFile(t, "reference.txt", gloVeText(reference))
+	mustRun(t, "train in.txt -o a --epochs 5 --quiet --center")
+	mustRun(t, "train in.txt -o b --epochs 5 --quiet --center --method B")
+	var want []autoSet
+	add := func(name string, codes *vectors.Sparse) {
+		t.Helper()
+		c, err := interpret.NewIntrusion(interpret.NewIndex(x.Words, codes)).OddOneOut(t.Context(), reference, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, autoSet{name, c})
+	}
+	centred := sampleVectors(60, 8)
+	centred.Center()
+	for _, name := range []string{"a", "b"} {
+		codes := openModel(t, name).Codes
+		add(name, codes)
+		random, err := interpret.RandomProjection(t.Context(), centred, codes, name == "b", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		add(name+", random directions", random)
+	}
+	add("in.txt", interpret.FromDense(x))
+	for i, s := range want {
+		for _, other := range want[:i] {
+			if s.Coherence == other.Coherence {
+				t.Fatalf("%s and %s can't be told apart: %v", s.Name, other.Name, s.Coherence)
+			}
+		}
+	}
+
+	line := "intrusion auto a b --input in.txt --reference reference.txt"
+	text, stderr := mustRun(t, line)
+	for _, want := range []string{"over 60 words", "\na  ", "\na, random directions ", "\nin.txt ", "\nguessing "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
+	if stderr != "" {
+		t.Errorf("says %s", stderr)
+	}
 	stdout, _ := mustRun(t, line+" --json")
 	var r autoResult
-	if err := json.Unmarshal([]byte(stdout), &r); err != nil || r.Words != 60 || len(r.Sets) != 3 || r.Sets[2].Dimensions != 8 {
-		t.Errorf("%s: %v", stdout, err)
-	}
-	if again, _ := mustRun(t, line+" --json"); again != stdout {
-		t.Errorf("again\n%s, not\n%s", again, stdout)
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil || r.Words != 60 || !reflect.DeepEqual(r.Sets, want) {
+		t.Errorf("%s\nwant %+v, %v", stdout, want, err)
 	}
 	if other, _ := mustRun(t, line+" --json --seed 2"); other == stdout {
 		t.Error("the same with another seed")
+	}
+	writeFile(t, "copy.txt", append(gloVeText(x), gloVeText(&vectors.Dense{Words: []string{"more"}, Dim: 8, Data: make([]float32, 8)})...))
+	if _, stderr := mustRun(t, "intrusion auto a --input copy.txt --reference reference.txt"); !strings.Contains(stderr, "warning: a was trained on another file, in.txt, than copy.txt") {
+		t.Errorf("says %s", stderr)
 	}
 }
 
@@ -402,6 +443,13 @@ func TestInterpretRefuses(t *testing.T) {
 	}
 	writeFile(t, "in.txt", gloVeText(sampleVectors(60, 8)))
 	writeFile(t, "bad.txt", []byte("a 1 2\nb 1 x\n"))
+	same := []byte("read 1 2\nwrite 3 4\n")
+	writeFile(t, "same.txt", same)
+	var packed bytes.Buffer
+	g := gzip.NewWriter(&packed)
+	g.Write(same)
+	g.Close()
+	writeFile(t, "same.txt.gz", packed.Bytes())
 	writeFile(t, "other.txt", []byte("zzz 1 2\nyyy 1 3\n"))
 	mustRun(t, "intrusion make X=in.txt -n 2 -o test.json")
 	if err := os.Mkdir("empty", 0o777); err != nil {
@@ -460,7 +508,9 @@ func TestInterpretRefuses(t *testing.T) {
 		{"intrusion score test.key.json in.txt", []string{"in.txt:1: is no answer"}},
 		{"intrusion score test.key.json", []string{"2 arg"}},
 		{"intrusion auto model --input in.txt", []string{`"reference"`}},
-		{"intrusion auto model --input in.txt --reference other.txt", []string{"no word is in all of"}},
+		{"intrusion auto model --input in.txt --reference other.txt", []string{"in.txt has 8 dimensions", "trained on vectors of 2"}},
+		{"intrusion auto model --input other.txt --reference in.txt", []string{"no word is in all of"}},
+		{"intrusion auto model --input same.txt --reference same.txt.gz", []string{"same.txt.gz has the same vectors as same.txt"}},
 		{"intrusion auto in.txt --input in.txt --reference in.txt", []string{"in.txt: "}},
 	} {
 		checkRefused(t, tt.args, tt.want, before)

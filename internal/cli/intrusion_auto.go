@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -37,7 +38,7 @@ as it stands is looked up in lower case.`,
 		Example: "  overcomplete intrusion auto model --input sg.bin --reference glove.6B.50d.txt",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			input, _, err := readDense(cmd.Context(), cmd.ErrOrStderr(), inputPath, skipBad)
+			input, source, err := readDense(cmd.Context(), cmd.ErrOrStderr(), inputPath, skipBad)
 			if err != nil {
 				return err
 			}
@@ -51,14 +52,20 @@ as it stands is looked up in lower case.`,
 				if err != nil {
 					return usageError{err}
 				}
-				if m.Mean != nil && len(m.Mean) != input.Dim {
-					return usagef("%s has %d dimensions, but %s was trained on vectors of %d: --input is to be those", inputPath, input.Dim, path, len(m.Mean))
+				if m.Info.Input.Dim != input.Dim {
+					return usagef("%s has %d dimensions, but %s was trained on vectors of %d: --input is to be those", inputPath, input.Dim, path, m.Info.Input.Dim)
+				}
+				if m.Info.Input.SHA256 != source.SHA256 {
+					fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s was trained on another file, %s, than %s\n", path, m.Info.Input.Name, inputPath)
 				}
 				models = append(models, m)
 			}
 			shared := newSharedWords(input, reference, models)
 			if len(shared.words) == 0 {
 				return usagef("no word is in all of %s, %s and %s", strings.Join(args, ", "), inputPath, referencePath)
+			}
+			if slices.Equal(shared.input.Data, shared.reference.Data) {
+				return usagef("%s has the same vectors as %s: --reference is to be others, which were not trained on", referencePath, inputPath)
 			}
 			r := autoResult{Words: len(shared.words)}
 			play := func(name string, codes *vectors.Sparse) error {
