@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"image/png"
 	"io"
@@ -12,6 +15,7 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -227,12 +231,39 @@ func TestIntrusion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Three dimensions of the highest variance of each, and the conditions mixed:
+	// two of 84 orders have all questions of X at one end, that of this seed does not.
+	x := sampleVectors(60, 8)
+	variance := func(k int) float64 {
+		sum, squares := 0.0, 0.0
+		for i := range x.Len() {
+			v := float64(x.Row(i)[k])
+			sum, squares = sum+v, squares+v*v
+		}
+		return squares - sum*sum/float64(x.Len())
+	}
+	highest := []int{0, 1, 2, 3, 4, 5, 6, 7}
+	slices.SortFunc(highest, func(a, b int) int { return cmp.Compare(variance(b), variance(a)) })
+	highest = highest[:3]
+	slices.Sort(highest)
 	conditions := map[string]int{}
+	order := ""
+	var dimensions []int
 	for _, q := range k.Questions {
 		conditions[q.Condition+" "+q.Source]++
+		order += q.Condition
+		if q.Condition == "X" {
+			dimensions = append(dimensions, q.Dimension)
+		}
 	}
 	if want := map[string]int{"X in.txt": 3, "A model": 6}; !reflect.DeepEqual(conditions, want) {
 		t.Errorf("questions %v, want %v", conditions, want)
+	}
+	if order == "XXXAAAAAA" || order == "AAAAAAXXX" {
+		t.Errorf("conditions are not mixed: %s", order)
+	}
+	if slices.Sort(dimensions); !slices.Equal(dimensions, highest) {
+		t.Errorf("dimensions %v of the vectors, want %v", dimensions, highest)
 	}
 
 	answer := func(judge string, lines ...string) string {
@@ -246,6 +277,13 @@ func TestIntrusion(t *testing.T) {
 		}
 		return stderr.String()
 	}
+	checkOutput(t, "intrusion score test.key.json "+os.DevNull, `condition  questions    mean  shared  agreement  kappa
+A                  6       –       0          –      –
+X                  3       –       0          –      –
+`)
+	if stdout, _ := mustRun(t, "intrusion score test.key.json --json "+os.DevNull); strings.Count(stdout, `"judges": []`) != 2 {
+		t.Errorf("without judges:\n%s", stdout)
+	}
 	right := func(from, to int) (lines []string) {
 		for _, q := range k.Questions[from:to] {
 			for i, w := range q.Words {
@@ -256,10 +294,10 @@ func TestIntrusion(t *testing.T) {
 		}
 		return lines
 	}
-	if out := answer("ann", append(right(0, 4), "0", "6", "one", "", "q", "1")...); !strings.HasSuffix(out, "4 of 9 questions are answered.\n") {
+	if out := answer("ann", append(right(0, 4), "0", "6", "one", "", "q", "1")...); !strings.HasSuffix(out, "4 of 9 questions are answered.\n") || strings.Count(out, "Type a number from 1 to 5, or q.\n") != 4 {
 		t.Errorf("ann is told\n%s", out)
 	}
-	if out := answer("ben", right(0, 9)...); !strings.HasSuffix(out, "All 9 questions are answered. Thank you, ben.\n") {
+	if out := answer(" ben ", right(0, 9)...); !strings.HasSuffix(out, "All 9 questions are answered. Thank you, ben.\n") {
 		t.Errorf("ben is told\n%s", out)
 	}
 	if out := answer("ann", right(4, 9)...); !strings.HasSuffix(out, "All 9 questions are answered. Thank you, ann.\n") || strings.Contains(out, "\n4 of 9\n") {
@@ -269,10 +307,46 @@ func TestIntrusion(t *testing.T) {
 A                  6   100.0   100.0   100.0       6      100.0      –
 X                  3   100.0   100.0   100.0       3      100.0      –
 `)
-	stdout, _ := mustRun(t, "intrusion score test.key.json answers.jsonl --json")
+	// A file that is given twice, and one that was cut short.
+	all := readFile(t, "answers.jsonl")
+	writeFile(t, "cut.jsonl", all[:len(all)-20])
+	stdout, stderr := mustRun(t, "intrusion score test.key.json cut.jsonl answers.jsonl --json")
+	if again, _ := mustRun(t, "intrusion score test.key.json answers.jsonl --json"); again != stdout ||
+		!strings.Contains(stderr, "warning: 17 answers do not count, such as \"ann\"'s to question 1,") || !strings.Contains(stderr, "warning: cut.jsonl: the last line was cut short") {
+		t.Errorf("%s\nnot\n%s\n%s", stdout, again, stderr)
+	}
 	var scores []jsonScore
 	if err := json.Unmarshal([]byte(stdout), &scores); err != nil || len(scores) != 2 || scores[0].Kappa != nil || *scores[1].Accuracy != 1 {
 		t.Errorf("%s: %v", stdout, err)
+	}
+}
+
+// A judge who interrupts is told how to go on; input that can't be read is no end.
+func TestIntrusionJudgeEnds(t *testing.T) {
+	sampleDir(t)
+	mustRun(t, "intrusion make X=in.txt -n 2 -o test.json")
+	judgeWith := func(in io.Reader, interrupt bool) error {
+		cmd := newIntrusionJudge()
+		cmd.SetIn(in)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		cmd.SetErr(writerFunc(func(p []byte) (int, error) {
+			if string(p) == "> " && interrupt {
+				cancel()
+			}
+			return len(p), nil
+		}))
+		cmd.SetArgs([]string{"test.json", "-o", "answers.jsonl", "--judge", "ann"})
+		return cmd.ExecuteContext(ctx)
+	}
+	silent, writer := io.Pipe()
+	defer writer.Close()
+	err := judgeWith(silent, true)
+	if want := "interrupted; 0 of 2 questions are answered; the same command goes on"; !errors.Is(err, context.Canceled) || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if err := judgeWith(strings.NewReader(strings.Repeat("1", 1<<17)), false); !errors.Is(err, bufio.ErrTooLong) {
+		t.Errorf("an endless line: %v", err)
 	}
 }
 
@@ -316,7 +390,7 @@ func TestIntrusionJudgeWeb(t *testing.T) {
 	if code := <-done; code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	answers, err := judge.ReadAnswers("answers.jsonl", test)
+	answers, _, err := judge.ReadAnswers("answers.jsonl", test)
 	if want := []judge.Answer{{Test: test.ID, Judge: "ann", Number: 1, Word: test.Questions[0].Words[2]}}; err != nil || !reflect.DeepEqual(answers, want) {
 		t.Errorf("%v, %v", answers, err)
 	}
@@ -488,7 +562,7 @@ func TestInterpretRefuses(t *testing.T) {
 		{"intrusion", []string{"make, judge, score or auto"}},
 		{"intrusion mark", []string{`"mark"`}},
 		{"intrusion make model -o t.json", []string{`"model"`, "CONDITION=MODEL", "A=model"}},
-		{"intrusion make =model -o t.json", []string{"CONDITION=MODEL", "A=model"}},
+		{"intrusion make =model -o t.json", []string{"CONDITION=MODEL", "such as A=model\n"}},
 		{"intrusion make A=nowhere -o t.json", []string{"nowhere: no such file"}},
 		{"intrusion make A=model -o t.json", []string{"model: only 0 dimensions"}},
 		{"intrusion make X=in.txt -o t.json", []string{"in.txt: only 8 dimensions", "--dimensions 8"}},
