@@ -160,6 +160,13 @@ func TestKMeansStops(t *testing.T) {
 			t.Errorf("interrupted after %d checks: %v", n, err)
 		}
 	}
+	// Each of the two long parts on its own.
+	if _, err := plusPlus(doneAfter(2), x, 20, rand.New(rand.NewPCG(1, 0))); err != context.Canceled {
+		t.Errorf("k-means++: %v", err)
+	}
+	if _, err := assign(doneAfter(2), x, make([]float64, x.Dim), make([]float64, x.Dim), make([]int, x.Len())); err != context.Canceled {
+		t.Errorf("assignment: %v", err)
+	}
 	for _, v := range []float64{math.NaN(), math.Inf(-1)} {
 		bad := &vectors.Dense{Words: []string{"a", "b"}, Dim: 1, Data: []float32{1, float32(v)}}
 		if _, err := KMeans(t.Context(), bad, 1, 1); err == nil || !strings.Contains(err.Error(), `"b"`) {
