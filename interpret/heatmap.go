@@ -2,6 +2,7 @@ package interpret
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"image/color"
 	"io"
@@ -77,10 +78,11 @@ func NewHeatMap(x *Index, groups [][]int) *HeatMap {
 	return h
 }
 
-// Write draws the heat map in a format, "png" or "svg".
-func (h *HeatMap) Write(w io.Writer, format string) error {
+// Write draws the heat map in a format, "png" or "svg". It is an error if ctx is
+// done before all is drawn.
+func (h *HeatMap) Write(ctx context.Context, w io.Writer, format string) error {
 	p := plot.New()
-	p.Add(h)
+	p.Add(plotter{h, ctx})
 	p.X.Label.Text = fmt.Sprintf("%d dimensions, by their mean over the first group", h.dimensions)
 	p.X.Tick.Marker = plot.ConstantTicks(nil)
 	var ticks []plot.Tick
@@ -107,6 +109,9 @@ func (h *HeatMap) Write(w io.Writer, format string) error {
 		return fmt.Errorf("interpret: a heat map can't be drawn as %q, only as png or svg", format)
 	}
 	p.Draw(draw.Crop(draw.New(canvas), 8, -8, 6, -6))
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	_, err := canvas.WriteTo(w)
 	return err
 }
@@ -114,15 +119,24 @@ func (h *HeatMap) Write(w io.Writer, format string) error {
 // y is the height of a row's middle.
 func (h *HeatMap) y(row int) float64 { return float64(len(h.rows)-row) - .5 }
 
+// plotter draws a heat map until ctx is done.
+type plotter struct {
+	*HeatMap
+	ctx context.Context
+}
+
 // DataRange implements [plot.DataRanger].
-func (h *HeatMap) DataRange() (xmin, xmax, ymin, ymax float64) {
+func (h plotter) DataRange() (xmin, xmax, ymin, ymax float64) {
 	return 0, float64(max(h.dimensions, 1)), 0, float64(max(len(h.rows), 1))
 }
 
 // Plot implements [plot.Plotter]. It fills a rectangle for each value.
-func (h *HeatMap) Plot(c draw.Canvas, p *plot.Plot) {
+func (h plotter) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
 	for r, row := range h.rows {
+		if h.ctx.Err() != nil {
+			return
+		}
 		bottom, top := y(h.y(r)-.5), y(h.y(r)+.5)
 		for j, column := range row.columns {
 			left, right := x(float64(column)), x(float64(column+1))

@@ -2,6 +2,7 @@ package interpret
 
 import (
 	"bytes"
+	"context"
 	"encoding/xml"
 	"image/color"
 	"image/png"
@@ -30,7 +31,7 @@ func TestHeatMap(t *testing.T) {
 	}
 
 	var b bytes.Buffer
-	if err := h.Write(&b, "png"); err != nil {
+	if err := h.Write(t.Context(), &b, "png"); err != nil {
 		t.Fatal(err)
 	}
 	picture, err := png.Decode(&b)
@@ -72,7 +73,7 @@ func TestHeatMap(t *testing.T) {
 	}
 
 	b.Reset()
-	if err := h.Write(&b, "svg"); err != nil {
+	if err := h.Write(t.Context(), &b, "svg"); err != nil {
 		t.Fatal(err)
 	}
 	if s := b.String(); !strings.Contains(s, "co&lt;lor") {
@@ -85,8 +86,12 @@ func TestHeatMap(t *testing.T) {
 			t.Fatalf("SVG: %v", err)
 		}
 	}
-	if err := h.Write(io.Discard, "bmp"); err == nil {
+	if err := h.Write(t.Context(), io.Discard, "bmp"); err == nil {
 		t.Error("drawn as .bmp")
+	}
+	b.Reset()
+	if err := h.Write(doneAfter(2), &b, "png"); err != context.Canceled || b.Len() > 0 {
+		t.Errorf("interrupted: %v, %d bytes", err, b.Len())
 	}
 }
 
@@ -94,7 +99,7 @@ func TestHeatMap(t *testing.T) {
 func TestHeatMapOfNothing(t *testing.T) {
 	x := NewIndex([]string{"a", "b"}, &vectors.Sparse{Rows: 2, Cols: 3, Ptr: make([]int64, 3)})
 	for _, format := range []string{"png", "svg"} {
-		if err := NewHeatMap(x, [][]int{{0}, {1}}).Write(io.Discard, format); err != nil {
+		if err := NewHeatMap(x, [][]int{{0}, {1}}).Write(t.Context(), io.Discard, format); err != nil {
 			t.Error(err)
 		}
 	}

@@ -2,6 +2,7 @@ package interpret
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"runtime"
 	"slices"
@@ -70,7 +71,7 @@ func NewIndex(words []string, codes *vectors.Sparse) *Index {
 func (x *Index) transpose() {
 	bounds := evenRows(x.Codes, runtime.GOMAXPROCS(0))
 	next := make([][]int64, len(bounds)-1) // of each part and column: where the next nonzero goes
-	parallel(len(next), func(p int) {
+	parallel(context.Background(), len(next), func(p int) {
 		next[p] = make([]int64, x.Codes.Cols)
 		for _, k := range x.Codes.Index[x.Codes.Ptr[bounds[p]]:x.Codes.Ptr[bounds[p+1]]] {
 			next[p][k]++
@@ -85,7 +86,7 @@ func (x *Index) transpose() {
 		}
 	}
 	x.ptr[x.Codes.Cols] = total
-	parallel(len(next), func(p int) { x.scatter(bounds[p], bounds[p+1], next[p]) })
+	parallel(context.Background(), len(next), func(p int) { x.scatter(bounds[p], bounds[p+1], next[p]) })
 }
 
 // scatter puts the nonzeros of the rows from lo to hi where next says that those
@@ -129,18 +130,28 @@ func evenRows(s *vectors.Sparse, parts int) (bounds []int) {
 	return append(bounds, s.Rows)
 }
 
-// parallel calls f with 0 to n-1 on all processors.
-func parallel(n int, f func(i int)) {
+// parallel calls f with 0 to n-1 on all processors. If ctx is done before it has
+// begun them all, it leaves out the rest and returns ctx's error.
+func parallel(ctx context.Context, n int, f func(i int)) error {
 	var next atomic.Int64
 	var group sync.WaitGroup
+	var left atomic.Bool
 	for range min(n, runtime.GOMAXPROCS(0)) {
 		group.Go(func() {
 			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
+				if ctx.Err() != nil {
+					left.Store(true)
+					return
+				}
 				f(int(i))
 			}
 		})
 	}
 	group.Wait()
+	if left.Load() {
+		return ctx.Err()
+	}
+	return nil
 }
 
 // Row returns the row of a word as it stands or else, as many vocabularies have
@@ -155,8 +166,8 @@ func (x *Index) Row(word string) (row int, ok bool) {
 
 // Closest returns the n words, or fewer, whose spellings are closest to word:
 // by edit distance (Levenshtein), case ignored, and in row order where that is
-// equal. Words at a distance of more than a third of the word's length are none of
-// them.
+// equal. Words at a distance of more than a third of the word's length, rounded up,
+// are none of them.
 func (x *Index) Closest(word string, n int) []string {
 	type match struct{ row, distance int }
 	found := best[match]{n: n, compare: func(a, b match) int {
@@ -326,7 +337,7 @@ func (x *Index) Nearest(row, n int) []Neighbour {
 // included: Σ(a_ik − mean_k)²/V.
 func (x *Index) Variances() []float64 {
 	variances := make([]float64, x.Codes.Cols)
-	parallel(len(variances), func(k int) {
+	parallel(context.Background(), len(variances), func(k int) {
 		_, values := x.Dimension(k)
 		variances[k] = variance(values, x.Codes.Rows)
 	})

@@ -2,6 +2,7 @@ package interpret
 
 import (
 	"cmp"
+	"context"
 	"math/rand/v2"
 	"slices"
 	"sort"
@@ -36,7 +37,7 @@ func NewIntrusion(x *Index) *Intrusion {
 	n := x.Codes.Rows
 	t := &Intrusion{x: x, median: make([]float32, x.Codes.Cols)}
 	tenth := make([]float32, x.Codes.Cols)
-	parallel(len(tenth), func(k int) {
+	parallel(context.Background(), len(tenth), func(k int) {
 		_, values := x.Dimension(k)
 		t.median[k] = ranked(values, n, n/2)
 		tenth[k] = ranked(values, n, max(n/10, 1)-1)
@@ -78,7 +79,7 @@ func ranked(values []float32, n, rank int) float32 {
 // decreasing variance.
 func (t *Intrusion) Dimensions() []int {
 	isLive := make([]bool, t.x.Codes.Cols)
-	parallel(len(isLive), func(k int) { isLive[k] = t.pool(k) != nil })
+	parallel(context.Background(), len(isLive), func(k int) { isLive[k] = t.pool(k) != nil })
 	var live []int
 	for k, ok := range isLive {
 		if ok {

@@ -2,6 +2,7 @@ package interpret
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -152,37 +153,81 @@ func TestMatchedIntruders(t *testing.T) {
 	}
 }
 
+func oddOneOuts(t *testing.T, in *Intrusion, reference *vectors.Dense) Coherence {
+	t.Helper()
+	c, err := in.OddOneOut(t.Context(), reference, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 func TestOddOneOut(t *testing.T) {
-	// Dimension k belongs to the words k, k+20, …; so does a direction of the
-	// reference.
-	const words, dimensions = 400, 20
+	// Dimension k belongs to the words k, k+200, …; so does a direction of the
+	// reference, beside one that all words share. Vectors are of any length.
+	const words, dimensions = 4000, 200
 	s := &vectors.Sparse{Rows: words, Cols: dimensions + 1, Ptr: []int64{0}}
-	same := &vectors.Dense{Words: numberedWords(words), Dim: dimensions, Data: make([]float32, words*dimensions)}
-	other := &vectors.Dense{Words: same.Words, Dim: dimensions}
+	same := &vectors.Dense{Words: numberedWords(words), Dim: dimensions + 1, Data: make([]float32, words*(dimensions+1))}
+	other := &vectors.Dense{Words: same.Words, Dim: 10}
 	rng := rand.New(rand.NewPCG(1, 1))
 	for i := range words {
 		s.Index, s.Value = append(s.Index, int32(i%dimensions)), append(s.Value, 1+rng.Float32())
 		s.Ptr = append(s.Ptr, int64(i+1))
-		same.Row(i)[i%dimensions] = 2
-		for range dimensions {
+		length := float32(math.Pow(100, rng.Float64()))
+		same.Row(i)[i%dimensions], same.Row(i)[dimensions] = length, length/2
+		for range other.Dim {
 			other.Data = append(other.Data, float32(rng.NormFloat64()))
 		}
 	}
 	in := NewIntrusion(NewIndex(same.Words, s))
 	one := Estimate{1, 1, 1}
-	if got := in.OddOneOut(same, 1); got != (Coherence{dimensions, one, one}) {
+	if got := oddOneOuts(t, in, same); got != (Coherence{dimensions, one, one}) {
 		t.Errorf("where dimensions are directions of the reference: %v", got)
 	}
-	// 200 guesses, 10 of which share their four words: standard deviation at most
-	// √(.16/20) = .09.
-	got := in.OddOneOut(other, 1)
+	// 2000 guesses, 10 of which share their four words: a standard deviation of at
+	// most √(.16/200) = .028. The bound is four of them, so that no guess at all fails.
+	got := oddOneOuts(t, in, other)
 	for _, e := range []Estimate{got.Any, got.Matched} {
-		if math.Abs(e.Mean-.2) > .27 || e.Low > e.Mean || e.High < e.Mean || e.Low == e.High {
+		if math.Abs(e.Mean-.2) > .113 || e.Low > e.Mean || e.High < e.Mean || e.Low == e.High {
 			t.Errorf("by guessing: %v", e)
 		}
 	}
-	if again := in.OddOneOut(other, 1); again != got {
+	if again := oddOneOuts(t, in, other); again != got {
 		t.Errorf("again: %v, not %v", again, got)
+	}
+	for _, n := range []int64{0, 20} {
+		if _, err := in.OddOneOut(doneAfter(n), other, 1); err != context.Canceled {
+			t.Errorf("interrupted after %d checks: %v", n, err)
+		}
+	}
+}
+
+// Words come in ten bands of frequency, and in the reference a word has its band's
+// direction. The top words of a dimension, from the middle of its band, have
+// directions of their own besides: an intruder of the same band is nearer to them
+// than they are to each other and never found, one of another band always is.
+func TestMatchedOddOneOut(t *testing.T) {
+	const bands, each = 10, 40
+	s := &vectors.Sparse{Rows: bands * each, Cols: bands + bands*each/3, Ptr: []int64{0}}
+	reference := &vectors.Dense{Words: numberedWords(s.Rows), Dim: bands + 4, Data: make([]float32, s.Rows*(bands+4))}
+	others := 0
+	for i := range s.Rows {
+		band, place := i/each, i%each-18
+		k := int32(band)
+		reference.Row(i)[band] = 1
+		if 0 <= place && place < 4 {
+			reference.Row(i)[bands+place] = .5
+		} else { // dimensions of three words, which make them intruders
+			k = int32(bands + others/3)
+			others++
+		}
+		s.Index, s.Value, s.Ptr = append(s.Index, k), append(s.Value, 1), append(s.Ptr, int64(i+1))
+	}
+	got := oddOneOuts(t, NewIntrusion(NewIndex(reference.Words, s)), reference)
+	// Of the 396 intruders of a dimension, 360 are of another band: a standard
+	// deviation of √(.09·.91/100) = .03 for 100 draws.
+	if got.Dimensions != bands || math.Abs(got.Any.Mean-360./396) > .12 || got.Matched != (Estimate{}) {
+		t.Errorf("%+v", got)
 	}
 }
 
@@ -218,7 +263,10 @@ func TestRandomProjection(t *testing.T) {
 	}
 	codes := randomCodes(1, rows, cols, .2)
 	for _, nonnegative := range []bool{false, true} {
-		got := RandomProjection(x, codes, nonnegative, 5)
+		got, err := RandomProjection(t.Context(), x, codes, nonnegative, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if err := got.Validate(); err != nil {
 			t.Fatal(err)
 		}
@@ -260,6 +308,14 @@ func TestRandomProjection(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+func TestRandomProjectionStops(t *testing.T) {
+	const rows = 3 * chunk
+	x := &vectors.Dense{Words: numberedWords(rows), Dim: 2, Data: make([]float32, 2*rows)}
+	if _, err := RandomProjection(doneAfter(2), x, randomCodes(1, rows, 5, .2), false, 1); err != context.Canceled {
+		t.Error(err)
 	}
 }
 

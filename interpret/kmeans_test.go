@@ -3,12 +3,15 @@ package interpret
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"overcomplete/vectors"
@@ -42,7 +45,11 @@ func TestKMeansAgainstScikitLearn(t *testing.T) {
 	}
 	x := sampleVectors(t, 2000)
 	const k = 30
-	given, err := json.Marshal(map[string]any{"x": x.Data, "dim": x.Dim, "centers": plusPlus(x, k, rand.New(rand.NewPCG(1, 0)))})
+	centers, err := plusPlus(t.Context(), x, k, rand.New(rand.NewPCG(1, 0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	given, err := json.Marshal(map[string]any{"x": x.Data, "dim": x.Dim, "centers": centers})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +67,7 @@ func TestKMeansAgainstScikitLearn(t *testing.T) {
 	if err := json.Unmarshal(out, &want); err != nil {
 		t.Fatal(err)
 	}
-	if got := KMeans(x, k, 1); !slices.Equal(got, want) {
+	if got := kMeans(t, x, k, 1); !slices.Equal(got, want) {
 		n := 0
 		for i := range got {
 			if got[i] != want[i] {
@@ -68,6 +75,103 @@ func TestKMeansAgainstScikitLearn(t *testing.T) {
 			}
 		}
 		t.Errorf("%d of %d words are in other clusters", n, len(got))
+	}
+}
+
+func kMeans(t *testing.T, x *vectors.Dense, k int, seed uint64) []int {
+	t.Helper()
+	cluster, err := KMeans(t.Context(), x, k, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cluster
+}
+
+// doneAfter returns a context that is done after it has been asked n times whether
+// it is.
+func doneAfter(n int64) context.Context {
+	c := &doneLater{Context: context.Background()}
+	c.left.Store(n)
+	return c
+}
+
+type doneLater struct {
+	context.Context
+	left atomic.Int64
+}
+
+func (c *doneLater) Err() error {
+	if c.left.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// In the end each vector is nearest to the mean of its own cluster, by the
+// definition of distance. That takes more than a few iterations, and products in
+// float32 would not do where all vectors are far from zero.
+func TestKMeansConverges(t *testing.T) {
+	x := sampleVectors(t, 1000)
+	far := &vectors.Dense{Words: x.Words, Dim: x.Dim}
+	for _, v := range x.Data {
+		far.Data = append(far.Data, 1000+v)
+	}
+	const k = 20
+	for name, x := range map[string]*vectors.Dense{"sample": x, "far from zero": far} {
+		cluster := kMeans(t, x, k, 1)
+		var means [k][]float64
+		var sizes [k]float64
+		for i, c := range cluster {
+			if means[c] == nil {
+				means[c] = make([]float64, x.Dim)
+			}
+			for l, v := range x.Row(i) {
+				means[c][l] += float64(v)
+			}
+			sizes[c]++
+		}
+		elsewhere := 0
+		for i, c := range cluster {
+			distance := func(c int) float64 {
+				sum := 0.0
+				for l, v := range x.Row(i) {
+					d := float64(v) - means[c][l]/sizes[c]
+					sum += d * d
+				}
+				return sum
+			}
+			for other := range k {
+				if sizes[other] > 0 && distance(other) < distance(c)-1e-9 { // rounding of sums around 1e4
+					elsewhere++
+					break
+				}
+			}
+		}
+		if elsewhere > 0 {
+			t.Errorf("%s: %d of %d words are nearer to the mean of another cluster", name, elsewhere, x.Len())
+		}
+	}
+}
+
+func TestKMeansStops(t *testing.T) {
+	x := sampleVectors(t, 1000)
+	for _, n := range []int64{0, 10, 100, 150} {
+		if _, err := KMeans(doneAfter(n), x, 20, 1); err != context.Canceled {
+			t.Errorf("interrupted after %d checks: %v", n, err)
+		}
+	}
+	// Each of the two long parts on its own.
+	if _, err := plusPlus(doneAfter(2), x, 20, rand.New(rand.NewPCG(1, 0))); err != context.Canceled {
+		t.Errorf("k-means++: %v", err)
+	}
+	if _, err := assign(doneAfter(2), x, make([]float64, x.Dim), make([]float64, x.Dim), make([]int, x.Len())); err != context.Canceled {
+		t.Errorf("assignment: %v", err)
+	}
+	for _, v := range []float64{math.NaN(), math.Inf(-1)} {
+		bad := &vectors.Dense{Words: []string{"a", "b"}, Dim: 1, Data: []float32{1, float32(v)}}
+		if _, err := KMeans(t.Context(), bad, 1, 1); err == nil || !strings.Contains(err.Error(), `"b"`) {
+			t.Errorf("%v: %v", v, err)
+		}
 	}
 }
 
@@ -87,7 +191,7 @@ func TestKMeans(t *testing.T) {
 		}
 	}
 	for seed := range uint64(20) {
-		got := KMeans(x, k, seed)
+		got := kMeans(t, x, k, seed)
 		for i, c := range got {
 			if c != got[i%k] || i < k && slices.Index(got, c) != i {
 				t.Fatalf("seed %d: word %d is in cluster %d of %v", seed, i, c, got[:k])
@@ -95,14 +199,14 @@ func TestKMeans(t *testing.T) {
 		}
 	}
 	sample := sampleVectors(t, 1000)
-	want := KMeans(sample, 20, 1)
+	want := kMeans(t, sample, 20, 1)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(7))
-	if !slices.Equal(KMeans(sample, 20, 1), want) {
+	if !slices.Equal(kMeans(t, sample, 20, 1), want) {
 		t.Error("other clusters on seven processors")
 	}
 	// Of two distinct vectors there are two clusters, however many are asked for.
 	twice := &vectors.Dense{Words: numberedWords(4), Dim: 1, Data: []float32{1, 2, 1, 2}}
-	got := KMeans(twice, 3, 1)
+	got := kMeans(t, twice, 3, 1)
 	if got[0] != got[2] || got[1] != got[3] || got[0] == got[1] {
 		t.Errorf("clusters of two vectors: %v", got)
 	}

@@ -1,6 +1,7 @@
 package interpret
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -39,8 +40,11 @@ const (
 //
 // The intervals are for what the choice of dimensions leaves open: percentiles of
 // a bootstrap over them.
-func (t *Intrusion) OddOneOut(reference *vectors.Dense, seed uint64) Coherence {
-	unit := unitRows(reference)
+func (t *Intrusion) OddOneOut(ctx context.Context, reference *vectors.Dense, seed uint64) (Coherence, error) {
+	norms := make([]float64, reference.Len())
+	for i := range norms {
+		norms[i] = math.Sqrt(dot(reference.Row(i), reference.Row(i)))
+	}
 	type shares struct{ anyone, matched float64 }
 	found := make([]*shares, t.x.Codes.Cols)
 	random := make([]*rand.Rand, len(found)) // of each dimension, for any order of them
@@ -48,7 +52,7 @@ func (t *Intrusion) OddOneOut(reference *vectors.Dense, seed uint64) Coherence {
 	for k := range random {
 		random[k] = rand.New(rand.NewPCG(seeds.Uint64(), seeds.Uint64()))
 	}
-	parallel(len(found), func(k int) {
+	err := parallel(ctx, len(found), func(k int) {
 		p := t.pool(k)
 		if p == nil {
 			return
@@ -56,7 +60,7 @@ func (t *Intrusion) OddOneOut(reference *vectors.Dense, seed uint64) Coherence {
 		right := func(draw func(*rand.Rand) Instance) float64 {
 			n := 0
 			for range intrudersDrawn {
-				if it := draw(random[k]); oddOneOut(unit, it.Rows) == it.Intruder {
+				if it := draw(random[k]); oddOneOut(reference, norms, it.Rows) == it.Intruder {
 					n++
 				}
 			}
@@ -64,42 +68,40 @@ func (t *Intrusion) OddOneOut(reference *vectors.Dense, seed uint64) Coherence {
 		}
 		found[k] = &shares{right(p.draw), right(p.drawMatched)}
 	})
+	if err != nil {
+		return Coherence{}, err
+	}
 	var anyone, matched []float64
 	for _, f := range found {
 		if f != nil {
 			anyone, matched = append(anyone, f.anyone), append(matched, f.matched)
 		}
 	}
-	return Coherence{len(anyone), bootstrap(anyone, seed), bootstrap(matched, seed)}
-}
-
-// unitRows returns the vectors with norm 1, and zero vectors as they are.
-func unitRows(x *vectors.Dense) [][]float64 {
-	rows := make([][]float64, x.Len())
-	parallel(len(rows), func(i int) {
-		rows[i] = make([]float64, x.Dim)
-		for k, v := range x.Row(i) {
-			rows[i][k] = float64(v)
-		}
-		if norm := floats.Norm(rows[i], 2); norm > 0 {
-			floats.Scale(1/norm, rows[i])
-		}
-	})
-	return rows
+	return Coherence{len(anyone), bootstrap(anyone, seed), bootstrap(matched, seed)}, nil
 }
 
 // oddOneOut returns the place of the word whose cosines to the others add up to
-// the least.
-func oddOneOut(unit [][]float64, rows [5]int) int {
+// the least. The cosine with a zero vector is 0.
+func oddOneOut(x *vectors.Dense, norms []float64, rows [5]int) int {
 	sums := make([]float64, len(rows))
 	for a, i := range rows {
-		for b, j := range rows {
-			if a != b {
-				sums[a] += floats.Dot(unit[i], unit[j])
+		for b, j := range rows[:a] {
+			if norms[i] > 0 && norms[j] > 0 {
+				cosine := dot(x.Row(i), x.Row(j)) / norms[i] / norms[j]
+				sums[a] += cosine
+				sums[b] += cosine
 			}
 		}
 	}
 	return floats.MinIdx(sums)
+}
+
+func dot(x, y []float32) float64 {
+	sum := 0.0
+	for k, v := range x {
+		sum += float64(v) * float64(y[k])
+	}
+	return sum
 }
 
 // bootstrap returns the mean of a sample and the percentiles of the means of
@@ -128,7 +130,7 @@ func bootstrap(sample []float64, seed uint64) Estimate {
 // matrix (Gaussian, from seed), of which each row keeps as many values as the same
 // row of codes, V×K, has. It keeps those with the largest absolute values, or
 // with nonnegative the largest positive ones.
-func RandomProjection(x *vectors.Dense, codes *vectors.Sparse, nonnegative bool, seed uint64) *vectors.Sparse {
+func RandomProjection(ctx context.Context, x *vectors.Dense, codes *vectors.Sparse, nonnegative bool, seed uint64) (*vectors.Sparse, error) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	directions := general(x.Dim, codes.Cols, nil)
 	for i := range directions.Data {
@@ -141,7 +143,7 @@ func RandomProjection(x *vectors.Dense, codes *vectors.Sparse, nonnegative bool,
 		return max(v, -v)
 	}
 	index, value := make([][]int32, x.Len()), make([][]float32, x.Len())
-	parallel((x.Len()+chunk-1)/chunk, func(c int) {
+	err := parallel(ctx, (x.Len()+chunk-1)/chunk, func(c int) {
 		lo, hi := c*chunk, min((c+1)*chunk, x.Len())
 		rows := general(hi-lo, x.Dim, x.Data[lo*x.Dim:hi*x.Dim])
 		products := general(hi-lo, codes.Cols, nil)
@@ -163,12 +165,15 @@ func RandomProjection(x *vectors.Dense, codes *vectors.Sparse, nonnegative bool,
 			}
 		}
 	})
+	if err != nil {
+		return nil, err
+	}
 	projected := &vectors.Sparse{Rows: codes.Rows, Cols: codes.Cols, Ptr: make([]int64, 1, codes.Rows+1)}
 	for i := range index {
 		projected.Index, projected.Value = append(projected.Index, index[i]...), append(projected.Value, value[i]...)
 		projected.Ptr = append(projected.Ptr, int64(len(projected.Index)))
 	}
-	return projected
+	return projected, nil
 }
 
 // chunk is the number of rows that are multiplied at a time.

@@ -27,17 +27,10 @@ func (f *checkpointFlags) check(given bool) error {
 	return nil
 }
 
-// interrupted is the error of a training that can be gone on with.
-type interrupted struct {
-	dir   string
-	epoch int
+// resumable is the error of a training that was interrupted after a checkpoint.
+func resumable(dir string, epoch int) error {
+	return interrupted{fmt.Sprintf("%s is a checkpoint after epoch %d, with which --resume goes on", dir, epoch)}
 }
-
-func (e interrupted) Error() string {
-	return fmt.Sprintf("interrupted; %s is a checkpoint after epoch %d, with which --resume goes on", e.dir, e.epoch)
-}
-func (e interrupted) Unwrap() error { return context.Canceled }
-func (e interrupted) resumable()    {}
 
 // checkpoints saves a training that is under way.
 type checkpoints struct {
@@ -79,7 +72,7 @@ func (c *checkpoints) observe(p train.Progress) error {
 	err := c.save(p)
 	switch {
 	case err == nil && stop:
-		return interrupted{c.output, len(p.Epochs)}
+		return resumable(c.output, len(p.Epochs))
 	case err != nil && stop:
 		return err
 	case err != nil:
@@ -108,7 +101,7 @@ func (c *checkpoints) failed(err error) error {
 	case c.epoch == 0 || said || errors.Is(err, train.ErrDiverged):
 		return err
 	case errors.Is(err, context.Canceled):
-		return interrupted{c.output, c.epoch}
+		return resumable(c.output, c.epoch)
 	}
 	return fmt.Errorf("%w; %s is a checkpoint after epoch %d, with which --resume goes on", err, c.output, c.epoch)
 }

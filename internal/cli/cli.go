@@ -31,6 +31,14 @@ func (e usageError) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
+// interrupted is the error of a command that can be gone on with.
+type interrupted struct {
+	left string // what is there of it, and how to go on
+}
+
+func (e interrupted) Error() string { return "interrupted; " + e.left }
+func (e interrupted) Unwrap() error { return context.Canceled }
+
 // Main runs the command line of this process and returns its exit code.
 func Main() int {
 	// A training goes on when nobody reads its progress any more: to write is
@@ -62,12 +70,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err == nil:
 		return 0
 	case errors.Is(err, context.Canceled):
-		var left interface {
-			error
-			resumable() // and says how
-		}
-		if errors.As(err, &left) {
-			fmt.Fprintln(stderr, "overcomplete:", left)
+		if e, ok := errors.AsType[interrupted](err); ok {
+			fmt.Fprintln(stderr, "overcomplete:", e)
 		} else {
 			fmt.Fprintln(stderr, "overcomplete: interrupted, no file was written")
 		}

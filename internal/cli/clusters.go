@@ -17,7 +17,7 @@ func newClusters() *cobra.Command {
 	var words, clusters int
 	var seed uint64
 	var input string
-	var asJSON bool
+	var skipBad, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "clusters MODEL",
 		Short: "Show words that share a binary dimension, beside k-means clusters",
@@ -48,12 +48,16 @@ vectors, it shows as many clusters of theirs, picked from 100 by k-means.`,
 			}
 			found := clustering{Dimensions: pickClusters(m.Words, members, clusters, words, seed)}
 			if input != "" {
-				x, err := readDense(cmd.Context(), cmd.ErrOrStderr(), input)
+				x, _, err := readDense(cmd.Context(), cmd.ErrOrStderr(), input, skipBad)
 				if err != nil {
 					return err
 				}
 				members = make([][]int, min(100, x.Len()))
-				for i, c := range interpret.KMeans(x, len(members), seed) {
+				clusterOf, err := interpret.KMeans(cmd.Context(), x, len(members), seed)
+				if err != nil {
+					return err
+				}
+				for i, c := range clusterOf {
 					members[c] = append(members[c], i)
 				}
 				found.KMeans = pickClusters(x.Words, members, clusters, words, seed)
@@ -70,6 +74,7 @@ vectors, it shows as many clusters of theirs, picked from 100 by k-means.`,
 	flags.IntVarP(&words, "words", "n", 8, "words of each cluster")
 	flags.IntVar(&clusters, "clusters", 5, "clusters of each kind")
 	flags.Uint64Var(&seed, "seed", 1, "seed of k-means and of what is picked")
+	addSkipBad(cmd, &skipBad)
 	flags.BoolVar(&asJSON, "json", false, "print the same as JSON")
 	return cmd
 }
@@ -107,7 +112,7 @@ func (c clustering) print(w io.Writer) error {
 	table := func(title string, clusters []cluster) {
 		fmt.Fprintf(&b, "%9s  size  words\n", title)
 		for _, c := range clusters {
-			fmt.Fprintf(&b, "%9d  %4d  %s\n", c.Number, c.Size, strings.Join(c.Words, " "))
+			fmt.Fprintf(&b, "%9d  %4d  %s\n", c.Number, c.Size, wordList(c.Words, " "))
 		}
 	}
 	table("dimension", c.Dimensions)

@@ -98,7 +98,7 @@ func (f *evalFlags) read() (tasks []eval.Task, err error) {
 
 func newEval() *cobra.Command {
 	var f evalFlags
-	var markdown, latex, json, quiet bool
+	var skipBad, markdown, latex, json, quiet bool
 	cmd := &cobra.Command{
 		Use:   "eval VECTORS… --data DIR",
 		Short: "Measure vectors by the paper's benchmark tasks",
@@ -140,7 +140,7 @@ protocol was: scores of other choices can't be compared.`,
 			}
 			for _, spec := range args {
 				start := time.Now()
-				r, err := openRepresentation(cmd.Context(), spec, cmd.ErrOrStderr())
+				r, err := openRepresentation(cmd.Context(), spec, skipBad, cmd.ErrOrStderr())
 				if err != nil {
 					return err
 				}
@@ -171,6 +171,7 @@ protocol was: scores of other choices can't be compared.`,
 	flags.StringSliceVar(&f.tasks, "tasks", eval.TaskNames(), "tasks of the paper to evaluate by")
 	flags.StringArrayVar(&f.wordsim, "wordsim", nil, "another word similarity task: a `file` with lines \"word word score\"")
 	flags.StringArrayVar(&f.labelled, "labelled", nil, "a classification task of your own: `NAME=TRAIN,TEST`, files with lines \"label<TAB>text\"; NAME=TRAIN,DEV,TEST chooses C on DEV")
+	addSkipBad(cmd, &skipBad)
 	flags.BoolVar(&markdown, "markdown", false, "print the table in Markdown")
 	flags.BoolVar(&latex, "latex", false, "print the table in LaTeX")
 	flags.BoolVar(&json, "json", false, "print the results as JSON")
@@ -189,10 +190,10 @@ func countTrue(b ...bool) int {
 }
 
 // openRepresentation reads what eval was given.
-func openRepresentation(ctx context.Context, spec string, stderr io.Writer) (*eval.Representation, error) {
+func openRepresentation(ctx context.Context, spec string, skipBad bool, stderr io.Writer) (*eval.Representation, error) {
 	if name, path, ok := strings.Cut(spec, ":"); ok {
 		if transform := eval.Transforms[name]; transform != nil {
-			x, err := readDense(ctx, stderr, path)
+			x, _, err := readDense(ctx, stderr, path, skipBad)
 			if err != nil {
 				return nil, err
 			}
@@ -201,7 +202,7 @@ func openRepresentation(ctx context.Context, spec string, stderr io.Writer) (*ev
 	}
 	path, binary := strings.CutSuffix(spec, ":binary")
 	if !binary && !model.Is(path) {
-		x, err := readDense(ctx, stderr, path)
+		x, _, err := readDense(ctx, stderr, path, skipBad)
 		if err != nil {
 			return nil, err
 		}

@@ -12,7 +12,7 @@ import (
 
 func newExplain() *cobra.Command {
 	var words, dimensions, neighbours int
-	var asJSON bool
+	var skipBad, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "explain MODEL WORD...",
 		Short: "Show a word's dimensions, with their top words, and its neighbours",
@@ -31,7 +31,7 @@ up in lower case.
 			if err != nil {
 				return err
 			}
-			x, err := loadIndex(cmd, args[0])
+			x, err := loadIndex(cmd, args[0], skipBad)
 			if err != nil {
 				return err
 			}
@@ -62,6 +62,7 @@ up in lower case.
 	flags.IntVarP(&words, "words", "n", 8, "words of each dimension")
 	flags.IntVar(&dimensions, "dimensions", 20, "most dimensions to show, 0 for all")
 	flags.IntVar(&neighbours, "neighbours", 10, "nearest words to show")
+	addSkipBad(cmd, &skipBad)
 	flags.BoolVar(&asJSON, "json", false, "print the same as JSON")
 	return cmd
 }
@@ -106,17 +107,17 @@ func explain(x *interpret.Index, row, words, dimensions, neighbours int) explana
 
 func (e explanation) print(w io.Writer, dimensions int) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d of %d dimensions\n", e.Word, e.Active, dimensions)
+	fmt.Fprintf(&b, "%s: %d of %d dimensions\n", printable(e.Word), e.Active, dimensions)
 	if len(e.Nearest) > 0 {
 		var nearest []string
 		for _, n := range e.Nearest {
-			nearest = append(nearest, fmt.Sprintf("%s %.2f", n.Word, n.Cosine))
+			nearest = append(nearest, fmt.Sprintf("%s %.2f", printable(n.Word), n.Cosine))
 		}
 		fmt.Fprintf(&b, "nearest: %s\n", strings.Join(nearest, ", "))
 	}
 	fmt.Fprintf(&b, "dimension   weight  words\n")
 	for _, d := range e.Strong {
-		fmt.Fprintf(&b, "%9d  %7.3f  %s\n", d.Dimension, d.Weight, strings.Join(d.Words, " "))
+		fmt.Fprintf(&b, "%9d  %7.3g  %s\n", d.Dimension, d.Weight, wordList(d.Words, " "))
 	}
 	if left := e.Active - len(e.Strong); left > 0 {
 		fmt.Fprintf(&b, "and %d weaker ones\n", left)

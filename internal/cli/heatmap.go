@@ -16,14 +16,15 @@ import (
 
 func newHeatmap() *cobra.Command {
 	var output string
-	var force, asJSON bool
+	var force, skipBad, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "heatmap MODEL WORD,WORD... [WORD,WORD...] -o FILE",
 		Short: "Draw the values of groups of words, and count what they share",
 		Long: `Heatmap draws a picture of words × dimensions, .png or .svg: negative values are red,
-zeros white, positive values blue. A group is words with commas between. Dimensions
-are in the order of their mean over the first group (the paper's figure); those that
-none of the words uses are left out.
+zeros white, positive values blue. A group is words with commas between; what is a
+word as it stands, such as 1,000, is a group of that word. Dimensions are in the
+order of their mean over the first group (the paper's figure); those that none of the
+words uses are left out.
 
 It prints how many dimensions the words of each group have in common, all of them
 being nonzero there, and so all words of all groups.
@@ -39,7 +40,7 @@ being nonzero there, and so all words of all groups.
 			if model.Contains(output) {
 				return usagef("%s: is in the directory of a model, which holds only the model's own files", output)
 			}
-			x, err := loadIndex(cmd, args[0])
+			x, err := loadIndex(cmd, args[0], skipBad)
 			if err != nil {
 				return err
 			}
@@ -47,7 +48,11 @@ being nonzero there, and so all words of all groups.
 			overlap := overlaps{Dimensions: x.Codes.Cols}
 			for _, arg := range args[1:] {
 				var group []int
-				for word := range strings.SplitSeq(arg, ",") {
+				words := []string{arg}
+				if _, ok := x.Row(arg); !ok {
+					words = strings.Split(arg, ",")
+				}
+				for _, word := range words {
 					row, err := findWord(x, word)
 					if err != nil {
 						return err
@@ -65,7 +70,7 @@ being nonzero there, and so all words of all groups.
 				return err
 			}
 			defer file.Close()
-			if err := interpret.NewHeatMap(x, groups).Write(file, format); err != nil {
+			if err := interpret.NewHeatMap(x, groups).Write(cmd.Context(), file, format); err != nil {
 				return err
 			}
 			if err := file.Commit(); err != nil {
@@ -81,6 +86,7 @@ being nonzero there, and so all words of all groups.
 	flags.SortFlags = false
 	flags.StringVarP(&output, "output", "o", "", "picture to write, a `file` that ends in .png or .svg")
 	flags.BoolVar(&force, "force", false, "replace a file that exists")
+	addSkipBad(cmd, &skipBad)
 	flags.BoolVar(&asJSON, "json", false, "print the counts as JSON")
 	cmd.MarkFlagRequired("output")
 	return cmd
@@ -113,7 +119,7 @@ func (o *overlaps) print(w io.Writer) error {
 	for _, g := range o.Groups {
 		var words []string
 		for i, word := range g.Words {
-			words = append(words, fmt.Sprintf("%s (%d)", word, g.Active[i]))
+			words = append(words, fmt.Sprintf("%s (%d)", printable(word), g.Active[i]))
 		}
 		fmt.Fprintf(&b, "%5d  %s\n", g.Common, strings.Join(words, ", "))
 	}

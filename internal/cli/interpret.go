@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -19,8 +21,12 @@ import (
 const aboutInput = `MODEL is a model, or a file of dense vectors as train reads them, whose dimensions
 can be looked at in the same way.`
 
+func addSkipBad(cmd *cobra.Command, skipBad *bool) {
+	cmd.Flags().BoolVar(skipBad, "skip-bad", false, "drop malformed rows of dense vectors instead of stopping at the first")
+}
+
 // loadIndex reads a model, or a file of dense vectors, to look at its dimensions.
-func loadIndex(cmd *cobra.Command, path string) (*interpret.Index, error) {
+func loadIndex(cmd *cobra.Command, path string, skipBad bool) (*interpret.Index, error) {
 	if model.Is(path) {
 		m, err := model.Open(path)
 		if err != nil {
@@ -28,22 +34,22 @@ func loadIndex(cmd *cobra.Command, path string) (*interpret.Index, error) {
 		}
 		return interpret.NewIndex(m.Words, m.Codes), nil
 	}
-	x, err := readDense(cmd.Context(), cmd.ErrOrStderr(), path)
+	x, _, err := readDense(cmd.Context(), cmd.ErrOrStderr(), path, skipBad)
 	if err != nil {
 		return nil, err
 	}
 	return interpret.NewIndex(x.Words, interpret.FromDense(x)), nil
 }
 
-func readDense(ctx context.Context, stderr io.Writer, path string) (*vectors.Dense, error) {
-	x, source, err := vectors.Read(ctx, path, vectors.ReadOptions{})
+func readDense(ctx context.Context, stderr io.Writer, path string, skipBad bool) (*vectors.Dense, *vectors.Source, error) {
+	x, source, err := vectors.Read(ctx, path, vectors.ReadOptions{SkipBad: skipBad})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, warning := range source.Warnings {
 		fmt.Fprintf(stderr, "warning: %s: %s\n", source.Name, warning)
 	}
-	return x, nil
+	return x, source, nil
 }
 
 // findWord returns the row of a word.
@@ -54,7 +60,7 @@ func findWord(x *interpret.Index, word string) (int, error) {
 	}
 	closest := "no word is spelled alike"
 	if words := x.Closest(word, 5); len(words) > 0 {
-		closest = "the closest are " + strings.Join(words, ", ")
+		closest = "the closest are " + wordList(words, ", ")
 	}
 	return 0, usagef("%.100q is none of the %d words; %s", word, len(x.Words), closest)
 }
@@ -80,6 +86,30 @@ func wordsOf(x *interpret.Index, entries []interpret.Entry) []string {
 		words = append(words, x.Words[e.Row])
 	}
 	return words
+}
+
+// wordList joins words that are all on one line. Words that could be taken for
+// several, because there is white space in them, are quoted.
+func wordList(words []string, separator string) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = printable(word)
+		if word == "" || word[0] == '"' || strings.ContainsRune(word, ' ') {
+			quoted[i] = strconv.Quote(word)
+		}
+	}
+	return strings.Join(quoted, separator)
+}
+
+// printable returns a word as it is or, if a terminal could take a character for a
+// command or show nothing for it, quoted with such characters escaped. Words are
+// as others wrote them.
+func printable(word string) string {
+	// Persian and other scripts need the two joiners, which are not printable.
+	if strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsPrint(r) && r != '\u200c' && r != '\u200d' }) {
+		return strconv.Quote(word)
+	}
+	return word
 }
 
 func printJSON(w io.Writer, v any) error {

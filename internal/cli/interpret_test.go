@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"image/png"
 	"io"
@@ -12,10 +15,14 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/klauspost/compress/gzip"
+
 	"overcomplete/internal/realdata"
+	"overcomplete/interpret"
 	"overcomplete/interpret/judge"
 	"overcomplete/model"
 	"overcomplete/vectors"
@@ -81,9 +88,48 @@ func TestTopAndExplain(t *testing.T) {
 `)
 	checkOutput(t, "explain model WRITE -n 2 --neighbours 0", `write: 2 of 3 dimensions
 dimension   weight  words
-        0    2.000  close write
-        2    0.500  day write
+        0        2  close write
+        2      0.5  day write
 `)
+}
+
+// Words are shown so that they can be told apart, and never as commands to the
+// terminal.
+func TestOddWords(t *testing.T) {
+	const persian = "می\u200cخواهم" // a joiner is a part of such words
+	m := readable()
+	m.Words = []string{"New York", "\x1b[2Jread", "", `"`, persian, "ça,va"}
+	m.Codes.Value[5] = 1e-5
+	t.Chdir(saveModel(t, m))
+	checkOutput(t, "top model 0 1", `dimension  variance  words
+        0  1.33e+00  "" "\x1b[2Jread" "New York"
+        1  1.22e+00  "\"" ça,va `+persian+`
+`)
+	checkOutput(t, "explain model ça,va "+persian+" --words 1 --neighbours 2", `ça,va: 2 of 3 dimensions
+nearest: " 0.71, `+persian+` 0.71
+dimension   weight  words
+        1        1  "\""
+        2        1  ça,va
+
+`+persian+`: 1 of 3 dimensions
+nearest: " 1.00, ça,va 0.71
+dimension   weight  words
+        1    1e-05  "\""
+`)
+	checkOutput(t, "clusters model", `dimension  size  words
+        0     3  "New York" "\x1b[2Jread" ""
+        1     3  "\"" `+persian+` ça,va
+        2     2  "\x1b[2Jread" ça,va
+`)
+	// A word with a comma is a group, as it stands.
+	checkOutput(t, "heatmap model ça,va \x1b[2Jread,\" -o map.svg", `dimensions in common, of 3
+    2  ça,va (2)
+    0  "\x1b[2Jread" (2), " (1)
+    0  ça,va (2), "\x1b[2Jread" (2), " (1)
+`)
+	if _, _, stderr := command("explain model [2Jread"); strings.Contains(stderr, "\x1b") || !strings.Contains(stderr, `the closest are "\x1b[2Jread"`) {
+		t.Errorf("%q", stderr)
+	}
 }
 
 func TestExplainDense(t *testing.T) {
@@ -92,13 +138,13 @@ func TestExplainDense(t *testing.T) {
 	checkOutput(t, "explain dense.txt write read --dimensions 1 --neighbours 1", `write: 2 of 2 dimensions
 nearest: read 0.86
 dimension   weight  words
-        0    2.000  write read
+        0        2  write read
 and 1 weaker ones
 
 read: 2 of 2 dimensions
 nearest: write 0.86
 dimension   weight  words
-        0    1.000  write read
+        0        1  write read
 and 1 weaker ones
 `)
 	stdout, _ := mustRun(t, "explain dense.txt read --json --dimensions 0")
@@ -123,8 +169,14 @@ func TestClusters(t *testing.T) {
         0     3  a c
         1     1  b
 `)
-	stdout, _ := mustRun(t, "clusters model --clusters 1 --json")
 	var got clustering
+	writeFile(t, "many.txt", gloVeText(sampleVectors(300, 8)))
+	stdout, _ := mustRun(t, "clusters model --clusters 1000 --input many.txt --json")
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || len(got.KMeans) != 100 {
+		t.Errorf("%d clusters of 300 words, want 100, %v", len(got.KMeans), err)
+	}
+	got = clustering{}
+	stdout, _ = mustRun(t, "clusters model --clusters 1 --json")
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil || len(got.Dimensions) != 1 || got.KMeans != nil {
 		t.Errorf("%s: %v", stdout, err)
 	}
@@ -151,6 +203,15 @@ func TestHeatmap(t *testing.T) {
 	}
 }
 
+func TestSkipBad(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, "bad.txt", []byte("read 1 -1\nbad 1 x\nwrite 2 -.5\nclose -3 .5\n"))
+	const want = "dimension  variance  words\n        1  3.89e-01  close\n"
+	if stdout, stderr := mustRun(t, "top bad.txt 1 --skip-bad"); stdout != want || !strings.Contains(stderr, "warning: bad.txt: ") {
+		t.Errorf("%s%s", stdout, stderr)
+	}
+}
+
 // A test is made, judged by two and scored; the sample is made of two conditions.
 func TestIntrusion(t *testing.T) {
 	sampleDir(t)
@@ -170,12 +231,39 @@ func TestIntrusion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Three dimensions of the highest variance of each, and the conditions mixed:
+	// two of 84 orders have all questions of X at one end, that of this seed does not.
+	x := sampleVectors(60, 8)
+	variance := func(k int) float64 {
+		sum, squares := 0.0, 0.0
+		for i := range x.Len() {
+			v := float64(x.Row(i)[k])
+			sum, squares = sum+v, squares+v*v
+		}
+		return squares - sum*sum/float64(x.Len())
+	}
+	highest := []int{0, 1, 2, 3, 4, 5, 6, 7}
+	slices.SortFunc(highest, func(a, b int) int { return cmp.Compare(variance(b), variance(a)) })
+	highest = highest[:3]
+	slices.Sort(highest)
 	conditions := map[string]int{}
+	order := ""
+	var dimensions []int
 	for _, q := range k.Questions {
 		conditions[q.Condition+" "+q.Source]++
+		order += q.Condition
+		if q.Condition == "X" {
+			dimensions = append(dimensions, q.Dimension)
+		}
 	}
 	if want := map[string]int{"X in.txt": 3, "A model": 6}; !reflect.DeepEqual(conditions, want) {
 		t.Errorf("questions %v, want %v", conditions, want)
+	}
+	if order == "XXXAAAAAA" || order == "AAAAAAXXX" {
+		t.Errorf("conditions are not mixed: %s", order)
+	}
+	if slices.Sort(dimensions); !slices.Equal(dimensions, highest) {
+		t.Errorf("dimensions %v of the vectors, want %v", dimensions, highest)
 	}
 
 	answer := func(judge string, lines ...string) string {
@@ -189,6 +277,13 @@ func TestIntrusion(t *testing.T) {
 		}
 		return stderr.String()
 	}
+	checkOutput(t, "intrusion score test.key.json "+os.DevNull, `condition  questions    mean  shared  agreement  kappa
+A                  6       –       0          –      –
+X                  3       –       0          –      –
+`)
+	if stdout, _ := mustRun(t, "intrusion score test.key.json --json "+os.DevNull); strings.Count(stdout, `"judges": []`) != 2 {
+		t.Errorf("without judges:\n%s", stdout)
+	}
 	right := func(from, to int) (lines []string) {
 		for _, q := range k.Questions[from:to] {
 			for i, w := range q.Words {
@@ -199,10 +294,10 @@ func TestIntrusion(t *testing.T) {
 		}
 		return lines
 	}
-	if out := answer("ann", append(right(0, 4), "0", "6", "one", "", "q", "1")...); !strings.HasSuffix(out, "4 of 9 questions are answered.\n") {
+	if out := answer("ann", append(right(0, 4), "0", "6", "one", "", "q", "1")...); !strings.HasSuffix(out, "4 of 9 questions are answered.\n") || strings.Count(out, "Type a number from 1 to 5, or q.\n") != 4 {
 		t.Errorf("ann is told\n%s", out)
 	}
-	if out := answer("ben", right(0, 9)...); !strings.HasSuffix(out, "All 9 questions are answered. Thank you, ben.\n") {
+	if out := answer(" ben ", right(0, 9)...); !strings.HasSuffix(out, "All 9 questions are answered. Thank you, ben.\n") {
 		t.Errorf("ben is told\n%s", out)
 	}
 	if out := answer("ann", right(4, 9)...); !strings.HasSuffix(out, "All 9 questions are answered. Thank you, ann.\n") || strings.Contains(out, "\n4 of 9\n") {
@@ -212,10 +307,46 @@ func TestIntrusion(t *testing.T) {
 A                  6   100.0   100.0   100.0       6      100.0      –
 X                  3   100.0   100.0   100.0       3      100.0      –
 `)
-	stdout, _ := mustRun(t, "intrusion score test.key.json answers.jsonl --json")
+	// A file that is given twice, and one that was cut short.
+	all := readFile(t, "answers.jsonl")
+	writeFile(t, "cut.jsonl", all[:len(all)-20])
+	stdout, stderr := mustRun(t, "intrusion score test.key.json cut.jsonl answers.jsonl --json")
+	if again, _ := mustRun(t, "intrusion score test.key.json answers.jsonl --json"); again != stdout ||
+		!strings.Contains(stderr, "warning: 17 answers do not count, such as \"ann\"'s to question 1,") || !strings.Contains(stderr, "warning: cut.jsonl: the last line was cut short") {
+		t.Errorf("%s\nnot\n%s\n%s", stdout, again, stderr)
+	}
 	var scores []jsonScore
 	if err := json.Unmarshal([]byte(stdout), &scores); err != nil || len(scores) != 2 || scores[0].Kappa != nil || *scores[1].Accuracy != 1 {
 		t.Errorf("%s: %v", stdout, err)
+	}
+}
+
+// A judge who interrupts is told how to go on; input that can't be read is no end.
+func TestIntrusionJudgeEnds(t *testing.T) {
+	sampleDir(t)
+	mustRun(t, "intrusion make X=in.txt -n 2 -o test.json")
+	judgeWith := func(in io.Reader, interrupt bool) error {
+		cmd := newIntrusionJudge()
+		cmd.SetIn(in)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		cmd.SetErr(writerFunc(func(p []byte) (int, error) {
+			if string(p) == "> " && interrupt {
+				cancel()
+			}
+			return len(p), nil
+		}))
+		cmd.SetArgs([]string{"test.json", "-o", "answers.jsonl", "--judge", "ann"})
+		return cmd.ExecuteContext(ctx)
+	}
+	silent, writer := io.Pipe()
+	defer writer.Close()
+	err := judgeWith(silent, true)
+	if want := "interrupted; 0 of 2 questions are answered; the same command goes on"; !errors.Is(err, context.Canceled) || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if err := judgeWith(strings.NewReader(strings.Repeat("1", 1<<17)), false); !errors.Is(err, bufio.ErrTooLong) {
+		t.Errorf("an endless line: %v", err)
 	}
 }
 
@@ -259,7 +390,7 @@ func TestIntrusionJudgeWeb(t *testing.T) {
 	if code := <-done; code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	answers, err := judge.ReadAnswers("answers.jsonl", test)
+	answers, _, err := judge.ReadAnswers("answers.jsonl", test)
 	if want := []judge.Answer{{Test: test.ID, Judge: "ann", Number: 1, Word: test.Questions[0].Words[2]}}; err != nil || !reflect.DeepEqual(answers, want) {
 		t.Errorf("%v, %v", answers, err)
 	}
@@ -299,26 +430,64 @@ func TestSharedWords(t *testing.T) {
 	}
 }
 
+// The figures are those of the definitions, of a model of each method: of its
+// codes, of random directions of the same input less the mean, and of the input.
 func TestIntrusionAuto(t *testing.T) {
 	sampleDir(t)
-	mustRun(t, "train in.txt -o model --epochs 5 --quiet --center")
-	line := "intrusion auto model --input in.txt --reference in.txt"
-	text, _ := mustRun(t, line)
-	for _, want := range []string{"over 60 words", "\nmodel  ", "\nmodel, random directions ", "\nin.txt ", "\nguessing "} {
+	x, reference := sampleVectors(60, 8), sampleVectors(60, 5)
+	writeFile(t, "reference.txt", gloVeText(reference))
+	mustRun(t, "train in.txt -o a --epochs 5 --quiet --center")
+	mustRun(t, "train in.txt -o b --epochs 5 --quiet --center --method B")
+	var want []autoSet
+	add := func(name string, codes *vectors.Sparse) {
+		t.Helper()
+		c, err := interpret.NewIntrusion(interpret.NewIndex(x.Words, codes)).OddOneOut(t.Context(), reference, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, autoSet{name, c})
+	}
+	centred := sampleVectors(60, 8)
+	centred.Center()
+	for _, name := range []string{"a", "b"} {
+		codes := openModel(t, name).Codes
+		add(name, codes)
+		random, err := interpret.RandomProjection(t.Context(), centred, codes, name == "b", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		add(name+", random directions", random)
+	}
+	add("in.txt", interpret.FromDense(x))
+	for i, s := range want {
+		for _, other := range want[:i] {
+			if s.Coherence == other.Coherence {
+				t.Fatalf("%s and %s can't be told apart: %v", s.Name, other.Name, s.Coherence)
+			}
+		}
+	}
+
+	line := "intrusion auto a b --input in.txt --reference reference.txt"
+	text, stderr := mustRun(t, line)
+	for _, want := range []string{"over 60 words", "\na  ", "\na, random directions ", "\nin.txt ", "\nguessing "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
+	if stderr != "" {
+		t.Errorf("says %s", stderr)
+	}
 	stdout, _ := mustRun(t, line+" --json")
 	var r autoResult
-	if err := json.Unmarshal([]byte(stdout), &r); err != nil || r.Words != 60 || len(r.Sets) != 3 || r.Sets[2].Dimensions != 8 {
-		t.Errorf("%s: %v", stdout, err)
-	}
-	if again, _ := mustRun(t, line+" --json"); again != stdout {
-		t.Errorf("again\n%s, not\n%s", again, stdout)
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil || r.Words != 60 || !reflect.DeepEqual(r.Sets, want) {
+		t.Errorf("%s\nwant %+v, %v", stdout, want, err)
 	}
 	if other, _ := mustRun(t, line+" --json --seed 2"); other == stdout {
 		t.Error("the same with another seed")
+	}
+	writeFile(t, "copy.txt", append(gloVeText(x), gloVeText(&vectors.Dense{Words: []string{"more"}, Dim: 8, Data: make([]float32, 8)})...))
+	if _, stderr := mustRun(t, "intrusion auto a --input copy.txt --reference reference.txt"); !strings.Contains(stderr, "warning: a was trained on another file, in.txt, than copy.txt") {
+		t.Errorf("says %s", stderr)
 	}
 }
 
@@ -348,6 +517,13 @@ func TestInterpretRefuses(t *testing.T) {
 	}
 	writeFile(t, "in.txt", gloVeText(sampleVectors(60, 8)))
 	writeFile(t, "bad.txt", []byte("a 1 2\nb 1 x\n"))
+	same := []byte("read 1 2\nwrite 3 4\n")
+	writeFile(t, "same.txt", same)
+	var packed bytes.Buffer
+	g := gzip.NewWriter(&packed)
+	g.Write(same)
+	g.Close()
+	writeFile(t, "same.txt.gz", packed.Bytes())
 	writeFile(t, "other.txt", []byte("zzz 1 2\nyyy 1 3\n"))
 	mustRun(t, "intrusion make X=in.txt -n 2 -o test.json")
 	if err := os.Mkdir("empty", 0o777); err != nil {
@@ -377,6 +553,7 @@ func TestInterpretRefuses(t *testing.T) {
 		{"clusters model --clusters 0", []string{"--clusters is 0"}},
 		{"clusters model --input nowhere", []string{"nowhere: no such file"}},
 		{"heatmap model read,write", []string{`"output"`}},
+		{"heatmap model read,, -o m.png", []string{`""`}},
 		{"heatmap model read,wrote -o m.png", []string{`"wrote"`, "closest are write"}},
 		{"heatmap model read, -o m.png", []string{`""`}},
 		{"heatmap model read -o m.bmp", []string{"m.bmp", ".png or .svg"}},
@@ -385,7 +562,7 @@ func TestInterpretRefuses(t *testing.T) {
 		{"intrusion", []string{"make, judge, score or auto"}},
 		{"intrusion mark", []string{`"mark"`}},
 		{"intrusion make model -o t.json", []string{`"model"`, "CONDITION=MODEL", "A=model"}},
-		{"intrusion make =model -o t.json", []string{"CONDITION=MODEL", "A=model"}},
+		{"intrusion make =model -o t.json", []string{"CONDITION=MODEL", "such as A=model\n"}},
 		{"intrusion make A=nowhere -o t.json", []string{"nowhere: no such file"}},
 		{"intrusion make A=model -o t.json", []string{"model: only 0 dimensions"}},
 		{"intrusion make X=in.txt -o t.json", []string{"in.txt: only 8 dimensions", "--dimensions 8"}},
@@ -405,7 +582,9 @@ func TestInterpretRefuses(t *testing.T) {
 		{"intrusion score test.key.json in.txt", []string{"in.txt:1: is no answer"}},
 		{"intrusion score test.key.json", []string{"2 arg"}},
 		{"intrusion auto model --input in.txt", []string{`"reference"`}},
-		{"intrusion auto model --input in.txt --reference other.txt", []string{"no word is in all of"}},
+		{"intrusion auto model --input in.txt --reference other.txt", []string{"in.txt has 8 dimensions", "trained on vectors of 2"}},
+		{"intrusion auto model --input other.txt --reference in.txt", []string{"no word is in all of"}},
+		{"intrusion auto model --input same.txt --reference same.txt.gz", []string{"same.txt.gz has the same vectors as same.txt"}},
 		{"intrusion auto in.txt --input in.txt --reference in.txt", []string{"in.txt: "}},
 	} {
 		checkRefused(t, tt.args, tt.want, before)

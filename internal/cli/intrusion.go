@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -40,7 +41,7 @@ func newIntrusionMake() *cobra.Command {
 	var output string
 	var dimensions int
 	var seed uint64
-	var force bool
+	var force, skipBad bool
 	cmd := &cobra.Command{
 		Use:   "make CONDITION=MODEL... -o TEST.json",
 		Short: "Make a test for people, and its key",
@@ -80,9 +81,9 @@ A condition is what is compared with others; several models can be of the same o
 			for _, arg := range args {
 				condition, path, ok := strings.Cut(arg, "=")
 				if !ok || condition == "" {
-					return usagef("%.100q is no CONDITION=MODEL, such as A=%.100s", arg, path+arg)
+					return usagef("%.100q is no CONDITION=MODEL, such as A=%.100s", arg, strings.TrimPrefix(arg, "="))
 				}
-				drawn, err := drawQuestions(cmd, condition, path, dimensions, rng)
+				drawn, err := drawQuestions(cmd, condition, path, skipBad, dimensions, rng)
 				if err != nil {
 					return err
 				}
@@ -95,8 +96,9 @@ A condition is what is compared with others; several models can be of the same o
 					return err
 				}
 			}
-			// A test without a key would be of no use, a key alone does no harm.
-			for _, file := range []*atomicfile.File{files[1], files[0]} {
+			// If the second fails, nothing is lost: an old key has the old test's
+			// questions, too, and the new key can be made again.
+			for _, file := range files {
 				if err := file.Commit(); err != nil {
 					return err
 				}
@@ -110,6 +112,7 @@ A condition is what is compared with others; several models can be of the same o
 	flags.StringVarP(&output, "output", "o", "", "`file` to write the questions to, a name that ends in .json")
 	flags.IntVarP(&dimensions, "dimensions", "n", 25, "dimensions of each model")
 	flags.Uint64Var(&seed, "seed", 1, "seed of intruders and order")
+	addSkipBad(cmd, &skipBad)
 	flags.BoolVar(&force, "force", false, "replace files that exist")
 	cmd.MarkFlagRequired("output")
 	return cmd
@@ -117,8 +120,8 @@ A condition is what is compared with others; several models can be of the same o
 
 // drawQuestions draws a question for each of the n dimensions of the highest
 // variance.
-func drawQuestions(cmd *cobra.Command, condition, path string, n int, rng *rand.Rand) ([]judge.Solution, error) {
-	x, err := loadIndex(cmd, path)
+func drawQuestions(cmd *cobra.Command, condition, path string, skipBad bool, n int, rng *rand.Rand) ([]judge.Solution, error) {
+	x, err := loadIndex(cmd, path, skipBad)
 	if err != nil {
 		return nil, err
 	}
@@ -146,10 +149,12 @@ func newIntrusionScore() *cobra.Command {
 		Use:   "score TEST.key.json ANSWERS...",
 		Short: "Score the answers of a test",
 		Long: `Score prints for each condition the percentage of right answers of each judge and
-their mean. Of the questions that all judges have answered it prints the agreement,
-the percentage of pairs of judges who are both right or both wrong, averaged over
-questions, and Fleiss' kappa, which is 0 if that is what chance would give
-and 1 if all agree (the paper's table of the word intrusion task, §4.1).`,
+their mean. Of the shared questions, those that two judges or more have answered, it
+prints the agreement, the percentage of pairs of judges who are both right or both
+wrong, averaged over questions, and Fleiss' kappa, which is 0 if that is what chance
+would give and 1 if all agree (the paper's table of the word intrusion task, §4.1).
+
+Of a judge's answers to the same question the first counts.`,
 		Example: "  overcomplete intrusion score test.key.json answers.jsonl",
 		Args:    cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -159,15 +164,19 @@ and 1 if all agree (the paper's table of the word intrusion task, §4.1).`,
 			}
 			var answers []judge.Answer
 			for _, path := range args[1:] {
-				more, err := judge.ReadAnswers(path, key.Test())
+				more, torn, err := judge.ReadAnswers(path, key.Test())
 				if err != nil {
 					return usageError{err}
 				}
+				if torn {
+					fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s: the last line was cut short and does not count\n", path)
+				}
 				answers = append(answers, more...)
 			}
-			scores, err := key.Score(answers)
-			if err != nil {
-				return usageError{err}
+			scores, repeated := key.Score(answers)
+			if len(repeated) > 0 {
+				fmt.Fprintf(cmd.ErrOrStderr(), "warning: %d answers do not count, such as %q's to question %d, for the judge had answered the question before\n",
+					len(repeated), repeated[0].Judge, repeated[0].Number)
 			}
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), jsonScores(scores))
@@ -185,7 +194,7 @@ type jsonScore struct {
 	Questions int            `json:"questions"`
 	Judges    []jsonAccuracy `json:"judges"`
 	Accuracy  *float64       `json:"accuracy"` // mean over judges
-	Shared    int            `json:"shared"`   // questions that all judges have answered
+	Shared    int            `json:"shared"`   // questions that two judges or more have answered
 	Agreement *float64       `json:"agreement"`
 	Kappa     *float64       `json:"kappa"`
 }
@@ -206,7 +215,7 @@ func jsonScores(scores []judge.Score) []jsonScore {
 	}
 	var list []jsonScore
 	for _, s := range scores {
-		j := jsonScore{s.Condition, s.Questions, nil, number(s.Accuracy()), s.Shared, number(s.Agreement), number(s.Kappa)}
+		j := jsonScore{s.Condition, s.Questions, []jsonAccuracy{}, number(s.Accuracy()), s.Shared, number(s.Agreement), number(s.Kappa)}
 		for _, a := range s.Judges {
 			j.Judges = append(j.Judges, jsonAccuracy{a.Judge, a.Right, a.Answered, number(a.Share())})
 		}
@@ -219,17 +228,17 @@ func printScores(w io.Writer, scores []judge.Score) error {
 	var b strings.Builder
 	wide := len("condition")
 	for _, s := range scores {
-		wide = max(wide, len([]rune(s.Condition)))
+		wide = max(wide, utf8.RuneCountInString(printable(s.Condition)))
 	}
 	fmt.Fprintf(&b, "%-*s  questions", wide, "condition")
 	for _, a := range scores[0].Judges {
-		fmt.Fprintf(&b, "  %6s", a.Judge)
+		fmt.Fprintf(&b, "  %6s", printable(a.Judge))
 	}
 	fmt.Fprintf(&b, "    mean  shared  agreement  kappa\n")
 	for _, s := range scores {
-		fmt.Fprintf(&b, "%-*s  %9d", wide, s.Condition, s.Questions)
+		fmt.Fprintf(&b, "%-*s  %9d", wide, printable(s.Condition), s.Questions)
 		for _, a := range s.Judges {
-			fmt.Fprintf(&b, "  %*s", max(6, len([]rune(a.Judge))), defined("%.1f", 100*a.Share()))
+			fmt.Fprintf(&b, "  %*s", max(6, utf8.RuneCountInString(printable(a.Judge))), defined("%.1f", 100*a.Share()))
 		}
 		fmt.Fprintf(&b, "  %6s  %6d  %9s  %5s\n", defined("%.1f", 100*s.Accuracy()), s.Shared,
 			defined("%.1f", 100*s.Agreement), defined("%.2f", s.Kappa))

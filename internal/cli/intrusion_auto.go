@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,7 +17,7 @@ import (
 func newIntrusionAuto() *cobra.Command {
 	var inputPath, referencePath string
 	var seed uint64
-	var asJSON bool
+	var skipBad, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "auto MODEL... --input VECTORS --reference VECTORS",
 		Short: "Score models by word intrusion without people, beside controls",
@@ -37,11 +38,11 @@ as it stands is looked up in lower case.`,
 		Example: "  overcomplete intrusion auto model --input sg.bin --reference glove.6B.50d.txt",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			input, err := readDense(cmd.Context(), cmd.ErrOrStderr(), inputPath)
+			input, source, err := readDense(cmd.Context(), cmd.ErrOrStderr(), inputPath, skipBad)
 			if err != nil {
 				return err
 			}
-			reference, err := readDense(cmd.Context(), cmd.ErrOrStderr(), referencePath)
+			reference, _, err := readDense(cmd.Context(), cmd.ErrOrStderr(), referencePath, skipBad)
 			if err != nil {
 				return err
 			}
@@ -51,8 +52,11 @@ as it stands is looked up in lower case.`,
 				if err != nil {
 					return usageError{err}
 				}
-				if m.Mean != nil && len(m.Mean) != input.Dim {
-					return usagef("%s has %d dimensions, but %s was trained on vectors of %d: --input is to be those", inputPath, input.Dim, path, len(m.Mean))
+				if m.Info.Input.Dim != input.Dim {
+					return usagef("%s has %d dimensions, but %s was trained on vectors of %d: --input is to be those", inputPath, input.Dim, path, m.Info.Input.Dim)
+				}
+				if m.Info.Input.SHA256 != source.SHA256 {
+					fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s was trained on another file, %s, than %s\n", path, m.Info.Input.Name, inputPath)
 				}
 				models = append(models, m)
 			}
@@ -60,11 +64,15 @@ as it stands is looked up in lower case.`,
 			if len(shared.words) == 0 {
 				return usagef("no word is in all of %s, %s and %s", strings.Join(args, ", "), inputPath, referencePath)
 			}
+			if slices.Equal(shared.input.Data, shared.reference.Data) {
+				return usagef("%s has the same vectors as %s: --reference is to be others, which were not trained on", referencePath, inputPath)
+			}
 			r := autoResult{Words: len(shared.words)}
 			play := func(name string, codes *vectors.Sparse) error {
 				t := interpret.NewIntrusion(interpret.NewIndex(shared.words, codes))
-				r.Sets = append(r.Sets, autoSet{name, t.OddOneOut(shared.reference, seed)})
-				return cmd.Context().Err()
+				coherence, err := t.OddOneOut(cmd.Context(), shared.reference, seed)
+				r.Sets = append(r.Sets, autoSet{name, coherence})
+				return err
 			}
 			for i, m := range models {
 				name := filepath.Base(args[i])
@@ -72,7 +80,10 @@ as it stands is looked up in lower case.`,
 					return err
 				}
 				x := shared.inputLess(m.Mean)
-				random := interpret.RandomProjection(x, shared.codes[i], m.Info.Training.Method == "B", seed)
+				random, err := interpret.RandomProjection(cmd.Context(), x, shared.codes[i], m.Info.Training.Method == "B", seed)
+				if err != nil {
+					return err
+				}
 				if err := play(name+", random directions", random); err != nil {
 					return err
 				}
@@ -91,6 +102,7 @@ as it stands is looked up in lower case.`,
 	flags.StringVar(&inputPath, "input", "", "`file` of the dense vectors that the models were trained on")
 	flags.StringVar(&referencePath, "reference", "", "`file` of other vectors of the same words, to judge by")
 	flags.Uint64Var(&seed, "seed", 1, "seed of intruders and random directions")
+	addSkipBad(cmd, &skipBad)
 	flags.BoolVar(&asJSON, "json", false, "print the same as JSON")
 	cmd.MarkFlagRequired("input")
 	cmd.MarkFlagRequired("reference")

@@ -38,6 +38,7 @@ interrupted.`,
 			if web == cmd.Flags().Changed("judge") {
 				return usagef("give --judge, your name, or --web")
 			}
+			name = strings.TrimSpace(name)
 			if err := judge.CheckName(name); err != nil && !web {
 				return usagef("--judge: %w", err)
 			}
@@ -48,9 +49,12 @@ interrupted.`,
 			if model.Contains(output) {
 				return usagef("%s: is in the directory of a model, which holds only the model's own files", output)
 			}
-			answers, err := judge.OpenAnswers(output, test)
+			answers, torn, err := judge.OpenAnswers(output, test)
 			if err != nil {
 				return usageError{err}
+			}
+			if torn {
+				fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s: the last line was cut short and is removed\n", output)
 			}
 			defer answers.Close()
 			if web {
@@ -72,30 +76,33 @@ interrupted.`,
 func ask(ctx context.Context, in io.Reader, out io.Writer, answers *judge.Answers, name string, total int) error {
 	// A read from a terminal can't be interrupted: the program leaves it behind.
 	lines := make(chan string)
+	failed := make(chan error, 1)
 	go func() {
 		defer close(lines)
-		for scanner := bufio.NewScanner(in); scanner.Scan(); {
+		scanner := bufio.NewScanner(in)
+		for scanner.Scan() {
 			select {
 			case lines <- scanner.Text():
 			case <-ctx.Done():
 				return
 			}
 		}
+		failed <- scanner.Err()
 	}()
 	fmt.Fprintln(out, "Of five words, four have something in common. Type the number of the fifth; where you")
 	fmt.Fprintln(out, "can't tell, guess. Type q to stop; the same command goes on.")
 	for {
 		q, answered := answers.Next(name)
 		if q == nil {
-			fmt.Fprintf(out, "All %d questions are answered. Thank you, %s.\n", total, name)
+			fmt.Fprintf(out, "All %d questions are answered. Thank you, %s.\n", total, printable(name))
 			return nil
 		}
 		fmt.Fprintf(out, "\n%d of %d\n", answered+1, total)
 		for i, word := range q.Words {
-			fmt.Fprintf(out, "  %d  %s\n", i+1, word)
+			fmt.Fprintf(out, "  %d  %s\n", i+1, printable(word))
 		}
 		chosen := 0
-		for chosen < 1 || chosen > len(q.Words) {
+		for chosen == 0 {
 			fmt.Fprint(out, "> ")
 			var line string
 			more := false
@@ -103,12 +110,23 @@ func ask(ctx context.Context, in io.Reader, out io.Writer, answers *judge.Answer
 			case <-ctx.Done():
 			case line, more = <-lines:
 			}
+			if ctx.Err() != nil {
+				fmt.Fprintln(out)
+				return interrupted{fmt.Sprintf("%d of %d questions are answered; the same command goes on", answered, total)}
+			}
 			line = strings.TrimSpace(line)
 			if !more || line == "q" {
 				fmt.Fprintf(out, "\n%d of %d questions are answered.\n", answered, total)
+				if !more {
+					return <-failed
+				}
 				return nil
 			}
-			chosen, _ = strconv.Atoi(line) // 0 is no word either
+			var err error
+			if chosen, err = strconv.Atoi(line); err != nil || chosen < 1 || chosen > len(q.Words) {
+				fmt.Fprintf(out, "Type a number from 1 to %d, or q.\n", len(q.Words))
+				chosen = 0
+			}
 		}
 		if err := answers.Add(judge.Answer{Judge: name, Number: q.Number, Word: q.Words[chosen-1]}); err != nil {
 			return err

@@ -4,6 +4,7 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"io"
 	"maps"
 	"os"
@@ -147,6 +148,34 @@ func TestProcess(t *testing.T) {
 			}
 			unchanged(t)
 		})
+	}
+}
+
+// An answer that can't be written whole is not written at all, and those before it
+// stay. A limit on the size of the file, one block of 512 bytes or 1 kB, stands in for a full disk.
+func TestAnswersOnFullDisk(t *testing.T) {
+	exe := program(t)
+	sampleDir(t)
+	mustRun(t, "intrusion make X=in.txt -n 8 -o test.json")
+	const judging = "intrusion judge test.json -o answers.jsonl --judge "
+	name := strings.Repeat("n", 90)
+	cmd := exec.Command("sh", "-c", `ulimit -f 1 && exec "$0" `+judging+name, exe)
+	cmd.Stdin = strings.NewReader(strings.Repeat("1\n", 8))
+	out, _ := cmd.CombinedOutput()
+	if cmd.ProcessState.ExitCode() != exitFailed || !strings.HasSuffix(string(out), "answers.jsonl: file too large\n") {
+		t.Errorf("%v\n%s", cmd.ProcessState, out)
+	}
+	before := readFile(t, "answers.jsonl")
+	if n := bytes.Count(before, []byte("\n")); n == 0 || n == 8 || before[len(before)-1] != '\n' {
+		t.Errorf("%d answers, in\n%s", n, before)
+	}
+	cmd = exec.Command(exe, strings.Fields(judging+name)...)
+	cmd.Stdin = strings.NewReader(strings.Repeat("1\n", 8))
+	if out, err := cmd.CombinedOutput(); err != nil || strings.Contains(string(out), "warning") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if after := readFile(t, "answers.jsonl"); !bytes.HasPrefix(after, before) || bytes.Count(after, []byte("\n")) != 8 {
+		t.Errorf("afterwards\n%s", after)
 	}
 }
 

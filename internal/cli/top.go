@@ -13,7 +13,7 @@ import (
 
 func newTop() *cobra.Command {
 	var words, dimensions int
-	var asJSON bool
+	var skipBad, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "top MODEL [DIMENSION...]",
 		Short: "Show the top words of dimensions",
@@ -32,7 +32,7 @@ from 0, or in those of the highest variance over all words.
 			if len(args) > 1 && cmd.Flags().Changed("dimensions") {
 				return usagef("give dimensions or --dimensions, how many, not both")
 			}
-			x, err := loadIndex(cmd, args[0])
+			x, err := loadIndex(cmd, args[0], skipBad)
 			if err != nil {
 				return err
 			}
@@ -70,6 +70,7 @@ from 0, or in those of the highest variance over all words.
 	flags.SortFlags = false
 	flags.IntVarP(&words, "words", "n", 8, "words of each dimension")
 	flags.IntVar(&dimensions, "dimensions", 5, "how many dimensions of the highest variance")
+	addSkipBad(cmd, &skipBad)
 	flags.BoolVar(&asJSON, "json", false, "print the words with their values as JSON")
 	return cmd
 }
@@ -89,11 +90,11 @@ func printTop(w io.Writer, top []topDimension) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "dimension  variance  words\n")
 	for _, d := range top {
-		fmt.Fprintf(&b, "%9d  %8.2e ", d.Dimension, d.Variance)
+		var words []string
 		for _, e := range d.Words {
-			b.WriteString(" " + e.Word)
+			words = append(words, e.Word)
 		}
-		b.WriteByte('\n')
+		fmt.Fprintf(&b, "%9d  %8.2e  %s\n", d.Dimension, d.Variance, wordList(words, " "))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -226,7 +226,7 @@ func (f *trainFlags) fit(ctx context.Context, x *vectors.Dense, source *vectors.
 		fmt.Fprintln(log, "encoding")
 		if err := encodeCodes(ctx, m, x, f.workers); err != nil {
 			if c.epoch > 0 && ctx.Err() != nil {
-				return nil, interrupted{f.output, c.epoch}
+				return nil, resumable(f.output, c.epoch)
 			}
 			return nil, err
 		}
@@ -281,7 +281,7 @@ func (f *trainFlags) report(w io.Writer, m *model.Model) error {
 	fmt.Fprintf(&b, "  mean atom norm %.4f\n", e.AtomNorm)
 	fmt.Fprintf(&b, "dimensions with the strongest top words:\n")
 	for _, d := range top {
-		fmt.Fprintf(&b, "  %5d  %s\n", d.Dimension, strings.Join(d.Words, " "))
+		fmt.Fprintf(&b, "  %5d  %s\n", d.Dimension, wordList(d.Words, " "))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

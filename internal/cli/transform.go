@@ -10,7 +10,7 @@ import (
 
 func newTransform() *cobra.Command {
 	var method, output string
-	var force, escape bool
+	var force, escape, skipBad bool
 	cmd := &cobra.Command{
 		Use:   "transform VECTORS --method M -o FILE",
 		Short: "Make dense vectors sparse without training, as the paper does to compare",
@@ -31,7 +31,7 @@ white space and % in words are written as in a URL.`,
 				return usagef("--method is %q, want thresh1 or thresh2", method)
 			}
 			open := func() (*model.Model, error) {
-				x, err := readDense(cmd.Context(), cmd.ErrOrStderr(), args[0])
+				x, _, err := readDense(cmd.Context(), cmd.ErrOrStderr(), args[0], skipBad)
 				if err != nil {
 					return nil, err
 				}
@@ -49,6 +49,7 @@ white space and % in words are written as in a URL.`,
 	flags.StringVarP(&output, "output", "o", "", "`file` to write, or - for standard output")
 	flags.BoolVar(&force, "force", false, "replace a file that exists")
 	flags.BoolVar(&escape, "escape", false, "encode white space and % in words")
+	addSkipBad(cmd, &skipBad)
 	cmd.MarkFlagRequired("method")
 	cmd.MarkFlagRequired("output")
 	return cmd

@@ -102,19 +102,10 @@ func (e *opened) dense(ctx context.Context, tasks []eval.Task) (*experiment.Reco
 	return e.Untrained(ctx, "X", tasks, func() *eval.Representation { return eval.NewDense("X", e.x) })
 }
 
-// unfinished is the error of an experiment that was interrupted.
-type unfinished struct{ dir string }
-
-func (e unfinished) Error() string {
-	return fmt.Sprintf("interrupted; the same command goes on with what is finished in %s", e.dir)
-}
-func (e unfinished) Unwrap() error { return context.Canceled }
-func (e unfinished) resumable()    {}
-
-// interruption returns err, or [unfinished] if it is of an interruption.
+// interruption returns err, or how to go on if it is of an interruption.
 func (f *experimentFlags) interruption(err error) error {
 	if errors.Is(err, context.Canceled) {
-		return unfinished{f.output}
+		return interrupted{"the same command goes on with what is finished in " + f.output}
 	}
 	return err
 }

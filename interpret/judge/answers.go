@@ -29,29 +29,43 @@ type Answers struct {
 	mu    sync.Mutex
 	file  *os.File
 	given map[string]map[int]bool // questions that each judge has answered
-	err   error                   // that a write failed with, perhaps halfway
+	err   error                   // of half an answer that could not be removed
 }
 
-// OpenAnswers opens the answers to a test, or begins a file of them.
-func OpenAnswers(path string, t *Test) (*Answers, error) {
+// OpenAnswers opens the answers to a test, or begins a file of them. A last line
+// that was cut short, as by a loss of power, is removed, which torn tells.
+func OpenAnswers(path string, t *Test) (a *Answers, torn bool, err error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	a := &Answers{test: t, file: file, given: make(map[string]map[int]bool)}
-	var answers []Answer
-	text, err := io.ReadAll(file)
-	if err == nil {
-		answers, err = parse(path, text, t)
-	}
-	if err != nil {
+	a = &Answers{test: t, file: file, given: make(map[string]map[int]bool)}
+	if torn, err = a.load(path); err != nil {
 		file.Close()
-		return nil, err
+		return nil, false, err
+	}
+	return a, torn, nil
+}
+
+func (a *Answers) load(path string) (torn bool, err error) {
+	text, err := io.ReadAll(a.file)
+	if err != nil {
+		return false, err
+	}
+	answers, whole, err := parse(path, text, a.test)
+	if err != nil {
+		return false, err
 	}
 	for _, answer := range answers {
 		a.note(answer)
 	}
-	return a, nil
+	switch {
+	case whole < len(text):
+		return true, os.Truncate(path, int64(whole))
+	case whole > 0 && text[whole-1] != '\n':
+		_, err = a.file.WriteString("\n")
+	}
+	return false, err
 }
 
 func (a *Answers) note(answer Answer) {
@@ -100,13 +114,22 @@ func (a *Answers) Add(answer Answer) error {
 	if a.err != nil {
 		return a.err
 	}
-	if _, a.err = a.file.Write(line); a.err == nil {
-		a.err = a.file.Sync()
+	info, err := a.file.Stat()
+	if err != nil {
+		return err
 	}
-	if a.err == nil {
-		a.note(answer)
+	n, err := a.file.Write(line)
+	if err == nil {
+		err = a.file.Sync()
 	}
-	return a.err
+	if err != nil {
+		if n > 0 { // what comes next is to begin a line
+			a.err = os.Truncate(a.file.Name(), info.Size())
+		}
+		return err
+	}
+	a.note(answer)
+	return nil
 }
 
 // check returns an error unless the answer is one to a question of t.
@@ -131,40 +154,52 @@ func CheckName(judge string) error {
 	switch {
 	case strings.TrimSpace(judge) == "":
 		return errors.New("a judge needs a name")
-	case judge != strings.TrimSpace(judge) || len(judge) > 100 || strings.ContainsFunc(judge, unicode.IsControl) || !utf8.ValidString(judge):
-		return fmt.Errorf("a judge can't be called %.100q: want at most 100 bytes of UTF-8, without control characters and space around", judge)
+	case judge != strings.TrimSpace(judge) || utf8.RuneCountInString(judge) > 100 || strings.ContainsFunc(judge, unicode.IsControl) || !utf8.ValidString(judge):
+		return fmt.Errorf("a judge can't be called %.100q: want at most 100 characters of UTF-8, without control characters and space around", judge)
 	}
 	return nil
 }
 
-// ReadAnswers reads a file of answers to a test.
-func ReadAnswers(path string, t *Test) ([]Answer, error) {
+// ReadAnswers reads a file of answers to a test. A last line that was cut short is
+// left out, which torn tells.
+func ReadAnswers(path string, t *Test) (answers []Answer, torn bool, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return parse(path, text, t)
+	answers, whole, err := parse(path, text, t)
+	return answers, whole < len(text), err
 }
 
-func parse(path string, text []byte, t *Test) ([]Answer, error) {
-	var answers []Answer
+// parse returns the answers and how much of the text they are: all, or all but a
+// last line that is the beginning of an answer to t and no more.
+func parse(path string, text []byte, t *Test) (answers []Answer, whole int, err error) {
 	n := 0
 	for line := range bytes.Lines(text) {
 		n++
 		var a Answer
 		err := json.Unmarshal(line, &a)
 		switch {
-		case err != nil:
-			err = errors.New("is no answer to a word intrusion test")
-		case line[len(line)-1] != '\n':
-			err = errors.New("the line is cut short: remove it")
-		default:
+		case err == nil:
 			err = a.check(t)
+		case t.begins(line):
+			return answers, whole, nil
+		default:
+			err = errors.New("is no answer to a word intrusion test")
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", path, n, err)
+			return nil, 0, fmt.Errorf("%s:%d: %w", path, n, err)
 		}
 		answers = append(answers, a)
+		whole += len(line)
 	}
-	return answers, nil
+	return answers, whole, nil
+}
+
+// begins reports whether a line, without its end, is the beginning of an answer to
+// the test. No other line is ever removed.
+func (t *Test) begins(line []byte) bool {
+	start := fmt.Appendf(nil, `{"test":%q,"judge":"`, t.ID)
+	n := min(len(line), len(start))
+	return bytes.Equal(line[:n], start[:n]) && line[len(line)-1] != '\n'
 }

@@ -14,9 +14,10 @@ import (
 	"testing"
 )
 
-// Two examples with published results: that of Wikipedia's article on Fleiss'
+// Examples with published results: that of Wikipedia's article on Fleiss'
 // kappa (14 raters, agreement 0.378, κ = 0.210, here to more digits, from the same
-// table), and that of Fleiss 1971 (6 psychiatrists, 30 patients, κ = 0.430).
+// table), and that of Fleiss 1971 (6 psychiatrists, 30 patients, κ = 0.430); and
+// one with missing ratings, four raters of twelve units (Gwet 2014, agreement 0.818, κ = 0.761).
 func TestFleissKappa(t *testing.T) {
 	for _, tt := range []struct {
 		name             string
@@ -35,6 +36,10 @@ func TestFleissKappa(t *testing.T) {
 			{0, 0, 0, 0, 6}, {0, 1, 0, 5, 0}, {0, 2, 0, 1, 3}, {2, 0, 0, 4, 0}, {1, 0, 0, 4, 1},
 			{0, 5, 0, 1, 0}, {4, 0, 0, 0, 2}, {0, 2, 0, 4, 0}, {1, 0, 5, 0, 0}, {0, 0, 0, 0, 6},
 		}, .5556, .4302},
+		{"Gwet", [][]int{
+			{3, 0, 0, 0, 0}, {0, 3, 1, 0, 0}, {0, 0, 4, 0, 0}, {0, 0, 4, 0, 0}, {0, 4, 0, 0, 0}, {1, 1, 1, 1, 0},
+			{0, 0, 0, 4, 0}, {3, 1, 0, 0, 0}, {0, 4, 0, 0, 0}, {0, 0, 0, 0, 3}, {2, 0, 0, 0, 0}, {0, 0, 1, 0, 0},
+		}, .8182, .7612},
 	} {
 		agreement, kappa := FleissKappa(tt.counts)
 		if math.Abs(agreement-tt.agreement) > 5e-5 || math.Abs(kappa-tt.kappa) > 5e-5 {
@@ -100,8 +105,18 @@ func TestFiles(t *testing.T) {
 	changed := key.Test()
 	changed.Questions[1].Words = slices.Clone(changed.Questions[1].Words)
 	changed.Questions[1].Words[0] = "other"
+	words := key.Questions[0].Words
+	made := func(q Question) *Test {
+		t := &Test{Questions: []Question{q}}
+		t.ID = t.hash()
+		return t
+	}
+	if _, err := ReadTest(save(t, "test.json", made(Question{1, words}))); err != nil {
+		t.Error(err)
+	}
 	for name, bad := range map[string]any{
 		"changed": changed, "empty": Test{}, "another file": map[string]int{"a": 1}, "no object": 5,
+		"misnumbered": made(Question{2, words}), "short": made(Question{1, words[:4]}),
 	} {
 		path := save(t, "bad.json", bad)
 		if _, err := ReadTest(path); err == nil || !strings.Contains(err.Error(), "bad.json: ") {
@@ -118,9 +133,9 @@ func TestFiles(t *testing.T) {
 
 func open(t *testing.T, path string, test *Test) *Answers {
 	t.Helper()
-	a, err := OpenAnswers(path, test)
-	if err != nil {
-		t.Fatal(err)
+	a, torn, err := OpenAnswers(path, test)
+	if err != nil || torn {
+		t.Fatal(torn, err)
 	}
 	t.Cleanup(func() { a.Close() })
 	return a
@@ -164,9 +179,45 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("%v is taken for an answer", bad)
 		}
 	}
-	answers, err := ReadAnswers(path, test)
-	if err != nil || len(answers) != 65 {
-		t.Errorf("%d answers, %v", len(answers), err)
+	answers, torn, err := ReadAnswers(path, test)
+	if err != nil || torn || len(answers) != 65 {
+		t.Errorf("%d answers, torn: %t, %v", len(answers), torn, err)
+	}
+}
+
+// A last line that was cut short locks nobody out.
+func TestTornAnswers(t *testing.T) {
+	test := sampleKey(10).Test()
+	var lines []string
+	for _, judge := range []string{"ann", "ben"} {
+		text, _ := json.Marshal(Answer{test.ID, judge, 1, test.Questions[0].Words[0]})
+		lines = append(lines, string(text)+"\n")
+	}
+	next := Answer{Judge: "cleo", Number: 2, Word: test.Questions[1].Words[0]}
+	for cut := range len(lines[1]) {
+		path := filepath.Join(t.TempDir(), "answers.jsonl")
+		if err := os.WriteFile(path, []byte(lines[0]+lines[1][:cut]), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		want := 1
+		if cut == len(lines[1])-1 { // all but its newline
+			want = 2
+		}
+		wantTorn := cut > 0 && want == 1
+		if answers, torn, err := ReadAnswers(path, test); err != nil || torn != wantTorn || len(answers) != want {
+			t.Fatalf("cut after %d bytes: %d answers, torn: %t, %v", cut, len(answers), torn, err)
+		}
+		a, torn, err := OpenAnswers(path, test)
+		if err != nil || torn != wantTorn {
+			t.Fatalf("cut after %d bytes: opened, torn: %t, %v", cut, torn, err)
+		}
+		if err := a.Add(next); err != nil {
+			t.Fatal(err)
+		}
+		a.Close()
+		if answers, torn, err := ReadAnswers(path, test); err != nil || torn || len(answers) != want+1 || answers[want].Judge != "cleo" {
+			t.Fatalf("cut after %d bytes, then another: %v, torn: %t, %v", cut, answers, torn, err)
+		}
 	}
 }
 
@@ -181,15 +232,17 @@ func TestAnswersOfAnother(t *testing.T) {
 	for _, tt := range []struct{ content, want string }{
 		{line(other), ":1: is an answer to another test"},
 		{line(test) + "my diary\n", ":2: is no answer"},
-		{line(test) + line(test)[:30], ":2: is no answer"},
-		{strings.TrimSuffix(line(test), "\n"), ":1: the line is cut short"},
+		{line(test) + "my diary", ":2: is no answer"},
+		{line(test)[:30] + "\n" + line(test), ":1: is no answer"},
+		{strings.TrimSuffix(line(other), "\n"), ":1: is an answer to another test"},
+		{line(other)[:30], ":1: is no answer"},
 		{strings.Replace(line(test), `"question":1`, `"question":99`, 1), ":1: there is no question 99"},
 	} {
 		path := filepath.Join(t.TempDir(), "answers.jsonl")
 		if err := os.WriteFile(path, []byte(tt.content), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := OpenAnswers(path, test); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, _, err := OpenAnswers(path, test); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%q: %v, want %s", tt.content, err, tt.want)
 		}
 		if text, err := os.ReadFile(path); err != nil || string(text) != tt.content {
@@ -226,9 +279,9 @@ func TestScore(t *testing.T) {
 			}
 		}
 	}
-	scores, err := key.Score(answers)
-	if err != nil {
-		t.Fatal(err)
+	scores, repeated := key.Score(answers)
+	if len(repeated) > 0 {
+		t.Errorf("repeated: %v", repeated)
 	}
 	a, x := scores[0], scores[1]
 	wantA := []Accuracy{{"ann", 71, 100}, {"ben", 70, 100}, {"cleo", 72, 100}}
@@ -242,13 +295,23 @@ func TestScore(t *testing.T) {
 		t.Errorf("A: agreement %v, κ %v; want %v, %v", a.Agreement, a.Kappa, agreement, (agreement-chance)/(1-chance))
 	}
 	wantX := []Accuracy{{"ann", 100, 100}, {"ben", 0, 50}, {"cleo", 0, 0}}
-	if x.Condition != "X" || x.Shared != 0 || !slices.Equal(x.Judges, wantX) || x.Accuracy() != .5 || !math.IsNaN(x.Kappa) {
-		t.Errorf("X: %+v, accuracy %v", x, x.Accuracy())
+	// Ann and ben share 50 questions, on which they differ; of all 100, 75 are
+	// right: on average of ann alone on 50, and of both on 50.
+	kappa := (0 - (.75*.75 + .25*.25)) / (1 - (.75*.75 + .25*.25))
+	if x.Condition != "X" || x.Shared != 50 || !slices.Equal(x.Judges, wantX) || x.Accuracy() != .5 || x.Agreement != 0 || math.Abs(x.Kappa-kappa) > 1e-12 {
+		t.Errorf("X: %+v, accuracy %v, want κ %v", x, x.Accuracy(), kappa)
 	}
-	if _, err := key.Score(append(answers, answers[0])); err == nil {
-		t.Error("a judge who answers twice is scored")
+
+	// Who changes their mind is taken at their first word.
+	second := answers[0]
+	second.Word = "another"
+	again, repeated := key.Score(append(slices.Clone(answers), second))
+	if !reflect.DeepEqual(again, scores) || !slices.Equal(repeated, []Answer{second}) {
+		t.Errorf("with a repeated answer %+v, not %+v; repeated: %v", again, scores, repeated)
 	}
-	if scores, err := key.Score(nil); err != nil || len(scores) != 2 || !math.IsNaN(scores[0].Accuracy()) {
-		t.Errorf("without answers: %v, %v", scores, err)
+
+	scores, _ = key.Score(nil)
+	if len(scores) != 2 || !math.IsNaN(scores[0].Accuracy()) || scores[0].Shared != 0 || !math.IsNaN(scores[0].Agreement) {
+		t.Errorf("without answers: %+v", scores)
 	}
 }

@@ -1,6 +1,8 @@
 package judge
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"net/http"
@@ -61,7 +63,7 @@ func TestPage(t *testing.T) {
 		if strings.Contains(text, "<script>alert") || i == 0 && !strings.Contains(text, `value="&lt;script&gt;alert(&#34;1 &amp; 2&#34;)&lt;/script&gt;"`) {
 			t.Fatalf("a word is not shown as text:\n%s", text)
 		}
-		form := url.Values{"judge": {judge}, "question": {number[1]}, "word": {test.Questions[i].Words[1]}}.Encode()
+		form := url.Values{"judge": {" " + judge + " "}, "question": {number[1]}, "word": {test.Questions[i].Words[1]}}.Encode()
 		for range 2 { // the second click does no harm
 			status, text, location := request(t, page, "POST", "/answer", form)
 			if status != http.StatusSeeOther || location != at {
@@ -107,6 +109,8 @@ func TestPageRefuses(t *testing.T) {
 		{"GET", "/other", "", nil, 404},
 		{"GET", "/%2e%2e/answers.jsonl", "", nil, 404},
 		{"GET", "/?judge=" + strings.Repeat("x", 101), "", nil, 400},
+		{"GET", "/?judge=" + strings.Repeat("é", 100), "", nil, 200},
+		{"GET", "/?judge=%20ann+", "", nil, 200},
 		{"GET", "/?judge=%00", "", nil, 400},
 		{"GET", "/?judge=%ff%fe", "", nil, 400},
 		{"POST", "/answer", "", nil, 400},
@@ -124,5 +128,28 @@ func TestPageRefuses(t *testing.T) {
 	}
 	if _, n := answers.Next("ann"); n != 0 {
 		t.Errorf("%d answers were taken", n)
+	}
+}
+
+// The page may run what it is made with, told by its hash, and nothing else.
+func TestPagePolicy(t *testing.T) {
+	answers := open(t, filepath.Join(t.TempDir(), "answers.jsonl"), sampleKey(3).Test())
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest("GET", "/?judge=ann", nil)
+	r.Host = host
+	Page(answers, host).ServeHTTP(w, r)
+	policy := w.Header().Get("Content-Security-Policy")
+	if strings.Contains(policy, "unsafe") {
+		t.Error(policy)
+	}
+	for _, kind := range []string{"style", "script"} {
+		found := regexp.MustCompile(`(?s)<`+kind+`>(.*?)</`+kind+`>`).FindAllStringSubmatch(w.Body.String(), -1)
+		if len(found) != 1 {
+			t.Fatalf("%d %ss in\n%s", len(found), kind, w.Body)
+		}
+		sum := sha256.Sum256([]byte(found[0][1]))
+		if want := kind + "-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "';"; !strings.Contains(policy, want) {
+			t.Errorf("no %s in %s", want, policy)
+		}
 	}
 }

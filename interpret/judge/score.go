@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"fmt"
 	"math"
 	"slices"
 )
@@ -11,11 +10,12 @@ type Score struct {
 	Condition string
 	Questions int
 	Judges    []Accuracy // in the order of their names
-	// Shared is the number of questions that all judges have answered. Agreement
-	// and Kappa are over them: see [FleissKappa]. They compare who is right, not
-	// which word was chosen. (The paper's figures seem to be of this kind: with
-	// 57 % right answers, 70 % agreement makes its κ of about 0.40 with two
-	// categories; with five, for the words, it would be above 0.6.) Both are NaN for less than two judges.
+	// Shared is the number of questions that two judges or more have answered,
+	// whose answers Agreement compares: see [FleissKappa]. It and Kappa are about who
+	// is right, not which word was chosen. (The paper's figures seem to be of this
+	// kind: with 57 % right answers, 70 % agreement makes its κ of about 0.40 with two
+	// categories; with five, for the words, it would be above 0.6.) Both are NaN
+	// where nothing is shared.
 	Shared           int
 	Agreement, Kappa float64
 }
@@ -48,16 +48,18 @@ func (s *Score) Accuracy() float64 {
 }
 
 // Score scores the answers of all judges, condition by condition in the order
-// of their names. It is an error if a judge answers a question twice.
-func (k *Key) Score(answers []Answer) ([]Score, error) {
+// of their names. Of a judge's answers to the same question the first counts; the
+// others are repeated.
+func (k *Key) Score(answers []Answer) (scores []Score, repeated []Answer) {
 	var judges, conditions []string
 	right := make([]map[string]bool, len(k.Questions)) // of each question: who answered, and whether they are right
 	for _, a := range answers {
-		judges = append(judges, a.Judge)
 		q := &right[a.Number-1]
 		if _, twice := (*q)[a.Judge]; twice {
-			return nil, fmt.Errorf("%s has answered question %d twice", a.Judge, a.Number)
+			repeated = append(repeated, a)
+			continue
 		}
+		judges = append(judges, a.Judge)
 		if *q == nil {
 			*q = make(map[string]bool)
 		}
@@ -67,16 +69,15 @@ func (k *Key) Score(answers []Answer) ([]Score, error) {
 		conditions = append(conditions, q.Condition)
 	}
 	judges, conditions = distinct(judges), distinct(conditions)
-	var scores []Score
 	for _, condition := range conditions {
 		scores = append(scores, k.score(condition, judges, right))
 	}
-	return scores, nil
+	return scores, repeated
 }
 
 func (k *Key) score(condition string, judges []string, right []map[string]bool) Score {
 	s := Score{Condition: condition, Judges: make([]Accuracy, len(judges))}
-	var counts [][]int // of each question that all have answered: judges who are wrong, and who are right
+	var counts [][]int // of each question: judges who are wrong, and who are right
 	for i, q := range k.Questions {
 		if q.Condition != condition {
 			continue
@@ -97,11 +98,11 @@ func (k *Key) score(condition string, judges []string, right []map[string]bool) 
 				count[0]++
 			}
 		}
-		if count[0]+count[1] == len(judges) {
-			counts = append(counts, count)
+		counts = append(counts, count)
+		if count[0]+count[1] > 1 {
+			s.Shared++
 		}
 	}
-	s.Shared = len(counts)
 	s.Agreement, s.Kappa = FleissKappa(counts)
 	return s
 }

@@ -78,6 +78,11 @@ func (t *Test) check() error {
 	case t.ID != t.hash():
 		return errors.New("its questions have been changed since it was made")
 	}
+	for i, q := range t.Questions {
+		if q.Number != i+1 || len(q.Words) != 5 {
+			return fmt.Errorf("question %d has number %d and %d words, want %[1]d and 5", i+1, q.Number, len(q.Words))
+		}
+	}
 	return nil
 }
 
