@@ -121,7 +121,7 @@ func (e *opened) sweep(ctx context.Context, h model.Hyperparameters, tasks []eva
 		if err != nil {
 			return nil, err
 		}
-		name := fmt.Sprintf("K = %d·L = %d, %.1f %% zeros", factor, h.Atoms, 100*r.Metrics.Sparsity)
+		name := fmt.Sprintf("%d·L = %d (%.1f %% zeros)", factor, h.Atoms, 100*r.Metrics.Sparsity)
 		table.Rows = append(table.Rows, r.Row(name, names))
 	}
 	return table, nil

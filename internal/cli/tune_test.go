@@ -167,7 +167,7 @@ func TestSweep(t *testing.T) {
 			t.Errorf("first row is %s", r.Name)
 		}
 	}
-	if want := "K = 15·L = 180, "; !strings.HasPrefix(got.Rows[6].Name, want) || x.Dim != 12 {
+	if want := "15·L = 180 ("; !strings.HasPrefix(got.Rows[6].Name, want) || x.Dim != 12 {
 		t.Errorf("row 6 is %s, want %s…", got.Rows[6].Name, want)
 	}
 	if svg := string(readFile(t, "out/sweep.svg")); !strings.Contains(svg, ">15</text>") || !strings.Contains(svg, "average of 4 tasks") {
