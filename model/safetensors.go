@@ -2,6 +2,7 @@ package model
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -73,6 +74,10 @@ func readHeader(file *os.File) (f *safetensors.File, info string, err error) {
 	stat, err := file.Stat()
 	if err != nil {
 		return nil, "", err
+	}
+	head := make([]byte, 16)
+	if n, _ := file.ReadAt(head, 0); !safetensors.Detect(head[:n]) {
+		return nil, "", errors.New("not a model: neither a directory nor a .safetensors file")
 	}
 	if f, err = safetensors.Open(file, stat.Size()); err != nil {
 		return nil, "", err

@@ -51,8 +51,11 @@ func TestOpenBadSafetensors(t *testing.T) {
 	for n := range len(whole) {
 		check(whole[:n], "")
 	}
+	for _, text := range []string{"", "# Overcomplete\n\nA program\n", "the 0.1 0.2\n"} {
+		check(text, "not a model: neither a directory nor a .safetensors file")
+	}
 	for _, tt := range []struct{ old, new, want string }{
-		{`{"__metadata__"`, `{"__metadatum_"`, `tensor "__metadatum_"`},
+		{`{"__metadata__"`, `{"__metadatum_"`, `"__metadatum_": "model.json": unknown`},
 		{`"model.json":`, `"motel.json":`, `its metadata has no "model.json"`},
 		{`\"format\":1`, `\"format\":2`, "format version is 2, want 1"},
 		{`\"words\":4`, `\"words\":5`, `tensor "codes.indptr" has shape [5], want [6]`},

@@ -473,7 +473,7 @@ var badInputs = []struct {
 	{"safetensors cut short", half(tensorFile(sample(), "vectors", true)), "FILE: truncated: the tensors need 349 bytes, the file has 74"},
 	{"safetensors compressed and cut short", half(gzipped(tensorFile(sample(), "vectors", true))), "FILE: the gzip data is cut short"},
 	{"safetensors of NaN", tensorFile(&Dense{[]string{"a", "b"}, 1, []float32{1, float32(math.NaN())}}, "x", true), `FILE: row 2: word "b": value 1 is NaN, not a finite number; --skip-bad drops such rows`},
-	{"safetensors without a matrix", tensorFile(&Dense{}, "scale", false), `FILE: the tensors of two dimensions are []; name the one to read "vectors"`},
+	{"safetensors without a matrix", tensorFile(&Dense{}, "scale", false), "FILE: no tensor of two dimensions has type F32, F64, F16 or BF16"},
 	{"npz cut short", half(npzFile(sample(), "vectors", true)), "FILE: not a .npz file: zip: not a valid zip file"},
 }
 
@@ -585,6 +585,15 @@ func TestReadSafetensorsTensors(t *testing.T) {
 		return safetensors.New(name, []int{1, 1}, []float32{x})
 	}
 	words := safetensors.Lines("words", []string{"a"})
+	var many []safetensors.Tensor
+	var names []string // of five, as far as they are shown
+	for i := range 200 {
+		name := fmt.Sprintf("%03d%s", i, strings.Repeat("x", 1000))
+		many = append(many, matrix(name, 1))
+		if i < 5 {
+			names = append(names, name[:60])
+		}
+	}
 	for _, test := range []struct {
 		tensors []safetensors.Tensor
 		want    float32
@@ -596,7 +605,12 @@ func TestReadSafetensorsTensors(t *testing.T) {
 		// A name counts for a matrix only.
 		{[]safetensors.Tensor{safetensors.New("vectors", []int{1}, []float32{2}), matrix("x", 3), words}, 3, ""},
 		{[]safetensors.Tensor{matrix("x", 1), matrix("y", 2), words}, 0, `FILE: the tensors of two dimensions are ["x" "y"]; name the one to read "vectors"`},
-		{[]safetensors.Tensor{safetensors.New("ids", []int{1, 1}, []int32{1}), words}, 0, `FILE: tensor "ids" has type "I32", not F32, F64, F16 or BF16`},
+		{[]safetensors.Tensor{safetensors.New("ids", []int{1, 1}, []int32{1}), words}, 0, "FILE: no tensor of two dimensions has type F32, F64, F16 or BF16"},
+		// Only what can be read, and isn't the words, can be "the only one".
+		{[]safetensors.Tensor{safetensors.New("ids", []int{1, 1}, []int32{1}), matrix("x", 3), words}, 3, ""},
+		{[]safetensors.Tensor{safetensors.New("vectors", []int{1, 1}, []int32{1}), matrix("x", 3), words}, 3, ""},
+		{[]safetensors.Tensor{matrix("x", 1), matrix("words", 1)}, 0, `FILE: tensor "words" has type "F32", not U8`},
+		{append(many, words), 0, `FILE: 200 tensors have two dimensions, such as ["` + strings.Join(names, `" "`) + `"]; name the one to read "vectors"`},
 		{[]safetensors.Tensor{matrix("x", 1), safetensors.New("words", []int{1}, []int32{1})}, 0, `FILE: tensor "words" has type "I32", not U8`},
 		{[]safetensors.Tensor{matrix("x", 1), safetensors.Lines("words", []string{"a", "b"})}, 0, "FILE: 2 words for 1 rows"},
 	} {

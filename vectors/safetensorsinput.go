@@ -2,12 +2,16 @@ package vectors
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 
 	"overcomplete/internal/safetensors"
 )
+
+// modelMetadata is the metadata of models, which package model writes.
+const modelMetadata = "model.json"
 
 // readSafetensors adds the rows of a tensor in a .safetensors file to b. Their words
 // are in another tensor, or in a list. See [randomAccess] for the file.
@@ -19,6 +23,9 @@ func readSafetensors(ctx context.Context, in io.ReaderAt, content io.Reader, siz
 	f, err := safetensors.Open(in, size)
 	if err != nil {
 		return err
+	}
+	if _, ok := f.Metadata[modelMetadata]; ok {
+		return errors.New("is a model, not dense vectors; overcomplete export --format word2vec writes its codes as vectors")
 	}
 	name, err := matrixName(f)
 	if err != nil {
@@ -45,19 +52,20 @@ func readSafetensors(ctx context.Context, in io.ReaderAt, content io.Reader, siz
 
 // matrixName returns which tensor holds the vectors.
 func matrixName(f *safetensors.File) (string, error) {
-	var matrices []string
-	for _, name := range f.Names() {
-		if len(f.Shape(name)) == 2 {
-			matrices = append(matrices, name)
-		}
-	}
+	matrices := slices.DeleteFunc(f.Matrices(), func(name string) bool { return name == "words" })
 	for _, name := range []string{"vectors", "embeddings", "weight"} {
 		if slices.Contains(matrices, name) {
 			return name, nil
 		}
 	}
-	if len(matrices) != 1 {
-		return "", fmt.Errorf(`the tensors of two dimensions are %q; name the one to read "vectors"`, matrices)
+	const most = 5 // that a line has room for
+	switch n := len(matrices); {
+	case n == 0:
+		return "", errors.New("no tensor of two dimensions has type F32, F64, F16 or BF16")
+	case n > most:
+		return "", fmt.Errorf(`%d tensors have two dimensions, such as %.60q; name the one to read "vectors"`, n, matrices[:most])
+	case n > 1:
+		return "", fmt.Errorf(`the tensors of two dimensions are %.60q; name the one to read "vectors"`, matrices)
 	}
 	return matrices[0], nil
 }

@@ -45,6 +45,9 @@ of each word, where no words are, the top words of each dimension.`,
 					return usagef("--%s is for --export", name)
 				}
 			}
+			if listen == "" {
+				return usagef("--listen is empty, want ADDRESS:PORT")
+			}
 			listener, err := net.Listen("tcp", listen)
 			if err != nil {
 				return usagef("--listen: %w; choose another ADDRESS:PORT", err)
@@ -54,10 +57,13 @@ of each word, where no words are, the top words of each dimension.`,
 			if err != nil {
 				return err
 			}
-			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "http://%s/\n", listener.Addr()); err != nil {
+			if err := cmd.Context().Err(); err != nil {
+				return err // while the model was read
+			}
+			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "http://%s/\n", reachable(listener.Addr().(*net.TCPAddr))); err != nil {
 				return err
 			}
-			host, _, _ := net.SplitHostPort(listen) // which Listen has understood
+			host, _, _ := net.SplitHostPort(listen) // no error: it was listened to
 			return x.Serve(cmd.Context(), listener, host)
 		},
 	}
@@ -70,22 +76,33 @@ of each word, where no words are, the top words of each dimension.`,
 	return cmd
 }
 
-// openExplorer opens the model in a directory, whose name is its own.
-func openExplorer(dir string) (*explore.Explorer, error) {
-	m, err := model.Open(dir)
+// reachable returns an address at which this machine's browsers find a listener,
+// which may listen at all of the machine's.
+func reachable(a *net.TCPAddr) *net.TCPAddr {
+	if a.IP.IsUnspecified() {
+		return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: a.Port}
+	}
+	return a
+}
+
+// openExplorer opens the model at path. The page has the name of its last part.
+func openExplorer(path string) (*explore.Explorer, error) {
+	m, err := model.Open(path)
 	if err != nil {
 		return nil, usageError{err}
 	}
-	if absolute, err := filepath.Abs(dir); err == nil {
-		dir = absolute // "." has a name, too
+	if absolute, err := filepath.Abs(path); err == nil {
+		path = absolute // "." has a name, too
 	}
-	return explore.New(m, filepath.Base(dir)), nil
+	return explore.New(m, filepath.Base(path)), nil
 }
 
 func exportPage(ctx context.Context, dir, output string, force bool, words []string, dimensions []int) error {
 	switch {
 	case output == "":
 		return usagef("--export is empty, want the name of a file")
+	case output == "-":
+		return usagef("--export writes a file, not standard output: want its name")
 	case len(words)+len(dimensions) == 0:
 		return usagef("--export needs --words or --dimensions")
 	case model.Contains(output):

@@ -46,6 +46,60 @@ func TestExplore(t *testing.T) {
 	}
 }
 
+// A server that listens everywhere prints an address that a browser can open.
+func TestExploreEverywhere(t *testing.T) {
+	sampleDir(t)
+	mustRun(t, "train in.txt -o old --epochs 1")
+	for _, listen := range []string{":0", "0.0.0.0:0", "[::]:0"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		var address string
+		stdout := writerFunc(func(p []byte) (int, error) {
+			address = string(p)
+			cancel()
+			return len(p), nil
+		})
+		var stderr bytes.Buffer
+		if code := run(ctx, []string{"explore", "old", "--listen", listen}, stdout, &stderr); code != 0 {
+			t.Errorf("%s: exit code %d, %s", listen, code, &stderr)
+		}
+		if !strings.HasPrefix(address, "http://127.0.0.1:") {
+			t.Errorf("%s: printed %q", listen, address)
+		}
+	}
+}
+
+// An interruption while the model is read is one.
+func TestExploreInterrupted(t *testing.T) {
+	sampleDir(t)
+	mustRun(t, "train in.txt -o old --epochs 1")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var stdout, stderr bytes.Buffer
+	if code := run(ctx, strings.Fields("explore old --listen 127.0.0.1:0"), &stdout, &stderr); code != exitInterrupted || stdout.Len() > 0 {
+		t.Errorf("exit code %d, %s%s", code, &stdout, &stderr)
+	}
+}
+
+func TestExploreRefuses(t *testing.T) {
+	sampleDir(t)
+	mustRun(t, "train in.txt -o old --epochs 1")
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"old", "--listen", ""}, "--listen is empty"},
+		{[]string{"old", "--export", "", "--words", "word1"}, "--export is empty"},
+		{[]string{"old", "--export", "-", "--words", "word1"}, "--export writes a file, not standard output"},
+		{[]string{"in.txt", "--listen", "127.0.0.1:0"}, "in.txt: not a model: "},
+	} {
+		var stdout, stderr bytes.Buffer
+		code := run(t.Context(), append([]string{"explore"}, tt.args...), &stdout, &stderr)
+		if code != exitUsage || stdout.Len() > 0 || !strings.Contains(stderr.String(), tt.want) || strings.Count(stderr.String(), "\n") != 1 {
+			t.Errorf("%q: exit code %d, %s%s", tt.args, code, &stdout, &stderr)
+		}
+	}
+}
+
 func TestExploreExport(t *testing.T) {
 	sampleDir(t)
 	mustRun(t, "train in.txt -o old --epochs 1")

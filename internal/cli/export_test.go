@@ -221,13 +221,35 @@ func TestExportFromSafetensors(t *testing.T) {
 // Whatever reads a model takes what it was exported to.
 func TestSafetensorsAsModel(t *testing.T) {
 	sampleDir(t)
-	mustRun(t, "train in.txt -o dir --center --epochs 3")
+	// With as many dimensions as words, the dictionary would do for vectors.
+	mustRun(t, "train in.txt -o dir --center --epochs 3 -k 60")
 	mustRun(t, "export dir -f safetensors -o file")
-	for _, line := range []string{"top MODEL", "explain MODEL word1", "encode MODEL in.txt -o MODEL.encoded --json --quiet"} {
+	for _, line := range []string{
+		"top MODEL", "explain MODEL word1", "encode MODEL in.txt -o MODEL.encoded --json --quiet",
+		"heatmap MODEL word1,word2 word3 -o MODEL.svg", "intrusion make X=MODEL -n 2 -o MODEL.json",
+	} {
 		ofDir, _ := mustRun(t, strings.ReplaceAll(line, "MODEL", "dir"))
 		ofFile, _ := mustRun(t, strings.ReplaceAll(line, "MODEL", "file"))
 		if ofFile != strings.ReplaceAll(ofDir, "dir", "file") {
 			t.Errorf("%s: of the file\n%s\nof the directory\n%s", line, ofFile, ofDir)
+		}
+	}
+	for _, ending := range []string{".svg", ".json"} {
+		if ofDir, ofFile := string(readFile(t, "dir"+ending)), string(readFile(t, "file"+ending)); ofFile != strings.ReplaceAll(ofDir, `"dir"`, `"file"`) {
+			t.Errorf("%s files differ", ending)
+		}
+	}
+}
+
+// Whatever reads dense vectors says that a model is none.
+func TestSafetensorsAsVectors(t *testing.T) {
+	sampleDir(t)
+	mustRun(t, "train in.txt -o dir --epochs 1 -k 60")
+	mustRun(t, "export dir -f safetensors -o file")
+	for _, line := range []string{"train file -o out", "encode dir file -o out"} {
+		code, stdout, stderr := command(line)
+		if code != exitUsage || stdout != "" || !strings.Contains(stderr, "file: is a model, not dense vectors; ") {
+			t.Errorf("%s: exit code %d, %s%s", line, code, stdout, stderr)
 		}
 	}
 }

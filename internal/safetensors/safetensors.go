@@ -7,11 +7,12 @@
 //
 // Offsets are in bytes from the end of the JSON. In it, the object "__metadata__"
 // holds strings. Files are not trusted: nothing is allocated because a header
-// says so.
+// says so, and errors are short whatever is in it.
 package safetensors
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -26,7 +27,8 @@ import (
 )
 
 const (
-	maxHeader = 100_000_000 // bytes of JSON; the format's own library reads no more
+	maxHeader = 8 << 20 // bytes of JSON, for over 50,000 tensors
+	maxRank   = 32
 	metadata  = "__metadata__"
 	chunk     = 1 << 16 // bytes converted at a time
 )
@@ -35,10 +37,23 @@ const (
 // may hold others.
 var sizes = map[string]int64{"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "U8": 1}
 
+// A Shape has the dimensions of a tensor.
+type Shape []int
+
+// String returns the first dimensions, as fmt prints them.
+func (s Shape) String() string {
+	const most = 4
+	if len(s) > most {
+		return strings.Replace(fmt.Sprint([]int(s[:most])), "]", " …]", 1)
+	}
+	return fmt.Sprint([]int(s))
+}
+
 // entry is what the header says of a tensor.
 type entry struct {
+	name    string
 	Type    string  `json:"dtype"`
-	Shape   []int   `json:"shape"`
+	Shape   Shape   `json:"shape"`
 	Offsets []int64 `json:"data_offsets"` // begin and end
 }
 
@@ -56,7 +71,6 @@ func (e entry) elements() (int64, error) {
 
 // A Tensor is one to write, made by [New].
 type Tensor struct {
-	name  string
 	entry entry
 	size  int64 // in bytes
 	write func(w io.Writer) error
@@ -76,8 +90,7 @@ func New[T npy.Number](name string, shape []int, data []T) Tensor {
 		typ = "U8"
 	}
 	return Tensor{
-		name:  name,
-		entry: entry{Type: typ, Shape: shape},
+		entry: entry{name: name, Type: typ, Shape: shape},
 		size:  int64(len(data)) * sizes[typ],
 		write: func(w io.Writer) error { return npy.WriteElements(w, data) },
 	}
@@ -103,11 +116,11 @@ func Write(w io.Writer, info map[string]string, tensors []Tensor) error {
 	end := int64(0)
 	for _, t := range tensors {
 		if n, err := t.entry.elements(); err != nil || n*sizes[t.entry.Type] != t.size {
-			return fmt.Errorf("tensor %q: %d values do not have shape %v", t.name, t.size/sizes[t.entry.Type], t.entry.Shape)
+			return fmt.Errorf("tensor %q: %d values do not have shape %v", t.entry.name, t.size/sizes[t.entry.Type], t.entry.Shape)
 		}
 		t.entry.Offsets = []int64{end, end + t.size}
 		end += t.size
-		header[t.name] = t.entry
+		header[t.entry.name] = t.entry
 	}
 	text, err := json.Marshal(header)
 	if err != nil {
@@ -165,42 +178,44 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 	}
 	f := &File{data: io.NewSectionReader(r, start, size-start)}
 	if err := f.parse(text); err != nil {
-		return nil, fmt.Errorf("header: %w", err)
+		return nil, fmt.Errorf("header: %.200v", err) // a number in it can be of any length
 	}
 	return f, f.check()
 }
 
-// parse parses the header. A name must not be there twice.
+// parse parses the header.
 func (f *File) parse(text []byte) error {
 	if !bytes.HasPrefix(text, []byte("{")) {
 		return errors.New("it does not begin with {")
 	}
 	f.tensors = map[string]entry{}
 	d := json.NewDecoder(bytes.NewReader(text))
-	if _, err := d.Token(); err != nil {
-		return err
-	}
-	for d.More() {
-		token, err := d.Token()
-		if err != nil {
-			return err
-		}
-		name := token.(string) // the decoder accepts no other keys
-		if _, ok := f.tensors[name]; ok || name == metadata && f.Metadata != nil {
-			return fmt.Errorf("%s is there twice", quote(name))
-		}
+	err := eachKey(d, func(name string) error {
 		if name == metadata {
-			err = d.Decode(&f.Metadata)
-		} else {
-			var e entry
-			err = d.Decode(&e)
-			f.tensors[name] = e
+			f.Metadata = map[string]string{}
+			return eachKey(d, func(key string) (err error) {
+				f.Metadata[key], err = readString(d)
+				return err
+			})
 		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", quote(name), err)
-		}
-	}
-	if _, err := d.Token(); err != nil {
+		e := entry{name: name}
+		err := eachKey(d, func(key string) (err error) {
+			switch key {
+			case "dtype":
+				e.Type, err = readString(d)
+			case "shape":
+				err = d.Decode(&e.Shape)
+			case "data_offsets":
+				err = d.Decode(&e.Offsets)
+			default:
+				err = errors.New("unknown, want dtype, shape and data_offsets")
+			}
+			return err
+		})
+		f.tensors[name] = e
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	if _, err := d.Token(); err != io.EOF {
@@ -209,30 +224,68 @@ func (f *File) parse(text []byte) error {
 	return nil
 }
 
+// eachKey reads an object. It calls value for each key, to read what belongs to
+// it. A key must not be there twice.
+func eachKey(d *json.Decoder, value func(key string) error) error {
+	begin, err := d.Token()
+	if err != nil {
+		return err
+	}
+	if begin != json.Delim('{') {
+		return errors.New("want an object")
+	}
+	seen := map[string]bool{}
+	for d.More() {
+		token, err := d.Token()
+		if err != nil {
+			return err
+		}
+		key := token.(string) // the decoder accepts no other keys
+		if seen[key] {
+			return fmt.Errorf("%s is there twice", quote(key))
+		}
+		seen[key] = true
+		if err := value(key); err != nil {
+			return fmt.Errorf("%s: %w", quote(key), err)
+		}
+	}
+	_, err = d.Token()
+	return err
+}
+
+// readString reads a string.
+func readString(d *json.Decoder) (string, error) {
+	token, err := d.Token()
+	s, ok := token.(string)
+	if err == nil && !ok {
+		err = errors.New("want a string")
+	}
+	return s, err
+}
+
 // check returns an error unless the tensors fill the file, one after the other.
 func (f *File) check() error {
-	names := slices.Sorted(maps.Keys(f.tensors))
-	for _, name := range names {
-		e := f.tensors[name]
+	entries := slices.SortedFunc(maps.Values(f.tensors), func(a, b entry) int {
+		return cmp.Or(slices.Compare(a.Offsets, b.Offsets), cmp.Compare(a.name, b.name))
+	})
+	end := int64(0)
+	for _, e := range entries {
+		name := quote(e.name)
 		if e.Type == "" || e.Shape == nil || len(e.Offsets) != 2 || e.Offsets[0] < 0 || e.Offsets[1] < e.Offsets[0] {
-			return fmt.Errorf("tensor %s: want a dtype, a shape and two data_offsets in order", quote(name))
+			return fmt.Errorf("tensor %s: want a dtype, a shape and two data_offsets in order", name)
+		}
+		if len(e.Shape) > maxRank {
+			return fmt.Errorf("tensor %s has %d dimensions, want at most %d", name, len(e.Shape), maxRank)
 		}
 		n, err := e.elements()
 		if err != nil {
-			return fmt.Errorf("tensor %s: %w", quote(name), err)
+			return fmt.Errorf("tensor %s: %w", name, err)
 		}
 		if size := sizes[e.Type]; size > 0 && (n > math.MaxInt64/size || n*size != e.Offsets[1]-e.Offsets[0]) {
-			return fmt.Errorf("tensor %s: %s of shape %v does not fit its data_offsets %v", quote(name), e.Type, e.Shape, e.Offsets)
+			return fmt.Errorf("tensor %s: %s of shape %v does not fit its data_offsets %v", name, e.Type, e.Shape, e.Offsets)
 		}
-	}
-	slices.SortStableFunc(names, func(a, b string) int {
-		return slices.Compare(f.tensors[a].Offsets, f.tensors[b].Offsets)
-	})
-	end := int64(0)
-	for _, name := range names {
-		e := f.tensors[name]
 		if e.Offsets[0] != end {
-			return fmt.Errorf("tensor %s begins at %d, where %d is expected: tensors must neither overlap nor leave gaps", quote(name), e.Offsets[0], end)
+			return fmt.Errorf("tensor %s begins at %d, where %d is expected: tensors must neither overlap nor leave gaps", name, e.Offsets[0], end)
 		}
 		end = e.Offsets[1]
 	}
@@ -249,17 +302,28 @@ func (f *File) check() error {
 func (f *File) Names() []string { return slices.Sorted(maps.Keys(f.tensors)) }
 
 // Shape returns the shape of a tensor, or nil if there is none of that name.
-func (f *File) Shape(name string) []int { return f.tensors[name].Shape }
+func (f *File) Shape(name string) Shape { return f.tensors[name].Shape }
+
+// Matrices returns the names of the tensors of two dimensions that [File.Float32]
+// reads, sorted.
+func (f *File) Matrices() []string {
+	return slices.DeleteFunc(f.Names(), func(name string) bool {
+		e := f.tensors[name]
+		return len(e.Shape) != 2 || floats[e.Type] == nil
+	})
+}
 
 // Float32 reads a tensor of type F32, F64, F16 or BF16. An F64 beyond the range of
 // float32 becomes infinite.
 func (f *File) Float32(name string) ([]float32, error) {
-	return read(f, name, "F32, F64, F16 or BF16", map[string]func([]byte) float32{
-		"F32":  func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) },
-		"F64":  func(b []byte) float32 { return float32(math.Float64frombits(binary.LittleEndian.Uint64(b))) },
-		"F16":  func(b []byte) float32 { return half(binary.LittleEndian.Uint16(b)) },
-		"BF16": func(b []byte) float32 { return math.Float32frombits(uint32(binary.LittleEndian.Uint16(b)) << 16) },
-	})
+	return read(f, name, "F32, F64, F16 or BF16", floats)
+}
+
+var floats = map[string]func([]byte) float32{
+	"F32":  func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) },
+	"F64":  func(b []byte) float32 { return float32(math.Float64frombits(binary.LittleEndian.Uint64(b))) },
+	"F16":  func(b []byte) float32 { return half(binary.LittleEndian.Uint16(b)) },
+	"BF16": func(b []byte) float32 { return math.Float32frombits(uint32(binary.LittleEndian.Uint16(b)) << 16) },
 }
 
 // half returns the value of an IEEE 754 binary16, which has 5 bits of exponent and

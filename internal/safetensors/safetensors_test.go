@@ -154,7 +154,7 @@ func TestOpenRefuses(t *testing.T) {
 	for _, tt := range []struct{ name, content, want string }{
 		{"empty", "", "truncated"},
 		{"no header", huge[:8], "header of 18446744073709551615 bytes is over the limit"},
-		{"a header over the limit", file("{}", 0)[:3] + "\x00\x00\x01\x00\x00{}", "over the limit"},
+		{"a header over the limit", "\x01\x00\x80\x00\x00\x00\x00\x00{}", "header of 8388609 bytes is over the limit"},
 		{"a header beyond the file", "\x40\x00\x00\x00\x00\x00\x00\x00{}", "header of 64 bytes in a file of 10"},
 		{"an array", file("[]", 0), "header: it does not begin with {"},
 		{"no JSON", file("{a}", 0), "header: "},
@@ -162,8 +162,16 @@ func TestOpenRefuses(t *testing.T) {
 		{"two objects", file("{}{}", 0), "something follows"},
 		{"a name twice", file("{"+a+","+a+"}", 4), `header: "a" is there twice`},
 		{"metadata twice", file(`{"__metadata__":{},"__metadata__":{}}`, 0), "twice"},
-		{"metadata of numbers", file(`{"__metadata__":{"a":1}}`, 0), `"__metadata__": json`},
-		{"null", file(`{"a":null}`, 0), `tensor "a": want a dtype`},
+		{"metadata of numbers", file(`{"__metadata__":{"a":1}}`, 0), `"__metadata__": "a": want a string`},
+		{"a key of the metadata twice", file(`{"__metadata__":{"a":"1","a":"2"}}`, 0), `"__metadata__": "a" is there twice`},
+		{"null", file(`{"a":null}`, 0), `"a": want an object`},
+		{"nothing", file(`{"a":{}}`, 0), `tensor "a": want a dtype`},
+		{"a key twice", file(`{"a":{"dtype":"U8","shape":[1],"shape":[1],"data_offsets":[0,1]}}`, 1), `"a": "shape" is there twice`},
+		{"a key in another case", file(`{"a":{"DType":"U8","shape":[1],"data_offsets":[0,1]}}`, 1), `"a": "DType": unknown`},
+		{"too many dimensions", file(`{"a":{"dtype":"U8","shape":[`+strings.Repeat("1,", 32)+`1],"data_offsets":[0,1]}}`, 1), "has 33 dimensions, want at most 32"},
+		{"many dimensions", file(`{"a":{"dtype":"U8","shape":[`+strings.Repeat("10000000000000000,", 31)+`0],"data_offsets":[0,1]}}`, 1), "shape [10000000000000000 10000000000000000 10000000000000000 10000000000000000 …]"},
+		{"a long number", file(`{"a":{"dtype":"U8","shape":[1.`+strings.Repeat("5", 10_000)+`],"data_offsets":[0,1]}}`, 1), "json"},
+		{"a long key", file(`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,1],"`+strings.Repeat("x", 10_000)+`":0}}`, 1), "xx"},
 		{"no shape", file(`{"a":{"dtype":"U8","data_offsets":[0,1]}}`, 1), "want a dtype, a shape"},
 		{"one offset", file(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0]}}`, 1), "two data_offsets"},
 		{"offsets that decrease", file(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[1,0]}}`, 1), "in order"},
@@ -182,7 +190,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"overlap", file("{"+a+`,"b":{"dtype":"U8","shape":[3],"data_offsets":[3,6]}}`, 6), `tensor "b" begins at 3, where 4`},
 		{"two names of the same bytes", file("{"+a+`,"b":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}}`, 4), `tensor "b" begins at 0, where 4`},
 		{"an unknown type that overlaps", file("{"+a+`,"b":{"dtype":"F4","shape":[4],"data_offsets":[2,4]}}`, 4), "begins at 2"},
-		{"a long name", file(`{"`+strings.Repeat("n", 1000)+`":null}`, 0), `tensor "` + strings.Repeat("n", 60) + `": want`},
+		{"a long name", file(`{"`+strings.Repeat("n", 1000)+`":{}}`, 0), `tensor "` + strings.Repeat("n", 60) + `": want`},
 	} {
 		_, err := open(tt.content)
 		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") || len(err.Error()) > 250 {

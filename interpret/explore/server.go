@@ -36,9 +36,6 @@ func mustAsset(names ...string) []byte {
 	return all
 }
 
-// longest is the most bytes that a parameter may have.
-const longest = 1000
-
 // A requestError is what is wrong with a request.
 type requestError struct {
 	Status  int      `json:"-"`
@@ -57,20 +54,31 @@ func badRequest(format string, args ...any) error {
 // other site can take for its own (as it can any name that it owns: DNS
 // rebinding), localhost, or host, which may be empty.
 func (x *Explorer) Handler(host string) http.Handler {
+	limit := x.longestParameter()
 	mux := routes{
 		"/":               file("text/html; charset=utf-8", page(nil)),
 		"/explore.css":    file("text/css; charset=utf-8", mustAsset("explore.css")),
 		"/explore.js":     file("text/javascript; charset=utf-8", mustAsset(scripts...)),
 		"/icon.svg":       file("image/svg+xml", mustAsset("icon.svg")),
 		"/data/model":     file("application/json", mustJSON(x.about)),
-		"/data/map":       answer("", func(string) (any, error) { return x.points(), nil }),
-		"/data/word":      answer("word", x.answerWord),
-		"/data/dimension": answer("dimension", x.answerDimension),
-		"/data/complete": answer("prefix", func(prefix string) (any, error) {
+		"/data/map":       answer("", 0, func(string) (any, error) { return x.points(), nil }),
+		"/data/word":      answer("word", limit, x.answerWord),
+		"/data/dimension": answer("dimension", limit, x.answerDimension),
+		"/data/complete": answer("prefix", limit, func(prefix string) (any, error) {
 			return append([]string{}, x.index.Complete(prefix, suggestions)...), nil
 		}),
 	}
 	return guard(host, mux)
+}
+
+// longestParameter returns the most bytes that a parameter may have: any word
+// can be asked for, and one that is none but is not much longer.
+func (x *Explorer) longestParameter() int {
+	n := 1000
+	for _, w := range x.model.Words {
+		n = max(n, len(w))
+	}
+	return n
 }
 
 func (x *Explorer) answerWord(word string) (any, error) {
@@ -92,7 +100,8 @@ func (x *Explorer) answerDimension(text string) (any, error) {
 	return x.dimension(k), nil
 }
 
-// routes are handlers by path, exactly: a path that is not clean is none of them.
+// routes are handlers by path, exactly: nothing is redirected to a cleaner path,
+// as [http.ServeMux] does.
 type routes map[string]http.Handler
 
 func (m routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -164,7 +173,7 @@ func sameOrigin(r *http.Request) error {
 // file serves bytes that do not change.
 func file(contentType string, content []byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, err := parameter(r, ""); err != nil {
+		if _, err := parameter(r, "", 0); err != nil {
 			fail(w, err)
 			return
 		}
@@ -173,11 +182,11 @@ func file(contentType string, content []byte) http.Handler {
 	})
 }
 
-// answer serves JSON of what f returns for the one parameter of that name, if it
-// is not empty.
-func answer(name string, f func(value string) (any, error)) http.Handler {
+// answer serves JSON of what f returns for the one parameter of that name, of at
+// most limit bytes. Without a name there is no parameter.
+func answer(name string, limit int, f func(value string) (any, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		value, err := parameter(r, name)
+		value, err := parameter(r, name, limit)
 		if err != nil {
 			fail(w, err)
 			return
@@ -192,8 +201,8 @@ func answer(name string, f func(value string) (any, error)) http.Handler {
 }
 
 // parameter returns the value of the query's only parameter, which must have
-// that name. The empty name stands for no query.
-func parameter(r *http.Request, name string) (string, error) {
+// that name and no more than limit bytes. The empty name stands for no query.
+func parameter(r *http.Request, name string, limit int) (string, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return "", badRequest("malformed query: %v", err)
@@ -208,8 +217,8 @@ func parameter(r *http.Request, name string) (string, error) {
 	switch {
 	case len(values) != 1 || len(query) != 1:
 		return "", badRequest("takes the parameter %q, once, and no other", name)
-	case len(values[0]) > longest:
-		return "", badRequest("%s is longer than %d bytes", name, longest)
+	case len(values[0]) > limit:
+		return "", badRequest("%s is longer than %d bytes", name, limit)
 	case !utf8.ValidString(values[0]):
 		return "", badRequest("%s is not UTF-8", name)
 	}
@@ -252,7 +261,7 @@ func (x *Explorer) Serve(ctx context.Context, listener net.Listener, host string
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      time.Minute,
 		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    16 << 10,
+		MaxHeaderBytes:    16<<10 + 3*x.longestParameter(), // of which a URL has three for one: %20
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
