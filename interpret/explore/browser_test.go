@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -209,6 +210,233 @@ func shared(s interface {
 		}
 	}
 	return n
+}
+
+// A listRow is a row of a list with bars: where it leads, its numbers and its bars,
+// in percent of their width.
+type listRow struct {
+	Link   string    `json:"link"`
+	Values []float64 `json:"values"`
+	Bars   []drawn   `json:"bars"`
+	Words  []string  `json:"words"`
+}
+
+type drawn struct {
+	X     float64 `json:"x"`
+	Width float64 `json:"width"`
+	Class string  `json:"class"`
+}
+
+// rows reads the rows of the list that a CSS selector finds.
+func (b *browser) rows(list string) []listRow {
+	b.Helper()
+	return evaluate[[]listRow](b, `[...document.querySelectorAll(%s + " li")].map((li) => ({
+		link: decodeURIComponent(li.querySelector("a").hash),
+		values: (li.querySelector(".value").children.length ? [...li.querySelector(".value").children] : [li.querySelector(".value")]).map((e) => parseFloat(e.textContent.replace("−", "-"))),
+		bars: [...li.querySelectorAll("rect")].map((r) => ({ x: parseFloat(r.getAttribute("x")), width: parseFloat(r.getAttribute("width")), class: r.getAttribute("class") })),
+		words: [...(li.querySelector(".words")?.children ?? [])].map((e) => e.textContent),
+	}))`, quote(list))
+}
+
+// checkRow compares a row, numbers within half of their last digit and bars within
+// what is left of their own.
+func (b *browser) checkRow(got, want listRow, digit float64) {
+	b.Helper()
+	ok := got.Link == want.Link && slices.Equal(got.Words, want.Words) && len(got.Values) == len(want.Values) && len(got.Bars) == len(want.Bars)
+	for i := range got.Values {
+		ok = ok && math.Abs(got.Values[i]-want.Values[i]) < 0.501*digit
+	}
+	for i := range got.Bars {
+		g, w := got.Bars[i], want.Bars[i]
+		ok = ok && math.Abs(g.X-w.X) < 1e-3 && math.Abs(g.Width-w.Width) < 1e-3 && g.Class == w.Class
+	}
+	if !ok {
+		b.Errorf("row\n%+v, want\n%+v", got, want)
+	}
+}
+
+// What the pages show is what the model says (which explore_test.go checks).
+func TestBrowserShowsNumbers(t *testing.T) {
+	b := openBrowser(t)
+	m := testModel()
+	x := New(m, "test")
+	server := httptest.NewServer(x.Handler(""))
+	defer server.Close()
+	// scaled returns a bar of a value between low and high.
+	scaled := func(value, low, high float64, class string) drawn {
+		return drawn{100 * (min(value, 0) - low) / (high - low), 100 * math.Abs(value) / (high - low), class}
+	}
+	side := func(value float64) string {
+		if value < 0 {
+			return "negative"
+		}
+		return "positive"
+	}
+	extremes := func(words ...wordAnswer) (low, high float64) {
+		for _, a := range words {
+			for _, w := range a.Active {
+				low, high = min(low, float64(w.Value)), max(high, float64(w.Value))
+			}
+		}
+		if max(high, -low) < 1 || max(high, -low) >= 10 {
+			t.Fatalf("values from %v to %v do not have two decimals", low, high)
+		}
+		return low, high
+	}
+	ends := func(k int, value float64) []string {
+		if value < 0 {
+			return x.about.Dimensions[k].Bottom
+		}
+		return x.about.Dimensions[k].Top
+	}
+
+	// A word: the first of its dimensions, and the nearest words.
+	b.do(chromedp.Navigate(server.URL + "/#/word/bank"))
+	b.waitHeading("bank")
+	bank := x.word(0)
+	low, high := extremes(bank)
+	got := b.rows(".columns section:nth-child(1) ul.bars")
+	if len(got) != min(20, len(bank.Active)) {
+		t.Fatalf("%d dimensions of %d", len(got), len(bank.Active))
+	}
+	negative := false
+	for i, row := range got {
+		w := bank.Active[i]
+		v := float64(w.Value)
+		negative = negative || v < 0
+		b.checkRow(row, listRow{fmt.Sprint("#/dimension/", w.Dimension), []float64{v}, []drawn{scaled(v, low, high, side(v))}, ends(w.Dimension, v)}, 0.01)
+	}
+	if !negative {
+		t.Error("no negative value is shown")
+	}
+	got = b.rows(".nearest")
+	if len(got) != len(bank.Nearest) {
+		t.Fatalf("%d nearest words, want %d", len(got), len(bank.Nearest))
+	}
+	for i, n := range bank.Nearest {
+		b.checkRow(got[i], listRow{"#/word/" + n.Word, []float64{n.Cosine}, []drawn{{0, 100 * n.Cosine, "positive"}}, []string{}}, 0.01)
+	}
+
+	// A dimension: what fires with it, all of its top words when asked for, and
+	// the dimensions before and after.
+	evaluate[chromedp.Void](b, `go("dimension", 3)`)
+	b.waitHeading("dimension 3")
+	dimension := x.dimension(3)
+	widest := 0.0
+	for _, p := range dimension.Together {
+		widest = max(widest, float64(p.Words), p.Expected)
+	}
+	got = b.rows(".columns section:nth-child(1) ul.bars")
+	if len(got) != len(dimension.Together) {
+		t.Fatalf("%d dimensions fire together, want %d", len(got), len(dimension.Together))
+	}
+	for i, p := range dimension.Together {
+		sign := 1.0
+		if p.Opposite {
+			sign = -1
+		}
+		b.checkRow(got[i], listRow{fmt.Sprint("#/dimension/", p.Dimension), []float64{100 * float64(p.Words) / float64(dimension.Words)},
+			[]drawn{{0, 100 * float64(p.Words) / widest, side(sign)}}, ends(p.Dimension, sign)}, 0.1)
+	}
+	const top = ".columns section:nth-child(2) ol.values:nth-of-type(1)"
+	if n := len(b.rows(top)); n != 20 || len(dimension.Top) <= 20 {
+		t.Fatalf("%d top words of %d", n, len(dimension.Top))
+	}
+	b.do(chromedp.Click(chromedp.CSS(".more")))
+	b.wait(`document.querySelectorAll(%s).length === %d`, quote(top+" li"), len(dimension.Top))
+	for i, row := range b.rows(top) {
+		e := dimension.Top[i]
+		b.checkRow(row, listRow{"#/word/" + e.Word, []float64{float64(e.Value)}, []drawn{{0, 100 * float64(e.Value) / float64(dimension.Top[0].Value), "positive"}}, []string{}}, 0.01)
+	}
+	for k, want := range map[int]string{3: "#/dimension/2 #/dimension/4", 0: " #/dimension/1", testAtoms - 1: "#/dimension/38 "} {
+		evaluate[chromedp.Void](b, `go("dimension", %d)`, k)
+		b.waitHeading(fmt.Sprint("dimension ", k))
+		if got := evaluate[string](b, `["prev", "next"].map((rel) => document.querySelector("[rel=" + rel + "]").hash).join(" ")`); got != want {
+			t.Errorf("beside dimension %d: %q, want %q", k, got, want)
+		}
+	}
+
+	// Two words.
+	evaluate[chromedp.Void](b, `go("compare", "bank", "river")`)
+	b.waitHeading("bank and river")
+	river := x.word(1)
+	low, high = extremes(bank, river)
+	codes := dense(m.Codes)[:2]
+	var product, squares, others float64
+	var both, only, onlyOther int
+	for k, v := range codes[0] {
+		w := codes[1][k]
+		product, squares, others = product+v*w, squares+v*v, others+w*w
+		switch {
+		case v*w > 0:
+			both++
+		case v*w < 0: // each is on its own side
+			only++
+			onlyOther++
+		case v != 0:
+			only++
+		case w != 0:
+			onlyOther++
+		}
+	}
+	if got, want := evaluate[string](b, `document.querySelector(".facts dd").textContent`), fmt.Sprintf("%.2f", product/math.Sqrt(squares*others)); got != want {
+		t.Errorf("cosine %s, want %s", got, want)
+	}
+	want := fmt.Sprintf("Both share %d dimensions,Only bank has %d dimensions,Only river has %d dimensions", both, only, onlyOther)
+	if got := evaluate[string](b, `[...document.querySelectorAll("main h2")].map((e) => e.textContent).join()`); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	got = b.rows("main section:nth-of-type(1) ul.bars:not(main div div *)")
+	got = got[:min(len(got), both)]
+	if len(got) == 0 {
+		t.Fatal("no shared dimension is shown")
+	}
+	for _, row := range got {
+		var k int
+		fmt.Sscanf(row.Link, "#/dimension/%d", &k)
+		v, w := codes[0][k], codes[1][k]
+		if v*w <= 0 {
+			t.Errorf("dimension %d is not shared: %v, %v", k, v, w)
+		}
+		row.Words = nil
+		b.checkRow(row, listRow{row.Link, []float64{v, w}, []drawn{scaled(v, low, high, "first"), scaled(w, low, high, "second")}, nil}, 0.01)
+	}
+
+	// A word is not compared with itself.
+	evaluate[chromedp.Void](b, `go("compare", "bank", "River", "bank")`)
+	b.wait(`document.querySelector("h1").textContent === "bank and river" && document.querySelectorAll("main section").length === 3 && location.hash.endsWith("/bank")`)
+	evaluate[chromedp.Void](b, `go("compare", "river", "River")`)
+	b.waitHeading("river")
+}
+
+// A word that is written from right to left does not move what stands beside it.
+func TestBrowserIsolatesWords(t *testing.T) {
+	b := openBrowser(t)
+	m := testModel()
+	m.Words[0], m.Words[1] = "שלום", "שלומית"
+	server := httptest.NewServer(New(m, "test").Handler(""))
+	defer server.Close()
+	b.do(chromedp.Navigate(server.URL))
+	b.waitHeading("test")
+	b.do(chromedp.SendKeys(chromedp.CSS(search), "שלו"))
+	b.wait(`document.querySelectorAll("[role=option]").length === 2`)
+	check := func(where, selector string) {
+		t.Helper()
+		if got := evaluate[string](b, `[...new Set([...document.querySelectorAll(%s)].map((e) => getComputedStyle(e).unicodeBidi))].join()`, quote(selector)); got != "isolate" {
+			t.Errorf("%s: unicode-bidi of %s is %q", where, selector, got)
+		}
+	}
+	check("completion", "[role=option]")
+	check("summary", ".cards bdi")
+	evaluate[chromedp.Void](b, `go("word", %s)`, quote(m.Words[0]))
+	b.waitHeading(m.Words[0])
+	check("word", `h1, main a[href^="#/word/"], .words b`)
+	evaluate[chromedp.Void](b, `go("dimension", 3)`)
+	b.waitHeading("dimension 3")
+	check("dimension", `main a[href^="#/word/"], .lead.words bdi`)
+	evaluate[chromedp.Void](b, `go("compare", %s, %s)`, quote(m.Words[0]), quote(m.Words[1]))
+	b.waitHeading(m.Words[0] + " and " + m.Words[1])
+	check("compare", `h1 a, h2, .words a, .words b`)
 }
 
 // Words are text, whatever is in them.

@@ -1,8 +1,11 @@
 package explore
 
 import (
+	"cmp"
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -87,8 +90,16 @@ func TestDimension(t *testing.T) {
 		if got.Dimension != k || got.Words != words || math.Abs(got.Variance-variance) > 1e-9 {
 			t.Errorf("dimension %d: %d words, variance %v; want %d, %v", k, got.Words, got.Variance, words, variance)
 		}
-		if n := sum(got.Histogram.Counts); n != words {
-			t.Errorf("dimension %d: %d words in the histogram, want %d", k, n, words)
+		values := column(codes, k, func(v float64) float64 { return v })
+		checkHistogram(t, fmt.Sprint("dimension ", k), got.Histogram, slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return v == 0 }))
+		for side, entries := range map[float64][]entry{1: got.Top, -1: got.Bottom} {
+			want := []entry{}
+			for _, i := range ranked(values, side, listWords) {
+				want = append(want, entry{m.Words[i], float32(values[i])})
+			}
+			if !slices.Equal(entries, want) {
+				t.Errorf("dimension %d, side %v:\n%v, want\n%v", k, side, entries, want)
+			}
 		}
 		last := math.Inf(1)
 		for _, p := range got.Together {
@@ -135,6 +146,82 @@ func sign(v float64) float64 {
 	return 0
 }
 
+// ranked returns the n rows, or fewer, with the largest values on a side of zero.
+func ranked(values []float64, side float64, n int) []int {
+	var rows []int
+	for i, v := range values {
+		if v*side > 0 {
+			rows = append(rows, i)
+		}
+	}
+	slices.SortStableFunc(rows, func(i, j int) int { return cmp.Compare(values[j]*side, values[i]*side) })
+	return rows[:min(n, len(rows))]
+}
+
+// checkHistogram counts for each bin the values between its edges.
+func checkHistogram(t *testing.T, name string, h histogram, values []float64) {
+	t.Helper()
+	n := len(h.Counts)
+	for b, got := range h.Counts {
+		low, high := h.From+(h.To-h.From)*float64(b)/float64(n), h.From+(h.To-h.From)*float64(b+1)/float64(n)
+		want := 0
+		for _, v := range values {
+			if low <= v && (v < high || b == n-1 && v == high) {
+				want++
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %d values from %v to %v, want %d", name, got, low, high, want)
+		}
+	}
+	if sum(h.Counts) != len(values) {
+		t.Errorf("%s: %d values in the histogram, want %d", name, sum(h.Counts), len(values))
+	}
+}
+
+// Against the definitions, over the dense matrix.
+func TestWord(t *testing.T) {
+	m := testModel()
+	x := New(m, "test")
+	codes := dense(m.Codes)
+	dot := func(a, b []float64) (sum float64) {
+		for k := range a {
+			sum += a[k] * b[k]
+		}
+		return sum
+	}
+	for i := range codes {
+		got := x.word(i)
+		var active []weight
+		for k, v := range codes[i] {
+			if v != 0 {
+				active = append(active, weight{k, float32(v)})
+			}
+		}
+		slices.SortStableFunc(active, func(a, b weight) int {
+			return cmp.Compare(math.Abs(float64(b.Value)), math.Abs(float64(a.Value)))
+		})
+		if got.Word != m.Words[i] || got.Row != i || !slices.Equal(got.Active, active) {
+			t.Errorf("word %d: %+v, want %+v", i, got, active)
+		}
+		cosines := make([]float64, len(codes))
+		for j := range codes {
+			if j != i {
+				cosines[j] = dot(codes[i], codes[j]) / math.Sqrt(dot(codes[i], codes[i])*dot(codes[j], codes[j]))
+			}
+		}
+		want := ranked(cosines, 1, nearestWords) // NaN, of a word without dimensions, is not larger than 0
+		if len(got.Nearest) != len(want) {
+			t.Fatalf("word %d: %d nearest words, want %d", i, len(got.Nearest), len(want))
+		}
+		for r, j := range want {
+			if n := got.Nearest[r]; n.Word != m.Words[j] || math.Abs(n.Cosine-cosines[j]) > 1e-12 {
+				t.Errorf("word %d: nearest %d is %v, want %s, %v", i, r, n, m.Words[j], cosines[j])
+			}
+		}
+	}
+}
+
 // column returns f of a column's values.
 func column(rows [][]float64, k int, f func(float64) float64) []float64 {
 	values := make([]float64, len(rows))
@@ -175,6 +262,15 @@ func sum(counts []int) (n int) {
 	return n
 }
 
+// at returns the words of rows.
+func at(words []string, rows []int) []string {
+	picked := []string{}
+	for _, i := range rows {
+		picked = append(picked, words[i])
+	}
+	return picked
+}
+
 func TestAbout(t *testing.T) {
 	m := testModel()
 	x := New(m, "test")
@@ -182,18 +278,24 @@ func TestAbout(t *testing.T) {
 	if a.Name != "test" || a.Words != testWords || a.Live != testAtoms-1 || len(a.Dimensions) != testAtoms || a.Nonzeros != len(m.Codes.Value) || *a.Error != .25 {
 		t.Errorf("got %+v", a)
 	}
-	if n := sum(a.PerWord.Counts); n != testWords {
-		t.Errorf("%d words in the histogram", n)
-	}
-	if n := sum(a.PerDim.Counts); n != testAtoms-1 {
-		t.Errorf("%d dimensions in the histogram, want the live ones", n)
+	codes := dense(m.Codes)
+	var perWord, perDimension []float64
+	for _, row := range codes {
+		perWord = append(perWord, testAtoms-count(row, 0))
 	}
 	for k, d := range a.Dimensions {
-		rows, _ := x.index.Dimension(k)
-		if d.Words != len(rows) {
-			t.Errorf("dimension %d has %d words, want %d", k, d.Words, len(rows))
+		values := column(codes, k, func(v float64) float64 { return v })
+		words := testWords - count(values, 0)
+		if words > 0 { // the live ones
+			perDimension = append(perDimension, words)
+		}
+		want := label{int(words), at(m.Words, ranked(values, 1, labelWords)), at(m.Words, ranked(values, -1, labelWords))}
+		if !reflect.DeepEqual(d, want) {
+			t.Errorf("dimension %d: %v, want %v", k, d, want)
 		}
 	}
+	checkHistogram(t, "active dimensions", a.PerWord, perWord)
+	checkHistogram(t, "words of dimensions", a.PerDim, perDimension)
 	if len(a.Strongest) != strongest || slices.Contains(a.Strongest, testAtoms-1) {
 		t.Errorf("strongest: %v", a.Strongest)
 	}

@@ -84,7 +84,10 @@ function dimensionLink(k, ...content) {
   return h("a", { href: address("dimension", k), class: "number" }, ...content);
 }
 
-/** wordList is some words after each other, in bold those that the page is about. */
+/** wordsText is some words after each other, whichever way each is written. */
+const wordsText = (words) => words.map((word) => [h("bdi", {}, word), " "]);
+
+/** wordList is links to some words, in bold those that the page is about. */
 function wordList(words, own = []) {
   return h("span", { class: "words" }, words.map((word) => [own.includes(word) ? h("b", {}, word) : wordLink(word), " "]));
 }

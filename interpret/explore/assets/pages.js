@@ -43,7 +43,7 @@ async function summaryPage() {
       h(
         "ul",
         { class: "cards" },
-        model.strongest.map((k) => h("li", {}, h("a", { href: has("dimension", k) ? address("dimension", k) : null }, h("span", { class: "number" }, String(k)), " ", model.dimensions[k].top.slice(0, 6).join(" ")))),
+        model.strongest.map((k) => h("li", {}, h("a", { href: has("dimension", k) ? address("dimension", k) : null }, h("span", { class: "number" }, String(k)), " ", wordsText(model.dimensions[k].top.slice(0, 6))))),
       ),
       h("h2", {}, "The model"),
       facts([
@@ -141,7 +141,7 @@ async function dimensionPage(number) {
     content: [
       h("nav", { class: "steps", "aria-label": "Dimensions" }, h("a", { href: others[0], rel: "prev" }, "← previous"), h("a", { href: address("map", k) }, "on the map"), h("a", { href: others[1], rel: "next" }, "next →")),
       heading(h("small", {}, "dimension "), String(k)),
-      h("p", { class: "lead words" }, ends(k, 1).slice(0, 6).join(" ")),
+      h("p", { class: "lead words" }, wordsText(ends(k, 1).slice(0, 6))),
       answer.words === 0
         ? h("p", {}, "No word uses this dimension.")
         : h(
@@ -207,11 +207,13 @@ function cosine(a, b) {
 }
 
 async function comparePage(...words) {
-  const answers = await Promise.all(words.map((word) => ask("word", "word", word)));
-  const names = answers.map((answer) => answer.word);
-  const all = answers.flatMap((answer) => answer.active.map((w) => w.value));
-  const [low, high] = [Math.min(0, ...all), Math.max(0, ...all)];
-  const format = column(all);
+  const all = await Promise.all(words.map((word) => ask("word", "word", word)));
+  const names = [...new Set(all.map((answer) => answer.word))]; // a word is not compared with itself
+  if (names.length === 1) return wordPage(names[0]);
+  const answers = names.map((name) => all.find((answer) => answer.word === name));
+  const values = answers.flatMap((answer) => answer.active.map((w) => w.value));
+  const [low, high] = [Math.min(0, ...values), Math.max(0, ...values)];
+  const format = column(values);
   const groups = sharedDimensions(answers);
   const colours = ["first", "second", "third"];
   const pairs = names.flatMap((a, i) => names.slice(i + 1).map((b, j) => [`${a}, ${b}`, cosine(answers[i], answers[i + 1 + j]).toFixed(2)]));
@@ -241,7 +243,7 @@ async function comparePage(...words) {
       ),
     );
   };
-  const patterns = words.length === 2 ? ["11", "10", "01"] : ["111", "110", "101", "011", "100", "010", "001"];
+  const patterns = names.length === 2 ? ["11", "10", "01"] : ["111", "110", "101", "011", "100", "010", "001"];
   return {
     title: names.join(", "),
     content: [
@@ -250,11 +252,11 @@ async function comparePage(...words) {
       h(
         "div",
         { class: "tools" },
-        words.length === 2 && wordSearch({ label: "Compare with a third word", placeholder: "add a third word", choose: (third) => go("compare", ...names, third) }),
-        words.length === 3 && names.map((name) => h("a", { href: address("compare", ...names.filter((other) => other !== name)) }, `without ${name}`)),
+        names.length === 2 && wordSearch({ label: "Compare with a third word", placeholder: "add a third word", choose: (third) => go("compare", ...names, third) }),
+        names.length === 3 && names.map((name) => h("a", { href: address("compare", ...names.filter((other) => other !== name)) }, `without ${name}`)),
       ),
       group(patterns[0]),
-      h("div", { class: words.length === 2 ? "halves" : "thirds" }, patterns.slice(1).map(group)),
+      h("div", { class: names.length === 2 ? "halves" : "thirds" }, patterns.slice(1).map(group)),
     ],
   };
 }
