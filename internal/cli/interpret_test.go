@@ -328,6 +328,7 @@ func TestIntrusionJudgeEnds(t *testing.T) {
 	judgeWith := func(in io.Reader, interrupt bool) error {
 		cmd := newIntrusionJudge()
 		cmd.SetIn(in)
+		cmd.SilenceUsage, cmd.SilenceErrors = true, true
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		cmd.SetErr(writerFunc(func(p []byte) (int, error) {
