@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // program builds the program, as people do, and returns its path.
@@ -225,7 +226,7 @@ func wantInterrupted(t *testing.T, state *os.ProcessState, lines []string) {
 func TestKilled(t *testing.T) {
 	exe := program(t)
 	dir, _ := sampleDir(t)
-	const line = "train in.txt -k 2000 --epochs 40 --device cpu"
+	const line = "train in.txt -k 2000 --epochs 80 --device cpu"
 	mustRun(t, line+" -o whole")
 	killed := 0
 	for {
@@ -237,13 +238,14 @@ func TestKilled(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		// After an epoch's line its checkpoint is written; how far that is when
-		// the signal comes is chance.
+		// After an epoch's line its checkpoint is written. Signals come at different
+		// times of that; how far it is then is chance.
 		epochs := 0
 		var last string
 		for s := bufio.NewScanner(stderr); s.Scan(); last = s.Text() {
 			if strings.HasPrefix(s.Text(), "epoch ") {
 				if epochs++; epochs == 3 {
+					time.Sleep(time.Duration(killed%10) * 500 * time.Microsecond)
 					cmd.Process.Kill()
 				}
 			}
@@ -254,6 +256,11 @@ func TestKilled(t *testing.T) {
 			t.Fatalf("%v: %s", err, last)
 		}
 		killed++
+		if _, err := os.Stat("model/words.txt"); err == nil {
+			if _, err := os.Stat("model/state"); err != nil {
+				break // it was done, but for ending
+			}
+		}
 	}
 	if killed < 5 {
 		t.Errorf("killed %d times only", killed)
