@@ -97,7 +97,7 @@ func (e *Encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error
 		l.prepare(e, x[lo*e.dim:], n)
 		if e.options.Gap > 0 {
 			e.fista(l, n, lassoSteps)
-			e.lasso(l, out.Loss[lo:hi], out.Gap[lo:hi])
+			e.lasso(ctx, l, out.Loss[lo:hi], out.Gap[lo:hi])
 		} else {
 			e.fista(l, n, e.options.Steps)
 			e.keepLargest(l, n)

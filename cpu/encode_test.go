@@ -221,6 +221,29 @@ func TestEncodeCancelled(t *testing.T) {
 	}
 }
 
+// cancelledAt is a context that is cancelled when it has been asked a few times.
+type cancelledAt struct {
+	context.Context
+	asked, last int
+}
+
+func (c *cancelledAt) Err() error {
+	if c.asked++; c.asked > c.last {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Exact codes of one tile can take minutes.
+func TestEncodeExactCancelledAmidTile(t *testing.T) {
+	x, d := encodeProblem(20, 50, 301)
+	ctx := &cancelledAt{Context: t.Context(), last: 5}
+	_, err := newEncoder(t, d, 50, nil, encode.Options{Lambda: 1, Gap: 1e-12}, 1).Encode(ctx, x)
+	if err != context.Canceled || ctx.asked != 7 { // in the tile, and at the end
+		t.Errorf("error %v after asking %d times", err, ctx.asked)
+	}
+}
+
 func TestNewEncoderRefuses(t *testing.T) {
 	for _, c := range []struct {
 		d, mean []float32

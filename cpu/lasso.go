@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -63,8 +64,8 @@ func (e *Encoder) makeGram() error {
 }
 
 // lasso takes the lane's codes on to the minimum, and tells each row's loss and
-// gap.
-func (e *Encoder) lasso(l *encodeLane, losses, gaps []float64) {
+// gap. When ctx is cancelled it stops where it is.
+func (e *Encoder) lasso(ctx context.Context, l *encodeLane, losses, gaps []float64) {
 	rows, k := len(losses), e.kernels
 	open := make([]bool, rows)
 	places := make([]place, rows)
@@ -90,6 +91,9 @@ func (e *Encoder) lasso(l *encodeLane, losses, gaps []float64) {
 		for i := range rows {
 			if !open[i] {
 				continue
+			}
+			if ctx.Err() != nil {
+				return
 			}
 			at := places[i]
 			at.most = largest(l.a.row(i), e.options.Nonnegative)

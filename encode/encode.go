@@ -74,6 +74,10 @@ type Codes struct {
 // encoded.
 var ErrDictionary = errors.New("the dictionary is zero")
 
+// ErrOverflow is returned, wrapped, for a row that single precision has no code
+// for.
+var ErrOverflow = errors.New("its vector is too large to be encoded")
+
 // StepSize returns FISTA's s = 1/(2.04·‖D‖₂²) for a dictionary of atoms of length
 // dim. The norm is found by power iteration, which ends below it: by less than the
 // 2 % that s leaves before steps may overshoot.

@@ -2,6 +2,7 @@ package encode
 
 import (
 	"context"
+	"fmt"
 	"math"
 
 	"overcomplete/model"
@@ -73,10 +74,13 @@ func (s *Stream) block(ctx context.Context) error {
 	}
 	var loss float64
 	for i, l := range codes.Loss {
+		if l-l != 0 { // infinite or NaN
+			return fmt.Errorf("%.100q: %w", words[i], ErrOverflow)
+		}
 		loss += l
 		if s.Options.Gap > 0 {
 			s.tally.WorstGap = max(s.tally.WorstGap, codes.Gap[i])
-			if codes.Gap[i] > s.Options.Gap {
+			if !(codes.Gap[i] <= s.Options.Gap) {
 				s.tally.Unreached++
 				if s.Unreached != nil {
 					s.Unreached(words[i], codes.Gap[i])

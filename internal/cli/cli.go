@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"overcomplete/encode"
 	"overcomplete/internal/atomicfile"
 	"overcomplete/vectors"
 )
@@ -94,7 +95,7 @@ func isUsage(err error) bool {
 	var usage usageError
 	var input *vectors.InputError
 	var output *atomicfile.OutputError
-	return errors.As(err, &usage) || errors.As(err, &input) || errors.As(err, &output)
+	return errors.As(err, &usage) || errors.As(err, &input) || errors.As(err, &output) || errors.Is(err, encode.ErrOverflow)
 }
 
 func newRoot() *cobra.Command {

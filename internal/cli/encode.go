@@ -127,8 +127,8 @@ func (f *encodeFlags) check(changed func(flag string) bool) (shard *model.Shard,
 	if err == nil {
 		shard.Of, err = strconv.Atoi(n)
 	}
-	if err != nil || shard.Index < 1 || shard.Index > shard.Of {
-		return nil, usagef("--shard is %q, want i/n with i from 1 to n", f.shard)
+	if err != nil || shard.Index < 1 || shard.Index > shard.Of || shard.Of > math.MaxInt32 {
+		return nil, usagef("--shard is %q, want i/n with i from 1 to n, which is %d at most", f.shard, math.MaxInt32)
 	}
 	return shard, nil
 }

@@ -244,6 +244,7 @@ func TestEncodeRefuses(t *testing.T) {
 	mustRun(t, "train in.txt -o other --epochs 2 -k 20")
 	writeFile(t, "short.vec", []byte("x 1 2 3\ny 1 2 4\n"))
 	writeFile(t, "nil.txt", []byte("x 1 2 3 4 5 6 7 8\nnull 0 0 0 0 0 0 0 0\n"))
+	writeFile(t, "huge.txt", []byte("x 1 2 3 4 5 6 7 8\nhuge 3e38 -3e38 3e38 1 1 1 1 1\n"))
 	writeFile(t, "in2.txt", append(readFile(t, "in.txt"), "more 1 2 3 4 5 6 7 8\n"...))
 	for _, s := range []string{
 		"a in.txt -o s1 --shard 1/2", "a in.txt -o s2 --shard 2/2", "a in.txt -o s3 --shard 1/3", "other in.txt -o o2 --shard 2/2",
@@ -271,6 +272,8 @@ func TestEncodeRefuses(t *testing.T) {
 	}{
 		{"encode a short.vec -o out", []string{"short.vec has vectors of 3 numbers", "atoms of a have 8"}},
 		{"encode a nil.txt -o out", []string{`nil.txt:2: word "null": all numbers are zero`}},
+		{"encode a huge.txt -o out", []string{`"huge": its vector is too large`}},
+		{"encode a huge.txt -o out --exact", []string{`"huge": its vector is too large`}},
 		{"encode a nan.txt -o out", []string{"nan.txt:7: ", `"word6"`, "NaN"}},
 		{"encode a short.txt -o out", []string{"short.txt:7: ", "7 numbers, want 8"}},
 		{"encode a cut.txt.gz -o out", []string{"cut.txt.gz: ", "cut short"}},
@@ -296,6 +299,7 @@ func TestEncodeRefuses(t *testing.T) {
 		{"encode a in.txt -o out --exact --lambda 0", []string{"--exact needs", "--lambda"}},
 		{"encode a in.txt -o out --shard 0/2", []string{`--shard is "0/2"`}},
 		{"encode a in.txt -o out --shard 3/2", []string{`--shard is "3/2"`}},
+		{"encode a in.txt -o out --shard 1/4503599627370496", []string{`--shard is "1/4503599627370496"`, "2147483647 at most"}},
 		{"encode a in.txt -o out --shard 1", []string{`--shard is "1"`}},
 		{"encode a in.txt -o out --shard 1/2/3", []string{`--shard is "1/2/3"`}},
 		{"encode a in.txt -o out --workers 0", []string{"--workers is 0"}},
@@ -336,6 +340,25 @@ func TestRecipeBest(t *testing.T) {
 		}
 		if line := fmt.Sprintf("error          %.4f\n", best.Info.Encoding.Error); !strings.Contains(stdout, line) {
 			t.Errorf("no %q in\n%s", line, stdout)
+		}
+	}
+}
+
+// Shares by closed form are those of dealing out block after block.
+func TestShares(t *testing.T) {
+	for _, total := range []int{0, 1, encode.Block - 1, encode.Block, encode.Block + 1, 5*encode.Block + 7, 12 * encode.Block} {
+		for of := 1; of <= 7; of++ {
+			for index := 1; index <= of; index++ {
+				blocks, words := 0, 0
+				for block := index - 1; block*encode.Block < total; block += of {
+					blocks++
+					words += min(encode.Block, total-block*encode.Block)
+				}
+				gotBlocks, gotWords := shares(&model.Shard{Index: index, Of: of, Words: total})
+				if gotBlocks != blocks || gotWords != words {
+					t.Errorf("shard %d of %d of %d words: %d words in %d blocks, want %d in %d", index, of, total, gotWords, gotBlocks, words, blocks)
+				}
+			}
 		}
 	}
 }

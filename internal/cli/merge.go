@@ -118,9 +118,18 @@ func openShards(dirs []string) (shards []shard, m *model.Model, err error) {
 
 // shares returns how many blocks and words a shard must have.
 func shares(p *model.Shard) (blocks, words int) {
-	for lo := (p.Index - 1) * encode.Block; lo < p.Words; lo += p.Of * encode.Block {
-		blocks++
-		words += min(encode.Block, p.Words-lo)
+	all := p.Words / encode.Block
+	last := p.Words % encode.Block // words of a block that is not full
+	if last > 0 {
+		all++
+	}
+	if all < p.Index {
+		return 0, 0
+	}
+	blocks = (all-p.Index)/p.Of + 1
+	words = blocks * encode.Block
+	if last > 0 && (all-p.Index)%p.Of == 0 {
+		words -= encode.Block - last
 	}
 	return blocks, words
 }
