@@ -3,6 +3,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -96,6 +97,14 @@ func isUsage(err error) bool {
 	var input *vectors.InputError
 	var output *atomicfile.OutputError
 	return errors.As(err, &usage) || errors.As(err, &input) || errors.As(err, &output) || errors.Is(err, encode.ErrOverflow)
+}
+
+// printJSON prints what a command found, indented, for --json.
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
 }
 
 func newRoot() *cobra.Command {

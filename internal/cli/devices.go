@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"runtime"
@@ -30,10 +29,7 @@ them, or says why no GPU can be used. That is no failure: the exit code is 0.`,
 				return err
 			}
 			if asJSON {
-				e := json.NewEncoder(cmd.OutOrStdout())
-				e.SetIndent("", "  ")
-				e.SetEscapeHTML(false)
-				return e.Encode(found)
+				return printJSON(cmd.OutOrStdout(), found)
 			}
 			return found.print(cmd.OutOrStdout())
 		},

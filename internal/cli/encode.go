@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -287,10 +286,7 @@ func encodeCodes(ctx context.Context, m *model.Model, x *vectors.Dense, workers 
 // reportEncoding prints what was measured of codes.
 func reportEncoding(w io.Writer, output string, i model.Info, asJSON bool) error {
 	if asJSON {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		e.SetEscapeHTML(false)
-		return e.Encode(struct {
+		return printJSON(w, struct {
 			Model string `json:"model"`
 			model.Info
 		}{output, i})

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -261,10 +260,7 @@ func topDimensions(m *model.Model) []dimension {
 func (f *trainFlags) report(w io.Writer, m *model.Model) error {
 	top := topDimensions(m)
 	if f.json {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		e.SetEscapeHTML(false)
-		return e.Encode(struct {
+		return printJSON(w, struct {
 			Model string `json:"model"`
 			model.Info
 			Dimensions []dimension `json:"dimensions"`
