@@ -43,6 +43,7 @@ type state struct {
 type Backend struct {
 	state
 	dictionaryStep, codeStep *executable
+	batches                  [2]frame // that the dictionary moves by, and the next
 }
 
 // AuthorsBackend trains on the CPU in the authors' order, word by word. It
@@ -70,7 +71,7 @@ func New(spec graph.Spec, x []float32, o Options) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Backend{s, dictionaryStep, codeStep}, nil
+	return &Backend{state: s, dictionaryStep: dictionaryStep, codeStep: codeStep}, nil
 }
 
 // NewAuthors is New for the authors' algorithm.
@@ -194,13 +195,18 @@ func (x *executable) number(f *frame, output string) float64 {
 // DictionaryPass implements [train.Backend].
 func (b *Backend) DictionaryPass(ctx context.Context, batch int) (train.DictionaryPass, error) {
 	var pass train.DictionaryPass
-	x, f := b.dictionaryStep, new(frame)
+	x, f, next := b.dictionaryStep, &b.batches[0], &b.batches[1]
+	b.bind(f, x, 0, min(batch, b.words), 0, b.lanes)
 	for lo := 0; lo < b.words; lo += batch {
 		if err := ctx.Err(); err != nil {
 			return pass, err
 		}
 		hi := min(lo+batch, b.words)
-		b.bind(f, x, lo, hi, 0, b.lanes)
+		f.next = nil
+		if hi < b.words {
+			b.bind(next, x, hi, min(hi+batch, b.words), 0, b.lanes)
+			f.next = next
+		}
 		x.run(f, b.lanes)
 		pass.Loss += x.number(f, "loss")
 		pass.Steps++
@@ -208,6 +214,7 @@ func (b *Backend) DictionaryPass(ctx context.Context, batch int) (train.Dictiona
 			pass.Shortened++
 		}
 		b.progress(hi - lo)
+		f, next = next, f
 	}
 	return pass, nil
 }

@@ -16,8 +16,38 @@ type codes struct {
 	indexRoom []int32
 	valueRoom []float32
 
-	dense []float32 // n×K and edge floats more; nil if the codes are sparse
+	dense     []float32 // nil if the codes are sparse
+	denseRoom []float32
 }
+
+// denseShare is how many of the codes must be nonzeros for dense products to be
+// faster, which do a nonzero's work in half of the time.
+const denseShare = 0.45
+
+// spread makes the first rows a matrix as well if products with that are faster.
+func (c *codes) spread(rows, atoms int, lanes []*lane) {
+	c.dense = nil
+	nonzeros := 0
+	for _, index := range c.index[:rows] {
+		nonzeros += len(index)
+	}
+	if float64(nonzeros) < denseShare*float64(rows*atoms) {
+		return
+	}
+	c.denseRoom = sized(c.denseRoom, denseFloats(rows, atoms))
+	c.dense = c.denseRoom
+	parallel(lanes, rows, func(_ *lane, i int) {
+		row := c.dense[i*atoms:][:atoms]
+		clear(row)
+		for j, k := range c.index[i] {
+			row[k] = c.value[i][j]
+		}
+	})
+}
+
+// denseFloats is the length of n×K codes that products read, beyond their edges
+// too.
+func denseFloats(rows, atoms int) int { return (rows+edge)*atoms + edge }
 
 // reserve makes the first rows empty, with room for most nonzeros each.
 func (c *codes) reserve(rows, most int) {
@@ -91,18 +121,18 @@ func (s *state) view(f *frame, c *codes, lo int, lanes []*lane) {
 			random++
 		}
 	}
-	c.dense = nil
 	if random == 0 {
+		c.spread(f.words, k, lanes)
 		return
 	}
-	// Room for the edges of products.
-	f.random = sized(f.random, (f.words+edge)*k+edge)
+	f.random = sized(f.random, denseFloats(f.words, k))
 	parallel(lanes, f.words, func(_ *lane, i int) {
 		if s.tiles[(lo+i)/s.tileWords] == nil {
 			c.index[i], c.value[i] = s.allAtoms, f.random[i*k:(i+1)*k:(i+1)*k]
 			train.InitialCode(c.value[i], s.seed, lo+i)
 		}
 	})
+	c.dense = nil
 	if random == f.words {
 		c.dense = f.random
 	}

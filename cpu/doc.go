@@ -7,14 +7,15 @@
 // A program that treats every word on its own (graph.Code) runs on as many
 // tiles at a time as there are workers, and what it computes for a tile stays
 // in that worker's cache. The others (graph.Dictionary) run step by step, each
-// step split between the workers by words, by atoms or by D's columns.
+// step split between the workers by words or by atoms.
 //
 // Products with D go through it in blocks of atoms that stay in cache while all
 // words that a worker has in hand use them. A Correlate step is one kernel after
 // another on a few words and atoms: a product in registers, whose sums become
 // S, Q and codes while they are in level 1, so that no gradient is ever in
 // memory. So is the dictionary's update: an atom's products become H, P and D
-// without having been in memory. Other bodies are lists of simple loops over a row
+// without having been in memory, and where batches are small, what is then to be
+// multiplied with P and D is at once, part by part. Other bodies are lists of simple loops over a row
 // that is still in cache from the product.
 //
 // Encoding ([Encoder]) runs no program: its steps are the same products and sparse
@@ -28,8 +29,9 @@
 // only encoding needs are plain Go there). The
 // processor's best level runs, or that which OVERCOMPLETE_CPU names.
 //
-// No sum depends on how work is split: a row or an atom is summed by one worker
-// in a fixed order, and totals over rows are added up in row order, in float64.
+// No sum depends on how work is split: a row or an atom, or a part of it, is summed
+// by one worker in a fixed order, parts are cut by size, not for workers, and
+// totals over rows are added up in row order, in float64.
 // Results are the same bits for any number of workers. Levels round differently
 // and agree within what float32 allows.
 package cpu

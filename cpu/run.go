@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -11,7 +12,7 @@ import (
 const (
 	// blockBytes is how much of D, or of the residuals, is gone through at a
 	// time: it stays in a core's level-2 cache beside a tile of rows.
-	blockBytes = 128 << 10
+	blockBytes = 256 << 10
 
 	// mostWords that a lane takes at a time: a tile. The more words, the less
 	// often D is read, from level 3: with 32, decode spends half of its time on
@@ -20,8 +21,14 @@ const (
 	wordGroup = 24 // a multiple of the rows of every level's product
 	mostAtoms = 64 // likewise
 
-	// leastColumns are worth finding a nonzero for.
-	leastColumns = 128
+	// partBytes is how much of D a part of the update moves, and multiplies while
+	// it is in level 2. There are at least leastParts, for as many workers.
+	partBytes  = 512 << 10
+	leastParts = 8
+
+	// batchBytes is the most residuals of a batch whose update multiplies: what
+	// the parts' products take is little beside D.
+	batchBytes = 256 << 10
 
 	// residualBytes is how much of the residuals an update goes through at a time:
 	// with sparse codes, any row of it may be next.
@@ -59,6 +66,14 @@ func (m *matrix) resize(rows, width int) {
 	m.data = sized(m.data, (rows+edge)*m.pitch+edge)
 }
 
+// zeros makes m rows of zeros to add products to, which it keeps apart from the
+// sums at their edges that nobody wants.
+func (m *matrix) zeros(rows, width int) {
+	m.width, m.pitch = width, (width+edge-1)&^(edge-1)
+	m.data = sized(m.data, (rows+edge)*m.pitch)
+	clear(m.data[:rows*m.pitch])
+}
+
 // padded is row i with what it is padded with.
 func (m matrix) padded(i int) []float32 { return m.data[i*m.pitch:][:m.pitch] }
 
@@ -74,9 +89,10 @@ type frame struct {
 	rowTotals         [][]float64
 	random            []float32 // codes before the first epoch
 	packed            packed
-	together          []matrix   // products of a decode step, if lanes make them together
-	room              []matrix   // for them
+	parts             []matrix   // sum to the product of the coming decode step; nil if that is to make it
+	partsRoom         []matrix   // for them
 	factors           [6]float32 // of an update
+	next              *frame     // of the batch that follows, nil if there is none
 }
 
 func (f *frame) rows(a graph.Axis) int {
@@ -95,7 +111,7 @@ type lane struct {
 
 	first    int      // row that the products start with
 	products []matrix // of the rows from first on
-	scratch  []matrix // where they are, but for those that lanes make together
+	scratch  []matrix // where they are
 	temps    matrix
 	numbers  []float64
 	next     []int
@@ -111,8 +127,7 @@ func (l *lane) productRow(i int) []float32 {
 
 func (l *lane) temp(i int) []float32 { return l.temps.row(i) }
 
-// prepare gives the lane scratch for rows of a step, zeroing the products. These
-// have room for the sums at their edges that nobody wants, undefined.
+// prepare gives the lane scratch for rows of a step, zeroing the products.
 func (l *lane) prepare(s *step, f *frame, first, rows, width int) {
 	l.frame, l.first = f, first
 	for len(l.scratch) < len(s.product) {
@@ -120,20 +135,13 @@ func (l *lane) prepare(s *step, f *frame, first, rows, width int) {
 	}
 	l.products = l.products[:0]
 	for i := range s.product {
-		if f.together != nil {
-			l.products = append(l.products, f.together[i].from(first))
-			continue
-		}
 		p := &l.scratch[i]
-		p.width, p.pitch = width, (width+edge-1)&^(edge-1)
-		p.data = sized(p.data, (rows+edge)*p.pitch)
-		clear(p.data[:rows*p.pitch])
+		p.zeros(rows, width)
 		l.products = append(l.products, *p)
 	}
 	l.temps.width, l.temps.pitch = width, pitch(width)
 	l.temps.data = sized(l.temps.data, s.temps*l.temps.pitch)
 	l.numbers = sized(l.numbers, s.numbers)
-	l.next = zeroed(l.next, rows)
 }
 
 func sized[T any](s []T, n int) []T {
@@ -161,10 +169,6 @@ func (s *step) run(f *frame, lanes []*lane) {
 		s.update.run(f, lanes)
 		return
 	}
-	f.together = nil
-	if s.kind == graph.Decode && len(lanes) > 1 {
-		s.decodeTogether(f, lanes)
-	}
 	unit := mostAtoms
 	switch {
 	case s.shape[0] == graph.Words: // the more words a lane has in hand, the less often it reads D
@@ -182,6 +186,10 @@ func (s *step) run(f *frame, lanes []*lane) {
 	parallel(lanes, (rows+unit-1)/unit, func(l *lane, i int) {
 		s.sweep(l, f, i*unit, min((i+1)*unit, rows))
 	})
+	f.parts = nil
+	if a := s.average; a != nil {
+		f.codes[a.codes].spread(f.words, f.atoms, lanes)
+	}
 	lanes[0].frame = f
 	for _, total := range s.totals {
 		total(lanes[0])
@@ -211,56 +219,40 @@ func blockRows(width int) int { return max(8, blockBytes/(4*width)&^3) }
 func (s *step) decode(l *lane, f *frame, lo, hi int) {
 	l.prepare(s, f, lo, hi-lo, f.dim)
 	for i, p := range s.product {
-		c, d, out := f.codes[p.left], f.matrices[p.right], l.products[i]
-		switch {
-		case f.together != nil:
-		case c.dense != nil:
-			s.kernels.multiply(out, hi-lo, c.dense[lo*f.atoms:], f.atoms, 1, d, 0, f.atoms)
-		default:
-			s.decodeColumns(l, out, c, d, f.atoms, lo, hi, 0, d.pitch)
+		if f.parts == nil {
+			c := f.codes[p.left]
+			s.decodeAtoms(l, l.products[i], c, f.matrices[p.right], f.atoms, lo, hi, 0, f.atoms)
+			continue
+		}
+		for row := lo; row < hi; row++ {
+			sum := l.products[i].row(row - lo)
+			for _, part := range f.parts {
+				s.kernels.combine(sum, 1, sum, 1, part.row(row))
+			}
 		}
 	}
 	s.runBody(l, lo, hi)
 }
 
-// decodeTogether makes the products for all words. Most of what few words cost
-// is reading D from level 3, so that lanes share out its columns before words.
-func (s *step) decodeTogether(f *frame, lanes []*lane) {
-	for len(f.room) < len(s.product) {
-		f.room = append(f.room, matrix{})
-	}
-	for i, p := range s.product {
-		c, d, out := f.codes[p.left], f.matrices[p.right], &f.room[i]
-		if c.dense != nil {
-			return
-		}
-		out.resize(f.words, f.dim)
-		clear(out.data)
-		width := max(leastColumns, pitch((d.pitch+len(lanes)-1)/len(lanes)))
-		parts := (d.pitch + width - 1) / width
-		words := (f.words*parts + len(lanes) - 1) / len(lanes)
-		parallel(lanes, parts*((f.words+words-1)/words), func(l *lane, unit int) {
-			left, lo := unit%parts*width, unit/parts*words
-			hi := min(lo+words, f.words)
-			l.next = sized(l.next, hi-lo)
-			s.decodeColumns(l, out.from(lo), c, d, f.atoms, lo, hi, left, min(left+width, d.pitch))
-		})
-	}
-	f.together = f.room
-}
-
-// decodeColumns adds the products of the words from lo to hi to the rows of
-// out, in the columns from left to right. Kernels may add what a block has in
-// groups: blocks must not depend on the columns, which depend on the workers.
-func (s *step) decodeColumns(l *lane, out matrix, c *codes, d matrix, atoms, lo, hi, left, right int) {
-	clear(l.next)
+// decodeAtoms adds to the rows of out the products of the words from lo to hi with
+// the atoms from first to last.
+func (s *step) decodeAtoms(l *lane, out matrix, c *codes, d matrix, atoms, lo, hi, first, last int) {
 	size := blockRows(d.pitch)
-	for block := 0; block < atoms; block += size {
-		end := int32(min(block+size, atoms))
+	if c.dense != nil {
+		for block := first; block < last; block += size {
+			s.kernels.multiply(out, hi-lo, c.dense[lo*atoms+block:], atoms, 1, d, block, min(block+size, last))
+		}
+		return
+	}
+	l.next = sized(l.next, hi-lo)
+	for i := range l.next {
+		l.next[i], _ = slices.BinarySearch(c.index[lo+i], int32(first))
+	}
+	for block := first; block < last; block += size {
+		end := int32(min(block+size, last))
 		for row := lo; row < hi; row++ {
 			next := &l.next[row-lo]
-			*next += s.kernels.decode(out.data[(row-lo)*out.pitch+left:][:right-left],
-				c.index[row][*next:], c.value[row][*next:], d.data[left:], d.pitch, end)
+			*next += s.kernels.decode(out.data[(row-lo)*out.pitch:][:d.pitch], c.index[row][*next:], c.value[row][*next:], d.data, d.pitch, end)
 		}
 	}
 }

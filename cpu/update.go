@@ -6,9 +6,9 @@ import (
 	"overcomplete/graph"
 )
 
-// update is how graph.Dictionary moves D, three steps in one. D takes its step in
-// full as soon as that is known, while it is at hand; what the line search then
-// cuts off, which is rare, is taken back. M and N are products.
+// update is how graph.Dictionary moves D, three of its four steps in one. D takes
+// its step in full as soon as that is known, while it is at hand; what the line
+// search then cuts off, which is rare, is taken back. M and N are products.
 //
 //	H += max(c0·N + D∘(c1·M + c2·D), 0),  P = (c3·D + c4·M)/√(H+ε),  D += f(1)·P
 //	W = A·P, and α from it
@@ -28,7 +28,7 @@ type update struct {
 // if they are of this form.
 func (c *compiler) compileUpdate() bool {
 	i, last := slices.Index(c.program.Steps, c.source), c.source
-	if i < 2 || c.step.kind != graph.Elementwise || len(last.Keeps) != 1 || len(last.Totals)+len(last.Scalars) > 0 {
+	if i != 3 || c.step.kind != graph.Elementwise || len(last.Keeps) != 1 || len(last.Totals)+len(last.Scalars) > 0 {
 		return false
 	}
 	first, second := c.program.Steps[i-2], c.program.Steps[i-1]
@@ -36,6 +36,10 @@ func (c *compiler) compileUpdate() bool {
 	p := c.compileAdaGrad(u, first)
 	if p == nil || second.Kind() != graph.Decode || len(second.Products) != 1 ||
 		u.decode.product[0] != (product{u.accumulate.product[0].left, u.p}) {
+		return false
+	}
+	if residuals := c.steps[0]; residuals.kind != graph.Decode || len(residuals.product) != 1 ||
+		residuals.product[0] != (product{u.decode.product[0].left, u.d}) {
 		return false
 	}
 	// Nothing may read D after the first step but the last.
@@ -122,9 +126,12 @@ func (u *update) run(f *frame, lanes []*lane) {
 		f.factors[i] = float32(coefficient(lanes[0]))
 	}
 	f.factors[5] = full
-	u.accumulate.run(f, lanes)
+	u.moveAtoms(f, lanes)
 	u.decode.run(f, lanes)
 	if back := float32(u.move(lanes[0])) - full; back != 0 {
+		if f.next != nil {
+			f.next.parts = nil // of a D that is taken back
+		}
 		d, p := f.matrices[u.d], f.matrices[u.p]
 		parallel(lanes, (f.atoms+mostAtoms-1)/mostAtoms, func(_ *lane, i int) {
 			for k := i * mostAtoms; k < min((i+1)*mostAtoms, f.atoms); k++ {
@@ -132,6 +139,47 @@ func (u *update) run(f *frame, lanes []*lane) {
 			}
 		})
 	}
+}
+
+// moveAtoms is the first step, and D's in full. For a small batch, reading and
+// writing D, H and P takes longer than computing with them. Each part of D is
+// therefore multiplied as well while it is at hand: P for the second step, and D
+// itself for the first step of the next batch.
+func (u *update) moveAtoms(f *frame, lanes []*lane) {
+	d, p := f.matrices[u.d], f.matrices[u.p]
+	if 4*f.words*d.pitch > batchBytes {
+		u.accumulate.run(f, lanes)
+		return
+	}
+	size := max(1, min(partBytes/(4*d.pitch), (f.atoms+leastParts-1)/leastParts))
+	parts := (f.atoms + size - 1) / size
+	f.makeParts(parts)
+	if f.next != nil {
+		f.next.makeParts(parts)
+	}
+	parallel(lanes, parts, func(l *lane, i int) {
+		lo, hi := i*size, min((i+1)*size, f.atoms)
+		u.accumulate.accumulate(l, f, lo, hi)
+		u.decodePart(l, f, p, i, lo, hi)
+		if f.next != nil {
+			u.decodePart(l, f.next, d, i, lo, hi)
+		}
+	})
+}
+
+// makeParts readies the frame for n parts of its next product.
+func (f *frame) makeParts(n int) {
+	for len(f.partsRoom) < n {
+		f.partsRoom = append(f.partsRoom, matrix{})
+	}
+	f.parts = f.partsRoom[:n]
+}
+
+// decodePart makes the part of A·m that comes from the atoms from lo to hi.
+func (u *update) decodePart(l *lane, f *frame, m matrix, part, lo, hi int) {
+	out := &f.parts[part]
+	out.zeros(f.words, f.dim)
+	u.decode.decodeAtoms(l, *out, f.codes[u.decode.product[0].left], m, f.atoms, 0, f.words, lo, hi)
 }
 
 // sparse moves the atoms from lo to hi with sparse codes. It takes as many columns

@@ -144,7 +144,10 @@ var problems = []problem{
 	{name: "one atom", words: 20, atoms: 1, dim: 4, batch: 5},
 	{name: "one dimension", words: 20, atoms: 5, dim: 1, batch: 5},
 	{name: "odd sizes", words: 131, atoms: 67, dim: 13, batch: 37},
-	{name: "wide", words: 9, atoms: 150, dim: 520, batch: 4},    // D does not fit in a block
+	{name: "wide", words: 9, atoms: 150, dim: 520, batch: 4}, // D does not fit in a block
+	{name: "odd sizes, sparse", words: 131, atoms: 67, dim: 13, batch: 37, change: func(s *graph.Spec) { s.Lambda = 0.6 }},
+	{name: "wide, sparse", words: 9, atoms: 150, dim: 520, batch: 4, change: func(s *graph.Spec) { s.Lambda = 25 }},
+	{name: "long, sparse", words: 600, atoms: 20, dim: 520, batch: 520, change: func(s *graph.Spec) { s.Lambda = 5 }},
 	{name: "long", words: 300, atoms: 20, dim: 520, batch: 260}, // nor do the residuals
 	{name: "zero vectors", words: 20, atoms: 10, dim: 4, batch: 5, zeroRows: true},
 }
