@@ -41,24 +41,27 @@ func InitialCodeScale(atoms int) float64 { return 0.6 / math.Sqrt(float64(atoms+
 // block with the counter (i, stream, row, row>>32) under the key seed, each
 // mapped to the middle of one of 2²⁴ equal intervals of (−scale, scale).
 func uniform(dst []float32, scale float64, seed uint64, stream uint32, row uint64) {
+	const intervals = 1 << 24
 	for i := 0; i < len(dst); i += 4 {
-		block := philox([4]uint32{uint32(i / 4), stream, uint32(row), uint32(row >> 32)}, seed)
-		for j := range min(4, len(dst)-i) {
-			unit := (float64(block[j]>>8) + 0.5) / (1 << 24)
-			dst[i+j] = float32((2*unit - 1) * scale)
+		b0, b1, b2, b3 := philox(uint32(i/4), stream, uint32(row), uint32(row>>32), seed)
+		for j, bits := range [4]uint32{b0, b1, b2, b3} {
+			if i+j < len(dst) {
+				middle := int32(bits>>8)*2 + 1 - intervals // in half intervals from 0
+				dst[i+j] = float32(float64(middle) * (scale / intervals))
+			}
 		}
 	}
 }
 
-// philox is Philox 4×32-10.
-func philox(counter [4]uint32, key uint64) [4]uint32 {
+// philox is Philox 4×32-10 of a counter and a key.
+func philox(c0, c1, c2, c3 uint32, key uint64) (uint32, uint32, uint32, uint32) {
 	k0, k1 := uint32(key), uint32(key>>32)
 	for range 10 {
-		hi0, lo0 := bits.Mul32(0xD2511F53, counter[0])
-		hi1, lo1 := bits.Mul32(0xCD9E8D57, counter[2])
-		counter = [4]uint32{hi1 ^ counter[1] ^ k0, lo1, hi0 ^ counter[3] ^ k1, lo0}
+		hi0, lo0 := bits.Mul32(0xD2511F53, c0)
+		hi1, lo1 := bits.Mul32(0xCD9E8D57, c2)
+		c0, c1, c2, c3 = hi1^c1^k0, lo1, hi0^c3^k1, lo0
 		k0 += 0x9E3779B9
 		k1 += 0xBB67AE85
 	}
-	return counter
+	return c0, c1, c2, c3
 }

@@ -18,7 +18,9 @@ func TestPhilox(t *testing.T) {
 		{[4]uint32{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, 0x299f31d0a4093822,
 			[4]uint32{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
 	} {
-		if got := philox(c.counter, c.key); got != c.want {
+		var got [4]uint32
+		got[0], got[1], got[2], got[3] = philox(c.counter[0], c.counter[1], c.counter[2], c.counter[3], c.key)
+		if got != c.want {
 			t.Errorf("philox(%x, %x) = %x, want %x", c.counter, c.key, got, c.want)
 		}
 	}
