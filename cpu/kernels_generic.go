@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"math"
+	"sync/atomic"
 	"unsafe"
 
 	"overcomplete/graph"
@@ -47,7 +48,7 @@ func productGeneric(dst *float32, dstRow int, a *float32, aRow, aColumn int, b *
 //
 // It is what a product would be with nothing to load, for benchmarks.
 func peakGeneric(n int) {
-	y := peakResult
+	y := math.Float32frombits(peakResult.Load())
 	x0, x1, x2, x3, x4, x5, x6, x7 := y, y, y, y, y, y, y, y
 	for range n {
 		x0 += y * y
@@ -59,10 +60,10 @@ func peakGeneric(n int) {
 		x6 += y * y
 		x7 += y * y
 	}
-	peakResult = x0 + x1 + x2 + x3 + x4 + x5 + x6 + x7
+	peakResult.Store(math.Float32bits(x0 + x1 + x2 + x3 + x4 + x5 + x6 + x7))
 }
 
-var peakResult float32 // lest the compiler drop the loop
+var peakResult atomic.Uint32 // bits of a float32, lest the compiler drop the loop
 
 // for j < len(p):
 //

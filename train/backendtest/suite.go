@@ -82,6 +82,7 @@ func Run[B train.Backend](t *testing.T, tolerance float64, newBackend New[B]) {
 func RunAuthors[B train.AuthorsBackend](t *testing.T, tolerance float64, newBackend New[B]) {
 	suite[train.AuthorsBackend]{
 		tolerance: tolerance,
+		most:      40, // every word is a step: what takes more of them is for batches
 		start: func(spec graph.Spec, x []float32, seed uint64, workers int) (train.AuthorsBackend, error) {
 			return newBackend(spec, x, seed, workers)
 		},
@@ -96,6 +97,7 @@ func RunAuthors[B train.AuthorsBackend](t *testing.T, tolerance float64, newBack
 // suite is what both algorithms are tested for.
 type suite[B train.Resumable] struct {
 	tolerance float64
+	most      int // words of a problem, if not 0
 	start     New[B]
 	oracle    func(*Oracle) B
 	epoch     func(ctx context.Context, b B, p problem, epoch int) (train.DictionaryPass, train.CodePass, error)
@@ -103,6 +105,9 @@ type suite[B train.Resumable] struct {
 
 func (s suite[B]) run(t *testing.T) {
 	for _, p := range problems {
+		if s.most > 0 {
+			p.words = min(p.words, s.most)
+		}
 		t.Run(p.name, func(t *testing.T) { s.againstOracle(t, p) })
 	}
 	t.Run("workers", s.sameBits)
