@@ -82,7 +82,7 @@ func (c *checkpoints) observe(p train.Progress) error {
 }
 
 func (c *checkpoints) save(p train.Progress) error {
-	if err := fetch(c.model, c.backend); err != nil {
+	if err := train.Fetch(c.model, c.backend); err != nil {
 		return err
 	}
 	c.model.Info.Epochs = p.Epochs
