@@ -37,8 +37,17 @@ func TestStepSize(t *testing.T) {
 			t.Errorf("%d×%d: step %v, want %v, error %v", c.atoms, c.dim, s, want, err)
 		}
 	}
-	if _, err := encode.StepSize(make([]float32, 12), 3); err != encode.ErrDictionary {
-		t.Errorf("error %v for a dictionary of zeros", err)
+	// 1/(1.02·‖D‖²) is neither below 2⁻¹²⁶ nor above 2¹²⁸ in between.
+	for _, value := range []float32{0, 1e-20, 1e19, math.MaxFloat32, float32(math.NaN())} {
+		if _, err := encode.StepSize([]float32{value, 0, 0}, 3); !errors.Is(err, encode.ErrDictionary) {
+			t.Errorf("a dictionary of norm %v: error %v", value, err)
+		}
+	}
+	for _, value := range []float32{1e-19, 9e18} {
+		s, err := encode.StepSize([]float32{value, 0, 0}, 3)
+		if step := float32(2 * s); err != nil || step == 0 || math.IsInf(float64(step), 0) {
+			t.Errorf("a dictionary of norm %v: step %v, error %v", value, step, err)
+		}
 	}
 }
 
@@ -111,11 +120,12 @@ func stream(t *testing.T, d *vectors.Dense, part int, s *encode.Stream) ([]strin
 			t.Fatal(err)
 		}
 	}
-	e := model.Encoding{Lambda: 2}
-	if err := s.Finish(t.Context(), &e); err != nil {
+	s.Options.Lambda = 2
+	e, err := s.Finish(t.Context())
+	if err != nil {
 		t.Fatal(err)
 	}
-	return words, e
+	return words, *e
 }
 
 func TestStream(t *testing.T) {
@@ -160,8 +170,7 @@ func TestStream(t *testing.T) {
 		t.Errorf("the fourth shard of three blocks has %d words, %+v and %+v", len(words), shard, e)
 	}
 
-	var named []string
-	s := &encode.Stream{Encoder: &rounds{dim: dim}, Options: encode.Options{Gap: 0.999}, Unreached: func(word string, _ float64) { named = append(named, word) }}
+	s := &encode.Stream{Encoder: &rounds{dim: dim}, Options: encode.Options{Gap: 0.999}}
 	_, e := stream(t, d, 1000, s)
 	var unreached []string
 	var worst float32
@@ -170,8 +179,8 @@ func TestStream(t *testing.T) {
 			unreached = append(unreached, w)
 		}
 	}
-	if !slices.Equal(named, unreached) || e.Unreached != len(unreached) || e.WorstGap != float64(worst) || len(unreached) == 0 {
-		t.Errorf("named %v and counted %d up to %v, want %v up to %v", named, e.Unreached, e.WorstGap, unreached, worst)
+	if len(unreached) <= 5 || !slices.Equal(e.UnreachedWords, unreached[:5]) || e.Unreached != len(unreached) || e.WorstGap != float64(worst) {
+		t.Errorf("named %v and counted %d up to %v, want the first of %v up to %v", e.UnreachedWords, e.Unreached, e.WorstGap, unreached, worst)
 	}
 }
 
@@ -182,7 +191,7 @@ func TestStreamFails(t *testing.T) {
 	if err := s.Rows(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Finish(t.Context(), new(model.Encoding)); err != mine {
+	if _, err := s.Finish(t.Context()); err != mine {
 		t.Errorf("error %v, want %v", err, mine)
 	}
 }

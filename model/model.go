@@ -51,6 +51,8 @@ type Input struct {
 	SHA256 string `json:"sha256"` // of the file's bytes, as stored
 	Words  int    `json:"words"`  // V
 	Dim    int    `json:"dim"`    // L
+
+	WordsSHA256 string `json:"words_sha256,omitempty"` // of the file that the words are from, if that is another one
 }
 
 // Encoding is how codes were made with a dictionary that was there before: see
@@ -71,6 +73,8 @@ type Encoding struct {
 	WorstGap    float64 `json:"worst_gap,omitempty"` // the largest that was reached
 	Unreached   int     `json:"unreached,omitempty"` // words whose gap is larger than Gap
 
+	UnreachedWords []string `json:"unreached_words,omitempty"` // the first of them
+
 	Shard *Shard `json:"shard,omitempty"` // if these are not all words of the input
 }
 
@@ -81,6 +85,8 @@ type Shard struct {
 	Of     int       `json:"of"`
 	Words  int       `json:"words"`  // of the whole input
 	Losses []float64 `json:"losses"` // Σ‖x_i − μ − a_i D‖² of each of its blocks
+
+	UnreachedRows []int `json:"unreached_rows,omitempty"` // those of Encoding.UnreachedWords, from 0 in the shard
 }
 
 // Hyperparameters choose the objective and how it is minimised. Its zero value

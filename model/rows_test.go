@@ -1,6 +1,7 @@
 package model
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -24,7 +25,7 @@ func rowsOf(m *Model, lo, hi int) ([]string, *vectors.Sparse) {
 // saveRows saves m a few rows at a time.
 func saveRows(dir string, m *Model) error {
 	head := &Model{Info: m.Info, Dictionary: m.Dictionary, Mean: m.Mean}
-	return head.SaveRows(dir, false, func(add func([]string, *vectors.Sparse) error) error {
+	return head.SaveRows(context.Background(), dir, false, func(add func([]string, *vectors.Sparse) error) error {
 		for lo := 0; lo < len(m.Words); lo += 7 {
 			if err := add(rowsOf(m, lo, min(lo+7, len(m.Words)))); err != nil {
 				return err
@@ -88,7 +89,7 @@ func TestSaveRowsFails(t *testing.T) {
 			return mine
 		},
 	} {
-		if err := m.SaveRows(dir, false, fail); err != mine {
+		if err := m.SaveRows(t.Context(), dir, false, fail); err != mine {
 			t.Errorf("error %v, want %v", err, mine)
 		}
 	}

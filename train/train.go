@@ -136,7 +136,7 @@ func NewModel(x *vectors.Dense, source *vectors.Source, h model.Hyperparameters)
 	}
 	m := &model.Model{Words: x.Words, Info: model.Info{
 		Format:   model.FormatVersion,
-		Input:    model.Input{Name: source.Name, SHA256: source.SHA256, Words: x.Len(), Dim: x.Dim},
+		Input:    model.Input{Name: source.Name, SHA256: source.SHA256, Words: x.Len(), Dim: x.Dim, WordsSHA256: source.WordsSHA256},
 		Training: h,
 	}}
 	if h.Center {
