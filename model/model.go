@@ -7,6 +7,17 @@
 //	codes.npz       Codes, as scipy.sparse.save_npz writes a CSR matrix
 //	dictionary.npy  Dictionary, a K×L array of float32
 //	mean.npy        Mean, an array of L float32, only if the input was centred
+//
+// [Open] reads one, or the .safetensors file that [Model.WriteSafetensors] writes:
+//
+//	m, err := model.Open("godoc.model")
+//	for i, word := range m.Words {
+//		columns, values := m.Codes.Row(i)
+//		fmt.Println(word, columns, values) // its sparse vector
+//	}
+//
+// Package train makes models, encode gives codes to new words with them, and
+// interpret shows what their dimensions mean.
 package model
 
 import (

@@ -1,5 +1,14 @@
 // Package train learns codes and a dictionary: it runs the epochs, measures
-// them and decides when to stop. It knows no device; a [Backend] does the work.
+// them and decides when to stop. It knows no device; a [Backend] does the work,
+// such as that of package cpu:
+//
+//	x, source, err := vectors.Read(ctx, "glove.6B.300d.txt.gz", vectors.ReadOptions{})
+//	h := model.Defaults()
+//	h.Lambda = 1
+//	m, err := train.NewModel(x, source, h)
+//	b, err := cpu.New(train.Spec(m.Info.Training, x.Dim), x.Data, cpu.Options{Seed: h.Seed})
+//	err = train.Run(ctx, b, m, train.Progress{}, nil)
+//	err = m.Save("glove.model", false)
 //
 // # The algorithm
 //
