@@ -128,7 +128,7 @@ var ErrDictionary = errors.New("nothing can be encoded with this dictionary")
 
 // ErrOverflow is returned, wrapped, for a row that single precision has no code
 // for.
-var ErrOverflow = errors.New("its vector is too large to be encoded")
+var ErrOverflow = errors.New("its vector is too large to be encoded, or not of finite numbers")
 
 // StepSize returns FISTA's s = 1/(2.04·‖D‖₂²) for a dictionary of atoms of length
 // dim. The norm is found by power iteration, which ends below it: by less than the

@@ -237,6 +237,37 @@ func TestMerge(t *testing.T) {
 	}
 }
 
+// A shard without rows says that it has none, and a model of other loss that codes
+// are of the squared one. Words that miss their gap are counted, and some named.
+func TestEncodeSays(t *testing.T) {
+	sampleDir(t)
+	mustRun(t, "train in.txt -o a --epochs 2 -k 20 --loss huber --huber-delta 0.3")
+	stdout, stderr := mustRun(t, "encode a in.txt -o empty --shard 2/2 --quiet")
+	if want := "empty: 0 words × 20 sparse dimensions\n  no rows of the input are of shard 2/2: it has 60 words, dealt out by 4096\n"; stdout != want {
+		t.Errorf("of an empty shard is printed %q, want %q", stdout, want)
+	}
+	note := "trained with the loss huber, encoded with the squared loss\n"
+	if stderr != "a: "+note {
+		t.Errorf("on standard error %q", stderr)
+	}
+	if _, stderr := mustRun(t, "train in.txt -o best --epochs 2 -k 20 --loss huber --huber-delta 0.3 --recipe best --quiet"); stderr != "best: "+note {
+		t.Errorf("on standard error %q", stderr)
+	}
+
+	mustRun(t, "encode a in.txt -o shard --shard 1/1 --exact")
+	info := string(readFile(t, "shard/model.json"))
+	for _, tt := range []struct{ encoding, shard, want string }{
+		{`"unreached": 6, "unreached_words": ["word0", "word3"]`, `"unreached_rows": [0, 3]`, `words that did not get to a gap of 0.0001: 6 ("word0", "word3", …)`},
+		{`"unreached": 1, "unreached_words": ["word0"]`, `"unreached_rows": [0]`, `words that did not get to a gap of 0.0001: 1 ("word0")`},
+	} {
+		changed := strings.Replace(info, `"shard": {`, tt.encoding+`, "shard": {`+tt.shard+`,`, 1)
+		writeFile(t, "shard/model.json", []byte(changed))
+		if _, stderr := mustRun(t, "merge shard -o merged --force"); stderr != "warning: "+tt.want+"\n" {
+			t.Errorf("on standard error %q, want %q", stderr, tt.want)
+		}
+	}
+}
+
 func TestEncodeRefuses(t *testing.T) {
 	sampleDir(t)
 	badInputs(t)

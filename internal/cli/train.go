@@ -205,6 +205,7 @@ func (f *trainFlags) fit(ctx context.Context, x *vectors.Dense, source *vectors.
 	}
 	if f.recipe == "best" {
 		fmt.Fprintln(log, "encoding")
+		noteLoss(stderr, f.output, m.Info)
 		if m, err = encodeCodes(ctx, m, f.output, x, f.workers); err != nil {
 			if c.epoch > 0 && ctx.Err() != nil {
 				return nil, resumable(f.output, c.epoch)
