@@ -124,7 +124,7 @@ type Codes struct {
 
 // ErrDictionary is returned, wrapped, for a dictionary of zeros, or one so large or
 // small that single precision has no step for it.
-var ErrDictionary = errors.New("nothing can be encoded with this dictionary")
+var ErrDictionary = errors.New("nothing can be encoded")
 
 // ErrOverflow is returned, wrapped, for a row that single precision has no code
 // for.
@@ -159,7 +159,7 @@ func StepSize(d []float32, dim int) (float64, error) {
 			square += v[j] * next[j]
 		}
 		if square == 0 {
-			return 0, fmt.Errorf("%w: it is zero", ErrDictionary)
+			return 0, fmt.Errorf("%w: the dictionary is zero", ErrDictionary)
 		}
 		if square-before <= tolerance*square {
 			break
@@ -169,7 +169,7 @@ func StepSize(d []float32, dim int) (float64, error) {
 	step := 1 / (2.04 * square)
 	const leastNormal = 0x1p-126
 	if !(2*step >= leastNormal && 2*step <= math.MaxFloat32) {
-		return 0, fmt.Errorf("%w: its norm is %.1e, of whose square single precision has no inverse", ErrDictionary, math.Sqrt(square))
+		return 0, fmt.Errorf("%w: the dictionary has norm %.1e, of whose square single precision has no inverse", ErrDictionary, math.Sqrt(square))
 	}
 	return step, nil
 }

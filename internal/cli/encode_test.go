@@ -312,7 +312,7 @@ func TestEncodeRefuses(t *testing.T) {
 		{"encode nowhere in.txt -o out", []string{"nowhere: no such file or directory"}},
 		{"encode photos in.txt -o out", []string{"photos: not a model"}},
 		{"encode future in.txt -o out", []string{"future: model.json: format version is 9, want 1"}},
-		{"encode zero in.txt -o out", []string{"zero: nothing can be encoded", "it is zero"}},
+		{"encode zero in.txt -o out", []string{"zero: nothing can be encoded: the dictionary is zero"}},
 		{"encode a in.txt -o a", []string{"a: already exists", "--force"}},
 		{"encode a in.txt -o photos --force", []string{"photos: ", "neither empty nor a model"}},
 		{"encode a in.txt --output=", []string{"-o is empty"}},
