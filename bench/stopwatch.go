@@ -45,11 +45,11 @@ func timeTraining(b train.Backend, method string, words, dim, atoms, epochs int)
 	h := model.Defaults()
 	h.Method, h.Atoms, h.Epochs = method, atoms, epochs
 	s := &stopwatch{Backend: b}
-	p, err := train.Run(context.Background(), s, h, words, dim, train.Progress{}, func(train.Progress) error { return nil })
-	if err != nil {
+	m := &model.Model{Info: model.Info{Training: h, Input: model.Input{Words: words, Dim: dim}}}
+	if err := train.Run(context.Background(), s, m, train.Progress{}, nil); err != nil {
 		return nil, model.Epoch{}, err
 	}
-	return s.epochs, p.Epochs[epochs-1], nil
+	return s.epochs, m.Info.Epochs[epochs-1], nil
 }
 
 func median(x []float64) float64 {

@@ -1,5 +1,6 @@
 // Package cpu runs the lowered training programs of package graph on the
-// processor's cores.
+// processor's cores. Programs need two things of it: a backend for package train
+// ([New]), and an encoder for package encode ([NewEncoder]).
 //
 // A program's values live where they are cheapest. Codes are compressed rows,
 // kept in tiles of words that a worker rewrites whole; S and Q are the only V×K

@@ -50,8 +50,11 @@ func NewEncoder(d []float32, dim int, mean []float32, o encode.Options, workers 
 	if err != nil {
 		return nil, err
 	}
-	if len(d) == 0 || len(d)%dim != 0 || mean != nil && len(mean) != dim {
+	if len(d) == 0 || dim < 1 || len(d)%dim != 0 || mean != nil && len(mean) != dim {
 		return nil, fmt.Errorf("cpu: %d numbers are no dictionary of vectors of length %d with a mean of %d", len(d), dim, len(mean))
+	}
+	if err := o.Validate(); err != nil {
+		return nil, err
 	}
 	e := &Encoder{options: o, dim: dim, mean: mean, atoms: len(d) / dim, kernels: k}
 	if e.step, err = encode.StepSize(d, dim); err != nil {

@@ -15,10 +15,11 @@ import (
 // conditions should. Between such rounds all atoms are looked at again, for the
 // duality gap and for atoms to add.
 //
-// Codes, residuals and a round's correlations are float64: what a code is rounded
-// by comes back in the correlations ‖D‖₂² times as large, and the gap rests on the
-// largest of them. Looking at all atoms is in float32, which is why no gap below
-// some 10⁻⁶ is seen.
+// A round computes in float64 and leaves codes in float32, as they are stored: the
+// gap is that of the codes that come out. What a code is rounded by comes back in
+// the correlations ‖D‖₂² times as large, and the gap rests on the largest of them.
+// Looking at all atoms is in float32, too, which is why no gap below some 10⁻⁶ is
+// seen.
 const (
 	lassoSteps  = 40   // of FISTA, to start from
 	lassoRounds = 50   // few rows need more than five
@@ -31,12 +32,11 @@ const (
 
 // lassoLane is a worker's working set.
 type lassoLane struct {
-	values       [][]float64 // the codes of all rows, as precise as they are known
-	residual     []float64   // of a row; padded
-	atoms        []int32     // increasing
-	gram         matrix      // of their products with each other
-	code         []float64   // of them
-	correlations []float64   // of them with the residual; padded
+	residual     []float64 // of a row; padded
+	atoms        []int32   // increasing
+	gram         matrix    // of their products with each other
+	code         []float64 // of them
+	correlations []float64 // of them with the residual; padded
 	violations   []int32
 }
 
@@ -69,13 +69,8 @@ func (e *Encoder) lasso(ctx context.Context, l *encodeLane, losses, gaps []float
 	rows, k := len(losses), e.kernels
 	open := make([]bool, rows)
 	places := make([]place, rows)
-	l.lasso.values = sized(l.lasso.values, rows)
 	for i := range rows {
 		open[i] = true
-		l.lasso.values[i] = l.lasso.values[i][:0]
-		for _, v := range l.codes.value[i] {
-			l.lasso.values[i] = append(l.lasso.values[i], float64(v))
-		}
 	}
 	for round := 0; slices.Contains(open, true); round++ {
 		for i := range rows {
@@ -103,12 +98,6 @@ func (e *Encoder) lasso(ctx context.Context, l *encodeLane, losses, gaps []float
 			}
 		}
 	}
-	for i := range rows {
-		for n, v := range l.lasso.values[i] {
-			l.codes.value[i][n] = float32(v)
-		}
-		l.codes.dropZeros(i)
-	}
 }
 
 // reside makes the residual of row i and tells where its code is, but for the
@@ -120,9 +109,9 @@ func (e *Encoder) reside(l *encodeLane, i int) place {
 	for j, x := range y {
 		r[j] = float64(x)
 	}
-	for n, v := range l.lasso.values[i] {
-		e.kernels.axpy(r, -v, e.dictionary.padded(int(l.codes.index[i][n])))
-		p.l1 += math.Abs(v)
+	for n, v := range l.codes.value[i] {
+		e.kernels.axpy(r, -float64(v), e.dictionary.padded(int(l.codes.index[i][n])))
+		p.l1 += math.Abs(float64(v))
 	}
 	for j, x := range y {
 		l.r.row(i)[j] = float32(r[j])
@@ -195,7 +184,7 @@ func (e *Encoder) descend(l *encodeLane, i int, at place, gap float64) {
 	for j, k := range w.atoms {
 		w.code[j] = 0
 		if next < len(l.codes.index[i]) && l.codes.index[i][next] == k {
-			w.code[j] = w.values[i][next]
+			w.code[j] = float64(l.codes.value[i][next])
 			next++
 		}
 		w.correlations[j] = float64(l.a.row(i)[k])
@@ -230,13 +219,13 @@ func (e *Encoder) descend(l *encodeLane, i int, at place, gap float64) {
 			break
 		}
 	}
-	index, value := l.codes.index[i][:0], w.values[i][:0]
+	index, value := l.codes.index[i][:0], l.codes.value[i][:0]
 	for j, x := range w.code {
-		if x != 0 {
+		if x := float32(x); x != 0 {
 			index, value = append(index, w.atoms[j]), append(value, x)
 		}
 	}
-	l.codes.index[i], l.codes.value[i], w.values[i] = index, l.codes.value[i][:len(index)], value
+	l.codes.index[i], l.codes.value[i] = index, value
 }
 
 // inner is the gap of the lasso that has the working set's atoms only.

@@ -29,19 +29,32 @@
 // The lasso's minimum, by coordinate descent, to a duality gap that is a given
 // share of the objective. See [Options.Gap].
 //
-// This package knows no device: an [Encoder] does the work.
+// # In a program
+//
+// An [Encoder] does the work; package cpu has one. [Model] encodes vectors in memory:
+//
+//	m, err := model.OpenDictionary("godoc.model")
+//	o := encode.Defaults(m.Info)
+//	e, err := cpu.NewEncoder(m.Dictionary, m.Info.Input.Dim, m.Mean, o, 0)
+//	encoded, err := encode.Model(ctx, m, e, o, x)
+//	err = encoded.Save("new.model", false)
+//
+// A [Stream] encodes more than there is memory for, and [Merge] puts what many
+// processes did of it together.
 package encode
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 
+	"overcomplete/model"
 	"overcomplete/vectors"
 )
 
-// Options say which codes are wanted.
+// Options say which codes are wanted: see [Defaults].
 type Options struct {
 	Lambda      float64 // λ, weight of ‖a‖₁
 	Nonnegative bool    // a ≥ 0, for dictionaries of method B
@@ -53,13 +66,52 @@ type Options struct {
 	Gap float64
 }
 
+// Defaults returns how a model's dictionary is best used: with its λ and sign, 20
+// steps, and as many nonzeros as its own codes have. To have the exact lasso, set
+// Gap, to 1e-4 say.
+func Defaults(i model.Info) Options {
+	density := 1.0
+	switch e := i.Encoding; {
+	case e != nil && e.Most > 0:
+		density = float64(e.Most) / float64(i.Training.Atoms)
+	case e != nil:
+		density = 1 - e.Sparsity
+	case len(i.Epochs) > 0:
+		density = 1 - i.Epochs[len(i.Epochs)-1].Sparsity
+	}
+	return Options{Lambda: i.Training.Lambda, Nonnegative: i.Training.Method == "B", Steps: 20, Most: Most(density, i.Training.Atoms)}
+}
+
+// Validate returns an error unless codes can be made with these options.
+func (o Options) Validate() error {
+	switch lambda := float64(float32(o.Lambda)); {
+	case !(lambda >= 0) || math.IsInf(lambda, 0):
+		return fmt.Errorf("encode: λ is %v, want 0 or more, in the range of single precision", o.Lambda)
+	case !(o.Gap >= 0 && o.Gap < 1):
+		return fmt.Errorf("encode: the gap is %v, want a share of the objective, below 1, or 0", o.Gap)
+	case o.Gap > 0 && lambda == 0:
+		return fmt.Errorf("encode: λ is %v, and the exact lasso needs more than 0", o.Lambda)
+	case o.Gap == 0 && (o.Steps < 1 || o.Most < 1):
+		return fmt.Errorf("encode: %d steps and %d nonzeros, want at least 1 of each", o.Steps, o.Most)
+	}
+	return nil
+}
+
+// Most returns the nonzeros of a code of so many atoms if that share of it, or a
+// little more, is not zero: at least one.
+func Most(density float64, atoms int) int {
+	return max(1, int(math.Round(density*float64(atoms))))
+}
+
 // PolishSteps is how many steps without shrinkage follow the choice of a support.
 const PolishSteps = 5
 
 // An Encoder encodes with one dictionary.
 type Encoder interface {
 	// Encode returns the codes of X, n×L row-major, before its mean is subtracted.
-	// X is not changed. A row's code is the same bits whatever rows it comes with.
+	// X is not changed. A row's code is the same bits whatever rows it comes with. If
+	// ctx is cancelled, the error is ctx's. A row that single precision has no code for
+	// has a loss that is not a finite number.
 	Encode(ctx context.Context, x []float32) (*Codes, error)
 }
 
@@ -70,13 +122,13 @@ type Codes struct {
 	Gap            []float64 // with Options.Gap, each row's duality gap as a share of its objective
 }
 
-// ErrDictionary is returned for a dictionary of zeros, with which nothing can be
-// encoded.
-var ErrDictionary = errors.New("the dictionary is zero")
+// ErrDictionary is returned, wrapped, for a dictionary of zeros, or one so large or
+// small that single precision has no step for it.
+var ErrDictionary = errors.New("nothing can be encoded")
 
 // ErrOverflow is returned, wrapped, for a row that single precision has no code
 // for.
-var ErrOverflow = errors.New("its vector is too large to be encoded")
+var ErrOverflow = errors.New("its vector is too large to be encoded, or not of finite numbers")
 
 // StepSize returns FISTA's s = 1/(2.04·‖D‖₂²) for a dictionary of atoms of length
 // dim. The norm is found by power iteration, which ends below it: by less than the
@@ -107,14 +159,19 @@ func StepSize(d []float32, dim int) (float64, error) {
 			square += v[j] * next[j]
 		}
 		if square == 0 {
-			return 0, ErrDictionary
+			return 0, fmt.Errorf("%w: the dictionary is zero", ErrDictionary)
 		}
 		if square-before <= tolerance*square {
 			break
 		}
 		v, next = next, v
 	}
-	return 1 / (2.04 * square), nil
+	step := 1 / (2.04 * square)
+	const leastNormal = 0x1p-126
+	if !(2*step >= leastNormal && 2*step <= math.MaxFloat32) {
+		return 0, fmt.Errorf("%w: the dictionary has norm %.1e, of whose square single precision has no inverse", ErrDictionary, math.Sqrt(square))
+	}
+	return step, nil
 }
 
 func normalise(v []float64) {

@@ -1,12 +1,16 @@
 package encode_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -37,8 +41,17 @@ func TestStepSize(t *testing.T) {
 			t.Errorf("%d×%d: step %v, want %v, error %v", c.atoms, c.dim, s, want, err)
 		}
 	}
-	if _, err := encode.StepSize(make([]float32, 12), 3); err != encode.ErrDictionary {
-		t.Errorf("error %v for a dictionary of zeros", err)
+	// 1/(1.02·‖D‖²) is neither below 2⁻¹²⁶ nor above 2¹²⁸ in between.
+	for _, value := range []float32{0, 1e-20, 1e19, math.MaxFloat32, float32(math.NaN())} {
+		if _, err := encode.StepSize([]float32{value, 0, 0}, 3); !errors.Is(err, encode.ErrDictionary) {
+			t.Errorf("a dictionary of norm %v: error %v", value, err)
+		}
+	}
+	for _, value := range []float32{1e-19, 9e18} {
+		s, err := encode.StepSize([]float32{value, 0, 0}, 3)
+		if step := float32(2 * s); err != nil || step == 0 || math.IsInf(float64(step), 0) {
+			t.Errorf("a dictionary of norm %v: step %v, error %v", value, step, err)
+		}
 	}
 }
 
@@ -111,11 +124,12 @@ func stream(t *testing.T, d *vectors.Dense, part int, s *encode.Stream) ([]strin
 			t.Fatal(err)
 		}
 	}
-	e := model.Encoding{Lambda: 2}
-	if err := s.Finish(t.Context(), &e); err != nil {
+	s.Options.Lambda = 2
+	e, err := s.Finish(t.Context())
+	if err != nil {
 		t.Fatal(err)
 	}
-	return words, e
+	return words, *e
 }
 
 func TestStream(t *testing.T) {
@@ -160,8 +174,7 @@ func TestStream(t *testing.T) {
 		t.Errorf("the fourth shard of three blocks has %d words, %+v and %+v", len(words), shard, e)
 	}
 
-	var named []string
-	s := &encode.Stream{Encoder: &rounds{dim: dim}, Options: encode.Options{Gap: 0.999}, Unreached: func(word string, _ float64) { named = append(named, word) }}
+	s := &encode.Stream{Encoder: &rounds{dim: dim}, Options: encode.Options{Gap: 0.999}}
 	_, e := stream(t, d, 1000, s)
 	var unreached []string
 	var worst float32
@@ -170,8 +183,8 @@ func TestStream(t *testing.T) {
 			unreached = append(unreached, w)
 		}
 	}
-	if !slices.Equal(named, unreached) || e.Unreached != len(unreached) || e.WorstGap != float64(worst) || len(unreached) == 0 {
-		t.Errorf("named %v and counted %d up to %v, want %v up to %v", named, e.Unreached, e.WorstGap, unreached, worst)
+	if len(unreached) <= 5 || !slices.Equal(e.UnreachedWords, unreached[:5]) || e.Unreached != len(unreached) || e.WorstGap != float64(worst) {
+		t.Errorf("named %v and counted %d up to %v, want the first of %v up to %v", e.UnreachedWords, e.Unreached, e.WorstGap, unreached, worst)
 	}
 }
 
@@ -182,7 +195,174 @@ func TestStreamFails(t *testing.T) {
 	if err := s.Rows(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Finish(t.Context(), new(model.Encoding)); err != mine {
+	if _, err := s.Finish(t.Context()); err != mine {
 		t.Errorf("error %v, want %v", err, mine)
+	}
+}
+
+// saveStream encodes d with codes that are rows themselves, rounded, and saves the
+// model, or a shard of it, in dir.
+func saveStream(t *testing.T, dir string, d *vectors.Dense, shard *model.Shard) model.Info {
+	t.Helper()
+	h := model.Defaults()
+	h.Atoms, h.Epochs = d.Dim, 1
+	m := &model.Model{Info: model.Info{Training: h}, Dictionary: []float32{1, 0, 0, 0, 1, 0, 0, 0, 1}}
+	s := &encode.Stream{Encoder: &rounds{dim: d.Dim}, Options: encode.Options{Lambda: 1, Gap: 0.99}, Shard: shard}
+	err := m.SaveRows(t.Context(), dir, true, func(add func([]string, *vectors.Sparse) error) error {
+		s.Add = add
+		if err := s.Rows(t.Context(), d); err != nil {
+			return err
+		}
+		e, err := s.Finish(t.Context())
+		m.Info.Input, m.Info.Encoding = model.Input{Name: "in.npy", Dim: d.Dim, SHA256: "1", WordsSHA256: "2"}, e
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.Info
+}
+
+// Merged shards are what a single run makes, with all words that miss their gap
+// counted and the first of them, in the input's order, named.
+func TestMergeUnreached(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const rows = 3*encode.Block + 10
+	d := &vectors.Dense{Dim: 3}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range rows {
+		// Gaps, which are the first numbers, are too large in the second block, and in
+		// the third and first now and then.
+		d.Words, d.Data = append(d.Words, fmt.Sprint(i)), append(d.Data, rng.Float32()*0.98, float32(rng.NormFloat64()), 0.1)
+		if block := i / encode.Block; i == 7 || i == encode.Block-1 || block == 1 && i%5 == 0 || i == 2*encode.Block {
+			d.Data[i*d.Dim] = 0.995
+		}
+	}
+	want := saveStream(t, "whole", d, nil)
+	if e := want.Encoding; e.Unreached < 6 || !slices.Equal(e.UnreachedWords, []string{"7", "4095", "4100", "4105", "4110"}) {
+		t.Fatalf("%d unreached, %q", e.Unreached, e.UnreachedWords)
+	}
+	for _, of := range []int{1, 2, 3} {
+		var dirs []string
+		for i := range of {
+			dirs = append(dirs, fmt.Sprintf("%dof%d", i+1, of))
+			saveStream(t, dirs[i], d, &model.Shard{Index: i + 1, Of: of})
+		}
+		got, err := encode.Merge(t.Context(), "merged", true, dirs...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"model.json", "words.txt", "codes.npz", "dictionary.npy"} {
+			a, err := os.ReadFile("whole/" + name)
+			b, err2 := os.ReadFile("merged/" + name)
+			if err != nil || err2 != nil || !bytes.Equal(a, b) {
+				t.Errorf("%d shards: %s is not that of a single run (%v, %v)", of, name, err, err2)
+			}
+		}
+		if !reflect.DeepEqual(*got.Encoding, *want.Encoding) {
+			t.Errorf("%d shards: merged %+v, want %+v", of, got.Encoding, want.Encoding)
+		}
+	}
+}
+
+// Shards whose model.json agree may yet be of different dictionaries or word lists.
+func TestMergeRefuses(t *testing.T) {
+	t.Chdir(t.TempDir())
+	d := &vectors.Dense{Words: []string{"a", "b"}, Dim: 3, Data: []float32{1, 2, 3, 4, 5, 6}}
+	for i := range 2 {
+		saveStream(t, fmt.Sprint(i+1), d, &model.Shard{Index: i + 1, Of: 2})
+	}
+	if _, err := encode.Merge(t.Context(), "merged", false, "1", "2"); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		file, old, new string
+		want           string
+	}{
+		{"dictionary.npy", "\x00\x00\x80\x3f", "\x00\x00\x80\x40", "1 and 2 are of different models"},
+		{"model.json", `"words_sha256": "2"`, `"words_sha256": "3"`, "1 and 2 are of different word lists"},
+		{"model.json", `"sha256": "1"`, `"sha256": "3"`, "1 and 2 are of different inputs"},
+		{"model.json", `"gap": 0.99`, `"gap": 0.9`, "1 and 2 are of different flags"},
+		{"model.json", `"losses": null`, `"losses": null, "unreached_rows": [0]`, "2: model.json: shard 2 of 2"},
+	} {
+		path := "2/" + tt.file
+		whole, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := bytes.Replace(whole, []byte(tt.old), []byte(tt.new), 1)
+		if bytes.Equal(changed, whole) {
+			t.Fatalf("no %q in %s", tt.old, path)
+		}
+		if err := os.WriteFile(path, changed, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		_, err = encode.Merge(t.Context(), "new", false, "1", "2")
+		if _, ok := errors.AsType[*encode.ShardError](err); !ok || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: error %v, want %q", tt.new, err, tt.want)
+		}
+		if _, err := os.Lstat("new"); err == nil {
+			t.Errorf("%s: something was written", tt.new)
+		}
+		if err := os.WriteFile(path, whole, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := encode.Merge(t.Context(), "new", false); err == nil {
+		t.Error("no error for no shards")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := encode.Merge(ctx, "new", false, "1", "2"); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want %v", err, context.Canceled)
+	}
+}
+
+// Model refuses what it can't encode and keeps the model that it was given.
+func TestModel(t *testing.T) {
+	h := model.Defaults()
+	h.Atoms = 3
+	m := &model.Model{Info: model.Info{Input: model.Input{Name: "old", Words: 1, Dim: 3}, Training: h}, Words: []string{"old"}}
+	d := &vectors.Dense{Words: []string{"a", "b"}, Dim: 3, Data: []float32{1.4, 2, 3, 4, 5, 0}}
+	o := encode.Options{Lambda: 1, Steps: 7, Most: 2}
+	got, err := encode.Model(t.Context(), m, &rounds{dim: 3}, o, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := got.Info.Encoding
+	if !slices.Equal(got.Codes.Value, []float32{1, 2, 3, 4, 5}) || !slices.Equal(got.Words, d.Words) || got.Info.Input != (model.Input{Words: 2, Dim: 3}) ||
+		e.Steps != 7 || e.Most != 2 || e.TrainedOn.Name != "old" || e.L1 != 7.5 {
+		t.Errorf("encoded to %+v, %+v", got, e)
+	}
+	if m.Codes != nil || m.Info.Encoding != nil || m.Words[0] != "old" {
+		t.Errorf("the model became %+v", m)
+	}
+	if _, err := encode.Model(t.Context(), m, &rounds{dim: 2}, o, &vectors.Dense{Words: []string{"a"}, Dim: 2, Data: []float32{1, 2}}); err == nil {
+		t.Error("no error for vectors of another length")
+	}
+	d.Data[3] = float32(math.NaN())
+	if _, err := encode.Model(t.Context(), m, &rounds{dim: 3}, o, d); !errors.Is(err, encode.ErrOverflow) || !strings.Contains(err.Error(), `"b"`) {
+		t.Errorf("error %v for NaN", err)
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	h := model.Defaults()
+	h.Atoms, h.Method, h.Lambda = 200, "B", 0.7
+	i := model.Info{Training: h, Epochs: []model.Epoch{{Sparsity: 0.1}, {Sparsity: 0.902}}}
+	want := encode.Options{Lambda: 0.7, Nonnegative: true, Steps: 20, Most: 20}
+	if got := encode.Defaults(i); got != want {
+		t.Errorf("after training %+v, want %+v", got, want)
+	}
+	i.Encoding = &model.Encoding{Most: 33, Sparsity: 0.9}
+	if got := encode.Defaults(i); got.Most != 33 {
+		t.Errorf("after encoding %d of 33", got.Most)
+	}
+	i.Encoding.Most = 0 // exact
+	if got := encode.Defaults(i); got.Most != 20 {
+		t.Errorf("after exact encoding %d of 20", got.Most)
+	}
+	if got := encode.Most(1e-9, 200); got != 1 {
+		t.Errorf("%d of no density", got)
 	}
 }

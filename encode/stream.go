@@ -13,19 +13,56 @@ import (
 // dealt out to shards.
 const Block = 4096
 
+// namedWords is how many of the words are named whose gap is larger than it should
+// be.
+const namedWords = 5
+
+// Model encodes x, of which nothing has been subtracted that e does not know of,
+// and returns the model of its words: their codes, which o says how e makes, and
+// the dictionary and mean of m. Of the vectors' source and the device it knows
+// nothing: the caller sets Info.Input's Name and SHA256 and Info.Encoding.Device,
+// if anybody is to know them. If ctx is cancelled, the error is ctx's.
+func Model(ctx context.Context, m *model.Model, e Encoder, o Options, x *vectors.Dense) (*model.Model, error) {
+	if x.Dim != m.Info.Input.Dim {
+		return nil, fmt.Errorf("encode: vectors of %d numbers, and the atoms have %d", x.Dim, m.Info.Input.Dim)
+	}
+	codes := &vectors.Sparse{Cols: m.Info.Training.Atoms, Ptr: []int64{0}}
+	s := &Stream{Encoder: e, Options: o, Add: func(_ []string, block *vectors.Sparse) error {
+		codes.Append(block)
+		return nil
+	}}
+	if err := s.Rows(ctx, x); err != nil {
+		return nil, err
+	}
+	encoding, err := s.Finish(ctx)
+	if err != nil {
+		return nil, err
+	}
+	encoding.TrainedOn = TrainedOn(m.Info)
+	encoded := *m
+	encoded.Words, encoded.Codes = x.Words, codes
+	encoded.Info.Input, encoded.Info.Encoding = model.Input{Words: x.Len(), Dim: x.Dim}, encoding
+	return &encoded, nil
+}
+
+// TrainedOn is what a model's dictionary was learned from.
+func TrainedOn(i model.Info) model.Input {
+	if i.Encoding != nil {
+		return i.Encoding.TrainedOn
+	}
+	return i.Input
+}
+
 // A Stream encodes rows that come some at a time, however many, and measures their
-// codes. It holds a block of them.
+// codes. It holds a block of them. The rows of a file come from [vectors.Stream],
+// and [model.Model.SaveRows] takes the codes.
 type Stream struct {
 	Encoder Encoder
-	Options Options
+	Options Options                                           // that Encoder was made with
 	Add     func(words []string, codes *vectors.Sparse) error // takes the codes, block by block; words are for the time of the call
-	Shard   *model.Shard                                      // nil for all rows; Words and Losses are filled in
+	Shard   *model.Shard                                      // nil for all rows; all but Index and Of is filled in
 
-	// Unreached is told of words whose gap is larger than the one asked for. It may
-	// be nil.
-	Unreached func(word string, gap float64)
-
-	tally  Tally
+	tally  tally
 	blocks int
 	words  []string
 	data   []float32
@@ -45,15 +82,23 @@ func (s *Stream) Rows(ctx context.Context, d *vectors.Dense) error {
 	return nil
 }
 
-// Finish encodes what is left and writes what was measured into e.
-func (s *Stream) Finish(ctx context.Context, e *model.Encoding) error {
+// Finish encodes what is left and returns what was measured, and how it was encoded
+// but for the device and what the dictionary was trained on.
+func (s *Stream) Finish(ctx context.Context) (*model.Encoding, error) {
 	if len(s.words) > 0 {
 		if err := s.block(ctx); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	s.tally.Report(e)
-	return nil
+	e := &model.Encoding{Lambda: s.Options.Lambda, Gap: s.Options.Gap, Shard: s.Shard}
+	if e.Gap == 0 {
+		e.Steps, e.Most = s.Options.Steps, s.Options.Most
+	}
+	s.tally.report(e)
+	if s.Shard != nil {
+		s.Shard.UnreachedRows = s.tally.unreachedRows
+	}
+	return e, nil
 }
 
 // block encodes the rows at hand, if they are of the shard.
@@ -79,27 +124,27 @@ func (s *Stream) block(ctx context.Context) error {
 		}
 		loss += l
 		if s.Options.Gap > 0 {
-			s.tally.WorstGap = max(s.tally.WorstGap, codes.Gap[i])
+			s.tally.worstGap = max(s.tally.worstGap, codes.Gap[i])
 			if !(codes.Gap[i] <= s.Options.Gap) {
-				s.tally.Unreached++
-				if s.Unreached != nil {
-					s.Unreached(words[i], codes.Gap[i])
-				}
+				s.tally.unreached++
+				s.tally.name(i, words[i])
 			}
 		}
 	}
 	if s.Shard != nil {
 		s.Shard.Losses = append(s.Shard.Losses, loss)
 	}
-	s.tally.Block(&codes.Sparse, loss)
+	s.tally.block(&codes.Sparse, loss)
 	return s.Add(words, &codes.Sparse)
 }
 
-// Tally measures codes, block by block. Sums over blocks are sums of their sums,
+// tally measures codes, block by block. Sums over blocks are sums of their sums,
 // the same for shards that are merged as for an input encoded at once.
-type Tally struct {
-	WorstGap  float64
-	Unreached int
+type tally struct {
+	worstGap       float64
+	unreached      int
+	unreachedRows  []int // of the first
+	unreachedWords []string
 
 	rows     int
 	nonzeros int64
@@ -107,8 +152,16 @@ type Tally struct {
 	used     []bool
 }
 
-// Block adds a block, whose losses are given.
-func (t *Tally) Block(codes *vectors.Sparse, loss float64) {
+// name names a word whose gap is too large, row i of the block that comes next,
+// unless others are named already.
+func (t *tally) name(i int, word string) {
+	if len(t.unreachedWords) < namedWords {
+		t.unreachedRows, t.unreachedWords = append(t.unreachedRows, t.rows+i), append(t.unreachedWords, word)
+	}
+}
+
+// block adds a block, whose losses are given.
+func (t *tally) block(codes *vectors.Sparse, loss float64) {
 	if t.used == nil {
 		t.used = make([]bool, codes.Cols)
 	}
@@ -123,10 +176,10 @@ func (t *Tally) Block(codes *vectors.Sparse, loss float64) {
 	t.l1 += l1
 }
 
-// Report writes what was measured into e, whose Lambda is known. Without rows it
+// report writes what was measured into e, whose Lambda is known. Without rows it
 // is all zero.
-func (t *Tally) Report(e *model.Encoding) {
-	e.WorstGap, e.Unreached = t.WorstGap, t.Unreached
+func (t *tally) report(e *model.Encoding) {
+	e.WorstGap, e.Unreached, e.UnreachedWords = t.worstGap, t.unreached, t.unreachedWords
 	if t.rows == 0 {
 		return
 	}

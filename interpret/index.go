@@ -297,7 +297,11 @@ func (x *Index) Bottom(dimension, n int) []Entry {
 // Active returns the dimensions in which a word is not zero, by decreasing
 // absolute value.
 func (x *Index) Active(row int) []Weight {
-	index, value := x.Codes.Row(row)
+	return byStrength(x.Codes.Row(row))
+}
+
+// byStrength returns the dimensions of a code by decreasing absolute value.
+func byStrength(index []int32, value []float32) []Weight {
 	active := make([]Weight, len(index))
 	for j, k := range index {
 		active[j] = Weight{int(k), value[j]}
@@ -308,12 +312,59 @@ func (x *Index) Active(row int) []Weight {
 	return active
 }
 
+// An Explained dimension is one of a code, with words that show what it means.
+type Explained struct {
+	Dimension int      `json:"dimension"`
+	Weight    float32  `json:"weight"`
+	Words     []string `json:"words"`
+}
+
+// Explain returns the dimensions of a code, strongest first: at most so many of
+// them, or all if dimensions is 0. With each come the words, as many or fewer,
+// whose values in it are the largest or, if the weight is negative, the most
+// negative. The code's values are not zero, and their columns in index. A row of
+// Codes is one; the code of a new word, which package encode gives, is another.
+func (x *Index) Explain(index []int32, value []float32, dimensions, words int) []Explained {
+	active := byStrength(index, value)
+	if dimensions > 0 {
+		active = active[:min(dimensions, len(active))]
+	}
+	explained := make([]Explained, len(active))
+	for i, w := range active {
+		end := x.Top
+		if w.Value < 0 {
+			end = x.Bottom
+		}
+		explained[i] = Explained{w.Dimension, w.Value, []string{}}
+		for _, e := range end(w.Dimension, words) {
+			explained[i].Words = append(explained[i].Words, x.Words[e.Row])
+		}
+	}
+	return explained
+}
+
 // Nearest returns the n other words, or fewer, with the largest positive cosines
 // to a word, largest first. Only the columns of the word's own dimensions are
 // looked at.
 func (x *Index) Nearest(row, n int) []Neighbour {
-	products := make([]float64, x.Codes.Rows)
 	index, value := x.Codes.Row(row)
+	return x.nearest(index, value, row, n)
+}
+
+// NearestTo is [Index.Nearest] for a code that need not be a word's: its values are
+// not zero, and their columns in index.
+func (x *Index) NearestTo(index []int32, value []float32, n int) []Neighbour {
+	return x.nearest(index, value, -1, n)
+}
+
+// nearest returns the words nearest to a code, but for that of the row without.
+func (x *Index) nearest(index []int32, value []float32, without, n int) []Neighbour {
+	products := make([]float64, x.Codes.Rows)
+	var norm float64
+	for _, v := range value {
+		norm += float64(v) * float64(v)
+	}
+	norm = math.Sqrt(norm)
 	for j, k := range index {
 		weight := float64(value[j])
 		rows, values := x.Dimension(int(k))
@@ -321,13 +372,12 @@ func (x *Index) Nearest(row, n int) []Neighbour {
 			products[i] += weight * float64(values[l])
 		}
 	}
-	products[row] = 0
 	nearest := best[Neighbour]{n: n, compare: func(a, b Neighbour) int {
 		return cmp.Or(cmp.Compare(b.Cosine, a.Cosine), cmp.Compare(a.Row, b.Row))
 	}}
 	for i, p := range products {
-		if p > 0 {
-			nearest.add(Neighbour{i, p / (x.norms[row] * x.norms[i])})
+		if p > 0 && i != without {
+			nearest.add(Neighbour{i, p / (norm * x.norms[i])})
 		}
 	}
 	return nearest.sorted()

@@ -113,6 +113,25 @@ func TestIndex(t *testing.T) {
 					}
 				}
 			}
+			// A code of twice the values is as near to all words, its own included.
+			index, value := s.Row(i)
+			twice := slices.Clone(value)
+			for j := range twice {
+				twice[j] *= 2
+			}
+			got, own := x.NearestTo(index, twice, 1000), len(index) > 0
+			at := slices.IndexFunc(got, func(n Neighbour) bool { return n.Row == i })
+			if (at >= 0) != own || own && math.Abs(got[at].Cosine-1) > 1e-12 {
+				t.Fatalf("nearest to the code of %d: %v", i, got)
+			}
+			if own {
+				got = slices.Delete(got, at, at+1)
+			}
+			for j, n := range x.Nearest(i, 1000) {
+				if len(got) != len(want) || math.Abs(n.Cosine-got[j].Cosine) > 1e-12 {
+					t.Fatalf("nearest to the code of %d: %v, want %v", i, got, want)
+				}
+			}
 			active := x.Active(i)
 			for j, w := range active {
 				if w.Value == 0 || float64(w.Value) != a[i][w.Dimension] {

@@ -2,10 +2,23 @@
 // clusters in §2.2).
 //
 // A dimension is read through the words that have its largest values ([Index.Top]),
-// a word through its strongest dimensions ([Index.Active]). [Intrusion] tests
+// a word through its strongest dimensions ([Index.Explain]). [Intrusion] tests
 // whether dimensions mean something: by people, whose part is package judge, or by
 // other vectors of the same words. A [HeatMap] and [Common] compare groups of
 // words, and [KMeans] gives clusters to compare with.
+//
+// The dimensions of a word with their top words, and its nearest words:
+//
+//	m, err := model.Open("godoc.model")
+//	x := interpret.NewIndex(m.Words, m.Codes)
+//	row, ok := x.Row("mutex")
+//	columns, values := m.Codes.Row(row)
+//	for _, d := range x.Explain(columns, values, 5, 8) {
+//		fmt.Println(d.Dimension, d.Weight, d.Words)
+//	}
+//	for _, n := range x.Nearest(row, 10) {
+//		fmt.Println(m.Words[n.Row], n.Cosine)
+//	}
 //
 // Dense vectors can be looked at in the same ways: see [FromDense].
 package interpret

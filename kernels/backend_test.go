@@ -75,7 +75,13 @@ func run(b train.Backend, spec graph.Spec, words, epochs int) (train.Progress, e
 	h := model.Defaults()
 	h.Atoms, h.Epochs, h.DictionarySteps = spec.Atoms, epochs, 8
 	h.Lambda, h.Tau, h.Rate = spec.Lambda, spec.Tau, spec.Rate
-	return train.Run(context.Background(), b, h, words, spec.Dim, train.Progress{}, func(train.Progress) error { return nil })
+	m := &model.Model{Info: model.Info{Training: h, Input: model.Input{Words: words, Dim: spec.Dim}}}
+	var went train.Progress
+	err := train.Run(context.Background(), b, m, train.Progress{}, func(p train.Progress) error {
+		went = p
+		return nil
+	})
+	return went, err
 }
 
 func trained(t *testing.T, b train.Backend, spec graph.Spec, words, epochs int) (r result) {

@@ -106,6 +106,12 @@ func openDictionary(dir string) (m *Model, err error) {
 
 func readInfo(dir string) (Info, error) {
 	var info Info
+	switch stat, err := os.Stat(dir); {
+	case errors.Is(err, fs.ErrNotExist):
+		return info, err.(*fs.PathError).Err // the caller names dir
+	case err == nil && !stat.IsDir():
+		return info, errors.New("not a model's directory")
+	}
 	data, err := os.ReadFile(filepath.Join(dir, infoFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return info, fmt.Errorf("not a model: there is no %s in it", infoFile)

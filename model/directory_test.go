@@ -351,7 +351,7 @@ func TestOpenBad(t *testing.T) {
 		tt.spoil(t, dir)
 		wantOpenError(t, tt.name, dir, tt.file, tt.want)
 	}
-	wantOpenError(t, "no directory", filepath.Join(t.TempDir(), "model"), infoFile, "not a model")
+	wantOpenError(t, "no directory", filepath.Join(t.TempDir(), "model"), "model", "no such file or directory")
 }
 
 func BenchmarkSave(b *testing.B) {

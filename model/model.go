@@ -7,9 +7,25 @@
 //	codes.npz       Codes, as scipy.sparse.save_npz writes a CSR matrix
 //	dictionary.npy  Dictionary, a K×L array of float32
 //	mean.npy        Mean, an array of L float32, only if the input was centred
+//
+// [Open] reads one, or the .safetensors file that [Model.WriteSafetensors] writes:
+//
+//	m, err := model.Open("godoc.model")
+//	for i, word := range m.Words {
+//		columns, values := m.Codes.Row(i)
+//		fmt.Println(word, columns, values) // its sparse vector
+//	}
+//
+// Package train makes models, encode gives codes to new words with them, and
+// interpret shows what their dimensions mean.
 package model
 
-import "overcomplete/vectors"
+import (
+	"fmt"
+	"math"
+
+	"overcomplete/vectors"
+)
 
 // Model is the result of a training.
 //
@@ -46,6 +62,8 @@ type Input struct {
 	SHA256 string `json:"sha256"` // of the file's bytes, as stored
 	Words  int    `json:"words"`  // V
 	Dim    int    `json:"dim"`    // L
+
+	WordsSHA256 string `json:"words_sha256,omitempty"` // of the file that the words are from, if that is another one
 }
 
 // Encoding is how codes were made with a dictionary that was there before: see
@@ -66,6 +84,8 @@ type Encoding struct {
 	WorstGap    float64 `json:"worst_gap,omitempty"` // the largest that was reached
 	Unreached   int     `json:"unreached,omitempty"` // words whose gap is larger than Gap
 
+	UnreachedWords []string `json:"unreached_words,omitempty"` // the first of them
+
 	Shard *Shard `json:"shard,omitempty"` // if these are not all words of the input
 }
 
@@ -76,10 +96,13 @@ type Shard struct {
 	Of     int       `json:"of"`
 	Words  int       `json:"words"`  // of the whole input
 	Losses []float64 `json:"losses"` // Σ‖x_i − μ − a_i D‖² of each of its blocks
+
+	UnreachedRows []int `json:"unreached_rows,omitempty"` // those of Encoding.UnreachedWords, from 0 in the shard
 }
 
 // Hyperparameters choose the objective and how it is minimised. Its zero value
-// is not useful: start from [Defaults].
+// is not useful: start from [Defaults]. Names in JSON are those of the flags of
+// "overcomplete train".
 type Hyperparameters struct {
 	Method          string  `json:"method"`    // "A", or "B" for nonnegative codes (paper §2.1, §2.2)
 	Algorithm       string  `json:"algorithm"` // "minibatch" or "authors"
@@ -97,9 +120,9 @@ type Hyperparameters struct {
 	Seed            uint64  `json:"seed"`
 }
 
-// Defaults returns the hyperparameters of the command line's defaults, but for
-// the two that depend on others: Atoms, which is 10·L, and Epochs, which is 20
-// for method A and 30 for B, are 0.
+// Defaults returns the hyperparameters of the command line's defaults. The two
+// that depend on others are 0: Atoms is 10·L then, and Epochs 20 for method A, 30
+// for B.
 func Defaults() Hyperparameters {
 	return Hyperparameters{
 		Method:          "A",
@@ -113,6 +136,45 @@ func Defaults() Hyperparameters {
 		DictionarySteps: 128,
 		Seed:            1,
 	}
+}
+
+// Validate returns an error that begins with the name of a hyperparameter, unless
+// all are in their domain. Atoms and Epochs may be 0, for what their defaults are.
+func (h Hyperparameters) Validate() error {
+	for _, v := range []struct{ name, value, a, b string }{
+		{"method", h.Method, "A", "B"}, {"algorithm", h.Algorithm, "minibatch", "authors"}, {"loss", h.Loss, "squared", "huber"},
+		{"state", h.State, "float32", "float16"}, {"stop", h.Stop, "epochs", "authors"},
+	} {
+		if v.value != v.a && v.value != v.b {
+			return fmt.Errorf("%s is %q, want %s or %s", v.name, v.value, v.a, v.b)
+		}
+	}
+	for _, v := range []struct {
+		name     string
+		value    float64
+		positive bool
+	}{
+		{"lambda", h.Lambda, false}, {"tau", h.Tau, false}, {"rate", h.Rate, true}, {"huber-delta", h.HuberDelta, h.Loss == "huber"},
+	} {
+		switch {
+		case v.positive && !(v.value > 0) || math.IsInf(v.value, 0):
+			return fmt.Errorf("%s is %v, want a positive number", v.name, v.value)
+		case !(v.value >= 0):
+			return fmt.Errorf("%s is %v, want 0 or more", v.name, v.value)
+		}
+		if single := float32(v.value); v.value != 0 && single == 0 || math.IsInf(float64(single), 0) {
+			return fmt.Errorf("%s is %v, which is %v in single precision, that of training", v.name, v.value, single)
+		}
+	}
+	for _, v := range []struct {
+		name         string
+		value, least int
+	}{{"atoms", h.Atoms, 0}, {"epochs", h.Epochs, 0}, {"dictionary-steps", h.DictionarySteps, 1}} {
+		if v.value < v.least || v.value > math.MaxInt32 {
+			return fmt.Errorf("%s is %d, want 1 to %d", v.name, v.value, math.MaxInt32)
+		}
+	}
+	return nil
 }
 
 // Epoch is what is measured in one epoch. Means are over words.

@@ -2,6 +2,7 @@ package model
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -15,8 +16,10 @@ import (
 // SaveRows is [Model.Save] for a model whose words and codes come some at a time
 // and are never in memory together: rows calls add with them, in order. When it
 // returns, m.Info has to be what model.json is to say, but for the number of
-// words. An error of rows is returned as it is, and nothing is written.
-func (m *Model) SaveRows(dir string, force bool, rows func(add func(words []string, codes *vectors.Sparse) error) error) error {
+// words. An error of rows is returned as it is, and nothing is written; nor is
+// it when ctx is cancelled. Until all rows are there the codes wait in temporary
+// files of the same size, in the directory's temporary place beside dir.
+func (m *Model) SaveRows(ctx context.Context, dir string, force bool, rows func(add func(words []string, codes *vectors.Sparse) error) error) error {
 	var failed error
 	err := atomicfile.WriteDir(dir, true, mayReplace(force), func(dir string) error {
 		codes, err := vectors.NewCSRWriter(dir, m.Info.Training.Atoms)
@@ -45,7 +48,7 @@ func (m *Model) SaveRows(dir string, force bool, rows func(add func(words []stri
 		if err != nil {
 			return err
 		}
-		if err := writeFile(dir, codesFile, codes.Write); err != nil {
+		if err := writeFile(dir, codesFile, func(f io.Writer) error { return codes.Write(atomicfile.Writer{Context: ctx, Writer: f}) }); err != nil {
 			return err
 		}
 		if err := codes.Close(); err != nil {

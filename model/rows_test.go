@@ -1,6 +1,7 @@
 package model
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -24,7 +25,7 @@ func rowsOf(m *Model, lo, hi int) ([]string, *vectors.Sparse) {
 // saveRows saves m a few rows at a time.
 func saveRows(dir string, m *Model) error {
 	head := &Model{Info: m.Info, Dictionary: m.Dictionary, Mean: m.Mean}
-	return head.SaveRows(dir, false, func(add func([]string, *vectors.Sparse) error) error {
+	return head.SaveRows(context.Background(), dir, false, func(add func([]string, *vectors.Sparse) error) error {
 		for lo := 0; lo < len(m.Words); lo += 7 {
 			if err := add(rowsOf(m, lo, min(lo+7, len(m.Words)))); err != nil {
 				return err
@@ -88,7 +89,7 @@ func TestSaveRowsFails(t *testing.T) {
 			return mine
 		},
 	} {
-		if err := m.SaveRows(dir, false, fail); err != mine {
+		if err := m.SaveRows(t.Context(), dir, false, fail); err != mine {
 			t.Errorf("error %v, want %v", err, mine)
 		}
 	}
@@ -171,4 +172,59 @@ func TestOpenRowsTruncated(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// Finish knows whether all rows were read, and that words.txt has no more.
+func TestRowsFinish(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "model")
+	save(t, dir, false, testModel(4, 2, 3, false))
+	read := func(rows ...int) error {
+		t.Helper()
+		r, err := OpenRows(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		for _, n := range rows {
+			if _, _, err := r.Next(n); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return r.Finish()
+	}
+	for _, rows := range [][]int{{4}, {1, 3}, {3, 100}, {4, 0, 1}} {
+		if err := read(rows...); err != nil {
+			t.Errorf("rows %v: error %v", rows, err)
+		}
+	}
+	for _, rows := range [][]int{{}, {3}, {1, 2}} {
+		if err := read(rows...); err == nil {
+			t.Errorf("no error for rows %v of 4", rows)
+		}
+	}
+	words, err := os.ReadFile(filepath.Join(dir, wordsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, wordsFile), append(words, "fifth\n"...), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := read(4); err == nil || !strings.Contains(err.Error(), "words.txt: more words than model.json says") {
+		t.Errorf("a fifth word: error %v", err)
+	}
+}
+
+// A context that is cancelled while the codes are put together leaves nothing.
+func TestSaveRowsCancelled(t *testing.T) {
+	m := testModel(20, 3, 11, false)
+	dir := filepath.Join(t.TempDir(), "model")
+	ctx, cancel := context.WithCancel(t.Context())
+	err := m.SaveRows(ctx, dir, false, func(add func([]string, *vectors.Sparse) error) error {
+		defer cancel() // rows are all there, and the file of codes is to be written
+		return add(m.Words, m.Codes)
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want %v", err, context.Canceled)
+	}
+	expectNames(t, filepath.Dir(dir))
 }

@@ -1,13 +1,11 @@
 package train_test
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"testing"
 
 	"overcomplete/cpu"
-	"overcomplete/graph"
 	"overcomplete/internal/realdata"
 	"overcomplete/model"
 	"overcomplete/train"
@@ -127,34 +125,30 @@ func within(t *testing.T, what string, got, want, tolerance float64) {
 
 func trainReal(t *testing.T, name string, h model.Hyperparameters) result {
 	t.Helper()
-	x, _, err := vectors.Read(context.Background(), realdata.Path(t, name), vectors.ReadOptions{})
+	x, source, err := vectors.Read(t.Context(), realdata.Path(t, name), vectors.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec := graph.Spec{Atoms: h.Atoms, Dim: x.Dim, Lambda: h.Lambda, Tau: h.Tau, Rate: h.Rate, Nonnegative: h.Method == "B"}
-	p, err := trainOnCPU(spec, x, h)
+	m, err := train.NewModel(x, source, h)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := p.Epochs[len(p.Epochs)-1]
+	var b train.Resumable
+	o := cpu.Options{Seed: h.Seed, Float16: h.State == "float16"}
+	if h.Algorithm == "authors" {
+		b, err = cpu.NewAuthors(train.Spec(h, x.Dim), x.Data, o)
+	} else {
+		b, err = cpu.New(train.Spec(h, x.Dim), x.Data, o)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := train.Run(t.Context(), b, m, train.Progress{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	e := m.Info.Epochs[len(m.Info.Epochs)-1]
 	got := result{e.Error, e.Objective, 100 * e.Sparsity, e.L1, e.AtomNorm, 100 * float64(e.UnusedAtoms) / float64(h.Atoms)}
 	t.Logf("error %.4f, objective %.4f, zeros %.2f %%, mean |a| %.4f, mean atom norm %.4f, unused %.2f %%",
 		got.err, got.obj, got.zeros, got.l1, got.norm, got.unused)
 	return got
-}
-
-func trainOnCPU(spec graph.Spec, x *vectors.Dense, h model.Hyperparameters) (p train.Progress, err error) {
-	ignore := func(train.Progress) error { return nil }
-	if h.Algorithm == "authors" {
-		b, err := cpu.NewAuthors(spec, x.Data, cpu.Options{Seed: h.Seed, Float16: h.State == "float16"})
-		if err != nil {
-			return p, err
-		}
-		return train.RunAuthors(context.Background(), b, h, x.Len(), x.Dim, p, ignore)
-	}
-	b, err := cpu.New(spec, x.Data, cpu.Options{Seed: h.Seed, Float16: h.State == "float16"})
-	if err != nil {
-		return p, err
-	}
-	return train.Run(context.Background(), b, h, x.Len(), x.Dim, p, ignore)
 }

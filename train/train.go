@@ -1,5 +1,14 @@
 // Package train learns codes and a dictionary: it runs the epochs, measures
-// them and decides when to stop. It knows no device; a [Backend] does the work.
+// them and decides when to stop. It knows no device; a [Backend] does the work,
+// such as that of package cpu:
+//
+//	x, source, err := vectors.Read(ctx, "glove.6B.300d.txt.gz", vectors.ReadOptions{})
+//	h := model.Defaults()
+//	h.Lambda = 1
+//	m, err := train.NewModel(x, source, h)
+//	b, err := cpu.New(train.Spec(m.Info.Training, x.Dim), x.Data, cpu.Options{Seed: h.Seed})
+//	err = train.Run(ctx, b, m, train.Progress{}, nil)
+//	err = m.Save("glove.model", false)
 //
 // # The algorithm
 //
@@ -30,6 +39,7 @@ import (
 	"math"
 	"time"
 
+	"overcomplete/graph"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -118,6 +128,59 @@ func AuthorsStop(method string) (tolerance float64, most int) {
 	return 0.005, 50
 }
 
+// NewModel returns what is known of a model before x is trained on, for [Run] to
+// complete: the words, the hyperparameters, and of its input what source says.
+// If h.Center, it subtracts the mean vector from x. Atoms and Epochs that are 0
+// are replaced by their defaults. Other hyperparameters outside their domain are
+// an error.
+func NewModel(x *vectors.Dense, source *vectors.Source, h model.Hyperparameters) (*model.Model, error) {
+	if err := h.Validate(); err != nil {
+		return nil, err
+	}
+	if h.Atoms == 0 {
+		h.Atoms = 10 * x.Dim
+	}
+	if h.Epochs == 0 {
+		h.Epochs = DefaultEpochs(h)
+	}
+	m := &model.Model{Words: x.Words, Info: model.Info{
+		Format:   model.FormatVersion,
+		Input:    model.Input{Name: source.Name, SHA256: source.SHA256, Words: x.Len(), Dim: x.Dim, WordsSHA256: source.WordsSHA256},
+		Training: h,
+	}}
+	if h.Center {
+		m.Mean = x.Center()
+	}
+	return m, nil
+}
+
+// DefaultEpochs returns the epochs of h's method, or the most that its stop rule
+// allows.
+func DefaultEpochs(h model.Hyperparameters) int {
+	switch {
+	case h.Stop == "authors":
+		_, most := AuthorsStop(h.Method)
+		return most
+	case h.Method == "B":
+		return 30
+	}
+	return 20
+}
+
+// Spec states what h asks for as a graph, for vectors of length dim: backends are
+// prepared for it.
+func Spec(h model.Hyperparameters, dim int) graph.Spec {
+	s := graph.Spec{
+		Atoms: h.Atoms, Dim: dim,
+		Lambda: h.Lambda, Tau: h.Tau, Rate: h.Rate,
+		Loss: graph.Squared, Nonnegative: h.Method == "B",
+	}
+	if h.Loss == "huber" {
+		s.Loss = graph.Huber(h.HuberDelta)
+	}
+	return s
+}
+
 // BatchWords returns how many words a dictionary step has at first, and at most,
 // if there are to be so many steps an epoch.
 func BatchWords(words, steps int) int {
@@ -133,38 +196,52 @@ type Progress struct {
 	Done   bool          // there is nothing to go on with
 }
 
-// Run trains on words vectors of length dim, from where p says, until h's epochs
-// are done or its stop rule ends them. After each epoch it calls observe, whose
-// error ends the training too. It returns how far it came. When ctx is cancelled
-// it returns ctx's error.
-func Run(ctx context.Context, b Backend, h model.Hyperparameters, words, dim int, p Progress, observe func(Progress) error) (Progress, error) {
-	if p.Batch == 0 {
-		p.Batch = BatchWords(words, h.DictionarySteps)
-	}
-	epoch := func(t int) (d DictionaryPass, c CodePass, err error) {
-		if d, err = b.DictionaryPass(ctx, p.Batch); err != nil {
+// Run trains with a backend, a [Backend] or an [AuthorsBackend], that was prepared
+// for m's hyperparameters and vectors, from where p says until the epochs are done
+// or the stop rule ends them. Then it completes m: Dictionary, Codes and
+// Info.Epochs. After each epoch it calls observe, unless it is nil, whose error
+// ends the training too. When ctx is cancelled it returns ctx's error.
+func Run(ctx context.Context, b Resumable, m *model.Model, p Progress, observe func(Progress) error) error {
+	r := run{learned: b, h: m.Info.Training, words: m.Info.Input.Words, dim: m.Info.Input.Dim}
+	switch b := b.(type) {
+	case Backend:
+		if p.Batch == 0 {
+			p.Batch = BatchWords(r.words, r.h.DictionarySteps)
+		}
+		r.epoch = func(t int) (d DictionaryPass, c CodePass, err error) {
+			if d, err = b.DictionaryPass(ctx, p.Batch); err != nil {
+				return d, c, err
+			}
+			// Steps that need shortening often ask too much of a batch's size.
+			if 10*d.Shortened > d.Steps {
+				p.Batch = max(1, p.Batch/2)
+			}
+			c, err = b.CodePass(ctx, t)
 			return d, c, err
 		}
-		// Steps that need shortening often ask too much of a batch's size.
-		if 10*d.Shortened > d.Steps {
-			p.Batch = max(1, p.Batch/2)
+	case AuthorsBackend:
+		p.Batch = 1
+		r.epoch = func(t int) (DictionaryPass, CodePass, error) {
+			loss, c, err := b.AuthorsPass(ctx, t)
+			return DictionaryPass{Loss: loss, Steps: r.words}, c, err
 		}
-		c, err = b.CodePass(ctx, t)
-		return d, c, err
+	default:
+		return fmt.Errorf("train: %T is no Backend and no AuthorsBackend", b)
 	}
-	err := run{b, epoch, h, words, dim}.epochs(&p, observe)
-	return p, err
+	if err := r.epochs(&p, observe); err != nil {
+		return err
+	}
+	m.Info.Epochs = p.Epochs
+	return Fetch(m, b)
 }
 
-// RunAuthors is Run in the order of the paper's program.
-func RunAuthors(ctx context.Context, b AuthorsBackend, h model.Hyperparameters, words, dim int, p Progress, observe func(Progress) error) (Progress, error) {
-	epoch := func(t int) (DictionaryPass, CodePass, error) {
-		loss, c, err := b.AuthorsPass(ctx, t)
-		return DictionaryPass{Loss: loss, Steps: words}, c, err
+// Fetch copies what was learned so far into m.
+func Fetch(m *model.Model, b Learned) (err error) {
+	if m.Codes, err = b.Codes(); err != nil {
+		return err
 	}
-	p.Batch = 1
-	err := run{b, epoch, h, words, dim}.epochs(&p, observe)
-	return p, err
+	m.Dictionary, err = b.Dictionary()
+	return err
 }
 
 // run is a training with either algorithm.
@@ -190,6 +267,9 @@ func (r run) epochs(p *Progress, observe func(Progress) error) error {
 		e.Seconds = time.Since(start).Seconds()
 		p.Epochs = append(p.Epochs, e)
 		p.Done = r.done(p.Epochs)
+		if observe == nil {
+			continue
+		}
 		if err := observe(*p); err != nil {
 			return err
 		}

@@ -54,11 +54,24 @@ func (s *script) Codes() (*vectors.Sparse, error) { return nil, nil }
 
 func ignore(Progress) error { return nil }
 
+// fit runs a training and returns how far it came.
+func fit(ctx context.Context, b Resumable, h model.Hyperparameters, words, dim int, p Progress, observe func(Progress) error) (Progress, error) {
+	m := &model.Model{Info: model.Info{Training: h, Input: model.Input{Words: words, Dim: dim}}}
+	err := Run(ctx, b, m, p, func(now Progress) error {
+		p = now
+		return observe(now)
+	})
+	if err == nil && !reflect.DeepEqual(m.Info.Epochs, p.Epochs) {
+		err = errors.New("the model has other epochs than were observed")
+	}
+	return p, err
+}
+
 // Ten words, six atoms of two numbers.
 func TestMetrics(t *testing.T) {
 	h := model.Hyperparameters{Epochs: 1, Atoms: 6, Lambda: 0.5, Tau: 0.01, DictionarySteps: 128}
 	b := &script{running: []float64{40}, shortened: []int{7}, loss: 20}
-	p, err := Run(context.Background(), b, h, 10, 2, Progress{}, ignore)
+	p, err := fit(context.Background(), b, h, 10, 2, Progress{}, ignore)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +102,7 @@ func TestBatchSize(t *testing.T) {
 	} {
 		b := &script{shortened: c.shortened}
 		h := model.Hyperparameters{Epochs: 4, Atoms: 6, DictionarySteps: c.steps}
-		if _, err := Run(context.Background(), b, h, c.words, 2, Progress{}, ignore); err != nil {
+		if _, err := fit(context.Background(), b, h, c.words, 2, Progress{}, ignore); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(b.batches, c.want) {
@@ -122,7 +135,7 @@ func TestAuthorsStop(t *testing.T) {
 		if c.stop == "authors" {
 			_, h.Epochs = AuthorsStop(c.method)
 		}
-		p, err := Run(context.Background(), &script{running: c.running}, h, 10, 2, Progress{}, ignore)
+		p, err := fit(context.Background(), &script{running: c.running}, h, 10, 2, Progress{}, ignore)
 		if err != nil || len(p.Epochs) != c.want {
 			t.Errorf("%s, method %s, stop %s: %d epochs, want %d (error %v)", c.name, c.method, c.stop, len(p.Epochs), c.want, err)
 		}
@@ -135,7 +148,7 @@ func TestDiverged(t *testing.T) {
 		{running: []float64{1, math.Inf(1)}},
 	} {
 		h := model.Hyperparameters{Epochs: 4, Atoms: 6}
-		p, err := Run(context.Background(), b, h, 10, 2, Progress{}, ignore)
+		p, err := fit(context.Background(), b, h, 10, 2, Progress{}, ignore)
 		if !errors.Is(err, ErrDiverged) || !strings.Contains(err.Error(), "after epoch 2") || len(p.Epochs) != 1 {
 			t.Errorf("error %v after %d good epochs", err, len(p.Epochs))
 		}
@@ -145,21 +158,21 @@ func TestDiverged(t *testing.T) {
 func TestCancelledRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	b := &script{cancel: cancel}
-	p, err := Run(ctx, b, model.Hyperparameters{Epochs: 4, Atoms: 6}, 10, 2, Progress{}, ignore)
+	p, err := fit(ctx, b, model.Hyperparameters{Epochs: 4, Atoms: 6}, 10, 2, Progress{}, ignore)
 	if !errors.Is(err, context.Canceled) || len(p.Epochs) != 1 {
 		t.Errorf("error %v after %d epochs, want %v after 1", err, len(p.Epochs), context.Canceled)
 	}
 }
 
 // authors is a backend whose words have an error of 3 when they are met.
-type authors struct{ script }
+type authors struct{ Resumable }
 
 func (a *authors) AuthorsPass(context.Context, int) (float64, CodePass, error) {
 	return 30, CodePass{Loss: 20, Nonzeros: 12}, nil
 }
 
 func TestRunAuthors(t *testing.T) {
-	p, err := RunAuthors(context.Background(), new(authors), model.Hyperparameters{Epochs: 2, Atoms: 6}, 10, 2, Progress{}, ignore)
+	p, err := fit(context.Background(), &authors{new(script)}, model.Hyperparameters{Epochs: 2, Atoms: 6}, 10, 2, Progress{}, ignore)
 	if err != nil || len(p.Epochs) != 2 || p.Epochs[1].RunningError != 3 || p.Epochs[1].Error != 2 || p.Epochs[1].LineSearch != 0 {
 		t.Errorf("got %+v, error %v", p, err)
 	}
@@ -169,14 +182,14 @@ func TestRunAuthors(t *testing.T) {
 func TestGoOn(t *testing.T) {
 	h := model.Hyperparameters{Epochs: 60, Method: "A", Stop: "authors", Atoms: 6, DictionarySteps: 2}
 	start := func() *script { return &script{running: []float64{10}, shortened: []int{60, 0, 0, 60}} }
-	whole, err := Run(context.Background(), start(), h, 1000, 2, Progress{}, ignore)
+	whole, err := fit(context.Background(), start(), h, 1000, 2, Progress{}, ignore)
 	if err != nil {
 		t.Fatal(err)
 	}
 	stop := errors.New("enough")
 	for _, at := range []int{1, 3, 4, 19} {
 		b := start()
-		p, err := Run(context.Background(), b, h, 1000, 2, Progress{}, func(p Progress) error {
+		p, err := fit(context.Background(), b, h, 1000, 2, Progress{}, func(p Progress) error {
 			if len(p.Epochs) == at {
 				return stop
 			}
@@ -185,7 +198,7 @@ func TestGoOn(t *testing.T) {
 		if err != stop || len(p.Epochs) != at {
 			t.Fatalf("error %v after %d epochs, want %v after %d", err, len(p.Epochs), stop, at)
 		}
-		p, err = Run(context.Background(), b, h, 1000, 2, p, ignore)
+		p, err = fit(context.Background(), b, h, 1000, 2, p, ignore)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +208,7 @@ func TestGoOn(t *testing.T) {
 		if !reflect.DeepEqual(p, whole) {
 			t.Errorf("stopped after %d epochs: %+v, want %+v", at, p, whole)
 		}
-		if p, err = Run(context.Background(), b, h, 1000, 2, p, ignore); err != nil || len(p.Epochs) != len(whole.Epochs) {
+		if p, err = fit(context.Background(), b, h, 1000, 2, p, ignore); err != nil || len(p.Epochs) != len(whole.Epochs) {
 			t.Errorf("a training that was done went on to %d epochs, error %v", len(p.Epochs), err)
 		}
 	}

@@ -2,6 +2,7 @@ package vectors
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -216,8 +217,10 @@ func NewCSRReader(r io.ReaderAt, size int64) (*CSRReader, error) {
 		return nil, errors.New("not a matrix as encode writes it")
 	}
 	c.nonzeros = int64(c.index.header.Shape[0])
-	_, err = c.pointer()
-	return c, err
+	if first, err := c.pointer(); err != nil || first != 0 {
+		return nil, cmp.Or(err, fmt.Errorf("the first row begins at nonzero %d, want 0", first))
+	}
+	return c, nil
 }
 
 // pointer reads the next row offset.
@@ -261,6 +264,9 @@ func (c *CSRReader) Next(rows int) (*Sparse, error) {
 // Finish returns an error unless the rows that were read are all that the file has,
 // and whole.
 func (c *CSRReader) Finish() error {
+	if c.end != c.nonzeros {
+		return fmt.Errorf("the last row ends at nonzero %d of %d", c.end, c.nonzeros)
+	}
 	for _, a := range []array{c.index, c.pointers, c.value} {
 		switch _, err := a.ReadByte(); {
 		case err == nil:

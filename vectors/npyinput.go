@@ -25,7 +25,7 @@ func readNpy(ctx context.Context, r io.Reader, size int64, b *builder) error {
 	if err != nil {
 		return err
 	}
-	words, err := readWordList(ctx, b.options.WordList)
+	words, err := b.readWordList(ctx)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func readNpz(ctx context.Context, in io.ReaderAt, content io.Reader, size int64,
 	var words []string
 	switch {
 	case b.options.WordList != "":
-		words, err = readWordList(ctx, b.options.WordList)
+		words, err = b.readWordList(ctx)
 	case slices.Contains(archive.Names(), "words"):
 		_, words, err = npy.Read(archive, "words", npy.ReadStrings)
 	default:
@@ -91,8 +91,9 @@ func vectorsName(names []string) (string, error) {
 	return others[0], nil
 }
 
-// readWordList returns the lines of the file at path.
-func readWordList(ctx context.Context, path string) ([]string, error) {
+// readWordList returns the lines of the file that has the words.
+func (b *builder) readWordList(ctx context.Context) ([]string, error) {
+	path := b.options.WordList
 	f, err := open(ctx, path)
 	if err != nil {
 		return nil, inputError(path, err)
@@ -115,6 +116,10 @@ func readWordList(ctx context.Context, path string) ([]string, error) {
 	}
 	if len(words) > 0 {
 		words[0] = strings.TrimPrefix(words[0], "\uFEFF")
+	}
+	b.wordsSum, err = f.sum()
+	if err != nil {
+		return nil, inputError(path, err)
 	}
 	return words, nil
 }

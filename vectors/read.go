@@ -35,6 +35,8 @@ type Source struct {
 	SHA256   string   // of the file's bytes as stored, in hexadecimal
 	Format   string   // for people, such as "word2vec text"
 	Warnings []string // for people, a line each, without the file's name
+
+	WordsSHA256 string // of the bytes of ReadOptions.WordList, if words are from there
 }
 
 // The values of Source.Format.
@@ -242,6 +244,8 @@ func (b *builder) read(ctx context.Context, path string) (*Source, error) {
 		SHA256:   sum,
 		Format:   h.format,
 		Warnings: b.warnings(),
+
+		WordsSHA256: b.wordsSum,
 	}, nil
 }
 

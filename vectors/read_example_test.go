@@ -43,3 +43,32 @@ func ExampleRead() {
 	// "at name@domain.com" [1 2 3]
 	// [duplicate words, the first of each kept: 1 ("bank")]
 }
+
+// Rows come some at a time, so that a file may be larger than memory.
+func ExampleStream() {
+	words := 0
+	source, err := vectors.Stream(context.Background(), "../testdata/godoc.50d.txt.gz", vectors.ReadOptions{}, func(d *vectors.Dense) error {
+		if words == 0 {
+			fmt.Printf("%s … have %d numbers each\n", d.Words[:3], d.Dim)
+		}
+		words += d.Len()
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(words, "words of", source.Name)
+	// Output:
+	// [the a to] … have 50 numbers each
+	// 5000 words of godoc.50d.txt.gz
+}
+
+func ExampleWriteSparseText() {
+	codes := &vectors.Sparse{Rows: 2, Cols: 100, Ptr: []int64{0, 2, 3}, Index: []int32{3, 50, 3}, Value: []float32{0.5, -2, 1.25}}
+	if err := vectors.WriteSparseText(os.Stdout, []string{"bank", "river"}, codes); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// bank 3:0.5 50:-2
+	// river 3:1.25
+}

@@ -208,6 +208,10 @@ func TestReadFormats(t *testing.T) {
 				checkDense(t, got, d)
 				sum := sha256.Sum256([]byte(stored))
 				want := Source{Name: "file", SHA256: hex.EncodeToString(sum[:]), Format: test.format}
+				if o.WordList != "" {
+					sum := sha256.Sum256([]byte(compress(test.wordList)))
+					want.WordsSHA256 = hex.EncodeToString(sum[:])
+				}
 				if !reflect.DeepEqual(*source, want) {
 					t.Errorf("source is %+v, want %+v", *source, want)
 				}

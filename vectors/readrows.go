@@ -46,6 +46,8 @@ type builder struct {
 	excess bool // there are more rows than wanted
 
 	duplicate, dropped, doubtful tally
+
+	wordsSum string // SHA-256 of the word list
 }
 
 // add takes the rows of c, up to the number that is wanted. After an error or

@@ -34,7 +34,7 @@ func readSafetensors(ctx context.Context, in io.ReaderAt, content io.Reader, siz
 	var words []string
 	switch {
 	case b.options.WordList != "":
-		words, err = readWordList(ctx, b.options.WordList)
+		words, err = b.readWordList(ctx)
 	case slices.Contains(f.Names(), "words"):
 		words, err = f.Lines("words")
 	default:

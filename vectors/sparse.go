@@ -43,6 +43,15 @@ func (s *Sparse) Validate() error {
 	return nil
 }
 
+// Append appends the rows of t, which has as many columns, to s.
+func (s *Sparse) Append(t *Sparse) {
+	for _, end := range t.Ptr[1:] {
+		s.Ptr = append(s.Ptr, int64(len(s.Value))+end)
+	}
+	s.Rows += t.Rows
+	s.Index, s.Value = append(s.Index, t.Index...), append(s.Value, t.Value...)
+}
+
 // Binary returns s with every nonzero replaced by 1 (paper §2.2). It shares Ptr
 // and Index with s.
 func (s *Sparse) Binary() *Sparse {

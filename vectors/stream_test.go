@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"overcomplete/internal/npy"
 )
 
 // streamed puts together what Stream hands over.
@@ -199,6 +202,79 @@ func TestCSRReaderDamaged(t *testing.T) {
 		if rows, err := read(changed); err == nil && fmt.Sprint(rows) != fmt.Sprint(all) {
 			t.Fatalf("byte %d changed makes other rows, without an error", n)
 		}
+	}
+}
+
+// Offsets that no matrix has are errors that say which, at the end at the latest.
+// Reading all at once, where package model checks what it read, agrees.
+func TestCSRReaderOffsets(t *testing.T) {
+	for _, tt := range []struct {
+		ptr  []int64
+		want string // "" if this is a matrix
+	}{
+		{[]int64{0, 2, 2, 4}, ""},
+		{[]int64{1, 2, 2, 4}, "the first row begins at nonzero 1"},
+		{[]int64{-1, 2, 2, 4}, "the first row begins at nonzero -1"},
+		{[]int64{0, 2, 1, 4}, "a row from 2 to 1 of 4"},
+		{[]int64{0, 2, 2, 5}, "a row from 2 to 5 of 4"},
+		{[]int64{0, 4, 4, 4}, "a row from 0 to 4 of 4"}, // in three columns
+		{[]int64{0, 2, 2, 3}, "the last row ends at nonzero 3 of 4"},
+		{[]int64{0, 2, 4}, "not a matrix"},
+		{[]int64{0, 2, 2, 4, 4}, "not a matrix"},
+	} {
+		var b bytes.Buffer
+		index, value := []int32{0, 2, 1, 2}, []float32{1, 2, 3, 4}
+		err := writeCSR(&b, 3, 3, csrPart{4, func(w io.Writer) error { return npy.WriteElements(w, index) }},
+			csrPart{len(tt.ptr), func(w io.Writer) error {
+				for _, p := range tt.ptr {
+					if err := npy.WriteElements(w, []int32{int32(p)}); err != nil {
+						return err
+					}
+				}
+				return nil
+			}},
+			csrPart{4, func(w io.Writer) error { return npy.WriteElements(w, value) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := bytes.NewReader(b.Bytes())
+		if _, err := ReadCSR(file, file.Size()); (err == nil) != (tt.want == "") {
+			t.Errorf("%v: ReadCSR's error is %v", tt.ptr, err)
+		}
+		r, err := NewCSRReader(file, file.Size())
+		for range 3 {
+			if err == nil {
+				_, err = r.Next(1)
+			}
+		}
+		if err == nil {
+			err = r.Finish()
+		}
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%v: error %v, want %q", tt.ptr, err, tt.want)
+		}
+	}
+}
+
+// Rows that were not read are missed at the end, and rows that there are not when
+// they are asked for.
+func TestCSRReaderCount(t *testing.T) {
+	var b bytes.Buffer
+	if err := WriteCSR(&b, randomRows(rand.New(rand.NewPCG(1, 2)), 20, 5)); err != nil {
+		t.Fatal(err)
+	}
+	r, err := NewCSRReader(bytes.NewReader(b.Bytes()), int64(b.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Next(19); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Finish(); err == nil {
+		t.Error("no error for 19 of 20 rows")
+	}
+	if _, err := r.Next(2); err == nil {
+		t.Error("no error for row 21")
 	}
 }
 

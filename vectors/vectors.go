@@ -2,8 +2,15 @@
 // the files they are kept in.
 //
 // [Read] takes every format that word vectors are published in, tells them
-// apart by their content and parses them on all cores. The writers in this
-// package produce what other tools read.
+// apart by their content and parses them on all cores:
+//
+//	x, source, err := vectors.Read(ctx, "glove.6B.300d.txt.gz", vectors.ReadOptions{})
+//	for i, word := range x.Words {
+//		fmt.Println(word, x.Row(i))
+//	}
+//
+// [Stream] reads what is larger than memory. The writers in this package produce
+// what other tools read.
 package vectors
 
 // Dense is a set of dense word vectors: a V×L matrix whose row i is the vector

@@ -4,8 +4,10 @@
 package atomicfile
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -23,6 +25,19 @@ type OutputError struct {
 
 func (e *OutputError) Error() string { return e.Path + ": " + e.Err.Error() }
 func (e *OutputError) Unwrap() error { return e.Err }
+
+// A Writer fails once its context is cancelled.
+type Writer struct {
+	Context context.Context
+	io.Writer
+}
+
+func (w Writer) Write(p []byte) (int, error) {
+	if err := w.Context.Err(); err != nil {
+		return 0, err
+	}
+	return w.Writer.Write(p)
+}
 
 // A File is written under a temporary name until Commit.
 type File struct {

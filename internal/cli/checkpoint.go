@@ -82,7 +82,7 @@ func (c *checkpoints) observe(p train.Progress) error {
 }
 
 func (c *checkpoints) save(p train.Progress) error {
-	if err := fetch(c.model, c.backend); err != nil {
+	if err := train.Fetch(c.model, c.backend); err != nil {
 		return err
 	}
 	c.model.Info.Epochs = p.Epochs
@@ -150,6 +150,7 @@ func (c *checkpoints) sameTraining(saved *model.Model) error {
 		was, is any
 	}{
 		{"the input's SHA-256", saved.Info.Input.SHA256, c.model.Info.Input.SHA256},
+		{"the word list's SHA-256", saved.Info.Input.WordsSHA256, c.model.Info.Input.WordsSHA256},
 		{"the number of words", saved.Info.Input.Words, c.model.Info.Input.Words},
 		{"the vectors' length", saved.Info.Input.Dim, c.model.Info.Input.Dim},
 		{"--method", was.Method, is.Method},

@@ -96,7 +96,8 @@ func isUsage(err error) bool {
 	var usage usageError
 	var input *vectors.InputError
 	var output *atomicfile.OutputError
-	return errors.As(err, &usage) || errors.As(err, &input) || errors.As(err, &output) || errors.Is(err, encode.ErrOverflow)
+	var shards *encode.ShardError
+	return errors.As(err, &usage) || errors.As(err, &input) || errors.As(err, &output) || errors.As(err, &shards) || errors.Is(err, encode.ErrOverflow)
 }
 
 // printJSON prints what a command found, indented, for --json.

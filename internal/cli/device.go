@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -9,6 +8,7 @@ import (
 	"strings"
 
 	"overcomplete/cpu"
+	"overcomplete/graph"
 	"overcomplete/internal/memory"
 	"overcomplete/kernels"
 	"overcomplete/model"
@@ -81,10 +81,9 @@ func (f *deviceFlags) cuda() (index int, cuda bool, err error) {
 	return 0, false, usagef("--device is %q, want auto, cpu, cuda or cuda:i with i from 0", f.device)
 }
 
-// trainer trains on a device.
+// trainer is a device's backend.
 type trainer struct {
 	train.Resumable
-	run   func(context.Context, train.Progress, func(train.Progress) error) (train.Progress, error)
 	close func() error
 }
 
@@ -106,15 +105,14 @@ func (f *trainFlags) run(x *vectors.Dense, p *progress, c *checkpoints) error {
 	p.resume(went.Epochs)
 	ctx, stop := c.context(p)
 	defer stop()
-	went, err = t.run(ctx, went, func(went train.Progress) error {
+	err = train.Run(ctx, t.Resumable, c.model, went, func(went train.Progress) error {
 		p.epoch(went.Epochs[len(went.Epochs)-1])
 		return c.observe(went)
 	})
 	if err != nil {
 		return c.failed(err)
 	}
-	c.model.Info.Epochs = went.Epochs
-	return fetch(c.model, t)
+	return nil
 }
 
 // trainer prepares training on the device that was asked for, or the best that
@@ -128,7 +126,7 @@ func (f *trainFlags) trainer(x *vectors.Dense, p *progress, m *model.Model) (tra
 			m.Info.Device = "cuda " + f.precision
 			d := b.Device()
 			fmt.Fprintf(p.w, "training on GPU %d, %s, %s\n", d.Index, d.Name, f.precision)
-			return f.minibatch(b, x, b.Close), nil
+			return trainer{b, b.Close}, nil
 		case cuda && unable(err):
 			return trainer{}, usagef("--device %s: %w", f.device, err)
 		case !unable(err):
@@ -150,7 +148,7 @@ func (f *trainFlags) trainer(x *vectors.Dense, p *progress, m *model.Model) (tra
 	} else {
 		why = " (" + why + ")"
 	}
-	needed := fmt.Sprintf("about %.1f GB", cpu.Memory(f.spec(x.Dim), x.Len(), f.cpuOptions())/1e9)
+	needed := fmt.Sprintf("about %.1f GB", cpu.Memory(f.spec(x), x.Len(), f.cpuOptions())/1e9)
 	if total, ok := memory.Total(); ok {
 		needed += fmt.Sprintf(" of its %.1f GB memory", float64(total)/1e9)
 	}
@@ -162,33 +160,19 @@ func (f *trainFlags) cpuOptions() cpu.Options {
 	return cpu.Options{Workers: f.workers, Seed: f.Seed, Float16: f.State == "float16", Overcommit: f.overcommit}
 }
 
-func (f *trainFlags) onCPU(x *vectors.Dense, p *progress) (trainer, error) {
+func (f *trainFlags) onCPU(x *vectors.Dense, p *progress) (t trainer, err error) {
 	o := f.cpuOptions()
 	o.Progress = p.words
-	done := func() error { return nil }
-	if f.Algorithm != "authors" {
-		b, err := cpu.New(f.spec(x.Dim), x.Data, o)
-		return f.minibatch(b, x, done), err
+	t.close = func() error { return nil }
+	if f.Algorithm == "authors" {
+		t.Resumable, err = cpu.NewAuthors(f.spec(x), x.Data, o)
+	} else {
+		t.Resumable, err = cpu.New(f.spec(x), x.Data, o)
 	}
-	b, err := cpu.NewAuthors(f.spec(x.Dim), x.Data, o)
-	return trainer{b, func(ctx context.Context, at train.Progress, observe func(train.Progress) error) (train.Progress, error) {
-		return train.RunAuthors(ctx, b, f.Hyperparameters, x.Len(), x.Dim, at, observe)
-	}, done}, err
+	return t, err
 }
 
-func (f *trainFlags) minibatch(b train.Backend, x *vectors.Dense, close func() error) trainer {
-	return trainer{b, func(ctx context.Context, at train.Progress, observe func(train.Progress) error) (train.Progress, error) {
-		return train.Run(ctx, b, f.Hyperparameters, x.Len(), x.Dim, at, observe)
-	}, close}
-}
-
-func fetch(m *model.Model, learned train.Learned) (err error) {
-	if m.Codes, err = learned.Codes(); err != nil {
-		return err
-	}
-	m.Dictionary, err = learned.Dictionary()
-	return err
-}
+func (f *trainFlags) spec(x *vectors.Dense) graph.Spec { return train.Spec(f.Hyperparameters, x.Dim) }
 
 // gpu prepares training on the GPU with the index, or on the first that has room
 // if none is given.
@@ -210,7 +194,7 @@ func (f *trainFlags) gpu(index int, given bool, x *vectors.Dense, p *progress) (
 }
 
 func (f *trainFlags) onGPU(index int, x *vectors.Dense, p *progress) (*kernels.Backend, error) {
-	return kernels.New(f.spec(x.Dim), x.Data, kernels.Options{
+	return kernels.New(f.spec(x), x.Data, kernels.Options{
 		Device: index, Precision: kernels.Precision(f.precision),
 		Batch: train.BatchWords(x.Len(), f.DictionarySteps), Seed: f.Seed, Progress: p.words,
 	})

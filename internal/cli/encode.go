@@ -37,10 +37,7 @@ type encodeFlags struct {
 	json, quiet bool
 }
 
-const (
-	encodeSteps = 20   // default
-	leastGap    = 1e-5 // that single precision tells from none
-)
+const leastGap = 1e-5 // that single precision tells from none
 
 func newEncode() *cobra.Command {
 	var f encodeFlags
@@ -60,7 +57,11 @@ By default a code is what a few steps of FISTA come to: stopped early on purpose
 as codes of similar words then stay similar. It keeps its largest values, which are
 refined (with a model of method B: which stay as they are, positive). --exact takes
 the minimum of ‖x − aD‖² + λ‖a‖₁ instead, with a ≥ 0 for method B: a lower
-objective, and less similarity between the codes of similar words.
+objective, and less similarity between the codes of similar words. It is meant for
+λ of 0.1 and more, on vectors with a mean norm of about 3: each halving of λ makes
+it two to four times as slow.
+
+Both take the squared loss, also with a dictionary that was trained with another.
 
 To spread a large input over many processes, run encode with --shard 1/16, 2/16
 and so on up to 16/16, and put the outputs together with "overcomplete merge".
@@ -78,7 +79,7 @@ Encoding runs on the CPU, also where MODEL was trained on a GPU.`,
 	flags.SortFlags = false
 	flags.StringVarP(&f.output, "output", "o", "", "model `directory` to write")
 	flags.BoolVar(&f.force, "force", false, "replace a model that exists")
-	flags.IntVar(&f.steps, "encode-steps", encodeSteps, "steps of FISTA; 10 leans to similarity, 40 to a low error")
+	flags.IntVar(&f.steps, "encode-steps", 20, "steps of FISTA; 10 leans to similarity, 40 to a low error")
 	flags.Float64Var(&f.density, "density", 0, "largest share of a code that is not zero (default that of MODEL's codes)")
 	flags.Float64Var(&f.lambda, "lambda", 0, "weight λ of the codes' Σ|a| (default MODEL's)")
 	flags.BoolVar(&f.exact, "exact", false, "minimise the objective instead of stopping early")
@@ -145,44 +146,36 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
 	if err := model.CheckSave(f.output, f.force); err != nil {
 		return err
 	}
-	e := &model.Encoding{TrainedOn: trainedOn(m.Info), Lambda: m.Info.Training.Lambda, Shard: shard}
+	o := encode.Defaults(m.Info)
 	if changed("lambda") {
-		e.Lambda = f.lambda
+		o.Lambda = f.lambda
 	}
-	switch {
-	case f.exact && e.Lambda == 0:
-		return usagef("--exact needs a λ above 0; give --lambda")
-	case f.exact:
-		e.Gap = f.gap
-	default:
-		if !changed("density") {
-			f.density = density(m.Info)
+	if changed("density") {
+		o.Most = encode.Most(f.density, m.Info.Training.Atoms)
+	}
+	if o.Steps = f.steps; f.exact {
+		if o.Gap = f.gap; o.Lambda == 0 {
+			return usagef("--exact needs a λ above 0; give --lambda")
 		}
-		e.Steps, e.Most = f.steps, most(f.density, m.Info.Training.Atoms)
 	}
-	s, err := newStream(m, e, f.workers)
+	e, device, err := newEncoder(m, dir, m.Mean, o, f.workers)
 	if err != nil {
 		return err
 	}
 
 	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
+	noteLoss(stderr, dir, m.Info)
 	log := stderr
 	if f.quiet {
 		log = io.Discard
 	}
 	p := newCounter(log)
-	var unreached []string
-	s.Unreached = func(word string, gap float64) {
-		if len(unreached) < 5 {
-			unreached = append(unreached, fmt.Sprintf("%q %.1e", word, gap))
-		}
-	}
 	var source *vectors.Source
-	err = m.SaveRows(f.output, f.force, func(add func([]string, *vectors.Sparse) error) error {
-		s.Add = func(words []string, codes *vectors.Sparse) error {
+	err = m.SaveRows(ctx, f.output, f.force, func(add func([]string, *vectors.Sparse) error) error {
+		s := &encode.Stream{Encoder: e, Options: o, Shard: shard, Add: func(words []string, codes *vectors.Sparse) error {
 			p.add(len(words))
 			return add(words, codes)
-		}
+		}}
 		o := vectors.ReadOptions{MaxWords: f.maxWords, SkipBad: f.skipBad, WordList: f.wordList}
 		source, err = vectors.Stream(ctx, path, o, func(d *vectors.Dense) error {
 			if d.Dim != m.Info.Input.Dim {
@@ -193,8 +186,14 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
 		if err != nil {
 			return err
 		}
-		m.Info.Input.Name, m.Info.Input.SHA256, m.Info.Encoding = source.Name, source.SHA256, e
-		return s.Finish(ctx, e)
+		encoding, err := s.Finish(ctx)
+		if err != nil {
+			return err
+		}
+		encoding.TrainedOn, encoding.Device = encode.TrainedOn(m.Info), device
+		m.Info.Input = model.Input{Name: source.Name, SHA256: source.SHA256, Dim: m.Info.Input.Dim, WordsSHA256: source.WordsSHA256}
+		m.Info.Encoding = encoding
+		return nil
 	})
 	p.done(err == nil)
 	if err != nil {
@@ -203,101 +202,72 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
 	for _, warning := range source.Warnings {
 		fmt.Fprintf(stderr, "warning: %s: %s\n", source.Name, warning)
 	}
-	if e.Unreached > 0 {
-		if e.Unreached > len(unreached) {
-			unreached = append(unreached, "…")
-		}
-		fmt.Fprintf(stderr, "warning: %d words did not get to a gap of %v: %s\n", e.Unreached, e.Gap, strings.Join(unreached, ", "))
+	return reportEncoding(cmd, f.output, m.Info, f.json)
+}
+
+// noteLoss says so if codes are made with another loss than their dictionary.
+func noteLoss(stderr io.Writer, dir string, i model.Info) {
+	if i.Training.Loss != "squared" {
+		fmt.Fprintf(stderr, "%s: trained with the loss %s, encoded with the squared loss\n", dir, i.Training.Loss)
 	}
-	return reportEncoding(cmd.OutOrStdout(), f.output, m.Info, f.json)
 }
 
-// trainedOn is what a model's dictionary was learned from.
-func trainedOn(i model.Info) model.Input {
-	if i.Encoding != nil {
-		return i.Encoding.TrainedOn
-	}
-	return i.Input
-}
-
-// density is the share of a model's codes that is not zero.
-func density(i model.Info) float64 {
-	switch {
-	case i.Encoding != nil && i.Encoding.Most > 0:
-		return float64(i.Encoding.Most) / float64(i.Training.Atoms)
-	case i.Encoding != nil:
-		return 1 - i.Encoding.Sparsity
-	case len(i.Epochs) > 0:
-		return 1 - i.Epochs[len(i.Epochs)-1].Sparsity
-	}
-	return 1
-}
-
-// most is the nonzeros that a code of so many atoms keeps.
-func most(density float64, atoms int) int {
-	return max(1, int(math.Round(density*float64(atoms))))
-}
-
-// newStream prepares encoding with a model's dictionary, and notes the device in e.
-func newStream(m *model.Model, e *model.Encoding, workers int) (*encode.Stream, error) {
-	o := encode.Options{Lambda: e.Lambda, Nonnegative: m.Info.Training.Method == "B", Steps: e.Steps, Most: e.Most, Gap: e.Gap}
-	encoder, err := cpu.NewEncoder(m.Dictionary, m.Info.Input.Dim, m.Mean, o, workers)
-	if err != nil {
-		return nil, usageError{err} // of the dictionary, of memory for --exact, or of the kernels asked for
+// newEncoder prepares encoding on the device that it returns with the dictionary of
+// the model in dir.
+func newEncoder(m *model.Model, dir string, mean []float32, o encode.Options, workers int) (e encode.Encoder, device string, err error) {
+	if e, err = cpu.NewEncoder(m.Dictionary, m.Info.Input.Dim, mean, o, workers); err != nil {
+		return nil, "", usagef("%s: %w", dir, err) // of the dictionary, of memory for --exact, or of the kernels asked for
 	}
 	level, _, err := cpu.Level()
-	if err != nil {
-		return nil, usageError{err}
-	}
-	e.Device = "cpu " + level
-	return &encode.Stream{Encoder: encoder, Options: o, Shard: e.Shard}, nil
+	return e, "cpu " + level, err
 }
 
-// encodeCodes replaces the codes of a model by those that its dictionary gives to
-// x, of which the mean has been subtracted, at the same density.
-func encodeCodes(ctx context.Context, m *model.Model, x *vectors.Dense, workers int) error {
-	e := &model.Encoding{TrainedOn: m.Info.Input, Lambda: m.Info.Training.Lambda, Steps: encodeSteps}
-	e.Most = most(density(m.Info), m.Info.Training.Atoms)
-	centered := *m
-	centered.Mean = nil
-	s, err := newStream(&centered, e, workers)
+// encodeCodes returns the model with the codes that its dictionary gives to x, of
+// which the mean has been subtracted, at the same density.
+func encodeCodes(ctx context.Context, m *model.Model, dir string, x *vectors.Dense, workers int) (*model.Model, error) {
+	o := encode.Defaults(m.Info)
+	e, device, err := newEncoder(m, dir, nil, o, workers)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	all := &vectors.Sparse{Cols: m.Codes.Cols, Ptr: []int64{0}}
-	s.Add = func(_ []string, c *vectors.Sparse) error {
-		for _, end := range c.Ptr[1:] {
-			all.Ptr = append(all.Ptr, int64(len(all.Value))+end)
-		}
-		all.Rows += c.Rows
-		all.Index, all.Value = append(all.Index, c.Index...), append(all.Value, c.Value...)
-		return nil
+	encoded, err := encode.Model(ctx, m, e, o, x)
+	if err != nil {
+		return nil, err
 	}
-	if err := s.Rows(ctx, x); err != nil {
-		return err
-	}
-	if err := s.Finish(ctx, e); err != nil {
-		return err
-	}
-	m.Codes, m.Info.Encoding = all, e
-	return nil
+	encoded.Info.Input, encoded.Info.Encoding.Device = m.Info.Input, device
+	return encoded, nil
 }
 
 // reportEncoding prints what was measured of codes.
-func reportEncoding(w io.Writer, output string, i model.Info, asJSON bool) error {
+func reportEncoding(cmd *cobra.Command, output string, i model.Info, asJSON bool) error {
+	e := i.Encoding
+	if e.Unreached > 0 {
+		var named []string
+		for _, word := range e.UnreachedWords {
+			named = append(named, fmt.Sprintf("%.100q", word))
+		}
+		if e.Unreached > len(named) {
+			named = append(named, "…")
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "warning: words that did not get to a gap of %v: %d (%s)\n", e.Gap, e.Unreached, strings.Join(named, ", "))
+	}
 	if asJSON {
-		return printJSON(w, struct {
+		return printJSON(cmd.OutOrStdout(), struct {
 			Model string `json:"model"`
 			model.Info
 		}{output, i})
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d words × %d sparse dimensions\n", output, i.Input.Words, i.Training.Atoms)
-	describeCodes(&b, *i.Encoding, i.Training.Atoms)
-	if i.Encoding.Gap > 0 {
-		fmt.Fprintf(&b, "  largest gap    %.1e of a word's objective\n", i.Encoding.WorstGap)
+	if i.Input.Words == 0 { // a shard of an input with fewer blocks than shards
+		fmt.Fprintf(&b, "  no rows of the input are of shard %d/%d: it has %d words, dealt out by %d\n", e.Shard.Index, e.Shard.Of, e.Shard.Words, encode.Block)
+	} else {
+		describeCodes(&b, *e, i.Training.Atoms)
+		if e.Gap > 0 {
+			fmt.Fprintf(&b, "  largest gap    %.1e of a word's objective\n", e.WorstGap)
+		}
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(cmd.OutOrStdout(), b.String())
 	return err
 }
 

@@ -69,10 +69,10 @@ up in lower case.
 
 // explanation is a word's dimensions and neighbours.
 type explanation struct {
-	Word    string            `json:"word"`
-	Active  int               `json:"active"` // dimensions that are not zero
-	Nearest []neighbour       `json:"nearest"`
-	Strong  []activeDimension `json:"dimensions"`
+	Word    string                `json:"word"`
+	Active  int                   `json:"active"` // dimensions that are not zero
+	Nearest []neighbour           `json:"nearest"`
+	Strong  []interpret.Explained `json:"dimensions"`
 }
 
 type neighbour struct {
@@ -80,27 +80,11 @@ type neighbour struct {
 	Cosine float64 `json:"cosine"`
 }
 
-type activeDimension struct {
-	Dimension int      `json:"dimension"`
-	Weight    float32  `json:"weight"`
-	Words     []string `json:"words"`
-}
-
 func explain(x *interpret.Index, row, words, dimensions, neighbours int) explanation {
-	active := x.Active(row)
-	e := explanation{Word: x.Words[row], Active: len(active), Nearest: []neighbour{}, Strong: []activeDimension{}}
+	index, value := x.Codes.Row(row)
+	e := explanation{Word: x.Words[row], Active: len(index), Nearest: []neighbour{}, Strong: x.Explain(index, value, dimensions, words)}
 	for _, n := range x.Nearest(row, neighbours) {
 		e.Nearest = append(e.Nearest, neighbour{x.Words[n.Row], n.Cosine})
-	}
-	if dimensions > 0 {
-		active = active[:min(dimensions, len(active))]
-	}
-	for _, a := range active {
-		end := x.Top
-		if a.Value < 0 {
-			end = x.Bottom
-		}
-		e.Strong = append(e.Strong, activeDimension{a.Dimension, a.Value, wordsOf(x, end(a.Dimension, words))})
 	}
 	return e
 }

@@ -117,7 +117,7 @@ func exportPage(ctx context.Context, dir, output string, force bool, words []str
 	if err != nil {
 		return err
 	}
-	err = x.WritePage(contextWriter{ctx, file}, words, dimensions)
+	err = x.WritePage(atomicfile.Writer{Context: ctx, Writer: file}, words, dimensions)
 	if missing, ok := errors.AsType[*explore.NotFoundError](err); ok {
 		return usageError{missing}
 	}

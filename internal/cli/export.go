@@ -177,7 +177,7 @@ func (f exportFormat) writeTo(ctx context.Context, w io.Writer, open func() (*mo
 	if err != nil {
 		return err
 	}
-	return f.files[0].write(contextWriter{ctx, w}, m)
+	return f.files[0].write(atomicfile.Writer{Context: ctx, Writer: w}, m)
 }
 
 // writeFiles writes the files of the format. They get their names when all of
@@ -201,7 +201,7 @@ func (f exportFormat) writeFiles(ctx context.Context, output string, force bool,
 		return err
 	}
 	for i, file := range f.files {
-		if err := file.write(contextWriter{ctx, temporary[i]}, m); err != nil {
+		if err := file.write(atomicfile.Writer{Context: ctx, Writer: temporary[i]}, m); err != nil {
 			return err
 		}
 	}
@@ -211,19 +211,6 @@ func (f exportFormat) writeFiles(ctx context.Context, output string, force bool,
 		}
 	}
 	return nil
-}
-
-// A contextWriter fails once its context is cancelled.
-type contextWriter struct {
-	ctx context.Context
-	io.Writer
-}
-
-func (w contextWriter) Write(p []byte) (int, error) {
-	if err := w.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return w.Writer.Write(p)
 }
 
 func findFormat(name string) (exportFormat, error) {

@@ -7,6 +7,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"overcomplete/graph"
+	"overcomplete/train"
 )
 
 // trainingSteps are the graphs that can be looked at.
@@ -50,7 +51,7 @@ steps. Sizes in the listing: n words of a batch, K sparse dimensions, L dense on
 const exampleAtoms, exampleDim, exampleWords = 5, 3, 4
 
 func (f *modelFlags) exampleSpec() graph.Spec {
-	s := f.spec(exampleDim)
+	s := train.Spec(f.Hyperparameters, exampleDim)
 	s.Atoms = exampleAtoms
 	return s
 }

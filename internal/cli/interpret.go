@@ -79,14 +79,6 @@ type count struct {
 	value int
 }
 
-func wordsOf(x *interpret.Index, entries []interpret.Entry) []string {
-	words := []string{}
-	for _, e := range entries {
-		words = append(words, x.Words[e.Row])
-	}
-	return words
-}
-
 // wordList joins words that are all on one line. Words that could be taken for
 // several, because there is white space in them, are quoted.
 func wordList(words []string, separator string) string {

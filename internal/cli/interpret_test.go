@@ -152,7 +152,7 @@ and 1 weaker ones
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
 		t.Fatal(err)
 	}
-	want := activeDimension{1, -1, []string{"read", "write"}} // the negative end
+	want := interpret.Explained{Dimension: 1, Weight: -1, Words: []string{"read", "write"}} // the negative end
 	if len(got) != 1 || len(got[0].Strong) != 2 || !reflect.DeepEqual(got[0].Strong[1], want) {
 		t.Errorf("%+v", got)
 	}

@@ -112,7 +112,7 @@ func (f *trainFlags) check(cmd *cobra.Command) error {
 		required bool // even if the flag is not given
 	}{
 		{"-k", f.atoms, changed("atoms")}, {"--factor", f.factor, true}, {"--epochs", f.epochs, changed("epochs")},
-		{"--dictionary-steps", f.DictionarySteps, true}, {"--max-words", f.maxWords, changed("max-words")}, {"--workers", f.workers, changed("workers")},
+		{"--max-words", f.maxWords, changed("max-words")}, {"--workers", f.workers, changed("workers")},
 	} {
 		if v.required && (v.value < 1 || v.value > math.MaxInt32) {
 			return usagef("%s is %d, want 1 to %d", v.flag, v.value, math.MaxInt32)
@@ -129,12 +129,6 @@ func (f *trainFlags) check(cmd *cobra.Command) error {
 		return usagef("--recipe is %q, want paper or best", f.recipe)
 	case f.recipe == "best" && changed("center") && !f.Center:
 		return usagef("--recipe best centres the vectors; drop --center=false")
-	case f.Stop != "epochs" && f.Stop != "authors":
-		return usagef("--stop is %q, want epochs or authors", f.Stop)
-	case f.Algorithm != "minibatch" && f.Algorithm != "authors":
-		return usagef("--algorithm is %q, want minibatch or authors", f.Algorithm)
-	case f.State != "float32" && f.State != "float16":
-		return usagef("--state is %q, want float32 or float16", f.State)
 	case f.Algorithm == "authors" && changed("dictionary-steps"):
 		return usagef("--dictionary-steps has no meaning with --algorithm authors, which takes one step a word")
 	}
@@ -145,14 +139,8 @@ func (f *trainFlags) check(cmd *cobra.Command) error {
 		return err
 	}
 	f.Center = f.Center || f.recipe == "best"
-	f.Epochs = f.epochs
-	switch {
-	case f.Stop == "authors":
-		_, f.Epochs = train.AuthorsStop(f.Method)
-	case !changed("epochs") && f.Method == "A":
-		f.Epochs = 20
-	case !changed("epochs"):
-		f.Epochs = 30
+	if f.Epochs = f.epochs; f.Epochs == 0 {
+		f.Epochs = train.DefaultEpochs(f.Hyperparameters)
 	}
 	return nil
 }
@@ -198,32 +186,27 @@ func (f *trainFlags) read(cmd *cobra.Command, path string, log io.Writer) (*vect
 
 // fit trains on x, which it centres if that was asked for, and saves the model.
 func (f *trainFlags) fit(ctx context.Context, x *vectors.Dense, source *vectors.Source, log, stderr io.Writer) (*model.Model, error) {
-	m := &model.Model{Words: x.Words}
-	if f.Center {
-		m.Mean = x.Center()
-	}
-	f.Atoms = f.atoms
-	if f.Atoms == 0 {
+	if f.Atoms = f.atoms; f.Atoms == 0 {
 		f.Atoms = f.factor * x.Dim
+	}
+	m, err := train.NewModel(x, source, f.Hyperparameters)
+	if err != nil {
+		return nil, usagef("--%w", err)
 	}
 	if f.Atoms <= x.Dim {
 		fmt.Fprintf(stderr, "warning: %d sparse dimensions for %d dense ones are not overcomplete\n", f.Atoms, x.Dim)
 	}
 	progress := f.newProgress(log, x.Len())
-	m.Info = model.Info{
-		Format:   model.FormatVersion,
-		Input:    model.Input{Name: source.Name, SHA256: source.SHA256, Words: x.Len(), Dim: x.Dim},
-		Training: f.Hyperparameters,
-	}
 	c := &checkpoints{trainFlags: f, ctx: ctx, log: stderr, model: m, replace: f.force, last: time.Now()}
-	err := f.run(x, progress, c)
+	err = f.run(x, progress, c)
 	progress.done()
 	if err != nil {
 		return nil, err
 	}
 	if f.recipe == "best" {
 		fmt.Fprintln(log, "encoding")
-		if err := encodeCodes(ctx, m, x, f.workers); err != nil {
+		noteLoss(stderr, f.output, m.Info)
+		if m, err = encodeCodes(ctx, m, f.output, x, f.workers); err != nil {
 			if c.epoch > 0 && ctx.Err() != nil {
 				return nil, resumable(f.output, c.epoch)
 			}

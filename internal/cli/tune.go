@@ -80,7 +80,7 @@ func (f *experimentFlags) load(cmd *cobra.Command, path, dir string) (*opened, e
 	e := &experiment.Experiment{
 		Dir: dir,
 		Setting: experiment.Setting{
-			Input:    model.Input{Name: source.Name, SHA256: source.SHA256, Words: x.Len(), Dim: x.Dim},
+			Input:    model.Input{Name: source.Name, SHA256: source.SHA256, Words: x.Len(), Dim: x.Dim, WordsSHA256: source.WordsSHA256},
 			Protocol: eval.Options{OOV: eval.Skip, Case: eval.Fallback, Seed: 1},
 		},
 		Train: func(ctx context.Context, h model.Hyperparameters, dir string) (*model.Model, error) {

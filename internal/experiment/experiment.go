@@ -174,6 +174,7 @@ func (s Setting) same(saved Setting) error {
 		was, is any
 	}{
 		{"the vectors' SHA-256", saved.Input.SHA256, s.Input.SHA256},
+		{"the word list's SHA-256", saved.Input.WordsSHA256, s.Input.WordsSHA256},
 		{"the number of words", saved.Input.Words, s.Input.Words},
 		{"the vectors' length", saved.Input.Dim, s.Input.Dim},
 		{"--center", saved.Training.Center, s.Training.Center},

@@ -1,0 +1,39 @@
+package cpu_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"overcomplete/cpu"
+	"overcomplete/encode"
+)
+
+// With atoms that are orthogonal and of length 1, the lasso shrinks products with
+// them by λ/2.
+func ExampleNewEncoder() {
+	dictionary := []float32{
+		1, 0, 0,
+		0, 1, 0,
+		0, 0, 1,
+	}
+	o := encode.Options{Lambda: 1, Gap: 1e-4}
+	e, err := cpu.NewEncoder(dictionary, 3, nil, o, 0)
+	if err != nil {
+		log.Fatal(err)
+	}
+	codes, err := e.Encode(context.Background(), []float32{
+		2, -3, 0.2,
+		0, 0.4, 1,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for i := range codes.Rows {
+		columns, values := codes.Row(i)
+		fmt.Printf("%v %.3f, ‖y − aD‖² = %.3f\n", columns, values, codes.Loss[i])
+	}
+	// Output:
+	// [0 1] [1.500 -2.500], ‖y − aD‖² = 0.540
+	// [2] [0.500], ‖y − aD‖² = 0.410
+}

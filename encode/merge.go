@@ -1,0 +1,183 @@
+package encode
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"overcomplete/model"
+	"overcomplete/vectors"
+)
+
+// A ShardError says why models are not the shards of one input, or are not whole.
+type ShardError struct{ Err error }
+
+func (e *ShardError) Error() string { return e.Err.Error() }
+func (e *ShardError) Unwrap() error { return e.Err }
+
+// Merge puts the shards of an input in dirs together, in whatever order they come, and
+// saves the model of all of it in the directory dir, as [model.Model.SaveRows] does:
+// to the byte what a [Stream] without a shard comes to. It returns what
+// the model's model.json says. A mistake in the shards is a [*ShardError]: one is
+// missing, there twice or not whole, or they are of different models, inputs, word
+// lists, options or processors.
+func Merge(ctx context.Context, dir string, force bool, dirs ...string) (*model.Info, error) {
+	shards, m, err := openShards(dirs)
+	defer func() {
+		for _, s := range shards {
+			s.rows.Close()
+		}
+	}()
+	if err != nil {
+		return nil, &ShardError{err}
+	}
+	err = m.SaveRows(ctx, dir, force, func(add func([]string, *vectors.Sparse) error) error {
+		return mergeRows(ctx, shards, m.Info.Encoding, add)
+	})
+	return &m.Info, err
+}
+
+// shard is a model of part of an input's rows.
+type shard struct {
+	dir  string
+	rows *model.Rows
+	done int // rows that were read
+}
+
+func (s *shard) encoding() *model.Encoding { return s.rows.Info.Encoding }
+func (s *shard) part() *model.Shard        { return s.encoding().Shard }
+
+// openShards opens shards, in their order, and returns what their model is to be
+// but for words, codes and what is measured of them. The caller closes those that
+// were opened, also after an error.
+func openShards(dirs []string) (shards []*shard, m *model.Model, err error) {
+	for _, dir := range dirs {
+		rows, err := model.OpenRows(dir)
+		if err != nil {
+			return shards, nil, err
+		}
+		s := &shard{dir: dir, rows: rows}
+		shards = append(shards, s)
+		if e := rows.Info.Encoding; e == nil || e.Shard == nil {
+			return shards, nil, fmt.Errorf("%s: is no output of encode --shard", dir)
+		}
+		if p := s.part(); p.Index < 1 || p.Index > p.Of || p.Words < 0 || len(p.UnreachedRows) != len(s.encoding().UnreachedWords) {
+			return shards, nil, fmt.Errorf("%s: model.json: shard %d of %d, of %d words, with %d rows for %d words that are named",
+				dir, p.Index, p.Of, p.Words, len(p.UnreachedRows), len(s.encoding().UnreachedWords))
+		}
+		head, err := model.OpenDictionary(dir)
+		switch {
+		case err != nil:
+			return shards, nil, err
+		case m == nil:
+			m = head
+		default:
+			if err := sameRun(shards[0], s, m, head); err != nil {
+				return shards, nil, err
+			}
+		}
+	}
+	if len(shards) == 0 {
+		return nil, nil, fmt.Errorf("there are no shards to merge")
+	}
+	slices.SortFunc(shards, func(a, b *shard) int { return a.part().Index - b.part().Index })
+	of := shards[0].part().Of
+	for i, s := range shards {
+		if index := s.part().Index; index < i+1 {
+			return shards, nil, fmt.Errorf("%s and %s are both shard %d of %d", shards[i-1].dir, s.dir, index, of)
+		} else if index > i+1 {
+			return shards, nil, fmt.Errorf("shard %d of %d is missing", i+1, of)
+		}
+		blocks, words := shares(s.part())
+		if len(s.part().Losses) != blocks || s.rows.Info.Input.Words != words {
+			return shards, nil, fmt.Errorf("%s: model.json: %d words in %d blocks, want %d in %d: shard %d of %d of %d words",
+				s.dir, s.rows.Info.Input.Words, len(s.part().Losses), words, blocks, i+1, of, s.part().Words)
+		}
+	}
+	if len(shards) < of {
+		return shards, nil, fmt.Errorf("shard %d of %d is missing", len(shards)+1, of)
+	}
+	e := *m.Info.Encoding
+	e.Shard = nil
+	m.Info.Encoding = &e
+	return shards, m, nil
+}
+
+// shares returns how many blocks and words a shard must have.
+func shares(p *model.Shard) (blocks, words int) {
+	all := p.Words / Block
+	last := p.Words % Block // words of a block that is not full
+	if last > 0 {
+		all++
+	}
+	if all < p.Index {
+		return 0, 0
+	}
+	blocks = (all-p.Index)/p.Of + 1
+	words = blocks * Block
+	if last > 0 && (all-p.Index)%p.Of == 0 {
+		words -= Block - last
+	}
+	return blocks, words
+}
+
+// sameRun returns an error unless two shards are of one input, encoded in the same
+// way with the same dictionary.
+func sameRun(a, b *shard, first, second *model.Model) error {
+	x, y := first.Info.Encoding, second.Info.Encoding
+	in, other := first.Info.Input, second.Info.Input
+	for _, v := range []struct {
+		what   string
+		differ bool
+	}{
+		{"models", !slices.Equal(first.Dictionary, second.Dictionary) || !slices.Equal(first.Mean, second.Mean) ||
+			x.TrainedOn != y.TrainedOn || first.Info.Training != second.Info.Training},
+		{"inputs", in.SHA256 != other.SHA256 || in.Name != other.Name || x.Shard.Words != y.Shard.Words},
+		{"word lists", in.WordsSHA256 != other.WordsSHA256},
+		{"numbers of shards", x.Shard.Of != y.Shard.Of},
+		{"flags of encode", x.Lambda != y.Lambda || x.Steps != y.Steps || x.Most != y.Most || x.Gap != y.Gap},
+		{"kinds of processor (OVERCOMPLETE_CPU makes one do as another)", x.Device != y.Device},
+	} {
+		if v.differ {
+			return fmt.Errorf("%s and %s are of different %s", a.dir, b.dir, v.what)
+		}
+	}
+	return nil
+}
+
+// mergeRows adds the shards' blocks in turn, and fills in what is measured of them.
+func mergeRows(ctx context.Context, shards []*shard, e *model.Encoding, add func([]string, *vectors.Sparse) error) error {
+	t := new(tally)
+	for _, s := range shards {
+		t.worstGap = max(t.worstGap, s.encoding().WorstGap)
+		t.unreached += s.encoding().Unreached
+	}
+	total := shards[0].part().Words
+	for block := 0; block*Block < total; block++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		s := shards[block%len(shards)]
+		words, codes, err := s.rows.Next(Block)
+		if err != nil {
+			return &ShardError{err}
+		}
+		for _, row := range s.part().UnreachedRows {
+			if i := row - s.done; i >= 0 && i < len(words) {
+				t.name(i, words[i])
+			}
+		}
+		s.done += len(words)
+		t.block(codes, s.part().Losses[block/len(shards)])
+		if err := add(words, codes); err != nil {
+			return err
+		}
+	}
+	for _, s := range shards {
+		if err := s.rows.Finish(); err != nil {
+			return &ShardError{err}
+		}
+	}
+	t.report(e)
+	return nil
+}

@@ -1,0 +1,53 @@
+package model_test
+
+import (
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"overcomplete/model"
+	"overcomplete/vectors"
+)
+
+// A model is saved and opened again, and a dense vector made of a code.
+func Example() {
+	dir, err := os.MkdirTemp("", "model")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "animals.model")
+
+	h := model.Defaults()
+	h.Atoms, h.Epochs = 3, 20
+	m := &model.Model{
+		Info:       model.Info{Input: model.Input{Words: 2, Dim: 2}, Training: h},
+		Words:      []string{"cat", "dog"},
+		Codes:      &vectors.Sparse{Rows: 2, Cols: 3, Ptr: []int64{0, 2, 3}, Index: []int32{0, 2, 1}, Value: []float32{2, 1, 3}},
+		Dictionary: []float32{1, 0, 0, 1, 0.5, 0.5},
+	}
+	if err := m.Save(path, false); err != nil {
+		log.Fatal(err)
+	}
+
+	m, err = model.Open(path)
+	if err != nil {
+		log.Fatal(err)
+	}
+	dim := m.Info.Input.Dim
+	for i, word := range m.Words {
+		x := make([]float32, dim)
+		copy(x, m.Mean) // if there is one
+		columns, values := m.Codes.Row(i)
+		for n, k := range columns {
+			for j, d := range m.Dictionary[int(k)*dim:][:dim] {
+				x[j] += values[n] * d
+			}
+		}
+		fmt.Println(word, columns, values, "is about", x)
+	}
+	// Output:
+	// cat [0 2] [2 1] is about [2.5 0.5]
+	// dog [1] [3] is about [0 3]
+}
