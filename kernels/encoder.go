@@ -32,7 +32,7 @@ type Encoder struct {
 	against                     cu.DevicePtr // float32, batch×parts
 	momenta                     cu.DevicePtr // float32, batch
 	losses                      cu.DevicePtr // float64, batch
-	packing
+	packing                     packing
 }
 
 // NewEncoder prepares encoding with the dictionary d, K×L row-major, and μ, which is
@@ -118,7 +118,7 @@ func (e *Encoder) prepare(d []float32) error {
 		gpu: g, atoms: e.atoms, codePitch: e.codePitch,
 		nonzeros: g.alloc(8 * rows), l1: g.alloc(8 * rows), used: g.alloc(4 * int64(e.atoms)), starts: g.alloc(8 * rows),
 	}
-	e.reserve(e.batch * e.options.Most)
+	e.packing.reserve(e.batch * e.options.Most)
 	e.staging = g.allocHost(rows * int64(e.dimPitch))
 	toDevice(g, e.dictionary, pitched(d, e.dim, e.dimPitch), g.compute)
 	g.synchronize(g.compute)
@@ -154,7 +154,7 @@ func (e *Encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error
 		}
 		e.residual(n, 0, FP32) // so that losses are those of the codes
 		toHost(g, out.Loss[lo:hi], e.losses, g.compute)
-		e.append(&out.Sparse, e.codes, n)
+		e.packing.append(&out.Sparse, e.codes, n)
 	}
 	if g.err != nil {
 		return nil, g.err

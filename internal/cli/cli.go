@@ -96,7 +96,7 @@ func isUsage(err error) bool {
 	var usage usageError
 	var input *vectors.InputError
 	var output *atomicfile.OutputError
-	return errors.As(err, &usage) || errors.As(err, &input) || errors.As(err, &output) || errors.Is(err, encode.ErrOverflow)
+	return errors.As(err, &usage) || errors.As(err, &input) || errors.As(err, &output) || errors.Is(err, encode.ErrOverflow) || errors.Is(err, encode.ErrDictionary)
 }
 
 // printJSON prints what a command found, indented, for --json.

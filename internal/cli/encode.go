@@ -16,12 +16,14 @@ import (
 
 	"overcomplete/cpu"
 	"overcomplete/encode"
+	"overcomplete/kernels"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
 
 // encodeFlags are what encode was asked for.
 type encodeFlags struct {
+	deviceFlags
 	output      string
 	force       bool
 	steps       int
@@ -33,7 +35,6 @@ type encodeFlags struct {
 	maxWords    int
 	skipBad     bool
 	wordList    string
-	workers     int
 	json, quiet bool
 }
 
@@ -65,7 +66,9 @@ objective, and less similarity between the codes of similar words.
 To spread a large input over many processes, run encode with --shard 1/16, 2/16
 and so on up to 16/16, and put the outputs together with "overcomplete merge".
 
-Encoding runs on the CPU, also where MODEL was trained on a GPU.`,
+Without --exact, encoding runs on a GPU where there is one. Kinds of processor, and
+of --precision, differ in the last digits of codes, and now and then in which of two
+nearly equal values is kept: shards must have been encoded on one kind.`,
 		Example: `  overcomplete encode model new.txt -o new.model
   overcomplete encode model vectors.bin -o part3.model --shard 3/16
   zcat crawl.txt.gz | overcomplete encode model - -o exact.model --exact --gap 1e-3`,
@@ -87,7 +90,7 @@ Encoding runs on the CPU, also where MODEL was trained on a GPU.`,
 	flags.IntVar(&f.maxWords, "max-words", 0, "read only the first `n` words (default all)")
 	flags.BoolVar(&f.skipBad, "skip-bad", false, "drop malformed rows instead of stopping at the first")
 	flags.StringVar(&f.wordList, "words", "", "`file` with a word a line, for .npy, .npz and .safetensors, instead of words in the latter two")
-	flags.IntVar(&f.workers, "workers", 0, "processors to use (default all); the result does not depend on it")
+	f.registerDevice(cmd, "encode")
 	flags.BoolVar(&f.json, "json", false, "print the results as JSON")
 	flags.BoolVar(&f.quiet, "quiet", false, "print no progress")
 	cmd.MarkFlagRequired("output")
@@ -117,8 +120,9 @@ func (f *encodeFlags) check(changed func(flag string) bool) (shard *model.Shard,
 		return nil, usagef("--max-words is %d, want 1 to %d", f.maxWords, math.MaxInt32)
 	case changed("workers") && (f.workers < 1 || f.workers > math.MaxInt32):
 		return nil, usagef("--workers is %d, want 1 to %d", f.workers, math.MaxInt32)
-	case !changed("shard"):
-		return nil, nil
+	}
+	if err := f.deviceFlags.check(f.onlyOnCPU(), changed); err != nil || !changed("shard") {
+		return nil, err
 	}
 	i, n, _ := strings.Cut(f.shard, "/")
 	shard = new(model.Shard)
@@ -130,6 +134,14 @@ func (f *encodeFlags) check(changed func(flag string) bool) (shard *model.Shard,
 		return nil, usagef("--shard is %q, want i/n with i from 1 to n, which is %d at most", f.shard, math.MaxInt32)
 	}
 	return shard, nil
+}
+
+// onlyOnCPU says what of an encoding no GPU does, or "".
+func (f *encodeFlags) onlyOnCPU() string {
+	if f.exact {
+		return "--exact is of the CPU only"
+	}
+	return ""
 }
 
 func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
@@ -160,16 +172,17 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
 		}
 		e.Steps, e.Most = f.steps, most(f.density, m.Info.Training.Atoms)
 	}
-	s, err := newStream(m, e, f.workers)
-	if err != nil {
-		return err
-	}
-
 	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
 	log := stderr
 	if f.quiet {
 		log = io.Discard
 	}
+	s, done, err := f.newStream(m, e, f.onlyOnCPU(), log)
+	if err != nil {
+		return err
+	}
+	defer done()
+
 	p := newCounter(log)
 	var unreached []string
 	s.Unreached = func(word string, gap float64) {
@@ -238,32 +251,51 @@ func most(density float64, atoms int) int {
 	return max(1, int(math.Round(density*float64(atoms))))
 }
 
-// newStream prepares encoding with a model's dictionary, and notes the device in e.
-func newStream(m *model.Model, e *model.Encoding, workers int) (*encode.Stream, error) {
+// newStream prepares encoding with a model's dictionary on the device that was asked
+// for, or the best that there is. It says which, and notes it in e. Only says what of
+// the work no GPU does, or "". Done releases the device.
+func (f *deviceFlags) newStream(m *model.Model, e *model.Encoding, only string, log io.Writer) (s *encode.Stream, done func() error, err error) {
 	o := encode.Options{Lambda: e.Lambda, Nonnegative: m.Info.Training.Method == "B", Steps: e.Steps, Most: e.Most, Gap: e.Gap}
-	encoder, err := cpu.NewEncoder(m.Dictionary, m.Info.Input.Dim, m.Mean, o, workers)
+	s = &encode.Stream{Options: o, Shard: e.Shard}
+	gpu, why, err := tryGPU(f, only, func(index int) (*kernels.Encoder, error) {
+		return kernels.NewEncoder(m.Dictionary, m.Info.Input.Dim, m.Mean, o, index, kernels.Precision(f.precision))
+	})
 	if err != nil {
-		return nil, usageError{err} // of the dictionary, of memory for --exact, or of the kernels asked for
+		return nil, nil, err
+	}
+	if why == "" {
+		d := gpu.Device()
+		fmt.Fprintf(log, "encoding on GPU %d, %s, %s\n", d.Index, d.Name, f.precision)
+		// What tensor cores round depends on their generation.
+		e.Device = fmt.Sprintf("cuda %d.%d %s", d.Major, d.Minor, f.precision)
+		s.Encoder = gpu
+		return s, gpu.Close, nil
+	}
+	s.Encoder, err = cpu.NewEncoder(m.Dictionary, m.Info.Input.Dim, m.Mean, o, f.workers)
+	if err != nil {
+		return nil, nil, usageError{err} // of the dictionary, of memory for --exact, or of the kernels asked for
 	}
 	level, _, err := cpu.Level()
 	if err != nil {
-		return nil, usageError{err}
+		return nil, nil, usageError{err}
 	}
+	fmt.Fprintf(log, "encoding %s\n", f.onCPU(why))
 	e.Device = "cpu " + level
-	return &encode.Stream{Encoder: encoder, Options: o, Shard: e.Shard}, nil
+	return s, func() error { return nil }, nil
 }
 
 // encodeCodes replaces the codes of a model by those that its dictionary gives to
 // x, of which the mean has been subtracted, at the same density.
-func encodeCodes(ctx context.Context, m *model.Model, x *vectors.Dense, workers int) error {
+func (f *trainFlags) encodeCodes(ctx context.Context, m *model.Model, x *vectors.Dense, log io.Writer) error {
 	e := &model.Encoding{TrainedOn: m.Info.Input, Lambda: m.Info.Training.Lambda, Steps: encodeSteps}
 	e.Most = most(density(m.Info), m.Info.Training.Atoms)
 	centered := *m
 	centered.Mean = nil
-	s, err := newStream(&centered, e, workers)
+	s, done, err := f.newStream(&centered, e, onlyOnCPU(f.Hyperparameters), log)
 	if err != nil {
 		return err
 	}
+	defer done()
 	all := &vectors.Sparse{Cols: m.Codes.Cols, Ptr: []int64{0}}
 	s.Add = func(_ []string, c *vectors.Sparse) error {
 		for _, end := range c.Ptr[1:] {

@@ -20,8 +20,8 @@ func newMerge() *cobra.Command {
 		Short: "Put the outputs of encode --shard together",
 		Long: `Merge puts the models that "overcomplete encode --shard 1/n" to "n/n" wrote
 together. OUT is, to the byte, what encode writes without --shard. All shards have
-to be there, in any order, and of the same model, input and flags; what they hold
-is streamed, however much it is.`,
+to be there, in any order, and of the same model, input, flags and kind of
+processor; what they hold is streamed, however much it is.`,
 		Example: `  overcomplete merge part*.model -o all.model`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -147,7 +147,7 @@ func sameRun(a, b shard, first, second *model.Model) error {
 		{"inputs", first.Info.Input.SHA256 != second.Info.Input.SHA256 || first.Info.Input.Name != second.Info.Input.Name || x.Shard.Words != y.Shard.Words},
 		{"numbers of shards", x.Shard.Of != y.Shard.Of},
 		{"flags of encode", x.Lambda != y.Lambda || x.Steps != y.Steps || x.Most != y.Most || x.Gap != y.Gap},
-		{"kinds of processor (OVERCOMPLETE_CPU makes one do as another)", x.Device != y.Device},
+		{fmt.Sprintf("kinds of processor, %s and %s (--device, --precision and OVERCOMPLETE_CPU choose it)", x.Device, y.Device), x.Device != y.Device},
 	} {
 		if v.differ {
 			return fmt.Errorf("%s and %s are of different %s", a.dir, b.dir, v.what)
