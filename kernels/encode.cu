@@ -14,10 +14,10 @@
 // have been dropped: of 3000 codes with 8 % nonzeros the products on their support
 // alone would be a twelfth of the flops, but would gather 300 KB of atoms a row.
 //
-// Floor of a step, decode included, in bytes: 16·words·atoms (codes read twice,
-// those before them read and overwritten) and 4·words·dim a few times; in flops:
-// 4·words·atoms·dim, three times that for fp32. For a word of 300 → 3000 on an H200:
-// 48 KB, 11 ns at 4.3 TB/s, and 3.6 Mflop, 12 ns if mma.sync does 300 TFLOP/s in TF32.
+// Floor, in bytes: fista 12·words·atoms + 4·(words + atoms)·dim, fista_residuals
+// 4·words·(4·dim + parts); in flops: fista 2·words·atoms·dim, three times that for
+// fp32. With decode's, a step of a word of 300 → 3000 on an H200 is 53 KB, 12 ns at 4.3
+// TB/s, and 3.6 Mflop, 12 ns if mma.sync does 300 TFLOP/s in TF32.
 #include "product.cuh"
 
 // Columns of the result of fista that a warp has; a row's sum has a part for each.
