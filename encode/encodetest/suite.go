@@ -133,8 +133,9 @@ func SameBits(t *testing.T, o encode.Options, newEncoder New) {
 		}
 	}
 	e := newEncoder.open(t, d, dim, nil, o, 1)
-	for lo := 0; lo < rows; lo += 7 {
-		hi := min(lo+7, rows)
+	const few = 23
+	for lo := 0; lo < rows; lo += few {
+		hi := min(lo+few, rows)
 		got := Encode(t, e, x[lo*dim:hi*dim])
 		for i := lo; i < hi; i++ {
 			gotIndex, gotValue := got.Row(i - lo)
