@@ -62,6 +62,13 @@ func TestEncoderTF32(t *testing.T) {
 			wantObjective += objective
 			objective, _ = encodetest.Objective(y, encodetest.Widen(d), a, o.Lambda, nonnegative)
 			gotObjective += objective
+			var loss, square float64
+			for j, r := range encodetest.Residual(y, encodetest.Widen(d), a) {
+				loss, square = loss+r*r, square+y[j]*y[j]
+			}
+			if !(math.Abs(got.Loss[i]-loss) <= 1e-5*square) {
+				t.Errorf("nonnegative %t: loss of row %d is %v, want %v", nonnegative, i, got.Loss[i], loss)
+			}
 			for k := range want {
 				if want[k] != 0 {
 					kept++

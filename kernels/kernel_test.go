@@ -284,7 +284,7 @@ func TestFISTA(t *testing.T) {
 					}
 					next := float64(got[at])
 					// z and what is added to it round to float32.
-					if math.Abs(next-want) > tolerance[precision]*size*magnitude[at]+1e-6*(math.Abs(z)+c.threshold) || c.nonnegative && next < 0 ||
+					if !(math.Abs(next-want) <= tolerance[precision]*size*magnitude[at]+1e-6*(math.Abs(z)+c.threshold)) || c.nonnegative && next < 0 ||
 						c.support && want == 0 && next != 0 {
 						t.Fatalf("%+v: code %d of word %d is %v, want %v", c, k, i, next, want)
 					}
@@ -298,7 +298,7 @@ func TestFISTA(t *testing.T) {
 					gotSum += float64(part)
 				}
 				// Differences round to float32, and 32 products add up in it.
-				if math.Abs(gotSum-sum) > 1e-6*sizes {
+				if !(math.Abs(gotSum-sum) <= 1e-6*sizes) {
 					t.Fatalf("%+v: ⟨z−b', b'−b⟩ of word %d is %v, want %v", c, i, gotSum, sum)
 				}
 			}
@@ -338,11 +338,11 @@ func TestFISTAResiduals(t *testing.T) {
 				at := i*s.dim + j
 				want := float64(y[at]) - float64(p[at]) - m*(float64(p[at])-float64(q[at]))
 				loss += want * want
-				if math.Abs(float64(got[at])-want) > 1e-6*(1+math.Abs(want)) {
+				if !(math.Abs(float64(got[at])-want) <= 1e-6*(1+math.Abs(want))) {
 					t.Fatalf("%+v: residual %d of word %d is %v, want %v", s, j, i, got[at], want)
 				}
 			}
-			if math.Abs(gotLosses[i]-loss) > 1e-6*(1+loss) {
+			if !(math.Abs(gotLosses[i]-loss) <= 1e-6*(1+loss)) {
 				t.Errorf("%+v: loss of word %d is %v, want %v", s, i, gotLosses[i], loss)
 			}
 		}
