@@ -45,7 +45,7 @@ func NewEncoder(d []float32, dim int, mean []float32, o encode.Options, device i
 // newEncoder is NewEncoder with a number of rows to encode at a time if there is
 // memory for so many, for tests.
 func newEncoder(d []float32, dim int, mean []float32, o encode.Options, device int, p Precision, batch int) (*Encoder, error) {
-	if len(d) == 0 || len(d)%dim != 0 || mean != nil && len(mean) != dim {
+	if dim < 1 || len(d) == 0 || len(d)%dim != 0 || mean != nil && len(mean) != dim {
 		return nil, fmt.Errorf("kernels: %d numbers are no dictionary of vectors of length %d with a mean of %d", len(d), dim, len(mean))
 	}
 	if o.Gap > 0 {
