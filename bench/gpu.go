@@ -39,12 +39,12 @@ func benchGPU(args []string, stdout io.Writer) error {
 	b := gpuBench{scaling: []int{50000, 100000, 200000, 400000, 800000, 1600000, 2000000}}
 	flags := flag.NewFlagSet("bench gpu", flag.ContinueOnError)
 	flags.IntVar(&b.device, "device", 0, "index of the GPU")
-	flags.IntVar(&b.words, "words", 400000, "of the main trainings")
+	flags.IntVar(&b.words, "words", 400000, "of the main trainings and of encoding")
 	flags.IntVar(&b.dim, "dim", 300, "of vectors")
 	flags.IntVar(&b.atoms, "atoms", 3000, "of dictionaries")
 	flags.IntVar(&b.epochs, "epochs", 20, "of the main trainings")
-	flags.IntVar(&b.repeats, "repeats", 3, "times that each of them runs")
-	flags.IntVar(&b.compareWords, "compare-words", 8000, "of trainings on GPU and CPU")
+	flags.IntVar(&b.repeats, "repeats", 3, "times that each of these runs")
+	flags.IntVar(&b.compareWords, "compare-words", 8000, "of trainings and encoding on GPU and CPU")
 	flags.IntVar(&b.compareEpochs, "compare-epochs", 20, "of trainings on GPU and CPU")
 	flags.Func("scaling", "words of the trainings that show how time grows, with commas between (default 50000,…,2000000)", func(list string) (err error) {
 		b.scaling, err = numbers(list)
@@ -76,7 +76,7 @@ func (b *gpuBench) run(stdout io.Writer) error {
 
 	// Each part leaves its results in the file before the next begins: one that
 	// hangs loses its own alone.
-	for _, part := range []func(){b.compare, b.train, b.profile, b.scale} {
+	for _, part := range []func(){b.compare, b.train, b.profile, b.encode, b.scale} {
 		part()
 		if b.json != "" {
 			if err := writeJSON(b.json, b.report); err != nil {
@@ -274,11 +274,7 @@ func (b *gpuBench) profile() {
 	for _, precision := range precisions {
 		j := b.job(b.words, b.epochs, "A", precision)
 		t, times, err := b.profiled(j)
-		p := Profile{Training: b.named(j, []Training{t}, err)}
-		for _, k := range times {
-			p.Kernels = append(p.Kernels, Kernel{k.Name, k.Launches, k.Seconds, k.Bytes, k.Flops, b.report.Peaks.floor(k.Bytes, k.Flops)})
-		}
-		b.report.Profiles = append(b.report.Profiles, p)
+		b.report.Profiles = append(b.report.Profiles, Profile{b.named(j, []Training{t}, err), b.report.Peaks.kernels(times)})
 	}
 }
 
@@ -302,6 +298,14 @@ func (b *gpuBench) scale() {
 	for _, words := range b.scaling {
 		b.report.Scaling = append(b.report.Scaling, b.measure(b.job(words, b.scalingEpochs, "A", kernels.TF32), 1))
 	}
+}
+
+// kernels is what kernels took, beside what they had to do.
+func (p Peaks) kernels(times []kernels.KernelTime) (all []Kernel) {
+	for _, k := range times {
+		all = append(all, Kernel{k.Name, k.Launches, k.Seconds, k.Bytes, k.Flops, p.floor(k.Bytes, k.Flops)})
+	}
+	return all
 }
 
 // floor is the least time that the device needs for what a kernel does.

@@ -60,6 +60,7 @@ tool() {
   "$bundle/bench" vectors --words 2000 --dim "$dim" small.npy
   seq 2000 >small.txt
   "$bundle/overcomplete" train small.npy --words small.txt -o model --device cuda -k "$atoms" --epochs 3
+  "$bundle/overcomplete" encode model small.npy --words small.txt -o encoded --device cuda
 }
 
 benchmark() {

@@ -52,7 +52,7 @@ func TestGPU(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Agreement) != 4 || len(r.Trainings) != 4 || len(r.Profiles) != 2 || len(r.Scaling) != 2 {
+	if len(r.Agreement) != 4 || len(r.Trainings) != 4 || len(r.Profiles) != 2 || len(r.Encodings) != 4 || len(r.Scaling) != 2 {
 		t.Fatalf("%+v", r)
 	}
 	for _, a := range r.Agreement {
@@ -76,6 +76,17 @@ func TestGPU(t *testing.T) {
 		}
 		if len(p.Kernels) < 6 || sum > p.Training.Seconds || sum < p.Training.Seconds/4 {
 			t.Errorf("%d kernels took %v s of %v", len(p.Kernels), sum, p.Training.Seconds)
+		}
+	}
+
+	for _, e := range r.Encodings {
+		var sum float64
+		for _, k := range e.Kernels {
+			sum += k.Seconds
+		}
+		if e.Problem != "" || !e.Agree || !e.SameBits || e.Objective == e.CPUObjective && e.Precision == "tf32" ||
+			math.Abs(e.WordsPerSecond*e.Seconds-300) > 1e-6 || !(e.CPUWordsPerSecond > 0) || len(e.Kernels) < 6 || sum == 0 {
+			t.Errorf("%+v", e)
 		}
 	}
 

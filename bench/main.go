@@ -4,8 +4,8 @@
 //	bench cpu       trainings on the CPU, reading and writing, against the
 //	                machine's own limits and against other programs
 //	bench growth    how time and memory grow with words and atoms
-//	bench gpu       trainings on a GPU: against the CPU, against the device's
-//	                own speed, and how they grow with the vocabulary
+//	bench gpu       trainings and encoding on a GPU: against the CPU, against the
+//	                device's own speed, and how trainings grow with the vocabulary
 //	bench vectors   write generated vectors, for other programs to train on
 //	bench table     the results of "bench gpu", and of peers, as a short table
 package main
@@ -24,7 +24,7 @@ import (
 
 const usage = `usage: bench cpu [flags]                     measure trainings on the CPU, reading and writing
        bench growth [flags]                  measure how they grow with words and atoms
-       bench gpu [flags]                     measure trainings on a GPU
+       bench gpu [flags]                     measure trainings and encoding on a GPU
        bench vectors [flags] FILE.npy        write generated vectors
        bench table BENCH.json [TORCH.json]   print results of "bench gpu"
 

@@ -19,6 +19,7 @@ type Report struct {
 	Agreement  []Agreement `json:"agreement"` // CPU against GPU
 	Trainings  []Training  `json:"trainings"`
 	Profiles   []Profile   `json:"profiles"`
+	Encodings  []Encoding  `json:"encodings"`
 	Scaling    []Training  `json:"scaling"` // over the vocabulary
 }
 
@@ -79,6 +80,35 @@ type Kernel struct {
 	FloorSeconds float64 `json:"floor_seconds"` // Bytes or Flops at Peaks, whichever takes longer
 }
 
+// Encoding is codes for words in memory with a dictionary that was learned from
+// some of them. Seconds are wall-clock time, copies to the GPU and back in it;
+// preparing the encoder is not.
+type Encoding struct {
+	Method         string    `json:"method"`
+	Precision      string    `json:"precision"`
+	Words          int       `json:"words"`
+	Dim            int       `json:"dim"`
+	Atoms          int       `json:"atoms"`
+	Steps          int       `json:"steps"`   // of FISTA, before those on the support
+	Most           int       `json:"most"`    // nonzeros that a code keeps
+	Seconds        float64   `json:"seconds"` // the median of Repeats
+	Repeats        []float64 `json:"repeats"`
+	WordsPerSecond float64   `json:"words_per_second"`
+	Kernels        []Kernel  `json:"kernels"` // of once more, with every launch timed
+
+	// Of fewer words, on the GPU and on the CPU.
+	Error             float64 `json:"error"`
+	CPUError          float64 `json:"cpu_error"`
+	Objective         float64 `json:"objective"`
+	CPUObjective      float64 `json:"cpu_objective"`
+	CPUWordsPerSecond float64 `json:"cpu_words_per_second"`
+	Shared            float64 `json:"shared_nonzeros"` // of the CPU's, the share that is the GPU's too
+	SameBits          bool    `json:"same_bits"`       // of two runs on the GPU
+	Agree             bool    `json:"agree"`
+
+	Problem string `json:"problem,omitempty"` // why it was not measured
+}
+
 func readReport(path string) (r Report, err error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -137,14 +167,34 @@ func (r *Report) print(out io.Writer) error {
 			row(t.Program, t.Method, t.Precision, t.Seconds, 1000*t.EpochSeconds, t.Error, t.Objective, percent(t.Sparsity), r.ratio(t))
 		}
 	}
-	for _, p := range r.Profiles {
-		t := p.Training
-		head(fmt.Sprintf("Kernels, method %s, %s, %d epochs in %.3g s when each launch is timed", t.Method, t.Precision, t.Epochs, t.Seconds),
-			"kernel launches ms GB/s of_copy_% TFLOP/s of_mma_% of_floor_%")
-		for _, k := range p.Kernels {
+	profile := func(of string, kernels []Kernel) {
+		head("Kernels, "+of+" when each launch is timed", "kernel launches ms GB/s of_copy_% TFLOP/s of_mma_% of_floor_%")
+		for _, k := range kernels {
 			bytes, flops := k.Bytes/k.Seconds, k.Flops/k.Seconds
 			row(k.Name, k.Launches, 1000*k.Seconds, bytes/1e9, percent(bytes/r.Peaks.CopyBytes), flops/1e12,
 				percent(flops/r.Peaks.TF32Flops), percent(k.FloorSeconds/k.Seconds))
+		}
+	}
+	for _, p := range r.Profiles {
+		t := p.Training
+		profile(fmt.Sprintf("method %s, %s, %d epochs in %.3g s", t.Method, t.Precision, t.Epochs, t.Seconds), p.Kernels)
+	}
+	if len(r.Encodings) > 0 {
+		e := r.Encodings[0]
+		head(fmt.Sprintf("Encoding, %d × %d → %d, %d steps, at most %d nonzeros a word", e.Words, e.Dim, e.Atoms, e.Steps, e.Most),
+			"method precision seconds words/s CPU_words/s error CPU_error objective CPU_objective shared_% same_bits agree")
+		for _, e := range r.Encodings {
+			if e.Problem != "" {
+				row(e.Method, e.Precision, e.Problem)
+				continue
+			}
+			row(e.Method, e.Precision, e.Seconds, e.WordsPerSecond, e.CPUWordsPerSecond, e.Error, e.CPUError, e.Objective, e.CPUObjective,
+				percent(e.Shared), e.SameBits, e.Agree)
+		}
+	}
+	for _, e := range r.Encodings {
+		if len(e.Kernels) > 0 {
+			profile(fmt.Sprintf("encoding, method %s, %s,", e.Method, e.Precision), e.Kernels)
 		}
 	}
 	if len(r.Scaling) > 0 {

@@ -4,41 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"overcomplete/encode"
 	"overcomplete/encode/encodetest"
 )
-
-// encodeProblem is a dictionary and rows that it was made to encode: sums of a
-// few atoms, and noise.
-func encodeProblem(rows, dim, atoms int) (x, d []float32) {
-	rng := rand.New(rand.NewPCG(3, 4))
-	d = make([]float32, atoms*dim)
-	for i := range d {
-		d[i] = float32(rng.NormFloat64())
-	}
-	x = make([]float32, rows*dim)
-	for i := range rows {
-		for range 3 {
-			k, c := rng.IntN(atoms), float32(rng.NormFloat64())
-			for j := range dim {
-				x[i*dim+j] += c*d[k*dim+j] + 0.1*float32(rng.NormFloat64())
-			}
-		}
-	}
-	return x, d
-}
-
-func widen(x []float32) []float64 {
-	y := make([]float64, len(x))
-	for i := range x {
-		y[i] = float64(x[i])
-	}
-	return y
-}
 
 func newEncoder(t testing.TB, d []float32, dim int, mean []float32, o encode.Options, workers int) *Encoder {
 	t.Helper()
@@ -49,77 +20,16 @@ func newEncoder(t testing.TB, d []float32, dim int, mean []float32, o encode.Opt
 	return e
 }
 
-func encodeAll(t testing.TB, e *Encoder, x []float32) *encode.Codes {
-	t.Helper()
-	codes, err := e.Encode(context.Background(), x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := codes.Validate(); err != nil {
-		t.Fatal(err)
-	}
-	return codes
-}
-
-// dense returns a row of codes.
-func dense(codes *encode.Codes, row int) []float64 {
-	a := make([]float64, codes.Cols)
-	index, value := codes.Row(row)
-	for n, k := range index {
-		a[k] = float64(value[n])
-	}
-	return a
-}
-
 // Codes are those of the formulas in float64, within what float32 rounds: a part
-// in 10⁵ of the largest code, as steps add up. Where rounding decides whether a
-// row restarts, or which of two codes of nearly the same size is kept, there is
-// no telling; the seeds have no such row.
+// in 10⁵ of the largest code, as steps add up.
 func TestEncode(t *testing.T) {
-	const rows = 30
 	eachLevel(t, func(t *testing.T, _ *kernels) {
-		for _, c := range []struct {
-			dim, atoms int
-			o          encode.Options
-		}{
-			{8, 40, encode.Options{Lambda: 0.5, Steps: 20, Most: 8}},
-			{8, 40, encode.Options{Lambda: 0.5, Steps: 20, Most: 8, Nonnegative: true}},
-			{50, 301, encode.Options{Lambda: 1, Steps: 20, Most: 30}},
-			{50, 301, encode.Options{Lambda: 1, Steps: 40, Most: 301}},
-			{50, 600, encode.Options{Lambda: 2, Steps: 10, Most: 60, Nonnegative: true}},
-			{17, 33, encode.Options{Lambda: 0, Steps: 3, Most: 1}},
-			{1, 5, encode.Options{Lambda: 0.1, Steps: 5, Most: 2}},
-			{20, 50, encode.Options{Lambda: 1e6, Steps: 5, Most: 5}}, // all codes are zero
-		} {
-			what := fmt.Sprintf("%d → %d, %+v", c.dim, c.atoms, c.o)
-			x, d := encodeProblem(rows, c.dim, c.atoms)
-			mean := x[:c.dim]
-			codes := encodeAll(t, newEncoder(t, d, c.dim, mean, c.o, 2), x)
-			for i := range rows {
-				y := widen(x[i*c.dim:][:c.dim])
-				for j := range y {
-					y[j] -= float64(mean[j])
-				}
-				want, got := encodetest.Code(y, widen(d), c.o), dense(codes, i)
-				size := 1e-30
-				for _, v := range want {
-					size = max(size, math.Abs(v))
-				}
-				for k := range want {
-					if math.Abs(got[k]-want[k]) > 1e-5*size || c.o.Nonnegative && got[k] < 0 {
-						t.Fatalf("%s: code %d of row %d is %v, want %v", what, k, i, got[k], want[k])
-					}
-				}
-				var loss float64
-				for _, r := range encodetest.Residual(y, widen(d), got) {
-					loss += r * r
-				}
-				if square := dot(y, y); math.Abs(codes.Loss[i]-loss) > 1e-5*square {
-					t.Errorf("%s: loss of row %d is %v, want %v", what, i, codes.Loss[i], loss)
-				}
-			}
-		}
+		encodetest.Run(t, 1e-5, anyEncoder)
 	})
+}
+
+func anyEncoder(d []float32, dim int, mean []float32, o encode.Options, workers int) (encode.Encoder, error) {
+	return NewEncoder(d, dim, mean, o, workers)
 }
 
 func dot(x, y []float64) (sum float64) {
@@ -129,36 +39,10 @@ func dot(x, y []float64) (sum float64) {
 	return sum
 }
 
-// A row's code is the same bits for any number of workers and whatever rows it
-// comes with.
-func TestEncodeKeepsBits(t *testing.T) {
-	const rows, dim, atoms = 100, 30, 200
-	x, d := encodeProblem(rows, dim, atoms)
+// Exact codes don't depend on the number of workers either.
+func TestEncodeExactKeepsBits(t *testing.T) {
 	eachLevel(t, func(t *testing.T, _ *kernels) {
-		for _, o := range []encode.Options{
-			{Lambda: 0.5, Steps: 15, Most: 40}, {Lambda: 1, Steps: 15, Most: 20, Nonnegative: true}, {Lambda: 1, Gap: 1e-4},
-		} {
-			want := encodeAll(t, newEncoder(t, d, dim, nil, o, 1), x)
-			for workers := 2; workers <= 5; workers++ {
-				got := encodeAll(t, newEncoder(t, d, dim, nil, o, workers), x)
-				if !slices.Equal(got.Ptr, want.Ptr) || !slices.Equal(got.Index, want.Index) || !slices.Equal(got.Value, want.Value) ||
-					!slices.Equal(got.Loss, want.Loss) || !slices.Equal(got.Gap, want.Gap) {
-					t.Errorf("%+v: %d workers give other codes than one", o, workers)
-				}
-			}
-			e := newEncoder(t, d, dim, nil, o, 1)
-			for lo := 0; lo < rows; lo += 7 {
-				hi := min(lo+7, rows)
-				got := encodeAll(t, e, x[lo*dim:hi*dim])
-				for i := lo; i < hi; i++ {
-					gotIndex, gotValue := got.Row(i - lo)
-					wantIndex, wantValue := want.Row(i)
-					if !slices.Equal(gotIndex, wantIndex) || !slices.Equal(gotValue, wantValue) || got.Loss[i-lo] != want.Loss[i] {
-						t.Fatalf("%+v: row %d has another code among others", o, i)
-					}
-				}
-			}
-		}
+		encodetest.SameBits(t, encode.Options{Lambda: 1, Gap: 1e-4}, anyEncoder)
 	})
 }
 
@@ -181,14 +65,14 @@ func TestEncodeExact(t *testing.T) {
 			{20, 50, encode.Options{Lambda: 1e6, Gap: 1e-4}}, // all codes are zero
 		} {
 			what := fmt.Sprintf("%d → %d, %+v", c.dim, c.atoms, c.o)
-			x, d := encodeProblem(rows, c.dim, c.atoms)
+			x, d := encodetest.Problem(rows, c.dim, c.atoms)
 			clear(x[:c.dim])            // zero is what the first row's code makes
 			clear(d[2*c.dim : 3*c.dim]) // an atom that is of no use
 			copy(d[c.dim:], d[:c.dim])  // two that are the same
-			codes := encodeAll(t, newEncoder(t, d, c.dim, nil, c.o, 2), x)
+			codes := encodetest.Encode(t, newEncoder(t, d, c.dim, nil, c.o, 2), x)
 			for i := range rows {
-				y, a := widen(x[i*c.dim:][:c.dim]), dense(codes, i)
-				objective, gap := encodetest.Objective(y, widen(d), a, c.o.Lambda, c.o.Nonnegative)
+				y, a := encodetest.Widen(x[i*c.dim:][:c.dim]), encodetest.Row(codes, i)
+				objective, gap := encodetest.Objective(y, encodetest.Widen(d), a, c.o.Lambda, c.o.Nonnegative)
 				if objective == 0 {
 					continue
 				}
@@ -205,19 +89,10 @@ func TestEncodeExact(t *testing.T) {
 
 // A gap that float32 can't see is not said to be reached.
 func TestEncodeExactUnreached(t *testing.T) {
-	x, d := encodeProblem(20, 50, 301)
-	codes := encodeAll(t, newEncoder(t, d, 50, nil, encode.Options{Lambda: 1, Gap: 1e-12}, 1), x)
+	x, d := encodetest.Problem(20, 50, 301)
+	codes := encodetest.Encode(t, newEncoder(t, d, 50, nil, encode.Options{Lambda: 1, Gap: 1e-12}, 1), x)
 	if reached := slices.Min(codes.Gap); reached > 1e-5 || slices.Max(codes.Gap) < 1e-12 {
 		t.Errorf("gaps from %v to %v", reached, slices.Max(codes.Gap))
-	}
-}
-
-func TestEncodeCancelled(t *testing.T) {
-	x, d := encodeProblem(10, 8, 40)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := newEncoder(t, d, 8, nil, encode.Options{Steps: 1, Most: 5}, 2).Encode(ctx, x); err != context.Canceled {
-		t.Errorf("error %v, want %v", err, context.Canceled)
 	}
 }
 
@@ -236,7 +111,7 @@ func (c *cancelledAt) Err() error {
 
 // Exact codes of one tile can take minutes.
 func TestEncodeExactCancelledAmidTile(t *testing.T) {
-	x, d := encodeProblem(20, 50, 301)
+	x, d := encodetest.Problem(20, 50, 301)
 	ctx := &cancelledAt{Context: t.Context(), last: 5}
 	_, err := newEncoder(t, d, 50, nil, encode.Options{Lambda: 1, Gap: 1e-12}, 1).Encode(ctx, x)
 	if err != context.Canceled || ctx.asked != 7 { // in the tile, and at the end
@@ -316,7 +191,7 @@ func TestFISTAKernels(t *testing.T) {
 				want := slices.Clone(p)
 				n := 0
 				for ; n < len(index) && index[n] < end; n++ {
-					want[n] = float32(dot(widen(r), widen(d[int(index[n])*dim:][:dim])))
+					want[n] = float32(dot(encodetest.Widen(r), encodetest.Widen(d[int(index[n])*dim:][:dim])))
 				}
 				if got := k.dots(p, index, r, d, dim, end); got != n {
 					t.Errorf("%s: stops at %d, want %d", what, got, n)
@@ -337,7 +212,7 @@ func BenchmarkEncode(b *testing.B) {
 	e := newEncoder(b, d, dim, nil, encode.Options{Lambda: 0.5, Steps: 20, Most: 240}, 1)
 	rows := len(x) / dim
 	for b.Loop() {
-		encodeAll(b, e, x)
+		encodetest.Encode(b, e, x)
 	}
 	b.ReportMetric(float64(rows*b.N)/b.Elapsed().Seconds(), "words/s")
 	flops := 20 * 2 * dim * atoms * float64(rows)
@@ -346,10 +221,10 @@ func BenchmarkEncode(b *testing.B) {
 
 // benchEncode has atoms of norm 4.4 and words of norm 2.8, as trained ones have.
 func benchEncode(rows int) (x, d []float32) {
-	x, d = encodeProblem(rows, 300, 3000)
+	x, d = encodetest.Problem(rows, 300, 3000)
 	scale := func(m []float32, norm float64) {
 		for i := 0; i < len(m); i += 300 {
-			s := float32(norm / math.Sqrt(dot(widen(m[i:i+300]), widen(m[i:i+300]))))
+			s := float32(norm / math.Sqrt(dot(encodetest.Widen(m[i:i+300]), encodetest.Widen(m[i:i+300]))))
 			for j := range 300 {
 				m[i+j] *= s
 			}

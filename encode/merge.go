@@ -136,7 +136,7 @@ func sameRun(a, b *shard, first, second *model.Model) error {
 		{"word lists", in.WordsSHA256 != other.WordsSHA256},
 		{"numbers of shards", x.Shard.Of != y.Shard.Of},
 		{"flags of encode", x.Lambda != y.Lambda || x.Steps != y.Steps || x.Most != y.Most || x.Gap != y.Gap},
-		{"kinds of processor (OVERCOMPLETE_CPU makes one do as another)", x.Device != y.Device},
+		{fmt.Sprintf("kinds of processor, %s and %s (--device, --precision and OVERCOMPLETE_CPU choose it)", x.Device, y.Device), x.Device != y.Device},
 	} {
 		if v.differ {
 			return fmt.Errorf("%s and %s are of different %s", a.dir, b.dir, v.what)

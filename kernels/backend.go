@@ -363,50 +363,20 @@ func (b *Backend) Codes() (*vectors.Sparse, error) {
 		Rows: b.words, Cols: b.atoms,
 		Ptr: make([]int64, 1, b.words+1), Index: make([]int32, 0, b.nonzeros), Value: make([]float32, 0, b.nonzeros),
 	}
-	var packed struct {
-		room         int
-		index, value cu.DevicePtr
-	}
-	starts := g.alloc(8 * int64(min(b.codeBatch, b.words)))
-	pack := func(codes cu.DevicePtr, words int) {
-		nonzeros := make([]float64, words)
-		b.finishCodes(codes, words, 0, b.rowNumber(0), b.rowNumber(1))
-		toHost(g, nonzeros, b.rowNumber(0), g.compute)
-		g.synchronize(g.compute)
-		if g.err != nil {
-			return
-		}
-		start, count := make([]int64, words), 0
-		for i, n := range nonzeros {
-			start[i] = int64(count)
-			count += int(n)
-			all.Ptr = append(all.Ptr, all.Ptr[len(all.Ptr)-1]+int64(n))
-		}
-		if count > packed.room {
-			g.free(packed.index)
-			g.free(packed.value)
-			packed.room, packed.index, packed.value = count, g.alloc(4*int64(count)), g.alloc(4*int64(count))
-		}
-		toDevice(g, starts, start, g.compute)
-		g.launch("pack_codes", grid{divide(words, packWarps), 1, 32 * packWarps, 0}, g.compute,
-			codes, starts, words, b.atoms, b.codePitch, packed.index, packed.value)
-		n := len(all.Index)
-		all.Index = append(all.Index, make([]int32, count)...)
-		all.Value = append(all.Value, make([]float32, count)...)
-		toHost(g, all.Index[n:], packed.index, g.compute)
-		toHost(g, all.Value[n:], packed.value, g.compute)
-		g.synchronize(g.compute)
+	p := packing{
+		gpu: g, atoms: b.atoms, codePitch: b.codePitch,
+		nonzeros: b.rowNumber(0), l1: b.rowNumber(1), used: b.used, starts: g.alloc(8 * int64(min(b.codeBatch, b.words))),
 	}
 	quiet := b.progress
 	b.progress = func(int) {}
 	err := b.eachSlot(context.Background(), b.slotWords, false, func(at parts[cu.DevicePtr], _, words int) {
 		for lo := 0; lo < words; lo += b.codeBatch {
-			pack(b.from(at, lo).codes, min(b.codeBatch, words-lo))
+			p.append(all, b.from(at, lo).codes, min(b.codeBatch, words-lo))
 		}
 	})
 	b.progress = quiet
-	for _, p := range []cu.DevicePtr{packed.index, packed.value, starts} {
-		g.free(p)
+	for _, m := range []cu.DevicePtr{p.index, p.value, p.starts} {
+		g.free(m)
 	}
 	if err == nil {
 		err = g.err

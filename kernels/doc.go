@@ -1,7 +1,7 @@
-// Package kernels runs the lowered training programs of package graph on NVIDIA
-// GPUs, through the CUDA driver.
+// Package kernels runs the lowered training programs of package graph, and the
+// encoding of package encode, on NVIDIA GPUs, through the CUDA driver.
 //
-// It is built with -tags gpu; without the tag, [New] says so. With it, a program
+// It is built with -tags gpu; without the tag, [New] and [NewEncoder] say so. With it, a program
 // still starts where there is no driver (see package driver).
 //
 // # On the device
@@ -24,12 +24,19 @@
 // pass only queues launches; the host waits at its end. The .cu files tell how the
 // kernels work and what bounds them.
 //
+// An [Encoder] has another few kernels, for some thousands of rows at a time, and no
+// program:
+//
+//	fista             a step of all codes, in the epilogue of the product
+//	fista_residuals   what the rows' decoded codes leave, with their momentum
+//	keep_largest      of each row's codes
+//
 // # Sums
 //
 // Products are of TF32 factors, or of factors in two TF32 parts, added in
 // float32. Sums over rows are float64. Nothing is added atomically and no order
 // depends on the device or on how words are split: a training gives the same
-// bits on every run.
+// bits on every run, and a row the same code among whatever rows.
 //
 // # Tests
 //

@@ -292,7 +292,8 @@ func (g *gpu) finished(e cu.Event) {
 	}
 }
 
-// launch starts a kernel. Arguments are int, float64, uint64 and cu.DevicePtr.
+// launch starts a kernel. Arguments are int, float64, uint64, bool, which
+// kernels take as an int, and cu.DevicePtr.
 func (g *gpu) launch(kernel string, shape grid, s cu.Stream, args ...any) {
 	if g.err != nil {
 		return
@@ -311,6 +312,10 @@ func (g *gpu) launch(kernel string, shape grid, s cu.Stream, args ...any) {
 			cells[i] = uint64(v)
 		case uint64:
 			cells[i] = v
+		case bool:
+			if v {
+				cells[i] = 1
+			}
 		case float64:
 			cells[i] = math.Float64bits(v)
 		case cu.DevicePtr:

@@ -14,6 +14,7 @@ import (
 
 	"gorgonia.org/cu"
 
+	"overcomplete/encode/encodetest"
 	"overcomplete/graph"
 	"overcomplete/train"
 )
@@ -249,6 +250,145 @@ func TestCorrelate(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A step of FISTA. It shrinks, which makes no error larger, and adds up what
+// belongs to the very codes that it wrote.
+func TestFISTA(t *testing.T) {
+	const size = 0.05
+	forShapes(t, func(b *bench, precision Precision, words, atoms, dim int) {
+		for _, c := range []struct {
+			threshold            float64
+			nonnegative, support bool
+		}{{0.3, false, false}, {0.3, true, false}, {0, false, true}, {1e6, false, false}} {
+			r, d := b.normal(words*dim, 0), b.normal(atoms*dim, 0)
+			x, before, momenta := b.codes(words, atoms), b.codes(words, atoms), b.normal(words, 0.5)
+			parts := divide(atoms, correlateTile.columns) * (correlateTile.columns / fistaColumns)
+			residuals, atomRows, against := b.array(r, words, dim), b.array(d, atoms, dim), b.array(nil, words, parts)
+			codes, result := b.array(x, words, atoms), b.array(before, words, atoms)
+			b.launch("fista_"+string(precision), correlateTile.grid(words, codes.pitch), b.compute,
+				codes.data, result.data, against.data, residuals.data, atomRows.data, upload(b.gpu, momenta),
+				words, atoms, codes.pitch, residuals.pitch, parts, size, c.threshold, c.nonnegative, c.support)
+			p, magnitude := multiply(words, atoms, dim,
+				func(i, k int) float32 { return r[i*dim+k] }, func(k, j int) float32 { return d[j*dim+k] })
+			got, sums := b.read(result), b.read(against)
+			zeros := 0
+			for i := range words {
+				var sum, sizes, gotSum float64
+				for k := range atoms {
+					at := i*atoms + k
+					z := float64(x[at]) + float64(momenta[i])*(float64(x[at])-float64(before[at]))
+					want := encodetest.Shrink(z+size*p[at], c.threshold, c.nonnegative)
+					if c.support && x[at] == 0 && before[at] == 0 {
+						want = 0
+					}
+					next := float64(got[at])
+					// z and what is added to it round to float32.
+					if !(math.Abs(next-want) <= tolerance[precision]*size*magnitude[at]+1e-6*(math.Abs(z)+c.threshold)) || c.nonnegative && next < 0 ||
+						c.support && want == 0 && next != 0 {
+						t.Fatalf("%+v: code %d of word %d is %v, want %v", c, k, i, next, want)
+					}
+					product := (z - next) * (next - float64(x[at]))
+					sum, sizes = sum+product, sizes+(math.Abs(z)+math.Abs(next))*(math.Abs(next)+math.Abs(float64(x[at])))
+					if next == 0 {
+						zeros++
+					}
+				}
+				for _, part := range sums[i*parts : (i+1)*parts] {
+					gotSum += float64(part)
+				}
+				// Differences round to float32, and 32 products add up in it.
+				if !(math.Abs(gotSum-sum) <= 1e-6*sizes) {
+					t.Fatalf("%+v: ⟨z−b', b'−b⟩ of word %d is %v, want %v", c, i, gotSum, sum)
+				}
+			}
+			if len(p) > 100 && c.threshold < 1 && (zeros == 0 || zeros == len(p)) {
+				t.Errorf("%+v: %d of %d codes are zero: a poor test", c, zeros, len(p))
+			}
+		}
+	})
+}
+
+func TestFISTAResiduals(t *testing.T) {
+	for _, s := range []struct{ words, dim, parts int }{{1, 1, 4}, {3, 31, 4}, {9, 32, 32}, {17, 33, 36}, {40, 300, 96}} {
+		b := newBench(t)
+		y, p, q := b.normal(s.words*s.dim, 0), b.normal(s.words*s.dim, 0), b.normal(s.words*s.dim, 0)
+		parts := b.normal(s.words*s.parts, 0)
+		clear(parts[:s.parts]) // neither for nor against
+		against := b.array(parts, s.words, s.parts)
+		rows, decoded, last, result := b.array(y, s.words, s.dim), b.array(p, s.words, s.dim), b.array(q, s.words, s.dim), b.array(nil, s.words, s.dim)
+		momenta, losses := b.array(nil, 1, s.words), b.alloc(int64(8*s.words))
+		const momentum = 0.6
+		b.launch("fista_residuals", grid{divide(s.words, 2), 1, 64, 0}, b.compute,
+			result.data, momenta.data, losses, rows.data, decoded.data, last.data, against.data, s.words, s.parts, s.dim, rows.pitch, momentum)
+		got, gotMomenta, gotLosses := b.read(result), b.read(momenta), readBack[float64](b, losses, s.words)
+		for i := range s.words {
+			var sum, loss float64
+			for _, part := range parts[i*s.parts : (i+1)*s.parts] {
+				sum += float64(part)
+			}
+			m := float64(float32(momentum))
+			if sum > 0 {
+				m = 0
+			}
+			if float64(gotMomenta[i]) != m {
+				t.Errorf("%+v: momentum of word %d is %v, want %v", s, i, gotMomenta[i], m)
+			}
+			for j := range s.dim {
+				at := i*s.dim + j
+				want := float64(y[at]) - float64(p[at]) - m*(float64(p[at])-float64(q[at]))
+				loss += want * want
+				if !(math.Abs(float64(got[at])-want) <= 1e-6*(1+math.Abs(want))) {
+					t.Fatalf("%+v: residual %d of word %d is %v, want %v", s, j, i, got[at], want)
+				}
+			}
+			if !(math.Abs(gotLosses[i]-loss) <= 1e-6*(1+loss)) {
+				t.Errorf("%+v: loss of word %d is %v, want %v", s, i, gotLosses[i], loss)
+			}
+		}
+	}
+}
+
+// Kept are those that sorting keeps, ties, zeros and infinities among them.
+func TestKeepLargest(t *testing.T) {
+	for _, s := range []struct{ words, atoms int }{{1, 1}, {3, 5}, {10, 128}, {33, 129}, {20, 515}} {
+		b := newBench(t)
+		for _, most := range []int{1, 3, s.atoms / 3, s.atoms} {
+			most = min(max(1, most), s.atoms)
+			values := b.codes(s.words, s.atoms)
+			for i := range values {
+				switch i / s.atoms % 4 {
+				case 1:
+					values[i] = float32(math.Round(float64(2*values[i]))) / 2 // many are equal
+				case 2:
+					values[i] *= float32(math.Pow(10, float64(b.rng.IntN(70)-40))) // down to denormals
+				case 3:
+					values[i] = 7
+				}
+			}
+			values[len(values)-1] = float32(math.Inf(-1))
+			codes, copied := b.array(values, s.words, s.atoms), b.array(nil, s.words, s.atoms)
+			b.launch("keep_largest", grid{divide(s.words, 2), 1, 64, 0}, b.compute,
+				codes.data, copied.data, s.words, s.atoms, codes.pitch, most)
+			var want []float32
+			for i := range s.words {
+				row := values[i*s.atoms : (i+1)*s.atoms]
+				for k, kept := range encodetest.Largest(encodetest.Widen(row), most) {
+					v := row[k]
+					if !kept {
+						v = 0
+					}
+					want = append(want, v)
+				}
+			}
+			if !slices.Equal(b.read(codes), want) {
+				t.Errorf("%+v: other codes are kept than the %d largest", s, most)
+			}
+			if !slices.Equal(b.read(copied), want) {
+				t.Errorf("%+v: the copy differs from the codes", s)
+			}
+		}
+	}
 }
 
 // vectorOps are what the row machine does to elements.
@@ -490,7 +630,7 @@ func TestRandomCodes(t *testing.T) {
 // Go's shapes of launches are the kernels'.
 func TestShapes(t *testing.T) {
 	theirs := make(map[string]int)
-	for _, file := range []string{"product.cuh", "body.cu"} {
+	for _, file := range []string{"product.cuh", "body.cu", "encode.cu"} {
 		source, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -506,6 +646,7 @@ func TestShapes(t *testing.T) {
 		"DECODE_ROWS": decodeTile.rows, "DECODE_COLUMNS": decodeTile.columns, "DECODE_SHARED": decodeTile.shared,
 		"ACCUMULATE_ROWS": accumulateTile.rows, "ACCUMULATE_COLUMNS": accumulateTile.columns, "ACCUMULATE_SHARED": accumulateTile.shared,
 		"CORRELATE_ROWS": correlateTile.rows, "CORRELATE_COLUMNS": correlateTile.columns, "CORRELATE_SHARED": correlateTile.shared,
+		"FISTA_COLUMNS": fistaColumns,
 	} {
 		if theirs[name] != ours {
 			t.Errorf("%s is %d in CUDA and %d in Go", name, theirs[name], ours)

@@ -78,8 +78,16 @@ func (b *Backend) StartProfile() { b.gpu.profile.on = true }
 
 // Profile ends what [Backend.StartProfile] began. It returns the kernels that
 // were launched, those that took the most time first.
-func (b *Backend) Profile() ([]KernelTime, error) {
-	g := b.gpu
+func (b *Backend) Profile() ([]KernelTime, error) { return b.gpu.times(b.work) }
+
+// StartProfile is [Backend.StartProfile] for encoding.
+func (e *Encoder) StartProfile() { e.gpu.profile.on = true }
+
+// Profile is [Backend.Profile] for encoding.
+func (e *Encoder) Profile() ([]KernelTime, error) { return e.gpu.times(work) }
+
+// times ends a profile. Work is a launch's floor.
+func (g *gpu) times(work func(timedLaunch) (bytes, flops float64)) ([]KernelTime, error) {
 	g.enter()
 	defer g.leave()
 	for _, s := range []cu.Stream{g.compute, g.load} { // those that run kernels
@@ -92,7 +100,7 @@ func (b *Backend) Profile() ([]KernelTime, error) {
 			i = len(times)
 			times = append(times, KernelTime{Name: l.kernel})
 		}
-		bytes, flops := b.work(l)
+		bytes, flops := work(l)
 		times[i].Launches++
 		times[i].Seconds += g.seconds(l.start, l.end)
 		times[i].Bytes += bytes
@@ -103,9 +111,23 @@ func (b *Backend) Profile() ([]KernelTime, error) {
 	return times, g.err
 }
 
+// work is a launch's floor, also for the row machine, whose steps differ.
+func (b *Backend) work(l timedLaunch) (bytes, flops float64) {
+	size := func(i int) float64 { return float64(l.args[i].(int)) }
+	switch l.kernel {
+	case "body":
+		s := b.stepOf(func(m stepMemory) bool { return m.body == l.args[0] })
+		return 4 * size(8) * size(9) * float64(s.traffic()), 0
+	case "totals":
+		s := b.stepOf(func(m stepMemory) bool { return m.totals == l.args[0] })
+		return 8 * size(5) * float64(s.rowTotals()), 0
+	}
+	return work(l)
+}
+
 // work is a launch's floor. Of what depends on the numbers, nonzeros and rows
 // that need no scaling, it counts none.
-func (b *Backend) work(l timedLaunch) (bytes, flops float64) {
+func work(l timedLaunch) (bytes, flops float64) {
 	size := func(i int) float64 { return float64(l.args[i].(int)) }
 	name, precision, _ := strings.Cut(l.kernel, "_")
 	products := 1.0 // a product of numbers
@@ -128,12 +150,13 @@ func (b *Backend) work(l timedLaunch) (bytes, flops float64) {
 		return 4 * size(2) * size(3), 0
 	case l.kernel == "random_codes":
 		return 4 * size(1) * size(2), 0
-	case l.kernel == "body":
-		s := b.stepOf(func(m stepMemory) bool { return m.body == l.args[0] })
-		return 4 * size(8) * size(9) * float64(s.traffic()), 0
-	case l.kernel == "totals":
-		s := b.stepOf(func(m stepMemory) bool { return m.totals == l.args[0] })
-		return 8 * size(5) * float64(s.rowTotals()), 0
+	case l.kernel == "fista_residuals":
+		return 4 * size(7) * (4*size(9) + size(8)), 0
+	case name == "fista":
+		words, atoms, dim := size(6), size(7), size(9)
+		return 12*words*atoms + 4*(words+atoms)*dim, products * 2 * words * atoms * dim
+	case l.kernel == "keep_largest":
+		return 12 * size(2) * size(3), 0
 	}
 	return 0, 0
 }

@@ -121,7 +121,7 @@ func (b *Backend) run(p *program, at parts[cu.DevicePtr], words, epoch int) {
 				b.rowNumbers, b.rowPitch, rows, b.dim, s.temps)
 		}
 		if f := p.finish; f != nil && i == len(p.steps)-1 {
-			b.finishCodes(at.codes, words, b.rowNumber(f.factors), b.rowNumber(f.nonzeros), b.rowNumber(f.l1))
+			g.finishCodes(at.codes, words, b.atoms, b.codePitch, b.rowNumber(f.factors), b.rowNumber(f.nonzeros), b.rowNumber(f.l1), b.used)
 		}
 		if len(s.totals) > 0 {
 			g.launch("totals", grid{1, 1, totalsThreads, totalsShared}, g.compute,
@@ -144,20 +144,10 @@ func (b *Backend) multiply(p *program, s *step, at parts[cu.DevicePtr], words, e
 			p.matrices[m.result], p.matrices[s.product[1].result], at.codes, p.matrices[m.right], words, b.atoms, b.codePitch, b.dimPitch)
 	case graph.Correlate:
 		m, d := s.product[0], s.averaging
-		nonnegative := 0
-		if d.Nonnegative {
-			nonnegative = 1
-		}
 		b.gpu.launch("correlate_"+string(b.precision), correlateTile.grid(words, b.codePitch), b.gpu.compute,
 			at.codes, at.sumG, at.sumQ, p.matrices[m.left], p.matrices[m.right], words, b.atoms, b.codePitch, b.dimPitch,
-			d.Gradient, d.Square, float64(epoch)*d.Lambda, d.Rate, nonnegative)
+			d.Gradient, d.Square, float64(epoch)*d.Lambda, d.Rate, d.Nonnegative)
 	}
-}
-
-// finishCodes launches the scaling (factors may be 0) and counting of codes.
-func (b *Backend) finishCodes(codes cu.DevicePtr, words int, factors, nonzeros, l1 cu.DevicePtr) {
-	b.gpu.launch("finish_codes", grid{divide(words, finishWarps), 1, 32 * finishWarps, 0}, b.gpu.compute,
-		codes, factors, words, b.atoms, b.codePitch, nonzeros, l1, b.used)
 }
 
 // rowNumber is where the rows leave a number, or 0 for number −1.

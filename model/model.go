@@ -70,7 +70,7 @@ type Input struct {
 // package encode. Means are over words.
 type Encoding struct {
 	TrainedOn Input   `json:"trained_on"` // the vectors that the dictionary was learned from
-	Device    string  `json:"device"`     // as [Info.Device]
+	Device    string  `json:"device"`     // as [Info.Device], "cuda" with its compute capability first
 	Lambda    float64 `json:"lambda"`
 	Steps     int     `json:"steps,omitempty"` // of FISTA, if not exact
 	Most      int     `json:"most,omitempty"`  // the most nonzeros that a code keeps, if not exact

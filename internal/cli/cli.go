@@ -97,7 +97,8 @@ func isUsage(err error) bool {
 	var input *vectors.InputError
 	var output *atomicfile.OutputError
 	var shards *encode.ShardError
-	return errors.As(err, &usage) || errors.As(err, &input) || errors.As(err, &output) || errors.As(err, &shards) || errors.Is(err, encode.ErrOverflow)
+	return errors.As(err, &usage) || errors.As(err, &input) || errors.As(err, &output) || errors.As(err, &shards) ||
+		errors.Is(err, encode.ErrOverflow) || errors.Is(err, encode.ErrDictionary)
 }
 
 // printJSON prints what a command found, indented, for --json.

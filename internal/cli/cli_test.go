@@ -215,7 +215,7 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, args := range []string{"train in.txt -o model", "train in.txt -o old --force", "export old -f sparse -o out", "export old -f csr -o -",
-		"encode old in.txt -o new", "explore old --export out --words word1",
+		"encode old in.txt -o new --quiet", "explore old --export out --words word1",
 		"heatmap old word1,word2 -o map.png"} {
 		var stdout, stderr bytes.Buffer
 		code := run(ctx, strings.Fields(args), &stdout, &stderr)

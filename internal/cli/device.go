@@ -16,7 +16,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// deviceFlags are where training was asked to run.
+// deviceFlags are where training or encoding was asked to run.
 type deviceFlags struct {
 	device     string // auto, cpu, cuda or cuda:i
 	precision  string // of products on a GPU
@@ -24,8 +24,8 @@ type deviceFlags struct {
 	overcommit bool   // its memory
 }
 
-// check refuses what no device does.
-func (f *deviceFlags) check(h model.Hyperparameters, given func(flag string) bool) error {
+// check refuses what no device does. Only says what of the work no GPU does, or "".
+func (f *deviceFlags) check(only string, given func(flag string) bool) error {
 	_, cuda, err := f.cuda()
 	switch {
 	case err != nil:
@@ -36,10 +36,10 @@ func (f *deviceFlags) check(h model.Hyperparameters, given func(flag string) boo
 		return usagef("--workers is of the CPU; drop it, or --device %s", f.device)
 	case cuda && f.overcommit:
 		return usagef("--overcommit is of the CPU; drop it, or --device %s", f.device)
-	case given("precision") && (f.device == "cpu" || onlyOnCPU(h) != ""):
+	case given("precision") && (f.device == "cpu" || only != ""):
 		return usagef("--precision is of GPUs; the CPU computes in float32")
-	case cuda && onlyOnCPU(h) != "":
-		return usagef("%s; drop --device %s", onlyOnCPU(h), f.device)
+	case cuda && only != "":
+		return usagef("%s; drop --device %s", only, f.device)
 	}
 	return nil
 }
@@ -81,6 +81,51 @@ func (f *deviceFlags) cuda() (index int, cuda bool, err error) {
 	return 0, false, usagef("--device is %q, want auto, cpu, cuda or cuda:i with i from 0", f.device)
 }
 
+// tryGPU opens what is to run on the GPU that was asked for, or on the first that has
+// room. Where it is to run on the CPU, or no GPU can be used and none was asked for,
+// it says why.
+func tryGPU[T any](f *deviceFlags, only string, open func(index int) (T, error)) (opened T, why string, err error) {
+	switch {
+	case f.device == "cpu":
+		return opened, "--device cpu", nil
+	case only != "":
+		return opened, only, nil
+	}
+	index, cuda, _ := f.cuda()
+	count, err := kernels.Count()
+	if err == nil {
+		opened, err = open(index)
+	}
+	for index++; !cuda && index < count && unable(err); index++ {
+		if other, failed := open(index); failed == nil {
+			opened, err = other, nil
+		}
+	}
+	switch {
+	case err == nil:
+		return opened, "", nil
+	case cuda && unable(err):
+		return opened, "", usagef("--device %s: %w", f.device, err)
+	case !unable(err):
+		return opened, "", err
+	}
+	return opened, err.Error(), nil
+}
+
+// onCPU says that something runs on the CPU, and why if that was not asked for.
+func (f *deviceFlags) onCPU(why string) string {
+	if f.device == "cpu" {
+		return "on the CPU"
+	}
+	return "on the CPU (" + why + ")"
+}
+
+// unable reports whether an error says that a GPU can't take the work, rather than
+// that it failed.
+func unable(err error) bool {
+	return errors.Is(err, kernels.ErrUnavailable) || errors.Is(err, kernels.ErrMemory)
+}
+
 // trainer is a device's backend.
 type trainer struct {
 	train.Resumable
@@ -118,23 +163,22 @@ func (f *trainFlags) run(x *vectors.Dense, p *progress, c *checkpoints) error {
 // trainer prepares training on the device that was asked for, or the best that
 // there is, and says which.
 func (f *trainFlags) trainer(x *vectors.Dense, p *progress, m *model.Model) (trainer, error) {
-	why := onlyOnCPU(f.Hyperparameters)
-	if index, cuda, _ := f.cuda(); f.device != "cpu" && why == "" {
-		b, err := f.gpu(index, cuda, x, p)
-		switch {
-		case err == nil:
-			m.Info.Device = "cuda " + f.precision
-			d := b.Device()
-			fmt.Fprintf(p.w, "training on GPU %d, %s, %s\n", d.Index, d.Name, f.precision)
-			return trainer{b, b.Close}, nil
-		case cuda && unable(err):
-			return trainer{}, usagef("--device %s: %w", f.device, err)
-		case !unable(err):
-			return trainer{}, err
-		}
-		why = err.Error()
+	b, why, err := tryGPU(&f.deviceFlags, onlyOnCPU(f.Hyperparameters), func(index int) (*kernels.Backend, error) {
+		return kernels.New(f.spec(x), x.Data, kernels.Options{
+			Device: index, Precision: kernels.Precision(f.precision),
+			Batch: train.BatchWords(x.Len(), f.DictionarySteps), Seed: f.Seed, Progress: p.words,
+		})
+	})
+	if err != nil {
+		return trainer{}, err
 	}
-	t, err := f.onCPU(x, p)
+	if why == "" {
+		m.Info.Device = "cuda " + f.precision
+		d := b.Device()
+		fmt.Fprintf(p.w, "training on GPU %d, %s, %s\n", d.Index, d.Name, f.precision)
+		return trainer{b, b.Close}, nil
+	}
+	t, err := f.trainOnCPU(x, p)
 	if err != nil {
 		return trainer{}, f.ofTheUser(err)
 	}
@@ -143,16 +187,11 @@ func (f *trainFlags) trainer(x *vectors.Dense, p *progress, m *model.Model) (tra
 		return trainer{}, f.ofTheUser(err)
 	}
 	m.Info.Device = "cpu " + level
-	if f.device == "cpu" {
-		why = ""
-	} else {
-		why = " (" + why + ")"
-	}
 	needed := fmt.Sprintf("about %.1f GB", cpu.Memory(f.spec(x), x.Len(), f.cpuOptions())/1e9)
 	if total, ok := memory.Total(); ok {
 		needed += fmt.Sprintf(" of its %.1f GB memory", float64(total)/1e9)
 	}
-	fmt.Fprintf(p.w, "training on the CPU%s, which takes %s\n", why, needed)
+	fmt.Fprintf(p.w, "training %s, which takes %s\n", f.onCPU(why), needed)
 	return t, nil
 }
 
@@ -160,7 +199,7 @@ func (f *trainFlags) cpuOptions() cpu.Options {
 	return cpu.Options{Workers: f.workers, Seed: f.Seed, Float16: f.State == "float16", Overcommit: f.overcommit}
 }
 
-func (f *trainFlags) onCPU(x *vectors.Dense, p *progress) (t trainer, err error) {
+func (f *trainFlags) trainOnCPU(x *vectors.Dense, p *progress) (t trainer, err error) {
 	o := f.cpuOptions()
 	o.Progress = p.words
 	t.close = func() error { return nil }
@@ -173,38 +212,6 @@ func (f *trainFlags) onCPU(x *vectors.Dense, p *progress) (t trainer, err error)
 }
 
 func (f *trainFlags) spec(x *vectors.Dense) graph.Spec { return train.Spec(f.Hyperparameters, x.Dim) }
-
-// gpu prepares training on the GPU with the index, or on the first that has room
-// if none is given.
-func (f *trainFlags) gpu(index int, given bool, x *vectors.Dense, p *progress) (*kernels.Backend, error) {
-	count, err := kernels.Count()
-	if err != nil {
-		return nil, err
-	}
-	if given {
-		count = 0 // to try further
-	}
-	b, err := f.onGPU(index, x, p)
-	for index++; index < count && unable(err); index++ {
-		if other, failed := f.onGPU(index, x, p); failed == nil {
-			b, err = other, nil
-		}
-	}
-	return b, err
-}
-
-func (f *trainFlags) onGPU(index int, x *vectors.Dense, p *progress) (*kernels.Backend, error) {
-	return kernels.New(f.spec(x), x.Data, kernels.Options{
-		Device: index, Precision: kernels.Precision(f.precision),
-		Batch: train.BatchWords(x.Len(), f.DictionarySteps), Seed: f.Seed, Progress: p.words,
-	})
-}
-
-// unable reports whether an error says that a GPU can't take the training, rather
-// than that it failed.
-func unable(err error) bool {
-	return errors.Is(err, kernels.ErrUnavailable) || errors.Is(err, kernels.ErrMemory)
-}
 
 // ofTheUser marks errors of preparing the CPU that the user can mend, and says
 // how.

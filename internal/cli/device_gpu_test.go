@@ -100,6 +100,8 @@ func TestGPUProgram(t *testing.T) {
 		})
 	}
 
+	t.Run("encodes as on the CPU", func(t *testing.T) { encodesOnGPU(t, p) })
+
 	for _, tt := range []struct {
 		name, line, env string
 		code            int
@@ -140,5 +142,96 @@ func TestGPUProgram(t *testing.T) {
 			}
 			openModel(t, "model")
 		})
+	}
+}
+
+// encodesOnGPU encodes 600 words in in.txt's dictionary on each device.
+func encodesOnGPU(t *testing.T, p gpuProgram) {
+	sampleDir(t)
+	writeFile(t, "large.txt", gloVeText(sampleVectors(600, 8)))
+	must := func(line string, env ...string) (stdout, stderr string) {
+		t.Helper()
+		code, stdout, stderr := p.run(t, line, env...)
+		if code != 0 {
+			t.Fatalf("%s: exit code %d: %s", line, code, stderr)
+		}
+		return stdout, stderr
+	}
+	for _, method := range []string{"A", "B"} {
+		must("train in.txt -o m --force --center --epochs 10 --device cpu --method " + method)
+		encoded := make(map[string]*model.Model)
+		for _, c := range []struct{ name, flags, says, device string }{
+			{"cpu", "--device cpu", "encoding on the CPU\n", "cpu "},
+			{"auto", "", "encoding on GPU 0, Emulated GPU, tf32\n", "cuda 8.0 tf32"},
+			{"fp32", "--device cuda:0 --precision fp32", "encoding on GPU 0, Emulated GPU, fp32\n", "cuda 8.0 fp32"},
+		} {
+			_, stderr := must("encode m large.txt --force -o " + c.name + " " + c.flags)
+			m := openModel(t, c.name)
+			if encoded[c.name] = m; !strings.HasPrefix(stderr, c.says) || !strings.HasPrefix(m.Info.Encoding.Device, c.device) {
+				t.Errorf("%s: encoded on %q, saying %q", c.name, m.Info.Encoding.Device, stderr)
+			}
+		}
+		want := encoded["cpu"].Info.Encoding
+		// fp32 rounds as float32 does, TF32 factors to 11 bits.
+		for name, tolerance := range map[string]float64{"auto": 0.002, "fp32": 1e-4} {
+			got := encoded[name].Info.Encoding
+			if d := got.Objective/want.Objective - 1; math.Abs(d) > tolerance || got.Most != want.Most {
+				t.Errorf("method %s, %s: %+v, want %+v", method, name, got, want)
+			}
+			if d := got.Sparsity - want.Sparsity; math.Abs(d) > 0.001 {
+				t.Errorf("method %s, %s: sparsity %v, want %v", method, name, got.Sparsity, want.Sparsity)
+			}
+		}
+
+		must("encode m large.txt --force -o s1 --shard 1/2")
+		must("encode m large.txt --force -o s2 --shard 2/2")
+		must("encode m large.txt --force -o other --shard 2/2 --device cpu")
+		must("merge s1 s2 --force -o merged")
+		if !maps.Equal(files(t, "merged"), files(t, "auto")) {
+			t.Errorf("method %s: merged shards are not what was encoded at once", method)
+		}
+		code, _, stderr := p.run(t, "merge s1 other --force -o merged")
+		if code != exitUsage || !strings.Contains(stderr, "different kinds of processor, cuda 8.0 tf32 and cpu ") {
+			t.Errorf("method %s: exit code %d, %s", method, code, stderr)
+		}
+
+		must("train in.txt -o best --force --recipe best --epochs 5 --method " + method)
+		if got := openModel(t, "best").Info; got.Device != "cuda tf32" || got.Encoding.Device != "cuda 8.0 tf32" {
+			t.Errorf("method %s: the recipe best trained on %q and encoded on %q", method, got.Device, got.Encoding.Device)
+		}
+	}
+
+	before := tree(t, ".")
+	for _, tt := range []struct {
+		line, env string
+		code      int
+		want      string
+	}{
+		{"--device cuda", "OVERCOMPLETE_LIBCUDA=./none.so", exitUsage, "none.so"},
+		{"--device cuda:5", "", exitUsage, "there is no GPU 5"},
+		{"--device cuda", "EMULATED_CAPABILITY=7.5", exitUsage, "7.5"},
+		{"--device cuda", "EMULATED_MEMORY=4000000", exitUsage, "not enough memory on GPU 0"},
+		{"--device cuda", "EMULATED_FAIL_LAUNCH=9", exitFailed, "LaunchFailed"},
+		{"", "EMULATED_LOSE_DEVICE=30", exitFailed, "kernels: "},
+		{"--device cuda --exact", "", exitUsage, "--exact is of the CPU only"},
+	} {
+		code, stdout, stderr := p.run(t, "encode m large.txt -o out --quiet "+tt.line, tt.env)
+		if code != tt.code || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, tt.want) {
+			t.Errorf("%s, %s: exit code %d, want %d; standard error %q, want one line with %q", tt.line, tt.env, code, tt.code, stderr, tt.want)
+		}
+		if after := tree(t, "."); !maps.Equal(before, after) {
+			t.Fatal("a failure wrote files")
+		}
+	}
+	for env, why := range map[string]string{
+		"OVERCOMPLETE_LIBCUDA=./none.so": "none.so",
+		"EMULATED_MEMORY=4000000":        "not enough memory on GPU 0",
+	} {
+		if _, stderr := must("encode m large.txt --force -o out", env); !strings.HasPrefix(stderr, "encoding on the CPU (") || !strings.Contains(stderr, why) {
+			t.Errorf("%s: standard error %q", env, stderr)
+		}
+	}
+	if _, stderr := must("encode m large.txt --force -o out --exact"); !strings.HasPrefix(stderr, "encoding on the CPU (--exact is of the CPU only)\n") {
+		t.Errorf("standard error %q", stderr)
 	}
 }

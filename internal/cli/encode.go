@@ -16,12 +16,14 @@ import (
 
 	"overcomplete/cpu"
 	"overcomplete/encode"
+	"overcomplete/kernels"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
 
 // encodeFlags are what encode was asked for.
 type encodeFlags struct {
+	deviceFlags
 	output      string
 	force       bool
 	steps       int
@@ -33,7 +35,6 @@ type encodeFlags struct {
 	maxWords    int
 	skipBad     bool
 	wordList    string
-	workers     int
 	json, quiet bool
 }
 
@@ -66,7 +67,9 @@ Both take the squared loss, also with a dictionary that was trained with another
 To spread a large input over many processes, run encode with --shard 1/16, 2/16
 and so on up to 16/16, and put the outputs together with "overcomplete merge".
 
-Encoding runs on the CPU, also where MODEL was trained on a GPU.`,
+Without --exact, encoding runs on a GPU where there is one. Kinds of processor, and
+of --precision, differ in the last digits of codes, and now and then in which of two
+nearly equal values is kept: shards must have been encoded on one kind.`,
 		Example: `  overcomplete encode model new.txt -o new.model
   overcomplete encode model vectors.bin -o part3.model --shard 3/16
   zcat crawl.txt.gz | overcomplete encode model - -o exact.model --exact --gap 1e-3`,
@@ -88,7 +91,7 @@ Encoding runs on the CPU, also where MODEL was trained on a GPU.`,
 	flags.IntVar(&f.maxWords, "max-words", 0, "read only the first `n` words (default all)")
 	flags.BoolVar(&f.skipBad, "skip-bad", false, "drop malformed rows instead of stopping at the first")
 	flags.StringVar(&f.wordList, "words", "", "`file` with a word a line, for .npy, .npz and .safetensors, instead of words in the latter two")
-	flags.IntVar(&f.workers, "workers", 0, "processors to use (default all); the result does not depend on it")
+	f.registerDevice(cmd, "encode")
 	flags.BoolVar(&f.json, "json", false, "print the results as JSON")
 	flags.BoolVar(&f.quiet, "quiet", false, "print no progress")
 	cmd.MarkFlagRequired("output")
@@ -118,8 +121,9 @@ func (f *encodeFlags) check(changed func(flag string) bool) (shard *model.Shard,
 		return nil, usagef("--max-words is %d, want 1 to %d", f.maxWords, math.MaxInt32)
 	case changed("workers") && (f.workers < 1 || f.workers > math.MaxInt32):
 		return nil, usagef("--workers is %d, want 1 to %d", f.workers, math.MaxInt32)
-	case !changed("shard"):
-		return nil, nil
+	}
+	if err := f.deviceFlags.check(f.onlyOnCPU(), changed); err != nil || !changed("shard") {
+		return nil, err
 	}
 	i, n, _ := strings.Cut(f.shard, "/")
 	shard = new(model.Shard)
@@ -131,6 +135,14 @@ func (f *encodeFlags) check(changed func(flag string) bool) (shard *model.Shard,
 		return nil, usagef("--shard is %q, want i/n with i from 1 to n, which is %d at most", f.shard, math.MaxInt32)
 	}
 	return shard, nil
+}
+
+// onlyOnCPU says what of an encoding no GPU does, or "".
+func (f *encodeFlags) onlyOnCPU() string {
+	if f.exact {
+		return "--exact is of the CPU only"
+	}
+	return ""
 }
 
 func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
@@ -158,17 +170,18 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
 			return usagef("--exact needs a λ above 0; give --lambda")
 		}
 	}
-	e, device, err := newEncoder(m, dir, m.Mean, o, f.workers)
-	if err != nil {
-		return err
-	}
-
 	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
 	noteLoss(stderr, dir, m.Info)
 	log := stderr
 	if f.quiet {
 		log = io.Discard
 	}
+	e, device, done, err := f.newEncoder(m, dir, m.Mean, o, f.onlyOnCPU(), log)
+	if err != nil {
+		return err
+	}
+	defer done()
+
 	p := newCounter(log)
 	var source *vectors.Source
 	err = m.SaveRows(ctx, f.output, f.force, func(add func([]string, *vectors.Sparse) error) error {
@@ -212,24 +225,43 @@ func noteLoss(stderr io.Writer, dir string, i model.Info) {
 	}
 }
 
-// newEncoder prepares encoding on the device that it returns with the dictionary of
-// the model in dir.
-func newEncoder(m *model.Model, dir string, mean []float32, o encode.Options, workers int) (e encode.Encoder, device string, err error) {
-	if e, err = cpu.NewEncoder(m.Dictionary, m.Info.Input.Dim, mean, o, workers); err != nil {
-		return nil, "", usagef("%s: %w", dir, err) // of the dictionary, of memory for --exact, or of the kernels asked for
+// newEncoder prepares encoding with the dictionary of the model in dir, on the device
+// that was asked for or the best that there is. It says which, and returns what
+// model.json is to say of it. Only says what of the work no GPU does, or "". Done
+// releases the device.
+func (f *deviceFlags) newEncoder(m *model.Model, dir string, mean []float32, o encode.Options, only string, log io.Writer) (e encode.Encoder, device string, done func() error, err error) {
+	gpu, why, err := tryGPU(f, only, func(index int) (*kernels.Encoder, error) {
+		return kernels.NewEncoder(m.Dictionary, m.Info.Input.Dim, mean, o, index, kernels.Precision(f.precision))
+	})
+	if err != nil {
+		return nil, "", nil, err
+	}
+	if why == "" {
+		d := gpu.Device()
+		fmt.Fprintf(log, "encoding on GPU %d, %s, %s\n", d.Index, d.Name, f.precision)
+		// What tensor cores round depends on their generation.
+		return gpu, fmt.Sprintf("cuda %d.%d %s", d.Major, d.Minor, f.precision), gpu.Close, nil
+	}
+	if e, err = cpu.NewEncoder(m.Dictionary, m.Info.Input.Dim, mean, o, f.workers); err != nil {
+		return nil, "", nil, usagef("%s: %w", dir, err) // of the dictionary, of memory for --exact, or of the kernels asked for
 	}
 	level, _, err := cpu.Level()
-	return e, "cpu " + level, err
+	if err != nil {
+		return nil, "", nil, usageError{err}
+	}
+	fmt.Fprintf(log, "encoding %s\n", f.onCPU(why))
+	return e, "cpu " + level, func() error { return nil }, nil
 }
 
 // encodeCodes returns the model with the codes that its dictionary gives to x, of
 // which the mean has been subtracted, at the same density.
-func encodeCodes(ctx context.Context, m *model.Model, dir string, x *vectors.Dense, workers int) (*model.Model, error) {
+func (f *trainFlags) encodeCodes(ctx context.Context, m *model.Model, x *vectors.Dense, log io.Writer) (*model.Model, error) {
 	o := encode.Defaults(m.Info)
-	e, device, err := newEncoder(m, dir, nil, o, workers)
+	e, device, done, err := f.newEncoder(m, f.output, nil, o, onlyOnCPU(f.Hyperparameters), log)
 	if err != nil {
 		return nil, err
 	}
+	defer done()
 	encoded, err := encode.Model(ctx, m, e, o, x)
 	if err != nil {
 		return nil, err

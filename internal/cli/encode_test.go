@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -119,7 +120,7 @@ func TestEncode(t *testing.T) {
 			if m := openModel(t, "out"); printed.Model != "out" || !reflect.DeepEqual(printed.Info, m.Info) {
 				t.Errorf("printed %s, model.json has %+v", stdout, m.Info)
 			}
-			if strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "200 words in ") {
+			if !regexp.MustCompile(`^encoding on the CPU \(.+\)\n200 words in .+\n$`).MatchString(stderr) {
 				t.Errorf("on standard error %q", stderr)
 			}
 			trained := openModel(t, c.args[:1])
@@ -295,20 +296,21 @@ func TestEncodeRefuses(t *testing.T) {
 	spoiled("flipped", "codes.npz", func(b []byte) []byte { b[200] ^= 1; return b })
 	spoiled("fewer", "model.json", func(b []byte) []byte { return []byte(strings.Replace(string(b), `"words": 60`, `"words": 59`, 1)) })
 	spoiled("future", "model.json", func(b []byte) []byte { return []byte(strings.Replace(string(b), `"format": 1`, `"format": 9`, 1)) })
+	spoiled("gpu", "model.json", func(b []byte) []byte { return regexp.MustCompile(`"cpu \w+"`).ReplaceAll(b, []byte(`"cuda 9.0 tf32"`)) })
 	spoiled("zero", "dictionary.npy", func(b []byte) []byte { clear(b[128:]); return b })
 	before := tree(t, ".")
 	for _, tt := range []struct {
 		args string
 		want []string
 	}{
-		{"encode a short.vec -o out", []string{"short.vec has vectors of 3 numbers", "atoms of a have 8"}},
-		{"encode a nil.txt -o out", []string{`nil.txt:2: word "null": all numbers are zero`}},
-		{"encode a huge.txt -o out", []string{`"huge": its vector is too large`}},
-		{"encode a huge.txt -o out --exact", []string{`"huge": its vector is too large`}},
-		{"encode a nan.txt -o out", []string{"nan.txt:7: ", `"word6"`, "NaN"}},
-		{"encode a short.txt -o out", []string{"short.txt:7: ", "7 numbers, want 8"}},
-		{"encode a cut.txt.gz -o out", []string{"cut.txt.gz: ", "cut short"}},
-		{"encode a nowhere.txt -o out", []string{"nowhere.txt: no such file"}},
+		{"encode a short.vec -o out --quiet", []string{"short.vec has vectors of 3 numbers", "atoms of a have 8"}},
+		{"encode a nil.txt -o out --quiet", []string{`nil.txt:2: word "null": all numbers are zero`}},
+		{"encode a huge.txt -o out --quiet", []string{`"huge": its vector is too large`}},
+		{"encode a huge.txt -o out --exact --quiet", []string{`"huge": its vector is too large`}},
+		{"encode a nan.txt -o out --quiet", []string{"nan.txt:7: ", `"word6"`, "NaN"}},
+		{"encode a short.txt -o out --quiet", []string{"short.txt:7: ", "7 numbers, want 8"}},
+		{"encode a cut.txt.gz -o out --quiet", []string{"cut.txt.gz: ", "cut short"}},
+		{"encode a nowhere.txt -o out --quiet", []string{"nowhere.txt: no such file"}},
 		{"encode nowhere in.txt -o out", []string{"nowhere: no such file or directory"}},
 		{"encode photos in.txt -o out", []string{"photos: not a model"}},
 		{"encode future in.txt -o out", []string{"future: model.json: format version is 9, want 1"}},
@@ -336,6 +338,11 @@ func TestEncodeRefuses(t *testing.T) {
 		{"encode a in.txt -o out --shard 1/2/3", []string{`--shard is "1/2/3"`}},
 		{"encode a in.txt -o out --workers 0", []string{"--workers is 0"}},
 		{"encode a in.txt -o out --max-words -1", []string{"--max-words is -1"}},
+		{"encode a in.txt -o out --device gpu", []string{`--device is "gpu"`}},
+		{"encode a in.txt -o out --precision fp16", []string{`--precision is "fp16"`}},
+		{"encode a in.txt -o out --device cpu --precision fp32", []string{"--precision is of GPUs"}},
+		{"encode a in.txt -o out --device cuda --workers 1", []string{"--workers is of the CPU"}},
+		{"encode a in.txt -o out --device cuda --exact", []string{"--exact is of the CPU only", "--device cuda"}},
 
 		{"merge s1 -o out", []string{"shard 2 of 2 is missing"}},
 		{"merge s2 -o out", []string{"shard 1 of 2 is missing"}},
@@ -344,6 +351,7 @@ func TestEncodeRefuses(t *testing.T) {
 		{"merge s1 i2 -o out", []string{"s1 and i2 are of different inputs"}},
 		{"merge s1 e2 -o out", []string{"s1 and e2 are of different flags"}},
 		{"merge s2 s3 -o out", []string{"s2 and s3 are of different numbers of shards"}},
+		{"merge gpu s2 -o out", []string{"gpu and s2 are of different kinds of processor, cuda 9.0 tf32 and cpu "}},
 		{"merge a s2 -o out", []string{"a: is no output of encode --shard"}},
 		{"merge cutcodes s2 -o out", []string{"cutcodes: codes.npz: "}},
 		{"merge cutwords s2 -o out", []string{"cutwords: words.txt: truncated"}},

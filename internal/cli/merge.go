@@ -15,8 +15,8 @@ func newMerge() *cobra.Command {
 		Short: "Put the outputs of encode --shard together",
 		Long: `Merge puts the models that "overcomplete encode --shard 1/n" to "n/n" wrote
 together. OUT is, to the byte, what encode writes without --shard. All shards have
-to be there, in any order, and of the same model, input and flags; what they hold
-is streamed, however much it is.`,
+to be there, in any order, and of the same model, input, flags and kind of
+processor; what they hold is streamed, however much it is.`,
 		Example: `  overcomplete merge part*.model -o all.model`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -74,7 +74,7 @@ Method A learns codes of either sign. Method B learns nonnegative codes, of whic
 	flags.Uint64Var(&f.Seed, "seed", f.Seed, "seed of the random codes and dictionary to start from")
 	f.registerInput(cmd)
 	flags.StringVar(&f.State, "state", f.State, "what to keep sums of gradients as: float32, 8 bytes for each word and dimension, or float16, half of it, rounded (CPU only)")
-	f.registerDevice(cmd)
+	f.registerTrainingDevice(cmd)
 	flags.DurationVar(&f.checkpoint, "checkpoint", 0, "save what it takes to go on with the training at this interval, such as 5m, and when interrupted")
 	flags.BoolVar(&f.resume, "resume", false, "go on with the checkpoint in MODEL, if there is one, to the result of a training never stopped")
 	flags.BoolVar(&f.json, "json", false, "print the results as JSON")
@@ -91,13 +91,18 @@ func (f *trainFlags) registerInput(cmd *cobra.Command) {
 	flags.StringVar(&f.wordList, "words", "", "`file` with a word a line, for .npy, .npz and .safetensors, instead of words in the latter two")
 }
 
-// registerDevice adds the flags that say where training runs.
-func (f *deviceFlags) registerDevice(cmd *cobra.Command) {
+// registerTrainingDevice adds the flags that say where training runs.
+func (f *trainFlags) registerTrainingDevice(cmd *cobra.Command) {
+	f.registerDevice(cmd, "train")
+	cmd.Flags().BoolVar(&f.overcommit, "overcommit", false, "train on the CPU even if it seems to have too little memory")
+}
+
+// registerDevice adds the flags that say where something, such as "train", runs.
+func (f *deviceFlags) registerDevice(cmd *cobra.Command, what string) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.device, "device", "auto", "where to train: cpu, cuda (an NVIDIA GPU), cuda:i (the i-th, from 0), or auto, a GPU if there is one")
+	flags.StringVar(&f.device, "device", "auto", "where to "+what+": cpu, cuda (an NVIDIA GPU), cuda:i (the i-th, from 0), or auto, a GPU if there is one")
 	flags.StringVar(&f.precision, "precision", "tf32", "of products on a GPU: tf32 (fast, 11-bit factors) or fp32")
 	flags.IntVar(&f.workers, "workers", 0, "processors to use on the CPU (default all); the result does not depend on it")
-	flags.BoolVar(&f.overcommit, "overcommit", false, "train on the CPU even if it seems to have too little memory")
 }
 
 // check refuses flags outside their domain and settles what depends on others.
@@ -132,7 +137,7 @@ func (f *trainFlags) check(cmd *cobra.Command) error {
 	case f.Algorithm == "authors" && changed("dictionary-steps"):
 		return usagef("--dictionary-steps has no meaning with --algorithm authors, which takes one step a word")
 	}
-	if err := f.deviceFlags.check(f.Hyperparameters, changed); err != nil {
+	if err := f.deviceFlags.check(onlyOnCPU(f.Hyperparameters), changed); err != nil {
 		return err
 	}
 	if err := f.checkpointFlags.check(changed("checkpoint")); err != nil {
@@ -204,9 +209,8 @@ func (f *trainFlags) fit(ctx context.Context, x *vectors.Dense, source *vectors.
 		return nil, err
 	}
 	if f.recipe == "best" {
-		fmt.Fprintln(log, "encoding")
 		noteLoss(stderr, f.output, m.Info)
-		if m, err = encodeCodes(ctx, m, f.output, x, f.workers); err != nil {
+		if m, err = f.encodeCodes(ctx, m, x, log); err != nil {
 			if c.epoch > 0 && ctx.Err() != nil {
 				return nil, resumable(f.output, c.epoch)
 			}

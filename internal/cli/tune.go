@@ -44,7 +44,7 @@ func (f *experimentFlags) register(cmd *cobra.Command) {
 
 // registerRest adds the flags that come last.
 func (f *experimentFlags) registerRest(cmd *cobra.Command) {
-	f.registerDevice(cmd)
+	f.registerTrainingDevice(cmd)
 	cmd.Flags().BoolVar(&f.quiet, "quiet", false, "print no progress")
 }
 

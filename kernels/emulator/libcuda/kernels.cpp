@@ -7,6 +7,7 @@
 #include "codes.cu"
 #include "correlate.cu"
 #include "decode.cu"
+#include "encode.cu"
 #include "peak.cu"
 #include "random.cu"
 
@@ -21,6 +22,10 @@ const std::vector<emulation::Kernel>& emulation::kernels()
         EMULATION_KERNEL(decode_fp32),
         EMULATION_KERNEL(decode_tf32),
         EMULATION_KERNEL(finish_codes),
+        EMULATION_KERNEL(fista_fp32),
+        EMULATION_KERNEL(fista_residuals),
+        EMULATION_KERNEL(fista_tf32),
+        EMULATION_KERNEL(keep_largest),
         EMULATION_KERNEL(pack_codes),
         EMULATION_KERNEL(peak_tf32),
         EMULATION_KERNEL(random_codes),

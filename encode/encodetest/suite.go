@@ -1,0 +1,227 @@
+package encodetest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"overcomplete/encode"
+)
+
+// New makes the encoder under test, for the dictionary d of atoms of length dim.
+// What an encoder calls workers is its own affair.
+type New func(d []float32, dim int, mean []float32, o encode.Options, workers int) (encode.Encoder, error)
+
+// open makes an encoder for a test, at whose end it is closed if it can be.
+func (n New) open(t *testing.T, d []float32, dim int, mean []float32, o encode.Options, workers int) encode.Encoder {
+	t.Helper()
+	e, err := n(d, dim, mean, o, workers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, ok := e.(io.Closer); ok {
+		t.Cleanup(func() {
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	return e
+}
+
+// Run tests an encoder of codes that are stopped early, and its promises. Codes may
+// be off the formulas by the tolerance, as a part of a row's largest.
+func Run(t *testing.T, tolerance float64, newEncoder New) {
+	t.Run("formulas", func(t *testing.T) { formulas(t, tolerance, newEncoder) })
+	t.Run("same bits", func(t *testing.T) {
+		SameBits(t, encode.Options{Lambda: 0.5, Steps: 15, Most: 40}, newEncoder)
+		SameBits(t, encode.Options{Lambda: 1, Steps: 15, Most: 20, Nonnegative: true}, newEncoder)
+	})
+	t.Run("too large", func(t *testing.T) { tooLarge(t, newEncoder) })
+	t.Run("cancelled", func(t *testing.T) {
+		x, d := Problem(10, 8, 40)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := newEncoder.open(t, d, 8, nil, encode.Options{Steps: 1, Most: 5}, 2).Encode(ctx, x); err != context.Canceled {
+			t.Errorf("error %v, want %v", err, context.Canceled)
+		}
+	})
+	t.Run("refuses", func(t *testing.T) {
+		for _, c := range []struct {
+			d, mean []float32
+			dim     int
+		}{{nil, nil, 3}, {make([]float32, 7), nil, 3}, {make([]float32, 6), make([]float32, 2), 3}, {make([]float32, 6), nil, 3}} {
+			if _, err := newEncoder(c.d, c.dim, c.mean, encode.Options{Steps: 1, Most: 1}, 1); err == nil {
+				t.Errorf("no error for %+v", c)
+			}
+		}
+		_, d := Problem(1, 8, 40)
+		if _, err := newEncoder.open(t, d, 8, nil, encode.Options{Steps: 1, Most: 1}, 1).Encode(t.Context(), make([]float32, 9)); err == nil {
+			t.Error("no error for a row and a bit")
+		}
+	})
+}
+
+// formulas compares codes with those of the formulas in float64. Where rounding
+// decides whether a row restarts, or which of two codes of nearly the same size is
+// kept, there is no telling; the seeds have no such row.
+func formulas(t *testing.T, tolerance float64, newEncoder New) {
+	const rows = 30
+	for _, c := range []struct {
+		dim, atoms int
+		twice      bool // every atom: the first of two equal codes is kept
+		o          encode.Options
+	}{
+		{8, 40, false, encode.Options{Lambda: 0.5, Steps: 20, Most: 8}},
+		{8, 40, false, encode.Options{Lambda: 0.5, Steps: 20, Most: 8, Nonnegative: true}},
+		{8, 40, true, encode.Options{Lambda: 0.5, Steps: 20, Most: 7}},
+		{50, 301, false, encode.Options{Lambda: 1, Steps: 20, Most: 30}},
+		{50, 301, false, encode.Options{Lambda: 1, Steps: 40, Most: 301}},
+		{50, 600, false, encode.Options{Lambda: 2, Steps: 10, Most: 60, Nonnegative: true}},
+		{17, 33, false, encode.Options{Lambda: 0, Steps: 3, Most: 1}},
+		{1, 5, false, encode.Options{Lambda: 0.1, Steps: 5, Most: 2}},
+		{20, 50, false, encode.Options{Lambda: 1e6, Steps: 5, Most: 5}}, // all codes are zero
+	} {
+		what := fmt.Sprintf("%d → %d, twice %t, %+v", c.dim, c.atoms, c.twice, c.o)
+		x, d := Problem(rows, c.dim, c.atoms)
+		if c.twice {
+			copy(d[len(d)/2:], d[:len(d)/2])
+		}
+		mean := x[:c.dim]
+		codes := Encode(t, newEncoder.open(t, d, c.dim, mean, c.o, 2), x)
+		for i := range rows {
+			y := Widen(x[i*c.dim:][:c.dim])
+			for j := range y {
+				y[j] -= float64(mean[j])
+			}
+			want, got := Code(y, Widen(d), c.o), Row(codes, i)
+			size := 1e-30
+			for _, v := range want {
+				size = max(size, math.Abs(v))
+			}
+			for k := range want {
+				if !(math.Abs(got[k]-want[k]) <= tolerance*size) || c.o.Nonnegative && got[k] < 0 {
+					t.Fatalf("%s: code %d of row %d is %v, want %v", what, k, i, got[k], want[k])
+				}
+			}
+			var loss, square float64
+			for j, r := range Residual(y, Widen(d), got) {
+				loss, square = loss+r*r, square+y[j]*y[j]
+			}
+			if !(math.Abs(codes.Loss[i]-loss) <= 1e-5*square) {
+				t.Errorf("%s: loss of row %d is %v, want %v", what, i, codes.Loss[i], loss)
+			}
+		}
+	}
+}
+
+// SameBits tests that a row's code is the same bits for any number of workers and
+// whatever rows it comes with.
+func SameBits(t *testing.T, o encode.Options, newEncoder New) {
+	const rows, dim, atoms = 100, 30, 200
+	x, d := Problem(rows, dim, atoms)
+	want := Encode(t, newEncoder.open(t, d, dim, nil, o, 1), x)
+	for workers := 2; workers <= 5; workers++ {
+		got := Encode(t, newEncoder.open(t, d, dim, nil, o, workers), x)
+		if !slices.Equal(got.Ptr, want.Ptr) || !slices.Equal(got.Index, want.Index) || !slices.Equal(got.Value, want.Value) ||
+			!slices.Equal(got.Loss, want.Loss) || !slices.Equal(got.Gap, want.Gap) {
+			t.Errorf("%+v: %d workers give other codes than one", o, workers)
+		}
+	}
+	e := newEncoder.open(t, d, dim, nil, o, 1)
+	const few = 23
+	for lo := 0; lo < rows; lo += few {
+		hi := min(lo+few, rows)
+		got := Encode(t, e, x[lo*dim:hi*dim])
+		for i := lo; i < hi; i++ {
+			gotIndex, gotValue := got.Row(i - lo)
+			wantIndex, wantValue := want.Row(i)
+			if !slices.Equal(gotIndex, wantIndex) || !slices.Equal(gotValue, wantValue) || got.Loss[i-lo] != want.Loss[i] {
+				t.Fatalf("%+v: row %d has another code among others", o, i)
+			}
+		}
+	}
+}
+
+// tooLarge tests that a row that single precision has no code for has no finite
+// loss, and does nothing to the others, nor to those that come later.
+func tooLarge(t *testing.T, newEncoder New) {
+	const rows, dim, atoms, large = 20, 8, 40, 3
+	for _, nonnegative := range []bool{false, true} {
+		o := encode.Options{Lambda: 0.5, Steps: 20, Most: 8, Nonnegative: nonnegative}
+		x, d := Problem(rows, dim, atoms)
+		e := newEncoder.open(t, d, dim, nil, o, 1)
+		want := Encode(t, e, x)
+		spoiled := slices.Clone(x)
+		copy(spoiled[large*dim:], []float32{3e38, -3e38, 3e38, 1})
+		got, err := e.Encode(t.Context(), spoiled)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after := Encode(t, e, x)
+		for i := range rows {
+			if loss := got.Loss[i]; i == large && loss-loss == 0 || i != large && loss != want.Loss[i] || after.Loss[i] != want.Loss[i] {
+				t.Errorf("nonnegative %t: loss of row %d is %v, then %v, want %v", nonnegative, i, loss, after.Loss[i], want.Loss[i])
+			}
+		}
+		if !slices.Equal(after.Index, want.Index) || !slices.Equal(after.Value, want.Value) {
+			t.Errorf("nonnegative %t: codes differ after rows that were too large", nonnegative)
+		}
+	}
+}
+
+// Problem is a dictionary and rows that it was made to encode: sums of a few atoms,
+// and noise.
+func Problem(rows, dim, atoms int) (x, d []float32) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	d = make([]float32, atoms*dim)
+	for i := range d {
+		d[i] = float32(rng.NormFloat64())
+	}
+	x = make([]float32, rows*dim)
+	for i := range rows {
+		for range 3 {
+			k, c := rng.IntN(atoms), float32(rng.NormFloat64())
+			for j := range dim {
+				x[i*dim+j] += c*d[k*dim+j] + 0.1*float32(rng.NormFloat64())
+			}
+		}
+	}
+	return x, d
+}
+
+// Encode returns the codes of rows.
+func Encode(t testing.TB, e encode.Encoder, x []float32) *encode.Codes {
+	t.Helper()
+	codes, err := e.Encode(context.Background(), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := codes.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	return codes
+}
+
+// Row returns a row of codes, of length K.
+func Row(codes *encode.Codes, row int) []float64 {
+	a := make([]float64, codes.Cols)
+	index, value := codes.Row(row)
+	for n, k := range index {
+		a[k] = float64(value[n])
+	}
+	return a
+}
+
+// Widen returns x in float64.
+func Widen(x []float32) []float64 {
+	y := make([]float64, len(x))
+	for i := range x {
+		y[i] = float64(x[i])
+	}
+	return y
+}

@@ -1,0 +1,238 @@
+//go:build gpu
+
+package kernels
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"gorgonia.org/cu"
+
+	"overcomplete/encode"
+	"overcomplete/encode/encodetest"
+)
+
+// With FP32 codes are as near to the formulas as the CPU's are on the emulated
+// driver. Tensor cores round sums of products less well.
+func TestEncoder(t *testing.T) {
+	// What the suite calls workers decides how many rows go at a time.
+	encodetest.Run(t, 3e-5, func(d []float32, dim int, mean []float32, o encode.Options, workers int) (encode.Encoder, error) {
+		return newEncoder(d, dim, mean, o, 0, FP32, 200/workers)
+	})
+}
+
+// encoderSample is a problem of two batches.
+var encoderSample = struct{ rows, dim, atoms, batch int }{60, 21, 150, 40}
+
+func sampleEncoder(t *testing.T, o encode.Options, p Precision, batch int) (e *Encoder, x, d []float32) {
+	t.Helper()
+	s := encoderSample
+	x, d = encodetest.Problem(s.rows, s.dim, s.atoms)
+	e, err := newEncoder(d, s.dim, nil, o, 0, p, batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e, x, d
+}
+
+// TF32 changes a code by some parts in a thousand, and now and then which of two
+// codes of nearly the same size is kept. That adds nothing to the objective.
+func TestEncoderTF32(t *testing.T) {
+	for _, nonnegative := range []bool{false, true} {
+		o := encode.Options{Lambda: 1, Steps: 20, Most: 20, Nonnegative: nonnegative}
+		e, x, d := sampleEncoder(t, o, "", encode.Block)
+		got := encodetest.Encode(t, e, x)
+		var gotObjective, wantObjective float64
+		kept, shared := 0, 0
+		for i := range encoderSample.rows {
+			y := encodetest.Widen(x[i*encoderSample.dim:][:encoderSample.dim])
+			want, a := encodetest.Code(y, encodetest.Widen(d), o), encodetest.Row(got, i)
+			objective, _ := encodetest.Objective(y, encodetest.Widen(d), want, o.Lambda, nonnegative)
+			wantObjective += objective
+			objective, _ = encodetest.Objective(y, encodetest.Widen(d), a, o.Lambda, nonnegative)
+			gotObjective += objective
+			var loss, square float64
+			for j, r := range encodetest.Residual(y, encodetest.Widen(d), a) {
+				loss, square = loss+r*r, square+y[j]*y[j]
+			}
+			if !(math.Abs(got.Loss[i]-loss) <= 1e-5*square) {
+				t.Errorf("nonnegative %t: loss of row %d is %v, want %v", nonnegative, i, got.Loss[i], loss)
+			}
+			for k := range want {
+				if want[k] != 0 {
+					kept++
+					if a[k] != 0 {
+						shared++
+					}
+				}
+			}
+		}
+		t.Logf("nonnegative %t: objective %.5f, want %.5f; %d of %d nonzeros shared", nonnegative, gotObjective, wantObjective, shared, kept)
+		if d := gotObjective/wantObjective - 1; !(math.Abs(d) < 0.002) {
+			t.Errorf("nonnegative %t: objective %v, want %v", nonnegative, gotObjective, wantObjective)
+		}
+		if n := len(got.Value); shared < kept*99/100 || n < kept*99/100 || n > kept*101/100 {
+			t.Errorf("nonnegative %t: %d of %d nonzeros shared, of %d", nonnegative, shared, kept, n)
+		}
+	}
+}
+
+// Codes are the same bits in all orders that the emulated driver can work in, and
+// however few rows there is memory for.
+func TestEncoderKeepsBits(t *testing.T) {
+	o := encode.Options{Lambda: 1, Steps: 5, Most: 20}
+	var want *encode.Codes
+	var fixed, rowBytes int
+	encoded := func(name, variable, value string, batch, wantBatch int) {
+		t.Run(name, func(t *testing.T) {
+			setting(t, variable, value)
+			e, x, _ := sampleEncoder(t, o, TF32, batch)
+			fixed, rowBytes = int(e.fixedBytes()), int(e.rowBytes())
+			if e.batch != wantBatch {
+				t.Errorf("%d rows at a time, want %d", e.batch, wantBatch)
+			}
+			got := encodetest.Encode(t, e, x)
+			if want == nil {
+				want = got
+			}
+			if !slices.Equal(got.Ptr, want.Ptr) || !slices.Equal(got.Index, want.Index) || !slices.Equal(got.Value, want.Value) || !slices.Equal(got.Loss, want.Loss) {
+				t.Error("other bits")
+			}
+		})
+	}
+	for _, schedule := range schedules {
+		encoded(schedule, "EMULATED_SCHEDULE", schedule, encode.Block, encode.Block)
+		encoded(schedule+", batches", "EMULATED_SCHEDULE", schedule, encoderSample.batch, encoderSample.batch)
+	}
+	for _, rows := range []int{7, 60} {
+		encoded(fmt.Sprint("memory for ", rows), "EMULATED_MEMORY", strconv.Itoa((fixed+rows*rowBytes+rowBytes/2)*20/19), encode.Block, rows)
+	}
+	setting(t, "EMULATED_MEMORY", strconv.Itoa(fixed))
+	_, d := encodetest.Problem(1, encoderSample.dim, encoderSample.atoms)
+	if _, err := NewEncoder(d, encoderSample.dim, nil, o, 0, TF32); !errors.Is(err, ErrMemory) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("error %v, want %v", err, ErrMemory)
+	}
+}
+
+// Each launch is made to fail in turn, at once or while it runs: there are no codes,
+// and one line says where.
+func TestEncoderFaults(t *testing.T) {
+	x, d := encodetest.Problem(encoderSample.rows, encoderSample.dim, encoderSample.atoms)
+	run := func() error {
+		e, err := newEncoder(d, encoderSample.dim, nil, encode.Options{Lambda: 1, Steps: 1, Most: 20}, 0, TF32, encoderSample.batch)
+		if err != nil {
+			return err
+		}
+		defer e.Close()
+		codes, err := e.Encode(t.Context(), x)
+		if (codes == nil) != (err != nil) {
+			t.Errorf("codes %t, error %v", codes != nil, err)
+		}
+		return err
+	}
+	kernels := launches(t, run)
+	each := slices.Compact(slices.Sorted(slices.Values(kernels)))
+	if want := strings.Fields("decode_fp32 decode_tf32 finish_codes fista_residuals fista_tf32 keep_largest pack_codes"); !slices.Equal(each, want) {
+		t.Fatalf("the kernels of encoding are %v, want %v", each, want)
+	}
+	for n, kernel := range kernels {
+		failing := strconv.Itoa(n + 1)
+		setting(t, "EMULATED_FAIL_LAUNCH", failing)
+		if err := run(); err == nil || !latentFailure.MatchString(err.Error()) {
+			t.Errorf("launch %s of %s fails: error %v", failing, kernel, err)
+		}
+		setting(t, "EMULATED_FAIL_LAUNCH", "")
+		setting(t, "EMULATED_LOSE_DEVICE", failing)
+		if err := run(); err == nil {
+			t.Errorf("launch %s of %s loses the device: no error", failing, kernel)
+		} else if m := lostLaunch.FindStringSubmatch(err.Error()); m == nil || m[1] != kernel {
+			t.Errorf("launch %s of %s loses the device: error %v", failing, kernel, err)
+		}
+		setting(t, "EMULATED_LOSE_DEVICE", "")
+		if _, err := Devices(); err != nil { // a lost device comes back when it is asked for
+			t.Fatal(err)
+		}
+	}
+}
+
+// Memory that somebody else has taken meanwhile.
+func TestEncoderAllocations(t *testing.T) {
+	_, d := encodetest.Problem(1, encoderSample.dim, encoderSample.atoms)
+	failed := 0
+	for n := 1; n < 30; n++ {
+		setting(t, "EMULATED_FAIL_ALLOCATION", strconv.Itoa(n))
+		e, err := NewEncoder(d, encoderSample.dim, nil, encode.Options{Steps: 1, Most: 20}, 0, TF32)
+		if err == nil {
+			e.Close()
+			continue
+		}
+		if failed++; !errors.Is(err, ErrMemory) || !errors.Is(err, cu.OutOfMemory) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("allocation %d: error %v", n, err)
+		}
+	}
+	if failed != 17 {
+		t.Errorf("%d allocations failed, of 17", failed)
+	}
+}
+
+func TestEncoderRefuses(t *testing.T) {
+	_, d := encodetest.Problem(1, encoderSample.dim, encoderSample.atoms)
+	for want, test := range map[string]struct {
+		d      []float32
+		o      encode.Options
+		device int
+	}{
+		"there is no GPU 7":      {d, encode.Options{Steps: 1, Most: 1}, 7},
+		"exact codes":            {d, encode.Options{Lambda: 1, Gap: 1e-4}, 0},
+		"the dictionary is zero": {make([]float32, len(d)), encode.Options{Steps: 1, Most: 1}, 0},
+	} {
+		if _, err := NewEncoder(test.d, encoderSample.dim, nil, test.o, test.device, TF32); err == nil || !regexp.MustCompile("^[^\n]*"+want).MatchString(err.Error()) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
+
+// Launches are counted and told apart, and floors are those that the kernels'
+// sources state.
+func TestEncoderProfile(t *testing.T) {
+	const steps, batches, passes = 3, 2, 3 + encode.PolishSteps // of a product each
+	e, x, _ := sampleEncoder(t, encode.Options{Lambda: 1, Steps: steps, Most: 20}, TF32, encoderSample.batch)
+	e.StartProfile()
+	encodetest.Encode(t, e, x)
+	times, err := e.Profile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, dim, atoms := float64(encoderSample.rows), float64(encoderSample.dim), float64(encoderSample.atoms)
+	const pitch = 24                                                                                                // of rows of 21, all of which products compute
+	once := KernelTime{Bytes: 4 * (rows*atoms + batches*atoms*pitch + rows*pitch), Flops: 2 * rows * atoms * pitch} // a decode
+	want := map[string]KernelTime{
+		"decode_tf32":     {Launches: passes * batches, Bytes: passes * once.Bytes, Flops: passes * once.Flops},
+		"decode_fp32":     {Launches: batches, Bytes: once.Bytes, Flops: 3 * once.Flops},
+		"fista_tf32":      {Launches: passes * batches, Bytes: passes * (once.Bytes + 8*rows*atoms), Flops: passes * once.Flops},
+		"fista_residuals": {Launches: (passes + 1) * batches, Bytes: (passes + 1) * 4 * rows * (4*dim + 8)}, // 150 atoms in two tiles of four parts
+		"keep_largest":    {Launches: batches, Bytes: 12 * rows * atoms},
+		"finish_codes":    {Launches: batches, Bytes: 4 * rows * atoms},
+		"pack_codes":      {Launches: batches, Bytes: 4 * rows * atoms},
+	}
+	for _, k := range times {
+		w, ok := want[k.Name]
+		if delete(want, k.Name); !ok || k.Launches != w.Launches || k.Bytes != w.Bytes || k.Flops != w.Flops || k.Seconds <= 0 {
+			t.Errorf("%+v, want %+v", k, w)
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("missing %v", want)
+	}
+}
