@@ -206,6 +206,8 @@ func (m *Model) validate() error {
 	switch words, atoms := m.Info.Input.Words, m.Info.Training.Atoms; {
 	case len(m.Words) != words:
 		return fmt.Errorf("%s: %d words, %s says %d", wordsFile, len(m.Words), infoFile, words)
+	case m.Codes == nil:
+		return fmt.Errorf("%s: there are no codes", codesFile)
 	case m.Codes.Rows != words || m.Codes.Cols != atoms:
 		return fmt.Errorf("%s: %d×%d matrix, %s says %d words and %d atoms", codesFile, m.Codes.Rows, m.Codes.Cols, infoFile, words, atoms)
 	}

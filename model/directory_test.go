@@ -212,6 +212,7 @@ func TestSaveRefuses(t *testing.T) {
 	}{
 		{"newline", func(m *Model) { m.Words[1] = "a\nb" }, `word 2, "a\nb", contains a newline`},
 		{"too few words", func(m *Model) { m.Words = m.Words[1:] }, "words.txt: 1 words"},
+		{"no codes", func(m *Model) { m.Codes = nil }, "codes.npz: there are no codes"},
 		{"NaN in a code", func(m *Model) { m.Codes.Value[0] = float32(math.NaN()) }, "codes.npz: row 0"},
 		{"infinite dictionary", func(m *Model) { m.Dictionary[3] = float32(math.Inf(-1)) }, "dictionary.npy: value 3 is -Inf"},
 		{"NaN in the mean", func(m *Model) { m.Mean[1] = float32(math.NaN()) }, "mean.npy: value 1 is NaN"},

@@ -129,13 +129,17 @@ func AuthorsStop(method string) (tolerance float64, most int) {
 }
 
 // NewModel returns what is known of a model before x is trained on, for [Run] to
-// complete: the words, the hyperparameters, and of its input what source says.
-// If h.Center, it subtracts the mean vector from x. Atoms and Epochs that are 0
-// are replaced by their defaults. Other hyperparameters outside their domain are
-// an error.
+// complete: the words, the hyperparameters, and of its input what source says,
+// which is nil for vectors that are from no file. If h.Center, it subtracts the
+// mean vector from x. Atoms and Epochs that are 0 are replaced by their defaults.
+// Other hyperparameters outside their domain are an error, as are vectors that
+// are not valid (see [vectors.Dense.Validate]).
 func NewModel(x *vectors.Dense, source *vectors.Source, h model.Hyperparameters) (*model.Model, error) {
 	if err := h.Validate(); err != nil {
 		return nil, err
+	}
+	if err := x.Validate(); err != nil {
+		return nil, fmt.Errorf("train: %w", err)
 	}
 	if h.Atoms == 0 {
 		h.Atoms = 10 * x.Dim
@@ -145,9 +149,12 @@ func NewModel(x *vectors.Dense, source *vectors.Source, h model.Hyperparameters)
 	}
 	m := &model.Model{Words: x.Words, Info: model.Info{
 		Format:   model.FormatVersion,
-		Input:    model.Input{Name: source.Name, SHA256: source.SHA256, Words: x.Len(), Dim: x.Dim, WordsSHA256: source.WordsSHA256},
+		Input:    model.Input{Words: x.Len(), Dim: x.Dim},
 		Training: h,
 	}}
+	if in := &m.Info.Input; source != nil {
+		in.Name, in.SHA256, in.WordsSHA256 = source.Name, source.SHA256, source.WordsSHA256
+	}
 	if h.Center {
 		m.Mean = x.Center()
 	}
@@ -196,37 +203,41 @@ type Progress struct {
 	Done   bool          // there is nothing to go on with
 }
 
-// Run trains with a backend, a [Backend] or an [AuthorsBackend], that was prepared
-// for m's hyperparameters and vectors, from where p says until the epochs are done
+// Run trains with a backend, a [Backend] or, for the algorithm "authors", an
+// [AuthorsBackend], that was prepared for m's hyperparameters and vectors, from where p says until the epochs are done
 // or the stop rule ends them. Then it completes m: Dictionary, Codes and
-// Info.Epochs. After each epoch it calls observe, unless it is nil, whose error
-// ends the training too. When ctx is cancelled it returns ctx's error.
+// Info.Epochs, but not Info.Device, of which it knows nothing. After each epoch it
+// calls observe, unless it is nil, whose error ends the training too. When ctx is
+// cancelled it returns ctx's error. A backend of another algorithm than m's, or of
+// atoms of another number or length, is an error.
 func Run(ctx context.Context, b Resumable, m *model.Model, p Progress, observe func(Progress) error) error {
 	r := run{learned: b, h: m.Info.Training, words: m.Info.Input.Words, dim: m.Info.Input.Dim}
-	switch b := b.(type) {
-	case Backend:
+	minibatch, isMinibatch := b.(Backend)
+	authors, isAuthors := b.(AuthorsBackend)
+	switch wantAuthors := r.h.Algorithm == "authors"; {
+	case isMinibatch && !wantAuthors:
 		if p.Batch == 0 {
 			p.Batch = BatchWords(r.words, r.h.DictionarySteps)
 		}
 		r.epoch = func(t int) (d DictionaryPass, c CodePass, err error) {
-			if d, err = b.DictionaryPass(ctx, p.Batch); err != nil {
+			if d, err = minibatch.DictionaryPass(ctx, p.Batch); err != nil {
 				return d, c, err
 			}
 			// Steps that need shortening often ask too much of a batch's size.
 			if 10*d.Shortened > d.Steps {
 				p.Batch = max(1, p.Batch/2)
 			}
-			c, err = b.CodePass(ctx, t)
+			c, err = minibatch.CodePass(ctx, t)
 			return d, c, err
 		}
-	case AuthorsBackend:
+	case isAuthors && wantAuthors:
 		p.Batch = 1
 		r.epoch = func(t int) (DictionaryPass, CodePass, error) {
-			loss, c, err := b.AuthorsPass(ctx, t)
+			loss, c, err := authors.AuthorsPass(ctx, t)
 			return DictionaryPass{Loss: loss, Steps: r.words}, c, err
 		}
 	default:
-		return fmt.Errorf("train: %T is no Backend and no AuthorsBackend", b)
+		return fmt.Errorf("train: %T does not train with the algorithm %q", b, r.h.Algorithm)
 	}
 	if err := r.epochs(&p, observe); err != nil {
 		return err
@@ -301,6 +312,9 @@ func (r run) measure(t int, d DictionaryPass, c CodePass) (model.Epoch, error) {
 	dictionary, err := r.learned.Dictionary()
 	if err != nil {
 		return model.Epoch{}, err
+	}
+	if len(dictionary) != r.h.Atoms*r.dim {
+		return model.Epoch{}, fmt.Errorf("train: the backend's dictionary has %d numbers, and the model's %d atoms of length %d", len(dictionary), r.h.Atoms, r.dim)
 	}
 	squares, norms := atomNorms(dictionary, r.dim)
 	e := model.Epoch{

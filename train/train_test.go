@@ -171,8 +171,47 @@ func (a *authors) AuthorsPass(context.Context, int) (float64, CodePass, error) {
 	return 30, CodePass{Loss: 20, Nonzeros: 12}, nil
 }
 
+// A backend that was not prepared for the model is refused before the model says
+// that it was.
+func TestOtherBackend(t *testing.T) {
+	for _, c := range []struct {
+		b    Resumable
+		h    model.Hyperparameters
+		dim  int
+		want string
+	}{
+		{new(script), model.Hyperparameters{Algorithm: "authors", Epochs: 2, Atoms: 6}, 2, `*train.script does not train with the algorithm "authors"`},
+		{&authors{new(script)}, model.Hyperparameters{Algorithm: "minibatch", Epochs: 2, Atoms: 6}, 2, `*train.authors does not train with the algorithm "minibatch"`},
+		{nil, model.Hyperparameters{Algorithm: "minibatch", Epochs: 2, Atoms: 6}, 2, "does not train"},
+		{new(script), model.Hyperparameters{Epochs: 2, Atoms: 5}, 2, "12 numbers, and the model's 5 atoms of length 2"},
+		{new(script), model.Hyperparameters{Epochs: 2, Atoms: 6}, 3, "12 numbers, and the model's 6 atoms of length 3"},
+	} {
+		p, err := fit(t.Context(), c.b, c.h, 10, c.dim, Progress{}, ignore)
+		if err == nil || !strings.Contains(err.Error(), c.want) || len(p.Epochs) > 0 {
+			t.Errorf("error %v after %d epochs, want %q", err, len(p.Epochs), c.want)
+		}
+	}
+}
+
+func TestNewModel(t *testing.T) {
+	h := model.Defaults()
+	x := &vectors.Dense{Words: []string{"a", "b"}, Dim: 2, Data: []float32{1, 2, 3, 4}}
+	m, err := NewModel(x, nil, h)
+	if err != nil || m.Info.Input != (model.Input{Words: 2, Dim: 2}) || m.Info.Training.Atoms != 20 || m.Info.Training.Epochs != 20 {
+		t.Errorf("got %+v, error %v", m, err)
+	}
+	m, err = NewModel(x, &vectors.Source{Name: "in", SHA256: "1", WordsSHA256: "2"}, h)
+	if err != nil || m.Info.Input != (model.Input{Name: "in", SHA256: "1", Words: 2, Dim: 2, WordsSHA256: "2"}) {
+		t.Errorf("got %+v, error %v", m, err)
+	}
+	x.Data[3] = float32(math.NaN())
+	if _, err := NewModel(x, nil, h); err == nil || !strings.Contains(err.Error(), `"b"`) {
+		t.Errorf("error %v for NaN", err)
+	}
+}
+
 func TestRunAuthors(t *testing.T) {
-	p, err := fit(context.Background(), &authors{new(script)}, model.Hyperparameters{Epochs: 2, Atoms: 6}, 10, 2, Progress{}, ignore)
+	p, err := fit(context.Background(), &authors{new(script)}, model.Hyperparameters{Algorithm: "authors", Epochs: 2, Atoms: 6}, 10, 2, Progress{}, ignore)
 	if err != nil || len(p.Epochs) != 2 || p.Epochs[1].RunningError != 3 || p.Epochs[1].Error != 2 || p.Epochs[1].LineSearch != 0 {
 		t.Errorf("got %+v, error %v", p, err)
 	}

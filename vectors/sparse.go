@@ -43,10 +43,14 @@ func (s *Sparse) Validate() error {
 	return nil
 }
 
-// Append appends the rows of t, which has as many columns, to s.
+// Append appends the rows of t, which has as many columns, to s. Without rows, s
+// may be without Ptr too.
 func (s *Sparse) Append(t *Sparse) {
-	for _, end := range t.Ptr[1:] {
-		s.Ptr = append(s.Ptr, int64(len(s.Value))+end)
+	if len(s.Ptr) == 0 {
+		s.Ptr = []int64{0}
+	}
+	for i := range t.Rows {
+		s.Ptr = append(s.Ptr, int64(len(s.Value))+t.Ptr[i+1])
 	}
 	s.Rows += t.Rows
 	s.Index, s.Value = append(s.Index, t.Index...), append(s.Value, t.Value...)

@@ -13,12 +13,28 @@
 // what other tools read.
 package vectors
 
+import "fmt"
+
 // Dense is a set of dense word vectors: a V×L matrix whose row i is the vector
 // of Words[i].
 type Dense struct {
 	Words []string
 	Dim   int       // L, the length of a vector
 	Data  []float32 // V×L, row-major
+}
+
+// Validate returns an error unless d has at least one word, and Dim numbers for
+// each, neither NaN nor infinite. What [Read] returns is valid.
+func (d *Dense) Validate() error {
+	if d.Dim < 1 || d.Len() < 1 || len(d.Data)%d.Dim != 0 || len(d.Data)/d.Dim != d.Len() {
+		return fmt.Errorf("%d numbers are no vectors of length %d for %d words", len(d.Data), d.Dim, d.Len())
+	}
+	for i, v := range d.Data {
+		if v-v != 0 { // infinite or NaN
+			return fmt.Errorf("%.100q: number %d of its vector is %v", d.Words[i/d.Dim], i%d.Dim+1, v)
+		}
+	}
+	return nil
 }
 
 // Len returns the number of words, V.

@@ -1,0 +1,42 @@
+package vectors
+
+import (
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestDenseValidate(t *testing.T) {
+	for _, tt := range []struct {
+		d    Dense
+		want string // "" if valid
+	}{
+		{Dense{[]string{"a", "b"}, 2, []float32{1, 0, -2, math.MaxFloat32}}, ""},
+		{Dense{}, "0 numbers are no vectors of length 0 for 0 words"},
+		{Dense{Dim: 2}, "for 0 words"},
+		{Dense{[]string{"a", "b"}, 2, []float32{1, 2}}, "2 numbers are no vectors of length 2 for 2 words"},
+		{Dense{[]string{"a"}, 2, []float32{1, 2, 3}}, "3 numbers are no vectors"},
+		{Dense{[]string{"a"}, 0, nil}, "of length 0"},
+		{Dense{[]string{"a"}, -2, []float32{1, 2}}, "of length -2"},
+		{Dense{[]string{"a", "b"}, 2, []float32{1, 2, 3, float32(math.NaN())}}, `"b": number 2 of its vector is NaN`},
+		{Dense{[]string{"a", "b"}, 2, []float32{float32(math.Inf(-1)), 2, 3, 4}}, `"a": number 1 of its vector is -Inf`},
+	} {
+		if err := tt.d.Validate(); (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%+v: error %v, want %q", tt.d, err, tt.want)
+		}
+	}
+}
+
+// Rows may be appended to a matrix that nobody has made yet, and be none.
+func TestAppend(t *testing.T) {
+	two := &Sparse{Rows: 2, Cols: 3, Ptr: []int64{0, 1, 3}, Index: []int32{2, 0, 1}, Value: []float32{1, 2, 3}}
+	all := &Sparse{Cols: 3}
+	for _, part := range []*Sparse{two, {Cols: 3}, two} {
+		all.Append(part)
+	}
+	want := &Sparse{Rows: 4, Cols: 3, Ptr: []int64{0, 1, 3, 4, 6}, Index: []int32{2, 0, 1, 2, 0, 1}, Value: []float32{1, 2, 3, 1, 2, 3}}
+	if !reflect.DeepEqual(all, want) {
+		t.Errorf("got %+v, want %+v", all, want)
+	}
+}
