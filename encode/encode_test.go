@@ -198,6 +198,39 @@ func TestStreamFails(t *testing.T) {
 	if _, err := s.Finish(t.Context()); err != mine {
 		t.Errorf("error %v, want %v", err, mine)
 	}
+
+	for name, rows := range map[string][]*vectors.Dense{
+		"fewer numbers":       {{Words: []string{"a", "b"}, Dim: 1, Data: []float32{1}}},
+		"fewer words":         {{Dim: 1, Data: []float32{1}}},
+		"vectors of 1 and 2":  {d, {Words: []string{"b"}, Dim: 2, Data: []float32{1, 2}}},
+		"an encoder of 1, 2s": {{Words: []string{"b"}, Dim: 2, Data: []float32{1, 2}}},
+	} {
+		s := &encode.Stream{Encoder: &rounds{dim: 1}, Add: func([]string, *vectors.Sparse) error {
+			t.Errorf("%s: there were codes", name)
+			return nil
+		}}
+		var err error
+		for _, d := range rows {
+			if err == nil {
+				err = s.Rows(t.Context(), d)
+			}
+		}
+		if err == nil {
+			_, err = s.Finish(t.Context())
+		}
+		if err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	for _, shard := range []model.Shard{{}, {Index: 1}, {Index: 0, Of: 2}, {Index: 3, Of: 2}, {Index: -1, Of: -2}} {
+		s := &encode.Stream{Encoder: &rounds{dim: 1}, Shard: &shard}
+		if err := s.Rows(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Finish(t.Context()); err == nil || !strings.Contains(err.Error(), "there is no shard") {
+			t.Errorf("shard %d of %d: error %v", shard.Index, shard.Of, err)
+		}
+	}
 }
 
 // saveStream encodes d with codes that are rows themselves, rounded, and saves the
@@ -339,6 +372,11 @@ func TestModel(t *testing.T) {
 	}
 	if _, err := encode.Model(t.Context(), m, &rounds{dim: 2}, o, &vectors.Dense{Words: []string{"a"}, Dim: 2, Data: []float32{1, 2}}); err == nil {
 		t.Error("no error for vectors of another length")
+	}
+	other := *m
+	other.Info.Training.Atoms = 4
+	if _, err := encode.Model(t.Context(), &other, &rounds{dim: 3}, o, d); err == nil {
+		t.Error("no error for an encoder of other atoms")
 	}
 	d.Data[3] = float32(math.NaN())
 	if _, err := encode.Model(t.Context(), m, &rounds{dim: 3}, o, d); !errors.Is(err, encode.ErrOverflow) || !strings.Contains(err.Error(), `"b"`) {

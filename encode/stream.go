@@ -28,6 +28,9 @@ func Model(ctx context.Context, m *model.Model, e Encoder, o Options, x *vectors
 	}
 	codes := &vectors.Sparse{Cols: m.Info.Training.Atoms, Ptr: []int64{0}}
 	s := &Stream{Encoder: e, Options: o, Add: func(_ []string, block *vectors.Sparse) error {
+		if block.Cols != codes.Cols {
+			return fmt.Errorf("encode: codes of %d atoms, and the model has %d", block.Cols, codes.Cols)
+		}
 		codes.Append(block)
 		return nil
 	}}
@@ -62,14 +65,22 @@ type Stream struct {
 	Add     func(words []string, codes *vectors.Sparse) error // takes the codes, block by block; words are for the time of the call
 	Shard   *model.Shard                                      // nil for all rows; all but Index and Of is filled in
 
+	dim    int // of the rows so far
 	tally  tally
 	blocks int
 	words  []string
 	data   []float32
 }
 
-// Rows encodes more rows, or keeps them for the next block.
+// Rows encodes more rows, or keeps them for the next block. They are as long as
+// those before.
 func (s *Stream) Rows(ctx context.Context, d *vectors.Dense) error {
+	if s.dim == 0 {
+		s.dim = d.Dim
+	}
+	if d.Dim != s.dim || len(d.Data) != d.Len()*d.Dim {
+		return fmt.Errorf("encode: %d numbers are no vectors of length %d for %d words", len(d.Data), s.dim, d.Len())
+	}
 	for lo := 0; lo < d.Len(); {
 		hi := min(lo+Block-len(s.words), d.Len())
 		s.words, s.data = append(s.words, d.Words[lo:hi]...), append(s.data, d.Data[lo*d.Dim:hi*d.Dim]...)
@@ -108,6 +119,9 @@ func (s *Stream) block(ctx context.Context) error {
 	words, data := s.words, s.data
 	s.words, s.data = s.words[:0], s.data[:0]
 	if s.Shard != nil {
+		if s.Shard.Index < 1 || s.Shard.Index > s.Shard.Of {
+			return fmt.Errorf("encode: there is no shard %d of %d", s.Shard.Index, s.Shard.Of)
+		}
 		s.Shard.Words += len(words)
 		if number%s.Shard.Of != s.Shard.Index-1 {
 			return nil
@@ -116,6 +130,9 @@ func (s *Stream) block(ctx context.Context) error {
 	codes, err := s.Encoder.Encode(ctx, data)
 	if err != nil {
 		return err
+	}
+	if codes.Rows != len(words) {
+		return fmt.Errorf("encode: %d codes for %d words: the encoder's atoms are not of length %d", codes.Rows, len(words), s.dim)
 	}
 	var loss float64
 	for i, l := range codes.Loss {
