@@ -10,7 +10,8 @@ import (
 	"overcomplete/vectors"
 )
 
-// Options of a training.
+// Options of a training. For a model, Seed is that of its hyperparameters, and
+// Float16 is whether their State is "float16".
 type Options struct {
 	Workers    int             // goroutines; 0 means one for each processor
 	Seed       uint64          // of the initial codes and dictionary
@@ -215,6 +216,9 @@ func (b *Backend) DictionaryPass(ctx context.Context, batch int) (train.Dictiona
 		}
 		b.progress(hi - lo)
 		f, next = next, f
+	}
+	if b.tiles[0] == nil { // only now were codes drawn, which take the most room
+		b.batches = [2]frame{}
 	}
 	return pass, nil
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"gorgonia.org/gorgonia"
 
 	"overcomplete/graph"
+	"overcomplete/train"
 	"overcomplete/train/backendtest"
 )
 
@@ -76,6 +78,78 @@ func TestUpdateIsFused(t *testing.T) {
 		}
 		if fused != 1 {
 			t.Errorf("%s: %d steps of the dictionary program are fused", name, fused)
+		}
+	}
+}
+
+// The dictionary update goes other ways for small batches and large ones, with
+// dense codes and sparse ones, and results are the same bits for any number of
+// workers in all of them.
+func TestUpdateKeepsBits(t *testing.T) {
+	const words, dim, seed = 700, 200, 3
+	x := train.InitialDictionary(seed, words, dim) // any numbers
+	for i := range x {
+		x[i] *= 40
+	}
+	eachLevel(t, func(t *testing.T, _ *kernels) {
+		for _, batch := range []int{60, 350} {
+			for _, lambda := range []float64{0.02, 3} {
+				spec := graph.Spec{Atoms: 150, Dim: dim, Lambda: lambda, Tau: 1e-3, Rate: 0.05}
+				var want []float32
+				for _, workers := range []int{1, 2, 5} {
+					b, err := New(spec, x, Options{Seed: seed, Workers: workers})
+					if err != nil {
+						t.Fatal(err)
+					}
+					var pass train.CodePass
+					for epoch := 1; epoch <= 2; epoch++ {
+						if _, err = b.DictionaryPass(t.Context(), batch); err == nil {
+							pass, err = b.CodePass(t.Context(), epoch)
+						}
+						if err != nil {
+							t.Fatal(err)
+						}
+					}
+					if _, err := b.DictionaryPass(t.Context(), batch); err != nil {
+						t.Fatal(err)
+					}
+					got, err := b.Dictionary()
+					if err != nil {
+						t.Fatal(err)
+					}
+					if want == nil {
+						want = got
+					} else if !slices.Equal(got, want) {
+						t.Errorf("batches of %d, λ = %v: %d workers do not compute what one does", batch, lambda, workers)
+					}
+					share := float64(pass.Nonzeros) / float64(words*spec.Atoms)
+					if large, sparse := 4*batch*b.dictionary.pitch > batchBytes, share < denseShare; large != (batch == 350) || sparse != (lambda == 3) || share == 0 {
+						t.Fatalf("batches of %d are large: %v; %.2f of the codes at λ = %v are not zero", batch, large, share, lambda)
+					}
+				}
+			}
+		}
+	})
+}
+
+// The first epoch's codes take room that no later one needs.
+func TestDrawnCodesAreDropped(t *testing.T) {
+	const words = 1000
+	b, err := New(small, make([]float32, words*small.Dim), Options{Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var drawn []float32
+	b.progress = func(int) { drawn = b.batches[0].random }
+	if _, err := b.DictionaryPass(t.Context(), words); err != nil {
+		t.Fatal(err)
+	}
+	if len(drawn) < words*small.Atoms {
+		t.Fatalf("%d numbers were drawn", len(drawn))
+	}
+	for _, f := range b.batches {
+		if f.random != nil || f.codes != nil {
+			t.Error("codes that were drawn are kept")
 		}
 	}
 }

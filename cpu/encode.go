@@ -68,7 +68,7 @@ func NewEncoder(d []float32, dim int, mean []float32, o encode.Options, workers 
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	for range workers {
+	for range min(workers, encode.Block) {
 		e.lanes = append(e.lanes, new(encodeLane))
 	}
 	if o.Gap > 0 {

@@ -39,6 +39,14 @@ func dot(x, y []float64) (sum float64) {
 	return sum
 }
 
+// More workers than there are rows to share out would only take memory.
+func TestEncoderWorkers(t *testing.T) {
+	e := newEncoder(t, []float32{1, 0, 0, 1}, 2, nil, encode.Options{Lambda: 1, Steps: 1, Most: 1}, 1<<40)
+	if len(e.lanes) > encode.Block {
+		t.Errorf("%d lanes", len(e.lanes))
+	}
+}
+
 // Exact codes don't depend on the number of workers either.
 func TestEncodeExactKeepsBits(t *testing.T) {
 	eachLevel(t, func(t *testing.T, _ *kernels) {
