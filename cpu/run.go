@@ -51,9 +51,6 @@ type matrix struct {
 
 func (m matrix) row(i int) []float32 { return m.data[i*m.pitch:][:m.width] }
 
-// from is the matrix without its first rows.
-func (m matrix) from(row int) matrix { return matrix{m.data[row*m.pitch:], m.width, m.pitch} }
-
 // newMatrix returns a padded matrix of zeros with room for the edges of products.
 func newMatrix(rows, width int) (m matrix) {
 	m.resize(rows, width)
