@@ -20,6 +20,13 @@ type Options struct {
 	Progress   func(words int) // told of words that a pass is done with, from any goroutine; may be nil
 }
 
+func (o Options) workers() int {
+	if o.Workers > 0 {
+		return o.Workers
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
 // state is what a training moves, and what moves it.
 type state struct {
 	spec     graph.Spec
@@ -131,11 +138,7 @@ func newState(spec graph.Spec, x []float32, kernels *kernels, mostTileWords int,
 	for i := range s.allAtoms {
 		s.allAtoms[i] = int32(i)
 	}
-	workers := o.Workers
-	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	for range min(workers, max(words, k)) { // no step has more rows to share out
+	for range min(o.workers(), max(words, k)) { // no step has more rows to share out
 		s.lanes = append(s.lanes, new(lane))
 	}
 	// Tiles enough for many lanes. Losses are added up tile by tile, so that

@@ -22,7 +22,8 @@ const addressable = min(1<<46, math.MaxInt)
 const codeShare = 0.5
 
 // Memory returns about how many bytes training needs for vectors of so many
-// words: S and Q, the codes of the first epoch, X, and some matrices of D's size.
+// words: S and Q, the codes of the first epoch, X, some matrices of D's size, and
+// what each worker has in hand.
 func Memory(spec graph.Spec, words int, o Options) float64 {
 	state := 8.0 // bytes of S and Q, a coordinate
 	if o.Float16 {
@@ -32,10 +33,12 @@ func Memory(spec graph.Spec, words int, o Options) float64 {
 		code      = 8         // bytes of a nonzero: its column and value
 		asAtoms   = 4 * 10    // bytes a coordinate: D, H, P, packed atoms, copies
 		asVectors = 4 * 2     // bytes a coordinate: X, and a copy from when it was read
+		asTile    = 8 + 4*2   // bytes a coordinate: codes with room for all, random or dense ones
 		program   = 100 << 20 // and batches of words
 	)
 	v, k, l := float64(words), float64(spec.Atoms), float64(spec.Dim)
-	return v*k*(state+codeShare*code) + k*l*asAtoms + v*l*asVectors + program
+	inHand := min(float64(o.workers())*mostWords, v)
+	return v*k*(state+codeShare*code) + k*l*asAtoms + v*l*asVectors + inHand*k*asTile + program
 }
 
 // checkMemory refuses a training that the machine has no memory for: asking for

@@ -22,9 +22,11 @@ const (
 	mostAtoms = 64 // likewise
 
 	// partBytes is how much of D a part of the update moves, and multiplies while
-	// it is in level 2. There are at least leastParts, for as many workers.
+	// it is in level 2. There are at least leastParts, for as many workers, and not
+	// so many that what they hold is large.
 	partBytes  = 512 << 10
 	leastParts = 8
+	mostParts  = 64
 
 	// batchBytes is the most residuals of a batch whose update multiplies: what
 	// the parts' products take is little beside D.

@@ -151,8 +151,9 @@ func (u *update) moveAtoms(f *frame, lanes []*lane) {
 		u.accumulate.run(f, lanes)
 		return
 	}
-	size := max(1, min(partBytes/(4*d.pitch), (f.atoms+leastParts-1)/leastParts))
-	parts := (f.atoms + size - 1) / size
+	parts := min(max(leastParts, 4*f.atoms*d.pitch/partBytes), mostParts)
+	size := (f.atoms + parts - 1) / parts
+	parts = (f.atoms + size - 1) / size
 	f.makeParts(parts)
 	if f.next != nil {
 		f.next.makeParts(parts)
