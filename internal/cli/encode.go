@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -233,6 +234,9 @@ func (f *deviceFlags) newEncoder(m *model.Model, dir string, mean []float32, o e
 	gpu, why, err := tryGPU(f, only, func(index int) (*kernels.Encoder, error) {
 		return kernels.NewEncoder(m.Dictionary, m.Info.Input.Dim, mean, o, index, kernels.Precision(f.precision))
 	})
+	if errors.Is(err, encode.ErrDictionary) {
+		err = fmt.Errorf("%s: %w", dir, err)
+	}
 	if err != nil {
 		return nil, "", nil, err
 	}
