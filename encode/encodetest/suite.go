@@ -60,6 +60,11 @@ func Run(t *testing.T, tolerance float64, newEncoder New) {
 			}
 		}
 		_, d := Problem(1, 8, 40)
+		for _, o := range []encode.Options{{Most: 1}, {Steps: 1}, {Lambda: -1, Steps: 1, Most: 1}, {Lambda: math.NaN(), Steps: 1, Most: 1}} {
+			if _, err := newEncoder(d, 8, nil, o, 1); err == nil {
+				t.Errorf("no error for %+v", o)
+			}
+		}
 		if _, err := newEncoder.open(t, d, 8, nil, encode.Options{Steps: 1, Most: 1}, 1).Encode(t.Context(), make([]float32, 9)); err == nil {
 			t.Error("no error for a row and a bit")
 		}
