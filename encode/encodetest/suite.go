@@ -73,7 +73,8 @@ func Run(t *testing.T, tolerance float64, newEncoder New) {
 
 // formulas compares codes with those of the formulas in float64. Where rounding
 // decides whether a row restarts, or which of two codes of nearly the same size is
-// kept, there is no telling; the seeds have no such row.
+// kept, there is no telling: no row here is so near to either that errors of 2 in 10⁷,
+// a device's own, tell. Many small steps come near, hence the λ of those 40.
 func formulas(t *testing.T, tolerance float64, newEncoder New) {
 	const rows = 30
 	for _, c := range []struct {
@@ -85,7 +86,7 @@ func formulas(t *testing.T, tolerance float64, newEncoder New) {
 		{8, 40, false, encode.Options{Lambda: 0.5, Steps: 20, Most: 8, Nonnegative: true}},
 		{8, 40, true, encode.Options{Lambda: 0.5, Steps: 20, Most: 7}},
 		{50, 301, false, encode.Options{Lambda: 1, Steps: 20, Most: 30}},
-		{50, 301, false, encode.Options{Lambda: 1, Steps: 40, Most: 301}},
+		{50, 301, false, encode.Options{Lambda: 3, Steps: 40, Most: 301}},
 		{50, 600, false, encode.Options{Lambda: 2, Steps: 10, Most: 60, Nonnegative: true}},
 		{17, 33, false, encode.Options{Lambda: 0, Steps: 3, Most: 1}},
 		{1, 5, false, encode.Options{Lambda: 0.1, Steps: 5, Most: 2}},
