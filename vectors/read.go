@@ -143,7 +143,7 @@ func Read(ctx context.Context, path string, o ReadOptions) (*Dense, *Source, err
 }
 
 // Stream reads the same files as [Read], in memory that does not grow with their
-// number of rows, .npy and .npz excepted. It hands rows over in the file's order,
+// number of rows, .npy, .npz and .safetensors excepted. It hands rows over in the file's order,
 // some at a time, to each, whose they are then; an error of each ends it and is
 // returned. Nothing is remembered of rows that are handed over: of repeated words
 // all rows count, and no norm is compared with others. A row of zeros is

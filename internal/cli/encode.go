@@ -52,8 +52,8 @@ it, with MODEL's dictionary and mean; "overcomplete export" and other commands t
 it too.
 
 A code depends on its own row alone. VECTORS is what train takes. It is read, and
-OUT written, in memory that does not grow with the number of rows, but for .npy and
-.npz files. A repeated word is encoded each time. A row of zeros is malformed.
+OUT written, in memory that does not grow with the number of rows, but for .npy,
+.npz and .safetensors files. A repeated word is encoded each time. A row of zeros is malformed.
 
 By default a code is what a few steps of FISTA come to: stopped early on purpose,
 as codes of similar words then stay similar. It keeps its largest values, which are
