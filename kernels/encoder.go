@@ -87,7 +87,7 @@ func (e *Encoder) Close() error { return e.gpu.close() }
 
 // fixedBytes is what does not depend on the number of rows on the device.
 func (e *Encoder) fixedBytes() int64 {
-	const slack = 32 << 20 // the driver rounds each of 16 allocations up to 2 MB
+	const slack = 4 << 20 // what the driver rounds up
 	return slack + 4*int64(e.atoms)*int64(e.dimPitch+1)
 }
 
