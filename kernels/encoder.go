@@ -48,6 +48,9 @@ func newEncoder(d []float32, dim int, mean []float32, o encode.Options, device i
 	if dim < 1 || len(d) == 0 || len(d)%dim != 0 || mean != nil && len(mean) != dim {
 		return nil, fmt.Errorf("kernels: %d numbers are no dictionary of vectors of length %d with a mean of %d", len(d), dim, len(mean))
 	}
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
 	if o.Gap > 0 {
 		return nil, fmt.Errorf("kernels: %w: exact codes are of the CPU only", ErrUnavailable)
 	}

@@ -161,10 +161,14 @@ func multiply(rows, columns, depth int, left, right func(i, k int) float32) (sum
 }
 
 func forShapes(t *testing.T, f func(b *bench, precision Precision, words, atoms, dim int)) {
+	b := newBench(t) // one for all: a GPU takes a good part of a second to start
 	for _, precision := range []Precision{TF32, FP32} {
 		for _, s := range shapes {
 			t.Run(fmt.Sprintf("%s %d×%d×%d", precision, s.words, s.atoms, s.dim), func(t *testing.T) {
-				f(newBench(t), precision, s.words, s.atoms, s.dim)
+				b.enter() // of this goroutine's thread
+				defer b.leave()
+				b.t = t
+				f(b, precision, s.words, s.atoms, s.dim)
 			})
 		}
 	}
@@ -239,14 +243,14 @@ func TestCorrelate(t *testing.T) {
 				// |S| − threshold is rounded to float32 where it may be small.
 				tolerance := 1e-6*math.Abs(want) + 1e-6*rate*math.Abs(float64(newG[i]))/math.Sqrt(float64(newQ[i])+graph.Epsilon)
 				if !(math.Abs(float64(got)-want) <= tolerance) || nonnegative == 1 && got < 0 {
-					t.Fatalf("code %d is %v, want %v", i, got, want)
+					b.t.Fatalf("code %d is %v, want %v", i, got, want)
 				}
 				if got == 0 {
 					zeros++
 				}
 			}
 			if len(p) > 100 && (zeros == 0 || threshold < 2 && zeros == len(p)) {
-				t.Errorf("%d of %d codes are zero: a poor test", zeros, len(p))
+				b.t.Errorf("%d of %d codes are zero: a poor test", zeros, len(p))
 			}
 		}
 	})
@@ -286,7 +290,7 @@ func TestFISTA(t *testing.T) {
 					// z and what is added to it round to float32.
 					if !(math.Abs(next-want) <= tolerance[precision]*size*magnitude[at]+1e-6*(math.Abs(z)+c.threshold)) || c.nonnegative && next < 0 ||
 						c.support && want == 0 && next != 0 {
-						t.Fatalf("%+v: code %d of word %d is %v, want %v", c, k, i, next, want)
+						b.t.Fatalf("%+v: code %d of word %d is %v, want %v", c, k, i, next, want)
 					}
 					product := (z - next) * (next - float64(x[at]))
 					sum, sizes = sum+product, sizes+(math.Abs(z)+math.Abs(next))*(math.Abs(next)+math.Abs(float64(x[at])))
@@ -299,11 +303,11 @@ func TestFISTA(t *testing.T) {
 				}
 				// Differences round to float32, and 32 products add up in it.
 				if !(math.Abs(gotSum-sum) <= 1e-6*sizes) {
-					t.Fatalf("%+v: ⟨z−b', b'−b⟩ of word %d is %v, want %v", c, i, gotSum, sum)
+					b.t.Fatalf("%+v: ⟨z−b', b'−b⟩ of word %d is %v, want %v", c, i, gotSum, sum)
 				}
 			}
 			if len(p) > 100 && c.threshold < 1 && (zeros == 0 || zeros == len(p)) {
-				t.Errorf("%+v: %d of %d codes are zero: a poor test", c, zeros, len(p))
+				b.t.Errorf("%+v: %d of %d codes are zero: a poor test", c, zeros, len(p))
 			}
 		}
 	})

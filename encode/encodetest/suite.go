@@ -60,6 +60,11 @@ func Run(t *testing.T, tolerance float64, newEncoder New) {
 			}
 		}
 		_, d := Problem(1, 8, 40)
+		for _, o := range []encode.Options{{Most: 1}, {Steps: 1}, {Lambda: -1, Steps: 1, Most: 1}, {Lambda: math.NaN(), Steps: 1, Most: 1}} {
+			if _, err := newEncoder(d, 8, nil, o, 1); err == nil {
+				t.Errorf("no error for %+v", o)
+			}
+		}
 		if _, err := newEncoder.open(t, d, 8, nil, encode.Options{Steps: 1, Most: 1}, 1).Encode(t.Context(), make([]float32, 9)); err == nil {
 			t.Error("no error for a row and a bit")
 		}
@@ -68,7 +73,8 @@ func Run(t *testing.T, tolerance float64, newEncoder New) {
 
 // formulas compares codes with those of the formulas in float64. Where rounding
 // decides whether a row restarts, or which of two codes of nearly the same size is
-// kept, there is no telling; the seeds have no such row.
+// kept, there is no telling: no row here is so near to either that errors of 2 in 10⁷,
+// a device's own, tell. Many small steps come near, hence the λ of those 40.
 func formulas(t *testing.T, tolerance float64, newEncoder New) {
 	const rows = 30
 	for _, c := range []struct {
@@ -80,7 +86,7 @@ func formulas(t *testing.T, tolerance float64, newEncoder New) {
 		{8, 40, false, encode.Options{Lambda: 0.5, Steps: 20, Most: 8, Nonnegative: true}},
 		{8, 40, true, encode.Options{Lambda: 0.5, Steps: 20, Most: 7}},
 		{50, 301, false, encode.Options{Lambda: 1, Steps: 20, Most: 30}},
-		{50, 301, false, encode.Options{Lambda: 1, Steps: 40, Most: 301}},
+		{50, 301, false, encode.Options{Lambda: 3, Steps: 40, Most: 301}},
 		{50, 600, false, encode.Options{Lambda: 2, Steps: 10, Most: 60, Nonnegative: true}},
 		{17, 33, false, encode.Options{Lambda: 0, Steps: 3, Most: 1}},
 		{1, 5, false, encode.Options{Lambda: 0.1, Steps: 5, Most: 2}},

@@ -201,7 +201,16 @@ func encodesOnGPU(t *testing.T, p gpuProgram) {
 		}
 	}
 
+	if err := os.CopyFS("zero", os.DirFS("m")); err != nil {
+		t.Fatal(err)
+	}
+	dictionary := readFile(t, "zero/dictionary.npy")
+	clear(dictionary[128:])
+	writeFile(t, "zero/dictionary.npy", dictionary)
 	before := tree(t, ".")
+	if code, _, stderr := p.run(t, "encode zero large.txt -o out"); code != exitUsage || stderr != "overcomplete: zero: nothing can be encoded: the dictionary is zero\n" {
+		t.Errorf("exit code %d, %s", code, stderr)
+	}
 	for _, tt := range []struct {
 		line, env string
 		code      int

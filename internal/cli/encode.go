@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -67,9 +68,10 @@ Both take the squared loss, also with a dictionary that was trained with another
 To spread a large input over many processes, run encode with --shard 1/16, 2/16
 and so on up to 16/16, and put the outputs together with "overcomplete merge".
 
-Without --exact, encoding runs on a GPU where there is one. Kinds of processor, and
-of --precision, differ in the last digits of codes, and now and then in which of two
-nearly equal values is kept: shards must have been encoded on one kind.`,
+Without --exact, encoding runs on a GPU where there is one. Kinds of processor differ
+in the last digits of codes, --precision tf32 in the third or fourth, and now and then
+in which of two nearly equal values is kept: shards must have been encoded on one
+kind, with one --precision.`,
 		Example: `  overcomplete encode model new.txt -o new.model
   overcomplete encode model vectors.bin -o part3.model --shard 3/16
   zcat crawl.txt.gz | overcomplete encode model - -o exact.model --exact --gap 1e-3`,
@@ -233,6 +235,9 @@ func (f *deviceFlags) newEncoder(m *model.Model, dir string, mean []float32, o e
 	gpu, why, err := tryGPU(f, only, func(index int) (*kernels.Encoder, error) {
 		return kernels.NewEncoder(m.Dictionary, m.Info.Input.Dim, mean, o, index, kernels.Precision(f.precision))
 	})
+	if errors.Is(err, encode.ErrDictionary) {
+		err = fmt.Errorf("%s: %w", dir, err)
+	}
 	if err != nil {
 		return nil, "", nil, err
 	}
