@@ -87,7 +87,10 @@ type Result struct {
 	Total   int
 	Unit    string  // of Covered and Total: pairs or tokens
 	C       float64 // of the logistic regression, 0 if there is none
-	Note    string
+	// Unconverged are the values of C for which a regression was ended before its
+	// optimum. What they scored may be a bit off.
+	Unconverged []float64
+	Note        string
 }
 
 // left returns the result of a task that has no score.

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"math"
@@ -129,6 +130,31 @@ func TestUnknownWords(t *testing.T) {
 		} else if exact := math.Abs(r.Score-100) < 1e-9; exact != tt.exact {
 			t.Errorf("%s, %s: ρ is %v", tt.oov, tt.look, r.Score)
 		}
+	}
+}
+
+// Fits that are ended before their optimum are said to be.
+func TestUnconverged(t *testing.T) {
+	dir, x := evaltest.Write(t)
+	defer func(most int) { mostProducts = most }(mostProducts)
+	mostProducts = 2
+	r := NewDense("x", x)
+	results := mustEvaluate(t, r, []Task{readTask(t, "Comp", dir)}, defaults)
+	got := results[0].Unconverged
+	// Where the penalty is strong, two products are enough for the coarse fits.
+	if len(got) < 5 || got[len(got)-1] != 1e6 {
+		t.Errorf("two steps converged but for C of %v", got)
+	}
+	table := &Table{Tasks: []string{"Comp"}, Rows: []Row{{"x", results}}, Options: defaults}
+	var text, asJSON strings.Builder
+	if err := cmp.Or(table.WriteText(&text, false), table.WriteJSON(&asJSON)); err != nil {
+		t.Fatal(err)
+	}
+	if want := "1e+06 were ended before their optimum, after 2 steps."; !strings.Contains(text.String(), want) {
+		t.Errorf("the table lacks %q:\n%s", want, text.String())
+	}
+	if !strings.Contains(asJSON.String(), `"unconverged": [`) {
+		t.Errorf("JSON lacks it:\n%s", asJSON.String())
 	}
 }
 
