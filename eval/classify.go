@@ -16,6 +16,7 @@ type text struct {
 // A classification is a task that classifies texts.
 type classification struct {
 	name   string
+	path   string // of the training texts
 	layout layout
 	labels []string // of the classes
 	texts  []text   // all parts
@@ -37,7 +38,9 @@ func (t *classification) Name() string { return t.name }
 
 func (t *classification) evaluate(e *evaluation) (Result, error) {
 	var x *features
-	if err := e.compute(func() { x = newFeatures(e, t.texts, len(t.labels), t.layout) }); err != nil {
+	var err error
+	failed := e.compute(func() { x, err = newFeatures(e, t.texts, len(t.labels), t.layout) })
+	if err := cmp.Or(failed, err); err != nil {
 		return Result{}, err
 	}
 	r := Result{Covered: x.covered, Total: x.total, Unit: "tokens"}
@@ -80,6 +83,21 @@ func (t *classification) evaluate(e *evaluation) (Result, error) {
 		return float64(n) / float64(len(right))
 	})
 	return r, nil
+}
+
+// check returns an error if a fold has no texts of two labels to learn from.
+func (t *classification) check(e *evaluation) error {
+	s := t.split(e)
+	for _, f := range slices.Concat(s.tune, s.test) {
+		labels := map[int]bool{}
+		for _, i := range f.train {
+			labels[t.texts[i].label] = true
+		}
+		if len(labels) < 2 {
+			return inputError(t.path, 0, fmt.Errorf("when %d texts are held out, %s has no two labels left to train on; want more texts of each label", len(f.test), t.name))
+		}
+	}
+	return nil
 }
 
 // A search is what the values of the grid do in one fold.

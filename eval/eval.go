@@ -111,6 +111,13 @@ type evaluation struct {
 // depend on their number.
 func Run(ctx context.Context, r *Representation, tasks []Task, o Options) ([]Result, error) {
 	e := &evaluation{r, o, ctx, make(chan struct{}, runtime.GOMAXPROCS(0))}
+	for _, t := range tasks {
+		if t, ok := t.(*classification); ok {
+			if err := t.check(e); err != nil {
+				return nil, err
+			}
+		}
+	}
 	results := make([]Result, len(tasks))
 	err := each(len(tasks), func(i int) (err error) {
 		if results[i], err = tasks[i].evaluate(e); err != nil && ctx.Err() == nil {

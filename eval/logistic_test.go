@@ -104,6 +104,15 @@ func readTask(t *testing.T, name, dir string) *classification {
 	return task.(*classification)
 }
 
+func mustFeatures(t *testing.T, e *evaluation, task *classification) *features {
+	t.Helper()
+	x, err := newFeatures(e, task.texts, len(task.labels), task.layout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
 func TestFeatures(t *testing.T) {
 	dir, x := evaltest.Write(t)
 	for _, name := range []string{"SST", "NP"} {
@@ -111,7 +120,7 @@ func TestFeatures(t *testing.T) {
 		for _, oov := range []OOV{Skip, Zero, Mean} {
 			for _, raw := range []bool{false, true} {
 				e := newEvaluation(sparsified(x), Options{OOV: oov, Case: Fallback, Raw: raw})
-				got := newFeatures(e, task.texts, len(task.labels), task.layout).rows()
+				got := mustFeatures(t, e, task).rows()
 				for i, want := range denseFeatures(e, task.texts, task.layout) {
 					// The mean is kept in float32.
 					if !floats.EqualApprox(got[i], want, 1e-7) {
@@ -159,7 +168,7 @@ func TestRegressionAgainstItsDefinition(t *testing.T) {
 	dir, x := evaltest.Write(t)
 	for _, name := range []string{"SST", "TREC", "NP"} {
 		task := readTask(t, name, dir)
-		f := newFeatures(newEvaluation(sparsified(x), Options{OOV: Skip, Case: Fallback}), task.texts, len(task.labels), task.layout)
+		f := mustFeatures(t, newEvaluation(sparsified(x), defaults), task)
 		rng := rand.New(rand.NewPCG(1, 2))
 		train := rng.Perm(len(task.texts))[:100]
 		r := newRegression(f, train)
@@ -298,7 +307,7 @@ func compareWithScikitLearn(t *testing.T, r *Representation, dir string, names [
 			g.Test = append(g.Test, givenFold{f.train, f.test})
 		}
 		given, ours = append(given, g), append(ours, nil)
-		x := newFeatures(e, task.texts, len(task.labels), task.layout)
+		x := mustFeatures(t, e, task)
 		for _, c := range cs {
 			right, converged, err := test(e, x, s.test, c)
 			if err != nil || !converged {
