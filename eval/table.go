@@ -10,6 +10,9 @@ import (
 	"unicode/utf8"
 )
 
+// Average is the name of the last column.
+const Average = "Average"
+
 // A Table is the results of several representations by the same tasks, as the
 // paper's Table "results": a row each, a column a task, the average last.
 type Table struct {
@@ -58,7 +61,7 @@ func (t *Table) cells() (columns []string, rows [][]Result) {
 	columns = slices.Clone(t.Tasks)
 	average := len(t.Averaged()) > 0
 	if average {
-		columns = append(columns, "Average")
+		columns = append(columns, Average)
 	}
 	for _, r := range t.Rows {
 		cells := slices.Clone(r.Results)

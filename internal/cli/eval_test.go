@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -87,12 +89,21 @@ func TestEvalUsage(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeFile(t, "bad.txt", []byte("a b 1\na b c d\n"))
+	writeFile(t, "NP.tsv", []byte("a b 1\n"))
+	writeFile(t, "one.txt", []byte(strings.Repeat("yes\taa ab ac\nno\tba bb\n", 10)))
+	writeFile(t, "few.txt", []byte("yes\taa\nno\tba\n"))
 	for _, tt := range []struct {
 		args string
 		want string
 	}{
 		{"eval x.txt --data data", "data/trec/raw.TREC.train: no such file"},
-		{"eval x.txt", `"data"`},
+		{"eval x.txt", "the paper's tasks need --data"},
+		{"eval x.txt --tasks NP --wordsim bad.txt", "the paper's tasks need --data"},
+		{"eval x.txt --labelled SST=one.txt,one.txt", "a task of your own is called SST"},
+		{"eval x.txt --labelled Average=one.txt,one.txt", "a task of your own is called Average"},
+		{"eval x.txt --wordsim NP.tsv", "a task of your own is called NP"},
+		{"eval x.txt --labelled few=few.txt,one.txt", "few.txt: when 1 texts are held out, few has no two labels left"},
+		{"eval x.txt a none.txt --labelled ours=one.txt,one.txt", "none.txt: "},
 		{"eval --data data", "requires at least 1 arg"},
 		{"eval x.txt --data data --tasks WS-353,MEN", `--tasks has "MEN"`},
 		{"eval x.txt --data data --tasks=", "no tasks"},
@@ -118,6 +129,53 @@ func TestEvalUsage(t *testing.T) {
 	}
 	if _, err := os.Stat("y.txt"); err == nil {
 		t.Error("a failed transform wrote a file")
+	}
+}
+
+// Tasks of one's own need no data of the paper's.
+func TestEvalOwnTasks(t *testing.T) {
+	evalDir(t)
+	if err := os.Rename("data/wordsim/EN-WS-353-ALL.txt", "pairs.txt"); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, "spam.txt", []byte(strings.Repeat("yes\taa ab ac\nno\tba bb\n", 10)))
+	stdout, _ := mustRun(t, "eval x.txt --wordsim pairs.txt --labelled spam=spam.txt,spam.txt --quiet")
+	if head, _, _ := strings.Cut(stdout, "\n"); !slices.Equal(strings.Fields(head), []string{"pairs", "spam"}) {
+		t.Errorf("columns are %q", head)
+	}
+}
+
+// canceler cancels a context when a text is written to it.
+type canceler struct {
+	strings.Builder
+	cancel context.CancelFunc
+	text   string
+}
+
+func (c *canceler) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), c.text) {
+		c.cancel()
+	}
+	return c.Builder.Write(p)
+}
+
+// What is finished is printed, interrupted or not.
+func TestEvalInterrupted(t *testing.T) {
+	evalDir(t)
+	for _, flag := range []string{"", "--json"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		stderr := &canceler{cancel: cancel, text: "evaluated x.txt"}
+		var stdout strings.Builder
+		args := strings.Fields("eval x.txt thresh1:x.txt thresh2:x.txt --data data --tasks NP " + flag)
+		if code := run(ctx, args, &stdout, stderr); code != exitInterrupted {
+			t.Errorf("exit code %d", code)
+		}
+		if got := stdout.String(); !strings.Contains(got, "x.txt") || strings.Contains(got, "thresh") {
+			t.Errorf("printed\n%s", got)
+		}
+		if got := stderr.String(); !strings.Contains(got, "interrupted; the table has the vectors that were finished") {
+			t.Errorf("standard error has\n%s", got)
+		}
 	}
 }
 
