@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 )
 
 // A regression is logistic regression on some rows of X:
@@ -27,7 +28,8 @@ type regression struct {
 	active   []int32 // terms of the rows
 	outputs  int     // vectors w: 1 for two classes
 	mean     []float64
-	variance []float64
+	axes     *mat.Dense // whose columns are the principal axes of the rows; nil for the columns of X
+	variance []float64  // on each axis
 
 	base []float64 // of each output: its score of a row of zeros
 	z    []float64 // of each term and output: ⟨term, w⟩, or the sum of its rows' residuals
@@ -72,9 +74,41 @@ func newRegression(x *features, rows []int) *regression {
 		r.mean[j] /= n
 		r.variance[j] = max(0, r.variance[j]/n-r.mean[j]*r.mean[j])
 	}
+	if x.cols <= mostAxes {
+		r.findAxes()
+	}
 	r.base = make([]float64, r.outputs)
 	r.z = make([]float64, len(x.terms)*r.outputs)
 	return r
+}
+
+// mostAxes is how many columns may be taken on their principal axes. Dense vectors
+// need many more iterations on their columns, and have few of them; the time for the
+// axes grows with the cube.
+const mostAxes = 300
+
+// findAxes sets axes and variance to the eigenvectors and eigenvalues of the rows'
+// covariance.
+func (r *regression) findAxes() {
+	centred := mat.NewDense(len(r.rows), r.cols, nil)
+	for n, i := range r.rows {
+		row := centred.RawRowView(n)
+		for j := r.ptr[i]; j < r.ptr[i+1]; j++ {
+			r.terms[r.of[j]].addTo(row, r.weight[j])
+		}
+		floats.Sub(row, r.mean)
+	}
+	var covariance mat.SymDense
+	covariance.SymOuterK(1/float64(len(r.rows)), centred.T())
+	var eigen mat.EigenSym
+	if !eigen.Factorize(&covariance, true) {
+		return
+	}
+	r.axes = new(mat.Dense)
+	eigen.VectorsTo(r.axes)
+	for j, v := range eigen.Values(nil) {
+		r.variance[j] = max(0, v)
+	}
 }
 
 // parameters are the weights W of each column for all outputs, column by column,
@@ -140,28 +174,41 @@ func (f *fit) linearise() {
 	floats.AddScaled(f.gradient[:f.weights()], f.penalty, f.p[:f.weights()])
 }
 
-// newtonStep solves H·step = −gradient by conjugate gradients, preconditioned with
-// what H's diagonal would be if all rows had the same probabilities. It stops when
-// the last of k iterations lowered the quadratic model by less than the share
-// truncation of what all did on average (Nash and Sofer, 1990), and returns
-// stepᵀ·H·step.
-func (f *fit) newtonStep(ctx context.Context, truncation float64) (change float64, err error) {
-	n := len(f.p)
-	inverse := make([]float64, n) // of the preconditioner
-	for j := range inverse {
+// precondition sets z to the product of v and the inverse of what H, or else its
+// diagonal, would be if all rows had the same probabilities.
+func (f *fit) precondition(z, v []float64) {
+	n := f.weights()
+	weights := mat.NewDense(f.cols, f.outputs, z[:n])
+	weights.Copy(mat.NewDense(f.cols, f.outputs, v[:n]))
+	copy(z[n:], v[n:])
+	if f.axes != nil {
+		weights.Mul(f.axes.T(), weights)
+	}
+	for j := range z {
 		diagonal := f.spread[j%f.outputs]
-		if j < f.weights() {
+		if j < n {
 			diagonal = diagonal*f.variance[j/f.outputs] + f.penalty
 		}
 		if diagonal > 0 {
-			inverse[j] = 1 / diagonal
+			z[j] /= diagonal
 		}
 	}
+	if f.axes != nil {
+		weights.Mul(f.axes, weights)
+	}
+}
+
+// newtonStep solves H·step = −gradient by preconditioned conjugate gradients. It
+// stops when the last of k iterations lowered the quadratic model by less than the
+// share truncation of what all did on average (Nash and Sofer, 1990), and returns
+// stepᵀ·H·step.
+func (f *fit) newtonStep(ctx context.Context, truncation float64) (change float64, err error) {
+	n := len(f.p)
 	f.step, f.stepScores = make(parameters, n), make([]float64, len(f.scores))
 	residual := append([]float64{}, f.gradient...)
 	floats.Scale(-1, residual)
 	z := make([]float64, n)
-	floats.MulTo(z, inverse, residual)
+	f.precondition(z, residual)
 	direction, product := append(parameters{}, z...), make([]float64, n)
 	directionScores, curved := make([]float64, len(f.scores)), make([]float64, len(f.scores))
 	rz := floats.Dot(residual, z)
@@ -184,7 +231,7 @@ func (f *fit) newtonStep(ctx context.Context, truncation float64) (change float6
 		if length*rz*float64(k) <= truncation*change || f.products == mostProducts {
 			break
 		}
-		floats.MulTo(z, inverse, residual)
+		f.precondition(z, residual)
 		next := floats.Dot(residual, z)
 		floats.Scale(next/rz, direction)
 		floats.Add(direction, z)
