@@ -153,8 +153,8 @@ func tune(e *evaluation, x *features, folds []fold) (best int, converged [len(gr
 			}
 		}
 		best = slices.Index(sums[:], slices.Max(sums[:]))
-		// In the paper's tasks, coarse fits have at most 0.9 % fewer texts right. (They
-		// have up to 2.7 % more where C is far too large.)
+		// With GoogleNews A, coarse fits have at most 0.9 % fewer of the paper's texts
+		// right. (They have up to 2.7 % more where C is far too large.)
 		var near []int
 		for n, sum := range sums {
 			if !finely[n] && sum >= sums[best]-texts/100 {

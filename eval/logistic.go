@@ -42,8 +42,8 @@ const (
 	fine   = 1e-3
 )
 
-// mostProducts with the Hessian end a fit that has not come to its precision. The
-// hardest of the paper's tasks take two thousand. Only tests change it.
+// mostProducts with the Hessian end a fit that has not come to its precision. With
+// GoogleNews A, none takes a thousand in the paper's tasks. Only tests change it.
 var mostProducts = 20000
 
 func newRegression(x *features, rows []int) *regression {
