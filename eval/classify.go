@@ -2,6 +2,7 @@ package eval
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 )
@@ -15,6 +16,7 @@ type text struct {
 // A classification is a task that classifies texts.
 type classification struct {
 	name   string
+	path   string // of the training texts
 	layout layout
 	labels []string // of the classes
 	texts  []text   // all parts
@@ -29,40 +31,47 @@ type split struct{ tune, test []fold }
 // A fold is texts, by their indices, to train on and others to classify then.
 type fold struct{ train, test []int }
 
-// grid is the values of C that are tried. A regression is fitted for one after the
-// other, each from the optimum of the one before.
-var grid = []float64{1e-3, 1e-2, 1e-1, 1, 10, 100, 1e3, 1e4, 1e5, 1e6}
+// grid is the values of C that are tried.
+var grid = [...]float64{1e-3, 1e-2, 1e-1, 1, 10, 100, 1e3, 1e4, 1e5, 1e6}
 
 func (t *classification) Name() string { return t.name }
 
 func (t *classification) evaluate(e *evaluation) (Result, error) {
 	var x *features
-	if err := e.compute(func() { x = newFeatures(e, t.texts, len(t.labels), t.layout) }); err != nil {
+	var err error
+	failed := e.compute(func() { x, err = newFeatures(e, t.texts, len(t.labels), t.layout) })
+	if err := cmp.Or(failed, err); err != nil {
 		return Result{}, err
 	}
 	r := Result{Covered: x.covered, Total: x.total, Unit: "tokens"}
 	s := t.split(e)
-	known, tested := 0, 0
+	known, texts := 0, 0
 	for _, f := range s.test {
 		for _, i := range f.test {
-			tested++
+			texts++
 			if x.known[i] {
 				known++
 			}
 		}
 	}
 	if known < fewest {
-		return r.left(fmt.Sprintf("%d of %d test texts have a word with a vector, too few", known, tested)), nil
+		return r.left(fmt.Sprintf("%d of %d test texts have a word with a vector, too few", known, texts)), nil
 	}
-	n, err := tune(e, x, s.tune)
+	best, converged, err := tune(e, x, s.tune)
 	if err != nil {
 		return r, err
 	}
-	right, err := test(e, x, s.test, grid[:n+1])
+	r.C = grid[best]
+	right, tested, err := test(e, x, s.test, r.C)
 	if err != nil {
 		return r, err
 	}
-	r.C = grid[n]
+	converged[best] = converged[best] && tested
+	for n, c := range grid {
+		if !converged[n] {
+			r.Unconverged = append(r.Unconverged, c)
+		}
+	}
 	r.Score = 100 * float64(count(right)) / float64(len(right))
 	r.Stderr = 100 * e.bootstrap(len(right), func(sample []int) float64 {
 		n := 0
@@ -76,58 +85,124 @@ func (t *classification) evaluate(e *evaluation) (Result, error) {
 	return r, nil
 }
 
-// tune returns the index of the best value of the grid.
-func tune(e *evaluation, x *features, folds []fold) (int, error) {
-	right := make([][]int, len(folds)) // for each value
-	err := each(len(folds), func(f int) (err error) {
+// check returns an error if a fold has no texts of two labels to learn from.
+func (t *classification) check(e *evaluation) error {
+	s := t.split(e)
+	for _, f := range slices.Concat(s.tune, s.test) {
+		labels := map[int]bool{}
+		for _, i := range f.train {
+			labels[t.texts[i].label] = true
+		}
+		if len(labels) < 2 {
+			return inputError(t.path, 0, fmt.Errorf("when %d texts are held out, %s has no two labels left to train on; want more texts of each label", len(f.test), t.name))
+		}
+	}
+	return nil
+}
+
+// A search is what the values of the grid do in one fold.
+type search struct {
+	*regression
+	test      []int
+	fits      [len(grid)]parameters
+	converged [len(grid)]bool
+	right     [len(grid)]int // texts of test
+}
+
+// fit fits for the value with index n.
+func (s *search) fit(ctx context.Context, n int, start parameters, precision float64) (err error) {
+	if s.fits[n], s.converged[n], err = s.regression.fit(ctx, grid[n], start, precision); err == nil {
+		s.right[n] = count(s.correct(s.fits[n], s.test))
+	}
+	return err
+}
+
+// tune returns the index of the best value of the grid, and reports for which
+// values all fits converged. All are fitted coarsely first, which costs a fraction
+// where it takes long. Those with nearly as many right texts as the best are then
+// fitted finely, until all that are near are.
+func tune(e *evaluation, x *features, folds []fold) (best int, converged [len(grid)]bool, err error) {
+	searches := make([]*search, len(folds))
+	err = each(len(folds), func(f int) (err error) {
 		failed := e.compute(func() {
-			r := newRegression(x, folds[f].train)
+			s := &search{regression: newRegression(x, folds[f].train), test: folds[f].test}
+			searches[f] = s
 			var p parameters
-			for _, c := range grid {
-				if p, err = r.fit(e.ctx, c, p, searchTolerance); err != nil {
+			for n := range grid {
+				if err = s.fit(e.ctx, n, p, coarse); err != nil {
 					return
 				}
-				right[f] = append(right[f], count(r.correct(p, folds[f].test)))
+				p = s.fits[n]
 			}
 		})
 		return cmp.Or(failed, err)
 	})
 	if err != nil {
-		return 0, err
+		return 0, converged, err
 	}
-	best, most := 0, -1
+	texts := 0
+	for _, f := range folds {
+		texts += len(f.test)
+	}
+	var finely [len(grid)]bool
+	for {
+		var sums [len(grid)]int
+		for _, s := range searches {
+			for n, right := range s.right {
+				sums[n] += right
+			}
+		}
+		best = slices.Index(sums[:], slices.Max(sums[:]))
+		// With GoogleNews A, coarse fits have at most 0.9 % fewer of the paper's texts
+		// right. (They have up to 2.7 % more where C is far too large.)
+		var near []int
+		for n, sum := range sums {
+			if !finely[n] && sum >= sums[best]-texts/100 {
+				near = append(near, n)
+				finely[n] = true
+			}
+		}
+		if near == nil {
+			break
+		}
+		err = each(len(folds), func(f int) (err error) {
+			failed := e.compute(func() {
+				for _, n := range near {
+					if err = searches[f].fit(e.ctx, n, searches[f].fits[n], fine); err != nil {
+						return
+					}
+				}
+			})
+			return cmp.Or(failed, err)
+		})
+		if err != nil {
+			return 0, converged, err
+		}
+	}
 	for n := range grid {
-		sum := 0
-		for _, r := range right {
-			sum += r[n]
-		}
-		if sum > most {
-			best, most = n, sum
-		}
+		converged[n] = !slices.ContainsFunc(searches, func(s *search) bool { return !s.converged[n] })
 	}
-	return best, nil
+	return best, converged, nil
 }
 
-// test reports which texts of the folds are right with the last of some values of
-// C, which are those on the way there.
-func test(e *evaluation, x *features, folds []fold, way []float64) ([]bool, error) {
-	right := make([][]bool, len(folds))
-	err := each(len(folds), func(f int) (err error) {
+// test reports which texts of the folds are right with a value of C, and whether
+// all fits converged.
+func test(e *evaluation, x *features, folds []fold, c float64) (right []bool, converged bool, err error) {
+	parts, ended := make([][]bool, len(folds)), make([]bool, len(folds))
+	err = each(len(folds), func(f int) (err error) {
 		failed := e.compute(func() {
 			r := newRegression(x, folds[f].train)
 			var p parameters
-			for _, c := range way {
-				if p, err = r.fit(e.ctx, c, p, searchTolerance); err != nil {
-					return
-				}
+			if p, _, err = r.fit(e.ctx, c, nil, coarse); err != nil {
+				return
 			}
-			if p, err = r.fit(e.ctx, way[len(way)-1], p, finalTolerance); err == nil {
-				right[f] = r.correct(p, folds[f].test)
+			if p, ended[f], err = r.fit(e.ctx, c, p, fine); err == nil {
+				parts[f] = r.correct(p, folds[f].test)
 			}
 		})
 		return cmp.Or(failed, err)
 	})
-	return slices.Concat(right...), err
+	return slices.Concat(parts...), !slices.Contains(ended, false), err
 }
 
 func count(b []bool) int {

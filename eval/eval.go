@@ -87,7 +87,10 @@ type Result struct {
 	Total   int
 	Unit    string  // of Covered and Total: pairs or tokens
 	C       float64 // of the logistic regression, 0 if there is none
-	Note    string
+	// Unconverged are the values of C for which a regression was ended before its
+	// optimum. What they scored may be a bit off.
+	Unconverged []float64
+	Note        string
 }
 
 // left returns the result of a task that has no score.
@@ -108,6 +111,13 @@ type evaluation struct {
 // depend on their number.
 func Run(ctx context.Context, r *Representation, tasks []Task, o Options) ([]Result, error) {
 	e := &evaluation{r, o, ctx, make(chan struct{}, runtime.GOMAXPROCS(0))}
+	for _, t := range tasks {
+		if t, ok := t.(*classification); ok {
+			if err := t.check(e); err != nil {
+				return nil, err
+			}
+		}
+	}
 	results := make([]Result, len(tasks))
 	err := each(len(tasks), func(i int) (err error) {
 		if results[i], err = tasks[i].evaluate(e); err != nil && ctx.Err() == nil {

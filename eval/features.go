@@ -1,6 +1,10 @@
 package eval
 
-import "math"
+import (
+	"fmt"
+	"math"
+	"strings"
+)
 
 // features is the design matrix X of a regression, a row for each text, kept as
 // the product W·E of two sparse matrices: row t of E is the vector of a term, and
@@ -42,8 +46,9 @@ const (
 	appended               // the vectors of the tokens, of which all texts have as many, side by side
 )
 
-// newFeatures makes the features of texts.
-func newFeatures(e *evaluation, texts []text, classes int, l layout) *features {
+// newFeatures makes the features of texts. Vectors with infinities or NaN are an
+// error.
+func newFeatures(e *evaluation, texts []text, classes int, l layout) (*features, error) {
 	x := &features{cols: e.cols, ptr: []int{0}, classes: classes}
 	if l == appended && len(texts) > 0 {
 		x.cols *= len(texts[0].tokens)
@@ -62,14 +67,18 @@ func newFeatures(e *evaluation, texts []text, classes int, l layout) *features {
 			}
 			x.of, x.weight = append(x.of, id), append(x.weight, counts[key])
 		}
+		clear(scratch)
+		for j, id := range x.of[first:] {
+			x.terms[id].addTo(scratch, x.weight[first+j])
+		}
+		norm := euclidean(scratch)
+		if math.IsNaN(norm) || math.IsInf(norm, 0) {
+			return nil, fmt.Errorf("features of the text %q are not finite", strings.Join(t.tokens, " "))
+		}
 		s := 1 / float64(max(1, n))
 		if !e.Raw {
-			clear(scratch)
-			for j, id := range x.of[first:] {
-				x.terms[id].addTo(scratch, x.weight[first+j])
-			}
 			s = 1
-			if norm := euclidean(scratch); norm > 0 {
+			if norm > 0 {
 				s = 1 / norm
 			}
 		}
@@ -79,7 +88,7 @@ func newFeatures(e *evaluation, texts []text, classes int, l layout) *features {
 		x.ptr = append(x.ptr, len(x.of))
 		x.label = append(x.label, t.label)
 	}
-	return x
+	return x, nil
 }
 
 // count returns how often each term occurs in a text, the terms in the order in

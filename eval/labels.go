@@ -24,52 +24,58 @@ func (l *labels) of(name string) int {
 	return n
 }
 
-// A part is the texts of one file or folder.
+// A part is the texts of one file or folder, and where in it each label is met
+// first: a line, or 0 for the folder.
 type part struct {
 	path  string
 	texts []text
+	first map[int]int
+}
+
+func newPart(path string) part { return part{path: path, first: map[int]int{}} }
+
+func (p *part) add(t text, line int) {
+	if _, met := p.first[t.label]; !met {
+		p.first[t.label] = line
+	}
+	p.texts = append(p.texts, t)
 }
 
 // newTask makes a task of its parts, training first and test last: only labels
 // that both of them have can be learned and tested.
 func newTask(name string, l *labels, parts []part, split func(*evaluation) split) (*classification, error) {
-	t := &classification{name: name, labels: l.names, split: split}
-	in := make([][]bool, len(parts))
-	for i, p := range parts {
+	t := &classification{name: name, path: parts[0].path, labels: l.names, split: split}
+	for _, p := range parts {
 		if len(p.texts) == 0 {
 			return nil, inputError(p.path, 0, fmt.Errorf("holds no texts"))
-		}
-		in[i] = make([]bool, len(l.names))
-		for _, text := range p.texts {
-			in[i][text.label] = true
 		}
 		t.texts = append(t.texts, p.texts...)
 	}
 	for n, label := range l.names {
-		for i, p := range parts {
-			if !in[i][n] {
-				return nil, inputError(p.path, 0, fmt.Errorf("has no text with the label %q, which other parts of %s have", label, name))
+		for _, p := range parts {
+			for _, other := range parts {
+				line, here := p.first[n]
+				if _, there := other.first[n]; here && !there {
+					return nil, inputError(p.path, line, fmt.Errorf("label %q is here, but not in %s; all parts of %s need the same labels", label, other.path, name))
+				}
 			}
 		}
 	}
 	if len(l.names) < 2 {
-		return nil, inputError(parts[0].path, 0, fmt.Errorf("all texts have the label %q, want two or more", l.names[0]))
+		return nil, inputError(t.path, 0, fmt.Errorf("all texts have the label %q, want two or more", l.names[0]))
 	}
 	return t, nil
 }
 
 // readLabelled reads a file of a text a line after its label, which cut takes off.
 func readLabelled(path string, decode encoding, l *labels, cut func(line string) (label, rest string, err error)) (part, error) {
-	p := part{path: path}
-	err := readLines(path, decode, func(line string) error {
-		if strings.TrimSpace(line) == "" {
-			return nil
-		}
+	p := newPart(path)
+	err := readLines(path, decode, func(number int, line string) error {
 		label, rest, err := cut(line)
 		if err != nil {
 			return err
 		}
-		p.texts = append(p.texts, text{l.of(label), strings.Fields(rest)})
+		p.add(text{l.of(label), strings.Fields(rest)}, number)
 		return nil
 	})
 	return p, err

@@ -2,8 +2,10 @@ package eval
 
 import (
 	"context"
+	"encoding/binary"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -102,6 +104,15 @@ func readTask(t *testing.T, name, dir string) *classification {
 	return task.(*classification)
 }
 
+func mustFeatures(t *testing.T, e *evaluation, task *classification) *features {
+	t.Helper()
+	x, err := newFeatures(e, task.texts, len(task.labels), task.layout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
 func TestFeatures(t *testing.T) {
 	dir, x := evaltest.Write(t)
 	for _, name := range []string{"SST", "NP"} {
@@ -109,7 +120,7 @@ func TestFeatures(t *testing.T) {
 		for _, oov := range []OOV{Skip, Zero, Mean} {
 			for _, raw := range []bool{false, true} {
 				e := newEvaluation(sparsified(x), Options{OOV: oov, Case: Fallback, Raw: raw})
-				got := newFeatures(e, task.texts, len(task.labels), task.layout).rows()
+				got := mustFeatures(t, e, task).rows()
 				for i, want := range denseFeatures(e, task.texts, task.layout) {
 					// The mean is kept in float32.
 					if !floats.EqualApprox(got[i], want, 1e-7) {
@@ -157,7 +168,7 @@ func TestRegressionAgainstItsDefinition(t *testing.T) {
 	dir, x := evaltest.Write(t)
 	for _, name := range []string{"SST", "TREC", "NP"} {
 		task := readTask(t, name, dir)
-		f := newFeatures(newEvaluation(sparsified(x), Options{OOV: Skip, Case: Fallback}), task.texts, len(task.labels), task.layout)
+		f := mustFeatures(t, newEvaluation(sparsified(x), defaults), task)
 		rng := rand.New(rand.NewPCG(1, 2))
 		train := rng.Perm(len(task.texts))[:100]
 		r := newRegression(f, train)
@@ -171,32 +182,51 @@ func TestRegressionAgainstItsDefinition(t *testing.T) {
 			return func(p []float64) float64 { return denseLoss(rows, labels, r.outputs, c, p) }
 		}
 
+		// Gradient and products with the Hessian are what differences of the loss say.
 		p := make(parameters, r.outputs*(r.cols+1))
+		v := make(parameters, len(p))
 		for j := range p {
-			p[j] = rng.NormFloat64()
+			p[j], v[j] = rng.NormFloat64(), rng.NormFloat64()
 		}
 		const noPenalty = 1e30
-		if got, want := r.loss(p), loss(noPenalty)(r.uncentred(p)); math.Abs(got-want) > 1e-12*want {
-			t.Errorf("%s: loss %v, want %v", name, got, want)
+		central := &fd.Settings{Formula: fd.Central}
+		linearised := func(p parameters) *fit {
+			f := &fit{regression: r, p: p, scores: make([]float64, len(train)*r.outputs)}
+			r.score(f.scores, p)
+			f.linearise()
+			return f
 		}
-		grad := make([]float64, len(p))
-		r.gradient(grad, p)
-		want := fd.Gradient(nil, func(p []float64) float64 { return loss(noPenalty)(r.uncentred(p)) }, p, &fd.Settings{Formula: fd.Central})
-		if !floats.EqualApprox(grad, want, 1e-8) {
-			t.Errorf("%s: gradient is off by %v", name, floats.Distance(grad, want, math.Inf(1)))
+		f0 := linearised(p)
+		want := fd.Gradient(nil, func(p []float64) float64 { return loss(noPenalty)(r.uncentred(p)) }, p, central)
+		if !floats.EqualApprox(f0.gradient, want, 1e-8) {
+			t.Errorf("%s: gradient is off by %v", name, floats.Distance(f0.gradient, want, math.Inf(1)))
+		}
+		curved, product := make([]float64, len(f0.scores)), make([]float64, len(p))
+		r.score(curved, v)
+		f0.curve(curved)
+		r.transposed(product, curved)
+		const h = 1e-5
+		floats.AddScaledTo(want, p, h, v)
+		after := linearised(want).gradient
+		want = make([]float64, len(p))
+		floats.AddScaledTo(want, p, -h, v)
+		floats.SubTo(want, after, linearised(want).gradient)
+		floats.Scale(1/(2*h), want)
+		if !floats.EqualApprox(product, want, 1e-8) {
+			t.Errorf("%s: product with the Hessian is off by %v", name, floats.Distance(product, want, math.Inf(1)))
 		}
 
 		// The objective is convex: where its gradient is zero is the optimum.
 		var start parameters
-		for _, c := range []float64{0.1, 10, 1000} {
-			p, err := r.fit(context.Background(), c, start, finalTolerance)
-			if err != nil {
-				t.Fatal(err)
+		for _, c := range []float64{0.1, 10, 1000, 1e6} {
+			p, converged, err := r.fit(context.Background(), c, start, 1e-6)
+			if err != nil || !converged {
+				t.Fatalf("%s, C = %v: converged is %v, error %v", name, c, converged, err)
 			}
 			q := r.uncentred(p)
-			g := fd.Gradient(nil, loss(c), q, &fd.Settings{Formula: fd.Central})
-			zero := floats.Norm(fd.Gradient(nil, loss(c), make([]float64, len(q)), &fd.Settings{Formula: fd.Central}), 2)
-			if norm := floats.Norm(g, 2); norm > 1e-4*zero {
+			g := fd.Gradient(nil, loss(c), q, central)
+			zero := floats.Norm(fd.Gradient(nil, loss(c), make([]float64, len(q)), central), 2)
+			if norm := floats.Norm(g, 2); norm > 1e-6*zero {
 				t.Errorf("%s, C = %v: gradient has norm %v, %v at zero", name, c, norm, zero)
 			}
 			start = p
@@ -204,83 +234,161 @@ func TestRegressionAgainstItsDefinition(t *testing.T) {
 	}
 }
 
-// regressScikitLearn fits, for each C, on the training rows of each fold, to the
-// optimum, and counts the other rows that are right.
+// regressScikitLearn fits, for each C, on the training rows of each of test's
+// folds, to the optimum, and counts the other rows that are right. Then it chooses C
+// on tune's folds. Where there are more columns than rows, the rows are expressed in
+// an orthonormal basis of their span, in which the optimum is the same.
 const regressScikitLearn = `
-import json, sys
+import base64, json, sys, warnings
 import numpy as np
 from sklearn.linear_model import LogisticRegression
+warnings.simplefilter("error")
+
+def right(task, x, y, fold, cs):
+    train, test = x[fold["train"]], x[fold["test"]]
+    mean = train.mean(axis=0)
+    train, test = train - mean, test - mean
+    if train.shape[1] > train.shape[0]:
+        u, s, v = np.linalg.svd(train, full_matrices=False)
+        train, test = u * s, test @ v.T
+    counts = []
+    for c in cs:
+        model = LogisticRegression(C=c, solver="newton-cholesky", tol=1e-8, max_iter=1000).fit(train, y[fold["train"]])
+        counts.append(int((model.predict(test) == y[fold["test"]]).sum()))
+    return np.array(counts)
+
 out = []
 given = json.load(sys.stdin)
 for task in given["tasks"]:
-    x, y = np.array(task["x"]), np.array(task["y"])
-    out.append([])
-    for c in given["c"]:
-        right = 0
-        for fold in task["folds"]:
-            model = LogisticRegression(C=c, solver="newton-cholesky", tol=1e-8).fit(x[fold["train"]], y[fold["train"]])
-            right += int((model.predict(x[fold["test"]]) == y[fold["test"]]).sum())
-        out[-1].append(right)
+    y = np.array(task["y"])
+    x = np.frombuffer(base64.b64decode(task["x"])).reshape(len(y), -1)
+    tuned = sum(right(task, x, y, fold, given["grid"]) for fold in task["tune"])
+    out.append({
+        "right": sum(right(task, x, y, fold, given["c"]) for fold in task["test"]).tolist(),
+        "tuned": tuned.tolist(),
+        "best": given["grid"][int(tuned.argmax())],
+    })
 print(json.dumps(out))
 `
 
-// compareWithScikitLearn holds the accuracies of all tasks at fixed C against those
-// of scikit-learn on the same features: within 0.2 points.
-func compareWithScikitLearn(t *testing.T, r *Representation, dir string, cs []float64) {
+// compareWithScikitLearn holds the accuracies of tasks at fixed C against those of
+// scikit-learn on the same features, within 0.2 points, and the C that is chosen.
+func compareWithScikitLearn(t *testing.T, r *Representation, dir string, names []string, cs []float64) {
 	type givenFold struct {
 		Train []int `json:"train"`
 		Test  []int `json:"test"`
 	}
 	type givenTask struct {
-		X     [][]float64 `json:"x"`
-		Y     []int       `json:"y"`
-		Folds []givenFold `json:"folds"`
+		X    []byte      `json:"x"` // float64
+		Y    []int       `json:"y"`
+		Tune []givenFold `json:"tune"`
+		Test []givenFold `json:"test"`
 	}
 	var given []givenTask
 	var ours [][][]bool // of each task and C
-	names := TaskNames()[2:]
-	e := newEvaluation(r, Options{OOV: Skip, Case: Fallback, Seed: 1})
+	var best []float64
+	e := newEvaluation(r, defaults)
 	for _, name := range names {
 		task := readTask(t, name, dir)
-		g := givenTask{X: denseFeatures(e, task.texts, task.layout)}
+		var g givenTask
+		for _, row := range denseFeatures(e, task.texts, task.layout) {
+			for _, v := range row {
+				g.X = binary.LittleEndian.AppendUint64(g.X, math.Float64bits(v))
+			}
+		}
 		for _, text := range task.texts {
 			g.Y = append(g.Y, text.label)
 		}
-		folds := task.split(e).test
-		for _, f := range folds {
-			g.Folds = append(g.Folds, givenFold{f.train, f.test})
+		s := task.split(e)
+		for _, f := range s.tune {
+			g.Tune = append(g.Tune, givenFold{f.train, f.test})
+		}
+		for _, f := range s.test {
+			g.Test = append(g.Test, givenFold{f.train, f.test})
 		}
 		given, ours = append(given, g), append(ours, nil)
-		x := newFeatures(e, task.texts, len(task.labels), task.layout)
+		x := mustFeatures(t, e, task)
 		for _, c := range cs {
-			right, err := test(e, x, folds, []float64{c})
-			if err != nil {
-				t.Fatal(err)
+			right, converged, err := test(e, x, s.test, c)
+			if err != nil || !converged {
+				t.Fatalf("%s, C = %g: converged is %v, error %v", name, c, converged, err)
 			}
 			ours[len(ours)-1] = append(ours[len(ours)-1], right)
 		}
+		n, _, err := tune(e, x, s.tune)
+		if err != nil {
+			t.Fatal(err)
+		}
+		best = append(best, grid[n])
 	}
-	for i, want := range pythonOutput[[][]int](t, regressScikitLearn, map[string]any{"tasks": given, "c": cs}) {
+	type result struct {
+		Right, Tuned []int
+		Best         float64
+	}
+	for i, want := range pythonOutput[[]result](t, regressScikitLearn, map[string]any{"tasks": given, "c": cs, "grid": grid}) {
 		for n, c := range cs {
 			got, total := count(ours[i][n]), len(ours[i][n])
-			t.Logf("%s, C = %g: %d of %d right, %d of scikit-learn", names[i], c, got, total, want[n])
-			if math.Abs(float64(got-want[n])) > 0.002*float64(total) {
-				t.Errorf("%s, C = %g: %d of %d right, %d of scikit-learn", names[i], c, got, total, want[n])
+			t.Logf("%s, C = %g: %d of %d right, %d of scikit-learn", names[i], c, got, total, want.Right[n])
+			if math.Abs(float64(got-want.Right[n])) > 0.002*float64(total) {
+				t.Errorf("%s, C = %g: %d of %d right, %d of scikit-learn", names[i], c, got, total, want.Right[n])
 			}
 		}
+		t.Logf("%s: C = %g is chosen, %g by scikit-learn from %d", names[i], best[i], want.Best, want.Tuned)
+		if best[i] != want.Best {
+			t.Errorf("%s: C = %g is chosen, %g by scikit-learn from %d", names[i], best[i], want.Best, want.Tuned)
+		}
 	}
+}
+
+// overcompleteCodes returns sparse vectors of K columns like those that are to be
+// evaluated, without any training: of the products of a word's vector with K random
+// ones, the 8 % that are largest in magnitude.
+func overcompleteCodes(x *vectors.Dense, k int) *Representation {
+	rng := rand.New(rand.NewPCG(3, 4))
+	atoms := make([]float64, k*x.Dim)
+	for i := range atoms {
+		atoms[i] = rng.NormFloat64()
+	}
+	s := &vectors.Sparse{Rows: x.Len(), Cols: k, Ptr: []int64{0}}
+	for i := range x.Len() {
+		row := make([]float64, x.Dim)
+		for j, v := range x.Row(i) {
+			row[j] = float64(v)
+		}
+		products, sizes := make([]float64, k), make([]float64, k)
+		for j := range products {
+			products[j] = floats.Dot(row, atoms[j*x.Dim:][:x.Dim])
+			sizes[j] = math.Abs(products[j])
+		}
+		slices.Sort(sizes)
+		for j, v := range products {
+			if math.Abs(v) > sizes[k-1-k*8/100] {
+				s.Index, s.Value = append(s.Index, int32(j)), append(s.Value, float32(v))
+			}
+		}
+		s.Ptr = append(s.Ptr, int64(len(s.Value)))
+	}
+	return NewSparse("codes", x.Words, s)
 }
 
 func TestAgainstScikitLearn(t *testing.T) {
 	dir, x := evaltest.Write(t)
-	compareWithScikitLearn(t, sparsified(x), dir, []float64{0.1, 10, 1000})
+	compareWithScikitLearn(t, sparsified(x), dir, TaskNames()[2:], []float64{0.1, 10, 1000})
+	compareWithScikitLearn(t, overcompleteCodes(x, 3000), dir, []string{"SST", "TREC", "Comp"}, []float64{1e-3, 1, 1e6})
 }
 
-func TestRealDataAgainstScikitLearn(t *testing.T) {
-	path := realdata.Path(t, "vectors/glove.6B.50d.9163.txt.gz")
-	x, _, err := vectors.Read(context.Background(), path, vectors.ReadOptions{})
+func realVectors(t *testing.T, name string) *vectors.Dense {
+	t.Helper()
+	x, _, err := vectors.Read(context.Background(), realdata.Path(t, "vectors/"+name), vectors.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	compareWithScikitLearn(t, NewDense("glove", x), realdata.Path(t, "eval"), []float64{1, 100, 10000})
+	return x
+}
+
+func TestRealDataAgainstScikitLearn(t *testing.T) {
+	x := realVectors(t, "glove.6B.50d.9163.txt.gz")
+	dir := realdata.Path(t, "eval")
+	compareWithScikitLearn(t, NewDense("glove", x), dir, TaskNames()[2:], []float64{1, 100, 1e6})
+	compareWithScikitLearn(t, overcompleteCodes(x, 3000), dir, []string{"Comp"}, []float64{1e-3, 1, 1e6})
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 )
 
 // Newsgroups are two groups of 20 Newsgroups to tell apart.
@@ -32,13 +33,15 @@ func ReadNewsgroups(name, dir string, g Newsgroups) (Task, error) {
 	var l labels
 	var parts []part
 	for _, folder := range []string{"20news-bydate-train", "20news-bydate-test"} {
-		p := part{path: filepath.Join(dir, folder)}
+		p := newPart(filepath.Join(dir, folder))
 		for _, group := range g.Groups {
 			posts, err := readPosts(filepath.Join(p.path, group), l.of(group))
 			if err != nil {
 				return nil, err
 			}
-			p.texts = append(p.texts, posts...)
+			for _, post := range posts {
+				p.add(post, 0)
+			}
 		}
 		parts = append(parts, p)
 	}
@@ -56,12 +59,18 @@ func readPosts(dir string, label int) ([]text, error) {
 	}
 	var posts []text
 	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), ".") {
+			continue // what file managers leave
+		}
 		data, err := readFile(filepath.Join(dir, entry.Name()))
 		if err != nil {
 			return nil, err
 		}
 		data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
-		_, body, found := bytes.Cut(data, []byte("\n\n"))
+		body, found := bytes.CutPrefix(data, []byte("\n")) // no header
+		if !found {
+			_, body, found = bytes.Cut(data, []byte("\n\n"))
+		}
 		if !found {
 			return nil, inputError(filepath.Join(dir, entry.Name()), 0, fmt.Errorf("no blank line ends the header of the post"))
 		}

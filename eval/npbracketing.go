@@ -11,21 +11,24 @@ import (
 
 // ReadNPBracketing reads noun phrases of three words, which bracket to the left,
 // "(blood pressure) medicine", or right, "local (phone company)", from a file with
-// a header line and then "fold<TAB>lemma-POS_lemma-POS_lemma-POS<TAB>L or R" for
+// a header line, of which the first field is Fold_id, and then "fold<TAB>lemma-POS_lemma-POS_lemma-POS<TAB>L or R" for
 // each. The features are the three lemmas' vectors side by side. C is chosen by
 // training on folds 1 and up and testing on fold 0; the score is the accuracy of
 // cross-validation within folds 1 and up.
 func ReadNPBracketing(name, path string) (Task, error) {
 	var l labels
-	p := part{path: path}
+	p := newPart(path)
 	folds := map[int][]int{} // texts
 	header := true
-	err := readLines(path, utf8Text, func(line string) error {
+	err := readLines(path, utf8Text, func(number int, line string) error {
+		fields := strings.Split(line, "\t")
 		if header {
 			header = false
+			if fields[0] != npHeader {
+				return fmt.Errorf("begins with %q, want a header line that begins with %s", fields[0], npHeader)
+			}
 			return nil
 		}
-		fields := strings.Split(line, "\t")
 		if len(fields) != 3 {
 			return fmt.Errorf("%d fields separated by tabs, want a fold, a phrase and L or R", len(fields))
 		}
@@ -47,7 +50,7 @@ func ReadNPBracketing(name, path string) (Task, error) {
 			return fmt.Errorf("bracketing is %q, want L or R", bracketing)
 		}
 		folds[fold] = append(folds[fold], len(p.texts))
-		p.texts = append(p.texts, text{l.of(bracketing), words})
+		p.add(text{l.of(bracketing), words}, number)
 		return nil
 	})
 	if err != nil {
@@ -63,6 +66,8 @@ func ReadNPBracketing(name, path string) (Task, error) {
 	t.layout = appended
 	return t, nil
 }
+
+const npHeader = "Fold_id"
 
 // withFolds chooses C on fold 0 and cross-validates within the others.
 func withFolds(texts map[int][]int) split {

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -27,19 +28,23 @@ func latin1Text(b []byte) (string, error) {
 	return string(runes), nil
 }
 
-// readLines calls f for each line of a file, without the newline and what
-// Windows puts before it. An error of f gets the file and line.
-func readLines(path string, decode encoding, f func(line string) error) error {
+// readLines calls f for each line of a file that is not blank, without the newline
+// and what Windows puts before it, and with its number. An error of f gets the file
+// and line. A file that begins with a byte order mark is UTF-8.
+func readLines(path string, decode encoding, f func(number int, line string) error) error {
 	data, err := readFile(path)
 	if err != nil {
 		return err
 	}
+	if rest, marked := bytes.CutPrefix(data, []byte("\ufeff")); marked {
+		data, decode = rest, utf8Text
+	}
 	number := 0
-	for line := range strings.Lines(string(data)) {
+	for line := range bytes.Lines(data) {
 		number++
-		text, err := decode([]byte(strings.TrimRight(line, "\r\n")))
-		if err == nil {
-			err = f(text)
+		text, err := decode(bytes.TrimRight(line, "\r\n"))
+		if err == nil && strings.TrimSpace(text) != "" {
+			err = f(number, text)
 		}
 		if err != nil {
 			return inputError(path, number, err)

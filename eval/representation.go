@@ -128,7 +128,8 @@ func (v vector) inner(u vector) float64 {
 
 // cosine returns the cosine of the angle between v and u, 0 if one is zero.
 func (v vector) cosine(u vector) float64 {
-	// Of binary vectors the root is of a whole number: equal angles are equal.
+	// Of binary vectors all three products are whole numbers: pairs with the same
+	// products have the same cosine to the last bit, and share a rank.
 	norms := math.Sqrt(v.inner(v) * u.inner(u))
 	if norms == 0 {
 		return 0

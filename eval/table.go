@@ -10,6 +10,9 @@ import (
 	"unicode/utf8"
 )
 
+// Average is the name of the last column.
+const Average = "Average"
+
 // A Table is the results of several representations by the same tasks, as the
 // paper's Table "results": a row each, a column a task, the average last.
 type Table struct {
@@ -58,7 +61,7 @@ func (t *Table) cells() (columns []string, rows [][]Result) {
 	columns = slices.Clone(t.Tasks)
 	average := len(t.Averaged()) > 0
 	if average {
-		columns = append(columns, "Average")
+		columns = append(columns, Average)
 	}
 	for _, r := range t.Rows {
 		cells := slices.Clone(r.Results)
@@ -209,15 +212,24 @@ func (t *Table) notes() []string {
 		notes = append(notes, "Average over "+strings.Join(averaged, ", ")+".")
 	}
 	// Rows of the same words have the same coverage.
-	var coverages []string
+	var coverages, chosen []string
 	names := map[string][]string{}
 	for _, r := range t.Rows {
-		var parts []string
+		var parts, regressions []string
 		for i, result := range r.Results {
+			if result.C > 0 {
+				regressions = append(regressions, fmt.Sprintf("%s %g", t.Tasks[i], result.C))
+			}
 			parts = append(parts, fmt.Sprintf("%s %d of %d %s", t.Tasks[i], result.Covered, result.Total, result.Unit))
 			if result.Note != "" {
 				notes = append(notes, fmt.Sprintf("%s has no score in %s: %s.", r.Name, t.Tasks[i], result.Note))
 			}
+			if c := result.Unconverged; len(c) > 0 {
+				notes = append(notes, fmt.Sprintf("%s, %s: regressions with C of %s were ended before their optimum, after %d steps.", r.Name, t.Tasks[i], list(c), mostProducts))
+			}
+		}
+		if len(regressions) > 0 {
+			chosen = append(chosen, r.Name+" "+strings.Join(regressions, ", "))
 		}
 		coverage := strings.Join(parts, ", ")
 		if names[coverage] == nil {
@@ -228,22 +240,34 @@ func (t *Table) notes() []string {
 	for _, c := range coverages {
 		notes = append(notes, "With vectors: "+c+" ("+strings.Join(names[c], ", ")+").")
 	}
+	if len(chosen) > 0 {
+		notes = append(notes, "C: "+strings.Join(chosen, "; ")+".")
+	}
 	return append(notes, "Protocol: "+t.Options.Describe()+".")
+}
+
+func list(numbers []float64) string {
+	var texts []string
+	for _, n := range numbers {
+		texts = append(texts, fmt.Sprint(n))
+	}
+	return strings.Join(texts, ", ")
 }
 
 // WriteJSON writes the table as JSON: {"average_over": [NAME…], "protocol": "…",
 // "rows": [{"name", "tasks": {NAME: {"score", "stderr", "covered", "total", "unit",
-// "c", "note"}}, "average": {"score", "stderr"}}]}. A task without a score has a
-// note instead.
+// "c", "unconverged", "note"}}, "average": {"score", "stderr"}}]}. A task without a
+// score has a note instead.
 func (t *Table) WriteJSON(w io.Writer) error {
 	type cell struct {
-		Score   *float64 `json:"score"`
-		Stderr  *float64 `json:"stderr"`
-		Covered int      `json:"covered"`
-		Total   int      `json:"total"`
-		Unit    string   `json:"unit"`
-		C       float64  `json:"c,omitempty"`
-		Note    string   `json:"note,omitempty"`
+		Score       *float64  `json:"score"`
+		Stderr      *float64  `json:"stderr"`
+		Covered     int       `json:"covered"`
+		Total       int       `json:"total"`
+		Unit        string    `json:"unit"`
+		C           float64   `json:"c,omitempty"`
+		Unconverged []float64 `json:"unconverged,omitempty"`
+		Note        string    `json:"note,omitempty"`
 	}
 	type average struct {
 		Score  float64 `json:"score"`
@@ -262,7 +286,7 @@ func (t *Table) WriteJSON(w io.Writer) error {
 	for _, r := range t.Rows {
 		line := row{Name: r.Name, Tasks: map[string]cell{}}
 		for i, result := range r.Results {
-			c := cell{Covered: result.Covered, Total: result.Total, Unit: result.Unit, C: result.C, Note: result.Note}
+			c := cell{Covered: result.Covered, Total: result.Total, Unit: result.Unit, C: result.C, Unconverged: result.Unconverged, Note: result.Note}
 			if result.Note == "" {
 				c.Score, c.Stderr = &result.Score, &result.Stderr
 			}

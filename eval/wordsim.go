@@ -24,11 +24,8 @@ type pair struct {
 // each, separated by tabs or spaces.
 func ReadWordSimilarity(name, path string) (Task, error) {
 	t := &wordSimilarity{name: name}
-	err := readLines(path, utf8Text, func(line string) error {
+	err := readLines(path, utf8Text, func(_ int, line string) error {
 		fields := strings.Fields(line)
-		if len(fields) == 0 {
-			return nil
-		}
 		if len(fields) != 3 {
 			return fmt.Errorf("%d fields, want two words and a score", len(fields))
 		}

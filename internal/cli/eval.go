@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -37,7 +39,6 @@ func (f *evalFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.look, "case", string(eval.Fallback), "look tokens up as they stand, else in lower case (fallback), exact or lower")
 	flags.StringVar(&f.features, "features", "unit", "of a text: scaled to unit length (unit) or as they are (raw)")
 	flags.Uint64Var(&f.seed, "seed", 1, "seed of random splits and of the bootstrap")
-	cmd.MarkFlagRequired("data")
 }
 
 // options returns what was chosen, or an error that names the flag.
@@ -63,11 +64,17 @@ func (f *evalFlags) read() (tasks []eval.Task, err error) {
 		if err != nil {
 			return err
 		}
+		if name := task.Name(); len(tasks) >= len(f.tasks) && (slices.Contains(eval.TaskNames(), name) || name == eval.Average) {
+			return usagef("a task of your own is called %s, as the paper's; give it another name", name)
+		}
 		if slices.ContainsFunc(tasks, func(t eval.Task) bool { return t.Name() == task.Name() }) {
 			return usagef("task %s is given twice", task.Name())
 		}
 		tasks = append(tasks, task)
 		return nil
+	}
+	if len(f.tasks) > 0 && f.data == "" {
+		return nil, usagef("the paper's tasks need --data; tasks of your own are given with --wordsim and --labelled")
 	}
 	for _, name := range f.tasks {
 		if !slices.Contains(eval.TaskNames(), name) {
@@ -100,7 +107,7 @@ func newEval() *cobra.Command {
 	var f evalFlags
 	var skipBad, markdown, latex, json, quiet bool
 	cmd := &cobra.Command{
-		Use:   "eval VECTORS… --data DIR",
+		Use:   "eval VECTORS… [--data DIR]",
 		Short: "Measure vectors by the paper's benchmark tasks",
 		Long: `Eval measures vectors by the tasks of the paper: two of word similarity, sentiment
 (SST), questions (TREC), three pairs of newsgroups and the bracketing of noun
@@ -114,10 +121,11 @@ phrases. It prints a table as the paper's, a row for each of VECTORS, which are
 
 Every score has its standard error; differences that are smaller mean little. The
 lines below the table say how many pairs and tokens had vectors, and what the
-protocol was: scores of other choices can't be compared.`,
+protocol was: scores of other choices can't be compared. Interrupted, it prints the
+rows that are finished.`,
 		Example: `  overcomplete eval glove.txt model model:binary thresh1:glove.txt thresh2:glove.txt --data eval
   overcomplete eval model --data eval --tasks WS-353,SST --json
-  overcomplete eval model --data eval --labelled spam=train.tsv,test.tsv`,
+  overcomplete eval model --labelled spam=train.tsv,test.tsv --wordsim men.txt`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if n := countTrue(markdown, latex, json); n > 1 {
@@ -126,6 +134,9 @@ protocol was: scores of other choices can't be compared.`,
 			o, err := f.options()
 			if err != nil {
 				return err
+			}
+			if own := len(f.wordsim)+len(f.labelled) > 0; own && f.data == "" && !cmd.Flags().Changed("tasks") {
+				f.tasks = nil
 			}
 			tasks, err := f.read()
 			if err != nil {
@@ -138,32 +149,36 @@ protocol was: scores of other choices can't be compared.`,
 			for _, t := range tasks {
 				table.Tasks = append(table.Tasks, t.Name())
 			}
+			// All are opened first: what is wrong with one should not come out when
+			// others are done.
+			var representations []*eval.Representation
 			for _, spec := range args {
-				start := time.Now()
 				r, err := openRepresentation(cmd.Context(), spec, skipBad, cmd.ErrOrStderr())
 				if err != nil {
 					return err
 				}
-				results, err := eval.Run(cmd.Context(), r, tasks, o)
-				if err != nil {
-					return err
+				representations = append(representations, r)
+			}
+			for i, r := range representations {
+				start := time.Now()
+				var results []eval.Result
+				if results, err = eval.Run(cmd.Context(), r, tasks, o); err != nil {
+					break
 				}
-				table.Rows = append(table.Rows, eval.Row{Name: spec, Results: results})
+				representations[i] = nil // its memory is free
+				table.Rows = append(table.Rows, eval.Row{Name: r.Name, Results: results})
 				if !quiet {
-					fmt.Fprintf(cmd.ErrOrStderr(), "evaluated %s in %.1f s\n", spec, time.Since(start).Seconds())
+					fmt.Fprintf(cmd.ErrOrStderr(), "evaluated %s in %.1f s\n", r.Name, time.Since(start).Seconds())
 				}
 			}
-			w := cmd.OutOrStdout()
-			switch {
-			case markdown:
-				return table.WriteMarkdown(w)
-			case latex:
-				return table.WriteLaTeX(w)
-			case json:
-				return table.WriteJSON(w)
+			if len(table.Rows) == 0 {
+				return err
 			}
-			file, ok := w.(*os.File)
-			return table.WriteText(w, ok && term.IsTerminal(int(file.Fd())))
+			if errors.Is(err, context.Canceled) {
+				err = interrupted{"the table has the vectors that were finished"}
+			}
+			written := writeTable(table, cmd.OutOrStdout(), markdown, latex, json)
+			return cmp.Or(err, written)
 		},
 	}
 	f.register(cmd)
@@ -177,6 +192,19 @@ protocol was: scores of other choices can't be compared.`,
 	flags.BoolVar(&json, "json", false, "print the results as JSON")
 	flags.BoolVar(&quiet, "quiet", false, "print no progress")
 	return cmd
+}
+
+func writeTable(t *eval.Table, w io.Writer, markdown, latex, json bool) error {
+	switch {
+	case markdown:
+		return t.WriteMarkdown(w)
+	case latex:
+		return t.WriteLaTeX(w)
+	case json:
+		return t.WriteJSON(w)
+	}
+	file, ok := w.(*os.File)
+	return t.WriteText(w, ok && term.IsTerminal(int(file.Fd())))
 }
 
 func countTrue(b ...bool) int {

@@ -243,7 +243,13 @@ func writeHyper(b *strings.Builder, inputs []*paperInput) {
 	b.WriteString("\n")
 }
 
-func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+// upperFirst capitalises a sentence, unless it begins with λ.
+func upperFirst(s string) string {
+	if strings.HasPrefix(s, "λ") {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
 
 func writeResults(b *strings.Builder, inputs []*paperInput) {
 	b.WriteString("## Results\n")

@@ -235,6 +235,14 @@ func TestPaperResumes(t *testing.T) {
 	}
 }
 
+func TestUpperFirst(t *testing.T) {
+	for given, want := range map[string]string{"no point": "No point", "λ = 1": "λ = 1"} {
+		if got := upperFirst(given); got != want {
+			t.Errorf("%q becomes %q, want %q", given, got, want)
+		}
+	}
+}
+
 func TestPaperWithoutWordSimilarity(t *testing.T) {
 	evalDir(t)
 	for _, folder := range []string{"wordsim", "20news-bydate", "sst2", "trec"} {

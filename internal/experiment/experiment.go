@@ -65,17 +65,18 @@ type Record struct {
 
 // Score is an [eval.Result] as JSON, where a missing score is null.
 type Score struct {
-	Score   *float64 `json:"score"`
-	Stderr  *float64 `json:"stderr"`
-	Covered int      `json:"covered"`
-	Total   int      `json:"total"`
-	Unit    string   `json:"unit"`
-	C       float64  `json:"c,omitempty"`
-	Note    string   `json:"note,omitempty"`
+	Score       *float64  `json:"score"`
+	Stderr      *float64  `json:"stderr"`
+	Covered     int       `json:"covered"`
+	Total       int       `json:"total"`
+	Unit        string    `json:"unit"`
+	C           float64   `json:"c,omitempty"`
+	Unconverged []float64 `json:"unconverged,omitempty"`
+	Note        string    `json:"note,omitempty"`
 }
 
 func newScore(r eval.Result) Score {
-	s := Score{nil, nil, r.Covered, r.Total, r.Unit, r.C, r.Note}
+	s := Score{nil, nil, r.Covered, r.Total, r.Unit, r.C, r.Unconverged, r.Note}
 	if r.Note == "" {
 		s.Score, s.Stderr = &r.Score, &r.Stderr
 	}
@@ -85,7 +86,7 @@ func newScore(r eval.Result) Score {
 // Result returns the score of a task that was measured.
 func (r *Record) Result(task string) eval.Result {
 	s := r.Scores[task]
-	result := eval.Result{Score: math.NaN(), Stderr: math.NaN(), Covered: s.Covered, Total: s.Total, Unit: s.Unit, C: s.C, Note: s.Note}
+	result := eval.Result{Score: math.NaN(), Stderr: math.NaN(), Covered: s.Covered, Total: s.Total, Unit: s.Unit, C: s.C, Unconverged: s.Unconverged, Note: s.Note}
 	if s.Score != nil && s.Stderr != nil {
 		result.Score, result.Stderr = *s.Score, *s.Stderr
 	}
