@@ -129,13 +129,17 @@ func (r *regression) fit(ctx context.Context, c float64, start parameters, preci
 	r.score(f.scores, p)
 	for f.products < mostProducts {
 		f.linearise()
+		before := f.products
 		change, err := f.newtonStep(ctx, math.Sqrt(precision))
 		if err != nil {
 			return nil, false, err
 		}
 		f.searchLine(change)
-		if change <= precision*precision*floats.Sum(f.spread)/float64(r.outputs) {
-			return p, true, nil
+		small := change <= precision*precision*floats.Sum(f.spread)/float64(r.outputs)
+		// A step that mostProducts cut short is no measure, and one without a product
+		// would be taken for ever.
+		if f.products < mostProducts && small || f.products == before {
+			return p, small, nil
 		}
 	}
 	return p, false, nil
@@ -171,11 +175,18 @@ func (f *fit) linearise() {
 	f.subtractLabels(residual)
 	f.gradient = make([]float64, len(f.p))
 	f.transposed(f.gradient, residual)
+	if f.outputs > 1 {
+		// The same constant on all intercepts changes nothing: what there is of it in
+		// the gradient is from rounding, and nothing would bound a step along it.
+		intercepts := f.gradient[f.weights():]
+		floats.AddConst(-floats.Sum(intercepts)/float64(f.outputs), intercepts)
+	}
 	floats.AddScaled(f.gradient[:f.weights()], f.penalty, f.p[:f.weights()])
 }
 
-// precondition sets z to the product of v and the inverse of what H, or else its
-// diagonal, would be if all rows had the same probabilities.
+// precondition sets z to the product of v and the inverse of what H's blocks of
+// each output, or else their diagonals, would be if all rows had the same
+// probabilities.
 func (f *fit) precondition(z, v []float64) {
 	n := f.weights()
 	weights := mat.NewDense(f.cols, f.outputs, z[:n])
@@ -223,7 +234,11 @@ func (f *fit) newtonStep(ctx context.Context, truncation float64) (change float6
 		floats.AddScaled(product[:f.weights()], f.penalty, direction[:f.weights()])
 		f.products++
 
-		length := rz / floats.Dot(direction, product)
+		curvature := floats.Dot(direction, product)
+		if !(curvature > 0) { // all that is left is rounding
+			break
+		}
+		length := rz / curvature
 		floats.AddScaled(f.step, length, direction)
 		floats.AddScaled(f.stepScores, length, directionScores)
 		floats.AddScaled(residual, -length, product)
@@ -240,8 +255,8 @@ func (f *fit) newtonStep(ctx context.Context, truncation float64) (change float6
 	return change, nil
 }
 
-// searchLine moves p along the step to where the objective's slope is a tenth of
-// what it is at p, which is −change. Scores are linear in the parameters, so that
+// searchLine moves p along the step to where the objective's slope is at most a
+// tenth of what it is at p, which is −change. Scores are linear in the parameters, so that
 // this takes no product with X.
 func (f *fit) searchLine(change float64) {
 	w, step := f.p[:f.weights()], f.step[:f.weights()]

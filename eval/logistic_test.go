@@ -271,6 +271,60 @@ for task in given["tasks"]:
 print(json.dumps(out))
 `
 
+// Texts that all look alike, as many of each class, leave the gradient nothing but
+// rounding, in whose direction the objective may have no curvature.
+func TestNothingToLearn(t *testing.T) {
+	for _, value := range []float32{0, 0.5, 1} {
+		x := NewDense("x", &vectors.Dense{Words: []string{"a"}, Dim: 1, Data: []float32{value}})
+		for n := 3; n <= 60; n += 3 {
+			task := &classification{labels: []string{"0", "1", "2"}}
+			for i := range n {
+				task.texts = append(task.texts, text{tokens: []string{"a"}, label: i % 3})
+			}
+			r := newRegression(mustFeatures(t, newEvaluation(x, defaults), task), span(0, n))
+			for _, c := range grid {
+				p, converged, err := r.fit(t.Context(), c, nil, fine)
+				if err != nil || !converged || !(floats.Norm(p, math.Inf(1)) < 1e-6) {
+					t.Errorf("%d texts of value %v, C = %g: %v, converged %v, %v", n, value, c, p, converged, err)
+				}
+			}
+		}
+	}
+}
+
+// A fit that is cut short has not converged, however short its last step was cut.
+func TestConvergedIsNotCutShort(t *testing.T) {
+	dir, x := evaltest.Write(t)
+	defer func(most int) { mostProducts = most }(mostProducts)
+	for _, name := range []string{"SST", "TREC"} {
+		task := readTask(t, name, dir)
+		r := newRegression(mustFeatures(t, newEvaluation(sparsified(x), defaults), task), span(0, 100))
+		for _, precision := range []float64{coarse, fine} {
+			mostProducts = 1000
+			want, converged, err := r.fit(t.Context(), 1e4, nil, precision)
+			if err != nil || !converged {
+				t.Fatalf("%s: converged %v, %v", name, converged, err)
+			}
+			first := 0
+			for mostProducts = 1; first == 0; mostProducts++ {
+				p, converged, err := r.fit(t.Context(), 1e4, nil, precision)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if converged {
+					first = mostProducts
+					if !slices.Equal(p, want) {
+						t.Errorf("%s to %g: converged when cut after %d products", name, precision, first)
+					}
+				}
+			}
+			if first < 5 {
+				t.Errorf("%s to %g needs %d products, too few to cut", name, precision, first)
+			}
+		}
+	}
+}
+
 // compareWithScikitLearn holds the accuracies of tasks at fixed C against those of
 // scikit-learn on the same features, within 0.2 points, and the C that is chosen.
 func compareWithScikitLearn(t *testing.T, r *Representation, dir string, names []string, cs []float64) {
