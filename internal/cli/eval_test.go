@@ -255,14 +255,14 @@ func TestRealDataTable(t *testing.T) {
 				if _, there := want[row][task]; !there {
 					t.Errorf("README.md lacks %s of %s", task, row)
 				}
-				// Other instructions train to other last bits. With AVX2 in place of AVX-512
-				// glove.A's scores are the same, and glove.B's move by up to 0.6.
+				// Other instructions train to other last bits, which has moved a score by up
+				// to 1.5, where another C was chosen, and their average by 0.3.
 				tolerance := 0.05
-				switch row {
-				case "glove.A":
-					tolerance = 0.5
-				case "glove.B:binary":
-					tolerance = 1
+				if row == "glove.A" || row == "glove.B:binary" {
+					tolerance = 2
+					if task == eval.Average {
+						tolerance = 0.7
+					}
 				}
 				if math.Abs(score-want[row][task]) > tolerance {
 					t.Errorf("%s has %.1f in %s, README.md %.1f", row, score, task, want[row][task])
