@@ -62,6 +62,34 @@ func wantFold(t *testing.T, what string, c *classification, f fold, train, test 
 	}
 }
 
+// Texts that choose C are drawn at random, by the seed.
+func TestSplitsAreShuffled(t *testing.T) {
+	for name, make := range map[string]func(*evaluation) split{
+		"held out": withHeldOut(1000, 300, 1), "cross-validation": withCrossValidation(1000, 1),
+	} {
+		drawn := func(seed uint64) []int {
+			o := defaults
+			o.Seed = seed
+			s := make(newEvaluation(NewDense("x", &vectors.Dense{Words: []string{"a"}, Dim: 1, Data: []float32{1}}), o))
+			return s.tune[0].test
+		}
+		first := drawn(1)
+		early := 0
+		for _, i := range first {
+			if i < 500 {
+				early++
+			}
+		}
+		// A half, give or take five standard deviations of √(n/4) at most.
+		if n := float64(len(first)); math.Abs(float64(early)-n/2) > 5*math.Sqrt(n/4) {
+			t.Errorf("%s: %d of %d texts are from the first half", name, early, len(first))
+		}
+		if !slices.Equal(first, drawn(1)) || slices.Equal(first, drawn(2)) {
+			t.Errorf("%s: seeds 1, 1 and 2 draw %v, %v and %v", name, first, drawn(1), drawn(2))
+		}
+	}
+}
+
 // Which texts are trained on, which choose C and which are scored.
 func TestSplits(t *testing.T) {
 	dir := t.TempDir()

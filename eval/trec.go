@@ -15,7 +15,10 @@ func ReadTREC(name, dir string) (Task, error) {
 	var parts []part
 	for _, file := range []string{"train", "test"} {
 		p, err := readLabelled(filepath.Join(dir, "raw.TREC."+file), latin1Text, &l, func(line string) (string, string, error) {
-			first, rest, _ := strings.Cut(line, " ")
+			first, rest := line, ""
+			if i := strings.IndexAny(line, " \t"); i >= 0 {
+				first, rest = line[:i], line[i:]
+			}
 			class, _, fine := strings.Cut(first, ":")
 			if !fine || class == "" {
 				return "", "", errors.New("does not begin with CLASS:kind")
