@@ -210,10 +210,18 @@ func (f *trainFlags) fit(ctx context.Context, x *vectors.Dense, source *vectors.
 	}
 	if f.recipe == "best" {
 		noteLoss(stderr, f.output, m.Info)
-		if m, err = f.encodeCodes(ctx, m, x, log); err != nil {
-			if c.epoch > 0 && ctx.Err() != nil {
-				return nil, resumable(f.output, c.epoch)
+		encoded, err := f.encodeCodes(ctx, m, x, log)
+		switch {
+		case err == nil:
+			m = encoded
+		case ctx.Err() == nil: // what was learned is not lost
+			if saved := m.Save(f.output, c.replace); saved != nil {
+				return nil, fmt.Errorf("%w; nor can the model be saved: %w", err, saved)
 			}
+			return nil, fmt.Errorf("%w; %s is whole, but has the codes of training: encode gives others", err, f.output)
+		case c.epoch > 0:
+			return nil, resumable(f.output, c.epoch)
+		default:
 			return nil, err
 		}
 	}
