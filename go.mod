@@ -12,9 +12,9 @@ require (
 	github.com/schollz/progressbar/v3 v3.19.1 // progress on a terminal
 	github.com/spf13/cobra v1.10.2 // commands, flags, help, completion
 	go4.org/unsafe/assume-no-moving-gc v0.0.0-20231121144256-b99613f794b6 // indirect; lets Gorgonia start on current Go
-	golang.org/x/sys v0.49.0 // how much memory the machine has
+	golang.org/x/sys v0.49.0 // features of the processor, memory of the machine, huge pages, exchange of directories
 	golang.org/x/term v0.47.0 // is standard error a terminal?
-	gonum.org/v1/gonum v0.17.0 // L-BFGS; finite differences; linear algebra of the sample vectors
+	gonum.org/v1/gonum v0.17.0 // linear algebra, statistics; finite differences in tests
 	gonum.org/v1/plot v0.17.0 // figures
 	gorgonia.org/cu v0.9.6 // CUDA's driver, with -tags gpu
 	gorgonia.org/gorgonia v0.9.18 // expression graphs, symbolic gradients, the tape machine

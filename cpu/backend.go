@@ -15,7 +15,7 @@ import (
 type Options struct {
 	Workers    int             // goroutines; 0 means one for each processor
 	Seed       uint64          // of the initial codes and dictionary
-	Float16    bool            // keep S and √Q as float16, not S and Q as float32: half the memory
+	Float16    bool            // keep S and √Q as float16, not S and Q as float32: half of their memory
 	Overcommit bool            // train even if the machine seems to have too little memory
 	Progress   func(words int) // told of words that a pass is done with, from any goroutine; may be nil
 }

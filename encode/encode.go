@@ -31,7 +31,7 @@
 //
 // # In a program
 //
-// An [Encoder] does the work; package cpu has one. [Model] encodes vectors in memory:
+// An [Encoder] does the work; packages cpu and kernels have one each. [Model] encodes vectors in memory:
 //
 //	m, err := model.OpenDictionary("godoc.model")
 //	o := encode.Defaults(m.Info)

@@ -112,7 +112,7 @@ type Hyperparameters struct {
 	Rate            float64 `json:"rate"`      // η, AdaGrad's learning rate
 	Loss            string  `json:"loss"`      // "squared" or "huber"
 	HuberDelta      float64 `json:"huber_delta,omitempty"`
-	State           string  `json:"state"`            // what S and Q are kept as: "float32", or "float16", rounded, for half the memory
+	State           string  `json:"state"`            // what S and Q are kept as: "float32", or "float16", rounded, for half of their memory
 	Epochs          int     `json:"epochs"`           // most epochs to run
 	Stop            string  `json:"stop"`             // "epochs" or "authors"
 	DictionarySteps int     `json:"dictionary_steps"` // dictionary steps an epoch (minibatch only)

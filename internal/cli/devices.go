@@ -17,9 +17,9 @@ func newDevices() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "devices",
-		Short: "List what training can run on: the CPU and NVIDIA GPUs",
-		Long: `Devices lists the CPU and all NVIDIA GPUs, numbered as train --device cuda:i takes
-them, or says why no GPU can be used. That is no failure: the exit code is 0.`,
+		Short: "List what training and encoding can run on: the CPU and NVIDIA GPUs",
+		Long: `Devices lists the CPU and all NVIDIA GPUs, numbered as --device cuda:i of train and
+encode takes them, or says why no GPU can be used. That is no failure: the exit code is 0.`,
 		Example: `  overcomplete devices
   overcomplete devices --json`,
 		Args: cobra.NoArgs,
@@ -38,8 +38,8 @@ them, or says why no GPU can be used. That is no failure: the exit code is 0.`,
 	return cmd
 }
 
-// devices are what training can run on. Memory is in bytes, left out where it is
-// not known.
+// devices are what training and encoding can run on. Memory is in bytes, left out
+// where it is not known.
 type devices struct {
 	CPU struct {
 		Processors int    `json:"processors"`

@@ -37,7 +37,7 @@ func (f *evalFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.data, "data", "", "`directory` with the folders wordsim, sst2, trec, 20news-bydate and np-bracketing")
 	flags.StringVar(&f.oov, "oov", string(eval.Skip), "words without a vector: skip (left out), zero or mean (of all vectors)")
 	flags.StringVar(&f.look, "case", string(eval.Fallback), "look tokens up as they stand, else in lower case (fallback), exact or lower")
-	flags.StringVar(&f.features, "features", "unit", "of a text: scaled to unit length (unit) or as they are (raw)")
+	flags.StringVar(&f.features, "features", "unit", "features of a text: scaled to unit length (unit) or as they are (raw)")
 	flags.Uint64Var(&f.seed, "seed", 1, "seed of random splits and of the bootstrap")
 }
 

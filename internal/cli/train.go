@@ -101,7 +101,7 @@ func (f *trainFlags) registerTrainingDevice(cmd *cobra.Command) {
 func (f *deviceFlags) registerDevice(cmd *cobra.Command, what string) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.device, "device", "auto", "where to "+what+": cpu, cuda (an NVIDIA GPU), cuda:i (the i-th, from 0), or auto, a GPU if there is one")
-	flags.StringVar(&f.precision, "precision", "tf32", "of products on a GPU: tf32 (fast, 11-bit factors) or fp32")
+	flags.StringVar(&f.precision, "precision", "tf32", "precision of products on a GPU: tf32 (fast, 11-bit factors) or fp32")
 	flags.IntVar(&f.workers, "workers", 0, "processors to use on the CPU (default all); the result does not depend on it")
 }
 
