@@ -13,6 +13,7 @@ package eval
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -91,6 +92,40 @@ type Result struct {
 	// optimum. What they scored may be a bit off.
 	Unconverged []float64
 	Note        string
+}
+
+// resultJSON is a Result in JSON, where a score that there is not is null.
+type resultJSON struct {
+	Score       *float64  `json:"score"`
+	Stderr      *float64  `json:"stderr"`
+	Covered     int       `json:"covered"`
+	Total       int       `json:"total"`
+	Unit        string    `json:"unit"`
+	C           float64   `json:"c,omitempty"`
+	Unconverged []float64 `json:"unconverged,omitempty"`
+	Note        string    `json:"note,omitempty"`
+}
+
+// MarshalJSON implements [json.Marshaler]. JSON has no NaN.
+func (r Result) MarshalJSON() ([]byte, error) {
+	j := resultJSON{Covered: r.Covered, Total: r.Total, Unit: r.Unit, C: r.C, Unconverged: r.Unconverged, Note: r.Note}
+	if r.Note == "" {
+		j.Score, j.Stderr = &r.Score, &r.Stderr
+	}
+	return json.Marshal(j)
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (r *Result) UnmarshalJSON(b []byte) error {
+	var j resultJSON
+	if err := json.Unmarshal(b, &j); err != nil {
+		return err
+	}
+	*r = Result{math.NaN(), math.NaN(), j.Covered, j.Total, j.Unit, j.C, j.Unconverged, j.Note}
+	if j.Score != nil && j.Stderr != nil {
+		r.Score, r.Stderr = *j.Score, *j.Stderr
+	}
+	return nil
 }
 
 // left returns the result of a task that has no score.

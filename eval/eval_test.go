@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -387,5 +388,27 @@ func TestRealDataWordSimilarity(t *testing.T) {
 	// What others measured with these vectors.
 	if got[0].Score < 69.9 || got[0].Score > 70.3 {
 		t.Errorf("WS-353 is %v, want 70.1", got[0].Score)
+	}
+}
+
+func TestResultAsJSON(t *testing.T) {
+	for _, r := range []Result{
+		{Score: 71.5, Stderr: 0.7, Covered: 12, Total: 14, Unit: "tokens", C: 1e6, Unconverged: []float64{1e5, 1e6}},
+		Result{Covered: 3, Total: 14, Unit: "pairs"}.left("too few"),
+	} {
+		text, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if null := strings.Contains(string(text), `"score":null,"stderr":null`); null != math.IsNaN(r.Score) {
+			t.Errorf("%+v is %s", r, text)
+		}
+		var back Result
+		if err := json.Unmarshal(text, &back); err != nil {
+			t.Fatal(err)
+		}
+		if fmt.Sprintf("%+v", back) != fmt.Sprintf("%+v", r) {
+			t.Errorf("%+v came back as %+v", r, back)
+		}
 	}
 }

@@ -259,24 +259,14 @@ func list(numbers []float64) string {
 // "c", "unconverged", "note"}}, "average": {"score", "stderr"}}]}. A task without a
 // score has a note instead.
 func (t *Table) WriteJSON(w io.Writer) error {
-	type cell struct {
-		Score       *float64  `json:"score"`
-		Stderr      *float64  `json:"stderr"`
-		Covered     int       `json:"covered"`
-		Total       int       `json:"total"`
-		Unit        string    `json:"unit"`
-		C           float64   `json:"c,omitempty"`
-		Unconverged []float64 `json:"unconverged,omitempty"`
-		Note        string    `json:"note,omitempty"`
-	}
 	type average struct {
 		Score  float64 `json:"score"`
 		Stderr float64 `json:"stderr"`
 	}
 	type row struct {
-		Name    string          `json:"name"`
-		Tasks   map[string]cell `json:"tasks"`
-		Average *average        `json:"average,omitempty"`
+		Name    string            `json:"name"`
+		Tasks   map[string]Result `json:"tasks"`
+		Average *average          `json:"average,omitempty"`
 	}
 	out := struct {
 		AverageOver []string `json:"average_over"`
@@ -284,13 +274,9 @@ func (t *Table) WriteJSON(w io.Writer) error {
 		Rows        []row    `json:"rows"`
 	}{AverageOver: append([]string{}, t.Averaged()...), Protocol: t.Options.Describe(), Rows: []row{}}
 	for _, r := range t.Rows {
-		line := row{Name: r.Name, Tasks: map[string]cell{}}
+		line := row{Name: r.Name, Tasks: map[string]Result{}}
 		for i, result := range r.Results {
-			c := cell{Covered: result.Covered, Total: result.Total, Unit: result.Unit, C: result.C, Unconverged: result.Unconverged, Note: result.Note}
-			if result.Note == "" {
-				c.Score, c.Stderr = &result.Score, &result.Stderr
-			}
-			line.Tasks[t.Tasks[i]] = c
+			line.Tasks[t.Tasks[i]] = result
 		}
 		if len(out.AverageOver) > 0 {
 			a := t.Average(r)

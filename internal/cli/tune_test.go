@@ -47,7 +47,7 @@ func TestTune(t *testing.T) {
 			continue
 		}
 		enough++
-		if best == nil || *r.Scores["WS-353"].Score > *best.Scores["WS-353"].Score {
+		if best == nil || r.Scores["WS-353"].Score > best.Scores["WS-353"].Score {
 			best = r
 		}
 	}
@@ -67,8 +67,8 @@ func TestTune(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &evaluated); err != nil {
 		t.Fatal(err)
 	}
-	if s, want := best.Scores["WS-353"], evaluated.Rows[0].Tasks["WS-353"]; *s.Score != want.Score || *s.Stderr != want.Stderr {
-		t.Errorf("WS-353 is %v ± %v, want %v ± %v", *s.Score, *s.Stderr, want.Score, want.Stderr)
+	if s, want := best.Scores["WS-353"], evaluated.Rows[0].Tasks["WS-353"]; s.Score != want.Score || s.Stderr != want.Stderr {
+		t.Errorf("WS-353 is %v ± %v, want %v ± %v", s.Score, s.Stderr, want.Score, want.Stderr)
 	}
 
 	// Nothing is done twice.
@@ -108,7 +108,7 @@ func TestTuneB(t *testing.T) {
 		t.Error("train learns another model")
 	}
 	stdout, _ = mustRun(t, "eval b:binary --data data --tasks WS-353 --json")
-	if want := shortest(*got.Best.Scores["WS-353"].Score); !strings.Contains(stdout, `"score": `+want) {
+	if want := shortest(got.Best.Scores["WS-353"].Score); !strings.Contains(stdout, `"score": `+want) {
 		t.Errorf("WS-353 is %v, not that of\n%s", want, stdout)
 	}
 }

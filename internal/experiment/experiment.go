@@ -59,38 +59,16 @@ type Record struct {
 	Device   string                `json:"device,omitempty"`
 	Metrics  model.Epoch           `json:"metrics,omitzero"` // of the last epoch
 	// Wanted is the sparsity in whose search it was trained, 0 if in none.
-	Wanted float64          `json:"wanted,omitempty"`
-	Scores map[string]Score `json:"scores"` // by task
+	Wanted float64                `json:"wanted,omitempty"`
+	Scores map[string]eval.Result `json:"scores"` // by task
 }
 
-// Score is an [eval.Result] as JSON, where a missing score is null.
-type Score struct {
-	Score       *float64  `json:"score"`
-	Stderr      *float64  `json:"stderr"`
-	Covered     int       `json:"covered"`
-	Total       int       `json:"total"`
-	Unit        string    `json:"unit"`
-	C           float64   `json:"c,omitempty"`
-	Unconverged []float64 `json:"unconverged,omitempty"`
-	Note        string    `json:"note,omitempty"`
-}
-
-func newScore(r eval.Result) Score {
-	s := Score{nil, nil, r.Covered, r.Total, r.Unit, r.C, r.Unconverged, r.Note}
-	if r.Note == "" {
-		s.Score, s.Stderr = &r.Score, &r.Stderr
-	}
-	return s
-}
-
-// Result returns the score of a task that was measured.
+// Result returns the score of a task, NaN if it was not measured.
 func (r *Record) Result(task string) eval.Result {
-	s := r.Scores[task]
-	result := eval.Result{Score: math.NaN(), Stderr: math.NaN(), Covered: s.Covered, Total: s.Total, Unit: s.Unit, C: s.C, Unconverged: s.Unconverged, Note: s.Note}
-	if s.Score != nil && s.Stderr != nil {
-		result.Score, result.Stderr = *s.Score, *s.Stderr
+	if result, measured := r.Scores[task]; measured {
+		return result
 	}
-	return result
+	return eval.Result{Score: math.NaN(), Stderr: math.NaN()}
 }
 
 // Row returns r as a row of a table of tasks, all of which were measured.
@@ -307,7 +285,7 @@ func (e *Experiment) measure(ctx context.Context, r *Record, tasks []eval.Task, 
 		return err
 	}
 	for i, result := range results {
-		r.Scores[tasks[i].Name()] = newScore(result)
+		r.Scores[tasks[i].Name()] = result
 	}
 	return writeJSON(e.path(vectors.Name+".json"), r)
 }
@@ -315,7 +293,7 @@ func (e *Experiment) measure(ctx context.Context, r *Record, tasks []eval.Task, 
 // without returns the tasks that r has no score of.
 func (r *Record) without(tasks []eval.Task) (todo []eval.Task) {
 	if r.Scores == nil {
-		r.Scores = map[string]Score{}
+		r.Scores = map[string]eval.Result{}
 	}
 	return slices.DeleteFunc(slices.Clone(tasks), func(t eval.Task) bool {
 		_, done := r.Scores[t.Name()]

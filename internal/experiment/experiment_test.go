@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"overcomplete/eval"
 	"overcomplete/internal/atomicfile"
 	"overcomplete/model"
 	"overcomplete/vectors"
@@ -149,9 +150,9 @@ func TestSparsityOutOfReach(t *testing.T) {
 
 func TestBest(t *testing.T) {
 	point := func(sparsity, score float64) *Record {
-		return &Record{Metrics: model.Epoch{Sparsity: sparsity}, Scores: map[string]Score{"T": {Score: &score, Stderr: &score}}}
+		return &Record{Metrics: model.Epoch{Sparsity: sparsity}, Scores: map[string]eval.Result{"T": {Score: score, Stderr: score}}}
 	}
-	none := &Record{Metrics: model.Epoch{Sparsity: 0.95}, Scores: map[string]Score{"T": {Note: "no"}}}
+	none := &Record{Metrics: model.Epoch{Sparsity: 0.95}, Scores: map[string]eval.Result{"T": {Score: math.NaN(), Stderr: math.NaN(), Note: "no"}}}
 	for _, tt := range []struct {
 		tried  []*Record
 		best   int
