@@ -426,25 +426,32 @@ func TestFaults(t *testing.T) {
 			if want := strings.Fields("accumulate_tf32 body correlate_tf32 decode_tf32 finish_codes pack_codes random_codes totals"); !slices.Equal(each, want) {
 				t.Fatalf("the kernels of an epoch are %v, want %v", each, want)
 			}
-			for n, kernel := range kernels {
-				failing := strconv.Itoa(n + 1)
-				setting(t, "EMULATED_FAIL_LAUNCH", failing)
-				if err := epoch(); err == nil || !latentFailure.MatchString(err.Error()) {
-					t.Errorf("launch %s of %s fails: error %v", failing, kernel, err)
-				}
-				setting(t, "EMULATED_FAIL_LAUNCH", "")
-				setting(t, "EMULATED_LOSE_DEVICE", failing)
-				if err := epoch(); err == nil {
-					t.Errorf("launch %s of %s loses the device: no error", failing, kernel)
-				} else if m := lostLaunch.FindStringSubmatch(err.Error()); m == nil || m[1] != kernel {
-					t.Errorf("launch %s of %s loses the device: error %v", failing, kernel, err)
-				}
-				setting(t, "EMULATED_LOSE_DEVICE", "")
-				if _, err := Devices(); err != nil { // a lost device comes back when it is asked for
-					t.Fatal(err)
-				}
-			}
+			failEachLaunch(t, kernels, epoch)
 		})
+	}
+}
+
+// failEachLaunch makes each of the launches of f fail, and lose the device: f must
+// say so.
+func failEachLaunch(t *testing.T, kernels []string, f func() error) {
+	t.Helper()
+	for n, kernel := range kernels {
+		failing := strconv.Itoa(n + 1)
+		setting(t, "EMULATED_FAIL_LAUNCH", failing)
+		if err := f(); err == nil || !latentFailure.MatchString(err.Error()) {
+			t.Errorf("launch %s of %s fails: error %v", failing, kernel, err)
+		}
+		setting(t, "EMULATED_FAIL_LAUNCH", "")
+		setting(t, "EMULATED_LOSE_DEVICE", failing)
+		if err := f(); err == nil {
+			t.Errorf("launch %s of %s loses the device: no error", failing, kernel)
+		} else if m := lostLaunch.FindStringSubmatch(err.Error()); m == nil || m[1] != kernel {
+			t.Errorf("launch %s of %s loses the device: error %v", failing, kernel, err)
+		}
+		setting(t, "EMULATED_LOSE_DEVICE", "")
+		if _, err := Devices(); err != nil { // a lost device comes back when it is asked for
+			t.Fatal(err)
+		}
 	}
 }
 

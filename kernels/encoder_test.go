@@ -146,24 +146,7 @@ func TestEncoderFaults(t *testing.T) {
 	if want := strings.Fields("decode_fp32 decode_tf32 finish_codes fista_residuals fista_tf32 keep_largest pack_codes"); !slices.Equal(each, want) {
 		t.Fatalf("the kernels of encoding are %v, want %v", each, want)
 	}
-	for n, kernel := range kernels {
-		failing := strconv.Itoa(n + 1)
-		setting(t, "EMULATED_FAIL_LAUNCH", failing)
-		if err := run(); err == nil || !latentFailure.MatchString(err.Error()) {
-			t.Errorf("launch %s of %s fails: error %v", failing, kernel, err)
-		}
-		setting(t, "EMULATED_FAIL_LAUNCH", "")
-		setting(t, "EMULATED_LOSE_DEVICE", failing)
-		if err := run(); err == nil {
-			t.Errorf("launch %s of %s loses the device: no error", failing, kernel)
-		} else if m := lostLaunch.FindStringSubmatch(err.Error()); m == nil || m[1] != kernel {
-			t.Errorf("launch %s of %s loses the device: error %v", failing, kernel, err)
-		}
-		setting(t, "EMULATED_LOSE_DEVICE", "")
-		if _, err := Devices(); err != nil { // a lost device comes back when it is asked for
-			t.Fatal(err)
-		}
-	}
+	failEachLaunch(t, kernels, run)
 }
 
 // Memory that somebody else has taken meanwhile.
