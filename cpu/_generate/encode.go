@@ -48,18 +48,10 @@ func (l level) fista() {
 		VSUBPS(x, z, z)
 		VSUBPS(b, x, b)
 		VFMADD231PS(z, b, against)
-		found := GP32()
 		if l.wide {
 			nonzero := K()
 			VCMPPS(U8(4), zero, x, part.k, nonzero)
-			VCOMPRESSPS_Z(x, nonzero, x)
-			VMOVUPS(x, floats(value, count))
-			u := l.vector()
-			VPCOMPRESSD_Z(columns, nonzero, u)
-			VMOVDQU32(u, floats(index, count))
-			KMOVW(nonzero, found)
-			POPCNTL(found, found)
-			ADDQ(found.As64(), count)
+			l.appendMasked(index, value, count, columns, x, nonzero)
 			VPADDD(l.constantBits(16), columns, columns)
 			return
 		}
@@ -67,7 +59,7 @@ func (l level) fista() {
 		if part.mask != nil {
 			next = "nextOfRest"
 		}
-		u := l.vector()
+		u, found := l.vector(), GP32()
 		VCMPPS(U8(4), zero, x, u) // x ≠ 0
 		if part.mask != nil {
 			VANDPS(part.mask, u, u)
@@ -75,15 +67,7 @@ func (l level) fista() {
 		VMOVMSKPS(u, found)
 		TESTL(found, found)
 		JZ(LabelRef(next))
-		order, orders := l.vector(), GP64()
-		LEAQ(global("compressed", 256, compressed), orders)
-		VPMOVZXBD(Mem{Base: orders, Index: found.As64(), Scale: 8}, order)
-		VPERMPS(x, order, x)
-		VMOVUPS(x, floats(value, count))
-		VPERMD(columns, order, order)
-		VMOVDQU(order, floats(index, count))
-		POPCNTL(found, found)
-		ADDQ(found.As64(), count)
+		l.appendFound(index, value, count, columns, x, found)
 		Label(next)
 		VPADDD(l.constantBits(8), columns, columns)
 	})

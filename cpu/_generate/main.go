@@ -515,14 +515,7 @@ func (l level) average(half bool) {
 			VPTERNLOGD(U8(0xf2), signs, s, a)      // a | signs &^ s
 			VMAXPS(a, floor, a)                    // a NaN stays one
 			VCMPPS(U8(4), zero, a, part.k, shrunk) // a ≠ 0
-			VCOMPRESSPS_Z(a, shrunk, a)
-			VMOVUPS(a, floats(value, count))
-			VPCOMPRESSD_Z(columns, shrunk, u)
-			VMOVDQU32(u, floats(index, count))
-			found := GP32()
-			KMOVW(shrunk, found)
-			POPCNTL(found, found)
-			ADDQ(found.As64(), count)
+			l.appendMasked(index, value, count, columns, a, shrunk)
 			VPADDD(step, columns, columns)
 			return
 		}
@@ -567,16 +560,7 @@ func (l level) average(half bool) {
 			VANDPS(part.mask, u, u)
 		}
 		VMOVMSKPS(u, found)
-		order := l.vector()
-		orders := GP64()
-		LEAQ(global("compressed", 256, compressed), orders)
-		VPMOVZXBD(Mem{Base: orders, Index: found.As64(), Scale: 8}, order)
-		VPERMPS(a, order, a)
-		VMOVUPS(a, floats(value, count))
-		VPERMD(columns, order, order)
-		VMOVDQU(order, floats(index, count))
-		POPCNTL(found, found)
-		ADDQ(found.As64(), count)
+		l.appendFound(index, value, count, columns, a, found)
 		Label(next)
 		VPADDD(l.constantBits(8), columns, columns)
 	}
@@ -590,6 +574,32 @@ func (l level) average(half bool) {
 	Store(count, ReturnIndex(0))
 	VZEROUPPER()
 	RET()
+}
+
+// appendMasked appends the elements of x that are in a mask, and their columns, as
+// AVX-512 does.
+func (l level) appendMasked(index, value, count Register, columns, x VecVirtual, mask Register) {
+	found, kept := GP32(), l.vector()
+	VCOMPRESSPS_Z(x, mask, x)
+	VMOVUPS(x, floats(value, count))
+	VPCOMPRESSD_Z(columns, mask, kept)
+	VMOVDQU32(kept, floats(index, count))
+	KMOVW(mask, found)
+	POPCNTL(found, found)
+	ADDQ(found.As64(), count)
+}
+
+// appendFound is appendMasked for AVX2, whose mask is the bits of found.
+func (l level) appendFound(index, value, count Register, columns, x VecVirtual, found GPVirtual) {
+	order, orders := l.vector(), GP64()
+	LEAQ(global("compressed", 256, compressed), orders)
+	VPMOVZXBD(Mem{Base: orders, Index: found.As64(), Scale: 8}, order)
+	VPERMPS(x, order, x)
+	VMOVUPS(x, floats(value, count))
+	VPERMD(columns, order, order)
+	VMOVDQU(order, floats(index, count))
+	POPCNTL(found, found)
+	ADDQ(found.As64(), count)
 }
 
 // compressed is the order that moves the elements of a mask to the front, a
