@@ -47,7 +47,7 @@ type cpuBench struct {
 	report          CPUReport
 
 	// The last training's results.
-	codes      *vectors.Sparse
+	codes      *vectors.CSR
 	dictionary []float32
 	last       model.Epoch
 }
@@ -282,7 +282,9 @@ func (b *cpuBench) write(dir string) error {
 		name  string
 		write func(w io.Writer) error
 	}{
-		{"sparse text", func(w io.Writer) error { return vectors.WriteSparseText(w, b.x.Words, b.codes) }},
+		{"sparse text", func(w io.Writer) error {
+			return vectors.WriteSparseText(w, &vectors.Sparse{Words: b.x.Words, CSR: *b.codes})
+		}},
 		{"codes.npz", func(w io.Writer) error { return vectors.WriteCSR(w, b.codes) }},
 	} {
 		var data bytes.Buffer

@@ -316,7 +316,7 @@ func (s *state) Dictionary() ([]float32, error) {
 
 // Codes implements [train.Learned]. Before the first code pass, the codes are
 // the random ones, dense.
-func (s *state) Codes() (*vectors.Sparse, error) {
+func (s *state) Codes() (*vectors.CSR, error) {
 	nonzeros := 0
 	for i, t := range s.tiles {
 		if t != nil {
@@ -325,7 +325,7 @@ func (s *state) Codes() (*vectors.Sparse, error) {
 			nonzeros += (min((i+1)*s.tileWords, s.words) - i*s.tileWords) * s.spec.Atoms
 		}
 	}
-	all := &vectors.Sparse{
+	all := &vectors.CSR{
 		Rows: s.words, Cols: s.spec.Atoms,
 		Ptr:   make([]int64, 1, s.words+1),
 		Index: make([]int32, 0, nonzeros),

@@ -70,7 +70,7 @@ func (s *state) eachPart(m model.Matrix, f func(part []float32, half []uint16) e
 }
 
 // Restore implements [train.Resumable].
-func (s *state) Restore(dictionary []float32, a *vectors.Sparse) error {
+func (s *state) Restore(dictionary []float32, a *vectors.CSR) error {
 	if len(dictionary) != s.spec.Atoms*s.spec.Dim || a.Rows != s.words || a.Cols != s.spec.Atoms {
 		return fmt.Errorf("cpu: a state of %d words × %d atoms, want %d × %d", a.Rows, a.Cols, s.words, s.spec.Atoms)
 	}

@@ -35,7 +35,7 @@
 //
 //	m, err := model.OpenDictionary("godoc.model")
 //	o := encode.Defaults(m.Info)
-//	e, err := cpu.NewEncoder(m.Dictionary, m.Info.Input.Dim, m.Mean, o, 0)
+//	e, err := cpu.NewEncoder(m.Dictionary.Atoms, m.Info.Input.Dim, m.Dictionary.Mean, o, 0)
 //	encoded, err := encode.Model(ctx, m, e, o, x)
 //	err = encoded.Save("new.model", false)
 //
@@ -117,9 +117,9 @@ type Encoder interface {
 
 // Codes are the codes of some rows.
 type Codes struct {
-	vectors.Sparse           // n×K
-	Loss           []float64 // ‖y − aD‖² of each row
-	Gap            []float64 // with Options.Gap, each row's duality gap as a share of its objective
+	vectors.CSR           // n×K, A
+	Loss        []float64 // ‖y − aD‖² of each row
+	Gap         []float64 // with Options.Gap, each row's duality gap as a share of its objective
 }
 
 // ErrDictionary is returned, wrapped, for a dictionary of zeros, or one so large or

@@ -111,7 +111,7 @@ func (e *rounds) Encode(_ context.Context, x []float32) (*encode.Codes, error) {
 func stream(t *testing.T, d *vectors.Dense, part int, s *encode.Stream) ([]string, model.Encoding) {
 	t.Helper()
 	var words []string
-	s.Add = func(w []string, c *vectors.Sparse) error {
+	s.Add = func(w []string, c *vectors.CSR) error {
 		if len(w) != c.Rows {
 			t.Errorf("%d words for %d codes", len(w), c.Rows)
 		}
@@ -191,7 +191,7 @@ func TestStream(t *testing.T) {
 func TestStreamFails(t *testing.T) {
 	mine := errors.New("enough")
 	d := &vectors.Dense{Words: []string{"a"}, Dim: 1, Data: []float32{1}}
-	s := &encode.Stream{Encoder: &rounds{dim: 1}, Add: func([]string, *vectors.Sparse) error { return mine }}
+	s := &encode.Stream{Encoder: &rounds{dim: 1}, Add: func([]string, *vectors.CSR) error { return mine }}
 	if err := s.Rows(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestStreamFails(t *testing.T) {
 		"vectors of 1 and 2":  {d, {Words: []string{"b"}, Dim: 2, Data: []float32{1, 2}}},
 		"an encoder of 1, 2s": {{Words: []string{"b"}, Dim: 2, Data: []float32{1, 2}}},
 	} {
-		s := &encode.Stream{Encoder: &rounds{dim: 1}, Add: func([]string, *vectors.Sparse) error {
+		s := &encode.Stream{Encoder: &rounds{dim: 1}, Add: func([]string, *vectors.CSR) error {
 			t.Errorf("%s: there were codes", name)
 			return nil
 		}}
@@ -241,7 +241,7 @@ func saveStream(t *testing.T, dir string, d *vectors.Dense, shard *model.Shard) 
 	h.Atoms, h.Epochs = d.Dim, 1
 	m := &model.Model{Info: model.Info{Training: h}, Dictionary: []float32{1, 0, 0, 0, 1, 0, 0, 0, 1}}
 	s := &encode.Stream{Encoder: &rounds{dim: d.Dim}, Options: encode.Options{Lambda: 1, Gap: 0.99}, Shard: shard}
-	err := m.SaveRows(t.Context(), dir, true, func(add func([]string, *vectors.Sparse) error) error {
+	err := m.SaveRows(t.Context(), dir, true, func(add func([]string, *vectors.CSR) error) error {
 		s.Add = add
 		if err := s.Rows(t.Context(), d); err != nil {
 			return err
@@ -367,7 +367,7 @@ func TestModel(t *testing.T) {
 		e.Steps != 7 || e.Most != 2 || e.TrainedOn.Name != "old" || e.L1 != 7.5 {
 		t.Errorf("encoded to %+v, %+v", got, e)
 	}
-	if m.Codes != nil || m.Info.Encoding != nil || m.Words[0] != "old" {
+	if m.Codes != nil || m.Info.Encoding != nil || m.Codes.Words[0] != "old" {
 		t.Errorf("the model became %+v", m)
 	}
 	if _, err := encode.Model(t.Context(), m, &rounds{dim: 2}, o, &vectors.Dense{Words: []string{"a"}, Dim: 2, Data: []float32{1, 2}}); err == nil {

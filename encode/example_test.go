@@ -29,12 +29,12 @@ func Example() {
 	m, err := model.Open("godoc.model")
 	check(err)
 	o := encode.Defaults(m.Info)
-	e, err := cpu.NewEncoder(m.Dictionary, m.Info.Input.Dim, m.Mean, o, 0)
+	e, err := cpu.NewEncoder(m.Dictionary.Atoms, m.Info.Input.Dim, m.Dictionary.Mean, o, 0)
 	check(err)
 	encoded, err := encode.Model(ctx, m, e, o, phrase)
 	check(err)
 
-	index := interpret.NewIndex(m.Words, m.Codes)
+	index := interpret.NewIndex(m.Codes.Words, m.Codes)
 	columns, values := encoded.Codes.Row(0)
 	for _, n := range index.NearestTo(columns, values, 4) {
 		fmt.Printf("%.2f %s\n", n.Cosine, index.Words[n.Row])

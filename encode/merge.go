@@ -31,7 +31,7 @@ func Merge(ctx context.Context, dir string, force bool, dirs ...string) (*model.
 	if err != nil {
 		return nil, &ShardError{err}
 	}
-	err = m.SaveRows(ctx, dir, force, func(add func([]string, *vectors.Sparse) error) error {
+	err = m.SaveRows(ctx, dir, force, func(add func(*vectors.Sparse) error) error {
 		return mergeRows(ctx, shards, m.Info.Encoding, add)
 	})
 	return &m.Info, err
@@ -130,7 +130,7 @@ func sameRun(a, b *shard, first, second *model.Model) error {
 		what   string
 		differ bool
 	}{
-		{"models", !slices.Equal(first.Dictionary, second.Dictionary) || !slices.Equal(first.Mean, second.Mean) ||
+		{"models", !slices.Equal(first.Dictionary.Atoms, second.Dictionary.Atoms) || !slices.Equal(first.Dictionary.Mean, second.Dictionary.Mean) ||
 			x.TrainedOn != y.TrainedOn || first.Info.Training != second.Info.Training},
 		{"inputs", in.SHA256 != other.SHA256 || in.Name != other.Name || x.Shard.Words != y.Shard.Words},
 		{"word lists", in.WordsSHA256 != other.WordsSHA256},
@@ -146,7 +146,7 @@ func sameRun(a, b *shard, first, second *model.Model) error {
 }
 
 // mergeRows adds the shards' blocks in turn, and fills in what is measured of them.
-func mergeRows(ctx context.Context, shards []*shard, e *model.Encoding, add func([]string, *vectors.Sparse) error) error {
+func mergeRows(ctx context.Context, shards []*shard, e *model.Encoding, add func(*vectors.Sparse) error) error {
 	t := new(tally)
 	for _, s := range shards {
 		t.worstGap = max(t.worstGap, s.encoding().WorstGap)
@@ -158,18 +158,18 @@ func mergeRows(ctx context.Context, shards []*shard, e *model.Encoding, add func
 			return err
 		}
 		s := shards[block%len(shards)]
-		words, codes, err := s.rows.Next(Block)
+		rows, err := s.rows.Next(Block)
 		if err != nil {
 			return &ShardError{err}
 		}
 		for _, row := range s.part().UnreachedRows {
-			if i := row - s.done; i >= 0 && i < len(words) {
-				t.name(i, words[i])
+			if i := row - s.done; i >= 0 && i < rows.Rows {
+				t.name(i, rows.Words[i])
 			}
 		}
-		s.done += len(words)
-		t.block(codes, s.part().Losses[block/len(shards)])
-		if err := add(words, codes); err != nil {
+		s.done += rows.Rows
+		t.block(&rows.CSR, s.part().Losses[block/len(shards)])
+		if err := add(rows); err != nil {
 			return err
 		}
 	}

@@ -26,12 +26,12 @@ func Model(ctx context.Context, m *model.Model, e Encoder, o Options, x *vectors
 	if x.Dim != m.Info.Input.Dim {
 		return nil, fmt.Errorf("encode: vectors of %d numbers, and the atoms have %d", x.Dim, m.Info.Input.Dim)
 	}
-	codes := &vectors.Sparse{Cols: m.Info.Training.Atoms, Ptr: []int64{0}}
-	s := &Stream{Encoder: e, Options: o, Add: func(_ []string, block *vectors.Sparse) error {
+	codes := &vectors.Sparse{Words: x.Words, CSR: vectors.CSR{Cols: m.Info.Training.Atoms, Ptr: []int64{0}}}
+	s := &Stream{Encoder: e, Options: o, Add: func(block *vectors.Sparse) error {
 		if block.Cols != codes.Cols {
 			return fmt.Errorf("encode: codes of %d atoms, and the model has %d", block.Cols, codes.Cols)
 		}
-		codes.Append(block)
+		codes.Append(&block.CSR)
 		return nil
 	}}
 	if err := s.Rows(ctx, x); err != nil {
@@ -43,7 +43,7 @@ func Model(ctx context.Context, m *model.Model, e Encoder, o Options, x *vectors
 	}
 	encoding.TrainedOn = TrainedOn(m.Info)
 	encoded := *m
-	encoded.Words, encoded.Codes = x.Words, codes
+	encoded.Codes = codes
 	encoded.Info.Input, encoded.Info.Encoding = model.Input{Words: x.Len(), Dim: x.Dim}, encoding
 	return &encoded, nil
 }
@@ -61,9 +61,9 @@ func TrainedOn(i model.Info) model.Input {
 // and [model.Model.SaveRows] takes the codes.
 type Stream struct {
 	Encoder Encoder
-	Options Options                                           // that Encoder was made with
-	Add     func(words []string, codes *vectors.Sparse) error // takes the codes, block by block; words are for the time of the call
-	Shard   *model.Shard                                      // nil for all rows; all but Index and Of is filled in
+	Options Options                           // that Encoder was made with
+	Add     func(block *vectors.Sparse) error // takes the codes, block by block; words are for the time of the call
+	Shard   *model.Shard                      // nil for all rows; all but Index and Of is filled in
 
 	dim    int // of the rows so far
 	tally  tally
@@ -151,8 +151,8 @@ func (s *Stream) block(ctx context.Context) error {
 	if s.Shard != nil {
 		s.Shard.Losses = append(s.Shard.Losses, loss)
 	}
-	s.tally.block(&codes.Sparse, loss)
-	return s.Add(words, &codes.Sparse)
+	s.tally.block(&codes.CSR, loss)
+	return s.Add(&vectors.Sparse{Words: words, CSR: codes.CSR})
 }
 
 // tally measures codes, block by block. Sums over blocks are sums of their sums,
@@ -178,7 +178,7 @@ func (t *tally) name(i int, word string) {
 }
 
 // block adds a block, whose losses are given.
-func (t *tally) block(codes *vectors.Sparse, loss float64) {
+func (t *tally) block(codes *vectors.CSR, loss float64) {
 	if t.used == nil {
 		t.used = make([]bool, codes.Cols)
 	}

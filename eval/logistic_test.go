@@ -403,7 +403,7 @@ func overcompleteCodes(x *vectors.Dense, k int) *Representation {
 	for i := range atoms {
 		atoms[i] = rng.NormFloat64()
 	}
-	s := &vectors.Sparse{Rows: x.Len(), Cols: k, Ptr: []int64{0}}
+	s := &vectors.CSR{Rows: x.Len(), Cols: k, Ptr: []int64{0}}
 	for i := range x.Len() {
 		row := make([]float64, x.Dim)
 		for j, v := range x.Row(i) {

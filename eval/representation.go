@@ -30,10 +30,9 @@ func NewDense(name string, d *vectors.Dense) *Representation {
 	return newRepresentation(name, d.Words, d.Dim, func(i int) ([]int32, []float32) { return all, d.Row(i) })
 }
 
-// NewSparse returns sparse vectors, row i of codes for word i, as a
-// representation.
-func NewSparse(name string, words []string, codes *vectors.Sparse) *Representation {
-	return newRepresentation(name, words, codes.Cols, codes.Row)
+// NewSparse returns sparse vectors as a representation.
+func NewSparse(name string, s *vectors.Sparse) *Representation {
+	return newRepresentation(name, s.Words, s.Cols, s.Row)
 }
 
 func newRepresentation(name string, words []string, cols int, row func(int) ([]int32, []float32)) *Representation {

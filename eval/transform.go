@@ -50,7 +50,7 @@ func Threshold2(x *vectors.Dense) *vectors.Sparse {
 }
 
 func transform(x *vectors.Dense, f func(float32) float32) *vectors.Sparse {
-	s := &vectors.Sparse{Rows: x.Len(), Cols: x.Dim, Ptr: []int64{0}}
+	s := &vectors.Sparse{Words: x.Words, CSR: vectors.CSR{Rows: x.Len(), Cols: x.Dim, Ptr: []int64{0}}}
 	for i := range x.Len() {
 		for j, v := range x.Row(i) {
 			if v := f(v); v != 0 {

@@ -2,13 +2,13 @@ package interpret
 
 import "overcomplete/vectors"
 
-// FromDense returns dense vectors as codes, V×L, so that their dimensions can be
+// FromDense returns dense vectors as sparse ones, V×L, so that their dimensions can be
 // looked at like those of sparse vectors.
 func FromDense(x *vectors.Dense) *vectors.Sparse {
-	s := &vectors.Sparse{
+	s := &vectors.Sparse{Words: x.Words, CSR: vectors.CSR{
 		Rows: x.Len(), Cols: x.Dim, Ptr: make([]int64, 1, x.Len()+1),
 		Index: make([]int32, 0, len(x.Data)), Value: make([]float32, 0, len(x.Data)),
-	}
+	}}
 	for i := range x.Len() {
 		for k, v := range x.Row(i) {
 			if v != 0 {
@@ -22,8 +22,9 @@ func FromDense(x *vectors.Dense) *vectors.Sparse {
 
 // SelectRows returns the given rows of s, in the order given.
 func SelectRows(s *vectors.Sparse, rows []int) *vectors.Sparse {
-	selected := &vectors.Sparse{Rows: len(rows), Cols: s.Cols, Ptr: make([]int64, 1, len(rows)+1)}
+	selected := &vectors.Sparse{CSR: vectors.CSR{Rows: len(rows), Cols: s.Cols, Ptr: make([]int64, 1, len(rows)+1)}}
 	for _, i := range rows {
+		selected.Words = append(selected.Words, s.Words[i])
 		index, value := s.Row(i)
 		selected.Index, selected.Value = append(selected.Index, index...), append(selected.Value, value...)
 		selected.Ptr = append(selected.Ptr, int64(len(selected.Value)))

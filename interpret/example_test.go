@@ -9,7 +9,7 @@ import (
 
 // Four words in three dimensions, of which the first is about animals.
 func sample() *interpret.Index {
-	return interpret.NewIndex([]string{"cat", "dog", "hotdog", "ketchup"}, &vectors.Sparse{
+	return interpret.NewIndex([]string{"cat", "dog", "hotdog", "ketchup"}, &vectors.CSR{
 		Rows: 4, Cols: 3, Ptr: []int64{0, 1, 3, 5, 7},
 		Index: []int32{0, 0, 2, 0, 1, 1, 2},
 		Value: []float32{3, 4, 0.5, 1, 2, 2.5, -1},

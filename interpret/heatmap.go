@@ -65,7 +65,7 @@ func NewHeatMap(x *Index, groups [][]int) *HeatMap {
 			h.rows = append(h.rows, heatMapRow{}) // between groups
 		}
 		for _, i := range group {
-			row := heatMapRow{word: x.Words[i]}
+			row := heatMapRow{word: x.Codes.Words[i]}
 			index, value := x.Codes.Row(i)
 			for j, k := range index {
 				row.columns = append(row.columns, column[int(k)])

@@ -97,7 +97,7 @@ func TestHeatMap(t *testing.T) {
 
 // Words that are all zeros make an empty picture.
 func TestHeatMapOfNothing(t *testing.T) {
-	x := NewIndex([]string{"a", "b"}, &vectors.Sparse{Rows: 2, Cols: 3, Ptr: make([]int64, 3)})
+	x := NewIndex([]string{"a", "b"}, &vectors.CSR{Rows: 2, Cols: 3, Ptr: make([]int64, 3)})
 	for _, format := range []string{"png", "svg"} {
 		if err := NewHeatMap(x, [][]int{{0}, {1}}).Write(t.Context(), io.Discard, format); err != nil {
 			t.Error(err)

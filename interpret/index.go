@@ -20,8 +20,7 @@ import (
 // It takes as much memory as the codes, which it keeps. All methods may be
 // called at the same time.
 type Index struct {
-	Words []string        // V, a word for each row
-	Codes *vectors.Sparse // A, V×K
+	Codes *vectors.Sparse // A, V×K, and a word for each row
 
 	rowOf map[string]int32
 	norms []float64 // ‖a_i‖ of each row
@@ -42,20 +41,19 @@ type Neighbour struct {
 	Cosine float64
 }
 
-// NewIndex indexes codes, V×K and valid (see [vectors.Sparse.Validate]), whose
-// row i belongs to words[i]. Of a repeated word the first row is found. It uses
+// NewIndex indexes codes, V×K and valid (see [vectors.CSR.Validate]). Of a repeated word the first row is found. It uses
 // all processors; the index does not depend on their number.
-func NewIndex(words []string, codes *vectors.Sparse) *Index {
+func NewIndex(codes *vectors.Sparse) *Index {
 	x := &Index{
-		Words: words, Codes: codes,
+		Codes: codes,
 		norms: make([]float64, codes.Rows),
 		rows:  make([]int32, codes.Nonzeros()),
 		value: make([]float32, codes.Nonzeros()),
 	}
 	var lookup sync.WaitGroup
 	lookup.Go(func() {
-		x.rowOf = make(map[string]int32, len(words))
-		for i, w := range words {
+		x.rowOf = make(map[string]int32, codes.Rows)
+		for i, w := range codes.Words {
 			if _, ok := x.rowOf[w]; !ok {
 				x.rowOf[w] = int32(i)
 			}
@@ -69,7 +67,7 @@ func NewIndex(words []string, codes *vectors.Sparse) *Index {
 // transpose fills in the columns, as counting sort does. Each part of the rows
 // counts its nonzeros in every column, so that it knows where its own belong.
 func (x *Index) transpose() {
-	bounds := evenRows(x.Codes, runtime.GOMAXPROCS(0))
+	bounds := evenRows(&x.Codes.CSR, runtime.GOMAXPROCS(0))
 	next := make([][]int64, len(bounds)-1) // of each part and column: where the next nonzero goes
 	parallel(context.Background(), len(next), func(p int) {
 		next[p] = make([]int64, x.Codes.Cols)
@@ -122,7 +120,7 @@ func (x *Index) scatter(lo, hi int, next []int64) {
 
 // evenRows cuts the rows of s into parts with about as many nonzeros each: part
 // p is the rows from bounds[p] to bounds[p+1].
-func evenRows(s *vectors.Sparse, parts int) (bounds []int) {
+func evenRows(s *vectors.CSR, parts int) (bounds []int) {
 	for p := range parts {
 		from := int64(s.Nonzeros()) * int64(p) / int64(parts)
 		bounds = append(bounds, sort.Search(s.Rows, func(i int) bool { return s.Ptr[i] >= from }))
@@ -177,7 +175,7 @@ func (x *Index) Closest(word string, n int) []string {
 	limit := (len(from) + 2) / 3
 	var to []rune
 	var distances []int
-	for i, w := range x.Words {
+	for i, w := range x.Codes.Words {
 		// A rune is one to four bytes.
 		if len(w) < len(from)-limit || len(w) > 4*(len(from)+limit) {
 			continue
@@ -193,7 +191,7 @@ func (x *Index) Closest(word string, n int) []string {
 	}
 	var words []string
 	for _, m := range found.sorted() {
-		words = append(words, x.Words[m.row])
+		words = append(words, x.Codes.Words[m.row])
 	}
 	return words
 }
@@ -248,7 +246,7 @@ func editDistance(a, b []rune, limit int, row []int) (distance int, memory []int
 // have by frequency, that begin with prefix, case ignored.
 func (x *Index) Complete(prefix string, n int) []string {
 	var words []string
-	for _, w := range x.Words {
+	for _, w := range x.Codes.Words {
 		if len(words) >= n {
 			break
 		}
@@ -337,7 +335,7 @@ func (x *Index) Explain(index []int32, value []float32, dimensions, words int) [
 		}
 		explained[i] = Explained{w.Dimension, w.Value, []string{}}
 		for _, e := range end(w.Dimension, words) {
-			explained[i].Words = append(explained[i].Words, x.Words[e.Row])
+			explained[i].Words = append(explained[i].Words, x.Codes.Words[e.Row])
 		}
 	}
 	return explained

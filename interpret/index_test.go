@@ -14,9 +14,9 @@ import (
 )
 
 // randomCodes has about density·cols nonzeros a row, some of them equal.
-func randomCodes(seed uint64, rows, cols int, density float64) *vectors.Sparse {
+func randomCodes(seed uint64, rows, cols int, density float64) *vectors.CSR {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	s := &vectors.Sparse{Rows: rows, Cols: cols, Ptr: []int64{0}}
+	s := &vectors.CSR{Rows: rows, Cols: cols, Ptr: []int64{0}}
 	for range rows {
 		for k := range cols {
 			if rng.Float64() < density {
@@ -30,7 +30,7 @@ func randomCodes(seed uint64, rows, cols int, density float64) *vectors.Sparse {
 }
 
 // dense returns the matrix with its zeros.
-func dense(s *vectors.Sparse) [][]float64 {
+func dense(s *vectors.CSR) [][]float64 {
 	rows := make([][]float64, s.Rows)
 	for i := range rows {
 		rows[i] = make([]float64, s.Cols)
@@ -192,7 +192,7 @@ func TestColumnsOfLargeIndex(t *testing.T) {
 }
 
 func TestIndexOfNothing(t *testing.T) {
-	for _, s := range []*vectors.Sparse{{Ptr: []int64{0}}, {Rows: 2, Cols: 3, Ptr: make([]int64, 3)}} {
+	for _, s := range []*vectors.CSR{{Ptr: []int64{0}}, {Rows: 2, Cols: 3, Ptr: make([]int64, 3)}} {
 		x := NewIndex(numberedWords(s.Rows), s)
 		for k := range s.Cols {
 			if len(x.Top(k, 5)) != 0 || x.Variances()[k] != 0 {
@@ -209,7 +209,7 @@ func TestIndexOfNothing(t *testing.T) {
 
 func TestLookup(t *testing.T) {
 	words := []string{"the", "Paris", "paris", "The", "Zürich", "part", "Ångström", "the", "İstanbul"}
-	x := NewIndex(words, &vectors.Sparse{Rows: len(words), Ptr: make([]int64, len(words)+1)})
+	x := NewIndex(words, &vectors.CSR{Rows: len(words), Ptr: make([]int64, len(words)+1)})
 	for word, want := range map[string]int{"the": 0, "The": 3, "THE": 0, "Paris": 1, "PARIS": 2, "zürich": -1, "": -1} {
 		if row, ok := x.Row(word); ok != (want >= 0) || ok && row != want {
 			t.Errorf("%q: row %d, %t", word, row, ok)
@@ -276,9 +276,9 @@ func TestEditDistance(t *testing.T) {
 }
 
 // A large vocabulary: 400,000 words × 3,000 dimensions, 8 % of them active.
-func largeCodes() *vectors.Sparse {
+func largeCodes() *vectors.CSR {
 	const rows, cols = 400_000, 3000
-	s := &vectors.Sparse{Rows: rows, Cols: cols, Ptr: make([]int64, 1, rows+1)}
+	s := &vectors.CSR{Rows: rows, Cols: cols, Ptr: make([]int64, 1, rows+1)}
 	s.Index, s.Value = make([]int32, 0, rows*250), make([]float32, 0, rows*250)
 	rng := rand.New(rand.NewPCG(3, 3))
 	for range rows {

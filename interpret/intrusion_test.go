@@ -64,7 +64,7 @@ func TestIntrusionFollowsRecipe(t *testing.T) {
 			mostlyNegative.Value[i] = -1
 		}
 	}
-	for name, s := range map[string]*vectors.Sparse{
+	for name, s := range map[string]*vectors.CSR{
 		"sparse": randomCodes(1, 300, 30, .08), "sparser": randomCodes(2, 200, 40, .02), "dense": randomCodes(3, 100, 10, 1),
 		"ties": ties, "negative": mostlyNegative,
 	} {
@@ -166,7 +166,7 @@ func TestOddOneOut(t *testing.T) {
 	// Dimension k belongs to the words k, k+200, …; so does a direction of the
 	// reference, beside one that all words share. Vectors are of any length.
 	const words, dimensions = 4000, 200
-	s := &vectors.Sparse{Rows: words, Cols: dimensions + 1, Ptr: []int64{0}}
+	s := &vectors.CSR{Rows: words, Cols: dimensions + 1, Ptr: []int64{0}}
 	same := &vectors.Dense{Words: numberedWords(words), Dim: dimensions + 1, Data: make([]float32, words*(dimensions+1))}
 	other := &vectors.Dense{Words: same.Words, Dim: 10}
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -208,7 +208,7 @@ func TestOddOneOut(t *testing.T) {
 // than they are to each other and never found, one of another band always is.
 func TestMatchedOddOneOut(t *testing.T) {
 	const bands, each = 10, 40
-	s := &vectors.Sparse{Rows: bands * each, Cols: bands + bands*each/3, Ptr: []int64{0}}
+	s := &vectors.CSR{Rows: bands * each, Cols: bands + bands*each/3, Ptr: []int64{0}}
 	reference := &vectors.Dense{Words: numberedWords(s.Rows), Dim: bands + 4, Data: make([]float32, s.Rows*(bands+4))}
 	others := 0
 	for i := range s.Rows {
@@ -337,11 +337,11 @@ func TestSmallest(t *testing.T) {
 func TestFromDense(t *testing.T) {
 	x := &vectors.Dense{Words: []string{"a", "b", "c"}, Dim: 2, Data: []float32{1, 0, 0, 0, -2, 3}}
 	got := FromDense(x)
-	want := &vectors.Sparse{Rows: 3, Cols: 2, Ptr: []int64{0, 1, 1, 3}, Index: []int32{0, 0, 1}, Value: []float32{1, -2, 3}}
+	want := &vectors.CSR{Rows: 3, Cols: 2, Ptr: []int64{0, 1, 1, 3}, Index: []int32{0, 0, 1}, Value: []float32{1, -2, 3}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	want = &vectors.Sparse{Rows: 2, Cols: 2, Ptr: []int64{0, 2, 3}, Index: []int32{0, 1, 0}, Value: []float32{-2, 3, 1}}
+	want = &vectors.CSR{Rows: 2, Cols: 2, Ptr: []int64{0, 2, 3}, Index: []int32{0, 1, 0}, Value: []float32{-2, 3, 1}}
 	if got := SelectRows(got, []int{2, 0}); !reflect.DeepEqual(got, want) {
 		t.Errorf("rows 2 and 0: %v", got)
 	}

@@ -130,7 +130,7 @@ func bootstrap(sample []float64, seed uint64) Estimate {
 // matrix (Gaussian, from seed), of which each row keeps as many values as the same
 // row of codes, V×K, has. It keeps those with the largest absolute values, or
 // with nonnegative the largest positive ones.
-func RandomProjection(ctx context.Context, x *vectors.Dense, codes *vectors.Sparse, nonnegative bool, seed uint64) (*vectors.Sparse, error) {
+func RandomProjection(ctx context.Context, x *vectors.Dense, codes *vectors.CSR, nonnegative bool, seed uint64) (*vectors.Sparse, error) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	directions := general(x.Dim, codes.Cols, nil)
 	for i := range directions.Data {
@@ -168,7 +168,7 @@ func RandomProjection(ctx context.Context, x *vectors.Dense, codes *vectors.Spar
 	if err != nil {
 		return nil, err
 	}
-	projected := &vectors.Sparse{Rows: codes.Rows, Cols: codes.Cols, Ptr: make([]int64, 1, codes.Rows+1)}
+	projected := &vectors.Sparse{Words: x.Words, CSR: vectors.CSR{Rows: codes.Rows, Cols: codes.Cols, Ptr: make([]int64, 1, codes.Rows+1)}}
 	for i := range index {
 		projected.Index, projected.Value = append(projected.Index, index[i]...), append(projected.Value, value[i]...)
 		projected.Ptr = append(projected.Ptr, int64(len(projected.Index)))

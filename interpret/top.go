@@ -10,14 +10,14 @@
 // The dimensions of a word with their top words, and its nearest words:
 //
 //	m, err := model.Open("godoc.model")
-//	x := interpret.NewIndex(m.Words, m.Codes)
+//	x := interpret.NewIndex(m.Codes)
 //	row, ok := x.Row("mutex")
 //	columns, values := m.Codes.Row(row)
 //	for _, d := range x.Explain(columns, values, 5, 8) {
 //		fmt.Println(d.Dimension, d.Weight, d.Words)
 //	}
 //	for _, n := range x.Nearest(row, 10) {
-//		fmt.Println(m.Words[n.Row], n.Cosine)
+//		fmt.Println(m.Codes.Words[n.Row], n.Cosine)
 //	}
 //
 // Dense vectors can be looked at in the same ways: see [FromDense].

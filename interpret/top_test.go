@@ -16,7 +16,7 @@ import (
 //	1 0 -3  0 0
 //	0 0  4  0 0
 //	3 0  0 .5 0
-var codes = &vectors.Sparse{
+var codes = &vectors.CSR{
 	Rows: 4, Cols: 5,
 	Ptr:   []int64{0, 2, 4, 5, 7},
 	Index: []int32{0, 3, 0, 2, 2, 0, 3},
@@ -37,7 +37,7 @@ func TestTopWords(t *testing.T) {
 // Against sorting everything.
 func TestTopWordsOfOneDimension(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	s := &vectors.Sparse{Rows: 200, Cols: 1, Ptr: []int64{0}}
+	s := &vectors.CSR{Rows: 200, Cols: 1, Ptr: []int64{0}}
 	var all []Entry
 	for i := range s.Rows {
 		v := float32(1 + rng.IntN(50)) // with ties

@@ -355,11 +355,11 @@ func (b *Backend) Dictionary() ([]float32, error) {
 }
 
 // Codes implements [train.Learned].
-func (b *Backend) Codes() (*vectors.Sparse, error) {
+func (b *Backend) Codes() (*vectors.CSR, error) {
 	b.gpu.enter()
 	defer b.gpu.leave()
 	g := b.gpu
-	all := &vectors.Sparse{
+	all := &vectors.CSR{
 		Rows: b.words, Cols: b.atoms,
 		Ptr: make([]int64, 1, b.words+1), Index: make([]int32, 0, b.nonzeros), Value: make([]float32, 0, b.nonzeros),
 	}

@@ -68,7 +68,7 @@ func sample(words int) (graph.Spec, []float32) {
 type result struct {
 	epochs     []model.Epoch
 	dictionary []float32
-	codes      *vectors.Sparse
+	codes      *vectors.CSR
 }
 
 func run(b train.Backend, spec graph.Spec, words, epochs int) (train.Progress, error) {

@@ -157,7 +157,7 @@ func (e *Encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error
 		}
 		e.residual(n, 0, FP32) // so that losses are those of the codes
 		toHost(g, out.Loss[lo:hi], e.losses, g.compute)
-		e.packing.append(&out.Sparse, e.codes, n)
+		e.packing.append(&out.CSR, e.codes, n)
 	}
 	if g.err != nil {
 		return nil, g.err

@@ -21,7 +21,7 @@ type packing struct {
 }
 
 // append adds rows of codes to all. It waits for the device.
-func (p *packing) append(all *vectors.Sparse, codes cu.DevicePtr, words int) {
+func (p *packing) append(all *vectors.CSR, codes cu.DevicePtr, words int) {
 	g := p.gpu
 	nonzeros := make([]float64, words)
 	g.finishCodes(codes, words, p.atoms, p.codePitch, 0, p.nonzeros, p.l1, p.used)

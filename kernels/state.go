@@ -36,7 +36,7 @@ func (b *Backend) RestoreMatrix(m model.Matrix, f func(part []float32) error) er
 }
 
 // Restore implements [train.Resumable].
-func (b *Backend) Restore(dictionary []float32, codes *vectors.Sparse) error {
+func (b *Backend) Restore(dictionary []float32, codes *vectors.CSR) error {
 	if len(dictionary) != b.atoms*b.dim || codes.Rows != b.words || codes.Cols != b.atoms {
 		return fmt.Errorf("kernels: a state of %d words × %d atoms, want %d × %d", codes.Rows, codes.Cols, b.words, b.atoms)
 	}

@@ -29,7 +29,7 @@ const (
 
 // Open reads the model at path, a directory or a .safetensors file. A model that
 // it returns is whole: words, codes, dictionary and mean agree with each other and
-// with Info, the codes are valid (see [vectors.Sparse.Validate]), and all numbers
+// with Info, the codes are valid (see [vectors.CSR.Validate]), and all numbers
 // are finite.
 func Open(path string) (*Model, error) {
 	read := open
@@ -48,11 +48,15 @@ func open(dir string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.Words, err = readWords(dir); err != nil {
+	m.Codes = new(vectors.Sparse)
+	if m.Codes.Words, err = readWords(dir); err != nil {
 		return nil, err
 	}
 	err = readFile(dir, codesFile, func(f *os.File, size int64) error {
-		m.Codes, err = vectors.ReadCSR(f, size)
+		codes, err := vectors.ReadCSR(f, size)
+		if err == nil {
+			m.Codes.CSR = *codes
+		}
 		return err
 	})
 	if err != nil {
@@ -72,7 +76,7 @@ func OpenDictionary(dir string) (*Model, error) {
 		if err != nil {
 			return nil, err
 		}
-		m.Words, m.Codes = nil, nil
+		m.Codes = nil
 		return m, nil
 	}
 	m, err := openDictionary(dir)
@@ -91,11 +95,12 @@ func openDictionary(dir string) (m *Model, err error) {
 		return nil, err
 	}
 	dim := m.Info.Input.Dim
-	if m.Dictionary, err = readArray(dir, dictionaryFile, m.Info.Training.Atoms, dim); err != nil {
+	m.Dictionary.Dim = dim
+	if m.Dictionary.Atoms, err = readArray(dir, dictionaryFile, m.Info.Training.Atoms, dim); err != nil {
 		return nil, err
 	}
 	if m.Info.Training.Center {
-		if m.Mean, err = readArray(dir, meanFile, dim); err != nil {
+		if m.Dictionary.Mean, err = readArray(dir, meanFile, dim); err != nil {
 			return nil, err
 		}
 	} else if _, err := os.Lstat(filepath.Join(dir, meanFile)); err == nil {
@@ -204,10 +209,10 @@ func (m *Model) validate() error {
 		return err
 	}
 	switch words, atoms := m.Info.Input.Words, m.Info.Training.Atoms; {
-	case len(m.Words) != words:
-		return fmt.Errorf("%s: %d words, %s says %d", wordsFile, len(m.Words), infoFile, words)
 	case m.Codes == nil:
 		return fmt.Errorf("%s: there are no codes", codesFile)
+	case len(m.Codes.Words) != words:
+		return fmt.Errorf("%s: %d words, %s says %d", wordsFile, len(m.Codes.Words), infoFile, words)
 	case m.Codes.Rows != words || m.Codes.Cols != atoms:
 		return fmt.Errorf("%s: %d×%d matrix, %s says %d words and %d atoms", codesFile, m.Codes.Rows, m.Codes.Cols, infoFile, words, atoms)
 	}
@@ -220,17 +225,17 @@ func (m *Model) validateDictionary() error {
 	switch {
 	case words < 0 || dim <= 0 || atoms <= 0:
 		return fmt.Errorf("%s: no model has %d words, %d dimensions and %d atoms", infoFile, words, dim, atoms)
-	case len(m.Dictionary)%dim != 0 || len(m.Dictionary)/dim != atoms:
-		return fmt.Errorf("%s: %d values, %s says %d atoms of length %d", dictionaryFile, len(m.Dictionary), infoFile, atoms, dim)
-	case m.Info.Training.Center && len(m.Mean) != dim:
-		return fmt.Errorf("%s: %d values, %s says %d", meanFile, len(m.Mean), infoFile, dim)
-	case !m.Info.Training.Center && m.Mean != nil:
-		return fmt.Errorf("%s: %d values, but %s says that the input was not centred", meanFile, len(m.Mean), infoFile)
+	case m.Dictionary.Dim != dim || len(m.Dictionary.Atoms)%dim != 0 || m.Dictionary.Len() != atoms:
+		return fmt.Errorf("%s: %d values, %s says %d atoms of length %d", dictionaryFile, len(m.Dictionary.Atoms), infoFile, atoms, dim)
+	case m.Info.Training.Center && len(m.Dictionary.Mean) != dim:
+		return fmt.Errorf("%s: %d values, %s says %d", meanFile, len(m.Dictionary.Mean), infoFile, dim)
+	case !m.Info.Training.Center && m.Dictionary.Mean != nil:
+		return fmt.Errorf("%s: %d values, but %s says that the input was not centred", meanFile, len(m.Dictionary.Mean), infoFile)
 	}
-	if err := checkFinite(m.Dictionary); err != nil {
+	if err := checkFinite(m.Dictionary.Atoms); err != nil {
 		return inFile(dictionaryFile, err)
 	}
-	return inFile(meanFile, checkFinite(m.Mean))
+	return inFile(meanFile, checkFinite(m.Dictionary.Mean))
 }
 
 func checkFinite(values []float32) error {
@@ -331,7 +336,7 @@ func (m *Model) write(dir string) error {
 	}
 	err := writeFile(dir, wordsFile, func(f io.Writer) error {
 		b := bufio.NewWriter(f)
-		if err := writeWords(b, m.Words, 0); err != nil {
+		if err := writeWords(b, m.Codes.Words, 0); err != nil {
 			return err
 		}
 		return b.Flush()
@@ -340,7 +345,7 @@ func (m *Model) write(dir string) error {
 		return err
 	}
 	err = writeFile(dir, codesFile, func(f io.Writer) error {
-		return vectors.WriteCSR(f, m.Codes)
+		return vectors.WriteCSR(f, &m.Codes.CSR)
 	})
 	if err != nil {
 		return err
@@ -378,13 +383,13 @@ func (m *Model) writeDictionary(dir string) error {
 		return err
 	}
 	err = writeFile(dir, dictionaryFile, func(f io.Writer) error {
-		return npy.Write(f, []int{info.Training.Atoms, info.Input.Dim}, m.Dictionary)
+		return npy.Write(f, []int{info.Training.Atoms, info.Input.Dim}, m.Dictionary.Atoms)
 	})
-	if err != nil || m.Mean == nil {
+	if err != nil || m.Dictionary.Mean == nil {
 		return err
 	}
 	return writeFile(dir, meanFile, func(f io.Writer) error {
-		return npy.Write(f, []int{len(m.Mean)}, m.Mean)
+		return npy.Write(f, []int{len(m.Dictionary.Mean)}, m.Dictionary.Mean)
 	})
 }
 

@@ -32,15 +32,15 @@ func testModel(words, dim, atoms int, center bool) *Model {
 			Training: Defaults(),
 			Epochs:   []Epoch{{Epoch: 1, Error: 0.1, Objective: 1.0 / 3, Seconds: 1e-9}, {Epoch: 2, UnusedAtoms: 7}},
 		},
-		Codes:      &vectors.Sparse{Rows: words, Cols: atoms, Ptr: []int64{0}},
+		Codes:      &vectors.CSR{Rows: words, Cols: atoms, Ptr: []int64{0}},
 		Dictionary: values(dim * atoms),
 	}
 	m.Info.Training.Atoms, m.Info.Training.Epochs = atoms, 20
 	if center {
-		m.Info.Training.Center, m.Mean = true, values(dim)
+		m.Info.Training.Center, m.Dictionary.Mean = true, values(dim)
 	}
 	for i := range words {
-		m.Words = append(m.Words, fmt.Sprintf("word %d \u00a0é", i))
+		m.Codes.Words = append(m.Codes.Words, fmt.Sprintf("word %d \u00a0é", i))
 		for k := range atoms {
 			if rng.IntN(4) == 0 {
 				m.Codes.Index = append(m.Codes.Index, int32(k))
@@ -210,16 +210,16 @@ func TestSaveRefuses(t *testing.T) {
 		spoil func(m *Model)
 		want  string
 	}{
-		{"newline", func(m *Model) { m.Words[1] = "a\nb" }, `word 2, "a\nb", contains a newline`},
-		{"too few words", func(m *Model) { m.Words = m.Words[1:] }, "words.txt: 1 words"},
+		{"newline", func(m *Model) { m.Codes.Words[1] = "a\nb" }, `word 2, "a\nb", contains a newline`},
+		{"too few words", func(m *Model) { m.Codes.Words = m.Codes.Words[1:] }, "words.txt: 1 words"},
 		{"no codes", func(m *Model) { m.Codes = nil }, "codes.npz: there are no codes"},
 		{"NaN in a code", func(m *Model) { m.Codes.Value[0] = float32(math.NaN()) }, "codes.npz: row 0"},
-		{"infinite dictionary", func(m *Model) { m.Dictionary[3] = float32(math.Inf(-1)) }, "dictionary.npy: value 3 is -Inf"},
-		{"NaN in the mean", func(m *Model) { m.Mean[1] = float32(math.NaN()) }, "mean.npy: value 1 is NaN"},
-		{"short mean", func(m *Model) { m.Mean = m.Mean[1:] }, "mean.npy: 1 values"},
+		{"infinite dictionary", func(m *Model) { m.Dictionary.Atoms[3] = float32(math.Inf(-1)) }, "dictionary.npy: value 3 is -Inf"},
+		{"NaN in the mean", func(m *Model) { m.Dictionary.Mean[1] = float32(math.NaN()) }, "mean.npy: value 1 is NaN"},
+		{"short mean", func(m *Model) { m.Dictionary.Mean = m.Dictionary.Mean[1:] }, "mean.npy: 1 values"},
 		{"mean unasked for", func(m *Model) { m.Info.Training.Center = false }, "mean.npy"},
 		{"too many atoms", func(m *Model) { m.Info.Training.Atoms++ }, "dictionary.npy: 6 values"},
-		{"short dictionary", func(m *Model) { m.Dictionary = m.Dictionary[2:] }, "dictionary.npy: 4 values"},
+		{"short dictionary", func(m *Model) { m.Dictionary.Atoms = m.Dictionary.Atoms[2:] }, "dictionary.npy: 4 values"},
 		{"no dimensions", func(m *Model) { m.Info.Input.Dim = 0 }, "model.json: no model"},
 		{"NaN in a metric", func(m *Model) { m.Info.Epochs[0].Error = math.NaN() }, "model.json"},
 	} {
@@ -347,7 +347,7 @@ func TestOpenBad(t *testing.T) {
 	} {
 		dir := filepath.Join(t.TempDir(), "model")
 		m := testModel(4, 2, 3, true)
-		m.Dictionary[0], m.Codes.Value[0] = 1, 1
+		m.Dictionary.Atoms[0], m.Codes.Value[0] = 1, 1
 		save(t, dir, false, m)
 		tt.spoil(t, dir)
 		wantOpenError(t, tt.name, dir, tt.file, tt.want)
@@ -357,7 +357,7 @@ func TestOpenBad(t *testing.T) {
 
 func BenchmarkSave(b *testing.B) {
 	m := testModel(20_000, 300, 1000, false)
-	b.SetBytes(int64(8*m.Codes.Nonzeros() + 4*len(m.Dictionary)))
+	b.SetBytes(int64(8*m.Codes.Nonzeros() + 4*len(m.Dictionary.Atoms)))
 	dir := filepath.Join(b.TempDir(), "model")
 	for b.Loop() {
 		if err := m.Save(dir, true); err != nil {
@@ -372,7 +372,7 @@ func BenchmarkOpen(b *testing.B) {
 	if err := m.Save(dir, false); err != nil {
 		b.Fatal(err)
 	}
-	b.SetBytes(int64(8*m.Codes.Nonzeros() + 4*len(m.Dictionary)))
+	b.SetBytes(int64(8*m.Codes.Nonzeros() + 4*len(m.Dictionary.Atoms)))
 	for b.Loop() {
 		if _, err := Open(dir); err != nil {
 			b.Fatal(err)

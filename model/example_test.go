@@ -24,7 +24,7 @@ func Example() {
 	m := &model.Model{
 		Info:       model.Info{Input: model.Input{Words: 2, Dim: 2}, Training: h},
 		Words:      []string{"cat", "dog"},
-		Codes:      &vectors.Sparse{Rows: 2, Cols: 3, Ptr: []int64{0, 2, 3}, Index: []int32{0, 2, 1}, Value: []float32{2, 1, 3}},
+		Codes:      &vectors.CSR{Rows: 2, Cols: 3, Ptr: []int64{0, 2, 3}, Index: []int32{0, 2, 1}, Value: []float32{2, 1, 3}},
 		Dictionary: []float32{1, 0, 0, 1, 0.5, 0.5},
 	}
 	if err := m.Save(path, false); err != nil {
@@ -36,12 +36,12 @@ func Example() {
 		log.Fatal(err)
 	}
 	dim := m.Info.Input.Dim
-	for i, word := range m.Words {
+	for i, word := range m.Codes.Words {
 		x := make([]float32, dim)
-		copy(x, m.Mean) // if there is one
+		copy(x, m.Dictionary.Mean) // if there is one
 		columns, values := m.Codes.Row(i)
 		for n, k := range columns {
-			for j, d := range m.Dictionary[int(k)*dim:][:dim] {
+			for j, d := range m.Dictionary.Atoms[int(k)*dim:][:dim] {
 				x[j] += values[n] * d
 			}
 		}

@@ -11,7 +11,7 @@
 // [Open] reads one, or the .safetensors file that [Model.WriteSafetensors] writes:
 //
 //	m, err := model.Open("godoc.model")
-//	for i, word := range m.Words {
+//	for i, word := range m.Codes.Words {
 //		columns, values := m.Codes.Row(i)
 //		fmt.Println(word, columns, values) // its sparse vector
 //	}
@@ -30,13 +30,11 @@ import (
 // Model is the result of a training.
 //
 // Row i of X, the dense input, is approximated by μ + a_i D, where a_i is row i
-// of Codes, D is Dictionary, and μ is Mean (zero if the input was not centred).
+// of Codes, and D and μ are the Dictionary's.
 type Model struct {
 	Info       Info
-	Words      []string        // V words, in the input's order
-	Codes      *vectors.Sparse // A, V×K
-	Dictionary []float32       // D, K×L row-major; row k is the atom of dimension k
-	Mean       []float32       // μ, length L, or nil if the input was not centred
+	Codes      *vectors.Sparse // A, V×K, and its words in the input's order
+	Dictionary Dictionary
 }
 
 // FormatVersion is the version of the model directory that this package writes,

@@ -19,7 +19,7 @@ import (
 // words. An error of rows is returned as it is, and nothing is written; nor is
 // it when ctx is cancelled. Until all rows are there the codes wait in temporary
 // files of the same size, in the directory's temporary place beside dir.
-func (m *Model) SaveRows(ctx context.Context, dir string, force bool, rows func(add func(words []string, codes *vectors.Sparse) error) error) error {
+func (m *Model) SaveRows(ctx context.Context, dir string, force bool, rows func(add func(*vectors.Sparse) error) error) error {
 	var failed error
 	err := atomicfile.WriteDir(dir, true, mayReplace(force), func(dir string) error {
 		codes, err := vectors.NewCSRWriter(dir, m.Info.Training.Atoms)
@@ -30,15 +30,15 @@ func (m *Model) SaveRows(ctx context.Context, dir string, force bool, rows func(
 		count := 0
 		err = writeFile(dir, wordsFile, func(f io.Writer) error {
 			words := bufio.NewWriterSize(f, 1<<16)
-			failed = rows(func(w []string, c *vectors.Sparse) error {
-				if len(w) != c.Rows {
-					return fmt.Errorf("%d words for %d codes", len(w), c.Rows)
+			failed = rows(func(s *vectors.Sparse) error {
+				if len(s.Words) != s.Rows {
+					return fmt.Errorf("%d words for %d codes", len(s.Words), s.Rows)
 				}
-				if err := writeWords(words, w, count); err != nil {
+				if err := writeWords(words, s.Words, count); err != nil {
 					return err
 				}
-				count += len(w)
-				return codes.Add(c)
+				count += len(s.Words)
+				return codes.Add(&s.CSR)
 			})
 			if failed != nil {
 				return failed
@@ -122,25 +122,25 @@ func (r *Rows) openFile(name string) (*os.File, int64, error) {
 }
 
 // Next returns the next n rows, or as many as there are.
-func (r *Rows) Next(n int) ([]string, *vectors.Sparse, error) {
+func (r *Rows) Next(n int) (*vectors.Sparse, error) {
 	n = min(n, r.remaining)
 	words := make([]string, n)
 	for i := range words {
 		word, err := r.words.ReadString('\n')
 		switch {
 		case err == io.EOF:
-			return nil, nil, fmt.Errorf("%s: %s: truncated: fewer words than %s says", r.dir, wordsFile, infoFile)
+			return nil, fmt.Errorf("%s: %s: truncated: fewer words than %s says", r.dir, wordsFile, infoFile)
 		case err != nil:
-			return nil, nil, fmt.Errorf("%s: %w", r.dir, inFile(wordsFile, err))
+			return nil, fmt.Errorf("%s: %w", r.dir, inFile(wordsFile, err))
 		}
 		words[i] = strings.TrimSuffix(word, "\n")
 	}
 	codes, err := r.codes.Next(n)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", r.dir, inFile(codesFile, err))
+		return nil, fmt.Errorf("%s: %w", r.dir, inFile(codesFile, err))
 	}
 	r.remaining -= n
-	return words, codes, nil
+	return &vectors.Sparse{Words: words, CSR: *codes}, nil
 }
 
 // Finish returns an error unless all rows were read, and what was read was whole:

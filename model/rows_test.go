@@ -12,22 +12,22 @@ import (
 )
 
 // rowsOf returns the rows of m from lo to hi.
-func rowsOf(m *Model, lo, hi int) ([]string, *vectors.Sparse) {
-	part := &vectors.Sparse{Rows: hi - lo, Cols: m.Codes.Cols, Ptr: []int64{0}}
+func rowsOf(m *Model, lo, hi int) ([]string, *vectors.CSR) {
+	part := &vectors.CSR{Rows: hi - lo, Cols: m.Codes.Cols, Ptr: []int64{0}}
 	for i := lo; i < hi; i++ {
 		index, value := m.Codes.Row(i)
 		part.Index, part.Value = append(part.Index, index...), append(part.Value, value...)
 		part.Ptr = append(part.Ptr, int64(len(part.Index)))
 	}
-	return m.Words[lo:hi], part
+	return m.Codes.Words[lo:hi], part
 }
 
 // saveRows saves m a few rows at a time.
 func saveRows(dir string, m *Model) error {
-	head := &Model{Info: m.Info, Dictionary: m.Dictionary, Mean: m.Mean}
-	return head.SaveRows(context.Background(), dir, false, func(add func([]string, *vectors.Sparse) error) error {
-		for lo := 0; lo < len(m.Words); lo += 7 {
-			if err := add(rowsOf(m, lo, min(lo+7, len(m.Words)))); err != nil {
+	head := &Model{Info: m.Info, Dictionary: m.Dictionary.Atoms, Mean: m.Dictionary.Mean}
+	return head.SaveRows(context.Background(), dir, false, func(add func([]string, *vectors.CSR) error) error {
+		for lo := 0; lo < len(m.Codes.Words); lo += 7 {
+			if err := add(rowsOf(m, lo, min(lo+7, len(m.Codes.Words)))); err != nil {
 				return err
 			}
 		}
@@ -61,7 +61,7 @@ func TestSaveRows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(d.Dictionary) != 33 || d.Words != nil || d.Codes != nil {
+		if len(d.Dictionary.Atoms) != 33 || d.Words != nil || d.Codes != nil {
 			t.Errorf("opened %+v", d)
 		}
 	}
@@ -71,14 +71,14 @@ func TestSaveRowsFails(t *testing.T) {
 	m := testModel(20, 3, 11, false)
 	mine := errors.New("enough")
 	dir := filepath.Join(t.TempDir(), "model")
-	for _, fail := range []func(add func([]string, *vectors.Sparse) error) error{
-		func(add func([]string, *vectors.Sparse) error) error {
+	for _, fail := range []func(add func([]string, *vectors.CSR) error) error{
+		func(add func([]string, *vectors.CSR) error) error {
 			if err := add(rowsOf(m, 0, 5)); err != nil {
 				return err
 			}
 			return mine
 		},
-		func(add func([]string, *vectors.Sparse) error) error {
+		func(add func([]string, *vectors.CSR) error) error {
 			_, codes := rowsOf(m, 0, 1)
 			if err := add([]string{"two\nlines"}, codes); err == nil || !strings.Contains(err.Error(), "newline") {
 				t.Errorf("error %v for a newline", err)
@@ -93,7 +93,7 @@ func TestSaveRowsFails(t *testing.T) {
 			t.Errorf("error %v, want %v", err, mine)
 		}
 	}
-	m.Dictionary = m.Dictionary[3:]
+	m.Dictionary.Atoms = m.Dictionary.Atoms[3:]
 	if err := saveRows(dir, m); err == nil || !strings.Contains(err.Error(), "dictionary.npy: 30 values") {
 		t.Errorf("error %v", err)
 	}
@@ -116,9 +116,9 @@ func readAll(dir string) (*Model, error) {
 			return m, r.Finish()
 		}
 		if m.Codes == nil {
-			m.Codes = &vectors.Sparse{Cols: codes.Cols, Ptr: []int64{0}}
+			m.Codes = &vectors.CSR{Cols: codes.Cols, Ptr: []int64{0}}
 		}
-		m.Words = append(m.Words, words...)
+		m.Codes.Words = append(m.Codes.Words, words...)
 		for i := range codes.Rows {
 			index, value := codes.Row(i)
 			m.Codes.Index, m.Codes.Value = append(m.Codes.Index, index...), append(m.Codes.Value, value...)
@@ -136,7 +136,7 @@ func TestOpenRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got.Dictionary = m.Dictionary
+	got.Dictionary.Atoms = m.Dictionary.Atoms
 	copied := filepath.Join(t.TempDir(), "model")
 	save(t, copied, false, got)
 	expectModel(t, copied, m)
@@ -219,9 +219,9 @@ func TestSaveRowsCancelled(t *testing.T) {
 	m := testModel(20, 3, 11, false)
 	dir := filepath.Join(t.TempDir(), "model")
 	ctx, cancel := context.WithCancel(t.Context())
-	err := m.SaveRows(ctx, dir, false, func(add func([]string, *vectors.Sparse) error) error {
+	err := m.SaveRows(ctx, dir, false, func(add func([]string, *vectors.CSR) error) error {
 		defer cancel() // rows are all there, and the file of codes is to be written
-		return add(m.Words, m.Codes)
+		return add(m.Codes.Words, m.Codes)
 	})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want %v", err, context.Canceled)

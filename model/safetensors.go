@@ -29,7 +29,7 @@ func (m *Model) WriteSafetensors(w io.Writer) error {
 	if err := m.validate(); err != nil {
 		return err
 	}
-	if err := checkLines(m.Words, 0); err != nil {
+	if err := checkLines(m.Codes.Words, 0); err != nil {
 		return err
 	}
 	info := m.Info
@@ -43,12 +43,12 @@ func (m *Model) WriteSafetensors(w io.Writer) error {
 		safetensors.New(indptrTensor, []int{len(codes.Ptr)}, codes.Ptr),
 		safetensors.New(indicesTensor, []int{len(codes.Index)}, codes.Index),
 		safetensors.New(dataTensor, []int{len(codes.Value)}, codes.Value),
-		safetensors.New(dictionaryTensor, []int{info.Training.Atoms, info.Input.Dim}, m.Dictionary),
+		safetensors.New(dictionaryTensor, []int{info.Training.Atoms, info.Input.Dim}, m.Dictionary.Atoms),
 	}
-	if m.Mean != nil {
-		tensors = append(tensors, safetensors.New(meanTensor, []int{len(m.Mean)}, m.Mean))
+	if m.Dictionary.Mean != nil {
+		tensors = append(tensors, safetensors.New(meanTensor, []int{len(m.Dictionary.Mean)}, m.Dictionary.Mean))
 	}
-	tensors = append(tensors, safetensors.Lines(wordsTensor, m.Words))
+	tensors = append(tensors, safetensors.Lines(wordsTensor, m.Codes.Words))
 	return safetensors.Write(w, map[string]string{infoMetadata: string(text)}, tensors)
 }
 
@@ -114,10 +114,10 @@ func openSafetensors(path string) (*Model, error) {
 			return nil, fmt.Errorf("tensor %q has shape %v, want %v as in its metadata's %s", name, got, want, infoMetadata)
 		}
 	}
-	if m.Words, err = f.Lines(wordsTensor); err != nil {
+	m.Codes = &vectors.Sparse{CSR: vectors.CSR{Rows: words, Cols: atoms}}
+	if m.Codes.Words, err = f.Lines(wordsTensor); err != nil {
 		return nil, err
 	}
-	m.Codes = &vectors.Sparse{Rows: words, Cols: atoms}
 	if m.Codes.Ptr, err = f.Int64(indptrTensor); err != nil {
 		return nil, err
 	}
@@ -127,11 +127,12 @@ func openSafetensors(path string) (*Model, error) {
 	if m.Codes.Value, err = f.Float32(dataTensor); err != nil {
 		return nil, err
 	}
-	if m.Dictionary, err = f.Float32(dictionaryTensor); err != nil {
+	m.Dictionary.Dim = dim
+	if m.Dictionary.Atoms, err = f.Float32(dictionaryTensor); err != nil {
 		return nil, err
 	}
 	if m.Info.Training.Center {
-		if m.Mean, err = f.Float32(meanTensor); err != nil {
+		if m.Dictionary.Mean, err = f.Float32(meanTensor); err != nil {
 			return nil, err
 		}
 	}

@@ -35,7 +35,7 @@ func TestSafetensorsRoundTrip(t *testing.T) {
 // A file is whole, and its parts agree, or it is refused with its name.
 func TestOpenBadSafetensors(t *testing.T) {
 	m := testModel(4, 2, 3, true)
-	m.Dictionary[0] = 1
+	m.Dictionary.Atoms[0] = 1
 	whole := string(writeSafetensors(t, m))
 	path := filepath.Join(t.TempDir(), "m.safetensors")
 	check := func(content, want string) {
@@ -72,7 +72,7 @@ func TestOpenBadSafetensors(t *testing.T) {
 		}
 		check(strings.Replace(whole, tt.old, tt.new, 1), tt.want)
 	}
-	m.Words[1] = "a\nb"
+	m.Codes.Words[1] = "a\nb"
 	if err := m.WriteSafetensors(new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), "newline") {
 		t.Errorf("a newline in a word: error %v", err)
 	}

@@ -36,7 +36,7 @@ func ExampleRun() {
 		log.Fatal(err)
 	}
 	// m.Save("small.model", false) would write it.
-	fmt.Println(m.Codes.Rows, "words,", m.Codes.Cols, "dimensions, like", m.Words[:3])
+	fmt.Println(m.Codes.Rows, "words,", m.Codes.Cols, "dimensions, like", m.Codes.Words[:3])
 	// Output:
 	// epoch 1: error 14.0, 72 % zeros
 	// epoch 2: error 12.8, 69 % zeros

@@ -51,7 +51,7 @@ type Learned interface {
 	Dictionary() ([]float32, error)
 
 	// Codes returns a copy of A, V×K.
-	Codes() (*vectors.Sparse, error)
+	Codes() (*vectors.CSR, error)
 }
 
 // Resumable is a training that can be gone on with later, in another process,
@@ -65,7 +65,7 @@ type Resumable interface {
 
 	// Restore replaces what was learned. It must be called before the first
 	// pass, and RestoreMatrix for each matrix then.
-	Restore(dictionary []float32, codes *vectors.Sparse) error
+	Restore(dictionary []float32, codes *vectors.CSR) error
 
 	// RestoreMatrix has f fill a matrix in parts.
 	RestoreMatrix(m model.Matrix, f func(part []float32) error) error
@@ -147,7 +147,7 @@ func NewModel(x *vectors.Dense, source *vectors.Source, h model.Hyperparameters)
 	if h.Epochs == 0 {
 		h.Epochs = DefaultEpochs(h)
 	}
-	m := &model.Model{Words: x.Words, Info: model.Info{
+	m := &model.Model{Codes: &vectors.Sparse{Words: x.Words}, Info: model.Info{
 		Format:   model.FormatVersion,
 		Input:    model.Input{Words: x.Len(), Dim: x.Dim},
 		Training: h,
@@ -155,8 +155,9 @@ func NewModel(x *vectors.Dense, source *vectors.Source, h model.Hyperparameters)
 	if in := &m.Info.Input; source != nil {
 		in.Name, in.SHA256, in.WordsSHA256 = source.Name, source.SHA256, source.WordsSHA256
 	}
+	m.Dictionary.Dim = x.Dim
 	if h.Center {
-		m.Mean = x.Center()
+		m.Dictionary.Mean = x.Center()
 	}
 	return m, nil
 }
@@ -248,10 +249,12 @@ func Run(ctx context.Context, b Resumable, m *model.Model, p Progress, observe f
 
 // Fetch copies what was learned so far into m.
 func Fetch(m *model.Model, b Learned) (err error) {
-	if m.Codes, err = b.Codes(); err != nil {
+	codes, err := b.Codes()
+	if err != nil {
 		return err
 	}
-	m.Dictionary, err = b.Dictionary()
+	m.Codes.CSR = *codes
+	m.Dictionary.Atoms, err = b.Dictionary()
 	return err
 }
 

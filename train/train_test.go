@@ -50,7 +50,7 @@ func (s *script) Dictionary() ([]float32, error) {
 	return []float32{3, 4, 0, 0, 0, 0, 0, 0, 6, 8, 0, 0}, nil
 }
 
-func (s *script) Codes() (*vectors.Sparse, error) { return nil, nil }
+func (s *script) Codes() (*vectors.CSR, error) { return nil, nil }
 
 func ignore(Progress) error { return nil }
 

@@ -46,7 +46,7 @@ func NewCSRWriter(dir string, cols int) (*CSRWriter, error) {
 func (w *CSRWriter) parts() []*part { return []*part{&w.index, &w.value, &w.length} }
 
 // Add appends the rows of s.
-func (w *CSRWriter) Add(s *Sparse) error {
+func (w *CSRWriter) Add(s *CSR) error {
 	if s.Cols != w.cols {
 		return fmt.Errorf("rows of %d columns for a matrix of %d", s.Cols, w.cols)
 	}
@@ -236,9 +236,9 @@ func (c *CSRReader) pointer() (int64, error) {
 }
 
 // Next reads the next rows, as many as there must be. They are valid (see
-// [Sparse.Validate]), but that the file's checksums hold is known from Finish.
-func (c *CSRReader) Next(rows int) (*Sparse, error) {
-	s := &Sparse{Rows: rows, Cols: c.Cols, Ptr: make([]int64, 1, rows+1)}
+// [CSR.Validate]), but that the file's checksums hold is known from Finish.
+func (c *CSRReader) Next(rows int) (*CSR, error) {
+	s := &CSR{Rows: rows, Cols: c.Cols, Ptr: make([]int64, 1, rows+1)}
 	for range rows {
 		end, err := c.pointer()
 		if err != nil {

@@ -62,36 +62,36 @@ func escape(word string) string {
 
 // WriteGloVe writes dense text without a header, as GloVe does: each line has a
 // word and the K values of its vector, separated by spaces. The values are exact.
-func WriteGloVe(w io.Writer, words []string, codes *Sparse) error {
-	return writeDenseText(w, "", words, codes, appendExact, "\n")
+func WriteGloVe(w io.Writer, s *Sparse) error {
+	return writeDenseText(w, "", s, appendExact, "\n")
 }
 
 // WriteWord2Vec writes dense text as word2vec does: that of [WriteGloVe] after a
 // line with the number of words and of dimensions.
-func WriteWord2Vec(w io.Writer, words []string, codes *Sparse) error {
-	header := fmt.Sprintf("%d %d\n", codes.Rows, codes.Cols)
-	return writeDenseText(w, header, words, codes, appendExact, "\n")
+func WriteWord2Vec(w io.Writer, s *Sparse) error {
+	header := fmt.Sprintf("%d %d\n", s.Rows, s.Cols)
+	return writeDenseText(w, header, s, appendExact, "\n")
 }
 
 // WriteWord2VecBinary writes dense vectors as word2vec does with -binary: a line with
 // the number of words and of dimensions, and for each word the word, a space, K
 // little-endian float32 and a newline.
-func WriteWord2VecBinary(w io.Writer, words []string, codes *Sparse) error {
-	if codes.Cols == 0 {
+func WriteWord2VecBinary(w io.Writer, s *Sparse) error {
+	if s.Cols == 0 {
 		return errNoColumns
 	}
-	if err := checkWords(words, codes, asciiSpace); err != nil {
+	if err := checkWords(s, asciiSpace); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(w, "%d %d\n", codes.Rows, codes.Cols); err != nil {
+	if _, err := fmt.Fprintf(w, "%d %d\n", s.Rows, s.Cols); err != nil {
 		return err
 	}
-	zeros := make([]byte, 4*codes.Cols)
-	return writeChunks(w, codes.Rows, func(b []byte, i int) []byte {
-		b = append(append(b, words[i]...), ' ')
+	zeros := make([]byte, 4*s.Cols)
+	return writeChunks(w, s.Rows, func(b []byte, i int) []byte {
+		b = append(append(b, s.Words[i]...), ' ')
 		b = append(b, zeros...)
 		vector := b[len(b)-len(zeros):]
-		index, value := codes.Row(i)
+		index, value := s.Row(i)
 		for n, k := range index {
 			binary.LittleEndian.PutUint32(vector[4*k:], math.Float32bits(value[n]))
 		}
@@ -101,8 +101,8 @@ func WriteWord2VecBinary(w io.Writer, words []string, codes *Sparse) error {
 
 // WriteAuthors writes the vectors as the program of the paper's authors does:
 // that of [WriteGloVe] with 3 significant digits and a space before the newline.
-func WriteAuthors(w io.Writer, words []string, codes *Sparse) error {
-	return writeDenseText(w, "", words, codes, appendAuthors, " \n")
+func WriteAuthors(w io.Writer, s *Sparse) error {
+	return writeDenseText(w, "", s, appendAuthors, " \n")
 }
 
 // WriteAuthorsDictionary writes a dictionary of K atoms of length L, K×L
@@ -131,17 +131,17 @@ func WriteAuthorsDictionary(w io.Writer, dictionary []float32, k int) error {
 
 // WriteSparseText writes a line for each word: the word and, for each nonzero of
 // its vector, the column (from 0), a colon and the exact value.
-func WriteSparseText(w io.Writer, words []string, codes *Sparse) error {
-	if err := checkWords(words, codes, asciiSpace); err != nil {
+func WriteSparseText(w io.Writer, s *Sparse) error {
+	if err := checkWords(s, asciiSpace); err != nil {
 		return err
 	}
-	columns := make([]string, codes.Cols)
+	columns := make([]string, s.Cols)
 	for k := range columns {
 		columns[k] = fmt.Sprintf(" %d:", k)
 	}
-	return writeChunks(w, codes.Rows, func(b []byte, i int) []byte {
-		b = append(b, words[i]...)
-		index, value := codes.Row(i)
+	return writeChunks(w, s.Rows, func(b []byte, i int) []byte {
+		b = append(b, s.Words[i]...)
+		index, value := s.Row(i)
 		for n, k := range index {
 			b = append(b, columns[k]...)
 			b = appendExact(b, value[n])
@@ -152,7 +152,7 @@ func WriteSparseText(w io.Writer, words []string, codes *Sparse) error {
 
 // WriteProjectorVectors writes the vectors for the Embedding Projector: the K
 // exact values of each on a line, separated by tabs.
-func WriteProjectorVectors(w io.Writer, codes *Sparse) error {
+func WriteProjectorVectors(w io.Writer, codes *CSR) error {
 	if codes.Cols == 0 {
 		return errNoColumns
 	}
@@ -182,7 +182,7 @@ func WriteProjectorMetadata(w io.Writer, words []string) error {
 // WritePackedBits writes a NumPy array of V×⌈K/8⌉ bytes in which a bit is set
 // for each nonzero, the highest bit of a byte first: numpy.unpackbits(array,
 // axis=1, count=K) is the binary V×K matrix.
-func WritePackedBits(w io.Writer, codes *Sparse) error {
+func WritePackedBits(w io.Writer, codes *CSR) error {
 	width := (codes.Cols + 7) / 8
 	err := npy.WriteHeader(w, npy.Header{Type: "|u1", Shape: []int{codes.Rows, width}})
 	if err != nil {
@@ -214,32 +214,32 @@ const asciiSpace = " \t\n\v\f\r"
 
 var errNoColumns = errors.New("vectors of no dimensions cannot be written")
 
-func writeDenseText(w io.Writer, header string, words []string, codes *Sparse, appendValue appendFloat, end string) error {
-	if codes.Cols == 0 {
+func writeDenseText(w io.Writer, header string, s *Sparse, appendValue appendFloat, end string) error {
+	if s.Cols == 0 {
 		return errNoColumns
 	}
-	if err := checkWords(words, codes, asciiSpace); err != nil {
+	if err := checkWords(s, asciiSpace); err != nil {
 		return err
 	}
 	if _, err := io.WriteString(w, header); err != nil {
 		return err
 	}
-	zeros := zeroFields(codes.Cols, ' ')
-	return writeChunks(w, codes.Rows, func(b []byte, i int) []byte {
-		b = append(b, words[i]...)
+	zeros := zeroFields(s.Cols, ' ')
+	return writeChunks(w, s.Rows, func(b []byte, i int) []byte {
+		b = append(b, s.Words[i]...)
 		b = append(b, ' ')
-		b = appendFields(b, codes, i, appendValue, zeros)
+		b = appendFields(b, &s.CSR, i, appendValue, zeros)
 		return append(b[:len(b)-1], end...)
 	})
 }
 
 // checkWords returns an error unless there is a word for each row, not empty and
 // without any of the separators.
-func checkWords(words []string, codes *Sparse, separators string) error {
-	if len(words) != codes.Rows {
-		return fmt.Errorf("%d words for %d vectors", len(words), codes.Rows)
+func checkWords(s *Sparse, separators string) error {
+	if len(s.Words) != s.Rows {
+		return fmt.Errorf("%d words for %d vectors", len(s.Words), s.Rows)
 	}
-	for i, word := range words {
+	for i, word := range s.Words {
 		if word == "" || strings.ContainsAny(word, separators) {
 			return &WordError{i, word}
 		}
@@ -249,7 +249,7 @@ func checkWords(words []string, codes *Sparse, separators string) error {
 
 // appendFields appends all values of row i, each followed by the separator that
 // zeros were made with.
-func appendFields(b []byte, codes *Sparse, i int, appendValue appendFloat, zeros []byte) []byte {
+func appendFields(b []byte, codes *CSR, i int, appendValue appendFloat, zeros []byte) []byte {
 	next := 0 // column
 	index, value := codes.Row(i)
 	for n, k := range index {

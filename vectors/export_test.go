@@ -24,7 +24,7 @@ import (
 //	0      0    0      0      0  0  0  0  0
 //	1/3    0    1e+06  0      0  0  0  0  16777216
 var (
-	small = &Sparse{
+	small = &CSR{
 		Rows: 3, Cols: 9,
 		Ptr:   []int64{0, 2, 2, 5},
 		Index: []int32{1, 3, 0, 2, 8},
@@ -34,9 +34,9 @@ var (
 )
 
 // randomSparse returns a matrix of which the given share is not zero.
-func randomSparse(rows, cols int, density float64) (words []string, s *Sparse) {
+func randomSparse(rows, cols int, density float64) (words []string, s *CSR) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	s = &Sparse{Rows: rows, Cols: cols, Ptr: []int64{0}}
+	s = &CSR{Rows: rows, Cols: cols, Ptr: []int64{0}}
 	for i := range rows {
 		words = append(words, fmt.Sprintf("word%d", i))
 		for k := range cols {
@@ -56,7 +56,7 @@ func TestWriteText(t *testing.T) {
 		"x:y%20 0.33333334 0 1e+06 0 0 0 0 0 1.6777216e+07\n"
 	for _, tt := range []struct {
 		name  string
-		write func(io.Writer, []string, *Sparse) error
+		write func(io.Writer, []string, *CSR) error
 		want  string
 	}{
 		{"GloVe", WriteGloVe, dense},
@@ -69,11 +69,11 @@ func TestWriteText(t *testing.T) {
 			"café 0 0 0 0 0 0 0 0 0 \n" +
 			"x:y%20 0.333 0 1e+06 0 0 0 0 0 1.68e+07 \n"},
 		{"sparse text", WriteSparseText, "the 1:-0.1 3:1e-05\ncafé\nx:y%20 0:0.33333334 2:1e+06 8:1.6777216e+07\n"},
-		{"projector vectors", func(w io.Writer, _ []string, s *Sparse) error { return WriteProjectorVectors(w, s) },
+		{"projector vectors", func(w io.Writer, _ []string, s *CSR) error { return WriteProjectorVectors(w, s) },
 			"0\t-0.1\t0\t1e-05\t0\t0\t0\t0\t0\n" +
 				"0\t0\t0\t0\t0\t0\t0\t0\t0\n" +
 				"0.33333334\t0\t1e+06\t0\t0\t0\t0\t0\t1.6777216e+07\n"},
-		{"projector metadata", func(w io.Writer, words []string, _ *Sparse) error { return WriteProjectorMetadata(w, words) },
+		{"projector metadata", func(w io.Writer, words []string, _ *CSR) error { return WriteProjectorMetadata(w, words) },
 			"the\ncafé\nx:y%20\n"},
 	} {
 		var got bytes.Buffer
@@ -144,8 +144,8 @@ func TestTextIsExact(t *testing.T) {
 }
 
 func TestWordsAreNeverAmbiguous(t *testing.T) {
-	metadata := func(w io.Writer, words []string, _ *Sparse) error { return WriteProjectorMetadata(w, words) }
-	writers := map[string]func(io.Writer, []string, *Sparse) error{
+	metadata := func(w io.Writer, words []string, _ *CSR) error { return WriteProjectorMetadata(w, words) }
+	writers := map[string]func(io.Writer, []string, *CSR) error{
 		"GloVe": WriteGloVe, "word2vec": WriteWord2Vec, "word2vec binary": WriteWord2VecBinary, "authors": WriteAuthors, "sparse": WriteSparseText, "metadata": metadata,
 	}
 	for _, word := range []string{"at name", "\t", "a\nb", "a\r", "", " ", "\u00a0", "100%", "%20"} {
@@ -221,7 +221,7 @@ func TestBinary(t *testing.T) {
 }
 
 func TestNoColumns(t *testing.T) {
-	empty := &Sparse{Rows: 1, Ptr: []int64{0, 0}}
+	empty := &CSR{Rows: 1, Ptr: []int64{0, 0}}
 	words := []string{"a"}
 	for name, err := range map[string]error{
 		"GloVe":     WriteGloVe(io.Discard, words, empty),

@@ -12,7 +12,7 @@ import (
 // Validate returns an error unless s is well-formed: lengths that agree, Ptr
 // from 0 to the number of nonzeros without a decrease, columns in range and
 // strictly increasing in each row, values neither zero, NaN nor infinite.
-func (s *Sparse) Validate() error {
+func (s *CSR) Validate() error {
 	if s.Rows < 0 || s.Cols < 0 || len(s.Ptr)-1 != s.Rows {
 		return fmt.Errorf("%d row offsets for a %d×%d matrix", len(s.Ptr), s.Rows, s.Cols)
 	}
@@ -45,7 +45,7 @@ func (s *Sparse) Validate() error {
 
 // Append appends the rows of t, which has as many columns, to s. Without rows, s
 // may be without Ptr too.
-func (s *Sparse) Append(t *Sparse) {
+func (s *CSR) Append(t *CSR) {
 	if len(s.Ptr) == 0 {
 		s.Ptr = []int64{0}
 	}
@@ -56,17 +56,9 @@ func (s *Sparse) Append(t *Sparse) {
 	s.Index, s.Value = append(s.Index, t.Index...), append(s.Value, t.Value...)
 }
 
-// Binary returns s with every nonzero replaced by 1 (paper §2.2). It shares Ptr
-// and Index with s.
-func (s *Sparse) Binary() *Sparse {
-	b := *s
-	b.Value = slices.Repeat([]float32{1}, len(s.Value))
-	return &b
-}
-
 // WriteCSR writes s as scipy.sparse.save_npz does, uncompressed. Row offsets are
 // int32 if they fit, int64 if not.
-func WriteCSR(w io.Writer, s *Sparse) error {
+func WriteCSR(w io.Writer, s *CSR) error {
 	pointers := func(w io.Writer) error {
 		b := make([]byte, 0, 8)
 		for _, p := range s.Ptr {
@@ -83,13 +75,13 @@ func WriteCSR(w io.Writer, s *Sparse) error {
 }
 
 // ReadCSR reads the CSR matrix that [WriteCSR] or scipy.sparse.save_npz wrote
-// into a file of size bytes. The matrix is valid: see [Sparse.Validate].
-func ReadCSR(r io.ReaderAt, size int64) (*Sparse, error) {
+// into a file of size bytes. The matrix is valid: see [CSR.Validate].
+func ReadCSR(r io.ReaderAt, size int64) (*CSR, error) {
 	a, err := npy.NewArchive(r, size)
 	if err != nil {
 		return nil, err
 	}
-	s := new(Sparse)
+	s := new(CSR)
 	if s.Rows, s.Cols, err = readShape(a); err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 
 func TestCSRRoundTrip(t *testing.T) {
 	_, random := randomSparse(300, 70, 0.1)
-	for name, s := range map[string]*Sparse{
+	for name, s := range map[string]*CSR{
 		"small":  small,
 		"random": random,
 		"zero":   {Rows: 2, Cols: 3, Ptr: []int64{0, 0, 0}, Index: []int32{}, Value: []float32{}},
@@ -34,26 +34,26 @@ func TestInvalid(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	for _, tt := range []struct {
 		name string
-		s    Sparse
+		s    CSR
 		want string
 	}{
-		{"negative rows", Sparse{Rows: -1, Cols: 1}, "-1"},
-		{"negative columns", Sparse{Rows: 0, Cols: -1, Ptr: []int64{0}}, "-1"},
-		{"offsets missing", Sparse{Rows: 2, Cols: 2, Ptr: []int64{0, 0}}, "2 row offsets"},
-		{"offsets do not start at 0", Sparse{Rows: 1, Cols: 2, Ptr: []int64{1, 1}, Index: []int32{0}, Value: []float32{1}}, "run from 1"},
-		{"offsets end early", Sparse{Rows: 1, Cols: 2, Ptr: []int64{0, 0}, Index: []int32{0}, Value: []float32{1}}, "to 0"},
-		{"offsets end late", Sparse{Rows: 1, Cols: 2, Ptr: []int64{0, 2}, Index: []int32{0}, Value: []float32{1}}, "to 2"},
-		{"offsets decrease", Sparse{Rows: 3, Cols: 2, Ptr: []int64{0, 1, 0, 1}, Index: []int32{0}, Value: []float32{1}}, "row 1 ends at 0"},
-		{"offset negative", Sparse{Rows: 2, Cols: 2, Ptr: []int64{0, -1, 1}, Index: []int32{0}, Value: []float32{1}}, "row 0 ends at -1"},
-		{"offset out of range", Sparse{Rows: 2, Cols: 2, Ptr: []int64{0, 9, 1}, Index: []int32{0}, Value: []float32{1}}, "row 0 ends at 9"},
-		{"more indices", Sparse{Rows: 1, Cols: 2, Ptr: []int64{0, 1}, Index: []int32{0, 1}, Value: []float32{1}}, "2 column indices for 1 values"},
-		{"column twice", Sparse{Rows: 1, Cols: 2, Ptr: []int64{0, 2}, Index: []int32{1, 1}, Value: []float32{1, 1}}, "column 1 after 1"},
-		{"columns decrease", Sparse{Rows: 1, Cols: 2, Ptr: []int64{0, 2}, Index: []int32{1, 0}, Value: []float32{1, 1}}, "column 0 after 1"},
-		{"column out of range", Sparse{Rows: 2, Cols: 2, Ptr: []int64{0, 0, 1}, Index: []int32{2}, Value: []float32{1}}, "row 1: column 2"},
-		{"column negative", Sparse{Rows: 1, Cols: 2, Ptr: []int64{0, 1}, Index: []int32{-1}, Value: []float32{1}}, "column -1"},
-		{"zero", Sparse{Rows: 1, Cols: 2, Ptr: []int64{0, 1}, Index: []int32{1}, Value: []float32{0}}, "row 0, column 1: stored value is 0"},
-		{"NaN", Sparse{Rows: 1, Cols: 2, Ptr: []int64{0, 1}, Index: []int32{1}, Value: []float32{nan}}, "NaN"},
-		{"infinite", Sparse{Rows: 1, Cols: 2, Ptr: []int64{0, 1}, Index: []int32{1}, Value: []float32{inf}}, "+Inf"},
+		{"negative rows", CSR{Rows: -1, Cols: 1}, "-1"},
+		{"negative columns", CSR{Rows: 0, Cols: -1, Ptr: []int64{0}}, "-1"},
+		{"offsets missing", CSR{Rows: 2, Cols: 2, Ptr: []int64{0, 0}}, "2 row offsets"},
+		{"offsets do not start at 0", CSR{Rows: 1, Cols: 2, Ptr: []int64{1, 1}, Index: []int32{0}, Value: []float32{1}}, "run from 1"},
+		{"offsets end early", CSR{Rows: 1, Cols: 2, Ptr: []int64{0, 0}, Index: []int32{0}, Value: []float32{1}}, "to 0"},
+		{"offsets end late", CSR{Rows: 1, Cols: 2, Ptr: []int64{0, 2}, Index: []int32{0}, Value: []float32{1}}, "to 2"},
+		{"offsets decrease", CSR{Rows: 3, Cols: 2, Ptr: []int64{0, 1, 0, 1}, Index: []int32{0}, Value: []float32{1}}, "row 1 ends at 0"},
+		{"offset negative", CSR{Rows: 2, Cols: 2, Ptr: []int64{0, -1, 1}, Index: []int32{0}, Value: []float32{1}}, "row 0 ends at -1"},
+		{"offset out of range", CSR{Rows: 2, Cols: 2, Ptr: []int64{0, 9, 1}, Index: []int32{0}, Value: []float32{1}}, "row 0 ends at 9"},
+		{"more indices", CSR{Rows: 1, Cols: 2, Ptr: []int64{0, 1}, Index: []int32{0, 1}, Value: []float32{1}}, "2 column indices for 1 values"},
+		{"column twice", CSR{Rows: 1, Cols: 2, Ptr: []int64{0, 2}, Index: []int32{1, 1}, Value: []float32{1, 1}}, "column 1 after 1"},
+		{"columns decrease", CSR{Rows: 1, Cols: 2, Ptr: []int64{0, 2}, Index: []int32{1, 0}, Value: []float32{1, 1}}, "column 0 after 1"},
+		{"column out of range", CSR{Rows: 2, Cols: 2, Ptr: []int64{0, 0, 1}, Index: []int32{2}, Value: []float32{1}}, "row 1: column 2"},
+		{"column negative", CSR{Rows: 1, Cols: 2, Ptr: []int64{0, 1}, Index: []int32{-1}, Value: []float32{1}}, "column -1"},
+		{"zero", CSR{Rows: 1, Cols: 2, Ptr: []int64{0, 1}, Index: []int32{1}, Value: []float32{0}}, "row 0, column 1: stored value is 0"},
+		{"NaN", CSR{Rows: 1, Cols: 2, Ptr: []int64{0, 1}, Index: []int32{1}, Value: []float32{nan}}, "NaN"},
+		{"infinite", CSR{Rows: 1, Cols: 2, Ptr: []int64{0, 1}, Index: []int32{1}, Value: []float32{inf}}, "+Inf"},
 	} {
 		if err := tt.s.Validate(); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: Validate gives %v, want %q", tt.name, err, tt.want)

@@ -100,8 +100,8 @@ func TestStreamErrors(t *testing.T) {
 }
 
 // randomRows returns a valid matrix.
-func randomRows(rng *rand.Rand, rows, cols int) *Sparse {
-	s := &Sparse{Rows: rows, Cols: cols, Ptr: []int64{0}}
+func randomRows(rng *rand.Rand, rows, cols int) *CSR {
+	s := &CSR{Rows: rows, Cols: cols, Ptr: []int64{0}}
 	for range rows {
 		for k := range cols {
 			if rng.IntN(3) == 0 {
@@ -114,8 +114,8 @@ func randomRows(rng *rand.Rand, rows, cols int) *Sparse {
 }
 
 // rowsFrom returns the rows from lo to hi.
-func rowsFrom(s *Sparse, lo, hi int) *Sparse {
-	part := &Sparse{Rows: hi - lo, Cols: s.Cols, Ptr: []int64{0}}
+func rowsFrom(s *CSR, lo, hi int) *CSR {
+	part := &CSR{Rows: hi - lo, Cols: s.Cols, Ptr: []int64{0}}
 	for i := lo; i < hi; i++ {
 		index, value := s.Row(i)
 		part.Index, part.Value = append(part.Index, index...), append(part.Value, value...)
@@ -183,7 +183,7 @@ func TestCSRReaderDamaged(t *testing.T) {
 	if err := WriteCSR(&b, all); err != nil {
 		t.Fatal(err)
 	}
-	read := func(data []byte) (rows *Sparse, err error) {
+	read := func(data []byte) (rows *CSR, err error) {
 		r, err := NewCSRReader(bytes.NewReader(data), int64(len(data)))
 		if err != nil {
 			return nil, err

@@ -13,7 +13,10 @@
 // what other tools read.
 package vectors
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Dense is a set of dense word vectors: a V×L matrix whose row i is the vector
 // of Words[i].
@@ -43,11 +46,26 @@ func (d *Dense) Len() int { return len(d.Words) }
 // Row returns the vector of word i. It aliases d.Data.
 func (d *Dense) Row(i int) []float32 { return d.Data[i*d.Dim : (i+1)*d.Dim : (i+1)*d.Dim] }
 
-// Sparse is a V×K matrix in compressed sparse rows (CSR), the layout of
+// Sparse is a set of sparse word vectors: a V×K matrix whose row i is the vector
+// of Words[i].
+type Sparse struct {
+	Words []string
+	CSR
+}
+
+// Binary returns s with every nonzero replaced by 1 (paper §2.2). It shares all but
+// the values with s.
+func (s *Sparse) Binary() *Sparse {
+	b := *s
+	b.Value = slices.Repeat([]float32{1}, len(s.Value))
+	return &b
+}
+
+// CSR is a V×K matrix in compressed sparse rows, the layout of
 // scipy.sparse.csr_array: the nonzeros of row i are
 // Value[Ptr[i]:Ptr[i+1]], in the columns Index[Ptr[i]:Ptr[i+1]], which
 // increase strictly. No stored value is zero.
-type Sparse struct {
+type CSR struct {
 	Rows, Cols int
 	Ptr        []int64 // Rows+1 offsets into Index and Value
 	Index      []int32
@@ -55,10 +73,10 @@ type Sparse struct {
 }
 
 // Row returns the columns and values of the nonzeros of row i. They alias s.
-func (s *Sparse) Row(i int) (index []int32, value []float32) {
+func (s *CSR) Row(i int) (index []int32, value []float32) {
 	lo, hi := s.Ptr[i], s.Ptr[i+1]
 	return s.Index[lo:hi:hi], s.Value[lo:hi:hi]
 }
 
 // Nonzeros returns the number of stored values.
-func (s *Sparse) Nonzeros() int { return len(s.Value) }
+func (s *CSR) Nonzeros() int { return len(s.Value) }

@@ -30,12 +30,12 @@ func TestDenseValidate(t *testing.T) {
 
 // Rows may be appended to a matrix that nobody has made yet, and be none.
 func TestAppend(t *testing.T) {
-	two := &Sparse{Rows: 2, Cols: 3, Ptr: []int64{0, 1, 3}, Index: []int32{2, 0, 1}, Value: []float32{1, 2, 3}}
-	all := &Sparse{Cols: 3}
-	for _, part := range []*Sparse{two, {Cols: 3}, two} {
+	two := &CSR{Rows: 2, Cols: 3, Ptr: []int64{0, 1, 3}, Index: []int32{2, 0, 1}, Value: []float32{1, 2, 3}}
+	all := &CSR{Cols: 3}
+	for _, part := range []*CSR{two, {Cols: 3}, two} {
 		all.Append(part)
 	}
-	want := &Sparse{Rows: 4, Cols: 3, Ptr: []int64{0, 1, 3, 4, 6}, Index: []int32{2, 0, 1, 2, 0, 1}, Value: []float32{1, 2, 3, 1, 2, 3}}
+	want := &CSR{Rows: 4, Cols: 3, Ptr: []int64{0, 1, 3, 4, 6}, Index: []int32{2, 0, 1, 2, 0, 1}, Value: []float32{1, 2, 3, 1, 2, 3}}
 	if !reflect.DeepEqual(all, want) {
 		t.Errorf("got %+v, want %+v", all, want)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"overcomplete/model"
 	"overcomplete/train"
+	"overcomplete/vectors"
 )
 
 // checkpointFlags are how a training outlives its process.
@@ -86,7 +87,7 @@ func (c *checkpoints) save(p train.Progress) error {
 		return err
 	}
 	c.model.Info.Epochs = p.Epochs
-	defer func() { c.model.Codes, c.model.Dictionary = nil, nil }() // the backend has them
+	defer func() { c.model.Codes.CSR, c.model.Dictionary.Atoms = vectors.CSR{}, nil }() // the backend has them
 	if err := c.model.SaveCheckpoint(c.output, c.replace, model.State{Batch: p.Batch, Each: c.backend.SaveMatrix}); err != nil {
 		return err
 	}
@@ -123,7 +124,7 @@ func (c *checkpoints) resumed() (p train.Progress, err error) {
 	if err := c.sameTraining(saved); err != nil {
 		return p, err
 	}
-	if err := c.backend.Restore(saved.Dictionary, saved.Codes); err != nil {
+	if err := c.backend.Restore(saved.Dictionary.Atoms, &saved.Codes.CSR); err != nil {
 		return p, err
 	}
 	for _, m := range []model.Matrix{model.SquaredGradients, model.GradientSums, model.SquareSums} {
@@ -175,7 +176,7 @@ func (c *checkpoints) sameTraining(saved *model.Model) error {
 	if was != is {
 		return usagef("%s: the checkpoint is of a training with %+v, not %+v", c.output, was, is)
 	}
-	if !slices.Equal(saved.Words, c.model.Words) {
+	if !slices.Equal(saved.Codes.Words, c.model.Codes.Words) {
 		return usagef("%s: the checkpoint is of other words", c.output)
 	}
 	return nil

@@ -46,7 +46,7 @@ vectors, it shows as many clusters of theirs, picked from 100 by k-means.`,
 					members[k] = append(members[k], i)
 				}
 			}
-			found := clustering{Dimensions: pickClusters(m.Words, members, clusters, words, seed)}
+			found := clustering{Dimensions: pickClusters(m.Codes.Words, members, clusters, words, seed)}
 			if input != "" {
 				x, _, err := readDense(cmd.Context(), cmd.ErrOrStderr(), input, skipBad)
 				if err != nil {

@@ -178,7 +178,7 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
 	if f.quiet {
 		log = io.Discard
 	}
-	e, device, done, err := f.newEncoder(m, dir, m.Mean, o, f.onlyOnCPU(), log)
+	e, device, done, err := f.newEncoder(m, dir, m.Dictionary.Mean, o, f.onlyOnCPU(), log)
 	if err != nil {
 		return err
 	}
@@ -186,10 +186,10 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
 
 	p := newCounter(log)
 	var source *vectors.Source
-	err = m.SaveRows(ctx, f.output, f.force, func(add func([]string, *vectors.Sparse) error) error {
-		s := &encode.Stream{Encoder: e, Options: o, Shard: shard, Add: func(words []string, codes *vectors.Sparse) error {
-			p.add(len(words))
-			return add(words, codes)
+	err = m.SaveRows(ctx, f.output, f.force, func(add func(*vectors.Sparse) error) error {
+		s := &encode.Stream{Encoder: e, Options: o, Shard: shard, Add: func(block *vectors.Sparse) error {
+			p.add(block.Rows)
+			return add(block)
 		}}
 		o := vectors.ReadOptions{MaxWords: f.maxWords, SkipBad: f.skipBad, WordList: f.wordList}
 		source, err = vectors.Stream(ctx, path, o, func(d *vectors.Dense) error {
@@ -233,7 +233,7 @@ func noteLoss(stderr io.Writer, dir string, i model.Info) {
 // releases the device.
 func (f *deviceFlags) newEncoder(m *model.Model, dir string, mean []float32, o encode.Options, only string, log io.Writer) (e encode.Encoder, device string, done func() error, err error) {
 	gpu, why, err := tryGPU(f, only, func(index int) (*kernels.Encoder, error) {
-		return kernels.NewEncoder(m.Dictionary, m.Info.Input.Dim, mean, o, index, kernels.Precision(f.precision))
+		return kernels.NewEncoder(m.Dictionary.Atoms, m.Info.Input.Dim, mean, o, index, kernels.Precision(f.precision))
 	})
 	if errors.Is(err, encode.ErrDictionary) {
 		err = fmt.Errorf("%s: %w", dir, err)
@@ -247,7 +247,7 @@ func (f *deviceFlags) newEncoder(m *model.Model, dir string, mean []float32, o e
 		// What tensor cores round depends on their generation.
 		return gpu, fmt.Sprintf("cuda %d.%d %s", d.Major, d.Minor, f.precision), gpu.Close, nil
 	}
-	if e, err = cpu.NewEncoder(m.Dictionary, m.Info.Input.Dim, mean, o, f.workers); err != nil {
+	if e, err = cpu.NewEncoder(m.Dictionary.Atoms, m.Info.Input.Dim, mean, o, f.workers); err != nil {
 		return nil, "", nil, usagef("%s: %w", dir, err) // of the dictionary, of memory for --exact, or of the kernels asked for
 	}
 	level, _, err := cpu.Level()

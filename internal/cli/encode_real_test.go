@@ -176,7 +176,7 @@ func TestExactRealData(t *testing.T) {
 	dim := held.Dim
 	y := slices.Clone(held.Data[:rows*dim])
 	for i := range y {
-		y[i] -= m.Mean[i%dim]
+		y[i] -= m.Dictionary.Mean[i%dim]
 	}
 	save := func(name string, shape []int, data []float32) {
 		var b bytes.Buffer
@@ -186,7 +186,7 @@ func TestExactRealData(t *testing.T) {
 		writeFile(t, name, b.Bytes())
 	}
 	save("y.npy", []int{rows, dim}, y)
-	save("d.npy", []int{m.Info.Training.Atoms, dim}, m.Dictionary)
+	save("d.npy", []int{m.Info.Training.Atoms, dim}, m.Dictionary.Atoms)
 	for _, nonnegative := range []bool{false, true} {
 		cmd := exec.Command(interpreter, "-c", byScikitLearn, fmt.Sprint(penalty), fmt.Sprint(nonnegative))
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -201,7 +201,7 @@ func TestExactRealData(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := cpu.NewEncoder(m.Dictionary, dim, nil, encode.Options{Lambda: penalty, Nonnegative: nonnegative, Gap: 1e-4}, 0)
+		e, err := cpu.NewEncoder(m.Dictionary.Atoms, dim, nil, encode.Options{Lambda: penalty, Nonnegative: nonnegative, Gap: 1e-4}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -30,21 +30,21 @@ func checkEncoding(t *testing.T, dir string, d *vectors.Dense, want model.Encodi
 	if got := (model.Encoding{TrainedOn: e.TrainedOn, Lambda: e.Lambda, Steps: e.Steps, Most: e.Most, Gap: e.Gap}); !reflect.DeepEqual(got, want) {
 		t.Errorf("encoded by %+v, want %+v", got, want)
 	}
-	if !slices.Equal(m.Words, d.Words) || m.Info.Input.Words != d.Len() {
-		t.Fatalf("%d words, want %d", len(m.Words), d.Len())
+	if !slices.Equal(m.Codes.Words, d.Words) || m.Info.Input.Words != d.Len() {
+		t.Fatalf("%d words, want %d", len(m.Codes.Words), d.Len())
 	}
 	nonnegative := m.Info.Training.Method == "B"
 	o := encode.Options{Lambda: e.Lambda, Nonnegative: nonnegative, Steps: e.Steps, Most: e.Most}
-	dictionary := make([]float64, len(m.Dictionary))
-	for i, x := range m.Dictionary {
+	dictionary := make([]float64, len(m.Dictionary.Atoms))
+	for i, x := range m.Dictionary.Atoms {
 		dictionary[i] = float64(x)
 	}
 	var loss, l1 float64
-	for i := range m.Words {
+	for i := range m.Codes.Words {
 		y, a := make([]float64, d.Dim), make([]float64, m.Codes.Cols)
 		for j, x := range d.Row(i) {
-			if y[j] = float64(x); m.Mean != nil {
-				y[j] -= float64(m.Mean[j])
+			if y[j] = float64(x); m.Dictionary.Mean != nil {
+				y[j] -= float64(m.Dictionary.Mean[j])
 			}
 		}
 		index, value := m.Codes.Row(i)
@@ -125,7 +125,7 @@ func TestEncode(t *testing.T) {
 			}
 			trained := openModel(t, c.args[:1])
 			got := openModel(t, "out")
-			if !slices.Equal(got.Dictionary, trained.Dictionary) || !slices.Equal(got.Mean, trained.Mean) {
+			if !slices.Equal(got.Dictionary.Atoms, trained.Dictionary.Atoms) || !slices.Equal(got.Dictionary.Mean, trained.Dictionary.Mean) {
 				t.Error("the dictionary or the mean is not the model's")
 			}
 			if got.Info.Training != trained.Info.Training || !reflect.DeepEqual(got.Info.Epochs, trained.Info.Epochs) {
@@ -173,8 +173,8 @@ func TestEncodeOddRows(t *testing.T) {
 	mustRun(t, "train in.txt -o a -k 20 --epochs 3")
 	writeFile(t, "odd.txt", []byte("x 1 2 3 4 5 6 7 8\nx 8 7 6 5 4 3 2 1\nnull 0 0 0 0 0 0 0 0\ny 1 1 1 1 1 1 1 1\n"))
 	_, stderr := mustRun(t, "encode a odd.txt -o out --skip-bad --max-words 3")
-	if m := openModel(t, "out"); !slices.Equal(m.Words, []string{"x", "x", "y"}) || !strings.Contains(stderr, `malformed rows dropped: 1 (odd.txt:3: word "null": all numbers are zero)`) {
-		t.Errorf("words %q, on standard error %s", m.Words, stderr)
+	if m := openModel(t, "out"); !slices.Equal(m.Codes.Words, []string{"x", "x", "y"}) || !strings.Contains(stderr, `malformed rows dropped: 1 (odd.txt:3: word "null": all numbers are zero)`) {
+		t.Errorf("words %q, on standard error %s", m.Codes.Words, stderr)
 	}
 }
 
@@ -376,7 +376,7 @@ func TestRecipeBest(t *testing.T) {
 		mustRun(t, "train in.txt -o centred --force --center --epochs 5 --method "+method)
 		mustRun(t, "encode centred in.txt -o want --force")
 		best, want := openModel(t, "best"), openModel(t, "want")
-		if !reflect.DeepEqual(best.Codes, want.Codes) || !slices.Equal(best.Mean, want.Mean) || !reflect.DeepEqual(best.Info.Encoding, want.Info.Encoding) {
+		if !reflect.DeepEqual(best.Codes, want.Codes) || !slices.Equal(best.Dictionary.Mean, want.Dictionary.Mean) || !reflect.DeepEqual(best.Info.Encoding, want.Info.Encoding) {
 			t.Errorf("method %s: %+v, want %+v", method, best.Info.Encoding, want.Info.Encoding)
 		}
 		if line := fmt.Sprintf("error          %.4f\n", best.Info.Encoding.Error); !strings.Contains(stdout, line) {

@@ -225,7 +225,7 @@ func openRepresentation(ctx context.Context, spec string, skipBad bool, stderr i
 			if err != nil {
 				return nil, err
 			}
-			return eval.NewSparse(spec, x.Words, transform(x)), nil
+			return eval.NewSparse(spec, transform(x)), nil
 		}
 	}
 	path, binary := strings.CutSuffix(spec, ":binary")
@@ -246,5 +246,5 @@ func openRepresentation(ctx context.Context, spec string, skipBad bool, stderr i
 		}
 		m.Codes = m.Codes.Binary()
 	}
-	return eval.NewSparse(spec, m.Words, m.Codes), nil
+	return eval.NewSparse(spec, m.Codes), nil
 }

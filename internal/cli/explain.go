@@ -82,9 +82,9 @@ type neighbour struct {
 
 func explain(x *interpret.Index, row, words, dimensions, neighbours int) explanation {
 	index, value := x.Codes.Row(row)
-	e := explanation{Word: x.Words[row], Active: len(index), Nearest: []neighbour{}, Strong: x.Explain(index, value, dimensions, words)}
+	e := explanation{Word: x.Codes.Words[row], Active: len(index), Nearest: []neighbour{}, Strong: x.Explain(index, value, dimensions, words)}
 	for _, n := range x.Nearest(row, neighbours) {
-		e.Nearest = append(e.Nearest, neighbour{x.Words[n.Row], n.Cosine})
+		e.Nearest = append(e.Nearest, neighbour{x.Codes.Words[n.Row], n.Cosine})
 	}
 	return e
 }

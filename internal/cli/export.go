@@ -29,20 +29,20 @@ type exportFile struct {
 }
 
 var exportFormats = []exportFormat{
-	{"glove", "dense text: word v v v", oneFile(wordsAndCodes(vectors.WriteGloVe))},
-	{"word2vec", "dense text after a line \"V K\", the numbers of words and dimensions", oneFile(wordsAndCodes(vectors.WriteWord2Vec))},
-	{"word2vec-binary", "the same in word2vec's binary form, dense float32", oneFile(wordsAndCodes(vectors.WriteWord2VecBinary))},
+	{"glove", "dense text: word v v v", oneFile(codes(vectors.WriteGloVe))},
+	{"word2vec", "dense text after a line \"V K\", the numbers of words and dimensions", oneFile(codes(vectors.WriteWord2Vec))},
+	{"word2vec-binary", "the same in word2vec's binary form, dense float32", oneFile(codes(vectors.WriteWord2VecBinary))},
 	{"authors", "what the paper's program writes: 3 digits, and the dictionary in FILE_dict", []exportFile{
-		{samePath, wordsAndCodes(vectors.WriteAuthors)},
+		{samePath, codes(vectors.WriteAuthors)},
 		{dictPath, writeAuthorsDictionary},
 	}},
-	{"sparse", "sparse text: word i:v i:v, dimensions from 0", oneFile(wordsAndCodes(vectors.WriteSparseText))},
+	{"sparse", "sparse text: word i:v i:v, dimensions from 0", oneFile(codes(vectors.WriteSparseText))},
 	{"csr", "sparse matrix for scipy.sparse.load_npz", oneFile(writeCSR)},
 	{"binary", "sparse matrix of ones, for models of method B", oneFile(writeBinary)},
 	{"bits", "the same as packed bits, for numpy.unpackbits(numpy.load(FILE), axis=1, count=K)", oneFile(writeBits)},
 	{"safetensors", "codes, dictionary, mean and words as named tensors; a MODEL to other commands", oneFile(writeSafetensors)},
-	{"arrow", "Arrow file (Feather) of word, indices and values", oneFile(wordsAndCodes(columnar.WriteArrow))},
-	{"parquet", "Parquet file of the same", oneFile(wordsAndCodes(columnar.WriteParquet))},
+	{"arrow", "Arrow file (Feather) of word, indices and values", oneFile(codes(columnar.WriteArrow))},
+	{"parquet", "Parquet file of the same", oneFile(codes(columnar.WriteParquet))},
 	{"projector", "for the Embedding Projector: -o x.tsv, and the words in x_metadata.tsv", []exportFile{
 		{samePath, writeProjectorVectors},
 		{metadataPath, writeProjectorMetadata},
@@ -62,28 +62,28 @@ func metadataPath(output string) string {
 	return strings.TrimSuffix(output, ext) + "_metadata" + ext
 }
 
-func wordsAndCodes(write func(io.Writer, []string, *vectors.Sparse) error) func(io.Writer, *model.Model) error {
-	return func(w io.Writer, m *model.Model) error { return write(w, m.Words, m.Codes) }
+func codes(write func(io.Writer, *vectors.Sparse) error) func(io.Writer, *model.Model) error {
+	return func(w io.Writer, m *model.Model) error { return write(w, m.Codes) }
 }
 
 func writeAuthorsDictionary(w io.Writer, m *model.Model) error {
-	return vectors.WriteAuthorsDictionary(w, m.Dictionary, m.Codes.Cols)
+	return vectors.WriteAuthorsDictionary(w, m.Dictionary.Atoms, m.Codes.Cols)
 }
 
-func writeCSR(w io.Writer, m *model.Model) error { return vectors.WriteCSR(w, m.Codes) }
+func writeCSR(w io.Writer, m *model.Model) error { return vectors.WriteCSR(w, &m.Codes.CSR) }
 
 func writeBinary(w io.Writer, m *model.Model) error {
 	if err := checkBinary(m); err != nil {
 		return err
 	}
-	return vectors.WriteCSR(w, m.Codes.Binary())
+	return vectors.WriteCSR(w, &m.Codes.Binary().CSR)
 }
 
 func writeBits(w io.Writer, m *model.Model) error {
 	if err := checkBinary(m); err != nil {
 		return err
 	}
-	return vectors.WritePackedBits(w, m.Codes)
+	return vectors.WritePackedBits(w, &m.Codes.CSR)
 }
 
 // checkBinary returns an error if binary vectors would lose signs.
@@ -97,11 +97,11 @@ func checkBinary(m *model.Model) error {
 func writeSafetensors(w io.Writer, m *model.Model) error { return m.WriteSafetensors(w) }
 
 func writeProjectorVectors(w io.Writer, m *model.Model) error {
-	return vectors.WriteProjectorVectors(w, m.Codes)
+	return vectors.WriteProjectorVectors(w, &m.Codes.CSR)
 }
 
 func writeProjectorMetadata(w io.Writer, m *model.Model) error {
-	return vectors.WriteProjectorMetadata(w, m.Words)
+	return vectors.WriteProjectorMetadata(w, m.Codes.Words)
 }
 
 func newExport() *cobra.Command {
@@ -163,7 +163,7 @@ func openForExport(dir string, escape bool) (*model.Model, error) {
 		return nil, usageError{err}
 	}
 	if escape {
-		m.Words = vectors.Escape(m.Words)
+		m.Codes.Words = vectors.Escape(m.Codes.Words)
 	}
 	return m, nil
 }

@@ -40,7 +40,7 @@ func oddModel() *model.Model {
 	m := &model.Model{
 		Info:       model.Info{Format: model.FormatVersion, Input: model.Input{Words: len(oddWords), Dim: dim}, Training: model.Defaults()},
 		Words:      oddWords,
-		Codes:      &vectors.Sparse{Rows: len(oddWords), Cols: atoms, Ptr: []int64{0}},
+		Codes:      &vectors.CSR{Rows: len(oddWords), Cols: atoms, Ptr: []int64{0}},
 		Dictionary: values(dim * atoms),
 		Mean:       values(dim),
 	}
@@ -285,7 +285,7 @@ func TestPyArrowReadsWhatWeWrite(t *testing.T) {
 
 	// And rows of more than a batch, or of none at all.
 	rng := rand.New(rand.NewPCG(11, 12))
-	large := &vectors.Sparse{Cols: 20_000, Ptr: []int64{0}}
+	large := &vectors.CSR{Cols: 20_000, Ptr: []int64{0}}
 	var words []string
 	for i := range 1000 {
 		for k := rng.IntN(1 + i%10*4); k < large.Cols; k += 1 + rng.IntN(5*(i%4)+1) {
@@ -296,7 +296,7 @@ func TestPyArrowReadsWhatWeWrite(t *testing.T) {
 	}
 	large.Rows = len(words)
 	words[500] = ""
-	for name, codes := range map[string]*vectors.Sparse{"large": large, "none": {Cols: 7, Ptr: []int64{0}}} {
+	for name, codes := range map[string]*vectors.CSR{"large": large, "none": {Cols: 7, Ptr: []int64{0}}} {
 		for ending, write := range map[string]func(io.Writer) error{
 			"npz":     func(w io.Writer) error { return vectors.WriteCSR(w, codes) },
 			"arrow":   func(w io.Writer) error { return columnar.WriteArrow(w, words[:codes.Rows], codes) },

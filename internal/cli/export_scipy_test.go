@@ -96,21 +96,21 @@ func TestSciPyReadsWhatWeWrite(t *testing.T) {
 	value := func() float32 { return float32(rng.ExpFloat64()) * []float32{1e-6, 1e-3, 1, 100, 1e5}[rng.IntN(5)] }
 	m := &model.Model{
 		Info:       model.Info{Format: model.FormatVersion, Input: model.Input{Words: words, Dim: dim}, Training: model.Defaults()},
-		Codes:      &vectors.Sparse{Rows: words, Cols: atoms, Ptr: []int64{0}},
+		Codes:      &vectors.CSR{Rows: words, Cols: atoms, Ptr: []int64{0}},
 		Dictionary: make([]float32, dim*atoms),
 		Mean:       make([]float32, dim),
 	}
 	m.Info.Training.Method, m.Info.Training.Atoms, m.Info.Training.Center = "B", atoms, true
-	for i := range m.Dictionary {
-		m.Dictionary[i] = value() * float32(1-2*rng.IntN(2))
+	for i := range m.Dictionary.Atoms {
+		m.Dictionary.Atoms[i] = value() * float32(1-2*rng.IntN(2))
 	}
-	for i := range m.Mean {
-		m.Mean[i] = value()
+	for i := range m.Dictionary.Mean {
+		m.Dictionary.Mean[i] = value()
 	}
 	rows := make([][2]any, words)
 	for i := range words {
 		// Python's splitlines and split cut these words, which are legal.
-		m.Words = append(m.Words, fmt.Sprintf("w%d%s", i, []string{"", "\u0085", "\u2028x", "\x1cx", "\u00a0", "é"}[i%6]))
+		m.Codes.Words = append(m.Codes.Words, fmt.Sprintf("w%d%s", i, []string{"", "\u0085", "\u2028x", "\x1cx", "\u00a0", "é"}[i%6]))
 		for k := range atoms {
 			if rng.IntN(10) == 0 {
 				m.Codes.Index, m.Codes.Value = append(m.Codes.Index, int32(k)), append(m.Codes.Value, value())
@@ -125,7 +125,7 @@ func TestSciPyReadsWhatWeWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want, err := json.Marshal(map[string]any{"rows": words, "cols": atoms, "words": m.Words, "codes": rows, "dictionary": m.Dictionary, "mean": m.Mean})
+	want, err := json.Marshal(map[string]any{"rows": words, "cols": atoms, "words": m.Codes.Words, "codes": rows, "dictionary": m.Dictionary.Atoms, "mean": m.Dictionary.Mean})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,12 +30,12 @@ func exportModel() *model.Model {
 			Training: model.Defaults(),
 		},
 		Words:      []string{"New York", "Rome"},
-		Codes:      &vectors.Sparse{Rows: 2, Cols: 9, Ptr: []int64{0, 1, 2}, Index: []int32{1, 8}, Value: []float32{0.5, 2}},
+		Codes:      &vectors.CSR{Rows: 2, Cols: 9, Ptr: []int64{0, 1, 2}, Index: []int32{1, 8}, Value: []float32{0.5, 2}},
 		Dictionary: make([]float32, 18),
 	}
 	m.Info.Training.Method, m.Info.Training.Atoms = "B", 9
-	for i := range m.Dictionary {
-		m.Dictionary[i] = float32(i + 1)
+	for i := range m.Dictionary.Atoms {
+		m.Dictionary.Atoms[i] = float32(i + 1)
 	}
 	return m
 }
@@ -278,7 +278,7 @@ func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 // An export can be interrupted between any two writes.
 func TestExportInterrupted(t *testing.T) {
 	m := exportModel()
-	m.Words[0] = strings.Repeat("long", 100_000) // more than any buffer holds
+	m.Codes.Words[0] = strings.Repeat("long", 100_000) // more than any buffer holds
 	t.Chdir(saveModel(t, m))
 	ctx, cancel := context.WithCancel(context.Background())
 	writes := 0

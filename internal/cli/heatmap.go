@@ -107,7 +107,7 @@ type overlap struct {
 func (o *overlaps) add(x *interpret.Index, rows []int) {
 	g := overlap{Common: interpret.Common(x.Codes, rows)}
 	for _, i := range rows {
-		g.Words = append(g.Words, x.Words[i])
+		g.Words = append(g.Words, x.Codes.Words[i])
 		g.Active = append(g.Active, len(x.Active(i)))
 	}
 	o.Groups = append(o.Groups, g)

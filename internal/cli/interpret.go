@@ -31,13 +31,13 @@ func loadIndex(cmd *cobra.Command, path string, skipBad bool) (*interpret.Index,
 		if err != nil {
 			return nil, usageError{err}
 		}
-		return interpret.NewIndex(m.Words, m.Codes), nil
+		return interpret.NewIndex(m.Codes), nil
 	}
 	x, _, err := readDense(cmd.Context(), cmd.ErrOrStderr(), path, skipBad)
 	if err != nil {
 		return nil, err
 	}
-	return interpret.NewIndex(x.Words, interpret.FromDense(x)), nil
+	return interpret.NewIndex(interpret.FromDense(x)), nil
 }
 
 func readDense(ctx context.Context, stderr io.Writer, path string, skipBad bool) (*vectors.Dense, *vectors.Source, error) {
@@ -61,7 +61,7 @@ func findWord(x *interpret.Index, word string) (int, error) {
 	if words := x.Closest(word, 5); len(words) > 0 {
 		closest = "the closest are " + wordList(words, ", ")
 	}
-	return 0, usagef("%.100q is none of the %d words; %s", word, len(x.Words), closest)
+	return 0, usagef("%.100q is none of the %d words; %s", word, len(x.Codes.Words), closest)
 }
 
 // checkCounts refuses counts below least.

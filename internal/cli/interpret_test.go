@@ -41,7 +41,7 @@ func readable() *model.Model {
 			Training: model.Defaults(),
 		},
 		Words: []string{"read", "write", "close", "month", "week", "day"},
-		Codes: &vectors.Sparse{Rows: 6, Cols: 3, Ptr: []int64{0, 1, 3, 4, 5, 6, 8},
+		Codes: &vectors.CSR{Rows: 6, Cols: 3, Ptr: []int64{0, 1, 3, 4, 5, 6, 8},
 			Index: []int32{0, 0, 2, 0, 1, 1, 1, 2}, Value: []float32{1, 2, .5, 3, 3, 2, 1, 1}},
 		Dictionary: make([]float32, 6),
 	}
@@ -98,7 +98,7 @@ dimension   weight  words
 func TestOddWords(t *testing.T) {
 	const persian = "می\u200cخواهم" // a joiner is a part of such words
 	m := readable()
-	m.Words = []string{"New York", "\x1b[2Jread", "", `"`, persian, "ça,va"}
+	m.Codes.Words = []string{"New York", "\x1b[2Jread", "", `"`, persian, "ça,va"}
 	m.Codes.Value[5] = 1e-5
 	t.Chdir(saveModel(t, m))
 	checkOutput(t, "top model 0 1", `dimension  variance  words
@@ -407,8 +407,8 @@ func TestSharedWords(t *testing.T) {
 		}
 		return d
 	}
-	codes := func(n int) *vectors.Sparse {
-		s := &vectors.Sparse{Rows: n, Cols: 1, Ptr: []int64{0}}
+	codes := func(n int) *vectors.CSR {
+		s := &vectors.CSR{Rows: n, Cols: 1, Ptr: []int64{0}}
 		for i := range n {
 			s.Ptr, s.Index, s.Value = append(s.Ptr, int64(i+1)), append(s.Index, 0), append(s.Value, float32(i+1))
 		}
@@ -440,7 +440,7 @@ func TestIntrusionAuto(t *testing.T) {
 	mustRun(t, "train in.txt -o a --epochs 5 --quiet --center")
 	mustRun(t, "train in.txt -o b --epochs 5 --quiet --center --method B")
 	var want []autoSet
-	add := func(name string, codes *vectors.Sparse) {
+	add := func(name string, codes *vectors.CSR) {
 		t.Helper()
 		c, err := interpret.NewIntrusion(interpret.NewIndex(x.Words, codes)).OddOneOut(t.Context(), reference, 1)
 		if err != nil {

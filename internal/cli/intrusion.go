@@ -135,7 +135,7 @@ func drawQuestions(cmd *cobra.Command, condition, path string, skipBad bool, n i
 		instance := t.Draw(k, rng)
 		q := judge.Solution{Condition: condition, Source: filepath.Base(path), Dimension: k}
 		for _, row := range instance.Rows {
-			q.Words = append(q.Words, x.Words[row])
+			q.Words = append(q.Words, x.Codes.Words[row])
 		}
 		q.Intruder = q.Words[instance.Intruder]
 		questions = append(questions, q)

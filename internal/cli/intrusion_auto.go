@@ -61,15 +61,15 @@ as it stands is looked up in lower case.`,
 				models = append(models, m)
 			}
 			shared := newSharedWords(input, reference, models)
-			if len(shared.words) == 0 {
+			if len(shared.input.Words) == 0 {
 				return usagef("no word is in all of %s, %s and %s", strings.Join(args, ", "), inputPath, referencePath)
 			}
 			if slices.Equal(shared.input.Data, shared.reference.Data) {
 				return usagef("%s has the same vectors as %s: --reference is to be others, which were not trained on", referencePath, inputPath)
 			}
-			r := autoResult{Words: len(shared.words)}
+			r := autoResult{Words: len(shared.input.Words)}
 			play := func(name string, codes *vectors.Sparse) error {
-				t := interpret.NewIntrusion(interpret.NewIndex(shared.words, codes))
+				t := interpret.NewIntrusion(interpret.NewIndex(codes))
 				coherence, err := t.OddOneOut(cmd.Context(), shared.reference, seed)
 				r.Sets = append(r.Sets, autoSet{name, coherence})
 				return err
@@ -79,8 +79,8 @@ as it stands is looked up in lower case.`,
 				if err := play(name, shared.codes[i]); err != nil {
 					return err
 				}
-				x := shared.inputLess(m.Mean)
-				random, err := interpret.RandomProjection(cmd.Context(), x, shared.codes[i], m.Info.Training.Method == "B", seed)
+				x := shared.centered(&m.Dictionary)
+				random, err := interpret.RandomProjection(cmd.Context(), x, &shared.codes[i].CSR, m.Info.Training.Method == "B", seed)
 				if err != nil {
 					return err
 				}
@@ -112,7 +112,6 @@ as it stands is looked up in lower case.`,
 // sharedWords are the words that all of an auto test know, in the order of the
 // first model, and the rows that belong to them.
 type sharedWords struct {
-	words            []string
 	input, reference *vectors.Dense
 	codes            []*vectors.Sparse // of each model
 }
@@ -121,7 +120,7 @@ func newSharedWords(input, reference *vectors.Dense, models []*model.Model) *sha
 	inInput, inReference := rowsByWord(input.Words), rowsByWord(reference.Words)
 	inModel := make([]map[string]int, len(models))
 	for i, m := range models {
-		inModel[i] = rowsByWord(m.Words)
+		inModel[i] = rowsByWord(m.Codes.Words)
 	}
 	// Words must differ in the reference, too: "The" goes with "the" only where
 	// "the" is no word itself.
@@ -139,7 +138,7 @@ func newSharedWords(input, reference *vectors.Dense, models []*model.Model) *sha
 	var inputRows, referenceRows []int
 	modelRows := make([][]int, len(models))
 words:
-	for i, word := range models[0].Words {
+	for i, word := range models[0].Codes.Words {
 		if inModel[0][word] != i {
 			continue // a repetition
 		}
@@ -159,7 +158,6 @@ words:
 		if !ok {
 			continue
 		}
-		s.words = append(s.words, word)
 		inputRows, referenceRows = append(inputRows, in), append(referenceRows, ref)
 		for m, row := range rows {
 			modelRows[m] = append(modelRows[m], row)
@@ -190,15 +188,10 @@ func selectDense(x *vectors.Dense, rows []int) *vectors.Dense {
 	return s
 }
 
-// inputLess returns the input less a mean, or as it is for nil.
-func (s *sharedWords) inputLess(mean []float32) *vectors.Dense {
-	if mean == nil {
-		return s.input
-	}
+// centered returns the input less the mean of a dictionary.
+func (s *sharedWords) centered(d *model.Dictionary) *vectors.Dense {
 	x := &vectors.Dense{Words: s.input.Words, Dim: s.input.Dim, Data: make([]float32, len(s.input.Data))}
-	for i, v := range s.input.Data {
-		x.Data[i] = v - mean[i%x.Dim]
-	}
+	d.Center(x.Data, s.input.Data)
 	return x
 }
 

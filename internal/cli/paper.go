@@ -180,7 +180,7 @@ func (in *paperInput) compare(ctx context.Context, e *opened, a, b model.Hyperpa
 	}
 	for _, name := range []string{"thresh1", "thresh2"} {
 		r, err := e.Untrained(ctx, name, tasks, func() *eval.Representation {
-			return eval.NewSparse(name, e.x.Words, eval.Transforms[name](e.x))
+			return eval.NewSparse(name, eval.Transforms[name](e.x))
 		})
 		if err := add(name, r, err); err != nil {
 			return err

@@ -56,7 +56,7 @@ from 0, or in those of the highest variance over all words.
 			for _, k := range chosen {
 				d := topDimension{Dimension: k, Variance: variances[k], Words: []topWord{}}
 				for _, e := range x.Top(k, words) {
-					d.Words = append(d.Words, topWord{x.Words[e.Row], e.Value})
+					d.Words = append(d.Words, topWord{x.Codes.Words[e.Row], e.Value})
 				}
 				top = append(top, d)
 			}

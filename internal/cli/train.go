@@ -244,7 +244,7 @@ func topDimensions(m *model.Model) []dimension {
 	for _, k := range strongest[:min(shownDimensions, len(strongest))] {
 		d := dimension{Dimension: k, Words: []string{}}
 		for _, e := range top[k] {
-			d.Words = append(d.Words, m.Words[e.Row])
+			d.Words = append(d.Words, m.Codes.Words[e.Row])
 		}
 		out = append(out, d)
 	}

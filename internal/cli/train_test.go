@@ -152,8 +152,8 @@ func TestTrain(t *testing.T) {
 			if want := (model.Input{Name: "in.txt", SHA256: hex.EncodeToString(sum[:]), Words: tt.words, Dim: 8}); m.Info.Input != want {
 				t.Errorf("input %+v, want %+v", m.Info.Input, want)
 			}
-			if !slices.Equal(m.Words, d.Words[:tt.words]) {
-				t.Errorf("words %q", m.Words)
+			if !slices.Equal(m.Codes.Words, d.Words[:tt.words]) {
+				t.Errorf("words %q", m.Codes.Words)
 			}
 			d.Words, d.Data = d.Words[:tt.words], d.Data[:tt.words*8]
 			checkMean(t, d, m)
@@ -169,7 +169,7 @@ func TestTrain(t *testing.T) {
 // of a float32, 2⁻²⁴.
 func checkMean(t *testing.T, d *vectors.Dense, m *model.Model) {
 	t.Helper()
-	for j, got := range m.Mean {
+	for j, got := range m.Dictionary.Mean {
 		var want float64
 		for i := range d.Words {
 			want += float64(d.Row(i)[j]) / float64(d.Len())
@@ -190,8 +190,8 @@ func checkMetrics(t *testing.T, d *vectors.Dense, m *model.Model) {
 	for i := range words {
 		r := make([]float64, dim)
 		for j, x := range d.Row(i) {
-			if r[j] = float64(x); m.Mean != nil {
-				r[j] -= float64(m.Mean[j])
+			if r[j] = float64(x); m.Dictionary.Mean != nil {
+				r[j] -= float64(m.Dictionary.Mean[j])
 			}
 		}
 		index, value := m.Codes.Row(i)
@@ -202,7 +202,7 @@ func checkMetrics(t *testing.T, d *vectors.Dense, m *model.Model) {
 			used[k] = true
 			l1 += math.Abs(float64(value[j]))
 			for l := range r {
-				r[l] -= float64(value[j]) * float64(m.Dictionary[int(k)*dim+l])
+				r[l] -= float64(value[j]) * float64(m.Dictionary.Atoms[int(k)*dim+l])
 			}
 		}
 		for _, r := range r {
@@ -211,7 +211,7 @@ func checkMetrics(t *testing.T, d *vectors.Dense, m *model.Model) {
 	}
 	for k := range h.Atoms {
 		var square float64
-		for _, x := range m.Dictionary[k*dim : (k+1)*dim] {
+		for _, x := range m.Dictionary.Atoms[k*dim : (k+1)*dim] {
 			square += float64(x) * float64(x)
 		}
 		squares += square

@@ -35,11 +35,10 @@ white space and % in words are written as in a URL.`,
 				if err != nil {
 					return nil, err
 				}
-				words := x.Words
 				if escape {
-					words = vectors.Escape(words)
+					x.Words = vectors.Escape(x.Words)
 				}
-				return &model.Model{Words: words, Codes: transform(x)}, nil
+				return &model.Model{Codes: transform(x)}, nil
 			}
 			return writeFormat(cmd, "glove", output, force, open)
 		},

@@ -232,7 +232,7 @@ func (e *Experiment) point(ctx context.Context, h model.Hyperparameters, tasks [
 	if h.Method == "B" {
 		codes = codes.Binary()
 	}
-	return r, e.measure(ctx, r, todo, eval.NewSparse(name, m.Words, codes))
+	return r, e.measure(ctx, r, todo, eval.NewSparse(name, codes))
 }
 
 // model opens the model of a point, or trains it.

@@ -23,20 +23,20 @@ var largeModel = sync.OnceValue(func() *model.Model {
 	m := &model.Model{
 		Info:       model.Info{Input: model.Input{Name: "large", Words: words, Dim: dim}, Training: model.Defaults()},
 		Words:      make([]string, words),
-		Codes:      &vectors.Sparse{Rows: words, Cols: atoms, Ptr: make([]int64, 1, words+1)},
+		Codes:      &vectors.CSR{Rows: words, Cols: atoms, Ptr: make([]int64, 1, words+1)},
 		Dictionary: make([]float32, atoms*dim),
 	}
 	m.Info.Training.Atoms = atoms
 	for i := range words {
-		m.Words[i] = fmt.Sprintf("%c%s", 'a'+i%26, fmt.Sprint(i*7919))
+		m.Codes.Words[i] = fmt.Sprintf("%c%s", 'a'+i%26, fmt.Sprint(i*7919))
 		for k := rng.IntN(3); k < atoms; k += 1 + rng.IntN(3+k/45) {
 			m.Codes.Index = append(m.Codes.Index, int32(k))
 			m.Codes.Value = append(m.Codes.Value, rng.Float32()+1e-6)
 		}
 		m.Codes.Ptr = append(m.Codes.Ptr, int64(len(m.Codes.Index)))
 	}
-	for i := range m.Dictionary {
-		m.Dictionary[i] = float32(rng.NormFloat64())
+	for i := range m.Dictionary.Atoms {
+		m.Dictionary.Atoms[i] = float32(rng.NormFloat64())
 	}
 	return m
 })
@@ -73,10 +73,10 @@ func BenchmarkClick(b *testing.B) {
 		{"page", func(int) string { return "/" }, http.StatusOK},
 		{"model", func(int) string { return "/data/model" }, http.StatusOK},
 		{"map", func(int) string { return "/data/map" }, http.StatusOK},
-		{"word", func(i int) string { return "/data/word?word=" + m.Words[i*7919%len(m.Words)] }, http.StatusOK},
+		{"word", func(i int) string { return "/data/word?word=" + m.Codes.Words[i*7919%len(m.Codes.Words)] }, http.StatusOK},
 		{"largest dimension", func(int) string { return "/data/dimension?dimension=1" }, http.StatusOK},
 		{"dimension", func(i int) string { return fmt.Sprint("/data/dimension?dimension=", i*79%3000) }, http.StatusOK},
-		{"complete", func(i int) string { return "/data/complete?prefix=" + m.Words[i*79%len(m.Words)][:1+i%4] }, http.StatusOK},
+		{"complete", func(i int) string { return "/data/complete?prefix=" + m.Codes.Words[i*79%len(m.Codes.Words)][:1+i%4] }, http.StatusOK},
 		{"complete nothing", func(i int) string { return "/data/complete?prefix=" + fmt.Sprint("zzz", i) }, http.StatusOK},
 		{"unknown word", func(i int) string { return "/data/word?word=" + url.QueryEscape(fmt.Sprint("unknown", i)) }, http.StatusNotFound},
 	} {

@@ -187,8 +187,8 @@ func TestBrowser(t *testing.T) {
 	b.waitHeading("bank")
 
 	// A word without anything.
-	evaluate[chromedp.Void](b, `go("word", %s)`, quote(m.Words[50]))
-	b.waitHeading(m.Words[50])
+	evaluate[chromedp.Void](b, `go("word", %s)`, quote(m.Codes.Words[50]))
+	b.waitHeading(m.Codes.Words[50])
 	b.wait(rows, 0)
 
 	// Addresses that are none.
@@ -413,7 +413,7 @@ func TestBrowserShowsNumbers(t *testing.T) {
 func TestBrowserIsolatesWords(t *testing.T) {
 	b := openBrowser(t)
 	m := testModel()
-	m.Words[0], m.Words[1] = "שלום", "שלומית"
+	m.Codes.Words[0], m.Codes.Words[1] = "שלום", "שלומית"
 	server := httptest.NewServer(New(m, "test").Handler(""))
 	defer server.Close()
 	b.do(chromedp.Navigate(server.URL))
@@ -428,14 +428,14 @@ func TestBrowserIsolatesWords(t *testing.T) {
 	}
 	check("completion", "[role=option]")
 	check("summary", ".cards bdi")
-	evaluate[chromedp.Void](b, `go("word", %s)`, quote(m.Words[0]))
-	b.waitHeading(m.Words[0])
+	evaluate[chromedp.Void](b, `go("word", %s)`, quote(m.Codes.Words[0]))
+	b.waitHeading(m.Codes.Words[0])
 	check("word", `h1, main a[href^="#/word/"], .words b`)
 	evaluate[chromedp.Void](b, `go("dimension", 3)`)
 	b.waitHeading("dimension 3")
 	check("dimension", `main a[href^="#/word/"], .lead.words bdi`)
-	evaluate[chromedp.Void](b, `go("compare", %s, %s)`, quote(m.Words[0]), quote(m.Words[1]))
-	b.waitHeading(m.Words[0] + " and " + m.Words[1])
+	evaluate[chromedp.Void](b, `go("compare", %s, %s)`, quote(m.Codes.Words[0]), quote(m.Codes.Words[1]))
+	b.waitHeading(m.Codes.Words[0] + " and " + m.Codes.Words[1])
 	check("compare", `h1 a, h2, .words a, .words b`)
 }
 
@@ -491,12 +491,12 @@ func TestBrowserMap(t *testing.T) {
 func TestBrowserPhone(t *testing.T) {
 	b := openBrowser(t)
 	m := testModel()
-	m.Words[1] = strings.Repeat("long", 40)
-	m.Words[slices.Index(m.Words, "\u2028")] = "no white space"
+	m.Codes.Words[1] = strings.Repeat("long", 40)
+	m.Codes.Words[slices.Index(m.Codes.Words, "\u2028")] = "no white space"
 	server := httptest.NewServer(New(m, strings.Repeat("name", 30)).Handler(""))
 	defer server.Close()
 	b.do(chromedp.EmulateViewport(375, 812), chromedp.Navigate(server.URL))
-	for _, address := range []string{"#/word/bank", "#/word/" + m.Words[1], "#/dimension/3", "#/compare/bank/" + m.Words[1] + "/money", "#/map", "#/word/nothing", "#/"} {
+	for _, address := range []string{"#/word/bank", "#/word/" + m.Codes.Words[1], "#/dimension/3", "#/compare/bank/" + m.Codes.Words[1] + "/money", "#/map", "#/word/nothing", "#/"} {
 		before := evaluate[string](b, `document.title`)
 		evaluate[chromedp.Void](b, `location.hash = %s`, quote(address))
 		b.wait(`document.title !== %s`, quote(before))

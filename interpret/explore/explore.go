@@ -122,7 +122,7 @@ type point struct {
 // New prepares what is asked for often. The map is computed meanwhile, since it
 // takes longer.
 func New(m *model.Model, name string) *Explorer {
-	x := &Explorer{model: m, index: interpret.NewIndex(m.Words, m.Codes)}
+	x := &Explorer{model: m, index: interpret.NewIndex(m.Codes)}
 	x.points = sync.OnceValue(x.layout)
 	x.variances = x.index.Variances()
 	x.describe(name)
@@ -184,7 +184,7 @@ func (x *Explorer) describe(name string) {
 func (x *Explorer) words(entries []interpret.Entry) []string {
 	words := make([]string, len(entries))
 	for i, e := range entries {
-		words[i] = x.model.Words[e.Row]
+		words[i] = x.model.Codes.Words[e.Row]
 	}
 	return words
 }
@@ -192,7 +192,7 @@ func (x *Explorer) words(entries []interpret.Entry) []string {
 func (x *Explorer) entries(from []interpret.Entry) []entry {
 	to := make([]entry, len(from))
 	for i, e := range from {
-		to[i] = entry{x.model.Words[e.Row], e.Value}
+		to[i] = entry{x.model.Codes.Words[e.Row], e.Value}
 	}
 	return to
 }
@@ -228,12 +228,12 @@ func (x *Explorer) checkDimension(k int) error {
 // word answers what is asked about the word of a row.
 func (x *Explorer) word(row int) wordAnswer {
 	active := x.index.Active(row)
-	a := wordAnswer{Word: x.model.Words[row], Row: row, Active: make([]weight, len(active)), Nearest: []neighbour{}}
+	a := wordAnswer{Word: x.model.Codes.Words[row], Row: row, Active: make([]weight, len(active)), Nearest: []neighbour{}}
 	for i, w := range active {
 		a.Active[i] = weight(w)
 	}
 	for _, n := range x.index.Nearest(row, nearestWords) {
-		a.Nearest = append(a.Nearest, neighbour{x.model.Words[n.Row], n.Cosine})
+		a.Nearest = append(a.Nearest, neighbour{x.model.Codes.Words[n.Row], n.Cosine})
 	}
 	return a
 }
@@ -305,7 +305,7 @@ func (x *Explorer) layout() []point {
 	dim := x.model.Info.Input.Dim
 	atoms := make([]float32, 0, len(x.strongest)*dim)
 	for _, k := range x.strongest {
-		atoms = append(atoms, x.model.Dictionary[k*dim:(k+1)*dim]...)
+		atoms = append(atoms, x.model.Dictionary.Atoms[k*dim:(k+1)*dim]...)
 	}
 	points := make([]point, len(x.strongest))
 	for i, p := range place(atoms, len(points), dim) {

@@ -32,12 +32,12 @@ func testModel() *model.Model {
 			Epochs: []model.Epoch{{Epoch: 1, Error: .25}},
 		},
 		Words:      slices.Concat([]string{"bank", "river", "money", "shore"}, oddWords),
-		Codes:      &vectors.Sparse{Rows: testWords, Cols: testAtoms, Ptr: []int64{0}},
+		Codes:      &vectors.CSR{Rows: testWords, Cols: testAtoms, Ptr: []int64{0}},
 		Dictionary: make([]float32, testAtoms*testDim),
 	}
 	m.Info.Training.Atoms = testAtoms
-	for i := len(m.Words); i < testWords; i++ {
-		m.Words = append(m.Words, "w"+string(rune('a'+i%26))+string(rune('a'+i/26)))
+	for i := len(m.Codes.Words); i < testWords; i++ {
+		m.Codes.Words = append(m.Codes.Words, "w"+string(rune('a'+i%26))+string(rune('a'+i/26)))
 	}
 	for i := range testWords {
 		for k := range testAtoms - 1 {
@@ -48,14 +48,14 @@ func testModel() *model.Model {
 		}
 		m.Codes.Ptr = append(m.Codes.Ptr, int64(len(m.Codes.Index)))
 	}
-	for i := range m.Dictionary {
-		m.Dictionary[i] = float32(rng.NormFloat64())
+	for i := range m.Dictionary.Atoms {
+		m.Dictionary.Atoms[i] = float32(rng.NormFloat64())
 	}
 	return m
 }
 
 // dense returns the codes with all zeros.
-func dense(s *vectors.Sparse) [][]float64 {
+func dense(s *vectors.CSR) [][]float64 {
 	rows := make([][]float64, s.Rows)
 	for i := range rows {
 		rows[i] = make([]float64, s.Cols)
@@ -95,7 +95,7 @@ func TestDimension(t *testing.T) {
 		for side, entries := range map[float64][]entry{1: got.Top, -1: got.Bottom} {
 			want := []entry{}
 			for _, i := range ranked(values, side, listWords) {
-				want = append(want, entry{m.Words[i], float32(values[i])})
+				want = append(want, entry{m.Codes.Words[i], float32(values[i])})
 			}
 			if !slices.Equal(entries, want) {
 				t.Errorf("dimension %d, side %v:\n%v, want\n%v", k, side, entries, want)
@@ -201,7 +201,7 @@ func TestWord(t *testing.T) {
 		slices.SortStableFunc(active, func(a, b weight) int {
 			return cmp.Compare(math.Abs(float64(b.Value)), math.Abs(float64(a.Value)))
 		})
-		if got.Word != m.Words[i] || got.Row != i || !slices.Equal(got.Active, active) {
+		if got.Word != m.Codes.Words[i] || got.Row != i || !slices.Equal(got.Active, active) {
 			t.Errorf("word %d: %+v, want %+v", i, got, active)
 		}
 		cosines := make([]float64, len(codes))
@@ -215,8 +215,8 @@ func TestWord(t *testing.T) {
 			t.Fatalf("word %d: %d nearest words, want %d", i, len(got.Nearest), len(want))
 		}
 		for r, j := range want {
-			if n := got.Nearest[r]; n.Word != m.Words[j] || math.Abs(n.Cosine-cosines[j]) > 1e-12 {
-				t.Errorf("word %d: nearest %d is %v, want %s, %v", i, r, n, m.Words[j], cosines[j])
+			if n := got.Nearest[r]; n.Word != m.Codes.Words[j] || math.Abs(n.Cosine-cosines[j]) > 1e-12 {
+				t.Errorf("word %d: nearest %d is %v, want %s, %v", i, r, n, m.Codes.Words[j], cosines[j])
 			}
 		}
 	}
@@ -289,7 +289,7 @@ func TestAbout(t *testing.T) {
 		if words > 0 { // the live ones
 			perDimension = append(perDimension, words)
 		}
-		want := label{int(words), at(m.Words, ranked(values, 1, labelWords)), at(m.Words, ranked(values, -1, labelWords))}
+		want := label{int(words), at(m.Codes.Words, ranked(values, 1, labelWords)), at(m.Codes.Words, ranked(values, -1, labelWords))}
 		if !reflect.DeepEqual(d, want) {
 			t.Errorf("dimension %d: %v, want %v", k, d, want)
 		}
@@ -307,7 +307,7 @@ func TestAboutNothing(t *testing.T) {
 		m := &model.Model{
 			Info:       model.Info{Input: model.Input{Dim: 2}},
 			Words:      words,
-			Codes:      &vectors.Sparse{Rows: len(words), Cols: 3, Ptr: make([]int64, len(words)+1)},
+			Codes:      &vectors.CSR{Rows: len(words), Cols: 3, Ptr: make([]int64, len(words)+1)},
 			Dictionary: make([]float32, 6),
 		}
 		x := New(m, "nothing")

@@ -58,7 +58,7 @@ const neighbourhood = 10
 // dimensions. What the model does not have is a [*NotFoundError].
 func (x *Explorer) WritePage(w io.Writer, words []string, dimensions []int) error {
 	data := &embedded{x.about, x.points(), map[string]wordAnswer{}, map[string]dimensionAnswer{}}
-	addWord := func(row int) { data.Words[x.model.Words[row]] = x.word(row) }
+	addWord := func(row int) { data.Words[x.model.Codes.Words[row]] = x.word(row) }
 	addDimension := func(k int) { data.Dimensions[strconv.Itoa(k)] = x.dimension(k) }
 	for _, word := range words {
 		row, err := x.findWord(word)

@@ -75,7 +75,7 @@ func (x *Explorer) Handler(host string) http.Handler {
 // can be asked for, and one that is none but is not much longer.
 func (x *Explorer) longestParameter() int {
 	n := 1000
-	for _, w := range x.model.Words {
+	for _, w := range x.model.Codes.Words {
 		n = max(n, len(w))
 	}
 	return n

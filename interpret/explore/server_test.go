@@ -88,7 +88,7 @@ func TestHeader(t *testing.T) {
 // A word can be longer than anything that people type.
 func TestServesLongWord(t *testing.T) {
 	m := testModel()
-	m.Words[7] = strings.Repeat("é", 10_000)
+	m.Codes.Words[7] = strings.Repeat("é", 10_000)
 	x := New(m, "test")
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -97,7 +97,7 @@ func TestServesLongWord(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- x.Serve(ctx, listener, "") }()
-	for word, status := range map[string]int{m.Words[7]: 200, m.Words[7] + "é": 400} {
+	for word, status := range map[string]int{m.Codes.Words[7]: 200, m.Codes.Words[7] + "é": 400} {
 		response, err := http.Get("http://" + listener.Addr().String() + "/data/word?word=" + url.QueryEscape(word))
 		if err != nil {
 			t.Fatal(err)
@@ -118,7 +118,7 @@ func TestServesLongWord(t *testing.T) {
 func TestServesEachWord(t *testing.T) {
 	m := testModel()
 	handler := New(m, "test").Handler("")
-	for i, word := range m.Words {
+	for i, word := range m.Codes.Words {
 		w := get(handler, "/data/word?word="+url.QueryEscape(word))
 		var got wordAnswer
 		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != http.StatusOK {
@@ -263,9 +263,9 @@ func TestRandomQueries(t *testing.T) {
 	text := func() string {
 		switch rng.IntN(6) {
 		case 0:
-			return url.QueryEscape(m.Words[rng.IntN(len(m.Words))])
+			return url.QueryEscape(m.Codes.Words[rng.IntN(len(m.Codes.Words))])
 		case 1:
-			return m.Words[rng.IntN(len(m.Words))]
+			return m.Codes.Words[rng.IntN(len(m.Codes.Words))]
 		case 2:
 			return fmt.Sprint(rng.IntN(60) - 10)
 		case 3:

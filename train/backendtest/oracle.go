@@ -156,8 +156,8 @@ func (o *Oracle) Dictionary() ([]float32, error) {
 }
 
 // Codes implements [train.Backend].
-func (o *Oracle) Codes() (*vectors.Sparse, error) {
-	s := &vectors.Sparse{Rows: o.words, Cols: o.spec.Atoms, Ptr: []int64{0}}
+func (o *Oracle) Codes() (*vectors.CSR, error) {
+	s := &vectors.CSR{Rows: o.words, Cols: o.spec.Atoms, Ptr: []int64{0}}
 	for i := range o.words {
 		for k, a := range o.a[i*o.spec.Atoms:][:o.spec.Atoms] {
 			if a != 0 {

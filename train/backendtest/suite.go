@@ -224,7 +224,7 @@ func (s suite[B]) againstOracle(t *testing.T, p problem) {
 	}
 }
 
-func learned(t *testing.T, b train.Learned) ([]float32, *vectors.Sparse) {
+func learned(t *testing.T, b train.Learned) ([]float32, *vectors.CSR) {
 	t.Helper()
 	dictionary, err := b.Dictionary()
 	if err != nil {
@@ -258,7 +258,7 @@ func near(t *testing.T, what string, got, want []float64, tol float64) {
 }
 
 // dense checks that s is well formed and spreads it out.
-func dense(t *testing.T, s *vectors.Sparse) []float64 {
+func dense(t *testing.T, s *vectors.CSR) []float64 {
 	t.Helper()
 	if err := s.Validate(); err != nil {
 		t.Fatal(err)
@@ -273,7 +273,7 @@ func dense(t *testing.T, s *vectors.Sparse) []float64 {
 	return out
 }
 
-func usedAtoms(s *vectors.Sparse) int {
+func usedAtoms(s *vectors.CSR) int {
 	used := slices.Clone(s.Index)
 	slices.Sort(used)
 	return len(slices.Compact(used))
@@ -288,7 +288,7 @@ func (s suite[B]) sameBits(t *testing.T) {
 		d          train.DictionaryPass
 		c          train.CodePass
 		dictionary []float32
-		codes      *vectors.Sparse
+		codes      *vectors.CSR
 	}
 	trained := func(workers int) (r result) {
 		b := s.start.open(t, spec, x, 9, workers)
@@ -319,7 +319,7 @@ func (s suite[B]) resumed(t *testing.T) {
 		d          train.DictionaryPass
 		c          train.CodePass
 		dictionary []float32
-		codes      *vectors.Sparse
+		codes      *vectors.CSR
 	}
 	trained := func(b B, from, to int) (r result) {
 		for e := from + 1; e <= to; e++ {

@@ -31,8 +31,8 @@ const dimensions = "dimensions"
 
 // WriteArrow writes an Arrow IPC file (Feather, version 2), one record batch after
 // the other.
-func WriteArrow(w io.Writer, words []string, codes *vectors.Sparse) error {
-	if err := check(words, codes); err != nil {
+func WriteArrow(w io.Writer, codes *vectors.Sparse) error {
+	if err := check(codes); err != nil {
 		return err
 	}
 	metadata := arrow.NewMetadata([]string{dimensions}, []string{strconv.Itoa(codes.Cols)})
@@ -45,9 +45,9 @@ func WriteArrow(w io.Writer, words []string, codes *vectors.Sparse) error {
 	if err != nil {
 		return err
 	}
-	for first, end := range batches(words, codes) {
+	for first, end := range batches(codes) {
 		b := array.NewStringBuilder(memory.DefaultAllocator)
-		b.AppendValues(words[first:end], nil)
+		b.AppendValues(codes.Words[first:end], nil)
 		low, high := codes.Ptr[first], codes.Ptr[end]
 		offsets := make([]int32, 0, end-first+1)
 		for _, p := range codes.Ptr[first : end+1] {
@@ -79,11 +79,11 @@ func list(t arrow.DataType, offsets, numbers []byte) arrow.Array {
 }
 
 // check returns an error unless there is a word for each row, in UTF-8.
-func check(words []string, codes *vectors.Sparse) error {
-	if len(words) != codes.Rows {
-		return fmt.Errorf("%d words for %d vectors", len(words), codes.Rows)
+func check(codes *vectors.Sparse) error {
+	if len(codes.Words) != codes.Rows {
+		return fmt.Errorf("%d words for %d vectors", len(codes.Words), codes.Rows)
 	}
-	for i, word := range words {
+	for i, word := range codes.Words {
 		if !utf8.ValidString(word) {
 			return fmt.Errorf("word %d, %.60q, isn't UTF-8", i+1, word)
 		}
@@ -93,11 +93,11 @@ func check(words []string, codes *vectors.Sparse) error {
 
 // batches yields the first and the end of runs of rows that are written together.
 // A run takes some 32 MiB, unless one row takes more.
-func batches(words []string, codes *vectors.Sparse) iter.Seq2[int, int] {
+func batches(codes *vectors.Sparse) iter.Seq2[int, int] {
 	const most = 32 << 20
 	return func(yield func(first, end int) bool) {
 		first, size := 0, 0
-		for i, word := range words {
+		for i, word := range codes.Words {
 			index, _ := codes.Row(i)
 			size += 8 + len(word) + 8*len(index)
 			if size >= most {
@@ -107,8 +107,8 @@ func batches(words []string, codes *vectors.Sparse) iter.Seq2[int, int] {
 				first, size = i+1, 0
 			}
 		}
-		if first < len(words) {
-			yield(first, len(words))
+		if first < len(codes.Words) {
+			yield(first, len(codes.Words))
 		}
 	}
 }

@@ -12,12 +12,12 @@ import (
 	"overcomplete/vectors"
 )
 
-var writers = map[string]func(io.Writer, []string, *vectors.Sparse) error{"Arrow": WriteArrow, "Parquet": WriteParquet}
+var writers = map[string]func(io.Writer, []string, *vectors.CSR) error{"Arrow": WriteArrow, "Parquet": WriteParquet}
 
 // sample returns 300 rows, some of them empty, that take nearly 100 MiB.
-func sample() (words []string, codes *vectors.Sparse) {
+func sample() (words []string, codes *vectors.CSR) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	codes = &vectors.Sparse{Cols: 1 << 20, Ptr: []int64{0}}
+	codes = &vectors.CSR{Cols: 1 << 20, Ptr: []int64{0}}
 	for i := range 300 {
 		words = append(words, fmt.Sprintf("word %d", i))
 		for k := range rng.IntN(40_000) * (i % 3) {
@@ -51,13 +51,13 @@ func TestBatches(t *testing.T) {
 	if next != codes.Rows || count < 2 {
 		t.Errorf("%d rows in %d batches, want %d in several", next, count, codes.Rows)
 	}
-	for range batches(nil, &vectors.Sparse{Ptr: []int64{0}}) {
+	for range batches(nil, &vectors.CSR{Ptr: []int64{0}}) {
 		t.Error("there is a batch of no rows")
 	}
 }
 
 func TestRefuses(t *testing.T) {
-	codes := &vectors.Sparse{Rows: 2, Cols: 3, Ptr: []int64{0, 1, 1}, Index: []int32{2}, Value: []float32{1}}
+	codes := &vectors.CSR{Rows: 2, Cols: 3, Ptr: []int64{0, 1, 1}, Index: []int32{2}, Value: []float32{1}}
 	for name, write := range writers {
 		var b bytes.Buffer
 		for want, words := range map[string][]string{
@@ -87,7 +87,7 @@ func (w *fullWriter) Write(p []byte) (int, error) {
 // A writer's error is returned wherever it happens.
 func TestFullDisk(t *testing.T) {
 	words := []string{"a", "b"}
-	codes := &vectors.Sparse{Rows: 2, Cols: 3, Ptr: []int64{0, 1, 1}, Index: []int32{2}, Value: []float32{1}}
+	codes := &vectors.CSR{Rows: 2, Cols: 3, Ptr: []int64{0, 1, 1}, Index: []int32{2}, Value: []float32{1}}
 	for name, write := range writers {
 		var whole bytes.Buffer
 		if err := write(&whole, words, codes); err != nil {

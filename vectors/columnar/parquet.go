@@ -41,8 +41,8 @@ var (
 //
 // The little of the format that this takes is here because arrow-go's Parquet
 // package would double the size of the program.
-func WriteParquet(w io.Writer, words []string, codes *vectors.Sparse) error {
-	if err := check(words, codes); err != nil {
+func WriteParquet(w io.Writer, codes *vectors.Sparse) error {
+	if err := check(codes); err != nil {
 		return err
 	}
 	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
@@ -52,10 +52,10 @@ func WriteParquet(w io.Writer, words []string, codes *vectors.Sparse) error {
 	const magic = "PAR1"
 	p := &parquetWriter{w: w, encoder: encoder}
 	p.write([]byte(magic))
-	for first, end := range batches(words, codes) {
-		p.rowGroup(words, codes, first, end)
+	for first, end := range batches(codes) {
+		p.rowGroup(codes, first, end)
 	}
-	footer := p.footer(codes)
+	footer := p.footer(&codes.CSR)
 	p.write(footer)
 	p.write(append(binary.LittleEndian.AppendUint32(nil, uint32(len(footer))), magic...))
 	return p.err
@@ -80,7 +80,7 @@ func (p *parquetWriter) write(b []byte) {
 }
 
 // rowGroup writes the rows from first to end.
-func (p *parquetWriter) rowGroup(words []string, codes *vectors.Sparse, first, end int) {
+func (p *parquetWriter) rowGroup(codes *vectors.Sparse, first, end int) {
 	var chunks []thrift
 	var size int64
 	add := func(c column, count int) {
@@ -89,7 +89,7 @@ func (p *parquetWriter) rowGroup(words []string, codes *vectors.Sparse, first, e
 	}
 
 	p.page = p.page[:0]
-	for _, word := range words[first:end] {
+	for _, word := range codes.Words[first:end] {
 		p.page = binary.LittleEndian.AppendUint32(p.page, uint32(len(word)))
 		p.page = append(p.page, word...)
 	}
@@ -162,7 +162,7 @@ func (p *parquetWriter) columnChunk(c column, count int) (chunk thrift, size int
 }
 
 // footer returns the file's FileMetaData.
-func (p *parquetWriter) footer(codes *vectors.Sparse) []byte {
+func (p *parquetWriter) footer(codes *vectors.CSR) []byte {
 	var root thrift
 	root.string(4, "schema")
 	root.i32(5, 3) // columns

@@ -1,0 +1,41 @@
+package model
+
+import "fmt"
+
+// A Dictionary turns codes into dense vectors: the code a, of length K, stands for
+// the vector μ + aD.
+type Dictionary struct {
+	Dim   int       // L, the length of a vector
+	Atoms []float32 // D, K×L row-major; row k is the atom of dimension k
+	Mean  []float32 // μ, of length L, or nil if the input was not centred
+}
+
+// Len returns the number of atoms, K.
+func (d *Dictionary) Len() int { return len(d.Atoms) / d.Dim }
+
+// Atom returns the atom of dimension k. It aliases d.Atoms.
+func (d *Dictionary) Atom(k int) []float32 { return d.Atoms[k*d.Dim : (k+1)*d.Dim : (k+1)*d.Dim] }
+
+// Validate returns an error unless d has at least one atom of Dim numbers, and a
+// mean of as many or none.
+func (d *Dictionary) Validate() error {
+	if d.Dim < 1 || len(d.Atoms) == 0 || len(d.Atoms)%d.Dim != 0 || d.Mean != nil && len(d.Mean) != d.Dim {
+		return fmt.Errorf("%d numbers are no atoms of length %d with a mean of length %d", len(d.Atoms), d.Dim, len(d.Mean))
+	}
+	return nil
+}
+
+// Center writes x − μ to dst for each vector of x, n×L row-major. It may be in place.
+// It is the one place where μ is subtracted, before training and before encoding.
+func (d *Dictionary) Center(dst, x []float32) {
+	if d.Mean == nil {
+		copy(dst, x)
+		return
+	}
+	for len(x) > 0 {
+		for j, m := range d.Mean {
+			dst[j] = x[j] - m
+		}
+		dst, x = dst[d.Dim:], x[d.Dim:]
+	}
+}
