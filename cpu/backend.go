@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 
+	"overcomplete/cpu/simd"
 	"overcomplete/graph"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -34,16 +35,16 @@ type state struct {
 	progress func(int)
 
 	words      int
-	x          []float32 // V×L
-	dictionary matrix    // D, K×L
-	squares    matrix    // H, K×L
-	sumG, sumQ codeSums  // S and Q, V×K
-	tiles      []*tile   // A
+	x          []float32   // V×L
+	dictionary simd.Matrix // D, K×L
+	squares    simd.Matrix // H, K×L
+	sumG, sumQ codeSums    // S and Q, V×K
+	tiles      []*tile     // A
 	tileWords  int
-	allAtoms   []int32 // 0, 1, …, K−1: the columns of a dense code
-	packed     packed  // D, of a code pass
+	allAtoms   []int32     // 0, 1, …, K−1: the columns of a dense code
+	packed     simd.Panels // D, of a code pass
 
-	kernels *kernels
+	kernels *simd.Kernels
 	lanes   []*lane // one for each worker
 }
 
@@ -63,7 +64,7 @@ type AuthorsBackend struct {
 
 // New prepares training of spec on X, V×L row-major. X is read, never written.
 func New(spec graph.Spec, x []float32, o Options) (*Backend, error) {
-	k, err := chooseKernels()
+	k, _, err := simd.Choose()
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +85,7 @@ func New(spec graph.Spec, x []float32, o Options) (*Backend, error) {
 
 // NewAuthors is New for the authors' algorithm.
 func NewAuthors(spec graph.Spec, x []float32, o Options) (*AuthorsBackend, error) {
-	k, err := chooseKernels()
+	k, _, err := simd.Choose()
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +104,7 @@ func NewAuthors(spec graph.Spec, x []float32, o Options) (*AuthorsBackend, error
 	return &AuthorsBackend{s, step, evaluate}, nil
 }
 
-func compileStep(build graph.Build, spec graph.Spec, k *kernels) (*executable, error) {
+func compileStep(build graph.Build, spec graph.Spec, k *simd.Kernels) (*executable, error) {
 	p, err := graph.Compile(build, spec)
 	if err != nil {
 		return nil, err
@@ -111,7 +112,7 @@ func compileStep(build graph.Build, spec graph.Spec, k *kernels) (*executable, e
 	return compile(p, k)
 }
 
-func newState(spec graph.Spec, x []float32, kernels *kernels, mostTileWords int, o Options) (state, error) {
+func newState(spec graph.Spec, x []float32, kernels *simd.Kernels, mostTileWords int, o Options) (state, error) {
 	if len(x) == 0 || len(x)%spec.Dim != 0 {
 		return state{}, fmt.Errorf("cpu: %d numbers are no vectors of length %d", len(x), spec.Dim)
 	}
@@ -123,14 +124,14 @@ func newState(spec graph.Spec, x []float32, kernels *kernels, mostTileWords int,
 	s := state{
 		spec: spec, seed: o.Seed, progress: o.Progress,
 		words: words, x: x, kernels: kernels,
-		dictionary: newMatrix(k, spec.Dim),
-		squares:    newMatrix(k, spec.Dim),
+		dictionary: simd.NewMatrix(k, spec.Dim),
+		squares:    simd.NewMatrix(k, spec.Dim),
 		sumG:       newCodeSums(words*k, o.Float16),
 		sumQ:       newCodeSums(words*k, o.Float16),
 		allAtoms:   make([]int32, k),
 	}
 	for i := range k {
-		copy(s.dictionary.row(i), initial[i*spec.Dim:])
+		copy(s.dictionary.Row(i), initial[i*spec.Dim:])
 	}
 	if s.progress == nil {
 		s.progress = func(int) {}
@@ -154,30 +155,30 @@ func (s *state) bind(f *frame, x *executable, lo, hi, t int, lanes []*lane) {
 	n, k, l := hi-lo, s.spec.Atoms, s.spec.Dim
 	f.words, f.atoms, f.dim, f.epoch = n, k, l, t
 	f.sumG, f.sumQ = s.sumG.rows(lo, hi, k), s.sumQ.rows(lo, hi, k)
-	f.matrices = sized(f.matrices, len(x.matrices))
+	f.matrices = simd.Sized(f.matrices, len(x.matrices))
 	for i, place := range x.matrices {
 		m := &f.matrices[i]
 		switch place.input {
 		case "X":
-			*m = matrix{s.x[lo*l : hi*l], l, l}
+			*m = simd.Matrix{Data: s.x[lo*l : hi*l], Width: l, Pitch: l}
 		case "D":
 			*m = s.dictionary
 		case "H":
 			*m = s.squares
 		default:
-			m.resize(f.rows(place.shape[0]), l)
+			m.Resize(f.rows(place.shape[0]), l)
 		}
 	}
 	for len(f.codes) < len(x.codes) {
 		f.codes = append(f.codes, new(codes))
 	}
 	for i, input := range x.codes {
-		f.codes[i].index, f.codes[i].value = sized(f.codes[i].index, n), sized(f.codes[i].value, n)
+		f.codes[i].index, f.codes[i].value = simd.Sized(f.codes[i].index, n), simd.Sized(f.codes[i].value, n)
 		if input == "A" {
 			s.view(f, f.codes[i], lo, lanes)
 		}
 	}
-	f.numbers = sized(f.numbers, len(x.numbers))
+	f.numbers = simd.Sized(f.numbers, len(x.numbers))
 	for i, input := range x.numbers {
 		if input == "n" {
 			f.numbers[i] = float64(n)
@@ -187,7 +188,7 @@ func (s *state) bind(f *frame, x *executable, lo, hi, t int, lanes []*lane) {
 		f.rowTotals = append(f.rowTotals, nil)
 	}
 	for i := range x.totals {
-		f.rowTotals[i] = sized(f.rowTotals[i], max(n, k))
+		f.rowTotals[i] = simd.Sized(f.rowTotals[i], max(n, k))
 	}
 }
 
@@ -229,7 +230,7 @@ func (b *Backend) DictionaryPass(ctx context.Context, batch int) (train.Dictiona
 // CodePass implements [train.Backend].
 func (b *Backend) CodePass(ctx context.Context, epoch int) (train.CodePass, error) {
 	x := b.codeStep
-	b.packed.pack(b.kernels, b.dictionary, b.spec.Atoms, b.lanes)
+	pack(&b.packed, b.kernels, b.dictionary, b.spec.Atoms, b.lanes)
 	losses := make([]float64, len(b.tiles))
 	b.eachTile(ctx, x, epoch, func(f *frame, i int) {
 		losses[i] = x.number(f, "loss")
@@ -267,7 +268,7 @@ func (s *state) eachTile(ctx context.Context, x *executable, epoch int, done fun
 		hi := min(lo+s.tileWords, s.words)
 		alone := []*lane{l}
 		s.bind(f, x, lo, hi, epoch, alone)
-		f.packed = packed{s.packed.data, true}
+		f.packed, f.lent = s.packed, true
 		x.run(f, alone)
 		done(f, i)
 		s.progress(hi - lo)
@@ -309,7 +310,7 @@ func (s *state) summary(losses []float64) train.CodePass {
 func (s *state) Dictionary() ([]float32, error) {
 	d := make([]float32, 0, s.spec.Atoms*s.spec.Dim)
 	for k := range s.spec.Atoms {
-		d = append(d, s.dictionary.row(k)...)
+		d = append(d, s.dictionary.Row(k)...)
 	}
 	return d, nil
 }

@@ -10,13 +10,25 @@ import (
 
 	"gorgonia.org/gorgonia"
 
+	"overcomplete/cpu/simd"
+	"overcomplete/encode"
 	"overcomplete/graph"
 	"overcomplete/train"
 	"overcomplete/train/backendtest"
 )
 
+// eachLevel runs a test for every level that this processor has, forced.
+func eachLevel(t *testing.T, f func(t *testing.T)) {
+	for _, k := range simd.Levels() {
+		t.Run(k.Name, func(t *testing.T) {
+			t.Setenv(simd.Variable, k.Name)
+			f(t)
+		})
+	}
+}
+
 func TestBackend(t *testing.T) {
-	eachLevel(t, func(t *testing.T, _ *kernels) { backendtest.Run(t, backendtest.Float32, newBackend) })
+	eachLevel(t, func(t *testing.T) { backendtest.Run(t, backendtest.Float32, newBackend) })
 }
 
 // float16 is for sums that were rounded to 2⁻¹², 2.4e-4, in each of two epochs
@@ -27,7 +39,7 @@ func TestBackendFloat16(t *testing.T) {
 	if testing.Short() {
 		t.Skip("float16 sums differ in one kernel; left out by -short")
 	}
-	eachLevel(t, func(t *testing.T, _ *kernels) {
+	eachLevel(t, func(t *testing.T) {
 		backendtest.Run(t, float16, func(spec graph.Spec, x []float32, seed uint64, workers int) (*Backend, error) {
 			return New(spec, x, Options{Seed: seed, Workers: workers, Float16: true})
 		})
@@ -49,7 +61,7 @@ func newBackend(spec graph.Spec, x []float32, seed uint64, workers int) (*Backen
 }
 
 func TestAuthorsBackend(t *testing.T) {
-	eachLevel(t, func(t *testing.T, _ *kernels) { backendtest.RunAuthors(t, backendtest.Float32, newAuthors) })
+	eachLevel(t, func(t *testing.T) { backendtest.RunAuthors(t, backendtest.Float32, newAuthors) })
 }
 
 func newAuthors(spec graph.Spec, x []float32, seed uint64, workers int) (*AuthorsBackend, error) {
@@ -91,7 +103,7 @@ func TestUpdateKeepsBits(t *testing.T) {
 	for i := range x {
 		x[i] *= 40
 	}
-	eachLevel(t, func(t *testing.T, _ *kernels) {
+	eachLevel(t, func(t *testing.T) {
 		for _, batch := range []int{60, 350} {
 			for _, lambda := range []float64{0.02, 3} {
 				spec := graph.Spec{Atoms: 150, Dim: dim, Lambda: lambda, Tau: 1e-3, Rate: 0.05}
@@ -123,7 +135,7 @@ func TestUpdateKeepsBits(t *testing.T) {
 						t.Errorf("batches of %d, λ = %v: %d workers do not compute what one does", batch, lambda, workers)
 					}
 					share := float64(pass.Nonzeros) / float64(words*spec.Atoms)
-					if large, sparse := 4*batch*b.dictionary.pitch > batchBytes, share < denseShare; large != (batch == 350) || sparse != (lambda == 3) || share == 0 {
+					if large, sparse := 4*batch*b.dictionary.Pitch > batchBytes, share < denseShare; large != (batch == 350) || sparse != (lambda == 3) || share == 0 {
 						t.Fatalf("batches of %d are large: %v; %.2f of the codes at λ = %v are not zero", batch, large, share, lambda)
 					}
 				}
@@ -217,6 +229,26 @@ func TestNewErrors(t *testing.T) {
 		}
 		if _, err := NewAuthors(spec, c.x, Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("authors: error %v, want %q", err, c.want)
+		}
+	}
+}
+
+// An instruction set that is asked for and not there is an error of whatever needs
+// kernels.
+func TestUnknownLevel(t *testing.T) {
+	t.Setenv(simd.Variable, "mmx")
+	for name, f := range map[string]func() error{
+		"Level":      func() error { _, _, err := Level(); return err },
+		"New":        func() error { _, err := New(small, make([]float32, 4), Options{}); return err },
+		"NewAuthors": func() error { _, err := NewAuthors(small, make([]float32, 4), Options{}); return err },
+		"NewEncoder": func() error {
+			_, err := NewEncoder([]float32{1}, 1, nil, encode.Options{Lambda: 1, Steps: 1, Most: 1}, 1)
+			return err
+		},
+		"NewLimits": func() error { _, err := NewLimits(1, 1); return err },
+	} {
+		if err := f(); !errors.Is(err, ErrLevel) {
+			t.Errorf("%s: error %v, want %v", name, err, ErrLevel)
 		}
 	}
 }

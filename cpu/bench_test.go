@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"overcomplete/cpu/simd"
 	"overcomplete/graph"
 )
 
@@ -38,15 +39,15 @@ func trained(b *testing.B, workers int) *Backend {
 
 // peak returns the flops a second of one core that is left alone with its
 // registers: the best of many tries, as others may use the machine.
-func peak(k *kernels) float64 {
+func peak(k *simd.Kernels) float64 {
 	const n = 50_000
 	best := time.Hour
 	for range 200 {
 		start := time.Now()
-		k.peak(n)
+		k.Peak(n)
 		best = min(best, time.Since(start))
 	}
-	return 2 * n * float64(k.rows*k.columns) / best.Seconds()
+	return 2 * n * float64(k.Rows*k.Columns) / best.Seconds()
 }
 
 // report gives what so many flops an iteration are in GFLOP/s, and a share of the
@@ -62,12 +63,12 @@ func report(b *testing.B, be *Backend, flops float64) {
 func BenchmarkCorrelate(b *testing.B) {
 	be := trained(b, 1)
 	l, x, epoch, tile := be.lanes[0], be.codeStep, 7, 0
-	be.packed.pack(be.kernels, be.dictionary, be.spec.Atoms, be.lanes)
+	pack(&be.packed, be.kernels, be.dictionary, be.spec.Atoms, be.lanes)
 	for b.Loop() {
 		b.StopTimer()
 		lo := tile * be.tileWords
 		be.bind(&l.tile, x, lo, lo+be.tileWords, epoch, be.lanes)
-		l.tile.packed = packed{be.packed.data, true}
+		l.tile.packed, l.tile.lent = be.packed, true
 		x.steps[0].run(&l.tile, be.lanes)
 		b.StartTimer()
 		x.steps[1].run(&l.tile, be.lanes)

@@ -3,6 +3,7 @@ package cpu
 import (
 	"slices"
 
+	"overcomplete/cpu/simd"
 	"overcomplete/train"
 )
 
@@ -34,7 +35,7 @@ func (c *codes) spread(rows, atoms int, lanes []*lane) {
 	if float64(nonzeros) < denseShare*float64(rows*atoms) {
 		return
 	}
-	c.denseRoom = sized(c.denseRoom, denseFloats(rows, atoms))
+	c.denseRoom = simd.Sized(c.denseRoom, denseFloats(rows, atoms))
 	c.dense = c.denseRoom
 	parallel(lanes, rows, func(_ *lane, i int) {
 		row := c.dense[i*atoms:][:atoms]
@@ -47,11 +48,11 @@ func (c *codes) spread(rows, atoms int, lanes []*lane) {
 
 // denseFloats is the length of n×K codes that products read, beyond their edges
 // too.
-func denseFloats(rows, atoms int) int { return (rows+edge)*atoms + edge }
+func denseFloats(rows, atoms int) int { return (rows+simd.Edge)*atoms + simd.Edge }
 
 // reserve makes the first rows empty, with room for most nonzeros each.
 func (c *codes) reserve(rows, most int) {
-	c.indexRoom, c.valueRoom = sized(c.indexRoom, rows*most), sized(c.valueRoom, rows*most)
+	c.indexRoom, c.valueRoom = simd.Sized(c.indexRoom, rows*most), simd.Sized(c.valueRoom, rows*most)
 	for i := range rows {
 		c.index[i] = c.indexRoom[i*most : i*most : (i+1)*most]
 		c.value[i] = c.valueRoom[i*most : i*most : (i+1)*most]
@@ -125,7 +126,7 @@ func (s *state) view(f *frame, c *codes, lo int, lanes []*lane) {
 		c.spread(f.words, k, lanes)
 		return
 	}
-	f.random = sized(f.random, denseFloats(f.words, k))
+	f.random = simd.Sized(f.random, denseFloats(f.words, k))
 	parallel(lanes, f.words, func(_ *lane, i int) {
 		if s.tiles[(lo+i)/s.tileWords] == nil {
 			c.index[i], c.value[i] = s.allAtoms, f.random[i*k:(i+1)*k:(i+1)*k]
@@ -154,7 +155,7 @@ func (t *columns) of(i int) ([]int32, []float32) {
 
 // transpose sets t to the columns from lo to hi of the first rows of c.
 func (t *columns) transpose(c *codes, rows, lo, hi int) {
-	t.start, t.end, t.from = zeroed(t.start, hi-lo), zeroed(t.end, hi-lo), sized(t.from, rows)
+	t.start, t.end, t.from = zeroed(t.start, hi-lo), zeroed(t.end, hi-lo), simd.Sized(t.from, rows)
 	for i, index := range c.index[:rows] {
 		from, _ := slices.BinarySearch(index, int32(lo))
 		t.from[i] = from
@@ -170,7 +171,7 @@ func (t *columns) transpose(c *codes, rows, lo, hi int) {
 		t.start[k], t.end[k] = nonzeros, nonzeros
 		nonzeros += n
 	}
-	t.word, t.value = sized(t.word, nonzeros), sized(t.value, nonzeros)
+	t.word, t.value = simd.Sized(t.word, nonzeros), simd.Sized(t.value, nonzeros)
 	for i, index := range c.index[:rows] {
 		value := c.value[i]
 		for j := t.from[i]; j < len(index) && int(index[j]) < hi; j++ {

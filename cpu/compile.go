@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"overcomplete/cpu/simd"
 	"overcomplete/graph"
 )
 
@@ -30,7 +31,7 @@ type matrixPlace struct {
 // step is a compiled graph.Step. Its functions read and write the current row
 // of a lane.
 type step struct {
-	kernels *kernels
+	kernels *simd.Kernels
 	kind    graph.Kind
 	shape   graph.Shape
 	product []product
@@ -66,7 +67,7 @@ type number func(*lane) float64
 
 // compile places a program's values and turns its steps into functions. What
 // this package cannot run is an error that names the step.
-func compile(p *graph.Program, k *kernels) (*executable, error) {
+func compile(p *graph.Program, k *simd.Kernels) (*executable, error) {
 	x := &executable{
 		matrixOf: make(map[*graph.Value]int),
 		codesOf:  make(map[*graph.Value]int),
@@ -285,7 +286,7 @@ func (c *compiler) destination(v *graph.Value) vector {
 
 func (c *compiler) matrixRow(v *graph.Value) vector {
 	at := c.matrixAt(v)
-	return func(l *lane) []float32 { return l.frame.matrices[at].row(l.row) }
+	return func(l *lane) []float32 { return l.frame.matrices[at].Row(l.row) }
 }
 
 // compileScaleCodes scales rows of codes where they are. Only products of this
@@ -328,7 +329,7 @@ func (c *compiler) compileTotal(v *graph.Value) error {
 	}
 	at, total := c.numberAt(v), c.executable.totals
 	c.executable.totals++
-	c.emit(func(l *lane) { l.frame.rowTotals[total][l.row] = c.step.kernels.sum(row(l)) })
+	c.emit(func(l *lane) { l.frame.rowTotals[total][l.row] = c.step.kernels.Sum(row(l)) })
 	c.step.totals = append(c.step.totals, func(l *lane) {
 		f := l.frame
 		var all float64
@@ -379,7 +380,7 @@ func (c *compiler) arithmetic(v *graph.Value) (number, error) {
 		if err != nil {
 			return nil, err
 		}
-		return func(l *lane) float64 { return c.step.kernels.sum(row(l)) }, nil
+		return func(l *lane) float64 { return c.step.kernels.Sum(row(l)) }, nil
 	}
 	f, ok := map[graph.Op]func(a, b float64) float64{
 		graph.Add:   func(a, b float64) float64 { return a + b },
@@ -466,7 +467,7 @@ func (c *compiler) compileCombination(dst vector, v *graph.Value) error {
 	if v.Op == graph.Sub {
 		sign = -1
 	}
-	combine := c.step.kernels.combine
+	combine := c.step.kernels.Combine
 	c.emit(func(l *lane) { combine(dst(l), float32(n(l)), a(l), float32(sign*m(l)), b(l)) })
 	return nil
 }
@@ -478,9 +479,9 @@ func (c *compiler) compileVector(dst vector, v *graph.Value) error {
 	}
 	unsupported := fmt.Errorf("no kernel for %s", v.Formula())
 	k, args := c.step.kernels, v.Args
-	divide := div
+	divide := simd.Div
 	if v.Op == graph.Div && c.isRoot(args[1]) {
-		divide, args = k.divSqrt, []*graph.Value{args[0], args[1].Args[0]}
+		divide, args = k.DivSqrt, []*graph.Value{args[0], args[1].Args[0]}
 	}
 	var vectors []vector
 	var numbers []number
@@ -503,8 +504,8 @@ func (c *compiler) compileVector(dst vector, v *graph.Value) error {
 	switch pattern {
 	case "v":
 		f, ok := map[graph.Op]func(dst, a []float32){
-			graph.Square: func(dst, a []float32) { k.mul(dst, a, a) }, graph.Sqrt: sqrt, graph.Abs: abs,
-			graph.Sign: sign, graph.NotNegative: notNegative, graph.Relu: k.relu,
+			graph.Square: func(dst, a []float32) { k.Mul(dst, a, a) }, graph.Sqrt: simd.Sqrt, graph.Abs: simd.Abs,
+			graph.Sign: simd.Sign, graph.NotNegative: simd.NotNegative, graph.Relu: k.Relu,
 		}[v.Op]
 		if !ok {
 			return unsupported
@@ -512,7 +513,7 @@ func (c *compiler) compileVector(dst vector, v *graph.Value) error {
 		a := vectors[0]
 		c.emit(func(l *lane) { f(dst(l), a(l)) })
 	case "vv":
-		f, ok := map[graph.Op]func(dst, a, b []float32){graph.Mul: k.mul, graph.Div: divide}[v.Op]
+		f, ok := map[graph.Op]func(dst, a, b []float32){graph.Mul: k.Mul, graph.Div: divide}[v.Op]
 		if !ok {
 			return unsupported
 		}
@@ -520,9 +521,9 @@ func (c *compiler) compileVector(dst vector, v *graph.Value) error {
 		c.emit(func(l *lane) { f(dst(l), a(l), b(l)) })
 	case "nv", "vn":
 		f, ok := map[string]func(dst, a []float32, n float32){
-			"add nv": k.addConst, "add vn": k.addConst, "mul nv": k.scale, "mul vn": k.scale, "scale rows vn": k.scale,
-			"sub nv": subFrom, "sub vn": func(dst, a []float32, n float32) { k.addConst(dst, a, -n) },
-			"div nv": divInto, "div vn": func(dst, a []float32, n float32) { k.scale(dst, a, 1/n) },
+			"add nv": k.AddConst, "add vn": k.AddConst, "mul nv": k.Scale, "mul vn": k.Scale, "scale rows vn": k.Scale,
+			"sub nv": simd.SubFrom, "sub vn": func(dst, a []float32, n float32) { k.AddConst(dst, a, -n) },
+			"div nv": simd.DivInto, "div vn": func(dst, a []float32, n float32) { k.Scale(dst, a, 1/n) },
 		}[v.Op.String()+" "+pattern]
 		if !ok {
 			return unsupported

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 
+	"overcomplete/cpu/simd"
 	"overcomplete/encode"
 )
 
@@ -16,22 +17,22 @@ type Encoder struct {
 	options    encode.Options
 	dim        int
 	mean       []float32 // nil for none
-	dictionary matrix
+	dictionary simd.Matrix
 	atoms      int
-	packed     packed
-	gram       matrix  // DDᵀ, of the exact lasso
-	step       float64 // s
-	kernels    *kernels
+	packed     simd.Panels
+	gram       simd.Matrix // DDᵀ, of the exact lasso
+	step       float64     // s
+	kernels    *simd.Kernels
 	lanes      []*encodeLane
 }
 
 // encodeLane is what a worker encodes with.
 type encodeLane struct {
-	y, r          matrix // n×L: rows without their mean, and what their codes leave of them
-	decoded, last matrix // n×L: bD and aD
-	b, a          matrix // n×K: the last codes and those before
-	dots          matrix // n×k: the correlations of polishing
-	codes         codes  // b's nonzeros
+	y, r          simd.Matrix // n×L: rows without their mean, and what their codes leave of them
+	decoded, last simd.Matrix // n×L: bD and aD
+	b, a          simd.Matrix // n×K: the last codes and those before
+	dots          simd.Matrix // n×k: the correlations of polishing
+	codes         codes       // b's nonzeros
 	momentum      []float32
 	against       []float64
 	sums          []float32 // of the rows that a product takes
@@ -46,7 +47,7 @@ type encodeLane struct {
 // nil if nothing is to be subtracted. Workers is the number of goroutines, 0 for
 // one for each processor.
 func NewEncoder(d []float32, dim int, mean []float32, o encode.Options, workers int) (*Encoder, error) {
-	k, err := chooseKernels()
+	k, _, err := simd.Choose()
 	if err != nil {
 		return nil, err
 	}
@@ -60,17 +61,17 @@ func NewEncoder(d []float32, dim int, mean []float32, o encode.Options, workers 
 	if e.step, err = encode.StepSize(d, dim); err != nil {
 		return nil, err
 	}
-	e.dictionary = newMatrix(e.atoms, dim)
+	e.dictionary = simd.NewMatrix(e.atoms, dim)
 	for i := range e.atoms {
-		copy(e.dictionary.row(i), d[i*dim:])
+		copy(e.dictionary.Row(i), d[i*dim:])
 	}
-	e.packed.pack(k, e.dictionary, e.atoms, []*lane{new(lane)})
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
 	for range min(workers, encode.Block) {
 		e.lanes = append(e.lanes, new(encodeLane))
 	}
+	pack(&e.packed, k, e.dictionary, e.atoms, e.lanes)
 	if o.Gap > 0 {
 		if err := e.makeGram(); err != nil {
 			return nil, err
@@ -127,26 +128,26 @@ func (e *Encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error
 
 // prepare starts rows from codes of zero.
 func (l *encodeLane) prepare(e *Encoder, x []float32, rows int) {
-	for _, m := range []*matrix{&l.y, &l.r, &l.decoded, &l.last} {
-		m.resize(rows, e.dim)
+	for _, m := range []*simd.Matrix{&l.y, &l.r, &l.decoded, &l.last} {
+		m.Resize(rows, e.dim)
 	}
-	for _, m := range []*matrix{&l.b, &l.a} {
-		m.resize(rows, e.atoms)
-		clear(m.data)
+	for _, m := range []*simd.Matrix{&l.b, &l.a} {
+		m.Resize(rows, e.atoms)
+		clear(m.Data)
 	}
-	clear(l.decoded.data)
+	clear(l.decoded.Data)
 	for i := range rows {
-		y := l.y.row(i)
+		y := l.y.Row(i)
 		copy(y, x[i*e.dim:])
 		if e.mean != nil {
-			e.kernels.combine(y, 1, y, -1, e.mean)
+			e.kernels.Combine(y, 1, y, -1, e.mean)
 		}
-		copy(l.r.row(i), y)
+		copy(l.r.Row(i), y)
 	}
-	l.codes.index, l.codes.value = sized(l.codes.index, rows), sized(l.codes.value, rows)
-	l.codes.reserve(rows, e.atoms+vectorFloats)
+	l.codes.index, l.codes.value = simd.Sized(l.codes.index, rows), simd.Sized(l.codes.value, rows)
+	l.codes.reserve(rows, e.atoms+simd.Width)
 	l.momentum, l.against = zeroed(l.momentum, rows), zeroed(l.against, rows)
-	l.next = sized(l.next, rows)
+	l.next = simd.Sized(l.next, rows)
 }
 
 // fista takes the steps with shrinkage.
@@ -173,17 +174,17 @@ func (e *Encoder) correlate(l *encodeLane, rows int) {
 	clear(l.against)
 	for block := 0; block < e.atoms; block += correlateAtoms {
 		end := min(block+correlateAtoms, e.atoms)
-		for first := 0; first < rows; first += k.rows {
-			l.sums = zeroed(l.sums, k.rows*correlateAtoms)
-			for j := block; j < end; j += k.columns {
-				k.product(&l.sums[j-block], correlateAtoms, &l.r.data[first*l.r.pitch], l.r.pitch, 1,
-					&e.packed.data[j*e.dim], k.columns, e.dim, nil, nil, 0, 0, 0)
+		for first := 0; first < rows; first += k.Rows {
+			l.sums = zeroed(l.sums, k.Rows*correlateAtoms)
+			for j := block; j < end; j += k.Columns {
+				k.Product(&l.sums[j-block], correlateAtoms, &l.r.Data[first*l.r.Pitch], l.r.Pitch, 1,
+					&e.packed.Data[j*e.dim], k.Columns, e.dim, nil, nil, 0, 0, 0)
 			}
-			for i := first; i < min(first+k.rows, rows); i++ {
+			for i := first; i < min(first+k.Rows, rows); i++ {
 				index, value := l.codes.index[i], l.codes.value[i]
 				n := len(index)
-				found, against := k.fista(index[n:cap(index)], value[n:cap(value)], l.sums[(i-first)*correlateAtoms:][:end-block],
-					l.b.row(i)[block:end], l.a.row(i)[block:end], int32(block), l.momentum[i], step, threshold, floor)
+				found, against := k.FISTA(index[n:cap(index)], value[n:cap(value)], l.sums[(i-first)*correlateAtoms:][:end-block],
+					l.b.Row(i)[block:end], l.a.Row(i)[block:end], int32(block), l.momentum[i], step, threshold, floor)
 				l.codes.index[i], l.codes.value[i] = index[:n+found], value[:n+found]
 				l.against[i] += float64(against)
 			}
@@ -203,9 +204,9 @@ func (e *Encoder) advance(l *encodeLane, rows int, q float64) (next float64) {
 			l.momentum[i] = 0
 		}
 		// zD = bD + momentum·(bD − aD)
-		r, m := l.r.row(i), l.momentum[i]
-		e.kernels.combine(r, 1+m, l.decoded.row(i), -m, l.last.row(i))
-		e.kernels.combine(r, 1, l.y.row(i), -1, r)
+		r, m := l.r.Row(i), l.momentum[i]
+		e.kernels.Combine(r, 1+m, l.decoded.Row(i), -m, l.last.Row(i))
+		e.kernels.Combine(r, 1, l.y.Row(i), -1, r)
 	}
 	return next
 }
@@ -213,14 +214,14 @@ func (e *Encoder) advance(l *encodeLane, rows int, q float64) (next float64) {
 // decode multiplies codes with the dictionary, in blocks of atoms that stay in
 // cache while all rows use them.
 func (e *Encoder) decode(l *encodeLane, rows int) {
-	clear(l.decoded.data[:rows*l.decoded.pitch])
+	clear(l.decoded.Data[:rows*l.decoded.Pitch])
 	clear(l.next)
-	size := blockRows(e.dictionary.pitch)
+	size := blockRows(e.dictionary.Pitch)
 	for block := 0; block < e.atoms; block += size {
 		end := int32(min(block+size, e.atoms))
 		for i := range rows {
 			next := &l.next[i]
-			*next += e.kernels.decode(l.decoded.padded(i), l.codes.index[i][*next:], l.codes.value[i][*next:], e.dictionary.data, e.dictionary.pitch, end)
+			*next += e.kernels.Decode(l.decoded.Padded(i), l.codes.index[i][*next:], l.codes.value[i][*next:], e.dictionary.Data, e.dictionary.Pitch, end)
 		}
 	}
 }
@@ -233,8 +234,8 @@ func (e *Encoder) keepLargest(l *encodeLane, rows int) {
 		if len(value) <= most {
 			continue
 		}
-		l.magnitudes = sized(l.magnitudes, len(value))
-		abs(l.magnitudes, value)
+		l.magnitudes = simd.Sized(l.magnitudes, len(value))
+		simd.Abs(l.magnitudes, value)
 		slices.Sort(l.magnitudes)
 		least := l.magnitudes[len(value)-most]
 		equal := most // of those that are as large as the least
@@ -264,23 +265,23 @@ func (e *Encoder) polish(l *encodeLane, rows int) {
 	most := 0
 	for i := range rows {
 		value := l.codes.value[i]
-		copy(l.b.row(i), value)
-		copy(l.a.row(i), value)
+		copy(l.b.Row(i), value)
+		copy(l.a.Row(i), value)
 		most = max(most, len(value))
 		l.momentum[i], l.against[i] = 0, 0
 	}
-	l.dots.resize(rows, most)
-	l.spareIndex, l.spareValue = sized(l.spareIndex, most+vectorFloats), sized(l.spareValue, most+vectorFloats)
+	l.dots.Resize(rows, most)
+	l.spareIndex, l.spareValue = simd.Sized(l.spareIndex, most+simd.Width), simd.Sized(l.spareValue, most+simd.Width)
 	e.advance(l, rows, 1) // without momentum: residuals of what is left
 	q := 1.0
 	for range encode.PolishSteps {
 		e.correlateSupport(l, rows)
 		for i := range rows {
 			n := len(l.codes.index[i])
-			_, against := e.kernels.fista(l.spareIndex, l.spareValue, l.dots.row(i)[:n], l.b.row(i)[:n], l.a.row(i)[:n],
+			_, against := e.kernels.FISTA(l.spareIndex, l.spareValue, l.dots.Row(i)[:n], l.b.Row(i)[:n], l.a.Row(i)[:n],
 				0, l.momentum[i], float32(2*e.step), 0, float32(math.Inf(-1)))
 			l.against[i] = float64(against)
-			copy(l.codes.value[i], l.a.row(i))
+			copy(l.codes.value[i], l.a.Row(i))
 		}
 		l.a, l.b = l.b, l.a
 		q = e.advance(l, rows, q)
@@ -293,12 +294,12 @@ func (e *Encoder) polish(l *encodeLane, rows int) {
 // correlateSupport correlates residuals with the atoms that their codes use.
 func (e *Encoder) correlateSupport(l *encodeLane, rows int) {
 	clear(l.next)
-	size := blockRows(e.dictionary.pitch)
+	size := blockRows(e.dictionary.Pitch)
 	for block := 0; block < e.atoms; block += size {
 		end := int32(min(block+size, e.atoms))
 		for i := range rows {
 			next := &l.next[i]
-			*next += e.kernels.dots(l.dots.row(i)[*next:], l.codes.index[i][*next:], l.r.padded(i), e.dictionary.data, e.dictionary.pitch, end)
+			*next += e.kernels.Dots(l.dots.Row(i)[*next:], l.codes.index[i][*next:], l.r.Padded(i), e.dictionary.Data, e.dictionary.Pitch, end)
 		}
 	}
 }
@@ -306,10 +307,10 @@ func (e *Encoder) correlateSupport(l *encodeLane, rows int) {
 // losses are ‖y − bD‖², of what was decoded last.
 func (l *encodeLane) losses(e *Encoder, losses []float64) {
 	for i := range losses {
-		r := l.r.row(i)
-		e.kernels.combine(r, 1, l.y.row(i), -1, l.decoded.row(i))
-		e.kernels.mul(r, r, r)
-		losses[i] = e.kernels.sum(r)
+		r := l.r.Row(i)
+		e.kernels.Combine(r, 1, l.y.Row(i), -1, l.decoded.Row(i))
+		e.kernels.Mul(r, r, r)
+		losses[i] = e.kernels.Sum(r)
 	}
 }
 

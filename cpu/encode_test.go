@@ -23,7 +23,7 @@ func newEncoder(t testing.TB, d []float32, dim int, mean []float32, o encode.Opt
 // Codes are those of the formulas in float64, within what float32 rounds: a part
 // in 10⁵ of the largest code, as steps add up.
 func TestEncode(t *testing.T) {
-	eachLevel(t, func(t *testing.T, _ *kernels) {
+	eachLevel(t, func(t *testing.T) {
 		encodetest.Run(t, 1e-5, anyEncoder)
 	})
 }
@@ -49,7 +49,7 @@ func TestEncoderWorkers(t *testing.T) {
 
 // Exact codes don't depend on the number of workers either.
 func TestEncodeExactKeepsBits(t *testing.T) {
-	eachLevel(t, func(t *testing.T, _ *kernels) {
+	eachLevel(t, func(t *testing.T) {
 		encodetest.SameBits(t, encode.Options{Lambda: 1, Gap: 1e-4}, anyEncoder)
 	})
 }
@@ -59,7 +59,7 @@ func TestEncodeExactKeepsBits(t *testing.T) {
 // off by.
 func TestEncodeExact(t *testing.T) {
 	const rows = 30
-	eachLevel(t, func(t *testing.T, _ *kernels) {
+	eachLevel(t, func(t *testing.T) {
 		for _, c := range []struct {
 			dim, atoms int
 			o          encode.Options
@@ -145,71 +145,6 @@ func TestNewEncoderRefuses(t *testing.T) {
 			t.Errorf("no error for %+v", c)
 		}
 	}
-}
-
-func TestFISTAKernels(t *testing.T) {
-	eachLevel(t, func(t *testing.T, k *kernels) {
-		g := newGuarded(t)
-		for _, n := range lengths {
-			for _, floor := range []float32{float32(math.Inf(-1)), 0} {
-				for _, threshold := range []float32{0, 1, 100} { // all codes, some, none
-					what := fmt.Sprintf("fista of %d, floor %v, threshold %v", n, floor, threshold)
-					p, b, a := g.floats(n), g.floats(n), g.floats(n)
-					for i := range p {
-						if i%4 == 0 {
-							p[i], b[i], a[i] = 0, 0, 0
-						}
-						z := b[i] + 0.6*(b[i]-a[i])
-						if abs32(abs32(z+0.3*p[i])-threshold) < 0.01 { // in doubt
-							p[i], b[i], a[i] = 0, 0, 0
-						}
-					}
-					wantA, wantIndex, wantValue := slices.Clone(a), make([]int32, n), make([]float32, n)
-					want, wantAgainst := fistaGeneric(wantIndex, wantValue, p, b, wantA, 1000, 0.6, 0.3, threshold, floor)
-
-					value, index := g.floats(n+vectorFloats), make([]int32, n+vectorFloats)
-					got, against := k.fista(index, value, p, b, a, 1000, 0.6, 0.3, threshold, floor)
-					nearFloats(t, what+": a", a, wantA, 4, 100)
-					if got != want || !slices.Equal(index[:got], wantIndex[:want]) {
-						t.Errorf("%s: %d codes, want %d, or others", what, got, want)
-						continue
-					}
-					nearFloats(t, what+": codes", value[:got], wantValue[:want], 4, 100)
-					// n terms of at most 100.
-					nearFloats(t, what+": against", []float32{against}, []float32{wantAgainst}, float64(n+4), 100)
-					g.check(what)
-				}
-			}
-		}
-		for n := 0; n <= 5*vectorFloats; n += vectorFloats {
-			c, row := make([]float64, n), g.floats(n)
-			k.axpy(c, 0.5, row)
-			k.axpy(c, -2, row)
-			for j, x := range row {
-				if want := -1.5 * float64(x); math.Abs(c[j]-want) > 1e-15*math.Abs(want) {
-					t.Errorf("axpy of %d: element %d is %v, want %v", n, j, c[j], want)
-				}
-			}
-		}
-		for dim := vectorFloats; dim <= 25*vectorFloats; dim += vectorFloats {
-			const rows, end = 40, 30
-			for _, index := range [][]int32{{}, {5}, {end}, {5, 7, 8, end - 1, end, 39}} {
-				what := fmt.Sprintf("dots of %v × %d", index, dim)
-				r, d, p := g.floats(dim), g.floats(rows*dim), g.floats(len(index))
-				want := slices.Clone(p)
-				n := 0
-				for ; n < len(index) && index[n] < end; n++ {
-					want[n] = float32(dot(encodetest.Widen(r), encodetest.Widen(d[int(index[n])*dim:][:dim])))
-				}
-				if got := k.dots(p, index, r, d, dim, end); got != n {
-					t.Errorf("%s: stops at %d, want %d", what, got, n)
-				}
-				// Sums of dim/16 terms or more, each near 1.
-				nearFloats(t, what, p, want, float64(dim), 10)
-				g.check(what)
-			}
-		}
-	})
 }
 
 // Encoding as the command does by default: 20 products of 2KL flops a word are

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"overcomplete/cpu/simd"
 	"overcomplete/internal/memory"
 )
 
@@ -32,11 +33,11 @@ const (
 
 // lassoLane is a worker's working set.
 type lassoLane struct {
-	residual     []float64 // of a row; padded
-	atoms        []int32   // increasing
-	gram         matrix    // of their products with each other
-	code         []float64 // of them
-	correlations []float64 // of them with the residual; padded
+	residual     []float64   // of a row; padded
+	atoms        []int32     // increasing
+	gram         simd.Matrix // of their products with each other
+	code         []float64   // of them
+	correlations []float64   // of them with the residual; padded
 	violations   []int32
 }
 
@@ -48,15 +49,15 @@ func (e *Encoder) makeGram() error {
 			ErrMemory, e.atoms, bytes/1e9, float64(limit)/1e9)
 	}
 	k, d := e.kernels, e.dictionary
-	e.gram = newMatrix(e.atoms, e.atoms)
-	parallel(e.lanes, (e.atoms+k.rows-1)/k.rows, func(_ *encodeLane, group int) {
-		i := group * k.rows
-		sums := make([]float32, k.rows*k.columns)
-		for j := 0; j < e.atoms; j += k.columns {
+	e.gram = simd.NewMatrix(e.atoms, e.atoms)
+	parallel(e.lanes, (e.atoms+k.Rows-1)/k.Rows, func(_ *encodeLane, group int) {
+		i := group * k.Rows
+		sums := make([]float32, k.Rows*k.Columns)
+		for j := 0; j < e.atoms; j += k.Columns {
 			clear(sums)
-			k.product(&sums[0], k.columns, &d.data[i*d.pitch], d.pitch, 1, &e.packed.data[j*e.dim], k.columns, e.dim, nil, nil, 0, 0, 0)
-			for row := range min(k.rows, e.atoms-i) {
-				copy(e.gram.row(i + row)[j:], sums[row*k.columns:][:k.columns])
+			k.Product(&sums[0], k.Columns, &d.Data[i*d.Pitch], d.Pitch, 1, &e.packed.Data[j*e.dim], k.Columns, e.dim, nil, nil, 0, 0, 0)
+			for row := range min(k.Rows, e.atoms-i) {
+				copy(e.gram.Row(i + row)[j:], sums[row*k.Columns:][:k.Columns])
 			}
 		}
 	})
@@ -78,8 +79,8 @@ func (e *Encoder) lasso(ctx context.Context, l *encodeLane, losses, gaps []float
 				places[i] = e.reside(l, i)
 			}
 		}
-		for first := 0; first < rows; first += k.rows {
-			if slices.Contains(open[first:min(first+k.rows, rows)], true) {
+		for first := 0; first < rows; first += k.Rows {
+			if slices.Contains(open[first:min(first+k.Rows, rows)], true) {
 				e.correlateAll(l, first)
 			}
 		}
@@ -91,7 +92,7 @@ func (e *Encoder) lasso(ctx context.Context, l *encodeLane, losses, gaps []float
 				return
 			}
 			at := places[i]
-			at.most = largest(l.a.row(i), e.options.Nonnegative)
+			at.most = largest(l.a.Row(i), e.options.Nonnegative)
 			losses[i], gaps[i] = at.squares, at.relative()
 			if open[i] = gaps[i] > e.options.Gap && round < lassoRounds; open[i] {
 				e.descend(l, i, at, max(e.options.Gap/2, gaps[i]/gapShare))
@@ -103,18 +104,18 @@ func (e *Encoder) lasso(ctx context.Context, l *encodeLane, losses, gaps []float
 // reside makes the residual of row i and tells where its code is, but for the
 // largest correlation.
 func (e *Encoder) reside(l *encodeLane, i int) place {
-	p, y := place{lambda: e.options.Lambda}, l.y.row(i)
-	r := zeroed(l.lasso.residual, l.y.pitch)
+	p, y := place{lambda: e.options.Lambda}, l.y.Row(i)
+	r := zeroed(l.lasso.residual, l.y.Pitch)
 	l.lasso.residual = r
 	for j, x := range y {
 		r[j] = float64(x)
 	}
 	for n, v := range l.codes.value[i] {
-		e.kernels.axpy(r, -float64(v), e.dictionary.padded(int(l.codes.index[i][n])))
+		e.kernels.Axpy(r, -float64(v), e.dictionary.Padded(int(l.codes.index[i][n])))
 		p.l1 += math.Abs(float64(v))
 	}
 	for j, x := range y {
-		l.r.row(i)[j] = float32(r[j])
+		l.r.Row(i)[j] = float32(r[j])
 		p.squares += r[j] * r[j]
 		p.product += r[j] * float64(x)
 	}
@@ -125,12 +126,12 @@ func (e *Encoder) reside(l *encodeLane, i int) place {
 // takes with all atoms. The results are in the lane's a.
 func (e *Encoder) correlateAll(l *encodeLane, first int) {
 	k, c := e.kernels, &l.a
-	for i := range k.rows {
-		clear(c.padded(first + i))
+	for i := range k.Rows {
+		clear(c.Padded(first + i))
 	}
-	for j := 0; j < e.atoms; j += k.columns {
-		k.product(&c.data[first*c.pitch+j], c.pitch, &l.r.data[first*l.r.pitch], l.r.pitch, 1,
-			&e.packed.data[j*e.dim], k.columns, e.dim, nil, nil, 0, 0, 0)
+	for j := 0; j < e.atoms; j += k.Columns {
+		k.Product(&c.Data[first*c.Pitch+j], c.Pitch, &l.r.Data[first*l.r.Pitch], l.r.Pitch, 1,
+			&e.packed.Data[j*e.dim], k.Columns, e.dim, nil, nil, 0, 0, 0)
 	}
 }
 
@@ -176,10 +177,10 @@ func largest[F float32 | float64](c []F, nonnegative bool) float64 {
 // is, to a gap.
 func (e *Encoder) descend(l *encodeLane, i int, at place, gap float64) {
 	w := &l.lasso
-	e.workingSet(w, l.codes.index[i], l.a.row(i))
+	e.workingSet(w, l.codes.index[i], l.a.Row(i))
 	n := len(w.atoms)
-	w.code, w.correlations = sized(w.code, n), zeroed(w.correlations, pitch(n))
-	w.gram.resize(n, n)
+	w.code, w.correlations = simd.Sized(w.code, n), zeroed(w.correlations, simd.Pitch(n))
+	w.gram.Resize(n, n)
 	next := 0
 	for j, k := range w.atoms {
 		w.code[j] = 0
@@ -187,18 +188,18 @@ func (e *Encoder) descend(l *encodeLane, i int, at place, gap float64) {
 			w.code[j] = float64(l.codes.value[i][next])
 			next++
 		}
-		w.correlations[j] = float64(l.a.row(i)[k])
-		row, from := w.gram.padded(j), e.gram.row(int(k))
+		w.correlations[j] = float64(l.a.Row(i)[k])
+		row, from := w.gram.Padded(j), e.gram.Row(int(k))
 		for m := j; m < n; m++ {
 			product := from[w.atoms[m]]
-			row[m], w.gram.data[m*w.gram.pitch+j] = product, product
+			row[m], w.gram.Data[m*w.gram.Pitch+j] = product, product
 		}
 		clear(row[n:])
 	}
 	half := e.options.Lambda / 2
 	for pass := 1; pass <= lassoPasses; pass++ {
 		for j, old := range w.code {
-			gram := w.gram.padded(j)
+			gram := w.gram.Padded(j)
 			square, c := float64(gram[j]), w.correlations[j]
 			if square == 0 {
 				continue // an atom of zeros
@@ -211,7 +212,7 @@ func (e *Encoder) descend(l *encodeLane, i int, at place, gap float64) {
 			}
 			if delta := x - old; delta != 0 {
 				w.code[j] = x
-				e.kernels.axpy(w.correlations, -delta, gram)
+				e.kernels.Axpy(w.correlations, -delta, gram)
 				at.squares += delta * (delta*square - 2*c)
 			}
 		}

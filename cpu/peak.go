@@ -1,17 +1,19 @@
 package cpu
 
+import "overcomplete/cpu/simd"
+
 // Limits runs loops that do nothing but what no training can avoid, with the
 // instructions that training uses: benchmarks measure it against them. Methods may
 // run on several goroutines at once.
 type Limits struct {
-	kernels *kernels
+	kernels *simd.Kernels
 	memory  []float32
 }
 
 // NewLimits prepares as much memory as S and Q of words×atoms take, kept as they
 // are kept. It returns [ErrLevel], wrapped, as [New] does.
 func NewLimits(words, atoms int) (*Limits, error) {
-	k, err := chooseKernels()
+	k, _, err := simd.Choose()
 	if err != nil {
 		return nil, err
 	}
@@ -23,15 +25,15 @@ func NewLimits(words, atoms int) (*Limits, error) {
 // FMA multiplies and adds in registers alone, n times in each, and returns how
 // many flops that was.
 func (l *Limits) FMA(n int) (flops float64) {
-	l.kernels.peak(n)
-	return 2 * float64(n) * float64(l.kernels.rows*l.kernels.columns)
+	l.kernels.Peak(n)
+	return 2 * float64(n) * float64(l.kernels.Rows*l.kernels.Columns)
 }
 
 // Read reads the i-th of n parts of the memory, for i < n, and returns how many
 // bytes that was.
 func (l *Limits) Read(i, n int) (bytes float64) {
 	part := l.part(i, n)
-	l.kernels.sum(part)
+	l.kernels.Sum(part)
 	return 4 * float64(len(part))
 }
 
@@ -39,7 +41,7 @@ func (l *Limits) Read(i, n int) (bytes float64) {
 // does S and Q, and returns how many bytes passed both ways.
 func (l *Limits) Update(i, n int) (bytes float64) {
 	part := l.part(i, n)
-	l.kernels.scale(part, part, 1)
+	l.kernels.Scale(part, part, 1)
 	return 8 * float64(len(part))
 }
 

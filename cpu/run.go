@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"overcomplete/cpu/simd"
 	"overcomplete/graph"
 )
 
@@ -39,59 +40,25 @@ const (
 	// correlateAtoms is how many sums of a word are at hand at a time: they stay
 	// in level 1.
 	correlateAtoms = 256
-
-	// edge is how far a product may reach beyond the rows and columns of its
-	// matrices, for sums that nobody wants: none has more rows or columns.
-	edge = 32
 )
-
-// matrix is row-major, with rows pitch apart.
-type matrix struct {
-	data         []float32
-	width, pitch int
-}
-
-func (m matrix) row(i int) []float32 { return m.data[i*m.pitch:][:m.width] }
-
-// newMatrix returns a padded matrix of zeros with room for the edges of products.
-func newMatrix(rows, width int) (m matrix) {
-	m.resize(rows, width)
-	return m
-}
-
-// resize is newMatrix that keeps memory, and what is in it.
-func (m *matrix) resize(rows, width int) {
-	m.width, m.pitch = width, pitch(width)
-	m.data = sized(m.data, (rows+edge)*m.pitch+edge)
-}
-
-// zeros makes m rows of zeros to add products to, which it keeps apart from the
-// sums at their edges that nobody wants.
-func (m *matrix) zeros(rows, width int) {
-	m.width, m.pitch = width, (width+edge-1)&^(edge-1)
-	m.data = sized(m.data, (rows+edge)*m.pitch)
-	clear(m.data[:rows*m.pitch])
-}
-
-// padded is row i with what it is padded with.
-func (m matrix) padded(i int) []float32 { return m.data[i*m.pitch:][:m.pitch] }
 
 // frame holds the values of a program on one batch that outlast a step. It
 // belongs to that program: its places may stand for a backend's memory.
 type frame struct {
 	words, atoms, dim int
 	epoch             int
-	matrices          []matrix
+	matrices          []simd.Matrix
 	sumG, sumQ        codeSums // S and Q
 	codes             []*codes
 	numbers           []float64
 	rowTotals         [][]float64
 	random            []float32 // codes before the first epoch
-	packed            packed
-	parts             []matrix   // sum to the product of the coming decode step; nil if that is to make it
-	partsRoom         []matrix   // for them
-	factors           [6]float32 // of an update
-	next              *frame     // of the batch that follows, nil if there is none
+	packed            simd.Panels
+	lent              bool          // packed is another frame's, whose owner keeps it up to date
+	parts             []simd.Matrix // sum to the product of the coming decode step; nil if that is to make it
+	partsRoom         []simd.Matrix // for them
+	factors           [6]float32    // of an update
+	next              *frame        // of the batch that follows, nil if there is none
 }
 
 func (f *frame) rows(a graph.Axis) int {
@@ -108,10 +75,10 @@ type lane struct {
 	frame *frame
 	row   int // word or atom
 
-	first    int      // row that the products start with
-	products []matrix // of the rows from first on
-	scratch  []matrix // where they are
-	temps    matrix
+	first    int           // row that the products start with
+	products []simd.Matrix // of the rows from first on
+	scratch  []simd.Matrix // where they are
+	temps    simd.Matrix
 	numbers  []float64
 	next     []int
 	column   columns
@@ -121,37 +88,30 @@ type lane struct {
 }
 
 func (l *lane) productRow(i int) []float32 {
-	return l.products[i].row(l.row - l.first)
+	return l.products[i].Row(l.row - l.first)
 }
 
-func (l *lane) temp(i int) []float32 { return l.temps.row(i) }
+func (l *lane) temp(i int) []float32 { return l.temps.Row(i) }
 
 // prepare gives the lane scratch for rows of a step, zeroing the products.
 func (l *lane) prepare(s *step, f *frame, first, rows, width int) {
 	l.frame, l.first = f, first
 	for len(l.scratch) < len(s.product) {
-		l.scratch = append(l.scratch, matrix{})
+		l.scratch = append(l.scratch, simd.Matrix{})
 	}
 	l.products = l.products[:0]
 	for i := range s.product {
 		p := &l.scratch[i]
-		p.zeros(rows, width)
+		p.Zero(rows, width)
 		l.products = append(l.products, *p)
 	}
-	l.temps.width, l.temps.pitch = width, pitch(width)
-	l.temps.data = sized(l.temps.data, s.temps*l.temps.pitch)
-	l.numbers = sized(l.numbers, s.numbers)
-}
-
-func sized[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n)
-	}
-	return s[:n]
+	l.temps.Width, l.temps.Pitch = width, simd.Pitch(width)
+	l.temps.Data = simd.Sized(l.temps.Data, s.temps*l.temps.Pitch)
+	l.numbers = simd.Sized(l.numbers, s.numbers)
 }
 
 func zeroed[T any](s []T, n int) []T {
-	s = sized(s, n)
+	s = simd.Sized(s, n)
 	clear(s)
 	return s
 }
@@ -176,9 +136,9 @@ func (s *step) run(f *frame, lanes []*lane) {
 		unit = max(mostAtoms, f.atoms/(4*len(lanes)))
 	}
 	if a := s.average; a != nil {
-		f.codes[a.codes].reserve(f.words, f.atoms+vectorFloats)
-		if !f.packed.lent {
-			f.packed.pack(s.kernels, f.matrices[a.atoms], f.atoms, lanes)
+		f.codes[a.codes].reserve(f.words, f.atoms+simd.Width)
+		if !f.lent {
+			pack(&f.packed, s.kernels, f.matrices[a.atoms], f.atoms, lanes)
 		}
 	}
 	rows := f.rows(s.shape[0])
@@ -224,9 +184,9 @@ func (s *step) decode(l *lane, f *frame, lo, hi int) {
 			continue
 		}
 		for row := lo; row < hi; row++ {
-			sum := l.products[i].row(row - lo)
+			sum := l.products[i].Row(row - lo)
 			for _, part := range f.parts {
-				s.kernels.combine(sum, 1, sum, 1, part.row(row))
+				s.kernels.Combine(sum, 1, sum, 1, part.Row(row))
 			}
 		}
 	}
@@ -235,15 +195,15 @@ func (s *step) decode(l *lane, f *frame, lo, hi int) {
 
 // decodeAtoms adds to the rows of out the products of the words from lo to hi with
 // the atoms from first to last.
-func (s *step) decodeAtoms(l *lane, out matrix, c *codes, d matrix, atoms, lo, hi, first, last int) {
-	size := blockRows(d.pitch)
+func (s *step) decodeAtoms(l *lane, out simd.Matrix, c *codes, d simd.Matrix, atoms, lo, hi, first, last int) {
+	size := blockRows(d.Pitch)
 	if c.dense != nil {
 		for block := first; block < last; block += size {
-			s.kernels.multiply(out, hi-lo, c.dense[lo*atoms+block:], atoms, 1, d, block, min(block+size, last))
+			s.kernels.Multiply(out, hi-lo, c.dense[lo*atoms+block:], atoms, 1, d, block, min(block+size, last))
 		}
 		return
 	}
-	l.next = sized(l.next, hi-lo)
+	l.next = simd.Sized(l.next, hi-lo)
 	for i := range l.next {
 		l.next[i], _ = slices.BinarySearch(c.index[lo+i], int32(first))
 	}
@@ -251,7 +211,7 @@ func (s *step) decodeAtoms(l *lane, out matrix, c *codes, d matrix, atoms, lo, h
 		end := int32(min(block+size, last))
 		for row := lo; row < hi; row++ {
 			next := &l.next[row-lo]
-			*next += s.kernels.decode(out.data[(row-lo)*out.pitch:][:d.pitch], c.index[row][*next:], c.value[row][*next:], d.data, d.pitch, end)
+			*next += s.kernels.Decode(out.Data[(row-lo)*out.Pitch:][:d.Pitch], c.index[row][*next:], c.value[row][*next:], d.Data, d.Pitch, end)
 		}
 	}
 }
@@ -271,7 +231,7 @@ func (s *step) accumulate(l *lane, f *frame, lo, hi int) {
 	} else {
 		for k := lo; k < hi; k++ {
 			words, values := l.column.of(k - lo)
-			s.kernels.decode(l.products[0].data[(k-lo)*l.products[0].pitch:][:r.pitch], words, values, r.data, r.pitch, int32(f.words))
+			s.kernels.Decode(l.products[0].Data[(k-lo)*l.products[0].Pitch:][:r.Pitch], words, values, r.Data, r.Pitch, int32(f.words))
 		}
 	}
 	if s.moves == nil {
@@ -280,72 +240,31 @@ func (s *step) accumulate(l *lane, f *frame, lo, hi int) {
 	}
 	m, n := l.products[0], l.products[1]
 	for k := lo; k < hi; k++ {
-		clear(m.padded(k - lo)[f.dim:])
-		clear(n.padded(k - lo)[f.dim:])
-		s.moves.atom(f, k, 0, r.pitch, m.padded(k-lo), n.padded(k-lo), nil, nil, nil)
+		clear(m.Padded(k - lo)[f.dim:])
+		clear(n.Padded(k - lo)[f.dim:])
+		s.moves.atom(f, k, 0, r.Pitch, m.Padded(k-lo), n.Padded(k-lo), nil, nil, nil)
 	}
 }
 
 // accumulateDense makes those of dense codes for the atoms from lo to hi.
 func (s *step) accumulateDense(l *lane, f *frame, lo, hi int) {
 	c, r := f.codes[s.product[0].left].dense, f.matrices[s.product[0].right]
-	for block := 0; block < f.words; block += blockRows(r.pitch) {
-		end := min(block+blockRows(r.pitch), f.words)
-		s.kernels.multiply(l.products[0], hi-lo, c[block*f.atoms+lo:], 1, f.atoms, r, block, end)
+	for block := 0; block < f.words; block += blockRows(r.Pitch) {
+		end := min(block+blockRows(r.Pitch), f.words)
+		s.kernels.Multiply(l.products[0], hi-lo, c[block*f.atoms+lo:], 1, f.atoms, r, block, end)
 		if !s.squares {
 			continue
 		}
 		c2, r2 := &l.squares[0], &l.squares[1]
-		width := hi - lo + edge
-		*c2, *r2 = sized(*c2, (end-block)*width), sized(*r2, (end-block)*r.pitch+edge)
+		width := hi - lo + simd.Edge
+		*c2, *r2 = simd.Sized(*c2, (end-block)*width), simd.Sized(*r2, (end-block)*r.Pitch+simd.Edge)
 		for i := block; i < end; i++ {
 			row, from := (*c2)[(i-block)*width:][:width], c[i*f.atoms+lo:][:width]
-			s.kernels.mul(row, from, from)
-			s.kernels.mul((*r2)[(i-block)*r.pitch:][:r.pitch], r.padded(i), r.padded(i))
+			s.kernels.Mul(row, from, from)
+			s.kernels.Mul((*r2)[(i-block)*r.Pitch:][:r.Pitch], r.Padded(i), r.Padded(i))
 		}
-		s.kernels.multiply(l.products[1], hi-lo, *c2, 1, width, matrix{*r2, r.width, r.pitch}, 0, end-block)
+		s.kernels.Multiply(l.products[1], hi-lo, *c2, 1, width, simd.Matrix{Data: *r2, Width: r.Width, Pitch: r.Pitch}, 0, end-block)
 	}
-}
-
-// multiply adds a dense product to out:
-//
-//	out[i][j] += Σ_k a[i·aRow+(k−lo)·aColumn] · b[k][j]        for i < rows, lo ≤ k < hi
-//
-// A panel of b's columns stays in cache while all rows use it. It reads up to
-// edge floats beyond a and b and writes as much beyond the rows and columns of out.
-func (k *kernels) multiply(out matrix, rows int, a []float32, aRow, aColumn int, b matrix, lo, hi int) {
-	for j := 0; j < b.width; j += k.columns {
-		for i := 0; i < rows; i += k.rows {
-			k.product(&out.data[i*out.pitch+j], out.pitch, &a[i*aRow], aRow, aColumn,
-				&b.data[lo*b.pitch+j], b.pitch, hi-lo, nil, nil, 0, 0, 0)
-		}
-	}
-}
-
-// packed is D for correlate: panels of as many atoms as a product has columns,
-// each transposed, the last filled up with zeros.
-type packed struct {
-	data []float32
-	lent bool // by another frame's owner, who keeps it up to date
-}
-
-func (p *packed) pack(k *kernels, d matrix, atoms int, lanes []*lane) {
-	panels, size := (atoms+k.columns-1)/k.columns, d.width*k.columns
-	p.data = sized(p.data, panels*size)
-	parallel(lanes, panels, func(_ *lane, i int) {
-		panel := p.data[i*size:][:size]
-		for column := range k.columns {
-			if atom := i*k.columns + column; atom < atoms {
-				for j, x := range d.row(atom) {
-					panel[j*k.columns+column] = x
-				}
-			} else {
-				for j := range d.width {
-					panel[j*k.columns+column] = 0
-				}
-			}
-		}
-	})
 }
 
 // correlate goes through the atoms in blocks that stay in level 2 while all
@@ -354,7 +273,7 @@ func (p *packed) pack(k *kernels, d matrix, atoms int, lanes []*lane) {
 func (s *step) correlate(l *lane, f *frame, lo, hi int) {
 	k, a := s.kernels, s.average
 	r, c := f.matrices[a.residuals], f.codes[a.codes]
-	every := max(1, f.dim/k.rows)
+	every := max(1, f.dim/k.Rows)
 	gradient, square, rate := float32(a.Gradient), float32(a.Square), float32(a.Rate)
 	threshold := float32(float64(f.epoch) * a.Lambda)
 	floor := float32(math.Inf(-1))
@@ -363,12 +282,12 @@ func (s *step) correlate(l *lane, f *frame, lo, hi int) {
 	}
 	for block := 0; block < f.atoms; block += correlateAtoms {
 		end := min(block+correlateAtoms, f.atoms)
-		for first := lo; first < hi; first += k.rows {
-			rows := min(k.rows, hi-first)
-			l.sums = zeroed(l.sums, k.rows*correlateAtoms)
-			for j := block; j < end; j += k.columns {
-				k.product(&l.sums[j-block], correlateAtoms, &r.data[first*r.pitch], r.pitch, 1,
-					&f.packed.data[j*f.dim], k.columns, f.dim, f.sumG.at(first*f.atoms+j), f.sumQ.at(first*f.atoms+j), f.sumG.bytes(f.atoms), rows, every)
+		for first := lo; first < hi; first += k.Rows {
+			rows := min(k.Rows, hi-first)
+			l.sums = zeroed(l.sums, k.Rows*correlateAtoms)
+			for j := block; j < end; j += k.Columns {
+				k.Product(&l.sums[j-block], correlateAtoms, &r.Data[first*r.Pitch], r.Pitch, 1,
+					&f.packed.Data[j*f.dim], k.Columns, f.dim, f.sumG.at(first*f.atoms+j), f.sumQ.at(first*f.atoms+j), f.sumG.bytes(f.atoms), rows, every)
 			}
 			for i := range rows {
 				row := first + i
@@ -376,10 +295,10 @@ func (s *step) correlate(l *lane, f *frame, lo, hi int) {
 				n := len(index)
 				p, from, to := l.sums[i*correlateAtoms:][:end-block], row*f.atoms+block, row*f.atoms+end
 				if f.sumG.half != nil {
-					n += k.averageHalf(index[n:cap(index)], value[n:cap(value)], p, f.sumG.half[from:to], f.sumQ.half[from:to], int32(block),
+					n += k.AverageHalf(index[n:cap(index)], value[n:cap(value)], p, f.sumG.half[from:to], f.sumQ.half[from:to], int32(block),
 						gradient, square, threshold, rate, floor)
 				} else {
-					n += k.average(index[n:cap(index)], value[n:cap(value)], p, f.sumG.single[from:to], f.sumQ.single[from:to], int32(block),
+					n += k.Average(index[n:cap(index)], value[n:cap(value)], p, f.sumG.single[from:to], f.sumQ.single[from:to], int32(block),
 						gradient, square, threshold, rate, floor)
 				}
 				c.index[row], c.value[row] = index[:n], value[:n]
@@ -422,4 +341,10 @@ func parallel[L any](lanes []*L, units int, f func(l *L, unit int)) {
 	}
 	work(lanes[0])
 	wg.Wait()
+}
+
+// pack fills panels with the atoms, split between lanes.
+func pack[L any](p *simd.Panels, k *simd.Kernels, atoms simd.Matrix, rows int, lanes []*L) {
+	p.Resize(k, rows, atoms.Width)
+	parallel(lanes, p.Len(), func(_ *L, i int) { p.Fill(i, atoms) })
 }

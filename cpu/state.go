@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"overcomplete/cpu/simd"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -16,7 +17,7 @@ const partFloats = 1 << 13
 func (s *state) SaveMatrix(m model.Matrix, f func(part []float32) error) error {
 	return s.eachPart(m, func(part []float32, half []uint16) error {
 		for i, h := range half {
-			part[i] = float16FromBits(h)
+			part[i] = simd.Float16FromBits(h)
 			if m == model.SquareSums {
 				part[i] *= part[i] // exactly, in 22 bits
 			}
@@ -36,7 +37,7 @@ func (s *state) RestoreMatrix(m model.Matrix, f func(part []float32) error) erro
 			if m == model.SquareSums {
 				x = float32(math.Sqrt(float64(x)))
 			}
-			half[i] = float16Bits(x)
+			half[i] = simd.Float16Bits(x)
 		}
 		return nil
 	})
@@ -49,7 +50,7 @@ func (s *state) eachPart(m model.Matrix, f func(part []float32, half []uint16) e
 	switch m {
 	case model.SquaredGradients:
 		for k := range s.spec.Atoms {
-			if err := f(s.squares.row(k), nil); err != nil {
+			if err := f(s.squares.Row(k), nil); err != nil {
 				return err
 			}
 		}
@@ -75,7 +76,7 @@ func (s *state) Restore(dictionary []float32, a *vectors.CSR) error {
 		return fmt.Errorf("cpu: a state of %d words × %d atoms, want %d × %d", a.Rows, a.Cols, s.words, s.spec.Atoms)
 	}
 	for k := range s.spec.Atoms {
-		copy(s.dictionary.row(k), dictionary[k*s.spec.Dim:])
+		copy(s.dictionary.Row(k), dictionary[k*s.spec.Dim:])
 	}
 	for i := range s.tiles {
 		lo := i * s.tileWords

@@ -3,6 +3,7 @@ package cpu
 import (
 	"slices"
 
+	"overcomplete/cpu/simd"
 	"overcomplete/graph"
 )
 
@@ -135,7 +136,7 @@ func (u *update) run(f *frame, lanes []*lane) {
 		d, p := f.matrices[u.d], f.matrices[u.p]
 		parallel(lanes, (f.atoms+mostAtoms-1)/mostAtoms, func(_ *lane, i int) {
 			for k := i * mostAtoms; k < min((i+1)*mostAtoms, f.atoms); k++ {
-				u.accumulate.kernels.combine(d.row(k), 1, d.row(k), back, p.row(k))
+				u.accumulate.kernels.Combine(d.Row(k), 1, d.Row(k), back, p.Row(k))
 			}
 		})
 	}
@@ -147,11 +148,11 @@ func (u *update) run(f *frame, lanes []*lane) {
 // itself for the first step of the next batch.
 func (u *update) moveAtoms(f *frame, lanes []*lane) {
 	d, p := f.matrices[u.d], f.matrices[u.p]
-	if 4*f.words*d.pitch > batchBytes {
+	if 4*f.words*d.Pitch > batchBytes {
 		u.accumulate.run(f, lanes)
 		return
 	}
-	parts := min(max(leastParts, 4*f.atoms*d.pitch/partBytes), mostParts)
+	parts := min(max(leastParts, 4*f.atoms*d.Pitch/partBytes), mostParts)
 	size := (f.atoms + parts - 1) / parts
 	parts = (f.atoms + size - 1) / size
 	f.makeParts(parts)
@@ -171,15 +172,15 @@ func (u *update) moveAtoms(f *frame, lanes []*lane) {
 // makeParts readies the frame for n parts of its next product.
 func (f *frame) makeParts(n int) {
 	for len(f.partsRoom) < n {
-		f.partsRoom = append(f.partsRoom, matrix{})
+		f.partsRoom = append(f.partsRoom, simd.Matrix{})
 	}
 	f.parts = f.partsRoom[:n]
 }
 
 // decodePart makes the part of A·m that comes from the atoms from lo to hi.
-func (u *update) decodePart(l *lane, f *frame, m matrix, part, lo, hi int) {
+func (u *update) decodePart(l *lane, f *frame, m simd.Matrix, part, lo, hi int) {
 	out := &f.parts[part]
-	out.zeros(f.words, f.dim)
+	out.Zero(f.words, f.dim)
 	u.decode.decodeAtoms(l, *out, f.codes[u.decode.product[0].left], m, f.atoms, 0, f.words, lo, hi)
 }
 
@@ -187,15 +188,15 @@ func (u *update) decodePart(l *lane, f *frame, m matrix, part, lo, hi int) {
 // at a time as residuals fit in level 2.
 func (u *update) sparse(l *lane, f *frame, lo, hi int) {
 	r := f.matrices[u.accumulate.product[0].right]
-	if len(l.zeros) < r.pitch {
-		l.zeros = make([]float32, r.pitch)
+	if len(l.zeros) < r.Pitch {
+		l.zeros = make([]float32, r.Pitch)
 	}
-	width := min(r.pitch, max(vectorFloats, residualBytes/(4*f.words)&^(vectorFloats-1)))
-	for left := 0; left < r.pitch; left += width {
-		right := min(left+width, r.pitch)
+	width := min(r.Pitch, max(simd.Width, residualBytes/(4*f.words)&^(simd.Width-1)))
+	for left := 0; left < r.Pitch; left += width {
+		right := min(left+width, r.Pitch)
 		for k := lo; k < hi; k++ {
 			words, values := l.column.of(k - lo)
-			u.atom(f, k, left, right, l.zeros, l.zeros, words, values, r.data[left:])
+			u.atom(f, k, left, right, l.zeros, l.zeros, words, values, r.Data[left:])
 		}
 	}
 }
@@ -204,8 +205,8 @@ func (u *update) sparse(l *lane, f *frame, lo, hi int) {
 // the words that use it are the rest.
 func (u *update) atom(f *frame, k, left, right int, m, n []float32, words []int32, values, r []float32) {
 	c := &f.factors
-	h, p, d := f.matrices[u.h].padded(k)[left:right], f.matrices[u.p].padded(k)[left:right], f.matrices[u.d].padded(k)[left:right]
-	u.accumulate.kernels.moveAtom(h, p, d, m, n, words, values, r, f.matrices[u.d].pitch, c[0], c[1], c[2], c[3], c[4], u.epsilon, c[5])
+	h, p, d := f.matrices[u.h].Padded(k)[left:right], f.matrices[u.p].Padded(k)[left:right], f.matrices[u.d].Padded(k)[left:right]
+	u.accumulate.kernels.MoveAtom(h, p, d, m, n, words, values, r, f.matrices[u.d].Pitch, c[0], c[1], c[2], c[3], c[4], u.epsilon, c[5])
 }
 
 // addedTo returns x where v is the named input plus x.

@@ -1,6 +1,6 @@
-package cpu
+package simd
 
-// The plain Go of the kernels that only encoding needs: see kernels_generic.go.
+// The plain Go of the kernels that only encoding needs: see generic.go.
 // On arm64 it is what runs.
 
 // for j < len(p):
@@ -12,7 +12,7 @@ package cpu
 //	a[j] = x
 //	if x ≠ 0: append column+j to index, x to value
 //
-// It returns how many it appended, and against. index and value have vectorFloats
+// It returns how many it appended, and against. index and value have Width
 // elements more than p, and what is in them beyond the appended ones is undefined.
 func fistaGeneric(index []int32, value, p, b, a []float32, column int32, momentum, step, threshold, floor float32) (n int, against float32) {
 	b, a = b[:len(p)], a[:len(p)]
@@ -39,7 +39,7 @@ func fistaGeneric(index []int32, value, p, b, a []float32, column int32, momentu
 //	p[n] = Σ_j r[j] · d[index[n]·dim+j]        for j < len(r)
 //
 // It returns where it stopped. index increases; len(r) is a multiple of
-// vectorFloats.
+// Width.
 //
 // Floor: 2·len(r) flops a nonzero, and their load from level 2.
 func dotsGeneric(p []float32, index []int32, r, d []float32, dim int, end int32) (n int) {
@@ -57,7 +57,7 @@ func dotsGeneric(p []float32, index []int32, r, d []float32, dim int, end int32)
 	return n
 }
 
-// c[j] += x·g[j]        for j < len(c), a multiple of vectorFloats
+// c[j] += x·g[j]        for j < len(c), a multiple of Width
 func axpyGeneric(c []float64, x float64, g []float32) {
 	g = g[:len(c)]
 	for j := range c {

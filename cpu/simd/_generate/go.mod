@@ -1,4 +1,4 @@
-module overcomplete/cpu/_generate
+module overcomplete/cpu/simd/_generate
 
 go 1.26.0
 

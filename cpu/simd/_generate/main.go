@@ -1,4 +1,4 @@
-// Command _generate writes the kernels of package cpu for amd64: AVX2 with FMA,
+// Command _generate writes the kernels of package simd for amd64: AVX2 with FMA,
 // and AVX-512 (F). What each computes is the doc comment of its generic twin.
 package main
 

@@ -1,12 +1,13 @@
-package cpu
+package simd
 
 import (
 	"math"
 	"sync/atomic"
 	"unsafe"
-
-	"overcomplete/graph"
 )
+
+// epsilon keeps the root of dual averaging away from 0/0: see graph.Epsilon.
+const epsilon = 1e-30
 
 // The doc comment of a kernel is its loop. These are the readable twins of the
 // assembly; they round differently, as they do not fuse multiplications with
@@ -74,7 +75,7 @@ var peakResult atomic.Uint32 // bits of a float32, lest the compiler drop the lo
 //	a = max(a, floor)
 //	if a ≠ 0: append column+j to index, a to value
 //
-// It returns how many it appended. index and value have vectorFloats elements
+// It returns how many it appended. index and value have Width elements
 // more than p, and what is in them beyond the appended ones is undefined.
 func averageGeneric(index []int32, value, p, s, q []float32, column int32, gradient, square, threshold, rate, floor float32) (n int) {
 	s, q = s[:len(p)], q[:len(p)]
@@ -85,9 +86,9 @@ func averageGeneric(index []int32, value, p, s, q []float32, column int32, gradi
 		var a float32
 		// One comparison a side: most codes fail both.
 		if u := -g - threshold; u > 0 {
-			a = rate * u / float32(math.Sqrt(float64(h+graph.Epsilon)))
+			a = rate * u / float32(math.Sqrt(float64(h+epsilon)))
 		} else if u := g - threshold; u > 0 {
-			a = -rate * u / float32(math.Sqrt(float64(h+graph.Epsilon)))
+			a = -rate * u / float32(math.Sqrt(float64(h+epsilon)))
 		}
 		if a = max(a, floor); a != 0 {
 			index[n], value[n] = column+int32(j), a
@@ -114,11 +115,11 @@ type averageHalf func(index []int32, value, p []float32, s, q []uint16, column i
 func averageHalfGeneric(index []int32, value, p []float32, s, q []uint16, column int32, gradient, square, threshold, rate, floor float32) (n int) {
 	s, q = s[:len(p)], q[:len(p)]
 	for j, x := range p {
-		g := float16FromBits(s[j]) + gradient*x
-		root := float16FromBits(q[j])
-		h := root*root + square*(x*x) + graph.Epsilon + 0*g
+		g := Float16FromBits(s[j]) + gradient*x
+		root := Float16FromBits(q[j])
+		h := root*root + square*(x*x) + epsilon + 0*g
 		root = float32(math.Sqrt(float64(h)))
-		s[j], q[j] = float16Bits(g), float16Bits(root)
+		s[j], q[j] = Float16Bits(g), Float16Bits(root)
 		var a float32
 		if u := -g - threshold; u > 0 {
 			a = rate * u * root / h
@@ -148,7 +149,7 @@ func (vectors averageHalf) withRest(floats int) averageHalf {
 //	dst[j] += value[n] · d[index[n]·dim+j]        for j < len(dst)
 //
 // It returns where it stopped. index increases; len(dst) is a multiple of
-// vectorFloats. Called for the blocks of atoms one after the other, it
+// Width. Called for the blocks of atoms one after the other, it
 // multiplies a word's code with the dictionary while a block stays in cache.
 //
 // Floor: 2·len(dst) flops a nonzero, and their load from level 2. Taking four
@@ -183,24 +184,24 @@ func decodeGeneric(dst []float32, index []int32, value, d []float32, dim int, en
 //	p[j] = (c3·d[j] + c4·M)/√(h[j]+ε)
 //	d[j] += step·p[j]
 //
-// len(h) is a multiple of vectorFloats. The next atom's rows of h, p and d, dim
+// len(h) is a multiple of Width. The next atom's rows of h, p and d, dim
 // further on, are prefetched.
 //
 // Floor: 5·len(h) flops a nonzero; five floats to and from memory an element.
 func moveAtomGeneric(h, p, d, m, n []float32, index []int32, value, r []float32, dim int, c0, c1, c2, c3, c4, epsilon, step float32) {
-	for j := 0; j < len(h); j += vectorFloats {
-		var sum, squares [vectorFloats]float32
+	for j := 0; j < len(h); j += Width {
+		var sum, squares [Width]float32
 		copy(sum[:], m[j:])
 		copy(squares[:], n[j:])
 		for i, word := range index {
-			row := r[int(word)*dim+j:][:vectorFloats]
+			row := r[int(word)*dim+j:][:Width]
 			for k := range row {
 				x := value[i] * row[k]
 				sum[k] += x
 				squares[k] += x * x
 			}
 		}
-		h, p, d := h[j:][:vectorFloats], p[j:][:vectorFloats], d[j:][:vectorFloats]
+		h, p, d := h[j:][:Width], p[j:][:Width], d[j:][:Width]
 		for k := range h {
 			h[k] += max(c0*squares[k]+d[k]*(c1*sum[k]+c2*d[k]), 0)
 			p[k] = (c3*d[k] + c4*sum[k]) / float32(math.Sqrt(float64(h[k]+epsilon)))

@@ -1,4 +1,4 @@
-package cpu
+package simd
 
 import "math"
 
@@ -7,7 +7,7 @@ import "math"
 // one of the arguments.
 
 // dst[i] = c − a[i]
-func subFrom(dst, a []float32, c float32) {
+func SubFrom(dst, a []float32, c float32) {
 	a = a[:len(dst)]
 	for i := range dst {
 		dst[i] = c - a[i]
@@ -15,7 +15,7 @@ func subFrom(dst, a []float32, c float32) {
 }
 
 // dst[i] = a[i]/b[i]
-func div(dst, a, b []float32) {
+func Div(dst, a, b []float32) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
 		dst[i] = a[i] / b[i]
@@ -23,7 +23,7 @@ func div(dst, a, b []float32) {
 }
 
 // dst[i] = c/a[i]
-func divInto(dst, a []float32, c float32) {
+func DivInto(dst, a []float32, c float32) {
 	a = a[:len(dst)]
 	for i := range dst {
 		dst[i] = c / a[i]
@@ -31,7 +31,7 @@ func divInto(dst, a []float32, c float32) {
 }
 
 // dst[i] = √a[i]
-func sqrt(dst, a []float32) {
+func Sqrt(dst, a []float32) {
 	a = a[:len(dst)]
 	for i := range dst {
 		dst[i] = float32(math.Sqrt(float64(a[i])))
@@ -39,7 +39,7 @@ func sqrt(dst, a []float32) {
 }
 
 // dst[i] = |a[i]|
-func abs(dst, a []float32) {
+func Abs(dst, a []float32) {
 	a = a[:len(dst)]
 	for i := range dst {
 		dst[i] = math.Float32frombits(math.Float32bits(a[i]) &^ (1 << 31))
@@ -47,7 +47,7 @@ func abs(dst, a []float32) {
 }
 
 // dst[i] = −1, 0 or 1, the sign of a[i]
-func sign(dst, a []float32) {
+func Sign(dst, a []float32) {
 	a = a[:len(dst)]
 	for i := range dst {
 		var s float32
@@ -61,7 +61,7 @@ func sign(dst, a []float32) {
 }
 
 // dst[i] = 1 if a[i] ≥ 0, else 0
-func notNegative(dst, a []float32) {
+func NotNegative(dst, a []float32) {
 	a = a[:len(dst)]
 	for i := range dst {
 		var one float32

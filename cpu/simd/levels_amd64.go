@@ -1,0 +1,35 @@
+package simd
+
+import "golang.org/x/sys/cpu"
+
+// Regenerates kernels_amd64.s and kernels_amd64.go.
+//go:generate sh -c "cd _generate && go run . -out ../kernels_amd64.s -stubs ../kernels_amd64.go -pkg simd"
+
+var avx2 = Kernels{
+	Name: "avx2", why: "the processor has AVX2, FMA and F16C",
+	Product: productAVX2, Rows: 6, Columns: 16,
+	Average: averageAVX2, AverageHalf: averageHalf(averageHalfAVX2).withRest(8), Decode: decodeAVX2, MoveAtom: moveAtomAVX2,
+	FISTA: fistaAVX2, Dots: dotsAVX2, Axpy: axpyAVX2,
+	Combine: combineAVX2, AddConst: addConstAVX2, Scale: scaleAVX2, Mul: mulAVX2,
+	DivSqrt: divSqrtAVX2, Relu: reluAVX2, Sum: sumAVX2, Peak: peakAVX2,
+}
+
+var avx512 = Kernels{
+	Name: "avx512", why: "the processor has AVX-512",
+	Product: productAVX512, Rows: 12, Columns: 32,
+	Average: averageAVX512, AverageHalf: averageHalfAVX512, Decode: decodeAVX512, MoveAtom: moveAtomAVX512,
+	FISTA: fistaAVX512, Dots: dotsAVX512, Axpy: axpyAVX512,
+	Combine: combineAVX512, AddConst: addConstAVX512, Scale: scaleAVX512, Mul: mulAVX512,
+	DivSqrt: divSqrtAVX512, Relu: reluAVX512, Sum: sumAVX512, Peak: peakAVX512,
+}
+
+// processorLevels returns what the processor can run, the best last.
+func processorLevels() (levels []*Kernels) {
+	if cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasF16C && cpu.X86.HasPOPCNT {
+		levels = append(levels, &avx2)
+		if cpu.X86.HasAVX512F && cpu.X86.HasBMI2 {
+			levels = append(levels, &avx512)
+		}
+	}
+	return levels
+}

@@ -1,0 +1,15 @@
+package simd
+
+// neon leaves loops over n×L values to the compiler, which uses scalar
+// registers: they are few beside the others.
+var neon = Kernels{
+	Name: "neon", why: "every 64-bit ARM processor has NEON",
+	Product: productNEON, Rows: 8, Columns: 8,
+	Average: averageNEON, AverageHalf: averageHalf(averageHalfNEON).withRest(4), Decode: decodeNEON, MoveAtom: moveAtomNEON,
+	FISTA: fistaGeneric, Dots: dotsGeneric, Axpy: axpyGeneric,
+	Combine: combineNEON, AddConst: addConstGeneric, Scale: scaleGeneric, Mul: mulGeneric,
+	DivSqrt: divSqrtGeneric, Relu: reluGeneric, Sum: sumGeneric, Peak: peakNEON,
+}
+
+// processorLevels returns what the processor can run, the best last.
+func processorLevels() []*Kernels { return []*Kernels{&neon} }
