@@ -111,11 +111,11 @@ func (e *rounds) Encode(_ context.Context, x []float32) (*encode.Codes, error) {
 func stream(t *testing.T, d *vectors.Dense, part int, s *encode.Stream) ([]string, model.Encoding) {
 	t.Helper()
 	var words []string
-	s.Add = func(w []string, c *vectors.CSR) error {
-		if len(w) != c.Rows {
-			t.Errorf("%d words for %d codes", len(w), c.Rows)
+	s.Add = func(block *vectors.Sparse) error {
+		if len(block.Words) != block.Rows {
+			t.Errorf("%d words for %d codes", len(block.Words), block.Rows)
 		}
-		words = append(words, w...)
+		words = append(words, block.Words...)
 		return nil
 	}
 	for lo := 0; lo < d.Len(); lo += part {
@@ -191,7 +191,7 @@ func TestStream(t *testing.T) {
 func TestStreamFails(t *testing.T) {
 	mine := errors.New("enough")
 	d := &vectors.Dense{Words: []string{"a"}, Dim: 1, Data: []float32{1}}
-	s := &encode.Stream{Encoder: &rounds{dim: 1}, Add: func([]string, *vectors.CSR) error { return mine }}
+	s := &encode.Stream{Encoder: &rounds{dim: 1}, Add: func(*vectors.Sparse) error { return mine }}
 	if err := s.Rows(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestStreamFails(t *testing.T) {
 		"vectors of 1 and 2":  {d, {Words: []string{"b"}, Dim: 2, Data: []float32{1, 2}}},
 		"an encoder of 1, 2s": {{Words: []string{"b"}, Dim: 2, Data: []float32{1, 2}}},
 	} {
-		s := &encode.Stream{Encoder: &rounds{dim: 1}, Add: func([]string, *vectors.CSR) error {
+		s := &encode.Stream{Encoder: &rounds{dim: 1}, Add: func(*vectors.Sparse) error {
 			t.Errorf("%s: there were codes", name)
 			return nil
 		}}
@@ -239,9 +239,9 @@ func saveStream(t *testing.T, dir string, d *vectors.Dense, shard *model.Shard) 
 	t.Helper()
 	h := model.Defaults()
 	h.Atoms, h.Epochs = d.Dim, 1
-	m := &model.Model{Info: model.Info{Training: h}, Dictionary: []float32{1, 0, 0, 0, 1, 0, 0, 0, 1}}
+	m := &model.Model{Info: model.Info{Training: h}, Dictionary: model.Dictionary{Dim: 3, Atoms: []float32{1, 0, 0, 0, 1, 0, 0, 0, 1}}}
 	s := &encode.Stream{Encoder: &rounds{dim: d.Dim}, Options: encode.Options{Lambda: 1, Gap: 0.99}, Shard: shard}
-	err := m.SaveRows(t.Context(), dir, true, func(add func([]string, *vectors.CSR) error) error {
+	err := m.SaveRows(t.Context(), dir, true, func(add func(*vectors.Sparse) error) error {
 		s.Add = add
 		if err := s.Rows(t.Context(), d); err != nil {
 			return err
@@ -355,7 +355,7 @@ func TestMergeRefuses(t *testing.T) {
 func TestModel(t *testing.T) {
 	h := model.Defaults()
 	h.Atoms = 3
-	m := &model.Model{Info: model.Info{Input: model.Input{Name: "old", Words: 1, Dim: 3}, Training: h}, Words: []string{"old"}}
+	m := &model.Model{Info: model.Info{Input: model.Input{Name: "old", Words: 1, Dim: 3}, Training: h}, Codes: &vectors.Sparse{Words: []string{"old"}}}
 	d := &vectors.Dense{Words: []string{"a", "b"}, Dim: 3, Data: []float32{1.4, 2, 3, 4, 5, 0}}
 	o := encode.Options{Lambda: 1, Steps: 7, Most: 2}
 	got, err := encode.Model(t.Context(), m, &rounds{dim: 3}, o, d)
@@ -363,11 +363,11 @@ func TestModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := got.Info.Encoding
-	if !slices.Equal(got.Codes.Value, []float32{1, 2, 3, 4, 5}) || !slices.Equal(got.Words, d.Words) || got.Info.Input != (model.Input{Words: 2, Dim: 3}) ||
+	if !slices.Equal(got.Codes.Value, []float32{1, 2, 3, 4, 5}) || !slices.Equal(got.Codes.Words, d.Words) || got.Info.Input != (model.Input{Words: 2, Dim: 3}) ||
 		e.Steps != 7 || e.Most != 2 || e.TrainedOn.Name != "old" || e.L1 != 7.5 {
 		t.Errorf("encoded to %+v, %+v", got, e)
 	}
-	if m.Codes != nil || m.Info.Encoding != nil || m.Codes.Words[0] != "old" {
+	if m.Codes.Rows != 0 || m.Info.Encoding != nil || m.Codes.Words[0] != "old" {
 		t.Errorf("the model became %+v", m)
 	}
 	if _, err := encode.Model(t.Context(), m, &rounds{dim: 2}, o, &vectors.Dense{Words: []string{"a"}, Dim: 2, Data: []float32{1, 2}}); err == nil {

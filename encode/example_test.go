@@ -34,10 +34,10 @@ func Example() {
 	encoded, err := encode.Model(ctx, m, e, o, phrase)
 	check(err)
 
-	index := interpret.NewIndex(m.Codes.Words, m.Codes)
+	index := interpret.NewIndex(m.Codes)
 	columns, values := encoded.Codes.Row(0)
 	for _, n := range index.NearestTo(columns, values, 4) {
-		fmt.Printf("%.2f %s\n", n.Cosine, index.Words[n.Row])
+		fmt.Printf("%.2f %s\n", n.Cosine, m.Codes.Words[n.Row])
 	}
 	for _, d := range index.Explain(columns, values, 5, 6) {
 		fmt.Printf("%.3f %d %v\n", d.Weight, d.Dimension, d.Words)

@@ -23,7 +23,7 @@ func newEvaluation(r *Representation, o Options) *evaluation {
 
 // sparsified returns the vectors with a third of their values.
 func sparsified(x *vectors.Dense) *Representation {
-	return NewSparse("sparse", x.Words, transform(x, func(v float32) float32 {
+	return NewSparse("sparse", transform(x, func(v float32) float32 {
 		if math.Abs(float64(v)) < 0.4 {
 			return 0
 		}
@@ -403,7 +403,7 @@ func overcompleteCodes(x *vectors.Dense, k int) *Representation {
 	for i := range atoms {
 		atoms[i] = rng.NormFloat64()
 	}
-	s := &vectors.CSR{Rows: x.Len(), Cols: k, Ptr: []int64{0}}
+	s := &vectors.Sparse{Words: x.Words, CSR: vectors.CSR{Rows: x.Len(), Cols: k, Ptr: []int64{0}}}
 	for i := range x.Len() {
 		row := make([]float64, x.Dim)
 		for j, v := range x.Row(i) {
@@ -422,7 +422,7 @@ func overcompleteCodes(x *vectors.Dense, k int) *Representation {
 		}
 		s.Ptr = append(s.Ptr, int64(len(s.Value)))
 	}
-	return NewSparse("codes", x.Words, s)
+	return NewSparse("codes", s)
 }
 
 func TestAgainstScikitLearn(t *testing.T) {

@@ -9,10 +9,13 @@ import (
 
 // Four words in three dimensions, of which the first is about animals.
 func sample() *interpret.Index {
-	return interpret.NewIndex([]string{"cat", "dog", "hotdog", "ketchup"}, &vectors.CSR{
-		Rows: 4, Cols: 3, Ptr: []int64{0, 1, 3, 5, 7},
-		Index: []int32{0, 0, 2, 0, 1, 1, 2},
-		Value: []float32{3, 4, 0.5, 1, 2, 2.5, -1},
+	return interpret.NewIndex(&vectors.Sparse{
+		Words: []string{"cat", "dog", "hotdog", "ketchup"},
+		CSR: vectors.CSR{
+			Rows: 4, Cols: 3, Ptr: []int64{0, 1, 3, 5, 7},
+			Index: []int32{0, 0, 2, 0, 1, 1, 2},
+			Value: []float32{3, 4, 0.5, 1, 2, 2.5, -1},
+		},
 	})
 }
 
@@ -36,7 +39,7 @@ func ExampleIndex_Nearest() {
 		row, _ = x.Row(word)
 	}
 	for _, n := range x.Nearest(row, 2) {
-		fmt.Printf("%s %.2f\n", x.Words[n.Row], n.Cosine)
+		fmt.Printf("%s %.2f\n", x.Codes.Words[n.Row], n.Cosine)
 	}
 	// Output:
 	// ketchup 0.83
@@ -48,7 +51,7 @@ func ExampleIndex_NearestTo() {
 	// The code of a new word, as package encode makes them.
 	columns, values := []int32{0, 2}, []float32{2, -1}
 	for _, n := range x.NearestTo(columns, values, 3) {
-		fmt.Printf("%s %.2f\n", x.Words[n.Row], n.Cosine)
+		fmt.Printf("%s %.2f\n", x.Codes.Words[n.Row], n.Cosine)
 	}
 	// Output:
 	// cat 0.89

@@ -17,7 +17,7 @@ import (
 // Three words of the codes of TestTopWords, in two groups; dimension 4 is not in
 // use, 1 is neither.
 func TestHeatMap(t *testing.T) {
-	x := NewIndex([]string{"write", "close", "co<lor", "read"}, codes)
+	x := NewIndex(codes)
 	h := NewHeatMap(x, [][]int{{1, 0}, {2}})
 	// The means over the first group are 1.5 in dimension 0, .25 in 3, -1.5 in 2.
 	want := &HeatMap{dimensions: 3, largest: 4, rows: []heatMapRow{
@@ -97,7 +97,7 @@ func TestHeatMap(t *testing.T) {
 
 // Words that are all zeros make an empty picture.
 func TestHeatMapOfNothing(t *testing.T) {
-	x := NewIndex([]string{"a", "b"}, &vectors.CSR{Rows: 2, Cols: 3, Ptr: make([]int64, 3)})
+	x := NewIndex(&vectors.Sparse{Words: []string{"a", "b"}, CSR: vectors.CSR{Rows: 2, Cols: 3, Ptr: make([]int64, 3)}})
 	for _, format := range []string{"png", "svg"} {
 		if err := NewHeatMap(x, [][]int{{0}, {1}}).Write(t.Context(), io.Discard, format); err != nil {
 			t.Error(err)

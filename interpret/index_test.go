@@ -13,10 +13,15 @@ import (
 	"overcomplete/vectors"
 )
 
+// newCodes returns codes of numbered words, whose nonzeros are to be appended row by row.
+func newCodes(rows, cols int) *vectors.Sparse {
+	return &vectors.Sparse{Words: numberedWords(rows), CSR: vectors.CSR{Rows: rows, Cols: cols, Ptr: []int64{0}}}
+}
+
 // randomCodes has about density·cols nonzeros a row, some of them equal.
-func randomCodes(seed uint64, rows, cols int, density float64) *vectors.CSR {
+func randomCodes(seed uint64, rows, cols int, density float64) *vectors.Sparse {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	s := &vectors.CSR{Rows: rows, Cols: cols, Ptr: []int64{0}}
+	s := newCodes(rows, cols)
 	for range rows {
 		for k := range cols {
 			if rng.Float64() < density {
@@ -30,7 +35,7 @@ func randomCodes(seed uint64, rows, cols int, density float64) *vectors.CSR {
 }
 
 // dense returns the matrix with its zeros.
-func dense(s *vectors.CSR) [][]float64 {
+func dense(s *vectors.Sparse) [][]float64 {
 	rows := make([][]float64, s.Rows)
 	for i := range rows {
 		rows[i] = make([]float64, s.Cols)
@@ -57,7 +62,7 @@ func TestIndex(t *testing.T) {
 	a := dense(s)
 	for _, workers := range []int{1, 3, 400} {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(workers))
-		x := NewIndex(numberedWords(rows), s)
+		x := NewIndex(s)
 		for k := range cols {
 			var top, bottom []Entry
 			var at []int32
@@ -171,7 +176,7 @@ func cosine(a, b []float64) float64 {
 // More rows and columns than are put in place at a time.
 func TestColumnsOfLargeIndex(t *testing.T) {
 	s := randomCodes(7, 5000, 600, .02)
-	x := NewIndex(numberedWords(s.Rows), s)
+	x := NewIndex(s)
 	rows, values := make([][]int32, s.Cols), make([][]float32, s.Cols)
 	for i := range s.Rows {
 		index, value := s.Row(i)
@@ -192,8 +197,8 @@ func TestColumnsOfLargeIndex(t *testing.T) {
 }
 
 func TestIndexOfNothing(t *testing.T) {
-	for _, s := range []*vectors.CSR{{Ptr: []int64{0}}, {Rows: 2, Cols: 3, Ptr: make([]int64, 3)}} {
-		x := NewIndex(numberedWords(s.Rows), s)
+	for _, s := range []*vectors.Sparse{newCodes(0, 0), randomCodes(1, 2, 3, 0)} {
+		x := NewIndex(s)
 		for k := range s.Cols {
 			if len(x.Top(k, 5)) != 0 || x.Variances()[k] != 0 {
 				t.Error("a dimension of no words has some")
@@ -209,7 +214,7 @@ func TestIndexOfNothing(t *testing.T) {
 
 func TestLookup(t *testing.T) {
 	words := []string{"the", "Paris", "paris", "The", "Zürich", "part", "Ångström", "the", "İstanbul"}
-	x := NewIndex(words, &vectors.CSR{Rows: len(words), Ptr: make([]int64, len(words)+1)})
+	x := NewIndex(&vectors.Sparse{Words: words, CSR: vectors.CSR{Rows: len(words), Ptr: make([]int64, len(words)+1)}})
 	for word, want := range map[string]int{"the": 0, "The": 3, "THE": 0, "Paris": 1, "PARIS": 2, "zürich": -1, "": -1} {
 		if row, ok := x.Row(word); ok != (want >= 0) || ok && row != want {
 			t.Errorf("%q: row %d, %t", word, row, ok)
@@ -276,9 +281,9 @@ func TestEditDistance(t *testing.T) {
 }
 
 // A large vocabulary: 400,000 words × 3,000 dimensions, 8 % of them active.
-func largeCodes() *vectors.CSR {
+func largeCodes() *vectors.Sparse {
 	const rows, cols = 400_000, 3000
-	s := &vectors.CSR{Rows: rows, Cols: cols, Ptr: make([]int64, 1, rows+1)}
+	s := newCodes(rows, cols)
 	s.Index, s.Value = make([]int32, 0, rows*250), make([]float32, 0, rows*250)
 	rng := rand.New(rand.NewPCG(3, 3))
 	for range rows {
@@ -292,14 +297,13 @@ func largeCodes() *vectors.CSR {
 
 func BenchmarkIndex(b *testing.B) {
 	s := largeCodes()
-	words := numberedWords(s.Rows)
 	b.Logf("%d nonzeros", s.Nonzeros())
 	b.Run("NewIndex", func(b *testing.B) {
 		for b.Loop() {
-			NewIndex(words, s)
+			NewIndex(s)
 		}
 	})
-	x := NewIndex(words, s)
+	x := NewIndex(s)
 	i := 0
 	next := func(n int) int { i = (i + 7919) % n; return i }
 	for _, bm := range []struct {

@@ -64,12 +64,12 @@ func TestIntrusionFollowsRecipe(t *testing.T) {
 			mostlyNegative.Value[i] = -1
 		}
 	}
-	for name, s := range map[string]*vectors.CSR{
+	for name, s := range map[string]*vectors.Sparse{
 		"sparse": randomCodes(1, 300, 30, .08), "sparser": randomCodes(2, 200, 40, .02), "dense": randomCodes(3, 100, 10, 1),
 		"ties": ties, "negative": mostlyNegative,
 	} {
 		t.Run(name, func(t *testing.T) {
-			x := NewIndex(numberedWords(s.Rows), s)
+			x := NewIndex(s)
 			want := newRecipe(dense(s))
 			in := NewIntrusion(x)
 			live := in.Dimensions()
@@ -129,7 +129,7 @@ func TestIntrusionFollowsRecipe(t *testing.T) {
 
 func TestMatchedIntruders(t *testing.T) {
 	s := randomCodes(6, 1000, 20, .1)
-	in := NewIntrusion(NewIndex(numberedWords(s.Rows), s))
+	in := NewIntrusion(NewIndex(s))
 	rng := rand.New(rand.NewPCG(1, 1))
 	for k := range s.Cols {
 		p := in.pool(k)
@@ -166,9 +166,9 @@ func TestOddOneOut(t *testing.T) {
 	// Dimension k belongs to the words k, k+200, …; so does a direction of the
 	// reference, beside one that all words share. Vectors are of any length.
 	const words, dimensions = 4000, 200
-	s := &vectors.CSR{Rows: words, Cols: dimensions + 1, Ptr: []int64{0}}
-	same := &vectors.Dense{Words: numberedWords(words), Dim: dimensions + 1, Data: make([]float32, words*(dimensions+1))}
-	other := &vectors.Dense{Words: same.Words, Dim: 10}
+	s := newCodes(words, dimensions+1)
+	same := &vectors.Dense{Words: s.Words, Dim: dimensions + 1, Data: make([]float32, words*(dimensions+1))}
+	other := &vectors.Dense{Words: s.Words, Dim: 10}
 	rng := rand.New(rand.NewPCG(1, 1))
 	for i := range words {
 		s.Index, s.Value = append(s.Index, int32(i%dimensions)), append(s.Value, 1+rng.Float32())
@@ -179,7 +179,7 @@ func TestOddOneOut(t *testing.T) {
 			other.Data = append(other.Data, float32(rng.NormFloat64()))
 		}
 	}
-	in := NewIntrusion(NewIndex(same.Words, s))
+	in := NewIntrusion(NewIndex(s))
 	one := Estimate{1, 1, 1}
 	if got := oddOneOuts(t, in, same); got != (Coherence{dimensions, one, one}) {
 		t.Errorf("where dimensions are directions of the reference: %v", got)
@@ -208,8 +208,8 @@ func TestOddOneOut(t *testing.T) {
 // than they are to each other and never found, one of another band always is.
 func TestMatchedOddOneOut(t *testing.T) {
 	const bands, each = 10, 40
-	s := &vectors.CSR{Rows: bands * each, Cols: bands + bands*each/3, Ptr: []int64{0}}
-	reference := &vectors.Dense{Words: numberedWords(s.Rows), Dim: bands + 4, Data: make([]float32, s.Rows*(bands+4))}
+	s := newCodes(bands*each, bands+bands*each/3)
+	reference := &vectors.Dense{Words: s.Words, Dim: bands + 4, Data: make([]float32, s.Rows*(bands+4))}
 	others := 0
 	for i := range s.Rows {
 		band, place := i/each, i%each-18
@@ -223,7 +223,7 @@ func TestMatchedOddOneOut(t *testing.T) {
 		}
 		s.Index, s.Value, s.Ptr = append(s.Index, k), append(s.Value, 1), append(s.Ptr, int64(i+1))
 	}
-	got := oddOneOuts(t, NewIntrusion(NewIndex(reference.Words, s)), reference)
+	got := oddOneOuts(t, NewIntrusion(NewIndex(s)), reference)
 	// Of the 396 intruders of a dimension, 360 are of another band: a standard
 	// deviation of √(.09·.91/100) = .03 for 100 draws.
 	if got.Dimensions != bands || math.Abs(got.Any.Mean-360./396) > .12 || got.Matched != (Estimate{}) {
@@ -256,19 +256,19 @@ func TestBootstrap(t *testing.T) {
 // and some.
 func TestRandomProjection(t *testing.T) {
 	const rows, dim, cols = 2*chunk + 10, 7, 50
-	x := &vectors.Dense{Words: numberedWords(rows), Dim: dim, Data: make([]float32, rows*dim)}
+	codes := randomCodes(1, rows, cols, .2)
+	x := &vectors.Dense{Words: codes.Words, Dim: dim, Data: make([]float32, rows*dim)}
 	rng := rand.New(rand.NewPCG(9, 9))
 	for i := range x.Data {
 		x.Data[i] = float32(rng.NormFloat64())
 	}
-	codes := randomCodes(1, rows, cols, .2)
 	for _, nonnegative := range []bool{false, true} {
-		got, err := RandomProjection(t.Context(), x, codes, nonnegative, 5)
+		got, err := RandomProjection(t.Context(), x, &codes.CSR, nonnegative, 5)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := got.Validate(); err != nil {
-			t.Fatal(err)
+		if err := got.Validate(); err != nil || !slices.Equal(got.Words, x.Words) {
+			t.Fatalf("%d words, error %v", len(got.Words), err)
 		}
 		directions := make([]float64, dim*cols)
 		draws := rand.New(rand.NewPCG(5, 0))
@@ -314,7 +314,7 @@ func TestRandomProjection(t *testing.T) {
 func TestRandomProjectionStops(t *testing.T) {
 	const rows = 3 * chunk
 	x := &vectors.Dense{Words: numberedWords(rows), Dim: 2, Data: make([]float32, 2*rows)}
-	if _, err := RandomProjection(doneAfter(2), x, randomCodes(1, rows, 5, .2), false, 1); err != context.Canceled {
+	if _, err := RandomProjection(doneAfter(2), x, &randomCodes(1, rows, 5, .2).CSR, false, 1); err != context.Canceled {
 		t.Error(err)
 	}
 }
@@ -337,11 +337,11 @@ func TestSmallest(t *testing.T) {
 func TestFromDense(t *testing.T) {
 	x := &vectors.Dense{Words: []string{"a", "b", "c"}, Dim: 2, Data: []float32{1, 0, 0, 0, -2, 3}}
 	got := FromDense(x)
-	want := &vectors.CSR{Rows: 3, Cols: 2, Ptr: []int64{0, 1, 1, 3}, Index: []int32{0, 0, 1}, Value: []float32{1, -2, 3}}
+	want := &vectors.Sparse{Words: x.Words, CSR: vectors.CSR{Rows: 3, Cols: 2, Ptr: []int64{0, 1, 1, 3}, Index: []int32{0, 0, 1}, Value: []float32{1, -2, 3}}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	want = &vectors.CSR{Rows: 2, Cols: 2, Ptr: []int64{0, 2, 3}, Index: []int32{0, 1, 0}, Value: []float32{-2, 3, 1}}
+	want = &vectors.Sparse{Words: []string{"c", "a"}, CSR: vectors.CSR{Rows: 2, Cols: 2, Ptr: []int64{0, 2, 3}, Index: []int32{0, 1, 0}, Value: []float32{-2, 3, 1}}}
 	if got := SelectRows(got, []int{2, 0}); !reflect.DeepEqual(got, want) {
 		t.Errorf("rows 2 and 0: %v", got)
 	}

@@ -16,11 +16,14 @@ import (
 //	1 0 -3  0 0
 //	0 0  4  0 0
 //	3 0  0 .5 0
-var codes = &vectors.CSR{
-	Rows: 4, Cols: 5,
-	Ptr:   []int64{0, 2, 4, 5, 7},
-	Index: []int32{0, 3, 0, 2, 2, 0, 3},
-	Value: []float32{2, .5, 1, -3, 4, 3, .5},
+var codes = &vectors.Sparse{
+	Words: []string{"write", "close", "co<lor", "read"},
+	CSR: vectors.CSR{
+		Rows: 4, Cols: 5,
+		Ptr:   []int64{0, 2, 4, 5, 7},
+		Index: []int32{0, 3, 0, 2, 2, 0, 3},
+		Value: []float32{2, .5, 1, -3, 4, 3, .5},
+	},
 }
 
 func TestTopWords(t *testing.T) {
@@ -37,7 +40,7 @@ func TestTopWords(t *testing.T) {
 // Against sorting everything.
 func TestTopWordsOfOneDimension(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	s := &vectors.CSR{Rows: 200, Cols: 1, Ptr: []int64{0}}
+	s := &vectors.Sparse{CSR: vectors.CSR{Rows: 200, Cols: 1, Ptr: []int64{0}}}
 	var all []Entry
 	for i := range s.Rows {
 		v := float32(1 + rng.IntN(50)) // with ties
@@ -53,9 +56,8 @@ func TestTopWordsOfOneDimension(t *testing.T) {
 }
 
 func ExampleTopWords() {
-	words := []string{"write", "close", "color", "read"}
 	for _, e := range TopWords(codes, 3)[0] {
-		fmt.Println(words[e.Row], e.Value)
+		fmt.Println(codes.Words[e.Row], e.Value)
 	}
 	// Output:
 	// read 3

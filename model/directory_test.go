@@ -32,8 +32,8 @@ func testModel(words, dim, atoms int, center bool) *Model {
 			Training: Defaults(),
 			Epochs:   []Epoch{{Epoch: 1, Error: 0.1, Objective: 1.0 / 3, Seconds: 1e-9}, {Epoch: 2, UnusedAtoms: 7}},
 		},
-		Codes:      &vectors.CSR{Rows: words, Cols: atoms, Ptr: []int64{0}},
-		Dictionary: values(dim * atoms),
+		Codes:      &vectors.Sparse{CSR: vectors.CSR{Rows: words, Cols: atoms, Ptr: []int64{0}}},
+		Dictionary: Dictionary{Dim: dim, Atoms: values(dim * atoms)},
 	}
 	m.Info.Training.Atoms, m.Info.Training.Epochs = atoms, 20
 	if center {

@@ -22,10 +22,12 @@ func Example() {
 	h := model.Defaults()
 	h.Atoms, h.Epochs = 3, 20
 	m := &model.Model{
-		Info:       model.Info{Input: model.Input{Words: 2, Dim: 2}, Training: h},
-		Words:      []string{"cat", "dog"},
-		Codes:      &vectors.CSR{Rows: 2, Cols: 3, Ptr: []int64{0, 2, 3}, Index: []int32{0, 2, 1}, Value: []float32{2, 1, 3}},
-		Dictionary: []float32{1, 0, 0, 1, 0.5, 0.5},
+		Info: model.Info{Input: model.Input{Words: 2, Dim: 2}, Training: h},
+		Codes: &vectors.Sparse{
+			Words: []string{"cat", "dog"},
+			CSR:   vectors.CSR{Rows: 2, Cols: 3, Ptr: []int64{0, 2, 3}, Index: []int32{0, 2, 1}, Value: []float32{2, 1, 3}},
+		},
+		Dictionary: model.Dictionary{Dim: 2, Atoms: []float32{1, 0, 0, 1, 0.5, 0.5}},
 	}
 	if err := m.Save(path, false); err != nil {
 		log.Fatal(err)
@@ -35,13 +37,12 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	dim := m.Info.Input.Dim
 	for i, word := range m.Codes.Words {
-		x := make([]float32, dim)
+		x := make([]float32, m.Dictionary.Dim)
 		copy(x, m.Dictionary.Mean) // if there is one
 		columns, values := m.Codes.Row(i)
 		for n, k := range columns {
-			for j, d := range m.Dictionary.Atoms[int(k)*dim:][:dim] {
+			for j, d := range m.Dictionary.Atom(int(k)) {
 				x[j] += values[n] * d
 			}
 		}

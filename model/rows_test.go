@@ -12,22 +12,22 @@ import (
 )
 
 // rowsOf returns the rows of m from lo to hi.
-func rowsOf(m *Model, lo, hi int) ([]string, *vectors.CSR) {
-	part := &vectors.CSR{Rows: hi - lo, Cols: m.Codes.Cols, Ptr: []int64{0}}
+func rowsOf(m *Model, lo, hi int) *vectors.Sparse {
+	part := &vectors.Sparse{Words: m.Codes.Words[lo:hi], CSR: vectors.CSR{Rows: hi - lo, Cols: m.Codes.Cols, Ptr: []int64{0}}}
 	for i := lo; i < hi; i++ {
 		index, value := m.Codes.Row(i)
 		part.Index, part.Value = append(part.Index, index...), append(part.Value, value...)
 		part.Ptr = append(part.Ptr, int64(len(part.Index)))
 	}
-	return m.Codes.Words[lo:hi], part
+	return part
 }
 
 // saveRows saves m a few rows at a time.
 func saveRows(dir string, m *Model) error {
-	head := &Model{Info: m.Info, Dictionary: m.Dictionary.Atoms, Mean: m.Dictionary.Mean}
-	return head.SaveRows(context.Background(), dir, false, func(add func([]string, *vectors.CSR) error) error {
-		for lo := 0; lo < len(m.Codes.Words); lo += 7 {
-			if err := add(rowsOf(m, lo, min(lo+7, len(m.Codes.Words)))); err != nil {
+	head := &Model{Info: m.Info, Dictionary: m.Dictionary}
+	return head.SaveRows(context.Background(), dir, false, func(add func(*vectors.Sparse) error) error {
+		for lo := 0; lo < m.Codes.Rows; lo += 7 {
+			if err := add(rowsOf(m, lo, min(lo+7, m.Codes.Rows))); err != nil {
 				return err
 			}
 		}
@@ -61,7 +61,7 @@ func TestSaveRows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(d.Dictionary.Atoms) != 33 || d.Words != nil || d.Codes != nil {
+		if len(d.Dictionary.Atoms) != 33 || d.Codes != nil {
 			t.Errorf("opened %+v", d)
 		}
 	}
@@ -71,19 +71,21 @@ func TestSaveRowsFails(t *testing.T) {
 	m := testModel(20, 3, 11, false)
 	mine := errors.New("enough")
 	dir := filepath.Join(t.TempDir(), "model")
-	for _, fail := range []func(add func([]string, *vectors.CSR) error) error{
-		func(add func([]string, *vectors.CSR) error) error {
+	for _, fail := range []func(add func(*vectors.Sparse) error) error{
+		func(add func(*vectors.Sparse) error) error {
 			if err := add(rowsOf(m, 0, 5)); err != nil {
 				return err
 			}
 			return mine
 		},
-		func(add func([]string, *vectors.CSR) error) error {
-			_, codes := rowsOf(m, 0, 1)
-			if err := add([]string{"two\nlines"}, codes); err == nil || !strings.Contains(err.Error(), "newline") {
+		func(add func(*vectors.Sparse) error) error {
+			row := rowsOf(m, 0, 1)
+			row.Words = []string{"two\nlines"}
+			if err := add(row); err == nil || !strings.Contains(err.Error(), "newline") {
 				t.Errorf("error %v for a newline", err)
 			}
-			if err := add(nil, codes); err == nil {
+			row.Words = nil
+			if err := add(row); err == nil {
 				t.Error("no error for a code without a word")
 			}
 			return mine
@@ -108,23 +110,18 @@ func readAll(dir string) (*Model, error) {
 	defer r.Close()
 	m := &Model{Info: r.Info}
 	for {
-		words, codes, err := r.Next(6)
+		rows, err := r.Next(6)
 		if err != nil {
 			return nil, err
 		}
-		if len(words) == 0 {
+		if rows.Rows == 0 {
 			return m, r.Finish()
 		}
 		if m.Codes == nil {
-			m.Codes = &vectors.CSR{Cols: codes.Cols, Ptr: []int64{0}}
+			m.Codes = &vectors.Sparse{CSR: vectors.CSR{Cols: rows.Cols, Ptr: []int64{0}}}
 		}
-		m.Codes.Words = append(m.Codes.Words, words...)
-		for i := range codes.Rows {
-			index, value := codes.Row(i)
-			m.Codes.Index, m.Codes.Value = append(m.Codes.Index, index...), append(m.Codes.Value, value...)
-			m.Codes.Ptr = append(m.Codes.Ptr, int64(len(m.Codes.Index)))
-			m.Codes.Rows++
-		}
+		m.Codes.Words = append(m.Codes.Words, rows.Words...)
+		m.Codes.Append(&rows.CSR)
 	}
 }
 
@@ -136,7 +133,7 @@ func TestOpenRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got.Dictionary.Atoms = m.Dictionary.Atoms
+	got.Dictionary = m.Dictionary
 	copied := filepath.Join(t.TempDir(), "model")
 	save(t, copied, false, got)
 	expectModel(t, copied, m)
@@ -186,7 +183,7 @@ func TestRowsFinish(t *testing.T) {
 		}
 		defer r.Close()
 		for _, n := range rows {
-			if _, _, err := r.Next(n); err != nil {
+			if _, err := r.Next(n); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -219,9 +216,9 @@ func TestSaveRowsCancelled(t *testing.T) {
 	m := testModel(20, 3, 11, false)
 	dir := filepath.Join(t.TempDir(), "model")
 	ctx, cancel := context.WithCancel(t.Context())
-	err := m.SaveRows(ctx, dir, false, func(add func([]string, *vectors.CSR) error) error {
+	err := m.SaveRows(ctx, dir, false, func(add func(*vectors.Sparse) error) error {
 		defer cancel() // rows are all there, and the file of codes is to be written
-		return add(m.Codes.Words, m.Codes)
+		return add(m.Codes)
 	})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want %v", err, context.Canceled)

@@ -23,22 +23,22 @@ import (
 //	0     -0.1  0      1e-05  0  0  0  0  0
 //	0      0    0      0      0  0  0  0  0
 //	1/3    0    1e+06  0      0  0  0  0  16777216
-var (
-	small = &CSR{
+var small = &Sparse{
+	Words: []string{"the", "café", "x:y%20"},
+	CSR: CSR{
 		Rows: 3, Cols: 9,
 		Ptr:   []int64{0, 2, 2, 5},
 		Index: []int32{1, 3, 0, 2, 8},
 		Value: []float32{-0.1, 1e-5, 1. / 3, 1e6, 1 << 24},
-	}
-	smallWords = []string{"the", "café", "x:y%20"}
-)
+	},
+}
 
-// randomSparse returns a matrix of which the given share is not zero.
-func randomSparse(rows, cols int, density float64) (words []string, s *CSR) {
+// randomSparse returns vectors of whose values the given share is not zero.
+func randomSparse(rows, cols int, density float64) *Sparse {
 	rng := rand.New(rand.NewPCG(3, 4))
-	s = &CSR{Rows: rows, Cols: cols, Ptr: []int64{0}}
+	s := &Sparse{CSR: CSR{Rows: rows, Cols: cols, Ptr: []int64{0}}}
 	for i := range rows {
-		words = append(words, fmt.Sprintf("word%d", i))
+		s.Words = append(s.Words, fmt.Sprintf("word%d", i))
 		for k := range cols {
 			if rng.Float64() < density {
 				s.Index = append(s.Index, int32(k))
@@ -47,7 +47,7 @@ func randomSparse(rows, cols int, density float64) (words []string, s *CSR) {
 		}
 		s.Ptr = append(s.Ptr, int64(len(s.Index)))
 	}
-	return words, s
+	return s
 }
 
 func TestWriteText(t *testing.T) {
@@ -56,7 +56,7 @@ func TestWriteText(t *testing.T) {
 		"x:y%20 0.33333334 0 1e+06 0 0 0 0 0 1.6777216e+07\n"
 	for _, tt := range []struct {
 		name  string
-		write func(io.Writer, []string, *CSR) error
+		write func(io.Writer, *Sparse) error
 		want  string
 	}{
 		{"GloVe", WriteGloVe, dense},
@@ -69,15 +69,15 @@ func TestWriteText(t *testing.T) {
 			"café 0 0 0 0 0 0 0 0 0 \n" +
 			"x:y%20 0.333 0 1e+06 0 0 0 0 0 1.68e+07 \n"},
 		{"sparse text", WriteSparseText, "the 1:-0.1 3:1e-05\ncafé\nx:y%20 0:0.33333334 2:1e+06 8:1.6777216e+07\n"},
-		{"projector vectors", func(w io.Writer, _ []string, s *CSR) error { return WriteProjectorVectors(w, s) },
+		{"projector vectors", func(w io.Writer, s *Sparse) error { return WriteProjectorVectors(w, &s.CSR) },
 			"0\t-0.1\t0\t1e-05\t0\t0\t0\t0\t0\n" +
 				"0\t0\t0\t0\t0\t0\t0\t0\t0\n" +
 				"0.33333334\t0\t1e+06\t0\t0\t0\t0\t0\t1.6777216e+07\n"},
-		{"projector metadata", func(w io.Writer, words []string, _ *CSR) error { return WriteProjectorMetadata(w, words) },
+		{"projector metadata", func(w io.Writer, s *Sparse) error { return WriteProjectorMetadata(w, s.Words) },
 			"the\ncafé\nx:y%20\n"},
 	} {
 		var got bytes.Buffer
-		if err := tt.write(&got, smallWords, small); err != nil {
+		if err := tt.write(&got, small); err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 		} else if got.String() != tt.want {
 			t.Errorf("%s:\ngot\n%q\nwant\n%q", tt.name, got.String(), tt.want)
@@ -110,10 +110,10 @@ func TestWriteAuthorsDictionary(t *testing.T) {
 // Every value must be the same after it has been written and read, and more
 // rows be written than fit in a buffer.
 func TestTextIsExact(t *testing.T) {
-	words, codes := randomSparse(200, 300, 0.3)
+	codes := randomSparse(200, 300, 0.3)
 	codes.Value[0], codes.Value[1] = math.SmallestNonzeroFloat32, -math.MaxFloat32
 	var text bytes.Buffer
-	if err := WriteWord2Vec(&text, words, codes); err != nil {
+	if err := WriteWord2Vec(&text, codes); err != nil {
 		t.Fatal(err)
 	}
 	lines := bufio.NewScanner(&text)
@@ -124,7 +124,7 @@ func TestTextIsExact(t *testing.T) {
 	for i := range codes.Rows {
 		lines.Scan()
 		fields := strings.Split(lines.Text(), " ")
-		if len(fields) != 1+codes.Cols || fields[0] != words[i] {
+		if len(fields) != 1+codes.Cols || fields[0] != codes.Words[i] {
 			t.Fatalf("line %d: %d fields, word %q", i+2, len(fields), fields[0])
 		}
 		index, value := codes.Row(i)
@@ -134,7 +134,7 @@ func TestTextIsExact(t *testing.T) {
 		}
 		for k, field := range fields[1:] {
 			if v, err := strconv.ParseFloat(field, 32); err != nil || float32(v) != want[k] {
-				t.Fatalf("%s, column %d: %q, want %v", words[i], k, field, want[k])
+				t.Fatalf("%s, column %d: %q, want %v", codes.Words[i], k, field, want[k])
 			}
 		}
 	}
@@ -144,13 +144,14 @@ func TestTextIsExact(t *testing.T) {
 }
 
 func TestWordsAreNeverAmbiguous(t *testing.T) {
-	metadata := func(w io.Writer, words []string, _ *CSR) error { return WriteProjectorMetadata(w, words) }
-	writers := map[string]func(io.Writer, []string, *CSR) error{
+	metadata := func(w io.Writer, s *Sparse) error { return WriteProjectorMetadata(w, s.Words) }
+	writers := map[string]func(io.Writer, *Sparse) error{
 		"GloVe": WriteGloVe, "word2vec": WriteWord2Vec, "word2vec binary": WriteWord2VecBinary, "authors": WriteAuthors, "sparse": WriteSparseText, "metadata": metadata,
 	}
 	for _, word := range []string{"at name", "\t", "a\nb", "a\r", "", " ", "\u00a0", "100%", "%20"} {
-		words := slices.Clone(smallWords)
-		words[1] = word
+		s := &Sparse{Words: slices.Clone(small.Words), CSR: small.CSR}
+		s.Words[1] = word
+		escaped := &Sparse{Words: Escape(s.Words), CSR: s.CSR}
 		for name, write := range writers {
 			var want error = &WordError{1, word}
 			switch {
@@ -162,20 +163,21 @@ func TestWordsAreNeverAmbiguous(t *testing.T) {
 				want = nil // only ASCII white space separates fields
 			}
 			var b bytes.Buffer
-			err := write(&b, words, small)
+			err := write(&b, s)
 			if fmt.Sprint(err) != fmt.Sprint(want) {
 				t.Errorf("%s, %q: error %v, want %v", name, word, err, want)
 			}
 			if err != nil && b.Len() > 0 {
 				t.Errorf("%s, %q: %d bytes written before the error", name, word, b.Len())
 			}
-			if err := write(io.Discard, Escape(words), small); err != nil && word != "" {
+			if err := write(io.Discard, escaped); err != nil && word != "" {
 				t.Errorf("%s, %q escaped: %v", name, word, err)
 			}
 		}
 	}
+	short := &Sparse{Words: small.Words[1:], CSR: small.CSR}
 	for name, write := range writers {
-		if err := write(io.Discard, smallWords[1:], small); err == nil && name != "metadata" {
+		if err := write(io.Discard, short); err == nil && name != "metadata" {
 			t.Errorf("%s: no error for 2 words of 3 vectors", name)
 		}
 	}
@@ -197,7 +199,7 @@ func TestEscape(t *testing.T) {
 
 func TestWritePackedBits(t *testing.T) {
 	var got bytes.Buffer
-	if err := WritePackedBits(&got, small); err != nil {
+	if err := WritePackedBits(&got, &small.CSR); err != nil {
 		t.Fatal(err)
 	}
 	const want = "\x50\x00" + "\x00\x00" + "\xa0\x80"
@@ -221,12 +223,11 @@ func TestBinary(t *testing.T) {
 }
 
 func TestNoColumns(t *testing.T) {
-	empty := &CSR{Rows: 1, Ptr: []int64{0, 0}}
-	words := []string{"a"}
+	empty := &Sparse{Words: []string{"a"}, CSR: CSR{Rows: 1, Ptr: []int64{0, 0}}}
 	for name, err := range map[string]error{
-		"GloVe":     WriteGloVe(io.Discard, words, empty),
-		"binary":    WriteWord2VecBinary(io.Discard, words, empty),
-		"projector": WriteProjectorVectors(io.Discard, empty),
+		"GloVe":     WriteGloVe(io.Discard, empty),
+		"binary":    WriteWord2VecBinary(io.Discard, empty),
+		"projector": WriteProjectorVectors(io.Discard, &empty.CSR),
 	} {
 		if err != errNoColumns {
 			t.Errorf("%s: error %v", name, err)
@@ -283,16 +284,16 @@ func TestFullDisk(t *testing.T) {
 	}
 	defer full.Close()
 	for name, err := range map[string]error{
-		"GloVe":      WriteGloVe(full, smallWords, small),
-		"word2vec":   WriteWord2Vec(full, smallWords, small),
-		"binary":     WriteWord2VecBinary(full, smallWords, small),
-		"authors":    WriteAuthors(full, smallWords, small),
+		"GloVe":      WriteGloVe(full, small),
+		"word2vec":   WriteWord2Vec(full, small),
+		"binary":     WriteWord2VecBinary(full, small),
+		"authors":    WriteAuthors(full, small),
 		"dictionary": WriteAuthorsDictionary(full, []float32{1, 2}, 1),
-		"sparse":     WriteSparseText(full, smallWords, small),
-		"CSR":        WriteCSR(full, small),
-		"bits":       WritePackedBits(full, small),
-		"projector":  WriteProjectorVectors(full, small),
-		"metadata":   WriteProjectorMetadata(full, smallWords),
+		"sparse":     WriteSparseText(full, small),
+		"CSR":        WriteCSR(full, &small.CSR),
+		"bits":       WritePackedBits(full, &small.CSR),
+		"projector":  WriteProjectorVectors(full, &small.CSR),
+		"metadata":   WriteProjectorMetadata(full, small.Words),
 	} {
 		if !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("%s: error %v, want %v", name, err, syscall.ENOSPC)
@@ -302,18 +303,18 @@ func TestFullDisk(t *testing.T) {
 
 // BenchmarkWrite has strconv's speed with the values alone as a floor.
 func BenchmarkWrite(b *testing.B) {
-	words, codes := randomSparse(2000, 3000, 0.08)
+	codes := randomSparse(2000, 3000, 0.08)
 	for _, bb := range []struct {
 		name  string
 		write func(w io.Writer) error
 	}{
-		{"GloVe", func(w io.Writer) error { return WriteGloVe(w, words, codes) }},
-		{"word2vec-binary", func(w io.Writer) error { return WriteWord2VecBinary(w, words, codes) }},
-		{"authors", func(w io.Writer) error { return WriteAuthors(w, words, codes) }},
-		{"sparse", func(w io.Writer) error { return WriteSparseText(w, words, codes) }},
-		{"projector", func(w io.Writer) error { return WriteProjectorVectors(w, codes) }},
-		{"CSR", func(w io.Writer) error { return WriteCSR(w, codes) }},
-		{"bits", func(w io.Writer) error { return WritePackedBits(w, codes) }},
+		{"GloVe", func(w io.Writer) error { return WriteGloVe(w, codes) }},
+		{"word2vec-binary", func(w io.Writer) error { return WriteWord2VecBinary(w, codes) }},
+		{"authors", func(w io.Writer) error { return WriteAuthors(w, codes) }},
+		{"sparse", func(w io.Writer) error { return WriteSparseText(w, codes) }},
+		{"projector", func(w io.Writer) error { return WriteProjectorVectors(w, &codes.CSR) }},
+		{"CSR", func(w io.Writer) error { return WriteCSR(w, &codes.CSR) }},
+		{"bits", func(w io.Writer) error { return WritePackedBits(w, &codes.CSR) }},
 		{"floor=strconv", func(w io.Writer) error {
 			var b []byte
 			for _, x := range codes.Value {

@@ -64,8 +64,11 @@ func ExampleStream() {
 }
 
 func ExampleWriteSparseText() {
-	codes := &vectors.CSR{Rows: 2, Cols: 100, Ptr: []int64{0, 2, 3}, Index: []int32{3, 50, 3}, Value: []float32{0.5, -2, 1.25}}
-	if err := vectors.WriteSparseText(os.Stdout, []string{"bank", "river"}, codes); err != nil {
+	codes := &vectors.Sparse{
+		Words: []string{"bank", "river"},
+		CSR:   vectors.CSR{Rows: 2, Cols: 100, Ptr: []int64{0, 2, 3}, Index: []int32{3, 50, 3}, Value: []float32{0.5, -2, 1.25}},
+	}
+	if err := vectors.WriteSparseText(os.Stdout, codes); err != nil {
 		log.Fatal(err)
 	}
 	// Output:

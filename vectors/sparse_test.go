@@ -9,10 +9,9 @@ import (
 )
 
 func TestCSRRoundTrip(t *testing.T) {
-	_, random := randomSparse(300, 70, 0.1)
 	for name, s := range map[string]*CSR{
-		"small":  small,
-		"random": random,
+		"small":  &small.CSR,
+		"random": &randomSparse(300, 70, 0.1).CSR,
 		"zero":   {Rows: 2, Cols: 3, Ptr: []int64{0, 0, 0}, Index: []int32{}, Value: []float32{}},
 		"empty":  {Rows: 0, Cols: 3, Ptr: []int64{0}, Index: []int32{}, Value: []float32{}},
 	} {
@@ -73,7 +72,7 @@ func TestInvalid(t *testing.T) {
 
 func TestReadCSRRefusesOtherFiles(t *testing.T) {
 	var b bytes.Buffer
-	if err := WriteCSR(&b, small); err != nil {
+	if err := WriteCSR(&b, &small.CSR); err != nil {
 		t.Fatal(err)
 	}
 	for old, new := range map[string]string{"|S3": "|S2", "format.npy": "farmot.npy", "indices.npy": "indexes.npy"} {
@@ -86,7 +85,7 @@ func TestReadCSRRefusesOtherFiles(t *testing.T) {
 
 func FuzzReadCSR(f *testing.F) {
 	var b bytes.Buffer
-	if err := WriteCSR(&b, small); err != nil {
+	if err := WriteCSR(&b, &small.CSR); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(b.Bytes())

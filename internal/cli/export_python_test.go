@@ -39,10 +39,8 @@ func oddModel() *model.Model {
 	}
 	m := &model.Model{
 		Info:       model.Info{Format: model.FormatVersion, Input: model.Input{Words: len(oddWords), Dim: dim}, Training: model.Defaults()},
-		Words:      oddWords,
-		Codes:      &vectors.CSR{Rows: len(oddWords), Cols: atoms, Ptr: []int64{0}},
-		Dictionary: values(dim * atoms),
-		Mean:       values(dim),
+		Codes:      &vectors.Sparse{Words: oddWords, CSR: vectors.CSR{Rows: len(oddWords), Cols: atoms, Ptr: []int64{0}}},
+		Dictionary: model.Dictionary{Dim: dim, Atoms: values(dim * atoms), Mean: values(dim)},
 	}
 	m.Info.Training.Atoms, m.Info.Training.Center = atoms, true
 	for i := range oddWords {
@@ -285,22 +283,21 @@ func TestPyArrowReadsWhatWeWrite(t *testing.T) {
 
 	// And rows of more than a batch, or of none at all.
 	rng := rand.New(rand.NewPCG(11, 12))
-	large := &vectors.CSR{Cols: 20_000, Ptr: []int64{0}}
-	var words []string
-	for i := range 1000 {
+	large := &vectors.Sparse{CSR: vectors.CSR{Rows: 1000, Cols: 20_000, Ptr: []int64{0}}}
+	for i := range large.Rows {
 		for k := rng.IntN(1 + i%10*4); k < large.Cols; k += 1 + rng.IntN(5*(i%4)+1) {
 			large.Index, large.Value = append(large.Index, int32(k)), append(large.Value, rng.Float32())
 		}
 		large.Ptr = append(large.Ptr, int64(len(large.Index)))
-		words = append(words, fmt.Sprint(i))
+		large.Words = append(large.Words, fmt.Sprint(i))
 	}
-	large.Rows = len(words)
-	words[500] = ""
-	for name, codes := range map[string]*vectors.CSR{"large": large, "none": {Cols: 7, Ptr: []int64{0}}} {
+	large.Words[500] = ""
+	none := &vectors.Sparse{CSR: vectors.CSR{Cols: 7, Ptr: []int64{0}}}
+	for name, codes := range map[string]*vectors.Sparse{"large": large, "none": none} {
 		for ending, write := range map[string]func(io.Writer) error{
-			"npz":     func(w io.Writer) error { return vectors.WriteCSR(w, codes) },
-			"arrow":   func(w io.Writer) error { return columnar.WriteArrow(w, words[:codes.Rows], codes) },
-			"parquet": func(w io.Writer) error { return columnar.WriteParquet(w, words[:codes.Rows], codes) },
+			"npz":     func(w io.Writer) error { return vectors.WriteCSR(w, &codes.CSR) },
+			"arrow":   func(w io.Writer) error { return columnar.WriteArrow(w, codes) },
+			"parquet": func(w io.Writer) error { return columnar.WriteParquet(w, codes) },
 		} {
 			f, err := os.Create(filepath.Join(dir, name+"."+ending))
 			if err != nil {

@@ -96,9 +96,8 @@ func TestSciPyReadsWhatWeWrite(t *testing.T) {
 	value := func() float32 { return float32(rng.ExpFloat64()) * []float32{1e-6, 1e-3, 1, 100, 1e5}[rng.IntN(5)] }
 	m := &model.Model{
 		Info:       model.Info{Format: model.FormatVersion, Input: model.Input{Words: words, Dim: dim}, Training: model.Defaults()},
-		Codes:      &vectors.CSR{Rows: words, Cols: atoms, Ptr: []int64{0}},
-		Dictionary: make([]float32, dim*atoms),
-		Mean:       make([]float32, dim),
+		Codes:      &vectors.Sparse{CSR: vectors.CSR{Rows: words, Cols: atoms, Ptr: []int64{0}}},
+		Dictionary: model.Dictionary{Dim: dim, Atoms: make([]float32, dim*atoms), Mean: make([]float32, dim)},
 	}
 	m.Info.Training.Method, m.Info.Training.Atoms, m.Info.Training.Center = "B", atoms, true
 	for i := range m.Dictionary.Atoms {
@@ -151,7 +150,7 @@ func TestSciPyReadsWhatWeWrite(t *testing.T) {
 		codes, err := vectors.ReadCSR(data, info.Size())
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
-		} else if !reflect.DeepEqual(codes, m.Codes) {
+		} else if !reflect.DeepEqual(codes, &m.Codes.CSR) {
 			t.Errorf("%s: codes differ", name)
 		}
 	}

@@ -29,9 +29,11 @@ func exportModel() *model.Model {
 			Input:    model.Input{Name: "in.txt", Words: 2, Dim: 2},
 			Training: model.Defaults(),
 		},
-		Words:      []string{"New York", "Rome"},
-		Codes:      &vectors.CSR{Rows: 2, Cols: 9, Ptr: []int64{0, 1, 2}, Index: []int32{1, 8}, Value: []float32{0.5, 2}},
-		Dictionary: make([]float32, 18),
+		Codes: &vectors.Sparse{
+			Words: []string{"New York", "Rome"},
+			CSR:   vectors.CSR{Rows: 2, Cols: 9, Ptr: []int64{0, 1, 2}, Index: []int32{1, 8}, Value: []float32{0.5, 2}},
+		},
+		Dictionary: model.Dictionary{Dim: 2, Atoms: make([]float32, 18)},
 	}
 	m.Info.Training.Method, m.Info.Training.Atoms = "B", 9
 	for i := range m.Dictionary.Atoms {

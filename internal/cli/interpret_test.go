@@ -40,10 +40,12 @@ func readable() *model.Model {
 			Input:    model.Input{Name: "in.txt", Words: 6, Dim: 2},
 			Training: model.Defaults(),
 		},
-		Words: []string{"read", "write", "close", "month", "week", "day"},
-		Codes: &vectors.CSR{Rows: 6, Cols: 3, Ptr: []int64{0, 1, 3, 4, 5, 6, 8},
-			Index: []int32{0, 0, 2, 0, 1, 1, 1, 2}, Value: []float32{1, 2, .5, 3, 3, 2, 1, 1}},
-		Dictionary: make([]float32, 6),
+		Codes: &vectors.Sparse{
+			Words: []string{"read", "write", "close", "month", "week", "day"},
+			CSR: vectors.CSR{Rows: 6, Cols: 3, Ptr: []int64{0, 1, 3, 4, 5, 6, 8},
+				Index: []int32{0, 0, 2, 0, 1, 1, 1, 2}, Value: []float32{1, 2, .5, 3, 3, 2, 1, 1}},
+		},
+		Dictionary: model.Dictionary{Dim: 2, Atoms: make([]float32, 6)},
 	}
 	m.Info.Training.Method, m.Info.Training.Atoms = "B", 3
 	return m
@@ -407,18 +409,21 @@ func TestSharedWords(t *testing.T) {
 		}
 		return d
 	}
-	codes := func(n int) *vectors.CSR {
-		s := &vectors.CSR{Rows: n, Cols: 1, Ptr: []int64{0}}
-		for i := range n {
+	sparse := func(words ...string) *model.Model {
+		s := &vectors.Sparse{Words: words, CSR: vectors.CSR{Rows: len(words), Cols: 1, Ptr: []int64{0}}}
+		for i := range words {
 			s.Ptr, s.Index, s.Value = append(s.Ptr, int64(i+1)), append(s.Index, 0), append(s.Value, float32(i+1))
 		}
-		return s
+		return &model.Model{Codes: s}
 	}
-	first := &model.Model{Words: []string{"A", "B", "c", "a", "B", "b!", "C", "d", "E", "e!"}, Codes: codes(10)}
-	second := &model.Model{Words: []string{"E", "d", "c", "B", "a", "A", "b!"}, Codes: codes(7)}
+	first := sparse("A", "B", "c", "a", "B", "b!", "C", "d", "E", "e!")
+	second := sparse("E", "d", "c", "B", "a", "A", "b!")
 	s := newSharedWords(dense("a", "b!", "A", "c", "d", "B", "E"), dense("e", "a", "b", "c", "x"), []*model.Model{first, second})
-	if want := []string{"B", "c", "a", "E"}; !reflect.DeepEqual(s.words, want) {
-		t.Fatalf("words %v, want %v", s.words, want)
+	want := []string{"B", "c", "a", "E"}
+	for i, got := range [][]string{s.input.Words, s.codes[0].Words, s.codes[1].Words} {
+		if !slices.Equal(got, want) {
+			t.Errorf("set %d: words %v, want %v", i, got, want)
+		}
 	}
 	for name, got := range map[string][]float32{"input": s.input.Data, "reference": s.reference.Data, "first": s.codes[0].Value, "second": s.codes[1].Value} {
 		want := map[string][]float32{"input": {5, 3, 0, 6}, "reference": {2, 3, 1, 0}, "first": {2, 3, 4, 9}, "second": {4, 3, 5, 1}}[name]
@@ -426,7 +431,7 @@ func TestSharedWords(t *testing.T) {
 			t.Errorf("%s: rows %v, want %v", name, got, want)
 		}
 	}
-	if got := s.inputLess([]float32{1}).Data; !reflect.DeepEqual(got, []float32{4, 2, -1, 5}) {
+	if got := s.centered(&model.Dictionary{Dim: 1, Mean: []float32{1}}).Data; !reflect.DeepEqual(got, []float32{4, 2, -1, 5}) {
 		t.Errorf("less the mean: %v", got)
 	}
 }
@@ -440,9 +445,9 @@ func TestIntrusionAuto(t *testing.T) {
 	mustRun(t, "train in.txt -o a --epochs 5 --quiet --center")
 	mustRun(t, "train in.txt -o b --epochs 5 --quiet --center --method B")
 	var want []autoSet
-	add := func(name string, codes *vectors.CSR) {
+	add := func(name string, codes *vectors.Sparse) {
 		t.Helper()
-		c, err := interpret.NewIntrusion(interpret.NewIndex(x.Words, codes)).OddOneOut(t.Context(), reference, 1)
+		c, err := interpret.NewIntrusion(interpret.NewIndex(codes)).OddOneOut(t.Context(), reference, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -453,7 +458,7 @@ func TestIntrusionAuto(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		codes := openModel(t, name).Codes
 		add(name, codes)
-		random, err := interpret.RandomProjection(t.Context(), centred, codes, name == "b", 1)
+		random, err := interpret.RandomProjection(t.Context(), centred, &codes.CSR, name == "b", 1)
 		if err != nil {
 			t.Fatal(err)
 		}

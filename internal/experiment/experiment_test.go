@@ -51,9 +51,9 @@ func open(t *testing.T, dir string, sparsity curve, trained *[]float64) *Experim
 		}
 		*trained = append(*trained, h.Lambda)
 		m := &model.Model{
-			Info:  model.Info{Input: e.Setting.Input, Training: h, Device: "test", Epochs: []model.Epoch{{Epoch: 1, Sparsity: sparsity(h.Lambda)}}},
-			Words: []string{"a"}, Codes: &vectors.CSR{Rows: 1, Cols: h.Atoms, Ptr: []int64{0, 0}},
-			Dictionary: make([]float32, 2*h.Atoms),
+			Info:       model.Info{Input: e.Setting.Input, Training: h, Device: "test", Epochs: []model.Epoch{{Epoch: 1, Sparsity: sparsity(h.Lambda)}}},
+			Codes:      &vectors.Sparse{Words: []string{"a"}, CSR: vectors.CSR{Rows: 1, Cols: h.Atoms, Ptr: []int64{0, 0}}},
+			Dictionary: model.Dictionary{Dim: 2, Atoms: make([]float32, 2*h.Atoms)},
 		}
 		return m, m.Save(dir, false)
 	}

@@ -22,9 +22,8 @@ var largeModel = sync.OnceValue(func() *model.Model {
 	rng := rand.New(rand.NewPCG(1, 2))
 	m := &model.Model{
 		Info:       model.Info{Input: model.Input{Name: "large", Words: words, Dim: dim}, Training: model.Defaults()},
-		Words:      make([]string, words),
-		Codes:      &vectors.CSR{Rows: words, Cols: atoms, Ptr: make([]int64, 1, words+1)},
-		Dictionary: make([]float32, atoms*dim),
+		Codes:      &vectors.Sparse{Words: make([]string, words), CSR: vectors.CSR{Rows: words, Cols: atoms, Ptr: make([]int64, 1, words+1)}},
+		Dictionary: model.Dictionary{Dim: dim, Atoms: make([]float32, atoms*dim)},
 	}
 	m.Info.Training.Atoms = atoms
 	for i := range words {

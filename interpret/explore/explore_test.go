@@ -31,9 +31,11 @@ func testModel() *model.Model {
 			Input:  model.Input{Name: "test.txt", Words: testWords, Dim: testDim}, Training: model.Defaults(),
 			Epochs: []model.Epoch{{Epoch: 1, Error: .25}},
 		},
-		Words:      slices.Concat([]string{"bank", "river", "money", "shore"}, oddWords),
-		Codes:      &vectors.CSR{Rows: testWords, Cols: testAtoms, Ptr: []int64{0}},
-		Dictionary: make([]float32, testAtoms*testDim),
+		Codes: &vectors.Sparse{
+			Words: slices.Concat([]string{"bank", "river", "money", "shore"}, oddWords),
+			CSR:   vectors.CSR{Rows: testWords, Cols: testAtoms, Ptr: []int64{0}},
+		},
+		Dictionary: model.Dictionary{Dim: testDim, Atoms: make([]float32, testAtoms*testDim)},
 	}
 	m.Info.Training.Atoms = testAtoms
 	for i := len(m.Codes.Words); i < testWords; i++ {
@@ -55,7 +57,7 @@ func testModel() *model.Model {
 }
 
 // dense returns the codes with all zeros.
-func dense(s *vectors.CSR) [][]float64 {
+func dense(s *vectors.Sparse) [][]float64 {
 	rows := make([][]float64, s.Rows)
 	for i := range rows {
 		rows[i] = make([]float64, s.Cols)
@@ -306,9 +308,8 @@ func TestAboutNothing(t *testing.T) {
 	for _, words := range [][]string{nil, {"a", "b"}} {
 		m := &model.Model{
 			Info:       model.Info{Input: model.Input{Dim: 2}},
-			Words:      words,
-			Codes:      &vectors.CSR{Rows: len(words), Cols: 3, Ptr: make([]int64, len(words)+1)},
-			Dictionary: make([]float32, 6),
+			Codes:      &vectors.Sparse{Words: words, CSR: vectors.CSR{Rows: len(words), Cols: 3, Ptr: make([]int64, len(words)+1)}},
+			Dictionary: model.Dictionary{Dim: 2, Atoms: make([]float32, 6)},
 		}
 		x := New(m, "nothing")
 		mustJSON(x.about)

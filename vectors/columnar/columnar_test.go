@@ -12,36 +12,35 @@ import (
 	"overcomplete/vectors"
 )
 
-var writers = map[string]func(io.Writer, []string, *vectors.CSR) error{"Arrow": WriteArrow, "Parquet": WriteParquet}
+var writers = map[string]func(io.Writer, *vectors.Sparse) error{"Arrow": WriteArrow, "Parquet": WriteParquet}
 
 // sample returns 300 rows, some of them empty, that take nearly 100 MiB.
-func sample() (words []string, codes *vectors.CSR) {
+func sample() *vectors.Sparse {
 	rng := rand.New(rand.NewPCG(1, 2))
-	codes = &vectors.CSR{Cols: 1 << 20, Ptr: []int64{0}}
-	for i := range 300 {
-		words = append(words, fmt.Sprintf("word %d", i))
+	codes := &vectors.Sparse{CSR: vectors.CSR{Rows: 300, Cols: 1 << 20, Ptr: []int64{0}}}
+	for i := range codes.Rows {
+		codes.Words = append(codes.Words, fmt.Sprintf("word %d", i))
 		for k := range rng.IntN(40_000) * (i % 3) {
 			codes.Index, codes.Value = append(codes.Index, int32(k)), append(codes.Value, 0.5)
 		}
 		codes.Ptr = append(codes.Ptr, int64(len(codes.Index)))
 	}
-	words[7] = strings.Repeat("x", 1<<20)
-	codes.Rows = len(words)
-	return words, codes
+	codes.Words[7] = strings.Repeat("x", 1<<20)
+	return codes
 }
 
 // Batches are all rows in their order, and none holds more than it may.
 func TestBatches(t *testing.T) {
-	words, codes := sample()
+	codes := sample()
 	next, count := 0, 0
-	for first, end := range batches(words, codes) {
+	for first, end := range batches(codes) {
 		if first != next || end <= first {
 			t.Fatalf("rows %d to %d come after %d", first, end, next)
 		}
 		size := 0
 		for i := first; i < end-1; i++ { // without the last row
 			index, _ := codes.Row(i)
-			size += 8*len(index) + len(words[i])
+			size += 8*len(index) + len(codes.Words[i])
 		}
 		if size > 32<<20 {
 			t.Errorf("rows %d to %d take %d bytes", first, end, size)
@@ -51,20 +50,22 @@ func TestBatches(t *testing.T) {
 	if next != codes.Rows || count < 2 {
 		t.Errorf("%d rows in %d batches, want %d in several", next, count, codes.Rows)
 	}
-	for range batches(nil, &vectors.CSR{Ptr: []int64{0}}) {
+	for range batches(&vectors.Sparse{CSR: vectors.CSR{Ptr: []int64{0}}}) {
 		t.Error("there is a batch of no rows")
 	}
 }
 
+// matrix is 2×3, with one nonzero.
+var matrix = vectors.CSR{Rows: 2, Cols: 3, Ptr: []int64{0, 1, 1}, Index: []int32{2}, Value: []float32{1}}
+
 func TestRefuses(t *testing.T) {
-	codes := &vectors.CSR{Rows: 2, Cols: 3, Ptr: []int64{0, 1, 1}, Index: []int32{2}, Value: []float32{1}}
 	for name, write := range writers {
 		var b bytes.Buffer
 		for want, words := range map[string][]string{
 			"1 words for 2 vectors":       {"a"},
 			`word 2, "\xff", isn't UTF-8`: {"a", "\xff"},
 		} {
-			if err := write(&b, words, codes); err == nil || err.Error() != want || b.Len() > 0 {
+			if err := write(&b, &vectors.Sparse{Words: words, CSR: matrix}); err == nil || err.Error() != want || b.Len() > 0 {
 				t.Errorf("%s: error %v after %d bytes, want %s", name, err, b.Len(), want)
 			}
 		}
@@ -86,31 +87,30 @@ func (w *fullWriter) Write(p []byte) (int, error) {
 
 // A writer's error is returned wherever it happens.
 func TestFullDisk(t *testing.T) {
-	words := []string{"a", "b"}
-	codes := &vectors.CSR{Rows: 2, Cols: 3, Ptr: []int64{0, 1, 1}, Index: []int32{2}, Value: []float32{1}}
+	codes := &vectors.Sparse{Words: []string{"a", "b"}, CSR: matrix}
 	for name, write := range writers {
 		var whole bytes.Buffer
-		if err := write(&whole, words, codes); err != nil {
+		if err := write(&whole, codes); err != nil {
 			t.Fatal(err)
 		}
 		for room := range whole.Len() {
-			if err := write(&fullWriter{room}, words, codes); !errors.Is(err, errFull) {
+			if err := write(&fullWriter{room}, codes); !errors.Is(err, errFull) {
 				t.Fatalf("%s: error %v with room for %d of %d bytes", name, err, room, whole.Len())
 			}
 		}
-		if err := write(&fullWriter{whole.Len()}, words, codes); err != nil {
+		if err := write(&fullWriter{whole.Len()}, codes); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
 func BenchmarkWrite(b *testing.B) {
-	words, codes := sample()
+	codes := sample()
 	for name, write := range writers {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(8 * codes.Nonzeros()))
 			for b.Loop() {
-				if err := write(io.Discard, words, codes); err != nil {
+				if err := write(io.Discard, codes); err != nil {
 					b.Fatal(err)
 				}
 			}
