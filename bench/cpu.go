@@ -46,10 +46,7 @@ type cpuBench struct {
 	x               *vectors.Dense
 	report          CPUReport
 
-	// The last training's results.
-	codes      *vectors.CSR
-	dictionary []float32
-	last       model.Epoch
+	model *model.Model // of the last training
 }
 
 func benchCPU(args []string, stdout io.Writer) error {
@@ -153,18 +150,13 @@ func (b *cpuBench) train(string) error {
 			return err
 		}
 		start := time.Now()
-		epochs, last, err := timeTraining(backend, h.Method, v, l, k, r.Epochs)
+		epochs, m, err := timeTraining(backend, h.Method, v, l, k, r.Epochs)
 		if err != nil {
 			return err
 		}
 		seconds := time.Since(start).Seconds()
-		b.last = last
-		if b.codes, err = backend.Codes(); err != nil {
-			return err
-		}
-		if b.dictionary, err = backend.Dictionary(); err != nil {
-			return err
-		}
+		m.Codes.Words = b.x.Words
+		b.model = m
 
 		// Rates of passes are those of the later half of the epochs, when codes are
 		// as sparse as they get.
@@ -200,7 +192,8 @@ func (b *cpuBench) train(string) error {
 	r.add("dictionary pass", flop, scaled(dictionary, 1e-9), fmaAll, "")
 	r.add(trainFloor, micro, floor, "", "")
 	r.add(training, micro, word, trainFloor, "")
-	r.add(trainingAll, "s", total, "", fmt.Sprintf("objective %.4f, error %.4f, %.2f %% zeros", b.last.Objective, b.last.Error, 100*b.last.Sparsity))
+	last := b.model.Info.Epochs[r.Epochs-1]
+	r.add(trainingAll, "s", total, "", fmt.Sprintf("objective %.4f, error %.4f, %.2f %% zeros", last.Objective, last.Error, 100*last.Sparsity))
 	return nil
 }
 
@@ -282,10 +275,8 @@ func (b *cpuBench) write(dir string) error {
 		name  string
 		write func(w io.Writer) error
 	}{
-		{"sparse text", func(w io.Writer) error {
-			return vectors.WriteSparseText(w, &vectors.Sparse{Words: b.x.Words, CSR: *b.codes})
-		}},
-		{"codes.npz", func(w io.Writer) error { return vectors.WriteCSR(w, b.codes) }},
+		{"sparse text", func(w io.Writer) error { return vectors.WriteSparseText(w, b.model.Codes) }},
+		{"codes.npz", func(w io.Writer) error { return vectors.WriteCSR(w, &b.model.Codes.CSR) }},
 	} {
 		var data bytes.Buffer
 		if err := format.write(&data); err != nil {

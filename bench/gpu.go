@@ -120,7 +120,7 @@ func (j job) on(device int) (*kernels.Backend, error) {
 
 // run trains on a prepared backend.
 func (j job) run(b train.Backend) (Training, error) {
-	passes, last, err := timeTraining(b, j.method, j.words(), j.spec.Dim, j.spec.Atoms, j.epochs)
+	passes, m, err := timeTraining(b, j.method, j.words(), j.spec.Dim, j.spec.Atoms, j.epochs)
 	if err != nil {
 		return Training{}, err
 	}
@@ -130,6 +130,7 @@ func (j job) run(b train.Backend) (Training, error) {
 		epochs = append(epochs, p.seconds())
 		total += p.seconds()
 	}
+	last := m.Info.Epochs[j.epochs-1]
 	return Training{
 		Seconds: total, EpochSeconds: median(epochs), Repeats: []float64{total},
 		Error: last.Error, Objective: last.Objective, Sparsity: last.Sparsity,

@@ -109,8 +109,8 @@ func (b *cpuBench) learn(dir string, seconds float64) (result learningResult, er
 	x, codes, dictionary := filepath.Join(dir, "x.npy"), filepath.Join(dir, "codes.npz"), filepath.Join(dir, "dictionary.npy")
 	if err := errors.Join(
 		writeVectors(x, b.x.Data, b.x.Dim),
-		writeFile(codes, func(w io.Writer) error { return vectors.WriteCSR(w, b.codes) }),
-		writeVectors(dictionary, b.dictionary, b.x.Dim),
+		writeFile(codes, func(w io.Writer) error { return vectors.WriteCSR(w, &b.model.Codes.CSR) }),
+		writeVectors(dictionary, b.model.Dictionary.Atoms, b.x.Dim),
 	); err != nil {
 		return result, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"overcomplete/model"
 	"overcomplete/train"
+	"overcomplete/vectors"
 )
 
 // stopwatch times the passes of a backend.
@@ -39,17 +40,19 @@ func (s *stopwatch) CodePass(ctx context.Context, epoch int) (train.CodePass, er
 }
 
 // timeTraining trains on a prepared backend, with the defaults for what is not
-// said here, and returns how long the passes of each epoch took and the metrics
-// of the last.
-func timeTraining(b train.Backend, method string, words, dim, atoms, epochs int) ([]passes, model.Epoch, error) {
+// said here, and returns how long the passes of each epoch took and the model,
+// which has no words.
+func timeTraining(b train.Backend, method string, words, dim, atoms, epochs int) ([]passes, *model.Model, error) {
 	h := model.Defaults()
 	h.Method, h.Atoms, h.Epochs = method, atoms, epochs
 	s := &stopwatch{Backend: b}
-	m := &model.Model{Info: model.Info{Training: h, Input: model.Input{Words: words, Dim: dim}}}
-	if err := train.Run(context.Background(), s, m, train.Progress{}, nil); err != nil {
-		return nil, model.Epoch{}, err
+	m := &model.Model{
+		Info:       model.Info{Training: h, Input: model.Input{Words: words, Dim: dim}},
+		Codes:      new(vectors.Sparse),
+		Dictionary: model.Dictionary{Dim: dim},
 	}
-	return s.epochs, m.Info.Epochs[epochs-1], nil
+	err := train.Run(context.Background(), s, m, train.Progress{}, nil)
+	return s.epochs, m, err
 }
 
 func median(x []float64) float64 {

@@ -41,8 +41,9 @@ type Neighbour struct {
 	Cosine float64
 }
 
-// NewIndex indexes codes, V×K and valid (see [vectors.CSR.Validate]). Of a repeated word the first row is found. It uses
-// all processors; the index does not depend on their number.
+// NewIndex indexes codes, V×K and valid (see [vectors.CSR.Validate]), with a word
+// for each row. Of a repeated word the first row is found. NewIndex uses all
+// processors; the index does not depend on their number.
 func NewIndex(codes *vectors.Sparse) *Index {
 	x := &Index{
 		Codes: codes,

@@ -126,10 +126,10 @@ func bootstrap(sample []float64, seed uint64) Estimate {
 	}
 }
 
-// RandomProjection returns codes without learning: x, V×L, times a random L×K
-// matrix (Gaussian, from seed), of which each row keeps as many values as the same
-// row of codes, V×K, has. It keeps those with the largest absolute values, or
-// with nonnegative the largest positive ones.
+// RandomProjection returns codes of x's words without learning: x, V×L, times a
+// random L×K matrix (Gaussian, from seed), of which each row keeps as many values
+// as the same row of codes, V×K, has. It keeps those with the largest absolute
+// values, or with nonnegative the largest positive ones.
 func RandomProjection(ctx context.Context, x *vectors.Dense, codes *vectors.CSR, nonnegative bool, seed uint64) (*vectors.Sparse, error) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	directions := general(x.Dim, codes.Cols, nil)

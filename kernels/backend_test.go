@@ -75,7 +75,7 @@ func run(b train.Backend, spec graph.Spec, words, epochs int) (train.Progress, e
 	h := model.Defaults()
 	h.Atoms, h.Epochs, h.DictionarySteps = spec.Atoms, epochs, 8
 	h.Lambda, h.Tau, h.Rate = spec.Lambda, spec.Tau, spec.Rate
-	m := &model.Model{Info: model.Info{Training: h, Input: model.Input{Words: words, Dim: spec.Dim}}}
+	m := &model.Model{Info: model.Info{Training: h, Input: model.Input{Words: words, Dim: spec.Dim}}, Codes: new(vectors.Sparse)}
 	var went train.Progress
 	err := train.Run(context.Background(), b, m, train.Progress{}, func(p train.Progress) error {
 		went = p

@@ -68,8 +68,8 @@ func open(dir string) (*Model, error) {
 	return m, nil
 }
 
-// OpenDictionary is [Open] for all but words and codes, which the model that it
-// returns has none of.
+// OpenDictionary is [Open] for all but words and codes: Codes of the model that it
+// returns is nil.
 func OpenDictionary(dir string) (*Model, error) {
 	if info, err := os.Stat(dir); err == nil && info.Mode().IsRegular() {
 		m, err := Open(dir)

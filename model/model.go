@@ -3,10 +3,10 @@
 // is written whole or not at all:
 //
 //	model.json      Info
-//	words.txt       Words, one a line, UTF-8
+//	words.txt       Codes.Words, one a line, UTF-8
 //	codes.npz       Codes, as scipy.sparse.save_npz writes a CSR matrix
-//	dictionary.npy  Dictionary, a K×L array of float32
-//	mean.npy        Mean, an array of L float32, only if the input was centred
+//	dictionary.npy  Dictionary.Atoms, a K×L array of float32
+//	mean.npy        Dictionary.Mean, an array of L float32, only if the input was centred
 //
 // [Open] reads one, or the .safetensors file that [Model.WriteSafetensors] writes:
 //

@@ -50,13 +50,13 @@ func (s *script) Dictionary() ([]float32, error) {
 	return []float32{3, 4, 0, 0, 0, 0, 0, 0, 6, 8, 0, 0}, nil
 }
 
-func (s *script) Codes() (*vectors.CSR, error) { return nil, nil }
+func (s *script) Codes() (*vectors.CSR, error) { return new(vectors.CSR), nil }
 
 func ignore(Progress) error { return nil }
 
 // fit runs a training and returns how far it came.
 func fit(ctx context.Context, b Resumable, h model.Hyperparameters, words, dim int, p Progress, observe func(Progress) error) (Progress, error) {
-	m := &model.Model{Info: model.Info{Training: h, Input: model.Input{Words: words, Dim: dim}}}
+	m := &model.Model{Info: model.Info{Training: h, Input: model.Input{Words: words, Dim: dim}}, Codes: new(vectors.Sparse)}
 	err := Run(ctx, b, m, p, func(now Progress) error {
 		p = now
 		return observe(now)

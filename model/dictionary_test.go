@@ -1,0 +1,52 @@
+package model
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestDictionary(t *testing.T) {
+	d := &Dictionary{Dim: 2, Atoms: []float32{1, 2, 3, 4, 5, 6}}
+	if err := d.Validate(); err != nil {
+		t.Error(err)
+	}
+	if d.Len() != 3 || !slices.Equal(d.Atom(1), []float32{3, 4}) {
+		t.Errorf("%d atoms, of which the second is %v", d.Len(), d.Atom(1))
+	}
+}
+
+func TestDictionaryValidate(t *testing.T) {
+	for name, d := range map[string]*Dictionary{
+		"nothing":             {},
+		"no dimensions":       {Atoms: []float32{1, 2}},
+		"fewer than none":     {Dim: -2, Atoms: []float32{1, 2}},
+		"no atoms":            {Dim: 2, Mean: []float32{1, 2}},
+		"part of an atom":     {Dim: 2, Atoms: []float32{1, 2, 3}},
+		"a mean too short":    {Dim: 2, Atoms: []float32{1, 2}, Mean: []float32{1}},
+		"a mean too long":     {Dim: 2, Atoms: []float32{1, 2}, Mean: []float32{1, 2, 3}},
+		"a mean of no length": {Dim: 2, Atoms: []float32{1, 2}, Mean: []float32{}},
+	} {
+		if d.Validate() == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestCenter(t *testing.T) {
+	x := []float32{1, 2, 3, 4}
+	for _, tt := range []struct{ mean, want []float32 }{
+		{[]float32{1, -0.5}, []float32{0, 2.5, 2, 4.5}},
+		{nil, x},
+	} {
+		d := &Dictionary{Dim: 2, Atoms: []float32{1, 0}, Mean: tt.mean}
+		dst, place := make([]float32, len(x)), slices.Clone(x)
+		d.Center(dst, x)
+		d.Center(place, place)
+		if !slices.Equal(dst, tt.want) || !slices.Equal(place, tt.want) {
+			t.Errorf("mean %v: %v, and %v in place, want %v", tt.mean, dst, place, tt.want)
+		}
+	}
+	if !slices.Equal(x, []float32{1, 2, 3, 4}) {
+		t.Errorf("x became %v", x)
+	}
+}
