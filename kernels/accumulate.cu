@@ -25,29 +25,18 @@
 #include "product.cuh"
 
 template <bool SPLIT>
-__device__ __forceinline__ void accumulate(float* product, float* squares, const float* codes, const float* residuals,
-                                           int words, int atom_count, int code_pitch, int dim_pitch)
+__device__ __forceinline__ void accumulate(const Accumulate& args)
 {
     using P = Product<ACCUMULATE_ROWS, ACCUMULATE_COLUMNS, ACCUMULATE_DEPTH, ACCUMULATE_STAGES, ALONG_COLUMNS, ALONG_COLUMNS,
                       SPLIT, true>;
     static_assert(P::SHARED == ACCUMULATE_SHARED, "the host asks for this much");
     SHARED_MEMORY(float, shared);
+    const Shape& s = args.shape;
     P p;
-    p.run(shared, {codes, words, code_pitch}, {residuals, words, dim_pitch}, words);
-    p.store(product, atom_count, dim_pitch, p.sums);
-    p.store(squares, atom_count, dim_pitch, p.squares);
+    p.run(shared, {args.codes, s.words, s.code_pitch}, {args.residuals, s.words, s.dim_pitch}, s.words);
+    p.store(args.product, s.atoms, s.dim_pitch, p.sums);
+    p.store(args.squares, s.atoms, s.dim_pitch, p.squares);
 }
 
-extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2)
-accumulate_tf32(float* product, float* squares, const float* codes, const float* residuals, int words, int atom_count,
-                int code_pitch, int dim_pitch)
-{
-    accumulate<false>(product, squares, codes, residuals, words, atom_count, code_pitch, dim_pitch);
-}
-
-extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 1)
-accumulate_fp32(float* product, float* squares, const float* codes, const float* residuals, int words, int atom_count,
-                int code_pitch, int dim_pitch)
-{
-    accumulate<true>(product, squares, codes, residuals, words, atom_count, code_pitch, dim_pitch);
-}
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) accumulate_tf32(Accumulate args) { accumulate<false>(args); }
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 1) accumulate_fp32(Accumulate args) { accumulate<true>(args); }

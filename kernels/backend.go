@@ -27,11 +27,11 @@ type Backend struct {
 
 	dictionaryStep, codeStep *program
 
-	dictionary cu.DevicePtr // D, K×L
-	squares    cu.DevicePtr // H, K×L
-	rowNumbers cu.DevicePtr // float64, a row of them for each number
+	dictionary pointer[float32] // D, K×L
+	squares    pointer[float32] // H, K×L
+	rowNumbers pointer[float64] // a row of them for each number
 	rowPitch   int
-	used       cu.DevicePtr // int32, K: 1 where a dimension has a nonzero
+	used       pointer[int32] // K: 1 where a dimension has a nonzero
 
 	slots     []*slot
 	slotWords int
@@ -45,7 +45,7 @@ type parts[T any] struct{ x, codes, sumG, sumQ T }
 
 // slot is device memory for the state of some words.
 type slot struct {
-	parts[cu.DevicePtr]
+	parts[pointer[float32]]
 	loaded, computed, stored cu.Event
 }
 
@@ -142,10 +142,9 @@ func (b *Backend) prepare(x []float32, dictionaryStep, codeStep *executable) err
 func (b *Backend) fill(x []float32, dictionaryStep, codeStep *executable) (err error) {
 	g, resident := b.gpu, b.slotWords == b.words
 	b.rowPitch = max(b.rows(graph.Words), b.atoms)
-	b.rowNumbers = g.alloc(8 * int64(b.rowPitch) * int64(max(dictionaryStep.rowNumbers, codeStep.rowNumbers)))
-	b.used = g.alloc(4 * int64(b.atoms))
-	b.dictionary = g.alloc(4 * int64(b.atoms) * int64(b.dimPitch))
-	b.squares = g.alloc(4 * int64(b.atoms) * int64(b.dimPitch))
+	b.rowNumbers = alloc[float64](g, b.rowPitch*max(dictionaryStep.rowNumbers, codeStep.rowNumbers))
+	b.used = alloc[int32](g, b.atoms)
+	b.dictionary, b.squares = alloc[float32](g, b.atoms*b.dimPitch), alloc[float32](g, b.atoms*b.dimPitch)
 	toDevice(g, b.dictionary, pitched(train.InitialDictionary(b.seed, b.atoms, b.dim), b.dim, b.dimPitch), g.compute)
 	if b.dictionaryStep, err = b.newProgram(dictionaryStep); err != nil {
 		return err
@@ -156,16 +155,15 @@ func (b *Backend) fill(x []float32, dictionaryStep, codeStep *executable) (err e
 	slots := 1
 	if !resident {
 		slots = 2
-		b.host.codes = g.allocHost(int64(b.words) * int64(b.codePitch))
-		b.host.sumG = g.allocHost(int64(b.words) * int64(b.codePitch))
-		b.host.sumQ = g.allocHost(int64(b.words) * int64(b.codePitch))
-		b.host.x = g.allocHost(int64(b.words) * int64(b.dimPitch))
+		codes := b.words * b.codePitch
+		b.host.codes, b.host.sumG, b.host.sumQ = g.allocHost(codes), g.allocHost(codes), g.allocHost(codes)
+		b.host.x = g.allocHost(b.words * b.dimPitch)
 	}
 	for range slots {
-		codes := 4 * int64(b.slotWords) * int64(b.codePitch)
+		codes := b.slotWords * b.codePitch
 		s := &slot{loaded: g.event(), computed: g.event(), stored: g.event()}
-		s.codes, s.sumG, s.sumQ = g.alloc(codes), g.alloc(codes), g.alloc(codes)
-		s.x = g.alloc(4 * int64(b.slotWords) * int64(b.dimPitch))
+		s.codes, s.sumG, s.sumQ = alloc[float32](g, codes), alloc[float32](g, codes), alloc[float32](g, codes)
+		s.x = alloc[float32](g, b.slotWords*b.dimPitch)
 		b.slots = append(b.slots, s)
 	}
 	if g.err == nil {
@@ -181,18 +179,18 @@ func (b *Backend) fill(x []float32, dictionaryStep, codeStep *executable) (err e
 }
 
 // reset makes the state of some words that before training.
-func (b *Backend) reset(at parts[cu.DevicePtr], first, words int, s cu.Stream) {
-	bytes := 4 * int64(words) * int64(b.codePitch)
-	b.gpu.zero(at.sumG, bytes, s)
-	b.gpu.zero(at.sumQ, bytes, s)
-	b.gpu.launch("random_codes", grid{divide(words, randomWarps), 1, 32 * randomWarps, 0}, s,
-		at.codes, words, b.atoms, b.codePitch, first, b.seed, train.InitialCodeScale(b.atoms))
+func (b *Backend) reset(at parts[pointer[float32]], first, words int, s cu.Stream) {
+	zero(b.gpu, at.sumG, words*b.codePitch, s)
+	zero(b.gpu, at.sumQ, words*b.codePitch, s)
+	b.gpu.queue(randomCodes{
+		codes: at.codes, firstWord: int64(first), seed: b.seed, scale: train.InitialCodeScale(b.atoms), shape: b.shape(words),
+	}.launch(), s)
 }
 
 // from is the state from the word at index i of a part on.
-func (b *Backend) from(p parts[cu.DevicePtr], i int) parts[cu.DevicePtr] {
-	codes, x := cu.DevicePtr(4*i*b.codePitch), cu.DevicePtr(4*i*b.dimPitch)
-	return parts[cu.DevicePtr]{p.x + x, p.codes + codes, p.sumG + codes, p.sumQ + codes}
+func (b *Backend) from(p parts[pointer[float32]], i int) parts[pointer[float32]] {
+	codes := i * b.codePitch
+	return parts[pointer[float32]]{p.x.at(i * b.dimPitch), p.codes.at(codes), p.sumG.at(codes), p.sumQ.at(codes)}
 }
 
 // DictionaryPass implements [train.Backend].
@@ -205,7 +203,7 @@ func (b *Backend) DictionaryPass(ctx context.Context, batch int) (train.Dictiona
 	}
 	p, steps, current := b.dictionaryStep, 0, batch
 	b.start(p, map[string]float64{"n": float64(batch)})
-	err := b.eachSlot(ctx, b.slotWords/batch*batch, false, func(at parts[cu.DevicePtr], first, words int) {
+	err := b.eachSlot(ctx, b.slotWords/batch*batch, false, func(at parts[pointer[float32]], first, words int) {
 		for lo := 0; lo < words; lo += batch {
 			n := min(batch, words-lo)
 			if n != current {
@@ -229,8 +227,8 @@ func (b *Backend) CodePass(ctx context.Context, epoch int) (train.CodePass, erro
 	defer b.gpu.leave()
 	p := b.codeStep
 	b.start(p, map[string]float64{"t": float64(epoch)})
-	b.gpu.zero(b.used, 4*int64(b.atoms), b.gpu.compute)
-	err := b.eachSlot(ctx, b.slotWords, true, func(at parts[cu.DevicePtr], first, words int) {
+	zero(b.gpu, b.used, b.atoms, b.gpu.compute)
+	err := b.eachSlot(ctx, b.slotWords, true, func(at parts[pointer[float32]], first, words int) {
 		for lo := 0; lo < words; lo += b.codeBatch {
 			b.run(p, b.from(at, lo), min(b.codeBatch, words-lo), epoch)
 		}
@@ -255,7 +253,7 @@ func (b *Backend) CodePass(ctx context.Context, epoch int) (train.CodePass, erro
 //
 // Words that don't fit on the device all at once come and go through two slots:
 // while kernels work on one, the other is stored and loaded.
-func (b *Backend) eachSlot(ctx context.Context, most int, renew bool, f func(at parts[cu.DevicePtr], first, words int)) error {
+func (b *Backend) eachSlot(ctx context.Context, most int, renew bool, f func(at parts[pointer[float32]], first, words int)) error {
 	g := b.gpu
 	if b.slotWords == b.words {
 		if err := ctx.Err(); err != nil {
@@ -364,20 +362,20 @@ func (b *Backend) Codes() (*vectors.CSR, error) {
 		Ptr: make([]int64, 1, b.words+1), Index: make([]int32, 0, b.nonzeros), Value: make([]float32, 0, b.nonzeros),
 	}
 	p := packing{
-		gpu: g, atoms: b.atoms, codePitch: b.codePitch,
-		nonzeros: b.rowNumber(0), l1: b.rowNumber(1), used: b.used, starts: g.alloc(8 * int64(min(b.codeBatch, b.words))),
+		gpu: g, widths: b.widths,
+		nonzeros: b.rowNumber(0), l1: b.rowNumber(1), used: b.used, starts: alloc[int64](g, min(b.codeBatch, b.words)),
 	}
 	quiet := b.progress
 	b.progress = func(int) {}
-	err := b.eachSlot(context.Background(), b.slotWords, false, func(at parts[cu.DevicePtr], _, words int) {
+	err := b.eachSlot(context.Background(), b.slotWords, false, func(at parts[pointer[float32]], _, words int) {
 		for lo := 0; lo < words; lo += b.codeBatch {
 			p.append(all, b.from(at, lo).codes, min(b.codeBatch, words-lo))
 		}
 	})
 	b.progress = quiet
-	for _, m := range []cu.DevicePtr{p.index, p.value, p.starts} {
-		g.free(m)
-	}
+	free(g, p.index)
+	free(g, p.value)
+	free(g, p.starts)
 	if err == nil {
 		err = g.err
 	}

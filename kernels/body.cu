@@ -16,13 +16,27 @@
 // Floor: 4·rows·width bytes for each matrix that is read and each that is
 // written. R = X − P and its row sums, for 400,000 × 300 on an H200 at 4.3
 // TB/s: three, 1.44 GB, 0.33 ms. totals reads 8 bytes a row with one SM.
-#include "instructions.cuh"
+#include "device.cuh"
 
-// A block of totals; SHARED is its dynamic shared memory in bytes, a double a
-// warp. That of body is, for each warp, 8 bytes a number, rounded up to 16, and
-// then the temporary rows of width floats, rounded up to 4.
-constexpr int TOTALS_THREADS = 1024;
-constexpr int TOTALS_SHARED = 256;
+// arithmetic does OP_ADD to OP_RATIO. A NaN stays one.
+__device__ __forceinline__ double arithmetic(int op, double a, double b)
+{
+    switch (op) {
+    case OP_ADD:
+        return a + b;
+    case OP_SUB:
+        return a - b;
+    case OP_MUL:
+        return a * b;
+    case OP_DIV:
+        return a / b;
+    default: // OP_RATIO
+        if (b == 0)
+            return 1;
+        a /= b;
+        return a < 0 ? 0 : a > 1 ? 1 : a;
+    }
+}
 
 // Row is the row that a warp is at.
 struct Row {
@@ -108,32 +122,33 @@ struct Row {
     }
 };
 
-// body runs a program on each of the rows; instructions.cuh says what the
+// body runs a program on each of the rows; instructions.go says what the
 // instructions do. Vectors have width elements. Numbers start as numbers, for
 // each row; what a row is to leave, OP_STORE puts into row_numbers.
-extern "C" __global__ void __launch_bounds__(ROW_THREADS)
-body(const Instruction* program, int instructions, const Place* places, float* input, const double* numbers, int number_count,
-     double* row_numbers, long long row_pitch, int rows, int width, int temps)
+//
+// Dynamic shared memory is, for each warp, 8 bytes a number, rounded up to 16, and
+// then the temporary rows of width floats, rounded up to 4.
+extern "C" __global__ void __launch_bounds__(ROW_THREADS) body(Body args)
 {
     SHARED_MEMORY(char, memory);
-    size_t number_bytes = (number_count * sizeof(double) + 15) / 16 * 16;
-    size_t stride = (width + 3) / 4 * 4;
-    char* own = memory + threadIdx.x / WARP * (number_bytes + temps * stride * sizeof(float));
+    size_t number_bytes = (args.number_count * sizeof(double) + 15) / 16 * 16;
+    size_t stride = (args.width + 3) / 4 * 4;
+    char* own = memory + threadIdx.x / WARP * (number_bytes + args.temps * stride * sizeof(float));
     Row r;
-    r.places = places;
-    r.input = input;
+    r.places = args.places;
+    r.input = args.input;
     r.numbers = reinterpret_cast<double*>(own);
     r.temporary = reinterpret_cast<float*>(own + number_bytes);
     r.stride = stride;
-    r.width = width;
+    r.width = args.width;
     r.lane = threadIdx.x % WARP;
-    for (r.row = first_row(); r.row < rows; r.row += row_step()) {
+    for (r.row = first_row(); r.row < args.rows; r.row += row_step()) {
         __syncwarp(ALL_LANES); // all are done with the row before
-        for (int i = r.lane; i < number_count; i += WARP)
-            r.numbers[i] = numbers[i];
+        for (int i = r.lane; i < args.number_count; i += WARP)
+            r.numbers[i] = args.numbers[i];
         __syncwarp(ALL_LANES);
-        for (int pc = 0; pc < instructions; pc++) {
-            Instruction in = program[pc];
+        for (int pc = 0; pc < args.instructions; pc++) {
+            Instruction in = args.program[pc];
             switch (in.op) {
             case OP_ADD_VV:
                 r.each_vv(in, [](float a, float b) { return a + b; });
@@ -185,7 +200,7 @@ body(const Instruction* program, int instructions, const Place* places, float* i
                 break;
             case OP_STORE:
                 if (r.lane == 0)
-                    row_numbers[in.dst * row_pitch + r.row] = r.numbers[in.a];
+                    args.row_numbers[in.dst * args.row_pitch + r.row] = r.numbers[in.a];
                 break;
             default:
                 r.set(in.dst, arithmetic(in.op, r.numbers[in.a], r.numbers[in.b]));
@@ -212,30 +227,28 @@ __device__ __forceinline__ double total(double* warps, const double* row_numbers
 
 // totals runs a program on numbers, with one block. Each instruction sees what
 // those before it did.
-extern "C" __global__ void __launch_bounds__(TOTALS_THREADS)
-totals(const Instruction* program, int instructions, double* numbers, const double* row_numbers, long long row_pitch,
-       int rows)
+extern "C" __global__ void __launch_bounds__(TOTALS_THREADS) totals(Totals args)
 {
     SHARED_MEMORY(double, warps);
-    for (int pc = 0; pc < instructions; pc++) {
-        Instruction in = program[pc];
+    for (int pc = 0; pc < args.instructions; pc++) {
+        Instruction in = args.program[pc];
         double x = 0;
         if (in.op == OP_TOTAL)
-            x = total(warps, row_numbers + in.a * row_pitch, rows);
+            x = total(warps, args.row_numbers + in.a * args.row_pitch, args.rows);
         if (threadIdx.x > 0)
             continue;
         switch (in.op) {
         case OP_TOTAL:
-            numbers[in.dst] = x;
+            args.numbers[in.dst] = x;
             break;
         case OP_ACCUMULATE:
-            numbers[in.dst] += numbers[in.a];
+            args.numbers[in.dst] += args.numbers[in.a];
             break;
         case OP_COUNT_BELOW_ONE:
-            numbers[in.dst] += numbers[in.a] < 1;
+            args.numbers[in.dst] += args.numbers[in.a] < 1;
             break;
         default:
-            numbers[in.dst] = arithmetic(in.op, numbers[in.a], numbers[in.b]);
+            args.numbers[in.dst] = arithmetic(in.op, args.numbers[in.a], args.numbers[in.b]);
         }
     }
 }

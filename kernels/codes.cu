@@ -22,14 +22,12 @@
 // float; no factors are factors of 1. Then nonzeros[r] is the row's number of
 // nonzeros, l1[r] the sum of their absolute values, and used[k] = 1 for each
 // column k with one.
-extern "C" __global__ void __launch_bounds__(ROW_THREADS)
-finish_codes(float* codes, const double* factors, int words, int atom_count, int code_pitch, double* nonzeros, double* l1,
-             int* used)
+extern "C" __global__ void __launch_bounds__(ROW_THREADS) finish_codes(FinishCodes args)
 {
-    int lane = threadIdx.x % WARP;
-    for (long long row = first_row(); row < words; row += row_step()) {
-        float* code = codes + row * code_pitch;
-        float factor = factors ? float(factors[row]) : 1;
+    int lane = threadIdx.x % WARP, atom_count = args.shape.atoms;
+    for (long long row = first_row(); row < args.shape.words; row += row_step()) {
+        float* code = args.codes + row * args.shape.code_pitch;
+        float factor = args.factors ? float(args.factors[row]) : 1;
         int count = 0;
         double sum = 0;
         for (int column = 4 * lane; column < atom_count; column += 4 * WARP) {
@@ -45,29 +43,28 @@ finish_codes(float* codes, const double* factors, int words, int atom_count, int
                     // All rows set the same few numbers, to the same value. A
                     // store would go to L2 for each nonzero; after the first
                     // few, the load finds its answer in L1.
-                    if (used[column + i] == 0)
-                        used[column + i] = 1;
+                    if (args.used[column + i] == 0)
+                        args.used[column + i] = 1;
                 }
         }
         count = warp_sum(count);
         sum = warp_sum(sum);
         if (lane == 0) {
-            nonzeros[row] = count;
-            l1[row] = sum;
+            args.nonzeros[row] = count;
+            args.l1[row] = sum;
         }
     }
 }
 
 // pack_codes writes the columns and values of row r's nonzeros, in the order of
-// columns, to index and value from start[r] on.
-extern "C" __global__ void __launch_bounds__(ROW_THREADS)
-pack_codes(const float* codes, const long long* start, int words, int atom_count, int code_pitch, int* index, float* value)
+// columns, to index and value from starts[r] on.
+extern "C" __global__ void __launch_bounds__(ROW_THREADS) pack_codes(PackCodes args)
 {
-    int lane = threadIdx.x % WARP;
+    int lane = threadIdx.x % WARP, atom_count = args.shape.atoms;
     unsigned before = (1u << lane) - 1; // the lanes with columns before this one's
-    for (long long row = first_row(); row < words; row += row_step()) {
-        const float* code = codes + row * code_pitch;
-        long long to = start[row];
+    for (long long row = first_row(); row < args.shape.words; row += row_step()) {
+        const float* code = args.codes + row * args.shape.code_pitch;
+        long long to = args.starts[row];
         for (int first = 0; first < atom_count; first += 4 * WARP) {
             int column = first + 4 * lane;
             float4 piece = make_float4(0, 0, 0, 0);
@@ -84,8 +81,8 @@ pack_codes(const float* codes, const long long* start, int words, int atom_count
             UNROLL
             for (int i = 0; i < 4; i++)
                 if (column + i < atom_count && a[i] != 0) {
-                    index[at] = column + i;
-                    value[at] = a[i];
+                    args.index[at] = column + i;
+                    args.value[at] = a[i];
                     at++;
                 }
         }

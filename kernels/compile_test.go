@@ -1,8 +1,6 @@
 package kernels
 
 import (
-	"os"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -105,26 +103,5 @@ func TestScratchIsReused(t *testing.T) {
 				t.Errorf("step %d needs %d scratch rows", i+1, s.temps)
 			}
 		}
-	}
-}
-
-// Go's instructions are the kernels'.
-func TestInstructionNames(t *testing.T) {
-	names := func(file, pattern string) []string {
-		t.Helper()
-		source, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var found []string
-		for _, m := range regexp.MustCompile(pattern).FindAllSubmatch(source, -1) {
-			found = append(found, strings.ToLower(strings.ReplaceAll(string(m[1]), "_", "")))
-		}
-		return found
-	}
-	ours := names("instructions.go", `(?m)^\top([A-Z]\w*)`)
-	theirs := names("instructions.cuh", `(?m)^    OP_(\w+)`)
-	if len(ours) < 20 || strings.Join(ours, " ") != strings.Join(theirs, " ") {
-		t.Errorf("Go has\n%v\nand CUDA\n%v", ours, theirs)
 	}
 }

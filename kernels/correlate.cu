@@ -42,55 +42,39 @@ struct Averaging {
 };
 
 template <bool SPLIT>
-__device__ __forceinline__ void correlate(float* codes, float* sum_g, float* sum_q, const float* residuals,
-                                          const float* atoms, int words, int atom_count, int code_pitch, int dim_pitch,
-                                          double gradient, double square, double threshold, double rate, int nonnegative)
+__device__ __forceinline__ void correlate(const Correlate& args)
 {
     using P = Product<CORRELATE_ROWS, CORRELATE_COLUMNS, CORRELATE_DEPTH, CORRELATE_STAGES, ALONG_ROWS, ALONG_ROWS, SPLIT>;
     static_assert(P::SHARED == CORRELATE_SHARED, "the host asks for this much");
     SHARED_MEMORY(float, shared);
+    const Shape& s = args.shape;
     P p;
-    p.run(shared, {residuals, words, dim_pitch}, {atoms, atom_count, dim_pitch}, dim_pitch);
-    const Averaging averaging = {float_once(gradient), float_once(square), float_once(threshold), float_once(rate),
-                                 nonnegative ? 0 : __uint_as_float(0xff800000)}; // −∞
+    p.run(shared, {args.residuals, s.words, s.dim_pitch}, {args.atoms, s.atoms, s.dim_pitch}, s.dim_pitch);
+    const Averaging averaging = {float_once(args.gradient), float_once(args.square), float_once(args.threshold),
+                                 float_once(args.rate), args.nonnegative ? 0 : __uint_as_float(0xff800000)}; // −∞
     p.each_row([&](int row, int column, int i, int half) {
         // All reads of a row come before its first write, to have them under
         // way together.
         float2 g[P::ACROSS], q[P::ACROSS];
-        size_t at = static_cast<size_t>(row) * code_pitch + column;
+        size_t at = static_cast<size_t>(row) * s.code_pitch + column;
         UNROLL
         for (int j = 0; j < P::ACROSS; j++)
-            if (row < words && column + 8 * j < code_pitch) {
-                g[j] = *reinterpret_cast<float2*>(sum_g + at + 8 * j);
-                q[j] = *reinterpret_cast<float2*>(sum_q + at + 8 * j);
+            if (row < s.words && column + 8 * j < s.code_pitch) {
+                g[j] = *reinterpret_cast<float2*>(args.sum_g + at + 8 * j);
+                q[j] = *reinterpret_cast<float2*>(args.sum_q + at + 8 * j);
             }
         UNROLL
         for (int j = 0; j < P::ACROSS; j++)
-            if (row < words && column + 8 * j < code_pitch) {
+            if (row < s.words && column + 8 * j < s.code_pitch) {
                 float2 a;
                 a.x = averaging.code(p.sums[i][j][2 * half], g[j].x, q[j].x);
                 a.y = averaging.code(p.sums[i][j][2 * half + 1], g[j].y, q[j].y);
-                *reinterpret_cast<float2*>(sum_g + at + 8 * j) = g[j];
-                *reinterpret_cast<float2*>(sum_q + at + 8 * j) = q[j];
-                *reinterpret_cast<float2*>(codes + at + 8 * j) = a;
+                *reinterpret_cast<float2*>(args.sum_g + at + 8 * j) = g[j];
+                *reinterpret_cast<float2*>(args.sum_q + at + 8 * j) = q[j];
+                *reinterpret_cast<float2*>(args.codes + at + 8 * j) = a;
             }
     });
 }
 
-extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2)
-correlate_tf32(float* codes, float* sum_g, float* sum_q, const float* residuals, const float* atoms, int words,
-               int atom_count, int code_pitch, int dim_pitch, double gradient, double square, double threshold, double rate,
-               int nonnegative)
-{
-    correlate<false>(codes, sum_g, sum_q, residuals, atoms, words, atom_count, code_pitch, dim_pitch, gradient, square,
-                     threshold, rate, nonnegative);
-}
-
-extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2)
-correlate_fp32(float* codes, float* sum_g, float* sum_q, const float* residuals, const float* atoms, int words,
-               int atom_count, int code_pitch, int dim_pitch, double gradient, double square, double threshold, double rate,
-               int nonnegative)
-{
-    correlate<true>(codes, sum_g, sum_q, residuals, atoms, words, atom_count, code_pitch, dim_pitch, gradient, square,
-                    threshold, rate, nonnegative);
-}
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) correlate_tf32(Correlate args) { correlate<false>(args); }
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) correlate_fp32(Correlate args) { correlate<true>(args); }

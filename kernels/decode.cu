@@ -20,25 +20,16 @@
 #include "product.cuh"
 
 template <bool SPLIT>
-__device__ __forceinline__ void decode(float* product, const float* codes, const float* atoms, int words, int atom_count,
-                                       int code_pitch, int dim_pitch)
+__device__ __forceinline__ void decode(const Decode& args)
 {
     using P = Product<DECODE_ROWS, DECODE_COLUMNS, DECODE_DEPTH, DECODE_STAGES, ALONG_ROWS, ALONG_COLUMNS, SPLIT>;
     static_assert(P::SHARED == DECODE_SHARED, "the host asks for this much");
     SHARED_MEMORY(float, shared);
+    const Shape& s = args.shape;
     P p;
-    p.run(shared, {codes, words, code_pitch}, {atoms, atom_count, dim_pitch}, atom_count);
-    p.store(product, words, dim_pitch, p.sums);
+    p.run(shared, {args.codes, s.words, s.code_pitch}, {args.atoms, s.atoms, s.dim_pitch}, s.atoms);
+    p.store(args.product, s.words, s.dim_pitch, p.sums);
 }
 
-extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2)
-decode_tf32(float* product, const float* codes, const float* atoms, int words, int atom_count, int code_pitch, int dim_pitch)
-{
-    decode<false>(product, codes, atoms, words, atom_count, code_pitch, dim_pitch);
-}
-
-extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2)
-decode_fp32(float* product, const float* codes, const float* atoms, int words, int atom_count, int code_pitch, int dim_pitch)
-{
-    decode<true>(product, codes, atoms, words, atom_count, code_pitch, dim_pitch);
-}
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) decode_tf32(Decode args) { decode<false>(args); }
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) decode_fp32(Decode args) { decode<true>(args); }

@@ -6,6 +6,9 @@
 
 #ifdef __CUDACC__
 
+// POINTERS says where a struct of abi.cuh has pointers, for the emulation to look at.
+#define POINTERS(...)
+
 // SHARED_MEMORY names the block's dynamic shared memory.
 #define SHARED_MEMORY(type, name) extern __shared__ __align__(16) type name[]
 
@@ -91,13 +94,12 @@ inline float inverse_sqrt(float x) { return 1 / sqrtf(x); }
 
 #endif
 
-constexpr int WARP = 32;
+#include "abi.cuh"
+
 constexpr unsigned ALL_LANES = 0xffffffff;
 
-// Most threads a block of the kernels in which a warp takes one row after the
-// other. Any number of blocks will do.
-constexpr int ROW_THREADS = 256;
-
+// first_row is the warp's first row, in kernels in which a warp takes one row after the
+// other; row_step is how far the next one is.
 __device__ __forceinline__ long long first_row()
 {
     return static_cast<long long>(blockIdx.x) * (blockDim.x / WARP) + threadIdx.x / WARP;

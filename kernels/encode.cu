@@ -20,9 +20,6 @@
 // TB/s, and 3.6 Mflop, 12 ns if mma.sync does 300 TFLOP/s in TF32.
 #include "product.cuh"
 
-// Columns of the result of fista that a warp has; a row's sum has a part for each.
-constexpr int FISTA_COLUMNS = 32;
-
 // fista_residuals takes a number a row m = 0 if the sum of the row's parts in
 // against is positive, else momentum, and leaves it in momenta. Then
 //
@@ -31,27 +28,25 @@ constexpr int FISTA_COLUMNS = 32;
 // with decoded = bD, last = aD. A row has `parts` parts. A warp takes a row at a time.
 //
 // Squares are float: rows whose squares float cannot hold have infinite losses.
-extern "C" __global__ void __launch_bounds__(ROW_THREADS)
-fista_residuals(float* residuals, float* momenta, double* losses, const float* y, const float* decoded, const float* last,
-                const float* against, int words, int parts, int dim, int dim_pitch, double momentum)
+extern "C" __global__ void __launch_bounds__(ROW_THREADS) fista_residuals(FistaResiduals args)
 {
     int lane = threadIdx.x % WARP;
-    for (long long row = first_row(); row < words; row += row_step()) {
+    for (long long row = first_row(); row < args.shape.words; row += row_step()) {
         double sum = 0;
-        for (int i = lane; i < parts; i += WARP)
-            sum += against[row * parts + i];
-        float m = warp_sum(sum) > 0 ? 0 : float(momentum);
+        for (int i = lane; i < args.parts; i += WARP)
+            sum += args.against[row * args.parts + i];
+        float m = warp_sum(sum) > 0 ? 0 : float(args.momentum);
         double loss = 0;
-        for (int i = lane; i < dim; i += WARP) {
-            size_t at = row * dim_pitch + i;
-            float r = y[at] - fmaf(m, decoded[at] - last[at], decoded[at]);
-            residuals[at] = r;
+        for (int i = lane; i < args.shape.dim; i += WARP) {
+            size_t at = row * args.shape.dim_pitch + i;
+            float r = args.y[at] - fmaf(m, args.decoded[at] - args.last[at], args.decoded[at]);
+            args.residuals[at] = r;
             loss += r * r;
         }
         loss = warp_sum(loss);
         if (lane == 0) {
-            momenta[row] = m;
-            losses[row] = loss;
+            args.momenta[row] = m;
+            args.losses[row] = loss;
         }
     }
 }
@@ -82,62 +77,46 @@ struct Step {
 //
 // Reduction and shape are those of correlate, and so are the reasons: see there.
 template <bool SPLIT>
-__device__ __forceinline__ void fista(const float* codes, float* before, float* against, const float* residuals,
-                                      const float* atoms, const float* momenta, int words, int atom_count, int code_pitch,
-                                      int dim_pitch, int parts, double size, double threshold, int nonnegative, int support)
+__device__ __forceinline__ void fista(const Fista& args)
 {
     using P = Product<CORRELATE_ROWS, CORRELATE_COLUMNS, CORRELATE_DEPTH, CORRELATE_STAGES, ALONG_ROWS, ALONG_ROWS, SPLIT>;
     static_assert(P::SHARED == CORRELATE_SHARED, "the host asks for this much");
     static_assert(8 * P::ACROSS == FISTA_COLUMNS, "a warp has a part of a sum");
     SHARED_MEMORY(float, shared);
+    const Shape& s = args.shape;
     P p;
-    p.run(shared, {residuals, words, dim_pitch}, {atoms, atom_count, dim_pitch}, dim_pitch);
-    const Step step = {float_once(size), float_once(threshold), nonnegative ? 0 : __uint_as_float(0xff800000), // −∞
-                       support != 0};
+    p.run(shared, {args.residuals, s.words, s.dim_pitch}, {args.atoms, s.atoms, s.dim_pitch}, s.dim_pitch);
+    const Step step = {float_once(args.size), float_once(args.threshold),
+                       args.nonnegative ? 0 : __uint_as_float(0xff800000), args.support}; // −∞
     const int part = (p.column + p.warp_column) / FISTA_COLUMNS;
     p.each_row([&](int row, int column, int i, int half) {
         float2 b[P::ACROSS], a[P::ACROSS];
-        size_t at = static_cast<size_t>(row) * code_pitch + column;
-        float momentum = row < words ? momenta[row] : 0, sum = 0;
+        size_t at = static_cast<size_t>(row) * s.code_pitch + column;
+        float momentum = row < s.words ? args.momenta[row] : 0, sum = 0;
         UNROLL
         for (int j = 0; j < P::ACROSS; j++)
-            if (row < words && column + 8 * j < code_pitch) {
-                b[j] = *reinterpret_cast<const float2*>(codes + at + 8 * j);
-                a[j] = *reinterpret_cast<float2*>(before + at + 8 * j);
+            if (row < s.words && column + 8 * j < s.code_pitch) {
+                b[j] = *reinterpret_cast<float2*>(args.codes + at + 8 * j);
+                a[j] = *reinterpret_cast<float2*>(args.before + at + 8 * j);
             }
         UNROLL
         for (int j = 0; j < P::ACROSS; j++)
-            if (row < words && column + 8 * j < code_pitch) {
+            if (row < s.words && column + 8 * j < s.code_pitch) {
                 float2 next;
                 next.x = step.code(p.sums[i][j][2 * half], b[j].x, a[j].x, momentum, sum);
                 next.y = step.code(p.sums[i][j][2 * half + 1], b[j].y, a[j].y, momentum, sum);
-                *reinterpret_cast<float2*>(before + at + 8 * j) = next;
+                *reinterpret_cast<float2*>(args.before + at + 8 * j) = next;
             }
         // The four lanes of a row.
         sum += __shfl_xor_sync(ALL_LANES, sum, 1);
         sum += __shfl_xor_sync(ALL_LANES, sum, 2);
-        if (row < words && p.t == 0)
-            against[static_cast<size_t>(row) * parts + part] = sum;
+        if (row < s.words && p.t == 0)
+            args.against[static_cast<size_t>(row) * args.parts + part] = sum;
     });
 }
 
-extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2)
-fista_tf32(const float* codes, float* before, float* against, const float* residuals, const float* atoms,
-           const float* momenta, int words, int atom_count, int code_pitch, int dim_pitch, int parts, double size,
-           double threshold, int nonnegative, int support)
-{
-    fista<false>(codes, before, against, residuals, atoms, momenta, words, atom_count, code_pitch, dim_pitch, parts, size,
-                 threshold, nonnegative, support);
-}
-
-extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2)
-fista_fp32(const float* codes, float* before, float* against, const float* residuals, const float* atoms,
-           const float* momenta, int words, int atom_count, int code_pitch, int dim_pitch, int parts, double size,
-           double threshold, int nonnegative, int support)
-{
-    fista<true>(codes, before, against, residuals, atoms, momenta, words, atom_count, code_pitch, dim_pitch, parts, size,
-                threshold, nonnegative, support);
-}
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) fista_tf32(Fista args) { fista<false>(args); }
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) fista_fp32(Fista args) { fista<true>(args); }
 
 // keep_largest drops all but the `most` largest magnitudes of each row of codes; of equal
 // ones the first stay. What is left goes to before as well. A warp takes a row at a time.
@@ -148,16 +127,16 @@ fista_fp32(const float* codes, float* before, float* against, const float* resid
 // in shared memory, which trained codes, of few different exponents, would queue for.
 //
 // Floor in bytes: 12·words·atoms.
-extern "C" __global__ void __launch_bounds__(ROW_THREADS)
-keep_largest(float* codes, float* before, int words, int atom_count, int code_pitch, int most)
+extern "C" __global__ void __launch_bounds__(ROW_THREADS) keep_largest(KeepLargest args)
 {
+    const int atom_count = args.shape.atoms, most = args.most;
     constexpr int BITS = 3, DIGITS = 1 << BITS;
     constexpr int HIGHEST = 30; // bit of a magnitude
     static_assert(HIGHEST % BITS == 0, "the last digit is of bit 0");
     int lane = threadIdx.x % WARP;
     unsigned lanes_before = (1u << lane) - 1;
-    for (long long row = first_row(); row < words; row += row_step()) {
-        float* code = codes + row * code_pitch;
+    for (long long row = first_row(); row < args.shape.words; row += row_step()) {
+        float* code = args.codes + row * args.shape.code_pitch;
         unsigned least = 0; // `most` magnitudes or more are at least this
         int larger = 0;     // and so many are larger, if `least` is known to its last digit
         for (int shift = HIGHEST, found = atom_count; shift >= 0 && found != most; shift -= BITS) {
@@ -182,7 +161,7 @@ keep_largest(float* codes, float* before, int words, int atom_count, int code_pi
             least += digit << shift;
         }
         int equal = most - larger; // of those that are just `least` so many stay, or more than there are
-        float* copy = before + row * code_pitch;
+        float* copy = args.before + row * args.shape.code_pitch;
         for (int first = 0; first < atom_count; first += WARP) {
             int column = first + lane;
             float a = column < atom_count ? code[column] : 0;

@@ -15,23 +15,22 @@ import (
 // Encoder encodes on a GPU. It implements [encode.Encoder]. Its methods may be
 // called from any goroutine, one at a time.
 type Encoder struct {
-	gpu                 *gpu
-	options             encode.Options
-	precision           Precision
-	mean                []float32 // nil for none
-	step                float64   // s
-	atoms, dim          int
-	codePitch, dimPitch int
-	batch               int // most rows at a time
-	parts               int // that a row's ⟨z−b, b−a⟩ is summed in
+	gpu       *gpu
+	options   encode.Options
+	precision Precision
+	mean      []float32 // nil for none
+	step      float64   // s
+	widths
+	batch int // most rows at a time
+	parts int // that a row's ⟨z−b, b−a⟩ is summed in
 
-	staging                     []float32    // batch×L, page-locked: rows without their mean
-	dictionary                  cu.DevicePtr // K×L
-	y, residuals, decoded, last cu.DevicePtr // batch×L: rows, what their z leaves of them, bD and aD
-	codes, before               cu.DevicePtr // batch×K: b and a
-	against                     cu.DevicePtr // float32, batch×parts
-	momenta                     cu.DevicePtr // float32, batch
-	losses                      cu.DevicePtr // float64, batch
+	staging                     []float32        // batch×L, page-locked: rows without their mean
+	dictionary                  pointer[float32] // K×L
+	y, residuals, decoded, last pointer[float32] // batch×L: rows, what their z leaves of them, bD and aD
+	codes, before               pointer[float32] // batch×K: b and a
+	against                     pointer[float32] // batch×parts
+	momenta                     pointer[float32] // batch
+	losses                      pointer[float64] // batch
 	packing                     packing
 }
 
@@ -66,8 +65,7 @@ func newEncoder(d []float32, dim int, mean []float32, o encode.Options, device i
 	o.Most = min(o.Most, atoms)
 	e := &Encoder{
 		gpu: g, options: o, precision: p, mean: mean, step: step,
-		atoms: atoms, dim: dim, codePitch: roundUp(atoms, 4), dimPitch: roundUp(dim, 4), batch: batch,
-		parts: divide(atoms, correlateTile.columns) * (correlateTile.columns / fistaColumns),
+		widths: newWidths(atoms, dim), batch: batch, parts: divide(atoms, correlateColumns) * (correlateColumns / fistaColumns),
 	}
 	if e.precision == "" {
 		e.precision = TF32
@@ -111,18 +109,19 @@ func (e *Encoder) prepare(d []float32) error {
 	if e.batch < 1 {
 		return fmt.Errorf("%w on GPU %d to encode with %d sparse dimensions", ErrMemory, g.device.Index, e.atoms)
 	}
-	rows := int64(e.batch)
-	e.dictionary = g.alloc(4 * int64(e.atoms) * int64(e.dimPitch))
-	e.y, e.residuals = g.alloc(4*rows*int64(e.dimPitch)), g.alloc(4*rows*int64(e.dimPitch))
-	e.decoded, e.last = g.alloc(4*rows*int64(e.dimPitch)), g.alloc(4*rows*int64(e.dimPitch))
-	e.codes, e.before = g.alloc(4*rows*int64(e.codePitch)), g.alloc(4*rows*int64(e.codePitch))
-	e.against, e.momenta, e.losses = g.alloc(4*rows*int64(e.parts)), g.alloc(4*rows), g.alloc(8*rows)
-	e.packing = packing{
-		gpu: g, atoms: e.atoms, codePitch: e.codePitch,
-		nonzeros: g.alloc(8 * rows), l1: g.alloc(8 * rows), used: g.alloc(4 * int64(e.atoms)), starts: g.alloc(8 * rows),
+	rows := e.batch
+	e.dictionary = alloc[float32](g, e.atoms*e.dimPitch)
+	for _, m := range []*pointer[float32]{&e.y, &e.residuals, &e.decoded, &e.last} {
+		*m = alloc[float32](g, rows*e.dimPitch)
 	}
-	e.packing.reserve(e.batch * e.options.Most)
-	e.staging = g.allocHost(rows * int64(e.dimPitch))
+	e.codes, e.before = alloc[float32](g, rows*e.codePitch), alloc[float32](g, rows*e.codePitch)
+	e.against, e.momenta, e.losses = alloc[float32](g, rows*e.parts), alloc[float32](g, rows), alloc[float64](g, rows)
+	e.packing = packing{
+		gpu: g, widths: e.widths,
+		nonzeros: alloc[float64](g, rows), l1: alloc[float64](g, rows), used: alloc[int32](g, e.atoms), starts: alloc[int64](g, rows),
+	}
+	e.packing.reserve(rows * e.options.Most)
+	e.staging = g.allocHost(rows * e.dimPitch)
 	toDevice(g, e.dictionary, pitched(d, e.dim, e.dimPitch), g.compute)
 	g.synchronize(g.compute)
 	if errors.Is(g.err, cu.OutOfMemory) { // somebody else has taken what was free
@@ -150,8 +149,7 @@ func (e *Encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error
 		n := hi - lo
 		e.start(x[lo*e.dim:hi*e.dim], n)
 		e.fista(n, e.options.Steps, e.options.Lambda*e.step, false)
-		g.launch("keep_largest", grid{divide(n, keepWarps), 1, 32 * keepWarps, 0}, g.compute,
-			e.codes, e.before, n, e.atoms, e.codePitch, e.options.Most)
+		g.queue(keepLargest{codes: e.codes, before: e.before, shape: e.shape(n), most: int32(e.options.Most)}.launch(), g.compute)
 		if !e.options.Nonnegative {
 			e.fista(n, encode.PolishSteps, 0, true)
 		}
@@ -176,12 +174,10 @@ func (e *Encoder) start(x []float32, rows int) {
 		}
 	}
 	toDevice(g, e.y, y, g.compute)
-	for _, m := range []cu.DevicePtr{e.codes, e.before} {
-		g.zero(m, 4*int64(rows)*int64(e.codePitch), g.compute)
-	}
-	for _, m := range []cu.DevicePtr{e.decoded, e.last} {
-		g.zero(m, 4*int64(rows)*int64(e.dimPitch), g.compute)
-	}
+	zero(g, e.codes, rows*e.codePitch, g.compute)
+	zero(g, e.before, rows*e.codePitch, g.compute)
+	zero(g, e.decoded, rows*e.dimPitch, g.compute)
+	zero(g, e.last, rows*e.dimPitch, g.compute)
 }
 
 // fista takes steps from the codes b that there are. With support, what is zero
@@ -190,9 +186,11 @@ func (e *Encoder) fista(rows, steps int, threshold float64, support bool) {
 	momentum, q := 0.0, 1.0
 	for range steps {
 		e.residual(rows, momentum, e.precision)
-		e.gpu.launch("fista_"+string(e.precision), correlateTile.grid(rows, e.codePitch), e.gpu.compute,
-			e.codes, e.before, e.against, e.residuals, e.dictionary, e.momenta, rows, e.atoms, e.codePitch, e.dimPitch,
-			e.parts, 2*e.step, threshold, e.options.Nonnegative, support)
+		e.gpu.queue(fista{
+			codes: e.codes, before: e.before, against: e.against, residuals: e.residuals, atoms: e.dictionary, momenta: e.momenta,
+			size: 2 * e.step, threshold: threshold, shape: e.shape(rows), parts: int32(e.parts),
+			nonnegative: e.options.Nonnegative, support: support,
+		}.launch(e.precision), e.gpu.compute)
 		e.codes, e.before = e.before, e.codes
 		momentum, q = encode.Momentum(q)
 	}
@@ -202,8 +200,9 @@ func (e *Encoder) fista(rows, steps int, threshold float64, support bool) {
 func (e *Encoder) residual(rows int, momentum float64, p Precision) {
 	g := e.gpu
 	e.decoded, e.last = e.last, e.decoded
-	g.launch("decode_"+string(p), decodeTile.grid(rows, e.dimPitch), g.compute,
-		e.decoded, e.codes, e.dictionary, rows, e.atoms, e.codePitch, e.dimPitch)
-	g.launch("fista_residuals", grid{divide(rows, residualWarps), 1, 32 * residualWarps, 0}, g.compute,
-		e.residuals, e.momenta, e.losses, e.y, e.decoded, e.last, e.against, rows, e.parts, e.dim, e.dimPitch, momentum)
+	g.queue(decode{product: e.decoded, codes: e.codes, atoms: e.dictionary, shape: e.shape(rows)}.launch(p), g.compute)
+	g.queue(fistaResiduals{
+		residuals: e.residuals, momenta: e.momenta, losses: e.losses, y: e.y, decoded: e.decoded, last: e.last, against: e.against,
+		momentum: momentum, shape: e.shape(rows), parts: int32(e.parts),
+	}.launch(), g.compute)
 }

@@ -3,10 +3,10 @@
 package kernels
 
 import (
+	"bytes"
 	"embed"
 	"errors"
 	"fmt"
-	"math"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -121,8 +121,13 @@ func (g *gpu) loadKernels() {
 		if g.err != nil {
 			return
 		}
-		loaded, err := cu.LoadData(m.source)
-		g.check("cuModuleLoadData of "+m.name, err)
+		log := &cu.JITErrorLogBuffer{Buffer: make([]byte, 8<<10)}
+		loaded, err := cu.LoadDataEx(m.source, log)
+		if err != nil {
+			text, _, _ := bytes.Cut(log.Buffer, []byte{0})
+			err = fmt.Errorf("%w: %s", driver.Named(err), bytes.Join(bytes.Fields(text), []byte{' '}))
+		}
+		g.check("cuModuleLoadDataEx of "+m.name, err)
 		for _, kernel := range m.kernels {
 			if g.err == nil {
 				g.functions[kernel], err = loaded.Function(kernel)
@@ -187,68 +192,76 @@ func (g *gpu) check(call string, err error) {
 	g.err = fmt.Errorf("kernels: %s%s: %w", call, place, driver.Named(err))
 }
 
-// alloc returns zeroed device memory of a number of bytes.
-func (g *gpu) alloc(bytes int64) cu.DevicePtr {
+// alloc returns zeroed device memory for n elements.
+func alloc[T any](g *gpu, n int) pointer[T] {
 	if g.err != nil {
 		return 0
 	}
-	bytes = max(bytes, 16)
+	bytes := max(bytesOf[T](n), 16)
 	p, err := cu.MemAlloc(bytes)
 	g.check(fmt.Sprintf("cuMemAlloc of %d bytes", bytes), err)
 	if err == nil {
 		g.allocated += bytes
 	}
-	g.zero(p, bytes, g.compute)
-	return p
+	zero(g, pointer[byte](p), int(bytes), g.compute)
+	return pointer[T](p)
 }
 
-func (g *gpu) free(p cu.DevicePtr) {
+func free[T any](g *gpu, p pointer[T]) {
 	if g.err == nil && p != 0 {
-		g.check("cuMemFree", cu.MemFree(p))
+		g.check("cuMemFree", cu.MemFree(cu.DevicePtr(p)))
 	}
 }
 
-func (g *gpu) zero(p cu.DevicePtr, bytes int64, s cu.Stream) {
+func zero[T any](g *gpu, p pointer[T], n int, s cu.Stream) {
 	if g.err == nil {
-		g.check("cuMemsetD8Async", cu.MemsetD8Async(p, 0, bytes, s))
+		g.check("cuMemsetD8Async", cu.MemsetD8Async(cu.DevicePtr(p), 0, bytesOf[T](n), s))
 	}
 }
 
-// allocHost returns host memory that the device reads and writes on its own,
-// until close.
-func (g *gpu) allocHost(elements int64) []float32 {
+// at is the address of element i.
+func (p pointer[T]) at(i int) pointer[T] { return p + pointer[T](bytesOf[T](i)) }
+
+// bytesOf is the size of n elements.
+func bytesOf[T any](n int) int64 {
+	var element T
+	return int64(n) * int64(unsafe.Sizeof(element))
+}
+
+// allocHost returns host memory for n elements, that the device reads and writes on its
+// own, until close.
+func (g *gpu) allocHost(n int) []float32 {
 	if g.err != nil {
 		return nil
 	}
-	p, err := driver.HostAlloc(4 * elements)
-	g.check(fmt.Sprintf("cuMemAllocHost of %d bytes", 4*elements), err)
+	bytes := bytesOf[float32](n)
+	p, err := driver.HostAlloc(bytes)
+	g.check(fmt.Sprintf("cuMemAllocHost of %d bytes", bytes), err)
 	if g.lacksHost = err != nil; g.lacksHost {
 		return nil
 	}
 	g.pinned = append(g.pinned, p)
-	g.locked += 4 * elements
-	return unsafe.Slice((*float32)(p), elements)
+	g.locked += bytes
+	return unsafe.Slice((*float32)(p), n)
 }
 
 // toDevice copies src to the device when the stream comes to it. Until the stream
 // is synchronized src must stay as it is.
-func toDevice[T any](g *gpu, dst cu.DevicePtr, src []T, s cu.Stream) {
+func toDevice[T any](g *gpu, dst pointer[T], src []T, s cu.Stream) {
 	if g.err == nil && len(src) > 0 {
 		g.pinner.Pin(&src[0])
-		g.check("cuMemcpyHtoDAsync", cu.MemcpyHtoDAsync(dst, unsafe.Pointer(&src[0]), bytesOf(src), s))
+		g.check("cuMemcpyHtoDAsync", cu.MemcpyHtoDAsync(cu.DevicePtr(dst), unsafe.Pointer(&src[0]), bytesOf[T](len(src)), s))
 	}
 }
 
 // toHost copies to dst when the stream comes to it. Until the stream is
 // synchronized dst must not be looked at.
-func toHost[T any](g *gpu, dst []T, src cu.DevicePtr, s cu.Stream) {
+func toHost[T any](g *gpu, dst []T, src pointer[T], s cu.Stream) {
 	if g.err == nil && len(dst) > 0 {
 		g.pinner.Pin(&dst[0])
-		g.check("cuMemcpyDtoHAsync", cu.MemcpyDtoHAsync(unsafe.Pointer(&dst[0]), src, bytesOf(dst), s))
+		g.check("cuMemcpyDtoHAsync", cu.MemcpyDtoHAsync(unsafe.Pointer(&dst[0]), cu.DevicePtr(src), bytesOf[T](len(dst)), s))
 	}
 }
-
-func bytesOf[T any](s []T) int64 { return int64(len(s)) * int64(unsafe.Sizeof(s[0])) }
 
 // latent is what the failure of a waiting call means.
 const latent = " (a kernel or copy before it failed)"
@@ -292,41 +305,19 @@ func (g *gpu) finished(e cu.Event) {
 	}
 }
 
-// launch starts a kernel. Arguments are int, float64, uint64, bool, which
-// kernels take as an int, and cu.DevicePtr.
-func (g *gpu) launch(kernel string, shape grid, s cu.Stream, args ...any) {
+// queue puts a launch into a stream.
+func (g *gpu) queue(l launch, s cu.Stream) {
 	if g.err != nil {
 		return
 	}
-	f := g.functions[kernel]
+	f := g.functions[l.kernel]
 	const always = 48 << 10 // more has to be asked for
-	if shape.shared > max(always, g.shared[kernel]) {
-		g.check("cuFuncSetAttribute of "+kernel, driver.SetDynamicShared(f, shape.shared))
-		g.shared[kernel] = shape.shared
-	}
-	cells := make([]uint64, len(args))
-	params := make([]unsafe.Pointer, len(args))
-	for i, arg := range args {
-		switch v := arg.(type) {
-		case int:
-			cells[i] = uint64(v)
-		case uint64:
-			cells[i] = v
-		case bool:
-			if v {
-				cells[i] = 1
-			}
-		case float64:
-			cells[i] = math.Float64bits(v)
-		case cu.DevicePtr:
-			cells[i] = uint64(v)
-		default:
-			panic(fmt.Sprintf("kernels: argument %d of %s is a %T", i, kernel, arg))
-		}
-		params[i] = unsafe.Pointer(&cells[i])
+	if l.shared > max(always, g.shared[l.kernel]) {
+		g.check("cuFuncSetAttribute of "+l.kernel, driver.SetDynamicShared(f, l.shared))
+		g.shared[l.kernel] = l.shared
 	}
 	if g.err == nil {
-		defer g.timed(kernel, s, args)()
-		g.check("launch of "+kernel, f.Launch(shape.x, shape.y, 1, shape.threads, 1, 1, shape.shared, s, params))
+		defer g.timed(l, s)()
+		g.check("launch of "+l.kernel, driver.Launch(f, l.x, l.y, l.threads, l.shared, s, l.arguments))
 	}
 }

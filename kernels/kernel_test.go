@@ -6,13 +6,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"regexp"
 	"slices"
-	"strconv"
 	"testing"
-
-	"gorgonia.org/cu"
 
 	"overcomplete/encode/encodetest"
 	"overcomplete/graph"
@@ -44,7 +39,7 @@ func newBench(t *testing.T) *bench {
 
 // array is a matrix on the device between two guards.
 type array struct {
-	data               cu.DevicePtr
+	data               pointer[float32]
 	rows, width, pitch int
 }
 
@@ -59,9 +54,7 @@ func (b *bench) array(values []float32, rows, width int) array {
 	}
 	all := slices.Repeat([]float32{guardValue}, guard+rows*a.pitch+guard)
 	copy(all[guard:], pitched(values, width, a.pitch))
-	base := b.alloc(int64(4 * len(all)))
-	toDevice(b.gpu, base, all, b.compute)
-	a.data = base + 4*guard
+	a.data = upload(b.gpu, all).at(guard)
 	return a
 }
 
@@ -69,7 +62,7 @@ func (b *bench) array(values []float32, rows, width int) array {
 func (b *bench) read(a array) []float32 {
 	b.t.Helper()
 	all := make([]float32, guard+a.rows*a.pitch+guard)
-	toHost(b.gpu, all, a.data-4*guard, b.compute)
+	toHost(b.gpu, all, a.data.at(-guard), b.compute)
 	b.synchronize(b.compute)
 	if b.err != nil {
 		b.t.Fatal(b.err)
@@ -90,7 +83,7 @@ func (b *bench) read(a array) []float32 {
 
 func isNaN(x float32) bool { return x != x }
 
-func readBack[T any](b *bench, p cu.DevicePtr, n int) []T {
+func readBack[T any](b *bench, p pointer[T], n int) []T {
 	b.t.Helper()
 	values := make([]T, n)
 	toHost(b.gpu, values, p, b.compute)
@@ -119,6 +112,13 @@ func (b *bench) codes(words, atoms int) []float32 {
 		clear(x[i*atoms : (i+1)*atoms])
 	}
 	return x
+}
+
+// few gives the launch of a kernel that takes a row a warp four warps at most, so that
+// they have several rows to go through.
+func few(l launch) launch {
+	l.x, l.threads, l.shared = min(2, l.x), 2*warp, l.shared*2*warp/l.threads
+	return l
 }
 
 // shapes of products: below, at and beyond the tiles' sizes, and nothing that
@@ -178,8 +178,8 @@ func TestDecode(t *testing.T) {
 	forShapes(t, func(b *bench, precision Precision, words, atoms, dim int) {
 		codes, d := b.codes(words, atoms), b.normal(atoms*dim, 0)
 		a, atomRows, result := b.array(codes, words, atoms), b.array(d, atoms, dim), b.array(nil, words, dim)
-		b.launch("decode_"+string(precision), decodeTile.grid(words, result.pitch), b.compute,
-			result.data, a.data, atomRows.data, words, atoms, a.pitch, result.pitch)
+		k := decode{product: result.data, codes: a.data, atoms: atomRows.data, shape: newWidths(atoms, dim).shape(words)}
+		b.queue(k.launch(precision), b.compute)
 		want, magnitude := multiply(words, dim, atoms,
 			func(i, k int) float32 { return codes[i*atoms+k] }, func(k, j int) float32 { return d[k*dim+j] })
 		b.expect("product", b.read(result), want, magnitude, tolerance[precision])
@@ -191,8 +191,9 @@ func TestAccumulate(t *testing.T) {
 		codes, r := b.codes(words, atoms), b.normal(words*dim, 0)
 		a, residuals := b.array(codes, words, atoms), b.array(r, words, dim)
 		result, squares := b.array(nil, atoms, dim), b.array(nil, atoms, dim)
-		b.launch("accumulate_"+string(precision), accumulateTile.grid(atoms, result.pitch), b.compute,
-			result.data, squares.data, a.data, residuals.data, words, atoms, a.pitch, result.pitch)
+		b.queue(accumulate{
+			product: result.data, squares: squares.data, codes: a.data, residuals: residuals.data, shape: newWidths(atoms, dim).shape(words),
+		}.launch(precision), b.compute)
 		want, magnitude := multiply(atoms, dim, words,
 			func(i, k int) float32 { return codes[k*atoms+i] }, func(k, j int) float32 { return r[k*dim+j] })
 		b.expect("product", b.read(result), want, magnitude, tolerance[precision])
@@ -205,7 +206,7 @@ func TestAccumulate(t *testing.T) {
 func TestCorrelate(t *testing.T) {
 	const gradient, square, rate = -2, 4, 0.05
 	forShapes(t, func(b *bench, precision Precision, words, atoms, dim int) {
-		for _, nonnegative := range []int{0, 1} {
+		for _, nonnegative := range []bool{false, true} {
 			r, d := b.normal(words*dim, 0), b.normal(atoms*dim, 0)
 			g, q := b.normal(words*atoms, 0), b.normal(words*atoms, 0.5)
 			for i := range q {
@@ -217,9 +218,11 @@ func TestCorrelate(t *testing.T) {
 			}
 			residuals, atomRows := b.array(r, words, dim), b.array(d, atoms, dim)
 			codes, sumG, sumQ := b.array(nil, words, atoms), b.array(g, words, atoms), b.array(q, words, atoms)
-			b.launch("correlate_"+string(precision), correlateTile.grid(words, codes.pitch), b.compute,
-				codes.data, sumG.data, sumQ.data, residuals.data, atomRows.data, words, atoms, codes.pitch, residuals.pitch,
-				float64(gradient), float64(square), threshold, float64(rate), nonnegative)
+			b.queue(correlate{
+				codes: codes.data, sumG: sumG.data, sumQ: sumQ.data, residuals: residuals.data, atoms: atomRows.data,
+				gradient: gradient, square: square, threshold: threshold, rate: rate,
+				shape: newWidths(atoms, dim).shape(words), nonnegative: nonnegative,
+			}.launch(precision), b.compute)
 			p, magnitude := multiply(words, atoms, dim,
 				func(i, k int) float32 { return r[i*dim+k] }, func(k, j int) float32 { return d[j*dim+k] })
 			wantG, wantQ := make([]float64, len(p)), make([]float64, len(p))
@@ -237,12 +240,12 @@ func TestCorrelate(t *testing.T) {
 			zeros := 0
 			for i, got := range b.read(codes) {
 				want := shrinkage.Apply(float64(newG[i]), float64(newQ[i]), 1)
-				if nonnegative == 1 {
+				if nonnegative {
 					want = max(want, 0)
 				}
 				// |S| − threshold is rounded to float32 where it may be small.
 				tolerance := 1e-6*math.Abs(want) + 1e-6*rate*math.Abs(float64(newG[i]))/math.Sqrt(float64(newQ[i])+graph.Epsilon)
-				if !(math.Abs(float64(got)-want) <= tolerance) || nonnegative == 1 && got < 0 {
+				if !(math.Abs(float64(got)-want) <= tolerance) || nonnegative && got < 0 {
 					b.t.Fatalf("code %d is %v, want %v", i, got, want)
 				}
 				if got == 0 {
@@ -267,12 +270,14 @@ func TestFISTA(t *testing.T) {
 		}{{0.3, false, false}, {0.3, true, false}, {0, false, true}, {1e6, false, false}} {
 			r, d := b.normal(words*dim, 0), b.normal(atoms*dim, 0)
 			x, before, momenta := b.codes(words, atoms), b.codes(words, atoms), b.normal(words, 0.5)
-			parts := divide(atoms, correlateTile.columns) * (correlateTile.columns / fistaColumns)
+			parts := divide(atoms, correlateColumns) * (correlateColumns / fistaColumns)
 			residuals, atomRows, against := b.array(r, words, dim), b.array(d, atoms, dim), b.array(nil, words, parts)
 			codes, result := b.array(x, words, atoms), b.array(before, words, atoms)
-			b.launch("fista_"+string(precision), correlateTile.grid(words, codes.pitch), b.compute,
-				codes.data, result.data, against.data, residuals.data, atomRows.data, upload(b.gpu, momenta),
-				words, atoms, codes.pitch, residuals.pitch, parts, size, c.threshold, c.nonnegative, c.support)
+			b.queue(fista{
+				codes: codes.data, before: result.data, against: against.data, residuals: residuals.data, atoms: atomRows.data,
+				momenta: upload(b.gpu, momenta), size: size, threshold: c.threshold,
+				shape: newWidths(atoms, dim).shape(words), parts: int32(parts), nonnegative: c.nonnegative, support: c.support,
+			}.launch(precision), b.compute)
 			p, magnitude := multiply(words, atoms, dim,
 				func(i, k int) float32 { return r[i*dim+k] }, func(k, j int) float32 { return d[j*dim+k] })
 			got, sums := b.read(result), b.read(against)
@@ -321,11 +326,13 @@ func TestFISTAResiduals(t *testing.T) {
 		clear(parts[:s.parts]) // neither for nor against
 		against := b.array(parts, s.words, s.parts)
 		rows, decoded, last, result := b.array(y, s.words, s.dim), b.array(p, s.words, s.dim), b.array(q, s.words, s.dim), b.array(nil, s.words, s.dim)
-		momenta, losses := b.array(nil, 1, s.words), b.alloc(int64(8*s.words))
+		momenta, losses := b.array(nil, 1, s.words), alloc[float64](b.gpu, s.words)
 		const momentum = 0.6
-		b.launch("fista_residuals", grid{divide(s.words, 2), 1, 64, 0}, b.compute,
-			result.data, momenta.data, losses, rows.data, decoded.data, last.data, against.data, s.words, s.parts, s.dim, rows.pitch, momentum)
-		got, gotMomenta, gotLosses := b.read(result), b.read(momenta), readBack[float64](b, losses, s.words)
+		b.queue(few(fistaResiduals{
+			residuals: result.data, momenta: momenta.data, losses: losses, y: rows.data, decoded: decoded.data, last: last.data,
+			against: against.data, momentum: momentum, shape: newWidths(1, s.dim).shape(s.words), parts: int32(s.parts),
+		}.launch()), b.compute)
+		got, gotMomenta, gotLosses := b.read(result), b.read(momenta), readBack(b, losses, s.words)
 		for i := range s.words {
 			var sum, loss float64
 			for _, part := range parts[i*s.parts : (i+1)*s.parts] {
@@ -372,8 +379,8 @@ func TestKeepLargest(t *testing.T) {
 			}
 			values[len(values)-1] = float32(math.Inf(-1))
 			codes, copied := b.array(values, s.words, s.atoms), b.array(nil, s.words, s.atoms)
-			b.launch("keep_largest", grid{divide(s.words, 2), 1, 64, 0}, b.compute,
-				codes.data, copied.data, s.words, s.atoms, codes.pitch, most)
+			k := keepLargest{codes: codes.data, before: copied.data, shape: newWidths(s.atoms, 1).shape(s.words), most: int32(most)}
+			b.queue(few(k.launch()), b.compute)
 			var want []float32
 			for i := range s.words {
 				row := values[i*s.atoms : (i+1)*s.atoms]
@@ -450,7 +457,7 @@ func TestBody(t *testing.T) {
 					{o, 2, 0, int32(operand)},
 					{op: opAddVN, dst: 3, a: 2, b: 2},
 				}
-				b.body(program, places, first.data, numbers, 0, s.rows, s.width, 2)
+				b.body(program, places, numbers, 0, body{input: first.data, rows: int32(s.rows), width: int32(s.width), temps: 2})
 				for i, got := range b.read(result) {
 					var operand float32 = 0.75
 					if o < opAddVN {
@@ -467,16 +474,14 @@ func TestBody(t *testing.T) {
 	}
 }
 
-// body launches the row machine and returns what rows store under numbers below
-// stored, row after row for each number.
-func (b *bench) body(program []instruction, places []place, input cu.DevicePtr, numbers []float64, stored, rows, width, temps int) []float64 {
-	rowNumbers := b.alloc(int64(8 * max(1, stored) * rows))
-	const warps = 2
-	shared := warps * (roundUp(8*len(numbers), 16) + 4*temps*roundUp(width, 4))
-	b.launch("body", grid{min(3, divide(rows, warps)), 1, 32 * warps, shared}, b.compute,
-		upload(b.gpu, program), len(program), upload(b.gpu, places), input, upload(b.gpu, numbers), len(numbers),
-		rowNumbers, rows, rows, width, temps)
-	return readBack[float64](b, rowNumbers, stored*rows)
+// body launches the row machine with a program, and returns what rows store under
+// numbers below stored, row after row for each number.
+func (b *bench) body(program []instruction, places []place, numbers []float64, stored int, k body) []float64 {
+	k.program, k.places, k.numbers = upload(b.gpu, program), upload(b.gpu, places), upload(b.gpu, numbers)
+	k.instructions, k.numberCount = int32(len(program)), int32(len(numbers))
+	k.rowNumbers, k.rowPitch = alloc[float64](b.gpu, max(1, stored)*int(k.rows)), int64(k.rows)
+	b.queue(few(k.launch(0)), b.compute)
+	return readBack(b, k.rowNumbers, stored*int(k.rows))
 }
 
 func TestBodyNumbers(t *testing.T) {
@@ -491,7 +496,7 @@ func TestBodyNumbers(t *testing.T) {
 				{op: opRowSum, dst: 2, a: 0}, {o, 3, 2, 1}, {op: opStore, dst: 0, a: 2}, {op: opStore, dst: 1, a: 3},
 				{op: opAdd, dst: 1, a: 1, b: 2}, // a row's own copy: the next row must not see it
 			}
-			stored := b.body(program, []place{{pitch: int64(a.pitch)}}, a.data, []float64{0, constant, 0, 0}, 2, rows, width, 0)
+			stored := b.body(program, []place{{pitch: int64(a.pitch)}}, []float64{0, constant, 0, 0}, 2, body{input: a.data, rows: rows, width: width})
 			for row := range rows {
 				var sum float64
 				for _, v := range x[row*width : (row+1)*width] {
@@ -524,9 +529,11 @@ func TestTotals(t *testing.T) {
 			{op: opTotal, dst: 1, a: 1}, {op: opTotal, dst: 0, a: 0}, {opRatio, 2, 0, 1},
 			{op: opAccumulate, dst: 3, a: 1}, {op: opCountBelowOne, dst: 4, a: 2}, {op: opCountBelowOne, dst: 5, a: 6}, {opMul, 6, 6, 6},
 		}
-		b.launch("totals", grid{1, 1, totalsThreads, totalsShared}, b.compute,
-			upload(b.gpu, program), len(program), numbers, upload(b.gpu, values), rows, rows)
-		got := readBack[float64](b, numbers, 7)
+		b.queue(totals{
+			program: upload(b.gpu, program), instructions: int32(len(program)), numbers: numbers,
+			rowNumbers: upload(b.gpu, values), rowPitch: int64(rows), rows: int32(rows),
+		}.launch(0), b.compute)
+		got := readBack(b, numbers, 7)
 		ratio := graph.ClampedRatio(got[0], got[1])
 		below := 5.0
 		if ratio < 1 {
@@ -550,23 +557,24 @@ func TestFinishAndPackCodes(t *testing.T) {
 				values := b.codes(s.words, s.atoms)
 				codes := b.array(values, s.words, s.atoms)
 				factors := make([]float64, s.words)
-				var onDevice cu.DevicePtr
+				var onDevice pointer[float64]
 				for i := range factors {
 					factors[i] = []float64{0.25, 1, 0}[i%3]
 				}
 				if scaled {
 					onDevice = upload(b.gpu, factors)
 				}
-				nonzeros, l1 := b.alloc(int64(8*s.words)), b.alloc(int64(8*s.words))
-				used := b.alloc(int64(4 * s.atoms))
-				b.launch("finish_codes", grid{divide(s.words, 2), 1, 64, 0}, b.compute,
-					codes.data, onDevice, s.words, s.atoms, codes.pitch, nonzeros, l1, used)
+				shape := newWidths(s.atoms, 1).shape(s.words)
+				nonzeros, l1, used := alloc[float64](b.gpu, s.words), alloc[float64](b.gpu, s.words), alloc[int32](b.gpu, s.atoms)
+				b.queue(few(finishCodes{
+					codes: codes.data, factors: onDevice, nonzeros: nonzeros, l1: l1, used: used, shape: shape,
+				}.launch()), b.compute)
 
 				want := slices.Clone(values)
 				var index, start []int64
 				var packed []float32
 				wantUsed := make([]int32, s.atoms)
-				gotNonzeros, gotL1 := readBack[float64](b, nonzeros, s.words), readBack[float64](b, l1, s.words)
+				gotNonzeros, gotL1 := readBack(b, nonzeros, s.words), readBack(b, l1, s.words)
 				for i := range s.words {
 					start = append(start, int64(len(packed)))
 					var size float64
@@ -588,14 +596,15 @@ func TestFinishAndPackCodes(t *testing.T) {
 				if got := b.read(codes); !slices.Equal(got, want) {
 					t.Error("codes are not scaled as they should be")
 				}
-				if got := readBack[int32](b, used, s.atoms); !slices.Equal(got, wantUsed) {
+				if got := readBack(b, used, s.atoms); !slices.Equal(got, wantUsed) {
 					t.Errorf("used dimensions %v, want %v", got, wantUsed)
 				}
 				// One number more than there are, as a guard.
-				packedIndex, packedValue := b.alloc(int64(4*len(packed)+16)), b.alloc(int64(4*len(packed)+16))
-				b.launch("pack_codes", grid{divide(s.words, 2), 1, 64, 0}, b.compute,
-					codes.data, upload(b.gpu, start), s.words, s.atoms, codes.pitch, packedIndex, packedValue)
-				gotIndex, gotValue := readBack[int32](b, packedIndex, len(packed)+1), readBack[float32](b, packedValue, len(packed)+1)
+				packedIndex, packedValue := alloc[int32](b.gpu, len(packed)+1), alloc[float32](b.gpu, len(packed)+1)
+				b.queue(few(packCodes{
+					codes: codes.data, starts: upload(b.gpu, start), index: packedIndex, value: packedValue, shape: shape,
+				}.launch()), b.compute)
+				gotIndex, gotValue := readBack(b, packedIndex, len(packed)+1), readBack(b, packedValue, len(packed)+1)
 				if !slices.Equal(gotValue, append(packed, 0)) || gotIndex[len(packed)] != 0 {
 					t.Errorf("packed values %v, want %v", gotValue, packed)
 				}
@@ -617,8 +626,10 @@ func TestRandomCodes(t *testing.T) {
 		seed                uint64
 	}{{1, 1, 0, 1}, {5, 7, 1000, 1 << 63}, {9, 130, 1<<33 + 5, 42}} {
 		codes := b.array(nil, s.words, s.atoms)
-		b.launch("random_codes", grid{2, 1, 64, 0}, b.compute,
-			codes.data, s.words, s.atoms, codes.pitch, s.first, s.seed, train.InitialCodeScale(s.atoms))
+		b.queue(few(randomCodes{
+			codes: codes.data, firstWord: int64(s.first), seed: s.seed, scale: train.InitialCodeScale(s.atoms),
+			shape: newWidths(s.atoms, 1).shape(s.words),
+		}.launch()), b.compute)
 		var want []float32
 		for i := range s.words {
 			code := make([]float32, s.atoms)
@@ -627,33 +638,6 @@ func TestRandomCodes(t *testing.T) {
 		}
 		if !slices.Equal(b.read(codes), want) {
 			t.Errorf("%+v: other numbers than the CPU's", s)
-		}
-	}
-}
-
-// Go's shapes of launches are the kernels'.
-func TestShapes(t *testing.T) {
-	theirs := make(map[string]int)
-	for _, file := range []string{"product.cuh", "body.cu", "encode.cu"} {
-		source, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range regexp.MustCompile(`(?m)^constexpr int (\w+) = (\d+);`).FindAllSubmatch(source, -1) {
-			if theirs[string(m[1])], err = strconv.Atoi(string(m[2])); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	for name, ours := range map[string]int{
-		"PRODUCT_THREADS": productThreads, "TOTALS_THREADS": totalsThreads, "TOTALS_SHARED": totalsShared,
-		"DECODE_ROWS": decodeTile.rows, "DECODE_COLUMNS": decodeTile.columns, "DECODE_SHARED": decodeTile.shared,
-		"ACCUMULATE_ROWS": accumulateTile.rows, "ACCUMULATE_COLUMNS": accumulateTile.columns, "ACCUMULATE_SHARED": accumulateTile.shared,
-		"CORRELATE_ROWS": correlateTile.rows, "CORRELATE_COLUMNS": correlateTile.columns, "CORRELATE_SHARED": correlateTile.shared,
-		"FISTA_COLUMNS": fistaColumns,
-	} {
-		if theirs[name] != ours {
-			t.Errorf("%s is %d in CUDA and %d in Go", name, theirs[name], ours)
 		}
 	}
 }

@@ -2,29 +2,26 @@
 
 package kernels
 
-import (
-	"gorgonia.org/cu"
-
-	"overcomplete/vectors"
-)
+import "overcomplete/vectors"
 
 // packing gathers the nonzeros of dense codes on the device into compressed rows.
 // It needs room there.
 type packing struct {
-	gpu              *gpu
-	atoms, codePitch int
-	nonzeros, l1     cu.DevicePtr // float64 for each row at a time, and
-	used             cu.DevicePtr // int32 for each dimension, for finishCodes to fill in
-	starts           cu.DevicePtr // int64 for each row
-	room             int          // nonzeros that the next two hold; they grow
-	index, value     cu.DevicePtr
+	gpu *gpu
+	widths
+	nonzeros, l1 pointer[float64] // for each row at a time, and
+	used         pointer[int32]   // for each dimension, for finishCodes to fill in
+	starts       pointer[int64]   // for each row
+	room         int              // nonzeros that the next two hold; they grow
+	index        pointer[int32]
+	value        pointer[float32]
 }
 
 // append adds rows of codes to all. It waits for the device.
-func (p *packing) append(all *vectors.CSR, codes cu.DevicePtr, words int) {
+func (p *packing) append(all *vectors.CSR, codes pointer[float32], words int) {
 	g := p.gpu
 	nonzeros := make([]float64, words)
-	g.finishCodes(codes, words, p.atoms, p.codePitch, 0, p.nonzeros, p.l1, p.used)
+	g.queue(finishCodes{codes: codes, nonzeros: p.nonzeros, l1: p.l1, used: p.used, shape: p.shape(words)}.launch(), g.compute)
 	toHost(g, nonzeros, p.nonzeros, g.compute)
 	g.synchronize(g.compute)
 	if g.err != nil {
@@ -38,8 +35,7 @@ func (p *packing) append(all *vectors.CSR, codes cu.DevicePtr, words int) {
 	}
 	p.reserve(count)
 	toDevice(g, p.starts, start, g.compute)
-	g.launch("pack_codes", grid{divide(words, packWarps), 1, 32 * packWarps, 0}, g.compute,
-		codes, p.starts, words, p.atoms, p.codePitch, p.index, p.value)
+	g.queue(packCodes{codes: codes, starts: p.starts, index: p.index, value: p.value, shape: p.shape(words)}.launch(), g.compute)
 	n := len(all.Index)
 	all.Index = append(all.Index, make([]int32, count)...)
 	all.Value = append(all.Value, make([]float32, count)...)
@@ -52,14 +48,8 @@ func (p *packing) append(all *vectors.CSR, codes cu.DevicePtr, words int) {
 func (p *packing) reserve(nonzeros int) {
 	if nonzeros > p.room {
 		g := p.gpu
-		g.free(p.index)
-		g.free(p.value)
-		p.room, p.index, p.value = nonzeros, g.alloc(4*int64(nonzeros)), g.alloc(4*int64(nonzeros))
+		free(g, p.index)
+		free(g, p.value)
+		p.room, p.index, p.value = nonzeros, alloc[int32](g, nonzeros), alloc[float32](g, nonzeros)
 	}
-}
-
-// finishCodes launches the scaling (factors may be 0) and counting of codes.
-func (g *gpu) finishCodes(codes cu.DevicePtr, words, atoms, codePitch int, factors, nonzeros, l1, used cu.DevicePtr) {
-	g.launch("finish_codes", grid{divide(words, finishWarps), 1, 32 * finishWarps, 0}, g.compute,
-		codes, factors, words, atoms, codePitch, nonzeros, l1, used)
 }

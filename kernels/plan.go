@@ -9,20 +9,33 @@ import (
 	"overcomplete/graph"
 )
 
+// widths are the lengths of rows: K of codes, L of vectors, and how far the next row is.
+type widths struct {
+	atoms, dim          int
+	codePitch, dimPitch int
+}
+
+func newWidths(atoms, dim int) widths {
+	return widths{atoms, dim, roundUp(atoms, 4), roundUp(dim, 4)}
+}
+
+// shape is that of the matrices of some words.
+func (w widths) shape(words int) shape {
+	return shape{int32(words), int32(w.atoms), int32(w.dim), int32(w.codePitch), int32(w.dimPitch)}
+}
+
 // sizes of a training, in elements.
 type sizes struct {
-	words, atoms, dim   int
-	codePitch, dimPitch int // from one row to the next
-	batch               int // most words of a dictionary step
-	codeBatch           int // words of a code step
+	widths
+	words     int
+	batch     int // most words of a dictionary step
+	codeBatch int // words of a code step
 }
 
 // newSizes takes 0 for as many words a code step as suit the kernels.
 func newSizes(spec graph.Spec, words, batch, codeBatch int) sizes {
 	s := sizes{
-		words: words, atoms: spec.Atoms, dim: spec.Dim,
-		codePitch: roundUp(spec.Atoms, 4), dimPitch: roundUp(spec.Dim, 4),
-		batch: min(batch, words), codeBatch: codeBatch,
+		widths: newWidths(spec.Atoms, spec.Dim), words: words, batch: min(batch, words), codeBatch: codeBatch,
 	}
 	if s.codeBatch == 0 {
 		// Tiles enough for every multiprocessor a few times over. It depends on

@@ -28,34 +28,13 @@
 // zeros as it is copied, which adds nothing to any sum. Padding columns, up to
 // the pitch, are zeros in memory: they are copied like any other, and the zeros
 // that come of them are stored like any other.
+//
+// The grid is x = ⌈rows / ROWS⌉ by y = ⌈columns / COLUMNS⌉ of the result. Tiles' sizes
+// and stages are in abi.go.
 
 #pragma once
 
 #include "device.cuh"
-
-// What a launch has to know. The grid is x = ⌈rows / ROWS⌉ by y = ⌈columns /
-// COLUMNS⌉ of the result. SHARED is dynamic shared memory in bytes: below the
-// 99 KB of the smaller chips (sm_86, sm_89), and little enough for two blocks
-// on an SM of the larger (sm_80, sm_90).
-constexpr int PRODUCT_THREADS = 256;
-
-constexpr int DECODE_ROWS = 128;
-constexpr int DECODE_COLUMNS = 64;
-constexpr int DECODE_DEPTH = 32;
-constexpr int DECODE_STAGES = 3;
-constexpr int DECODE_SHARED = 82944;
-
-constexpr int ACCUMULATE_ROWS = 128;
-constexpr int ACCUMULATE_COLUMNS = 64;
-constexpr int ACCUMULATE_DEPTH = 32;
-constexpr int ACCUMULATE_STAGES = 3;
-constexpr int ACCUMULATE_SHARED = 79872;
-
-constexpr int CORRELATE_ROWS = 128;
-constexpr int CORRELATE_COLUMNS = 128;
-constexpr int CORRELATE_DEPTH = 32;
-constexpr int CORRELATE_STAGES = 2; // three would need 108 KB
-constexpr int CORRELATE_SHARED = 73728;
 
 // Matrix is a factor as it lies in memory.
 struct Matrix {

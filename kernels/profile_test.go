@@ -107,7 +107,7 @@ func TestPeak(t *testing.T) {
 	const blocks, steps = 2, 3
 	b := newBench(t)
 	out := b.array(nil, 1, blocks*peakThreads)
-	b.launch("peak_tf32", grid{blocks, 1, peakThreads, 0}, b.compute, out.data, steps)
+	b.queue(peakTF32{out: out.data, steps: steps}.launch(blocks), b.compute)
 	// A warp's factors as matrices: a lane has elements of a in rows g, g+8, g,
 	// g+8 and columns t, t, t+4, t+4, of b in rows t, t+4 and column g.
 	var left [16][8]float32
@@ -129,8 +129,7 @@ func TestPeak(t *testing.T) {
 	}
 	for i, got := range b.read(out) {
 		g, c := i%32/4, 2*(i%4)
-		const chains = peakFlops / (2 * 16 * 8 * 8)
-		want := chains * steps * (element(g, c) + element(g, c+1) + element(g+8, c) + element(g+8, c+1))
+		want := peakChains * steps * (element(g, c) + element(g, c+1) + element(g+8, c) + element(g+8, c+1))
 		if got != want { // integers: exact
 			t.Fatalf("thread %d has %v, want %v", i, got, want)
 		}

@@ -5,9 +5,6 @@ package kernels
 import (
 	"fmt"
 	"slices"
-	"unsafe"
-
-	"gorgonia.org/cu"
 
 	"overcomplete/graph"
 )
@@ -15,25 +12,23 @@ import (
 // program is an executable in device memory.
 type program struct {
 	*executable
-	numbers  cu.DevicePtr // float64
-	matrices []cu.DevicePtr
-	steps    []stepMemory
+	numbers  pointer[float64]
+	matrices []pointer[float32]
+	steps    []rowWork
 }
 
-// stepMemory is what the row machine reads of a step.
-type stepMemory struct{ body, totals, vectors cu.DevicePtr }
-
-// place is where a body's vector operand is, as the kernels read it.
-type place struct {
-	data  cu.DevicePtr // 0 for scratch
-	pitch int64        // or the number of the scratch row
+// rowWork is a step's work for the row machine, but for the words that it is to be done on.
+type rowWork struct {
+	body     body
+	matrices int // that body reads and writes
+	totals   totals
 }
 
 // newProgram gives an executable its memory; inputs are where the training has
 // them.
 func (b *Backend) newProgram(x *executable) (*program, error) {
 	g := b.gpu
-	p := &program{executable: x, numbers: g.alloc(8 * int64(len(x.numbers)))}
+	p := &program{executable: x, numbers: alloc[float64](g, len(x.numbers))}
 	for _, m := range x.matrices {
 		switch m.input {
 		case "X": // wherever the batch is
@@ -43,11 +38,18 @@ func (b *Backend) newProgram(x *executable) (*program, error) {
 		case "H":
 			p.matrices = append(p.matrices, b.squares)
 		default:
-			p.matrices = append(p.matrices, g.alloc(4*int64(b.rows(m.shape[0]))*int64(b.dimPitch)))
+			p.matrices = append(p.matrices, alloc[float32](g, b.rows(m.shape[0])*b.dimPitch))
 		}
 	}
 	for _, s := range x.steps {
-		if need := b.rowMemory(x, s); need > g.mostShared {
+		w := rowWork{
+			body: body{
+				numbers: p.numbers, rowNumbers: b.rowNumbers, rowPitch: int64(b.rowPitch), instructions: int32(len(s.body)),
+				numberCount: int32(len(x.numbers)), temps: int32(s.temps), width: int32(b.dim),
+			},
+			totals: totals{numbers: p.numbers, rowNumbers: b.rowNumbers, rowPitch: int64(b.rowPitch), instructions: int32(len(s.totals))},
+		}
+		if need := w.body.rowMemory(); need > g.mostShared {
 			return nil, fmt.Errorf("%w: vectors of length %d need %d bytes of shared memory, and GPU %d has %d",
 				ErrUnavailable, b.dim, need, g.device.Index, g.mostShared)
 		}
@@ -59,21 +61,17 @@ func (b *Backend) newProgram(x *executable) (*program, error) {
 				places = append(places, place{p.matrices[v.matrix], int64(b.dimPitch)})
 			}
 		}
-		p.steps = append(p.steps, stepMemory{upload(g, s.body), upload(g, s.totals), upload(g, places)})
+		w.body.program, w.body.places, w.totals.program = upload(g, s.body), upload(g, places), upload(g, s.totals)
+		w.matrices = s.traffic()
+		p.steps = append(p.steps, w)
 	}
 	return p, g.err
 }
 
-func upload[T any](g *gpu, values []T) cu.DevicePtr {
-	var element T
-	p := g.alloc(int64(len(values)) * int64(unsafe.Sizeof(element)))
+func upload[T any](g *gpu, values []T) pointer[T] {
+	p := alloc[T](g, len(values))
 	toDevice(g, p, values, g.compute)
 	return p
-}
-
-// rowMemory is the shared memory of a warp that runs a body.
-func (b *Backend) rowMemory(x *executable, s *step) int {
-	return roundUp(8*len(x.numbers), 16) + 4*s.temps*b.dimPitch
 }
 
 // start sets the program's inputs and clears its sums.
@@ -88,7 +86,7 @@ func (b *Backend) start(p *program, inputs map[string]float64) {
 // setInput changes an input from the next run on.
 func (b *Backend) setInput(p *program, name string, value float64) {
 	if slot, ok := p.inputs[name]; ok {
-		toDevice(b.gpu, p.numbers+cu.DevicePtr(8*slot), []float64{value}, b.gpu.compute)
+		toDevice(b.gpu, p.numbers.at(slot), []float64{value}, b.gpu.compute)
 	}
 }
 
@@ -105,7 +103,7 @@ func (b *Backend) sums(p *program) (map[string]float64, error) {
 }
 
 // run launches the program for some words of a slot.
-func (b *Backend) run(p *program, at parts[cu.DevicePtr], words, epoch int) {
+func (b *Backend) run(p *program, at parts[pointer[float32]], words, epoch int) {
 	g := b.gpu
 	for i, s := range p.executable.steps {
 		rows := b.atoms
@@ -114,46 +112,54 @@ func (b *Backend) run(p *program, at parts[cu.DevicePtr], words, epoch int) {
 		}
 		b.multiply(p, s, at, words, epoch)
 		if len(s.body) > 0 {
-			memory := b.rowMemory(p.executable, s)
-			warps := max(1, min(bodyWarps, bodyShared/memory))
-			g.launch("body", grid{divide(rows, warps), 1, 32 * warps, warps * memory}, g.compute,
-				p.steps[i].body, len(s.body), p.steps[i].vectors, at.x, p.numbers, len(p.executable.numbers),
-				b.rowNumbers, b.rowPitch, rows, b.dim, s.temps)
+			k := p.steps[i].body
+			k.input, k.rows = at.x, int32(rows)
+			g.queue(k.launch(p.steps[i].matrices), g.compute)
 		}
 		if f := p.finish; f != nil && i == len(p.steps)-1 {
-			g.finishCodes(at.codes, words, b.atoms, b.codePitch, b.rowNumber(f.factors), b.rowNumber(f.nonzeros), b.rowNumber(f.l1), b.used)
+			g.queue(finishCodes{
+				codes: at.codes, factors: b.rowNumber(f.factors), nonzeros: b.rowNumber(f.nonzeros), l1: b.rowNumber(f.l1),
+				used: b.used, shape: b.shape(words),
+			}.launch(), g.compute)
 		}
 		if len(s.totals) > 0 {
-			g.launch("totals", grid{1, 1, totalsThreads, totalsShared}, g.compute,
-				p.steps[i].totals, len(s.totals), p.numbers, b.rowNumbers, b.rowPitch, rows)
+			k := p.steps[i].totals
+			k.rows = int32(rows)
+			g.queue(k.launch(s.rowTotals()), g.compute)
 		}
 	}
 }
 
 // multiply launches a step's product.
-func (b *Backend) multiply(p *program, s *step, at parts[cu.DevicePtr], words, epoch int) {
+func (b *Backend) multiply(p *program, s *step, at parts[pointer[float32]], words, epoch int) {
+	g, shape := b.gpu, b.shape(words)
 	switch s.kind {
 	case graph.Decode:
 		for _, m := range s.product {
-			b.gpu.launch("decode_"+string(b.precision), decodeTile.grid(words, b.dimPitch), b.gpu.compute,
-				p.matrices[m.result], at.codes, p.matrices[m.right], words, b.atoms, b.codePitch, b.dimPitch)
+			g.queue(decode{
+				product: p.matrices[m.result], codes: at.codes, atoms: p.matrices[m.right], shape: shape,
+			}.launch(b.precision), g.compute)
 		}
 	case graph.Accumulate:
-		m := s.product[0]
-		b.gpu.launch("accumulate_"+string(b.precision), accumulateTile.grid(b.atoms, b.dimPitch), b.gpu.compute,
-			p.matrices[m.result], p.matrices[s.product[1].result], at.codes, p.matrices[m.right], words, b.atoms, b.codePitch, b.dimPitch)
+		m, squares := s.product[0], s.product[1]
+		g.queue(accumulate{
+			product: p.matrices[m.result], squares: p.matrices[squares.result], codes: at.codes,
+			residuals: p.matrices[m.right], shape: shape,
+		}.launch(b.precision), g.compute)
 	case graph.Correlate:
 		m, d := s.product[0], s.averaging
-		b.gpu.launch("correlate_"+string(b.precision), correlateTile.grid(words, b.codePitch), b.gpu.compute,
-			at.codes, at.sumG, at.sumQ, p.matrices[m.left], p.matrices[m.right], words, b.atoms, b.codePitch, b.dimPitch,
-			d.Gradient, d.Square, float64(epoch)*d.Lambda, d.Rate, d.Nonnegative)
+		g.queue(correlate{
+			codes: at.codes, sumG: at.sumG, sumQ: at.sumQ, residuals: p.matrices[m.left], atoms: p.matrices[m.right],
+			gradient: d.Gradient, square: d.Square, threshold: float64(epoch) * d.Lambda, rate: d.Rate,
+			shape: shape, nonnegative: d.Nonnegative,
+		}.launch(b.precision), g.compute)
 	}
 }
 
 // rowNumber is where the rows leave a number, or 0 for number −1.
-func (b *Backend) rowNumber(i int) cu.DevicePtr {
+func (b *Backend) rowNumber(i int) pointer[float64] {
 	if i < 0 {
 		return 0
 	}
-	return b.rowNumbers + cu.DevicePtr(8*i*b.rowPitch)
+	return b.rowNumbers.at(i * b.rowPitch)
 }

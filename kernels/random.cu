@@ -39,22 +39,20 @@ __device__ __forceinline__ Block philox(Block c, unsigned long long key)
 
 // random_codes sets row r of codes to the numbers of word first_word + r,
 // uniform in (−scale, scale), and its padding columns to zeros.
-extern "C" __global__ void __launch_bounds__(ROW_THREADS)
-random_codes(float* codes, int words, int atom_count, int code_pitch, long long first_word, unsigned long long seed,
-             double scale)
+extern "C" __global__ void __launch_bounds__(ROW_THREADS) random_codes(RandomCodes args)
 {
     int lane = threadIdx.x % WARP;
-    for (long long row = first_row(); row < words; row += row_step()) {
-        unsigned long long word = first_word + row;
-        float* code = codes + row * code_pitch;
-        for (int column = 4 * lane; column < code_pitch; column += 4 * WARP) {
+    for (long long row = first_row(); row < args.shape.words; row += row_step()) {
+        unsigned long long word = args.first_word + row;
+        float* code = args.codes + row * args.shape.code_pitch;
+        for (int column = 4 * lane; column < args.shape.code_pitch; column += 4 * WARP) {
             Block block = {{column / 4u, CODE_STREAM, static_cast<unsigned>(word), static_cast<unsigned>(word >> 32)}};
-            block = philox(block, seed);
+            block = philox(block, args.seed);
             float a[4];
             UNROLL
             for (int i = 0; i < 4; i++) {
                 double unit = ((block.x[i] >> 8) + 0.5) / (1 << 24);
-                a[i] = column + i < atom_count ? float((2 * unit - 1) * scale) : 0;
+                a[i] = column + i < args.shape.atoms ? float((2 * unit - 1) * args.scale) : 0;
             }
             *reinterpret_cast<float4*>(code + column) = make_float4(a[0], a[1], a[2], a[3]);
         }

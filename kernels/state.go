@@ -5,8 +5,6 @@ package kernels
 import (
 	"fmt"
 
-	"gorgonia.org/cu"
-
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -61,7 +59,7 @@ func (b *Backend) Restore(dictionary []float32, codes *vectors.CSR) error {
 // device.
 type stateMatrix struct {
 	host               []float32
-	device             cu.DevicePtr
+	device             pointer[float32]
 	rows, width, pitch int
 }
 
@@ -96,7 +94,7 @@ func (b *Backend) eachPart(m stateMatrix, f func(matrixPart) error) error {
 			p.read = func() error { copyRows(p.rows, m.width, at, m.pitch); return nil }
 			p.write = func() error { copyRows(at, m.pitch, p.rows, m.width); return nil }
 		} else {
-			at, padded := m.device+cu.DevicePtr(4*first*m.pitch), padded[:n*m.pitch]
+			at, padded := m.device.at(first*m.pitch), padded[:n*m.pitch]
 			p.read = func() error {
 				toHost(g, padded, at, g.compute)
 				g.synchronize(g.compute)

@@ -72,3 +72,7 @@ char *open_driver(const char *library) {
 }
 
 CUresult start_driver(void) { return ((CUresult (*)(unsigned int))library_cuInit)(0); }
+
+CUresult launch_kernel(CUfunction f, unsigned x, unsigned y, unsigned threads, unsigned shared, CUstream stream, void *argument) {
+    return cuLaunchKernel(f, x, y, 1, threads, 1, 1, shared, stream, &argument, NULL);
+}

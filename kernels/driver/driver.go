@@ -100,6 +100,12 @@ func SetDynamicShared(fn cu.Function, bytes int) error {
 	return asError(C.cuFuncSetAttribute(f, C.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, C.int(bytes)))
 }
 
+// Launch starts a kernel with one argument, a struct, in a grid of x × y blocks.
+func Launch(fn cu.Function, x, y, threads, shared int, stream cu.Stream, argument unsafe.Pointer) error {
+	f, s := *(*C.CUfunction)(unsafe.Pointer(&fn)), *(*C.CUstream)(unsafe.Pointer(&stream))
+	return asError(C.launch_kernel(f, C.uint(x), C.uint(y), C.uint(threads), C.uint(shared), s, argument))
+}
+
 // Named gives an error of cu's that it has no name for, such as
 // CUDA_ERROR_DEVICE_UNAVAILABLE, the driver's name.
 func Named(err error) error {

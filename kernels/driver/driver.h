@@ -4,5 +4,8 @@
 // own. It returns NULL, or what dlerror says, to be freed.
 char *open_driver(const char *library);
 
+// launch_kernel starts a kernel with one argument. cu copies arguments of 8 bytes only.
+CUresult launch_kernel(CUfunction f, unsigned x, unsigned y, unsigned threads, unsigned shared, CUstream stream, void *argument);
+
 // start_driver is cuInit of the library.
 CUresult start_driver(void);

@@ -15,12 +15,14 @@
 // ends at a page that must not be touched. The PTX is read for the names and parameters of
 // its kernels only.
 //
-// Environment variables set it up. Read by cuCtxCreate, which also starts counting anew:
+// Environment variables set it up. Read by cuCtxCreate, which also starts counting anew,
+// but for EMULATED_FAIL_MODULE, which is read when a module is loaded:
 //
 //	EMULATED_MEMORY           bytes of a device's memory (default 1 GiB)
 //	EMULATED_FAIL_CONTEXT     n: making a context on device 0 fails with the CUresult n
 //	EMULATED_FAIL_ALLOCATION  n: the context's n-th allocation, of device or page-locked
 //	                          memory, fails
+//	EMULATED_FAIL_MODULE      n: loading a module fails with the CUresult n
 //	EMULATED_FAIL_LAUNCH      n: the context's n-th kernel launch faults
 //	EMULATED_LOSE_DEVICE      n: from the n-th launch on every call fails, and so does
 //	                          making a context until the variable is taken away

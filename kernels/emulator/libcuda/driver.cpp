@@ -485,7 +485,8 @@ CUresult load_module(void** out, const void* image)
     if (!call) return call.result;
     if (!out || !image) return CUDA_ERROR_INVALID_VALUE;
     auto module = std::make_unique<Module>();
-    const CUresult result = parse(static_cast<const char*>(image), module.get());
+    auto result = static_cast<CUresult>(setting("EMULATED_FAIL_MODULE", 0));
+    if (result == CUDA_SUCCESS) result = parse(static_cast<const char*>(image), module.get());
     if (result != CUDA_SUCCESS) return result;
     *out = module.get();
     call.context->modules[module.get()] = std::move(module);
@@ -493,16 +494,18 @@ CUresult load_module(void** out, const void* image)
 }
 
 CUresult run_launch(const Context& context, const Function& function, dim3 grid, dim3 block, size_t shared,
-    const std::vector<uint64_t>& values)
+    const std::vector<std::string>& values)
 {
     const Kernel& kernel = *function.kernel;
     std::vector<void*> arguments;
     for (size_t i = 0; i < values.size(); i++) {
-        arguments.push_back(const_cast<uint64_t*>(&values[i]));
-        if (kernel.parameters[i].pointer && values[i] && !context.memory.has(values[i], 0) &&
-            !context.host.has(values[i], 0)) {
-            fprintf(stderr, "emulated device: parameter %zu of kernel %s, %#llx, points to no memory of the device\n", i,
-                kernel.name.c_str(), static_cast<unsigned long long>(values[i]));
+        arguments.push_back(const_cast<char*>(values[i].data()));
+        for (size_t at : kernel.parameters[i].pointers) {
+            uintptr_t address;
+            memcpy(&address, &values[i][at], sizeof address);
+            if (!address || context.memory.has(address, 0) || context.host.has(address, 0)) continue;
+            fprintf(stderr, "emulated device: byte %zu of parameter %zu of kernel %s: %#zx points to no memory of the device\n",
+                at, i, kernel.name.c_str(), size_t(address));
             return CUDA_ERROR_ILLEGAL_ADDRESS;
         }
     }
@@ -910,7 +913,24 @@ API cuMemsetD32_v2(uintptr_t to, unsigned value, size_t count) { return fill(to,
 API cuMemsetD32Async(uintptr_t to, unsigned value, size_t count, void* stream) { return fill(to, value, count, stream); }
 
 API cuModuleLoadData(void** module, const void* image) { return load_module(module, image); }
-API cuModuleLoadDataEx(void** module, const void* image, unsigned, int*, void**) { return load_module(module, image); }
+
+// Of the options two are read: where to write what the compiler has to say of errors, and
+// how many bytes at most.
+API cuModuleLoadDataEx(void** module, const void* image, unsigned count, int* options, void** values)
+{
+    const CUresult result = load_module(module, image);
+    char* log = nullptr;
+    for (unsigned i = 0; i < count; i++) {
+        if (options[i] == 5) log = static_cast<char*>(values[i]); // ERROR_LOG_BUFFER
+    }
+    for (unsigned i = 0; i < count; i++) {
+        if (options[i] != 6 || !log) continue; // ERROR_LOG_BUFFER_SIZE_BYTES
+        const int length = snprintf(log, reinterpret_cast<size_t>(values[i]), "%s",
+            result == CUDA_SUCCESS ? "" : "ptxas application ptx input, line 1; fatal   :\nthe emulated compiler refuses\n");
+        values[i] = reinterpret_cast<void*>(std::min(reinterpret_cast<size_t>(values[i]), size_t(length)));
+    }
+    return result;
+}
 
 API cuModuleUnload(void* handle)
 {
@@ -998,8 +1018,10 @@ API cuLaunchKernel(void* handle, unsigned grid_x, unsigned grid_y, unsigned grid
     if (!grid_fits || !block_fits || shared > function->max_shared || extra || (!parameters.empty() && !arguments)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    std::vector<uint64_t> values(parameters.size());
-    for (size_t i = 0; i < values.size(); i++) memcpy(&values[i], arguments[i], parameters[i].size);
+    std::vector<std::string> values; // of bytes
+    for (size_t i = 0; i < parameters.size(); i++) {
+        values.emplace_back(static_cast<const char*>(arguments[i]), parameters[i].size);
+    }
 
     const auto launch = ++context.launches;
     context.log(*function->kernel);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <type_traits>
 #include <vector>
 
 #include "fibers.h"
@@ -50,7 +51,15 @@ inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z,
 inline int2 make_int2(int x, int y) { return {x, y}; }
 inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
 
+// Says where a struct that is a kernel's parameter has pointers, in bytes from its start.
+#define POINTERS(type, ...) \
+    template <> \
+    inline const std::vector<size_t> emulation::pointers<type> = {__VA_ARGS__};
+
 namespace emulation {
+
+template <typename T>
+inline const std::vector<size_t> pointers(std::is_pointer<T>::value ? 1 : 0); // at 0
 
 // A place where threads wait for each other.
 enum class Wait { none, exit, syncthreads, syncwarp, shuffle, ballot, mma };

@@ -12,7 +12,7 @@ namespace emulation {
 
 struct Parameter {
     size_t size; // bytes
-    bool pointer;
+    std::vector<size_t> pointers; // where it has them
 };
 
 // A kernel that was compiled into the emulator.
@@ -34,7 +34,7 @@ struct Describe<function> {
         function(*static_cast<T*>(arguments[i])...);
     }
     static void call(void* const* arguments) { unpack(arguments, std::index_sequence_for<T...>()); }
-    static Kernel as(const char* name) { return {name, {{sizeof(T), std::is_pointer<T>::value}...}, call}; }
+    static Kernel as(const char* name) { return {name, {{sizeof(T), pointers<T>}...}, call}; }
 };
 
 #define EMULATION_KERNEL(function) emulation::Describe<function>::as(#function)

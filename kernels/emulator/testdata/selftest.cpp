@@ -57,6 +57,7 @@ CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr, CUdeviceptr, size_t, void*);
 CUresult cuMemsetD8_v2(CUdeviceptr, unsigned char, size_t);
 CUresult cuMemsetD32Async(CUdeviceptr, unsigned, size_t, void*);
 CUresult cuModuleLoadData(void**, const void*);
+CUresult cuModuleLoadDataEx(void**, const void*, unsigned, int*, void**);
 CUresult cuModuleUnload(void*);
 CUresult cuModuleGetFunction(void**, void*, const char*);
 CUresult cuFuncSetAttribute(void*, int, int);
@@ -238,6 +239,16 @@ extern "C" __global__ void touch(float* at, long long offset, int write)
     }
 }
 
+struct Touch {
+    long long offset;
+    float* at;
+    double further[2];
+    int write;
+};
+POINTERS(Touch, 8)
+
+extern "C" __global__ void touch_struct(Touch t) { touch(t.at, t.offset, t.write); }
+
 extern "C" __global__ void __launch_bounds__(64) bounded(double* out, long long value) { *out = value; }
 
 extern "C" __global__ void barriers(int n)
@@ -252,7 +263,8 @@ const std::vector<emulation::Kernel>& emulation::kernels()
         EMULATION_KERNEL(shared_start), EMULATION_KERNEL(write_shared), EMULATION_KERNEL(diverge),
         EMULATION_KERNEL(exchange_int), EMULATION_KERNEL(exchange_unsigned), EMULATION_KERNEL(exchange_float),
         EMULATION_KERNEL(exchange_double), EMULATION_KERNEL(product), EMULATION_KERNEL(late_copies),
-        EMULATION_KERNEL(misaligned_copy), EMULATION_KERNEL(touch), EMULATION_KERNEL(bounded), EMULATION_KERNEL(barriers),
+        EMULATION_KERNEL(misaligned_copy), EMULATION_KERNEL(touch),
+        EMULATION_KERNEL(touch_struct), EMULATION_KERNEL(bounded), EMULATION_KERNEL(barriers),
     };
     return all;
 }
@@ -262,8 +274,9 @@ static std::string entry(const std::string& name, const std::string& types, cons
 {
     std::string text = ".visible .entry " + name + "(";
     for (size_t i = 0; i < types.size(); i++) {
-        const char* type = types[i] == 'i' ? ".u32" : types[i] == 'd' ? ".f64" : ".u64";
+        const char* type = types[i] == 'i' ? ".u32" : types[i] == 'd' ? ".f64" : types[i] == 's' ? ".align 8 .b8" : ".u64";
         text += std::string(i ? ",\n" : "\n") + "\t.param " + type + " " + name + "_param_" + std::to_string(i);
+        if (types[i] == 's') text += "[" + std::to_string(sizeof(Touch)) + "]";
     }
     return text + "\n)\n" + directives + "{\n\t.reg .b64 %rd<2>;\n\tret;\n}\n\n";
 }
@@ -277,7 +290,7 @@ static std::string ptx()
         entry("shared_start", "pi") + entry("write_shared", "i") + entry("diverge", "i") + entry("exchange_int", "p") +
         entry("exchange_unsigned", "p") + entry("exchange_float", "p") + entry("exchange_double", "p") +
         entry("product", "ppppi") + entry("late_copies", "pp") + entry("misaligned_copy", "p") + entry("touch", "pli") +
-        entry("bounded", "pl", ".maxntid 64, 1, 1\n") + entry("barriers", "i");
+        entry("touch_struct", "s") +        entry("bounded", "pl", ".maxntid 64, 1, 1\n") + entry("barriers", "i");
 }
 
 // ---- Help for the checks
@@ -857,14 +870,19 @@ static void check_memory()
 
     // Kernels that touch what is not theirs.
     float on_host[4] = {};
-    for (int how = 0; how < 5; how++) {
+    for (int how = 0; how < 10; how++) {
         Program q;
+        const bool as_struct = how >= 5;
         Array<float> array(1024);
         void* argument = reinterpret_cast<void*>(array.at);
-        long long offset = how == 0 ? 1024 : how == 1 ? -1 : how == 2 ? 1 << 30 : 0;
-        if (how == 3) OK(cuMemFree_v2(array.at));
-        if (how == 4) argument = on_host;
-        OK(q.launch("touch", {3, 1, 1}, {32, 1, 1}, 0, nullptr, argument, offset, 1));
+        long long offset = how % 5 == 0 ? 1024 : how % 5 == 1 ? -1 : how % 5 == 2 ? 1 << 30 : 0;
+        if (how % 5 == 3) OK(cuMemFree_v2(array.at));
+        if (how % 5 == 4) argument = on_host;
+        if (as_struct) {
+            OK(q.launch("touch_struct", {3, 1, 1}, {32, 1, 1}, 0, nullptr, Touch{offset, static_cast<float*>(argument), {}, 1}));
+        } else {
+            OK(q.launch("touch", {3, 1, 1}, {32, 1, 1}, 0, nullptr, argument, offset, 1));
+        }
         EXPECT(ERROR_ILLEGAL_ADDRESS, cuCtxSynchronize());
         EXPECT(ERROR_ILLEGAL_ADDRESS, cuCtxSynchronize());
         OK(cuCtxDestroy_v2(q.context));
@@ -934,10 +952,22 @@ static void check_modules()
     };
     EXPECT(ERROR_UNSUPPORTED_PTX_VERSION, cuModuleLoadData(&module, replaced("7.8", "8.0").c_str()));
     EXPECT(ERROR_NO_BINARY_FOR_GPU, cuModuleLoadData(&module, replaced("sm_80", "sm_90").c_str()));
+    int options[] = {5, 6}; // ERROR_LOG_BUFFER and its size
+    for (size_t size : {1, 10, 1000}) {
+        std::vector<char> log(size, 'x');
+        void* values[] = {log.data(), reinterpret_cast<void*>(size)};
+        EXPECT(ERROR_INVALID_PTX, cuModuleLoadDataEx(&module, "hello", 2, options, values));
+        CHECK(!strncmp(log.data(), "ptxas application ptx input", strlen(log.data())) || size == 1000);
+        CHECK(strlen(log.data()) < size && (size < 3 || strlen(log.data()) > 3));
+    }
+    set("EMULATED_FAIL_MODULE", "218");
+    EXPECT(ERROR_INVALID_PTX, cuModuleLoadData(&module, ptx().c_str()));
+    set("EMULATED_FAIL_MODULE", "");
     const std::string stale =
-        header + entry("copy_kernel", "ppp") + entry("nothing", "i") + entry("rotate", "pi") + entry("absent", "p");
+        header + entry("copy_kernel", "ppp") + entry("nothing", "i") + entry("rotate", "pi") + entry("touch_struct", "p") + entry("absent", "p");
     OK(cuModuleLoadData(&module, stale.c_str()));
-    for (const char* name : {"copy_kernel", "nothing", "rotate"}) EXPECT(ERROR_INVALID_IMAGE, cuModuleGetFunction(&f, module, name));
+    for (const char* name : {"copy_kernel", "nothing", "rotate", "touch_struct"})
+        EXPECT(ERROR_INVALID_IMAGE, cuModuleGetFunction(&f, module, name));
     EXPECT(ERROR_NOT_FOUND, cuModuleGetFunction(&f, module, "absent"));
     f = p.function("nothing");
     OK(cuModuleUnload(p.module));
