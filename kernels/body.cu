@@ -19,7 +19,7 @@
 #include "device.cuh"
 
 // arithmetic does OP_ADD to OP_RATIO. A NaN stays one.
-__device__ __forceinline__ double arithmetic(int op, double a, double b)
+__device__ __forceinline__ double arithmetic(Op op, double a, double b)
 {
     switch (op) {
     case OP_ADD:
@@ -122,7 +122,7 @@ struct Row {
     }
 };
 
-// body runs a program on each of the rows; instructions.go says what the
+// body runs a program on each of the rows; abi.cuh says what the
 // instructions do. Vectors have width elements. Numbers start as numbers, for
 // each row; what a row is to leave, OP_STORE puts into row_numbers.
 //

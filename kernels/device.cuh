@@ -6,8 +6,7 @@
 
 #ifdef __CUDACC__
 
-// POINTERS says where a struct of abi.cuh has pointers, for the emulation to look at.
-#define POINTERS(...)
+#define LAYOUT(type, bytes, pointers) static_assert(sizeof(type) == bytes, #type);
 
 // SHARED_MEMORY names the block's dynamic shared memory.
 #define SHARED_MEMORY(type, name) extern __shared__ __align__(16) type name[]

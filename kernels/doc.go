@@ -45,3 +45,5 @@
 // compared with plain loops, and every launch and every allocation is made to
 // fail in turn. The same tests run on a GPU with OVERCOMPLETE_LIBCUDA=libcuda.so.1.
 package kernels
+
+//go:generate go run ./_generate

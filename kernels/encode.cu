@@ -96,7 +96,7 @@ __device__ __forceinline__ void fista(const Fista& args)
         UNROLL
         for (int j = 0; j < P::ACROSS; j++)
             if (row < s.words && column + 8 * j < s.code_pitch) {
-                b[j] = *reinterpret_cast<float2*>(args.codes + at + 8 * j);
+                b[j] = *reinterpret_cast<const float2*>(args.codes + at + 8 * j);
                 a[j] = *reinterpret_cast<float2*>(args.before + at + 8 * j);
             }
         UNROLL

@@ -4,23 +4,26 @@ package kernels
 
 import "unsafe"
 
-// launch is a kernel that is ready to be started, and the least that it will have to do,
-// as the head of its source file counts that.
+// launch is a kernel that is ready to be started, and the least that it has to do, as the
+// head of its source file counts it; what depends on the numbers, such as nonzeros, does
+// not count.
 type launch struct {
 	kernel    string
-	arguments unsafe.Pointer // the struct of abi.go
-	x, y      int            // blocks
-	threads   int            // a block
-	shared    int            // bytes of dynamic shared memory a block
-	bytes     float64        // to and from the device's memory, each matrix once
-	flops     float64        // of the tensor cores, with TF32 factors
+	arguments unsafe.Pointer // a struct of abi.go
+	grid
+	bytes float64 // to and from the device's memory, each matrix once
+	flops float64 // of the tensor cores, with TF32 factors
+}
+
+// grid is the shape of a launch.
+type grid struct {
+	x, y    int // blocks
+	threads int // a block
+	shared  int // bytes of dynamic shared memory a block
 }
 
 // tile is what a block of a product computes.
-type tile struct {
-	rows, columns int
-	shared        int // bytes
-}
+type tile struct{ rows, columns, shared int }
 
 var (
 	decodeTile     = tile{decodeRows, decodeColumns, decodeShared}
@@ -28,88 +31,83 @@ var (
 	correlateTile  = tile{correlateRows, correlateColumns, correlateShared}
 )
 
-// product makes it the launch of the kernel of a precision, with a grid for a result of
-// rows × columns.
-func (l launch) product(p Precision, t tile, rows, columns int32) launch {
+func (t tile) grid(rows, columns int32) grid {
+	return grid{divide(int(rows), t.rows), divide(int(columns), t.columns), productThreads, t.shared}
+}
+
+// rowGrid has a warp for each row.
+func rowGrid(rows int32) grid { return grid{divide(int(rows), rowThreads/warp), 1, rowThreads, 0} }
+
+func divide(n, by int) int { return (n + by - 1) / by }
+
+// in takes a product's kernel of a precision.
+func (l launch) in(p Precision) launch {
 	l.kernel += "_" + string(p)
-	l.x, l.y, l.threads, l.shared = divide(int(rows), t.rows), divide(int(columns), t.columns), productThreads, t.shared
 	if p == FP32 {
 		l.flops *= 3
 	}
 	return l
 }
 
-// rows gives it a grid in which each warp has a row, and no shared memory.
-func (l launch) rows(rows int32) launch {
-	l.x, l.y, l.threads = divide(int(rows), rowThreads/warp), 1, rowThreads
-	return l
-}
-
-func divide(n, by int) int { return (n + by - 1) / by }
-
-// floats returns the sizes, that of vectors with the padding that products compute too.
+// floats returns the sizes of products, which compute vectors with their padding.
 func (s shape) floats() (words, atoms, dim float64) {
 	return float64(s.words), float64(s.atoms), float64(s.dimPitch)
 }
 
+// codes returns the number of codes.
+func (s shape) codes() float64 { return float64(s.words) * float64(s.atoms) }
+
 func (k decode) launch(p Precision) launch {
 	words, atoms, dim := k.shape.floats()
-	return launch{
-		kernel: "decode", arguments: unsafe.Pointer(&k),
-		bytes: 4 * (words*atoms + atoms*dim + words*dim), flops: 2 * words * atoms * dim,
-	}.product(p, decodeTile, k.shape.words, k.shape.dimPitch)
+	bytes, flops := 4*(words*atoms+atoms*dim+words*dim), 2*words*atoms*dim
+	return launch{"decode", unsafe.Pointer(&k), decodeTile.grid(k.shape.words, k.shape.dimPitch), bytes, flops}.in(p)
 }
 
 func (k accumulate) launch(p Precision) launch {
 	words, atoms, dim := k.shape.floats()
-	return launch{
-		kernel: "accumulate", arguments: unsafe.Pointer(&k),
-		bytes: 4 * (words*atoms + words*dim + 2*atoms*dim), flops: 4 * words * atoms * dim,
-	}.product(p, accumulateTile, k.shape.atoms, k.shape.dimPitch)
+	bytes, flops := 4*(words*atoms+words*dim+2*atoms*dim), 4*words*atoms*dim
+	return launch{"accumulate", unsafe.Pointer(&k), accumulateTile.grid(k.shape.atoms, k.shape.dimPitch), bytes, flops}.in(p)
 }
 
 func (k correlate) launch(p Precision) launch {
 	words, atoms, dim := k.shape.floats()
-	return launch{
-		kernel: "correlate", arguments: unsafe.Pointer(&k),
-		bytes: 20*words*atoms + 4*(words+atoms)*dim, flops: 2 * words * atoms * dim,
-	}.product(p, correlateTile, k.shape.words, k.shape.codePitch)
+	bytes, flops := 20*words*atoms+4*(words+atoms)*dim, 2*words*atoms*dim
+	return launch{"correlate", unsafe.Pointer(&k), correlateTile.grid(k.shape.words, k.shape.codePitch), bytes, flops}.in(p)
 }
 
 func (k fista) launch(p Precision) launch {
 	words, atoms, dim := k.shape.floats()
-	return launch{
-		kernel: "fista", arguments: unsafe.Pointer(&k),
-		bytes: 12*words*atoms + 4*(words+atoms)*dim, flops: 2 * words * atoms * dim,
-	}.product(p, correlateTile, k.shape.words, k.shape.codePitch)
-}
-
-// Of what depends on the numbers, nonzeros and rows that need no scaling, the floors of
-// the following count none.
-
-func (k finishCodes) launch() launch {
-	words, atoms, _ := k.shape.floats()
-	return launch{kernel: "finish_codes", arguments: unsafe.Pointer(&k), bytes: 4 * words * atoms}.rows(k.shape.words)
-}
-
-func (k packCodes) launch() launch {
-	words, atoms, _ := k.shape.floats()
-	return launch{kernel: "pack_codes", arguments: unsafe.Pointer(&k), bytes: 4 * words * atoms}.rows(k.shape.words)
-}
-
-func (k randomCodes) launch() launch {
-	words, atoms, _ := k.shape.floats()
-	return launch{kernel: "random_codes", arguments: unsafe.Pointer(&k), bytes: 4 * words * atoms}.rows(k.shape.words)
-}
-
-func (k keepLargest) launch() launch {
-	words, atoms, _ := k.shape.floats()
-	return launch{kernel: "keep_largest", arguments: unsafe.Pointer(&k), bytes: 12 * words * atoms}.rows(k.shape.words)
+	bytes, flops := 12*words*atoms+4*(words+atoms)*dim, 2*words*atoms*dim
+	return launch{"fista", unsafe.Pointer(&k), correlateTile.grid(k.shape.words, k.shape.codePitch), bytes, flops}.in(p)
 }
 
 func (k fistaResiduals) launch() launch {
 	bytes := 4 * float64(k.shape.words) * float64(4*k.shape.dim+k.parts)
-	return launch{kernel: "fista_residuals", arguments: unsafe.Pointer(&k), bytes: bytes}.rows(k.shape.words)
+	return launch{"fista_residuals", unsafe.Pointer(&k), rowGrid(k.shape.words), bytes, 0}
+}
+
+func (k keepLargest) launch() launch {
+	return launch{"keep_largest", unsafe.Pointer(&k), rowGrid(k.shape.words), 12 * k.shape.codes(), 0}
+}
+
+func (k finishCodes) launch() launch {
+	return launch{"finish_codes", unsafe.Pointer(&k), rowGrid(k.shape.words), 4 * k.shape.codes(), 0}
+}
+
+func (k packCodes) launch() launch {
+	return launch{"pack_codes", unsafe.Pointer(&k), rowGrid(k.shape.words), 4 * k.shape.codes(), 0}
+}
+
+func (k randomCodes) launch() launch {
+	return launch{"random_codes", unsafe.Pointer(&k), rowGrid(k.shape.words), 4 * k.shape.codes(), 0}
+}
+
+// launch takes the number of matrices that the program reads and writes.
+func (k body) launch(matrices int) launch {
+	const most = 48 << 10 // bytes; a body that needs more gets fewer warps
+	warps := max(1, min(rowThreads/warp, most/k.rowMemory()))
+	g := grid{divide(int(k.rows), warps), 1, warps * warp, warps * k.rowMemory()}
+	return launch{"body", unsafe.Pointer(&k), g, 4 * float64(k.rows) * float64(k.width) * float64(matrices), 0}
 }
 
 // rowMemory is the shared memory of a warp, in bytes.
@@ -117,27 +115,12 @@ func (k body) rowMemory() int {
 	return roundUp(8*int(k.numberCount), 16) + 4*int(k.temps)*roundUp(int(k.width), 4)
 }
 
-// launch takes how many matrices the program reads and writes.
-func (k body) launch(matrices int) launch {
-	const most = 48 << 10 // bytes; a body that needs more gets fewer warps
-	warps := max(1, min(rowThreads/warp, most/k.rowMemory()))
-	return launch{
-		kernel: "body", arguments: unsafe.Pointer(&k), bytes: 4 * float64(k.rows) * float64(k.width) * float64(matrices),
-		x: divide(int(k.rows), warps), y: 1, threads: warps * warp, shared: warps * k.rowMemory(),
-	}
-}
-
 // launch takes how many numbers of each row the program sums.
 func (k totals) launch(sums int) launch {
-	return launch{
-		kernel: "totals", arguments: unsafe.Pointer(&k), bytes: 8 * float64(k.rows) * float64(sums),
-		x: 1, y: 1, threads: totalsThreads, shared: totalsShared,
-	}
+	return launch{"totals", unsafe.Pointer(&k), grid{1, 1, totalsThreads, totalsShared}, 8 * float64(k.rows) * float64(sums), 0}
 }
 
 func (k peakTF32) launch(blocks int) launch {
-	return launch{
-		kernel: "peak_tf32", arguments: unsafe.Pointer(&k), x: blocks, y: 1, threads: peakThreads,
-		flops: float64(k.steps) * float64(blocks) * peakThreads / warp * peakChains * 2 * 16 * 8 * 8,
-	}
+	flops := float64(k.steps) * float64(blocks) * peakThreads / warp * peakChains * 2 * 16 * 8 * 8
+	return launch{"peak_tf32", unsafe.Pointer(&k), grid{blocks, 1, peakThreads, 0}, 0, flops}
 }

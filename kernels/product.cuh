@@ -29,8 +29,8 @@
 // the pitch, are zeros in memory: they are copied like any other, and the zeros
 // that come of them are stored like any other.
 //
-// The grid is x = ⌈rows / ROWS⌉ by y = ⌈columns / COLUMNS⌉ of the result. Tiles' sizes
-// and stages are in abi.go.
+// The grid is x = ⌈rows / ROWS⌉ by y = ⌈columns / COLUMNS⌉ of the result. What ROWS,
+// COLUMNS, DEPTH and STAGES are for each product, abi.cuh says.
 
 #pragma once
 

@@ -500,12 +500,12 @@ CUresult run_launch(const Context& context, const Function& function, dim3 grid,
     std::vector<void*> arguments;
     for (size_t i = 0; i < values.size(); i++) {
         arguments.push_back(const_cast<char*>(values[i].data()));
-        for (size_t at : kernel.parameters[i].pointers) {
+        for (size_t j = 0; j < kernel.parameters[i].pointers; j++) {
             uintptr_t address;
-            memcpy(&address, &values[i][at], sizeof address);
+            memcpy(&address, &values[i][j * sizeof address], sizeof address);
             if (!address || context.memory.has(address, 0) || context.host.has(address, 0)) continue;
-            fprintf(stderr, "emulated device: byte %zu of parameter %zu of kernel %s: %#zx points to no memory of the device\n",
-                at, i, kernel.name.c_str(), size_t(address));
+            fprintf(stderr, "emulated device: pointer %zu of parameter %zu of kernel %s, %#zx, points to no memory of the device\n",
+                j, i, kernel.name.c_str(), size_t(address));
             return CUDA_ERROR_ILLEGAL_ADDRESS;
         }
     }

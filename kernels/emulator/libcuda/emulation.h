@@ -51,15 +51,17 @@ inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z,
 inline int2 make_int2(int x, int y) { return {x, y}; }
 inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
 
-// Says where a struct that is a kernel's parameter has pointers, in bytes from its start.
-#define POINTERS(type, ...) \
+// See abi.cuh.
+#define LAYOUT(type, bytes, count) \
+    static_assert(sizeof(type) == bytes, #type); \
     template <> \
-    inline const std::vector<size_t> emulation::pointers<type> = {__VA_ARGS__};
+    constexpr size_t emulation::pointers<type> = count;
 
 namespace emulation {
 
+// How many pointers a kernel's parameter begins with.
 template <typename T>
-inline const std::vector<size_t> pointers(std::is_pointer<T>::value ? 1 : 0); // at 0
+constexpr size_t pointers = std::is_pointer<T>::value;
 
 // A place where threads wait for each other.
 enum class Wait { none, exit, syncthreads, syncwarp, shuffle, ballot, mma };

@@ -12,7 +12,7 @@ namespace emulation {
 
 struct Parameter {
     size_t size; // bytes
-    std::vector<size_t> pointers; // where it has them
+    size_t pointers; // that it begins with
 };
 
 // A kernel that was compiled into the emulator.

@@ -240,12 +240,13 @@ extern "C" __global__ void touch(float* at, long long offset, int write)
 }
 
 struct Touch {
-    long long offset;
+    const char* unused;
     float* at;
-    double further[2];
+    long long offset;
     int write;
+    int padding;
 };
-POINTERS(Touch, 8)
+LAYOUT(Touch, 32, 2)
 
 extern "C" __global__ void touch_struct(Touch t) { touch(t.at, t.offset, t.write); }
 
@@ -879,7 +880,7 @@ static void check_memory()
         if (how % 5 == 3) OK(cuMemFree_v2(array.at));
         if (how % 5 == 4) argument = on_host;
         if (as_struct) {
-            OK(q.launch("touch_struct", {3, 1, 1}, {32, 1, 1}, 0, nullptr, Touch{offset, static_cast<float*>(argument), {}, 1}));
+            OK(q.launch("touch_struct", {3, 1, 1}, {32, 1, 1}, 0, nullptr, Touch{nullptr, static_cast<float*>(argument), offset, 1, 0}));
         } else {
             OK(q.launch("touch", {3, 1, 1}, {32, 1, 1}, 0, nullptr, argument, offset, 1));
         }
