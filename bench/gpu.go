@@ -168,7 +168,7 @@ func (b *gpuBench) measure(j job, repeats int) Training {
 func (b *gpuBench) named(j job, runs []Training, failure error) (t Training) {
 	if failure != nil {
 		t.Problem = failure.Error()
-		if !errors.Is(failure, kernels.ErrMemory) {
+		if !errors.Is(failure, train.ErrMemory) {
 			b.fail("%d words, method %s, %s: %w", j.words(), j.method, j.precision, failure)
 		}
 	} else {

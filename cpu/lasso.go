@@ -9,6 +9,7 @@ import (
 
 	"overcomplete/cpu/simd"
 	"overcomplete/internal/memory"
+	"overcomplete/train"
 )
 
 // The exact lasso of a row is solved by coordinate descent on the few atoms that
@@ -46,7 +47,7 @@ func (e *Encoder) makeGram() error {
 	limit, known := memory.Total()
 	if bytes := 4 * float64(e.atoms) * float64(e.atoms); known && bytes > float64(limit) {
 		return fmt.Errorf("%w: the products of %d atoms with each other need %.1f GB, and there can be %.1f GB",
-			ErrMemory, e.atoms, bytes/1e9, float64(limit)/1e9)
+			train.ErrMemory, e.atoms, bytes/1e9, float64(limit)/1e9)
 	}
 	k, d := e.kernels, e.dictionary
 	e.gram = simd.NewMatrix(e.atoms, e.atoms)

@@ -1,17 +1,13 @@
 package cpu
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
 	"overcomplete/graph"
 	"overcomplete/internal/memory"
+	"overcomplete/train"
 )
-
-// ErrMemory is returned, wrapped, when a training does not fit into the machine's
-// memory.
-var ErrMemory = errors.New("not enough memory")
 
 // addressable is the most bytes that any machine gives to a process.
 const addressable = min(1<<46, math.MaxInt)
@@ -51,7 +47,7 @@ func checkMemory(spec graph.Spec, words int, o Options) error {
 	}
 	if bytes := Memory(spec, words, o); bytes > limit || spec.Atoms > math.MaxInt32 {
 		return fmt.Errorf("%w: %d words × %d sparse dimensions need about %.1f GB, and there can be %.1f GB",
-			ErrMemory, words, spec.Atoms, bytes/1e9, limit/1e9)
+			train.ErrMemory, words, spec.Atoms, bytes/1e9, limit/1e9)
 	}
 	return nil
 }

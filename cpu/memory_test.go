@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"overcomplete/internal/memory"
+	"overcomplete/train"
 )
 
 func TestMemory(t *testing.T) {
@@ -17,7 +18,7 @@ func TestMemory(t *testing.T) {
 	fits := func(bytes float64, overcommit bool) bool {
 		words := int(bytes / Memory(spec, 1_000_000_000, Options{}) * 1e9) // so many that what comes with every training is little
 		err := checkMemory(spec, words, Options{Overcommit: overcommit})
-		if err != nil && !errors.Is(err, ErrMemory) {
+		if err != nil && !errors.Is(err, train.ErrMemory) {
 			t.Fatal(err)
 		}
 		return err == nil

@@ -3,6 +3,7 @@
 package kernels
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,7 @@ import (
 // Backend trains on a GPU. It implements [train.Backend]. Its methods may be
 // called from any goroutine, one at a time.
 type Backend struct {
-	gpu *gpu
+	*gpu
 	sizes
 	spec      graph.Spec
 	precision Precision
@@ -74,16 +75,13 @@ func newBackend(spec graph.Spec, x []float32, o Options, codeBatch int) (*Backen
 	}
 	b := &Backend{
 		gpu: g, sizes: newSizes(spec, len(x)/spec.Dim, o.Batch, codeBatch),
-		spec: spec, precision: o.Precision, seed: o.Seed, progress: o.Progress, fresh: true,
-	}
-	if b.precision == "" {
-		b.precision = TF32
+		spec: spec, precision: cmp.Or(o.Precision, TF32), seed: o.Seed, progress: o.Progress, fresh: true,
 	}
 	if b.progress == nil {
 		b.progress = func(int) {}
 	}
 	if err := b.prepare(x, dictionaryStep, codeStep); err != nil {
-		g.close()
+		g.Close()
 		return nil, err
 	}
 	return b, nil
@@ -97,17 +95,10 @@ func compileStep(build graph.Build, spec graph.Spec) (*executable, error) {
 	return compile(p)
 }
 
-// Device returns the GPU; its free memory is not known.
-func (b *Backend) Device() Device { return b.gpu.device }
-
-// Close releases the GPU.
-func (b *Backend) Close() error { return b.gpu.close() }
-
 // prepare makes sure that there is memory enough, and takes it.
 func (b *Backend) prepare(x []float32, dictionaryStep, codeStep *executable) error {
 	g := b.gpu
-	g.enter()
-	defer g.leave()
+	defer g.enter()()
 	free, _, err := cu.MemInfo()
 	g.check("cuMemGetInfo", err)
 	if g.err != nil {
@@ -116,13 +107,13 @@ func (b *Backend) prepare(x []float32, dictionaryStep, codeStep *executable) err
 	var ok bool
 	if b.slotWords, ok = b.plan(free, dictionaryStep, codeStep); !ok {
 		return fmt.Errorf("%w on GPU %d for %d words × %d sparse dimensions: at most %d words would fit",
-			ErrMemory, g.device.Index, b.words, b.atoms, b.mostWords(free, dictionaryStep, codeStep))
+			train.ErrMemory, g.device.Index, b.words, b.atoms, b.mostWords(free, dictionaryStep, codeStep))
 	}
 	resident := b.slotWords == b.words
 	if total, ok := memory.Total(); ok && !resident {
 		if fit := b.hostWords(total); b.words > fit {
 			return fmt.Errorf("%w: %d words × %d sparse dimensions fit neither on the GPU nor into the machine's memory; at most %d words would fit",
-				ErrMemory, b.words, b.atoms, fit)
+				train.ErrMemory, b.words, b.atoms, fit)
 		}
 	}
 	if err := b.fill(x, dictionaryStep, codeStep); !errors.Is(err, cu.OutOfMemory) {
@@ -135,7 +126,7 @@ func (b *Backend) prepare(x []float32, dictionaryStep, codeStep *executable) err
 		fit = int(g.locked / b.wordBytes())
 	}
 	return fmt.Errorf("%w for %d words × %d sparse dimensions: at most %d words would fit: %w",
-		ErrMemory, b.words, b.atoms, fit, g.err)
+		train.ErrMemory, b.words, b.atoms, fit, g.err)
 }
 
 // fill allocates the device's memory and fills it.
@@ -161,7 +152,7 @@ func (b *Backend) fill(x []float32, dictionaryStep, codeStep *executable) (err e
 	}
 	for range slots {
 		codes := b.slotWords * b.codePitch
-		s := &slot{loaded: g.event(), computed: g.event(), stored: g.event()}
+		s := &slot{loaded: g.event(cu.DisableTiming), computed: g.event(cu.DisableTiming), stored: g.event(cu.DisableTiming)}
 		s.codes, s.sumG, s.sumQ = alloc[float32](g, codes), alloc[float32](g, codes), alloc[float32](g, codes)
 		s.x = alloc[float32](g, b.slotWords*b.dimPitch)
 		b.slots = append(b.slots, s)
@@ -195,8 +186,7 @@ func (b *Backend) from(p parts[pointer[float32]], i int) parts[pointer[float32]]
 
 // DictionaryPass implements [train.Backend].
 func (b *Backend) DictionaryPass(ctx context.Context, batch int) (train.DictionaryPass, error) {
-	b.gpu.enter()
-	defer b.gpu.leave()
+	defer b.gpu.enter()()
 	batch = min(batch, b.words)
 	if batch > b.batch {
 		return train.DictionaryPass{}, fmt.Errorf("kernels: a dictionary step of %d words, prepared for %d", batch, b.batch)
@@ -223,8 +213,7 @@ func (b *Backend) DictionaryPass(ctx context.Context, batch int) (train.Dictiona
 
 // CodePass implements [train.Backend].
 func (b *Backend) CodePass(ctx context.Context, epoch int) (train.CodePass, error) {
-	b.gpu.enter()
-	defer b.gpu.leave()
+	defer b.gpu.enter()()
 	p := b.codeStep
 	b.start(p, map[string]float64{"t": float64(epoch)})
 	zero(b.gpu, b.used, b.atoms, b.gpu.compute)
@@ -342,8 +331,7 @@ func (b *Backend) at(h parts[[]float32], first, words int) parts[[]float32] {
 
 // Dictionary implements [train.Learned].
 func (b *Backend) Dictionary() ([]float32, error) {
-	b.gpu.enter()
-	defer b.gpu.leave()
+	defer b.gpu.enter()()
 	rows := make([]float32, b.atoms*b.dimPitch)
 	toHost(b.gpu, rows, b.dictionary, b.gpu.compute)
 	b.gpu.synchronize(b.gpu.compute)
@@ -354,8 +342,7 @@ func (b *Backend) Dictionary() ([]float32, error) {
 
 // Codes implements [train.Learned].
 func (b *Backend) Codes() (*vectors.CSR, error) {
-	b.gpu.enter()
-	defer b.gpu.leave()
+	defer b.gpu.enter()()
 	g := b.gpu
 	all := &vectors.CSR{
 		Rows: b.words, Cols: b.atoms,

@@ -477,8 +477,8 @@ var atMost = regexp.MustCompile(`^[^\n]* at most (\d+) words would fit[^\n]*$`)
 // gives, in its one line.
 func wordsThatFit(t *testing.T, err error) int {
 	t.Helper()
-	if !errors.Is(err, ErrMemory) {
-		t.Fatalf("error %v, want %v", err, ErrMemory)
+	if !errors.Is(err, train.ErrMemory) {
+		t.Fatalf("error %v, want %v", err, train.ErrMemory)
 	}
 	m := atMost.FindStringSubmatch(err.Error())
 	if m == nil {
@@ -508,7 +508,7 @@ func TestMemory(t *testing.T) {
 		if err := open(fit); err != nil {
 			t.Errorf("slots of %d words: %d words should fit: %v", slot, fit, err)
 		}
-		if err := open(fit + 1); !errors.Is(err, ErrMemory) {
+		if err := open(fit + 1); !errors.Is(err, train.ErrMemory) {
 			t.Errorf("slots of %d words: more than %d words fit: %v", slot, fit, err)
 		}
 	}
@@ -569,10 +569,10 @@ func TestAllocations(t *testing.T) {
 // A GPU that is there and can't be started.
 func TestContextFails(t *testing.T) {
 	spec, x := sample(10)
-	for code, want := range map[string]error{"2": ErrMemory, "46": ErrUnavailable} {
+	for code, want := range map[string]error{"2": train.ErrMemory, "46": ErrUnavailable} {
 		setting(t, "EMULATED_FAIL_CONTEXT", code)
 		_, err := New(spec, x, Options{Batch: 2})
-		if !errors.Is(err, want) || errors.Is(err, ErrMemory) && errors.Is(err, ErrUnavailable) || strings.Contains(err.Error(), "\n") {
+		if !errors.Is(err, want) || errors.Is(err, train.ErrMemory) && errors.Is(err, ErrUnavailable) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("context's error %s: %v, want %v", code, err, want)
 		}
 		devices, err := Devices()

@@ -3,6 +3,7 @@
 package kernels
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,12 +11,14 @@ import (
 	"gorgonia.org/cu"
 
 	"overcomplete/encode"
+	"overcomplete/model"
+	"overcomplete/train"
 )
 
 // Encoder encodes on a GPU. It implements [encode.Encoder]. Its methods may be
 // called from any goroutine, one at a time.
 type Encoder struct {
-	gpu       *gpu
+	*gpu
 	options   encode.Options
 	precision Precision
 	mean      []float32 // nil for none
@@ -38,14 +41,14 @@ type Encoder struct {
 // nil if nothing is to be subtracted. It does not do exact codes, Options.Gap.
 // Close the encoder when it is done with.
 func NewEncoder(d []float32, dim int, mean []float32, o encode.Options, device int, p Precision) (*Encoder, error) {
-	return newEncoder(d, dim, mean, o, device, p, encode.Block)
+	return newEncoder(&model.Dictionary{Dim: dim, Atoms: d, Mean: mean}, o, Options{Device: device, Precision: p}, encode.Block)
 }
 
 // newEncoder is NewEncoder with a number of rows to encode at a time if there is
 // memory for so many, for tests.
-func newEncoder(d []float32, dim int, mean []float32, o encode.Options, device int, p Precision, batch int) (*Encoder, error) {
-	if dim < 1 || len(d) == 0 || len(d)%dim != 0 || mean != nil && len(mean) != dim {
-		return nil, fmt.Errorf("kernels: %d numbers are no dictionary of vectors of length %d with a mean of %d", len(d), dim, len(mean))
+func newEncoder(d *model.Dictionary, o encode.Options, on Options, batch int) (*Encoder, error) {
+	if err := d.Validate(); err != nil {
+		return nil, fmt.Errorf("kernels: %w", err)
 	}
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -53,35 +56,25 @@ func newEncoder(d []float32, dim int, mean []float32, o encode.Options, device i
 	if o.Gap > 0 {
 		return nil, fmt.Errorf("kernels: %w: exact codes are of the CPU only", ErrUnavailable)
 	}
-	step, err := encode.StepSize(d, dim)
+	step, err := encode.StepSize(d.Atoms, d.Dim)
 	if err != nil {
 		return nil, err
 	}
-	g, err := openGPU(device)
+	g, err := openGPU(on.Device)
 	if err != nil {
 		return nil, err
 	}
-	atoms := len(d) / dim
-	o.Most = min(o.Most, atoms)
+	o.Most = min(o.Most, d.Len())
 	e := &Encoder{
-		gpu: g, options: o, precision: p, mean: mean, step: step,
-		widths: newWidths(atoms, dim), batch: batch, parts: divide(atoms, correlateColumns) * (correlateColumns / fistaColumns),
+		gpu: g, options: o, precision: cmp.Or(on.Precision, TF32), mean: d.Mean, step: step,
+		widths: newWidths(d.Len(), d.Dim), batch: batch, parts: divide(d.Len(), correlateColumns) * (correlateColumns / fistaColumns),
 	}
-	if e.precision == "" {
-		e.precision = TF32
-	}
-	if err := e.prepare(d); err != nil {
-		g.close()
+	if err := e.prepare(d.Atoms); err != nil {
+		g.Close()
 		return nil, err
 	}
 	return e, nil
 }
-
-// Device returns the GPU; its free memory is not known.
-func (e *Encoder) Device() Device { return e.gpu.device }
-
-// Close releases the GPU.
-func (e *Encoder) Close() error { return e.gpu.close() }
 
 // fixedBytes is what does not depend on the number of rows on the device.
 func (e *Encoder) fixedBytes() int64 {
@@ -98,8 +91,7 @@ func (e *Encoder) rowBytes() int64 {
 // dictionary there.
 func (e *Encoder) prepare(d []float32) error {
 	g := e.gpu
-	g.enter()
-	defer g.leave()
+	defer g.enter()()
 	free, _, err := cu.MemInfo()
 	g.check("cuMemGetInfo", err)
 	if g.err != nil {
@@ -107,7 +99,7 @@ func (e *Encoder) prepare(d []float32) error {
 	}
 	e.batch = int(min(int64(e.batch), (free/20*19-e.fixedBytes())/e.rowBytes()))
 	if e.batch < 1 {
-		return fmt.Errorf("%w on GPU %d to encode with %d sparse dimensions", ErrMemory, g.device.Index, e.atoms)
+		return fmt.Errorf("%w on GPU %d to encode with %d sparse dimensions", train.ErrMemory, g.device.Index, e.atoms)
 	}
 	rows := e.batch
 	e.dictionary = alloc[float32](g, e.atoms*e.dimPitch)
@@ -125,7 +117,7 @@ func (e *Encoder) prepare(d []float32) error {
 	toDevice(g, e.dictionary, pitched(d, e.dim, e.dimPitch), g.compute)
 	g.synchronize(g.compute)
 	if errors.Is(g.err, cu.OutOfMemory) { // somebody else has taken what was free
-		return fmt.Errorf("%w to encode with %d sparse dimensions: %w", ErrMemory, e.atoms, g.err)
+		return fmt.Errorf("%w to encode with %d sparse dimensions: %w", train.ErrMemory, e.atoms, g.err)
 	}
 	return g.err
 }
@@ -136,8 +128,7 @@ func (e *Encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error
 		return nil, fmt.Errorf("kernels: %d numbers are no vectors of length %d", len(x), e.dim)
 	}
 	g := e.gpu
-	g.enter()
-	defer g.leave()
+	defer g.enter()()
 	rows := len(x) / e.dim
 	out := &encode.Codes{Loss: make([]float64, rows)}
 	out.Rows, out.Cols, out.Ptr = rows, e.atoms, make([]int64, 1, rows+1)

@@ -16,6 +16,8 @@ import (
 
 	"overcomplete/encode"
 	"overcomplete/encode/encodetest"
+	"overcomplete/model"
+	"overcomplete/train"
 )
 
 // With FP32 codes are as near to the formulas as the CPU's are on the emulated
@@ -23,7 +25,7 @@ import (
 func TestEncoder(t *testing.T) {
 	// What the suite calls workers decides how many rows go at a time.
 	encodetest.Run(t, 3e-5, func(d []float32, dim int, mean []float32, o encode.Options, workers int) (encode.Encoder, error) {
-		return newEncoder(d, dim, mean, o, 0, FP32, 200/workers)
+		return newEncoder(&model.Dictionary{Dim: dim, Atoms: d, Mean: mean}, o, Options{Precision: FP32}, 200/workers)
 	})
 }
 
@@ -34,7 +36,7 @@ func sampleEncoder(t *testing.T, o encode.Options, p Precision, batch int) (e *E
 	t.Helper()
 	s := encoderSample
 	x, d = encodetest.Problem(s.rows, s.dim, s.atoms)
-	e, err := newEncoder(d, s.dim, nil, o, 0, p, batch)
+	e, err := newEncoder(&model.Dictionary{Dim: s.dim, Atoms: d}, o, Options{Precision: p}, batch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,8 +122,8 @@ func TestEncoderKeepsBits(t *testing.T) {
 	}
 	setting(t, "EMULATED_MEMORY", strconv.Itoa(fixed))
 	_, d := encodetest.Problem(1, encoderSample.dim, encoderSample.atoms)
-	if _, err := NewEncoder(d, encoderSample.dim, nil, o, 0, TF32); !errors.Is(err, ErrMemory) || strings.Contains(err.Error(), "\n") {
-		t.Errorf("error %v, want %v", err, ErrMemory)
+	if _, err := NewEncoder(d, encoderSample.dim, nil, o, 0, TF32); !errors.Is(err, train.ErrMemory) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("error %v, want %v", err, train.ErrMemory)
 	}
 }
 
@@ -130,7 +132,7 @@ func TestEncoderKeepsBits(t *testing.T) {
 func TestEncoderFaults(t *testing.T) {
 	x, d := encodetest.Problem(encoderSample.rows, encoderSample.dim, encoderSample.atoms)
 	run := func() error {
-		e, err := newEncoder(d, encoderSample.dim, nil, encode.Options{Lambda: 1, Steps: 1, Most: 20}, 0, TF32, encoderSample.batch)
+		e, err := newEncoder(&model.Dictionary{Dim: encoderSample.dim, Atoms: d}, encode.Options{Lambda: 1, Steps: 1, Most: 20}, Options{}, encoderSample.batch)
 		if err != nil {
 			return err
 		}
@@ -160,7 +162,7 @@ func TestEncoderAllocations(t *testing.T) {
 			e.Close()
 			continue
 		}
-		if failed++; !errors.Is(err, ErrMemory) || !errors.Is(err, cu.OutOfMemory) || strings.Contains(err.Error(), "\n") {
+		if failed++; !errors.Is(err, train.ErrMemory) || !errors.Is(err, cu.OutOfMemory) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("allocation %d: error %v", n, err)
 		}
 	}

@@ -8,34 +8,34 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"runtime"
-	"sync"
 	"unsafe"
 
 	"gorgonia.org/cu"
 
 	"overcomplete/kernels/driver"
+	"overcomplete/train"
 )
 
 //go:embed ptx/*.ptx
 var ptx embed.FS
 
-// gpu is a CUDA context with our kernels. Use it between enter and leave. The
+// gpu is what Backend and Encoder share: a CUDA context with our kernels. Use it after enter. The
 // first call that fails is remembered, and those after it do nothing: one look
 // at err is enough for many calls.
 type gpu struct {
 	device     Device
 	context    cu.CUContext
-	functions  map[string]cu.Function
-	shared     map[string]int // dynamic shared memory that a kernel was allowed, in bytes
-	mostShared int            // that a block may have
+	modules    []cu.Module
+	functions  map[string]*function // those that were used
+	mostShared int                  // dynamic shared memory that a block may have, in bytes
 	pinned     []unsafe.Pointer
 	pinner     runtime.Pinner // of memory that copies under way read or write
 	allocated  int64          // bytes on the device
 	locked     int64          // bytes of the host that are page-locked
 	lacksHost  bool           // no more could be
-	profile    profile
+	profiling  bool
+	profile    []timedLaunch
 	err        error
 
 	compute, load, store cu.Stream // kernels, copies to the device, copies from it
@@ -47,7 +47,7 @@ func openGPU(index int) (*gpu, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &gpu{device: device, functions: make(map[string]cu.Function), shared: make(map[string]int)}
+	g := &gpu{device: device, functions: make(map[string]*function)}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := g.start(index); err != nil {
@@ -83,75 +83,67 @@ func (g *gpu) start(index int) error {
 	}
 	switch {
 	case errors.Is(g.err, cu.OutOfMemory):
-		return fmt.Errorf("%w on GPU %d to start it: %w", ErrMemory, index, g.err)
+		return fmt.Errorf("%w on GPU %d to start it: %w", train.ErrMemory, index, g.err)
 	case g.err != nil:
 		return fmt.Errorf("%w: %w", ErrUnavailable, g.err)
 	}
 	return nil
 }
 
-// module is a file of PTX.
-type module struct {
-	name, source string
-	kernels      []string
-}
-
-// modules reads the embedded PTX.
-var modules = sync.OnceValues(func() (all []module, err error) {
-	files, err := ptx.ReadDir("ptx")
-	for _, file := range files {
-		source, err := ptx.ReadFile("ptx/" + file.Name())
-		if err != nil {
-			return nil, err
-		}
-		m := module{name: file.Name(), source: string(source)}
-		for _, entry := range regexp.MustCompile(`(?m)^\.visible \.entry (\w+)\(`).FindAllStringSubmatch(m.source, -1) {
-			m.kernels = append(m.kernels, entry[1])
-		}
-		all = append(all, m)
-	}
-	return all, err
-})
-
 // loadKernels has the driver compile all kernels for its device.
 func (g *gpu) loadKernels() {
-	all, err := modules()
-	g.check("reading the embedded PTX", err)
-	for _, m := range all {
+	files, _ := ptx.ReadDir("ptx") // no reading fails of what is embedded
+	for _, file := range files {
 		if g.err != nil {
 			return
 		}
+		source, _ := ptx.ReadFile("ptx/" + file.Name())
 		log := &cu.JITErrorLogBuffer{Buffer: make([]byte, 8<<10)}
-		loaded, err := cu.LoadDataEx(m.source, log)
+		m, err := cu.LoadDataEx(string(source), log)
 		if err != nil {
 			text, _, _ := bytes.Cut(log.Buffer, []byte{0})
 			err = fmt.Errorf("%w: %s", driver.Named(err), bytes.Join(bytes.Fields(text), []byte{' '}))
 		}
-		g.check("cuModuleLoadDataEx of "+m.name, err)
-		for _, kernel := range m.kernels {
-			if g.err == nil {
-				g.functions[kernel], err = loaded.Function(kernel)
-				g.check("cuModuleGetFunction of "+kernel, err)
-			}
-		}
+		g.check("cuModuleLoadDataEx of "+file.Name(), err)
+		g.modules = append(g.modules, m)
 	}
 }
 
-// enter makes the context the current one of the goroutine's thread, until leave.
-func (g *gpu) enter() {
+// function is a kernel, and the dynamic shared memory that it was allowed, in bytes.
+type function struct {
+	cu.Function
+	shared int
+}
+
+func (g *gpu) function(kernel string) *function {
+	if g.functions[kernel] == nil {
+		f, err := cu.Function{}, error(cu.NotFound)
+		for i := 0; i < len(g.modules) && err == cu.NotFound; i++ {
+			f, err = g.modules[i].Function(kernel)
+		}
+		g.check("cuModuleGetFunction of "+kernel, err)
+		g.functions[kernel] = &function{f, 48 << 10} // more has to be asked for
+	}
+	return g.functions[kernel]
+}
+
+// Device returns the GPU; its free memory is not known.
+func (g *gpu) Device() Device { return g.device }
+
+// enter makes the context the current one of the goroutine's thread, until leave is called.
+func (g *gpu) enter() (leave func()) {
 	runtime.LockOSThread()
 	if g.err == nil {
 		g.check("cuCtxSetCurrent", cu.SetCurrentContext(g.context))
 	}
+	return runtime.UnlockOSThread
 }
-
-func (g *gpu) leave() { runtime.UnlockOSThread() }
 
 var errClosed = errors.New("kernels: the backend is closed")
 
-// close releases all that the context holds. It returns what made it of no use,
-// if that is not close itself.
-func (g *gpu) close() error {
+// Close releases the GPU. It returns the error that made it of no use, if there was one
+// and this is the first Close.
+func (g *gpu) Close() error {
 	if g.err == errClosed {
 		return nil
 	}
@@ -276,10 +268,10 @@ func (g *gpu) synchronize(s cu.Stream) {
 	}
 }
 
-func (g *gpu) event() (e cu.Event) {
+func (g *gpu) event(flags cu.EventFlags) (e cu.Event) {
 	if g.err == nil {
 		var err error
-		e, err = cu.MakeEvent(cu.DisableTiming)
+		e, err = cu.MakeEvent(flags)
 		g.check("cuEventCreate", err)
 	}
 	return e
@@ -310,14 +302,19 @@ func (g *gpu) queue(l launch, s cu.Stream) {
 	if g.err != nil {
 		return
 	}
-	f := g.functions[l.kernel]
-	const always = 48 << 10 // more has to be asked for
-	if l.shared > max(always, g.shared[l.kernel]) {
-		g.check("cuFuncSetAttribute of "+l.kernel, driver.SetDynamicShared(f, l.shared))
-		g.shared[l.kernel] = l.shared
+	f := g.function(l.kernel)
+	if l.shared > f.shared {
+		f.shared = l.shared
+		g.check("cuFuncSetAttribute of "+l.kernel, driver.SetDynamicShared(f.Function, l.shared))
+	}
+	var start cu.Event
+	if g.profiling {
+		start = g.mark(s)
 	}
 	if g.err == nil {
-		defer g.timed(l, s)()
-		g.check("launch of "+l.kernel, driver.Launch(f, l.x, l.y, l.threads, l.shared, s, l.arguments))
+		g.check("launch of "+l.kernel, driver.Launch(f.Function, l.x, l.y, l.threads, l.shared, s, l.arguments))
+	}
+	if g.profiling {
+		g.profile = append(g.profile, timedLaunch{l, start, g.mark(s)})
 	}
 }

@@ -27,10 +27,10 @@ func newBench(t *testing.T) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.enter()
+	leave := g.enter()
 	t.Cleanup(func() {
-		g.leave()
-		if err := g.close(); err != nil {
+		leave()
+		if err := g.Close(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -165,8 +165,7 @@ func forShapes(t *testing.T, f func(b *bench, precision Precision, words, atoms,
 	for _, precision := range []Precision{TF32, FP32} {
 		for _, s := range shapes {
 			t.Run(fmt.Sprintf("%s %d×%d×%d", precision, s.words, s.atoms, s.dim), func(t *testing.T) {
-				b.enter() // of this goroutine's thread
-				defer b.leave()
+				defer b.enter()() // of this goroutine's thread
 				b.t = t
 				f(b, precision, s.words, s.atoms, s.dim)
 			})

@@ -54,9 +54,6 @@ func (s shape) floats() (words, atoms, dim float64) {
 	return float64(s.words), float64(s.atoms), float64(s.dimPitch)
 }
 
-// codes returns the number of codes.
-func (s shape) codes() float64 { return float64(s.words) * float64(s.atoms) }
-
 func (k decode) launch(p Precision) launch {
 	words, atoms, dim := k.shape.floats()
 	bytes, flops := 4*(words*atoms+atoms*dim+words*dim), 2*words*atoms*dim
@@ -86,21 +83,16 @@ func (k fistaResiduals) launch() launch {
 	return launch{"fista_residuals", unsafe.Pointer(&k), rowGrid(k.shape.words), bytes, 0}
 }
 
-func (k keepLargest) launch() launch {
-	return launch{"keep_largest", unsafe.Pointer(&k), rowGrid(k.shape.words), 12 * k.shape.codes(), 0}
+// codes is the launch of a kernel that has nothing to do but to read or write codes, a
+// number of bytes each.
+func (s shape) codes(kernel string, arguments unsafe.Pointer, bytes float64) launch {
+	return launch{kernel, arguments, rowGrid(s.words), bytes * float64(s.words) * float64(s.atoms), 0}
 }
 
-func (k finishCodes) launch() launch {
-	return launch{"finish_codes", unsafe.Pointer(&k), rowGrid(k.shape.words), 4 * k.shape.codes(), 0}
-}
-
-func (k packCodes) launch() launch {
-	return launch{"pack_codes", unsafe.Pointer(&k), rowGrid(k.shape.words), 4 * k.shape.codes(), 0}
-}
-
-func (k randomCodes) launch() launch {
-	return launch{"random_codes", unsafe.Pointer(&k), rowGrid(k.shape.words), 4 * k.shape.codes(), 0}
-}
+func (k keepLargest) launch() launch { return k.shape.codes("keep_largest", unsafe.Pointer(&k), 12) }
+func (k finishCodes) launch() launch { return k.shape.codes("finish_codes", unsafe.Pointer(&k), 4) }
+func (k packCodes) launch() launch   { return k.shape.codes("pack_codes", unsafe.Pointer(&k), 4) }
+func (k randomCodes) launch() launch { return k.shape.codes("random_codes", unsafe.Pointer(&k), 4) }
 
 // launch takes the number of matrices that the program reads and writes.
 func (k body) launch(matrices int) launch {

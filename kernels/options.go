@@ -1,7 +1,5 @@
 package kernels
 
-import "errors"
-
 // Options of a training.
 type Options struct {
 	Device    int             // index of the GPU, as [Devices] counts
@@ -19,7 +17,3 @@ const (
 	TF32 Precision = "tf32" // factors with 11 bits, as tensor cores take them; sums in float32
 	FP32 Precision = "fp32" // factors in two TF32 parts each: three products for one
 )
-
-// ErrMemory is returned, wrapped, when a training does not fit: not a part of
-// its words into the GPU's memory, or not all of them into the machine's.
-var ErrMemory = errors.New("not enough memory")

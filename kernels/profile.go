@@ -20,43 +20,20 @@ type KernelTime struct {
 	Flops    float64 // of the tensor cores, with TF32 factors
 }
 
-// profile times launches.
-type profile struct {
-	on       bool
-	launches []timedLaunch
-}
-
-// timedLaunch is a launch between two events of its stream.
+// timedLaunch is a launch between two marks of its stream.
 type timedLaunch struct {
 	launch
 	start, end cu.Event
 }
 
-// timed starts to time a launch, if it is to be timed; what it returns, called
-// after the launch, ends that.
-func (g *gpu) timed(l launch, s cu.Stream) (end func()) {
-	if !g.profile.on {
-		return func() {}
-	}
-	t := timedLaunch{l, g.timer(), g.timer()}
-	g.record(t.start, s)
-	return func() {
-		g.record(t.end, s)
-		g.profile.launches = append(g.profile.launches, t)
-	}
-}
-
-// timer is an event that remembers when the stream came to it.
-func (g *gpu) timer() (e cu.Event) {
-	if g.err == nil {
-		var err error
-		e, err = cu.MakeEvent(cu.DefaultEvent)
-		g.check("cuEventCreate", err)
-	}
+// mark makes an event that remembers when the stream came to it.
+func (g *gpu) mark(s cu.Stream) cu.Event {
+	e := g.event(cu.DefaultEvent)
+	g.record(e, s)
 	return e
 }
 
-// seconds is the time between two timers that the device has come to. It
+// seconds is the time between two marks that the device has come to. It
 // releases them.
 func (g *gpu) seconds(start, end cu.Event) float64 {
 	if g.err != nil {
@@ -72,27 +49,17 @@ func (g *gpu) seconds(start, end cu.Event) float64 {
 // StartProfile has every kernel timed from now on. That keeps kernels apart
 // that could follow each other at once, and costs a few microseconds each:
 // passes take longer than without.
-func (b *Backend) StartProfile() { b.gpu.profile.on = true }
+func (g *gpu) StartProfile() { g.profiling = true }
 
-// Profile ends what [Backend.StartProfile] began. It returns the kernels that
-// were launched, those that took the most time first.
-func (b *Backend) Profile() ([]KernelTime, error) { return b.gpu.times() }
-
-// StartProfile is [Backend.StartProfile] for encoding.
-func (e *Encoder) StartProfile() { e.gpu.profile.on = true }
-
-// Profile is [Backend.Profile] for encoding.
-func (e *Encoder) Profile() ([]KernelTime, error) { return e.gpu.times() }
-
-// times ends a profile.
-func (g *gpu) times() ([]KernelTime, error) {
-	g.enter()
-	defer g.leave()
+// Profile ends what StartProfile began. It returns the kernels that were launched,
+// those that took the most time first.
+func (g *gpu) Profile() ([]KernelTime, error) {
+	defer g.enter()()
 	for _, s := range []cu.Stream{g.compute, g.load} { // those that run kernels
 		g.synchronize(s)
 	}
 	var times []KernelTime
-	for _, l := range g.profile.launches {
+	for _, l := range g.profile {
 		i := slices.IndexFunc(times, func(t KernelTime) bool { return t.Name == l.kernel })
 		if i < 0 {
 			i = len(times)
@@ -103,7 +70,7 @@ func (g *gpu) times() ([]KernelTime, error) {
 		times[i].Bytes += l.bytes
 		times[i].Flops += l.flops
 	}
-	g.profile = profile{}
+	g.profiling, g.profile = false, nil
 	slices.SortStableFunc(times, func(a, b KernelTime) int { return cmp.Compare(b.Seconds, a.Seconds) })
 	return times, g.err
 }
@@ -158,12 +125,11 @@ func Measure(device int) (Peaks, error) {
 		return Peaks{}, err
 	}
 	p := g.measure()
-	return p, g.close()
+	return p, g.Close()
 }
 
 func (g *gpu) measure() (p Peaks) {
-	g.enter()
-	defer g.leave()
+	defer g.enter()()
 	free, _, err := cu.MemInfo()
 	g.check("cuMemGetInfo", err)
 	bytes := min(1<<30, free/4)
@@ -194,10 +160,9 @@ func (g *gpu) best(f func()) float64 {
 	const runs = 5
 	best := math.Inf(1)
 	for range runs {
-		start, end := g.timer(), g.timer()
-		g.record(start, g.compute)
+		start := g.mark(g.compute)
 		f()
-		g.record(end, g.compute)
+		end := g.mark(g.compute)
 		g.synchronize(g.compute)
 		best = min(best, g.seconds(start, end))
 	}

@@ -11,8 +11,7 @@ import (
 
 // SaveMatrix implements [train.Resumable].
 func (b *Backend) SaveMatrix(m model.Matrix, f func(part []float32) error) error {
-	b.gpu.enter()
-	defer b.gpu.leave()
+	defer b.gpu.enter()()
 	return b.eachPart(b.part(m), func(p matrixPart) error {
 		if err := p.read(); err != nil {
 			return err
@@ -23,8 +22,7 @@ func (b *Backend) SaveMatrix(m model.Matrix, f func(part []float32) error) error
 
 // RestoreMatrix implements [train.Resumable].
 func (b *Backend) RestoreMatrix(m model.Matrix, f func(part []float32) error) error {
-	b.gpu.enter()
-	defer b.gpu.leave()
+	defer b.gpu.enter()()
 	return b.eachPart(b.part(m), func(p matrixPart) error {
 		if err := f(p.rows); err != nil {
 			return err
@@ -39,8 +37,7 @@ func (b *Backend) Restore(dictionary []float32, codes *vectors.CSR) error {
 		return fmt.Errorf("kernels: a state of %d words × %d atoms, want %d × %d", codes.Rows, codes.Cols, b.words, b.atoms)
 	}
 	g := b.gpu
-	g.enter()
-	defer g.leave()
+	defer g.enter()()
 	toDevice(g, b.dictionary, pitched(dictionary, b.dim, b.dimPitch), g.compute)
 	b.fresh = false
 	return b.eachPart(stateMatrix{b.host.codes, b.slots[0].codes, b.words, b.atoms, b.codePitch}, func(p matrixPart) error {

@@ -111,6 +111,10 @@ type CodePass struct {
 // ErrDiverged is returned, wrapped, when a metric is no longer a finite number.
 var ErrDiverged = errors.New("training diverged")
 
+// ErrMemory is returned, wrapped, when a training or an encoding does not fit into the
+// memory of the machine or of the GPU. The error says what would fit, where that is known.
+var ErrMemory = errors.New("not enough memory")
+
 // The authors' stop rules (their programs sparse and nonneg): at least 20
 // epochs, then on while the mean error is above 0.05, still changes by more than
 // a tolerance and a number of epochs is not reached.

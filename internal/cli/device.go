@@ -123,7 +123,7 @@ func (f *deviceFlags) onCPU(why string) string {
 // unable reports whether an error says that a GPU can't take the work, rather than
 // that it failed.
 func unable(err error) bool {
-	return errors.Is(err, kernels.ErrUnavailable) || errors.Is(err, kernels.ErrMemory)
+	return errors.Is(err, kernels.ErrUnavailable) || errors.Is(err, train.ErrMemory)
 }
 
 // trainer is a device's backend.
@@ -217,9 +217,9 @@ func (f *trainFlags) spec(x *vectors.Dense) graph.Spec { return train.Spec(f.Hyp
 // how.
 func (f *trainFlags) ofTheUser(err error) error {
 	switch {
-	case errors.Is(err, cpu.ErrMemory) && f.State != "float16":
+	case errors.Is(err, train.ErrMemory) && f.State != "float16":
 		return usagef("%w; --state float16 needs less, or lower -k or --max-words, or try it with --overcommit", err)
-	case errors.Is(err, cpu.ErrMemory):
+	case errors.Is(err, train.ErrMemory):
 		return usagef("%w; lower -k or --max-words, or try it with --overcommit", err)
 	case errors.Is(err, cpu.ErrLevel):
 		return usageError{err}
