@@ -582,6 +582,18 @@ func TestContextFails(t *testing.T) {
 	}
 }
 
+// What the driver's compiler has to say of kernels that it refuses is part of the error, in
+// its one line.
+func TestCompilerRefuses(t *testing.T) {
+	spec, x := sample(10)
+	setting(t, "EMULATED_FAIL_MODULE", "218")
+	_, err := New(spec, x, Options{Batch: 2})
+	want := regexp.MustCompile(`^kernels: cuModuleLoadDataEx of accumulate.ptx \(\w+\.go:\d+\): \w*Ptx\w*: [^\n]*line 1; fatal : the emulated compiler refuses$`)
+	if err == nil || !want.MatchString(err.Error()) {
+		t.Errorf("error %v, want %v", err, want)
+	}
+}
+
 func TestNewErrors(t *testing.T) {
 	spec, x := sample(10)
 	for name, test := range map[string]struct {

@@ -45,7 +45,7 @@ func look() {
 		fmt.Println("free:", HostFree(p))
 	}
 	fmt.Println("shared:", SetDynamicShared(cu.Function{}, 100_000))
-	fmt.Println("launch:", cu.Function{}.Launch(1, 2, 3, 4, 5, 6, 7, cu.Stream{}, []unsafe.Pointer{unsafe.Pointer(new(int64(8)))}))
+	fmt.Println("launch:", Launch(cu.Function{}, 1, 2, 4, 7, cu.Stream{}, unsafe.Pointer(&[3]int64{8, 9, 10})))
 }
 
 // fake is a driver, less what the definitions of a test take away.
@@ -68,8 +68,9 @@ int cuFuncSetAttribute(void *f, int attribute, int value) { return f == NULL && 
 // Some arguments are in registers, some on the stack.
 int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
 		unsigned shared, void *stream, void **parameters, void **extra) {
-	return f == NULL && gx == 1 && gy == 2 && gz == 3 && bx == 4 && by == 5 && bz == 6 && shared == 7 &&
-		stream == NULL && *(long long *)parameters[0] == 8 && extra == NULL ? 0 : 1;
+	long long *argument = parameters[0];
+	return f == NULL && gx == 1 && gy == 2 && gz == 1 && bx == 4 && by == 1 && bz == 1 && shared == 7 &&
+		stream == NULL && argument[0] == 8 && argument[1] == 9 && argument[2] == 10 && extra == NULL ? 0 : 1;
 }
 `
 
