@@ -1,10 +1,11 @@
-// What the kernels and Go have in common: constants, and the structs that kernels
-// read. "go generate" translates this file to abi.go, line by line, and so wants it
-// as plain as it is: one declaration a line, an enum's names and values in order.
+// What the kernels and Go must agree on: constants, the row machine's instructions, and
+// the arguments of kernels. "go generate" translates this file line by line to abi.go, so
+// each declaration has a line of its own.
 //
-// LAYOUT checks in both languages how many bytes a struct has. Pointers come first,
-// and their number is for the emulated driver, which looks at where they point. A
-// struct has no padding but what is written out.
+// LAYOUT(type, bytes, pointers) has both compilers check a struct's size. Padding is
+// written out, so that a struct of the right size has each field where Go has it.
+// Pointers come first: the emulated driver checks that so many of them are addresses of
+// the device's memory.
 
 #pragma once
 
@@ -101,9 +102,10 @@ constexpr int FISTA_COLUMNS = 32;
 constexpr int PEAK_THREADS = 256;
 constexpr int PEAK_CHAINS = 8;
 
-// The sizes of matrices, all row-major: codes are words × atoms, dictionaries atoms ×
-// dim, vectors words × dim. Pitches are floats from one row to the next, of codes and of
-// the others; between them are zeros, less than 16 bytes.
+// The sizes of matrices, which are row-major: codes are words × atoms, a dictionary is
+// atoms × dim, vectors are words × dim. A row begins code_pitch floats after the one
+// before it in codes, and dim_pitch floats in the others, to be aligned to 16 bytes. The
+// floats between the end of a row and the next row are zeros.
 struct Shape {
     int words;
     int atoms;
@@ -113,7 +115,8 @@ struct Shape {
 };
 LAYOUT(Shape, 20, 0)
 
-// The arguments of kernels, each in a struct. The kernels' sources say what they do.
+// The arguments of the kernels, a struct each. What a kernel does with them is said where
+// it is defined.
 
 struct Decode {
     float* product; // words × dim

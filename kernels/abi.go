@@ -104,9 +104,10 @@ const fistaColumns = 32
 const peakThreads = 256
 const peakChains = 8
 
-// The sizes of matrices, all row-major: codes are words × atoms, dictionaries atoms ×
-// dim, vectors words × dim. Pitches are floats from one row to the next, of codes and of
-// the others; between them are zeros, less than 16 bytes.
+// The sizes of matrices, which are row-major: codes are words × atoms, a dictionary is
+// atoms × dim, vectors are words × dim. A row begins code_pitch floats after the one
+// before it in codes, and dim_pitch floats in the others, to be aligned to 16 bytes. The
+// floats between the end of a row and the next row are zeros.
 type shape struct {
 	words     int32
 	atoms     int32
@@ -117,7 +118,8 @@ type shape struct {
 
 var _ [20]byte = [unsafe.Sizeof(shape{})]byte{}
 
-// The arguments of kernels, each in a struct. The kernels' sources say what they do.
+// The arguments of the kernels, a struct each. What a kernel does with them is said where
+// it is defined.
 
 type decode struct {
 	product pointer[float32] // words × dim

@@ -56,7 +56,8 @@ func New(spec graph.Spec, x []float32, o Options) (*Backend, error) {
 	return newBackend(spec, x, o, 0)
 }
 
-// newBackend is New with a number of words a code step, for tests; see newSizes.
+// newBackend is New with the number of words of a code step, which tests choose; see
+// newSizes.
 func newBackend(spec graph.Spec, x []float32, o Options, codeBatch int) (*Backend, error) {
 	if len(x) == 0 || len(x)%spec.Dim != 0 {
 		return nil, fmt.Errorf("kernels: %d numbers are no vectors of length %d", len(x), spec.Dim)
@@ -95,7 +96,8 @@ func compileStep(build graph.Build, spec graph.Spec) (*executable, error) {
 	return compile(p)
 }
 
-// prepare makes sure that there is memory enough, and takes it.
+// prepare takes the memory that training needs, after it has made sure that there is
+// enough.
 func (b *Backend) prepare(x []float32, dictionaryStep, codeStep *executable) error {
 	g := b.gpu
 	defer g.enter()()
@@ -169,7 +171,8 @@ func (b *Backend) fill(x []float32, dictionaryStep, codeStep *executable) (err e
 	return g.err
 }
 
-// reset makes the state of some words that before training.
+// reset gives some words the state that they have before training: random codes, and S and
+// Q of zeros.
 func (b *Backend) reset(at parts[pointer[float32]], first, words int, s cu.Stream) {
 	zero(b.gpu, at.sumG, words*b.codePitch, s)
 	zero(b.gpu, at.sumQ, words*b.codePitch, s)
@@ -178,7 +181,7 @@ func (b *Backend) reset(at parts[pointer[float32]], first, words int, s cu.Strea
 	}.launch(), s)
 }
 
-// from is the state from the word at index i of a part on.
+// from returns the state of the words of p from the one at index i on.
 func (b *Backend) from(p parts[pointer[float32]], i int) parts[pointer[float32]] {
 	codes := i * b.codePitch
 	return parts[pointer[float32]]{p.x.at(i * b.dimPitch), p.codes.at(codes), p.sumG.at(codes), p.sumQ.at(codes)}
@@ -236,12 +239,12 @@ func (b *Backend) CodePass(ctx context.Context, epoch int) (train.CodePass, erro
 	return pass, err
 }
 
-// eachSlot calls f for all words in turn, at most a number at a time, with
-// their state on the device. f launches kernels and leaves it changed if renew
-// is set; else it reads vectors and codes alone.
+// eachSlot calls f for all words in turn, with the state of at most so many of them on the
+// device. With renew, f launches kernels that change the state; without, its kernels read
+// vectors and codes, and change nothing.
 //
-// Words that don't fit on the device all at once come and go through two slots:
-// while kernels work on one, the other is stored and loaded.
+// Where not all words fit on the device at once, they go through two slots: while kernels
+// work on the words of one, those of the other are stored, and the next ones loaded.
 func (b *Backend) eachSlot(ctx context.Context, most int, renew bool, f func(at parts[pointer[float32]], first, words int)) error {
 	g := b.gpu
 	if b.slotWords == b.words {
@@ -297,7 +300,7 @@ func (b *Backend) eachSlot(ctx context.Context, most int, renew bool, f func(at 
 	return g.err
 }
 
-// loadSlot queues the way of words to the device.
+// loadSlot queues the copies of words' state to the device, S and Q only with sums.
 func (b *Backend) loadSlot(s *slot, first, words int, sums bool) {
 	g, h := b.gpu, b.at(b.host, first, words)
 	toDevice(g, s.x, h.x, g.load)
@@ -314,7 +317,7 @@ func (b *Backend) loadSlot(s *slot, first, words int, sums bool) {
 	g.record(s.loaded, g.load)
 }
 
-// storeSlot queues the way of their new state back.
+// storeSlot queues the copies of their new state back to the host.
 func (b *Backend) storeSlot(s *slot, first, words int) {
 	g, h := b.gpu, b.at(b.host, first, words)
 	toHost(g, h.codes, s.codes, g.store)
@@ -369,8 +372,8 @@ func (b *Backend) Codes() (*vectors.CSR, error) {
 	return all, err
 }
 
-// copyRows copies rows to others of another pitch. Padding that they have not is
-// zero.
+// copyRows copies rows that begin srcPitch elements after each other to where they begin
+// dstPitch after each other. What that leaves between them is set to zero.
 func copyRows(dst []float32, dstPitch int, src []float32, srcPitch int) {
 	for i := range len(dst) / dstPitch {
 		row := dst[i*dstPitch : (i+1)*dstPitch]
@@ -378,7 +381,7 @@ func copyRows(dst []float32, dstPitch int, src []float32, srcPitch int) {
 	}
 }
 
-// pitched returns rows of a length at a pitch.
+// pitched returns rows of a length so that they begin pitch elements after each other.
 func pitched(rows []float32, length, pitch int) []float32 {
 	if length == pitch {
 		return rows

@@ -1,8 +1,9 @@
 // Package kernels runs the lowered training programs of package graph, and the
 // encoding of package encode, on NVIDIA GPUs, through the CUDA driver.
 //
-// It is built with -tags gpu; without the tag, [New] and [NewEncoder] say so. With it, a program
-// still starts where there is no driver (see package driver).
+// Support for GPUs is built with -tags gpu. Without the tag, [New], [NewEncoder], [Devices],
+// [Find] and [Count] return an error that wraps [ErrUnavailable]. With it, a program still
+// starts on machines that have no driver (see package driver).
 //
 // # On the device
 //
@@ -30,6 +31,13 @@
 //	fista             a step of all codes, in the epilogue of the product
 //	fista_residuals   what the rows' decoded codes leave, with their momentum
 //	keep_largest      of each row's codes
+//
+// # Between Go and CUDA
+//
+// abi.cuh declares what the two must agree on: constants, instructions, and the arguments
+// of each kernel as a struct. "go generate" makes abi.go of it. launch.go gives each struct
+// its kernel's grid, and the least that the kernel has to do. ptx/build.py compiles the .cu
+// files to the PTX that is embedded, which the driver compiles for its GPU.
 //
 // # Sums
 //

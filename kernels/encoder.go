@@ -76,19 +76,19 @@ func newEncoder(d *model.Dictionary, o encode.Options, on Options, batch int) (*
 	return e, nil
 }
 
-// fixedBytes is what does not depend on the number of rows on the device.
+// fixedBytes is the device memory that does not depend on the number of rows at a time.
 func (e *Encoder) fixedBytes() int64 {
 	const slack = 4 << 20 // what the driver rounds up
 	return slack + 4*int64(e.atoms)*int64(e.dimPitch+1)
 }
 
-// rowBytes is what a row takes there while it is encoded.
+// rowBytes is the device memory that each row takes while it is encoded.
 func (e *Encoder) rowBytes() int64 {
 	return 4*int64(2*e.codePitch+4*e.dimPitch+e.parts+2*e.options.Most) + 4*(1+2+2+2+2)
 }
 
-// prepare takes the device's memory, for as many rows as there is, and brings the
-// dictionary there.
+// prepare takes device memory for as many rows at a time as fit, at most batch, and copies
+// the dictionary there.
 func (e *Encoder) prepare(d []float32) error {
 	g := e.gpu
 	defer g.enter()()
@@ -154,7 +154,7 @@ func (e *Encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error
 	return out, nil
 }
 
-// start brings rows to the device, and codes of zero.
+// start copies rows to the device, and sets their codes to zero.
 func (e *Encoder) start(x []float32, rows int) {
 	g := e.gpu
 	y := e.staging[:rows*e.dimPitch]
@@ -187,7 +187,7 @@ func (e *Encoder) fista(rows, steps int, threshold float64, support bool) {
 	}
 }
 
-// residual launches y − zD, z being b with momentum.
+// residual launches the computation of y − zD, where z is b with momentum.
 func (e *Encoder) residual(rows int, momentum float64, p Precision) {
 	g := e.gpu
 	e.decoded, e.last = e.last, e.decoded

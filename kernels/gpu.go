@@ -20,9 +20,9 @@ import (
 //go:embed ptx/*.ptx
 var ptx embed.FS
 
-// gpu is what Backend and Encoder share: a CUDA context with our kernels. Use it after enter. The
-// first call that fails is remembered, and those after it do nothing: one look
-// at err is enough for many calls.
+// gpu is what Backend and Encoder share: a CUDA context with our kernels. It is used
+// between enter and leave. The first call that fails sets err, and the calls after it do
+// nothing, so that one look at err is enough for many calls.
 type gpu struct {
 	device     Device
 	context    cu.CUContext
@@ -30,10 +30,10 @@ type gpu struct {
 	functions  map[string]*function // those that were used
 	mostShared int                  // dynamic shared memory that a block may have, in bytes
 	pinned     []unsafe.Pointer
-	pinner     runtime.Pinner // of memory that copies under way read or write
+	pinner     runtime.Pinner // keeps in place what copies under way read or write
 	allocated  int64          // bytes on the device
 	locked     int64          // bytes of the host that are page-locked
-	lacksHost  bool           // no more could be
+	lacksHost  bool           // whether more could not be page-locked
 	profiling  bool
 	profile    []timedLaunch
 	err        error
@@ -164,8 +164,8 @@ func (g *gpu) Close() error {
 	return failed
 }
 
-// check remembers an error, with the name of the call or kernel and the place
-// that it was made from.
+// check sets err to the first error, with the name of the call or kernel that failed, and
+// the file and line that it was made from.
 func (g *gpu) check(call string, err error) {
 	if err == nil || g.err != nil {
 		return
@@ -255,10 +255,11 @@ func toHost[T any](g *gpu, dst []T, src pointer[T], s cu.Stream) {
 	}
 }
 
-// latent is what the failure of a waiting call means.
+// latent is added to the name of a call that waits: its error is that of earlier work.
 const latent = " (a kernel or copy before it failed)"
 
-// synchronize waits for a stream. Here the failures of kernels show.
+// synchronize waits until the device has done all that is in a stream. Kernels and copies
+// that failed show here.
 func (g *gpu) synchronize(s cu.Stream) {
 	if g.err == nil {
 		g.check("cuStreamSynchronize"+latent, s.Synchronize())
@@ -277,7 +278,8 @@ func (g *gpu) event(flags cu.EventFlags) (e cu.Event) {
 	return e
 }
 
-// record marks the stream's place, wait holds a stream back until that is reached.
+// record has the event happen when the stream has done all that is in it now. A stream
+// that is told to wait for the event does nothing of what follows until then.
 func (g *gpu) record(e cu.Event, s cu.Stream) {
 	if g.err == nil {
 		g.check("cuEventRecord", e.Record(s))

@@ -4,8 +4,8 @@ package kernels
 
 import "overcomplete/vectors"
 
-// packing gathers the nonzeros of dense codes on the device into compressed rows.
-// It needs room there.
+// packing has the device gather the nonzeros of dense codes into compressed rows, in memory
+// that it has there for that.
 type packing struct {
 	gpu *gpu
 	widths
@@ -17,7 +17,7 @@ type packing struct {
 	value        pointer[float32]
 }
 
-// append adds rows of codes to all. It waits for the device.
+// append adds the codes of some words to all, and waits for the device to have done so.
 func (p *packing) append(all *vectors.CSR, codes pointer[float32], words int) {
 	g := p.gpu
 	nonzeros := make([]float64, words)
@@ -44,7 +44,7 @@ func (p *packing) append(all *vectors.CSR, codes pointer[float32], words int) {
 	g.synchronize(g.compute)
 }
 
-// reserve makes room for nonzeros.
+// reserve makes sure that index and value have room for so many nonzeros.
 func (p *packing) reserve(nonzeros int) {
 	if nonzeros > p.room {
 		g := p.gpu

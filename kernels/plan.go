@@ -32,7 +32,8 @@ type sizes struct {
 	codeBatch int // words of a code step
 }
 
-// newSizes takes 0 for as many words a code step as suit the kernels.
+// newSizes returns the sizes of a training. If codeBatch is 0, a code step has as many words
+// as suit the kernels.
 func newSizes(spec graph.Spec, words, batch, codeBatch int) sizes {
 	s := sizes{
 		widths: newWidths(spec.Atoms, spec.Dim), words: words, batch: min(batch, words), codeBatch: codeBatch,
@@ -48,7 +49,7 @@ func newSizes(spec graph.Spec, words, batch, codeBatch int) sizes {
 
 func roundUp(n, unit int) int { return (n + unit - 1) / unit * unit }
 
-// rows is how many rows of scratch a step may need.
+// rows is how many rows a step's matrix of its own needs at most.
 func (s sizes) rows(a graph.Axis) int {
 	if a == graph.Words {
 		return max(s.batch, min(s.codeBatch, s.words))
@@ -76,9 +77,9 @@ func (s sizes) fixedBytes(programs ...*executable) int64 {
 	return bytes
 }
 
-// plan decides how many words a slot of device memory holds: all of them, of
-// which there is one slot then, or as many as two slots have room for, in whole
-// code steps; ok is false if that is too few.
+// plan decides how many words a slot of device memory holds. If all words fit, there is one
+// slot for them. If not, there are two slots of as many words as fit, in whole code steps;
+// ok is false if that is too few.
 func (s sizes) plan(free int64, programs ...*executable) (slotWords int, ok bool) {
 	// Other programs, and the driver itself, may want some more.
 	free = free/20*19 - s.fixedBytes(programs...)
@@ -90,7 +91,7 @@ func (s sizes) plan(free int64, programs ...*executable) (slotWords int, ok bool
 	return slotWords, slotWords > 0 && slotWords >= s.batch
 }
 
-// mostWords returns how many words the device has room for at most, if it does
+// mostWords returns the largest number of words that the device has room for, when it has
 // not for all.
 func (s sizes) mostWords(free int64, programs ...*executable) int {
 	return sort.Search(s.words, func(n int) bool {
@@ -102,9 +103,9 @@ func (s sizes) mostWords(free int64, programs ...*executable) int {
 	})
 }
 
-// hostWords returns how many words the machine has memory for, of a total. Each
-// is there twice with its vector, once page-locked for the GPU, and with its
-// code, that is compressed at the end.
+// hostWords returns how many words the machine has room for in total bytes of memory. A
+// word takes its vector twice, once of these page-locked for the GPU, its state, and in the
+// end its code in compressed form.
 func (s sizes) hostWords(total uint64) int {
 	const denseShare = 4 // of a code's numbers at most one in so many is not zero then
 	return int(total / 10 * 9 / uint64(s.wordBytes()+4*int64(s.dim)+8*int64(s.atoms)/denseShare))

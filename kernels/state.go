@@ -79,7 +79,7 @@ type matrixPart struct {
 	write func() error // and puts them there
 }
 
-// eachPart calls f for all rows in turn.
+// eachPart calls f for all rows in turn, some at a time.
 func (b *Backend) eachPart(m stateMatrix, f func(matrixPart) error) error {
 	g, most := b.gpu, min(b.codeBatch, m.rows)
 	memory, padded := make([]float32, most*m.width), make([]float32, most*m.pitch)
