@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Suite is the paper's tasks in the order of its table. All but WS-353, on which
-// the paper chooses hyperparameters, are averaged.
+// suite has the paper's tasks in the order of its table. All but WS-353, by which the
+// paper chooses hyperparameters, are averaged.
 var suite = []struct {
 	name string
 	read func(name, dir string) (Task, error)
@@ -45,8 +45,9 @@ func TaskNames() []string {
 	return names
 }
 
-// ReadTask reads one of the paper's tasks from a directory that holds the folders
-// wordsim, sst2, trec, 20news-bydate and np-bracketing.
+// ReadTask reads the paper's task of the given name, one of [TaskNames], from a
+// directory that holds the folders wordsim, sst2, trec, 20news-bydate and
+// np-bracketing. It is an error if there is no task of that name.
 func ReadTask(name, dir string) (Task, error) {
 	for _, t := range suite {
 		if t.name == name {
