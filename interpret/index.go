@@ -41,7 +41,7 @@ type Neighbour struct {
 }
 
 // NewIndex returns an index of codes, V×K, whose row i is the code of words[i]. The
-// codes must be valid ([vectors.Sparse.Validate]) and must not change afterwards. If a
+// codes must be valid ([vectors.CSR.Validate]) and must not change afterwards. If a
 // word is there more than once, its first row is found. NewIndex uses all processors;
 // the index does not depend on their number.
 func NewIndex(codes *vectors.Sparse) *Index {

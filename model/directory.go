@@ -30,7 +30,7 @@ const (
 // Open reads the model at path, a directory or a .safetensors file. It returns an
 // error, which names the file, if anything is missing or damaged, if words, codes,
 // dictionary and mean do not fit each other and Info, if the codes are not valid
-// ([vectors.Sparse.Validate]), or if a number is not finite.
+// ([vectors.CSR.Validate]), or if a number is not finite.
 func Open(path string) (*Model, error) {
 	read := open
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
@@ -68,8 +68,8 @@ func open(dir string) (*Model, error) {
 	return m, nil
 }
 
-// OpenDictionary is [Open] without reading the words and codes. Words and Codes of
-// the model that it returns are nil.
+// OpenDictionary is [Open] without the words and their codes: Codes of the model that it
+// returns is nil.
 func OpenDictionary(dir string) (*Model, error) {
 	if info, err := os.Stat(dir); err == nil && info.Mode().IsRegular() {
 		m, err := Open(dir)

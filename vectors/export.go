@@ -66,7 +66,7 @@ func escape(word string) string {
 //
 // As all functions that write words with vectors, it returns a [*WordError] for a
 // word that the format cannot hold, before anything is written, and an error if the
-// number of words is not that of the rows of codes, or if K is 0.
+// number of words is not that of the rows, or if K is 0.
 func WriteGloVe(w io.Writer, s *Sparse) error {
 	return writeDenseText(w, "", s, appendExact, "\n")
 }

@@ -30,8 +30,8 @@ import (
 const dimensions = "dimensions"
 
 // WriteArrow writes an Arrow IPC file (Feather, version 2), in record batches of some
-// 32 MiB. It returns an error if the number of words is not that of the rows of
-// codes, if a word is not UTF-8, or if w fails.
+// 32 MiB. It returns an error if the number of words is not that of the rows, if a word
+// is not UTF-8, or if w fails.
 func WriteArrow(w io.Writer, codes *vectors.Sparse) error {
 	if err := check(codes); err != nil {
 		return err
