@@ -79,3 +79,24 @@ func anchors(text string) map[string]bool {
 	}
 	return found
 }
+
+// Programs in the documents are the bodies of examples, which run, and what they print.
+func TestPrograms(t *testing.T) {
+	for page, example := range map[string]string{"README.md": "train/example_test.go", "docs/encoding.md": "encode/example_test.go"} {
+		// Examples run in the folders of their packages.
+		source := strings.ReplaceAll(read(t, example), `"../testdata`, `"testdata`)
+		_, source, _ = strings.Cut(source, "\nfunc Example() {\n")
+		body, output, _ := strings.Cut(source, "\t// Output:\n")
+		output, _, found := strings.Cut(output, "}\n")
+		if !found {
+			t.Fatalf("%s has no example with its output", example)
+		}
+		text := read(t, page)
+		if body = strings.TrimPrefix(strings.ReplaceAll("\n"+body, "\n\t", "\n"), "\n"); !strings.Contains(text, "```go\n"+body+"```\n") {
+			t.Errorf("%s does not have this program:\n%s", page, body)
+		}
+		if output = strings.ReplaceAll(output, "\t// ", ""); !strings.Contains(text, "```\n"+output+"```\n") {
+			t.Errorf("%s does not have its output:\n%s", page, output)
+		}
+	}
+}

@@ -5,29 +5,17 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"overcomplete/cpu"
-	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
 )
 
-// The two files that TestREADME compares, read before the tests go to another directory.
-var readme, example []byte
-
 // TestMain trains the model that the example is about, and runs tests where it is.
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
-		var dir string
-		var err error
-		if readme, err = os.ReadFile("../README.md"); err == nil {
-			example, err = os.ReadFile("example_test.go")
-		}
-		if err == nil {
-			dir, err = os.MkdirTemp("", "encode")
-		}
+		dir, err := os.MkdirTemp("", "encode")
 		if err == nil {
 			defer os.RemoveAll(dir)
 			err = trainSample(dir)
@@ -38,23 +26,6 @@ func TestMain(m *testing.M) {
 		}
 		return m.Run()
 	}())
-}
-
-// The README has the body of the example, and what it prints.
-func TestREADME(t *testing.T) {
-	readme, example := string(readme), string(example)
-	_, example, _ = strings.Cut(example, "\nfunc Example() {\n")
-	body, output, _ := strings.Cut(example, "\t// Output:\n")
-	output, _, found := strings.Cut(output, "}\n")
-	if !found {
-		t.Fatal("there is no example with its output")
-	}
-	if body = strings.TrimPrefix(strings.ReplaceAll("\n"+body, "\n\t", "\n"), "\n"); !strings.Contains(readme, "```go\n"+body+"```\n") {
-		t.Errorf("the README does not have this program:\n%s", body)
-	}
-	if output = strings.ReplaceAll(output, "\t// ", ""); !strings.Contains(readme, "```\n"+output+"```\n") {
-		t.Errorf("the README does not have its output:\n%s", output)
-	}
 }
 
 // trainSample does in dir what the README's first command does, and goes there.
@@ -74,7 +45,7 @@ func trainSample(dir string) error {
 	if err != nil {
 		return err
 	}
-	h := model.Defaults()
+	h := train.Defaults()
 	h.Method, h.Lambda, h.Center = "B", 1, true
 	m, err := train.Fit(ctx, x, h, cpu.Device{}, train.Options{Source: source})
 	if err != nil {

@@ -138,7 +138,7 @@ func parseInfo(data []byte) (Info, error) {
 		return info, fmt.Errorf("%s: format version is %d, want 1 to %d", infoFile, version, FormatVersion)
 	}
 	// What the first models did not say, for there was nothing else.
-	info.Training.State, info.Training.Recipe = Defaults().State, Defaults().Recipe
+	info.Training.State, info.Training.Recipe = "float32", "paper"
 	if err := json.Unmarshal(data, &info); err != nil {
 		return info, inFile(infoFile, err)
 	}

@@ -104,7 +104,7 @@ type Shard struct {
 }
 
 // Hyperparameters choose the objective and how it is minimised. The zero value is not
-// useful: start from [Defaults]. Fields have the names of the flags of
+// useful: start from [overcomplete/train.Defaults]. Fields have the names of the flags of
 // "overcomplete train".
 type Hyperparameters struct {
 	Recipe          string  `json:"recipe"`    // "paper", or "best": centred, and in the end encoded as package encode does
@@ -124,28 +124,10 @@ type Hyperparameters struct {
 	Seed            uint64  `json:"seed"`
 }
 
-// Defaults returns the hyperparameters that the command line has without flags. Atoms
-// and Epochs are 0, because their defaults depend on others: 0 atoms stands for 10·L,
-// 0 epochs for 20 with method A and 30 with method B.
-func Defaults() Hyperparameters {
-	return Hyperparameters{
-		Recipe:          "paper",
-		Method:          "A",
-		Algorithm:       "minibatch",
-		Lambda:          0.5,
-		Tau:             1e-5,
-		Rate:            0.05,
-		Loss:            "squared",
-		State:           "float32",
-		Stop:            "epochs",
-		DictionarySteps: 128,
-		Seed:            1,
-	}
-}
-
 // Validate returns nil if every hyperparameter has a value that can be trained with,
 // or else an error that begins with the name of the first that has not and says what
-// is wanted. Atoms and Epochs may be 0: see [Defaults]. Loss must be one that every
+// is wanted. Atoms and Epochs may be 0, for their
+// defaults. Loss must be one that every
 // program knows.
 func (h Hyperparameters) Validate() error {
 	for _, v := range []struct{ name, value, a, b string }{

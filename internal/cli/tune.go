@@ -32,7 +32,7 @@ point that is there is not trained again. OUT of other vectors, settings or
 evaluation data is refused.`
 
 func (f *experimentFlags) register(cmd *cobra.Command) {
-	f.Hyperparameters = model.Defaults()
+	f.Hyperparameters = train.Defaults()
 	f.factor = 10
 	flags := cmd.Flags()
 	flags.SortFlags = false
