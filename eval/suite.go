@@ -12,7 +12,7 @@ var suite = []struct {
 	name string
 	read func(name, dir string) (Task, error)
 }{
-	{tuningTask, func(name, dir string) (Task, error) {
+	{TuningTask, func(name, dir string) (Task, error) {
 		return ReadWordSimilarity(name, filepath.Join(dir, "wordsim", "EN-WS-353-ALL.txt"))
 	}},
 	{"SimLex-999", func(name, dir string) (Task, error) {
@@ -28,7 +28,8 @@ var suite = []struct {
 	}},
 }
 
-const tuningTask = "WS-353"
+// TuningTask is the task by which the paper chooses hyperparameters (§3).
+const TuningTask = "WS-353"
 
 func newsgroups(g Newsgroups) func(name, dir string) (Task, error) {
 	return func(name, dir string) (Task, error) {

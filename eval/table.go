@@ -34,7 +34,7 @@ type Row struct {
 func (t *Table) Averaged() []string {
 	var tasks []string
 	for i, name := range t.Tasks {
-		if name != tuningTask && slices.Contains(TaskNames(), name) &&
+		if name != TuningTask && slices.Contains(TaskNames(), name) &&
 			!slices.ContainsFunc(t.Rows, func(r Row) bool { return r.Results[i].Note != "" }) {
 			tasks = append(tasks, name)
 		}
