@@ -43,7 +43,7 @@ type lassoLane struct {
 }
 
 // makeGram makes G = DDᵀ, K×K.
-func (e *Encoder) makeGram() error {
+func (e *encoder) makeGram() error {
 	limit, known := memory.Total()
 	if bytes := 4 * float64(e.atoms) * float64(e.atoms); known && bytes > float64(limit) {
 		return fmt.Errorf("%w: the products of %d atoms with each other need %.1f GB, and there can be %.1f GB",
@@ -56,7 +56,7 @@ func (e *Encoder) makeGram() error {
 		sums := make([]float32, k.Rows*k.Columns)
 		for j := 0; j < e.atoms; j += k.Columns {
 			clear(sums)
-			k.Product(&sums[0], k.Columns, &d.Data[i*d.Pitch], d.Pitch, 1, &e.packed.Data[j*e.dim], k.Columns, e.dim, nil, nil, 0, 0, 0)
+			k.Product(&sums[0], k.Columns, &d.Data[i*d.Pitch], d.Pitch, 1, &e.packed.Data[j*e.Dim], k.Columns, e.Dim, nil, nil, 0, 0, 0)
 			for row := range min(k.Rows, e.atoms-i) {
 				copy(e.gram.Row(i + row)[j:], sums[row*k.Columns:][:k.Columns])
 			}
@@ -67,7 +67,7 @@ func (e *Encoder) makeGram() error {
 
 // lasso takes the lane's codes on to the minimum, and tells each row's loss and
 // gap. When ctx is cancelled it stops where it is.
-func (e *Encoder) lasso(ctx context.Context, l *encodeLane, losses, gaps []float64) {
+func (e *encoder) lasso(ctx context.Context, l *encodeLane, losses, gaps []float64) {
 	rows, k := len(losses), e.kernels
 	open := make([]bool, rows)
 	places := make([]place, rows)
@@ -104,7 +104,7 @@ func (e *Encoder) lasso(ctx context.Context, l *encodeLane, losses, gaps []float
 
 // reside makes the residual of row i and tells where its code is, but for the
 // largest correlation.
-func (e *Encoder) reside(l *encodeLane, i int) place {
+func (e *encoder) reside(l *encodeLane, i int) place {
 	p, y := place{lambda: e.options.Lambda}, l.y.Row(i)
 	r := zeroed(l.lasso.residual, l.y.Pitch)
 	l.lasso.residual = r
@@ -125,14 +125,14 @@ func (e *Encoder) reside(l *encodeLane, i int) place {
 
 // correlateAll correlates the residuals of the rows from first on that a product
 // takes with all atoms. The results are in the lane's a.
-func (e *Encoder) correlateAll(l *encodeLane, first int) {
+func (e *encoder) correlateAll(l *encodeLane, first int) {
 	k, c := e.kernels, &l.a
 	for i := range k.Rows {
 		clear(c.Padded(first + i))
 	}
 	for j := 0; j < e.atoms; j += k.Columns {
 		k.Product(&c.Data[first*c.Pitch+j], c.Pitch, &l.r.Data[first*l.r.Pitch], l.r.Pitch, 1,
-			&e.packed.Data[j*e.dim], k.Columns, e.dim, nil, nil, 0, 0, 0)
+			&e.packed.Data[j*e.Dim], k.Columns, e.Dim, nil, nil, 0, 0, 0)
 	}
 }
 
@@ -176,7 +176,7 @@ func largest[F float32 | float64](c []F, nonnegative bool) float64 {
 
 // descend lowers the objective of row i over a working set of atoms, from where it
 // is, to a gap.
-func (e *Encoder) descend(l *encodeLane, i int, at place, gap float64) {
+func (e *encoder) descend(l *encodeLane, i int, at place, gap float64) {
 	w := &l.lasso
 	e.workingSet(w, l.codes.index[i], l.a.Row(i))
 	n := len(w.atoms)
@@ -231,7 +231,7 @@ func (e *Encoder) descend(l *encodeLane, i int, at place, gap float64) {
 }
 
 // inner is the gap of the lasso that has the working set's atoms only.
-func (e *Encoder) inner(w *lassoLane, at place) float64 {
+func (e *encoder) inner(w *lassoLane, at place) float64 {
 	at.product, at.l1, at.most = at.squares, 0, largest(w.correlations, e.options.Nonnegative)
 	for j, x := range w.code {
 		at.product += x * w.correlations[j] // y = r + aD
@@ -242,7 +242,7 @@ func (e *Encoder) inner(w *lassoLane, at place) float64 {
 
 // workingSet is the support of a code, and as many atoms again of those that
 // correlate too much with the residual, the worst first.
-func (e *Encoder) workingSet(w *lassoLane, support []int32, c []float32) {
+func (e *encoder) workingSet(w *lassoLane, support []int32, c []float32) {
 	half := float32(e.options.Lambda / 2)
 	w.violations = w.violations[:0]
 	next := 0

@@ -9,28 +9,38 @@ import (
 	"overcomplete/vectors"
 )
 
-// Block is how many rows are encoded together, and by how many rows an input is
-// dealt out to shards.
+// Block is the number of rows that are encoded together. An input is dealt out to
+// shards in blocks of as many rows.
 const Block = 4096
 
 // namedWords is how many of the words are named whose gap is larger than it should
 // be.
 const namedWords = 5
 
-// Model encodes x, of which nothing has been subtracted that e does not know of,
-// and returns the model of its words: their codes, which o says how e makes, and
-// the dictionary and mean of m. Of the vectors' source and the device it knows
-// nothing: the caller sets Info.Input's Name and SHA256 and Info.Encoding.Device,
-// if anybody is to know them. If ctx is cancelled, the error is ctx's.
-func Model(ctx context.Context, m *model.Model, e Encoder, o Options, x *vectors.Dense) (*model.Model, error) {
-	if x.Dim != m.Info.Input.Dim {
-		return nil, fmt.Errorf("encode: vectors of %d numbers, and the atoms have %d", x.Dim, m.Info.Input.Dim)
+// Model encodes the vectors x, V×L, on a device and returns a model of them: their words
+// and codes, with the dictionary of m.
+//
+// It is an error if x and the dictionary do not have the same L, if the device cannot
+// encode with the dictionary and o (see [Device]), or, wrapping [ErrOverflow], if a row
+// cannot be encoded. If ctx is cancelled, its error is returned.
+//
+// Where x is from is not known here. If model.json shall say so, the caller sets Name
+// and SHA256 of Info.Input.
+func Model(ctx context.Context, m *model.Model, x *vectors.Dense, device Device, o Options) (encoded *model.Model, err error) {
+	if x.Dim != m.Dictionary.Dim {
+		return nil, fmt.Errorf("encode: vectors of %d numbers, and the atoms have %d", x.Dim, m.Dictionary.Dim)
 	}
-	codes := &vectors.Sparse{Words: x.Words, CSR: vectors.CSR{Cols: m.Info.Training.Atoms, Ptr: []int64{0}}}
-	s := &Stream{Encoder: e, Options: o, Add: func(block *vectors.Sparse) error {
-		if block.Cols != codes.Cols {
-			return fmt.Errorf("encode: codes of %d atoms, and the model has %d", block.Cols, codes.Cols)
+	e, err := device.Encoder(&m.Dictionary, o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if closed := e.Close(); err == nil {
+			err = closed
 		}
+	}()
+	codes := &vectors.Sparse{Words: x.Words, CSR: vectors.CSR{Cols: m.Dictionary.Len(), Ptr: []int64{0}}}
+	s := &Stream{Encoder: e, Add: func(block *vectors.Sparse) error {
 		codes.Append(&block.CSR)
 		return nil
 	}}
@@ -42,13 +52,13 @@ func Model(ctx context.Context, m *model.Model, e Encoder, o Options, x *vectors
 		return nil, err
 	}
 	encoding.TrainedOn = TrainedOn(m.Info)
-	encoded := *m
-	encoded.Codes = codes
+	encoded = &model.Model{Info: m.Info, Codes: codes, Dictionary: m.Dictionary}
 	encoded.Info.Input, encoded.Info.Encoding = model.Input{Words: x.Len(), Dim: x.Dim}, encoding
-	return &encoded, nil
+	return encoded, nil
 }
 
-// TrainedOn is what a model's dictionary was learned from.
+// TrainedOn returns the description of the vectors that a model's dictionary was
+// learned from, which need not be those of its codes.
 func TrainedOn(i model.Info) model.Input {
 	if i.Encoding != nil {
 		return i.Encoding.TrainedOn
@@ -56,14 +66,19 @@ func TrainedOn(i model.Info) model.Input {
 	return i.Input
 }
 
-// A Stream encodes rows that come some at a time, however many, and measures their
-// codes. It holds a block of them. The rows of a file come from [vectors.Stream],
-// and [model.Model.SaveRows] takes the codes.
+// A Stream encodes rows that come a few at a time and need not fit in memory: it holds
+// one [Block] of them. It also measures the codes. [vectors.Stream] reads such rows
+// from a file, and [model.Model.SaveRows] writes their codes.
 type Stream struct {
 	Encoder Encoder
-	Options Options                           // that Encoder was made with
-	Add     func(block *vectors.Sparse) error // takes the codes, block by block; words are for the time of the call
-	Shard   *model.Shard                      // nil for all rows; all but Index and Of is filled in
+
+	// Add is called with each block's words and codes, in order. It may keep the codes,
+	// but not the words. If it returns an error, so does the Stream.
+	Add func(block *vectors.Sparse) error
+
+	// Shard, if not nil, says which blocks to encode. Index and Of must be set; the
+	// Stream sets the rest.
+	Shard *model.Shard
 
 	dim    int // of the rows so far
 	tally  tally
@@ -72,8 +87,9 @@ type Stream struct {
 	data   []float32
 }
 
-// Rows encodes more rows, or keeps them for the next block. They are as long as
-// those before.
+// Rows takes the next rows of the input, V×L with the same L each time. It encodes
+// them as soon as a block is full. Its errors are those of the encoder and of Add, and
+// one that wraps [ErrOverflow] for a row that cannot be encoded.
 func (s *Stream) Rows(ctx context.Context, d *vectors.Dense) error {
 	if s.dim == 0 {
 		s.dim = d.Dim
@@ -93,17 +109,19 @@ func (s *Stream) Rows(ctx context.Context, d *vectors.Dense) error {
 	return nil
 }
 
-// Finish encodes what is left and returns what was measured, and how it was encoded
-// but for the device and what the dictionary was trained on.
+// Finish encodes the last block, which may not be full, and returns what was measured
+// of all codes. The caller sets TrainedOn of the result, which a Stream does not know.
+// Its errors are those of [Stream.Rows].
 func (s *Stream) Finish(ctx context.Context) (*model.Encoding, error) {
 	if len(s.words) > 0 {
 		if err := s.block(ctx); err != nil {
 			return nil, err
 		}
 	}
-	e := &model.Encoding{Lambda: s.Options.Lambda, Gap: s.Options.Gap, Shard: s.Shard}
+	o := s.Encoder.Options()
+	e := &model.Encoding{Device: s.Encoder.Device(), Lambda: o.Lambda, Gap: o.Gap, Shard: s.Shard}
 	if e.Gap == 0 {
-		e.Steps, e.Most = s.Options.Steps, s.Options.Most
+		e.Steps, e.Most = o.Steps, o.Most
 	}
 	s.tally.report(e)
 	if s.Shard != nil {
@@ -140,9 +158,9 @@ func (s *Stream) block(ctx context.Context) error {
 			return fmt.Errorf("%.100q: %w", words[i], ErrOverflow)
 		}
 		loss += l
-		if s.Options.Gap > 0 {
+		if gap := s.Encoder.Options().Gap; gap > 0 {
 			s.tally.worstGap = max(s.tally.worstGap, codes.Gap[i])
-			if !(codes.Gap[i] <= s.Options.Gap) {
+			if !(codes.Gap[i] <= gap) {
 				s.tally.unreached++
 				s.tally.name(i, words[i])
 			}

@@ -1,9 +1,9 @@
 // Package kernels runs the lowered training programs of package graph, and the
 // encoding of package encode, on NVIDIA GPUs, through the CUDA driver.
 //
-// Support for GPUs is built with -tags gpu. Without the tag, [New], [NewEncoder], [Devices],
-// [Find] and [Count] return an error that wraps [ErrUnavailable]. With it, a program still
-// starts on machines that have no driver (see package driver).
+// Support for GPUs is built with -tags gpu. Without the tag, the methods of [Device], and
+// [GPUs], [Find] and [Count], return an error that wraps [ErrUnavailable]. With it, a program
+// still starts on machines that have no driver (see package driver).
 //
 // # On the device
 //

@@ -18,14 +18,15 @@ import (
 // Encoder encodes on a GPU. It implements [encode.Encoder]. Its methods may be
 // called from any goroutine, one at a time.
 type Encoder struct {
+	*model.Dictionary
 	*gpu
+	widths
 	options   encode.Options
 	precision Precision
-	mean      []float32 // nil for none
-	step      float64   // s
-	widths
-	batch int // most rows at a time
-	parts int // that a row's ⟨z−b, b−a⟩ is summed in
+	step      float64 // s
+	most      int     // k, not above K
+	batch     int     // most rows at a time
+	parts     int     // that a row's ⟨z−b, b−a⟩ is summed in
 
 	staging                     []float32        // batch×L, page-locked: rows without their mean
 	dictionary                  pointer[float32] // K×L
@@ -37,44 +38,54 @@ type Encoder struct {
 	packing                     packing
 }
 
-// NewEncoder prepares encoding with the dictionary d, K×L row-major, and μ, which is
-// nil if nothing is to be subtracted. It does not do exact codes, Options.Gap.
-// Close the encoder when it is done with.
-func NewEncoder(d []float32, dim int, mean []float32, o encode.Options, device int, p Precision) (*Encoder, error) {
-	return newEncoder(&model.Dictionary{Dim: dim, Atoms: d, Mean: mean}, o, Options{Device: device, Precision: p}, encode.Block)
+// Encoder implements [encode.Device]. It does not do exact codes, Options.Gap. What it
+// returns is an [*Encoder].
+func (d Device) Encoder(dictionary *model.Dictionary, o encode.Options) (encode.Encoder, error) {
+	e, err := newEncoder(d, dictionary, o, encode.Block)
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
 }
 
-// newEncoder is NewEncoder with a number of rows to encode at a time if there is
+// newEncoder is Device.Encoder with a number of rows to encode at a time if there is
 // memory for so many, for tests.
-func newEncoder(d *model.Dictionary, o encode.Options, on Options, batch int) (*Encoder, error) {
-	if err := d.Validate(); err != nil {
+func newEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch int) (*Encoder, error) {
+	if err := dictionary.Validate(); err != nil {
 		return nil, fmt.Errorf("kernels: %w", err)
 	}
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
 	if o.Gap > 0 {
-		return nil, fmt.Errorf("kernels: %w: exact codes are of the CPU only", ErrUnavailable)
+		return nil, fmt.Errorf("%w: exact codes are of the CPU only", ErrUnavailable)
 	}
-	step, err := encode.StepSize(d.Atoms, d.Dim)
+	step, err := encode.StepSize(dictionary)
 	if err != nil {
 		return nil, err
 	}
-	g, err := openGPU(on.Device)
+	g, err := openGPU(d.Index)
 	if err != nil {
 		return nil, err
 	}
-	o.Most = min(o.Most, d.Len())
+	atoms := dictionary.Len()
 	e := &Encoder{
-		gpu: g, options: o, precision: cmp.Or(on.Precision, TF32), mean: d.Mean, step: step,
-		widths: newWidths(d.Len(), d.Dim), batch: batch, parts: divide(d.Len(), correlateColumns) * (correlateColumns / fistaColumns),
+		Dictionary: dictionary, gpu: g, widths: newWidths(atoms, dictionary.Dim),
+		options: o, precision: cmp.Or(d.Precision, TF32), step: step, most: min(o.Most, atoms), batch: batch,
+		parts: divide(atoms, correlateColumns) * (correlateColumns / fistaColumns),
 	}
-	if err := e.prepare(d.Atoms); err != nil {
+	if err := e.prepare(); err != nil {
 		g.Close()
 		return nil, err
 	}
 	return e, nil
 }
+
+// Device implements [encode.Encoder].
+func (e *Encoder) Device() string { return e.gpu.name(e.precision) }
+
+// Options implements [encode.Encoder].
+func (e *Encoder) Options() encode.Options { return e.options }
 
 // fixedBytes is the device memory that does not depend on the number of rows at a time.
 func (e *Encoder) fixedBytes() int64 {
@@ -84,12 +95,12 @@ func (e *Encoder) fixedBytes() int64 {
 
 // rowBytes is the device memory that each row takes while it is encoded.
 func (e *Encoder) rowBytes() int64 {
-	return 4*int64(2*e.codePitch+4*e.dimPitch+e.parts+2*e.options.Most) + 4*(1+2+2+2+2)
+	return 4*int64(2*e.codePitch+4*e.dimPitch+e.parts+2*e.most) + 4*(1+2+2+2+2)
 }
 
 // prepare takes device memory for as many rows at a time as fit, at most batch, and copies
 // the dictionary there.
-func (e *Encoder) prepare(d []float32) error {
+func (e *Encoder) prepare() error {
 	g := e.gpu
 	defer g.enter()()
 	free, _, err := cu.MemInfo()
@@ -112,9 +123,9 @@ func (e *Encoder) prepare(d []float32) error {
 		gpu: g, widths: e.widths,
 		nonzeros: alloc[float64](g, rows), l1: alloc[float64](g, rows), used: alloc[int32](g, e.atoms), starts: alloc[int64](g, rows),
 	}
-	e.packing.reserve(rows * e.options.Most)
+	e.packing.reserve(rows * e.most)
 	e.staging = g.allocHost(rows * e.dimPitch)
-	toDevice(g, e.dictionary, pitched(d, e.dim, e.dimPitch), g.compute)
+	toDevice(g, e.dictionary, pitched(e.Atoms, e.Dim, e.dimPitch), g.compute)
 	g.synchronize(g.compute)
 	if errors.Is(g.err, cu.OutOfMemory) { // somebody else has taken what was free
 		return fmt.Errorf("%w to encode with %d sparse dimensions: %w", train.ErrMemory, e.atoms, g.err)
@@ -124,12 +135,12 @@ func (e *Encoder) prepare(d []float32) error {
 
 // Encode implements [encode.Encoder].
 func (e *Encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error) {
-	if len(x)%e.dim != 0 {
-		return nil, fmt.Errorf("kernels: %d numbers are no vectors of length %d", len(x), e.dim)
+	if len(x)%e.Dim != 0 {
+		return nil, fmt.Errorf("kernels: %d numbers are no vectors of length %d", len(x), e.Dim)
 	}
 	g := e.gpu
 	defer g.enter()()
-	rows := len(x) / e.dim
+	rows := len(x) / e.Dim
 	out := &encode.Codes{Loss: make([]float64, rows)}
 	out.Rows, out.Cols, out.Ptr = rows, e.atoms, make([]int64, 1, rows+1)
 	for lo := 0; lo < rows && g.err == nil; lo += e.batch {
@@ -138,9 +149,9 @@ func (e *Encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error
 		}
 		hi := min(lo+e.batch, rows)
 		n := hi - lo
-		e.start(x[lo*e.dim:hi*e.dim], n)
+		e.start(x[lo*e.Dim:hi*e.Dim], n)
 		e.fista(n, e.options.Steps, e.options.Lambda*e.step, false)
-		g.queue(keepLargest{codes: e.codes, before: e.before, shape: e.shape(n), most: int32(e.options.Most)}.launch(), g.compute)
+		g.queue(keepLargest{codes: e.codes, before: e.before, shape: e.shape(n), most: int32(e.most)}.launch(), g.compute)
 		if !e.options.Nonnegative {
 			e.fista(n, encode.PolishSteps, 0, true)
 		}
@@ -158,11 +169,10 @@ func (e *Encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error
 func (e *Encoder) start(x []float32, rows int) {
 	g := e.gpu
 	y := e.staging[:rows*e.dimPitch]
-	copyRows(y, e.dimPitch, x, e.dim)
+	copyRows(y, e.dimPitch, x, e.Dim)
 	for i := range rows {
-		for j, m := range e.mean {
-			y[i*e.dimPitch+j] -= m
-		}
+		row := y[i*e.dimPitch:][:e.Dim]
+		e.Center(row, row)
 	}
 	toDevice(g, e.y, y, g.compute)
 	zero(g, e.codes, rows*e.codePitch, g.compute)

@@ -24,7 +24,7 @@ var ptx embed.FS
 // between enter and leave. The first call that fails sets err, and the calls after it do
 // nothing, so that one look at err is enough for many calls.
 type gpu struct {
-	device     Device
+	device     GPU
 	context    cu.CUContext
 	modules    []cu.Module
 	functions  map[string]*function // those that were used
@@ -127,8 +127,11 @@ func (g *gpu) function(kernel string) *function {
 	return g.functions[kernel]
 }
 
-// Device returns the GPU; its free memory is not known.
-func (g *gpu) Device() Device { return g.device }
+// name is what [train.Trainer] and [overcomplete/encode.Encoder] say of the GPU. What
+// tensor cores round depends on their generation.
+func (g *gpu) name(p Precision) string {
+	return fmt.Sprintf("cuda %d.%d %s", g.device.Major, g.device.Minor, p)
+}
 
 // enter makes the context the current one of the goroutine's thread, until leave is called.
 func (g *gpu) enter() (leave func()) {

@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"overcomplete/graph"
+	"overcomplete/train"
 )
 
 // widths are the lengths of rows: K of codes, L of vectors, and how far the next row is.
@@ -34,9 +35,9 @@ type sizes struct {
 
 // newSizes returns the sizes of a training. If codeBatch is 0, a code step has as many words
 // as suit the kernels.
-func newSizes(spec graph.Spec, words, batch, codeBatch int) sizes {
+func newSizes(p train.Problem, codeBatch int) sizes {
 	s := sizes{
-		widths: newWidths(spec.Atoms, spec.Dim), words: words, batch: min(batch, words), codeBatch: codeBatch,
+		widths: newWidths(p.Hyperparameters.Atoms, p.Dim), words: p.Len(), batch: min(p.Batch(), p.Len()), codeBatch: codeBatch,
 	}
 	if s.codeBatch == 0 {
 		// Tiles enough for every multiprocessor a few times over. It depends on

@@ -29,7 +29,7 @@ func testModel(words, dim, atoms int, center bool) *Model {
 		Info: Info{
 			Format:   FormatVersion,
 			Input:    Input{Name: "vectors.txt", SHA256: strings.Repeat("0f", 32), Words: words, Dim: dim},
-			Training: Defaults(),
+			Training: Hyperparameters{Recipe: "paper", Method: "A", Algorithm: "minibatch", Loss: "squared", State: "float32", Stop: "epochs", DictionarySteps: 128, Rate: 0.05},
 			Epochs:   []Epoch{{Epoch: 1, Error: 0.1, Objective: 1.0 / 3, Seconds: 1e-9}, {Epoch: 2, UnusedAtoms: 7}},
 		},
 		Codes:      &vectors.Sparse{CSR: vectors.CSR{Rows: words, Cols: atoms, Ptr: []int64{0}}},
@@ -329,8 +329,8 @@ func TestOpenBad(t *testing.T) {
 		file  string
 		want  string
 	}{
-		{"version", replace(infoFile, `"format": 1`, `"format": 2`), infoFile, "format version is 2, want 1"},
-		{"no version", replace(infoFile, `"format": 1`, `"former": 1`), infoFile, "format version is 0"},
+		{"version", replace(infoFile, `"format": 2`, `"format": 3`), infoFile, "format version is 3, want 1 to 2"},
+		{"no version", replace(infoFile, `"format": 2`, `"former": 2`), infoFile, "format version is 0"},
 		{"type", replace(infoFile, `"words": 4`, `"words": "4"`), infoFile, "words"},
 		{"negative words", replace(infoFile, `"words": 4`, `"words": -4`), infoFile, "no model has -4 words"},
 		{"words", replace(infoFile, `"words": 4`, `"words": 5`), wordsFile, "4 words, model.json says 5"},

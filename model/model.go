@@ -1,6 +1,6 @@
-// Package model keeps trained models: what a training was asked for, what it
-// measured, and the codes and dictionary that it learned, in a directory that
-// is written whole or not at all:
+// Package model reads and writes trained models. A model is what a training was
+// asked for, what it measured, and the codes and the dictionary that it learned. It
+// is kept in a directory, which is written whole or not at all:
 //
 //	model.json      Info
 //	words.txt       Codes.Words, one a line, UTF-8
@@ -16,11 +16,14 @@
 //		fmt.Println(word, columns, values) // its sparse vector
 //	}
 //
-// Package train makes models, encode gives codes to new words with them, and
-// interpret shows what their dimensions mean.
+// Package train makes models, package encode gives codes to new words with them, and
+// package interpret shows what their dimensions mean.
+//
+// Errors name the file of the model that they are about.
 package model
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -37,38 +40,39 @@ type Model struct {
 	Dictionary Dictionary
 }
 
-// FormatVersion is the version of the model directory that this package writes,
-// and the only one that it reads.
-const FormatVersion = 1
+// FormatVersion is the version of the model directory that this package writes. It
+// reads version 1 too, in which an epoch's "error" was its loss.
+const FormatVersion = 2
 
-// Info is what model.json says.
+// Info is the content of model.json.
 type Info struct {
 	Format   int             `json:"format"` // [FormatVersion]; set by [Model.Save]
 	Input    Input           `json:"input"`
 	Training Hyperparameters `json:"training"`
-	Device   string          `json:"device"` // that trained: "cpu" with its kernels, or "cuda" with the precision; results differ in the last bits
+	Device   string          `json:"device"` // that trained: "cpu" with its level, or "cuda" with its compute capability and the precision; results differ in the last bits
 	Epochs   []Epoch         `json:"epochs"` // metrics after each epoch
 
-	// Encoding says how the codes were made if not by the training, which
-	// Training, Device and Epochs are still of. Input describes what was encoded.
+	// Encoding says how the codes were made, if package encode made them and not the
+	// training; it is nil otherwise. Training, Device and Epochs then still describe
+	// the training of the dictionary, and Input the vectors that were encoded.
 	Encoding *Encoding `json:"encoding,omitempty"`
 }
 
-// Input describes the dense vectors that were trained on.
+// Input describes the file of dense vectors that the codes were made from.
 type Input struct {
 	Name   string `json:"name"`   // the file's base name
-	SHA256 string `json:"sha256"` // of the file's bytes, as stored
+	SHA256 string `json:"sha256"` // of the file's bytes as stored, in hexadecimal
 	Words  int    `json:"words"`  // V
 	Dim    int    `json:"dim"`    // L
 
-	WordsSHA256 string `json:"words_sha256,omitempty"` // of the file that the words are from, if that is another one
+	WordsSHA256 string `json:"words_sha256,omitempty"` // of the list of words, if that was a file of its own
 }
 
-// Encoding is how codes were made with a dictionary that was there before: see
-// package encode. Means are over words.
+// Encoding says how package encode made codes with a dictionary that was trained
+// before, and what was measured of them. Means are over words.
 type Encoding struct {
 	TrainedOn Input   `json:"trained_on"` // the vectors that the dictionary was learned from
-	Device    string  `json:"device"`     // as [Info.Device], "cuda" with its compute capability first
+	Device    string  `json:"device"`     // as [Info.Device]
 	Lambda    float64 `json:"lambda"`
 	Steps     int     `json:"steps,omitempty"` // of FISTA, if not exact
 	Most      int     `json:"most,omitempty"`  // the most nonzeros that a code keeps, if not exact
@@ -82,33 +86,35 @@ type Encoding struct {
 	WorstGap    float64 `json:"worst_gap,omitempty"` // the largest that was reached
 	Unreached   int     `json:"unreached,omitempty"` // words whose gap is larger than Gap
 
-	UnreachedWords []string `json:"unreached_words,omitempty"` // the first of them
+	UnreachedWords []string `json:"unreached_words,omitempty"` // the first five of them
 
 	Shard *Shard `json:"shard,omitempty"` // if these are not all words of the input
 }
 
-// Shard says which part of an input a model's words are: of its blocks of rows,
-// counted from 0, those whose number is Index−1 modulo Of.
+// Shard says which part of an input a model's words are. The input is dealt out in
+// blocks of rows, numbered from 0: those of a shard have numbers n with
+// n mod Of = Index−1.
 type Shard struct {
 	Index  int       `json:"index"` // from 1
 	Of     int       `json:"of"`
 	Words  int       `json:"words"`  // of the whole input
 	Losses []float64 `json:"losses"` // Σ‖x_i − μ − a_i D‖² of each of its blocks
 
-	UnreachedRows []int `json:"unreached_rows,omitempty"` // those of Encoding.UnreachedWords, from 0 in the shard
+	UnreachedRows []int `json:"unreached_rows,omitempty"` // rows of Encoding.UnreachedWords, counted from 0 in the shard
 }
 
-// Hyperparameters choose the objective and how it is minimised. Its zero value
-// is not useful: start from [Defaults]. Names in JSON are those of the flags of
+// Hyperparameters choose the objective and how it is minimised. The zero value is not
+// useful: start from [overcomplete/train.Defaults]. Fields have the names of the flags of
 // "overcomplete train".
 type Hyperparameters struct {
+	Recipe          string  `json:"recipe"`    // "paper", or "best": centred, and in the end encoded as package encode does
 	Method          string  `json:"method"`    // "A", or "B" for nonnegative codes (paper §2.1, §2.2)
 	Algorithm       string  `json:"algorithm"` // "minibatch" or "authors"
 	Atoms           int     `json:"atoms"`     // K
 	Lambda          float64 `json:"lambda"`    // λ, weight of Σ‖a_i‖₁
 	Tau             float64 `json:"tau"`       // τ, weight of ‖D‖²
 	Rate            float64 `json:"rate"`      // η, AdaGrad's learning rate
-	Loss            string  `json:"loss"`      // "squared" or "huber"
+	Loss            string  `json:"loss"`      // "squared", "huber", or the name of one of the program's own
 	HuberDelta      float64 `json:"huber_delta,omitempty"`
 	State           string  `json:"state"`            // what S and Q are kept as: "float32", or "float16", rounded, for half of their memory
 	Epochs          int     `json:"epochs"`           // most epochs to run
@@ -118,29 +124,14 @@ type Hyperparameters struct {
 	Seed            uint64  `json:"seed"`
 }
 
-// Defaults returns the hyperparameters of the command line's defaults. The two
-// that depend on others are 0: Atoms is 10·L then, and Epochs 20 for method A, 30
-// for B.
-func Defaults() Hyperparameters {
-	return Hyperparameters{
-		Method:          "A",
-		Algorithm:       "minibatch",
-		Lambda:          0.5,
-		Tau:             1e-5,
-		Rate:            0.05,
-		Loss:            "squared",
-		State:           "float32",
-		Stop:            "epochs",
-		DictionarySteps: 128,
-		Seed:            1,
-	}
-}
-
-// Validate returns an error that begins with the name of a hyperparameter, unless
-// all are in their domain. Atoms and Epochs may be 0, for what their defaults are.
+// Validate returns nil if every hyperparameter has a value that can be trained with,
+// or else an error that begins with the name of the first that has not and says what
+// is wanted. Atoms and Epochs may be 0, for their
+// defaults. Loss must be one that every
+// program knows.
 func (h Hyperparameters) Validate() error {
 	for _, v := range []struct{ name, value, a, b string }{
-		{"method", h.Method, "A", "B"}, {"algorithm", h.Algorithm, "minibatch", "authors"}, {"loss", h.Loss, "squared", "huber"},
+		{"recipe", h.Recipe, "paper", "best"}, {"method", h.Method, "A", "B"}, {"algorithm", h.Algorithm, "minibatch", "authors"}, {"loss", h.Loss, "squared", "huber"},
 		{"state", h.State, "float32", "float16"}, {"stop", h.Stop, "epochs", "authors"},
 	} {
 		if v.value != v.a && v.value != v.b {
@@ -172,19 +163,26 @@ func (h Hyperparameters) Validate() error {
 			return fmt.Errorf("%s is %d, want 1 to %d", v.name, v.value, math.MaxInt32)
 		}
 	}
+	if h.Recipe == "best" && !h.Center {
+		return errors.New("recipe is best, which wants center too")
+	}
+	if h.HuberDelta != 0 && h.Loss != "huber" {
+		return fmt.Errorf("huber-delta is %v, which goes with the loss huber, and the loss is %s", h.HuberDelta, h.Loss)
+	}
 	return nil
 }
 
-// Epoch is what is measured in one epoch. Means are over words.
+// Epoch is what was measured in one epoch of training. Means are over words.
 type Epoch struct {
-	Epoch        int     `json:"epoch"`         // t = 1, 2, …
-	RunningError float64 `json:"running_error"` // mean loss of a word as the dictionary pass met it, D and A still moving
-	Error        float64 `json:"error"`         // mean loss of a word with the epoch's final D and A
-	Objective    float64 `json:"objective"`     // Error + λ·L1 + τ‖D‖²/V
-	Sparsity     float64 `json:"sparsity"`      // share of codes that are zero, 0 to 1
-	L1           float64 `json:"l1"`            // mean ‖a_i‖₁
-	AtomNorm     float64 `json:"atom_norm"`     // mean Euclidean norm of an atom
-	UnusedAtoms  int     `json:"unused_atoms"`  // dimensions that no word uses
-	LineSearch   float64 `json:"line_search"`   // share of the dictionary steps that the line search shortened (α < 1)
-	Seconds      float64 `json:"seconds"`       // wall-clock time of the epoch
+	Epoch       int     `json:"epoch"`        // t = 1, 2, …
+	RunningLoss float64 `json:"running_loss"` // mean loss of a word as the dictionary pass met it, D and A still moving
+	Loss        float64 `json:"loss"`         // mean loss of a word with the epoch's final D and A
+	Error       float64 `json:"error"`        // mean ‖x_i − μ − a_i D‖² with these, whatever the loss; 0 where version 1 did not keep it
+	Objective   float64 `json:"objective"`    // Loss + λ·L1 + τ‖D‖²/V
+	Sparsity    float64 `json:"sparsity"`     // share of codes that are zero, 0 to 1
+	L1          float64 `json:"l1"`           // mean ‖a_i‖₁
+	AtomNorm    float64 `json:"atom_norm"`    // mean Euclidean norm of an atom
+	UnusedAtoms int     `json:"unused_atoms"` // dimensions that no word uses
+	LineSearch  float64 `json:"line_search"`  // share of the dictionary steps that the line search shortened (α < 1)
+	Seconds     float64 `json:"seconds"`      // wall-clock time of the epoch
 }

@@ -25,6 +25,7 @@ import (
 	"overcomplete/interpret"
 	"overcomplete/interpret/judge"
 	"overcomplete/model"
+	"overcomplete/train"
 	"overcomplete/vectors"
 )
 
@@ -38,7 +39,7 @@ func readable() *model.Model {
 		Info: model.Info{
 			Format:   model.FormatVersion,
 			Input:    model.Input{Name: "in.txt", Words: 6, Dim: 2},
-			Training: model.Defaults(),
+			Training: train.Defaults(),
 		},
 		Codes: &vectors.Sparse{
 			Words: []string{"read", "write", "close", "month", "week", "day"},
@@ -453,10 +454,10 @@ func TestIntrusionAuto(t *testing.T) {
 		}
 		want = append(want, autoSet{name, c})
 	}
-	centred := sampleVectors(60, 8)
-	centred.Center()
 	for _, name := range []string{"a", "b"} {
-		codes := openModel(t, name).Codes
+		m := openModel(t, name)
+		codes, centred := m.Codes, sampleVectors(60, 8)
+		m.Dictionary.Center(centred.Data, centred.Data)
 		add(name, codes)
 		random, err := interpret.RandomProjection(t.Context(), centred, &codes.CSR, name == "b", 1)
 		if err != nil {

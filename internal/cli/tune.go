@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"path/filepath"
-	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -15,7 +14,7 @@ import (
 	"overcomplete/eval"
 	"overcomplete/internal/experiment"
 	"overcomplete/model"
-	"overcomplete/vectors"
+	"overcomplete/train"
 )
 
 // experimentFlags are what tune, sweep and paper share: how to train, and where
@@ -33,8 +32,8 @@ point that is there is not trained again. OUT of other vectors, settings or
 evaluation data is refused.`
 
 func (f *experimentFlags) register(cmd *cobra.Command) {
-	f.Hyperparameters = model.Defaults()
-	f.factor, f.recipe = 10, "paper"
+	f.Hyperparameters = train.Defaults()
+	f.factor = 10
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVarP(&f.output, "output", "o", "", "`directory` for what is tried and what comes out, OUT")
@@ -48,23 +47,17 @@ func (f *experimentFlags) registerRest(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.quiet, "quiet", false, "print no progress")
 }
 
-// An opened experiment is one with its vectors.
-type opened struct {
-	*experiment.Experiment
-	x *vectors.Dense
-}
-
 // open reads the vectors at path and opens their experiment in dir.
-func (f *experimentFlags) open(cmd *cobra.Command, path, dir string) (*opened, error) {
+func (f *experimentFlags) open(cmd *cobra.Command, path, dir string) (*experiment.Experiment, error) {
 	e, err := f.load(cmd, path, dir)
 	if err != nil {
 		return nil, err
 	}
-	return e, experiment.Open(e.Experiment, f.Hyperparameters, f.data)
+	return e, experiment.Open(e, f.Hyperparameters, f.data)
 }
 
 // load reads the vectors at path for an experiment in dir, which is not touched.
-func (f *experimentFlags) load(cmd *cobra.Command, path, dir string) (*opened, error) {
+func (f *experimentFlags) load(cmd *cobra.Command, path, dir string) (*experiment.Experiment, error) {
 	if err := f.available(); err != nil {
 		return nil, err
 	}
@@ -83,23 +76,15 @@ func (f *experimentFlags) load(cmd *cobra.Command, path, dir string) (*opened, e
 			Input:    model.Input{Name: source.Name, SHA256: source.SHA256, Words: x.Len(), Dim: x.Dim, WordsSHA256: source.WordsSHA256},
 			Protocol: eval.Options{OOV: eval.Skip, Case: eval.Fallback, Seed: 1},
 		},
-		Train: func(ctx context.Context, h model.Hyperparameters, dir string) (*model.Model, error) {
-			one := f.trainFlags
-			one.Hyperparameters, one.atoms, one.output = h, h.Atoms, dir
-			x := x
-			if h.Center { // which is done in place
-				x = &vectors.Dense{Words: x.Words, Dim: x.Dim, Data: slices.Clone(x.Data)}
-			}
-			return one.fit(ctx, x, source, log, stderr)
-		},
-		Log: log,
+		X: x, Source: source, Device: chosenDevice{&f.deviceFlags, log}, Log: log,
+		Show: func(h model.Hyperparameters) (train.Options, func()) { return show(h, x.Len(), log, stderr) },
 	}
-	return &opened{e, x}, nil
+	return e, nil
 }
 
 // dense measures the vectors that the experiment is about.
-func (e *opened) dense(ctx context.Context, tasks []eval.Task) (*experiment.Record, error) {
-	return e.Untrained(ctx, "X", tasks, func() *eval.Representation { return eval.NewDense("X", e.x) })
+func dense(ctx context.Context, e *experiment.Experiment, tasks []eval.Task) (*experiment.Record, error) {
+	return e.Untrained(ctx, "X", tasks, func() *eval.Representation { return eval.NewDense("X", e.X) })
 }
 
 // interruption returns err, or how to go on if it is of an interruption.
@@ -109,9 +94,6 @@ func (f *experimentFlags) interruption(err error) error {
 	}
 	return err
 }
-
-// tuningTask is the one that the paper chooses hyperparameters on.
-const tuningTask = "WS-353"
 
 func newTune() *cobra.Command {
 	var f experimentFlags
@@ -160,7 +142,7 @@ method B the binary vectors are measured, as in the paper.
 	f.register(cmd)
 	flags := cmd.Flags()
 	flags.Float64Var(&sparsity, "sparsity", 0, "find the λ with this `share` of zeros, such as 0.92, instead")
-	flags.IntVarP(&f.atoms, "atoms", "k", 0, "K, the dimensions of the sparse vectors, with --sparsity (default 10 times the dense ones)")
+	flags.IntVarP(&f.Atoms, "atoms", "k", 0, "K, the dimensions of the sparse vectors, with --sparsity (default 10 times the dense ones)")
 	flags.StringVar(&f.Method, "method", f.Method, "A, or B for binary vectors")
 	flags.BoolVar(&f.Center, "center", false, "subtract the mean vector first")
 	f.registerInput(cmd)
@@ -183,7 +165,7 @@ type tuned struct {
 func (f *experimentFlags) tune(cmd *cobra.Command, path string, sparsity float64) (*tuned, error) {
 	var tasks []eval.Task
 	if f.data != "" {
-		task, err := eval.ReadTask(tuningTask, f.data)
+		task, err := eval.ReadTask(eval.TuningTask, f.data)
 		if err != nil {
 			return nil, err
 		}
@@ -194,28 +176,28 @@ func (f *experimentFlags) tune(cmd *cobra.Command, path string, sparsity float64
 		return nil, err
 	}
 	if sparsity == 0 { // found out before anything is written
-		results, err := eval.Run(cmd.Context(), eval.NewDense("X", e.x), tasks, e.Setting.Protocol)
+		results, err := eval.Run(cmd.Context(), eval.NewDense("X", e.X), tasks, e.Setting.Protocol)
 		if err != nil {
 			return nil, err
 		}
 		if note := results[0].Note; note != "" {
-			return nil, usagef("%s can't be tuned on %s: %s", path, tuningTask, note)
+			return nil, usagef("%s can't be tuned on %s: %s", path, eval.TuningTask, note)
 		}
 	}
-	if err := experiment.Open(e.Experiment, f.Hyperparameters, f.data); err != nil {
+	if err := experiment.Open(e, f.Hyperparameters, f.data); err != nil {
 		return nil, err
 	}
-	dense, err := e.dense(cmd.Context(), tasks)
+	x, err := dense(cmd.Context(), e, tasks)
 	if err != nil {
 		return nil, err
 	}
-	t := &tuned{Dense: dense, wanted: sparsity}
+	t := &tuned{Dense: x, wanted: sparsity}
 	if sparsity == 0 {
-		t, err = e.grid(cmd.Context(), f.Hyperparameters, tasks[0], dense)
+		t, err = grid(cmd.Context(), e, f.Hyperparameters, tasks[0], x)
 	} else {
 		h := f.Hyperparameters
-		if h.Atoms = f.atoms; h.Atoms == 0 {
-			h.Atoms = f.factor * e.x.Dim
+		if h.Atoms == 0 {
+			h.Atoms = f.factor * e.X.Dim
 		}
 		t.Tried, t.Best, t.Reached, err = e.Sparsity(cmd.Context(), h, sparsity, tasks)
 	}
@@ -227,13 +209,13 @@ func (f *experimentFlags) tune(cmd *cobra.Command, path string, sparsity float64
 }
 
 // grid chooses by the paper's grid.
-func (e *opened) grid(ctx context.Context, h model.Hyperparameters, task eval.Task, dense *experiment.Record) (*tuned, error) {
+func grid(ctx context.Context, e *experiment.Experiment, h model.Hyperparameters, task eval.Task, dense *experiment.Record) (*tuned, error) {
 	t := &tuned{Dense: dense}
 	var err error
 	if t.Tried, err = e.Grid(ctx, h, task); err != nil {
 		return nil, err
 	}
-	t.Best, t.Reached = experiment.Best(t.Tried, tuningTask)
+	t.Best, t.Reached = experiment.Best(t.Tried, eval.TuningTask)
 	t.Model = e.ModelDir(t.Best.Training)
 	return t, nil
 }
@@ -245,12 +227,12 @@ func (t *tuned) table() experiment.Table {
 	measured := len(t.Dense.Scores) > 0 // else there is nothing to say of WS-353, nor of X
 	head := []string{"vectors", "λ", "K", "zeros %", "error"}
 	if measured {
-		head = append(head, tuningTask)
+		head = append(head, eval.TuningTask)
 	}
 	table := experiment.Table{append(head, "")}
 	add := func(r *experiment.Record, mark string, cells ...string) {
 		if measured {
-			s := r.Result(tuningTask)
+			s := r.Result(eval.TuningTask)
 			cells = append(cells, plusMinus(s.Score, s.Stderr))
 		}
 		table = append(table, append(cells, mark))
@@ -285,7 +267,7 @@ func (t *tuned) verdict() string {
 	case t.Reached && t.wanted > 0:
 		return what
 	case t.Reached:
-		return fmt.Sprintf("%s, the highest %s of those with %v %% or more", what, tuningTask, 100*experiment.MinSparsity)
+		return fmt.Sprintf("%s, the highest %s of those with %v %% or more", what, eval.TuningTask, 100*experiment.MinSparsity)
 	case t.wanted > 0:
 		return fmt.Sprintf("%s, which is the nearest, but not within %v of the %v %% that were wanted", what, 100*experiment.Tolerance, 100*t.wanted)
 	}
@@ -312,15 +294,15 @@ func (t *tuned) draw(name string) error {
 		f.Lines = []experiment.Line{line}
 		return f.Save(name)
 	}
-	f := experiment.Figure{XLabel: "zeros, %", YLabel: tuningTask + ", ρ × 100",
+	f := experiment.Figure{XLabel: "zeros, %", YLabel: eval.TuningTask + ", ρ × 100",
 		XMark: experiment.Mark{Name: fmt.Sprintf("%v %%", 100*experiment.MinSparsity), At: 100 * experiment.MinSparsity},
-		YMark: experiment.Mark{Name: "X", At: t.Dense.Result(tuningTask).Score}}
+		YMark: experiment.Mark{Name: "X", At: t.Dense.Result(eval.TuningTask).Score}}
 	for _, r := range t.Tried {
 		name := fmt.Sprintf("K = %d", r.Training.Atoms)
 		if n := len(f.Lines); n == 0 || f.Lines[n-1].Name != name {
 			f.Lines = append(f.Lines, experiment.Line{Name: name})
 		}
-		s := r.Result(tuningTask)
+		s := r.Result(eval.TuningTask)
 		line := &f.Lines[len(f.Lines)-1]
 		line.Points = append(line.Points, experiment.FigurePoint{X: 100 * r.Metrics.Sparsity, Y: s.Score, Stderr: s.Stderr, Label: "λ = " + shortest(r.Training.Lambda)})
 	}
