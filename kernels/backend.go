@@ -60,8 +60,7 @@ func (d Device) Trainer(p train.Problem) (train.Trainer, error) {
 	return b, nil
 }
 
-// newBackend is Trainer with the number of words of a code step, which tests choose; see
-// newSizes.
+// newBackend is Trainer with the number of words of a code step for tests to choose.
 func newBackend(d Device, p train.Problem, codeBatch int) (*Backend, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("kernels: %w", err)
@@ -106,8 +105,7 @@ func compileStep(build graph.Build, spec graph.Spec) (*executable, error) {
 // Device implements [train.Trainer].
 func (b *Backend) Device() string { return b.gpu.name(b.precision) }
 
-// prepare takes the memory that training needs, after it has made sure that there is
-// enough.
+// prepare makes sure that there is enough memory, and then takes it.
 func (b *Backend) prepare(x []float32, dictionaryStep, codeStep *executable) error {
 	g := b.gpu
 	defer g.enter()()
@@ -181,8 +179,7 @@ func (b *Backend) fill(x []float32, dictionaryStep, codeStep *executable) (err e
 	return g.err
 }
 
-// reset gives some words the state that they have before training: random codes, and S and
-// Q of zeros.
+// reset gives words the state before training: random codes, and S and Q of zeros.
 func (b *Backend) reset(at parts[pointer[float32]], first, words int, s cu.Stream) {
 	zero(b.gpu, at.sumG, words*b.codePitch, s)
 	zero(b.gpu, at.sumQ, words*b.codePitch, s)
@@ -394,8 +391,8 @@ func (b *Backend) Codes() (*vectors.CSR, error) {
 	return all, err
 }
 
-// copyRows copies rows that begin srcPitch elements after each other to where they begin
-// dstPitch after each other. What that leaves between them is set to zero.
+// copyRows copies rows that begin srcPitch elements apart to where they begin dstPitch
+// apart. What that leaves between them is set to zero.
 func copyRows(dst []float32, dstPitch int, src []float32, srcPitch int) {
 	for i := range len(dst) / dstPitch {
 		row := dst[i*dstPitch : (i+1)*dstPitch]
@@ -403,7 +400,7 @@ func copyRows(dst []float32, dstPitch int, src []float32, srcPitch int) {
 	}
 }
 
-// pitched returns rows of a length so that they begin pitch elements after each other.
+// pitched returns rows of a length so that they begin pitch elements apart.
 func pitched(rows []float32, length, pitch int) []float32 {
 	if length == pitch {
 		return rows

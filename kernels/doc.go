@@ -23,7 +23,8 @@
 //
 // compile.go makes these of a program, and refuses what there is no kernel for. A
 // pass only queues launches; the host waits at its end. The .cu files tell how the
-// kernels work and what bounds them.
+// kernels work and what bounds them, abi.cuh declares their arguments for C++ and,
+// through "go generate", for Go, and launch.go gives them their grids.
 //
 // An [Encoder] has another few kernels, for some thousands of rows at a time, and no
 // program:
@@ -31,13 +32,6 @@
 //	fista             a step of all codes, in the epilogue of the product
 //	fista_residuals   what the rows' decoded codes leave, with their momentum
 //	keep_largest      of each row's codes
-//
-// # Between Go and CUDA
-//
-// abi.cuh declares what the two must agree on: constants, instructions, and the arguments
-// of each kernel as a struct. "go generate" makes abi.go of it. launch.go gives each struct
-// its kernel's grid, and the least that the kernel has to do. ptx/build.py compiles the .cu
-// files to the PTX that is embedded, which the driver compiles for its GPU.
 //
 // # Sums
 //

@@ -98,8 +98,7 @@ func (e *Encoder) rowBytes() int64 {
 	return 4*int64(2*e.codePitch+4*e.dimPitch+e.parts+2*e.most) + 4*(1+2+2+2+2)
 }
 
-// prepare takes device memory for as many rows at a time as fit, at most batch, and copies
-// the dictionary there.
+// prepare takes device memory, for batch rows or as many as fit, and copies the dictionary.
 func (e *Encoder) prepare() error {
 	g := e.gpu
 	defer g.enter()()

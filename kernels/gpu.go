@@ -167,8 +167,7 @@ func (g *gpu) Close() error {
 	return failed
 }
 
-// check sets err to the first error, with the name of the call or kernel that failed, and
-// the file and line that it was made from.
+// check sets err to the first error, with the call or kernel that failed, and from where.
 func (g *gpu) check(call string, err error) {
 	if err == nil || g.err != nil {
 		return
@@ -281,8 +280,7 @@ func (g *gpu) event(flags cu.EventFlags) (e cu.Event) {
 	return e
 }
 
-// record has the event happen when the stream has done all that is in it now. A stream
-// that is told to wait for the event does nothing of what follows until then.
+// record has the event happen when the stream comes to it; wait has a stream wait for that.
 func (g *gpu) record(e cu.Event, s cu.Stream) {
 	if g.err == nil {
 		g.check("cuEventRecord", e.Record(s))

@@ -4,9 +4,8 @@ package kernels
 
 import "unsafe"
 
-// launch is a kernel that is ready to be started, and the least that it has to do, as the
-// head of its source file counts it; what depends on the numbers, such as nonzeros, does
-// not count.
+// launch is a kernel that is ready to be started, and the least that it has to do, whatever
+// the numbers, as the head of its source file counts it.
 type launch struct {
 	kernel    string
 	arguments unsafe.Pointer // a struct of abi.go
@@ -83,8 +82,7 @@ func (k fistaResiduals) launch() launch {
 	return launch{"fista_residuals", unsafe.Pointer(&k), rowGrid(k.shape.words), bytes, 0}
 }
 
-// codes is the launch of a kernel that has nothing to do but to read or write codes, a
-// number of bytes each.
+// codes is the launch of a kernel that reads or writes a number of bytes for each code.
 func (s shape) codes(kernel string, arguments unsafe.Pointer, bytes float64) launch {
 	return launch{kernel, arguments, rowGrid(s.words), bytes * float64(s.words) * float64(s.atoms), 0}
 }

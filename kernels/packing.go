@@ -4,8 +4,7 @@ package kernels
 
 import "overcomplete/vectors"
 
-// packing has the device gather the nonzeros of dense codes into compressed rows, in memory
-// that it has there for that.
+// packing has the device gather the nonzeros of dense codes into compressed rows.
 type packing struct {
 	gpu *gpu
 	widths
@@ -17,7 +16,7 @@ type packing struct {
 	value        pointer[float32]
 }
 
-// append adds the codes of some words to all, and waits for the device to have done so.
+// append adds the codes of some words to all, and waits for that.
 func (p *packing) append(all *vectors.CSR, codes pointer[float32], words int) {
 	g := p.gpu
 	nonzeros := make([]float64, words)

@@ -33,8 +33,7 @@ type sizes struct {
 	codeBatch int // words of a code step
 }
 
-// newSizes returns the sizes of a training. If codeBatch is 0, a code step has as many words
-// as suit the kernels.
+// newSizes chooses the words of a code step to suit the kernels, where codeBatch is 0.
 func newSizes(p train.Problem, codeBatch int) sizes {
 	s := sizes{
 		widths: newWidths(p.Hyperparameters.Atoms, p.Dim), words: p.Len(), batch: min(p.Batch(), p.Len()), codeBatch: codeBatch,
@@ -78,9 +77,8 @@ func (s sizes) fixedBytes(programs ...*executable) int64 {
 	return bytes
 }
 
-// plan decides how many words a slot of device memory holds. If all words fit, there is one
-// slot for them. If not, there are two slots of as many words as fit, in whole code steps;
-// ok is false if that is too few.
+// plan decides how many words a slot of device memory holds: all of them in one slot, or as
+// many whole code steps as fit in each of two; ok is false if that is too few.
 func (s sizes) plan(free int64, programs ...*executable) (slotWords int, ok bool) {
 	// Other programs, and the driver itself, may want some more.
 	free = free/20*19 - s.fixedBytes(programs...)
@@ -92,8 +90,7 @@ func (s sizes) plan(free int64, programs ...*executable) (slotWords int, ok bool
 	return slotWords, slotWords > 0 && slotWords >= s.batch
 }
 
-// mostWords returns the largest number of words that the device has room for, when it has
-// not for all.
+// mostWords returns how many words the device has room for, when it has not for all.
 func (s sizes) mostWords(free int64, programs ...*executable) int {
 	return sort.Search(s.words, func(n int) bool {
 		fewer := s
@@ -104,9 +101,8 @@ func (s sizes) mostWords(free int64, programs ...*executable) int {
 	})
 }
 
-// hostWords returns how many words the machine has room for in total bytes of memory. A
-// word takes its vector twice, once of these page-locked for the GPU, its state, and in the
-// end its code in compressed form.
+// hostWords returns how many words the machine has room for in total bytes of memory, each
+// with its vector twice, once page-locked, with its state, and in the end a compressed code.
 func (s sizes) hostWords(total uint64) int {
 	const denseShare = 4 // of a code's numbers at most one in so many is not zero then
 	return int(total / 10 * 9 / uint64(s.wordBytes()+4*int64(s.dim)+8*int64(s.atoms)/denseShare))

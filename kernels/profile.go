@@ -124,8 +124,7 @@ func Measure(device int) (Peaks, error) {
 	if err != nil {
 		return Peaks{}, err
 	}
-	p := g.measure()
-	return p, g.Close()
+	return g.measure(), g.Close()
 }
 
 func (g *gpu) measure() (p Peaks) {

@@ -26,8 +26,7 @@ type kind struct {
 	size int
 }
 
-// kinds are those of C++ by their names there, structs and enums among them once they
-// have been declared.
+// kinds are C++'s types. Those that abi.cuh declares are added.
 var kinds = map[string]kind{
 	"bool": {"bool", 1}, "int": {"int32", 4}, "long long": {"int64", 8}, "unsigned long long": {"uint64", 8},
 	"float": {"float32", 4}, "double": {"float64", 8},
@@ -41,15 +40,15 @@ func main() {
 	}
 	_, declarations, _ := strings.Cut(string(source), "#pragma once\n")
 	code, err := format.Source([]byte(head + translate(declarations)))
-	if err != nil {
-		log.Fatal(err)
+	if err == nil {
+		err = os.WriteFile("abi.go", code, 0o666)
 	}
-	if err := os.WriteFile("abi.go", code, 0o666); err != nil {
+	if err != nil {
 		log.Fatal(err)
 	}
 }
 
-// translate goes through declarations line by line.
+// translate translates declarations line by line.
 func translate(declarations string) string {
 	var out strings.Builder
 	var end, value string  // of the declaration; of the next name of an enum
@@ -96,8 +95,7 @@ func translate(declarations string) string {
 	return out.String()
 }
 
-// camel is a name in Go's style. Of CONSTANTS, words of one or two letters after the
-// first stay as they are.
+// camel is a name in Go's style, in which words of one or two CAPITALS stay as they are.
 func camel(name string) string {
 	words := strings.Split(name, "_")
 	for i, word := range words {
