@@ -7,6 +7,7 @@ import (
 
 	"overcomplete/cpu/simd"
 	"overcomplete/graph"
+	"overcomplete/internal/memory"
 	"overcomplete/train"
 	"overcomplete/vectors"
 )
@@ -38,7 +39,7 @@ type state struct {
 	x          []float32   // V×L
 	dictionary simd.Matrix // D, K×L
 	squares    simd.Matrix // H, K×L
-	sumG, sumQ codeSums    // S and Q, V×K
+	sums       simd.State  // S and Q, V×K
 	tiles      []*tile     // A
 	tileWords  int
 	allAtoms   []int32     // 0, 1, …, K−1: the columns of a dense code
@@ -126,9 +127,13 @@ func newState(spec graph.Spec, x []float32, kernels *simd.Kernels, mostTileWords
 		words: words, x: x, kernels: kernels,
 		dictionary: simd.NewMatrix(k, spec.Dim),
 		squares:    simd.NewMatrix(k, spec.Dim),
-		sumG:       newCodeSums(words*k, o.Float16),
-		sumQ:       newCodeSums(words*k, o.Float16),
+		sums:       simd.State{Columns: k},
 		allAtoms:   make([]int32, k),
+	}
+	if o.Float16 {
+		s.sums.HalfS, s.sums.RootQ = memory.Zeros[uint16](words*k), memory.Zeros[uint16](words*k)
+	} else {
+		s.sums.S, s.sums.Q = memory.Zeros[float32](words*k), memory.Zeros[float32](words*k)
 	}
 	for i := range k {
 		copy(s.dictionary.Row(i), initial[i*spec.Dim:])
@@ -144,7 +149,7 @@ func newState(spec graph.Spec, x []float32, kernels *simd.Kernels, mostTileWords
 	}
 	// Tiles enough for many lanes. Losses are added up tile by tile, so that
 	// where tiles are cut must not depend on how many lanes there are.
-	share := (words/32 + wordGroup) / wordGroup * wordGroup
+	share := (words/32 + simd.TileRows) / simd.TileRows * simd.TileRows
 	s.tileWords = min(share, mostTileWords)
 	s.tiles = make([]*tile, (words+s.tileWords-1)/s.tileWords)
 	return s, nil
@@ -154,7 +159,7 @@ func newState(spec graph.Spec, x []float32, kernels *simd.Kernels, mostTileWords
 func (s *state) bind(f *frame, x *executable, lo, hi, t int, lanes []*lane) {
 	n, k, l := hi-lo, s.spec.Atoms, s.spec.Dim
 	f.words, f.atoms, f.dim, f.epoch = n, k, l, t
-	f.sumG, f.sumQ = s.sumG.rows(lo, hi, k), s.sumQ.rows(lo, hi, k)
+	f.sums = s.sums.Rows(lo, hi)
 	f.matrices = simd.Sized(f.matrices, len(x.matrices))
 	for i, place := range x.matrices {
 		m := &f.matrices[i]

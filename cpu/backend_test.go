@@ -152,7 +152,7 @@ func TestDrawnCodesAreDropped(t *testing.T) {
 		t.Fatal(err)
 	}
 	var drawn []float32
-	b.progress = func(int) { drawn = b.batches[0].random }
+	b.progress = func(int) { drawn = b.batches[0].random.Data }
 	if _, err := b.DictionaryPass(t.Context(), words); err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestDrawnCodesAreDropped(t *testing.T) {
 		t.Fatalf("%d numbers were drawn", len(drawn))
 	}
 	for _, f := range b.batches {
-		if f.random != nil || f.codes != nil {
+		if f.random.Data != nil || f.codes != nil {
 			t.Error("codes that were drawn are kept")
 		}
 	}
@@ -245,7 +245,6 @@ func TestUnknownLevel(t *testing.T) {
 			_, err := NewEncoder([]float32{1}, 1, nil, encode.Options{Lambda: 1, Steps: 1, Most: 1}, 1)
 			return err
 		},
-		"NewLimits": func() error { _, err := NewLimits(1, 1); return err },
 	} {
 		if err := f(); !errors.Is(err, ErrLevel) {
 			t.Errorf("%s: error %v, want %v", name, err, ErrLevel)

@@ -233,7 +233,7 @@ func TestAverage(t *testing.T) {
 					want := averageGeneric(wantIndex, wantValue, p, wantS, wantQ, 1000, gradient, square, threshold, rate, floor)
 
 					value, index := g.floats(n+Width), make([]int32, n+Width)
-					got := k.Average(index, value, p, s, q, 1000, gradient, square, threshold, rate, floor)
+					got := k.average(index, value, p, s, q, 1000, gradient, square, threshold, rate, floor)
 					nearFloats(t, what+": S", s, wantS, 4, 400)
 					nearFloats(t, what+": Q", q, wantQ, 4, 64)
 					if got != want {
@@ -283,7 +283,7 @@ func TestAverageHalf(t *testing.T) {
 					wantIndex, wantValue := make([]int32, n), make([]float32, n)
 					want := averageHalfGeneric(wantIndex, wantValue, p, wantS, wantQ, 1000, gradient, square, threshold, rate, floor)
 					value, index := g.floats(n+Width), make([]int32, n+Width)
-					got := k.AverageHalf(index, value, p, gotS, gotQ, 1000, gradient, square, threshold, rate, floor)
+					got := k.averageHalf(index, value, p, gotS, gotQ, 1000, gradient, square, threshold, rate, floor)
 					for i := range n {
 						if d := int(gotS[i]) - int(wantS[i]); d < -1 || d > 1 {
 							t.Errorf("%s: S %d is %#x, want %#x", what, i, gotS[i], wantS[i])
@@ -327,7 +327,7 @@ func TestAverageHalfOfTinyGradients(t *testing.T) {
 			s, q := make([]uint16, len(p)), make([]uint16, len(p))
 			index, value := make([]int32, len(p)+Width), make([]float32, len(p)+Width)
 			for range epochs {
-				n := k.AverageHalf(index, value, p, s, q, 0, 1, 1, 0, rate, float32(math.Inf(-1)))
+				n := k.averageHalf(index, value, p, s, q, 0, 1, 1, 0, rate, float32(math.Inf(-1)))
 				for i := range s {
 					if s[i] != 0 && q[i] == 0 {
 						t.Fatalf("gradient %v: S is %#x where √Q is 0", p[i], s[i])
@@ -353,7 +353,7 @@ func TestAverageHalfOverflow(t *testing.T) {
 					s, q := make([]uint16, len(p)), make([]uint16, len(p))
 					s[at], q[at] = Float16Bits(c.s), Float16Bits(c.q)
 					index, value := make([]int32, len(p)+Width), make([]float32, len(p)+Width)
-					n := k.AverageHalf(index, value, p, s, q, 0, 1, 1, 0, 0.05, floor)
+					n := k.averageHalf(index, value, p, s, q, 0, 1, 1, 0, 0.05, floor)
 					if n != 1 || index[0] != int32(at) || value[0] == value[0] {
 						t.Fatalf("S %v, Q %v², floor %v: codes %v of columns %d", c.s, c.q, floor, value[:n], index[:n])
 					}
@@ -370,19 +370,19 @@ func TestProduct(t *testing.T) {
 		g := newGuarded(t)
 		for _, n := range []int{1, 2, 5, 13, 300} {
 			for _, transposed := range []bool{false, true} {
-				for _, prefetched := range []int{0, 1, k.Rows} {
+				for _, prefetched := range []int{0, 1, k.rows} {
 					what := fmt.Sprintf("product of %d terms, transposed %v", n, transposed)
-					dstRow, aRow, aColumn, bRow := k.Columns+3, n+2, 1, k.Columns+5
+					dstRow, aRow, aColumn, bRow := k.columns+3, n+2, 1, k.columns+5
 					if transposed {
-						aRow, aColumn = 1, k.Rows+3
+						aRow, aColumn = 1, k.rows+3
 					}
-					dst := g.floats((k.Rows-1)*dstRow + k.Columns)
-					a := g.floats((k.Rows-1)*aRow + (n-1)*aColumn + 1)
-					b := g.floats((n-1)*bRow + k.Columns)
+					dst := g.floats((k.rows-1)*dstRow + k.columns)
+					a := g.floats((k.rows-1)*aRow + (n-1)*aColumn + 1)
+					b := g.floats((n-1)*bRow + k.columns)
 					s := (*byte)(unsafe.Pointer(&g.floats(1)[0])) // prefetching it is no reading
 					want := append([]float32(nil), dst...)
-					for i := range k.Rows {
-						for j := range k.Columns {
+					for i := range k.rows {
+						for j := range k.columns {
 							sum := float64(dst[i*dstRow+j])
 							for l := range n {
 								sum += float64(a[i*aRow+l*aColumn]) * float64(b[l*bRow+j])
@@ -390,7 +390,7 @@ func TestProduct(t *testing.T) {
 							want[i*dstRow+j] = float32(sum)
 						}
 					}
-					k.Product(&dst[0], dstRow, &a[0], aRow, aColumn, &b[0], bRow, n, s, s, 4, prefetched, max(1, n/k.Rows))
+					k.product(&dst[0], dstRow, &a[0], aRow, aColumn, &b[0], bRow, n, s, s, 4, prefetched, max(1, n/k.rows))
 					nearFloats(t, what, dst, want, float64(n+2), 10+3*math.Sqrt(float64(n)))
 					g.check(what)
 				}

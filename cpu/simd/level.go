@@ -13,11 +13,11 @@ type Kernels struct {
 	Name string // generic, avx2, avx512 or neon
 	why  string // the processor has what it takes
 
-	Product       func(dst *float32, dstRow int, a *float32, aRow, aColumn int, b *float32, bRow, n int, s, q *byte, sRow, sRows, every int)
-	Rows, Columns int // of a product
+	product       func(dst *float32, dstRow int, a *float32, aRow, aColumn int, b *float32, bRow, n int, s, q *byte, sRow, sRows, every int)
+	rows, columns int // of a product
 
-	Average     func(index []int32, value, p, s, q []float32, column int32, gradient, square, threshold, rate, floor float32) int
-	AverageHalf averageHalf
+	average     func(index []int32, value, p, s, q []float32, column int32, gradient, square, threshold, rate, floor float32) int
+	averageHalf averageHalf
 	Decode      func(dst []float32, index []int32, value, d []float32, dim int, end int32) int
 	MoveAtom    func(h, p, d, m, n []float32, index []int32, value, r []float32, dim int, c0, c1, c2, c3, c4, epsilon, step float32)
 
@@ -33,7 +33,7 @@ type Kernels struct {
 	Relu     func(dst, a []float32)
 	Sum      func(a []float32) float64
 
-	Peak func(n int)
+	peak func(n int)
 }
 
 // Width is the number of floats that rows which kernels read or write are padded
@@ -45,11 +45,11 @@ func Pitch(width int) int { return (width + Width - 1) &^ (Width - 1) }
 
 var generic = Kernels{
 	Name: "generic", why: "plain Go, which every processor runs",
-	Product: productGeneric, Rows: 2, Columns: 4,
-	Average: averageGeneric, AverageHalf: averageHalfGeneric, Decode: decodeGeneric, MoveAtom: moveAtomGeneric,
+	product: productGeneric, rows: 2, columns: 4,
+	average: averageGeneric, averageHalf: averageHalfGeneric, Decode: decodeGeneric, MoveAtom: moveAtomGeneric,
 	FISTA: fistaGeneric, Dots: dotsGeneric, Axpy: axpyGeneric,
 	Combine: combineGeneric, AddConst: addConstGeneric, Scale: scaleGeneric, Mul: mulGeneric,
-	DivSqrt: divSqrtGeneric, Relu: reluGeneric, Sum: sumGeneric, Peak: peakGeneric,
+	DivSqrt: divSqrtGeneric, Relu: reluGeneric, Sum: sumGeneric, peak: peakGeneric,
 }
 
 // ErrLevel is returned, wrapped, when the environment asks for instructions that
@@ -79,4 +79,11 @@ func Choose() (k *Kernels, why string, err error) {
 		names = append(names, k.Name)
 	}
 	return nil, "", fmt.Errorf("cpu: %w: %s is %q, and this processor has %s", ErrLevel, Variable, wanted, strings.Join(names, ", "))
+}
+
+// FMA multiplies and adds in registers alone, n times in each, and returns how many
+// flops that was: no product can do more in the same time.
+func (k *Kernels) FMA(n int) (flops float64) {
+	k.peak(n)
+	return 2 * float64(n) * float64(k.rows*k.columns)
 }

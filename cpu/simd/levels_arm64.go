@@ -4,11 +4,11 @@ package simd
 // registers: they are few beside the others.
 var neon = Kernels{
 	Name: "neon", why: "every 64-bit ARM processor has NEON",
-	Product: productNEON, Rows: 8, Columns: 8,
-	Average: averageNEON, AverageHalf: averageHalf(averageHalfNEON).withRest(4), Decode: decodeNEON, MoveAtom: moveAtomNEON,
+	product: productNEON, rows: 8, columns: 8,
+	average: averageNEON, averageHalf: averageHalf(averageHalfNEON).withRest(4), Decode: decodeNEON, MoveAtom: moveAtomNEON,
 	FISTA: fistaGeneric, Dots: dotsGeneric, Axpy: axpyGeneric,
 	Combine: combineNEON, AddConst: addConstGeneric, Scale: scaleGeneric, Mul: mulGeneric,
-	DivSqrt: divSqrtGeneric, Relu: reluGeneric, Sum: sumGeneric, Peak: peakNEON,
+	DivSqrt: divSqrtGeneric, Relu: reluGeneric, Sum: sumGeneric, peak: peakNEON,
 }
 
 // processorLevels returns what the processor can run, the best last.

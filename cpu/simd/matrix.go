@@ -1,9 +1,5 @@
 package simd
 
-// Edge is how far a product may reach beyond the rows and columns of its
-// matrices, for sums that nobody wants: no level's has more rows or columns.
-const Edge = 32
-
 // Matrix is row-major, with rows Pitch apart.
 type Matrix struct {
 	Data         []float32
@@ -19,22 +15,25 @@ func NewMatrix(rows, width int) (m Matrix) {
 // Resize is NewMatrix that keeps memory, and what is in it.
 func (m *Matrix) Resize(rows, width int) {
 	m.Width, m.Pitch = width, Pitch(width)
-	m.Data = Sized(m.Data, (rows+Edge)*m.Pitch+Edge)
+	m.Data = Sized(m.Data, (rows+edge)*m.Pitch+edge)
 }
 
 // Zero makes m rows of zeros to add products to, which it keeps apart from the
 // sums at their edges that nobody wants.
 func (m *Matrix) Zero(rows, width int) {
-	m.Width, m.Pitch = width, (width+Edge-1)&^(Edge-1)
-	m.Data = Sized(m.Data, (rows+Edge)*m.Pitch)
+	m.Width, m.Pitch = width, (width+edge-1)&^(edge-1)
+	m.Data = Sized(m.Data, (rows+edge)*m.Pitch)
 	clear(m.Data[:rows*m.Pitch])
 }
 
 // Row is row i.
-func (m Matrix) Row(i int) []float32 { return m.Data[i*m.Pitch:][:m.Width] }
+func (m Matrix) Row(i int) []float32 { return m.Data[i*m.Pitch:][:m.Width:m.Width] }
 
 // Padded is row i with what it is padded with.
 func (m Matrix) Padded(i int) []float32 { return m.Data[i*m.Pitch:][:m.Pitch] }
+
+// From is the rows of m from row i on.
+func (m Matrix) From(i int) Matrix { return Matrix{m.Data[i*m.Pitch:], m.Width, m.Pitch} }
 
 // Sized returns n elements in the memory of s where that is enough, with what is
 // in it.
