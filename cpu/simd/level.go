@@ -7,49 +7,49 @@ import (
 	"strings"
 )
 
-// Kernels are the loops that training and encoding spend their time in, for one
-// level of instructions. What each computes is said with its generic twin.
+// Kernels are the loops of one level of instructions. The level is chosen once, by
+// [Choose], and stays with whoever computes.
+//
+// What each loop computes, and what it takes for granted, is the doc comment of its
+// twin in generic.go. Methods of Kernels are
+// what is made of them.
 type Kernels struct {
 	Name string // generic, avx2, avx512 or neon
 	why  string // the processor has what it takes
 
-	product       func(dst *float32, dstRow int, a *float32, aRow, aColumn int, b *float32, bRow, n int, s, q *byte, sRow, sRows, every int)
-	rows, columns int // of a product
+	// Of training. See also Kernels.Average, Kernels.Correlate and Kernels.Multiply.
+	Decode   func(dst []float32, index []int32, value, d []float32, dim int, end int32) int // dst += a sparse code · D, for atoms before end
+	MoveAtom func(h, p, d, m, n []float32, index []int32, value, r []float32, dim int, c0, c1, c2, c3, c4, epsilon, step float32)
 
-	average     func(index []int32, value, p, s, q []float32, column int32, gradient, square, threshold, rate, floor float32) int
-	averageHalf averageHalf
-	Decode      func(dst []float32, index []int32, value, d []float32, dim int, end int32) int
-	MoveAtom    func(h, p, d, m, n []float32, index []int32, value, r []float32, dim int, c0, c1, c2, c3, c4, epsilon, step float32)
-
+	// Of encoding.
 	FISTA func(index []int32, value, p, b, a []float32, column int32, momentum, step, threshold, floor float32) (n int, against float32)
-	Dots  func(p []float32, index []int32, r, d []float32, dim int, end int32) int
-	Axpy  func(c []float64, x float64, g []float32)
+	Dots  func(p []float32, index []int32, r, d []float32, dim int, end int32) int // p = r·Dᵀ, for a code's atoms before end
+	Axpy  func(c []float64, x float64, g []float32)                                // c += x·g
 
-	Combine  func(dst []float32, c float32, a []float32, d float32, b []float32)
-	AddConst func(dst, a []float32, c float32)
-	Scale    func(dst, a []float32, c float32)
-	Mul      func(dst, a, b []float32)
-	DivSqrt  func(dst, a, b []float32)
-	Relu     func(dst, a []float32)
-	Sum      func(a []float32) float64
+	// Element by element, over the length of dst, which may be one of the arguments.
+	Combine  func(dst []float32, c float32, a []float32, d float32, b []float32) // c·a + d·b
+	AddConst func(dst, a []float32, c float32)                                   // a + c
+	Scale    func(dst, a []float32, c float32)                                   // c·a
+	Mul      func(dst, a, b []float32)                                           // a∘b
+	DivSqrt  func(dst, a, b []float32)                                           // a/√b
+	Relu     func(dst, a []float32)                                              // max(a, 0)
+	Sum      func(a []float32) float64                                           // Σ a, in float64
 
-	peak func(n int)
+	product       func(dst *float32, dstRow int, a *float32, aRow, aColumn int, b *float32, bRow, n int, s, q *byte, sRow, sRows, every int)
+	rows, columns int // of product's tile
+	peak          func(n int)
+	average       func(index []int32, value, p, s, q []float32, column int32, gradient, square, threshold, rate, floor float32) int
+	averageHalf   averageHalf
 }
-
-// Width is the number of floats that rows which kernels read or write are padded
-// to a multiple of: the widest register's.
-const Width = 16
-
-// Pitch is the distance of padded rows.
-func Pitch(width int) int { return (width + Width - 1) &^ (Width - 1) }
 
 var generic = Kernels{
 	Name: "generic", why: "plain Go, which every processor runs",
-	product: productGeneric, rows: 2, columns: 4,
-	average: averageGeneric, averageHalf: averageHalfGeneric, Decode: decodeGeneric, MoveAtom: moveAtomGeneric,
+	Decode: decodeGeneric, MoveAtom: moveAtomGeneric,
 	FISTA: fistaGeneric, Dots: dotsGeneric, Axpy: axpyGeneric,
 	Combine: combineGeneric, AddConst: addConstGeneric, Scale: scaleGeneric, Mul: mulGeneric,
-	DivSqrt: divSqrtGeneric, Relu: reluGeneric, Sum: sumGeneric, peak: peakGeneric,
+	DivSqrt: divSqrtGeneric, Relu: reluGeneric, Sum: sumGeneric,
+	product: productGeneric, rows: 2, columns: 4, peak: peakGeneric,
+	average: averageGeneric, averageHalf: averageHalfGeneric,
 }
 
 // ErrLevel is returned, wrapped, when the environment asks for instructions that

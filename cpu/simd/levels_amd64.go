@@ -1,3 +1,5 @@
+//go:build !noasm
+
 package simd
 
 import "golang.org/x/sys/cpu"

@@ -1,3 +1,5 @@
+//go:build !noasm
+
 package simd
 
 // neon leaves loops over n×L values to the compiler, which uses scalar

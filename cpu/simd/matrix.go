@@ -1,5 +1,12 @@
 package simd
 
+// Width is the number of floats that rows which kernels read or write are padded
+// to a multiple of: the widest register's.
+const Width = 16
+
+// Pitch is the distance of padded rows.
+func Pitch(width int) int { return (width + Width - 1) &^ (Width - 1) }
+
 // Matrix is row-major, with rows Pitch apart.
 type Matrix struct {
 	Data         []float32

@@ -4,6 +4,11 @@ package main
 
 import (
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"log"
 	"math"
 	"strings"
 
@@ -24,7 +29,21 @@ type level struct {
 	multiple int // padded rows are a multiple of so many vectors
 }
 
+// twins are the kernels in plain Go, by name: assembly has their signatures and
+// doc comments.
+var twins = make(map[string]*ast.FuncDecl)
+
 func main() {
+	f, err := parser.ParseFile(token.NewFileSet(), "../generic.go", nil, parser.ParseComments)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, d := range f.Decls {
+		if d, ok := d.(*ast.FuncDecl); ok {
+			twins[d.Name.Name] = d
+		}
+	}
+	ConstraintExpr("!noasm")
 	for _, l := range []level{
 		{name: "AVX2", vector: YMM, floats: 8, rows: 6, decode: 12, sums: 6, multiple: 2},
 		{name: "AVX512", wide: true, vector: ZMM, floats: 16, rows: 12, decode: 20, sums: 10, multiple: 1},
@@ -34,24 +53,15 @@ func main() {
 		l.average(true)
 		l.decodeRow()
 		l.moveAtom()
-		l.elementwise("combine", "dst []float32, c float32, a []float32, d float32, b []float32", "dst[i] = c·a[i] + d·b[i]",
-			[]string{"c", "d"}, func(x []VecVirtual, n []VecVirtual) {
-				VMULPS(n[1], x[1], x[1])
-				VFMADD213PS(x[1], n[0], x[0])
-			})
-		l.elementwise("addConst", "dst, a []float32, c float32", "dst[i] = a[i] + c", []string{"c"},
-			func(x []VecVirtual, n []VecVirtual) { VADDPS(n[0], x[0], x[0]) })
-		l.elementwise("scale", "dst, a []float32, c float32", "dst[i] = c·a[i]", []string{"c"},
-			func(x []VecVirtual, n []VecVirtual) { VMULPS(n[0], x[0], x[0]) })
-		l.elementwise("mul", "dst, a, b []float32", "dst[i] = a[i]·b[i]", nil,
-			func(x []VecVirtual, _ []VecVirtual) { VMULPS(x[1], x[0], x[0]) })
-		l.elementwise("divSqrt", "dst, a, b []float32", "dst[i] = a[i]/√b[i]", nil,
-			func(x []VecVirtual, _ []VecVirtual) {
-				l.divideByRoot(x[0], x[1])
-			})
-		zero := func() VecVirtual { return l.constant(0) }
-		l.elementwise("relu", "dst, a []float32", "dst[i] = max(a[i], 0)", nil,
-			func(x []VecVirtual, _ []VecVirtual) { VMAXPS(x[0], zero(), x[0]) })
+		l.elementwise("combine", []string{"a", "b"}, []string{"c", "d"}, func(x, n []VecVirtual) {
+			VMULPS(n[1], x[1], x[1])
+			VFMADD213PS(x[1], n[0], x[0])
+		})
+		l.elementwise("addConst", []string{"a"}, []string{"c"}, func(x, n []VecVirtual) { VADDPS(n[0], x[0], x[0]) })
+		l.elementwise("scale", []string{"a"}, []string{"c"}, func(x, n []VecVirtual) { VMULPS(n[0], x[0], x[0]) })
+		l.elementwise("mul", []string{"a", "b"}, nil, func(x, _ []VecVirtual) { VMULPS(x[1], x[0], x[0]) })
+		l.elementwise("divSqrt", []string{"a", "b"}, nil, func(x, _ []VecVirtual) { l.divideByRoot(x[0], x[1]) })
+		l.elementwise("relu", []string{"a"}, nil, func(x, _ []VecVirtual) { VMAXPS(x[0], l.constant(0), x[0]) })
 		l.sum()
 		l.peak()
 		l.fista()
@@ -61,10 +71,22 @@ func main() {
 	Generate()
 }
 
-// text starts a kernel whose doc comment is its loop.
-func (l level) text(name, signature string, loop ...string) {
-	TEXT(name+l.name, NOSPLIT, "func("+signature)
-	Doc(loop...)
+// text starts a kernel. What it takes for granted beyond its twin is added to the
+// twin's doc comment.
+func (l level) text(name string, also ...string) {
+	generic, kernel := name+"Generic", name+l.name
+	twin := twins[generic]
+	if twin == nil {
+		log.Fatalf("generic.go lacks %s", generic)
+	}
+	TEXT(kernel, NOSPLIT, types.ExprString(twin.Type))
+	Pragma("noescape")
+	var doc []string
+	for _, comment := range twin.Doc.List {
+		line := strings.TrimPrefix(strings.TrimPrefix(comment.Text, "//"), " ")
+		doc = append(doc, strings.ReplaceAll(line, generic, kernel))
+	}
+	Doc(append(doc, also...)...)
 }
 
 func pointer(name string) Register { return Load(Param(name), GP64()) }
@@ -147,7 +169,7 @@ func (l level) divideByRoot(x, y VecVirtual) {
 
 // peak keeps every register but one busy: no other loop can do more flops.
 func (l level) peak() {
-	l.text("peak", "n int)", "x += y·y        n times for each of rows × 2 vectors x in registers")
+	l.text("peak")
 	n := pointer("n")
 	y := l.vector()
 	l.clear(y)
@@ -170,8 +192,7 @@ func (l level) peak() {
 // product keeps rows × two vectors of sums. A step broadcasts each row's element
 // of a to a register, which costs half the loads of one for each vector.
 func (l level) product() {
-	l.text("product", "dst *float32, dstRow int, a *float32, aRow, aColumn int, b *float32, bRow, n int, s, q *byte, sRow, sRows, every int)",
-		"dst[i·dstRow+j] += Σ_k a[i·aRow+k·aColumn] · b[k·bRow+j]        for i < rows, j < columns, k < n")
+	l.text("product")
 	bytesOf := 4 * l.floats
 	var sums [][2]VecVirtual
 	for range l.rows {
@@ -376,14 +397,12 @@ func global(name string, elements int, element func(i int) Constant) Mem {
 var globals = make(map[string]Mem)
 
 // elementwise emits dst[i] = f of slices and numbers. Its result is in x[0].
-func (l level) elementwise(name, parameters, loop string, numbers []string, f func(x, numbers []VecVirtual)) {
-	l.text(name, parameters+")", loop)
+func (l level) elementwise(name string, slices, numbers []string, f func(x, numbers []VecVirtual)) {
+	l.text(name)
 	dst, n := base("dst"), length("dst")
-	var slices []Register
-	for _, slice := range []string{"a", "b"} {
-		if strings.Contains(parameters, slice+" []") || strings.Contains(parameters, slice+", b []") {
-			slices = append(slices, base(slice))
-		}
+	var bases []Register
+	for _, slice := range slices {
+		bases = append(bases, base(slice))
 	}
 	var constants []VecVirtual
 	for _, number := range numbers {
@@ -391,7 +410,7 @@ func (l level) elementwise(name, parameters, loop string, numbers []string, f fu
 	}
 	l.sweep(n, func(p part) {
 		var x []VecVirtual
-		for _, slice := range slices {
+		for _, slice := range bases {
 			x = append(x, p.load(slice))
 		}
 		f(x, constants)
@@ -403,7 +422,7 @@ func (l level) elementwise(name, parameters, loop string, numbers []string, f fu
 
 // sum adds in two (AVX-512) or four registers of float64.
 func (l level) sum() {
-	l.text("sum", "a []float32) float64", "Σ a[i]")
+	l.text("sum")
 	a, n := base("a"), length("a")
 	low, high := l.vector(), l.vector()
 	l.clear(low)
@@ -442,25 +461,14 @@ func (l level) sum() {
 // AVX-512 has no branch but the loop's. With half, S and √Q are float16, and
 // AVX2 takes whole vectors only: it has no masks for them.
 func (l level) average(half bool) {
-	name, element := "average", "float32"
-	loop := []string{
-		"s[j] += gradient·p[j]",
-		"q[j] += square·p[j]²",
-		"u = |s[j]| − threshold",
-		"a = 0 if u ≤ 0, else −sgn(s[j])·rate·u/√(q[j]+ε)",
+	switch {
+	case !half:
+		l.text("average")
+	case l.wide:
+		l.text("averageHalf")
+	default:
+		l.text("averageHalf", "", fmt.Sprintf("len(p) is a multiple of %d.", l.floats))
 	}
-	if half {
-		name, element = "averageHalf", "uint16"
-		loop = []string{
-			"g = s[j] + gradient·p[j]",
-			"h = q[j]² + square·p[j]² + ε + 0·g",
-			"s[j], q[j] = g, √h        rounded to float16",
-			"u = |g| − threshold",
-			"a = 0 if u ≤ 0, else −sgn(g)·rate·u·√h/h",
-		}
-	}
-	loop = append(loop, "a = max(a, floor)", "if a ≠ 0: append column+j to index, a to value")
-	l.text(name, "index []int32, value, p []float32, s, q []"+element+", column int32, gradient, square, threshold, rate, floor float32) int", loop...)
 	index, value := base("index"), base("value")
 	pp, sp, qp, n := base("p"), base("s"), base("q"), length("p")
 	gradient, square, threshold := l.broadcast("gradient"), l.broadcast("square"), l.broadcast("threshold")
@@ -664,9 +672,7 @@ func (l level) eachNonzero(vectors int, i, n, index, value, matrix, width, end R
 // decodeRow keeps a row of dst in registers: a nonzero is one load and one
 // multiplication with addition a vector.
 func (l level) decodeRow() {
-	l.text("decode", "dst []float32, index []int32, value, d []float32, dim int, end int32) int",
-		"for n = 0, 1, … while index[n] < end:",
-		"dst[j] += value[n] · d[index[n]·dim+j]        for j < len(dst)")
+	l.text("decode")
 	dst, left, index, n := base("dst"), length("dst"), base("index"), length("index")
 	value, d, width, end, i := base("value"), base("d"), bytes("dim"), GP64(), GP64()
 	MOVLQSX(parameter("end"), end)
@@ -692,12 +698,7 @@ func (l level) decodeRow() {
 // does with them is bound by memory: while it adds them up, the next atom's rows
 // of H, D and P come.
 func (l level) moveAtom() {
-	l.text("moveAtom", "h, p, d, m, n []float32, index []int32, value, r []float32, dim int, c0, c1, c2, c3, c4, epsilon, step float32)",
-		"x = value[i] · r[index[i]·dim+j]        for i < len(index)",
-		"M = m[j] + Σ x, N = n[j] + Σ x²",
-		"h[j] += max(c0·N + d[j]·(c1·M + c2·d[j]), 0)",
-		"p[j] = (c3·d[j] + c4·M)/√(h[j]+ε)",
-		"d[j] += step·p[j]        for j < len(h)")
+	l.text("moveAtom")
 	hp, left, pp, dp, mp, np := base("h"), length("h"), base("p"), base("d"), base("m"), base("n")
 	index, count, value, r, width, i := base("index"), length("index"), base("value"), base("r"), bytes("dim"), GP64()
 	SHLQ(U8(2), left)
