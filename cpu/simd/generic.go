@@ -10,9 +10,9 @@ import (
 // fuses multiplications with additions and adds in another order.
 //
 // The doc comment of a kernel is its loop, what it takes for granted, and its floor:
-// the work that no implementation can avoid. Generated assembly has it from here.
-// Slices that are read or written along with the first are at least as long as that.
-// Assembly checks nothing.
+// the work that no implementation can avoid. Declarations of assembly have all but
+// the floor from here. Slices that are read or written along with one whose length
+// counts are at least as long. Assembly checks nothing.
 
 // epsilon keeps the root of dual averaging away from 0/0: see graph.Epsilon.
 const epsilon = 1e-30
@@ -122,11 +122,11 @@ func averageGeneric(index []int32, value, p, s, q []float32, column int32, gradi
 // It returns how many it appended. index and value have [Width] elements more than
 // p, and what is in them beyond the appended ones is undefined.
 //
+// Floor: S and √Q, read and written: 8 bytes an element.
+//
 // Codes are made of what has not been rounded yet. Where S or √Q has left float16's
 // range in an earlier epoch and is infinite, 0·g is a NaN, or √h/h: so is the code,
 // and training ends with an error.
-//
-// Floor: S and √Q, read and written: 8 bytes an element.
 func averageHalfGeneric(index []int32, value, p []float32, s, q []uint16, column int32, gradient, square, threshold, rate, floor float32) (n int) {
 	s, q = s[:len(p)], q[:len(p)]
 	for j, x := range p {
@@ -149,16 +149,16 @@ func averageHalfGeneric(index []int32, value, p []float32, s, q []uint16, column
 	return n
 }
 
-// averageHalf is the type of averageHalfGeneric.
-type averageHalf func(index []int32, value, p []float32, s, q []uint16, column int32, gradient, square, threshold, rate, floor float32) int
+// averaging is the type of averageGeneric and averageHalfGeneric.
+type averaging[T float32 | uint16] = func(index []int32, value, p []float32, s, q []T, column int32, gradient, square, threshold, rate, floor float32) int
 
 // withRest makes a kernel for whole vectors of so many floats one for any number
 // of elements. Its generic twin does what is left.
-func (vectors averageHalf) withRest(floats int) averageHalf {
-	return func(index []int32, value, p []float32, s, q []uint16, column int32, gradient, square, threshold, rate, floor float32) int {
+func withRest[T float32 | uint16](vectors averaging[T], floats int, generic averaging[T]) averaging[T] {
+	return func(index []int32, value, p []float32, s, q []T, column int32, gradient, square, threshold, rate, floor float32) int {
 		whole := len(p) / floats * floats
 		n := vectors(index, value, p[:whole], s, q, column, gradient, square, threshold, rate, floor)
-		return n + averageHalfGeneric(index[n:], value[n:], p[whole:], s[whole:], q[whole:], column+int32(whole), gradient, square, threshold, rate, floor)
+		return n + generic(index[n:], value[n:], p[whole:], s[whole:], q[whole:], column+int32(whole), gradient, square, threshold, rate, floor)
 	}
 }
 
@@ -167,11 +167,11 @@ func (vectors averageHalf) withRest(floats int) averageHalf {
 //
 //	dst[j] += value[n] · d[index[n]·dim+j]        for j < len(dst)
 //
-// It returns where it stopped. index increases; len(dst) is a multiple of [Width], and not 0.
-// Called for the blocks of atoms one after the other, it multiplies a word's code
-// with the dictionary while a block stays in cache.
+// It returns where it stopped. index increases; len(dst) is a multiple of [Width],
+// and not 0.
 //
-// Floor: 2·len(dst) flops a nonzero, and the load of its row from level 2.
+// Floor: 2·len(dst) flops a nonzero, and the load of its row from level 2: called for
+// one block of atoms after the other, it finds a block in cache.
 func decodeGeneric(dst []float32, index []int32, value, d []float32, dim int, end int32) (n int) {
 	// Taking four nonzeros at a time loads and stores dst a quarter as often.
 	for ; n+4 <= len(index) && index[n+3] < end; n += 4 {

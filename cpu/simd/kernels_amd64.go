@@ -13,8 +13,6 @@ package simd
 // come into level 2: one for every so many terms, as all at once would hold up the
 // loads of b. If sRows is 0, s and q may be nil; else every > 0.
 //
-// Floor: 2·n flops a sum. All sums stay in registers.
-//
 //go:noescape
 func productAVX2(dst *float32, dstRow int, a *float32, aRow int, aColumn int, b *float32, bRow int, n int, s *byte, q *byte, sRow int, sRows int, every int)
 
@@ -29,8 +27,6 @@ func productAVX2(dst *float32, dstRow int, a *float32, aRow int, aColumn int, b 
 //
 // It returns how many it appended. index and value have [Width] elements more than
 // p, and what is in them beyond the appended ones is undefined.
-//
-// Floor: S and Q, read and written: 16 bytes an element.
 //
 //go:noescape
 func averageAVX2(index []int32, value []float32, p []float32, s []float32, q []float32, column int32, gradient float32, square float32, threshold float32, rate float32, floor float32) (n int)
@@ -49,12 +45,6 @@ func averageAVX2(index []int32, value []float32, p []float32, s []float32, q []f
 // It returns how many it appended. index and value have [Width] elements more than
 // p, and what is in them beyond the appended ones is undefined.
 //
-// Codes are made of what has not been rounded yet. Where S or √Q has left float16's
-// range in an earlier epoch and is infinite, 0·g is a NaN, or √h/h: so is the code,
-// and training ends with an error.
-//
-// Floor: S and √Q, read and written: 8 bytes an element.
-//
 // len(p) is a multiple of 8.
 //
 //go:noescape
@@ -65,11 +55,8 @@ func averageHalfAVX2(index []int32, value []float32, p []float32, s []uint16, q 
 //
 //	dst[j] += value[n] · d[index[n]·dim+j]        for j < len(dst)
 //
-// It returns where it stopped. index increases; len(dst) is a multiple of [Width], and not 0.
-// Called for the blocks of atoms one after the other, it multiplies a word's code
-// with the dictionary while a block stays in cache.
-//
-// Floor: 2·len(dst) flops a nonzero, and the load of its row from level 2.
+// It returns where it stopped. index increases; len(dst) is a multiple of [Width],
+// and not 0.
 //
 //go:noescape
 func decodeAVX2(dst []float32, index []int32, value []float32, d []float32, dim int, end int32) (n int)
@@ -86,8 +73,6 @@ func decodeAVX2(dst []float32, index []int32, value []float32, d []float32, dim 
 //
 // len(h) is a multiple of [Width]. The next atom's parts of h, p and d, dim further
 // on, are prefetched.
-//
-// Floor: 5·len(h) flops a nonzero; five floats to and from memory an element.
 //
 //go:noescape
 func moveAtomAVX2(h []float32, p []float32, d []float32, m []float32, n []float32, index []int32, value []float32, r []float32, dim int, c0 float32, c1 float32, c2 float32, c3 float32, c4 float32, epsilon float32, step float32)
@@ -172,8 +157,6 @@ func peakAVX2(n int)
 // It returns how many it appended, and against. index and value have [Width]
 // elements more than p, and what is in them beyond the appended ones is undefined.
 //
-// Floor: three loads and a store an element, from level 1.
-//
 //go:noescape
 func fistaAVX2(index []int32, value []float32, p []float32, b []float32, a []float32, column int32, momentum float32, step float32, threshold float32, floor float32) (n int, against float32)
 
@@ -183,8 +166,6 @@ func fistaAVX2(index []int32, value []float32, p []float32, b []float32, a []flo
 //	p[n] = Σ_j r[j] · d[index[n]·dim+j]        for j < len(r)
 //
 // It returns where it stopped. index increases; len(r) is a multiple of [Width].
-//
-// Floor: 2·len(r) flops a nonzero, and the load of its row from level 2.
 //
 //go:noescape
 func dotsAVX2(p []float32, index []int32, r []float32, d []float32, dim int, end int32) (n int)
@@ -205,8 +186,6 @@ func axpyAVX2(c []float64, x float64, g []float32)
 // come into level 2: one for every so many terms, as all at once would hold up the
 // loads of b. If sRows is 0, s and q may be nil; else every > 0.
 //
-// Floor: 2·n flops a sum. All sums stay in registers.
-//
 //go:noescape
 func productAVX512(dst *float32, dstRow int, a *float32, aRow int, aColumn int, b *float32, bRow int, n int, s *byte, q *byte, sRow int, sRows int, every int)
 
@@ -221,8 +200,6 @@ func productAVX512(dst *float32, dstRow int, a *float32, aRow int, aColumn int, 
 //
 // It returns how many it appended. index and value have [Width] elements more than
 // p, and what is in them beyond the appended ones is undefined.
-//
-// Floor: S and Q, read and written: 16 bytes an element.
 //
 //go:noescape
 func averageAVX512(index []int32, value []float32, p []float32, s []float32, q []float32, column int32, gradient float32, square float32, threshold float32, rate float32, floor float32) (n int)
@@ -241,12 +218,6 @@ func averageAVX512(index []int32, value []float32, p []float32, s []float32, q [
 // It returns how many it appended. index and value have [Width] elements more than
 // p, and what is in them beyond the appended ones is undefined.
 //
-// Codes are made of what has not been rounded yet. Where S or √Q has left float16's
-// range in an earlier epoch and is infinite, 0·g is a NaN, or √h/h: so is the code,
-// and training ends with an error.
-//
-// Floor: S and √Q, read and written: 8 bytes an element.
-//
 //go:noescape
 func averageHalfAVX512(index []int32, value []float32, p []float32, s []uint16, q []uint16, column int32, gradient float32, square float32, threshold float32, rate float32, floor float32) (n int)
 
@@ -255,11 +226,8 @@ func averageHalfAVX512(index []int32, value []float32, p []float32, s []uint16, 
 //
 //	dst[j] += value[n] · d[index[n]·dim+j]        for j < len(dst)
 //
-// It returns where it stopped. index increases; len(dst) is a multiple of [Width], and not 0.
-// Called for the blocks of atoms one after the other, it multiplies a word's code
-// with the dictionary while a block stays in cache.
-//
-// Floor: 2·len(dst) flops a nonzero, and the load of its row from level 2.
+// It returns where it stopped. index increases; len(dst) is a multiple of [Width],
+// and not 0.
 //
 //go:noescape
 func decodeAVX512(dst []float32, index []int32, value []float32, d []float32, dim int, end int32) (n int)
@@ -276,8 +244,6 @@ func decodeAVX512(dst []float32, index []int32, value []float32, d []float32, di
 //
 // len(h) is a multiple of [Width]. The next atom's parts of h, p and d, dim further
 // on, are prefetched.
-//
-// Floor: 5·len(h) flops a nonzero; five floats to and from memory an element.
 //
 //go:noescape
 func moveAtomAVX512(h []float32, p []float32, d []float32, m []float32, n []float32, index []int32, value []float32, r []float32, dim int, c0 float32, c1 float32, c2 float32, c3 float32, c4 float32, epsilon float32, step float32)
@@ -362,8 +328,6 @@ func peakAVX512(n int)
 // It returns how many it appended, and against. index and value have [Width]
 // elements more than p, and what is in them beyond the appended ones is undefined.
 //
-// Floor: three loads and a store an element, from level 1.
-//
 //go:noescape
 func fistaAVX512(index []int32, value []float32, p []float32, b []float32, a []float32, column int32, momentum float32, step float32, threshold float32, floor float32) (n int, against float32)
 
@@ -373,8 +337,6 @@ func fistaAVX512(index []int32, value []float32, p []float32, b []float32, a []f
 //	p[n] = Σ_j r[j] · d[index[n]·dim+j]        for j < len(r)
 //
 // It returns where it stopped. index increases; len(r) is a multiple of [Width].
-//
-// Floor: 2·len(r) flops a nonzero, and the load of its row from level 2.
 //
 //go:noescape
 func dotsAVX512(p []float32, index []int32, r []float32, d []float32, dim int, end int32) (n int)

@@ -131,7 +131,7 @@ loop:
 	CBNZ  R0, loop
 	RET
 
-// Parameters of averageVectors and averageHalfVectors in V16 to V20, ε = 1e-30 in
+// Parameters of averageNEON and averageHalfNEON in V16 to V20, ε = 1e-30 in
 // V21, signs in V22, 0 in V23.
 #define AVERAGE(gradient, square, threshold, rate, floor) \
 	MOVWU gradient, R7 \
@@ -175,16 +175,17 @@ loop:
 
 // What follows S and Q is skipped where four codes are zero.
 //
-// func averageVectors(index *int32, value, p, s, q *float32, n int, column int32, gradient, square, threshold, rate, floor float32) (appended int)
-TEXT ·averageVectors(SB), NOSPLIT, $0-80
-	MOVD index+0(FP), R0
-	MOVD value+8(FP), R1
-	MOVD p+16(FP), R2
-	MOVD s+24(FP), R3
-	MOVD q+32(FP), R4
-	MOVD n+40(FP), R5
-	MOVW column+48(FP), R6
-	AVERAGE(gradient+52(FP), square+56(FP), threshold+60(FP), rate+64(FP), floor+68(FP))
+// func averageNEON(index []int32, value, p, s, q []float32, column int32, gradient, square, threshold, rate, floor float32) (n int)
+TEXT ·averageNEON(SB), NOSPLIT, $0-152
+	MOVD index_base+0(FP), R0
+	MOVD value_base+24(FP), R1
+	MOVD p_base+48(FP), R2
+	MOVD p_len+56(FP), R5
+	MOVD s_base+72(FP), R3
+	MOVD q_base+96(FP), R4
+	MOVW column+120(FP), R6
+	AVERAGE(gradient+124(FP), square+128(FP), threshold+132(FP), rate+136(FP), floor+140(FP))
+	CBZ  R5, done
 
 loop:
 	VLD1.P 16(R2), [V0.S4]
@@ -210,19 +211,22 @@ next:
 	ADD  $4, R6
 	SUB  $4, R5
 	CBNZ R5, loop
-	MOVD R10, appended+72(FP)
+
+done:
+	MOVD R10, n+144(FP)
 	RET
 
-// func averageHalfVectors(index *int32, value, p *float32, s, q *uint16, n int, column int32, gradient, square, threshold, rate, floor float32) (appended int)
-TEXT ·averageHalfVectors(SB), NOSPLIT, $0-80
-	MOVD index+0(FP), R0
-	MOVD value+8(FP), R1
-	MOVD p+16(FP), R2
-	MOVD s+24(FP), R3
-	MOVD q+32(FP), R4
-	MOVD n+40(FP), R5
-	MOVW column+48(FP), R6
-	AVERAGE(gradient+52(FP), square+56(FP), threshold+60(FP), rate+64(FP), floor+68(FP))
+// func averageHalfNEON(index []int32, value, p []float32, s, q []uint16, column int32, gradient, square, threshold, rate, floor float32) (n int)
+TEXT ·averageHalfNEON(SB), NOSPLIT, $0-152
+	MOVD index_base+0(FP), R0
+	MOVD value_base+24(FP), R1
+	MOVD p_base+48(FP), R2
+	MOVD p_len+56(FP), R5
+	MOVD s_base+72(FP), R3
+	MOVD q_base+96(FP), R4
+	MOVW column+120(FP), R6
+	AVERAGE(gradient+124(FP), square+128(FP), threshold+132(FP), rate+136(FP), floor+140(FP))
+	CBZ  R5, done
 
 loop:
 	VLD1.P 16(R2), [V0.S4]
@@ -255,7 +259,9 @@ next:
 	ADD  $4, R6
 	SUB  $4, R5
 	CBNZ R5, loop
-	MOVD R10, appended+72(FP)
+
+done:
+	MOVD R10, n+144(FP)
 	RET
 
 // The next nonzero's row of a matrix from R3 on, in R9, and its value in V0: R1 is
@@ -454,16 +460,17 @@ done:
 end:
 	RET
 
-// func combineVectors(dst *float32, c float32, a *float32, d float32, b *float32, n int)
-TEXT ·combineVectors(SB), NOSPLIT, $0-48
-	MOVD  dst+0(FP), R0
-	MOVWU c+8(FP), R1
+// func combineNEON(dst []float32, c float32, a []float32, d float32, b []float32)
+TEXT ·combineNEON(SB), NOSPLIT, $0-88
+	MOVD  dst_base+0(FP), R0
+	MOVD  dst_len+8(FP), R4
+	MOVWU c+24(FP), R1
 	VDUP  R1, V16.S4
-	MOVD  a+16(FP), R2
-	MOVWU d+24(FP), R1
+	MOVD  a_base+32(FP), R2
+	MOVWU d+56(FP), R1
 	VDUP  R1, V17.S4
-	MOVD  b+32(FP), R3
-	MOVD  n+40(FP), R4
+	MOVD  b_base+64(FP), R3
+	CBZ   R4, done
 
 loop:
 	VLD1.P 16(R2), [V0.S4]
@@ -473,4 +480,6 @@ loop:
 	VST1.P [V1.S4], 16(R0)
 	SUB    $4, R4
 	CBNZ   R4, loop
+
+done:
 	RET

@@ -38,8 +38,8 @@ type Kernels struct {
 	product       func(dst *float32, dstRow int, a *float32, aRow, aColumn int, b *float32, bRow, n int, s, q *byte, sRow, sRows, every int)
 	rows, columns int // of product's tile
 	peak          func(n int)
-	average       func(index []int32, value, p, s, q []float32, column int32, gradient, square, threshold, rate, floor float32) int
-	averageHalf   averageHalf
+	average       averaging[float32]
+	averageHalf   averaging[uint16]
 }
 
 var generic = Kernels{
