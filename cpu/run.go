@@ -10,29 +10,29 @@ import (
 )
 
 const (
-	// blockBytes is how much of D, or of the residuals, is gone through at a
-	// time: it stays in a core's level-2 cache beside a tile of rows.
+	// blockBytes is how much of D, or of the residuals, a product takes at a time:
+	// that stays in a core's level-2 cache beside a tile's rows.
 	blockBytes = 256 << 10
 
-	// mostWords that a lane takes at a time: a tile. The more words, the less
-	// often D is read, from level 3: with 32, decode spends half of its time on
-	// that.
+	// mostWords and mostAtoms are how many of them a worker takes at a time. D is
+	// read from level 3 once for every mostWords words: with 32 of them, decoding
+	// spends half of its time on that.
 	mostWords = 8 * simd.TileRows
 	mostAtoms = 64
 
 	// partBytes is how much of D a part of the update moves, and multiplies while
-	// it is in level 2. There are at least leastParts, for as many workers, and not
-	// so many that what they hold is large.
+	// it is in level 2. There are at least leastParts parts, so that as many workers
+	// share them out, and at most mostParts: each holds a product of its own.
 	partBytes  = 512 << 10
 	leastParts = 8
 	mostParts  = 64
 
-	// batchBytes is the most residuals of a batch whose update multiplies: what
-	// the parts' products take is little beside D.
+	// batchBytes is how large a batch's residuals may be for the update to be made
+	// in parts: the parts' products, each as large, are then little beside D.
 	batchBytes = 256 << 10
 
-	// residualBytes is how much of the residuals an update goes through at a time:
-	// with sparse codes, any row of it may be next.
+	// residualBytes is how much of the residuals an update has in hand at a time:
+	// it stays in cache, since sparse codes use their rows in no order.
 	residualBytes = 1 << 20
 )
 

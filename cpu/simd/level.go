@@ -7,26 +7,28 @@ import (
 	"strings"
 )
 
-// Kernels are the loops of one level of instructions. The level is chosen once, by
-// [Choose], and stays with whoever computes.
+// Kernels are the loops of one level of instructions. [Choose] returns those to use.
 //
-// What each loop computes, and what it takes for granted, is the doc comment of its
-// twin in generic.go. Methods of Kernels are
-// what is made of them.
+// Fields are loops that are called as they are: the doc comment of their twins in
+// generic.go says what they compute, and what they take for granted without checking
+// it. Methods are made of the others.
 type Kernels struct {
 	Name string // generic, avx2, avx512 or neon
 	why  string // the processor has what it takes
 
-	// Of training. See also Kernels.Average, Kernels.Correlate and Kernels.Multiply.
-	Decode   func(dst []float32, index []int32, value, d []float32, dim int, end int32) int // dst += a sparse code · D, for atoms before end
+	// Decode adds the product of a sparse code and D to dst, for atoms before end.
+	Decode func(dst []float32, index []int32, value, d []float32, dim int, end int32) int
+
+	// MoveAtom takes AdaGrad's step for an atom: its rows of H, P and D.
 	MoveAtom func(h, p, d, m, n []float32, index []int32, value, r []float32, dim int, c0, c1, c2, c3, c4, epsilon, step float32)
 
-	// Of encoding.
+	// FISTA takes a step for a part of a code. Dots are the products of a residual with
+	// the atoms of a sparse code, before end. Axpy makes c[j] += x·g[j].
 	FISTA func(index []int32, value, p, b, a []float32, column int32, momentum, step, threshold, floor float32) (n int, against float32)
-	Dots  func(p []float32, index []int32, r, d []float32, dim int, end int32) int // p = r·Dᵀ, for a code's atoms before end
-	Axpy  func(c []float64, x float64, g []float32)                                // c += x·g
+	Dots  func(p []float32, index []int32, r, d []float32, dim int, end int32) int
+	Axpy  func(c []float64, x float64, g []float32)
 
-	// Element by element, over the length of dst, which may be one of the arguments.
+	// Element by element: dst, which may be one of the arguments, becomes …
 	Combine  func(dst []float32, c float32, a []float32, d float32, b []float32) // c·a + d·b
 	AddConst func(dst, a []float32, c float32)                                   // a + c
 	Scale    func(dst, a []float32, c float32)                                   // c·a

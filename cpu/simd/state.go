@@ -2,21 +2,21 @@ package simd
 
 import "unsafe"
 
-// State is what dual averaging keeps of codes of words × atoms, row-major: S and Q
-// as float32, or S and √Q as IEEE 754 binary16 numbers, that are computed with as
-// float32.
+// State is what dual averaging keeps for every code, row-major with so many Columns:
+// S, the sum of its gradients, and Q, that of their squares. They are float32, or S
+// and √Q are float16 (IEEE 754 binary16), computed with as float32.
 //
-// √Q, not Q: it is of the size of gradients, as S is. Squares of gradients below
-// 2⁻¹² would vanish, and a code −η·S/√Q be as large as ε lets it; so, where S is not
-// 0, √Q is not either, for √(q²+g²) rounds to no less than |g|. Nor does it ever
-// round to less than q.
+// Float16 has no room for Q: squares of gradients below 2⁻¹² would be 0, and a code
+// −η·S/√Q as large as ε lets it. √Q is of the size of gradients, as S is. It is not 0
+// where S is not, since √(q²+g²) rounds to no less than |g|, and never gets smaller,
+// since it rounds to no less than q.
 type State struct {
 	Columns      int
-	S, Q         []float32
-	HalfS, RootQ []uint16 // if S and Q are nil
+	S, Q         []float32 // nil if they are float16
+	HalfS, RootQ []uint16  // nil if they are float32
 }
 
-// Rows are those from lo to hi.
+// Rows returns the rows from lo to hi. They share memory with s.
 func (s *State) Rows(lo, hi int) State {
 	lo, hi = lo*s.Columns, hi*s.Columns
 	if s.HalfS != nil {
@@ -25,12 +25,18 @@ func (s *State) Rows(lo, hi int) State {
 	return State{Columns: s.Columns, S: s.S[lo:hi], Q: s.Q[lo:hi]}
 }
 
-// Averaging has the numbers of a step of dual averaging. Threshold is tλ, Floor is 0
-// for nonnegative codes and −∞ for others.
-type Averaging struct{ Gradient, Square, Threshold, Rate, Floor float32 }
+// Averaging has the numbers of a step of dual averaging.
+type Averaging struct {
+	Gradient  float32 // of the loss, for a product of 1
+	Square    float32 // what a product of 1 adds to Q
+	Threshold float32 // tλ
+	Rate      float32 // η
+	Floor     float32 // 0 for nonnegative codes, −∞ for others
+}
 
-// Average takes dual averaging's step for elements of row i of s, from a column on,
-// with products p, and appends those of the code that are not zero. For j < len(p):
+// Average takes a step of dual averaging for len(p) elements of row i of s, from a
+// column on, and appends the codes that are not zero. P are products of the row's
+// residual with atoms. With S and Q those of element column+j, for j < len(p):
 //
 //	S += Gradient·p[j]
 //	Q += Square·p[j]²
@@ -39,8 +45,8 @@ type Averaging struct{ Gradient, Square, Threshold, Rate, Floor float32 }
 //	a = max(a, Floor)
 //	if a ≠ 0: append column+j to index, a to value
 //
-// It returns how many it appended, into the room that index and value have beyond
-// their length: [Width] elements more than p, of which the rest is undefined.
+// Index and value have capacity for all of p and [Width] more: appending allocates
+// nothing, and overwrites what is beyond their length.
 func (k *Kernels) Average(s *State, i, column int, p []float32, index []int32, value []float32, a Averaging) ([]int32, []float32) {
 	n := len(index)
 	more, values := index[n:cap(index)], value[n:cap(value)]
@@ -54,11 +60,11 @@ func (k *Kernels) Average(s *State, i, column int, p []float32, index []int32, v
 	return index[:n], value[:n]
 }
 
-// prefetch is where a product finds S and Q of so many rows: the element size and
-// the distance of rows are in bytes.
+// prefetch is what a product brings into level 2: so many rows of two arrays.
 type prefetch struct {
-	s, q              unsafe.Pointer
-	size, pitch, rows int
+	s, q        unsafe.Pointer
+	size, pitch int // of an element, and from row to row, in bytes
+	rows        int
 }
 
 func (s *State) prefetch(row, column, rows int) prefetch {
