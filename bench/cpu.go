@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"overcomplete/cpu"
-	"overcomplete/graph"
 	"overcomplete/model"
+	"overcomplete/train"
 	"overcomplete/vectors"
 )
 
@@ -65,10 +65,7 @@ func benchCPU(args []string, stdout io.Writer) error {
 	}
 	source := "generated"
 	if *file == "" {
-		b.x = &vectors.Dense{Dim: *dim, Words: make([]string, *words), Data: generate(seed, *words, *dim)}
-		for i := range b.x.Words {
-			b.x.Words[i] = "word" + strconv.Itoa(i)
-		}
+		b.x = generate(seed, *words, *dim)
 	} else {
 		conflict := false
 		flags.Visit(func(f *flag.Flag) { conflict = conflict || f.Name == "words" || f.Name == "dim" })
@@ -143,34 +140,28 @@ func (b *cpuBench) train(string) error {
 		read = append(read, fastest(r.Machine.Cores, 5, func(i int) float64 { return limits.read(i, r.Machine.Cores) }))
 		both = append(both, fastest(r.Machine.Cores, 5, func(i int) float64 { return limits.update(i, r.Machine.Cores) }))
 
-		h := model.Defaults()
-		spec := graph.Spec{Atoms: k, Dim: l, Lambda: h.Lambda, Tau: h.Tau, Rate: h.Rate}
-		backend, err := cpu.New(spec, b.x.Data, cpu.Options{Seed: seed})
+		device := &recorder{Device: cpu.Device{}}
+		var start time.Time
+		begin := func(model.Info) { start = time.Now() }
+		b.model, err = train.Fit(context.Background(), b.x, hyperparameters(k, r.Epochs), device, train.Options{Begin: begin})
 		if err != nil {
 			return err
 		}
-		start := time.Now()
-		epochs, m, err := timeTraining(backend, h.Method, v, l, k, r.Epochs)
-		if err != nil {
-			return err
-		}
-		seconds := time.Since(start).Seconds()
-		m.Codes.Words = b.x.Words
-		b.model = m
+		took := time.Since(start).Seconds()
 
 		// Rates of passes are those of the later half of the epochs, when codes are
 		// as sparse as they get.
 		var codeRates, stateRates, dictionaryRates []float64
 		var flops float64
 		before := int64(v) * int64(k) // the initial codes are dense
-		for t, e := range epochs {
-			c, d := codePassFlops(v, l, k, before, e.nonzeros), dictionaryPassFlops(l, before)
+		for t, e := range device.epochs {
+			c, d := codePassFlops(v, l, k, before, e.Nonzeros), dictionaryPassFlops(l, before)
 			flops += c + d
-			before = e.nonzeros
+			before = e.Nonzeros
 			if t >= r.Epochs/2 {
-				codeRates = append(codeRates, c/e.codes)
-				stateRates = append(stateRates, 16*float64(v)*float64(k)/e.codes)
-				dictionaryRates = append(dictionaryRates, d/e.dictionary)
+				codeRates = append(codeRates, c/e.CodeSeconds)
+				stateRates = append(stateRates, 16*float64(v)*float64(k)/e.CodeSeconds)
+				dictionaryRates = append(dictionaryRates, d/e.DictionarySeconds)
 			}
 		}
 		perWord := 1e6 / float64(v*r.Epochs)
@@ -178,8 +169,8 @@ func (b *cpuBench) train(string) error {
 		state = append(state, median(stateRates))
 		dictionary = append(dictionary, median(dictionaryRates))
 		floor = append(floor, perWord*flops/all[len(all)-1])
-		word = append(word, perWord*seconds)
-		total = append(total, seconds)
+		word = append(word, perWord*took)
+		total = append(total, took)
 	}
 	const flop, byte, micro = "GFLOP/s", "GB/s", "µs/word/epoch"
 	r.add(fmaCore, flop, scaled(core, 1e-9), "", "")

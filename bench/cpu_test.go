@@ -12,8 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"overcomplete/vectors"
 )
 
 // tiny makes a benchmark of a few milliseconds.
@@ -96,7 +94,7 @@ func TestCPU(t *testing.T) {
 
 // Vectors may be those of a file.
 func TestCPUVectors(t *testing.T) {
-	x := &vectors.Dense{Dim: 4, Words: []string{"a", "b", "c"}, Data: generate(seed, 3, 4)}
+	x := generate(seed, 3, 4)
 	path := filepath.Join(t.TempDir(), "three.txt")
 	if err := os.WriteFile(path, glove(x), 0o666); err != nil {
 		t.Fatal(err)
@@ -191,7 +189,7 @@ func TestPeersInPython(t *testing.T) {
 	}
 
 	// Of so few words the sample is all.
-	b := cpuBench{python: python, x: &vectors.Dense{Dim: 8, Words: make([]string, 150), Data: generate(seed, 150, 8)}}
+	b := cpuBench{python: python, x: generate(seed, 150, 8)}
 	b.report = CPUReport{Words: 150, Dim: 8, Atoms: 24, Epochs: 3, Machine: Machine{Cores: 1}}
 	if err := b.train(""); err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -15,10 +16,10 @@ import (
 	"slices"
 
 	"overcomplete/cpu"
-	"overcomplete/graph"
 	"overcomplete/kernels"
 	"overcomplete/model"
 	"overcomplete/train"
+	"overcomplete/vectors"
 )
 
 // gpuBench is what "bench gpu" was asked for, and its results so far.
@@ -30,7 +31,7 @@ type gpuBench struct {
 	scaling                     []int
 	scalingEpochs               int
 	json                        string
-	vectors                     []float32 // for the longest training
+	vectors                     *vectors.Dense // for the longest training
 	report                      Report
 	failures                    []error
 }
@@ -92,84 +93,62 @@ func (b *gpuBench) run(stdout io.Writer) error {
 
 // job is a training to measure.
 type job struct {
-	x         []float32
-	spec      graph.Spec
-	method    string
-	precision kernels.Precision
-	epochs    int
+	words           int
+	hyperparameters model.Hyperparameters
+	device          *recorder
+	precision       kernels.Precision // "cpu" on the CPU
+	options         train.Options
 }
 
+// job is a training on the GPU.
 func (b *gpuBench) job(words, epochs int, method string, precision kernels.Precision) job {
-	h := model.Defaults()
-	return job{
-		x:      b.vectors[:words*b.dim],
-		spec:   graph.Spec{Atoms: b.atoms, Dim: b.dim, Lambda: h.Lambda, Tau: h.Tau, Rate: h.Rate, Nonnegative: method == "B"},
-		method: method, precision: precision, epochs: epochs,
-	}
+	h := hyperparameters(b.atoms, epochs)
+	h.Method = method
+	gpu := kernels.Device{Index: b.device, Precision: precision}
+	return job{words: words, hyperparameters: h, device: &recorder{Device: gpu}, precision: precision}
 }
 
-func (j job) words() int { return len(j.x) / j.spec.Dim }
-
-// on prepares the job on a GPU.
-func (j job) on(device int) (*kernels.Backend, error) {
-	return kernels.New(j.spec, j.x, kernels.Options{
-		Device: device, Precision: j.precision, Seed: seed,
-		Batch: train.BatchWords(j.words(), model.Defaults().DictionarySteps),
-	})
-}
-
-// run trains on a prepared backend.
-func (j job) run(b train.Backend) (Training, error) {
-	passes, m, err := timeTraining(b, j.method, j.words(), j.spec.Dim, j.spec.Atoms, j.epochs)
+// learn trains.
+func (b *gpuBench) learn(j job) (t Training, m *model.Model, err error) {
+	m, err = train.Fit(context.Background(), firstWords(b.vectors, j.words), j.hyperparameters, j.device, j.options)
 	if err != nil {
-		return Training{}, err
+		return t, nil, err
 	}
-	var total float64
 	var epochs []float64
-	for _, p := range passes {
-		epochs = append(epochs, p.seconds())
-		total += p.seconds()
+	for _, e := range j.device.epochs {
+		epochs = append(epochs, seconds(e))
+		t.Seconds += seconds(e)
 	}
-	last := m.Info.Epochs[j.epochs-1]
-	return Training{
-		Seconds: total, EpochSeconds: median(epochs), Repeats: []float64{total},
-		Error: last.Error, Objective: last.Objective, Sparsity: last.Sparsity,
-	}, nil
+	last := m.Info.Epochs[len(m.Info.Epochs)-1]
+	t.EpochSeconds, t.Repeats = median(epochs), []float64{t.Seconds}
+	t.Error, t.Objective, t.Sparsity = last.Error, last.Objective, last.Sparsity
+	return t, m, nil
 }
 
 // measure trains a number of times on a GPU, after an epoch to warm it up. What
 // goes wrong is part of the result.
 func (b *gpuBench) measure(j job, repeats int) Training {
 	var runs []Training
-	var failure error
 	for i := range 1 + repeats {
 		one := j
 		if i == 0 {
-			one.epochs = 1
+			one.hyperparameters.Epochs = 1
 		}
-		backend, err := one.on(b.device)
-		if err == nil {
-			var t Training
-			t, err = one.run(backend)
-			if closed := backend.Close(); err == nil {
-				err = closed
-			}
-			runs = append(runs, t)
-		}
+		t, _, err := b.learn(one)
 		if err != nil {
-			failure = err
-			break
+			return b.named(j, nil, err)
 		}
+		runs = append(runs, t)
 	}
-	return b.named(j, runs[min(1, len(runs)):], failure)
+	return b.named(j, runs[1:], nil)
 }
 
 // named is the runs of a job as one.
 func (b *gpuBench) named(j job, runs []Training, failure error) (t Training) {
 	if failure != nil {
 		t.Problem = failure.Error()
-		if !errors.Is(failure, kernels.ErrMemory) {
-			b.fail("%d words, method %s, %s: %w", j.words(), j.method, j.precision, failure)
+		if !errors.Is(failure, train.ErrMemory) {
+			b.fail("%d words, method %s, %s: %w", j.words, j.hyperparameters.Method, j.precision, failure)
 		}
 	} else {
 		slices.SortFunc(runs, func(a, b Training) int { return cmp.Compare(a.Seconds, b.Seconds) })
@@ -179,8 +158,9 @@ func (b *gpuBench) named(j job, runs []Training, failure error) (t Training) {
 			t.Repeats = append(t.Repeats, r.Seconds)
 		}
 	}
-	t.Program, t.Method, t.Precision = ours, j.method, string(j.precision)
-	t.Words, t.Dim, t.Atoms, t.Epochs = j.words(), j.spec.Dim, j.spec.Atoms, j.epochs
+	h := j.hyperparameters
+	t.Program, t.Method, t.Precision = ours, h.Method, string(j.precision)
+	t.Words, t.Dim, t.Atoms, t.Epochs = j.words, b.dim, h.Atoms, h.Epochs
 	return t
 }
 
@@ -204,30 +184,30 @@ const (
 // compare trains on the CPU, and twice on the GPU.
 func (b *gpuBench) compare() {
 	for _, method := range methods {
-		onCPU := b.job(b.compareWords, b.compareEpochs, method, "")
-		backend, err := cpu.New(onCPU.spec, onCPU.x, cpu.Options{Seed: seed})
-		var t Training
-		if err == nil {
-			t, err = onCPU.run(backend)
-		}
+		onCPU := b.job(b.compareWords, b.compareEpochs, method, "cpu")
+		onCPU.device.Device = cpu.Device{}
+		t, _, err := b.learn(onCPU)
 		reference := b.named(onCPU, []Training{t}, err)
-		reference.Precision = "cpu"
 		for _, precision := range precisions {
 			if reference.Problem != "" {
 				break
 			}
 			j := b.job(b.compareWords, b.compareEpochs, method, precision)
 			first, learned, err := b.learn(j)
+			var second Training
+			var again *model.Model
+			if err == nil {
+				second, again, err = b.learn(j)
+			}
 			if err != nil {
 				b.report.Agreement = append(b.report.Agreement, Agreement{CPU: reference, GPU: b.named(j, nil, err)})
 				continue
 			}
-			second, again, err := b.learn(j)
 			a := Agreement{
-				CPU: reference, GPU: b.named(j, []Training{first, second}, err),
+				CPU: reference, GPU: b.named(j, []Training{first, second}, nil),
 				Objective: math.Abs(first.Objective/reference.Objective - 1),
 				Sparsity:  math.Abs(first.Sparsity - reference.Sparsity),
-				SameBits:  reflect.DeepEqual(learned, again),
+				SameBits:  reflect.DeepEqual(learned.Dictionary, again.Dictionary) && reflect.DeepEqual(learned.Codes, again.Codes),
 			}
 			a.Agree = a.Objective <= objectiveBand && a.Sparsity <= sparsityBand && a.SameBits
 			if !a.Agree {
@@ -237,28 +217,6 @@ func (b *gpuBench) compare() {
 			b.report.Agreement = append(b.report.Agreement, a)
 		}
 	}
-}
-
-// learned is the whole result of a training.
-type learned struct {
-	dictionary, codes any
-}
-
-// learn trains on the GPU and returns what was learned, too.
-func (b *gpuBench) learn(j job) (t Training, l learned, err error) {
-	backend, err := j.on(b.device)
-	if err != nil {
-		return t, l, err
-	}
-	defer backend.Close()
-	if t, err = j.run(backend); err != nil {
-		return t, l, err
-	}
-	if l.dictionary, err = backend.Dictionary(); err != nil {
-		return t, l, err
-	}
-	l.codes, err = backend.Codes()
-	return t, l, err
 }
 
 // train measures the trainings that the benchmark is about.
@@ -274,24 +232,17 @@ func (b *gpuBench) train() {
 func (b *gpuBench) profile() {
 	for _, precision := range precisions {
 		j := b.job(b.words, b.epochs, "A", precision)
-		t, times, err := b.profiled(j)
-		b.report.Profiles = append(b.report.Profiles, Profile{b.named(j, []Training{t}, err), b.report.Peaks.kernels(times)})
+		var times []kernels.KernelTime
+		var failure error
+		j.options.Begin = func(model.Info) { j.device.trainer.(*kernels.Backend).StartProfile() }
+		j.options.Epoch = func(e model.Epoch) {
+			if e.Epoch == b.epochs {
+				times, failure = j.device.trainer.(*kernels.Backend).Profile()
+			}
+		}
+		t, _, err := b.learn(j)
+		b.report.Profiles = append(b.report.Profiles, Profile{b.named(j, []Training{t}, cmp.Or(err, failure)), b.report.Peaks.kernels(times)})
 	}
-}
-
-func (b *gpuBench) profiled(j job) (Training, []kernels.KernelTime, error) {
-	backend, err := j.on(b.device)
-	if err != nil {
-		return Training{}, nil, err
-	}
-	defer backend.Close()
-	backend.StartProfile()
-	t, err := j.run(backend)
-	if err != nil {
-		return t, nil, err
-	}
-	times, err := backend.Profile()
-	return t, times, err
 }
 
 // scale shows how time grows with the vocabulary.

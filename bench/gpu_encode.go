@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"time"
 
 	"overcomplete/cpu"
@@ -15,30 +16,27 @@ import (
 	"overcomplete/model"
 )
 
-// What encode does by default, at a density of 8 %.
-const encodeSteps, encodeShare = 20, 0.08
+const (
+	encodeShare = 0.08 // of a code's dimensions that may be nonzeros
+	sharedBand  = 0.99 // the least share of nonzeros that codes on two devices have in common
+)
 
 // encode measures encoding with a dictionary that is learned for it.
 func (b *gpuBench) encode() {
 	for _, method := range methods {
-		_, learned, err := b.learn(b.job(b.compareWords, b.compareEpochs, method, kernels.TF32))
-		dictionary, _ := learned.dictionary.([]float32)
-		o := encode.Options{
-			Lambda: model.Defaults().Lambda, Nonnegative: method == "B",
-			Steps: encodeSteps, Most: max(1, int(encodeShare*float64(b.atoms))),
-		}
+		var o encode.Options
 		var onCPU encoded
+		_, m, err := b.learn(b.job(b.compareWords, b.compareEpochs, method, kernels.TF32))
 		if err == nil {
-			var e *cpu.Encoder
-			if e, err = cpu.NewEncoder(dictionary, b.dim, nil, o, 0); err == nil {
-				onCPU, err = encodeAll(e, b.vectors[:b.compareWords*b.dim], b.dim, true)
-			}
+			o = encode.Defaults(m.Info)
+			o.Most = encode.Most(encodeShare, b.atoms)
+			onCPU, err = b.encodeOnCPU(&m.Dictionary, o)
 		}
 		for _, precision := range precisions {
 			e := Encoding{Method: method, Precision: string(precision), Words: b.words, Dim: b.dim, Atoms: b.atoms, Steps: o.Steps, Most: o.Most}
 			failure := err
 			if failure == nil {
-				failure = b.measureEncoding(&e, dictionary, o, onCPU)
+				failure = b.measureEncoding(&e, &m.Dictionary, o, onCPU)
 			}
 			if failure != nil {
 				e.Problem = failure.Error()
@@ -49,43 +47,62 @@ func (b *gpuBench) encode() {
 	}
 }
 
-// measureEncoding compares encoding on the GPU with that on the CPU, and times it.
-func (b *gpuBench) measureEncoding(e *Encoding, dictionary []float32, o encode.Options, onCPU encoded) error {
-	encoder, err := kernels.NewEncoder(dictionary, b.dim, nil, o, b.device, kernels.Precision(e.Precision))
+// encodeOnCPU encodes the words that both devices encode.
+func (b *gpuBench) encodeOnCPU(d *model.Dictionary, o encode.Options) (encoded, error) {
+	encoder, err := cpu.Device{}.Encoder(d, o)
 	if err != nil {
-		return err
+		return encoded{}, err
 	}
 	defer encoder.Close()
-	compared, all := b.vectors[:b.compareWords*b.dim], b.vectors[:b.words*b.dim]
-	first, err := encodeAll(encoder, compared, b.dim, true)
+	return encodeWords(encoder, firstWords(b.vectors, b.compareWords).Data)
+}
+
+// measureEncoding compares encoding on the GPU with that on the CPU, and times it.
+func (b *gpuBench) measureEncoding(e *Encoding, d *model.Dictionary, o encode.Options, onCPU encoded) error {
+	opened, err := kernels.Device{Index: b.device, Precision: kernels.Precision(e.Precision)}.Encoder(d, o)
 	if err != nil {
 		return err
 	}
-	again, err := encodeAll(encoder, compared, b.dim, true)
+	defer opened.Close()
+	encoder := opened.(*kernels.Encoder)
+	compared, all := firstWords(b.vectors, b.compareWords).Data, firstWords(b.vectors, b.words).Data
+	one, err := encodeWords(encoder, compared)
 	if err != nil {
 		return err
 	}
-	e.Error, e.Objective = first.error, first.objective(o.Lambda)
-	e.CPUError, e.CPUObjective = onCPU.error, onCPU.objective(o.Lambda)
+	again, err := encodeWords(encoder, compared)
+	if err != nil {
+		return err
+	}
+	e.Error, e.Objective = one.error, one.objective
+	e.CPUError, e.CPUObjective = onCPU.error, onCPU.objective
 	e.CPUWordsPerSecond = float64(b.compareWords) / onCPU.seconds
-	e.Shared = first.shared(onCPU)
-	e.SameBits = reflect.DeepEqual(first.codes, again.codes)
+	e.Shared = one.shared(onCPU)
+	e.SameBits = reflect.DeepEqual(one.codes, again.codes)
 	e.Agree = math.Abs(e.Objective/e.CPUObjective-1) <= objectiveBand && e.Shared >= sharedBand && e.SameBits
 	if !e.Agree {
 		return fmt.Errorf("objective %.5g on the GPU and %.5g on the CPU; %.2f %% of nonzeros shared; the same bits in two runs: %t",
 			e.Objective, e.CPUObjective, 100*e.Shared, e.SameBits)
 	}
+	encodeAll := func() error { // as encode.Stream does
+		for block := range slices.Chunk(all, encode.Block*b.dim) {
+			if _, err := encoder.Encode(context.Background(), block); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	for range b.repeats {
-		run, err := encodeAll(encoder, all, b.dim, false)
-		if err != nil {
+		start := time.Now()
+		if err := encodeAll(); err != nil {
 			return err
 		}
-		e.Repeats = append(e.Repeats, run.seconds)
+		e.Repeats = append(e.Repeats, time.Since(start).Seconds())
 	}
 	e.Seconds = median(e.Repeats)
 	e.WordsPerSecond = float64(b.words) / e.Seconds
 	encoder.StartProfile()
-	if _, err := encodeAll(encoder, all, b.dim, false); err != nil {
+	if err := encodeAll(); err != nil {
 		return err
 	}
 	times, err := encoder.Profile()
@@ -93,63 +110,42 @@ func (b *gpuBench) measureEncoding(e *Encoding, dictionary []float32, o encode.O
 	return err
 }
 
-// sharedBand is the least share of nonzeros that codes on two devices have in
-// common.
-const sharedBand = 0.99
-
 // encoded is what encoding words gave.
 type encoded struct {
-	seconds   float64
-	error, l1 float64 // means over words
-	codes     []*encode.Codes
+	codes            *encode.Codes
+	seconds          float64
+	error, objective float64 // means over words
 }
 
-func (e encoded) objective(lambda float64) float64 { return e.error + lambda*e.l1 }
+// encodeWords encodes rows and measures their codes.
+func encodeWords(e encode.Encoder, x []float32) (out encoded, err error) {
+	start := time.Now()
+	if out.codes, err = e.Encode(context.Background(), x); err != nil {
+		return out, err
+	}
+	out.seconds = time.Since(start).Seconds()
+	words := float64(out.codes.Rows)
+	for _, l := range out.codes.Loss {
+		out.error += l / words
+	}
+	out.objective = out.error
+	for _, v := range out.codes.Value {
+		out.objective += e.Options().Lambda * math.Abs(float64(v)) / words
+	}
+	return out, nil
+}
 
 // shared is the share of want's nonzeros that are nonzeros of e.
 func (e encoded) shared(want encoded) float64 {
-	nonzeros, common := 0, 0
-	for n, w := range want.codes {
-		for i := range w.Rows {
-			index, _ := w.Row(i)
-			ours, _ := e.codes[n].Row(i)
-			here := make(map[int32]bool)
-			for _, k := range ours {
-				here[k] = true
-			}
-			for _, k := range index {
-				nonzeros++
-				if here[k] {
-					common++
-				}
+	common := 0
+	for i := range want.codes.Rows {
+		index, _ := want.codes.Row(i)
+		ours, _ := e.codes.Row(i)
+		for _, k := range index {
+			if _, found := slices.BinarySearch(ours, k); found {
+				common++
 			}
 		}
 	}
-	return float64(common) / float64(max(1, nonzeros))
-}
-
-// encodeAll encodes rows as encode.Stream does, and measures and keeps their codes
-// if that is asked for.
-func encodeAll(e encode.Encoder, x []float32, dim int, keep bool) (out encoded, err error) {
-	start := time.Now()
-	for lo := 0; lo < len(x); lo += encode.Block * dim {
-		codes, err := e.Encode(context.Background(), x[lo:min(lo+encode.Block*dim, len(x))])
-		if err != nil {
-			return out, err
-		}
-		if keep {
-			out.codes = append(out.codes, codes)
-		}
-	}
-	out.seconds = time.Since(start).Seconds()
-	words := float64(len(x) / dim)
-	for _, c := range out.codes {
-		for _, l := range c.Loss {
-			out.error += l / words
-		}
-		for _, v := range c.Value {
-			out.l1 += math.Abs(float64(v)) / words
-		}
-	}
-	return out, nil
+	return float64(common) / float64(max(1, want.codes.Nonzeros()))
 }

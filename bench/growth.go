@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -17,8 +18,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"overcomplete/cpu"
-	"overcomplete/graph"
-	"overcomplete/model"
+	"overcomplete/train"
+	"overcomplete/vectors"
 )
 
 // GrowthReport is what "bench growth" measures.
@@ -98,7 +99,7 @@ func benchGrowth(args []string, stdout io.Writer) error {
 		r.Atoms.Points = append(r.Atoms.Points, Point{Words: min(growthWords, most), Atoms: k})
 	}
 	x := generate(seed, most, *dim)
-	if r.Memory, err = trainingMemory(*program, x, *dim); err != nil {
+	if r.Memory, err = trainingMemory(*program, x); err != nil {
 		return err
 	}
 	// One after the other, several times over: what others leave of the machine
@@ -106,7 +107,7 @@ func benchGrowth(args []string, stdout io.Writer) error {
 	for range growthRepeats {
 		for _, g := range []*Growth{&r.Words, &r.Atoms} {
 			for i := range g.Points {
-				if err := g.Points[i].measure(x, *dim, *epochs); err != nil {
+				if err := g.Points[i].measure(x, *epochs); err != nil {
 					return err
 				}
 			}
@@ -128,18 +129,12 @@ func benchGrowth(args []string, stdout io.Writer) error {
 }
 
 // measure trains once more.
-func (p *Point) measure(x []float32, dim, epochs int) error {
-	h := model.Defaults()
-	spec := graph.Spec{Atoms: p.Atoms, Dim: dim, Lambda: h.Lambda, Tau: h.Tau, Rate: h.Rate}
-	backend, err := cpu.New(spec, x[:p.Words*dim], cpu.Options{Seed: seed})
-	if err != nil {
+func (p *Point) measure(x *vectors.Dense, epochs int) error {
+	r := &recorder{Device: cpu.Device{}}
+	if _, err := train.Fit(context.Background(), firstWords(x, p.Words), hyperparameters(p.Atoms, epochs), r, train.Options{}); err != nil {
 		return err
 	}
-	passes, _, err := timeTraining(backend, h.Method, p.Words, dim, p.Atoms, epochs)
-	if err != nil {
-		return err
-	}
-	p.Repeats = append(p.Repeats, passes[epochs-1].seconds())
+	p.Repeats = append(p.Repeats, seconds(r.epochs[epochs-1]))
 	p.Seconds = median(p.Repeats)
 	return nil
 }
@@ -166,8 +161,8 @@ func (g *Growth) line() string {
 }
 
 // trainingMemory runs a whole training of the vectors with the program.
-func trainingMemory(program string, x []float32, dim int) (Memory, error) {
-	m := Memory{Words: len(x) / dim, Atoms: 10 * dim}
+func trainingMemory(program string, x *vectors.Dense) (Memory, error) {
+	m := Memory{Words: x.Len(), Atoms: 10 * x.Dim}
 	dir, err := os.MkdirTemp("", "bench")
 	if err != nil {
 		return m, err
@@ -181,11 +176,8 @@ func trainingMemory(program string, x []float32, dim int) (Memory, error) {
 		}
 	}
 	file, list := filepath.Join(dir, "x.npy"), filepath.Join(dir, "words.txt")
-	var words []byte
-	for i := range m.Words {
-		words = append(strconv.AppendInt(append(words, "word"...), int64(i), 10), '\n')
-	}
-	if err := errors.Join(writeVectors(file, x, dim), os.WriteFile(list, words, 0o666)); err != nil {
+	words := []byte(strings.Join(x.Words, "\n") + "\n")
+	if err := errors.Join(writeVectors(file, x.Data, x.Dim), os.WriteFile(list, words, 0o666)); err != nil {
 		return m, err
 	}
 	cmd := exec.Command(program, "train", file, "--words", list, "-o", filepath.Join(dir, "model"),

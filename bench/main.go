@@ -80,7 +80,7 @@ func run(args []string, stdout io.Writer) error {
 		if err := parse(flags, args[1:], 1); err != nil {
 			return err
 		}
-		return writeVectors(flags.Arg(0), generate(seed, *words, *dim), *dim)
+		return writeVectors(flags.Arg(0), generate(seed, *words, *dim).Data, *dim)
 	case "table":
 		if len(args) != 2 && len(args) != 3 {
 			return errUsage

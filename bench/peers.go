@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"overcomplete/model"
 	"overcomplete/vectors"
 )
 
@@ -114,7 +113,7 @@ func (b *cpuBench) learn(dir string, seconds float64) (result learningResult, er
 	); err != nil {
 		return result, err
 	}
-	h := model.Defaults()
+	h := b.model.Info.Training
 	err = b.runPython(learningScript, &result, x, codes, dictionary, h.Lambda, h.Tau, seconds)
 	return result, err
 }
@@ -154,12 +153,12 @@ func (b *cpuBench) authorsProgram(dir string) error {
 	if r.Atoms%r.Dim != 0 {
 		return fmt.Errorf("%d dimensions are no multiple of %d, which is all that it can do", r.Atoms, r.Dim)
 	}
-	some := &vectors.Dense{Words: b.x.Words[:min(authorsWords, r.Words)], Dim: r.Dim, Data: b.x.Data}
+	some := firstWords(b.x, min(authorsWords, r.Words))
 	file := filepath.Join(dir, "authors.txt")
 	if err := os.WriteFile(file, glove(some), 0o666); err != nil {
 		return err
 	}
-	h := model.Defaults()
+	h := b.model.Info.Training
 	cmd := exec.Command(b.authors, file, strconv.Itoa(r.Atoms/r.Dim), fmt.Sprint(h.Lambda), fmt.Sprint(h.Tau), "1", filepath.Join(dir, "authors"))
 	stderr, err := cmd.StderrPipe()
 	if err != nil {

@@ -6,9 +6,11 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"strconv"
 	"sync"
 
 	"overcomplete/internal/npy"
+	"overcomplete/vectors"
 )
 
 // Generated vectors stand in for word2vec's 300-dimensional ones of GoogleNews,
@@ -33,27 +35,33 @@ const (
 	clusterStream
 )
 
-// generate returns vectors, words×dim, with the spectrum, the norms and about
+// generate returns words with vectors that have the spectrum, the norms and about
 // the nearness to each other of real ones. A vector is a function of the seed
 // and its row alone: fewer words are the first of more.
 //
 // A word is its cluster's centre plus noise, both Gaussian, times a number with a
 // heavy tail, and turned so that no axis is special.
-func generate(seed uint64, words, dim int) []float32 {
+func generate(seed uint64, words, dim int) *vectors.Dense {
 	deviation := deviations(dim)
-	x := make([]float32, words*dim)
+	x := &vectors.Dense{Words: make([]string, words), Dim: dim, Data: make([]float32, words*dim)}
 	var group sync.WaitGroup
 	workers := runtime.GOMAXPROCS(0)
 	for w := range workers {
 		group.Go(func() {
 			g := generator{seed: seed, deviation: deviation, row: make([]float64, dim)}
 			for i := w; i < words; i += workers {
-				g.word(x[i*dim:(i+1)*dim], i)
+				x.Words[i] = "word" + strconv.Itoa(i)
+				g.word(x.Row(i), i)
 			}
 		})
 	}
 	group.Wait()
 	return x
+}
+
+// firstWords returns the first words of x. They alias x.
+func firstWords(x *vectors.Dense, words int) *vectors.Dense {
+	return &vectors.Dense{Words: x.Words[:words], Dim: x.Dim, Data: x.Data[:words*x.Dim]}
 }
 
 // deviations are the square roots of the covariance's eigenvalues.

@@ -3,7 +3,7 @@ package cpu
 import (
 	"context"
 	"fmt"
-	"runtime"
+	"time"
 
 	"overcomplete/cpu/simd"
 	"overcomplete/graph"
@@ -12,31 +12,13 @@ import (
 	"overcomplete/vectors"
 )
 
-// Options of a training. For a model, Seed is that of its hyperparameters, and
-// Float16 is whether their State is "float16".
-type Options struct {
-	Workers    int             // goroutines; 0 means one for each processor
-	Seed       uint64          // of the initial codes and dictionary
-	Float16    bool            // keep S and √Q as float16, not S and Q as float32: half of their memory
-	Overcommit bool            // train even if the machine seems to have too little memory
-	Progress   func(words int) // told of words that a pass is done with, from any goroutine; may be nil
-}
-
-func (o Options) workers() int {
-	if o.Workers > 0 {
-		return o.Workers
-	}
-	return runtime.GOMAXPROCS(0)
-}
-
-// state is what a training moves, and what moves it.
+// state is what a training moves, and what moves it. It is what the two algorithms
+// share.
 type state struct {
-	spec     graph.Spec
-	seed     uint64
-	progress func(int)
+	train.Problem
+	atoms int // K
+	words int // V
 
-	words      int
-	x          []float32   // V×L
 	dictionary simd.Matrix // D, K×L
 	squares    simd.Matrix // H, K×L
 	sums       simd.State  // S and Q, V×K
@@ -49,115 +31,107 @@ type state struct {
 	lanes   []*lane // one for each worker
 }
 
-// Backend trains on the CPU. It implements [train.Backend].
-type Backend struct {
-	state
+// minibatch trains in two passes an epoch.
+type minibatch struct {
+	*state
 	dictionaryStep, codeStep *executable
 	batches                  [2]frame // that the dictionary moves by, and the next
 }
 
-// AuthorsBackend trains on the CPU in the authors' order, word by word. It
-// implements [train.AuthorsBackend].
-type AuthorsBackend struct {
-	state
+// authors trains in the order of the paper's program, word by word.
+type authors struct {
+	*state
 	step, evaluate *executable
 }
 
-// New prepares training of spec on X, V×L row-major. X is read, never written.
-func New(spec graph.Spec, x []float32, o Options) (*Backend, error) {
+// Trainer implements [train.Device]. The problem's vectors are read, never written.
+func (d Device) Trainer(p train.Problem) (train.Trainer, error) {
 	k, _, err := simd.Choose()
 	if err != nil {
 		return nil, err
 	}
-	dictionaryStep, err := compileStep(graph.Dictionary, spec, k)
+	if err := p.Validate(); err != nil {
+		return nil, fmt.Errorf("cpu: %w", err)
+	}
+	builds := [2]graph.Build{graph.Dictionary, graph.Code}
+	if p.Hyperparameters.Algorithm == "authors" {
+		builds = [2]graph.Build{graph.Authors, graph.Evaluate}
+	}
+	var steps [2]*executable
+	for i, build := range builds {
+		program, err := graph.Compile(build, p.Spec())
+		if err != nil {
+			return nil, err
+		}
+		if steps[i], err = compile(program, k); err != nil {
+			return nil, err
+		}
+	}
+	s, err := d.newState(p, k)
 	if err != nil {
 		return nil, err
 	}
-	codeStep, err := compileStep(graph.Code, spec, k)
-	if err != nil {
-		return nil, err
+	if p.Hyperparameters.Algorithm == "authors" {
+		return &authors{s, steps[0], steps[1]}, nil
 	}
-	s, err := newState(spec, x, k, mostWords, o)
-	if err != nil {
-		return nil, err
-	}
-	return &Backend{state: s, dictionaryStep: dictionaryStep, codeStep: codeStep}, nil
+	return &minibatch{state: s, dictionaryStep: steps[0], codeStep: steps[1]}, nil
 }
 
-// NewAuthors is New for the authors' algorithm.
-func NewAuthors(spec graph.Spec, x []float32, o Options) (*AuthorsBackend, error) {
-	k, _, err := simd.Choose()
-	if err != nil {
+func (d Device) newState(p train.Problem, kernels *simd.Kernels) (*state, error) {
+	h := p.Hyperparameters
+	words, k := p.Len(), h.Atoms
+	if err := d.checkMemory(words, p.Dim, h); err != nil {
 		return nil, err
 	}
-	step, err := compileStep(graph.Authors, spec, k)
-	if err != nil {
-		return nil, err
+	if p.Words == nil {
+		p.Words = func(int) {}
 	}
-	evaluate, err := compileStep(graph.Evaluate, spec, k)
-	if err != nil {
-		return nil, err
-	}
-	s, err := newState(spec, x, k, 1, o)
-	if err != nil {
-		return nil, err
-	}
-	return &AuthorsBackend{s, step, evaluate}, nil
-}
-
-func compileStep(build graph.Build, spec graph.Spec, k *simd.Kernels) (*executable, error) {
-	p, err := graph.Compile(build, spec)
-	if err != nil {
-		return nil, err
-	}
-	return compile(p, k)
-}
-
-func newState(spec graph.Spec, x []float32, kernels *simd.Kernels, mostTileWords int, o Options) (state, error) {
-	if len(x) == 0 || len(x)%spec.Dim != 0 {
-		return state{}, fmt.Errorf("cpu: %d numbers are no vectors of length %d", len(x), spec.Dim)
-	}
-	words, k := len(x)/spec.Dim, spec.Atoms
-	if err := checkMemory(spec, words, o); err != nil {
-		return state{}, err
-	}
-	initial := train.InitialDictionary(o.Seed, k, spec.Dim)
-	s := state{
-		spec: spec, seed: o.Seed, progress: o.Progress,
-		words: words, x: x, kernels: kernels,
-		dictionary: simd.NewMatrix(k, spec.Dim),
-		squares:    simd.NewMatrix(k, spec.Dim),
+	s := &state{
+		Problem: p, atoms: k, words: words, kernels: kernels,
+		dictionary: simd.NewMatrix(k, p.Dim),
+		squares:    simd.NewMatrix(k, p.Dim),
 		sums:       simd.State{Columns: k},
 		allAtoms:   make([]int32, k),
 	}
-	if o.Float16 {
+	if h.State == "float16" {
 		s.sums.HalfS, s.sums.RootQ = memory.Zeros[uint16](words*k), memory.Zeros[uint16](words*k)
 	} else {
 		s.sums.S, s.sums.Q = memory.Zeros[float32](words*k), memory.Zeros[float32](words*k)
 	}
-	for i := range k {
-		copy(s.dictionary.Row(i), initial[i*spec.Dim:])
-	}
-	if s.progress == nil {
-		s.progress = func(int) {}
-	}
+	s.setDictionary(train.InitialDictionary(h.Seed, k, p.Dim))
 	for i := range s.allAtoms {
 		s.allAtoms[i] = int32(i)
 	}
-	for range min(o.workers(), max(words, k)) { // no step has more rows to share out
+	for range min(d.workers(), max(words, k)) { // no step has more rows to share out
 		s.lanes = append(s.lanes, new(lane))
 	}
 	// Tiles enough for many lanes. Losses are added up tile by tile, so that
 	// where tiles are cut must not depend on how many lanes there are.
 	share := (words/32 + simd.TileRows) / simd.TileRows * simd.TileRows
-	s.tileWords = min(share, mostTileWords)
+	s.tileWords = min(share, mostWords)
+	if h.Algorithm == "authors" {
+		s.tileWords = 1
+	}
 	s.tiles = make([]*tile, (words+s.tileWords-1)/s.tileWords)
 	return s, nil
 }
 
+// setDictionary makes atoms, K×L, those of the training.
+func (s *state) setDictionary(atoms []float32) {
+	for k := range s.atoms {
+		copy(s.dictionary.Row(k), atoms[k*s.Dim:])
+	}
+}
+
+// Device implements [train.Trainer].
+func (s *state) Device() string { return name(s.kernels) }
+
+// Close implements [train.Trainer]. Memory is Go's: there is nothing to give up.
+func (s *state) Close() error { return nil }
+
 // bind makes f hold the words from lo to hi as x needs them in epoch t.
 func (s *state) bind(f *frame, x *executable, lo, hi, t int, lanes []*lane) {
-	n, k, l := hi-lo, s.spec.Atoms, s.spec.Dim
+	n, k, l := hi-lo, s.atoms, s.Dim
 	f.words, f.atoms, f.dim, f.epoch = n, k, l, t
 	f.sums = s.sums.Rows(lo, hi)
 	f.matrices = simd.Sized(f.matrices, len(x.matrices))
@@ -165,7 +139,7 @@ func (s *state) bind(f *frame, x *executable, lo, hi, t int, lanes []*lane) {
 		m := &f.matrices[i]
 		switch place.input {
 		case "X":
-			*m = simd.Matrix{Data: s.x[lo*l : hi*l], Width: l, Pitch: l}
+			*m = simd.Matrix{Data: s.X[lo*l : hi*l], Width: l, Pitch: l}
 		case "D":
 			*m = s.dictionary
 		case "H":
@@ -202,14 +176,25 @@ func (x *executable) number(f *frame, output string) float64 {
 	return f.numbers[x.numberOf[x.outputs[output]]]
 }
 
-// DictionaryPass implements [train.Backend].
-func (b *Backend) DictionaryPass(ctx context.Context, batch int) (train.DictionaryPass, error) {
-	var pass train.DictionaryPass
+// Epoch implements [train.Trainer].
+func (b *minibatch) Epoch(ctx context.Context, epoch, batch int) (sums train.Sums, err error) {
+	start := time.Now()
+	if err := b.dictionaryPass(ctx, batch, &sums); err != nil {
+		return sums, err
+	}
+	between := time.Now()
+	err = b.codePass(ctx, epoch, &sums)
+	sums.DictionarySeconds, sums.CodeSeconds = between.Sub(start).Seconds(), time.Since(between).Seconds()
+	return sums, err
+}
+
+// dictionaryPass takes a dictionary step for each batch of words, in order.
+func (b *minibatch) dictionaryPass(ctx context.Context, batch int, sums *train.Sums) error {
 	x, f, next := b.dictionaryStep, &b.batches[0], &b.batches[1]
 	b.bind(f, x, 0, min(batch, b.words), 0, b.lanes)
 	for lo := 0; lo < b.words; lo += batch {
 		if err := ctx.Err(); err != nil {
-			return pass, err
+			return err
 		}
 		hi := min(lo+batch, b.words)
 		f.next = nil
@@ -218,49 +203,55 @@ func (b *Backend) DictionaryPass(ctx context.Context, batch int) (train.Dictiona
 			f.next = next
 		}
 		x.run(f, b.lanes)
-		pass.Loss += x.number(f, "loss")
-		pass.Steps++
+		sums.RunningLoss += x.number(f, "loss")
+		sums.Steps++
 		if x.number(f, "alpha") < 1 {
-			pass.Shortened++
+			sums.Shortened++
 		}
-		b.progress(hi - lo)
+		b.Words(hi - lo)
 		f, next = next, f
 	}
 	if b.tiles[0] == nil { // only now were codes drawn, which take the most room
 		b.batches = [2]frame{}
 	}
-	return pass, nil
+	return nil
 }
 
-// CodePass implements [train.Backend].
-func (b *Backend) CodePass(ctx context.Context, epoch int) (train.CodePass, error) {
+// codePass renews all codes.
+func (b *minibatch) codePass(ctx context.Context, epoch int, sums *train.Sums) error {
 	x := b.codeStep
-	pack(&b.packed, b.kernels, b.dictionary, b.spec.Atoms, b.lanes)
-	losses := make([]float64, len(b.tiles))
+	pack(&b.packed, b.kernels, b.dictionary, b.atoms, b.lanes)
+	measured := make([]measures, len(b.tiles))
 	b.eachTile(ctx, x, epoch, func(f *frame, i int) {
-		losses[i] = x.number(f, "loss")
+		measured[i] = x.measures(f)
 		b.store(i, f, x)
 	})
-	return b.summary(losses), ctx.Err()
+	b.sum(measured, sums)
+	return ctx.Err()
 }
 
-// AuthorsPass implements [train.AuthorsBackend].
-func (b *AuthorsBackend) AuthorsPass(ctx context.Context, epoch int) (float64, train.CodePass, error) {
-	var running float64
+// Epoch implements [train.Trainer]: it moves D and then the word's code for every
+// word in order, and measures the codes that come of it.
+func (b *authors) Epoch(ctx context.Context, epoch, _ int) (sums train.Sums, err error) {
+	start := time.Now()
 	x, f := b.step, new(frame)
 	for i := range b.words {
 		if err := ctx.Err(); err != nil {
-			return running, train.CodePass{}, err
+			return sums, err
 		}
 		b.bind(f, x, i, i+1, epoch, b.lanes)
 		x.run(f, b.lanes)
-		running += x.number(f, "loss")
+		sums.RunningLoss += x.number(f, "loss")
+		sums.Steps++
 		b.store(i, f, x)
-		b.progress(1)
+		b.Words(1)
 	}
-	losses := make([]float64, b.words)
-	b.eachTile(ctx, b.evaluate, epoch, func(f *frame, i int) { losses[i] = b.evaluate.number(f, "loss") })
-	return running, b.summary(losses), ctx.Err()
+	between := time.Now()
+	measured := make([]measures, b.words)
+	b.eachTile(ctx, b.evaluate, epoch, func(f *frame, i int) { measured[i] = b.evaluate.measures(f) })
+	b.sum(measured, &sums)
+	sums.DictionarySeconds, sums.CodeSeconds = between.Sub(start).Seconds(), time.Since(between).Seconds()
+	return sums, ctx.Err()
 }
 
 // eachTile runs x on all tiles, each by one worker, until ctx is done.
@@ -276,7 +267,7 @@ func (s *state) eachTile(ctx context.Context, x *executable, epoch int, done fun
 		f.packed, f.lent = s.packed, true
 		x.run(f, alone)
 		done(f, i)
-		s.progress(hi - lo)
+		s.Words(hi - lo)
 	})
 }
 
@@ -288,39 +279,45 @@ func (s *state) store(i int, f *frame, x *executable) {
 	s.tiles[i].pack(f.codes[x.codesOf[x.outputs["A"]]], f.words)
 }
 
-// summary adds up what the tiles hold, in their order.
-func (s *state) summary(losses []float64) train.CodePass {
-	var pass train.CodePass
-	used := make([]bool, s.spec.Atoms)
+// measures are what a program measures of a tile's codes.
+type measures struct{ loss, error float64 }
+
+func (x *executable) measures(f *frame) measures {
+	return measures{x.number(f, "loss"), x.number(f, "error")}
+}
+
+// sum adds up what the tiles hold and what was measured of them, in their order.
+func (s *state) sum(measured []measures, sums *train.Sums) {
+	used := make([]bool, s.atoms)
 	for i, t := range s.tiles {
 		if t == nil {
 			continue // cancelled before its first pass
 		}
-		pass.Loss += losses[i]
-		pass.Nonzeros += int64(len(t.value))
+		sums.Loss += measured[i].loss
+		sums.Error += measured[i].error
+		sums.Nonzeros += int64(len(t.value))
 		for j, k := range t.index {
 			used[k] = true
-			pass.L1 += max(float64(t.value[j]), -float64(t.value[j]))
+			sums.L1 += max(float64(t.value[j]), -float64(t.value[j]))
 		}
 	}
 	for _, u := range used {
 		if u {
-			pass.UsedAtoms++
+			sums.UsedAtoms++
 		}
 	}
-	return pass
 }
 
-// Dictionary implements [train.Learned].
+// Dictionary implements [train.Trainer].
 func (s *state) Dictionary() ([]float32, error) {
-	d := make([]float32, 0, s.spec.Atoms*s.spec.Dim)
-	for k := range s.spec.Atoms {
+	d := make([]float32, 0, s.atoms*s.Dim)
+	for k := range s.atoms {
 		d = append(d, s.dictionary.Row(k)...)
 	}
 	return d, nil
 }
 
-// Codes implements [train.Learned]. Before the first code pass, the codes are
+// Codes implements [train.Trainer]. Before the first code pass, the codes are
 // the random ones, dense.
 func (s *state) Codes() (*vectors.CSR, error) {
 	nonzeros := 0
@@ -328,11 +325,11 @@ func (s *state) Codes() (*vectors.CSR, error) {
 		if t != nil {
 			nonzeros += len(t.value)
 		} else {
-			nonzeros += (min((i+1)*s.tileWords, s.words) - i*s.tileWords) * s.spec.Atoms
+			nonzeros += (min((i+1)*s.tileWords, s.words) - i*s.tileWords) * s.atoms
 		}
 	}
 	all := &vectors.CSR{
-		Rows: s.words, Cols: s.spec.Atoms,
+		Rows: s.words, Cols: s.atoms,
 		Ptr:   make([]int64, 1, s.words+1),
 		Index: make([]int32, 0, nonzeros),
 		Value: make([]float32, 0, nonzeros),

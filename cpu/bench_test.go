@@ -1,13 +1,13 @@
 package cpu
 
 import (
-	"context"
 	"math/rand/v2"
 	"testing"
 	"time"
 
 	"overcomplete/cpu/simd"
-	"overcomplete/graph"
+	"overcomplete/model"
+	"overcomplete/train"
 )
 
 // Benchmarks run at the level that OVERCOMPLETE_CPU names, or the best. Shares of
@@ -15,22 +15,18 @@ import (
 
 // trained returns a backend of 4,000 words, 300 → 3000, after some epochs, when
 // its codes are sparse. S and Q fit in no cache.
-func trained(b *testing.B, workers int) *Backend {
+func trained(b *testing.B, workers int) *minibatch {
 	const words, dim, atoms = 4000, 300, 3000
 	rng := rand.New(rand.NewPCG(1, 1))
 	x := make([]float32, words*dim)
 	for i := range x {
 		x[i] = float32(rng.NormFloat64() * 3 / 17.3) // a mean norm of 3
 	}
-	be, err := New(graph.Spec{Atoms: atoms, Dim: dim, Lambda: 0.5, Tau: 1e-5, Rate: 0.05}, x, Options{Seed: 1, Workers: workers})
-	if err != nil {
-		b.Fatal(err)
-	}
+	h := model.Defaults()
+	h.Atoms = atoms
+	be := minibatchOf(b, train.Problem{X: x, Dim: dim, Hyperparameters: h}, workers)
 	for t := 1; t <= 6; t++ {
-		if _, err := be.DictionaryPass(context.Background(), words/128); err != nil {
-			b.Fatal(err)
-		}
-		if _, err := be.CodePass(context.Background(), t); err != nil {
+		if _, err := be.Epoch(b.Context(), t, words/128); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -51,7 +47,7 @@ func peak(k *simd.Kernels) float64 {
 
 // report gives what so many flops an iteration are in GFLOP/s, and a share of the
 // peak of the lanes' cores.
-func report(b *testing.B, be *Backend, flops float64) {
+func report(b *testing.B, be *minibatch, flops float64) {
 	rate := flops * float64(b.N) / b.Elapsed().Seconds()
 	b.ReportMetric(rate/1e9, "GFLOP/s")
 	b.ReportMetric(100*rate/float64(len(be.lanes))/peak(be.kernels), "%peak")
@@ -62,7 +58,7 @@ func report(b *testing.B, be *Backend, flops float64) {
 func BenchmarkCorrelate(b *testing.B) {
 	be := trained(b, 1)
 	l, x, epoch, tile := be.lanes[0], be.codeStep, 7, 0
-	pack(&be.packed, be.kernels, be.dictionary, be.spec.Atoms, be.lanes)
+	pack(&be.packed, be.kernels, be.dictionary, be.atoms, be.lanes)
 	for b.Loop() {
 		b.StopTimer()
 		lo := tile * be.tileWords
@@ -76,23 +72,25 @@ func BenchmarkCorrelate(b *testing.B) {
 			epoch++
 		}
 	}
-	report(b, be, 2*float64(be.spec.Atoms*be.spec.Dim*be.tileWords))
+	report(b, be, 2*float64(be.atoms*be.Dim*be.tileWords))
 }
 
 // A code pass is the fused step, 2KL flops a word, two sparse products, R = X − AD and
 // aD, 2L for each nonzero, and the rest, which is small.
 func BenchmarkCodePass(b *testing.B) {
 	be := trained(b, 0)
-	nonzeros := be.summary(make([]float64, len(be.tiles))).Nonzeros
+	var sums train.Sums
+	be.sum(make([]measures, len(be.tiles)), &sums)
+	nonzeros := sums.Nonzeros
 	epoch := 7
 	for b.Loop() {
-		if _, err := be.CodePass(context.Background(), epoch); err != nil {
+		if err := be.codePass(b.Context(), epoch, &sums); err != nil {
 			b.Fatal(err)
 		}
 		epoch++
 	}
 	b.ReportMetric(b.Elapsed().Seconds()*1e6/float64(b.N*be.words), "µs/word")
-	report(b, be, 2*float64(be.spec.Dim)*(float64(be.words*be.spec.Atoms)+2*float64(nonzeros)))
+	report(b, be, 2*float64(be.Dim)*(float64(be.words*be.atoms)+2*float64(nonzeros)))
 }
 
 // Nine flops for each nonzero and dimension (AD, AᵀR, (A∘A)ᵀ(R∘R) and AP) are
@@ -100,16 +98,16 @@ func BenchmarkCodePass(b *testing.B) {
 // 3, five matrices of D's size: D and H, H′, P and D′.
 func BenchmarkDictionaryPass(b *testing.B) {
 	be := trained(b, 0)
-	nonzeros := be.summary(make([]float64, len(be.tiles))).Nonzeros
-	steps := 0
+	var sums train.Sums
+	be.sum(make([]measures, len(be.tiles)), &sums)
+	nonzeros := sums.Nonzeros
+	sums.Steps = 0
 	for b.Loop() {
-		pass, err := be.DictionaryPass(context.Background(), be.words/128)
-		if err != nil {
+		if err := be.dictionaryPass(b.Context(), be.words/128, &sums); err != nil {
 			b.Fatal(err)
 		}
-		steps = pass.Steps
 	}
 	b.ReportMetric(b.Elapsed().Seconds()*1e6/float64(b.N*be.words), "µs/word")
-	report(b, be, 9*float64(be.spec.Dim)*float64(nonzeros))
-	b.ReportMetric(5*4*float64(be.spec.Atoms*be.spec.Dim*steps*b.N)/b.Elapsed().Seconds()/1e9, "GB/s")
+	report(b, be, 9*float64(be.Dim)*float64(nonzeros))
+	b.ReportMetric(5*4*float64(be.atoms*be.Dim*sums.Steps)/b.Elapsed().Seconds()/1e9, "GB/s")
 }

@@ -141,7 +141,7 @@ func (t *tile) pack(c *codes, rows int) {
 // view points c at the codes of the frame's words, of which lo is the first.
 // Random ones are drawn into the frame's memory.
 func (s *state) view(f *frame, c *codes, lo int, lanes []*lane) {
-	k := s.spec.Atoms
+	k := s.atoms
 	random := 0
 	for i := range f.words {
 		if t := s.tiles[(lo+i)/s.tileWords]; t != nil {
@@ -158,7 +158,7 @@ func (s *state) view(f *frame, c *codes, lo int, lanes []*lane) {
 	parallel(lanes, f.words, func(_ *lane, i int) {
 		if s.tiles[(lo+i)/s.tileWords] == nil {
 			c.index[i], c.value[i] = s.allAtoms, f.random.Row(i)
-			train.InitialCode(c.value[i], s.seed, lo+i)
+			train.InitialCode(c.value[i], s.Hyperparameters.Seed, lo+i)
 		}
 	})
 	c.dense = nil

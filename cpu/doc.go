@@ -1,10 +1,10 @@
-// Package cpu trains and encodes on the processor's cores. [New] and [NewAuthors]
-// make backends for package train, [NewEncoder] an encoder for package encode. The
-// loops that take the time are those of package cpu/simd.
+// Package cpu trains and encodes on the processor's cores. A [Device] makes the
+// trainers of package train and the encoders of package encode. The loops that take the
+// time are those of package cpu/simd.
 //
 // # Training
 //
-// A backend runs the programs of package graph. Each value of a program lives where
+// A trainer runs the programs of package graph. Each value of a program lives where
 // that is cheapest:
 //
 //   - Codes are compressed rows, kept in tiles of consecutive words. A code pass
@@ -31,7 +31,7 @@
 //
 // # Encoding
 //
-// An [Encoder] runs no program. A step of FISTA is the same product of residuals with
+// An encoder runs no program. A step of FISTA is the same product of residuals with
 // D, of which a kernel makes codes while the sums are in level 1, and the same
 // product of sparse codes with D.
 //

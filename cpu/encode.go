@@ -4,21 +4,19 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 
 	"overcomplete/cpu/simd"
 	"overcomplete/encode"
+	"overcomplete/model"
 )
 
-// Encoder encodes on the CPU. It implements [encode.Encoder]. It may be used by
-// one goroutine at a time.
-type Encoder struct {
+// encoder encodes on the CPU.
+type encoder struct {
+	*model.Dictionary
 	options    encode.Options
-	dim        int
-	mean       []float32 // nil for none
-	dictionary simd.Matrix
-	atoms      int
+	dictionary simd.Matrix // D, padded
+	atoms      int         // K
 	packed     simd.Panels
 	gram       simd.Matrix // DDᵀ, of the exact lasso
 	step       float64     // s
@@ -43,32 +41,27 @@ type encodeLane struct {
 	lasso         lassoLane
 }
 
-// NewEncoder prepares encoding with the dictionary d, K×L row-major, and μ, which is
-// nil if nothing is to be subtracted. Workers is the number of goroutines, 0 for
-// one for each processor.
-func NewEncoder(d []float32, dim int, mean []float32, o encode.Options, workers int) (*Encoder, error) {
+// Encoder implements [encode.Device].
+func (d Device) Encoder(dictionary *model.Dictionary, o encode.Options) (encode.Encoder, error) {
 	k, _, err := simd.Choose()
 	if err != nil {
 		return nil, err
 	}
-	if len(d) == 0 || dim < 1 || len(d)%dim != 0 || mean != nil && len(mean) != dim {
-		return nil, fmt.Errorf("cpu: %d numbers are no dictionary of vectors of length %d with a mean of %d", len(d), dim, len(mean))
+	if err := dictionary.Validate(); err != nil {
+		return nil, fmt.Errorf("cpu: %w", err)
 	}
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	e := &Encoder{options: o, dim: dim, mean: mean, atoms: len(d) / dim, kernels: k}
-	if e.step, err = encode.StepSize(d, dim); err != nil {
+	e := &encoder{Dictionary: dictionary, options: o, atoms: dictionary.Len(), kernels: k}
+	if e.step, err = encode.StepSize(dictionary); err != nil {
 		return nil, err
 	}
-	e.dictionary = simd.NewMatrix(e.atoms, dim)
+	e.dictionary = simd.NewMatrix(e.atoms, e.Dim)
 	for i := range e.atoms {
-		copy(e.dictionary.Row(i), d[i*dim:])
+		copy(e.dictionary.Row(i), dictionary.Atom(i))
 	}
-	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	for range min(workers, encode.Block) {
+	for range min(d.workers(), encode.Block) {
 		e.lanes = append(e.lanes, new(encodeLane))
 	}
 	pack(&e.packed, k, e.dictionary, e.atoms, e.lanes)
@@ -80,12 +73,21 @@ func NewEncoder(d []float32, dim int, mean []float32, o encode.Options, workers 
 	return e, nil
 }
 
+// Device implements [encode.Encoder].
+func (e *encoder) Device() string { return name(e.kernels) }
+
+// Options implements [encode.Encoder].
+func (e *encoder) Options() encode.Options { return e.options }
+
+// Close implements [encode.Encoder]. Memory is Go's: there is nothing to give up.
+func (e *encoder) Close() error { return nil }
+
 // Encode implements [encode.Encoder].
-func (e *Encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error) {
-	if len(x)%e.dim != 0 {
-		return nil, fmt.Errorf("cpu: %d numbers are no vectors of length %d", len(x), e.dim)
+func (e *encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error) {
+	if len(x)%e.Dim != 0 {
+		return nil, fmt.Errorf("cpu: %d numbers are no vectors of length %d", len(x), e.Dim)
 	}
-	rows := len(x) / e.dim
+	rows := len(x) / e.Dim
 	out := &encode.Codes{Loss: make([]float64, rows), Gap: make([]float64, rows)}
 	out.Rows, out.Cols, out.Ptr = rows, e.atoms, make([]int64, 1, rows+1)
 	// Tiles enough for all lanes.
@@ -98,7 +100,7 @@ func (e *Encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error
 		}
 		lo, hi := i*words, min((i+1)*words, rows)
 		n := hi - lo
-		l.prepare(e, x[lo*e.dim:], n)
+		l.prepare(e, x[lo*e.Dim:], n)
 		if e.options.Gap > 0 {
 			e.fista(l, n, lassoSteps)
 			e.lasso(ctx, l, out.Loss[lo:hi], out.Gap[lo:hi])
@@ -127,9 +129,9 @@ func (e *Encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error
 }
 
 // prepare starts rows from codes of zero.
-func (l *encodeLane) prepare(e *Encoder, x []float32, rows int) {
+func (l *encodeLane) prepare(e *encoder, x []float32, rows int) {
 	for _, m := range []*simd.Matrix{&l.y, &l.r, &l.decoded, &l.last} {
-		m.Resize(rows, e.dim)
+		m.Resize(rows, e.Dim)
 	}
 	for _, m := range []*simd.Matrix{&l.b, &l.a} {
 		m.Resize(rows, e.atoms)
@@ -138,10 +140,7 @@ func (l *encodeLane) prepare(e *Encoder, x []float32, rows int) {
 	clear(l.decoded.Data)
 	for i := range rows {
 		y := l.y.Row(i)
-		copy(y, x[i*e.dim:])
-		if e.mean != nil {
-			e.kernels.Combine(y, 1, y, -1, e.mean)
-		}
+		e.Center(y, x[i*e.Dim:(i+1)*e.Dim])
 		copy(l.r.Row(i), y)
 	}
 	l.codes.index, l.codes.value = simd.Sized(l.codes.index, rows), simd.Sized(l.codes.value, rows)
@@ -150,7 +149,7 @@ func (l *encodeLane) prepare(e *Encoder, x []float32, rows int) {
 }
 
 // fista takes the steps with shrinkage.
-func (e *Encoder) fista(l *encodeLane, rows, steps int) {
+func (e *encoder) fista(l *encodeLane, rows, steps int) {
 	q := 1.0
 	for range steps {
 		e.correlate(l, rows)
@@ -159,7 +158,7 @@ func (e *Encoder) fista(l *encodeLane, rows, steps int) {
 }
 
 // correlate makes the codes of the next step.
-func (e *Encoder) correlate(l *encodeLane, rows int) {
+func (e *encoder) correlate(l *encodeLane, rows int) {
 	step, threshold := float32(2*e.step), float32(e.options.Lambda*e.step)
 	floor := float32(math.Inf(-1))
 	if e.options.Nonnegative {
@@ -181,7 +180,7 @@ func (e *Encoder) correlate(l *encodeLane, rows int) {
 }
 
 // advance decodes new codes and takes the residuals of z, which goes beyond them.
-func (e *Encoder) advance(l *encodeLane, rows int, q float64) (next float64) {
+func (e *encoder) advance(l *encodeLane, rows int, q float64) (next float64) {
 	l.decoded, l.last = l.last, l.decoded
 	e.decode(l, rows)
 	momentum, next := encode.Momentum(q)
@@ -199,13 +198,13 @@ func (e *Encoder) advance(l *encodeLane, rows int, q float64) (next float64) {
 }
 
 // decode multiplies codes with the dictionary.
-func (e *Encoder) decode(l *encodeLane, rows int) {
+func (e *encoder) decode(l *encodeLane, rows int) {
 	clear(l.decoded.Data[:rows*l.decoded.Pitch])
 	l.codes.decode(e.kernels, l.decoded, e.dictionary, 0, rows, 0, e.atoms, &l.next)
 }
 
 // keepLargest drops all but the largest of each code; of equal ones the first stay.
-func (e *Encoder) keepLargest(l *encodeLane, rows int) {
+func (e *encoder) keepLargest(l *encodeLane, rows int) {
 	for i := range rows {
 		index, value := l.codes.index[i], l.codes.value[i]
 		most := e.options.Most
@@ -239,7 +238,7 @@ func (e *Encoder) keepLargest(l *encodeLane, rows int) {
 
 // polish takes the steps without shrinkage on the support of each code. Rows of b
 // and a hold that only.
-func (e *Encoder) polish(l *encodeLane, rows int) {
+func (e *encoder) polish(l *encodeLane, rows int) {
 	most := 0
 	for i := range rows {
 		value := l.codes.value[i]
@@ -270,7 +269,7 @@ func (e *Encoder) polish(l *encodeLane, rows int) {
 }
 
 // correlateSupport correlates residuals with the atoms that their codes use.
-func (e *Encoder) correlateSupport(l *encodeLane, rows int) {
+func (e *encoder) correlateSupport(l *encodeLane, rows int) {
 	l.next = zeroed(l.next, rows)
 	size := blockRows(e.dictionary.Pitch)
 	for block := 0; block < e.atoms; block += size {
@@ -283,7 +282,7 @@ func (e *Encoder) correlateSupport(l *encodeLane, rows int) {
 }
 
 // losses are ‖y − bD‖², of what was decoded last.
-func (l *encodeLane) losses(e *Encoder, losses []float64) {
+func (l *encodeLane) losses(e *encoder, losses []float64) {
 	for i := range losses {
 		r := l.r.Row(i)
 		e.kernels.Combine(r, 1, l.y.Row(i), -1, l.decoded.Row(i))

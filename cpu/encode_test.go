@@ -9,15 +9,16 @@ import (
 
 	"overcomplete/encode"
 	"overcomplete/encode/encodetest"
+	"overcomplete/model"
 )
 
-func newEncoder(t testing.TB, d []float32, dim int, mean []float32, o encode.Options, workers int) *Encoder {
+func newEncoder(t testing.TB, d *model.Dictionary, o encode.Options, workers int) *encoder {
 	t.Helper()
-	e, err := NewEncoder(d, dim, mean, o, workers)
+	e, err := anyEncoder(d, o, workers)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return e
+	return e.(*encoder)
 }
 
 // Codes are those of the formulas in float64, within what float32 rounds: a part
@@ -28,8 +29,8 @@ func TestEncode(t *testing.T) {
 	})
 }
 
-func anyEncoder(d []float32, dim int, mean []float32, o encode.Options, workers int) (encode.Encoder, error) {
-	return NewEncoder(d, dim, mean, o, workers)
+func anyEncoder(d *model.Dictionary, o encode.Options, workers int) (encode.Encoder, error) {
+	return Device{Workers: workers}.Encoder(d, o)
 }
 
 func dot(x, y []float64) (sum float64) {
@@ -41,7 +42,7 @@ func dot(x, y []float64) (sum float64) {
 
 // More workers than any machine has memory for are no more than there is work for.
 func TestEncoderWorkers(t *testing.T) {
-	e := newEncoder(t, []float32{1, 0, 0, 1}, 2, nil, encode.Options{Lambda: 1, Steps: 1, Most: 1}, 1<<40)
+	e := newEncoder(t, &model.Dictionary{Dim: 2, Atoms: []float32{1, 0, 0, 1}}, encode.Options{Lambda: 1, Steps: 1, Most: 1}, 1<<40)
 	if codes := encodetest.Encode(t, e, []float32{2, 0, 0, 2}); codes.Rows != 2 {
 		t.Errorf("codes of %d rows", codes.Rows)
 	}
@@ -74,13 +75,13 @@ func TestEncodeExact(t *testing.T) {
 		} {
 			what := fmt.Sprintf("%d → %d, %+v", c.dim, c.atoms, c.o)
 			x, d := encodetest.Problem(rows, c.dim, c.atoms)
-			clear(x[:c.dim])            // zero is what the first row's code makes
-			clear(d[2*c.dim : 3*c.dim]) // an atom that is of no use
-			copy(d[c.dim:], d[:c.dim])  // two that are the same
-			codes := encodetest.Encode(t, newEncoder(t, d, c.dim, nil, c.o, 2), x)
+			clear(x[:c.dim])           // zero is what the first row's code makes
+			clear(d.Atom(2))           // an atom that is of no use
+			copy(d.Atom(1), d.Atom(0)) // two that are the same
+			codes := encodetest.Encode(t, newEncoder(t, d, c.o, 2), x)
 			for i := range rows {
 				y, a := encodetest.Widen(x[i*c.dim:][:c.dim]), encodetest.Row(codes, i)
-				objective, gap := encodetest.Objective(y, encodetest.Widen(d), a, c.o.Lambda, c.o.Nonnegative)
+				objective, gap := encodetest.Objective(y, encodetest.Widen(d.Atoms), a, c.o.Lambda, c.o.Nonnegative)
 				if objective == 0 {
 					continue
 				}
@@ -98,7 +99,7 @@ func TestEncodeExact(t *testing.T) {
 // A gap that float32 can't see is not said to be reached.
 func TestEncodeExactUnreached(t *testing.T) {
 	x, d := encodetest.Problem(20, 50, 301)
-	codes := encodetest.Encode(t, newEncoder(t, d, 50, nil, encode.Options{Lambda: 1, Gap: 1e-12}, 1), x)
+	codes := encodetest.Encode(t, newEncoder(t, d, encode.Options{Lambda: 1, Gap: 1e-12}, 1), x)
 	if reached := slices.Min(codes.Gap); reached > 1e-5 || slices.Max(codes.Gap) < 1e-12 {
 		t.Errorf("gaps from %v to %v", reached, slices.Max(codes.Gap))
 	}
@@ -120,7 +121,7 @@ func (c *cancelledAt) Err() error {
 // Exact codes of one tile can take minutes: they stop amid it.
 func TestEncodeExactCancelledAmidTile(t *testing.T) {
 	x, d := encodetest.Problem(20, 50, 301)
-	e := newEncoder(t, d, 50, nil, encode.Options{Lambda: 1, Gap: 1e-12}, 1)
+	e := newEncoder(t, d, encode.Options{Lambda: 1, Gap: 1e-12}, 1)
 	whole := &cancelledAt{Context: t.Context(), last: math.MaxInt}
 	if _, err := e.Encode(whole, x); err != nil {
 		t.Fatal(err)
@@ -131,21 +132,19 @@ func TestEncodeExactCancelledAmidTile(t *testing.T) {
 	}
 }
 
-func TestNewEncoderRefuses(t *testing.T) {
+func TestEncoderRefuses(t *testing.T) {
 	nan := math.NaN()
-	good, d := encode.Options{Lambda: 1, Steps: 1, Most: 1}, []float32{1, 2, 3, 4, 5, 6}
+	good, d := encode.Options{Lambda: 1, Steps: 1, Most: 1}, model.Dictionary{Dim: 3, Atoms: []float32{1, 2, 3, 4, 5, 6}}
 	for _, c := range []struct {
-		d, mean []float32
-		dim     int
-		o       encode.Options
+		d model.Dictionary
+		o encode.Options
 	}{
-		{nil, nil, 3, good}, {make([]float32, 7), nil, 3, good}, {d, make([]float32, 2), 3, good}, {make([]float32, 6), nil, 3, good},
-		{[]float32{1e-30}, nil, 1, good}, {[]float32{1e30}, nil, 1, good}, {[]float32{float32(nan)}, nil, 1, good}, {d, nil, 0, good},
-		{d, nil, 3, encode.Options{}}, {d, nil, 3, encode.Options{Steps: 1}}, {d, nil, 3, encode.Options{Most: 1}},
-		{d, nil, 3, encode.Options{Lambda: nan, Steps: 1, Most: 1}}, {d, nil, 3, encode.Options{Lambda: 1e39, Steps: 1, Most: 1}},
-		{d, nil, 3, encode.Options{Lambda: 1, Gap: nan}}, {d, nil, 3, encode.Options{Lambda: 1, Gap: 1}}, {d, nil, 3, encode.Options{Gap: 0.1}},
+		{model.Dictionary{Dim: 1, Atoms: []float32{1e-30}}, good}, {model.Dictionary{Dim: 1, Atoms: []float32{1e30}}, good},
+		{model.Dictionary{Dim: 1, Atoms: []float32{float32(nan)}}, good},
+		{d, encode.Options{Lambda: 1e39, Steps: 1, Most: 1}},
+		{d, encode.Options{Lambda: 1, Gap: nan}}, {d, encode.Options{Lambda: 1, Gap: 1}}, {d, encode.Options{Gap: 0.1}},
 	} {
-		if _, err := NewEncoder(c.d, c.dim, c.mean, c.o, 1); err == nil {
+		if _, err := anyEncoder(&c.d, c.o, 1); err == nil {
 			t.Errorf("no error for %+v", c)
 		}
 	}
@@ -156,7 +155,7 @@ func TestNewEncoderRefuses(t *testing.T) {
 func BenchmarkEncode(b *testing.B) {
 	const dim, atoms = 300, 3000
 	x, d := benchEncode(4 * mostWords)
-	e := newEncoder(b, d, dim, nil, encode.Options{Lambda: 0.5, Steps: 20, Most: 240}, 1)
+	e := newEncoder(b, d, encode.Options{Lambda: 0.5, Steps: 20, Most: 240}, 1)
 	rows := len(x) / dim
 	for b.Loop() {
 		encodetest.Encode(b, e, x)
@@ -167,7 +166,7 @@ func BenchmarkEncode(b *testing.B) {
 }
 
 // benchEncode has atoms of norm 4.4 and words of norm 2.8, as trained ones have.
-func benchEncode(rows int) (x, d []float32) {
+func benchEncode(rows int) (x []float32, d *model.Dictionary) {
 	x, d = encodetest.Problem(rows, 300, 3000)
 	scale := func(m []float32, norm float64) {
 		for i := 0; i < len(m); i += 300 {
@@ -178,6 +177,6 @@ func benchEncode(rows int) (x, d []float32) {
 		}
 	}
 	scale(x, 2.8)
-	scale(d, 4.4)
+	scale(d.Atoms, 4.4)
 	return x, d
 }

@@ -7,18 +7,19 @@ import (
 
 	"overcomplete/cpu"
 	"overcomplete/encode"
+	"overcomplete/model"
 )
 
 // With atoms that are orthogonal and of length 1, the lasso shrinks products with
 // them by λ/2.
-func ExampleNewEncoder() {
-	dictionary := []float32{
+func ExampleDevice_Encoder() {
+	dictionary := &model.Dictionary{Dim: 3, Atoms: []float32{
 		1, 0, 0,
 		0, 1, 0,
 		0, 0, 1,
-	}
+	}}
 	o := encode.Options{Lambda: 1, Gap: 1e-4}
-	e, err := cpu.NewEncoder(dictionary, 3, nil, o, 0)
+	e, err := cpu.Device{}.Encoder(dictionary, o)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"overcomplete/cpu/simd"
 	"overcomplete/internal/memory"
+	"overcomplete/train"
 )
 
 // The exact lasso of a row is solved by coordinate descent on the few atoms that
@@ -42,11 +43,11 @@ type lassoLane struct {
 }
 
 // makeGram makes G = DDᵀ, K×K.
-func (e *Encoder) makeGram() error {
+func (e *encoder) makeGram() error {
 	limit, known := memory.Total()
 	if bytes := 4 * float64(e.atoms) * float64(e.atoms); known && bytes > float64(limit) {
 		return fmt.Errorf("%w: the products of %d atoms with each other need %.1f GB, and there can be %.1f GB",
-			ErrMemory, e.atoms, bytes/1e9, float64(limit)/1e9)
+			train.ErrMemory, e.atoms, bytes/1e9, float64(limit)/1e9)
 	}
 	e.gram = simd.NewMatrix(e.atoms, e.atoms)
 	parallel(e.lanes, (e.atoms+mostAtoms-1)/mostAtoms, func(l *encodeLane, i int) {
@@ -56,7 +57,7 @@ func (e *Encoder) makeGram() error {
 }
 
 // correlateAll correlates rows of x from lo to hi with all atoms.
-func (e *Encoder) correlateAll(l *encodeLane, x simd.Matrix, lo, hi int, out simd.Matrix) {
+func (e *encoder) correlateAll(l *encodeLane, x simd.Matrix, lo, hi int, out simd.Matrix) {
 	e.kernels.Correlate(x, lo, hi, &e.packed, nil, &l.sums, func(i, atom int, sums []float32) {
 		copy(out.Row(i)[atom:], sums)
 	})
@@ -64,7 +65,7 @@ func (e *Encoder) correlateAll(l *encodeLane, x simd.Matrix, lo, hi int, out sim
 
 // lasso takes the lane's codes on to the minimum, and tells each row's loss and
 // gap. When ctx is cancelled it stops where it is.
-func (e *Encoder) lasso(ctx context.Context, l *encodeLane, losses, gaps []float64) {
+func (e *encoder) lasso(ctx context.Context, l *encodeLane, losses, gaps []float64) {
 	open := make([]int, len(losses)) // rows that are not there yet; the n-th has rows n of r and a
 	for i := range open {
 		open[i] = i
@@ -94,7 +95,7 @@ func (e *Encoder) lasso(ctx context.Context, l *encodeLane, losses, gaps []float
 
 // reside makes the residual of row i and tells where its code is, but for the
 // largest correlation.
-func (e *Encoder) reside(l *encodeLane, i int, residual []float32) place {
+func (e *encoder) reside(l *encodeLane, i int, residual []float32) place {
 	p, y := place{lambda: e.options.Lambda}, l.y.Row(i)
 	r := zeroed(l.lasso.residual, l.y.Pitch)
 	l.lasso.residual = r
@@ -153,7 +154,7 @@ func largest[F float32 | float64](c []F, nonnegative bool) float64 {
 
 // descend lowers the objective of row i over a working set of atoms, from where it
 // is, to a gap. It takes the residual's correlations with all atoms.
-func (e *Encoder) descend(l *encodeLane, i int, at place, correlations []float32, gap float64) {
+func (e *encoder) descend(l *encodeLane, i int, at place, correlations []float32, gap float64) {
 	w := &l.lasso
 	e.workingSet(w, l.codes.index[i], correlations)
 	n := len(w.atoms)
@@ -208,7 +209,7 @@ func (e *Encoder) descend(l *encodeLane, i int, at place, correlations []float32
 }
 
 // inner is the gap of the lasso that has the working set's atoms only.
-func (e *Encoder) inner(w *lassoLane, at place) float64 {
+func (e *encoder) inner(w *lassoLane, at place) float64 {
 	at.product, at.l1, at.most = at.squares, 0, largest(w.correlations, e.options.Nonnegative)
 	for j, x := range w.code {
 		at.product += x * w.correlations[j] // y = r + aD
@@ -219,7 +220,7 @@ func (e *Encoder) inner(w *lassoLane, at place) float64 {
 
 // workingSet is the support of a code, and as many atoms again of those that
 // correlate too much with the residual, the worst first.
-func (e *Encoder) workingSet(w *lassoLane, support []int32, c []float32) {
+func (e *encoder) workingSet(w *lassoLane, support []int32, c []float32) {
 	half := float32(e.options.Lambda / 2)
 	w.violations = w.violations[:0]
 	next := 0

@@ -49,7 +49,7 @@ func (s *state) eachPart(m model.Matrix, f func(part []float32, half []uint16) e
 	sums, halves := s.sums.S, s.sums.HalfS
 	switch m {
 	case model.SquaredGradients:
-		for k := range s.spec.Atoms {
+		for k := range s.atoms {
 			if err := f(s.squares.Row(k), nil); err != nil {
 				return err
 			}
@@ -72,12 +72,10 @@ func (s *state) eachPart(m model.Matrix, f func(part []float32, half []uint16) e
 
 // Restore implements [train.Resumable].
 func (s *state) Restore(dictionary []float32, a *vectors.CSR) error {
-	if len(dictionary) != s.spec.Atoms*s.spec.Dim || a.Rows != s.words || a.Cols != s.spec.Atoms {
-		return fmt.Errorf("cpu: a state of %d words × %d atoms, want %d × %d", a.Rows, a.Cols, s.words, s.spec.Atoms)
+	if len(dictionary) != s.atoms*s.Dim || a.Rows != s.words || a.Cols != s.atoms {
+		return fmt.Errorf("cpu: a state of %d words × %d atoms, want %d × %d", a.Rows, a.Cols, s.words, s.atoms)
 	}
-	for k := range s.spec.Atoms {
-		copy(s.dictionary.Row(k), dictionary[k*s.spec.Dim:])
-	}
+	s.setDictionary(dictionary)
 	for i := range s.tiles {
 		lo := i * s.tileWords
 		n := min(s.tileWords, s.words-lo)

@@ -31,12 +31,11 @@
 //
 // # In a program
 //
-// An [Encoder] does the work; packages cpu and kernels have one each. [Model] encodes vectors in memory:
+// [Model] encodes vectors in memory; a [Device] does the work, such as that of package
+// cpu:
 //
 //	m, err := model.OpenDictionary("godoc.model")
-//	o := encode.Defaults(m.Info)
-//	e, err := cpu.NewEncoder(m.Dictionary.Atoms, m.Info.Input.Dim, m.Dictionary.Mean, o, 0)
-//	encoded, err := encode.Model(ctx, m, e, o, x)
+//	encoded, err := encode.Model(ctx, m, x, cpu.Device{}, encode.Defaults(m.Info))
 //	err = encoded.Save("new.model", false)
 //
 // A [Stream] encodes more than there is memory for, and [Merge] puts what many
@@ -106,9 +105,29 @@ func Most(density float64, atoms int) int {
 // PolishSteps is how many steps without shrinkage follow the choice of a support.
 const PolishSteps = 5
 
-// An Encoder encodes with one dictionary.
+// A Device is where encodings run: [overcomplete/cpu.Device] or
+// [overcomplete/kernels.Device].
+type Device interface {
+	// Encoder prepares encoding with a dictionary. It is an error if the dictionary or
+	// the options are not valid, if nothing can be encoded with the dictionary
+	// (ErrDictionary), if the device does not know the options, or has too little
+	// memory.
+	Encoder(d *model.Dictionary, o Options) (Encoder, error)
+}
+
+// An Encoder encodes with one dictionary. It may be used by one goroutine at a time.
 type Encoder interface {
-	// Encode returns the codes of X, n×L row-major, before its mean is subtracted.
+	// Device says what encodes, for [model.Encoding].
+	Device() string
+
+	// Options returns those that it was made with.
+	Options() Options
+
+	// Close gives up what the encoder has on its device.
+	Close() error
+
+	// Encode returns the codes of X, n×L row-major, from which it subtracts the
+	// dictionary's mean.
 	// X is not changed. A row's code is the same bits whatever rows it comes with. If
 	// ctx is cancelled, the error is ctx's. A row that single precision has no code for
 	// has a loss that is not a finite number.
@@ -130,13 +149,13 @@ var ErrDictionary = errors.New("nothing can be encoded")
 // for.
 var ErrOverflow = errors.New("its vector is too large to be encoded, or not of finite numbers")
 
-// StepSize returns FISTA's s = 1/(2.04·‖D‖₂²) for a dictionary of atoms of length
-// dim. The norm is found by power iteration, which ends below it: by less than the
+// StepSize returns FISTA's s = 1/(2.04·‖D‖₂²) for a valid dictionary, or ErrDictionary,
+// wrapped, if single precision has no such step. The norm is found by power iteration, which ends below it: by less than the
 // 2 % that s leaves before steps may overshoot.
-func StepSize(d []float32, dim int) (float64, error) {
+func StepSize(d *model.Dictionary) (float64, error) {
 	const tolerance, most = 1e-6, 1000
 	rng := rand.New(rand.NewPCG(1, 1)) // any start that is not orthogonal to the answer
-	v, next := make([]float64, dim), make([]float64, dim)
+	v, next := make([]float64, d.Dim), make([]float64, d.Dim)
 	for i := range v {
 		v[i] = rng.NormFloat64()
 	}
@@ -144,12 +163,12 @@ func StepSize(d []float32, dim int) (float64, error) {
 	for range most {
 		normalise(v)
 		clear(next)
-		for atom := d; len(atom) > 0; atom = atom[dim:] {
+		for k := range d.Len() {
 			var dot float64
-			for j, x := range atom[:dim] {
+			for j, x := range d.Atom(k) {
 				dot += float64(x) * v[j]
 			}
-			for j, x := range atom[:dim] {
+			for j, x := range d.Atom(k) {
 				next[j] += float64(x) * dot
 			}
 		}

@@ -26,29 +26,28 @@ import (
 func TestStepSize(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct{ atoms, dim int }{{1, 1}, {3, 1}, {1, 3}, {40, 8}, {8, 40}, {300, 30}} {
-		d, wide := make([]float32, c.atoms*c.dim), make([]float64, c.atoms*c.dim)
-		for i := range d {
-			d[i] = float32(rng.NormFloat64())
-			wide[i] = float64(d[i])
+		d := &model.Dictionary{Dim: c.dim, Atoms: make([]float32, c.atoms*c.dim)}
+		for i := range d.Atoms {
+			d.Atoms[i] = float32(rng.NormFloat64())
 		}
 		var svd mat.SVD
-		if !svd.Factorize(mat.NewDense(c.atoms, c.dim, wide), mat.SVDNone) {
+		if !svd.Factorize(mat.NewDense(c.atoms, c.dim, encodetest.Widen(d.Atoms)), mat.SVDNone) {
 			t.Fatal("no singular values")
 		}
 		norm := svd.Values(nil)[0]
-		s, err := encode.StepSize(d, c.dim)
+		s, err := encode.StepSize(d)
 		if want := 1 / (2.04 * norm * norm); err != nil || s < want*(1-1e-9) || s > want*1.001 {
 			t.Errorf("%d×%d: step %v, want %v, error %v", c.atoms, c.dim, s, want, err)
 		}
 	}
 	// 1/(1.02·‖D‖²) is neither below 2⁻¹²⁶ nor above 2¹²⁸ in between.
 	for _, value := range []float32{0, 1e-20, 1e19, math.MaxFloat32, float32(math.NaN())} {
-		if _, err := encode.StepSize([]float32{value, 0, 0}, 3); !errors.Is(err, encode.ErrDictionary) {
+		if _, err := encode.StepSize(&model.Dictionary{Dim: 3, Atoms: []float32{value, 0, 0}}); !errors.Is(err, encode.ErrDictionary) {
 			t.Errorf("a dictionary of norm %v: error %v", value, err)
 		}
 	}
 	for _, value := range []float32{1e-19, 9e18} {
-		s, err := encode.StepSize([]float32{value, 0, 0}, 3)
+		s, err := encode.StepSize(&model.Dictionary{Dim: 3, Atoms: []float32{value, 0, 0}})
 		if step := float32(2 * s); err != nil || step == 0 || math.IsInf(float64(step), 0) {
 			t.Errorf("a dictionary of norm %v: step %v, error %v", value, step, err)
 		}
@@ -85,9 +84,15 @@ func TestReferenceOrthonormal(t *testing.T) {
 // rounds is an encoder whose codes are rows themselves, rounded, and whose losses
 // and gaps are their first numbers.
 type rounds struct {
-	dim   int
-	calls []int
+	dim     int
+	options encode.Options
+	calls   []int // rows of each call
+	closed  int   // how often
 }
+
+func (e *rounds) Device() string          { return "rounds" }
+func (e *rounds) Options() encode.Options { return e.options }
+func (e *rounds) Close() error            { e.closed++; return nil }
 
 func (e *rounds) Encode(_ context.Context, x []float32) (*encode.Codes, error) {
 	c := new(encode.Codes)
@@ -124,7 +129,6 @@ func stream(t *testing.T, d *vectors.Dense, part int, s *encode.Stream) ([]strin
 			t.Fatal(err)
 		}
 	}
-	s.Options.Lambda = 2
 	e, err := s.Finish(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +158,7 @@ func TestStream(t *testing.T) {
 	}
 	near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Abs(b) }
 	for _, part := range []int{1000, encode.Block, rows} {
-		e := &rounds{dim: dim}
+		e := &rounds{dim: dim, options: encode.Options{Lambda: 2}}
 		words, got := stream(t, d, part, &encode.Stream{Encoder: e})
 		if !slices.Equal(words, d.Words) || !slices.Equal(e.calls, []int{encode.Block, encode.Block, 10}) {
 			t.Errorf("parts of %d: blocks %v", part, e.calls)
@@ -174,7 +178,7 @@ func TestStream(t *testing.T) {
 		t.Errorf("the fourth shard of three blocks has %d words, %+v and %+v", len(words), shard, e)
 	}
 
-	s := &encode.Stream{Encoder: &rounds{dim: dim}, Options: encode.Options{Gap: 0.999}}
+	s := &encode.Stream{Encoder: &rounds{dim: dim, options: encode.Options{Gap: 0.999}}}
 	_, e := stream(t, d, 1000, s)
 	var unreached []string
 	var worst float32
@@ -240,7 +244,7 @@ func saveStream(t *testing.T, dir string, d *vectors.Dense, shard *model.Shard) 
 	h := model.Defaults()
 	h.Atoms, h.Epochs = d.Dim, 1
 	m := &model.Model{Info: model.Info{Training: h}, Dictionary: model.Dictionary{Dim: 3, Atoms: []float32{1, 0, 0, 0, 1, 0, 0, 0, 1}}}
-	s := &encode.Stream{Encoder: &rounds{dim: d.Dim}, Options: encode.Options{Lambda: 1, Gap: 0.99}, Shard: shard}
+	s := &encode.Stream{Encoder: &rounds{dim: d.Dim, options: encode.Options{Lambda: 1, Gap: 0.99}}, Shard: shard}
 	err := m.SaveRows(t.Context(), dir, true, func(add func(*vectors.Sparse) error) error {
 		s.Add = add
 		if err := s.Rows(t.Context(), d); err != nil {
@@ -351,36 +355,54 @@ func TestMergeRefuses(t *testing.T) {
 	}
 }
 
-// Model refuses what it can't encode and keeps the model that it was given.
+// rounding is a device whose encoders round, and the last of them.
+type rounding struct{ *rounds }
+
+func (d *rounding) Encoder(dictionary *model.Dictionary, o encode.Options) (encode.Encoder, error) {
+	if o.Steps == 0 {
+		return nil, errors.New("no steps")
+	}
+	d.rounds = &rounds{dim: dictionary.Dim, options: o}
+	return d.rounds, nil
+}
+
+// Model keeps the model that it was given, refuses what it can't encode, and closes
+// what it has opened.
 func TestModel(t *testing.T) {
 	h := model.Defaults()
 	h.Atoms = 3
-	m := &model.Model{Info: model.Info{Input: model.Input{Name: "old", Words: 1, Dim: 3}, Training: h}, Codes: &vectors.Sparse{Words: []string{"old"}}}
+	m := &model.Model{
+		Info:       model.Info{Input: model.Input{Name: "old", Words: 1, Dim: 3}, Training: h},
+		Codes:      &vectors.Sparse{Words: []string{"old"}},
+		Dictionary: model.Dictionary{Dim: 3, Atoms: make([]float32, 9)},
+	}
 	d := &vectors.Dense{Words: []string{"a", "b"}, Dim: 3, Data: []float32{1.4, 2, 3, 4, 5, 0}}
 	o := encode.Options{Lambda: 1, Steps: 7, Most: 2}
-	got, err := encode.Model(t.Context(), m, &rounds{dim: 3}, o, d)
+	var device rounding
+	got, err := encode.Model(t.Context(), m, d, &device, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	e := got.Info.Encoding
 	if !slices.Equal(got.Codes.Value, []float32{1, 2, 3, 4, 5}) || !slices.Equal(got.Codes.Words, d.Words) || got.Info.Input != (model.Input{Words: 2, Dim: 3}) ||
-		e.Steps != 7 || e.Most != 2 || e.TrainedOn.Name != "old" || e.L1 != 7.5 {
+		e.Device != "rounds" || e.Steps != 7 || e.Most != 2 || e.TrainedOn.Name != "old" || e.L1 != 7.5 {
 		t.Errorf("encoded to %+v, %+v", got, e)
 	}
 	if m.Codes.Rows != 0 || m.Info.Encoding != nil || m.Codes.Words[0] != "old" {
 		t.Errorf("the model became %+v", m)
 	}
-	if _, err := encode.Model(t.Context(), m, &rounds{dim: 2}, o, &vectors.Dense{Words: []string{"a"}, Dim: 2, Data: []float32{1, 2}}); err == nil {
+	if device.closed != 1 {
+		t.Errorf("its encoder was closed %d times", device.closed)
+	}
+	if _, err := encode.Model(t.Context(), m, &vectors.Dense{Words: []string{"a"}, Dim: 2, Data: []float32{1, 2}}, &device, o); err == nil {
 		t.Error("no error for vectors of another length")
 	}
-	other := *m
-	other.Info.Training.Atoms = 4
-	if _, err := encode.Model(t.Context(), &other, &rounds{dim: 3}, o, d); err == nil {
-		t.Error("no error for an encoder of other atoms")
+	if _, err := encode.Model(t.Context(), m, d, &device, encode.Options{}); err == nil || err.Error() != "no steps" {
+		t.Errorf("error %v for a device without an encoder", err)
 	}
 	d.Data[3] = float32(math.NaN())
-	if _, err := encode.Model(t.Context(), m, &rounds{dim: 3}, o, d); !errors.Is(err, encode.ErrOverflow) || !strings.Contains(err.Error(), `"b"`) {
-		t.Errorf("error %v for NaN", err)
+	if _, err := encode.Model(t.Context(), m, d, &device, o); !errors.Is(err, encode.ErrOverflow) || !strings.Contains(err.Error(), `"b"`) || device.closed != 1 {
+		t.Errorf("error %v for NaN, of an encoder closed %d times", err, device.closed)
 	}
 }
 

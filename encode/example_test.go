@@ -28,10 +28,7 @@ func Example() {
 
 	m, err := model.Open("godoc.model")
 	check(err)
-	o := encode.Defaults(m.Info)
-	e, err := cpu.NewEncoder(m.Dictionary.Atoms, m.Info.Input.Dim, m.Dictionary.Mean, o, 0)
-	check(err)
-	encoded, err := encode.Model(ctx, m, e, o, phrase)
+	encoded, err := encode.Model(ctx, m, phrase, cpu.Device{}, encode.Defaults(m.Info))
 	check(err)
 
 	index := interpret.NewIndex(m.Codes)

@@ -74,15 +74,8 @@ func trainSample(dir string) error {
 	}
 	h := model.Defaults()
 	h.Method, h.Lambda, h.Center = "B", 1, true
-	m, err := train.NewModel(x, source, h)
+	m, err := train.Fit(ctx, x, h, cpu.Device{}, train.Options{Source: source})
 	if err != nil {
-		return err
-	}
-	b, err := cpu.New(train.Spec(m.Info.Training, x.Dim), x.Data, cpu.Options{Seed: h.Seed})
-	if err != nil {
-		return err
-	}
-	if err := train.Run(ctx, b, m, train.Progress{}, nil); err != nil {
 		return err
 	}
 	return m.Save("godoc.model", false)

@@ -17,20 +17,25 @@ const Block = 4096
 // be.
 const namedWords = 5
 
-// Model encodes x, of which nothing has been subtracted that e does not know of,
-// and returns the model of its words: their codes, which o says how e makes, and
-// the dictionary and mean of m. Of the vectors' source and the device it knows
-// nothing: the caller sets Info.Input's Name and SHA256 and Info.Encoding.Device,
-// if anybody is to know them. If ctx is cancelled, the error is ctx's.
-func Model(ctx context.Context, m *model.Model, e Encoder, o Options, x *vectors.Dense) (*model.Model, error) {
-	if x.Dim != m.Info.Input.Dim {
-		return nil, fmt.Errorf("encode: vectors of %d numbers, and the atoms have %d", x.Dim, m.Info.Input.Dim)
+// Model encodes x on a device and returns the model of its words: their codes, and the
+// dictionary of m. Of the vectors' source it knows nothing: the caller sets
+// Info.Input's Name and SHA256, if anybody is to know them. If ctx is cancelled, the
+// error is ctx's.
+func Model(ctx context.Context, m *model.Model, x *vectors.Dense, device Device, o Options) (encoded *model.Model, err error) {
+	if x.Dim != m.Dictionary.Dim {
+		return nil, fmt.Errorf("encode: vectors of %d numbers, and the atoms have %d", x.Dim, m.Dictionary.Dim)
 	}
-	codes := &vectors.Sparse{Words: x.Words, CSR: vectors.CSR{Cols: m.Info.Training.Atoms, Ptr: []int64{0}}}
-	s := &Stream{Encoder: e, Options: o, Add: func(block *vectors.Sparse) error {
-		if block.Cols != codes.Cols {
-			return fmt.Errorf("encode: codes of %d atoms, and the model has %d", block.Cols, codes.Cols)
+	e, err := device.Encoder(&m.Dictionary, o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if closed := e.Close(); err == nil {
+			err = closed
 		}
+	}()
+	codes := &vectors.Sparse{Words: x.Words, CSR: vectors.CSR{Cols: m.Dictionary.Len(), Ptr: []int64{0}}}
+	s := &Stream{Encoder: e, Add: func(block *vectors.Sparse) error {
 		codes.Append(&block.CSR)
 		return nil
 	}}
@@ -42,10 +47,9 @@ func Model(ctx context.Context, m *model.Model, e Encoder, o Options, x *vectors
 		return nil, err
 	}
 	encoding.TrainedOn = TrainedOn(m.Info)
-	encoded := *m
-	encoded.Codes = codes
+	encoded = &model.Model{Info: m.Info, Codes: codes, Dictionary: m.Dictionary}
 	encoded.Info.Input, encoded.Info.Encoding = model.Input{Words: x.Len(), Dim: x.Dim}, encoding
-	return &encoded, nil
+	return encoded, nil
 }
 
 // TrainedOn is what a model's dictionary was learned from.
@@ -61,7 +65,6 @@ func TrainedOn(i model.Info) model.Input {
 // and [model.Model.SaveRows] takes the codes.
 type Stream struct {
 	Encoder Encoder
-	Options Options                           // that Encoder was made with
 	Add     func(block *vectors.Sparse) error // takes the codes, block by block; words are for the time of the call
 	Shard   *model.Shard                      // nil for all rows; all but Index and Of is filled in
 
@@ -94,16 +97,17 @@ func (s *Stream) Rows(ctx context.Context, d *vectors.Dense) error {
 }
 
 // Finish encodes what is left and returns what was measured, and how it was encoded
-// but for the device and what the dictionary was trained on.
+// but for what the dictionary was trained on.
 func (s *Stream) Finish(ctx context.Context) (*model.Encoding, error) {
 	if len(s.words) > 0 {
 		if err := s.block(ctx); err != nil {
 			return nil, err
 		}
 	}
-	e := &model.Encoding{Lambda: s.Options.Lambda, Gap: s.Options.Gap, Shard: s.Shard}
+	o := s.Encoder.Options()
+	e := &model.Encoding{Device: s.Encoder.Device(), Lambda: o.Lambda, Gap: o.Gap, Shard: s.Shard}
 	if e.Gap == 0 {
-		e.Steps, e.Most = s.Options.Steps, s.Options.Most
+		e.Steps, e.Most = o.Steps, o.Most
 	}
 	s.tally.report(e)
 	if s.Shard != nil {
@@ -140,9 +144,9 @@ func (s *Stream) block(ctx context.Context) error {
 			return fmt.Errorf("%.100q: %w", words[i], ErrOverflow)
 		}
 		loss += l
-		if s.Options.Gap > 0 {
+		if gap := s.Encoder.Options().Gap; gap > 0 {
 			s.tally.worstGap = max(s.tally.worstGap, codes.Gap[i])
-			if !(codes.Gap[i] <= s.Options.Gap) {
+			if !(codes.Gap[i] <= gap) {
 				s.tally.unreached++
 				s.tally.name(i, words[i])
 			}

@@ -93,6 +93,12 @@ func (b *builder) loss(residual *gorgonia.Node) *gorgonia.Node {
 	return b.sum(b.keep(each, err))
 }
 
+// measure outputs the loss and the squared error of a residual.
+func (b *builder) measure(residual *gorgonia.Node) {
+	b.output("loss", b.loss(residual))
+	b.output("error", b.sum(b.square(residual)))
+}
+
 // grads are the partial derivatives of cost, by Gorgonia. Gorgonia leaves a
 // node's derivative on the node and would add it to a later one: each cost is
 // differentiated once, with respect to all inputs together, and an input that

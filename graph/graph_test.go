@@ -259,7 +259,7 @@ func codeByHand(p problem) map[string][]float64 {
 			loss += (x[j] - beta*decoded[j]) * (x[j] - beta*decoded[j])
 		}
 	}
-	return map[string][]float64{"S": S, "Q": Q, "A": A, "loss": {loss}}
+	return map[string][]float64{"S": S, "Q": Q, "A": A, "loss": {loss}, "error": {loss}}
 }
 
 func authorsByHand(p problem) map[string][]float64 {
@@ -292,7 +292,8 @@ var steps = []struct {
 	{"code", Code, codeByHand, []int{1, 6}, 3},                   // AD, RDᵀ, aD
 	{"authors", Authors, authorsByHand, []int{1}, 3},             // aD, aᵀr, rDᵀ
 	{"evaluate", Evaluate, func(p problem) map[string][]float64 {
-		return map[string][]float64{"loss": dictionaryByHand(p)["loss"]}
+		loss := dictionaryByHand(p)["loss"]
+		return map[string][]float64{"loss": loss, "error": loss}
 	}, []int{1, 6}, 1}, // AD
 }
 
@@ -659,6 +660,8 @@ func ExampleHuber() {
 	//       β = clamp(Σ_row X∘p / Σ_row p², 0, 1)
 	//       A′ = diag(β)·a
 	//       v2 = X − diag(β)·p
-	//       loss = Σ (v2² − max(|v2| − 0.3, 0)²)
+	//       v3 = v2²
+	//       loss = Σ (v3 − max(|v2| − 0.3, 0)²)
+	//       error = Σ v3
 	//       keep A′
 }

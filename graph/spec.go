@@ -144,7 +144,8 @@ func Dictionary(s Spec, words int, dtype tensor.Dtype) (*Expression, error) {
 //	p = aD           β = clamp(⟨x,p⟩/⟨p,p⟩, 0, 1) for each word     A = βa
 //
 // The damping takes back what RDA, which knows only past gradients, overshoots;
-// S and Q never see it. Outputs: S, Q, A, and loss, that of the new codes.
+// S and Q never see it. Outputs: S, Q, A, and loss and error, Σℓ(R) and ‖R‖² with the
+// new codes, which are the same value for the squared loss.
 func Code(s Spec, words int, dtype tensor.Dtype) (*Expression, error) {
 	b, err := newBuilder("code", s, words, dtype)
 	if err != nil {
@@ -163,7 +164,7 @@ func Code(s Spec, words int, dtype tensor.Dtype) (*Expression, error) {
 	b.output("S", newS)
 	b.output("Q", newQ)
 	b.output("A", b.scaleRows(a, beta))
-	b.output("loss", b.loss(b.sub(X, b.scaleRows(p, beta))))
+	b.measure(b.sub(X, b.scaleRows(p, beta)))
 	return b.done()
 }
 
@@ -201,13 +202,14 @@ func Authors(s Spec, words int, dtype tensor.Dtype) (*Expression, error) {
 	return b.done()
 }
 
-// Evaluate is the loss of n words' codes and nothing else. Output: loss.
+// Evaluate measures n words' codes and does nothing else. Outputs: loss and error, as
+// of [Code].
 func Evaluate(s Spec, words int, dtype tensor.Dtype) (*Expression, error) {
 	b, err := newBuilder("evaluate", s, words, dtype)
 	if err != nil {
 		return nil, err
 	}
 	X, A, D := b.input("X"), b.input("A"), b.input("D")
-	b.output("loss", b.loss(b.name("R", b.sub(X, b.product(A, D)))))
+	b.measure(b.name("R", b.sub(X, b.product(A, D))))
 	return b.done()
 }

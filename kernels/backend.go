@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"gorgonia.org/cu"
 
@@ -15,12 +16,11 @@ import (
 	"overcomplete/vectors"
 )
 
-// Backend trains on a GPU. It implements [train.Backend]. Its methods may be
+// Backend trains on a GPU. It implements [train.Resumable]. Its methods may be
 // called from any goroutine, one at a time.
 type Backend struct {
 	gpu *gpu
 	sizes
-	spec      graph.Spec
 	precision Precision
 	seed      uint64
 	progress  func(int)
@@ -49,40 +49,44 @@ type slot struct {
 	loaded, computed, stored cu.Event
 }
 
-// New prepares training of spec on X, V×L row-major, which it copies. Close the
-// backend when it is done with.
-func New(spec graph.Spec, x []float32, o Options) (*Backend, error) {
-	return newBackend(spec, x, o, 0)
+// Trainer implements [train.Device]. It copies the problem's vectors. What it returns
+// is a [*Backend].
+func (d Device) Trainer(p train.Problem) (train.Trainer, error) {
+	b, err := newBackend(d, p, 0)
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
 }
 
-// newBackend is New with a number of words a code step, for tests; see newSizes.
-func newBackend(spec graph.Spec, x []float32, o Options, codeBatch int) (*Backend, error) {
-	if len(x) == 0 || len(x)%spec.Dim != 0 {
-		return nil, fmt.Errorf("kernels: %d numbers are no vectors of length %d", len(x), spec.Dim)
+// newBackend is Trainer with a number of words a code step, for tests; see newSizes.
+func newBackend(d Device, p train.Problem, codeBatch int) (*Backend, error) {
+	if err := p.Validate(); err != nil {
+		return nil, fmt.Errorf("kernels: %w", err)
 	}
-	dictionaryStep, err := compileStep(graph.Dictionary, spec)
+	if err := Supports(p.Hyperparameters); err != nil {
+		return nil, err
+	}
+	dictionaryStep, err := compileStep(graph.Dictionary, p.Spec())
 	if err != nil {
 		return nil, err
 	}
-	codeStep, err := compileStep(graph.Code, spec)
+	codeStep, err := compileStep(graph.Code, p.Spec())
 	if err != nil {
 		return nil, err
 	}
-	g, err := openGPU(o.Device)
+	g, err := openGPU(d.Index)
 	if err != nil {
 		return nil, err
 	}
 	b := &Backend{
-		gpu: g, sizes: newSizes(spec, len(x)/spec.Dim, o.Batch, codeBatch),
-		spec: spec, precision: o.Precision, seed: o.Seed, progress: o.Progress, fresh: true,
-	}
-	if b.precision == "" {
-		b.precision = TF32
+		gpu: g, sizes: newSizes(p, codeBatch),
+		precision: d.precision(), seed: p.Hyperparameters.Seed, progress: p.Words, fresh: true,
 	}
 	if b.progress == nil {
 		b.progress = func(int) {}
 	}
-	if err := b.prepare(x, dictionaryStep, codeStep); err != nil {
+	if err := b.prepare(p.X, dictionaryStep, codeStep); err != nil {
 		g.close()
 		return nil, err
 	}
@@ -97,10 +101,10 @@ func compileStep(build graph.Build, spec graph.Spec) (*executable, error) {
 	return compile(p)
 }
 
-// Device returns the GPU; its free memory is not known.
-func (b *Backend) Device() Device { return b.gpu.device }
+// Device implements [train.Trainer].
+func (b *Backend) Device() string { return b.gpu.name(b.precision) }
 
-// Close releases the GPU.
+// Close implements [train.Trainer]. It releases the GPU.
 func (b *Backend) Close() error { return b.gpu.close() }
 
 // prepare makes sure that there is memory enough, and takes it.
@@ -116,13 +120,13 @@ func (b *Backend) prepare(x []float32, dictionaryStep, codeStep *executable) err
 	var ok bool
 	if b.slotWords, ok = b.plan(free, dictionaryStep, codeStep); !ok {
 		return fmt.Errorf("%w on GPU %d for %d words × %d sparse dimensions: at most %d words would fit",
-			ErrMemory, g.device.Index, b.words, b.atoms, b.mostWords(free, dictionaryStep, codeStep))
+			train.ErrMemory, g.device.Index, b.words, b.atoms, b.mostWords(free, dictionaryStep, codeStep))
 	}
 	resident := b.slotWords == b.words
 	if total, ok := memory.Total(); ok && !resident {
 		if fit := b.hostWords(total); b.words > fit {
 			return fmt.Errorf("%w: %d words × %d sparse dimensions fit neither on the GPU nor into the machine's memory; at most %d words would fit",
-				ErrMemory, b.words, b.atoms, fit)
+				train.ErrMemory, b.words, b.atoms, fit)
 		}
 	}
 	if err := b.fill(x, dictionaryStep, codeStep); !errors.Is(err, cu.OutOfMemory) {
@@ -135,7 +139,7 @@ func (b *Backend) prepare(x []float32, dictionaryStep, codeStep *executable) err
 		fit = int(g.locked / b.wordBytes())
 	}
 	return fmt.Errorf("%w for %d words × %d sparse dimensions: at most %d words would fit: %w",
-		ErrMemory, b.words, b.atoms, fit, g.err)
+		train.ErrMemory, b.words, b.atoms, fit, g.err)
 }
 
 // fill allocates the device's memory and fills it.
@@ -195,15 +199,27 @@ func (b *Backend) from(p parts[cu.DevicePtr], i int) parts[cu.DevicePtr] {
 	return parts[cu.DevicePtr]{p.x + x, p.codes + codes, p.sumG + codes, p.sumQ + codes}
 }
 
-// DictionaryPass implements [train.Backend].
-func (b *Backend) DictionaryPass(ctx context.Context, batch int) (train.DictionaryPass, error) {
+// Epoch implements [train.Trainer].
+func (b *Backend) Epoch(ctx context.Context, epoch, batch int) (sums train.Sums, err error) {
 	b.gpu.enter()
 	defer b.gpu.leave()
+	start := time.Now()
+	if err := b.dictionaryPass(ctx, batch, &sums); err != nil {
+		return sums, err
+	}
+	between := time.Now()
+	err = b.codePass(ctx, epoch, &sums)
+	sums.DictionarySeconds, sums.CodeSeconds = between.Sub(start).Seconds(), time.Since(between).Seconds()
+	return sums, err
+}
+
+// dictionaryPass takes a dictionary step for each batch of words, in order.
+func (b *Backend) dictionaryPass(ctx context.Context, batch int, sums *train.Sums) error {
 	batch = min(batch, b.words)
 	if batch > b.batch {
-		return train.DictionaryPass{}, fmt.Errorf("kernels: a dictionary step of %d words, prepared for %d", batch, b.batch)
+		return fmt.Errorf("kernels: a dictionary step of %d words, prepared for %d", batch, b.batch)
 	}
-	p, steps, current := b.dictionaryStep, 0, batch
+	p, current := b.dictionaryStep, batch
 	b.start(p, map[string]float64{"n": float64(batch)})
 	err := b.eachSlot(ctx, b.slotWords/batch*batch, false, func(at parts[cu.DevicePtr], first, words int) {
 		for lo := 0; lo < words; lo += batch {
@@ -213,20 +229,19 @@ func (b *Backend) DictionaryPass(ctx context.Context, batch int) (train.Dictiona
 				current = n
 			}
 			b.run(p, b.from(at, lo), n, 0)
-			steps++
+			sums.Steps++
 		}
 	})
 	if err != nil {
-		return train.DictionaryPass{}, err
+		return err
 	}
-	sums, err := b.sums(p)
-	return train.DictionaryPass{Loss: sums["loss"], Steps: steps, Shortened: int(sums["shortened"])}, err
+	of, err := b.sums(p)
+	sums.RunningLoss, sums.Shortened = of["loss"], int(of["shortened"])
+	return err
 }
 
-// CodePass implements [train.Backend].
-func (b *Backend) CodePass(ctx context.Context, epoch int) (train.CodePass, error) {
-	b.gpu.enter()
-	defer b.gpu.leave()
+// codePass renews all codes.
+func (b *Backend) codePass(ctx context.Context, epoch int, sums *train.Sums) error {
 	p := b.codeStep
 	b.start(p, map[string]float64{"t": float64(epoch)})
 	b.gpu.zero(b.used, 4*int64(b.atoms), b.gpu.compute)
@@ -236,17 +251,17 @@ func (b *Backend) CodePass(ctx context.Context, epoch int) (train.CodePass, erro
 		}
 	})
 	if err != nil {
-		return train.CodePass{}, err
+		return err
 	}
 	used := make([]int32, b.atoms)
 	toHost(b.gpu, used, b.used, b.gpu.compute)
-	sums, err := b.sums(p)
-	b.fresh, b.nonzeros = false, int64(sums["nonzeros"])
-	pass := train.CodePass{Loss: sums["loss"], L1: sums["l1"], Nonzeros: b.nonzeros}
+	of, err := b.sums(p)
+	b.fresh, b.nonzeros = false, int64(of["nonzeros"])
+	sums.Loss, sums.Error, sums.L1, sums.Nonzeros = of["loss"], of["error"], of["l1"], b.nonzeros
 	for _, u := range used {
-		pass.UsedAtoms += int(u)
+		sums.UsedAtoms += int(u)
 	}
-	return pass, err
+	return err
 }
 
 // eachSlot calls f for all words in turn, at most a number at a time, with
@@ -342,7 +357,7 @@ func (b *Backend) at(h parts[[]float32], first, words int) parts[[]float32] {
 	return parts[[]float32]{rows(h.x, b.dimPitch), rows(h.codes, b.codePitch), rows(h.sumG, b.codePitch), rows(h.sumQ, b.codePitch)}
 }
 
-// Dictionary implements [train.Learned].
+// Dictionary implements [train.Trainer].
 func (b *Backend) Dictionary() ([]float32, error) {
 	b.gpu.enter()
 	defer b.gpu.leave()
@@ -354,7 +369,7 @@ func (b *Backend) Dictionary() ([]float32, error) {
 	return d, b.gpu.err
 }
 
-// Codes implements [train.Learned].
+// Codes implements [train.Trainer].
 func (b *Backend) Codes() (*vectors.CSR, error) {
 	b.gpu.enter()
 	defer b.gpu.leave()

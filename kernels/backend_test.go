@@ -3,7 +3,6 @@
 package kernels
 
 import (
-	"context"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -39,61 +38,53 @@ func setting(t *testing.T, name, value string) {
 var schedules = []string{"lazy", "eager", "copies", "kernels"}
 
 func TestBackend(t *testing.T) {
-	backendtest.Run(t, backendtest.Float32, func(spec graph.Spec, x []float32, seed uint64, workers int) (*Backend, error) {
+	backendtest.Run(t, "minibatch", backendtest.Float32, func(p train.Problem, workers int) (train.Trainer, error) {
 		codeBatch := 0
 		if workers > 0 { // so that there are several
 			codeBatch = 64
 		}
-		return newBackend(spec, x, Options{Precision: FP32, Batch: len(x) / spec.Dim, Seed: seed}, codeBatch)
+		return newBackend(Device{Precision: FP32}, p, codeBatch)
 	})
 }
 
 // sample is a problem that TF32 can be judged by: words in clusters, sparse
-// codes after a few epochs.
-func sample(words int) (graph.Spec, []float32) {
-	spec := graph.Spec{Atoms: 150, Dim: 21, Lambda: 0.3, Tau: 1e-5, Rate: 0.05}
+// codes after a few epochs of eight dictionary steps.
+func sample(words int) train.Problem {
+	h := model.Defaults()
+	h.Atoms, h.Lambda, h.DictionarySteps = 150, 0.3, 8
+	p := train.Problem{Dim: 21, Hyperparameters: h}
 	rng := rand.New(rand.NewPCG(4, 4))
-	centres := make([]float32, 12*spec.Dim)
+	centres := make([]float32, 12*p.Dim)
 	for i := range centres {
 		centres[i] = float32(rng.NormFloat64()) / 2
 	}
-	x := make([]float32, words*spec.Dim)
-	for i := range x {
-		x[i] = centres[(i/spec.Dim*7%12)*spec.Dim+i%spec.Dim] + float32(rng.NormFloat64())/3
+	p.X = make([]float32, words*p.Dim)
+	for i := range p.X {
+		p.X[i] = centres[(i/p.Dim*7%12)*p.Dim+i%p.Dim] + float32(rng.NormFloat64())/3
 	}
-	return spec, x
+	return p
+}
+
+// open prepares a training on a GPU.
+func open(t *testing.T, p train.Problem, precision Precision, codeBatch int) *Backend {
+	t.Helper()
+	b, err := newBackend(Device{Precision: precision}, p, codeBatch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 // result is all that a training computes.
 type result struct {
-	epochs     []model.Epoch
+	sums       train.Sums // of the last epoch, without times
 	dictionary []float32
 	codes      *vectors.CSR
 }
 
-func run(b train.Backend, spec graph.Spec, words, epochs int) (train.Progress, error) {
-	h := model.Defaults()
-	h.Atoms, h.Epochs, h.DictionarySteps = spec.Atoms, epochs, 8
-	h.Lambda, h.Tau, h.Rate = spec.Lambda, spec.Tau, spec.Rate
-	m := &model.Model{Info: model.Info{Training: h, Input: model.Input{Words: words, Dim: spec.Dim}}, Codes: new(vectors.Sparse)}
-	var went train.Progress
-	err := train.Run(context.Background(), b, m, train.Progress{}, func(p train.Progress) error {
-		went = p
-		return nil
-	})
-	return went, err
-}
-
-func trained(t *testing.T, b train.Backend, spec graph.Spec, words, epochs int) (r result) {
+func learned(t *testing.T, b train.Trainer) (r result) {
 	t.Helper()
-	p, err := run(b, spec, words, epochs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.epochs = p.Epochs
-	for i := range r.epochs {
-		r.epochs[i].Seconds = 0
-	}
+	var err error
 	if r.dictionary, err = b.Dictionary(); err != nil {
 		t.Fatal(err)
 	}
@@ -103,15 +94,27 @@ func trained(t *testing.T, b train.Backend, spec graph.Spec, words, epochs int) 
 	return r
 }
 
-func trainedNew(t *testing.T, spec graph.Spec, x []float32, p Precision, codeBatch, epochs int) result {
+// trained trains for some epochs.
+func trained(t *testing.T, b train.Trainer, p train.Problem, epochs int) result {
 	t.Helper()
-	words := len(x) / spec.Dim
-	b, err := newBackend(spec, x, Options{Precision: p, Batch: train.BatchWords(words, 8), Seed: 1}, codeBatch)
-	if err != nil {
-		t.Fatal(err)
+	var sums train.Sums
+	for epoch := 1; epoch <= epochs; epoch++ {
+		var err error
+		if sums, err = b.Epoch(t.Context(), epoch, p.Batch()); err != nil {
+			t.Fatal(err)
+		}
 	}
+	r := learned(t, b)
+	r.sums = sums
+	r.sums.DictionarySeconds, r.sums.CodeSeconds = 0, 0
+	return r
+}
+
+func trainedNew(t *testing.T, p train.Problem, precision Precision, codeBatch, epochs int) result {
+	t.Helper()
+	b := open(t, p, precision, codeBatch)
 	defer b.Close()
-	return trained(t, b, spec, words, epochs)
+	return trained(t, b, p, epochs)
 }
 
 // The suite's problems at the edge, with TF32. What that loses shows in the
@@ -134,47 +137,37 @@ func TestEdges(t *testing.T) {
 		{"all codes zero", 20, 10, 4, 5, 1e4, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			spec := graph.Spec{Atoms: test.atoms, Dim: test.dim, Lambda: test.lambda, Tau: 1e-3, Rate: 0.05}
+			p := train.Problem{Dim: test.dim, Hyperparameters: model.Hyperparameters{
+				Atoms: test.atoms, Lambda: test.lambda, Tau: 1e-3, Rate: 0.05, DictionarySteps: test.words / test.batch, Seed: 3,
+			}}
 			rng := rand.New(rand.NewPCG(3, 3))
-			x := make([]float32, test.words*test.dim)
-			for i := range x {
+			p.X = make([]float32, test.words*test.dim)
+			for i := range p.X {
 				if test.zeroRows == 0 || i/test.dim%test.zeroRows != 0 {
-					x[i] = float32(rng.NormFloat64())
+					p.X[i] = float32(rng.NormFloat64())
 				}
 			}
-			b, err := New(spec, x, Options{Batch: test.batch, Seed: 3})
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := open(t, p, TF32, 0)
 			defer b.Close()
-			oracle := backendtest.NewOracle(spec, x, 3)
+			oracle := backendtest.NewOracle(p)
 			for epoch := 1; epoch <= 3; epoch++ {
-				ctx := context.Background()
-				d, err := b.DictionaryPass(ctx, test.batch)
+				got, err := b.Epoch(t.Context(), epoch, test.batch)
 				if err != nil {
 					t.Fatal(err)
 				}
-				c, err := b.CodePass(ctx, epoch)
-				if err != nil {
-					t.Fatal(err)
-				}
-				wantD, err := oracle.DictionaryPass(ctx, test.batch)
-				if err != nil {
-					t.Fatal(err)
-				}
-				wantC, err := oracle.CodePass(ctx, epoch)
+				want, err := oracle.Epoch(t.Context(), epoch, test.batch)
 				if err != nil {
 					t.Fatal(err)
 				}
 				for what, v := range map[string][2]float64{
-					"running loss": {d.Loss, wantD.Loss}, "loss": {c.Loss, wantC.Loss}, "sum of |a|": {c.L1, wantC.L1},
+					"running loss": {got.RunningLoss, want.RunningLoss}, "loss": {got.Loss, want.Loss}, "sum of |a|": {got.L1, want.L1},
 				} {
 					if got, want := v[0], v[1]; !(math.Abs(got-want) <= tolerance*want) {
 						t.Errorf("epoch %d: %s %v, want %v", epoch, what, got, want)
 					}
 				}
-				if n := c.Nonzeros - wantC.Nonzeros; d.Steps != wantD.Steps || d.Shortened != wantD.Shortened || n < -1 || n > 1 {
-					t.Errorf("epoch %d: %+v, %+v, want %+v, %+v", epoch, d, c, wantD, wantC)
+				if n := got.Nonzeros - want.Nonzeros; got.Steps != want.Steps || got.Shortened != want.Shortened || n < -1 || n > 1 {
+					t.Errorf("epoch %d: %+v, want %+v", epoch, got, want)
 				}
 			}
 			got, err := b.Dictionary()
@@ -194,15 +187,11 @@ func TestEdges(t *testing.T) {
 
 // Dimensions that fall out of use are no longer counted.
 func TestUsedAtoms(t *testing.T) {
-	spec, x := sample(60)
-	b, err := newBackend(spec, x, Options{Batch: 8, Seed: 1}, 32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := open(t, sample(60), "", 32)
 	defer b.Close()
 	// The threshold is λ times the epoch's number: none gets over the last.
 	for _, epoch := range []int{1, 10000} {
-		pass, err := b.CodePass(context.Background(), epoch)
+		sums, err := b.Epoch(t.Context(), epoch, 8)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,29 +201,26 @@ func TestUsedAtoms(t *testing.T) {
 		}
 		slices.Sort(codes.Index)
 		want := len(slices.Compact(codes.Index))
-		if pass.UsedAtoms != want || (want == 0) != (epoch == 10000) {
-			t.Errorf("epoch %d: %d used dimensions, want %d", epoch, pass.UsedAtoms, want)
+		if sums.UsedAtoms != want || (want == 0) != (epoch == 10000) {
+			t.Errorf("epoch %d: %d used dimensions, want %d", epoch, sums.UsedAtoms, want)
 		}
 	}
 }
 
-// A number that is none ends the training, and nothing else.
+// A number that is none shows in the sums, and breaks nothing else.
 func TestNaN(t *testing.T) {
 	const words = 40
 	for _, precision := range []Precision{TF32, FP32} {
-		for _, nonnegative := range []bool{false, true} {
-			spec, x := sample(words)
-			spec.Nonnegative = nonnegative
-			x[3*spec.Dim+1] = float32(math.NaN())
-			b, err := New(spec, x, Options{Precision: precision, Batch: train.BatchWords(words, 8)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := run(b, spec, words, 2); !errors.Is(err, train.ErrDiverged) {
-				t.Errorf("%s nonnegative %v: error %v, want %v", precision, nonnegative, err, train.ErrDiverged)
+		for _, method := range []string{"A", "B"} {
+			p := sample(words)
+			p.Hyperparameters.Method = method
+			p.X[3*p.Dim+1] = float32(math.NaN())
+			b := open(t, p, precision, 0)
+			if sums, err := b.Epoch(t.Context(), 1, p.Batch()); err != nil || !math.IsNaN(sums.RunningLoss) || !math.IsNaN(sums.Loss) {
+				t.Errorf("%s %s: %+v, error %v", precision, method, sums, err)
 			}
 			if codes, err := b.Codes(); err != nil || codes.Rows != words {
-				t.Errorf("%s nonnegative %v: %d codes, error %v", precision, nonnegative, codes.Rows, err)
+				t.Errorf("%s %s: %d codes, error %v", precision, method, codes.Rows, err)
 			}
 			if err := b.Close(); err != nil {
 				t.Error(err)
@@ -247,21 +233,25 @@ func TestNaN(t *testing.T) {
 // devices: 0.5 % of the objective, 0.1 points of sparsity.
 func TestTraining(t *testing.T) {
 	const words, epochs = 200, 8
-	for _, nonnegative := range []bool{false, true} {
-		spec, x := sample(words)
-		spec.Nonnegative = nonnegative
-		want := trained(t, backendtest.NewOracle(spec, x, 1), spec, words, epochs).epochs[epochs-1]
+	for _, method := range []string{"A", "B"} {
+		p := sample(words)
+		p.Hyperparameters.Method = method
+		// The terms that training trades against each other, and the share of zeros.
+		measured := func(s train.Sums) (objective, sparsity float64) {
+			return s.Loss + p.Hyperparameters.Lambda*s.L1, 1 - float64(s.Nonzeros)/float64(words*p.Hyperparameters.Atoms)
+		}
+		want, wantSparsity := measured(trained(t, backendtest.NewOracle(p), p, epochs).sums)
 		for _, precision := range []Precision{TF32, FP32} {
-			got := trainedNew(t, spec, x, precision, 0, epochs).epochs[epochs-1]
-			t.Logf("%s nonnegative %v: objective %.5f (tape %.5f), sparsity %.4f (%.4f)", precision, nonnegative, got.Objective, want.Objective, got.Sparsity, want.Sparsity)
-			if d := got.Objective/want.Objective - 1; !(d < 0.005 && d > -0.005) {
-				t.Errorf("%s: objective %v, want %v", precision, got.Objective, want.Objective)
+			got, sparsity := measured(trainedNew(t, p, precision, 0, epochs).sums)
+			t.Logf("%s %s: objective %.5f (tape %.5f), sparsity %.4f (%.4f)", precision, method, got, want, sparsity, wantSparsity)
+			if d := got/want - 1; !(d < 0.005 && d > -0.005) {
+				t.Errorf("%s: objective %v, want %v", precision, got, want)
 			}
-			if d := got.Sparsity - want.Sparsity; !(d < 0.001 && d > -0.001) {
-				t.Errorf("%s: sparsity %v, want %v", precision, got.Sparsity, want.Sparsity)
+			if d := sparsity - wantSparsity; !(d < 0.001 && d > -0.001) {
+				t.Errorf("%s: sparsity %v, want %v", precision, sparsity, wantSparsity)
 			}
-			if want.Sparsity < 0.3 || want.Sparsity > 0.98 {
-				t.Errorf("sparsity %v makes a poor test", want.Sparsity)
+			if wantSparsity < 0.3 || wantSparsity > 0.98 {
+				t.Errorf("sparsity %v makes a poor test", wantSparsity)
 			}
 		}
 	}
@@ -271,20 +261,17 @@ func TestTraining(t *testing.T) {
 // all orders that the emulated driver can do its streams' work in.
 func TestWordsInParts(t *testing.T) {
 	const words, codeBatch = 300, 32
-	spec, x := sample(words)
-	whole := trainedNew(t, spec, x, TF32, codeBatch, 3)
+	p := sample(words)
+	whole := trainedNew(t, p, TF32, codeBatch, 3)
 	for _, schedule := range schedules {
 		for _, slot := range []int{64, 96, 128} {
 			setting(t, "EMULATED_SCHEDULE", schedule)
-			setting(t, "EMULATED_MEMORY", memoryFor(t, spec, words, slot, codeBatch))
-			b, err := newBackend(spec, x, Options{Batch: train.BatchWords(words, 8), Seed: 1}, codeBatch)
-			if err != nil {
-				t.Fatal(err)
-			}
+			setting(t, "EMULATED_MEMORY", memoryFor(t, p, slot, codeBatch))
+			b := open(t, p, TF32, codeBatch)
 			if b.slotWords != slot {
 				t.Fatalf("slots of %d words, want %d", b.slotWords, slot)
 			}
-			parts := trained(t, b, spec, words, 3)
+			parts := trained(t, b, p, 3)
 			if err := b.Close(); err != nil {
 				t.Error(err)
 			}
@@ -307,41 +294,20 @@ func TestPartsResumed(t *testing.T) {
 
 func partsResumed(t *testing.T) {
 	const words, codeBatch = 300, 32
-	spec, x := sample(words)
-	setting(t, "EMULATED_MEMORY", memoryFor(t, spec, words, 64, codeBatch))
-	open := func() *Backend {
+	p := sample(words)
+	setting(t, "EMULATED_MEMORY", memoryFor(t, p, 64, codeBatch))
+	epoch := func(b *Backend, epoch int) {
 		t.Helper()
-		b, err := newBackend(spec, x, Options{Batch: train.BatchWords(words, 8), Seed: 1}, codeBatch)
-		if err != nil {
-			t.Fatal(err)
-		}
 		if b.slotWords == words {
 			t.Fatal("all words fit on the device")
 		}
-		return b
-	}
-	epoch := func(b *Backend, t int) (err error) {
-		if _, err = b.DictionaryPass(context.Background(), 38); err == nil {
-			_, err = b.CodePass(context.Background(), t)
-		}
-		return err
-	}
-	learned := func(b *Backend) (r result) {
-		t.Helper()
-		var err error
-		if r.dictionary, err = b.Dictionary(); err != nil {
+		if _, err := b.Epoch(t.Context(), epoch, p.Batch()); err != nil {
 			t.Fatal(err)
 		}
-		if r.codes, err = b.Codes(); err != nil {
-			t.Fatal(err)
-		}
-		return r
 	}
-	b := open()
-	if err := epoch(b, 1); err != nil {
-		t.Fatal(err)
-	}
-	saved, state := learned(b), make(map[model.Matrix][]float32)
+	b := open(t, p, TF32, codeBatch)
+	epoch(b, 1)
+	saved, state := learned(t, b), make(map[model.Matrix][]float32)
 	matrices := []model.Matrix{model.SquaredGradients, model.GradientSums, model.SquareSums}
 	for _, m := range matrices {
 		if err := b.SaveMatrix(m, func(part []float32) error {
@@ -351,13 +317,11 @@ func partsResumed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := epoch(b, 2); err != nil {
-		t.Fatal(err)
-	}
-	want := learned(b)
+	epoch(b, 2)
+	want := learned(t, b)
 	b.Close()
 
-	b = open()
+	b = open(t, p, TF32, codeBatch)
 	defer b.Close()
 	if err := b.Restore(saved.dictionary, saved.codes); err != nil {
 		t.Fatal(err)
@@ -370,10 +334,8 @@ func partsResumed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := epoch(b, 2); err != nil {
-		t.Fatal(err)
-	}
-	if !reflect.DeepEqual(learned(b), want) {
+	epoch(b, 2)
+	if !reflect.DeepEqual(learned(t, b), want) {
 		t.Error("resumed, the training comes to other bits")
 	}
 }
@@ -389,27 +351,21 @@ var (
 // words on the device and in parts: the pass ends with one line that says where.
 func TestFaults(t *testing.T) {
 	const words, codeBatch = 60, 16
-	spec, x := sample(words)
 	epoch := func() error {
 		done := 0
-		b, err := newBackend(spec, x, Options{Batch: codeBatch, Progress: func(n int) { done += n }}, codeBatch)
+		p := sample(words)
+		p.Words = func(n int) { done += n }
+		b, err := newBackend(Device{}, p, codeBatch)
 		if err != nil {
 			return err
 		}
 		defer b.Close()
-		passed := func(err error) error {
-			if (err == nil) != (done == words) {
-				t.Errorf("a pass told of %d words, error %v", done, err)
-			}
-			done = 0
-			return err
+		_, err = b.Epoch(t.Context(), 1, p.Batch())
+		// A pass that fails tells of no words that it has not done with.
+		if (err == nil) != (done == 2*words) {
+			t.Errorf("an epoch told of %d words, error %v", done, err)
 		}
-		_, err = b.DictionaryPass(context.Background(), b.batch)
-		if passed(err) != nil {
-			return err
-		}
-		_, err = b.CodePass(context.Background(), 1)
-		if passed(err) != nil {
+		if err != nil {
 			return err
 		}
 		if _, err := b.Codes(); err != nil {
@@ -418,7 +374,7 @@ func TestFaults(t *testing.T) {
 		_, err = b.Dictionary()
 		return err
 	}
-	for where, memory := range map[string]string{"on the device": "", "in parts": memoryFor(t, spec, words, codeBatch, codeBatch)} {
+	for where, memory := range map[string]string{"on the device": "", "in parts": memoryFor(t, sample(words), codeBatch, codeBatch)} {
 		t.Run(where, func(t *testing.T) {
 			setting(t, "EMULATED_MEMORY", memory)
 			kernels := launches(t, epoch)
@@ -449,7 +405,7 @@ func failEachLaunch(t *testing.T, kernels []string, f func() error) {
 			t.Errorf("launch %s of %s loses the device: error %v", failing, kernel, err)
 		}
 		setting(t, "EMULATED_LOSE_DEVICE", "")
-		if _, err := Devices(); err != nil { // a lost device comes back when it is asked for
+		if _, err := GPUs(); err != nil { // a lost device comes back when it is asked for
 			t.Fatal(err)
 		}
 	}
@@ -477,8 +433,8 @@ var atMost = regexp.MustCompile(`^[^\n]* at most (\d+) words would fit[^\n]*$`)
 // gives, in its one line.
 func wordsThatFit(t *testing.T, err error) int {
 	t.Helper()
-	if !errors.Is(err, ErrMemory) {
-		t.Fatalf("error %v, want %v", err, ErrMemory)
+	if !errors.Is(err, train.ErrMemory) {
+		t.Fatalf("error %v, want %v", err, train.ErrMemory)
 	}
 	m := atMost.FindStringSubmatch(err.Error())
 	if m == nil {
@@ -495,10 +451,9 @@ func wordsThatFit(t *testing.T, err error) int {
 func TestMemory(t *testing.T) {
 	const words, codeBatch = 1000, 32
 	for _, slot := range []int{16, 40, 70} {
-		spec, x := sample(words)
-		setting(t, "EMULATED_MEMORY", memoryFor(t, spec, words, slot, codeBatch))
+		setting(t, "EMULATED_MEMORY", memoryFor(t, sample(words), slot, codeBatch))
 		open := func(words int) error {
-			b, err := newBackend(spec, x[:words*spec.Dim], Options{Batch: train.BatchWords(words, 8)}, codeBatch)
+			b, err := newBackend(Device{}, sample(words), codeBatch)
 			if err != nil {
 				return err
 			}
@@ -508,7 +463,7 @@ func TestMemory(t *testing.T) {
 		if err := open(fit); err != nil {
 			t.Errorf("slots of %d words: %d words should fit: %v", slot, fit, err)
 		}
-		if err := open(fit + 1); !errors.Is(err, ErrMemory) {
+		if err := open(fit + 1); !errors.Is(err, train.ErrMemory) {
 			t.Errorf("slots of %d words: more than %d words fit: %v", slot, fit, err)
 		}
 	}
@@ -521,10 +476,10 @@ func TestHostMemory(t *testing.T) {
 		t.Skip("the machine's memory is not known")
 	}
 	setting(t, "EMULATED_FAIL_ALLOCATION", "1") // so that none is taken even if they are not
-	spec := graph.Spec{Atoms: 100_000, Dim: 1, Lambda: 1, Rate: 0.05}
-	bytes := 4 * 3 * uint64(spec.Atoms) // of a word's codes, S and Q
+	h := model.Hyperparameters{Atoms: 100_000, Lambda: 1, Rate: 0.05, DictionarySteps: math.MaxInt}
+	bytes := 4 * 3 * uint64(h.Atoms) // of a word's codes, S and Q
 	words := int(2 * total / bytes)
-	_, err := newBackend(spec, make([]float32, words), Options{Batch: 1}, 32)
+	_, err := newBackend(Device{}, train.Problem{X: make([]float32, words), Dim: 1, Hyperparameters: h}, 32)
 	fit := wordsThatFit(t, err)
 	if !strings.Contains(err.Error(), "machine's memory") || uint64(fit)*bytes > total || uint64(fit)*bytes < total/4 {
 		t.Errorf("error %v, for words of %d bytes in %d", err, bytes, total)
@@ -534,14 +489,14 @@ func TestHostMemory(t *testing.T) {
 // Memory that somebody else has taken meanwhile.
 func TestAllocations(t *testing.T) {
 	const words, codeBatch = 100, 32
-	spec, x := sample(words)
-	for where, memory := range map[string]string{"on the device": "", "in parts": memoryFor(t, spec, words, codeBatch, codeBatch)} {
+	p := sample(words)
+	for where, memory := range map[string]string{"on the device": "", "in parts": memoryFor(t, sample(words), codeBatch, codeBatch)} {
 		t.Run(where, func(t *testing.T) {
 			setting(t, "EMULATED_MEMORY", memory)
 			failed, failedCodes := 0, 0
 			for n := 1; n < 60; n++ {
 				setting(t, "EMULATED_FAIL_ALLOCATION", strconv.Itoa(n))
-				b, err := newBackend(spec, x, Options{Batch: train.BatchWords(words, 8)}, codeBatch)
+				b, err := newBackend(Device{}, p, codeBatch)
 				if err != nil {
 					failed++
 					if fit := wordsThatFit(t, err); fit >= words || !errors.Is(err, cu.OutOfMemory) {
@@ -568,59 +523,55 @@ func TestAllocations(t *testing.T) {
 
 // A GPU that is there and can't be started.
 func TestContextFails(t *testing.T) {
-	spec, x := sample(10)
-	for code, want := range map[string]error{"2": ErrMemory, "46": ErrUnavailable} {
+	for code, want := range map[string]error{"2": train.ErrMemory, "46": ErrUnavailable} {
 		setting(t, "EMULATED_FAIL_CONTEXT", code)
-		_, err := New(spec, x, Options{Batch: 2})
-		if !errors.Is(err, want) || errors.Is(err, ErrMemory) && errors.Is(err, ErrUnavailable) || strings.Contains(err.Error(), "\n") {
+		_, err := Device{}.Trainer(sample(10))
+		if !errors.Is(err, want) || errors.Is(err, train.ErrMemory) && errors.Is(err, ErrUnavailable) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("context's error %s: %v, want %v", code, err, want)
 		}
-		devices, err := Devices()
+		devices, err := GPUs()
 		if err != nil || devices[0].Usable() == nil {
 			t.Errorf("context's error %s: devices %+v, error %v", code, devices, err)
 		}
 	}
 }
 
-func TestNewErrors(t *testing.T) {
-	spec, x := sample(10)
-	for name, test := range map[string]struct {
-		x    []float32
-		o    Options
-		want string
-	}{
-		"no such device": {x, Options{Device: 7}, "there is no GPU 7"},
-		"no vectors":     {nil, Options{}, "0 numbers are no vectors of length 21"},
-		"part of one":    {x[:20], Options{}, "20 numbers are no vectors of length 21"},
+func TestTrainerErrors(t *testing.T) {
+	for want, change := range map[string]func(d *Device, p *train.Problem){
+		"there is no GPU 7":                     func(d *Device, _ *train.Problem) { d.Index = 7 },
+		"0 numbers are no vectors of length 21": func(_ *Device, p *train.Problem) { p.X = nil },
+		"20 numbers are no vectors of len":      func(_ *Device, p *train.Problem) { p.X = p.X[:20] },
+		"float16 is of the CPU only":            func(_ *Device, p *train.Problem) { p.Hyperparameters.State = "float16" },
+		"authors goes word by word":             func(_ *Device, p *train.Problem) { p.Hyperparameters.Algorithm = "authors" },
 	} {
-		if _, err := New(spec, test.x, test.o); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: error %v, want %s", name, err, test.want)
+		d, p := Device{}, sample(10)
+		change(&d, &p)
+		if _, err := d.Trainer(p); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
 		}
 	}
 	// No GPU has shared memory for such rows; the CPU can train on them.
-	long := spec
+	long := sample(10)
 	long.Dim = 100_000
-	if _, err := New(long, make([]float32, long.Dim), Options{Batch: 1}); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "length 100000") {
+	long.X = make([]float32, long.Dim)
+	if _, err := (Device{}).Trainer(long); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "length 100000") {
 		t.Errorf("vectors too long for shared memory: error %v, want %v", err, ErrUnavailable)
 	}
-	b, err := New(spec, x, Options{Batch: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := open(t, sample(10), TF32, 0)
 	defer b.Close()
-	if _, err := b.DictionaryPass(context.Background(), 3); err == nil {
+	if _, err := b.Epoch(t.Context(), 1, 3); err == nil {
 		t.Error("a dictionary step with more words than prepared for")
 	}
 }
 
 // memoryFor is the memory of a device on which slots have a number of words, so
 // that all do not fit.
-func memoryFor(t *testing.T, spec graph.Spec, words, slot, codeBatch int) string {
+func memoryFor(t *testing.T, p train.Problem, slot, codeBatch int) string {
 	t.Helper()
-	if 2*slot+1 >= words {
+	if words := p.Len(); 2*slot+1 >= words {
 		t.Fatalf("slots of %d words have room for %d", slot, words)
 	}
-	s := newSizes(spec, words, train.BatchWords(words, 8), codeBatch)
-	fixed := s.fixedBytes(compiled(t, graph.Dictionary, spec), compiled(t, graph.Code, spec))
+	s := newSizes(p, codeBatch)
+	fixed := s.fixedBytes(compiled(t, graph.Dictionary, p.Spec()), compiled(t, graph.Code, p.Spec()))
 	return strconv.Itoa(int((fixed + 2*int64(slot)*s.wordBytes() + s.wordBytes()) * 20 / 19))
 }

@@ -13,7 +13,7 @@ type executable struct {
 	matrices   []matrix
 	numbers    []float64      // before the program runs; inputs are 0
 	inputs     map[string]int // numbers n and t, if they are used
-	sums       map[string]int // numbers that add up over runs: loss, shortened, nonzeros, l1
+	sums       map[string]int // numbers that add up over runs: loss, error, shortened, nonzeros, l1
 	rowNumbers int            // that rows leave for totals and factors
 	finish     *finish        // nil if the program leaves the codes alone
 }
@@ -409,8 +409,10 @@ func (x *executable) measure(outputs map[string]int) {
 		return slot
 	}
 	x.sums = make(map[string]int)
-	if loss, ok := outputs["loss"]; ok {
-		x.sums["loss"] = number(opAccumulate, loss)
+	for _, name := range []string{"loss", "error"} {
+		if slot, ok := outputs[name]; ok {
+			x.sums[name] = number(opAccumulate, slot)
+		}
 	}
 	if alpha, ok := outputs["alpha"]; ok {
 		x.sums["shortened"] = number(opCountBelowOne, alpha)

@@ -38,7 +38,7 @@ func TestCompile(t *testing.T) {
 		sums     string
 	}{
 		{"dictionary", graph.Dictionary, "decode accumulate decode elementwise", 4, "loss shortened"},
-		{"code", graph.Code, "decode correlate decode", 3, "l1 loss nonzeros"},
+		{"code", graph.Code, "decode correlate decode", 3, "error l1 loss nonzeros"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			x := compiled(t, test.build, anySpec)

@@ -3,16 +3,55 @@ package kernels
 import (
 	"errors"
 	"fmt"
+
+	"overcomplete/model"
 )
 
-// Device is an NVIDIA GPU.
-type Device struct {
+// GPU is an NVIDIA GPU.
+type GPU struct {
 	Index        int // as the CUDA driver counts, which CUDA_VISIBLE_DEVICES may change
 	Name         string
 	Major, Minor int    // compute capability
 	Free, Total  uint64 // bytes of memory; Free is 0 where it is not known
 	Driver       string // newest version of CUDA that the driver supports, such as "12.4"
 	Problem      string // why the GPU can't be started now, "" if it can or was not tried
+}
+
+// Device trains and encodes on an NVIDIA GPU: it is a [train.Device]. Its zero value is
+// the first GPU, with TF32. Where there is no GPU, or the kernels can't run on it, its
+// methods return [ErrUnavailable], wrapped.
+type Device struct {
+	Index     int       // of the GPU, as [GPUs] counts
+	Precision Precision // of the products; "" means TF32
+}
+
+// precision is d's, or the default.
+func (d Device) precision() Precision {
+	if d.Precision == "" {
+		return TF32
+	}
+	return d.Precision
+}
+
+// Precision is how products of matrices are computed. All else is float32, and
+// sums over rows are float64.
+type Precision string
+
+const (
+	TF32 Precision = "tf32" // factors with 11 bits, as tensor cores take them; sums in float32
+	FP32 Precision = "fp32" // factors in two TF32 parts each: three products for one
+)
+
+// Supports returns nil if GPUs train with these hyperparameters, or else an error that
+// wraps [ErrUnavailable] and names what is of the CPU only.
+func Supports(h model.Hyperparameters) error {
+	switch {
+	case h.Algorithm == "authors":
+		return fmt.Errorf("%w: the algorithm authors goes word by word, and only on the CPU", ErrUnavailable)
+	case h.State == "float16":
+		return fmt.Errorf("%w: the state float16 is of the CPU only", ErrUnavailable)
+	}
+	return nil
 }
 
 // ErrUnavailable is returned, wrapped, when no GPU can be used, or not the one
@@ -24,13 +63,13 @@ var ErrUnavailable = errors.New("GPU unavailable")
 const oldestMajor = 8
 
 // Usable returns why the kernels can't run on the device, or nil.
-func (d Device) Usable() error {
-	if d.Major < oldestMajor {
+func (g GPU) Usable() error {
+	if g.Major < oldestMajor {
 		return fmt.Errorf("%w: GPU %d (%s) has compute capability %d.%d, want %d.0 or higher",
-			ErrUnavailable, d.Index, d.Name, d.Major, d.Minor, oldestMajor)
+			ErrUnavailable, g.Index, g.Name, g.Major, g.Minor, oldestMajor)
 	}
-	if d.Problem != "" {
-		return fmt.Errorf("%w: GPU %d (%s): %s", ErrUnavailable, d.Index, d.Name, d.Problem)
+	if g.Problem != "" {
+		return fmt.Errorf("%w: GPU %d (%s): %s", ErrUnavailable, g.Index, g.Name, g.Problem)
 	}
 	return nil
 }

@@ -17,14 +17,14 @@ import (
 	"overcomplete/kernels/driver"
 )
 
-// Devices returns all GPUs of the machine: at least one, or an error that wraps
-// [ErrUnavailable]. Some may not be usable now, see [Device.Usable].
-func Devices() ([]Device, error) {
+// GPUs returns all GPUs of the machine: at least one, or an error that wraps
+// [ErrUnavailable]. Some may not be usable now, see [GPU.Usable].
+func GPUs() ([]GPU, error) {
 	count, err := Count()
 	if err != nil {
 		return nil, err
 	}
-	devices := make([]Device, count)
+	devices := make([]GPU, count)
 	for i := range devices {
 		if devices[i], err = identify(i); err != nil {
 			return nil, err
@@ -37,7 +37,7 @@ func Devices() ([]Device, error) {
 }
 
 // Count returns how many GPUs the machine has: at least one, or an error that
-// wraps [ErrUnavailable]. Unlike [Devices] it starts none of them.
+// wraps [ErrUnavailable]. Unlike [GPUs] it starts none of them.
 func Count() (int, error) {
 	err := driver.Err()
 	if err != nil {
@@ -55,13 +55,13 @@ func Count() (int, error) {
 
 // Find returns the GPU with an index, if the kernels can run on it, without
 // starting it: its free memory is not known.
-func Find(index int) (Device, error) {
+func Find(index int) (GPU, error) {
 	count, err := Count()
 	if err != nil {
-		return Device{}, err
+		return GPU{}, err
 	}
 	if index < 0 || index >= count {
-		return Device{}, fmt.Errorf("%w: there is no GPU %d, only 0 to %d", ErrUnavailable, index, count-1)
+		return GPU{}, fmt.Errorf("%w: there is no GPU %d, only 0 to %d", ErrUnavailable, index, count-1)
 	}
 	d, err := identify(index)
 	if err == nil {
@@ -70,8 +70,8 @@ func Find(index int) (Device, error) {
 	return d, err
 }
 
-func identify(index int) (Device, error) {
-	d := Device{Index: index, Driver: driver.Version()}
+func identify(index int) (GPU, error) {
+	d := GPU{Index: index, Driver: driver.Version()}
 	call := "cuDeviceGet"
 	device, err := cu.GetDevice(index)
 	if err == nil {

@@ -16,7 +16,7 @@ import (
 
 // Whoever asks for the devices may be at work on one.
 func TestDevicesKeepContext(t *testing.T) {
-	devices, err := Devices()
+	devices, err := GPUs()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func TestDevicesKeepContext(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer mine.Destroy()
-		again, err := Devices()
+		again, err := GPUs()
 		if err != nil || len(again) != len(devices) {
 			t.Errorf("%d devices, then %d, %v", len(devices), len(again), err)
 		}
@@ -61,7 +61,7 @@ int cuMemGetInfo_v2(size_t *free, size_t *total) { *free = 600; *total = 1000; r
 
 func TestDevicesExclusive(t *testing.T) {
 	if os.Getenv("LIST_DEVICES") != "" { // in a process of its own: one loads one driver
-		fmt.Println(Devices())
+		fmt.Println(GPUs())
 		return
 	}
 	dir := t.TempDir()
@@ -75,7 +75,7 @@ func TestDevicesExclusive(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestDevicesExclusive$")
 	cmd.Env = append(os.Environ(), "LIST_DEVICES=1", "OVERCOMPLETE_LIBCUDA="+library)
 	out, err := cmd.CombinedOutput()
-	want := fmt.Sprintln([]Device{
+	want := fmt.Sprintln([]GPU{
 		{Index: 0, Name: "first", Major: 9, Free: 600, Total: 1000, Driver: "12.8"},
 		{Index: 1, Name: "second", Major: 9, Total: 1001, Driver: "12.8", Problem: "cuCtxCreate: UnknownErrorCode:46"},
 	}, error(nil))

@@ -4,16 +4,16 @@ package kernels
 
 import "fmt"
 
-// Devices fails: this build has no GPU support.
-func Devices() ([]Device, error) {
+// GPUs fails: this build has no GPU support.
+func GPUs() ([]GPU, error) {
 	_, err := Count()
 	return nil, err
 }
 
 // Find fails: this build has no GPU support.
-func Find(int) (Device, error) {
+func Find(int) (GPU, error) {
 	_, err := Count()
-	return Device{}, err
+	return GPU{}, err
 }
 
 // Count fails: this build has no GPU support.

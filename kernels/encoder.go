@@ -10,17 +10,20 @@ import (
 	"gorgonia.org/cu"
 
 	"overcomplete/encode"
+	"overcomplete/model"
+	"overcomplete/train"
 )
 
 // Encoder encodes on a GPU. It implements [encode.Encoder]. Its methods may be
 // called from any goroutine, one at a time.
 type Encoder struct {
+	*model.Dictionary
 	gpu                 *gpu
 	options             encode.Options
 	precision           Precision
-	mean                []float32 // nil for none
-	step                float64   // s
-	atoms, dim          int
+	step                float64 // s
+	most                int     // k, not above K
+	atoms               int     // K
 	codePitch, dimPitch int
 	batch               int // most rows at a time
 	parts               int // that a row's ⟨z−b, b−a⟩ is summed in
@@ -35,54 +38,57 @@ type Encoder struct {
 	packing                     packing
 }
 
-// NewEncoder prepares encoding with the dictionary d, K×L row-major, and μ, which is
-// nil if nothing is to be subtracted. It does not do exact codes, Options.Gap.
-// Close the encoder when it is done with.
-func NewEncoder(d []float32, dim int, mean []float32, o encode.Options, device int, p Precision) (*Encoder, error) {
-	return newEncoder(d, dim, mean, o, device, p, encode.Block)
+// Encoder implements [encode.Device]. It does not do exact codes, Options.Gap. What it
+// returns is an [*Encoder].
+func (d Device) Encoder(dictionary *model.Dictionary, o encode.Options) (encode.Encoder, error) {
+	e, err := newEncoder(d, dictionary, o, encode.Block)
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
 }
 
-// newEncoder is NewEncoder with a number of rows to encode at a time if there is
+// newEncoder is Device.Encoder with a number of rows to encode at a time if there is
 // memory for so many, for tests.
-func newEncoder(d []float32, dim int, mean []float32, o encode.Options, device int, p Precision, batch int) (*Encoder, error) {
-	if dim < 1 || len(d) == 0 || len(d)%dim != 0 || mean != nil && len(mean) != dim {
-		return nil, fmt.Errorf("kernels: %d numbers are no dictionary of vectors of length %d with a mean of %d", len(d), dim, len(mean))
+func newEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch int) (*Encoder, error) {
+	if err := dictionary.Validate(); err != nil {
+		return nil, fmt.Errorf("kernels: %w", err)
 	}
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
 	if o.Gap > 0 {
-		return nil, fmt.Errorf("kernels: %w: exact codes are of the CPU only", ErrUnavailable)
+		return nil, fmt.Errorf("%w: exact codes are of the CPU only", ErrUnavailable)
 	}
-	step, err := encode.StepSize(d, dim)
+	step, err := encode.StepSize(dictionary)
 	if err != nil {
 		return nil, err
 	}
-	g, err := openGPU(device)
+	g, err := openGPU(d.Index)
 	if err != nil {
 		return nil, err
 	}
-	atoms := len(d) / dim
-	o.Most = min(o.Most, atoms)
+	atoms := dictionary.Len()
 	e := &Encoder{
-		gpu: g, options: o, precision: p, mean: mean, step: step,
-		atoms: atoms, dim: dim, codePitch: roundUp(atoms, 4), dimPitch: roundUp(dim, 4), batch: batch,
+		Dictionary: dictionary,
+		gpu:        g, options: o, precision: d.precision(), step: step, most: min(o.Most, atoms),
+		atoms: atoms, codePitch: roundUp(atoms, 4), dimPitch: roundUp(dictionary.Dim, 4), batch: batch,
 		parts: divide(atoms, correlateTile.columns) * (correlateTile.columns / fistaColumns),
 	}
-	if e.precision == "" {
-		e.precision = TF32
-	}
-	if err := e.prepare(d); err != nil {
+	if err := e.prepare(); err != nil {
 		g.close()
 		return nil, err
 	}
 	return e, nil
 }
 
-// Device returns the GPU; its free memory is not known.
-func (e *Encoder) Device() Device { return e.gpu.device }
+// Device implements [encode.Encoder].
+func (e *Encoder) Device() string { return e.gpu.name(e.precision) }
 
-// Close releases the GPU.
+// Options implements [encode.Encoder].
+func (e *Encoder) Options() encode.Options { return e.options }
+
+// Close implements [encode.Encoder]. It releases the GPU.
 func (e *Encoder) Close() error { return e.gpu.close() }
 
 // fixedBytes is what does not depend on the number of rows on the device.
@@ -93,12 +99,12 @@ func (e *Encoder) fixedBytes() int64 {
 
 // rowBytes is what a row takes there while it is encoded.
 func (e *Encoder) rowBytes() int64 {
-	return 4*int64(2*e.codePitch+4*e.dimPitch+e.parts+2*e.options.Most) + 4*(1+2+2+2+2)
+	return 4*int64(2*e.codePitch+4*e.dimPitch+e.parts+2*e.most) + 4*(1+2+2+2+2)
 }
 
 // prepare takes the device's memory, for as many rows as there is, and brings the
 // dictionary there.
-func (e *Encoder) prepare(d []float32) error {
+func (e *Encoder) prepare() error {
 	g := e.gpu
 	g.enter()
 	defer g.leave()
@@ -109,7 +115,7 @@ func (e *Encoder) prepare(d []float32) error {
 	}
 	e.batch = int(min(int64(e.batch), (free/20*19-e.fixedBytes())/e.rowBytes()))
 	if e.batch < 1 {
-		return fmt.Errorf("%w on GPU %d to encode with %d sparse dimensions", ErrMemory, g.device.Index, e.atoms)
+		return fmt.Errorf("%w on GPU %d to encode with %d sparse dimensions", train.ErrMemory, g.device.Index, e.atoms)
 	}
 	rows := int64(e.batch)
 	e.dictionary = g.alloc(4 * int64(e.atoms) * int64(e.dimPitch))
@@ -121,25 +127,25 @@ func (e *Encoder) prepare(d []float32) error {
 		gpu: g, atoms: e.atoms, codePitch: e.codePitch,
 		nonzeros: g.alloc(8 * rows), l1: g.alloc(8 * rows), used: g.alloc(4 * int64(e.atoms)), starts: g.alloc(8 * rows),
 	}
-	e.packing.reserve(e.batch * e.options.Most)
+	e.packing.reserve(e.batch * e.most)
 	e.staging = g.allocHost(rows * int64(e.dimPitch))
-	toDevice(g, e.dictionary, pitched(d, e.dim, e.dimPitch), g.compute)
+	toDevice(g, e.dictionary, pitched(e.Atoms, e.Dim, e.dimPitch), g.compute)
 	g.synchronize(g.compute)
 	if errors.Is(g.err, cu.OutOfMemory) { // somebody else has taken what was free
-		return fmt.Errorf("%w to encode with %d sparse dimensions: %w", ErrMemory, e.atoms, g.err)
+		return fmt.Errorf("%w to encode with %d sparse dimensions: %w", train.ErrMemory, e.atoms, g.err)
 	}
 	return g.err
 }
 
 // Encode implements [encode.Encoder].
 func (e *Encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error) {
-	if len(x)%e.dim != 0 {
-		return nil, fmt.Errorf("kernels: %d numbers are no vectors of length %d", len(x), e.dim)
+	if len(x)%e.Dim != 0 {
+		return nil, fmt.Errorf("kernels: %d numbers are no vectors of length %d", len(x), e.Dim)
 	}
 	g := e.gpu
 	g.enter()
 	defer g.leave()
-	rows := len(x) / e.dim
+	rows := len(x) / e.Dim
 	out := &encode.Codes{Loss: make([]float64, rows)}
 	out.Rows, out.Cols, out.Ptr = rows, e.atoms, make([]int64, 1, rows+1)
 	for lo := 0; lo < rows && g.err == nil; lo += e.batch {
@@ -148,10 +154,10 @@ func (e *Encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error
 		}
 		hi := min(lo+e.batch, rows)
 		n := hi - lo
-		e.start(x[lo*e.dim:hi*e.dim], n)
+		e.start(x[lo*e.Dim:hi*e.Dim], n)
 		e.fista(n, e.options.Steps, e.options.Lambda*e.step, false)
 		g.launch("keep_largest", grid{divide(n, keepWarps), 1, 32 * keepWarps, 0}, g.compute,
-			e.codes, e.before, n, e.atoms, e.codePitch, e.options.Most)
+			e.codes, e.before, n, e.atoms, e.codePitch, e.most)
 		if !e.options.Nonnegative {
 			e.fista(n, encode.PolishSteps, 0, true)
 		}
@@ -169,11 +175,10 @@ func (e *Encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error
 func (e *Encoder) start(x []float32, rows int) {
 	g := e.gpu
 	y := e.staging[:rows*e.dimPitch]
-	copyRows(y, e.dimPitch, x, e.dim)
+	copyRows(y, e.dimPitch, x, e.Dim)
 	for i := range rows {
-		for j, m := range e.mean {
-			y[i*e.dimPitch+j] -= m
-		}
+		row := y[i*e.dimPitch:][:e.Dim]
+		e.Center(row, row)
 	}
 	toDevice(g, e.y, y, g.compute)
 	for _, m := range []cu.DevicePtr{e.codes, e.before} {
@@ -205,5 +210,5 @@ func (e *Encoder) residual(rows int, momentum float64, p Precision) {
 	g.launch("decode_"+string(p), decodeTile.grid(rows, e.dimPitch), g.compute,
 		e.decoded, e.codes, e.dictionary, rows, e.atoms, e.codePitch, e.dimPitch)
 	g.launch("fista_residuals", grid{divide(rows, residualWarps), 1, 32 * residualWarps, 0}, g.compute,
-		e.residuals, e.momenta, e.losses, e.y, e.decoded, e.last, e.against, rows, e.parts, e.dim, e.dimPitch, momentum)
+		e.residuals, e.momenta, e.losses, e.y, e.decoded, e.last, e.against, rows, e.parts, e.Dim, e.dimPitch, momentum)
 }

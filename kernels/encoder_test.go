@@ -16,25 +16,27 @@ import (
 
 	"overcomplete/encode"
 	"overcomplete/encode/encodetest"
+	"overcomplete/model"
+	"overcomplete/train"
 )
 
 // With FP32 codes are as near to the formulas as the CPU's are on the emulated
 // driver. Tensor cores round sums of products less well.
 func TestEncoder(t *testing.T) {
 	// What the suite calls workers decides how many rows go at a time.
-	encodetest.Run(t, 3e-5, func(d []float32, dim int, mean []float32, o encode.Options, workers int) (encode.Encoder, error) {
-		return newEncoder(d, dim, mean, o, 0, FP32, 200/workers)
+	encodetest.Run(t, 3e-5, func(d *model.Dictionary, o encode.Options, workers int) (encode.Encoder, error) {
+		return newEncoder(Device{Precision: FP32}, d, o, 200/workers)
 	})
 }
 
 // encoderSample is a problem of two batches.
 var encoderSample = struct{ rows, dim, atoms, batch int }{60, 21, 150, 40}
 
-func sampleEncoder(t *testing.T, o encode.Options, p Precision, batch int) (e *Encoder, x, d []float32) {
+func sampleEncoder(t *testing.T, o encode.Options, p Precision, batch int) (e *Encoder, x []float32, d *model.Dictionary) {
 	t.Helper()
 	s := encoderSample
 	x, d = encodetest.Problem(s.rows, s.dim, s.atoms)
-	e, err := newEncoder(d, s.dim, nil, o, 0, p, batch)
+	e, err := newEncoder(Device{Precision: p}, d, o, batch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,13 +59,13 @@ func TestEncoderTF32(t *testing.T) {
 		kept, shared := 0, 0
 		for i := range encoderSample.rows {
 			y := encodetest.Widen(x[i*encoderSample.dim:][:encoderSample.dim])
-			want, a := encodetest.Code(y, encodetest.Widen(d), o), encodetest.Row(got, i)
-			objective, _ := encodetest.Objective(y, encodetest.Widen(d), want, o.Lambda, nonnegative)
+			want, a := encodetest.Code(y, encodetest.Widen(d.Atoms), o), encodetest.Row(got, i)
+			objective, _ := encodetest.Objective(y, encodetest.Widen(d.Atoms), want, o.Lambda, nonnegative)
 			wantObjective += objective
-			objective, _ = encodetest.Objective(y, encodetest.Widen(d), a, o.Lambda, nonnegative)
+			objective, _ = encodetest.Objective(y, encodetest.Widen(d.Atoms), a, o.Lambda, nonnegative)
 			gotObjective += objective
 			var loss, square float64
-			for j, r := range encodetest.Residual(y, encodetest.Widen(d), a) {
+			for j, r := range encodetest.Residual(y, encodetest.Widen(d.Atoms), a) {
 				loss, square = loss+r*r, square+y[j]*y[j]
 			}
 			if !(math.Abs(got.Loss[i]-loss) <= 1e-5*square) {
@@ -120,8 +122,8 @@ func TestEncoderKeepsBits(t *testing.T) {
 	}
 	setting(t, "EMULATED_MEMORY", strconv.Itoa(fixed))
 	_, d := encodetest.Problem(1, encoderSample.dim, encoderSample.atoms)
-	if _, err := NewEncoder(d, encoderSample.dim, nil, o, 0, TF32); !errors.Is(err, ErrMemory) || strings.Contains(err.Error(), "\n") {
-		t.Errorf("error %v, want %v", err, ErrMemory)
+	if _, err := (Device{}).Encoder(d, o); !errors.Is(err, train.ErrMemory) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("error %v, want %v", err, train.ErrMemory)
 	}
 }
 
@@ -130,7 +132,7 @@ func TestEncoderKeepsBits(t *testing.T) {
 func TestEncoderFaults(t *testing.T) {
 	x, d := encodetest.Problem(encoderSample.rows, encoderSample.dim, encoderSample.atoms)
 	run := func() error {
-		e, err := newEncoder(d, encoderSample.dim, nil, encode.Options{Lambda: 1, Steps: 1, Most: 20}, 0, TF32, encoderSample.batch)
+		e, err := newEncoder(Device{}, d, encode.Options{Lambda: 1, Steps: 1, Most: 20}, encoderSample.batch)
 		if err != nil {
 			return err
 		}
@@ -155,12 +157,12 @@ func TestEncoderAllocations(t *testing.T) {
 	failed := 0
 	for n := 1; n < 30; n++ {
 		setting(t, "EMULATED_FAIL_ALLOCATION", strconv.Itoa(n))
-		e, err := NewEncoder(d, encoderSample.dim, nil, encode.Options{Steps: 1, Most: 20}, 0, TF32)
+		e, err := Device{}.Encoder(d, encode.Options{Steps: 1, Most: 20})
 		if err == nil {
 			e.Close()
 			continue
 		}
-		if failed++; !errors.Is(err, ErrMemory) || !errors.Is(err, cu.OutOfMemory) || strings.Contains(err.Error(), "\n") {
+		if failed++; !errors.Is(err, train.ErrMemory) || !errors.Is(err, cu.OutOfMemory) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("allocation %d: error %v", n, err)
 		}
 	}
@@ -171,16 +173,17 @@ func TestEncoderAllocations(t *testing.T) {
 
 func TestEncoderRefuses(t *testing.T) {
 	_, d := encodetest.Problem(1, encoderSample.dim, encoderSample.atoms)
+	zero := &model.Dictionary{Dim: d.Dim, Atoms: make([]float32, len(d.Atoms))}
 	for want, test := range map[string]struct {
-		d      []float32
+		d      *model.Dictionary
 		o      encode.Options
 		device int
 	}{
 		"there is no GPU 7":      {d, encode.Options{Steps: 1, Most: 1}, 7},
 		"exact codes":            {d, encode.Options{Lambda: 1, Gap: 1e-4}, 0},
-		"the dictionary is zero": {make([]float32, len(d)), encode.Options{Steps: 1, Most: 1}, 0},
+		"the dictionary is zero": {zero, encode.Options{Steps: 1, Most: 1}, 0},
 	} {
-		if _, err := NewEncoder(test.d, encoderSample.dim, nil, test.o, test.device, TF32); err == nil || !regexp.MustCompile("^[^\n]*"+want).MatchString(err.Error()) {
+		if _, err := (Device{Index: test.device}).Encoder(test.d, test.o); err == nil || !regexp.MustCompile("^[^\n]*"+want).MatchString(err.Error()) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}

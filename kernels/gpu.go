@@ -16,6 +16,7 @@ import (
 	"gorgonia.org/cu"
 
 	"overcomplete/kernels/driver"
+	"overcomplete/train"
 )
 
 //go:embed ptx/*.ptx
@@ -25,7 +26,7 @@ var ptx embed.FS
 // first call that fails is remembered, and those after it do nothing: one look
 // at err is enough for many calls.
 type gpu struct {
-	device     Device
+	device     GPU
 	context    cu.CUContext
 	functions  map[string]cu.Function
 	shared     map[string]int // dynamic shared memory that a kernel was allowed, in bytes
@@ -83,7 +84,7 @@ func (g *gpu) start(index int) error {
 	}
 	switch {
 	case errors.Is(g.err, cu.OutOfMemory):
-		return fmt.Errorf("%w on GPU %d to start it: %w", ErrMemory, index, g.err)
+		return fmt.Errorf("%w on GPU %d to start it: %w", train.ErrMemory, index, g.err)
 	case g.err != nil:
 		return fmt.Errorf("%w: %w", ErrUnavailable, g.err)
 	}
@@ -130,6 +131,12 @@ func (g *gpu) loadKernels() {
 			}
 		}
 	}
+}
+
+// name is what [train.Trainer] and [overcomplete/encode.Encoder] say of the GPU. What
+// tensor cores round depends on their generation.
+func (g *gpu) name(p Precision) string {
+	return fmt.Sprintf("cuda %d.%d %s", g.device.Major, g.device.Minor, p)
 }
 
 // enter makes the context the current one of the goroutine's thread, until leave.

@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"overcomplete/graph"
+	"overcomplete/train"
 )
 
 // sizes of a training, in elements.
@@ -18,11 +19,12 @@ type sizes struct {
 }
 
 // newSizes takes 0 for as many words a code step as suit the kernels.
-func newSizes(spec graph.Spec, words, batch, codeBatch int) sizes {
+func newSizes(p train.Problem, codeBatch int) sizes {
+	atoms := p.Hyperparameters.Atoms
 	s := sizes{
-		words: words, atoms: spec.Atoms, dim: spec.Dim,
-		codePitch: roundUp(spec.Atoms, 4), dimPitch: roundUp(spec.Dim, 4),
-		batch: min(batch, words), codeBatch: codeBatch,
+		words: p.Len(), atoms: atoms, dim: p.Dim,
+		codePitch: roundUp(atoms, 4), dimPitch: roundUp(p.Dim, 4),
+		batch: min(p.Batch(), p.Len()), codeBatch: codeBatch,
 	}
 	if s.codeBatch == 0 {
 		// Tiles enough for every multiprocessor a few times over. It depends on

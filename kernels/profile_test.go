@@ -3,35 +3,30 @@
 package kernels
 
 import (
-	"context"
 	"math"
 	"testing"
 	"time"
 
 	"overcomplete/graph"
+	"overcomplete/model"
+	"overcomplete/train"
 )
 
 // Launches are counted, timed and told apart, and floors are those that the
 // kernels' sources state.
 func TestProfile(t *testing.T) {
 	const words, atoms, dim, batch, codeBatch = 100, 12, 8, 40, 64
-	spec := graph.Spec{Atoms: atoms, Dim: dim, Lambda: 0.5, Tau: 1e-5, Rate: 0.05}
-	x := make([]float32, words*dim)
-	for i := range x {
-		x[i] = float32(i%7) - 3
+	h := model.Defaults()
+	h.Atoms, h.DictionarySteps = atoms, 2
+	p := train.Problem{X: make([]float32, words*dim), Dim: dim, Hyperparameters: h}
+	for i := range p.X {
+		p.X[i] = float32(i%7) - 3
 	}
-	b, err := newBackend(spec, x, Options{Precision: FP32, Batch: batch, Seed: 1}, codeBatch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := open(t, p, FP32, codeBatch)
 	defer b.Close()
-	ctx := context.Background()
 	passes := func() {
 		t.Helper()
-		if _, err := b.DictionaryPass(ctx, batch); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := b.CodePass(ctx, 1); err != nil {
+		if _, err := b.Epoch(t.Context(), 1, batch); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -127,18 +127,47 @@ func readInfo(dir string) (Info, error) {
 	return parseInfo(data)
 }
 
-// parseInfo parses a model.json of the current version.
+// parseInfo parses a model.json of this version or the one before.
 func parseInfo(data []byte) (Info, error) {
 	var info Info
 	version, err := formatVersion(data)
 	if err != nil {
 		return info, inFile(infoFile, err)
 	}
-	if version != FormatVersion {
-		return info, fmt.Errorf("%s: format version is %d, want %d", infoFile, version, FormatVersion)
+	if version < 1 || version > FormatVersion {
+		return info, fmt.Errorf("%s: format version is %d, want 1 to %d", infoFile, version, FormatVersion)
 	}
-	info.Training.State = Defaults().State // of models from before there was another
-	return info, inFile(infoFile, json.Unmarshal(data, &info))
+	// What the first models did not say, for there was nothing else.
+	info.Training.State, info.Training.Recipe = Defaults().State, Defaults().Recipe
+	if err := json.Unmarshal(data, &info); err != nil {
+		return info, inFile(infoFile, err)
+	}
+	if version == 1 {
+		err = info.fromVersion1(data)
+	}
+	return info, inFile(infoFile, err)
+}
+
+// fromVersion1 fills in the epochs' losses from a model.json of version 1, which
+// called them errors.
+func (i *Info) fromVersion1(data []byte) error {
+	var old struct {
+		Epochs []struct {
+			RunningError float64 `json:"running_error"`
+			Error        float64 `json:"error"`
+		} `json:"epochs"`
+	}
+	if err := json.Unmarshal(data, &old); err != nil {
+		return err
+	}
+	for t, was := range old.Epochs {
+		e := &i.Epochs[t]
+		e.RunningLoss, e.Loss = was.RunningError, was.Error
+		if i.Training.Loss != "squared" {
+			e.Error = 0
+		}
+	}
+	return nil
 }
 
 // formatVersion returns the version in a model.json, which may have fields that

@@ -329,8 +329,8 @@ func TestOpenBad(t *testing.T) {
 		file  string
 		want  string
 	}{
-		{"version", replace(infoFile, `"format": 1`, `"format": 2`), infoFile, "format version is 2, want 1"},
-		{"no version", replace(infoFile, `"format": 1`, `"former": 1`), infoFile, "format version is 0"},
+		{"version", replace(infoFile, `"format": 2`, `"format": 3`), infoFile, "format version is 3, want 1 to 2"},
+		{"no version", replace(infoFile, `"format": 2`, `"former": 2`), infoFile, "format version is 0"},
 		{"type", replace(infoFile, `"words": 4`, `"words": "4"`), infoFile, "words"},
 		{"negative words", replace(infoFile, `"words": 4`, `"words": -4`), infoFile, "no model has -4 words"},
 		{"words", replace(infoFile, `"words": 4`, `"words": 5`), wordsFile, "4 words, model.json says 5"},

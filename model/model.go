@@ -21,6 +21,7 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -37,16 +38,16 @@ type Model struct {
 	Dictionary Dictionary
 }
 
-// FormatVersion is the version of the model directory that this package writes,
-// and the only one that it reads.
-const FormatVersion = 1
+// FormatVersion is the version of the model directory that this package writes. It
+// reads version 1 too, in which an epoch's "error" was its loss.
+const FormatVersion = 2
 
 // Info is what model.json says.
 type Info struct {
 	Format   int             `json:"format"` // [FormatVersion]; set by [Model.Save]
 	Input    Input           `json:"input"`
 	Training Hyperparameters `json:"training"`
-	Device   string          `json:"device"` // that trained: "cpu" with its kernels, or "cuda" with the precision; results differ in the last bits
+	Device   string          `json:"device"` // that trained: "cpu" with its level, or "cuda" with its compute capability and the precision; results differ in the last bits
 	Epochs   []Epoch         `json:"epochs"` // metrics after each epoch
 
 	// Encoding says how the codes were made if not by the training, which
@@ -68,7 +69,7 @@ type Input struct {
 // package encode. Means are over words.
 type Encoding struct {
 	TrainedOn Input   `json:"trained_on"` // the vectors that the dictionary was learned from
-	Device    string  `json:"device"`     // as [Info.Device], "cuda" with its compute capability first
+	Device    string  `json:"device"`     // as [Info.Device]
 	Lambda    float64 `json:"lambda"`
 	Steps     int     `json:"steps,omitempty"` // of FISTA, if not exact
 	Most      int     `json:"most,omitempty"`  // the most nonzeros that a code keeps, if not exact
@@ -102,13 +103,14 @@ type Shard struct {
 // is not useful: start from [Defaults]. Names in JSON are those of the flags of
 // "overcomplete train".
 type Hyperparameters struct {
+	Recipe          string  `json:"recipe"`    // "paper", or "best": centred, and in the end encoded as package encode does
 	Method          string  `json:"method"`    // "A", or "B" for nonnegative codes (paper §2.1, §2.2)
 	Algorithm       string  `json:"algorithm"` // "minibatch" or "authors"
 	Atoms           int     `json:"atoms"`     // K
 	Lambda          float64 `json:"lambda"`    // λ, weight of Σ‖a_i‖₁
 	Tau             float64 `json:"tau"`       // τ, weight of ‖D‖²
 	Rate            float64 `json:"rate"`      // η, AdaGrad's learning rate
-	Loss            string  `json:"loss"`      // "squared" or "huber"
+	Loss            string  `json:"loss"`      // "squared", "huber", or the name of one of the program's own
 	HuberDelta      float64 `json:"huber_delta,omitempty"`
 	State           string  `json:"state"`            // what S and Q are kept as: "float32", or "float16", rounded, for half of their memory
 	Epochs          int     `json:"epochs"`           // most epochs to run
@@ -123,6 +125,7 @@ type Hyperparameters struct {
 // for B.
 func Defaults() Hyperparameters {
 	return Hyperparameters{
+		Recipe:          "paper",
 		Method:          "A",
 		Algorithm:       "minibatch",
 		Lambda:          0.5,
@@ -137,10 +140,11 @@ func Defaults() Hyperparameters {
 }
 
 // Validate returns an error that begins with the name of a hyperparameter, unless
-// all are in their domain. Atoms and Epochs may be 0, for what their defaults are.
+// all are in their domain, and Loss is one that every program knows. Atoms and Epochs
+// may be 0, for what their defaults are.
 func (h Hyperparameters) Validate() error {
 	for _, v := range []struct{ name, value, a, b string }{
-		{"method", h.Method, "A", "B"}, {"algorithm", h.Algorithm, "minibatch", "authors"}, {"loss", h.Loss, "squared", "huber"},
+		{"recipe", h.Recipe, "paper", "best"}, {"method", h.Method, "A", "B"}, {"algorithm", h.Algorithm, "minibatch", "authors"}, {"loss", h.Loss, "squared", "huber"},
 		{"state", h.State, "float32", "float16"}, {"stop", h.Stop, "epochs", "authors"},
 	} {
 		if v.value != v.a && v.value != v.b {
@@ -172,19 +176,26 @@ func (h Hyperparameters) Validate() error {
 			return fmt.Errorf("%s is %d, want 1 to %d", v.name, v.value, math.MaxInt32)
 		}
 	}
+	if h.Recipe == "best" && !h.Center {
+		return errors.New("recipe is best, which wants center too")
+	}
+	if h.HuberDelta != 0 && h.Loss != "huber" {
+		return fmt.Errorf("huber-delta is %v, which goes with the loss huber, and the loss is %s", h.HuberDelta, h.Loss)
+	}
 	return nil
 }
 
 // Epoch is what is measured in one epoch. Means are over words.
 type Epoch struct {
-	Epoch        int     `json:"epoch"`         // t = 1, 2, …
-	RunningError float64 `json:"running_error"` // mean loss of a word as the dictionary pass met it, D and A still moving
-	Error        float64 `json:"error"`         // mean loss of a word with the epoch's final D and A
-	Objective    float64 `json:"objective"`     // Error + λ·L1 + τ‖D‖²/V
-	Sparsity     float64 `json:"sparsity"`      // share of codes that are zero, 0 to 1
-	L1           float64 `json:"l1"`            // mean ‖a_i‖₁
-	AtomNorm     float64 `json:"atom_norm"`     // mean Euclidean norm of an atom
-	UnusedAtoms  int     `json:"unused_atoms"`  // dimensions that no word uses
-	LineSearch   float64 `json:"line_search"`   // share of the dictionary steps that the line search shortened (α < 1)
-	Seconds      float64 `json:"seconds"`       // wall-clock time of the epoch
+	Epoch       int     `json:"epoch"`        // t = 1, 2, …
+	RunningLoss float64 `json:"running_loss"` // mean loss of a word as the dictionary pass met it, D and A still moving
+	Loss        float64 `json:"loss"`         // mean loss of a word with the epoch's final D and A
+	Error       float64 `json:"error"`        // mean ‖x_i − μ − a_i D‖² with these, whatever the loss; 0 where version 1 did not keep it
+	Objective   float64 `json:"objective"`    // Loss + λ·L1 + τ‖D‖²/V
+	Sparsity    float64 `json:"sparsity"`     // share of codes that are zero, 0 to 1
+	L1          float64 `json:"l1"`           // mean ‖a_i‖₁
+	AtomNorm    float64 `json:"atom_norm"`    // mean Euclidean norm of an atom
+	UnusedAtoms int     `json:"unused_atoms"` // dimensions that no word uses
+	LineSearch  float64 `json:"line_search"`  // share of the dictionary steps that the line search shortened (α < 1)
+	Seconds     float64 `json:"seconds"`      // wall-clock time of the epoch
 }

@@ -57,7 +57,7 @@ func TestOpenBadSafetensors(t *testing.T) {
 	for _, tt := range []struct{ old, new, want string }{
 		{`{"__metadata__"`, `{"__metadatum_"`, `"__metadatum_": "model.json": unknown`},
 		{`"model.json":`, `"motel.json":`, `its metadata has no "model.json"`},
-		{`\"format\":1`, `\"format\":2`, "format version is 2, want 1"},
+		{`\"format\":2`, `\"format\":3`, "format version is 3, want 1 to 2"},
 		{`\"words\":4`, `\"words\":5`, `tensor "codes.indptr" has shape [5], want [6]`},
 		{`\"words\":4`, `\"words\":-`, "model.json: "},
 		{`\"dim\":2`, `\"dim\":3`, "has shape ["},

@@ -11,7 +11,7 @@ import (
 	"overcomplete/vectors"
 )
 
-func ExampleRun() {
+func ExampleFit() {
 	ctx := context.Background()
 	x, source, err := vectors.Read(ctx, "../testdata/godoc.50d.txt.gz", vectors.ReadOptions{MaxWords: 1000})
 	if err != nil {
@@ -19,20 +19,10 @@ func ExampleRun() {
 	}
 	h := model.Defaults()
 	h.Method, h.Atoms, h.Epochs, h.Center = "B", 100, 3, true
-	m, err := train.NewModel(x, source, h)
-	if err != nil {
-		log.Fatal(err)
-	}
-	b, err := cpu.New(train.Spec(m.Info.Training, x.Dim), x.Data, cpu.Options{Seed: h.Seed})
-	if err != nil {
-		log.Fatal(err)
-	}
-	observe := func(p train.Progress) error {
-		e := p.Epochs[len(p.Epochs)-1]
+	m, err := train.Fit(ctx, x, h, cpu.Device{}, train.Options{Source: source, Epoch: func(e model.Epoch) {
 		fmt.Printf("epoch %d: error %.1f, %.0f %% zeros\n", e.Epoch, e.Error, 100*e.Sparsity)
-		return nil
-	}
-	if err := train.Run(ctx, b, m, train.Progress{}, observe); err != nil {
+	}})
+	if err != nil {
 		log.Fatal(err)
 	}
 	// m.Save("small.model", false) would write it.

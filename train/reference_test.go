@@ -129,21 +129,8 @@ func trainReal(t *testing.T, name string, h model.Hyperparameters) result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := train.NewModel(x, source, h)
+	m, err := train.Fit(t.Context(), x, h, cpu.Device{}, train.Options{Source: source})
 	if err != nil {
-		t.Fatal(err)
-	}
-	var b train.Resumable
-	o := cpu.Options{Seed: h.Seed, Float16: h.State == "float16"}
-	if h.Algorithm == "authors" {
-		b, err = cpu.NewAuthors(train.Spec(h, x.Dim), x.Data, o)
-	} else {
-		b, err = cpu.New(train.Spec(h, x.Dim), x.Data, o)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := train.Run(t.Context(), b, m, train.Progress{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	e := m.Info.Epochs[len(m.Info.Epochs)-1]

@@ -1,13 +1,10 @@
-// Package train learns codes and a dictionary: it runs the epochs, measures
-// them and decides when to stop. It knows no device; a [Backend] does the work,
-// such as that of package cpu:
+// Package train learns codes and a dictionary. [Fit] is all of it, from vectors and
+// hyperparameters to a model; a [Device] does the work, such as that of package cpu:
 //
 //	x, source, err := vectors.Read(ctx, "glove.6B.300d.txt.gz", vectors.ReadOptions{})
 //	h := model.Defaults()
 //	h.Lambda = 1
-//	m, err := train.NewModel(x, source, h)
-//	b, err := cpu.New(train.Spec(m.Info.Training, x.Dim), x.Data, cpu.Options{Seed: h.Seed})
-//	err = train.Run(ctx, b, m, train.Progress{}, nil)
+//	m, err := train.Fit(ctx, x, h, cpu.Device{}, train.Options{Source: source})
 //	err = m.Save("glove.model", false)
 //
 // # The algorithm
@@ -39,144 +36,53 @@ import (
 	"math"
 	"time"
 
+	"overcomplete/encode"
 	"overcomplete/graph"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
 
-// Learned gives access to what a training has learned so far. It fails where
-// that is held by a device that does.
-type Learned interface {
-	// Dictionary returns a copy of D, K×L.
-	Dictionary() ([]float32, error)
+// A Device is where trainings run, and encodings: [overcomplete/cpu.Device] or
+// [overcomplete/kernels.Device].
+type Device interface {
+	encode.Device
 
-	// Codes returns a copy of A, V×K.
-	Codes() (*vectors.CSR, error)
+	// Trainer prepares a training. It is an error if the device cannot run it, or has
+	// too little memory.
+	Trainer(Problem) (Trainer, error)
 }
 
-// Resumable is a training that can be gone on with later, in another process,
-// after an epoch. Its state is what was learned and the matrices of
-// [model.State].
-type Resumable interface {
-	Learned
-
-	// SaveMatrix calls f with a matrix in parts.
-	SaveMatrix(m model.Matrix, f func(part []float32) error) error
-
-	// Restore replaces what was learned. It must be called before the first
-	// pass, and RestoreMatrix for each matrix then.
-	Restore(dictionary []float32, codes *vectors.CSR) error
-
-	// RestoreMatrix has f fill a matrix in parts.
-	RestoreMatrix(m model.Matrix, f func(part []float32) error) error
+// Problem is what there is to train.
+type Problem struct {
+	X               []float32             // V×L row-major, less the mean if the training is centred; a trainer reads it only
+	Dim             int                   // L
+	Hyperparameters model.Hyperparameters // complete: with the number of atoms
+	Loss            graph.Loss            // nil for the loss that Hyperparameters.Loss names
+	Words           func(n int)           // told of words that a pass is done with, from any goroutine; may be nil
 }
 
-// Backend holds a training's state on a device and runs passes over it. After an
-// error, of a cancelled context too, the state is of no use.
-type Backend interface {
-	Resumable
+// Len returns the number of words, V.
+func (p Problem) Len() int { return len(p.X) / p.Dim }
 
-	// DictionaryPass takes a dictionary step for each batch of the given number
-	// of words, in order; the last batch may be smaller.
-	DictionaryPass(ctx context.Context, batch int) (DictionaryPass, error)
-
-	// CodePass renews all codes. Epochs count from 1.
-	CodePass(ctx context.Context, epoch int) (CodePass, error)
-}
-
-// AuthorsBackend trains in the order of the paper's program.
-type AuthorsBackend interface {
-	Resumable
-
-	// AuthorsPass moves D and then the word's code for every word in order. It
-	// returns the sum of the words' losses as they were met.
-	AuthorsPass(ctx context.Context, epoch int) (runningLoss float64, codes CodePass, err error)
-}
-
-// DictionaryPass is what a dictionary pass measured.
-type DictionaryPass struct {
-	Loss      float64 // sum over words, each as its batch met it
-	Steps     int     // batches
-	Shortened int     // steps that the line search shortened, α < 1
-}
-
-// CodePass is what a pass over the codes left.
-type CodePass struct {
-	Loss      float64 // sum over words, with the new codes
-	L1        float64 // Σ_i ‖a_i‖₁
-	Nonzeros  int64
-	UsedAtoms int // dimensions with a nonzero
-}
-
-// ErrDiverged is returned, wrapped, when a metric is no longer a finite number.
-var ErrDiverged = errors.New("training diverged")
-
-// The authors' stop rules (their programs sparse and nonneg): at least 20
-// epochs, then on while the mean error is above 0.05, still changes by more than
-// a tolerance and a number of epochs is not reached.
-const (
-	authorsFewest    = 20
-	authorsGoodError = 0.05
-)
-
-// AuthorsStop returns the tolerance and the most epochs of the authors' stop
-// rule for a method.
-func AuthorsStop(method string) (tolerance float64, most int) {
-	if method == "B" {
-		return 0.001, 75
+// Validate returns an error unless X is one vector of length Dim or more.
+func (p Problem) Validate() error {
+	if p.Dim < 1 || len(p.X) == 0 || len(p.X)%p.Dim != 0 {
+		return fmt.Errorf("%d numbers are no vectors of length %d", len(p.X), p.Dim)
 	}
-	return 0.005, 50
+	return nil
 }
 
-// NewModel returns what is known of a model before x is trained on, for [Run] to
-// complete: the words, the hyperparameters, and of its input what source says,
-// which is nil for vectors that are from no file. If h.Center, it subtracts the
-// mean vector from x. Atoms and Epochs that are 0 are replaced by their defaults.
-// Other hyperparameters outside their domain are an error, as are vectors that
-// are not valid (see [vectors.Dense.Validate]).
-func NewModel(x *vectors.Dense, source *vectors.Source, h model.Hyperparameters) (*model.Model, error) {
-	if err := h.Validate(); err != nil {
-		return nil, err
+// Spec states the training as a graph.
+func (p Problem) Spec() graph.Spec {
+	s := Spec(p.Hyperparameters, p.Dim)
+	if p.Loss != nil {
+		s.Loss = p.Loss
 	}
-	if err := x.Validate(); err != nil {
-		return nil, fmt.Errorf("train: %w", err)
-	}
-	if h.Atoms == 0 {
-		h.Atoms = 10 * x.Dim
-	}
-	if h.Epochs == 0 {
-		h.Epochs = DefaultEpochs(h)
-	}
-	m := &model.Model{Codes: &vectors.Sparse{Words: x.Words}, Info: model.Info{
-		Format:   model.FormatVersion,
-		Input:    model.Input{Words: x.Len(), Dim: x.Dim},
-		Training: h,
-	}}
-	if in := &m.Info.Input; source != nil {
-		in.Name, in.SHA256, in.WordsSHA256 = source.Name, source.SHA256, source.WordsSHA256
-	}
-	m.Dictionary.Dim = x.Dim
-	if h.Center {
-		m.Dictionary.Mean = x.Center()
-	}
-	return m, nil
+	return s
 }
 
-// DefaultEpochs returns the epochs of h's method, or the most that its stop rule
-// allows.
-func DefaultEpochs(h model.Hyperparameters) int {
-	switch {
-	case h.Stop == "authors":
-		_, most := AuthorsStop(h.Method)
-		return most
-	case h.Method == "B":
-		return 30
-	}
-	return 20
-}
-
-// Spec states what h asks for as a graph, for vectors of length dim: backends are
-// prepared for it.
+// Spec states a training with hyperparameters that are valid as a graph, for
+// vectors of length dim.
 func Spec(h model.Hyperparameters, dim int) graph.Spec {
 	s := graph.Spec{
 		Atoms: h.Atoms, Dim: dim,
@@ -189,152 +95,252 @@ func Spec(h model.Hyperparameters, dim int) graph.Spec {
 	return s
 }
 
-// BatchWords returns how many words a dictionary step has at first, and at most,
-// if there are to be so many steps an epoch.
-func BatchWords(words, steps int) int {
-	steps = max(1, steps)
-	return max(1, (words+steps-1)/steps)
-}
-
-// Progress is how far a training is. What a backend has learned and this are all
-// that it takes to go on to the result of a training that never stopped.
-type Progress struct {
-	Epochs []model.Epoch // metrics of those that are done
-	Batch  int           // words of the next dictionary step; 0 before training
-	Done   bool          // there is nothing to go on with
-}
-
-// Run trains with a backend, a [Backend] or, for the algorithm "authors", an
-// [AuthorsBackend], that was prepared for m's hyperparameters and vectors, from where p says until the epochs are done
-// or the stop rule ends them. Then it completes m: Dictionary, Codes and
-// Info.Epochs, but not Info.Device, of which it knows nothing. After each epoch it
-// calls observe, unless it is nil, whose error ends the training too. When ctx is
-// cancelled it returns ctx's error. A backend of another algorithm than m's, or of
-// atoms of another number or length, is an error.
-func Run(ctx context.Context, b Resumable, m *model.Model, p Progress, observe func(Progress) error) error {
-	r := run{learned: b, h: m.Info.Training, words: m.Info.Input.Words, dim: m.Info.Input.Dim}
-	minibatch, isMinibatch := b.(Backend)
-	authors, isAuthors := b.(AuthorsBackend)
-	switch wantAuthors := r.h.Algorithm == "authors"; {
-	case isMinibatch && !wantAuthors:
-		if p.Batch == 0 {
-			p.Batch = BatchWords(r.words, r.h.DictionarySteps)
-		}
-		r.epoch = func(t int) (d DictionaryPass, c CodePass, err error) {
-			if d, err = minibatch.DictionaryPass(ctx, p.Batch); err != nil {
-				return d, c, err
-			}
-			// Steps that need shortening often ask too much of a batch's size.
-			if 10*d.Shortened > d.Steps {
-				p.Batch = max(1, p.Batch/2)
-			}
-			c, err = minibatch.CodePass(ctx, t)
-			return d, c, err
-		}
-	case isAuthors && wantAuthors:
-		p.Batch = 1
-		r.epoch = func(t int) (DictionaryPass, CodePass, error) {
-			loss, c, err := authors.AuthorsPass(ctx, t)
-			return DictionaryPass{Loss: loss, Steps: r.words}, c, err
-		}
-	default:
-		return fmt.Errorf("train: %T does not train with the algorithm %q", b, r.h.Algorithm)
+// Batch returns how many words a dictionary step has at first, and at most: 1 in
+// the authors' order, or as many as there have to be for so many steps an epoch.
+func (p Problem) Batch() int {
+	if p.Hyperparameters.Algorithm == "authors" {
+		return 1
 	}
-	if err := r.epochs(&p, observe); err != nil {
-		return err
-	}
-	m.Info.Epochs = p.Epochs
-	return Fetch(m, b)
+	steps := max(1, p.Hyperparameters.DictionarySteps)
+	return max(1, (p.Len()+steps-1)/steps)
 }
 
-// Fetch copies what was learned so far into m.
-func Fetch(m *model.Model, b Learned) (err error) {
-	codes, err := b.Codes()
+// A Trainer holds the state of a training on a device. After an error, of a
+// cancelled context too, the state is of no use.
+type Trainer interface {
+	// Device says what trains, for [model.Info].
+	Device() string
+
+	// Epoch moves the dictionary and the codes by one epoch, of which the first is 1.
+	// A dictionary step has batch words; the last may have fewer.
+	Epoch(ctx context.Context, epoch, batch int) (Sums, error)
+
+	// Dictionary returns a copy of D, K×L.
+	Dictionary() ([]float32, error)
+
+	// Codes returns a copy of A, V×K.
+	Codes() (*vectors.CSR, error)
+
+	// Close gives up what the trainer has on its device.
+	Close() error
+}
+
+// Sums are what was measured in an epoch, summed over words.
+type Sums struct {
+	RunningLoss float64 // each as its dictionary step met it
+	Steps       int     // of the dictionary
+	Shortened   int     // of these, steps that the line search shortened, α < 1
+
+	Loss      float64 // Σ ℓ(x_i − a_i D) with the epoch's final D and A
+	Error     float64 // Σ ‖x_i − a_i D‖² with these
+	L1        float64 // Σ ‖a_i‖₁
+	Nonzeros  int64
+	UsedAtoms int // dimensions with a nonzero
+
+	DictionarySeconds, CodeSeconds float64 // of the two passes, wall-clock time
+}
+
+// ErrDiverged is returned, wrapped, when a metric is no longer a finite number.
+var ErrDiverged = errors.New("training diverged")
+
+// ErrMemory is returned, wrapped, when a training or an encoder does not fit into
+// the memory of a device or of the machine.
+var ErrMemory = errors.New("not enough memory")
+
+// Options of [Fit]. The zero value is useful.
+type Options struct {
+	Source *vectors.Source // of the vectors, for model.json; nil for vectors from no file
+
+	// Loss is a loss that this program adds, under the name that Hyperparameters.Loss
+	// has then. It is nil for those that every program knows.
+	Loss graph.Loss
+
+	Checkpoint *Checkpoint // nil for none
+
+	// What follows is told how the training goes. All may be nil.
+	Begin func(i model.Info)  // before the first epoch: Device is known, and the Epochs that were done before
+	Words func(n int)         // words that a pass is done with, from any goroutine; an epoch has two passes
+	Epoch func(e model.Epoch) // after each epoch
+	Note  func(line string)   // what a person should know, from any goroutine
+}
+
+// Fit learns a model from x: codes for its words and their dictionary. It leaves x
+// as it is. Atoms and Epochs of h may be 0 for their defaults, 10·L atoms and
+// [DefaultEpochs].
+//
+// It is an error if hyperparameters are outside their domain, if x is not valid (see
+// [vectors.Dense.Validate]), if the device can't run the training or has too
+// little memory (ErrMemory), if training diverges (ErrDiverged), or if a checkpoint
+// that is to be resumed is not of this training (a [*CheckpointError]). If ctx is
+// cancelled, the error is ctx's, and what is left is a checkpoint, if there was to be
+// one.
+//
+// If all fails but the training itself, that is the final encoding of the recipe
+// "best", Fit returns a model with the error: it is whole, with the codes of training.
+func Fit(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, device Device, o Options) (*model.Model, error) {
+	m, p, err := prepare(x, h, o)
+	if err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	if err := learn(ctx, m, p, device, o); err != nil {
+		return nil, err
+	}
+	if m.Info.Training.Recipe != "best" {
+		return m, nil
+	}
+	encoded, err := encode.Model(ctx, m, x, device, encode.Defaults(m.Info))
+	if err != nil {
+		return m, err
+	}
+	encoded.Info.Input = m.Info.Input
+	return encoded, nil
+}
+
+// prepare returns what is known of the model before training, and what there is to
+// train.
+func prepare(x *vectors.Dense, h model.Hyperparameters, o Options) (*model.Model, Problem, error) {
+	known := h
+	if o.Loss != nil {
+		if h.Loss == "" || h.Loss == "squared" || h.Loss == "huber" {
+			return nil, Problem{}, fmt.Errorf("loss is %q, want another name for a loss of the program's own", h.Loss)
+		}
+		known.Loss = model.Defaults().Loss
+	}
+	if err := known.Validate(); err != nil {
+		return nil, Problem{}, err
+	}
+	if err := x.Validate(); err != nil {
+		return nil, Problem{}, err
+	}
+	if h.Atoms == 0 {
+		h.Atoms = 10 * x.Dim
+	}
+	if h.Epochs == 0 {
+		h.Epochs = DefaultEpochs(h)
+	}
+	m := &model.Model{
+		Info: model.Info{
+			Format:   model.FormatVersion,
+			Input:    model.Input{Words: x.Len(), Dim: x.Dim},
+			Training: h,
+		},
+		Codes:      &vectors.Sparse{Words: x.Words},
+		Dictionary: model.Dictionary{Dim: x.Dim},
+	}
+	if in := &m.Info.Input; o.Source != nil {
+		in.Name, in.SHA256, in.WordsSHA256 = o.Source.Name, o.Source.SHA256, o.Source.WordsSHA256
+	}
+	p := Problem{X: x.Data, Dim: x.Dim, Hyperparameters: h, Loss: o.Loss, Words: o.Words}
+	if h.Center {
+		m.Dictionary.Mean = x.Mean()
+		p.X = make([]float32, len(x.Data))
+		m.Dictionary.Center(p.X, x.Data)
+	}
+	return m, p, nil
+}
+
+// learn trains, and completes m but for how its codes may be made again.
+func learn(ctx context.Context, m *model.Model, p Problem, device Device, o Options) (err error) {
+	t, err := device.Trainer(p)
 	if err != nil {
 		return err
 	}
-	m.Codes.CSR = *codes
-	m.Dictionary.Atoms, err = b.Dictionary()
+	defer func() {
+		if closed := t.Close(); err == nil {
+			err = closed
+		}
+	}()
+	m.Info.Device = t.Device()
+	f := fit{Trainer: t, Problem: p, Options: o, model: m, batch: p.Batch()}
+	if err := f.resume(); err != nil {
+		return err
+	}
+	if o.Begin != nil {
+		o.Begin(m.Info)
+	}
+	ctx, stop := f.interruptible(ctx)
+	defer stop()
+	for !finished(m.Info) {
+		if err := f.epoch(ctx); err != nil {
+			return err
+		}
+	}
+	return f.fetch()
+}
+
+// fit is a training under way.
+type fit struct {
+	Trainer
+	Problem
+	Options
+
+	model *model.Model // Info.Epochs are those that are done
+	batch int          // words of the next dictionary step
+
+	interrupted context.Context // the caller's, where epochs run under another: see interruptible
+	saved       time.Time       // when the last checkpoint was, or the start
+}
+
+// fetch copies what was learned so far into the model.
+func (f *fit) fetch() error {
+	codes, err := f.Codes()
+	if err != nil {
+		return err
+	}
+	f.model.Codes.CSR = *codes
+	f.model.Dictionary.Atoms, err = f.Dictionary()
 	return err
 }
 
-// run is a training with either algorithm.
-type run struct {
-	learned    Learned
-	epoch      func(t int) (DictionaryPass, CodePass, error)
-	h          model.Hyperparameters
-	words, dim int
-}
-
-func (r run) epochs(p *Progress, observe func(Progress) error) error {
-	for !p.Done {
-		start := time.Now()
-		t := len(p.Epochs) + 1
-		d, c, err := r.epoch(t)
-		if err != nil {
-			return err
-		}
-		e, err := r.measure(t, d, c)
-		if err != nil {
-			return err
-		}
-		e.Seconds = time.Since(start).Seconds()
-		p.Epochs = append(p.Epochs, e)
-		p.Done = r.done(p.Epochs)
-		if observe == nil {
-			continue
-		}
-		if err := observe(*p); err != nil {
-			return err
-		}
+// epoch trains for an epoch, measures it, and saves a checkpoint if it is time.
+func (f *fit) epoch(ctx context.Context) error {
+	start := time.Now()
+	info := &f.model.Info
+	t := len(info.Epochs) + 1
+	sums, err := f.Trainer.Epoch(ctx, t, f.batch)
+	if err != nil {
+		return err
 	}
-	return nil
-}
-
-// done reports whether the training ends with these epochs.
-func (r run) done(epochs []model.Epoch) bool {
-	t := len(epochs)
-	if t == 0 || t >= r.h.Epochs || r.h.Stop != "authors" {
-		return t >= r.h.Epochs
+	e, err := f.measure(t, sums)
+	if err != nil {
+		return err
 	}
-	previous := 0.0
-	if t > 1 {
-		previous = epochs[t-2].RunningError
+	e.Seconds = time.Since(start).Seconds()
+	info.Epochs = append(info.Epochs, e)
+	// Steps that need shortening often ask too much of a batch's size.
+	if 10*sums.Shortened > sums.Steps {
+		f.batch = max(1, f.batch/2)
 	}
-	return authorsDone(r.h.Method, t, epochs[t-1].RunningError, previous)
+	if f.Options.Epoch != nil {
+		f.Options.Epoch(e)
+	}
+	return f.checkpoint()
 }
 
-func authorsDone(method string, t int, runningError, previous float64) bool {
-	tolerance, _ := AuthorsStop(method)
-	return t >= authorsFewest && (runningError <= authorsGoodError || math.Abs(runningError-previous) <= tolerance)
-}
-
-// measure turns sums into an epoch's metrics.
-func (r run) measure(t int, d DictionaryPass, c CodePass) (model.Epoch, error) {
-	words := float64(r.words)
-	dictionary, err := r.learned.Dictionary()
+// measure turns an epoch's sums into its metrics.
+func (f *fit) measure(t int, s Sums) (model.Epoch, error) {
+	d, err := f.Dictionary()
 	if err != nil {
 		return model.Epoch{}, err
 	}
-	if len(dictionary) != r.h.Atoms*r.dim {
-		return model.Epoch{}, fmt.Errorf("train: the backend's dictionary has %d numbers, and the model's %d atoms of length %d", len(dictionary), r.h.Atoms, r.dim)
-	}
-	squares, norms := atomNorms(dictionary, r.dim)
+	h, words := f.Hyperparameters, float64(f.Len())
+	squares, norms := atomNorms(d, f.Dim)
 	e := model.Epoch{
-		Epoch:        t,
-		RunningError: d.Loss / words,
-		Error:        c.Loss / words,
-		Sparsity:     1 - float64(c.Nonzeros)/(words*float64(r.h.Atoms)),
-		L1:           c.L1 / words,
-		AtomNorm:     norms / float64(r.h.Atoms),
-		UnusedAtoms:  r.h.Atoms - c.UsedAtoms,
-		LineSearch:   float64(d.Shortened) / float64(d.Steps),
+		Epoch:       t,
+		RunningLoss: s.RunningLoss / words,
+		Loss:        s.Loss / words,
+		Error:       s.Error / words,
+		Sparsity:    1 - float64(s.Nonzeros)/(words*float64(h.Atoms)),
+		L1:          s.L1 / words,
+		AtomNorm:    norms / float64(h.Atoms),
+		UnusedAtoms: h.Atoms - s.UsedAtoms,
+		LineSearch:  float64(s.Shortened) / float64(s.Steps),
 	}
-	e.Objective = e.Error + r.h.Lambda*e.L1 + r.h.Tau*squares/words
+	e.Objective = e.Loss + h.Lambda*e.L1 + h.Tau*squares/words
 	for _, metric := range []struct {
 		name  string
 		value float64
-	}{{"running error", e.RunningError}, {"error", e.Error}, {"mean |a|", e.L1}, {"atom norm", e.AtomNorm}} {
+	}{{"running loss", e.RunningLoss}, {"loss", e.Loss}, {"error", e.Error}, {"mean |a|", e.L1}, {"atom norm", e.AtomNorm}} {
 		if math.IsNaN(metric.value) || math.IsInf(metric.value, 0) {
 			return e, fmt.Errorf("%w: %s is %v after epoch %d; try a lower --rate, or scale the vectors to a mean norm near 3",
 				ErrDiverged, metric.name, metric.value, t)

@@ -9,21 +9,25 @@ import (
 	"strings"
 	"testing"
 
+	"gorgonia.org/gorgonia"
+
+	"overcomplete/encode"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
 
-// script is a backend that does as it is told: its passes return the scripted
-// numbers of their epoch.
+// script is a device, and the trainer on it, that does as it is told: epochs measure
+// the scripted numbers.
 type script struct {
-	Resumable // which no test needs
-
 	running   []float64 // of all words, an epoch each; the last one repeats
 	shortened []int     // likewise
 	loss      float64
-	batches   []int // asked for
-	epoch     int
 	cancel    func() // called in the second epoch
+
+	problem Problem
+	batches []int // asked for
+	closed  int
+	encode.Device
 }
 
 func at[T any](s []T, i int) (x T) {
@@ -33,52 +37,84 @@ func at[T any](s []T, i int) (x T) {
 	return x
 }
 
-func (s *script) DictionaryPass(ctx context.Context, batch int) (DictionaryPass, error) {
+func (s *script) Trainer(p Problem) (Trainer, error) {
+	s.problem = p
+	return scripted{s}, nil
+}
+
+type scripted struct{ *script }
+
+func (s scripted) Device() string { return "script" }
+
+func (s scripted) Epoch(ctx context.Context, epoch, batch int) (Sums, error) {
 	s.batches = append(s.batches, batch)
-	if s.epoch == 1 && s.cancel != nil {
+	if epoch == 2 && s.cancel != nil {
 		s.cancel()
 	}
-	return DictionaryPass{Loss: at(s.running, s.epoch), Steps: 100, Shortened: at(s.shortened, s.epoch)}, ctx.Err()
+	return Sums{
+		RunningLoss: at(s.running, epoch-1), Steps: 100, Shortened: at(s.shortened, epoch-1),
+		Loss: s.loss, Error: 2 * s.loss, L1: 30, Nonzeros: 12, UsedAtoms: 5,
+	}, ctx.Err()
 }
 
-func (s *script) CodePass(ctx context.Context, epoch int) (CodePass, error) {
-	s.epoch++
-	return CodePass{Loss: s.loss, L1: 30, Nonzeros: 12, UsedAtoms: 5}, ctx.Err()
+// Dictionary has norms of 5 and 10 and zeros.
+func (s scripted) Dictionary() ([]float32, error) {
+	d := make([]float32, s.problem.Hyperparameters.Atoms*s.problem.Dim)
+	copy(d, []float32{3, 4, 0, 0, 6, 8})
+	return d, nil
 }
 
-func (s *script) Dictionary() ([]float32, error) {
-	return []float32{3, 4, 0, 0, 0, 0, 0, 0, 6, 8, 0, 0}, nil
+func (s scripted) Codes() (*vectors.CSR, error) {
+	return &vectors.CSR{Rows: s.problem.Len(), Cols: s.problem.Hyperparameters.Atoms, Ptr: make([]int64, s.problem.Len()+1)}, nil
 }
 
-func (s *script) Codes() (*vectors.CSR, error) { return new(vectors.CSR), nil }
+func (s scripted) Close() error {
+	s.closed++
+	return nil
+}
 
-func ignore(Progress) error { return nil }
-
-// fit runs a training and returns how far it came.
-func fit(ctx context.Context, b Resumable, h model.Hyperparameters, words, dim int, p Progress, observe func(Progress) error) (Progress, error) {
-	m := &model.Model{Info: model.Info{Training: h, Input: model.Input{Words: words, Dim: dim}}, Codes: new(vectors.Sparse)}
-	err := Run(ctx, b, m, p, func(now Progress) error {
-		p = now
-		return observe(now)
-	})
-	if err == nil && !reflect.DeepEqual(m.Info.Epochs, p.Epochs) {
-		err = errors.New("the model has other epochs than were observed")
+// words are so many vectors of length 2.
+func words(n int) *vectors.Dense {
+	x := &vectors.Dense{Words: make([]string, n), Dim: 2, Data: make([]float32, 2*n)}
+	for i := range x.Data {
+		x.Data[i] = float32(i)
 	}
-	return p, err
+	return x
+}
+
+// six returns the defaults for six atoms.
+func six(epochs int) model.Hyperparameters {
+	h := model.Defaults()
+	h.Atoms, h.Epochs = 6, epochs
+	return h
+}
+
+// fitted trains and returns the epochs, also those before an error.
+func fitted(t *testing.T, s *script, n int, h model.Hyperparameters) (epochs []model.Epoch, err error) {
+	t.Helper()
+	var seen []model.Epoch
+	m, err := Fit(t.Context(), words(n), h, s, Options{Epoch: func(e model.Epoch) { seen = append(seen, e) }})
+	if err == nil && (!reflect.DeepEqual(m.Info.Epochs, seen) || m.Info.Device != "script") {
+		t.Errorf("the model says %+v on %q, and %+v was told", m.Info.Epochs, m.Info.Device, seen)
+	}
+	if s.closed != 1 {
+		t.Errorf("the trainer was closed %d times", s.closed)
+	}
+	return seen, err
 }
 
 // Ten words, six atoms of two numbers.
 func TestMetrics(t *testing.T) {
-	h := model.Hyperparameters{Epochs: 1, Atoms: 6, Lambda: 0.5, Tau: 0.01, DictionarySteps: 128}
-	b := &script{running: []float64{40}, shortened: []int{7}, loss: 20}
-	p, err := fit(context.Background(), b, h, 10, 2, Progress{}, ignore)
+	h := six(1)
+	h.Tau = 0.01
+	epochs, err := fitted(t, &script{running: []float64{40}, shortened: []int{7}, loss: 20}, 10, h)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := p.Epochs[0]
+	got := epochs[0]
 	got.Seconds = 0
 	want := model.Epoch{
-		Epoch: 1, RunningError: 4, Error: 2, L1: 3, Sparsity: 1 - 12.0/60,
+		Epoch: 1, RunningLoss: 4, Loss: 2, Error: 4, L1: 3, Sparsity: 1 - 12.0/60,
 		Objective:   2 + 0.5*3 + 0.01*(25+100)/10,
 		AtomNorm:    (5.0 + 10) / 6,
 		UnusedAtoms: 1, LineSearch: 0.07,
@@ -100,19 +136,19 @@ func TestBatchSize(t *testing.T) {
 		{100, 128, []int{100}, []int{1, 1, 1, 1}},
 		{1000, 1, []int{0}, []int{1000, 1000, 1000, 1000}},
 	} {
-		b := &script{shortened: c.shortened}
-		h := model.Hyperparameters{Epochs: 4, Atoms: 6, DictionarySteps: c.steps}
-		if _, err := fit(context.Background(), b, h, c.words, 2, Progress{}, ignore); err != nil {
+		s, h := &script{shortened: c.shortened}, six(4)
+		h.DictionarySteps = c.steps
+		if _, err := fitted(t, s, c.words, h); err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(b.batches, c.want) {
-			t.Errorf("%d words in %d steps, %v shortened: batches of %v, want %v", c.words, c.steps, c.shortened, b.batches, c.want)
+		if !slices.Equal(s.batches, c.want) {
+			t.Errorf("%d words in %d steps, %v shortened: batches of %v, want %v", c.words, c.steps, c.shortened, s.batches, c.want)
 		}
 	}
 }
 
 func TestAuthorsStop(t *testing.T) {
-	// falling gives running errors of 10 words that fall by step each epoch.
+	// falling gives running losses of 10 words that fall by step each epoch.
 	falling := func(start, step float64) (sums []float64) {
 		for i := range 100 {
 			sums = append(sums, 10*max(start-step*float64(i), 0))
@@ -131,124 +167,83 @@ func TestAuthorsStop(t *testing.T) {
 		{"small error", "A", "authors", falling(0.25, 0.008), 26}, // 0.25 − 25·0.008 = 0.05
 		{"settled early", "A", "epochs", []float64{10}, 60},
 	} {
-		h := model.Hyperparameters{Epochs: 60, Method: c.method, Stop: c.stop, Atoms: 6}
-		if c.stop == "authors" {
-			_, h.Epochs = AuthorsStop(c.method)
+		h := six(60)
+		if h.Method, h.Stop = c.method, c.stop; c.stop == "authors" {
+			h.Epochs = 0
 		}
-		p, err := fit(context.Background(), &script{running: c.running}, h, 10, 2, Progress{}, ignore)
-		if err != nil || len(p.Epochs) != c.want {
-			t.Errorf("%s, method %s, stop %s: %d epochs, want %d (error %v)", c.name, c.method, c.stop, len(p.Epochs), c.want, err)
+		epochs, err := fitted(t, &script{running: c.running}, 10, h)
+		if err != nil || len(epochs) != c.want {
+			t.Errorf("%s, method %s, stop %s: %d epochs, want %d (error %v)", c.name, c.method, c.stop, len(epochs), c.want, err)
 		}
 	}
 }
 
 func TestDiverged(t *testing.T) {
-	for _, b := range []*script{
+	for _, s := range []*script{
 		{running: []float64{1, math.NaN()}},
 		{running: []float64{1, math.Inf(1)}},
 	} {
-		h := model.Hyperparameters{Epochs: 4, Atoms: 6}
-		p, err := fit(context.Background(), b, h, 10, 2, Progress{}, ignore)
-		if !errors.Is(err, ErrDiverged) || !strings.Contains(err.Error(), "after epoch 2") || len(p.Epochs) != 1 {
-			t.Errorf("error %v after %d good epochs", err, len(p.Epochs))
+		epochs, err := fitted(t, s, 10, six(4))
+		if !errors.Is(err, ErrDiverged) || !strings.Contains(err.Error(), "after epoch 2") || len(epochs) != 1 {
+			t.Errorf("error %v after %d good epochs", err, len(epochs))
 		}
 	}
 }
 
-func TestCancelledRun(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	b := &script{cancel: cancel}
-	p, err := fit(ctx, b, model.Hyperparameters{Epochs: 4, Atoms: 6}, 10, 2, Progress{}, ignore)
-	if !errors.Is(err, context.Canceled) || len(p.Epochs) != 1 {
-		t.Errorf("error %v after %d epochs, want %v after 1", err, len(p.Epochs), context.Canceled)
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &script{cancel: cancel}
+	if _, err := Fit(ctx, words(10), six(4), s, Options{}); !errors.Is(err, context.Canceled) || len(s.batches) != 2 || s.closed != 1 {
+		t.Errorf("error %v in epoch %d, want %v in the second", err, len(s.batches), context.Canceled)
 	}
 }
 
-// authors is a backend whose words have an error of 3 when they are met.
-type authors struct{ Resumable }
-
-func (a *authors) AuthorsPass(context.Context, int) (float64, CodePass, error) {
-	return 30, CodePass{Loss: 20, Nonzeros: 12}, nil
-}
-
-// A backend that was not prepared for the model is refused before the model says
-// that it was.
-func TestOtherBackend(t *testing.T) {
-	for _, c := range []struct {
-		b    Resumable
-		h    model.Hyperparameters
-		dim  int
-		want string
-	}{
-		{new(script), model.Hyperparameters{Algorithm: "authors", Epochs: 2, Atoms: 6}, 2, `*train.script does not train with the algorithm "authors"`},
-		{&authors{new(script)}, model.Hyperparameters{Algorithm: "minibatch", Epochs: 2, Atoms: 6}, 2, `*train.authors does not train with the algorithm "minibatch"`},
-		{nil, model.Hyperparameters{Algorithm: "minibatch", Epochs: 2, Atoms: 6}, 2, "does not train"},
-		{new(script), model.Hyperparameters{Epochs: 2, Atoms: 5}, 2, "12 numbers, and the model's 5 atoms of length 2"},
-		{new(script), model.Hyperparameters{Epochs: 2, Atoms: 6}, 3, "12 numbers, and the model's 6 atoms of length 3"},
-	} {
-		p, err := fit(t.Context(), c.b, c.h, 10, c.dim, Progress{}, ignore)
-		if err == nil || !strings.Contains(err.Error(), c.want) || len(p.Epochs) > 0 {
-			t.Errorf("error %v after %d epochs, want %q", err, len(p.Epochs), c.want)
-		}
-	}
-}
-
-func TestNewModel(t *testing.T) {
+// What a model says of its input is what the source says; its defaults depend on the
+// vectors.
+func TestProvenance(t *testing.T) {
 	h := model.Defaults()
-	x := &vectors.Dense{Words: []string{"a", "b"}, Dim: 2, Data: []float32{1, 2, 3, 4}}
-	m, err := NewModel(x, nil, h)
+	m, err := Fit(t.Context(), words(2), h, &script{}, Options{})
 	if err != nil || m.Info.Input != (model.Input{Words: 2, Dim: 2}) || m.Info.Training.Atoms != 20 || m.Info.Training.Epochs != 20 {
 		t.Errorf("got %+v, error %v", m, err)
 	}
-	m, err = NewModel(x, &vectors.Source{Name: "in", SHA256: "1", WordsSHA256: "2"}, h)
+	m, err = Fit(t.Context(), words(2), h, &script{}, Options{Source: &vectors.Source{Name: "in", SHA256: "1", WordsSHA256: "2"}})
 	if err != nil || m.Info.Input != (model.Input{Name: "in", SHA256: "1", Words: 2, Dim: 2, WordsSHA256: "2"}) {
 		t.Errorf("got %+v, error %v", m, err)
 	}
-	x.Data[3] = float32(math.NaN())
-	if _, err := NewModel(x, nil, h); err == nil || !strings.Contains(err.Error(), `"b"`) {
-		t.Errorf("error %v for NaN", err)
-	}
 }
 
-func TestRunAuthors(t *testing.T) {
-	p, err := fit(context.Background(), &authors{new(script)}, model.Hyperparameters{Algorithm: "authors", Epochs: 2, Atoms: 6}, 10, 2, Progress{}, ignore)
-	if err != nil || len(p.Epochs) != 2 || p.Epochs[1].RunningError != 3 || p.Epochs[1].Error != 2 || p.Epochs[1].LineSearch != 0 {
-		t.Errorf("got %+v, error %v", p, err)
-	}
-}
-
-// A training that goes on needs to know no more than how far it was.
-func TestGoOn(t *testing.T) {
-	h := model.Hyperparameters{Epochs: 60, Method: "A", Stop: "authors", Atoms: 6, DictionarySteps: 2}
-	start := func() *script { return &script{running: []float64{10}, shortened: []int{60, 0, 0, 60}} }
-	whole, err := fit(context.Background(), start(), h, 1000, 2, Progress{}, ignore)
+// The vectors are the caller's: what is trained, less the mean, is a copy of them.
+func TestCentredCopy(t *testing.T) {
+	x, h, s := words(3), six(1), &script{}
+	h.Center = true
+	m, err := Fit(t.Context(), x, h, s, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop := errors.New("enough")
-	for _, at := range []int{1, 3, 4, 19} {
-		b := start()
-		p, err := fit(context.Background(), b, h, 1000, 2, Progress{}, func(p Progress) error {
-			if len(p.Epochs) == at {
-				return stop
-			}
-			return nil
-		})
-		if err != stop || len(p.Epochs) != at {
-			t.Fatalf("error %v after %d epochs, want %v after %d", err, len(p.Epochs), stop, at)
-		}
-		p, err = fit(context.Background(), b, h, 1000, 2, p, ignore)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range p.Epochs {
-			p.Epochs[i].Seconds, whole.Epochs[i].Seconds = 0, 0
-		}
-		if !reflect.DeepEqual(p, whole) {
-			t.Errorf("stopped after %d epochs: %+v, want %+v", at, p, whole)
-		}
-		if p, err = fit(context.Background(), b, h, 1000, 2, p, ignore); err != nil || len(p.Epochs) != len(whole.Epochs) {
-			t.Errorf("a training that was done went on to %d epochs, error %v", len(p.Epochs), err)
+	if !slices.Equal(x.Data, words(3).Data) {
+		t.Errorf("x has become %v", x.Data)
+	}
+	if mean, want := m.Dictionary.Mean, []float32{2, 3}; !slices.Equal(mean, want) {
+		t.Errorf("mean %v, want %v", mean, want)
+	}
+	if want := []float32{-2, -2, 0, 0, 2, 2}; !slices.Equal(s.problem.X, want) {
+		t.Errorf("trained on %v, want %v", s.problem.X, want)
+	}
+}
+
+func TestFitRefuses(t *testing.T) {
+	for want, change := range map[string]func(x *vectors.Dense, h *model.Hyperparameters, o *Options){
+		"lambda is -1":                    func(_ *vectors.Dense, h *model.Hyperparameters, _ *Options) { h.Lambda = -1 },
+		`loss is "cauchy", want squared`:  func(_ *vectors.Dense, h *model.Hyperparameters, _ *Options) { h.Loss = "cauchy" },
+		`loss is "huber", want another`:   func(_ *vectors.Dense, h *model.Hyperparameters, o *Options) { h.Loss, o.Loss = "huber", gorgonia.Abs },
+		"recipe is best, which wants":     func(_ *vectors.Dense, h *model.Hyperparameters, _ *Options) { h.Recipe = "best" },
+		"number 1 of its vector is NaN":   func(x *vectors.Dense, _ *model.Hyperparameters, _ *Options) { x.Data[0] = float32(math.NaN()) },
+		"3 numbers are no vectors of len": func(x *vectors.Dense, _ *model.Hyperparameters, _ *Options) { x.Data = x.Data[1:] },
+	} {
+		x, h, o, s := words(2), six(1), Options{}, &script{}
+		change(x, &h, &o)
+		if _, err := Fit(t.Context(), x, h, s, o); err == nil || !strings.Contains(err.Error(), want) || s.closed > 0 {
+			t.Errorf("error %v, want %q", err, want)
 		}
 	}
 }

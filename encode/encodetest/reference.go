@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"overcomplete/encode"
+	"overcomplete/model"
 )
 
 // Code returns the code of y, of length K, for the dictionary d of atoms of y's
@@ -14,11 +15,11 @@ import (
 func Code(y, d []float64, o encode.Options) []float64 {
 	dim := len(y)
 	a := make([]float64, len(d)/dim)
-	single := make([]float32, len(d))
+	single := &model.Dictionary{Dim: dim, Atoms: make([]float32, len(d))}
 	for i, x := range d {
-		single[i] = float32(x)
+		single.Atoms[i] = float32(x)
 	}
-	s, err := encode.StepSize(single, dim)
+	s, err := encode.StepSize(single)
 	if err != nil {
 		panic(err)
 	}

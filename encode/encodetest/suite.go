@@ -3,33 +3,30 @@ package encodetest
 import (
 	"context"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"overcomplete/encode"
+	"overcomplete/model"
 )
 
-// New makes the encoder under test, for the dictionary d of atoms of length dim.
-// What an encoder calls workers is its own affair.
-type New func(d []float32, dim int, mean []float32, o encode.Options, workers int) (encode.Encoder, error)
+// New makes the encoder under test. What an encoder calls workers is its own affair.
+type New func(d *model.Dictionary, o encode.Options, workers int) (encode.Encoder, error)
 
-// open makes an encoder for a test, at whose end it is closed if it can be.
-func (n New) open(t *testing.T, d []float32, dim int, mean []float32, o encode.Options, workers int) encode.Encoder {
+// open makes an encoder for a test, at whose end it is closed.
+func (n New) open(t *testing.T, d *model.Dictionary, o encode.Options, workers int) encode.Encoder {
 	t.Helper()
-	e, err := n(d, dim, mean, o, workers)
+	e, err := n(d, o, workers)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c, ok := e.(io.Closer); ok {
-		t.Cleanup(func() {
-			if err := c.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	return e
 }
 
@@ -46,26 +43,25 @@ func Run(t *testing.T, tolerance float64, newEncoder New) {
 		x, d := Problem(10, 8, 40)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := newEncoder.open(t, d, 8, nil, encode.Options{Steps: 1, Most: 5}, 2).Encode(ctx, x); err != context.Canceled {
+		if _, err := newEncoder.open(t, d, encode.Options{Steps: 1, Most: 5}, 2).Encode(ctx, x); err != context.Canceled {
 			t.Errorf("error %v, want %v", err, context.Canceled)
 		}
 	})
 	t.Run("refuses", func(t *testing.T) {
-		for _, c := range []struct {
-			d, mean []float32
-			dim     int
-		}{{nil, nil, 3}, {make([]float32, 7), nil, 3}, {make([]float32, 6), make([]float32, 2), 3}, {make([]float32, 6), nil, 3}} {
-			if _, err := newEncoder(c.d, c.dim, c.mean, encode.Options{Steps: 1, Most: 1}, 1); err == nil {
-				t.Errorf("no error for %+v", c)
+		for _, d := range []model.Dictionary{
+			{Dim: 3}, {Dim: 3, Atoms: make([]float32, 7)}, {Dim: 3, Atoms: make([]float32, 6), Mean: make([]float32, 2)}, {Dim: 3, Atoms: make([]float32, 6)},
+		} {
+			if _, err := newEncoder(&d, encode.Options{Steps: 1, Most: 1}, 1); err == nil {
+				t.Errorf("no error for %+v", d)
 			}
 		}
 		_, d := Problem(1, 8, 40)
 		for _, o := range []encode.Options{{Most: 1}, {Steps: 1}, {Lambda: -1, Steps: 1, Most: 1}, {Lambda: math.NaN(), Steps: 1, Most: 1}} {
-			if _, err := newEncoder(d, 8, nil, o, 1); err == nil {
+			if _, err := newEncoder(d, o, 1); err == nil {
 				t.Errorf("no error for %+v", o)
 			}
 		}
-		if _, err := newEncoder.open(t, d, 8, nil, encode.Options{Steps: 1, Most: 1}, 1).Encode(t.Context(), make([]float32, 9)); err == nil {
+		if _, err := newEncoder.open(t, d, encode.Options{Steps: 1, Most: 1}, 1).Encode(t.Context(), make([]float32, 9)); err == nil {
 			t.Error("no error for a row and a bit")
 		}
 	})
@@ -95,16 +91,17 @@ func formulas(t *testing.T, tolerance float64, newEncoder New) {
 		what := fmt.Sprintf("%d → %d, twice %t, %+v", c.dim, c.atoms, c.twice, c.o)
 		x, d := Problem(rows, c.dim, c.atoms)
 		if c.twice {
-			copy(d[len(d)/2:], d[:len(d)/2])
+			copy(d.Atoms[len(d.Atoms)/2:], d.Atoms[:len(d.Atoms)/2])
 		}
-		mean := x[:c.dim]
-		codes := Encode(t, newEncoder.open(t, d, c.dim, mean, c.o, 2), x)
+		d.Mean = x[:c.dim]
+		atoms := Widen(d.Atoms)
+		codes := Encode(t, newEncoder.open(t, d, c.o, 2), x)
 		for i := range rows {
 			y := Widen(x[i*c.dim:][:c.dim])
 			for j := range y {
-				y[j] -= float64(mean[j])
+				y[j] -= float64(d.Mean[j])
 			}
-			want, got := Code(y, Widen(d), c.o), Row(codes, i)
+			want, got := Code(y, atoms, c.o), Row(codes, i)
 			size := 1e-30
 			for _, v := range want {
 				size = max(size, math.Abs(v))
@@ -115,7 +112,7 @@ func formulas(t *testing.T, tolerance float64, newEncoder New) {
 				}
 			}
 			var loss, square float64
-			for j, r := range Residual(y, Widen(d), got) {
+			for j, r := range Residual(y, atoms, got) {
 				loss, square = loss+r*r, square+y[j]*y[j]
 			}
 			if !(math.Abs(codes.Loss[i]-loss) <= 1e-5*square) {
@@ -130,15 +127,15 @@ func formulas(t *testing.T, tolerance float64, newEncoder New) {
 func SameBits(t *testing.T, o encode.Options, newEncoder New) {
 	const rows, dim, atoms = 100, 30, 200
 	x, d := Problem(rows, dim, atoms)
-	want := Encode(t, newEncoder.open(t, d, dim, nil, o, 1), x)
+	want := Encode(t, newEncoder.open(t, d, o, 1), x)
 	for workers := 2; workers <= 5; workers++ {
-		got := Encode(t, newEncoder.open(t, d, dim, nil, o, workers), x)
+		got := Encode(t, newEncoder.open(t, d, o, workers), x)
 		if !slices.Equal(got.Ptr, want.Ptr) || !slices.Equal(got.Index, want.Index) || !slices.Equal(got.Value, want.Value) ||
 			!slices.Equal(got.Loss, want.Loss) || !slices.Equal(got.Gap, want.Gap) {
 			t.Errorf("%+v: %d workers give other codes than one", o, workers)
 		}
 	}
-	e := newEncoder.open(t, d, dim, nil, o, 1)
+	e := newEncoder.open(t, d, o, 1)
 	const few = 23
 	for lo := 0; lo < rows; lo += few {
 		hi := min(lo+few, rows)
@@ -160,7 +157,7 @@ func tooLarge(t *testing.T, newEncoder New) {
 	for _, nonnegative := range []bool{false, true} {
 		o := encode.Options{Lambda: 0.5, Steps: 20, Most: 8, Nonnegative: nonnegative}
 		x, d := Problem(rows, dim, atoms)
-		e := newEncoder.open(t, d, dim, nil, o, 1)
+		e := newEncoder.open(t, d, o, 1)
 		want := Encode(t, e, x)
 		spoiled := slices.Clone(x)
 		copy(spoiled[large*dim:], []float32{3e38, -3e38, 3e38, 1})
@@ -182,18 +179,18 @@ func tooLarge(t *testing.T, newEncoder New) {
 
 // Problem is a dictionary and rows that it was made to encode: sums of a few atoms,
 // and noise.
-func Problem(rows, dim, atoms int) (x, d []float32) {
+func Problem(rows, dim, atoms int) (x []float32, d *model.Dictionary) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	d = make([]float32, atoms*dim)
-	for i := range d {
-		d[i] = float32(rng.NormFloat64())
+	d = &model.Dictionary{Dim: dim, Atoms: make([]float32, atoms*dim)}
+	for i := range d.Atoms {
+		d.Atoms[i] = float32(rng.NormFloat64())
 	}
 	x = make([]float32, rows*dim)
 	for i := range rows {
 		for range 3 {
 			k, c := rng.IntN(atoms), float32(rng.NormFloat64())
-			for j := range dim {
-				x[i*dim+j] += c*d[k*dim+j] + 0.1*float32(rng.NormFloat64())
+			for j, v := range d.Atom(k) {
+				x[i*dim+j] += c*v + 0.1*float32(rng.NormFloat64())
 			}
 		}
 	}

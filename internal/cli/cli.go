@@ -16,6 +16,7 @@ import (
 
 	"overcomplete/encode"
 	"overcomplete/internal/atomicfile"
+	"overcomplete/train"
 	"overcomplete/vectors"
 )
 
@@ -97,7 +98,8 @@ func isUsage(err error) bool {
 	var input *vectors.InputError
 	var output *atomicfile.OutputError
 	var shards *encode.ShardError
-	return errors.As(err, &usage) || errors.As(err, &input) || errors.As(err, &output) || errors.As(err, &shards) ||
+	var checkpoint *train.CheckpointError
+	return errors.As(err, &usage) || errors.As(err, &input) || errors.As(err, &output) || errors.As(err, &shards) || errors.As(err, &checkpoint) ||
 		errors.Is(err, encode.ErrOverflow) || errors.Is(err, encode.ErrDictionary)
 }
 

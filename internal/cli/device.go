@@ -3,17 +3,18 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"runtime/debug"
+	"io"
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"overcomplete/cpu"
-	"overcomplete/graph"
+	"overcomplete/encode"
 	"overcomplete/internal/memory"
 	"overcomplete/kernels"
 	"overcomplete/model"
 	"overcomplete/train"
-	"overcomplete/vectors"
 )
 
 // deviceFlags are where training or encoding was asked to run.
@@ -24,8 +25,17 @@ type deviceFlags struct {
 	overcommit bool   // its memory
 }
 
-// check refuses what no device does. Only says what of the work no GPU does, or "".
-func (f *deviceFlags) check(only string, given func(flag string) bool) error {
+// registerDevice adds the flags that say where something, such as "train", runs.
+func (f *deviceFlags) registerDevice(cmd *cobra.Command, what string) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.device, "device", "auto", "where to "+what+": cpu, cuda (an NVIDIA GPU), cuda:i (the i-th, from 0), or auto, a GPU if there is one")
+	flags.StringVar(&f.precision, "precision", "tf32", "precision of products on a GPU: tf32 (fast, 11-bit factors) or fp32")
+	flags.IntVar(&f.workers, "workers", 0, "processors to use on the CPU (default all); the result does not depend on it")
+}
+
+// check refuses what no device does. OnlyOnCPU says why no GPU does the work, or is
+// nil.
+func (f *deviceFlags) check(onlyOnCPU error, given func(flag string) bool) error {
 	_, cuda, err := f.cuda()
 	switch {
 	case err != nil:
@@ -36,23 +46,12 @@ func (f *deviceFlags) check(only string, given func(flag string) bool) error {
 		return usagef("--workers is of the CPU; drop it, or --device %s", f.device)
 	case cuda && f.overcommit:
 		return usagef("--overcommit is of the CPU; drop it, or --device %s", f.device)
-	case given("precision") && (f.device == "cpu" || only != ""):
+	case given("precision") && (f.device == "cpu" || onlyOnCPU != nil):
 		return usagef("--precision is of GPUs; the CPU computes in float32")
-	case cuda && only != "":
-		return usagef("%s; drop --device %s", only, f.device)
+	case cuda && onlyOnCPU != nil:
+		return usagef("--device %s: %w", f.device, onlyOnCPU)
 	}
 	return nil
-}
-
-// onlyOnCPU says what of a training no GPU does, or "".
-func onlyOnCPU(h model.Hyperparameters) string {
-	switch {
-	case h.Algorithm == "authors":
-		return "--algorithm authors goes word by word, and only on the CPU"
-	case h.State == "float16":
-		return "--state float16 is of the CPU only"
-	}
-	return ""
 }
 
 // available fails at once where the GPU that was asked for can't be used.
@@ -81,35 +80,57 @@ func (f *deviceFlags) cuda() (index int, cuda bool, err error) {
 	return 0, false, usagef("--device is %q, want auto, cpu, cuda or cuda:i with i from 0", f.device)
 }
 
-// tryGPU opens what is to run on the GPU that was asked for, or on the first that has
-// room. Where it is to run on the CPU, or no GPU can be used and none was asked for,
-// it says why.
-func tryGPU[T any](f *deviceFlags, only string, open func(index int) (T, error)) (opened T, why string, err error) {
-	switch {
-	case f.device == "cpu":
-		return opened, "--device cpu", nil
-	case only != "":
-		return opened, only, nil
+// chosenDevice is the GPU that was asked for, the first that has room, or the CPU where
+// none was asked for and none can be used. It says which, and why. It is a
+// [train.Device].
+type chosenDevice struct {
+	*deviceFlags
+	log io.Writer
+}
+
+// Trainer implements [train.Device].
+func (d chosenDevice) Trainer(p train.Problem) (train.Trainer, error) {
+	t, gpu, why, err := tryGPU(d.deviceFlags, kernels.Supports(p.Hyperparameters), func(g kernels.Device) (train.Trainer, error) { return g.Trainer(p) })
+	if err != nil {
+		return nil, err
 	}
-	index, cuda, _ := f.cuda()
-	count, err := kernels.Count()
-	if err == nil {
-		opened, err = open(index)
+	if why == "" {
+		fmt.Fprintf(d.log, "training on %s\n", d.describe(gpu))
+		return t, nil
 	}
-	for index++; !cuda && index < count && unable(err); index++ {
-		if other, failed := open(index); failed == nil {
-			opened, err = other, nil
-		}
+	device := cpu.Device{Workers: d.workers, Overcommit: d.overcommit}
+	if t, err = device.Trainer(p); err != nil {
+		return nil, ofTheUser(err, p.Hyperparameters)
 	}
-	switch {
-	case err == nil:
-		return opened, "", nil
-	case cuda && unable(err):
-		return opened, "", usagef("--device %s: %w", f.device, err)
-	case !unable(err):
-		return opened, "", err
+	needed := fmt.Sprintf("about %.1f GB", device.Memory(p.Len(), p.Dim, p.Hyperparameters)/1e9)
+	if total, ok := memory.Total(); ok {
+		needed += fmt.Sprintf(" of its %.1f GB memory", float64(total)/1e9)
 	}
-	return opened, err.Error(), nil
+	fmt.Fprintf(d.log, "training %s, which takes %s\n", d.onCPU(why), needed)
+	return t, nil
+}
+
+// Encoder implements [encode.Device].
+func (d chosenDevice) Encoder(dictionary *model.Dictionary, o encode.Options) (encode.Encoder, error) {
+	e, gpu, why, err := tryGPU(d.deviceFlags, nil, func(g kernels.Device) (encode.Encoder, error) { return g.Encoder(dictionary, o) })
+	if err != nil {
+		return nil, err
+	}
+	if why == "" {
+		fmt.Fprintf(d.log, "encoding on %s\n", d.describe(gpu))
+		return e, nil
+	}
+	if e, err = (cpu.Device{Workers: d.workers}).Encoder(dictionary, o); err != nil {
+		return nil, usageError{err} // of the dictionary, of memory for --exact, or of the kernels asked for
+	}
+	fmt.Fprintf(d.log, "encoding %s\n", d.onCPU(why))
+	return e, nil
+}
+
+// describe names a GPU that is in use.
+func (f *deviceFlags) describe(index int) string {
+	gpu, _ := kernels.Find(index)
+	return fmt.Sprintf("GPU %d, %s, %s", index, gpu.Name, f.precision)
 }
 
 // onCPU says that something runs on the CPU, and why if that was not asked for.
@@ -120,106 +141,55 @@ func (f *deviceFlags) onCPU(why string) string {
 	return "on the CPU (" + why + ")"
 }
 
+// tryGPU opens what is to run on the GPU that was asked for, or on the first that has
+// room, and says on which. Where it is to run on the CPU, or no GPU can be used and none
+// was asked for, it says why. OnlyOnCPU is why no GPU does the work, if it is known.
+func tryGPU[T any](f *deviceFlags, onlyOnCPU error, open func(kernels.Device) (T, error)) (opened T, gpu int, why string, err error) {
+	switch {
+	case f.device == "cpu":
+		return opened, 0, "--device cpu", nil
+	case onlyOnCPU != nil:
+		return opened, 0, onlyOnCPU.Error(), nil
+	}
+	gpu, asked, _ := f.cuda()
+	count := 1 // of those to try, where one was asked for
+	if !asked {
+		if count, err = kernels.Count(); err != nil {
+			return opened, 0, err.Error(), nil
+		}
+	}
+	var first error
+	for range count {
+		if opened, err = open(kernels.Device{Index: gpu, Precision: kernels.Precision(f.precision)}); err == nil {
+			return opened, gpu, "", nil
+		}
+		if !unable(err) {
+			return opened, 0, "", err
+		}
+		if first == nil {
+			first = err
+		}
+		gpu++
+	}
+	if asked {
+		return opened, 0, "", usagef("--device %s: %w", f.device, first)
+	}
+	return opened, 0, first.Error(), nil
+}
+
 // unable reports whether an error says that a GPU can't take the work, rather than
 // that it failed.
 func unable(err error) bool {
-	return errors.Is(err, kernels.ErrUnavailable) || errors.Is(err, kernels.ErrMemory)
+	return errors.Is(err, kernels.ErrUnavailable) || errors.Is(err, train.ErrMemory)
 }
-
-// trainer is a device's backend.
-type trainer struct {
-	train.Resumable
-	close func() error
-}
-
-// run trains on the device that was asked for and fills in what was learned.
-func (f *trainFlags) run(x *vectors.Dense, p *progress, c *checkpoints) error {
-	t, err := f.trainer(x, p, c.model)
-	if err != nil {
-		return err
-	}
-	defer t.close()
-	// Its memory is a few large arrays without pointers: collecting is cheap, and
-	// codes of past epochs are garbage as large as what is in use.
-	defer debug.SetGCPercent(debug.SetGCPercent(20))
-	c.backend = t
-	went, err := c.resumed()
-	if err != nil {
-		return err
-	}
-	p.resume(went.Epochs)
-	ctx, stop := c.context(p)
-	defer stop()
-	err = train.Run(ctx, t.Resumable, c.model, went, func(went train.Progress) error {
-		p.epoch(went.Epochs[len(went.Epochs)-1])
-		return c.observe(went)
-	})
-	if err != nil {
-		return c.failed(err)
-	}
-	return nil
-}
-
-// trainer prepares training on the device that was asked for, or the best that
-// there is, and says which.
-func (f *trainFlags) trainer(x *vectors.Dense, p *progress, m *model.Model) (trainer, error) {
-	b, why, err := tryGPU(&f.deviceFlags, onlyOnCPU(f.Hyperparameters), func(index int) (*kernels.Backend, error) {
-		return kernels.New(f.spec(x), x.Data, kernels.Options{
-			Device: index, Precision: kernels.Precision(f.precision),
-			Batch: train.BatchWords(x.Len(), f.DictionarySteps), Seed: f.Seed, Progress: p.words,
-		})
-	})
-	if err != nil {
-		return trainer{}, err
-	}
-	if why == "" {
-		m.Info.Device = "cuda " + f.precision
-		d := b.Device()
-		fmt.Fprintf(p.w, "training on GPU %d, %s, %s\n", d.Index, d.Name, f.precision)
-		return trainer{b, b.Close}, nil
-	}
-	t, err := f.trainOnCPU(x, p)
-	if err != nil {
-		return trainer{}, f.ofTheUser(err)
-	}
-	level, _, err := cpu.Level()
-	if err != nil {
-		return trainer{}, f.ofTheUser(err)
-	}
-	m.Info.Device = "cpu " + level
-	needed := fmt.Sprintf("about %.1f GB", cpu.Memory(f.spec(x), x.Len(), f.cpuOptions())/1e9)
-	if total, ok := memory.Total(); ok {
-		needed += fmt.Sprintf(" of its %.1f GB memory", float64(total)/1e9)
-	}
-	fmt.Fprintf(p.w, "training %s, which takes %s\n", f.onCPU(why), needed)
-	return t, nil
-}
-
-func (f *trainFlags) cpuOptions() cpu.Options {
-	return cpu.Options{Workers: f.workers, Seed: f.Seed, Float16: f.State == "float16", Overcommit: f.overcommit}
-}
-
-func (f *trainFlags) trainOnCPU(x *vectors.Dense, p *progress) (t trainer, err error) {
-	o := f.cpuOptions()
-	o.Progress = p.words
-	t.close = func() error { return nil }
-	if f.Algorithm == "authors" {
-		t.Resumable, err = cpu.NewAuthors(f.spec(x), x.Data, o)
-	} else {
-		t.Resumable, err = cpu.New(f.spec(x), x.Data, o)
-	}
-	return t, err
-}
-
-func (f *trainFlags) spec(x *vectors.Dense) graph.Spec { return train.Spec(f.Hyperparameters, x.Dim) }
 
 // ofTheUser marks errors of preparing the CPU that the user can mend, and says
 // how.
-func (f *trainFlags) ofTheUser(err error) error {
+func ofTheUser(err error, h model.Hyperparameters) error {
 	switch {
-	case errors.Is(err, cpu.ErrMemory) && f.State != "float16":
+	case errors.Is(err, train.ErrMemory) && h.State != "float16":
 		return usagef("%w; --state float16 needs less, or lower -k or --max-words, or try it with --overcommit", err)
-	case errors.Is(err, cpu.ErrMemory):
+	case errors.Is(err, train.ErrMemory):
 		return usagef("%w; lower -k or --max-words, or try it with --overcommit", err)
 	case errors.Is(err, cpu.ErrLevel):
 		return usageError{err}

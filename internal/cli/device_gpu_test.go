@@ -80,7 +80,7 @@ func TestGPUProgram(t *testing.T) {
 					t.Fatalf("exit code %d: %s", code, stderr)
 				}
 				m := openModel(t, device)
-				want := "cuda tf32"
+				want := "cuda 8.0 tf32"
 				if device == "cpu" {
 					want = "cpu "
 				}
@@ -117,8 +117,8 @@ func TestGPUProgram(t *testing.T) {
 		{"failed kernel", "--device cuda", "EMULATED_FAIL_LAUNCH=9", exitFailed, "LaunchFailed"},
 		{"lost device", "--device cuda", "EMULATED_LOSE_DEVICE=30", exitFailed, "kernels: "},
 		{"failed kernel, auto", "", "EMULATED_FAIL_LAUNCH=9", exitFailed, "LaunchFailed"},
-		{"float16 sums on the CPU only", "--device cuda --state float16", "", exitUsage, "--state float16"},
-		{"words' codes on the CPU only", "--device cuda --algorithm authors", "", exitUsage, "--algorithm authors"},
+		{"float16 sums on the CPU only", "--device cuda --state float16", "", exitUsage, "state float16"},
+		{"words' codes on the CPU only", "--device cuda --algorithm authors", "", exitUsage, "algorithm authors"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			code, stdout, stderr := p.run(t, "train large.txt -o model --quiet "+tt.line, tt.env)
@@ -199,7 +199,7 @@ func encodesOnGPU(t *testing.T, p gpuProgram) {
 		}
 
 		must("train in.txt -o best --force --recipe best --epochs 5 --method " + method)
-		if got := openModel(t, "best").Info; got.Device != "cuda tf32" || got.Encoding.Device != "cuda 8.0 tf32" {
+		if got := openModel(t, "best").Info; got.Device != "cuda 8.0 tf32" || got.Encoding.Device != "cuda 8.0 tf32" {
 			t.Errorf("method %s: the recipe best trained on %q and encoded on %q", method, got.Device, got.Encoding.Device)
 		}
 	}
@@ -259,7 +259,7 @@ func encodesOnGPU(t *testing.T, p gpuProgram) {
 		}
 		break
 	}
-	if _, stderr := must("encode m large.txt --force -o out --exact"); !strings.HasPrefix(stderr, "encoding on the CPU (--exact is of the CPU only)\n") {
+	if _, stderr := must("encode m large.txt --force -o out --exact"); !strings.HasPrefix(stderr, "encoding on the CPU (GPU unavailable: exact codes are of the CPU only)\n") {
 		t.Errorf("standard error %q", stderr)
 	}
 }

@@ -24,7 +24,7 @@ encode takes them, or says why no GPU can be used. That is no failure: the exit 
   overcomplete devices --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			found, err := findDevices(kernels.Devices())
+			found, err := findDevices(kernels.GPUs())
 			if err != nil {
 				return err
 			}
@@ -61,7 +61,7 @@ type gpuDevice struct {
 	Unavailable       string `json:"unavailable,omitempty"`
 }
 
-func findDevices(gpus []kernels.Device, err error) (*devices, error) {
+func findDevices(gpus []kernels.GPU, err error) (*devices, error) {
 	d := &devices{GPUs: []gpuDevice{}}
 	var unknown error
 	if d.CPU.Kernels, d.CPU.Why, unknown = cpu.Level(); unknown != nil {

@@ -11,15 +11,15 @@ import (
 )
 
 func TestPrintDevices(t *testing.T) {
-	old := kernels.Device{Index: 1, Name: "Tesla T4", Major: 7, Minor: 5, Total: 15 << 30, Driver: "12.4"}
+	old := kernels.GPU{Index: 1, Name: "Tesla T4", Major: 7, Minor: 5, Total: 15 << 30, Driver: "12.4"}
 	for _, tt := range []struct {
 		name   string
-		gpus   []kernels.Device
+		gpus   []kernels.GPU
 		err    error
 		memory uint64
 		want   string
 	}{
-		{"GPUs", []kernels.Device{
+		{"GPUs", []kernels.GPU{
 			{Index: 0, Name: "NVIDIA H200", Major: 9, Minor: 0, Free: 3 << 29, Total: 141 << 30, Driver: "12.4"}, old,
 		}, nil, 5 << 28, "CPU: 3 processors, 1.2 GiB memory, avx2 kernels: it has them\n" +
 			"GPU 0: NVIDIA H200, compute capability 9.0, 141.0 GiB memory (1.5 GiB free), driver for CUDA 12.4\n" +
@@ -46,7 +46,7 @@ func TestPrintDevices(t *testing.T) {
 
 // What is listed is what there is, whether the machine has GPUs or not.
 func TestDevices(t *testing.T) {
-	gpus, err := kernels.Devices()
+	gpus, err := kernels.GPUs()
 	if (len(gpus) > 0) != (err == nil) || err != nil && !errors.Is(err, kernels.ErrUnavailable) {
 		t.Fatalf("%d GPUs, error %v", len(gpus), err)
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,9 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"overcomplete/cpu"
 	"overcomplete/encode"
-	"overcomplete/kernels"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -139,12 +136,12 @@ func (f *encodeFlags) check(changed func(flag string) bool) (shard *model.Shard,
 	return shard, nil
 }
 
-// onlyOnCPU says what of an encoding no GPU does, or "".
-func (f *encodeFlags) onlyOnCPU() string {
+// onlyOnCPU says why no GPU does the encoding, or returns nil.
+func (f *encodeFlags) onlyOnCPU() error {
 	if f.exact {
-		return "--exact is of the CPU only"
+		return errors.New("--exact is of the CPU only")
 	}
-	return ""
+	return nil
 }
 
 func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
@@ -178,16 +175,16 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
 	if f.quiet {
 		log = io.Discard
 	}
-	e, device, done, err := f.newEncoder(m, dir, m.Dictionary.Mean, o, f.onlyOnCPU(), log)
+	e, err := chosenDevice{&f.deviceFlags, log}.Encoder(&m.Dictionary, o)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", dir, err)
 	}
-	defer done()
+	defer e.Close()
 
 	p := newCounter(log)
 	var source *vectors.Source
 	err = m.SaveRows(ctx, f.output, f.force, func(add func(*vectors.Sparse) error) error {
-		s := &encode.Stream{Encoder: e, Options: o, Shard: shard, Add: func(block *vectors.Sparse) error {
+		s := &encode.Stream{Encoder: e, Shard: shard, Add: func(block *vectors.Sparse) error {
 			p.add(block.Rows)
 			return add(block)
 		}}
@@ -205,7 +202,7 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
 		if err != nil {
 			return err
 		}
-		encoding.TrainedOn, encoding.Device = encode.TrainedOn(m.Info), device
+		encoding.TrainedOn = encode.TrainedOn(m.Info)
 		m.Info.Input = model.Input{Name: source.Name, SHA256: source.SHA256, Dim: m.Info.Input.Dim, WordsSHA256: source.WordsSHA256}
 		m.Info.Encoding = encoding
 		return nil
@@ -225,54 +222,6 @@ func noteLoss(stderr io.Writer, dir string, i model.Info) {
 	if i.Training.Loss != "squared" {
 		fmt.Fprintf(stderr, "%s: trained with the loss %s, encoded with the squared loss\n", dir, i.Training.Loss)
 	}
-}
-
-// newEncoder prepares encoding with the dictionary of the model in dir, on the device
-// that was asked for or the best that there is. It says which, and returns what
-// model.json is to say of it. Only says what of the work no GPU does, or "". Done
-// releases the device.
-func (f *deviceFlags) newEncoder(m *model.Model, dir string, mean []float32, o encode.Options, only string, log io.Writer) (e encode.Encoder, device string, done func() error, err error) {
-	gpu, why, err := tryGPU(f, only, func(index int) (*kernels.Encoder, error) {
-		return kernels.NewEncoder(m.Dictionary.Atoms, m.Info.Input.Dim, mean, o, index, kernels.Precision(f.precision))
-	})
-	if errors.Is(err, encode.ErrDictionary) {
-		err = fmt.Errorf("%s: %w", dir, err)
-	}
-	if err != nil {
-		return nil, "", nil, err
-	}
-	if why == "" {
-		d := gpu.Device()
-		fmt.Fprintf(log, "encoding on GPU %d, %s, %s\n", d.Index, d.Name, f.precision)
-		// What tensor cores round depends on their generation.
-		return gpu, fmt.Sprintf("cuda %d.%d %s", d.Major, d.Minor, f.precision), gpu.Close, nil
-	}
-	if e, err = cpu.NewEncoder(m.Dictionary.Atoms, m.Info.Input.Dim, mean, o, f.workers); err != nil {
-		return nil, "", nil, usagef("%s: %w", dir, err) // of the dictionary, of memory for --exact, or of the kernels asked for
-	}
-	level, _, err := cpu.Level()
-	if err != nil {
-		return nil, "", nil, usageError{err}
-	}
-	fmt.Fprintf(log, "encoding %s\n", f.onCPU(why))
-	return e, "cpu " + level, func() error { return nil }, nil
-}
-
-// encodeCodes returns the model with the codes that its dictionary gives to x, of
-// which the mean has been subtracted, at the same density.
-func (f *trainFlags) encodeCodes(ctx context.Context, m *model.Model, x *vectors.Dense, log io.Writer) (*model.Model, error) {
-	o := encode.Defaults(m.Info)
-	e, device, done, err := f.newEncoder(m, f.output, nil, o, onlyOnCPU(f.Hyperparameters), log)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	encoded, err := encode.Model(ctx, m, e, o, x)
-	if err != nil {
-		return nil, err
-	}
-	encoded.Info.Input, encoded.Info.Encoding.Device = m.Info.Input, device
-	return encoded, nil
 }
 
 // reportEncoding prints what was measured of codes.

@@ -174,10 +174,8 @@ func TestExactRealData(t *testing.T) {
 	_, held := heldOut(t, "--center --epochs 10 --quiet")
 	m := openModel(t, "model")
 	dim := held.Dim
-	y := slices.Clone(held.Data[:rows*dim])
-	for i := range y {
-		y[i] -= m.Dictionary.Mean[i%dim]
-	}
+	y := make([]float32, rows*dim)
+	m.Dictionary.Center(y, held.Data[:rows*dim])
 	save := func(name string, shape []int, data []float32) {
 		var b bytes.Buffer
 		if err := npy.Write(&b, shape, data); err != nil {
@@ -201,11 +199,11 @@ func TestExactRealData(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := cpu.NewEncoder(m.Dictionary.Atoms, dim, nil, encode.Options{Lambda: penalty, Nonnegative: nonnegative, Gap: 1e-4}, 0)
+		e, err := cpu.Device{}.Encoder(&m.Dictionary, encode.Options{Lambda: penalty, Nonnegative: nonnegative, Gap: 1e-4})
 		if err != nil {
 			t.Fatal(err)
 		}
-		codes, err := e.Encode(t.Context(), y)
+		codes, err := e.Encode(t.Context(), held.Data[:rows*dim])
 		if err != nil {
 			t.Fatal(err)
 		}

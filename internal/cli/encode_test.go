@@ -295,7 +295,7 @@ func TestEncodeRefuses(t *testing.T) {
 	spoiled("cutwords", "words.txt", func(b []byte) []byte { return b[:len(b)/2] })
 	spoiled("flipped", "codes.npz", func(b []byte) []byte { b[200] ^= 1; return b })
 	spoiled("fewer", "model.json", func(b []byte) []byte { return []byte(strings.Replace(string(b), `"words": 60`, `"words": 59`, 1)) })
-	spoiled("future", "model.json", func(b []byte) []byte { return []byte(strings.Replace(string(b), `"format": 1`, `"format": 9`, 1)) })
+	spoiled("future", "model.json", func(b []byte) []byte { return []byte(strings.Replace(string(b), `"format": 2`, `"format": 9`, 1)) })
 	spoiled("gpu", "model.json", func(b []byte) []byte { return regexp.MustCompile(`"cpu \w+"`).ReplaceAll(b, []byte(`"cuda 9.0 tf32"`)) })
 	spoiled("zero", "dictionary.npy", func(b []byte) []byte { clear(b[128:]); return b })
 	before := tree(t, ".")
@@ -313,7 +313,7 @@ func TestEncodeRefuses(t *testing.T) {
 		{"encode a nowhere.txt -o out --quiet", []string{"nowhere.txt: no such file"}},
 		{"encode nowhere in.txt -o out", []string{"nowhere: no such file or directory"}},
 		{"encode photos in.txt -o out", []string{"photos: not a model"}},
-		{"encode future in.txt -o out", []string{"future: model.json: format version is 9, want 1"}},
+		{"encode future in.txt -o out", []string{"future: model.json: format version is 9, want 1 to 2"}},
 		{"encode zero in.txt -o out", []string{"zero: nothing can be encoded: the dictionary is zero"}},
 		{"encode a in.txt -o a", []string{"a: already exists", "--force"}},
 		{"encode a in.txt -o photos --force", []string{"photos: ", "neither empty nor a model"}},

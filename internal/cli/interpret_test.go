@@ -453,10 +453,10 @@ func TestIntrusionAuto(t *testing.T) {
 		}
 		want = append(want, autoSet{name, c})
 	}
-	centred := sampleVectors(60, 8)
-	centred.Center()
 	for _, name := range []string{"a", "b"} {
-		codes := openModel(t, name).Codes
+		m := openModel(t, name)
+		codes, centred := m.Codes, sampleVectors(60, 8)
+		m.Dictionary.Center(centred.Data, centred.Data)
 		add(name, codes)
 		random, err := interpret.RandomProjection(t.Context(), centred, &codes.CSR, name == "b", 1)
 		if err != nil {

@@ -124,7 +124,7 @@ func (in *paperInput) run(cmd *cobra.Command, f *experimentFlags, b model.Hyperp
 		return err
 	}
 	ctx := cmd.Context()
-	in.dim, in.words = e.x.Dim, e.x.Len()
+	in.dim, in.words = e.X.Dim, e.X.Len()
 	h := f.Hyperparameters
 	if err := in.tune(ctx, e, &h, tasks); err != nil {
 		return err
@@ -132,7 +132,7 @@ func (in *paperInput) run(cmd *cobra.Command, f *experimentFlags, b model.Hyperp
 	if err := in.compare(ctx, e, h, b, tasks); err != nil {
 		return err
 	}
-	if in.sweep, err = e.sweep(ctx, h, tasks); err != nil {
+	if in.sweep, err = sweep(ctx, e, h, tasks); err != nil {
 		return err
 	}
 	if in.tuned != nil {
@@ -144,20 +144,20 @@ func (in *paperInput) run(cmd *cobra.Command, f *experimentFlags, b model.Hyperp
 }
 
 // tune sets λ and K of h to what the grid says, or to the defaults.
-func (in *paperInput) tune(ctx context.Context, e *opened, h *model.Hyperparameters, tasks []eval.Task) error {
-	h.Atoms = 10 * e.x.Dim
+func (in *paperInput) tune(ctx context.Context, e *experiment.Experiment, h *model.Hyperparameters, tasks []eval.Task) error {
+	h.Atoms = 10 * e.X.Dim
 	if tasks[0].Name() != tuningTask {
 		in.untuned = "there are no data of " + tuningTask
 		return nil
 	}
-	dense, err := e.dense(ctx, tasks[:1])
+	x, err := dense(ctx, e, tasks[:1])
 	if err != nil {
 		return err
 	}
-	if in.untuned = dense.Result(tuningTask).Note; in.untuned != "" {
+	if in.untuned = x.Result(tuningTask).Note; in.untuned != "" {
 		return nil
 	}
-	if in.tuned, err = e.grid(ctx, *h, tasks[0], dense); err != nil {
+	if in.tuned, err = grid(ctx, e, *h, tasks[0], x); err != nil {
 		return err
 	}
 	*h = in.tuned.Best.Training
@@ -165,7 +165,7 @@ func (in *paperInput) tune(ctx context.Context, e *opened, h *model.Hyperparamet
 }
 
 // compare measures X, its alternative transformations, A and B.
-func (in *paperInput) compare(ctx context.Context, e *opened, a, b model.Hyperparameters, tasks []eval.Task) error {
+func (in *paperInput) compare(ctx context.Context, e *experiment.Experiment, a, b model.Hyperparameters, tasks []eval.Task) error {
 	names := namesOf(tasks)
 	in.all = &eval.Table{Tasks: names, Options: e.Setting.Protocol}
 	add := func(name string, r *experiment.Record, err error) error {
@@ -174,13 +174,13 @@ func (in *paperInput) compare(ctx context.Context, e *opened, a, b model.Hyperpa
 		}
 		return err
 	}
-	dense, err := e.dense(ctx, tasks)
-	if err := add("X", dense, err); err != nil {
+	x, err := dense(ctx, e, tasks)
+	if err := add("X", x, err); err != nil {
 		return err
 	}
 	for _, name := range []string{"thresh1", "thresh2"} {
 		r, err := e.Untrained(ctx, name, tasks, func() *eval.Representation {
-			return eval.NewSparse(name, eval.Transforms[name](e.x))
+			return eval.NewSparse(name, eval.Transforms[name](e.X))
 		})
 		if err := add(name, r, err); err != nil {
 			return err

@@ -28,8 +28,8 @@ type progress struct {
 	start    time.Time
 }
 
-func (f *trainFlags) newProgress(w io.Writer, vocab int) *progress {
-	p := &progress{w: w, vocab: vocab, current: 1, epochs: f.Epochs, start: time.Now()}
+func newProgress(w io.Writer, vocab, epochs int) *progress {
+	p := &progress{w: w, vocab: vocab, current: 1, epochs: epochs, start: time.Now()}
 	if file, ok := w.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		p.terminal = file
 		// Every epoch has two passes over the words.
@@ -51,8 +51,8 @@ func (p *progress) words(n int) {
 	}
 }
 
-// resume goes on after some epochs.
-func (p *progress) resume(done []model.Epoch) {
+// begin begins after the epochs that were done before.
+func (p *progress) begin(done []model.Epoch) {
 	p.before, p.current = len(done), min(len(done)+1, p.epochs)
 	p.start = time.Now()
 	if p.bar != nil {
@@ -60,14 +60,14 @@ func (p *progress) resume(done []model.Epoch) {
 	}
 }
 
-// say writes a line from any goroutine.
-func (p *progress) say(line string) {
+// say writes a line to w, the display's or another, from any goroutine.
+func (p *progress) say(w io.Writer, line string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.bar != nil {
 		p.bar.Clear()
 	}
-	fmt.Fprintln(p.w, line)
+	fmt.Fprintln(w, line)
 }
 
 // epoch shows an epoch's metrics. No pass may be under way.

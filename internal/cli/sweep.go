@@ -49,7 +49,7 @@ and .svg. A data set that is not there is left out, and said so.
 			if err != nil {
 				return err
 			}
-			table, err := e.sweep(cmd.Context(), f.Hyperparameters, tasks)
+			table, err := sweep(cmd.Context(), e, f.Hyperparameters, tasks)
 			if err != nil {
 				return f.interruption(err)
 			}
@@ -107,16 +107,16 @@ func namesOf(tasks []eval.Task) (names []string) {
 }
 
 // sweep measures X, and then the vectors of each K/L, in the order of sweepFactors.
-func (e *opened) sweep(ctx context.Context, h model.Hyperparameters, tasks []eval.Task) (*eval.Table, error) {
+func sweep(ctx context.Context, e *experiment.Experiment, h model.Hyperparameters, tasks []eval.Task) (*eval.Table, error) {
 	names := namesOf(tasks)
 	table := &eval.Table{Tasks: names, Options: e.Setting.Protocol}
-	dense, err := e.dense(ctx, tasks)
+	x, err := dense(ctx, e, tasks)
 	if err != nil {
 		return nil, err
 	}
-	table.Rows = append(table.Rows, dense.Row("X", names))
+	table.Rows = append(table.Rows, x.Row("X", names))
 	for _, factor := range sweepFactors {
-		h.Atoms = factor * e.x.Dim
+		h.Atoms = factor * e.X.Dim
 		r, err := e.Point(ctx, h, tasks)
 		if err != nil {
 			return nil, err

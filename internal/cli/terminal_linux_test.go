@@ -127,8 +127,6 @@ func TestProgressBarIsRemoved(t *testing.T) {
 
 // The bar stays on its line, whatever there is to say.
 func TestProgressBarFits(t *testing.T) {
-	var f trainFlags
-	f.Epochs = 20
 	for _, tt := range []struct {
 		width int
 		want  string
@@ -140,7 +138,7 @@ func TestProgressBarFits(t *testing.T) {
 	} {
 		s := draw(t, tt.width, func(tty *os.File) {
 			const words = 117_000
-			p := f.newProgress(tty, words)
+			p := newProgress(tty, words, 20)
 			p.words(11 * 2 * words)
 			p.epoch(model.Epoch{Epoch: 11, Error: 0.52, Sparsity: 0.923, Seconds: 1})
 			for !strings.Contains(p.bar.String(), "epoch 12/20") { // it is not redrawn at every call

@@ -2,15 +2,18 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
+	"runtime/debug"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"overcomplete/interpret"
+	"overcomplete/kernels"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -20,13 +23,13 @@ import (
 type trainFlags struct {
 	modelFlags
 	deviceFlags
-	checkpointFlags
+	checkpoint  time.Duration // between checkpoints; 0 for none
+	resume      bool
 	output      string
 	force       bool
 	atoms       int
 	factor      int
 	epochs      int
-	recipe      string
 	maxWords    int
 	skipBad     bool
 	wordList    string
@@ -65,7 +68,7 @@ Method A learns codes of either sign. Method B learns nonnegative codes, of whic
 	flags.IntVarP(&f.atoms, "atoms", "k", 0, "K, the dimensions of the sparse vectors (default --factor times the dense ones)")
 	flags.IntVar(&f.factor, "factor", 10, "K as a multiple of the dense dimensions, instead of -k")
 	f.register(cmd)
-	flags.StringVar(&f.recipe, "recipe", "paper", "paper, or best: --center, and final codes as encode gives them")
+	flags.StringVar(&f.Recipe, "recipe", f.Recipe, "paper, or best: --center, and final codes as encode gives them")
 	flags.BoolVar(&f.Center, "center", false, "subtract the mean vector first")
 	flags.IntVar(&f.epochs, "epochs", 0, "epochs to train (default 20 for method A, 30 for B)")
 	flags.StringVar(&f.Stop, "stop", f.Stop, "stop after --epochs (epochs), or by the rule of the paper's program (authors)")
@@ -97,20 +100,18 @@ func (f *trainFlags) registerTrainingDevice(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.overcommit, "overcommit", false, "train on the CPU even if it seems to have too little memory")
 }
 
-// registerDevice adds the flags that say where something, such as "train", runs.
-func (f *deviceFlags) registerDevice(cmd *cobra.Command, what string) {
-	flags := cmd.Flags()
-	flags.StringVar(&f.device, "device", "auto", "where to "+what+": cpu, cuda (an NVIDIA GPU), cuda:i (the i-th, from 0), or auto, a GPU if there is one")
-	flags.StringVar(&f.precision, "precision", "tf32", "precision of products on a GPU: tf32 (fast, 11-bit factors) or fp32")
-	flags.IntVar(&f.workers, "workers", 0, "processors to use on the CPU (default all); the result does not depend on it")
-}
-
 // check refuses flags outside their domain and settles what depends on others.
 func (f *trainFlags) check(cmd *cobra.Command) error {
+	changed := cmd.Flags().Changed
+	if f.Recipe == "best" {
+		if changed("center") && !f.Center {
+			return usagef("--recipe best centres the vectors; drop --center=false")
+		}
+		f.Center = true
+	}
 	if err := f.modelFlags.check(cmd); err != nil {
 		return err
 	}
-	changed := cmd.Flags().Changed
 	for _, v := range []struct {
 		flag     string
 		value    int
@@ -130,20 +131,14 @@ func (f *trainFlags) check(cmd *cobra.Command) error {
 		return usagef("give -k or --factor, not both")
 	case changed("stop") && changed("epochs"):
 		return usagef("give --epochs or --stop, not both")
-	case f.recipe != "paper" && f.recipe != "best":
-		return usagef("--recipe is %q, want paper or best", f.recipe)
-	case f.recipe == "best" && changed("center") && !f.Center:
-		return usagef("--recipe best centres the vectors; drop --center=false")
+	case changed("checkpoint") && f.checkpoint <= 0:
+		return usagef("--checkpoint is %v, want a time such as 5m", f.checkpoint)
 	case f.Algorithm == "authors" && changed("dictionary-steps"):
 		return usagef("--dictionary-steps has no meaning with --algorithm authors, which takes one step a word")
 	}
-	if err := f.deviceFlags.check(onlyOnCPU(f.Hyperparameters), changed); err != nil {
+	if err := f.deviceFlags.check(kernels.Supports(f.Hyperparameters), changed); err != nil {
 		return err
 	}
-	if err := f.checkpointFlags.check(changed("checkpoint")); err != nil {
-		return err
-	}
-	f.Center = f.Center || f.recipe == "best"
 	if f.Epochs = f.epochs; f.Epochs == 0 {
 		f.Epochs = train.DefaultEpochs(f.Hyperparameters)
 	}
@@ -168,11 +163,43 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	m, err := f.fit(ctx, x, source, log, stderr)
-	if err != nil {
-		return err
+	if f.Atoms = f.atoms; f.Atoms == 0 {
+		f.Atoms = f.factor * x.Dim
 	}
-	return f.report(cmd.OutOrStdout(), m)
+	if err := f.Validate(); err != nil {
+		return usagef("--%w", err)
+	}
+	if f.Atoms <= x.Dim {
+		fmt.Fprintf(stderr, "warning: %d sparse dimensions for %d dense ones are not overcomplete\n", f.Atoms, x.Dim)
+	}
+	if f.Recipe == "best" {
+		noteLoss(stderr, f.output, model.Info{Training: f.Hyperparameters})
+	}
+	c := &train.Checkpoint{Dir: f.output, Every: f.checkpoint, Resume: f.resume, Replace: f.force}
+	o, done := show(f.Hyperparameters, x.Len(), log, stderr)
+	o.Source, o.Checkpoint = source, c
+	m, err := train.Fit(ctx, x, f.Hyperparameters, chosenDevice{&f.deviceFlags, log}, o)
+	done()
+	replace := f.force || c.Epoch > 0
+	switch {
+	case err == nil:
+		if err := m.Save(f.output, replace); err != nil {
+			return err
+		}
+		return f.report(cmd.OutOrStdout(), m)
+	case errors.Is(err, context.Canceled) && c.Epoch > 0:
+		return interrupted{fmt.Sprintf("%s is a checkpoint after epoch %d, with which --resume goes on", f.output, c.Epoch)}
+	case errors.Is(err, context.Canceled), errors.Is(err, train.ErrDiverged):
+		return err
+	case m != nil: // what was learned is not lost
+		if saved := m.Save(f.output, replace); saved != nil {
+			return fmt.Errorf("%w; nor can the model be saved: %w", err, saved)
+		}
+		return fmt.Errorf("%w; %s is whole, but has the codes of training: encode gives others", err, f.output)
+	case c.Epoch > 0:
+		return fmt.Errorf("%w; %s is a checkpoint after epoch %d, with which --resume goes on", err, f.output, c.Epoch)
+	}
+	return err
 }
 
 // read reads the vectors to train on.
@@ -189,43 +216,22 @@ func (f *trainFlags) read(cmd *cobra.Command, path string, log io.Writer) (*vect
 	return x, source, nil
 }
 
-// fit trains on x, which it centres if that was asked for, and saves the model.
-func (f *trainFlags) fit(ctx context.Context, x *vectors.Dense, source *vectors.Source, log, stderr io.Writer) (*model.Model, error) {
-	if f.Atoms = f.atoms; f.Atoms == 0 {
-		f.Atoms = f.factor * x.Dim
+// show returns the options that show a training of so many words on log, and what ends
+// that.
+func show(h model.Hyperparameters, words int, log, stderr io.Writer) (o train.Options, done func()) {
+	p := newProgress(log, words, h.Epochs)
+	// A training's memory is a few large arrays without pointers: collecting is cheap,
+	// and codes of past epochs are garbage as large as what is in use.
+	percent := debug.SetGCPercent(20)
+	o = train.Options{
+		Begin: func(i model.Info) { p.begin(i.Epochs) },
+		Words: p.words, Epoch: p.epoch,
+		Note: func(line string) { p.say(stderr, line) },
 	}
-	m, err := train.NewModel(x, source, f.Hyperparameters)
-	if err != nil {
-		return nil, usagef("--%w", err)
+	return o, func() {
+		p.done()
+		debug.SetGCPercent(percent)
 	}
-	if f.Atoms <= x.Dim {
-		fmt.Fprintf(stderr, "warning: %d sparse dimensions for %d dense ones are not overcomplete\n", f.Atoms, x.Dim)
-	}
-	progress := f.newProgress(log, x.Len())
-	c := &checkpoints{trainFlags: f, ctx: ctx, log: stderr, model: m, replace: f.force, last: time.Now()}
-	err = f.run(x, progress, c)
-	progress.done()
-	if err != nil {
-		return nil, err
-	}
-	if f.recipe == "best" {
-		noteLoss(stderr, f.output, m.Info)
-		encoded, err := f.encodeCodes(ctx, m, x, log)
-		switch {
-		case err == nil:
-			m = encoded
-		case ctx.Err() == nil: // what was learned is not lost
-			if saved := m.Save(f.output, c.replace); saved != nil {
-				return nil, fmt.Errorf("%w; nor can the model be saved: %w", err, saved)
-			}
-			return nil, fmt.Errorf("%w; %s is whole, but has the codes of training: encode gives others", err, f.output)
-		case c.epoch > 0:
-			return nil, resumable(f.output, c.epoch)
-		default:
-			return nil, err
-		}
-	}
-	return m, m.Save(f.output, c.replace)
 }
 
 // Some dimensions to look at.

@@ -185,7 +185,7 @@ func checkMean(t *testing.T, d *vectors.Dense, m *model.Model) {
 func checkMetrics(t *testing.T, d *vectors.Dense, m *model.Model) {
 	t.Helper()
 	h, words, dim := m.Info.Training, d.Len(), d.Dim
-	var loss, l1, squares, norms float64
+	var loss, residuals, l1, squares, norms float64
 	used := make([]bool, h.Atoms)
 	for i := range words {
 		r := make([]float64, dim)
@@ -207,6 +207,7 @@ func checkMetrics(t *testing.T, d *vectors.Dense, m *model.Model) {
 		}
 		for _, r := range r {
 			loss += lossOf(h, r)
+			residuals += r * r
 		}
 	}
 	for k := range h.Atoms {
@@ -229,7 +230,8 @@ func checkMetrics(t *testing.T, d *vectors.Dense, m *model.Model) {
 		name      string
 		got, want float64
 	}{
-		{"error", last.Error, loss / v},
+		{"loss", last.Loss, loss / v},
+		{"error", last.Error, residuals / v},
 		{"objective", last.Objective, (loss + h.Lambda*l1 + h.Tau*squares) / v},
 		{"sparsity", last.Sparsity, 1 - float64(m.Codes.Nonzeros())/v/float64(h.Atoms)},
 		{"mean |a|", last.L1, l1 / v},
@@ -265,7 +267,7 @@ func checkEpochs(t *testing.T, info model.Info) {
 			t.Errorf("epoch %d is number %d", e.Epoch, i+1)
 		}
 		if info.Training.Stop == "authors" && i+1 >= 20 &&
-			(e.RunningError <= 0.05 || math.Abs(e.RunningError-info.Epochs[i-1].RunningError) <= tolerance) {
+			(e.RunningLoss <= 0.05 || math.Abs(e.RunningLoss-info.Epochs[i-1].RunningLoss) <= tolerance) {
 			last = i + 1
 			break
 		}
@@ -414,7 +416,7 @@ func TestTrainFloat16(t *testing.T) {
 	sampleDir(t)
 	mustRun(t, "train in.txt -o single --epochs 5")
 	_, stderr := mustRun(t, "train in.txt -o half --epochs 5 --state float16")
-	if !strings.Contains(stderr, "training on the CPU (--state float16 is of the CPU only), ") {
+	if !strings.Contains(stderr, "training on the CPU (GPU unavailable: the state float16 is of the CPU only), ") {
 		t.Errorf("standard error:\n%s", stderr)
 	}
 	if learned(t, "half") == learned(t, "single") {

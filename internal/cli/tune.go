@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"path/filepath"
-	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -15,7 +14,7 @@ import (
 	"overcomplete/eval"
 	"overcomplete/internal/experiment"
 	"overcomplete/model"
-	"overcomplete/vectors"
+	"overcomplete/train"
 )
 
 // experimentFlags are what tune, sweep and paper share: how to train, and where
@@ -34,7 +33,7 @@ evaluation data is refused.`
 
 func (f *experimentFlags) register(cmd *cobra.Command) {
 	f.Hyperparameters = model.Defaults()
-	f.factor, f.recipe = 10, "paper"
+	f.factor = 10
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVarP(&f.output, "output", "o", "", "`directory` for what is tried and what comes out, OUT")
@@ -48,23 +47,17 @@ func (f *experimentFlags) registerRest(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.quiet, "quiet", false, "print no progress")
 }
 
-// An opened experiment is one with its vectors.
-type opened struct {
-	*experiment.Experiment
-	x *vectors.Dense
-}
-
 // open reads the vectors at path and opens their experiment in dir.
-func (f *experimentFlags) open(cmd *cobra.Command, path, dir string) (*opened, error) {
+func (f *experimentFlags) open(cmd *cobra.Command, path, dir string) (*experiment.Experiment, error) {
 	e, err := f.load(cmd, path, dir)
 	if err != nil {
 		return nil, err
 	}
-	return e, experiment.Open(e.Experiment, f.Hyperparameters, f.data)
+	return e, experiment.Open(e, f.Hyperparameters, f.data)
 }
 
 // load reads the vectors at path for an experiment in dir, which is not touched.
-func (f *experimentFlags) load(cmd *cobra.Command, path, dir string) (*opened, error) {
+func (f *experimentFlags) load(cmd *cobra.Command, path, dir string) (*experiment.Experiment, error) {
 	if err := f.available(); err != nil {
 		return nil, err
 	}
@@ -83,23 +76,15 @@ func (f *experimentFlags) load(cmd *cobra.Command, path, dir string) (*opened, e
 			Input:    model.Input{Name: source.Name, SHA256: source.SHA256, Words: x.Len(), Dim: x.Dim, WordsSHA256: source.WordsSHA256},
 			Protocol: eval.Options{OOV: eval.Skip, Case: eval.Fallback, Seed: 1},
 		},
-		Train: func(ctx context.Context, h model.Hyperparameters, dir string) (*model.Model, error) {
-			one := f.trainFlags
-			one.Hyperparameters, one.atoms, one.output = h, h.Atoms, dir
-			x := x
-			if h.Center { // which is done in place
-				x = &vectors.Dense{Words: x.Words, Dim: x.Dim, Data: slices.Clone(x.Data)}
-			}
-			return one.fit(ctx, x, source, log, stderr)
-		},
-		Log: log,
+		X: x, Source: source, Device: chosenDevice{&f.deviceFlags, log}, Log: log,
+		Show: func(h model.Hyperparameters) (train.Options, func()) { return show(h, x.Len(), log, stderr) },
 	}
-	return &opened{e, x}, nil
+	return e, nil
 }
 
 // dense measures the vectors that the experiment is about.
-func (e *opened) dense(ctx context.Context, tasks []eval.Task) (*experiment.Record, error) {
-	return e.Untrained(ctx, "X", tasks, func() *eval.Representation { return eval.NewDense("X", e.x) })
+func dense(ctx context.Context, e *experiment.Experiment, tasks []eval.Task) (*experiment.Record, error) {
+	return e.Untrained(ctx, "X", tasks, func() *eval.Representation { return eval.NewDense("X", e.X) })
 }
 
 // interruption returns err, or how to go on if it is of an interruption.
@@ -194,7 +179,7 @@ func (f *experimentFlags) tune(cmd *cobra.Command, path string, sparsity float64
 		return nil, err
 	}
 	if sparsity == 0 { // found out before anything is written
-		results, err := eval.Run(cmd.Context(), eval.NewDense("X", e.x), tasks, e.Setting.Protocol)
+		results, err := eval.Run(cmd.Context(), eval.NewDense("X", e.X), tasks, e.Setting.Protocol)
 		if err != nil {
 			return nil, err
 		}
@@ -202,20 +187,20 @@ func (f *experimentFlags) tune(cmd *cobra.Command, path string, sparsity float64
 			return nil, usagef("%s can't be tuned on %s: %s", path, tuningTask, note)
 		}
 	}
-	if err := experiment.Open(e.Experiment, f.Hyperparameters, f.data); err != nil {
+	if err := experiment.Open(e, f.Hyperparameters, f.data); err != nil {
 		return nil, err
 	}
-	dense, err := e.dense(cmd.Context(), tasks)
+	x, err := dense(cmd.Context(), e, tasks)
 	if err != nil {
 		return nil, err
 	}
-	t := &tuned{Dense: dense, wanted: sparsity}
+	t := &tuned{Dense: x, wanted: sparsity}
 	if sparsity == 0 {
-		t, err = e.grid(cmd.Context(), f.Hyperparameters, tasks[0], dense)
+		t, err = grid(cmd.Context(), e, f.Hyperparameters, tasks[0], x)
 	} else {
 		h := f.Hyperparameters
 		if h.Atoms = f.atoms; h.Atoms == 0 {
-			h.Atoms = f.factor * e.x.Dim
+			h.Atoms = f.factor * e.X.Dim
 		}
 		t.Tried, t.Best, t.Reached, err = e.Sparsity(cmd.Context(), h, sparsity, tasks)
 	}
@@ -227,7 +212,7 @@ func (f *experimentFlags) tune(cmd *cobra.Command, path string, sparsity float64
 }
 
 // grid chooses by the paper's grid.
-func (e *opened) grid(ctx context.Context, h model.Hyperparameters, task eval.Task, dense *experiment.Record) (*tuned, error) {
+func grid(ctx context.Context, e *experiment.Experiment, h model.Hyperparameters, task eval.Task, dense *experiment.Record) (*tuned, error) {
 	t := &tuned{Dense: dense}
 	var err error
 	if t.Tried, err = e.Grid(ctx, h, task); err != nil {

@@ -32,6 +32,7 @@ import (
 	"overcomplete/eval"
 	"overcomplete/internal/atomicfile"
 	"overcomplete/model"
+	"overcomplete/train"
 	"overcomplete/vectors"
 )
 
@@ -48,9 +49,12 @@ type Setting struct {
 type Experiment struct {
 	Dir     string
 	Setting Setting
-	// Train learns a model from the experiment's vectors and saves it in a directory.
-	Train func(ctx context.Context, h model.Hyperparameters, dir string) (*model.Model, error)
-	Log   io.Writer // a line for whatever takes time
+	X       *vectors.Dense // that all points are trained on
+	Source  *vectors.Source
+	Device  train.Device // that trains them
+	Log     io.Writer    // a line for whatever takes time
+	// Show returns the options that show a training, and what ends that; nil shows none.
+	Show func(h model.Hyperparameters) (o train.Options, done func())
 }
 
 // Record is what is known of a point, or of vectors that were not trained.
@@ -240,7 +244,7 @@ func (e *Experiment) model(ctx context.Context, h model.Hyperparameters) (*model
 	dir := e.ModelDir(h)
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 		fmt.Fprintf(e.Log, "training %s\n", Name(h))
-		return e.Train(ctx, h, dir)
+		return e.train(ctx, h, dir)
 	}
 	m, err := model.Open(dir)
 	if err == nil && len(m.Info.Epochs) == 0 {
@@ -253,6 +257,21 @@ func (e *Experiment) model(ctx context.Context, h model.Hyperparameters) (*model
 		return nil, refuse(dir, "is of a training with %+v, want %+v; remove it or choose another directory", m.Info.Training, h)
 	}
 	return m, nil
+}
+
+// train trains the model of a point and saves it.
+func (e *Experiment) train(ctx context.Context, h model.Hyperparameters, dir string) (*model.Model, error) {
+	o, done := train.Options{}, func() {}
+	if e.Show != nil {
+		o, done = e.Show(h)
+	}
+	o.Source = e.Source
+	m, err := train.Fit(ctx, e.X, h, e.Device, o)
+	done()
+	if err != nil {
+		return nil, err
+	}
+	return m, m.Save(dir, false)
 }
 
 // ModelDir returns the directory of a point's model.

@@ -8,12 +8,15 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"overcomplete/encode"
 	"overcomplete/eval"
 	"overcomplete/internal/atomicfile"
 	"overcomplete/model"
+	"overcomplete/train"
 	"overcomplete/vectors"
 )
 
@@ -40,23 +43,55 @@ var curves = map[string]curve{
 	"logistic": func(l float64) float64 { return 1 / (1 + math.Exp(-2.4-1.1*math.Log(l))) },
 }
 
+// device is one whose trainings have the sparsity of a curve, and learn nothing. It
+// keeps the λ of those that it has finished.
+type device struct {
+	encode.Device // none
+	sparsity      curve
+	trained       *[]float64
+}
+
+func (d device) Trainer(p train.Problem) (train.Trainer, error) { return trainer{d, p}, nil }
+
+type trainer struct {
+	device  device
+	problem train.Problem
+}
+
+func (t trainer) Epoch(ctx context.Context, _, _ int) (train.Sums, error) {
+	if err := ctx.Err(); err != nil {
+		return train.Sums{}, err
+	}
+	h := t.problem.Hyperparameters
+	*t.device.trained = append(*t.device.trained, h.Lambda)
+	nonzeros := (1 - t.device.sparsity(h.Lambda)) * float64(t.problem.Len()*h.Atoms)
+	return train.Sums{Steps: 1, Nonzeros: int64(math.Round(nonzeros))}, nil
+}
+
+func (t trainer) Device() string { return "test" }
+func (t trainer) Close() error   { return nil }
+
+func (t trainer) Dictionary() ([]float32, error) {
+	return make([]float32, t.problem.Hyperparameters.Atoms*t.problem.Dim), nil
+}
+
+func (t trainer) Codes() (*vectors.CSR, error) {
+	rows := t.problem.Len()
+	return &vectors.CSR{Rows: rows, Cols: t.problem.Hyperparameters.Atoms, Ptr: make([]int64, rows+1)}, nil
+}
+
 // open opens an experiment whose trainings have the sparsity of a curve.
 func open(t *testing.T, dir string, sparsity curve, trained *[]float64) *Experiment {
 	t.Helper()
-	e := &Experiment{Dir: dir, Log: io.Discard}
-	e.Setting.Input = model.Input{Name: "x", SHA256: "0", Words: 1, Dim: 2}
-	e.Train = func(ctx context.Context, h model.Hyperparameters, dir string) (*model.Model, error) {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		*trained = append(*trained, h.Lambda)
-		m := &model.Model{
-			Info:       model.Info{Input: e.Setting.Input, Training: h, Device: "test", Epochs: []model.Epoch{{Epoch: 1, Sparsity: sparsity(h.Lambda)}}},
-			Codes:      &vectors.Sparse{Words: []string{"a"}, CSR: vectors.CSR{Rows: 1, Cols: h.Atoms, Ptr: []int64{0, 0}}},
-			Dictionary: model.Dictionary{Dim: 2, Atoms: make([]float32, 2*h.Atoms)},
-		}
-		return m, m.Save(dir, false)
+	const words = 1000 // and as many atoms, so that the share of zeros is exact to a millionth
+	e := &Experiment{
+		Dir: dir, Log: io.Discard, Device: device{sparsity: sparsity, trained: trained},
+		X: &vectors.Dense{Dim: 1, Data: make([]float32, words)}, Source: &vectors.Source{Name: "x", SHA256: "0"},
 	}
+	for i := range words {
+		e.X.Words = append(e.X.Words, strconv.Itoa(i))
+	}
+	e.Setting.Input = model.Input{Name: "x", SHA256: "0", Words: words, Dim: 1}
 	if err := Open(e, model.Defaults(), ""); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +100,7 @@ func open(t *testing.T, dir string, sparsity curve, trained *[]float64) *Experim
 
 func hyper() model.Hyperparameters {
 	h := model.Defaults()
-	h.Atoms, h.Epochs = 4, 20
+	h.Atoms, h.Epochs = 1000, 1
 	return h
 }
 
@@ -78,7 +113,7 @@ func TestSparsity(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := sparsity(nearest.Training.Lambda); !reached || math.Abs(got-wanted) > 0.005 || len(trained) > 6 || len(tried) != len(trained) {
+			if got := sparsity(nearest.Training.Lambda); !reached || math.Abs(got-wanted) > 0.005+1e-6 || len(trained) > 6 || len(tried) != len(trained) {
 				t.Errorf("%s: wanted %.2f, %v, λ = %v has %v; trained with %v", name, wanted, reached, nearest.Training.Lambda, got, trained)
 			}
 			// It is there now.
@@ -109,12 +144,11 @@ func TestSparsityResumes(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "out")
 			e := open(t, dir, curves["GloVe"], &trained)
 			ctx, cancel := context.WithCancel(t.Context())
-			train := e.Train
-			e.Train = func(c context.Context, h model.Hyperparameters, dir string) (*model.Model, error) {
+			e.Show = func(model.Hyperparameters) (train.Options, func()) {
 				if len(trained) == stop {
 					cancel()
 				}
-				return train(c, h, dir)
+				return train.Options{}, func() {}
 			}
 			if _, _, _, err := e.Sparsity(ctx, hyper(), wanted, nil); !errors.Is(err, context.Canceled) {
 				t.Fatalf("interrupted: %v", err)
@@ -136,7 +170,7 @@ func TestSparsityResumes(t *testing.T) {
 
 func TestSparsityOutOfReach(t *testing.T) {
 	var trained []float64
-	e := open(t, filepath.Join(t.TempDir(), "out"), func(l float64) float64 { return 0.5 + 0.01*l/(1+l) }, &trained)
+	e := open(t, filepath.Join(t.TempDir(), "out"), func(l float64) float64 { return 0.5 + 0.001*math.Log1p(l) }, &trained)
 	for range 2 { // the second time there is nothing left to try
 		_, nearest, reached, err := e.Sparsity(t.Context(), hyper(), 0.9, nil)
 		if err != nil || reached || nearest == nil || len(trained) > 6 {
@@ -245,7 +279,7 @@ func TestPointRefuses(t *testing.T) {
 	}
 	record := filepath.Join(dir, Name(h)+".json")
 	other := h
-	other.Epochs = 21
+	other.Epochs = 2
 	refused := func(h model.Hyperparameters) {
 		t.Helper()
 		_, err := e.Point(t.Context(), h, nil)

@@ -1,6 +1,6 @@
-// Package backendtest tests training backends against Gorgonia's tape machine.
+// Package backendtest tests the trainers of devices against Gorgonia's tape machine.
 //
-// A backend gets all tests by calling [Run] from one of its own.
+// A device gets all tests by calling [Run] from one of its own.
 package backendtest
 
 import (
@@ -15,12 +15,10 @@ import (
 )
 
 // Oracle trains on the tape machine: dense, in float64, one node at a time. It
-// implements [train.Backend] and [train.AuthorsBackend] and is meant for small
-// problems.
+// implements [train.Trainer] and is meant for small problems.
 type Oracle struct {
-	train.Resumable // which it is not
-
 	spec             graph.Spec
+	algorithm        string
 	words            int
 	x, a, d, s, q, h []float64
 
@@ -28,13 +26,14 @@ type Oracle struct {
 	damped    int // words with 0 < β < 1
 }
 
-// NewOracle starts from the same random numbers as every backend.
-func NewOracle(spec graph.Spec, x []float32, seed uint64) *Oracle {
-	o := &Oracle{spec: spec, words: len(x) / spec.Dim, x: widen(x)}
-	o.d = widen(train.InitialDictionary(seed, spec.Atoms, spec.Dim))
-	code := make([]float32, spec.Atoms)
+// NewOracle starts from the same random numbers as every trainer.
+func NewOracle(p train.Problem) *Oracle {
+	h := p.Hyperparameters
+	o := &Oracle{spec: p.Spec(), algorithm: h.Algorithm, words: p.Len(), x: widen(p.X)}
+	o.d = widen(train.InitialDictionary(h.Seed, h.Atoms, p.Dim))
+	code := make([]float32, h.Atoms)
 	for i := range o.words {
-		train.InitialCode(code, seed, i)
+		train.InitialCode(code, h.Seed, i)
 		o.a = append(o.a, widen(code)...)
 	}
 	o.s, o.q = make([]float64, len(o.a)), make([]float64, len(o.a))
@@ -74,31 +73,41 @@ func (o *Oracle) step(build graph.Build, lo, hi, epoch int) (map[string][]float6
 	return out, nil
 }
 
-// DictionaryPass implements [train.Backend].
-func (o *Oracle) DictionaryPass(_ context.Context, batch int) (pass train.DictionaryPass, err error) {
+// Epoch implements [train.Trainer].
+func (o *Oracle) Epoch(_ context.Context, epoch, batch int) (sums train.Sums, err error) {
+	if o.algorithm == "authors" {
+		return o.authors(epoch)
+	}
 	for lo := 0; lo < o.words; lo += batch {
 		out, err := o.step(graph.Dictionary, lo, min(lo+batch, o.words), 0)
 		if err != nil {
-			return pass, err
+			return sums, err
 		}
-		pass.Loss += out["loss"][0]
-		pass.Steps++
+		sums.RunningLoss += out["loss"][0]
+		sums.Steps++
 		if out["alpha"][0] < 1 {
-			pass.Shortened++
-			o.shortened++
+			sums.Shortened++
 		}
 	}
-	return pass, nil
-}
-
-// CodePass implements [train.Backend].
-func (o *Oracle) CodePass(_ context.Context, epoch int) (train.CodePass, error) {
-	out, err := o.step(graph.Code, 0, o.words, epoch)
-	if err != nil {
-		return train.CodePass{}, err
+	o.shortened += sums.Shortened
+	if _, err := o.step(graph.Code, 0, o.words, epoch); err != nil {
+		return sums, err
 	}
 	o.damped += o.countDamped(epoch)
-	return o.summary(out["loss"][0]), nil
+	return sums, o.measure(&sums)
+}
+
+// authors is an epoch in the order of the paper's program.
+func (o *Oracle) authors(epoch int) (sums train.Sums, err error) {
+	for i := range o.words {
+		out, err := o.step(graph.Authors, i, i+1, epoch)
+		if err != nil {
+			return sums, err
+		}
+		sums.RunningLoss += out["loss"][0]
+		sums.Steps++
+	}
+	return sums, o.measure(&sums)
 }
 
 // countDamped compares the codes with what their sums shrink to.
@@ -116,37 +125,43 @@ func (o *Oracle) countDamped(epoch int) (damped int) {
 	return damped
 }
 
-// AuthorsPass implements [train.AuthorsBackend].
-func (o *Oracle) AuthorsPass(_ context.Context, epoch int) (running float64, pass train.CodePass, err error) {
-	for i := range o.words {
-		out, err := o.step(graph.Authors, i, i+1, epoch)
-		if err != nil {
-			return running, pass, err
-		}
-		running += out["loss"][0]
-	}
-	out, err := o.step(graph.Evaluate, 0, o.words, epoch)
+// measure adds up what the codes have come to. The squared error is added up here, by
+// no graph.
+func (o *Oracle) measure(sums *train.Sums) error {
+	out, err := o.step(graph.Evaluate, 0, o.words, 0)
 	if err != nil {
-		return running, pass, err
+		return err
 	}
-	return running, o.summary(out["loss"][0]), nil
-}
-
-func (o *Oracle) summary(loss float64) train.CodePass {
-	pass := train.CodePass{Loss: loss}
+	sums.Loss = out["loss"][0]
+	k, l := o.spec.Atoms, o.spec.Dim
+	for i := range o.words {
+		for j := range l {
+			r := o.x[i*l+j]
+			for n, a := range o.a[i*k : (i+1)*k] {
+				r -= a * o.d[n*l+j]
+			}
+			sums.Error += r * r
+		}
+	}
 	used := make(map[int]bool)
 	for i, a := range o.a {
 		if a != 0 {
-			pass.Nonzeros++
-			pass.L1 += math.Abs(a)
-			used[i%o.spec.Atoms] = true
+			sums.Nonzeros++
+			sums.L1 += math.Abs(a)
+			used[i%k] = true
 		}
 	}
-	pass.UsedAtoms = len(used)
-	return pass
+	sums.UsedAtoms = len(used)
+	return nil
 }
 
-// Dictionary implements [train.Backend].
+// Device implements [train.Trainer].
+func (o *Oracle) Device() string { return "tape" }
+
+// Close implements [train.Trainer].
+func (o *Oracle) Close() error { return nil }
+
+// Dictionary implements [train.Trainer].
 func (o *Oracle) Dictionary() ([]float32, error) {
 	d := make([]float32, len(o.d))
 	for i, x := range o.d {
@@ -155,7 +170,7 @@ func (o *Oracle) Dictionary() ([]float32, error) {
 	return d, nil
 }
 
-// Codes implements [train.Backend].
+// Codes implements [train.Trainer].
 func (o *Oracle) Codes() (*vectors.CSR, error) {
 	s := &vectors.CSR{Rows: o.words, Cols: o.spec.Atoms, Ptr: []int64{0}}
 	for i := range o.words {

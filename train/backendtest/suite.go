@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"gorgonia.org/gorgonia"
@@ -20,99 +20,52 @@ import (
 	"overcomplete/vectors"
 )
 
-// New makes the backend under test for the vectors x. What a backend calls
-// workers is its own affair; 0 is its default.
-type New[B train.Resumable] func(spec graph.Spec, x []float32, seed uint64, workers int) (B, error)
+// New makes the trainer under test. What a device calls workers is its own affair; 0
+// is its default.
+type New func(p train.Problem, workers int) (train.Trainer, error)
 
-// open makes a backend for a test, at whose end it is closed if it can be.
-func (n New[B]) open(t *testing.T, spec graph.Spec, x []float32, seed uint64, workers int) B {
+// open makes a trainer for a test, at whose end it is closed.
+func (n New) open(t *testing.T, p train.Problem, workers int) train.Trainer {
 	t.Helper()
-	b, err := n(spec, x, seed, workers)
+	b, err := n(p, workers)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c, ok := any(b).(io.Closer); ok {
-		t.Cleanup(func() {
-			if err := c.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	return b
 }
 
-// Float32 is how far a backend that computes in float32 may be from the tape
+// Float32 is how far a trainer that computes in float32 may be from the tape
 // machine after three epochs, as a part of the largest number: it rounds to 6e-8
 // relative, in sums of up to a few hundred terms, and each epoch builds on the
 // last. A code at the threshold may be zero in one and just not in the other,
 // which moves values by no more than the rounding does.
 const Float32 = 2e-4
 
-// Run tests a backend against the tape machine, from which it may be as far as
-// the tolerance says, and its promises.
-func Run[B train.Backend](t *testing.T, tolerance float64, newBackend New[B]) {
-	pass := func(ctx context.Context, b train.Backend, p problem, epoch int) (d train.DictionaryPass, c train.CodePass, err error) {
-		if d, err = b.DictionaryPass(ctx, p.batch); err != nil {
-			return d, c, err
-		}
-		c, err = b.CodePass(ctx, epoch)
-		return d, c, err
-	}
-	suite[train.Backend]{
-		tolerance: tolerance,
-		start: func(spec graph.Spec, x []float32, seed uint64, workers int) (train.Backend, error) {
-			return newBackend(spec, x, seed, workers)
-		},
-		oracle: func(o *Oracle) train.Backend { return o },
-		epoch:  pass,
-	}.run(t)
-
-	t.Run("cancelled code pass", func(t *testing.T) {
-		spec, x := problems[0].make()
-		b := newBackend.open(t, spec, x, 1, 0)
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		if _, err := b.CodePass(ctx, 1); !errors.Is(err, context.Canceled) {
-			t.Errorf("error %v, want %v", err, context.Canceled)
-		}
-	})
-}
-
-// RunAuthors does the same for the authors' algorithm.
-func RunAuthors[B train.AuthorsBackend](t *testing.T, tolerance float64, newBackend New[B]) {
-	suite[train.AuthorsBackend]{
-		tolerance: tolerance,
-		most:      40, // every word is a step: what takes more of them is for batches
-		start: func(spec graph.Spec, x []float32, seed uint64, workers int) (train.AuthorsBackend, error) {
-			return newBackend(spec, x, seed, workers)
-		},
-		oracle: func(o *Oracle) train.AuthorsBackend { return o },
-		epoch: func(ctx context.Context, b train.AuthorsBackend, _ problem, epoch int) (d train.DictionaryPass, c train.CodePass, err error) {
-			d.Loss, c, err = b.AuthorsPass(ctx, epoch)
-			return d, c, err
-		},
-	}.run(t)
-}
-
-// suite is what both algorithms are tested for.
-type suite[B train.Resumable] struct {
-	tolerance float64
-	most      int // words of a problem, if not 0
-	start     New[B]
-	oracle    func(*Oracle) B
-	epoch     func(ctx context.Context, b B, p problem, epoch int) (train.DictionaryPass, train.CodePass, error)
-}
-
-func (s suite[B]) run(t *testing.T) {
+// Run tests a device's training with an algorithm against the tape machine, from which
+// it may be as far as the tolerance says, and its promises.
+func Run(t *testing.T, algorithm string, tolerance float64, newTrainer New) {
+	s := suite{algorithm, tolerance, newTrainer}
 	for _, p := range problems {
-		if s.most > 0 {
-			p.words = min(p.words, s.most)
+		if algorithm == "authors" {
+			p.words = min(p.words, 40) // every word is a step: what takes more of them is for batches
 		}
 		t.Run(p.name, func(t *testing.T) { s.againstOracle(t, p) })
 	}
 	t.Run("workers", s.sameBits)
 	t.Run("cancelled", s.cancelled)
+	t.Run("cancelled later", s.cancelledLater)
 	t.Run("resumed", s.resumed)
+}
+
+type suite struct {
+	algorithm string
+	tolerance float64
+	start     New
 }
 
 // problem is a small problem of a shape that may be awkward for a backend.
@@ -120,7 +73,7 @@ type problem struct {
 	name              string
 	words, atoms, dim int
 	batch             int // words of a dictionary step
-	change            func(*graph.Spec)
+	change            func(*train.Problem)
 	zeroRows          bool
 
 	// What the oracle must meet, so that the problem tests it.
@@ -130,19 +83,19 @@ type problem struct {
 
 var problems = []problem{
 	{name: "plain", words: 40, atoms: 24, dim: 6, batch: 8},
-	{name: "nonnegative", words: 40, atoms: 24, dim: 6, batch: 8, change: func(s *graph.Spec) { s.Nonnegative = true }},
-	{name: "huber", words: 40, atoms: 24, dim: 6, batch: 8, change: func(s *graph.Spec) { s.Loss = graph.Huber(0.4) }},
-	{name: "huber nonnegative", words: 33, atoms: 17, dim: 5, batch: 7, change: func(s *graph.Spec) {
-		s.Loss, s.Nonnegative = graph.Huber(0.4), true
+	{name: "nonnegative", words: 40, atoms: 24, dim: 6, batch: 8, change: func(p *train.Problem) { p.Hyperparameters.Method = "B" }},
+	{name: "huber", words: 40, atoms: 24, dim: 6, batch: 8, change: func(p *train.Problem) { p.Loss = graph.Huber(0.4) }},
+	{name: "huber nonnegative", words: 33, atoms: 17, dim: 5, batch: 7, change: func(p *train.Problem) {
+		p.Loss, p.Hyperparameters.Method = graph.Huber(0.4), "B"
 	}},
-	{name: "pseudo-huber", words: 20, atoms: 10, dim: 4, batch: 5, change: func(s *graph.Spec) { s.Loss = pseudoHuber }},
-	{name: "bold steps", words: 40, atoms: 24, dim: 6, batch: 20, change: func(s *graph.Spec) { s.Rate = 1 }, shortens: true, damps: true},
-	{name: "bold huber steps", words: 40, atoms: 24, dim: 6, batch: 8, change: func(s *graph.Spec) {
-		s.Rate, s.Loss = 0.5, graph.Huber(0.4)
+	{name: "pseudo-huber", words: 20, atoms: 10, dim: 4, batch: 5, change: func(p *train.Problem) { p.Loss = pseudoHuber }},
+	{name: "bold steps", words: 40, atoms: 24, dim: 6, batch: 20, change: func(p *train.Problem) { p.Hyperparameters.Rate = 1 }, shortens: true, damps: true},
+	{name: "bold huber steps", words: 40, atoms: 24, dim: 6, batch: 8, change: func(p *train.Problem) {
+		p.Hyperparameters.Rate, p.Loss = 0.5, graph.Huber(0.4)
 	}, shortens: true, damps: true},
-	{name: "no tau", words: 20, atoms: 10, dim: 4, batch: 5, change: func(s *graph.Spec) { s.Tau = 0 }},
-	{name: "no lambda", words: 20, atoms: 10, dim: 4, batch: 5, change: func(s *graph.Spec) { s.Lambda = 0 }},
-	{name: "all codes zero", words: 20, atoms: 10, dim: 4, batch: 5, change: func(s *graph.Spec) { s.Lambda = 1e4 }},
+	{name: "no tau", words: 20, atoms: 10, dim: 4, batch: 5, change: func(p *train.Problem) { p.Hyperparameters.Tau = 0 }},
+	{name: "no lambda", words: 20, atoms: 10, dim: 4, batch: 5, change: func(p *train.Problem) { p.Hyperparameters.Lambda = 0 }},
+	{name: "all codes zero", words: 20, atoms: 10, dim: 4, batch: 5, change: func(p *train.Problem) { p.Hyperparameters.Lambda = 1e4 }},
 	{name: "one word", words: 1, atoms: 12, dim: 4, batch: 1},
 	{name: "batches of one word", words: 6, atoms: 12, dim: 4, batch: 1},
 	{name: "batch of more words than there are", words: 6, atoms: 12, dim: 4, batch: 10},
@@ -150,9 +103,9 @@ var problems = []problem{
 	{name: "one dimension", words: 20, atoms: 5, dim: 1, batch: 5},
 	{name: "odd sizes", words: 131, atoms: 67, dim: 13, batch: 37},
 	{name: "wide", words: 9, atoms: 150, dim: 520, batch: 4}, // D does not fit in a block
-	{name: "odd sizes, sparse", words: 131, atoms: 67, dim: 13, batch: 37, change: func(s *graph.Spec) { s.Lambda = 0.6 }},
-	{name: "wide, sparse", words: 9, atoms: 150, dim: 520, batch: 4, change: func(s *graph.Spec) { s.Lambda = 25 }},
-	{name: "long, sparse", words: 600, atoms: 20, dim: 520, batch: 520, change: func(s *graph.Spec) { s.Lambda = 5 }},
+	{name: "odd sizes, sparse", words: 131, atoms: 67, dim: 13, batch: 37, change: func(p *train.Problem) { p.Hyperparameters.Lambda = 0.6 }},
+	{name: "wide, sparse", words: 9, atoms: 150, dim: 520, batch: 4, change: func(p *train.Problem) { p.Hyperparameters.Lambda = 25 }},
+	{name: "long, sparse", words: 600, atoms: 20, dim: 520, batch: 520, change: func(p *train.Problem) { p.Hyperparameters.Lambda = 5 }},
 	{name: "long", words: 300, atoms: 20, dim: 520, batch: 260}, // nor do the residuals
 	{name: "zero vectors", words: 20, atoms: 10, dim: 4, batch: 5, zeroRows: true},
 }
@@ -171,60 +124,65 @@ func pseudoHuber(r *gorgonia.Node) (*gorgonia.Node, error) {
 	return gorgonia.HadamardProd(constant(4), gorgonia.Must(gorgonia.Sub(root, constant(1))))
 }
 
-func (p problem) make() (graph.Spec, []float32) {
-	spec := graph.Spec{Atoms: p.atoms, Dim: p.dim, Lambda: 0.1, Tau: 1e-3, Rate: 0.05}
+// make returns the problem as trainers take it, for steps of p.batch words.
+func (p problem) make(algorithm string, seed uint64) train.Problem {
+	h := model.Hyperparameters{
+		Method: "A", Algorithm: algorithm, Atoms: p.atoms, Lambda: 0.1, Tau: 1e-3, Rate: 0.05,
+		DictionarySteps: max(1, p.words/p.batch), Seed: seed,
+	}
+	problem := train.Problem{Dim: p.dim, Hyperparameters: h}
 	if p.change != nil {
-		p.change(&spec)
+		p.change(&problem)
 	}
 	rng := rand.New(rand.NewPCG(5, uint64(p.words*p.atoms)))
-	x := make([]float32, p.words*p.dim)
-	for i := range x {
-		x[i] = float32(rng.NormFloat64())
+	problem.X = make([]float32, p.words*p.dim)
+	for i := range problem.X {
+		problem.X[i] = float32(rng.NormFloat64())
 		if p.zeroRows && i/p.dim%3 == 0 {
-			x[i] = 0
+			problem.X[i] = 0
 		}
 	}
-	return spec, x
+	return problem
 }
 
 // againstOracle compares three epochs.
-func (s suite[B]) againstOracle(t *testing.T, p problem) {
-	const seed = 3
-	spec, x := p.make()
-	b := s.start.open(t, spec, x, seed, 0)
-	oracle := NewOracle(spec, x, seed)
+func (s suite) againstOracle(t *testing.T, p problem) {
+	problem := p.make(s.algorithm, 3)
+	b := s.start.open(t, problem, 0)
+	oracle := NewOracle(problem)
 	for e := 1; e <= 3; e++ {
-		d, c, err := s.epoch(context.Background(), b, p, e)
+		got, err := b.Epoch(t.Context(), e, p.batch)
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantD, wantC, err := s.epoch(context.Background(), s.oracle(oracle), p, e)
+		want, err := oracle.Epoch(t.Context(), e, p.batch)
 		if err != nil {
 			t.Fatal(err)
 		}
 		at := func(what string) string { return fmt.Sprintf("epoch %d: %s", e, what) }
-		near(t, at("running loss"), []float64{d.Loss}, []float64{wantD.Loss}, s.tolerance)
-		near(t, at("loss"), []float64{c.Loss}, []float64{wantC.Loss}, s.tolerance)
-		near(t, at("sum of |a|"), []float64{c.L1}, []float64{wantC.L1}, s.tolerance)
+		near(t, at("running loss"), []float64{got.RunningLoss}, []float64{want.RunningLoss}, s.tolerance)
+		near(t, at("loss"), []float64{got.Loss}, []float64{want.Loss}, s.tolerance)
+		near(t, at("error"), []float64{got.Error}, []float64{want.Error}, s.tolerance)
+		near(t, at("sum of |a|"), []float64{got.L1}, []float64{want.L1}, s.tolerance)
 		dictionary, codes := learned(t, b)
 		near(t, at("dictionary"), widen(dictionary), oracle.d, s.tolerance)
 		near(t, at("codes"), dense(t, codes), oracle.a, s.tolerance)
-		if d.Steps != wantD.Steps || d.Shortened != wantD.Shortened {
-			t.Errorf("%s, want %d and %d", at(fmt.Sprintf("%d steps, %d shortened", d.Steps, d.Shortened)), wantD.Steps, wantD.Shortened)
+		if got.Steps != want.Steps || got.Shortened != want.Shortened {
+			t.Errorf("%s, want %d and %d", at(fmt.Sprintf("%d steps, %d shortened", got.Steps, got.Shortened)), want.Steps, want.Shortened)
 		}
-		if int(c.Nonzeros) != codes.Nonzeros() || c.UsedAtoms != usedAtoms(codes) {
-			t.Errorf("epoch %d: says %d nonzeros in %d atoms, has %d in %d", e, c.Nonzeros, c.UsedAtoms, codes.Nonzeros(), usedAtoms(codes))
+		if int(got.Nonzeros) != codes.Nonzeros() || got.UsedAtoms != usedAtoms(codes) {
+			t.Errorf("epoch %d: says %d nonzeros in %d atoms, has %d in %d", e, got.Nonzeros, got.UsedAtoms, codes.Nonzeros(), usedAtoms(codes))
 		}
-		if slack := 2 + int(wantC.Nonzeros)/100; int(c.Nonzeros-wantC.Nonzeros) > slack || int(wantC.Nonzeros-c.Nonzeros) > slack {
-			t.Errorf("epoch %d: %d nonzeros, want %d", e, c.Nonzeros, wantC.Nonzeros)
+		if slack := 2 + want.Nonzeros/100; got.Nonzeros-want.Nonzeros > slack || want.Nonzeros-got.Nonzeros > slack {
+			t.Errorf("epoch %d: %d nonzeros, want %d", e, got.Nonzeros, want.Nonzeros)
 		}
 	}
-	if _, minibatch := any(b).(train.Backend); minibatch && (p.shortens && oracle.shortened == 0 || p.damps && oracle.damped == 0) {
+	if s.algorithm != "authors" && (p.shortens && oracle.shortened == 0 || p.damps && oracle.damped == 0) {
 		t.Errorf("the oracle met %d shortened steps and %d damped words: the problem does not test what it is for", oracle.shortened, oracle.damped)
 	}
 }
 
-func learned(t *testing.T, b train.Learned) ([]float32, *vectors.CSR) {
+func learned(t *testing.T, b train.Trainer) ([]float32, *vectors.CSR) {
 	t.Helper()
 	dictionary, err := b.Dictionary()
 	if err != nil {
@@ -235,6 +193,27 @@ func learned(t *testing.T, b train.Learned) ([]float32, *vectors.CSR) {
 		t.Fatal(err)
 	}
 	return dictionary, codes
+}
+
+// result is what a training came to.
+type result struct {
+	sums       train.Sums // of the last epoch, without times
+	dictionary []float32
+	codes      *vectors.CSR
+}
+
+// trained trains from after an epoch to another.
+func trained(t *testing.T, b train.Trainer, p problem, after, last int) (r result) {
+	t.Helper()
+	for e := after + 1; e <= last; e++ {
+		var err error
+		if r.sums, err = b.Epoch(t.Context(), e, p.batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.sums.DictionarySeconds, r.sums.CodeSeconds = 0, 0
+	r.dictionary, r.codes = learned(t, b)
+	return r
 }
 
 // near fails where got differs from want by more than tol times the largest
@@ -280,30 +259,12 @@ func usedAtoms(s *vectors.CSR) int {
 }
 
 // sameBits compares the results of different numbers of workers, bit by bit.
-func (s suite[B]) sameBits(t *testing.T) {
+func (s suite) sameBits(t *testing.T) {
 	// Atoms and residuals make several blocks, words several tiles.
 	p := problem{words: 300, atoms: 400, dim: 200, batch: 150}
-	spec, x := p.make()
-	type result struct {
-		d          train.DictionaryPass
-		c          train.CodePass
-		dictionary []float32
-		codes      *vectors.CSR
-	}
-	trained := func(workers int) (r result) {
-		b := s.start.open(t, spec, x, 9, workers)
-		for e := 1; e <= 3; e++ {
-			var err error
-			if r.d, r.c, err = s.epoch(context.Background(), b, p, e); err != nil {
-				t.Fatal(err)
-			}
-		}
-		r.dictionary, r.codes = learned(t, b)
-		return r
-	}
-	one := trained(1)
+	one := trained(t, s.start.open(t, p.make(s.algorithm, 9), 1), p, 0, 3)
 	for _, workers := range []int{2, 7} {
-		if !reflect.DeepEqual(trained(workers), one) {
+		if !reflect.DeepEqual(trained(t, s.start.open(t, p.make(s.algorithm, 9), workers), p, 0, 3), one) {
 			t.Errorf("%d workers do not compute what one does", workers)
 		}
 	}
@@ -311,36 +272,24 @@ func (s suite[B]) sameBits(t *testing.T) {
 
 // resumed compares, bit by bit, a training with one that was saved and restored
 // on the way, for each epoch that it could be.
-func (s suite[B]) resumed(t *testing.T) {
+func (s suite) resumed(t *testing.T) {
 	p := problem{words: 130, atoms: 70, dim: 9, batch: 33}
-	spec, x := p.make()
 	const seed, epochs = 9, 4
-	type result struct {
-		d          train.DictionaryPass
-		c          train.CodePass
-		dictionary []float32
-		codes      *vectors.CSR
-	}
-	trained := func(b B, from, to int) (r result) {
-		for e := from + 1; e <= to; e++ {
-			var err error
-			if r.d, r.c, err = s.epoch(context.Background(), b, p, e); err != nil {
-				t.Fatal(err)
-			}
+	open := func(seed uint64) train.Resumable {
+		b, ok := s.start.open(t, p.make(s.algorithm, seed), 0).(train.Resumable)
+		if !ok {
+			t.Fatalf("%T cannot be resumed", b)
 		}
-		r.dictionary, r.codes = learned(t, b)
-		return r
+		return b
 	}
-	whole := trained(s.start.open(t, spec, x, seed, 0), 0, epochs)
+	whole := trained(t, open(seed), p, 0, epochs)
 	for at := 1; at < epochs; at++ {
-		b := s.start.open(t, spec, x, seed, 0)
-		r := trained(b, 0, at)
-		saved := make(map[model.Matrix][]float32)
-		again := s.start.open(t, spec, x, seed+1, 0) // what is restored must not come from the seed
-		from, to := train.Resumable(b), train.Resumable(again)
+		from, to := open(seed), open(seed+1) // what is restored must not come from the seed
+		r := trained(t, from, p, 0, at)
 		if err := to.Restore(r.dictionary, r.codes); err != nil {
 			t.Fatal(err)
 		}
+		saved := make(map[model.Matrix][]float32)
 		failure := errors.New("disk")
 		for m, size := range map[model.Matrix]int{
 			model.SquaredGradients: p.atoms * p.dim, model.GradientSums: p.words * p.atoms, model.SquareSums: p.words * p.atoms,
@@ -365,19 +314,37 @@ func (s suite[B]) resumed(t *testing.T) {
 				t.Errorf("error %v of restoring, want %v", err, failure)
 			}
 		}
-		if !reflect.DeepEqual(trained(again, at, epochs), whole) {
+		if !reflect.DeepEqual(trained(t, to, p, at, epochs), whole) {
 			t.Errorf("resumed after epoch %d, the training comes to other bits", at)
 		}
 	}
 }
 
 // cancelled checks that an epoch ends at once, with the context's error.
-func (s suite[B]) cancelled(t *testing.T) {
-	spec, x := problems[0].make()
-	b := s.start.open(t, spec, x, 1, 0)
-	ctx, cancel := context.WithCancel(context.Background())
+func (s suite) cancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := s.epoch(ctx, b, problems[0], 1); !errors.Is(err, context.Canceled) {
+	b := s.start.open(t, problems[0].make(s.algorithm, 1), 0)
+	if _, err := b.Epoch(ctx, 1, problems[0].batch); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want %v", err, context.Canceled)
+	}
+}
+
+// cancelledLater does the same between an epoch's two passes.
+func (s suite) cancelledLater(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	p := problems[0].make(s.algorithm, 1)
+	var done atomic.Int64
+	p.Words = func(n int) {
+		if done.Add(int64(n)) == int64(p.Len()) {
+			cancel()
+		}
+	}
+	b := s.start.open(t, p, 0)
+	if _, err := b.Epoch(ctx, 1, problems[0].batch); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want %v", err, context.Canceled)
+	}
+	if n := int(done.Load()); n >= 2*p.Len() {
+		t.Errorf("%d words were done with", n)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"overcomplete/internal/memory"
+	"overcomplete/model"
+	"overcomplete/train"
 )
 
 func TestMemory(t *testing.T) {
@@ -12,12 +14,11 @@ func TestMemory(t *testing.T) {
 	if !ok {
 		t.Skip("how much memory this machine has is not known")
 	}
-	spec := small
-	spec.Atoms = 10 * spec.Dim
+	h := model.Hyperparameters{Atoms: 20}
 	fits := func(bytes float64, overcommit bool) bool {
-		words := int(bytes / Memory(spec, 1_000_000_000, Options{}) * 1e9) // so many that what comes with every training is little
-		err := checkMemory(spec, words, Options{Overcommit: overcommit})
-		if err != nil && !errors.Is(err, ErrMemory) {
+		words := int(bytes / (Device{}).Memory(1_000_000_000, 2, h) * 1e9) // so many that what comes with every training is little
+		err := Device{Overcommit: overcommit}.checkMemory(words, 2, h)
+		if err != nil && !errors.Is(err, train.ErrMemory) {
 			t.Fatal(err)
 		}
 		return err == nil
@@ -37,8 +38,10 @@ func TestMemory(t *testing.T) {
 		}
 	}
 	// A training of 100,000 × 300 → 3000 was seen to take 3.74 GB.
-	spec.Atoms, spec.Dim = 3000, 300
-	single, half := Memory(spec, 100_000, Options{}), Memory(spec, 100_000, Options{Float16: true})
+	h.Atoms = 3000
+	single := Device{}.Memory(100_000, 300, h)
+	h.State = "float16"
+	half := Device{}.Memory(100_000, 300, h)
 	if single < 3.5e9 || single > 4.5e9 {
 		t.Errorf("100,000 words take %.2f GB", single/1e9)
 	}

@@ -1,0 +1,75 @@
+package cpu
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+
+	"overcomplete/cpu/simd"
+	"overcomplete/internal/memory"
+	"overcomplete/model"
+	"overcomplete/train"
+)
+
+// Device trains and encodes on the processor's cores: it is a [train.Device]. Its
+// zero value uses all of them. Results do not depend on their number.
+type Device struct {
+	Workers    int  // goroutines; 0 means one for each processor
+	Overcommit bool // train even if the machine seems to have too little memory
+}
+
+func (d Device) workers() int {
+	if d.Workers > 0 {
+		return d.Workers
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// name is what [train.Trainer] and [overcomplete/encode.Encoder] say of the device.
+func name(k *simd.Kernels) string { return "cpu " + k.Name }
+
+// addressable is the most bytes that any machine gives to a process.
+const addressable = min(1<<46, math.MaxInt)
+
+// codeShare is the share of codes that are taken to be nonzero after the first
+// epoch, when they are most. At λ = 0.5 it is a half on word2vec's vectors; at a
+// smaller λ it may be up to 1, and soon gets smaller.
+const codeShare = 0.5
+
+// Memory returns about how many bytes a training needs for so many vectors of length
+// dim: S and Q, the codes of the first epoch, X, some matrices of D's size, and what
+// each worker has in hand.
+func (d Device) Memory(words, dim int, h model.Hyperparameters) float64 {
+	state := 8.0 // bytes of S and Q, a coordinate
+	if h.State == "float16" {
+		state = 4
+	}
+	asVectors := 4.0 * 2 // bytes a coordinate: X, and a copy from when it was read
+	if h.Center {
+		asVectors += 4 // or less the mean
+	}
+	const (
+		code    = 8         // bytes of a nonzero: its column and value
+		asAtoms = 4 * 10    // bytes a coordinate: D, H, P, packed atoms, copies
+		asTile  = 8 + 4*2   // bytes a coordinate: codes with room for all, random or dense ones
+		program = 100 << 20 // and batches of words
+	)
+	v, k, l := float64(words), float64(h.Atoms), float64(dim)
+	inHand := min(float64(d.workers())*mostWords, v)
+	return v*k*(state+codeShare*code) + k*l*asAtoms + v*l*asVectors + inHand*k*asTile + program
+}
+
+// checkMemory refuses a training that the machine has no memory for: asking for
+// it would end the program, now or, worse, when it is filled. With d.Overcommit
+// it only refuses what no machine has.
+func (d Device) checkMemory(words, dim int, h model.Hyperparameters) error {
+	limit := float64(addressable)
+	if total, ok := memory.Total(); ok && !d.Overcommit {
+		limit = float64(total)
+	}
+	if bytes := d.Memory(words, dim, h); bytes > limit || h.Atoms > math.MaxInt32 {
+		return fmt.Errorf("%w: %d words × %d sparse dimensions need about %.1f GB, and there can be %.1f GB",
+			train.ErrMemory, words, h.Atoms, bytes/1e9, limit/1e9)
+	}
+	return nil
+}

@@ -1,0 +1,183 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"overcomplete/model"
+	"overcomplete/vectors"
+)
+
+// A Resumable trainer can be gone on with later, in another process, after an epoch.
+// Its state is what it learned and the matrices of [model.State].
+type Resumable interface {
+	Trainer
+
+	// SaveMatrix calls f with a matrix in parts.
+	SaveMatrix(m model.Matrix, f func(part []float32) error) error
+
+	// Restore replaces what was learned. It must be called before the first epoch,
+	// and RestoreMatrix for each matrix then.
+	Restore(dictionary []float32, codes *vectors.CSR) error
+
+	// RestoreMatrix has f fill a matrix in parts.
+	RestoreMatrix(m model.Matrix, f func(part []float32) error) error
+}
+
+// A Checkpoint lets a training outlive its process. With one, a training whose
+// context is cancelled finishes its epoch and saves it before it returns the context's
+// error.
+type Checkpoint struct {
+	Dir     string        // of the model
+	Every   time.Duration // the least time from one checkpoint to the next; 0 to write none
+	Resume  bool          // go on with the checkpoint in Dir, if there is one
+	Replace bool          // what is at Dir may be replaced, if it is a model
+
+	// Epoch is set by [Fit]: that of the checkpoint which is in Dir, 0 if none is.
+	Epoch int
+}
+
+// CheckpointError is the type of all errors of checkpoints that can't be resumed.
+type CheckpointError struct {
+	Dir string
+	Err error
+}
+
+func (e *CheckpointError) Error() string { return fmt.Sprintf("%s: %v", e.Dir, e.Err) }
+func (e *CheckpointError) Unwrap() error { return e.Err }
+
+// interruptible returns the context of epochs, until stop. With checkpoints, an epoch
+// is finished when ctx is cancelled, for there is no way back from its middle.
+func (f *fit) interruptible(ctx context.Context) (epochs context.Context, stop func()) {
+	f.interrupted, f.saved = ctx, time.Now()
+	if f.Checkpoint == nil || f.Checkpoint.Every <= 0 {
+		return ctx, func() {}
+	}
+	said := make(chan struct{})
+	cancel := context.AfterFunc(ctx, func() {
+		f.note("interrupted: a checkpoint is written after this epoch; interrupt again to stop without")
+		close(said)
+	})
+	return context.WithoutCancel(ctx), func() {
+		if !cancel() {
+			<-said
+		}
+	}
+}
+
+func (f *fit) note(format string, args ...any) {
+	if f.Note != nil {
+		f.Note(fmt.Sprintf(format, args...))
+	}
+}
+
+// checkpoint saves the training after an epoch, if it is time, or if it ends here.
+func (f *fit) checkpoint() error {
+	c := f.Checkpoint
+	if c == nil || c.Every <= 0 || finished(f.model.Info) {
+		return nil
+	}
+	stop := f.interrupted.Err()
+	if stop == nil && time.Since(f.saved) < c.Every {
+		return nil
+	}
+	err := f.save()
+	if err != nil && stop == nil {
+		f.note("warning: no checkpoint after epoch %d: %v", len(f.model.Info.Epochs), err)
+		return nil
+	}
+	if err == nil {
+		err = stop
+	}
+	return err
+}
+
+func (f *fit) save() error {
+	t, ok := f.Trainer.(Resumable)
+	if !ok {
+		return fmt.Errorf("%s saves no state", f.Device())
+	}
+	if err := f.fetch(); err != nil {
+		return err
+	}
+	defer func() { f.model.Codes.CSR, f.model.Dictionary.Atoms = vectors.CSR{}, nil }() // the trainer has them
+	c := f.Checkpoint
+	if err := f.model.SaveCheckpoint(c.Dir, c.Replace || c.Epoch > 0, model.State{Batch: f.batch, Each: t.SaveMatrix}); err != nil {
+		return err
+	}
+	c.Epoch, f.saved = len(f.model.Info.Epochs), time.Now()
+	return nil
+}
+
+// resume restores the training from its checkpoint, if there is one and it is of
+// this training.
+func (f *fit) resume() error {
+	c := f.Checkpoint
+	if c == nil {
+		return nil
+	}
+	if c.Epoch = 0; !c.Resume {
+		return nil
+	}
+	if _, err := os.Lstat(c.Dir); errors.Is(err, fs.ErrNotExist) {
+		f.note("there is no %s to go on with: training starts anew", c.Dir)
+		return nil
+	}
+	t, ok := f.Trainer.(Resumable)
+	if !ok {
+		return fmt.Errorf("train: %s resumes no checkpoint", f.Device())
+	}
+	saved, batch, err := model.OpenCheckpoint(c.Dir)
+	if err != nil {
+		return &CheckpointError{c.Dir, err}
+	}
+	if err := sameTraining(saved, f.model); err != nil {
+		return &CheckpointError{c.Dir, fmt.Errorf("the checkpoint is of another training: %w", err)}
+	}
+	if err := t.Restore(saved.Dictionary.Atoms, &saved.Codes.CSR); err != nil {
+		return err
+	}
+	for _, m := range []model.Matrix{model.SquaredGradients, model.GradientSums, model.SquareSums} {
+		err := model.ReadMatrix(c.Dir, saved, m, func(read func([]float32) error) error { return t.RestoreMatrix(m, read) })
+		if err != nil {
+			return &CheckpointError{c.Dir, err}
+		}
+	}
+	f.model.Info.Epochs, f.batch, c.Epoch = saved.Info.Epochs, batch, len(saved.Info.Epochs)
+	f.note("resuming after epoch %d", c.Epoch)
+	if was, is := saved.Info.Device, f.Device(); was != is {
+		f.note("warning: it was trained on %s: on %s the last bits differ", was, is)
+	}
+	return nil
+}
+
+// sameTraining returns an error unless two models are of the same data and
+// hyperparameters.
+func sameTraining(saved, m *model.Model) error {
+	was, is := saved.Info, m.Info
+	// The file may have been renamed.
+	was.Input.Name, is.Input.Name = "", ""
+	for _, part := range []struct {
+		what    string
+		was, is any
+	}{{"the input's ", was.Input, is.Input}, {"", was.Training, is.Training}} {
+		a, b := reflect.ValueOf(part.was), reflect.ValueOf(part.is)
+		for i := range a.NumField() {
+			if x, y := a.Field(i).Interface(), b.Field(i).Interface(); x != y {
+				name, _, _ := strings.Cut(a.Type().Field(i).Tag.Get("json"), ",")
+				return fmt.Errorf("%s%s was %v and is %v", part.what, strings.ReplaceAll(name, "_", "-"), x, y)
+			}
+		}
+	}
+	if !slices.Equal(saved.Codes.Words, m.Codes.Words) {
+		return errors.New("its words are others")
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+package train
+
+import (
+	"math"
+
+	"overcomplete/model"
+)
+
+// The authors' stop rules (their programs sparse and nonneg): at least 20
+// epochs, then on while the mean error is above 0.05, still changes by more than
+// a tolerance and a number of epochs is not reached.
+const (
+	authorsFewest    = 20
+	authorsGoodError = 0.05
+)
+
+// authorsStop returns the tolerance and the most epochs of the authors' stop rule
+// for a method.
+func authorsStop(method string) (tolerance float64, most int) {
+	if method == "B" {
+		return 0.001, 75
+	}
+	return 0.005, 50
+}
+
+// DefaultEpochs returns the epochs of h's method, 20 for A and 30 for B, or the most
+// that its stop rule allows.
+func DefaultEpochs(h model.Hyperparameters) int {
+	switch {
+	case h.Stop == "authors":
+		_, most := authorsStop(h.Method)
+		return most
+	case h.Method == "B":
+		return 30
+	}
+	return 20
+}
+
+// finished reports whether a training ends with the epochs that it has.
+func finished(i model.Info) bool {
+	h, t := i.Training, len(i.Epochs)
+	if t >= h.Epochs {
+		return true
+	}
+	if h.Stop != "authors" || t < authorsFewest {
+		return false
+	}
+	running, before := i.Epochs[t-1].RunningLoss, i.Epochs[t-2].RunningLoss
+	tolerance, _ := authorsStop(h.Method)
+	return running <= authorsGoodError || math.Abs(running-before) <= tolerance
+}
