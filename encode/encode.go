@@ -1,17 +1,18 @@
-// Package encode gives sparse codes to any vectors, in training or not, with a
-// dictionary that was trained before. It keeps no state: the code of a row y
-// depends on y and the dictionary alone, not on the rows that come with it.
+// Package encode gives sparse codes to dense vectors with a dictionary that was
+// trained before. The vectors need not be those of the training. The code of a row
+// depends on that row and the dictionary alone, not on the rows encoded with it.
 //
-// With D fixed, K×L, the code of y, of which the mean has been subtracted, is
-// about
+// Let D be the dictionary, K×L, and y a vector of length L from which the model's
+// mean has been subtracted. The code of y, of length K, is close to
 //
 //	argmin_a ‖y − aD‖² + λ‖a‖₁        (the paper's Eq. 2 for one word; a ≥ 0 for method B)
 //
-// There are two ways to it.
+// There are two ways to compute it.
 //
 // # Stopped early
 //
-// FISTA with restart takes a few steps of size s = 1/(2.04·‖D‖₂²):
+// A few steps of FISTA (Beck and Teboulle 2009) with restart (O'Donoghue and Candès
+// 2015), of size s = 1/(2.04·‖D‖₂²):
 //
 //	a = z = 0, q = 1;  n times:
 //	    b = soft(z + 2s(y − zD)Dᵀ, λs)        (a ≥ 0: max(· − λs, 0))
@@ -19,27 +20,27 @@
 //	    z = b + [⟨z−b, b−a⟩ ≤ 0]·(q−1)/q'·(b−a);  a = b;  q = q'
 //	keep the k largest |a|;  5 such steps without shrinkage on their support (not for a ≥ 0)
 //
-// The bracket is the restart: a row whose step goes against its momentum loses
-// it. After some 20 steps, words that are alike still have codes that are alike.
-// Later steps lower the objective by making them differ, so that more steps are
-// not better: measure before taking them.
+// The bracket is 1 where its condition holds and 0 where not. It is 0 where the step
+// goes against the row's momentum, which begins again from nothing: that is the
+// restart. After some 20 steps, similar words still have similar codes. Further steps
+// lower the objective by making them differ, so more steps are not better.
 //
 // # Exact
 //
-// The lasso's minimum, by coordinate descent, to a duality gap that is a given
-// share of the objective. See [Options.Gap].
+// The minimum itself, by coordinate descent, to a duality gap that is a given share
+// of the objective. See [Options.Gap].
 //
 // # In a program
 //
-// [Model] encodes vectors in memory; a [Device] does the work, such as that of package
-// cpu:
+// [Model] encodes vectors that are in memory. A [Device] computes the codes, such as
+// that of package cpu:
 //
 //	m, err := model.OpenDictionary("godoc.model")
 //	encoded, err := encode.Model(ctx, m, x, cpu.Device{}, encode.Defaults(m.Info))
 //	err = encoded.Save("new.model", false)
 //
-// A [Stream] encodes more than there is memory for, and [Merge] puts what many
-// processes did of it together.
+// A [Stream] encodes more vectors than fit in memory. [Merge] puts together what
+// several processes have encoded of one input.
 package encode
 
 import (
@@ -53,21 +54,21 @@ import (
 	"overcomplete/vectors"
 )
 
-// Options say which codes are wanted: see [Defaults].
+// Options say which codes are wanted. Start from [Defaults].
 type Options struct {
 	Lambda      float64 // λ, weight of ‖a‖₁
 	Nonnegative bool    // a ≥ 0, for dictionaries of method B
 	Steps       int     // n, of FISTA
 	Most        int     // k, the most nonzeros that a code keeps
 
-	// Gap, if positive, asks for the exact lasso, whatever Steps and Most are:
-	// each row's duality gap is at most this share of its objective.
+	// Gap, if positive, asks for exact codes: the duality gap of each row shall be at
+	// most this share of its objective. Steps and Most are not used then.
 	Gap float64
 }
 
-// Defaults returns how a model's dictionary is best used: with its λ and sign, 20
-// steps, and as many nonzeros as its own codes have. To have the exact lasso, set
-// Gap, to 1e-4 say.
+// Defaults returns the options for the dictionary of a model: the λ and the sign that
+// it was trained with, 20 steps, and as many nonzeros as the model's codes have on
+// average. For exact codes set Gap, for instance to 1e-4.
 func Defaults(i model.Info) Options {
 	density := 1.0
 	switch e := i.Encoding; {
@@ -81,7 +82,8 @@ func Defaults(i model.Info) Options {
 	return Options{Lambda: i.Training.Lambda, Nonnegative: i.Training.Method == "B", Steps: 20, Most: Most(density, i.Training.Atoms)}
 }
 
-// Validate returns an error unless codes can be made with these options.
+// Validate returns nil if codes can be made with these options, or else an error that
+// says which of them cannot be and what is wanted.
 func (o Options) Validate() error {
 	switch lambda := float64(float32(o.Lambda)); {
 	case !(lambda >= 0) || math.IsInf(lambda, 0):
@@ -96,62 +98,66 @@ func (o Options) Validate() error {
 	return nil
 }
 
-// Most returns the nonzeros of a code of so many atoms if that share of it, or a
-// little more, is not zero: at least one.
+// Most returns density·atoms, rounded to a whole number and at least 1: how many
+// nonzeros a code has if density, 0 to 1, is the share of its values that are not zero.
 func Most(density float64, atoms int) int {
 	return max(1, int(math.Round(density*float64(atoms))))
 }
 
-// PolishSteps is how many steps without shrinkage follow the choice of a support.
+// PolishSteps is how many steps without shrinkage refine a code that was stopped early
+// and has been cut to its largest values.
 const PolishSteps = 5
 
 // A Device is where encodings run: [overcomplete/cpu.Device] or
 // [overcomplete/kernels.Device].
 type Device interface {
-	// Encoder prepares encoding with a dictionary. It is an error if the dictionary or
-	// the options are not valid, if nothing can be encoded with the dictionary
-	// (ErrDictionary), if the device does not know the options, or has too little
-	// memory.
+	// Encoder prepares encoding with the dictionary d. It is an error if d or o are not
+	// valid, if nothing can be encoded with d (ErrDictionary), or if the device cannot
+	// do what o asks for or has too little memory.
 	Encoder(d *model.Dictionary, o Options) (Encoder, error)
 }
 
-// An Encoder encodes with one dictionary. It may be used by one goroutine at a time.
+// An Encoder makes codes with one dictionary and one set of [Options]. It may be used
+// by one goroutine at a time.
 type Encoder interface {
-	// Device says what encodes, for [model.Encoding].
+	// Device says what computes the codes, for [model.Encoding].
 	Device() string
 
-	// Options returns those that it was made with.
+	// Options returns the options that the encoder was made with.
 	Options() Options
 
-	// Close gives up what the encoder has on its device.
+	// Close releases what the encoder holds on its device.
 	Close() error
 
-	// Encode returns the codes of X, n×L row-major, from which it subtracts the
-	// dictionary's mean.
-	// X is not changed. A row's code is the same bits whatever rows it comes with. If
-	// ctx is cancelled, the error is ctx's. A row that single precision has no code for
-	// has a loss that is not a finite number.
+	// Encode returns the codes of x, n×L row-major, from which it subtracts the
+	// dictionary's mean. It does not change x. The code of a row has the same bits
+	// whatever rows are encoded with it. If ctx is cancelled, Encode returns its error.
+	// A row whose code overflows single precision is no error: its Loss is not finite.
 	Encode(ctx context.Context, x []float32) (*Codes, error)
 }
 
-// Codes are the codes of some rows.
+// Codes are the codes of n rows, and what was measured of each.
 type Codes struct {
 	vectors.CSR           // n×K, A
 	Loss        []float64 // ‖y − aD‖² of each row
 	Gap         []float64 // with Options.Gap, each row's duality gap as a share of its objective
 }
 
-// ErrDictionary is returned, wrapped, for a dictionary of zeros, or one so large or
-// small that single precision has no step for it.
+// ErrDictionary is the error, wrapped, for a dictionary that nothing can be encoded
+// with: it is all zeros, or so large or small that the size of FISTA's steps is not a
+// normal number of single precision.
 var ErrDictionary = errors.New("nothing can be encoded")
 
-// ErrOverflow is returned, wrapped, for a row that single precision has no code
-// for.
+// ErrOverflow is the error, wrapped, for a row whose values are not finite or so large
+// that its code overflows single precision.
 var ErrOverflow = errors.New("its vector is too large to be encoded, or not of finite numbers")
 
-// StepSize returns FISTA's s = 1/(2.04·‖D‖₂²) for a valid dictionary, or ErrDictionary,
-// wrapped, if single precision has no such step. The norm is found by power iteration, which ends below it: by less than the
-// 2 % that s leaves before steps may overshoot.
+// StepSize returns the size of FISTA's steps, s = 1/(2.04·‖D‖₂²), for a valid
+// dictionary. The error wraps [ErrDictionary].
+//
+// FISTA converges with steps of up to 1/(2‖D‖₂²). The spectral norm is computed by
+// power iteration, which approaches it from below; the factor 2.04 leaves 2 % for what
+// is missing, which is less.
 func StepSize(d *model.Dictionary) (float64, error) {
 	const tolerance, most = 1e-6, 1000
 	rng := rand.New(rand.NewPCG(1, 1)) // any start that is not orthogonal to the answer
@@ -203,7 +209,8 @@ func normalise(v []float64) {
 	}
 }
 
-// Momentum returns FISTA's (q−1)/q' and q' after q.
+// Momentum returns the factor of FISTA's momentum, (q−1)/q', and the next value
+// q' = (1 + √(1+4q²))/2 of the sequence that begins with q = 1.
 func Momentum(q float64) (momentum, next float64) {
 	next = (1 + math.Sqrt(1+4*q*q)) / 2
 	return (q - 1) / next, next

@@ -9,18 +9,21 @@ import (
 	"overcomplete/vectors"
 )
 
-// A ShardError says why models are not the shards of one input, or are not whole.
+// A ShardError says why models cannot be merged: they are not the shards of one input,
+// or one of them is damaged.
 type ShardError struct{ Err error }
 
 func (e *ShardError) Error() string { return e.Err.Error() }
 func (e *ShardError) Unwrap() error { return e.Err }
 
-// Merge puts the shards of an input in dirs together, in whatever order they come, and
-// saves the model of all of it in the directory dir, as [model.Model.SaveRows] does:
-// to the byte what a [Stream] without a shard comes to. It returns what
-// the model's model.json says. A mistake in the shards is a [*ShardError]: one is
-// missing, there twice or not whole, or they are of different models, inputs, word
-// lists, options or processors.
+// Merge puts the shards of one input together. The directories dirs hold the shards,
+// in any order. The model of the whole input is saved as the directory dir, with force
+// as in [model.Model.Save]. Its files are, to the byte, those that a [Stream] without a
+// shard would have made. Merge returns the content of its model.json.
+//
+// The error is a [*ShardError] if a shard is missing, there twice or damaged, or if
+// they differ in model, input, word list, options or kind of processor. Other errors
+// are those of [model.Model.SaveRows], or of ctx if it is cancelled.
 func Merge(ctx context.Context, dir string, force bool, dirs ...string) (*model.Info, error) {
 	shards, m, err := openShards(dirs)
 	defer func() {

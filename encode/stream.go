@@ -9,18 +9,23 @@ import (
 	"overcomplete/vectors"
 )
 
-// Block is how many rows are encoded together, and by how many rows an input is
-// dealt out to shards.
+// Block is the number of rows that are encoded together. An input is dealt out to
+// shards in blocks of as many rows.
 const Block = 4096
 
 // namedWords is how many of the words are named whose gap is larger than it should
 // be.
 const namedWords = 5
 
-// Model encodes x on a device and returns the model of its words: their codes, and the
-// dictionary of m. Of the vectors' source it knows nothing: the caller sets
-// Info.Input's Name and SHA256, if anybody is to know them. If ctx is cancelled, the
-// error is ctx's.
+// Model encodes the vectors x, V×L, on a device and returns a model of them: their words
+// and codes, with the dictionary of m.
+//
+// It is an error if x and the dictionary do not have the same L, if the device cannot
+// encode with the dictionary and o (see [Device]), or, wrapping [ErrOverflow], if a row
+// cannot be encoded. If ctx is cancelled, its error is returned.
+//
+// Where x is from is not known here. If model.json shall say so, the caller sets Name
+// and SHA256 of Info.Input.
 func Model(ctx context.Context, m *model.Model, x *vectors.Dense, device Device, o Options) (encoded *model.Model, err error) {
 	if x.Dim != m.Dictionary.Dim {
 		return nil, fmt.Errorf("encode: vectors of %d numbers, and the atoms have %d", x.Dim, m.Dictionary.Dim)
@@ -52,7 +57,8 @@ func Model(ctx context.Context, m *model.Model, x *vectors.Dense, device Device,
 	return encoded, nil
 }
 
-// TrainedOn is what a model's dictionary was learned from.
+// TrainedOn returns the description of the vectors that a model's dictionary was
+// learned from, which need not be those of its codes.
 func TrainedOn(i model.Info) model.Input {
 	if i.Encoding != nil {
 		return i.Encoding.TrainedOn
@@ -60,13 +66,19 @@ func TrainedOn(i model.Info) model.Input {
 	return i.Input
 }
 
-// A Stream encodes rows that come some at a time, however many, and measures their
-// codes. It holds a block of them. The rows of a file come from [vectors.Stream],
-// and [model.Model.SaveRows] takes the codes.
+// A Stream encodes rows that come a few at a time and need not fit in memory: it holds
+// one [Block] of them. It also measures the codes. [vectors.Stream] reads such rows
+// from a file, and [model.Model.SaveRows] writes their codes.
 type Stream struct {
 	Encoder Encoder
-	Add     func(block *vectors.Sparse) error // takes the codes, block by block; words are for the time of the call
-	Shard   *model.Shard                      // nil for all rows; all but Index and Of is filled in
+
+	// Add is called with each block's words and codes, in order. It may keep the codes,
+	// but not the words. If it returns an error, so does the Stream.
+	Add func(block *vectors.Sparse) error
+
+	// Shard, if not nil, says which blocks to encode. Index and Of must be set; the
+	// Stream sets the rest.
+	Shard *model.Shard
 
 	dim    int // of the rows so far
 	tally  tally
@@ -75,8 +87,9 @@ type Stream struct {
 	data   []float32
 }
 
-// Rows encodes more rows, or keeps them for the next block. They are as long as
-// those before.
+// Rows takes the next rows of the input, V×L with the same L each time. It encodes
+// them as soon as a block is full. Its errors are those of the encoder and of Add, and
+// one that wraps [ErrOverflow] for a row that cannot be encoded.
 func (s *Stream) Rows(ctx context.Context, d *vectors.Dense) error {
 	if s.dim == 0 {
 		s.dim = d.Dim
@@ -96,8 +109,9 @@ func (s *Stream) Rows(ctx context.Context, d *vectors.Dense) error {
 	return nil
 }
 
-// Finish encodes what is left and returns what was measured, and how it was encoded
-// but for what the dictionary was trained on.
+// Finish encodes the last block, which may not be full, and returns what was measured
+// of all codes. The caller sets TrainedOn of the result, which a Stream does not know.
+// Its errors are those of [Stream.Rows].
 func (s *Stream) Finish(ctx context.Context) (*model.Encoding, error) {
 	if len(s.words) > 0 {
 		if err := s.block(ctx); err != nil {

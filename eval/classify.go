@@ -23,12 +23,13 @@ type classification struct {
 	split  func(e *evaluation) split
 }
 
-// A split says which texts serve for what. C is the value of the grid with the
-// most texts of tune's folds right, the smaller of equals; the score is the share
-// of test's folds that is right with it.
+// A split says what the texts of a task are used for. C is the value of the grid with
+// which most texts of the folds in tune are classified right; of equal ones it is the
+// smallest. The score is the share of texts of the folds in test that are classified
+// right with that C.
 type split struct{ tune, test []fold }
 
-// A fold is texts, by their indices, to train on and others to classify then.
+// A fold has the indices of texts to train on and of texts to classify then.
 type fold struct{ train, test []int }
 
 // grid is the values of C that are tried.
@@ -100,7 +101,7 @@ func (t *classification) check(e *evaluation) error {
 	return nil
 }
 
-// A search is what the values of the grid do in one fold.
+// A search has, for one fold, the fit of each value of the grid.
 type search struct {
 	*regression
 	test      []int
@@ -225,7 +226,8 @@ func span(first, last int) []int {
 	return s
 }
 
-// withDevelopment takes parts that follow one another in a task's texts.
+// withDevelopment is the split of a task whose texts are train, then dev, then test:
+// C is chosen on dev.
 func withDevelopment(train, dev, test int) func(*evaluation) split {
 	return func(*evaluation) split {
 		return split{
@@ -235,8 +237,7 @@ func withDevelopment(train, dev, test int) func(*evaluation) split {
 	}
 }
 
-// withHeldOut holds the last texts of a random order of the training texts out to
-// choose C.
+// withHeldOut chooses C on the last held of the training texts, in random order.
 func withHeldOut(train, held, test int) func(*evaluation) split {
 	return func(e *evaluation) split {
 		order := e.random(forSplits).Perm(train)

@@ -1,14 +1,16 @@
 // Package eval measures word vectors by the benchmark tasks of the paper (§3 and
 // Appendix B).
 //
-// Two tasks ask how similar words are: the rank correlation of the vectors'
-// cosines with people's judgments. The other ones classify texts by logistic
-// regression on the average of their words' vectors, or noun phrases on three
-// vectors appended. No vector is tuned for a task; better vectors make the same
-// simple classifier better.
+// Two tasks compare similarities of words: the score is the rank correlation of the
+// vectors' cosines with people's judgments. The others classify texts: the score is
+// the accuracy of a logistic regression on the average of the words' vectors or, for
+// noun phrases, on the vectors of their three words side by side. Vectors are not
+// tuned for a task.
 //
-// What the paper leaves open is settled here, and printed with every table:
-// see [Options] and the tasks.
+// The paper leaves some choices open. Those made here are described by [Options] and
+// by the functions that read the tasks, and are printed with every table.
+//
+// What is wrong with a task's files is reported as a [*vectors.InputError].
 package eval
 
 import (
@@ -23,21 +25,21 @@ import (
 	"overcomplete/vectors"
 )
 
-// Options are the choices that the paper leaves open. Numbers from different
-// choices can't be compared.
+// Options are choices that the paper leaves open. Scores can be compared only if they
+// were measured with the same ones.
 type Options struct {
-	OOV  OOV  // what stands for words without a vector
-	Case Case // how a token's vector is looked up
-	Raw  bool // leave a text's features as they are, instead of scaling them to unit length
-	Seed uint64
+	OOV  OOV    // what is done about words without a vector
+	Case Case   // how the vector of a token is looked up
+	Raw  bool   // do not scale the features of a text to unit length
+	Seed uint64 // of random splits and the bootstrap
 }
 
-// OOV says what stands for words without a vector ("out of vocabulary").
+// OOV says what is done about words that have no vector ("out of vocabulary").
 type OOV string
 
 const (
-	// Skip leaves such words out: pairs with one are dropped, averages are over
-	// the others. In a noun phrase, where a vector's place matters, they are zero.
+	// Skip leaves them out: pairs with such a word are dropped, and averages are over
+	// the other words. In noun phrases, where places matter, they are zero vectors.
 	Skip OOV = "skip"
 	// Zero gives them the zero vector.
 	Zero OOV = "zero"
@@ -49,12 +51,12 @@ const (
 type Case string
 
 const (
-	Fallback Case = "fallback" // as it stands, else in lower case
-	Exact    Case = "exact"    // as it stands
-	Lower    Case = "lower"    // in lower case
+	Fallback Case = "fallback" // as the token stands or, if that has no vector, in lower case
+	Exact    Case = "exact"    // only as the token stands
+	Lower    Case = "lower"    // only in lower case
 )
 
-// Describe says in words what o's choices are.
+// Describe returns the choices as an English sentence without a full stop.
 func (o Options) Describe() string {
 	oov := map[OOV]string{
 		Skip: "left out (pairs dropped, zero in noun phrases)",
@@ -71,30 +73,32 @@ func (o Options) Describe() string {
 		oov, look, features, o.Seed)
 }
 
-// A Task is a benchmark with its data.
+// A Task is a benchmark with its data. The Read functions make tasks.
 type Task interface {
 	Name() string
 	evaluate(e *evaluation) (Result, error)
 }
 
-// fewest is how many covered items a score needs.
+// fewest is the least number of pairs or test texts with vectors that a score needs.
 const fewest = 10
 
-// Result is what a task measured.
+// Result is the score of one representation in one task.
 type Result struct {
-	Score   float64 // accuracy, or Spearman's ρ, × 100; NaN if Note says why there is none
-	Stderr  float64 // its standard error, by a bootstrap over test items
-	Covered int     // units with vectors, in all of the task's parts
-	Total   int
-	Unit    string  // of Covered and Total: pairs or tokens
-	C       float64 // of the logistic regression, 0 if there is none
-	// Unconverged are the values of C for which a regression was ended before its
-	// optimum. What they scored may be a bit off.
+	Score   float64 // accuracy, or Spearman's ρ, × 100; NaN if there is none: see Note
+	Stderr  float64 // standard error of Score, by a bootstrap over the test items
+	Covered int     // how many of Total have vectors
+	Total   int     // pairs or tokens in all parts of the task, training included
+	Unit    string  // what Covered and Total count: "pairs" or "tokens"
+	C       float64 // the C of the logistic regression that was chosen; 0 in other tasks
+
+	// Unconverged are the values of C for which a regression was ended before it
+	// reached its optimum. Their accuracies may be slightly wrong.
 	Unconverged []float64
-	Note        string
+
+	Note string // why there is no score, "" if there is one
 }
 
-// resultJSON is a Result in JSON, where a score that there is not is null.
+// resultJSON is a Result in JSON. Its score is null if there is none.
 type resultJSON struct {
 	Score       *float64  `json:"score"`
 	Stderr      *float64  `json:"stderr"`
@@ -106,7 +110,7 @@ type resultJSON struct {
 	Note        string    `json:"note,omitempty"`
 }
 
-// MarshalJSON implements [json.Marshaler]. JSON has no NaN.
+// MarshalJSON implements [json.Marshaler]. A score of NaN becomes null.
 func (r Result) MarshalJSON() ([]byte, error) {
 	j := resultJSON{Covered: r.Covered, Total: r.Total, Unit: r.Unit, C: r.C, Unconverged: r.Unconverged, Note: r.Note}
 	if r.Note == "" {
@@ -142,8 +146,12 @@ type evaluation struct {
 	workers chan struct{} // a token for each that may compute
 }
 
-// Run evaluates a representation by tasks, on all processors. The results do not
-// depend on their number.
+// Run measures a representation by each of the tasks and returns their results in the
+// same order. It uses all processors; the results do not depend on their number.
+//
+// It is an error if a vector that a task uses is not finite, or if a part of a task
+// that a classifier is to be trained on has texts of one label only. If ctx is
+// cancelled, its error is returned.
 func Run(ctx context.Context, r *Representation, tasks []Task, o Options) ([]Result, error) {
 	e := &evaluation{r, o, ctx, make(chan struct{}, runtime.GOMAXPROCS(0))}
 	for _, t := range tasks {

@@ -5,10 +5,11 @@ import (
 	"strings"
 )
 
-// ReadLabelled reads a task of the user's own: files with a line "label<TAB>text"
-// for each text, whose tokens are what white space separates. They are for training
-// and test, with C chosen by five-fold cross-validation on the former, or for
-// training, development and test.
+// ReadLabelled reads a task of the user's own. A file has a line "label<TAB>text" for
+// each text; tokens are separated by white space. With two paths, the files are for
+// training and test, and C is chosen by five-fold cross-validation on the training
+// texts. With three, they are for training, development and test, and C is chosen by
+// the accuracy on the development texts.
 func ReadLabelled(name string, paths []string) (Task, error) {
 	var l labels
 	var parts []part

@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// Newsgroups are two groups of 20 Newsgroups to tell apart.
+// Newsgroups is a task of telling posts of two groups of 20 Newsgroups apart.
 type Newsgroups struct {
-	Groups [2]string
-	Held   int // training posts that are held out to choose C
+	Groups [2]string // names of their folders
+	Held   int       // training posts that are held out to choose C
 }
 
-// The paper's pairs of groups, with its numbers of held-out posts.
+// The paper's three pairs of groups, with its numbers of held-out posts.
 var (
 	Sports   = Newsgroups{[2]string{"rec.sport.baseball", "rec.sport.hockey"}, 239}
 	Computer = Newsgroups{[2]string{"comp.sys.ibm.pc.hardware", "comp.sys.mac.hardware"}, 239}
@@ -25,10 +25,11 @@ var (
 var newsgroupToken = regexp.MustCompile(`[A-Za-z0-9']+`)
 
 // ReadNewsgroups reads posts from the folders 20news-bydate-train and
-// 20news-bydate-test, a folder a group, a file a post. A post's header, all up to
-// the first blank line, is dropped: it tells the group. The rest is read as Latin-1,
-// and its tokens are [A-Za-z0-9']+. The posts that are held out to choose C are the
-// last ones of a random order of the training files in the order of their names.
+// 20news-bydate-test of dir, which have a folder for each group and in it a file for
+// each post. The header of a post, up to the first blank line, is dropped, because it
+// names the group. The rest is read as Latin-1; tokens are the matches of
+// [A-Za-z0-9']+. To choose C, the training posts are shuffled and the last g.Held of
+// them are held out.
 func ReadNewsgroups(name, dir string, g Newsgroups) (Task, error) {
 	var l labels
 	var parts []part

@@ -10,11 +10,14 @@ import (
 )
 
 // ReadNPBracketing reads noun phrases of three words, which bracket to the left,
-// "(blood pressure) medicine", or right, "local (phone company)", from a file with
-// a header line, of which the first field is Fold_id, and then "fold<TAB>lemma-POS_lemma-POS_lemma-POS<TAB>L or R" for
-// each. The features are the three lemmas' vectors side by side. C is chosen by
-// training on folds 1 and up and testing on fold 0; the score is the accuracy of
-// cross-validation within folds 1 and up.
+// "(blood pressure) medicine", or to the right, "local (phone company)". The file has
+// a header line whose first field is Fold_id, then a line for each phrase:
+//
+//	fold<TAB>lemma-POS_lemma-POS_lemma-POS<TAB>L or R
+//
+// The features are the vectors of the three lemmas side by side. C is chosen by
+// training on all folds but 0 and testing on fold 0. The score is the accuracy of
+// cross-validation over the folds other than 0.
 func ReadNPBracketing(name, path string) (Task, error) {
 	var l labels
 	p := newPart(path)
@@ -69,7 +72,7 @@ func ReadNPBracketing(name, path string) (Task, error) {
 
 const npHeader = "Fold_id"
 
-// withFolds chooses C on fold 0 and cross-validates within the others.
+// withFolds chooses C on fold 0 and cross-validates over the others.
 func withFolds(texts map[int][]int) split {
 	var rest []int
 	numbers := slices.Sorted(maps.Keys(texts))

@@ -21,7 +21,8 @@ type Representation struct {
 	mean func() vector // of all vectors
 }
 
-// NewDense returns dense vectors as a representation.
+// NewDense returns a representation of dense vectors, with L columns. If a word is
+// there more than once, its first row counts.
 func NewDense(name string, d *vectors.Dense) *Representation {
 	all := make([]int32, d.Dim)
 	for j := range all {
@@ -30,7 +31,8 @@ func NewDense(name string, d *vectors.Dense) *Representation {
 	return newRepresentation(name, d.Words, d.Dim, func(i int) ([]int32, []float32) { return all, d.Row(i) })
 }
 
-// NewSparse returns sparse vectors as a representation.
+// NewSparse returns a representation of sparse vectors: row i of codes, V×K, is the
+// vector of words[i]. If a word is there more than once, its first row counts.
 func NewSparse(name string, s *vectors.Sparse) *Representation {
 	return newRepresentation(name, s.Words, s.Cols, s.Row)
 }

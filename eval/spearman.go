@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Spearman returns Spearman's rank correlation ρ of x and y, −1 to 1: the
-// correlation of their ranks, where equal values share the average of the ranks
-// that they take. It is NaN if all values of x, or of y, are equal. The lengths
-// must agree.
+// Spearman returns Spearman's rank correlation ρ of x and y, from −1 to 1. It is the
+// correlation of their ranks; equal values have the average of the ranks that they
+// take up together. It is NaN if all values of x are equal, or all of y. Both must have
+// the same length.
 func Spearman(x, y []float64) float64 {
 	return pearson(ranks(x), ranks(y))
 }

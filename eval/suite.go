@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Suite is the paper's tasks in the order of its table. All but WS-353, on which
-// the paper chooses hyperparameters, are averaged.
+// suite has the paper's tasks in the order of its table. All but WS-353, by which the
+// paper chooses hyperparameters, are averaged.
 var suite = []struct {
 	name string
 	read func(name, dir string) (Task, error)
 }{
-	{tuningTask, func(name, dir string) (Task, error) {
+	{TuningTask, func(name, dir string) (Task, error) {
 		return ReadWordSimilarity(name, filepath.Join(dir, "wordsim", "EN-WS-353-ALL.txt"))
 	}},
 	{"SimLex-999", func(name, dir string) (Task, error) {
@@ -28,7 +28,8 @@ var suite = []struct {
 	}},
 }
 
-const tuningTask = "WS-353"
+// TuningTask is the task by which the paper chooses hyperparameters (§3).
+const TuningTask = "WS-353"
 
 func newsgroups(g Newsgroups) func(name, dir string) (Task, error) {
 	return func(name, dir string) (Task, error) {
@@ -45,8 +46,9 @@ func TaskNames() []string {
 	return names
 }
 
-// ReadTask reads one of the paper's tasks from a directory that holds the folders
-// wordsim, sst2, trec, 20news-bydate and np-bracketing.
+// ReadTask reads the paper's task of the given name, one of [TaskNames], from a
+// directory that holds the folders wordsim, sst2, trec, 20news-bydate and
+// np-bracketing. It is an error if there is no task of that name.
 func ReadTask(name, dir string) (Task, error) {
 	for _, t := range suite {
 		if t.name == name {

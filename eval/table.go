@@ -13,26 +13,28 @@ import (
 // Average is the name of the last column.
 const Average = "Average"
 
-// A Table is the results of several representations by the same tasks, as the
-// paper's Table "results": a row each, a column a task, the average last.
+// A Table holds the results of several representations in the same tasks, as the
+// paper's table of results: a row for each representation, a column for each task and
+// a last column for their average.
 type Table struct {
 	Tasks   []string
 	Rows    []Row
 	Options Options
 }
 
-// A Row is a representation's results, one for each of the table's tasks.
+// A Row holds the results of one representation.
 type Row struct {
 	Name    string
-	Results []Result
+	Results []Result // one for each of the table's tasks, in their order
 }
 
-// Averaged returns the tasks that averages are over: those of the paper's table,
-// which WS-353 is not, that all rows have a score of.
+// Averaged returns the names of the tasks whose scores are averaged: the paper's tasks
+// that every row has a score in. WS-353 is never one of them, because the paper
+// chooses hyperparameters by it.
 func (t *Table) Averaged() []string {
 	var tasks []string
 	for i, name := range t.Tasks {
-		if name != tuningTask && slices.Contains(TaskNames(), name) &&
+		if name != TuningTask && slices.Contains(TaskNames(), name) &&
 			!slices.ContainsFunc(t.Rows, func(r Row) bool { return r.Results[i].Note != "" }) {
 			tasks = append(tasks, name)
 		}
@@ -40,8 +42,9 @@ func (t *Table) Averaged() []string {
 	return tasks
 }
 
-// Average returns the mean score of a row over the tasks of [Table.Averaged], and
-// its standard error, that of independent test items. It is NaN if there are none.
+// Average returns the mean of a row's scores in the tasks of [Table.Averaged], with its
+// standard error under the assumption that the tasks' test items are independent. Both
+// are NaN if no task is averaged.
 func (t *Table) Average(r Row) Result {
 	averaged := t.Averaged()
 	n := float64(len(averaged))
@@ -73,8 +76,8 @@ func (t *Table) cells() (columns []string, rows [][]Result) {
 	return columns, rows
 }
 
-// WriteText writes the table for a terminal or a file; bold marks the best of each
-// column for a terminal.
+// WriteText writes the table as aligned text, with notes below it. With bold, the best
+// score of each column is marked by the escape sequences of a terminal.
 func (t *Table) WriteText(w io.Writer, bold bool) error {
 	mark := func(s string) string { return s }
 	if bold {
@@ -111,7 +114,8 @@ func (t *Table) WriteText(w io.Writer, bold bool) error {
 	return err
 }
 
-// WriteMarkdown writes the table in Markdown, the best of each column in bold.
+// WriteMarkdown writes the table in Markdown, with notes below it and the best score of
+// each column in bold.
 func (t *Table) WriteMarkdown(w io.Writer) error {
 	grid := t.grid()
 	best := t.best()
@@ -140,8 +144,8 @@ var latexEscape = strings.NewReplacer(`\`, `\textbackslash{}`, "_", `\_`, "%", `
 	"{", `\{`, "}", `\}`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`,
 	"λ", `$\lambda$`, "±", `$\pm$`, "½", `$\frac12$`, "‖", `$\Vert$`, "²", `$^2$`, "·", `$\cdot$`, "Σ", `$\Sigma$`, "–", "--", "…", `\ldots{}`)
 
-// WriteLaTeX writes the table as a LaTeX tabular, the best of each column in bold,
-// after comments with what else there is to say.
+// WriteLaTeX writes the table as a LaTeX tabular, with the notes as comments before it
+// and the best score of each column in bold.
 func (t *Table) WriteLaTeX(w io.Writer) error {
 	grid := t.grid()
 	best := t.best()
@@ -254,10 +258,16 @@ func list(numbers []float64) string {
 	return strings.Join(texts, ", ")
 }
 
-// WriteJSON writes the table as JSON: {"average_over": [NAME…], "protocol": "…",
-// "rows": [{"name", "tasks": {NAME: {"score", "stderr", "covered", "total", "unit",
-// "c", "unconverged", "note"}}, "average": {"score", "stderr"}}]}. A task without a
-// score has a note instead.
+// WriteJSON writes the table as one JSON object:
+//
+//	{"average_over": [TASK, …],
+//	 "protocol": "…",
+//	 "rows": [{"name": "…",
+//	           "tasks": {TASK: RESULT, …},
+//	           "average": {"score": …, "stderr": …}}, …]}
+//
+// A RESULT has the fields of [Result] in lower case; those that are 0 or empty may be
+// missing. Score and stderr are null where there is no score.
 func (t *Table) WriteJSON(w io.Writer) error {
 	type average struct {
 		Score  float64 `json:"score"`

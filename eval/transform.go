@@ -4,14 +4,15 @@ import (
 	"overcomplete/vectors"
 )
 
-// Transforms are the paper's alternatives to sparse coding (§3, "Alternative
-// Transformations"), which keep the vectors' length: V×L to V×L.
+// Transforms are the paper's alternatives to sparse coding by name (§3, "Alternative
+// Transformations"). They make V×L matrices of V×L ones.
 var Transforms = map[string]func(*vectors.Dense) *vectors.Sparse{
 	"thresh1": Threshold1,
 	"thresh2": Threshold2,
 }
 
-// Threshold1 returns 1 where x is positive and 0 elsewhere (Eq. thresh1).
+// Threshold1 returns a matrix that is 1 where x is positive and 0 elsewhere (the
+// paper's Eq. thresh1).
 func Threshold1(x *vectors.Dense) *vectors.Sparse {
 	return transform(x, func(v float32) float32 {
 		if v > 0 {
@@ -21,10 +22,9 @@ func Threshold1(x *vectors.Dense) *vectors.Sparse {
 	})
 }
 
-// Threshold2 returns 1 where x is at least M⁺, the mean of X's positive values, −1
-// where it is at most M⁻, the mean of the negative ones, and 0 elsewhere (Eq.
-// thresh2, of Guo et al. 2014). The means are of the whole matrix, as in the
-// paper's text.
+// Threshold2 returns a matrix that is 1 where x is at least M⁺, −1 where x is at most
+// M⁻, and 0 elsewhere (the paper's Eq. thresh2, from Guo et al. 2014). M⁺ is the mean
+// of all positive values of x, and M⁻ that of all negative ones.
 func Threshold2(x *vectors.Dense) *vectors.Sparse {
 	var sum, n [2]float64 // positive, negative
 	for _, v := range x.Data {

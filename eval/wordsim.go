@@ -20,8 +20,9 @@ type pair struct {
 	score float64
 }
 
-// ReadWordSimilarity reads the pairs of a file with a line "word word score" for
-// each, separated by tabs or spaces.
+// ReadWordSimilarity reads pairs of words with people's judgments of their similarity
+// from a file with a line "word word score" for each pair, separated by white space.
+// The score of the task is Spearman's ρ of the judgments and the vectors' cosines.
 func ReadWordSimilarity(name, path string) (Task, error) {
 	t := &wordSimilarity{name: name}
 	err := readLines(path, utf8Text, func(_ int, line string) error {

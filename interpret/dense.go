@@ -2,8 +2,8 @@ package interpret
 
 import "overcomplete/vectors"
 
-// FromDense returns dense vectors, V×L, as sparse ones, so that their dimensions
-// can be looked at in the same ways.
+// FromDense returns dense vectors as a sparse V×L matrix, so that their dimensions can
+// be looked at like those of sparse vectors.
 func FromDense(x *vectors.Dense) *vectors.Sparse {
 	s := &vectors.Sparse{Words: x.Words, CSR: vectors.CSR{
 		Rows: x.Len(), Cols: x.Dim, Ptr: make([]int64, 1, x.Len()+1),
@@ -20,7 +20,7 @@ func FromDense(x *vectors.Dense) *vectors.Sparse {
 	return s
 }
 
-// SelectRows returns the given rows of s, with their words, in the order given.
+// SelectRows returns a matrix of the given rows of s, in the order given.
 func SelectRows(s *vectors.Sparse, rows []int) *vectors.Sparse {
 	selected := &vectors.Sparse{CSR: vectors.CSR{Rows: len(rows), Cols: s.Cols, Ptr: make([]int64, 1, len(rows)+1)}}
 	for _, i := range rows {

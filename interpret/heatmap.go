@@ -18,9 +18,9 @@ import (
 	"overcomplete/vectors"
 )
 
-// HeatMap is a picture of the values of groups of words, a row for each word and a
-// column for each dimension, as in the paper's figure (§4.2): negative values are
-// red, zeros white and positive values blue, the stronger the larger.
+// HeatMap is a picture of the codes of groups of words, as the paper's figure (§4.2):
+// a row for each word and a column for each dimension. Negative values are red, zeros
+// white and positive values blue; the larger a value, the stronger its colour.
 type HeatMap struct {
 	rows       []heatMapRow // from above
 	dimensions int
@@ -33,9 +33,9 @@ type heatMapRow struct {
 	values  []float64
 }
 
-// NewHeatMap arranges the words with these rows of x in groups. Dimensions are in
-// the order of their mean over the first group, largest first; those that are zero
-// in all words are left out.
+// NewHeatMap returns a heat map of groups of words, given by their rows in x.
+// Dimensions are in decreasing order of their mean over the first group; those that no
+// word uses are left out.
 func NewHeatMap(x *Index, groups [][]int) *HeatMap {
 	mean := make(map[int]float64) // over the first group, of each dimension in use
 	for n, group := range groups {
@@ -78,8 +78,8 @@ func NewHeatMap(x *Index, groups [][]int) *HeatMap {
 	return h
 }
 
-// Write draws the heat map in a format, "png" or "svg". It is an error if ctx is
-// done before all is drawn.
+// Write draws the heat map in the given format, "png" or "svg"; it is an error to ask
+// for another. If ctx is cancelled before all is drawn, Write returns its error.
 func (h *HeatMap) Write(ctx context.Context, w io.Writer, format string) error {
 	p := plot.New()
 	p.Add(plotter{h, ctx})
@@ -154,7 +154,8 @@ func redWhiteBlue(v float64) color.Color {
 	return color.RGBA{faded, faded, 255, 255}
 }
 
-// Common returns how many dimensions are in use, not zero, in all of the words.
+// Common returns how many dimensions all of the given rows of codes use: their values
+// there are not zero.
 func Common(codes *vectors.Sparse, rows []int) int {
 	uses := make(map[int32]int)
 	for _, i := range rows {

@@ -15,10 +15,9 @@ import (
 	"overcomplete/vectors"
 )
 
-// Index answers questions about words and dimensions of one matrix of codes
-// without a scan of all of it: it has the nonzeros both by word and by dimension.
-// It takes as much memory as the codes, which it keeps. All methods may be
-// called at the same time.
+// Index answers questions about the words and the dimensions of one matrix of codes
+// without going through all of it. It has the nonzeros by word and by dimension, and so
+// takes as much memory again as the codes. Its methods may be called at the same time.
 type Index struct {
 	Codes *vectors.Sparse // A, V×K, and a word for each row
 
@@ -29,21 +28,22 @@ type Index struct {
 	value []float32
 }
 
-// Weight is a dimension's value in a word.
+// Weight is the value of a dimension in a word.
 type Weight struct {
 	Dimension int
 	Value     float32
 }
 
-// Neighbour is a word and its cosine with another.
+// Neighbour is a word with the cosine of its code and another's.
 type Neighbour struct {
 	Row    int // of the word
 	Cosine float64
 }
 
-// NewIndex indexes codes, V×K and valid (see [vectors.CSR.Validate]), with a word
-// for each row. Of a repeated word the first row is found. NewIndex uses all
-// processors; the index does not depend on their number.
+// NewIndex returns an index of codes, V×K, whose row i is the code of words[i]. The
+// codes must be valid ([vectors.CSR.Validate]) and must not change afterwards. If a
+// word is there more than once, its first row is found. NewIndex uses all processors;
+// the index does not depend on their number.
 func NewIndex(codes *vectors.Sparse) *Index {
 	x := &Index{
 		Codes: codes,
@@ -153,8 +153,8 @@ func parallel(ctx context.Context, n int, f func(i int)) error {
 	return nil
 }
 
-// Row returns the row of a word as it stands or else, as many vocabularies have
-// lower-case words only, of the word in lower case.
+// Row returns the row of a word. If the vocabulary does not have the word as it stands,
+// it is looked up in lower case, because many vocabularies have no other words.
 func (x *Index) Row(word string) (row int, ok bool) {
 	i, ok := x.rowOf[word]
 	if !ok {
@@ -163,10 +163,10 @@ func (x *Index) Row(word string) (row int, ok bool) {
 	return int(i), ok
 }
 
-// Closest returns the n words, or fewer, whose spellings are closest to word:
-// by edit distance (Levenshtein), case ignored, and in row order where that is
-// equal. Words at a distance of more than a third of the word's length, rounded up,
-// are none of them.
+// Closest returns up to n words whose spelling is closest to that of word, closest
+// first, by Levenshtein's edit distance without regard to case. Words at equal distance
+// are in row order. Words at a distance of more than a third of the length of word,
+// rounded up, are left out.
 func (x *Index) Closest(word string, n int) []string {
 	type match struct{ row, distance int }
 	found := best[match]{n: n, compare: func(a, b match) int {
@@ -243,8 +243,8 @@ func editDistance(a, b []rune, limit int, row []int) (distance int, memory []int
 	return row[len(b)], row
 }
 
-// Complete returns the n first words, or fewer, in row order, which most files
-// have by frequency, that begin with prefix, case ignored.
+// Complete returns the first n words that begin with prefix, without regard to case.
+// They are in row order; in most files of vectors that is the order of frequency.
 func (x *Index) Complete(prefix string, n int) []string {
 	var words []string
 	for _, w := range x.Codes.Words {
@@ -258,15 +258,15 @@ func (x *Index) Complete(prefix string, n int) []string {
 	return words
 }
 
-// Dimension returns all words of dimension k: the rows, which increase, whose
-// value is not zero, and these values. They alias the index.
+// Dimension returns the rows, in increasing order, whose value in dimension k is not
+// zero, and these values. Both are parts of the index, not copies.
 func (x *Index) Dimension(k int) (rows []int32, values []float32) {
 	lo, hi := x.ptr[k], x.ptr[k+1]
 	return x.rows[lo:hi:hi], x.value[lo:hi:hi]
 }
 
-// Top returns the n words, or fewer, with the largest positive values in a
-// dimension, largest first and in row order where they are equal.
+// Top returns up to n words with the largest positive values in a dimension, largest
+// first. Equal values are in row order.
 func (x *Index) Top(dimension, n int) []Entry {
 	top := best[Entry]{n: n, compare: compareEntries}
 	rows, values := x.Dimension(dimension)
@@ -278,8 +278,8 @@ func (x *Index) Top(dimension, n int) []Entry {
 	return top.sorted()
 }
 
-// Bottom returns the n words, or fewer, with the most negative values in a
-// dimension, most negative first and in row order where they are equal.
+// Bottom returns up to n words with the most negative values in a dimension, most
+// negative first. Equal values are in row order.
 func (x *Index) Bottom(dimension, n int) []Entry {
 	bottom := best[Entry]{n: n, compare: func(a, b Entry) int {
 		return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(a.Row, b.Row))
@@ -293,8 +293,8 @@ func (x *Index) Bottom(dimension, n int) []Entry {
 	return bottom.sorted()
 }
 
-// Active returns the dimensions in which a word is not zero, by decreasing
-// absolute value.
+// Active returns the dimensions in which the code of a row is not zero, in decreasing
+// order of absolute value.
 func (x *Index) Active(row int) []Weight {
 	return byStrength(x.Codes.Row(row))
 }
@@ -311,18 +311,20 @@ func byStrength(index []int32, value []float32) []Weight {
 	return active
 }
 
-// An Explained dimension is one of a code, with words that show what it means.
+// Explained is a dimension of a code with words that show what it means.
 type Explained struct {
 	Dimension int      `json:"dimension"`
-	Weight    float32  `json:"weight"`
-	Words     []string `json:"words"`
+	Weight    float32  `json:"weight"` // the code's value in the dimension
+	Words     []string `json:"words"`  // top words of the dimension
 }
 
-// Explain returns the dimensions of a code, strongest first: at most so many of
-// them, or all if dimensions is 0. With each come the words, as many or fewer,
-// whose values in it are the largest or, if the weight is negative, the most
-// negative. The code's values are not zero, and their columns in index. A row of
-// Codes is one; the code of a new word, which package encode gives, is another.
+// Explain returns the dimensions of a code in decreasing order of absolute value: at
+// most as many as dimensions says, or all if that is 0. With each dimension come up to
+// words words with the largest values in it or, where the code's value is negative,
+// with the most negative values.
+//
+// The code is given by its nonzero values and their columns. It can be a row of Codes,
+// or the code of a new word from package encode.
 func (x *Index) Explain(index []int32, value []float32, dimensions, words int) []Explained {
 	active := byStrength(index, value)
 	if dimensions > 0 {
@@ -342,21 +344,21 @@ func (x *Index) Explain(index []int32, value []float32, dimensions, words int) [
 	return explained
 }
 
-// Nearest returns the n other words, or fewer, with the largest positive cosines
-// to a word, largest first. Only the columns of the word's own dimensions are
-// looked at.
+// Nearest returns up to n other words whose codes have the largest positive cosines
+// with the code of a row, largest first.
 func (x *Index) Nearest(row, n int) []Neighbour {
 	index, value := x.Codes.Row(row)
 	return x.nearest(index, value, row, n)
 }
 
-// NearestTo is [Index.Nearest] for a code that need not be a word's: its values are
-// not zero, and their columns in index.
+// NearestTo returns up to n words whose codes have the largest positive cosines with a
+// code that is given by its nonzero values and their columns, largest first.
 func (x *Index) NearestTo(index []int32, value []float32, n int) []Neighbour {
 	return x.nearest(index, value, -1, n)
 }
 
-// nearest returns the words nearest to a code, but for that of the row without.
+// nearest returns the words nearest to a code, leaving out the row without. It looks
+// only at the code's own dimensions.
 func (x *Index) nearest(index []int32, value []float32, without, n int) []Neighbour {
 	products := make([]float64, x.Codes.Rows)
 	var norm float64
@@ -382,8 +384,8 @@ func (x *Index) nearest(index []int32, value []float32, without, n int) []Neighb
 	return nearest.sorted()
 }
 
-// Variances returns the variance of each dimension over all words, zeros
-// included: Σ(a_ik − mean_k)²/V.
+// Variances returns the variance of each dimension over all V words, including those
+// with the value 0: Σ_i (a_ik − mean_k)²/V.
 func (x *Index) Variances() []float64 {
 	variances := make([]float64, x.Codes.Cols)
 	parallel(context.Background(), len(variances), func(k int) {

@@ -8,31 +8,31 @@ import (
 	"sort"
 )
 
-// An Instance is a question of a word intrusion test (paper §4.1): four words
-// that have the largest values in a dimension, and an intruder that has not, in
-// random order. If the dimension means something, the intruder stands out.
+// An Instance is one question of a word intrusion test (paper §4.1): the four words
+// with the largest values in a dimension and an intruder with a small one, in random
+// order. If the dimension means something, the intruder stands out.
 type Instance struct {
 	Dimension int
-	Rows      [5]int // of the words
-	Intruder  int    // its place in Rows
+	Rows      [5]int // the rows of the five words
+	Intruder  int    // the index of the intruder in Rows
 }
 
 const topWords = len(Instance{}.Rows) - 1
 
-// Intrusion draws the instances of one matrix, by the paper's recipe. A
-// dimension's words are ranked by their values. Its intruders are the words of
-// the bottom half that are in the top tenth of another dimension.
+// Intrusion draws word intrusion questions for the dimensions of one matrix, in the
+// paper's way: words are ranked by their value in a dimension, and an intruder is a
+// word of the bottom half that is in the top tenth of another dimension.
 //
-// In sparse codes most words tie at zero. The bottom half are therefore all words
-// whose value is not above the median, and in a top tenth are only words whose
-// value is neither zero nor in the bottom half.
+// In sparse codes most words have the value 0, so ranks are not unique. The bottom half
+// is therefore taken to be all words whose value is not above the median, and a top
+// tenth has no words with the value 0 or of the bottom half.
 type Intrusion struct {
 	x        *Index
 	median   []float32 // of each dimension: the largest value of its bottom half
 	eligible []int32   // words of some top tenth, in row order
 }
 
-// NewIntrusion ranks the words of x in all its dimensions.
+// NewIntrusion prepares the questions for the dimensions of x.
 func NewIntrusion(x *Index) *Intrusion {
 	n := x.Codes.Rows
 	t := &Intrusion{x: x, median: make([]float32, x.Codes.Cols)}
@@ -74,9 +74,9 @@ func ranked(values []float32, n, rank int) float32 {
 	return smallest(slices.Clone(values), len(values)-1-rank)
 }
 
-// Dimensions returns the live dimensions, those with four words of positive value
-// and an intruder for them, in the order in which the paper chooses dimensions: by
-// decreasing variance.
+// Dimensions returns the live dimensions, in decreasing order of variance, which is
+// the order in which the paper chooses dimensions. A dimension is live if at least
+// four words have a positive value in it and there is an intruder for it.
 func (t *Intrusion) Dimensions() []int {
 	isLive := make([]bool, t.x.Codes.Cols)
 	parallel(context.Background(), len(isLive), func(k int) { isLive[k] = t.pool(k) != nil })
@@ -91,7 +91,8 @@ func (t *Intrusion) Dimensions() []int {
 	return live
 }
 
-// Draw draws an instance of a live dimension, whose intruders are all as likely.
+// Draw draws a question for a live dimension. All intruders are equally likely. It
+// panics if the dimension is not live.
 func (t *Intrusion) Draw(dimension int, rng *rand.Rand) Instance {
 	return t.pool(dimension).draw(rng)
 }

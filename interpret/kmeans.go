@@ -13,14 +13,13 @@ import (
 	"overcomplete/vectors"
 )
 
-// KMeans partitions dense vectors, V×L, into k clusters by Lloyd's iteration,
-// which goes on until no vector changes its cluster or, at most, 100 times. It
-// starts from k-means++ (Arthur and Vassilvitskii 2007), drawn from seed. It returns
-// the cluster of each vector. Where there are fewer distinct vectors than
-// clusters, some clusters are empty. It is an error if a value is NaN or infinite,
-// or if ctx is done before the end.
+// KMeans partitions dense vectors, V×L, into k clusters and returns the cluster, 0 to
+// k−1, of each. It starts from k-means++ (Arthur and Vassilvitskii 2007) with random
+// numbers from seed, and repeats Lloyd's iteration until no vector changes its cluster,
+// at most 100 times. If there are fewer distinct vectors than clusters, some clusters
+// are empty.
 //
-// Gonum has no k-means, and a library for a hundred lines would be one more to trust.
+// It is an error if a value is not finite. If ctx is cancelled, its error is returned.
 func KMeans(ctx context.Context, x *vectors.Dense, k int, seed uint64) ([]int, error) {
 	for i, v := range x.Data {
 		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {

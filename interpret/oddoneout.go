@@ -21,11 +21,11 @@ type Estimate struct {
 	High float64 `json:"high"`
 }
 
-// Coherence is what [Intrusion.OddOneOut] measures.
+// Coherence is the result of [Intrusion.OddOneOut]: shares of right answers, 0 to 1.
 type Coherence struct {
-	Dimensions int      `json:"dimensions"` // live ones
-	Any        Estimate `json:"any"`        // share of right answers, 0 to 1, all intruders being as likely
-	Matched    Estimate `json:"matched"`    // the same with intruders as frequent as the top words
+	Dimensions int      `json:"dimensions"` // how many are live
+	Any        Estimate `json:"any"`        // with all intruders equally likely
+	Matched    Estimate `json:"matched"`    // with intruders about as frequent as the top words
 }
 
 const (
@@ -33,13 +33,16 @@ const (
 	resamples      = 2000 // of a bootstrap
 )
 
-// OddOneOut plays a word intrusion test without people, on all live dimensions
-// with ten intruders each. The answer to an instance is the word whose mean cosine
-// to the other four is the smallest in reference, V×M, other vectors of the same
-// words. Guessing is right once in five times.
+// OddOneOut is a word intrusion test without people: other dense vectors of the same
+// words, reference, V×M with row i for word i, are asked instead. Their answer to a
+// question is the word whose mean cosine with the other four is the smallest. The test
+// has ten questions for each live dimension. Guessing would be right in one of five.
 //
-// The intervals are for what the choice of dimensions leaves open: percentiles of
-// a bootstrap over them.
+// Matched takes rows to be in the order of the words' frequency: each intruder is one of
+// the twenty nearest in rank to one of the top words.
+//
+// The intervals are percentiles of a bootstrap over the dimensions, with random numbers
+// from seed. If ctx is cancelled, its error is returned.
 func (t *Intrusion) OddOneOut(ctx context.Context, reference *vectors.Dense, seed uint64) (Coherence, error) {
 	norms := make([]float64, reference.Len())
 	for i := range norms {
@@ -126,10 +129,11 @@ func bootstrap(sample []float64, seed uint64) Estimate {
 	}
 }
 
-// RandomProjection returns codes of x's words without learning: x, V×L, times a
-// random L×K matrix (Gaussian, from seed), of which each row keeps as many values
-// as the same row of codes, V×K, has. It keeps those with the largest absolute
-// values, or with nonnegative the largest positive ones.
+// RandomProjection returns codes that nothing was learned for, to compare learned codes
+// with. It multiplies x, V×L, by a random L×K matrix of Gaussian numbers from seed. Of
+// each row of the product it keeps as many values as the same row of codes, V×K, has
+// nonzeros: those of the largest absolute value or, with nonnegative, the largest
+// positive ones. If ctx is cancelled, its error is returned.
 func RandomProjection(ctx context.Context, x *vectors.Dense, codes *vectors.CSR, nonnegative bool, seed uint64) (*vectors.Sparse, error) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	directions := general(x.Dim, codes.Cols, nil)

@@ -1,13 +1,14 @@
 // Package interpret shows what dimensions mean (paper §4, and its table of word
 // clusters in §2.2).
 //
-// A dimension is read through the words that have its largest values ([Index.Top]),
-// a word through its strongest dimensions ([Index.Explain]). [Intrusion] tests
-// whether dimensions mean something: by people, whose part is package judge, or by
-// other vectors of the same words. A [HeatMap] and [Common] compare groups of
-// words, and [KMeans] gives clusters to compare with.
+// A dimension means what the words with its largest values have in common
+// ([Index.Top]). A word is explained by its strongest dimensions ([Index.Explain]).
+// [Intrusion] tests whether dimensions mean something. The test is taken by people, for
+// which see package judge, or by other vectors of the same words. [HeatMap] and
+// [Common] compare groups of words, and [KMeans] makes clusters to compare dimensions
+// with.
 //
-// The dimensions of a word with their top words, and its nearest words:
+// This prints the dimensions of a word with their top words, and its nearest words:
 //
 //	m, err := model.Open("godoc.model")
 //	x := interpret.NewIndex(m.Codes)
@@ -20,7 +21,7 @@
 //		fmt.Println(m.Codes.Words[n.Row], n.Cosine)
 //	}
 //
-// Dense vectors can be looked at in the same ways: see [FromDense].
+// Dense vectors can be looked at in the same way: see [FromDense].
 package interpret
 
 import (
@@ -36,8 +37,9 @@ type Entry struct {
 	Value float32
 }
 
-// TopWords returns for each dimension the n words, or fewer, with the largest
-// positive values, largest first and in row order where they are equal.
+// TopWords returns, for each of the K dimensions of codes, the n words with the largest
+// positive values, largest first. Equal values are in row order. A dimension with fewer
+// positive values has fewer words.
 func TopWords(codes *vectors.Sparse, n int) [][]Entry {
 	best := make([]best[Entry], codes.Cols)
 	for k := range best {
@@ -64,8 +66,8 @@ func compareEntries(a, b Entry) int {
 	return cmp.Or(cmp.Compare(b.Value, a.Value), cmp.Compare(a.Row, b.Row))
 }
 
-// Strongest returns the dimensions in the order of what their top words, of
-// TopWords with n, add up to. The first ones have words that stand for them.
+// Strongest returns the dimensions in decreasing order of the sum of their top words'
+// values. The argument is the result of [TopWords].
 func Strongest(top [][]Entry) []int {
 	strength := make([]float64, len(top))
 	dimensions := make([]int, len(top))

@@ -50,7 +50,7 @@ func TestBackend(t *testing.T) {
 // sample is a problem that TF32 can be judged by: words in clusters, sparse
 // codes after a few epochs of eight dictionary steps.
 func sample(words int) train.Problem {
-	h := model.Defaults()
+	h := train.Defaults()
 	h.Atoms, h.Lambda, h.DictionarySteps = 150, 0.3, 8
 	p := train.Problem{Dim: 21, Hyperparameters: h}
 	rng := rand.New(rand.NewPCG(4, 4))

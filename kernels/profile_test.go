@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"overcomplete/graph"
-	"overcomplete/model"
 	"overcomplete/train"
 )
 
@@ -16,7 +15,7 @@ import (
 // kernels' sources state.
 func TestProfile(t *testing.T) {
 	const words, atoms, dim, batch, codeBatch = 100, 12, 8, 40, 64
-	h := model.Defaults()
+	h := train.Defaults()
 	h.Atoms, h.DictionarySteps = atoms, 2
 	p := train.Problem{X: make([]float32, words*dim), Dim: dim, Hyperparameters: h}
 	for i := range p.X {

@@ -25,19 +25,20 @@ const (
 // Matrix names a matrix of a training's state.
 type Matrix string
 
-// The matrices of a state, all float32 and row-major.
+// The matrices of a training's state, all float32 and row-major.
 const (
-	SquaredGradients Matrix = "H" // K×L, AdaGrad's sums over the dictionary's squared gradients
-	GradientSums     Matrix = "S" // V×K, dual averaging's sums of the codes' gradients
-	SquareSums       Matrix = "Q" // V×K, and of their squares
+	SquaredGradients Matrix = "H" // K×L: AdaGrad's sums of the dictionary's squared gradients
+	GradientSums     Matrix = "S" // V×K: dual averaging's sums of the codes' gradients
+	SquareSums       Matrix = "Q" // V×K: the sums of the squares of these gradients
 )
 
-// State is what it takes, beside the model, to go on with a training as if it
-// had never stopped.
+// State is what a training needs beside the model to go on as if it had never
+// stopped.
 type State struct {
 	Batch int // words of the next dictionary step
 
-	// Each calls f with a matrix in parts.
+	// Each calls f with the elements of matrix m, in order and in parts of any
+	// length. It returns the first error of f.
 	Each func(m Matrix, f func(part []float32) error) error
 }
 
@@ -49,8 +50,9 @@ func (i Info) matrices() map[Matrix][]int {
 
 func (m Matrix) file() string { return stateDir + "/" + string(m) + ".npy" }
 
-// SaveCheckpoint is [Model.Save] for a model whose training is to go on.
-// If it fails, nothing of it is kept: there will be another.
+// SaveCheckpoint is [Model.Save] for a model whose training will go on: it writes the
+// state, too. If it fails nothing of the new checkpoint is kept, since there will be
+// another one.
 func (m *Model) SaveCheckpoint(dir string, force bool, s State) error {
 	return atomicfile.WriteDir(dir, false, mayReplace(force), func(dir string) error {
 		if err := m.write(dir); err != nil {
@@ -84,11 +86,13 @@ type progress struct {
 	Batch int `json:"batch"`
 }
 
-// ErrNoCheckpoint is returned, wrapped, for a model without a state.
+// ErrNoCheckpoint is the error, wrapped, of [OpenCheckpoint] for a model without a
+// state: its training is finished, or had no checkpoints.
 var ErrNoCheckpoint = errors.New("is a model, but no checkpoint")
 
-// OpenCheckpoint reads the model of a checkpoint, and what its state says but for
-// the matrices, which [ReadMatrix] reads.
+// OpenCheckpoint reads the model and the [State.Batch] of the checkpoint in dir. The
+// matrices of its state are read by [ReadMatrix]. The error wraps [ErrNoCheckpoint] if
+// there is only a model.
 func OpenCheckpoint(dir string) (m *Model, batch int, err error) {
 	if m, err = Open(dir); err != nil {
 		return nil, 0, err
@@ -110,8 +114,10 @@ func OpenCheckpoint(dir string) (m *Model, batch int, err error) {
 	return m, p.Batch, nil
 }
 
-// ReadMatrix opens a matrix of the checkpoint in dir, of which m is the model,
-// calls use, which reads it in parts, and makes sure that all of it was read.
+// ReadMatrix reads one matrix of the checkpoint in dir, whose model is m. It calls
+// use with a function that fills part with the matrix's next elements. It is an error
+// if the file does not have the shape that m implies, or if use does not read all of
+// it; an error of use is returned.
 func ReadMatrix(dir string, m *Model, matrix Matrix, use func(read func(part []float32) error) error) error {
 	err := readFile(dir, matrix.file(), func(f *os.File, size int64) error {
 		r := bufio.NewReaderSize(f, 1<<20)

@@ -27,10 +27,10 @@ const (
 	meanFile       = "mean.npy"
 )
 
-// Open reads the model at path, a directory or a .safetensors file. A model that
-// it returns is whole: words, codes, dictionary and mean agree with each other and
-// with Info, the codes are valid (see [vectors.CSR.Validate]), and all numbers
-// are finite.
+// Open reads the model at path, a directory or a .safetensors file. It returns an
+// error, which names the file, if anything is missing or damaged, if words, codes,
+// dictionary and mean do not fit each other and Info, if the codes are not valid
+// ([vectors.CSR.Validate]), or if a number is not finite.
 func Open(path string) (*Model, error) {
 	read := open
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
@@ -68,7 +68,7 @@ func open(dir string) (*Model, error) {
 	return m, nil
 }
 
-// OpenDictionary is [Open] for all but words and codes: Codes of the model that it
+// OpenDictionary is [Open] without the words and their codes: Codes of the model that it
 // returns is nil.
 func OpenDictionary(dir string) (*Model, error) {
 	if info, err := os.Stat(dir); err == nil && info.Mode().IsRegular() {
@@ -138,7 +138,7 @@ func parseInfo(data []byte) (Info, error) {
 		return info, fmt.Errorf("%s: format version is %d, want 1 to %d", infoFile, version, FormatVersion)
 	}
 	// What the first models did not say, for there was nothing else.
-	info.Training.State, info.Training.Recipe = Defaults().State, Defaults().Recipe
+	info.Training.State, info.Training.Recipe = "float32", "paper"
 	if err := json.Unmarshal(data, &info); err != nil {
 		return info, inFile(infoFile, err)
 	}
@@ -276,29 +276,30 @@ func checkFinite(values []float32) error {
 	return nil
 }
 
-// OutputError is the type of all errors of [CheckSave]: the model cannot be
-// written where it was asked for.
+// OutputError reports that a model cannot be written where it was asked for.
 type OutputError = atomicfile.OutputError
 
-// CheckSave returns nil if [Model.Save] can write into the directory dir, or else
-// an [*OutputError]: call it before training. With force, a model at dir may be
-// replaced, as may an empty directory, but nothing else ever; to find out, what is
-// there is moved away for a moment.
+// CheckSave returns nil if [Model.Save] can write the directory dir, or else an
+// [*OutputError]. Call it before a training, so that the training is not in vain.
+//
+// Without force, nothing may be at dir. With force, a model or an empty directory
+// there will be replaced, but nothing else. To find out whether it can be, CheckSave
+// renames what is there and renames it back.
 func CheckSave(dir string, force bool) error {
 	return atomicfile.CheckDir(dir, mayReplace(force))
 }
 
-// Save writes m, with the current FormatVersion, into the directory dir, which
-// has its name only when all of it is on disk. If Save fails, what was there
-// before still is. If it fails for what came to be at dir since [CheckSave], the
-// model is kept under another name, which the error tells. Equal models give
-// identical files.
+// Save writes m, with the current FormatVersion, as the directory dir. The directory
+// is written under a temporary name and renamed when all of it is on disk. If Save
+// fails, what was at dir before is still there. If the model is whole but cannot be
+// renamed, because something has come to be at dir since [CheckSave], it is kept under
+// the temporary name, which the error tells. Equal models give identical files.
 func (m *Model) Save(dir string, force bool) error {
 	return atomicfile.WriteDir(dir, true, mayReplace(force), m.write)
 }
 
-// Contains reports whether a file at path is, or would be, in the directory of a
-// model.
+// Contains reports whether the file at path, which need not exist, is in the
+// directory of a model.
 func Contains(path string) bool {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target

@@ -29,7 +29,7 @@ func testModel(words, dim, atoms int, center bool) *Model {
 		Info: Info{
 			Format:   FormatVersion,
 			Input:    Input{Name: "vectors.txt", SHA256: strings.Repeat("0f", 32), Words: words, Dim: dim},
-			Training: Defaults(),
+			Training: Hyperparameters{Recipe: "paper", Method: "A", Algorithm: "minibatch", Loss: "squared", State: "float32", Stop: "epochs", DictionarySteps: 128, Rate: 0.05},
 			Epochs:   []Epoch{{Epoch: 1, Error: 0.1, Objective: 1.0 / 3, Seconds: 1e-9}, {Epoch: 2, UnusedAtoms: 7}},
 		},
 		Codes:      &vectors.Sparse{CSR: vectors.CSR{Rows: words, Cols: atoms, Ptr: []int64{0}}},

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"overcomplete/model"
+	"overcomplete/train"
 	"overcomplete/vectors"
 )
 
@@ -19,7 +20,7 @@ func Example() {
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "animals.model")
 
-	h := model.Defaults()
+	h := train.Defaults()
 	h.Atoms, h.Epochs = 3, 20
 	m := &model.Model{
 		Info: model.Info{Input: model.Input{Words: 2, Dim: 2}, Training: h},

@@ -1,6 +1,6 @@
-// Package model keeps trained models: what a training was asked for, what it
-// measured, and the codes and dictionary that it learned, in a directory that
-// is written whole or not at all:
+// Package model reads and writes trained models. A model is what a training was
+// asked for, what it measured, and the codes and the dictionary that it learned. It
+// is kept in a directory, which is written whole or not at all:
 //
 //	model.json      Info
 //	words.txt       Codes.Words, one a line, UTF-8
@@ -16,8 +16,10 @@
 //		fmt.Println(word, columns, values) // its sparse vector
 //	}
 //
-// Package train makes models, encode gives codes to new words with them, and
-// interpret shows what their dimensions mean.
+// Package train makes models, package encode gives codes to new words with them, and
+// package interpret shows what their dimensions mean.
+//
+// Errors name the file of the model that they are about.
 package model
 
 import (
@@ -42,7 +44,7 @@ type Model struct {
 // reads version 1 too, in which an epoch's "error" was its loss.
 const FormatVersion = 2
 
-// Info is what model.json says.
+// Info is the content of model.json.
 type Info struct {
 	Format   int             `json:"format"` // [FormatVersion]; set by [Model.Save]
 	Input    Input           `json:"input"`
@@ -50,23 +52,24 @@ type Info struct {
 	Device   string          `json:"device"` // that trained: "cpu" with its level, or "cuda" with its compute capability and the precision; results differ in the last bits
 	Epochs   []Epoch         `json:"epochs"` // metrics after each epoch
 
-	// Encoding says how the codes were made if not by the training, which
-	// Training, Device and Epochs are still of. Input describes what was encoded.
+	// Encoding says how the codes were made, if package encode made them and not the
+	// training; it is nil otherwise. Training, Device and Epochs then still describe
+	// the training of the dictionary, and Input the vectors that were encoded.
 	Encoding *Encoding `json:"encoding,omitempty"`
 }
 
-// Input describes the dense vectors that were trained on.
+// Input describes the file of dense vectors that the codes were made from.
 type Input struct {
 	Name   string `json:"name"`   // the file's base name
-	SHA256 string `json:"sha256"` // of the file's bytes, as stored
+	SHA256 string `json:"sha256"` // of the file's bytes as stored, in hexadecimal
 	Words  int    `json:"words"`  // V
 	Dim    int    `json:"dim"`    // L
 
-	WordsSHA256 string `json:"words_sha256,omitempty"` // of the file that the words are from, if that is another one
+	WordsSHA256 string `json:"words_sha256,omitempty"` // of the list of words, if that was a file of its own
 }
 
-// Encoding is how codes were made with a dictionary that was there before: see
-// package encode. Means are over words.
+// Encoding says how package encode made codes with a dictionary that was trained
+// before, and what was measured of them. Means are over words.
 type Encoding struct {
 	TrainedOn Input   `json:"trained_on"` // the vectors that the dictionary was learned from
 	Device    string  `json:"device"`     // as [Info.Device]
@@ -83,24 +86,25 @@ type Encoding struct {
 	WorstGap    float64 `json:"worst_gap,omitempty"` // the largest that was reached
 	Unreached   int     `json:"unreached,omitempty"` // words whose gap is larger than Gap
 
-	UnreachedWords []string `json:"unreached_words,omitempty"` // the first of them
+	UnreachedWords []string `json:"unreached_words,omitempty"` // the first five of them
 
 	Shard *Shard `json:"shard,omitempty"` // if these are not all words of the input
 }
 
-// Shard says which part of an input a model's words are: of its blocks of rows,
-// counted from 0, those whose number is Index−1 modulo Of.
+// Shard says which part of an input a model's words are. The input is dealt out in
+// blocks of rows, numbered from 0: those of a shard have numbers n with
+// n mod Of = Index−1.
 type Shard struct {
 	Index  int       `json:"index"` // from 1
 	Of     int       `json:"of"`
 	Words  int       `json:"words"`  // of the whole input
 	Losses []float64 `json:"losses"` // Σ‖x_i − μ − a_i D‖² of each of its blocks
 
-	UnreachedRows []int `json:"unreached_rows,omitempty"` // those of Encoding.UnreachedWords, from 0 in the shard
+	UnreachedRows []int `json:"unreached_rows,omitempty"` // rows of Encoding.UnreachedWords, counted from 0 in the shard
 }
 
-// Hyperparameters choose the objective and how it is minimised. Its zero value
-// is not useful: start from [Defaults]. Names in JSON are those of the flags of
+// Hyperparameters choose the objective and how it is minimised. The zero value is not
+// useful: start from [overcomplete/train.Defaults]. Fields have the names of the flags of
 // "overcomplete train".
 type Hyperparameters struct {
 	Recipe          string  `json:"recipe"`    // "paper", or "best": centred, and in the end encoded as package encode does
@@ -120,28 +124,11 @@ type Hyperparameters struct {
 	Seed            uint64  `json:"seed"`
 }
 
-// Defaults returns the hyperparameters of the command line's defaults. The two
-// that depend on others are 0: Atoms is 10·L then, and Epochs 20 for method A, 30
-// for B.
-func Defaults() Hyperparameters {
-	return Hyperparameters{
-		Recipe:          "paper",
-		Method:          "A",
-		Algorithm:       "minibatch",
-		Lambda:          0.5,
-		Tau:             1e-5,
-		Rate:            0.05,
-		Loss:            "squared",
-		State:           "float32",
-		Stop:            "epochs",
-		DictionarySteps: 128,
-		Seed:            1,
-	}
-}
-
-// Validate returns an error that begins with the name of a hyperparameter, unless
-// all are in their domain, and Loss is one that every program knows. Atoms and Epochs
-// may be 0, for what their defaults are.
+// Validate returns nil if every hyperparameter has a value that can be trained with,
+// or else an error that begins with the name of the first that has not and says what
+// is wanted. Atoms and Epochs may be 0, for their
+// defaults. Loss must be one that every
+// program knows.
 func (h Hyperparameters) Validate() error {
 	for _, v := range []struct{ name, value, a, b string }{
 		{"recipe", h.Recipe, "paper", "best"}, {"method", h.Method, "A", "B"}, {"algorithm", h.Algorithm, "minibatch", "authors"}, {"loss", h.Loss, "squared", "huber"},
@@ -185,7 +172,7 @@ func (h Hyperparameters) Validate() error {
 	return nil
 }
 
-// Epoch is what is measured in one epoch. Means are over words.
+// Epoch is what was measured in one epoch of training. Means are over words.
 type Epoch struct {
 	Epoch       int     `json:"epoch"`        // t = 1, 2, …
 	RunningLoss float64 `json:"running_loss"` // mean loss of a word as the dictionary pass met it, D and A still moving

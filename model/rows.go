@@ -13,12 +13,14 @@ import (
 	"overcomplete/vectors"
 )
 
-// SaveRows is [Model.Save] for a model whose words and codes come some at a time
-// and are never in memory together: rows calls add with them, in order. When it
-// returns, m.Info has to be what model.json is to say, but for the number of
-// words. An error of rows is returned as it is, and nothing is written; nor is
-// it when ctx is cancelled. Until all rows are there the codes wait in temporary
-// files of the same size, in the directory's temporary place beside dir.
+// SaveRows is [Model.Save] for a model whose words and codes need not fit in memory.
+// It calls rows once, which calls add with a few words and their codes at a time, in
+// order. When rows returns, m.Info must be complete but for Input.Words, which
+// SaveRows sets.
+//
+// If rows returns an error or ctx is cancelled, that error is returned and nothing is
+// left. Until all rows are there the codes are in temporary files, so that beside dir
+// there must be room for them twice.
 func (m *Model) SaveRows(ctx context.Context, dir string, force bool, rows func(add func(*vectors.Sparse) error) error) error {
 	var failed error
 	err := atomicfile.WriteDir(dir, true, mayReplace(force), func(dir string) error {
@@ -66,7 +68,8 @@ func (m *Model) SaveRows(ctx context.Context, dir string, force bool, rows func(
 	return err
 }
 
-// Rows reads a model's words and codes some at a time.
+// Rows reads a model's words and codes a few rows at a time, so that they need not fit
+// in memory. Call Next until Info.Input.Words rows are read, then Finish.
 type Rows struct {
 	Info Info
 
@@ -77,8 +80,8 @@ type Rows struct {
 	remaining int
 }
 
-// OpenRows opens the model in dir for reading some rows at a time. It has to be
-// closed.
+// OpenRows opens the model in the directory dir. Its errors are those of [Open], but
+// for what is wrong with single rows. The caller must call [Rows.Close].
 func OpenRows(dir string) (*Rows, error) {
 	r := &Rows{dir: dir}
 	if err := r.open(); err != nil {
@@ -121,7 +124,8 @@ func (r *Rows) openFile(name string) (*os.File, int64, error) {
 	return f, info.Size(), inFile(name, err)
 }
 
-// Next returns the next n rows, or as many as there are.
+// Next returns the words and codes of the next n rows, or of those that are left if
+// they are fewer. It returns an error if a row is missing or not valid.
 func (r *Rows) Next(n int) (*vectors.Sparse, error) {
 	n = min(n, r.remaining)
 	words := make([]string, n)
@@ -143,8 +147,8 @@ func (r *Rows) Next(n int) (*vectors.Sparse, error) {
 	return &vectors.Sparse{Words: words, CSR: *codes}, nil
 }
 
-// Finish returns an error unless all rows were read, and what was read was whole:
-// only at the end are checksums known.
+// Finish returns an error if rows were left unread, or if a checksum, which is known
+// only at the end, shows that the file is damaged.
 func (r *Rows) Finish() error {
 	if _, err := r.words.ReadByte(); err != io.EOF || r.remaining > 0 {
 		return fmt.Errorf("%s: %s: more words than %s says", r.dir, wordsFile, infoFile)
@@ -155,7 +159,7 @@ func (r *Rows) Finish() error {
 	return nil
 }
 
-// Close gives up the files.
+// Close closes the model's files.
 func (r *Rows) Close() {
 	for _, f := range r.files {
 		f.Close()

@@ -12,19 +12,29 @@ import (
 	"overcomplete/vectors"
 )
 
-// What a model's .safetensors file holds. The codes are the arrays of a
-// scipy.sparse.csr_array.
+// The names in a model's .safetensors file: see [Model.WriteSafetensors].
 const (
-	wordsTensor      = "words"         // U8: UTF-8, with a newline after each word
-	dictionaryTensor = "dictionary"    // F32, K×L
-	meanTensor       = "mean"          // F32, L, only if the input was centred
-	indptrTensor     = "codes.indptr"  // I64, V+1
-	indicesTensor    = "codes.indices" // I32
-	dataTensor       = "codes.data"    // F32
-	infoMetadata     = infoFile        // Info, as JSON
+	wordsTensor      = "words"
+	dictionaryTensor = "dictionary"
+	meanTensor       = "mean"
+	indptrTensor     = "codes.indptr"
+	indicesTensor    = "codes.indices"
+	dataTensor       = "codes.data"
+	infoMetadata     = infoFile
 )
 
-// WriteSafetensors writes m as one .safetensors file, which [Open] reads.
+// WriteSafetensors writes m as one .safetensors file, which [Open] reads. Before
+// anything is written it returns an error if the parts of m do not fit each other or
+// if a word contains a newline.
+//
+//	codes.indptr    I64, V+1     the codes, as the arrays of a CSR matrix
+//	codes.indices   I32
+//	codes.data      F32
+//	dictionary      F32, K×L
+//	mean            F32, L       only if the input was centred
+//	words           U8           UTF-8, with a newline after each word
+//
+// The metadata "model.json" is Info as JSON.
 func (m *Model) WriteSafetensors(w io.Writer) error {
 	if err := m.validate(); err != nil {
 		return err
@@ -52,8 +62,8 @@ func (m *Model) WriteSafetensors(w io.Writer) error {
 	return safetensors.Write(w, map[string]string{infoMetadata: string(text)}, tensors)
 }
 
-// Is reports whether path is a directory or a .safetensors file of a model, rather
-// than vectors.
+// Is reports whether the path that a user gave for a model or for vectors is for a
+// model: a directory, whatever is in it, or a .safetensors file that holds a model.
 func Is(path string) bool {
 	stat, err := os.Stat(path)
 	if err != nil || !stat.Mode().IsRegular() {

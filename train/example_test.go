@@ -6,30 +6,24 @@ import (
 	"log"
 
 	"overcomplete/cpu"
-	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
 )
 
-func ExampleFit() {
+// What the README's first command trains, and one of the dimensions.
+func Example() {
 	ctx := context.Background()
-	x, source, err := vectors.Read(ctx, "../testdata/godoc.50d.txt.gz", vectors.ReadOptions{MaxWords: 1000})
+	x, _, err := vectors.Read(ctx, "../testdata/godoc.50d.txt.gz", vectors.ReadOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	h := model.Defaults()
-	h.Method, h.Atoms, h.Epochs, h.Center = "B", 100, 3, true
-	m, err := train.Fit(ctx, x, h, cpu.Device{}, train.Options{Source: source, Epoch: func(e model.Epoch) {
-		fmt.Printf("epoch %d: error %.1f, %.0f %% zeros\n", e.Epoch, e.Error, 100*e.Sparsity)
-	}})
+	h := train.Defaults()
+	h.Method, h.Lambda, h.Center = "B", 1, true
+	m, err := train.Fit(ctx, x, h, cpu.Device{}, train.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	// m.Save("small.model", false) would write it.
-	fmt.Println(m.Codes.Rows, "words,", m.Codes.Cols, "dimensions, like", m.Codes.Words[:3])
+	fmt.Println(m.Codes.Top(210, 6))
 	// Output:
-	// epoch 1: error 14.0, 72 % zeros
-	// epoch 2: error 12.8, 69 % zeros
-	// epoch 3: error 11.2, 67 % zeros
-	// 1000 words, 100 dimensions, like [the a to]
+	// [compressed deflate reader compressor compression zlib]
 }

@@ -36,7 +36,7 @@ func sample(t *testing.T, scale float32) *vectors.Dense {
 }
 
 func sampleHyperparameters() model.Hyperparameters {
-	h := model.Defaults()
+	h := train.Defaults()
 	h.Atoms, h.Epochs, h.Lambda, h.DictionarySteps = 30, 21, 0.001, 8
 	return h
 }

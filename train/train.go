@@ -2,7 +2,7 @@
 // hyperparameters to a model; a [Device] does the work, such as that of package cpu:
 //
 //	x, source, err := vectors.Read(ctx, "glove.6B.300d.txt.gz", vectors.ReadOptions{})
-//	h := model.Defaults()
+//	h := train.Defaults()
 //	h.Lambda = 1
 //	m, err := train.Fit(ctx, x, h, cpu.Device{}, train.Options{Source: source})
 //	err = m.Save("glove.model", false)
@@ -204,7 +204,7 @@ func prepare(x *vectors.Dense, h model.Hyperparameters, o Options) (*model.Model
 		if h.Loss == "" || h.Loss == "squared" || h.Loss == "huber" {
 			return nil, Problem{}, fmt.Errorf("loss is %q, want another name for a loss of the program's own", h.Loss)
 		}
-		known.Loss = model.Defaults().Loss
+		known.Loss = Defaults().Loss
 	}
 	if err := known.Validate(); err != nil {
 		return nil, Problem{}, err

@@ -84,7 +84,7 @@ func words(n int) *vectors.Dense {
 
 // six returns the defaults for six atoms.
 func six(epochs int) model.Hyperparameters {
-	h := model.Defaults()
+	h := Defaults()
 	h.Atoms, h.Epochs = 6, epochs
 	return h
 }
@@ -201,7 +201,7 @@ func TestCancelled(t *testing.T) {
 // What a model says of its input is what the source says; its defaults depend on the
 // vectors.
 func TestProvenance(t *testing.T) {
-	h := model.Defaults()
+	h := Defaults()
 	m, err := Fit(t.Context(), words(2), h, &script{}, Options{})
 	if err != nil || m.Info.Input != (model.Input{Words: 2, Dim: 2}) || m.Info.Training.Atoms != 20 || m.Info.Training.Epochs != 20 {
 		t.Errorf("got %+v, error %v", m, err)

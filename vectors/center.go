@@ -1,6 +1,7 @@
 package vectors
 
-// Mean returns the mean vector, of length L. Sums are made in float64.
+// Mean returns the mean vector of all words, of length L. Its sums are computed in
+// float64.
 func (d *Dense) Mean() []float32 {
 	sum := make([]float64, d.Dim)
 	for i := range d.Words {

@@ -13,9 +13,9 @@ import (
 	"overcomplete/internal/npy"
 )
 
-// A CSRWriter writes a matrix of which rows come some at a time, however many, as
-// [WriteCSR] does. The file's arrays stand one after the other and begin with
-// their length, so that they wait in temporary files for the last row.
+// A CSRWriter writes the same file as [WriteCSR], for a matrix whose rows come a few
+// at a time and may not fit in memory. Each array of the file begins with its
+// length, so the arrays are kept in temporary files until the last row has come.
 type CSRWriter struct {
 	rows, cols           int
 	nonzeros             int64
@@ -28,8 +28,8 @@ type part struct {
 	*bufio.Writer
 }
 
-// NewCSRWriter returns a writer for a matrix of cols columns whose temporary files
-// are in dir. It has to be closed.
+// NewCSRWriter returns a writer for a matrix of cols columns. It creates temporary
+// files in dir, which take 8 bytes a nonzero and which [CSRWriter.Close] removes.
 func NewCSRWriter(dir string, cols int) (*CSRWriter, error) {
 	w := &CSRWriter{cols: cols}
 	for _, p := range w.parts() {
@@ -45,7 +45,8 @@ func NewCSRWriter(dir string, cols int) (*CSRWriter, error) {
 
 func (w *CSRWriter) parts() []*part { return []*part{&w.index, &w.value, &w.length} }
 
-// Add appends the rows of s.
+// Add appends the rows of s. It returns an error if s does not have the writer's
+// number of columns, or if a temporary file cannot be written.
 func (w *CSRWriter) Add(s *CSR) error {
 	if s.Cols != w.cols {
 		return fmt.Errorf("rows of %d columns for a matrix of %d", s.Cols, w.cols)
@@ -65,7 +66,8 @@ func (w *CSRWriter) Add(s *CSR) error {
 	return npy.WriteElements(w.length, length)
 }
 
-// Write writes the file of all rows.
+// Write writes the .npz file of all rows that were added to out. Call it once, after
+// the last [CSRWriter.Add].
 func (w *CSRWriter) Write(out io.Writer) error {
 	for _, p := range w.parts() {
 		if err := p.Flush(); err != nil {
@@ -101,7 +103,7 @@ func (p *part) copyTo(out io.Writer) error {
 	return err
 }
 
-// Close removes the temporary files.
+// Close removes the temporary files. It returns the first error of removing one.
 func (w *CSRWriter) Close() error {
 	var first error
 	for _, p := range w.parts() {
@@ -170,7 +172,8 @@ func appendPointer(b []byte, p, nonzeros int64) []byte {
 	return binary.LittleEndian.AppendUint64(b, uint64(p))
 }
 
-// A CSRReader reads the matrix of a file some rows at a time.
+// A CSRReader reads a matrix from a file a few rows at a time, so that it need not
+// fit in memory. Call Next until Rows rows are read, then Finish.
 type CSRReader struct {
 	Rows, Cols int
 
@@ -185,7 +188,8 @@ type array struct {
 	*bufio.Reader
 }
 
-// NewCSRReader opens a file of size bytes that [WriteCSR] or a [CSRWriter] wrote.
+// NewCSRReader returns a reader of r, a .npz file of size bytes that [WriteCSR] or a
+// [CSRWriter] wrote. It returns an error if the file is damaged or another program's.
 func NewCSRReader(r io.ReaderAt, size int64) (*CSRReader, error) {
 	a, err := npy.NewArchive(r, size)
 	if err != nil {
@@ -235,8 +239,9 @@ func (c *CSRReader) pointer() (int64, error) {
 	return int64(p[0]), err
 }
 
-// Next reads the next rows, as many as there must be. They are valid (see
-// [CSR.Validate]), but that the file's checksums hold is known from Finish.
+// Next reads the next rows. It returns an error if the file has fewer, or if they
+// are not valid ([CSR.Validate]). Whether the file's checksums hold is known only
+// after [CSRReader.Finish].
 func (c *CSRReader) Next(rows int) (*CSR, error) {
 	s := &CSR{Rows: rows, Cols: c.Cols, Ptr: make([]int64, 1, rows+1)}
 	for range rows {
@@ -261,8 +266,8 @@ func (c *CSRReader) Next(rows int) (*CSR, error) {
 	return s, s.Validate()
 }
 
-// Finish returns an error unless the rows that were read are all that the file has,
-// and whole.
+// Finish returns an error if the file has more rows than were read, or if a
+// checksum shows that it is damaged.
 func (c *CSRReader) Finish() error {
 	if c.end != c.nonzeros {
 		return fmt.Errorf("the last row ends at nonzero %d of %d", c.end, c.nonzeros)

@@ -17,9 +17,9 @@ import (
 	"overcomplete/internal/npy"
 )
 
-// A WordError reports a word that a format cannot hold unambiguously, for
-// it is empty or contains what separates fields or lines. [Escape] makes words
-// that any format can hold.
+// A WordError reports a word that cannot be written so that it is read back as the
+// same word: it is empty, or contains a character that separates fields or lines in
+// this format. [Escape] makes words that every format can hold.
 type WordError struct {
 	Row  int // from 0
 	Word string
@@ -29,9 +29,9 @@ func (e *WordError) Error() string {
 	return fmt.Sprintf("word %d, %s, is empty or contains white space, which separates words from values", e.Row+1, quote(e.Word))
 }
 
-// Escape returns the words with white space and the percent sign encoded as in
-// a URL's path ("New York" becomes "New%20York"), which [net/url.PathUnescape]
-// reverses.
+// Escape returns a copy of words in which white space and percent signs are encoded
+// as in the path of a URL: "New York" becomes "New%20York". [net/url.PathUnescape]
+// reverses it.
 func Escape(words []string) []string {
 	escaped := make([]string, len(words))
 	for i, word := range words {
@@ -61,21 +61,26 @@ func escape(word string) string {
 }
 
 // WriteGloVe writes dense text without a header, as GloVe does: each line has a
-// word and the K values of its vector, separated by spaces. The values are exact.
+// word and the K values of its vector, separated by spaces. Values have as many
+// digits as it takes to read the same float32 again.
+//
+// As all functions that write words with vectors, it returns a [*WordError] for a
+// word that the format cannot hold, before anything is written, and an error if the
+// number of words is not that of the rows, or if K is 0.
 func WriteGloVe(w io.Writer, s *Sparse) error {
 	return writeDenseText(w, "", s, appendExact, "\n")
 }
 
-// WriteWord2Vec writes dense text as word2vec does: that of [WriteGloVe] after a
-// line with the number of words and of dimensions.
+// WriteWord2Vec writes dense text as word2vec does: a line with V and K, then what
+// [WriteGloVe] writes. It returns the same errors.
 func WriteWord2Vec(w io.Writer, s *Sparse) error {
 	header := fmt.Sprintf("%d %d\n", s.Rows, s.Cols)
 	return writeDenseText(w, header, s, appendExact, "\n")
 }
 
 // WriteWord2VecBinary writes dense vectors as word2vec does with -binary: a line with
-// the number of words and of dimensions, and for each word the word, a space, K
-// little-endian float32 and a newline.
+// V and K, then for each word the word, a space, K little-endian float32 and a
+// newline. It returns the same errors as [WriteGloVe].
 func WriteWord2VecBinary(w io.Writer, s *Sparse) error {
 	if s.Cols == 0 {
 		return errNoColumns
@@ -99,16 +104,17 @@ func WriteWord2VecBinary(w io.Writer, s *Sparse) error {
 	})
 }
 
-// WriteAuthors writes the vectors as the program of the paper's authors does:
-// that of [WriteGloVe] with 3 significant digits and a space before the newline.
+// WriteAuthors writes what the program of the paper's authors writes: the text of
+// [WriteGloVe], but with 3 significant digits and a space before each newline. It
+// returns the same errors.
 func WriteAuthors(w io.Writer, s *Sparse) error {
 	return writeDenseText(w, "", s, appendAuthors, " \n")
 }
 
-// WriteAuthorsDictionary writes a dictionary of K atoms of length L, K×L
-// row-major, as the program of the paper's authors does into the file whose name
-// ends in "_dict": on one line L, K and their L×K matrix, whose columns are the
-// atoms, with 3 significant digits.
+// WriteAuthorsDictionary writes the file that the program of the paper's authors
+// names "…_dict". It is one line: L, K, and then the L×K matrix whose columns are the
+// atoms, with 3 significant digits. The dictionary is given as K×L, row-major, with
+// k the number of atoms; it is an error if k does not divide its length.
 func WriteAuthorsDictionary(w io.Writer, dictionary []float32, k int) error {
 	if k <= 0 || len(dictionary) == 0 || len(dictionary)%k != 0 {
 		return fmt.Errorf("%d values do not make a dictionary of %d atoms", len(dictionary), k)
@@ -129,8 +135,10 @@ func WriteAuthorsDictionary(w io.Writer, dictionary []float32, k int) error {
 	})
 }
 
-// WriteSparseText writes a line for each word: the word and, for each nonzero of
-// its vector, the column (from 0), a colon and the exact value.
+// WriteSparseText writes a line for each word: the word, then " column:value" for
+// each nonzero of its vector. Columns count from 0. Values have as many digits as it
+// takes to read the same float32 again. It returns the same errors as [WriteGloVe],
+// but K may be 0.
 func WriteSparseText(w io.Writer, s *Sparse) error {
 	if err := checkWords(s, asciiSpace); err != nil {
 		return err
@@ -150,8 +158,8 @@ func WriteSparseText(w io.Writer, s *Sparse) error {
 	})
 }
 
-// WriteProjectorVectors writes the vectors for the Embedding Projector: the K
-// exact values of each on a line, separated by tabs.
+// WriteProjectorVectors writes the file of vectors for the Embedding Projector: the
+// K values of a word on a line, separated by tabs. It is an error if K is 0.
 func WriteProjectorVectors(w io.Writer, codes *CSR) error {
 	if codes.Cols == 0 {
 		return errNoColumns
@@ -164,8 +172,9 @@ func WriteProjectorVectors(w io.Writer, codes *CSR) error {
 	})
 }
 
-// WriteProjectorMetadata writes the words for the Embedding Projector, one on a
-// line. A single column has no header.
+// WriteProjectorMetadata writes the file of words for the Embedding Projector, one a
+// line and without a header, as the Projector wants a single column. A word that is
+// blank or contains a tab or a line break is a [*WordError].
 func WriteProjectorMetadata(w io.Writer, words []string) error {
 	for i, word := range words {
 		// The Projector drops lines that are blank, which would shift all others.
@@ -179,9 +188,10 @@ func WriteProjectorMetadata(w io.Writer, words []string) error {
 	})
 }
 
-// WritePackedBits writes a NumPy array of V×⌈K/8⌉ bytes in which a bit is set
-// for each nonzero, the highest bit of a byte first: numpy.unpackbits(array,
-// axis=1, count=K) is the binary V×K matrix.
+// WritePackedBits writes a .npy file of V×⌈K/8⌉ bytes with one bit for each
+// dimension of each word, set where the code is not zero; the first dimension is the
+// highest bit of the first byte. numpy.unpackbits(array, axis=1, count=K) makes the
+// binary V×K matrix of it.
 func WritePackedBits(w io.Writer, codes *CSR) error {
 	width := (codes.Cols + 7) / 8
 	err := npy.WriteHeader(w, npy.Header{Type: "|u1", Shape: []int{codes.Rows, width}})

@@ -15,28 +15,29 @@ import (
 	"overcomplete/internal/safetensors"
 )
 
-// ReadOptions changes what [Read] does. Its zero value reads every row and
-// stops at the first malformed one.
+// ReadOptions says what [Read] and [Stream] read. With its zero value they read every
+// row and fail at the first malformed one.
 type ReadOptions struct {
-	// MaxWords, if positive, stops reading after that many words. What comes
-	// after them is not checked.
+	// MaxWords, if positive, is the number of words to read. The rows after them are
+	// not looked at.
 	MaxWords int
 	// SkipBad drops malformed rows and counts them in a warning, instead of
 	// failing at the first.
 	SkipBad bool
-	// WordList is a file with one word a line, in row order, for .npy, .npz and
-	// .safetensors input, or "-" for standard input. It may be compressed too.
+	// WordList is the path of a file with the words, one a line in the order of the
+	// rows, for .npy, .npz and .safetensors files; "-" is standard input. It may be
+	// compressed.
 	WordList string
 }
 
-// Source says what [Read] read and what was odd about it.
+// Source describes the file that [Read] or [Stream] has read.
 type Source struct {
 	Name     string   // the file's base name, or "stdin"
-	SHA256   string   // of the file's bytes as stored, in hexadecimal
+	SHA256   string   // of the file's bytes as stored, compressed or not, in hexadecimal
 	Format   string   // for people, such as "word2vec text"
-	Warnings []string // for people, a line each, without the file's name
+	Warnings []string // for people, a line each, such as on duplicate words
 
-	WordsSHA256 string // of the bytes of ReadOptions.WordList, if words are from there
+	WordsSHA256 string // the same of the file ReadOptions.WordList, "" if there is none
 }
 
 // The values of Source.Format.
@@ -49,8 +50,8 @@ const (
 	formatTensor = "safetensors"
 )
 
-// An InputError reports a file that can't be read, or that holds something
-// other than word vectors: the mistake is in the input, not in the program.
+// An InputError reports a file that cannot be read or does not hold word vectors: the
+// user has to mend the input.
 type InputError struct {
 	File string // as it was given, or "stdin"
 	Line int    // line of a text file, counted from 1; 0 if the error has none
@@ -93,44 +94,44 @@ const (
 )
 
 // Read reads word vectors from the file at path, or from standard input if path
-// is "-". The format and the compression (gzip, zstd) are told from the
+// is "-". It recognises the format, and a compression with gzip or zstd, by the
 // content:
 //
-//   - GloVe text: a row is a word and L numbers. L is what most of the first
-//     rows agree on.
-//   - word2vec text, which is fastText's .vec too: the same after a header "V L".
-//     A first line of two whole numbers always is a header.
-//   - word2vec binary: a header, then a word, a space, L little-endian float32
-//     and perhaps a newline for each row.
-//   - NumPy's .npy, a V×L array of float32 or float64, with the words in
-//     o.WordList.
-//   - NumPy's .npz, with such an array that is named "vectors" or the only one,
-//     and the words in o.WordList or else in an array of strings named "words".
-//     Compressed as a whole or from a pipe, it is held in memory.
-//   - .safetensors, with a V×L tensor of F32, F64, F16 or BF16 that is named
-//     "vectors", "embeddings" or "weight" (the first of these that there is), or is
-//     the only one of two dimensions, and the words in o.WordList or else in a
-//     tensor of U8 named "words": UTF-8, with a newline after each word. It is held
-//     in memory as .npz is.
+//   - GloVe text: each line is a word and L numbers. L is the number that most of
+//     the first lines agree on.
+//   - word2vec text and fastText's .vec: the same after a first line "V L". A first
+//     line of two whole numbers is always taken for that.
+//   - word2vec binary: a first line "V L", then for each row a word, a space, L
+//     little-endian float32 and, in some files, a newline.
+//   - NumPy's .npy: a V×L array of float32 or float64. The words are in o.WordList.
+//   - NumPy's .npz: such an array, named "vectors" or the only one. The words are in
+//     o.WordList or, without it, in an array of strings named "words".
+//   - .safetensors: a V×L tensor of F32, F64, F16 or BF16, named "vectors",
+//     "embeddings" or "weight" (looked for in this order), or the only one of two
+//     dimensions. The words are in o.WordList or, without it, in a U8 tensor named
+//     "words", as UTF-8 with a newline after each word.
 //
-// In text, fields are separated by spaces and tabs, a carriage return at the end
-// of a line and a byte order mark are ignored and blank lines are skipped. The
-// last L fields are the vector and what stands before them is the word, spaces
-// included. The number of rows in a header has to be there; rows beyond it are
-// ignored with a warning.
+// An .npz or .safetensors file that is compressed as a whole, or read from a pipe, is
+// held in memory as it is read.
 //
-// A row is malformed if it has the wrong number of fields, if a field isn't a
-// decimal number that fits in a float32 (NaN and infinity don't), or if the word
-// is empty, isn't UTF-8 or contains a tab, a line break or a NUL. Of rows with
-// the same word the first is kept, with a warning. Zero rows and rows with a
-// norm over 1000 times the median are kept, with a warning.
+// In text, fields are separated by spaces and tabs. A carriage return at the end of a
+// line and a byte order mark are ignored, blank lines are skipped. The last L fields
+// of a line are the vector; everything before them is the word, which may contain
+// spaces. A file with fewer rows than its first line declares is an error; more rows
+// are ignored, with a warning.
 //
-// The result is the same for any number of CPUs. While it is put together, it
-// takes twice its memory. The file is read to its end, for its SHA-256, even if
-// o.MaxWords is reached before.
+// A row is malformed if it has the wrong number of fields, if a field is not a
+// finite decimal number in the range of float32, or if the word is empty, is not
+// UTF-8 or contains a tab, a line break or a NUL. If a word is there more than once,
+// its first row counts, with a warning. Rows of zeros, and rows whose norm is over
+// 1000 times the median, are kept with a warning.
 //
-// A mistake in the input is reported as an [*InputError]. If ctx is cancelled,
-// Read returns ctx.Err(), without waiting for standard input.
+// The result does not depend on the number of CPUs. While it is put together, it
+// takes twice its memory. The file is read to its end even if o.MaxWords is reached
+// before, since its SHA-256 is computed.
+//
+// What is wrong with the input is reported as an [*InputError]. If ctx is cancelled,
+// Read returns ctx.Err() at once, even while it waits for standard input.
 func Read(ctx context.Context, path string, o ReadOptions) (*Dense, *Source, error) {
 	b := &builder{options: o}
 	s, err := b.readFrom(ctx, path)
@@ -142,12 +143,15 @@ func Read(ctx context.Context, path string, o ReadOptions) (*Dense, *Source, err
 	return d, s, nil
 }
 
-// Stream reads the same files as [Read], in memory that does not grow with their
-// number of rows, .npy, .npz and .safetensors excepted. It hands rows over in the
-// file's order, some at a time, to each, whose they are then; an error of each
-// ends it and is returned. Nothing is remembered of rows that are handed over: of
-// repeated words all rows count, and no norm is compared with others. A row of
-// zeros is malformed.
+// Stream reads the same files as [Read] and calls each with their rows, some at a
+// time and in the file's order. The memory that it takes does not grow with the
+// number of rows, except for .npy, .npz and .safetensors files, which it holds whole.
+// The function each may keep the rows that it gets; if it returns an error, Stream
+// ends and returns that error. Other errors are those of Read.
+//
+// Stream does not remember the rows that it has handed over. Other than Read, it
+// therefore does not notice repeated words or unusual norms. A row of zeros is
+// malformed here.
 func Stream(ctx context.Context, path string, o ReadOptions, each func(*Dense) error) (*Source, error) {
 	b := &builder{options: o, each: each}
 	s, err := b.readFrom(ctx, path)

@@ -9,9 +9,10 @@ import (
 	"overcomplete/internal/npy"
 )
 
-// Validate returns an error unless s is well-formed: lengths that agree, Ptr
-// from 0 to the number of nonzeros without a decrease, columns in range and
-// strictly increasing in each row, values neither zero, NaN nor infinite.
+// Validate returns nil if s is well-formed, or else an error that says what is
+// wrong and in which row. In a well-formed matrix the lengths of the slices agree;
+// Ptr begins at 0, never decreases and ends at the number of nonzeros; the columns
+// of each row are in range and increase; and values are finite and not zero.
 func (s *CSR) Validate() error {
 	if s.Rows < 0 || s.Cols < 0 || len(s.Ptr)-1 != s.Rows {
 		return fmt.Errorf("%d row offsets for a %d×%d matrix", len(s.Ptr), s.Rows, s.Cols)
@@ -43,8 +44,8 @@ func (s *CSR) Validate() error {
 	return nil
 }
 
-// Append appends the rows of t, which has as many columns, to s. Without rows, s
-// may be without Ptr too.
+// Append appends the rows of t to s. Both must have the same number of columns. If
+// s has no rows yet, its Ptr may be nil.
 func (s *CSR) Append(t *CSR) {
 	if len(s.Ptr) == 0 {
 		s.Ptr = []int64{0}
@@ -56,8 +57,8 @@ func (s *CSR) Append(t *CSR) {
 	s.Index, s.Value = append(s.Index, t.Index...), append(s.Value, t.Value...)
 }
 
-// WriteCSR writes s as scipy.sparse.save_npz does, uncompressed. Row offsets are
-// int32 if they fit, int64 if not.
+// WriteCSR writes s as an uncompressed .npz file, which scipy.sparse.load_npz and
+// [ReadCSR] read. Row offsets are int32 if they fit, int64 if not.
 func WriteCSR(w io.Writer, s *CSR) error {
 	pointers := func(w io.Writer) error {
 		b := make([]byte, 0, 8)
@@ -74,8 +75,9 @@ func WriteCSR(w io.Writer, s *CSR) error {
 		csrPart{len(s.Value), func(w io.Writer) error { return npy.WriteElements(w, s.Value) }})
 }
 
-// ReadCSR reads the CSR matrix that [WriteCSR] or scipy.sparse.save_npz wrote
-// into a file of size bytes. The matrix is valid: see [CSR.Validate].
+// ReadCSR reads a CSR matrix from r, a .npz file of size bytes that [WriteCSR] or
+// scipy.sparse.save_npz wrote. It returns an error if the file is damaged or holds
+// anything else; the matrix that it returns is valid, as [CSR.Validate] has it.
 func ReadCSR(r io.ReaderAt, size int64) (*CSR, error) {
 	a, err := npy.NewArchive(r, size)
 	if err != nil {

@@ -1,19 +1,21 @@
 // Package vectors holds word vectors, dense and sparse, and reads and writes
-// the files they are kept in.
+// the files that they are kept in.
 //
-// [Read] takes every format that word vectors are published in, tells them
-// apart by their content and parses them on all cores:
+// [Read] reads every format that word vectors are published in. It recognises the
+// format by the file's content and parses text on all cores:
 //
 //	x, source, err := vectors.Read(ctx, "glove.6B.300d.txt.gz", vectors.ReadOptions{})
 //	for i, word := range x.Words {
 //		fmt.Println(word, x.Row(i))
 //	}
 //
-// [Stream] reads what is larger than memory. The writers in this package produce
-// what other tools read.
+// [Stream] reads files that are larger than memory. The Write functions write
+// sparse vectors in the formats of other tools; all of them return the error of
+// their io.Writer as it is.
 package vectors
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -26,8 +28,9 @@ type Dense struct {
 	Data  []float32 // V×L, row-major
 }
 
-// Validate returns an error unless d has at least one word, and Dim numbers for
-// each, neither NaN nor infinite. What [Read] returns is valid.
+// Validate returns nil if d has at least one word and Dim finite numbers for each
+// word, or else an error that says what is wrong, by word. What [Read] returns is
+// valid.
 func (d *Dense) Validate() error {
 	if d.Dim < 1 || d.Len() < 1 || len(d.Data)%d.Dim != 0 || len(d.Data)/d.Dim != d.Len() {
 		return fmt.Errorf("%d numbers are no vectors of length %d for %d words", len(d.Data), d.Dim, d.Len())
@@ -43,7 +46,7 @@ func (d *Dense) Validate() error {
 // Len returns the number of words, V.
 func (d *Dense) Len() int { return len(d.Words) }
 
-// Row returns the vector of word i. It aliases d.Data.
+// Row returns the vector of word i, of length Dim. It is a part of d.Data, not a copy.
 func (d *Dense) Row(i int) []float32 { return d.Data[i*d.Dim : (i+1)*d.Dim : (i+1)*d.Dim] }
 
 // Sparse is a set of sparse word vectors: a V×K matrix whose row i is the vector
@@ -53,18 +56,39 @@ type Sparse struct {
 	CSR
 }
 
-// Binary returns s with every nonzero replaced by 1 (paper §2.2). It shares all but
-// the values with s.
+// Top returns the words of the n largest positive values in column k, largest first and
+// in row order where they are equal; fewer if fewer are positive.
+func (s *Sparse) Top(k, n int) []string {
+	type entry struct {
+		row   int
+		value float32
+	}
+	var positive []entry
+	for i := range s.Rows {
+		index, value := s.Row(i)
+		if at, ok := slices.BinarySearch(index, int32(k)); ok && value[at] > 0 {
+			positive = append(positive, entry{i, value[at]})
+		}
+	}
+	slices.SortStableFunc(positive, func(a, b entry) int { return cmp.Compare(b.value, a.value) })
+	var words []string
+	for _, e := range positive[:min(n, len(positive))] {
+		words = append(words, s.Words[e.row])
+	}
+	return words
+}
+
+// Binary returns s with every nonzero value replaced by 1, as the paper makes the
+// binary vectors of method B (§2.2). The result shares all but the values with s.
 func (s *Sparse) Binary() *Sparse {
 	b := *s
 	b.Value = slices.Repeat([]float32{1}, len(s.Value))
 	return &b
 }
 
-// CSR is a V×K matrix in compressed sparse rows, the layout of
-// scipy.sparse.csr_array: the nonzeros of row i are
-// Value[Ptr[i]:Ptr[i+1]], in the columns Index[Ptr[i]:Ptr[i+1]], which
-// increase strictly. No stored value is zero.
+// CSR is a V×K matrix in compressed sparse rows, the layout of scipy.sparse.csr_array.
+// The nonzero values of row i are Value[Ptr[i]:Ptr[i+1]]; their columns are
+// Index[Ptr[i]:Ptr[i+1]], in increasing order. No stored value is zero.
 type CSR struct {
 	Rows, Cols int
 	Ptr        []int64 // Rows+1 offsets into Index and Value
@@ -72,11 +96,12 @@ type CSR struct {
 	Value      []float32
 }
 
-// Row returns the columns and values of the nonzeros of row i. They alias s.
+// Row returns the columns of the nonzeros of row i, in increasing order, and their
+// values. Both are parts of s, not copies.
 func (s *CSR) Row(i int) (index []int32, value []float32) {
 	lo, hi := s.Ptr[i], s.Ptr[i+1]
 	return s.Index[lo:hi:hi], s.Value[lo:hi:hi]
 }
 
-// Nonzeros returns the number of stored values.
+// Nonzeros returns the number of stored values in all rows.
 func (s *CSR) Nonzeros() int { return len(s.Value) }

@@ -1,5 +1,6 @@
-// Package encodetest is what encoders are tested against: the formulas of package
-// encode in plain Go and float64, a row at a time, with nothing done for speed.
+// Package encodetest tests encoders. It has the formulas of package encode in plain Go
+// and float64, a row at a time and with nothing done for speed, and tests that compare
+// any [encode.Encoder] with them.
 package encodetest
 
 import (
@@ -10,8 +11,8 @@ import (
 	"overcomplete/model"
 )
 
-// Code returns the code of y, of length K, for the dictionary d of atoms of y's
-// length.
+// Code returns the code of y, of length K, that is stopped early. Y has length L, the
+// dictionary d is K×L. It panics if nothing can be encoded with d.
 func Code(y, d []float64, o encode.Options) []float64 {
 	dim := len(y)
 	a := make([]float64, len(d)/dim)
@@ -64,7 +65,8 @@ func fista(a, y, d []float64, s float64, n int, shrink func(k int, g float64) fl
 	}
 }
 
-// Shrink is soft-thresholding, or its nonnegative form.
+// Shrink is soft-thresholding, sgn(g)·max(|g| − threshold, 0), or max(g − threshold, 0)
+// for nonnegative codes.
 func Shrink(g, threshold float64, nonnegative bool) float64 {
 	switch {
 	case g > threshold:
@@ -75,7 +77,7 @@ func Shrink(g, threshold float64, nonnegative bool) float64 {
 	return 0
 }
 
-// Residual returns y − aD.
+// Residual returns y − aD, of length L.
 func Residual(y, d, a []float64) []float64 {
 	r := slices.Clone(y)
 	for k, x := range a {
@@ -86,7 +88,7 @@ func Residual(y, d, a []float64) []float64 {
 	return r
 }
 
-// Correlations returns (y − aD)Dᵀ.
+// Correlations returns (y − aD)Dᵀ, of length K.
 func Correlations(y, d, a []float64) []float64 {
 	c := make([]float64, len(a))
 	r := Residual(y, d, a)
@@ -98,8 +100,8 @@ func Correlations(y, d, a []float64) []float64 {
 	return c
 }
 
-// Objective returns ‖y − aD‖² + λ‖a‖₁, and a's duality gap: how far above the
-// minimum that can be at most.
+// Objective returns ‖y − aD‖² + λ‖a‖₁ and the duality gap of a, which is the most that
+// this objective can be above its minimum.
 func Objective(y, d, a []float64, lambda float64, nonnegative bool) (objective, gap float64) {
 	var squares, product float64
 	for j, x := range Residual(y, d, a) {
@@ -132,8 +134,8 @@ func Objective(y, d, a []float64, lambda float64, nonnegative bool) (objective, 
 	return objective, objective - (2*t*product - t*t*squares)
 }
 
-// Largest reports which k elements of a are the largest by magnitude, of equal
-// ones the first. Zeros are none of them.
+// Largest reports which k elements of a have the largest magnitudes. Of equal ones the
+// first are taken; zeros never are.
 func Largest(a []float64, k int) []bool {
 	order := make([]int, len(a))
 	for i := range order {

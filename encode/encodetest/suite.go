@@ -12,7 +12,8 @@ import (
 	"overcomplete/model"
 )
 
-// New makes the encoder under test. What an encoder calls workers is its own affair.
+// New makes the encoder under test for the dictionary d. The results must not depend
+// on workers, whatever the encoder takes them for.
 type New func(d *model.Dictionary, o encode.Options, workers int) (encode.Encoder, error)
 
 // open makes an encoder for a test, at whose end it is closed.
@@ -30,8 +31,9 @@ func (n New) open(t *testing.T, d *model.Dictionary, o encode.Options, workers i
 	return e
 }
 
-// Run tests an encoder of codes that are stopped early, and its promises. Codes may
-// be off the formulas by the tolerance, as a part of a row's largest.
+// Run tests an encoder whose codes are stopped early: their values, and that they have
+// the same bits for any number of workers; rows that overflow; and cancellation. A code
+// may differ from the formulas by tolerance times the row's largest value.
 func Run(t *testing.T, tolerance float64, newEncoder New) {
 	t.Run("formulas", func(t *testing.T) { formulas(t, tolerance, newEncoder) })
 	t.Run("same bits", func(t *testing.T) {
@@ -122,8 +124,8 @@ func formulas(t *testing.T, tolerance float64, newEncoder New) {
 	}
 }
 
-// SameBits tests that a row's code is the same bits for any number of workers and
-// whatever rows it comes with.
+// SameBits tests that the code of a row has the same bits for any number of workers and
+// whatever rows are encoded with it.
 func SameBits(t *testing.T, o encode.Options, newEncoder New) {
 	const rows, dim, atoms = 100, 30, 200
 	x, d := Problem(rows, dim, atoms)
@@ -177,8 +179,8 @@ func tooLarge(t *testing.T, newEncoder New) {
 	}
 }
 
-// Problem is a dictionary and rows that it was made to encode: sums of a few atoms,
-// and noise.
+// Problem returns a random dictionary of atoms of length dim, and vectors x, rows×dim
+// row-major, each of which is a sum of a few atoms and some noise.
 func Problem(rows, dim, atoms int) (x []float32, d *model.Dictionary) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	d = &model.Dictionary{Dim: dim, Atoms: make([]float32, atoms*dim)}
@@ -197,7 +199,7 @@ func Problem(rows, dim, atoms int) (x []float32, d *model.Dictionary) {
 	return x, d
 }
 
-// Encode returns the codes of rows.
+// Encode returns the codes of the rows of x, and fails the test if there is an error.
 func Encode(t testing.TB, e encode.Encoder, x []float32) *encode.Codes {
 	t.Helper()
 	codes, err := e.Encode(context.Background(), x)
@@ -210,7 +212,7 @@ func Encode(t testing.TB, e encode.Encoder, x []float32) *encode.Codes {
 	return codes
 }
 
-// Row returns a row of codes, of length K.
+// Row returns the code of one row as a dense vector of length K.
 func Row(codes *encode.Codes, row int) []float64 {
 	a := make([]float64, codes.Cols)
 	index, value := codes.Row(row)

@@ -1,5 +1,5 @@
-// Package evaltest makes small data for tests of evaluations, in the layouts of
-// the published ones.
+// Package evaltest makes small data sets for tests, in the file formats of the
+// published ones.
 package evaltest
 
 import (
@@ -19,10 +19,10 @@ const (
 	dim           = 12
 )
 
-// Write writes data for all of the paper's tasks into a new directory, and returns
-// it with vectors that suit them: each word has a topic, which its vector shows
-// through noise and which the label of a text makes likely. Some words of the texts
-// have no vector.
+// Write writes data for all of the paper's tasks into a new directory, and returns its
+// path and vectors to evaluate. Each word has a topic. Its vector is the topic's plus
+// noise, and the label of a text makes words of one topic likely. Some words of the
+// texts have no vector.
 func Write(t testing.TB) (dir string, x *vectors.Dense) {
 	t.Helper()
 	dir = t.TempDir()

@@ -1,6 +1,6 @@
-// Package atomicfile writes files and directories whole or not at all: under a
-// temporary name beside their own, until everything is on disk. Before that, and
-// after any failure, what was there before is still there.
+// Package atomicfile writes files and directories whole or not at all. They are written
+// under a temporary name in the same directory and renamed when everything is on disk.
+// Until then, and after any failure, what was there before is still there.
 package atomicfile
 
 import (
@@ -14,10 +14,9 @@ import (
 	"path/filepath"
 )
 
-// An OutputError reports an output that cannot be written where it was asked
-// for: the user has to choose another place, or to allow what is there to be
-// replaced. Failures of another kind, such as a disk that fills up
-// while the file is written, are no OutputErrors.
+// An OutputError reports an output that cannot be written where it was asked for: the
+// user has to choose another place, or allow what is there to be replaced. A failure
+// while writing, such as a full disk, is not an OutputError.
 type OutputError struct {
 	Path string
 	Err  error
@@ -26,7 +25,8 @@ type OutputError struct {
 func (e *OutputError) Error() string { return e.Path + ": " + e.Err.Error() }
 func (e *OutputError) Unwrap() error { return e.Err }
 
-// A Writer fails once its context is cancelled.
+// A Writer is an io.Writer whose Write returns the error of Context once that is
+// cancelled.
 type Writer struct {
 	Context context.Context
 	io.Writer
@@ -39,7 +39,7 @@ func (w Writer) Write(p []byte) (int, error) {
 	return w.Writer.Write(p)
 }
 
-// A File is written under a temporary name until Commit.
+// A File has a temporary name until Commit.
 type File struct {
 	temp  *os.File
 	path  string
@@ -47,8 +47,9 @@ type File struct {
 	done  bool
 }
 
-// Create creates a file to become path. A regular file that is there already is
-// replaced with force, and an error without. All errors are [*OutputError].
+// Create creates a file that Commit will give the name path. If a regular file has that
+// name already, it will be replaced with force; without force it is an error. Anything
+// else there is always an error. All errors are [*OutputError].
 func Create(path string, force bool) (*File, error) {
 	path = resolve(path)
 	if err := checkFile(path, force); err != nil {
@@ -75,7 +76,8 @@ func (f *File) inFile(err error) error {
 	return fmt.Errorf("%s: %w", f.path, reason(err))
 }
 
-// Commit gives the file its name.
+// Commit flushes the file to disk, closes it and gives it its name. The error is an
+// [*OutputError] if something that may not be replaced has come to be there.
 func (f *File) Commit() error {
 	if err := f.temp.Sync(); err != nil {
 		return f.inFile(err)
@@ -111,8 +113,8 @@ func (f *File) place() error {
 	return f.inFile(os.Rename(f.temp.Name(), f.path))
 }
 
-// Close removes the temporary file. After Commit it does nothing, so that it
-// can be deferred.
+// Close closes and removes the temporary file. After a Commit that succeeded it does
+// nothing, so that it can be deferred.
 func (f *File) Close() error {
 	if f.done {
 		return nil
@@ -140,8 +142,8 @@ func checkFile(path string, force bool) error {
 }
 
 // CheckDir returns nil if [WriteDir] can write a directory at path, or else an
-// [*OutputError]. If there is something at path, mayReplace decides: it returns
-// nil if that may go, or why not.
+// [*OutputError]. If there is something at path, mayReplace is called: it returns nil if
+// that may be replaced, or an error that says why not.
 func CheckDir(path string, mayReplace func(path string) error) error {
 	path = resolve(path)
 	if err := tryDir(path, mayReplace); err != nil {
@@ -169,10 +171,13 @@ func tryDir(path string, mayReplace func(path string) error) error {
 	return nil
 }
 
-// WriteDir makes a directory at path of the files that write creates, and syncs,
-// in the directory that it is given. What is at path is treated as by [CheckDir].
-// If write succeeds and the rest fails, the new directory stays, with keep, under
-// its temporary name, which the error tells, so that no work is lost.
+// WriteDir makes a directory at path. It calls write with a temporary directory, in
+// which write creates the files and flushes them to disk, and then gives that directory
+// its name. What is at path is replaced if mayReplace allows it, as in [CheckDir].
+//
+// If write fails, the temporary directory is removed. If write succeeds but the
+// directory cannot be renamed, it is removed too or, with keep, left under its temporary
+// name, which the error tells, so that no work is lost.
 func WriteDir(path string, keep bool, mayReplace func(path string) error, write func(dir string) error) error {
 	path = resolve(path)
 	temp, err := makeTemp(path)
@@ -277,8 +282,8 @@ func tempName(path string) string {
 	return fmt.Sprintf("%s.tmp%08x", path, rand.Uint32())
 }
 
-// reason returns what went wrong without the temporary name that it went wrong
-// with.
+// reason returns an error of the operating system without the file name in it, which
+// may be a temporary one.
 func reason(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err
@@ -289,8 +294,8 @@ func reason(err error) error {
 	return err
 }
 
-// SyncDir makes the names in a directory survive a loss of power, on systems
-// that can.
+// SyncDir flushes the names of the files in a directory to disk, on systems that can, so
+// that they survive a loss of power.
 func SyncDir(name string) {
 	if dir, err := os.Open(name); err == nil {
 		dir.Sync()

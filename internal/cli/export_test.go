@@ -14,6 +14,7 @@ import (
 
 	"overcomplete/internal/atomicfile"
 	"overcomplete/model"
+	"overcomplete/train"
 	"overcomplete/vectors"
 )
 
@@ -27,7 +28,7 @@ func exportModel() *model.Model {
 		Info: model.Info{
 			Format:   model.FormatVersion,
 			Input:    model.Input{Name: "in.txt", Words: 2, Dim: 2},
-			Training: model.Defaults(),
+			Training: train.Defaults(),
 		},
 		Codes: &vectors.Sparse{
 			Words: []string{"New York", "Rome"},

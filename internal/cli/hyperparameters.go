@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"overcomplete/model"
+	"overcomplete/train"
 )
 
 // modelFlags are the flags that state the objective; train and graph share them.
@@ -12,7 +13,7 @@ type modelFlags struct {
 }
 
 func (f *modelFlags) register(cmd *cobra.Command) {
-	f.Hyperparameters = model.Defaults()
+	f.Hyperparameters = train.Defaults()
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&f.Method, "method", f.Method, "A, or B for nonnegative codes")

@@ -25,6 +25,7 @@ import (
 	"overcomplete/interpret"
 	"overcomplete/interpret/judge"
 	"overcomplete/model"
+	"overcomplete/train"
 	"overcomplete/vectors"
 )
 
@@ -38,7 +39,7 @@ func readable() *model.Model {
 		Info: model.Info{
 			Format:   model.FormatVersion,
 			Input:    model.Input{Name: "in.txt", Words: 6, Dim: 2},
-			Training: model.Defaults(),
+			Training: train.Defaults(),
 		},
 		Codes: &vectors.Sparse{
 			Words: []string{"read", "write", "close", "month", "week", "day"},

@@ -146,15 +146,15 @@ func (in *paperInput) run(cmd *cobra.Command, f *experimentFlags, b model.Hyperp
 // tune sets λ and K of h to what the grid says, or to the defaults.
 func (in *paperInput) tune(ctx context.Context, e *experiment.Experiment, h *model.Hyperparameters, tasks []eval.Task) error {
 	h.Atoms = 10 * e.X.Dim
-	if tasks[0].Name() != tuningTask {
-		in.untuned = "there are no data of " + tuningTask
+	if tasks[0].Name() != eval.TuningTask {
+		in.untuned = "there are no data of " + eval.TuningTask
 		return nil
 	}
 	x, err := dense(ctx, e, tasks[:1])
 	if err != nil {
 		return err
 	}
-	if in.untuned = x.Result(tuningTask).Note; in.untuned != "" {
+	if in.untuned = x.Result(eval.TuningTask).Note; in.untuned != "" {
 		return nil
 	}
 	if in.tuned, err = grid(ctx, e, *h, tasks[0], x); err != nil {
@@ -221,7 +221,7 @@ func writeHyper(b *strings.Builder, inputs []*paperInput) {
 	table := experiment.Table{{"X", "words", "L", "λ", "τ", "K", "zeros in A, %", "in B, %", "chosen by"}}
 	for _, in := range inputs {
 		h := in.a.Training
-		by := tuningTask
+		by := eval.TuningTask
 		switch {
 		case in.tuned == nil:
 			by = "default: " + in.untuned
@@ -238,7 +238,7 @@ func writeHyper(b *strings.Builder, inputs []*paperInput) {
 			fmt.Fprintf(b, "Not tuned: %s. λ and K are the defaults of `overcomplete train`.\n", in.untuned)
 			continue
 		}
-		fmt.Fprintf(b, "%s\n%s.\n\n![%s against the share of zeros](%s/tune.svg)\n", in.tuned.table().Markdown(), upperFirst(in.tuned.verdict()), tuningTask, url.PathEscape(in.name))
+		fmt.Fprintf(b, "%s\n%s.\n\n![%s against the share of zeros](%s/tune.svg)\n", in.tuned.table().Markdown(), upperFirst(in.tuned.verdict()), eval.TuningTask, url.PathEscape(in.name))
 	}
 	b.WriteString("\n")
 }

@@ -54,7 +54,7 @@ and .svg. A data set that is not there is left out, and said so.
 				return f.interruption(err)
 			}
 			if len(table.Averaged()) == 0 {
-				return usagef("%s: no task but %s has a score for all lengths, so that there is nothing to average", args[0], tuningTask)
+				return usagef("%s: no task but %s has a score for all lengths, so that there is nothing to average", args[0], eval.TuningTask)
 			}
 			if err := drawSweep(table, filepath.Join(f.output, "sweep")); err != nil {
 				return err

@@ -27,9 +27,7 @@ type trainFlags struct {
 	resume      bool
 	output      string
 	force       bool
-	atoms       int
 	factor      int
-	epochs      int
 	maxWords    int
 	skipBad     bool
 	wordList    string
@@ -65,12 +63,12 @@ Method A learns codes of either sign. Method B learns nonnegative codes, of whic
 	flags := cmd.Flags()
 	flags.StringVarP(&f.output, "output", "o", "", "model `directory` to write")
 	flags.BoolVar(&f.force, "force", false, "replace a model that exists")
-	flags.IntVarP(&f.atoms, "atoms", "k", 0, "K, the dimensions of the sparse vectors (default --factor times the dense ones)")
+	flags.IntVarP(&f.Atoms, "atoms", "k", 0, "K, the dimensions of the sparse vectors (default --factor times the dense ones)")
 	flags.IntVar(&f.factor, "factor", 10, "K as a multiple of the dense dimensions, instead of -k")
 	f.register(cmd)
 	flags.StringVar(&f.Recipe, "recipe", f.Recipe, "paper, or best: --center, and final codes as encode gives them")
 	flags.BoolVar(&f.Center, "center", false, "subtract the mean vector first")
-	flags.IntVar(&f.epochs, "epochs", 0, "epochs to train (default 20 for method A, 30 for B)")
+	flags.IntVar(&f.Epochs, "epochs", 0, "epochs to train (default 20 for method A, 30 for B)")
 	flags.StringVar(&f.Stop, "stop", f.Stop, "stop after --epochs (epochs), or by the rule of the paper's program (authors)")
 	flags.StringVar(&f.Algorithm, "algorithm", f.Algorithm, "minibatch, or the paper's, word by word and slow (authors)")
 	flags.IntVar(&f.DictionarySteps, "dictionary-steps", f.DictionarySteps, "dictionary steps an epoch of --algorithm minibatch")
@@ -117,7 +115,7 @@ func (f *trainFlags) check(cmd *cobra.Command) error {
 		value    int
 		required bool // even if the flag is not given
 	}{
-		{"-k", f.atoms, changed("atoms")}, {"--factor", f.factor, true}, {"--epochs", f.epochs, changed("epochs")},
+		{"-k", f.Atoms, changed("atoms")}, {"--factor", f.factor, true}, {"--epochs", f.Epochs, changed("epochs")},
 		{"--max-words", f.maxWords, changed("max-words")}, {"--workers", f.workers, changed("workers")},
 	} {
 		if v.required && (v.value < 1 || v.value > math.MaxInt32) {
@@ -139,7 +137,7 @@ func (f *trainFlags) check(cmd *cobra.Command) error {
 	if err := f.deviceFlags.check(kernels.Supports(f.Hyperparameters), changed); err != nil {
 		return err
 	}
-	if f.Epochs = f.epochs; f.Epochs == 0 {
+	if f.Epochs == 0 {
 		f.Epochs = train.DefaultEpochs(f.Hyperparameters)
 	}
 	return nil
@@ -163,7 +161,7 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	if f.Atoms = f.atoms; f.Atoms == 0 {
+	if f.Atoms == 0 {
 		f.Atoms = f.factor * x.Dim
 	}
 	if err := f.Validate(); err != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"overcomplete/model"
+	"overcomplete/train"
 	"overcomplete/vectors"
 )
 
@@ -104,7 +105,7 @@ func openModel(t *testing.T, dir string) *model.Model {
 
 // hyper returns the defaults after changes.
 func hyper(change func(h *model.Hyperparameters)) model.Hyperparameters {
-	h := model.Defaults()
+	h := train.Defaults()
 	h.Atoms, h.Epochs = 80, 20
 	change(&h)
 	return h

@@ -32,7 +32,7 @@ point that is there is not trained again. OUT of other vectors, settings or
 evaluation data is refused.`
 
 func (f *experimentFlags) register(cmd *cobra.Command) {
-	f.Hyperparameters = model.Defaults()
+	f.Hyperparameters = train.Defaults()
 	f.factor = 10
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -95,9 +95,6 @@ func (f *experimentFlags) interruption(err error) error {
 	return err
 }
 
-// tuningTask is the one that the paper chooses hyperparameters on.
-const tuningTask = "WS-353"
-
 func newTune() *cobra.Command {
 	var f experimentFlags
 	var sparsity float64
@@ -145,7 +142,7 @@ method B the binary vectors are measured, as in the paper.
 	f.register(cmd)
 	flags := cmd.Flags()
 	flags.Float64Var(&sparsity, "sparsity", 0, "find the λ with this `share` of zeros, such as 0.92, instead")
-	flags.IntVarP(&f.atoms, "atoms", "k", 0, "K, the dimensions of the sparse vectors, with --sparsity (default 10 times the dense ones)")
+	flags.IntVarP(&f.Atoms, "atoms", "k", 0, "K, the dimensions of the sparse vectors, with --sparsity (default 10 times the dense ones)")
 	flags.StringVar(&f.Method, "method", f.Method, "A, or B for binary vectors")
 	flags.BoolVar(&f.Center, "center", false, "subtract the mean vector first")
 	f.registerInput(cmd)
@@ -168,7 +165,7 @@ type tuned struct {
 func (f *experimentFlags) tune(cmd *cobra.Command, path string, sparsity float64) (*tuned, error) {
 	var tasks []eval.Task
 	if f.data != "" {
-		task, err := eval.ReadTask(tuningTask, f.data)
+		task, err := eval.ReadTask(eval.TuningTask, f.data)
 		if err != nil {
 			return nil, err
 		}
@@ -184,7 +181,7 @@ func (f *experimentFlags) tune(cmd *cobra.Command, path string, sparsity float64
 			return nil, err
 		}
 		if note := results[0].Note; note != "" {
-			return nil, usagef("%s can't be tuned on %s: %s", path, tuningTask, note)
+			return nil, usagef("%s can't be tuned on %s: %s", path, eval.TuningTask, note)
 		}
 	}
 	if err := experiment.Open(e, f.Hyperparameters, f.data); err != nil {
@@ -199,7 +196,7 @@ func (f *experimentFlags) tune(cmd *cobra.Command, path string, sparsity float64
 		t, err = grid(cmd.Context(), e, f.Hyperparameters, tasks[0], x)
 	} else {
 		h := f.Hyperparameters
-		if h.Atoms = f.atoms; h.Atoms == 0 {
+		if h.Atoms == 0 {
 			h.Atoms = f.factor * e.X.Dim
 		}
 		t.Tried, t.Best, t.Reached, err = e.Sparsity(cmd.Context(), h, sparsity, tasks)
@@ -218,7 +215,7 @@ func grid(ctx context.Context, e *experiment.Experiment, h model.Hyperparameters
 	if t.Tried, err = e.Grid(ctx, h, task); err != nil {
 		return nil, err
 	}
-	t.Best, t.Reached = experiment.Best(t.Tried, tuningTask)
+	t.Best, t.Reached = experiment.Best(t.Tried, eval.TuningTask)
 	t.Model = e.ModelDir(t.Best.Training)
 	return t, nil
 }
@@ -230,12 +227,12 @@ func (t *tuned) table() experiment.Table {
 	measured := len(t.Dense.Scores) > 0 // else there is nothing to say of WS-353, nor of X
 	head := []string{"vectors", "λ", "K", "zeros %", "error"}
 	if measured {
-		head = append(head, tuningTask)
+		head = append(head, eval.TuningTask)
 	}
 	table := experiment.Table{append(head, "")}
 	add := func(r *experiment.Record, mark string, cells ...string) {
 		if measured {
-			s := r.Result(tuningTask)
+			s := r.Result(eval.TuningTask)
 			cells = append(cells, plusMinus(s.Score, s.Stderr))
 		}
 		table = append(table, append(cells, mark))
@@ -270,7 +267,7 @@ func (t *tuned) verdict() string {
 	case t.Reached && t.wanted > 0:
 		return what
 	case t.Reached:
-		return fmt.Sprintf("%s, the highest %s of those with %v %% or more", what, tuningTask, 100*experiment.MinSparsity)
+		return fmt.Sprintf("%s, the highest %s of those with %v %% or more", what, eval.TuningTask, 100*experiment.MinSparsity)
 	case t.wanted > 0:
 		return fmt.Sprintf("%s, which is the nearest, but not within %v of the %v %% that were wanted", what, 100*experiment.Tolerance, 100*t.wanted)
 	}
@@ -297,15 +294,15 @@ func (t *tuned) draw(name string) error {
 		f.Lines = []experiment.Line{line}
 		return f.Save(name)
 	}
-	f := experiment.Figure{XLabel: "zeros, %", YLabel: tuningTask + ", ρ × 100",
+	f := experiment.Figure{XLabel: "zeros, %", YLabel: eval.TuningTask + ", ρ × 100",
 		XMark: experiment.Mark{Name: fmt.Sprintf("%v %%", 100*experiment.MinSparsity), At: 100 * experiment.MinSparsity},
-		YMark: experiment.Mark{Name: "X", At: t.Dense.Result(tuningTask).Score}}
+		YMark: experiment.Mark{Name: "X", At: t.Dense.Result(eval.TuningTask).Score}}
 	for _, r := range t.Tried {
 		name := fmt.Sprintf("K = %d", r.Training.Atoms)
 		if n := len(f.Lines); n == 0 || f.Lines[n-1].Name != name {
 			f.Lines = append(f.Lines, experiment.Line{Name: name})
 		}
-		s := r.Result(tuningTask)
+		s := r.Result(eval.TuningTask)
 		line := &f.Lines[len(f.Lines)-1]
 		line.Points = append(line.Points, experiment.FigurePoint{X: 100 * r.Metrics.Sparsity, Y: s.Score, Stderr: s.Stderr, Label: "λ = " + shortest(r.Training.Lambda)})
 	}

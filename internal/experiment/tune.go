@@ -9,6 +9,7 @@ import (
 
 	"overcomplete/eval"
 	"overcomplete/model"
+	"overcomplete/train"
 )
 
 // The paper's grid (§3, "Hyperparameter Tuning").
@@ -125,7 +126,7 @@ func next(tried []*Record, wanted float64) float64 {
 	// the share of zeros grows by 0.8 to 1.5 while λ grows by the factor e.
 	const usual, flattest, furthest = 1, 0.3, 3
 	if len(tried) == 0 {
-		return model.Defaults().Lambda
+		return train.Defaults().Lambda
 	}
 	x := func(r *Record) float64 { return math.Log(r.Training.Lambda) }
 	y := func(r *Record) float64 { return logit(r.Metrics.Sparsity) - logit(wanted) }

@@ -1,8 +1,7 @@
 // Package memory tells how much memory a machine has, and gets large parts of it.
 package memory
 
-// Total returns the machine's physical memory in bytes; ok is false where it is
-// not known.
+// Total returns the machine's physical memory in bytes; ok is false if it is not known.
 func Total() (bytes uint64, ok bool) { return total() }
 
 // Zeros returns n zeros, in large pages where the system has them: the first pass

@@ -1,9 +1,9 @@
-// Package npy reads and writes the files that NumPy keeps arrays in: .npy, one
-// array, and .npz, a zip archive of .npy files.
+// Package npy reads and writes NumPy's files of arrays: .npy, which has one array, and
+// .npz, a zip archive of .npy files.
 //
-// Of NumPy's types it knows those that word vectors and sparse matrices are
-// made of: little-endian floating-point numbers and integers, and strings.
-// Files are not trusted: nothing is allocated because a header says so.
+// It knows those of NumPy's types that word vectors and sparse matrices are made of:
+// little-endian floating-point numbers and integers, and strings. Files are not trusted:
+// no memory is allocated on the word of a header alone.
 package npy
 
 import (
@@ -31,7 +31,8 @@ type Number interface {
 	float32 | int32 | int64 | uint8
 }
 
-// Write writes an array in C order. The product of shape must be len(data).
+// Write writes a .npy file of data in C order. It is an error if the product of shape is
+// not len(data).
 func Write[T Number](w io.Writer, shape []int, data []T) error {
 	n, err := elements(shape)
 	if err != nil {
@@ -46,8 +47,8 @@ func Write[T Number](w io.Writer, shape []int, data []T) error {
 	return WriteElements(w, data)
 }
 
-// WriteElements writes some of an array's elements after its header, or after
-// others.
+// WriteElements writes the next elements of an array whose header was written by
+// [WriteHeader].
 func WriteElements[T Number](w io.Writer, data []T) (err error) {
 	buf := make([]byte, 0, min(chunk, len(data)*binary.Size(T(0))))
 	for part := range slices.Chunk(data, chunk/binary.Size(T(0))) {
@@ -62,8 +63,8 @@ func WriteElements[T Number](w io.Writer, data []T) (err error) {
 	return nil
 }
 
-// ReadElements fills data with the next elements of an array of that type in C
-// order, whose header has been read.
+// ReadElements fills data with the next elements of an array of type T in C order, whose
+// header was read by [ReadHeader]. It is an error if there are fewer.
 func ReadElements[T Number](r io.Reader, data []T) error {
 	size := binary.Size(T(0))
 	buf := make([]byte, min(chunk, size*len(data)))
@@ -81,7 +82,8 @@ func ReadElements[T Number](r io.Reader, data []T) error {
 	return nil
 }
 
-// WriteString writes s as an array of no dimensions of NumPy's type bytes.
+// WriteString writes a .npy file of s, as an array without dimensions of NumPy's type
+// bytes.
 func WriteString(w io.Writer, s string) error {
 	if err := WriteHeader(w, Header{Type: "|S" + strconv.Itoa(len(s))}); err != nil {
 		return err
@@ -104,13 +106,14 @@ func typeOf[T Number]() string {
 	}
 }
 
-// ReadFloat32 reads an array of float32 or float64. A float64 beyond the range
-// of float32 becomes infinite.
+// ReadFloat32 reads a .npy file of float32 or float64. A float64 beyond the range of
+// float32 becomes infinite.
 //
-// The Read functions return the elements in C order, whatever the file's. They
-// read r to its end, which must be the array's too. Max is the most bytes that
-// r can hold, such as the size of the file, and bounds what is allocated; if it
-// is negative, memory grows with what has been read.
+// This and the other Read functions return the shape of the array and its elements in C
+// order, whatever their order in the file. They read r to its end. It is an error if the
+// array has another type, or if r has fewer or more elements than its header says. Max
+// is the most bytes that r can hold, such as the size of the file; it limits what is
+// allocated on the word of the header. If it is negative, memory grows as r is read.
 func ReadFloat32(r io.Reader, max int64) (shape []int, data []float32, err error) {
 	return read(r, max, "float32 or float64", func(typ string) decoder[float32] {
 		switch typ {
@@ -123,13 +126,13 @@ func ReadFloat32(r io.Reader, max int64) (shape []int, data []float32, err error
 	})
 }
 
-// ReadInt32 reads an array of int32, or of int64 whose values int32 can hold.
-// See [ReadFloat32] for max.
+// ReadInt32 reads a .npy file of int32, or of int64 with values in the range of int32.
+// See [ReadFloat32] for max and errors.
 func ReadInt32(r io.Reader, max int64) (shape []int, data []int32, err error) {
 	return readIntegers[int32](r, max)
 }
 
-// ReadInt64 reads an array of int32 or int64. See [ReadFloat32] for max.
+// ReadInt64 reads a .npy file of int32 or int64. See [ReadFloat32] for max and errors.
 func ReadInt64(r io.Reader, max int64) (shape []int, data []int64, err error) {
 	return readIntegers[int64](r, max)
 }
@@ -146,8 +149,8 @@ func readIntegers[T int32 | int64](r io.Reader, max int64) ([]int, []T, error) {
 	})
 }
 
-// ReadStrings reads an array of NumPy's str (such as "<U12") or bytes ("|S12").
-// See [ReadFloat32] for max.
+// ReadStrings reads a .npy file of NumPy's type str (such as "<U12") or bytes (such as
+// "|S12"). See [ReadFloat32] for max and errors.
 func ReadStrings(r io.Reader, max int64) (shape []int, data []string, err error) {
 	return read(r, max, "str or bytes", func(typ string) decoder[string] {
 		prefix, digits := typ[:min(2, len(typ))], typ[min(2, len(typ)):]
@@ -342,14 +345,14 @@ func transpose[T any](data []T, rows, cols int) []T {
 	return t
 }
 
-// Header describes the array that follows it.
+// Header is the header of a .npy file.
 type Header struct {
 	Type    string // NumPy's name, such as "<f4"
 	Fortran bool   // columns are contiguous, not rows
 	Shape   []int  // no element for a single value
 }
 
-// WriteHeader writes the header of a .npy file, which the elements have to follow.
+// WriteHeader writes the header of a .npy file. The elements must follow.
 func WriteHeader(w io.Writer, h Header) error {
 	var shape strings.Builder
 	for _, d := range h.Shape {
@@ -381,9 +384,8 @@ func WriteHeader(w io.Writer, h Header) error {
 	return err
 }
 
-// ReadHeader reads the header of a .npy file, version 1.0, 2.0 or 3.0, and no
-// byte more. The dimensions of Shape are not negative; their product may be
-// anything.
+// ReadHeader reads the header of a .npy file, version 1.0, 2.0 or 3.0, and no byte
+// beyond it. The numbers of Shape are not negative, but their product may overflow.
 func ReadHeader(r io.Reader) (Header, error) {
 	var start [len(magic) + 2]byte
 	if err := readFull(r, start[:]); err != nil {

@@ -14,7 +14,7 @@ type Archive struct {
 	size int64
 }
 
-// NewArchive reads the directory of a .npz file of size bytes.
+// NewArchive opens r, a .npz file of size bytes. It is an error if it is not one.
 func NewArchive(r io.ReaderAt, size int64) (*Archive, error) {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
@@ -34,8 +34,9 @@ func (a *Archive) Names() []string {
 	return names
 }
 
-// Open opens the named array for one of the Read functions, together with the
-// max that it asks for. At its end, the array's checksum has been verified.
+// Open opens the named array, and returns a reader and max for one of the Read
+// functions. The reader returns an error instead of io.EOF if the array's checksum does
+// not hold. It is an error if the archive has no array of that name.
 func (a *Archive) Open(name string) (r io.ReadCloser, max int64, err error) {
 	for _, f := range a.zip.File {
 		if f.Name != name+".npy" {
@@ -53,7 +54,8 @@ func (a *Archive) Open(name string) (r io.ReadCloser, max int64, err error) {
 	return nil, 0, fmt.Errorf("no array %q in it, only %q", name, a.Names())
 }
 
-// Read reads the named array of a by read, one of the Read functions.
+// Read reads the named array of a with read, which is one of the Read functions. Errors
+// name the array.
 func Read[T any](a *Archive, name string, read func(r io.Reader, max int64) ([]int, []T, error)) (shape []int, data []T, err error) {
 	r, max, err := a.Open(name)
 	if err != nil {
@@ -67,9 +69,9 @@ func Read[T any](a *Archive, name string, read func(r io.Reader, max int64) ([]i
 	return shape, data, nil
 }
 
-// An ArchiveWriter writes a .npz file. What it writes depends on the arrays
-// alone: no time is recorded. The arrays are not compressed, for floating-point
-// numbers hardly shrink and deflating them is slower than most disks.
+// An ArchiveWriter writes a .npz file. It records no time, so that equal arrays give
+// equal files. The arrays are not compressed: floating-point numbers hardly shrink, and
+// compressing them is slower than most disks.
 type ArchiveWriter struct {
 	zip *zip.Writer
 }
@@ -83,7 +85,7 @@ func NewArchiveWriter(w io.Writer) *ArchiveWriter {
 	return &ArchiveWriter{zip.NewWriter(w)}
 }
 
-// Create adds an array. It must be written whole, by [Write] for instance,
+// Create adds an array and returns the writer for its .npy file, which must be written
 // before the next call of Create or Close.
 func (a *ArchiveWriter) Create(name string) (io.Writer, error) {
 	return a.zip.CreateHeader(&zip.FileHeader{Name: name + ".npy", Method: zip.Store, Modified: modified})

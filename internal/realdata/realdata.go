@@ -1,4 +1,4 @@
-// Package realdata finds the published vectors that some tests measure against.
+// Package realdata finds the published vectors and evaluation data that some tests need.
 // They are not part of the project.
 package realdata
 
@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// Path returns the path of a file in the folder that OVERCOMPLETE_DATA names.
-// Where the variable is not set the test is skipped; where it is, a missing file
-// is a failure.
+// Path returns the path of a file in the folder that the environment variable
+// OVERCOMPLETE_DATA names. If the variable is not set, the test is skipped. If it is set
+// and there is no such file, the test fails.
 func Path(t testing.TB, name string) string {
 	t.Helper()
 	dir, ok := os.LookupEnv("OVERCOMPLETE_DATA")

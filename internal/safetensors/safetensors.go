@@ -5,9 +5,9 @@
 //	N bytes   JSON: {"name": {"dtype": "F32", "shape": [3, 4], "data_offsets": [0, 48]}, …}
 //	the rest  the elements of the tensors, little-endian and in C order
 //
-// Offsets are in bytes from the end of the JSON. In it, the object "__metadata__"
-// holds strings. Files are not trusted: nothing is allocated because a header
-// says so, and errors are short whatever is in it.
+// Offsets are in bytes from the end of the JSON. The JSON may have an object
+// "__metadata__" of strings. Files are not trusted: no memory is allocated on the word
+// of a header alone, and errors are short whatever the header contains.
 package safetensors
 
 import (
@@ -37,10 +37,10 @@ const (
 // may hold others.
 var sizes = map[string]int64{"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "U8": 1}
 
-// A Shape has the dimensions of a tensor.
+// A Shape is the shape of a tensor.
 type Shape []int
 
-// String returns the first dimensions, as fmt prints them.
+// String returns the shape as fmt prints it, or its beginning if it is long.
 func (s Shape) String() string {
 	const most = 4
 	if len(s) > most {
@@ -69,14 +69,15 @@ func (e entry) elements() (int64, error) {
 	return n, nil
 }
 
-// A Tensor is one to write, made by [New].
+// A Tensor is a tensor to write, made by [New] or [Lines].
 type Tensor struct {
 	entry entry
 	size  int64 // in bytes
 	write func(w io.Writer) error
 }
 
-// New returns a tensor of the given elements, in C order.
+// New returns a tensor of the given elements, in C order. The product of shape must be
+// len(data).
 func New[T npy.Number](name string, shape []int, data []T) Tensor {
 	var typ string
 	switch any(data).(type) {
@@ -96,8 +97,7 @@ func New[T npy.Number](name string, shape []int, data []T) Tensor {
 	}
 }
 
-// Lines returns a tensor of type U8: the UTF-8 of the lines, each ended by a
-// newline.
+// Lines returns a tensor of type U8 with the UTF-8 of the lines and a newline after each.
 func Lines(name string, lines []string) Tensor {
 	var text []byte
 	for _, line := range lines {
@@ -106,8 +106,9 @@ func Lines(name string, lines []string) Tensor {
 	return New(name, []int{len(text)}, text)
 }
 
-// Write writes a file of tensors, in the order given, with some metadata or none.
-// Every tensor is aligned to its type if those of wider types come first.
+// Write writes a file of the tensors in the order given, with the metadata info, which
+// may be nil. Tensors are aligned to the size of their elements if those with larger
+// elements come first.
 func Write(w io.Writer, info map[string]string, tensors []Tensor) error {
 	header := map[string]any{}
 	if len(info) > 0 {
@@ -141,21 +142,23 @@ func Write(w io.Writer, info map[string]string, tensors []Tensor) error {
 	return nil
 }
 
-// Detect reports whether a file that begins with head is a .safetensors file. No
-// text is: the length of a header has bytes of zero.
+// Detect reports whether a file that begins with head is a .safetensors file. A text
+// file never is, because the length at the beginning has zero bytes.
 func Detect(head []byte) bool {
 	return len(head) > 8 && binary.LittleEndian.Uint64(head) <= maxHeader && head[8] == '{'
 }
 
-// A File is an open .safetensors file with a sound header: its tensors are in
-// the file, each as large as its type and shape say, with nothing between them.
+// A File is an open .safetensors file whose header was checked: its tensors fill the
+// file, each is as large as its type and shape say, and there is nothing between them.
+// The functions that read a tensor return an error if there is none of that name or if
+// it has another type.
 type File struct {
 	Metadata map[string]string
 	tensors  map[string]entry
 	data     *io.SectionReader // the elements of all tensors
 }
 
-// Open reads the header of a file of size bytes.
+// Open reads and checks the header of r, a file of size bytes.
 func Open(r io.ReaderAt, size int64) (*File, error) {
 	var length [8]byte
 	if size < int64(len(length)) {
@@ -355,7 +358,7 @@ func (f *File) Int32(name string) ([]int32, error) {
 	})
 }
 
-// Lines reads a tensor that [Lines] made.
+// Lines reads a tensor that the function [Lines] made.
 func (f *File) Lines(name string) ([]string, error) {
 	text, err := read(f, name, "U8", map[string]func([]byte) byte{"U8": func(b []byte) byte { return b[0] }})
 	if err != nil || len(text) == 0 {

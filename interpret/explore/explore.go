@@ -1,13 +1,11 @@
-// Package explore shows a model as a web page to look around in: the dimensions
-// of a word, the words of a dimension, what words have in common, a map of all
-// dimensions.
+// Package explore shows a model as a web page: the dimensions of a word, the words of
+// a dimension, what words have in common, and a map of all dimensions.
 //
-// The page is one script over four answers in JSON, about the model, a word, a
-// dimension, and the map. [Explorer.Handler] serves them; [Explorer.WritePage] writes
-// them into the page itself, for words and dimensions that were chosen, so that it
-// is a file to send to somebody. The page's state is the fragment of its URL (#/word/bank),
-// since that is what a file and a server both have: the browser's history works
-// the same in both.
+// The page is a script that asks for four kinds of JSON: about the model, a word, a
+// dimension, and the map. [Explorer.Handler] serves page and JSON. [Explorer.WritePage]
+// writes a file that contains the page and the JSON for chosen words and dimensions, to
+// send to somebody. What the page shows is in the fragment of its URL (#/word/bank), so
+// that the browser's history and bookmarks work in the same way for both.
 package explore
 
 import (
@@ -34,8 +32,7 @@ const (
 	bins         = 32 // of a histogram
 )
 
-// Explorer answers the page's questions about one model. All methods may be
-// called at the same time.
+// Explorer serves the page of one model. Its methods may be called at the same time.
 type Explorer struct {
 	model     *model.Model
 	index     *interpret.Index
@@ -119,8 +116,9 @@ type point struct {
 	Y         float32 `json:"y"`
 }
 
-// New prepares what is asked for often. The map is computed meanwhile, since it
-// takes longer.
+// New returns an explorer of m, which the page calls by name. The model must not change
+// afterwards. New computes what is needed for every page; the map, which takes longer,
+// is computed in the background.
 func New(m *model.Model, name string) *Explorer {
 	x := &Explorer{model: m, index: interpret.NewIndex(m.Codes)}
 	x.points = sync.OnceValue(x.layout)
@@ -197,10 +195,10 @@ func (x *Explorer) entries(from []interpret.Entry) []entry {
 	return to
 }
 
-// A NotFoundError is about a word or dimension that the model does not have.
+// A NotFoundError reports a word or dimension that the model does not have.
 type NotFoundError struct {
 	Message string
-	Closest []string // words whose spellings are closest
+	Closest []string // words of the model with a similar spelling
 }
 
 func (e *NotFoundError) Error() string {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"overcomplete/model"
+	"overcomplete/train"
 	"overcomplete/vectors"
 )
 
@@ -28,7 +29,7 @@ func testModel() *model.Model {
 	m := &model.Model{
 		Info: model.Info{
 			Format: model.FormatVersion,
-			Input:  model.Input{Name: "test.txt", Words: testWords, Dim: testDim}, Training: model.Defaults(),
+			Input:  model.Input{Name: "test.txt", Words: testWords, Dim: testDim}, Training: train.Defaults(),
 			Epochs: []model.Epoch{{Epoch: 1, Error: .25}},
 		},
 		Codes: &vectors.Sparse{

@@ -52,10 +52,11 @@ func hashSource(text string) string {
 // with it into a page for which none were chosen.
 const neighbourhood = 10
 
-// WritePage writes one HTML file that shows some words and dimensions, the
-// summary and the map, without a server or a network. Without dimensions, those that are
-// strongest in the words are in it; without words, the top words of the
-// dimensions. What the model does not have is a [*NotFoundError].
+// WritePage writes one HTML file that shows the given words and dimensions, the summary
+// and the map. It needs neither a server nor a network. If no dimensions are given, it
+// has the ten strongest of each word; if no words are given, it has the ten top words
+// of each dimension. A word or dimension that the model does not have is a
+// [*NotFoundError].
 func (x *Explorer) WritePage(w io.Writer, words []string, dimensions []int) error {
 	data := &embedded{x.about, x.points(), map[string]wordAnswer{}, map[string]dimensionAnswer{}}
 	addWord := func(row int) { data.Words[x.model.Codes.Words[row]] = x.word(row) }

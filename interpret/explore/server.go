@@ -49,10 +49,10 @@ func badRequest(format string, args ...any) error {
 	return &requestError{Status: http.StatusBadRequest, Message: fmt.Sprintf(format, args...)}
 }
 
-// Handler serves the page and its data to browsers that reach it under a name of this
-// machine, and the data to no page but its own. Such a name is an address, which no
-// other site can take for its own (as it can any name that it owns: DNS
-// rebinding), localhost, or host, which may be empty.
+// Handler serves the page and its data, but only where no other site can read them.
+// Requests must name this machine by an IP address, as localhost or as host, which may
+// be empty; a site that has its own name point to this machine (DNS rebinding) is
+// refused. So are requests for data that the browser says come from another site's page.
 func (x *Explorer) Handler(host string) http.Handler {
 	limit := x.longestParameter()
 	mux := routes{
@@ -253,7 +253,9 @@ func mustJSON(data any) []byte {
 	return text
 }
 
-// Serve serves the page on a listener, which it closes, until ctx is done.
+// Serve serves the page on the listener until ctx is cancelled, and closes the listener.
+// It then lets requests that are being answered end, for at most two seconds, and
+// returns nil. See [Explorer.Handler] for host.
 func (x *Explorer) Serve(ctx context.Context, listener net.Listener, host string) error {
 	server := &http.Server{
 		Handler:           x.Handler(host),

@@ -2,19 +2,23 @@ package judge
 
 import "math"
 
-// FleissKappa measures how far judges agree who each put items into one of
-// several categories: counts[i][c] judges put item i into category c. Items may have
-// different numbers of judges, and different ones.
+// FleissKappa measures how far judges agree who put items into categories: counts[i][c]
+// is the number of judges who put item i into category c. Items may have different
+// judges, and different numbers of them.
 //
-// agreement is the share of pairs of judges of an item who agree on it, averaged
-// over the items that have two judges or more. kappa is how far that exceeds the
-// agreement of judges who choose at random with the overall shares of categories, the mean
-// of those of all items with a judge: (P − P_e)/(1 − P_e). Both are NaN if no item
-// has two judges; kappa is, too, if all fall into one category, where nothing can
-// exceed it.
+// For each item with two or more judges, take the share of pairs of its judges who
+// agree. The mean of these shares, P, is returned as agreement.
+//
+// Judges who choose at random, each category as often as it is chosen over all items,
+// would agree in a share P_e, the sum of the squares of the categories' frequencies.
+// (The frequencies are means over the items with a judge.) kappa is
+// (P − P_e)/(1 − P_e).
+//
+// Both are NaN if no item has two judges. kappa is also NaN if all judges chose the same
+// category, since P_e is 1 then.
 //
 // Fleiss, Measuring nominal scale agreement among many raters, Psychological
-// Bulletin 76 (1971). With a judge or two missing here and there: Gwet, Handbook of
+// Bulletin 76 (1971). For items with different numbers of judges: Gwet, Handbook of
 // Inter-Rater Reliability, 4th edition (2014), chapter 2.
 func FleissKappa(counts [][]int) (agreement, kappa float64) {
 	var shares []float64 // sums over the items

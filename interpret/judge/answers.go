@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 )
 
-// Answer is a judge's answer to a question.
+// Answer is the answer of one judge to one question.
 type Answer struct {
 	Test   string `json:"test"` // its ID
 	Judge  string `json:"judge"`
@@ -22,8 +22,9 @@ type Answer struct {
 	Word   string `json:"word"` // that does not belong
 }
 
-// Answers is a file of answers, JSON, one a line. Several judges may answer at the
-// same time; a judge who comes back goes on where they stopped.
+// Answers is a file of answers as JSON, one a line. Its methods may be called at the
+// same time, so that several judges can answer. A judge who comes back goes on where
+// they stopped.
 type Answers struct {
 	test  *Test
 	mu    sync.Mutex
@@ -32,8 +33,9 @@ type Answers struct {
 	err   error                   // of half an answer that could not be removed
 }
 
-// OpenAnswers opens the answers to a test, or begins a file of them. A last line
-// that was cut short, as by a loss of power, is removed, which torn tells.
+// OpenAnswers opens the file of answers to the test t at path, and creates it if there
+// is none. If the last line was cut short, as by a loss of power, it is removed and torn
+// is true. It is an error if the file holds anything but answers to t.
 func OpenAnswers(path string, t *Test) (a *Answers, torn bool, err error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
 	if err != nil {
@@ -78,8 +80,8 @@ func (a *Answers) note(answer Answer) {
 // Close closes the file.
 func (a *Answers) Close() error { return a.file.Close() }
 
-// Next returns the first question that a judge has not answered, nil if there is
-// none, and how many they have answered.
+// Next returns the first question that a judge has not answered yet, or nil if there is
+// none, and the number of questions that they have answered.
 func (a *Answers) Next(judge string) (q *Question, answered int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -92,10 +94,14 @@ func (a *Answers) Next(judge string) (q *Question, answered int) {
 	return nil, len(given)
 }
 
-// ErrAnswered is returned for a question that the judge has answered before.
+// ErrAnswered is the error of [Answers.Add] for a question that the judge has answered
+// before.
 var ErrAnswered = errors.New("this question has been answered before")
 
-// Add checks an answer and has it on disk when it returns. Its Test is set.
+// Add adds an answer to the file. When it returns nil, the answer is on disk. The field
+// Test need not be set. It is an error if the judge's name cannot be used
+// ([CheckName]), if the test has no such question or the question no such word, or if
+// the file cannot be written; [ErrAnswered] if the judge has answered the question.
 func (a *Answers) Add(answer Answer) error {
 	answer.Test = a.test.ID
 	if err := answer.check(a.test); err != nil {
@@ -149,7 +155,9 @@ func (a Answer) check(t *Test) error {
 	return nil
 }
 
-// CheckName returns an error if a judge can't be called so.
+// CheckName returns nil if a judge can have this name, or else an error that says what
+// is wanted: 1 to 100 characters of UTF-8, no control characters, and no white space at
+// the ends.
 func CheckName(judge string) error {
 	switch {
 	case strings.TrimSpace(judge) == "":
@@ -160,8 +168,9 @@ func CheckName(judge string) error {
 	return nil
 }
 
-// ReadAnswers reads a file of answers to a test. A last line that was cut short is
-// left out, which torn tells.
+// ReadAnswers reads the file of answers to the test t at path. If the last line was cut
+// short, it is left out and torn is true. It is an error if the file holds anything but
+// answers to t.
 func ReadAnswers(path string, t *Test) (answers []Answer, torn bool, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -30,10 +30,10 @@ func hashBetween(start, end string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// Page serves a test to any number of judges, who tell it their names. It answers
-// only requests to host, its own host:port or localhost with the same port, so
-// that no other site can get at it by giving its name this address; and no site's page
-// can post answers here.
+// Page returns a handler of a web page on which any number of judges, who give their
+// names, answer a test. It answers only requests whose Host header is host, a host:port,
+// or localhost with the same port, so that a site that has its own name point to this
+// machine (DNS rebinding) is refused. Other sites' pages cannot post answers.
 func Page(a *Answers, host string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { a.show(w, r.URL.Query().Get("judge")) })

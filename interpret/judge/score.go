@@ -5,28 +5,28 @@ import (
 	"slices"
 )
 
-// Score is how well judges found the intruders of one condition.
+// Score says how well the judges found the intruders of one condition.
 type Score struct {
 	Condition string
 	Questions int
 	Judges    []Accuracy // in the order of their names
-	// Shared is the number of questions that two judges or more have answered,
-	// whose answers Agreement compares: see [FleissKappa]. It and Kappa are about who
-	// is right, not which word was chosen. (The paper's figures seem to be of this
-	// kind: with 57 % right answers, 70 % agreement makes its κ of about 0.40 with two
-	// categories; with five, for the words, it would be above 0.6.) Both are NaN
-	// where nothing is shared.
+	// Shared is the number of questions that two or more judges have answered.
+	// Agreement and Kappa are [FleissKappa]'s for these questions, with the two
+	// categories right and wrong; they are NaN if Shared is 0. (The paper does not say
+	// whether its figures are for these two or for the five words. With 57 % right
+	// answers and 70 % agreement, its κ of about 0.40 fits two categories; five would
+	// give over 0.6.)
 	Shared           int
 	Agreement, Kappa float64
 }
 
-// Accuracy is the share of a judge's answers that are right, Right/Answered.
+// Accuracy counts the answers of one judge and those of them that are right.
 type Accuracy struct {
 	Judge           string
 	Right, Answered int
 }
 
-// Share returns Right/Answered, NaN if nothing is answered.
+// Share returns Right/Answered, or NaN if nothing is answered.
 func (a Accuracy) Share() float64 {
 	if a.Answered == 0 {
 		return math.NaN()
@@ -34,8 +34,8 @@ func (a Accuracy) Share() float64 {
 	return float64(a.Right) / float64(a.Answered)
 }
 
-// Accuracy returns the mean of the judges' shares of right answers, NaN for
-// nobody's.
+// Accuracy returns the mean of the judges' shares of right answers, or NaN if there are
+// no judges.
 func (s *Score) Accuracy() float64 {
 	sum, n := 0.0, 0
 	for _, a := range s.Judges {
@@ -47,9 +47,9 @@ func (s *Score) Accuracy() float64 {
 	return sum / float64(n)
 }
 
-// Score scores the answers of all judges, condition by condition in the order
-// of their names. Of a judge's answers to the same question the first counts; the
-// others are repeated.
+// Score scores the answers of all judges. It returns a score for each condition, in the
+// order of the conditions' names. If a judge has answered a question more than once, the
+// first answer counts and the others are returned as repeated.
 func (k *Key) Score(answers []Answer) (scores []Score, repeated []Answer) {
 	var judges, conditions []string
 	right := make([]map[string]bool, len(k.Questions)) // of each question: who answered, and whether they are right

@@ -1,9 +1,9 @@
-// Package judge is the part of people in word intrusion tests (paper §4.1): the
-// test that they are given and its key, the file that their answers go to, the page
-// that they answer on, and how well they did.
+// Package judge lets people take word intrusion tests (paper §4.1). It has the files of
+// a test, its key and the answers, a web page to answer on, and the scores.
 //
-// A test is two files. Judges see the questions, which say nothing about where
-// their words come from, in random order. The key, which scoring needs, does.
+// A test is two files. Judges get the questions, in random order and without a hint of
+// where their words are from. The key says where they are from and which answers are
+// right; only scoring needs it.
 package judge
 
 import (
@@ -16,9 +16,9 @@ import (
 	"slices"
 )
 
-// Test is what judges see.
+// Test is the part of a test that judges see.
 type Test struct {
-	ID        string     `json:"test"` // hash of the questions, which ties key and answers to them
+	ID        string     `json:"test"` // a hash of the questions, by which key and answers refer to them
 	Questions []Question `json:"questions"`
 }
 
@@ -28,23 +28,24 @@ type Question struct {
 	Words  []string `json:"words"`
 }
 
-// Key is what judges don't see.
+// Key is the part of a test that judges do not see.
 type Key struct {
-	ID        string     `json:"test"` // that of the Test
-	Seed      uint64     `json:"seed"` // that it was drawn from
+	ID        string     `json:"test"` // the Test's
+	Seed      uint64     `json:"seed"` // of the random numbers that the questions were drawn with
 	Questions []Solution `json:"questions"`
 }
 
-// Solution is a question with its answer and its origin.
+// Solution is a question with its answer and where it is from.
 type Solution struct {
 	Question
 	Intruder  string `json:"intruder"`  // one of the words
-	Condition string `json:"condition"` // that is compared with others, such as X or A
-	Source    string `json:"source"`    // the model, or file of vectors, of this dimension
+	Condition string `json:"condition"` // the name of the vectors, such as X or A, in comparisons
+	Source    string `json:"source"`    // the model or file that these vectors are from
 	Dimension int    `json:"dimension"`
 }
 
-// NewKey numbers the questions in their order and ties the key to them.
+// NewKey returns the key of a test with these questions, which it numbers from 1 in the
+// order given.
 func NewKey(questions []Solution, seed uint64) *Key {
 	k := &Key{Seed: seed, Questions: questions}
 	for i := range k.Questions {
@@ -54,7 +55,7 @@ func NewKey(questions []Solution, seed uint64) *Key {
 	return k
 }
 
-// Test returns what judges may see of the key.
+// Test returns the part of the test that judges may see.
 func (k *Key) Test() *Test {
 	t := &Test{ID: k.ID}
 	for _, q := range k.Questions {
@@ -86,7 +87,8 @@ func (t *Test) check() error {
 	return nil
 }
 
-// ReadTest reads the questions of a test.
+// ReadTest reads a [Test] from a JSON file. It is an error if the file holds none, or
+// one that was changed.
 func ReadTest(path string) (*Test, error) {
 	t := new(Test)
 	if err := readJSON(path, t); err != nil {
@@ -98,7 +100,8 @@ func ReadTest(path string) (*Test, error) {
 	return t, nil
 }
 
-// ReadKey reads the key of a test.
+// ReadKey reads a [Key] from a JSON file. It is an error if the file holds none, or one
+// that was changed.
 func ReadKey(path string) (*Key, error) {
 	k := new(Key)
 	if err := readJSON(path, k); err != nil {

@@ -1,14 +1,14 @@
 // Package columnar writes sparse vectors as Apache Arrow and Parquet files, which
-// data frames and databases read. A row is a word:
+// data frames and databases read. A row of the table is a word:
 //
 //	word     string
 //	indices  list of int32    the columns of its nonzeros, from 0, increasing
-//	values   list of float32  the nonzeros
+//	values   list of float32  the values of these nonzeros
 //
-// The metadata "dimensions" of the file's schema is K, the number of columns.
+// The schema's metadata "dimensions" is K, the number of columns of the matrix.
 //
-// It is not part of package vectors because the library that it needs adds a third
-// to the size of a program.
+// This is not part of package vectors, because the Arrow library would add a third to
+// the size of every program that reads vectors.
 package columnar
 
 import (
@@ -29,8 +29,9 @@ import (
 // dimensions is the metadata with the number of columns.
 const dimensions = "dimensions"
 
-// WriteArrow writes an Arrow IPC file (Feather, version 2), one record batch after
-// the other.
+// WriteArrow writes an Arrow IPC file (Feather, version 2), in record batches of some
+// 32 MiB. It returns an error if the number of words is not that of the rows, if a word
+// is not UTF-8, or if w fails.
 func WriteArrow(w io.Writer, codes *vectors.Sparse) error {
 	if err := check(codes); err != nil {
 		return err

@@ -36,10 +36,10 @@ var (
 	valuesColumn  = column{[]string{"values", "list", "element"}, typeFloat}
 )
 
-// WriteParquet writes a Parquet file, compressed with zstd. Row groups have one page
-// for each column, and are written one after the other.
+// WriteParquet writes a Parquet file, compressed with zstd, in row groups of some
+// 32 MiB. Its errors are those of [WriteArrow].
 //
-// The little of the format that this takes is here because arrow-go's Parquet
+// The part of the format that this needs is written here, because arrow-go's Parquet
 // package would double the size of the program.
 func WriteParquet(w io.Writer, codes *vectors.Sparse) error {
 	if err := check(codes); err != nil {

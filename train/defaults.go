@@ -6,6 +6,25 @@ import (
 	"overcomplete/model"
 )
 
+// Defaults returns the hyperparameters that the command line has without flags. Atoms
+// and Epochs are 0, because their defaults depend on others: 0 atoms stands for 10·L,
+// 0 epochs for [DefaultEpochs].
+func Defaults() model.Hyperparameters {
+	return model.Hyperparameters{
+		Recipe:          "paper",
+		Method:          "A",
+		Algorithm:       "minibatch",
+		Lambda:          0.5,
+		Tau:             1e-5,
+		Rate:            0.05,
+		Loss:            "squared",
+		State:           "float32",
+		Stop:            "epochs",
+		DictionarySteps: 128,
+		Seed:            1,
+	}
+}
+
 // The authors' stop rules (their programs sparse and nonneg): at least 20
 // epochs, then on while the mean error is above 0.05, still changes by more than
 // a tolerance and a number of epochs is not reached.

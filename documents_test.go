@@ -1,0 +1,102 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+var (
+	code    = regexp.MustCompile("(?ms)^```.*?^```$|^    .*?$")
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ +(.*?) *$`)
+)
+
+// Every link in a document leads to a file of the project and, with a fragment, to a
+// heading in it.
+func TestLinks(t *testing.T) {
+	links := 0
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if d.IsDir() && (d.Name() == "build" || len(path) > 1 && path[0] == '.') {
+			return fs.SkipDir
+		}
+		if err != nil || filepath.Ext(path) != ".md" {
+			return err
+		}
+		for _, match := range link.FindAllStringSubmatch(code.ReplaceAllString(read(t, path), ""), -1) {
+			if strings.Contains(match[1], "://") {
+				continue
+			}
+			links++
+			file, fragment, _ := strings.Cut(match[1], "#")
+			target := path
+			if file != "" {
+				target = filepath.Join(filepath.Dir(path), file)
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s: %s leads nowhere", path, match[1])
+			} else if fragment != "" && !anchors(read(t, target))[fragment] {
+				t.Errorf("%s: %s: no such heading", path, match[1])
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if links == 0 {
+		t.Error("there are no links")
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// anchors returns the fragments of a document's headings, as GitHub makes them: in
+// lower case, with hyphens for spaces and without punctuation.
+func anchors(text string) map[string]bool {
+	found := map[string]bool{}
+	for _, match := range heading.FindAllStringSubmatch(code.ReplaceAllString(text, ""), -1) {
+		found[strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_':
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, match[1])] = true
+	}
+	return found
+}
+
+// Programs in the documents are the bodies of examples, which run, and what they print.
+func TestPrograms(t *testing.T) {
+	for page, example := range map[string]string{"README.md": "train/example_test.go", "docs/encoding.md": "encode/example_test.go"} {
+		// Examples run in the folders of their packages.
+		source := strings.ReplaceAll(read(t, example), `"../testdata`, `"testdata`)
+		_, source, _ = strings.Cut(source, "\nfunc Example() {\n")
+		body, output, _ := strings.Cut(source, "\t// Output:\n")
+		output, _, found := strings.Cut(output, "}\n")
+		if !found {
+			t.Fatalf("%s has no example with its output", example)
+		}
+		text := read(t, page)
+		if body = strings.TrimPrefix(strings.ReplaceAll("\n"+body, "\n\t", "\n"), "\n"); !strings.Contains(text, "```go\n"+body+"```\n") {
+			t.Errorf("%s does not have this program:\n%s", page, body)
+		}
+		if output = strings.ReplaceAll(output, "\t// ", ""); !strings.Contains(text, "```\n"+output+"```\n") {
+			t.Errorf("%s does not have its output:\n%s", page, output)
+		}
+	}
+}
