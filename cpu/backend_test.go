@@ -235,15 +235,14 @@ func TestTrainerErrors(t *testing.T) {
 func TestUnknownLevel(t *testing.T) {
 	t.Setenv(simd.Variable, "mmx")
 	for name, f := range map[string]func() error{
-		"Level":   func() error { _, _, err := Level(); return err },
 		"Trainer": func() error { _, err := newTrainer(small(2), 0); return err },
 		"Encoder": func() error {
 			_, err := Device{}.Encoder(&model.Dictionary{Dim: 1, Atoms: []float32{1}}, encode.Options{Lambda: 1, Steps: 1, Most: 1})
 			return err
 		},
 	} {
-		if err := f(); !errors.Is(err, ErrLevel) {
-			t.Errorf("%s: error %v, want %v", name, err, ErrLevel)
+		if err := f(); !errors.Is(err, simd.ErrLevel) {
+			t.Errorf("%s: error %v, want %v", name, err, simd.ErrLevel)
 		}
 	}
 }
