@@ -128,17 +128,17 @@ func glove(x *vectors.Dense) []byte {
 func (b *cpuBench) train(string) error {
 	r := &b.report
 	v, l, k := r.Words, r.Dim, r.Atoms
-	limits, err := cpu.NewLimits(v, k)
+	limits, err := newLimits(v, k)
 	if err != nil {
 		return err
 	}
 	var core, all, read, both, code, state, dictionary, floor, word, total []float64
 	for range repeats {
 		const n = 50_000
-		core = append(core, fastest(1, 200, func(int) float64 { return limits.FMA(n) }))
-		all = append(all, fastest(r.Machine.Cores, 20, func(int) float64 { return limits.FMA(10 * n) }))
-		read = append(read, fastest(r.Machine.Cores, 5, func(i int) float64 { return limits.Read(i, r.Machine.Cores) }))
-		both = append(both, fastest(r.Machine.Cores, 5, func(i int) float64 { return limits.Update(i, r.Machine.Cores) }))
+		core = append(core, fastest(1, 200, func(int) float64 { return limits.kernels.FMA(n) }))
+		all = append(all, fastest(r.Machine.Cores, 20, func(int) float64 { return limits.kernels.FMA(10 * n) }))
+		read = append(read, fastest(r.Machine.Cores, 5, func(i int) float64 { return limits.read(i, r.Machine.Cores) }))
+		both = append(both, fastest(r.Machine.Cores, 5, func(i int) float64 { return limits.update(i, r.Machine.Cores) }))
 
 		device := &recorder{Device: cpu.Device{}}
 		var start time.Time
@@ -155,7 +155,7 @@ func (b *cpuBench) train(string) error {
 		var flops float64
 		before := int64(v) * int64(k) // the initial codes are dense
 		for t, e := range device.epochs {
-			c, d := cpu.CodePassFlops(v, l, k, before, e.Nonzeros), cpu.DictionaryPassFlops(l, before)
+			c, d := codePassFlops(v, l, k, before, e.Nonzeros), dictionaryPassFlops(l, before)
 			flops += c + d
 			before = e.Nonzeros
 			if t >= r.Epochs/2 {

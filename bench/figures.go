@@ -10,7 +10,7 @@ import (
 
 	"github.com/klauspost/cpuid/v2"
 
-	"overcomplete/cpu"
+	"overcomplete/cpu/simd"
 	"overcomplete/internal/memory"
 )
 
@@ -29,20 +29,23 @@ type CPUReport struct {
 type Machine struct {
 	Processor string `json:"processor"`
 	Cores     int    `json:"cores"` // that Go uses
-	Level     string `json:"level"` // see [cpu.Level]
+	Level     string `json:"level"` // of instructions: see [simd.Choose]
 	Memory    uint64 `json:"memory_bytes,omitempty"`
 	System    string `json:"system"`
 	Go        string `json:"go"`
 }
 
 func thisMachine() (Machine, error) {
-	level, _, err := cpu.Level()
+	level, _, err := simd.Choose()
+	if err != nil {
+		return Machine{}, err
+	}
 	m := Machine{
-		Processor: cpuid.CPU.BrandName, Cores: runtime.GOMAXPROCS(0), Level: level,
+		Processor: cpuid.CPU.BrandName, Cores: runtime.GOMAXPROCS(0), Level: level.Name,
 		System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(),
 	}
 	m.Memory, _ = memory.Total()
-	return m, err
+	return m, nil
 }
 
 func (m Machine) String() string {

@@ -7,6 +7,7 @@ import (
 
 	"overcomplete/cpu/simd"
 	"overcomplete/graph"
+	"overcomplete/internal/memory"
 	"overcomplete/train"
 	"overcomplete/vectors"
 )
@@ -20,7 +21,7 @@ type state struct {
 
 	dictionary simd.Matrix // D, K×L
 	squares    simd.Matrix // H, K×L
-	sumG, sumQ codeSums    // S and Q, V×K
+	sums       simd.State  // S and Q, V×K
 	tiles      []*tile     // A
 	tileWords  int
 	allAtoms   []int32     // 0, 1, …, K−1: the columns of a dense code
@@ -89,9 +90,13 @@ func (d Device) newState(p train.Problem, kernels *simd.Kernels) (*state, error)
 		Problem: p, atoms: k, words: words, kernels: kernels,
 		dictionary: simd.NewMatrix(k, p.Dim),
 		squares:    simd.NewMatrix(k, p.Dim),
-		sumG:       newCodeSums(words*k, h.State == "float16"),
-		sumQ:       newCodeSums(words*k, h.State == "float16"),
+		sums:       simd.State{Columns: k},
 		allAtoms:   make([]int32, k),
+	}
+	if h.State == "float16" {
+		s.sums.HalfS, s.sums.RootQ = memory.Zeros[uint16](words*k), memory.Zeros[uint16](words*k)
+	} else {
+		s.sums.S, s.sums.Q = memory.Zeros[float32](words*k), memory.Zeros[float32](words*k)
 	}
 	s.setDictionary(train.InitialDictionary(h.Seed, k, p.Dim))
 	for i := range s.allAtoms {
@@ -102,7 +107,7 @@ func (d Device) newState(p train.Problem, kernels *simd.Kernels) (*state, error)
 	}
 	// Tiles enough for many lanes. Losses are added up tile by tile, so that
 	// where tiles are cut must not depend on how many lanes there are.
-	share := (words/32 + wordGroup) / wordGroup * wordGroup
+	share := (words/32 + simd.TileRows) / simd.TileRows * simd.TileRows
 	s.tileWords = min(share, mostWords)
 	if h.Algorithm == "authors" {
 		s.tileWords = 1
@@ -128,7 +133,7 @@ func (s *state) Close() error { return nil }
 func (s *state) bind(f *frame, x *executable, lo, hi, t int, lanes []*lane) {
 	n, k, l := hi-lo, s.atoms, s.Dim
 	f.words, f.atoms, f.dim, f.epoch = n, k, l, t
-	f.sumG, f.sumQ = s.sumG.rows(lo, hi, k), s.sumQ.rows(lo, hi, k)
+	f.sums = s.sums.Rows(lo, hi)
 	f.matrices = simd.Sized(f.matrices, len(x.matrices))
 	for i, place := range x.matrices {
 		m := &f.matrices[i]

@@ -17,8 +17,8 @@ type codes struct {
 	indexRoom []int32
 	valueRoom []float32
 
-	dense     []float32 // nil if the codes are sparse
-	denseRoom []float32
+	dense     *simd.Matrix // nil if the codes are sparse
+	denseRoom simd.Matrix
 }
 
 // denseShare is how many of the codes must be nonzeros for dense products to be
@@ -35,10 +35,10 @@ func (c *codes) spread(rows, atoms int, lanes []*lane) {
 	if float64(nonzeros) < denseShare*float64(rows*atoms) {
 		return
 	}
-	c.denseRoom = simd.Sized(c.denseRoom, denseFloats(rows, atoms))
-	c.dense = c.denseRoom
+	c.denseRoom.Resize(rows, atoms)
+	c.dense = &c.denseRoom
 	parallel(lanes, rows, func(_ *lane, i int) {
-		row := c.dense[i*atoms:][:atoms]
+		row := c.dense.Row(i)
 		clear(row)
 		for j, k := range c.index[i] {
 			row[k] = c.value[i][j]
@@ -46,9 +46,29 @@ func (c *codes) spread(rows, atoms int, lanes []*lane) {
 	})
 }
 
-// denseFloats is the length of n×K codes that products read, beyond their edges
-// too.
-func denseFloats(rows, atoms int) int { return (rows+simd.Edge)*atoms + simd.Edge }
+// decode adds to the rows of out the products of the rows from lo to hi with the
+// atoms of d from first to last. It goes through them in blocks that stay in cache
+// while all rows use them. Next is a worker's room.
+func (c *codes) decode(k *simd.Kernels, out, d simd.Matrix, lo, hi, first, last int, next *[]int) {
+	size := blockRows(d.Pitch)
+	if c.dense != nil {
+		for block := first; block < last; block += size {
+			k.Multiply(out, hi-lo, c.dense.Factor(lo, block), d.From(block), min(size, last-block))
+		}
+		return
+	}
+	*next = simd.Sized(*next, hi-lo)
+	for i := range *next {
+		(*next)[i], _ = slices.BinarySearch(c.index[lo+i], int32(first))
+	}
+	for block := first; block < last; block += size {
+		end := int32(min(block+size, last))
+		for i := range *next {
+			n := &(*next)[i]
+			*n += k.Decode(out.Padded(i)[:d.Pitch], c.index[lo+i][*n:], c.value[lo+i][*n:], d.Data, d.Pitch, end)
+		}
+	}
+}
 
 // reserve makes the first rows empty, with room for most nonzeros each.
 func (c *codes) reserve(rows, most int) {
@@ -64,10 +84,18 @@ func (c *codes) scaleRow(row int, factor float32) {
 	if factor == 1 {
 		return
 	}
+	for j := range c.value[row] {
+		c.value[row][j] *= factor
+	}
+	c.dropZeros(row)
+}
+
+// dropZeros drops from a row what has become zero.
+func (c *codes) dropZeros(row int) {
 	index, value := c.index[row], c.value[row]
 	kept := 0
 	for j, v := range value {
-		if v *= factor; v != 0 {
+		if v != 0 {
 			index[kept], value[kept] = index[j], v
 			kept++
 		}
@@ -126,16 +154,16 @@ func (s *state) view(f *frame, c *codes, lo int, lanes []*lane) {
 		c.spread(f.words, k, lanes)
 		return
 	}
-	f.random = simd.Sized(f.random, denseFloats(f.words, k))
+	f.random.Resize(f.words, k)
 	parallel(lanes, f.words, func(_ *lane, i int) {
 		if s.tiles[(lo+i)/s.tileWords] == nil {
-			c.index[i], c.value[i] = s.allAtoms, f.random[i*k:(i+1)*k:(i+1)*k]
+			c.index[i], c.value[i] = s.allAtoms, f.random.Row(i)
 			train.InitialCode(c.value[i], s.Hyperparameters.Seed, lo+i)
 		}
 	})
 	c.dense = nil
 	if random == f.words {
-		c.dense = f.random
+		c.dense = &f.random
 	}
 }
 

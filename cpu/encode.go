@@ -91,7 +91,7 @@ func (e *encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error
 	out := &encode.Codes{Loss: make([]float64, rows), Gap: make([]float64, rows)}
 	out.Rows, out.Cols, out.Ptr = rows, e.atoms, make([]int64, 1, rows+1)
 	// Tiles enough for all lanes.
-	share := (rows/len(e.lanes) + wordGroup) / wordGroup * wordGroup
+	share := (rows/len(e.lanes) + simd.TileRows) / simd.TileRows * simd.TileRows
 	words := min(share, mostWords)
 	tiles := make([]tile, (rows+words-1)/words)
 	parallel(e.lanes, len(tiles), func(l *encodeLane, i int) {
@@ -146,7 +146,6 @@ func (l *encodeLane) prepare(e *encoder, x []float32, rows int) {
 	l.codes.index, l.codes.value = simd.Sized(l.codes.index, rows), simd.Sized(l.codes.value, rows)
 	l.codes.reserve(rows, e.atoms+simd.Width)
 	l.momentum, l.against = zeroed(l.momentum, rows), zeroed(l.against, rows)
-	l.next = simd.Sized(l.next, rows)
 }
 
 // fista takes the steps with shrinkage.
@@ -158,37 +157,25 @@ func (e *encoder) fista(l *encodeLane, rows, steps int) {
 	}
 }
 
-// correlate makes the codes of the next step. It goes through the atoms in blocks
-// that stay in level 2 while all rows use them.
+// correlate makes the codes of the next step.
 func (e *encoder) correlate(l *encodeLane, rows int) {
-	k := e.kernels
 	step, threshold := float32(2*e.step), float32(e.options.Lambda*e.step)
 	floor := float32(math.Inf(-1))
 	if e.options.Nonnegative {
 		floor = 0
 	}
+	c := &l.codes
 	for i := range rows {
-		l.codes.index[i], l.codes.value[i] = l.codes.index[i][:0], l.codes.value[i][:0]
+		c.index[i], c.value[i] = c.index[i][:0], c.value[i][:0]
 	}
 	clear(l.against)
-	for block := 0; block < e.atoms; block += correlateAtoms {
-		end := min(block+correlateAtoms, e.atoms)
-		for first := 0; first < rows; first += k.Rows {
-			l.sums = zeroed(l.sums, k.Rows*correlateAtoms)
-			for j := block; j < end; j += k.Columns {
-				k.Product(&l.sums[j-block], correlateAtoms, &l.r.Data[first*l.r.Pitch], l.r.Pitch, 1,
-					&e.packed.Data[j*e.Dim], k.Columns, e.Dim, nil, nil, 0, 0, 0)
-			}
-			for i := first; i < min(first+k.Rows, rows); i++ {
-				index, value := l.codes.index[i], l.codes.value[i]
-				n := len(index)
-				found, against := k.FISTA(index[n:cap(index)], value[n:cap(value)], l.sums[(i-first)*correlateAtoms:][:end-block],
-					l.b.Row(i)[block:end], l.a.Row(i)[block:end], int32(block), l.momentum[i], step, threshold, floor)
-				l.codes.index[i], l.codes.value[i] = index[:n+found], value[:n+found]
-				l.against[i] += float64(against)
-			}
-		}
-	}
+	e.kernels.Correlate(l.r, 0, rows, &e.packed, nil, &l.sums, func(i, atom int, sums []float32) {
+		n, end := len(c.index[i]), atom+len(sums)
+		found, against := e.kernels.FISTA(c.index[i][n:cap(c.index[i])], c.value[i][n:cap(c.value[i])], sums,
+			l.b.Row(i)[atom:end], l.a.Row(i)[atom:end], int32(atom), l.momentum[i], step, threshold, floor)
+		c.index[i], c.value[i] = c.index[i][:n+found], c.value[i][:n+found]
+		l.against[i] += float64(against)
+	})
 	l.a, l.b = l.b, l.a
 }
 
@@ -210,19 +197,10 @@ func (e *encoder) advance(l *encodeLane, rows int, q float64) (next float64) {
 	return next
 }
 
-// decode multiplies codes with the dictionary, in blocks of atoms that stay in
-// cache while all rows use them.
+// decode multiplies codes with the dictionary.
 func (e *encoder) decode(l *encodeLane, rows int) {
 	clear(l.decoded.Data[:rows*l.decoded.Pitch])
-	clear(l.next)
-	size := blockRows(e.dictionary.Pitch)
-	for block := 0; block < e.atoms; block += size {
-		end := int32(min(block+size, e.atoms))
-		for i := range rows {
-			next := &l.next[i]
-			*next += e.kernels.Decode(l.decoded.Padded(i), l.codes.index[i][*next:], l.codes.value[i][*next:], e.dictionary.Data, e.dictionary.Pitch, end)
-		}
-	}
+	l.codes.decode(e.kernels, l.decoded, e.dictionary, 0, rows, 0, e.atoms, &l.next)
 }
 
 // keepLargest drops all but the largest of each code; of equal ones the first stay.
@@ -292,7 +270,7 @@ func (e *encoder) polish(l *encodeLane, rows int) {
 
 // correlateSupport correlates residuals with the atoms that their codes use.
 func (e *encoder) correlateSupport(l *encodeLane, rows int) {
-	clear(l.next)
+	l.next = zeroed(l.next, rows)
 	size := blockRows(e.dictionary.Pitch)
 	for block := 0; block < e.atoms; block += size {
 		end := int32(min(block+size, e.atoms))
@@ -311,17 +289,4 @@ func (l *encodeLane) losses(e *encoder, losses []float64) {
 		e.kernels.Mul(r, r, r)
 		losses[i] = e.kernels.Sum(r)
 	}
-}
-
-// dropZeros drops from a row what has become zero.
-func (c *codes) dropZeros(row int) {
-	index, value := c.index[row], c.value[row]
-	kept := 0
-	for j, v := range value {
-		if v != 0 {
-			index[kept], value[kept] = index[j], v
-			kept++
-		}
-	}
-	c.index[row], c.value[row] = index[:kept], value[:kept]
 }

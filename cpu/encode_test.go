@@ -40,11 +40,11 @@ func dot(x, y []float64) (sum float64) {
 	return sum
 }
 
-// More workers than there are rows to share out would only take memory.
+// More workers than any machine has memory for are no more than there is work for.
 func TestEncoderWorkers(t *testing.T) {
 	e := newEncoder(t, &model.Dictionary{Dim: 2, Atoms: []float32{1, 0, 0, 1}}, encode.Options{Lambda: 1, Steps: 1, Most: 1}, 1<<40)
-	if len(e.lanes) > encode.Block {
-		t.Errorf("%d lanes", len(e.lanes))
+	if codes := encodetest.Encode(t, e, []float32{2, 0, 0, 2}); codes.Rows != 2 {
+		t.Errorf("codes of %d rows", codes.Rows)
 	}
 }
 
@@ -118,13 +118,17 @@ func (c *cancelledAt) Err() error {
 	return nil
 }
 
-// Exact codes of one tile can take minutes.
+// Exact codes of one tile can take minutes: they stop amid it.
 func TestEncodeExactCancelledAmidTile(t *testing.T) {
 	x, d := encodetest.Problem(20, 50, 301)
-	ctx := &cancelledAt{Context: t.Context(), last: 5}
-	_, err := newEncoder(t, d, encode.Options{Lambda: 1, Gap: 1e-12}, 1).Encode(ctx, x)
-	if err != context.Canceled || ctx.asked != 7 { // in the tile, and at the end
-		t.Errorf("error %v after asking %d times", err, ctx.asked)
+	e := newEncoder(t, d, encode.Options{Lambda: 1, Gap: 1e-12}, 1)
+	whole := &cancelledAt{Context: t.Context(), last: math.MaxInt}
+	if _, err := e.Encode(whole, x); err != nil {
+		t.Fatal(err)
+	}
+	half := &cancelledAt{Context: t.Context(), last: whole.asked / 2}
+	if _, err := e.Encode(half, x); err != context.Canceled || half.asked > whole.asked*3/4 {
+		t.Errorf("error %v after asking %d times, of %d", err, half.asked, whole.asked)
 	}
 }
 

@@ -49,62 +49,53 @@ func (e *encoder) makeGram() error {
 		return fmt.Errorf("%w: the products of %d atoms with each other need %.1f GB, and there can be %.1f GB",
 			train.ErrMemory, e.atoms, bytes/1e9, float64(limit)/1e9)
 	}
-	k, d := e.kernels, e.dictionary
 	e.gram = simd.NewMatrix(e.atoms, e.atoms)
-	parallel(e.lanes, (e.atoms+k.Rows-1)/k.Rows, func(_ *encodeLane, group int) {
-		i := group * k.Rows
-		sums := make([]float32, k.Rows*k.Columns)
-		for j := 0; j < e.atoms; j += k.Columns {
-			clear(sums)
-			k.Product(&sums[0], k.Columns, &d.Data[i*d.Pitch], d.Pitch, 1, &e.packed.Data[j*e.Dim], k.Columns, e.Dim, nil, nil, 0, 0, 0)
-			for row := range min(k.Rows, e.atoms-i) {
-				copy(e.gram.Row(i + row)[j:], sums[row*k.Columns:][:k.Columns])
-			}
-		}
+	parallel(e.lanes, (e.atoms+mostAtoms-1)/mostAtoms, func(l *encodeLane, i int) {
+		e.correlateAll(l, e.dictionary, i*mostAtoms, min((i+1)*mostAtoms, e.atoms), e.gram)
 	})
 	return nil
+}
+
+// correlateAll correlates rows of x from lo to hi with all atoms.
+func (e *encoder) correlateAll(l *encodeLane, x simd.Matrix, lo, hi int, out simd.Matrix) {
+	e.kernels.Correlate(x, lo, hi, &e.packed, nil, &l.sums, func(i, atom int, sums []float32) {
+		copy(out.Row(i)[atom:], sums)
+	})
 }
 
 // lasso takes the lane's codes on to the minimum, and tells each row's loss and
 // gap. When ctx is cancelled it stops where it is.
 func (e *encoder) lasso(ctx context.Context, l *encodeLane, losses, gaps []float64) {
-	rows, k := len(losses), e.kernels
-	open := make([]bool, rows)
-	places := make([]place, rows)
-	for i := range rows {
-		open[i] = true
+	open := make([]int, len(losses)) // rows that are not there yet; the n-th has rows n of r and a
+	for i := range open {
+		open[i] = i
 	}
-	for round := 0; slices.Contains(open, true); round++ {
-		for i := range rows {
-			if open[i] {
-				places[i] = e.reside(l, i)
-			}
+	places := make([]place, len(open))
+	for round := 0; len(open) > 0; round++ {
+		for n, i := range open {
+			places[n] = e.reside(l, i, l.r.Row(n))
 		}
-		for first := 0; first < rows; first += k.Rows {
-			if slices.Contains(open[first:min(first+k.Rows, rows)], true) {
-				e.correlateAll(l, first)
-			}
-		}
-		for i := range rows {
-			if !open[i] {
-				continue
-			}
+		e.correlateAll(l, l.r, 0, len(open), l.a)
+		still := open[:0]
+		for n, i := range open {
 			if ctx.Err() != nil {
 				return
 			}
-			at := places[i]
-			at.most = largest(l.a.Row(i), e.options.Nonnegative)
+			at, correlations := places[n], l.a.Row(n)
+			at.most = largest(correlations, e.options.Nonnegative)
 			losses[i], gaps[i] = at.squares, at.relative()
-			if open[i] = gaps[i] > e.options.Gap && round < lassoRounds; open[i] {
-				e.descend(l, i, at, max(e.options.Gap/2, gaps[i]/gapShare))
+			if gaps[i] > e.options.Gap && round < lassoRounds {
+				e.descend(l, i, at, correlations, max(e.options.Gap/2, gaps[i]/gapShare))
+				still = append(still, i)
 			}
 		}
+		open = still
 	}
 }
 
 // reside makes the residual of row i and tells where its code is, but for the
 // largest correlation.
-func (e *encoder) reside(l *encodeLane, i int) place {
+func (e *encoder) reside(l *encodeLane, i int, residual []float32) place {
 	p, y := place{lambda: e.options.Lambda}, l.y.Row(i)
 	r := zeroed(l.lasso.residual, l.y.Pitch)
 	l.lasso.residual = r
@@ -116,24 +107,11 @@ func (e *encoder) reside(l *encodeLane, i int) place {
 		p.l1 += math.Abs(float64(v))
 	}
 	for j, x := range y {
-		l.r.Row(i)[j] = float32(r[j])
+		residual[j] = float32(r[j])
 		p.squares += r[j] * r[j]
 		p.product += r[j] * float64(x)
 	}
 	return p
-}
-
-// correlateAll correlates the residuals of the rows from first on that a product
-// takes with all atoms. The results are in the lane's a.
-func (e *encoder) correlateAll(l *encodeLane, first int) {
-	k, c := e.kernels, &l.a
-	for i := range k.Rows {
-		clear(c.Padded(first + i))
-	}
-	for j := 0; j < e.atoms; j += k.Columns {
-		k.Product(&c.Data[first*c.Pitch+j], c.Pitch, &l.r.Data[first*l.r.Pitch], l.r.Pitch, 1,
-			&e.packed.Data[j*e.Dim], k.Columns, e.Dim, nil, nil, 0, 0, 0)
-	}
 }
 
 // place is where a row's code is in the lasso.
@@ -175,10 +153,10 @@ func largest[F float32 | float64](c []F, nonnegative bool) float64 {
 }
 
 // descend lowers the objective of row i over a working set of atoms, from where it
-// is, to a gap.
-func (e *encoder) descend(l *encodeLane, i int, at place, gap float64) {
+// is, to a gap. It takes the residual's correlations with all atoms.
+func (e *encoder) descend(l *encodeLane, i int, at place, correlations []float32, gap float64) {
 	w := &l.lasso
-	e.workingSet(w, l.codes.index[i], l.a.Row(i))
+	e.workingSet(w, l.codes.index[i], correlations)
 	n := len(w.atoms)
 	w.code, w.correlations = simd.Sized(w.code, n), zeroed(w.correlations, simd.Pitch(n))
 	w.gram.Resize(n, n)
@@ -189,7 +167,7 @@ func (e *encoder) descend(l *encodeLane, i int, at place, gap float64) {
 			w.code[j] = float64(l.codes.value[i][next])
 			next++
 		}
-		w.correlations[j] = float64(l.a.Row(i)[k])
+		w.correlations[j] = float64(correlations[k])
 		row, from := w.gram.Padded(j), e.gram.Row(int(k))
 		for m := j; m < n; m++ {
 			product := from[w.atoms[m]]

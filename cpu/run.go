@@ -2,7 +2,6 @@ package cpu
 
 import (
 	"math"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -11,35 +10,30 @@ import (
 )
 
 const (
-	// blockBytes is how much of D, or of the residuals, is gone through at a
-	// time: it stays in a core's level-2 cache beside a tile of rows.
+	// blockBytes is how much of D, or of the residuals, a product takes at a time:
+	// that stays in a core's level-2 cache beside a tile's rows.
 	blockBytes = 256 << 10
 
-	// mostWords that a lane takes at a time: a tile. The more words, the less
-	// often D is read, from level 3: with 32, decode spends half of its time on
-	// that. It is a multiple of wordGroup.
-	mostWords = 192
-	wordGroup = 24 // a multiple of the rows of every level's product
-	mostAtoms = 64 // likewise
+	// mostWords and mostAtoms are how many of them a worker takes at a time. D is
+	// read from level 3 once for every mostWords words: with 32 of them, decoding
+	// spends half of its time on that.
+	mostWords = 8 * simd.TileRows
+	mostAtoms = 64
 
 	// partBytes is how much of D a part of the update moves, and multiplies while
-	// it is in level 2. There are at least leastParts, for as many workers, and not
-	// so many that what they hold is large.
+	// it is in level 2. There are at least leastParts parts, so that as many workers
+	// share them out, and at most mostParts: each holds a product of its own.
 	partBytes  = 512 << 10
 	leastParts = 8
 	mostParts  = 64
 
-	// batchBytes is the most residuals of a batch whose update multiplies: what
-	// the parts' products take is little beside D.
+	// batchBytes is how large a batch's residuals may be for the update to be made
+	// in parts: the parts' products, each as large, are then little beside D.
 	batchBytes = 256 << 10
 
-	// residualBytes is how much of the residuals an update goes through at a time:
-	// with sparse codes, any row of it may be next.
+	// residualBytes is how much of the residuals an update has in hand at a time:
+	// it stays in cache, since sparse codes use their rows in no order.
 	residualBytes = 1 << 20
-
-	// correlateAtoms is how many sums of a word are at hand at a time: they stay
-	// in level 1.
-	correlateAtoms = 256
 )
 
 // frame holds the values of a program on one batch that outlast a step. It
@@ -48,11 +42,11 @@ type frame struct {
 	words, atoms, dim int
 	epoch             int
 	matrices          []simd.Matrix
-	sumG, sumQ        codeSums // S and Q
+	sums              simd.State // S and Q
 	codes             []*codes
 	numbers           []float64
 	rowTotals         [][]float64
-	random            []float32 // codes before the first epoch
+	random            simd.Matrix // codes before the first epoch
 	packed            simd.Panels
 	lent              bool          // packed is another frame's, whose owner keeps it up to date
 	parts             []simd.Matrix // sum to the product of the coming decode step; nil if that is to make it
@@ -82,9 +76,9 @@ type lane struct {
 	numbers  []float64
 	next     []int
 	column   columns
-	sums     []float32    // of correlate
-	zeros    []float32    // no product yet
-	squares  [2][]float32 // of dense codes and of residuals
+	sums     []float32      // of correlate
+	zeros    []float32      // no product yet
+	squares  [2]simd.Matrix // of dense codes and of residuals
 }
 
 func (l *lane) productRow(i int) []float32 {
@@ -179,8 +173,7 @@ func (s *step) decode(l *lane, f *frame, lo, hi int) {
 	l.prepare(s, f, lo, hi-lo, f.dim)
 	for i, p := range s.product {
 		if f.parts == nil {
-			c := f.codes[p.left]
-			s.decodeAtoms(l, l.products[i], c, f.matrices[p.right], f.atoms, lo, hi, 0, f.atoms)
+			f.codes[p.left].decode(s.kernels, l.products[i], f.matrices[p.right], lo, hi, 0, f.atoms, &l.next)
 			continue
 		}
 		for row := lo; row < hi; row++ {
@@ -191,29 +184,6 @@ func (s *step) decode(l *lane, f *frame, lo, hi int) {
 		}
 	}
 	s.runBody(l, lo, hi)
-}
-
-// decodeAtoms adds to the rows of out the products of the words from lo to hi with
-// the atoms from first to last.
-func (s *step) decodeAtoms(l *lane, out simd.Matrix, c *codes, d simd.Matrix, atoms, lo, hi, first, last int) {
-	size := blockRows(d.Pitch)
-	if c.dense != nil {
-		for block := first; block < last; block += size {
-			s.kernels.Multiply(out, hi-lo, c.dense[lo*atoms+block:], atoms, 1, d, block, min(block+size, last))
-		}
-		return
-	}
-	l.next = simd.Sized(l.next, hi-lo)
-	for i := range l.next {
-		l.next[i], _ = slices.BinarySearch(c.index[lo+i], int32(first))
-	}
-	for block := first; block < last; block += size {
-		end := int32(min(block+size, last))
-		for row := lo; row < hi; row++ {
-			next := &l.next[row-lo]
-			*next += s.kernels.Decode(out.Data[(row-lo)*out.Pitch:][:d.Pitch], c.index[row][*next:], c.value[row][*next:], d.Data, d.Pitch, end)
-		}
-	}
 }
 
 func (s *step) accumulate(l *lane, f *frame, lo, hi int) {
@@ -250,61 +220,37 @@ func (s *step) accumulate(l *lane, f *frame, lo, hi int) {
 func (s *step) accumulateDense(l *lane, f *frame, lo, hi int) {
 	c, r := f.codes[s.product[0].left].dense, f.matrices[s.product[0].right]
 	for block := 0; block < f.words; block += blockRows(r.Pitch) {
-		end := min(block+blockRows(r.Pitch), f.words)
-		s.kernels.Multiply(l.products[0], hi-lo, c[block*f.atoms+lo:], 1, f.atoms, r, block, end)
+		words := min(blockRows(r.Pitch), f.words-block)
+		s.kernels.Multiply(l.products[0], hi-lo, c.Factor(block, lo).Transposed(), r.From(block), words)
 		if !s.squares {
 			continue
 		}
 		c2, r2 := &l.squares[0], &l.squares[1]
-		width := hi - lo + simd.Edge
-		*c2, *r2 = simd.Sized(*c2, (end-block)*width), simd.Sized(*r2, (end-block)*r.Pitch+simd.Edge)
-		for i := block; i < end; i++ {
-			row, from := (*c2)[(i-block)*width:][:width], c[i*f.atoms+lo:][:width]
-			s.kernels.Mul(row, from, from)
-			s.kernels.Mul((*r2)[(i-block)*r.Pitch:][:r.Pitch], r.Padded(i), r.Padded(i))
+		c2.Resize(words, hi-lo)
+		r2.Resize(words, r.Width)
+		for i := range words {
+			codes := c.Row(block + i)[lo:hi]
+			s.kernels.Mul(c2.Row(i), codes, codes)
+			s.kernels.Mul(r2.Row(i), r.Row(block+i), r.Row(block+i))
 		}
-		s.kernels.Multiply(l.products[1], hi-lo, *c2, 1, width, simd.Matrix{Data: *r2, Width: r.Width, Pitch: r.Pitch}, 0, end-block)
+		s.kernels.Multiply(l.products[1], hi-lo, c2.Factor(0, 0).Transposed(), *r2, words)
 	}
 }
 
-// correlate goes through the atoms in blocks that stay in level 2 while all
-// words use them. A few words' sums at a time become S, Q and codes while they
-// are in level 1.
+// correlate makes S, Q and codes of a few words' sums while they are in level 1.
 func (s *step) correlate(l *lane, f *frame, lo, hi int) {
-	k, a := s.kernels, s.average
-	r, c := f.matrices[a.residuals], f.codes[a.codes]
-	every := max(1, f.dim/k.Rows)
-	gradient, square, rate := float32(a.Gradient), float32(a.Square), float32(a.Rate)
-	threshold := float32(float64(f.epoch) * a.Lambda)
-	floor := float32(math.Inf(-1))
+	a := s.average
+	c := f.codes[a.codes]
+	step := simd.Averaging{
+		Gradient: float32(a.Gradient), Square: float32(a.Square), Threshold: float32(float64(f.epoch) * a.Lambda),
+		Rate: float32(a.Rate), Floor: float32(math.Inf(-1)),
+	}
 	if a.Nonnegative {
-		floor = 0
+		step.Floor = 0
 	}
-	for block := 0; block < f.atoms; block += correlateAtoms {
-		end := min(block+correlateAtoms, f.atoms)
-		for first := lo; first < hi; first += k.Rows {
-			rows := min(k.Rows, hi-first)
-			l.sums = zeroed(l.sums, k.Rows*correlateAtoms)
-			for j := block; j < end; j += k.Columns {
-				k.Product(&l.sums[j-block], correlateAtoms, &r.Data[first*r.Pitch], r.Pitch, 1,
-					&f.packed.Data[j*f.dim], k.Columns, f.dim, f.sumG.at(first*f.atoms+j), f.sumQ.at(first*f.atoms+j), f.sumG.bytes(f.atoms), rows, every)
-			}
-			for i := range rows {
-				row := first + i
-				index, value := c.index[row], c.value[row]
-				n := len(index)
-				p, from, to := l.sums[i*correlateAtoms:][:end-block], row*f.atoms+block, row*f.atoms+end
-				if f.sumG.half != nil {
-					n += k.AverageHalf(index[n:cap(index)], value[n:cap(value)], p, f.sumG.half[from:to], f.sumQ.half[from:to], int32(block),
-						gradient, square, threshold, rate, floor)
-				} else {
-					n += k.Average(index[n:cap(index)], value[n:cap(value)], p, f.sumG.single[from:to], f.sumQ.single[from:to], int32(block),
-						gradient, square, threshold, rate, floor)
-				}
-				c.index[row], c.value[row] = index[:n], value[:n]
-			}
-		}
-	}
+	s.kernels.Correlate(f.matrices[a.residuals], lo, hi, &f.packed, &f.sums, &l.sums, func(word, atom int, sums []float32) {
+		c.index[word], c.value[word] = s.kernels.Average(&f.sums, word, atom, sums, c.index[word], c.value[word], step)
+	})
 }
 
 func (s *step) elementwise(l *lane, f *frame, lo, hi int) {

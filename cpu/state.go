@@ -46,7 +46,7 @@ func (s *state) RestoreMatrix(m model.Matrix, f func(part []float32) error) erro
 // eachPart calls f with a matrix in parts: with the numbers themselves, or room
 // for them and the float16 numbers, S or √Q, that they stand for.
 func (s *state) eachPart(m model.Matrix, f func(part []float32, half []uint16) error) error {
-	sums := s.sumG
+	sums, halves := s.sums.S, s.sums.HalfS
 	switch m {
 	case model.SquaredGradients:
 		for k := range s.atoms {
@@ -56,13 +56,13 @@ func (s *state) eachPart(m model.Matrix, f func(part []float32, half []uint16) e
 		}
 		return nil
 	case model.SquareSums:
-		sums = s.sumQ
+		sums, halves = s.sums.Q, s.sums.RootQ
 	}
-	if sums.half == nil {
-		return f(sums.single, nil)
+	if halves == nil {
+		return f(sums, nil)
 	}
 	room := make([]float32, partFloats)
-	for half := range slices.Chunk(sums.half, partFloats) {
+	for half := range slices.Chunk(halves, partFloats) {
 		if err := f(room[:len(half)], half); err != nil {
 			return err
 		}

@@ -181,7 +181,7 @@ func (f *frame) makeParts(n int) {
 func (u *update) decodePart(l *lane, f *frame, m simd.Matrix, part, lo, hi int) {
 	out := &f.parts[part]
 	out.Zero(f.words, f.dim)
-	u.decode.decodeAtoms(l, *out, f.codes[u.decode.product[0].left], m, f.atoms, 0, f.words, lo, hi)
+	f.codes[u.decode.product[0].left].decode(u.decode.kernels, *out, m, 0, f.words, lo, hi, &l.next)
 }
 
 // sparse moves the atoms from lo to hi with sparse codes. It takes as many columns

@@ -6,21 +6,28 @@ import (
 	"unsafe"
 )
 
+// The kernels in plain Go: what they compute. Assembly rounds differently, as it
+// fuses multiplications with additions and adds in another order.
+//
+// The doc comment of a kernel is its loop, what it takes for granted, and its floor:
+// the work that no implementation can avoid. Declarations of assembly have all but
+// the floor from here. Slices that are read or written along with one whose length
+// counts are at least as long. Assembly checks nothing.
+
 // epsilon keeps the root of dual averaging away from 0/0: see graph.Epsilon.
 const epsilon = 1e-30
 
-// The doc comment of a kernel is its loop. These are the readable twins of the
-// assembly; they round differently, as they do not fuse multiplications with
-// additions (where the compiler does not) and add in another order.
-
-// dst[i·dstRow+j] += Σ_k a[i·aRow+k·aColumn] · b[k·bRow+j]        for i < rows, j < columns, k < n; n > 0
+// productGeneric adds a tile of a product to dst. For i < rows and j < columns,
+// numbers of the level:
 //
-// The kernel's rows × columns sums stay in registers. Meanwhile sRows rows of
-// columns float32 from s and q on, sRow bytes apart, come into level 2: one for
-// every so many terms, as all at once would hold up the loads of b.
+//	dst[i·dstRow+j] += Σ_k a[i·aRow+k·aColumn] · b[k·bRow+j]        for k < n
 //
-// Floor: 2·n flops a sum.
-func productGeneric(dst *float32, dstRow int, a *float32, aRow, aColumn int, b *float32, bRow, n int, _, _ *byte, _, _, _ int) {
+// n > 0. Meanwhile sRows rows of columns float32 from s and q on, sRow bytes apart,
+// come into level 2: one for every so many terms, as all at once would hold up the
+// loads of b. If sRows is 0, s and q may be nil; else every > 0.
+//
+// Floor: 2·n flops a sum. All sums stay in registers.
+func productGeneric(dst *float32, dstRow int, a *float32, aRow, aColumn int, b *float32, bRow, n int, s, q *byte, sRow, sRows, every int) {
 	var s00, s01, s02, s03, s10, s11, s12, s13 float32
 	left := unsafe.Slice(a, aRow+(n-1)*aColumn+1)
 	right := unsafe.Slice(b, (n-1)*bRow+4)
@@ -45,9 +52,10 @@ func productGeneric(dst *float32, dstRow int, a *float32, aRow, aColumn int, b *
 	}
 }
 
-// x += y·y        n times for each of rows × columns elements x in registers
+// peakGeneric is what a product would be with nothing to load, for benchmarks. For
+// each of a tile's rows × columns elements x, in registers:
 //
-// It is what a product would be with nothing to load, for benchmarks.
+//	x += y·y        n times, n > 0
 func peakGeneric(n int) {
 	y := math.Float32frombits(peakResult.Load())
 	x0, x1, x2, x3, x4, x5, x6, x7 := y, y, y, y, y, y, y, y
@@ -66,7 +74,7 @@ func peakGeneric(n int) {
 
 var peakResult atomic.Uint32 // bits of a float32, lest the compiler drop the loop
 
-// for j < len(p):
+// averageGeneric takes a step of dual averaging. For j < len(p):
 //
 //	s[j] += gradient·p[j]
 //	q[j] += square·p[j]²
@@ -75,8 +83,10 @@ var peakResult atomic.Uint32 // bits of a float32, lest the compiler drop the lo
 //	a = max(a, floor)
 //	if a ≠ 0: append column+j to index, a to value
 //
-// It returns how many it appended. index and value have Width elements
-// more than p, and what is in them beyond the appended ones is undefined.
+// It returns how many it appended. index and value have [Width] elements more than
+// p, and what is in them beyond the appended ones is undefined.
+//
+// Floor: S and Q, read and written: 16 bytes an element.
 func averageGeneric(index []int32, value, p, s, q []float32, column int32, gradient, square, threshold, rate, floor float32) (n int) {
 	s, q = s[:len(p)], q[:len(p)]
 	for j, x := range p {
@@ -98,20 +108,25 @@ func averageGeneric(index []int32, value, p, s, q []float32, column int32, gradi
 	return n
 }
 
-// averageHalf is average with S and √Q in float16. For j < len(p):
+// averageHalfGeneric takes a step of dual averaging with S and √Q in float16. For
+// j < len(p):
 //
 //	g = s[j] + gradient·p[j]
 //	h = q[j]² + square·p[j]² + ε + 0·g
 //	s[j], q[j] = g, √h        rounded to float16
 //	u = |g| − threshold
 //	a = 0 if u ≤ 0, else −sgn(g)·rate·u·√h/h
-//	…
+//	a = max(a, floor)
+//	if a ≠ 0: append column+j to index, a to value
 //
-// Codes are of what has not been rounded yet. Where S or √Q has left float16's
-// range in an earlier epoch and is infinite, a code is a NaN, for 0·g is one, or
-// √h/h, so that training ends with an error.
-type averageHalf func(index []int32, value, p []float32, s, q []uint16, column int32, gradient, square, threshold, rate, floor float32) int
-
+// It returns how many it appended. index and value have [Width] elements more than
+// p, and what is in them beyond the appended ones is undefined.
+//
+// Floor: S and √Q, read and written: 8 bytes an element.
+//
+// Codes are made of what has not been rounded yet. Where S or √Q has left float16's
+// range in an earlier epoch and is infinite, 0·g is a NaN, or √h/h: so is the code,
+// and training ends with an error.
 func averageHalfGeneric(index []int32, value, p []float32, s, q []uint16, column int32, gradient, square, threshold, rate, floor float32) (n int) {
 	s, q = s[:len(p)], q[:len(p)]
 	for j, x := range p {
@@ -134,28 +149,31 @@ func averageHalfGeneric(index []int32, value, p []float32, s, q []uint16, column
 	return n
 }
 
+// averaging is the type of averageGeneric and averageHalfGeneric.
+type averaging[T float32 | uint16] = func(index []int32, value, p []float32, s, q []T, column int32, gradient, square, threshold, rate, floor float32) int
+
 // withRest makes a kernel for whole vectors of so many floats one for any number
 // of elements. Its generic twin does what is left.
-func (vectors averageHalf) withRest(floats int) averageHalf {
-	return func(index []int32, value, p []float32, s, q []uint16, column int32, gradient, square, threshold, rate, floor float32) int {
+func withRest[T float32 | uint16](vectors averaging[T], floats int, generic averaging[T]) averaging[T] {
+	return func(index []int32, value, p []float32, s, q []T, column int32, gradient, square, threshold, rate, floor float32) int {
 		whole := len(p) / floats * floats
 		n := vectors(index, value, p[:whole], s, q, column, gradient, square, threshold, rate, floor)
-		return n + averageHalfGeneric(index[n:], value[n:], p[whole:], s[whole:], q[whole:], column+int32(whole), gradient, square, threshold, rate, floor)
+		return n + generic(index[n:], value[n:], p[whole:], s[whole:], q[whole:], column+int32(whole), gradient, square, threshold, rate, floor)
 	}
 }
 
-// for n = 0, 1, … while index[n] < end:
+// decodeGeneric adds the product of a sparse code and a matrix to dst. For n = 0, 1,
+// … while n < len(index) and index[n] < end:
 //
 //	dst[j] += value[n] · d[index[n]·dim+j]        for j < len(dst)
 //
-// It returns where it stopped. index increases; len(dst) is a multiple of
-// Width. Called for the blocks of atoms one after the other, it
-// multiplies a word's code with the dictionary while a block stays in cache.
+// It returns where it stopped. index increases; len(dst) is a multiple of [Width],
+// and not 0.
 //
-// Floor: 2·len(dst) flops a nonzero, and their load from level 2. Taking four
-// nonzeros at a time loads and stores dst a quarter as often; assembly keeps it
-// in registers.
+// Floor: 2·len(dst) flops a nonzero, and the load of its row from level 2: called for
+// one block of atoms after the other, it finds a block in cache.
 func decodeGeneric(dst []float32, index []int32, value, d []float32, dim int, end int32) (n int) {
+	// Taking four nonzeros at a time loads and stores dst a quarter as often.
 	for ; n+4 <= len(index) && index[n+3] < end; n += 4 {
 		d0 := d[int(index[n])*dim:][:len(dst)]
 		d1 := d[int(index[n+1])*dim:][:len(dst)]
@@ -176,7 +194,9 @@ func decodeGeneric(dst []float32, index []int32, value, d []float32, dim int, en
 	return n
 }
 
-// For j < len(h):
+// moveAtomGeneric takes AdaGrad's step for an atom d, of which m and n are a part
+// of the products with codes and their squares, and the words that use it are the
+// rest. For j < len(h):
 //
 //	x = value[i] · r[index[i]·dim+j]        for i < len(index)
 //	M = m[j] + Σ x, N = n[j] + Σ x²
@@ -184,8 +204,8 @@ func decodeGeneric(dst []float32, index []int32, value, d []float32, dim int, en
 //	p[j] = (c3·d[j] + c4·M)/√(h[j]+ε)
 //	d[j] += step·p[j]
 //
-// len(h) is a multiple of Width. The next atom's rows of h, p and d, dim
-// further on, are prefetched.
+// len(h) is a multiple of [Width]. The next atom's parts of h, p and d, dim further
+// on, are prefetched.
 //
 // Floor: 5·len(h) flops a nonzero; five floats to and from memory an element.
 func moveAtomGeneric(h, p, d, m, n []float32, index []int32, value, r []float32, dim int, c0, c1, c2, c3, c4, epsilon, step float32) {
@@ -210,10 +230,78 @@ func moveAtomGeneric(h, p, d, m, n []float32, index []int32, value, r []float32,
 	}
 }
 
-// The loops that step bodies are made of go over the length of dst; dst may be
-// one of the arguments.
+// fistaGeneric takes a step of FISTA from the codes b, a being those before. For
+// j < len(p):
+//
+//	z = b[j] + momentum·(b[j] − a[j])
+//	g = z + step·p[j]
+//	x = max(sgn(g)·max(|g| − threshold, 0), floor)
+//	against += (z − x)·(x − b[j])
+//	a[j] = x
+//	if x ≠ 0: append column+j to index, x to value
+//
+// It returns how many it appended, and against. index and value have [Width]
+// elements more than p, and what is in them beyond the appended ones is undefined.
+//
+// Floor: three loads and a store an element, from level 1.
+func fistaGeneric(index []int32, value, p, b, a []float32, column int32, momentum, step, threshold, floor float32) (n int, against float32) {
+	b, a = b[:len(p)], a[:len(p)]
+	for j, c := range p {
+		z := b[j] + momentum*(b[j]-a[j])
+		g := z + step*c
+		x := max(g-threshold, 0)
+		if g < 0 {
+			x = -max(-g-threshold, 0)
+		}
+		x = max(x, floor)
+		against += (z - x) * (x - b[j])
+		a[j] = x
+		if x != 0 {
+			index[n], value[n] = column+int32(j), x
+			n++
+		}
+	}
+	return n, against
+}
 
-// dst[i] = c·a[i] + d·b[i]
+// dotsGeneric correlates a residual with the atoms that a code uses. For n = 0, 1,
+// … while n < len(index) and index[n] < end:
+//
+//	p[n] = Σ_j r[j] · d[index[n]·dim+j]        for j < len(r)
+//
+// It returns where it stopped. index increases; len(r) is a multiple of [Width].
+//
+// Floor: 2·len(r) flops a nonzero, and the load of its row from level 2.
+func dotsGeneric(p []float32, index []int32, r, d []float32, dim int, end int32) (n int) {
+	for ; n < len(index) && index[n] < end; n++ {
+		row := d[int(index[n])*dim:][:len(r)]
+		var s0, s1, s2, s3 float32
+		for j := 0; j < len(r); j += 4 {
+			s0 += r[j] * row[j]
+			s1 += r[j+1] * row[j+1]
+			s2 += r[j+2] * row[j+2]
+			s3 += r[j+3] * row[j+3]
+		}
+		p[n] = (s0 + s1) + (s2 + s3)
+	}
+	return n
+}
+
+// axpyGeneric adds a multiple of g to c, in float64:
+//
+//	c[j] += x·g[j]        for j < len(c), a multiple of [Width]
+func axpyGeneric(c []float64, x float64, g []float32) {
+	g = g[:len(c)]
+	for j := range c {
+		c[j] += x * float64(g[j])
+	}
+}
+
+// combineGeneric adds two vectors, each times a number:
+//
+//	dst[i] = c·a[i] + d·b[i]
+//
+// dst may be a or b.
 func combineGeneric(dst []float32, c float32, a []float32, d float32, b []float32) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
@@ -221,7 +309,11 @@ func combineGeneric(dst []float32, c float32, a []float32, d float32, b []float3
 	}
 }
 
-// dst[i] = a[i] + c
+// addConstGeneric adds a number:
+//
+//	dst[i] = a[i] + c
+//
+// dst may be a.
 func addConstGeneric(dst, a []float32, c float32) {
 	a = a[:len(dst)]
 	for i := range dst {
@@ -229,7 +321,11 @@ func addConstGeneric(dst, a []float32, c float32) {
 	}
 }
 
-// dst[i] = c·a[i]
+// scaleGeneric multiplies with a number:
+//
+//	dst[i] = c·a[i]
+//
+// dst may be a.
 func scaleGeneric(dst, a []float32, c float32) {
 	a = a[:len(dst)]
 	for i := range dst {
@@ -237,7 +333,11 @@ func scaleGeneric(dst, a []float32, c float32) {
 	}
 }
 
-// dst[i] = a[i]·b[i]
+// mulGeneric multiplies two vectors element by element:
+//
+//	dst[i] = a[i]·b[i]
+//
+// dst may be a or b.
 func mulGeneric(dst, a, b []float32) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
@@ -245,7 +345,11 @@ func mulGeneric(dst, a, b []float32) {
 	}
 }
 
-// dst[i] = a[i]/√b[i]
+// divSqrtGeneric divides by a square root:
+//
+//	dst[i] = a[i]/√b[i]
+//
+// dst may be a or b.
 func divSqrtGeneric(dst, a, b []float32) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
@@ -253,7 +357,11 @@ func divSqrtGeneric(dst, a, b []float32) {
 	}
 }
 
-// dst[i] = max(a[i], 0)
+// reluGeneric leaves what is positive. A NaN stays one.
+//
+//	dst[i] = max(a[i], 0)
+//
+// dst may be a.
 func reluGeneric(dst, a []float32) {
 	a = a[:len(dst)]
 	for i := range dst {
@@ -261,7 +369,7 @@ func reluGeneric(dst, a []float32) {
 	}
 }
 
-// Σ a[i]
+// sumGeneric returns Σ a[i], added in float64.
 func sumGeneric(a []float32) (total float64) {
 	for _, x := range a {
 		total += float64(x)

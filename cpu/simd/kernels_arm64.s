@@ -1,7 +1,9 @@
+//go:build !noasm
+
 #include "textflag.h"
 
-// NEON: registers of four floats. What each kernel computes is the doc comment
-// of its generic twin. The assembler lacks these instructions on four floats:
+// NEON: registers of four floats. What each kernel computes is said where it is
+// declared. The assembler lacks these instructions on four floats:
 // d = n op m.
 #define FMUL4(m, n, d) WORD $(0x6E20DC00 | (m)<<16 | (n)<<5 | (d))
 #define FADD4(m, n, d) WORD $(0x4E20D400 | (m)<<16 | (n)<<5 | (d))
@@ -33,8 +35,6 @@
 	ROW(R6, V28, V29)                \
 	ROW(R7, V30, V31)
 
-// dst[i·dstRow+j] += Σ_k a[i·aRow+k·aColumn] · b[k·bRow+j]        for i < rows, j < columns, k < n
-//
 // func productNEON(dst *float32, dstRow int, a *float32, aRow, aColumn int, b *float32, bRow, n int, s, q *byte, sRow, sRows, every int)
 TEXT ·productNEON(SB), NOSPLIT, $0-104
 	// Sums of 8 × 8 in V16 to V31, starting from dst.
@@ -105,8 +105,6 @@ done:
 	VST1   [V30.S4, V31.S4], (R16)
 	RET
 
-// x += y·y        n times for each of rows × columns elements x in registers
-//
 // func peakNEON(n int)
 TEXT ·peakNEON(SB), NOSPLIT, $0-8
 	MOVD n+0(FP), R0
@@ -133,7 +131,7 @@ loop:
 	CBNZ  R0, loop
 	RET
 
-// Parameters of averageVectors and averageHalfVectors in V16 to V20, ε = 1e-30 in
+// Parameters of averageNEON and averageHalfNEON in V16 to V20, ε = 1e-30 in
 // V21, signs in V22, 0 in V23.
 #define AVERAGE(gradient, square, threshold, rate, floor) \
 	MOVWU gradient, R7 \
@@ -175,25 +173,19 @@ loop:
 	CMPW  $0, R7             \
 	CSINC EQ, R10, R10, R10 // kept if it is not 0
 
-// s[j] += gradient·p[j]
-// q[j] += square·p[j]²
-// u = |s[j]| − threshold
-// a = 0 if u ≤ 0, else −sgn(s[j])·rate·u/√(q[j]+ε)
-// a = max(a, floor)
-// if a ≠ 0: append column+j to index, a to value
-//
 // What follows S and Q is skipped where four codes are zero.
 //
-// func averageVectors(index *int32, value, p, s, q *float32, n int, column int32, gradient, square, threshold, rate, floor float32) int
-TEXT ·averageVectors(SB), NOSPLIT, $0-80
-	MOVD index+0(FP), R0
-	MOVD value+8(FP), R1
-	MOVD p+16(FP), R2
-	MOVD s+24(FP), R3
-	MOVD q+32(FP), R4
-	MOVD n+40(FP), R5
-	MOVW column+48(FP), R6
-	AVERAGE(gradient+52(FP), square+56(FP), threshold+60(FP), rate+64(FP), floor+68(FP))
+// func averageNEON(index []int32, value, p, s, q []float32, column int32, gradient, square, threshold, rate, floor float32) (n int)
+TEXT ·averageNEON(SB), NOSPLIT, $0-152
+	MOVD index_base+0(FP), R0
+	MOVD value_base+24(FP), R1
+	MOVD p_base+48(FP), R2
+	MOVD p_len+56(FP), R5
+	MOVD s_base+72(FP), R3
+	MOVD q_base+96(FP), R4
+	MOVW column+120(FP), R6
+	AVERAGE(gradient+124(FP), square+128(FP), threshold+132(FP), rate+136(FP), floor+140(FP))
+	CBZ  R5, done
 
 loop:
 	VLD1.P 16(R2), [V0.S4]
@@ -219,27 +211,22 @@ next:
 	ADD  $4, R6
 	SUB  $4, R5
 	CBNZ R5, loop
-	MOVD R10, ret+72(FP)
+
+done:
+	MOVD R10, n+144(FP)
 	RET
 
-// g = s[j] + gradient·p[j]
-// h = q[j]² + square·p[j]² + ε + 0·g
-// s[j], q[j] = g, √h        rounded to float16
-// u = |g| − threshold
-// a = 0 if u ≤ 0, else −sgn(g)·rate·u·√h/h
-// a = max(a, floor)
-// if a ≠ 0: append column+j to index, a to value
-//
-// func averageHalfVectors(index *int32, value, p *float32, s, q *uint16, n int, column int32, gradient, square, threshold, rate, floor float32) int
-TEXT ·averageHalfVectors(SB), NOSPLIT, $0-80
-	MOVD index+0(FP), R0
-	MOVD value+8(FP), R1
-	MOVD p+16(FP), R2
-	MOVD s+24(FP), R3
-	MOVD q+32(FP), R4
-	MOVD n+40(FP), R5
-	MOVW column+48(FP), R6
-	AVERAGE(gradient+52(FP), square+56(FP), threshold+60(FP), rate+64(FP), floor+68(FP))
+// func averageHalfNEON(index []int32, value, p []float32, s, q []uint16, column int32, gradient, square, threshold, rate, floor float32) (n int)
+TEXT ·averageHalfNEON(SB), NOSPLIT, $0-152
+	MOVD index_base+0(FP), R0
+	MOVD value_base+24(FP), R1
+	MOVD p_base+48(FP), R2
+	MOVD p_len+56(FP), R5
+	MOVD s_base+72(FP), R3
+	MOVD q_base+96(FP), R4
+	MOVW column+120(FP), R6
+	AVERAGE(gradient+124(FP), square+128(FP), threshold+132(FP), rate+136(FP), floor+140(FP))
+	CBZ  R5, done
 
 loop:
 	VLD1.P 16(R2), [V0.S4]
@@ -272,7 +259,9 @@ next:
 	ADD  $4, R6
 	SUB  $4, R5
 	CBNZ R5, loop
-	MOVD R10, ret+72(FP)
+
+done:
+	MOVD R10, n+144(FP)
 	RET
 
 // The next nonzero's row of a matrix from R3 on, in R9, and its value in V0: R1 is
@@ -287,12 +276,9 @@ next:
 	ADD    $4, R8           \
 	VLD1R.P 4(R10), [V0.S4]
 
-// for n = 0, 1, … while index[n] < end:
-// dst[j] += value[n] · d[index[n]·dim+j]        for j < len(dst)
-//
 // dst stays in registers, 64 or 16 elements at a time.
 //
-// func decodeNEON(dst []float32, index []int32, value, d []float32, dim int, end int32) int
+// func decodeNEON(dst []float32, index []int32, value, d []float32, dim int, end int32) (n int)
 TEXT ·decodeNEON(SB), NOSPLIT, $0-120
 	MOVD dst_base+0(FP), R0
 	MOVD dst_len+8(FP), R4
@@ -375,7 +361,7 @@ done16:
 end:
 	SUB  R1, R13
 	LSR  $2, R13
-	MOVD R13, ret+112(FP)
+	MOVD R13, n+112(FP)
 	RET
 
 // Four elements of an atom, with M in m and N in n.
@@ -398,12 +384,6 @@ end:
 	VFMLA V30.S4, M.S4, V1.S4   \
 	VST1.P [V1.S4], 16(R12)
 
-// x = value[i] · r[index[i]·dim+j]        for i < len(index)
-// M = m[j] + Σ x, N = n[j] + Σ x²
-// h[j] += max(c0·N + d[j]·(c1·M + c2·d[j]), 0)
-// p[j] = (c3·d[j] + c4·M)/√(h[j]+ε)
-// d[j] += step·p[j]        for j < len(h)
-//
 // M and N stay in registers, 16 elements at a time.
 //
 // func moveAtomNEON(h, p, d, m, n []float32, index []int32, value, r []float32, dim int, c0, c1, c2, c3, c4, epsilon, step float32)
@@ -480,18 +460,17 @@ done:
 end:
 	RET
 
-// dst[i] = c·a[i] + d·b[i]        for i < n
-//
-// func combineVectors(dst *float32, c float32, a *float32, d float32, b *float32, n int)
-TEXT ·combineVectors(SB), NOSPLIT, $0-48
-	MOVD  dst+0(FP), R0
-	MOVWU c+8(FP), R1
+// func combineNEON(dst []float32, c float32, a []float32, d float32, b []float32)
+TEXT ·combineNEON(SB), NOSPLIT, $0-88
+	MOVD  dst_base+0(FP), R0
+	MOVD  dst_len+8(FP), R4
+	MOVWU c+24(FP), R1
 	VDUP  R1, V16.S4
-	MOVD  a+16(FP), R2
-	MOVWU d+24(FP), R1
+	MOVD  a_base+32(FP), R2
+	MOVWU d+56(FP), R1
 	VDUP  R1, V17.S4
-	MOVD  b+32(FP), R3
-	MOVD  n+40(FP), R4
+	MOVD  b_base+64(FP), R3
+	CBZ   R4, done
 
 loop:
 	VLD1.P 16(R2), [V0.S4]
@@ -501,4 +480,6 @@ loop:
 	VST1.P [V1.S4], 16(R0)
 	SUB    $4, R4
 	CBNZ   R4, loop
+
+done:
 	RET

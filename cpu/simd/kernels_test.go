@@ -1,165 +1,67 @@
 package simd
 
 import (
-	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
-	"unsafe"
 )
 
-// eachLevel runs a test for every level that this processor has.
-func eachLevel(t *testing.T, f func(t *testing.T, k *Kernels)) {
-	for _, k := range Levels() {
-		t.Run(k.Name, func(t *testing.T) { f(t, k) })
-	}
-}
-
-func TestChoose(t *testing.T) {
-	eachLevel(t, func(t *testing.T, want *Kernels) {
-		t.Setenv(Variable, want.Name)
-		if k, why, err := Choose(); k != want || !strings.Contains(why, Variable) || err != nil {
-			t.Errorf("level %v, %q, error %v", k, why, err)
-		}
-	})
-	t.Setenv(Variable, "")
-	levels := Levels()
-	if k, why, err := Choose(); k != levels[len(levels)-1] || why == "" || err != nil {
-		t.Errorf("level %v, %q, error %v", k, why, err)
-	}
-	t.Setenv(Variable, "mmx")
-	want := `OVERCOMPLETE_CPU is "mmx", and this processor has generic`
-	if _, _, err := Choose(); !errors.Is(err, ErrLevel) || !strings.Contains(err.Error(), want) {
-		t.Errorf("error %v, want %q", err, want)
-	}
-}
-
-// guarded memory has NaNs around every slice, to show reads beyond it in the
-// result and writes beyond it in themselves. Slices start at odd places.
-type guarded struct {
-	t       *testing.T
-	rng     *rand.Rand
-	written []func() (at int, yes bool) // for each slice, whether something was written beyond it, and where
-}
-
-const guards = 40 // more than two of the widest registers
-
-func newGuarded(t *testing.T) *guarded {
-	return &guarded{t: t, rng: rand.New(rand.NewPCG(1, 2))}
-}
-
-// floats returns n random numbers between guards.
-func (g *guarded) floats(n int) []float32 {
-	x := between(g, n, math.Float32frombits(0x7fc00123), math.Float32bits)
-	for i := range x {
-		x[i] = float32(g.rng.NormFloat64())
-	}
-	return x
-}
-
-// halves returns the float16 nearest to x between guards.
-func (g *guarded) halves(x []float32) []uint16 {
-	h := between(g, len(x), 0x7e12, func(h uint16) uint32 { return uint32(h) })
-	for i := range h {
-		h[i] = Float16Bits(x[i])
-	}
-	return h
-}
-
-func between[T float32 | uint16](g *guarded, n int, guard T, bits func(T) uint32) []T {
-	at := guards + g.rng.IntN(16)
-	block := make([]T, at+n+guards)
-	for i := range block {
-		block[i] = guard
-	}
-	g.written = append(g.written, func() (int, bool) {
-		for j, x := range block {
-			if (j < at || j >= at+n) && bits(x) != bits(guard) {
-				return j - at, true
-			}
-		}
-		return 0, false
-	})
-	return block[at : at+n : at+n]
-}
-
-// check fails if something was written between slices.
-func (g *guarded) check(what string) {
-	g.t.Helper()
-	for i, written := range g.written {
-		if at, yes := written(); yes {
-			g.t.Errorf("%s: wrote at %d of slice %d", what, at, i)
-			return
-		}
-	}
-	g.written = nil
-}
-
-// nearFloats fails where got and want differ by more than so many units in the
-// last place of the size that is given, that of the largest intermediate result.
-func nearFloats(t *testing.T, what string, got, want []float32, ulps, size float64) {
-	t.Helper()
-	for i := range want {
-		if d := math.Abs(float64(got[i]) - float64(want[i])); !(d <= ulps*size/(1<<24)) {
-			t.Errorf("%s: element %d is %v, want %v", what, i, got[i], want[i])
-			return
-		}
-	}
-}
-
-var lengths = []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 23, 31, 32, 33, 47, 50, 64, 65, 300, 301}
-
-// Elementwise loops round each operation at most once more than their twins: 3
-// units in the last place for at most three operations, and two more of AVX-512's
+// Five roundings: an operation more than any loop has, and two of AVX-512's
 // reciprocal square root.
 func TestElementwise(t *testing.T) {
 	eachLevel(t, func(t *testing.T, k *Kernels) {
 		g := newGuarded(t)
 		for _, n := range lengths {
-			for _, c := range []struct {
-				name           string
-				kernel, scalar func(dst, a, b []float32)
+			for name, c := range map[string]struct {
+				kernel func(dst, a, b []float32)
+				want   func(a, b float64) []float64 // terms
 			}{
-				{"combine", func(dst, a, b []float32) { k.Combine(dst, 0.7, a, -1.3, b) }, func(dst, a, b []float32) { combineGeneric(dst, 0.7, a, -1.3, b) }},
-				{"addConst", func(dst, a, _ []float32) { k.AddConst(dst, a, 0.3) }, func(dst, a, _ []float32) { addConstGeneric(dst, a, 0.3) }},
-				{"scale", func(dst, a, _ []float32) { k.Scale(dst, a, -0.3) }, func(dst, a, _ []float32) { scaleGeneric(dst, a, -0.3) }},
-				{"mul", k.Mul, mulGeneric},
-				{"relu", func(dst, a, _ []float32) { k.Relu(dst, a) }, func(dst, a, _ []float32) { reluGeneric(dst, a) }},
-				{"divSqrt", k.DivSqrt, divSqrtGeneric},
+				"combine":  {func(dst, a, b []float32) { k.Combine(dst, 0.75, a, -1.25, b) }, func(a, b float64) []float64 { return []float64{0.75 * a, -1.25 * b} }},
+				"addConst": {func(dst, a, _ []float32) { k.AddConst(dst, a, 0.375) }, func(a, _ float64) []float64 { return []float64{a, 0.375} }},
+				"scale":    {func(dst, a, _ []float32) { k.Scale(dst, a, -0.375) }, func(a, _ float64) []float64 { return []float64{-0.375 * a} }},
+				"mul":      {k.Mul, func(a, b float64) []float64 { return []float64{a * b} }},
+				"relu":     {func(dst, a, _ []float32) { k.Relu(dst, a) }, func(a, _ float64) []float64 { return []float64{max(a, 0)} }},
+				"divSqrt":  {k.DivSqrt, func(a, b float64) []float64 { return []float64{a / math.Sqrt(b)} }},
 			} {
-				what := fmt.Sprintf("%s of %d", c.name, n)
+				what := fmt.Sprintf("%s of %d", name, n)
 				dst, a, b := g.floats(n), g.floats(n), g.floats(n)
+				want := make([]sum, n)
 				for i := range b {
-					if c.name == "divSqrt" {
+					if name == "divSqrt" {
 						b[i] = float32(math.Exp(g.rng.NormFloat64() * 10))
-						a[i] *= float32(math.Sqrt(float64(b[i]))) // results near 1
+					}
+					for _, x := range c.want(wide(a[i]), wide(b[i])) {
+						want[i].add(x)
 					}
 				}
-				want := make([]float32, n)
-				c.scalar(want, a, b)
 				c.kernel(dst, a, b)
-				nearFloats(t, what, dst, want, 5, 4)
 				c.kernel(a, a, b) // dst may be an argument
-				nearFloats(t, what+" in place", a, want, 5, 4)
+				for i, want := range want {
+					if !want.near(dst[i], 5) || !want.near(a[i], 5) {
+						t.Errorf("%s: element %d is %v, and %v in place, want %v", what, i, dst[i], a[i], want.value)
+						break
+					}
+				}
 				g.check(what)
 			}
 			a := g.floats(n)
-			// Sums in float64 of any order agree to far more digits than float32 has.
-			if got, want := k.Sum(a), sumGeneric(a); math.Abs(got-want) > 1e-12*float64(n) {
-				t.Errorf("sum of %d is %v, want %v", n, got, want)
+			var want sum
+			for _, x := range a {
+				want.add(wide(x))
+			}
+			// In float64, a rounding is 2⁻⁵³.
+			if got := k.Sum(a); math.Abs(got-want.value) > float64(n)*0x1p-53*want.size {
+				t.Errorf("sum of %d is %v, want %v", n, got, want.value)
 			}
 			g.check("sum")
 		}
 	})
 }
 
-// Sums of ten terms, each below 16, and what AdaGrad makes of them, at all widths
-// that have code of their own, for parts of rows.
+// All widths that have code of their own, for parts of rows.
 func TestMoveAtom(t *testing.T) {
-	const rows = 40
+	const rows, c0, c1, c2, c3, c4, step = 40, 4, -0.01, 0.02, 0.3, -2, 0.7
 	eachLevel(t, func(t *testing.T, k *Kernels) {
 		g := newGuarded(t)
 		for dim := Width; dim <= 25*Width; dim += Width {
@@ -178,24 +80,42 @@ func TestMoveAtom(t *testing.T) {
 						d[i], m[i] = 0, 0
 					}
 				}
-				wantH, wantP, wantD := slices.Clone(h), make([]float32, width), slices.Clone(d)
+				oldH, oldD := slices.Clone(h), slices.Clone(d)
+				k.MoveAtom(h, p, d, m, n, index, value, r[left:], dim, c0, c1, c2, c3, c4, 1e-30, step)
 				for j := range width {
-					sum, squares := float64(m[j]), float64(n[j])
+					var M, N, added, gradient sum
+					d0 := wide(oldD[j])
+					M.add(wide(m[j]))
+					N.add(wide(n[j]))
 					for i, row := range index {
-						x := float64(value[i]) * float64(r[int(row)*dim+left+j])
-						sum, squares = sum+x, squares+x*x
+						x := wide(value[i]) * wide(r[int(row)*dim+left+j])
+						M.add(x)
+						N.add(x * x)
 					}
-					h, d := float64(h[j]), float64(d[j])
-					h += max(4*squares+d*(-0.01*sum+0.02*d), 0)
-					p := (0.3*d - 2*sum) / math.Sqrt(h+1e-30)
-					wantH[j], wantP[j], wantD[j] = float32(h), float32(p), float32(d+0.7*p)
-				}
-				k.MoveAtom(h, p, d, m, n, index, value, r[left:], dim, 4, -0.01, 0.02, 0.3, -2, 1e-30, 0.7)
-				nearFloats(t, what+": h", h, wantH, 10, 4*256)
-				for i := range p {
-					size := 16 / math.Sqrt(float64(wantH[i])+1e-30) // of what is added up, over the root
-					nearFloats(t, what+": p", p[i:i+1], wantP[i:i+1], 50, max(size, 16))
-					nearFloats(t, what+": d", d[i:i+1], wantD[i:i+1], 50, max(size, 16))
+					added.value = c0*N.value + d0*(c1*M.value+c2*d0)
+					added.size = N.times(c0).size + M.times(c1*d0).size + c2*d0*d0
+					gradient.value = c3*d0 + c4*M.value
+					gradient.size = math.Abs(c3*d0) + M.times(c4).size
+					// Roundings: one a term and four or fewer in each product with it,
+					// and one where it is added to H.
+					terms := float64(len(index))
+					addedErr := (terms + 7) * unit * added.size
+					if added.value < -addedErr {
+						addedErr = 0 // max(…, 0) is exact
+					}
+					wantH := wide(oldH[j]) + max(added.value, 0)
+					errH := addedErr + unit*wantH
+					// The root halves H's relative error, and is rounded like a division
+					// with up to five of its own.
+					root := math.Sqrt(wantH + 1e-30)
+					wantP := gradient.value / root
+					errP := (terms+5)*unit*gradient.size/root + math.Abs(wantP)*(errH/(wantH+1e-30)/2+5*unit)
+					wantD := d0 + step*wantP
+					errD := step*errP + 2*unit*(math.Abs(d0)+math.Abs(step*wantP))
+					if !near(h[j], wantH, errH) || !near(p[j], wantP, errP) || !near(d[j], wantD, errD) {
+						t.Errorf("%s: element %d has h, p, d of %v, %v, %v, want %v, %v, %v", what, j, h[j], p[j], d[j], wantH, wantP, wantD)
+						break
+					}
 				}
 				g.check(what)
 			}
@@ -203,114 +123,134 @@ func TestMoveAtom(t *testing.T) {
 	})
 }
 
-func abs32(x float32) float32 { return float32(math.Abs(float64(x))) }
+// dualAveraging is a case of the kernel: what it reads, and what it should leave.
+type dualAveraging struct {
+	floor   float64
+	p, s, q []float32 // q is √Q for float16
+}
 
-// A code is near its twin's but where S is within rounding of the threshold:
-// the test has no such S.
-func TestAverage(t *testing.T) {
-	const gradient, square, threshold, rate = -2, 4, 2.5, 0.05
-	eachLevel(t, func(t *testing.T, k *Kernels) {
-		g := newGuarded(t)
-		for _, n := range lengths {
-			for _, floor := range []float32{float32(math.Inf(-1)), 0} {
-				for _, density := range []float32{0, 1, 100} { // no codes, some, all
-					what := fmt.Sprintf("average of %d, floor %v, density %v", n, floor, density)
-					p, s, q := g.floats(n), g.floats(n), g.floats(n)
-					for i := range s {
-						s[i] *= density
-						if density == 0 {
-							p[i] *= 0.1
-						}
-						if u := abs32(s[i]+gradient*p[i]) - threshold; abs32(u) < 0.01 {
-							s[i], p[i] = 0, 0
-						}
-						if q[i] *= q[i]; i%7 == 0 {
-							q[i], p[i] = 0, 0 // S may be large, and Q zero
-						}
-					}
-					wantS, wantQ := append([]float32(nil), s...), append([]float32(nil), q...)
-					wantIndex, wantValue := make([]int32, n), make([]float32, n)
-					want := averageGeneric(wantIndex, wantValue, p, wantS, wantQ, 1000, gradient, square, threshold, rate, floor)
+const gradient, square, threshold, rate = -2, 4, 2.5, 0.05
 
-					value, index := g.floats(n+Width), make([]int32, n+Width)
-					got := k.Average(index, value, p, s, q, 1000, gradient, square, threshold, rate, floor)
-					nearFloats(t, what+": S", s, wantS, 4, 400)
-					nearFloats(t, what+": Q", q, wantQ, 4, 64)
-					if got != want {
-						t.Errorf("%s: %d codes, want %d", what, got, want)
-						continue
+// after returns S and Q of element j, and the code made of them, with the most that
+// float32 may round them by. Root is set if √Q is kept.
+func (c dualAveraging) after(j int, root bool) (s, q sum, code, err float64) {
+	s.add(wide(c.s[j]))
+	s.add(gradient * wide(c.p[j]))
+	if root {
+		q.add(wide(c.q[j]) * wide(c.q[j]))
+	} else {
+		q.add(wide(c.q[j]))
+	}
+	q.add(square * wide(c.p[j]) * wide(c.p[j]))
+	u := math.Abs(s.value) - threshold
+	if u <= 0 {
+		return s, q, 0, 0
+	}
+	step := rate / math.Sqrt(q.value+1e-30)
+	code = max(-math.Copysign(step*u, s.value), c.floor)
+	// S has two roundings, u one more, and the rest ten.
+	return s, q, code, step*unit*(2*s.size+u) + 10*unit*math.Abs(code)
+}
+
+// averagingCases calls f with products, S and Q of all lengths, of which no code, some or all
+// are not zero. None is in doubt: no |S| is within rounding of the threshold.
+func averagingCases(g *guarded, f func(what string, c dualAveraging)) {
+	for _, n := range lengths {
+		for _, floor := range []float64{math.Inf(-1), 0} {
+			for _, density := range []float32{0, 1, 100} {
+				c := dualAveraging{floor, g.normal(n), g.normal(n), g.normal(n)}
+				for i := range n {
+					c.s[i] *= density
+					if density == 0 {
+						c.p[i] *= 0.1 * float32(math.Exp(-10*g.rng.Float64())) // down to where float16's squares are subnormal
 					}
-					for i := range want {
-						if index[i] != wantIndex[i] {
-							t.Errorf("%s: code %d is of column %d, want %d", what, i, index[i], wantIndex[i])
-							break
-						}
-						nearFloats(t, what+": code", value[i:i+1], wantValue[i:i+1], 400, math.Abs(float64(wantValue[i])))
+					c.s[i] = Float16FromBits(Float16Bits(c.s[i]))
+					if math.Abs(math.Abs(wide(c.s[i])+gradient*wide(c.p[i]))-threshold) < 0.01 {
+						c.s[i], c.p[i] = 0, 0
 					}
-					g.check(what)
+					c.q[i] = Float16FromBits(Float16Bits(c.q[i] * c.q[i]))
+					if i%7 == 0 {
+						c.q[i], c.p[i] = 0, 0 // S may be large, and Q zero
+					}
 				}
+				f(fmt.Sprintf("average of %d, floor %v, density %v", n, floor, density), c)
 			}
 		}
+	}
+}
+
+// check compares codes with those that there should be.
+func (c dualAveraging) check(t *testing.T, what string, index []int32, value []float32, column int32, root bool) {
+	t.Helper()
+	n := 0
+	for j := range c.p {
+		_, _, code, err := c.after(j, root)
+		if code == 0 {
+			continue
+		}
+		if n == len(index) || index[n] != column+int32(j) || !near(value[n], code, err) {
+			t.Errorf("%s: codes %v of columns %v; code %d should be %v in column %d", what, value, index, n, code, column+int32(j))
+			return
+		}
+		n++
+	}
+	if n != len(index) {
+		t.Errorf("%s: %d codes, want %d", what, len(index), n)
+	}
+}
+
+func TestAverage(t *testing.T) {
+	eachLevel(t, func(t *testing.T, k *Kernels) {
+		g := newGuarded(t)
+		averagingCases(g, func(what string, c dualAveraging) {
+			n := len(c.p)
+			p, s, q := g.floats(n), g.floats(n), g.floats(n)
+			copy(p, c.p)
+			copy(s, c.s)
+			copy(q, c.q)
+			index, value := make([]int32, n+Width), g.floats(n+Width)
+			found := k.average(index, value, p, s, q, 1000, gradient, square, threshold, rate, float32(c.floor))
+			for j := range n {
+				if wantS, wantQ, _, _ := c.after(j, false); !wantS.near(s[j], 2) || !wantQ.near(q[j], 3) {
+					t.Errorf("%s: S, Q of element %d are %v, %v, want %v, %v", what, j, s[j], q[j], wantS.value, wantQ.value)
+					break
+				}
+			}
+			c.check(t, what, index[:found], value[:found], 1000, false)
+			g.check(what)
+		})
 	})
 }
 
-// S and √Q in float16 are those of the twin but where they are rounded after a
-// calculation that differs in its last bits: then they are neighbours. Codes are
-// of numbers not yet rounded.
+// halfSpacing is half of the distance of float16 numbers near x.
+func halfSpacing(x float64) float64 {
+	_, exponent := math.Frexp(x)
+	return math.Ldexp(1, max(exponent-12, -25))
+}
+
+// S and √Q are rounded to float16 from numbers that float32 has rounded before. Codes
+// are made of the latter.
 func TestAverageHalf(t *testing.T) {
-	const gradient, square, threshold, rate = -2, 4, 2.5, 0.05
 	eachLevel(t, func(t *testing.T, k *Kernels) {
 		g := newGuarded(t)
-		rounded := 0 // numbers that are not the twin's
-		for _, n := range lengths {
-			for _, floor := range []float32{float32(math.Inf(-1)), 0} {
-				for _, density := range []float32{0, 1, 100} {
-					what := fmt.Sprintf("average of %d, floor %v, density %v", n, floor, density)
-					p, s, q := g.floats(n), make([]float32, n), make([]float32, n)
-					for i := range s {
-						s[i], q[i] = density*float32(g.rng.NormFloat64()), float32(min(math.Exp(5*g.rng.NormFloat64()), 1e4))
-						if density == 0 {
-							p[i] *= float32(math.Exp(-10 * g.rng.Float64())) // down to where squares are subnormal
-						}
-						if u := abs32(Float16FromBits(Float16Bits(s[i]))+gradient*p[i]) - threshold; abs32(u) < 0.01 {
-							s[i], p[i] = 0, 0
-						}
-						if i%7 == 0 {
-							q[i], p[i] = 0, 0
-						}
-					}
-					gotS, gotQ, wantS, wantQ := g.halves(s), g.halves(q), g.halves(s), g.halves(q)
-					wantIndex, wantValue := make([]int32, n), make([]float32, n)
-					want := averageHalfGeneric(wantIndex, wantValue, p, wantS, wantQ, 1000, gradient, square, threshold, rate, floor)
-					value, index := g.floats(n+Width), make([]int32, n+Width)
-					got := k.AverageHalf(index, value, p, gotS, gotQ, 1000, gradient, square, threshold, rate, floor)
-					for i := range n {
-						if d := int(gotS[i]) - int(wantS[i]); d < -1 || d > 1 {
-							t.Errorf("%s: S %d is %#x, want %#x", what, i, gotS[i], wantS[i])
-						} else if d != 0 {
-							rounded++
-						}
-						if d := int(gotQ[i]) - int(wantQ[i]); d < -1 || d > 1 {
-							t.Errorf("%s: √Q %d is %#x, want %#x", what, i, gotQ[i], wantQ[i])
-						} else if d != 0 {
-							rounded++
-						}
-					}
-					if got != want || !slices.Equal(index[:got], wantIndex[:want]) {
-						t.Errorf("%s: codes of columns %d, want %d", what, index[:got], wantIndex[:want])
-						continue
-					}
-					for i := range want {
-						nearFloats(t, what+": code", value[i:i+1], wantValue[i:i+1], 400, math.Abs(float64(wantValue[i])))
-					}
-					g.check(what)
+		averagingCases(g, func(what string, c dualAveraging) {
+			n := len(c.p)
+			p, s, q := g.floats(n), g.halves(c.s), g.halves(c.q)
+			copy(p, c.p)
+			index, value := make([]int32, n+Width), g.floats(n+Width)
+			found := k.averageHalf(index, value, p, s, q, 1000, gradient, square, threshold, rate, float32(c.floor))
+			for j := range n {
+				wantS, wantQ, _, _ := c.after(j, true)
+				root := math.Sqrt(wantQ.value)
+				errS, errRoot := halfSpacing(wantS.value)+2*unit*wantS.size, halfSpacing(root)+4*unit*root
+				if s, q := Float16FromBits(s[j]), Float16FromBits(q[j]); !near(s, wantS.value, errS) || !near(q, root, errRoot) {
+					t.Errorf("%s: S, √Q of element %d are %v, %v, want %v, %v", what, j, s, q, wantS.value, root)
+					break
 				}
 			}
-		}
-		// A float32 sum is within an ulp of the twin's: it is rounded otherwise once in 2¹³/2 times.
-		if rounded > 20 {
-			t.Errorf("%d numbers are rounded otherwise than their twins", rounded)
-		}
+			c.check(t, what, index[:found], value[:found], 1000, true)
+			g.check(what)
+		})
 	})
 }
 
@@ -327,14 +267,14 @@ func TestAverageHalfOfTinyGradients(t *testing.T) {
 			s, q := make([]uint16, len(p)), make([]uint16, len(p))
 			index, value := make([]int32, len(p)+Width), make([]float32, len(p)+Width)
 			for range epochs {
-				n := k.AverageHalf(index, value, p, s, q, 0, 1, 1, 0, rate, float32(math.Inf(-1)))
+				n := k.averageHalf(index, value, p, s, q, 0, 1, 1, 0, rate, float32(math.Inf(-1)))
 				for i := range s {
 					if s[i] != 0 && q[i] == 0 {
 						t.Fatalf("gradient %v: S is %#x where √Q is 0", p[i], s[i])
 					}
 				}
 				for _, a := range value[:n] {
-					if !(abs32(a) <= rate*epochs) { // in float32 it is at most rate·√epochs
+					if !(math.Abs(wide(a)) <= rate*epochs) { // in float32 it is at most rate·√epochs
 						t.Fatalf("gradients from %v: code %v", p[0], a)
 					}
 				}
@@ -353,7 +293,7 @@ func TestAverageHalfOverflow(t *testing.T) {
 					s, q := make([]uint16, len(p)), make([]uint16, len(p))
 					s[at], q[at] = Float16Bits(c.s), Float16Bits(c.q)
 					index, value := make([]int32, len(p)+Width), make([]float32, len(p)+Width)
-					n := k.AverageHalf(index, value, p, s, q, 0, 1, 1, 0, 0.05, floor)
+					n := k.averageHalf(index, value, p, s, q, 0, 1, 1, 0, 0.05, floor)
 					if n != 1 || index[0] != int32(at) || value[0] == value[0] {
 						t.Fatalf("S %v, Q %v², floor %v: codes %v of columns %d", c.s, c.q, floor, value[:n], index[:n])
 					}
@@ -363,36 +303,28 @@ func TestAverageHalfOverflow(t *testing.T) {
 	})
 }
 
-// The product of every level adds n terms in order, so that it is near a sum in
-// float64 by n roundings at most.
-func TestProduct(t *testing.T) {
+// Average appends to a row's code what the kernel finds in the part of the state
+// that is the row's.
+func TestAverageOfState(t *testing.T) {
+	const rows, columns, row, column = 3, 50, 1, 16
 	eachLevel(t, func(t *testing.T, k *Kernels) {
 		g := newGuarded(t)
-		for _, n := range []int{1, 2, 5, 13, 300} {
-			for _, transposed := range []bool{false, true} {
-				for _, prefetched := range []int{0, 1, k.Rows} {
-					what := fmt.Sprintf("product of %d terms, transposed %v", n, transposed)
-					dstRow, aRow, aColumn, bRow := k.Columns+3, n+2, 1, k.Columns+5
-					if transposed {
-						aRow, aColumn = 1, k.Rows+3
-					}
-					dst := g.floats((k.Rows-1)*dstRow + k.Columns)
-					a := g.floats((k.Rows-1)*aRow + (n-1)*aColumn + 1)
-					b := g.floats((n-1)*bRow + k.Columns)
-					s := (*byte)(unsafe.Pointer(&g.floats(1)[0])) // prefetching it is no reading
-					want := append([]float32(nil), dst...)
-					for i := range k.Rows {
-						for j := range k.Columns {
-							sum := float64(dst[i*dstRow+j])
-							for l := range n {
-								sum += float64(a[i*aRow+l*aColumn]) * float64(b[l*bRow+j])
-							}
-							want[i*dstRow+j] = float32(sum)
-						}
-					}
-					k.Product(&dst[0], dstRow, &a[0], aRow, aColumn, &b[0], bRow, n, s, s, 4, prefetched, max(1, n/k.Rows))
-					nearFloats(t, what, dst, want, float64(n+2), 10+3*math.Sqrt(float64(n)))
-					g.check(what)
+		numbers := Averaging{Gradient: gradient, Square: square, Rate: rate, Floor: float32(math.Inf(-1))}
+		p := g.floats(columns - column)
+		for name, s := range map[string]*State{
+			"float32": {Columns: columns, S: make([]float32, rows*columns), Q: make([]float32, rows*columns)},
+			"float16": {Columns: columns, HalfS: make([]uint16, rows*columns), RootQ: make([]uint16, rows*columns)},
+		} {
+			index, value := append(make([]int32, 0, 1+columns+Width), 7), append(make([]float32, 0, 1+columns+Width), 0.5)
+			part := s.Rows(1, 3)
+			index, value = k.Average(&part, row-1, column, p, index, value, numbers)
+			if len(index) != 1+len(p) || len(value) != 1+len(p) || index[0] != 7 || index[1] != column || value[0] != 0.5 {
+				t.Errorf("%s: codes %v of columns %v", name, value, index)
+			}
+			for i := range rows * columns {
+				changed := s.S != nil && s.S[i] != 0 || s.HalfS != nil && s.HalfS[i] != 0
+				if want := i >= row*columns+column && i < (row+1)*columns; changed != want {
+					t.Errorf("%s: S of row %d, column %d changed: %v", name, i/columns, i%columns, changed)
 				}
 			}
 		}
@@ -402,35 +334,135 @@ func TestProduct(t *testing.T) {
 // Products of codes, at all widths that have code of their own, for codes that
 // end before, at and after a block's end.
 func TestSparseProducts(t *testing.T) {
-	const rows, first, end = 40, 5, 30
+	const rows, end = 40, 30
 	eachLevel(t, func(t *testing.T, k *Kernels) {
 		g := newGuarded(t)
 		for dim := Width; dim <= 25*Width; dim += Width {
-			for _, index := range [][]int32{{}, {first}, {end - 1}, {end}, {first, 7, 8, end - 1, end, 39}, {first, 6, 7, 9, 10, 20, 21, 22, 23}} {
+			for _, index := range [][]int32{{}, {5}, {end - 1}, {end}, {5, 7, 8, end}, {5, 7, 8, end - 1, end, 39}, {5, 6, 7, 9, 10, 20, 21, 22, 23}} {
 				what := fmt.Sprintf("codes %v × %d", index, dim)
+				before, _ := slices.BinarySearch(index, end)
 				value, d := g.floats(len(index)), g.floats(rows*dim)
-				decoded, wantDecoded := g.floats(dim), make([]float32, dim)
-				from := dim / Width / 3 * Width // it is for parts of rows
-				want := 0
-				for j := range dim {
-					sum := float64(decoded[j])
-					want = 0
-					for i, row := range index {
-						if row >= end {
-							break
-						}
-						sum += float64(value[i]) * float64(d[int(row)*dim+j])
-						want++
+				decoded, left := g.floats(dim), dim/Width/3*Width // it is for parts of rows
+				old := slices.Clone(decoded)
+				if got := k.Decode(decoded[left:], index, value, d[left:], dim, end); got != before {
+					t.Errorf("%s: decode stops at %d, want %d", what, got, before)
+				}
+				for j := left; j < dim; j++ {
+					var want sum
+					want.add(wide(old[j]))
+					for i, row := range index[:before] {
+						want.add(wide(value[i]) * wide(d[int(row)*dim+j]))
 					}
-					wantDecoded[j] = float32(sum)
+					if !want.near(decoded[j], before+2) {
+						t.Errorf("%s: decode has %v at %d, want %v", what, decoded[j], j, want.value)
+						break
+					}
 				}
-				if got := k.Decode(decoded[from:], index, value, d[from:], dim, end); got != want {
-					t.Errorf("%s: decode stops at %d, want %d", what, got, want)
+				r, p := g.floats(dim), g.floats(len(index))
+				old = slices.Clone(p)
+				if got := k.Dots(p, index, r, d, dim, end); got != before {
+					t.Errorf("%s: dots stops at %d, want %d", what, got, before)
 				}
-				// At most ten terms of at most 16.
-				nearFloats(t, what+": decode", decoded[from:], wantDecoded[from:], 10, 16)
+				for i, row := range index[:before] {
+					if want := dot(dim, r, 1, d[int(row)*dim:], 1); !want.near(p[i], dim+1) {
+						t.Errorf("%s: product %d is %v, want %v", what, i, p[i], want.value)
+					}
+				}
+				if !slices.Equal(p[before:], old[before:]) {
+					t.Errorf("%s: dots wrote beyond where it stops", what)
+				}
 				g.check(what)
 			}
+		}
+	})
+}
+
+func TestFISTA(t *testing.T) {
+	const momentum, step = 0.625, 0.3125
+	eachLevel(t, func(t *testing.T, k *Kernels) {
+		g := newGuarded(t)
+		for _, n := range lengths {
+			for _, floor := range []float64{math.Inf(-1), 0} {
+				for _, threshold := range []float64{0, 1, 100} { // all codes, some, none
+					what := fmt.Sprintf("fista of %d, floor %v, threshold %v", n, floor, threshold)
+					p, b, a := g.floats(n), g.floats(n), g.floats(n)
+					var wantIndex []int32
+					var x, err []float64 // what a should be
+					var against, againstErr float64
+					var terms float64
+					for i := range p {
+						at := func() (z, g sum) {
+							z.add(wide(b[i]))
+							z.add(momentum * wide(b[i]))
+							z.add(-momentum * wide(a[i]))
+							g = z
+							g.add(step * wide(p[i]))
+							return z, g
+						}
+						z, g := at()
+						if i%4 == 0 || math.Abs(math.Abs(g.value)-threshold) < 0.01 { // in doubt
+							p[i], b[i], a[i] = 0, 0, 0
+							z, g = at()
+						}
+						want := max(math.Copysign(max(math.Abs(g.value)-threshold, 0), g.value), floor)
+						wantErr := 0.0
+						if want != 0 {
+							wantIndex = append(wantIndex, 1000+int32(i))
+							wantErr = unit * (4*g.size + math.Abs(want)) // g has four roundings
+						}
+						x, err = append(x, want), append(err, wantErr)
+						u, v := z.value-want, want-wide(b[i])
+						uErr, vErr := 3*unit*z.size+wantErr+unit*math.Abs(u), wantErr+unit*math.Abs(v)
+						against += u * v
+						againstErr += math.Abs(u)*vErr + math.Abs(v)*uErr + uErr*vErr + unit*math.Abs(u*v)
+						terms += math.Abs(u * v)
+					}
+					againstErr += float64(n) * unit * terms
+
+					value, index := g.floats(n+Width), make([]int32, n+Width)
+					found, got := k.FISTA(index, value, p, b, a, 1000, momentum, step, float32(threshold), float32(floor))
+					if !slices.Equal(index[:found], wantIndex) {
+						t.Errorf("%s: codes of columns %v, want %v", what, index[:found], wantIndex)
+						continue
+					}
+					for i := range x {
+						if !near(a[i], x[i], err[i]) {
+							t.Errorf("%s: code %d is %v, want %v", what, i, a[i], x[i])
+							break
+						}
+					}
+					for i, column := range index[:found] {
+						if value[i] != a[column-1000] {
+							t.Errorf("%s: code %v of column %d is %v in the list", what, a[column-1000], column, value[i])
+						}
+					}
+					if !near(got, against, againstErr) {
+						t.Errorf("%s: against is %v, want %v", what, got, against)
+					}
+					g.check(what)
+				}
+			}
+		}
+	})
+}
+
+// In float64, two multiplications with additions are four roundings of 2⁻⁵³ at most.
+func TestAxpy(t *testing.T) {
+	eachLevel(t, func(t *testing.T, k *Kernels) {
+		g := newGuarded(t)
+		for n := 0; n <= 5*Width; n += Width {
+			c, row := make([]float64, n), g.floats(n)
+			k.Axpy(c, 0.3, row)
+			k.Axpy(c, -1.7, row)
+			for j, x := range row {
+				var want sum
+				want.add(0.3 * wide(x))
+				want.add(-1.7 * wide(x))
+				if math.Abs(c[j]-want.value) > 4*0x1p-53*want.size {
+					t.Errorf("axpy of %d: element %d is %v, want %v", n, j, c[j], want.value)
+				}
+			}
+			g.check("axpy")
 		}
 	})
 }
@@ -462,75 +494,6 @@ func TestNaNStays(t *testing.T) {
 						t.Fatalf("H is NaN: %v, D is NaN: %v, for a NaN %d further on", h, d, at-i)
 					}
 				}
-			}
-		}
-	})
-}
-
-func TestFISTAKernels(t *testing.T) {
-	eachLevel(t, func(t *testing.T, k *Kernels) {
-		g := newGuarded(t)
-		for _, n := range lengths {
-			for _, floor := range []float32{float32(math.Inf(-1)), 0} {
-				for _, threshold := range []float32{0, 1, 100} { // all codes, some, none
-					what := fmt.Sprintf("fista of %d, floor %v, threshold %v", n, floor, threshold)
-					p, b, a := g.floats(n), g.floats(n), g.floats(n)
-					for i := range p {
-						if i%4 == 0 {
-							p[i], b[i], a[i] = 0, 0, 0
-						}
-						z := b[i] + 0.6*(b[i]-a[i])
-						if abs32(abs32(z+0.3*p[i])-threshold) < 0.01 { // in doubt
-							p[i], b[i], a[i] = 0, 0, 0
-						}
-					}
-					wantA, wantIndex, wantValue := slices.Clone(a), make([]int32, n), make([]float32, n)
-					want, wantAgainst := fistaGeneric(wantIndex, wantValue, p, b, wantA, 1000, 0.6, 0.3, threshold, floor)
-
-					value, index := g.floats(n+Width), make([]int32, n+Width)
-					got, against := k.FISTA(index, value, p, b, a, 1000, 0.6, 0.3, threshold, floor)
-					nearFloats(t, what+": a", a, wantA, 4, 100)
-					if got != want || !slices.Equal(index[:got], wantIndex[:want]) {
-						t.Errorf("%s: %d codes, want %d, or others", what, got, want)
-						continue
-					}
-					nearFloats(t, what+": codes", value[:got], wantValue[:want], 4, 100)
-					// n terms of at most 100.
-					nearFloats(t, what+": against", []float32{against}, []float32{wantAgainst}, float64(n+4), 100)
-					g.check(what)
-				}
-			}
-		}
-		for n := 0; n <= 5*Width; n += Width {
-			c, row := make([]float64, n), g.floats(n)
-			k.Axpy(c, 0.5, row)
-			k.Axpy(c, -2, row)
-			for j, x := range row {
-				if want := -1.5 * float64(x); math.Abs(c[j]-want) > 1e-15*math.Abs(want) {
-					t.Errorf("axpy of %d: element %d is %v, want %v", n, j, c[j], want)
-				}
-			}
-		}
-		for dim := Width; dim <= 25*Width; dim += Width {
-			const rows, end = 40, 30
-			for _, index := range [][]int32{{}, {5}, {end}, {5, 7, 8, end - 1, end, 39}} {
-				what := fmt.Sprintf("dots of %v × %d", index, dim)
-				r, d, p := g.floats(dim), g.floats(rows*dim), g.floats(len(index))
-				want := slices.Clone(p)
-				n := 0
-				for ; n < len(index) && index[n] < end; n++ {
-					var sum float64
-					for j, x := range r {
-						sum += float64(x) * float64(d[int(index[n])*dim+j])
-					}
-					want[n] = float32(sum)
-				}
-				if got := k.Dots(p, index, r, d, dim, end); got != n {
-					t.Errorf("%s: stops at %d, want %d", what, got, n)
-				}
-				// Sums of dim/16 terms or more, each near 1.
-				nearFloats(t, what, p, want, float64(dim), 10)
-				g.check(what)
 			}
 		}
 	})

@@ -7,49 +7,51 @@ import (
 	"strings"
 )
 
-// Kernels are the loops that training and encoding spend their time in, for one
-// level of instructions. What each computes is said with its generic twin.
+// Kernels are the loops of one level of instructions. [Choose] returns those to use.
+//
+// Fields are loops that are called as they are: the doc comment of their twins in
+// generic.go says what they compute, and what they take for granted without checking
+// it. Methods are made of the others.
 type Kernels struct {
 	Name string // generic, avx2, avx512 or neon
 	why  string // the processor has what it takes
 
-	Product       func(dst *float32, dstRow int, a *float32, aRow, aColumn int, b *float32, bRow, n int, s, q *byte, sRow, sRows, every int)
-	Rows, Columns int // of a product
+	// Decode adds the product of a sparse code and D to dst, for atoms before end.
+	Decode func(dst []float32, index []int32, value, d []float32, dim int, end int32) int
 
-	Average     func(index []int32, value, p, s, q []float32, column int32, gradient, square, threshold, rate, floor float32) int
-	AverageHalf averageHalf
-	Decode      func(dst []float32, index []int32, value, d []float32, dim int, end int32) int
-	MoveAtom    func(h, p, d, m, n []float32, index []int32, value, r []float32, dim int, c0, c1, c2, c3, c4, epsilon, step float32)
+	// MoveAtom takes AdaGrad's step for an atom: its rows of H, P and D.
+	MoveAtom func(h, p, d, m, n []float32, index []int32, value, r []float32, dim int, c0, c1, c2, c3, c4, epsilon, step float32)
 
+	// FISTA takes a step for a part of a code. Dots are the products of a residual with
+	// the atoms of a sparse code, before end. Axpy makes c[j] += x·g[j].
 	FISTA func(index []int32, value, p, b, a []float32, column int32, momentum, step, threshold, floor float32) (n int, against float32)
 	Dots  func(p []float32, index []int32, r, d []float32, dim int, end int32) int
 	Axpy  func(c []float64, x float64, g []float32)
 
-	Combine  func(dst []float32, c float32, a []float32, d float32, b []float32)
-	AddConst func(dst, a []float32, c float32)
-	Scale    func(dst, a []float32, c float32)
-	Mul      func(dst, a, b []float32)
-	DivSqrt  func(dst, a, b []float32)
-	Relu     func(dst, a []float32)
-	Sum      func(a []float32) float64
+	// Element by element: dst, which may be one of the arguments, becomes …
+	Combine  func(dst []float32, c float32, a []float32, d float32, b []float32) // c·a + d·b
+	AddConst func(dst, a []float32, c float32)                                   // a + c
+	Scale    func(dst, a []float32, c float32)                                   // c·a
+	Mul      func(dst, a, b []float32)                                           // a∘b
+	DivSqrt  func(dst, a, b []float32)                                           // a/√b
+	Relu     func(dst, a []float32)                                              // max(a, 0)
+	Sum      func(a []float32) float64                                           // Σ a, in float64
 
-	Peak func(n int)
+	product       func(dst *float32, dstRow int, a *float32, aRow, aColumn int, b *float32, bRow, n int, s, q *byte, sRow, sRows, every int)
+	rows, columns int // of product's tile
+	peak          func(n int)
+	average       averaging[float32]
+	averageHalf   averaging[uint16]
 }
-
-// Width is the number of floats that rows which kernels read or write are padded
-// to a multiple of: the widest register's.
-const Width = 16
-
-// Pitch is the distance of padded rows.
-func Pitch(width int) int { return (width + Width - 1) &^ (Width - 1) }
 
 var generic = Kernels{
 	Name: "generic", why: "plain Go, which every processor runs",
-	Product: productGeneric, Rows: 2, Columns: 4,
-	Average: averageGeneric, AverageHalf: averageHalfGeneric, Decode: decodeGeneric, MoveAtom: moveAtomGeneric,
+	Decode: decodeGeneric, MoveAtom: moveAtomGeneric,
 	FISTA: fistaGeneric, Dots: dotsGeneric, Axpy: axpyGeneric,
 	Combine: combineGeneric, AddConst: addConstGeneric, Scale: scaleGeneric, Mul: mulGeneric,
-	DivSqrt: divSqrtGeneric, Relu: reluGeneric, Sum: sumGeneric, Peak: peakGeneric,
+	DivSqrt: divSqrtGeneric, Relu: reluGeneric, Sum: sumGeneric,
+	product: productGeneric, rows: 2, columns: 4, peak: peakGeneric,
+	average: averageGeneric, averageHalf: averageHalfGeneric,
 }
 
 // ErrLevel is returned, wrapped, when the environment asks for instructions that
@@ -79,4 +81,11 @@ func Choose() (k *Kernels, why string, err error) {
 		names = append(names, k.Name)
 	}
 	return nil, "", fmt.Errorf("cpu: %w: %s is %q, and this processor has %s", ErrLevel, Variable, wanted, strings.Join(names, ", "))
+}
+
+// FMA multiplies and adds in registers alone, n times in each, and returns how many
+// flops that was: no product can do more in the same time.
+func (k *Kernels) FMA(n int) (flops float64) {
+	k.peak(n)
+	return 2 * float64(n) * float64(k.rows*k.columns)
 }

@@ -1,26 +1,30 @@
+//go:build !noasm
+
 package simd
 
 import "golang.org/x/sys/cpu"
 
-// Regenerates kernels_amd64.s and kernels_amd64.go.
+// Regenerates kernels_amd64.s, kernels_amd64.go and kernels_arm64.go.
 //go:generate sh -c "cd _generate && go run . -out ../kernels_amd64.s -stubs ../kernels_amd64.go -pkg simd"
 
 var avx2 = Kernels{
 	Name: "avx2", why: "the processor has AVX2, FMA and F16C",
-	Product: productAVX2, Rows: 6, Columns: 16,
-	Average: averageAVX2, AverageHalf: averageHalf(averageHalfAVX2).withRest(8), Decode: decodeAVX2, MoveAtom: moveAtomAVX2,
+	Decode: decodeAVX2, MoveAtom: moveAtomAVX2,
 	FISTA: fistaAVX2, Dots: dotsAVX2, Axpy: axpyAVX2,
 	Combine: combineAVX2, AddConst: addConstAVX2, Scale: scaleAVX2, Mul: mulAVX2,
-	DivSqrt: divSqrtAVX2, Relu: reluAVX2, Sum: sumAVX2, Peak: peakAVX2,
+	DivSqrt: divSqrtAVX2, Relu: reluAVX2, Sum: sumAVX2,
+	product: productAVX2, rows: 6, columns: 16, peak: peakAVX2,
+	average: averageAVX2, averageHalf: withRest(averageHalfAVX2, 8, averageHalfGeneric),
 }
 
 var avx512 = Kernels{
 	Name: "avx512", why: "the processor has AVX-512",
-	Product: productAVX512, Rows: 12, Columns: 32,
-	Average: averageAVX512, AverageHalf: averageHalfAVX512, Decode: decodeAVX512, MoveAtom: moveAtomAVX512,
+	Decode: decodeAVX512, MoveAtom: moveAtomAVX512,
 	FISTA: fistaAVX512, Dots: dotsAVX512, Axpy: axpyAVX512,
 	Combine: combineAVX512, AddConst: addConstAVX512, Scale: scaleAVX512, Mul: mulAVX512,
-	DivSqrt: divSqrtAVX512, Relu: reluAVX512, Sum: sumAVX512, Peak: peakAVX512,
+	DivSqrt: divSqrtAVX512, Relu: reluAVX512, Sum: sumAVX512,
+	product: productAVX512, rows: 12, columns: 32, peak: peakAVX512,
+	average: averageAVX512, averageHalf: averageHalfAVX512,
 }
 
 // processorLevels returns what the processor can run, the best last.

@@ -1,14 +1,24 @@
+//go:build !noasm
+
 package simd
 
 // neon leaves loops over n×L values to the compiler, which uses scalar
 // registers: they are few beside the others.
 var neon = Kernels{
 	Name: "neon", why: "every 64-bit ARM processor has NEON",
-	Product: productNEON, Rows: 8, Columns: 8,
-	Average: averageNEON, AverageHalf: averageHalf(averageHalfNEON).withRest(4), Decode: decodeNEON, MoveAtom: moveAtomNEON,
+	Decode: decodeNEON, MoveAtom: moveAtomNEON,
 	FISTA: fistaGeneric, Dots: dotsGeneric, Axpy: axpyGeneric,
-	Combine: combineNEON, AddConst: addConstGeneric, Scale: scaleGeneric, Mul: mulGeneric,
-	DivSqrt: divSqrtGeneric, Relu: reluGeneric, Sum: sumGeneric, Peak: peakNEON,
+	Combine: combine, AddConst: addConstGeneric, Scale: scaleGeneric, Mul: mulGeneric,
+	DivSqrt: divSqrtGeneric, Relu: reluGeneric, Sum: sumGeneric,
+	product: productNEON, rows: 8, columns: 8, peak: peakNEON,
+	average: withRest(averageNEON, 4, averageGeneric), averageHalf: withRest(averageHalfNEON, 4, averageHalfGeneric),
+}
+
+// combine is combineNEON for any number of elements.
+func combine(dst []float32, c float32, a []float32, d float32, b []float32) {
+	whole := len(dst) &^ 3
+	combineNEON(dst[:whole], c, a, d, b)
+	combineGeneric(dst[whole:], c, a[whole:], d, b[whole:])
 }
 
 // processorLevels returns what the processor can run, the best last.

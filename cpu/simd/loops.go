@@ -2,11 +2,11 @@ package simd
 
 import "math"
 
-// Loops over n×L values that only losses other than the squared one need: plain
-// Go will do. Each doc comment is its loop, over the length of dst; dst may be
-// one of the arguments.
+// Operations that only losses other than the squared one need: plain Go will do.
+// Each is for all i < len(dst); other slices are at least as long, and dst may be one
+// of them.
 
-// dst[i] = c − a[i]
+// SubFrom makes dst[i] = c − a[i].
 func SubFrom(dst, a []float32, c float32) {
 	a = a[:len(dst)]
 	for i := range dst {
@@ -14,7 +14,7 @@ func SubFrom(dst, a []float32, c float32) {
 	}
 }
 
-// dst[i] = a[i]/b[i]
+// Div makes dst[i] = a[i]/b[i].
 func Div(dst, a, b []float32) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
@@ -22,7 +22,7 @@ func Div(dst, a, b []float32) {
 	}
 }
 
-// dst[i] = c/a[i]
+// DivInto makes dst[i] = c/a[i].
 func DivInto(dst, a []float32, c float32) {
 	a = a[:len(dst)]
 	for i := range dst {
@@ -30,7 +30,7 @@ func DivInto(dst, a []float32, c float32) {
 	}
 }
 
-// dst[i] = √a[i]
+// Sqrt makes dst[i] = √a[i].
 func Sqrt(dst, a []float32) {
 	a = a[:len(dst)]
 	for i := range dst {
@@ -38,7 +38,7 @@ func Sqrt(dst, a []float32) {
 	}
 }
 
-// dst[i] = |a[i]|
+// Abs makes dst[i] = |a[i]|.
 func Abs(dst, a []float32) {
 	a = a[:len(dst)]
 	for i := range dst {
@@ -46,7 +46,7 @@ func Abs(dst, a []float32) {
 	}
 }
 
-// dst[i] = −1, 0 or 1, the sign of a[i]
+// Sign makes dst[i] = −1, 0 or 1, the sign of a[i].
 func Sign(dst, a []float32) {
 	a = a[:len(dst)]
 	for i := range dst {
@@ -60,7 +60,7 @@ func Sign(dst, a []float32) {
 	}
 }
 
-// dst[i] = 1 if a[i] ≥ 0, else 0
+// NotNegative makes dst[i] = 1 if a[i] ≥ 0, else 0.
 func NotNegative(dst, a []float32) {
 	a = a[:len(dst)]
 	for i := range dst {

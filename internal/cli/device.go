@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"overcomplete/cpu"
+	"overcomplete/cpu/simd"
 	"overcomplete/encode"
 	"overcomplete/internal/memory"
 	"overcomplete/kernels"
@@ -191,7 +192,7 @@ func ofTheUser(err error, h model.Hyperparameters) error {
 		return usagef("%w; --state float16 needs less, or lower -k or --max-words, or try it with --overcommit", err)
 	case errors.Is(err, train.ErrMemory):
 		return usagef("%w; lower -k or --max-words, or try it with --overcommit", err)
-	case errors.Is(err, cpu.ErrLevel):
+	case errors.Is(err, simd.ErrLevel):
 		return usageError{err}
 	}
 	return err

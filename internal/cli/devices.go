@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"overcomplete/cpu"
+	"overcomplete/cpu/simd"
 	"overcomplete/internal/memory"
 	"overcomplete/kernels"
 )
@@ -63,10 +63,11 @@ type gpuDevice struct {
 
 func findDevices(gpus []kernels.GPU, err error) (*devices, error) {
 	d := &devices{GPUs: []gpuDevice{}}
-	var unknown error
-	if d.CPU.Kernels, d.CPU.Why, unknown = cpu.Level(); unknown != nil {
+	level, why, unknown := simd.Choose()
+	if unknown != nil {
 		return nil, usageError{unknown}
 	}
+	d.CPU.Kernels, d.CPU.Why = level.Name, why
 	d.CPU.Processors = runtime.GOMAXPROCS(0)
 	d.CPU.Memory, _ = memory.Total()
 	if err != nil {

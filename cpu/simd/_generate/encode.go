@@ -8,14 +8,7 @@ import (
 
 // fista is bound by level 1: three loads and a store an element.
 func (l level) fista() {
-	l.text("fista", "index []int32, value, p, b, a []float32, column int32, momentum, step, threshold, floor float32) (n int, against float32)",
-		"z = b[j] + momentum·(b[j] − a[j])",
-		"g = z + step·p[j]",
-		"x = max(sgn(g)·max(|g| − threshold, 0), floor)",
-		"against += (z − x)·(x − b[j])",
-		"a[j] = x",
-		"if x ≠ 0: append column+j to index, x to value",
-	)
+	l.text("fista")
 	index, value := base("index"), base("value")
 	pp, bp, ap, n := base("p"), base("b"), base("a"), length("p")
 	momentum, step, threshold := l.broadcast("momentum"), l.broadcast("step"), l.broadcast("threshold")
@@ -95,9 +88,7 @@ func (l level) total(v VecVirtual) Register {
 // dots loads two vectors a multiplication with addition. Four sums hide its
 // latency.
 func (l level) dots() {
-	l.text("dots", "p []float32, index []int32, r, d []float32, dim int, end int32) int",
-		"for n = 0, 1, … while index[n] < end:",
-		"p[n] = Σ_j r[j] · d[index[n]·dim+j]        for j < len(r)")
+	l.text("dots")
 	pp, index, n, rp, length := base("p"), base("index"), length("index"), base("r"), length("r")
 	d, width, end, i := base("d"), bytes("dim"), GP64(), GP64()
 	MOVLQSX(parameter("end"), end)
@@ -157,7 +148,7 @@ func (l level) dots() {
 
 // axpy widens a vector's half at a time.
 func (l level) axpy() {
-	l.text("axpy", "c []float64, x float64, g []float32)", "c[j] += x · g[j]        for j < len(c)")
+	l.text("axpy")
 	c, n, g, x := base("c"), length("c"), base("g"), l.vector()
 	VBROADCASTSD(parameter("x"), x)
 	half := l.floats / 2

@@ -1,4 +1,4 @@
-package cpu
+package main
 
 import "testing"
 
@@ -6,7 +6,7 @@ import "testing"
 // leaves it as it was.
 func TestLimitsParts(t *testing.T) {
 	const words, atoms = 7, 13
-	l, err := NewLimits(words, atoms)
+	l, err := newLimits(words, atoms)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -16,8 +16,8 @@ func TestLimitsParts(t *testing.T) {
 	for n := 1; n < 20; n++ {
 		var read, updated float64
 		for i := range n {
-			read += l.Read(i, n)
-			updated += l.Update(i, n)
+			read += l.read(i, n)
+			updated += l.update(i, n)
 		}
 		if bytes := float64(8 * words * atoms); read != bytes || updated != 2*bytes {
 			t.Errorf("%d parts: %v bytes read, %v updated", n, read, updated)

@@ -1,4 +1,4 @@
-package cpu
+package memory
 
 import (
 	"unsafe"
@@ -6,9 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hugePages asks for pages of 2 MiB under x, which is new. The first pass over S
-// and Q otherwise spends more time on faults, of 4 KiB each, than on its work. It
-// is a hint.
+// hugePages asks for pages of 2 MiB under x, which is new. It is a hint: an error
+// changes nothing.
 func hugePages[T float32 | uint16](x []T) {
 	const page = 2 << 20
 	bytes := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), int(unsafe.Sizeof(T(0)))*len(x))

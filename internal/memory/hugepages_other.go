@@ -1,5 +1,5 @@
 //go:build !linux
 
-package cpu
+package memory
 
 func hugePages[T float32 | uint16]([]T) {}

@@ -1,0 +1,106 @@
+package simd
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// guarded memory has NaNs around every slice, to show reads beyond it in the
+// result and writes beyond it in themselves. Slices start at odd places.
+type guarded struct {
+	t       *testing.T
+	rng     *rand.Rand
+	written []func() (at int, yes bool) // for each slice, whether something was written beyond it, and where
+}
+
+const guards = 40 // more than two of the widest registers
+
+func newGuarded(t *testing.T) *guarded {
+	return &guarded{t: t, rng: rand.New(rand.NewPCG(1, 2))}
+}
+
+// floats returns n random numbers between guards.
+func (g *guarded) floats(n int) []float32 {
+	x := between(g, n, math.Float32frombits(0x7fc00123), math.Float32bits)
+	copy(x, g.normal(n))
+	return x
+}
+
+// normal returns n random numbers.
+func (g *guarded) normal(n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(g.rng.NormFloat64())
+	}
+	return x
+}
+
+// halves returns the float16 nearest to x between guards.
+func (g *guarded) halves(x []float32) []uint16 {
+	h := between(g, len(x), 0x7e12, func(h uint16) uint32 { return uint32(h) })
+	for i := range h {
+		h[i] = Float16Bits(x[i])
+	}
+	return h
+}
+
+func between[T float32 | uint16](g *guarded, n int, guard T, bits func(T) uint32) []T {
+	at := guards + g.rng.IntN(16)
+	block := make([]T, at+n+guards)
+	for i := range block {
+		block[i] = guard
+	}
+	g.written = append(g.written, func() (int, bool) {
+		for j, x := range block {
+			if (j < at || j >= at+n) && bits(x) != bits(guard) {
+				return j - at, true
+			}
+		}
+		return 0, false
+	})
+	return block[at : at+n : at+n]
+}
+
+// check fails if something was written between slices.
+func (g *guarded) check(what string) {
+	g.t.Helper()
+	for i, written := range g.written {
+		if at, yes := written(); yes {
+			g.t.Errorf("%s: wrote at %d of slice %d", what, at, i)
+			return
+		}
+	}
+	g.written = nil
+}
+
+// unit is the most that rounding to float32 changes a number by, as a share of it.
+const unit = 1.0 / (1 << 24)
+
+// sum is what kernels are compared with: a sum in float64, and of the magnitudes
+// of what was added. In float32, n roundings of any partial sums, in whatever order,
+// fused or not, change it by n·unit·size at most.
+type sum struct{ value, size float64 }
+
+func (s *sum) add(x float64) {
+	s.value += x
+	s.size += math.Abs(x)
+}
+
+// times is a sum, each of whose terms is multiplied by x.
+func (s sum) times(x float64) sum { return sum{s.value * x, s.size * math.Abs(x)} }
+
+// near reports whether x is the sum within so many roundings.
+func (s sum) near(x float32, roundings int) bool {
+	return near(x, s.value, float64(roundings)*unit*s.size)
+}
+
+// near reports whether x is what is wanted within an error. Denormal numbers are
+// further apart.
+func near(x float32, want, err float64) bool {
+	return math.Abs(float64(x)-want) <= err+math.SmallestNonzeroFloat32
+}
+
+func wide(x float32) float64 { return float64(x) }
+
+var lengths = []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 23, 31, 32, 33, 47, 50, 64, 65, 300, 301}
