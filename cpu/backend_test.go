@@ -13,7 +13,6 @@ import (
 
 	"overcomplete/cpu/simd"
 	"overcomplete/encode"
-	"overcomplete/graph"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/train/backendtest"
@@ -75,29 +74,6 @@ func minibatchOf(t testing.TB, p train.Problem, workers int) *minibatch {
 		t.Fatal(err)
 	}
 	return b.(*minibatch)
-}
-
-// The whole dictionary update must be one step with and without τ, for losses
-// that lead to the same program.
-func TestUpdateIsFused(t *testing.T) {
-	for name, change := range map[string]func(*train.Problem){
-		"squared": func(*train.Problem) {},
-		"tau":     func(p *train.Problem) { p.Hyperparameters.Tau = 1e-5 },
-		"huber":   func(p *train.Problem) { p.Hyperparameters.Tau, p.Loss = 1e-5, graph.Huber(0.4) },
-	} {
-		p := small(10)
-		change(&p)
-		b := minibatchOf(t, p, 0)
-		fused := 0
-		for _, s := range b.dictionaryStep.steps {
-			if s.update != nil {
-				fused++
-			}
-		}
-		if fused != 1 {
-			t.Errorf("%s: %d steps of the dictionary program are fused", name, fused)
-		}
-	}
 }
 
 // The dictionary update goes other ways for small batches and large ones, with

@@ -575,6 +575,15 @@ func TestTrainerErrors(t *testing.T) {
 	}
 }
 
+func compiled(t *testing.T, build graph.Build, spec graph.Spec) *executable {
+	t.Helper()
+	x, err := compileStep(build, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
 // memoryFor is the memory of a device on which slots have a number of words, so
 // that all do not fit.
 func memoryFor(t *testing.T, p train.Problem, slot, codeBatch int) string {
