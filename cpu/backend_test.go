@@ -13,6 +13,7 @@ import (
 
 	"overcomplete/cpu/simd"
 	"overcomplete/encode"
+	"overcomplete/graph"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/train/backendtest"
@@ -221,4 +222,26 @@ func TestUnknownLevel(t *testing.T) {
 			t.Errorf("%s: error %v, want %v", name, err, simd.ErrLevel)
 		}
 	}
+}
+
+// Every program that graph compiles runs here, at every level.
+func TestPrograms(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		backendtest.RunPrograms(t, newTrainer, func(b train.Trainer, build graph.Build, spec graph.Spec, epoch int) (map[string]float64, error) {
+			s := b.(*minibatch).state
+			program, err := graph.Compile(build, spec)
+			if err != nil {
+				return nil, err
+			}
+			x, f := &executable{program, s.kernels}, new(frame)
+			s.bind(f, x, 0, s.words, epoch, s.lanes)
+			x.run(f, s.lanes)
+			s.store(0, f) // the words are a tile
+			numbers := make(map[string]float64)
+			for name := range x.Outputs {
+				numbers[name] = x.number(f, name)
+			}
+			return numbers, nil
+		})
+	})
 }
