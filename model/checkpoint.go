@@ -2,6 +2,8 @@ package model
 
 import (
 	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,7 +19,7 @@ import (
 )
 
 // A checkpoint is a model with a state beside it: the matrices of [State], and
-// progressFile, which is written last.
+// progressFile, which is written last and has the hashes of all the others.
 const (
 	stateDir     = "state"
 	progressFile = stateDir + "/state.json"
@@ -62,8 +64,17 @@ func (m *Model) SaveCheckpoint(dir string, force bool, s State) error {
 		if err := os.Mkdir(filepath.Join(dir, stateDir), 0o777); err != nil {
 			return inFile(stateDir, err)
 		}
+		p := progress{s.Batch, make(map[string]string)}
+		for _, file := range m.files() {
+			var err error
+			if p.SHA256[file], err = hashFile(dir, file); err != nil {
+				return err
+			}
+		}
 		for matrix, shape := range m.Info.matrices() {
+			hash := sha256.New()
 			err := writeFile(dir, matrix.file(), func(f io.Writer) error {
+				f = io.MultiWriter(f, hash)
 				if err := npy.WriteHeader(f, npy.Header{Type: "<f4", Shape: shape}); err != nil {
 					return err
 				}
@@ -72,8 +83,9 @@ func (m *Model) SaveCheckpoint(dir string, force bool, s State) error {
 			if err != nil {
 				return err
 			}
+			p.SHA256[matrix.file()] = hex.EncodeToString(hash.Sum(nil))
 		}
-		err := writeFile(dir, progressFile, func(f io.Writer) error { return json.NewEncoder(f).Encode(progress{s.Batch}) })
+		err := writeFile(dir, progressFile, func(f io.Writer) error { return json.NewEncoder(f).Encode(p) })
 		if err != nil {
 			return err
 		}
@@ -84,25 +96,58 @@ func (m *Model) SaveCheckpoint(dir string, force bool, s State) error {
 
 // progress is the content of progressFile.
 type progress struct {
-	Batch int `json:"batch"`
+	Batch  int               `json:"batch"`
+	SHA256 map[string]string `json:"sha256"` // of all other files, in hexadecimal
 }
+
+// files are those of m in its directory.
+func (m *Model) files() []string {
+	files := []string{infoFile, wordsFile, codesFile, dictionaryFile}
+	if m.Dictionary.Mean != nil {
+		files = append(files, meanFile)
+	}
+	return files
+}
+
+// hashFile returns the SHA-256 of a file of the directory.
+func hashFile(dir, name string) (sum string, err error) {
+	hash := sha256.New()
+	err = readFile(dir, name, func(f *input.File) error {
+		_, err := io.Copy(hash, f)
+		return err
+	})
+	return hex.EncodeToString(hash.Sum(nil)), err
+}
+
+// errDamaged is the error of a file whose hash is not that in progressFile.
+var errDamaged = errors.New("damaged, or of another checkpoint: its SHA-256 is not that in " + progressFile)
 
 // ErrNoCheckpoint is the error, wrapped, of [OpenCheckpoint] for a model without a
 // state: its training is finished, or had no checkpoints.
 var ErrNoCheckpoint = errors.New("is a model, but no checkpoint")
 
-// OpenCheckpoint reads the model and the [State.Batch] of the checkpoint in dir. The
-// matrices of its state are read by [ReadMatrix]. The error wraps [ErrNoCheckpoint] if
-// there is only a model.
-func OpenCheckpoint(dir string) (m *Model, batch int, err error) {
-	if m, err = Open(dir); err != nil {
-		return nil, 0, err
+// A Checkpoint is a model whose training can go on, and where its state is.
+type Checkpoint struct {
+	*Model
+	Batch int // as in [State]
+
+	dir  string
+	sums map[string]string
+}
+
+// OpenCheckpoint reads the model of the checkpoint in dir, and makes sure that its files
+// are those that were written together. The error wraps [ErrNoCheckpoint] if there is
+// only a model.
+func OpenCheckpoint(dir string) (*Checkpoint, error) {
+	m, err := Open(dir)
+	if err != nil {
+		return nil, err
 	}
 	var p progress
 	data, err := input.ReadRegular(filepath.Join(dir, progressFile), mostInfo)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, 0, fmt.Errorf("%s: %w", dir, ErrNoCheckpoint)
+		return nil, fmt.Errorf("%s: %w", dir, ErrNoCheckpoint)
 	case err == nil:
 		err = json.Unmarshal(data, &p)
 	}
@@ -110,23 +155,33 @@ func OpenCheckpoint(dir string) (m *Model, batch int, err error) {
 		err = fmt.Errorf("a dictionary step of %d words", p.Batch)
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("%s: %w", dir, inFile(progressFile, err))
+		return nil, fmt.Errorf("%s: %w", dir, inFile(progressFile, err))
 	}
-	return m, p.Batch, nil
+	for _, file := range m.files() {
+		sum, err := hashFile(dir, file)
+		if err == nil && sum != p.SHA256[file] {
+			err = inFile(file, errDamaged)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", dir, err)
+		}
+	}
+	return &Checkpoint{m, p.Batch, dir, p.SHA256}, nil
 }
 
-// ReadMatrix reads one matrix of the checkpoint in dir, whose model is m. It calls
-// use with a function that fills part with the matrix's next elements. It is an error
-// if the file does not have the shape that m implies, or if use does not read all of
-// it; an error of use is returned.
-func ReadMatrix(dir string, m *Model, matrix Matrix, use func(read func(part []float32) error) error) error {
-	err := readFile(dir, matrix.file(), func(f *input.File) error {
-		r := bufio.NewReaderSize(f, 1<<20)
+// ReadMatrix reads one matrix of the state. It calls use with a function that fills part
+// with the matrix's next elements. It is an error if the file does not have the shape
+// that the model implies, if use does not read all of it, or if what was read is not what
+// was written; an error of use is returned.
+func (c *Checkpoint) ReadMatrix(matrix Matrix, use func(read func(part []float32) error) error) error {
+	err := readFile(c.dir, matrix.file(), func(f *input.File) error {
+		hash := sha256.New()
+		r := bufio.NewReaderSize(io.TeeReader(f, hash), 1<<20)
 		h, err := npy.ReadHeader(r)
 		if err != nil {
 			return err
 		}
-		if shape := m.Info.matrices()[matrix]; h.Type != "<f4" || h.Fortran || !slices.Equal(h.Shape, shape) {
+		if shape := c.Info.matrices()[matrix]; h.Type != "<f4" || h.Fortran || !slices.Equal(h.Shape, shape) {
 			return fmt.Errorf("array of type %s and shape %v, want <f4 and %v", h.Type, h.Shape, shape)
 		}
 		if err := use(func(part []float32) error { return npy.ReadElements(r, part) }); err != nil {
@@ -135,10 +190,13 @@ func ReadMatrix(dir string, m *Model, matrix Matrix, use func(read func(part []f
 		if _, err := r.ReadByte(); err != io.EOF {
 			return errors.New("more data follows the array")
 		}
+		if hex.EncodeToString(hash.Sum(nil)) != c.sums[matrix.file()] {
+			return errDamaged
+		}
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("%s: %w", dir, err)
+		return fmt.Errorf("%s: %w", c.dir, err)
 	}
 	return nil
 }

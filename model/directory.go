@@ -305,6 +305,11 @@ func Contains(path string) bool {
 	return err == nil
 }
 
+// Displaced returns where the model is that was at dir, if a process was killed at the
+// moment in which it replaced it, or "". That can happen only on file systems that can't
+// exchange two directories.
+func Displaced(dir string) string { return atomicfile.Displaced(dir) }
+
 // mayReplace returns what decides whether the directory at path may be replaced.
 func mayReplace(force bool) func(path string) error {
 	if force {

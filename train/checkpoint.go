@@ -44,13 +44,11 @@ type Checkpoint struct {
 	Epoch int
 }
 
-// CheckpointError is the type of all errors of checkpoints that can't be resumed.
-type CheckpointError struct {
-	Dir string
-	Err error
-}
+// CheckpointError is the type of all errors of checkpoints that can't be resumed. They
+// name the directory.
+type CheckpointError struct{ Err error }
 
-func (e *CheckpointError) Error() string { return fmt.Sprintf("%s: %v", e.Dir, e.Err) }
+func (e *CheckpointError) Error() string { return e.Err.Error() }
 func (e *CheckpointError) Unwrap() error { return e.Err }
 
 // interruptible returns the context of epochs, until stop. With checkpoints, an epoch
@@ -127,6 +125,9 @@ func (f *fit) resume() error {
 		return nil
 	}
 	if _, err := os.Lstat(c.Dir); errors.Is(err, fs.ErrNotExist) {
+		if old := model.Displaced(c.Dir); old != "" {
+			return &CheckpointError{fmt.Errorf("%s: is not there, but what was is %s, left by a process that was killed while it replaced it; move that back", c.Dir, old)}
+		}
 		f.note("there is no %s to go on with: training starts anew", c.Dir)
 		return nil
 	}
@@ -134,23 +135,23 @@ func (f *fit) resume() error {
 	if !ok {
 		return fmt.Errorf("train: %s resumes no checkpoint", f.Device())
 	}
-	saved, batch, err := model.OpenCheckpoint(c.Dir)
+	saved, err := model.OpenCheckpoint(c.Dir)
 	if err != nil {
-		return &CheckpointError{c.Dir, err}
+		return &CheckpointError{err}
 	}
-	if err := sameTraining(saved, f.model); err != nil {
-		return &CheckpointError{c.Dir, fmt.Errorf("the checkpoint is of another training: %w", err)}
+	if err := sameTraining(saved.Model, f.model); err != nil {
+		return &CheckpointError{fmt.Errorf("%s: the checkpoint is of another training: %w", c.Dir, err)}
 	}
 	if err := t.Restore(saved.Dictionary.Atoms, &saved.Codes.CSR); err != nil {
 		return err
 	}
 	for _, m := range []model.Matrix{model.SquaredGradients, model.GradientSums, model.SquareSums} {
-		err := model.ReadMatrix(c.Dir, saved, m, func(read func([]float32) error) error { return t.RestoreMatrix(m, read) })
+		err := saved.ReadMatrix(m, func(read func([]float32) error) error { return t.RestoreMatrix(m, read) })
 		if err != nil {
-			return &CheckpointError{c.Dir, err}
+			return &CheckpointError{err}
 		}
 	}
-	f.model.Info.Epochs, f.batch, c.Epoch = saved.Info.Epochs, batch, len(saved.Info.Epochs)
+	f.model.Info.Epochs, f.batch, c.Epoch = saved.Info.Epochs, saved.Batch, len(saved.Info.Epochs)
 	f.note("resuming after epoch %d", c.Epoch)
 	if was, is := saved.Info.Device, f.Device(); was != is {
 		f.note("warning: it was trained on %s: on %s the last bits differ", was, is)

@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // An OutputError reports an output that cannot be written where it was asked for: the
@@ -325,6 +326,23 @@ func moveDir(temp, path string, exists bool) error {
 		return fmt.Errorf("%w; what was there is now %s", err, old)
 	}
 	return err
+}
+
+// Displaced returns the path of what was at path, if a process was killed in the moment
+// in which [WriteDir] had moved that away and not yet put the new directory in its place,
+// or "".
+func Displaced(path string) string {
+	path = resolve(path)
+	entries, _ := os.ReadDir(filepath.Dir(path))
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), filepath.Base(path)+".tmp") {
+			old := filepath.Join(filepath.Dir(path), e.Name(), oldName)
+			if _, err := os.Lstat(old); err == nil {
+				return old
+			}
+		}
+	}
+	return ""
 }
 
 // checkDir reports whether there is something at path, or why that may not be

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -127,8 +128,12 @@ func TestResumeRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := os.CopyFS("moved.tmp0123abcd/old", os.DirFS("model")); err != nil {
+		t.Fatal(err)
+	}
 	before := tree(t, ".")
 	for _, tt := range []struct{ line, want string }{
+		{line + " -o moved", "moved.tmp0123abcd/old, left by a process that was killed"},
 		{strings.Replace(line, "in.txt", "other.txt", 1) + " -o model", "the input's sha256 was "},
 		{line + " -o model --max-words 50", "the input's words was 60 and is 50"},
 		{line + " -o model --method B", "method was A and is B"},
@@ -158,5 +163,36 @@ func TestResumeRefuses(t *testing.T) {
 		if after := tree(t, "."); !maps.Equal(before, after) {
 			t.Fatalf("%s: changed files", tt.line)
 		}
+	}
+}
+
+// One byte that is another, in any file, and any file of another epoch, is seen before
+// training goes on.
+func TestResumeDamaged(t *testing.T) {
+	sampleDir(t)
+	const line = "train in.txt -k 20 --epochs 6 --checkpoint 1h --center "
+	for dir, epoch := range map[string]int{"model": 2, "later": 3} {
+		if code, _ := interruptedRun(line+"-o "+dir, epoch); code != exitInterrupted {
+			t.Fatal(code)
+		}
+	}
+	files := []string{"model.json", "words.txt", "codes.npz", "dictionary.npy", "mean.npy", "state/S.npy", "state/Q.npy", "state/H.npy", "state/state.json"}
+	for _, file := range files {
+		whole, later := readFile(t, "model/"+file), readFile(t, "later/"+file)
+		for at := len(whole) - 1; at >= 0; at -= 1 + len(whole)/20 {
+			damaged := slices.Clone(whole)
+			damaged[at] ^= 0x04
+			writeFile(t, "model/"+file, damaged)
+			if code, _, stderr := command(line + "--quiet --resume -o model"); code != exitUsage || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("byte %d of %s is another: exit code %d, %q", at, file, code, stderr)
+			}
+		}
+		if !slices.Equal(whole, later) { // as words and mean are
+			writeFile(t, "model/"+file, later)
+			if code, _, stderr := command(line + "--quiet --resume -o model"); code != exitUsage || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("%s is of another epoch: exit code %d, %q", file, code, stderr)
+			}
+		}
+		writeFile(t, "model/"+file, whole)
 	}
 }

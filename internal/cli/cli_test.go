@@ -102,10 +102,10 @@ func TestRefuses(t *testing.T) {
 		{"train in.txt -o missing/model", []string{"missing/model: ", "no such file or directory"}},
 		{"train in.txt -o in.txt/model", []string{"in.txt/model: ", "not a directory"}},
 
-		{"train in.txt -o model -k 0", []string{"-k is 0"}},
-		{"train in.txt -o model -k -3", []string{"-k is -3"}},
+		{"train in.txt -o model -k 0", []string{"--atoms is 0"}},
+		{"train in.txt -o model -k -3", []string{"--atoms is -3"}},
 		{"train in.txt -o model -k 2000000000", []string{"60 words", "2000000000 sparse dimensions", "memory"}},
-		{"train in.txt -o model -k 4000000000", []string{"-k is 4000000000"}},
+		{"train in.txt -o model -k 4000000000", []string{"--atoms is 4000000000"}},
 		{"train in.txt -o model --factor 0", []string{"--factor is 0"}},
 		{"train in.txt -o model --factor 2000000000", []string{"--atoms is 16000000000"}},
 		{"train in.txt -o model --factor 2305843009213693953", []string{"--factor is 2305843009213693953"}}, // × 8 is 8 in 64 bits

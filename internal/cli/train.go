@@ -116,7 +116,7 @@ func (f *trainFlags) check(cmd *cobra.Command) error {
 		value    int
 		required bool // even if the flag is not given
 	}{
-		{"-k", f.Atoms, changed("atoms")}, {"--factor", f.factor, true}, {"--epochs", f.Epochs, changed("epochs")},
+		{"--atoms", f.Atoms, changed("atoms")}, {"--factor", f.factor, true}, {"--epochs", f.Epochs, changed("epochs")},
 		{"--max-words", f.maxWords, changed("max-words")}, {"--workers", f.workers, changed("workers")},
 	} {
 		if v.required && (v.value < 1 || v.value > math.MaxInt32) {
