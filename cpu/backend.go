@@ -63,9 +63,7 @@ func (d Device) Trainer(p train.Problem) (train.Trainer, error) {
 		if err != nil {
 			return nil, err
 		}
-		if steps[i], err = compile(program, k); err != nil {
-			return nil, err
-		}
+		steps[i] = &executable{program, k}
 	}
 	s, err := d.newState(p, k)
 	if err != nil {
@@ -134,47 +132,34 @@ func (s *state) bind(f *frame, x *executable, lo, hi, t int, lanes []*lane) {
 	n, k, l := hi-lo, s.atoms, s.Dim
 	f.words, f.atoms, f.dim, f.epoch = n, k, l, t
 	f.sums = s.sums.Rows(lo, hi)
-	f.matrices = simd.Sized(f.matrices, len(x.matrices))
-	for i, place := range x.matrices {
-		m := &f.matrices[i]
-		switch place.input {
-		case "X":
+	f.vectors = simd.Sized(f.vectors, len(x.Vectors))
+	for i, v := range x.Vectors {
+		m := &f.vectors[i]
+		switch {
+		case v.Input == "X":
 			*m = simd.Matrix{Data: s.X[lo*l : hi*l], Width: l, Pitch: l}
-		case "D":
+		case v.Input == "D":
 			*m = s.dictionary
-		case "H":
+		case v.Input == "H":
 			*m = s.squares
-		default:
-			m.Resize(f.rows(place.shape[0]), l)
+		case i > graph.SquaresProduct && v.Rows != graph.One: // the others are a lane's
+			m.Resize(f.rows(v.Rows), l)
 		}
 	}
-	for len(f.codes) < len(x.codes) {
-		f.codes = append(f.codes, new(codes))
+	f.codes.index, f.codes.value = simd.Sized(f.codes.index, n), simd.Sized(f.codes.value, n)
+	s.view(f, &f.codes, lo, lanes)
+	f.numbers = simd.Sized(f.numbers, len(x.Numbers))
+	x.Start(f.numbers, n, t)
+	for len(f.stored) < x.Stored {
+		f.stored = append(f.stored, nil)
 	}
-	for i, input := range x.codes {
-		f.codes[i].index, f.codes[i].value = simd.Sized(f.codes[i].index, n), simd.Sized(f.codes[i].value, n)
-		if input == "A" {
-			s.view(f, f.codes[i], lo, lanes)
-		}
-	}
-	f.numbers = simd.Sized(f.numbers, len(x.numbers))
-	for i, input := range x.numbers {
-		if input == "n" {
-			f.numbers[i] = float64(n)
-		}
-	}
-	for len(f.rowTotals) < x.totals {
-		f.rowTotals = append(f.rowTotals, nil)
-	}
-	for i := range x.totals {
-		f.rowTotals[i] = simd.Sized(f.rowTotals[i], max(n, k))
+	for i := range x.Stored {
+		f.stored[i] = simd.Sized(f.stored[i], max(n, k))
 	}
 }
 
 // number reads one of the program's scalar results.
-func (x *executable) number(f *frame, output string) float64 {
-	return f.numbers[x.numberOf[x.outputs[output]]]
-}
+func (x *executable) number(f *frame, output string) float64 { return f.numbers[x.Outputs[output]] }
 
 // Epoch implements [train.Trainer].
 func (b *minibatch) Epoch(ctx context.Context, epoch, batch int) (sums train.Sums, err error) {
@@ -224,7 +209,7 @@ func (b *minibatch) codePass(ctx context.Context, epoch int, sums *train.Sums) e
 	measured := make([]measures, len(b.tiles))
 	b.eachTile(ctx, x, epoch, func(f *frame, i int) {
 		measured[i] = x.measures(f)
-		b.store(i, f, x)
+		b.store(i, f)
 	})
 	b.sum(measured, sums)
 	return ctx.Err()
@@ -243,7 +228,7 @@ func (b *authors) Epoch(ctx context.Context, epoch, _ int) (sums train.Sums, err
 		x.run(f, b.lanes)
 		sums.RunningLoss += x.number(f, "loss")
 		sums.Steps++
-		b.store(i, f, x)
+		b.store(i, f)
 		b.Words(1)
 	}
 	between := time.Now()
@@ -271,12 +256,12 @@ func (s *state) eachTile(ctx context.Context, x *executable, epoch int, done fun
 	})
 }
 
-// store makes a program's codes those of tile i.
-func (s *state) store(i int, f *frame, x *executable) {
+// store makes a frame's codes those of tile i.
+func (s *state) store(i int, f *frame) {
 	if s.tiles[i] == nil {
 		s.tiles[i] = new(tile)
 	}
-	s.tiles[i].pack(f.codes[x.codesOf[x.outputs["A"]]], f.words)
+	s.tiles[i].pack(&f.codes, f.words)
 }
 
 // measures are what a program measures of a tile's codes.

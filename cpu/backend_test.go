@@ -77,29 +77,6 @@ func minibatchOf(t testing.TB, p train.Problem, workers int) *minibatch {
 	return b.(*minibatch)
 }
 
-// The whole dictionary update must be one step with and without τ, for losses
-// that lead to the same program.
-func TestUpdateIsFused(t *testing.T) {
-	for name, change := range map[string]func(*train.Problem){
-		"squared": func(*train.Problem) {},
-		"tau":     func(p *train.Problem) { p.Hyperparameters.Tau = 1e-5 },
-		"huber":   func(p *train.Problem) { p.Hyperparameters.Tau, p.Loss = 1e-5, graph.Huber(0.4) },
-	} {
-		p := small(10)
-		change(&p)
-		b := minibatchOf(t, p, 0)
-		fused := 0
-		for _, s := range b.dictionaryStep.steps {
-			if s.update != nil {
-				fused++
-			}
-		}
-		if fused != 1 {
-			t.Errorf("%s: %d steps of the dictionary program are fused", name, fused)
-		}
-	}
-}
-
 // The dictionary update goes other ways for small batches and large ones, with
 // dense codes and sparse ones, and results are the same bits for any number of
 // workers in all of them.
@@ -245,4 +222,26 @@ func TestUnknownLevel(t *testing.T) {
 			t.Errorf("%s: error %v, want %v", name, err, simd.ErrLevel)
 		}
 	}
+}
+
+// Every program that graph compiles runs here, at every level.
+func TestPrograms(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		backendtest.RunPrograms(t, newTrainer, func(b train.Trainer, build graph.Build, spec graph.Spec, epoch int) (map[string]float64, error) {
+			s := b.(*minibatch).state
+			program, err := graph.Compile(build, spec)
+			if err != nil {
+				return nil, err
+			}
+			x, f := &executable{program, s.kernels}, new(frame)
+			s.bind(f, x, 0, s.words, epoch, s.lanes)
+			x.run(f, s.lanes)
+			s.store(0, f) // the words are a tile
+			numbers := make(map[string]float64)
+			for name := range x.Outputs {
+				numbers[name] = x.number(f, name)
+			}
+			return numbers, nil
+		})
+	})
 }

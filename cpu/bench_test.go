@@ -63,9 +63,9 @@ func BenchmarkCorrelate(b *testing.B) {
 		lo := tile * be.tileWords
 		be.bind(&l.tile, x, lo, lo+be.tileWords, epoch, be.lanes)
 		l.tile.packed, l.tile.lent = be.packed, true
-		x.steps[0].run(&l.tile, be.lanes)
+		x.step(x.Steps[0], &l.tile, be.lanes)
 		b.StartTimer()
-		x.steps[1].run(&l.tile, be.lanes)
+		x.step(x.Steps[1], &l.tile, be.lanes)
 		if tile++; (tile+1)*be.tileWords > be.words {
 			tile = 0
 			epoch++

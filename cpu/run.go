@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"fmt"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -36,22 +37,27 @@ const (
 	residualBytes = 1 << 20
 )
 
+// executable is a program and the kernels that run it.
+type executable struct {
+	*graph.Program
+	kernels *simd.Kernels
+}
+
 // frame holds the values of a program on one batch that outlast a step. It
-// belongs to that program: its places may stand for a backend's memory.
+// belongs to that program: its vectors may be a backend's memory.
 type frame struct {
 	words, atoms, dim int
 	epoch             int
-	matrices          []simd.Matrix
-	sums              simd.State // S and Q
-	codes             []*codes
+	vectors           []simd.Matrix // those with a row for each word or atom, but for products
 	numbers           []float64
-	rowTotals         [][]float64
+	stored            [][]float64 // what rows leave for totals
+	codes             codes       // A
+	sums              simd.State  // S and Q
 	random            simd.Matrix // codes before the first epoch
 	packed            simd.Panels
 	lent              bool          // packed is another frame's, whose owner keeps it up to date
 	parts             []simd.Matrix // sum to the product of the coming decode step; nil if that is to make it
 	partsRoom         []simd.Matrix // for them
-	factors           [6]float32    // of an update
 	next              *frame        // of the batch that follows, nil if there is none
 }
 
@@ -66,42 +72,42 @@ func (f *frame) rows(a graph.Axis) int {
 type lane struct {
 	tile frame // of the program that the worker runs on tiles of its own
 
-	frame *frame
-	row   int // word or atom
+	row     int           // word or atom
+	first   int           // row that the products start with
+	vectors []simd.Matrix // the frame's, its own products of the rows from first on, and scratch rows
+	numbers []float64     // of the row
 
-	first    int           // row that the products start with
-	products []simd.Matrix // of the rows from first on
-	scratch  []simd.Matrix // where they are
-	temps    simd.Matrix
-	numbers  []float64
+	products [graph.SquaresProduct + 1]simd.Matrix // room for them
+	scratch  simd.Matrix
 	next     []int
 	column   columns
 	sums     []float32      // of correlate
 	zeros    []float32      // no product yet
-	squares  [2]simd.Matrix // of dense codes and of residuals
+	squares  [2]simd.Matrix // of codes and of residuals
 }
 
-func (l *lane) productRow(i int) []float32 {
-	return l.products[i].Row(l.row - l.first)
+// vector is the current row of one of the program's vectors.
+func (l *lane) vector(i int) []float32 {
+	if graph.DecodeProduct <= i && i <= graph.SquaresProduct {
+		return l.vectors[i].Row(l.row - l.first)
+	}
+	return l.vectors[i].Row(l.row)
 }
 
-func (l *lane) temp(i int) []float32 { return l.temps.Row(i) }
-
-// prepare gives the lane scratch for rows of a step, zeroing the products.
-func (l *lane) prepare(s *step, f *frame, first, rows, width int) {
-	l.frame, l.first = f, first
-	for len(l.scratch) < len(s.product) {
-		l.scratch = append(l.scratch, simd.Matrix{})
+// prepare readies the lane for rows of a step, with zeros for its products.
+func (x *executable) prepare(l *lane, f *frame, first, rows int, products ...int) {
+	l.first = first
+	l.vectors, l.numbers = append(l.vectors[:0], f.vectors...), append(l.numbers[:0], f.numbers...)
+	l.scratch.Resize(len(l.vectors), f.dim)
+	for i, v := range x.Vectors {
+		if v.Rows == graph.One {
+			l.vectors[i] = simd.Matrix{Data: l.scratch.Row(i), Width: f.dim} // all rows are this one
+		}
 	}
-	l.products = l.products[:0]
-	for i := range s.product {
-		p := &l.scratch[i]
-		p.Zero(rows, width)
-		l.products = append(l.products, *p)
+	for _, i := range products {
+		l.products[i].Zero(rows, f.dim)
+		l.vectors[i] = l.products[i]
 	}
-	l.temps.Width, l.temps.Pitch = width, simd.Pitch(width)
-	l.temps.Data = simd.Sized(l.temps.Data, s.temps*l.temps.Pitch)
-	l.numbers = simd.Sized(l.numbers, s.numbers)
 }
 
 func zeroed[T any](s []T, n int) []T {
@@ -112,159 +118,135 @@ func zeroed[T any](s []T, n int) []T {
 
 // run executes the program on the frame's batch, its rows split between lanes.
 func (x *executable) run(f *frame, lanes []*lane) {
-	for _, s := range x.steps {
-		s.run(f, lanes)
+	for _, s := range x.Steps {
+		x.step(s, f, lanes)
 	}
 }
 
-func (s *step) run(f *frame, lanes []*lane) {
-	if s.update != nil {
-		s.update.run(f, lanes)
-		return
+func (x *executable) step(s graph.Step, f *frame, lanes []*lane) {
+	// The more words a lane has in hand, the less often it reads D.
+	wordsAtOnce := min(mostWords, (f.words+len(lanes)-1)/len(lanes))
+	sweep := func(rows, atOnce int, step func(l *lane, lo, hi int)) {
+		parallel(lanes, (rows+atOnce-1)/atOnce, func(l *lane, i int) { step(l, i*atOnce, min((i+1)*atOnce, rows)) })
 	}
-	unit := mostAtoms
-	switch {
-	case s.shape[0] == graph.Words: // the more words a lane has in hand, the less often it reads D
-		unit = min(mostWords, (f.words+len(lanes)-1)/len(lanes))
-	case s.kind == graph.Accumulate:
-		unit = max(mostAtoms, f.atoms/(4*len(lanes)))
-	}
-	if a := s.average; a != nil {
-		f.codes[a.codes].reserve(f.words, f.atoms+simd.Width)
+	switch s := s.(type) {
+	case *graph.Decode:
+		sweep(f.words, wordsAtOnce, func(l *lane, lo, hi int) { x.decode(l, f, s, lo, hi) })
+		f.parts = nil
+		x.then(f, &s.Body)
+	case *graph.Accumulate:
+		sweep(f.atoms, max(mostAtoms, f.atoms/(4*len(lanes))), func(l *lane, lo, hi int) { x.accumulate(l, f, s, lo, hi) })
+		x.then(f, &s.Body)
+	case *graph.Correlate:
+		f.codes.reserve(f.words, f.atoms+simd.Width)
 		if !f.lent {
-			pack(&f.packed, s.kernels, f.matrices[a.atoms], f.atoms, lanes)
+			pack(&f.packed, x.kernels, f.vectors[s.Atoms], f.atoms, lanes)
 		}
-	}
-	rows := f.rows(s.shape[0])
-	parallel(lanes, (rows+unit-1)/unit, func(l *lane, i int) {
-		s.sweep(l, f, i*unit, min((i+1)*unit, rows))
-	})
-	f.parts = nil
-	if a := s.average; a != nil {
-		f.codes[a.codes].spread(f.words, f.atoms, lanes)
-	}
-	lanes[0].frame = f
-	for _, total := range s.totals {
-		total(lanes[0])
-	}
-	for _, scalar := range s.scalars {
-		scalar(lanes[0])
-	}
-}
-
-// sweep runs the step on the rows from lo to hi.
-func (s *step) sweep(l *lane, f *frame, lo, hi int) {
-	switch s.kind {
-	case graph.Decode:
-		s.decode(l, f, lo, hi)
-	case graph.Accumulate:
-		s.accumulate(l, f, lo, hi)
-	case graph.Correlate:
-		s.correlate(l, f, lo, hi)
-	case graph.Elementwise:
-		s.elementwise(l, f, lo, hi)
+		sweep(f.words, wordsAtOnce, func(l *lane, lo, hi int) { x.correlate(l, f, s, lo, hi) })
+		f.codes.spread(f.words, f.atoms, lanes)
+	case *graph.Elementwise:
+		atOnce := mostAtoms
+		if s.Rows == graph.Words {
+			atOnce = wordsAtOnce
+		}
+		sweep(f.rows(s.Rows), atOnce, func(l *lane, lo, hi int) {
+			x.prepare(l, f, lo, hi-lo)
+			x.body(l, f, &s.Body, lo, hi)
+		})
+		x.then(f, &s.Body)
+	case *graph.Update:
+		x.update(s, f, lanes)
+	default:
+		panic(fmt.Sprintf("cpu: no kernels for a %T", s))
 	}
 }
 
 // blockRows is how many rows of the given width make a block.
 func blockRows(width int) int { return max(8, blockBytes/(4*width)&^3) }
 
-func (s *step) decode(l *lane, f *frame, lo, hi int) {
-	l.prepare(s, f, lo, hi-lo, f.dim)
-	for i, p := range s.product {
-		if f.parts == nil {
-			f.codes[p.left].decode(s.kernels, l.products[i], f.matrices[p.right], lo, hi, 0, f.atoms, &l.next)
-			continue
+func (x *executable) decode(l *lane, f *frame, s *graph.Decode, lo, hi int) {
+	x.prepare(l, f, lo, hi-lo, graph.DecodeProduct)
+	product := l.vectors[graph.DecodeProduct]
+	if f.parts == nil {
+		f.codes.decode(x.kernels, product, f.vectors[s.Atoms], lo, hi, 0, f.atoms, &l.next)
+	}
+	for row := lo; row < hi; row++ {
+		sum := product.Row(row - lo)
+		for _, part := range f.parts {
+			x.kernels.Combine(sum, 1, sum, 1, part.Row(row))
 		}
-		for row := lo; row < hi; row++ {
-			sum := l.products[i].Row(row - lo)
-			for _, part := range f.parts {
-				s.kernels.Combine(sum, 1, sum, 1, part.Row(row))
+	}
+	x.body(l, f, &s.Body, lo, hi)
+}
+
+func (x *executable) accumulate(l *lane, f *frame, s *graph.Accumulate, lo, hi int) {
+	if f.codes.dense == nil {
+		l.column.transpose(&f.codes, f.words, lo, hi)
+	}
+	x.accumulateProducts(l, f, s, lo, hi)
+	x.body(l, f, &s.Body, lo, hi)
+}
+
+// accumulateProducts makes those of an accumulate step for the atoms from lo to hi,
+// whose columns of sparse codes the lane has.
+func (x *executable) accumulateProducts(l *lane, f *frame, s *graph.Accumulate, lo, hi int) {
+	products := []int{graph.AccumulateProduct, graph.SquaresProduct}
+	if !s.Squares {
+		products = products[:1]
+	}
+	x.prepare(l, f, lo, hi-lo, products...)
+	r, sum, squares := f.vectors[s.Residuals], l.vectors[graph.AccumulateProduct], l.vectors[graph.SquaresProduct]
+	codes2, r2 := &l.squares[0], &l.squares[1]
+	if f.codes.dense == nil {
+		product := func(out, r simd.Matrix) {
+			for k := lo; k < hi; k++ {
+				words, values := l.column.of(k - lo)
+				x.kernels.Decode(out.Padded(k - lo)[:r.Pitch], words, values, r.Data, r.Pitch, int32(f.words))
 			}
 		}
-	}
-	s.runBody(l, lo, hi)
-}
-
-func (s *step) accumulate(l *lane, f *frame, lo, hi int) {
-	c, r := f.codes[s.product[0].left], f.matrices[s.product[0].right]
-	if c.dense == nil {
-		l.column.transpose(c, f.words, lo, hi)
-		if s.moves != nil {
-			s.moves.sparse(l, f, lo, hi)
-			return
+		product(sum, r)
+		if s.Squares {
+			r2.Resize(f.words, r.Width)
+			x.squareRows(*r2, r, f.words)
+			x.kernels.Mul(l.column.value, l.column.value, l.column.value)
+			product(squares, *r2)
 		}
-	}
-	l.prepare(s, f, lo, hi-lo, f.dim)
-	if c.dense != nil {
-		s.accumulateDense(l, f, lo, hi)
-	} else {
-		for k := lo; k < hi; k++ {
-			words, values := l.column.of(k - lo)
-			s.kernels.Decode(l.products[0].Data[(k-lo)*l.products[0].Pitch:][:r.Pitch], words, values, r.Data, r.Pitch, int32(f.words))
-		}
-	}
-	if s.moves == nil {
-		s.runBody(l, lo, hi)
 		return
 	}
-	m, n := l.products[0], l.products[1]
-	for k := lo; k < hi; k++ {
-		clear(m.Padded(k - lo)[f.dim:])
-		clear(n.Padded(k - lo)[f.dim:])
-		s.moves.atom(f, k, 0, r.Pitch, m.Padded(k-lo), n.Padded(k-lo), nil, nil, nil)
+	for block := 0; block < f.words; block += blockRows(r.Pitch) {
+		words := min(blockRows(r.Pitch), f.words-block)
+		codes := simd.Matrix{Data: f.codes.dense.From(block).Data[lo:], Width: hi - lo, Pitch: f.codes.dense.Pitch}
+		x.kernels.Multiply(sum, hi-lo, codes.Factor(0, 0).Transposed(), r.From(block), words)
+		if s.Squares {
+			codes2.Resize(words, hi-lo)
+			r2.Resize(words, r.Width)
+			x.squareRows(*codes2, codes, words)
+			x.squareRows(*r2, r.From(block), words)
+			x.kernels.Multiply(squares, hi-lo, codes2.Factor(0, 0).Transposed(), *r2, words)
+		}
 	}
 }
 
-// accumulateDense makes those of dense codes for the atoms from lo to hi.
-func (s *step) accumulateDense(l *lane, f *frame, lo, hi int) {
-	c, r := f.codes[s.product[0].left].dense, f.matrices[s.product[0].right]
-	for block := 0; block < f.words; block += blockRows(r.Pitch) {
-		words := min(blockRows(r.Pitch), f.words-block)
-		s.kernels.Multiply(l.products[0], hi-lo, c.Factor(block, lo).Transposed(), r.From(block), words)
-		if !s.squares {
-			continue
-		}
-		c2, r2 := &l.squares[0], &l.squares[1]
-		c2.Resize(words, hi-lo)
-		r2.Resize(words, r.Width)
-		for i := range words {
-			codes := c.Row(block + i)[lo:hi]
-			s.kernels.Mul(c2.Row(i), codes, codes)
-			s.kernels.Mul(r2.Row(i), r.Row(block+i), r.Row(block+i))
-		}
-		s.kernels.Multiply(l.products[1], hi-lo, c2.Factor(0, 0).Transposed(), *r2, words)
+// squareRows squares the elements of rows.
+func (x *executable) squareRows(dst, m simd.Matrix, rows int) {
+	for i := range rows {
+		x.kernels.Mul(dst.Row(i), m.Row(i), m.Row(i))
 	}
 }
 
 // correlate makes S, Q and codes of a few words' sums while they are in level 1.
-func (s *step) correlate(l *lane, f *frame, lo, hi int) {
-	a := s.average
-	c := f.codes[a.codes]
+func (x *executable) correlate(l *lane, f *frame, s *graph.Correlate, lo, hi int) {
+	c := &f.codes
 	step := simd.Averaging{
-		Gradient: float32(a.Gradient), Square: float32(a.Square), Threshold: float32(float64(f.epoch) * a.Lambda),
-		Rate: float32(a.Rate), Floor: float32(math.Inf(-1)),
+		Gradient: float32(s.Gradient), Square: float32(s.Square), Threshold: float32(float64(f.epoch) * s.Lambda),
+		Rate: float32(s.Rate), Floor: float32(math.Inf(-1)),
 	}
-	if a.Nonnegative {
+	if s.Nonnegative {
 		step.Floor = 0
 	}
-	s.kernels.Correlate(f.matrices[a.residuals], lo, hi, &f.packed, &f.sums, &l.sums, func(word, atom int, sums []float32) {
-		c.index[word], c.value[word] = s.kernels.Average(&f.sums, word, atom, sums, c.index[word], c.value[word], step)
+	x.kernels.Correlate(f.vectors[s.Residuals], lo, hi, &f.packed, &f.sums, &l.sums, func(word, atom int, sums []float32) {
+		c.index[word], c.value[word] = x.kernels.Average(&f.sums, word, atom, sums, c.index[word], c.value[word], step)
 	})
-}
-
-func (s *step) elementwise(l *lane, f *frame, lo, hi int) {
-	l.prepare(s, f, lo, hi-lo, f.dim)
-	s.runBody(l, lo, hi)
-}
-
-// runBody runs the body on the rows from lo to hi.
-func (s *step) runBody(l *lane, lo, hi int) {
-	for l.row = lo; l.row < hi; l.row++ {
-		for _, f := range s.body {
-			f(l)
-		}
-	}
 }
 
 // parallel calls f for every unit from 0 to units−1, each on one of the lanes.

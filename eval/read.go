@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
-	"os"
 	"strings"
 	"unicode/utf8"
+
+	"overcomplete/internal/input"
 )
 
 // An encoding turns bytes into a string, or says that they are not of it.
@@ -54,7 +55,7 @@ func readLines(path string, decode encoding, f func(number int, line string) err
 }
 
 func readFile(path string) ([]byte, error) {
-	data, err := os.ReadFile(path)
+	data, err := input.Read(path)
 	if err != nil {
 		return nil, unreadable(path, err)
 	}

@@ -1,13 +1,14 @@
 package eval
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"overcomplete/internal/escape"
 )
 
 // Average is the name of the last column.
@@ -83,7 +84,7 @@ func (t *Table) WriteText(w io.Writer, bold bool) error {
 	if bold {
 		mark = func(s string) string { return "\x1b[1m" + s + "\x1b[0m" }
 	}
-	grid := t.grid()
+	grid := t.grid(escape.Text)
 	widths := make([]int, len(grid[0]))
 	for _, row := range grid {
 		for i, cell := range row {
@@ -107,7 +108,7 @@ func (t *Table) WriteText(w io.Writer, bold bool) error {
 		b.WriteByte('\n')
 	}
 	for _, note := range t.notes() {
-		b.WriteString("\n" + note)
+		b.WriteString("\n" + escape.Text(note))
 	}
 	b.WriteByte('\n')
 	_, err := io.WriteString(w, b.String())
@@ -117,12 +118,11 @@ func (t *Table) WriteText(w io.Writer, bold bool) error {
 // WriteMarkdown writes the table in Markdown, with notes below it and the best score of
 // each column in bold.
 func (t *Table) WriteMarkdown(w io.Writer) error {
-	grid := t.grid()
+	grid := t.grid(escape.Markdown)
 	best := t.best()
 	var b strings.Builder
 	for n, row := range grid {
 		for i, cell := range row {
-			cell = strings.ReplaceAll(cell, "|", `\|`)
 			if n > 0 && i > 0 && best[n-1][i-1] {
 				cell = "**" + cell + "**"
 			}
@@ -134,29 +134,24 @@ func (t *Table) WriteMarkdown(w io.Writer) error {
 		}
 	}
 	for _, note := range t.notes() {
-		b.WriteString("\n" + note + "\n")
+		b.WriteString("\n" + escape.Markdown(note) + "\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-var latexEscape = strings.NewReplacer(`\`, `\textbackslash{}`, "_", `\_`, "%", `\%`, "&", `\&`, "#", `\#`, "$", `\$`,
-	"{", `\{`, "}", `\}`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`,
-	"λ", `$\lambda$`, "±", `$\pm$`, "½", `$\frac12$`, "‖", `$\Vert$`, "²", `$^2$`, "·", `$\cdot$`, "Σ", `$\Sigma$`, "–", "--", "…", `\ldots{}`)
-
 // WriteLaTeX writes the table as a LaTeX tabular, with the notes as comments before it
 // and the best score of each column in bold.
 func (t *Table) WriteLaTeX(w io.Writer) error {
-	grid := t.grid()
+	grid := t.grid(escape.LaTeX)
 	best := t.best()
 	var b strings.Builder
 	for _, note := range t.notes() {
-		b.WriteString("% " + note + "\n")
+		b.WriteString("% " + escape.Text(note) + "\n")
 	}
 	fmt.Fprintf(&b, "\\begin{tabular}{l%s}\n\\hline\n", strings.Repeat("r", len(grid[0])-1))
 	for n, row := range grid {
 		for i, cell := range row {
-			cell = latexEscape.Replace(cell)
 			if n > 0 && i > 0 && best[n-1][i-1] {
 				cell = `\textbf{` + cell + "}"
 			}
@@ -175,8 +170,8 @@ func (t *Table) WriteLaTeX(w io.Writer) error {
 	return err
 }
 
-// grid returns the table's cells as text, with a row and a column of names.
-func (t *Table) grid() [][]string {
+// grid returns the table's cells as text, with a row and a column of names, escaped.
+func (t *Table) grid(escape func(string) string) [][]string {
 	columns, rows := t.cells()
 	grid := [][]string{append([]string{""}, columns...)}
 	for n, cells := range rows {
@@ -189,6 +184,11 @@ func (t *Table) grid() [][]string {
 			}
 		}
 		grid = append(grid, line)
+	}
+	for _, row := range grid {
+		for i, cell := range row {
+			row[i] = escape(cell)
+		}
 	}
 	return grid
 }
@@ -294,8 +294,5 @@ func (t *Table) WriteJSON(w io.Writer) error {
 		}
 		out.Rows = append(out.Rows, line)
 	}
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(out)
+	return escape.JSON(w, out)
 }

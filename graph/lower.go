@@ -8,8 +8,10 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Compile lowers a step to a program. The program does not depend on the sizes
-// in s, nor on the number of words.
+// Compile lowers a step to a program, for any number of words and any sizes, those
+// in s too. It is an error if the step has an operation that lowering does not
+// know, or work that is not in the list of [Step]: the error names the program, the
+// step and the value. What Compile accepts, every executor runs.
 func Compile(build Build, s Spec) (*Program, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -21,34 +23,45 @@ func Compile(build Build, s Spec) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := lowering{expr: e, simplifier: newSimplifier(), done: make(map[*gorgonia.Node]*Value)}
-	for _, in := range e.Inputs {
-		l.done[in.Node] = l.load(in.Name, in.Shape)
-	}
-	outputs := make([]Result, len(e.Outputs))
+	l := newLowering(e)
+	outputs := make([]output, len(e.Outputs))
 	for i, out := range e.Outputs {
 		v, err := l.lower(out.Node)
 		if err != nil {
 			return nil, fmt.Errorf("graph: lowering %s of the %s step: %w", out.Name, e.Name, err)
 		}
-		outputs[i] = Result{Name: out.Name, Value: v}
+		outputs[i] = output{out.Name, v}
 	}
-	p, err := schedule(e.Name, outputs)
+	drafts, err := schedule(outputs)
 	if err != nil {
 		return nil, fmt.Errorf("graph: scheduling the %s step: %w", e.Name, err)
+	}
+	p, err := place(e.Name, l.simplifier, drafts, outputs)
+	if err != nil {
+		return nil, fmt.Errorf("graph: %w", err)
 	}
 	return p, nil
 }
 
 // lowering translates Gorgonia's nodes to values. It knows an operation by its
-// String, which is all that Gorgonia shows of most of them.
+// String, which is all that Gorgonia shows of most of them. Such strings are no
+// interface: they hold for the version of Gorgonia that go.mod pins, and a test says
+// which are no longer what they were.
 type lowering struct {
 	*simplifier
 	expr *Expression
-	done map[*gorgonia.Node]*Value
+	done map[*gorgonia.Node]*value
 }
 
-func (l *lowering) lower(n *gorgonia.Node) (*Value, error) {
+func newLowering(e *Expression) *lowering {
+	l := &lowering{expr: e, simplifier: newSimplifier(), done: make(map[*gorgonia.Node]*value)}
+	for _, in := range e.Inputs {
+		l.done[in.Node] = l.load(in.Name, in.Shape)
+	}
+	return l
+}
+
+func (l *lowering) lower(n *gorgonia.Node) (*value, error) {
 	if v, ok := l.done[n]; ok {
 		return v, nil
 	}
@@ -59,16 +72,16 @@ func (l *lowering) lower(n *gorgonia.Node) (*Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if name, ok := l.expr.named[n]; ok && v.Name == "" && v.Op != Const {
-		if c, _ := v.ConstantFactor(); c == 1 {
-			v.Name = name
+	if name, ok := l.expr.named[n]; ok && v.name == "" && v.op != opConst {
+		if c, _ := v.constantFactor(); c == 1 {
+			v.name = name
 		}
 	}
 	l.done[n] = v
 	return v, nil
 }
 
-func (l *lowering) translate(n *gorgonia.Node) (*Value, error) {
+func (l *lowering) translate(n *gorgonia.Node) (*value, error) {
 	op := n.Op().String()
 	if strings.HasPrefix(op, "const ") {
 		c := floats(n.Value())
@@ -77,7 +90,7 @@ func (l *lowering) translate(n *gorgonia.Node) (*Value, error) {
 		}
 		return l.constant(c[0]), nil
 	}
-	var args []*Value
+	var args []*value
 	for children := l.expr.Graph.From(n.ID()); children.Next(); {
 		child := children.Node().(*gorgonia.Node)
 		if child.Op() != nil && strings.HasPrefix(child.Op().String(), "SizeOf") {
@@ -92,14 +105,14 @@ func (l *lowering) translate(n *gorgonia.Node) (*Value, error) {
 	return l.operation(n, op, args)
 }
 
-func (l *lowering) operation(n *gorgonia.Node, op string, a []*Value) (*Value, error) {
+func (l *lowering) operation(n *gorgonia.Node, op string, a []*value) (*value, error) {
 	if custom, ok := n.Op().(customOp); ok {
 		switch custom.op {
-		case Shrink:
+		case opShrink:
 			return l.shrink(custom.shrinkage, a[0], a[1], a[2]), nil
-		case Ratio:
+		case opRatio:
 			return l.ratio(a[0], a[1])
-		case ScaleRows:
+		case opScaleRows:
 			return l.scaleRows(a[0], a[1]), nil
 		}
 	}
@@ -108,28 +121,28 @@ func (l *lowering) operation(n *gorgonia.Node, op string, a []*Value) (*Value, e
 	case strings.HasPrefix(op, "Repeat"), strings.HasPrefix(op, "Reshape"):
 		// Every operation here broadcasts scalars, so that spreading one out is
 		// nothing to do.
-		if a[0].Shape != (Shape{}) {
-			return nil, fmt.Errorf("%s of a value of shape %v", op, a[0].Shape)
+		if a[0].shape != (Shape{}) {
+			return nil, fmt.Errorf("%s of a value of shape %v", op, a[0].shape)
 		}
 		return a[0], nil
 	case strings.HasPrefix(op, "Aᵀ{1, 0}"):
-		return l.unary(Transpose, a[0]), nil
+		return l.unary(opTranspose, a[0]), nil
 	case strings.Contains(op, " × "):
 		for i, side := range strings.Split(op, " × ") {
 			if strings.HasSuffix(side, "ᵀ") {
-				a[i] = l.unary(Transpose, a[i])
+				a[i] = l.unary(opTranspose, a[i])
 			}
 		}
 		return l.matMul(a[0], a[1])
 	case strings.HasPrefix(op, "Σ"):
-		if a[0].Shape[0] == One || a[0].Shape[1] == One {
-			return nil, fmt.Errorf("%s of a value of shape %v", op, a[0].Shape)
+		if a[0].shape[0] == One || a[0].shape[1] == One {
+			return nil, fmt.Errorf("%s of a value of shape %v", op, a[0].shape)
 		}
 		switch op {
 		case "Σ[0 1]":
-			return l.unary(Sum, a[0]), nil
+			return l.unary(opSum, a[0]), nil
 		case "Σ[1]":
-			return l.unary(RowSum, a[0]), nil
+			return l.unary(opRowSum, a[0]), nil
 		}
 	case name == "+":
 		return l.sum2(a[0], a[1], 1)
@@ -141,18 +154,18 @@ func (l *lowering) operation(n *gorgonia.Node, op string, a []*Value) (*Value, e
 		return l.div(a[0], a[1])
 	case op == ">= true":
 		if a[1] == l.constant(0) {
-			return l.unary(NotNegative, a[0]), nil
+			return l.unary(opNotNegative, a[0]), nil
 		}
 	case name == "neg":
 		return l.scaled(-1, a[0]), nil
 	case name == "square":
-		return l.unary(Square, a[0]), nil
+		return l.unary(opSquare, a[0]), nil
 	case name == "sqrt":
-		return l.unary(Sqrt, a[0]), nil
+		return l.unary(opSqrt, a[0]), nil
 	case name == "abs":
-		return l.unary(Abs, a[0]), nil
+		return l.unary(opAbs, a[0]), nil
 	case name == "sign":
-		return l.unary(Sign, a[0]), nil
+		return l.unary(opSign, a[0]), nil
 	}
 	return nil, fmt.Errorf("operation %q has no lowering", op)
 }

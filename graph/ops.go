@@ -42,7 +42,8 @@ func ClampedRatio(num, den float64) float64 {
 // computed in float64 whatever the element type; only the tape calls it. The
 // result has the shape of the first argument.
 type customOp struct {
-	op        Op // what lowering makes of it
+	name      string
+	op        valueOp // what lowering makes of it
 	shrinkage Shrinkage
 	args      hm.Types // types of the arguments; the result has the first's
 	do        func(args []gorgonia.Value) (gorgonia.Value, error)
@@ -56,7 +57,7 @@ var (
 
 // shrinkOp computes codes, n×K, from S and Q, n×K, and the scalar t.
 func shrinkOp(k Shrinkage) customOp {
-	return customOp{Shrink, k, hm.Types{matrixType, matrixType, anyType},
+	return customOp{fmt.Sprintf("shrink λ=%g η=%g", k.Lambda, k.Rate), opShrink, k, hm.Types{matrixType, matrixType, anyType},
 		func(args []gorgonia.Value) (gorgonia.Value, error) {
 			q, t := floats(args[1]), floats(args[2])[0]
 			return mapped(args[0], func(i int, s float64) float64 { return k.Apply(s, q[i], t) })
@@ -65,7 +66,7 @@ func shrinkOp(k Shrinkage) customOp {
 
 // ratioOp is ClampedRatio of two scalars or, element by element, two vectors.
 func ratioOp() customOp {
-	return customOp{Ratio, Shrinkage{}, hm.Types{anyType, anyType},
+	return customOp{"clamped ratio", opRatio, Shrinkage{}, hm.Types{anyType, anyType},
 		func(args []gorgonia.Value) (gorgonia.Value, error) {
 			den := floats(args[1])
 			return mapped(args[0], func(i int, num float64) float64 { return ClampedRatio(num, den[i]) })
@@ -74,7 +75,7 @@ func ratioOp() customOp {
 
 // scaleRowsOp multiplies row i of a matrix by element i of a vector.
 func scaleRowsOp() customOp {
-	return customOp{ScaleRows, Shrinkage{}, hm.Types{matrixType, vectorType},
+	return customOp{"scale rows", opScaleRows, Shrinkage{}, hm.Types{matrixType, vectorType},
 		func(args []gorgonia.Value) (gorgonia.Value, error) {
 			factors, width := floats(args[1]), args[0].Shape()[1]
 			return mapped(args[0], func(i int, x float64) float64 { return x * factors[i/width] })
@@ -83,14 +84,8 @@ func scaleRowsOp() customOp {
 
 func (o customOp) Do(args ...gorgonia.Value) (gorgonia.Value, error) { return o.do(args) }
 
-func (o customOp) String() string {
-	if o.op == Shrink {
-		return fmt.Sprintf("shrink λ=%g η=%g", o.shrinkage.Lambda, o.shrinkage.Rate)
-	}
-	return o.op.String()
-}
-
-func (o customOp) Arity() int { return len(o.args) }
+func (o customOp) String() string { return o.name }
+func (o customOp) Arity() int     { return len(o.args) }
 
 func (o customOp) Type() hm.Type {
 	return hm.NewFnType(append(o.args[:len(o.args):len(o.args)], o.args[0])...)

@@ -5,118 +5,239 @@ import (
 	"strings"
 )
 
-// Program is a lowered training step: what an executor runs for each batch.
+// Program is a training step as executors run it: typed steps, one after the
+// other, over operands that have their places. It depends on no size, so that it
+// fits any batch.
+//
+// A program reads and writes the training's own X, A, D, H, S and Q where they
+// are; an output with such a name replaces the input. It holds one matrix of
+// codes, A, of which a [Correlate] step makes new ones: steps before it multiply
+// the old codes, steps after it the new ones.
 type Program struct {
 	Name    string
-	Steps   []*Step
-	Outputs []Result
+	Steps   []Step
+	Vectors []Vector       // what has rows of length L; the first are X and the products
+	Numbers []float64      // scalars: constants, and 0 for those that are computed
+	Outputs map[string]int // the results among the numbers, such as "loss"
+	Stored  int            // how many numbers each row leaves for totals
+
+	inputs   map[string]int // the numbers n and t, where they are used
+	prepare  []Instruction  // the numbers that depend on n and t alone
+	products int
 }
 
-// Result is an output and its value. A result with an input's name replaces it.
-type Result struct {
-	Name  string
-	Value *Value
+// Start sets numbers, of which there are as many as p.Numbers, to what they are
+// before the program runs on a batch of words in an epoch.
+func (p *Program) Start(numbers []float64, words, epoch int) {
+	copy(numbers, p.Numbers)
+	if n, ok := p.inputs["n"]; ok {
+		numbers[n] = float64(words)
+	}
+	if t, ok := p.inputs["t"]; ok {
+		numbers[t] = float64(epoch)
+	}
+	for _, in := range p.prepare {
+		numbers[in.Dst] = in.Op.Arithmetic(numbers[in.A], numbers[in.B])
+	}
 }
 
-// Step computes values of one shape in one sweep: first its products, then,
-// element by element while those are at hand, its body.
-//
-// Steps run one after the other. Within a step, rows (words or atoms) are
-// independent of each other but for the totals, and these are complete when
-// the step is.
-type Step struct {
-	Shape    Shape    // n×L, n×K or K×L
-	Products []*Value // MatMul
-	Body     []*Value // elementwise values and row sums, each after its arguments
-	Totals   []*Value // Sum, of values of this step
-	Scalars  []*Value // of totals, computed when these are complete
-	Keeps    []*Value // products and body values that later steps or the caller read
+// Vector is an operand whose rows have L elements each. Instructions name it by
+// its index in [Program.Vectors].
+type Vector struct {
+	Input string // X, D or H, if it is that matrix of the training
+	Rows  Axis   // Words or Atoms; One for scratch memory of the row at hand
 }
 
-// Kind names what a step's products do; see [Step.Kind].
-type Kind string
-
-// The kinds of steps. A is held in compressed rows, so that the first two are
-// sparse and only Correlate is dense.
+// The first vectors of every program are X and what the products of steps are left
+// in, for the step's own instructions.
 const (
-	Decode      Kind = "decode"      // n×L: codes · atoms
-	Accumulate  Kind = "accumulate"  // K×L: codesᵀ · residuals
-	Correlate   Kind = "correlate"   // n×K: residuals · atomsᵀ
-	Elementwise Kind = "elementwise" // no product
+	VectorX           = iota
+	DecodeProduct     // n×L
+	AccumulateProduct // K×L
+	SquaresProduct    // K×L
 )
 
-// Kind returns the step's kind.
-func (s *Step) Kind() Kind {
+// Step is a step of a program, one of
+//
+//	*Decode        n×L         codes · atoms, and elementwise work
+//	*Accumulate    K×L         codesᵀ · residuals, perhaps that of their squares, and elementwise work
+//	*Correlate     n×K         residuals · atomsᵀ, and the dual averaging of codes
+//	*Elementwise   n×L or K×L  elementwise work alone
+//	*Update                    three of these, which move the dictionary
+//
+// Steps run one after the other. Within a step, rows (words or atoms) are
+// independent of each other, but for the totals, which are complete when the step
+// is.
+//
+// An executor has kernels for all of this list and nothing to refuse: [Compile]
+// refuses what is not in it. The codes have no elementwise work but dual averaging,
+// which renews them once, and at last a factor for each row. X is no factor of a
+// product. And nothing is read after it was overwritten.
+type Step interface {
+	lines() []string // of the program's listing
+}
+
+// Decode multiplies the codes with atoms, A·atoms.
+type Decode struct {
+	Atoms int // vector, K×L
+	Body
+}
+
+// Accumulate multiplies the codes with residuals, Aᵀ·residuals, and perhaps their
+// squares, (A∘A)ᵀ·(residuals∘residuals).
+type Accumulate struct {
+	Residuals int  // vector, n×L
+	Squares   bool // whether the second product is wanted
+	Body
+}
+
+// Elementwise has no product.
+type Elementwise struct{ Body }
+
+// Correlate multiplies residuals with atoms, p = residuals·atomsᵀ, and renews the
+// codes by regularised dual averaging, element by element while p is at hand:
+//
+//	S += Gradient·p,  Q += Square·p²,  A = Shrinkage.Apply(S, Q, t), perhaps max(A, 0)
+type Correlate struct {
+	Residuals int // vector, n×L
+	Atoms     int // vector, K×L
+
+	Gradient, Square float64
+	Shrinkage
+	Nonnegative bool
+
+	listing []string
+}
+
+// Update moves the dictionary by AdaGrad and a line search:
+//
+//	M = AᵀE,  N = (A∘A)ᵀ(E∘E)
+//	H += max(c0·N + D∘(c1·M + c2·D), 0)
+//	P = (c3·D + c4·M)/√(H+ε)
+//	W = AP, and α of it
+//	D += c5·α·P
+//
+// It is made of three steps that an executor may run as they stand. Run as one,
+// D can take its step in full, as if α were 1, while D, H and P are at hand, and
+// what a shorter α takes back, which is rare, be taken back later.
+type Update struct {
+	Accumulate *Accumulate // M and N; H and P
+	Search     *Decode     // W and α; it does not read D
+	Move       *Elementwise
+
+	D, H, P      int    // vectors
+	Coefficients [6]int // the numbers c0 to c5, known before the program runs
+	Alpha        int    // number
+	Epsilon      float64
+}
+
+// Body is a step's elementwise work.
+type Body struct {
+	Rows Axis          // Words or Atoms
+	Each []Instruction // on each row, after the step's product
+	Then []Instruction // once, after all rows: totals, and arithmetic with them
+
+	listing []string
+}
+
+// Instruction is one operation on a row, or on numbers. Its operands are indices
+// of the program's vectors and numbers: of the vectors a row is meant. Numbers
+// that rows compute are each row's own.
+type Instruction struct {
+	Op      Op
+	Dst     int
+	A, B, C int
+}
+
+// Op is what an instruction does. Elementwise operations are in float32, numbers
+// in float64; Dst may be one of the operands.
+type Op byte
+
+const (
+	AddScaled Op = iota // vector = A + C·B, of vectors A and B and a number C
+	MulVV               // vector = A∘B
+	DivVV               // vector = A/B
+	DivRoot             // vector = A/√B
+
+	AddVN // vector = A + B, of a vector A and a number B
+	SubVN // vector = A − B
+	SubNV // vector = B − A
+	MulVN // vector = B·A
+	DivVN // vector = A/B
+	DivNV // vector = B/A
+
+	Sqrt        // vector = √A
+	Abs         // vector = |A|
+	Sign        // vector = −1, 0 or 1
+	NotNegative // vector = 1 where A ≥ 0, else 0
+	Relu        // vector = max(A, 0)
+
+	RowSum // number = Σ A of a vector
+
+	Add // number = A + B, of numbers
+	Sub
+	Mul
+	Div
+	Ratio // ClampedRatio(A, B)
+
+	Store      // number A of each row is kept as its Dst-th
+	Total      // number = the sum of the rows' A-th numbers
+	ScaleCodes // the row of A is multiplied by the number A; no product after it reads A
+)
+
+// Arithmetic is Add to Ratio of two numbers.
+func (o Op) Arithmetic(a, b float64) float64 {
+	switch o {
+	case Add:
+		return a + b
+	case Sub:
+		return a - b
+	case Mul:
+		return a * b
+	case Div:
+		return a / b
+	}
+	return ClampedRatio(a, b)
+}
+
+// Vectors returns where the instruction names the vectors that it makes and reads.
+func (in *Instruction) Vectors() (made, read []*int) {
 	switch {
-	case len(s.Products) == 0:
-		return Elementwise
-	case s.Shape == Shape{Words, Dims}:
-		return Decode
-	case s.Shape == Shape{Words, Atoms}:
-		return Correlate
-	default:
-		return Accumulate
+	case in.Op <= DivRoot:
+		return []*int{&in.Dst}, []*int{&in.A, &in.B}
+	case in.Op <= Relu:
+		return []*int{&in.Dst}, []*int{&in.A}
+	case in.Op == RowSum:
+		return nil, []*int{&in.A}
 	}
-}
-
-// Operand is a factor of a product: a value, perhaps squared, perhaps
-// transposed.
-type Operand struct {
-	Value      *Value
-	Squared    bool
-	Transposed bool
-}
-
-// Operands returns the two factors of a MatMul.
-func (v *Value) Operands() (left, right Operand) {
-	return operand(v.Args[0]), operand(v.Args[1])
-}
-
-// Reads lists the values that v is computed from. A product squares and
-// transposes its operands itself.
-func (v *Value) Reads() []*Value {
-	if v.Op != MatMul {
-		return v.Args
-	}
-	left, right := v.Operands()
-	return []*Value{left.Value, right.Value}
-}
-
-func operand(v *Value) (o Operand) {
-	if v.Op == Transpose {
-		o.Transposed, v = true, v.Args[0]
-	}
-	if v.Op == Square {
-		o.Squared, v = true, v.Args[0]
-	}
-	o.Value = v
-	return o
+	return nil, nil
 }
 
 // String lists the program, a step a paragraph.
 func (p *Program) String() string {
 	var b strings.Builder
-	products := 0
-	for _, s := range p.Steps {
-		products += len(s.Products)
-	}
-	fmt.Fprintf(&b, "%s: %d steps, %d products\n", p.Name, len(p.Steps), products)
+	fmt.Fprintf(&b, "%s: %d steps, %d products\n", p.Name, len(p.Steps), p.products)
 	for i, s := range p.Steps {
-		fmt.Fprintf(&b, "  %d %s %v\n", i+1, s.Kind(), s.Shape)
-		for _, group := range [][]*Value{s.Products, s.Body, s.Totals, s.Scalars} {
-			for _, v := range group {
-				if v.Name != "" {
-					fmt.Fprintf(&b, "      %s = %s\n", v.Name, v.Formula())
-				}
-			}
-		}
-		if len(s.Keeps) > 0 {
-			names := make([]string, len(s.Keeps))
-			for i, v := range s.Keeps {
-				names[i] = v.String()
-			}
-			fmt.Fprintf(&b, "      keep %s\n", strings.Join(names, ", "))
+		lines := s.lines()
+		fmt.Fprintf(&b, "  %d %s\n", i+1, lines[0])
+		for _, line := range lines[1:] {
+			fmt.Fprintf(&b, "      %s\n", line)
 		}
 	}
 	return b.String()
+}
+
+func (b *Body) lines() []string      { return b.listing }
+func (s *Correlate) lines() []string { return s.listing }
+func (s *Update) lines() []string {
+	lines := []string{"update, three steps as one"}
+	for _, part := range []Step{s.Accumulate, s.Search, s.Move} {
+		for i, line := range part.lines() {
+			if i > 0 {
+				line = "    " + line
+			}
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }

@@ -3,113 +3,130 @@ package graph
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
-// scheduler places values into steps. A value goes into the earliest step of
+// draft is a step before it has a type and its operands have places: all values
+// of one shape that can be computed in one sweep over their rows.
+type draft struct {
+	shape    Shape
+	products []*value // opMatMul: one, or an accumulate step's and that of the squares
+	body     []*value // elementwise values and row sums, each after its arguments
+	totals   []*value // opSum, of values of this step
+	scalars  []*value // of totals, computed when these are complete
+	keeps    []*value // products and body values that later steps or the caller read
+}
+
+// output is a result of a program. One with an input's name replaces it.
+type output struct {
+	name  string
+	value *value
+}
+
+// scheduler places values into drafts. A value goes into the earliest one of
 // its shape in which all that it needs is at hand.
 type scheduler struct {
-	steps  []*Step
-	stepOf map[*Value]int
-	order  []*Value // every reachable value, arguments first
-	seen   map[*Value]bool
+	drafts  []*draft
+	draftOf map[*value]int
+	order   []*value // every reachable value, arguments first
+	seen    map[*value]bool
 }
 
-func schedule(name string, outputs []Result) (*Program, error) {
-	s := scheduler{stepOf: make(map[*Value]int), seen: make(map[*Value]bool)}
+func schedule(outputs []output) ([]*draft, error) {
+	s := scheduler{draftOf: make(map[*value]int), seen: make(map[*value]bool)}
 	for _, out := range outputs {
-		s.visit(out.Value)
+		s.visit(out.value)
 	}
 	for _, v := range s.order {
-		if s.floats(v) {
-			continue
+		isOutput := func(out output) bool { return out.value == v }
+		if !v.given() || v.shape != (Shape{}) && slices.ContainsFunc(outputs, isOutput) {
+			s.place(v)
 		}
-		s.place(v)
 	}
 	for _, out := range outputs {
-		if _, ok := s.stepOf[out.Value]; !ok {
-			return nil, fmt.Errorf("%s is %v, with nothing to compute", out.Name, out.Value)
+		if _, ok := s.draftOf[out.value]; !ok {
+			return nil, fmt.Errorf("%s is %v, with nothing to compute", out.name, out.value)
 		}
 	}
-	for i := range s.steps {
+	for i := range s.drafts {
 		s.fill(i, outputs)
 	}
-	p := &Program{Name: name, Steps: s.steps, Outputs: outputs}
-	p.nameValues()
-	return p, p.checkOverwrites()
+	nameValues(s.drafts, outputs)
+	return s.drafts, nil
 }
 
-func (s *scheduler) visit(v *Value) {
+func (s *scheduler) visit(v *value) {
 	if s.seen[v] {
 		return
 	}
 	s.seen[v] = true
-	for _, a := range v.Reads() {
+	for _, a := range v.reads() {
 		s.visit(a)
 	}
 	s.order = append(s.order, v)
 }
 
-// floats reports whether v is cheap to compute wherever it is used: an input, a
-// constant, or elementwise work on these alone.
-func (s *scheduler) floats(v *Value) bool {
-	switch v.Op {
-	case Load, Const:
-		return true
-	case MatMul, Sum, RowSum:
-		return false
-	}
-	return !slices.ContainsFunc(v.Args, func(a *Value) bool { return !s.floats(a) })
-}
-
-// stepShape is the shape of the step that computes v. Row sums and the scaling
+// draftShape is the shape of the draft that computes v. Row sums and the scaling
 // of rows belong to the sweep over a word's dense vector.
-func stepShape(v *Value) Shape {
+func draftShape(v *value) Shape {
 	switch {
-	case v.Op == Sum:
-		return stepShape(v.Args[0])
-	case v.Op == ScaleRows, v.Shape == Shape{Words, One}:
+	case v.op == opSum:
+		return draftShape(v.args[0])
+	case v.op == opScaleRows, v.shape == Shape{Words, One}:
 		return Shape{Words, Dims}
 	}
-	return v.Shape
+	return v.shape
 }
 
-func (s *scheduler) place(v *Value) {
-	shape := stepShape(v)
+func (s *scheduler) place(v *value) {
+	shape := draftShape(v)
 	earliest := 0
 	for _, dep := range s.needs(v) {
-		i := s.stepOf[dep]
-		sameSweep := v.Op != MatMul && dep.Shape != Shape{} && s.steps[i].Shape == shape
-		if !sameSweep && (v.Shape != Shape{} || v.Op == Sum) {
+		i := s.draftOf[dep]
+		sameSweep := v.op != opMatMul && dep.shape != Shape{} && s.drafts[i].shape == shape
+		if !sameSweep && (v.shape != Shape{} || v.op == opSum) {
 			i++
 		}
 		earliest = max(earliest, i)
 	}
-	if v.Shape == (Shape{}) && v.Op != Sum {
-		s.steps[earliest].Scalars = append(s.steps[earliest].Scalars, v)
-		s.stepOf[v] = earliest
+	if v.shape == (Shape{}) && v.op != opSum {
+		s.drafts[earliest].scalars = append(s.drafts[earliest].scalars, v)
+		s.draftOf[v] = earliest
 		return
 	}
 	i := earliest
-	for i < len(s.steps) && s.steps[i].Shape != shape {
+	for i < len(s.drafts) && (s.drafts[i].shape != shape || v.op == opMatMul && !s.drafts[i].takes(v)) {
 		i++
 	}
-	if i == len(s.steps) {
-		s.steps = append(s.steps, &Step{Shape: shape})
+	if i == len(s.drafts) {
+		s.drafts = append(s.drafts, &draft{shape: shape})
 	}
-	s.stepOf[v] = i
-	switch v.Op {
-	case MatMul:
-		s.steps[i].Products = append(s.steps[i].Products, v)
-	case Sum:
-		s.steps[i].Totals = append(s.steps[i].Totals, v)
+	s.draftOf[v] = i
+	switch v.op {
+	case opMatMul:
+		s.drafts[i].products = append(s.drafts[i].products, v)
+	case opSum:
+		s.drafts[i].totals = append(s.drafts[i].totals, v)
 	}
+}
+
+// takes reports whether v may be a product of the draft: its only one, or one of
+// the pair AᵀB and (A∘A)ᵀ(B∘B).
+func (d *draft) takes(v *value) bool {
+	if len(d.products) != 1 {
+		return len(d.products) == 0
+	}
+	left, right := v.factors()
+	otherLeft, otherRight := d.products[0].factors()
+	left.squared, right.squared = !left.squared, !right.squared
+	return d.shape == Shape{Atoms, Dims} && left == otherLeft && right == otherRight
 }
 
 // needs lists the placed values that v is computed from, floating values in
 // between or not.
-func (s *scheduler) needs(v *Value) (deps []*Value) {
-	for _, a := range v.Reads() {
-		if _, ok := s.stepOf[a]; ok {
+func (s *scheduler) needs(v *value) (deps []*value) {
+	for _, a := range v.reads() {
+		if _, ok := s.draftOf[a]; ok {
 			deps = append(deps, a)
 		} else {
 			deps = append(deps, s.needs(a)...)
@@ -118,127 +135,126 @@ func (s *scheduler) needs(v *Value) (deps []*Value) {
 	return deps
 }
 
-// fill completes step i once every value has its step.
-func (s *scheduler) fill(i int, outputs []Result) {
-	step := s.steps[i]
-	inBody := make(map[*Value]bool)
-	var include func(v *Value)
-	include = func(v *Value) { // with the floating values that it needs here
-		if inBody[v] || v.Op == Load || v.Op == Const || v.Op == MatMul {
+// fill completes draft i once every value has its draft.
+func (s *scheduler) fill(i int, outputs []output) {
+	d := s.drafts[i]
+	inBody := make(map[*value]bool)
+	var include func(v *value)
+	include = func(v *value) { // with the floating values that it needs here
+		if inBody[v] || v.op == opLoad || v.op == opConst || v.op == opMatMul {
 			return
 		}
-		if at, placed := s.stepOf[v]; placed && (at != i || v.Shape == Shape{}) {
+		if at, placed := s.draftOf[v]; placed && (at != i || v.shape == Shape{}) {
 			return
 		}
 		inBody[v] = true
-		for _, a := range v.Args {
+		for _, a := range v.args {
 			include(a)
 		}
-		step.Body = append(step.Body, v)
+		d.body = append(d.body, v)
 	}
 	for _, v := range s.order {
-		at, placed := s.stepOf[v]
+		at, placed := s.draftOf[v]
 		switch {
 		case !placed || at != i:
-		case v.Op == Sum:
-			include(v.Args[0])
-		case v.Shape != Shape{}:
+		case v.op == opSum:
+			include(v.args[0])
+		case v.shape != Shape{}:
 			include(v)
 		}
 	}
-	for _, v := range append(slices.Clone(step.Products), step.Body...) {
-		if at, placed := s.stepOf[v]; placed && at == i && s.leaves(v, i, outputs) {
-			step.Keeps = append(step.Keeps, v)
+	for _, v := range slices.Concat(d.products, d.body) {
+		if at, placed := s.draftOf[v]; placed && at == i && s.leaves(v, i, outputs) {
+			d.keeps = append(d.keeps, v)
 		}
 	}
 }
 
-// leaves reports whether a value of step i is read after the step.
-func (s *scheduler) leaves(v *Value, i int, outputs []Result) bool {
-	for _, out := range outputs {
-		if out.Value == v {
-			return true
+// leaves reports whether a value of draft i is read after the step.
+func (s *scheduler) leaves(v *value, i int, outputs []output) bool {
+	if slices.ContainsFunc(outputs, func(out output) bool { return out.value == v }) {
+		return true
+	}
+	return slices.ContainsFunc(s.order, func(user *value) bool {
+		at, placed := s.draftOf[user]
+		return slices.Contains(user.reads(), v) && (!placed || at != i || user.op == opMatMul)
+	})
+}
+
+// users lists the values of the draft that are computed from v, elementwise.
+func (d *draft) users(v *value) (users []*value) {
+	for _, user := range slices.Concat(d.body, d.totals) {
+		if slices.Contains(user.args, v) {
+			users = append(users, user)
 		}
 	}
-	for _, user := range s.order {
-		if !slices.Contains(user.Reads(), v) {
-			continue
-		}
-		at, placed := s.stepOf[user]
-		if !placed || at != i || user.Op == MatMul {
-			return true
-		}
-	}
-	return false
+	return users
 }
 
 // nameValues gives every value that a listing shows on its own a name.
-func (p *Program) nameValues() {
-	uses := make(map[*Value]int)
-	for _, s := range p.Steps {
-		for _, group := range [][]*Value{s.Body, s.Totals, s.Scalars} {
-			for _, v := range group {
-				for _, a := range v.Args {
-					uses[a]++
-				}
-			}
-		}
-	}
-	for _, out := range p.Outputs {
-		if out.Value.Name == "" {
-			out.Value.Name = out.Name
-			if _, ok := inputShapes[out.Name]; ok {
-				out.Value.Name += "′"
-			}
+func nameValues(drafts []*draft, outputs []output) {
+	for _, out := range outputs {
+		switch _, input := inputShapes[out.name]; {
+		case out.value.name == "" && input:
+			out.value.name = out.name + "′"
+		case out.value.name == "":
+			out.value.name = out.name
 		}
 	}
 	count := make(map[string]int)
-	name := func(v *Value, prefix string) {
-		if v.Name == "" {
+	name := func(v *value, prefix string) {
+		if v.name == "" {
 			count[prefix]++
-			v.Name = fmt.Sprint(prefix, count[prefix])
+			v.name = fmt.Sprint(prefix, count[prefix])
 		}
 	}
-	for _, s := range p.Steps {
-		for _, v := range s.Products {
+	for _, d := range drafts {
+		for _, v := range d.products {
 			name(v, "p")
 		}
-		for _, v := range s.Body {
-			if uses[v] > 1 || slices.Contains(s.Keeps, v) {
+		for _, v := range d.body {
+			if len(d.users(v)) > 1 || slices.Contains(d.keeps, v) {
 				name(v, "v")
 			}
 		}
-		for _, v := range s.Totals {
+		for _, v := range d.totals {
 			name(v, "s")
 		}
 	}
 }
 
-// checkOverwrites makes sure that a result may be written over the input of
-// its name: nothing reads the old value afterwards, and only elementwise work
-// reads it in the step that writes.
-func (p *Program) checkOverwrites() error {
-	for _, out := range p.Outputs {
-		written := false
-		for i, s := range p.Steps {
-			if slices.Contains(s.Products, out.Value) {
-				written = true
-			}
-			after := s.Body // the body values computed once the result is there
-			if at := slices.Index(s.Body, out.Value); at >= 0 {
-				written, after = true, s.Body[at+1:]
-			}
-			if written && (loads(s.Products, out.Name) || loads(after, out.Name) || loads(s.Totals, out.Name)) {
-				return fmt.Errorf("step %d reads %s after it was overwritten", i+1, out.Name)
+// kind names what the draft's products do.
+func (d *draft) kind() string {
+	switch {
+	case len(d.products) == 0:
+		return "elementwise"
+	case d.shape == Shape{Words, Atoms}:
+		return "correlate"
+	case d.shape[0] == Words:
+		return "decode"
+	}
+	return "accumulate"
+}
+
+// listing says what the draft is, and then how its named values are made.
+func (d *draft) listing(outputs []output) []string {
+	lines := []string{fmt.Sprint(d.kind(), " ", d.shape)}
+	for _, v := range slices.Concat(d.products, d.body, d.totals, d.scalars) {
+		if v.name != "" {
+			lines = append(lines, v.name+" = "+v.formula(true))
+		}
+		for _, out := range outputs { // a result that is the same as another
+			if out.value == v && v.shape == (Shape{}) && out.name != v.name {
+				lines = append(lines, out.name+" = "+v.name)
 			}
 		}
 	}
-	return nil
-}
-
-// loads reports whether one of the values reads the input directly.
-func loads(values []*Value, input string) bool {
-	return slices.ContainsFunc(values, func(v *Value) bool {
-		return slices.ContainsFunc(v.Reads(), func(a *Value) bool { return a.Op == Load && a.Name == input })
-	})
+	if len(d.keeps) > 0 {
+		names := make([]string, len(d.keeps))
+		for i, v := range d.keeps {
+			names[i] = v.String()
+		}
+		lines = append(lines, "keep "+strings.Join(names, ", "))
+	}
+	return lines
 }

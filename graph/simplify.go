@@ -10,85 +10,85 @@ import (
 // the front of products and sums, where they meet and merge; what is left
 // below them is shared between equal expressions.
 type simplifier struct {
-	values map[string]*Value
-	number map[*Value]int // order of creation
+	values map[string]*value
+	order  map[*value]int // of creation
 }
 
 func newSimplifier() *simplifier {
-	return &simplifier{values: make(map[string]*Value), number: make(map[*Value]int)}
+	return &simplifier{values: make(map[string]*value), order: make(map[*value]int)}
 }
 
 // share returns the value that equals v, v itself if there is none yet.
-func (s *simplifier) share(v *Value) *Value {
-	key := fmt.Sprint(v.Op, v.Const, v.Shrinkage)
-	if v.Op == Load {
-		key = "load " + v.Name
+func (s *simplifier) share(v *value) *value {
+	key := fmt.Sprint(v.op, v.constant, v.shrinkage)
+	if v.op == opLoad {
+		key = "load " + v.name
 	}
-	for _, a := range v.Args {
-		key += fmt.Sprint(" ", s.number[a])
+	for _, a := range v.args {
+		key += fmt.Sprint(" ", s.order[a])
 	}
 	if old, ok := s.values[key]; ok {
 		return old
 	}
 	s.values[key] = v
-	s.number[v] = len(s.number)
+	s.order[v] = len(s.order)
 	return v
 }
 
-func (s *simplifier) load(name string, shape Shape) *Value {
-	return s.share(&Value{Op: Load, Name: name, Shape: shape})
+func (s *simplifier) load(name string, shape Shape) *value {
+	return s.share(&value{op: opLoad, name: name, shape: shape})
 }
 
-func (s *simplifier) constant(c float64) *Value { return s.share(&Value{Op: Const, Const: c}) }
+func (s *simplifier) constant(c float64) *value { return s.share(&value{op: opConst, constant: c}) }
 
 // node makes an operation without looking for anything simpler.
-func (s *simplifier) node(op Op, shape Shape, args ...*Value) *Value {
-	return s.share(&Value{Op: op, Shape: shape, Args: args})
+func (s *simplifier) node(op valueOp, shape Shape, args ...*value) *value {
+	return s.share(&value{op: op, shape: shape, args: args})
 }
 
 // scaled is c∘v.
-func (s *simplifier) scaled(c float64, v *Value) *Value {
-	inner, x := v.ConstantFactor()
+func (s *simplifier) scaled(c float64, v *value) *value {
+	inner, x := v.constantFactor()
 	c = c*inner + 0 // no −0: there is one zero
 	switch {
-	case x.Op == Const:
-		return s.constant(c * x.Const)
+	case x.op == opConst:
+		return s.constant(c * x.constant)
 	case c == 0:
 		return s.constant(0)
 	case c == 1:
 		return x
 	}
-	return s.node(Mul, x.Shape, s.constant(c), x)
+	return s.node(opMul, x.shape, s.constant(c), x)
 }
 
 // broadcast is the shape of an elementwise operation's result.
-func broadcast(a, b *Value) (shape Shape, err error) {
+func broadcast(a, b *value) (shape Shape, err error) {
 	for i := range shape {
 		switch {
-		case a.Shape[i] == b.Shape[i] || b.Shape[i] == One:
-			shape[i] = a.Shape[i]
-		case a.Shape[i] == One:
-			shape[i] = b.Shape[i]
+		case a.shape[i] == b.shape[i] || b.shape[i] == One:
+			shape[i] = a.shape[i]
+		case a.shape[i] == One:
+			shape[i] = b.shape[i]
 		default:
-			return shape, fmt.Errorf("shapes %v and %v do not match", a.Shape, b.Shape)
+			return shape, fmt.Errorf("shapes %v and %v do not match", a.shape, b.shape)
 		}
 	}
 	return shape, nil
 }
 
 // sum2 is a + sign·b, sign being 1 or −1.
-func (s *simplifier) sum2(a, b *Value, sign float64) (*Value, error) {
+func (s *simplifier) sum2(a, b *value, sign float64) (*value, error) {
 	shape, err := broadcast(a, b)
 	if err != nil {
 		return nil, err
 	}
 	zero := s.constant(0)
-	ca, x := a.ConstantFactor()
-	cb, y := b.ConstantFactor()
+	ca, x := a.constantFactor()
+	cb, y := b.constantFactor()
 	cb *= sign
 	switch {
-	case a.Op == Const && b.Op == Const:
-		return s.constant(a.Const + sign*b.Const), nil
+	case a.op == opConst && b.op == opConst:
+		return s.constant(a.constant + sign*b.constant), nil
 	case a == zero:
 		return s.scaled(sign, b), nil
 	case b == zero:
@@ -96,142 +96,142 @@ func (s *simplifier) sum2(a, b *Value, sign float64) (*Value, error) {
 	case x == y:
 		return s.scaled(ca+cb, x), nil
 	case ca == cb:
-		return s.scaled(ca, s.node(Add, shape, x, y)), nil
+		return s.scaled(ca, s.node(opAdd, shape, x, y)), nil
 	case ca == -cb && ca > 0:
-		return s.scaled(ca, s.node(Sub, shape, x, y)), nil
+		return s.scaled(ca, s.node(opSub, shape, x, y)), nil
 	case ca == -cb:
-		return s.scaled(cb, s.node(Sub, shape, y, x)), nil
+		return s.scaled(cb, s.node(opSub, shape, y, x)), nil
 	case cb < 0:
-		return s.node(Sub, shape, a, s.scaled(-cb, y)), nil
+		return s.node(opSub, shape, a, s.scaled(-cb, y)), nil
 	case ca < 0:
-		return s.node(Sub, shape, s.scaled(sign, b), s.scaled(-ca, x)), nil
+		return s.node(opSub, shape, s.scaled(sign, b), s.scaled(-ca, x)), nil
 	}
-	return s.node(Add, shape, a, s.scaled(cb, y)), nil
+	return s.node(opAdd, shape, a, s.scaled(cb, y)), nil
 }
 
-func (s *simplifier) mul(a, b *Value) (*Value, error) {
+func (s *simplifier) mul(a, b *value) (*value, error) {
 	shape, err := broadcast(a, b)
 	if err != nil {
 		return nil, err
 	}
-	ca, x := a.ConstantFactor()
-	cb, y := b.ConstantFactor()
+	ca, x := a.constantFactor()
+	cb, y := b.constantFactor()
 	c := ca * cb
 	switch {
-	case x.Op == Const:
-		return s.scaled(c*x.Const, y), nil
-	case y.Op == Const:
-		return s.scaled(c*y.Const, x), nil
+	case x.op == opConst:
+		return s.scaled(c*x.constant, y), nil
+	case y.op == opConst:
+		return s.scaled(c*y.constant, x), nil
 	case x == y:
-		return s.scaled(c, s.node(Square, shape, x)), nil
-	case x.Op == NotNegative:
+		return s.scaled(c, s.node(opSquare, shape, x)), nil
+	case x.op == opNotNegative:
 		x, y = y, x
 	}
-	if y.Op == NotNegative {
-		if y.Args[0] == x {
-			return s.scaled(c, s.node(Relu, shape, x)), nil
+	if y.op == opNotNegative {
+		if y.args[0] == x {
+			return s.scaled(c, s.node(opRelu, shape, x)), nil
 		}
-		if x.Op == Relu && x.Args[0] == y.Args[0] {
+		if x.op == opRelu && x.args[0] == y.args[0] {
 			return s.scaled(c, x), nil
 		}
 	}
 	// One order, so that x∘y and y∘x are shared: scalars first, then the older.
-	if y.Shape == (Shape{}) || (x.Shape != Shape{} && s.number[y] < s.number[x]) {
+	if y.shape == (Shape{}) || (x.shape != Shape{} && s.order[y] < s.order[x]) {
 		x, y = y, x
 	}
-	return s.scaled(c, s.node(Mul, shape, x, y)), nil
+	return s.scaled(c, s.node(opMul, shape, x, y)), nil
 }
 
-func (s *simplifier) div(a, b *Value) (*Value, error) {
+func (s *simplifier) div(a, b *value) (*value, error) {
 	shape, err := broadcast(a, b)
 	if err != nil {
 		return nil, err
 	}
-	ca, x := a.ConstantFactor()
-	cb, y := b.ConstantFactor()
-	if y.Op == Const {
-		return s.scaled(ca/(cb*y.Const), x), nil
+	ca, x := a.constantFactor()
+	cb, y := b.constantFactor()
+	if y.op == opConst {
+		return s.scaled(ca/(cb*y.constant), x), nil
 	}
-	return s.scaled(ca/cb, s.node(Div, shape, x, y)), nil
+	return s.scaled(ca/cb, s.node(opDiv, shape, x, y)), nil
 }
 
 // unary is op of a single argument; where the operation allows it, the
 // argument's constant factor moves in front.
-func (s *simplifier) unary(op Op, a *Value) *Value {
-	c, x := a.ConstantFactor()
-	if x.Op == Const {
-		if folded, ok := foldUnary(op, x.Const); ok {
+func (s *simplifier) unary(op valueOp, a *value) *value {
+	c, x := a.constantFactor()
+	if x.op == opConst {
+		if folded, ok := foldUnary(op, x.constant); ok {
 			return s.constant(folded)
 		}
 	}
 	switch op {
-	case Square:
-		return s.scaled(c*c, s.node(op, a.Shape, x))
-	case Abs:
-		return s.scaled(math.Abs(c), s.node(op, a.Shape, x))
-	case Sign:
-		return s.scaled(math.Copysign(1, c), s.node(op, a.Shape, x))
-	case NotNegative:
+	case opSquare:
+		return s.scaled(c*c, s.node(op, a.shape, x))
+	case opAbs:
+		return s.scaled(math.Abs(c), s.node(op, a.shape, x))
+	case opSign:
+		return s.scaled(math.Copysign(1, c), s.node(op, a.shape, x))
+	case opNotNegative:
 		if c > 0 {
-			return s.node(op, a.Shape, x)
+			return s.node(op, a.shape, x)
 		}
-	case Relu:
+	case opRelu:
 		if c > 0 {
-			return s.scaled(c, s.node(op, a.Shape, x))
+			return s.scaled(c, s.node(op, a.shape, x))
 		}
-	case Transpose:
-		if x.Op == Transpose {
-			return s.scaled(c, x.Args[0])
+	case opTranspose:
+		if x.op == opTranspose {
+			return s.scaled(c, x.args[0])
 		}
-		return s.scaled(c, s.node(op, Shape{a.Shape[1], a.Shape[0]}, x))
-	case Sum:
+		return s.scaled(c, s.node(op, Shape{a.shape[1], a.shape[0]}, x))
+	case opSum:
 		return s.scaled(c, s.node(op, Shape{}, x))
-	case RowSum:
-		return s.scaled(c, s.node(op, Shape{a.Shape[0], One}, x))
+	case opRowSum:
+		return s.scaled(c, s.node(op, Shape{a.shape[0], One}, x))
 	}
-	return s.node(op, a.Shape, a)
+	return s.node(op, a.shape, a)
 }
 
-func foldUnary(op Op, c float64) (float64, bool) {
+func foldUnary(op valueOp, c float64) (float64, bool) {
 	switch op {
-	case Square:
+	case opSquare:
 		return c * c, true
-	case Sqrt:
+	case opSqrt:
 		return math.Sqrt(c), true
-	case Abs:
+	case opAbs:
 		return math.Abs(c), true
-	case Relu:
+	case opRelu:
 		return max(c, 0), true
 	}
 	return 0, false
 }
 
-func (s *simplifier) matMul(a, b *Value) (*Value, error) {
-	if a.Shape[1] != b.Shape[0] || a.Shape[1] == One {
-		return nil, fmt.Errorf("product of %v and %v", a.Shape, b.Shape)
+func (s *simplifier) matMul(a, b *value) (*value, error) {
+	if a.shape[1] != b.shape[0] || a.shape[1] == One {
+		return nil, fmt.Errorf("product of %v and %v", a.shape, b.shape)
 	}
-	ca, x := a.ConstantFactor()
-	cb, y := b.ConstantFactor()
-	return s.scaled(ca*cb, s.node(MatMul, Shape{a.Shape[0], b.Shape[1]}, x, y)), nil
+	ca, x := a.constantFactor()
+	cb, y := b.constantFactor()
+	return s.scaled(ca*cb, s.node(opMatMul, Shape{a.shape[0], b.shape[1]}, x, y)), nil
 }
 
-func (s *simplifier) shrink(k Shrinkage, S, Q, t *Value) *Value {
-	return s.share(&Value{Op: Shrink, Shape: S.Shape, Args: []*Value{S, Q, t}, Shrinkage: k})
+func (s *simplifier) shrink(k Shrinkage, S, Q, t *value) *value {
+	return s.share(&value{op: opShrink, shape: S.shape, args: []*value{S, Q, t}, shrinkage: k})
 }
 
 // ratio keeps only the quotient of the constant factors, on the numerator.
-func (s *simplifier) ratio(num, den *Value) (*Value, error) {
+func (s *simplifier) ratio(num, den *value) (*value, error) {
 	shape, err := broadcast(num, den)
 	if err != nil {
 		return nil, err
 	}
-	if c, x := den.ConstantFactor(); c > 0 {
+	if c, x := den.constantFactor(); c > 0 {
 		num, den = s.scaled(1/c, num), x
 	}
-	return s.node(Ratio, shape, num, den), nil
+	return s.node(opRatio, shape, num, den), nil
 }
 
-func (s *simplifier) scaleRows(a, factors *Value) *Value {
-	c, x := a.ConstantFactor()
-	return s.scaled(c, s.node(ScaleRows, a.Shape, x, factors))
+func (s *simplifier) scaleRows(a, factors *value) *value {
+	c, x := a.constantFactor()
+	return s.scaled(c, s.node(opScaleRows, a.shape, x, factors))
 }

@@ -23,9 +23,10 @@ type Spec struct {
 	Nonnegative bool    // A ≥ 0 (paper §2.2)
 }
 
-// Loss builds the elementwise loss ℓ(r) of a residual r, an n×L node. Any
-// expression that Gorgonia can differentiate will do. Its second derivative
-// must not exceed 2, that of r²: the line search relies on it.
+// Loss builds the elementwise loss ℓ(r) of a residual r, an n×L node. It may use
+// Gorgonia's Add, Sub, HadamardProd, HadamardDiv, Neg, Square, Sqrt, Abs and
+// Rectify, of r and of constants; [Compile] refuses others, by name. Its second
+// derivative must not exceed 2, that of r²: the line search relies on it.
 type Loss func(r *gorgonia.Node) (*gorgonia.Node, error)
 
 // Squared is the paper's reconstruction loss, ℓ(r) = r².

@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
 
+	"overcomplete/internal/escape"
 	"overcomplete/vectors"
 )
 
@@ -88,7 +89,7 @@ func (h *HeatMap) Write(ctx context.Context, w io.Writer, format string) error {
 	var ticks []plot.Tick
 	for r, row := range h.rows {
 		if row.word != "" {
-			ticks = append(ticks, plot.Tick{Value: h.y(r), Label: row.word})
+			ticks = append(ticks, plot.Tick{Value: h.y(r), Label: escape.Word(row.word)})
 		}
 	}
 	p.Y.Tick.Marker = plot.ConstantTicks(ticks)

@@ -30,6 +30,7 @@ type Backend struct {
 
 	dictionary pointer[float32] // D, K×L
 	squares    pointer[float32] // H, K×L
+	products   [graph.SquaresProduct + 1]pointer[float32]
 	rowNumbers pointer[float64] // a row of them for each number
 	rowPitch   int
 	used       pointer[int32] // K: 1 where a dimension has a nonzero
@@ -99,7 +100,7 @@ func compileStep(build graph.Build, spec graph.Spec) (*executable, error) {
 	if err != nil {
 		return nil, err
 	}
-	return compile(p)
+	return compile(p), nil
 }
 
 // Device implements [train.Trainer].
@@ -145,7 +146,10 @@ func (b *Backend) fill(x []float32, dictionaryStep, codeStep *executable) (err e
 	b.rowPitch = max(b.rows(graph.Words), b.atoms)
 	b.rowNumbers = alloc[float64](g, b.rowPitch*max(dictionaryStep.rowNumbers, codeStep.rowNumbers))
 	b.used = alloc[int32](g, b.atoms)
-	b.dictionary, b.squares = alloc[float32](g, b.atoms*b.dimPitch), alloc[float32](g, b.atoms*b.dimPitch)
+	atoms := b.atoms * b.dimPitch
+	b.dictionary, b.squares = alloc[float32](g, atoms), alloc[float32](g, atoms)
+	b.products[graph.DecodeProduct] = alloc[float32](g, b.rows(graph.Words)*b.dimPitch)
+	b.products[graph.AccumulateProduct], b.products[graph.SquaresProduct] = alloc[float32](g, atoms), alloc[float32](g, atoms)
 	toDevice(g, b.dictionary, pitched(train.InitialDictionary(b.seed, b.atoms, b.dim), b.dim, b.dimPitch), g.compute)
 	if b.dictionaryStep, err = b.newProgram(dictionaryStep); err != nil {
 		return err
@@ -213,16 +217,11 @@ func (b *Backend) dictionaryPass(ctx context.Context, batch int, sums *train.Sum
 	if batch > b.batch {
 		return fmt.Errorf("kernels: a dictionary step of %d words, prepared for %d", batch, b.batch)
 	}
-	p, current := b.dictionaryStep, batch
-	b.start(p, map[string]float64{"n": float64(batch)})
+	p := b.dictionaryStep
+	b.start(p)
 	err := b.eachSlot(ctx, b.slotWords/batch*batch, false, func(at parts[pointer[float32]], first, words int) {
 		for lo := 0; lo < words; lo += batch {
-			n := min(batch, words-lo)
-			if n != current {
-				b.setInput(p, "n", float64(n))
-				current = n
-			}
-			b.run(p, b.from(at, lo), n, 0)
+			b.run(p, b.from(at, lo), min(batch, words-lo), 0)
 			sums.Steps++
 		}
 	})
@@ -237,7 +236,7 @@ func (b *Backend) dictionaryPass(ctx context.Context, batch int, sums *train.Sum
 // codePass renews all codes.
 func (b *Backend) codePass(ctx context.Context, epoch int, sums *train.Sums) error {
 	p := b.codeStep
-	b.start(p, map[string]float64{"t": float64(epoch)})
+	b.start(p)
 	zero(b.gpu, b.used, b.atoms, b.gpu.compute)
 	err := b.eachSlot(ctx, b.slotWords, true, func(at parts[pointer[float32]], first, words int) {
 		for lo := 0; lo < words; lo += b.codeBatch {

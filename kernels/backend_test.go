@@ -47,6 +47,33 @@ func TestBackend(t *testing.T) {
 	})
 }
 
+// Every program that graph compiles runs here, also those that no training has.
+func TestPrograms(t *testing.T) {
+	newTrainer := func(p train.Problem, _ int) (train.Trainer, error) { return newBackend(Device{Precision: FP32}, p, 0) }
+	backendtest.RunPrograms(t, newTrainer, func(trainer train.Trainer, build graph.Build, spec graph.Spec, epoch int) (map[string]float64, error) {
+		x, err := compileStep(build, spec)
+		if err != nil {
+			return nil, err
+		}
+		b := trainer.(*Backend)
+		defer b.enter()()
+		b.rowNumbers = alloc[float64](b.gpu, b.rowPitch*max(2, x.rowNumbers)) // Codes needs two
+		p, err := b.newProgram(x)
+		if err != nil {
+			return nil, err
+		}
+		b.start(p)
+		b.run(p, b.slots[0].parts, b.words, epoch)
+		all, numbers := make([]float64, x.numbers), make(map[string]float64)
+		toHost(b.gpu, all, p.numbers, b.compute)
+		b.synchronize(b.compute)
+		for name, at := range x.Outputs {
+			numbers[name] = all[at]
+		}
+		return numbers, b.err
+	})
+}
+
 // sample is a problem that TF32 can be judged by: words in clusters, sparse
 // codes after a few epochs of eight dictionary steps.
 func sample(words int) train.Problem {
@@ -573,6 +600,15 @@ func TestTrainerErrors(t *testing.T) {
 	if _, err := b.Epoch(t.Context(), 1, 3); err == nil {
 		t.Error("a dictionary step with more words than prepared for")
 	}
+}
+
+func compiled(t *testing.T, build graph.Build, spec graph.Spec) *executable {
+	t.Helper()
+	x, err := compileStep(build, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
 }
 
 // memoryFor is the memory of a device on which slots have a number of words, so

@@ -12,8 +12,8 @@
 // page-locked host memory and stream through two slots, one being copied while
 // kernels work on the other.
 //
-// A step of a program is a product, then what is done to each row, then what is
-// done once:
+// Each typed step of a program, or each of the three that an update is made of, is a
+// product, then what is done to each row, then what is done once:
 //
 //	decode, accumulate   the products, into scratch matrices
 //	correlate            the product, and dual averaging of S, Q and A in its epilogue
@@ -21,8 +21,8 @@
 //	                     another loss is other instructions, not another kernel
 //	totals               sums over rows, and arithmetic on them
 //
-// compile.go makes these of a program, and refuses what there is no kernel for. A
-// pass only queues launches; the host waits at its end. The .cu files tell how the
+// compile.go makes launches of a program: it translates instructions and recognises
+// nothing. A pass only queues launches; the host waits at its end. The .cu files tell how the
 // kernels work and what bounds them, abi.cuh declares their arguments for C++ and,
 // through "go generate", for Go, and launch.go gives them their grids.
 //

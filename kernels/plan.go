@@ -64,11 +64,13 @@ func (s sizes) wordBytes() int64 { return 4 * (int64(s.dimPitch) + 3*int64(s.cod
 // leaves room for what the driver rounds up.
 func (s sizes) fixedBytes(programs ...*executable) int64 {
 	const slack = 4 << 20
-	bytes := int64(slack)
+	bytes := slack + 4*int64(s.dimPitch)*int64(s.rows(graph.Words)+2*s.atoms) // products
 	rowNumbers := 0
 	for _, x := range programs {
-		for _, m := range x.matrices {
-			bytes += 4 * int64(s.rows(m.shape[0])) * int64(s.dimPitch) // inputs too: D, H
+		for _, v := range x.Vectors[graph.SquaresProduct+1:] { // inputs too: D, H
+			if v.Rows != graph.One {
+				bytes += 4 * int64(s.rows(v.Rows)) * int64(s.dimPitch)
+			}
 		}
 		rowNumbers = max(rowNumbers, x.rowNumbers)
 	}

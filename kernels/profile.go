@@ -75,32 +75,6 @@ func (g *gpu) Profile() ([]KernelTime, error) {
 	return times, g.err
 }
 
-// traffic is how many matrices the body reads that it has not written, and how
-// many it writes.
-func (s *step) traffic() (matrices int) {
-	here := make(map[int]bool) // what a row's warp has at hand
-	touch := func(v int32, write bool) {
-		m := s.vectors[v].matrix
-		if m >= 0 && (write || !here[m]) {
-			matrices++
-			here[m] = true
-		}
-	}
-	for _, in := range s.body {
-		switch {
-		case in.op <= opDivVV:
-			touch(in.a, false)
-			touch(in.b, false)
-		case in.op <= opRowSum:
-			touch(in.a, false)
-		}
-		if in.op < opRowSum {
-			touch(in.dst, true)
-		}
-	}
-	return matrices
-}
-
 // rowTotals is how many numbers of each row are summed.
 func (s *step) rowTotals() (n int) {
 	for _, in := range s.totals {

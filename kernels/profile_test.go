@@ -89,9 +89,9 @@ func TestTraffic(t *testing.T) {
 		{graph.Dictionary, []int{3, 6, 2, 3}},
 		{graph.Code, []int{3, 0, 2}},
 	} {
-		for i, s := range compiled(t, test.build, anySpec).steps {
-			if got := s.traffic(); got != test.want[i] {
-				t.Errorf("step %d (%s) moves %d matrices, want %d", i+1, s.kind, got, test.want[i])
+		for i, s := range compiled(t, test.build, graph.Spec{Atoms: 10, Dim: 4, Tau: 1e-5, Rate: 0.05}).steps {
+			if s.matrices != test.want[i] {
+				t.Errorf("step %d (%T) moves %d matrices, want %d", i+1, s.Step, s.matrices, test.want[i])
 			}
 		}
 	}

@@ -12,57 +12,57 @@ import (
 // program is an executable in device memory.
 type program struct {
 	*executable
-	numbers  pointer[float64]
-	matrices []pointer[float32]
-	steps    []rowWork
+	numbers pointer[float64]
+	places  []place
+	steps   []rowWork
+	words   int // that the numbers are for, 0 for none
 }
 
 // rowWork is a step's work for the row machine, but for the words that it is to be done on.
 type rowWork struct {
-	body     body
-	matrices int // that body reads and writes
-	totals   totals
+	body   body
+	totals totals
 }
 
-// newProgram gives an executable its memory; inputs are where the training has
-// them.
+// newProgram gives an executable its memory; inputs and products are where the
+// training has them.
 func (b *Backend) newProgram(x *executable) (*program, error) {
 	g := b.gpu
-	p := &program{executable: x, numbers: alloc[float64](g, len(x.numbers))}
-	for _, m := range x.matrices {
-		switch m.input {
-		case "X": // wherever the batch is
-			p.matrices = append(p.matrices, 0)
-		case "D":
-			p.matrices = append(p.matrices, b.dictionary)
-		case "H":
-			p.matrices = append(p.matrices, b.squares)
+	p := &program{executable: x, numbers: alloc[float64](g, x.numbers), places: make([]place, len(x.Vectors)+1)}
+	for i, v := range x.Vectors {
+		var data pointer[float32]
+		switch {
+		case v.Rows == graph.One:
+		case i <= graph.SquaresProduct:
+			data = b.products[i]
+		case v.Input == "D":
+			data = b.dictionary
+		case v.Input == "H":
+			data = b.squares
 		default:
-			p.matrices = append(p.matrices, alloc[float32](g, b.rows(m.shape[0])*b.dimPitch))
+			data = alloc[float32](g, b.rows(v.Rows)*b.dimPitch)
 		}
+		p.places[i] = place{data, int64(b.dimPitch)}
 	}
 	for _, s := range x.steps {
+		places := slices.Clone(p.places)
+		for i, v := range s.scratch {
+			places[v] = place{0, int64(i)}
+		}
 		w := rowWork{
 			body: body{
-				numbers: p.numbers, rowNumbers: b.rowNumbers, rowPitch: int64(b.rowPitch), instructions: int32(len(s.body)),
-				numberCount: int32(len(x.numbers)), temps: int32(s.temps), width: int32(b.dim),
+				program: upload(g, s.body), places: upload(g, places), numbers: p.numbers, rowNumbers: b.rowNumbers, rowPitch: int64(b.rowPitch),
+				instructions: int32(len(s.body)), numberCount: int32(x.numbers), temps: int32(len(s.scratch)), width: int32(b.dim),
 			},
-			totals: totals{numbers: p.numbers, rowNumbers: b.rowNumbers, rowPitch: int64(b.rowPitch), instructions: int32(len(s.totals))},
+			totals: totals{
+				program: upload(g, s.totals), numbers: p.numbers, rowNumbers: b.rowNumbers, rowPitch: int64(b.rowPitch),
+				instructions: int32(len(s.totals)),
+			},
 		}
 		if need := w.body.rowMemory(); need > g.mostShared {
 			return nil, fmt.Errorf("%w: vectors of length %d need %d bytes of shared memory, and GPU %d has %d",
 				ErrUnavailable, b.dim, need, g.device.Index, g.mostShared)
 		}
-		var places []place
-		for _, v := range s.vectors {
-			if v.matrix < 0 {
-				places = append(places, place{0, int64(v.temp)})
-			} else {
-				places = append(places, place{p.matrices[v.matrix], int64(b.dimPitch)})
-			}
-		}
-		w.body.program, w.body.places, w.totals.program = upload(g, s.body), upload(g, places), upload(g, s.totals)
-		w.matrices = s.traffic()
 		p.steps = append(p.steps, w)
 	}
 	return p, g.err
@@ -74,25 +74,15 @@ func upload[T any](g *gpu, values []T) pointer[T] {
 	return p
 }
 
-// start sets the program's inputs and clears its sums.
-func (b *Backend) start(p *program, inputs map[string]float64) {
-	numbers := slices.Clone(p.executable.numbers)
-	for name, slot := range p.inputs {
-		numbers[slot] = inputs[name]
-	}
-	toDevice(b.gpu, p.numbers, numbers, b.gpu.compute)
-}
-
-// setInput changes an input from the next run on.
-func (b *Backend) setInput(p *program, name string, value float64) {
-	if slot, ok := p.inputs[name]; ok {
-		toDevice(b.gpu, p.numbers.at(slot), []float64{value}, b.gpu.compute)
-	}
+// start clears the program's sums.
+func (b *Backend) start(p *program) {
+	p.words = 0
+	zero(b.gpu, p.numbers, p.executable.numbers, b.gpu.compute)
 }
 
 // sums waits for the program and returns what its runs added up since start.
 func (b *Backend) sums(p *program) (map[string]float64, error) {
-	numbers := make([]float64, len(p.executable.numbers))
+	numbers := make([]float64, p.executable.numbers)
 	toHost(b.gpu, numbers, p.numbers, b.gpu.compute)
 	b.gpu.synchronize(b.gpu.compute)
 	sums := make(map[string]float64)
@@ -105,16 +95,22 @@ func (b *Backend) sums(p *program) (map[string]float64, error) {
 // run launches the program for some words of a slot.
 func (b *Backend) run(p *program, at parts[pointer[float32]], words, epoch int) {
 	g := b.gpu
+	if words != p.words {
+		numbers := make([]float64, len(p.Numbers))
+		p.Start(numbers, words, epoch)
+		toDevice(g, p.numbers, numbers, g.compute)
+		p.words = words
+	}
 	for i, s := range p.executable.steps {
 		rows := b.atoms
-		if s.shape[0] == graph.Words {
+		if s.rows == graph.Words {
 			rows = words
 		}
-		b.multiply(p, s, at, words, epoch)
+		b.multiply(p, s.Step, at, words, epoch)
 		if len(s.body) > 0 {
 			k := p.steps[i].body
 			k.input, k.rows = at.x, int32(rows)
-			g.queue(k.launch(p.steps[i].matrices), g.compute)
+			g.queue(k.launch(s.matrices), g.compute)
 		}
 		if f := p.finish; f != nil && i == len(p.steps)-1 {
 			g.queue(finishCodes{
@@ -130,28 +126,25 @@ func (b *Backend) run(p *program, at parts[pointer[float32]], words, epoch int) 
 	}
 }
 
-// multiply launches a step's product.
-func (b *Backend) multiply(p *program, s *step, at parts[pointer[float32]], words, epoch int) {
+// multiply launches a step's product, if it has one.
+func (b *Backend) multiply(p *program, s graph.Step, at parts[pointer[float32]], words, epoch int) {
 	g, shape := b.gpu, b.shape(words)
-	switch s.kind {
-	case graph.Decode:
-		for _, m := range s.product {
-			g.queue(decode{
-				product: p.matrices[m.result], codes: at.codes, atoms: p.matrices[m.right], shape: shape,
-			}.launch(b.precision), g.compute)
-		}
-	case graph.Accumulate:
-		m, squares := s.product[0], s.product[1]
-		g.queue(accumulate{
-			product: p.matrices[m.result], squares: p.matrices[squares.result], codes: at.codes,
-			residuals: p.matrices[m.right], shape: shape,
+	vector := func(i int) pointer[float32] { return p.places[i].data }
+	switch s := s.(type) {
+	case *graph.Decode:
+		g.queue(decode{
+			product: vector(graph.DecodeProduct), codes: at.codes, atoms: vector(s.Atoms), shape: shape,
 		}.launch(b.precision), g.compute)
-	case graph.Correlate:
-		m, d := s.product[0], s.averaging
+	case *graph.Accumulate: // the squares cost little
+		g.queue(accumulate{
+			product: vector(graph.AccumulateProduct), squares: vector(graph.SquaresProduct), codes: at.codes,
+			residuals: vector(s.Residuals), shape: shape,
+		}.launch(b.precision), g.compute)
+	case *graph.Correlate:
 		g.queue(correlate{
-			codes: at.codes, sumG: at.sumG, sumQ: at.sumQ, residuals: p.matrices[m.left], atoms: p.matrices[m.right],
-			gradient: d.Gradient, square: d.Square, threshold: float64(epoch) * d.Lambda, rate: d.Rate,
-			shape: shape, nonnegative: d.Nonnegative,
+			codes: at.codes, sumG: at.sumG, sumQ: at.sumQ, residuals: vector(s.Residuals), atoms: vector(s.Atoms),
+			gradient: s.Gradient, square: s.Square, threshold: float64(epoch) * s.Lambda, rate: s.Rate,
+			shape: shape, nonnegative: s.Nonnegative,
 		}.launch(b.precision), g.compute)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"overcomplete/internal/atomicfile"
+	"overcomplete/internal/input"
 	"overcomplete/internal/npy"
 )
 
@@ -98,7 +99,7 @@ func OpenCheckpoint(dir string) (m *Model, batch int, err error) {
 		return nil, 0, err
 	}
 	var p progress
-	data, err := os.ReadFile(filepath.Join(dir, progressFile))
+	data, err := input.ReadRegular(filepath.Join(dir, progressFile), mostInfo)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, 0, fmt.Errorf("%s: %w", dir, ErrNoCheckpoint)
@@ -119,7 +120,7 @@ func OpenCheckpoint(dir string) (m *Model, batch int, err error) {
 // if the file does not have the shape that m implies, or if use does not read all of
 // it; an error of use is returned.
 func ReadMatrix(dir string, m *Model, matrix Matrix, use func(read func(part []float32) error) error) error {
-	err := readFile(dir, matrix.file(), func(f *os.File, size int64) error {
+	err := readFile(dir, matrix.file(), func(f *input.File) error {
 		r := bufio.NewReaderSize(f, 1<<20)
 		h, err := npy.ReadHeader(r)
 		if err != nil {

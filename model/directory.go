@@ -11,9 +11,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"overcomplete/internal/atomicfile"
+	"overcomplete/internal/input"
 	"overcomplete/internal/npy"
 	"overcomplete/vectors"
 )
@@ -49,11 +49,15 @@ func open(dir string) (*Model, error) {
 		return nil, err
 	}
 	m.Codes = new(vectors.Sparse)
-	if m.Codes.Words, err = readWords(dir); err != nil {
+	err = readFile(dir, wordsFile, func(f *input.File) error {
+		m.Codes.Words, err = readWords(f, m.Info.Input.Words)
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
-	err = readFile(dir, codesFile, func(f *os.File, size int64) error {
-		codes, err := vectors.ReadCSR(f, size)
+	err = readFile(dir, codesFile, func(f *input.File) error {
+		codes, err := vectors.ReadCSR(f, f.Size(), m.Info.Input.Words, m.Info.Training.Atoms)
 		if err == nil {
 			m.Codes.CSR = *codes
 		}
@@ -117,7 +121,7 @@ func readInfo(dir string) (Info, error) {
 	case err == nil && !stat.IsDir():
 		return info, errors.New("not a model's directory")
 	}
-	data, err := os.ReadFile(filepath.Join(dir, infoFile))
+	data, err := input.ReadRegular(filepath.Join(dir, infoFile), mostInfo)
 	if errors.Is(err, fs.ErrNotExist) {
 		return info, fmt.Errorf("not a model: there is no %s in it", infoFile)
 	}
@@ -127,23 +131,28 @@ func readInfo(dir string) (Info, error) {
 	return parseInfo(data)
 }
 
+// mostInfo is how many bytes a model.json has at most. That of a shard of a billion words
+// has a number for each block of them.
+const mostInfo = 1 << 28
+
 // parseInfo parses a model.json of this version or the one before.
 func parseInfo(data []byte) (Info, error) {
 	var info Info
 	version, err := formatVersion(data)
+	if err == nil && (version < 1 || version > FormatVersion) {
+		err = fmt.Errorf("format version is %d, want 1 to %d", version, FormatVersion)
+	}
 	if err != nil {
 		return info, inFile(infoFile, err)
 	}
-	if version < 1 || version > FormatVersion {
-		return info, fmt.Errorf("%s: format version is %d, want 1 to %d", infoFile, version, FormatVersion)
-	}
 	// What the first models did not say, for there was nothing else.
 	info.Training.State, info.Training.Recipe = "float32", "paper"
-	if err := json.Unmarshal(data, &info); err != nil {
-		return info, inFile(infoFile, err)
-	}
-	if version == 1 {
+	err = parseJSON(data, &info)
+	if err == nil && version == 1 {
 		err = info.fromVersion1(data)
+	}
+	if err == nil {
+		err = info.validate()
 	}
 	return info, inFile(infoFile, err)
 }
@@ -157,7 +166,7 @@ func (i *Info) fromVersion1(data []byte) error {
 			Error        float64 `json:"error"`
 		} `json:"epochs"`
 	}
-	if err := json.Unmarshal(data, &old); err != nil {
+	if err := parseJSON(data, &old); err != nil {
 		return err
 	}
 	for t, was := range old.Epochs {
@@ -174,50 +183,37 @@ func (i *Info) fromVersion1(data []byte) error {
 // this version does not know.
 func formatVersion(data []byte) (int, error) {
 	var info struct{ Format int }
-	err := json.Unmarshal(data, &info)
+	err := parseJSON(data, &info)
 	return info.Format, err
 }
 
-func readWords(dir string) ([]string, error) {
-	data, err := os.ReadFile(filepath.Join(dir, wordsFile))
-	if err != nil {
-		return nil, inFile(wordsFile, err)
+func parseJSON(data []byte, v any) error {
+	if err := json.Unmarshal(data, v); err != nil {
+		return fmt.Errorf("%.200v", err) // a number in it can be of any length
 	}
-	if len(data) == 0 {
-		return nil, nil
-	}
-	text, whole := strings.CutSuffix(string(data), "\n")
-	if !whole {
-		return nil, fmt.Errorf("%s: truncated: the last line has no end", wordsFile)
-	}
-	return strings.Split(text, "\n"), nil
+	return nil
 }
 
 // readArray reads a file that must hold an array of the given shape.
 func readArray(dir, name string, shape ...int) (data []float32, err error) {
-	err = readFile(dir, name, func(f *os.File, size int64) error {
-		got, values, err := npy.ReadFloat32(f, size)
-		if err == nil && !slices.Equal(got, shape) {
-			err = fmt.Errorf("array of shape %v, want %v as in %s", got, shape, infoFile)
+	err = readFile(dir, name, func(f *input.File) error {
+		array, err := npy.Open(f, f.Size())
+		if err == nil {
+			data, err = array.Float32(shape...)
 		}
-		data = values
 		return err
 	})
 	return data, err
 }
 
-// readFile calls read with an open file of the directory and its size.
-func readFile(dir, name string, read func(f *os.File, size int64) error) error {
-	f, err := os.Open(filepath.Join(dir, name))
+// readFile calls read with an open file of the directory.
+func readFile(dir, name string, read func(f *input.File) error) error {
+	f, err := input.Open(filepath.Join(dir, name))
 	if err != nil {
 		return inFile(name, err)
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return inFile(name, err)
-	}
-	return inFile(name, read(f, info.Size()))
+	return inFile(name, read(f))
 }
 
 // inFile says which file of the directory err is about.
@@ -250,10 +246,11 @@ func (m *Model) validate() error {
 
 // validateDictionary is validate for all but words and codes.
 func (m *Model) validateDictionary() error {
-	words, dim, atoms := m.Info.Input.Words, m.Info.Input.Dim, m.Info.Training.Atoms
+	if err := m.Info.validate(); err != nil {
+		return inFile(infoFile, err)
+	}
+	dim, atoms := m.Info.Input.Dim, m.Info.Training.Atoms
 	switch {
-	case words < 0 || dim <= 0 || atoms <= 0:
-		return fmt.Errorf("%s: no model has %d words, %d dimensions and %d atoms", infoFile, words, dim, atoms)
 	case m.Dictionary.Dim != dim || len(m.Dictionary.Atoms)%dim != 0 || m.Dictionary.Len() != atoms:
 		return fmt.Errorf("%s: %d values, %s says %d atoms of length %d", dictionaryFile, len(m.Dictionary.Atoms), infoFile, atoms, dim)
 	case m.Info.Training.Center && len(m.Dictionary.Mean) != dim:
@@ -326,7 +323,7 @@ func checkReplaceable(dir string) error {
 	if len(entries) == 0 {
 		return nil
 	}
-	data, _ := os.ReadFile(filepath.Join(dir, infoFile))
+	data, _ := input.ReadRegular(filepath.Join(dir, infoFile), mostInfo)
 	if version, err := formatVersion(data); err != nil || version < 1 {
 		return errors.New("is neither empty nor a model, so it is not replaced")
 	}
@@ -383,20 +380,6 @@ func (m *Model) write(dir string) error {
 	return m.writeDictionary(dir)
 }
 
-// writeWords writes words, of which there were some before, a line each.
-func writeWords(w *bufio.Writer, words []string, before int) error {
-	if err := checkLines(words, before); err != nil {
-		return err
-	}
-	for _, word := range words {
-		w.WriteString(word)
-		if err := w.WriteByte('\n'); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // writeDictionary writes the files of m but for words and codes.
 func (m *Model) writeDictionary(dir string) error {
 	info := m.Info
@@ -421,17 +404,6 @@ func (m *Model) writeDictionary(dir string) error {
 	return writeFile(dir, meanFile, func(f io.Writer) error {
 		return npy.Write(f, []int{len(m.Dictionary.Mean)}, m.Dictionary.Mean)
 	})
-}
-
-// checkLines returns an error if one of the words, of which there were some
-// before, can't be a line.
-func checkLines(words []string, before int) error {
-	for i, word := range words {
-		if strings.Contains(word, "\n") {
-			return fmt.Errorf("word %d, %q, contains a newline", before+i+1, word)
-		}
-	}
-	return nil
 }
 
 // writeFile creates a file of the directory and leaves it on disk.

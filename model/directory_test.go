@@ -210,7 +210,7 @@ func TestSaveRefuses(t *testing.T) {
 		spoil func(m *Model)
 		want  string
 	}{
-		{"newline", func(m *Model) { m.Codes.Words[1] = "a\nb" }, `word 2, "a\nb", contains a newline`},
+		{"newline", func(m *Model) { m.Codes.Words[1] = "a\nb" }, `words.txt: line 2, "a\nb": the word contains a tab, a line break`},
 		{"too few words", func(m *Model) { m.Codes.Words = m.Codes.Words[1:] }, "words.txt: 1 words"},
 		{"no codes", func(m *Model) { m.Codes = nil }, "codes.npz: there are no codes"},
 		{"NaN in a code", func(m *Model) { m.Codes.Value[0] = float32(math.NaN()) }, "codes.npz: row 0"},
@@ -343,6 +343,17 @@ func TestOpenBad(t *testing.T) {
 		{"longer mean", mix(meanFile, testModel(4, 3, 3, true)), meanFile, "[3]"},
 		{"NaN in the dictionary", replace(dictionaryFile, bits, "\x00\x00\xc0\x7f"), dictionaryFile, "value 0 is NaN"},
 		{"changed code", replace(codesFile, bits, "\x00\x00\x80\x40"), codesFile, "checksum"},
+		{"method", replace(infoFile, `"method": "A"`, `"method": "Z\u001b[2J"`), infoFile, `method is "Z\x1b[2J", want A or B`},
+		{"loss", replace(infoFile, `"loss": "squared"`, `"loss": "\u009b2J"`), infoFile, `loss is "\u009b2J", want a name`},
+		{"device", replace(infoFile, `"device": ""`, `"device": "cpu\u001b[2J"`), infoFile, `device is "cpu\x1b[2J"`},
+		{"a long device", replace(infoFile, `"device": ""`, `"device": "`+strings.Repeat("x", 1000)+`"`), infoFile, "device is"},
+		{"sparsity", replace(infoFile, `"sparsity": 0`, `"sparsity": -1e300`), infoFile, "sparsity after epoch 1 is -1e+300"},
+		{"a long number", replace(infoFile, `"epoch": 1`, `"epoch": 1`+strings.Repeat("0", 1000)), infoFile, "cannot unmarshal number 1000"},
+		{"a word that is not UTF-8", replace(wordsFile, "word 1", "word \xff"), wordsFile, "line 2, "},
+		{"an empty word", replace(wordsFile, "word 1 \u00a0é", ""), wordsFile, `line 2, "": empty word`},
+		{"a NUL in a word", replace(wordsFile, "word 1", "word\x001"), wordsFile, "line 2, "},
+		{"a tab in a word", replace(wordsFile, "word 1", "word\t1"), wordsFile, "line 2, "},
+		{"a carriage return in a word", replace(wordsFile, "word 1", "word\r1"), wordsFile, "line 2, "},
 		{"one word twice a line", replace(wordsFile, "\n", " "), wordsFile, "3 words"},
 	} {
 		dir := filepath.Join(t.TempDir(), "model")

@@ -27,6 +27,7 @@ import (
 	"fmt"
 	"math"
 
+	"overcomplete/internal/escape"
 	"overcomplete/vectors"
 )
 
@@ -56,6 +57,52 @@ type Info struct {
 	// training; it is nil otherwise. Training, Device and Epochs then still describe
 	// the training of the dictionary, and Input the vectors that were encoded.
 	Encoding *Encoding `json:"encoding,omitempty"`
+}
+
+// validate returns an error unless a training, or an encoding after it, can have come to
+// i. What Input says of files is for people: anybody may have named them.
+func (i Info) validate() error {
+	words, dim, atoms := i.Input.Words, i.Input.Dim, i.Training.Atoms
+	if words < 0 || dim <= 0 || atoms <= 0 {
+		return fmt.Errorf("no model has %d words, %d dimensions and %d atoms", words, dim, atoms)
+	}
+	training := i.Training
+	if l := training.Loss; l != "squared" && l != "huber" { // a program's own, which may have any name
+		if err := checkName("loss", l); err != nil {
+			return err
+		}
+		training.Loss = "squared"
+	}
+	if err := training.Validate(); err != nil {
+		return err
+	}
+	if err := checkName("device", i.Device); err != nil {
+		return err
+	}
+	for _, e := range i.Epochs {
+		if !isShare(e.Sparsity) {
+			return fmt.Errorf("sparsity after epoch %d is %v, want 0 to 1", e.Epoch, e.Sparsity)
+		}
+	}
+	if e := i.Encoding; e != nil {
+		if err := checkName("device", e.Device); err != nil {
+			return err
+		}
+		if e.Most < 0 || e.Most > atoms || !isShare(e.Sparsity) {
+			return fmt.Errorf("no encoding has %d nonzeros of %d at most and a sparsity of %v", e.Most, atoms, e.Sparsity)
+		}
+	}
+	return nil
+}
+
+func isShare(x float64) bool { return x >= 0 && x <= 1 }
+
+// checkName returns an error if what can't be called so.
+func checkName(what, name string) error {
+	if len(name) > 100 || escape.Text(name) != name {
+		return fmt.Errorf("%s is %.60q, want a name of at most 100 bytes that can be printed", what, name)
+	}
+	return nil
 }
 
 // Input describes the file of dense vectors that the codes were made from.
@@ -135,7 +182,7 @@ func (h Hyperparameters) Validate() error {
 		{"state", h.State, "float32", "float16"}, {"stop", h.Stop, "epochs", "authors"},
 	} {
 		if v.value != v.a && v.value != v.b {
-			return fmt.Errorf("%s is %q, want %s or %s", v.name, v.value, v.a, v.b)
+			return fmt.Errorf("%s is %.60q, want %s or %s", v.name, v.value, v.a, v.b)
 		}
 	}
 	for _, v := range []struct {

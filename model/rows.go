@@ -5,11 +5,10 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
-	"strings"
 
 	"overcomplete/internal/atomicfile"
+	"overcomplete/internal/input"
 	"overcomplete/vectors"
 )
 
@@ -74,9 +73,9 @@ type Rows struct {
 	Info Info
 
 	dir       string
-	words     *bufio.Reader
+	words     *wordReader
 	codes     *vectors.CSRReader
-	files     []*os.File
+	files     []*input.File
 	remaining int
 }
 
@@ -95,16 +94,16 @@ func (r *Rows) open() (err error) {
 	if r.Info, err = readInfo(r.dir); err != nil {
 		return err
 	}
-	words, _, err := r.openFile(wordsFile)
+	words, err := r.openFile(wordsFile)
 	if err != nil {
 		return err
 	}
-	r.words = bufio.NewReaderSize(words, 1<<16)
-	codes, size, err := r.openFile(codesFile)
+	r.words = newWordReader(words)
+	codes, err := r.openFile(codesFile)
 	if err != nil {
 		return err
 	}
-	if r.codes, err = vectors.NewCSRReader(codes, size); err != nil {
+	if r.codes, err = vectors.NewCSRReader(codes, codes.Size()); err != nil {
 		return inFile(codesFile, err)
 	}
 	r.remaining = r.Info.Input.Words
@@ -114,14 +113,13 @@ func (r *Rows) open() (err error) {
 	return nil
 }
 
-func (r *Rows) openFile(name string) (*os.File, int64, error) {
-	f, err := os.Open(filepath.Join(r.dir, name))
+func (r *Rows) openFile(name string) (*input.File, error) {
+	f, err := input.Open(filepath.Join(r.dir, name))
 	if err != nil {
-		return nil, 0, inFile(name, err)
+		return nil, inFile(name, err)
 	}
 	r.files = append(r.files, f)
-	info, err := f.Stat()
-	return f, info.Size(), inFile(name, err)
+	return f, nil
 }
 
 // Next returns the words and codes of the next n rows, or of those that are left if
@@ -130,14 +128,14 @@ func (r *Rows) Next(n int) (*vectors.Sparse, error) {
 	n = min(n, r.remaining)
 	words := make([]string, n)
 	for i := range words {
-		word, err := r.words.ReadString('\n')
+		word, err := r.words.next()
 		switch {
 		case err == io.EOF:
 			return nil, fmt.Errorf("%s: %s: truncated: fewer words than %s says", r.dir, wordsFile, infoFile)
 		case err != nil:
 			return nil, fmt.Errorf("%s: %w", r.dir, inFile(wordsFile, err))
 		}
-		words[i] = strings.TrimSuffix(word, "\n")
+		words[i] = word
 	}
 	codes, err := r.codes.Next(n)
 	if err != nil {
@@ -150,7 +148,7 @@ func (r *Rows) Next(n int) (*vectors.Sparse, error) {
 // Finish returns an error if rows were left unread, or if a checksum, which is known
 // only at the end, shows that the file is damaged.
 func (r *Rows) Finish() error {
-	if _, err := r.words.ReadByte(); err != io.EOF || r.remaining > 0 {
+	if _, err := r.words.next(); err != io.EOF || r.remaining > 0 {
 		return fmt.Errorf("%s: %s: more words than %s says", r.dir, wordsFile, infoFile)
 	}
 	if err := r.codes.Finish(); err != nil {

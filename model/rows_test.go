@@ -81,7 +81,7 @@ func TestSaveRowsFails(t *testing.T) {
 		func(add func(*vectors.Sparse) error) error {
 			row := rowsOf(m, 0, 1)
 			row.Words = []string{"two\nlines"}
-			if err := add(row); err == nil || !strings.Contains(err.Error(), "newline") {
+			if err := add(row); err == nil || !strings.Contains(err.Error(), "line break") {
 				t.Errorf("error %v for a newline", err)
 			}
 			row.Words = nil

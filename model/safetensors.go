@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 
+	"overcomplete/internal/input"
 	"overcomplete/internal/safetensors"
 	"overcomplete/vectors"
 )
@@ -39,8 +40,10 @@ func (m *Model) WriteSafetensors(w io.Writer) error {
 	if err := m.validate(); err != nil {
 		return err
 	}
-	if err := checkLines(m.Codes.Words, 0); err != nil {
-		return err
+	for i, word := range m.Codes.Words {
+		if err := checkWord(i+1, word); err != nil {
+			return inFile(wordsFile, err)
+		}
 	}
 	info := m.Info
 	info.Format = FormatVersion
@@ -65,11 +68,10 @@ func (m *Model) WriteSafetensors(w io.Writer) error {
 // Is reports whether the path that a user gave for a model or for vectors is for a
 // model: a directory, whatever is in it, or a .safetensors file that holds a model.
 func Is(path string) bool {
-	stat, err := os.Stat(path)
-	if err != nil || !stat.Mode().IsRegular() {
-		return err == nil && stat.IsDir()
+	if stat, err := os.Stat(path); err == nil && stat.IsDir() {
+		return true
 	}
-	file, err := os.Open(path)
+	file, err := input.Open(path)
 	if err != nil {
 		return false
 	}
@@ -80,16 +82,12 @@ func Is(path string) bool {
 
 // readHeader reads the header of what [Model.WriteSafetensors] wrote, and its
 // model.json.
-func readHeader(file *os.File) (f *safetensors.File, info string, err error) {
-	stat, err := file.Stat()
-	if err != nil {
-		return nil, "", err
-	}
+func readHeader(file *input.File) (f *safetensors.File, info string, err error) {
 	head := make([]byte, 16)
 	if n, _ := file.ReadAt(head, 0); !safetensors.Detect(head[:n]) {
 		return nil, "", errors.New("not a model: neither a directory nor a .safetensors file")
 	}
-	if f, err = safetensors.Open(file, stat.Size()); err != nil {
+	if f, err = safetensors.Open(file, file.Size()); err != nil {
 		return nil, "", err
 	}
 	info, ok := f.Metadata[infoMetadata]
@@ -101,7 +99,7 @@ func readHeader(file *os.File) (f *safetensors.File, info string, err error) {
 
 // openSafetensors reads what [Model.WriteSafetensors] wrote.
 func openSafetensors(path string) (*Model, error) {
-	file, err := os.Open(path)
+	file, err := input.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -115,36 +113,34 @@ func openSafetensors(path string) (*Model, error) {
 		return nil, err
 	}
 	words, dim, atoms := m.Info.Input.Words, m.Info.Input.Dim, m.Info.Training.Atoms
-	shapes := map[string][]int{indptrTensor: {words + 1}, dictionaryTensor: {atoms, dim}, meanTensor: {dim}}
-	if !m.Info.Training.Center {
-		shapes[meanTensor] = nil
-	}
-	for name, want := range shapes {
-		if got := f.Shape(name); !slices.Equal(got, want) {
-			return nil, fmt.Errorf("tensor %q has shape %v, want %v as in its metadata's %s", name, got, want, infoMetadata)
-		}
-	}
-	m.Codes = &vectors.Sparse{CSR: vectors.CSR{Rows: words, Cols: atoms}}
-	if m.Codes.Words, err = f.Lines(wordsTensor); err != nil {
-		return nil, err
-	}
-	if m.Codes.Ptr, err = f.Int64(indptrTensor); err != nil {
-		return nil, err
-	}
-	if m.Codes.Index, err = f.Int32(indicesTensor); err != nil {
-		return nil, err
-	}
-	if m.Codes.Value, err = f.Float32(dataTensor); err != nil {
+	if m.Dictionary.Atoms, err = f.Float32(dictionaryTensor, atoms, dim); err != nil {
 		return nil, err
 	}
 	m.Dictionary.Dim = dim
-	if m.Dictionary.Atoms, err = f.Float32(dictionaryTensor); err != nil {
-		return nil, err
-	}
 	if m.Info.Training.Center {
-		if m.Dictionary.Mean, err = f.Float32(meanTensor); err != nil {
+		if m.Dictionary.Mean, err = f.Float32(meanTensor, dim); err != nil {
 			return nil, err
 		}
+	} else if slices.Contains(f.Names(), meanTensor) {
+		return nil, fmt.Errorf("there is a tensor %q, but %s says that the input was not centred", meanTensor, infoMetadata)
+	}
+	lines, err := f.Text(wordsTensor)
+	if err != nil {
+		return nil, err
+	}
+	m.Codes = &vectors.Sparse{CSR: vectors.CSR{Rows: words, Cols: atoms}}
+	if m.Codes.Words, err = readWords(lines, words); err != nil {
+		return nil, fmt.Errorf("tensor %q: %w", wordsTensor, err)
+	}
+	if m.Codes.Ptr, err = f.Int64(indptrTensor, words+1); err != nil {
+		return nil, err
+	}
+	nonzeros := int(m.Codes.Ptr[words])
+	if m.Codes.Index, err = f.Int32(indicesTensor, nonzeros); err != nil {
+		return nil, err
+	}
+	if m.Codes.Value, err = f.Float32(dataTensor, nonzeros); err != nil {
+		return nil, err
 	}
 	if err := m.validate(); err != nil {
 		return nil, err

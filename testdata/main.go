@@ -15,6 +15,7 @@ package main
 import (
 	"bufio"
 	"compress/gzip"
+	"context"
 	"fmt"
 	"go/build"
 	"io"
@@ -43,22 +44,10 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: go run ./testdata FILE.txt.gz")
 		os.Exit(2)
 	}
-	if err := run(os.Args[1]); err != nil {
+	if err := atomicfile.WriteFile(context.Background(), os.Args[1], true, generate); err != nil {
 		fmt.Fprintln(os.Stderr, "testdata:", err)
 		os.Exit(1)
 	}
-}
-
-func run(path string) error {
-	file, err := atomicfile.Create(path, true)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	if err := generate(file); err != nil {
-		return err
-	}
-	return file.Commit()
 }
 
 // generate learns the vectors and writes them to w as gzipped GloVe text. The

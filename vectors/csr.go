@@ -184,7 +184,7 @@ type CSRReader struct {
 
 // array is an array of which elements are read.
 type array struct {
-	header npy.Header
+	npy.Header
 	*bufio.Reader
 }
 
@@ -203,24 +203,19 @@ func NewCSRReader(r io.ReaderAt, size int64) (*CSRReader, error) {
 		name string
 		to   *array
 	}{{"indices", &c.index}, {"indptr", &c.pointers}, {"data", &c.value}} {
-		stored, _, err := a.Open(part.name)
+		stored, err := a.Open(part.name)
 		if err != nil {
 			return nil, err
 		}
-		buffered := bufio.NewReaderSize(stored, 1<<16)
-		h, err := npy.ReadHeader(buffered)
-		if err != nil {
-			return nil, fmt.Errorf("array %q: %w", part.name, err)
-		}
-		*part.to = array{h, buffered}
+		*part.to = array{stored.Header, bufio.NewReaderSize(stored, 1<<16)}
 	}
-	is := func(h npy.Header, typ string) bool { return h.Type == typ && len(h.Shape) == 1 }
-	switch n := c.pointers.header; {
-	case !is(c.index.header, "<i4"), !is(c.value.header, "<f4"), !is(n, "<i4") && !is(n, "<i8"),
-		c.index.header.Shape[0] != c.value.header.Shape[0], n.Shape[0]-1 != c.Rows:
+	is := func(a array, typ string) bool { return a.Type == typ && len(a.Shape) == 1 }
+	switch n := c.pointers; {
+	case !is(c.index, "<i4"), !is(c.value, "<f4"), !is(n, "<i4") && !is(n, "<i8"),
+		c.index.Shape[0] != c.value.Shape[0], n.Shape[0]-1 != c.Rows:
 		return nil, errors.New("not a matrix as encode writes it")
 	}
-	c.nonzeros = int64(c.index.header.Shape[0])
+	c.nonzeros = int64(c.index.Shape[0])
 	if first, err := c.pointer(); err != nil || first != 0 {
 		return nil, cmp.Or(err, fmt.Errorf("the first row begins at nonzero %d, want 0", first))
 	}
@@ -229,7 +224,7 @@ func NewCSRReader(r io.ReaderAt, size int64) (*CSRReader, error) {
 
 // pointer reads the next row offset.
 func (c *CSRReader) pointer() (int64, error) {
-	if c.pointers.header.Type == "<i8" {
+	if c.pointers.Type == "<i8" {
 		var p [1]int64
 		err := npy.ReadElements(c.pointers, p[:])
 		return p[0], err

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
+	"overcomplete/internal/memory"
 	"overcomplete/internal/npy"
 )
 
@@ -21,25 +21,32 @@ func readNpy(ctx context.Context, r io.Reader, size int64, b *builder) error {
 	if b.options.WordList == "" {
 		return errNoWords
 	}
-	shape, data, err := npy.ReadFloat32(r, size)
+	array, err := npy.Open(r, size)
 	if err != nil {
 		return err
 	}
-	words, err := b.readWordList(ctx)
+	if err := checkShape(array.Shape); err != nil {
+		return err
+	}
+	words, err := b.readWordList(ctx, array.Shape[0])
 	if err != nil {
 		return err
 	}
-	return b.addArray(shape, data, words)
+	data, err := array.Float32(array.Shape...)
+	if err != nil {
+		return err
+	}
+	return b.addArray(data, words)
 }
 
 // readNpz adds the rows of an array in a .npz file to b. Their words are in
 // another array, or in a list. See [randomAccess] for the file.
-func readNpz(ctx context.Context, in io.ReaderAt, content io.Reader, size int64, b *builder) error {
-	in, size, err := randomAccess(in, content, size)
+func readNpz(ctx context.Context, in *storedFile, content io.Reader, size int64, b *builder) error {
+	file, size, err := randomAccess(in, content, size)
 	if err != nil {
 		return err
 	}
-	archive, err := npy.NewArchive(in, size)
+	archive, err := npy.NewArchive(file, size)
 	if err != nil {
 		return err
 	}
@@ -50,33 +57,67 @@ func readNpz(ctx context.Context, in io.ReaderAt, content io.Reader, size int64,
 	if err != nil {
 		return err
 	}
+	array, err := archive.Open(name)
+	if err != nil {
+		return err
+	}
+	if err := checkShape(array.Shape); err != nil {
+		return err
+	}
 	var words []string
 	switch {
 	case b.options.WordList != "":
-		words, err = b.readWordList(ctx)
+		words, err = b.readWordList(ctx, array.Shape[0])
 	case slices.Contains(archive.Names(), "words"):
-		_, words, err = npy.Read(archive, "words", npy.ReadStrings)
+		words, err = npy.Read(archive, "words", (*npy.Array).Strings, array.Shape[0])
 	default:
 		err = errNoWords
 	}
 	if err != nil {
 		return err
 	}
-	shape, data, err := npy.Read(archive, name, npy.ReadFloat32)
+	data, err := npy.Read(archive, name, (*npy.Array).Float32, array.Shape...)
 	if err != nil {
 		return err
 	}
-	return b.addArray(shape, data, words)
+	return b.addArray(data, words)
+}
+
+// checkShape returns an error unless an array of this shape can be words × dimensions.
+func checkShape(shape npy.Shape) error {
+	if len(shape) != 2 || shape[1] < 1 || shape[1] > maxDim {
+		return fmt.Errorf("the array has shape %v, want words × dimensions", shape)
+	}
+	return nil
 }
 
 // randomAccess returns a file that can be read from anywhere, and its size in bytes:
 // in, if its size is known, or else its content in memory.
-func randomAccess(in io.ReaderAt, content io.Reader, size int64) (io.ReaderAt, int64, error) {
+func randomAccess(in *storedFile, content io.Reader, size int64) (io.ReaderAt, int64, error) {
 	if size >= 0 {
 		return in, size, nil
 	}
-	data, err := io.ReadAll(content)
-	return bytes.NewReader(data), int64(len(data)), err
+	// Vectors are hardly compressible, unlike what was made to fill the memory.
+	const most, free = 100, 16 << 20
+	data := make([]byte, 0, 1<<20)
+	for {
+		if len(data) == cap(data) {
+			if err := memory.Check(2 * uint64(len(data))); err != nil {
+				return nil, 0, fmt.Errorf("its content must be held in memory: %w", err)
+			}
+			data = slices.Grow(data, len(data))
+		}
+		n, err := content.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		switch {
+		case err == io.EOF:
+			return bytes.NewReader(data), int64(len(data)), nil
+		case err != nil:
+			return nil, 0, err
+		case int64(len(data)) > free+most*in.delivered:
+			return nil, 0, fmt.Errorf("%d bytes expand to more than %d times as many; if that is right, decompress it first", in.delivered, most)
+		}
+	}
 }
 
 // vectorsName returns which of the named arrays holds the vectors.
@@ -86,13 +127,23 @@ func vectorsName(names []string) (string, error) {
 	}
 	others := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "words" })
 	if len(others) != 1 {
-		return "", fmt.Errorf(`the arrays are %q; name the one to read "vectors"`, names)
+		return "", fmt.Errorf(`the arrays are %s; name the one to read "vectors"`, list(names))
 	}
 	return others[0], nil
 }
 
-// readWordList returns the lines of the file that has the words.
-func (b *builder) readWordList(ctx context.Context) ([]string, error) {
+// list lists names, of which there may be any number of any length, on a line.
+func list(names []string) string {
+	const most = 5
+	if len(names) > most {
+		return fmt.Sprintf("%d, such as %.60q", len(names), names[:most])
+	}
+	return fmt.Sprintf("%.60q", names)
+}
+
+// readWordList returns the lines of the file that has the words, of which there must be
+// n.
+func (b *builder) readWordList(ctx context.Context, n int) ([]string, error) {
 	path := b.options.WordList
 	f, err := open(ctx, path)
 	if err != nil {
@@ -103,19 +154,12 @@ func (b *builder) readWordList(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, inputError(path, err)
 	}
-	var words []string
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, window)
-	for lines.Scan() {
-		words = append(words, lines.Text())
+	if start, _ := r.Peek(len(byteOrderMark)); string(start) == byteOrderMark {
+		r.Discard(len(byteOrderMark))
 	}
-	if err := lines.Err(); err == bufio.ErrTooLong {
-		return nil, &InputError{File: displayName(path), Line: len(words) + 1, Err: fmt.Errorf("a word of over %d bytes", window)}
-	} else if err != nil {
-		return nil, inputError(path, err)
-	}
-	if len(words) > 0 {
-		words[0] = strings.TrimPrefix(words[0], "\uFEFF")
+	words, err := readWords(r, displayName(path), n)
+	if err != nil {
+		return nil, err
 	}
 	b.wordsSum, err = f.sum()
 	if err != nil {
@@ -124,15 +168,34 @@ func (b *builder) readWordList(ctx context.Context) ([]string, error) {
 	return words, nil
 }
 
+// readWords returns the lines of r, of which there must be n; file names it.
+func readWords(r io.Reader, file string, n int) ([]string, error) {
+	var words []string
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, window)
+	for lines.Scan() {
+		if len(words) == n { // the rest may have no end
+			return nil, fmt.Errorf("more than %d words for %[1]d rows", n)
+		}
+		words = append(words, lines.Text())
+	}
+	if err := lines.Err(); err == bufio.ErrTooLong {
+		return nil, &InputError{File: file, Line: len(words) + 1, Err: fmt.Errorf("a word of over %d bytes", window)}
+	} else if err != nil {
+		return nil, inputError(file, err)
+	}
+	if len(words) < n {
+		return nil, fmt.Errorf("%d words for %d rows", len(words), n)
+	}
+	return words, nil
+}
+
 // addArray adds the rows of a matrix.
-func (b *builder) addArray(shape []int, data []float32, words []string) error {
-	if len(shape) != 2 || shape[1] < 1 || shape[1] > maxDim {
-		return fmt.Errorf("the array has shape %v, want words × dimensions", shape)
+func (b *builder) addArray(data []float32, words []string) error {
+	if len(words) == 0 {
+		return nil
 	}
-	if len(words) != shape[0] {
-		return fmt.Errorf("%d words for %d rows", len(words), shape[0])
-	}
-	b.dim = shape[1]
+	b.dim = len(data) / len(words)
 	c := chunk{data: data[:0], rows: make([]row, 0, len(words)), span: len(words)}
 	for i, word := range words {
 		vector := data[i*b.dim : (i+1)*b.dim]

@@ -112,7 +112,8 @@ const (
 //     "words", as UTF-8 with a newline after each word.
 //
 // An .npz or .safetensors file that is compressed as a whole, or read from a pipe, is
-// held in memory as it is read.
+// held in memory as it is read. It is refused if it expands to more than a hundred times
+// its size.
 //
 // In text, fields are separated by spaces and tabs. A carriage return at the end of a
 // line and a byte order mark are ignored, blank lines are skipped. The last L fields
@@ -127,8 +128,8 @@ const (
 // 1000 times the median, are kept with a warning.
 //
 // The result does not depend on the number of CPUs. While it is put together, it
-// takes twice its memory. The file is read to its end even if o.MaxWords is reached
-// before, since its SHA-256 is computed.
+// takes twice its memory; it is an error if the machine has less. The file is read to
+// its end even if o.MaxWords is reached before, since its SHA-256 is computed.
 //
 // What is wrong with the input is reported as an [*InputError]. If ctx is cancelled,
 // Read returns ctx.Err() at once, even while it waits for standard input.
@@ -138,7 +139,10 @@ func Read(ctx context.Context, path string, o ReadOptions) (*Dense, *Source, err
 	if err != nil {
 		return nil, nil, err
 	}
-	d := b.finish()
+	d, err := b.finish()
+	if err != nil {
+		return nil, nil, inputError(path, err)
+	}
 	s.Warnings = append(s.Warnings, normWarnings(d)...)
 	return d, s, nil
 }
@@ -263,6 +267,8 @@ type heading struct {
 
 var errFormat = errors.New("not word vectors: want text (GloVe, word2vec, fastText), word2vec binary, .npy, .npz or .safetensors, plain or compressed with gzip or zstd")
 
+const byteOrderMark = "\uFEFF"
+
 // detect tells the format of a file from its beginning and leaves r at the
 // first row, or at the beginning of a .npy, .npz or .safetensors.
 func detect(r *bufio.Reader) (heading, error) {
@@ -282,8 +288,8 @@ func detect(r *bufio.Reader) (heading, error) {
 		return heading{format: formatTensor, words: -1}, nil
 	}
 	skip := 0
-	if bytes.HasPrefix(head, []byte("\uFEFF")) {
-		skip = len("\uFEFF")
+	if bytes.HasPrefix(head, []byte(byteOrderMark)) {
+		skip = len(byteOrderMark)
 	}
 	line, rows, _ := bytes.Cut(head[skip:], []byte("\n"))
 	h, isHeader, err := parseHeader(line)

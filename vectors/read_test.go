@@ -529,7 +529,7 @@ func TestReadWordList(t *testing.T) {
 	}{
 		{"text", "a 1 2\n", "a\n", "FILE: it has words of its own; a word list (--words) is for .npy, .npz and .safetensors files"},
 		{"too few words", npyFile(d, false), "a\n", "FILE: 1 words for 2 rows"},
-		{"too many words", npyFile(d, false), "a\nb\n\n", "FILE: 3 words for 2 rows"},
+		{"too many words", npyFile(d, false), "a\nb\n\n", "FILE: more than 2 words for 2 rows"},
 		{"empty word", npyFile(d, false), "\nb\n", "FILE: row 1: empty word; --skip-bad drops such rows"},
 		{"infinity", npyFile(d, true), "a\nb\n", `FILE: row 2: word "b": value 2 is +Inf, not a finite number; --skip-bad drops such rows`},
 		{"one dimension", npyFile(&Dense{Words: d.Words}, false), "a\nb\n", "FILE: the array has shape [2 0], want words × dimensions"},
@@ -613,10 +613,10 @@ func TestReadSafetensorsTensors(t *testing.T) {
 		// Only what can be read, and isn't the words, can be "the only one".
 		{[]safetensors.Tensor{safetensors.New("ids", []int{1, 1}, []int32{1}), matrix("x", 3), words}, 3, ""},
 		{[]safetensors.Tensor{safetensors.New("vectors", []int{1, 1}, []int32{1}), matrix("x", 3), words}, 3, ""},
-		{[]safetensors.Tensor{matrix("x", 1), matrix("words", 1)}, 0, `FILE: tensor "words" has type "F32", not U8`},
-		{append(many, words), 0, `FILE: 200 tensors have two dimensions, such as ["` + strings.Join(names, `" "`) + `"]; name the one to read "vectors"`},
-		{[]safetensors.Tensor{matrix("x", 1), safetensors.New("words", []int{1}, []int32{1})}, 0, `FILE: tensor "words" has type "I32", not U8`},
-		{[]safetensors.Tensor{matrix("x", 1), safetensors.Lines("words", []string{"a", "b"})}, 0, "FILE: 2 words for 1 rows"},
+		{[]safetensors.Tensor{matrix("x", 1), matrix("words", 1)}, 0, `FILE: tensor "words" has type "F32" and shape [1 1], not U8 and one dimension`},
+		{append(many, words), 0, `FILE: the tensors of two dimensions are 200, such as ["` + strings.Join(names, `" "`) + `"]; name the one to read "vectors"`},
+		{[]safetensors.Tensor{matrix("x", 1), safetensors.New("words", []int{1}, []int32{1})}, 0, `FILE: tensor "words" has type "I32" and shape [1], not U8 and one dimension`},
+		{[]safetensors.Tensor{matrix("x", 1), safetensors.Lines("words", []string{"a", "b"})}, 0, "FILE: more than 1 words for 1 rows"},
 	} {
 		var b bytes.Buffer
 		if err := safetensors.Write(&b, nil, test.tensors); err != nil {

@@ -24,14 +24,15 @@ import (
 // byte, where parsing takes over one, and a file that another process truncates
 // would end this one.
 type storedFile struct {
-	file   *os.File
-	ctx    context.Context
-	blocks chan []byte // read ahead
-	spare  chan []byte // blocks to read into again
-	block  []byte      // what Read takes from
-	unread []byte      // the end of block
-	hash   hash.Hash   // of all blocks, once they are closed
-	err    error       // why there are no more blocks, once they are closed
+	file      *os.File
+	ctx       context.Context
+	blocks    chan []byte // read ahead
+	spare     chan []byte // blocks to read into again
+	block     []byte      // what Read takes from
+	unread    []byte      // the end of block
+	delivered int64       // bytes that Read has returned
+	hash      hash.Hash   // of all blocks, once they are closed
+	err       error       // why there are no more blocks, once they are closed
 }
 
 // open opens the file at path, or standard input if path is "-". Cancelling ctx
@@ -112,6 +113,7 @@ func (f *storedFile) Read(p []byte) (int, error) {
 	}
 	n := copy(p, f.unread)
 	f.unread = f.unread[n:]
+	f.delivered += int64(n)
 	return n, nil
 }
 

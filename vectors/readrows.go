@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"overcomplete/internal/memory"
 )
 
 // A row is what was found where a word and its vector should be.
@@ -105,6 +107,11 @@ func (b *builder) add(c chunk) error {
 	case kept == 0:
 	case b.each == nil:
 		b.chunks = append(b.chunks, c.data[:kept])
+		// There is to be memory for as much again, which join needs.
+		const often = 1 << 26 // numbers
+		if n := len(b.words) * b.dim; len(b.chunks) > 1 && n/often > (n-kept)/often {
+			return b.checkMemory(n)
+		}
 	default:
 		d := &Dense{Words: b.words[words:], Dim: b.dim, Data: c.data[:kept]}
 		b.words = nil // they are each's
@@ -151,13 +158,19 @@ func (b *builder) check() error {
 }
 
 // finish returns the rows that were kept.
-func (b *builder) finish() *Dense { return &Dense{Words: b.words, Dim: b.dim, Data: b.join()} }
+func (b *builder) finish() (*Dense, error) {
+	data, err := b.join()
+	return &Dense{Words: b.words, Dim: b.dim, Data: data}, err
+}
 
 // join returns the vectors of all chunks, and gives up each chunk once it is
 // copied.
-func (b *builder) join() []float32 {
+func (b *builder) join() ([]float32, error) {
 	if len(b.chunks) == 1 {
-		return slices.Clip(b.chunks[0])
+		return slices.Clip(b.chunks[0]), nil
+	}
+	if err := b.checkMemory(len(b.words) * b.dim); err != nil {
+		return nil, err
 	}
 	data := make([]float32, len(b.words)*b.dim)
 	var wg sync.WaitGroup
@@ -171,7 +184,15 @@ func (b *builder) join() []float32 {
 		})
 	}
 	wg.Wait()
-	return data
+	return data, nil
+}
+
+// checkMemory returns an error unless there is memory for so many numbers more.
+func (b *builder) checkMemory(numbers int) error {
+	if err := memory.Check(4 * uint64(numbers)); err != nil {
+		return fmt.Errorf("after %d words of %d numbers: %w", len(b.words), b.dim, err)
+	}
+	return nil
 }
 
 func (b *builder) warnings() []string {
@@ -235,11 +256,12 @@ func checkRow(word string, vector []float32) error {
 			return fmt.Errorf("value %d is %v, %w", i+1, x, errNotNumber)
 		}
 	}
-	return checkWord(word)
+	return CheckWord(word)
 }
 
-// checkWord returns an error unless word can be a line of a list of words.
-func checkWord(word string) error {
+// CheckWord returns an error unless word can be that of a vector: a line of a list of
+// words, in UTF-8 and not empty.
+func CheckWord(word string) error {
 	switch {
 	case word == "":
 		return errors.New("empty word")

@@ -15,12 +15,12 @@ const modelMetadata = "model.json"
 
 // readSafetensors adds the rows of a tensor in a .safetensors file to b. Their words
 // are in another tensor, or in a list. See [randomAccess] for the file.
-func readSafetensors(ctx context.Context, in io.ReaderAt, content io.Reader, size int64, b *builder) error {
-	in, size, err := randomAccess(in, content, size)
+func readSafetensors(ctx context.Context, in *storedFile, content io.Reader, size int64, b *builder) error {
+	file, size, err := randomAccess(in, content, size)
 	if err != nil {
 		return err
 	}
-	f, err := safetensors.Open(in, size)
+	f, err := safetensors.Open(file, size)
 	if err != nil {
 		return err
 	}
@@ -31,23 +31,30 @@ func readSafetensors(ctx context.Context, in io.ReaderAt, content io.Reader, siz
 	if err != nil {
 		return err
 	}
+	shape := f.Shape(name)
+	if err := checkShape(shape); err != nil {
+		return err
+	}
 	var words []string
 	switch {
 	case b.options.WordList != "":
-		words, err = b.readWordList(ctx)
+		words, err = b.readWordList(ctx, shape[0])
 	case slices.Contains(f.Names(), "words"):
-		words, err = f.Lines("words")
+		var text io.Reader
+		if text, err = f.Text("words"); err == nil {
+			words, err = readWords(text, b.file, shape[0])
+		}
 	default:
 		err = errNoWords
 	}
 	if err != nil {
 		return err
 	}
-	data, err := f.Float32(name)
+	data, err := f.Float32(name, shape...)
 	if err != nil {
 		return err
 	}
-	return b.addArray(f.Shape(name), data, words)
+	return b.addArray(data, words)
 }
 
 // matrixName returns which tensor holds the vectors.
@@ -58,14 +65,11 @@ func matrixName(f *safetensors.File) (string, error) {
 			return name, nil
 		}
 	}
-	const most = 5 // that a line has room for
-	switch n := len(matrices); {
-	case n == 0:
+	switch len(matrices) {
+	case 0:
 		return "", errors.New("no tensor of two dimensions has type F32, F64, F16 or BF16")
-	case n > most:
-		return "", fmt.Errorf(`%d tensors have two dimensions, such as %.60q; name the one to read "vectors"`, n, matrices[:most])
-	case n > 1:
-		return "", fmt.Errorf(`the tensors of two dimensions are %.60q; name the one to read "vectors"`, matrices)
+	case 1:
+		return matrices[0], nil
 	}
-	return matrices[0], nil
+	return "", fmt.Errorf(`the tensors of two dimensions are %s; name the one to read "vectors"`, list(matrices))
 }

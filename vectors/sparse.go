@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 
 	"overcomplete/internal/npy"
 )
@@ -77,8 +76,9 @@ func WriteCSR(w io.Writer, s *CSR) error {
 
 // ReadCSR reads a CSR matrix from r, a .npz file of size bytes that [WriteCSR] or
 // scipy.sparse.save_npz wrote. It returns an error if the file is damaged or holds
-// anything else; the matrix that it returns is valid, as [CSR.Validate] has it.
-func ReadCSR(r io.ReaderAt, size int64) (*CSR, error) {
+// anything else, such as a matrix that is not rows×cols; the matrix that it returns is
+// valid, as [CSR.Validate] has it.
+func ReadCSR(r io.ReaderAt, size int64, rows, cols int) (*CSR, error) {
 	a, err := npy.NewArchive(r, size)
 	if err != nil {
 		return nil, err
@@ -87,13 +87,20 @@ func ReadCSR(r io.ReaderAt, size int64) (*CSR, error) {
 	if s.Rows, s.Cols, err = readShape(a); err != nil {
 		return nil, err
 	}
-	if _, s.Ptr, err = npy.Read(a, "indptr", npy.ReadInt64); err != nil {
+	if s.Rows != rows || s.Cols != cols {
+		return nil, fmt.Errorf("%d×%d matrix, want %d×%d", s.Rows, s.Cols, rows, cols)
+	}
+	if s.Ptr, err = npy.Read(a, "indptr", (*npy.Array).Int64, rows+1); err != nil {
 		return nil, err
 	}
-	if _, s.Index, err = npy.Read(a, "indices", npy.ReadInt32); err != nil {
+	nonzeros := s.Ptr[rows]
+	if nonzeros < 0 || nonzeros/int64(max(cols, 1)) > int64(rows) {
+		return nil, fmt.Errorf("row offsets end at %d in a %d×%d matrix", nonzeros, rows, cols)
+	}
+	if s.Index, err = npy.Read(a, "indices", (*npy.Array).Int32, int(nonzeros)); err != nil {
 		return nil, err
 	}
-	if _, s.Value, err = npy.Read(a, "data", npy.ReadFloat32); err != nil {
+	if s.Value, err = npy.Read(a, "data", (*npy.Array).Float32, int(nonzeros)); err != nil {
 		return nil, err
 	}
 	if err := s.Validate(); err != nil {
@@ -104,18 +111,18 @@ func ReadCSR(r io.ReaderAt, size int64) (*CSR, error) {
 
 // readShape reads the shape of a matrix, whose format must be CSR.
 func readShape(a *npy.Archive) (rows, cols int, err error) {
-	_, format, err := npy.Read(a, "format", npy.ReadStrings)
+	format, err := npy.Read(a, "format", (*npy.Array).Strings)
 	if err != nil {
 		return 0, 0, err
 	}
-	if !slices.Equal(format, []string{"csr"}) {
-		return 0, 0, fmt.Errorf("sparse format is %q, not csr", format)
+	if format[0] != "csr" {
+		return 0, 0, fmt.Errorf("sparse format is %.20q, not csr", format[0])
 	}
-	_, shape, err := npy.Read(a, "shape", npy.ReadInt64)
+	shape, err := npy.Read(a, "shape", (*npy.Array).Int64, 2)
 	if err != nil {
 		return 0, 0, err
 	}
-	if len(shape) != 2 || shape[0] < 0 || shape[0] > math.MaxInt-1 || shape[1] < 0 || shape[1] > math.MaxInt32 {
+	if shape[0] < 0 || shape[0] > math.MaxInt-1 || shape[1] < 0 || shape[1] > math.MaxInt32 {
 		return 0, 0, fmt.Errorf("no sparse matrix can have shape %v", shape)
 	}
 	return int(shape[0]), int(shape[1]), nil

@@ -1,11 +1,16 @@
 package vectors
 
 import (
+	"archive/zip"
 	"bytes"
+	"io"
 	"math"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
+
+	"overcomplete/internal/npy"
 )
 
 func TestCSRRoundTrip(t *testing.T) {
@@ -19,7 +24,7 @@ func TestCSRRoundTrip(t *testing.T) {
 		if err := WriteCSR(&b, s); err != nil {
 			t.Fatal(err)
 		}
-		got, err := ReadCSR(bytes.NewReader(b.Bytes()), int64(b.Len()))
+		got, err := ReadCSR(bytes.NewReader(b.Bytes()), int64(b.Len()), s.Rows, s.Cols)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if !reflect.DeepEqual(got, s) {
@@ -31,6 +36,12 @@ func TestCSRRoundTrip(t *testing.T) {
 // Validate and ReadCSR must find the same mistakes.
 func TestInvalid(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	lengths := map[string]string{ // ReadCSR looks at these first, before it reads what would be of other lengths
+		"offsets missing":   `array "indptr": array of shape [2], want [3]`,
+		"offsets end early": `array "indices": array of shape [1], want [0]`,
+		"offsets end late":  `array "indices": array of shape [1], want [2]`,
+		"more indices":      `array "indices": array of shape [2], want [1]`,
+	}
 	for _, tt := range []struct {
 		name string
 		s    CSR
@@ -61,7 +72,10 @@ func TestInvalid(t *testing.T) {
 		if err := WriteCSR(&b, &tt.s); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ReadCSR(bytes.NewReader(b.Bytes()), int64(b.Len())); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if want, ok := lengths[tt.name]; ok {
+			tt.want = want
+		}
+		if _, err := ReadCSR(bytes.NewReader(b.Bytes()), int64(b.Len()), tt.s.Rows, tt.s.Cols); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: ReadCSR gives %v, want %q", tt.name, err, tt.want)
 		}
 	}
@@ -77,8 +91,69 @@ func TestReadCSRRefusesOtherFiles(t *testing.T) {
 	}
 	for old, new := range map[string]string{"|S3": "|S2", "format.npy": "farmot.npy", "indices.npy": "indexes.npy"} {
 		data := bytes.ReplaceAll(b.Bytes(), []byte(old), []byte(new))
-		if _, err := ReadCSR(bytes.NewReader(data), int64(len(data))); err == nil {
+		if _, err := ReadCSR(bytes.NewReader(data), int64(len(data)), small.Rows, small.Cols); err == nil {
 			t.Errorf("%s as %s: no error", old, new)
+		}
+	}
+}
+
+// What a matrix of so many words and atoms can't hold is not read, however little its
+// file takes, and an array of two dimensions is none of one.
+func TestReadCSRExplainsSizes(t *testing.T) {
+	deflated := func(arrays map[string]npy.Header, elements map[string]int) []byte {
+		var b bytes.Buffer
+		z := zip.NewWriter(&b)
+		for name, h := range arrays {
+			w, err := z.Create(name + ".npy")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := npy.WriteHeader(w, h); err != nil {
+				t.Fatal(err)
+			}
+			switch name {
+			case "format":
+				io.WriteString(w, "csr")
+			case "shape":
+				npy.WriteElements(w, []int64{3, 4})
+			case "indptr":
+				npy.WriteElements(w, []int32{0, 0, 0, int32(elements["data"])})
+			default:
+				for range elements[name] >> 10 {
+					npy.WriteElements(w, make([]int32, 1<<10))
+				}
+			}
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	const many = 8 << 20 // in 64 kB
+	one := func(n int) npy.Header { return npy.Header{Type: "<i4", Shape: []int{n}} }
+	arrays := map[string]npy.Header{
+		"format": {Type: "|S3"}, "shape": {Type: "<i8", Shape: []int{2}}, "indptr": one(4),
+		"indices": one(many), "data": {Type: "<f4", Shape: []int{many}},
+	}
+	for _, tt := range []struct {
+		name   string
+		change func()
+		want   string
+	}{
+		{"a matrix that is filled many times over", func() {}, "row offsets end at 8388608 in a 3×4 matrix"},
+		{"offsets of two dimensions", func() { arrays["indptr"] = npy.Header{Type: "<i4", Shape: []int{2, 2}} }, `array "indptr": array of shape [2 2], want [4]`},
+	} {
+		tt.change()
+		file := deflated(arrays, map[string]int{"data": many, "indices": many})
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := ReadCSR(bytes.NewReader(file), int64(len(file)), 3, 4)
+		runtime.ReadMemStats(&after)
+		if err == nil || err.Error() != tt.want {
+			t.Errorf("%s: error %v, want %q", tt.name, err, tt.want)
+		}
+		if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20 {
+			t.Errorf("%s: %d bytes allocated for a file of %d", tt.name, n, len(file))
 		}
 	}
 }
@@ -90,7 +165,7 @@ func FuzzReadCSR(f *testing.F) {
 	}
 	f.Add(b.Bytes())
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := ReadCSR(bytes.NewReader(data), int64(len(data)))
+		s, err := ReadCSR(bytes.NewReader(data), int64(len(data)), small.Rows, small.Cols)
 		if err != nil {
 			return
 		}

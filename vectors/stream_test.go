@@ -238,7 +238,7 @@ func TestCSRReaderOffsets(t *testing.T) {
 			t.Fatal(err)
 		}
 		file := bytes.NewReader(b.Bytes())
-		if _, err := ReadCSR(file, file.Size()); (err == nil) != (tt.want == "") {
+		if _, err := ReadCSR(file, file.Size(), 3, 3); (err == nil) != (tt.want == "") {
 			t.Errorf("%v: ReadCSR's error is %v", tt.ptr, err)
 		}
 		r, err := NewCSRReader(file, file.Size())

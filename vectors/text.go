@@ -152,7 +152,7 @@ func parseRow(line []byte, vector []float32) row {
 // wordRow returns a row that is malformed only if the word is.
 func wordRow(word []byte) row {
 	w := string(word)
-	return row{word: w, err: checkWord(w)}
+	return row{word: w, err: CheckWord(w)}
 }
 
 // parseVector parses the fields of b as the numbers of vector.

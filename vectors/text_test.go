@@ -46,7 +46,10 @@ func TestReadTextIsDeterministic(t *testing.T) {
 			if err := readText(t.Context(), iotest.HalfReader(strings.NewReader(good.String())), b, size); err != nil {
 				t.Fatal(err)
 			}
-			got, err := b.finish(), b.check()
+			if err := b.check(); err != nil {
+				t.Fatal(err)
+			}
+			got, err := b.finish()
 			if err != nil {
 				t.Fatal(err)
 			}

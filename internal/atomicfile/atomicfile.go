@@ -39,18 +39,67 @@ func (w Writer) Write(p []byte) (int, error) {
 	return w.Writer.Write(p)
 }
 
-// A File has a temporary name until Commit.
-type File struct {
+// WriteFile is [WriteFiles] for one file.
+func WriteFile(ctx context.Context, path string, force bool, write func(w io.Writer) error) error {
+	return WriteFiles(ctx, []string{path}, force, func(files []io.Writer) error { return write(files[0]) })
+}
+
+// WriteFiles makes files at these paths of what write writes to each: all of them, once
+// write has succeeded and everything is on disk, or none. Regular files that are there
+// already are replaced with force, and an error without: an [*OutputError], as for all that
+// is wrong before write is called. Once ctx is cancelled, writes fail, and nothing is
+// replaced.
+func WriteFiles(ctx context.Context, paths []string, force bool, write func(files []io.Writer) error) (err error) {
+	var files []*file
+	defer func() {
+		for _, f := range files {
+			err = f.discard(err)
+		}
+	}()
+	var writers []io.Writer
+	for _, path := range paths {
+		f, err := create(path, force)
+		if err != nil {
+			return err
+		}
+		files = append(files, f)
+		writers = append(writers, Writer{ctx, f})
+	}
+	if err := write(writers); err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := f.finish(); err != nil {
+			return err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for i, f := range files {
+		if err := f.place(len(files) > 1); err != nil {
+			for _, placed := range files[:i] {
+				placed.undo()
+			}
+			return err
+		}
+	}
+	for _, f := range files {
+		SyncDir(filepath.Dir(f.path))
+	}
+	return nil
+}
+
+// A file is written under a temporary name, and then placed.
+type file struct {
 	temp  *os.File
 	path  string
 	force bool
-	done  bool
+	isNew bool   // at its place there was nothing
+	old   string // a link to what was there, if that may have to come back
 }
 
-// Create creates a file that Commit will give the name path. If a regular file has that
-// name already, it will be replaced with force; without force it is an error. Anything
-// else there is always an error. All errors are [*OutputError].
-func Create(path string, force bool) (*File, error) {
+func create(path string, force bool) (*file, error) {
 	path = resolve(path)
 	if err := checkFile(path, force); err != nil {
 		return nil, err
@@ -59,47 +108,40 @@ func Create(path string, force bool) (*File, error) {
 	if err != nil {
 		return nil, &OutputError{path, fmt.Errorf("cannot be created: %w", reason(err))}
 	}
-	return &File{temp: temp, path: path, force: force}, nil
+	return &file{temp: temp, path: path, force: force}, nil
 }
 
 // Write implements [io.Writer].
-func (f *File) Write(p []byte) (int, error) {
+func (f *file) Write(p []byte) (int, error) {
 	n, err := f.temp.Write(p)
 	return n, f.inFile(err)
 }
 
 // inFile names the file as the user does.
-func (f *File) inFile(err error) error {
+func (f *file) inFile(err error) error {
 	if err == nil {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", f.path, reason(err))
 }
 
-// Commit flushes the file to disk, closes it and gives it its name. The error is an
-// [*OutputError] if something that may not be replaced has come to be there.
-func (f *File) Commit() error {
-	if err := f.temp.Sync(); err != nil {
-		return f.inFile(err)
+// finish leaves the file on disk.
+func (f *file) finish() error {
+	err := f.temp.Sync()
+	if closed := f.temp.Close(); err == nil {
+		err = closed
 	}
-	if err := f.temp.Close(); err != nil {
-		return f.inFile(err)
-	}
-	if err := f.place(); err != nil {
-		return err
-	}
-	f.done = true
-	SyncDir(filepath.Dir(f.path))
-	return nil
+	return f.inFile(err)
 }
 
-func (f *File) place() error {
+// place gives the file its name, in a way that can be undone if it has to be.
+func (f *file) place(undoable bool) error {
 	if !f.force {
 		// A link, unlike a new name, never replaces what somebody else has just
 		// put there.
 		err := os.Link(f.temp.Name(), f.path)
 		if err == nil {
-			os.Remove(f.temp.Name())
+			f.isNew = true
 			return nil
 		}
 		if errors.Is(err, fs.ErrExist) {
@@ -110,18 +152,61 @@ func (f *File) place() error {
 	if err := checkFile(f.path, f.force); err != nil {
 		return err
 	}
+	if undoable {
+		old := tempName(f.path)
+		switch err := os.Link(f.path, old); {
+		case err == nil:
+			f.old = old
+		case errors.Is(err, fs.ErrNotExist):
+			f.isNew = true
+		}
+	}
 	return f.inFile(os.Rename(f.temp.Name(), f.path))
 }
 
-// Close closes and removes the temporary file. After a Commit that succeeded it does
-// nothing, so that it can be deferred.
-func (f *File) Close() error {
-	if f.done {
-		return nil
+// undo undoes place, unless the file system has no links.
+func (f *file) undo() {
+	if f.isNew {
+		os.Remove(f.path)
+	} else if f.old != "" && os.Rename(f.old, f.path) == nil {
+		f.old = ""
 	}
-	f.done = true
-	f.temp.Close() // fails if Commit closed it, and tells nothing about the removal
-	return os.Remove(f.temp.Name())
+}
+
+// discard removes temporary names. It adds to err what could not be removed.
+func (f *file) discard(err error) error {
+	f.temp.Close() // which fails if finish closed it
+	for _, name := range []string{f.temp.Name(), f.old} {
+		if name != "" {
+			err = leftover(err, name, os.Remove(name))
+		}
+	}
+	return err
+}
+
+// A LeftoverError reports something of no use that could not be removed: beside an output
+// that is written, if there is no other error.
+type LeftoverError struct {
+	Path string
+	Err  error
+}
+
+func (e *LeftoverError) Error() string {
+	return fmt.Sprintf("%s is left over, for it cannot be removed: %v", e.Path, e.Err)
+}
+func (e *LeftoverError) Unwrap() error { return e.Err }
+
+// leftover adds to err, which may be nil, that a file or directory could not be removed,
+// if failed says so.
+func leftover(err error, path string, failed error) error {
+	if failed == nil || errors.Is(failed, fs.ErrNotExist) {
+		return err
+	}
+	left := &LeftoverError{path, reason(failed)}
+	if err == nil {
+		return left
+	}
+	return fmt.Errorf("%w; %w", err, left)
 }
 
 var errExists = errors.New("already exists; --force replaces it")
@@ -152,7 +237,7 @@ func CheckDir(path string, mayReplace func(path string) error) error {
 	return nil
 }
 
-func tryDir(path string, mayReplace func(path string) error) error {
+func tryDir(path string, mayReplace func(path string) error) (err error) {
 	exists, err := checkDir(path, mayReplace)
 	if err != nil {
 		return err
@@ -161,7 +246,11 @@ func tryDir(path string, mayReplace func(path string) error) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(temp)
+	defer func() {
+		if failed := os.Remove(temp); failed != nil && err == nil {
+			err = fmt.Errorf("cannot be written: what is tried cannot be removed: %w", failed)
+		}
+	}()
 	if !exists {
 		return nil
 	}
@@ -189,21 +278,18 @@ func WriteDir(path string, keep bool, mayReplace func(path string) error, write 
 		err = write(dir)
 	}
 	if err != nil {
-		os.RemoveAll(temp)
-		return fmt.Errorf("%s: %w", path, reason(err))
+		return leftover(fmt.Errorf("%s: %w", path, reason(err)), temp, os.RemoveAll(temp))
 	}
 	SyncDir(dir)
 	if err := placeDir(temp, path, mayReplace); err != nil {
 		// What was there may be in temp, if it could not be moved back.
 		if _, old := os.Lstat(filepath.Join(temp, oldName)); !keep && errors.Is(old, fs.ErrNotExist) {
-			os.RemoveAll(temp)
-			return fmt.Errorf("%s: %w", path, err)
+			return leftover(fmt.Errorf("%s: %w", path, err), temp, os.RemoveAll(temp))
 		}
 		return fmt.Errorf("%s: %w; the new one is kept as %s", path, err, dir)
 	}
 	SyncDir(filepath.Dir(path))
-	os.RemoveAll(temp) // if it fails, the new directory is nevertheless in place
-	return nil
+	return leftover(nil, temp, os.RemoveAll(temp))
 }
 
 // What a temporary directory holds.

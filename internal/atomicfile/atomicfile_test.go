@@ -1,6 +1,7 @@
 package atomicfile
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -47,51 +48,75 @@ func wantOutputError(t *testing.T, err error, text string) {
 	}
 }
 
+// writeText makes a file of one text.
+func writeText(path string, force bool, text string) error {
+	return WriteFile(context.Background(), path, force, func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	})
+}
+
 func TestFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a")
-	f, err := Create(path, false)
+	err := WriteFile(t.Context(), path, false, func(w io.Writer) error {
+		if _, err := io.WriteString(w, "new"); err != nil {
+			return err
+		}
+		if _, err := os.Stat(path); err == nil {
+			t.Error("there before all is written")
+		}
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.WriteString(f, "new"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(path); err == nil {
-		t.Error("there before Commit")
-	}
-	if err := f.Commit(); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Errorf("Close after Commit: %v", err)
-	}
 	expect(t, dir, "a=new")
 
-	_, err = Create(path, false)
-	wantOutputError(t, err, "already exists")
-
-	f, err = Create(path, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.WriteString(f, "half"); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
+	wantOutputError(t, writeText(path, false, "newer"), "already exists")
+	expect(t, dir, "a=new")
+	failed := errors.New("failed")
+	err = WriteFile(t.Context(), path, true, func(w io.Writer) error {
+		io.WriteString(w, "half")
+		return failed
+	})
+	if err != failed {
+		t.Errorf("error %v, want %v", err, failed)
 	}
 	expect(t, dir, "a=new")
+	if err := writeText(path, true, "newer"); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, dir, "a=newer")
+}
+
+// Once the context is cancelled, writes fail, and what is written replaces nothing.
+func TestFileCancelled(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a")
+	write(t, path, "old")
+	for _, late := range []bool{false, true} {
+		ctx, cancel := context.WithCancel(t.Context())
+		err := WriteFile(ctx, path, true, func(w io.Writer) error {
+			if late {
+				defer cancel()
+			} else {
+				cancel()
+			}
+			_, err := io.WriteString(w, "new")
+			return err
+		})
+		if err != context.Canceled {
+			t.Errorf("late %v: error %v, want %v", late, err, context.Canceled)
+		}
+		expect(t, dir, "a=old")
+	}
 }
 
 func TestFileModeFollowsUmask(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "plain"), "")
-	f, err := Create(filepath.Join(dir, "ours"), false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Commit(); err != nil {
+	if err := writeText(filepath.Join(dir, "ours"), false, ""); err != nil {
 		t.Fatal(err)
 	}
 	plain, err := os.Stat(filepath.Join(dir, "plain"))
@@ -116,8 +141,7 @@ func TestFileRefuses(t *testing.T) {
 		{filepath.Join(dir, "missing", "a"), "no such file"},
 		{filepath.Join(dir, "file", "a"), "not a directory"},
 	} {
-		_, err := Create(tt.path, true)
-		wantOutputError(t, err, tt.want)
+		wantOutputError(t, writeText(tt.path, true, ""), tt.want)
 	}
 	expect(t, dir, "file=kept")
 }
@@ -125,31 +149,19 @@ func TestFileRefuses(t *testing.T) {
 func TestFileAppearsMeanwhile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a")
-	f, err := Create(path, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, path, "somebody else's")
-	wantOutputError(t, f.Commit(), "already exists")
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	err := WriteFile(t.Context(), path, false, func(io.Writer) error {
+		write(t, path, "somebody else's")
+		return nil
+	})
+	wantOutputError(t, err, "already exists")
 	expect(t, dir, "a=somebody else's")
 }
 
 // Force is for files, whenever something else comes to be there.
 func TestFileForceAndSymlinkMeanwhile(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "a")
-	f, err := Create(path, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if err := os.Symlink("missing", path); err != nil {
-		t.Skip(err)
-	}
-	wantOutputError(t, f.Commit(), "not a regular file")
+	path := filepath.Join(t.TempDir(), "a")
+	err := WriteFile(t.Context(), path, true, func(io.Writer) error { return os.Symlink("missing", path) })
+	wantOutputError(t, err, "not a regular file")
 }
 
 func TestFileBehindSymlink(t *testing.T) {
@@ -159,14 +171,7 @@ func TestFileBehindSymlink(t *testing.T) {
 	if err := os.Symlink(filepath.Join(elsewhere, "real"), link); err != nil {
 		t.Skip(err)
 	}
-	f, err := Create(link, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.WriteString(f, "new"); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Commit(); err != nil {
+	if err := writeText(link, true, "new"); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, elsewhere, "real=new")
@@ -180,11 +185,79 @@ func TestFileBehindDanglingSymlink(t *testing.T) {
 	if err := os.Symlink("missing", link); err != nil {
 		t.Skip(err)
 	}
-	_, err := Create(link, true)
-	wantOutputError(t, err, "not a regular file")
+	wantOutputError(t, writeText(link, true, ""), "not a regular file")
 	wantOutputError(t, CheckDir(link, allow), "symbolic link to nothing")
 	if target, err := os.Readlink(link); target != "missing" {
 		t.Errorf("the link is to %q, %v", target, err)
+	}
+}
+
+// Of files that belong together all are written, or none, whatever forbids the last one
+// and however late.
+func TestFilesTogether(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		old     bool // are all there already
+		meddle  func(last string) error
+		force   bool
+		content []string // afterwards; nil for what was there
+	}{
+		{"new", false, nil, false, []string{"a=new", "b=new", "c=new"}},
+		{"replaced", true, nil, true, []string{"a=new", "b=new", "c=new"}},
+		{"some replaced", false, nil, true, []string{"a=new", "b=new", "c=new"}},
+		{"the last is there", false, func(last string) error { return os.WriteFile(last, []byte("other"), 0o666) }, false, []string{"c=other"}},
+		{"the last is a directory", false, func(last string) error { return os.Mkdir(last, 0o777) }, true, []string{"c=directory"}},
+		{"the last becomes a directory", true, func(last string) error {
+			return errors.Join(os.Remove(last), os.Mkdir(last, 0o777))
+		}, true, []string{"a=old", "b=old", "c=directory"}},
+		{"the last can't be renamed", true, func(last string) error {
+			temp, err := filepath.Glob(last + ".tmp*")
+			return errors.Join(err, os.Remove(temp[0]))
+		}, true, []string{"a=old", "b=old", "c=old"}},
+		{"the second can't be renamed", true, func(last string) error {
+			temp, err := filepath.Glob(filepath.Join(filepath.Dir(last), "b.tmp*"))
+			return errors.Join(err, os.Remove(temp[0]))
+		}, true, []string{"a=old", "b=old", "c=old"}},
+	} {
+		dir := t.TempDir()
+		var paths []string
+		for _, name := range []string{"a", "b", "c"} {
+			path := filepath.Join(dir, name)
+			paths = append(paths, path)
+			if tt.old {
+				write(t, path, "old")
+			}
+		}
+		err := WriteFiles(t.Context(), paths, tt.force, func(files []io.Writer) error {
+			for _, f := range files {
+				if _, err := io.WriteString(f, "new"); err != nil {
+					return err
+				}
+			}
+			if tt.meddle != nil {
+				return tt.meddle(paths[2])
+			}
+			return nil
+		})
+		if (err == nil) != (tt.meddle == nil) {
+			t.Errorf("%s: error %v", tt.name, err)
+		}
+		expect(t, dir, tt.content...)
+	}
+}
+
+// A name that can't be given up is told, for nobody else would.
+func TestFileLeftOver(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a")
+	err := WriteFile(t.Context(), path, true, func(io.Writer) error {
+		// In the place of the temporary file there is a directory that is not empty.
+		temp, err := filepath.Glob(path + ".tmp*")
+		return errors.Join(err, os.Remove(temp[0]), os.MkdirAll(filepath.Join(temp[0], "x"), 0o777), errors.New("failed"))
+	})
+	left, ok := errors.AsType[*LeftoverError](err)
+	if !ok || !strings.HasPrefix(left.Path, path+".tmp") || !strings.HasPrefix(err.Error(), "failed; ") {
+		t.Errorf("error %v", err)
 	}
 }
 

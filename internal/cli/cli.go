@@ -3,7 +3,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +15,7 @@ import (
 
 	"overcomplete/encode"
 	"overcomplete/internal/atomicfile"
+	"overcomplete/internal/escape"
 	"overcomplete/train"
 	"overcomplete/vectors"
 )
@@ -60,8 +60,9 @@ func Main() int {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
+	out, errs := &stream{ctx: ctx, w: stdout}, escape.Writer{Writer: &stream{ctx: ctx, w: stderr}}
+	root.SetOut(escape.Writer{Writer: out})
+	root.SetErr(errs)
 	started := false
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		err := cmd.ValidateRequiredFlags()
@@ -69,23 +70,28 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return err
 	}
 	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil && out.err != nil { // the command did not look
+		started, err = true, out.err
+	}
 	switch {
 	case err == nil:
 		return 0
 	case errors.Is(err, context.Canceled):
 		if e, ok := errors.AsType[interrupted](err); ok {
-			fmt.Fprintln(stderr, "overcomplete:", e)
+			say(errs, "overcomplete: %v", e)
+		} else if e, ok := errors.AsType[*atomicfile.LeftoverError](err); ok {
+			say(errs, "overcomplete: interrupted; %v", e)
 		} else {
-			fmt.Fprintln(stderr, "overcomplete: interrupted, no file was written")
+			say(errs, "overcomplete: interrupted, no file was written")
 		}
 		return exitInterrupted
 	case !started:
-		fmt.Fprintf(stderr, "overcomplete: %v; see %s --help\n", err, cmd.CommandPath())
+		say(errs, "overcomplete: %v; see %s --help", err, cmd.CommandPath())
 		return exitUsage
 	case errors.Is(err, syscall.EPIPE):
 		return exitFailed // whoever read the results has seen enough
 	}
-	fmt.Fprintln(stderr, "overcomplete:", err)
+	say(errs, "overcomplete: %v", err)
 	if isUsage(err) {
 		return exitUsage
 	}
@@ -101,14 +107,6 @@ func isUsage(err error) bool {
 	var checkpoint *train.CheckpointError
 	return errors.As(err, &usage) || errors.As(err, &input) || errors.As(err, &output) || errors.As(err, &shards) || errors.As(err, &checkpoint) ||
 		errors.Is(err, encode.ErrOverflow) || errors.Is(err, encode.ErrDictionary)
-}
-
-// printJSON prints what a command found, indented, for --json.
-func printJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
 }
 
 func newRoot() *cobra.Command {

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"overcomplete/interpret"
-	"overcomplete/model"
 )
 
 func newClusters() *cobra.Command {
@@ -32,9 +31,9 @@ vectors, it shows as many clusters of theirs, picked from 100 by k-means.`,
 			if err := checkCounts(1, count{"--words", words}, count{"--clusters", clusters}); err != nil {
 				return err
 			}
-			m, err := model.Open(args[0])
+			m, err := loadModel(cmd.Context(), args[0])
 			if err != nil {
-				return usageError{err}
+				return err
 			}
 			if err := checkBinary(m); err != nil {
 				return err

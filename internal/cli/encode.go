@@ -5,16 +5,15 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"overcomplete/encode"
+	"overcomplete/internal/escape"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -212,7 +211,7 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
 		return err
 	}
 	for _, warning := range source.Warnings {
-		fmt.Fprintf(stderr, "warning: %s: %s\n", source.Name, warning)
+		warn(stderr, "%s: %s", source.Name, warning)
 	}
 	return reportEncoding(cmd, f.output, m.Info, f.json)
 }
@@ -220,7 +219,7 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
 // noteLoss says so if codes are made with another loss than their dictionary.
 func noteLoss(stderr io.Writer, dir string, i model.Info) {
 	if i.Training.Loss != "squared" {
-		fmt.Fprintf(stderr, "%s: trained with the loss %s, encoded with the squared loss\n", dir, i.Training.Loss)
+		say(stderr, "%s: trained with the loss %s, encoded with the squared loss", dir, i.Training.Loss)
 	}
 }
 
@@ -235,7 +234,7 @@ func reportEncoding(cmd *cobra.Command, output string, i model.Info, asJSON bool
 		if e.Unreached > len(named) {
 			named = append(named, "…")
 		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "warning: words that did not get to a gap of %v: %d (%s)\n", e.Gap, e.Unreached, strings.Join(named, ", "))
+		warn(cmd.ErrOrStderr(), "words that did not get to a gap of %v: %d (%s)", e.Gap, e.Unreached, strings.Join(named, ", "))
 	}
 	if asJSON {
 		return printJSON(cmd.OutOrStdout(), struct {
@@ -244,7 +243,7 @@ func reportEncoding(cmd *cobra.Command, output string, i model.Info, asJSON bool
 		}{output, i})
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d words × %d sparse dimensions\n", output, i.Input.Words, i.Training.Atoms)
+	fmt.Fprintf(&b, "%s: %d words × %d sparse dimensions\n", escape.Text(output), i.Input.Words, i.Training.Atoms)
 	if i.Input.Words == 0 { // a shard of an input with fewer blocks than shards
 		fmt.Fprintf(&b, "  no rows of the input are of shard %d/%d: it has %d words, dealt out by %d\n", e.Shard.Index, e.Shard.Of, e.Shard.Words, encode.Block)
 	} else {
@@ -277,8 +276,8 @@ type counter struct {
 
 func newCounter(w io.Writer) *counter {
 	c := &counter{w: w, start: time.Now(), last: time.Now()}
-	if file, ok := w.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
-		c.bar = progressbar.NewOptions64(-1, progressbar.OptionSetWriter(w), progressbar.OptionThrottle(100*time.Millisecond),
+	if file, ok := terminalOf(w); ok {
+		c.bar = progressbar.NewOptions64(-1, progressbar.OptionSetWriter(file), progressbar.OptionThrottle(100*time.Millisecond),
 			progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString("words"),
 			progressbar.OptionClearOnFinish(), progressbar.OptionSetWidth(20), progressbar.OptionUseANSICodes(true))
 	}

@@ -195,7 +195,11 @@ func TestExactRealData(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer f.Close()
-		_, want, err := npy.ReadFloat32(f, -1)
+		a, err := npy.Open(f, -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := a.Float32(a.Shape...)
 		if err != nil {
 			t.Fatal(err)
 		}

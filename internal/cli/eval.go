@@ -6,16 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"overcomplete/eval"
+	"overcomplete/internal/input"
 	"overcomplete/model"
 )
 
@@ -138,7 +137,7 @@ rows that are finished.`,
 			if own := len(f.wordsim)+len(f.labelled) > 0; own && f.data == "" && !cmd.Flags().Changed("tasks") {
 				f.tasks = nil
 			}
-			tasks, err := f.read()
+			tasks, err := input.Wait(cmd.Context(), f.read)
 			if err != nil {
 				return err
 			}
@@ -168,7 +167,7 @@ rows that are finished.`,
 				representations[i] = nil // its memory is free
 				table.Rows = append(table.Rows, eval.Row{Name: r.Name, Results: results})
 				if !quiet {
-					fmt.Fprintf(cmd.ErrOrStderr(), "evaluated %s in %.1f s\n", r.Name, time.Since(start).Seconds())
+					say(cmd.ErrOrStderr(), "evaluated %s in %.1f s", r.Name, time.Since(start).Seconds())
 				}
 			}
 			if len(table.Rows) == 0 {
@@ -201,10 +200,10 @@ func writeTable(t *eval.Table, w io.Writer, markdown, latex, json bool) error {
 	case latex:
 		return t.WriteLaTeX(w)
 	case json:
-		return t.WriteJSON(w)
+		return t.WriteJSON(raw(w))
 	}
-	file, ok := w.(*os.File)
-	return t.WriteText(w, ok && term.IsTerminal(int(file.Fd())))
+	_, bold := terminalOf(w)
+	return t.WriteText(raw(w), bold)
 }
 
 func countTrue(b ...bool) int {
@@ -236,9 +235,9 @@ func openRepresentation(ctx context.Context, spec string, skipBad bool, stderr i
 		}
 		return eval.NewDense(spec, x), nil
 	}
-	m, err := model.Open(path)
+	m, err := loadModel(ctx, path)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, err
 	}
 	if binary {
 		if err := checkBinary(m); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"overcomplete/internal/escape"
 	"overcomplete/interpret"
 )
 
@@ -91,11 +92,11 @@ func explain(x *interpret.Index, row, words, dimensions, neighbours int) explana
 
 func (e explanation) print(w io.Writer, dimensions int) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d of %d dimensions\n", printable(e.Word), e.Active, dimensions)
+	fmt.Fprintf(&b, "%s: %d of %d dimensions\n", escape.Word(e.Word), e.Active, dimensions)
 	if len(e.Nearest) > 0 {
 		var nearest []string
 		for _, n := range e.Nearest {
-			nearest = append(nearest, fmt.Sprintf("%s %.2f", printable(n.Word), n.Cosine))
+			nearest = append(nearest, fmt.Sprintf("%s %.2f", escape.Word(n.Word), n.Cosine))
 		}
 		fmt.Fprintf(&b, "nearest: %s\n", strings.Join(nearest, ", "))
 	}

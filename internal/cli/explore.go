@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
-	"overcomplete/internal/atomicfile"
 	"overcomplete/interpret/explore"
-	"overcomplete/model"
 )
 
 func newExplore() *cobra.Command {
@@ -53,12 +52,9 @@ of each word, where no words are, the top words of each dimension.`,
 				return usagef("--listen: %w; choose another ADDRESS:PORT", err)
 			}
 			defer listener.Close()
-			x, err := openExplorer(args[0])
+			x, err := openExplorer(cmd.Context(), args[0])
 			if err != nil {
 				return err
-			}
-			if err := cmd.Context().Err(); err != nil {
-				return err // while the model was read
 			}
 			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "http://%s/\n", reachable(listener.Addr().(*net.TCPAddr))); err != nil {
 				return err
@@ -86,10 +82,10 @@ func reachable(a *net.TCPAddr) *net.TCPAddr {
 }
 
 // openExplorer opens the model at path. The page has the name of its last part.
-func openExplorer(path string) (*explore.Explorer, error) {
-	m, err := model.Open(path)
+func openExplorer(ctx context.Context, path string) (*explore.Explorer, error) {
+	m, err := loadModel(ctx, path)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, err
 	}
 	if absolute, err := filepath.Abs(path); err == nil {
 		path = absolute // "." has a name, too
@@ -105,24 +101,16 @@ func exportPage(ctx context.Context, dir, output string, force bool, words []str
 		return usagef("--export writes a file, not standard output: want its name")
 	case len(words)+len(dimensions) == 0:
 		return usagef("--export needs --words or --dimensions")
-	case model.Contains(output):
-		return usagef("%s: is in the directory of a model, which holds only the model's own files", output)
 	}
-	file, err := atomicfile.Create(output, force)
-	if err != nil {
+	return writeFiles(ctx, []string{output}, force, func(files []io.Writer) error {
+		x, err := openExplorer(ctx, dir)
+		if err != nil {
+			return err
+		}
+		err = x.WritePage(files[0], words, dimensions)
+		if missing, ok := errors.AsType[*explore.NotFoundError](err); ok {
+			return usageError{missing}
+		}
 		return err
-	}
-	defer file.Close()
-	x, err := openExplorer(dir)
-	if err != nil {
-		return err
-	}
-	err = x.WritePage(atomicfile.Writer{Context: ctx, Writer: file}, words, dimensions)
-	if missing, ok := errors.AsType[*explore.NotFoundError](err); ok {
-		return usageError{missing}
-	}
-	if err != nil {
-		return err
-	}
-	return file.Commit()
+	})
 }

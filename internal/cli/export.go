@@ -122,7 +122,7 @@ would be ambiguous in text and in word2vec's binary form, so it stops the export
   overcomplete export model --format safetensors -o model.safetensors`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			open := func() (*model.Model, error) { return openForExport(args[0], escape) }
+			open := func() (*model.Model, error) { return openForExport(cmd.Context(), args[0], escape) }
 			return writeFormat(cmd, format, output, force, open)
 		},
 	}
@@ -147,7 +147,7 @@ func writeFormat(cmd *cobra.Command, format, output string, force bool, open fun
 	case "":
 		err = usagef("-o is empty, want the name of a file")
 	case "-":
-		err = f.writeTo(cmd.Context(), cmd.OutOrStdout(), open)
+		err = f.writeTo(cmd.Context(), raw(cmd.OutOrStdout()), open)
 	default:
 		err = f.writeFiles(cmd.Context(), output, force, open)
 	}
@@ -157,10 +157,10 @@ func writeFormat(cmd *cobra.Command, format, output string, force bool, open fun
 	return err
 }
 
-func openForExport(dir string, escape bool) (*model.Model, error) {
-	m, err := model.Open(dir)
+func openForExport(ctx context.Context, dir string, escape bool) (*model.Model, error) {
+	m, err := loadModel(ctx, dir)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, err
 	}
 	if escape {
 		m.Codes.Words = vectors.Escape(m.Codes.Words)
@@ -180,37 +180,35 @@ func (f exportFormat) writeTo(ctx context.Context, w io.Writer, open func() (*mo
 	return f.files[0].write(atomicfile.Writer{Context: ctx, Writer: w}, m)
 }
 
-// writeFiles writes the files of the format. They get their names when all of
-// them are written. What forbids that is found before the model is opened.
+// writeFiles writes the files of the format. What forbids that is found before the model
+// is opened.
 func (f exportFormat) writeFiles(ctx context.Context, output string, force bool, open func() (*model.Model, error)) error {
-	var temporary []*atomicfile.File
+	var paths []string
 	for _, file := range f.files {
-		path := file.path(output)
+		paths = append(paths, file.path(output))
+	}
+	return writeFiles(ctx, paths, force, func(files []io.Writer) error {
+		m, err := open()
+		if err != nil {
+			return err
+		}
+		for i, file := range f.files {
+			if err := file.write(files[i], m); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// writeFiles is [atomicfile.WriteFiles] where these may be.
+func writeFiles(ctx context.Context, paths []string, force bool, write func(files []io.Writer) error) error {
+	for _, path := range paths {
 		if model.Contains(path) {
 			return usagef("%s: is in the directory of a model, which holds only the model's own files", path)
 		}
-		t, err := atomicfile.Create(path, force)
-		if err != nil {
-			return usageError{err}
-		}
-		defer t.Close()
-		temporary = append(temporary, t)
 	}
-	m, err := open()
-	if err != nil {
-		return err
-	}
-	for i, file := range f.files {
-		if err := file.write(atomicfile.Writer{Context: ctx, Writer: temporary[i]}, m); err != nil {
-			return err
-		}
-	}
-	for _, t := range temporary {
-		if err := t.Commit(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return atomicfile.WriteFiles(ctx, paths, force, write)
 }
 
 func findFormat(name string) (exportFormat, error) {

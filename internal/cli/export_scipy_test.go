@@ -148,7 +148,7 @@ func TestSciPyReadsWhatWeWrite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		codes, err := vectors.ReadCSR(data, info.Size())
+		codes, err := vectors.ReadCSR(data, info.Size(), m.Codes.Rows, m.Codes.Cols)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if !reflect.DeepEqual(codes, &m.Codes.CSR) {

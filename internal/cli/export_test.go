@@ -141,7 +141,7 @@ func TestExport(t *testing.T) {
 
 func wantUsageError(t *testing.T, err error, want string) {
 	t.Helper()
-	if _, ok := errors.AsType[usageError](err); !ok || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+	if err == nil || !isUsage(err) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("error %v, want one line of bad usage with %q", err, want)
 	}
 }

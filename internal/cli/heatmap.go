@@ -9,9 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"overcomplete/internal/atomicfile"
+	"overcomplete/internal/escape"
 	"overcomplete/interpret"
-	"overcomplete/model"
 )
 
 func newHeatmap() *cobra.Command {
@@ -36,9 +35,6 @@ being nonzero there, and so all words of all groups.
 			format := strings.ToLower(strings.TrimPrefix(filepath.Ext(output), "."))
 			if format != "png" && format != "svg" {
 				return usagef("-o is %q, want a name that ends in .png or .svg", output)
-			}
-			if model.Contains(output) {
-				return usagef("%s: is in the directory of a model, which holds only the model's own files", output)
 			}
 			x, err := loadIndex(cmd, args[0], skipBad)
 			if err != nil {
@@ -65,21 +61,15 @@ being nonzero there, and so all words of all groups.
 			if len(groups) > 1 {
 				overlap.add(x, slices.Concat(groups...))
 			}
-			file, err := atomicfile.Create(output, force)
-			if err != nil {
-				return err
-			}
-			defer file.Close()
-			if err := interpret.NewHeatMap(x, groups).Write(cmd.Context(), file, format); err != nil {
-				return err
-			}
-			if err := file.Commit(); err != nil {
-				return err
-			}
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), overlap)
-			}
-			return overlap.print(cmd.OutOrStdout())
+			return writeFiles(cmd.Context(), []string{output}, force, func(files []io.Writer) error {
+				if err := interpret.NewHeatMap(x, groups).Write(cmd.Context(), files[0], format); err != nil {
+					return err
+				}
+				if asJSON {
+					return printJSON(cmd.OutOrStdout(), overlap)
+				}
+				return overlap.print(cmd.OutOrStdout())
+			})
 		},
 	}
 	flags := cmd.Flags()
@@ -119,7 +109,7 @@ func (o *overlaps) print(w io.Writer) error {
 	for _, g := range o.Groups {
 		var words []string
 		for i, word := range g.Words {
-			words = append(words, fmt.Sprintf("%s (%d)", printable(word), g.Active[i]))
+			words = append(words, fmt.Sprintf("%s (%d)", escape.Word(word), g.Active[i]))
 		}
 		fmt.Fprintf(&b, "%5d  %s\n", g.Common, strings.Join(words, ", "))
 	}

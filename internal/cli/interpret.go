@@ -2,14 +2,14 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
+	"overcomplete/internal/escape"
+	"overcomplete/internal/input"
 	"overcomplete/interpret"
 	"overcomplete/model"
 	"overcomplete/vectors"
@@ -27,9 +27,9 @@ func addSkipBad(cmd *cobra.Command, skipBad *bool) {
 // loadIndex reads a model, or a file of dense vectors, to look at its dimensions.
 func loadIndex(cmd *cobra.Command, path string, skipBad bool) (*interpret.Index, error) {
 	if model.Is(path) {
-		m, err := model.Open(path)
+		m, err := loadModel(cmd.Context(), path)
 		if err != nil {
-			return nil, usageError{err}
+			return nil, err
 		}
 		return interpret.NewIndex(m.Codes), nil
 	}
@@ -40,13 +40,22 @@ func loadIndex(cmd *cobra.Command, path string, skipBad bool) (*interpret.Index,
 	return interpret.NewIndex(interpret.FromDense(x)), nil
 }
 
+// loadModel opens a model, which takes a while if it is large.
+func loadModel(ctx context.Context, path string) (*model.Model, error) {
+	m, err := input.Wait(ctx, func() (*model.Model, error) { return model.Open(path) })
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return m, nil
+}
+
 func readDense(ctx context.Context, stderr io.Writer, path string, skipBad bool) (*vectors.Dense, *vectors.Source, error) {
 	x, source, err := vectors.Read(ctx, path, vectors.ReadOptions{SkipBad: skipBad})
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, warning := range source.Warnings {
-		fmt.Fprintf(stderr, "warning: %s: %s\n", source.Name, warning)
+		warn(stderr, "%s: %s", source.Name, warning)
 	}
 	return x, source, nil
 }
@@ -84,21 +93,10 @@ type count struct {
 func wordList(words []string, separator string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {
-		quoted[i] = printable(word)
+		quoted[i] = escape.Word(word)
 		if word == "" || word[0] == '"' || strings.ContainsRune(word, ' ') {
 			quoted[i] = strconv.Quote(word)
 		}
 	}
 	return strings.Join(quoted, separator)
-}
-
-// printable returns a word as it is or, if a terminal could take a character for a
-// command or show nothing for it, quoted with such characters escaped. Words are
-// as others wrote them.
-func printable(word string) string {
-	// Persian and other scripts need the two joiners, which are not printable.
-	if strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsPrint(r) && r != '\u200c' && r != '\u200d' }) {
-		return strconv.Quote(word)
-	}
-	return word
 }

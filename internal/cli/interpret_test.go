@@ -101,11 +101,11 @@ dimension   weight  words
 func TestOddWords(t *testing.T) {
 	const persian = "می\u200cخواهم" // a joiner is a part of such words
 	m := readable()
-	m.Codes.Words = []string{"New York", "\x1b[2Jread", "", `"`, persian, "ça,va"}
+	m.Codes.Words = []string{"New York", "\x1b[2Jread", " ", `"`, persian, "ça,va"}
 	m.Codes.Value[5] = 1e-5
 	t.Chdir(saveModel(t, m))
 	checkOutput(t, "top model 0 1", `dimension  variance  words
-        0  1.33e+00  "" "\x1b[2Jread" "New York"
+        0  1.33e+00  " " "\x1b[2Jread" "New York"
         1  1.22e+00  "\"" ça,va `+persian+`
 `)
 	checkOutput(t, "explain model ça,va "+persian+" --words 1 --neighbours 2", `ça,va: 2 of 3 dimensions
@@ -120,7 +120,7 @@ dimension   weight  words
         1    1e-05  "\""
 `)
 	checkOutput(t, "clusters model", `dimension  size  words
-        0     3  "New York" "\x1b[2Jread" ""
+        0     3  "New York" "\x1b[2Jread" " "
         1     3  "\"" `+persian+` ça,va
         2     2  "\x1b[2Jread" ça,va
 `)

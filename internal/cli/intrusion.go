@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"overcomplete/internal/atomicfile"
+	"overcomplete/internal/escape"
+	"overcomplete/internal/input"
 	"overcomplete/interpret"
 	"overcomplete/interpret/judge"
-	"overcomplete/model"
 )
 
 func newIntrusion() *cobra.Command {
@@ -64,46 +64,34 @@ A condition is what is compared with others; several models can be of the same o
 			if filepath.Ext(output) != ".json" {
 				return usagef("-o is %q, want a name that ends in .json", output)
 			}
-			var files []*atomicfile.File
-			for _, path := range []string{output, strings.TrimSuffix(output, ".json") + ".key.json"} {
-				if model.Contains(path) {
-					return usagef("%s: is in the directory of a model, which holds only the model's own files", path)
-				}
-				file, err := atomicfile.Create(path, force)
-				if err != nil {
-					return err
-				}
-				defer file.Close()
-				files = append(files, file)
-			}
 			var questions []judge.Solution
-			rng := rand.New(rand.NewPCG(seed, 0))
-			for _, arg := range args {
-				condition, path, ok := strings.Cut(arg, "=")
-				if !ok || condition == "" {
-					return usagef("%.100q is no CONDITION=MODEL, such as A=%.100s", arg, strings.TrimPrefix(arg, "="))
+			paths := []string{output, strings.TrimSuffix(output, ".json") + ".key.json"}
+			err := writeFiles(cmd.Context(), paths, force, func(files []io.Writer) error {
+				rng := rand.New(rand.NewPCG(seed, 0))
+				for _, arg := range args {
+					condition, path, ok := strings.Cut(arg, "=")
+					if !ok || condition == "" {
+						return usagef("%.100q is no CONDITION=MODEL, such as A=%.100s", arg, strings.TrimPrefix(arg, "="))
+					}
+					drawn, err := drawQuestions(cmd, condition, path, skipBad, dimensions, rng)
+					if err != nil {
+						return err
+					}
+					questions = append(questions, drawn...)
 				}
-				drawn, err := drawQuestions(cmd, condition, path, skipBad, dimensions, rng)
-				if err != nil {
-					return err
+				rng.Shuffle(len(questions), func(i, j int) { questions[i], questions[j] = questions[j], questions[i] })
+				key := judge.NewKey(questions, seed)
+				for i, content := range []any{key.Test(), key} {
+					if err := escape.JSON(files[i], content); err != nil {
+						return err
+					}
 				}
-				questions = append(questions, drawn...)
+				return nil
+			})
+			if err != nil {
+				return err
 			}
-			rng.Shuffle(len(questions), func(i, j int) { questions[i], questions[j] = questions[j], questions[i] })
-			key := judge.NewKey(questions, seed)
-			for i, content := range []any{key.Test(), key} {
-				if err := printJSON(files[i], content); err != nil {
-					return err
-				}
-			}
-			// If the second fails, nothing is lost: an old key has the old test's
-			// questions, too, and the new key can be made again.
-			for _, file := range files {
-				if err := file.Commit(); err != nil {
-					return err
-				}
-			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d questions\n", output, len(questions))
+			say(cmd.ErrOrStderr(), "%s: %d questions", output, len(questions))
 			return nil
 		},
 	}
@@ -158,24 +146,27 @@ Of a judge's answers to the same question the first counts.`,
 		Example: "  overcomplete intrusion score test.key.json answers.jsonl",
 		Args:    cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			key, err := judge.ReadKey(args[0])
+			key, err := input.Wait(cmd.Context(), func() (*judge.Key, error) { return judge.ReadKey(args[0]) })
 			if err != nil {
 				return usageError{err}
 			}
 			var answers []judge.Answer
 			for _, path := range args[1:] {
-				more, torn, err := judge.ReadAnswers(path, key.Test())
+				torn, err := input.Wait(cmd.Context(), func() (torn bool, err error) {
+					more, torn, err := judge.ReadAnswers(path, key.Test())
+					answers = append(answers, more...)
+					return torn, err
+				})
 				if err != nil {
 					return usageError{err}
 				}
 				if torn {
-					fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s: the last line was cut short and does not count\n", path)
+					warn(cmd.ErrOrStderr(), "%s: the last line was cut short and does not count", path)
 				}
-				answers = append(answers, more...)
 			}
 			scores, repeated := key.Score(answers)
 			if len(repeated) > 0 {
-				fmt.Fprintf(cmd.ErrOrStderr(), "warning: %d answers do not count, such as %q's to question %d, for the judge had answered the question before\n",
+				warn(cmd.ErrOrStderr(), "%d answers do not count, such as %q's to question %d, for the judge had answered the question before",
 					len(repeated), repeated[0].Judge, repeated[0].Number)
 			}
 			if asJSON {
@@ -228,17 +219,17 @@ func printScores(w io.Writer, scores []judge.Score) error {
 	var b strings.Builder
 	wide := len("condition")
 	for _, s := range scores {
-		wide = max(wide, utf8.RuneCountInString(printable(s.Condition)))
+		wide = max(wide, utf8.RuneCountInString(escape.Word(s.Condition)))
 	}
 	fmt.Fprintf(&b, "%-*s  questions", wide, "condition")
 	for _, a := range scores[0].Judges {
-		fmt.Fprintf(&b, "  %6s", printable(a.Judge))
+		fmt.Fprintf(&b, "  %6s", escape.Word(a.Judge))
 	}
 	fmt.Fprintf(&b, "    mean  shared  agreement  kappa\n")
 	for _, s := range scores {
-		fmt.Fprintf(&b, "%-*s  %9d", wide, printable(s.Condition), s.Questions)
+		fmt.Fprintf(&b, "%-*s  %9d", wide, escape.Word(s.Condition), s.Questions)
 		for _, a := range s.Judges {
-			fmt.Fprintf(&b, "  %*s", max(6, utf8.RuneCountInString(printable(a.Judge))), defined("%.1f", 100*a.Share()))
+			fmt.Fprintf(&b, "  %*s", max(6, utf8.RuneCountInString(escape.Word(a.Judge))), defined("%.1f", 100*a.Share()))
 		}
 		fmt.Fprintf(&b, "  %6s  %6d  %9s  %5s\n", defined("%.1f", 100*s.Accuracy()), s.Shared,
 			defined("%.1f", 100*s.Agreement), defined("%.2f", s.Kappa))

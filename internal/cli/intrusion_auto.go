@@ -6,9 +6,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
+	"overcomplete/internal/escape"
 	"overcomplete/interpret"
 	"overcomplete/model"
 	"overcomplete/vectors"
@@ -48,15 +50,15 @@ as it stands is looked up in lower case.`,
 			}
 			var models []*model.Model
 			for _, path := range args {
-				m, err := model.Open(path)
+				m, err := loadModel(cmd.Context(), path)
 				if err != nil {
-					return usageError{err}
+					return err
 				}
 				if m.Info.Input.Dim != input.Dim {
 					return usagef("%s has %d dimensions, but %s was trained on vectors of %d: --input is to be those", inputPath, input.Dim, path, m.Info.Input.Dim)
 				}
 				if m.Info.Input.SHA256 != source.SHA256 {
-					fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s was trained on another file, %s, than %s\n", path, m.Info.Input.Name, inputPath)
+					warn(cmd.ErrOrStderr(), "%s was trained on another file, %s, than %s", path, m.Info.Input.Name, inputPath)
 				}
 				models = append(models, m)
 			}
@@ -208,7 +210,7 @@ type autoSet struct {
 func (r autoResult) print(w io.Writer) error {
 	wide := 0
 	for _, s := range r.Sets {
-		wide = max(wide, len([]rune(s.Name)))
+		wide = max(wide, utf8.RuneCountInString(escape.Word(s.Name)))
 	}
 	percent := func(e interpret.Estimate) string {
 		return fmt.Sprintf("%5.1f (%.1f to %.1f)", 100*e.Mean, 100*e.Low, 100*e.High)
@@ -217,7 +219,7 @@ func (r autoResult) print(w io.Writer) error {
 	fmt.Fprintf(&b, "intruders found, in %% of instances, over %d words\n", r.Words)
 	fmt.Fprintf(&b, "%-*s  dimensions  %-20s  %s\n", wide, "", "any intruder", "as frequent as the top words")
 	for _, s := range r.Sets {
-		fmt.Fprintf(&b, "%-*s  %10d  %-20s  %s\n", wide, s.Name, s.Dimensions, percent(s.Any), percent(s.Matched))
+		fmt.Fprintf(&b, "%-*s  %10d  %-20s  %s\n", wide, escape.Word(s.Name), s.Dimensions, percent(s.Any), percent(s.Matched))
 	}
 	fmt.Fprintf(&b, "%-*s  %10s  %5.1f\n", wide, "guessing", "", 20.)
 	_, err := io.WriteString(w, b.String())

@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"overcomplete/internal/escape"
+	"overcomplete/internal/input"
 	"overcomplete/interpret/judge"
 	"overcomplete/model"
 )
@@ -42,7 +44,7 @@ interrupted.`,
 			if err := judge.CheckName(name); err != nil && !web {
 				return usagef("--judge: %w", err)
 			}
-			test, err := judge.ReadTest(args[0])
+			test, err := input.Wait(cmd.Context(), func() (*judge.Test, error) { return judge.ReadTest(args[0]) })
 			if err != nil {
 				return usageError{err}
 			}
@@ -54,7 +56,7 @@ interrupted.`,
 				return usageError{err}
 			}
 			if torn {
-				fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s: the last line was cut short and is removed\n", output)
+				warn(cmd.ErrOrStderr(), "%s: the last line was cut short and is removed", output)
 			}
 			defer answers.Close()
 			if web {
@@ -94,12 +96,12 @@ func ask(ctx context.Context, in io.Reader, out io.Writer, answers *judge.Answer
 	for {
 		q, answered := answers.Next(name)
 		if q == nil {
-			fmt.Fprintf(out, "All %d questions are answered. Thank you, %s.\n", total, printable(name))
+			fmt.Fprintf(out, "All %d questions are answered. Thank you, %s.\n", total, escape.Word(name))
 			return nil
 		}
 		fmt.Fprintf(out, "\n%d of %d\n", answered+1, total)
 		for i, word := range q.Words {
-			fmt.Fprintf(out, "  %d  %s\n", i+1, printable(word))
+			fmt.Fprintf(out, "  %d  %s\n", i+1, escape.Word(word))
 		}
 		chosen := 0
 		for chosen == 0 {
@@ -149,7 +151,7 @@ func serve(ctx context.Context, stderr io.Writer, answers *judge.Answers) error 
 		defer cancel()
 		server.Shutdown(ending) // waits for answers on their way
 	})
-	fmt.Fprintf(stderr, "the questions are on http://%s; interrupt to end\n", host)
+	say(stderr, "the questions are on http://%s; interrupt to end", host)
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		stop()
 		return err

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"overcomplete/eval"
+	"overcomplete/internal/escape"
 	"overcomplete/internal/experiment"
 	"overcomplete/model"
 )
@@ -46,7 +47,7 @@ the same command goes on where it was interrupted, and nothing is trained twice.
 			if err := runPaper(cmd, &f, b.Hyperparameters, args); err != nil {
 				return f.interruption(err)
 			}
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), filepath.Join(f.output, reportFile))
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), escape.Text(filepath.Join(f.output, reportFile)))
 			return err
 		},
 	}
@@ -75,7 +76,7 @@ func runPaper(cmd *cobra.Command, f *experimentFlags, b model.Hyperparameters, p
 	if err != nil {
 		return err
 	}
-	tasks, missing, err := availableTasks(f.data)
+	tasks, missing, err := availableTasks(cmd.Context(), f.data)
 	if err != nil {
 		return err
 	}
@@ -204,7 +205,7 @@ func writeReport(w io.Writer, inputs []*paperInput, missing []string) error {
 	if len(missing) > 0 {
 		b.WriteString("Data that are not there, so that the tables have no such column:\n\n")
 		for _, m := range missing {
-			b.WriteString("- " + m + "\n")
+			b.WriteString("- " + escape.Markdown(m) + "\n")
 		}
 		b.WriteString("\n")
 	}
@@ -233,9 +234,9 @@ func writeHyper(b *strings.Builder, inputs []*paperInput) {
 	}
 	b.WriteString(table.Markdown())
 	for _, in := range inputs {
-		fmt.Fprintf(b, "\n### %s\n\n", in.name)
+		fmt.Fprintf(b, "\n### %s\n\n", escape.Markdown(in.name))
 		if in.tuned == nil {
-			fmt.Fprintf(b, "Not tuned: %s. λ and K are the defaults of `overcomplete train`.\n", in.untuned)
+			fmt.Fprintf(b, "Not tuned: %s. λ and K are the defaults of `overcomplete train`.\n", escape.Markdown(in.untuned))
 			continue
 		}
 		fmt.Fprintf(b, "%s\n%s.\n\n![%s against the share of zeros](%s/tune.svg)\n", in.tuned.table().Markdown(), upperFirst(in.tuned.verdict()), eval.TuningTask, url.PathEscape(in.name))
@@ -254,7 +255,7 @@ func upperFirst(s string) string {
 func writeResults(b *strings.Builder, inputs []*paperInput) {
 	b.WriteString("## Results\n")
 	for _, in := range inputs {
-		fmt.Fprintf(b, "\n### %s\n\n", in.name)
+		fmt.Fprintf(b, "\n### %s\n\n", escape.Markdown(in.name))
 		rows := in.all.Rows
 		table := *in.all
 		table.Rows = []eval.Row{rows[0], rows[3], rows[4]}
@@ -288,7 +289,7 @@ func writeLength(b *strings.Builder, inputs []*paperInput) {
 	b.WriteString("## Length of the vectors\n\nThe bars are standard errors of single averages. All lengths were measured on the same test items, so that\n" +
 		"differences between them are surer than the bars.\n")
 	for _, in := range inputs {
-		fmt.Fprintf(b, "\n### %s, λ = %s\n\n", in.name, shortest(in.a.Training.Lambda))
+		fmt.Fprintf(b, "\n### %s, λ = %s\n\n", escape.Markdown(in.name), shortest(in.a.Training.Lambda))
 		if len(in.sweep.Averaged()) == 0 {
 			b.WriteString("No task has a score for all lengths, so that there is no average to draw.\n\n")
 		} else {

@@ -30,11 +30,11 @@ type progress struct {
 
 func newProgress(w io.Writer, vocab, epochs int) *progress {
 	p := &progress{w: w, vocab: vocab, current: 1, epochs: epochs, start: time.Now()}
-	if file, ok := w.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+	if file, ok := terminalOf(w); ok {
 		p.terminal = file
 		// Every epoch has two passes over the words.
 		p.bar = progressbar.NewOptions64(2*int64(vocab)*int64(p.epochs),
-			progressbar.OptionSetWriter(w), progressbar.OptionThrottle(100*time.Millisecond),
+			progressbar.OptionSetWriter(file), progressbar.OptionThrottle(100*time.Millisecond),
 			progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish(),
 			progressbar.OptionSetWidth(20), progressbar.OptionUseANSICodes(true),
 			progressbar.OptionShowDescriptionAtLineEnd())
@@ -67,7 +67,7 @@ func (p *progress) say(w io.Writer, line string) {
 	if p.bar != nil {
 		p.bar.Clear()
 	}
-	fmt.Fprintln(w, line)
+	say(w, "%s", line)
 }
 
 // epoch shows an epoch's metrics. No pass may be under way.

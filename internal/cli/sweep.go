@@ -5,16 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"overcomplete/eval"
 	"overcomplete/internal/experiment"
+	"overcomplete/internal/input"
 	"overcomplete/model"
 )
 
@@ -38,12 +37,12 @@ and .svg. A data set that is not there is left out, and said so.
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			tasks, missing, err := availableTasks(f.data)
+			tasks, missing, err := availableTasks(cmd.Context(), f.data)
 			if err != nil {
 				return err
 			}
 			for _, m := range missing {
-				fmt.Fprintf(cmd.ErrOrStderr(), "warning: left out: %s\n", m)
+				warn(cmd.ErrOrStderr(), "left out: %s", m)
 			}
 			e, err := f.open(cmd, args[0], f.output)
 			if err != nil {
@@ -59,12 +58,7 @@ and .svg. A data set that is not there is left out, and said so.
 			if err := drawSweep(table, filepath.Join(f.output, "sweep")); err != nil {
 				return err
 			}
-			w := cmd.OutOrStdout()
-			if asJSON {
-				return table.WriteJSON(w)
-			}
-			file, ok := w.(*os.File)
-			return table.WriteText(w, ok && term.IsTerminal(int(file.Fd())))
+			return writeTable(table, cmd.OutOrStdout(), false, false, asJSON)
 		},
 	}
 	f.register(cmd)
@@ -81,9 +75,9 @@ and .svg. A data set that is not there is left out, and said so.
 
 // availableTasks reads the paper's tasks whose data are there, and says which
 // are not.
-func availableTasks(data string) (tasks []eval.Task, missing []string, err error) {
+func availableTasks(ctx context.Context, data string) (tasks []eval.Task, missing []string, err error) {
 	for _, name := range eval.TaskNames() {
-		task, err := eval.ReadTask(name, data)
+		task, err := readTask(ctx, name, data)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			missing = append(missing, fmt.Sprintf("%s (%v)", name, err))
@@ -97,6 +91,10 @@ func availableTasks(data string) (tasks []eval.Task, missing []string, err error
 		return nil, nil, usagef("--data %s has none of the paper's data: %s", data, strings.Join(missing, "; "))
 	}
 	return tasks, missing, nil
+}
+
+func readTask(ctx context.Context, name, data string) (eval.Task, error) {
+	return input.Wait(ctx, func() (eval.Task, error) { return eval.ReadTask(name, data) })
 }
 
 func namesOf(tasks []eval.Task) (names []string) {

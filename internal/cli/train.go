@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"overcomplete/internal/escape"
 	"overcomplete/interpret"
 	"overcomplete/kernels"
 	"overcomplete/model"
@@ -168,7 +169,7 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		return usagef("--%w", err)
 	}
 	if f.Atoms <= x.Dim {
-		fmt.Fprintf(stderr, "warning: %d sparse dimensions for %d dense ones are not overcomplete\n", f.Atoms, x.Dim)
+		warn(stderr, "%d sparse dimensions for %d dense ones are not overcomplete", f.Atoms, x.Dim)
 	}
 	if f.Recipe == "best" {
 		noteLoss(stderr, f.output, model.Info{Training: f.Hyperparameters})
@@ -208,9 +209,9 @@ func (f *trainFlags) read(cmd *cobra.Command, path string, log io.Writer) (*vect
 		return nil, nil, err
 	}
 	for _, warning := range source.Warnings {
-		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s: %s\n", source.Name, warning)
+		warn(cmd.ErrOrStderr(), "%s: %s", source.Name, warning)
 	}
-	fmt.Fprintf(log, "read %s: %d words × %d dimensions, %s, in %.1f s\n", source.Name, x.Len(), x.Dim, source.Format, time.Since(start).Seconds())
+	say(log, "read %s: %d words × %d dimensions, %s, in %.1f s", source.Name, x.Len(), x.Dim, source.Format, time.Since(start).Seconds())
 	return x, source, nil
 }
 
@@ -267,7 +268,7 @@ func (f *trainFlags) report(w io.Writer, m *model.Model) error {
 	}
 	e := m.Info.Epochs[len(m.Info.Epochs)-1]
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d words × %d sparse dimensions after %d epochs\n", f.output, m.Codes.Rows, m.Codes.Cols, e.Epoch)
+	fmt.Fprintf(&b, "%s: %d words × %d sparse dimensions after %d epochs\n", escape.Text(f.output), m.Codes.Rows, m.Codes.Cols, e.Epoch)
 	measured := model.Encoding{Error: e.Error, Objective: e.Objective, Sparsity: e.Sparsity, L1: e.L1, UnusedAtoms: e.UnusedAtoms}
 	if m.Info.Encoding != nil {
 		measured = *m.Info.Encoding

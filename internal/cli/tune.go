@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"overcomplete/eval"
+	"overcomplete/internal/escape"
 	"overcomplete/internal/experiment"
 	"overcomplete/model"
 	"overcomplete/train"
@@ -165,7 +166,7 @@ type tuned struct {
 func (f *experimentFlags) tune(cmd *cobra.Command, path string, sparsity float64) (*tuned, error) {
 	var tasks []eval.Task
 	if f.data != "" {
-		task, err := eval.ReadTask(eval.TuningTask, f.data)
+		task, err := readTask(cmd.Context(), eval.TuningTask, f.data)
 		if err != nil {
 			return nil, err
 		}
@@ -278,7 +279,7 @@ func (t *tuned) print(w io.Writer) error {
 	if err := t.table().WriteText(w); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\n%s\nmodel: %s\n", t.verdict(), t.Model)
+	_, err := fmt.Fprintf(w, "\n%s\nmodel: %s\n", t.verdict(), escape.Text(t.Model))
 	return err
 }
 

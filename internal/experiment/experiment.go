@@ -31,6 +31,7 @@ import (
 
 	"overcomplete/eval"
 	"overcomplete/internal/atomicfile"
+	"overcomplete/internal/input"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -93,6 +94,9 @@ func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
 const settingFile = "experiment.json"
 
+// mostJSON is more bytes than any setting or record has.
+const mostJSON = 1 << 24
+
 // Open creates the directory e.Dir, or goes on with it if it is there and e's
 // setting is its own. It refuses anything else with an [*atomicfile.OutputError].
 // h is a training's, of which only what all points share is kept; data is the
@@ -128,7 +132,7 @@ func Open(e *Experiment, h model.Hyperparameters, data string) error {
 // Claim makes a directory that holds one file with v as JSON, or returns what the
 // file holds in a directory that has one. It refuses a directory of anything else.
 func Claim(dir, file string, v any) (was []byte, err error) {
-	was, err = os.ReadFile(filepath.Join(dir, file))
+	was, err = input.ReadRegular(filepath.Join(dir, file), mostJSON)
 	if e, ok := errors.AsType[*fs.PathError](err); ok && !errors.Is(err, fs.ErrNotExist) {
 		return nil, refuse(dir, "%w", e.Err)
 	}
@@ -194,9 +198,15 @@ func digests(data string) (map[string]string, error) {
 			if err != nil || entry.IsDir() {
 				return err
 			}
-			content, err := os.ReadFile(path)
+			file, err := input.Open(path)
+			if err != nil {
+				return err
+			}
+			defer file.Close()
+			content := sha256.New()
+			_, err = io.Copy(content, file)
 			name, _ := filepath.Rel(dir, path)
-			fmt.Fprintf(all, "%q %x\n", filepath.ToSlash(name), sha256.Sum256(content))
+			fmt.Fprintf(all, "%q %x\n", filepath.ToSlash(name), content.Sum(nil))
 			return err
 		})
 		if err != nil {
@@ -323,7 +333,7 @@ func (r *Record) without(tasks []eval.Task) (todo []eval.Task) {
 // record reads a record, nil if there is none.
 func (e *Experiment) record(name string) (*Record, error) {
 	path := e.path(name + ".json")
-	data, err := os.ReadFile(path)
+	data, err := input.ReadRegular(path, mostJSON)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -381,13 +391,5 @@ func writeJSON(path string, v any) error {
 
 // WriteFile replaces a file with what write writes.
 func WriteFile(path string, write func(w io.Writer) error) error {
-	f, err := atomicfile.Create(path, true)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if err := write(f); err != nil {
-		return err
-	}
-	return f.Commit()
+	return atomicfile.WriteFile(context.Background(), path, true, write)
 }

@@ -1,10 +1,11 @@
 package experiment
 
 import (
-	"fmt"
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"overcomplete/internal/escape"
 )
 
 // Table is rows of cells, the names of the columns first. All but the first column
@@ -13,6 +14,7 @@ type Table [][]string
 
 // WriteText writes the table for people to read.
 func (t Table) WriteText(w io.Writer) error {
+	t = t.escaped(escape.Text)
 	widths := make([]int, len(t[0]))
 	for _, row := range t {
 		for i, cell := range row {
@@ -35,12 +37,22 @@ func (t Table) WriteText(w io.Writer) error {
 	return err
 }
 
+func (t Table) escaped(escape func(string) string) Table {
+	table := make(Table, len(t))
+	for i, row := range t {
+		for _, cell := range row {
+			table[i] = append(table[i], escape(cell))
+		}
+	}
+	return table
+}
+
 // Markdown returns the table in Markdown.
 func (t Table) Markdown() string {
 	var b strings.Builder
-	for i, row := range t {
+	for i, row := range t.escaped(escape.Markdown) {
 		for _, cell := range row {
-			fmt.Fprintf(&b, "| %s ", strings.ReplaceAll(cell, "|", `\|`))
+			b.WriteString("| " + cell + " ")
 		}
 		b.WriteString("|\n")
 		if i == 0 {

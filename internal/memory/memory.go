@@ -1,8 +1,48 @@
-// Package memory tells how much memory a machine has, and gets large parts of it.
+// Package memory tells how much memory the program can have, and gets large parts of it.
 package memory
 
-// Total returns the machine's physical memory in bytes; ok is false if it is not known.
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/metrics"
+)
+
+// Total returns the most bytes of memory that the program can have: the machine's
+// physical memory or, where that is less, what its container (a control group) or its
+// own limit (ulimit -v) allows. ok is false where it is not known.
 func Total() (bytes uint64, ok bool) { return total() }
+
+// ErrTooLarge is returned, wrapped, for what does not fit into memory.
+var ErrTooLarge = errors.New("is more than there is memory for")
+
+// Check returns an error that wraps [ErrTooLarge] unless the program can have so many
+// bytes beside those that it has in use. To ask the system for more would end the
+// program, at once or when they are filled.
+func Check(bytes uint64) error {
+	limit, ok := total()
+	if !ok || fits(bytes, inUse(), limit) {
+		return nil
+	}
+	runtime.GC() // what was in use may be garbage
+	used := inUse()
+	if fits(bytes, used, limit) {
+		return nil
+	}
+	return fmt.Errorf("%s %w: %s, of which %s are in use", gigabytes(bytes), ErrTooLarge, gigabytes(limit), gigabytes(used))
+}
+
+func fits(bytes, used, limit uint64) bool { return bytes <= limit && used <= limit-bytes }
+
+// inUse returns the bytes of what is reachable, and of what was but has not been
+// collected yet.
+func inUse() uint64 {
+	objects := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(objects)
+	return objects[0].Value.Uint64()
+}
+
+func gigabytes(bytes uint64) string { return fmt.Sprintf("%.1f GB", float64(bytes)/1e9) }
 
 // Zeros returns n zeros, in large pages where the system has them: the first pass
 // over gigabytes otherwise spends more time on faults, one for each 4 KiB, than on

@@ -1,11 +1,67 @@
 package memory
 
-import "golang.org/x/sys/unix"
+import (
+	"math"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
 
 func total() (uint64, bool) {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {
 		return 0, false
 	}
-	return uint64(info.Totalram) * uint64(info.Unit), true
+	limit := min(uint64(info.Totalram)*uint64(info.Unit), groupLimit("/"))
+	var own unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_AS, &own) == nil { // infinity is the largest number
+		limit = min(limit, own.Cur)
+	}
+	return limit, true
+}
+
+// groupLimit returns the least memory that the control groups of the program allow
+// (see cgroups(7)), the largest number for no limit. The file system begins at root.
+func groupLimit(root string) uint64 {
+	limit := uint64(math.MaxUint64)
+	// Lines of hierarchy:controllers:group. Version 2 names no controllers.
+	groups, _ := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
+	for line := range strings.Lines(string(groups)) {
+		fields := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
+		if len(fields) < 3 {
+			continue
+		}
+		var mount, file string
+		switch controllers := strings.Split(fields[1], ","); {
+		case fields[1] == "":
+			mount, file = "sys/fs/cgroup", "memory.max"
+		case slices.Contains(controllers, "memory"):
+			mount, file = "sys/fs/cgroup/memory", "memory.limit_in_bytes"
+		default:
+			continue
+		}
+		// A group's limit is its ancestors', too. A container may see its own group
+		// as the root, by whatever name the host knows it.
+		for group := path.Clean("/" + fields[2]); ; group = path.Dir(group) {
+			limit = min(limit, readLimit(filepath.Join(root, mount, group, file)))
+			if group == "/" {
+				break
+			}
+		}
+	}
+	return limit
+}
+
+func readLimit(file string) uint64 {
+	text, _ := os.ReadFile(file)
+	limit, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil { // "max", or there is no such file
+		return math.MaxUint64
+	}
+	return limit
 }

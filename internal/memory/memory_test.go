@@ -1,7 +1,10 @@
 package memory
 
 import (
+	"errors"
+	"math"
 	"runtime"
+	"strings"
 	"testing"
 )
 
@@ -11,5 +14,28 @@ func TestTotal(t *testing.T) {
 	// This test takes more than 1 MiB, and no machine has an exabyte.
 	if ok != known || known && (bytes < 1<<20 || bytes > 1<<60) {
 		t.Errorf("%d bytes, known: %v", bytes, ok)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	total, ok := Total()
+	if !ok {
+		t.Skip("how much memory this machine has is not known")
+	}
+	if err := Check(total / 2); err != nil {
+		t.Errorf("half of the memory: %v", err)
+	}
+	for _, bytes := range []uint64{total + 1, math.MaxUint64} {
+		if err := Check(bytes); !errors.Is(err, ErrTooLarge) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%d of %d bytes: %v", bytes, total, err)
+		}
+	}
+	held := make([]byte, 64<<20)
+	if err := Check(total - 32<<20); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("all but 32 MiB, with 64 MiB in use: %v", err)
+	}
+	runtime.KeepAlive(held)
+	if err := Check(total - 32<<20); err != nil {
+		t.Errorf("all but 32 MiB, with 64 MiB of garbage: %v", err)
 	}
 }

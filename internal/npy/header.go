@@ -21,7 +21,7 @@ func parseHeader(text string) (Header, error) {
 		key := p.string()
 		p.expect(":")
 		if p.err == nil && seen[key] {
-			return h, fmt.Errorf("%q is given twice", key)
+			return h, fmt.Errorf("%.40q is given twice", key)
 		}
 		seen[key] = true
 		switch key {

@@ -3,7 +3,7 @@
 //
 // It knows those of NumPy's types that word vectors and sparse matrices are made of:
 // little-endian floating-point numbers and integers, and strings. Files are not trusted:
-// no memory is allocated on the word of a header alone.
+// nothing is allocated that their size does not explain, or that there is no memory for.
 package npy
 
 import (
@@ -17,6 +17,9 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+	"unsafe"
+
+	"overcomplete/internal/memory"
 )
 
 const (
@@ -33,7 +36,7 @@ type Number interface {
 
 // Write writes a .npy file of data in C order. It is an error if the product of shape is
 // not len(data).
-func Write[T Number](w io.Writer, shape []int, data []T) error {
+func Write[T Number](w io.Writer, shape Shape, data []T) error {
 	n, err := elements(shape)
 	if err != nil {
 		return err
@@ -106,16 +109,35 @@ func typeOf[T Number]() string {
 	}
 }
 
-// ReadFloat32 reads a .npy file of float32 or float64. A float64 beyond the range of
-// float32 becomes infinite.
+// An Array is an array whose header has been read. Its elements come next.
 //
-// This and the other Read functions return the shape of the array and its elements in C
-// order, whatever their order in the file. They read r to its end. It is an error if the
-// array has another type, or if r has fewer or more elements than its header says. Max
-// is the most bytes that r can hold, such as the size of the file; it limits what is
-// allocated on the word of the header. If it is negative, memory grows as r is read.
-func ReadFloat32(r io.Reader, max int64) (shape []int, data []float32, err error) {
-	return read(r, max, "float32 or float64", func(typ string) decoder[float32] {
+// Who reads them says what shape they have to have, so that no header alone decides
+// what is allocated. Elements are returned in C order, whatever the file's. They are
+// read to the end of the file, which must be theirs too.
+type Array struct {
+	Header
+	io.Reader       // of the elements, for [ReadElements]
+	size      int64 // of the elements in bytes, or -1 if only reading will tell
+}
+
+// Open reads the header of a .npy file of size bytes, or of an unknown number if size is
+// negative.
+func Open(r io.Reader, size int64) (*Array, error) {
+	h, read, err := readHeader(r)
+	if err != nil {
+		return nil, err
+	}
+	a := &Array{Header: h, Reader: r, size: -1}
+	if size >= 0 {
+		a.size = max(0, size-int64(read))
+	}
+	return a, nil
+}
+
+// Float32 reads an array of float32 or float64. A float64 beyond the range of float32
+// becomes infinite.
+func (a *Array) Float32(shape ...int) ([]float32, error) {
+	return read(a, shape, "float32 or float64", func(typ string) decoder[float32] {
 		switch typ {
 		case "<f4":
 			return decoder[float32]{4, decodeFloat32}
@@ -126,19 +148,14 @@ func ReadFloat32(r io.Reader, max int64) (shape []int, data []float32, err error
 	})
 }
 
-// ReadInt32 reads a .npy file of int32, or of int64 with values in the range of int32.
-// See [ReadFloat32] for max and errors.
-func ReadInt32(r io.Reader, max int64) (shape []int, data []int32, err error) {
-	return readIntegers[int32](r, max)
-}
+// Int32 reads an array of int32, or of int64 with values in the range of int32.
+func (a *Array) Int32(shape ...int) ([]int32, error) { return readIntegers[int32](a, shape) }
 
-// ReadInt64 reads a .npy file of int32 or int64. See [ReadFloat32] for max and errors.
-func ReadInt64(r io.Reader, max int64) (shape []int, data []int64, err error) {
-	return readIntegers[int64](r, max)
-}
+// Int64 reads an array of int32 or int64.
+func (a *Array) Int64(shape ...int) ([]int64, error) { return readIntegers[int64](a, shape) }
 
-func readIntegers[T int32 | int64](r io.Reader, max int64) ([]int, []T, error) {
-	return read(r, max, "int32 or int64", func(typ string) decoder[T] {
+func readIntegers[T int32 | int64](a *Array, shape []int) ([]T, error) {
+	return read(a, shape, "int32 or int64", func(typ string) decoder[T] {
 		switch typ {
 		case "<i4":
 			return decoder[T]{4, decodeInt32[T]}
@@ -149,10 +166,9 @@ func readIntegers[T int32 | int64](r io.Reader, max int64) ([]int, []T, error) {
 	})
 }
 
-// ReadStrings reads a .npy file of NumPy's type str (such as "<U12") or bytes (such as
-// "|S12"). See [ReadFloat32] for max and errors.
-func ReadStrings(r io.Reader, max int64) (shape []int, data []string, err error) {
-	return read(r, max, "str or bytes", func(typ string) decoder[string] {
+// Strings reads an array of NumPy's type str (such as "<U12") or bytes (such as "|S12").
+func (a *Array) Strings(shape ...int) ([]string, error) {
+	return read(a, shape, "str or bytes", func(typ string) decoder[string] {
 		prefix, digits := typ[:min(2, len(typ))], typ[min(2, len(typ)):]
 		n, err := strconv.ParseUint(digits, 10, 64)
 		if err != nil || n == 0 || n > maxString {
@@ -245,54 +261,61 @@ func decodeBytes(dst []string, src []byte) error {
 
 // read reads an array whose type decoderOf has a decoder for; want names these
 // types.
-func read[T any](r io.Reader, max int64, want string, decoderOf func(typ string) decoder[T]) ([]int, []T, error) {
-	h, err := ReadHeader(r)
-	if err != nil {
-		return nil, nil, err
+func read[T any](a *Array, shape []int, want string, decoderOf func(typ string) decoder[T]) ([]T, error) {
+	if !slices.Equal(a.Shape, shape) {
+		return nil, fmt.Errorf("array of shape %v, want %v", a.Shape, Shape(shape))
 	}
-	if h.Type == "|O" {
-		return nil, nil, fmt.Errorf("array holds Python objects; save it as %s", want)
+	if a.Type == "|O" {
+		return nil, fmt.Errorf("array holds Python objects; save it as %s", want)
 	}
-	d := decoderOf(h.Type)
+	d := decoderOf(a.Type)
 	if d.size == 0 {
-		return nil, nil, fmt.Errorf("array has type %q, not %s", h.Type, want)
+		return nil, fmt.Errorf("array has type %.40q, not %s", a.Type, want)
 	}
-	if h.Fortran && len(h.Shape) > 2 {
-		return nil, nil, fmt.Errorf("array of %d dimensions is in Fortran order; save it in C order", len(h.Shape))
+	if a.Fortran && len(shape) > 2 {
+		return nil, fmt.Errorf("array of %d dimensions is in Fortran order; save it in C order", len(shape))
 	}
-	data, err := readData(r, max, h, d)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := expectEnd(r); err != nil {
-		return nil, nil, err
-	}
-	if h.Fortran && len(h.Shape) == 2 {
-		data = transpose(data, h.Shape[0], h.Shape[1])
-	}
-	return h.Shape, data, nil
-}
-
-func readData[T any](r io.Reader, max int64, h Header, d decoder[T]) ([]T, error) {
-	n, err := elements(h.Shape)
+	data, err := readData(a, d)
 	if err != nil {
 		return nil, err
 	}
-	if n > math.MaxInt/d.size || max >= 0 && int64(n*d.size) > max {
-		return nil, fmt.Errorf("truncated, or its header is wrong: no array of type %s and shape %v fits in it", h.Type, h.Shape)
+	if err := expectEnd(a); err != nil {
+		return nil, err
+	}
+	if a.Fortran && len(shape) == 2 {
+		data = transpose(data, shape[0])
+	}
+	return data, nil
+}
+
+func readData[T any](a *Array, d decoder[T]) ([]T, error) {
+	n, err := elements(a.Shape)
+	if err == nil && n > math.MaxInt/d.size {
+		err = fmt.Errorf("no array can have type %s and shape %v", a.Type, a.Shape)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case a.size >= 0 && int64(n*d.size) > a.size:
+		return nil, truncated(a.Header, n*d.size, a.size)
+	case a.size > int64(n*d.size):
+		return nil, errMore
+	}
+	var element T
+	if err := memory.Check(uint64(n) * uint64(unsafe.Sizeof(element))); err != nil {
+		return nil, fmt.Errorf("array of shape %v: %w", a.Shape, err)
 	}
 	perChunk := min(n, (chunk+d.size-1)/d.size)
 	buf := make([]byte, perChunk*d.size)
 	data := make([]T, 0, perChunk)
-	if max >= 0 {
+	if a.size >= 0 {
 		data = make([]T, 0, n)
 	}
 	for len(data) < n {
 		m := min(perChunk, n-len(data))
 		src := buf[:m*d.size]
-		if got, err := io.ReadFull(r, src); isEnd(err) {
-			return nil, fmt.Errorf("truncated: an array of type %s and shape %v needs %d bytes, has %d",
-				h.Type, h.Shape, n*d.size, len(data)*d.size+got)
+		if got, err := io.ReadFull(a, src); isEnd(err) {
+			return nil, truncated(a.Header, n*d.size, int64(len(data)*d.size+got))
 		} else if err != nil {
 			return nil, err
 		}
@@ -305,8 +328,14 @@ func readData[T any](r io.Reader, max int64, h Header, d decoder[T]) ([]T, error
 	return data, nil
 }
 
+func truncated(h Header, want int, got int64) error {
+	return fmt.Errorf("truncated: an array of type %s and shape %v needs %d bytes, has %d", h.Type, h.Shape, want, got)
+}
+
+var errMore = errors.New("more data follows the array")
+
 // elements returns the number of elements of an array.
-func elements(shape []int) (int, error) {
+func elements(shape Shape) (int, error) {
 	n := 1
 	for _, d := range shape {
 		if d < 0 || d > 0 && n > math.MaxInt/d {
@@ -322,7 +351,7 @@ func expectEnd(r io.Reader) error {
 	var b [1]byte
 	switch _, err := io.ReadFull(r, b[:]); {
 	case err == nil:
-		return errors.New("more data follows the array")
+		return errMore
 	case err != io.EOF:
 		return err
 	}
@@ -334,12 +363,13 @@ func isEnd(err error) bool {
 	return err == io.EOF || err == io.ErrUnexpectedEOF
 }
 
-// transpose returns the rows of a rows×cols matrix of which data has the columns.
-func transpose[T any](data []T, rows, cols int) []T {
+// transpose returns the rows of a matrix, of which there are so many and of which data
+// has the columns. A matrix without elements may have any number of rows.
+func transpose[T any](data []T, rows int) []T {
 	t := make([]T, 0, len(data))
-	for i := range rows {
-		for j := range cols {
-			t = append(t, data[j*rows+i])
+	for i := 0; len(t) < len(data); i++ {
+		for j := i; j < len(data); j += rows {
+			t = append(t, data[j])
 		}
 	}
 	return t
@@ -349,7 +379,20 @@ func transpose[T any](data []T, rows, cols int) []T {
 type Header struct {
 	Type    string // NumPy's name, such as "<f4"
 	Fortran bool   // columns are contiguous, not rows
-	Shape   []int  // no element for a single value
+	Shape   Shape
+}
+
+// A Shape has the dimensions of an array: none for a single value. Their product may be
+// anything.
+type Shape []int
+
+// String returns the first dimensions, as fmt prints them.
+func (s Shape) String() string {
+	const most = 4
+	if len(s) > most {
+		return strings.Replace(fmt.Sprint([]int(s[:most])), "]", " …]", 1)
+	}
+	return fmt.Sprint([]int(s))
 }
 
 // WriteHeader writes the header of a .npy file. The elements must follow.
@@ -387,42 +430,43 @@ func WriteHeader(w io.Writer, h Header) error {
 // ReadHeader reads the header of a .npy file, version 1.0, 2.0 or 3.0, and no byte
 // beyond it. The numbers of Shape are not negative, but their product may overflow.
 func ReadHeader(r io.Reader) (Header, error) {
+	h, _, err := readHeader(r)
+	return h, err
+}
+
+// readHeader is ReadHeader that returns the length of the header, too.
+func readHeader(r io.Reader) (h Header, read int, err error) {
 	var start [len(magic) + 2]byte
 	if err := readFull(r, start[:]); err != nil {
-		return Header{}, err
+		return Header{}, 0, err
 	}
 	if string(start[:len(magic)]) != magic {
-		return Header{}, errors.New("not a .npy file")
+		return Header{}, 0, errors.New("not a .npy file")
 	}
 	major, minor := start[len(magic)], start[len(magic)+1]
-	var size uint32
-	var length [4]byte
+	digits := 4 // bytes of the length
 	switch {
 	case minor == 0 && major == 1:
-		if err := readFull(r, length[:2]); err != nil {
-			return Header{}, err
-		}
-		size = uint32(binary.LittleEndian.Uint16(length[:]))
-	case minor == 0 && (major == 2 || major == 3):
-		if err := readFull(r, length[:]); err != nil {
-			return Header{}, err
-		}
-		size = binary.LittleEndian.Uint32(length[:])
-	default:
-		return Header{}, fmt.Errorf("version %d.%d of the .npy format is unknown", major, minor)
+		digits = 2
+	case minor != 0 || major != 2 && major != 3:
+		return Header{}, 0, fmt.Errorf("version %d.%d of the .npy format is unknown", major, minor)
 	}
+	var length [4]byte
+	if err := readFull(r, length[:digits]); err != nil {
+		return Header{}, 0, err
+	}
+	size := binary.LittleEndian.Uint32(length[:])
 	if size > maxHeader {
-		return Header{}, fmt.Errorf("header of %d bytes is too long", size)
+		return Header{}, 0, fmt.Errorf("header of %d bytes is too long", size)
 	}
 	text := make([]byte, size)
 	if err := readFull(r, text); err != nil {
-		return Header{}, err
+		return Header{}, 0, err
 	}
-	h, err := parseHeader(string(text))
-	if err != nil {
-		return Header{}, fmt.Errorf("bad .npy header: %w", err)
+	if h, err = parseHeader(string(text)); err != nil {
+		return Header{}, 0, fmt.Errorf("bad .npy header: %w", err)
 	}
-	return h, nil
+	return h, len(start) + digits + len(text), nil
 }
 
 // readFull fills b, which is part of a header.

@@ -3,15 +3,17 @@ package npy
 import (
 	"archive/zip"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"strings"
 	"time"
 )
 
-// An Archive is the content of a .npz file.
+// An Archive is the content of a .npz file. Its members have different names and, by
+// what it says of them, sizes that the file can hold.
 type Archive struct {
-	zip  *zip.Reader
-	size int64
+	members map[string]*zip.File
+	names   []string // of the arrays
 }
 
 // NewArchive opens r, a .npz file of size bytes. It is an error if it is not one.
@@ -20,53 +22,95 @@ func NewArchive(r io.ReaderAt, size int64) (*Archive, error) {
 	if err != nil {
 		return nil, fmt.Errorf("not a .npz file: %w", err)
 	}
-	return &Archive{z, size}, nil
+	a := &Archive{members: make(map[string]*zip.File)}
+	for _, f := range z.File {
+		if a.members[f.Name] != nil {
+			return nil, fmt.Errorf("%.60q is there twice", f.Name)
+		}
+		if err := checkSize(f, uint64(size)); err != nil {
+			return nil, fmt.Errorf("%.60q: %w", f.Name, err)
+		}
+		a.members[f.Name] = f
+		if name, ok := strings.CutSuffix(f.Name, extension); ok {
+			a.names = append(a.names, name)
+		}
+	}
+	return a, nil
+}
+
+const extension = ".npy"
+
+// checkSize returns an error if a member can't have the sizes that it is said to have
+// in a file of so many bytes.
+func checkSize(f *zip.File, file uint64) error {
+	const most = 1032 // times its size is what deflated data expand to
+	stored, size := f.CompressedSize64, f.UncompressedSize64
+	switch {
+	case stored > file:
+		return fmt.Errorf("truncated: %d bytes in a file of %d", stored, file)
+	case f.Method == zip.Store && size != stored, f.Method == zip.Deflate && size/most > stored:
+		return fmt.Errorf("damaged: %d bytes are stored in %d", size, stored)
+	}
+	return nil
 }
 
 // Names returns the names of the arrays, in the file's order.
-func (a *Archive) Names() []string {
-	var names []string
-	for _, f := range a.zip.File {
-		if name, ok := strings.CutSuffix(f.Name, ".npy"); ok {
-			names = append(names, name)
-		}
+func (a *Archive) Names() []string { return a.names }
+
+// Open opens the named array. Its reader returns an error instead of io.EOF if the array's
+// checksum does not hold.
+func (a *Archive) Open(name string) (*Array, error) {
+	f := a.members[name+extension]
+	if f == nil {
+		return nil, fmt.Errorf("no array %q in it", name)
 	}
-	return names
+	r, err := open(f)
+	if err != nil {
+		return nil, named(name, err)
+	}
+	array, err := Open(r, int64(f.UncompressedSize64))
+	return array, named(name, err)
 }
 
-// Open opens the named array, and returns a reader and max for one of the Read
-// functions. The reader returns an error instead of io.EOF if the array's checksum does
-// not hold. It is an error if the archive has no array of that name.
-func (a *Archive) Open(name string) (r io.ReadCloser, max int64, err error) {
-	for _, f := range a.zip.File {
-		if f.Name != name+".npy" {
-			continue
-		}
-		r, err := f.Open()
-		if err != nil {
-			return nil, 0, fmt.Errorf("array %q: %w", name, err)
-		}
-		if f.Method != zip.Store {
-			return r, -1, nil // how much it expands to is known only at the end
-		}
-		return r, a.size, nil
+func open(f *zip.File) (io.Reader, error) {
+	r, err := f.Open() // its Close has nothing to do but for readers that are used again
+	if err == nil && f.CRC32 == 0 {
+		return &zeroChecksum{Reader: r}, nil // for which archive/zip takes it that there is none
 	}
-	return nil, 0, fmt.Errorf("no array %q in it, only %q", name, a.Names())
+	return r, err
 }
 
-// Read reads the named array of a with read, which is one of the Read functions. Errors
-// name the array.
-func Read[T any](a *Archive, name string, read func(r io.Reader, max int64) ([]int, []T, error)) (shape []int, data []T, err error) {
-	r, max, err := a.Open(name)
-	if err != nil {
-		return nil, nil, err
+// zeroChecksum makes sure that the checksum of what is read is zero.
+type zeroChecksum struct {
+	io.Reader
+	sum uint32
+}
+
+func (z *zeroChecksum) Read(p []byte) (int, error) {
+	n, err := z.Reader.Read(p)
+	z.sum = crc32.Update(z.sum, crc32.IEEETable, p[:n])
+	if err == io.EOF && z.sum != 0 {
+		err = zip.ErrChecksum
 	}
-	defer r.Close()
-	shape, data, err = read(r, max)
+	return n, err
+}
+
+// Read reads the named array of a by read, such as (*Array).Float32, which says what
+// shape it must have.
+func Read[T any](a *Archive, name string, read func(a *Array, shape ...int) ([]T, error), shape ...int) ([]T, error) {
+	array, err := a.Open(name)
 	if err != nil {
-		return nil, nil, fmt.Errorf("array %q: %w", name, err)
+		return nil, err
 	}
-	return shape, data, nil
+	data, err := read(array, shape...)
+	return data, named(name, err)
+}
+
+func named(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("array %.60q: %w", name, err)
 }
 
 // An ArchiveWriter writes a .npz file. It records no time, so that equal arrays give
@@ -88,7 +132,7 @@ func NewArchiveWriter(w io.Writer) *ArchiveWriter {
 // Create adds an array and returns the writer for its .npy file, which must be written
 // before the next call of Create or Close.
 func (a *ArchiveWriter) Create(name string) (io.Writer, error) {
-	return a.zip.CreateHeader(&zip.FileHeader{Name: name + ".npy", Method: zip.Store, Modified: modified})
+	return a.zip.CreateHeader(&zip.FileHeader{Name: name + extension, Method: zip.Store, Modified: modified})
 }
 
 // Close writes the directory that ends the file. It does not close the

@@ -6,8 +6,9 @@
 //	the rest  the elements of the tensors, little-endian and in C order
 //
 // Offsets are in bytes from the end of the JSON. The JSON may have an object
-// "__metadata__" of strings. Files are not trusted: no memory is allocated on the word
-// of a header alone, and errors are short whatever the header contains.
+// "__metadata__" of strings. Files are not trusted: nothing is allocated that their size
+// does not explain, or that there is no memory for, and errors are short whatever is in
+// them.
 package safetensors
 
 import (
@@ -21,8 +22,9 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
+	"unsafe"
 
+	"overcomplete/internal/memory"
 	"overcomplete/internal/npy"
 )
 
@@ -37,24 +39,12 @@ const (
 // may hold others.
 var sizes = map[string]int64{"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "U8": 1}
 
-// A Shape is the shape of a tensor.
-type Shape []int
-
-// String returns the shape as fmt prints it, or its beginning if it is long.
-func (s Shape) String() string {
-	const most = 4
-	if len(s) > most {
-		return strings.Replace(fmt.Sprint([]int(s[:most])), "]", " …]", 1)
-	}
-	return fmt.Sprint([]int(s))
-}
-
 // entry is what the header says of a tensor.
 type entry struct {
 	name    string
-	Type    string  `json:"dtype"`
-	Shape   Shape   `json:"shape"`
-	Offsets []int64 `json:"data_offsets"` // begin and end
+	Type    string    `json:"dtype"`
+	Shape   npy.Shape `json:"shape"`
+	Offsets []int64   `json:"data_offsets"` // begin and end
 }
 
 // elements returns the product of the shape.
@@ -305,7 +295,7 @@ func (f *File) check() error {
 func (f *File) Names() []string { return slices.Sorted(maps.Keys(f.tensors)) }
 
 // Shape returns the shape of a tensor, or nil if there is none of that name.
-func (f *File) Shape(name string) Shape { return f.tensors[name].Shape }
+func (f *File) Shape(name string) npy.Shape { return f.tensors[name].Shape }
 
 // Matrices returns the names of the tensors of two dimensions that [File.Float32]
 // reads, sorted.
@@ -316,10 +306,10 @@ func (f *File) Matrices() []string {
 	})
 }
 
-// Float32 reads a tensor of type F32, F64, F16 or BF16. An F64 beyond the range of
-// float32 becomes infinite.
-func (f *File) Float32(name string) ([]float32, error) {
-	return read(f, name, "F32, F64, F16 or BF16", floats)
+// Float32 reads a tensor of type F32, F64, F16 or BF16, which must have that shape. An
+// F64 beyond the range of float32 becomes infinite.
+func (f *File) Float32(name string, shape ...int) ([]float32, error) {
+	return read(f, name, shape, "F32, F64, F16 or BF16", floats)
 }
 
 var floats = map[string]func([]byte) float32{
@@ -344,49 +334,68 @@ func half(bits uint16) float32 {
 	}
 }
 
-// Int64 reads a tensor of type I64.
-func (f *File) Int64(name string) ([]int64, error) {
-	return read(f, name, "I64", map[string]func([]byte) int64{
+// Int64 reads a tensor of type I64, which must have that shape.
+func (f *File) Int64(name string, shape ...int) ([]int64, error) {
+	return read(f, name, shape, "I64", map[string]func([]byte) int64{
 		"I64": func(b []byte) int64 { return int64(binary.LittleEndian.Uint64(b)) },
 	})
 }
 
-// Int32 reads a tensor of type I32.
-func (f *File) Int32(name string) ([]int32, error) {
-	return read(f, name, "I32", map[string]func([]byte) int32{
+// Int32 reads a tensor of type I32, which must have that shape.
+func (f *File) Int32(name string, shape ...int) ([]int32, error) {
+	return read(f, name, shape, "I32", map[string]func([]byte) int32{
 		"I32": func(b []byte) int32 { return int32(binary.LittleEndian.Uint32(b)) },
 	})
 }
 
-// Lines reads a tensor that the function [Lines] made.
-func (f *File) Lines(name string) ([]string, error) {
-	text, err := read(f, name, "U8", map[string]func([]byte) byte{"U8": func(b []byte) byte { return b[0] }})
-	if err != nil || len(text) == 0 {
+// Text returns the text of a tensor of type U8 and one dimension, such as [Lines] makes.
+func (f *File) Text(name string) (io.Reader, error) {
+	e, err := f.tensor(name)
+	if err != nil {
 		return nil, err
 	}
-	if text[len(text)-1] != '\n' {
-		return nil, fmt.Errorf("tensor %s: the last line has no newline at its end", quote(name))
+	if e.Type != "U8" || len(e.Shape) != 1 {
+		return nil, fmt.Errorf("tensor %s has type %s and shape %v, not U8 and one dimension", quote(name), quote(e.Type), e.Shape)
 	}
-	return strings.Split(string(text[:len(text)-1]), "\n"), nil
+	return f.section(e), nil
+}
+
+func (f *File) tensor(name string) (entry, error) {
+	e, ok := f.tensors[name]
+	if !ok {
+		return e, fmt.Errorf("no tensor %s", quote(name))
+	}
+	return e, nil
+}
+
+func (f *File) section(e entry) *io.SectionReader {
+	return io.NewSectionReader(f.data, e.Offsets[0], e.Offsets[1]-e.Offsets[0])
 }
 
 // read reads a tensor of a type that there is a decoder of one element for; want
 // names these types.
-func read[T any](f *File, name, want string, decoders map[string]func([]byte) T) ([]T, error) {
-	e, ok := f.tensors[name]
-	if !ok {
-		return nil, fmt.Errorf("no tensor %q", name)
+func read[T any](f *File, name string, shape []int, want string, decoders map[string]func([]byte) T) ([]T, error) {
+	e, err := f.tensor(name)
+	if err != nil {
+		return nil, err
 	}
 	decode, size := decoders[e.Type], int(sizes[e.Type])
 	if decode == nil {
 		return nil, fmt.Errorf("tensor %s has type %s, not %s", quote(name), quote(e.Type), want)
 	}
-	length := e.Offsets[1] - e.Offsets[0]
-	r := io.NewSectionReader(f.data, e.Offsets[0], length)
-	data := make([]T, 0, length/int64(size))
-	buf := make([]byte, min(chunk, length))
-	for len(data) < cap(data) {
-		part := buf[:min(len(buf), (cap(data)-len(data))*size)]
+	if !slices.Equal(e.Shape, shape) {
+		return nil, fmt.Errorf("tensor %s has shape %v, want %v", quote(name), e.Shape, npy.Shape(shape))
+	}
+	r := f.section(e)
+	elements := int(r.Size()) / size
+	var element T
+	if err := memory.Check(uint64(elements) * uint64(unsafe.Sizeof(element))); err != nil {
+		return nil, fmt.Errorf("tensor %s of shape %v: %w", quote(name), e.Shape, err)
+	}
+	data := make([]T, 0, elements)
+	buf := make([]byte, min(chunk, r.Size()))
+	for len(data) < elements {
+		part := buf[:min(len(buf), (elements-len(data))*size)]
 		if err := readFull(r, part); err != nil {
 			return nil, err
 		}

@@ -3,6 +3,7 @@ package safetensors
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -10,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"overcomplete/internal/memory"
 )
 
 // file returns a file with the given header and so many bytes after it.
@@ -58,23 +61,37 @@ func TestRoundTrip(t *testing.T) {
 	if !reflect.DeepEqual(f.Metadata, metadata) || !slices.Equal(f.Shape("values"), []int{50_000, 2}) {
 		t.Errorf("metadata %q, shape %v", f.Metadata, f.Shape("values"))
 	}
-	if got, err := f.Int64("offsets"); err != nil || !slices.Equal(got, offsets) {
+	if got, err := f.Int64("offsets", 2); err != nil || !slices.Equal(got, offsets) {
 		t.Errorf("offsets %v, %v", got, err)
 	}
-	if got, err := f.Int32("indices"); err != nil || !slices.Equal(got, indices) {
+	if got, err := f.Int32("indices", 3, 1); err != nil || !slices.Equal(got, indices) {
 		t.Errorf("indices %v, %v", got, err)
 	}
-	if got, err := f.Float32("values"); err != nil || !slices.Equal(got, values) {
+	if got, err := f.Float32("values", 50_000, 2); err != nil || !slices.Equal(got, values) {
 		t.Errorf("%d values, %v", len(got), err)
 	}
-	if got, err := f.Float32("empty"); err != nil || len(got) != 0 {
+	if got, err := f.Float32("empty", 3, 0); err != nil || len(got) != 0 {
 		t.Errorf("empty is %v, %v", got, err)
 	}
-	if got, err := f.Lines("words"); err != nil || !slices.Equal(got, words) {
+	text, err := f.Text("words")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(text); err != nil || string(got) != strings.Join(words, "\n")+"\n" {
 		t.Errorf("words %.100q, %v", got, err)
 	}
 	for name, want := range map[string]string{"nothing": `no tensor "nothing"`, "offsets": `has type "I64", not F32`} {
-		if _, err := f.Float32(name); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := f.Float32(name, 2); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	for _, shape := range [][]int{nil, {100_000}, {2, 50_000}, {50_000, 2, 1}} {
+		if _, err := f.Float32("values", shape...); err == nil || !strings.Contains(err.Error(), `tensor "values" has shape [50000 2], want `) {
+			t.Errorf("shape %v: error %v", shape, err)
+		}
+	}
+	for _, name := range []string{"indices", "nothing"} {
+		if _, err := f.Text(name); err == nil || !strings.Contains(err.Error(), `tensor "`+name+`"`) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
@@ -108,7 +125,7 @@ func TestFloatTypes(t *testing.T) {
 		name               string
 		exponent, fraction int // bits
 	}{{"f", 5, 10}, {"b", 8, 7}} {
-		got, err := f.Float32(tt.name)
+		got, err := f.Float32(tt.name, n)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +160,7 @@ func TestFloatTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := f.Float32("d"); err != nil || got[0] != 0.1 || !math.IsInf(float64(got[1]), 1) {
+	if got, err := f.Float32("d", 2); err != nil || got[0] != 0.1 || !math.IsInf(float64(got[1]), 1) {
 		t.Errorf("%v, %v", got, err)
 	}
 }
@@ -202,10 +219,25 @@ func TestOpenRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Float32("b"); err == nil || !strings.Contains(err.Error(), `"F4"`) {
+	if _, err := f.Float32("b", 4); err == nil || !strings.Contains(err.Error(), `"F4"`) {
 		t.Errorf("error %v", err)
 	}
-	if _, err := f.Lines("a"); err == nil || !strings.Contains(err.Error(), "no newline") {
+}
+
+// A tensor that the machine has no memory for is an error that says what it needs. The
+// file would be as large, but for the holes that a file system keeps for nothing.
+func TestReadBeyondMemory(t *testing.T) {
+	if _, ok := memory.Total(); !ok {
+		t.Skip("how much memory this machine has is not known")
+	}
+	const n = 1 << 48 // a petabyte
+	content := file(fmt.Sprintf(`{"a":{"dtype":"F32","shape":[%d],"data_offsets":[0,%d]}}`, n, 4*n), 0)
+	f, err := Open(strings.NewReader(content), int64(len(content))+4*n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.Float32("a", n)
+	if !errors.Is(err, memory.ErrTooLarge) || !strings.Contains(err.Error(), `tensor "a" of shape [281474976710656]: 1125899.9 GB `) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -250,13 +282,16 @@ func FuzzOpen(f *testing.F) {
 				}
 				total += n
 			}
-			values, err := file.Float32(name)
+			values, err := file.Float32(name, file.Shape(name)...)
 			count(len(values), err)
-			long, err := file.Int64(name)
+			long, err := file.Int64(name, file.Shape(name)...)
 			count(len(long), err)
-			short, err := file.Int32(name)
+			short, err := file.Int32(name, file.Shape(name)...)
 			count(len(short), err)
-			file.Lines(name)
+			if text, err := file.Text(name); err == nil {
+				bytes, err := io.ReadAll(text)
+				count(len(bytes), err)
+			}
 		}
 		if total > len(content) {
 			t.Fatalf("%d elements in a file of %d bytes", total, len(content))

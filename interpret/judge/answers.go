@@ -2,6 +2,7 @@ package judge
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,8 +11,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"unicode"
 	"unicode/utf8"
+
+	"overcomplete/internal/input"
 )
 
 // Answer is the answer of one judge to one question.
@@ -37,9 +41,13 @@ type Answers struct {
 // is none. If the last line was cut short, as by a loss of power, it is removed and torn
 // is true. It is an error if the file holds anything but answers to t.
 func OpenAnswers(path string, t *Test) (a *Answers, torn bool, err error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND|syscall.O_NONBLOCK, 0o666)
 	if err != nil {
 		return nil, false, err
+	}
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		file.Close()
+		return nil, false, fmt.Errorf("%s: %w", path, cmp.Or(err, errors.New("is not a regular file")))
 	}
 	a = &Answers{test: t, file: file, given: make(map[string]map[int]bool)}
 	if torn, err = a.load(path); err != nil {
@@ -172,7 +180,7 @@ func CheckName(judge string) error {
 // short, it is left out and torn is true. It is an error if the file holds anything but
 // answers to t.
 func ReadAnswers(path string, t *Test) (answers []Answer, torn bool, err error) {
-	text, err := os.ReadFile(path)
+	text, err := input.Read(path)
 	if err != nil {
 		return nil, false, err
 	}

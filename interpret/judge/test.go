@@ -12,8 +12,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
+
+	"overcomplete/internal/input"
 )
 
 // Test is the part of a test that judges see.
@@ -119,12 +120,12 @@ func ReadKey(path string) (*Key, error) {
 }
 
 func readJSON(path string, v any) error {
-	text, err := os.ReadFile(path)
+	text, err := input.Read(path)
 	if err != nil {
 		return err
 	}
 	if err := json.Unmarshal(text, v); err != nil {
-		return fmt.Errorf("%s: holds no word intrusion test: %w", path, err)
+		return fmt.Errorf("%s: holds no word intrusion test: %.200v", path, err)
 	}
 	return nil
 }

@@ -1,0 +1,237 @@
+//go:build unix
+
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/xml"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"overcomplete/vectors"
+)
+
+// evil is a name that a terminal would take for commands, a table for its own marks, and
+// a reader of lines for another line.
+const evil = "e\x1b[2J\u009b1m\u202e|`<b>&_*$%\nEVIL"
+
+// evilWords are as bad as words of vectors can be.
+var evilWords = []string{"\x1b]0;title\a", "\u009b2J", "\u202etxt.exe", "\ufffe", "\u2028", "a\x1fb", "\u200bnothing",
+	"<script>alert(1)</script>", "|", "`x`", "&amp;", `\`, `"`, "'", "%s", "\U000e0041"}
+
+// Whatever words and files are called, no character that is more than text gets from
+// them to standard output or standard error, and no line of their own. Every command is
+// run, for good and for bad.
+func TestHostileNames(t *testing.T) {
+	evalDir(t)
+	d := sampleVectors(60, 8)
+	copy(d.Words, evilWords)
+	text := evil + ".txt"
+	writeFile(t, text, gloVeText(d))
+	writeFile(t, evil+".broken", []byte("a 1 2\n\x1b[2J 1 x\n"))
+	writeFile(t, evil+".pairs", []byte("\x1b[2J "+evilWords[1]+" 1\nword20 word21 3\nword22 word23 2\nword20 word23 2\n"))
+	writeFile(t, evil+".nonsense", []byte("\x1b[2J\x9b 1\n"))
+	writeFile(t, evil+".labels", []byte(strings.Repeat("\x1b[2J\tword20 word21\n\u009b\tword22\n", 10)))
+	model := evil + ".model"
+	pairs := []string{"--wordsim", evil + ".pairs"}
+
+	covered := map[string]bool{}
+	for _, tt := range []struct {
+		code int
+		args []string
+	}{
+		{0, []string{"train", text, "-o", model, "--method", "B", "--epochs", "3", "--lambda", "0.1"}},
+		{0, []string{"train", text, "-o", evil + ".json", "--epochs", "1", "--json"}},
+		{2, []string{"train", text, "-o", model}},
+		{2, []string{"train", evil, "-o", "x"}},
+		{2, []string{"train", evil + ".broken", "-o", "x"}},
+		{0, []string{"train", evil + ".broken", "-o", "x", "--skip-bad", "--epochs", "1"}},
+		{2, []string{"train", text, "-o", evil + "/missing"}},
+		{2, []string{"train", text, "-o", "x", "--words", evil}},
+		{2, []string{"train", text, "-o", "x", "--method", evil}},
+		{2, []string{"train", text, "-o", "x", "--" + evil}},
+		{2, []string{"train", text, "-o", "x", "-k", evil}},
+		{2, []string{"train", text, "-o", "x", "--device", evil}},
+		{0, []string{"train", text, "-o", evil + ".resumed", "--resume", "--epochs", "1"}},
+		{0, []string{"encode", model, text, "-o", evil + ".1", "--shard", "1/2"}},
+		{0, []string{"encode", model, text, "-o", evil + ".2", "--shard", "2/2", "--json"}},
+		{0, []string{"encode", model, text, "-o", evil + ".exact", "--exact"}},
+		{2, []string{"encode", model, evil + ".broken", "-o", "y"}},
+		{2, []string{"encode", evil, text, "-o", "y"}},
+		{0, []string{"merge", evil + ".1", evil + ".2", "-o", evil + ".merged"}},
+		{2, []string{"merge", evil + ".1", evil + ".1", "-o", "y"}},
+		{2, []string{"merge", model, "-o", "y"}},
+		{0, []string{"export", model, "-f", "glove", "-o", evil + ".out"}},
+		{2, []string{"export", model, "-f", "glove", "-o", evil + ".out"}},
+		{2, []string{"export", model, "-f", evil, "-o", "y"}},
+		{2, []string{"export", model, "-f", "projector", "-o", model + "/y"}},
+		{0, append([]string{"eval", model, model + ":binary", text, "thresh1:" + text}, pairs...)},
+		{0, append([]string{"eval", model, "--json"}, pairs...)},
+		{0, append([]string{"eval", model, "--markdown"}, pairs...)},
+		{0, append([]string{"eval", model, "--latex"}, pairs...)},
+		{0, []string{"eval", model, text, "--labelled", evil + "=" + evil + ".labels," + evil + ".labels"}},
+		{2, []string{"eval", model, "--wordsim", evil + ".nonsense"}},
+		{2, []string{"eval", model, "--labelled", evil + "=" + evil + ".nonsense," + evil}},
+		{2, []string{"eval", model, "--data", evil}},
+		{2, append([]string{"eval", evil}, pairs...)},
+		{0, []string{"transform", text, "--method", "thresh1", "-o", evil + ".thresh"}},
+		{2, []string{"transform", evil, "--method", "thresh1", "-o", "y"}},
+		{2, []string{"transform", text, "--method", evil, "-o", "y"}},
+		{0, []string{"tune", text, "-o", evil + ".tuned", "--sparsity", "0.5", "-k", "10", "--quiet"}},
+		{2, []string{"tune", text, "-o", evil + ".tuned", "--data", evil}},
+		{2, []string{"tune", text, "-o", model, "--sparsity", "0.5"}},
+		{2, []string{"sweep", text, "-o", "y", "--data", evil}},
+		{2, []string{"sweep", text, "-o", model, "--data", "data"}},
+		{2, []string{"paper", text, text, "-o", "y", "--data", evil}},
+		{2, []string{"paper", text, "-o", model, "--data", "data"}},
+		{0, []string{"top", model, "-n", "60"}},
+		{0, []string{"top", text, "-n", "60", "--json"}},
+		{2, []string{"top", model, evil}},
+		{0, append([]string{"explain", model, "-n", "60", "--neighbours", "60"}, evilWords...)},
+		{0, append([]string{"explain", model, "--json"}, evilWords...)},
+		{2, []string{"explain", model, "\x1b]0;title"}},
+		{2, []string{"explain", evil, "word20"}},
+		{0, []string{"intrusion", "make", evil + "=" + model, evil + "2=" + text, "-n", "2", "-o", evil + ".test.json"}},
+		{2, []string{"intrusion", "make", evil + "=" + evil, "-o", "y.json"}},
+		{0, []string{"intrusion", "judge", evil + ".test.json", "-o", evil + ".answers", "--judge", "\u202eann"}},
+		{0, []string{"intrusion", "judge", evil + ".test.json", "-o", evil + ".answers", "--judge", "bob"}},
+		{2, []string{"intrusion", "judge", evil + ".test.json", "-o", evil + ".answers", "--judge", evil}},
+		{2, []string{"intrusion", "judge", evil, "-o", evil + ".answers", "--judge", "bob"}},
+		{0, []string{"intrusion", "score", evil + ".test.key.json", evil + ".answers", evil + ".answers"}},
+		{0, []string{"intrusion", "score", evil + ".test.key.json", evil + ".answers", "--json"}},
+		{2, []string{"intrusion", "score", evil + ".test.key.json", text}},
+		{0, []string{"intrusion", "auto", model, "--input", text, "--reference", evil + ".out"}},
+		{2, []string{"intrusion", "auto", model, "--input", text, "--reference", text}},
+		{0, []string{"clusters", model, "-n", "60", "--clusters", "100"}},
+		{0, []string{"clusters", model, "--input", text, "--json"}},
+		{2, []string{"clusters", evil}},
+		{0, append([]string{"heatmap", model, "-o", evil + ".svg"}, evilWords...)},
+		{2, []string{"heatmap", model, "-o", evil + ".gif", "word20"}},
+		{2, []string{"heatmap", model, "-o", "y.svg", "\x1b]0;titl\a"}},
+		{0, []string{"explore", model, "--export", evil + ".html", "--words", evilWords[0]}},
+		{2, []string{"explore", model, "--export", "y.html", "--words", "\x1b]0;titl\a"}},
+		{2, []string{"explore", model, "--listen", evil}},
+		{2, []string{"explore", evil}},
+		{2, []string{"graph", "--dot", evil}},
+		{2, []string{"graph", evil}},
+		{0, []string{"graph", "--dot", "code"}},
+		{2, []string{"devices", evil}},
+		{0, []string{"devices"}},
+		{2, []string{"version", evil}},
+		{0, []string{"version"}},
+		{2, []string{"help", evil}},
+		{2, []string{evil}},
+	} {
+		var stdout, stderr bytes.Buffer
+		root := newRoot()
+		if cmd, _, err := root.Find(tt.args); err == nil {
+			covered[cmd.CommandPath()] = true
+		}
+		in, err := os.Open(os.DevNull) // no answers of who judges
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tt.args[0] == "intrusion" && tt.args[1] == "judge" {
+			in = answersFile(t)
+		}
+		stdin := os.Stdin
+		os.Stdin = in
+		code := run(context.Background(), tt.args, &stdout, &stderr)
+		os.Stdin = stdin
+		in.Close()
+		if code != tt.code {
+			t.Errorf("%q: exit code %d, want %d: %q", tt.args, code, tt.code, stderr.String())
+		}
+		for _, printed := range []string{stdout.String(), stderr.String()} {
+			checkPlain(t, tt.args, printed)
+		}
+	}
+	var visit func(cmd *cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		if !cmd.HasSubCommands() && cmd.Name() != "completion" && !covered[cmd.CommandPath()] {
+			t.Errorf("%q is not tried", cmd.CommandPath())
+		}
+		for _, c := range cmd.Commands() {
+			visit(c)
+		}
+	}
+	visit(newRoot())
+
+	// The picture is XML, and shows the words as text.
+	picture, err := os.ReadFile(evil + ".svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for d := xml.NewDecoder(bytes.NewReader(picture)); ; {
+		token, err := d.Token()
+		if err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatalf("SVG: %v", err)
+		}
+		if text, ok := token.(xml.CharData); ok {
+			checkPlain(t, []string{"heatmap"}, string(text))
+		}
+	}
+	// A table keeps its rows and columns.
+	_, stdout, _ := commandArgs(append([]string{"eval", model, "--markdown"}, pairs...)...)
+	rows := 0
+	for line := range strings.Lines(stdout) {
+		if strings.HasPrefix(line, "|") {
+			rows++
+			if cells := strings.Count(line, "|") - strings.Count(line, `\|`); cells != 3 {
+				t.Errorf("%d cells in %q", cells-1, line)
+			}
+		}
+	}
+	if rows != 3 {
+		t.Errorf("%d rows in\n%s", rows, stdout)
+	}
+	// What was exported has the words as they are.
+	back, _, err := vectors.Read(t.Context(), evil+".out", vectors.ReadOptions{})
+	if err != nil || !slices.Equal(back.Words, d.Words) {
+		t.Errorf("read back %q, %v", back.Words, err)
+	}
+}
+
+func commandArgs(args ...string) (code int, stdout, stderr string) {
+	var out, err bytes.Buffer
+	code = run(context.Background(), args, &out, &err)
+	return code, out.String(), err.String()
+}
+
+// answersFile answers each question by the first word.
+func answersFile(t *testing.T) *os.File {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.WriteString(strings.Repeat("1\n", 10)); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	return r
+}
+
+// checkPlain checks that what a command printed is text, and no line of it made by a
+// name.
+func checkPlain(t *testing.T, args []string, printed string) {
+	t.Helper()
+	if !utf8.ValidString(printed) || strings.ContainsFunc(printed, func(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsPrint(r) }) {
+		t.Errorf("%q prints %q", args, printed)
+	}
+	for line := range strings.Lines(printed) {
+		if strings.HasPrefix(line, "EVIL") {
+			t.Errorf("%q prints a line of a name's own: %q", args, printed)
+		}
+	}
+}

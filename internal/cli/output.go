@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"overcomplete/internal/escape"
+)
+
+// A stream is standard output or standard error, to which commands write by an
+// [escape.Writer]. A write that nobody reads ends soon after the command is interrupted.
+type stream struct {
+	ctx context.Context
+	w   io.Writer
+
+	mu      sync.Mutex
+	pending []byte // a copy, for nobody may touch what is still being written
+	err     error  // of the first write that failed; none is tried after it
+}
+
+// patience is how long an interrupted command waits for its last words to be read.
+const patience = time.Second
+
+func (s *stream) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return 0, s.err
+	}
+	s.pending = append(s.pending[:0], p...)
+	written := make(chan error, 1)
+	go func() {
+		_, err := s.w.Write(s.pending)
+		written <- err
+	}()
+	select {
+	case s.err = <-written:
+	case <-s.ctx.Done():
+		select {
+		case s.err = <-written:
+		case <-time.After(patience):
+			s.err = interrupted{"what it printed was not read to the end"}
+		}
+	}
+	if s.err != nil {
+		return 0, s.err
+	}
+	return len(p), nil
+}
+
+// raw returns what a command's output goes to as it is. It is for what is no text, or is
+// escaped already.
+func raw(w io.Writer) io.Writer {
+	if e, ok := w.(escape.Writer); ok {
+		return e.Writer
+	}
+	return w
+}
+
+// terminalOf returns the terminal that a command's output goes to, if that is one.
+func terminalOf(w io.Writer) (*os.File, bool) {
+	w = raw(w)
+	if s, ok := w.(*stream); ok {
+		w = s.w
+	}
+	file, ok := w.(*os.File)
+	return file, ok && term.IsTerminal(int(file.Fd()))
+}
+
+// say writes a line about a command's work, whatever is in it.
+func say(w io.Writer, format string, args ...any) {
+	fmt.Fprintln(w, escape.Text(fmt.Sprintf(format, args...)))
+}
+
+func warn(w io.Writer, format string, args ...any) { say(w, "warning: "+format, args...) }
+
+// printJSON prints what a command found, for --json.
+func printJSON(w io.Writer, v any) error { return escape.JSON(raw(w), v) }

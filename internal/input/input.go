@@ -1,0 +1,116 @@
+// Package input opens what a user names to be read, which may be anything that a system
+// can have under a name: a file, a pipe, a device without an end.
+package input
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"syscall"
+
+	"overcomplete/internal/memory"
+)
+
+// Wait returns what f returns, or the error of ctx once ctx is done. It leaves f behind
+// then, for no system call that waits for somebody else can be called off.
+func Wait[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := f()
+		done <- result{value, err}
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
+}
+
+// Read reads a file whole, which may be a pipe. It is an error if there is more of it
+// than any test set or list of answers has, or than there is memory for: it may have no
+// end.
+func Read(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readAll(f, 1<<30)
+}
+
+func readAll(r io.Reader, most int) ([]byte, error) {
+	data := make([]byte, 0, 1<<16)
+	for len(data) <= most {
+		if len(data) == cap(data) {
+			if err := memory.Check(uint64(2 * len(data))); err != nil {
+				return nil, fmt.Errorf("more than %d bytes, to be read whole: %w", len(data), err)
+			}
+			data = slices.Grow(data, len(data))
+		}
+		n, err := r.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		if err == io.EOF {
+			return data, nil
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return nil, tooMuch(most)
+}
+
+func tooMuch(most int) error {
+	return fmt.Errorf("more than %d bytes, which is too much to be read whole", most)
+}
+
+// A File is an open regular file. What it held when it was opened can be read.
+type File struct {
+	*io.SectionReader
+	file *os.File
+}
+
+// Open opens a regular file and refuses all else, without waiting for it.
+func Open(path string) (*File, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	switch {
+	case err == nil && info.IsDir():
+		err = &fs.PathError{Op: "open", Path: path, Err: syscall.EISDIR}
+	case err == nil && !info.Mode().IsRegular():
+		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("is not a regular file")}
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return &File{io.NewSectionReader(file, 0, info.Size()), file}, nil
+}
+
+// Close closes the file.
+func (f *File) Close() error { return f.file.Close() }
+
+// ReadRegular reads a regular file whole, which [Open] opens, unless it has more than
+// most bytes.
+func ReadRegular(path string, most int) ([]byte, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if f.Size() > int64(most) {
+		return nil, tooMuch(most)
+	}
+	return readAll(f, most)
+}

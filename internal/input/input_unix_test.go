@@ -1,0 +1,98 @@
+//go:build unix
+
+package input
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestOpenRefusesAllButFiles(t *testing.T) {
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		pipe: "is not a regular file", os.DevNull: "is not a regular file", "/dev/zero": "is not a regular file",
+		dir: "is a directory", filepath.Join(dir, "none"): "no such file or directory",
+	} {
+		if f, err := Open(path); err == nil || err.Error() != "open "+path+": "+want {
+			t.Errorf("%s: opened %v, error %v, want %q", path, f, err, want)
+		}
+	}
+}
+
+// What is added to a file after it was opened is no part of it.
+func TestOpen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte("one\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := os.WriteFile(path, []byte("one\ntwo\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(f); err != nil || string(text) != "one\n" || f.Size() != 4 {
+		t.Errorf("%q of %d bytes, %v", text, f.Size(), err)
+	}
+	for most, want := range map[int]string{8: "", 7: "more than 7 bytes, which is too much to be read whole"} {
+		text, err := ReadRegular(path, most)
+		if want == "" && (err != nil || string(text) != "one\ntwo\n") || want != "" && (err == nil || err.Error() != want) {
+			t.Errorf("%d at most: %q, %v", most, text, err)
+		}
+	}
+}
+
+// A pipe is read to its end; a device that has none, to the limit.
+func TestRead(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("text\n", 50_000)
+	go os.WriteFile(pipe, []byte(long), 0o666)
+	if text, err := Read(pipe); err != nil || string(text) != long {
+		t.Errorf("%d bytes, %v", len(text), err)
+	}
+	zero, err := os.Open("/dev/zero")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer zero.Close()
+	if _, err := readAll(zero, 1<<20); err == nil || !strings.Contains(err.Error(), "more than 1048576 bytes") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestWait(t *testing.T) {
+	failed := errors.New("failed")
+	if n, err := Wait(t.Context(), func() (int, error) { return 3, failed }); n != 3 || err != failed {
+		t.Errorf("%d, %v", n, err)
+	}
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() {
+		_, err := Wait(ctx, func() ([]byte, error) { return Read(pipe) })
+		done <- err
+	}()
+	cancel()
+	if err := <-done; err != context.Canceled {
+		t.Errorf("error %v, want %v", err, context.Canceled)
+	}
+	os.WriteFile(pipe, nil, 0o666) // so that nobody goes on waiting
+}

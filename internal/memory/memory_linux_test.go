@@ -1,0 +1,60 @@
+package memory
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// The files are as the kernel's documents of control groups describe them.
+func TestGroupLimit(t *testing.T) {
+	const none = uint64(math.MaxUint64)
+	for _, tt := range []struct {
+		name  string
+		files map[string]string
+		want  uint64
+	}{
+		{"no control groups", nil, none},
+		{"version 2, in a container", map[string]string{
+			"proc/self/cgroup":         "0::/\n",
+			"sys/fs/cgroup/memory.max": "536870912\n",
+		}, 512 << 20},
+		{"version 2, without a limit", map[string]string{
+			"proc/self/cgroup":                     "0::/user.slice/shell.scope\n",
+			"sys/fs/cgroup/user.slice/memory.max":  "max\n",
+			"sys/fs/cgroup/user.slice/shell.scope": "", // no controller here
+		}, none},
+		{"version 2, with a lower limit above", map[string]string{
+			"proc/self/cgroup":                         "0::/jobs/job:1/step\n",
+			"sys/fs/cgroup/jobs/memory.max":            "1000000\n",
+			"sys/fs/cgroup/jobs/job:1/memory.max":      "max\n",
+			"sys/fs/cgroup/jobs/job:1/step/memory.max": "3000000\n",
+		}, 1000000},
+		{"version 1", map[string]string{
+			"proc/self/cgroup":                                 "9:name=systemd:/\n4:cpu,memory:/job/1\n2:cpuacct:/other\n",
+			"sys/fs/cgroup/memory/memory.limit_in_bytes":       "9223372036854771712\n",
+			"sys/fs/cgroup/memory/job/1/memory.limit_in_bytes": "2000000\n",
+			"sys/fs/cgroup/memory/other/memory.limit_in_bytes": "1\n",
+		}, 2000000},
+		{"version 1, in a container that the host knows by another name", map[string]string{
+			"proc/self/cgroup":                           "4:memory:/docker/0123abcd\n0::/docker/0123abcd\n",
+			"sys/fs/cgroup/memory/memory.limit_in_bytes": "4000000\n",
+		}, 4000000},
+		{"nonsense", map[string]string{"proc/self/cgroup": "\n:\n4:memory\n0::../../..\n"}, none},
+	} {
+		root := t.TempDir()
+		for name, text := range tt.files {
+			path := filepath.Join(root, name)
+			if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := groupLimit(root); got != tt.want {
+			t.Errorf("%s: %d bytes, want %d", tt.name, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+//go:build unix
+
+package model
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// openings read a model in each way that there is.
+var openings = map[string]func(dir string) error{
+	"Open":           func(dir string) error { _, err := Open(dir); return err },
+	"OpenDictionary": func(dir string) error { _, err := OpenDictionary(dir); return err },
+	"OpenRows":       func(dir string) error { _, err := readAll(dir); return err },
+}
+
+// Whatever is in the place of a model's file is refused at once: a pipe that nobody
+// writes to, and a device without an end, too.
+func TestOpenSpecialFiles(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "model")
+	save(t, dir, false, testModel(4, 2, 3, true))
+	for _, name := range []string{infoFile, wordsFile, codesFile, dictionaryFile, meanFile} {
+		path := filepath.Join(dir, name)
+		whole, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for want, put := range map[string]func() error{
+			"is not a regular file": func() error { return os.Symlink("/dev/zero", path) },
+			"not a regular file":    func() error { return syscall.Mkfifo(path, 0o666) },
+			"is a directory":        func() error { return os.Mkdir(path, 0o777) },
+		} {
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			if err := put(); err != nil {
+				t.Fatal(err)
+			}
+			refused := 0
+			for how, open := range openings {
+				err := open(dir)
+				if err == nil {
+					continue // it does not need the file
+				}
+				refused++
+				if !strings.Contains(err.Error(), name+": ") || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+					t.Errorf("%s, %s: error %v, want %q", name, how, err, want)
+				}
+			}
+			if refused == 0 {
+				t.Errorf("%s %s, and nothing refuses it", name, want)
+			}
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, whole, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for how, open := range openings {
+		if err := open(dir); err != nil {
+			t.Errorf("restored: %s: %v", how, err)
+		}
+	}
+}
+
+// Holes in a file take no place on a disk: a file of any size can be made of nothing.
+func TestOpenFilesOfHoles(t *testing.T) {
+	const size = 1 << 42
+	dir := filepath.Join(t.TempDir(), "model")
+	save(t, dir, false, testModel(4, 2, 3, true))
+	for _, name := range []string{infoFile, wordsFile, codesFile, dictionaryFile, meanFile} {
+		path := filepath.Join(dir, name)
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(path, size); err != nil {
+			t.Skip(err) // this file system has no such files
+		}
+		for how, open := range openings {
+			if err := open(dir); err != nil && !strings.Contains(err.Error(), name+": ") || err == nil && how == "Open" {
+				t.Errorf("%s of %d bytes, %s: error %v", name, size, how, err)
+			}
+		}
+		if err := os.Truncate(path, info.Size()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

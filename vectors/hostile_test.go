@@ -1,0 +1,178 @@
+package vectors
+
+import (
+	"archive/zip"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"overcomplete/internal/memory"
+	"overcomplete/internal/npy"
+	"overcomplete/internal/safetensors"
+)
+
+// zeros are so many zero bytes.
+func zeros(n int64) io.Reader { return io.LimitReader(zero{}, n) }
+
+type zero struct{}
+
+func (zero) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+// archive returns a .npz file of arrays of zeros, in their order.
+func archive(t *testing.T, method uint16, names []string, headers ...npy.Header) string {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for i, h := range headers {
+		w, err := z.CreateHeader(&zip.FileHeader{Name: names[i] + ".npy", Method: method})
+		if err != nil {
+			t.Fatal(err)
+		}
+		size := int64(4)
+		for _, d := range h.Shape {
+			size *= int64(d)
+		}
+		if err := npy.WriteHeader(w, h); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(w, zeros(size)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// What a file declares is compared with all else that is known before memory or time
+// is spent on it. Each of these files is small and asks for more than a test can give.
+func TestReadExplainsSizes(t *testing.T) {
+	var empty bytes.Buffer
+	if err := npy.WriteHeader(&empty, npy.Header{Type: "<f4", Fortran: true, Shape: []int{4e18, 0}}); err != nil {
+		t.Fatal(err)
+	}
+	const many = 8 << 20
+	rows := func(n int) npy.Header { return npy.Header{Type: "<f4", Shape: []int{n, 1}} }
+	words := func(n int) npy.Header { return npy.Header{Type: "<U1", Shape: []int{n}} }
+	both := []string{"vectors", "words"}
+	for _, tt := range []struct {
+		name, content string
+		list          string // "" for none
+		message       string
+		most          uint64 // bytes to allocate
+	}{
+		{"rows of nothing", empty.String(), "a\n", "FILE: the array has shape [4000000000000000000 0], want words × dimensions", 8 << 20},
+		{"compressed rows of nothing", gzipped(empty.String()), "a\n", "FILE: the array has shape [4000000000000000000 0], want words × dimensions", 8 << 20},
+		{"deflated rows, and one word in a list", archive(t, zip.Deflate, both, rows(many)), "a\n", "FILE: 1 words for 8388608 rows", 8 << 20},
+		{"deflated rows, and one word", archive(t, zip.Deflate, both, rows(many), words(1)), "", `FILE: array "words": array of shape [1], want [8388608]`, 8 << 20},
+		{"one row, and deflated words", archive(t, zip.Deflate, both, rows(1), words(many)), "", `FILE: array "words": array of shape [8388608], want [1]`, 8 << 20},
+		{"words of two dimensions", archive(t, zip.Store, both, rows(4), npy.Header{Type: "<U1", Shape: []int{2, 2}}), "", `FILE: array "words": array of shape [2 2], want [4]`, 8 << 20},
+		{"an archive that expands", gzipped(archive(t, zip.Store, both, rows(20<<20), words(0))), "",
+			" bytes expand to more than 100 times as many; if that is right, decompress it first", 96 << 20},
+		{"tensors that expand", zstandard(string(bytes.Repeat([]byte{8, 0, 0, 0, 0, 0, 0, 0, '{'}, 10<<20))), "",
+			" bytes expand to more than 100 times as many; if that is right, decompress it first", 96 << 20},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := ReadOptions{}
+			if tt.list != "" {
+				o.WordList = tempFile(t, tt.list)
+			}
+			path := tempFile(t, tt.content)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, _, err := Read(t.Context(), path, o)
+			runtime.ReadMemStats(&after)
+			if err == nil || !strings.HasSuffix(strings.ReplaceAll(err.Error(), path, "FILE"), tt.message) {
+				t.Errorf("error %v, want %q", err, tt.message)
+			}
+			if n := after.TotalAlloc - before.TotalAlloc; n > tt.most {
+				t.Errorf("%d bytes allocated for a file of %d", n, len(tt.content))
+			}
+		})
+	}
+}
+
+// A list of words without an end is read no further than there are rows.
+func TestReadEndlessWordList(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	standardInput(t, r)
+	go io.Copy(w, repeated("word\n")) // until nobody reads any more
+	checkError(t, tempFile(t, npyFile(&Dense{[]string{"a", "b"}, 1, []float32{1, 2}}, false)), ReadOptions{WordList: "-"},
+		"FILE: more than 2 words for 2 rows")
+}
+
+// repeated is a text again and again.
+type repeated string
+
+func (text repeated) Read(p []byte) (int, error) {
+	n := 0
+	for n+len(text) <= len(p) {
+		n += copy(p[n:], text)
+	}
+	return n, nil
+}
+
+// What the machine has no memory for is an error that says what it needs. Of the files
+// all but the beginning is a hole, which takes no place on a disk.
+func TestReadBeyondMemory(t *testing.T) {
+	if _, ok := memory.Total(); !ok {
+		t.Skip("how much memory this machine has is not known")
+	}
+	const rows, dim = 2_000_000, 1 << 20 // 8.4 TB
+	list := filepath.Join(t.TempDir(), "words")
+	if err := os.WriteFile(list, []byte(strings.Repeat("a\n", rows)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var array bytes.Buffer
+	if err := npy.WriteHeader(&array, npy.Header{Type: "<f4", Shape: []int{rows, dim}}); err != nil {
+		t.Fatal(err)
+	}
+	header := fmt.Sprintf(`{"vectors":{"dtype":"F32","shape":[%d,%d],"data_offsets":[0,%d]}}`, rows, dim, 4*rows*dim)
+	tensor := string([]byte{byte(len(header)), 0, 0, 0, 0, 0, 0, 0}) + header
+	if !safetensors.Detect([]byte(tensor)) {
+		t.Fatal("not a .safetensors file")
+	}
+	for name, begin := range map[string]string{"array": array.String(), "tensor": tensor} {
+		path := tempFile(t, begin)
+		if err := os.Truncate(path, int64(len(begin))+4*rows*dim); err != nil {
+			t.Skip(err) // this file system has no such files
+		}
+		_, _, err := Read(t.Context(), path, ReadOptions{WordList: list})
+		if err == nil || !strings.Contains(err.Error(), "of shape [2000000 1048576]: 8388.6 GB is more than there is memory for: ") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+// Errors that name arrays or tensors are short, whatever these are called.
+func TestReadErrorsAreShort(t *testing.T) {
+	var names []string
+	var headers []npy.Header
+	for i := range 300 {
+		names = append(names, fmt.Sprintf("%d%s", i, strings.Repeat("x", 1000)))
+		headers = append(headers, npy.Header{Type: "<f4", Shape: []int{1, 1}})
+	}
+	for _, content := range []string{
+		archive(t, zip.Store, names, headers...),
+		archive(t, zip.Store, append(names[:1:1], names[0]), headers[:2]...), // twice
+		archive(t, zip.Store, names[:1], npy.Header{Type: "<i4", Shape: []int{1, 1}}),
+	} {
+		_, _, err := Read(t.Context(), tempFile(t, content), ReadOptions{WordList: tempFile(t, "a\n")})
+		if err == nil || len(err.Error()) > 700 {
+			t.Errorf("error %.1000v", err)
+		}
+	}
+}
