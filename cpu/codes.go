@@ -7,9 +7,8 @@ import (
 	"overcomplete/train"
 )
 
-// codes are rows of A: the columns, increasing, and values of each row's
-// nonzeros. The rows of a batch may alias tiles. Where they are dense, they are
-// at hand as a matrix too.
+// codes are rows of A: the columns, increasing, and the values of each row's nonzeros.
+// Rows of a batch may share memory with tiles.
 type codes struct {
 	index [][]int32
 	value [][]float32
@@ -17,12 +16,12 @@ type codes struct {
 	indexRoom []int32
 	valueRoom []float32
 
-	dense     *simd.Matrix // nil if the codes are sparse
+	dense     *simd.Matrix // the same as a matrix, where products with that are faster, else nil
 	denseRoom simd.Matrix
 }
 
-// denseShare is how many of the codes must be nonzeros for dense products to be
-// faster, which do a nonzero's work in half of the time.
+// denseShare is the share of nonzeros from which on dense products are faster: they
+// take half as long for a code, zero or not, as sparse ones for a nonzero.
 const denseShare = 0.45
 
 // spread makes the first rows a matrix as well if products with that are faster.
@@ -48,7 +47,7 @@ func (c *codes) spread(rows, atoms int, lanes []*lane) {
 
 // decode adds to the rows of out the products of the rows from lo to hi with the
 // atoms of d from first to last. It goes through them in blocks that stay in cache
-// while all rows use them. Next is a worker's room.
+// while all rows use them. Next is room that belongs to the worker.
 func (c *codes) decode(k *simd.Kernels, out, d simd.Matrix, lo, hi, first, last int, next *[]int) {
 	size := blockRows(d.Pitch)
 	if c.dense != nil {
@@ -138,8 +137,8 @@ func (t *tile) pack(c *codes, rows int) {
 	}
 }
 
-// view points c at the codes of the frame's words, of which lo is the first.
-// Random ones are drawn into the frame's memory.
+// view makes c the codes of the frame's words, of which lo is the first. It copies
+// none. Codes that are still random are drawn into the frame's memory.
 func (s *state) view(f *frame, c *codes, lo int, lanes []*lane) {
 	k := s.atoms
 	random := 0

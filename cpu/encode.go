@@ -24,19 +24,19 @@ type encoder struct {
 	lanes      []*encodeLane
 }
 
-// encodeLane is what a worker encodes with.
+// encodeLane is a worker's memory for n rows, which it encodes together.
 type encodeLane struct {
-	y, r          simd.Matrix // n×L: rows without their mean, and what their codes leave of them
+	y, r          simd.Matrix // n×L: rows less the mean, and residuals
 	decoded, last simd.Matrix // n×L: bD and aD
 	b, a          simd.Matrix // n×K: the last codes and those before
-	dots          simd.Matrix // n×k: the correlations of polishing
+	dots          simd.Matrix // n×k: products of residuals with the atoms of their codes
 	codes         codes       // b's nonzeros
 	momentum      []float32
 	against       []float64
-	sums          []float32 // of the rows that a product takes
-	next          []int     // nonzeros that decoding is done with
+	sums          []float32 // room for products
+	next          []int     // how many of each row's nonzeros have had their turn
 	magnitudes    []float32
-	spareIndex    []int32 // of a code that is not wanted in compressed form
+	spareIndex    []int32 // room for a compressed code that nobody reads
 	spareValue    []float32
 	lasso         lassoLane
 }
@@ -90,7 +90,7 @@ func (e *encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error
 	rows := len(x) / e.Dim
 	out := &encode.Codes{Loss: make([]float64, rows), Gap: make([]float64, rows)}
 	out.Rows, out.Cols, out.Ptr = rows, e.atoms, make([]int64, 1, rows+1)
-	// Tiles enough for all lanes.
+	// Tiles enough for all workers.
 	share := (rows/len(e.lanes) + simd.TileRows) / simd.TileRows * simd.TileRows
 	words := min(share, mostWords)
 	tiles := make([]tile, (rows+words-1)/words)
@@ -128,7 +128,7 @@ func (e *encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error
 	return out, nil
 }
 
-// prepare starts rows from codes of zero.
+// prepare takes rows of x, less the mean, and makes their codes zero.
 func (l *encodeLane) prepare(e *encoder, x []float32, rows int) {
 	for _, m := range []*simd.Matrix{&l.y, &l.r, &l.decoded, &l.last} {
 		m.Resize(rows, e.Dim)
@@ -148,7 +148,7 @@ func (l *encodeLane) prepare(e *encoder, x []float32, rows int) {
 	l.momentum, l.against = zeroed(l.momentum, rows), zeroed(l.against, rows)
 }
 
-// fista takes the steps with shrinkage.
+// fista takes steps with shrinkage.
 func (e *encoder) fista(l *encodeLane, rows, steps int) {
 	q := 1.0
 	for range steps {
@@ -179,7 +179,8 @@ func (e *encoder) correlate(l *encodeLane, rows int) {
 	l.a, l.b = l.b, l.a
 }
 
-// advance decodes new codes and takes the residuals of z, which goes beyond them.
+// advance decodes the new codes b and makes the residuals y − zD, where z goes beyond
+// b by the momentum of q.
 func (e *encoder) advance(l *encodeLane, rows int, q float64) (next float64) {
 	l.decoded, l.last = l.last, l.decoded
 	e.decode(l, rows)
@@ -236,8 +237,8 @@ func (e *encoder) keepLargest(l *encodeLane, rows int) {
 	}
 }
 
-// polish takes the steps without shrinkage on the support of each code. Rows of b
-// and a hold that only.
+// polish takes the steps without shrinkage on the support of each code. Meanwhile, rows
+// of b and a have the values of the support only.
 func (e *encoder) polish(l *encodeLane, rows int) {
 	most := 0
 	for i := range rows {
@@ -249,7 +250,7 @@ func (e *encoder) polish(l *encodeLane, rows int) {
 	}
 	l.dots.Resize(rows, most)
 	l.spareIndex, l.spareValue = simd.Sized(l.spareIndex, most+simd.Width), simd.Sized(l.spareValue, most+simd.Width)
-	e.advance(l, rows, 1) // without momentum: residuals of what is left
+	e.advance(l, rows, 1) // without momentum: residuals of the codes as they are
 	q := 1.0
 	for range encode.PolishSteps {
 		e.correlateSupport(l, rows)
@@ -268,7 +269,7 @@ func (e *encoder) polish(l *encodeLane, rows int) {
 	}
 }
 
-// correlateSupport correlates residuals with the atoms that their codes use.
+// correlateSupport multiplies residuals with the atoms that their codes use.
 func (e *encoder) correlateSupport(l *encodeLane, rows int) {
 	l.next = zeroed(l.next, rows)
 	size := blockRows(e.dictionary.Pitch)
@@ -281,7 +282,7 @@ func (e *encoder) correlateSupport(l *encodeLane, rows int) {
 	}
 }
 
-// losses are ‖y − bD‖², of what was decoded last.
+// losses fills in ‖y − bD‖² of each row, for the bD that was decoded last.
 func (l *encodeLane) losses(e *encoder, losses []float64) {
 	for i := range losses {
 		r := l.r.Row(i)

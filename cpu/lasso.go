@@ -12,24 +12,23 @@ import (
 	"overcomplete/train"
 )
 
-// The exact lasso of a row is solved by coordinate descent on the few atoms that
-// may have a nonzero: those that have one, and those that by the optimality
-// conditions should. Between such rounds all atoms are looked at again, for the
-// duality gap and for atoms to add.
+// The exact lasso is solved for one row at a time, in rounds of coordinate descent on
+// a working set of atoms: those that the code uses, and those that it should use by the
+// optimality conditions. After each round, the residual's products with all atoms give
+// the duality gap, and the atoms to add.
 //
-// A round computes in float64 and leaves codes in float32, as they are stored: the
-// gap is that of the codes that come out. What a code is rounded by comes back in
-// the correlations ‖D‖₂² times as large, and the gap rests on the largest of them.
-// Looking at all atoms is in float32, too, which is why no gap below some 10⁻⁶ is
-// seen.
+// A round computes in float64 and leaves codes in float32, as they are stored, so that
+// the gap is that of the codes that come out. Rounding a code changes those products by
+// up to ‖D‖₂² times as much, and the gap depends on the largest of them. They are made
+// in float32, too. So no gap below some 10⁻⁶ can be seen.
 const (
 	lassoSteps  = 40   // of FISTA, to start from
 	lassoRounds = 50   // few rows need more than five
 	lassoPasses = 1000 // over the atoms of a round
 	gapPasses   = 10   // between looks at a round's own gap
-	gapShare    = 20   // a round lowers the gap to this part: more is for when all atoms are in
+	gapShare    = 20   // a round lowers the gap by this factor: more is of no use before all atoms are in
 
-	leastViolations = 64 // atoms that a working set takes in, at least
+	leastViolations = 64 // atoms that may be added to a working set, at least
 )
 
 // lassoLane is a worker's working set.
@@ -38,7 +37,7 @@ type lassoLane struct {
 	atoms        []int32     // increasing
 	gram         simd.Matrix // of their products with each other
 	code         []float64   // of them
-	correlations []float64   // of them with the residual; padded
+	correlations []float64   // of the residual with them; padded
 	violations   []int32
 }
 
@@ -56,17 +55,17 @@ func (e *encoder) makeGram() error {
 	return nil
 }
 
-// correlateAll correlates rows of x from lo to hi with all atoms.
+// correlateAll multiplies the rows of x from lo to hi with all atoms.
 func (e *encoder) correlateAll(l *encodeLane, x simd.Matrix, lo, hi int, out simd.Matrix) {
 	e.kernels.Correlate(x, lo, hi, &e.packed, nil, &l.sums, func(i, atom int, sums []float32) {
 		copy(out.Row(i)[atom:], sums)
 	})
 }
 
-// lasso takes the lane's codes on to the minimum, and tells each row's loss and
-// gap. When ctx is cancelled it stops where it is.
+// lasso moves the lane's codes to the minimum, and fills in each row's loss and gap.
+// When ctx is cancelled it stops where it is.
 func (e *encoder) lasso(ctx context.Context, l *encodeLane, losses, gaps []float64) {
-	open := make([]int, len(losses)) // rows that are not there yet; the n-th has rows n of r and a
+	open := make([]int, len(losses)) // rows that are not at the minimum; the n-th has row n of r and of a
 	for i := range open {
 		open[i] = i
 	}
@@ -93,8 +92,8 @@ func (e *encoder) lasso(ctx context.Context, l *encodeLane, losses, gaps []float
 	}
 }
 
-// reside makes the residual of row i and tells where its code is, but for the
-// largest correlation.
+// reside makes the residual of row i, and returns the row's place but for the largest
+// product with an atom.
 func (e *encoder) reside(l *encodeLane, i int, residual []float32) place {
 	p, y := place{lambda: e.options.Lambda}, l.y.Row(i)
 	r := zeroed(l.lasso.residual, l.y.Pitch)
@@ -114,17 +113,17 @@ func (e *encoder) reside(l *encodeLane, i int, residual []float32) place {
 	return p
 }
 
-// place is where a row's code is in the lasso.
+// place is what tells how far a code is from the minimum.
 type place struct {
 	lambda  float64
 	squares float64 // ‖r‖²
 	product float64 // ⟨y, r⟩
 	l1      float64 // ‖a‖₁
-	most    float64 // max r·Dᵀ, or of its magnitudes if codes may be negative
+	most    float64 // the largest of rDᵀ, or of its magnitudes if codes may be negative
 }
 
-// relative returns the duality gap as a share of the objective. The dual is ‖y‖² −
-// ‖y − u‖² for 2uDᵀ ≤ λ, and u the best such multiple of r.
+// relative returns the duality gap as a share of the objective. The dual objective is
+// ‖y‖² − ‖y − u‖² for a u with 2uDᵀ ≤ λ: here, the best such multiple of r.
 func (p place) relative() float64 {
 	objective := p.squares + p.lambda*p.l1
 	if objective == 0 {
@@ -137,7 +136,7 @@ func (p place) relative() float64 {
 	return max(objective-(2*t*p.product-t*t*p.squares), 0) / objective
 }
 
-// largest is the largest correlation that counts.
+// largest returns the largest product, or magnitude of one if codes may be negative.
 func largest[F float32 | float64](c []F, nonnegative bool) float64 {
 	var most F
 	if nonnegative {
@@ -152,8 +151,8 @@ func largest[F float32 | float64](c []F, nonnegative bool) float64 {
 	return float64(most)
 }
 
-// descend lowers the objective of row i over a working set of atoms, from where it
-// is, to a gap. It takes the residual's correlations with all atoms.
+// descend lowers the objective of row i by changing the codes of a working set, until
+// the gap is as small as asked. Correlations are the residual's products with all atoms.
 func (e *encoder) descend(l *encodeLane, i int, at place, correlations []float32, gap float64) {
 	w := &l.lasso
 	e.workingSet(w, l.codes.index[i], correlations)
@@ -208,7 +207,7 @@ func (e *encoder) descend(l *encodeLane, i int, at place, correlations []float32
 	l.codes.index[i], l.codes.value[i] = index, value
 }
 
-// inner is the gap of the lasso that has the working set's atoms only.
+// inner returns the gap of the lasso that has the working set's atoms only.
 func (e *encoder) inner(w *lassoLane, at place) float64 {
 	at.product, at.l1, at.most = at.squares, 0, largest(w.correlations, e.options.Nonnegative)
 	for j, x := range w.code {
@@ -218,8 +217,8 @@ func (e *encoder) inner(w *lassoLane, at place) float64 {
 	return at.relative()
 }
 
-// workingSet is the support of a code, and as many atoms again of those that
-// correlate too much with the residual, the worst first.
+// workingSet makes w the atoms that a code uses, and up to as many of those that it
+// should use, as their products c with the residual are too large: the largest first.
 func (e *encoder) workingSet(w *lassoLane, support []int32, c []float32) {
 	half := float32(e.options.Lambda / 2)
 	w.violations = w.violations[:0]

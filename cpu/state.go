@@ -10,7 +10,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// partFloats are the most numbers of a part that stands for float16 ones.
+// partFloats is how many float16 numbers are converted at a time.
 const partFloats = 1 << 13
 
 // SaveMatrix implements [train.Resumable].
@@ -43,8 +43,9 @@ func (s *state) RestoreMatrix(m model.Matrix, f func(part []float32) error) erro
 	})
 }
 
-// eachPart calls f with a matrix in parts: with the numbers themselves, or room
-// for them and the float16 numbers, S or √Q, that they stand for.
+// eachPart calls f with one part of a matrix after another. If it is kept as float32,
+// part is its memory and half is nil. If it is kept as float16, half is its memory, S
+// or √Q, and part is room for as many numbers, which f converts.
 func (s *state) eachPart(m model.Matrix, f func(part []float32, half []uint16) error) error {
 	sums, halves := s.sums.S, s.sums.HalfS
 	switch m {
