@@ -61,15 +61,24 @@ func (d Device) Memory(words, dim int, h model.Hyperparameters) float64 {
 
 // checkMemory refuses a training that the machine has no memory for: asking for
 // it would end the program, now or, worse, when it is filled. With d.Overcommit
-// it only refuses what no machine has.
+// it only refuses what the system does not even promise.
 func (d Device) checkMemory(words, dim int, h model.Hyperparameters) error {
-	limit := float64(addressable)
-	if total, ok := memory.Total(); ok && !d.Overcommit {
-		limit = float64(total)
+	bytes := d.Memory(words, dim, h)
+	if h.Atoms > math.MaxInt32 || bytes > addressable {
+		return fmt.Errorf("%w: %d words × %d sparse dimensions need about %.1f GB, which is more than any machine has",
+			train.ErrMemory, words, h.Atoms, bytes/1e9)
 	}
-	if bytes := d.Memory(words, dim, h); bytes > limit || h.Atoms > math.MaxInt32 {
+	if d.Overcommit {
+		// No array has more rows of K numbers than that: S has one for each word, D one for
+		// each dimension, and what a worker has in hand some more.
+		largest := 4 * float64(h.Atoms) * float64(max(words, dim)+2*mostWords)
+		if !memory.Granted(uint64(bytes), uint64(largest)) {
+			return fmt.Errorf("%w: %d words × %d sparse dimensions need about %.1f GB, which the system does not give",
+				train.ErrMemory, words, h.Atoms, bytes/1e9)
+		}
+	} else if total, ok := memory.Total(); ok && bytes > float64(total) {
 		return fmt.Errorf("%w: %d words × %d sparse dimensions need about %.1f GB, and there can be %.1f GB",
-			train.ErrMemory, words, h.Atoms, bytes/1e9, limit/1e9)
+			train.ErrMemory, words, h.Atoms, bytes/1e9, float64(total)/1e9)
 	}
 	return nil
 }

@@ -96,18 +96,18 @@ func (d chosenDevice) Trainer(p train.Problem) (train.Trainer, error) {
 		return nil, err
 	}
 	if why == "" {
-		fmt.Fprintf(d.log, "training on %s\n", d.describe(gpu))
+		say(d.log, "training on %s", d.describe(gpu))
 		return t, nil
 	}
 	device := cpu.Device{Workers: d.workers, Overcommit: d.overcommit}
 	if t, err = device.Trainer(p); err != nil {
-		return nil, ofTheUser(err, p.Hyperparameters)
+		return nil, d.ofTheUser(err, p.Hyperparameters)
 	}
 	needed := fmt.Sprintf("about %.1f GB", device.Memory(p.Len(), p.Dim, p.Hyperparameters)/1e9)
 	if total, ok := memory.Total(); ok {
 		needed += fmt.Sprintf(" of its %.1f GB memory", float64(total)/1e9)
 	}
-	fmt.Fprintf(d.log, "training %s, which takes %s\n", d.onCPU(why), needed)
+	say(d.log, "training %s, which takes %s", d.onCPU(why), needed)
 	return t, nil
 }
 
@@ -118,13 +118,13 @@ func (d chosenDevice) Encoder(dictionary *model.Dictionary, o encode.Options) (e
 		return nil, err
 	}
 	if why == "" {
-		fmt.Fprintf(d.log, "encoding on %s\n", d.describe(gpu))
+		say(d.log, "encoding on %s", d.describe(gpu))
 		return e, nil
 	}
 	if e, err = (cpu.Device{Workers: d.workers}).Encoder(dictionary, o); err != nil {
 		return nil, usageError{err} // of the dictionary, of memory for --exact, or of the kernels asked for
 	}
-	fmt.Fprintf(d.log, "encoding %s\n", d.onCPU(why))
+	say(d.log, "encoding %s", d.onCPU(why))
 	return e, nil
 }
 
@@ -186,12 +186,17 @@ func unable(err error) bool {
 
 // ofTheUser marks errors of preparing the CPU that the user can mend, and says
 // how.
-func ofTheUser(err error, h model.Hyperparameters) error {
+func (f *deviceFlags) ofTheUser(err error, h model.Hyperparameters) error {
 	switch {
-	case errors.Is(err, train.ErrMemory) && h.State != "float16":
-		return usagef("%w; --state float16 needs less, or lower -k or --max-words, or try it with --overcommit", err)
 	case errors.Is(err, train.ErrMemory):
-		return usagef("%w; lower -k or --max-words, or try it with --overcommit", err)
+		advice := "lower -k or --max-words"
+		if h.State != "float16" {
+			advice = "--state float16 needs less, or " + advice
+		}
+		if !f.overcommit {
+			advice += ", or try it with --overcommit"
+		}
+		return usagef("%w; %s", err, advice)
 	case errors.Is(err, simd.ErrLevel):
 		return usageError{err}
 	}

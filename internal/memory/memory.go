@@ -21,11 +21,13 @@ var ErrTooLarge = errors.New("is more than there is memory for")
 // program, at once or when they are filled.
 func Check(bytes uint64) error {
 	limit, ok := total()
-	if !ok || fits(bytes, inUse(), limit) {
+	// What is reachable, and what was but has not been collected yet.
+	const inUse = "/memory/classes/heap/objects:bytes"
+	if !ok || fits(bytes, read(inUse), limit) {
 		return nil
 	}
-	runtime.GC() // what was in use may be garbage
-	used := inUse()
+	runtime.GC()
+	used := read(inUse)
 	if fits(bytes, used, limit) {
 		return nil
 	}
@@ -34,12 +36,17 @@ func Check(bytes uint64) error {
 
 func fits(bytes, used, limit uint64) bool { return bytes <= limit && used <= limit-bytes }
 
-// inUse returns the bytes of what is reachable, and of what was but has not been
-// collected yet.
-func inUse() uint64 {
-	objects := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-	metrics.Read(objects)
-	return objects[0].Value.Uint64()
+// read returns the sum of some of [runtime/metrics].
+func read(names ...string) (sum uint64) {
+	samples := make([]metrics.Sample, len(names))
+	for i, name := range names {
+		samples[i].Name = name
+	}
+	metrics.Read(samples)
+	for _, s := range samples {
+		sum += s.Value.Uint64()
+	}
+	return sum
 }
 
 func gigabytes(bytes uint64) string { return fmt.Sprintf("%.1f GB", float64(bytes)/1e9) }

@@ -17,12 +17,24 @@ func total() (uint64, bool) {
 	if err := unix.Sysinfo(&info); err != nil {
 		return 0, false
 	}
-	limit := min(uint64(info.Totalram)*uint64(info.Unit), groupLimit("/"))
-	var own unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_AS, &own) == nil { // infinity is the largest number
-		limit = min(limit, own.Cur)
+	return min(uint64(info.Totalram)*uint64(info.Unit), groupLimit("/"), ownLimit()), true
+}
+
+// ownLimit returns what a limit of the program's addresses leaves to its heap, the largest
+// number for no limit.
+func ownLimit() uint64 {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_AS, &limit) != nil || limit.Cur == unix.RLIM_INFINITY {
+		return math.MaxUint64
 	}
-	return limit, true
+	// Much is reserved for what may never come to be.
+	statm, _ := os.ReadFile("/proc/self/statm") // pages of the program's addresses come first
+	first, _, _ := strings.Cut(string(statm), " ")
+	pages, _ := strconv.ParseUint(first, 10, 64)
+	addresses := pages * uint64(os.Getpagesize())
+	others := addresses - min(addresses, read("/memory/classes/heap/objects:bytes", "/memory/classes/heap/unused:bytes",
+		"/memory/classes/heap/free:bytes", "/memory/classes/heap/released:bytes"))
+	return limit.Cur - min(limit.Cur, others)
 }
 
 // groupLimit returns the least memory that the control groups of the program allow
