@@ -125,6 +125,13 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 		// Errors are one line.
 		DisableSuggestions: true,
 	}
+	version := root.Flags().Bool("version", false, "print the version of this program and how it was built")
+	root.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *version {
+			return printVersion(cmd.OutOrStdout())
+		}
+		return cmd.Help()
+	}
 	root.AddCommand(newTrain(), newEncode(), newMerge(), newExport(),
 		newEval(), newTransform(), newTune(), newSweep(), newPaper(),
 		newTop(), newExplain(), newIntrusion(), newClusters(), newHeatmap(), newExplore(),

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"fmt"
-	"runtime"
+	"io"
 	"runtime/debug"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -11,15 +13,42 @@ import (
 func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
-		Short:   "Print the version of this program",
+		Short:   "Print the version of this program and how it was built",
 		Example: "  overcomplete version",
 		Args:    cobra.NoArgs,
-		Run: func(cmd *cobra.Command, _ []string) {
-			version := "(unknown)"
-			if info, ok := debug.ReadBuildInfo(); ok {
-				version = info.Main.Version
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "overcomplete %s, %s, %s/%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-		},
+		RunE:    func(cmd *cobra.Command, _ []string) error { return printVersion(cmd.OutOrStdout()) },
 	}
+}
+
+func printVersion(w io.Writer) error {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		info = &debug.BuildInfo{}
+	}
+	_, err := io.WriteString(w, version(info))
+	return err
+}
+
+// version tells in three lines which version of the program this is, the commit that it
+// was built from, and the build. What the go command did not record is "unknown".
+func version(info *debug.BuildInfo) string {
+	settings := make(map[string]string)
+	for _, s := range info.Settings {
+		settings[s.Key] = s.Value
+	}
+	known := func(s string) string {
+		if s == "" {
+			return "unknown"
+		}
+		return s
+	}
+	commit := known(settings["vcs.revision"])
+	if settings["vcs.modified"] == "true" {
+		commit += ", with changes"
+	}
+	build := fmt.Sprintf("%s, %s/%s", known(info.GoVersion), known(settings["GOOS"]), known(settings["GOARCH"]))
+	if slices.Contains(strings.Split(settings["-tags"], ","), "gpu") {
+		build += ", with GPU support"
+	}
+	return fmt.Sprintf("overcomplete %s\ncommit %s\nbuild %s\n", known(info.Main.Version), commit, build)
 }
