@@ -530,6 +530,28 @@ func TestDictionaryIsFused(t *testing.T) {
 	}
 }
 
+// Temporaries that are not needed at the same time share memory: a GPU keeps them in
+// shared memory, which is small.
+func TestTemporariesShareMemory(t *testing.T) {
+	for _, step := range steps {
+		for _, l := range losses[:2] {
+			p, err := Compile(step.build, Spec{Atoms: 4, Dim: 2, Tau: 1e-5, Rate: 0.05, Loss: l.loss})
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows := 0
+			for _, v := range p.Vectors {
+				if v.Rows == One {
+					rows++
+				}
+			}
+			if rows > 4 {
+				t.Errorf("%s, %s: %d temporary rows", step.name, l.name, rows)
+			}
+		}
+	}
+}
+
 // Lowering knows Gorgonia's operations by what their String methods say, which is
 // no promise of Gorgonia's: go.mod pins the version.
 func TestGorgoniaStrings(t *testing.T) {

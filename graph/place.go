@@ -12,17 +12,16 @@ type placer struct {
 	*Program
 	outputs []output
 
-	vectorOf map[*value]int // matrices of the program
+	vectorOf map[*value]int // matrices that steps have left
 	numberOf map[*value]int // scalars
-	holds    map[int]*value // what a matrix holds now, if the program has written it
-	codes    *value         // likewise of A
-	finished bool           // A is not to be read any more
+	holds    map[int]*value // what is in a matrix now, if a step has written it
+	codes    *value         // what is in A now, nil until a step has written it
+	closed   bool           // A is read no more: executors may scale its rows at the program's end
 
-	// Of the draft at hand:
-	draft *draft
+	draft *draft         // the one at hand
 	local map[*value]int // its products, temporaries, and numbers of rows
-	known map[*value]int // where new numbers are remembered, local or numberOf
-	list  *[]Instruction // where new instructions go
+	known map[*value]int // local or numberOf: where the next number is remembered
+	list  *[]Instruction // where the next instruction goes
 }
 
 // place makes a program of drafts. Errors name the step.
@@ -52,8 +51,8 @@ func place(name string, s *simplifier, drafts []*draft, outputs []output) (*Prog
 	return p.Program, nil
 }
 
-// leaves reports whether an output is where it belongs once the steps have run: a
-// number anywhere, a matrix in that of the training.
+// leaves reports whether the steps leave an output where it belongs: a matrix in
+// that of the training, a number anywhere.
 func (p *placer) leaves(out output) bool {
 	switch out.name {
 	case "A", "S", "Q":
@@ -121,7 +120,7 @@ func (p *placer) factor(v *value) (int, error) {
 	left, right := v.factors()
 	accumulate := p.draft.shape[0] == Atoms
 	switch {
-	case p.codes != nil && left.value.isLoad("A"), p.finished:
+	case p.codes != nil && left.value.isLoad("A"), p.closed:
 		return 0, fmt.Errorf("%s reads A after it was overwritten", v.formula(true))
 	case left.value != p.codes && !left.value.isLoad("A"), left.transposed != accumulate, right.transposed,
 		left.squared != right.squared, left.squared && !accumulate, right.value.isLoad("X"):
@@ -234,14 +233,14 @@ func (p *placer) compute(v *value) error {
 	return nil
 }
 
-// scaleCodes multiplies rows of A. Executors may do that when the program ends.
+// scaleCodes multiplies rows of A.
 func (p *placer) scaleCodes(v *value) error {
-	if v.args[0] != p.codes || p.finished {
+	if v.args[0] != p.codes || p.closed {
 		return fmt.Errorf("no kernel for %s", v.formula(true))
 	}
 	factor, err := p.number(v.args[1])
 	p.emit(Instruction{Op: ScaleCodes, A: factor})
-	p.codes, p.finished = v, true
+	p.codes, p.closed = v, true
 	return err
 }
 
