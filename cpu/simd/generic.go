@@ -149,19 +149,6 @@ func averageHalfGeneric(index []int32, value, p []float32, s, q []uint16, column
 	return n
 }
 
-// averaging is the type of averageGeneric and averageHalfGeneric.
-type averaging[T float32 | uint16] = func(index []int32, value, p []float32, s, q []T, column int32, gradient, square, threshold, rate, floor float32) int
-
-// withRest makes a kernel for whole vectors of so many floats one for any number
-// of elements. Its generic twin does what is left.
-func withRest[T float32 | uint16](vectors averaging[T], floats int, generic averaging[T]) averaging[T] {
-	return func(index []int32, value, p []float32, s, q []T, column int32, gradient, square, threshold, rate, floor float32) int {
-		whole := len(p) / floats * floats
-		n := vectors(index, value, p[:whole], s, q, column, gradient, square, threshold, rate, floor)
-		return n + generic(index[n:], value[n:], p[whole:], s[whole:], q[whole:], column+int32(whole), gradient, square, threshold, rate, floor)
-	}
-}
-
 // decodeGeneric adds the product of a sparse code and a matrix to dst. For n = 0, 1,
 // … while n < len(index) and index[n] < end:
 //

@@ -44,6 +44,9 @@ type Kernels struct {
 	averageHalf   averaging[uint16]
 }
 
+// averaging is the type of averageGeneric and averageHalfGeneric.
+type averaging[T float32 | uint16] = func(index []int32, value, p []float32, s, q []T, column int32, gradient, square, threshold, rate, floor float32) int
+
 var generic = Kernels{
 	Name: "generic", why: "plain Go, which every processor runs",
 	Decode: decodeGeneric, MoveAtom: moveAtomGeneric,
