@@ -11,6 +11,7 @@ require (
 	github.com/klauspost/cpuid/v2 v2.4.2 // the processor's name, for benchmarks
 	github.com/schollz/progressbar/v3 v3.19.1 // progress on a terminal
 	github.com/spf13/cobra v1.10.2 // commands, flags, help, completion
+	github.com/spf13/pflag v1.0.9 // what a flag of cobra's is
 	go4.org/unsafe/assume-no-moving-gc v0.0.0-20231121144256-b99613f794b6 // indirect; lets Gorgonia start on current Go
 	golang.org/x/sys v0.49.0 // features of the processor, memory of the machine, huge pages, exchange of directories
 	golang.org/x/term v0.47.0 // is standard error a terminal?
@@ -20,8 +21,6 @@ require (
 	gorgonia.org/gorgonia v0.9.18 // expression graphs, symbolic gradients, the tape machine
 	gorgonia.org/tensor v0.9.24 // Gorgonia's values
 )
-
-require github.com/spf13/pflag v1.0.9 // indirect
 
 require (
 	codeberg.org/go-fonts/liberation v0.5.0 // indirect

@@ -148,6 +148,16 @@ type Codes struct {
 // normal number of single precision.
 var ErrDictionary = errors.New("nothing can be encoded")
 
+// A RowError says which row cannot be encoded.
+type RowError struct {
+	Row  int // of all that were given to a [Stream], from 0
+	Word string
+	Err  error
+}
+
+func (e *RowError) Error() string { return fmt.Sprintf("row %d, %.100q: %v", e.Row+1, e.Word, e.Err) }
+func (e *RowError) Unwrap() error { return e.Err }
+
 // ErrOverflow is the error, wrapped, for a row whose values are not finite or so large
 // that its code overflows single precision.
 var ErrOverflow = errors.New("its vector is too large to be encoded, or not of finite numbers")

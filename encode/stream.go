@@ -155,7 +155,7 @@ func (s *Stream) block(ctx context.Context) error {
 	var loss float64
 	for i, l := range codes.Loss {
 		if l-l != 0 { // infinite or NaN
-			return fmt.Errorf("%.100q: %w", words[i], ErrOverflow)
+			return &RowError{Row: number*Block + i, Word: words[i], Err: ErrOverflow}
 		}
 		loss += l
 		if gap := s.Encoder.Options().Gap; gap > 0 {

@@ -283,6 +283,9 @@ type OutputError = atomicfile.OutputError
 // there will be replaced, but nothing else. To find out whether it can be, CheckSave
 // renames what is there and renames it back.
 func CheckSave(dir string, force bool) error {
+	if Contains(dir) {
+		return &OutputError{Path: dir, Err: ErrContained}
+	}
 	return atomicfile.CheckDir(dir, mayReplace(force))
 }
 
@@ -301,7 +304,14 @@ func Contains(path string) bool {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
-	_, err := os.Lstat(filepath.Join(filepath.Dir(path), infoFile))
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	dir := filepath.Dir(path)
+	if filepath.Base(dir) == stateDir {
+		dir = filepath.Dir(dir)
+	}
+	_, err := os.Lstat(filepath.Join(dir, infoFile))
 	return err == nil
 }
 
@@ -309,6 +319,9 @@ func Contains(path string) bool {
 // moment in which it replaced it, or "". That can happen only on file systems that can't
 // exchange two directories.
 func Displaced(dir string) string { return atomicfile.Displaced(dir) }
+
+// ErrContained says why nothing else can be written where [Contains] is true.
+var ErrContained = errors.New("is in the directory of a model, which holds only the model's own files")
 
 // mayReplace returns what decides whether the directory at path may be replaced.
 func mayReplace(force bool) func(path string) error {

@@ -41,7 +41,8 @@ func Escape(words []string) []string {
 }
 
 func escape(word string) string {
-	special := func(r rune) bool { return r == '%' || unicode.IsSpace(r) }
+	// Python, other than Unicode, takes four separators for white space, too.
+	special := func(r rune) bool { return r == '%' || unicode.IsSpace(r) || '\x1c' <= r && r <= '\x1f' }
 	if !strings.ContainsFunc(word, special) {
 		return word
 	}

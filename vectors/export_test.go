@@ -184,8 +184,8 @@ func TestWordsAreNeverAmbiguous(t *testing.T) {
 }
 
 func TestEscape(t *testing.T) {
-	words := []string{"plain", "New York", "100%", "%20", "a\u00a0b\u2009c", "\xff é"}
-	want := []string{"plain", "New%20York", "100%25", "%2520", "a%C2%A0b%E2%80%89c", "\xff%20é"}
+	words := []string{"plain", "New York", "100%", "%20", "a\u00a0b\u2009c", "\xff é", "a\x1cb\x1dc\x1ed\x1fe"}
+	want := []string{"plain", "New%20York", "100%25", "%2520", "a%C2%A0b%E2%80%89c", "\xff%20é", "a%1Cb%1Dc%1Ed%1Fe"}
 	got := Escape(words)
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

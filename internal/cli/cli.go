@@ -9,9 +9,11 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"overcomplete/encode"
 	"overcomplete/internal/atomicfile"
@@ -136,6 +138,7 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 		newEval(), newTransform(), newTune(), newSweep(), newPaper(),
 		newTop(), newExplain(), newIntrusion(), newClusters(), newHeatmap(), newExplore(),
 		newGraph(), newDevices(), newVersion())
+	takeDecimals(root)
 	root.InitDefaultHelpCmd()
 	help, _, _ := root.Find([]string{"help"})
 	help.Example = "  overcomplete help train"
@@ -145,4 +148,35 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 		return err
 	}
 	return root
+}
+
+// takeDecimals makes all flags of whole numbers take them as people write them: pflag
+// takes 010 for eight, as in C.
+func takeDecimals(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if t := f.Value.Type(); t == "int" || t == "uint64" {
+			f.Value = decimal{f.Value}
+		}
+	})
+	for _, c := range cmd.Commands() {
+		takeDecimals(c)
+	}
+}
+
+// A decimal is a flag of a whole number.
+type decimal struct{ pflag.Value }
+
+// Set implements [pflag.Value].
+func (d decimal) Set(s string) error {
+	sign, digits := "", s
+	if strings.HasPrefix(s, "-") || strings.HasPrefix(s, "+") {
+		sign, digits = s[:1], s[1:]
+	}
+	if digits == "" || strings.Trim(digits, "0123456789") != "" {
+		return errors.New("want a whole number")
+	}
+	if digits = strings.TrimLeft(digits, "0"); digits == "" {
+		digits = "0"
+	}
+	return d.Value.Set(sign + digits)
 }

@@ -50,6 +50,7 @@ func badInputs(t *testing.T) {
 	writeFile(t, "nan.txt", replaced(6, lines[6][:last]+" NaN\n"))
 	writeFile(t, "inf.txt", replaced(6, lines[6][:last]+" -Inf\n"))
 	writeFile(t, "empty.txt", nil)
+	writeFile(t, "large.txt", []byte("a 1 2 3 4 5 6 7 8\nlarge"+strings.Repeat(" 3e38", 8)+"\n"))
 	writeFile(t, "zero.txt", []byte("5 0\na\nb\nc\nd\ne\n"))
 	writeFile(t, "fewer.txt", append([]byte("61 8\n"), gloVeText(d)...))
 	writeFile(t, "prose.txt", []byte("It was a bright cold day in April, and\nthe clocks were striking thirteen.\n"))
@@ -104,6 +105,19 @@ func TestRefuses(t *testing.T) {
 
 		{"train in.txt -o model -k 0", []string{"--atoms is 0"}},
 		{"train in.txt -o model -k -3", []string{"--atoms is -3"}},
+		{"train in.txt -o old/model", []string{"old/model: is in the directory of a model"}},
+		{"train in.txt -o old/state --force", []string{"old/state: is in the directory of a model"}},
+		{"encode old in.txt -o old/model", []string{"old/model: is in the directory of a model"}},
+		{"encode old in.txt -o ./old/./words.txt", []string{"words.txt: is in the directory of a model"}},
+		{"merge old -o old/model", []string{"old/model: is in the directory of a model"}},
+		{"tune in.txt --sparsity 0.5 -o old/tuned", []string{"old/tuned: is in the directory of a model"}},
+		{"encode old large.txt -o model --quiet", []string{`large.txt: row 2, "large": its vector is too large to be encoded`}},
+
+		{"train in.txt -o model --epochs 0x10", []string{`"0x10" for "--epochs"`}},
+		{"train in.txt -o model --epochs 1_0", []string{`"1_0" for "--epochs"`}},
+		{"train in.txt -o model --epochs -", []string{`"-" for "--epochs"`}},
+		{"train in.txt -o model --epochs 99999999999999999999", []string{`"99999999999999999999" for "--epochs"`}},
+		{"train in.txt -o model --seed 18446744073709551616", []string{`"18446744073709551616" for "--seed"`}},
 		{"train in.txt -o model -k 2000000000", []string{"60 words", "2000000000 sparse dimensions", "memory"}},
 		{"train in.txt -o model -k 4000000000", []string{"--atoms is 4000000000"}},
 		{"train in.txt -o model --factor 0", []string{"--factor is 0"}},
@@ -205,6 +219,18 @@ func checkRefused(t *testing.T, args string, want []string, before map[string]st
 	}
 	if after := tree(t, "."); !maps.Equal(before, after) {
 		t.Fatalf("%s: changed files; there are %q", args, slices.Sorted(maps.Keys(after)))
+	}
+}
+
+// Numbers are decimal, whatever they begin with.
+func TestDecimalFlags(t *testing.T) {
+	sampleDir(t)
+	for _, args := range []string{"--epochs 010", "--epochs +10", "--epochs 10"} {
+		mustRun(t, "train in.txt -o model --force -k 00010 --seed 007 --quiet "+args)
+		h := openModel(t, "model").Info.Training
+		if h.Epochs != 10 || h.Atoms != 10 || h.Seed != 7 {
+			t.Errorf("%s: %d epochs, %d atoms, seed %d", args, h.Epochs, h.Atoms, h.Seed)
+		}
 	}
 }
 

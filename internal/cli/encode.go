@@ -194,10 +194,13 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
 			}
 			return s.Rows(ctx, d)
 		})
-		if err != nil {
-			return err
+		var encoding *model.Encoding
+		if err == nil {
+			encoding, err = s.Finish(ctx)
 		}
-		encoding, err := s.Finish(ctx)
+		if row, ok := errors.AsType[*encode.RowError](err); ok {
+			return fmt.Errorf("%s: %w", path, row)
+		}
 		if err != nil {
 			return err
 		}

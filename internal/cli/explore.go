@@ -59,6 +59,9 @@ of each word, where no words are, the top words of each dimension.`,
 			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "http://%s/\n", reachable(listener.Addr().(*net.TCPAddr))); err != nil {
 				return err
 			}
+			if at := listener.Addr().(*net.TCPAddr); !at.IP.IsLoopback() {
+				warn(cmd.ErrOrStderr(), "whoever can reach this machine can reach the page at %v, too", at)
+			}
 			host, _, _ := net.SplitHostPort(listen) // no error: it was listened to
 			return x.Serve(cmd.Context(), listener, host)
 		},

@@ -62,6 +62,9 @@ func TestExploreEverywhere(t *testing.T) {
 		if code := run(ctx, []string{"explore", "old", "--listen", listen}, stdout, &stderr); code != 0 {
 			t.Errorf("%s: exit code %d, %s", listen, code, &stderr)
 		}
+		if !strings.HasPrefix(stderr.String(), "warning: whoever can reach this machine can reach the page at ") || strings.Count(stderr.String(), "\n") != 1 {
+			t.Errorf("%s: %q on standard error", listen, &stderr)
+		}
 		if !strings.HasPrefix(address, "http://127.0.0.1:") {
 			t.Errorf("%s: printed %q", listen, address)
 		}

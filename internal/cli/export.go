@@ -205,7 +205,7 @@ func (f exportFormat) writeFiles(ctx context.Context, output string, force bool,
 func writeFiles(ctx context.Context, paths []string, force bool, write func(files []io.Writer) error) error {
 	for _, path := range paths {
 		if model.Contains(path) {
-			return usagef("%s: is in the directory of a model, which holds only the model's own files", path)
+			return usagef("%s: %w", path, model.ErrContained)
 		}
 	}
 	return atomicfile.WriteFiles(ctx, paths, force, write)

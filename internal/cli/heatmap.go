@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/csv"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -21,7 +22,8 @@ func newHeatmap() *cobra.Command {
 		Short: "Draw the values of groups of words, and count what they share",
 		Long: `Heatmap draws a picture of words × dimensions, .png or .svg: negative values are red,
 zeros white, positive values blue. A group is words with commas between; what is a
-word as it stands, such as 1,000, is a group of that word. Dimensions are in the
+word as it stands, such as 1,000, is a group of that word. Among others, quote a word
+that has a comma: '"1,000",million'. Dimensions are in the
 order of their mean over the first group (the paper's figure); those that none of the
 words uses are left out.
 
@@ -44,11 +46,7 @@ being nonzero there, and so all words of all groups.
 			overlap := overlaps{Dimensions: x.Codes.Cols}
 			for _, arg := range args[1:] {
 				var group []int
-				words := []string{arg}
-				if _, ok := x.Row(arg); !ok {
-					words = strings.Split(arg, ",")
-				}
-				for _, word := range words {
+				for _, word := range splitGroup(x, arg) {
 					row, err := findWord(x, word)
 					if err != nil {
 						return err
@@ -80,6 +78,23 @@ being nonzero there, and so all words of all groups.
 	flags.BoolVar(&asJSON, "json", false, "print the counts as JSON")
 	cmd.MarkFlagRequired("output")
 	return cmd
+}
+
+// splitGroup returns the words of a group: the argument itself if that is a word, or else
+// what is between its commas, or its quoted fields if that are no words.
+func splitGroup(x *interpret.Index, arg string) []string {
+	if _, ok := x.Row(arg); ok {
+		return []string{arg}
+	}
+	words := strings.Split(arg, ",")
+	for _, word := range words {
+		if _, ok := x.Row(word); !ok {
+			if quoted, err := csv.NewReader(strings.NewReader(arg)).Read(); err == nil {
+				return quoted
+			}
+		}
+	}
+	return words
 }
 
 // overlaps are numbers of dimensions in use, of each group and then of all words.

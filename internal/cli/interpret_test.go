@@ -130,6 +130,12 @@ dimension   weight  words
     0  "\x1b[2Jread" (2), " (1)
     0  ça,va (2), "\x1b[2Jread" (2), " (1)
 `)
+	// In a group of others it is quoted.
+	checkOutput(t, "heatmap model \"ça,va\",\x1b[2Jread \"\"\"\","+persian+" -o quoted.svg", `dimensions in common, of 3
+    1  ça,va (2), "\x1b[2Jread" (2)
+    1  " (1), `+persian+` (1)
+    0  ça,va (2), "\x1b[2Jread" (2), " (1), `+persian+` (1)
+`)
 	if _, _, stderr := command("explain model [2Jread"); strings.Contains(stderr, "\x1b") || !strings.Contains(stderr, `the closest are "\x1b[2Jread"`) {
 		t.Errorf("%q", stderr)
 	}

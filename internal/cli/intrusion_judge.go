@@ -49,7 +49,7 @@ interrupted.`,
 				return usageError{err}
 			}
 			if model.Contains(output) {
-				return usagef("%s: is in the directory of a model, which holds only the model's own files", output)
+				return usagef("%s: %w", output, model.ErrContained)
 			}
 			answers, torn, err := judge.OpenAnswers(output, test)
 			if err != nil {
@@ -131,6 +131,7 @@ func ask(ctx context.Context, in io.Reader, out io.Writer, answers *judge.Answer
 			}
 		}
 		if err := answers.Add(judge.Answer{Judge: name, Number: q.Number, Word: q.Words[chosen-1]}); err != nil {
+			fmt.Fprintln(out) // the answer was on the line of the prompt
 			return err
 		}
 	}

@@ -163,7 +163,7 @@ func TestAnswersOnFullDisk(t *testing.T) {
 	cmd := exec.Command("sh", "-c", `ulimit -f 1 && exec "$0" `+judging+name, exe)
 	cmd.Stdin = strings.NewReader(strings.Repeat("1\n", 8))
 	out, _ := cmd.CombinedOutput()
-	if cmd.ProcessState.ExitCode() != exitFailed || !strings.HasSuffix(string(out), "answers.jsonl: file too large\n") {
+	if cmd.ProcessState.ExitCode() != exitFailed || !strings.HasSuffix(string(out), "\novercomplete: write answers.jsonl: file too large\n") {
 		t.Errorf("%v\n%s", cmd.ProcessState, out)
 	}
 	before := readFile(t, "answers.jsonl")

@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -119,11 +120,9 @@ func Open(e *Experiment, h model.Hyperparameters, data string) error {
 	if err := e.Setting.same(saved); err != nil {
 		return refuse(e.Dir, "is an experiment of other settings: %w; choose another directory", err)
 	}
-	known := len(saved.Data)
-	for folder, sum := range e.Setting.Data {
-		saved.Data[folder] = sum
-	}
-	if e.Setting.Data = saved.Data; len(saved.Data) == known {
+	all := maps.Clone(e.Setting.Data)
+	maps.Copy(all, saved.Data)
+	if e.Setting.Data = all; len(all) == len(saved.Data) {
 		return nil
 	}
 	return writeJSON(filepath.Join(e.Dir, settingFile), e.Setting)
@@ -145,6 +144,9 @@ func Claim(dir, file string, v any) (was []byte, err error) {
 			err = fmt.Errorf("is not empty and has no %s, so that it is none of this command's directories", file)
 		}
 		return err
+	}
+	if model.Contains(dir) {
+		return nil, refuse(dir, "%w", model.ErrContained)
 	}
 	if err := atomicfile.CheckDir(dir, onlyEmpty); err != nil {
 		return nil, err
