@@ -13,14 +13,17 @@
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: tools gpu gpu-bundle release lint cross generate ptx test gpu-test gpu-asan gpu-headers sample arm64 race fuzz first bench-cpu
+.PHONY: help tools gpu release gpu-bundle lint cross generate ptx test gpu-test gpu-headers sample release-test arm64 race fuzz first bench-cpu
+
+help: ## what there is to make
+	@sed -n 's/^\([a-z0-9-]*\):.* ## /\1\t/p' Makefile | expand -t 14
 
 # --- Tools
 
 python := build/python/bin/python
 pip := $(python) -m pip install -q --disable-pip-version-check
 
-tools: build/python/packages build/cuda-11.8/include/cuda.h build/cuda-12.9/include/cuda.h build/cuda-13.5/include/cuda.h build/nvrtc
+tools: build/python/packages build/cuda-11.8/include/cuda.h build/cuda-12.9/include/cuda.h build/cuda-13.5/include/cuda.h build/nvrtc ## install into build/ what the rest needs, but for g++, QEMU and Chromium
 	find . -name go.mod -not -path './build/*' -execdir go mod download \;
 	go mod tidy -diff # downloads more: what tests of others' packages import
 	$(staticcheck) -version
@@ -60,8 +63,11 @@ cuda_h = $(CUDA_HOME)/include/cuda.h
 endif
 with_cuda = CGO_ENABLED=1 CGO_CFLAGS="$(strip -I$(CURDIR)/kernels/driver/cuda13 $(CGO_CFLAGS) $(patsubst %/cuda.h,-I%,$(abspath $(cuda_h))))"
 
-gpu: $(cuda_h)
+gpu: $(cuda_h) ## build the program with GPU support
 	$(with_cuda) go build -tags gpu .
+
+release: $(cuda_h) ## make archives for Linux, macOS and Windows in build/release
+	$(with_cuda) .ci/release
 
 # What measures the training on a machine with an NVIDIA GPU and neither Go nor a CUDA
 # toolkit: copy build/gpu-bundle.tar.gz there, unpack it and run gpu.sh. See bench/results/README.md.
@@ -69,7 +75,7 @@ bundle = build/gpu-bundle
 stripped = -tags gpu -trimpath -ldflags='-s -w'
 most = 60 # megabytes
 
-gpu-bundle: $(cuda_h)
+gpu-bundle: $(cuda_h) ## what measures on a machine with an NVIDIA GPU and without Go
 	rm -rf $(bundle)
 	mkdir -p $(bundle)
 	$(with_cuda) go build $(stripped) -o $(bundle)/overcomplete .
@@ -88,7 +94,7 @@ need = command -v $(1) >/dev/null || { echo "make $@: $(1) is missing: install i
 # The README's command that starts so.
 readme = $(or $(shell sed -n 's/^    \(go $(1) .*\)/\1/p' README.md | head -1),$(error README.md lacks its command "go $(1) …"))
 
-lint: $(cuda_h)
+lint: $(cuda_h) ## formatting, modules, go vet, staticcheck
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "gofmt would change: $$unformatted"; exit 1; }
 	go mod verify
 	go mod tidy -diff
@@ -97,61 +103,66 @@ lint: $(cuda_h)
 	$(with_cuda) go vet -tags gpu ./...
 	$(with_cuda) $(staticcheck) -tags gpu ./...
 
-# Without cgo, here and for other systems. As for a release, so that those share what is compiled.
-cross:
+cross: ## build without cgo, vet for other systems
 	CGO_ENABLED=0 go build -o build/overcomplete .
 	for target in linux/arm64 darwin/arm64 windows/amd64; do \
 		CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} go vet -trimpath ./...; \
 	done
 
-# Makes the generated files again, and fails when they were others.
-generate:
+generate: ## make generated Go and assembly again; fail if it was not what it is now
 	@sums() { find cpu kernels -type f -exec sha256sum {} + | sort -k 2; }; \
 	before=$$(sums); set -x; go generate ./cpu/... ./kernels/...; diff <(echo "$$before") <(sums)
 
-# The committed PTX is what the kernels compile to.
 NVRTC ?= build/nvrtc/nvidia/cuda_nvrtc/lib/libnvrtc.so.11.2
-ptx: $(filter build/nvrtc/%,$(NVRTC))
+ptx: $(filter build/nvrtc/%,$(NVRTC)) ## the committed PTX is what the kernels compile to
 	python3 kernels/ptx/build.py --check $(NVRTC)
 build/nvrtc/%: build/nvrtc ;
 
-test:
+test: ## the README's test command, verbose
 	GOFLAGS="$(verbose)" $(call readme,test)
 
-# GPU support, on the emulated driver.
-gpu-test: $(cuda_h)
-	$(with_cuda) go test -tags gpu $(verbose) ./kernels/... ./internal/cli ./bench
+gpu-test: $(cuda_h) ## GPU support, on the emulated driver
+	$(with_cuda) go test -tags gpu $(verbose) ./kernels/...
+	$(with_cuda) go test -tags gpu $(verbose) -run 'GPU|Device' ./internal/cli ./bench
 	$(with_cuda) go test -tags gpu -asan -count=1 -timeout=20m ./kernels
 
-# GPU support builds with the header of every CUDA.
-gpu-headers:
+gpu-headers: ## GPU support builds with the headers of CUDA 11.8, 12.9 and 13.5
 	for version in 11.8 12.9 13.5; do $(MAKE) --no-print-directory gpu CUDA_HOME=build/cuda-$$version; done
 
-# The sample vectors are what their generator makes.
-sample:
+sample: ## the sample vectors are what their generator makes
 	go test $(verbose) ./testdata
 
-# The kernels of arm64, emulated.
-arm64:
+release-test: release ## made elsewhere, releases are the same bytes, and need no NVIDIA driver to start
+	elsewhere=$$(mktemp -d); trap 'rm -rf $$elsewhere' EXIT; \
+	tar -c --exclude=./build . | tar -x -C $$elsewhere; \
+	$(MAKE) -C $$elsewhere release CUDA_HOME=$(abspath $(CUDA_HOME)); \
+	diff build/release/SHA256SUMS $$elsewhere/build/release/SHA256SUMS
+	tar -xzf build/release/overcomplete-linux-amd64.tar.gz -C build
+	ldd build/overcomplete-linux-amd64/overcomplete | (! grep cuda)
+	build/overcomplete-linux-amd64/overcomplete --version | grep 'with GPU support'
+	OVERCOMPLETE_LIBCUDA=none.so build/overcomplete-linux-amd64/overcomplete devices | grep 'GPU unavailable'
+
+arm64: ## the kernels of arm64, under QEMU
 	@$(call need,qemu-aarch64-static,qemu-user-static)
 	CGO_ENABLED=0 GOARCH=arm64 go test -exec qemu-aarch64-static -short -count=1 -timeout=30m ./cpu/...
 
-# Where there are goroutines. The race detector does not see into assembly: plain Go is enough.
-race:
-	go test -race -short -skip '/avx' -count=1 -timeout=30m ./cpu/... ./train ./vectors/... ./eval ./interpret/... ./internal/...
+# The race detector does not see into assembly: plain Go is the level to test.
+race: ## the race detector, on packages that start goroutines
+	go test -race -short -skip '/avx' -count=1 -timeout=30m ./cpu/... ./train ./vectors ./eval ./interpret/... ./internal/cli
 
 # Counted, not timed: go test may report its own deadline as a failure.
-fuzz:
+fuzz: ## each fuzz target for 30000 inputs
 	for file in $$(grep -rl --include='*_test.go' '^func Fuzz' .); do \
 		for target in $$(sed -n 's/^func \(Fuzz[^(]*\).*/\1/p' $$file); do \
 			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime 30000x -fuzzminimizetime 10x ./$$(dirname $$file); \
 		done; \
 	done
 
-# The README's first command does what it says.
+first: ## the README's first command does what it says
 first: command = $(call readme,run . train)
 first: model = $(shell echo '$(command)' | sed 's/.* -o \([^ ]*\).*/\1/')
 first:
+	@mkdir -p build
 	@: "$${OVERCOMPLETE_PYTHON:?make first needs NumPy and SciPy: run make tools, or set this}"
 	$(command) | tee build/first.log
 	trap 'rm -rf $(model)' EXIT; \
@@ -163,7 +174,7 @@ first:
 # What is measured on a CPU: see bench/results/README.md. BENCH has flags of "bench cpu".
 results = bench/results/xeon-avx512-2026-11-21
 
-bench-cpu:
+bench-cpu: ## the measurements in bench/results
 	mkdir -p $(results)
 	go run ./bench cpu --json $(results)/bench.json $(BENCH) >$(results)/table.txt
 	go run ./bench growth --json $(results)/growth.json --plot $(results)/growth >$(results)/growth.txt

@@ -126,6 +126,9 @@ func TestTuneNotSparseEnough(t *testing.T) {
 }
 
 func TestSweep(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains and evaluates many models")
+	}
 	x := evalDir(t)
 	if err := os.RemoveAll("data/20news-bydate"); err != nil {
 		t.Fatal(err)
@@ -191,6 +194,9 @@ func (w *interruptAt) Write(p []byte) (int, error) {
 
 // However often paper is interrupted, it ends with the files of a run that was not.
 func TestPaperResumes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains and evaluates many models")
+	}
 	x := evalDir(t)
 	for _, folder := range []string{"20news-bydate", "trec", "sst2"} { // the rest is quicker
 		if err := os.RemoveAll("data/" + folder); err != nil {

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var (
+	row    = regexp.MustCompile("(?m)^\\| `([^`]*)` \\|.*\\| (.*) \\|$")
+	quoted = regexp.MustCompile("`[^`]*`")
+)
+
+// Packages import no others of this module than the table in ARCHITECTURE.md allows
+// them, for any system and any build tag. Tests may.
+func TestImports(t *testing.T) {
+	allowed := make(map[string]string) // what is in the last column, by package
+	for _, r := range row.FindAllStringSubmatch(read(t, "ARCHITECTURE.md"), -1) {
+		allowed[r[1]] = r[2]
+	}
+	found := make(map[string]bool)
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		if name := d.Name(); d.IsDir() && (name == "build" || name != "." && strings.ContainsAny(name[:1], "._")) {
+			return fs.SkipDir
+		}
+		if err != nil || filepath.Ext(file) != ".go" || strings.HasSuffix(file, "_test.go") {
+			return err
+		}
+		name := path.Dir(filepath.ToSlash(file))
+		if name == "." {
+			name = "main.go"
+		}
+		may, ok := allowed[name]
+		if !ok {
+			t.Errorf("package %s is not in the table of ARCHITECTURE.md", name)
+		}
+		found[name] = true
+		syntax, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, s := range syntax.Imports {
+			imported, ours := strings.CutPrefix(strings.Trim(s.Path.Value, `"`), "overcomplete/")
+			// The column lists what is allowed, or after "everything but" what is not.
+			listed := slices.Contains(quoted.FindAllString(may, -1), "`"+imported+"`")
+			if ours && listed == strings.HasPrefix(may, "everything") {
+				t.Errorf("%s imports %s: package %s may import %s", file, imported, name, may)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range allowed {
+		if !found[name] {
+			t.Errorf("ARCHITECTURE.md has a row for %s, which is no package", name)
+		}
+	}
+}
