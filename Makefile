@@ -13,7 +13,8 @@
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help tools gpu release gpu-bundle lint cross generate ptx test gpu-test gpu-headers sample release-test arm64 race fuzz first bench-cpu
+.PHONY: help tools gpu release gpu-bundle bench-cpu \
+	lint cross generate ptx test noasm gpu-test gpu-headers sample release-test arm64 race fuzz first
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z0-9-]*\):.* ## /\1\t/p' Makefile | expand -t 14
@@ -102,6 +103,7 @@ lint: $(cuda_h) ## formatting, modules, go vet, staticcheck
 	$(staticcheck) ./... ./testdata
 	$(with_cuda) go vet -tags gpu ./...
 	$(with_cuda) $(staticcheck) -tags gpu ./...
+	go vet -tags noasm ./...
 
 cross: ## build without cgo, vet for other systems
 	CGO_ENABLED=0 go build -o build/overcomplete .
@@ -120,6 +122,9 @@ build/nvrtc/%: build/nvrtc ;
 
 test: ## the README's test command, verbose
 	GOFLAGS="$(verbose)" $(call readme,test)
+
+noasm: ## what needs no assembly does without
+	go test -tags noasm -short -count=1 ./cpu/...
 
 gpu-test: $(cuda_h) ## GPU support, on the emulated driver
 	$(with_cuda) go test -tags gpu $(verbose) ./kernels/...
