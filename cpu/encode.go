@@ -102,10 +102,10 @@ func (e *encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error
 		n := hi - lo
 		l.prepare(e, x[lo*e.Dim:], n)
 		if e.options.Gap > 0 {
-			e.fista(l, n, lassoSteps)
+			e.fista(ctx, l, n, lassoSteps)
 			e.lasso(ctx, l, out.Loss[lo:hi], out.Gap[lo:hi])
 		} else {
-			e.fista(l, n, e.options.Steps)
+			e.fista(ctx, l, n, e.options.Steps)
 			e.keepLargest(l, n)
 			if e.options.Nonnegative {
 				e.decode(l, n)
@@ -148,10 +148,10 @@ func (l *encodeLane) prepare(e *encoder, x []float32, rows int) {
 	l.momentum, l.against = zeroed(l.momentum, rows), zeroed(l.against, rows)
 }
 
-// fista takes steps with shrinkage.
-func (e *encoder) fista(l *encodeLane, rows, steps int) {
+// fista takes steps with shrinkage, until ctx is done.
+func (e *encoder) fista(ctx context.Context, l *encodeLane, rows, steps int) {
 	q := 1.0
-	for range steps {
+	for n := 0; n < steps && ctx.Err() == nil; n++ {
 		e.correlate(l, rows)
 		q = e.advance(l, rows, q)
 	}

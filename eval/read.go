@@ -54,8 +54,12 @@ func readLines(path string, decode encoding, f func(number int, line string) err
 	return nil
 }
 
+// mostData is how many bytes of data are read from a file: more than any data set has
+// whose texts are to be classified.
+const mostData = 1 << 30
+
 func readFile(path string) ([]byte, error) {
-	data, err := input.Read(path)
+	data, err := input.Read(path, mostData)
 	if err != nil {
 		return nil, unreadable(path, err)
 	}

@@ -16,6 +16,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 
 	"overcomplete/internal/escape"
+	"overcomplete/internal/memory"
 	"overcomplete/vectors"
 )
 
@@ -80,7 +81,8 @@ func NewHeatMap(x *Index, groups [][]int) *HeatMap {
 }
 
 // Write draws the heat map in the given format, "png" or "svg"; it is an error to ask
-// for another. If ctx is cancelled before all is drawn, Write returns its error.
+// for another, and to ask for a "png" that is larger than memory. If ctx is cancelled
+// before all is drawn, Write returns its error.
 func (h *HeatMap) Write(ctx context.Context, w io.Writer, format string) error {
 	p := plot.New()
 	p.Add(plotter{h, ctx})
@@ -103,7 +105,12 @@ func (h *HeatMap) Write(ctx context.Context, w io.Writer, format string) error {
 	}
 	switch format {
 	case "png":
-		canvas = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(160))}
+		const dpi = 160
+		// Four bytes a point, and as much again for drawing.
+		if err := memory.Check(8 * uint64(width.Dots(dpi)) * uint64(height.Dots(dpi))); err != nil {
+			return fmt.Errorf("a picture of %d words: %w; there can be more of them in .svg", len(ticks), err)
+		}
+		canvas = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dpi))}
 	case "svg":
 		canvas = vgsvg.New(width, height)
 	default:

@@ -131,9 +131,9 @@ func readInfo(dir string) (Info, error) {
 	return parseInfo(data)
 }
 
-// mostInfo is how many bytes a model.json has at most. That of a shard of a billion words
-// has a number for each block of them.
-const mostInfo = 1 << 28
+// mostInfo is more bytes than a model.json has. That of a shard of a billion words has a
+// number for each block of them.
+const mostInfo = 1 << 26
 
 // parseInfo parses a model.json of this version or the one before.
 func parseInfo(data []byte) (Info, error) {

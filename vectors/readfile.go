@@ -14,6 +14,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"overcomplete/internal/input"
 )
 
 // storedFile reads a file's bytes as they are stored. A goroutine of its own
@@ -57,25 +59,13 @@ func open(ctx context.Context, path string) (*storedFile, error) {
 	return f, nil
 }
 
-// openFile opens a file. If that is a named pipe nobody writes to yet, a goroutine
-// goes on waiting when ctx is cancelled.
+// openFile opens a file, or standard input. If that is a named pipe, it waits until
+// somebody writes to it, or ctx is done.
 func openFile(ctx context.Context, path string) (*os.File, error) {
 	if path == "-" {
 		return os.Stdin, nil
 	}
-	var file *os.File
-	opened := make(chan error, 1)
-	go func() {
-		var err error
-		file, err = os.Open(path)
-		opened <- err
-	}()
-	select {
-	case err := <-opened:
-		return file, err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	return input.Wait(ctx, func() (*os.File, error) { return os.Open(path) })
 }
 
 func (f *storedFile) readAhead() {

@@ -104,6 +104,7 @@ func TestHostileNames(t *testing.T) {
 		{0, []string{"intrusion", "judge", evil + ".test.json", "-o", evil + ".answers", "--judge", "\u202eann"}},
 		{0, []string{"intrusion", "judge", evil + ".test.json", "-o", evil + ".answers", "--judge", "bob"}},
 		{2, []string{"intrusion", "judge", evil + ".test.json", "-o", evil + ".answers", "--judge", evil}},
+		{2, []string{"intrusion", "judge", evil + ".test.json", "-o", "/dev/full", "--judge", "bob"}},
 		{2, []string{"intrusion", "judge", evil, "-o", evil + ".answers", "--judge", "bob"}},
 		{0, []string{"intrusion", "score", evil + ".test.key.json", evil + ".answers", evil + ".answers"}},
 		{0, []string{"intrusion", "score", evil + ".test.key.json", evil + ".answers", "--json"}},

@@ -123,6 +123,22 @@ func TestSignalEndsWaiting(t *testing.T) {
 	}
 }
 
+// A computation that would take years ends, too.
+func TestInterruptedSteps(t *testing.T) {
+	sampleDir(t)
+	mustRun(t, "train in.txt -o old --epochs 1")
+	before := tree(t, ".")
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(100*time.Millisecond, cancel) // at whatever step it is
+	var stderr bytes.Buffer
+	if code := run(ctx, strings.Fields("encode old in.txt -o new --encode-steps 2147483647 --quiet"), io.Discard, &stderr); code != exitInterrupted {
+		t.Errorf("exit code %d, %s", code, &stderr)
+	}
+	if after := tree(t, "."); !maps.Equal(before, after) {
+		t.Errorf("changed files; there are %q", slices.Sorted(maps.Keys(after)))
+	}
+}
+
 // A blocked writer never returns.
 type blockedWriter struct{ entered chan struct{} }
 

@@ -36,16 +36,16 @@ func Wait[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	}
 }
 
-// Read reads a file whole, which may be a pipe. It is an error if there is more of it
-// than any test set or list of answers has, or than there is memory for: it may have no
-// end.
-func Read(path string) ([]byte, error) {
+// Read reads a file whole, which may be a pipe or a device without an end. It is an error
+// if there are more than most bytes of it, or more than there is memory for.
+func Read(path string, most int) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return readAll(f, 1<<30)
+	data, err := readAll(f, most)
+	return data, ofFile(path, err)
 }
 
 func readAll(r io.Reader, most int) ([]byte, error) {
@@ -68,6 +68,14 @@ func readAll(r io.Reader, most int) ([]byte, error) {
 	return nil, tooMuch(most)
 }
 
+// ofFile returns err as package os does, with the name of the file.
+func ofFile(path string, err error) error {
+	if _, ok := err.(*fs.PathError); ok || err == nil {
+		return err
+	}
+	return &fs.PathError{Op: "read", Path: path, Err: err}
+}
+
 func tooMuch(most int) error {
 	return fmt.Errorf("more than %d bytes, which is too much to be read whole", most)
 }
@@ -87,9 +95,9 @@ func Open(path string) (*File, error) {
 	info, err := file.Stat()
 	switch {
 	case err == nil && info.IsDir():
-		err = &fs.PathError{Op: "open", Path: path, Err: syscall.EISDIR}
+		err = ofFile(path, syscall.EISDIR)
 	case err == nil && !info.Mode().IsRegular():
-		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("is not a regular file")}
+		err = ofFile(path, errors.New("is not a regular file"))
 	}
 	if err != nil {
 		file.Close()
@@ -110,7 +118,8 @@ func ReadRegular(path string, most int) ([]byte, error) {
 	}
 	defer f.Close()
 	if f.Size() > int64(most) {
-		return nil, tooMuch(most)
+		return nil, ofFile(path, tooMuch(most))
 	}
-	return readAll(f, most)
+	data, err := readAll(f, most)
+	return data, ofFile(path, err)
 }

@@ -2,7 +2,6 @@ package judge
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,9 +44,16 @@ func OpenAnswers(path string, t *Test) (a *Answers, torn bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+	info, err := file.Stat()
+	switch {
+	case err == nil && !info.Mode().IsRegular():
+		err = errors.New("is not a regular file")
+	case err == nil && info.Size() > mostBytes:
+		err = fmt.Errorf("has more than %d bytes, which no file of answers has", mostBytes)
+	}
+	if err != nil {
 		file.Close()
-		return nil, false, fmt.Errorf("%s: %w", path, cmp.Or(err, errors.New("is not a regular file")))
+		return nil, false, fmt.Errorf("%s: %w", path, err)
 	}
 	a = &Answers{test: t, file: file, given: make(map[string]map[int]bool)}
 	if torn, err = a.load(path); err != nil {
@@ -180,7 +186,7 @@ func CheckName(judge string) error {
 // short, it is left out and torn is true. It is an error if the file holds anything but
 // answers to t.
 func ReadAnswers(path string, t *Test) (answers []Answer, torn bool, err error) {
-	text, err := input.Read(path)
+	text, err := input.Read(path, mostBytes)
 	if err != nil {
 		return nil, false, err
 	}

@@ -119,8 +119,12 @@ func ReadKey(path string) (*Key, error) {
 	return k, nil
 }
 
+// mostBytes is more than a test, a key or a file of answers has, with thousands of
+// questions and of judges.
+const mostBytes = 1 << 26
+
 func readJSON(path string, v any) error {
-	text, err := input.Read(path)
+	text, err := input.Read(path, mostBytes)
 	if err != nil {
 		return err
 	}
