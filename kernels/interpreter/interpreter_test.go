@@ -338,6 +338,7 @@ func TestArithmetic(t *testing.T) {
 		{"cvt.rn.f16.f32 %rs1, %f5; mov.b32 %r4, {%rs1, %rs1};", f(-65519), 0, 0, 0xfbfffbff, 0xfbfffbff},
 		{"cvt.rn.f16x2.f32 %r4, %f5, %f6;", f(65520), f(0x1p-24 * 1.5), 0, 0x7c000002, 0x7c000002},
 		{"mov.b32 {%rs1, %rs2}, %r5; cvt.f32.f16 %f4, %rs2; mov.b32 %r4, %f4;", 0x8001_0000, 0, 0, f(-0x1p-24), f(-0x1p-24)},
+		{"{.reg .b16 low,high; mov.b32 {low,high}, %r5; { .reg .b16 low; mov.b16 low, high; mov.b32 %r4, {low, high}; } }", 0x12340000, 0, 0, 0x12341234, 0x12341234},
 		{"setp.eq.s32 %p1, %r5, 3; vote.sync.ballot.b32 %r4, %p1, -1; popc.b32 %r4, %r4;", 3, 0, 0, 32, 32},
 	} {
 		values := fmt.Sprintf("mov.u32 %%r5, %d; mov.u32 %%r6, %d; mov.u32 %%r7, %d;", test.a, test.b, test.c)

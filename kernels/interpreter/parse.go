@@ -69,7 +69,8 @@ var (
 	entryHead      = regexp.MustCompile(`^\.visible \.entry (\w+) ?\(([^)]*)\)(.*)$`)
 	parameterOf    = regexp.MustCompile(`^\.param (?:\.align (\d+) )?\.[busf](\d+) (\w+)(?:\[(\d+)\])?$`)
 	sharedArray    = regexp.MustCompile(`^(?:\.extern )?\.shared \.align (\d+) \.b8 (\w+)\[(\d*)\]$`)
-	registerSet    = regexp.MustCompile(`^\.reg \.(\w+) (%\w+?)<(\d+)>$`)
+	registerSet    = regexp.MustCompile(`^\.reg \.\w+ (%\w+?)<(\d+)>$`)
+	registerList   = regexp.MustCompile(`^\.reg \.\w+ ([\w, ]+)$`)
 	labelHead      = regexp.MustCompile(`^(\$?[A-Za-z_]\w*):`)
 	directiveLine  = regexp.MustCompile(`^\.(version|target|address_size)\b`)
 	maxThreads     = regexp.MustCompile(`\.maxntid (\d+), ?(\d+), ?(\d+)`)
@@ -136,10 +137,11 @@ type parser struct {
 type entry struct {
 	kernel   *Kernel
 	code     []instruction
-	declared map[string]int // how many registers there are of a kind, such as %rd
-	labels   map[string]int // places in the code
-	branches map[int]string // labels that branches lead to
-	known    map[uint64]int // constants' registers
+	declared map[string]int   // how many registers there are of a kind, such as %rd
+	labels   map[string]int   // places in the code
+	branches map[int]string   // labels that branches lead to
+	known    map[uint64]int   // constants' registers
+	scopes   []map[string]int // registers of the blocks within it that are open
 
 	outer      map[string]int // shared memory outside the entry
 	outerBytes int
@@ -150,10 +152,16 @@ func (p *parser) statement(s string, end byte, line int) error {
 	switch {
 	case end == '{' && p.entry == nil:
 		return p.open(s)
+	case end == '{' && s == "":
+		p.scopes = append(p.scopes, make(map[string]int))
+		return nil
+	case end == '}' && p.entry != nil && len(p.scopes) > 0:
+		p.scopes = p.scopes[:len(p.scopes)-1]
+		return nil
 	case end == '}' && p.entry != nil:
 		return p.close()
 	case end != ';':
-		return errors.New("a block within an entry")
+		return fmt.Errorf("a brace after %q", s)
 	case sharedArray.MatchString(s):
 		m := sharedArray.FindStringSubmatch(s)
 		if p.entry != nil && len(p.code) > 0 {
@@ -167,13 +175,8 @@ func (p *parser) statement(s string, end byte, line int) error {
 			p.sharedBytes = p.shared[m[2]] + size
 		}
 		return nil
-	case strings.HasPrefix(s, ".reg "):
-		m := registerSet.FindStringSubmatch(s)
-		if m == nil || p.entry == nil {
-			return fmt.Errorf("registers %q", s)
-		}
-		p.declared[m[2]], _ = strconv.Atoi(m[3])
-		return nil
+	case strings.HasPrefix(s, ".reg ") && p.entry != nil:
+		return p.declare(s)
 	case strings.HasPrefix(s, ".pragma "), strings.HasPrefix(s, ".global ") && p.entry == nil:
 		return nil
 	case p.entry == nil:
@@ -185,6 +188,24 @@ func (p *parser) statement(s string, end byte, line int) error {
 	}
 	in.text, in.line = s, line
 	p.code = append(p.code, in)
+	return nil
+}
+
+// declare reads a declaration of registers: of a number of them in an entry, and with
+// names of their own in a block.
+func (p *parser) declare(s string) error {
+	if m := registerSet.FindStringSubmatch(s); m != nil {
+		p.declared[m[1]], _ = strconv.Atoi(m[2])
+		return nil
+	}
+	m := registerList.FindStringSubmatch(s)
+	if m == nil || len(p.scopes) == 0 {
+		return fmt.Errorf("registers %q", s)
+	}
+	for name := range strings.SplitSeq(m[1], ",") {
+		p.scopes[len(p.scopes)-1][strings.TrimSpace(name)] = p.kernel.registers
+		p.kernel.registers++
+	}
 	return nil
 }
 
@@ -373,9 +394,12 @@ func (p *parser) operand(in *instruction, form, s string) error {
 		in.args = append(in.args, r)
 		if form[0] == 'r' {
 			in.sources = append(in.sources, r)
-		} else if in.results = append(in.results, r); name[0] != '%' {
+			continue
+		}
+		if slices.ContainsFunc(p.kernel.constants, func(c constant) bool { return c.register == r }) {
 			return fmt.Errorf("a result in %s", name)
 		}
+		in.results = append(in.results, r)
 	}
 	return nil
 }
@@ -383,6 +407,11 @@ func (p *parser) operand(in *instruction, form, s string) error {
 // value returns the register of an operand.
 func (p *parser) value(s string) (int, error) {
 	k := p.kernel
+	for _, scope := range slices.Backward(p.scopes) {
+		if r, ok := scope[s]; ok {
+			return r, nil
+		}
+	}
 	if m := registerNumber.FindStringSubmatch(s); m != nil {
 		if n, _ := strconv.Atoi(m[2]); n >= p.declared[m[1]] {
 			return 0, fmt.Errorf("%s is not declared", s)
@@ -440,5 +469,5 @@ func (k *Kernel) registerName(r int) string {
 			return name
 		}
 	}
-	return "a constant"
+	return "a register of a block"
 }
