@@ -8,6 +8,7 @@
 #	OVERCOMPLETE_DATA      a folder with published vectors and tasks, for tests with those
 #	CUDA_HOME              a folder that has include/cuda.h, of CUDA 11.8 to 13.x
 #	NVRTC                  libnvrtc.so.11.2, of CUDA 11.8
+#	PTXAS                  ptxas, of CUDA 12.9
 #
 # Tests that lack one of the first three are skipped, and say so.
 
@@ -24,7 +25,7 @@ help: ## what there is to make
 python := build/python/bin/python
 pip := $(python) -m pip install -q --disable-pip-version-check
 
-tools: build/python/packages build/cuda-11.8/include/cuda.h build/cuda-12.9/include/cuda.h build/cuda-13.5/include/cuda.h build/nvrtc ## install into build/ what the rest needs, but for g++, QEMU and Chromium
+tools: build/python/packages build/cuda-11.8/include/cuda.h build/cuda-12.9/include/cuda.h build/cuda-13.5/include/cuda.h build/nvrtc build/ptxas ## install into build/ what the rest needs, but for g++, QEMU and Chromium
 	find . -name go.mod -not -path './build/*' -execdir go mod download \;
 	go mod tidy -diff # downloads more: what tests of others' packages import
 	$(staticcheck) -version
@@ -36,7 +37,7 @@ build/python/packages: .ci/requirements.txt | $(python)
 	$(pip) -r $<
 	touch $@
 
-# Of CUDA, its header and the compiler of the committed PTX are enough.
+# Of CUDA, its header, the compiler of the committed PTX and its assembler are enough.
 build/cuda-11.8/include/cuda.h: wheel = nvidia-cuda-runtime-cu11==11.8.89
 build/cuda-12.9/include/cuda.h: wheel = nvidia-cuda-runtime-cu12==12.9.79
 build/cuda-13.5/include/cuda.h: wheel = nvidia-cuda-runtime==13.5.37
@@ -46,6 +47,9 @@ build/cuda-%/include/cuda.h: | $(python)
 
 build/nvrtc: | $(python)
 	$(pip) --no-deps --target $@ nvidia-cuda-nvrtc-cu11==11.8.89
+
+build/ptxas: | $(python)
+	$(pip) --no-deps --target $@ nvidia-cuda-nvcc-cu12==12.9.86
 
 ifneq ($(wildcard build/python/packages),)
 export OVERCOMPLETE_PYTHON ?= $(CURDIR)/$(python)
@@ -116,9 +120,12 @@ generate: ## make generated Go and assembly again; fail if it was not what it is
 	before=$$(sums); set -x; go generate ./cpu/... ./kernels/...; diff <(echo "$$before") <(sums)
 
 NVRTC ?= build/nvrtc/nvidia/cuda_nvrtc/lib/libnvrtc.so.11.2
-ptx: $(filter build/nvrtc/%,$(NVRTC)) ## the committed PTX is what the kernels compile to
+PTXAS ?= build/ptxas/nvidia/cuda_nvcc/bin/ptxas
+ptx: $(filter build/nvrtc/%,$(NVRTC)) $(filter build/ptxas/%,$(PTXAS)) ## the committed PTX is what the kernels compile to, and takes the registers that are recorded
 	python3 kernels/ptx/build.py --check $(NVRTC)
+	python3 kernels/ptx/ptxas.py --check $(PTXAS)
 build/nvrtc/%: build/nvrtc ;
+build/ptxas/%: build/ptxas ;
 
 test: ## the README's test command, verbose
 	GOFLAGS="$(verbose)" $(call readme,test)

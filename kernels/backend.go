@@ -389,22 +389,3 @@ func (b *Backend) Codes() (*vectors.CSR, error) {
 	}
 	return all, err
 }
-
-// copyRows copies rows that begin srcPitch elements apart to where they begin dstPitch
-// apart. What that leaves between them is set to zero.
-func copyRows(dst []float32, dstPitch int, src []float32, srcPitch int) {
-	for i := range len(dst) / dstPitch {
-		row := dst[i*dstPitch : (i+1)*dstPitch]
-		clear(row[copy(row, src[i*srcPitch:(i+1)*srcPitch]):])
-	}
-}
-
-// pitched returns rows of a length so that they begin pitch elements apart.
-func pitched(rows []float32, length, pitch int) []float32 {
-	if length == pitch {
-		return rows
-	}
-	p := make([]float32, len(rows)/length*pitch)
-	copyRows(p, pitch, rows, length)
-	return p
-}

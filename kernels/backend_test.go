@@ -4,9 +4,11 @@ package kernels
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -293,6 +295,7 @@ func TestWordsInParts(t *testing.T) {
 	for _, schedule := range schedules {
 		for _, slot := range []int{64, 96, 128} {
 			setting(t, "EMULATED_SCHEDULE", schedule)
+			setting(t, "EMULATED_SEED", strconv.Itoa(slot)) // of the order of threads
 			setting(t, "EMULATED_MEMORY", memoryFor(t, p, slot, codeBatch))
 			b := open(t, p, TF32, codeBatch)
 			if b.slotWords != slot {
@@ -415,16 +418,25 @@ func TestFaults(t *testing.T) {
 }
 
 // failEachLaunch makes each of the launches of f fail, and lose the device: f must
-// say so.
+// say so. A process is of no use after a launch has failed in it, so that each such test
+// has one of its own.
 func failEachLaunch(t *testing.T, kernels []string, f func() error) {
 	t.Helper()
+	if failing := os.Getenv(failingLaunch); failing != "" {
+		setting(t, "EMULATED_FAIL_LAUNCH", failing)
+		fmt.Printf("%s: %v\n", failingLaunch, f())
+		return
+	}
 	for n, kernel := range kernels {
 		failing := strconv.Itoa(n + 1)
-		setting(t, "EMULATED_FAIL_LAUNCH", failing)
-		if err := f(); err == nil || !latentFailure.MatchString(err.Error()) {
-			t.Errorf("launch %s of %s fails: error %v", failing, kernel, err)
+		test := exec.Command(os.Args[0], "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$")
+		test.Env = append(os.Environ(), failingLaunch+"="+failing)
+		output, err := test.Output()
+		_, told, _ := strings.Cut(string(output), failingLaunch+": ")
+		told, _, _ = strings.Cut(told, "\n")
+		if err != nil || !latentFailure.MatchString(told) {
+			t.Errorf("launch %s of %s fails: error %q; %v\n%s", failing, kernel, told, err, output)
 		}
-		setting(t, "EMULATED_FAIL_LAUNCH", "")
 		setting(t, "EMULATED_LOSE_DEVICE", failing)
 		if err := f(); err == nil {
 			t.Errorf("launch %s of %s loses the device: no error", failing, kernel)

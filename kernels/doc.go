@@ -42,10 +42,15 @@
 //
 // # Tests
 //
-// Package emulator makes a CUDA driver of the host, that runs the .cu files as
-// C++. On it the backend passes the suite that the CPU passes, each kernel is
-// compared with plain loops, and every launch and every allocation is made to
-// fail in turn. The same tests run on a GPU with OVERCOMPLETE_LIBCUDA=libcuda.so.1.
+// Each kernel is compared with plain loops, in an interpreter of its PTX (package
+// interpreter), which also finds races, accesses out of bounds and the like. That the
+// tests would see a mistake is tested with mutants of the PTX.
+//
+// With -tags gpu tests run on a CUDA driver that package emulator makes of the host, and
+// that runs the .cu files as C++. On it the backend passes the suite that the CPU passes,
+// each kernel is compared with the same loops, and every launch and every allocation is
+// made to fail in turn. The same tests run on a GPU with
+// OVERCOMPLETE_LIBCUDA=libcuda.so.1.
 package kernels
 
 //go:generate go run ./_generate

@@ -117,6 +117,9 @@ func TestEncoderKeepsBits(t *testing.T) {
 		encoded(schedule, "EMULATED_SCHEDULE", schedule, encode.Block, encode.Block)
 		encoded(schedule+", batches", "EMULATED_SCHEDULE", schedule, encoderSample.batch, encoderSample.batch)
 	}
+	for _, seed := range []string{"2", "3"} {
+		encoded("threads in order "+seed, "EMULATED_SEED", seed, encode.Block, encode.Block)
+	}
 	for _, rows := range []int{7, 60} {
 		encoded(fmt.Sprint("memory for ", rows), "EMULATED_MEMORY", strconv.Itoa((fixed+rows*rowBytes+rowBytes/2)*20/19), encode.Block, rows)
 	}

@@ -4,7 +4,6 @@ package kernels
 
 import (
 	"bytes"
-	"embed"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -16,9 +15,6 @@ import (
 	"overcomplete/kernels/driver"
 	"overcomplete/train"
 )
-
-//go:embed ptx/*.ptx
-var ptx embed.FS
 
 // gpu is what Backend and Encoder share: a CUDA context with our kernels. It is used
 // between enter and leave. The first call that fails sets err, and the calls after it do
@@ -211,15 +207,6 @@ func zero[T any](g *gpu, p pointer[T], n int, s cu.Stream) {
 	if g.err == nil {
 		g.check("cuMemsetD8Async", cu.MemsetD8Async(cu.DevicePtr(p), 0, bytesOf[T](n), s))
 	}
-}
-
-// at is the address of element i.
-func (p pointer[T]) at(i int) pointer[T] { return p + pointer[T](bytesOf[T](i)) }
-
-// bytesOf is the size of n elements.
-func bytesOf[T any](n int) int64 {
-	var element T
-	return int64(n) * int64(unsafe.Sizeof(element))
 }
 
 // allocHost returns host memory for n elements, that the device reads and writes on its

@@ -1,5 +1,3 @@
-//go:build gpu
-
 package kernels
 
 import "unsafe"
@@ -113,4 +111,13 @@ func (k totals) launch(sums int) launch {
 func (k peakTF32) launch(blocks int) launch {
 	flops := float64(k.steps) * float64(blocks) * peakThreads / warp * peakChains * 2 * 16 * 8 * 8
 	return launch{"peak_tf32", unsafe.Pointer(&k), grid{blocks, 1, peakThreads, 0}, 0, flops}
+}
+
+// at is the address of element i.
+func (p pointer[T]) at(i int) pointer[T] { return p + pointer[T](bytesOf[T](i)) }
+
+// bytesOf is the size of n elements.
+func bytesOf[T any](n int) int64 {
+	var element T
+	return int64(n) * int64(unsafe.Sizeof(element))
 }

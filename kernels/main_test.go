@@ -10,9 +10,16 @@ import (
 	"overcomplete/kernels/emulator"
 )
 
+// libcuda says where the driver is, if it is not to be the emulated one.
+const libcuda = "OVERCOMPLETE_LIBCUDA"
+
+// failingLaunch is, in a process that failEachLaunch starts, the number of the launch
+// that fails.
+const failingLaunch = "OVERCOMPLETE_TEST_FAILING_LAUNCH"
+
 // emulated is whether tests run on the emulated driver, whose memory and faults
 // they can choose. With OVERCOMPLETE_LIBCUDA=libcuda.so.1 they run on a GPU.
-var emulated = os.Getenv("OVERCOMPLETE_LIBCUDA") == ""
+var emulated = os.Getenv(libcuda) == "" || os.Getenv(failingLaunch) != ""
 
 // sanitizers are the flags that the emulated driver is built with; go test -asan
 // sets them.
@@ -20,7 +27,7 @@ var sanitizers []string
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
-		if emulated {
+		if os.Getenv(libcuda) == "" {
 			dir, err := os.MkdirTemp("", "")
 			if err != nil {
 				fmt.Fprintln(os.Stderr, err)
@@ -32,7 +39,7 @@ func TestMain(m *testing.M) {
 				fmt.Fprintln(os.Stderr, err)
 				return 1
 			}
-			os.Setenv("OVERCOMPLETE_LIBCUDA", library)
+			os.Setenv(libcuda, library)
 		}
 		return m.Run()
 	}())

@@ -10,21 +10,6 @@ import (
 	"overcomplete/train"
 )
 
-// widths are the lengths of rows: K of codes, L of vectors, and how far the next row is.
-type widths struct {
-	atoms, dim          int
-	codePitch, dimPitch int
-}
-
-func newWidths(atoms, dim int) widths {
-	return widths{atoms, dim, roundUp(atoms, 4), roundUp(dim, 4)}
-}
-
-// shape is that of the matrices of some words.
-func (w widths) shape(words int) shape {
-	return shape{int32(words), int32(w.atoms), int32(w.dim), int32(w.codePitch), int32(w.dimPitch)}
-}
-
 // sizes of a training, in elements.
 type sizes struct {
 	widths
@@ -46,8 +31,6 @@ func newSizes(p train.Problem, codeBatch int) sizes {
 	}
 	return s
 }
-
-func roundUp(n, unit int) int { return (n + unit - 1) / unit * unit }
 
 // rows is how many rows a step's matrix of its own needs at most.
 func (s sizes) rows(a graph.Axis) int {

@@ -97,39 +97,6 @@ func TestTraffic(t *testing.T) {
 	}
 }
 
-func TestPeak(t *testing.T) {
-	const blocks, steps = 2, 3
-	b := newBench(t)
-	out := b.array(nil, 1, blocks*peakThreads)
-	b.queue(peakTF32{out: out.data, steps: steps}.launch(blocks), b.compute)
-	// A warp's factors as matrices: a lane has elements of a in rows g, g+8, g,
-	// g+8 and columns t, t, t+4, t+4, of b in rows t, t+4 and column g.
-	var left [16][8]float32
-	var right [8][8]float32
-	for lane := range 32 {
-		g, t := lane/4, lane%4
-		for i := range 4 {
-			left[g+i%2*8][t+i/2*4] = float32(1 + (4*lane+i)%7)
-		}
-		for i := range 2 {
-			right[t+i*4][g] = float32(1 + (2*lane+i)%5)
-		}
-	}
-	element := func(row, column int) (sum float32) {
-		for k := range 8 {
-			sum += left[row][k] * right[k][column]
-		}
-		return sum
-	}
-	for i, got := range b.read(out) {
-		g, c := i%32/4, 2*(i%4)
-		want := peakChains * steps * (element(g, c) + element(g, c+1) + element(g+8, c) + element(g+8, c+1))
-		if got != want { // integers: exact
-			t.Fatalf("thread %d has %v, want %v", i, got, want)
-		}
-	}
-}
-
 func TestMeasure(t *testing.T) {
 	p, err := Measure(0)
 	if err != nil || !(p.CopyBytes > 0 && p.TF32Flops > 0) || math.IsInf(p.CopyBytes+p.TF32Flops, 0) {

@@ -3,17 +3,19 @@
 //
 // Its kernels are the very .cu files of package kernels, compiled as host C++ against
 // libcuda/emulation.h. The threads of a block are fibers on one OS thread. They run one
-// after the other, each until it must wait for others, so that what a kernel computes
-// is a matter of its synchronisation, and a mistake in that is an error each time: a
-// barrier that some threads don't come to is reported, shared memory starts as NaNs,
-// asynchronous copies are done when they are waited for and no sooner.
+// after the other, each until it must wait for others, in an order that is drawn for
+// each warp and each block, so that what a kernel computes is a matter of its
+// synchronisation, and a mistake in that shows: a barrier that some threads don't come to
+// is reported, shared memory starts as NaNs, asynchronous copies are done when they are
+// waited for and no sooner.
 //
 // The driver's functions behave as documented by NVIDIA, and where that leaves a choice
 // they choose what makes mistakes show. Streams are queues whose work is done when a
 // synchronisation requires it, or in other orders that are allowed. Asynchronous copies read
 // and write the host's memory then, page-locked or not. Device memory starts as NaNs and
-// ends at a page that must not be touched. The PTX is read for the names and parameters of
-// its kernels only.
+// ends at a page that must not be touched. A kernel's fault leaves the process of no use:
+// whatever is called then, in whatever context, gives the fault's error. The PTX is read
+// for the names and parameters of its kernels only.
 //
 // Environment variables set it up. Read by cuCtxCreate, which also starts counting anew,
 // but for EMULATED_FAIL_MODULE, which is read when a module is loaded:
@@ -26,6 +28,7 @@
 //	EMULATED_FAIL_LAUNCH      n: the context's n-th kernel launch faults
 //	EMULATED_LOSE_DEVICE      n: from the n-th launch on every call fails, and so does
 //	                          making a context until the variable is taken away
+//	EMULATED_SEED             of the order of threads (default 1)
 //	EMULATED_LOG              a file to which each launch adds its kernel's name, a line
 //	EMULATED_SCHEDULE         lazy (default)
 //	                          eager: work, and asynchronous copies in kernels, are done at once

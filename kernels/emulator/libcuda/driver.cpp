@@ -199,6 +199,10 @@ Schedule schedule()
     abort();
 }
 
+// What a kernel's fault gave. The process is of no use from then on: every call in every
+// context gives the same.
+CUresult broken = CUDA_SUCCESS;
+
 // Contexts are kept when they are destroyed: other OS threads may have them current.
 struct Context {
     Device& device;
@@ -207,9 +211,9 @@ struct Context {
     const unsigned long long lose_device = setting("EMULATED_LOSE_DEVICE", 0);
     const unsigned long long fail_allocation = setting("EMULATED_FAIL_ALLOCATION", 0);
     const Schedule schedule = ::schedule();
+    const unsigned long long seed = setting("EMULATED_SEED", 1);
     const std::string log_file = text("EMULATED_LOG");
     bool destroyed = false;
-    CUresult error = CUDA_SUCCESS; // of work, once there was one
     unsigned long long launches = 0, allocations = 0;
     Memory memory{}, host{};
     std::shared_ptr<Stream> null_stream = std::make_shared<Stream>(Stream{true});
@@ -217,18 +221,13 @@ struct Context {
     std::map<Event*, std::shared_ptr<Event>> events{};
     std::map<Module*, std::unique_ptr<Module>> modules{};
 
-    void fail(CUresult result)
-    {
-        if (error == CUDA_SUCCESS && result != CUDA_SUCCESS) error = result;
-    }
-
     // Does the next operation of a stream.
     void perform(Stream& stream)
     {
         Operation operation = std::move(stream.queue.front());
         stream.queue.pop_front();
         // After an error nothing more is done; only the queues are emptied.
-        if (operation.run && error == CUDA_SUCCESS && !device.lost) fail(operation.run());
+        if (operation.run && state() == CUDA_SUCCESS) broken = operation.run();
         stream.done++;
     }
 
@@ -309,7 +308,7 @@ struct Context {
         }
     }
 
-    CUresult state() const { return device.lost ? CUDA_ERROR_UNKNOWN : error; }
+    CUresult state() const { return device.lost ? CUDA_ERROR_UNKNOWN : broken; }
 };
 
 bool initialised;
@@ -493,7 +492,7 @@ CUresult load_module(void** out, const void* image)
     return CUDA_SUCCESS;
 }
 
-CUresult run_launch(const Context& context, const Function& function, dim3 grid, dim3 block, size_t shared,
+CUresult run_launch(const Context& context, unsigned long long number, const Function& function, dim3 grid, dim3 block, size_t shared,
     const std::vector<std::string>& values)
 {
     const Kernel& kernel = *function.kernel;
@@ -509,7 +508,7 @@ CUresult run_launch(const Context& context, const Function& function, dim3 grid,
             return CUDA_ERROR_ILLEGAL_ADDRESS;
         }
     }
-    return run({&kernel, arguments.data(), grid, block, shared, context.schedule == Schedule::eager});
+    return run({&kernel, arguments.data(), grid, block, shared, context.schedule == Schedule::eager, context.seed << 32 | number});
 }
 
 CUresult allocate_host(void** out, size_t size)
@@ -710,6 +709,7 @@ API cuCtxCreate_v2(void** out, unsigned, int number)
     std::lock_guard<std::mutex> lock(driver);
     CUresult result = check_device(number);
     if (result == CUDA_SUCCESS && number == 0) result = static_cast<CUresult>(setting("EMULATED_FAIL_CONTEXT", 0));
+    if (result == CUDA_SUCCESS) result = broken;
     if (result != CUDA_SUCCESS) return result;
     auto context = std::unique_ptr<Context>(new Context{devices[number]});
     // A device that fell off the bus stays away as long as the test has it do so.
@@ -735,7 +735,7 @@ API cuCtxDestroy_v2(void* handle)
     context->events.clear();
     context->modules.clear();
     if (!stack.empty() && stack.back() == context) stack.pop_back();
-    return CUDA_SUCCESS;
+    return broken;
 }
 
 API cuCtxSetCurrent(void* handle)
@@ -1032,7 +1032,7 @@ API cuLaunchKernel(void* handle, unsigned grid_x, unsigned grid_y, unsigned grid
     const bool fails = launch == context.fail_launch;
     const Function f = *function;
     context.issue(stream, [=, &context] {
-        return fails ? CUDA_ERROR_LAUNCH_FAILED : run_launch(context, f, grid, block, shared, values);
+        return fails ? CUDA_ERROR_LAUNCH_FAILED : run_launch(context, launch, f, grid, block, shared, values);
     }, {}, true);
     return CUDA_SUCCESS;
 }

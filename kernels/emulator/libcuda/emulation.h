@@ -72,7 +72,8 @@ struct Site {
 };
 
 // Those who must come to the same place before any goes on: the lanes of a warp, the
-// warps of a block. They come in cyclic order, and the last to come goes on first.
+// warps of a block. They come in the order of a ring, that is drawn for each block, and
+// the last to come goes on first.
 struct Meeting {
     unsigned size = 0;
     unsigned arrived = 0;
@@ -90,7 +91,7 @@ struct Block {
 struct alignas(64) Warp {
     Meeting lanes;
     struct Thread* next; // the lane to go on with
-    Warp* following; // in the block, cyclically
+    Warp* following; // in the ring of the block
     unsigned round = 0; // of exchanges
     // Values brought to an exchange. The lane that goes on first may bring its value to
     // the next one before the others have read this one's: two rounds.
@@ -108,7 +109,7 @@ struct Copy {
 
 struct alignas(64) Thread {
     Fiber fiber;
-    Thread* following; // in the warp, cyclically
+    Thread* following; // in the ring of the warp
     Warp* warp;
     Block* block;
     unsigned lane;

@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <ucontext.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <random>
 #include <thread>
 
 namespace emulation {
@@ -40,6 +42,7 @@ public:
 private:
     void lay_out();
     void run_block(unsigned long long number);
+    Thread* shuffle(unsigned long long number);
     void check_zones();
 
     Block block;
@@ -113,11 +116,33 @@ void Executor::lay_out()
         thread.lane = i % warp_size;
         thread.warp = &warps[i / warp_size];
         thread.block = &block;
-        const size_t first = i - thread.lane, lanes = std::min<size_t>(warp_size, threads.size() - first);
-        thread.following = &threads[first + (thread.lane + 1) % lanes];
-        thread.warp->lanes.size = lanes;
+        thread.warp->lanes.size = std::min<size_t>(warp_size, threads.size() - (i - thread.lane));
     }
-    for (size_t i = 0; i < warps.size(); i++) warps[i].following = &warps[(i + 1) % warps.size()];
+}
+
+// Makes a ring of them, in a random order. Returns where it begins.
+template <typename T>
+T* ring(std::vector<T*> all, std::minstd_rand& random)
+{
+    std::shuffle(all.begin(), all.end(), random);
+    for (size_t i = 0; i < all.size(); i++) all[i]->following = all[(i + 1) % all.size()];
+    return all[0];
+}
+
+// Draws the order in which the warps of a block, and the lanes of each, run. Returns the
+// first thread.
+Thread* Executor::shuffle(unsigned long long number)
+{
+    std::seed_seq seed{running.launch->seed, running.launch->seed >> 32, uint64_t(number)};
+    std::minstd_rand random(seed);
+    std::vector<Warp*> some;
+    for (Warp& warp : warps) {
+        std::vector<Thread*> lanes;
+        for (size_t i = 0; i < warp.lanes.size; i++) lanes.push_back(&threads[(&warp - warps.data()) * warp_size + i]);
+        warp.next = ring(lanes, random);
+        some.push_back(&warp);
+    }
+    return ring(some, random)->next;
 }
 
 void Executor::run_block(unsigned long long number)
@@ -131,12 +156,9 @@ void Executor::run_block(unsigned long long number)
         thread.copies.clear();
         thread.copied = thread.groups = 0;
         stacks.prepare(thread.fiber, i, thread_main);
-        if (thread.lane == 0) {
-            thread.warp->lanes.arrived = 0;
-            thread.warp->next = &thread;
-        }
+        thread.warp->lanes.arrived = 0;
     }
-    current = &threads[0];
+    current = shuffle(number);
     switch_fiber(main, current->fiber);
     check_zones();
     current = nullptr;

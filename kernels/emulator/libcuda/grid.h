@@ -48,6 +48,7 @@ struct Launch {
     dim3 grid, block;
     size_t shared; // bytes of dynamic shared memory
     bool eager;
+    uint64_t seed; // of the order in which threads run
 };
 
 constexpr size_t max_threads = 1024; // of a block

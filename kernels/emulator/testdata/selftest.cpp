@@ -109,6 +109,12 @@ extern "C" __global__ void rotate(float* out, int shift, int wait)
     }
 }
 
+// Each thread notes how many of its block have run before it.
+extern "C" __global__ void turns(int* turn, int* run)
+{
+    turn[blockIdx.x * blockDim.x + threadIdx.x] = run[blockIdx.x]++;
+}
+
 // What shared memory is at first, and what is in it afterwards is not zero.
 extern "C" __global__ void shared_start(float* out, int n)
 {
@@ -260,7 +266,7 @@ extern "C" __global__ void barriers(int n)
 const std::vector<emulation::Kernel>& emulation::kernels()
 {
     static const std::vector<Kernel> all = {
-        EMULATION_KERNEL(copy_kernel), EMULATION_KERNEL(nothing), EMULATION_KERNEL(indices), EMULATION_KERNEL(rotate),
+        EMULATION_KERNEL(copy_kernel), EMULATION_KERNEL(nothing), EMULATION_KERNEL(indices), EMULATION_KERNEL(rotate), EMULATION_KERNEL(turns),
         EMULATION_KERNEL(shared_start), EMULATION_KERNEL(write_shared), EMULATION_KERNEL(diverge),
         EMULATION_KERNEL(exchange_int), EMULATION_KERNEL(exchange_unsigned), EMULATION_KERNEL(exchange_float),
         EMULATION_KERNEL(exchange_double), EMULATION_KERNEL(product), EMULATION_KERNEL(late_copies),
@@ -287,7 +293,7 @@ static const std::string header =
 
 static std::string ptx()
 {
-    return header + entry("copy_kernel", "ppi") + entry("nothing", "") + entry("indices", "p") + entry("rotate", "pii") +
+    return header + entry("copy_kernel", "ppi") + entry("nothing", "") + entry("indices", "p") + entry("rotate", "pii") + entry("turns", "pp") +
         entry("shared_start", "pi") + entry("write_shared", "i") + entry("diverge", "i") + entry("exchange_int", "p") +
         entry("exchange_unsigned", "p") + entry("exchange_float", "p") + entry("exchange_double", "p") +
         entry("product", "ppppi") + entry("late_copies", "pp") + entry("misaligned_copy", "p") + entry("touch", "pli") +
@@ -351,6 +357,29 @@ static void* stream(unsigned flags)
 // The k-th number of a fixed sequence, an integer from -8 to 8.
 static float small(unsigned k) { return float((k * 2654435761u >> 16) % 17) - 8; }
 
+// Does something in a child process, whose faults are its own; returns its status. The
+// parent must not have run a kernel: its child would lack the threads for that.
+static int in_child(const std::function<void()>& something)
+{
+    const pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        something();
+        _exit(0);
+    }
+    int status;
+    CHECK(waitpid(child, &status, 0) == child);
+    return status;
+}
+
+static void apart(const std::function<void()>& something) { CHECK(in_child(something) == 0); }
+
+static bool aborts(const std::function<void()>& something)
+{
+    const int status = in_child(something);
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+}
+
 // ---- Checks
 
 static void check_indices()
@@ -381,24 +410,21 @@ static void check_barriers()
             }
         }
     }
-    // Without barriers the first warp finds nothing of the second.
+    // Without barriers the first warp, whichever that is, finds nothing of the other.
     Array<float> out(3 * 64);
     OK(p.launch("rotate", {1, 1, 1}, {64, 1, 1}, 64 * 4, nullptr, out.at, 32, 0));
-    CHECK(isnan(out.get()[0]));
+    CHECK(isnan(out.get()[0]) != isnan(out.get()[32]));
 }
 
 static void check_divergence()
 {
     for (int how = 0; how <= 6; how++) {
-        Program p;
-        OK(p.launch("diverge", {2, 1, 1}, {96, 1, 1}, 0, nullptr, how));
-        EXPECT(ERROR_LAUNCH_FAILED, cuCtxSynchronize());
-        CUdeviceptr memory;
-        EXPECT(ERROR_LAUNCH_FAILED, cuMemAlloc_v2(&memory, 4));
-        OK(cuCtxDestroy_v2(p.context));
+        apart([=] {
+            Program p;
+            OK(p.launch("diverge", {2, 1, 1}, {96, 1, 1}, 0, nullptr, how));
+            EXPECT(ERROR_LAUNCH_FAILED, cuCtxSynchronize());
+        });
     }
-    // The stacks that were left are fit for use.
-    check_barriers();
 }
 
 static void check_shared()
@@ -410,11 +436,50 @@ static void check_shared()
     for (float x : out.get()) CHECK(isnan(x));
     for (int byte : {0, 76}) OK(p.launch("write_shared", {1, 1, 1}, {32, 1, 1}, 77, nullptr, byte));
     OK(cuCtxSynchronize());
+}
+
+static void check_beyond_shared()
+{
     for (int byte : {-1, 77}) {
-        Program q;
-        OK(q.launch("write_shared", {1, 1, 1}, {32, 1, 1}, 77, nullptr, byte));
-        EXPECT(ERROR_ILLEGAL_ADDRESS, cuCtxSynchronize());
+        apart([=] {
+            Program p;
+            OK(p.launch("write_shared", {1, 1, 1}, {32, 1, 1}, 77, nullptr, byte));
+            EXPECT(ERROR_ILLEGAL_ADDRESS, cuCtxSynchronize());
+        });
     }
+}
+
+// Warps, and the lanes of a warp, run in an order that differs from block to block and
+// with the seed, and is the same for the same seed.
+static void check_order()
+{
+    const int blocks = 3, warps = 4, n = 32 * warps;
+    auto turns = [&](const char* seed) {
+        set("EMULATED_SEED", seed);
+        Program p;
+        const std::vector<int> none(blocks);
+        Array<int> turn(blocks * n), run(none);
+        OK(p.launch("turns", {blocks, 1, 1}, {n, 1, 1}, 0, nullptr, turn.at, run.at));
+        return turn.get();
+    };
+    const auto first = turns("1");
+    for (int block = 0; block < blocks; block++) {
+        std::vector<int> all(&first[block * n], &first[block * n] + n), in_order(n);
+        for (int i = 0; i < n; i++) in_order[i] = i;
+        CHECK(all != in_order);
+        bool cyclic = true, warps_in_order = true; // lanes after lanes, as if they were not drawn
+        for (int i = 0; i < n; i++) {
+            cyclic = cyclic && (i % 32 == 31 || all[i + 1] == all[i] + 1 || all[i + 1] == all[i] - 31);
+            warps_in_order = warps_in_order && all[i] / 32 == i / 32;
+            CHECK(all[i] / 32 == all[i / 32 * 32] / 32); // a warp after the other
+        }
+        CHECK(!cyclic && (block > 0 || !warps_in_order));
+        std::sort(all.begin(), all.end());
+        CHECK(all == in_order);
+    }
+    CHECK(!std::equal(&first[0], &first[n], &first[n]));
+    CHECK(turns("1") == first);
+    CHECK(turns("2") != first);
 }
 
 template <typename T>
@@ -498,18 +563,20 @@ static void check_copies()
 {
     for (bool eager : {false, true}) {
         set("EMULATED_SCHEDULE", eager ? "eager" : "lazy");
-        Program p;
-        Array<float> from({1, 2, 3, 4, 5, 6, 7, 8}), out(9 * 64);
-        OK(p.launch("late_copies", {1, 1, 1}, {64, 1, 1}, 64 * 48, nullptr, out.at, from.at));
-        const auto got = out.get();
-        for (int i = 0; i < 64; i++) {
-            const float* x = &got[9 * i];
-            CHECK(eager ? x[0] == 2 && x[1] == 6 && x[2] == 0 : isnan(x[0]) && isnan(x[1]) && isnan(x[2]));
-            CHECK(x[3] == 2 && (eager ? x[4] == 6 && x[5] == 0 : isnan(x[4]) && isnan(x[5])));
-            CHECK(x[6] == 2 && x[7] == 6 && x[8] == 0);
-        }
-        OK(p.launch("misaligned_copy", {1, 1, 1}, {32, 1, 1}, 16, nullptr, from.at));
-        EXPECT(ERROR_MISALIGNED_ADDRESS, cuCtxSynchronize());
+        apart([=] {
+            Program p;
+            Array<float> from({1, 2, 3, 4, 5, 6, 7, 8}), out(9 * 64);
+            OK(p.launch("late_copies", {1, 1, 1}, {64, 1, 1}, 64 * 48, nullptr, out.at, from.at));
+            const auto got = out.get();
+            for (int i = 0; i < 64; i++) {
+                const float* x = &got[9 * i];
+                CHECK(eager ? x[0] == 2 && x[1] == 6 && x[2] == 0 : isnan(x[0]) && isnan(x[1]) && isnan(x[2]));
+                CHECK(x[3] == 2 && (eager ? x[4] == 6 && x[5] == 0 : isnan(x[4]) && isnan(x[5])));
+                CHECK(x[6] == 2 && x[7] == 6 && x[8] == 0);
+            }
+            OK(p.launch("misaligned_copy", {1, 1, 1}, {32, 1, 1}, 16, nullptr, from.at));
+            EXPECT(ERROR_MISALIGNED_ADDRESS, cuCtxSynchronize());
+        });
     }
 }
 
@@ -742,22 +809,32 @@ static void check_events()
 static void check_faults()
 {
     set("EMULATED_FAIL_LAUNCH", "2");
-    for (int again = 0; again < 2; again++) { // counting starts anew
-        Program p;
+    apart([] {
+        Program other, p; // which count their own launches
         Array<float> a(1);
         float x;
-        OK(p.launch("nothing", {1, 1, 1}, {32, 1, 1}, 0, nullptr));
-        OK(cuCtxSynchronize());
+        for (Program* q : {&other, &p}) {
+            OK(cuCtxSetCurrent(q->context));
+            OK(q->launch("nothing", {1, 1, 1}, {32, 1, 1}, 0, nullptr));
+            OK(cuCtxSynchronize());
+        }
         OK(p.launch("nothing", {1, 1, 1}, {32, 1, 1}, 0, nullptr));
         OK(cuMemsetD32Async(a.at, 0, 1, nullptr));
         EXPECT(ERROR_LAUNCH_FAILED, cuMemcpyDtoH_v2(&x, a.at, 4));
+        // From then on nothing works in the process.
         size_t free, total;
         EXPECT(ERROR_LAUNCH_FAILED, cuCtxSynchronize());
         EXPECT(ERROR_LAUNCH_FAILED, cuMemGetInfo_v2(&free, &total));
         EXPECT(ERROR_LAUNCH_FAILED, cuMemFree_v2(a.at));
-        OK(cuCtxDestroy_v2(p.context));
-    }
-    set("EMULATED_FAIL_LAUNCH", "");
+        EXPECT(ERROR_LAUNCH_FAILED, cuCtxDestroy_v2(p.context));
+        OK(cuCtxSetCurrent(other.context));
+        EXPECT(ERROR_LAUNCH_FAILED, cuCtxSynchronize());
+        void* another;
+        EXPECT(ERROR_LAUNCH_FAILED, cuCtxCreate_v2(&another, 0, 0));
+        int count;
+        OK(cuDeviceGetCount(&count));
+    });
+    unsetenv("EMULATED_FAIL_LAUNCH");
     set("EMULATED_LOSE_DEVICE", "3");
     Program p;
     Array<float> a(1);
@@ -805,20 +882,6 @@ static void check_faults()
     CHECK(file && fread(lines, 1, sizeof lines, file) == strlen("nothing\nbarriers\n"));
     CHECK(!strcmp(lines, "nothing\nbarriers\n"));
     unlink(log.c_str());
-}
-
-// Does something in a child process; true if it was killed by abort.
-static bool aborts(const std::function<void()>& something)
-{
-    const pid_t child = fork();
-    CHECK(child >= 0);
-    if (child == 0) {
-        something();
-        _exit(0);
-    }
-    int status;
-    CHECK(waitpid(child, &status, 0) == child);
-    return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
 }
 
 static void check_memory()
@@ -870,26 +933,27 @@ static void check_memory()
     OK(cuCtxDestroy_v2(p.context));
 
     // Kernels that touch what is not theirs.
-    float on_host[4] = {};
     for (int how = 0; how < 10; how++) {
-        Program q;
-        const bool as_struct = how >= 5;
-        Array<float> array(1024);
-        void* argument = reinterpret_cast<void*>(array.at);
-        long long offset = how % 5 == 0 ? 1024 : how % 5 == 1 ? -1 : how % 5 == 2 ? 1 << 30 : 0;
-        if (how % 5 == 3) OK(cuMemFree_v2(array.at));
-        if (how % 5 == 4) argument = on_host;
-        if (as_struct) {
-            OK(q.launch("touch_struct", {3, 1, 1}, {32, 1, 1}, 0, nullptr, Touch{nullptr, static_cast<float*>(argument), offset, 1, 0}));
-        } else {
-            OK(q.launch("touch", {3, 1, 1}, {32, 1, 1}, 0, nullptr, argument, offset, 1));
-        }
-        EXPECT(ERROR_ILLEGAL_ADDRESS, cuCtxSynchronize());
-        EXPECT(ERROR_ILLEGAL_ADDRESS, cuCtxSynchronize());
-        OK(cuCtxDestroy_v2(q.context));
+        apart([=] {
+            Program p;
+            const bool as_struct = how >= 5;
+            Array<float> array(1024);
+            float on_host[4] = {};
+            void* argument = reinterpret_cast<void*>(array.at);
+            long long offset = how % 5 == 0 ? 1024 : how % 5 == 1 ? -1 : how % 5 == 2 ? 1 << 30 : 0;
+            if (how % 5 == 3) OK(cuMemFree_v2(array.at));
+            if (how % 5 == 4) argument = on_host;
+            if (as_struct) {
+                OK(p.launch("touch_struct", {3, 1, 1}, {32, 1, 1}, 0, nullptr, Touch{nullptr, static_cast<float*>(argument), offset, 1, 0}));
+            } else {
+                OK(p.launch("touch", {3, 1, 1}, {32, 1, 1}, 0, nullptr, argument, offset, 1));
+            }
+            EXPECT(ERROR_ILLEGAL_ADDRESS, cuCtxSynchronize());
+            EXPECT(ERROR_ILLEGAL_ADDRESS, cuCtxSynchronize());
+            CHECK(on_host[0] == 0);
+        });
     }
-    CHECK(on_host[0] == 0);
-    // With nothing run on them the context's memory was given back.
+    // A context gives its memory back.
     Program last;
     OK(cuMemGetInfo_v2(&free, &total));
     CHECK(free == total);
@@ -1086,7 +1150,8 @@ int main(int argc, char** argv)
 {
     const std::map<std::string, void (*)()> checks = {
         {"indices", check_indices}, {"barriers", check_barriers}, {"divergence", check_divergence},
-        {"shared", check_shared}, {"warp", check_warp}, {"mma", check_mma}, {"copies", check_copies},
+        {"shared", check_shared}, {"beyond_shared", check_beyond_shared}, {"order", check_order},
+        {"warp", check_warp}, {"mma", check_mma}, {"copies", check_copies},
         {"streams", check_streams}, {"host_copies", check_host_copies}, {"schedules", check_schedules}, {"events", check_events},
         {"faults", check_faults}, {"memory", check_memory}, {"launches", check_launches}, {"modules", check_modules},
         {"contexts", check_contexts}, {"threads", check_threads},

@@ -1,0 +1,85 @@
+//go:build gpu
+
+package kernels
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// bench is a GPU for tests of single kernels.
+type bench struct {
+	*gpu
+	t   testing.TB
+	rng *rand.Rand
+
+	orders int   // for the interpreter
+	blocks []int // the same
+}
+
+func newBench(t testing.TB) *bench {
+	t.Helper()
+	g, err := openGPU(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &bench{gpu: g, t: t, rng: rand.New(rand.NewPCG(1, 2))}
+}
+
+// begin has the bench work for a test, on its goroutine's thread, until end.
+func (b *bench) begin(t testing.TB) (end func()) {
+	b.t = t
+	return b.enter()
+}
+
+// put returns the address of values in the device's memory.
+func put[T any](b *bench, values []T) pointer[T] { return upload(b.gpu, values) }
+
+// readBack returns n of them.
+func readBack[T any](b *bench, p pointer[T], n int) []T {
+	b.t.Helper()
+	values := make([]T, n)
+	toHost(b.gpu, values, p, b.compute)
+	b.synchronize(b.compute)
+	if b.err != nil {
+		b.t.Fatal(b.err)
+	}
+	return values
+}
+
+// A matrix lies between two guards.
+const guard, guardValue = 64, 12345
+
+// matrix returns the address of padded rows, or of NaNs with padding.
+func (b *bench) matrix(values []float32, a array) pointer[float32] {
+	if values == nil {
+		values = pitched(slices.Repeat([]float32{float32(math.NaN())}, a.rows*a.width), a.width, a.pitch)
+	}
+	around := slices.Repeat([]float32{guardValue}, guard)
+	return put(b, slices.Concat(around, values, around)).at(guard)
+}
+
+// padded returns padded rows, and fails if a kernel wrote where there are none.
+func (b *bench) padded(a array) []float32 {
+	b.t.Helper()
+	all := readBack(b, a.data.at(-guard), guard+a.rows*a.pitch+guard)
+	for i := range guard {
+		if all[i] != guardValue || all[len(all)-1-i] != guardValue {
+			b.t.Fatal("a kernel wrote outside its result")
+		}
+	}
+	return all[guard : len(all)-guard]
+}
+
+// allowSameValue is for the interpreter.
+func allowSameValue[T any](*bench, pointer[T]) {}
+
+// run launches a kernel.
+func (b *bench) run(l launch) { b.queue(l, b.compute) }

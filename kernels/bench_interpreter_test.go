@@ -1,0 +1,136 @@
+//go:build !gpu
+
+package kernels
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"overcomplete/kernels/interpreter"
+)
+
+// emulated is whether tests run on the emulated driver.
+const emulated = false
+
+// bench is an interpreter of PTX for tests of single kernels.
+type bench struct {
+	*interpreter.Machine
+	t       testing.TB
+	rng     *rand.Rand
+	kernels map[string]*interpreter.Kernel
+	orders  int   // in which each launch runs, each with the same result
+	blocks  []int // that run; nil for all
+}
+
+func newBench(t testing.TB) *bench {
+	t.Helper()
+	kernels, err := parsed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &bench{Machine: interpreter.New(1), t: t, rng: rand.New(rand.NewPCG(1, 2)), kernels: kernels, orders: 2}
+}
+
+// parsed are the kernels of the embedded PTX.
+var parsed = sync.OnceValues(func() (map[string]*interpreter.Kernel, error) {
+	all := make(map[string]*interpreter.Kernel)
+	files, err := ptx.ReadDir("ptx")
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		text, err := ptx.ReadFile("ptx/" + file.Name())
+		if err != nil {
+			return nil, err
+		}
+		kernels, err := interpreter.Parse(string(text))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file.Name(), err)
+		}
+		maps.Copy(all, kernels)
+	}
+	return all, nil
+})
+
+// begin has the bench work for a test, with an empty memory, until end.
+func (b *bench) begin(t testing.TB) (end func()) {
+	b.Machine, b.t = interpreter.New(1), t
+	return func() {}
+}
+
+// put returns the address of values in the device's memory.
+func put[T any](b *bench, values []T) pointer[T] {
+	data := raw(values)
+	p := b.Alloc(fmt.Sprintf("%d %T", len(values), values), len(data))
+	b.check(b.Write(p, data))
+	return pointer[T](p)
+}
+
+// readBack returns n of them.
+func readBack[T any](b *bench, p pointer[T], n int) []T {
+	b.t.Helper()
+	values := make([]T, n)
+	data, err := b.Read(interpreter.Pointer(p), len(raw(values)))
+	b.check(err)
+	copy(raw(values), data)
+	return values
+}
+
+func raw[T any](values []T) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), len(values)*int(unsafe.Sizeof(*new(T))))
+}
+
+// matrix returns the address of padded rows, or of memory that must be written but for
+// padding.
+func (b *bench) matrix(values []float32, a array) pointer[float32] {
+	if values != nil {
+		return put(b, values)
+	}
+	p := b.Alloc(fmt.Sprintf("result %d×%d", a.rows, a.width), 4*a.rows*a.pitch)
+	for i := range a.rows {
+		b.check(b.Write(p+interpreter.Pointer(4*(i*a.pitch+a.width)), make([]byte, 4*(a.pitch-a.width))))
+	}
+	return pointer[float32](p)
+}
+
+// padded returns padded rows.
+func (b *bench) padded(a array) []float32 {
+	b.t.Helper()
+	return readBack(b, a.data, a.rows*a.pitch)
+}
+
+// allowSameValue lets threads race for memory that all write the same to.
+func allowSameValue[T any](b *bench, p pointer[T]) { b.AllowSameValue(interpreter.Pointer(p)) }
+
+// run runs a kernel, in several orders.
+func (b *bench) run(l launch) {
+	b.t.Helper()
+	k := b.kernels[l.kernel]
+	if k == nil || len(k.Parameters) != 1 {
+		b.t.Fatalf("the PTX has no %s with one parameter", l.kernel)
+	}
+	launch := interpreter.Launch{
+		Grid: [2]int{l.x, l.y}, Threads: l.threads, Shared: l.shared,
+		Blocks: b.blocks, Arguments: [][]byte{unsafe.Slice((*byte)(l.arguments), k.Parameters[0].Size)},
+	}
+	var others []*interpreter.Machine
+	for seed := range b.orders - 1 {
+		others = append(others, b.Clone(uint64(2+seed)))
+	}
+	b.check(b.Launch(k, launch))
+	for _, other := range others {
+		b.check(other.Launch(k, launch))
+		b.check(b.Equal(other))
+	}
+}
+
+func (b *bench) check(err error) {
+	b.t.Helper()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}

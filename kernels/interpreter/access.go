@@ -1,0 +1,125 @@
+package interpreter
+
+import (
+	"encoding/binary"
+	"regexp"
+	"strconv"
+)
+
+// space is one of memory. What a generic address leads to, it says itself.
+type space int8
+
+const (
+	spaceGeneric space = iota
+	spaceGlobal
+	spaceShared
+)
+
+var accessName = regexp.MustCompile(`^(ld|st)(?:\.(param|global|shared))?(?:\.v([24]))?\.([busf])(8|16|32|64)$`)
+
+// accessOperation returns the operation of a load or a store.
+func accessOperation(name string) (op operation, ok bool) {
+	m := accessName.FindStringSubmatch(name)
+	if m == nil {
+		return op, false
+	}
+	s := map[string]space{"global": spaceGlobal, "shared": spaceShared}[m[2]]
+	size, _ := strconv.Atoi(m[5])
+	a := access{space: s, count: 1, size: size / 8, signed: m[4] == "s"}
+	if m[3] != "" {
+		a.count, _ = strconv.Atoi(m[3])
+	}
+	switch {
+	case m[2] == "param":
+		return operation{operands: "R" + m[3] + " P", run: a.parameter}, m[1] == "ld"
+	case m[1] == "ld":
+		return operation{operands: "R" + m[3] + " A", run: a.load}, true
+	default:
+		return operation{operands: "A r" + m[3], run: a.store}, true
+	}
+}
+
+// access is to a number of elements, one after the other.
+type access struct {
+	space  space
+	count  int
+	size   int // of an element, in bytes
+	signed bool
+}
+
+// address is that of a lane, from a register on.
+func (w *warp) address(register, offset, i int) uint64 {
+	return w.registers[register][i] + uint64(offset)
+}
+
+// element returns an element in memory as a register holds it.
+func (a access) element(data []byte) uint64 {
+	switch a.size {
+	case 1:
+		if a.signed {
+			return uint64(int8(data[0]))
+		}
+		return uint64(data[0])
+	case 2:
+		x := binary.LittleEndian.Uint16(data)
+		if a.signed {
+			return uint64(int16(x))
+		}
+		return uint64(x)
+	case 4:
+		x := binary.LittleEndian.Uint32(data)
+		if a.signed {
+			return uint64(int32(x))
+		}
+		return uint64(x)
+	default:
+		return binary.LittleEndian.Uint64(data)
+	}
+}
+
+func (a access) parameter(w *warp, in *instruction, active uint32) {
+	n := a.count
+	at, end := in.args[n], in.args[n+1]
+	if at+n*a.size > end {
+		w.fail(0, "reads beyond the parameter")
+	}
+	for j, r := range in.args[:n] {
+		x := a.element(w.block.parameters[at+j*a.size:])
+		for i := range lanes {
+			if active>>i&1 != 0 {
+				w.registers[r][i] = x
+			}
+		}
+	}
+}
+
+func (a access) load(w *warp, in *instruction, active uint32) {
+	n := a.count
+	for i := range lanes {
+		if active>>i&1 == 0 {
+			continue
+		}
+		m, at := w.place(i, a.space, w.address(in.args[n], in.offsets[0], i), n*a.size)
+		w.mayRead(i, m, at, n*a.size)
+		for j, r := range in.args[:n] {
+			w.registers[r][i] = a.element(m.data[at+j*a.size:])
+		}
+	}
+}
+
+func (a access) store(w *warp, in *instruction, active uint32) {
+	var data [16]byte
+	for i := range lanes {
+		if active>>i&1 == 0 {
+			continue
+		}
+		for j, r := range in.args[1:] {
+			var element [8]byte
+			binary.LittleEndian.PutUint64(element[:], w.registers[r][i])
+			copy(data[j*a.size:], element[:a.size])
+		}
+		m, at := w.place(i, a.space, w.address(in.args[0], in.offsets[0], i), a.count*a.size)
+		w.mayWrite(i, m, at, data[:a.count*a.size])
+		copy(m.data[at:], data[:a.count*a.size])
+	}
+}

@@ -1,0 +1,72 @@
+package interpreter
+
+// copying is an asynchronous copy on its way to shared memory.
+type copying struct {
+	group, lane int
+	to          int // offset of 16 bytes
+	from        *memory
+	at, size    int // there; other bytes are zeros
+	done        bool
+}
+
+// copyAsync starts a copy for each lane: to shared memory, from global memory, of 16
+// bytes, of which the last operand's are read and others are zeros.
+func copyAsync(w *warp, in *instruction, active uint32) {
+	early := w.block.rng.IntN(2) == 0
+	for i := range lanes {
+		if active>>i&1 == 0 {
+			continue
+		}
+		size := int(*lane[uint32](&w.registers[in.args[3]], i))
+		if in.args[2] != 16 || size > 16 {
+			w.fail(i, "copies %d of %d bytes, not up to 16 of 16", size, in.args[2])
+		}
+		c := copying{group: w.group, lane: i, size: size}
+		if size > 0 {
+			c.from, c.at = w.place(i, spaceGlobal, w.address(in.args[1], in.offsets[1], i), 16)
+			w.mayRead(i, c.from, c.at, roundUp(size, 4))
+		}
+		_, c.to = w.place(i, spaceShared, w.address(in.args[0], in.offsets[0], i), 16)
+		shared := &w.block.shared
+		w.mayWrite(i, shared, c.to, shared.data[c.to:c.to+16])
+		for j := range 4 {
+			shared.words[c.to/4+j].readers = copyPending
+		}
+		if early {
+			c.make(shared)
+		}
+		w.copies = append(w.copies, c)
+	}
+}
+
+// make has the copy made.
+func (c *copying) make(shared *memory) {
+	if !c.done {
+		clear(shared.data[c.to : c.to+16])
+		if c.size > 0 {
+			copy(shared.data[c.to:], c.from.data[c.at:c.at+c.size])
+		}
+		c.done = true
+	}
+}
+
+// copyCommit makes a group of the copies since the last one.
+func copyCommit(w *warp, _ *instruction, _ uint32) { w.group++ }
+
+// copyWait waits until no more than the latest groups of a number are on their way. What
+// the others copied counts as written now.
+func copyWait(w *warp, in *instruction, _ uint32) {
+	left := w.copies[:0]
+	shared := &w.block.shared
+	for _, c := range w.copies {
+		if c.group >= w.group-in.args[0] {
+			left = append(left, c)
+			continue
+		}
+		c.make(shared)
+		for j := range 4 {
+			shared.words[c.to/4+j] = word{writer: w.thread(c.lane), written: w.block.clock, writtenBytes: 0xf}
+		}
+	}
+	w.copies = left
+}

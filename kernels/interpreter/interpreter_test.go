@@ -1,0 +1,400 @@
+package interpreter
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// program makes a kernel of instructions, that finds the pointers out and in in %rd1 and
+// %rd2, the thread's number in %r1, its block's in %r2, 4 times its number in %rd3, where
+// it has 4 bytes of shared memory in %rd4, and where it has 4 bytes of out in %rd5.
+func program(t *testing.T, body string) *Kernel {
+	t.Helper()
+	kernels, err := Parse(`
+.version 7.8
+.target sm_80
+.address_size 64
+.extern .shared .align 16 .b8 shared[];
+
+.visible .entry kernel(
+	.param .u64 kernel_param_0, // out
+	.param .align 8 .b8 kernel_param_1[16]
+)
+.maxntid 256, 1, 1
+{
+	.reg .pred 	%p<10>;
+	.reg .b16 	%rs<20>;
+	.reg .f32 	%f<20>;
+	.reg .b32 	%r<40>;
+	.reg .f64 	%fd<10>;
+	.reg .b64 	%rd<20>;
+	.shared .align 4 .b8 fixed[64];
+
+	ld.param.u64 %rd1, [kernel_param_0];
+	ld.param.u64 %rd2, [kernel_param_1+8];
+	mov.u32 %r1, %tid.x;
+	mov.u32 %r2, %ctaid.x;
+	mul.wide.u32 %rd3, %r1, 4;
+	mov.u64 %rd4, shared;
+	add.s64 %rd4, %rd4, %rd3;
+	add.s64 %rd5, %rd1, %rd3;
+` + body + `
+	ret;
+}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kernels["kernel"]
+}
+
+// memories are those of a launch: 1024 bytes of out, and of in, which are numbers.
+type memories struct {
+	*Machine
+	out, in Pointer
+}
+
+func newMemories(t *testing.T, seed uint64) memories {
+	t.Helper()
+	m := memories{Machine: New(seed)}
+	m.out, m.in = m.Alloc("out", 1024), m.Alloc("in", 1024)
+	numbers := make([]uint32, 256)
+	for i := range numbers {
+		numbers[i] = uint32(i)
+	}
+	if err := m.Write(m.in, encode(numbers)); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func encode(x any) []byte {
+	b, err := binary.Append(nil, binary.LittleEndian, x)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func (m memories) launch(k *Kernel, blocks, threads int) error {
+	return m.Launch(k, Launch{
+		Grid: [2]int{blocks, 1}, Threads: threads, Shared: 2048,
+		Arguments: [][]byte{encode(uint64(m.out)), encode([2]uint64{0, uint64(m.in)})},
+	})
+}
+
+// results returns n numbers of out.
+func results[T any](t *testing.T, m memories, n int) []T {
+	t.Helper()
+	all := make([]T, n)
+	data, err := m.Read(m.out, binary.Size(all))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := binary.Decode(data, binary.LittleEndian, all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// Each lane adds up its own number of numbers, and odd ones go another way.
+const divergent = `
+	mov.u32 %r3, 0;
+	mov.u32 %r4, 0;
+$loop:
+	setp.ge.u32 %p1, %r4, %r1;
+	@%p1 bra $done;
+	add.s32 %r4, %r4, 1;
+	and.b32 %r5, %r4, 1;
+	setp.eq.s32 %p2, %r5, 0;
+	@!%p2 bra $odd;
+	add.s32 %r3, %r3, %r4;
+	bra.uni $loop;
+$odd:
+	setp.lt.u32 %p3, %r4, 100;
+	@%p3 bra $loop;
+	add.s32 %r3, %r3, 1000;
+	bra $loop;
+$done:
+	bar.warp.sync -1;
+	st.global.u32 [%rd5], %r3;
+	setp.lt.u32 %p4, %r1, 7;
+	@%p4 ret;
+	add.s32 %r3, %r3, 1;
+	st.global.u32 [%rd5], %r3;
+`
+
+func TestDivergence(t *testing.T) {
+	k := program(t, divergent)
+	for seed := range uint64(20) {
+		m := newMemories(t, seed)
+		if err := m.launch(k, 1, 128); err != nil {
+			t.Fatal(err)
+		}
+		for i, got := range results[uint32](t, m, 128) {
+			var want uint32
+			for j := 1; j <= i; j++ {
+				switch {
+				case j%2 == 0:
+					want += uint32(j)
+				case j >= 100:
+					want += 1000
+				}
+			}
+			if i >= 7 {
+				want++
+			}
+			if got != want {
+				t.Fatalf("seed %d: thread %d has %d, want %d", seed, i, got, want)
+			}
+		}
+	}
+}
+
+// What ends a launch, and what differs from it by little and does not.
+func TestFaults(t *testing.T) {
+	const pass = "^$"
+	for _, test := range []struct{ name, want, body string }{
+		{"own element", pass, `st.global.u32 [%rd5], %r1; ld.global.u32 %r3, [%rd5];`},
+		{"beyond the end", `line 30, ld.global.u32 %r3, \[%rd6\+1024\], uses bytes 1024 to 1027 of in, which has 1024`,
+			`mov.u64 %rd6, %rd2;
+			 ld.global.u32 %r3, [%rd6+1024];`},
+		{"before the start", `uses bytes .* of out, which has|where nothing is`, `ld.global.u32 %r3, [%rd2+-4];`},
+		{"nowhere", "uses the address 0x0, where nothing is", `mov.u64 %rd6, 0; ld.global.u32 %r3, [%rd6];`},
+		{"beyond shared memory", "shared memory, which has 2112", `st.shared.u32 [%rd4+2048], %r1;`},
+		{"generic shared memory", pass, `cvta.shared.u64 %rd6, %rd4; st.u32 [%rd6], %r1; ld.u32 %r3, [%rd6]; ld.shared.u32 %r4, [%rd4];`},
+		{"generic as shared", "uses bytes .* of shared memory", `cvta.shared.u64 %rd6, %rd4; st.shared.u32 [%rd6], %r1;`},
+		{"not aligned", "uses 8 bytes at byte 4 of in, which is not aligned", `ld.global.v2.u32 {%r3, %r4}, [%rd2+4];`},
+		{"unset register", "line 29, add.s32 %r4, %r3, 1, reads %r3, which has no value", `add.s32 %r4, %r3, 1;`},
+		{"register unset in a lane", "thread 5: .* reads %r3",
+			`setp.ne.s32 %p1, %r1, 5;
+			 @!%p1 bra $skip;
+			 mov.u32 %r3, 1;
+			 $skip: add.s32 %r4, %r3, 1;`},
+		{"unset predicate", "reads %p1", `@%p1 bra $skip; $skip:`},
+		{"unset memory", "reads byte 0 of out, which nobody has written", `ld.global.u32 %r3, [%rd1];`},
+		{"half of it unset", "reads byte 2 of out, which nobody has written",
+			`setp.ne.s32 %p1, %r1, 0; @%p1 bra $skip; mov.b32 {%rs1, %rs2}, %r1; st.global.u16 [%rd1], %rs1; ld.global.u32 %r3, [%rd1]; $skip:`},
+		{"unset shared memory", "reads byte (64|192) of shared memory, which nobody has written", `ld.shared.u32 %r3, [%rd4];`},
+		{"all write one word", "writes byte 0 of out, written by thread", `st.global.u32 [%rd1], %r1;`},
+		{"read after a lane's write", "reads byte .* of shared memory, written by thread",
+			`xor.b32 %r3, %r1, 1; mul.wide.u32 %rd6, %r3, 4; mov.u64 %rd7, shared; add.s64 %rd6, %rd6, %rd7;
+			 st.shared.u32 [%rd4], %r1; ld.shared.u32 %r4, [%rd6];`},
+		{"with a warp's barrier", pass,
+			`xor.b32 %r3, %r1, 1; mul.wide.u32 %rd6, %r3, 4; mov.u64 %rd7, shared; add.s64 %rd6, %rd6, %rd7;
+			 st.shared.u32 [%rd4], %r1; bar.warp.sync -1; ld.shared.u32 %r4, [%rd6];`},
+		{"another warp's with it", "reads byte .* of shared memory, written by thread",
+			`xor.b32 %r3, %r1, 32; mul.wide.u32 %rd6, %r3, 4; mov.u64 %rd7, shared; add.s64 %rd6, %rd6, %rd7;
+			 mov.u32 %r4, 0; $wait: add.s32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, 1000;
+			 st.shared.u32 [%rd4], %r1; bar.warp.sync -1; @%p1 bra $wait; ld.shared.u32 %r4, [%rd6];`},
+		{"with a block's barrier", pass,
+			`xor.b32 %r3, %r1, 32; mul.wide.u32 %rd6, %r3, 4; mov.u64 %rd7, shared; add.s64 %rd6, %rd6, %rd7;
+			 st.shared.u32 [%rd4], %r1; bar.sync 0; ld.shared.u32 %r4, [%rd6];`},
+		{"write after a read", "writes byte .* of shared memory, read by thread|reads byte .* of shared memory, written by thread",
+			`xor.b32 %r3, %r1, 32; mul.wide.u32 %rd6, %r3, 4; mov.u64 %rd7, shared; add.s64 %rd6, %rd6, %rd7;
+			 st.shared.u32 [%rd4], %r1; bar.sync 0; ld.shared.u32 %r4, [%rd6]; st.shared.u32 [%rd4], %r4;`},
+		{"write after all read", "writes byte 64 of shared memory, read by thread",
+			`st.shared.u32 [%rd4], %r1; bar.sync 0; ld.shared.u32 %r4, [shared]; setp.ne.s32 %p1, %r1, 3; @%p1 bra $skip; st.shared.u32 [shared], %r4; $skip:`},
+		{"write after all read and met", pass,
+			`st.shared.u32 [%rd4], %r1; bar.sync 0; ld.shared.u32 %r4, [shared]; bar.sync 0; setp.ne.s32 %p1, %r1, 3; @%p1 bra $skip; st.shared.u32 [shared], %r4; $skip:`},
+		{"halves of a word", pass,
+			`shr.u32 %r3, %r1, 1; mul.wide.u32 %rd6, %r1, 2; add.s64 %rd6, %rd1, %rd6; mov.b32 {%rs1, %rs2}, %r1; st.global.u16 [%rd6], %rs1; ld.global.u16 %rs3, [%rd6];`},
+		{"another block's element", `writes byte 4 of out, written by thread 0 of block \([012], 0\) without`,
+			`mov.u32 %r3, %r2; setp.ne.s32 %p1, %r1, 0; @%p1 bra $skip; st.global.u32 [%rd1+4], %r3; $skip:`},
+		{"warps without a barrier", "waits for warps that have ended",
+			`setp.lt.u32 %p1, %r1, 32; @%p1 bra $skip; bar.sync 0; $skip:`},
+		{"another barrier", "waits while other warps do at line",
+			`setp.lt.u32 %p1, %r1, 32; @%p1 bra $other; bar.sync 0; bra $skip;
+			 $other: bar.sync 0; $skip:`},
+		{"lanes without a barrier", "thread 0: .* is not reached by this lane together with the others",
+			`setp.eq.s32 %p1, %r1, 0; @%p1 bra $skip; bar.sync 0; $skip:`},
+		{"a lane without a shuffle", "thread 9: .*, shfl.sync.bfly.b32 %r3, %r1, 1, 31, -1, is not reached",
+			`setp.eq.s32 %p1, %r1, 9; @%p1 bra $skip; shfl.sync.bfly.b32 %r3, %r1, 1, 31, -1; $skip:`},
+		{"a barrier for some lanes", "is for lanes 0xff", `bar.warp.sync 255;`},
+		{"a factor that is no TF32", "has the factor 0x3f800001, more bits than TF32 has",
+			`mov.u32 %r3, 1065353217; mov.f32 %f1, 0f00000000; mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f1,%f2,%f3,%f4}, {%r3,%r3,%r3,%r3}, {%r3,%r3}, {%f1,%f1,%f1,%f1};`},
+		{"no end", "no end in sight", `$loop: bra $loop;`},
+		{"beyond the parameter", "reads beyond the parameter", `ld.param.u64 %rd6, [kernel_param_1+16];`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			k := program(t, test.body)
+			for seed := range uint64(4) {
+				m := newMemories(t, seed)
+				m.MostSteps = 1e5
+				message := ""
+				blocks := 1
+				if strings.Contains(test.body, "%r2") {
+					blocks = 3
+				}
+				if err := m.launch(k, blocks, 64); err != nil {
+					message = err.Error()
+				}
+				if !regexp.MustCompile(test.want).MatchString(message) {
+					t.Errorf("seed %d: error %q, want %q", seed, message, test.want)
+				}
+			}
+		})
+	}
+}
+
+// Threads may race for a buffer whose words all write the same value to.
+func TestSameValue(t *testing.T) {
+	for value, want := range map[string]string{"7": "", "%r2": "writes another value to byte 0 of out than thread"} {
+		k := program(t, `ld.global.u32 %r3, [%rd1]; mov.u32 %r4, `+value+`; st.global.u32 [%rd1], %r4;`)
+		m := newMemories(t, 1)
+		m.AllowSameValue(m.out)
+		if err := m.Write(m.out, make([]byte, 1024)); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.launch(k, 4, 64); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
+
+// A kernel whose result depends on the order of warps, which no check but this sees: by
+// way of a buffer that allows it.
+func TestEqual(t *testing.T) {
+	k := program(t, `ld.global.u32 %r3, [%rd1]; st.global.u32 [%rd5+4], %r3; mov.u32 %r4, 1; st.global.u32 [%rd1], %r4;`)
+	differ := false
+	for seed := range uint64(20) {
+		m := newMemories(t, 1)
+		m.AllowSameValue(m.out)
+		if err := m.Write(m.out, make([]byte, 1024)); err != nil {
+			t.Fatal(err)
+		}
+		other := memories{m.Clone(seed), m.out, m.in}
+		if err := m.Equal(other.Machine); err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range []memories{m, other} {
+			if err := m.launch(k, 1, 64); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := m.Equal(other.Machine)
+		differ = differ || err != nil && strings.Contains(err.Error(), "of out is 0x0")
+	}
+	if !differ {
+		t.Error("the order never mattered")
+	}
+}
+
+// Instructions, with the operands that PTX has rules of its own for. Results are bits.
+func TestArithmetic(t *testing.T) {
+	f := math.Float32bits
+	nan := f(float32(math.NaN()))
+	inf := f(float32(math.Inf(1)))
+	for _, test := range []struct {
+		code        string // of %r4, from %r5, %r6 and %r7, also as %f4 to %f7
+		a, b, c     uint32
+		want, want2 uint32 // want2: another that is right too
+	}{
+		{"add.s32 %r4, %r5, %r6;", math.MaxUint32, 2, 0, 1, 1},
+		{"mul.hi.u32 %r4, %r5, %r6;", 1 << 31, 6, 0, 3, 3},
+		{"mad.lo.s32 %r4, %r5, %r6, %r7;", 1 << 31, 3, 5, 1<<31 + 5, 1<<31 + 5},
+		{"mul.wide.s32 %rd6, %r5, %r6; shr.u64 %rd6, %rd6, 32; cvt.u32.u64 %r4, %rd6;", math.MaxUint32, 2, 0, math.MaxUint32, math.MaxUint32},
+		{"mul.wide.u32 %rd6, %r5, %r6; shr.u64 %rd6, %rd6, 32; cvt.u32.u64 %r4, %rd6;", math.MaxUint32, 2, 0, 1, 1},
+		{"cvt.s64.s32 %rd6, %r5; shl.b64 %rd6, %rd6, 1; shr.u64 %rd6, %rd6, 32; cvt.u32.u64 %r4, %rd6;", 1 << 31, 0, 0, math.MaxUint32, math.MaxUint32},
+		{"shl.b32 %r4, %r5, %r6;", 1, 32, 0, 0, 0},
+		{"shr.u32 %r4, %r5, %r6;", 1 << 31, 40, 0, 0, 0},
+		{"shr.s32 %r4, %r5, %r6;", 1 << 31, 40, 0, math.MaxUint32, math.MaxUint32},
+		{"div.u32 %r4, %r5, %r6;", math.MaxUint32, 10, 0, 429496729, 429496729},
+		{"bfi.b32 %r4, %r5, %r6, 7, 25;", 0x3000001, 0x1ff, 0, 0x800000ff, 0x800000ff},
+		{"bfi.b32 %r4, %r5, %r6, 4, 8;", 0x1ab, 0xf000f00f, 0, 0xf000fabf, 0xf000fabf},
+		{"setp.lt.s32 %p1, %r5, %r6; selp.u32 %r4, 1, 2, %p1;", math.MaxUint32, 0, 0, 1, 1},
+		{"setp.lt.u32 %p1, %r5, %r6; selp.u32 %r4, 1, 2, %p1;", math.MaxUint32, 0, 0, 2, 2},
+		{"setp.ne.f32 %p1, %f5, %f6; selp.u32 %r4, 1, 2, %p1;", nan, nan, 0, 2, 2},
+		{"setp.neu.f32 %p1, %f5, %f6; selp.u32 %r4, 1, 2, %p1;", nan, nan, 0, 1, 1},
+		{"setp.gt.f32 %p1, %f5, %f6; selp.u32 %r4, 1, 2, %p1;", nan, 0, 0, 2, 2},
+		{"setp.gtu.f32 %p1, %f5, %f6; selp.u32 %r4, 1, 2, %p1;", nan, 0, 0, 1, 1},
+		{"setp.leu.f32 %p1, %f5, %f6; selp.u32 %r4, 1, 2, %p1;", f(1), f(1), 0, 1, 1},
+		{"setp.eq.s32 %p1, %r5, 1; setp.eq.s32 %p2, %r6, 1; xor.pred %p3, %p1, %p2; not.pred %p3, %p3; selp.b32 %r4, 1, 2, %p3;", 1, 1, 0, 1, 1},
+		{"abs.f32 %f4, %f5; mov.b32 %r4, %f4;", f(-1), 0, 0, f(1), f(1)},
+		{"neg.f32 %f4, %f5; mov.b32 %r4, %f4;", 0, 0, 0, 1 << 31, 1 << 31},
+		{"div.rn.f32 %f4, %f5, %f6; mov.b32 %r4, %f4;", f(1), f(3), 0, 0x3eaaaaab, 0x3eaaaaab},
+		{"sqrt.rn.f32 %f4, %f5; mov.b32 %r4, %f4;", f(2), 0, 0, 0x3fb504f3, 0x3fb504f3},
+		{"rsqrt.approx.ftz.f32 %f4, %f5; mov.b32 %r4, %f4;", 1, 0, 0, inf, inf}, // a denormal
+		{"rsqrt.approx.ftz.f32 %f4, %f5; mov.b32 %r4, %f4;", f(0.25), 0, 0, f(2), f(2) - 1},
+		// In float64, (1 + 2⁻²³)² + 2⁻⁷⁷ and 1 + 2⁻²⁴ + 2⁻⁷⁷ lose their last term, and what
+		// is left lies halfway between two floats.
+		{"fma.rn.f32 %f4, %f5, %f6, %f7; mov.b32 %r4, %f4;", f(1), f(1 + 0x1p-23), f(0x1p-24 + 0x1p-47), 0x3f800002, 0x3f800002},
+		{"fma.rn.f32 %f4, %f5, %f6, %f7; mov.b32 %r4, %f4;", f(0x1p-12), f(0x1p-12), f(1), f(1), f(1)},
+		{"fma.rn.f32 %f4, %f5, %f6, %f7; mov.b32 %r4, %f4;", f(0x1p-12 + 0x1p-34), f(0x1p-12 + 0x1p-34), f(1), f(1 + 0x1p-23), f(1 + 0x1p-23)},
+		{"fma.rn.f32 %f4, %f5, %f6, %f7; mov.b32 %r4, %f4;", inf, f(0), f(1), nan, nan},
+		{"cvt.rna.tf32.f32 %r4, %f5;", 0x3f801000, 0, 0, 0x3f802000, 0x3f802000}, // halves go away from zero
+		{"cvt.rna.tf32.f32 %r4, %f5;", 0xbf801000, 0, 0, 0xbf802000, 0xbf802000},
+		{"cvt.rna.tf32.f32 %r4, %f5;", 0x3f800fff, 0, 0, 0x3f800000, 0x3f800000},
+		{"cvt.rna.tf32.f32 %r4, %f5;", 0x7f7fffff, 0, 0, inf, inf},
+		{"cvt.rn.f32.s32 %f4, %r5; mov.b32 %r4, %f4;", 1<<24 + 1, 0, 0, f(1 << 24), f(1 << 24)},
+		{"cvt.f64.f32 %fd1, %f5; add.f64 %fd1, %fd1, 0d3FF0000000000000; mov.b64 {%r8, %r4}, %fd1;", f(1), 0, 0, 0x40000000, 0x40000000},
+		{"cvt.rn.f16.f32 %rs1, %f5; mov.b32 %r4, {%rs1, %rs1};", f(1 + 0x1p-11), 0, 0, 0x3c003c00, 0x3c003c00}, // halves go to even
+		{"cvt.rn.f16.f32 %rs1, %f5; mov.b32 %r4, {%rs1, %rs1};", f(-65519), 0, 0, 0xfbfffbff, 0xfbfffbff},
+		{"cvt.rn.f16x2.f32 %r4, %f5, %f6;", f(65520), f(0x1p-24 * 1.5), 0, 0x7c000002, 0x7c000002},
+		{"mov.b32 {%rs1, %rs2}, %r5; cvt.f32.f16 %f4, %rs2; mov.b32 %r4, %f4;", 0x8001_0000, 0, 0, f(-0x1p-24), f(-0x1p-24)},
+		{"{.reg .b16 low,high; mov.b32 {low,high}, %r5; { .reg .b16 low; mov.b16 low, high; mov.b32 %r4, {low, high}; } }", 0x12340000, 0, 0, 0x12341234, 0x12341234},
+		{"setp.eq.s32 %p1, %r5, 3; vote.sync.ballot.b32 %r4, %p1, -1; popc.b32 %r4, %r4;", 3, 0, 0, 32, 32},
+	} {
+		values := fmt.Sprintf("mov.u32 %%r5, %d; mov.u32 %%r6, %d; mov.u32 %%r7, %d;", test.a, test.b, test.c)
+		k := program(t, values+"mov.b32 %f5, %r5; mov.b32 %f6, %r6; mov.b32 %f7, %r7;"+test.code+"st.global.u32 [%rd5], %r4;")
+		m := newMemories(t, 1)
+		if err := m.launch(k, 1, 32); err != nil {
+			t.Error(err)
+			continue
+		}
+		got := results[uint32](t, m, 32)[0]
+		bothNaN := isNaN(got) && isNaN(test.want) && strings.HasPrefix(test.code, "fma")
+		if got != test.want && got != test.want2 && !bothNaN {
+			t.Errorf("%s of %#x, %#x and %#x is %#x, want %#x", test.code, test.a, test.b, test.c, got, test.want)
+		}
+	}
+}
+
+func isNaN(at uint32) bool { x := math.Float32frombits(at); return x != x }
+
+// All of binary16 and back, and what lies between two of them.
+func TestHalf(t *testing.T) {
+	for h := range uint16(0x7c00) {
+		x := fromHalf(h)
+		if got := toHalf(x); got != h {
+			t.Fatalf("%#x is %v and then %#x", h, x, got)
+		}
+		if got := toHalf(-x); got != h|0x8000 {
+			t.Fatalf("−%v is %#x, want %#x", x, got, h|0x8000)
+		}
+		if h+1 == 0x7c00 {
+			break
+		}
+		middle := (x + fromHalf(h+1)) / 2
+		if got, even := toHalf(middle), h+h%2; got != even {
+			t.Fatalf("%v is %#x, want %#x", middle, got, even)
+		}
+		if got := toHalf(math.Nextafter32(middle, 0)); got != h {
+			t.Fatalf("just below %v is %#x, want %#x", middle, got, h)
+		}
+	}
+}
+
+// fma against sums of many more bits.
+func TestFMA(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range 100000 {
+		// Few bits in each, far apart, so that halves are often hit.
+		few := func() float32 {
+			return float32(rng.IntN(7)-3)*float32(math.Ldexp(1, -rng.IntN(40))) + float32(rng.IntN(3)-1)
+		}
+		a, b, c := few(), few(), few()
+		exact := new(big.Float).SetPrec(300)
+		exact.Mul(exact.SetFloat64(float64(a)), new(big.Float).SetFloat64(float64(b)))
+		exact.Add(exact, new(big.Float).SetFloat64(float64(c)))
+		if want, _ := exact.Float32(); fma(a, b, c) != want {
+			t.Fatalf("%v·%v + %v is %v, want %v", a, b, c, fma(a, b, c), want)
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package interpreter
+
+import (
+	"encoding/binary"
+	"math"
+	"strconv"
+)
+
+// Of a product's fragments a lane has, with g = lane / 4 and t = lane % 4 (PTX ISA,
+// "Matrix Fragments for mma.m16n8k8" and "mma.m16n8k16"):
+//
+//	C, D            columns 2t and 2t+1 of row g, then of row g+8
+//	A of TF32       columns t of rows g and g+8, then t+4
+//	B of TF32       rows t and t+4 of column g
+//	A of float16    columns 2t and 2t+1 of rows g and g+8, then 2t+8 and 2t+9
+//	B of float16    rows 2t and 2t+1 of column g, then 2t+8 and 2t+9
+
+// factors are those of a product of up to 16 in depth.
+type factors struct {
+	a [16][16]float64
+	b [16][8]float64
+}
+
+// multiplyTF32 adds a 16×8 by 8×8 product to C.
+func multiplyTF32(w *warp, in *instruction, _ uint32) {
+	var f factors
+	number := func(register, i int) float64 {
+		at := *lane[uint32](&w.registers[register], i)
+		if x := math.Float32frombits(at); at%(1<<13) == 0 || x != x {
+			return float64(x)
+		}
+		w.fail(i, "has the factor %#x, more bits than TF32 has", at)
+		return 0
+	}
+	for i := range lanes {
+		g, t := i/4, i%4
+		for j, r := range in.args[4:8] {
+			f.a[g+j%2*8][t+j/2*4] = number(r, i)
+		}
+		for j, r := range in.args[8:10] {
+			f.b[t+j*4][g] = number(r, i)
+		}
+	}
+	w.multiply(in, &f, 8)
+}
+
+// multiplyHalf adds a 16×16 by 16×8 product to C.
+func multiplyHalf(w *warp, in *instruction, _ uint32) {
+	var f factors
+	for i := range lanes {
+		g, t := i/4, i%4
+		for half := range 2 {
+			number := func(register int) float64 {
+				return float64(fromHalf(uint16(w.registers[register][i] >> (16 * half))))
+			}
+			for j, r := range in.args[4:8] {
+				f.a[g+j%2*8][2*t+half+j/2*8] = number(r)
+			}
+			for j, r := range in.args[8:10] {
+				f.b[2*t+half+j*8][g] = number(r)
+			}
+		}
+	}
+	w.multiply(in, &f, 16)
+}
+
+// multiply adds the product of factors. A float64 holds the products exactly, and their
+// sum but for the last of 53 bits.
+func (w *warp) multiply(in *instruction, f *factors, depth int) {
+	var sums [16][8]float64
+	at := func(i, j int) *float64 { return &sums[i/4+j/2*8][i%4*2+j%2] }
+	for j, r := range in.args[10:14] {
+		for i := range lanes {
+			*at(i, j) = float64(*lane[float32](&w.registers[r], i))
+		}
+	}
+	for i := range sums {
+		sum := &sums[i]
+		for k, x := range f.a[i][:depth] {
+			for j, y := range f.b[k] {
+				sum[j] += x * y
+			}
+		}
+	}
+	for j, r := range in.args[:4] {
+		for i := range lanes {
+			w.registers[r][i] = wide(truncate(*at(i, j)))
+		}
+	}
+}
+
+// truncate rounds towards zero.
+func truncate(x float64) float32 {
+	y := float32(x)
+	if size := math.Abs(float64(y)); size > math.Abs(x) && !math.IsInf(size, 1) {
+		y = math.Float32frombits(math.Float32bits(y) - 1)
+	}
+	return y
+}
+
+// loadMatrices reads 8×8 matrices of 16-bit elements: that with the number j has its rows
+// where lanes 8j to 8j+7 say. A lane gets two elements of each: of row g, columns 2t and
+// 2t+1; with transposed, of column g, rows 2t and 2t+1.
+func loadMatrices(count int, transposed bool) operation {
+	return operation{operands: "R" + strconv.Itoa(count) + " A", together: true, run: func(w *warp, in *instruction, _ uint32) {
+		shared := &w.block.shared
+		var values [4]register
+		for j := range count {
+			var rows [8]int
+			for r := range rows {
+				_, rows[r] = w.place(8*j+r, spaceShared, w.address(in.args[count], in.offsets[0], 8*j+r), 16)
+			}
+			for i := range lanes {
+				g, t := i/4, i%4
+				for half := range 2 {
+					at := rows[g] + 2*(2*t+half)
+					if transposed {
+						at = rows[2*t+half] + 2*g
+					}
+					w.mayRead(i, shared, at, 2)
+					values[j][i] |= uint64(binary.LittleEndian.Uint16(shared.data[at:])) << (16 * half)
+				}
+			}
+		}
+		for j := range count {
+			w.registers[in.args[j]] = values[j]
+		}
+	}}
+}

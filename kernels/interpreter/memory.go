@@ -1,0 +1,255 @@
+package interpreter
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+)
+
+// Addresses. Those of shared memory are another beginning in its own space, and what
+// cvta adds to that makes them generic. Buffers of global memory are so far apart that no
+// wrong offset leads from one to another.
+const (
+	sharedBase   = 1 << 10
+	sharedWindow = 1 << 40
+	bufferSpace  = 1 << 36
+	bufferBase   = 1 << 44
+)
+
+// Pointer is an address of global memory.
+type Pointer uint64
+
+// Alloc returns the address of a new buffer of a number of bytes, which nobody has
+// written. The name is for messages.
+func (m *Machine) Alloc(name string, size int) Pointer {
+	b := &memory{name: name}
+	b.clear(size)
+	m.buffers = append(m.buffers, b)
+	return Pointer(bufferBase + bufferSpace*(len(m.buffers)-1))
+}
+
+// AllowSameValue lets threads race for a buffer's words as long as all of a launch that
+// write one write the same.
+func (m *Machine) AllowSameValue(p Pointer) {
+	b, _ := m.buffer(uint64(p))
+	b.sameValue = true
+}
+
+// Write copies data to a buffer.
+func (m *Machine) Write(p Pointer, data []byte) error {
+	b, at := m.buffer(uint64(p))
+	if b == nil || at+len(data) > len(b.data) {
+		return fmt.Errorf("%d bytes do not lie in one buffer", len(data))
+	}
+	copy(b.data[at:], data)
+	for i := range data {
+		b.known[(at+i)/4] |= 1 << ((at + i) % 4)
+	}
+	return nil
+}
+
+// Read copies from a buffer. It is an error if some of that was never written.
+func (m *Machine) Read(p Pointer, size int) ([]byte, error) {
+	b, at := m.buffer(uint64(p))
+	if b == nil || at+size > len(b.data) {
+		return nil, fmt.Errorf("%d bytes do not lie in one buffer", size)
+	}
+	for i := at; i < at+size; i++ {
+		if !b.knows(i) {
+			return nil, fmt.Errorf("byte %d of %s was never written", i, b)
+		}
+	}
+	return append([]byte(nil), b.data[at:at+size]...), nil
+}
+
+// buffer returns the buffer of an address, and the offset there, which may be beyond its
+// end; or nil.
+func (m *Machine) buffer(address uint64) (*memory, int) {
+	if i := address/bufferSpace - bufferBase/bufferSpace; address >= bufferBase && i < uint64(len(m.buffers)) {
+		return m.buffers[i], int(address % bufferSpace)
+	}
+	return nil, 0
+}
+
+// memory is a buffer of global memory, or a block's shared memory.
+type memory struct {
+	name      string
+	data      []byte
+	known     []uint8 // the bytes of each word that were ever written, a bit each
+	words     []word
+	sameValue bool
+}
+
+// word is what is known of 4 bytes. Of reads it has the last one, and whether there were
+// others that no barrier is between.
+type word struct {
+	writer, reader          uint32 // the thread of the last write, of the last read
+	written, read           uint32 // when
+	writtenBytes, readBytes uint8  // a bit each
+	readers                 readers
+}
+
+type readers uint8
+
+const (
+	readersOne    readers = iota
+	readersLanes          // several of a warp
+	readersWarps          // several warps
+	readersBlocks         // several blocks
+	copyPending           // none may: an asynchronous copy is on its way there
+)
+
+func (m *memory) String() string { return m.name }
+
+// clear makes it so many bytes that nobody has written.
+func (m *memory) clear(size int) {
+	if len(m.data) != size {
+		m.data, m.known, m.words = make([]byte, size), make([]uint8, (size+3)/4), make([]word, (size+3)/4)
+		return
+	}
+	clear(m.known)
+	clear(m.words)
+}
+
+func (m *memory) knows(at int) bool { return m.known[at/4]>>(at%4)&1 != 0 }
+
+// Threads are numbered within a launch.
+const mostThreads = 1024
+
+func (w *warp) thread(lane int) uint32 {
+	return uint32(w.block.number*mostThreads + w.number*lanes + lane)
+}
+
+func blockOf(thread uint32) uint32 { return thread / mostThreads }
+func warpOf(thread uint32) uint32  { return thread / lanes }
+
+// since returns from when on what another thread did may be at the same time as what a
+// thread of the warp does now.
+func (w *warp) since(other, thread uint32) uint32 {
+	switch {
+	case blockOf(other) != blockOf(thread):
+		return w.block.started
+	case warpOf(other) != warpOf(thread):
+		return w.block.synced
+	}
+	return w.synced
+}
+
+// sinceReaders is the same of a word's reads.
+func (w *warp) sinceReaders(c *word, thread uint32) uint32 {
+	switch {
+	case c.readers == readersBlocks:
+		return w.block.started
+	case c.readers == readersWarps && blockOf(c.reader) == blockOf(thread):
+		return w.block.synced
+	case c.readers == readersOne && c.reader == thread:
+		return w.block.clock
+	}
+	return w.since(c.reader, thread)
+}
+
+// place returns where an address of a space leads to, and checks an access of some bytes
+// there.
+func (w *warp) place(lane int, s space, address uint64, size int) (*memory, int) {
+	var m *memory
+	var at int
+	b := w.block
+	switch {
+	case s == spaceShared:
+		m, at = &b.shared, int(address-sharedBase)
+	case s == spaceGeneric && address < bufferBase:
+		m, at = &b.shared, int(address-sharedBase-sharedWindow)
+	default:
+		m, at = b.buffer(address)
+	}
+	switch {
+	case m == nil:
+		w.fail(lane, "uses the address %#x, where nothing is", address)
+	case at < 0 || at+size > len(m.data):
+		w.fail(lane, "uses bytes %d to %d of %s, which has %d", at, at+size-1, m, len(m.data))
+	case address%uint64(size) != 0:
+		w.fail(lane, "uses %d bytes at byte %d of %s, which is not aligned", size, at, m)
+	}
+	return m, at
+}
+
+// each calls f for the words of some bytes, with the bytes of each.
+func each(at, size int, f func(word int, bytes uint8)) {
+	if size < 4 {
+		f(at/4, (1<<size-1)<<(at%4))
+		return
+	}
+	for i := range size / 4 {
+		f(at/4+i, 0xf)
+	}
+}
+
+// mayRead checks and remembers that a lane reads.
+func (w *warp) mayRead(lane int, m *memory, at, size int) {
+	thread, now := w.thread(lane), w.block.clock
+	each(at, size, func(i int, bytes uint8) {
+		c := &m.words[i]
+		if unknown := bytes &^ m.known[i]; unknown != 0 {
+			w.fail(lane, "reads byte %d of %s, which nobody has written", 4*i+bits.TrailingZeros8(unknown), m)
+		}
+		if c.readers == copyPending {
+			w.fail(lane, "reads byte %d of %s, where thread %d has not waited for its copy", 4*i, m, c.writer%mostThreads)
+		}
+		if m.sameValue {
+			return
+		}
+		if c.writer != thread && c.written >= w.since(c.writer, thread) && c.writtenBytes&bytes != 0 {
+			w.race(lane, m, i, "reads", "written", c.writer)
+		}
+		if c.read < w.sinceReaders(c, thread) {
+			c.readers, c.readBytes = readersOne, 0
+		} else {
+			kind := readersOne
+			switch {
+			case blockOf(c.reader) != blockOf(thread):
+				kind = readersBlocks
+			case warpOf(c.reader) != warpOf(thread):
+				kind = readersWarps
+			case c.reader != thread:
+				kind = readersLanes
+			}
+			c.readers = max(c.readers, kind)
+		}
+		c.reader, c.read, c.readBytes = thread, now, c.readBytes|bytes
+	})
+}
+
+// mayWrite checks and remembers that a lane writes.
+func (w *warp) mayWrite(lane int, m *memory, at int, data []byte) {
+	thread, now := w.thread(lane), w.block.clock
+	each(at, len(data), func(i int, bytes uint8) {
+		c := &m.words[i]
+		if c.readers == copyPending {
+			w.fail(lane, "writes byte %d of %s, where thread %d has not waited for its copy", 4*i, m, c.writer%mostThreads)
+		}
+		if m.sameValue {
+			if c.written >= w.block.started && binary.LittleEndian.Uint32(m.data[4*i:]) != binary.LittleEndian.Uint32(data[4*i-at:]) {
+				w.fail(lane, "writes another value to byte %d of %s than thread %d", 4*i, m, c.writer%mostThreads)
+			}
+		} else {
+			if c.writer != thread && c.written >= w.since(c.writer, thread) && c.writtenBytes&bytes != 0 {
+				w.race(lane, m, i, "writes", "written", c.writer)
+			}
+			own := c.reader == thread && c.readers == readersOne
+			if !own && c.read >= w.sinceReaders(c, thread) && c.readBytes&bytes != 0 {
+				w.race(lane, m, i, "writes", "read", c.reader)
+			}
+		}
+		if c.writer != thread || c.written != now {
+			c.writtenBytes = 0
+		}
+		c.writer, c.written, c.writtenBytes = thread, now, c.writtenBytes|bytes
+		m.known[i] |= bytes
+	})
+}
+
+func (w *warp) race(lane int, m *memory, word int, does, did string, other uint32) {
+	b := int(blockOf(other))
+	w.fail(lane, "%s byte %d of %s, %s by thread %d of block (%d, %d) without a barrier between", does, 4*word, m,
+		did, other%mostThreads, b%w.block.Grid[0], b/w.block.Grid[0])
+}

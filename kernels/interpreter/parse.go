@@ -1,0 +1,473 @@
+package interpreter
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Kernel is an entry of a PTX text.
+type Kernel struct {
+	Name       string
+	Parameters []Parameter
+
+	code           []instruction
+	mostThreads    int // of a block
+	sharedBytes    int // of static shared memory
+	parameterBytes int
+	registers      int // with those of constants
+	names          map[string]int
+	constants      []constant
+	specials       map[string]int // registers of %tid.x and the like
+}
+
+// Parameter is a parameter of a kernel. One by value has the size of its struct.
+type Parameter struct {
+	Name   string
+	Size   int // in bytes
+	offset int
+}
+
+// constant is a register with the same value in all lanes.
+type constant struct {
+	register int
+	bits     uint64
+}
+
+// instruction is one of a kernel's.
+type instruction struct {
+	text     string
+	line     int
+	run      func(w *warp, in *instruction, active uint32)
+	flow     flow
+	target   int // of a branch
+	meet     int // where lanes that part there are together again
+	guarded  bool
+	guard    int    // the predicate of the lanes that it is for
+	inverted uint32 // all bits if it is for lanes without that
+	together bool   // all lanes come to it at a time
+	args     []int  // registers of operands, or what operands are
+	offsets  []int  // of addresses, in turn
+	sources  []int  // registers that it reads
+	results  []int  // and writes
+}
+
+type flow int8
+
+const (
+	flowNext flow = iota
+	flowBranch
+	flowExit
+	flowBarrier
+)
+
+var (
+	entryHead      = regexp.MustCompile(`^\.visible \.entry (\w+) ?\(([^)]*)\)(.*)$`)
+	parameterOf    = regexp.MustCompile(`^\.param (?:\.align (\d+) )?\.[busf](\d+) (\w+)(?:\[(\d+)\])?$`)
+	sharedArray    = regexp.MustCompile(`^(?:\.extern )?\.shared \.align (\d+) \.b8 (\w+)\[(\d*)\]$`)
+	registerSet    = regexp.MustCompile(`^\.reg \.\w+ (%\w+?)<(\d+)>$`)
+	registerList   = regexp.MustCompile(`^\.reg \.\w+ ([\w, ]+)$`)
+	labelHead      = regexp.MustCompile(`^(\$?[A-Za-z_]\w*):`)
+	directiveLine  = regexp.MustCompile(`^\.(version|target|address_size)\b`)
+	maxThreads     = regexp.MustCompile(`\.maxntid (\d+), ?(\d+), ?(\d+)`)
+	guardHead      = regexp.MustCompile(`^@(!?)(%\w+) `)
+	registerNumber = regexp.MustCompile(`^(%[a-z]+)(\d+)$`)
+	addressForm    = regexp.MustCompile(`^\[([%\w]+)(?:\+(-?\d+))?\]$`)
+)
+
+// Parse reads the entries of a PTX text, as NVRTC writes it.
+func Parse(text string) (map[string]*Kernel, error) {
+	p := parser{kernels: make(map[string]*Kernel), shared: make(map[string]int)}
+	statement, first := "", 0
+	for i, line := range strings.Split(text, "\n") {
+		line, _, _ = strings.Cut(line, "//")
+		line = strings.TrimSpace(line)
+		if directiveLine.MatchString(line) {
+			continue
+		}
+		for line != "" {
+			if statement == "" {
+				first = i + 1
+				if m := labelHead.FindStringSubmatch(line); m != nil && p.entry != nil {
+					p.labels[m[1]] = len(p.code)
+					line = strings.TrimSpace(line[len(m[0]):])
+					continue
+				}
+			}
+			// Within a statement braces are those of its operands, but after the head of
+			// an entry.
+			ends := ";"
+			if statement == "" && strings.ContainsAny(line[:1], "{}") || strings.HasPrefix(statement+line, ".visible") {
+				ends = "{}"
+			}
+			at := strings.IndexAny(line, ends)
+			if at < 0 {
+				statement += line + " "
+				break
+			}
+			statement += line[:at]
+			if err := p.statement(strings.Join(strings.Fields(statement), " "), line[at], first); err != nil {
+				return nil, fmt.Errorf("line %d: %w", first, err)
+			}
+			statement, line = "", strings.TrimSpace(line[at+1:])
+		}
+	}
+	if p.entry != nil || statement != "" {
+		return nil, errors.New("the text ends within an entry or a statement")
+	}
+	return p.kernels, nil
+}
+
+// dynamic is the place of memory whose size a launch says: after all else.
+const dynamic = -1
+
+// parser reads a text statement by statement.
+type parser struct {
+	kernels     map[string]*Kernel
+	shared      map[string]int // where arrays are in shared memory, or dynamic
+	sharedBytes int
+	*entry
+}
+
+// entry is the kernel that is being read.
+type entry struct {
+	kernel   *Kernel
+	code     []instruction
+	declared map[string]int   // how many registers there are of a kind, such as %rd
+	labels   map[string]int   // places in the code
+	branches map[int]string   // labels that branches lead to
+	known    map[uint64]int   // constants' registers
+	scopes   []map[string]int // registers of the blocks within it that are open
+
+	outer      map[string]int // shared memory outside the entry
+	outerBytes int
+}
+
+// statement reads one that ends with ; or { or }.
+func (p *parser) statement(s string, end byte, line int) error {
+	switch {
+	case end == '{' && p.entry == nil:
+		return p.open(s)
+	case end == '{' && s == "":
+		p.scopes = append(p.scopes, make(map[string]int))
+		return nil
+	case end == '}' && p.entry != nil && len(p.scopes) > 0:
+		p.scopes = p.scopes[:len(p.scopes)-1]
+		return nil
+	case end == '}' && p.entry != nil:
+		return p.close()
+	case end != ';':
+		return fmt.Errorf("a brace after %q", s)
+	case sharedArray.MatchString(s):
+		m := sharedArray.FindStringSubmatch(s)
+		if p.entry != nil && len(p.code) > 0 {
+			return errors.New("shared memory after an instruction")
+		}
+		p.shared[m[2]] = dynamic
+		if m[3] != "" {
+			align, _ := strconv.Atoi(m[1])
+			size, _ := strconv.Atoi(m[3])
+			p.shared[m[2]] = roundUp(p.sharedBytes, align)
+			p.sharedBytes = p.shared[m[2]] + size
+		}
+		return nil
+	case strings.HasPrefix(s, ".reg ") && p.entry != nil:
+		return p.declare(s)
+	case strings.HasPrefix(s, ".pragma "), strings.HasPrefix(s, ".global ") && p.entry == nil:
+		return nil
+	case p.entry == nil:
+		return fmt.Errorf("%q outside an entry", s)
+	}
+	in, err := p.instruction(s)
+	if err != nil {
+		return err
+	}
+	in.text, in.line = s, line
+	p.code = append(p.code, in)
+	return nil
+}
+
+// declare reads a declaration of registers: of a number of them in an entry, and with
+// names of their own in a block.
+func (p *parser) declare(s string) error {
+	if m := registerSet.FindStringSubmatch(s); m != nil {
+		p.declared[m[1]], _ = strconv.Atoi(m[2])
+		return nil
+	}
+	m := registerList.FindStringSubmatch(s)
+	if m == nil || len(p.scopes) == 0 {
+		return fmt.Errorf("registers %q", s)
+	}
+	for name := range strings.SplitSeq(m[1], ",") {
+		p.scopes[len(p.scopes)-1][strings.TrimSpace(name)] = p.kernel.registers
+		p.kernel.registers++
+	}
+	return nil
+}
+
+func roundUp(n, unit int) int { return (n + unit - 1) / unit * unit }
+
+// staticBytes is the size of shared memory without that whose size a launch says.
+func (p *parser) staticBytes() int { return roundUp(p.sharedBytes, 16) }
+
+// open starts an entry.
+func (p *parser) open(head string) error {
+	m := entryHead.FindStringSubmatch(head)
+	if m == nil {
+		return fmt.Errorf("no kernel: %q", head)
+	}
+	k := &Kernel{Name: m[1], mostThreads: 1024, names: make(map[string]int), specials: make(map[string]int)}
+	if m := maxThreads.FindStringSubmatch(m[3]); m != nil {
+		k.mostThreads = 1
+		for _, n := range m[1:] {
+			n, _ := strconv.Atoi(n)
+			k.mostThreads *= n
+		}
+	}
+	for declaration := range strings.SplitSeq(m[2], ",") {
+		declaration = strings.TrimSpace(declaration)
+		if declaration == "" {
+			continue
+		}
+		m := parameterOf.FindStringSubmatch(declaration)
+		if m == nil {
+			return fmt.Errorf("parameter %q", declaration)
+		}
+		bits, _ := strconv.Atoi(m[2])
+		size, align, count := bits/8, bits/8, 1
+		if m[1] != "" {
+			align, _ = strconv.Atoi(m[1])
+		}
+		if m[4] != "" {
+			count, _ = strconv.Atoi(m[4])
+		}
+		q := Parameter{m[3], size * count, roundUp(k.parameterBytes, align)}
+		k.Parameters, k.parameterBytes = append(k.Parameters, q), q.offset+q.Size
+	}
+	p.entry = &entry{
+		kernel: k, declared: make(map[string]int), labels: make(map[string]int), branches: make(map[int]string),
+		known: make(map[uint64]int), outer: maps.Clone(p.shared), outerBytes: p.sharedBytes,
+	}
+	return nil
+}
+
+// close ends an entry.
+func (p *parser) close() error {
+	k := p.kernel
+	for at, label := range p.branches {
+		target, ok := p.labels[label]
+		if !ok {
+			return fmt.Errorf("%s: there is no label %s", k.Name, label)
+		}
+		p.code[at].target = target
+	}
+	if n := len(p.code); n == 0 || p.code[n-1].guarded || p.code[n-1].flow != flowExit && p.code[n-1].flow != flowBranch {
+		return fmt.Errorf("%s goes on beyond its end", k.Name)
+	}
+	k.code, k.sharedBytes = p.code, p.staticBytes()
+	meet(k.code)
+	p.kernels[k.Name] = k
+	p.shared, p.sharedBytes, p.entry = p.outer, p.outerBytes, nil
+	return nil
+}
+
+// instruction reads one.
+func (p *parser) instruction(s string) (in instruction, err error) {
+	if m := guardHead.FindStringSubmatch(s); m != nil {
+		in.guarded = true
+		if m[1] != "" {
+			in.inverted = allLanes
+		}
+		if in.guard, err = p.value(m[2]); err != nil {
+			return in, err
+		}
+		s = s[len(m[0]):]
+	}
+	name, rest, _ := strings.Cut(s, " ")
+	operands := split(rest)
+	switch name {
+	case "bra", "bra.uni":
+		in.flow = flowBranch
+		p.branches[len(p.code)] = rest
+		return in, nil
+	case "ret":
+		in.flow = flowExit
+		return in, nil
+	case "bar.sync":
+		in.flow = flowBarrier
+		if rest != "0" {
+			return in, fmt.Errorf("barrier %s; only 0 is known", rest)
+		}
+	}
+	op, err := find(name, operands)
+	if err != nil {
+		return in, err
+	}
+	in.run, in.together = op.run, op.together
+	forms := strings.Fields(op.operands)
+	if len(forms) != len(operands) {
+		return in, fmt.Errorf("%s with %d operands", name, len(operands))
+	}
+	for i, form := range forms {
+		if err := p.operand(&in, form, operands[i]); err != nil {
+			return in, err
+		}
+	}
+	return in, nil
+}
+
+// split separates operands.
+func split(s string) (operands []string) {
+	if s == "" {
+		return nil
+	}
+	depth, from := 0, 0
+	for i, c := range s + "," {
+		switch c {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		case ',':
+			if depth == 0 {
+				operands = append(operands, strings.TrimSpace(s[from:i]))
+				from = i + 1
+			}
+		}
+	}
+	return operands
+}
+
+// operand reads one of a form:
+//
+//	R, r    a register that is written, or is read and may be a constant
+//	R4, r4  so many of them
+//	S       a register that is written, and perhaps a predicate that is
+//	A, P    an address of memory, or in the parameters
+//	n       a constant
+func (p *parser) operand(in *instruction, form, s string) error {
+	switch form[0] {
+	case 'A', 'P':
+		m := addressForm.FindStringSubmatch(s)
+		if m == nil {
+			return fmt.Errorf("address %q", s)
+		}
+		offset, _ := strconv.Atoi(m[2])
+		if form == "A" {
+			in.offsets = append(in.offsets, offset)
+			return p.operand(in, "r", m[1])
+		}
+		i := slices.IndexFunc(p.kernel.Parameters, func(q Parameter) bool { return q.Name == m[1] })
+		if i < 0 || offset < 0 {
+			return fmt.Errorf("there is no parameter %s", m[1])
+		}
+		q := p.kernel.Parameters[i]
+		in.args = append(in.args, q.offset+offset, q.offset+q.Size)
+		return nil
+	case 'n':
+		n, err := strconv.Atoi(s)
+		in.args = append(in.args, n)
+		return err
+	case 'S':
+		s, predicate, ok := strings.Cut(s, "|")
+		if !ok {
+			predicate = s
+		}
+		return p.operand(in, "R2", "{"+s+","+predicate+"}")
+	}
+	names := []string{s}
+	if len(form) > 1 { // in braces
+		names = split(strings.Trim(s, "{}"))
+		if form[1:] != strconv.Itoa(len(names)) {
+			return fmt.Errorf("%d registers of %s", len(names), form[1:])
+		}
+	}
+	for _, name := range names {
+		r, err := p.value(name)
+		if err != nil {
+			return err
+		}
+		in.args = append(in.args, r)
+		if form[0] == 'r' {
+			in.sources = append(in.sources, r)
+			continue
+		}
+		if slices.ContainsFunc(p.kernel.constants, func(c constant) bool { return c.register == r }) {
+			return fmt.Errorf("a result in %s", name)
+		}
+		in.results = append(in.results, r)
+	}
+	return nil
+}
+
+// value returns the register of an operand.
+func (p *parser) value(s string) (int, error) {
+	k := p.kernel
+	for _, scope := range slices.Backward(p.scopes) {
+		if r, ok := scope[s]; ok {
+			return r, nil
+		}
+	}
+	if m := registerNumber.FindStringSubmatch(s); m != nil {
+		if n, _ := strconv.Atoi(m[2]); n >= p.declared[m[1]] {
+			return 0, fmt.Errorf("%s is not declared", s)
+		}
+		return k.register(k.names, s), nil
+	}
+	switch s {
+	case "%tid.x", "%laneid", "%ctaid.x", "%ctaid.y", "%ntid.x", "%nctaid.x", "%nctaid.y":
+		return k.register(k.specials, s), nil
+	}
+	var bits uint64
+	var err error
+	if at, ok := p.shared[s]; ok {
+		if at == dynamic {
+			at = p.staticBytes()
+		}
+		bits = uint64(sharedBase + at)
+	} else if digits, ok := strings.CutPrefix(s, "0f"); ok {
+		bits, err = strconv.ParseUint(digits, 16, 32)
+	} else if digits, ok := strings.CutPrefix(s, "0d"); ok {
+		bits, err = strconv.ParseUint(digits, 16, 64)
+	} else {
+		var n int64
+		n, err = strconv.ParseInt(s, 0, 64)
+		bits = uint64(n)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("operand %q", s)
+	}
+	r, ok := p.known[bits]
+	if !ok {
+		r = k.registers
+		k.registers++
+		p.known[bits] = r
+		k.constants = append(k.constants, constant{r, bits})
+	}
+	return r, nil
+}
+
+// register returns the number of a name.
+func (k *Kernel) register(names map[string]int, name string) int {
+	r, ok := names[name]
+	if !ok {
+		r = k.registers
+		names[name] = r
+		k.registers++
+	}
+	return r
+}
+
+// registerName returns the name of a number.
+func (k *Kernel) registerName(r int) string {
+	for name, number := range k.names {
+		if number == r {
+			return name
+		}
+	}
+	return "a register of a block"
+}

@@ -1,0 +1,163 @@
+package interpreter
+
+import (
+	"math/bits"
+	"unsafe"
+)
+
+// register is a register of a warp: a value for each lane, from its lowest bit up. Of a
+// predicate the first has the bits of all lanes.
+type register [lanes]uint64
+
+// lane is a lane's value as what it is to an instruction.
+func lane[T any](r *register, i int) *T { return (*T)(unsafe.Pointer(&r[i])) }
+
+// wide is a value as a register holds it.
+func wide[T any](value T) (x uint64) {
+	*(*T)(unsafe.Pointer(&x)) = value
+	return x
+}
+
+// warp is 32 threads that run together.
+type warp struct {
+	block     *block
+	number    int // in its block
+	registers []register
+	set       []uint32     // for each register the lanes that have a value
+	paths     []path       // the last one runs
+	at        *instruction // that runs
+	waiting   *instruction // the barrier that it waits at
+	synced    uint32       // when its lanes last met
+	copies    []copying
+	group     int // of the next asynchronous copy
+}
+
+// path is lanes that are at one instruction, and where they meet others again.
+type path struct {
+	pc, end int
+	lanes   uint32
+}
+
+// newWarp returns a warp whose constants have their values.
+func newWarp(l *launch, number int) *warp {
+	w := &warp{number: number, registers: make([]register, l.kernel.registers), set: make([]uint32, l.kernel.registers)}
+	for _, c := range l.kernel.constants {
+		for i := range w.registers[c.register] {
+			w.registers[c.register][i] = c.bits
+		}
+	}
+	return w
+}
+
+// start puts the warp to the beginning of the kernel.
+func (w *warp) start(b *block) {
+	w.block, w.waiting, w.synced, w.copies, w.group = b, nil, b.clock, w.copies[:0], 0
+	w.paths = append(w.paths[:0], path{0, len(b.kernel.code), allLanes})
+	clear(w.set)
+	for _, c := range b.kernel.constants {
+		w.set[c.register] = allLanes
+	}
+	for name, r := range b.kernel.specials {
+		w.set[r] = allLanes
+		for i := range lanes {
+			w.registers[r][i] = uint64(map[string]int{
+				"%tid.x": w.number*lanes + i, "%laneid": i,
+				"%ctaid.x": b.number % b.Grid[0], "%ctaid.y": b.number / b.Grid[0],
+				"%ntid.x": b.Threads, "%nctaid.x": b.Grid[0], "%nctaid.y": b.Grid[1],
+			}[name])
+		}
+	}
+}
+
+// run takes some steps. It returns true if the warp has ended or waits for others.
+func (w *warp) run(steps int) bool {
+	b, code := w.block, w.block.kernel.code
+	if b.MostSteps > 0 && b.Steps > b.MostSteps {
+		w.fail(0, "follows %d instructions of warps: no end in sight", b.Steps)
+	}
+	for range steps {
+		b.Steps++
+		for {
+			if len(w.paths) == 0 {
+				return true
+			}
+			if p := w.paths[len(w.paths)-1]; p.pc != p.end && p.lanes != 0 {
+				break
+			}
+			w.paths = w.paths[:len(w.paths)-1]
+		}
+		p := &w.paths[len(w.paths)-1]
+		in := &code[p.pc]
+		w.at = in
+		active := p.lanes
+		if in.guarded {
+			w.check(in.guard, active)
+			active &= uint32(w.registers[in.guard][0]) ^ in.inverted
+		}
+		switch in.flow {
+		case flowBranch:
+			w.branch(p, in, active)
+			continue
+		case flowExit:
+			for i := range w.paths {
+				w.paths[i].lanes &^= active
+			}
+			if p.lanes != 0 {
+				p.pc++
+			}
+			continue
+		}
+		p.pc++
+		if active == 0 {
+			continue
+		}
+		for _, r := range in.sources {
+			if w.set[r]&active != active {
+				w.check(r, active)
+			}
+		}
+		if in.together && active != allLanes {
+			w.fail(bits.TrailingZeros32(^active), "is not reached by this lane together with the others")
+		}
+		if in.flow == flowBarrier {
+			w.waiting = in
+			return true
+		}
+		in.run(w, in, active)
+		for _, r := range in.results {
+			w.set[r] |= active
+		}
+	}
+	return false
+}
+
+// check is that lanes may read a register.
+func (w *warp) check(r int, active uint32) {
+	if unset := active &^ w.set[r]; unset != 0 {
+		w.fail(bits.TrailingZeros32(unset), "reads %s, which has no value", w.block.kernel.registerName(r))
+	}
+}
+
+// branch takes the lanes to the instruction's target. If others don't go there, one of
+// the two goes on, and the other one when that comes to where both meet again.
+func (w *warp) branch(p *path, in *instruction, taken uint32) {
+	all, next := p.lanes, p.pc+1
+	switch taken {
+	case 0:
+		p.pc = next
+		return
+	case all:
+		p.pc = in.target
+		return
+	}
+	meet, end := in.meet, p.end
+	p.pc = meet
+	if meet == end {
+		w.paths = w.paths[:len(w.paths)-1]
+	}
+	sides := [2]path{{in.target, meet, taken}, {next, meet, all &^ taken}}
+	if w.block.rng.IntN(2) == 0 {
+		sides[0], sides[1] = sides[1], sides[0]
+	}
+	w.paths = append(w.paths, sides[0], sides[1])
+}

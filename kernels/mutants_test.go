@@ -1,0 +1,311 @@
+//go:build !gpu
+
+package kernels
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"overcomplete/kernels/interpreter"
+)
+
+// TestMutants breaks instructions of the PTX, one at a time: the interpreter, or the
+// comparison with plain loops, must see it. What no trial sees, no test of kernels would.
+// A kernel without trials fails.
+func TestMutants(t *testing.T) {
+	const most = 8 // of a mutation in a kernel, drawn at random
+	total := 0
+	texts := entries(t)
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		text := texts[name]
+		t.Run(name, func(t *testing.T) {
+			if len(trials(name)) == 0 {
+				t.Fatal("it has no trials")
+			}
+			verdict, steps := try(t, name, text, 0)
+			if verdict != "" {
+				t.Fatalf("as it is: %s", verdict)
+			}
+			for _, m := range mutations {
+				mutants := m.of(text)
+				rng := rand.New(rand.NewPCG(1, 1))
+				rng.Shuffle(len(mutants), func(i, j int) { mutants[i], mutants[j] = mutants[j], mutants[i] })
+				mutants = mutants[:min(most, len(mutants))]
+				unseen := make([]bool, len(mutants))
+				inParallel(len(mutants), func(i int) {
+					verdict, _ := try(t, name, mutants[i].text, 5*steps) // those that never end, too
+					unseen[i] = verdict == ""
+				})
+				left := allowance(name, m.name)
+				for i, mutant := range mutants {
+					if unseen[i] {
+						if left--; left < 0 {
+							t.Errorf("nothing sees line %d, %s, as %s", mutant.line, mutant.from, mutant.to)
+						}
+					}
+				}
+				if total += len(mutants); len(mutants) > 0 {
+					t.Logf("%-22s %3d mutants, %d not seen", m.name, len(mutants), allowance(name, m.name)-left)
+				}
+			}
+		})
+	}
+	t.Logf("%d mutants", total)
+}
+
+// harmless are mutations that change nothing but what a kernel's time is, or not even
+// that: so many mutants may stay unseen.
+var harmless = []struct {
+	kernels, mutation string
+	most              int
+	why               string
+}{
+	{"accumulate_|decode_", bounds, 1, "a step too many is loaded, of zeros, and not used"},
+	{"correlate_|fista_", bounds, 3, "the same, and the depth is a multiple of 4, never 1, and so is positive the number of steps"},
+	{"fista_residuals", "parameter", 1, "the pitch for the width: padding is zeros"},
+	{"keep_largest", "selection", 7, "a count that would have ended the search for digits before the last one"},
+	{"peak_tf32", "rounding left out", 6, "its factors are small integers"},
+	{"peak_tf32", "sums swapped", 1e3, "all of a lane's sums are added up"},
+}
+
+func allowance(kernel, mutation string) int {
+	for _, h := range harmless {
+		if h.mutation == mutation && regexp.MustCompile("^("+h.kernels+")").MatchString(kernel) {
+			return h.most
+		}
+	}
+	return 0
+}
+
+// entries are the kernels of the embedded PTX, each a text of its own.
+func entries(t *testing.T) map[string]string {
+	files, err := ptx.ReadDir("ptx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make(map[string]string)
+	for _, file := range files {
+		text, err := ptx.ReadFile("ptx/" + file.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		const begins = ".visible .entry "
+		parts := strings.Split(string(text), begins)
+		for _, entry := range parts[1:] {
+			name, _, _ := strings.Cut(entry, "(")
+			all[name] = parts[0] + begins + entry
+		}
+	}
+	return all
+}
+
+// trials are checks of a kernel that are quick, and together see all of it: tiles that
+// are full and tiles that are not, bounds that lie at each element that a thread has,
+// more steps of a reduction than stages, all remainders of loops that are unrolled.
+func trials(kernel string) (all []func(b *bench)) {
+	add := func(check func(b *bench)) { all = append(all, check) }
+	name, precision, _ := strings.Cut(kernel, "_")
+	if p := Precision(precision); p == TF32 || p == FP32 {
+		for _, s := range []struct{ rows, columns, depth int }{ // of the product
+			{128, 128, 131}, {133, 133, 37},
+			{20, 4, 76}, {44, 44, 84}, {84, 84, 92}, {124, 124, 99}, {124, 20, 1}, {20, 52, 33}, {116, 108, 52},
+			{100, 12, 20}, {76, 28, 44}, {92, 36, 60}, {4, 68, 12}, {52, 100, 28}, {52, 60, 93},
+		} {
+			switch name {
+			case "decode":
+				add(func(b *bench) { checkDecode(b, p, s.rows, s.depth, s.columns) })
+			case "accumulate":
+				add(func(b *bench) { checkAccumulate(b, p, s.depth, s.rows, s.columns) })
+			case "correlate":
+				add(func(b *bench) { checkCorrelate(b, p, s.rows, s.columns, s.depth) })
+			case "fista":
+				add(func(b *bench) { checkFISTA(b, p, s.rows, s.columns, s.depth) })
+			}
+		}
+	}
+	switch kernel {
+	case "body":
+		for _, width := range []int{396, 28, 60, 92, 124, 156, 188, 220, 252} {
+			add(func(b *bench) { checkBody(b, 5, width) })
+			add(func(b *bench) { checkBodyNumbers(b, 5, width, width/2) })
+		}
+	case "totals":
+		for _, rows := range []int{5000, 31, 1024, 2048, 3072, 4096, 10000} {
+			add(func(b *bench) { checkTotals(b, rows) })
+		}
+	case "finish_codes", "pack_codes":
+		for _, atoms := range []int{515, 2, 20, 129, 148, 262, 404, 532} {
+			add(func(b *bench) { checkFinishAndPackCodes(b, 3+atoms%19, atoms) })
+		}
+	case "random_codes":
+		for atoms := 128; atoms < 134; atoms++ {
+			add(func(b *bench) { checkRandomCodes(b, atoms-120, atoms, 1<<33+5, 42) })
+		}
+	case "fista_residuals":
+		for _, s := range []struct{ words, dim, parts int }{
+			{17, 133, 36}, {100, 28, 4}, {100, 60, 128}, {100, 92, 64}, {100, 124, 100}, {100, 300, 292}, {100, 4, 96},
+		} {
+			add(func(b *bench) { checkFISTAResiduals(b, s.words, s.dim, s.parts) })
+		}
+	case "keep_largest":
+		for _, atoms := range []int{515, 1, 28, 60, 92, 124, 128, 160, 192, 224, 300} {
+			add(func(b *bench) { checkKeepLargest(b, 3+atoms%19, atoms) })
+		}
+	case "peak_tf32":
+		for steps := range 10 {
+			add(func(b *bench) { checkPeak(b, 2, steps) })
+		}
+	}
+	return all
+}
+
+// mutation is a way to break an instruction: groups of the pattern become others.
+type mutation struct {
+	name    string
+	pattern *regexp.Regexp
+	to      func(groups []string) string
+}
+
+// bounds may be off by one in kernels with tiles only: in others the compiler writes a
+// bound several times over.
+const bounds = "bound"
+
+var mutations = []mutation{
+	{"barrier removed", regexp.MustCompile(`bar\.sync.*;`), nothing},
+	{"warp's barrier removed", regexp.MustCompile(`bar\.warp\.sync.*;`), nothing},
+	{"shorter wait", regexp.MustCompile(`(cp\.async\.wait_group )(\d+);`), func(g []string) string { return g[1] + plus(g[2], 1) + ";" }},
+	{"group not committed", regexp.MustCompile(`cp\.async\.commit_group;`), nothing},
+	{"copied beyond the end", regexp.MustCompile(`(cp\.async\.cg.*, 16), %r\d+;`), func(g []string) string { return g[1] + ", 16;" }},
+	{"not copied", regexp.MustCompile(`(cp\.async\.cg.*, 16), %r\d+;`), func(g []string) string { return g[1] + ", 0;" }},
+	{"left factors swapped", regexp.MustCompile(`(mma.*\}, \{%r\d+, )(%r\d+), (%r\d+)(, .*;)`), swapped},
+	{"right factors swapped", regexp.MustCompile(`(mma.*\{)(%r\d+), (%r\d+)(\}.*;)`), swapped},
+	{"sums swapped", regexp.MustCompile(`(mma.*?\{)(%f\d+), (%f\d+)(.*;)`), swapped},
+	{"rounding left out", regexp.MustCompile(`cvt\.rna\.tf32\.f32`), func([]string) string { return "mov.b32" }},
+	{"address", regexp.MustCompile(`((?:ld|st)(?:\.global|\.shared)?(?:\.v(\d))?\.[busf](\d+).*\[%\w+)(?:\+(-?\d+))?(\].*;)`), nextElement},
+	{"parameter", regexp.MustCompile(`(ld\.param(?:\.v(\d))?\.[busf](\d+).*\[\w+)(?:\+(\d+))?(\].*;)`), nextElement},
+	{"place", regexp.MustCompile(`((?:add|shl|mul\.lo)\.[bs]64.*, *)(-?\d+)(;|,.*;)`), func(g []string) string { return g[1] + plus(g[2], 1) + g[3] }},
+	{"predicate inverted", regexp.MustCompile(`@(!?)%p`), func(g []string) string { return map[string]string{"": "@!%p", "!": "@%p"}[g[1]] }},
+	{"selection", regexp.MustCompile(`(selp.*?, )(\S+), (\S+)(, %p\d+;)`), swapped},
+	{"difference for sum", regexp.MustCompile(`add(\.f\d+.*, (?:%fd?\d+|0[fd]\w*[1-9A-F]\w*);)`), func(g []string) string { return "sub" + g[1] }}, // but of 0
+	{"sum for difference", regexp.MustCompile(`sub(\.f\d+)`), func(g []string) string { return "add" + g[1] }},
+	{bounds, regexp.MustCompile(`setp\.(lt|le|gt|ge)\.s32`), func(g []string) string {
+		return "setp." + map[string]string{"lt": "le", "le": "lt", "gt": "ge", "ge": "gt"}[g[1]] + ".s32"
+	}},
+	{"sum for product", regexp.MustCompile(`mul(\.f\d+)`), func(g []string) string { return "add" + g[1] }},
+}
+
+func nothing([]string) string        { return "" }
+func swapped(groups []string) string { return groups[1] + groups[3] + ", " + groups[2] + groups[4] }
+
+// plus returns a number as text, increased; that of "" is 0.
+func plus(s string, n int) string {
+	i, _ := strconv.Atoi(s)
+	return strconv.Itoa(i + n)
+}
+
+// nextElement moves an access by its own size.
+func nextElement(groups []string) string {
+	count, _ := strconv.Atoi(groups[2])
+	bits, _ := strconv.Atoi(groups[3])
+	return groups[1] + "+" + plus(groups[4], max(1, count)*bits/8) + groups[5]
+}
+
+// mutant is a kernel's text with a line that is broken.
+type mutant struct {
+	line           int
+	from, to, text string
+}
+
+// of returns all mutants of a kernel.
+func (m mutation) of(text string) (all []mutant) {
+	if m.name == bounds && !strings.Contains(text, "cp.async") {
+		return nil
+	}
+	lines := strings.Split(text, "\n")
+	for i := slices.Index(lines, "{"); i < len(lines); i++ {
+		at := m.pattern.FindStringIndex(lines[i])
+		if at == nil {
+			continue
+		}
+		from := lines[i]
+		lines[i] = from[:at[0]] + m.to(m.pattern.FindStringSubmatch(from)) + from[at[1]:]
+		all = append(all, mutant{i + 1, strings.TrimSpace(from), strings.TrimSpace(lines[i]), strings.Join(lines, "\n")})
+		lines[i] = from
+	}
+	return all
+}
+
+// try runs the trials of a kernel with a text until one fails. It returns what that
+// found wrong, or "", and the most steps that one took.
+func try(t testing.TB, kernel, text string, mostSteps int) (verdict string, steps int) {
+	parsed, err := interpreter.Parse(text)
+	if err != nil {
+		return err.Error(), 0
+	}
+	b := newBench(t)
+	b.kernels, b.orders = maps.Clone(b.kernels), 1
+	b.kernels[kernel] = parsed[kernel]
+	for _, check := range trials(kernel) {
+		j := &judge{TB: t}
+		b.begin(j)
+		b.MostSteps = mostSteps
+		b.rng = rand.New(rand.NewPCG(1, 2))
+		j.judge(func() { check(b) })
+		if steps = max(steps, b.Steps); j.verdict != "" {
+			return j.verdict, steps
+		}
+	}
+	return "", steps
+}
+
+// judge is a test that fails for itself alone.
+type judge struct {
+	testing.TB
+	verdict string
+}
+
+// failed ends what is judged.
+type failed struct{}
+
+func (j *judge) judge(f func()) {
+	defer func() {
+		if r := recover(); r != nil && r != (failed{}) {
+			panic(r)
+		}
+	}()
+	f()
+}
+
+func (j *judge) Helper() {}
+
+func (j *judge) Fatal(args ...any) {
+	j.verdict = fmt.Sprint(args...)
+	panic(failed{})
+}
+
+func (j *judge) Error(args ...any)                 { j.Fatal(args...) }
+func (j *judge) Fatalf(format string, args ...any) { j.Fatal(fmt.Sprintf(format, args...)) }
+func (j *judge) Errorf(format string, args ...any) { j.Fatal(fmt.Sprintf(format, args...)) }
+
+// inParallel calls f with all numbers below n, on all processors.
+func inParallel(n int, f func(i int)) {
+	var wait sync.WaitGroup
+	var next atomic.Int64
+	for range runtime.GOMAXPROCS(0) {
+		wait.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				f(i)
+			}
+		})
+	}
+	wait.Wait()
+}

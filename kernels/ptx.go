@@ -1,0 +1,8 @@
+package kernels
+
+import "embed"
+
+// ptx has the kernels.
+//
+//go:embed ptx/*.ptx
+var ptx embed.FS

@@ -1,0 +1,37 @@
+package kernels
+
+// widths are the lengths of rows: K of codes, L of vectors, and how far the next row is.
+type widths struct {
+	atoms, dim          int
+	codePitch, dimPitch int
+}
+
+func newWidths(atoms, dim int) widths {
+	return widths{atoms, dim, roundUp(atoms, 4), roundUp(dim, 4)}
+}
+
+// shape is that of the matrices of some words.
+func (w widths) shape(words int) shape {
+	return shape{int32(words), int32(w.atoms), int32(w.dim), int32(w.codePitch), int32(w.dimPitch)}
+}
+
+func roundUp(n, unit int) int { return (n + unit - 1) / unit * unit }
+
+// copyRows copies rows that begin srcPitch elements apart to where they begin dstPitch
+// apart. What that leaves between them is set to zero.
+func copyRows(dst []float32, dstPitch int, src []float32, srcPitch int) {
+	for i := range len(dst) / dstPitch {
+		row := dst[i*dstPitch : (i+1)*dstPitch]
+		clear(row[copy(row, src[i*srcPitch:(i+1)*srcPitch]):])
+	}
+}
+
+// pitched returns rows of a length so that they begin pitch elements apart.
+func pitched(rows []float32, length, pitch int) []float32 {
+	if length == pitch {
+		return rows
+	}
+	p := make([]float32, len(rows)/length*pitch)
+	copyRows(p, pitch, rows, length)
+	return p
+}
