@@ -234,10 +234,10 @@ func (b *gpuBench) profile() {
 		j := b.job(b.words, b.epochs, "A", precision)
 		var times []kernels.KernelTime
 		var failure error
-		j.options.Begin = func(model.Info) { j.device.trainer.(*kernels.Backend).StartProfile() }
+		j.options.Begin = func(model.Info) { j.device.trainer.(*kernels.Trainer).StartProfile() }
 		j.options.Epoch = func(e model.Epoch) {
 			if e.Epoch == b.epochs {
-				times, failure = j.device.trainer.(*kernels.Backend).Profile()
+				times, failure = j.device.trainer.(*kernels.Trainer).Profile()
 			}
 		}
 		t, _, err := b.learn(j)

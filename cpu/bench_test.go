@@ -12,7 +12,7 @@ import (
 // Benchmarks run at the level that OVERCOMPLETE_CPU names, or the best. Shares of
 // the peak are of what the core does in the same run with nothing to load.
 
-// trained returns a backend of 4,000 words, 300 → 3000, after some epochs, when
+// trained returns a trainer of 4,000 words, 300 → 3000, after some epochs, when
 // its codes are sparse. S and Q fit in no cache.
 func trained(b *testing.B, workers int) *minibatch {
 	const words, dim, atoms = 4000, 300, 3000

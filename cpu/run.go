@@ -44,7 +44,7 @@ type executable struct {
 }
 
 // frame holds the values of a program on one batch that outlast a step. It
-// belongs to that program: its vectors may be a backend's memory.
+// belongs to that program: its vectors may be a trainer's memory.
 type frame struct {
 	words, atoms, dim int
 	epoch             int

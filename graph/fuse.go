@@ -107,9 +107,11 @@ func (p *placer) linear(v, factor *value) linear {
 				return
 			}
 		}
-		if sum, err := p.sum2(p.coefficient(terms, v), factor, 1); err == nil {
-			terms[v] = sum
+		sum, err := p.sum2(p.coefficient(terms, v), factor, 1)
+		if err != nil {
+			v, sum = new(value), factor // a term that is none of those looked for
 		}
+		terms[v] = sum
 	}
 	add(v, factor)
 	return terms

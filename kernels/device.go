@@ -35,16 +35,19 @@ const (
 )
 
 // Supports returns nil if GPUs train with these hyperparameters, or else an error that
-// wraps [ErrUnavailable] and names what is of the CPU only.
+// wraps [ErrUnsupported] and names what is of the CPU only.
 func Supports(h model.Hyperparameters) error {
 	switch {
 	case h.Algorithm == "authors":
-		return fmt.Errorf("%w: the algorithm authors goes word by word, and only on the CPU", ErrUnavailable)
+		return fmt.Errorf("%w: the algorithm authors, which goes word by word", ErrUnsupported)
 	case h.State == "float16":
-		return fmt.Errorf("%w: the state float16 is of the CPU only", ErrUnavailable)
+		return fmt.Errorf("%w: the state float16", ErrUnsupported)
 	}
 	return nil
 }
+
+// ErrUnsupported is returned, wrapped, for what is done on the CPU only.
+var ErrUnsupported = errors.New("no GPU does this")
 
 // ErrUnavailable is returned, wrapped, when no GPU can be used, or not the one
 // that was asked for.

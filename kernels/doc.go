@@ -47,7 +47,7 @@
 // tests would see a mistake is tested with mutants of the PTX.
 //
 // With -tags gpu tests run on a CUDA driver that package emulator makes of the host, and
-// that runs the .cu files as C++. On it the backend passes the suite that the CPU passes,
+// that runs the .cu files as C++. On it training passes the suite that the CPU passes,
 // each kernel is compared with the same loops, and every launch and every allocation is
 // made to fail in turn. The same tests run on a GPU with
 // OVERCOMPLETE_LIBCUDA=libcuda.so.1.

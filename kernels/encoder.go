@@ -58,7 +58,7 @@ func newEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch 
 		return nil, err
 	}
 	if o.Gap > 0 {
-		return nil, fmt.Errorf("%w: exact codes are of the CPU only", ErrUnavailable)
+		return nil, fmt.Errorf("%w: exact codes", ErrUnsupported)
 	}
 	step, err := encode.StepSize(dictionary)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"overcomplete/train"
 )
 
-// gpu is what Backend and Encoder share: a CUDA context with our kernels. It is used
+// gpu is what Trainer and Encoder share: a CUDA context with our kernels. It is used
 // between enter and leave. The first call that fails sets err, and the calls after it do
 // nothing, so that one look at err is enough for many calls.
 type gpu struct {
@@ -138,7 +138,7 @@ func (g *gpu) enter() (leave func()) {
 	return runtime.UnlockOSThread
 }
 
-var errClosed = errors.New("kernels: the backend is closed")
+var errClosed = errors.New("kernels: closed")
 
 // Close releases the GPU. It returns the error that made it of no use, if there was one
 // and this is the first Close.

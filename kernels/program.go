@@ -26,7 +26,7 @@ type rowWork struct {
 
 // newProgram gives an executable its memory; inputs and products are where the
 // training has them.
-func (b *Backend) newProgram(x *executable) (*program, error) {
+func (b *Trainer) newProgram(x *executable) (*program, error) {
 	g := b.gpu
 	p := &program{executable: x, numbers: alloc[float64](g, x.numbers), places: make([]place, len(x.Vectors)+1)}
 	for i, v := range x.Vectors {
@@ -75,13 +75,13 @@ func upload[T any](g *gpu, values []T) pointer[T] {
 }
 
 // start clears the program's sums.
-func (b *Backend) start(p *program) {
+func (b *Trainer) start(p *program) {
 	p.words = 0
 	zero(b.gpu, p.numbers, p.executable.numbers, b.gpu.compute)
 }
 
 // sums waits for the program and returns what its runs added up since start.
-func (b *Backend) sums(p *program) (map[string]float64, error) {
+func (b *Trainer) sums(p *program) (map[string]float64, error) {
 	numbers := make([]float64, p.executable.numbers)
 	toHost(b.gpu, numbers, p.numbers, b.gpu.compute)
 	b.gpu.synchronize(b.gpu.compute)
@@ -93,7 +93,7 @@ func (b *Backend) sums(p *program) (map[string]float64, error) {
 }
 
 // run launches the program for some words of a slot.
-func (b *Backend) run(p *program, at parts[pointer[float32]], words, epoch int) {
+func (b *Trainer) run(p *program, at parts[pointer[float32]], words, epoch int) {
 	g := b.gpu
 	if words != p.words {
 		numbers := make([]float64, len(p.Numbers))
@@ -127,7 +127,7 @@ func (b *Backend) run(p *program, at parts[pointer[float32]], words, epoch int) 
 }
 
 // multiply launches a step's product, if it has one.
-func (b *Backend) multiply(p *program, s graph.Step, at parts[pointer[float32]], words, epoch int) {
+func (b *Trainer) multiply(p *program, s graph.Step, at parts[pointer[float32]], words, epoch int) {
 	g, shape := b.gpu, b.shape(words)
 	vector := func(i int) pointer[float32] { return p.places[i].data }
 	switch s := s.(type) {
@@ -150,7 +150,7 @@ func (b *Backend) multiply(p *program, s graph.Step, at parts[pointer[float32]],
 }
 
 // rowNumber is where the rows leave a number, or 0 for number −1.
-func (b *Backend) rowNumber(i int) pointer[float64] {
+func (b *Trainer) rowNumber(i int) pointer[float64] {
 	if i < 0 {
 		return 0
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // SaveMatrix implements [train.Resumable].
-func (b *Backend) SaveMatrix(m model.Matrix, f func(part []float32) error) error {
+func (b *Trainer) SaveMatrix(m model.Matrix, f func(part []float32) error) error {
 	defer b.gpu.enter()()
 	return b.eachPart(b.part(m), func(p matrixPart) error {
 		if err := p.read(); err != nil {
@@ -21,7 +21,7 @@ func (b *Backend) SaveMatrix(m model.Matrix, f func(part []float32) error) error
 }
 
 // RestoreMatrix implements [train.Resumable].
-func (b *Backend) RestoreMatrix(m model.Matrix, f func(part []float32) error) error {
+func (b *Trainer) RestoreMatrix(m model.Matrix, f func(part []float32) error) error {
 	defer b.gpu.enter()()
 	return b.eachPart(b.part(m), func(p matrixPart) error {
 		if err := f(p.rows); err != nil {
@@ -32,7 +32,7 @@ func (b *Backend) RestoreMatrix(m model.Matrix, f func(part []float32) error) er
 }
 
 // Restore implements [train.Resumable].
-func (b *Backend) Restore(dictionary []float32, codes *vectors.CSR) error {
+func (b *Trainer) Restore(dictionary []float32, codes *vectors.CSR) error {
 	if len(dictionary) != b.atoms*b.dim || codes.Rows != b.words || codes.Cols != b.atoms {
 		return fmt.Errorf("kernels: a state of %d words × %d atoms, want %d × %d", codes.Rows, codes.Cols, b.words, b.atoms)
 	}
@@ -60,7 +60,7 @@ type stateMatrix struct {
 	rows, width, pitch int
 }
 
-func (b *Backend) part(m model.Matrix) stateMatrix {
+func (b *Trainer) part(m model.Matrix) stateMatrix {
 	switch m {
 	case model.SquaredGradients:
 		return stateMatrix{nil, b.squares, b.atoms, b.dim, b.dimPitch}
@@ -80,7 +80,7 @@ type matrixPart struct {
 }
 
 // eachPart calls f for all rows in turn, some at a time.
-func (b *Backend) eachPart(m stateMatrix, f func(matrixPart) error) error {
+func (b *Trainer) eachPart(m stateMatrix, f func(matrixPart) error) error {
 	g, most := b.gpu, min(b.codeBatch, m.rows)
 	memory, padded := make([]float32, most*m.width), make([]float32, most*m.pitch)
 	for first := 0; first < m.rows; first += most {

@@ -38,7 +38,8 @@ const (
 // State is what a training needs beside the model to go on as if it had never
 // stopped.
 type State struct {
-	Batch int // words of the next dictionary step
+	Batch   int    // words of the next dictionary step
+	Vectors string // SHA-256 of the vectors that are trained on, in hexadecimal
 
 	// Each calls f with the elements of matrix m, in order and in parts of any
 	// length. It returns the first error of f.
@@ -64,7 +65,7 @@ func (m *Model) SaveCheckpoint(dir string, force bool, s State) error {
 		if err := os.Mkdir(filepath.Join(dir, stateDir), 0o777); err != nil {
 			return inFile(stateDir, err)
 		}
-		p := progress{s.Batch, make(map[string]string)}
+		p := progress{s.Batch, s.Vectors, make(map[string]string)}
 		for _, file := range m.files() {
 			var err error
 			if p.SHA256[file], err = hashFile(dir, file); err != nil {
@@ -96,8 +97,9 @@ func (m *Model) SaveCheckpoint(dir string, force bool, s State) error {
 
 // progress is the content of progressFile.
 type progress struct {
-	Batch  int               `json:"batch"`
-	SHA256 map[string]string `json:"sha256"` // of all other files, in hexadecimal
+	Batch   int               `json:"batch"`
+	Vectors string            `json:"vectors"`
+	SHA256  map[string]string `json:"sha256"` // of all other files, in hexadecimal
 }
 
 // files are those of m in its directory.
@@ -129,7 +131,8 @@ var ErrNoCheckpoint = errors.New("is a model, but no checkpoint")
 // A Checkpoint is a model whose training can go on, and where its state is.
 type Checkpoint struct {
 	*Model
-	Batch int // as in [State]
+	Batch   int    // as in [State]
+	Vectors string // likewise
 
 	dir  string
 	sums map[string]string
@@ -154,6 +157,9 @@ func OpenCheckpoint(dir string) (*Checkpoint, error) {
 	if err == nil && (p.Batch < 1 || p.Batch > m.Info.Input.Words) {
 		err = fmt.Errorf("a dictionary step of %d words", p.Batch)
 	}
+	if err == nil && p.SHA256 == nil {
+		err = errors.New("was written by an older version, without hashes that would show damage: train anew")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, inFile(progressFile, err))
 	}
@@ -166,7 +172,7 @@ func OpenCheckpoint(dir string) (*Checkpoint, error) {
 			return nil, fmt.Errorf("%s: %w", dir, err)
 		}
 	}
-	return &Checkpoint{m, p.Batch, dir, p.SHA256}, nil
+	return &Checkpoint{m, p.Batch, p.Vectors, dir, p.SHA256}, nil
 }
 
 // ReadMatrix reads one matrix of the state. It calls use with a function that fills part

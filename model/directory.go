@@ -145,8 +145,7 @@ func parseInfo(data []byte) (Info, error) {
 	if err != nil {
 		return info, inFile(infoFile, err)
 	}
-	// What the first models did not say, for there was nothing else.
-	info.Training.State, info.Training.Recipe = "float32", "paper"
+	info.Training.State = "float32" // the first models had no other, and did not say so
 	err = parseJSON(data, &info)
 	if err == nil && version == 1 {
 		err = info.fromVersion1(data)
@@ -157,9 +156,13 @@ func parseInfo(data []byte) (Info, error) {
 	return info, inFile(infoFile, err)
 }
 
-// fromVersion1 fills in the epochs' losses from a model.json of version 1, which
-// called them errors.
+// fromVersion1 fills in what a model.json of version 1 did not have: the recipe, which
+// can only have been another than the paper's if codes were encoded, and the epochs'
+// losses, which it called errors.
 func (i *Info) fromVersion1(data []byte) error {
+	if i.Encoding == nil {
+		i.Training.Recipe = "paper"
+	}
 	var old struct {
 		Epochs []struct {
 			RunningError float64 `json:"running_error"`

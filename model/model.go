@@ -59,19 +59,19 @@ type Info struct {
 	Encoding *Encoding `json:"encoding,omitempty"`
 }
 
-// validate returns an error unless a training, or an encoding after it, can have come to
-// i. What Input says of files is for people: anybody may have named them.
+// validate returns an error unless i can be the result of a training, or of an encoding
+// after it. What Input says of files is for people: anybody may have named them.
 func (i Info) validate() error {
 	words, dim, atoms := i.Input.Words, i.Input.Dim, i.Training.Atoms
 	if words < 0 || dim <= 0 || atoms <= 0 {
 		return fmt.Errorf("no model has %d words, %d dimensions and %d atoms", words, dim, atoms)
 	}
+	if err := checkName("loss", i.Training.Loss); err != nil {
+		return err
+	}
 	training := i.Training
-	if l := training.Loss; l != "squared" && l != "huber" { // a program's own, which may have any name
-		if err := checkName("loss", l); err != nil {
-			return err
-		}
-		training.Loss = "squared"
+	if i.Format == 1 && training.Recipe == "" {
+		training.Recipe = "paper" // or "best": version 1 did not say
 	}
 	if err := training.Validate(); err != nil {
 		return err
@@ -154,7 +154,7 @@ type Shard struct {
 // useful: start from [overcomplete/train.Defaults]. Fields have the names of the flags of
 // "overcomplete train".
 type Hyperparameters struct {
-	Recipe          string  `json:"recipe"`    // "paper", or "best": centred, and in the end encoded as package encode does
+	Recipe          string  `json:"recipe"`    // "paper", or "best": centred, and in the end encoded as package encode does; "" where version 1 did not say
 	Method          string  `json:"method"`    // "A", or "B" for nonnegative codes (paper §2.1, §2.2)
 	Algorithm       string  `json:"algorithm"` // "minibatch" or "authors"
 	Atoms           int     `json:"atoms"`     // K
@@ -163,22 +163,21 @@ type Hyperparameters struct {
 	Rate            float64 `json:"rate"`      // η, AdaGrad's learning rate
 	Loss            string  `json:"loss"`      // "squared", "huber", or the name of one of the program's own
 	HuberDelta      float64 `json:"huber_delta,omitempty"`
-	State           string  `json:"state"`            // what S and Q are kept as: "float32", or "float16", rounded, for half of their memory
-	Epochs          int     `json:"epochs"`           // most epochs to run
-	Stop            string  `json:"stop"`             // "epochs" or "authors"
-	DictionarySteps int     `json:"dictionary_steps"` // dictionary steps an epoch (minibatch only)
-	Center          bool    `json:"center"`           // subtract the mean vector first
+	State           string  `json:"state"`                      // what S and Q are kept as: "float32", or "float16", rounded, for half of their memory
+	Epochs          int     `json:"epochs"`                     // most epochs to run
+	Stop            string  `json:"stop"`                       // "epochs" or "authors"
+	DictionarySteps int     `json:"dictionary_steps,omitempty"` // dictionary steps an epoch (minibatch; authors takes one a word)
+	Center          bool    `json:"center"`                     // subtract the mean vector first
 	Seed            uint64  `json:"seed"`
 }
 
 // Validate returns nil if every hyperparameter has a value that can be trained with,
 // or else an error that begins with the name of the first that has not and says what
-// is wanted. Atoms and Epochs may be 0, for their
-// defaults. Loss must be one that every
-// program knows.
+// is wanted. Atoms and Epochs may be 0, for their defaults. Loss may have any name, since
+// programs can have losses of their own.
 func (h Hyperparameters) Validate() error {
 	for _, v := range []struct{ name, value, a, b string }{
-		{"recipe", h.Recipe, "paper", "best"}, {"method", h.Method, "A", "B"}, {"algorithm", h.Algorithm, "minibatch", "authors"}, {"loss", h.Loss, "squared", "huber"},
+		{"recipe", h.Recipe, "paper", "best"}, {"method", h.Method, "A", "B"}, {"algorithm", h.Algorithm, "minibatch", "authors"},
 		{"state", h.State, "float32", "float16"}, {"stop", h.Stop, "epochs", "authors"},
 	} {
 		if v.value != v.a && v.value != v.b {
@@ -202,10 +201,14 @@ func (h Hyperparameters) Validate() error {
 			return fmt.Errorf("%s is %v, which is %v in single precision, that of training", v.name, v.value, single)
 		}
 	}
+	isAuthors := 0
+	if h.Algorithm == "authors" { // which takes a step a word, whatever this says
+		isAuthors = 1
+	}
 	for _, v := range []struct {
 		name         string
 		value, least int
-	}{{"atoms", h.Atoms, 0}, {"epochs", h.Epochs, 0}, {"dictionary-steps", h.DictionarySteps, 1}} {
+	}{{"atoms", h.Atoms, 0}, {"epochs", h.Epochs, 0}, {"dictionary-steps", h.DictionarySteps, 1 - isAuthors}} {
 		if v.value < v.least || v.value > math.MaxInt32 {
 			return fmt.Errorf("%s is %d, want 1 to %d", v.name, v.value, math.MaxInt32)
 		}

@@ -2,9 +2,13 @@ package train
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"reflect"
 	"slices"
@@ -55,7 +59,7 @@ func (e *CheckpointError) Unwrap() error { return e.Err }
 // is finished when ctx is cancelled, for there is no way back from its middle.
 func (f *fit) interruptible(ctx context.Context) (epochs context.Context, stop func()) {
 	f.interrupted, f.saved = ctx, time.Now()
-	if f.Checkpoint == nil || f.Checkpoint.Every <= 0 {
+	if f.options.Checkpoint == nil || f.options.Checkpoint.Every <= 0 {
 		return ctx, func() {}
 	}
 	said := make(chan struct{})
@@ -71,14 +75,14 @@ func (f *fit) interruptible(ctx context.Context) (epochs context.Context, stop f
 }
 
 func (f *fit) note(format string, args ...any) {
-	if f.Note != nil {
-		f.Note(fmt.Sprintf(format, args...))
+	if f.options.Note != nil {
+		f.options.Note(fmt.Sprintf(format, args...))
 	}
 }
 
 // checkpoint saves the training after an epoch, if it is time, or if it ends here.
 func (f *fit) checkpoint() error {
-	c := f.Checkpoint
+	c := f.options.Checkpoint
 	if c == nil || c.Every <= 0 || finished(f.model.Info) {
 		return nil
 	}
@@ -87,37 +91,49 @@ func (f *fit) checkpoint() error {
 		return nil
 	}
 	err := f.save()
+	f.saved = time.Now() // or tried: the next is due as long after this
 	if err != nil && stop == nil {
 		f.note("warning: no checkpoint after epoch %d: %v", len(f.model.Info.Epochs), err)
 		return nil
 	}
-	if err == nil {
-		err = stop
-	}
-	return err
+	return errors.Join(err, stop)
 }
 
 func (f *fit) save() error {
-	t, ok := f.Trainer.(Resumable)
+	t, ok := f.trainer.(Resumable)
 	if !ok {
-		return fmt.Errorf("%s saves no state", f.Device())
+		return fmt.Errorf("%s saves no state", f.trainer.Device())
 	}
 	if err := f.fetch(); err != nil {
 		return err
 	}
 	defer func() { f.model.Codes.CSR, f.model.Dictionary.Atoms = vectors.CSR{}, nil }() // the trainer has them
-	c := f.Checkpoint
-	if err := f.model.SaveCheckpoint(c.Dir, c.Replace || c.Epoch > 0, model.State{Batch: f.batch, Each: t.SaveMatrix}); err != nil {
+	c := f.options.Checkpoint
+	if err := f.model.SaveCheckpoint(c.Dir, c.Replace || c.Epoch > 0, model.State{Batch: f.batch, Vectors: f.hash(), Each: t.SaveMatrix}); err != nil {
 		return err
 	}
-	c.Epoch, f.saved = len(f.model.Info.Epochs), time.Now()
+	c.Epoch = len(f.model.Info.Epochs)
 	return nil
+}
+
+// hash is the SHA-256 of the vectors that are trained on, which need not be from a file.
+func (f *fit) hash() string {
+	hash := sha256.New()
+	var b []byte
+	for part := range slices.Chunk(f.problem.X, 1<<14) {
+		b = b[:0]
+		for _, x := range part {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+		}
+		hash.Write(b)
+	}
+	return hex.EncodeToString(hash.Sum(nil))
 }
 
 // resume restores the training from its checkpoint, if there is one and it is of
 // this training.
 func (f *fit) resume() error {
-	c := f.Checkpoint
+	c := f.options.Checkpoint
 	if c == nil {
 		return nil
 	}
@@ -131,15 +147,19 @@ func (f *fit) resume() error {
 		f.note("there is no %s to go on with: training starts anew", c.Dir)
 		return nil
 	}
-	t, ok := f.Trainer.(Resumable)
+	t, ok := f.trainer.(Resumable)
 	if !ok {
-		return fmt.Errorf("train: %s resumes no checkpoint", f.Device())
+		return fmt.Errorf("train: %s resumes no checkpoint", f.trainer.Device())
 	}
 	saved, err := model.OpenCheckpoint(c.Dir)
 	if err != nil {
 		return &CheckpointError{err}
 	}
-	if err := sameTraining(saved.Model, f.model); err != nil {
+	err = sameTraining(saved.Model, f.model)
+	if err == nil && saved.Vectors != f.hash() {
+		err = errors.New("the vectors are others")
+	}
+	if err != nil {
 		return &CheckpointError{fmt.Errorf("%s: the checkpoint is of another training: %w", c.Dir, err)}
 	}
 	if err := t.Restore(saved.Dictionary.Atoms, &saved.Codes.CSR); err != nil {
@@ -153,7 +173,7 @@ func (f *fit) resume() error {
 	}
 	f.model.Info.Epochs, f.batch, c.Epoch = saved.Info.Epochs, saved.Batch, len(saved.Info.Epochs)
 	f.note("resuming after epoch %d", c.Epoch)
-	if was, is := saved.Info.Device, f.Device(); was != is {
+	if was, is := saved.Info.Device, f.trainer.Device(); was != is {
 		f.note("warning: it was trained on %s: on %s the last bits differ", was, is)
 	}
 	return nil
@@ -173,12 +193,12 @@ func sameTraining(saved, m *model.Model) error {
 		for i := range a.NumField() {
 			if x, y := a.Field(i).Interface(), b.Field(i).Interface(); x != y {
 				name, _, _ := strings.Cut(a.Type().Field(i).Tag.Get("json"), ",")
-				return fmt.Errorf("%s%s was %v and is %v", part.what, strings.ReplaceAll(name, "_", "-"), x, y)
+				return fmt.Errorf("%s%s: %v then, %v now", part.what, strings.ReplaceAll(name, "_", "-"), x, y)
 			}
 		}
 	}
 	if !slices.Equal(saved.Codes.Words, m.Codes.Words) {
-		return errors.New("its words are others")
+		return errors.New("the words are others")
 	}
 	return nil
 }

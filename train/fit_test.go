@@ -41,15 +41,14 @@ func sampleHyperparameters() model.Hyperparameters {
 	return h
 }
 
-// changes are, for each hyperparameter, trainings that differ in it, and what it is
-// named where it is refused.
+// changes are, for each hyperparameter, a training that differs in it.
 var changes = map[string]struct {
 	change func(*model.Hyperparameters)
 	also   []string // what cannot but differ with it
 }{
 	"Recipe":          {func(h *model.Hyperparameters) { h.Recipe, h.Center = "best", true }, []string{"Center"}},
 	"Method":          {func(h *model.Hyperparameters) { h.Method = "B" }, nil},
-	"Algorithm":       {func(h *model.Hyperparameters) { h.Algorithm = "authors" }, nil},
+	"Algorithm":       {func(h *model.Hyperparameters) { h.Algorithm, h.DictionarySteps = "authors", 0 }, []string{"DictionarySteps"}},
 	"Atoms":           {func(h *model.Hyperparameters) { h.Atoms = 31 }, nil},
 	"Lambda":          {func(h *model.Hyperparameters) { h.Lambda = 0.002 }, nil},
 	"Tau":             {func(h *model.Hyperparameters) { h.Tau = 1e-2 }, nil},
@@ -149,8 +148,13 @@ func TestResume(t *testing.T) {
 	x := sample(t, short)
 	x.Words[3] = "another"
 	o := train.Options{Checkpoint: &train.Checkpoint{Dir: dir, Resume: true}}
-	if _, err := train.Fit(t.Context(), x, base, cpu.Device{}, o); err == nil || !strings.Contains(err.Error(), "its words are others") {
+	if _, err := train.Fit(t.Context(), x, base, cpu.Device{}, o); err == nil || !strings.Contains(err.Error(), "the words are others") {
 		t.Errorf("other words: error %v", err)
+	}
+
+	x = sample(t, -short)
+	if _, err := train.Fit(t.Context(), x, base, cpu.Device{}, o); err == nil || !strings.Contains(err.Error(), "the vectors are others") {
+		t.Errorf("other vectors: error %v", err)
 	}
 
 	var begun int

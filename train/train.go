@@ -33,7 +33,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"overcomplete/encode"
@@ -64,35 +67,50 @@ type Problem struct {
 // Len returns the number of words, V.
 func (p Problem) Len() int { return len(p.X) / p.Dim }
 
-// Validate returns an error unless X is one vector of length Dim or more.
+// Validate returns an error unless X is one vector of length Dim or more, the
+// hyperparameters are valid, and the loss is either one that every program knows or has
+// another name.
 func (p Problem) Validate() error {
 	if p.Dim < 1 || len(p.X) == 0 || len(p.X)%p.Dim != 0 {
 		return fmt.Errorf("%d numbers are no vectors of length %d", len(p.X), p.Dim)
 	}
-	return nil
+	if p.Loss == nil {
+		return Validate(p.Hyperparameters)
+	}
+	if _, known := losses[p.Hyperparameters.Loss]; known {
+		return fmt.Errorf("loss is %q, want another name for a loss of the program's own", p.Hyperparameters.Loss)
+	}
+	return p.Hyperparameters.Validate()
 }
 
-// Spec states the training as a graph.
+// Validate returns an error, which begins with the name of a hyperparameter, unless all
+// are valid (see [model.Hyperparameters.Validate]) and the loss is one that every program
+// knows.
+func Validate(h model.Hyperparameters) error {
+	if _, known := losses[h.Loss]; !known {
+		return fmt.Errorf("loss is %.60q, want %s", h.Loss, strings.Join(slices.Sorted(maps.Keys(losses)), " or "))
+	}
+	return h.Validate()
+}
+
+// losses are those that every program knows, by the names that hyperparameters have
+// for them.
+var losses = map[string]func(h model.Hyperparameters) graph.Loss{
+	"squared": func(model.Hyperparameters) graph.Loss { return graph.Squared },
+	"huber":   func(h model.Hyperparameters) graph.Loss { return graph.Huber(h.HuberDelta) },
+}
+
+// Spec states a training that is valid as a graph.
 func (p Problem) Spec() graph.Spec {
-	s := Spec(p.Hyperparameters, p.Dim)
-	if p.Loss != nil {
-		s.Loss = p.Loss
+	h, loss := p.Hyperparameters, p.Loss
+	if loss == nil {
+		loss = losses[h.Loss](h)
 	}
-	return s
-}
-
-// Spec states a training with hyperparameters that are valid as a graph, for
-// vectors of length dim.
-func Spec(h model.Hyperparameters, dim int) graph.Spec {
-	s := graph.Spec{
-		Atoms: h.Atoms, Dim: dim,
+	return graph.Spec{
+		Atoms: h.Atoms, Dim: p.Dim,
 		Lambda: h.Lambda, Tau: h.Tau, Rate: h.Rate,
-		Loss: graph.Squared, Nonnegative: h.Method == "B",
+		Loss: loss, Nonnegative: h.Method == "B",
 	}
-	if h.Loss == "huber" {
-		s.Loss = graph.Huber(h.HuberDelta)
-	}
-	return s
 }
 
 // Batch returns how many words a dictionary step has at first, and at most: 1 in
@@ -175,15 +193,19 @@ type Options struct {
 // cancelled, the error is ctx's, and what is left is a checkpoint, if there was to be
 // one.
 //
-// If all fails but the training itself, that is the final encoding of the recipe
-// "best", Fit returns a model with the error: it is whole, with the codes of training.
+// Where training itself succeeds and what comes after it fails, the final encoding of
+// the recipe "best" or the release of the device, Fit returns the error and a model: that
+// is whole, with the codes of training.
 func Fit(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, device Device, o Options) (*model.Model, error) {
 	m, p, err := prepare(x, h, o)
 	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
 	if err := learn(ctx, m, p, device, o); err != nil {
-		return nil, err
+		if m.Dictionary.Atoms == nil {
+			return nil, err
+		}
+		return m, err
 	}
 	if m.Info.Training.Recipe != "best" {
 		return m, nil
@@ -199,18 +221,11 @@ func Fit(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, device 
 // prepare returns what is known of the model before training, and what there is to
 // train.
 func prepare(x *vectors.Dense, h model.Hyperparameters, o Options) (*model.Model, Problem, error) {
-	known := h
-	if o.Loss != nil {
-		if h.Loss == "" || h.Loss == "squared" || h.Loss == "huber" {
-			return nil, Problem{}, fmt.Errorf("loss is %q, want another name for a loss of the program's own", h.Loss)
-		}
-		known.Loss = Defaults().Loss
-	}
-	if err := known.Validate(); err != nil {
-		return nil, Problem{}, err
-	}
 	if err := x.Validate(); err != nil {
 		return nil, Problem{}, err
+	}
+	if h.Algorithm == "authors" {
+		h.DictionarySteps = 0 // a step a word
 	}
 	if h.Atoms == 0 {
 		h.Atoms = 10 * x.Dim
@@ -231,6 +246,9 @@ func prepare(x *vectors.Dense, h model.Hyperparameters, o Options) (*model.Model
 		in.Name, in.SHA256, in.WordsSHA256 = o.Source.Name, o.Source.SHA256, o.Source.WordsSHA256
 	}
 	p := Problem{X: x.Data, Dim: x.Dim, Hyperparameters: h, Loss: o.Loss, Words: o.Words}
+	if err := p.Validate(); err != nil {
+		return nil, Problem{}, err
+	}
 	if h.Center {
 		m.Dictionary.Mean = x.Mean()
 		p.X = make([]float32, len(x.Data))
@@ -251,7 +269,7 @@ func learn(ctx context.Context, m *model.Model, p Problem, device Device, o Opti
 		}
 	}()
 	m.Info.Device = t.Device()
-	f := fit{Trainer: t, Problem: p, Options: o, model: m, batch: p.Batch()}
+	f := fit{trainer: t, problem: p, options: o, model: m, batch: p.Batch()}
 	if err := f.resume(); err != nil {
 		return err
 	}
@@ -270,9 +288,9 @@ func learn(ctx context.Context, m *model.Model, p Problem, device Device, o Opti
 
 // fit is a training under way.
 type fit struct {
-	Trainer
-	Problem
-	Options
+	trainer Trainer
+	problem Problem
+	options Options
 
 	model *model.Model // Info.Epochs are those that are done
 	batch int          // words of the next dictionary step
@@ -283,12 +301,12 @@ type fit struct {
 
 // fetch copies what was learned so far into the model.
 func (f *fit) fetch() error {
-	codes, err := f.Codes()
+	codes, err := f.trainer.Codes()
 	if err != nil {
 		return err
 	}
 	f.model.Codes.CSR = *codes
-	f.model.Dictionary.Atoms, err = f.Dictionary()
+	f.model.Dictionary.Atoms, err = f.trainer.Dictionary()
 	return err
 }
 
@@ -297,7 +315,7 @@ func (f *fit) epoch(ctx context.Context) error {
 	start := time.Now()
 	info := &f.model.Info
 	t := len(info.Epochs) + 1
-	sums, err := f.Trainer.Epoch(ctx, t, f.batch)
+	sums, err := f.trainer.Epoch(ctx, t, f.batch)
 	if err != nil {
 		return err
 	}
@@ -311,20 +329,20 @@ func (f *fit) epoch(ctx context.Context) error {
 	if 10*sums.Shortened > sums.Steps {
 		f.batch = max(1, f.batch/2)
 	}
-	if f.Options.Epoch != nil {
-		f.Options.Epoch(e)
+	if f.options.Epoch != nil {
+		f.options.Epoch(e)
 	}
 	return f.checkpoint()
 }
 
 // measure turns an epoch's sums into its metrics.
 func (f *fit) measure(t int, s Sums) (model.Epoch, error) {
-	d, err := f.Dictionary()
+	d, err := f.trainer.Dictionary()
 	if err != nil {
 		return model.Epoch{}, err
 	}
-	h, words := f.Hyperparameters, float64(f.Len())
-	squares, norms := atomNorms(d, f.Dim)
+	h, words := f.problem.Hyperparameters, float64(f.problem.Len())
+	squares, norms := atomNorms(d, f.problem.Dim)
 	e := model.Epoch{
 		Epoch:       t,
 		RunningLoss: s.RunningLoss / words,

@@ -181,7 +181,7 @@ func tryGPU[T any](f *deviceFlags, onlyOnCPU error, open func(kernels.Device) (T
 // unable reports whether an error says that a GPU can't take the work, rather than
 // that it failed.
 func unable(err error) bool {
-	return errors.Is(err, kernels.ErrUnavailable) || errors.Is(err, train.ErrMemory)
+	return errors.Is(err, kernels.ErrUnavailable) || errors.Is(err, kernels.ErrUnsupported) || errors.Is(err, train.ErrMemory)
 }
 
 // ofTheUser marks errors of preparing the CPU that the user can mend, and says

@@ -253,13 +253,13 @@ func encodesOnGPU(t *testing.T, p gpuProgram) {
 		if _, err := os.Stat("kept"); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if i := openModel(t, "kept").Info; code != exitFailed || !strings.HasSuffix(stderr, "; kept is whole, but has the codes of training: encode gives others\n") ||
+		if i := openModel(t, "kept").Info; code != exitFailed || !strings.HasSuffix(stderr, "; kept is whole, with the codes of training\n") ||
 			len(i.Epochs) != 1 || i.Encoding != nil {
 			t.Errorf("launch %d fails: exit code %d, %s, %+v", launch, code, stderr, i)
 		}
 		break
 	}
-	if _, stderr := must("encode m large.txt --force -o out --exact"); !strings.HasPrefix(stderr, "encoding on the CPU (GPU unavailable: exact codes are of the CPU only)\n") {
+	if _, stderr := must("encode m large.txt --force -o out --exact"); !strings.HasPrefix(stderr, "encoding on the CPU (no GPU does this: exact codes)\n") {
 		t.Errorf("standard error %q", stderr)
 	}
 }

@@ -51,9 +51,9 @@ steps. Sizes in the listing: n words of a batch, K sparse dimensions, L dense on
 const exampleAtoms, exampleDim, exampleWords = 5, 3, 4
 
 func (f *modelFlags) exampleSpec() graph.Spec {
-	s := train.Spec(f.Hyperparameters, exampleDim)
-	s.Atoms = exampleAtoms
-	return s
+	h := f.Hyperparameters
+	h.Atoms = exampleAtoms
+	return train.Problem{Dim: exampleDim, Hyperparameters: h}.Spec()
 }
 
 func listPrograms(cmd *cobra.Command, f modelFlags) error {

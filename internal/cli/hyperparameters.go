@@ -29,7 +29,7 @@ func (f *modelFlags) check(cmd *cobra.Command) error {
 	if (f.Loss == "huber") != cmd.Flags().Changed("huber-delta") {
 		return usagef("--loss huber and --huber-delta go together")
 	}
-	if err := f.Validate(); err != nil {
+	if err := train.Validate(f.Hyperparameters); err != nil {
 		return usagef("--%w", err)
 	}
 	return nil

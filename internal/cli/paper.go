@@ -17,6 +17,7 @@ import (
 	"overcomplete/internal/escape"
 	"overcomplete/internal/experiment"
 	"overcomplete/model"
+	"overcomplete/train"
 )
 
 func newPaper() *cobra.Command {
@@ -36,15 +37,13 @@ the same command goes on where it was interrupted, and nothing is trained twice.
 		Example: `  overcomplete paper glove.txt googlenews.bin --data eval -o paper`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			b := f
-			b.Method = "B"
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			if err := b.check(cmd); err != nil {
-				return err
-			}
-			if err := runPaper(cmd, &f, b.Hyperparameters, args); err != nil {
+			b := f.Hyperparameters
+			b.Method = "B"
+			b.Epochs = train.DefaultEpochs(b)
+			if err := runPaper(cmd, &f, b, args); err != nil {
 				return f.interruption(err)
 			}
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), escape.Text(filepath.Join(f.output, reportFile)))

@@ -194,7 +194,7 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		if saved := m.Save(f.output, replace); saved != nil {
 			return fmt.Errorf("%w; nor can the model be saved: %w", err, saved)
 		}
-		return fmt.Errorf("%w; %s is whole, but has the codes of training: encode gives others", err, f.output)
+		return fmt.Errorf("%w; %s is whole, with the codes of training", err, f.output)
 	case c.Epoch > 0:
 		return fmt.Errorf("%w; %s is a checkpoint after epoch %d, with which --resume goes on", err, f.output, c.Epoch)
 	}

@@ -128,14 +128,14 @@ func TestTrain(t *testing.T) {
 			h.Loss, h.HuberDelta, h.Atoms, h.Epochs = "huber", 0.4, 30, 7
 		})},
 		{"--algorithm authors --epochs 3 --factor 3 --seed 9", 60, hyper(func(h *model.Hyperparameters) {
-			h.Algorithm, h.Epochs, h.Atoms, h.Seed = "authors", 3, 24, 9
+			h.Algorithm, h.DictionarySteps, h.Epochs, h.Atoms, h.Seed = "authors", 0, 3, 24, 9
 		})},
 		{"--state float16 --epochs 9", 60, hyper(func(h *model.Hyperparameters) { h.State, h.Epochs = "float16", 9 })},
 		{"--stop authors --max-words 40", 40, hyper(func(h *model.Hyperparameters) {
 			h.Stop, h.Epochs = "authors", 50
 		})},
 		{"--stop authors --method B --algorithm authors", 60, hyper(func(h *model.Hyperparameters) {
-			h.Stop, h.Method, h.Algorithm, h.Epochs = "authors", "B", "authors", 75
+			h.Stop, h.Method, h.Algorithm, h.DictionarySteps, h.Epochs = "authors", "B", "authors", 0, 75
 		})},
 	} {
 		t.Run(tt.flags, func(t *testing.T) {
@@ -417,7 +417,7 @@ func TestTrainFloat16(t *testing.T) {
 	sampleDir(t)
 	mustRun(t, "train in.txt -o single --epochs 5")
 	_, stderr := mustRun(t, "train in.txt -o half --epochs 5 --state float16")
-	if !strings.Contains(stderr, "training on the CPU (GPU unavailable: the state float16 is of the CPU only), ") {
+	if !strings.Contains(stderr, "training on the CPU (no GPU does this: the state float16), ") {
 		t.Errorf("standard error:\n%s", stderr)
 	}
 	if learned(t, "half") == learned(t, "single") {

@@ -117,6 +117,7 @@ func Open(e *Experiment, h model.Hyperparameters, data string) error {
 	if err := json.Unmarshal(was, &saved); err != nil {
 		return refuse(e.Dir, "%s: %w", settingFile, err)
 	}
+	saved.Training.Recipe = cmp.Or(saved.Training.Recipe, "paper") // which was not said before there was another
 	if err := e.Setting.same(saved); err != nil {
 		return refuse(e.Dir, "is an experiment of other settings: %w; choose another directory", err)
 	}
@@ -345,6 +346,9 @@ func (e *Experiment) record(name string) (*Record, error) {
 	}
 	if err != nil {
 		return nil, refuse(path, "%w; remove it to have it measured again", err)
+	}
+	if r.Training.Method != "" {
+		r.Training.Recipe = cmp.Or(r.Training.Recipe, "paper") // as in Open
 	}
 	return r, nil
 }

@@ -57,7 +57,7 @@ func RunPrograms(t *testing.T, newTrainer New, run RunProgram) {
 	}
 	t.Run("loss of an unlisted operation", func(t *testing.T) {
 		p := problems[0].make("minibatch", 1)
-		p.Loss = gorgonia.Softplus
+		p.Loss, p.Hyperparameters.Loss = gorgonia.Softplus, "softplus"
 		_, want := graph.Compile(graph.Dictionary, p.Spec())
 		if _, err := newTrainer(p, 0); err == nil || want == nil || err.Error() != want.Error() || !strings.Contains(err.Error(), `"softplus"`) {
 			t.Errorf("error %v, graph says %v", err, want)

@@ -132,13 +132,15 @@ func pseudoHuber(r *gorgonia.Node) (*gorgonia.Node, error) {
 
 // make returns the problem as trainers take it, for steps of p.batch words.
 func (p problem) make(algorithm string, seed uint64) train.Problem {
-	h := model.Hyperparameters{
-		Method: "A", Algorithm: algorithm, Atoms: p.atoms, Lambda: 0.1, Tau: 1e-3, Rate: 0.05,
-		DictionarySteps: max(1, p.words/p.batch), Seed: seed,
-	}
+	h := train.Defaults()
+	h.Algorithm, h.Atoms, h.Lambda, h.Tau = algorithm, p.atoms, 0.1, 1e-3
+	h.DictionarySteps, h.Seed = max(1, p.words/p.batch), seed
 	problem := train.Problem{Dim: p.dim, Hyperparameters: h}
 	if p.change != nil {
 		p.change(&problem)
+	}
+	if problem.Loss != nil {
+		problem.Hyperparameters.Loss = "the test's own"
 	}
 	rng := rand.New(rand.NewPCG(5, uint64(p.words*p.atoms)))
 	problem.X = make([]float32, p.words*p.dim)

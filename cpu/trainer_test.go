@@ -89,7 +89,9 @@ func TestUpdateKeepsBits(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
 		for _, batch := range []int{60, 350} {
 			for _, lambda := range []float64{0.02, 3} {
-				p := train.Problem{X: x, Dim: dim, Hyperparameters: model.Hyperparameters{Atoms: 150, Lambda: lambda, Tau: 1e-3, Rate: 0.05, Seed: seed}}
+				h := train.Defaults()
+				h.Atoms, h.Lambda, h.Tau, h.Seed = 150, lambda, 1e-3, seed
+				p := train.Problem{X: x, Dim: dim, Hyperparameters: h}
 				var want []float32
 				for _, workers := range []int{1, 5} {
 					b := minibatchOf(t, p, workers)
@@ -147,7 +149,9 @@ func TestDrawnCodesAreDropped(t *testing.T) {
 
 // small is a problem of so many words.
 func small(words int) train.Problem {
-	return train.Problem{X: make([]float32, 2*words), Dim: 2, Hyperparameters: model.Hyperparameters{Atoms: 10, Lambda: 0.1, Rate: 0.05}}
+	h := train.Defaults()
+	h.Atoms, h.Lambda = 10, 0.1
+	return train.Problem{X: make([]float32, 2*words), Dim: 2, Hyperparameters: h}
 }
 
 // Passes stop where they are when the context is cancelled under them.
@@ -191,8 +195,8 @@ func TestTrainerErrors(t *testing.T) {
 			{func(p *train.Problem) { p.X = p.X[1:] }, "3 numbers are no vectors of length 2"},
 			{func(p *train.Problem) { p.Dim = 0 }, "4 numbers are no vectors of length 0"},
 			{func(p *train.Problem) { p.Hyperparameters.Atoms = 0 }, "number of atoms is 0"},
-			{func(p *train.Problem) { p.Hyperparameters.Atoms = math.MaxInt }, "not enough memory: 2 words × "},
-			{func(p *train.Problem) { p.Loss = gorgonia.Softplus }, `operation "softplus" has no lowering`},
+			{func(p *train.Problem) { p.Hyperparameters.Atoms = math.MaxInt32 }, "not enough memory: 2 words × "},
+			{func(p *train.Problem) { p.Loss, p.Hyperparameters.Loss = gorgonia.Softplus, "softplus" }, `operation "softplus" has no lowering`},
 		} {
 			p := small(2)
 			p.Hyperparameters.Algorithm = algorithm

@@ -39,25 +39,25 @@ func setting(t *testing.T, name, value string) {
 // schedules are the orders in which the emulated driver does the work of streams.
 var schedules = []string{"lazy", "eager", "copies", "kernels"}
 
-func TestBackend(t *testing.T) {
+func TestTrainer(t *testing.T) {
 	backendtest.Run(t, "minibatch", backendtest.Float32, func(p train.Problem, workers int) (train.Trainer, error) {
 		codeBatch := 0
 		if workers > 0 { // so that there are several
 			codeBatch = 64
 		}
-		return newBackend(Device{Precision: FP32}, p, codeBatch)
+		return newTrainer(Device{Precision: FP32}, p, codeBatch)
 	})
 }
 
 // Every program that graph compiles runs here, also those that no training has.
 func TestPrograms(t *testing.T) {
-	newTrainer := func(p train.Problem, _ int) (train.Trainer, error) { return newBackend(Device{Precision: FP32}, p, 0) }
+	newTrainer := func(p train.Problem, _ int) (train.Trainer, error) { return newTrainer(Device{Precision: FP32}, p, 0) }
 	backendtest.RunPrograms(t, newTrainer, func(trainer train.Trainer, build graph.Build, spec graph.Spec, epoch int) (map[string]float64, error) {
 		x, err := compileStep(build, spec)
 		if err != nil {
 			return nil, err
 		}
-		b := trainer.(*Backend)
+		b := trainer.(*Trainer)
 		defer b.enter()()
 		b.rowNumbers = alloc[float64](b.gpu, b.rowPitch*max(2, x.rowNumbers)) // Codes needs two
 		p, err := b.newProgram(x)
@@ -95,9 +95,9 @@ func sample(words int) train.Problem {
 }
 
 // open prepares a training on a GPU.
-func open(t *testing.T, p train.Problem, precision Precision, codeBatch int) *Backend {
+func open(t *testing.T, p train.Problem, precision Precision, codeBatch int) *Trainer {
 	t.Helper()
-	b, err := newBackend(Device{Precision: precision}, p, codeBatch)
+	b, err := newTrainer(Device{Precision: precision}, p, codeBatch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,9 +166,9 @@ func TestEdges(t *testing.T) {
 		{"all codes zero", 20, 10, 4, 5, 1e4, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p := train.Problem{Dim: test.dim, Hyperparameters: model.Hyperparameters{
-				Atoms: test.atoms, Lambda: test.lambda, Tau: 1e-3, Rate: 0.05, DictionarySteps: test.words / test.batch, Seed: 3,
-			}}
+			h := train.Defaults()
+			h.Atoms, h.Lambda, h.Tau, h.DictionarySteps, h.Seed = test.atoms, test.lambda, 1e-3, test.words/test.batch, 3
+			p := train.Problem{Dim: test.dim, Hyperparameters: h}
 			rng := rand.New(rand.NewPCG(3, 3))
 			p.X = make([]float32, test.words*test.dim)
 			for i := range p.X {
@@ -326,7 +326,7 @@ func partsResumed(t *testing.T) {
 	const words, codeBatch = 300, 32
 	p := sample(words)
 	setting(t, "EMULATED_MEMORY", memoryFor(t, p, 64, codeBatch))
-	epoch := func(b *Backend, epoch int) {
+	epoch := func(b *Trainer, epoch int) {
 		t.Helper()
 		if b.slotWords == words {
 			t.Fatal("all words fit on the device")
@@ -385,7 +385,7 @@ func TestFaults(t *testing.T) {
 		done := 0
 		p := sample(words)
 		p.Words = func(n int) { done += n }
-		b, err := newBackend(Device{}, p, codeBatch)
+		b, err := newTrainer(Device{}, p, codeBatch)
 		if err != nil {
 			return err
 		}
@@ -492,7 +492,7 @@ func TestMemory(t *testing.T) {
 	for _, slot := range []int{16, 40, 70} {
 		setting(t, "EMULATED_MEMORY", memoryFor(t, sample(words), slot, codeBatch))
 		open := func(words int) error {
-			b, err := newBackend(Device{}, sample(words), codeBatch)
+			b, err := newTrainer(Device{}, sample(words), codeBatch)
 			if err != nil {
 				return err
 			}
@@ -515,10 +515,11 @@ func TestHostMemory(t *testing.T) {
 		t.Skip("the machine's memory is not known")
 	}
 	setting(t, "EMULATED_FAIL_ALLOCATION", "1") // so that none is taken even if they are not
-	h := model.Hyperparameters{Atoms: 100_000, Lambda: 1, Rate: 0.05, DictionarySteps: math.MaxInt}
+	h := train.Defaults()
+	h.Atoms, h.DictionarySteps = 100_000, math.MaxInt32
 	bytes := 4 * 3 * uint64(h.Atoms) // of a word's codes, S and Q
 	words := int(2 * total / bytes)
-	_, err := newBackend(Device{}, train.Problem{X: make([]float32, words), Dim: 1, Hyperparameters: h}, 32)
+	_, err := newTrainer(Device{}, train.Problem{X: make([]float32, words), Dim: 1, Hyperparameters: h}, 32)
 	fit := wordsThatFit(t, err)
 	if !strings.Contains(err.Error(), "machine's memory") || uint64(fit)*bytes > total || uint64(fit)*bytes < total/4 {
 		t.Errorf("error %v, for words of %d bytes in %d", err, bytes, total)
@@ -535,7 +536,7 @@ func TestAllocations(t *testing.T) {
 			failed, failedCodes := 0, 0
 			for n := 1; n < 60; n++ {
 				setting(t, "EMULATED_FAIL_ALLOCATION", strconv.Itoa(n))
-				b, err := newBackend(Device{}, p, codeBatch)
+				b, err := newTrainer(Device{}, p, codeBatch)
 				if err != nil {
 					failed++
 					if fit := wordsThatFit(t, err); fit >= words || !errors.Is(err, cu.OutOfMemory) {
@@ -588,11 +589,11 @@ func TestCompilerRefuses(t *testing.T) {
 
 func TestTrainerErrors(t *testing.T) {
 	for want, change := range map[string]func(d *Device, p *train.Problem){
-		"there is no GPU 7":                     func(d *Device, _ *train.Problem) { d.Index = 7 },
-		"0 numbers are no vectors of length 21": func(_ *Device, p *train.Problem) { p.X = nil },
-		"20 numbers are no vectors of len":      func(_ *Device, p *train.Problem) { p.X = p.X[:20] },
-		"float16 is of the CPU only":            func(_ *Device, p *train.Problem) { p.Hyperparameters.State = "float16" },
-		"authors goes word by word":             func(_ *Device, p *train.Problem) { p.Hyperparameters.Algorithm = "authors" },
+		"there is no GPU 7":                       func(d *Device, _ *train.Problem) { d.Index = 7 },
+		"0 numbers are no vectors of length 21":   func(_ *Device, p *train.Problem) { p.X = nil },
+		"20 numbers are no vectors of len":        func(_ *Device, p *train.Problem) { p.X = p.X[:20] },
+		"no GPU does this: the state float16":     func(_ *Device, p *train.Problem) { p.Hyperparameters.State = "float16" },
+		"no GPU does this: the algorithm authors": func(_ *Device, p *train.Problem) { p.Hyperparameters.Algorithm = "authors" },
 	} {
 		d, p := Device{}, sample(10)
 		change(&d, &p)

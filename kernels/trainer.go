@@ -17,9 +17,9 @@ import (
 	"overcomplete/vectors"
 )
 
-// Backend trains on a GPU. It implements [train.Resumable]. Its methods may be
+// Trainer trains on a GPU. It implements [train.Resumable]. Its methods may be
 // called from any goroutine, one at a time.
-type Backend struct {
+type Trainer struct {
 	*gpu
 	sizes
 	precision Precision
@@ -52,17 +52,17 @@ type slot struct {
 }
 
 // Trainer implements [train.Device]. It copies the problem's vectors. What it returns
-// is a [*Backend].
+// is a [*Trainer].
 func (d Device) Trainer(p train.Problem) (train.Trainer, error) {
-	b, err := newBackend(d, p, 0)
+	b, err := newTrainer(d, p, 0)
 	if err != nil {
 		return nil, err
 	}
 	return b, nil
 }
 
-// newBackend is Trainer with the number of words of a code step for tests to choose.
-func newBackend(d Device, p train.Problem, codeBatch int) (*Backend, error) {
+// newTrainer is Trainer with the number of words of a code step for tests to choose.
+func newTrainer(d Device, p train.Problem, codeBatch int) (*Trainer, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("kernels: %w", err)
 	}
@@ -81,7 +81,7 @@ func newBackend(d Device, p train.Problem, codeBatch int) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Backend{
+	b := &Trainer{
 		gpu: g, sizes: newSizes(p, codeBatch),
 		precision: cmp.Or(d.Precision, TF32), seed: p.Hyperparameters.Seed, progress: p.Words, fresh: true,
 	}
@@ -104,10 +104,10 @@ func compileStep(build graph.Build, spec graph.Spec) (*executable, error) {
 }
 
 // Device implements [train.Trainer].
-func (b *Backend) Device() string { return b.gpu.name(b.precision) }
+func (b *Trainer) Device() string { return b.gpu.name(b.precision) }
 
 // prepare makes sure that there is enough memory, and then takes it.
-func (b *Backend) prepare(x []float32, dictionaryStep, codeStep *executable) error {
+func (b *Trainer) prepare(x []float32, dictionaryStep, codeStep *executable) error {
 	g := b.gpu
 	defer g.enter()()
 	free, _, err := cu.MemInfo()
@@ -141,7 +141,7 @@ func (b *Backend) prepare(x []float32, dictionaryStep, codeStep *executable) err
 }
 
 // fill allocates the device's memory and fills it.
-func (b *Backend) fill(x []float32, dictionaryStep, codeStep *executable) (err error) {
+func (b *Trainer) fill(x []float32, dictionaryStep, codeStep *executable) (err error) {
 	g, resident := b.gpu, b.slotWords == b.words
 	b.rowPitch = max(b.rows(graph.Words), b.atoms)
 	b.rowNumbers = alloc[float64](g, b.rowPitch*max(dictionaryStep.rowNumbers, codeStep.rowNumbers))
@@ -184,7 +184,7 @@ func (b *Backend) fill(x []float32, dictionaryStep, codeStep *executable) (err e
 }
 
 // reset gives words the state before training: random codes, and S and Q of zeros.
-func (b *Backend) reset(at parts[pointer[float32]], first, words int, s cu.Stream) {
+func (b *Trainer) reset(at parts[pointer[float32]], first, words int, s cu.Stream) {
 	zero(b.gpu, at.sumG, words*b.codePitch, s)
 	zero(b.gpu, at.sumQ, words*b.codePitch, s)
 	b.gpu.queue(randomCodes{
@@ -193,13 +193,13 @@ func (b *Backend) reset(at parts[pointer[float32]], first, words int, s cu.Strea
 }
 
 // from returns the state of the words of p from the one at index i on.
-func (b *Backend) from(p parts[pointer[float32]], i int) parts[pointer[float32]] {
+func (b *Trainer) from(p parts[pointer[float32]], i int) parts[pointer[float32]] {
 	codes := i * b.codePitch
 	return parts[pointer[float32]]{p.x.at(i * b.dimPitch), p.codes.at(codes), p.sumG.at(codes), p.sumQ.at(codes)}
 }
 
 // Epoch implements [train.Trainer].
-func (b *Backend) Epoch(ctx context.Context, epoch, batch int) (sums train.Sums, err error) {
+func (b *Trainer) Epoch(ctx context.Context, epoch, batch int) (sums train.Sums, err error) {
 	defer b.gpu.enter()()
 	start := time.Now()
 	if err := b.dictionaryPass(ctx, batch, &sums); err != nil {
@@ -212,7 +212,7 @@ func (b *Backend) Epoch(ctx context.Context, epoch, batch int) (sums train.Sums,
 }
 
 // dictionaryPass takes a dictionary step for each batch of words, in order.
-func (b *Backend) dictionaryPass(ctx context.Context, batch int, sums *train.Sums) error {
+func (b *Trainer) dictionaryPass(ctx context.Context, batch int, sums *train.Sums) error {
 	batch = min(batch, b.words)
 	if batch > b.batch {
 		return fmt.Errorf("kernels: a dictionary step of %d words, prepared for %d", batch, b.batch)
@@ -234,7 +234,7 @@ func (b *Backend) dictionaryPass(ctx context.Context, batch int, sums *train.Sum
 }
 
 // codePass renews all codes.
-func (b *Backend) codePass(ctx context.Context, epoch int, sums *train.Sums) error {
+func (b *Trainer) codePass(ctx context.Context, epoch int, sums *train.Sums) error {
 	p := b.codeStep
 	b.start(p)
 	zero(b.gpu, b.used, b.atoms, b.gpu.compute)
@@ -263,7 +263,7 @@ func (b *Backend) codePass(ctx context.Context, epoch int, sums *train.Sums) err
 //
 // Where not all words fit on the device at once, they go through two slots: while kernels
 // work on the words of one, those of the other are stored, and the next ones loaded.
-func (b *Backend) eachSlot(ctx context.Context, most int, renew bool, f func(at parts[pointer[float32]], first, words int)) error {
+func (b *Trainer) eachSlot(ctx context.Context, most int, renew bool, f func(at parts[pointer[float32]], first, words int)) error {
 	g := b.gpu
 	if b.slotWords == b.words {
 		if err := ctx.Err(); err != nil {
@@ -319,7 +319,7 @@ func (b *Backend) eachSlot(ctx context.Context, most int, renew bool, f func(at 
 }
 
 // loadSlot queues the copies of words' state to the device, S and Q only with sums.
-func (b *Backend) loadSlot(s *slot, first, words int, sums bool) {
+func (b *Trainer) loadSlot(s *slot, first, words int, sums bool) {
 	g, h := b.gpu, b.at(b.host, first, words)
 	toDevice(g, s.x, h.x, g.load)
 	switch {
@@ -336,7 +336,7 @@ func (b *Backend) loadSlot(s *slot, first, words int, sums bool) {
 }
 
 // storeSlot queues the copies of their new state back to the host.
-func (b *Backend) storeSlot(s *slot, first, words int) {
+func (b *Trainer) storeSlot(s *slot, first, words int) {
 	g, h := b.gpu, b.at(b.host, first, words)
 	toHost(g, h.codes, s.codes, g.store)
 	toHost(g, h.sumG, s.sumG, g.store)
@@ -345,13 +345,13 @@ func (b *Backend) storeSlot(s *slot, first, words int) {
 }
 
 // at is the state of some words in host memory.
-func (b *Backend) at(h parts[[]float32], first, words int) parts[[]float32] {
+func (b *Trainer) at(h parts[[]float32], first, words int) parts[[]float32] {
 	rows := func(m []float32, pitch int) []float32 { return m[first*pitch : (first+words)*pitch] }
 	return parts[[]float32]{rows(h.x, b.dimPitch), rows(h.codes, b.codePitch), rows(h.sumG, b.codePitch), rows(h.sumQ, b.codePitch)}
 }
 
 // Dictionary implements [train.Trainer].
-func (b *Backend) Dictionary() ([]float32, error) {
+func (b *Trainer) Dictionary() ([]float32, error) {
 	defer b.gpu.enter()()
 	rows := make([]float32, b.atoms*b.dimPitch)
 	toHost(b.gpu, rows, b.dictionary, b.gpu.compute)
@@ -362,7 +362,7 @@ func (b *Backend) Dictionary() ([]float32, error) {
 }
 
 // Codes implements [train.Trainer].
-func (b *Backend) Codes() (*vectors.CSR, error) {
+func (b *Trainer) Codes() (*vectors.CSR, error) {
 	defer b.gpu.enter()()
 	g := b.gpu
 	all := &vectors.CSR{
