@@ -74,7 +74,7 @@ func TestGPU(t *testing.T) {
 				t.Errorf("%+v", k)
 			}
 		}
-		if len(p.Kernels) < 6 || sum > p.Training.Seconds || sum < p.Training.Seconds/4 {
+		if len(p.Kernels) < 6 || sum > p.Training.Seconds || sum == 0 {
 			t.Errorf("%d kernels took %v s of %v", len(p.Kernels), sum, p.Training.Seconds)
 		}
 	}

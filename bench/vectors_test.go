@@ -33,8 +33,9 @@ func TestGenerateIsAFunctionOfTheRow(t *testing.T) {
 	}
 }
 
-// The vectors are like the first 8,000 of word2vec's GoogleNews, whose numbers
-// these are.
+// The vectors are like the first 8,000 of word2vec's GoogleNews, whose numbers these are.
+// The bounds are above the largest differences of four seeds: in this order, 1.4 %, 10 %,
+// 0.9 %, 14 %, 39 % and 22 %.
 func TestGenerateIsLikeRealVectors(t *testing.T) {
 	const words, dim = 8000, 300
 	rows := make([]float64, 0, words*dim)
@@ -49,9 +50,9 @@ func TestGenerateIsLikeRealVectors(t *testing.T) {
 		norms = append(norms, mat.Norm(x.RowView(i), 2))
 		floats.AddScaled(mean, 1.0/words, x.RawRowView(i))
 	}
-	near(t, "mean norm", stat.Mean(norms, nil), 2.931, 0.05)
+	near(t, "mean norm", stat.Mean(norms, nil), 2.931, 0.03)
 	near(t, "standard deviation of norms", stat.StdDev(norms, nil), 0.479, 0.15)
-	near(t, "norm of the mean vector", floats.Norm(mean, 2), 0.733, 0.1)
+	near(t, "norm of the mean vector", floats.Norm(mean, 2), 0.733, 0.03)
 
 	var covariance mat.SymDense
 	stat.CovarianceMatrix(&covariance, x, nil)
@@ -69,7 +70,7 @@ func TestGenerateIsLikeRealVectors(t *testing.T) {
 		near(t, "share of an eigenvalue", values[rank-1]/total, share, 0.15)
 	}
 	for j := range dim {
-		near(t, "share of a coordinate's variance", covariance.At(j, j)/total, 1.0/dim, 0.6)
+		near(t, "share of a coordinate's variance", covariance.At(j, j)/total, 1.0/dim, 0.5)
 	}
 
 	// Cosine of a word with the nearest other one.

@@ -66,6 +66,7 @@ func TestRun(t *testing.T) {
 			if n == 0 {
 				n = 80
 			}
+			// That of 1000 samples has a standard error of 1/√2000 = 2.2 % itself.
 			if want := 100 * math.Sqrt(r.Score/100*(1-r.Score/100)/n); math.Abs(r.Stderr-want) > 0.1*want {
 				t.Errorf("%s: standard error %v, want about %v", name, r.Stderr, want)
 			}

@@ -223,6 +223,7 @@ func TestExactRealData(t *testing.T) {
 		}
 		t.Logf("nonnegative %v: objective %.6f, scikit-learn's %.6f; words differ by up to %.1e; largest gap %.1e",
 			nonnegative, ours, theirs, most, slices.Max(codes.Gap))
+		// Ours may be above the minimum by the gap that was asked for.
 		if most > 1e-4 || slices.Max(codes.Gap) > 1e-4 {
 			t.Errorf("nonnegative %v: objectives differ by up to %v", nonnegative, most)
 		}

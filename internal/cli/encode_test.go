@@ -79,7 +79,8 @@ func checkEncoding(t *testing.T, dir string, d *vectors.Dense, want model.Encodi
 		{"objective", e.Objective, loss/words + e.Lambda*l1/words},
 		{"sparsity", e.Sparsity, 1 - float64(m.Codes.Nonzeros())/words/float64(m.Codes.Cols)},
 	} {
-		if math.Abs(v.got-v.want) > 1e-5*(1+v.want) {
+		// Residuals are those of codes in float32, subtracted in float32.
+		if math.Abs(v.got-v.want) > 1e-6*(1+v.want) {
 			t.Errorf("%s is %v, the codes have %v", v.name, v.got, v.want)
 		}
 	}

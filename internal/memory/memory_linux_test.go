@@ -1,11 +1,28 @@
 package memory
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"testing"
 )
+
+// The machine's memory is what /proc/meminfo says, in units of 1024 bytes.
+func TestTotal(t *testing.T) {
+	info, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var machine uint64
+	if _, err := fmt.Sscanf(string(info), "MemTotal: %d kB", &machine); err != nil {
+		t.Fatal(err)
+	}
+	want := min(machine<<10, groupLimit("/"), ownLimit())
+	if got, ok := Total(); !ok || got != want {
+		t.Errorf("%d bytes, known: %v; want %d", got, ok, want)
+	}
+}
 
 // The files are as the kernel's documents of control groups describe them.
 func TestGroupLimit(t *testing.T) {
