@@ -142,6 +142,10 @@ type Checkpoint struct {
 // are those that were written together. The error wraps [ErrNoCheckpoint] if there is
 // only a model.
 func OpenCheckpoint(dir string) (*Checkpoint, error) {
+	return unreplaced(dir, func() (*Checkpoint, error) { return openCheckpoint(dir) })
+}
+
+func openCheckpoint(dir string) (*Checkpoint, error) {
 	m, err := Open(dir)
 	if err != nil {
 		return nil, err
@@ -152,7 +156,7 @@ func OpenCheckpoint(dir string) (*Checkpoint, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s: %w", dir, ErrNoCheckpoint)
 	case err == nil:
-		err = json.Unmarshal(data, &p)
+		err = parseJSON(data, &p)
 	}
 	if err == nil && (p.Batch < 1 || p.Batch > m.Info.Input.Words) {
 		err = fmt.Errorf("a dictionary step of %d words", p.Batch)

@@ -36,11 +36,31 @@ func Open(path string) (*Model, error) {
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
 		read = openSafetensors
 	}
-	m, err := read(path)
+	m, err := unreplaced(path, func() (*Model, error) { return read(path) })
 	if err != nil {
 		return nil, inFile(path, err)
 	}
 	return m, nil
+}
+
+// unreplaced returns what read returns of the directory at path, which must be the same
+// all the while: another process may replace it between two of its files.
+func unreplaced[T any](path string, read func() (T, error)) (value T, err error) {
+	const tries = 10
+	for range tries {
+		dir, err := os.Open(path) // while it is open, no other has its number
+		if err != nil {
+			return read()
+		}
+		before, err := dir.Stat()
+		value, failed := read()
+		after, gone := os.Stat(path)
+		dir.Close()
+		if err != nil || gone != nil || os.SameFile(before, after) {
+			return value, failed
+		}
+	}
+	return value, fmt.Errorf("has been replaced %d times while it was read", tries)
 }
 
 func open(dir string) (*Model, error) {
@@ -83,10 +103,13 @@ func OpenDictionary(dir string) (*Model, error) {
 		m.Codes = nil
 		return m, nil
 	}
-	m, err := openDictionary(dir)
-	if err == nil {
-		err = m.validateDictionary()
-	}
+	m, err := unreplaced(dir, func() (*Model, error) {
+		m, err := openDictionary(dir)
+		if err == nil {
+			err = m.validateDictionary()
+		}
+		return m, err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}

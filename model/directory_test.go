@@ -390,3 +390,53 @@ func BenchmarkOpen(b *testing.B) {
 		}
 	}
 }
+
+// While a model is replaced, again and again, whoever opens it gets the old one or the
+// new one, and no mixture.
+func TestOpenWhileReplaced(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "model")
+	a, b := testModel(200, 20, 30, true), testModel(200, 20, 30, true)
+	for i := range b.Dictionary.Atoms {
+		b.Dictionary.Atoms[i]++
+	}
+	for i := range b.Codes.Value {
+		b.Codes.Value[i] = 2
+	}
+	b.Codes.Words[7] = "other"
+	save(t, dir, false, a)
+	stop, stopped := make(chan struct{}), make(chan error)
+	go func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				stopped <- nil
+				return
+			default:
+			}
+			if err := []*Model{b, a}[i%2].Save(dir, true); err != nil {
+				stopped <- err
+				return
+			}
+		}
+	}()
+	for range 300 {
+		m, err := Open(dir)
+		if err != nil {
+			t.Error(err)
+			break
+		}
+		if !reflect.DeepEqual(m, a) && !reflect.DeepEqual(m, b) {
+			t.Error("opened what was never saved")
+			break
+		}
+		d, err := OpenDictionary(dir)
+		if err != nil || !reflect.DeepEqual(d.Dictionary, a.Dictionary) && !reflect.DeepEqual(d.Dictionary, b.Dictionary) {
+			t.Errorf("opened another dictionary, %v", err)
+			break
+		}
+	}
+	close(stop)
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+}
