@@ -295,7 +295,7 @@ func TestExperimentsRefuse(t *testing.T) {
 		{"tune x.txt -o out --sparsity NaN", []string{"--sparsity is NaN"}},
 		{"tune x.txt -o out --sparsity 92", []string{"--sparsity is 92"}},
 		{"tune x.txt -o out --sparsity 0.9 --method C", []string{`--method is "C"`}},
-		{"tune x.txt -o out --sparsity 0.9 -k 0", []string{"-k is 0"}},
+		{"tune x.txt -o out --sparsity 0.9 -k 0", []string{"--atoms is 0"}},
 		{"tune x.txt -o out --data nowhere", []string{"nowhere", "no such file"}},
 		{"tune x.txt -o out --data bad", []string{"EN-WS-353-ALL.txt:1", "2 fields"}},
 		{"tune strange.txt -o out --data data", []string{"strange.txt can't be tuned on WS-353", "too few"}},
