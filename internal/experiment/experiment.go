@@ -344,6 +344,12 @@ func (e *Experiment) record(name string) (*Record, error) {
 	if err == nil {
 		err = json.Unmarshal(data, r)
 	}
+	if err == nil && r.Training.Method != "" { // else it is of vectors that were not trained, or the setting
+		err = r.Training.Validate()
+	}
+	if s := r.Metrics.Sparsity; err == nil && !(s >= 0 && s <= 1) {
+		err = fmt.Errorf("sparsity is %v, want 0 to 1", s)
+	}
 	if err != nil {
 		return nil, refuse(path, "%w; remove it to have it measured again", err)
 	}

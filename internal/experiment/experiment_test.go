@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -288,10 +289,23 @@ func TestPointRefuses(t *testing.T) {
 		}
 	}
 	refused(other)
-	if err := os.WriteFile(record, []byte("{"), 0o666); err != nil {
+	whole, err := os.ReadFile(record)
+	if err != nil {
 		t.Fatal(err)
 	}
-	refused(h)
+	for _, text := range []string{
+		"{",
+		strings.Replace(string(whole), `"lambda": 0.5`, `"lambda": 1e-320`, 1),
+		regexp.MustCompile(`"sparsity": 0[.0-9]*`).ReplaceAllString(string(whole), `"sparsity": 1e308`),
+	} {
+		if err := os.WriteFile(record, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if text == string(whole) {
+			t.Fatal("nothing is changed")
+		}
+		refused(h)
+	}
 	if err := os.Remove(record); err != nil {
 		t.Fatal(err)
 	}
