@@ -30,7 +30,7 @@ func copyAsync(w *warp, in *instruction, active uint32) {
 		shared := &w.block.shared
 		w.mayWrite(i, shared, c.to, shared.data[c.to:c.to+16])
 		for j := range 4 {
-			shared.words[c.to/4+j].readers = copyPending
+			shared.words[c.to/4+j].awaited = true
 		}
 		if early {
 			c.make(shared)

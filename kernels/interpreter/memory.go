@@ -1,7 +1,7 @@
 package interpreter
 
 import (
-	"encoding/binary"
+	"bytes"
 	"fmt"
 	"math/bits"
 )
@@ -87,6 +87,7 @@ type word struct {
 	written, read           uint32 // when
 	writtenBytes, readBytes uint8  // a bit each
 	readers                 readers
+	awaited                 bool // whether an asynchronous copy of the writer's is on its way there
 }
 
 type readers uint8
@@ -96,7 +97,6 @@ const (
 	readersLanes          // several of a warp
 	readersWarps          // several warps
 	readersBlocks         // several blocks
-	copyPending           // none may: an asynchronous copy is on its way there
 )
 
 func (m *memory) String() string { return m.name }
@@ -173,8 +173,8 @@ func (w *warp) place(lane int, s space, address uint64, size int) (*memory, int)
 	return m, at
 }
 
-// each calls f for the words of some bytes, with the bytes of each.
-func each(at, size int, f func(word int, bytes uint8)) {
+// each calls f for the words of some bytes, with a bit for each byte that is one of them.
+func each(at, size int, f func(word int, some uint8)) {
 	if size < 4 {
 		f(at/4, (1<<size-1)<<(at%4))
 		return
@@ -187,18 +187,18 @@ func each(at, size int, f func(word int, bytes uint8)) {
 // mayRead checks and remembers that a lane reads.
 func (w *warp) mayRead(lane int, m *memory, at, size int) {
 	thread, now := w.thread(lane), w.block.clock
-	each(at, size, func(i int, bytes uint8) {
+	each(at, size, func(i int, some uint8) {
 		c := &m.words[i]
-		if unknown := bytes &^ m.known[i]; unknown != 0 {
+		if unknown := some &^ m.known[i]; unknown != 0 {
 			w.fail(lane, "reads byte %d of %s, which nobody has written", 4*i+bits.TrailingZeros8(unknown), m)
 		}
-		if c.readers == copyPending {
+		if c.awaited {
 			w.fail(lane, "reads byte %d of %s, where thread %d has not waited for its copy", 4*i, m, c.writer%mostThreads)
 		}
 		if m.sameValue {
 			return
 		}
-		if c.writer != thread && c.written >= w.since(c.writer, thread) && c.writtenBytes&bytes != 0 {
+		if c.writer != thread && c.written >= w.since(c.writer, thread) && c.writtenBytes&some != 0 {
 			w.race(lane, m, i, "reads", "written", c.writer)
 		}
 		if c.read < w.sinceReaders(c, thread) {
@@ -215,36 +215,37 @@ func (w *warp) mayRead(lane int, m *memory, at, size int) {
 			}
 			c.readers = max(c.readers, kind)
 		}
-		c.reader, c.read, c.readBytes = thread, now, c.readBytes|bytes
+		c.reader, c.read, c.readBytes = thread, now, c.readBytes|some
 	})
 }
 
 // mayWrite checks and remembers that a lane writes.
 func (w *warp) mayWrite(lane int, m *memory, at int, data []byte) {
 	thread, now := w.thread(lane), w.block.clock
-	each(at, len(data), func(i int, bytes uint8) {
+	each(at, len(data), func(i int, some uint8) {
 		c := &m.words[i]
-		if c.readers == copyPending {
+		if c.awaited {
 			w.fail(lane, "writes byte %d of %s, where thread %d has not waited for its copy", 4*i, m, c.writer%mostThreads)
 		}
 		if m.sameValue {
-			if c.written >= w.block.started && binary.LittleEndian.Uint32(m.data[4*i:]) != binary.LittleEndian.Uint32(data[4*i-at:]) {
+			from, size := max(at, 4*i), min(4, len(data))
+			if c.written >= w.block.started && !bytes.Equal(m.data[from:from+size], data[from-at:from-at+size]) {
 				w.fail(lane, "writes another value to byte %d of %s than thread %d", 4*i, m, c.writer%mostThreads)
 			}
 		} else {
-			if c.writer != thread && c.written >= w.since(c.writer, thread) && c.writtenBytes&bytes != 0 {
+			if c.writer != thread && c.written >= w.since(c.writer, thread) && c.writtenBytes&some != 0 {
 				w.race(lane, m, i, "writes", "written", c.writer)
 			}
 			own := c.reader == thread && c.readers == readersOne
-			if !own && c.read >= w.sinceReaders(c, thread) && c.readBytes&bytes != 0 {
+			if !own && c.read >= w.sinceReaders(c, thread) && c.readBytes&some != 0 {
 				w.race(lane, m, i, "writes", "read", c.reader)
 			}
 		}
 		if c.writer != thread || c.written != now {
 			c.writtenBytes = 0
 		}
-		c.writer, c.written, c.writtenBytes = thread, now, c.writtenBytes|bytes
-		m.known[i] |= bytes
+		c.writer, c.written, c.writtenBytes = thread, now, c.writtenBytes|some
+		m.known[i] |= some
 	})
 }
 
