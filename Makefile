@@ -25,10 +25,9 @@ help: ## what there is to make
 python := build/python/bin/python
 pip := $(python) -m pip install -q --disable-pip-version-check
 
-tools: build/python/packages build/cuda-11.8/include/cuda.h build/cuda-12.9/include/cuda.h build/cuda-13.5/include/cuda.h build/nvrtc build/ptxas ## install into build/ what the rest needs, but for g++, QEMU and Chromium
+tools: build/python/packages build/cuda-11.8/include/cuda.h build/cuda-12.9/include/cuda.h build/cuda-13.5/include/cuda.h build/nvrtc build/ptxas build/staticcheck ## install into build/ what the rest needs, but for g++, QEMU and Chromium
 	find . -name go.mod -not -path './build/*' -execdir go mod download \;
 	go mod tidy -diff # downloads more: what tests of others' packages import
-	$(staticcheck) -version
 
 $(python):
 	python3 -m venv build/python || { rm -rf build/python; exit 1; }
@@ -44,6 +43,9 @@ build/cuda-13.5/include/cuda.h: wheel = nvidia-cuda-runtime==13.5.37
 build/cuda-%/include/cuda.h: | $(python)
 	$(pip) --no-deps --target build/cuda-$* $(wheel)
 	ln -sfn $$(cd build/cuda-$* && echo nvidia/*/include) build/cuda-$*/include
+
+build/staticcheck:
+	GOBIN=$(CURDIR)/build go install honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 build/nvrtc: | $(python)
 	$(pip) --no-deps --target $@ nvidia-cuda-nvrtc-cu11==11.8.89
@@ -93,20 +95,19 @@ gpu-bundle: $(cuda_h) ## what measures on a machine with an NVIDIA GPU and witho
 
 # --- Checks
 
-staticcheck = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 verbose = -v -count=1 -timeout=30m
 need = command -v $(1) >/dev/null || { echo "make $@: $(1) is missing: install it (in Debian, $(2))" >&2; exit 1; }
 # The README's command that starts so.
 readme = $(or $(shell sed -n 's/^    \(go $(1) .*\)/\1/p' README.md | head -1),$(error README.md lacks its command "go $(1) …"))
 
-lint: $(cuda_h) ## formatting, modules, go vet, staticcheck
+lint: $(cuda_h) build/staticcheck ## formatting, modules, go vet, staticcheck
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "gofmt would change: $$unformatted"; exit 1; }
 	go mod verify
 	go mod tidy -diff
 	go vet ./... ./testdata
-	$(staticcheck) ./... ./testdata
+	build/staticcheck ./... ./testdata
 	$(with_cuda) go vet -tags gpu ./...
-	$(with_cuda) $(staticcheck) -tags gpu ./...
+	$(with_cuda) build/staticcheck -tags gpu ./...
 	go vet -tags noasm ./...
 
 cross: ## build without cgo, vet for other systems
