@@ -234,7 +234,7 @@ func TestCentredCopy(t *testing.T) {
 func TestFitRefuses(t *testing.T) {
 	for want, change := range map[string]func(x *vectors.Dense, h *model.Hyperparameters, o *Options){
 		"lambda is -1":                    func(_ *vectors.Dense, h *model.Hyperparameters, _ *Options) { h.Lambda = -1 },
-		`loss is "cauchy", want squared`:  func(_ *vectors.Dense, h *model.Hyperparameters, _ *Options) { h.Loss = "cauchy" },
+		`loss is "cauchy", want huber`:    func(_ *vectors.Dense, h *model.Hyperparameters, _ *Options) { h.Loss = "cauchy" },
 		`loss is "huber", want another`:   func(_ *vectors.Dense, h *model.Hyperparameters, o *Options) { h.Loss, o.Loss = "huber", gorgonia.Abs },
 		"recipe is best, which wants":     func(_ *vectors.Dense, h *model.Hyperparameters, _ *Options) { h.Recipe = "best" },
 		"number 1 of its vector is NaN":   func(x *vectors.Dense, _ *model.Hyperparameters, _ *Options) { x.Data[0] = float32(math.NaN()) },
