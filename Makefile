@@ -163,7 +163,7 @@ arm64: ## the kernels of arm64, under QEMU
 # data would take long, and show it no more. Files that
 # expand to many megabytes take it half a minute and start nothing that others don't.
 race: ## the race detector, on packages that start goroutines
-	OVERCOMPLETE_DATA= go test -race -short -skip 'ExplainsSizes|/avx' -count=1 -timeout=30m ./cpu/... ./train ./vectors ./eval ./interpret/... ./internal/cli
+	env -u OVERCOMPLETE_DATA go test -race -short -skip 'ExplainsSizes|/avx' -count=1 -timeout=30m ./cpu/... ./train ./vectors ./eval ./interpret/... ./internal/cli
 
 # Counted, not timed: go test may report its own deadline as a failure.
 fuzz: ## each fuzz target for 30000 inputs
