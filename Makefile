@@ -160,8 +160,8 @@ arm64: ## the kernels of arm64, under QEMU
 	CGO_ENABLED=0 GOARCH=arm64 go test -exec qemu-aarch64-static -short -count=1 -timeout=30m ./cpu/...
 
 # The race detector does not see into assembly: plain Go is the level to test. Published
-# data would take long, and show it no more. Files that
-# expand to many megabytes take it half a minute and start nothing that others don't.
+# data, and files that expand to many megabytes, take it long and start nothing that other
+# tests don't.
 race: ## the race detector, on packages that start goroutines
 	env -u OVERCOMPLETE_DATA go test -race -short -skip 'ExplainsSizes|/avx' -count=1 -timeout=30m ./cpu/... ./train ./vectors ./eval ./interpret/... ./internal/cli
 
