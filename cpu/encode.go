@@ -39,10 +39,15 @@ type encodeLane struct {
 	spareIndex    []int32 // room for a compressed code that nobody reads
 	spareValue    []float32
 	lasso         lassoLane
+	columns       columns // of a learner's batch
 }
 
 // Encoder implements [encode.Device].
 func (d Device) Encoder(dictionary *model.Dictionary, o encode.Options) (encode.Encoder, error) {
+	return d.encoder(dictionary, o)
+}
+
+func (d Device) encoder(dictionary *model.Dictionary, o encode.Options) (*encoder, error) {
 	k, _, err := simd.Choose()
 	if err != nil {
 		return nil, err
@@ -107,11 +112,7 @@ func (e *encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error
 		} else {
 			e.fista(ctx, l, n, e.options.Steps)
 			e.keepLargest(l, n)
-			if e.options.Nonnegative {
-				e.decode(l, n)
-			} else {
-				e.polish(l, n)
-			}
+			e.polish(l, n)
 			l.losses(e, out.Loss[lo:hi])
 		}
 		tiles[i].pack(&l.codes, n)
@@ -159,11 +160,7 @@ func (e *encoder) fista(ctx context.Context, l *encodeLane, rows, steps int) {
 
 // correlate makes the codes of the next step.
 func (e *encoder) correlate(l *encodeLane, rows int) {
-	step, threshold := float32(2*e.step), float32(e.options.Lambda*e.step)
-	floor := float32(math.Inf(-1))
-	if e.options.Nonnegative {
-		floor = 0
-	}
+	step, threshold, floor := float32(2*e.step), float32(e.options.Lambda*e.step), e.floor()
 	c := &l.codes
 	for i := range rows {
 		c.index[i], c.value[i] = c.index[i][:0], c.value[i][:0]
@@ -177,6 +174,14 @@ func (e *encoder) correlate(l *encodeLane, rows int) {
 		l.against[i] += float64(against)
 	})
 	l.a, l.b = l.b, l.a
+}
+
+// floor is the least value of a code.
+func (e *encoder) floor() float32 {
+	if e.options.Nonnegative {
+		return 0
+	}
+	return float32(math.Inf(-1))
 }
 
 // advance decodes the new codes b and makes the residuals y − zD, where z goes beyond
@@ -257,7 +262,7 @@ func (e *encoder) polish(l *encodeLane, rows int) {
 		for i := range rows {
 			n := len(l.codes.index[i])
 			_, against := e.kernels.FISTA(l.spareIndex, l.spareValue, l.dots.Row(i)[:n], l.b.Row(i)[:n], l.a.Row(i)[:n],
-				0, l.momentum[i], float32(2*e.step), 0, float32(math.Inf(-1)))
+				0, l.momentum[i], float32(2*e.step), 0, e.floor())
 			l.against[i] = float64(against)
 			copy(l.codes.value[i], l.a.Row(i))
 		}

@@ -168,38 +168,49 @@ var ErrOverflow = errors.New("its vector is too large to be encoded, or not of f
 // FISTA converges with steps of up to 1/(2‖D‖₂²). The spectral norm is computed by
 // power iteration, which approaches it from below; the factor 2.04 leaves 2 % for what
 // is missing, which is less.
-func StepSize(d *model.Dictionary) (float64, error) {
+func StepSize(d *model.Dictionary) (float64, error) { return new(Spectrum).StepSize(d) }
+
+// A Spectrum computes the step sizes of dictionaries of which each differs little from
+// the last: it begins where it ended. Its zero value begins anew.
+type Spectrum struct {
+	v, next []float64 // v is near the eigenvector of DᵀD with the largest eigenvalue
+}
+
+// StepSize is [StepSize], the function.
+func (s *Spectrum) StepSize(d *model.Dictionary) (float64, error) {
 	const tolerance, most = 1e-6, 1000
-	rng := rand.New(rand.NewPCG(1, 1)) // any start that is not orthogonal to the answer
-	v, next := make([]float64, d.Dim), make([]float64, d.Dim)
-	for i := range v {
-		v[i] = rng.NormFloat64()
+	if len(s.v) != d.Dim {
+		rng := rand.New(rand.NewPCG(1, 1)) // any start that is not orthogonal to the answer
+		s.v, s.next = make([]float64, d.Dim), make([]float64, d.Dim)
+		for i := range s.v {
+			s.v[i] = rng.NormFloat64()
+		}
 	}
 	var square float64 // ‖D‖₂², the largest eigenvalue of DᵀD
 	for range most {
-		normalise(v)
-		clear(next)
+		normalise(s.v)
+		clear(s.next)
 		for k := range d.Len() {
 			var dot float64
 			for j, x := range d.Atom(k) {
-				dot += float64(x) * v[j]
+				dot += float64(x) * s.v[j]
 			}
 			for j, x := range d.Atom(k) {
-				next[j] += float64(x) * dot
+				s.next[j] += float64(x) * dot
 			}
 		}
 		before := square
 		square = 0
-		for j := range v {
-			square += v[j] * next[j]
+		for j := range s.v {
+			square += s.v[j] * s.next[j]
 		}
 		if square == 0 {
 			return 0, fmt.Errorf("%w: the dictionary is zero", ErrDictionary)
 		}
+		s.v, s.next = s.next, s.v
 		if square-before <= tolerance*square {
 			break
 		}
-		v, next = next, v
 	}
 	step := 1 / (2.04 * square)
 	const leastNormal = 0x1p-126

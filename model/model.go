@@ -169,6 +169,7 @@ type Hyperparameters struct {
 	DictionarySteps int     `json:"dictionary_steps,omitempty"` // dictionary steps an epoch (minibatch; authors takes one a word)
 	Center          bool    `json:"center"`                     // subtract the mean vector first
 	Seed            uint64  `json:"seed"`
+	Sparsity        float64 `json:"sparsity,omitempty"`
 }
 
 // Validate returns nil if every hyperparameter has a value that can be trained with,

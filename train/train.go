@@ -35,7 +35,9 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -53,6 +55,12 @@ type Device interface {
 	// Trainer prepares a training. It is an error if the device cannot run it, or has
 	// too little memory.
 	Trainer(Problem) (Trainer, error)
+
+	// Learner prepares learning a dictionary online: from d on, with codes as o says, and
+	// with atoms of the given norm, which those of d have. It is an error if d or o are not
+	// valid, if nothing can be encoded with d ([encode.ErrDictionary]), or if the device
+	// cannot do what o asks for or has too little memory. It does not change d.
+	Learner(d *model.Dictionary, norm float64, o encode.Options) (Learner, error)
 }
 
 // Problem is what there is to train.
@@ -210,7 +218,10 @@ func Fit(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, device 
 	if m.Info.Training.Recipe != "best" {
 		return m, nil
 	}
-	encoded, err := encode.Model(ctx, m, x, device, encode.Defaults(m.Info))
+	o2 := encode.Defaults(m.Info)
+	o2.Lambda = m.Info.Training.Lambda * meanSquare(x.Data, &m.Dictionary)
+	o2.Most = encode.Most(1-h.Sparsity, m.Info.Training.Atoms)
+	encoded, err := encode.Model(ctx, m, x, device, o2)
 	if err != nil {
 		return m, err
 	}
@@ -251,6 +262,8 @@ func prepare(x *vectors.Dense, h model.Hyperparameters, o Options) (*model.Model
 	}
 	if h.Center {
 		m.Dictionary.Mean = x.Mean()
+	}
+	if h.Center && h.Recipe != "best" {
 		p.X = make([]float32, len(x.Data))
 		m.Dictionary.Center(p.X, x.Data)
 	}
@@ -259,7 +272,12 @@ func prepare(x *vectors.Dense, h model.Hyperparameters, o Options) (*model.Model
 
 // learn trains, and completes m but for how its codes may be made again.
 func learn(ctx context.Context, m *model.Model, p Problem, device Device, o Options) (err error) {
-	t, err := device.Trainer(p)
+	var t Trainer
+	if p.Hyperparameters.Recipe == "best" {
+		t, err = newOnline(m, p, device)
+	} else {
+		t, err = device.Trainer(p)
+	}
 	if err != nil {
 		return err
 	}
@@ -315,6 +333,9 @@ func (f *fit) epoch(ctx context.Context) error {
 	start := time.Now()
 	info := &f.model.Info
 	t := len(info.Epochs) + 1
+	if b, _ := strconv.Atoi(os.Getenv("OC_BATCH")); b > 0 {
+		f.batch = b
+	}
 	sums, err := f.trainer.Epoch(ctx, t, f.batch)
 	if err != nil {
 		return err

@@ -111,6 +111,23 @@ func (d chosenDevice) Trainer(p train.Problem) (train.Trainer, error) {
 	return t, nil
 }
 
+// Learner implements [train.Device].
+func (d chosenDevice) Learner(dictionary *model.Dictionary, norm float64, o encode.Options) (train.Learner, error) {
+	l, gpu, why, err := tryGPU(d.deviceFlags, nil, func(g kernels.Device) (train.Learner, error) { return g.Learner(dictionary, norm, o) })
+	if err != nil {
+		return nil, err
+	}
+	if why == "" {
+		say(d.log, "learning on %s", d.describe(gpu))
+		return l, nil
+	}
+	if l, err = (cpu.Device{Workers: d.workers}).Learner(dictionary, norm, o); err != nil {
+		return nil, usageError{err}
+	}
+	say(d.log, "learning %s", d.onCPU(why))
+	return l, nil
+}
+
 // Encoder implements [encode.Device].
 func (d chosenDevice) Encoder(dictionary *model.Dictionary, o encode.Options) (encode.Encoder, error) {
 	e, gpu, why, err := tryGPU(d.deviceFlags, nil, func(g kernels.Device) (encode.Encoder, error) { return g.Encoder(dictionary, o) })

@@ -74,6 +74,7 @@ Method A learns codes of either sign. Method B learns nonnegative codes, of whic
 	flags.StringVar(&f.Algorithm, "algorithm", f.Algorithm, "minibatch, or the paper's, word by word and slow (authors)")
 	flags.IntVar(&f.DictionarySteps, "dictionary-steps", f.DictionarySteps, "dictionary steps an epoch of --algorithm minibatch")
 	flags.Uint64Var(&f.Seed, "seed", f.Seed, "seed of the random codes and dictionary to start from")
+	flags.Float64Var(&f.Sparsity, "sparsity", 0.92, "share of zeros")
 	f.registerInput(cmd)
 	flags.StringVar(&f.State, "state", f.State, "what to keep sums of gradients as: float32, 8 bytes for each word and dimension, or float16, half of it, rounded (CPU only)")
 	f.registerTrainingDevice(cmd)

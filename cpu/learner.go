@@ -1,0 +1,148 @@
+package cpu
+
+import (
+	"context"
+	"math"
+
+	"overcomplete/cpu/simd"
+	"overcomplete/encode"
+	"overcomplete/model"
+	"overcomplete/train"
+)
+
+// blockAtoms is how many atoms move with one product of G and D: a multiple of
+// [simd.TileRows], for two workers and more.
+const blockAtoms = 4 * simd.TileRows
+
+// unusedSquares is a Σa² that counts as nothing: an atom that rows used as little stays
+// where it is.
+const unusedSquares = 1e-8
+
+// learner moves the encoder's own dictionary.
+type learner struct {
+	*encoder
+	norm      float64 // of every atom
+	spectrum  encode.Spectrum
+	gram      simd.Matrix // G, K×K
+	products  simd.Matrix // B, K×L
+	rows      simd.Matrix // Y of the batch
+	residuals simd.Matrix // B − GD of some atoms
+	batch     codes
+}
+
+// Learner implements [train.Device].
+func (d Device) Learner(dictionary *model.Dictionary, norm float64, o encode.Options) (train.Learner, error) {
+	own := &model.Dictionary{Dim: dictionary.Dim, Atoms: append([]float32(nil), dictionary.Atoms...), Mean: dictionary.Mean}
+	e, err := d.encoder(own, o)
+	if err != nil {
+		return nil, err
+	}
+	return &learner{
+		encoder: e, norm: norm,
+		gram: simd.NewMatrix(e.atoms, e.atoms), products: simd.NewMatrix(e.atoms, e.Dim),
+	}, nil
+}
+
+// Learn implements [train.Learner].
+func (l *learner) Learn(ctx context.Context, x []float32, remember float64) (*encode.Codes, error) {
+	if err := l.refresh(); err != nil {
+		return nil, err
+	}
+	a, err := l.Encode(ctx, x)
+	if err != nil {
+		return nil, err
+	}
+	l.remember(a, x, float32(remember))
+	l.move()
+	return a, nil
+}
+
+// refresh prepares encoding with the atoms as they are now.
+func (l *learner) refresh() (err error) {
+	l.step, err = l.spectrum.StepSize(l.Dictionary)
+	pack(&l.packed, l.kernels, l.dictionary, l.atoms, l.lanes)
+	return err
+}
+
+// remember makes G = fG + AᵀA and B = fB + AᵀY.
+func (l *learner) remember(a *encode.Codes, x []float32, f float32) {
+	l.rows.Resize(a.Rows, l.Dim)
+	l.batch.index, l.batch.value = simd.Sized(l.batch.index, a.Rows), simd.Sized(l.batch.value, a.Rows)
+	for i := range a.Rows {
+		l.Center(l.rows.Row(i), x[i*l.Dim:][:l.Dim])
+		l.batch.index[i], l.batch.value[i] = a.Row(i)
+	}
+	parallel(l.lanes, (l.atoms+mostAtoms-1)/mostAtoms, func(lane *encodeLane, unit int) {
+		lo := unit * mostAtoms
+		hi := min(lo+mostAtoms, l.atoms)
+		c := &lane.columns
+		c.transpose(&l.batch, a.Rows, lo, hi)
+		for k := lo; k < hi; k++ {
+			words, values := c.of(k - lo)
+			g, b := l.gram.Row(k), l.products.Row(k)
+			l.kernels.Scale(g, g, f)
+			l.kernels.Scale(b, b, f)
+			for n, word := range words {
+				v, others := values[n], l.batch.value[word]
+				for j, other := range l.batch.index[word] {
+					g[other] += v * others[j]
+				}
+			}
+			l.kernels.Decode(l.products.Padded(k), words, values, l.rows.Data, l.rows.Pitch, int32(a.Rows))
+		}
+	})
+}
+
+// move moves each atom in turn to where tr(DᵀGD) − 2tr(DᵀB) is least with the others
+// fixed, and gives it its norm again.
+func (l *learner) move() {
+	for lo := 0; lo < l.atoms; lo += blockAtoms {
+		n := min(blockAtoms, l.atoms-lo)
+		l.residuals.Zero(n, l.Dim)
+		parallel(l.lanes, (n+simd.TileRows-1)/simd.TileRows, func(_ *encodeLane, i int) {
+			first := i * simd.TileRows
+			rows := min(simd.TileRows, n-first)
+			r := l.residuals.From(first)
+			l.kernels.Multiply(r, rows, l.gram.Factor(lo+first, 0), l.dictionary, l.atoms)
+			for j := range rows {
+				l.kernels.Combine(r.Row(j), 1, l.products.Row(lo+first+j), -1, r.Row(j))
+			}
+		})
+		for i := range n {
+			l.moveAtom(lo, i, n)
+		}
+	}
+}
+
+func (l *learner) moveAtom(block, i, n int) {
+	k := block + i
+	g := l.gram.Row(k)
+	if !(g[k] > unusedSquares) {
+		return
+	}
+	d, r := l.dictionary.Row(k), l.residuals.Row(i)
+	l.kernels.Combine(r, 1/g[k], r, 1, d)
+	var squares float64
+	for _, v := range r {
+		squares += float64(v) * float64(v)
+	}
+	if !(squares > 0) {
+		return
+	}
+	// r becomes the atom's way, which the block's other atoms have not seen yet.
+	l.kernels.Combine(r, float32(l.norm/math.Sqrt(squares)), r, -1, d)
+	l.kernels.Combine(d, 1, d, 1, r)
+	copy(l.Dictionary.Atom(k), d)
+	for j := i + 1; j < n; j++ {
+		if c := g[block+j]; c != 0 {
+			other := l.residuals.Row(j)
+			l.kernels.Combine(other, 1, other, -c, r)
+		}
+	}
+}
+
+// Dictionary implements [train.Learner].
+func (l *learner) Atoms() ([]float32, error) {
+	return append([]float32(nil), l.Dictionary.Atoms...), nil
+}
+
