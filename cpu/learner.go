@@ -2,10 +2,12 @@ package cpu
 
 import (
 	"context"
+	"fmt"
 	"math"
 
 	"overcomplete/cpu/simd"
 	"overcomplete/encode"
+	"overcomplete/internal/memory"
 	"overcomplete/model"
 	"overcomplete/train"
 )
@@ -32,6 +34,12 @@ type learner struct {
 
 // Learner implements [train.Device].
 func (d Device) Learner(dictionary *model.Dictionary, norm float64, o encode.Options) (train.Learner, error) {
+	k, l := float64(dictionary.Len()), float64(dictionary.Dim)
+	lanes := float64(d.workers()) * mostWords
+	bytes := 4 * (k*k + 6*k*l + lanes*4*k) // G; B, D, packed atoms, copies; what lanes have in hand
+	if total, ok := memory.Total(); ok && bytes > float64(total) && !d.Overcommit {
+		return nil, fmt.Errorf("%w: learning %d sparse dimensions takes about %.1f GB, and there can be %.1f GB", train.ErrMemory, dictionary.Len(), bytes/1e9, float64(total)/1e9)
+	}
 	own := &model.Dictionary{Dim: dictionary.Dim, Atoms: append([]float32(nil), dictionary.Atoms...), Mean: dictionary.Mean}
 	e, err := d.encoder(own, o)
 	if err != nil {

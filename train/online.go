@@ -46,9 +46,9 @@ const (
 	// as long as encoding some hundred rows.
 	fewestRows = 256
 
-	// memory is how many rows G and B remember, about, as a share of all: atoms move, and
+	// remembered is how many rows G and B remember, about, as a share of all: atoms move, and
 	// older codes were made with others.
-	memory = 0.25
+	remembered = 0.25
 
 	// littleGain is the share of a pass's error below which the next is not worth its time.
 	littleGain = 0.02
@@ -88,7 +88,7 @@ func (o *online) Epoch(ctx context.Context, epoch, batch int) (sums Sums, err er
 		}
 		remember := 0.
 		if o.started {
-			remember = max(0, 1-float64(len(part))/(memory*float64(o.Len())))
+			remember = max(0, 1-float64(len(part))/(remembered*float64(o.Len())))
 		}
 		a, err := o.Learn(ctx, rows, remember)
 		if err != nil {

@@ -18,8 +18,8 @@ const startRows = 4
 // apart is the least distance, 1 − cosine, of rows that are different directions.
 const apart = 1e-5
 
-// errNothing is the error of vectors that are all the same.
-var errNothing = errors.New("train: all vectors are the same, or zero: there is nothing to learn from")
+// ErrAllSame is returned for vectors that are all the same, or zero.
+var ErrAllSame = errors.New("train: all vectors are the same, or zero: there is nothing to learn from")
 
 // meanSquare returns mean‖x − μ‖² of the rows of x, and an error if that is zero but for
 // rounding.
@@ -33,7 +33,7 @@ func meanSquare(x []float32, d *model.Dictionary) (float64, error) {
 	}
 	const rounding = 1e-12 // of numbers that single precision rounded by 1e-7 at most
 	if !(sum > rounding*before) {
-		return 0, errNothing
+		return 0, ErrAllSame
 	}
 	return sum / float64(len(x)/d.Dim), nil
 }

@@ -98,7 +98,7 @@ func TestWordAtomsOfFewRows(t *testing.T) {
 	}
 	// Less their mean, rows that are all the same are nothing.
 	same := &model.Dictionary{Dim: dim, Mean: x[:dim]}
-	if _, err := meanSquare(slices.Repeat(x[:dim], 3), same); err != errNothing {
+	if _, err := meanSquare(slices.Repeat(x[:dim], 3), same); err != ErrAllSame {
 		t.Errorf("error %v", err)
 	}
 	if square, err := meanSquare([]float32{3, 4, 0, 5}, &model.Dictionary{Dim: 2}); square != 25 || err != nil {

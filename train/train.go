@@ -41,6 +41,7 @@ import (
 
 	"overcomplete/encode"
 	"overcomplete/graph"
+	"overcomplete/internal/memory"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -295,6 +296,11 @@ func (f *fit) words(d *model.Dictionary) (atoms []float32, norm float64, err err
 		return nil, 0, err
 	}
 	k := f.problem.Hyperparameters.Atoms
+	rows := min(f.problem.Len(), startRows*k)
+	bytes := 4 * float64(d.Dim) * (2*float64(k) + float64(rows)) // with a copy for the device
+	if total, ok := memory.Total(); ok && bytes > float64(total) {
+		return nil, 0, fmt.Errorf("train: %w: %d sparse dimensions need about %.1f GB to start from, and there can be %.1f GB", ErrMemory, k, bytes/1e9, float64(total)/1e9)
+	}
 	norm = math.Sqrt(square)
 	atoms, words := wordAtoms(f.problem.X, d, norm, k, f.problem.Hyperparameters.Seed)
 	if words < k {

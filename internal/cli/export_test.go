@@ -225,7 +225,7 @@ func TestExportFromSafetensors(t *testing.T) {
 func TestSafetensorsAsModel(t *testing.T) {
 	sampleDir(t)
 	// With as many dimensions as words, the dictionary would do for vectors.
-	mustRun(t, "train in.txt -o dir --center --epochs 3 -k 60")
+	mustRun(t, "train --recipe paper in.txt -o dir --center --epochs 3 -k 60")
 	mustRun(t, "export dir -f safetensors -o file")
 	for _, line := range []string{
 		"top MODEL", "explain MODEL word1", "encode MODEL in.txt -o MODEL.encoded --json --quiet",
@@ -247,9 +247,9 @@ func TestSafetensorsAsModel(t *testing.T) {
 // Whatever reads dense vectors says that a model is none.
 func TestSafetensorsAsVectors(t *testing.T) {
 	sampleDir(t)
-	mustRun(t, "train in.txt -o dir --epochs 1 -k 60")
+	mustRun(t, "train --recipe paper in.txt -o dir --epochs 1 -k 60")
 	mustRun(t, "export dir -f safetensors -o file")
-	for _, line := range []string{"train file -o out", "encode dir file -o out"} {
+	for _, line := range []string{"train --recipe paper file -o out", "encode dir file -o out"} {
 		code, stdout, stderr := command(line)
 		if code != exitUsage || stdout != "" || !strings.Contains(stderr, "file: is a model, not dense vectors; ") {
 			t.Errorf("%s: exit code %d, %s%s", line, code, stdout, stderr)

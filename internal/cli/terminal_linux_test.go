@@ -112,7 +112,7 @@ func TestProgressBarIsRemoved(t *testing.T) {
 	sampleDir(t)
 	s := draw(t, 80, func(tty *os.File) {
 		var stdout strings.Builder
-		code := run(context.Background(), strings.Fields("train in.txt -o model --stop authors --device cpu"), &stdout, tty)
+		code := run(context.Background(), strings.Fields("train --recipe paper in.txt -o model --stop authors --device cpu"), &stdout, tty)
 		if code != 0 || !strings.HasPrefix(stdout.String(), "model: ") {
 			t.Errorf("exit code %d, standard output %q", code, stdout.String())
 		}

@@ -57,6 +57,9 @@ Method A learns codes of either sign. Method B learns nonnegative codes, of whic
   overcomplete train vectors.npy --words words.txt -o model --json > metrics.json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.settle(cmd.Flags().Changed); err != nil {
+				return err
+			}
 			if err := f.check(cmd); err != nil {
 				return err
 			}
@@ -109,9 +112,6 @@ func (f *trainFlags) registerTrainingDevice(cmd *cobra.Command) {
 // check refuses flags outside their domain and settles what depends on others.
 func (f *trainFlags) check(cmd *cobra.Command) error {
 	changed := cmd.Flags().Changed
-	if err := f.settle(changed); err != nil {
-		return err
-	}
 	if err := f.modelFlags.check(cmd); err != nil {
 		return err
 	}
@@ -226,6 +226,9 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 	o.Source, o.Checkpoint = source, c
 	m, err := train.Fit(ctx, x, f.Hyperparameters, chosenDevice{&f.deviceFlags, log}, o)
 	done()
+	if errors.Is(err, train.ErrAllSame) {
+		return usageError{fmt.Errorf("%s: %w", path, err)}
+	}
 	replace := f.force || c.Epoch > 0
 	switch {
 	case err == nil:
