@@ -115,7 +115,7 @@ func (b *builder) readTable(t *Table) error {
 		} else if err != nil {
 			return err
 		}
-		c := chunk{rows: make([]row, 0, len(rows)), span: len(rows)}
+		c := chunk{rows: make([]row, 0, len(rows)), data: make([]float32, 0, len(rows)*b.dim), span: len(rows)}
 		for i, r := range rows {
 			if b.dim == 0 && r.Err == nil {
 				b.dim = len(r.Vector)
