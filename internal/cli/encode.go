@@ -89,7 +89,7 @@ kind, with one --precision.`,
 	flags.StringVar(&f.shard, "shard", "", "encode only part `i/n` of the rows, i from 1 to n")
 	flags.IntVar(&f.maxWords, "max-words", 0, "read only the first `n` words (default all)")
 	flags.BoolVar(&f.skipBad, "skip-bad", false, "drop malformed rows instead of stopping at the first")
-	flags.StringVar(&f.wordList, "words", "", "`file` with a word a line, for .npy, .npz and .safetensors, instead of words in the latter two")
+	flags.StringVar(&f.wordList, "words", "", "`file` with a word a line, for vectors without words, or instead of words in .npz, .safetensors, Arrow and Parquet")
 	f.registerDevice(cmd, "encode")
 	flags.BoolVar(&f.json, "json", false, "print the results as JSON")
 	flags.BoolVar(&f.quiet, "quiet", false, "print no progress")

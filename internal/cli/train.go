@@ -46,9 +46,10 @@ func newTrain() *cobra.Command {
 dictionary that turns codes back into vectors. It writes a model directory, whole
 or not at all, and prints what it measured and some dimensions by their top words.
 
-VECTORS is a file of GloVe text, word2vec text or binary, fastText .vec, .npy, .npz
-or .safetensors, plain or compressed with gzip or zstd, or - for standard input. The
-format is told from the content.
+VECTORS is a file of GloVe text, word2vec text or binary, fastText .vec, .npy, .npz,
+.safetensors, Arrow (Feather) or Parquet, plain or compressed with gzip or zstd, or -
+for standard input. The format is told from the content. Rows without words are called
+by their numbers, unless --words names them.
 
 Method A learns codes of either sign. Method B learns nonnegative codes, of which
 "overcomplete export --format binary" makes binary vectors.`,
@@ -100,7 +101,7 @@ func (f *trainFlags) registerInput(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.IntVar(&f.maxWords, "max-words", 0, "read only the first `n` words (default all)")
 	flags.BoolVar(&f.skipBad, "skip-bad", false, "drop malformed rows instead of stopping at the first")
-	flags.StringVar(&f.wordList, "words", "", "`file` with a word a line, for .npy, .npz and .safetensors, instead of words in the latter two")
+	flags.StringVar(&f.wordList, "words", "", "`file` with a word a line, for vectors without words, or instead of words in .npz, .safetensors, Arrow and Parquet")
 }
 
 // registerTrainingDevice adds the flags that say where training runs.
