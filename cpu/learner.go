@@ -143,7 +143,50 @@ func (l *learner) moveAtom(block, i, n int) {
 	}
 }
 
-// Dictionary implements [train.Learner].
+// SaveMatrix implements [train.Learner].
+func (l *learner) SaveMatrix(m model.Matrix, f func(part []float32) error) error {
+	switch m {
+	case model.CodeProducts:
+		return eachRow(l.gram, l.atoms, f)
+	case model.RowProducts:
+		return eachRow(l.products, l.atoms, f)
+	}
+	return f(l.spectrum.Direction())
+}
+
+// RestoreMatrix implements [train.Learner].
+func (l *learner) RestoreMatrix(m model.Matrix, f func(part []float32) error) error {
+	if m == model.Direction {
+		v := make([]float32, l.Dim)
+		if err := f(v); err != nil {
+			return err
+		}
+		l.spectrum = encode.Spectrum{}
+		l.spectrum.Restore(v)
+		return nil
+	}
+	return l.SaveMatrix(m, f)
+}
+
+func eachRow(m simd.Matrix, rows int, f func(part []float32) error) error {
+	for i := range rows {
+		if err := f(m.Row(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Restore implements [train.Learner].
+func (l *learner) Restore(atoms []float32) error {
+	copy(l.encoder.Dictionary.Atoms, atoms)
+	for k := range l.atoms {
+		copy(l.dictionary.Row(k), l.Atom(k))
+	}
+	return nil
+}
+
+// Atoms implements [train.Learner].
 func (l *learner) Atoms() ([]float32, error) {
 	return append([]float32(nil), l.Dictionary.Atoms...), nil
 }

@@ -240,7 +240,7 @@ func TestStreamFails(t *testing.T) {
 // model, or a shard of it, in dir.
 func saveStream(t *testing.T, dir string, d *vectors.Dense, shard *model.Shard) model.Info {
 	t.Helper()
-	h := train.Defaults()
+	h := train.Paper()
 	h.Atoms, h.Epochs = d.Dim, 1
 	m := &model.Model{Info: model.Info{Training: h}, Dictionary: model.Dictionary{Dim: 3, Atoms: []float32{1, 0, 0, 0, 1, 0, 0, 0, 1}}}
 	s := &encode.Stream{Encoder: &rounds{dim: d.Dim, options: encode.Options{Lambda: 1, Gap: 0.99}}, Shard: shard}
@@ -368,7 +368,7 @@ func (d *rounding) Encoder(dictionary *model.Dictionary, o encode.Options) (enco
 // Model keeps the model that it was given, refuses what it can't encode, and closes
 // what it has opened.
 func TestModel(t *testing.T) {
-	h := train.Defaults()
+	h := train.Paper()
 	h.Atoms = 3
 	m := &model.Model{
 		Info:       model.Info{Input: model.Input{Name: "old", Words: 1, Dim: 3}, Training: h},
@@ -406,7 +406,7 @@ func TestModel(t *testing.T) {
 }
 
 func TestDefaults(t *testing.T) {
-	h := train.Defaults()
+	h := train.Paper()
 	h.Atoms, h.Method, h.Lambda = 200, "B", 0.7
 	i := model.Info{Training: h, Epochs: []model.Epoch{{Sparsity: 0.1}, {Sparsity: 0.902}}}
 	want := encode.Options{Lambda: 0.7, Nonnegative: true, Steps: 20, Most: 20}

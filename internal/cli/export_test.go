@@ -28,7 +28,7 @@ func exportModel() *model.Model {
 		Info: model.Info{
 			Format:   model.FormatVersion,
 			Input:    model.Input{Name: "in.txt", Words: 2, Dim: 2},
-			Training: train.Defaults(),
+			Training: train.Paper(),
 		},
 		Codes: &vectors.Sparse{
 			Words: []string{"New York", "Rome"},

@@ -39,7 +39,7 @@ func readable() *model.Model {
 		Info: model.Info{
 			Format:   model.FormatVersion,
 			Input:    model.Input{Name: "in.txt", Words: 6, Dim: 2},
-			Training: train.Defaults(),
+			Training: train.Paper(),
 		},
 		Codes: &vectors.Sparse{
 			Words: []string{"read", "write", "close", "month", "week", "day"},

@@ -105,7 +105,7 @@ func openModel(t *testing.T, dir string) *model.Model {
 
 // hyper returns the defaults after changes.
 func hyper(change func(h *model.Hyperparameters)) model.Hyperparameters {
-	h := train.Defaults()
+	h := train.Paper()
 	h.Atoms, h.Epochs = 80, 20
 	change(&h)
 	return h

@@ -93,14 +93,14 @@ func open(t *testing.T, dir string, sparsity curve, trained *[]float64) *Experim
 		e.X.Words = append(e.X.Words, strconv.Itoa(i))
 	}
 	e.Setting.Input = model.Input{Name: "x", SHA256: "0", Words: words, Dim: 1}
-	if err := Open(e, train.Defaults(), ""); err != nil {
+	if err := Open(e, train.Paper(), ""); err != nil {
 		t.Fatal(err)
 	}
 	return e
 }
 
 func hyper() model.Hyperparameters {
-	h := train.Defaults()
+	h := train.Paper()
 	h.Atoms, h.Epochs = 1000, 1
 	return h
 }
