@@ -5,6 +5,7 @@ import (
 	"hash"
 	"hash/fnv"
 	"math"
+	"slices"
 
 	"github.com/chewxy/hm"
 	gonum "gonum.org/v1/gonum/floats"
@@ -124,16 +125,18 @@ func unitOp() customOp {
 	return customOp{
 		name: "unit rows", op: opUnit, args: hm.Types{matrixType, matrixType},
 		do: func(args []gorgonia.Value) (gorgonia.Value, error) {
-			x, instead, width := floats(args[0]), floats(args[1]), args[0].Shape()[1]
-			return mapped(args[0], func(i int, _ float64) float64 {
-				first := i / width * width
-				for _, row := range [][]float64{x[first:][:width], instead[first:][:width]} {
-					if norm := gonum.Norm(row, 2); norm > 0 {
-						return row[i-first] / norm
-					}
+			instead, width := floats(args[1]), args[0].Shape()[1]
+			unit := slices.Clone(floats(args[0]))
+			for first := 0; first < len(unit); first += width {
+				row := unit[first:][:width]
+				if gonum.Norm(row, 2) == 0 {
+					copy(row, instead[first:])
 				}
-				return 0
-			})
+				if norm := gonum.Norm(row, 2); norm > 0 {
+					gonum.Scale(1/norm, row)
+				}
+			}
+			return mapped(args[0], func(i int, _ float64) float64 { return unit[i] })
 		},
 	}
 }
