@@ -22,8 +22,9 @@ func (f *fit) checkScale(x *vectors.Dense) {
 	}
 }
 
-// errNothingActive is the error of a training that came to nothing.
-var errNothingActive = errors.New("train: all codes are zero: lower --lambda, or use --recipe best")
+// ErrNothingActive is returned, with the model, by a training of the recipe "paper" that
+// came to nothing.
+var ErrNothingActive = errors.New("all codes are zero: lower --lambda, or use --recipe best")
 
 // checkResult warns of a training that ended badly.
 func (f *fit) checkResult() {

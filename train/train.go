@@ -212,12 +212,11 @@ type Options struct {
 // It is an error if hyperparameters are outside their domain, if x is not valid (see
 // [vectors.Dense.Validate]) or there is nothing to learn from it, if the device can't run
 // the training or has too little memory (ErrMemory), if training diverges (ErrDiverged),
-// if all codes are zero, or if a checkpoint that is to be resumed is not of this training
-// (a [*CheckpointError]). If ctx is cancelled, the error is ctx's, and what is left is a
+// or if a checkpoint that is to be resumed is not of this training (a [*CheckpointError]). If ctx is cancelled, the error is ctx's, and what is left is a
 // checkpoint, if there was to be one.
 //
-// Where training itself succeeds and the release of the device fails, Fit returns the
-// error and a model that is whole.
+// Where training itself succeeds and the release of the device fails, or all codes are
+// zero (ErrNothingActive), Fit returns the error and a model that is whole.
 func Fit(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, device Device, o Options) (*model.Model, error) {
 	if h.Recipe != "best" {
 		fit := fitPaper
@@ -226,7 +225,7 @@ func Fit(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, device 
 		}
 		m, err := fit(ctx, x, h, device, o)
 		if err == nil && m.Info.Epochs[len(m.Info.Epochs)-1].L1 == 0 {
-			return nil, errNothingActive
+			err = ErrNothingActive
 		}
 		return m, err
 	}

@@ -235,7 +235,7 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		return f.report(cmd.OutOrStdout(), m)
 	case errors.Is(err, context.Canceled) && c.Epoch > 0:
 		return interrupted{fmt.Sprintf("%s is a checkpoint after epoch %d, with which --resume goes on", f.output, c.Epoch)}
-	case errors.Is(err, context.Canceled), errors.Is(err, train.ErrDiverged):
+	case errors.Is(err, context.Canceled), errors.Is(err, train.ErrDiverged), errors.Is(err, train.ErrNothingActive):
 		return err
 	case m != nil: // what was learned is not lost
 		if saved := m.Save(f.output, replace); saved != nil {

@@ -281,7 +281,7 @@ func (e *Experiment) train(ctx context.Context, h model.Hyperparameters, dir str
 	o.Source = e.Source
 	m, err := train.Fit(ctx, e.X, h, e.Device, o)
 	done()
-	if err != nil {
+	if err != nil && !errors.Is(err, train.ErrNothingActive) { // which is a point like others
 		return nil, err
 	}
 	return m, m.Save(dir, false)

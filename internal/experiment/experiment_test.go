@@ -54,6 +54,10 @@ type device struct {
 
 func (d device) Trainer(p train.Problem) (train.Trainer, error) { return trainer{d, p}, nil }
 
+func (d device) Learner(*model.Dictionary, float64, encode.Options) (train.Learner, error) {
+	return nil, errors.New("learns nothing")
+}
+
 type trainer struct {
 	device  device
 	problem train.Problem
