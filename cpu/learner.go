@@ -7,6 +7,7 @@ import (
 
 	"overcomplete/cpu/simd"
 	"overcomplete/encode"
+	"overcomplete/graph"
 	"overcomplete/internal/memory"
 	"overcomplete/model"
 	"overcomplete/train"
@@ -16,14 +17,10 @@ import (
 // [simd.TileRows], for two workers and more.
 const blockAtoms = 4 * simd.TileRows
 
-// unusedSquares is a Σa² that counts as nothing: an atom that rows used as little stays
-// where it is.
-const unusedSquares = 1e-8
-
 // learner moves the encoder's own dictionary.
 type learner struct {
 	*encoder
-	norm      float64 // of every atom
+	update    *graph.AtomUpdate
 	spectrum  encode.Spectrum
 	gram      simd.Matrix // G, K×K
 	products  simd.Matrix // B, K×L
@@ -40,13 +37,19 @@ func (d Device) Learner(dictionary *model.Dictionary, norm float64, o encode.Opt
 	if total, ok := memory.Total(); ok && bytes > float64(total) && !d.Overcommit {
 		return nil, fmt.Errorf("%w: learning %d sparse dimensions takes about %.1f GB, and there can be %.1f GB", train.ErrMemory, dictionary.Len(), bytes/1e9, float64(total)/1e9)
 	}
+	spec := o.Spec(dictionary)
+	spec.Norm = norm
+	program, err := graph.Compile(graph.Learn, spec)
+	if err != nil {
+		return nil, err
+	}
 	own := &model.Dictionary{Dim: dictionary.Dim, Atoms: append([]float32(nil), dictionary.Atoms...), Mean: dictionary.Mean}
 	e, err := d.encoder(own, o)
 	if err != nil {
 		return nil, err
 	}
 	return &learner{
-		encoder: e, norm: norm,
+		encoder: e, update: program.Steps[0].(*graph.AtomUpdate),
 		gram: simd.NewMatrix(e.atoms, e.atoms), products: simd.NewMatrix(e.atoms, e.Dim),
 	}, nil
 }
@@ -101,8 +104,7 @@ func (l *learner) remember(a *encode.Codes, x []float32, f float32) {
 	})
 }
 
-// move moves each atom in turn to where tr(DᵀGD) − 2tr(DᵀB) is least with the others
-// fixed, and gives it its norm again.
+// move runs the [graph.AtomUpdate].
 func (l *learner) move() {
 	for lo := 0; lo < l.atoms; lo += blockAtoms {
 		n := min(blockAtoms, l.atoms-lo)
@@ -125,7 +127,7 @@ func (l *learner) move() {
 func (l *learner) moveAtom(block, i, n int) {
 	k := block + i
 	g := l.gram.Row(k)
-	if !(g[k] > unusedSquares) {
+	if !(float64(g[k]) > l.update.Unused) {
 		return
 	}
 	d, r := l.dictionary.Row(k), l.residuals.Row(i)
@@ -138,7 +140,7 @@ func (l *learner) moveAtom(block, i, n int) {
 		return
 	}
 	// r becomes the atom's way, which the block's other atoms have not seen yet.
-	l.kernels.Combine(r, float32(l.norm/math.Sqrt(squares)), r, -1, d)
+	l.kernels.Combine(r, float32(l.update.Norm/math.Sqrt(squares)), r, -1, d)
 	l.kernels.Combine(d, 1, d, 1, r)
 	copy(l.Dictionary.Atom(k), d)
 	for j := i + 1; j < n; j++ {

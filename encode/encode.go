@@ -18,12 +18,13 @@
 //	    b = soft(z + 2s(y − zD)Dᵀ, λs)        (a ≥ 0: max(· − λs, 0))
 //	    q' = (1 + √(1+4q²))/2
 //	    z = b + [⟨z−b, b−a⟩ ≤ 0]·(q−1)/q'·(b−a);  a = b;  q = q'
-//	keep the k largest |a|;  5 such steps without shrinkage on their support (not for a ≥ 0)
+//	keep the k largest |a|;  5 such steps with λ = 0 on their support
 //
 // The bracket is 1 where its condition holds and 0 where not. It is 0 where the step
 // goes against the row's momentum, which begins again from nothing: that is the
 // restart. After some 20 steps, similar words still have similar codes. Further steps
 // lower the objective by making them differ, so more steps are not better.
+// [graph.Encode] states such a step as an expression graph, which devices run.
 //
 // # Exact
 //
@@ -50,6 +51,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"overcomplete/graph"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -103,6 +105,12 @@ func (o Options) Validate() error {
 		return fmt.Errorf("encode: %d steps and %d nonzeros, want at least 1 of each", o.Steps, o.Most)
 	}
 	return nil
+}
+
+// Spec states steps towards such codes, and of learning a dictionary like d with them, as
+// graphs: [graph.Encode], and with a norm [graph.Learn].
+func (o Options) Spec(d *model.Dictionary) graph.Spec {
+	return graph.Spec{Atoms: d.Len(), Dim: d.Dim, Lambda: o.Lambda, Nonnegative: o.Nonnegative}
 }
 
 // Most returns density·atoms, rounded to a whole number and at least 1: how many

@@ -11,6 +11,7 @@ import (
 	"gorgonia.org/cu"
 
 	"overcomplete/encode"
+	"overcomplete/graph"
 	"overcomplete/model"
 	"overcomplete/train"
 )
@@ -22,6 +23,7 @@ type Encoder struct {
 	*gpu
 	widths
 	options   encode.Options
+	proximal  *graph.Proximal
 	precision Precision
 	step      float64 // s
 	most      int     // k, not above K
@@ -60,6 +62,10 @@ func newEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch 
 	if o.Gap > 0 {
 		return nil, fmt.Errorf("%w: exact codes", ErrUnsupported)
 	}
+	program, err := graph.Compile(graph.Encode, o.Spec(dictionary))
+	if err != nil {
+		return nil, err
+	}
 	step, err := encode.StepSize(dictionary)
 	if err != nil {
 		return nil, err
@@ -71,7 +77,7 @@ func newEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch 
 	atoms := dictionary.Len()
 	e := &Encoder{
 		Dictionary: dictionary, gpu: g, widths: newWidths(atoms, dictionary.Dim),
-		options: o, precision: cmp.Or(d.Precision, TF32), step: step, most: min(o.Most, atoms), batch: batch,
+		options: o, proximal: program.Steps[0].(*graph.Proximal), precision: cmp.Or(d.Precision, TF32), step: step, most: min(o.Most, atoms), batch: batch,
 		parts: divide(atoms, correlateColumns) * (correlateColumns / fistaColumns),
 	}
 	if err := e.prepare(); err != nil {
@@ -149,7 +155,7 @@ func (e *Encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error
 		hi := min(lo+e.batch, rows)
 		n := hi - lo
 		e.start(x[lo*e.Dim:hi*e.Dim], n)
-		e.fista(n, e.options.Steps, e.options.Lambda*e.step, false)
+		e.fista(n, e.options.Steps, e.proximal.Lambda*e.step, false)
 		g.queue(keepLargest{codes: e.codes, before: e.before, shape: e.shape(n), most: int32(e.most)}.launch(), g.compute)
 		if !e.options.Nonnegative {
 			e.fista(n, encode.PolishSteps, 0, true)
@@ -188,8 +194,8 @@ func (e *Encoder) fista(rows, steps int, threshold float64, support bool) {
 		e.residual(rows, momentum, e.precision)
 		e.gpu.queue(fista{
 			codes: e.codes, before: e.before, against: e.against, residuals: e.residuals, atoms: e.dictionary, momenta: e.momenta,
-			size: 2 * e.step, threshold: threshold, shape: e.shape(rows), parts: int32(e.parts),
-			nonnegative: e.options.Nonnegative, support: support,
+			size: -e.proximal.Gradient * e.step, threshold: threshold, shape: e.shape(rows), parts: int32(e.parts),
+			nonnegative: e.proximal.Nonnegative, support: support,
 		}.launch(e.precision), e.gpu.compute)
 		e.codes, e.before = e.before, e.codes
 		momentum, q = encode.Momentum(q)

@@ -206,7 +206,7 @@ func TestRefuses(t *testing.T) {
 		{"explore old --export missing/out --words word1", []string{"missing/out: ", "no such file or directory"}},
 		{"explore old --export old/page.html --words word1", []string{"old/page.html: ", "directory of a model"}},
 		{"explore photos --export out --words word1", []string{"photos: not a model"}},
-		{"graph --dot foo", []string{`--dot is "foo"`, "dictionary, code or authors"}},
+		{"graph --dot foo", []string{`--dot is "foo"`, "dictionary, code, authors, encode or learn"}},
 		{"graph --method C", []string{`--method is "C"`}},
 		{"help trian", []string{`"trian"`, "help --help"}},
 		{"graph code", []string{`"code"`, "graph --help"}},
