@@ -181,7 +181,7 @@ func TestOddOneOut(t *testing.T) {
 	}
 	in := NewIntrusion(NewIndex(s))
 	one := Estimate{1, 1, 1}
-	if got := oddOneOuts(t, in, same); got != (Coherence{dimensions, one, one}) {
+	if got := oddOneOuts(t, in, same); got.Dimensions != dimensions || got.Any != one || got.Matched != one {
 		t.Errorf("where dimensions are directions of the reference: %v", got)
 	}
 	// 2000 guesses, 10 of which share their four words: a standard deviation of at
@@ -192,7 +192,7 @@ func TestOddOneOut(t *testing.T) {
 			t.Errorf("by guessing: %v", e)
 		}
 	}
-	if again := oddOneOuts(t, in, other); again != got {
+	if again := oddOneOuts(t, in, other); !reflect.DeepEqual(again, got) {
 		t.Errorf("again: %v, not %v", again, got)
 	}
 	for _, n := range []int64{0, 20} {

@@ -14,20 +14,6 @@ import (
 	"overcomplete/vectors"
 )
 
-// Estimate is a mean over dimensions with its 95 % confidence interval.
-type Estimate struct {
-	Mean float64 `json:"mean"`
-	Low  float64 `json:"low"`
-	High float64 `json:"high"`
-}
-
-// Coherence is the result of [Intrusion.OddOneOut]: shares of right answers, 0 to 1.
-type Coherence struct {
-	Dimensions int      `json:"dimensions"` // how many are live
-	Any        Estimate `json:"any"`        // with all intruders equally likely
-	Matched    Estimate `json:"matched"`    // with intruders about as frequent as the top words
-}
-
 const (
 	intrudersDrawn = 10   // for each dimension
 	resamples      = 2000 // of a bootstrap
@@ -80,7 +66,7 @@ func (t *Intrusion) OddOneOut(ctx context.Context, reference *vectors.Dense, see
 			anyone, matched = append(anyone, f.anyone), append(matched, f.matched)
 		}
 	}
-	return Coherence{len(anyone), bootstrap(anyone, seed), bootstrap(matched, seed)}, nil
+	return Coherence{Words: reference.Len(), Seed: seed, Dimensions: len(anyone), Any: bootstrap(anyone, seed), Matched: bootstrap(matched, seed)}, nil
 }
 
 // oddOneOut returns the place of the word whose cosines to the others add up to

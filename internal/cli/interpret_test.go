@@ -474,7 +474,7 @@ func TestIntrusionAuto(t *testing.T) {
 	add("in.txt", interpret.FromDense(x))
 	for i, s := range want {
 		for _, other := range want[:i] {
-			if s.Coherence == other.Coherence {
+			if reflect.DeepEqual(s.Coherence, other.Coherence) {
 				t.Fatalf("%s and %s can't be told apart: %v", s.Name, other.Name, s.Coherence)
 			}
 		}
