@@ -15,17 +15,25 @@ import (
 )
 
 const (
-	intrudersDrawn = 10   // for each dimension
+	intrudersDrawn = 10   // for each dimension, of each kind
+	quarterDrawn   = 5    // for each quarter of a dimension
 	resamples      = 2000 // of a bootstrap
 )
 
 // OddOneOut is a word intrusion test without people: other dense vectors of the same
 // words, reference, V×M with row i for word i, are asked instead. Their answer to a
-// question is the word whose mean cosine with the other four is the smallest. The test
-// has ten questions for each live dimension. Guessing would be right in one of five.
+// question is the word whose mean cosine with the other four is the smallest. Guessing
+// would be right in one of five.
 //
-// Matched takes rows to be in the order of the words' frequency: each intruder is one of
-// the twenty nearest in rank to one of the top words.
+// About each live dimension it asks ten questions with any intruder and ten with matched
+// ones. Matched takes rows to be in the order of the words' frequency: each intruder is
+// one of the twenty nearest in rank to one of the top words.
+//
+// Top words are a small part of those that have a dimension. So it asks five questions
+// about each quarter of a dimension's positive values as well: four words drawn from that
+// quarter, and an intruder that has the value 0 in the dimension, matched to one of the
+// four. A dimension with fewer than sixteen positive words, or fewer than twenty with 0,
+// has no quarters; nor have dense vectors.
 //
 // The intervals are percentiles of a bootstrap over the dimensions, with random numbers
 // from seed. If ctx is cancelled, its error is returned.
@@ -34,39 +42,55 @@ func (t *Intrusion) OddOneOut(ctx context.Context, reference *vectors.Dense, see
 	for i := range norms {
 		norms[i] = math.Sqrt(dot(reference.Row(i), reference.Row(i)))
 	}
-	type shares struct{ anyone, matched float64 }
-	found := make([]*shares, t.x.Codes.Cols)
-	random := make([]*rand.Rand, len(found)) // of each dimension, for any order of them
+	scores := make([]*Score, t.x.Codes.Cols)
+	random := make([]*rand.Rand, len(scores)) // of each dimension, for any order of them
 	seeds := rand.NewPCG(seed, 0)
 	for k := range random {
 		random[k] = rand.New(rand.NewPCG(seeds.Uint64(), seeds.Uint64()))
 	}
-	err := parallel(ctx, len(found), func(k int) {
+	err := parallel(ctx, len(scores), func(k int) {
 		p := t.pool(k)
 		if p == nil {
 			return
 		}
-		right := func(draw func(*rand.Rand) Instance) float64 {
+		right := func(questions int, draw func(*rand.Rand) Instance) float64 {
 			n := 0
-			for range intrudersDrawn {
+			for range questions {
 				if it := draw(random[k]); oddOneOut(reference, norms, it.Rows) == it.Intruder {
 					n++
 				}
 			}
-			return float64(n) / intrudersDrawn
+			return float64(n) / float64(questions)
 		}
-		found[k] = &shares{right(p.draw), right(p.drawMatched)}
+		s := &Score{Dimension: k, Any: right(intrudersDrawn, p.draw), Matched: right(intrudersDrawn, p.drawMatched)}
+		for _, q := range t.quarters(k) {
+			s.Quarters = append(s.Quarters, right(quarterDrawn, q.draw))
+		}
+		scores[k] = s
 	})
 	if err != nil {
 		return Coherence{}, err
 	}
+	c := Coherence{Words: reference.Len(), Seed: seed}
 	var anyone, matched []float64
-	for _, f := range found {
-		if f != nil {
-			anyone, matched = append(anyone, f.anyone), append(matched, f.matched)
+	var quartered [quarters][]float64
+	for _, s := range scores {
+		if s == nil {
+			continue
+		}
+		c.Scores = append(c.Scores, *s)
+		anyone, matched = append(anyone, s.Any), append(matched, s.Matched)
+		for q, share := range s.Quarters {
+			quartered[q] = append(quartered[q], share)
 		}
 	}
-	return Coherence{Words: reference.Len(), Seed: seed, Dimensions: len(anyone), Any: bootstrap(anyone, seed), Matched: bootstrap(matched, seed)}, nil
+	c.Dimensions, c.Any, c.Matched = len(c.Scores), bootstrap(anyone, seed), bootstrap(matched, seed)
+	if len(quartered[0]) > 0 {
+		for _, shares := range quartered {
+			c.Quarters = append(c.Quarters, bootstrap(shares, seed))
+		}
+	}
+	return c, nil
 }
 
 // oddOneOut returns the place of the word whose cosines to the others add up to
