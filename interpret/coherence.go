@@ -22,7 +22,8 @@ type Coherence struct {
 	Dimensions int        `json:"dimensions"`         // how many are live
 	Any        Estimate   `json:"any"`                // with all intruders equally likely
 	Matched    Estimate   `json:"matched"`            // with intruders about as frequent as the top words
-	Quarters   []Estimate `json:"quarters,omitempty"` // four, over the dimensions that have them, if some do: see Score
+	Quarters   []Estimate `json:"quarters,omitempty"` // four, see Score, if some dimensions have them
+	Quartered  int        `json:"quartered"`          // how many do
 	Scores     []Score    `json:"scores,omitempty"`   // of each live dimension, in increasing order
 }
 
@@ -84,7 +85,7 @@ func (c *Coherence) validate(dimensions int) error {
 	if !areQuarters(len(c.Quarters)) {
 		return fmt.Errorf("%d quarters, want four or none", len(c.Quarters))
 	}
-	last := -1
+	last, quartered := -1, 0
 	for _, s := range c.Scores {
 		switch {
 		case s.Dimension <= last || s.Dimension >= dimensions:
@@ -92,7 +93,10 @@ func (c *Coherence) validate(dimensions int) error {
 		case !areShares(s.Any, s.Matched) || !areShares(s.Quarters...) || !areQuarters(len(s.Quarters)):
 			return fmt.Errorf("dimension %d: the scores %v, %v and %v, want shares, 0 to 1, and four or none of quarters", s.Dimension, s.Any, s.Matched, s.Quarters)
 		}
-		last = s.Dimension
+		last, quartered = s.Dimension, quartered+min(len(s.Quarters), 1)
+	}
+	if c.Quartered != quartered || (quartered > 0) != (len(c.Quarters) > 0) {
+		return fmt.Errorf("%d quarters of %d dimensions, and %d scores with quarters", len(c.Quarters), c.Quartered, quartered)
 	}
 	return nil
 }

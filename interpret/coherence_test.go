@@ -17,7 +17,7 @@ func TestCoherenceFile(t *testing.T) {
 	}
 	want := &Coherence{
 		Reference: "glove <6B>.txt", Words: 20, Seed: 1<<64 - 1, Dimensions: 2,
-		Any: Estimate{.95, .9, 1}, Matched: Estimate{.5, .25, .75}, Quarters: []Estimate{{1, 1, 1}, {.8, .8, .8}, {}, {.2, .2, .2}},
+		Any: Estimate{.95, .9, 1}, Matched: Estimate{.5, .25, .75}, Quarters: []Estimate{{1, 1, 1}, {.8, .8, .8}, {}, {.2, .2, .2}}, Quartered: 1,
 		Scores: []Score{{Dimension: 0, Any: 1, Matched: .7}, {Dimension: 2, Any: .9, Matched: .3, Quarters: []float64{1, .8, 0, .2}}},
 	}
 	for range 2 { // the second replaces the first
@@ -50,6 +50,8 @@ func TestReadCoherenceRefuses(t *testing.T) {
 		{`{"words":9,"dimensions":1,"scores":[{"dimension":3}]}`, "dimension 3 after that of -1"},
 		{`{"words":9,"dimensions":1,"scores":[{"dimension":-1}]}`, "dimension -1"},
 		{`{"words":9,"dimensions":2,"scores":[{"dimension":1},{"dimension":1}]}`, "dimension 1 after that of 1"},
+		{`{"words":9,"dimensions":0,"quartered":1}`, "0 quarters of 1 dimensions, and 0 scores with quarters"},
+		{`{"words":9,"dimensions":1,"quartered":1,"scores":[{"dimension":1,"quarters":[1,1,1,1]}]}`, "0 quarters of 1 dimensions, and 1 scores"},
 		{`{"words":9,"dimensions":1,"scores":[{"dimension":1,"any":1.1}]}`, "dimension 1: the scores 1.1"},
 		{`{"words":9,"dimensions":1,"scores":[{"dimension":1,"quarters":[1,1,1]}]}`, "four or none"},
 		{`{"words":9,"dimensions":1,"scores":[{"dimension":1,"quarters":[1,1,1,-0.2]}]}`, "-0.2"},

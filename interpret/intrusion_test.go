@@ -243,20 +243,25 @@ func oddOneOuts(t *testing.T, in *Intrusion, reference *vectors.Dense) Coherence
 
 func TestOddOneOut(t *testing.T) {
 	// Dimension k belongs to the words k, k+200, …; so does a direction of the
-	// reference, beside one that all words share. Vectors are of any length.
-	const words, dimensions = 4000, 200
-	s := newCodes(words, dimensions+1)
-	same := &vectors.Dense{Words: s.Words, Dim: dimensions + 1, Data: make([]float32, words*(dimensions+1))}
+	// reference, beside a vector that all words share. Vectors are of any length. Words
+	// without a dimension have the opposite ones, so that what is shared is the mean.
+	const words, dimensions, shared = 4000, 200, 1000
+	s := newCodes(2*words, dimensions)
+	same := &vectors.Dense{Words: s.Words, Dim: dimensions, Data: slices.Repeat([]float32{shared}, 2*words*dimensions)}
 	other := &vectors.Dense{Words: s.Words, Dim: 10}
 	rng := rand.New(rand.NewPCG(1, 1))
 	for i := range words {
 		s.Index, s.Value = append(s.Index, int32(i%dimensions)), append(s.Value, 1+rng.Float32())
 		s.Ptr = append(s.Ptr, int64(i+1))
 		length := float32(math.Pow(100, rng.Float64()))
-		same.Row(i)[i%dimensions], same.Row(i)[dimensions] = length, length/2
-		for range other.Dim {
-			other.Data = append(other.Data, float32(rng.NormFloat64()))
-		}
+		same.Row(i)[i%dimensions] += length
+		same.Row(i + words)[i%dimensions] -= length
+	}
+	for range words {
+		s.Ptr = append(s.Ptr, int64(words))
+	}
+	for range 2 * words * other.Dim {
+		other.Data = append(other.Data, float32(rng.NormFloat64()))
 	}
 	in := NewIntrusion(NewIndex(s))
 	one := Estimate{1, 1, 1}
@@ -283,27 +288,30 @@ func TestOddOneOut(t *testing.T) {
 
 // In the reference, the words of one quarter of each dimension have the dimension's
 // direction, and all others are zeros: in that quarter every intruder is found, and in
-// the others the first of five words, which are alike, is taken for it.
+// the others the first of five words, which are alike, is taken for it. Words without a
+// dimension have the opposite directions, so that the mean is zero.
 func TestOddOneOutOfQuarters(t *testing.T) {
-	const dimensions, each = 50, 40
-	s := newCodes(dimensions*each+1, dimensions)
+	const dimensions, each, words = 50, 40, 50 * 40
+	s := newCodes(2*words, dimensions)
 	rank := func(i int) int { return i / dimensions * 7 % each } // of a word in its dimension
-	for i := range dimensions * each {
+	for i := range words {
 		s.Index, s.Value = append(s.Index, int32(i%dimensions)), append(s.Value, float32(each-rank(i)))
 		s.Ptr = append(s.Ptr, int64(i+1))
 	}
-	s.Ptr = append(s.Ptr, s.Ptr[s.Rows-1]) // a word without a dimension
+	for range words {
+		s.Ptr = append(s.Ptr, words)
+	}
 	in := NewIntrusion(NewIndex(s))
 	one := Estimate{1, 1, 1}
 	for quarter := range 4 {
 		reference := &vectors.Dense{Words: s.Words, Dim: dimensions, Data: make([]float32, s.Rows*dimensions)}
-		for i := range dimensions * each {
+		for i := range words {
 			if rank(i)/(each/4) == quarter {
-				reference.Row(i)[i%dimensions] = 3
+				reference.Row(i)[i%dimensions], reference.Row(i + words)[i%dimensions] = 3, -3
 			}
 		}
 		got := oddOneOuts(t, in, reference)
-		if got.Words != s.Rows || got.Seed != 1 || got.Dimensions != dimensions || len(got.Scores) != dimensions || len(got.Quarters) != 4 {
+		if got.Words != s.Rows || got.Seed != 1 || got.Dimensions != dimensions || got.Quartered != dimensions || len(got.Scores) != dimensions || len(got.Quarters) != 4 {
 			t.Fatalf("quarter %d: %+v", quarter, got)
 		}
 		for q, e := range got.Quarters {
@@ -331,7 +339,7 @@ func TestOddOneOutOfQuarters(t *testing.T) {
 			t.Errorf("quarter %d: top words: %v", quarter, got.Any)
 		}
 	}
-	if got := oddOneOuts(t, NewIntrusion(NewIndex(randomCodes(3, 100, 10, 1))), &vectors.Dense{Words: numberedWords(100), Dim: 1, Data: make([]float32, 100)}); got.Dimensions != 10 || got.Quarters != nil || got.Scores[0].Quarters != nil {
+	if got := oddOneOuts(t, NewIntrusion(NewIndex(randomCodes(3, 100, 10, 1))), &vectors.Dense{Words: numberedWords(100), Dim: 1, Data: make([]float32, 100)}); got.Dimensions != 10 || got.Quarters != nil || got.Quartered != 0 || got.Scores[0].Quarters != nil {
 		t.Errorf("without words that are inactive: %+v", got)
 	}
 }

@@ -23,7 +23,8 @@ const (
 // OddOneOut is a word intrusion test without people: other dense vectors of the same
 // words, reference, V×M with row i for word i, are asked instead. Their answer to a
 // question is the word whose mean cosine with the other four is the smallest. Guessing
-// would be right in one of five.
+// would be right in one of five. The cosines are those of the reference less its mean: what
+// all vectors have in common tells words apart by little but their frequency.
 //
 // About each live dimension it asks ten questions with any intruder and ten with matched
 // ones. Matched takes rows to be in the order of the words' frequency: each intruder is
@@ -38,10 +39,7 @@ const (
 // The intervals are percentiles of a bootstrap over the dimensions, with random numbers
 // from seed. If ctx is cancelled, its error is returned.
 func (t *Intrusion) OddOneOut(ctx context.Context, reference *vectors.Dense, seed uint64) (Coherence, error) {
-	norms := make([]float64, reference.Len())
-	for i := range norms {
-		norms[i] = math.Sqrt(dot(reference.Row(i), reference.Row(i)))
-	}
+	judge := newJudge(reference)
 	scores := make([]*Score, t.x.Codes.Cols)
 	random := make([]*rand.Rand, len(scores)) // of each dimension, for any order of them
 	seeds := rand.NewPCG(seed, 0)
@@ -56,7 +54,7 @@ func (t *Intrusion) OddOneOut(ctx context.Context, reference *vectors.Dense, see
 		right := func(questions int, draw func(*rand.Rand) Instance) float64 {
 			n := 0
 			for range questions {
-				if it := draw(random[k]); oddOneOut(reference, norms, it.Rows) == it.Intruder {
+				if it := draw(random[k]); judge.oddOneOut(it.Rows) == it.Intruder {
 					n++
 				}
 			}
@@ -85,7 +83,7 @@ func (t *Intrusion) OddOneOut(ctx context.Context, reference *vectors.Dense, see
 		}
 	}
 	c.Dimensions, c.Any, c.Matched = len(c.Scores), bootstrap(anyone, seed), bootstrap(matched, seed)
-	if len(quartered[0]) > 0 {
+	if c.Quartered = len(quartered[0]); c.Quartered > 0 {
 		for _, shares := range quartered {
 			c.Quarters = append(c.Quarters, bootstrap(shares, seed))
 		}
@@ -93,14 +91,34 @@ func (t *Intrusion) OddOneOut(ctx context.Context, reference *vectors.Dense, see
 	return c, nil
 }
 
+// A judge answers questions by dense vectors less their mean.
+type judge struct {
+	*vectors.Dense
+	mean, norms []float64
+}
+
+func newJudge(x *vectors.Dense) *judge {
+	j := &judge{x, make([]float64, x.Dim), make([]float64, x.Len())}
+	for i := range x.Len() {
+		for l, v := range x.Row(i) {
+			j.mean[l] += float64(v)
+		}
+	}
+	floats.Scale(1/float64(x.Len()), j.mean)
+	for i := range j.norms {
+		j.norms[i] = math.Sqrt(j.dot(i, i))
+	}
+	return j
+}
+
 // oddOneOut returns the place of the word whose cosines to the others add up to
 // the least. The cosine with a zero vector is 0.
-func oddOneOut(x *vectors.Dense, norms []float64, rows [5]int) int {
+func (j *judge) oddOneOut(rows [5]int) int {
 	sums := make([]float64, len(rows))
 	for a, i := range rows {
-		for b, j := range rows[:a] {
-			if norms[i] > 0 && norms[j] > 0 {
-				cosine := dot(x.Row(i), x.Row(j)) / norms[i] / norms[j]
+		for b, k := range rows[:a] {
+			if j.norms[i] > 0 && j.norms[k] > 0 {
+				cosine := j.dot(i, k) / j.norms[i] / j.norms[k]
 				sums[a] += cosine
 				sums[b] += cosine
 			}
@@ -109,10 +127,12 @@ func oddOneOut(x *vectors.Dense, norms []float64, rows [5]int) int {
 	return floats.MinIdx(sums)
 }
 
-func dot(x, y []float32) float64 {
+// dot returns the product of two rows less the mean.
+func (j *judge) dot(i, k int) float64 {
+	x, y := j.Row(i), j.Row(k)
 	sum := 0.0
-	for k, v := range x {
-		sum += float64(v) * float64(y[k])
+	for l, m := range j.mean {
+		sum += (float64(x[l]) - m) * (float64(y[l]) - m)
 	}
 	return sum
 }

@@ -10,6 +10,9 @@ import (
 	"fmt"
 	"image/png"
 	"io"
+	"io/fs"
+	"maps"
+	"math"
 	"net/http"
 	"net/url"
 	"os"
@@ -21,6 +24,9 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"overcomplete/cpu"
+	"overcomplete/encode"
+	"overcomplete/encode/encodetest"
 	"overcomplete/internal/realdata"
 	"overcomplete/interpret"
 	"overcomplete/interpret/judge"
@@ -443,8 +449,102 @@ func TestSharedWords(t *testing.T) {
 	}
 }
 
+// The codes of controls are those of the definition, on the scale of the input: with
+// atoms of norm ρ = √(mean ‖y‖²) and λ = 0.04ρ², in float64.
+func TestControls(t *testing.T) {
+	const dim, atoms, most = 8, 30, 4
+	x := sampleVectors(40, dim)
+	for i := range x.Data {
+		x.Data[i] = 100 * (x.Data[i] + 7)
+	}
+	y := make([]float64, len(x.Data))
+	squares := 0.0
+	for j := range dim {
+		mean := 0.0
+		for i := range x.Len() {
+			mean += float64(x.Row(i)[j]) / 40
+		}
+		for i := range x.Len() {
+			y[i*dim+j] = float64(x.Row(i)[j]) - mean
+			squares += y[i*dim+j] * y[i*dim+j] / 40
+		}
+	}
+	scale := math.Sqrt(squares)
+	// Twenty words of which two have the mean vector, which is no atom.
+	few := sampleVectors(20, dim)
+	few.Data = append(few.Data[:9*dim], make([]float32, 11*dim)...)
+	for i := range 9 {
+		for j, v := range few.Row(i) {
+			few.Row(i + 9)[j] = -v
+		}
+	}
+	few = standardised(few)
+	if d := rowAtoms(few, atoms, 1); d.Len() != 18 {
+		t.Errorf("%d atoms of 18 words", d.Len())
+	}
+
+	unit := standardised(x)
+	codes := &vectors.Sparse{CSR: vectors.CSR{Rows: 2, Cols: atoms, Ptr: []int64{0, 1, 2*most - 1}, Index: []int32{3, 0, 2, 4, 5, 6, 7}, Value: slices.Repeat([]float32{1}, 2*most-1)}}
+	for _, method := range []string{"A", "B"} {
+		for name, d := range map[string]model.Dictionary{"rows": rowAtoms(unit, atoms, 1), "random": randomAtoms(atoms, dim, 1)} {
+			m := &model.Model{Info: model.Info{Training: train.Defaults()}}
+			m.Info.Training.Method, m.Info.Training.Atoms = method, atoms
+			got, err := encodeControl(t.Context(), d, unit, m, codes) // 3.5 nonzeros a word
+			if err != nil {
+				t.Fatal(err)
+			}
+			drawn := map[int]bool{}
+			scaled := make([]float64, atoms*dim)
+			for k := range atoms {
+				norm := 0.0
+				for j, v := range d.Atom(k) {
+					scaled[k*dim+j] = scale * float64(v)
+					norm += float64(v) * float64(v)
+				}
+				if math.Abs(norm-1) > 1e-6 {
+					t.Errorf("%s: atom %d has norm √%v", name, k, norm)
+				}
+				for i := range x.Len() {
+					dot, squares := 0.0, 0.0
+					for j, v := range d.Atom(k) {
+						dot, squares = dot+float64(v)*y[i*dim+j], squares+y[i*dim+j]*y[i*dim+j]
+					}
+					if dot > (1-1e-6)*math.Sqrt(squares) {
+						drawn[i] = true
+					}
+				}
+			}
+			if want := map[string]int{"rows": atoms}[name]; len(drawn) != want {
+				t.Errorf("%s: %d atoms are words, want %d", name, len(drawn), want)
+			}
+			o := encode.Options{Lambda: .04 * squares, Nonnegative: method == "B", Steps: 20, Most: most}
+			for i := range x.Len() {
+				code := encodetest.Code(y[i*dim:(i+1)*dim], scaled, o)
+				index, value := got.Row(i)
+				for j, k := range index {
+					code[k] -= float64(value[j])
+				}
+				for k, off := range code {
+					if math.Abs(off) > 1e-4 { // of numbers of about 1, in float32
+						t.Errorf("%s, %s: row %d, atom %d is off by %v", method, name, i, k, off)
+					}
+				}
+			}
+		}
+	}
+	if a, b := randomAtoms(5, 3, 1), randomAtoms(5, 3, 2); slices.Equal(a.Atoms, b.Atoms) {
+		t.Error("the same random atoms with another seed")
+	}
+	if a, b := rowAtoms(unit, 5, 1), rowAtoms(unit, 5, 2); slices.Equal(a.Atoms, b.Atoms) {
+		t.Error("the same words with another seed")
+	}
+	if standardised(&vectors.Dense{Words: []string{"a", "b"}, Dim: 2, Data: []float32{1, 2, 1, 2}}) != nil {
+		t.Error("equal vectors can be told apart")
+	}
+}
+
 // The figures are those of the definitions, of a model of each method: of its
-// codes, of random directions of the same input less the mean, and of the input.
+// codes, of controls from the same input, and of the input.
 func TestIntrusionAuto(t *testing.T) {
 	sampleDir(t)
 	x, reference := sampleVectors(60, 8), sampleVectors(60, 5)
@@ -452,37 +552,62 @@ func TestIntrusionAuto(t *testing.T) {
 	mustRun(t, "train in.txt -o a --epochs 5 --quiet --center")
 	mustRun(t, "train in.txt -o b --epochs 5 --quiet --center --method B")
 	var want []autoSet
-	add := func(name string, codes *vectors.Sparse) {
+	scores := map[string]*interpret.Coherence{} // of the models, with those of their dimensions
+	add := func(name, control string, codes *vectors.Sparse, err error) {
 		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
 		c, err := interpret.NewIntrusion(interpret.NewIndex(codes)).OddOneOut(t.Context(), reference, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want = append(want, autoSet{name, c})
+		c.Reference = "reference.txt"
+		if len(c.Scores) != c.Dimensions || c.Dimensions == 0 {
+			t.Errorf("%s: %d scores of %d dimensions", name, len(c.Scores), c.Dimensions)
+		}
+		if scores[name] == nil {
+			scores[name] = &c
+		} else {
+			c.Scores = nil
+		}
+		want = append(want, autoSet{name, control, c})
 	}
 	for _, name := range []string{"a", "b"} {
 		m := openModel(t, name)
 		codes, centred := m.Codes, sampleVectors(60, 8)
 		m.Dictionary.Center(centred.Data, centred.Data)
-		add(name, codes)
+		add(name, "", codes, nil)
 		random, err := interpret.RandomProjection(t.Context(), centred, &codes.CSR, name == "b", 1)
-		if err != nil {
-			t.Fatal(err)
+		add(name, "random directions", random, err)
+		y := standardised(x)
+		o := encode.Options{Lambda: .04, Nonnegative: name == "b", Steps: 20, Most: int(math.Round(float64(codes.Nonzeros()) / 60))}
+		for _, control := range []string{"random dictionary", "word rows"} {
+			d := randomAtoms(80, 8, 1)
+			if control == "word rows" {
+				d = rowAtoms(y, 80, 1)
+			}
+			encoded, err := encode.Model(t.Context(), &model.Model{Dictionary: d}, y, cpu.Device{}, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			add(name, control, encoded.Codes, nil)
 		}
-		add(name+", random directions", random)
 	}
-	add("in.txt", interpret.FromDense(x))
+	add("in.txt", "", interpret.FromDense(x), nil)
+	want[len(want)-1].Scores = nil
 	for i, s := range want {
 		for _, other := range want[:i] {
-			if reflect.DeepEqual(s.Coherence, other.Coherence) {
-				t.Fatalf("%s and %s can't be told apart: %v", s.Name, other.Name, s.Coherence)
+			if s.Any == other.Any && s.Matched == other.Matched {
+				t.Fatalf("%s, %s and %s, %s can't be told apart: %v", s.Name, s.Control, other.Name, other.Control, s.Coherence)
 			}
 		}
 	}
 
 	line := "intrusion auto a b --input in.txt --reference reference.txt"
+	before := tree(t, ".")
 	text, stderr := mustRun(t, line)
-	for _, want := range []string{"over 60 words", "\na  ", "\na, random directions ", "\nin.txt ", "\nguessing "} {
+	for _, want := range []string{"over 60 words", "\na  ", "\n  random directions  ", "\n  random dictionary  ", "\n  word rows  ", "\nin.txt ", "\nguessing "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
@@ -492,15 +617,30 @@ func TestIntrusionAuto(t *testing.T) {
 	}
 	stdout, _ := mustRun(t, line+" --json")
 	var r autoResult
-	if err := json.Unmarshal([]byte(stdout), &r); err != nil || r.Words != 60 || !reflect.DeepEqual(r.Sets, want) {
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil || !reflect.DeepEqual(r.Sets, want) {
 		t.Errorf("%s\nwant %+v, %v", stdout, want, err)
 	}
 	if other, _ := mustRun(t, line+" --json --seed 2"); other == stdout {
 		t.Error("the same with another seed")
 	}
+	if !maps.Equal(tree(t, "."), before) {
+		t.Error("files have changed without --save")
+	}
+	mustRun(t, line+" --save --seed 2")
+	mustRun(t, line+" --save")
+	for _, name := range []string{"a", "b"} {
+		if got, err := interpret.ReadCoherence(name+"/coherence.json", 80); err != nil || !reflect.DeepEqual(got, scores[name]) {
+			t.Errorf("%s: saved %+v, %v, want %+v", name, got, err, scores[name])
+		}
+	}
 	writeFile(t, "copy.txt", append(gloVeText(x), gloVeText(&vectors.Dense{Words: []string{"more"}, Dim: 8, Data: make([]float32, 8)})...))
 	if _, stderr := mustRun(t, "intrusion auto a --input copy.txt --reference reference.txt"); !strings.Contains(stderr, "warning: a was trained on another file, in.txt, than copy.txt") {
 		t.Errorf("says %s", stderr)
+	}
+	// A model that is replaced takes its scores along.
+	mustRun(t, "train in.txt -o a --epochs 5 --quiet --force")
+	if _, err := os.Stat("a/coherence.json"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the new model has the old one's scores: %v", err)
 	}
 }
 
@@ -516,7 +656,7 @@ func TestIntrusionAutoRealData(t *testing.T) {
 		t.Fatal(err)
 	}
 	model, random := r.Sets[0], r.Sets[1]
-	if r.Words < 3000 || random.Any.Low <= .2 || model.Any.Low <= random.Any.High || model.Matched.Low <= random.Matched.High {
+	if model.Words < 3000 || random.Any.Low <= .2 || model.Any.Low <= random.Any.High || model.Matched.Low <= random.Matched.High {
 		t.Errorf("%+v", r)
 	}
 }
