@@ -102,6 +102,72 @@ dimension   weight  words
 `)
 }
 
+// Matched intruders count before quarters, quarters before the variance, and dimensions
+// without a score are left out.
+func TestTopByCoherence(t *testing.T) {
+	m := readable()
+	m.Codes.Cols, m.Info.Training.Atoms, m.Dictionary.Atoms = 5, 5, make([]float32, 10)
+	m.Codes.Ptr = []int64{0, 2, 5, 7, 10, 12, 16}
+	m.Codes.Index = []int32{0, 3, 0, 2, 4, 0, 3, 1, 3, 4, 1, 3, 1, 2, 3, 4}
+	m.Codes.Value = []float32{1, 1, 2, .5, 1, 3, 1, 3, 1, 2, 2, 1, 1, 1, 2, 3}
+	t.Chdir(saveModel(t, m))
+	c := &interpret.Coherence{
+		Words: 6, Dimensions: 4, Quarters: make([]interpret.Estimate, 4), Quartered: 2,
+		Scores: []interpret.Score{
+			{Dimension: 0, Any: 1, Matched: .9},
+			{Dimension: 2, Any: 0, Matched: 1, Quarters: []float64{.2, 0, .4, .6}},
+			{Dimension: 3, Any: .3, Matched: 1, Quarters: []float64{.2, .8, 0, 0}},
+			{Dimension: 4, Any: .1, Matched: .9},
+		},
+	}
+	if err := c.Save(t.Context(), "model/coherence.json"); err != nil {
+		t.Fatal(err)
+	}
+	checkOutput(t, "top model --sort coherence -n 2", `dimension  variance  top   q1   q2   q3   q4  words
+        3  3.33e-01  100   20   80    0    0  day read
+        2  1.46e-01  100   20    0   40   60  day write
+        0  1.33e+00   90                      close write
+        4  1.33e+00   90                      day month
+`)
+	checkOutput(t, "top model --sort coherence -n 1 --dimensions 1 --json", `[
+  {
+    "dimension": 3,
+    "variance": 0.3333333333333333,
+    "coherence": {
+      "dimension": 3,
+      "any": 0.3,
+      "matched": 1,
+      "quarters": [
+        0.2,
+        0.8,
+        0,
+        0
+      ]
+    },
+    "words": [
+      {
+        "word": "day",
+        "value": 2
+      }
+    ]
+  }
+]
+`)
+	// Without, all is as if there were no scores.
+	checkOutput(t, "top model --dimensions 1 -n 2 --sort variance", `dimension  variance  words
+        0  1.33e+00  close write
+`)
+	m.Dictionary.Atoms, m.Info.Training.Atoms, m.Codes.Cols = m.Dictionary.Atoms[:6], 3, 3
+	m.Codes.CSR = readable().Codes.CSR
+	if err := m.Save("smaller", false); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Save(t.Context(), "smaller/coherence.json"); err != nil {
+		t.Fatal(err)
+	}
+	checkRefused(t, "top smaller --sort coherence", []string{"smaller/coherence.json: ", "dimension 3", "less than 3"}, tree(t, "."))
+}
+
 // Words are shown so that they can be told apart, and never as commands to the
 // terminal.
 func TestOddWords(t *testing.T) {
@@ -678,6 +744,8 @@ func TestInterpretRefuses(t *testing.T) {
 	g.Close()
 	writeFile(t, "same.txt.gz", packed.Bytes())
 	writeFile(t, "other.txt", []byte("zzz 1 2\nyyy 1 3\n"))
+	writeFile(t, "equal.txt", []byte("read 1 2\nwrite 1 2\n"))
+	mustRun(t, "export model --format safetensors -o model.safetensors")
 	mustRun(t, "intrusion make X=in.txt -n 2 -o test.json")
 	if err := os.Mkdir("empty", 0o777); err != nil {
 		t.Fatal(err)
@@ -696,6 +764,10 @@ func TestInterpretRefuses(t *testing.T) {
 		{"top model one", []string{`no dimension "one"`}},
 		{"top model 1 --dimensions 2", []string{"--dimensions"}},
 		{"top model -n 0", []string{"--words is 0, want 1"}},
+		{"top model --sort coherence", []string{"model has no scores", `"overcomplete intrusion auto model --input VECTORS --reference VECTORS --save"`}},
+		{"top model --sort size", []string{`--sort is "size", want variance or coherence`}},
+		{"top model 1 --sort variance", []string{"--sort", "not both"}},
+		{"top same.txt --sort coherence", []string{"same.txt: ", "directory of a model"}},
 		{"top model --dimensions -1", []string{"--dimensions is -1"}},
 		{"explain model", []string{"2 arg"}},
 		{"explain model raed", []string{`"raed"`, "6 words", "closest are read"}},
@@ -739,6 +811,8 @@ func TestInterpretRefuses(t *testing.T) {
 		{"intrusion auto model --input other.txt --reference in.txt", []string{"no word is in all of"}},
 		{"intrusion auto model --input same.txt --reference same.txt.gz", []string{"same.txt.gz has the same vectors as same.txt"}},
 		{"intrusion auto in.txt --input in.txt --reference in.txt", []string{"in.txt: "}},
+		{"intrusion auto model --input equal.txt --reference same.txt", []string{"equal.txt: the words that all have, 2, have one vector"}},
+		{"intrusion auto model.safetensors --input same.txt --reference equal.txt --save", []string{"model.safetensors: scores", "directory of a model"}},
 	} {
 		checkRefused(t, tt.args, tt.want, before)
 	}

@@ -30,9 +30,9 @@ func newIntrusionAuto() *cobra.Command {
 		Short: "Score models by word intrusion without people, beside controls",
 		Long: `Auto plays the test on all live dimensions of each model. The answer is the word whose
 mean cosine to the other four is the smallest in other vectors of the same words,
---reference, learned from other text or by another method. It prints the percentage of
-right answers, guessing being 20, with 95 % confidence intervals from a bootstrap over
-dimensions (those of q1 to q4 are in --json):
+--reference, learned from other text or by another method, less their mean. It prints
+the percentage of right answers, guessing being 20, with 95 % confidence intervals from
+a bootstrap over dimensions (those of q1 to q4 are in --json):
 
   any intruder    the top four words of a dimension: ten questions each
   as frequent     the same, with intruders next to the top words in the order of words,
