@@ -381,7 +381,7 @@ func TestRecipeBest(t *testing.T) {
 		}},
 		{"--factor 3", func(h *model.Hyperparameters) { h.Atoms = 24 }},
 	} {
-		stdout, _ := mustRun(t, "train in.txt -o best --force "+c.flags)
+		stdout, _ := mustRun(t, "train --recipe paper in.txt -o best --force "+c.flags)
 		h := train.Best()
 		c.change(&h)
 		want, err := train.Fit(t.Context(), d, h, cpu.Device{}, train.Options{})
@@ -402,7 +402,7 @@ func TestRecipeBest(t *testing.T) {
 // encode gives to all rows with it.
 func TestTrainWords(t *testing.T) {
 	_, d := sampleDir(t)
-	mustRun(t, "train in.txt -o sampled --train-words 40 -k 20 --sparsity 0.8")
+	mustRun(t, "train --recipe paper in.txt -o sampled --train-words 40 -k 20 --sparsity 0.8")
 	sample := vectors.NewSample(40, 1)
 	sample.Add(d)
 	h := train.Best()
@@ -420,8 +420,8 @@ func TestTrainWords(t *testing.T) {
 		t.Errorf("%+v", got.Info)
 	}
 	// A sample of all is all, in another order.
-	mustRun(t, "train in.txt -o all --train-words 1000 -k 20 --sparsity 0.8")
-	mustRun(t, "train in.txt -o whole -k 20 --sparsity 0.8")
+	mustRun(t, "train --recipe paper in.txt -o all --train-words 1000 -k 20 --sparsity 0.8")
+	mustRun(t, "train --recipe paper in.txt -o whole -k 20 --sparsity 0.8")
 	if !reflect.DeepEqual(openModel(t, "all").Codes, openModel(t, "whole").Codes) {
 		t.Error("other codes from a sample of all")
 	}
