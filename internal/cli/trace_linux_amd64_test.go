@@ -16,8 +16,9 @@ import (
 
 // A sysCall is a system call that a traced program is about to make, about a file.
 type sysCall struct {
-	class string // what it does, one of classes
-	path  string // of the file, in the directory of the program; "" for standard output
+	class   string // what it does, one of errnos, or "exit"
+	path    string // of the file, in the directory of the program; "" for standard output
+	process int
 }
 
 // errnos has the error that each class of calls is made to fail with.
@@ -41,7 +42,7 @@ var numbers = map[uint64]struct {
 	unix.SYS_FTRUNCATE: {"truncate", 0, false}, unix.SYS_FSTAT: {"stat", 0, false}, unix.SYS_NEWFSTATAT: {"stat", 0, true},
 	unix.SYS_OPENAT: {"open", 0, true}, unix.SYS_MKDIRAT: {"mkdir", 0, true}, unix.SYS_LINKAT: {"link", 2, true},
 	unix.SYS_RENAMEAT: {"rename", 0, true}, unix.SYS_RENAMEAT2: {"rename", 0, true}, unix.SYS_UNLINKAT: {"unlink", 0, true},
-	unix.SYS_MMAP: {"mmap", -1, false},
+	unix.SYS_MMAP: {"mmap", -1, false}, unix.SYS_EXIT_GROUP: {"exit", -1, false},
 }
 
 // kill, instead of an error, is the program's end.
@@ -49,7 +50,7 @@ const kill = ^syscall.Errno(0)
 
 // trace runs cmd in its directory, which must be a real path, and calls fate before each
 // call of the classes above that is about a file below that directory or standard output,
-// or asks for memory. A call for which fate returns an error fails with it, and is not
+// asks for memory or ends the program. A call for which fate returns an error fails with it, and is not
 // made, but that a file is closed nevertheless.
 func trace(t *testing.T, cmd *exec.Cmd, fate func(sysCall) syscall.Errno) (ended unix.WaitStatus, stdout, stderr string) {
 	t.Helper()
@@ -103,7 +104,7 @@ func trace(t *testing.T, cmd *exec.Cmd, fate func(sysCall) syscall.Errno) (ended
 				delete(result, thread)
 				regs.Rax = uint64(-int64(errno))
 				check(unix.PtraceSetRegs(thread, &regs))
-			} else if call, ok := fileCall(thread, &regs, cmd.Dir); ok && inCall[thread] {
+			} else if call, ok := fileCall(leader, &regs, cmd.Dir); ok && inCall[thread] {
 				switch errno := fate(call); errno {
 				case 0:
 				case kill:
@@ -130,22 +131,22 @@ func trace(t *testing.T, cmd *exec.Cmd, fate func(sysCall) syscall.Errno) (ended
 	return ended, text[0].String(), text[1].String()
 }
 
-// fileCall returns the call that a thread is about to make, if it is one to look at.
-func fileCall(thread int, regs *unix.PtraceRegs, dir string) (call sysCall, ok bool) {
+// fileCall returns the call that a process is about to make, if it is one to look at.
+func fileCall(process int, regs *unix.PtraceRegs, dir string) (call sysCall, ok bool) {
 	n, ok := numbers[regs.Orig_rax]
 	if !ok || n.arg < 0 {
-		return sysCall{class: n.class}, ok
+		return sysCall{class: n.class, process: process}, ok
 	}
 	args := [...]uint64{regs.Rdi, regs.Rsi, regs.Rdx, regs.R10}
 	file := dir
 	if fd := int32(args[n.arg]); fd != unix.AT_FDCWD {
-		if file, _ = os.Readlink("/proc/" + strconv.Itoa(thread) + "/fd/" + strconv.Itoa(int(fd))); fd == 1 && n.class == "write" {
-			return sysCall{class: n.class}, true
+		if file, _ = os.Readlink("/proc/" + strconv.Itoa(process) + "/fd/" + strconv.Itoa(int(fd))); fd == 1 && n.class == "write" {
+			return sysCall{class: n.class, process: process}, true
 		}
 	}
 	if n.path {
 		name := make([]byte, unix.PathMax)
-		got, _ := unix.ProcessVMReadv(thread, []unix.Iovec{{Base: &name[0], Len: uint64(len(name))}},
+		got, _ := unix.ProcessVMReadv(process, []unix.Iovec{{Base: &name[0], Len: uint64(len(name))}},
 			[]unix.RemoteIovec{{Base: uintptr(args[n.arg+1]), Len: len(name)}}, 0)
 		name, _, _ = bytes.Cut(name[:max(got, 0)], []byte{0})
 		if filepath.IsAbs(string(name)) {
@@ -154,5 +155,5 @@ func fileCall(thread int, regs *unix.PtraceRegs, dir string) (call sysCall, ok b
 		file = filepath.Join(file, string(name))
 	}
 	inside, ok := strings.CutPrefix(file, dir+"/")
-	return sysCall{n.class, inside}, ok || file == dir
+	return sysCall{n.class, inside, process}, ok || file == dir
 }
