@@ -161,7 +161,7 @@ func TestFaults(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, tt := range faultCases {
 		t.Run(tt.args, func(t *testing.T) {
-			f := &faults{t: t, faultCase: tt, exe: exe, dir: dir, before: contents(t, dir)}
+			f := &faults{t: t, faultCase: tt, exe: exe, dir: dir, before: tree(t, ".")}
 			f.all(counts, rng)
 		})
 	}
@@ -185,7 +185,7 @@ type faults struct {
 // all runs the command with a fault at each call, or at some of them, and counts the runs
 // by class of call.
 func (f *faults) all(counts map[string]int, rng *rand.Rand) {
-	defer f.restore()
+	defer restore(f.t, f.before)
 	calls := map[string]int{}
 	ended, stdout, stderr := f.run(func(c sysCall) syscall.Errno {
 		calls["kill"]++
@@ -197,7 +197,7 @@ func (f *faults) all(counts map[string]int, rng *rand.Rand) {
 	if ended.ExitStatus() != 0 {
 		f.t.Fatalf("exit code %d: %s", ended.ExitStatus(), stderr)
 	}
-	f.stdout, f.want = seconds.ReplaceAllString(stdout, ""), withoutSeconds(contents(f.t, f.dir))
+	f.stdout, f.want = seconds.ReplaceAllString(stdout, ""), withoutSeconds(tree(f.t, "."))
 	for _, class := range slices.Sorted(maps.Keys(calls)) {
 		at := rng.Perm(calls[class])
 		if some := 1; os.Getenv("OVERCOMPLETE_FAULTS") != "all" {
@@ -207,7 +207,7 @@ func (f *faults) all(counts map[string]int, rng *rand.Rand) {
 			at = at[:min(some, len(at))]
 		}
 		for _, at := range at {
-			f.restore()
+			restore(f.t, f.before)
 			f.one(class, at)
 			counts[class]++
 		}
@@ -237,9 +237,9 @@ func (f *faults) one(class string, at int) {
 	if err := f.check(class, failed, ended, stdout, stderr); err != nil {
 		complain("%v", err)
 	}
-	if f.resumes && !maps.Equal(without(withoutSeconds(contents(f.t, f.dir))), f.want) {
+	if f.resumes && !maps.Equal(without(withoutSeconds(tree(f.t, "."))), f.want) {
 		ended, _, stderr = f.run(func(sysCall) syscall.Errno { return 0 })
-		if after := withoutSeconds(contents(f.t, f.dir)); ended.ExitStatus() != 0 || !maps.Equal(without(after), f.want) {
+		if after := withoutSeconds(tree(f.t, ".")); ended.ExitStatus() != 0 || !maps.Equal(without(after), f.want) {
 			complain("run again, it comes to %v", differences(f.want, without(after)))
 		}
 	}
@@ -248,7 +248,7 @@ func (f *faults) one(class string, at int) {
 // check returns an error unless the program has ended as it should and left what it
 // should.
 func (f *faults) check(class string, failed sysCall, ended unix.WaitStatus, stdout, stderr string) error {
-	before, after := withoutSeconds(maps.Clone(f.before)), withoutSeconds(contents(f.t, f.dir))
+	before, after := withoutSeconds(maps.Clone(f.before)), withoutSeconds(tree(f.t, "."))
 	states := map[string]bool{}
 	for _, output := range strings.Fields(f.outputs) {
 		switch is := under(after, output); {
@@ -319,43 +319,6 @@ func (f *faults) run(fate func(sysCall) syscall.Errno) (ended unix.WaitStatus, s
 		cmd.Stdin = r
 	}
 	return trace(f.t, cmd, fate)
-}
-
-// restore makes the directory what it was before.
-func (f *faults) restore() {
-	f.t.Helper()
-	after := contents(f.t, f.dir)
-	for path := range after {
-		if _, ok := f.before[path]; !ok {
-			os.RemoveAll(filepath.Join(f.dir, path))
-		}
-	}
-	for _, path := range slices.Sorted(maps.Keys(f.before)) {
-		if is, ok := after[path]; ok && is == f.before[path] {
-			continue
-		}
-		var err error
-		if whole := filepath.Join(f.dir, path); strings.HasSuffix(path, "/") {
-			err = os.MkdirAll(whole, 0o777)
-		} else {
-			err = os.WriteFile(whole, []byte(f.before[path]), 0o666)
-		}
-		if err != nil {
-			f.t.Fatal(err)
-		}
-	}
-}
-
-// contents is tree, with names in dir.
-func contents(t *testing.T, dir string) map[string]string {
-	t.Helper()
-	all := make(map[string]string)
-	for path, content := range tree(t, dir) {
-		if name := strings.TrimPrefix(path, dir+"/"); name != "" {
-			all[name] = content
-		}
-	}
-	return all
 }
 
 var (
