@@ -75,9 +75,11 @@ var faultCases = []faultCase{
 	{args: "help train"},
 }
 
-// faultDir makes a directory with what faultCases need the current one.
-func faultDir(t *testing.T, exe string) {
+// faultDir makes a directory with what faultCases need the current one, and returns the
+// program and the directory's real path.
+func faultDir(t *testing.T) (exe, dir string) {
 	t.Helper()
+	exe = program(t)
 	_, d := sampleDir(t)
 	writeFile(t, "small.txt", gloVeText(sampleVectors(20, 3)))
 	var packed, array bytes.Buffer
@@ -124,6 +126,14 @@ func faultDir(t *testing.T, exe string) {
 	if code, stderr := interruptedRun("train in.txt -o checkpoint --epochs 3 -k 10 --checkpoint 1ns", 2); code != exitInterrupted {
 		t.Fatal(stderr)
 	}
+	dir, err := filepath.EvalSymlinks(".")
+	if err == nil {
+		dir, err = filepath.Abs(dir)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exe, dir
 }
 
 // temporary ends what files and directories are called that are not whole yet.
@@ -148,15 +158,7 @@ func TestFaults(t *testing.T) {
 		covered[cmd.CommandPath()] = true
 	}
 	checkCovered(t, covered)
-	exe := program(t)
-	faultDir(t, exe)
-	dir, err := filepath.EvalSymlinks(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if dir, err = filepath.Abs(dir); err != nil {
-		t.Fatal(err)
-	}
+	exe, dir := faultDir(t)
 	counts := map[string]int{}
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, tt := range faultCases {
@@ -171,6 +173,52 @@ func TestFaults(t *testing.T) {
 		total += counts[class]
 	}
 	t.Logf("%6d  runs of %d commands", total, len(faultCases))
+}
+
+// Where no file system exchanges two directories, a model that is replaced is not there for a
+// moment. Killed then, a training says where its checkpoint is, and goes on when that is
+// moved back.
+func TestDisplaced(t *testing.T) {
+	exe, dir := faultDir(t)
+	f := &faults{t: t, exe: exe, dir: dir, before: tree(t, ".")}
+	f.args = "train in.txt -o checkpoint --epochs 3 -k 10 --checkpoint 1ns --resume"
+	displaced := 0
+	for at := 0; ; at++ {
+		renames := 0
+		ended, _, stderr := f.run(func(c sysCall) syscall.Errno {
+			switch {
+			case c.class == "exchange":
+				return syscall.EINVAL
+			case c.class != "rename":
+				return 0
+			}
+			if renames++; renames > at {
+				return kill
+			}
+			return 0
+		})
+		if ended.Exited() {
+			if ended.ExitStatus() != 0 || displaced == 0 {
+				t.Errorf("exit code %d, displaced %d times: %s", ended.ExitStatus(), displaced, stderr)
+			}
+			return
+		}
+		if _, err := os.Stat("checkpoint"); err != nil {
+			displaced++
+			old, err := filepath.Glob("checkpoint.tmp*/old")
+			if err != nil || len(old) != 1 {
+				t.Fatalf("there are %q, %v", old, err)
+			}
+			if code, _, stderr := command(f.args); code != exitUsage || !strings.Contains(stderr, old[0]) {
+				t.Errorf("exit code %d, %s", code, stderr)
+			}
+			if err := os.Rename(old[0], "checkpoint"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		mustRun(t, f.args)
+		restore(t, f.before)
+	}
 }
 
 // faults runs a command under faults.

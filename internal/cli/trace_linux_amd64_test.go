@@ -24,7 +24,7 @@ type sysCall struct {
 // errnos has the error that each class of calls is made to fail with.
 var errnos = map[string]syscall.Errno{
 	"read": syscall.EIO, "write": syscall.ENOSPC, "fsync": syscall.EIO, "close": syscall.EIO, "truncate": syscall.EIO,
-	"open": syscall.EIO, "stat": syscall.EIO, "mkdir": syscall.ENOSPC, "link": syscall.EIO, "rename": syscall.EIO, "unlink": syscall.EIO,
+	"open": syscall.EIO, "stat": syscall.EIO, "mkdir": syscall.ENOSPC, "link": syscall.EIO, "rename": syscall.EIO, "exchange": syscall.EINVAL, "unlink": syscall.EIO,
 	"mmap": syscall.ENOMEM,
 }
 
@@ -136,6 +136,9 @@ func fileCall(process int, regs *unix.PtraceRegs, dir string) (call sysCall, ok 
 	n, ok := numbers[regs.Orig_rax]
 	if !ok || n.arg < 0 {
 		return sysCall{class: n.class, process: process}, ok
+	}
+	if regs.Orig_rax == unix.SYS_RENAMEAT2 && regs.R8 == unix.RENAME_EXCHANGE {
+		n.class = "exchange"
 	}
 	args := [...]uint64{regs.Rdi, regs.Rsi, regs.Rdx, regs.R10}
 	file := dir
