@@ -143,8 +143,9 @@ var temporary = regexp.MustCompile(`\.tmp[0-9a-f]{8}`)
 // output is what it was before or what it was to become, and nothing else has changed.
 // All the same, what went wrong is told in one line.
 //
-// That takes a run for each call of each command. Without OVERCOMPLETE_FAULTS=all there
-// is one for a call of each class, and for three at which the program is killed.
+// That takes a run for each call of each command, or for 30 of each class if it makes over
+// a thousand. Without OVERCOMPLETE_FAULTS=all there is one for a call of each class, and
+// for three at which the program is killed.
 func TestFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes hundreds of runs")
@@ -245,15 +246,20 @@ func (f *faults) all(counts map[string]int, rng *rand.Rand) {
 	if ended.ExitStatus() != 0 {
 		f.t.Fatalf("exit code %d: %s", ended.ExitStatus(), stderr)
 	}
+	f.t.Log(calls)
 	f.stdout, f.want = seconds.ReplaceAllString(stdout, ""), withoutSeconds(tree(f.t, "."))
 	for _, class := range slices.Sorted(maps.Keys(calls)) {
-		at := rng.Perm(calls[class])
-		if some := 1; os.Getenv("OVERCOMPLETE_FAULTS") != "all" {
-			if class == "kill" {
-				some = 3
-			}
-			at = at[:min(some, len(at))]
+		some := calls[class]
+		switch {
+		case os.Getenv("OVERCOMPLETE_FAULTS") != "all" && class == "kill":
+			some = 3
+		case os.Getenv("OVERCOMPLETE_FAULTS") != "all":
+			some = 1
+		case calls["kill"] > 1000:
+			some = 30
 		}
+		at := rng.Perm(calls[class])
+		at = at[:min(some, len(at))]
 		for _, at := range at {
 			restore(f.t, f.before)
 			f.one(class, at)
