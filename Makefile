@@ -173,7 +173,7 @@ fuzz: ## each fuzz target for 30000 inputs
 		done; \
 	done
 
-faults: ## each command, each of its system calls failing or the last of it: takes an hour
+faults: ## each command, killed at each of its system calls, and each failing: takes up to an hour
 	OVERCOMPLETE_FAULTS=all nice go test ./internal/cli -run 'TestFaults$$' -v -count=1 -timeout=6h
 
 first: ## the README's first command does what it says

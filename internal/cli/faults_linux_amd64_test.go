@@ -334,6 +334,8 @@ func (f *faults) check(class string, failed sysCall, ended unix.WaitStatus, stdo
 		return nil // Go's own end, without the memory that the system said it had
 	case code == 0 && (line != "" || states["old"] || seconds.ReplaceAllString(stdout, "") != f.stdout):
 		return errors.New("is no success")
+	case code == 0 && (class == "write" || class == "fsync") && !strings.Contains(stderr, "warning: "):
+		return errors.New("passes in silence")
 	case code != 0 && (code != exitFailed && code != exitUsage || strings.Count(line, "\n") != 1 || !strings.HasSuffix(stderr, line)):
 		return errors.New("is not told in one line")
 	case code != 0 && (class == "write" && code != exitFailed || class == "read" && code != exitUsage && !f.isOutput(failed.path)):
