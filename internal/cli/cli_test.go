@@ -62,6 +62,24 @@ func restore(t testing.TB, before map[string]string) {
 	}
 }
 
+// differences names the files that differ: those that are gone (-), new (+) or others (≠).
+func differences(a, b map[string]string) (names []string) {
+	for path := range a {
+		if is, ok := b[path]; !ok {
+			names = append(names, "-"+path)
+		} else if is != a[path] {
+			names = append(names, "≠"+path)
+		}
+	}
+	for path := range b {
+		if _, ok := a[path]; !ok {
+			names = append(names, "+"+path)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // badInputs fills the current directory with files that training refuses.
 func badInputs(t *testing.T) {
 	t.Helper()

@@ -415,21 +415,3 @@ func under(all map[string]string, output string) map[string]string {
 func without(all map[string]string) map[string]string {
 	return only(all, func(path, _ string) bool { return !temporary.MatchString(path) })
 }
-
-// differences names the files that differ: those that are gone (-), new (+) or others (≠).
-func differences(a, b map[string]string) (names []string) {
-	for path := range a {
-		if is, ok := b[path]; !ok {
-			names = append(names, "-"+path)
-		} else if is != a[path] {
-			names = append(names, "≠"+path)
-		}
-	}
-	for path := range b {
-		if _, ok := a[path]; !ok {
-			names = append(names, "+"+path)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
