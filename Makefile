@@ -15,7 +15,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .PHONY: help tools gpu release gpu-bundle bench-cpu \
-	lint cross generate ptx test noasm gpu-test gpu-headers sample release-test arm64 race fuzz first
+	lint cross generate ptx test noasm gpu-test gpu-headers sample release-test arm64 race fuzz faults first
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z0-9-]*\):.* ## /\1\t/p' Makefile | expand -t 14
@@ -172,6 +172,9 @@ fuzz: ## each fuzz target for 30000 inputs
 			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime 30000x -fuzzminimizetime 10x ./$$(dirname $$file); \
 		done; \
 	done
+
+faults: ## each command, killed at each of its system calls, and each failing: takes up to an hour
+	OVERCOMPLETE_FAULTS=all nice go test ./internal/cli -run 'TestFaults$$' -v -count=1 -timeout=6h
 
 first: ## the README's first command does what it says
 first: command = $(call readme,run . train)

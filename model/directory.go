@@ -411,7 +411,7 @@ func (m *Model) write(dir string) error {
 	if err := m.validate(); err != nil {
 		return err
 	}
-	err := writeFile(dir, wordsFile, func(f io.Writer) error {
+	err := atomicfile.WriteIn(dir, wordsFile, func(f io.Writer) error {
 		b := bufio.NewWriter(f)
 		if err := writeWords(b, m.Codes.Words, 0); err != nil {
 			return err
@@ -421,7 +421,7 @@ func (m *Model) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	err = writeFile(dir, codesFile, func(f io.Writer) error {
+	err = atomicfile.WriteIn(dir, codesFile, func(f io.Writer) error {
 		return vectors.WriteCSR(f, &m.Codes.CSR)
 	})
 	if err != nil {
@@ -438,36 +438,20 @@ func (m *Model) writeDictionary(dir string) error {
 	if err != nil {
 		return inFile(infoFile, err)
 	}
-	err = writeFile(dir, infoFile, func(f io.Writer) error {
+	err = atomicfile.WriteIn(dir, infoFile, func(f io.Writer) error {
 		_, err := fmt.Fprintf(f, "%s\n", text)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	err = writeFile(dir, dictionaryFile, func(f io.Writer) error {
+	err = atomicfile.WriteIn(dir, dictionaryFile, func(f io.Writer) error {
 		return npy.Write(f, []int{info.Training.Atoms, info.Input.Dim}, m.Dictionary.Atoms)
 	})
 	if err != nil || m.Dictionary.Mean == nil {
 		return err
 	}
-	return writeFile(dir, meanFile, func(f io.Writer) error {
+	return atomicfile.WriteIn(dir, meanFile, func(f io.Writer) error {
 		return npy.Write(f, []int{len(m.Dictionary.Mean)}, m.Dictionary.Mean)
 	})
-}
-
-// writeFile creates a file of the directory and leaves it on disk.
-func writeFile(dir, name string, write func(f io.Writer) error) error {
-	f, err := os.Create(filepath.Join(dir, name))
-	if err != nil {
-		return inFile(name, err)
-	}
-	err = write(f)
-	if err == nil {
-		err = f.Sync()
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	return inFile(name, err)
 }

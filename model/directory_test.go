@@ -444,6 +444,17 @@ func TestOpenWhileReplaced(t *testing.T) {
 			t.Errorf("opened another dictionary, %v", err)
 			break
 		}
+		rows, err := OpenRows(dir)
+		if err != nil {
+			t.Error(err)
+			break
+		}
+		codes, err := rows.Next(200)
+		rows.Close()
+		if err != nil || !reflect.DeepEqual(codes, a.Codes) && !reflect.DeepEqual(codes, b.Codes) {
+			t.Errorf("opened rows that were never saved, %v", err)
+			break
+		}
 	}
 	close(stop)
 	if err := <-stopped; err != nil {

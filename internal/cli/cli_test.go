@@ -19,7 +19,7 @@ import (
 
 // tree returns what is under dir: files with their content, directories with a
 // slash.
-func tree(t *testing.T, dir string) map[string]string {
+func tree(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -35,6 +35,49 @@ func tree(t *testing.T, dir string) map[string]string {
 		t.Fatal(err)
 	}
 	return all
+}
+
+// restore makes the current directory what it was when tree returned it.
+func restore(t testing.TB, before map[string]string) {
+	t.Helper()
+	after := tree(t, ".")
+	for path := range after {
+		if _, ok := before[path]; !ok {
+			os.RemoveAll(path)
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(before)) {
+		if is, ok := after[path]; ok && is == before[path] {
+			continue
+		}
+		var err error
+		if strings.HasSuffix(path, "/") {
+			err = os.MkdirAll(path, 0o777)
+		} else {
+			err = os.WriteFile(path, []byte(before[path]), 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// differences names the files that differ: those that are gone (-), new (+) or others (≠).
+func differences(a, b map[string]string) (names []string) {
+	for path := range a {
+		if is, ok := b[path]; !ok {
+			names = append(names, "-"+path)
+		} else if is != a[path] {
+			names = append(names, "≠"+path)
+		}
+	}
+	for path := range b {
+		if _, ok := a[path]; !ok {
+			names = append(names, "+"+path)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // badInputs fills the current directory with files that training refuses.

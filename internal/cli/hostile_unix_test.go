@@ -159,16 +159,7 @@ func TestHostileNames(t *testing.T) {
 			checkPlain(t, tt.args, printed)
 		}
 	}
-	var visit func(cmd *cobra.Command)
-	visit = func(cmd *cobra.Command) {
-		if !cmd.HasSubCommands() && cmd.Name() != "completion" && !covered[cmd.CommandPath()] {
-			t.Errorf("%q is not tried", cmd.CommandPath())
-		}
-		for _, c := range cmd.Commands() {
-			visit(c)
-		}
-	}
-	visit(newRoot())
+	checkCovered(t, covered)
 
 	// The picture is XML, and shows the words as text.
 	picture, err := os.ReadFile(evil + ".svg")
@@ -205,6 +196,21 @@ func TestHostileNames(t *testing.T) {
 	if err != nil || !slices.Equal(back.Words, d.Words) {
 		t.Errorf("read back %q, %v", back.Words, err)
 	}
+}
+
+// checkCovered checks that a test tries all commands, which have their paths in covered.
+func checkCovered(t *testing.T, covered map[string]bool) {
+	t.Helper()
+	var visit func(cmd *cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		if !cmd.HasSubCommands() && cmd.Name() != "completion" && !covered[cmd.CommandPath()] {
+			t.Errorf("%q is not tried", cmd.CommandPath())
+		}
+		for _, c := range cmd.Commands() {
+			visit(c)
+		}
+	}
+	visit(newRoot())
 }
 
 func commandArgs(args ...string) (code int, stdout, stderr string) {

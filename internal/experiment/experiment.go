@@ -153,7 +153,7 @@ func Claim(dir, file string, v any) (was []byte, err error) {
 		return nil, err
 	}
 	return nil, atomicfile.WriteDir(dir, false, onlyEmpty, func(dir string) error {
-		return writeJSON(filepath.Join(dir, file), v)
+		return atomicfile.WriteIn(dir, file, func(w io.Writer) error { return writeIndented(w, v) })
 	})
 }
 
@@ -396,12 +396,14 @@ func refuse(path, format string, args ...any) error {
 }
 
 func writeJSON(path string, v any) error {
-	return WriteFile(path, func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		e.SetEscapeHTML(false)
-		return e.Encode(v)
-	})
+	return WriteFile(path, func(w io.Writer) error { return writeIndented(w, v) })
+}
+
+func writeIndented(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
 }
 
 // WriteFile replaces a file with what write writes.
