@@ -23,6 +23,7 @@ type Index struct {
 
 	rowOf map[string]int32
 	norms []float64 // ‖a_i‖ of each row
+	scale []float64 // see relevanceScale, of each row
 	ptr   []int64   // column k has rows[ptr[k]:ptr[k+1]], which increase, and values
 	rows  []int32
 	value []float32
@@ -48,6 +49,7 @@ func NewIndex(codes *vectors.Sparse) *Index {
 	x := &Index{
 		Codes: codes,
 		norms: make([]float64, codes.Rows),
+		scale: make([]float64, codes.Rows),
 		rows:  make([]int32, codes.Nonzeros()),
 		value: make([]float32, codes.Nonzeros()),
 	}
@@ -89,7 +91,8 @@ func (x *Index) transpose() {
 }
 
 // scatter puts the nonzeros of the rows from lo to hi where next says that those
-// of each column go, and computes the rows' norms. It takes a tile of rows and columns
+// of each column go, and computes the rows' norms
+// and scales. It takes a tile of rows and columns
 // at a time: to write to all columns at once takes more memory pages than a
 // processor has at hand.
 func (x *Index) scatter(lo, hi int, next []int64) {
@@ -102,19 +105,22 @@ func (x *Index) scatter(lo, hi int, next []int64) {
 			right += tileCols
 			for i, end := range ends {
 				j := at[i]
-				sum := 0.0
+				sum, squares := 0.0, 0.0
 				for ; j < end && x.Codes.Index[j] < right; j++ {
 					k, v := x.Codes.Index[j], x.Codes.Value[j]
 					x.rows[next[k]], x.value[next[k]] = int32(lo+i), v
 					next[k]++
-					sum += float64(v) * float64(v)
+					sum += math.Abs(float64(v))
+					squares += float64(v) * float64(v)
 				}
 				at[i] = j
-				x.norms[lo+i] += sum
+				x.scale[lo+i] += sum
+				x.norms[lo+i] += squares
 			}
 		}
 		for i := range ends {
 			x.norms[lo+i] = math.Sqrt(x.norms[lo+i])
+			x.scale[lo+i] = relevanceScale(x.scale[lo+i])
 		}
 	}
 }

@@ -341,6 +341,24 @@ func Contains(path string) bool {
 	return err == nil
 }
 
+// labelsFile is the name of what people say of a model's dimensions. It is no part of a
+// Model, and it is theirs: a directory that has it is not replaced, not by force either.
+const labelsFile = "labels.json"
+
+// LabelsPath returns where the labels of the dimensions of the model at path are kept (see
+// [overcomplete/interpret.Labels]), whether there are any or not. It is an error if there
+// can be none: a .safetensors file has no place for them, and while a model is trained its
+// directory is replaced time and again.
+func LabelsPath(path string) (string, error) {
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return "", fmt.Errorf("%s: labels are kept in the directory of a model, and this is none", path)
+	}
+	if _, err := os.Lstat(filepath.Join(path, stateDir)); err == nil {
+		return "", fmt.Errorf("%s: is a checkpoint, and its dimensions will not be those of the trained model: label that", path)
+	}
+	return filepath.Join(path, labelsFile), nil
+}
+
 // Displaced returns where the model is that was at dir, if a process was killed at the
 // moment in which it replaced it, or "". That can happen only on file systems that can't
 // exchange two directories.

@@ -20,6 +20,9 @@ import (
 const aboutInput = `MODEL is a model, or a file of dense vectors as train reads them, whose dimensions
 can be looked at in the same way.`
 
+const aboutLabels = `The label of a dimension is what a person called it (see labels), or else its most
+distinctive words, which few other dimensions have.`
+
 func addSkipBad(cmd *cobra.Command, skipBad *bool) {
 	cmd.Flags().BoolVar(skipBad, "skip-bad", false, "drop malformed rows of dense vectors instead of stopping at the first")
 }

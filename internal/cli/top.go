@@ -20,6 +20,8 @@ func newTop() *cobra.Command {
 		Long: `Top shows the words with the largest values in each of these dimensions, numbered
 from 0, or in those of the highest variance over all words.
 
+` + aboutLabels + `
+
 ` + aboutInput,
 		Example: `  overcomplete top model
   overcomplete top model 210 218 --words 20
@@ -33,6 +35,10 @@ from 0, or in those of the highest variance over all words.
 				return usagef("give dimensions or --dimensions, how many, not both")
 			}
 			x, err := loadIndex(cmd, args[0], skipBad)
+			if err != nil {
+				return err
+			}
+			labels, err := loadLabels(args[0], x)
 			if err != nil {
 				return err
 			}
@@ -54,7 +60,7 @@ from 0, or in those of the highest variance over all words.
 			}
 			top := []topDimension{}
 			for _, k := range chosen {
-				d := topDimension{Dimension: k, Variance: variances[k], Words: []topWord{}}
+				d := topDimension{Dimension: k, Label: labels.Of(x, k, false), Variance: variances[k], Words: []topWord{}}
 				for _, e := range x.Top(k, words) {
 					d.Words = append(d.Words, topWord{x.Codes.Words[e.Row], e.Value})
 				}
@@ -77,6 +83,7 @@ from 0, or in those of the highest variance over all words.
 
 type topDimension struct {
 	Dimension int       `json:"dimension"`
+	Label     string    `json:"label"`
 	Variance  float64   `json:"variance"`
 	Words     []topWord `json:"words"`
 }
@@ -88,13 +95,18 @@ type topWord struct {
 
 func printTop(w io.Writer, top []topDimension) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "dimension  variance  words\n")
-	for _, d := range top {
+	labels := make([]string, len(top))
+	for i, d := range top {
+		labels[i] = d.Label
+	}
+	cells := labelColumn(labels)
+	fmt.Fprintf(&b, "dimension  variance  %s  words\n", cells[0])
+	for i, d := range top {
 		var words []string
 		for _, e := range d.Words {
 			words = append(words, e.Word)
 		}
-		fmt.Fprintf(&b, "%9d  %8.2e  %s\n", d.Dimension, d.Variance, wordList(words, " "))
+		fmt.Fprintf(&b, "%9d  %8.2e  %s  %s\n", d.Dimension, d.Variance, cells[i+1], wordList(words, " "))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
