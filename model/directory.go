@@ -27,6 +27,11 @@ const (
 	meanFile       = "mean.npy"
 )
 
+// CoherenceFile is the name of the file of a model directory with what was measured of
+// its dimensions: see [overcomplete/interpret.Coherence]. It is for the codes beside it, so
+// that Save does not keep it, and no part of a Model.
+const CoherenceFile = "coherence.json"
+
 // Open reads the model at path, a directory or a .safetensors file. It returns an
 // error, which names the file, if anything is missing or damaged, if words, codes,
 // dictionary and mean do not fit each other and Info, if the codes are not valid
@@ -389,7 +394,7 @@ func checkReplaceable(dir string) error {
 	if version, err := formatVersion(data); err != nil || version < 1 {
 		return errors.New("is neither empty nor a model, so it is not replaced")
 	}
-	known := []string{infoFile, wordsFile, codesFile, dictionaryFile, meanFile}
+	known := []string{infoFile, wordsFile, codesFile, dictionaryFile, meanFile, CoherenceFile}
 	if err := checkOnly(entries, known, stateDir); err != nil {
 		return err
 	}

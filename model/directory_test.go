@@ -148,9 +148,14 @@ func TestForceReplaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	save(t, dir, true, testModel(20, 3, 11, true))
+	// What was measured of the old model goes with it.
+	if err := os.WriteFile(filepath.Join(dir, CoherenceFile), []byte("{}"), 0o666); err != nil {
+		t.Fatal(err)
+	}
 	other := testModel(5, 2, 4, false) // without mean.npy
 	save(t, dir, true, other)
 	expectModel(t, dir, other)
+	expectNames(t, dir, codesFile, dictionaryFile, infoFile, wordsFile)
 }
 
 func TestCheckSaveRefuses(t *testing.T) {
