@@ -90,6 +90,15 @@ func (x *Index) Combine(terms []Term) (index []int32, value []float32) {
 	return index, value
 }
 
+// Unit returns the value of a dimension in the code of a row, divided by the code's norm.
+func (x *Index) Unit(row, dimension int) float64 {
+	index, value := x.Codes.Row(row)
+	if j, ok := slices.BinarySearch(index, int32(dimension)); ok {
+		return float64(value[j]) / x.norms[row]
+	}
+	return 0
+}
+
 // Contributions returns the parts of the cosine of a code, given by its nonzero values and
 // their columns, which increase, and that of a row, the largest absolute part first. Their
 // Values are those two codes', divided by their norms.

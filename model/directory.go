@@ -346,6 +346,12 @@ func Contains(path string) bool {
 	return err == nil
 }
 
+// IsCheckpoint reports whether the model at path is one whose training is to go on.
+func IsCheckpoint(path string) bool {
+	_, err := os.Lstat(filepath.Join(path, stateDir))
+	return err == nil
+}
+
 // labelsFile is the name of what people say of a model's dimensions. It is no part of a
 // Model, and it is theirs: a directory that has it is not replaced, not by force either.
 const labelsFile = "labels.json"
@@ -358,7 +364,7 @@ func LabelsPath(path string) (string, error) {
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		return "", fmt.Errorf("%s: labels are kept in the directory of a model, and this is none", path)
 	}
-	if _, err := os.Lstat(filepath.Join(path, stateDir)); err == nil {
+	if IsCheckpoint(path) {
 		return "", fmt.Errorf("%s: is a checkpoint, and its dimensions will not be those of the trained model: label that", path)
 	}
 	return filepath.Join(path, labelsFile), nil

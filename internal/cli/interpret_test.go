@@ -156,8 +156,8 @@ func TestTopByCoherence(t *testing.T) {
 ]
 `)
 	// Without, all is as if there were no scores.
-	checkOutput(t, "top model --dimensions 1 -n 2 --sort variance", `dimension  variance  words
-        0  1.33e+00  close write
+	checkOutput(t, "top model --dimensions 1 -n 2 --sort variance", `dimension  variance  label               words
+        0  1.33e+00  close, write, read  close write
 `)
 	m.Dictionary.Atoms, m.Info.Training.Atoms, m.Codes.Cols = m.Dictionary.Atoms[:6], 3, 3
 	m.Codes.CSR = readable().Codes.CSR
