@@ -89,7 +89,7 @@ function route() {
   if (kind === "word" && rest.length === 1) return () => wordPage(...rest);
   if (kind === "dimension" && rest.length === 1) return () => dimensionPage(...rest);
   if (kind === "compare" && (rest.length === 2 || rest.length === 3)) return () => comparePage(...rest);
-  if (kind === "map" && rest.length <= 1) return () => mapPage(...rest);
+  if (kind === "map" && (rest.length <= 1 || (rest.length === 2 && rest[0] === "word"))) return () => mapPage(...rest);
   return () => Promise.reject(new Missing("There is no page with this address.", []));
 }
 
