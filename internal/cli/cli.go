@@ -2,6 +2,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -125,8 +126,7 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 		Example:       "  overcomplete train glove.6B.300d.txt -o model --lambda 1",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		// Errors are one line.
-		DisableSuggestions: true,
+		Args:          noCommand,
 	}
 	version := root.Flags().Bool("version", false, "print the version of this program and how it was built")
 	root.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -138,15 +138,16 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 	root.AddCommand(newTrain(), newEncode(), newMerge(), newExport(),
 		newEval(), newTransform(), newTune(), newSweep(), newPaper(),
 		newTop(), newExplain(), newCompare(), newNearest(), newIntrusion(), newClusters(), newHeatmap(), newLabels(), newExplore(),
-		newGraph(), newDevices(), newVersion())
+		newGraph(), newDevices(), newVersion(), newMan())
 	takeDecimals(root)
+	completeValues(root)
 	root.InitDefaultHelpCmd()
 	help, _, _ := root.Find([]string{"help"})
 	help.Example = "  overcomplete help train"
 	// Without this, help on what is no command is that on the program.
 	help.Args = func(_ *cobra.Command, args []string) error {
-		_, _, err := root.Find(args)
-		return err
+		found, rest, err := root.Find(args)
+		return cmp.Or(err, noCommand(found, rest))
 	}
 	return root
 }

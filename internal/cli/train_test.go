@@ -417,7 +417,7 @@ func TestTrainFloat16(t *testing.T) {
 	sampleDir(t)
 	mustRun(t, "train in.txt -o single --epochs 5")
 	_, stderr := mustRun(t, "train in.txt -o half --epochs 5 --state float16")
-	if !strings.Contains(stderr, "training on the CPU (no GPU does this: the state float16), ") {
+	if says := strings.Contains(stderr, "training on the CPU (no GPU does this: the state float16), "); says != gpuSupport {
 		t.Errorf("standard error:\n%s", stderr)
 	}
 	if learned(t, "half") == learned(t, "single") {

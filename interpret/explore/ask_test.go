@@ -137,8 +137,8 @@ func TestAboutTellsWhatWasMeasured(t *testing.T) {
 	x.UseCoherence(&interpret.Coherence{Reference: "other.txt", Scores: []interpret.Score{{Dimension: 3, Any: .1, Matched: .7}, {Dimension: 5, Matched: 0}}})
 	for k, d := range x.about.Dimensions {
 		switch {
-		case k == 3 && (d.Score == nil || *d.Score != .7), k == 5 && (d.Score == nil || *d.Score != 0), k != 3 && k != 5 && d.Score != nil:
-			t.Errorf("dimension %d: score %v", k, d.Score)
+		case k == 3 && (d.Coherence == nil || *d.Coherence != .7), k == 5 && (d.Coherence == nil || *d.Coherence != 0), k != 3 && k != 5 && d.Coherence != nil:
+			t.Errorf("dimension %d: score %v", k, d.Coherence)
 		}
 	}
 	if x.about.Judge != "other.txt" {

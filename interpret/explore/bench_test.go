@@ -49,7 +49,7 @@ func BenchmarkStart(b *testing.B) {
 		start := time.Now()
 		x := New(m, "large")
 		b.ReportMetric(time.Since(start).Seconds(), "s/new")
-		x.points()
+		x.mapped()
 		b.ReportMetric(time.Since(start).Seconds(), "s/map")
 	}
 }
@@ -59,7 +59,7 @@ func BenchmarkStart(b *testing.B) {
 func BenchmarkClick(b *testing.B) {
 	m := largeModel()
 	x := New(m, "large")
-	x.points()
+	x.mapped()
 	handler := x.Handler("")
 	var stats runtime.MemStats
 	runtime.GC()

@@ -195,7 +195,7 @@ func TestBrowser(t *testing.T) {
 	b.wait(rows, 0)
 
 	// Addresses that are none.
-	for _, address := range []string{"#/word/%zz", "#/word", "#/word/a/b", "#/nothing", "#/dimension/x", "#/dimension/40", "#/map/39", "#/compare/bank", "#/compare/bank/river/money/shore/bank", "#/ask/zz", "#/ask/bank%20-"} {
+	for _, address := range []string{"#/word/%zz", "#/word", "#/word/a/b", "#/nothing", "#/dimension/x", "#/dimension/40", "#/map/39", "#/map/word", "#/map/word/nothing", "#/compare/bank", "#/compare/bank/river/money/shore/bank", "#/ask/zz", "#/ask/bank%20-"} {
 		evaluate[chromedp.Void](b, `location.hash = %s`, quote(address))
 		b.wait(`location.hash === %s && document.title.startsWith("not found")`, quote(address))
 	}
@@ -483,6 +483,70 @@ func TestBrowserMap(t *testing.T) {
 	b.waitHeading("dimension " + next)
 }
 
+// The map's list, regions and sliders, and a word that is lit up.
+func TestBrowserMapList(t *testing.T) {
+	b := openBrowser(t)
+	x := New(testModel(), "test")
+	server := httptest.NewServer(x.Handler(""))
+	defer server.Close()
+	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(server.URL+"/#/map"))
+	const listed = `[...document.querySelectorAll(".beside [data-dimension]")].map((e) => e.dataset.dimension).join()`
+	c := x.mapped()
+	var all []string
+	for _, p := range c.Points {
+		all = append(all, fmt.Sprint(p.Dimension))
+	}
+	b.wait(listed+` === %s`, quote(strings.Join(all, ",")))
+
+	// Colours are those of the regions, with their names.
+	for _, p := range c.Points {
+		b.wait(`document.querySelector(".dot[data-dimension='%d']").classList.contains("region%d")`, p.Dimension, c.Regions[p.Region].Colour)
+	}
+	b.wait(`document.querySelectorAll(".names .region").length > 0`)
+
+	// A slider leaves out dimensions of fewer words.
+	fewest := func(least int) (left []string) {
+		for _, p := range c.Points {
+			if x.about.Dimensions[p.Dimension].Words >= least {
+				left = append(left, fmt.Sprint(p.Dimension))
+			}
+		}
+		return left
+	}
+	b.do(chromedp.Focus(chromedp.CSS(`input[type=range]`)), chromedp.KeyEvent(kb.End))
+	least := evaluate[int](b, `Number(document.querySelector(".slider b").textContent)`)
+	if left := fewest(least); len(left) == 0 || len(left) == len(all) {
+		t.Fatalf("%d dimensions have %d words", len(left), least)
+	}
+	b.wait(listed+` === %s`, quote(strings.Join(fewest(least), ",")))
+	b.wait(`document.querySelectorAll(".dot:not(.out)").length === %d`, len(fewest(least)))
+	b.do(chromedp.KeyEvent(kb.Home))
+	b.wait(listed+` === %s`, quote(strings.Join(all, ",")))
+
+	// A region's button shows less than all.
+	b.do(chromedp.Click(chromedp.CSS("button.link")))
+	b.wait(`document.querySelectorAll(".beside [data-dimension]").length < %d`, len(all))
+	b.do(chromedp.Click(chromedp.CSS(`[aria-label="show all"]`)))
+	b.wait(listed+` === %s`, quote(strings.Join(all, ",")))
+
+	// From the list to a dimension, with its dot marked on the way.
+	b.do(chromedp.Focus(chromedp.CSS(`.beside [data-dimension="5"] a`)))
+	b.wait(`document.querySelector(".current").dataset.dimension === "5"`)
+	b.do(chromedp.KeyEvent(kb.Enter))
+	b.waitHeading("dimension 5")
+
+	// A word lights up its dimensions, the strongest first.
+	evaluate[chromedp.Void](b, `go("map")`)
+	b.waitHeading("Map")
+	b.do(chromedp.SendKeys(chromedp.CSS("main [role=combobox]"), "bank"+kb.Enter))
+	b.waitHeading("bank on the map")
+	var active []string
+	for _, w := range x.word(0).Active {
+		active = append(active, fmt.Sprint(w.Dimension))
+	}
+	b.wait(listed+` === %s && document.querySelectorAll(".dot.lit").length === %d`, quote(strings.Join(active, ",")), len(active))
+}
+
 // On a phone's width nothing is cut off, and all that can be used has a name.
 func TestBrowserPhone(t *testing.T) {
 	b := openBrowser(t)
@@ -499,9 +563,9 @@ func TestBrowserPhone(t *testing.T) {
 		if width := evaluate[int](b, `document.documentElement.scrollWidth`); width > 375 {
 			t.Errorf("%.20s is %d pixels wide", address, width)
 		}
-		nameless := evaluate[int](b, `[...document.querySelectorAll("a[href], button, input, [role=img], [role=application], [role=listbox]")].filter((e) => !(e.ariaLabel ?? e.textContent).trim()).length`)
-		if nameless > 0 {
-			t.Errorf("%.20s: %d elements without a name", address, nameless)
+		nameless := evaluate[string](b, `[...document.querySelectorAll("a[href], button, input, [role=img], [role=application], [role=listbox]")].filter((e) => !(e.ariaLabel ?? e.labels?.[0]?.textContent ?? e.textContent).trim()).map((e) => e.outerHTML).join("\n")`)
+		if nameless != "" {
+			t.Errorf("%.20s: without a name: %s", address, nameless)
 		}
 	}
 }

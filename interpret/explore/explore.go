@@ -36,10 +36,10 @@ type Explorer struct {
 	model     *model.Model
 	index     *interpret.Index
 	about     about
-	variances []float64      // of each dimension
-	signs     []signs        // of each dimension
-	strongest []int          // live dimensions, see interpret.Strongest
-	points    func() []point // of the live dimensions
+	variances []float64    // of each dimension
+	signs     []signs      // of each dimension
+	strongest []int        // live dimensions, see interpret.Strongest
+	mapped    func() chart // of the live dimensions
 	labels    keptLabels
 }
 
@@ -72,7 +72,7 @@ type label struct {
 	Label       []string `json:"label"`
 	BottomLabel []string `json:"bottom_label,omitempty"`
 
-	Score *float64 `json:"score,omitempty"` // its coherence, as [interpret.Score.Matched]
+	Coherence *float64 `json:"coherence,omitempty"` // the share of intruders found, as [interpret.Score.Matched]
 }
 
 type wordAnswer struct {
@@ -119,22 +119,15 @@ type pair struct {
 	Correlation float64 `json:"correlation"`        // of the two dimensions' signs (−1, 0, 1), or minus that where they are opposite
 }
 
-// point is a live dimension's place on the map.
-type point struct {
-	Dimension int     `json:"dimension"`
-	X         float32 `json:"x"` // 0 to 1
-	Y         float32 `json:"y"`
-}
-
 // New returns an explorer of m, which the page calls by name. The model must not change
 // afterwards. New computes what is needed for every page; the map, which takes longer,
 // is computed in the background.
 func New(m *model.Model, name string) *Explorer {
 	x := &Explorer{model: m, index: interpret.NewIndex(m.Codes)}
-	x.points = sync.OnceValue(x.layout)
+	x.mapped = sync.OnceValue(x.layout)
 	x.variances = x.index.Variances()
 	x.describe(name)
-	go x.points()
+	go x.mapped()
 	return x
 }
 
@@ -321,20 +314,6 @@ type signs struct{ positive, negative float64 }
 
 func (s signs) words() float64 { return s.positive + s.negative }
 func (s signs) sum() float64   { return s.positive - s.negative }
-
-// layout places the live dimensions, the strongest first, as the map names them.
-func (x *Explorer) layout() []point {
-	dim := x.model.Info.Input.Dim
-	atoms := make([]float32, 0, len(x.strongest)*dim)
-	for _, k := range x.strongest {
-		atoms = append(atoms, x.model.Dictionary.Atoms[k*dim:(k+1)*dim]...)
-	}
-	points := make([]point, len(x.strongest))
-	for i, p := range place(atoms, len(points), dim) {
-		points[i] = point{x.strongest[i], float32(p[0]), float32(p[1])}
-	}
-	return points
-}
 
 // histogram counts values in bins of equal width from From to To.
 type histogram struct {

@@ -321,7 +321,7 @@ func TestAboutNothing(t *testing.T) {
 		for i := range words {
 			mustJSON(x.word(i))
 		}
-		if points := x.points(); len(points) > 0 {
+		if points := x.mapped().Points; len(points) > 0 {
 			t.Errorf("%d points of no live dimension", len(points))
 		}
 	}

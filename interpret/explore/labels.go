@@ -20,7 +20,7 @@ import (
 func (x *Explorer) UseCoherence(c *interpret.Coherence) {
 	x.about.Judge = c.Reference
 	for _, s := range c.Scores {
-		x.about.Dimensions[s.Dimension].Score = &s.Matched
+		x.about.Dimensions[s.Dimension].Coherence = &s.Matched
 	}
 }
 

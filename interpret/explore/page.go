@@ -18,7 +18,7 @@ var pageTemplate = template.Must(template.New("").Parse(string(mustAsset("index.
 type embedded struct {
 	Model      about                      `json:"model"`
 	Labels     labelsAnswer               `json:"labels"`
-	Map        []point                    `json:"map"`
+	Map        chart                      `json:"map"`
 	Words      map[string]wordAnswer      `json:"word"`
 	Dimensions map[string]dimensionAnswer `json:"dimension"`
 }
@@ -59,7 +59,7 @@ const neighbourhood = 10
 // of each dimension. A word or dimension that the model does not have is a
 // [*NotFoundError].
 func (x *Explorer) WritePage(w io.Writer, words []string, dimensions []int) error {
-	data := &embedded{x.about, labelsAnswer{Labels: x.labels.current().List()}, x.points(), map[string]wordAnswer{}, map[string]dimensionAnswer{}}
+	data := &embedded{x.about, labelsAnswer{Labels: x.labels.current().List()}, x.mapped(), map[string]wordAnswer{}, map[string]dimensionAnswer{}}
 	addWord := func(row int) { data.Words[x.model.Codes.Words[row]] = x.word(row) }
 	addDimension := func(k int) { data.Dimensions[strconv.Itoa(k)] = x.dimension(k) }
 	for _, word := range words {

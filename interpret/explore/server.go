@@ -62,7 +62,7 @@ func (x *Explorer) Handler(host string) http.Handler {
 		"/explore.js":     file("text/javascript; charset=utf-8", mustAsset(scripts...)),
 		"/icon.svg":       file("image/svg+xml", mustAsset("icon.svg")),
 		"/data/model":     file("application/json", mustJSON(x.about)),
-		"/data/map":       answer("", 0, func(string) (any, error) { return x.points(), nil }),
+		"/data/map":       answer("", 0, func(string) (any, error) { return x.mapped(), nil }),
 		"/data/word":      answer("word", limit, x.answerWord),
 		"/data/dimension": answer("dimension", limit, x.answerDimension),
 		"/data/ask":       answer("question", max(limit, mostAsked), x.ask),

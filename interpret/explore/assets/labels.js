@@ -26,18 +26,18 @@ function name(k, value = 1) {
   return words.map((word, i) => [i > 0 && ", ", h("bdi", {}, word)]);
 }
 
-const isScored = () => model.dimensions.some((d) => d.score !== undefined);
+const isScored = () => model.dimensions.some((d) => d.coherence !== undefined);
 
 /**
  * weakness says why a dimension should not be trusted; it is undefined if nothing says so,
  * as of the negative sides, which have no scores.
  */
 function weakness(k, value = 1) {
-  const { score } = model.dimensions[k];
+  const { coherence } = model.dimensions[k];
   if (!isScored() || value < 0) return undefined;
-  if (score === undefined) return "not scored: too few of its words are known to the vectors that were asked";
+  if (coherence === undefined) return "not scored: too few of its words are known to the vectors that were asked";
   // By guessing, one dimension in thirty has half of ten questions right.
-  return score < 0.5 ? `weak: an intruder among its top words is found in ${percent(score)} of questions, by guessing in 20 %` : undefined;
+  return coherence < 0.5 ? `weak: an intruder among its top words is found in ${percent(coherence)} of questions, by guessing in 20 %` : undefined;
 }
 
 /** nameLink is a dimension's name and number, grey if it is weak, and leads to its page. */
@@ -98,7 +98,7 @@ async function dimensionsPage() {
   const rank = new Map(model.strongest.map((k, i) => [k, i]));
   const all = model.dimensions.map((d, k) => ({ k, ...d })).filter((d) => d.words > 0 && has("dimension", d.k));
   const orders = {
-    ...(scored && { "most coherent first": (a, b) => (b.score ?? -1) - (a.score ?? -1) }),
+    ...(scored && { "most coherent first": (a, b) => (b.coherence ?? -1) - (a.coherence ?? -1) || rank.get(a.k) - rank.get(b.k) }),
     "strongest first": (a, b) => rank.get(a.k) - rank.get(b.k),
     "most words first": (a, b) => b.words - a.words,
     "fewest words first": (a, b) => a.words - b.words,
@@ -117,11 +117,11 @@ async function dimensionsPage() {
     const wanted = filter.value.trim().toLowerCase();
     const from = Number(least.value) / 10;
     leastText.textContent = percent(from);
-    const rows = all.filter((d) => (!wanted || text(d).includes(wanted)) && (from === 0 || (d.score ?? 0) >= from - 1e-9)).sort(orders[order.value]);
+    const rows = all.filter((d) => (!wanted || text(d).includes(wanted)) && (from === 0 || (d.coherence ?? 0) >= from - 1e-9)).sort(orders[order.value]);
     count.textContent = `${whole(rows.length)} of ${plural(all.length, "dimension")}` + (rows.length === 0 ? ": try less of a filter." : "");
     list.replaceChildren(...h("div", {}, rows.length > 0 && folded(rows, 60, (some) =>
       h("ul", { class: scored ? "bars dims scored" : "bars dims" }, some.map((d) =>
-        h("li", {}, scored && (d.score === undefined ? h("span", {}) : bar(d.score, 0, 1, { mark: 0.2 })), scored && h("span", { class: "value" }, d.score === undefined ? "–" : percent(d.score)),
+        h("li", {}, scored && (d.coherence === undefined ? h("span", {}) : bar(d.coherence, 0, 1, { mark: 0.2 })), scored && h("span", { class: "value" }, d.coherence === undefined ? "–" : percent(d.coherence)),
           h("span", { class: "value" }, plural(d.words, "word")), dimensionText(d.k, d.top.length > 0 ? 1 : -1)))))).childNodes);
   }
   draw();

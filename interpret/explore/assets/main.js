@@ -120,7 +120,7 @@ function route() {
   if (kind === "compare" && rest.length >= 2 && rest.length <= 4) return () => comparePage(...rest);
   if (kind === "ask" && rest.length === 1) return () => askPage(...rest);
   if (kind === "dimensions" && rest.length === 0) return () => dimensionsPage();
-  if (kind === "map" && rest.length <= 1) return () => mapPage(...rest);
+  if (kind === "map" && (rest.length <= 1 || (rest.length === 2 && rest[0] === "word"))) return () => mapPage(...rest);
   return () => Promise.reject(new Missing("There is no page with this address.", []));
 }
 

@@ -143,15 +143,15 @@ async function dimensionPage(number) {
     return [h("h2", {}, title), h("div", { class: "toggle", role: "group", "aria-label": `Order of ${title.toLowerCase()}` }, buttons), list];
   };
   const why = weakness(k);
-  const { score } = model.dimensions[k];
+  const { coherence } = model.dimensions[k];
   return {
     title: answer.words > 0 ? `${nameText(k)}, dimension ${k}` : `dimension ${k}`,
     content: [
       h("nav", { class: "steps", "aria-label": "Dimensions" }, h("a", { href: others[0], rel: "prev" }, "← previous"), h("a", { href: address("map", k) }, "on the map"), h("a", { href: others[1], rel: "next" }, "next →")),
       h("h1", { tabindex: -1, class: "eyebrow" }, "dimension ", String(k)),
       answer.words > 0 && h("p", { class: why ? "title weak" : "title" }, name(k)),
-      score !== undefined && h("p", { class: "note" }, h("b", {}, `coherence ${percent(score)}`), `: how often ${model.judge || "other vectors"} found the word that does not belong to its top words; 20 % by guessing.`),
-      why && h("p", { class: "note" }, score === undefined ? `It is ${why}.` : "It is weak: do not build on what its words seem to have in common."),
+      coherence !== undefined && h("p", { class: "note" }, h("b", {}, `coherence ${percent(coherence)}`), `: how often ${model.judge || "other vectors"} found the word that does not belong to its top words; 20 % by guessing.`),
+      why && h("p", { class: "note" }, coherence === undefined ? `It is ${why}.` : "It is weak: do not build on what its words seem to have in common."),
       labelEditor(k, show),
       answer.words === 0
         ? h("p", {}, "No word uses this dimension.")
