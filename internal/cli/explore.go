@@ -64,6 +64,9 @@ of each word, where no words are, the top words of each dimension.`,
 				return usagef("--listen: %w; choose another ADDRESS:PORT", err)
 			}
 			defer listener.Close()
+			for _, path := range args {
+				warnUnfinished(cmd, path)
+			}
 			x, err := openExplorer(cmd.Context(), args[0])
 			if err != nil {
 				return err
