@@ -278,6 +278,7 @@ func TestHelp(t *testing.T) {
 func TestSuggestsCommands(t *testing.T) {
 	for args, want := range map[string]string{
 		"trian":          `no command "trian"; did you mean train?; see overcomplete --help`,
+		"swep a -o b":    `no command "swep"; did you mean sweep?; see overcomplete --help`,
 		"xyzzy":          `no command "xyzzy"; see overcomplete --help`,
 		"intrusion atuo": `no command "atuo"; did you mean auto?; see overcomplete intrusion --help`,
 		"help trian":     `no command "trian"; did you mean train?; see overcomplete help --help`,
@@ -294,7 +295,7 @@ func TestCompletesValues(t *testing.T) {
 	for args, want := range map[string]string{
 		"__complete train --method ":              "A\nB\n:4\n",
 		"__complete transform --method ":          "thresh1\nthresh2\n:4\n",
-		"__complete graph --loss ":                 "squared\nhuber\n:4\n",
+		"__complete graph --loss ":                "squared\nhuber\n:4\n",
 		"__complete eval --tasks WS-353,SimLex":   "WS-353,SimLex-999\n",
 		"__complete man intrusion ":               "auto\n",
 		"__complete encode --device ":             "auto\ncpu\ncuda\n:4\n",
