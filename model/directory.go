@@ -27,6 +27,11 @@ const (
 	meanFile       = "mean.npy"
 )
 
+// CoherenceFile is the name of the file of a model directory with what was measured of
+// its dimensions: see [overcomplete/interpret.Coherence]. It is for the codes beside it, so
+// that Save does not keep it, and no part of a Model.
+const CoherenceFile = "coherence.json"
+
 // Open reads the model at path, a directory or a .safetensors file. It returns an
 // error, which names the file, if anything is missing or damaged, if words, codes,
 // dictionary and mean do not fit each other and Info, if the codes are not valid
@@ -341,6 +346,30 @@ func Contains(path string) bool {
 	return err == nil
 }
 
+// IsCheckpoint reports whether the model at path is one whose training is to go on.
+func IsCheckpoint(path string) bool {
+	_, err := os.Lstat(filepath.Join(path, stateDir))
+	return err == nil
+}
+
+// labelsFile is the name of what people say of a model's dimensions. It is no part of a
+// Model, and it is theirs: a directory that has it is not replaced, not by force either.
+const labelsFile = "labels.json"
+
+// LabelsPath returns where the labels of the dimensions of the model at path are kept (see
+// [overcomplete/interpret.Labels]), whether there are any or not. It is an error if there
+// can be none: a .safetensors file has no place for them, and while a model is trained its
+// directory is replaced time and again.
+func LabelsPath(path string) (string, error) {
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return "", fmt.Errorf("%s: labels are kept in the directory of a model, and this is none", path)
+	}
+	if IsCheckpoint(path) {
+		return "", fmt.Errorf("%s: is a checkpoint, and its dimensions will not be those of the trained model: label that", path)
+	}
+	return filepath.Join(path, labelsFile), nil
+}
+
 // Displaced returns where the model is that was at dir, if a process was killed at the
 // moment in which it replaced it, or "". That can happen only on file systems that can't
 // exchange two directories.
@@ -376,7 +405,7 @@ func checkReplaceable(dir string) error {
 	if version, err := formatVersion(data); err != nil || version < 1 {
 		return errors.New("is neither empty nor a model, so it is not replaced")
 	}
-	known := []string{infoFile, wordsFile, codesFile, dictionaryFile, meanFile}
+	known := []string{infoFile, wordsFile, codesFile, dictionaryFile, meanFile, CoherenceFile}
 	if err := checkOnly(entries, known, stateDir); err != nil {
 		return err
 	}

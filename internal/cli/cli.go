@@ -137,7 +137,7 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 	}
 	root.AddCommand(newTrain(), newEncode(), newMerge(), newExport(),
 		newEval(), newTransform(), newTune(), newSweep(), newPaper(),
-		newTop(), newExplain(), newIntrusion(), newClusters(), newHeatmap(), newExplore(),
+		newTop(), newExplain(), newCompare(), newNearest(), newIntrusion(), newClusters(), newHeatmap(), newLabels(), newExplore(),
 		newGraph(), newDevices(), newVersion(), newMan())
 	// What is no command may have the flags of the one that is meant.
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"overcomplete/interpret"
 	"overcomplete/interpret/explore"
+	"overcomplete/model"
 )
 
 func newExplore() *cobra.Command {
@@ -93,7 +96,22 @@ func openExplorer(ctx context.Context, path string) (*explore.Explorer, error) {
 	if absolute, err := filepath.Abs(path); err == nil {
 		path = absolute // "." has a name, too
 	}
-	return explore.New(m, filepath.Base(path)), nil
+	x := explore.New(m, filepath.Base(path))
+	if file, err := model.LabelsPath(path); err == nil {
+		if err := x.UseLabels(file); err != nil {
+			return nil, usageError{err}
+		}
+	}
+	if file, err := coherenceFile(path); err == nil {
+		c, err := interpret.ReadCoherence(file, m.Codes.Cols)
+		switch {
+		case err == nil:
+			x.UseCoherence(c)
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, usageError{err}
+		}
+	}
+	return x, nil
 }
 
 func exportPage(ctx context.Context, dir, output string, force bool, words []string, dimensions []int) error {

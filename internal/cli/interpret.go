@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"io"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -19,6 +21,9 @@ import (
 
 const aboutInput = `MODEL is a model, or a file of dense vectors as train reads them, whose dimensions
 can be looked at in the same way.`
+
+const aboutLabels = `The label of a dimension is what a person called it (see labels), or else its most
+distinctive words, which few other dimensions have.`
 
 func addSkipBad(cmd *cobra.Command, skipBad *bool) {
 	cmd.Flags().BoolVar(skipBad, "skip-bad", false, "drop malformed rows of dense vectors instead of stopping at the first")
@@ -47,6 +52,15 @@ func loadModel(ctx context.Context, path string) (*model.Model, error) {
 		return nil, usageError{err}
 	}
 	return m, nil
+}
+
+// coherenceFile returns the file in which the directory of a model has the scores of its
+// dimensions.
+func coherenceFile(path string) (string, error) {
+	if stat, err := os.Stat(path); err != nil || !stat.IsDir() {
+		return "", usagef("%s: scores of dimensions are kept in the directory of a model, which this is not", path)
+	}
+	return filepath.Join(path, model.CoherenceFile), nil
 }
 
 func readDense(ctx context.Context, stderr io.Writer, path string, skipBad bool) (*vectors.Dense, *vectors.Source, error) {

@@ -28,7 +28,6 @@ const (
 	nearestWords = 24
 	together     = 16 // dimensions that fire with one
 	suggestions  = 10 // completions, and closest spellings
-	strongest    = 12 // dimensions to begin with
 	bins         = 32 // of a histogram
 )
 
@@ -41,6 +40,7 @@ type Explorer struct {
 	signs     []signs      // of each dimension
 	strongest []int        // live dimensions, see interpret.Strongest
 	mapped    func() chart // of the live dimensions
+	labels    keptLabels
 }
 
 // about is what the page knows from its start.
@@ -53,7 +53,8 @@ type about struct {
 	Dense      int       `json:"dense"` // L
 	Live       int       `json:"live"`  // dimensions that some word uses
 	Epochs     int       `json:"epochs"`
-	Error      *float64  `json:"error,omitempty"` // of the last epoch
+	Error      *float64  `json:"error,omitempty"` // mean ‖x − μ − aD‖² of a word, if it was measured
+	Judge      string    `json:"judge,omitempty"` // name of the vectors that dimensions' scores are by
 	Nonzeros   int       `json:"nonzeros"`        // in all codes
 	PerWord    histogram `json:"per_word"`        // of active dimensions
 	PerDim     histogram `json:"per_dimension"`   // of words, live dimensions only
@@ -66,6 +67,12 @@ type label struct {
 	Words  int      `json:"words"`            // that use it
 	Top    []string `json:"top"`              // largest positive values first
 	Bottom []string `json:"bottom,omitempty"` // most negative values first
+
+	// What it and its negative side are called: see [interpret.Index.Label].
+	Label       []string `json:"label"`
+	BottomLabel []string `json:"bottom_label,omitempty"`
+
+	Coherence *float64 `json:"coherence,omitempty"` // the share of intruders found, as [interpret.Score.Matched]
 }
 
 type wordAnswer struct {
@@ -92,7 +99,10 @@ type dimensionAnswer struct {
 	Histogram histogram `json:"histogram"` // of the nonzero values
 	Top       []entry   `json:"top"`
 	Bottom    []entry   `json:"bottom"`
-	Together  []pair    `json:"together"`
+	// The same by relevance: see [interpret.Index.Distinctive].
+	Distinctive       []entry `json:"distinctive"`
+	DistinctiveBottom []entry `json:"distinctive_bottom"`
+	Together          []pair  `json:"together"`
 }
 
 type entry struct {
@@ -135,7 +145,9 @@ func (x *Explorer) describe(name string) {
 		Nonzeros:   m.Codes.Nonzeros(),
 		Dimensions: make([]label, m.Codes.Cols),
 	}
-	if n := len(m.Info.Epochs); n > 0 {
+	if e := m.Info.Encoding; e != nil {
+		a.Error = &e.Error
+	} else if n := len(m.Info.Epochs); n > 0 {
 		a.Error = &m.Info.Epochs[n-1].Error
 	}
 	x.signs = make([]signs, m.Codes.Cols)
@@ -151,7 +163,10 @@ func (x *Explorer) describe(name string) {
 				}
 			}
 			top[k] = x.index.Top(k, labelWords)
-			a.Dimensions[k] = label{len(rows), x.words(top[k]), x.words(x.index.Bottom(k, labelWords))}
+			a.Dimensions[k] = label{
+				Words: len(rows), Top: x.words(top[k]), Bottom: x.words(x.index.Bottom(k, labelWords)),
+				Label: x.index.Label(k, false), BottomLabel: x.index.Label(k, true),
+			}
 		}
 	})
 	perDimension := make([]float32, 0, m.Codes.Cols)
@@ -168,7 +183,7 @@ func (x *Explorer) describe(name string) {
 	a.PerDim = newHistogram(perDimension, true)
 	a.PerWord = newHistogram(perWord, true)
 	x.strongest = slices.DeleteFunc(interpret.Strongest(top), func(k int) bool { return a.Dimensions[k].Words == 0 })
-	a.Strongest = x.strongest[:min(strongest, a.Live)]
+	a.Strongest = x.strongest
 	x.about = a
 }
 
@@ -191,6 +206,7 @@ func (x *Explorer) entries(from []interpret.Entry) []entry {
 // A NotFoundError reports a word or dimension that the model does not have.
 type NotFoundError struct {
 	Message string
+	Word    string   // if it is a word
 	Closest []string // words of the model with a similar spelling
 }
 
@@ -204,9 +220,13 @@ func (e *NotFoundError) Error() string {
 func (x *Explorer) findWord(word string) (row int, err error) {
 	row, ok := x.index.Row(word)
 	if !ok {
-		return 0, &NotFoundError{fmt.Sprintf("no word %q in the model", word), x.index.Closest(word, suggestions)}
+		return 0, x.unknown(&interpret.UnknownWordError{Word: word})
 	}
 	return row, nil
+}
+
+func (x *Explorer) unknown(err *interpret.UnknownWordError) error {
+	return &NotFoundError{err.Error(), err.Word, x.index.Closest(err.Word, suggestions)}
 }
 
 func (x *Explorer) checkDimension(k int) error {
@@ -239,7 +259,11 @@ func (x *Explorer) dimension(k int) dimensionAnswer {
 		Histogram: newHistogram(values, false),
 		Top:       x.entries(x.index.Top(k, listWords)),
 		Bottom:    x.entries(x.index.Bottom(k, listWords)),
-		Together:  x.together(k),
+
+		Distinctive:       x.entries(x.index.Distinctive(k, listWords, false)),
+		DistinctiveBottom: x.entries(x.index.Distinctive(k, listWords, true)),
+
+		Together: x.together(k),
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 var assets embed.FS
 
 // scripts are the page's, which share one scope.
-var scripts = []string{"dom.js", "charts.js", "pages.js", "map.js", "main.js"}
+var scripts = []string{"dom.js", "charts.js", "labels.js", "pages.js", "questions.js", "map.js", "main.js"}
 
 // mustAsset returns the files of the given names, one after the other.
 func mustAsset(names ...string) []byte {
@@ -40,6 +40,7 @@ func mustAsset(names ...string) []byte {
 type requestError struct {
 	Status  int      `json:"-"`
 	Message string   `json:"error"`
+	Word    string   `json:"word,omitempty"`    // that is not there
 	Closest []string `json:"closest,omitempty"` // spellings
 }
 
@@ -64,6 +65,8 @@ func (x *Explorer) Handler(host string) http.Handler {
 		"/data/map":       answer("", 0, func(string) (any, error) { return x.mapped(), nil }),
 		"/data/word":      answer("word", limit, x.answerWord),
 		"/data/dimension": answer("dimension", limit, x.answerDimension),
+		"/data/ask":       answer("question", max(limit, mostAsked), x.ask),
+		"/data/labels":    http.HandlerFunc(x.serveLabels),
 		"/data/complete": answer("prefix", limit, func(prefix string) (any, error) {
 			return append([]string{}, x.index.Complete(prefix, suggestions)...), nil
 		}),
@@ -104,14 +107,21 @@ func (x *Explorer) answerDimension(text string) (any, error) {
 // as [http.ServeMux] does.
 type routes map[string]http.Handler
 
+// changing is the only path at which something can be changed.
+const changing = "/data/labels"
+
 func (m routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	handler, ok := m[r.URL.Path]
 	switch {
 	case !ok:
 		fail(w, &requestError{Status: http.StatusNotFound, Message: "no such page"})
-	case r.Method != http.MethodGet && r.Method != http.MethodHead:
-		w.Header().Set("Allow", "GET, HEAD")
-		fail(w, &requestError{Status: http.StatusMethodNotAllowed, Message: "GET and HEAD only"})
+	case r.Method != http.MethodGet && r.Method != http.MethodHead && !(r.Method == http.MethodPost && r.URL.Path == changing):
+		allowed := "GET, HEAD"
+		if r.URL.Path == changing {
+			allowed += ", POST"
+		}
+		w.Header().Set("Allow", allowed)
+		fail(w, &requestError{Status: http.StatusMethodNotAllowed, Message: allowed + " only"})
 	default:
 		handler.ServeHTTP(w, r)
 	}
@@ -232,7 +242,7 @@ func fail(w http.ResponseWriter, err error) {
 		e = &requestError{Status: http.StatusInternalServerError, Message: err.Error()}
 	}
 	if missing, ok := errors.AsType[*NotFoundError](err); ok {
-		e = &requestError{http.StatusNotFound, missing.Message, missing.Closest}
+		e = &requestError{http.StatusNotFound, missing.Message, missing.Word, missing.Closest}
 	}
 	send(w, e.Status, e)
 }
@@ -263,7 +273,7 @@ func (x *Explorer) Serve(ctx context.Context, listener net.Listener, host string
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      time.Minute,
 		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    16<<10 + 3*x.longestParameter(), // of which a URL has three for one: %20
+		MaxHeaderBytes:    16<<10 + 3*max(x.longestParameter(), mostAsked), // of which a URL has three for one: %20
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()

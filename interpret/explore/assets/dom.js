@@ -31,7 +31,7 @@ function column(values) {
   if (!(digits >= 0 && digits <= 6)) return decimal;
   return (x) => x.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }).replace("-", "−");
 }
-const percent = (x) => (100 * x).toLocaleString("en", { maximumSignificantDigits: x < 0.0995 ? 2 : 3 }) + " %";
+const percent = (x) => (100 * x).toLocaleString("en", { maximumSignificantDigits: Math.abs(x) < 0.0995 ? 2 : 3 }).replace("-", "−") + " %";
 const plural = (n, one) => `${whole(n)} ${one}${n === 1 ? "" : "s"}`;
 
 /** address is the URL of a page, such as address("word", "bank"). */
@@ -45,19 +45,28 @@ const has = (kind, key) => !embedded || Object.hasOwn(embedded[kind], key);
 
 /** A Missing is about a word or dimension that there is no page for. */
 class Missing extends Error {
-  constructor(message, closest) {
+  constructor(message, closest, word) {
     super(message);
     this.closest = closest ?? [];
+    this.word = word; // that is not there
   }
 }
 
-/** ask returns the data about the model, the map, a word, a dimension or a prefix. */
+/** ask returns the data about the model, labels, the map, a word, a dimension, a prefix or a question. */
 async function ask(kind, parameter, value) {
   if (embedded) return askEmbedded(kind, parameter, value);
   const query = parameter ? `?${parameter}=${encodeURIComponent(String(value).toWellFormed())}` : "";
   const response = await fetch(`data/${kind}${query}`);
   const answer = await response.json();
-  if (!response.ok) throw new Missing(answer.error, answer.closest);
+  if (!response.ok) throw new Missing(answer.error, answer.closest, answer.word);
+  return answer;
+}
+
+/** send changes something, and returns what it is then. */
+async function send(kind, value) {
+  const response = await fetch(`data/${kind}`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(value) });
+  const answer = await response.json();
+  if (!response.ok) throw new Error(answer.error);
   return answer;
 }
 
@@ -66,6 +75,13 @@ function askEmbedded(kind, parameter, value) {
   if (kind === "complete") {
     const prefix = value.toLowerCase();
     return embeddedWords().filter((word) => word.toLowerCase().startsWith(prefix)).slice(0, 10);
+  }
+  if (kind === "ask") {
+    const known = (word) => [word, word.toLowerCase()].find((key) => has("word", key));
+    const words = (known(value) ? [value] : value.split(/\s+/)).map(known);
+    if (words.every(Boolean) && words.length <= 4) return { about: words.length === 1 ? "word" : "words", words };
+    if (has("dimension", value)) return { about: "dimension", dimension: Number(value), words };
+    throw new Missing("This page can show its own words and dimensions only, and not answer that.", embeddedWords().slice(0, 10));
   }
   for (const key of [value, value.toLowerCase()]) if (has(kind, key)) return embedded[kind][key];
   throw new Missing(`The ${kind} ${value} is not part of this page.`, kind === "word" ? embeddedWords().slice(0, 10) : []);
