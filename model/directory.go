@@ -383,7 +383,12 @@ func mayReplace(force bool) func(path string) error {
 	if force {
 		return checkReplaceable
 	}
-	return func(string) error { return errors.New("already exists; --force replaces a model") }
+	return func(path string) error {
+		if _, err := os.Lstat(filepath.Join(path, stateDir)); err == nil {
+			return errors.New("already exists, a checkpoint: --resume goes on with it, --force replaces it")
+		}
+		return errors.New("already exists; --force replaces a model")
+	}
 }
 
 // checkReplaceable returns an error unless dir is an empty directory, or a

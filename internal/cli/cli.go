@@ -139,6 +139,13 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 		newEval(), newTransform(), newTune(), newSweep(), newPaper(),
 		newTop(), newExplain(), newCompare(), newNearest(), newIntrusion(), newClusters(), newHeatmap(), newLabels(), newExplore(),
 		newGraph(), newDevices(), newVersion(), newMan())
+	// What is no command may have the flags of the one that is meant.
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if cmd.HasSubCommands() {
+			return cmp.Or(noCommand(cmd, cmd.Flags().Args()), err)
+		}
+		return err
+	})
 	takeDecimals(root)
 	completeValues(root)
 	root.InitDefaultHelpCmd()

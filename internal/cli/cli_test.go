@@ -278,6 +278,7 @@ func TestHelp(t *testing.T) {
 func TestSuggestsCommands(t *testing.T) {
 	for args, want := range map[string]string{
 		"trian":          `no command "trian"; did you mean train?; see overcomplete --help`,
+		"swep a -o b":    `no command "swep"; did you mean sweep?; see overcomplete --help`,
 		"xyzzy":          `no command "xyzzy"; see overcomplete --help`,
 		"intrusion atuo": `no command "atuo"; did you mean auto?; see overcomplete intrusion --help`,
 		"help trian":     `no command "trian"; did you mean train?; see overcomplete help --help`,

@@ -140,7 +140,7 @@ func TestTrain(t *testing.T) {
 	} {
 		t.Run(tt.flags, func(t *testing.T) {
 			dir, d := sampleDir(t)
-			stdout, stderr := mustRun(t, "train in.txt -o model --json "+tt.flags)
+			stdout, stderr := mustRun(t, "train in.txt -o model --json --progress "+tt.flags)
 			m := openModel(t, "model")
 
 			if got := names(t, dir); !slices.Equal(got, []string{"in.txt", "model"}) {

@@ -3,6 +3,7 @@ package experiment
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -101,6 +102,7 @@ func (e *Experiment) Sparsity(ctx context.Context, h model.Hyperparameters, want
 		if again || trained == MostTrainings {
 			break
 		}
+		fmt.Fprintf(e.Log, "looking for λ, with training %d of at most %d\n", trained+1, MostTrainings)
 		if _, err := e.point(ctx, h, tasks, wanted); err != nil {
 			return nil, nil, false, err
 		}
