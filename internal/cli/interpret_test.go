@@ -289,7 +289,7 @@ func TestHeatmap(t *testing.T) {
 func TestSkipBad(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "bad.txt", []byte("read 1 -1\nbad 1 x\nwrite 2 -.5\nclose -3 .5\n"))
-	const want = "dimension  variance  words\n        1  3.89e-01  close\n"
+	const want = "dimension  variance  label  words\n        1  3.89e-01  close  close\n"
 	if stdout, stderr := mustRun(t, "top bad.txt 1 --skip-bad"); stdout != want || !strings.Contains(stderr, "warning: bad.txt: ") {
 		t.Errorf("%s%s", stdout, stderr)
 	}
