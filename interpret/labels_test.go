@@ -34,7 +34,7 @@ func TestDistinctive(t *testing.T) {
 		for _, negative := range []bool{false, true} {
 			relevance := func(i int) float64 {
 				inDimension := math.Abs(codes[i][k]) / ofDimension[k]
-				return 0.6*math.Log(inDimension) + 0.4*math.Log(inDimension/(ofWord[i]/total))
+				return 0.8*math.Log(inDimension) + 0.2*math.Log(inDimension/(ofWord[i]/total))
 			}
 			var want []int
 			for i := range s.Rows {

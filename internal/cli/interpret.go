@@ -36,6 +36,7 @@ func loadIndex(cmd *cobra.Command, path string, skipBad bool) (*interpret.Index,
 		if err != nil {
 			return nil, err
 		}
+		warnUnfinished(cmd, path)
 		return interpret.NewIndex(m.Codes), nil
 	}
 	x, _, err := readDense(cmd.Context(), cmd.ErrOrStderr(), path, skipBad)
@@ -43,6 +44,13 @@ func loadIndex(cmd *cobra.Command, path string, skipBad bool) (*interpret.Index,
 		return nil, err
 	}
 	return interpret.NewIndex(interpret.FromDense(x)), nil
+}
+
+// warnUnfinished says if the dimensions of the model at path are not those that it will have.
+func warnUnfinished(cmd *cobra.Command, path string) {
+	if model.IsCheckpoint(path) {
+		warn(cmd.ErrOrStderr(), "%s is a checkpoint: its training is not finished, and train --resume goes on with it", path)
+	}
 }
 
 // loadModel opens a model, which takes a while if it is large.

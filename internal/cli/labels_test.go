@@ -121,3 +121,22 @@ func TestExplainVocabulary(t *testing.T) {
 		}
 	}
 }
+
+// What shows dimensions says if they are not those of the trained model, and takes no labels
+// for them.
+func TestCheckpointsAreNotNamed(t *testing.T) {
+	sampleDir(t)
+	mustRun(t, "train in.txt -o model --method B --epochs 1")
+	if err := os.Mkdir("model/state", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"top model", "explain model word1", "nearest model word1", "compare model word1 word2", "clusters model"} {
+		if code, _, stderr := command(line); code != 0 || stderr != "warning: model is a checkpoint: its training is not finished, and train --resume goes on with it\n" {
+			t.Errorf("%s: exit code %d, %q", line, code, stderr)
+		}
+	}
+	writeFile(t, "labels.tsv", []byte("dimension\tlabel\n0\ta\n"))
+	if code, _, stderr := command("labels model --import labels.tsv"); code != exitUsage || !strings.Contains(stderr, "is a checkpoint, and its dimensions will not be those") {
+		t.Errorf("exit code %d, %s", code, stderr)
+	}
+}

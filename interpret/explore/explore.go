@@ -41,25 +41,34 @@ type Explorer struct {
 	strongest []int        // live dimensions, see interpret.Strongest
 	mapped    func() chart // of the live dimensions
 	labels    keptLabels
+	other     *Explorer                // nil without
+	matches   func() interpret.Matches // of dimensions with the other's, nil without
 }
 
 // about is what the page knows from its start.
 type about struct {
-	Name       string    `json:"name"`
-	Input      string    `json:"input"`
-	Method     string    `json:"method"`
-	Lambda     float64   `json:"lambda"`
-	Words      int       `json:"words"` // V
-	Dense      int       `json:"dense"` // L
-	Live       int       `json:"live"`  // dimensions that some word uses
-	Epochs     int       `json:"epochs"`
-	Error      *float64  `json:"error,omitempty"` // mean ‖x − μ − aD‖² of a word, if it was measured
-	Judge      string    `json:"judge,omitempty"` // name of the vectors that dimensions' scores are by
-	Nonzeros   int       `json:"nonzeros"`        // in all codes
-	PerWord    histogram `json:"per_word"`        // of active dimensions
-	PerDim     histogram `json:"per_dimension"`   // of words, live dimensions only
-	Strongest  []int     `json:"strongest"`       // dimensions, see interpret.Strongest
-	Dimensions []label   `json:"dimensions"`      // K
+	Name       string      `json:"name"`
+	Input      string      `json:"input"`
+	Method     string      `json:"method"`
+	Lambda     float64     `json:"lambda"`
+	Words      int         `json:"words"` // V
+	Dense      int         `json:"dense"` // L
+	Live       int         `json:"live"`  // dimensions that some word uses
+	Epochs     int         `json:"epochs"`
+	Error      *float64    `json:"error,omitempty"` // mean ‖x − μ − aD‖² of a word, if it was measured
+	Other      *otherModel `json:"other,omitempty"` // that is looked at beside it
+	Judge      string      `json:"judge,omitempty"` // name of the vectors that dimensions' scores are by
+	Nonzeros   int         `json:"nonzeros"`        // in all codes
+	PerWord    histogram   `json:"per_word"`        // of active dimensions
+	PerDim     histogram   `json:"per_dimension"`   // of words, live dimensions only
+	Strongest  []int       `json:"strongest"`       // dimensions, see interpret.Strongest
+	Dimensions []label     `json:"dimensions"`      // K
+}
+
+// otherModel is a second model, and where its page is.
+type otherModel struct {
+	Name string `json:"name"`
+	Path string `json:"path"`
 }
 
 // label is what stands for a dimension where it is mentioned.

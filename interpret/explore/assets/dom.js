@@ -35,7 +35,7 @@ const percent = (x) => (100 * x).toLocaleString("en", { maximumSignificantDigits
 const plural = (n, one) => `${whole(n)} ${one}${n === 1 ? "" : "s"}`;
 
 /** address is the URL of a page, such as address("word", "bank"). */
-const address = (...parts) => "#/" + parts.map((part) => encodeURIComponent(String(part).toWellFormed())).join("/");
+const address = (...parts) => base + "#/" + parts.map((part) => encodeURIComponent(String(part).toWellFormed())).join("/");
 
 // An exported page has its data within it, for some words and dimensions.
 const embedded = JSON.parse(document.getElementById("data")?.textContent ?? "null");
@@ -52,11 +52,14 @@ class Missing extends Error {
   }
 }
 
-/** ask returns the data about the model, labels, the map, a word, a dimension, a prefix or a question. */
-async function ask(kind, parameter, value) {
+/**
+ * ask returns the data about the model, labels, the map, a word, a dimension, a prefix or a
+ * question; of another model, which is at that path, if that is given.
+ */
+async function ask(kind, parameter, value, path = "") {
   if (embedded) return askEmbedded(kind, parameter, value);
   const query = parameter ? `?${parameter}=${encodeURIComponent(String(value).toWellFormed())}` : "";
-  const response = await fetch(`data/${kind}${query}`);
+  const response = await fetch(`${path}data/${kind}${query}`);
   const answer = await response.json();
   if (!response.ok) throw new Missing(answer.error, answer.closest, answer.word);
   return answer;

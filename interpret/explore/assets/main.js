@@ -119,6 +119,7 @@ function route() {
   if (kind === "dimension" && rest.length === 1) return () => dimensionPage(...rest);
   if (kind === "compare" && rest.length >= 2 && rest.length <= 4) return () => comparePage(...rest);
   if (kind === "ask" && rest.length === 1) return () => askPage(...rest);
+  if (kind === "both" && rest.length <= 1) return () => bothPage(...rest);
   if (kind === "dimensions" && rest.length === 0) return () => dimensionsPage();
   if (kind === "map" && (rest.length <= 1 || (rest.length === 2 && rest[0] === "word"))) return () => mapPage(...rest);
   return () => Promise.reject(new Missing("There is no page with this address.", []));
@@ -137,6 +138,8 @@ async function show() {
       const [about, known] = await Promise.all([ask("model"), ask("labels")]);
       model = about;
       useLabels(known);
+      if (model.other)
+        document.querySelector("header nav").append(h("a", { href: address("both") }, "Both models"), h("a", { href: model.other.path, class: "other" }, h("bdi", {}, model.other.name)));
     }
     result = await route()();
   } catch (error) {
