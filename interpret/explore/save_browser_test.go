@@ -43,7 +43,7 @@ func TestBrowserSaves(t *testing.T) {
 		return data
 	}
 
-	table := string(offered("TSV", "bank.tsv"))
+	table := string(offered("TSV", "bank-test.tsv"))
 	bank := x.word(0)
 	for _, n := range bank.Nearest {
 		if n.Word != "\u2028" && !strings.Contains(table, fmt.Sprintf("Nearest words\t%s\t%.2f\t", n.Word, n.Cosine)) {
@@ -63,7 +63,7 @@ func TestBrowserSaves(t *testing.T) {
 		if view.shape == "circle" {
 			b.wait(`document.querySelector(".names text")`)
 		}
-		picture := offered("SVG", view.file+".svg")
+		picture := offered("SVG", view.file+"-test.svg")
 		shapes, text := map[string]int{}, ""
 		for d := xml.NewDecoder(bytes.NewReader(picture)); ; {
 			token, err := d.Token()
@@ -82,7 +82,7 @@ func TestBrowserSaves(t *testing.T) {
 		if shapes["foreignObject"] > 0 || shapes[view.shape] < 20 || !strings.Contains(text, view.word) {
 			t.Errorf("%s: %v, without %q: %t", view.address, shapes, view.word, !strings.Contains(text, view.word))
 		}
-		pixels, err := png.Decode(bytes.NewReader(offered("PNG", view.file+".png")))
+		pixels, err := png.Decode(bytes.NewReader(offered("PNG", view.file+"-test.png")))
 		if err != nil {
 			t.Fatal(err)
 		}
