@@ -93,7 +93,7 @@ async function comparePage(...words) {
         names.length > 2 && names.map((name) => h("a", { href: address("compare", ...names.filter((other) => other !== name)) }, "without ", h("bdi", {}, name)))),
       h("section", {},
         h("h2", {}, "What they share", h("small", {}, ` cosine ${signed(cosine, 2)} =`)),
-        shared.length === 0 ? h("p", {}, "No dimension: nothing in these codes says that they are alike.") : ranking(shared, { of: (row) => row.shared, sum: cosine, value: side, words: who, colour: "shared" })),
+        shared.length === 0 ? h("p", {}, "No dimension: nothing in these codes says that they are alike.") : ranking(shared, { of: (row) => row.shared, sum: cosine, value: side, words: who, colour: "shared", most: 6 })),
       h("div", { class: names.length === 3 ? "thirds" : "halves" }, apart.map((some, i) =>
         h("section", {},
           h("h2", {}, "What sets ", h("bdi", { class: colours[i] }, names[i]), " apart", h("small", {}, ` ${signed(sums[i], 2)} =`)),
