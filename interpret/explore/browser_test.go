@@ -340,7 +340,12 @@ func TestBrowserShowsNumbers(t *testing.T) {
 		e := dimension.Top[i]
 		b.checkRow(row, listRow{"#/word/" + e.Word, []float64{float64(e.Value)}, []drawn{{0, 100 * float64(e.Value) / float64(dimension.Top[0].Value), "positive"}}, []string{}}, 0.01)
 	}
-	for k, want := range map[int]string{3: "#/dimension/2 #/dimension/4", 0: " #/dimension/1", testAtoms - 1: "#/dimension/38 "} {
+	link := func(k int) string { return fmt.Sprint("#/dimension/", k) }
+	last := len(x.strongest) - 1
+	for k, want := range map[int]string{
+		x.strongest[3]: link(x.strongest[2]) + " " + link(x.strongest[4]), x.strongest[0]: " " + link(x.strongest[1]),
+		x.strongest[last]: link(x.strongest[last-1]) + " ", testAtoms - 1: " ", // which no word uses
+	} {
 		evaluate[chromedp.Void](b, `go("dimension", %d)`, k)
 		b.waitHeading(fmt.Sprint("dimension ", k))
 		if got := evaluate[string](b, `["prev", "next"].map((rel) => document.querySelector("[rel=" + rel + "]").hash).join(" ")`); got != want {

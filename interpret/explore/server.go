@@ -21,7 +21,7 @@ import (
 var assets embed.FS
 
 // scripts are the page's, which share one scope.
-var scripts = []string{"dom.js", "charts.js", "labels.js", "pages.js", "questions.js", "models.js", "map.js", "main.js"}
+var scripts = []string{"dom.js", "charts.js", "labels.js", "pages.js", "questions.js", "models.js", "map.js", "save.js", "main.js"}
 
 // mustAsset returns the files of the given names, one after the other.
 func mustAsset(names ...string) []byte {
@@ -151,7 +151,7 @@ func (m routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func guard(host string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
-		header.Set("Content-Security-Policy", "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+		header.Set("Content-Security-Policy", "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 		header.Set("Cross-Origin-Resource-Policy", "same-origin")
 		header.Set("Referrer-Policy", "no-referrer")
 		header.Set("X-Content-Type-Options", "nosniff")

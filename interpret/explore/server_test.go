@@ -75,7 +75,7 @@ func TestHeader(t *testing.T) {
 			got.Del(name)
 		}
 		want := http.Header{
-			"Content-Security-Policy":      {"default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
+			"Content-Security-Policy":      {"default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
 			"Cross-Origin-Resource-Policy": {"same-origin"},
 			"Referrer-Policy":              {"no-referrer"},
 			"X-Content-Type-Options":       {"nosniff"},

@@ -92,10 +92,13 @@ function askEmbedded(kind, parameter, value) {
 
 const embeddedWords = () => Object.values(embedded.word).sort((a, b) => a.row - b.row).map((answer) => answer.word);
 
+/** visible is a word or, where that shows as nothing, the names of its characters. */
+const visible = (word) => (/[^\s\p{C}]/u.test(word) ? word : Array.from(word, (c) => "U+" + c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")).join(" "));
+
 /** wordLink shows a word, and leads to its page if there is one. */
 function wordLink(word, attributes = {}) {
-  if (!has("word", word)) return h("span", attributes, word);
-  return h("a", { href: address("word", word), ...attributes }, word);
+  if (!has("word", word)) return h("span", attributes, visible(word));
+  return h("a", { href: address("word", word), ...attributes }, visible(word));
 }
 
 function dimensionLink(k, ...content) {
@@ -106,7 +109,10 @@ function dimensionLink(k, ...content) {
 /** wordsText is some words after each other, whichever way each is written. */
 const wordsText = (words) => words.map((word) => [h("bdi", {}, word), " "]);
 
-/** wordList is links to some words, in bold those that the page is about. */
-function wordList(words, own = []) {
-  return h("span", { class: "words" }, words.map((word) => [own.includes(word) ? h("b", {}, word) : wordLink(word), " "]));
+/**
+ * wordList is links to some words, in bold those that the page is about. Where there are
+ * hundreds of them, the attributes keep the Tab key from stopping at each.
+ */
+function wordList(words, own = [], attributes = {}) {
+  return h("span", { class: "words" }, words.map((word) => [own.includes(word) ? h("b", {}, word) : wordLink(word, attributes), " "]));
 }

@@ -51,7 +51,7 @@ function nameLink(k, value = 1) {
 /** dimensionText is a dimension's name, and the top words that are not in it. */
 function dimensionText(k, value = 1, own = []) {
   const inName = named.get(k)?.name ? [] : labelWords(k, value);
-  return h("span", { class: "what" }, nameLink(k, value), " ", wordList(ends(k, value).filter((word) => !inName.includes(word)), own));
+  return h("span", { class: "what" }, nameLink(k, value), " ", wordList(ends(k, value).filter((word) => !inName.includes(word)), own, { tabindex: -1 }));
 }
 
 /** weakNote explains what is grey, if some of the dimensions, with values, are. */

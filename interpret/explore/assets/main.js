@@ -171,6 +171,7 @@ addEventListener("keydown", (event) => {
   }
 });
 document.getElementById("search").append(wordSearch({ label: "Ask for a word, several words, a sum of words, a text or a dimension", placeholder: "bank · bank river · king − man + woman   /", questions: true, choose: askFor }));
+document.getElementById("main").after(saveBar());
 document.getElementById("skip").addEventListener("click", (event) => {
   event.preventDefault(); // the fragment is the page's address
   document.querySelector("main h1")?.focus();

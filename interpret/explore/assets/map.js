@@ -30,8 +30,9 @@ async function mapPage(number, word) {
   const small = Math.max(Math.min(Math.sqrt(800 / points.length), 1), 0.6);
   for (const p of points) {
     p.value = values.get(p.dimension);
-    p.words = ends(p.dimension, p.value ?? (p.label.top.length > 0 ? 1 : -1));
-    p.name = p.words[0];
+    p.side = p.value ?? (p.label.top.length > 0 ? 1 : -1);
+    p.words = ends(p.dimension, p.side);
+    p.name = (named.get(p.dimension)?.name ?? labelWords(p.dimension, p.side)[0]) || p.words[0];
     const share = p.value === undefined ? 0 : Math.abs(p.value) / strongest;
     p.circle = svg("circle", {
       r: (lit ? (share ? 2.5 + 7 * share : 1.5) : small * (2 + 5 * Math.sqrt(p.label.words / most))).toFixed(1),
@@ -59,9 +60,8 @@ async function mapPage(number, word) {
   const place = (p) => [width / 2 + (p.x - view.x) * scale(), height / 2 + (p.y - view.y) * scale()];
 
   // What is shown, and what of that the frame has.
-  const atLeast = { words: 0, coherence: -Infinity };
-  const rated = points.some((p) => p.label.coherence !== undefined);
-  const shows = (p) => p.label.words >= atLeast.words && (atLeast.coherence === -Infinity || (p.label.coherence ?? -Infinity) >= atLeast.coherence);
+  const atLeast = { words: 0, coherence: 0 };
+  const shows = (p) => p.label.words >= atLeast.words && (p.label.coherence ?? 0) >= atLeast.coherence;
   const within = (p) => p.left >= 0 && p.left <= width && p.top >= 0 && p.top <= height;
 
   function draw() {
@@ -88,6 +88,7 @@ async function mapPage(number, word) {
       for (const r of regions)
         if (r.words.length > 0) {
           const [left, top] = place(r);
+          if (left < 0 || left > width) continue;
           const text = r.words.slice(0, width < 500 ? 1 : 2).map(short).join(" · ");
           const half = 0.28 * 16 * text.length + 4;
           name(text, Math.min(Math.max(left, half), width - half), top + 5, 16, { class: `region region${r.colour}` });
@@ -230,8 +231,7 @@ async function mapPage(number, word) {
       ...those.map((p) =>
         h("li", { "data-dimension": p.dimension, onpointerenter: () => select(p), onpointerleave: () => select(undefined), onfocusin: () => select(p) },
           h("span", { class: `swatch region${regions[p.region].colour}` }),
-          dimensionLink(p.dimension, h("span", { class: "sr" }, "dimension "), String(p.dimension)),
-          h("span", { class: "words" }, wordsText(p.words.slice(0, 5))))));
+          nameLink(p.dimension, p.side))));
     if (those.length === 0) rows.append(h("li", { class: "note" }, "None: zoom out, or lower what they must have."));
   }
 
@@ -254,8 +254,6 @@ async function mapPage(number, word) {
   }).observe(frame);
 
   const words = (t) => Math.max(Math.round(most ** t), 1);
-  const coherences = points.map((p) => p.label.coherence).filter((c) => c !== undefined).sort((a, b) => a - b);
-  const coherence = (t) => (t === 0 ? -Infinity : coherences[Math.min(Math.floor(t * coherences.length), coherences.length - 1)]);
   return {
     title: lit ? `${lit.word} on the map` : "map",
     content: [
@@ -266,15 +264,14 @@ async function mapPage(number, word) {
       h("div", { class: "tools map-tools" },
         wordSearch({ label: "Light up the dimensions of a word", placeholder: lit ? "light up another word" : "light up a word", choose: (chosen) => go("map", "word", chosen) }),
         points.length > 0 && slider("Words of a dimension, at least", { say: (t) => whole(words(t)), change: (t) => { atLeast.words = words(t); draw(); } }),
-        rated && slider("Coherence, at least", { say: (t) => (t === 0 ? "any" : decimal(coherence(t))), change: (t) => { atLeast.coherence = coherence(t); draw(); } })),
+        isScored() && slider("Coherence, at least", { say: percent, change: (t) => { atLeast.coherence = t; draw(); } })),
       h("div", { class: "map-page" },
         frame,
-        h("section", { class: "beside" },
-          !lit && regions.length > 1 && [
+        h("div", { class: "beside" },
+          !lit && regions.length > 1 && h("section", {},
             h("h2", {}, "Regions"),
-            h("ul", { class: "plain" }, regions.map((r) => h("li", {}, h("button", { type: "button", class: "link", onclick: () => enter(r) }, h("span", { class: `swatch region${r.colour}` }), h("span", {}, wordsText(r.words)))))),
-          ],
-          status, rows)),
+            h("ul", { class: "plain" }, regions.map((r) => h("li", {}, h("button", { type: "button", class: "link", onclick: () => enter(r) }, h("span", { class: `swatch region${r.colour}` }), h("span", {}, wordsText(r.words))))))),
+          h("section", {}, status, rows))),
     ],
   };
 }

@@ -126,7 +126,9 @@ async function wordPage(word) {
 async function dimensionPage(number) {
   const answer = await ask("dimension", "dimension", number);
   const k = answer.dimension;
-  const others = [k - 1, k + 1].map((other) => (other >= 0 && other < model.dimensions.length && has("dimension", other) ? address("dimension", other) : null));
+  // In the order of what is worth looking at, not of numbers, which mean nothing.
+  const at = model.strongest.indexOf(k);
+  const others = [at - 1, at + 1].map((i) => (at >= 0 && i in model.strongest ? address("dimension", model.strongest[i]) : null));
   const share = answer.words / model.words;
   const widest = Math.max(...answer.together.map((other) => Math.max(other.words, other.expected)));
   const words = (title, entries, distinctive) => {
@@ -148,7 +150,7 @@ async function dimensionPage(number) {
   return {
     title: answer.words > 0 ? `${nameText(k)}, dimension ${k}` : `dimension ${k}`,
     content: [
-      h("nav", { class: "steps", "aria-label": "Dimensions" }, h("a", { href: others[0], rel: "prev" }, "← previous"), h("a", { href: address("map", k) }, "on the map"), h("a", { href: others[1], rel: "next" }, "next →")),
+      h("nav", { class: "steps", "aria-label": "Dimensions" }, h("a", { href: others[0], rel: "prev" }, "← stronger"), h("a", { href: address("map", k) }, "on the map"), h("a", { href: others[1], rel: "next" }, "weaker →")),
       h("h1", { tabindex: -1, class: "eyebrow" }, "dimension ", String(k)),
       answer.words > 0 && h("p", { class: why ? "title weak" : "title" }, name(k)),
       coherence !== undefined && h("p", { class: "note" }, h("b", {}, `coherence ${percent(coherence)}`), `: how often ${model.judge || "other vectors"} found the word that does not belong to its top words; 20 % by guessing.`),
