@@ -420,14 +420,14 @@ func TestBrowserIsolatesWords(t *testing.T) {
 	b.do(chromedp.Navigate(server.URL))
 	b.waitHeading("test")
 	b.do(chromedp.SendKeys(chromedp.CSS(search), "שלו"))
-	b.wait(`document.querySelectorAll("[role=option]").length === 2`)
+	b.wait(`document.querySelectorAll("[role=option]").length >= 2`)
 	check := func(where, selector string) {
 		t.Helper()
 		if got := evaluate[string](b, `[...new Set([...document.querySelectorAll(%s)].map((e) => getComputedStyle(e).unicodeBidi))].join()`, quote(selector)); got != "isolate" {
 			t.Errorf("%s: unicode-bidi of %s is %q", where, selector, got)
 		}
 	}
-	check("completion", "[role=option]")
+	check("completion", "[role=option], [role=option] bdi")
 	check("summary", ".cards bdi")
 	evaluate[chromedp.Void](b, `go("word", %s)`, quote(m.Codes.Words[0]))
 	b.waitHeading(m.Codes.Words[0])
@@ -451,7 +451,7 @@ func TestBrowserShowsWordsAsText(t *testing.T) {
 		evaluate[chromedp.Void](b, `go("word", %s)`, quote(word))
 		b.waitHeading(word)
 		evaluate[chromedp.Void](b, `go("compare", %s, "bank")`, quote(word))
-		b.waitHeading(word + " and bank")
+		b.waitHeading(strings.ReplaceAll(word, "\u2028", "U+2028") + " and bank") // a link that shows as nothing is none
 		if i < 3 { // as it is typed
 			b.do(chromedp.SendKeys(chromedp.CSS(search), word))
 			b.wait(`[...document.querySelectorAll("[role=option]")].some((o) => o.textContent === %s)`, quote(word))
