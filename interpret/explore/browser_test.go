@@ -452,7 +452,7 @@ func TestBrowserShowsWordsAsText(t *testing.T) {
 		b.waitHeading(word)
 		evaluate[chromedp.Void](b, `go("compare", %s, "bank")`, quote(word))
 		b.waitHeading(strings.ReplaceAll(word, "\u2028", "U+2028") + " and bank") // a link that shows as nothing is none
-		if i < 3 { // as it is typed
+		if i < 3 {                                                                // as it is typed
 			b.do(chromedp.SendKeys(chromedp.CSS(search), word))
 			b.wait(`[...document.querySelectorAll("[role=option]")].some((o) => o.textContent === %s)`, quote(word))
 			b.do(chromedp.KeyEvent(kb.Enter))
