@@ -347,6 +347,30 @@ func Contains(path string) bool {
 	return err == nil
 }
 
+// IsCheckpoint reports whether the model at path is one whose training is to go on.
+func IsCheckpoint(path string) bool {
+	_, err := os.Lstat(filepath.Join(path, stateDir))
+	return err == nil
+}
+
+// labelsFile is the name of what people say of a model's dimensions. It is no part of a
+// Model, and it is theirs: a directory that has it is not replaced, not by force either.
+const labelsFile = "labels.json"
+
+// LabelsPath returns where the labels of the dimensions of the model at path are kept (see
+// [overcomplete/interpret.Labels]), whether there are any or not. It is an error if there
+// can be none: a .safetensors file has no place for them, and while a model is trained its
+// directory is replaced time and again.
+func LabelsPath(path string) (string, error) {
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return "", fmt.Errorf("%s: labels are kept in the directory of a model, and this is none", path)
+	}
+	if IsCheckpoint(path) {
+		return "", fmt.Errorf("%s: is a checkpoint, and its dimensions will not be those of the trained model: label that", path)
+	}
+	return filepath.Join(path, labelsFile), nil
+}
+
 // Displaced returns where the model is that was at dir, if a process was killed at the
 // moment in which it replaced it, or "". That can happen only on file systems that can't
 // exchange two directories.
@@ -360,7 +384,12 @@ func mayReplace(force bool) func(path string) error {
 	if force {
 		return checkReplaceable
 	}
-	return func(string) error { return errors.New("already exists; --force replaces a model") }
+	return func(path string) error {
+		if _, err := os.Lstat(filepath.Join(path, stateDir)); err == nil {
+			return errors.New("already exists, a checkpoint: --resume goes on with it, --force replaces it")
+		}
+		return errors.New("already exists; --force replaces a model")
+	}
 }
 
 // checkReplaceable returns an error unless dir is an empty directory, or a

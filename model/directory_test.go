@@ -461,3 +461,32 @@ func TestOpenWhileReplaced(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestLabelsPath(t *testing.T) {
+	m := testModel(20, 3, 11, false)
+	dir := filepath.Join(t.TempDir(), "model")
+	save(t, dir, false, m)
+	path, err := LabelsPath(dir)
+	if err != nil || path != filepath.Join(dir, "labels.json") {
+		t.Errorf("%s, %v", path, err)
+	}
+	if err := os.WriteFile(path, []byte("[]"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	expectModel(t, dir, m)
+	// What people wrote is not replaced, whatever is forced.
+	if err := m.Save(dir, true); err == nil || !strings.Contains(err.Error(), `holds "labels.json"`) {
+		t.Errorf("replaced: %v", err)
+	}
+	for name, want := range map[string]string{filepath.Join(dir, "model.json"): "this is none", filepath.Join(dir, "nothing"): "this is none"} {
+		if path, err := LabelsPath(name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %q, %v", name, path, err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "state"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if path, err := LabelsPath(dir); err == nil || !strings.Contains(err.Error(), "is a checkpoint") {
+		t.Errorf("a checkpoint's: %q, %v", path, err)
+	}
+}

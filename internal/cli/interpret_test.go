@@ -68,19 +68,20 @@ func checkOutput(t *testing.T, line, want string) {
 func TestTopAndExplain(t *testing.T) {
 	t.Chdir(saveModel(t, readable()))
 	writeFile(t, "dense.txt", []byte("read 1 -1\nwrite 2 -.5\nclose -3 .5\n"))
-	checkOutput(t, "top model --words 2 --dimensions 2", `dimension  variance  words
-        0  1.33e+00  close write
-        1  1.33e+00  month week
+	checkOutput(t, "top model --words 2 --dimensions 2", `dimension  variance  label               words
+        0  1.33e+00  close, write, read  close write
+        1  1.33e+00  month, week, day    month week
 `)
-	checkOutput(t, "top model 2", `dimension  variance  words
-        2  1.46e-01  day write
+	checkOutput(t, "top model 2", `dimension  variance  label       words
+        2  1.46e-01  day, write  day write
 `)
-	checkOutput(t, "top dense.txt 1", `dimension  variance  words
-        1  3.89e-01  close
+	checkOutput(t, "top dense.txt 1", `dimension  variance  label  words
+        1  3.89e-01  close  close
 `)
 	checkOutput(t, "top model 2 --json", `[
   {
     "dimension": 2,
+    "label": "day, write",
     "variance": 0.14583333333333334,
     "words": [
       {
@@ -96,9 +97,9 @@ func TestTopAndExplain(t *testing.T) {
 ]
 `)
 	checkOutput(t, "explain model WRITE -n 2 --neighbours 0", `write: 2 of 3 dimensions
-dimension   weight  words
-        0        2  close write
-        2      0.5  day write
+dimension   weight  label               words
+        0        2  close, write, read  close write
+        2      0.5  day, write          day write
 `)
 }
 
@@ -123,15 +124,16 @@ func TestTopByCoherence(t *testing.T) {
 	if err := c.Save(t.Context(), "model/coherence.json"); err != nil {
 		t.Fatal(err)
 	}
-	checkOutput(t, "top model --sort coherence -n 2", `dimension  variance  top   q1   q2   q3   q4  words
-        2  1.46e-01  100   20   80    0    0  day write
-        3  3.33e-01  100   20    0   40   60  day read
-        0  1.33e+00   90                      close write
-        4  1.33e+00   90                      day month
+	checkOutput(t, "top model --sort coherence -n 2", `dimension  variance  top   q1   q2   q3   q4  label               words
+        2  1.46e-01  100   20   80    0    0  day, write          day write
+        3  3.33e-01  100   20    0   40   60  day, read, week     day read
+        0  1.33e+00   90                      close, write, read  close write
+        4  1.33e+00   90                      day, month, write   day month
 `)
 	checkOutput(t, "top model --sort coherence -n 1 --dimensions 1 --json", `[
   {
     "dimension": 2,
+    "label": "day, write",
     "variance": 0.14583333333333334,
     "coherence": {
       "dimension": 2,
@@ -154,8 +156,8 @@ func TestTopByCoherence(t *testing.T) {
 ]
 `)
 	// Without, all is as if there were no scores.
-	checkOutput(t, "top model --dimensions 1 -n 2 --sort variance", `dimension  variance  words
-        0  1.33e+00  close write
+	checkOutput(t, "top model --dimensions 1 -n 2 --sort variance", `dimension  variance  label               words
+        0  1.33e+00  close, write, read  close write
 `)
 	m.Dictionary.Atoms, m.Info.Training.Atoms, m.Codes.Cols = m.Dictionary.Atoms[:6], 3, 3
 	m.Codes.CSR = readable().Codes.CSR
@@ -176,25 +178,25 @@ func TestOddWords(t *testing.T) {
 	m.Codes.Words = []string{"New York", "\x1b[2Jread", " ", `"`, persian, "ça,va"}
 	m.Codes.Value[5] = 1e-5
 	t.Chdir(saveModel(t, m))
-	checkOutput(t, "top model 0 1", `dimension  variance  words
-        0  1.33e+00  " " "\x1b[2Jread" "New York"
-        1  1.22e+00  "\"" ça,va `+persian+`
+	checkOutput(t, "top model 0 1", `dimension  variance  label                     words
+        0  1.33e+00   , \x1b[2Jread, New York  " " "\x1b[2Jread" "New York"
+        1  1.22e+00  ", ça,va, `+persian+`        "\"" ça,va `+persian+`
 `)
 	checkOutput(t, "explain model ça,va "+persian+" --words 1 --neighbours 2", `ça,va: 2 of 3 dimensions
 nearest: " 0.71, `+persian+` 0.71
-dimension   weight  words
-        1        1  "\""
-        2        1  ça,va
+dimension   weight  label               words
+        1        1  ", ça,va, `+persian+`  "\""
+        2        1  ça,va, \x1b[2Jread  ça,va
 
 `+persian+`: 1 of 3 dimensions
 nearest: " 1.00, ça,va 0.71
-dimension   weight  words
-        1    1e-05  "\""
+dimension   weight  label               words
+        1    1e-05  ", ça,va, `+persian+`  "\""
 `)
-	checkOutput(t, "clusters model", `dimension  size  words
-        0     3  "New York" "\x1b[2Jread" " "
-        1     3  "\"" `+persian+` ça,va
-        2     2  "\x1b[2Jread" ça,va
+	checkOutput(t, "clusters model", `dimension  size  label                     words
+        0     3   , \x1b[2Jread, New York  "New York" "\x1b[2Jread" " "
+        1     3  ", ça,va, `+persian+`        "\"" `+persian+` ça,va
+        2     2  ça,va, \x1b[2Jread        "\x1b[2Jread" ça,va
 `)
 	// A word with a comma is a group, as it stands.
 	checkOutput(t, "heatmap model ça,va \x1b[2Jread,\" -o map.svg", `dimensions in common, of 3
@@ -218,14 +220,14 @@ func TestExplainDense(t *testing.T) {
 	writeFile(t, "dense.txt", []byte("read 1 -1\nwrite 2 -.5\nclose -3 .5\n"))
 	checkOutput(t, "explain dense.txt write read --dimensions 1 --neighbours 1", `write: 2 of 2 dimensions
 nearest: read 0.86
-dimension   weight  words
-        0        2  write read
+dimension   weight  label        words
+        0        2  write, read  write read
 and 1 weaker ones
 
 read: 2 of 2 dimensions
 nearest: write 0.86
-dimension   weight  words
-        0        1  write read
+dimension   weight  label        words
+        0        1  write, read  write read
 and 1 weaker ones
 `)
 	stdout, _ := mustRun(t, "explain dense.txt read --json --dimensions 0")
@@ -233,7 +235,7 @@ and 1 weaker ones
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
 		t.Fatal(err)
 	}
-	want := interpret.Explained{Dimension: 1, Weight: -1, Words: []string{"read", "write"}} // the negative end
+	want := labelled{"read, write", interpret.Explained{Dimension: 1, Weight: -1, Words: []string{"read", "write"}}} // the negative end
 	if len(got) != 1 || len(got[0].Strong) != 2 || !reflect.DeepEqual(got[0].Strong[1], want) {
 		t.Errorf("%+v", got)
 	}
@@ -242,10 +244,10 @@ and 1 weaker ones
 func TestClusters(t *testing.T) {
 	t.Chdir(saveModel(t, readable()))
 	writeFile(t, "dense.txt", []byte("a 0 0\nb 9 9\nc 0 0\nd 0 0\n"))
-	checkOutput(t, "clusters model --clusters 3 -n 2 --input dense.txt", `dimension  size  words
-        0     3  read write
-        1     3  month week
-        2     2  write day
+	checkOutput(t, "clusters model --clusters 3 -n 2 --input dense.txt", `dimension  size  label               words
+        0     3  close, write, read  read write
+        1     3  month, week, day    month week
+        2     2  day, write          write day
   k-means  size  words
         0     3  a c
         1     1  b
@@ -287,7 +289,7 @@ func TestHeatmap(t *testing.T) {
 func TestSkipBad(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "bad.txt", []byte("read 1 -1\nbad 1 x\nwrite 2 -.5\nclose -3 .5\n"))
-	const want = "dimension  variance  words\n        1  3.89e-01  close\n"
+	const want = "dimension  variance  label  words\n        1  3.89e-01  close  close\n"
 	if stdout, stderr := mustRun(t, "top bad.txt 1 --skip-bad"); stdout != want || !strings.Contains(stderr, "warning: bad.txt: ") {
 		t.Errorf("%s%s", stdout, stderr)
 	}

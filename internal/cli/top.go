@@ -29,6 +29,8 @@ With --sort coherence these are the dimensions that mean most: those in whose to
 "overcomplete intrusion auto --save" found the most intruders that are as frequent, and
 among equal ones those in whose quarters q1 to q4 it did. The percentages are shown.
 
+` + aboutLabels + `
+
 ` + aboutInput,
 		Example: `  overcomplete top model
   overcomplete top model --sort coherence --dimensions 20
@@ -46,6 +48,10 @@ among equal ones those in whose quarters q1 to q4 it did. The percentages are sh
 				return usagef("--sort is %q, want variance or coherence", order)
 			}
 			x, err := loadIndex(cmd, args[0], skipBad)
+			if err != nil {
+				return err
+			}
+			labels, err := loadLabels(args[0], x)
 			if err != nil {
 				return err
 			}
@@ -77,7 +83,7 @@ among equal ones those in whose quarters q1 to q4 it did. The percentages are sh
 			}
 			top := []topDimension{}
 			for _, k := range chosen {
-				d := topDimension{Dimension: k, Variance: variances[k], Words: []topWord{}}
+				d := topDimension{Dimension: k, Label: labels.Of(x, k, false), Variance: variances[k], Words: []topWord{}}
 				if score, ok := scores[k]; ok {
 					d.Coherence = &score
 				}
@@ -124,6 +130,7 @@ func readScores(path string, dimensions int) (map[int]interpret.Score, error) {
 
 type topDimension struct {
 	Dimension int              `json:"dimension"`
+	Label     string           `json:"label"`
 	Variance  float64          `json:"variance"`
 	Coherence *interpret.Score `json:"coherence,omitempty"` // with --sort coherence
 	Words     []topWord        `json:"words"`
@@ -136,12 +143,17 @@ type topWord struct {
 
 func printTop(w io.Writer, top []topDimension) error {
 	var b strings.Builder
+	labels := make([]string, len(top))
+	for i, d := range top {
+		labels[i] = d.Label
+	}
+	cells := labelColumn(labels)
 	coherence := ""
 	if len(top) > 0 && top[0].Coherence != nil {
 		coherence = "  top   q1   q2   q3   q4"
 	}
-	fmt.Fprintf(&b, "dimension  variance%s  words\n", coherence)
-	for _, d := range top {
+	fmt.Fprintf(&b, "dimension  variance%s  %s  words\n", coherence, cells[0])
+	for i, d := range top {
 		var words []string
 		for _, e := range d.Words {
 			words = append(words, e.Word)
@@ -154,7 +166,7 @@ func printTop(w io.Writer, top []topDimension) error {
 			}
 			coherence = fmt.Sprintf("%-25s", coherence)
 		}
-		fmt.Fprintf(&b, "%9d  %8.2e%s  %s\n", d.Dimension, d.Variance, coherence, wordList(words, " "))
+		fmt.Fprintf(&b, "%9d  %8.2e%s  %s  %s\n", d.Dimension, d.Variance, coherence, cells[i+1], wordList(words, " "))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
