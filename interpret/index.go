@@ -371,7 +371,7 @@ func (x *Index) NearestTo(index []int32, value []float32, n int, without ...int)
 	for _, k := range index {
 		looked += x.ptr[k+1] - x.ptr[k]
 	}
-	if 3*looked > int64(x.Codes.Nonzeros()) { // to read all of it in order is faster
+	if 4*looked > 3*int64(x.Codes.Nonzeros()) { // to read all of it in order is faster
 		products = x.productsByRow
 	}
 	bounds := evenRows(&x.Codes.CSR, runtime.GOMAXPROCS(0))

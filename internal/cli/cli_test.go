@@ -173,7 +173,7 @@ func TestRefuses(t *testing.T) {
 		{"trian in.txt -o model", []string{`"trian"`, "overcomplete --help"}},
 		{"export old -o out", []string{`"format"`, "export --help"}},
 		{"export photos -f csr -o out", []string{"photos: not a model"}},
-		{"explore", []string{"1 arg", "explore --help"}},
+		{"explore", []string{"between 1 and 2 arg", "explore --help"}},
 		{"explore photos", []string{"photos: not a model"}},
 		{"explore old --listen nowhere", []string{"--listen", "nowhere", "ADDRESS:PORT"}},
 		{"explore old --words word1", []string{"--words is for --export"}},
