@@ -420,7 +420,7 @@ func TestBrowserIsolatesWords(t *testing.T) {
 	b.do(chromedp.Navigate(server.URL))
 	b.waitHeading("test")
 	b.do(chromedp.SendKeys(chromedp.CSS(search), "שלו"))
-	b.wait(`document.querySelectorAll("[role=option]").length === 2`)
+	b.wait(`document.querySelectorAll("[role=option]").length >= 2`)
 	check := func(where, selector string) {
 		t.Helper()
 		if got := evaluate[string](b, `[...new Set([...document.querySelectorAll(%s)].map((e) => getComputedStyle(e).unicodeBidi))].join()`, quote(selector)); got != "isolate" {
@@ -451,8 +451,8 @@ func TestBrowserShowsWordsAsText(t *testing.T) {
 		evaluate[chromedp.Void](b, `go("word", %s)`, quote(word))
 		b.waitHeading(word)
 		evaluate[chromedp.Void](b, `go("compare", %s, "bank")`, quote(word))
-		b.waitHeading(word + " and bank")
-		if i < 3 { // as it is typed
+		b.waitHeading(strings.ReplaceAll(word, "\u2028", "U+2028") + " and bank") // a link that shows as nothing is none
+		if i < 3 {                                                                // as it is typed
 			b.do(chromedp.SendKeys(chromedp.CSS(search), word))
 			b.wait(`[...document.querySelectorAll("[role=option]")].some((o) => o.textContent === %s)`, quote(word))
 			b.do(chromedp.KeyEvent(kb.Enter))
