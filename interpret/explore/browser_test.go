@@ -427,7 +427,7 @@ func TestBrowserIsolatesWords(t *testing.T) {
 			t.Errorf("%s: unicode-bidi of %s is %q", where, selector, got)
 		}
 	}
-	check("completion", "[role=option]")
+	check("completion", "[role=option], [role=option] bdi")
 	check("summary", ".cards bdi")
 	evaluate[chromedp.Void](b, `go("word", %s)`, quote(m.Codes.Words[0]))
 	b.waitHeading(m.Codes.Words[0])

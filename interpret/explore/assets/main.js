@@ -39,7 +39,7 @@ function wordSearch({ label, placeholder, choose, questions = false }) {
     list.replaceChildren(
       ...options.map((option, i) =>
         // mousedown, since the field loses the focus before a click
-        h("li", { id: `${id}-${i}`, role: "option", "aria-selected": String(i === active), onmousedown: (event) => { event.preventDefault(); act(option); } }, option.text, option.more && h("small", {}, " ", option.more)),
+        h("li", { id: `${id}-${i}`, role: "option", "aria-selected": String(i === active), onmousedown: (event) => { event.preventDefault(); act(option); } }, option.text, option.more && h("small", {}, " ", h("bdi", {}, option.more))),
       ),
     );
     list.hidden = options.length === 0;
