@@ -57,6 +57,7 @@ build/ptxas: | $(python)
 # What audits the accessibility of the explorer's page. Only tests use it.
 build/axe-core:
 	@$(call need,npm,npm)
+	mkdir -p build
 	npm pack --silent --pack-destination build axe-core@4.10.3
 	echo '0f2b4d7dcdf7d1219df8d1959ad68e565f51d14c3f0d88bb71cd59abeb956292  build/axe-core-4.10.3.tgz' | sha256sum --check --quiet
 	mkdir $@.new && tar -xzf build/axe-core-4.10.3.tgz -C $@.new --strip-components=1 package/axe.min.js package/LICENSE

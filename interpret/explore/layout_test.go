@@ -117,13 +117,16 @@ func planted(groups, members, words int) *model.Model {
 
 // On the map of 3,000 dimensions, those next to one are of its own group.
 func TestMapKeepsGroups(t *testing.T) {
-	const groups, members = 200, 15
-	m := planted(groups, members, 2000)
+	groups, members := 200, 15
+	if testing.Short() {
+		groups = 30
+	}
+	m := planted(groups, members, 10*groups)
 	x := New(m, "test")
 	c := x.mapped()
 	share := recall(c.Points, func(i, j int) bool { return c.Points[i].Dimension%groups == c.Points[j].Dimension%groups })
 	t.Logf("of the nearest twelve, %.3f are of the same group", share)
-	if share < .9 { // by chance, 0.005
+	if share < .9 { // by chance, 0.005, or 0.03 in short
 		t.Errorf("of the nearest twelve, %.3f are of the same group, want 0.9", share)
 	}
 	same := 0
@@ -135,7 +138,7 @@ func TestMapKeepsGroups(t *testing.T) {
 		}
 	}
 	// Regions have several groups each, and their borders go around them.
-	if share := float64(same) / (groups * members * (members - 1) / 2); share < .8 {
+	if share := float64(same) / float64(groups*members*(members-1)/2); share < .8 {
 		t.Errorf("%.3f of the pairs of a group are in one region, want 0.8", share)
 	}
 
