@@ -313,7 +313,7 @@ func TestEncodeRefuses(t *testing.T) {
 		{"encode a nowhere.txt -o out --quiet", []string{"nowhere.txt: no such file"}},
 		{"encode nowhere in.txt -o out", []string{"nowhere: no such file or directory"}},
 		{"encode photos in.txt -o out", []string{"photos: not a model"}},
-		{"encode future in.txt -o out", []string{"future: model.json: format version is 9, want 1 to 2"}},
+		{"encode future in.txt -o out", []string{"future: model.json: format version is 9, want 1 to 3"}},
 		{"encode zero in.txt -o out", []string{"zero: nothing can be encoded: the dictionary is zero"}},
 		{"encode a in.txt -o a", []string{"a: already exists", "--force"}},
 		{"encode a in.txt -o photos --force", []string{"photos: ", "neither empty nor a model"}},
@@ -381,7 +381,7 @@ func TestRecipeBest(t *testing.T) {
 		}},
 		{"--factor 3", func(h *model.Hyperparameters) { h.Atoms = 24 }},
 	} {
-		stdout, _ := mustRun(t, "train --recipe paper in.txt -o best --force "+c.flags)
+		stdout, _ := mustRun(t, "train in.txt -o best --force "+c.flags)
 		h := train.Best()
 		c.change(&h)
 		want, err := train.Fit(t.Context(), d, h, cpu.Device{}, train.Options{})
@@ -402,7 +402,7 @@ func TestRecipeBest(t *testing.T) {
 // encode gives to all rows with it.
 func TestTrainWords(t *testing.T) {
 	_, d := sampleDir(t)
-	mustRun(t, "train --recipe paper in.txt -o sampled --train-words 40 -k 20 --sparsity 0.8")
+	mustRun(t, "train in.txt -o sampled --train-words 40 -k 20 --sparsity 0.8")
 	sample := vectors.NewSample(40, 1)
 	sample.Add(d)
 	h := train.Best()
@@ -420,8 +420,8 @@ func TestTrainWords(t *testing.T) {
 		t.Errorf("%+v", got.Info)
 	}
 	// A sample of all is all, in another order.
-	mustRun(t, "train --recipe paper in.txt -o all --train-words 1000 -k 20 --sparsity 0.8")
-	mustRun(t, "train --recipe paper in.txt -o whole -k 20 --sparsity 0.8")
+	mustRun(t, "train in.txt -o all --train-words 1000 -k 20 --sparsity 0.8")
+	mustRun(t, "train in.txt -o whole -k 20 --sparsity 0.8")
 	if !reflect.DeepEqual(openModel(t, "all").Codes, openModel(t, "whole").Codes) {
 		t.Error("other codes from a sample of all")
 	}
