@@ -13,7 +13,7 @@ func Best() model.Hyperparameters {
 		Recipe:          "best",
 		Method:          "A",
 		Lambda:          0.04,
-		Sparsity:        0.98,
+		Sparsity:        0.97,
 		Loss:            "squared",
 		DictionarySteps: 128,
 		Center:          true,
@@ -68,11 +68,11 @@ func authorsStop(method string) (tolerance float64, most int) {
 }
 
 // DefaultEpochs returns the epochs of h's method, 20 for A and 30 for B, or the most
-// that its stop rule allows. Of the recipe "best" they are 3, passes over all words.
+// that its stop rule allows. Of the recipe "best" they are 2, passes over all words.
 func DefaultEpochs(h model.Hyperparameters) int {
 	switch {
 	case h.Recipe == "best":
-		return 3
+		return 2
 	case h.Stop == "authors":
 		_, most := authorsStop(h.Method)
 		return most
