@@ -18,7 +18,7 @@
 //	    b = soft(z + 2s(y − zD)Dᵀ, λs)        (a ≥ 0: max(· − λs, 0))
 //	    q' = (1 + √(1+4q²))/2
 //	    z = b + [⟨z−b, b−a⟩ ≤ 0]·(q−1)/q'·(b−a);  a = b;  q = q'
-//	keep the k largest |a|;  5 such steps without shrinkage on their support (not for a ≥ 0)
+//	keep the k largest |a|;  5 such steps with λ = 0 on their support
 //
 // The bracket is 1 where its condition holds and 0 where not. It is 0 where the step
 // goes against the row's momentum, which begins again from nothing: that is the
@@ -205,12 +205,21 @@ func (s *Spectrum) StepSize(d *model.Dictionary) (float64, error) {
 			square += s.v[j] * s.next[j]
 		}
 		if square == 0 {
-			return 0, fmt.Errorf("%w: the dictionary is zero", ErrDictionary)
+			break // what is left of v is no start
 		}
 		s.v, s.next = s.next, s.v
 		if square-before <= tolerance*square {
 			break
 		}
+	}
+	return StepOf(square)
+}
+
+// StepOf returns the size of FISTA's steps for a dictionary of which ‖D‖₂² is known. The
+// error wraps [ErrDictionary].
+func StepOf(square float64) (float64, error) {
+	if square == 0 {
+		return 0, fmt.Errorf("%w: the dictionary is zero", ErrDictionary)
 	}
 	step := 1 / (2.04 * square)
 	const leastNormal = 0x1p-126

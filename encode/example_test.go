@@ -35,11 +35,11 @@ func Example() {
 		fmt.Printf("%.3f %d %v\n", d.Weight, d.Dimension, d.Words)
 	}
 	// Output:
-	// 0.129 276 [gc queued cleanups allocated swept garbage]
-	// 0.093 432 [during garbage atomically barrier phase cycle]
-	// 0.088 358 [variables variable these stack runtime global]
-	// 0.080 368 [panic recover stopped preemption stop exit]
-	// 0.073 103 [prevent background force idle latency weak]
+	// 0.132 276 [gc queued cleanups allocated swept garbage]
+	// 0.097 432 [during garbage atomically barrier phase cycle]
+	// 0.093 358 [variables variable these stack runtime global]
+	// 0.084 368 [panic recover stopped preemption stop exit]
+	// 0.079 103 [prevent background force idle latency weak]
 }
 
 func check(err error) {

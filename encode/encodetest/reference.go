@@ -31,14 +31,12 @@ func Code(y, d []float64, o encode.Options) []float64 {
 			a[k] = 0
 		}
 	}
-	if !o.Nonnegative {
-		fista(a, y, d, s, encode.PolishSteps, func(k int, g float64) float64 {
-			if !kept[k] {
-				return 0
-			}
-			return g
-		})
-	}
+	fista(a, y, d, s, encode.PolishSteps, func(k int, g float64) float64 {
+		if !kept[k] {
+			return 0
+		}
+		return Shrink(g, 0, o.Nonnegative)
+	})
 	return a
 }
 
