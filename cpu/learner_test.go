@@ -1,0 +1,18 @@
+package cpu
+
+import (
+	"testing"
+
+	"overcomplete/encode"
+	"overcomplete/model"
+	"overcomplete/train"
+	"overcomplete/train/backendtest"
+)
+
+func TestLearner(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		backendtest.RunLearner(t, backendtest.LearnerFloat32, func(d *model.Dictionary, norm float64, o encode.Options, workers int) (train.Learner, error) {
+			return Device{Workers: workers}.Learner(d, norm, o)
+		})
+	})
+}

@@ -1,0 +1,325 @@
+package backendtest
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"testing"
+
+	"overcomplete/encode"
+	"overcomplete/encode/encodetest"
+	"overcomplete/model"
+	"overcomplete/train"
+)
+
+// NewLearner makes the learner under test. What a device calls workers is its own
+// affair; 0 is its default.
+type NewLearner func(d *model.Dictionary, norm float64, o encode.Options, workers int) (train.Learner, error)
+
+// open makes a learner for a test, at whose end it is closed.
+func (n NewLearner) open(t *testing.T, p learning, workers int) train.Learner {
+	t.Helper()
+	l, err := n(p.dictionary, p.norm, p.options, workers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+// LearnerTolerance is how far a learner may be from the formulas: its codes from those of
+// the dictionary that it had, as a part of their norm, and then each number of its
+// dictionary from where these very codes lead in float64, as a part of the atoms' norm.
+type LearnerTolerance struct{ Codes, Atoms float64 }
+
+// LearnerFloat32 is for learners that compute in float32: 25 steps build on each other's
+// rounding in the codes. An atom moves by a difference of sums, which rounds to 6e-8 of
+// these; rows that few atoms leave little of make it some hundred times smaller.
+var LearnerFloat32 = LearnerTolerance{Codes: 3e-5, Atoms: 1e-5}
+
+// RunLearner tests that a device's learner does what [train.Learner] says.
+func RunLearner(t *testing.T, tolerance LearnerTolerance, newLearner NewLearner) {
+	for _, p := range learnings {
+		t.Run(p.name, func(t *testing.T) { againstFormulas(t, p.make(1), tolerance, newLearner) })
+	}
+	plain := learnings[0].make(1)
+	t.Run("workers", func(t *testing.T) {
+		large := learning{atoms: 130, dim: 40, batches: []int{300, 100}}.make(1)
+		one := learnedBy(t, newLearner.open(t, large, 1), large)
+		for _, workers := range []int{2, 7} {
+			if !reflect.DeepEqual(learnedBy(t, newLearner.open(t, large, workers), large), one) {
+				t.Errorf("%d workers do not learn what one does", workers)
+			}
+		}
+	})
+	t.Run("scale", func(t *testing.T) {
+		const scale = 1 << 7
+		want := learnedBy(t, newLearner.open(t, plain, 0), plain)
+		p := learnings[0].make(scale)
+		scaled := learnedBy(t, newLearner.open(t, p, 0), p)
+		for i := range want.atoms {
+			want.atoms[i] *= scale
+		}
+		for _, c := range want.codes {
+			for i := range c.Loss {
+				c.Loss[i] *= scale * scale
+			}
+		}
+		if !reflect.DeepEqual(scaled, want) {
+			t.Errorf("of rows %d times as long other bits are learned", scale)
+		}
+	})
+	t.Run("cancelled", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		l := newLearner.open(t, plain, 0)
+		if _, err := l.Learn(ctx, plain.x, 0); err != context.Canceled {
+			t.Errorf("error %v, want %v", err, context.Canceled)
+		}
+		if got := atomsOf(t, l); !slices.Equal(got, plain.dictionary.Atoms) {
+			t.Error("atoms have moved")
+		}
+	})
+	t.Run("no rows of this length", func(t *testing.T) {
+		if _, err := newLearner.open(t, plain, 0).Learn(t.Context(), plain.x[1:], 0); err == nil {
+			t.Error("no error")
+		}
+	})
+	t.Run("refuses", func(t *testing.T) {
+		for _, d := range []model.Dictionary{{Dim: 3}, {Dim: 3, Atoms: make([]float32, 7)}, {Dim: 3, Atoms: make([]float32, 6)}} {
+			if _, err := newLearner(&d, 1, plain.options, 0); err == nil {
+				t.Errorf("no error for %+v", d)
+			}
+		}
+		if _, err := newLearner(plain.dictionary, plain.norm, encode.Options{Steps: 1}, 0); err == nil {
+			t.Error("no error for codes of no nonzeros")
+		}
+	})
+}
+
+// learning is what there is to learn from, of a shape that may be awkward for a device.
+type learning struct {
+	name        string
+	atoms, dim  int
+	batches     []int // rows of each
+	most        int   // nonzeros of a code; 0 for a sixth of the atoms
+	nonnegative bool
+	centred     bool // the dictionary has a mean
+	zeroRows    bool
+
+	x          []float32 // of all batches
+	norm       float64
+	dictionary *model.Dictionary
+	options    encode.Options
+}
+
+var learnings = []learning{
+	{name: "plain", atoms: 40, dim: 8, batches: []int{40, 30, 17}},
+	{name: "nonnegative", atoms: 40, dim: 8, batches: []int{40, 30, 17}, nonnegative: true},
+	{name: "with a mean", atoms: 24, dim: 6, batches: []int{40, 40}, centred: true},
+	{name: "zero rows", atoms: 24, dim: 6, batches: []int{40, 40}, zeroRows: true},
+	{name: "odd sizes", atoms: 147, dim: 21, batches: []int{131, 67}}, // blocks of atoms, and one that is not full
+	{name: "odd sizes, nonnegative", atoms: 147, dim: 21, batches: []int{131, 67}, nonnegative: true},
+	{name: "wide", atoms: 70, dim: 300, batches: []int{50}},
+	{name: "atoms that no row uses", atoms: 60, dim: 8, batches: []int{20, 5}, most: 1},
+	{name: "one row", atoms: 12, dim: 4, batches: []int{1, 1, 1}},
+	{name: "one atom", atoms: 1, dim: 4, batches: []int{20, 20}},
+	{name: "one dimension", atoms: 5, dim: 1, batches: []int{20, 20}},
+}
+
+// make fills in what there is to learn from, of rows that are scaled.
+func (p learning) make(scale float32) learning {
+	rows := 0
+	for _, n := range p.batches {
+		rows += n
+	}
+	// A dictionary that the rows are not of.
+	p.x, p.dictionary = encodetest.Problem(rows, p.dim, p.atoms)
+	slices.Reverse(p.dictionary.Atoms)
+	for i := range p.x {
+		if p.x[i] *= scale; p.zeroRows && i/p.dim%3 == 0 {
+			p.x[i] = 0
+		}
+	}
+	p.norm = math.Sqrt(squares(encodetest.Widen(p.x)) / float64(rows))
+	for k := range p.atoms {
+		d := p.dictionary.Atom(k)
+		length := math.Sqrt(squares(encodetest.Widen(d)))
+		for j := range d {
+			d[j] = float32(float64(d[j]) / length * p.norm)
+		}
+	}
+	if p.centred {
+		p.dictionary.Mean = slices.Clone(p.x[:p.dim])
+	}
+	p.options = encode.Options{Lambda: 0.04 * p.norm * p.norm, Steps: 20, Most: p.most, Nonnegative: p.nonnegative}
+	if p.most == 0 {
+		p.options.Most = 1 + p.atoms/6
+	}
+	return p
+}
+
+// remembered is how much of G and B before counts after a batch.
+func (p learning) remembered(batch int) float64 {
+	if batch == 0 {
+		return 0
+	}
+	return 0.7
+}
+
+func squares(x []float64) (sum float64) {
+	for _, v := range x {
+		sum += v * v
+	}
+	return sum
+}
+
+func atomsOf(t *testing.T, l train.Learner) []float32 {
+	t.Helper()
+	atoms, err := l.Atoms()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return atoms
+}
+
+// hasLearned is all that comes of learning.
+type hasLearned struct {
+	codes []*encode.Codes
+	atoms []float32
+}
+
+func learnedBy(t *testing.T, l train.Learner, p learning) (r hasLearned) {
+	t.Helper()
+	rest := p.x
+	for i, n := range p.batches {
+		codes, err := l.Learn(t.Context(), rest[:n*p.dim], p.remembered(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.codes, rest = append(r.codes, codes), rest[n*p.dim:]
+	}
+	r.atoms = atomsOf(t, l)
+	return r
+}
+
+// againstFormulas compares what is learned from each batch with the formulas.
+func againstFormulas(t *testing.T, p learning, tolerance LearnerTolerance, newLearner NewLearner) {
+	x, start := slices.Clone(p.x), slices.Clone(p.dictionary.Atoms)
+	l := newLearner.open(t, p, 0)
+	s := statistics{p.atoms, p.dim, make([]float64, p.atoms*p.atoms), make([]float64, p.atoms*p.dim)}
+	rest := p.x
+	for batch, n := range p.batches {
+		at := func(what string) string { return fmt.Sprintf("batch %d: %s", batch+1, what) }
+		before := encodetest.Widen(atomsOf(t, l))
+		codes, err := l.Learn(t.Context(), rest[:n*p.dim], p.remembered(batch))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := codes.Validate(); err != nil || codes.Rows != n || codes.Cols != p.atoms {
+			t.Fatal(at(fmt.Sprintf("codes %d×%d, error %v", codes.Rows, codes.Cols, err)))
+		}
+		s.forget(p.remembered(batch))
+		var off, size float64
+		for i := range n {
+			y, a := encodetest.Widen(rest[i*p.dim:][:p.dim]), encodetest.Row(codes, i)
+			for j := range p.dictionary.Mean {
+				y[j] -= float64(p.dictionary.Mean[j])
+			}
+			for k, want := range encodetest.Code(y, before, p.options) {
+				off, size = off+(a[k]-want)*(a[k]-want), size+want*want
+				if p.nonnegative && a[k] < 0 {
+					t.Error(at(fmt.Sprintf("code %d of row %d is %v", k, i, a[k])))
+				}
+			}
+			if want := squares(encodetest.Residual(y, before, a)); !(math.Abs(codes.Loss[i]-want) <= 1e-5*squares(y)) {
+				t.Error(at(fmt.Sprintf("loss of row %d is %v, want %v", i, codes.Loss[i], want)))
+			}
+			s.add(a, y)
+		}
+		if !(math.Sqrt(off) <= tolerance.Codes*math.Sqrt(size)) || size == 0 {
+			t.Error(at(fmt.Sprintf("codes of norm %v are off by %.2g of it", math.Sqrt(size), math.Sqrt(off/size))))
+		}
+		want, got := slices.Clone(before), encodetest.Widen(atomsOf(t, l))
+		s.move(want, p.norm)
+		unused := 0
+		for k := range p.atoms {
+			atom := got[k*p.dim : (k+1)*p.dim]
+			if s.g[k*p.atoms+k] == 0 {
+				if unused++; !slices.Equal(atom, before[k*p.dim:(k+1)*p.dim]) {
+					t.Error(at(fmt.Sprintf("atom %d has moved, and no row uses it", k)))
+				}
+			}
+			if d := math.Sqrt(squares(atom))/p.norm - 1; !(math.Abs(d) <= 1e-6) {
+				t.Error(at(fmt.Sprintf("the norm of atom %d is off by %.2g of it", k, d)))
+			}
+			for j, v := range atom {
+				if !(math.Abs(v-want[k*p.dim+j]) <= tolerance.Atoms*p.norm) {
+					t.Fatal(at(fmt.Sprintf("number %d of atom %d is %v, want %v, from %v", j, k, v, want[k*p.dim+j], before[k*p.dim+j])))
+				}
+			}
+		}
+		if unused == p.atoms || unused == 0 && p.most == 1 {
+			t.Error(at(fmt.Sprintf("no row uses %d of %d atoms: a poor test", unused, p.atoms)))
+		}
+		rest = rest[n*p.dim:]
+	}
+	if !slices.Equal(p.x, x) || !slices.Equal(p.dictionary.Atoms, start) {
+		t.Error("the learner has changed the rows, or the dictionary that it was given")
+	}
+}
+
+// statistics are G = Σ aᵀa and B = Σ aᵀy.
+type statistics struct {
+	atoms, dim int
+	g, b       []float64
+}
+
+func (s *statistics) forget(remember float64) {
+	for _, m := range [][]float64{s.g, s.b} {
+		for i := range m {
+			m[i] *= remember
+		}
+	}
+}
+
+func (s *statistics) add(a, y []float64) {
+	for k, v := range a {
+		for j, other := range a {
+			s.g[k*s.atoms+j] += v * other
+		}
+		for j, other := range y {
+			s.b[k*s.dim+j] += v * other
+		}
+	}
+}
+
+// move moves each atom of d in turn, d_k += (b_k − g_k D)/g_kk, then to the norm.
+func (s *statistics) move(d []float64, norm float64) {
+	for k := range s.atoms {
+		g := s.g[k*s.atoms : (k+1)*s.atoms]
+		if g[k] == 0 {
+			continue
+		}
+		atom := d[k*s.dim : (k+1)*s.dim]
+		moved := slices.Clone(atom)
+		for j := range moved {
+			difference := s.b[k*s.dim+j]
+			for i, v := range g {
+				difference -= v * d[i*s.dim+j]
+			}
+			moved[j] += difference / g[k]
+		}
+		if length := math.Sqrt(squares(moved)); length > 0 {
+			for j := range moved {
+				atom[j] = moved[j] / length * norm
+			}
+		}
+	}
+}
