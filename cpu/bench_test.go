@@ -21,7 +21,7 @@ func trained(b *testing.B, workers int) *minibatch {
 	for i := range x {
 		x[i] = float32(rng.NormFloat64() * 3 / 17.3) // a mean norm of 3
 	}
-	h := train.Defaults()
+	h := train.Paper()
 	h.Atoms = atoms
 	be := minibatchOf(b, train.Problem{X: x, Dim: dim, Hyperparameters: h}, workers)
 	for t := 1; t <= 6; t++ {

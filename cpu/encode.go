@@ -8,6 +8,7 @@ import (
 
 	"overcomplete/cpu/simd"
 	"overcomplete/encode"
+	"overcomplete/graph"
 	"overcomplete/model"
 )
 
@@ -15,6 +16,7 @@ import (
 type encoder struct {
 	*model.Dictionary
 	options    encode.Options
+	proximal   *graph.Proximal
 	dictionary simd.Matrix // D, padded
 	atoms      int         // K
 	packed     simd.Panels
@@ -58,7 +60,11 @@ func (d Device) encoder(dictionary *model.Dictionary, o encode.Options) (*encode
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	e := &encoder{Dictionary: dictionary, options: o, atoms: dictionary.Len(), kernels: k}
+	program, err := graph.Compile(graph.Encode, o.Spec(dictionary))
+	if err != nil {
+		return nil, err
+	}
+	e := &encoder{Dictionary: dictionary, options: o, proximal: program.Steps[0].(*graph.Proximal), atoms: dictionary.Len(), kernels: k}
 	if e.step, err = encode.StepSize(dictionary); err != nil {
 		return nil, err
 	}
@@ -160,7 +166,7 @@ func (e *encoder) fista(ctx context.Context, l *encodeLane, rows, steps int) {
 
 // correlate makes the codes of the next step.
 func (e *encoder) correlate(l *encodeLane, rows int) {
-	step, threshold, floor := float32(2*e.step), float32(e.options.Lambda*e.step), e.floor()
+	step, threshold, floor := e.along(), float32(e.proximal.Lambda*e.step), e.floor()
 	c := &l.codes
 	for i := range rows {
 		c.index[i], c.value[i] = c.index[i][:0], c.value[i][:0]
@@ -176,9 +182,12 @@ func (e *encoder) correlate(l *encodeLane, rows int) {
 	l.a, l.b = l.b, l.a
 }
 
+// along is how far a step goes along the products of residuals with atoms.
+func (e *encoder) along() float32 { return float32(-e.proximal.Gradient * e.step) }
+
 // floor is the least value of a code.
 func (e *encoder) floor() float32 {
-	if e.options.Nonnegative {
+	if e.proximal.Nonnegative {
 		return 0
 	}
 	return float32(math.Inf(-1))
@@ -262,7 +271,7 @@ func (e *encoder) polish(l *encodeLane, rows int) {
 		for i := range rows {
 			n := len(l.codes.index[i])
 			_, against := e.kernels.FISTA(l.spareIndex, l.spareValue, l.dots.Row(i)[:n], l.b.Row(i)[:n], l.a.Row(i)[:n],
-				0, l.momentum[i], float32(2*e.step), 0, e.floor())
+				0, l.momentum[i], e.along(), 0, e.floor())
 			l.against[i] = float64(against)
 			copy(l.codes.value[i], l.a.Row(i))
 		}

@@ -2,10 +2,13 @@ package cpu
 
 import (
 	"context"
+	"fmt"
 	"math"
 
 	"overcomplete/cpu/simd"
 	"overcomplete/encode"
+	"overcomplete/graph"
+	"overcomplete/internal/memory"
 	"overcomplete/model"
 	"overcomplete/train"
 )
@@ -14,14 +17,10 @@ import (
 // [simd.TileRows], for two workers and more.
 const blockAtoms = 4 * simd.TileRows
 
-// unusedSquares is a Σa² that counts as nothing: an atom that rows used as little stays
-// where it is.
-const unusedSquares = 1e-8
-
 // learner moves the encoder's own dictionary.
 type learner struct {
 	*encoder
-	norm      float64 // of every atom
+	update    *graph.AtomUpdate
 	spectrum  encode.Spectrum
 	gram      simd.Matrix // G, K×K
 	products  simd.Matrix // B, K×L
@@ -32,13 +31,25 @@ type learner struct {
 
 // Learner implements [train.Device].
 func (d Device) Learner(dictionary *model.Dictionary, norm float64, o encode.Options) (train.Learner, error) {
+	k, l := float64(dictionary.Len()), float64(dictionary.Dim)
+	lanes := float64(d.workers()) * mostWords
+	bytes := 4 * (k*k + 6*k*l + lanes*4*k) // G; B, D, packed atoms, copies; what lanes have in hand
+	if total, ok := memory.Total(); ok && bytes > float64(total) && !d.Overcommit {
+		return nil, fmt.Errorf("%w: learning %d sparse dimensions takes about %.1f GB, and there can be %.1f GB", train.ErrMemory, dictionary.Len(), bytes/1e9, float64(total)/1e9)
+	}
+	spec := o.Spec(dictionary)
+	spec.Norm = norm
+	program, err := graph.Compile(graph.Learn, spec)
+	if err != nil {
+		return nil, err
+	}
 	own := &model.Dictionary{Dim: dictionary.Dim, Atoms: append([]float32(nil), dictionary.Atoms...), Mean: dictionary.Mean}
 	e, err := d.encoder(own, o)
 	if err != nil {
 		return nil, err
 	}
 	return &learner{
-		encoder: e, norm: norm,
+		encoder: e, update: program.Steps[0].(*graph.AtomUpdate),
 		gram: simd.NewMatrix(e.atoms, e.atoms), products: simd.NewMatrix(e.atoms, e.Dim),
 	}, nil
 }
@@ -93,8 +104,7 @@ func (l *learner) remember(a *encode.Codes, x []float32, f float32) {
 	})
 }
 
-// move moves each atom in turn to where tr(DᵀGD) − 2tr(DᵀB) is least with the others
-// fixed, and gives it its norm again.
+// move runs the [graph.AtomUpdate].
 func (l *learner) move() {
 	for lo := 0; lo < l.atoms; lo += blockAtoms {
 		n := min(blockAtoms, l.atoms-lo)
@@ -117,7 +127,7 @@ func (l *learner) move() {
 func (l *learner) moveAtom(block, i, n int) {
 	k := block + i
 	g := l.gram.Row(k)
-	if !(g[k] > unusedSquares) {
+	if !(float64(g[k]) > l.update.Unused) {
 		return
 	}
 	d, r := l.dictionary.Row(k), l.residuals.Row(i)
@@ -130,7 +140,7 @@ func (l *learner) moveAtom(block, i, n int) {
 		return
 	}
 	// r becomes the atom's way, which the block's other atoms have not seen yet.
-	l.kernels.Combine(r, float32(l.norm/math.Sqrt(squares)), r, -1, d)
+	l.kernels.Combine(r, float32(l.update.Norm/math.Sqrt(squares)), r, -1, d)
 	l.kernels.Combine(d, 1, d, 1, r)
 	copy(l.Dictionary.Atom(k), d)
 	for j := i + 1; j < n; j++ {
@@ -141,8 +151,50 @@ func (l *learner) moveAtom(block, i, n int) {
 	}
 }
 
-// Dictionary implements [train.Learner].
+// SaveMatrix implements [train.Learner].
+func (l *learner) SaveMatrix(m model.Matrix, f func(part []float32) error) error {
+	switch m {
+	case model.CodeProducts:
+		return eachRow(l.gram, l.atoms, f)
+	case model.RowProducts:
+		return eachRow(l.products, l.atoms, f)
+	}
+	return f(l.spectrum.Direction())
+}
+
+// RestoreMatrix implements [train.Learner].
+func (l *learner) RestoreMatrix(m model.Matrix, f func(part []float32) error) error {
+	if m == model.Direction {
+		v := make([]float32, l.Dim)
+		if err := f(v); err != nil {
+			return err
+		}
+		l.spectrum = encode.Spectrum{}
+		l.spectrum.Restore(v)
+		return nil
+	}
+	return l.SaveMatrix(m, f)
+}
+
+func eachRow(m simd.Matrix, rows int, f func(part []float32) error) error {
+	for i := range rows {
+		if err := f(m.Row(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Restore implements [train.Learner].
+func (l *learner) Restore(atoms []float32) error {
+	copy(l.encoder.Dictionary.Atoms, atoms)
+	for k := range l.atoms {
+		copy(l.dictionary.Row(k), l.Atom(k))
+	}
+	return nil
+}
+
+// Atoms implements [train.Learner].
 func (l *learner) Atoms() ([]float32, error) {
 	return append([]float32(nil), l.Dictionary.Atoms...), nil
 }
-

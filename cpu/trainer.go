@@ -96,7 +96,7 @@ func (d Device) newState(p train.Problem, kernels *simd.Kernels) (*state, error)
 	} else {
 		s.sums.S, s.sums.Q = memory.Zeros[float32](words*k), memory.Zeros[float32](words*k)
 	}
-	s.setDictionary(train.InitialDictionary(h.Seed, k, p.Dim))
+	s.setDictionary(p.InitialDictionary())
 	for i := range s.allAtoms {
 		s.allAtoms[i] = int32(i)
 	}

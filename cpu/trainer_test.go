@@ -82,14 +82,14 @@ func minibatchOf(t testing.TB, p train.Problem, workers int) *minibatch {
 // workers in all of them.
 func TestUpdateKeepsBits(t *testing.T) {
 	const words, dim, seed = 700, 200, 3
-	x := train.InitialDictionary(seed, words, dim) // any numbers
+	x := train.Problem{Dim: dim, Hyperparameters: model.Hyperparameters{Seed: seed, Atoms: words}}.InitialDictionary() // any numbers
 	for i := range x {
 		x[i] *= 40
 	}
 	eachLevel(t, func(t *testing.T) {
 		for _, batch := range []int{60, 350} {
 			for _, lambda := range []float64{0.02, 3} {
-				h := train.Defaults()
+				h := train.Paper()
 				h.Atoms, h.Lambda, h.Tau, h.Seed = 150, lambda, 1e-3, seed
 				p := train.Problem{X: x, Dim: dim, Hyperparameters: h}
 				var want []float32
@@ -149,7 +149,7 @@ func TestDrawnCodesAreDropped(t *testing.T) {
 
 // small is a problem of so many words.
 func small(words int) train.Problem {
-	h := train.Defaults()
+	h := train.Paper()
 	h.Atoms, h.Lambda = 10, 0.1
 	return train.Problem{X: make([]float32, 2*words), Dim: 2, Hyperparameters: h}
 }

@@ -24,6 +24,7 @@
 // goes against the row's momentum, which begins again from nothing: that is the
 // restart. After some 20 steps, similar words still have similar codes. Further steps
 // lower the objective by making them differ, so more steps are not better.
+// [graph.Encode] states such a step as an expression graph, which devices run.
 //
 // # Exact
 //
@@ -50,6 +51,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"overcomplete/graph"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -66,12 +68,19 @@ type Options struct {
 	Gap float64
 }
 
-// Defaults returns the options for the dictionary of a model: the λ and the sign that
-// it was trained with, 20 steps, and as many nonzeros as the model's codes have on
-// average. For exact codes set Gap, for instance to 1e-4.
+// Defaults returns the options for the dictionary of a model: the sign and the λ that
+// its codes were made with, 20 steps, and as many nonzeros as these codes have on average,
+// or as were asked for where there are none yet. For exact codes set Gap, for instance to 1e-4.
 func Defaults(i model.Info) Options {
-	density := 1.0
+	density, lambda := 1.0, i.Training.Lambda
+	if i.Encoding != nil {
+		lambda = i.Encoding.Lambda
+	} else if last := len(i.Epochs) - 1; i.Training.Recipe == "best" && last >= 0 {
+		lambda *= i.Epochs[last].AtomNorm * i.Epochs[last].AtomNorm // mean‖x − μ‖²
+	}
 	switch e := i.Encoding; {
+	case e == nil && i.Training.Recipe == "best":
+		density = 1 - i.Training.Sparsity
 	case e != nil && e.Most > 0:
 		density = float64(e.Most) / float64(i.Training.Atoms)
 	case e != nil:
@@ -79,7 +88,7 @@ func Defaults(i model.Info) Options {
 	case len(i.Epochs) > 0:
 		density = 1 - i.Epochs[len(i.Epochs)-1].Sparsity
 	}
-	return Options{Lambda: i.Training.Lambda, Nonnegative: i.Training.Method == "B", Steps: 20, Most: Most(density, i.Training.Atoms)}
+	return Options{Lambda: lambda, Nonnegative: i.Training.Method == "B", Steps: DefaultSteps, Most: Most(density, i.Training.Atoms)}
 }
 
 // Validate returns nil if codes can be made with these options, or else an error that
@@ -98,11 +107,20 @@ func (o Options) Validate() error {
 	return nil
 }
 
+// Spec states steps towards such codes, and of learning a dictionary like d with them, as
+// graphs: [graph.Encode], and with a norm [graph.Learn].
+func (o Options) Spec(d *model.Dictionary) graph.Spec {
+	return graph.Spec{Atoms: d.Len(), Dim: d.Dim, Lambda: o.Lambda, Nonnegative: o.Nonnegative}
+}
+
 // Most returns density·atoms, rounded to a whole number and at least 1: how many
 // nonzeros a code has if density, 0 to 1, is the share of its values that are not zero.
 func Most(density float64, atoms int) int {
 	return max(1, int(math.Round(density*float64(atoms))))
 }
+
+// DefaultSteps is how many steps of FISTA a code takes if nothing else was asked for.
+const DefaultSteps = 20
 
 // PolishSteps is how many steps without shrinkage refine a code that was stopped early
 // and has been cut to its largest values.
@@ -173,46 +191,65 @@ func StepSize(d *model.Dictionary) (float64, error) { return new(Spectrum).StepS
 // A Spectrum computes the step sizes of dictionaries of which each differs little from
 // the last: it begins where it ended. Its zero value begins anew.
 type Spectrum struct {
-	v, next []float64 // v is near the eigenvector of DᵀD with the largest eigenvalue
+	direction []float32 // near the right singular vector of the largest singular value; nil at first
 }
 
-// StepSize is [StepSize], the function.
+// Direction returns what the next computation begins with, of length L, or nil.
+func (s *Spectrum) Direction() []float32 { return s.direction }
+
+// Restore makes the next computation begin with a direction.
+func (s *Spectrum) Restore(direction []float32) { s.direction = direction }
+
+// StepSize is the function of this name.
 func (s *Spectrum) StepSize(d *model.Dictionary) (float64, error) {
 	const tolerance, most = 1e-6, 1000
-	if len(s.v) != d.Dim {
+	v, next := make([]float64, d.Dim), make([]float64, d.Dim)
+	if s.direction == nil {
 		rng := rand.New(rand.NewPCG(1, 1)) // any start that is not orthogonal to the answer
-		s.v, s.next = make([]float64, d.Dim), make([]float64, d.Dim)
-		for i := range s.v {
-			s.v[i] = rng.NormFloat64()
+		for i := range v {
+			v[i] = rng.NormFloat64()
+		}
+		s.direction = make([]float32, d.Dim)
+	} else {
+		for i, x := range s.direction {
+			v[i] = float64(x)
 		}
 	}
 	var square float64 // ‖D‖₂², the largest eigenvalue of DᵀD
 	for range most {
-		normalise(s.v)
-		clear(s.next)
+		normalise(v)
+		clear(next)
 		for k := range d.Len() {
 			var dot float64
 			for j, x := range d.Atom(k) {
-				dot += float64(x) * s.v[j]
+				dot += float64(x) * v[j]
 			}
 			for j, x := range d.Atom(k) {
-				s.next[j] += float64(x) * dot
+				next[j] += float64(x) * dot
 			}
 		}
 		before := square
 		square = 0
-		for j := range s.v {
-			square += s.v[j] * s.next[j]
+		for j := range v {
+			square += v[j] * next[j]
 		}
 		if square == 0 {
 			break // what is left of v is no start
 		}
-		s.v, s.next = s.next, s.v
+		v, next = next, v
 		if square-before <= tolerance*square {
 			break
 		}
 	}
-	return StepOf(square)
+	step, err := StepOf(square)
+	if err != nil {
+		return 0, err
+	}
+	normalise(v)
+	for i, x := range v {
+		s.direction[i] = float32(x)
+	}
+	return step, nil
 }
 
 // StepOf returns the size of FISTA's steps for a dictionary of which ‖D‖₂² is known. The

@@ -64,14 +64,11 @@ func TestReferenceOrthonormal(t *testing.T) {
 	for _, nonnegative := range []bool{false, true} {
 		o := encode.Options{Lambda: 1, Nonnegative: nonnegative, Steps: 300, Most: 2}
 		want := []float64{encodetest.Shrink(dots[0], 0.5, nonnegative), encodetest.Shrink(dots[1], 0.5, nonnegative)}
-		if !nonnegative {
-			// The steps without shrinkage come near what least squares make of the support:
-			// 2s is 1/1.02, so that the first of five leaves 2 % of the distance, 0.5.
-			if a := encodetest.Code(y, d, o); math.Abs(a[0]-dots[0]) > 0.01 || math.Abs(a[1]-dots[1]) > 0.01 {
-				t.Errorf("codes %v, want near %v", a, dots)
-			}
-		} else if a := encodetest.Code(y, d, o); math.Abs(a[0]-want[0]) > 1e-9 || math.Abs(a[1]-want[1]) > 1e-9 {
-			t.Errorf("codes %v, want %v", a, want)
+		// The steps without shrinkage come near what least squares make of the support:
+		// 2s is 1/1.02, so that the first of five leaves 2 % of the distance, 0.5.
+		least := []float64{encodetest.Shrink(dots[0], 0, nonnegative), encodetest.Shrink(dots[1], 0, nonnegative)}
+		if a := encodetest.Code(y, d, o); math.Abs(a[0]-least[0]) > 0.01 || math.Abs(a[1]-least[1]) > 0.01 {
+			t.Errorf("codes %v, want near %v", a, least)
 		}
 		objective, gap := encodetest.Objective(y, d, want, 1, nonnegative)
 		if gap > 1e-12 || objective < 1 {
@@ -243,7 +240,7 @@ func TestStreamFails(t *testing.T) {
 // model, or a shard of it, in dir.
 func saveStream(t *testing.T, dir string, d *vectors.Dense, shard *model.Shard) model.Info {
 	t.Helper()
-	h := train.Defaults()
+	h := train.Paper()
 	h.Atoms, h.Epochs = d.Dim, 1
 	m := &model.Model{Info: model.Info{Training: h}, Dictionary: model.Dictionary{Dim: 3, Atoms: []float32{1, 0, 0, 0, 1, 0, 0, 0, 1}}}
 	s := &encode.Stream{Encoder: &rounds{dim: d.Dim, options: encode.Options{Lambda: 1, Gap: 0.99}}, Shard: shard}
@@ -371,7 +368,7 @@ func (d *rounding) Encoder(dictionary *model.Dictionary, o encode.Options) (enco
 // Model keeps the model that it was given, refuses what it can't encode, and closes
 // what it has opened.
 func TestModel(t *testing.T) {
-	h := train.Defaults()
+	h := train.Paper()
 	h.Atoms = 3
 	m := &model.Model{
 		Info:       model.Info{Input: model.Input{Name: "old", Words: 1, Dim: 3}, Training: h},
@@ -409,7 +406,7 @@ func TestModel(t *testing.T) {
 }
 
 func TestDefaults(t *testing.T) {
-	h := train.Defaults()
+	h := train.Paper()
 	h.Atoms, h.Method, h.Lambda = 200, "B", 0.7
 	i := model.Info{Training: h, Epochs: []model.Epoch{{Sparsity: 0.1}, {Sparsity: 0.902}}}
 	want := encode.Options{Lambda: 0.7, Nonnegative: true, Steps: 20, Most: 20}

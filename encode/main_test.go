@@ -45,7 +45,7 @@ func trainSample(dir string) error {
 	if err != nil {
 		return err
 	}
-	h := train.Defaults()
+	h := train.Paper()
 	h.Method, h.Lambda, h.Center = "B", 1, true
 	m, err := train.Fit(ctx, x, h, cpu.Device{}, train.Options{Source: source})
 	if err != nil {

@@ -51,6 +51,11 @@ var inputShapes = map[string]Shape{
 	"H": {Atoms, Dims},
 	"n": {},
 	"t": {},
+	"Z": {Words, Atoms},
+	"s": {},
+	"m": {},
+	"G": {Atoms, Atoms},
+	"B": {Atoms, Dims},
 }
 
 func (b *builder) input(name string) *gorgonia.Node {
@@ -121,11 +126,12 @@ func (b *builder) penaltyGradient(D *gorgonia.Node) *gorgonia.Node {
 
 // adagrad is ηG/√(H+ε).
 func (b *builder) adagrad(G, H *gorgonia.Node) *gorgonia.Node {
-	return b.div(b.mul(b.constant(b.spec.Rate), G), b.sqrt(b.add(H, b.constant(Epsilon))))
+	return b.div(b.mul(b.positive("rate", b.spec.Rate), G), b.sqrt(b.add(H, b.constant(Epsilon))))
 }
 
 // dualAveraging adds g to the sums S and Q and shrinks them to codes.
 func (b *builder) dualAveraging(g, S, Q, t *gorgonia.Node) (newS, newQ, a *gorgonia.Node) {
+	b.positive("rate", b.spec.Rate)
 	newS, newQ = b.add(S, g), b.add(Q, b.square(g))
 	a = b.apply(shrinkOp(Shrinkage{Lambda: b.spec.Lambda, Rate: b.spec.Rate}), newS, newQ, t)
 	if b.spec.Nonnegative {
@@ -140,6 +146,14 @@ func (b *builder) ratio(num, den *gorgonia.Node) *gorgonia.Node {
 
 func (b *builder) scaleRows(m, factors *gorgonia.Node) *gorgonia.Node {
 	return b.apply(scaleRowsOp(), m, factors)
+}
+
+// positive is a constant of the model that has to be more than 0.
+func (b *builder) positive(name string, x float64) *gorgonia.Node {
+	if b.err == nil && !(x > 0) {
+		b.err = fmt.Errorf("%s is %v", name, x)
+	}
+	return b.constant(x)
 }
 
 // Gorgonia's operations, with the error kept.
@@ -184,6 +198,11 @@ func (b *builder) neg(x *gorgonia.Node) *gorgonia.Node    { return b.unary(gorgo
 func (b *builder) relu(x *gorgonia.Node) *gorgonia.Node   { return b.unary(gorgonia.Rectify, x) }
 func (b *builder) sqrt(x *gorgonia.Node) *gorgonia.Node   { return b.unary(gorgonia.Sqrt, x) }
 func (b *builder) square(x *gorgonia.Node) *gorgonia.Node { return b.unary(gorgonia.Square, x) }
+
+// notNegative is 1 where x ≥ 0, else 0.
+func (b *builder) notNegative(x *gorgonia.Node) *gorgonia.Node {
+	return b.binary(func(x, y *gorgonia.Node) (*gorgonia.Node, error) { return gorgonia.Gte(x, y, true) }, x, b.constant(0))
+}
 
 func (b *builder) add(x, y *gorgonia.Node) *gorgonia.Node { return b.binary(gorgonia.Add, x, y) }
 func (b *builder) sub(x, y *gorgonia.Node) *gorgonia.Node { return b.binary(gorgonia.Sub, x, y) }

@@ -35,12 +35,12 @@ func (p *placer) update(d []*draft, steps []Step) *Update {
 	if _, searched := d[1].products[0].factors(); searched.value != P || P.op != opDiv {
 		return nil
 	}
-	one, D := p.constant(1), p.load("D", inputShapes["D"])
+	one, D := p.constant(1), p.load("D")
 
 	// H + max(c0∘N + c1∘D∘M + c2∘D², 0), the c0 to c2 perhaps with a common factor
 	// before the max.
 	sums := p.linear(newH, one)
-	if p.take(sums, p.load("H", inputShapes["H"])) != one || len(sums) != 1 {
+	if p.take(sums, p.load("H")) != one || len(sums) != 1 {
 		return nil
 	}
 	var squares linear
@@ -120,7 +120,7 @@ func (p *placer) linear(v, factor *value) linear {
 // added returns c where v is the named input plus c∘x.
 func (p *placer) added(v *value, input string, x *value) (c *value, ok bool) {
 	terms := p.linear(v, p.constant(1))
-	own := p.take(terms, p.load(input, inputShapes[input]))
+	own := p.take(terms, p.load(input))
 	c = p.take(terms, x)
 	return c, own == p.constant(1) && len(terms) == 0
 }

@@ -78,15 +78,30 @@ func newProblem(seed uint64, words, atoms, dim int) problem {
 			a[i] = 0
 		}
 	}
-	return problem{
-		spec:  Spec{Atoms: atoms, Dim: dim, Lambda: 0.3, Tau: 0.01, Rate: 0.05},
+	p := problem{
+		spec:  Spec{Atoms: atoms, Dim: dim, Lambda: 0.3, Tau: 0.01, Rate: 0.05, Norm: 1.5},
 		words: words,
 		inputs: map[string][]float64{
 			"X": normal(words*dim, 1), "A": a, "D": normal(atoms*dim, 0.6),
 			"H": squares(atoms * dim), "S": normal(words*atoms, 2), "Q": squares(words * atoms),
 			"n": {float64(words)}, "t": {3},
+			"Z": normal(words*atoms, 0.5), "s": {0.05}, "m": {0.7}, "B": normal(atoms*dim, 3), "G": make([]float64, atoms*atoms),
 		},
 	}
+	// G is that of codes which have not used one of the atoms, nor has B then.
+	codes, unused := normal(2*atoms*atoms, 1), 1
+	for i := range codes {
+		if i%atoms == unused {
+			codes[i] = 0
+		}
+	}
+	for i := range p.inputs["G"] {
+		for n := 0; n < len(codes); n += atoms {
+			p.inputs["G"][i] += codes[n+i/atoms] * codes[n+i%atoms]
+		}
+	}
+	clear(p.inputs["B"][unused*dim:][:dim])
+	return p
 }
 
 func run(t *testing.T, build Build, p problem, dtype tensor.Dtype) map[string][]float64 {
@@ -299,12 +314,69 @@ func authorsByHand(p problem) map[string][]float64 {
 	return map[string][]float64{"loss": {loss}, "H": H, "D": D, "S": S, "Q": Q, "A": A}
 }
 
-var steps = []struct {
+func encodeByHand(p problem) map[string][]float64 {
+	n, k, l := p.sizes()
+	A, Z, D, size, m := p.inputs["A"], p.inputs["Z"], p.inputs["D"], p.inputs["s"][0], p.inputs["m"][0]
+	R := residual(p, map[string][]float64{"X": p.inputs["X"], "A": Z, "D": D})
+	newA, newZ := make([]float64, n*k), make([]float64, n*k)
+	for i := range n {
+		var against float64
+		for a := i * k; a < (i+1)*k; a++ {
+			x := Z[a]
+			for j := range l {
+				x += 2 * size * R[i*l+j] * D[a%k*l+j]
+			}
+			switch threshold := p.spec.Lambda * size; {
+			case x > threshold:
+				newA[a] = x - threshold
+			case x < -threshold && !p.spec.Nonnegative:
+				newA[a] = x + threshold
+			}
+			against += (Z[a] - newA[a]) * (newA[a] - A[a])
+		}
+		for a := i * k; a < (i+1)*k; a++ {
+			if newZ[a] = newA[a]; against <= 0 {
+				newZ[a] += m * (newA[a] - A[a])
+			}
+		}
+	}
+	return map[string][]float64{"A": newA, "Z": newZ}
+}
+
+func learnByHand(p problem) map[string][]float64 {
+	_, k, l := p.sizes()
+	D, G, B := p.inputs["D"], p.inputs["G"], p.inputs["B"]
+	newD := slices.Clone(D)
+	for a := range k {
+		u := newD[a*l:][:l]
+		var square float64
+		for j := range u {
+			descent := B[a*l+j]
+			for other := range k {
+				descent -= G[a*k+other] * D[other*l+j]
+			}
+			if G[a*k+a] > 1e-8 {
+				u[j] += descent / G[a*k+a]
+			}
+			square += u[j] * u[j]
+		}
+		for j := range u {
+			u[j] *= p.spec.Norm / math.Sqrt(square)
+		}
+	}
+	return map[string][]float64{"D": newD}
+}
+
+// statement is a step of the package's, its formulas and the numbers of words that it is
+// tested with.
+type statement struct {
 	name   string
 	build  Build
 	byHand func(problem) map[string][]float64
 	words  []int
-}{
+}
+
+var steps = []statement{
 	{"dictionary", Dictionary, dictionaryByHand, []int{1, 6}},
 	{"code", Code, codeByHand, []int{1, 6}},
 	{"authors", Authors, authorsByHand, []int{1}},
@@ -312,6 +384,12 @@ var steps = []struct {
 		loss := dictionaryByHand(p)["loss"]
 		return map[string][]float64{"loss": loss, "error": loss}
 	}, []int{1, 6}},
+}
+
+// encoding are the steps of encoders and of online learning.
+var encoding = []statement{
+	{"encode", Encode, encodeByHand, []int{1, 6}},
+	{"learn", Learn, learnByHand, []int{1}},
 }
 
 // boldRate makes steps so long that the line search and the damping shorten
@@ -334,7 +412,7 @@ func TestBoldRate(t *testing.T) {
 // The tape against the written-out formulas. Float64 sums differ only in their
 // order; float32 has 24 bits and its sums here are short.
 func TestTapeMatchesFormulas(t *testing.T) {
-	for _, step := range steps {
+	for _, step := range slices.Concat(steps, encoding) {
 		for _, words := range step.words {
 			for _, nonneg := range []bool{false, true} {
 				p := newProblem(7, words, 9, 4)
@@ -400,13 +478,21 @@ func TestSpecErrors(t *testing.T) {
 		"lambda is -1":         func(s *Spec) { s.Lambda = -1 },
 		"lambda is NaN":        func(s *Spec) { s.Lambda = math.NaN() },
 		"tau is +Inf":          func(s *Spec) { s.Tau = math.Inf(1) },
-		"rate is 0":            func(s *Spec) { s.Rate = 0 },
+		"rate is -2":           func(s *Spec) { s.Rate = -2 },
+		"norm is NaN":          func(s *Spec) { s.Norm = math.NaN() },
 	} {
 		s := good
 		change(&s)
-		for _, step := range steps {
+		for _, step := range slices.Concat(steps, encoding) {
 			if _, err := step.build(s, 3, tensor.Float32); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: error %v, want one saying %q", step.name, err, want)
+			}
+		}
+	}
+	for want, builds := range map[string][]Build{"rate is 0": {Dictionary, Code, Authors}, "norm is 0": {Learn}} {
+		for _, build := range builds {
+			if _, err := build(Spec{Atoms: 4, Dim: 2}, 3, tensor.Float32); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v, want one saying %q", err, want)
 			}
 		}
 	}
@@ -504,9 +590,32 @@ func TestCompileErrors(t *testing.T) {
 		}), "result H of the custom program: no step leaves A · D there"},
 		{"an input", custom(func(b *builder) { b.output("D", b.input("D")) }), "result D of the custom program: no step leaves D there"},
 		{"a number that is given", custom(func(b *builder) { b.output("n²", b.square(b.input("n"))) }), "n² is n², with nothing to compute"},
+		{"codes of another loss", func(s Spec, words int, dtype tensor.Dtype) (*Expression, error) {
+			s.Loss = Huber(0.3)
+			return Encode(s, words, dtype)
+		}, "step 1 (proximal) of the encode program: A′ = soft(Z + 2·s∘p2, 0) is no soft-thresholding of Z after a step along (X − Z · D) · Dᵀ"},
+		{"codes in another way", changed(Encode, "A", square), "step 1 (proximal) of the encode program: A′ = v1² is no soft-thresholding"},
+		{"a threshold of another size", custom(func(b *builder) {
+			X, A, Z, D := b.input("X"), b.input("A"), b.input("Z"), b.input("D")
+			g := b.grads(b.loss(b.sub(X, b.product(Z, D))), Z)[0]
+			newA := b.apply(softOp(), b.sub(Z, b.mul(b.input("s"), g)), b.input("m"))
+			b.output("A", newA)
+			b.output("Z", b.add(newA, b.sub(newA, A)))
+		}), "step 1 (proximal) of the custom program: A′ = soft(Z + 2·s∘p2, m) is no soft-thresholding"},
+		{"another momentum", changed(Encode, "Z", square), "step 1 (proximal) of the encode program: Z′ = (A′ + diag(onward)·(A′ − A))² is no momentum with restart"},
+		{"codes without a point beyond", custom(func(b *builder) { b.output("A", b.apply(softOp(), b.input("Z"), b.input("s"))) }),
+			"step 1 (proximal) of the custom program: it computes [A], want A and Z"},
+		{"atoms with another length", changed(Learn, "D", square), "step 1 (atom update) of the learn program: D′ = unit(U)² does not move atoms"},
+		{"atoms that go too far", custom(func(b *builder) {
+			D, G, B := b.input("D"), b.input("G"), b.input("B")
+			step := b.apply(overDiagonalOp(Unused), b.sub(b.product(G, D), b.add(B, B)), G)
+			b.output("D", b.apply(unitOp(), b.sub(D, step), D))
+		}), "step 1 (atom update) of the custom program: D′ = unit(D − diag(G)⁻¹·(p1 − 2·B)) does not move atoms to D + diag(G)⁻¹·(B − G · D)"},
+		{"products of codes that are kept", custom(func(b *builder) { b.output("G", b.square(b.input("G"))) }),
+			"step 1 (atom update) of the custom program: it computes [G], want D"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p, err := Compile(test.build, Spec{Atoms: 4, Dim: 2, Rate: 1})
+			p, err := Compile(test.build, Spec{Atoms: 4, Dim: 2, Rate: 1, Norm: 1})
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want %q\n%v", err, test.want, p)
 			}
@@ -567,6 +676,7 @@ func TestGorgoniaStrings(t *testing.T) {
 		"max(D, 0)":       func(b *builder, A, D node) node { return b.relu(D) },
 		"Σ D":             func(b *builder, A, D node) node { return b.sum(D) },
 		"Σ_row D":         func(b *builder, A, D node) node { return b.rowSum(D) },
+		"[Σ_row D ≥ 0]":   func(b *builder, A, D node) node { return b.notNegative(b.rowSum(D)) },
 		"diag(Σ_row D)·D": func(b *builder, A, D node) node { return b.scaleRows(D, b.rowSum(D)) },
 		// Of gradients: broadcasts of a scalar, products with a transposed factor.
 		"sign(D)":      func(b *builder, A, D node) node { return b.grads(b.sum(b.abs(D)), D)[0] },

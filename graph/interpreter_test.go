@@ -3,6 +3,8 @@ package graph
 import (
 	"math"
 	"slices"
+
+	gonum "gonum.org/v1/gonum/floats"
 )
 
 // interpreter runs a program plainly, in float64: the training's matrices, which
@@ -65,6 +67,39 @@ func (in *interpreter) run(step Step, fused bool) {
 			if s.Nonnegative {
 				A[i] = max(A[i], 0)
 			}
+		}
+	case *Proximal:
+		X, D, Z, size, m := in.inputs["X"], in.inputs["D"], in.inputs["Z"], in.inputs["s"][0], in.inputs["m"][0]
+		R, p := make([]float64, n*l), make([]float64, n*k)
+		fill(R, l, k, func(i, j, a int) float64 { return X[i*l+j]/float64(k) - Z[i*k+a]*D[a*l+j] })
+		fill(p, k, l, func(i, a, j int) float64 { return R[i*l+j] * D[a*l+j] })
+		for i := range n {
+			b, against := make([]float64, k), 0.0
+			for a := range k {
+				x := Z[i*k+a] - size*s.Gradient*p[i*k+a]
+				b[a] = math.Copysign(max(math.Abs(x)-size*s.Lambda, 0), x)
+				if s.Nonnegative {
+					b[a] = max(b[a], 0)
+				}
+				against += (Z[i*k+a] - b[a]) * (b[a] - A[i*k+a])
+			}
+			for a := range k {
+				Z[i*k+a] = b[a] + m*is(against <= 0)*(b[a]-A[i*k+a])
+				A[i*k+a] = b[a]
+			}
+		}
+	case *AtomUpdate:
+		D, G, B := in.inputs["D"], in.inputs["G"], in.inputs["B"]
+		for a := range k {
+			if g := G[a*k+a]; g > s.Unused {
+				products := make([]float64, l)
+				fill(products, l, k, func(_, j, other int) float64 { return G[a*k+other] * D[other*l+j] })
+				for j, product := range products {
+					D[a*l+j] += (B[a*l+j] - product) / g
+				}
+			}
+			d := D[a*l:][:l]
+			gonum.Scale(s.Norm/gonum.Norm(d, 2), d)
 		}
 	case *Update:
 		if !fused {

@@ -56,7 +56,7 @@ type lowering struct {
 func newLowering(e *Expression) *lowering {
 	l := &lowering{expr: e, simplifier: newSimplifier(), done: make(map[*gorgonia.Node]*value)}
 	for _, in := range e.Inputs {
-		l.done[in.Node] = l.load(in.Name, in.Shape)
+		l.done[in.Node] = l.load(in.Name)
 	}
 	return l
 }
@@ -114,6 +114,10 @@ func (l *lowering) operation(n *gorgonia.Node, op string, a []*value) (*value, e
 			return l.ratio(a[0], a[1])
 		case opScaleRows:
 			return l.scaleRows(a[0], a[1]), nil
+		case opOverDiagonal:
+			return l.overDiagonal(custom.floor, a[0], a[1]), nil
+		case opSoft, opUnit:
+			return l.node(custom.op, a[0].shape, a...), nil
 		}
 	}
 	name, _, _ := strings.Cut(op, " ") // elementwise operations end in " false" or " true"

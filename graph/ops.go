@@ -5,8 +5,10 @@ import (
 	"hash"
 	"hash/fnv"
 	"math"
+	"slices"
 
 	"github.com/chewxy/hm"
+	gonum "gonum.org/v1/gonum/floats"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -45,6 +47,7 @@ type customOp struct {
 	name      string
 	op        valueOp // what lowering makes of it
 	shrinkage Shrinkage
+	floor     float64  // of an opOverDiagonal
 	args      hm.Types // types of the arguments; the result has the first's
 	do        func(args []gorgonia.Value) (gorgonia.Value, error)
 }
@@ -57,29 +60,85 @@ var (
 
 // shrinkOp computes codes, n×K, from S and Q, n×K, and the scalar t.
 func shrinkOp(k Shrinkage) customOp {
-	return customOp{fmt.Sprintf("shrink λ=%g η=%g", k.Lambda, k.Rate), opShrink, k, hm.Types{matrixType, matrixType, anyType},
-		func(args []gorgonia.Value) (gorgonia.Value, error) {
+	return customOp{
+		name: fmt.Sprintf("shrink λ=%g η=%g", k.Lambda, k.Rate), op: opShrink, shrinkage: k, args: hm.Types{matrixType, matrixType, anyType},
+		do: func(args []gorgonia.Value) (gorgonia.Value, error) {
 			q, t := floats(args[1]), floats(args[2])[0]
 			return mapped(args[0], func(i int, s float64) float64 { return k.Apply(s, q[i], t) })
-		}}
+		},
+	}
 }
 
 // ratioOp is ClampedRatio of two scalars or, element by element, two vectors.
 func ratioOp() customOp {
-	return customOp{"clamped ratio", opRatio, Shrinkage{}, hm.Types{anyType, anyType},
-		func(args []gorgonia.Value) (gorgonia.Value, error) {
+	return customOp{
+		name: "clamped ratio", op: opRatio, args: hm.Types{anyType, anyType},
+		do: func(args []gorgonia.Value) (gorgonia.Value, error) {
 			den := floats(args[1])
 			return mapped(args[0], func(i int, num float64) float64 { return ClampedRatio(num, den[i]) })
-		}}
+		},
+	}
 }
 
 // scaleRowsOp multiplies row i of a matrix by element i of a vector.
 func scaleRowsOp() customOp {
-	return customOp{"scale rows", opScaleRows, Shrinkage{}, hm.Types{matrixType, vectorType},
-		func(args []gorgonia.Value) (gorgonia.Value, error) {
+	return customOp{
+		name: "scale rows", op: opScaleRows, args: hm.Types{matrixType, vectorType},
+		do: func(args []gorgonia.Value) (gorgonia.Value, error) {
 			factors, width := floats(args[1]), args[0].Shape()[1]
 			return mapped(args[0], func(i int, x float64) float64 { return x * factors[i/width] })
-		}}
+		},
+	}
+}
+
+// softOp is soft-thresholding of a matrix by a scalar, sgn(x)·max(|x| − threshold, 0).
+func softOp() customOp {
+	return customOp{
+		name: "soft", op: opSoft, args: hm.Types{matrixType, anyType},
+		do: func(args []gorgonia.Value) (gorgonia.Value, error) {
+			threshold := floats(args[1])[0]
+			return mapped(args[0], func(_ int, x float64) float64 { return math.Copysign(max(math.Abs(x)-threshold, 0), x) })
+		},
+	}
+}
+
+// overDiagonalOp divides row k of a matrix by the k-th diagonal element of another
+// where that is above floor, and makes it 0 elsewhere.
+func overDiagonalOp(floor float64) customOp {
+	return customOp{
+		name: fmt.Sprintf("over diagonal above %g", floor), op: opOverDiagonal, floor: floor, args: hm.Types{matrixType, matrixType},
+		do: func(args []gorgonia.Value) (gorgonia.Value, error) {
+			square, width, size := floats(args[1]), args[0].Shape()[1], args[1].Shape()[1]
+			return mapped(args[0], func(i int, x float64) float64 {
+				if d := square[i/width*(size+1)]; d > floor {
+					return x / d
+				}
+				return 0
+			})
+		},
+	}
+}
+
+// unitOp scales the rows of a matrix to length 1. Where one is 0, it takes that of
+// another matrix.
+func unitOp() customOp {
+	return customOp{
+		name: "unit rows", op: opUnit, args: hm.Types{matrixType, matrixType},
+		do: func(args []gorgonia.Value) (gorgonia.Value, error) {
+			instead, width := floats(args[1]), args[0].Shape()[1]
+			unit := slices.Clone(floats(args[0]))
+			for first := 0; first < len(unit); first += width {
+				row := unit[first:][:width]
+				if gonum.Norm(row, 2) == 0 {
+					copy(row, instead[first:])
+				}
+				if norm := gonum.Norm(row, 2); norm > 0 {
+					gonum.Scale(1/norm, row)
+				}
+			}
+			return mapped(args[0], func(i int, _ float64) float64 { return unit[i] })
+		},
+	}
 }
 
 func (o customOp) Do(args ...gorgonia.Value) (gorgonia.Value, error) { return o.do(args) }

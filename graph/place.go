@@ -34,6 +34,17 @@ func place(name string, s *simplifier, drafts []*draft, outputs []output) (*Prog
 		},
 		vectorOf: make(map[*value]int), numberOf: make(map[*value]int), holds: make(map[int]*value),
 	}
+	whole, err := p.whole(drafts)
+	if err != nil {
+		return nil, err
+	}
+	if whole != nil {
+		p.Steps = []Step{whole}
+		for _, d := range drafts {
+			p.products += len(d.products)
+		}
+		return p.Program, nil
+	}
 	for i, d := range drafts {
 		step, err := p.step(d)
 		if err != nil {

@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-// Program is a training step as executors run it: typed steps, one after the
-// other, over operands that have their places. It depends on no size, so that it
-// fits any batch.
+// Program is an expression as executors run it: typed steps, one after the other,
+// over operands that have their places. It depends on no size, so that it fits any
+// batch. That of [Encode] is a [Proximal] and that of [Learn] an [AtomUpdate], alone;
+// what follows is of programs of training.
 //
 // A program reads and writes the training's own X, A, D, H, S and Q where they
 // are; an output with such a name replaces the input. It holds one matrix of
@@ -64,6 +65,8 @@ const (
 //	*Correlate     n×K         residuals · atomsᵀ, and the dual averaging of codes
 //	*Elementwise   n×L or K×L  elementwise work alone
 //	*Update                    three of these, which move the dictionary
+//	*Proximal                  a step of FISTA: a program of its own, which encoders run
+//	*AtomUpdate                each atom in turn: a program of its own, which learners run
 //
 // Steps run one after the other. Within a step, rows (words or atoms) are
 // independent of each other, but for the totals, which are complete when the step
@@ -129,6 +132,32 @@ type Update struct {
 	Coefficients [6]int // the numbers c0 to c5, known before the program runs
 	Alpha        int    // number
 	Epsilon      float64
+}
+
+// Proximal is a step of FISTA with restart. With the step's size s, the momentum m and
+// the point Z beyond the codes A:
+//
+//	B = soft(Z − s·Gradient·(X − ZD)·Dᵀ, s·Lambda), perhaps max(B, 0)
+//	Z = B + m·[⟨Z−B, A−B⟩ ≥ 0]·(B − A) for each word,  A = B
+//
+// The first Z is A. X, A, Z and D are the encoder's own.
+type Proximal struct {
+	Gradient, Lambda float64
+	Nonnegative      bool
+
+	listing []string
+}
+
+// AtomUpdate moves every row of D, each in turn with those before it moved already:
+//
+//	u = d_k + (b_k − g_k D)/g_kk, d_k where g_kk ≤ Unused
+//	d_k = Norm·u/‖u‖, in its own direction where u = 0
+//
+// D, G and B are the learner's own.
+type AtomUpdate struct {
+	Norm, Unused float64
+
+	listing []string
 }
 
 // Body is a step's elementwise work.
@@ -216,7 +245,7 @@ func (in *Instruction) Vectors() (made, read []*int) {
 // String lists the program, a step a paragraph.
 func (p *Program) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d steps, %d products\n", p.Name, len(p.Steps), p.products)
+	fmt.Fprintf(&b, "%s: %s, %s\n", p.Name, count(len(p.Steps), "step"), count(p.products, "product"))
 	for i, s := range p.Steps {
 		lines := s.lines()
 		fmt.Fprintf(&b, "  %d %s\n", i+1, lines[0])
@@ -227,12 +256,26 @@ func (p *Program) String() string {
 	return b.String()
 }
 
-func (b *Body) lines() []string      { return b.listing }
-func (s *Correlate) lines() []string { return s.listing }
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprint(n, " ", what)
+}
+
+func (b *Body) lines() []string       { return b.listing }
+func (s *Correlate) lines() []string  { return s.listing }
+func (s *Proximal) lines() []string   { return s.listing }
+func (s *AtomUpdate) lines() []string { return s.listing }
 func (s *Update) lines() []string {
-	lines := []string{"update, three steps as one"}
-	for _, part := range []Step{s.Accumulate, s.Search, s.Move} {
-		for i, line := range part.lines() {
+	return together("update, three steps as one", s.Accumulate.lines(), s.Search.lines(), s.Move.lines())
+}
+
+// together lists a step that is made of others.
+func together(what string, parts ...[]string) []string {
+	lines := []string{what}
+	for _, part := range parts {
+		for i, line := range part {
 			if i > 0 {
 				line = "    " + line
 			}

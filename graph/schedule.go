@@ -66,14 +66,18 @@ func (s *scheduler) visit(v *value) {
 	s.order = append(s.order, v)
 }
 
-// draftShape is the shape of the draft that computes v. Row sums and the scaling
-// of rows belong to the sweep over a word's dense vector.
+// draftShape is the shape of the draft that computes v. Numbers of a word, and codes
+// that they scale, belong to the sweep over what these numbers are sums of.
 func draftShape(v *value) Shape {
-	switch {
-	case v.op == opSum:
+	if v.op == opSum || v.op == opRowSum {
 		return draftShape(v.args[0])
-	case v.op == opScaleRows, v.shape == Shape{Words, One}:
-		return Shape{Words, Dims}
+	}
+	if v.op == opScaleRows || v.shape == (Shape{Words, One}) {
+		for _, a := range v.args {
+			if a.shape == (Shape{Words, One}) {
+				return draftShape(a)
+			}
+		}
 	}
 	return v.shape
 }

@@ -35,8 +35,8 @@ func (s *simplifier) share(v *value) *value {
 	return v
 }
 
-func (s *simplifier) load(name string, shape Shape) *value {
-	return s.share(&value{op: opLoad, name: name, shape: shape})
+func (s *simplifier) load(name string) *value {
+	return s.share(&value{op: opLoad, name: name, shape: inputShapes[name]})
 }
 
 func (s *simplifier) constant(c float64) *value { return s.share(&value{op: opConst, constant: c}) }
@@ -180,8 +180,11 @@ func (s *simplifier) unary(op valueOp, a *value) *value {
 			return s.scaled(c, s.node(op, a.shape, x))
 		}
 	case opTranspose:
-		if x.op == opTranspose {
+		switch {
+		case x.op == opTranspose:
 			return s.scaled(c, x.args[0])
+		case x.isLoad("G"): // which is symmetric
+			return a
 		}
 		return s.scaled(c, s.node(op, Shape{a.shape[1], a.shape[0]}, x))
 	case opSum:
@@ -234,4 +237,9 @@ func (s *simplifier) ratio(num, den *value) (*value, error) {
 func (s *simplifier) scaleRows(a, factors *value) *value {
 	c, x := a.constantFactor()
 	return s.scaled(c, s.node(opScaleRows, a.shape, x, factors))
+}
+
+func (s *simplifier) overDiagonal(floor float64, a, square *value) *value {
+	c, x := a.constantFactor()
+	return s.scaled(c, s.share(&value{op: opOverDiagonal, shape: a.shape, args: []*value{x, square}, constant: floor}))
 }

@@ -12,13 +12,18 @@ import (
 // to matter otherwise, and a normal float32 because GPUs flush denormals.
 const Epsilon = 1e-30
 
-// Spec states the model whose training step is to be built.
+// Unused is a Σa² that counts as nothing: an atom that codes have used as little stays
+// where it is. It fits data of any size, whose atoms have that size, as codes do not.
+const Unused = 1e-8
+
+// Spec states the model whose steps are to be built.
 type Spec struct {
 	Atoms       int     // K
 	Dim         int     // L
 	Lambda      float64 // λ, the weight of Σ‖a_i‖₁
 	Tau         float64 // τ, the weight of ‖D‖²
-	Rate        float64 // η, AdaGrad's learning rate
+	Rate        float64 // η, AdaGrad's learning rate; more than 0 in steps that have one
+	Norm        float64 // ρ, of every atom that is learned online; more than 0 for these
 	Loss        Loss    // of the residual; nil means Squared
 	Nonnegative bool    // A ≥ 0 (paper §2.2)
 }
@@ -53,7 +58,8 @@ func (s Spec) check() error {
 		{"vector length", float64(s.Dim), s.Dim > 0},
 		{"lambda", s.Lambda, s.Lambda >= 0 && !math.IsInf(s.Lambda, 0)},
 		{"tau", s.Tau, s.Tau >= 0 && !math.IsInf(s.Tau, 0)},
-		{"rate", s.Rate, s.Rate > 0 && !math.IsInf(s.Rate, 0)},
+		{"rate", s.Rate, s.Rate >= 0 && !math.IsInf(s.Rate, 0)},
+		{"norm", s.Norm, s.Norm >= 0 && !math.IsInf(s.Norm, 0)},
 	} {
 		if !h.ok {
 			return fmt.Errorf("graph: %s is %v", h.name, h.value)
@@ -62,7 +68,7 @@ func (s Spec) check() error {
 	return nil
 }
 
-// Expression is one training step as an expression graph.
+// Expression is one step as an expression graph.
 type Expression struct {
 	Name    string
 	Graph   *gorgonia.ExprGraph
@@ -72,7 +78,7 @@ type Expression struct {
 	named map[*gorgonia.Node]string // intermediate results worth a name in listings
 }
 
-// Input is a value that the step reads: one of X, A, D, S, Q, H, n, t.
+// Input is a value that the step reads: one of X, A, D, S, Q, H, n, t, Z, s, m, G, B.
 type Input struct {
 	Name  string
 	Node  *gorgonia.Node
@@ -87,8 +93,8 @@ type Output struct {
 }
 
 // Build makes the expression graph of a step for batches of the given number
-// of words, in float32 or float64. It is one of Dictionary, Code,
-// Authors and Evaluate.
+// of words, in float32 or float64. It is one of Dictionary, Code, Authors, Evaluate,
+// Encode and Learn.
 type Build func(s Spec, words int, dtype tensor.Dtype) (*Expression, error)
 
 // Dictionary is the dictionary step on a micro-batch of n words:
@@ -212,5 +218,62 @@ func Evaluate(s Spec, words int, dtype tensor.Dtype) (*Expression, error) {
 	}
 	X, A, D := b.input("X"), b.input("A"), b.input("D")
 	b.measure(b.name("R", b.sub(X, b.product(A, D))))
+	return b.done()
+}
+
+// Encode is a step of FISTA (Beck and Teboulle 2009) with restart (O'Donoghue and
+// Candès 2015) for n words, D fixed. Z is the point beyond the codes A that momentum
+// has led to, s the size of the step and m the factor of the momentum:
+//
+//	R = X − ZD     g = ∂Σℓ(R)/∂Z
+//	B = soft(Z − sg, λs), sgn(·)·max(|·| − λs, 0);  nonnegative: max(· − λs, 0)
+//	Z = B + m·[⟨Z−B, A−B⟩ ≥ 0]·(B − A) for each word     A = B
+//
+// The bracket is 0 where the step goes against the word's momentum, which begins again
+// from nothing. Outputs: A, Z.
+func Encode(s Spec, words int, dtype tensor.Dtype) (*Expression, error) {
+	b, err := newBuilder("encode", s, words, dtype)
+	if err != nil {
+		return nil, err
+	}
+	X, A, Z, D := b.input("X"), b.input("A"), b.input("Z"), b.input("D")
+	size, m := b.input("s"), b.input("m")
+
+	R := b.name("R", b.sub(X, b.product(Z, D)))
+	g := b.grads(b.loss(R), Z)[0]
+	newA := b.apply(softOp(), b.sub(Z, b.mul(size, g)), b.mul(b.constant(s.Lambda), size))
+	if s.Nonnegative {
+		newA = b.relu(newA)
+	}
+	onward := b.notNegative(b.rowSum(b.mul(b.sub(Z, newA), b.sub(A, newA))))
+
+	b.output("A", newA)
+	b.output("Z", b.add(newA, b.scaleRows(b.sub(newA, A), b.name("onward", b.mul(m, onward)))))
+	return b.done()
+}
+
+// Learn is where each atom goes in a step of online dictionary learning (Mairal et al.
+// 2009, Algorithm 2), if the others stay. Of all words so far, G = Σ aᵀa is symmetric,
+// K×K, and B = Σ aᵀx:
+//
+//	∇ = ∂(tr(DᵀGD) − 2tr(DᵀB))/∂D
+//	u_k = d_k − ½∇_k/g_kk        d_k where g_kk ≤ [Unused]
+//	d_k = ρu_k/‖u_k‖             its own direction where u_k = 0
+//
+// The least of the trace, which is quadratic in d_k, is at u_k. Words do not enter.
+// Output: D.
+func Learn(s Spec, words int, dtype tensor.Dtype) (*Expression, error) {
+	b, err := newBuilder("learn", s, words, dtype)
+	if err != nil {
+		return nil, err
+	}
+	D, G, B := b.input("D"), b.input("G"), b.input("B")
+
+	traces := b.add(b.mul(b.constant(-2), b.sum(b.mul(D, B))), b.sum(b.mul(D, b.product(G, D))))
+	gradient := b.grads(traces, D)[0]
+	step := b.apply(overDiagonalOp(Unused), b.mul(b.constant(0.5), gradient), G)
+	U := b.name("U", b.sub(D, step))
+
+	b.output("D", b.mul(b.positive("norm", s.Norm), b.apply(unitOp(), U, D)))
 	return b.done()
 }

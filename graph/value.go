@@ -33,25 +33,28 @@ func (s Shape) String() string {
 type valueOp byte
 
 const (
-	opLoad        valueOp = iota // an input
-	opConst                      // a number
-	opAdd                        // a + b
-	opSub                        // a − b
-	opMul                        // a ∘ b; a constant factor comes first
-	opDiv                        // a / b
-	opSquare                     // a∘a
-	opSqrt                       // √a
-	opAbs                        // |a|
-	opSign                       // −1, 0 or 1
-	opNotNegative                // 1 where a ≥ 0, else 0
-	opRelu                       // max(a, 0)
-	opShrink                     // Shrinkage.Apply of S, Q and t
-	opRatio                      // ClampedRatio
-	opScaleRows                  // row i of a times b_i
-	opSum                        // over all elements
-	opRowSum                     // over each word's elements
-	opTranspose                  // only as an argument of opMatMul
-	opMatMul                     // a·b
+	opLoad         valueOp = iota // an input
+	opConst                       // a number
+	opAdd                         // a + b
+	opSub                         // a − b
+	opMul                         // a ∘ b; a constant factor comes first
+	opDiv                         // a / b
+	opSquare                      // a∘a
+	opSqrt                        // √a
+	opAbs                         // |a|
+	opSign                        // −1, 0 or 1
+	opNotNegative                 // 1 where a ≥ 0, else 0
+	opRelu                        // max(a, 0)
+	opShrink                      // Shrinkage.Apply of S, Q and t
+	opRatio                       // ClampedRatio
+	opScaleRows                   // row i of a times b_i
+	opSoft                        // sgn(a)·max(|a| − b, 0)
+	opOverDiagonal                // row i of a divided by b_ii where that is above constant, else 0
+	opUnit                        // rows of a at length 1, those of b where they are 0
+	opSum                         // over all elements
+	opRowSum                      // over each word's elements
+	opTranspose                   // only as an argument of opMatMul
+	opMatMul                      // a·b
 )
 
 // value is a node of a lowered expression. Values are shared: two that would
@@ -61,7 +64,7 @@ type value struct {
 	args      []*value
 	shape     Shape
 	name      string    // an input's name, or one for listings
-	constant  float64   // of an opConst
+	constant  float64   // of an opConst or opOverDiagonal
 	shrinkage Shrinkage // of an opShrink
 }
 
@@ -173,6 +176,12 @@ func (v *value) formula(expand bool) string {
 		return "clamp(" + wrapped(0, opAdd, opSub) + " / " + wrapped(1, opAdd, opSub, opMul) + ", 0, 1)"
 	case opScaleRows:
 		return "diag(" + arg(1) + ")·" + wrapped(0, opAdd, opSub, opMul, opDiv)
+	case opSoft:
+		return "soft(" + arg(0) + ", " + arg(1) + ")"
+	case opOverDiagonal:
+		return "diag(" + arg(1) + ")⁻¹·" + wrapped(0, opAdd, opSub, opMul, opDiv)
+	case opUnit:
+		return "unit(" + arg(0) + ")"
 	case opSum:
 		return "Σ " + wrapped(0, opAdd, opSub)
 	case opRowSum:

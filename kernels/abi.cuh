@@ -259,8 +259,8 @@ struct MoveAtoms {
 LAYOUT(MoveAtoms, 80, 5)
 
 struct Power {
-    double* vector; // of dim, and of norm 1
-    double* next;   // of dim, for the kernel's use
+    float* vector; // of dim, and of norm 1
+    double* work;  // 2·dim, for the kernel's use
     double* value;
     const float* matrix; // dim × dim
     double tolerance;

@@ -273,8 +273,8 @@ type moveAtoms struct {
 var _ [80]byte = [unsafe.Sizeof(moveAtoms{})]byte{}
 
 type power struct {
-	vector    pointer[float64] // of dim, and of norm 1
-	next      pointer[float64] // of dim, for the kernel's use
+	vector    pointer[float32] // of dim, and of norm 1
+	work      pointer[float64] // 2·dim, for the kernel's use
 	value     pointer[float64]
 	matrix    pointer[float32] // dim × dim
 	tolerance float64

@@ -11,6 +11,7 @@ import (
 	"gorgonia.org/cu"
 
 	"overcomplete/encode"
+	"overcomplete/graph"
 	"overcomplete/model"
 	"overcomplete/train"
 )
@@ -22,6 +23,7 @@ type Encoder struct {
 	*gpu
 	widths
 	options   encode.Options
+	proximal  *graph.Proximal
 	precision Precision
 	step      float64 // s
 	most      int     // k, not above K
@@ -73,6 +75,10 @@ func openEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch
 	if o.Gap > 0 {
 		return nil, fmt.Errorf("%w: exact codes", ErrUnsupported)
 	}
+	program, err := graph.Compile(graph.Encode, o.Spec(dictionary))
+	if err != nil {
+		return nil, err
+	}
 	step, err := encode.StepSize(dictionary)
 	if err != nil {
 		return nil, err
@@ -84,7 +90,7 @@ func openEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch
 	atoms := dictionary.Len()
 	return &Encoder{
 		Dictionary: dictionary, gpu: g, widths: newWidths(atoms, dictionary.Dim),
-		options: o, precision: cmp.Or(d.Precision, TF32), step: step, most: min(o.Most, atoms), batch: batch,
+		options: o, proximal: program.Steps[0].(*graph.Proximal), precision: cmp.Or(d.Precision, TF32), step: step, most: min(o.Most, atoms), batch: batch,
 		parts: divide(atoms, correlateColumns) * (correlateColumns / fistaColumns),
 	}, nil
 }
@@ -170,7 +176,7 @@ func (e *Encoder) encode(ctx context.Context, x []float32, each func(rows int)) 
 		hi := min(lo+e.batch, rows)
 		n := hi - lo
 		e.start(x[lo*e.Dim:hi*e.Dim], n)
-		e.fista(n, e.options.Steps, e.options.Lambda*e.step, false)
+		e.fista(n, e.options.Steps, e.proximal.Lambda*e.step, false)
 		g.queue(keepLargest{codes: e.codes, shape: e.shape(n), most: int32(e.most)}.launch(), g.compute)
 		e.fista(n, encode.PolishSteps, 0, true)
 		e.residual(n, 0, FP32) // so that losses are those of the codes
@@ -208,8 +214,8 @@ func (e *Encoder) fista(rows, steps int, threshold float64, support bool) {
 		e.residual(rows, momentum, e.precision)
 		e.gpu.queue(fista{
 			codes: e.codes, before: e.before, against: e.against, residuals: e.residuals, atoms: e.dictionary, momenta: e.momenta,
-			size: 2 * e.step, threshold: threshold, shape: e.shape(rows), parts: int32(e.parts),
-			nonnegative: e.options.Nonnegative, support: support,
+			size: -e.proximal.Gradient * e.step, threshold: threshold, shape: e.shape(rows), parts: int32(e.parts),
+			nonnegative: e.proximal.Nonnegative, support: support,
 		}.launch(e.precision), e.gpu.compute)
 		e.codes, e.before = e.before, e.codes
 		momentum, q = encode.Momentum(q)

@@ -564,10 +564,10 @@ func checkPower(b *bench, dim int) {
 			elements[i*dim+j] = float32(sum)
 		}
 	}
-	matrix, start := b.array(elements, dim, dim), make([]float64, dim)
+	matrix, start := b.array(elements, dim, dim), make([]float32, dim)
 	for k, e := range eigenvectors {
 		for j := range start {
-			start[j] += e[j] / math.Sqrt(float64(dim)) * float64(1-k%2*2)
+			start[j] += float32(e[j] / math.Sqrt(float64(dim)) * float64(1-k%2*2))
 		}
 	}
 	for _, c := range []struct {
@@ -576,11 +576,11 @@ func checkPower(b *bench, dim int) {
 	}{{1, 0}, {2, 0}, {5, 0}, {1000, 0.1}, {1000, 1e-6}} {
 		vector, value := put(b, start), zeros[float64](b, 1)
 		b.run(power{
-			vector: vector, next: zeros[float64](b, dim), value: value, matrix: matrix.data,
+			vector: vector, work: zeros[float64](b, 2*dim), value: value, matrix: matrix.data,
 			tolerance: c.tolerance, most: int32(c.most), dim: int32(dim), dimPitch: int32(matrix.pitch),
 		}.launch())
 		// What iterations make of the eigenvectors in a vector is known.
-		v, size := slices.Clone(start), 0.
+		v, size := encodetest.Widen(start), 0.
 		for range c.most {
 			next := make([]float64, dim)
 			for k, e := range eigenvectors {
@@ -605,7 +605,7 @@ func checkPower(b *bench, dim int) {
 		}
 		got := readBack(b, vector, dim)
 		for j := range v {
-			if !(math.Abs(got[j]-v[j]) <= 1e-5) {
+			if !(math.Abs(float64(got[j])-v[j]) <= 1e-5) {
 				b.t.Errorf("%+v: element %d of the vector is %v, want %v", c, j, got[j], v[j])
 			}
 		}

@@ -102,7 +102,7 @@ extern "C" __global__ void __launch_bounds__(MOVE_THREADS) move_atoms(MoveAtoms 
 
 // power finds the largest eigenvalue of a symmetric matrix[dim × dim] without negative ones, by
 // power iteration: from the unit vector on that it finds in vector, where it leaves the last
-// one, until the eigenvalue grows by no more than tolerance, relative, or `most` times. It
+// one, rounded, until the eigenvalue grows by no more than tolerance, relative, or `most` times. It
 // has one block.
 //
 // Floor, in bytes: 4·dim². What it takes depends on the iterations, each of which reads the
@@ -111,7 +111,11 @@ extern "C" __global__ void __launch_bounds__(POWER_THREADS) power(Power args)
 {
     SHARED_MEMORY(double, warps);
     const int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
-    double *vector = args.vector, *next = args.next;
+    double *vector = args.work, *next = vector + args.dim;
+    for (int row = warp; row < args.dim; row += POWER_THREADS / WARP)
+        if (lane == 0)
+            vector[row] = args.vector[row];
+    __syncthreads();
     double value = 0, scale = 1; // scale·vector has norm 1
     for (int n = 0; n < args.most; n++) {
         double product = 0, squares = 0; // of vector and what the matrix makes of it
@@ -137,7 +141,7 @@ extern "C" __global__ void __launch_bounds__(POWER_THREADS) power(Power args)
     }
     for (int row = warp; row < args.dim; row += POWER_THREADS / WARP)
         if (lane == 0)
-            args.vector[row] = scale * vector[row];
+            args.vector[row] = float(scale * vector[row]);
     if (threadIdx.x == 0)
         *args.value = value;
 }

@@ -4,10 +4,12 @@ package kernels
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 
 	"overcomplete/encode"
+	"overcomplete/graph"
 	"overcomplete/model"
 	"overcomplete/train"
 )
@@ -18,20 +20,17 @@ import (
 // The dictionary is the encoder's own, on the device.
 type Learner struct {
 	*Encoder
-	norm float64 // of every atom
+	update *graph.AtomUpdate
 
 	gram, products stateMatrix // G, K×K, and B, K×L
+	direction      stateMatrix // 1×L: near the eigenvector of DᵀD with the largest eigenvalue
 
-	predicted     pointer[float32] // GD, K×L
-	moves         pointer[float32] // of a block of atoms
-	square        pointer[float32] // DᵀD, L×L
-	vector, spare pointer[float64] // L: near the eigenvector of DᵀD with the largest eigenvalue
-	eigenvalue    pointer[float64]
+	predicted  pointer[float32] // GD, K×L
+	moves      pointer[float32] // of a block of atoms
+	square     pointer[float32] // DᵀD, L×L
+	work       pointer[float64] // power's
+	eigenvalue pointer[float64]
 }
-
-// unusedSquares is a Σa² that counts as nothing: an atom that rows used as little stays
-// where it is.
-const unusedSquares = 1e-8
 
 // Learner implements [train.Device]. It does not do exact codes, Options.Gap. What it
 // returns is a [*Learner].
@@ -46,11 +45,17 @@ func (d Device) Learner(dictionary *model.Dictionary, norm float64, o encode.Opt
 // newLearner is Device.Learner with a number of rows that are encoded and added up at a
 // time, for tests. G and B depend on it, and so not on the memory that there is.
 func newLearner(d Device, dictionary *model.Dictionary, norm float64, o encode.Options, batch int) (*Learner, error) {
+	spec := o.Spec(dictionary)
+	spec.Norm = norm
+	program, err := graph.Compile(graph.Learn, spec)
+	if err != nil {
+		return nil, err
+	}
 	e, err := openEncoder(d, dictionary, o, batch)
 	if err != nil {
 		return nil, err
 	}
-	l := &Learner{Encoder: e, norm: norm}
+	l := &Learner{Encoder: e, update: program.Steps[0].(*graph.AtomUpdate)}
 	if err := l.prepare(); err != nil {
 		e.gpu.Close()
 		return nil, err
@@ -60,7 +65,7 @@ func newLearner(d Device, dictionary *model.Dictionary, norm float64, o encode.O
 
 // learningBytes is the device memory that a learner takes beside an encoder's.
 func (l *Learner) learningBytes() int64 {
-	return 4*int64(l.atoms)*int64(l.codePitch+2*l.dimPitch) + 4*int64(blockAtoms+l.dim)*int64(l.dimPitch) + 8*int64(2*l.dim+1)
+	return 4*int64(l.atoms)*int64(l.codePitch+2*l.dimPitch) + 4*int64(blockAtoms+l.dim)*int64(l.dimPitch) + 4*int64(l.dim) + 8*int64(2*l.dim+1)
 }
 
 // prepare takes device memory.
@@ -74,20 +79,21 @@ func (l *Learner) prepare() error {
 	l.products = stateMatrix{nil, alloc[float32](g, l.atoms*l.dimPitch), l.atoms, l.dim, l.dimPitch}
 	l.predicted = alloc[float32](g, l.atoms*l.dimPitch)
 	l.moves, l.square = alloc[float32](g, blockAtoms*l.dimPitch), alloc[float32](g, l.dim*l.dimPitch)
-	l.vector, l.spare, l.eigenvalue = upload(g, direction(l.dim)), alloc[float64](g, l.dim), alloc[float64](g, 1)
+	l.direction = stateMatrix{nil, upload(g, direction(l.dim)), 1, l.dim, l.dim}
+	l.work, l.eigenvalue = alloc[float64](g, 2*l.dim), alloc[float64](g, 1)
 	return l.prepared()
 }
 
 // direction returns a vector of norm 1, which is orthogonal to nothing in particular.
-func direction(dim int) []float64 {
-	v, rng := make([]float64, dim), rand.New(rand.NewPCG(1, 1))
+func direction(dim int) []float32 {
+	v, rng := make([]float32, dim), rand.New(rand.NewPCG(1, 1))
 	var squares float64
 	for i := range v {
-		v[i] = rng.NormFloat64()
-		squares += v[i] * v[i]
+		v[i] = float32(rng.NormFloat64())
+		squares += float64(v[i]) * float64(v[i])
 	}
 	for i := range v {
-		v[i] /= math.Sqrt(squares)
+		v[i] /= float32(math.Sqrt(squares))
 	}
 	return v
 }
@@ -122,7 +128,7 @@ func (l *Learner) refresh() error {
 	shape := shape{int32(l.atoms), int32(l.dim), int32(l.dim), int32(l.dimPitch), int32(l.dimPitch)}
 	g.queue(remember{sums: l.square, codes: l.dictionary, rows: l.dictionary, shape: shape}.launch(FP32), g.compute)
 	g.queue(power{
-		vector: l.vector, next: l.spare, value: l.eigenvalue, matrix: l.square,
+		vector: l.direction.device, work: l.work, value: l.eigenvalue, matrix: l.square,
 		tolerance: tolerance, most: most, dim: int32(l.dim), dimPitch: int32(l.dimPitch),
 	}.launch(), g.compute)
 	var value [1]float64
@@ -142,7 +148,7 @@ func (l *Learner) remember(m stateMatrix, rows pointer[float32], words int, keep
 	l.gpu.queue(remember{sums: m.device, codes: l.codes, rows: rows, keep: keep, shape: shape}.launch(l.precision), l.gpu.compute)
 }
 
-// move launches the moves of all atoms in turn, in blocks. GD − B is small, as a difference
+// move launches the [graph.AtomUpdate], in blocks of atoms. GD − B is small, as a difference
 // of larger numbers: hence FP32, though G and B may be of TF32 factors.
 func (l *Learner) move() {
 	g := l.gpu
@@ -154,7 +160,7 @@ func (l *Learner) move() {
 		shape.atoms = int32(hi - lo)
 		g.queue(moveAtoms{
 			atoms: l.dictionary.at(block), moves: l.moves, predicted: l.predicted.at(block), products: l.products.device.at(block),
-			gram: gram.at(lo), norm: l.norm, unused: unusedSquares, shape: shape,
+			gram: gram.at(lo), norm: l.update.Norm, unused: l.update.Unused, shape: shape,
 		}.launch(), g.compute)
 		if hi < l.atoms {
 			shape.words, shape.atoms = int32(hi-lo), int32(l.atoms-hi)
@@ -163,6 +169,40 @@ func (l *Learner) move() {
 			}.launch(l.precision), g.compute)
 		}
 	}
+}
+
+// SaveMatrix implements [train.Learner].
+func (l *Learner) SaveMatrix(m model.Matrix, f func(part []float32) error) error {
+	defer l.gpu.enter()()
+	return l.gpu.save(l.matrix(m), l.batch, f)
+}
+
+// RestoreMatrix implements [train.Learner].
+func (l *Learner) RestoreMatrix(m model.Matrix, f func(part []float32) error) error {
+	defer l.gpu.enter()()
+	return l.gpu.restore(l.matrix(m), l.batch, f)
+}
+
+func (l *Learner) matrix(m model.Matrix) stateMatrix {
+	switch m {
+	case model.CodeProducts:
+		return l.gram
+	case model.RowProducts:
+		return l.products
+	default:
+		return l.direction
+	}
+}
+
+// Restore implements [train.Learner].
+func (l *Learner) Restore(atoms []float32) error {
+	if len(atoms) != l.atoms*l.dim {
+		return fmt.Errorf("kernels: a dictionary of %d numbers, want %d × %d", len(atoms), l.atoms, l.dim)
+	}
+	defer l.gpu.enter()()
+	toDevice(l.gpu, l.dictionary, pitched(atoms, l.dim, l.dimPitch), l.gpu.compute)
+	l.gpu.synchronize(l.gpu.compute)
+	return l.gpu.err
 }
 
 // Atoms implements [train.Learner].

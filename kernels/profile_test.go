@@ -15,7 +15,7 @@ import (
 // kernels' sources state.
 func TestProfile(t *testing.T) {
 	const words, atoms, dim, batch, codeBatch = 100, 12, 8, 40, 64
-	h := train.Defaults()
+	h := train.Paper()
 	h.Atoms, h.DictionarySteps = atoms, 2
 	p := train.Problem{X: make([]float32, words*dim), Dim: dim, Hyperparameters: h}
 	for i := range p.X {

@@ -88,7 +88,7 @@ func newTrainer(d Device, p train.Problem, codeBatch int) (*Trainer, error) {
 	if b.progress == nil {
 		b.progress = func(int) {}
 	}
-	if err := b.prepare(p.X, dictionaryStep, codeStep); err != nil {
+	if err := b.prepare(p, dictionaryStep, codeStep); err != nil {
 		g.Close()
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func compileStep(build graph.Build, spec graph.Spec) (*executable, error) {
 func (b *Trainer) Device() string { return b.gpu.name(b.precision) }
 
 // prepare makes sure that there is enough memory, and then takes it.
-func (b *Trainer) prepare(x []float32, dictionaryStep, codeStep *executable) error {
+func (b *Trainer) prepare(p train.Problem, dictionaryStep, codeStep *executable) error {
 	g := b.gpu
 	defer g.enter()()
 	free, _, err := cu.MemInfo()
@@ -127,7 +127,7 @@ func (b *Trainer) prepare(x []float32, dictionaryStep, codeStep *executable) err
 				train.ErrMemory, b.words, b.atoms, fit)
 		}
 	}
-	if err := b.fill(x, dictionaryStep, codeStep); !errors.Is(err, cu.OutOfMemory) {
+	if err := b.fill(p, dictionaryStep, codeStep); !errors.Is(err, cu.OutOfMemory) {
 		return err
 	}
 	// Somebody else has taken what was free, or the machine has too little that
@@ -141,7 +141,7 @@ func (b *Trainer) prepare(x []float32, dictionaryStep, codeStep *executable) err
 }
 
 // fill allocates the device's memory and fills it.
-func (b *Trainer) fill(x []float32, dictionaryStep, codeStep *executable) (err error) {
+func (b *Trainer) fill(p train.Problem, dictionaryStep, codeStep *executable) (err error) {
 	g, resident := b.gpu, b.slotWords == b.words
 	b.rowPitch = max(b.rows(graph.Words), b.atoms)
 	b.rowNumbers = alloc[float64](g, b.rowPitch*max(dictionaryStep.rowNumbers, codeStep.rowNumbers))
@@ -150,7 +150,7 @@ func (b *Trainer) fill(x []float32, dictionaryStep, codeStep *executable) (err e
 	b.dictionary, b.squares = alloc[float32](g, atoms), alloc[float32](g, atoms)
 	b.products[graph.DecodeProduct] = alloc[float32](g, b.rows(graph.Words)*b.dimPitch)
 	b.products[graph.AccumulateProduct], b.products[graph.SquaresProduct] = alloc[float32](g, atoms), alloc[float32](g, atoms)
-	toDevice(g, b.dictionary, pitched(train.InitialDictionary(b.seed, b.atoms, b.dim), b.dim, b.dimPitch), g.compute)
+	toDevice(g, b.dictionary, pitched(p.InitialDictionary(), b.dim, b.dimPitch), g.compute)
 	if b.dictionaryStep, err = b.newProgram(dictionaryStep); err != nil {
 		return err
 	}
@@ -173,10 +173,10 @@ func (b *Trainer) fill(x []float32, dictionaryStep, codeStep *executable) (err e
 	}
 	if g.err == nil {
 		if resident {
-			toDevice(g, b.slots[0].x, pitched(x, b.dim, b.dimPitch), g.compute)
+			toDevice(g, b.slots[0].x, pitched(p.X, b.dim, b.dimPitch), g.compute)
 			b.reset(b.slots[0].parts, 0, b.words, g.compute)
 		} else {
-			copyRows(b.host.x, b.dimPitch, x, b.dim)
+			copyRows(b.host.x, b.dimPitch, p.X, b.dim)
 		}
 	}
 	g.synchronize(g.compute)

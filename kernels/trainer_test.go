@@ -79,7 +79,7 @@ func TestPrograms(t *testing.T) {
 // sample is a problem that TF32 can be judged by: words in clusters, sparse
 // codes after a few epochs of eight dictionary steps.
 func sample(words int) train.Problem {
-	h := train.Defaults()
+	h := train.Paper()
 	h.Atoms, h.Lambda, h.DictionarySteps = 150, 0.3, 8
 	p := train.Problem{Dim: 21, Hyperparameters: h}
 	rng := rand.New(rand.NewPCG(4, 4))
@@ -166,7 +166,7 @@ func TestEdges(t *testing.T) {
 		{"all codes zero", 20, 10, 4, 5, 1e4, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			h := train.Defaults()
+			h := train.Paper()
 			h.Atoms, h.Lambda, h.Tau, h.DictionarySteps, h.Seed = test.atoms, test.lambda, 1e-3, test.words/test.batch, 3
 			p := train.Problem{Dim: test.dim, Hyperparameters: h}
 			rng := rand.New(rand.NewPCG(3, 3))
@@ -516,7 +516,7 @@ func TestHostMemory(t *testing.T) {
 		t.Skip("the machine's memory is not known")
 	}
 	setting(t, "EMULATED_FAIL_ALLOCATION", "1") // so that none is taken even if they are not
-	h := train.Defaults()
+	h := train.Paper()
 	h.Atoms, h.DictionarySteps = 100_000, math.MaxInt32
 	bytes := 4 * 3 * uint64(h.Atoms) // of a word's codes, S and Q
 	words := int(2 * total / bytes)

@@ -28,11 +28,16 @@ const (
 // Matrix names a matrix of a training's state.
 type Matrix string
 
-// The matrices of a training's state, all float32 and row-major.
+// The matrices of a training's state, all float32 and row-major. The first three are of
+// the recipe "paper", the others of "best".
 const (
 	SquaredGradients Matrix = "H" // K×L: AdaGrad's sums of the dictionary's squared gradients
 	GradientSums     Matrix = "S" // V×K: dual averaging's sums of the codes' gradients
 	SquareSums       Matrix = "Q" // V×K: the sums of the squares of these gradients
+
+	CodeProducts Matrix = "G" // K×K: Σ aᵀa, in which earlier rows count less
+	RowProducts  Matrix = "B" // K×L: Σ aᵀy, likewise
+	Direction    Matrix = "v" // 1×L: that of the dictionary's largest singular value, nearly
 )
 
 // State is what a training needs beside the model to go on as if it had never
@@ -46,10 +51,26 @@ type State struct {
 	Each func(m Matrix, f func(part []float32) error) error
 }
 
-// matrices returns the state's matrices and their shapes.
-func (i Info) matrices() map[Matrix][]int {
-	codes := []int{i.Input.Words, i.Training.Atoms}
-	return map[Matrix][]int{SquaredGradients: {i.Training.Atoms, i.Input.Dim}, GradientSums: codes, SquareSums: codes}
+// Matrices returns those of a training's state.
+func (i Info) Matrices() []Matrix {
+	if i.Training.Recipe == "best" {
+		return []Matrix{CodeProducts, RowProducts, Direction}
+	}
+	return []Matrix{SquaredGradients, GradientSums, SquareSums}
+}
+
+// shape returns the rows and columns of a matrix of the state.
+func (i Info) shape(m Matrix) []int {
+	words, atoms, dim := i.Input.Words, i.Training.Atoms, i.Input.Dim
+	switch m {
+	case GradientSums, SquareSums:
+		return []int{words, atoms}
+	case CodeProducts:
+		return []int{atoms, atoms}
+	case Direction:
+		return []int{1, dim}
+	}
+	return []int{atoms, dim}
 }
 
 func (m Matrix) file() string { return stateDir + "/" + string(m) + ".npy" }
@@ -72,11 +93,11 @@ func (m *Model) SaveCheckpoint(dir string, force bool, s State) error {
 				return err
 			}
 		}
-		for matrix, shape := range m.Info.matrices() {
+		for _, matrix := range m.Info.Matrices() {
 			hash := sha256.New()
 			err := writeFile(dir, matrix.file(), func(f io.Writer) error {
 				f = io.MultiWriter(f, hash)
-				if err := npy.WriteHeader(f, npy.Header{Type: "<f4", Shape: shape}); err != nil {
+				if err := npy.WriteHeader(f, npy.Header{Type: "<f4", Shape: m.Info.shape(matrix)}); err != nil {
 					return err
 				}
 				return s.Each(matrix, func(part []float32) error { return npy.WriteElements(f, part) })
@@ -191,7 +212,7 @@ func (c *Checkpoint) ReadMatrix(matrix Matrix, use func(read func(part []float32
 		if err != nil {
 			return err
 		}
-		if shape := c.Info.matrices()[matrix]; h.Type != "<f4" || h.Fortran || !slices.Equal(h.Shape, shape) {
+		if shape := c.Info.shape(matrix); h.Type != "<f4" || h.Fortran || !slices.Equal(h.Shape, shape) {
 			return fmt.Errorf("array of type %s and shape %v, want <f4 and %v", h.Type, h.Shape, shape)
 		}
 		if err := use(func(part []float32) error { return npy.ReadElements(r, part) }); err != nil {

@@ -158,7 +158,7 @@ func readInfo(dir string) (Info, error) {
 // number for each block of them.
 const mostInfo = 1 << 26
 
-// parseInfo parses a model.json of this version or the one before.
+// parseInfo parses a model.json of this version or of one before.
 func parseInfo(data []byte) (Info, error) {
 	var info Info
 	version, err := formatVersion(data)
@@ -168,8 +168,13 @@ func parseInfo(data []byte) (Info, error) {
 	if err != nil {
 		return info, inFile(infoFile, err)
 	}
-	info.Training.State = "float32" // the first models had no other, and did not say so
+	if version < 3 {
+		info.Training.State = "float32" // the first models had no other, and did not say so
+	}
 	err = parseJSON(data, &info)
+	if err == nil && version < 3 { // in which "best" was the paper's, encoded in the end
+		info.Training.Recipe, info.Training.Init = "paper", "random"
+	}
 	if err == nil && version == 1 {
 		err = info.fromVersion1(data)
 	}
@@ -179,13 +184,9 @@ func parseInfo(data []byte) (Info, error) {
 	return info, inFile(infoFile, err)
 }
 
-// fromVersion1 fills in what a model.json of version 1 did not have: the recipe, which
-// can only have been another than the paper's if codes were encoded, and the epochs'
-// losses, which it called errors.
+// fromVersion1 fills in what a model.json of version 1 did not have: the epochs' losses,
+// which it called errors.
 func (i *Info) fromVersion1(data []byte) error {
-	if i.Encoding == nil {
-		i.Training.Recipe = "paper"
-	}
 	var old struct {
 		Epochs []struct {
 			RunningError float64 `json:"running_error"`
@@ -383,7 +384,7 @@ func checkReplaceable(dir string) error {
 		return err
 	}
 	known = []string{filepath.Base(progressFile)}
-	for m := range (Info{}).matrices() {
+	for _, m := range []Matrix{SquaredGradients, GradientSums, SquareSums, CodeProducts, RowProducts, Direction} {
 		known = append(known, filepath.Base(m.file()))
 	}
 	return checkOnly(entries, known, "")

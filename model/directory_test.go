@@ -29,7 +29,7 @@ func testModel(words, dim, atoms int, center bool) *Model {
 		Info: Info{
 			Format:   FormatVersion,
 			Input:    Input{Name: "vectors.txt", SHA256: strings.Repeat("0f", 32), Words: words, Dim: dim},
-			Training: Hyperparameters{Recipe: "paper", Method: "A", Algorithm: "minibatch", Loss: "squared", State: "float32", Stop: "epochs", DictionarySteps: 128, Rate: 0.05},
+			Training: Hyperparameters{Recipe: "paper", Method: "A", Algorithm: "minibatch", Init: "random", Loss: "squared", State: "float32", Stop: "epochs", DictionarySteps: 128, Rate: 0.05},
 			Epochs:   []Epoch{{Epoch: 1, Error: 0.1, Objective: 1.0 / 3, Seconds: 1e-9}, {Epoch: 2, UnusedAtoms: 7}},
 		},
 		Codes:      &vectors.Sparse{CSR: vectors.CSR{Rows: words, Cols: atoms, Ptr: []int64{0}}},
@@ -99,8 +99,9 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// Models from before there was a choice say nothing of what S and Q were.
-func TestStateOfOlderModels(t *testing.T) {
+// Models from before there was a choice say nothing of what S and Q were, nor of what D
+// started from; their recipe "best" was the paper's, encoded in the end.
+func TestOlderModels(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
 	m := testModel(20, 3, 11, false)
 	save(t, dir, false, m)
@@ -109,13 +110,17 @@ func TestStateOfOlderModels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	older := strings.Replace(string(text), "    \"state\": \"float32\",\n", "", 1)
-	if older == string(text) {
-		t.Fatalf("no state in %s", text)
+	older := string(text)
+	for _, r := range [][2]string{{"    \"state\": \"float32\",\n", ""}, {"    \"init\": \"random\",\n", ""}, {`"recipe": "paper"`, `"recipe": "best"`}, {`"format": 3`, `"format": 2`}} {
+		if !strings.Contains(older, r[0]) {
+			t.Fatalf("no %s in %s", r[0], text)
+		}
+		older = strings.Replace(older, r[0], r[1], 1)
 	}
 	if err := os.WriteFile(file, []byte(older), 0o666); err != nil {
 		t.Fatal(err)
 	}
+	m.Info.Format = 2 // until it is saved again
 	expectModel(t, dir, m)
 }
 
@@ -329,8 +334,8 @@ func TestOpenBad(t *testing.T) {
 		file  string
 		want  string
 	}{
-		{"version", replace(infoFile, `"format": 2`, `"format": 3`), infoFile, "format version is 3, want 1 to 2"},
-		{"no version", replace(infoFile, `"format": 2`, `"former": 2`), infoFile, "format version is 0"},
+		{"version", replace(infoFile, `"format": 3`, `"format": 4`), infoFile, "format version is 4, want 1 to 3"},
+		{"no version", replace(infoFile, `"format": 3`, `"former": 3`), infoFile, "format version is 0"},
 		{"type", replace(infoFile, `"words": 4`, `"words": "4"`), infoFile, "words"},
 		{"negative words", replace(infoFile, `"words": 4`, `"words": -4`), infoFile, "no model has -4 words"},
 		{"words", replace(infoFile, `"words": 4`, `"words": 5`), wordsFile, "4 words, model.json says 5"},

@@ -20,7 +20,7 @@ func Example() {
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "animals.model")
 
-	h := train.Defaults()
+	h := train.Paper()
 	h.Atoms, h.Epochs = 3, 20
 	m := &model.Model{
 		Info: model.Info{Input: model.Input{Words: 2, Dim: 2}, Training: h},

@@ -42,8 +42,9 @@ type Model struct {
 }
 
 // FormatVersion is the version of the model directory that this package writes. It
-// reads version 1 too, in which an epoch's "error" was its loss.
-const FormatVersion = 2
+// reads versions 1 and 2 too. In both, all dictionaries were learned by the recipe
+// "paper"; in version 1, an epoch's "error" was its loss.
+const FormatVersion = 3
 
 // Info is the content of model.json.
 type Info struct {
@@ -69,11 +70,7 @@ func (i Info) validate() error {
 	if err := checkName("loss", i.Training.Loss); err != nil {
 		return err
 	}
-	training := i.Training
-	if i.Format == 1 && training.Recipe == "" {
-		training.Recipe = "paper" // or "best": version 1 did not say
-	}
-	if err := training.Validate(); err != nil {
+	if err := i.Training.Validate(); err != nil {
 		return err
 	}
 	if err := checkName("device", i.Device); err != nil {
@@ -152,24 +149,26 @@ type Shard struct {
 
 // Hyperparameters choose the objective and how it is minimised. The zero value is not
 // useful: start from [overcomplete/train.Defaults]. Fields have the names of the flags of
-// "overcomplete train".
+// "overcomplete train". Those that say "paper" are of that recipe and have their zero
+// values with the other.
 type Hyperparameters struct {
-	Recipe          string  `json:"recipe"`    // "paper", or "best": centred, and in the end encoded as package encode does; "" where version 1 did not say
-	Method          string  `json:"method"`    // "A", or "B" for nonnegative codes (paper §2.1, §2.2)
-	Algorithm       string  `json:"algorithm"` // "minibatch" or "authors"
-	Atoms           int     `json:"atoms"`     // K
-	Lambda          float64 `json:"lambda"`    // λ, weight of Σ‖a_i‖₁
-	Tau             float64 `json:"tau"`       // τ, weight of ‖D‖²
-	Rate            float64 `json:"rate"`      // η, AdaGrad's learning rate
-	Loss            string  `json:"loss"`      // "squared", "huber", or the name of one of the program's own
+	Recipe          string  `json:"recipe"`              // "paper", its objective and trainer; or "best", a dictionary learned online, from words
+	Method          string  `json:"method"`              // "A", or "B" for nonnegative codes (paper §2.1, §2.2)
+	Algorithm       string  `json:"algorithm,omitempty"` // paper: "minibatch" or "authors"
+	Init            string  `json:"init,omitempty"`      // paper: what D starts from, "random" numbers or "words"
+	Atoms           int     `json:"atoms"`               // K
+	Lambda          float64 `json:"lambda"`              // λ, weight of Σ‖a_i‖₁; best: as a share of mean‖x − μ‖²
+	Sparsity        float64 `json:"sparsity,omitempty"`  // share of codes that shall be zero; paper: to half a point, by another λ, or 0 to take λ as it is
+	Tau             float64 `json:"tau,omitempty"`       // paper: τ, weight of ‖D‖²
+	Rate            float64 `json:"rate,omitempty"`      // paper: η, AdaGrad's learning rate
+	Loss            string  `json:"loss"`                // "squared"; paper: or "huber", or the name of one of the program's own
 	HuberDelta      float64 `json:"huber_delta,omitempty"`
-	State           string  `json:"state"`                      // what S and Q are kept as: "float32", or "float16", rounded, for half of their memory
-	Epochs          int     `json:"epochs"`                     // most epochs to run
-	Stop            string  `json:"stop"`                       // "epochs" or "authors"
-	DictionarySteps int     `json:"dictionary_steps,omitempty"` // dictionary steps an epoch (minibatch; authors takes one a word)
-	Center          bool    `json:"center"`                     // subtract the mean vector first
+	State           string  `json:"state,omitempty"`            // paper: what S and Q are kept as, "float32", or "float16", rounded, for half of their memory
+	Epochs          int     `json:"epochs"`                     // most epochs to run: passes over all words
+	Stop            string  `json:"stop,omitempty"`             // paper: "epochs" or "authors"
+	DictionarySteps int     `json:"dictionary_steps,omitempty"` // dictionary steps an epoch (authors takes one a word); best: or fewer, so that each has 256 words
+	Center          bool    `json:"center"`                     // subtract the mean vector first; best always does
 	Seed            uint64  `json:"seed"`
-	Sparsity        float64 `json:"sparsity,omitempty"`
 }
 
 // Validate returns nil if every hyperparameter has a value that can be trained with,
@@ -177,11 +176,21 @@ type Hyperparameters struct {
 // is wanted. Atoms and Epochs may be 0, for their defaults. Loss may have any name, since
 // programs can have losses of their own.
 func (h Hyperparameters) Validate() error {
-	for _, v := range []struct{ name, value, a, b string }{
-		{"recipe", h.Recipe, "paper", "best"}, {"method", h.Method, "A", "B"}, {"algorithm", h.Algorithm, "minibatch", "authors"},
-		{"state", h.State, "float32", "float16"}, {"stop", h.Stop, "epochs", "authors"},
+	isPaper := h.Recipe != "best"
+	for _, v := range []struct {
+		name, value, a, b string
+		paper             bool
+	}{
+		{"recipe", h.Recipe, "paper", "best", false}, {"method", h.Method, "A", "B", false},
+		{"algorithm", h.Algorithm, "minibatch", "authors", true}, {"init", h.Init, "random", "words", true},
+		{"state", h.State, "float32", "float16", true}, {"stop", h.Stop, "epochs", "authors", true},
 	} {
-		if v.value != v.a && v.value != v.b {
+		switch {
+		case v.paper && !isPaper:
+			if v.value != "" {
+				return errNotBest(v.name, v.value)
+			}
+		case v.value != v.a && v.value != v.b:
 			return fmt.Errorf("%s is %.60q, want %s or %s", v.name, v.value, v.a, v.b)
 		}
 	}
@@ -190,7 +199,7 @@ func (h Hyperparameters) Validate() error {
 		value    float64
 		positive bool
 	}{
-		{"lambda", h.Lambda, false}, {"tau", h.Tau, false}, {"rate", h.Rate, true}, {"huber-delta", h.HuberDelta, h.Loss == "huber"},
+		{"lambda", h.Lambda, false}, {"tau", h.Tau, false}, {"rate", h.Rate, isPaper}, {"huber-delta", h.HuberDelta, h.Loss == "huber"},
 	} {
 		switch {
 		case v.positive && !(v.value > 0) || math.IsInf(v.value, 0):
@@ -214,13 +223,30 @@ func (h Hyperparameters) Validate() error {
 			return fmt.Errorf("%s is %d, want 1 to %d", v.name, v.value, math.MaxInt32)
 		}
 	}
-	if h.Recipe == "best" && !h.Center {
-		return errors.New("recipe is best, which wants center too")
-	}
-	if h.HuberDelta != 0 && h.Loss != "huber" {
+	switch {
+	case !(h.Sparsity >= 0 && h.Sparsity < 1) || h.Sparsity == 0 && !isPaper:
+		return fmt.Errorf("sparsity is %v, want a share of zeros between 0 and 1, such as 0.95", h.Sparsity)
+	case h.HuberDelta != 0 && h.Loss != "huber":
 		return fmt.Errorf("huber-delta is %v, which goes with the loss huber, and the loss is %s", h.HuberDelta, h.Loss)
+	case isPaper && h.Algorithm == "authors" && h.Init == "words":
+		return errors.New("init is words, and the algorithm authors starts from random numbers")
+	case isPaper:
+		return nil
+	case !h.Center:
+		return errors.New("center is false, and the recipe best always centres")
+	case h.Loss != "squared":
+		return errNotBest("loss", h.Loss)
+	case h.Tau != 0:
+		return errNotBest("tau", h.Tau)
+	case h.Rate != 0:
+		return errNotBest("rate", h.Rate)
 	}
 	return nil
+}
+
+// errNotBest is the error of a hyperparameter that the recipe best does not have.
+func errNotBest(name string, value any) error {
+	return fmt.Errorf("%s is %v, and the recipe best has none to choose", name, value)
 }
 
 // Epoch is what was measured in one epoch of training. Means are over words.

@@ -165,7 +165,7 @@ func (f *fit) resume() error {
 	if err := t.Restore(saved.Dictionary.Atoms, &saved.Codes.CSR); err != nil {
 		return err
 	}
-	for _, m := range []model.Matrix{model.SquaredGradients, model.GradientSums, model.SquareSums} {
+	for _, m := range saved.Info.Matrices() {
 		err := saved.ReadMatrix(m, func(read func([]float32) error) error { return t.RestoreMatrix(m, read) })
 		if err != nil {
 			return &CheckpointError{err}

@@ -6,14 +6,29 @@ import (
 	"overcomplete/model"
 )
 
-// Defaults returns the hyperparameters that the command line has without flags. Atoms
-// and Epochs are 0, because their defaults depend on others: 0 atoms stands for 10·L,
-// 0 epochs for [DefaultEpochs].
-func Defaults() model.Hyperparameters {
+// Best returns the hyperparameters of the recipe "best" that the command line has
+// without flags. Atoms and Epochs are 0, for [DefaultAtoms] and [DefaultEpochs].
+func Best() model.Hyperparameters {
+	return model.Hyperparameters{
+		Recipe:          "best",
+		Method:          "A",
+		Lambda:          0.04,
+		Sparsity:        0.98,
+		Loss:            "squared",
+		DictionarySteps: 128,
+		Center:          true,
+		Seed:            1,
+	}
+}
+
+// Paper returns the hyperparameters of the recipe "paper" that the command line has
+// without other flags. Atoms and Epochs are 0, for [DefaultAtoms] and [DefaultEpochs].
+func Paper() model.Hyperparameters {
 	return model.Hyperparameters{
 		Recipe:          "paper",
 		Method:          "A",
 		Algorithm:       "minibatch",
+		Init:            "random",
 		Lambda:          0.5,
 		Tau:             1e-5,
 		Rate:            0.05,
@@ -23,6 +38,16 @@ func Defaults() model.Hyperparameters {
 		DictionarySteps: 128,
 		Seed:            1,
 	}
+}
+
+// DefaultAtoms returns K for vectors of length L: 10·L, as in the paper, but with the
+// recipe "best" not more than half as many as there are words, whose rows they start
+// from, unless that is fewer than L.
+func DefaultAtoms(h model.Hyperparameters, words, dim int) int {
+	if h.Recipe == "best" {
+		return min(10*dim, max(dim, words/2))
+	}
+	return 10 * dim
 }
 
 // The authors' stop rules (their programs sparse and nonneg): at least 20
@@ -43,9 +68,11 @@ func authorsStop(method string) (tolerance float64, most int) {
 }
 
 // DefaultEpochs returns the epochs of h's method, 20 for A and 30 for B, or the most
-// that its stop rule allows.
+// that its stop rule allows. Of the recipe "best" they are 3, passes over all words.
 func DefaultEpochs(h model.Hyperparameters) int {
 	switch {
+	case h.Recipe == "best":
+		return 3
 	case h.Stop == "authors":
 		_, most := authorsStop(h.Method)
 		return most
@@ -60,6 +87,9 @@ func finished(i model.Info) bool {
 	h, t := i.Training, len(i.Epochs)
 	if t >= h.Epochs {
 		return true
+	}
+	if h.Recipe == "best" {
+		return t > 1 && i.Epochs[t-2].RunningLoss-i.Epochs[t-1].RunningLoss < littleGain*i.Epochs[t-2].RunningLoss
 	}
 	if h.Stop != "authors" || t < authorsFewest {
 		return false

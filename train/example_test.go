@@ -17,7 +17,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	h := train.Defaults()
+	h := train.Paper()
 	h.Method, h.Lambda, h.Center = "B", 1, true
 	m, err := train.Fit(ctx, x, h, cpu.Device{}, train.Options{})
 	if err != nil {

@@ -3,7 +3,9 @@ package train_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
+	"math/rand/v2"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -14,6 +16,7 @@ import (
 	"gorgonia.org/gorgonia"
 
 	"overcomplete/cpu"
+	"overcomplete/encode"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -36,7 +39,7 @@ func sample(t *testing.T, scale float32) *vectors.Dense {
 }
 
 func sampleHyperparameters() model.Hyperparameters {
-	h := train.Defaults()
+	h := train.Paper()
 	h.Atoms, h.Epochs, h.Lambda, h.DictionarySteps = 30, 21, 0.001, 8
 	return h
 }
@@ -46,7 +49,12 @@ var changes = map[string]struct {
 	change func(*model.Hyperparameters)
 	also   []string // what cannot but differ with it
 }{
-	"Recipe":          {func(h *model.Hyperparameters) { h.Recipe, h.Center = "best", true }, []string{"Center"}},
+	"Recipe": {func(h *model.Hyperparameters) {
+		epochs, atoms := h.Epochs, h.Atoms
+		*h = train.Best()
+		h.Epochs, h.Atoms = epochs, atoms
+	}, []string{"Algorithm", "Init", "Lambda", "Sparsity", "Tau", "Rate", "State", "Stop", "DictionarySteps", "Center"}},
+	"Init":            {func(h *model.Hyperparameters) { h.Init = "words" }, nil},
 	"Method":          {func(h *model.Hyperparameters) { h.Method = "B" }, nil},
 	"Algorithm":       {func(h *model.Hyperparameters) { h.Algorithm, h.DictionarySteps = "authors", 0 }, []string{"DictionarySteps"}},
 	"Atoms":           {func(h *model.Hyperparameters) { h.Atoms = 31 }, nil},
@@ -61,6 +69,17 @@ var changes = map[string]struct {
 	"DictionarySteps": {func(h *model.Hyperparameters) { h.DictionarySteps = 9 }, nil},
 	"Center":          {func(h *model.Hyperparameters) { h.Center = true }, nil},
 	"Seed":            {func(h *model.Hyperparameters) { h.Seed = 2 }, nil},
+}
+
+// changesOfBest are such changes of the recipe "best", for what only that has.
+var changesOfBest = map[string]func(*model.Hyperparameters){
+	"Sparsity":        func(h *model.Hyperparameters) { h.Sparsity = 0.8 },
+	"Method":          func(h *model.Hyperparameters) { h.Method = "B" },
+	"Atoms":           func(h *model.Hyperparameters) { h.Atoms = 31 },
+	"Lambda":          func(h *model.Hyperparameters) { h.Lambda = 0.05 },
+	"Epochs":          func(h *model.Hyperparameters) { h.Epochs = 1 },
+	"DictionarySteps": func(h *model.Hyperparameters) { h.DictionarySteps = 1 },
+	"Seed":            func(h *model.Hyperparameters) { h.Seed = 2 },
 }
 
 // differing are the names of the hyperparameters that differ.
@@ -90,6 +109,9 @@ func TestEveryHyperparameterCounts(t *testing.T) {
 	for i := range reflect.TypeFor[model.Hyperparameters]().NumField() {
 		name := reflect.TypeFor[model.Hyperparameters]().Field(i).Name
 		c, known := changes[name]
+		if changesOfBest[name] != nil && !known {
+			continue
+		}
 		if !known {
 			t.Errorf("%s is tested by nothing", name)
 			continue
@@ -109,6 +131,184 @@ func TestEveryHyperparameterCounts(t *testing.T) {
 	}
 	if again := fitSample(t, sampleHyperparameters(), train.Options{}); !slices.Equal(again.Codes.Value, base.Codes.Value) {
 		t.Error("nor does it take one: the same training gives another model")
+	}
+}
+
+// sampleOfBest has batches of fewestRows words, more than one.
+func sampleOfBest(t *testing.T) *vectors.Dense {
+	t.Helper()
+	x, _, err := vectors.Read(t.Context(), "../testdata/godoc.50d.txt.gz", vectors.ReadOptions{MaxWords: 700})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+func best() model.Hyperparameters {
+	h := train.Best()
+	h.Atoms, h.Epochs, h.Sparsity = 60, 2, 0.9
+	return h
+}
+
+func fitBest(t *testing.T, x *vectors.Dense, h model.Hyperparameters, o train.Options) *model.Model {
+	t.Helper()
+	m, err := train.Fit(t.Context(), x, h, cpu.Device{}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestEveryHyperparameterOfBestCounts(t *testing.T) {
+	x := sampleOfBest(t)
+	base := fitBest(t, x, best(), train.Options{})
+	for name, change := range changesOfBest {
+		h := best()
+		change(&h)
+		m := fitBest(t, x, h, train.Options{})
+		if got := differing(h, base.Info.Training); !slices.Equal(got, []string{name}) || m.Info.Training != h {
+			t.Errorf("%s: %v differ; the model says %+v, trained with %+v", name, got, m.Info.Training, h)
+		}
+		if slices.Equal(m.Codes.Value, base.Codes.Value) {
+			t.Errorf("%s makes no difference", name)
+		}
+	}
+	if again := fitBest(t, x, best(), train.Options{}); !slices.Equal(again.Codes.Value, base.Codes.Value) {
+		t.Error("nor does it take one: the same training gives another model")
+	}
+}
+
+// Codes do not depend on the scale of the vectors. A power of two scales all that is
+// computed, but for rounding near zero, without changing a digit; other factors change
+// the last.
+func TestBestIsScaleFree(t *testing.T) {
+	x := sampleOfBest(t)
+	base := fitBest(t, x, best(), train.Options{})
+	for _, scale := range []float32{1.0 / 16, 256, 300} {
+		scaled := &vectors.Dense{Words: x.Words, Dim: x.Dim, Data: slices.Clone(x.Data)}
+		for i := range scaled.Data {
+			scaled.Data[i] *= scale
+		}
+		m := fitBest(t, scaled, best(), train.Options{})
+		if scale != 300 {
+			if !slices.Equal(m.Codes.Index, base.Codes.Index) || !slices.Equal(m.Codes.Value, base.Codes.Value) {
+				t.Errorf("scaled by %v, the vectors have other codes", scale)
+			}
+			continue
+		}
+		e, want := m.Info.Encoding, base.Info.Encoding
+		// Where two atoms are nearly as far from others, or two values nearly as large, the
+		// last digit decides.
+		if got := e.Error / float64(scale) / float64(scale); math.Abs(got-want.Error) > 0.05*want.Error || e.Sparsity != want.Sparsity {
+			t.Errorf("scaled by %v: error %v and sparsity %v, want %v and %v", scale, got, e.Sparsity, want.Error, want.Sparsity)
+		}
+	}
+}
+
+// A checkpoint of a learner goes on to the same bits, and only with what it was begun
+// with.
+func TestResumeBest(t *testing.T) {
+	x, h := sampleOfBest(t), best()
+	h.Epochs = 3
+	whole := fitBest(t, x, h, train.Options{})
+	dir := filepath.Join(t.TempDir(), "model")
+	ctx, cancel := context.WithCancel(t.Context())
+	c := &train.Checkpoint{Dir: dir, Every: time.Hour}
+	_, err := train.Fit(ctx, x, h, cpu.Device{Workers: 3}, train.Options{Checkpoint: c, Epoch: func(model.Epoch) { cancel() }})
+	if !errors.Is(err, context.Canceled) || c.Epoch != 1 {
+		t.Fatalf("error %v and a checkpoint after epoch %d", err, c.Epoch)
+	}
+	c = &train.Checkpoint{Dir: dir, Resume: true}
+	other := h
+	other.Sparsity = 0.8
+	var wrong *train.CheckpointError
+	if _, err := train.Fit(t.Context(), x, other, cpu.Device{}, train.Options{Checkpoint: c}); !errors.As(err, &wrong) {
+		t.Errorf("with another sparsity: error %v", err)
+	}
+	m := fitBest(t, x, h, train.Options{Checkpoint: c})
+	for _, m := range []*model.Model{m, whole} {
+		for i := range m.Info.Epochs {
+			m.Info.Epochs[i].Seconds = 0
+		}
+	}
+	if !reflect.DeepEqual(m, whole) {
+		t.Error("resumed, the training comes to other bits")
+	}
+}
+
+// Learn and a stream of the same rows come to the model of Fit.
+func TestLearn(t *testing.T) {
+	x := sampleOfBest(t)
+	want := fitBest(t, x, best(), train.Options{})
+	m, err := train.Learn(t.Context(), x, best(), cpu.Device{}, train.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := encode.Model(t.Context(), m, x, cpu.Device{}, encode.Defaults(m.Info))
+	if err != nil || !reflect.DeepEqual(got.Codes, want.Codes) {
+		t.Errorf("other codes, error %v", err)
+	}
+	if _, err := train.Learn(t.Context(), x, train.Paper(), cpu.Device{}, train.Options{}); err == nil {
+		t.Error("no error for the recipe paper")
+	}
+}
+
+// Atoms that data were made of are found again: 6,000 rows of norm 1, each of five of
+// 128 atoms with 1 % noise. AdaGrad and dual averaging find none of them.
+func TestPlantedAtoms(t *testing.T) {
+	const rows, dim, atoms, active = 6000, 64, 128, 5
+	rng := rand.New(rand.NewPCG(1, 2))
+	planted := make([][]float64, atoms)
+	for k := range planted {
+		planted[k] = make([]float64, dim)
+		var squares float64
+		for j := range planted[k] {
+			planted[k][j] = rng.NormFloat64()
+			squares += planted[k][j] * planted[k][j]
+		}
+		for j := range planted[k] {
+			planted[k][j] /= math.Sqrt(squares)
+		}
+	}
+	x := &vectors.Dense{Dim: dim}
+	for i := range rows {
+		x.Words = append(x.Words, fmt.Sprint(i))
+		row, squares := make([]float64, dim), 0.
+		for _, k := range rng.Perm(atoms)[:active] {
+			c := (0.3 + 0.7*rng.Float64()) * float64(1-2*rng.IntN(2))
+			for j, d := range planted[k] {
+				row[j] += c * d
+			}
+		}
+		for j := range row {
+			row[j] += 0.01 * rng.NormFloat64()
+			squares += row[j] * row[j]
+		}
+		for _, v := range row {
+			x.Data = append(x.Data, float32(v/math.Sqrt(squares)))
+		}
+	}
+	h := train.Best()
+	h.Atoms, h.Lambda, h.Sparsity, h.Epochs = atoms, 0.15, 1-float64(active)/atoms, 20
+	m := fitBest(t, x, h, train.Options{})
+	found := 0
+	for _, d := range planted {
+		var nearest float64
+		for k := range atoms {
+			var dot, squares float64
+			for j, v := range m.Dictionary.Atom(k) {
+				dot += float64(v) * d[j]
+				squares += float64(v) * float64(v)
+			}
+			nearest = max(nearest, math.Abs(dot)/math.Sqrt(squares))
+		}
+		if nearest > 0.9 {
+			found++
+		}
+	}
+	t.Logf("%d of %d atoms found after %d passes, error %.4f", found, atoms, len(m.Info.Epochs), m.Info.Encoding.Error)
+	if found < 120 {
+		t.Errorf("%d of %d planted atoms found, want 120", found, atoms)
 	}
 }
 

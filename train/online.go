@@ -4,8 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
-	"os"
-	"strconv"
+	"slices"
 	"time"
 
 	"overcomplete/encode"
@@ -16,12 +15,12 @@ import (
 // A Learner learns a dictionary on a device from batches of rows, and keeps none of
 // them: of all rows so far it has G = Σ aᵀa, K×K, and B = Σ aᵀy, K×L, in which earlier
 // ones count less (Mairal et al., Online Dictionary Learning for Sparse Coding, ICML
-// 2009).
+// 2009). After an error, of a cancelled context too, its state is of no use.
 type Learner interface {
 	// Device says what learns, for [model.Info].
 	Device() string
 
-	// Learn makes codes for x, n×L row-major, less the dictionary's mean, as an encoder
+	// Learn makes codes A for x, n×L row-major, less the dictionary's mean, as an encoder
 	// does; makes G = remember·G + AᵀA and B = remember·B + AᵀY with them; and moves each
 	// atom in turn to where tr(DᵀGD) − 2tr(DᵀB) is least with the others fixed, scaled to
 	// its norm. It returns the codes. It does not change x.
@@ -30,17 +29,50 @@ type Learner interface {
 	// Atoms returns a copy of D, K×L.
 	Atoms() ([]float32, error)
 
+	// SaveMatrix calls f with a matrix of its state ([model.Info.Matrices]), in parts.
+	SaveMatrix(m model.Matrix, f func(part []float32) error) error
+
+	// Restore replaces the atoms, before anything is learned, and RestoreMatrix a matrix
+	// then, which f fills in parts.
+	Restore(atoms []float32) error
+	RestoreMatrix(m model.Matrix, f func(part []float32) error) error
+
 	// Close gives up what the learner has on its device.
 	Close() error
 }
 
-// online trains with a learner: an epoch is a pass over all rows, in an order of its
+const (
+	// fewestRows is how many rows a batch has at least: each moves all atoms, which takes
+	// as long as encoding some hundred rows.
+	fewestRows = 256
+
+	// remembered is how many rows G and B remember, about, as a share of all: atoms move, and
+	// older codes were made with others.
+	remembered = 0.25
+
+	// littleGain is the share of a pass's error below which the next is not worth its time.
+	littleGain = 0.02
+)
+
+// online trains with a learner. An epoch is a pass over all rows, in an order of its
 // own.
 type online struct {
 	Learner
 	Problem
-	options encode.Options
-	seen    bool // G and B hold something
+	started bool // G and B hold something
+}
+
+// newOnline starts a training of the recipe "best" from atoms of a norm. The learner
+// subtracts the mean, as an encoder does.
+func newOnline(p Problem, start *model.Dictionary, norm float64, device Device) (*online, error) {
+	h := p.Hyperparameters
+	l, err := device.Learner(start, norm, encode.Options{
+		Lambda: h.Lambda * norm * norm, Nonnegative: h.Method == "B", Steps: encode.DefaultSteps, Most: encode.Most(1-h.Sparsity, h.Atoms),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &online{Learner: l, Problem: p}, nil
 }
 
 // Epoch implements [Trainer].
@@ -49,22 +81,21 @@ func (o *online) Epoch(ctx context.Context, epoch, batch int) (sums Sums, err er
 	order := rand.New(rand.NewPCG(o.Hyperparameters.Seed, uint64(epoch))).Perm(o.Len())
 	used := make([]bool, o.Hyperparameters.Atoms)
 	rows := make([]float32, 0, batch*o.Dim)
-	for len(order) > 0 {
-		n := min(batch, len(order))
+	for part := range slices.Chunk(order, batch) {
 		rows = rows[:0]
-		for _, i := range order[:n] {
+		for _, i := range part {
 			rows = append(rows, o.X[i*o.Dim:][:o.Dim]...)
 		}
-		order = order[n:]
 		remember := 0.
-		if o.seen {
-			remember = max(0, 1 - float64(100*n)/float64(envInt("OC_MEM",100)*o.Len()))
+		if o.started {
+			remember = max(0, 1-float64(len(part))/(remembered*float64(o.Len())))
 		}
 		a, err := o.Learn(ctx, rows, remember)
 		if err != nil {
 			return sums, err
 		}
-		o.seen = true
+		o.started = true
+		sums.Steps++
 		for _, loss := range a.Loss {
 			sums.RunningLoss += loss
 		}
@@ -73,9 +104,8 @@ func (o *online) Epoch(ctx context.Context, epoch, batch int) (sums Sums, err er
 			sums.L1 += math.Abs(float64(v))
 			used[a.Index[i]] = true
 		}
-		sums.Steps++
 		if o.Words != nil {
-			o.Words(n)
+			o.Words(len(part))
 		}
 	}
 	for _, u := range used {
@@ -83,6 +113,7 @@ func (o *online) Epoch(ctx context.Context, epoch, batch int) (sums Sums, err er
 			sums.UsedAtoms++
 		}
 	}
+	// No pass is made to measure alone: encoding does that in the end.
 	sums.Loss, sums.Error = sums.RunningLoss, sums.RunningLoss
 	sums.DictionarySeconds = time.Since(start).Seconds()
 	return sums, nil
@@ -96,37 +127,8 @@ func (o *online) Codes() (*vectors.CSR, error) {
 	return &vectors.CSR{Rows: o.Len(), Cols: o.Hyperparameters.Atoms, Ptr: make([]int64, o.Len()+1)}, nil
 }
 
-// newOnline starts a training of the recipe "best".
-func newOnline(m *model.Model, p Problem, device Device) (*online, error) {
-	h := p.Hyperparameters
-	square := meanSquare(p.X, &m.Dictionary)
-	norm := math.Sqrt(square)
-	o := encode.Options{Lambda: h.Lambda * square, Nonnegative: h.Method == "B", Steps: envInt("OC_STEPS", 20), Most: encode.Most(1-h.Sparsity, h.Atoms)}
-	d := m.Dictionary
-	d.Atoms = startFromWords(p.X, &m.Dictionary, norm, h.Atoms, h.Seed)
-	l, err := device.Learner(&d, norm, o)
-	if err != nil {
-		return nil, err
-	}
-	return &online{Learner: l, Problem: p, options: o}, nil
-}
-
-// meanSquare returns mean‖x − μ‖².
-func meanSquare(x []float32, d *model.Dictionary) float64 {
-	var sum float64
-	y := make([]float32, d.Dim)
-	for i := 0; i < len(x); i += d.Dim {
-		d.Center(y, x[i:i+d.Dim])
-		for _, v := range y {
-			sum += float64(v) * float64(v)
-		}
-	}
-	return sum / float64(len(x)/d.Dim)
-}
-
-func envInt(name string, def int) int {
-	if v, err := strconv.Atoi(os.Getenv(name)); err == nil {
-		return v
-	}
-	return def
+// Restore implements [Resumable].
+func (o *online) Restore(dictionary []float32, _ *vectors.CSR) error {
+	o.started = true
+	return o.Learner.Restore(dictionary)
 }

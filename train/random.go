@@ -15,10 +15,11 @@ import (
 const (
 	dictionaryStream = 0
 	codeStream       = 1
+	wordStream       = 2
 )
 
-// InitialDictionary returns D before training, K×L, uniform in ±0.6/√(L+K).
-func InitialDictionary(seed uint64, atoms, dim int) []float32 {
+// randomDictionary returns random atoms, K×L, uniform in ±0.6/√(L+K).
+func randomDictionary(seed uint64, atoms, dim int) []float32 {
 	d := make([]float32, atoms*dim)
 	scale := 0.6 / math.Sqrt(float64(dim+atoms))
 	for k := range atoms {

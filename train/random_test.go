@@ -28,7 +28,7 @@ func TestPhilox(t *testing.T) {
 
 func TestInitialValues(t *testing.T) {
 	const atoms, dim, words = 301, 50, 200
-	d := InitialDictionary(1, atoms, dim)
+	d := randomDictionary(1, atoms, dim)
 	checkUniform(t, "dictionary", d, 0.6/math.Sqrt(atoms+dim))
 	var codes []float32
 	for i := range words {
@@ -37,7 +37,7 @@ func TestInitialValues(t *testing.T) {
 		codes = append(codes, code...)
 	}
 	checkUniform(t, "codes", codes, 0.6/math.Sqrt(atoms+1))
-	if other := InitialDictionary(2, atoms, dim); other[0] == d[0] {
+	if other := randomDictionary(2, atoms, dim); other[0] == d[0] {
 		t.Error("two seeds give the same dictionary")
 	}
 }

@@ -60,7 +60,7 @@ func TestReferences(t *testing.T) {
 	}
 	for _, ref := range references {
 		t.Run(fmt.Sprintf("%.5s/%s/%v", ref.vectors[len("vectors/"):], ref.method, ref.lambda), func(t *testing.T) {
-			h := train.Defaults()
+			h := train.Paper()
 			h.Method, h.Lambda, h.Atoms, h.Epochs = ref.method, ref.lambda, ref.atoms, ref.epochs
 			got := trainReal(t, ref.vectors, h)
 			if got.obj > ref.authors.obj || got.err > 1.05*ref.authors.err || got.zeros < ref.authors.zeros-0.5 || got.unused > 12 {
@@ -82,7 +82,7 @@ func TestAuthorsReference(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains for minutes; left out by -short")
 	}
-	h := train.Defaults()
+	h := train.Paper()
 	h.Algorithm, h.Lambda, h.Atoms, h.Epochs = "authors", 0.1, 500, 26
 	got := trainReal(t, gloVe, h)
 	within(t, "error", got.err, 0.4459, 0.03)
@@ -104,7 +104,7 @@ func TestRealDataFloat16(t *testing.T) {
 		if ref.method != "A" || ref.lambda != 0.5 {
 			continue
 		}
-		h := train.Defaults()
+		h := train.Paper()
 		h.Lambda, h.Atoms, h.Epochs = ref.lambda, ref.atoms, ref.epochs
 		single := trainReal(t, ref.vectors, h)
 		h.State = "float16"

@@ -1,79 +1,158 @@
 package train
 
 import (
+	"container/heap"
+	"errors"
 	"math"
 	"math/rand/v2"
-	"os"
+
+	"gonum.org/v1/gonum/blas/blas32"
 
 	"overcomplete/model"
 )
 
-// startFromWords returns K atoms of the given norm, each a row of x less the mean.
-func startFromWords(x []float32, d *model.Dictionary, norm float64, atoms int, seed uint64) []float32 {
+// startRows is how many rows there are to choose each starting atom from, at most: a
+// seeded sample of a large vocabulary.
+const startRows = 4
+
+// apart is the least distance, 1 − cosine, of rows that are different directions.
+const apart = 1e-5
+
+// ErrAllSame is returned for vectors that are all the same, or zero.
+var ErrAllSame = errors.New("train: all vectors are the same, or zero: there is nothing to learn from")
+
+// meanSquare returns mean‖x − μ‖² of the rows of x, and an error if that is zero but for
+// rounding.
+func meanSquare(x []float32, d *model.Dictionary) (float64, error) {
+	var sum, before float64
+	y := make([]float32, d.Dim)
+	for i := 0; i < len(x); i += d.Dim {
+		d.Center(y, x[i:i+d.Dim])
+		sum += squares(y)
+		before += squares(x[i : i+d.Dim])
+	}
+	const rounding = 1e-12 // of numbers that single precision rounded by 1e-7 at most
+	if !(sum > rounding*before) {
+		return 0, ErrAllSame
+	}
+	return sum / float64(len(x)/d.Dim), nil
+}
+
+func squares(x []float32) (sum float64) {
+	for _, v := range x {
+		sum += float64(v) * float64(v)
+	}
+	return sum
+}
+
+// wordAtoms returns K atoms of the given norm, K×L, to start from: rows of x, less the
+// mean of d, that are far apart. Each is the row that is farthest by its cosine from all
+// before (Gonzalez, Clustering to Minimize the Maximum Intercluster Distance, 1985), the
+// first one any. Of a large vocabulary a sample is taken. Words is how many atoms are
+// rows: where fewer differ in direction, the others are random directions.
+func wordAtoms(x []float32, d *model.Dictionary, norm float64, atoms int, seed uint64) (start []float32, words int) {
+	rng := rand.New(rand.NewPCG(seed, wordStream))
+	c := &candidates{dim: d.Dim}
 	v := len(x) / d.Dim
-	y := make([]float32, len(x))
+	order := rng.Perm(v)
+	for _, i := range order[:min(v, startRows*atoms)] {
+		c.add(x[i*d.Dim:][:d.Dim], d)
+	}
+	start = make([]float32, 0, atoms*d.Dim)
+	for words < atoms && c.next() {
+		words++
+		for _, v := range c.row(c.chosen[words-1]) {
+			start = append(start, float32(float64(v)*norm))
+		}
+	}
+	direction := make([]float32, d.Dim)
+	for k := words; k < atoms; k++ {
+		uniform(direction, 1, seed, wordStream, uint64(k))
+		length := math.Sqrt(squares(direction))
+		for _, v := range direction {
+			start = append(start, float32(float64(v)*norm/length))
+		}
+	}
+	return start, words
+}
+
+// candidates are rows to choose from, a heap of those that are left: first is the one
+// whose distance from those chosen is known to be no larger than any other's is.
+type candidates struct {
+	dim      int
+	rows     []float32 // of norm 1
+	chosen   []int     // rows, in order
+	left     []int     // the heap
+	distance []float64 // of each row to the nearest of those chosen that were looked at
+	looked   []int     // how many were
+}
+
+func (c *candidates) row(i int) []float32 { return c.rows[i*c.dim : (i+1)*c.dim] }
+
+// add adds a row of the input, unless it is the mean.
+func (c *candidates) add(x []float32, d *model.Dictionary) {
+	at := len(c.rows)
+	c.rows = append(c.rows, x...)
+	y := c.rows[at:]
 	d.Center(y, x)
-	for i := range v {
-		row := y[i*d.Dim:][:d.Dim]
-		var sq float64
-		for _, e := range row {
-			sq += float64(e) * float64(e)
+	length := math.Sqrt(squares(y))
+	if !(length > 1e-6*math.Sqrt(squares(x))) {
+		c.rows = c.rows[:at]
+		return
+	}
+	for j := range y {
+		y[j] = float32(float64(y[j]) / length)
+	}
+	c.left = append(c.left, len(c.left))
+	c.distance = append(c.distance, 2)
+	c.looked = append(c.looked, 0)
+}
+
+// next chooses the row that is farthest from those chosen. It returns false if none is
+// apart from them. Distances only fall as more are chosen, so that one is looked at no
+// further once another may be larger.
+func (c *candidates) next() bool {
+	for len(c.left) > 0 {
+		i := c.left[0]
+		second := 0.
+		for _, child := range c.left[1:min(3, len(c.left))] {
+			second = max(second, c.distance[child])
 		}
-		for j := range row {
-			row[j] = float32(float64(row[j]) / math.Sqrt(sq))
+		y := c.vector(i)
+		for c.looked[i] < len(c.chosen) && c.distance[i] >= second {
+			cosine := blas32.Dot(y, c.vector(c.chosen[c.looked[i]]))
+			c.distance[i] = min(c.distance[i], 1-float64(cosine))
+			c.looked[i]++
+		}
+		switch {
+		case c.distance[i] < apart:
+			heap.Pop(c)
+		case c.looked[i] < len(c.chosen) || c.distance[i] < second:
+			heap.Fix(c, 0)
+		default:
+			heap.Pop(c)
+			c.chosen = append(c.chosen, i)
+			return true
 		}
 	}
-	rng := rand.New(rand.NewPCG(seed, 7))
-	out := make([]float32, 0, atoms*d.Dim)
-	take := func(i int) {
-		for _, e := range y[i*d.Dim:][:d.Dim] {
-			out = append(out, float32(float64(e)*norm))
-		}
-	}
-	how := os.Getenv("OC_START")
-	if how == "" {
-		for _, i := range rng.Perm(v)[:atoms] {
-			take(i)
-		}
-		return out
-	}
-	dist := make([]float64, v)
-	for i := range dist {
-		dist[i] = 2
-	}
-	next := rng.IntN(v)
-	for range atoms {
-		take(next)
-		c := y[next*d.Dim:][:d.Dim]
-		var total float64
-		for i := range v {
-			if dist[i] == 0 {
-				continue
-			}
-			var dot float32
-			for j, e := range y[i*d.Dim:][:d.Dim] {
-				dot += e * c[j]
-			}
-			dist[i] = min(dist[i], max(0, 1-float64(dot)))
-			total += dist[i]
-		}
-		dist[next] = 0
-		if how == "farthest" {
-			for i := range dist {
-				if dist[i] > dist[next] {
-					next = i
-				}
-			}
-		} else {
-			u := rng.Float64() * total
-			for i := range dist {
-				u -= dist[i]
-				if u < 0 && dist[i] > 0 {
-					next = i
-					break
-				}
-			}
-		}
-	}
-	return out
+	return false
+}
+
+func (c *candidates) vector(i int) blas32.Vector {
+	return blas32.Vector{N: c.dim, Inc: 1, Data: c.row(i)}
+}
+
+// The heap of left, by distance, and then by number so that the order is certain.
+
+func (c *candidates) Len() int { return len(c.left) }
+func (c *candidates) Less(a, b int) bool {
+	i, j := c.left[a], c.left[b]
+	return c.distance[i] > c.distance[j] || c.distance[i] == c.distance[j] && i < j
+}
+func (c *candidates) Swap(a, b int) { c.left[a], c.left[b] = c.left[b], c.left[a] }
+func (c *candidates) Push(any)      { panic("rows are not added to the heap") }
+func (c *candidates) Pop() any {
+	last := len(c.left) - 1
+	c.left = c.left[:last]
+	return nil
 }

@@ -2,7 +2,7 @@
 // hyperparameters to a model; a [Device] does the work, such as that of package cpu:
 //
 //	x, source, err := vectors.Read(ctx, "glove.6B.300d.txt.gz", vectors.ReadOptions{})
-//	h := train.Defaults()
+//	h := train.Paper()
 //	h.Lambda = 1
 //	m, err := train.Fit(ctx, x, h, cpu.Device{}, train.Options{Source: source})
 //	err = m.Save("glove.model", false)
@@ -35,14 +35,13 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"overcomplete/encode"
 	"overcomplete/graph"
+	"overcomplete/internal/memory"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -65,8 +64,9 @@ type Device interface {
 
 // Problem is what there is to train.
 type Problem struct {
-	X               []float32             // V×L row-major, less the mean if the training is centred; a trainer reads it only
+	X               []float32             // V×L row-major; with the recipe "paper", less the mean if the training is centred; read only
 	Dim             int                   // L
+	Dictionary      []float32             // K×L, to start from; nil for random numbers
 	Hyperparameters model.Hyperparameters // complete: with the number of atoms
 	Loss            graph.Loss            // nil for the loss that Hyperparameters.Loss names
 	Words           func(n int)           // told of words that a pass is done with, from any goroutine; may be nil
@@ -81,6 +81,9 @@ func (p Problem) Len() int { return len(p.X) / p.Dim }
 func (p Problem) Validate() error {
 	if p.Dim < 1 || len(p.X) == 0 || len(p.X)%p.Dim != 0 {
 		return fmt.Errorf("%d numbers are no vectors of length %d", len(p.X), p.Dim)
+	}
+	if want := p.Hyperparameters.Atoms * p.Dim; p.Dictionary != nil && len(p.Dictionary) != want {
+		return fmt.Errorf("a dictionary of %d numbers to start from, want %d", len(p.Dictionary), want)
 	}
 	if p.Loss == nil {
 		return Validate(p.Hyperparameters)
@@ -124,11 +127,24 @@ func (p Problem) Spec() graph.Spec {
 // Batch returns how many words a dictionary step has at first, and at most: 1 in
 // the authors' order, or as many as there have to be for so many steps an epoch.
 func (p Problem) Batch() int {
-	if p.Hyperparameters.Algorithm == "authors" {
+	h := p.Hyperparameters
+	if h.Algorithm == "authors" {
 		return 1
 	}
-	steps := max(1, p.Hyperparameters.DictionarySteps)
-	return max(1, (p.Len()+steps-1)/steps)
+	steps := max(1, h.DictionarySteps)
+	batch := max(1, (p.Len()+steps-1)/steps)
+	if h.Recipe == "best" {
+		batch = min(max(batch, fewestRows), p.Len())
+	}
+	return batch
+}
+
+// InitialDictionary returns D before training, K×L.
+func (p Problem) InitialDictionary() []float32 {
+	if p.Dictionary != nil {
+		return p.Dictionary
+	}
+	return randomDictionary(p.Hyperparameters.Seed, p.Hyperparameters.Atoms, p.Dim)
 }
 
 // A Trainer holds the state of a training on a device. After an error, of a
@@ -185,48 +201,112 @@ type Options struct {
 
 	// What follows is told how the training goes. All may be nil.
 	Begin func(i model.Info)  // before the first epoch: Device is known, and the Epochs that were done before
-	Words func(n int)         // words that a pass is done with, from any goroutine; an epoch has two passes
+	Words func(n int)         // words that a pass is done with, from any goroutine; an epoch of "paper" has two passes
 	Epoch func(e model.Epoch) // after each epoch
 	Note  func(line string)   // what a person should know, from any goroutine
 }
 
 // Fit learns a model from x: codes for its words and their dictionary. It leaves x
-// as it is. Atoms and Epochs of h may be 0 for their defaults, 10·L atoms and
+// as it is. Atoms and Epochs of h may be 0 for their defaults, [DefaultAtoms] and
 // [DefaultEpochs].
 //
 // It is an error if hyperparameters are outside their domain, if x is not valid (see
-// [vectors.Dense.Validate]), if the device can't run the training or has too
-// little memory (ErrMemory), if training diverges (ErrDiverged), or if a checkpoint
-// that is to be resumed is not of this training (a [*CheckpointError]). If ctx is
-// cancelled, the error is ctx's, and what is left is a checkpoint, if there was to be
-// one.
+// [vectors.Dense.Validate]) or there is nothing to learn from it, if the device can't run
+// the training or has too little memory (ErrMemory), if training diverges (ErrDiverged),
+// or if a checkpoint that is to be resumed is not of this training (a [*CheckpointError]). If ctx is cancelled, the error is ctx's, and what is left is a
+// checkpoint, if there was to be one.
 //
-// Where training itself succeeds and what comes after it fails, the final encoding of
-// the recipe "best" or the release of the device, Fit returns the error and a model: that
-// is whole, with the codes of training.
+// Where training itself succeeds and the release of the device fails, or all codes are
+// zero (ErrNothingActive), Fit returns the error and a model that is whole.
 func Fit(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, device Device, o Options) (*model.Model, error) {
+	if h.Recipe != "best" {
+		fit := fitPaper
+		if h.Sparsity > 0 {
+			fit = fitSparsity
+		}
+		m, err := fit(ctx, x, h, device, o)
+		if err == nil && m.Info.Epochs[len(m.Info.Epochs)-1].L1 == 0 {
+			err = ErrNothingActive
+		}
+		return m, err
+	}
+	m, err := Learn(ctx, x, h, device, o)
+	if err != nil {
+		return nil, err
+	}
+	encoded, err := encode.Model(ctx, m, x, device, encode.Defaults(m.Info))
+	if err != nil {
+		return nil, err
+	}
+	encoded.Info.Input = m.Info.Input
+	return encoded, nil
+}
+
+// Learn learns a dictionary from x by the recipe "best", as [Fit] does, and gives no
+// codes: those of any rows, such as more than fit in memory, come from
+// [overcomplete/encode.Stream], with the options that [overcomplete/encode.Defaults] has
+// for the model.
+func Learn(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, device Device, o Options) (*model.Model, error) {
+	if h.Recipe != "best" {
+		return nil, fmt.Errorf("train: recipe is %q, want best, whose dictionary is learned without codes", h.Recipe)
+	}
 	m, p, err := prepare(x, h, o)
 	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
-	if err := learn(ctx, m, p, device, o); err != nil {
-		if m.Dictionary.Atoms == nil {
+	f := &fit{problem: p, options: o, model: m}
+	atoms, norm, err := f.words(&m.Dictionary)
+	if err != nil {
+		return nil, err
+	}
+	return m, f.run(ctx, func(p Problem) (Trainer, error) {
+		start := m.Dictionary
+		start.Atoms = atoms
+		return newOnline(p, &start, norm, device)
+	})
+}
+
+// fitPaper is Fit of the recipe "paper".
+func fitPaper(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, device Device, o Options) (*model.Model, error) {
+	m, p, err := prepare(x, h, o)
+	if err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	f := &fit{problem: p, options: o, model: m}
+	f.checkScale(x)
+	if h.Init == "words" {
+		if f.problem.Dictionary, _, err = f.words(&model.Dictionary{Dim: x.Dim}); err != nil {
 			return nil, err
 		}
-		return m, err
 	}
-	if m.Info.Training.Recipe != "best" {
-		return m, nil
+	if err = f.run(ctx, device.Trainer); m.Dictionary.Atoms == nil {
+		return nil, err
 	}
-	o2 := encode.Defaults(m.Info)
-	o2.Lambda = m.Info.Training.Lambda * meanSquare(x.Data, &m.Dictionary)
-	o2.Most = encode.Most(1-h.Sparsity, m.Info.Training.Atoms)
-	encoded, err := encode.Model(ctx, m, x, device, o2)
+	if err == nil {
+		f.checkResult()
+	}
+	return m, err
+}
+
+// words returns atoms to start from, which are words, and their norm: that of the rows of
+// X, less the mean of d, in the root mean square.
+func (f *fit) words(d *model.Dictionary) (atoms []float32, norm float64, err error) {
+	square, err := meanSquare(f.problem.X, d)
 	if err != nil {
-		return m, err
+		return nil, 0, err
 	}
-	encoded.Info.Input = m.Info.Input
-	return encoded, nil
+	k := f.problem.Hyperparameters.Atoms
+	rows := min(f.problem.Len(), startRows*k)
+	bytes := 4 * float64(d.Dim) * (2*float64(k) + float64(rows)) // with a copy for the device
+	if total, ok := memory.Total(); ok && bytes > float64(total) {
+		return nil, 0, fmt.Errorf("train: %w: %d sparse dimensions need about %.1f GB to start from, and there can be %.1f GB", ErrMemory, k, bytes/1e9, float64(total)/1e9)
+	}
+	norm = math.Sqrt(square)
+	atoms, words := wordAtoms(f.problem.X, d, norm, k, f.problem.Hyperparameters.Seed)
+	if words < k {
+		f.note("%d atoms are more than the %d words that differ in direction: the other %d start from random directions", k, words, k-words)
+	}
+	return atoms, norm, nil
 }
 
 // prepare returns what is known of the model before training, and what there is to
@@ -239,7 +319,7 @@ func prepare(x *vectors.Dense, h model.Hyperparameters, o Options) (*model.Model
 		h.DictionarySteps = 0 // a step a word
 	}
 	if h.Atoms == 0 {
-		h.Atoms = 10 * x.Dim
+		h.Atoms = DefaultAtoms(h, x.Len(), x.Dim)
 	}
 	if h.Epochs == 0 {
 		h.Epochs = DefaultEpochs(h)
@@ -263,21 +343,16 @@ func prepare(x *vectors.Dense, h model.Hyperparameters, o Options) (*model.Model
 	if h.Center {
 		m.Dictionary.Mean = x.Mean()
 	}
-	if h.Center && h.Recipe != "best" {
+	if h.Center && h.Recipe == "paper" {
 		p.X = make([]float32, len(x.Data))
 		m.Dictionary.Center(p.X, x.Data)
 	}
 	return m, p, nil
 }
 
-// learn trains, and completes m but for how its codes may be made again.
-func learn(ctx context.Context, m *model.Model, p Problem, device Device, o Options) (err error) {
-	var t Trainer
-	if p.Hyperparameters.Recipe == "best" {
-		t, err = newOnline(m, p, device)
-	} else {
-		t, err = device.Trainer(p)
-	}
+// run trains, with the trainer that start makes, and completes the model.
+func (f *fit) run(ctx context.Context, start func(Problem) (Trainer, error)) (err error) {
+	t, err := start(f.problem)
 	if err != nil {
 		return err
 	}
@@ -286,17 +361,16 @@ func learn(ctx context.Context, m *model.Model, p Problem, device Device, o Opti
 			err = closed
 		}
 	}()
-	m.Info.Device = t.Device()
-	f := fit{trainer: t, problem: p, options: o, model: m, batch: p.Batch()}
+	f.trainer, f.batch, f.model.Info.Device = t, f.problem.Batch(), t.Device()
 	if err := f.resume(); err != nil {
 		return err
 	}
-	if o.Begin != nil {
-		o.Begin(m.Info)
+	if f.options.Begin != nil {
+		f.options.Begin(f.model.Info)
 	}
 	ctx, stop := f.interruptible(ctx)
 	defer stop()
-	for !finished(m.Info) {
+	for !finished(f.model.Info) {
 		if err := f.epoch(ctx); err != nil {
 			return err
 		}
@@ -333,9 +407,6 @@ func (f *fit) epoch(ctx context.Context) error {
 	start := time.Now()
 	info := &f.model.Info
 	t := len(info.Epochs) + 1
-	if b, _ := strconv.Atoi(os.Getenv("OC_BATCH")); b > 0 {
-		f.batch = b
-	}
 	sums, err := f.trainer.Epoch(ctx, t, f.batch)
 	if err != nil {
 		return err

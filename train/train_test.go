@@ -22,12 +22,19 @@ type script struct {
 	running   []float64 // of all words, an epoch each; the last one repeats
 	shortened []int     // likewise
 	loss      float64
+	rising    bool   // the loss, by itself each epoch
+	dead      bool   // no code is nonzero
+	zeros     func(lambda float64) float64
 	cancel    func() // called in the second epoch
 
 	problem Problem
 	batches []int // asked for
 	closed  int
 	encode.Device
+}
+
+func (s *script) Learner(*model.Dictionary, float64, encode.Options) (Learner, error) {
+	return nil, errors.New("no learner")
 }
 
 func at[T any](s []T, i int) (x T) {
@@ -51,10 +58,21 @@ func (s scripted) Epoch(ctx context.Context, epoch, batch int) (Sums, error) {
 	if epoch == 2 && s.cancel != nil {
 		s.cancel()
 	}
-	return Sums{
+	sums := Sums{
 		RunningLoss: at(s.running, epoch-1), Steps: 100, Shortened: at(s.shortened, epoch-1),
 		Loss: s.loss, Error: 2 * s.loss, L1: 30, Nonzeros: 12, UsedAtoms: 5,
-	}, ctx.Err()
+	}
+	h := s.problem.Hyperparameters
+	if s.rising {
+		sums.Error = 20 * s.loss * float64(epoch)
+	}
+	if s.dead {
+		sums.L1, sums.Nonzeros, sums.UsedAtoms = 0, 0, 0
+	}
+	if s.zeros != nil {
+		sums.Nonzeros = int64(math.Round((1 - s.zeros(h.Lambda)) * float64(s.problem.Len()*h.Atoms)))
+	}
+	return sums, ctx.Err()
 }
 
 // Dictionary has norms of 5 and 10 and zeros.
@@ -84,7 +102,7 @@ func words(n int) *vectors.Dense {
 
 // six returns the defaults for six atoms.
 func six(epochs int) model.Hyperparameters {
-	h := Defaults()
+	h := Paper()
 	h.Atoms, h.Epochs = 6, epochs
 	return h
 }
@@ -201,7 +219,7 @@ func TestCancelled(t *testing.T) {
 // What a model says of its input is what the source says; its defaults depend on the
 // vectors.
 func TestProvenance(t *testing.T) {
-	h := Defaults()
+	h := Paper()
 	m, err := Fit(t.Context(), words(2), h, &script{}, Options{})
 	if err != nil || m.Info.Input != (model.Input{Words: 2, Dim: 2}) || m.Info.Training.Atoms != 20 || m.Info.Training.Epochs != 20 {
 		t.Errorf("got %+v, error %v", m, err)
@@ -236,7 +254,7 @@ func TestFitRefuses(t *testing.T) {
 		"lambda is -1":                    func(_ *vectors.Dense, h *model.Hyperparameters, _ *Options) { h.Lambda = -1 },
 		`loss is "cauchy", want huber`:    func(_ *vectors.Dense, h *model.Hyperparameters, _ *Options) { h.Loss = "cauchy" },
 		`loss is "huber", want another`:   func(_ *vectors.Dense, h *model.Hyperparameters, o *Options) { h.Loss, o.Loss = "huber", gorgonia.Abs },
-		"recipe is best, which wants":     func(_ *vectors.Dense, h *model.Hyperparameters, _ *Options) { h.Recipe = "best" },
+		"algorithm is minibatch, and the recipe best":     func(_ *vectors.Dense, h *model.Hyperparameters, _ *Options) { h.Recipe = "best" },
 		"number 1 of its vector is NaN":   func(x *vectors.Dense, _ *model.Hyperparameters, _ *Options) { x.Data[0] = float32(math.NaN()) },
 		"3 numbers are no vectors of len": func(x *vectors.Dense, _ *model.Hyperparameters, _ *Options) { x.Data = x.Data[1:] },
 	} {
@@ -245,5 +263,81 @@ func TestFitRefuses(t *testing.T) {
 		if _, err := Fit(t.Context(), x, h, s, o); err == nil || !strings.Contains(err.Error(), want) || s.closed > 0 {
 			t.Errorf("error %v, want %q", err, want)
 		}
+	}
+}
+
+// notes trains and returns what was said.
+func notes(t *testing.T, s *script, h model.Hyperparameters, scale float32) (said []string, err error) {
+	t.Helper()
+	x := words(10)
+	for i := range x.Data {
+		x.Data[i] = scale
+	}
+	_, err = Fit(t.Context(), x, h, s, Options{Note: func(line string) { said = append(said, line) }})
+	return said, err
+}
+
+// A training that will or did end badly says so, in a line with what to do.
+func TestWarnings(t *testing.T) {
+	for name, c := range map[string]struct {
+		script *script
+		atoms  int
+		norm   float64
+		want   string
+	}{
+		"all is well":      {&script{loss: 1}, 6, 3, ""},
+		"small vectors":    {&script{loss: 1}, 6, 1, "mean norm is 1,"},
+		"large vectors":    {&script{loss: 1}, 6, 30, "mean norm is 30,"},
+		"dead atoms":       {&script{loss: 1}, 7, 3, "29 % of the dimensions are not used"},
+		"the error rises":  {&script{loss: 1, rising: true}, 6, 3, "the error has risen from 2 to 4"},
+		"nothing is alive": {&script{loss: 1, dead: true}, 6, 3, "error: all codes are zero"},
+	} {
+		h := six(2)
+		h.Atoms = c.atoms
+		said, err := notes(t, c.script, h, float32(c.norm/math.Sqrt2))
+		if err != nil {
+			said = append(said, "error: "+strings.TrimPrefix(err.Error(), "train: "))
+		}
+		got := strings.Join(said, "\n")
+		if c.want == "" && got != "" || !strings.Contains(got, c.want) || strings.Count(got, "warning: ") > 1 {
+			t.Errorf("%s: said %q", name, got)
+		}
+	}
+}
+
+// A share of zeros is looked for with one λ after another.
+func TestFitSparsity(t *testing.T) {
+	for _, c := range []struct {
+		wanted, half float64 // zeros, and the λ of half of them
+		err          string
+	}{{0.9, 0.1, ""}, {0.6, 3, ""}, {0.9, 0, "no λ of"}} {
+		s := &script{loss: 1, zeros: func(lambda float64) float64 {
+			if c.half == 0 {
+				return 0.2 // whatever λ is
+			}
+			return lambda / (lambda + c.half)
+		}}
+		h := six(1)
+		h.Sparsity, h.Atoms = c.wanted, 1000
+		m, err := Fit(t.Context(), words(10), h, s, Options{})
+		if c.err != "" {
+			if err == nil || !strings.Contains(err.Error(), c.err) || s.closed != 2 && s.closed > MostTrainings {
+				t.Errorf("error %v after %d trainings", err, s.closed)
+			}
+			continue
+		}
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		got, λ := m.Info.Epochs[0].Sparsity, m.Info.Training.Lambda
+		if math.Abs(got-c.wanted) > SparsityTolerance || m.Info.Training.Sparsity != 0 || math.Abs(λ/(λ+c.half)-got) > 1e-3 {
+			t.Errorf("%v zeros with λ = %v, want %v", got, λ, c.wanted)
+		}
+	}
+	h := six(1)
+	h.Sparsity = 0.9
+	if _, err := Fit(t.Context(), words(10), h, &script{}, Options{Checkpoint: &Checkpoint{Dir: t.TempDir(), Every: 1}}); err == nil {
+		t.Error("no error for checkpoints of several trainings")
 	}
 }

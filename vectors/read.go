@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"overcomplete/internal/safetensors"
@@ -25,8 +26,8 @@ type ReadOptions struct {
 	// failing at the first.
 	SkipBad bool
 	// WordList is the path of a file with the words, one a line in the order of the
-	// rows, for .npy, .npz and .safetensors files; "-" is standard input. It may be
-	// compressed.
+	// rows; "-" is standard input. It is for files without words, and takes the place of
+	// words in .npz and .safetensors files and in tables. It may be compressed.
 	WordList string
 }
 
@@ -45,6 +46,7 @@ const (
 	formatGloVe  = "GloVe text"
 	formatText   = "word2vec text"
 	formatBinary = "word2vec binary"
+	formatBare   = "text without words"
 	formatNpy    = "NumPy .npy"
 	formatNpz    = "NumPy .npz"
 	formatTensor = "safetensors"
@@ -86,12 +88,11 @@ func quote[T string | []byte](s T) string {
 	return fmt.Sprintf("%q", s)
 }
 
-const (
-	// window is how much of a file is looked at to tell its format, in bytes.
-	window = 1 << 20
-	// maxDim bounds L, and with it what is allocated on the word of a header.
-	maxDim = 1 << 20
-)
+// MaxDim bounds L, and with it what is allocated on the word of a header.
+const MaxDim = 1 << 20
+
+// window is how much of a file is looked at to tell its format, in bytes.
+const window = 1 << 20
 
 // Read reads word vectors from the file at path, or from standard input if path
 // is "-". It recognises the format, and a compression with gzip or zstd, by the
@@ -103,13 +104,22 @@ const (
 //     line of two whole numbers is always taken for that.
 //   - word2vec binary: a first line "V L", then for each row a word, a space, L
 //     little-endian float32 and, in some files, a newline.
-//   - NumPy's .npy: a V×L array of float32 or float64. The words are in o.WordList.
+//   - text without words: L numbers a line, as [WriteProjectorVectors] writes. The words
+//     are in o.WordList. Where the first numbers of the lines are whole numbers, each
+//     another, they are the words if there is no list.
+//   - NumPy's .npy: a V×L array of float16, bfloat16 as the package ml_dtypes has it,
+//     float32 or float64. The words are in o.WordList.
 //   - NumPy's .npz: such an array, named "vectors" or the only one. The words are in
 //     o.WordList or, without it, in an array of strings named "words".
 //   - .safetensors: a V×L tensor of F32, F64, F16 or BF16, named "vectors",
 //     "embeddings" or "weight" (looked for in this order), or the only one of two
 //     dimensions. The words are in o.WordList or, without it, in a U8 tensor named
 //     "words", as UTF-8 with a newline after each word.
+//   - Formats of [RegisterFormat], as those of package columnar: Arrow and Parquet. The
+//     words are in o.WordList or, without it, in the file.
+//
+// Where .npy, .npz, .safetensors and registered formats have no words, rows are called by
+// their numbers from 0, with a warning.
 //
 // An .npz or .safetensors file that is compressed as a whole, or read from a pipe, is
 // held in memory as it is read. It is refused if it expands to more than a hundred times
@@ -150,6 +160,7 @@ func Read(ctx context.Context, path string, o ReadOptions) (*Dense, *Source, err
 // Stream reads the same files as [Read] and calls each with their rows, some at a
 // time and in the file's order. The memory that it takes does not grow with the
 // number of rows, except for .npy, .npz and .safetensors files, which it holds whole.
+// (Of a Parquet file it holds a page of each column, of an Arrow file a record batch.)
 // The function each may keep the rows that it gets; if it returns an error, Stream
 // ends and returns that error. Other errors are those of Read.
 //
@@ -216,26 +227,30 @@ func (b *builder) read(ctx context.Context, path string) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := detect(content)
+	h, err := detect(content, b.options.WordList != "")
 	if err != nil {
 		return nil, err
 	}
-	if b.options.WordList != "" && h.format != formatNpy && h.format != formatNpz && h.format != formatTensor {
-		return nil, errors.New("it has words of its own; a word list (--words) is for .npy, .npz and .safetensors files")
-	}
 	b.file, b.dim, b.want = displayName(path), h.dim, h.words
+	c := &Content{content, size, in}
+	var warnings []string
 	switch h.format {
 	case formatGloVe, formatText:
 		b.text, b.number = true, h.lines
 		err = readText(ctx, content, b, textChunk)
+	case formatBare:
+		b.text, b.bare = true, true
+		err = b.withWordList(ctx, func() error { return readText(ctx, content, b, textChunk) })
 	case formatBinary:
 		err = readBinary(content, b)
 	case formatNpy:
-		err = readNpy(ctx, content, size, b)
+		err = readNpy(ctx, c, b)
 	case formatNpz:
-		err = readNpz(ctx, in, content, size, b)
+		err = readNpz(ctx, c, b)
 	case formatTensor:
-		err = readSafetensors(ctx, in, content, size, b)
+		err = readSafetensors(ctx, c, b)
+	default:
+		warnings, err = h.table.read(ctx, c, b)
 	}
 	if err != nil {
 		return nil, err
@@ -251,7 +266,7 @@ func (b *builder) read(ctx context.Context, path string) (*Source, error) {
 		Name:     filepath.Base(displayName(path)),
 		SHA256:   sum,
 		Format:   h.format,
-		Warnings: b.warnings(),
+		Warnings: append(warnings, b.warnings()...),
 
 		WordsSHA256: b.wordsSum,
 	}, nil
@@ -260,18 +275,35 @@ func (b *builder) read(ctx context.Context, path string) (*Source, error) {
 // A heading is what the beginning of a file says about the rest.
 type heading struct {
 	format string
-	words  int // V as the header declares it, or -1
-	dim    int // L, or 0 if the file's own header has it
-	lines  int // lines before the first row
+	words  int    // V as the header declares it, or -1
+	dim    int    // L, or 0 if the file's own header has it
+	lines  int    // lines before the first row
+	table  format // one that is registered
 }
 
-var errFormat = errors.New("not word vectors: want text (GloVe, word2vec, fastText), word2vec binary, .npy, .npz or .safetensors, plain or compressed with gzip or zstd")
+var (
+	errOwnWords = errors.New("it has words of its own; a word list (--words) is for files that have none, and for .npz, .safetensors and tables")
+	errNoWords  = errors.New("no line begins with a word; vectors alone, such as those for the Embedding Projector, need a file with a word a line (--words)")
+	errPickle   = errors.New("a Python pickle, such as gensim's .kv, which only Python reads; save the vectors with gensim's save_word2vec_format, or with numpy.save")
+)
+
+// errFormat is the error of what is none of the formats.
+func errFormat() error {
+	others := ""
+	for _, f := range formats {
+		if !strings.Contains(others, f.name) {
+			others += f.name + ", "
+		}
+	}
+	return fmt.Errorf("not word vectors: want text (GloVe, word2vec, fastText), word2vec binary, %s.npy, .npz or .safetensors, plain or compressed with gzip or zstd", others)
+}
 
 const byteOrderMark = "\uFEFF"
 
 // detect tells the format of a file from its beginning and leaves r at the
-// first row, or at the beginning of a .npy, .npz or .safetensors.
-func detect(r *bufio.Reader) (heading, error) {
+// first row, or at the beginning if it is neither text nor word2vec's. Listed says that
+// the words are in a list.
+func detect(r *bufio.Reader, listed bool) (heading, error) {
 	head, err := r.Peek(window)
 	if err != nil && err != io.EOF {
 		return heading{}, err
@@ -286,6 +318,11 @@ func detect(r *bufio.Reader) (heading, error) {
 		return heading{format: formatNpz, words: -1}, nil
 	case safetensors.Detect(head):
 		return heading{format: formatTensor, words: -1}, nil
+	case len(head) > 1 && head[0] == 0x80 && head[1] <= 5: // no text begins so
+		return heading{}, errPickle
+	}
+	if f, ok := find(head); ok {
+		return heading{format: f.name, words: -1, table: f}, nil
 	}
 	skip := 0
 	if bytes.HasPrefix(head, []byte(byteOrderMark)) {
@@ -304,11 +341,43 @@ func detect(r *bufio.Reader) (heading, error) {
 	default:
 		h = heading{format: formatGloVe, words: -1, dim: inferDim(head[skip:], whole)}
 		if h.dim == 0 || bytes.IndexByte(head, 0) >= 0 && !beginsWithText(head[skip:], h.dim) {
-			return heading{}, errFormat
+			return heading{}, errFormat()
 		}
+		switch numbers, ids := onlyNumbers(head[skip:], h.dim, whole); {
+		case numbers && listed:
+			h.format, h.dim = formatBare, h.dim+1
+		case numbers && !ids:
+			return heading{}, errNoWords
+		}
+	}
+	if listed && h.format != formatBare {
+		return heading{}, errOwnWords
 	}
 	_, err = r.Discard(skip)
 	return h, err
+}
+
+// onlyNumbers reports whether each row is dim+1 numbers, and whether the first of them can
+// be words all the same: whole numbers, each another. The last line counts only if it is
+// whole.
+func onlyNumbers(rows []byte, dim int, whole bool) (numbers, ids bool) {
+	if !whole {
+		rows = rows[:bytes.LastIndexByte(rows, '\n')+1]
+	}
+	ids = true
+	seen := map[string]bool{}
+	for line := range bytes.Lines(rows) {
+		if line = trimRow(line); len(line) == 0 {
+			continue
+		}
+		n, first := trailingNumbers(line)
+		if _, _, err := parseNumber(first, 0); err != nil || n != dim {
+			return false, false
+		}
+		ids = ids && isWhole(first) && !seen[string(first)]
+		seen[string(first)] = true
+	}
+	return true, ids
 }
 
 // parseHeader parses the first line of word2vec's formats, "V L". It reports
@@ -324,8 +393,8 @@ func parseHeader(line []byte) (h heading, isHeader bool, err error) {
 		return heading{}, true, fmt.Errorf("the header declares %s words", quote(fields[0]))
 	}
 	dim, err := strconv.Atoi(string(fields[1]))
-	if err != nil || dim < 1 || dim > maxDim {
-		return heading{}, true, fmt.Errorf("the header declares vectors of %s numbers, want 1 to %d", quote(fields[1]), maxDim)
+	if err != nil || dim < 1 || dim > MaxDim {
+		return heading{}, true, fmt.Errorf("the header declares vectors of %s numbers, want 1 to %d", quote(fields[1]), MaxDim)
 	}
 	return heading{format: formatText, words: words, dim: dim, lines: 1}, true, nil
 }
@@ -389,5 +458,5 @@ func inferDim(rows []byte, whole bool) int {
 			dim = n
 		}
 	}
-	return dim // under maxDim, for more don't fit in the window
+	return dim // under MaxDim, for more don't fit in the window
 }

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"math/rand/v2"
@@ -57,6 +58,18 @@ func textRows(d *Dense, end string) string {
 			b.WriteString(" " + strconv.FormatFloat(float64(x), 'g', -1, 32))
 		}
 		b.WriteString(end)
+	}
+	return b.String()
+}
+
+// bareRows returns the rows without their words, as [WriteProjectorVectors] does.
+func bareRows(d *Dense) string {
+	var b strings.Builder
+	for i := range d.Words {
+		for k, x := range d.Row(i) {
+			fmt.Fprintf(&b, "%s%v", []string{"", "\t"}[min(k, 1)], x)
+		}
+		b.WriteString("\n")
 	}
 	return b.String()
 }
@@ -184,6 +197,7 @@ func TestReadFormats(t *testing.T) {
 		{"npy, float64, Fortran order", npyFile(d, true), formatNpy, list + "\n"},
 		{"npz", npzFile(d, "vectors", true), formatNpz, ""},
 		{"npz with any name", npzFile(d, "arr_0", true), formatNpz, ""},
+		{"text without words", bareRows(d), formatBare, list},
 		{"npz and a word list", npzFile(d, "arr_0", false), formatNpz, list},
 		{"safetensors", tensorFile(d, "embeddings", true), formatTensor, ""},
 		{"safetensors with any name and a word list", tensorFile(d, "model.embed.weight", false), formatTensor, list},
@@ -404,7 +418,14 @@ func TestReadOddInputs(t *testing.T) {
 	}
 }
 
-const formatMessage = "FILE: not word vectors: want text (GloVe, word2vec, fastText), word2vec binary, .npy, .npz or .safetensors, plain or compressed with gzip or zstd"
+const (
+	pickleMessage  = "FILE: a Python pickle, such as gensim's .kv, which only Python reads; save the vectors with gensim's save_word2vec_format, or with numpy.save"
+	noWordsMessage = "FILE: no line begins with a word; vectors alone, such as those for the Embedding Projector, need a file with a word a line (--words)"
+	numbered       = "no words: its rows are called by their numbers, from 0; train and encode take a list of words (--words)"
+	ownWords       = "FILE: it has words of its own; a word list (--words) is for files that have none, and for .npz, .safetensors and tables"
+)
+
+const formatMessage = "FILE: not word vectors: want text (GloVe, word2vec, fastText), word2vec binary, test table, .npy, .npz or .safetensors, plain or compressed with gzip or zstd"
 
 // Input that is refused, and how.
 var badInputs = []struct {
@@ -420,6 +441,11 @@ var badInputs = []struct {
 	{"ELF", "\x7fELF\x02\x01\x01\x00\x00", formatMessage},
 	{"UTF-16", "\xff\xfea\x00 \x001\x00\n\x00", formatMessage},
 	{"compressed twice", gzipped(gzipped("a 1 2\n")), formatMessage},
+	{"a pickle", "\x80\x04\x95\x10\x00\x00\x00\x00\x00\x00\x00\x8c\x1dgensim.models.keyedvectors", pickleMessage},
+	{"a pickle of Python 2", "\x80\x02cgensim.models.keyedvectors\nKeyedVectors\n", pickleMessage},
+	{"no words", "0\t0.5\t0\n0\t0\t1.5\n0.1\t0\t0\n", noWordsMessage},
+	{"no words, and no fractions", "0 1 2\n3 4 5\n0 7 8", noWordsMessage},
+	{"no words, in one row", "0.5 1 2", noWordsMessage},
 
 	{"too few numbers", "a 1 2\nb 1 2\nbank 1\n", `FILE:3: word "bank": 1 numbers, want 2; --skip-bad drops such rows`},
 	{"too few numbers after a word with spaces", "a 1 2\nb 1 2\n. . . 1\n", `FILE:3: word ". .": value 1 is ".", not a finite number; --skip-bad drops such rows`},
@@ -468,12 +494,9 @@ var badInputs = []struct {
 	{"zstd with a window of 256 MiB", zstandardWindow(28, "a 1 2\n"), "FILE: damaged zstd data: window size exceeded"},
 	{"zstd and something else", zstandard("a 1 2\n") + "xxxx", "FILE: damaged zstd data: invalid input: magic number mismatch"},
 
-	{"npy without words", npyFile(sample(), false), "FILE: the file has no words: give a file with one word a line, in row order (--words)"},
-	{"npz without words", npzFile(sample(), "vectors", false), "FILE: the file has no words: give a file with one word a line, in row order (--words)"},
 	{"npz without arrays", zipFile("glove.txt", "a 1 2\n"), "FILE: a zip archive without NumPy arrays; unzip it first"},
 	{"npz without arrays, compressed", gzipped(zipFile("glove.txt", "a 1 2\n")), "FILE: a zip archive without NumPy arrays; unzip it first"},
 	{"npz compressed and cut short", half(gzipped(npzFile(sample(), "vectors", true))), "FILE: the gzip data is cut short"},
-	{"safetensors without words", tensorFile(sample(), "vectors", false), "FILE: the file has no words: give a file with one word a line, in row order (--words)"},
 	{"safetensors cut short", half(tensorFile(sample(), "vectors", true)), "FILE: truncated: the tensors need 349 bytes, the file has 74"},
 	{"safetensors compressed and cut short", half(gzipped(tensorFile(sample(), "vectors", true))), "FILE: the gzip data is cut short"},
 	{"safetensors of NaN", tensorFile(&Dense{[]string{"a", "b"}, 1, []float32{1, float32(math.NaN())}}, "x", true), `FILE: row 2: word "b": value 1 is NaN, not a finite number; --skip-bad drops such rows`},
@@ -527,7 +550,12 @@ func TestReadWordList(t *testing.T) {
 		name, content, list string
 		message             string
 	}{
-		{"text", "a 1 2\n", "a\n", "FILE: it has words of its own; a word list (--words) is for .npy, .npz and .safetensors files"},
+		{"text", "a 1 2\n", "a\n", ownWords},
+		{"word2vec text", "1 2\na 1 2\n", "a\n", ownWords},
+		{"text with a row that has a word", "0 1 2\nb 3 4\n", "a\nb\n", ownWords},
+		{"text without words, and too few in the list", "0.5 1\n2 3\n", "a\n", "FILE: 1 words for more rows"},
+		{"text without words, and too many in the list", "0.5 1\n2 3\n", "a\nb\nc\n", "FILE: more than 2 words for 2 rows"},
+		{"text without words, and a row cut short", strings.Repeat(".5 1\n", window/4) + "1\n", strings.Repeat("a\n", window/4) + "b\n", `FILE:262145: word "b": 1 numbers, want 2; --skip-bad drops such rows`},
 		{"too few words", npyFile(d, false), "a\n", "FILE: 1 words for 2 rows"},
 		{"too many words", npyFile(d, false), "a\nb\n\n", "FILE: more than 2 words for 2 rows"},
 		{"empty word", npyFile(d, false), "\nb\n", "FILE: row 1: empty word; --skip-bad drops such rows"},
@@ -740,6 +768,123 @@ func TestReadAllocatesForContentOnly(t *testing.T) {
 			t.Errorf("%d bytes were allocated for %q", n, content)
 		}
 	}
+}
+
+// Rows without words are called by their numbers, which are those of the file whatever is
+// dropped, and a warning says so.
+func TestReadNumbersRows(t *testing.T) {
+	d := sample()
+	for i := range d.Words {
+		d.Words[i] = strconv.Itoa(i)
+	}
+	for name, content := range map[string]string{
+		"npy": npyFile(d, false), "npz": npzFile(d, "vectors", false), "safetensors": tensorFile(d, "vectors", false),
+	} {
+		path := tempFile(t, content)
+		got, source, err := Read(t.Context(), path, ReadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkDense(t, got, d)
+		if !slices.Equal(source.Warnings, []string{numbered}) || source.WordsSHA256 != "" {
+			t.Errorf("%s: source %+v", name, source)
+		}
+		got, source, err = streamed(t, path, ReadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkDense(t, got, d)
+		if !slices.Equal(source.Warnings, []string{numbered}) {
+			t.Errorf("%s, streamed: source %+v", name, source)
+		}
+	}
+	bad := &Dense{d.Words[:3], 1, []float32{1, float32(math.NaN()), 3}}
+	got, _, err := Read(t.Context(), tempFile(t, npyFile(bad, false)), ReadOptions{SkipBad: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkDense(t, got, &Dense{[]string{"0", "2"}, 1, []float32{1, 3}})
+	checkError(t, tempFile(t, npyFile(bad, false)), ReadOptions{}, `FILE: row 2: word "1": value 1 is NaN, not a finite number; --skip-bad drops such rows`)
+}
+
+// testTable is a format that only tests have: rows of a word and numbers of one digit.
+func init() {
+	RegisterFormat("test table", "TEST", func(c *Content) (*Table, error) {
+		r, size, err := c.RandomAccess()
+		if err != nil {
+			return nil, err
+		}
+		lines := strings.Split(string(must(io.ReadAll(io.NewSectionReader(r, 0, size)))), "\n")
+		table := &Table{Words: lines[0] == "TEST words", Warnings: []string{"a table of tests"}}
+		lines = lines[1:]
+		table.Next = func() ([]Row, error) {
+			if lines[0] == "" {
+				return nil, io.EOF
+			}
+			var row Row
+			for i, field := range strings.Fields(lines[0]) {
+				if x, err := strconv.ParseFloat(field, 32); i > 0 || !table.Words {
+					row.Vector, row.Err = append(row.Vector, float32(x)), err
+				} else {
+					row.Word = field
+				}
+			}
+			lines = lines[1:]
+			return []Row{row}, nil
+		}
+		return table, nil
+	})
+}
+
+func must[T any](x T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return x
+}
+
+func TestReadRegisteredFormat(t *testing.T) {
+	const table, bare = "TEST words\na 1 2\nb 3 4\nc 5 6\n", "TEST\n1 2\n3 4\n5 6\n"
+	list := ReadOptions{WordList: tempFile(t, "x\ny\nz\n")}
+	for _, tt := range []struct {
+		name, content string
+		o             ReadOptions
+		words         []string
+		numbered      bool
+	}{
+		{"its words", table, ReadOptions{}, []string{"a", "b", "c"}, false},
+		{"gzip", gzipped(table), ReadOptions{}, []string{"a", "b", "c"}, false},
+		{"a list", table, list, []string{"x", "y", "z"}, false},
+		{"a list alone", bare, list, []string{"x", "y", "z"}, false},
+		{"numbers", bare, ReadOptions{}, []string{"0", "1", "2"}, true},
+		{"some", table, ReadOptions{MaxWords: 2}, []string{"a", "b"}, false},
+	} {
+		got, source, err := Read(t.Context(), tempFile(t, tt.content), tt.o)
+		if err != nil {
+			t.Fatalf("%s: %v", tt.name, err)
+		}
+		checkDense(t, got, &Dense{tt.words, 2, []float32{1, 2, 3, 4, 5, 6}[:2*len(tt.words)]})
+		warnings := []string{"a table of tests"}
+		if tt.numbered {
+			warnings = append(warnings, numbered)
+		}
+		if source.Format != "test table" || !slices.Equal(source.Warnings, warnings) || (source.WordsSHA256 != "") != (tt.o.WordList != "") {
+			t.Errorf("%s: source %+v", tt.name, source)
+		}
+	}
+	for content, message := range map[string]string{
+		"TEST words\na 1 2\nb 1 2 3\n": `FILE: row 2: word "b": 3 numbers, want 2; --skip-bad drops such rows`,
+		"TEST words\na\n":              `FILE: row 1: word "a": no numbers; --skip-bad drops such rows`,
+		"TEST words\na 1\nb inf\n":     `FILE: row 2: word "b": value 1 is +Inf, not a finite number; --skip-bad drops such rows`,
+		"TEST words\na 1\nb x\n":       `FILE: row 2: word "b": strconv.ParseFloat: parsing "x": invalid syntax; --skip-bad drops such rows`,
+		"TEST words\na 1\n\xff 1\n":    `FILE: row 2: word "\xff": the word isn't UTF-8; --skip-bad drops such rows`,
+		"TEST words\n":                 "FILE: no word vectors",
+		"TEST words\n" + "a" + strings.Repeat(" 1", MaxDim+1) + "\n": `FILE: row 1: word "a": over 1048576 numbers; --skip-bad drops such rows`,
+	} {
+		checkError(t, tempFile(t, content), ReadOptions{}, message)
+	}
+	checkError(t, tempFile(t, table), ReadOptions{WordList: tempFile(t, "x\ny\n")}, "FILE: 2 words for more rows")
+	checkError(t, tempFile(t, table), ReadOptions{WordList: tempFile(t, "x\ny\nz\n\n")}, "FILE: more than 3 words for 3 rows")
 }
 
 // Real vectors are read whole.

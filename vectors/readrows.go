@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -35,8 +36,10 @@ type builder struct {
 	dim     int  // L
 	want    int  // rows the file should have, or -1
 	text    bool // rows are counted in lines
+	bare    bool // lines have no words
 
-	each func(*Dense) error // takes the rows, if not nil; else they are kept
+	each func(*Dense) error     // takes the rows, if not nil; else they are kept
+	name func() (string, error) // returns the next row's word, if rows have none
 
 	words  []string
 	chunks [][]float32
@@ -50,6 +53,13 @@ type builder struct {
 	duplicate, dropped, doubtful tally
 
 	wordsSum string // SHA-256 of the word list
+	numbered bool   // the words are the numbers of the rows
+}
+
+// numberRows lets rows that have no words be called by their numbers, from 0.
+func (b *builder) numberRows() {
+	b.numbered = true
+	b.name = func() (string, error) { return strconv.Itoa(b.found), nil }
 }
 
 // add takes the rows of c, up to the number that is wanted. After an error or
@@ -64,6 +74,15 @@ func (b *builder) add(c chunk) error {
 		if b.found == b.want {
 			b.full, b.excess = true, true
 			break
+		}
+		if b.name != nil {
+			word, err := b.name()
+			if err != nil {
+				return err
+			}
+			if r.word = word; r.err == nil {
+				r.err = CheckWord(word)
+			}
 		}
 		b.found++
 		if r.err != nil {
@@ -197,6 +216,9 @@ func (b *builder) checkMemory(numbers int) error {
 
 func (b *builder) warnings() []string {
 	var w []string
+	if b.numbered {
+		w = append(w, "no words: its rows are called by their numbers, from 0; train and encode take a list of words (--words)")
+	}
 	if b.excess {
 		w = append(w, fmt.Sprintf("more rows than the %d that the header declares; the rest is ignored", b.want))
 	}
@@ -248,15 +270,15 @@ func norm(v []float32) float64 {
 	return math.Sqrt(sum)
 }
 
-// checkRow returns an error if word or vector can't be a row. Rows of text are
-// checked as they are parsed.
-func checkRow(word string, vector []float32) error {
+// checkVector returns an error if vector can't be that of a row. Text is checked as it is
+// parsed.
+func checkVector(vector []float32) error {
 	for i, x := range vector {
 		if x-x != 0 { // infinite or NaN
 			return fmt.Errorf("value %d is %v, %w", i+1, x, errNotNumber)
 		}
 	}
-	return CheckWord(word)
+	return nil
 }
 
 // CheckWord returns an error unless word can be that of a vector: a line of a list of

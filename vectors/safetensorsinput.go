@@ -13,10 +13,10 @@ import (
 // modelMetadata is the metadata of models, which package model writes.
 const modelMetadata = "model.json"
 
-// readSafetensors adds the rows of a tensor in a .safetensors file to b. Their words
-// are in another tensor, or in a list. See [randomAccess] for the file.
-func readSafetensors(ctx context.Context, in *storedFile, content io.Reader, size int64, b *builder) error {
-	file, size, err := randomAccess(in, content, size)
+// readSafetensors adds the rows of a tensor in a .safetensors file to b. Their words are
+// in a list or in another tensor, if there is either.
+func readSafetensors(ctx context.Context, c *Content, b *builder) error {
+	file, size, err := c.RandomAccess()
 	if err != nil {
 		return err
 	}
@@ -42,10 +42,8 @@ func readSafetensors(ctx context.Context, in *storedFile, content io.Reader, siz
 	case slices.Contains(f.Names(), "words"):
 		var text io.Reader
 		if text, err = f.Text("words"); err == nil {
-			words, err = readWords(text, b.file, shape[0])
+			words, err = newWordList(text, b.file).all(shape[0])
 		}
-	default:
-		err = errNoWords
 	}
 	if err != nil {
 		return err
@@ -54,7 +52,7 @@ func readSafetensors(ctx context.Context, in *storedFile, content io.Reader, siz
 	if err != nil {
 		return err
 	}
-	return b.addArray(data, words)
+	return b.addArray(data, shape, words)
 }
 
 // matrixName returns which tensor holds the vectors.

@@ -12,7 +12,7 @@ import (
 
 const (
 	textChunk = 1 << 18 // text that is parsed in one go, in bytes
-	maxLine   = 1 << 25 // holds maxDim numbers of 31 bytes
+	maxLine   = 1 << 25 // holds MaxDim numbers of 31 bytes
 )
 
 // readText parses the rows of text in r on all CPUs, about size bytes at a time,
@@ -33,7 +33,7 @@ func readText(ctx context.Context, r io.Reader, b *builder, size int) error {
 				return false
 			}
 			go func() {
-				parsed <- parseRows(lines, b.dim, b.options.SkipBad)
+				parsed <- parseRows(lines, b.dim, b.bare, b.options.SkipBad)
 				buffers.Put(&lines)
 			}()
 			return true
@@ -94,9 +94,9 @@ func splitLines(r io.Reader, size int, buffers *sync.Pool, yield func(lines []by
 	}
 }
 
-// parseRows parses lines of text. Unless skipBad is set, it stops after the
-// first malformed row.
-func parseRows(lines []byte, dim int, skipBad bool) chunk {
+// parseRows parses lines of text, bare ones without a word. Unless skipBad is set, it stops
+// after the first malformed row.
+func parseRows(lines []byte, dim int, bare, skipBad bool) chunk {
 	var c chunk
 	// No more vectors than the text has room for: a number takes two bytes.
 	most := min(bytes.Count(lines, []byte("\n"))+1, len(lines)/(2*dim)+1)
@@ -111,7 +111,12 @@ func parseRows(lines []byte, dim int, skipBad bool) chunk {
 		}
 		n := len(c.data)
 		c.data = slices.Grow(c.data, dim)[:n+dim]
-		r := parseRow(line, c.data[n:])
+		var r row
+		if bare {
+			r.err = parseVector(line, c.data[n:])
+		} else {
+			r = parseRow(line, c.data[n:])
+		}
 		r.number = number
 		c.rows = append(c.rows, r)
 		if r.err != nil {

@@ -177,7 +177,7 @@ func BenchmarkParseRows(b *testing.B) {
 		b.Run(form.name, func(b *testing.B) {
 			b.SetBytes(int64(len(lines)))
 			for b.Loop() {
-				parseRows(lines, 300, false)
+				parseRows(lines, 300, false, false)
 			}
 		})
 		b.Run(form.name+"/floor=strconv", func(b *testing.B) {

@@ -56,7 +56,9 @@ func readBinaryRows(r *bufio.Reader, n, dim int) (chunk, error) {
 		for i := range vector {
 			vector[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
 		}
-		err = checkRow(word, vector)
+		if err = checkVector(vector); err == nil {
+			err = CheckWord(word)
+		}
 		if err == nil {
 			c.data = c.data[:len(c.data)+dim]
 		}

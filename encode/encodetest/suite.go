@@ -31,11 +31,13 @@ func (n New) open(t *testing.T, d *model.Dictionary, o encode.Options, workers i
 	return e
 }
 
-// Run tests an encoder whose codes are stopped early: their values, and that they have
-// the same bits for any number of workers; rows that overflow; and cancellation. A code
-// may differ from the formulas by tolerance times the row's largest value.
+// Run tests an encoder whose codes are stopped early: their values, by the formulas and
+// by the graph; that they have the same bits for any number of workers; rows that
+// overflow; and cancellation. A code may differ from what it should be by tolerance times
+// the row's largest value.
 func Run(t *testing.T, tolerance float64, newEncoder New) {
 	t.Run("formulas", func(t *testing.T) { formulas(t, tolerance, newEncoder) })
+	t.Run("tape", func(t *testing.T) { tape(t, tolerance, newEncoder) })
 	t.Run("same bits", func(t *testing.T) {
 		SameBits(t, encode.Options{Lambda: 0.5, Steps: 15, Most: 40}, newEncoder)
 		SameBits(t, encode.Options{Lambda: 1, Steps: 15, Most: 20, Nonnegative: true}, newEncoder)

@@ -52,7 +52,7 @@ func TestResume(t *testing.T) {
 	for _, flags := range []string{"", "--method B --center", "--algorithm authors", "--stop authors --lambda 0.05", "--rate 2 --dictionary-steps 4", "--state float16", "--state float16 --algorithm authors"} {
 		t.Run(flags, func(t *testing.T) {
 			sampleDir(t)
-			line := "train in.txt -k 20 " + flags
+			line := "train --recipe paper in.txt -k 20 " + flags
 			if !strings.Contains(flags, "--stop") {
 				line += " --epochs 6"
 			}
@@ -88,8 +88,8 @@ func TestResume(t *testing.T) {
 // A checkpoint at every epoch, the last of which the finished model replaces.
 func TestCheckpointInterval(t *testing.T) {
 	sampleDir(t)
-	mustRun(t, "train in.txt -o whole --epochs 4")
-	mustRun(t, "train in.txt -o model --epochs 4 --checkpoint 1ns")
+	mustRun(t, "train --recipe paper in.txt -o whole --epochs 4")
+	mustRun(t, "train --recipe paper in.txt -o model --epochs 4 --checkpoint 1ns")
 	if learned(t, "model") != learned(t, "whole") {
 		t.Error("checkpoints changed the result")
 	}
@@ -100,7 +100,7 @@ func TestCheckpointInterval(t *testing.T) {
 
 func TestResumeStartsAnew(t *testing.T) {
 	sampleDir(t)
-	_, stderr := mustRun(t, "train in.txt -o model --epochs 2 --resume")
+	_, stderr := mustRun(t, "train --recipe paper in.txt -o model --epochs 2 --resume")
 	if !strings.Contains(stderr, "there is no model to go on with: training starts anew\n") {
 		t.Error(stderr)
 	}
@@ -110,10 +110,10 @@ func TestResumeRefuses(t *testing.T) {
 	sampleDir(t)
 	writeFile(t, "other.txt", gloVeText(sampleVectors(61, 8)))
 	const line = "in.txt -k 20 --epochs 6 --checkpoint 1h"
-	if code, _ := interruptedRun("train -o model "+line, 2); code != exitInterrupted {
+	if code, _ := interruptedRun("train --recipe paper -o model "+line, 2); code != exitInterrupted {
 		t.Fatal(code)
 	}
-	mustRun(t, "train in.txt -o done --epochs 1")
+	mustRun(t, "train --recipe paper in.txt -o done --epochs 1")
 	for _, damage := range []struct {
 		dir, file string
 		size      int64
@@ -156,7 +156,7 @@ func TestResumeRefuses(t *testing.T) {
 		{"in.txt -o x --checkpoint 0s", "--checkpoint is 0s"},
 		{"in.txt -o x --checkpoint often", `"often" for "--checkpoint"`},
 	} {
-		code, _, stderr := command("train --quiet --resume " + tt.line)
+		code, _, stderr := command("train --recipe paper --quiet --resume " + tt.line)
 		if code != exitUsage || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, tt.want) {
 			t.Errorf("%s: exit code %d, %q, want one line with %q", tt.line, code, stderr, tt.want)
 		}
@@ -170,7 +170,7 @@ func TestResumeRefuses(t *testing.T) {
 // training goes on.
 func TestResumeDamaged(t *testing.T) {
 	sampleDir(t)
-	const line = "train in.txt -k 20 --epochs 6 --checkpoint 1h --center "
+	const line = "train --recipe paper in.txt -k 20 --epochs 6 --checkpoint 1h --center "
 	for dir, epoch := range map[string]int{"model": 2, "later": 3} {
 		if code, _ := interruptedRun(line+"-o "+dir, epoch); code != exitInterrupted {
 			t.Fatal(code)

@@ -67,6 +67,8 @@ func badInputs(t *testing.T) {
 	}
 	writeFile(t, "cut.bin", append(bin, "\nsecond \x00\x00\x80\x3f\x00"...))
 
+	writeFile(t, "same.txt", []byte("one 1 2 3\ntwo 1 2 3\nthree 1 2 3\n"))
+
 	if err := os.Mkdir("photos", 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -78,97 +80,112 @@ func badInputs(t *testing.T) {
 func TestRefuses(t *testing.T) {
 	sampleDir(t)
 	badInputs(t)
-	mustRun(t, "train in.txt -o old --epochs 1")
+	mustRun(t, "train --recipe paper in.txt -o old --epochs 1")
 	before := tree(t, ".")
 	for _, tt := range []struct {
 		args string
 		want []string // in the line
 	}{
-		{"train nowhere.txt -o model", []string{"nowhere.txt: no such file"}},
-		{"train empty.txt -o model", []string{"empty.txt: empty file"}},
-		{"train photos -o model", []string{"photos: is a directory"}},
-		{"train prose.txt -o model", []string{"prose.txt: ", "not word vectors"}},
-		{"train cut.bin -o model", []string{"cut.bin: ", "2 words", "cut short"}},
-		{"train fewer.txt -o model", []string{"fewer.txt: ", "61 words, the file has 60"}},
-		{"train short.txt -o model", []string{"short.txt:7: ", `"word6"`, "7 numbers, want 8", "--skip-bad"}},
-		{"train nan.txt -o model", []string{"nan.txt:7: ", `"word6"`, "value 8", "NaN"}},
-		{"train inf.txt -o model", []string{"inf.txt:7: ", `"word6"`, "value 8", "-Inf"}},
-		{"train cut.txt.gz -o model", []string{"cut.txt.gz: ", "gzip", "cut short"}},
-		{"train zero.txt -o model", []string{"zero.txt: ", "header", `"0"`}},
-		{"train in.txt -o old", []string{"old: already exists", "--force"}},
-		{"train in.txt -o old/", []string{"old: already exists", "--force"}},
-		{"train nan.txt -o old --force", []string{"nan.txt:7: "}},
-		{"train in.txt -o photos --force", []string{"photos: ", "neither empty nor a model"}},
-		{"train in.txt -o in.txt --force", []string{"in.txt: not a directory"}},
-		{"train in.txt -o missing/model", []string{"missing/model: ", "no such file or directory"}},
-		{"train in.txt -o in.txt/model", []string{"in.txt/model: ", "not a directory"}},
+		{"train --recipe paper nowhere.txt -o model", []string{"nowhere.txt: no such file"}},
+		{"train --recipe paper empty.txt -o model", []string{"empty.txt: empty file"}},
+		{"train --recipe paper photos -o model", []string{"photos: is a directory"}},
+		{"train --recipe paper prose.txt -o model", []string{"prose.txt: ", "not word vectors"}},
+		{"train --recipe paper cut.bin -o model", []string{"cut.bin: ", "2 words", "cut short"}},
+		{"train --recipe paper fewer.txt -o model", []string{"fewer.txt: ", "61 words, the file has 60"}},
+		{"train --recipe paper short.txt -o model", []string{"short.txt:7: ", `"word6"`, "7 numbers, want 8", "--skip-bad"}},
+		{"train --recipe paper nan.txt -o model", []string{"nan.txt:7: ", `"word6"`, "value 8", "NaN"}},
+		{"train --recipe paper inf.txt -o model", []string{"inf.txt:7: ", `"word6"`, "value 8", "-Inf"}},
+		{"train --recipe paper cut.txt.gz -o model", []string{"cut.txt.gz: ", "gzip", "cut short"}},
+		{"train --recipe paper zero.txt -o model", []string{"zero.txt: ", "header", `"0"`}},
+		{"train --recipe paper in.txt -o old", []string{"old: already exists", "--force"}},
+		{"train --recipe paper in.txt -o old/", []string{"old: already exists", "--force"}},
+		{"train --recipe paper nan.txt -o old --force", []string{"nan.txt:7: "}},
+		{"train --recipe paper in.txt -o photos --force", []string{"photos: ", "neither empty nor a model"}},
+		{"train --recipe paper in.txt -o in.txt --force", []string{"in.txt: not a directory"}},
+		{"train --recipe paper in.txt -o missing/model", []string{"missing/model: ", "no such file or directory"}},
+		{"train --recipe paper in.txt -o in.txt/model", []string{"in.txt/model: ", "not a directory"}},
 
-		{"train in.txt -o model -k 0", []string{"--atoms is 0"}},
-		{"train in.txt -o model -k -3", []string{"--atoms is -3"}},
-		{"train in.txt -o old/model", []string{"old/model: is in the directory of a model"}},
-		{"train in.txt -o old/state --force", []string{"old/state: is in the directory of a model"}},
+		{"train --recipe paper in.txt -o model -k 0", []string{"--atoms is 0"}},
+		{"train --recipe paper in.txt -o model -k -3", []string{"--atoms is -3"}},
+		{"train --recipe paper in.txt -o old/model", []string{"old/model: is in the directory of a model"}},
+		{"train --recipe paper in.txt -o old/state --force", []string{"old/state: is in the directory of a model"}},
 		{"encode old in.txt -o old/model", []string{"old/model: is in the directory of a model"}},
 		{"encode old in.txt -o ./old/./words.txt", []string{"words.txt: is in the directory of a model"}},
 		{"merge old -o old/model", []string{"old/model: is in the directory of a model"}},
 		{"tune in.txt --sparsity 0.5 -o old/tuned", []string{"old/tuned: is in the directory of a model"}},
 		{"encode old large.txt -o model --quiet", []string{`large.txt: row 2, "large": its vector is too large to be encoded`}},
 
-		{"train in.txt -o model --epochs 0x10", []string{`"0x10" for "--epochs"`}},
-		{"train in.txt -o model --epochs 1_0", []string{`"1_0" for "--epochs"`}},
-		{"train in.txt -o model --epochs -", []string{`"-" for "--epochs"`}},
-		{"train in.txt -o model --epochs 99999999999999999999", []string{`"99999999999999999999" for "--epochs"`}},
-		{"train in.txt -o model --seed 18446744073709551616", []string{`"18446744073709551616" for "--seed"`}},
-		{"train in.txt -o model -k 2000000000", []string{"60 words", "2000000000 sparse dimensions", "memory"}},
-		{"train in.txt -o model -k 4000000000", []string{"--atoms is 4000000000"}},
-		{"train in.txt -o model --factor 0", []string{"--factor is 0"}},
-		{"train in.txt -o model --factor 2000000000", []string{"--atoms is 16000000000"}},
-		{"train in.txt -o model --factor 2305843009213693953", []string{"--factor is 2305843009213693953"}}, // × 8 is 8 in 64 bits
-		{"train in.txt -o model --factor 3 -k 24", []string{"-k or --factor"}},
-		{"train in.txt -o model --lambda -1", []string{"--lambda is -1"}},
-		{"train in.txt -o model --lambda NaN", []string{"--lambda is NaN"}},
-		{"train in.txt -o model --lambda much", []string{`"much" for "--lambda"`}},
-		{"train in.txt -o model --tau Inf", []string{"--tau is +Inf"}},
-		{"train in.txt -o model --rate 0", []string{"--rate is 0"}},
-		{"train in.txt -o model --lambda 1e39", []string{"--lambda is 1e+39, which is +Inf in single precision"}},
-		{"train in.txt -o model --tau 1e-300", []string{"--tau is 1e-300, which is 0 in single precision"}},
-		{"train in.txt -o model --rate 1e-50", []string{"--rate is 1e-50, which is 0 in single precision"}},
-		{"train in.txt -o model --loss huber --huber-delta 1e-300", []string{"--huber-delta is 1e-300, which is 0 in single precision"}},
+		{"train --recipe paper in.txt -o model --epochs 0x10", []string{`"0x10" for "--epochs"`}},
+		{"train --recipe paper in.txt -o model --epochs 1_0", []string{`"1_0" for "--epochs"`}},
+		{"train --recipe paper in.txt -o model --epochs -", []string{`"-" for "--epochs"`}},
+		{"train --recipe paper in.txt -o model --epochs 99999999999999999999", []string{`"99999999999999999999" for "--epochs"`}},
+		{"train --recipe paper in.txt -o model --seed 18446744073709551616", []string{`"18446744073709551616" for "--seed"`}},
+		{"train --recipe paper in.txt -o model -k 2000000000", []string{"60 words", "2000000000 sparse dimensions", "memory"}},
+		{"train --recipe paper in.txt -o model -k 4000000000", []string{"--atoms is 4000000000"}},
+		{"train --recipe paper in.txt -o model --factor 0", []string{"--factor is 0"}},
+		{"train --recipe paper in.txt -o model --factor 2000000000", []string{"--atoms is 16000000000"}},
+		{"train --recipe paper in.txt -o model --factor 2305843009213693953", []string{"--factor is 2305843009213693953"}}, // × 8 is 8 in 64 bits
+		{"train --recipe paper in.txt -o model --factor 3 -k 24", []string{"-k or --factor"}},
+		{"train --recipe paper in.txt -o model --lambda -1", []string{"--lambda is -1"}},
+		{"train --recipe paper in.txt -o model --lambda NaN", []string{"--lambda is NaN"}},
+		{"train --recipe paper in.txt -o model --lambda much", []string{`"much" for "--lambda"`}},
+		{"train --recipe paper in.txt -o model --tau Inf", []string{"--tau is +Inf"}},
+		{"train --recipe paper in.txt -o model --rate 0", []string{"--rate is 0"}},
+		{"train --recipe paper in.txt -o model --lambda 1e39", []string{"--lambda is 1e+39, which is +Inf in single precision"}},
+		{"train --recipe paper in.txt -o model --tau 1e-300", []string{"--tau is 1e-300, which is 0 in single precision"}},
+		{"train --recipe paper in.txt -o model --rate 1e-50", []string{"--rate is 1e-50, which is 0 in single precision"}},
+		{"train --recipe paper in.txt -o model --loss huber --huber-delta 1e-300", []string{"--huber-delta is 1e-300, which is 0 in single precision"}},
 		{"graph --lambda 1e-300", []string{"--lambda is 1e-300"}},
-		{"train in.txt -o model --epochs 0", []string{"--epochs is 0"}},
-		{"train in.txt -o model --workers 0", []string{"--workers is 0"}},
-		{"train in.txt -o model --max-words -1", []string{"--max-words is -1"}},
-		{"train in.txt -o model --dictionary-steps 0", []string{"--dictionary-steps is 0"}},
-		{"train in.txt -o model --dictionary-steps 9 --algorithm authors", []string{"--dictionary-steps"}},
-		{"train in.txt -o model --seed -1", []string{`"-1" for "--seed"`}},
-		{"train in.txt -o model --method C", []string{`--method is "C"`}},
-		{"train in.txt -o model --loss foo", []string{`--loss is "foo"`}},
-		{"train in.txt -o model --loss huber", []string{"--huber-delta"}},
-		{"train in.txt -o model --huber-delta 1", []string{"--loss huber"}},
-		{"train in.txt -o model --loss huber --huber-delta 0", []string{"--huber-delta is 0"}},
-		{"train in.txt -o model --stop soon", []string{`--stop is "soon"`}},
-		{"train in.txt -o model --stop authors --epochs 5", []string{"--epochs or --stop"}},
+		{"train --recipe paper in.txt -o model --epochs 0", []string{"--epochs is 0"}},
+		{"train --recipe paper in.txt -o model --workers 0", []string{"--workers is 0"}},
+		{"train --recipe paper in.txt -o model --max-words -1", []string{"--max-words is -1"}},
+		{"train --recipe paper in.txt -o model --dictionary-steps 0", []string{"--dictionary-steps is 0"}},
+		{"train --recipe paper in.txt -o model --dictionary-steps 9 --algorithm authors", []string{"--dictionary-steps"}},
+		{"train --recipe paper in.txt -o model --seed -1", []string{`"-1" for "--seed"`}},
+		{"train in.txt -o model --sparsity 0", []string{"--sparsity is 0"}},
+		{"train in.txt -o model --sparsity 1", []string{"--sparsity is 1"}},
+		{"train in.txt -o model --sparsity NaN", []string{"--sparsity is NaN"}},
+		{"train --recipe paper in.txt -o model --sparsity -0.5", []string{"--sparsity is -0.5"}},
+		{"train --recipe paper in.txt -o model --sparsity 0.9 --lambda 1", []string{"--lambda or --sparsity"}},
+		{"train --recipe paper in.txt -o model --sparsity 0.9 --checkpoint 1m", []string{"--sparsity", "no checkpoints"}},
+		{"train --recipe paper in.txt -o model --train-words 10", []string{"--train-words is of --recipe best"}},
+		{"train in.txt -o model --train-words 10 --resume", []string{"--train-words", "--resume"}},
+		{"train - -o model --train-words 10", []string{"--train-words", "standard input"}},
+		{"train in.txt -o model --tau 1", []string{"--tau is of --recipe paper"}},
+		{"train in.txt -o model --init words", []string{"--init is of --recipe paper"}},
+		{"train --recipe paper in.txt -o model --init some", []string{`--init is "some"`}},
+		{"train --recipe paper in.txt -o model --init words --algorithm authors", []string{"init is words"}},
+		{"train same.txt -o model", []string{"all vectors are the same"}},
+		{"train same.txt -o model --recipe paper --init words --center", []string{"all vectors are the same"}},
+		{"train --recipe paper in.txt -o model --method C", []string{`--method is "C"`}},
+		{"train --recipe paper in.txt -o model --loss foo", []string{`--loss is "foo"`}},
+		{"train --recipe paper in.txt -o model --loss huber", []string{"--huber-delta"}},
+		{"train --recipe paper in.txt -o model --huber-delta 1", []string{"--loss huber"}},
+		{"train --recipe paper in.txt -o model --loss huber --huber-delta 0", []string{"--huber-delta is 0"}},
+		{"train --recipe paper in.txt -o model --stop soon", []string{`--stop is "soon"`}},
+		{"train --recipe paper in.txt -o model --stop authors --epochs 5", []string{"--epochs or --stop"}},
 		{"train in.txt -o model --recipe good", []string{`--recipe is "good"`}},
 		{"train in.txt -o model --recipe best --center=false", []string{"--recipe best", "--center=false"}},
-		{"train in.txt -o model --algorithm best", []string{`--algorithm is "best"`}},
-		{"train in.txt -o model --device gpu", []string{`--device is "gpu"`, "cuda:i"}},
-		{"train in.txt -o model --device cuda:", []string{`--device is "cuda:"`}},
-		{"train in.txt -o model --device cuda:-1", []string{`--device is "cuda:-1"`}},
-		{"train in.txt -o model --device cuda --algorithm authors", []string{"algorithm authors", "--device cuda"}},
-		{"train in.txt -o model --device cuda --state float16", []string{"state float16", "--device cuda"}},
-		{"train in.txt -o model --state float64", []string{`--state is "float64"`, "float32 or float16"}},
-		{"train in.txt -o model --device cuda --workers 3", []string{"--workers", "--device cuda"}},
-		{"train in.txt -o model --precision fp16", []string{`--precision is "fp16"`}},
-		{"train in.txt -o model --precision fp32 --device cpu", []string{"--precision", "CPU"}},
-		{"train in.txt -o model --words nowhere.txt", []string{"in.txt: ", "--words"}},
-		{"train in.txt -o model --frobnicate", []string{"--frobnicate", "train --help"}},
+		{"train --recipe paper in.txt -o model --algorithm best", []string{`--algorithm is "best"`}},
+		{"train --recipe paper in.txt -o model --device gpu", []string{`--device is "gpu"`, "cuda:i"}},
+		{"train --recipe paper in.txt -o model --device cuda:", []string{`--device is "cuda:"`}},
+		{"train --recipe paper in.txt -o model --device cuda:-1", []string{`--device is "cuda:-1"`}},
+		{"train --recipe paper in.txt -o model --device cuda --algorithm authors", []string{"algorithm authors", "--device cuda"}},
+		{"train --recipe paper in.txt -o model --device cuda --state float16", []string{"state float16", "--device cuda"}},
+		{"train --recipe paper in.txt -o model --state float64", []string{`--state is "float64"`, "float32 or float16"}},
+		{"train --recipe paper in.txt -o model --device cuda --workers 3", []string{"--workers", "--device cuda"}},
+		{"train --recipe paper in.txt -o model --precision fp16", []string{`--precision is "fp16"`}},
+		{"train --recipe paper in.txt -o model --precision fp32 --device cpu", []string{"--precision", "CPU"}},
+		{"train --recipe paper in.txt -o model --words nowhere.txt", []string{"in.txt: ", "--words"}},
+		{"train --recipe paper in.txt -o model --frobnicate", []string{"--frobnicate", "train --help"}},
 
-		{"train - --words - -o model", []string{"stdin: ", "--words"}},
-		{"train in.txt --output=", []string{"-o is empty"}},
-		{"train in.txt --force --output=", []string{"-o is empty"}},
+		{"train --recipe paper - --words - -o model", []string{"stdin: ", "--words"}},
+		{"train --recipe paper in.txt --output=", []string{"-o is empty"}},
+		{"train --recipe paper in.txt --force --output=", []string{"-o is empty"}},
 
-		{"train in.txt", []string{`"output"`, "train --help"}},
-		{"train -o model", []string{"1 arg", "train --help"}},
-		{"train in.txt model -o model", []string{"1 arg", "train --help"}},
+		{"train --recipe paper in.txt", []string{`"output"`, "train --help"}},
+		{"train --recipe paper -o model", []string{"1 arg", "train --help"}},
+		{"train --recipe paper in.txt model -o model", []string{"1 arg", "train --help"}},
 		{"trian in.txt -o model", []string{`"trian"`, "overcomplete --help"}},
 		{"export old -o out", []string{`"format"`, "export --help"}},
 		{"export photos -f csr -o out", []string{"photos: not a model"}},
@@ -189,7 +206,7 @@ func TestRefuses(t *testing.T) {
 		{"explore old --export missing/out --words word1", []string{"missing/out: ", "no such file or directory"}},
 		{"explore old --export old/page.html --words word1", []string{"old/page.html: ", "directory of a model"}},
 		{"explore photos --export out --words word1", []string{"photos: not a model"}},
-		{"graph --dot foo", []string{`--dot is "foo"`, "dictionary, code or authors"}},
+		{"graph --dot foo", []string{`--dot is "foo"`, "dictionary, code, authors, encode or learn"}},
 		{"graph --method C", []string{`--method is "C"`}},
 		{"help trian", []string{`"trian"`, "help --help"}},
 		{"graph code", []string{`"code"`, "graph --help"}},
@@ -226,7 +243,7 @@ func checkRefused(t *testing.T, args string, want []string, before map[string]st
 func TestDecimalFlags(t *testing.T) {
 	sampleDir(t)
 	for _, args := range []string{"--epochs 010", "--epochs +10", "--epochs 10"} {
-		mustRun(t, "train in.txt -o model --force -k 00010 --seed 007 --quiet "+args)
+		mustRun(t, "train --recipe paper in.txt -o model --force -k 00010 --seed 007 --quiet "+args)
 		h := openModel(t, "model").Info.Training
 		if h.Epochs != 10 || h.Atoms != 10 || h.Seed != 7 {
 			t.Errorf("%s: %d epochs, %d atoms, seed %d", args, h.Epochs, h.Atoms, h.Seed)
@@ -236,11 +253,11 @@ func TestDecimalFlags(t *testing.T) {
 
 func TestCancelled(t *testing.T) {
 	sampleDir(t)
-	mustRun(t, "train in.txt -o old --epochs 1")
+	mustRun(t, "train --recipe paper in.txt -o old --epochs 1")
 	before := tree(t, ".")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	for _, args := range []string{"train in.txt -o model", "train in.txt -o old --force", "export old -f sparse -o out", "export old -f csr -o -",
+	for _, args := range []string{"train --recipe paper in.txt -o model", "train in.txt -o old --force", "export old -f sparse -o out", "export old -f csr -o -",
 		"encode old in.txt -o new --quiet", "explore old --export out --words word1",
 		"heatmap old word1,word2 -o map.png"} {
 		var stdout, stderr bytes.Buffer
@@ -265,7 +282,7 @@ func TestHelp(t *testing.T) {
 		}
 	}
 	visit(newRoot())
-	for _, args := range []string{"", "--help", "train --help", "help export"} {
+	for _, args := range []string{"", "--help", "train --recipe paper --help", "help export"} {
 		stdout, stderr := mustRun(t, args)
 		if !strings.Contains(stdout, "Examples:\n  overcomplete ") || stderr != "" {
 			t.Errorf("%q prints\n%s\nand on standard error\n%s", args, stdout, stderr)

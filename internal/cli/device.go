@@ -121,7 +121,7 @@ func (d chosenDevice) Learner(dictionary *model.Dictionary, norm float64, o enco
 		say(d.log, "learning on %s", d.describe(gpu))
 		return l, nil
 	}
-	if l, err = (cpu.Device{Workers: d.workers}).Learner(dictionary, norm, o); err != nil {
+	if l, err = (cpu.Device{Workers: d.workers, Overcommit: d.overcommit}).Learner(dictionary, norm, o); err != nil {
 		return nil, usageError{err}
 	}
 	say(d.log, "learning %s", d.onCPU(why))

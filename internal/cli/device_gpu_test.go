@@ -75,7 +75,7 @@ func TestGPUProgram(t *testing.T) {
 		t.Run("trains as on the CPU, method "+method, func(t *testing.T) {
 			last := make(map[string]model.Epoch)
 			for device, says := range map[string]string{"cpu": "training on the CPU, ", "cuda": "training on GPU 0, Emulated GPU, tf32\n", "auto": "training on GPU 0, Emulated GPU, tf32\n"} {
-				code, _, stderr := p.run(t, "train large.txt -o "+device+" --epochs 6 --force --method "+method+" --device "+device)
+				code, _, stderr := p.run(t, "train --recipe paper large.txt -o "+device+" --epochs 6 --force --method "+method+" --device "+device)
 				if code != 0 || !strings.Contains(stderr, says) {
 					t.Fatalf("exit code %d: %s", code, stderr)
 				}
@@ -121,7 +121,7 @@ func TestGPUProgram(t *testing.T) {
 		{"words' codes on the CPU only", "--device cuda --algorithm authors", "", exitUsage, "algorithm authors"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			code, stdout, stderr := p.run(t, "train large.txt -o model --quiet "+tt.line, tt.env)
+			code, stdout, stderr := p.run(t, "train --recipe paper large.txt -o model --quiet "+tt.line, tt.env)
 			if code != tt.code || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, tt.want) {
 				t.Errorf("exit code %d, want %d; standard error %q, want one line with %q", code, tt.code, stderr, tt.want)
 			}
@@ -138,7 +138,7 @@ func TestGPUProgram(t *testing.T) {
 	} {
 		t.Run("auto falls back: "+tt.name, func(t *testing.T) {
 			defer os.RemoveAll("model")
-			code, _, stderr := p.run(t, "train large.txt -o model --epochs 1", tt.env)
+			code, _, stderr := p.run(t, "train --recipe paper large.txt -o model --epochs 1", tt.env)
 			line, _, _ := strings.Cut(stderr[strings.Index(stderr, "training on the CPU"):], "\n")
 			if code != 0 || !strings.Contains(line, tt.why) {
 				t.Errorf("exit code %d: %s", code, stderr)
@@ -161,7 +161,7 @@ func encodesOnGPU(t *testing.T, p gpuProgram) {
 		return stdout, stderr
 	}
 	for _, method := range []string{"A", "B"} {
-		must("train in.txt -o m --force --center --epochs 10 --device cpu --method " + method)
+		must("train --recipe paper in.txt -o m --force --center --epochs 10 --device cpu --method " + method)
 		encoded := make(map[string]*model.Model)
 		for _, c := range []struct{ name, flags, says, device string }{
 			{"cpu", "--device cpu", "encoding on the CPU\n", "cpu "},

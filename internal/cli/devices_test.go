@@ -64,7 +64,7 @@ func TestDevices(t *testing.T) {
 	}
 	sampleDir(t)
 	t.Setenv("OVERCOMPLETE_CPU", "mmx")
-	for _, line := range []string{"devices", "train in.txt -o model --device cpu --quiet"} {
+	for _, line := range []string{"devices", "train --recipe paper in.txt -o model --device cpu --quiet"} {
 		if code, stdout, stderr := command(line); code != exitUsage || stdout != "" || !strings.HasPrefix(stderr, `overcomplete: cpu: no such kernels: OVERCOMPLETE_CPU is "mmx"`) {
 			t.Errorf("%s: exit code %d, %q, standard error %q", line, code, stdout, stderr)
 		}

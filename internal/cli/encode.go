@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -88,7 +89,7 @@ kind, with one --precision.`,
 	flags.StringVar(&f.shard, "shard", "", "encode only part `i/n` of the rows, i from 1 to n")
 	flags.IntVar(&f.maxWords, "max-words", 0, "read only the first `n` words (default all)")
 	flags.BoolVar(&f.skipBad, "skip-bad", false, "drop malformed rows instead of stopping at the first")
-	flags.StringVar(&f.wordList, "words", "", "`file` with a word a line, for .npy, .npz and .safetensors, instead of words in the latter two")
+	flags.StringVar(&f.wordList, "words", "", "`file` with a word a line, for vectors without words, or instead of words in .npz, .safetensors, Arrow and Parquet")
 	f.registerDevice(cmd, "encode")
 	flags.BoolVar(&f.json, "json", false, "print the results as JSON")
 	flags.BoolVar(&f.quiet, "quiet", false, "print no progress")
@@ -180,17 +181,29 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
 	}
 	defer e.Close()
 
+	read := vectors.ReadOptions{MaxWords: f.maxWords, SkipBad: f.skipBad, WordList: f.wordList}
+	source, err := encodeFile(ctx, m, dir, e, path, read, shard, f.output, f.force, log)
+	if err != nil {
+		return err
+	}
+	for _, warning := range source.Warnings {
+		warn(stderr, "%s: %s", source.Name, warning)
+	}
+	return reportEncoding(cmd, f.output, m.Info, f.json)
+}
+
+// encodeFile encodes the rows of the file at path with the dictionary of m, which is
+// called name, and saves them as a model at output. M.Info becomes that of it.
+func encodeFile(ctx context.Context, m *model.Model, name string, e encode.Encoder, path string, read vectors.ReadOptions, shard *model.Shard, output string, force bool, log io.Writer) (source *vectors.Source, err error) {
 	p := newCounter(log)
-	var source *vectors.Source
-	err = m.SaveRows(ctx, f.output, f.force, func(add func(*vectors.Sparse) error) error {
+	err = m.SaveRows(ctx, output, force, func(add func(*vectors.Sparse) error) error {
 		s := &encode.Stream{Encoder: e, Shard: shard, Add: func(block *vectors.Sparse) error {
 			p.add(block.Rows)
 			return add(block)
 		}}
-		o := vectors.ReadOptions{MaxWords: f.maxWords, SkipBad: f.skipBad, WordList: f.wordList}
-		source, err = vectors.Stream(ctx, path, o, func(d *vectors.Dense) error {
+		source, err = vectors.Stream(ctx, path, read, func(d *vectors.Dense) error {
 			if d.Dim != m.Info.Input.Dim {
-				return usagef("%s has vectors of %d numbers, and the atoms of %s have %d", path, d.Dim, dir, m.Info.Input.Dim)
+				return usagef("%s has vectors of %d numbers, and the atoms of %s have %d", path, d.Dim, name, m.Info.Input.Dim)
 			}
 			return s.Rows(ctx, d)
 		})
@@ -210,13 +223,7 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
 		return nil
 	})
 	p.done(err == nil)
-	if err != nil {
-		return err
-	}
-	for _, warning := range source.Warnings {
-		warn(stderr, "%s: %s", source.Name, warning)
-	}
-	return reportEncoding(cmd, f.output, m.Info, f.json)
+	return source, err
 }
 
 // noteLoss says so if codes are made with another loss than their dictionary.

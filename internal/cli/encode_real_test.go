@@ -45,7 +45,7 @@ func heldOut(t *testing.T, flags string) (trained, held *vectors.Dense) {
 	}
 	writeFile(t, "train.txt", gloVeText(trained))
 	writeFile(t, "test.txt", gloVeText(held))
-	mustRun(t, "train train.txt -o model --device cpu "+flags)
+	mustRun(t, "train --recipe paper train.txt -o model --device cpu "+flags)
 	return trained, held
 }
 

@@ -13,9 +13,11 @@ import (
 	"strings"
 	"testing"
 
+	"overcomplete/cpu"
 	"overcomplete/encode"
 	"overcomplete/encode/encodetest"
 	"overcomplete/model"
+	"overcomplete/train"
 	"overcomplete/vectors"
 )
 
@@ -88,8 +90,8 @@ func checkEncoding(t *testing.T, dir string, d *vectors.Dense, want model.Encodi
 
 func TestEncode(t *testing.T) {
 	sampleDir(t)
-	mustRun(t, "train in.txt -o a --center --lambda 0.7 --epochs 10")
-	mustRun(t, "train in.txt -o b --method B --epochs 10")
+	mustRun(t, "train --recipe paper in.txt -o a --center --lambda 0.7 --epochs 10")
+	mustRun(t, "train --recipe paper in.txt -o b --method B --epochs 10")
 	d := sampleVectors(200, 8) // the first 60 were trained on
 	writeFile(t, "new.txt", gloVeText(d))
 	density := func(dir string) int {
@@ -148,7 +150,7 @@ func TestEncode(t *testing.T) {
 
 func TestEncodeStandardInput(t *testing.T) {
 	sampleDir(t)
-	mustRun(t, "train in.txt -o a --epochs 3")
+	mustRun(t, "train --recipe paper in.txt -o a --epochs 3")
 	mustRun(t, "encode a in.txt -o want")
 	f, err := os.Open("in.txt")
 	if err != nil {
@@ -171,7 +173,7 @@ func TestEncodeStandardInput(t *testing.T) {
 // where that is asked for.
 func TestEncodeOddRows(t *testing.T) {
 	sampleDir(t)
-	mustRun(t, "train in.txt -o a -k 20 --epochs 3")
+	mustRun(t, "train --recipe paper in.txt -o a -k 20 --epochs 3")
 	writeFile(t, "odd.txt", []byte("x 1 2 3 4 5 6 7 8\nx 8 7 6 5 4 3 2 1\nnull 0 0 0 0 0 0 0 0\ny 1 1 1 1 1 1 1 1\n"))
 	_, stderr := mustRun(t, "encode a odd.txt -o out --skip-bad --max-words 3")
 	if m := openModel(t, "out"); !slices.Equal(m.Codes.Words, []string{"x", "x", "y"}) || !strings.Contains(stderr, `malformed rows dropped: 1 (odd.txt:3: word "null": all numbers are zero)`) {
@@ -212,7 +214,7 @@ func files(t *testing.T, dir string) map[string]string {
 func TestMerge(t *testing.T) {
 	t.Chdir(t.TempDir())
 	manyVectors(t, 3*encode.Block+100)
-	mustRun(t, "train many.txt -o model --epochs 2 -k 9 --max-words 500 --center")
+	mustRun(t, "train --recipe paper many.txt -o model --epochs 2 -k 9 --max-words 500 --center")
 	for _, flags := range []string{"", "--exact --gap 1e-5"} {
 		stdout, _ := mustRun(t, "encode model many.txt -o whole --force --workers 1 "+flags)
 		want := files(t, "whole")
@@ -243,16 +245,13 @@ func TestMerge(t *testing.T) {
 // are of the squared one. Words that miss their gap are counted, and some named.
 func TestEncodeSays(t *testing.T) {
 	sampleDir(t)
-	mustRun(t, "train in.txt -o a --epochs 2 -k 20 --loss huber --huber-delta 0.3")
+	mustRun(t, "train --recipe paper in.txt -o a --epochs 2 -k 20 --loss huber --huber-delta 0.3")
 	stdout, stderr := mustRun(t, "encode a in.txt -o empty --shard 2/2 --quiet")
 	if want := "empty: 0 words × 20 sparse dimensions\n  no rows of the input are of shard 2/2: it has 60 words, dealt out by 4096\n"; stdout != want {
 		t.Errorf("of an empty shard is printed %q, want %q", stdout, want)
 	}
 	note := "trained with the loss huber, encoded with the squared loss\n"
 	if stderr != "a: "+note {
-		t.Errorf("on standard error %q", stderr)
-	}
-	if _, stderr := mustRun(t, "train in.txt -o best --epochs 2 -k 20 --loss huber --huber-delta 0.3 --recipe best --quiet"); stderr != "best: "+note {
 		t.Errorf("on standard error %q", stderr)
 	}
 
@@ -273,8 +272,8 @@ func TestEncodeSays(t *testing.T) {
 func TestEncodeRefuses(t *testing.T) {
 	sampleDir(t)
 	badInputs(t)
-	mustRun(t, "train in.txt -o a --epochs 1 -k 20")
-	mustRun(t, "train in.txt -o other --epochs 2 -k 20")
+	mustRun(t, "train --recipe paper in.txt -o a --epochs 1 -k 20")
+	mustRun(t, "train --recipe paper in.txt -o other --epochs 2 -k 20")
 	writeFile(t, "short.vec", []byte("x 1 2 3\ny 1 2 4\n"))
 	writeFile(t, "nil.txt", []byte("x 1 2 3 4 5 6 7 8\nnull 0 0 0 0 0 0 0 0\n"))
 	writeFile(t, "huge.txt", []byte("x 1 2 3 4 5 6 7 8\nhuge 3e38 -3e38 3e38 1 1 1 1 1\n"))
@@ -296,7 +295,7 @@ func TestEncodeRefuses(t *testing.T) {
 	spoiled("cutwords", "words.txt", func(b []byte) []byte { return b[:len(b)/2] })
 	spoiled("flipped", "codes.npz", func(b []byte) []byte { b[200] ^= 1; return b })
 	spoiled("fewer", "model.json", func(b []byte) []byte { return []byte(strings.Replace(string(b), `"words": 60`, `"words": 59`, 1)) })
-	spoiled("future", "model.json", func(b []byte) []byte { return []byte(strings.Replace(string(b), `"format": 2`, `"format": 9`, 1)) })
+	spoiled("future", "model.json", func(b []byte) []byte { return []byte(strings.Replace(string(b), `"format": 3`, `"format": 9`, 1)) })
 	spoiled("gpu", "model.json", func(b []byte) []byte { return regexp.MustCompile(`"cpu \w+"`).ReplaceAll(b, []byte(`"cuda 9.0 tf32"`)) })
 	spoiled("zero", "dictionary.npy", func(b []byte) []byte { clear(b[128:]); return b })
 	before := tree(t, ".")
@@ -369,19 +368,61 @@ func TestEncodeRefuses(t *testing.T) {
 	}
 }
 
-// The recipe best is train --center and then encode.
+// The recipe best, which is the default, is what train.Fit makes of the same flags.
 func TestRecipeBest(t *testing.T) {
-	sampleDir(t)
-	for _, method := range []string{"A", "B"} {
-		stdout, _ := mustRun(t, "train in.txt -o best --force --recipe best --epochs 5 --method "+method)
-		mustRun(t, "train in.txt -o centred --force --center --epochs 5 --method "+method)
-		mustRun(t, "encode centred in.txt -o want --force")
-		best, want := openModel(t, "best"), openModel(t, "want")
-		if !reflect.DeepEqual(best.Codes, want.Codes) || !slices.Equal(best.Dictionary.Mean, want.Dictionary.Mean) || !reflect.DeepEqual(best.Info.Encoding, want.Info.Encoding) {
-			t.Errorf("method %s: %+v, want %+v", method, best.Info.Encoding, want.Info.Encoding)
+	_, d := sampleDir(t)
+	for _, c := range []struct {
+		flags  string
+		change func(h *model.Hyperparameters)
+	}{
+		{"", func(*model.Hyperparameters) {}},
+		{"--recipe best --method B --sparsity 0.8 --lambda 0.1 -k 20 --epochs 4 --dictionary-steps 3 --seed 5 --center", func(h *model.Hyperparameters) {
+			h.Method, h.Sparsity, h.Lambda, h.Atoms, h.Epochs, h.DictionarySteps, h.Seed = "B", 0.8, 0.1, 20, 4, 3, 5
+		}},
+		{"--factor 3", func(h *model.Hyperparameters) { h.Atoms = 24 }},
+	} {
+		stdout, _ := mustRun(t, "train in.txt -o best --force "+c.flags)
+		h := train.Best()
+		c.change(&h)
+		want, err := train.Fit(t.Context(), d, h, cpu.Device{}, train.Options{})
+		if err != nil {
+			t.Fatal(err)
 		}
-		if line := fmt.Sprintf("error          %.4f\n", best.Info.Encoding.Error); !strings.Contains(stdout, line) {
+		got := openModel(t, "best")
+		if got.Info.Training != want.Info.Training || !reflect.DeepEqual(got.Codes, want.Codes) || !reflect.DeepEqual(got.Dictionary, want.Dictionary) {
+			t.Errorf("%q: %+v, want %+v", c.flags, got.Info.Training, want.Info.Training)
+		}
+		if line := fmt.Sprintf("error          %.4f\n", got.Info.Encoding.Error); !strings.Contains(stdout, line) {
 			t.Errorf("no %q in\n%s", line, stdout)
 		}
+	}
+}
+
+// With --train-words the dictionary is that of a sample, and the codes are those that
+// encode gives to all rows with it.
+func TestTrainWords(t *testing.T) {
+	_, d := sampleDir(t)
+	mustRun(t, "train in.txt -o sampled --train-words 40 -k 20 --sparsity 0.8")
+	sample := vectors.NewSample(40, 1)
+	sample.Add(d)
+	h := train.Best()
+	h.Atoms, h.Sparsity = 20, 0.8
+	want, err := train.Learn(t.Context(), &sample.Rows, h, cpu.Device{}, train.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustRun(t, "encode sampled in.txt -o encoded")
+	got, again := openModel(t, "sampled"), openModel(t, "encoded")
+	if !reflect.DeepEqual(got.Dictionary, want.Dictionary) || !reflect.DeepEqual(got.Codes, again.Codes) || !slices.Equal(got.Codes.Words, d.Words) {
+		t.Error("not the dictionary of the sample, or not its codes")
+	}
+	if e := got.Info.Encoding; e.TrainedOn.Words != 40 || got.Info.Input.Words != 60 || e.Sparsity != 0.8 {
+		t.Errorf("%+v", got.Info)
+	}
+	// A sample of all is all, in another order.
+	mustRun(t, "train in.txt -o all --train-words 1000 -k 20 --sparsity 0.8")
+	mustRun(t, "train in.txt -o whole -k 20 --sparsity 0.8")
+	if !reflect.DeepEqual(openModel(t, "all").Codes, openModel(t, "whole").Codes) {
+		t.Error("other codes from a sample of all")
 	}
 }

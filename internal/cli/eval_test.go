@@ -33,8 +33,8 @@ func evalDir(t *testing.T) *vectors.Dense {
 
 func TestEval(t *testing.T) {
 	evalDir(t)
-	mustRun(t, "train x.txt -o a --lambda 0.1 --quiet")
-	mustRun(t, "train x.txt -o b --lambda 0.1 --method B --quiet")
+	mustRun(t, "train --recipe paper x.txt -o a --lambda 0.1 --quiet")
+	mustRun(t, "train --recipe paper x.txt -o b --lambda 0.1 --method B --quiet")
 	mustRun(t, "export b -f binary -o b.npz")
 	mustRun(t, "transform x.txt --method thresh2 -o t2.txt")
 	mustRun(t, "transform x.txt --method thresh1 -o t1.txt")
@@ -86,7 +86,7 @@ func TestEval(t *testing.T) {
 
 func TestEvalUsage(t *testing.T) {
 	evalDir(t)
-	mustRun(t, "train x.txt -o a --epochs 1 --quiet")
+	mustRun(t, "train --recipe paper x.txt -o a --epochs 1 --quiet")
 	if err := os.Rename("data/trec", "data/elsewhere"); err != nil {
 		t.Fatal(err)
 	}
@@ -240,8 +240,8 @@ func TestRealDataTable(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	mustRun(t, "train glove.txt.gz -o glove.A --lambda 1 --device cpu --quiet")
-	mustRun(t, "train glove.txt.gz -o glove.B --lambda 1 --method B --device cpu --quiet")
+	mustRun(t, "train --recipe paper glove.txt.gz -o glove.A --lambda 1 --device cpu --quiet")
+	mustRun(t, "train --recipe paper glove.txt.gz -o glove.B --lambda 1 --method B --device cpu --quiet")
 	for _, line := range []string{
 		"eval glove.txt.gz thresh1:glove.txt.gz thresh2:glove.txt.gz glove.A glove.B:binary",
 		"eval googlenews.txt.gz thresh1:googlenews.txt.gz thresh2:googlenews.txt.gz --tasks WS-353,SimLex-999,Relig",

@@ -14,7 +14,7 @@ import (
 // The command prints where the page is, serves it, and ends well when it is told to.
 func TestExplore(t *testing.T) {
 	sampleDir(t)
-	mustRun(t, "train in.txt -o old --epochs 1")
+	mustRun(t, "train --recipe paper in.txt -o old --epochs 1")
 	ctx, cancel := context.WithCancel(t.Context())
 	stdout, print := io.Pipe()
 	var stderr bytes.Buffer
@@ -49,7 +49,7 @@ func TestExplore(t *testing.T) {
 // A server that listens everywhere prints an address that a browser can open.
 func TestExploreEverywhere(t *testing.T) {
 	sampleDir(t)
-	mustRun(t, "train in.txt -o old --epochs 1")
+	mustRun(t, "train --recipe paper in.txt -o old --epochs 1")
 	for _, listen := range []string{":0", "0.0.0.0:0", "[::]:0"} {
 		ctx, cancel := context.WithCancel(t.Context())
 		var address string
@@ -74,7 +74,7 @@ func TestExploreEverywhere(t *testing.T) {
 // An interruption while the model is read is one.
 func TestExploreInterrupted(t *testing.T) {
 	sampleDir(t)
-	mustRun(t, "train in.txt -o old --epochs 1")
+	mustRun(t, "train --recipe paper in.txt -o old --epochs 1")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var stdout, stderr bytes.Buffer
@@ -85,7 +85,7 @@ func TestExploreInterrupted(t *testing.T) {
 
 func TestExploreRefuses(t *testing.T) {
 	sampleDir(t)
-	mustRun(t, "train in.txt -o old --epochs 1")
+	mustRun(t, "train --recipe paper in.txt -o old --epochs 1")
 	for _, tt := range []struct {
 		args []string
 		want string
@@ -105,7 +105,7 @@ func TestExploreRefuses(t *testing.T) {
 
 func TestExploreExport(t *testing.T) {
 	sampleDir(t)
-	mustRun(t, "train in.txt -o old --epochs 1")
+	mustRun(t, "train --recipe paper in.txt -o old --epochs 1")
 	mustRun(t, "explore old --export page.html --words word1,word2 --dimensions 3")
 	page := string(readFile(t, "page.html"))
 	for _, want := range []string{"<!DOCTYPE html>", `"word":{"word1":`, `"dimension":{"3":`} {

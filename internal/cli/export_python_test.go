@@ -39,7 +39,7 @@ func oddModel() *model.Model {
 		return v
 	}
 	m := &model.Model{
-		Info:       model.Info{Format: model.FormatVersion, Input: model.Input{Words: len(oddWords), Dim: dim}, Training: train.Defaults()},
+		Info:       model.Info{Format: model.FormatVersion, Input: model.Input{Words: len(oddWords), Dim: dim}, Training: train.Paper()},
 		Codes:      &vectors.Sparse{Words: oddWords, CSR: vectors.CSR{Rows: len(oddWords), Cols: atoms, Ptr: []int64{0}}},
 		Dictionary: model.Dictionary{Dim: dim, Atoms: values(dim * atoms), Mean: values(dim)},
 	}

@@ -96,7 +96,7 @@ func TestSciPyReadsWhatWeWrite(t *testing.T) {
 	// Of all magnitudes that %g writes differently.
 	value := func() float32 { return float32(rng.ExpFloat64()) * []float32{1e-6, 1e-3, 1, 100, 1e5}[rng.IntN(5)] }
 	m := &model.Model{
-		Info:       model.Info{Format: model.FormatVersion, Input: model.Input{Words: words, Dim: dim}, Training: train.Defaults()},
+		Info:       model.Info{Format: model.FormatVersion, Input: model.Input{Words: words, Dim: dim}, Training: train.Paper()},
 		Codes:      &vectors.Sparse{CSR: vectors.CSR{Rows: words, Cols: atoms, Ptr: []int64{0}}},
 		Dictionary: model.Dictionary{Dim: dim, Atoms: make([]float32, dim*atoms), Mean: make([]float32, dim)},
 	}

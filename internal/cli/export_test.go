@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -28,7 +29,7 @@ func exportModel() *model.Model {
 		Info: model.Info{
 			Format:   model.FormatVersion,
 			Input:    model.Input{Name: "in.txt", Words: 2, Dim: 2},
-			Training: train.Defaults(),
+			Training: train.Paper(),
 		},
 		Codes: &vectors.Sparse{
 			Words: []string{"New York", "Rome"},
@@ -225,7 +226,7 @@ func TestExportFromSafetensors(t *testing.T) {
 func TestSafetensorsAsModel(t *testing.T) {
 	sampleDir(t)
 	// With as many dimensions as words, the dictionary would do for vectors.
-	mustRun(t, "train in.txt -o dir --center --epochs 3 -k 60")
+	mustRun(t, "train --recipe paper in.txt -o dir --center --epochs 3 -k 60")
 	mustRun(t, "export dir -f safetensors -o file")
 	for _, line := range []string{
 		"top MODEL", "explain MODEL word1", "encode MODEL in.txt -o MODEL.encoded --json --quiet",
@@ -247,9 +248,9 @@ func TestSafetensorsAsModel(t *testing.T) {
 // Whatever reads dense vectors says that a model is none.
 func TestSafetensorsAsVectors(t *testing.T) {
 	sampleDir(t)
-	mustRun(t, "train in.txt -o dir --epochs 1 -k 60")
+	mustRun(t, "train --recipe paper in.txt -o dir --epochs 1 -k 60")
 	mustRun(t, "export dir -f safetensors -o file")
-	for _, line := range []string{"train file -o out", "encode dir file -o out"} {
+	for _, line := range []string{"train --recipe paper file -o out", "encode dir file -o out"} {
 		code, stdout, stderr := command(line)
 		if code != exitUsage || stdout != "" || !strings.Contains(stderr, "file: is a model, not dense vectors; ") {
 			t.Errorf("%s: exit code %d, %s%s", line, code, stdout, stderr)
@@ -319,5 +320,65 @@ func TestExportForce(t *testing.T) {
 	}
 	if got, _ := os.ReadFile(out); string(got) != "New%20York 1:0.5\nRome 8:2\n" {
 		t.Errorf("the file holds %q", got)
+	}
+}
+
+// What is written for the Embedding Projector is read with its words as a list, and refused
+// without them: its first numbers are no words.
+func TestProjectorIsReadBack(t *testing.T) {
+	m := exportModel()
+	dir := saveModel(t, m)
+	if _, err := export(t, dir, "--format", "projector", "-o", "out.tsv"); err != nil {
+		t.Fatal(err)
+	}
+	got, _, err := vectors.Read(t.Context(), "out.tsv", vectors.ReadOptions{WordList: "out_metadata.tsv"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got.Words, m.Codes.Words) || got.Dim != m.Codes.Cols {
+		t.Errorf("%d dimensions of %q", got.Dim, got.Words)
+	}
+	for i := range got.Words {
+		want := make([]float32, got.Dim)
+		index, value := m.Codes.Row(i)
+		for n, k := range index {
+			want[k] = value[n]
+		}
+		if !slices.Equal(got.Row(i), want) {
+			t.Errorf("row %d is %v, want %v", i, got.Row(i), want)
+		}
+	}
+	for _, line := range []string{"transform out.tsv --method thresh1 -o -", "train out.tsv -o new", "top out.tsv"} {
+		if code, _, stderr := command(line); code != exitUsage || !strings.Contains(stderr, "out.tsv: no line begins with a word") || !strings.Contains(stderr, "--words") {
+			t.Errorf("%s: exit code %d, %s", line, code, stderr)
+		}
+	}
+}
+
+// Commands read tables as they read text.
+func TestCommandsReadTables(t *testing.T) {
+	tables, err := filepath.Abs("../../vectors/columnar/testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("lists.txt", []byte("a 1 2\nb 3 4\nc 5 6\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	results := func(path string) string {
+		mustRun(t, "train "+path+" -o model -k 5 --epochs 2 --quiet --force")
+		mustRun(t, "encode model "+path+" -o encoded --quiet --force")
+		transformed, _ := mustRun(t, "transform "+path+" --method thresh2 -o -")
+		top, _ := mustRun(t, "top "+path)
+		return fmt.Sprint(transformed, top, *openModel(t, "model").Codes, *openModel(t, "encoded").Codes)
+	}
+	want := results("lists.txt")
+	for _, name := range []string{"lists.arrow", "stream.arrow", "lists.parquet"} {
+		if got := results(filepath.Join(tables, name)); got != want {
+			t.Errorf("%s: got\n%s, want\n%s", name, got, want)
+		}
+	}
+	if _, stderr := mustRun(t, "transform "+filepath.Join(tables, "bare.parquet")+" --method thresh1 -o -"); stderr != "warning: bare.parquet: no words: its rows are called by their numbers, from 0; train and encode take a list of words (--words)\n" {
+		t.Errorf("standard error is %q", stderr)
 	}
 }

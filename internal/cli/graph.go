@@ -10,14 +10,17 @@ import (
 	"overcomplete/train"
 )
 
-// trainingSteps are the graphs that can be looked at.
-var trainingSteps = []struct {
+// steps are the graphs that can be looked at.
+var steps = []struct {
 	name  string
 	build graph.Build
+	loss  bool // whether it has the training's
 }{
-	{"dictionary", graph.Dictionary},
-	{"code", graph.Code},
-	{"authors", graph.Authors},
+	{"dictionary", graph.Dictionary, true},
+	{"code", graph.Code, true},
+	{"authors", graph.Authors, true},
+	{"encode", graph.Encode, false},
+	{"learn", graph.Learn, false},
 }
 
 func newGraph() *cobra.Command {
@@ -25,10 +28,16 @@ func newGraph() *cobra.Command {
 	var dot string
 	cmd := &cobra.Command{
 		Use:   "graph",
-		Short: "Show the training step: its expression graph and what is run for it",
-		Long: `Graph prints the programs that training runs. Each is made from a Gorgonia
-expression graph of the loss and its gradients, simplified and fused into a few
-steps. Sizes in the listing: n words of a batch, K sparse dimensions, L dense ones.`,
+		Short: "Show the steps of training: their expression graphs and what is run for them",
+		Long: `Graph prints the programs that training and encoding run. Each is made from a
+Gorgonia expression graph of the loss and its gradients, simplified and fused into
+a few steps. Sizes in the listing: n words of a batch, K sparse dimensions, L dense
+ones.
+
+The paper's trainer runs "dictionary" and "code", or "authors" in the order of the
+paper's own program. Codes for a fixed dictionary come from steps of "encode", and
+online learning moves the dictionary by "learn": both with the squared loss, here
+for vectors of mean squared norm 1.`,
 		Example: `  overcomplete graph --method B --loss huber --huber-delta 0.3
   overcomplete graph --dot code | dot -Tsvg > code.svg`,
 		Args: cobra.NoArgs,
@@ -43,26 +52,30 @@ steps. Sizes in the listing: n words of a batch, K sparse dimensions, L dense on
 		},
 	}
 	f.register(cmd)
-	cmd.Flags().StringVar(&dot, "dot", "", "print the expression graph of a `step` (dictionary, code or authors) for Graphviz instead")
+	cmd.Flags().StringVar(&dot, "dot", "", "print the expression graph of a `step` (dictionary, code, authors, encode or learn) for Graphviz instead")
 	return cmd
 }
 
 // The listing does not depend on the sizes, and a picture needs only small ones.
 const exampleAtoms, exampleDim, exampleWords = 5, 3, 4
 
-func (f *modelFlags) exampleSpec() graph.Spec {
+func (f *modelFlags) exampleSpec(loss bool) graph.Spec {
 	h := f.Hyperparameters
 	h.Atoms = exampleAtoms
-	return train.Problem{Dim: exampleDim, Hyperparameters: h}.Spec()
+	s := train.Problem{Dim: exampleDim, Hyperparameters: h}.Spec()
+	if !loss {
+		s.Loss, s.Norm = graph.Squared, 1
+	}
+	return s
 }
 
 func listPrograms(cmd *cobra.Command, f modelFlags) error {
-	for i, step := range trainingSteps {
-		expr, err := step.build(f.exampleSpec(), exampleWords, tensor.Float32)
+	for i, step := range steps {
+		expr, err := step.build(f.exampleSpec(step.loss), exampleWords, tensor.Float32)
 		if err != nil {
 			return err
 		}
-		p, err := graph.Compile(step.build, f.exampleSpec())
+		p, err := graph.Compile(step.build, f.exampleSpec(step.loss))
 		if err != nil {
 			return err
 		}
@@ -75,16 +88,16 @@ func listPrograms(cmd *cobra.Command, f modelFlags) error {
 }
 
 func writeDOT(cmd *cobra.Command, f modelFlags, name string) error {
-	for _, step := range trainingSteps {
+	for _, step := range steps {
 		if step.name != name {
 			continue
 		}
-		expr, err := step.build(f.exampleSpec(), exampleWords, tensor.Float32)
+		expr, err := step.build(f.exampleSpec(step.loss), exampleWords, tensor.Float32)
 		if err != nil {
 			return err
 		}
 		_, err = fmt.Fprintln(cmd.OutOrStdout(), expr.Graph.ToDot())
 		return err
 	}
-	return usagef("--dot is %q, want dictionary, code or authors", name)
+	return usagef("--dot is %q, want dictionary, code, authors, encode or learn", name)
 }

@@ -7,7 +7,7 @@ import (
 
 func TestGraph(t *testing.T) {
 	stdout, stderr := mustRun(t, "graph --method B --loss huber --huber-delta 0.3")
-	for _, step := range trainingSteps {
+	for _, step := range steps {
 		if !strings.Contains(stdout, step.name) {
 			t.Errorf("no %s in\n%s", step.name, stdout)
 		}
@@ -16,8 +16,8 @@ func TestGraph(t *testing.T) {
 			t.Errorf("--dot %s prints\n%s", step.name, dot)
 		}
 	}
-	if n := strings.Count(stdout, "nodes, fused into\n"); n != 3 || stderr != "" {
-		t.Errorf("%d programs, want 3; standard error %q", n, stderr)
+	if n := strings.Count(stdout, "nodes, fused into\n"); n != 5 || stderr != "" {
+		t.Errorf("%d programs, want 5; standard error %q", n, stderr)
 	}
 	if other, _ := mustRun(t, "graph"); other == stdout {
 		t.Error("the programs of method A and of method B with another loss are the same")

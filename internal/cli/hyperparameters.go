@@ -13,7 +13,7 @@ type modelFlags struct {
 }
 
 func (f *modelFlags) register(cmd *cobra.Command) {
-	f.Hyperparameters = train.Defaults()
+	f.Hyperparameters = train.Paper()
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&f.Method, "method", f.Method, "A, or B for nonnegative codes")

@@ -39,7 +39,7 @@ func readable() *model.Model {
 		Info: model.Info{
 			Format:   model.FormatVersion,
 			Input:    model.Input{Name: "in.txt", Words: 6, Dim: 2},
-			Training: train.Defaults(),
+			Training: train.Paper(),
 		},
 		Codes: &vectors.Sparse{
 			Words: []string{"read", "write", "close", "month", "week", "day"},
@@ -224,7 +224,7 @@ func TestSkipBad(t *testing.T) {
 // A test is made, judged by two and scored; the sample is made of two conditions.
 func TestIntrusion(t *testing.T) {
 	sampleDir(t)
-	mustRun(t, "train in.txt -o model --epochs 5 --quiet")
+	mustRun(t, "train --recipe paper in.txt -o model --epochs 5 --quiet")
 	make := "intrusion make X=in.txt A=model A=model -n 3 -o test.json"
 	mustRun(t, make)
 	test, key := readFile(t, "test.json"), readFile(t, "test.key.json")
@@ -449,8 +449,8 @@ func TestIntrusionAuto(t *testing.T) {
 	sampleDir(t)
 	x, reference := sampleVectors(60, 8), sampleVectors(60, 5)
 	writeFile(t, "reference.txt", gloVeText(reference))
-	mustRun(t, "train in.txt -o a --epochs 5 --quiet --center")
-	mustRun(t, "train in.txt -o b --epochs 5 --quiet --center --method B")
+	mustRun(t, "train --recipe paper in.txt -o a --epochs 5 --quiet --center")
+	mustRun(t, "train --recipe paper in.txt -o b --epochs 5 --quiet --center --method B")
 	var want []autoSet
 	add := func(name string, codes *vectors.Sparse) {
 		t.Helper()
@@ -509,7 +509,7 @@ func TestIntrusionAuto(t *testing.T) {
 func TestIntrusionAutoRealData(t *testing.T) {
 	x, glove := realdata.Path(t, "vectors/googlenews.300d.8000.txt.gz"), realdata.Path(t, "vectors/glove.6B.50d.9163.txt.gz")
 	t.Chdir(t.TempDir())
-	mustRun(t, "train "+x+" -o model --method B --max-words 4000 -k 1500 --quiet")
+	mustRun(t, "train --recipe paper "+x+" -o model --method B --max-words 4000 -k 1500 --quiet")
 	stdout, _ := mustRun(t, "intrusion auto model --input "+x+" --reference "+glove+" --json")
 	var r autoResult
 	if err := json.Unmarshal([]byte(stdout), &r); err != nil {

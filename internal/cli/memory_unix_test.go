@@ -22,7 +22,7 @@ import (
 func TestLittleMemory(t *testing.T) {
 	exe := program(t)
 	sampleDir(t)
-	mustRun(t, "train in.txt -o old --epochs 1")
+	mustRun(t, "train --recipe paper in.txt -o old --epochs 1")
 	writeFile(t, "words.txt", []byte(strings.Repeat("a\n", 14_000)))
 	header := func(h npy.Header) []byte {
 		var b bytes.Buffer
@@ -63,15 +63,15 @@ func TestLittleMemory(t *testing.T) {
 
 	before := names(t, ".")
 	for args, want := range map[string]string{
-		"train large.npy --words words.txt -o model":         "large.npy: array of shape [14000 1048576]: 58.7 GB is more than there is memory for",
-		"train large.safetensors --words words.txt -o model": `large.safetensors: tensor "vectors" of shape [14000 1048576]: 58.7 GB is more than there is memory for`,
+		"train --recipe paper large.npy --words words.txt -o model":         "large.npy: array of shape [14000 1048576]: 58.7 GB is more than there is memory for",
+		"train --recipe paper large.safetensors --words words.txt -o model": `large.safetensors: tensor "vectors" of shape [14000 1048576]: 58.7 GB is more than there is memory for`,
 		"top huge":                   "huge: dictionary.npy: array of shape [80 100000000]: 32.0 GB is more than there is memory for",
 		"export huge -f csr -o out":  "huge: dictionary.npy: array of shape [80 100000000]: 32.0 GB is more than there is memory for",
 		"encode huge in.txt -o out":  "huge: dictionary.npy: array of shape [80 100000000]: 32.0 GB is more than there is memory for",
-		"train many.txt.gz -o model": "many.txt.gz: after ",
+		"train --recipe paper many.txt.gz -o model": "many.txt.gz: after ",
 		"heatmap in.txt " + strings.Repeat("word1,", 9000) + "word2 -o x.png": "a picture of 9001 words: ",
-		"train in.txt -o model -k 100000000":                                  "60 words × 100000000 sparse dimensions need about ",
-		"train in.txt -o model -k 100000000 --overcommit":                     "which the system does not give; ",
+		"train --recipe paper in.txt -o model -k 100000000":                                  "60 words × 100000000 sparse dimensions need about ",
+		"train --recipe paper in.txt -o model -k 100000000 --overcommit":                     "which the system does not give; ",
 	} {
 		cmd := exec.Command("sh", append([]string{"-c", `ulimit -v 2500000 && exec "$0" "$@"`, exe}, strings.Fields(args)...)...)
 		var stdout, stderr bytes.Buffer

@@ -13,14 +13,14 @@ import (
 // beside that is not there then.
 func TestFullStandardOutput(t *testing.T) {
 	sampleDir(t)
-	mustRun(t, "train in.txt -o old --epochs 1 --method B")
+	mustRun(t, "train --recipe paper in.txt -o old --epochs 1 --method B")
 	mustRun(t, "intrusion make X=in.txt -n 2 -o test.json")
 	writeFile(t, "answers.jsonl", nil)
 	writeFile(t, "pairs.txt", []byte("word0 word1 1\nword2 word3 3\nword0 word3 2\n"))
 	before := tree(t, ".")
 	full := writerFunc(func([]byte) (int, error) { return 0, syscall.ENOSPC })
 	for _, args := range []string{
-		"", "help", "help train", "train --help", "version", "graph", "graph --dot code", "devices", "devices --json", "completion bash",
+		"", "help", "help train", "train --recipe paper --help", "version", "graph", "graph --dot code", "devices", "devices --json", "completion bash",
 		"top old", "top old --json", "explain old word1 word2", "clusters old", "heatmap old word1,word2 -o map.svg",
 		"eval old --wordsim pairs.txt", "eval old --wordsim pairs.txt --json", "eval old --wordsim pairs.txt --markdown",
 		"intrusion score test.key.json answers.jsonl", "export old -f sparse -o -", "export old -f csr -o -",

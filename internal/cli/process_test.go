@@ -34,7 +34,7 @@ func program(t *testing.T) string {
 func TestProcess(t *testing.T) {
 	exe := program(t)
 	sampleDir(t)
-	mustRun(t, "train in.txt -o old --epochs 1")
+	mustRun(t, "train --recipe paper in.txt -o old --epochs 1")
 	writeFile(t, "large.txt", gloVeText(sampleVectors(3000, 20)))
 	before := tree(t, ".")
 	unchanged := func(t *testing.T) {
@@ -50,10 +50,10 @@ func TestProcess(t *testing.T) {
 		signal os.Signal
 		args   string
 	}{
-		{"interrupt", os.Interrupt, "train large.txt -o model --epochs 1000000"},
-		{"hang up", syscall.SIGHUP, "train large.txt -o model --epochs 1000000"},
-		{"terminate", syscall.SIGTERM, "train large.txt -o old --force --epochs 1000000"},
-		{"interrupt authors", os.Interrupt, "train large.txt -o model --algorithm authors --epochs 1000000 -k 10"},
+		{"interrupt", os.Interrupt, "train --recipe paper large.txt -o model --epochs 1000000"},
+		{"hang up", syscall.SIGHUP, "train --recipe paper large.txt -o model --epochs 1000000"},
+		{"terminate", syscall.SIGTERM, "train --recipe paper large.txt -o old --force --epochs 1000000"},
+		{"interrupt authors", os.Interrupt, "train --recipe paper large.txt -o model --algorithm authors --epochs 1000000 -k 10"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			handled := make(chan os.Signal, 1) // what tests ignore, under nohup for one, the program would too
@@ -69,7 +69,7 @@ func TestProcess(t *testing.T) {
 		signal.Ignore(syscall.SIGHUP)
 		defer signal.Reset(syscall.SIGHUP)
 		defer os.RemoveAll("model")
-		if ended, _ := signalled(t, syscall.SIGHUP, exe, "train in.txt -o model --epochs 500"); !ended.Success() {
+		if ended, _ := signalled(t, syscall.SIGHUP, exe, "train --recipe paper in.txt -o model --epochs 500"); !ended.Success() {
 			t.Error(ended)
 		}
 		openModel(t, "model")
@@ -92,7 +92,7 @@ func TestProcess(t *testing.T) {
 			}
 			defer w.Close()
 			r.Close()
-			cmd := exec.Command(exe, strings.Fields("train in.txt -o model --epochs 3")...)
+			cmd := exec.Command(exe, strings.Fields("train --recipe paper in.txt -o model --epochs 3")...)
 			tt.pipe(cmd, w)
 			cmd.Run()
 			if code := cmd.ProcessState.ExitCode(); code != tt.code {
@@ -104,7 +104,7 @@ func TestProcess(t *testing.T) {
 
 	// Nothing but the last moment needs a temporary directory.
 	t.Run("kill", func(t *testing.T) {
-		signalled(t, os.Kill, exe, "train large.txt -o old --force --epochs 1000000")
+		signalled(t, os.Kill, exe, "train --recipe paper large.txt -o old --force --epochs 1000000")
 		unchanged(t)
 	})
 
@@ -134,8 +134,8 @@ func TestProcess(t *testing.T) {
 	for _, tt := range []struct {
 		limit, args, want string
 	}{
-		{"64", "train large.txt -o model --epochs 1", "/model: codes.npz: file too large"},
-		{"64", "train large.txt -o old --force --epochs 1", "/old: codes.npz: file too large"},
+		{"64", "train --recipe paper large.txt -o model --epochs 1", "/model: codes.npz: file too large"},
+		{"64", "train --recipe paper large.txt -o old --force --epochs 1", "/old: codes.npz: file too large"},
 		{"1", "export old -f glove -o out", "/out: file too large"},
 	} {
 		t.Run("full disk, "+tt.args, func(t *testing.T) {
@@ -226,7 +226,7 @@ func wantInterrupted(t *testing.T, state *os.ProcessState, lines []string) {
 func TestKilled(t *testing.T) {
 	exe := program(t)
 	dir, _ := sampleDir(t)
-	const line = "train in.txt -k 2000 --epochs 80 --device cpu"
+	const line = "train --recipe paper in.txt -k 2000 --epochs 80 --device cpu"
 	mustRun(t, line+" -o whole")
 	killed := 0
 	for {

@@ -22,18 +22,18 @@ type progress struct {
 	bar      *progressbar.ProgressBar // nil without a terminal
 	metrics  []string                 // of the last epoch
 	vocab    int
+	passes   int // over the words, an epoch
 	current  int // epoch
 	epochs   int
 	before   int // epochs that were done before the start
 	start    time.Time
 }
 
-func newProgress(w io.Writer, vocab, epochs int) *progress {
-	p := &progress{w: w, vocab: vocab, current: 1, epochs: epochs, start: time.Now()}
+func newProgress(w io.Writer, vocab, passes, epochs int) *progress {
+	p := &progress{w: w, vocab: vocab, passes: passes, current: 1, epochs: epochs, start: time.Now()}
 	if file, ok := terminalOf(w); ok {
 		p.terminal = file
-		// Every epoch has two passes over the words.
-		p.bar = progressbar.NewOptions64(2*int64(vocab)*int64(p.epochs),
+		p.bar = progressbar.NewOptions64(int64(passes)*int64(vocab)*int64(p.epochs),
 			progressbar.OptionSetWriter(file), progressbar.OptionThrottle(100*time.Millisecond),
 			progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish(),
 			progressbar.OptionSetWidth(20), progressbar.OptionUseANSICodes(true),
@@ -56,7 +56,7 @@ func (p *progress) begin(done []model.Epoch) {
 	p.before, p.current = len(done), min(len(done)+1, p.epochs)
 	p.start = time.Now()
 	if p.bar != nil {
-		p.bar.Add64(2 * int64(p.vocab) * int64(p.before))
+		p.bar.Add64(int64(p.passes) * int64(p.vocab) * int64(p.before))
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 func TestSignalEndsWaiting(t *testing.T) {
 	exe := program(t)
 	sampleDir(t)
-	mustRun(t, "train in.txt -o old --epochs 1")
+	mustRun(t, "train --recipe paper in.txt -o old --epochs 1")
 	mustRun(t, "intrusion make X=in.txt -n 4 -o test.json")
 	writeFile(t, "answers.jsonl", nil)
 	writeFile(t, "pairs.txt", []byte("word0 word1 1\n"))
@@ -37,7 +37,7 @@ func TestSignalEndsWaiting(t *testing.T) {
 
 	// Commands that read the pipe. Once it has been opened, they do.
 	for i, args := range []string{
-		"train pipe -o model",
+		"train --recipe paper pipe -o model",
 		"encode old pipe -o new --quiet",
 		"top pipe",
 		"heatmap pipe a,b -o map.svg",
@@ -54,7 +54,7 @@ func TestSignalEndsWaiting(t *testing.T) {
 	} {
 		t.Run(args, func(t *testing.T) {
 			if strings.HasPrefix(args, "clusters") {
-				mustRun(t, "train in.txt -o b --method B --epochs 1")
+				mustRun(t, "train --recipe paper in.txt -o b --method B --epochs 1")
 				defer os.RemoveAll("b")
 				args = "clusters b --input pipe"
 			}
@@ -87,7 +87,7 @@ func TestSignalEndsWaiting(t *testing.T) {
 
 	// Commands that write more than a pipe holds, of which only the beginning is read.
 	writeFile(t, "large.txt", gloVeText(sampleVectors(3000, 20)))
-	mustRun(t, "train large.txt -o large --epochs 1")
+	mustRun(t, "train --recipe paper large.txt -o large --epochs 1")
 	for i, args := range []string{
 		"export large -f glove -o -",
 		"export large -f csr -o -",
@@ -126,7 +126,7 @@ func TestSignalEndsWaiting(t *testing.T) {
 // A computation that would take years ends, too.
 func TestInterruptedSteps(t *testing.T) {
 	sampleDir(t)
-	mustRun(t, "train in.txt -o old --epochs 1")
+	mustRun(t, "train --recipe paper in.txt -o old --epochs 1")
 	before := tree(t, ".")
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(100*time.Millisecond, cancel) // at whatever step it is
@@ -157,7 +157,7 @@ func TestInterruptedWithoutReaders(t *testing.T) {
 		<-stderr.entered
 		cancel()
 	}()
-	if code := run(ctx, strings.Fields("train in.txt -o model --epochs 1000000"), io.Discard, stderr); code != exitInterrupted {
+	if code := run(ctx, strings.Fields("train --recipe paper in.txt -o model --epochs 1000000"), io.Discard, stderr); code != exitInterrupted {
 		t.Errorf("exit code %d, want %d", code, exitInterrupted)
 	}
 	if after := tree(t, "."); !maps.Equal(before, after) {

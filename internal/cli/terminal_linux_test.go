@@ -112,7 +112,7 @@ func TestProgressBarIsRemoved(t *testing.T) {
 	sampleDir(t)
 	s := draw(t, 80, func(tty *os.File) {
 		var stdout strings.Builder
-		code := run(context.Background(), strings.Fields("train in.txt -o model --stop authors --device cpu"), &stdout, tty)
+		code := run(context.Background(), strings.Fields("train --recipe paper in.txt -o model --stop authors --device cpu"), &stdout, tty)
 		if code != 0 || !strings.HasPrefix(stdout.String(), "model: ") {
 			t.Errorf("exit code %d, standard output %q", code, stdout.String())
 		}
@@ -138,7 +138,7 @@ func TestProgressBarFits(t *testing.T) {
 	} {
 		s := draw(t, tt.width, func(tty *os.File) {
 			const words = 117_000
-			p := newProgress(tty, words, 20)
+			p := newProgress(tty, words, 2, 20)
 			p.words(11 * 2 * words)
 			p.epoch(model.Epoch{Epoch: 11, Error: 0.52, Sparsity: 0.923, Seconds: 1})
 			for !strings.Contains(p.bar.String(), "epoch 12/20") { // it is not redrawn at every call

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"overcomplete/encode"
 	"overcomplete/internal/escape"
 	"overcomplete/interpret"
 	"overcomplete/kernels"
@@ -30,6 +31,7 @@ type trainFlags struct {
 	force       bool
 	factor      int
 	maxWords    int
+	trainWords  int // rows to learn from, where codes are made in a second reading; 0 for all
 	skipBad     bool
 	wordList    string
 	json, quiet bool
@@ -44,9 +46,10 @@ func newTrain() *cobra.Command {
 dictionary that turns codes back into vectors. It writes a model directory, whole
 or not at all, and prints what it measured and some dimensions by their top words.
 
-VECTORS is a file of GloVe text, word2vec text or binary, fastText .vec, .npy, .npz
-or .safetensors, plain or compressed with gzip or zstd, or - for standard input. The
-format is told from the content.
+VECTORS is a file of GloVe text, word2vec text or binary, fastText .vec, .npy, .npz,
+.safetensors, Arrow (Feather) or Parquet, plain or compressed with gzip or zstd, or -
+for standard input. The format is told from the content. Rows without words are called
+by their numbers, unless --words names them.
 
 Method A learns codes of either sign. Method B learns nonnegative codes, of which
 "overcomplete export --format binary" makes binary vectors.`,
@@ -55,6 +58,9 @@ Method A learns codes of either sign. Method B learns nonnegative codes, of whic
   overcomplete train vectors.npy --words words.txt -o model --json > metrics.json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.settle(cmd.Flags().Changed); err != nil {
+				return err
+			}
 			if err := f.check(cmd); err != nil {
 				return err
 			}
@@ -64,19 +70,23 @@ Method A learns codes of either sign. Method B learns nonnegative codes, of whic
 	flags := cmd.Flags()
 	flags.StringVarP(&f.output, "output", "o", "", "model `directory` to write")
 	flags.BoolVar(&f.force, "force", false, "replace a model that exists")
-	flags.IntVarP(&f.Atoms, "atoms", "k", 0, "K, the dimensions of the sparse vectors (default --factor times the dense ones)")
-	flags.IntVar(&f.factor, "factor", 10, "K as a multiple of the dense dimensions, instead of -k")
+	flags.IntVarP(&f.Atoms, "atoms", "k", 0, "K, the dimensions of the sparse vectors (default 10 times the dense ones; best: not more than half of the words)")
+	flags.IntVar(&f.factor, "factor", 0, "K as a multiple of the dense dimensions, instead of -k")
+	flags.Float64Var(&f.Sparsity, "sparsity", 0, fmt.Sprintf("`share` of zeros in the codes (default %v; paper: as comes of λ, or by a search for the λ)", train.Best().Sparsity))
+	flags.IntVar(&f.trainWords, "train-words", 0, "best: learn from a random sample of `n` rows, and encode all in a second reading, in memory that does not grow with their number")
 	f.register(cmd)
-	flags.StringVar(&f.Recipe, "recipe", f.Recipe, "paper, or best: --center, and final codes as encode gives them")
-	flags.BoolVar(&f.Center, "center", false, "subtract the mean vector first")
-	flags.IntVar(&f.Epochs, "epochs", 0, "epochs to train (default 20 for method A, 30 for B)")
-	flags.StringVar(&f.Stop, "stop", f.Stop, "stop after --epochs (epochs), or by the rule of the paper's program (authors)")
-	flags.StringVar(&f.Algorithm, "algorithm", f.Algorithm, "minibatch, or the paper's, word by word and slow (authors)")
-	flags.IntVar(&f.DictionarySteps, "dictionary-steps", f.DictionarySteps, "dictionary steps an epoch of --algorithm minibatch")
-	flags.Uint64Var(&f.Seed, "seed", f.Seed, "seed of the random codes and dictionary to start from")
-	flags.Float64Var(&f.Sparsity, "sparsity", 0.92, "share of zeros")
+	flags.StringVar(&f.Recipe, "recipe", "best", "best: a dictionary learned online from words; or paper: the paper's objective and trainer")
+	flags.Lookup("lambda").DefValue = ""
+	flags.Lookup("lambda").Usage += fmt.Sprintf(" (default %v of the mean squared norm; paper: %v)", train.Best().Lambda, f.Lambda)
+	flags.StringVar(&f.Init, "init", f.Init, "paper: start the dictionary from random numbers (random) or from words that are far apart (words)")
+	flags.BoolVar(&f.Center, "center", false, "paper: subtract the mean vector first, as best always does")
+	flags.IntVar(&f.Epochs, "epochs", 0, "epochs to train, at most (default 3; paper: 20 for method A, 30 for B)")
+	flags.StringVar(&f.Stop, "stop", f.Stop, "paper: stop after --epochs (epochs), or by the rule of the paper's program (authors)")
+	flags.StringVar(&f.Algorithm, "algorithm", f.Algorithm, "paper: minibatch, or that of its program, word by word and slow (authors)")
+	flags.IntVar(&f.DictionarySteps, "dictionary-steps", f.DictionarySteps, "dictionary steps an epoch; best: or fewer, so that each has 256 words")
+	flags.Uint64Var(&f.Seed, "seed", f.Seed, "seed of all that is random")
 	f.registerInput(cmd)
-	flags.StringVar(&f.State, "state", f.State, "what to keep sums of gradients as: float32, 8 bytes for each word and dimension, or float16, half of it, rounded (CPU only)")
+	flags.StringVar(&f.State, "state", f.State, "paper: what to keep sums of gradients as: float32, 8 bytes for each word and dimension, or float16, half of it, rounded (CPU only)")
 	f.registerTrainingDevice(cmd)
 	flags.DurationVar(&f.checkpoint, "checkpoint", 0, "save what it takes to go on with the training at this interval, such as 5m, and when interrupted")
 	flags.BoolVar(&f.resume, "resume", false, "go on with the checkpoint in MODEL, if there is one, to the result of a training never stopped")
@@ -91,7 +101,7 @@ func (f *trainFlags) registerInput(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.IntVar(&f.maxWords, "max-words", 0, "read only the first `n` words (default all)")
 	flags.BoolVar(&f.skipBad, "skip-bad", false, "drop malformed rows instead of stopping at the first")
-	flags.StringVar(&f.wordList, "words", "", "`file` with a word a line, for .npy, .npz and .safetensors, instead of words in the latter two")
+	flags.StringVar(&f.wordList, "words", "", "`file` with a word a line, for vectors without words, or instead of words in .npz, .safetensors, Arrow and Parquet")
 }
 
 // registerTrainingDevice adds the flags that say where training runs.
@@ -103,12 +113,6 @@ func (f *trainFlags) registerTrainingDevice(cmd *cobra.Command) {
 // check refuses flags outside their domain and settles what depends on others.
 func (f *trainFlags) check(cmd *cobra.Command) error {
 	changed := cmd.Flags().Changed
-	if f.Recipe == "best" {
-		if changed("center") && !f.Center {
-			return usagef("--recipe best centres the vectors; drop --center=false")
-		}
-		f.Center = true
-	}
 	if err := f.modelFlags.check(cmd); err != nil {
 		return err
 	}
@@ -117,8 +121,8 @@ func (f *trainFlags) check(cmd *cobra.Command) error {
 		value    int
 		required bool // even if the flag is not given
 	}{
-		{"--atoms", f.Atoms, changed("atoms")}, {"--factor", f.factor, true}, {"--epochs", f.Epochs, changed("epochs")},
-		{"--max-words", f.maxWords, changed("max-words")}, {"--workers", f.workers, changed("workers")},
+		{"--atoms", f.Atoms, changed("atoms")}, {"--factor", f.factor, changed("factor")}, {"--epochs", f.Epochs, changed("epochs")},
+		{"--max-words", f.maxWords, changed("max-words")}, {"--train-words", f.trainWords, changed("train-words")}, {"--workers", f.workers, changed("workers")},
 	} {
 		if v.required && (v.value < 1 || v.value > math.MaxInt32) {
 			return usagef("%s is %d, want 1 to %d", v.flag, v.value, math.MaxInt32)
@@ -133,6 +137,14 @@ func (f *trainFlags) check(cmd *cobra.Command) error {
 		return usagef("give --epochs or --stop, not both")
 	case changed("checkpoint") && f.checkpoint <= 0:
 		return usagef("--checkpoint is %v, want a time such as 5m", f.checkpoint)
+	case f.trainWords > 0 && f.Recipe != "best":
+		return usagef("--train-words is of --recipe best: the paper's trainer keeps sums for every word")
+	case f.trainWords > 0 && (changed("checkpoint") || f.resume):
+		return usagef("--train-words goes without --checkpoint and --resume: it learns from a sample, which takes little time")
+	case f.Sparsity > 0 && f.Recipe == "paper" && changed("lambda"):
+		return usagef("give --lambda or --sparsity, which looks for a λ, not both")
+	case f.Sparsity > 0 && f.Recipe == "paper" && (changed("checkpoint") || f.resume):
+		return usagef("--sparsity makes several trainings with --recipe paper, which have no checkpoints; give --lambda")
 	case f.Algorithm == "authors" && changed("dictionary-steps"):
 		return usagef("--dictionary-steps has no meaning with --algorithm authors, which takes one step a word")
 	}
@@ -142,6 +154,34 @@ func (f *trainFlags) check(cmd *cobra.Command) error {
 	if f.Epochs == 0 {
 		f.Epochs = train.DefaultEpochs(f.Hyperparameters)
 	}
+	return nil
+}
+
+// settle makes the hyperparameters those of the recipe, and refuses flags of the other.
+func (f *trainFlags) settle(changed func(flag string) bool) error {
+	if changed("sparsity") && !(f.Sparsity > 0 && f.Sparsity < 1) {
+		return usagef("--sparsity is %v, want a share of zeros between 0 and 1, such as 0.95", f.Sparsity)
+	}
+	if f.Recipe != "best" {
+		return nil
+	}
+	for _, flag := range []string{"tau", "rate", "loss", "huber-delta", "init", "stop", "algorithm", "state"} {
+		if changed(flag) {
+			return usagef("--%s is of --recipe paper", flag)
+		}
+	}
+	if changed("center") && !f.Center {
+		return usagef("--recipe best centres the vectors; drop --center=false")
+	}
+	h := train.Best()
+	h.Method, h.Atoms, h.Epochs, h.DictionarySteps, h.Seed = f.Method, f.Atoms, f.Epochs, f.DictionarySteps, f.Seed
+	if changed("lambda") {
+		h.Lambda = f.Lambda
+	}
+	if changed("sparsity") {
+		h.Sparsity = f.Sparsity
+	}
+	f.Hyperparameters = h
 	return nil
 }
 
@@ -159,12 +199,19 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		return err
 	}
 
-	x, source, err := f.read(cmd, path, log)
+	read := f.read
+	if f.trainWords > 0 {
+		read = f.readSample
+	}
+	x, source, err := read(cmd, path, log)
 	if err != nil {
 		return err
 	}
-	if f.Atoms == 0 {
+	switch {
+	case f.factor > 0:
 		f.Atoms = f.factor * x.Dim
+	case f.Atoms == 0:
+		f.Atoms = train.DefaultAtoms(f.Hyperparameters, x.Len(), x.Dim)
 	}
 	if err := f.Validate(); err != nil {
 		return usagef("--%w", err)
@@ -172,14 +219,17 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 	if f.Atoms <= x.Dim {
 		warn(stderr, "%d sparse dimensions for %d dense ones are not overcomplete", f.Atoms, x.Dim)
 	}
-	if f.Recipe == "best" {
-		noteLoss(stderr, f.output, model.Info{Training: f.Hyperparameters})
+	if f.trainWords > 0 {
+		return f.trainSample(cmd, path, x, source, log)
 	}
 	c := &train.Checkpoint{Dir: f.output, Every: f.checkpoint, Resume: f.resume, Replace: f.force}
 	o, done := show(f.Hyperparameters, x.Len(), log, stderr)
 	o.Source, o.Checkpoint = source, c
 	m, err := train.Fit(ctx, x, f.Hyperparameters, chosenDevice{&f.deviceFlags, log}, o)
 	done()
+	if errors.Is(err, train.ErrAllSame) {
+		return usageError{fmt.Errorf("%s: %w", path, err)}
+	}
 	replace := f.force || c.Epoch > 0
 	switch {
 	case err == nil:
@@ -189,7 +239,7 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		return f.report(cmd.OutOrStdout(), m)
 	case errors.Is(err, context.Canceled) && c.Epoch > 0:
 		return interrupted{fmt.Sprintf("%s is a checkpoint after epoch %d, with which --resume goes on", f.output, c.Epoch)}
-	case errors.Is(err, context.Canceled), errors.Is(err, train.ErrDiverged):
+	case errors.Is(err, context.Canceled), errors.Is(err, train.ErrDiverged), errors.Is(err, train.ErrNothingActive):
 		return err
 	case m != nil: // what was learned is not lost
 		if saved := m.Save(f.output, replace); saved != nil {
@@ -205,7 +255,7 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 // read reads the vectors to train on.
 func (f *trainFlags) read(cmd *cobra.Command, path string, log io.Writer) (*vectors.Dense, *vectors.Source, error) {
 	start := time.Now()
-	x, source, err := vectors.Read(cmd.Context(), path, vectors.ReadOptions{MaxWords: f.maxWords, SkipBad: f.skipBad, WordList: f.wordList})
+	x, source, err := vectors.Read(cmd.Context(), path, f.readOptions())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -216,10 +266,62 @@ func (f *trainFlags) read(cmd *cobra.Command, path string, log io.Writer) (*vect
 	return x, source, nil
 }
 
+// readSample reads a random sample of the vectors to train on.
+func (f *trainFlags) readSample(cmd *cobra.Command, path string, log io.Writer) (*vectors.Dense, *vectors.Source, error) {
+	if path == "-" {
+		return nil, nil, usagef("--train-words reads VECTORS twice, and standard input can be read once")
+	}
+	start := time.Now()
+	s := vectors.NewSample(f.trainWords, f.Seed)
+	source, err := vectors.Stream(cmd.Context(), path, f.readOptions(), s.Add)
+	if err != nil {
+		return nil, nil, err
+	}
+	say(log, "read %s: %d of %d words × %d dimensions, %s, in %.1f s", source.Name, s.Rows.Len(), s.Seen, s.Rows.Dim, source.Format, time.Since(start).Seconds())
+	return &s.Rows, source, nil
+}
+
+// trainSample learns from a sample of the file at path, and encodes all of it.
+func (f *trainFlags) trainSample(cmd *cobra.Command, path string, sample *vectors.Dense, source *vectors.Source, log io.Writer) error {
+	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
+	device := chosenDevice{&f.deviceFlags, log}
+	o, done := show(f.Hyperparameters, sample.Len(), log, stderr)
+	o.Source = source
+	m, err := train.Learn(ctx, sample, f.Hyperparameters, device, o)
+	done()
+	if err != nil {
+		return err
+	}
+	e, err := device.Encoder(&m.Dictionary, encode.Defaults(m.Info))
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	again, err := encodeFile(ctx, m, f.output, e, path, f.readOptions(), nil, f.output, f.force, log)
+	if err != nil {
+		return err
+	}
+	for _, warning := range again.Warnings {
+		warn(stderr, "%s: %s", again.Name, warning)
+	}
+	if again.SHA256 != source.SHA256 {
+		warn(stderr, "%s changed between its two readings: the dictionary was learned from what it was before", path)
+	}
+	return reportEncoding(cmd, f.output, m.Info, f.json)
+}
+
+func (f *trainFlags) readOptions() vectors.ReadOptions {
+	return vectors.ReadOptions{MaxWords: f.maxWords, SkipBad: f.skipBad, WordList: f.wordList}
+}
+
 // show returns the options that show a training of so many words on log, and what ends
 // that.
 func show(h model.Hyperparameters, words int, log, stderr io.Writer) (o train.Options, done func()) {
-	p := newProgress(log, words, h.Epochs)
+	passes := 2 // over the words, an epoch
+	if h.Recipe == "best" {
+		passes = 1
+	}
+	p := newProgress(log, words, passes, h.Epochs)
 	// A training's memory is a few large arrays without pointers: collecting is cheap,
 	// and codes of past epochs are garbage as large as what is in use.
 	percent := debug.SetGCPercent(20)

@@ -105,7 +105,7 @@ func openModel(t *testing.T, dir string) *model.Model {
 
 // hyper returns the defaults after changes.
 func hyper(change func(h *model.Hyperparameters)) model.Hyperparameters {
-	h := train.Defaults()
+	h := train.Paper()
 	h.Atoms, h.Epochs = 80, 20
 	change(&h)
 	return h
@@ -124,8 +124,8 @@ func TestTrain(t *testing.T) {
 		{"--center --rate 0.1 --dictionary-steps 10", 60, hyper(func(h *model.Hyperparameters) {
 			h.Center, h.Rate, h.DictionarySteps = true, 0.1, 10
 		})},
-		{"--loss huber --huber-delta 0.4 -k 30 --epochs 7", 60, hyper(func(h *model.Hyperparameters) {
-			h.Loss, h.HuberDelta, h.Atoms, h.Epochs = "huber", 0.4, 30, 7
+		{"--loss huber --huber-delta 0.4 -k 30 --epochs 7 --lambda 0.1", 60, hyper(func(h *model.Hyperparameters) {
+			h.Loss, h.HuberDelta, h.Atoms, h.Epochs, h.Lambda = "huber", 0.4, 30, 7, 0.1
 		})},
 		{"--algorithm authors --epochs 3 --factor 3 --seed 9", 60, hyper(func(h *model.Hyperparameters) {
 			h.Algorithm, h.DictionarySteps, h.Epochs, h.Atoms, h.Seed = "authors", 0, 3, 24, 9
@@ -140,7 +140,7 @@ func TestTrain(t *testing.T) {
 	} {
 		t.Run(tt.flags, func(t *testing.T) {
 			dir, d := sampleDir(t)
-			stdout, stderr := mustRun(t, "train in.txt -o model --json "+tt.flags)
+			stdout, stderr := mustRun(t, "train --recipe paper in.txt -o model --json "+tt.flags)
 			m := openModel(t, "model")
 
 			if got := names(t, dir); !slices.Equal(got, []string{"in.txt", "model"}) {
@@ -315,7 +315,7 @@ func checkProgress(t *testing.T, stderr string, epochs []model.Epoch) {
 
 func TestTrainReport(t *testing.T) {
 	sampleDir(t)
-	stdout, stderr := mustRun(t, "train in.txt -o model --epochs 2 --quiet")
+	stdout, stderr := mustRun(t, "train --recipe paper in.txt -o model --epochs 2 --quiet")
 	if stderr != "" {
 		t.Errorf("--quiet: standard error has %q", stderr)
 	}
@@ -334,7 +334,7 @@ func TestTrainWarns(t *testing.T) {
 	_, d := sampleDir(t)
 	d.Words[3] = d.Words[2]
 	writeFile(t, "in.txt", gloVeText(d))
-	_, stderr := mustRun(t, "train in.txt -o model --epochs 1 --quiet -k 8")
+	_, stderr := mustRun(t, "train --recipe paper in.txt -o model --epochs 1 --quiet -k 8")
 	want := "warning: in.txt: duplicate words, the first of each kept: 1 (\"word2\")\n" +
 		"warning: 8 sparse dimensions for 8 dense ones are not overcomplete\n"
 	if stderr != want {
@@ -373,7 +373,7 @@ func TestTrainIsDeterministic(t *testing.T) {
 	defer func(old *os.File) { os.Stdin = old }(os.Stdin)
 	os.Stdin = stdin
 
-	mustRun(t, "train in.txt -o first --epochs 3")
+	mustRun(t, "train --recipe paper in.txt -o first --epochs 3")
 	first := learned(t, "first")
 	for i, tt := range []struct {
 		args string
@@ -388,7 +388,7 @@ func TestTrainIsDeterministic(t *testing.T) {
 		{"in.txt --seed 2", false},
 	} {
 		dir := fmt.Sprint(i)
-		mustRun(t, "train -o "+dir+" --epochs 3 "+tt.args)
+		mustRun(t, "train --recipe paper -o "+dir+" --epochs 3 "+tt.args)
 		if same := learned(t, dir) == first; same != tt.same {
 			t.Errorf("%s: same result is %v, want %v", tt.args, same, tt.same)
 		}
@@ -400,8 +400,8 @@ func TestTrainIsDeterministic(t *testing.T) {
 
 func TestTrainForce(t *testing.T) {
 	dir, _ := sampleDir(t)
-	mustRun(t, "train in.txt -o model --epochs 1 --center")
-	mustRun(t, "train in.txt -o model --epochs 2 --force")
+	mustRun(t, "train --recipe paper in.txt -o model --epochs 1 --center")
+	mustRun(t, "train --recipe paper in.txt -o model --epochs 2 --force")
 	if m := openModel(t, "model"); len(m.Info.Epochs) != 2 {
 		t.Errorf("the model has %d epochs, want 2", len(m.Info.Epochs))
 	}
@@ -415,8 +415,8 @@ func TestTrainForce(t *testing.T) {
 
 func TestTrainFloat16(t *testing.T) {
 	sampleDir(t)
-	mustRun(t, "train in.txt -o single --epochs 5")
-	_, stderr := mustRun(t, "train in.txt -o half --epochs 5 --state float16")
+	mustRun(t, "train --recipe paper in.txt -o single --epochs 5")
+	_, stderr := mustRun(t, "train --recipe paper in.txt -o half --epochs 5 --state float16")
 	if !strings.Contains(stderr, "training on the CPU (no GPU does this: the state float16), ") {
 		t.Errorf("standard error:\n%s", stderr)
 	}
@@ -436,10 +436,22 @@ func TestTrainFloat16(t *testing.T) {
 	}
 	writeFile(t, "large.txt", gloVeText(large))
 	for _, method := range []string{"A", "B"} {
-		mustRun(t, "train large.txt -o float32 --quiet --force --method "+method)
-		code, _, stderr := command("train large.txt -o model --quiet --state float16 --method " + method)
+		mustRun(t, "train --recipe paper large.txt -o float32 --quiet --force --method "+method)
+		code, _, stderr := command("train --recipe paper large.txt -o model --quiet --state float16 --method " + method)
 		if code != exitFailed || !strings.Contains(stderr, "diverged") || !strings.Contains(stderr, "norm near 3") {
 			t.Errorf("method %s: exit code %d: %s", method, code, stderr)
 		}
+	}
+}
+
+// A training that comes to nothing fails, and leaves nothing.
+func TestTrainNothingActive(t *testing.T) {
+	dir, _ := sampleDir(t)
+	code, stdout, stderr := command("train --recipe paper in.txt -o model --lambda 1000")
+	if code != exitFailed || stdout != "" || !strings.Contains(stderr, "overcomplete: all codes are zero: lower --lambda") {
+		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
+	}
+	if got := names(t, dir); !slices.Equal(got, []string{"in.txt"}) {
+		t.Errorf("left %q", got)
 	}
 }

@@ -33,7 +33,7 @@ point that is there is not trained again. OUT of other vectors, settings or
 evaluation data is refused.`
 
 func (f *experimentFlags) register(cmd *cobra.Command) {
-	f.Hyperparameters = train.Defaults()
+	f.Hyperparameters = train.Paper()
 	f.factor = 10
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -270,7 +270,7 @@ func (t *tuned) verdict() string {
 	case t.Reached:
 		return fmt.Sprintf("%s, the highest %s of those with %v %% or more", what, eval.TuningTask, 100*experiment.MinSparsity)
 	case t.wanted > 0:
-		return fmt.Sprintf("%s, which is the nearest, but not within %v of the %v %% that were wanted", what, 100*experiment.Tolerance, 100*t.wanted)
+		return fmt.Sprintf("%s, which is the nearest, but not within %v of the %v %% that were wanted", what, 100*train.SparsityTolerance, 100*t.wanted)
 	}
 	return fmt.Sprintf("no point has %v %% zeros; the sparsest is %s", 100*experiment.MinSparsity, what)
 }

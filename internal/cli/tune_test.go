@@ -103,9 +103,9 @@ func TestTuneB(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
 		t.Fatal(err)
 	}
-	mustRun(t, "train x.txt -o b --method B --center -k 40 --quiet --lambda "+shortest(got.Best.Training.Lambda))
+	mustRun(t, "train --recipe paper x.txt -o b --method B --center -k 40 --quiet --lambda "+shortest(got.Best.Training.Lambda))
 	if learned(t, "b") != learned(t, got.Model) {
-		t.Error("train learns another model")
+		t.Error("train --recipe paper learns another model")
 	}
 	stdout, _ = mustRun(t, "eval b:binary --data data --tasks WS-353 --json")
 	if want := shortest(got.Best.Scores["WS-353"].Score); !strings.Contains(stdout, `"score": `+want) {
@@ -153,9 +153,9 @@ func TestSweep(t *testing.T) {
 	if want := []string{"SimLex-999", "SST", "TREC", "NP"}; !slices.Equal(got.AverageOver, want) || len(got.Rows) != 8 {
 		t.Fatalf("averages over %v in %d rows", got.AverageOver, len(got.Rows))
 	}
-	mustRun(t, "train x.txt --lambda 0.2 --factor 3 -o m --quiet")
+	mustRun(t, "train --recipe paper x.txt --lambda 0.2 --factor 3 -o m --quiet")
 	if learned(t, "m") != learned(t, "out/"+experiment.Name(openModel(t, "m").Info.Training)) {
-		t.Error("train learns another model")
+		t.Error("train --recipe paper learns another model")
 	}
 	for i, r := range got.Rows {
 		var sum, variances float64

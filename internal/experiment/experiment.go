@@ -117,7 +117,7 @@ func Open(e *Experiment, h model.Hyperparameters, data string) error {
 	if err := json.Unmarshal(was, &saved); err != nil {
 		return refuse(e.Dir, "%s: %w", settingFile, err)
 	}
-	saved.Training.Recipe = cmp.Or(saved.Training.Recipe, "paper") // which was not said before there was another
+	complete(&saved.Training)
 	if err := e.Setting.same(saved); err != nil {
 		return refuse(e.Dir, "is an experiment of other settings: %w; choose another directory", err)
 	}
@@ -281,7 +281,7 @@ func (e *Experiment) train(ctx context.Context, h model.Hyperparameters, dir str
 	o.Source = e.Source
 	m, err := train.Fit(ctx, e.X, h, e.Device, o)
 	done()
-	if err != nil {
+	if err != nil && !errors.Is(err, train.ErrNothingActive) { // which is a point like others
 		return nil, err
 	}
 	return m, m.Save(dir, false)
@@ -345,6 +345,7 @@ func (e *Experiment) record(name string) (*Record, error) {
 		err = json.Unmarshal(data, r)
 	}
 	if err == nil && r.Training.Method != "" { // else it is of vectors that were not trained, or the setting
+		complete(&r.Training)
 		err = r.Training.Validate()
 	}
 	if s := r.Metrics.Sparsity; err == nil && !(s >= 0 && s <= 1) {
@@ -353,10 +354,12 @@ func (e *Experiment) record(name string) (*Record, error) {
 	if err != nil {
 		return nil, refuse(path, "%w; remove it to have it measured again", err)
 	}
-	if r.Training.Method != "" {
-		r.Training.Recipe = cmp.Or(r.Training.Recipe, "paper") // as in Open
-	}
 	return r, nil
+}
+
+// complete fills in what older versions did not say, as [model.Open] does.
+func complete(h *model.Hyperparameters) {
+	h.Recipe, h.Init = cmp.Or(h.Recipe, "paper"), cmp.Or(h.Init, "random")
 }
 
 // points returns the records of all points that differ from h by λ only, by λ.

@@ -54,6 +54,10 @@ type device struct {
 
 func (d device) Trainer(p train.Problem) (train.Trainer, error) { return trainer{d, p}, nil }
 
+func (d device) Learner(*model.Dictionary, float64, encode.Options) (train.Learner, error) {
+	return nil, errors.New("learns nothing")
+}
+
 type trainer struct {
 	device  device
 	problem train.Problem
@@ -93,14 +97,14 @@ func open(t *testing.T, dir string, sparsity curve, trained *[]float64) *Experim
 		e.X.Words = append(e.X.Words, strconv.Itoa(i))
 	}
 	e.Setting.Input = model.Input{Name: "x", SHA256: "0", Words: words, Dim: 1}
-	if err := Open(e, train.Defaults(), ""); err != nil {
+	if err := Open(e, train.Paper(), ""); err != nil {
 		t.Fatal(err)
 	}
 	return e
 }
 
 func hyper() model.Hyperparameters {
-	h := train.Defaults()
+	h := train.Paper()
 	h.Atoms, h.Epochs = 1000, 1
 	return h
 }

@@ -134,11 +134,18 @@ func Open(r io.Reader, size int64) (*Array, error) {
 	return a, nil
 }
 
-// Float32 reads an array of float32 or float64. A float64 beyond the range of float32
-// becomes infinite.
+// Float32 reads an array of float16, bfloat16, float32 or float64. A float64 beyond the
+// range of float32 becomes infinite.
+//
+// NumPy has no bfloat16 of its own. What the package ml_dtypes adds is saved as two bytes of
+// no known kind, a type that no array of numbers has otherwise.
 func (a *Array) Float32(shape ...int) ([]float32, error) {
-	return read(a, shape, "float32 or float64", func(typ string) decoder[float32] {
+	return read(a, shape, "float16, bfloat16, float32 or float64", func(typ string) decoder[float32] {
 		switch typ {
+		case "<f2":
+			return decoder[float32]{2, decodeFloat16}
+		case "<V2", "|V2", "bfloat16":
+			return decoder[float32]{2, decodeBFloat16}
 		case "<f4":
 			return decoder[float32]{4, decodeFloat32}
 		case "<f8":
@@ -189,6 +196,38 @@ func (a *Array) Strings(shape ...int) ([]string, error) {
 type decoder[T any] struct {
 	size   int
 	decode func(dst []T, src []byte) error
+}
+
+// Float16 returns the value of an IEEE 754 binary16, which has 5 bits of exponent and
+// 10 of fraction.
+func Float16(bits uint16) float32 {
+	const exponent = 0x1f << 23
+	x := uint32(bits&0x7fff) << 13
+	switch sign := uint32(bits&0x8000) << 16; x & exponent {
+	case exponent: // infinity or NaN
+		return math.Float32frombits(sign | x | 0xff<<23)
+	case 0: // a multiple of 2⁻²⁴
+		return math.Float32frombits(sign | math.Float32bits(float32(bits&0x7fff)*0x1p-24))
+	default:
+		return math.Float32frombits(sign | (x + (127-15)<<23))
+	}
+}
+
+// BFloat16 returns the value of a bfloat16, the upper half of a float32.
+func BFloat16(bits uint16) float32 { return math.Float32frombits(uint32(bits) << 16) }
+
+func decodeFloat16(dst []float32, src []byte) error {
+	for i := range dst {
+		dst[i] = Float16(binary.LittleEndian.Uint16(src[2*i:]))
+	}
+	return nil
+}
+
+func decodeBFloat16(dst []float32, src []byte) error {
+	for i := range dst {
+		dst[i] = BFloat16(binary.LittleEndian.Uint16(src[2*i:]))
+	}
+	return nil
 }
 
 func decodeFloat32(dst []float32, src []byte) error {

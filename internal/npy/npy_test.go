@@ -165,6 +165,11 @@ func TestReadFloat32(t *testing.T) {
 	}{
 		{"float64", file(dict("<f8", "(2,)"), 0.1, -2.5), []int{2}, []float32{0.1, -2.5}},
 		{"float64 out of range", file(dict("<f8", "(1,)"), 1e300), []int{1}, []float32{float32(math.Inf(1))}},
+		// What NumPy 2.4 with ml_dtypes 0.6 saves, and saves again after it has read it.
+		{"float16", file(dict("<f2", "(4,)"), []uint16{0x3c00, 0xc100, 0x0001, 0x7c00}), []int{4}, []float32{1, -2.5, 0x1p-24, float32(math.Inf(1))}},
+		{"bfloat16", file(dict("<V2", "(3,)"), []uint16{0x3f80, 0xc020, 0x0001}), []int{3}, []float32{1, -2.5, 0x1p-133}},
+		{"bfloat16 again", file(dict("|V2", "(1,)"), uint16(0x3f80)), []int{1}, []float32{1}},
+		{"bfloat16 by name", file(dict("bfloat16", "(1,)"), uint16(0x3f80)), []int{1}, []float32{1}},
 		{"Fortran order", file("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }",
 			[]float32{1, 4, 2, 5, 3, 6}), []int{2, 3}, []float32{1, 2, 3, 4, 5, 6}},
 		{"Fortran order, one dimension", file("{'descr': '<f4', 'fortran_order': True, 'shape': (2,), }",
@@ -238,6 +243,8 @@ func TestReadRefuses(t *testing.T) {
 		{"elements missing", good[:len(good)-8], "needs 8 bytes, has 0"},
 		{"more", append(slices.Clone(good), 0), "more data"},
 		{"big-endian", file(dict(">f4", "(1,)"), float32(1)), `type ">f4"`},
+		{"big-endian half", file(dict(">f2", "(1,)"), uint16(0)), `type ">f2"`},
+		{"an eighth", file(dict("<V1", "(1,)"), uint8(1)), `type "<V1"`},
 		{"complex", file(dict("<c8", "(1,)"), complex64(1)), `type "<c8"`},
 		{"objects", file(dict("|O", "(1,)")), "Python objects"},
 		{"structured", file("{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (1,), }"), "structured"},

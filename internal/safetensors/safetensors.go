@@ -315,23 +315,8 @@ func (f *File) Float32(name string, shape ...int) ([]float32, error) {
 var floats = map[string]func([]byte) float32{
 	"F32":  func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) },
 	"F64":  func(b []byte) float32 { return float32(math.Float64frombits(binary.LittleEndian.Uint64(b))) },
-	"F16":  func(b []byte) float32 { return half(binary.LittleEndian.Uint16(b)) },
-	"BF16": func(b []byte) float32 { return math.Float32frombits(uint32(binary.LittleEndian.Uint16(b)) << 16) },
-}
-
-// half returns the value of an IEEE 754 binary16, which has 5 bits of exponent and
-// 10 of fraction.
-func half(bits uint16) float32 {
-	const exponent = 0x1f << 23
-	x := uint32(bits&0x7fff) << 13
-	switch sign := uint32(bits&0x8000) << 16; x & exponent {
-	case exponent: // infinity or NaN
-		return math.Float32frombits(sign | x | 0xff<<23)
-	case 0: // a multiple of 2⁻²⁴
-		return math.Float32frombits(sign | math.Float32bits(float32(bits&0x7fff)*0x1p-24))
-	default:
-		return math.Float32frombits(sign | (x + (127-15)<<23))
-	}
+	"F16":  func(b []byte) float32 { return npy.Float16(binary.LittleEndian.Uint16(b)) },
+	"BF16": func(b []byte) float32 { return npy.BFloat16(binary.LittleEndian.Uint16(b)) },
 }
 
 // Int64 reads a tensor of type I64, which must have that shape.

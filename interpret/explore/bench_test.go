@@ -22,7 +22,7 @@ var largeModel = sync.OnceValue(func() *model.Model {
 	const words, atoms, dim = 400_000, 3000, 300
 	rng := rand.New(rand.NewPCG(1, 2))
 	m := &model.Model{
-		Info:       model.Info{Input: model.Input{Name: "large", Words: words, Dim: dim}, Training: train.Defaults()},
+		Info:       model.Info{Input: model.Input{Name: "large", Words: words, Dim: dim}, Training: train.Paper()},
 		Codes:      &vectors.Sparse{Words: make([]string, words), CSR: vectors.CSR{Rows: words, Cols: atoms, Ptr: make([]int64, 1, words+1)}},
 		Dictionary: model.Dictionary{Dim: dim, Atoms: make([]float32, atoms*dim)},
 	}

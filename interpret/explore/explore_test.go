@@ -29,7 +29,7 @@ func testModel() *model.Model {
 	m := &model.Model{
 		Info: model.Info{
 			Format: model.FormatVersion,
-			Input:  model.Input{Name: "test.txt", Words: testWords, Dim: testDim}, Training: train.Defaults(),
+			Input:  model.Input{Name: "test.txt", Words: testWords, Dim: testDim}, Training: train.Paper(),
 			Epochs: []model.Epoch{{Epoch: 1, Error: .25}},
 		},
 		Codes: &vectors.Sparse{

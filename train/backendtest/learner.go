@@ -2,14 +2,18 @@ package backendtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
 	"slices"
 	"testing"
 
+	"gorgonia.org/tensor"
+
 	"overcomplete/encode"
 	"overcomplete/encode/encodetest"
+	"overcomplete/graph"
 	"overcomplete/model"
 	"overcomplete/train"
 )
@@ -33,9 +37,10 @@ func (n NewLearner) open(t *testing.T, p learning, workers int) train.Learner {
 	return l
 }
 
-// LearnerTolerance is how far a learner may be from the formulas: its codes from those of
+// LearnerTolerance is how far a learner may be from the truth: its codes from those of
 // the dictionary that it had, as a part of their norm, and then each number of its
-// dictionary from where these very codes lead in float64, as a part of the atoms' norm.
+// dictionary from where the tape machine has it with these very codes, as a part of the
+// atoms' norm.
 type LearnerTolerance struct{ Codes, Atoms float64 }
 
 // LearnerFloat32 is for learners that compute in float32: 25 steps build on each other's
@@ -46,7 +51,7 @@ var LearnerFloat32 = LearnerTolerance{Codes: 3e-5, Atoms: 1e-5}
 // RunLearner tests that a device's learner does what [train.Learner] says.
 func RunLearner(t *testing.T, tolerance LearnerTolerance, newLearner NewLearner) {
 	for _, p := range learnings {
-		t.Run(p.name, func(t *testing.T) { againstFormulas(t, p.make(1), tolerance, newLearner) })
+		t.Run(p.name, func(t *testing.T) { againstTape(t, p.make(1), tolerance, newLearner) })
 	}
 	plain := learnings[0].make(1)
 	t.Run("workers", func(t *testing.T) {
@@ -75,6 +80,7 @@ func RunLearner(t *testing.T, tolerance LearnerTolerance, newLearner NewLearner)
 			t.Errorf("of rows %d times as long other bits are learned", scale)
 		}
 	})
+	t.Run("resumed", func(t *testing.T) { learnerResumed(t, newLearner) })
 	t.Run("cancelled", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -209,11 +215,65 @@ func learnedBy(t *testing.T, l train.Learner, p learning) (r hasLearned) {
 	return r
 }
 
-// againstFormulas compares what is learned from each batch with the formulas.
-func againstFormulas(t *testing.T, p learning, tolerance LearnerTolerance, newLearner NewLearner) {
+// learnerResumed compares, bit by bit, a learner with one that was saved and restored on the
+// way.
+func learnerResumed(t *testing.T, newLearner NewLearner) {
+	p := learning{atoms: 147, dim: 21, batches: []int{60, 40}}.make(1)
+	first, rest := p.x[:60*p.dim], p.x[60*p.dim:]
+	learn := func(l train.Learner, x []float32, remember float64) *encode.Codes {
+		t.Helper()
+		codes, err := l.Learn(t.Context(), x, remember)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return codes
+	}
+	from := newLearner.open(t, p, 0)
+	learn(from, first, 0)
+	elsewhere := p // what is restored must not come from the atoms to start from
+	elsewhere.dictionary = &model.Dictionary{Dim: p.dim, Atoms: slices.Clone(p.dictionary.Atoms)}
+	slices.Reverse(elsewhere.dictionary.Atoms)
+	to := newLearner.open(t, elsewhere, 0)
+	if err := to.Restore(atomsOf(t, from)); err != nil {
+		t.Fatal(err)
+	}
+	failure := errors.New("disk")
+	for m, size := range map[model.Matrix]int{model.CodeProducts: p.atoms * p.atoms, model.RowProducts: p.atoms * p.dim, model.Direction: p.dim} {
+		var saved []float32
+		if err := from.SaveMatrix(m, func(part []float32) error {
+			saved = append(saved, part...)
+			return nil
+		}); err != nil || len(saved) != size {
+			t.Fatalf("%d numbers of %s saved, want %d; error %v", len(saved), m, size, err)
+		}
+		if err := to.RestoreMatrix(m, func(part []float32) error {
+			saved = saved[copy(part, saved):]
+			return nil
+		}); err != nil || len(saved) > 0 {
+			t.Fatalf("%d numbers of %s were not restored; error %v", len(saved), m, err)
+		}
+		fails := func([]float32) error { return failure }
+		if err := from.SaveMatrix(m, fails); err != failure {
+			t.Errorf("error %v of saving, want %v", err, failure)
+		}
+		if err := newLearner.open(t, p, 0).RestoreMatrix(m, fails); err != failure {
+			t.Errorf("error %v of restoring, want %v", err, failure)
+		}
+	}
+	want, got := learn(from, rest, 0.7), learn(to, rest, 0.7)
+	if !reflect.DeepEqual(got, want) || !slices.Equal(atomsOf(t, to), atomsOf(t, from)) {
+		t.Error("resumed, other bits are learned")
+	}
+}
+
+// againstTape compares codes of each batch with the formulas, which encodetest compares
+// with the tape machine, and the atoms with that machine itself.
+func againstTape(t *testing.T, p learning, tolerance LearnerTolerance, newLearner NewLearner) {
 	x, start := slices.Clone(p.x), slices.Clone(p.dictionary.Atoms)
 	l := newLearner.open(t, p, 0)
 	s := statistics{p.atoms, p.dim, make([]float64, p.atoms*p.atoms), make([]float64, p.atoms*p.dim)}
+	spec := p.options.Spec(p.dictionary)
+	spec.Norm = p.norm
 	rest := p.x
 	for batch, n := range p.batches {
 		at := func(what string) string { return fmt.Sprintf("batch %d: %s", batch+1, what) }
@@ -247,7 +307,7 @@ func againstFormulas(t *testing.T, p learning, tolerance LearnerTolerance, newLe
 			t.Error(at(fmt.Sprintf("codes of norm %v are off by %.2g of it", math.Sqrt(size), math.Sqrt(off/size))))
 		}
 		want, got := slices.Clone(before), encodetest.Widen(atomsOf(t, l))
-		s.move(want, p.norm)
+		s.move(t, want, spec)
 		unused := 0
 		for k := range p.atoms {
 			atom := got[k*p.dim : (k+1)*p.dim]
@@ -300,26 +360,20 @@ func (s *statistics) add(a, y []float64) {
 	}
 }
 
-// move moves each atom of d in turn, d_k += (b_k − g_k D)/g_kk, then to the norm.
-func (s *statistics) move(d []float64, norm float64) {
-	for k := range s.atoms {
-		g := s.g[k*s.atoms : (k+1)*s.atoms]
-		if g[k] == 0 {
-			continue
+// move moves each atom of d in turn to where the tape machine has it.
+func (s *statistics) move(t *testing.T, d []float64, spec graph.Spec) {
+	t.Helper()
+	expression, err := graph.Learn(spec, 1, tensor.Float64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tape := graph.NewTape(expression)
+	defer tape.Close()
+	for first := 0; first < len(d); first += s.dim {
+		out, err := tape.Run(map[string][]float64{"D": d, "G": s.g, "B": s.b})
+		if err != nil {
+			t.Fatal(err)
 		}
-		atom := d[k*s.dim : (k+1)*s.dim]
-		moved := slices.Clone(atom)
-		for j := range moved {
-			difference := s.b[k*s.dim+j]
-			for i, v := range g {
-				difference -= v * d[i*s.dim+j]
-			}
-			moved[j] += difference / g[k]
-		}
-		if length := math.Sqrt(squares(moved)); length > 0 {
-			for j := range moved {
-				atom[j] = moved[j] / length * norm
-			}
-		}
+		copy(d[first:first+s.dim], out["D"][first:])
 	}
 }

@@ -30,7 +30,7 @@ type Oracle struct {
 func NewOracle(p train.Problem) *Oracle {
 	h := p.Hyperparameters
 	o := &Oracle{spec: p.Spec(), algorithm: h.Algorithm, words: p.Len(), x: widen(p.X)}
-	o.d = widen(train.InitialDictionary(h.Seed, h.Atoms, p.Dim))
+	o.d = widen(p.InitialDictionary())
 	code := make([]float32, h.Atoms)
 	for i := range o.words {
 		train.InitialCode(code, h.Seed, i)

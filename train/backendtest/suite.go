@@ -132,7 +132,7 @@ func pseudoHuber(r *gorgonia.Node) (*gorgonia.Node, error) {
 
 // make returns the problem as trainers take it, for steps of p.batch words.
 func (p problem) make(algorithm string, seed uint64) train.Problem {
-	h := train.Defaults()
+	h := train.Paper()
 	h.Algorithm, h.Atoms, h.Lambda, h.Tau = algorithm, p.atoms, 0.1, 1e-3
 	h.DictionarySteps, h.Seed = max(1, p.words/p.batch), seed
 	problem := train.Problem{Dim: p.dim, Hyperparameters: h}

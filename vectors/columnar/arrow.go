@@ -1,5 +1,19 @@
-// Package columnar writes sparse vectors as Apache Arrow and Parquet files, which
-// data frames and databases read. A row of the table is a word:
+// Package columnar reads and writes Apache Arrow and Parquet files, which data frames and
+// databases have.
+//
+// A program that imports it reads them with [vectors.Read] and [vectors.Stream]:
+//
+//	import _ "overcomplete/vectors/columnar"
+//
+// A row of a table is a word and its vector. The word is a column of strings, plain or by a
+// dictionary, that is named "word", "words", "token" or "text" (looked for in this order), or
+// the only one. The vector is a column of lists of float16, float32 or float64, named
+// "vector", "vectors", "embedding" or "embeddings", or the only one; or else all columns of
+// such numbers, in their order. Other columns are left out, with a warning. A null is
+// malformed. Arrow files (Feather, version 2) are read as streams, in the memory of a record
+// batch; of Parquet files, a page of each column is in memory.
+//
+// Sparse vectors are written as such a table:
 //
 //	word     string
 //	indices  list of int32    the columns of its nonzeros, from 0, increasing
@@ -7,8 +21,8 @@
 //
 // The schema's metadata "dimensions" is K, the number of columns of the matrix.
 //
-// This is not part of package vectors, because the Arrow library would add a third to
-// the size of every program that reads vectors.
+// This is not part of package vectors, because the libraries for these formats would make
+// every program that reads vectors three times as large.
 package columnar
 
 import (
@@ -59,8 +73,8 @@ func WriteArrow(w io.Writer, codes *vectors.Sparse) error {
 		values := arrow.Float32Traits.CastToBytes(codes.Value[low:high])
 		batch := array.NewRecordBatch(schema, []arrow.Array{
 			b.NewStringArray(),
-			list(schema.Field(1).Type, rows, indices),
-			list(schema.Field(2).Type, rows, values),
+			listArray(schema.Field(1).Type, rows, indices),
+			listArray(schema.Field(2).Type, rows, values),
 		}, int64(end-first))
 		if err := f.Write(batch); err != nil {
 			return err
@@ -69,9 +83,9 @@ func WriteArrow(w io.Writer, codes *vectors.Sparse) error {
 	return f.Close()
 }
 
-// list returns an array of lists of numbers of four bytes. It aliases both the
+// listArray returns an array of lists of numbers of four bytes. It aliases both the
 // offsets at which lists begin and end, and the numbers.
-func list(t arrow.DataType, offsets, numbers []byte) arrow.Array {
+func listArray(t arrow.DataType, offsets, numbers []byte) arrow.Array {
 	data := func(t arrow.DataType, length int, bytes []byte, children ...arrow.ArrayData) arrow.ArrayData {
 		return array.NewData(t, length, []*memory.Buffer{nil, memory.NewBufferBytes(bytes)}, children, 0, 0)
 	}

@@ -1,0 +1,95 @@
+package encodetest
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"gorgonia.org/tensor"
+
+	"overcomplete/encode"
+	"overcomplete/graph"
+)
+
+// tape compares codes, and those of the formulas, with what the tape machine computes
+// of the graph that states a step.
+func tape(t *testing.T, tolerance float64, newEncoder New) {
+	const rows, dim, atoms = 30, 8, 40
+	for _, o := range []encode.Options{{Lambda: 0.5, Steps: 20, Most: 8}, {Lambda: 0.5, Steps: 20, Most: 8, Nonnegative: true}} {
+		x, d := Problem(rows, dim, atoms)
+		d.Mean = x[:dim]
+		codes := Encode(t, newEncoder.open(t, d, o, 2), x)
+		y := make([]float32, len(x))
+		for i := range rows {
+			d.Center(y[i*dim:][:dim], x[i*dim:][:dim])
+		}
+		wide := Widen(d.Atoms)
+		s, err := encode.StepSize(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := onTape(t, o.Spec(d), Widen(y), wide, make([]float64, rows*atoms), s, o.Steps)
+		for i := range rows {
+			y, want := Widen(y[i*dim:][:dim]), all[i*atoms:][:atoms]
+			var support []int
+			for k, kept := range Largest(want, o.Most) {
+				if kept {
+					support = append(support, k)
+				} else {
+					want[k] = 0
+				}
+			}
+			if len(support) > 0 {
+				polish(t, o, y, wide, want, support, s)
+			}
+			var size float64
+			for _, v := range want {
+				size = max(size, math.Abs(v))
+			}
+			got, formulas := Row(codes, i), Code(y, wide, o)
+			for k := range want {
+				if !(math.Abs(got[k]-want[k]) <= tolerance*size) || !(math.Abs(formulas[k]-want[k]) <= 1e-12*size) {
+					t.Fatalf("%+v: code %d of row %d is %v, and %v by the formulas, want %v", o, k, i, got[k], formulas[k], want[k])
+				}
+			}
+		}
+	}
+}
+
+// polish refines a code on its support: by steps with a dictionary of these atoms
+// alone, without shrinkage.
+func polish(t *testing.T, o encode.Options, y, d, code []float64, support []int, s float64) {
+	dim := len(y)
+	var atoms, values []float64
+	for _, k := range support {
+		atoms, values = append(atoms, d[k*dim:][:dim]...), append(values, code[k])
+	}
+	values = onTape(t, graph.Spec{Atoms: len(support), Dim: dim, Nonnegative: o.Nonnegative}, y, atoms, values, s, encode.PolishSteps)
+	for i, k := range support {
+		code[k] = values[i]
+	}
+}
+
+// onTape takes steps of size s from the codes a, and returns those that they come to.
+func onTape(t *testing.T, spec graph.Spec, y, d, a []float64, s float64, steps int) []float64 {
+	t.Helper()
+	expression, err := graph.Encode(spec, len(y)/spec.Dim, tensor.Float64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	machine := graph.NewTape(expression)
+	defer machine.Close()
+	in := map[string][]float64{"X": y, "D": d, "A": a, "Z": slices.Clone(a), "s": {s}}
+	q := 1.0
+	for range steps {
+		var momentum float64
+		momentum, q = encode.Momentum(q)
+		in["m"] = []float64{momentum}
+		out, err := machine.Run(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in["A"], in["Z"] = out["A"], out["Z"]
+	}
+	return in["A"]
+}

@@ -1,0 +1,45 @@
+package train
+
+import (
+	"errors"
+	"math"
+
+	"overcomplete/vectors"
+)
+
+// The paper's trainer is made for vectors with a mean norm of about 3: a code cannot
+// exceed η√t after t epochs, so that λ means something else on others.
+const leastNorm, mostNorm = 1.5, 9
+
+// checkScale warns of vectors that are larger or smaller.
+func (f *fit) checkScale(x *vectors.Dense) {
+	var norms float64
+	for i := range x.Len() {
+		norms += math.Sqrt(squares(x.Row(i)))
+	}
+	if norm := norms / float64(x.Len()); norm < leastNorm || norm > mostNorm {
+		f.note("warning: the vectors' mean norm is %.3g, and λ and the rate of the recipe paper are for about 3: scale them, or use the recipe best, which takes any", norm)
+	}
+}
+
+// ErrNothingActive is returned, with the model, by a training of the recipe "paper" that
+// came to nothing.
+var ErrNothingActive = errors.New("all codes are zero: lower --lambda, or use --recipe best")
+
+// checkResult warns of a training that ended badly.
+func (f *fit) checkResult() {
+	epochs := f.model.Info.Epochs
+	last := epochs[len(epochs)-1]
+	lowest := last.Error
+	for _, e := range epochs {
+		lowest = min(lowest, e.Error)
+	}
+	const most, rise = 0.2, 1.25
+	unused := float64(last.UnusedAtoms) / float64(f.problem.Hyperparameters.Atoms)
+	switch {
+	case unused > most:
+		f.note("warning: %.0f %% of the dimensions are not used by any word: lower --lambda or --atoms, or use --recipe best", 100*unused)
+	case last.Error > rise*lowest:
+		f.note("warning: the error has risen from %.4g to %.4g: use fewer --epochs or a lower --rate, or --recipe best", lowest, last.Error)
+	}
+}

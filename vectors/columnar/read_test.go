@@ -1,0 +1,435 @@
+package columnar
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+
+	"overcomplete/vectors"
+)
+
+// read reads a file of testdata, which generate.py there makes.
+func read(t *testing.T, name string, o vectors.ReadOptions) (*vectors.Dense, *vectors.Source, error) {
+	t.Helper()
+	d, source, err := vectors.Read(t.Context(), filepath.Join("testdata", name), o)
+	if err != nil {
+		err = errors.New(strings.TrimPrefix(strings.ReplaceAll(err.Error(), filepath.Join("testdata", name), "FILE"), "FILE: "))
+	}
+	return d, source, err
+}
+
+// both returns the names of a table's files.
+func both(name string) []string { return []string{name + ".arrow", name + ".parquet"} }
+
+const numbered = "no words: its rows are called by their numbers, from 0; train and encode take a list of words (--words)"
+
+func TestRead(t *testing.T) {
+	abc := []string{"a", "b", "c"}
+	all := []float32{1, 2, 3, 4, 5, 6}
+	for _, tt := range []struct {
+		names    []string
+		skipBad  bool
+		words    []string
+		data     []float32
+		warnings []string
+	}{
+		{names: append(both("lists"), "stream.arrow", "zstd.arrow", "groups.parquet"), words: abc, data: all},
+		{names: both("fixed"), words: abc[:2], data: all[:4], warnings: []string{`duplicate words, the first of each kept: 1 ("a")`}},
+		{names: both("wide"), words: abc, data: all, warnings: []string{`columns not read: ["id"]`}},
+		{names: both("bare"), words: []string{"0", "1", "2"}, data: all, warnings: []string{numbered}},
+		{names: both("nulls"), skipBad: true, words: abc[:1], data: all[:2], warnings: []string{`malformed rows dropped: 3 (` +
+			`FILE: row 2: column "word" is null, want a word, FILE: row 3: word "c": column "v" is null, want a list, ` +
+			`FILE: row 4: word "d": column "v": value 2 is null, want a number)`}},
+		{names: both("numbers"), skipBad: true, words: abc[:1], data: all[:2], warnings: []string{`malformed rows dropped: 3 (` +
+			`FILE: row 2: word "b": column "v": value 2 is NaN, want a finite number, ` +
+			`FILE: row 3: word "c": column "v": value 1 is infinite, or beyond the range of float32, want a finite number, ` +
+			`FILE: row 4: word "d": 1 numbers, want 2)`}},
+		{names: both("empty"), skipBad: true, words: abc[:1], data: all[:2], warnings: []string{`malformed rows dropped: 1 (FILE: row 2: word "b": no numbers)`}},
+		{names: both("widenulls"), skipBad: true, words: abc[:1], data: all[:2], warnings: []string{`malformed rows dropped: 3 (` +
+			`FILE: row 2: word "b": column "x" is null, want a number, ` +
+			`FILE: row 3: word "c": column "y" is NaN, want a finite number, FILE: row 4: column "word" is null, want a word)`}},
+	} {
+		for _, name := range tt.names {
+			d, source, err := read(t, name, vectors.ReadOptions{SkipBad: tt.skipBad})
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			if !slices.Equal(d.Words, tt.words) || d.Dim != 2 || !slices.Equal(d.Data, tt.data) {
+				t.Errorf("%s: %+v, want %q, %v", name, d, tt.words, tt.data)
+			}
+			for i, w := range source.Warnings {
+				source.Warnings[i] = strings.ReplaceAll(w, filepath.Join("testdata", name), "FILE")
+			}
+			want := map[bool]string{true: "Arrow", false: "Parquet"}[strings.HasSuffix(name, "arrow")]
+			if !slices.Equal(source.Warnings, tt.warnings) || source.Format != want {
+				t.Errorf("%s: format %s, warnings\n%q, want\n%q", name, source.Format, source.Warnings, tt.warnings)
+			}
+		}
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	const skip = "; --skip-bad drops such rows"
+	for name, want := range map[string]string{
+		"nulls":     `row 2: column "word" is null, want a word` + skip,
+		"numbers":   `row 2: word "b": column "v": value 2 is NaN, want a finite number` + skip,
+		"widenulls": `row 2: word "b": column "x" is null, want a number` + skip,
+		"integers":  `no vectors: want a column of lists, or columns, of float16, float32 or float64; the columns are ["word" "v" "x"]`,
+		"words":     `the columns of text are ["first" "last"]; name the one to read "word"`,
+		"vectors":   `the columns of lists of numbers are ["first" "last"]; name the one to read "vector"`,
+		"none":      "no word vectors",
+	} {
+		for _, name := range both(name) {
+			if _, _, err := read(t, name, vectors.ReadOptions{}); err == nil || err.Error() != want {
+				t.Errorf("%s: error\n%v, want\n%s", name, err, want)
+			}
+		}
+	}
+	for name, write := range writers {
+		var b bytes.Buffer
+		if err := write(&b, &vectors.Sparse{Words: []string{"a", "b"}, CSR: matrix}); err != nil {
+			t.Fatal(err)
+		}
+		want := "has the sparse vectors of a model, not dense ones; overcomplete export --format word2vec writes them as dense"
+		if _, err := readBytes(t, b.Bytes(), vectors.ReadOptions{}); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: error %v, want %s", name, err, want)
+		}
+	}
+}
+
+func readBytes(t *testing.T, content []byte, o vectors.ReadOptions) (*vectors.Dense, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, content, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	d, _, err := vectors.Read(t.Context(), path, o)
+	return d, err
+}
+
+// contents returns the files of testdata that end so.
+func contents(t testing.TB, pattern string) map[string][]byte {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join("testdata", pattern))
+	if err != nil || len(names) < 5 {
+		t.Fatalf("%q, %v", names, err)
+	}
+	files := map[string][]byte{}
+	for _, name := range names {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[filepath.Base(name)] = content
+	}
+	return files
+}
+
+// A file that is cut short is refused, or else it is only the index that is missing, which an
+// Arrow file has at its end.
+func TestReadCutShort(t *testing.T) {
+	for _, name := range []string{"lists.arrow", "stream.arrow", "zstd.arrow", "lists.parquet", "groups.parquet"} {
+		whole, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := 0
+		for n := range whole {
+			if testing.Short() && n%7 > 0 {
+				continue
+			}
+			d, err := readBytes(t, whole[:n], vectors.ReadOptions{})
+			if err == nil && d.Len() != 3 {
+				t.Fatalf("%s cut to %d of %d bytes: read %q", name, n, len(whole), d.Words)
+			}
+			if err == nil {
+				read++
+			} else if strings.Contains(err.Error(), "\n") || len(err.Error()) > 500 {
+				t.Fatalf("%s cut to %d of %d bytes: %v", name, n, len(whole), err)
+			}
+		}
+		if index := strings.HasSuffix(name, ".arrow") && name != "stream.arrow"; read > 0 != index {
+			t.Errorf("%s is read in %d states of being cut short", name, read)
+		}
+	}
+}
+
+// Whatever a byte is changed to, the file is read or refused.
+func TestReadDamaged(t *testing.T) {
+	step := 7 // a prime: bytes of all kinds
+	if testing.Short() {
+		step = 61
+	}
+	path := filepath.Join(t.TempDir(), "file")
+	for _, pattern := range []string{"*.arrow", "*.parquet"} {
+		for name, content := range contents(t, pattern) {
+			for i := 0; i < len(content); i += step {
+				for _, flip := range []byte{1, 0xff} {
+					content[i] ^= flip
+					checkAny(t, path, content, vectors.ReadOptions{})
+					if content[i] ^= flip; t.Failed() {
+						t.Fatalf("%s with byte %d changed by %#x", name, i, flip)
+					}
+				}
+			}
+		}
+	}
+}
+
+// checkAny checks what holds for any input, which it writes to path.
+func checkAny(t *testing.T, path string, content []byte, o vectors.ReadOptions) {
+	t.Helper()
+	if err := os.WriteFile(path, content, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	d, _, err := vectors.Read(t.Context(), path, o)
+	if err != nil {
+		if _, ok := errors.AsType[*vectors.InputError](err); !ok || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q isn't an InputError of one line", err)
+		}
+		return
+	}
+	if err := d.Validate(); err != nil {
+		t.Error(err)
+	}
+	for _, word := range d.Words {
+		if err := vectors.CheckWord(word); err != nil {
+			t.Errorf("word %q: %v", word, err)
+		}
+	}
+}
+
+// footer returns a Parquet file with another footer: what change makes of its own.
+func footer(t *testing.T, content []byte, change func(*format.FileMetaData)) []byte {
+	t.Helper()
+	end := len(content) - 8
+	start := end - int(binary.LittleEndian.Uint32(content[end:]))
+	var m format.FileMetaData
+	if err := thrift.Unmarshal(new(thrift.CompactProtocol), content[start:end], &m); err != nil {
+		t.Fatal(err)
+	}
+	change(&m)
+	b, err := thrift.Marshal(new(thrift.CompactProtocol), &m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return withFooter(content[:start], b)
+}
+
+func withFooter(pages, footer []byte) []byte {
+	b := append(slices.Clone(pages), footer...)
+	return append(binary.LittleEndian.AppendUint32(b, uint32(len(footer))), parquetMagic...)
+}
+
+// What headers declare is compared with all else that is known before memory is taken.
+func TestReadChecksSizes(t *testing.T) {
+	whole := contents(t, "*.parquet")["lists.parquet"]
+	group := func(change func(*format.RowGroup)) []byte {
+		return footer(t, whole, func(m *format.FileMetaData) { change(&m.RowGroups[0]) })
+	}
+	column := func(change func(*format.ColumnMetaData)) []byte {
+		return group(func(g *format.RowGroup) { change(&g.Columns[1].MetaData) })
+	}
+	// The first page of the words: its header begins with its type, and its sizes as variable
+	// lengths follow.
+	page := slices.Clone(whole)
+	if page[4] != 0x15 || page[6] != 0x15 || page[8] != 0x15 {
+		t.Fatalf("page header %x", page[4:20])
+	}
+	var huge bytes.Buffer
+	huge.WriteString(parquetMagic)
+	huge.Write([]byte{0x15, 0, 0x15})
+	huge.Write(binary.AppendVarint(nil, 1<<31-1)) // bytes without compression
+	huge.WriteByte(0x15)
+	huge.Write(binary.AppendVarint(nil, 1<<31-1)) // and with it
+	huge.WriteByte(0)
+	hugePage := footer(t, whole, func(m *format.FileMetaData) {
+		m.RowGroups[0].Columns[0].MetaData.DataPageOffset, m.RowGroups[0].Columns[0].MetaData.DictionaryPageOffset = 4, 0
+	})
+	copy(hugePage, huge.Bytes())
+
+	list := func(size uint64) []byte { // of structs, as field 4 of a struct
+		return withFooter([]byte(parquetMagic), append([]byte{0x49}, append([]byte{0xfc}, binary.AppendUvarint(nil, size)...)...))
+	}
+	for _, tt := range []struct {
+		name    string
+		content []byte
+		want    string
+	}{
+		{"a footer longer than the file", append(slices.Clone(whole[:len(whole)-8]), 0xff, 0xff, 0xff, 0xff, 'P', 'A', 'R', '1'), "a footer of 4294967295 bytes in a file of"},
+		{"a list longer than the footer", list(1 << 30), "footer: unexpected EOF"},
+		{"lists in lists", withFooter([]byte(parquetMagic), append([]byte{0x49}, bytes.Repeat([]byte{0x19}, 1<<20)...)), "footer: a header makes no sense"},
+		{"structs in structs", withFooter([]byte(parquetMagic), bytes.Repeat([]byte{0x1c}, 1<<20)), "footer: a header makes no sense"},
+		{"a page of 2 GiB", hugePage, `column "word": page at 4: a header makes no sense`},
+		{"a column beyond the file", column(func(c *format.ColumnMetaData) { c.TotalCompressedSize = 1 << 40 }), `column "v": 1099511627776 bytes at `},
+		{"a column before the file", column(func(c *format.ColumnMetaData) { c.DictionaryPageOffset = -1 }), "bytes at -1 of a file of"},
+		{"a column of negative size", column(func(c *format.ColumnMetaData) { c.TotalCompressedSize = -1 }), `column "v": -1 bytes at `},
+		{"more rows than values", group(func(g *format.RowGroup) { g.NumRows = 1 << 60 }), `column "word" has fewer values than rows`},
+		{"fewer rows than values", group(func(g *format.RowGroup) { g.NumRows = 2 }), `column "word" has more values than rows`},
+		{"negative rows", group(func(g *format.RowGroup) { g.NumRows = -1 }), "num_rows=-1 is negative"},
+		{"an Arrow schema of 2 GiB", []byte(arrowStream + "\xff\xff\xff\x7f"), "damaged Arrow file: "},
+		{"an Arrow batch of 1 TiB", bodyLength(t, 1<<40), "damaged Arrow file: cut short"},
+	} {
+		path := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(path, tt.content, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, _, err := vectors.Read(t.Context(), path, vectors.ReadOptions{})
+		runtime.ReadMemStats(&after)
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: error %v, want %s", tt.name, err, tt.want)
+		}
+		if n := after.TotalAlloc - before.TotalAlloc; n > 16<<20 {
+			t.Errorf("%s: %d bytes allocated for a file of %d", tt.name, n, len(tt.content))
+		}
+	}
+}
+
+// bodyLength returns an Arrow stream whose record batch declares another length of its body.
+func bodyLength(t *testing.T, n int64) []byte {
+	t.Helper()
+	schema := arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.PrimitiveTypes.Float32}}, nil)
+	numbers := array.NewFloat32Builder(memory.DefaultAllocator)
+	numbers.AppendValues(make([]float32, 1234), nil)
+	var b bytes.Buffer
+	w := ipc.NewWriter(&b, ipc.WithSchema(schema))
+	if err := w.Write(array.NewRecordBatch(schema, []arrow.Array{numbers.NewArray()}, 1234)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	messages := ipc.NewMessageReader(bytes.NewReader(b.Bytes()))
+	var length int64
+	for length == 0 {
+		message, err := messages.Message()
+		if err != nil {
+			t.Fatal(err)
+		}
+		length = message.BodyLen()
+	}
+	at := bytes.Index(b.Bytes(), binary.LittleEndian.AppendUint64(nil, uint64(length)))
+	if at < 0 {
+		t.Fatal("no length of a body")
+	}
+	binary.LittleEndian.PutUint64(b.Bytes()[at:], uint64(n))
+	return b.Bytes()
+}
+
+// Compressed, and from a pipe, files are read as well; Arrow's in memory that does not grow
+// with them.
+func TestStreamArrow(t *testing.T) {
+	schema := arrow.NewSchema([]arrow.Field{{Name: "v", Type: arrow.FixedSizeListOf(100, arrow.PrimitiveTypes.Float32)}}, nil)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdin := os.Stdin
+	os.Stdin = r
+	defer func() { os.Stdin = stdin }()
+	const batches, rows = 100, 1000 // 40 MB
+	go func() {
+		defer w.Close()
+		out := ipc.NewWriter(w, ipc.WithSchema(schema))
+		defer out.Close()
+		lists := array.NewFixedSizeListBuilder(memory.DefaultAllocator, 100, arrow.PrimitiveTypes.Float32)
+		for range rows {
+			lists.Append(true)
+			for k := range 100 {
+				lists.ValueBuilder().(*array.Float32Builder).Append(float32(k + 1))
+			}
+		}
+		batch := array.NewRecordBatch(schema, []arrow.Array{lists.NewArray()}, rows)
+		for range batches {
+			if out.Write(batch) != nil {
+				return
+			}
+		}
+	}()
+	n, most := 0, uint64(0)
+	_, err = vectors.Stream(t.Context(), "-", vectors.ReadOptions{}, func(d *vectors.Dense) error {
+		if d.Words[0] != fmt.Sprint(n) || d.Dim != 100 || d.Row(0)[99] != 100 {
+			return fmt.Errorf("row %d is %q, %v", n, d.Words[0], d.Row(0))
+		}
+		if n += d.Len(); n%(10*rows) < d.Len() {
+			runtime.GC()
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			most = max(most, m.HeapAlloc)
+		}
+		return nil
+	})
+	if err != nil || n != batches*rows {
+		t.Errorf("%d rows, %v", n, err)
+	}
+	if most > 16<<20 {
+		t.Errorf("%d bytes in use", most)
+	}
+}
+
+// Vectors of more than one page and block are read.
+func TestReadLargeParquet(t *testing.T) {
+	type row struct {
+		Word string    `parquet:"word,dict"`
+		V    []float64 `parquet:"v"` // repeated, as old programs write lists
+	}
+	const rows, dim = 3000, 77
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[row](&b, parquet.PageBufferSize(5000), parquet.MaxRowsPerRowGroup(1100), parquet.Compression(&parquet.Snappy))
+	for i := range rows {
+		r := row{Word: fmt.Sprint("w", i)}
+		for k := range dim {
+			r.V = append(r.V, float64(i*dim+k))
+		}
+		if _, err := w.Write([]row{r}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d, err := readBytes(t, b.Bytes(), vectors.ReadOptions{})
+	if err != nil || d.Len() != rows || d.Dim != dim {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	for i, x := range d.Data {
+		if x != float32(i) || d.Words[i/dim] != fmt.Sprint("w", i/dim) {
+			t.Fatalf("number %d of %s is %v", i%dim, d.Words[i/dim], x)
+		}
+	}
+	if d, err := readBytes(t, b.Bytes(), vectors.ReadOptions{MaxWords: 1500}); err != nil || d.Len() != 1500 {
+		t.Errorf("of 1500 words: %v, %v", d, err)
+	}
+}
+
+func FuzzArrow(f *testing.F) { fuzz(f, "*.arrow") }
+
+func FuzzParquet(f *testing.F) { fuzz(f, "*.parquet") }
+
+func fuzz(f *testing.F, pattern string) {
+	for _, content := range contents(f, pattern) {
+		f.Add(content, false, 0)
+	}
+	f.Fuzz(func(t *testing.T, content []byte, skipBad bool, maxWords int) {
+		checkAny(t, filepath.Join(t.TempDir(), "file"), content, vectors.ReadOptions{SkipBad: skipBad, MaxWords: maxWords})
+	})
+}

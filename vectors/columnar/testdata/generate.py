@@ -1,0 +1,35 @@
+"""Writes the tables of this folder, each as NAME.arrow and NAME.parquet, with pyarrow 26.0."""
+import pyarrow as pa, pyarrow.feather, pyarrow.ipc, pyarrow.parquet
+
+nan, big = float("nan"), 1e300
+
+
+def write(name, **columns):
+    table = pa.table(columns)
+    pa.feather.write_feather(table, f"{name}.arrow", compression="uncompressed")
+    pa.parquet.write_table(table, f"{name}.parquet", compression="none")
+
+
+def lists(rows, number=pa.float32()):
+    return pa.array(rows, pa.list_(number))
+
+
+rows = [[1, 2], [3, 4], [5, 6]]
+write("lists", word=["a", "b", "c"], v=lists(rows))
+write("fixed", word=pa.array(["a", "b", "a"]).dictionary_encode(), v=pa.array([[1, 2], [3, 4], [5, 6]], pa.list_(pa.float16(), 2)))
+write("wide", id=[7, 8, 9], word=["a", "b", "c"], x=pa.array([1, 3, 5], pa.float32()), y=[2.0, 4.0, 6.0])
+write("bare", v=lists(rows, pa.float64()))
+write("nulls", word=["a", None, "c", "d"], v=lists([[1, 2], [3, 4], None, [5, None]]))
+write("numbers", word=["a", "b", "c", "d"], v=lists([[1, 2], [3, nan], [big, 4], [5]], pa.float64()))
+write("empty", word=["a", "b"], v=lists([[1, 2], []]))
+write("widenulls", word=["a", "b", "c", None], x=[1.0, None, 3, 4], y=[2.0, 3, nan, 5])
+write("integers", word=["a"], v=pa.array([[1]], pa.list_(pa.int32())), x=[1])
+write("words", first=["a"], last=["b"], v=lists([[1]]))
+write("vectors", word=["a"], first=lists([[1]]), last=lists([[1]]))
+write("none", word=pa.array([], pa.string()), v=lists([]))
+
+table = pa.table({"word": ["a", "b", "c"], "v": lists(rows)})
+with pa.ipc.new_stream("stream.arrow", table.schema) as w:
+    w.write_table(table, max_chunksize=2)
+pa.feather.write_feather(table, "zstd.arrow", compression="zstd")
+pa.parquet.write_table(table, "groups.parquet", compression="zstd", row_group_size=2, data_page_version="2.0")

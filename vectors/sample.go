@@ -1,0 +1,34 @@
+package vectors
+
+import "math/rand/v2"
+
+// A Sample keeps rows of a stream, such as that of [Stream], so that each has the same
+// chance (Vitter's algorithm R). It takes no more memory than the rows that it keeps.
+type Sample struct {
+	Rows Dense // those that are kept, in no order
+	Seen int   // how many there were
+
+	most int
+	rng  *rand.Rand
+}
+
+// NewSample returns a sample of most rows, or of all if there are fewer. Seed chooses
+// which.
+func NewSample(most int, seed uint64) *Sample {
+	return &Sample{most: most, rng: rand.New(rand.NewPCG(seed, 0))}
+}
+
+// Add adds the next rows of the stream, all of one length. It returns no error.
+func (s *Sample) Add(d *Dense) error {
+	s.Rows.Dim = d.Dim
+	for i, word := range d.Words {
+		s.Seen++
+		if s.Rows.Len() < s.most {
+			s.Rows.Words, s.Rows.Data = append(s.Rows.Words, word), append(s.Rows.Data, d.Row(i)...)
+		} else if at := s.rng.IntN(s.Seen); at < s.most {
+			s.Rows.Words[at] = word
+			copy(s.Rows.Row(at), d.Row(i))
+		}
+	}
+	return nil
+}
