@@ -23,7 +23,8 @@
 // Floor, in bytes: 4·(words·atoms + words·dim + 2·atoms·dim); in flops: 2·words·atoms·dim,
 // three times that for fp32. For G of 4096 words and 3000 atoms on an H200: 170 MB, if the
 // codes come twice, 40 µs at 4.3 TB/s, and 74 Gflop, 0.25 ms if mma.sync does 300 TFLOP/s
-// in TF32, a quarter of what the 40 products of the codes are. Half of G would do.
+// in TF32, a fifth of what the 50 products of the codes take for rows of 300. Half of G
+// would do.
 //
 // Shape: correlate's 128 × 128, as atoms are many and the result is read and written
 // whole.
@@ -66,8 +67,8 @@ extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) remember_fp32(R
 // have to tell each other is ‖u‖.
 //
 // Floor, in bytes: 4·(6·atoms·dim + atoms²). It is latency and one SM's L1 that bound it: at 128
-// bytes a clock and 1.8 GHz the moves of 64 atoms of 300, 2.5 MB, take 11 µs; for 3000 atoms
-// that is half a millisecond.
+// bytes a clock and 1.8 GHz the moves of 64 atoms of 300, which are 2.4 MB as often as they
+// are read, take 11 µs; for 3000 atoms that is half a millisecond.
 extern "C" __global__ void __launch_bounds__(MOVE_THREADS) move_atoms(MoveAtoms args)
 {
     SHARED_MEMORY(double, warps);
