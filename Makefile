@@ -5,17 +5,18 @@
 #
 #	OVERCOMPLETE_PYTHON    a Python that has the packages of .ci/requirements.txt
 #	OVERCOMPLETE_CHROMIUM  Chromium, or Chrome
+#	OVERCOMPLETE_AXE       axe.min.js of axe-core
 #	OVERCOMPLETE_DATA      a folder with published vectors and tasks, for tests with those
 #	CUDA_HOME              a folder that has include/cuda.h, of CUDA 11.8 to 13.x
 #	NVRTC                  libnvrtc.so.11.2, of CUDA 11.8
 #	PTXAS                  ptxas, of CUDA 12.9
 #
-# Tests that lack one of the first three are skipped, and say so.
+# Tests that lack one of the first four are skipped, and say so.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .PHONY: help tools gpu release gpu-bundle bench-cpu \
-	lint cross generate ptx test noasm gpu-test gpu-headers sample release-test arm64 race fuzz first
+	lint cross generate ptx test noasm gpu-test gpu-headers sample release-test arm64 race fuzz faults first
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z0-9-]*\):.* ## /\1\t/p' Makefile | expand -t 14
@@ -25,7 +26,7 @@ help: ## what there is to make
 python := build/python/bin/python
 pip := $(python) -m pip install -q --disable-pip-version-check
 
-tools: build/python/packages build/cuda-11.8/include/cuda.h build/cuda-12.9/include/cuda.h build/cuda-13.5/include/cuda.h build/nvrtc build/ptxas build/staticcheck ## install into build/ what the rest needs, but for g++, QEMU and Chromium
+tools: build/python/packages build/cuda-11.8/include/cuda.h build/cuda-12.9/include/cuda.h build/cuda-13.5/include/cuda.h build/nvrtc build/ptxas build/staticcheck build/axe-core ## install into build/ what the rest needs, but for g++, QEMU and Chromium
 	find . -name go.mod -not -path './build/*' -execdir go mod download \;
 	go mod tidy -diff # downloads more: what tests of others' packages import
 
@@ -53,6 +54,18 @@ build/nvrtc: | $(python)
 build/ptxas: | $(python)
 	$(pip) --no-deps --target $@ nvidia-cuda-nvcc-cu12==12.9.86
 
+# What audits the accessibility of the explorer's page. Only tests use it.
+build/axe-core:
+	@$(call need,npm,npm)
+	mkdir -p build
+	npm pack --silent --pack-destination build axe-core@4.10.3
+	echo '0f2b4d7dcdf7d1219df8d1959ad68e565f51d14c3f0d88bb71cd59abeb956292  build/axe-core-4.10.3.tgz' | sha256sum --check --quiet
+	mkdir $@.new && tar -xzf build/axe-core-4.10.3.tgz -C $@.new --strip-components=1 package/axe.min.js package/LICENSE
+	mv $@.new $@ && rm build/axe-core-4.10.3.tgz
+
+ifneq ($(wildcard build/axe-core),)
+export OVERCOMPLETE_AXE ?= $(CURDIR)/build/axe-core/axe.min.js
+endif
 ifneq ($(wildcard build/python/packages),)
 export OVERCOMPLETE_PYTHON ?= $(CURDIR)/$(python)
 endif
@@ -172,6 +185,9 @@ fuzz: ## each fuzz target for 30000 inputs
 			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime 30000x -fuzzminimizetime 10x ./$$(dirname $$file); \
 		done; \
 	done
+
+faults: ## each command, killed at each of its system calls, and each failing: takes up to an hour
+	OVERCOMPLETE_FAULTS=all nice go test ./internal/cli -run 'TestFaults$$' -v -count=1 -timeout=6h
 
 first: ## the README's first command does what it says
 first: command = $(call readme,run . train)

@@ -3,6 +3,7 @@ package encode
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"overcomplete/model"
@@ -69,6 +70,9 @@ func openShards(dirs []string) (shards []*shard, m *model.Model, err error) {
 				dir, p.Index, p.Of, p.Words, len(p.UnreachedRows), len(s.encoding().UnreachedWords))
 		}
 		head, err := model.OpenDictionary(dir)
+		if err == nil && !reflect.DeepEqual(head.Info, rows.Info) {
+			err = fmt.Errorf("%s: has been replaced while it was read", dir)
+		}
 		switch {
 		case err != nil:
 			return shards, nil, err

@@ -152,7 +152,10 @@ type evaluation struct {
 // It is an error if a vector that a task uses is not finite, or if a part of a task
 // that a classifier is to be trained on has texts of one label only. If ctx is
 // cancelled, its error is returned.
-func Run(ctx context.Context, r *Representation, tasks []Task, o Options) ([]Result, error) {
+//
+// Finished, unless it is nil, is called with the name of each task that is done, from any
+// goroutine.
+func Run(ctx context.Context, r *Representation, tasks []Task, o Options, finished func(task string)) ([]Result, error) {
 	e := &evaluation{r, o, ctx, make(chan struct{}, runtime.GOMAXPROCS(0))}
 	for _, t := range tasks {
 		if t, ok := t.(*classification); ok {
@@ -163,8 +166,12 @@ func Run(ctx context.Context, r *Representation, tasks []Task, o Options) ([]Res
 	}
 	results := make([]Result, len(tasks))
 	err := each(len(tasks), func(i int) (err error) {
-		if results[i], err = tasks[i].evaluate(e); err != nil && ctx.Err() == nil {
+		results[i], err = tasks[i].evaluate(e)
+		switch {
+		case err != nil && ctx.Err() == nil:
 			err = fmt.Errorf("%s by %s: %w", r.Name, tasks[i].Name(), err)
+		case err == nil && finished != nil:
+			finished(tasks[i].Name())
 		}
 		return err
 	})

@@ -33,7 +33,7 @@ func readTasks(t *testing.T, dir string) (tasks []Task) {
 
 func mustEvaluate(t *testing.T, r *Representation, tasks []Task, o Options) []Result {
 	t.Helper()
-	results, err := Run(context.Background(), r, tasks, o)
+	results, err := Run(context.Background(), r, tasks, o, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestRun(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Run(ctx, sparsified(x), tasks, defaults); err != context.Canceled {
+	if _, err := Run(ctx, sparsified(x), tasks, defaults, nil); err != context.Canceled {
 		t.Errorf("cancelled: %v", err)
 	}
 }

@@ -344,7 +344,7 @@ func TestFoldsOfOneLabel(t *testing.T) {
 		{readTask(t, "NP", dir), filepath.Join(dir, "np-bracketing", "dataset.txt") + ": when 10 texts are held out, NP has no two labels left"},
 		{spam, filepath.Join(dir, "train") + ": when 1 texts are held out, spam has no two labels left"},
 	} {
-		_, err := Run(t.Context(), x, []Task{tt.task}, defaults)
+		_, err := Run(t.Context(), x, []Task{tt.task}, defaults, nil)
 		if _, input := errors.AsType[*vectors.InputError](err); !input || !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("%v, want an InputError %q", err, tt.want)
 		}
@@ -367,7 +367,7 @@ func TestRawScales(t *testing.T) {
 		}
 	}
 	x.Data[3*x.Dim] = float32(math.Inf(1))
-	if _, err := Run(t.Context(), NewDense("x", x), []Task{task}, raw); err == nil || !strings.Contains(err.Error(), "are not finite") {
+	if _, err := Run(t.Context(), NewDense("x", x), []Task{task}, raw, nil); err == nil || !strings.Contains(err.Error(), "are not finite") {
 		t.Errorf("an infinite value: %v", err)
 	}
 }

@@ -23,6 +23,7 @@ type Index struct {
 
 	rowOf map[string]int32
 	norms []float64 // ‖a_i‖ of each row
+	scale []float64 // see relevanceScale, of each row
 	ptr   []int64   // column k has rows[ptr[k]:ptr[k+1]], which increase, and values
 	rows  []int32
 	value []float32
@@ -48,6 +49,7 @@ func NewIndex(codes *vectors.Sparse) *Index {
 	x := &Index{
 		Codes: codes,
 		norms: make([]float64, codes.Rows),
+		scale: make([]float64, codes.Rows),
 		rows:  make([]int32, codes.Nonzeros()),
 		value: make([]float32, codes.Nonzeros()),
 	}
@@ -89,7 +91,8 @@ func (x *Index) transpose() {
 }
 
 // scatter puts the nonzeros of the rows from lo to hi where next says that those
-// of each column go, and computes the rows' norms. It takes a tile of rows and columns
+// of each column go, and computes the rows' norms
+// and scales. It takes a tile of rows and columns
 // at a time: to write to all columns at once takes more memory pages than a
 // processor has at hand.
 func (x *Index) scatter(lo, hi int, next []int64) {
@@ -102,19 +105,22 @@ func (x *Index) scatter(lo, hi int, next []int64) {
 			right += tileCols
 			for i, end := range ends {
 				j := at[i]
-				sum := 0.0
+				sum, squares := 0.0, 0.0
 				for ; j < end && x.Codes.Index[j] < right; j++ {
 					k, v := x.Codes.Index[j], x.Codes.Value[j]
 					x.rows[next[k]], x.value[next[k]] = int32(lo+i), v
 					next[k]++
-					sum += float64(v) * float64(v)
+					sum += math.Abs(float64(v))
+					squares += float64(v) * float64(v)
 				}
 				at[i] = j
-				x.norms[lo+i] += sum
+				x.scale[lo+i] += sum
+				x.norms[lo+i] += squares
 			}
 		}
 		for i := range ends {
 			x.norms[lo+i] = math.Sqrt(x.norms[lo+i])
+			x.scale[lo+i] = relevanceScale(x.scale[lo+i])
 		}
 	}
 }
@@ -348,40 +354,75 @@ func (x *Index) Explain(index []int32, value []float32, dimensions, words int) [
 // with the code of a row, largest first.
 func (x *Index) Nearest(row, n int) []Neighbour {
 	index, value := x.Codes.Row(row)
-	return x.nearest(index, value, row, n)
+	return x.NearestTo(index, value, n, row)
 }
 
-// NearestTo returns up to n words whose codes have the largest positive cosines with a
-// code that is given by its nonzero values and their columns, largest first.
-func (x *Index) NearestTo(index []int32, value []float32, n int) []Neighbour {
-	return x.nearest(index, value, -1, n)
-}
-
-// nearest returns the words nearest to a code, leaving out the row without. It looks
-// only at the code's own dimensions.
-func (x *Index) nearest(index []int32, value []float32, without, n int) []Neighbour {
-	products := make([]float64, x.Codes.Rows)
-	var norm float64
-	for _, v := range value {
-		norm += float64(v) * float64(v)
+// NearestTo returns up to n words, but for the rows without, whose codes have the largest
+// positive cosines with a code that is given by its nonzero values and their columns, which
+// increase, largest first.
+func (x *Index) NearestTo(index []int32, value []float32, n int, without ...int) []Neighbour {
+	own := norm(value)
+	compare := func(a, b Neighbour) int {
+		return cmp.Or(cmp.Compare(b.Cosine, a.Cosine), cmp.Compare(a.Row, b.Row))
 	}
-	norm = math.Sqrt(norm)
+	// Either way, each word's product is added up in the order of dimensions.
+	products := x.productsByColumn
+	looked := int64(0)
+	for _, k := range index {
+		looked += x.ptr[k+1] - x.ptr[k]
+	}
+	if 4*looked > 3*int64(x.Codes.Nonzeros()) { // to read all of it in order is faster
+		products = x.productsByRow
+	}
+	bounds := evenRows(&x.Codes.CSR, runtime.GOMAXPROCS(0))
+	found := make([][]Neighbour, len(bounds)-1)
+	parallel(context.Background(), len(found), func(p int) {
+		nearest := best[Neighbour]{n: n, compare: compare}
+		for i, product := range products(index, value, bounds[p], bounds[p+1]) {
+			if row := bounds[p] + i; product > 0 && !slices.Contains(without, row) {
+				nearest.add(Neighbour{row, product / (own * x.norms[row])})
+			}
+		}
+		found[p] = nearest.sorted()
+	})
+	nearest := slices.Concat(found...)
+	slices.SortFunc(nearest, compare)
+	return nearest[:min(max(n, 0), len(nearest))]
+}
+
+// productsByColumn returns the products of a code and those of the rows from lo to hi. It
+// looks only at the code's own dimensions.
+func (x *Index) productsByColumn(index []int32, value []float32, lo, hi int) []float64 {
+	products := make([]float64, hi-lo)
 	for j, k := range index {
 		weight := float64(value[j])
 		rows, values := x.Dimension(int(k))
-		for l, i := range rows {
-			products[i] += weight * float64(values[l])
+		from, _ := slices.BinarySearch(rows, int32(lo))
+		to, _ := slices.BinarySearch(rows, int32(hi))
+		values = values[from:to]
+		for l, i := range rows[from:to] {
+			products[int(i)-lo] += weight * float64(values[l])
 		}
 	}
-	nearest := best[Neighbour]{n: n, compare: func(a, b Neighbour) int {
-		return cmp.Or(cmp.Compare(b.Cosine, a.Cosine), cmp.Compare(a.Row, b.Row))
-	}}
-	for i, p := range products {
-		if p > 0 && i != without {
-			nearest.add(Neighbour{i, p / (norm * x.norms[i])})
-		}
+	return products
+}
+
+// productsByRow is productsByColumn for codes with many dimensions.
+func (x *Index) productsByRow(index []int32, value []float32, lo, hi int) []float64 {
+	weights := make([]float64, x.Codes.Cols)
+	for j, k := range index {
+		weights[k] = float64(value[j])
 	}
-	return nearest.sorted()
+	products := make([]float64, hi-lo)
+	for i := range products {
+		columns, values := x.Codes.Row(lo + i)
+		sum := 0.0
+		for j, k := range columns {
+			sum += weights[k] * float64(values[j])
+		}
+		products[i] = sum
+	}
+	return products
 }
 
 // Variances returns the variance of each dimension over all V words, including those

@@ -143,8 +143,10 @@ func (p *pool) draw(rng *rand.Rand) Instance { return p.instance(p.intruders, rn
 func (p *pool) drawMatched(rng *rand.Rand) Instance {
 	near := p.top[rng.IntN(topWords)].Row
 	at := sort.Search(len(p.intruders), func(i int) bool { return int(p.intruders[i]) > near })
-	return p.instance(p.intruders[max(at-10, 0):min(at+10, len(p.intruders))], rng)
+	return p.instance(p.intruders[max(at-matches/2, 0):min(at+matches/2, len(p.intruders))], rng)
 }
+
+const matches = 20
 
 // instance returns one with one of these intruders.
 func (p *pool) instance(intruders []int32, rng *rand.Rand) Instance {
@@ -156,4 +158,54 @@ func (p *pool) instance(intruders []int32, rng *rand.Rand) Instance {
 	it.Intruder = order[topWords]
 	it.Rows[it.Intruder] = int(intruders[rng.IntN(len(intruders))])
 	return it
+}
+
+// A quarter is the words of a quarter of a dimension's positive values, and those that
+// have the value 0 in it.
+type quarter struct {
+	dimension int
+	words     []Entry
+	inactive  []int32 // rows, in their order
+}
+
+// quarters returns those of a dimension, the one of the largest values first. It returns
+// none if one of them would have fewer words than a question takes, or if fewer words
+// than are matched have the value 0.
+func (t *Intrusion) quarters(dimension int) []quarter {
+	rows, values := t.x.Dimension(dimension)
+	var words []Entry
+	inactive := make([]int32, 0, t.x.Codes.Rows-len(rows))
+	next := int32(0)
+	for j, i := range rows {
+		for ; next < i; next++ {
+			inactive = append(inactive, next)
+		}
+		next++
+		if values[j] > 0 {
+			words = append(words, Entry{int(i), values[j]})
+		}
+	}
+	for ; int(next) < t.x.Codes.Rows; next++ {
+		inactive = append(inactive, next)
+	}
+	if len(words) < quarters*topWords || len(inactive) < matches {
+		return nil
+	}
+	slices.SortFunc(words, compareEntries)
+	all := make([]quarter, quarters)
+	for q := range all {
+		all[q] = quarter{dimension, words[q*len(words)/quarters : (q+1)*len(words)/quarters], inactive}
+	}
+	return all
+}
+
+// draw draws four words of the quarter and an intruder that is about as frequent as one
+// of them. It changes the order of the quarter's words.
+func (q *quarter) draw(rng *rand.Rand) Instance {
+	for j := range topWords {
+		other := j + rng.IntN(len(q.words)-j)
+		q.words[j], q.words[other] = q.words[other], q.words[j]
+	}
+	p := pool{q.dimension, q.words[:topWords], q.inactive}
+	return p.drawMatched(rng)
 }

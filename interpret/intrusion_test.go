@@ -153,6 +153,85 @@ func TestMatchedIntruders(t *testing.T) {
 	}
 }
 
+// Against the dense matrix, sorted.
+func TestQuarters(t *testing.T) {
+	const rows = 60
+	dimensions := []struct {
+		positive, negative int
+		has                bool
+	}{{15, 5, false}, {16, 0, true}, {16, 24, true}, {18, 23, false}, {23, 3, true}, {40, 0, true}, {40, 1, false}, {0, 40, false}, {0, 0, false}}
+	rng := rand.New(rand.NewPCG(7, 7))
+	a := make([][]float64, rows)
+	for i := range a {
+		a[i] = make([]float64, len(dimensions))
+	}
+	for k, d := range dimensions {
+		for j, i := range rng.Perm(rows)[:d.positive+d.negative] {
+			if a[i][k] = -1; j < d.positive {
+				a[i][k] = 1 + float64(rng.IntN(9)) // some are equal
+			}
+		}
+	}
+	s := newCodes(rows, len(dimensions))
+	for i := range a {
+		for k, v := range a[i] {
+			if v != 0 {
+				s.Index, s.Value = append(s.Index, int32(k)), append(s.Value, float32(v))
+			}
+		}
+		s.Ptr = append(s.Ptr, int64(len(s.Index)))
+	}
+	in := NewIntrusion(NewIndex(s))
+	for k, d := range dimensions {
+		var rows, inactive []int
+		for i := range a {
+			if a[i][k] > 0 {
+				rows = append(rows, i)
+			} else if a[i][k] == 0 {
+				inactive = append(inactive, i)
+			}
+		}
+		slices.SortStableFunc(rows, func(i, j int) int { return cmp.Compare(a[j][k], a[i][k]) })
+		got := in.quarters(k)
+		if want := map[bool]int{true: 4}[d.has]; len(got) != want {
+			t.Errorf("%d positive and %d negative words of %d: %d quarters, want %d", d.positive, d.negative, s.Rows, len(got), want)
+			continue
+		}
+		for q := range got {
+			want := rows[q*len(rows)/4 : (q+1)*len(rows)/4]
+			drawn := make(map[int]bool)
+			for range 40 * len(want) {
+				it := got[q].draw(rng)
+				intruder := it.Rows[it.Intruder]
+				words := slices.Delete(slices.Clone(it.Rows[:]), it.Intruder, it.Intruder+1)
+				slices.Sort(words)
+				near := false
+				for _, row := range words {
+					if !slices.Contains(want, row) {
+						t.Fatalf("dimension %d, quarter %d: word %d of value %v", k, q, row, a[row][k])
+					}
+					drawn[row] = true
+					between := 0
+					for _, i := range inactive {
+						if min(row, intruder) <= i && i <= max(row, intruder) {
+							between++
+						}
+					}
+					near = near || between <= 10
+				}
+				if len(slices.Compact(words)) != 4 || it.Dimension != k || a[intruder][k] != 0 || !near {
+					t.Fatalf("dimension %d, quarter %d: %v", k, q, it)
+				}
+			}
+			// Each word is in a question with a probability of 4/n: none is left out of 40·n
+			// questions (e^-160).
+			if len(drawn) != len(want) {
+				t.Errorf("dimension %d, quarter %d: %d of %d words were drawn", k, q, len(drawn), len(want))
+			}
+		}
+	}
+}
+
 func oddOneOuts(t *testing.T, in *Intrusion, reference *vectors.Dense) Coherence {
 	t.Helper()
 	c, err := in.OddOneOut(t.Context(), reference, 1)
@@ -164,24 +243,29 @@ func oddOneOuts(t *testing.T, in *Intrusion, reference *vectors.Dense) Coherence
 
 func TestOddOneOut(t *testing.T) {
 	// Dimension k belongs to the words k, k+200, …; so does a direction of the
-	// reference, beside one that all words share. Vectors are of any length.
-	const words, dimensions = 4000, 200
-	s := newCodes(words, dimensions+1)
-	same := &vectors.Dense{Words: s.Words, Dim: dimensions + 1, Data: make([]float32, words*(dimensions+1))}
+	// reference, beside a vector that all words share. Vectors are of any length. Words
+	// without a dimension have the opposite ones, so that what is shared is the mean.
+	const words, dimensions, shared = 4000, 200, 1000
+	s := newCodes(2*words, dimensions)
+	same := &vectors.Dense{Words: s.Words, Dim: dimensions, Data: slices.Repeat([]float32{shared}, 2*words*dimensions)}
 	other := &vectors.Dense{Words: s.Words, Dim: 10}
 	rng := rand.New(rand.NewPCG(1, 1))
 	for i := range words {
 		s.Index, s.Value = append(s.Index, int32(i%dimensions)), append(s.Value, 1+rng.Float32())
 		s.Ptr = append(s.Ptr, int64(i+1))
 		length := float32(math.Pow(100, rng.Float64()))
-		same.Row(i)[i%dimensions], same.Row(i)[dimensions] = length, length/2
-		for range other.Dim {
-			other.Data = append(other.Data, float32(rng.NormFloat64()))
-		}
+		same.Row(i)[i%dimensions] += length
+		same.Row(i + words)[i%dimensions] -= length
+	}
+	for range words {
+		s.Ptr = append(s.Ptr, int64(words))
+	}
+	for range 2 * words * other.Dim {
+		other.Data = append(other.Data, float32(rng.NormFloat64()))
 	}
 	in := NewIntrusion(NewIndex(s))
 	one := Estimate{1, 1, 1}
-	if got := oddOneOuts(t, in, same); got != (Coherence{dimensions, one, one}) {
+	if got := oddOneOuts(t, in, same); got.Dimensions != dimensions || got.Any != one || got.Matched != one {
 		t.Errorf("where dimensions are directions of the reference: %v", got)
 	}
 	// 2000 guesses, 10 of which share their four words: a standard deviation of at
@@ -192,13 +276,71 @@ func TestOddOneOut(t *testing.T) {
 			t.Errorf("by guessing: %v", e)
 		}
 	}
-	if again := oddOneOuts(t, in, other); again != got {
+	if again := oddOneOuts(t, in, other); !reflect.DeepEqual(again, got) {
 		t.Errorf("again: %v, not %v", again, got)
 	}
 	for _, n := range []int64{0, 20} {
 		if _, err := in.OddOneOut(doneAfter(n), other, 1); err != context.Canceled {
 			t.Errorf("interrupted after %d checks: %v", n, err)
 		}
+	}
+}
+
+// In the reference, the words of one quarter of each dimension have the dimension's
+// direction, and all others are zeros: in that quarter every intruder is found, and in
+// the others the first of five words, which are alike, is taken for it. Words without a
+// dimension have the opposite directions, so that the mean is zero.
+func TestOddOneOutOfQuarters(t *testing.T) {
+	const dimensions, each, words = 50, 40, 50 * 40
+	s := newCodes(2*words, dimensions)
+	rank := func(i int) int { return i / dimensions * 7 % each } // of a word in its dimension
+	for i := range words {
+		s.Index, s.Value = append(s.Index, int32(i%dimensions)), append(s.Value, float32(each-rank(i)))
+		s.Ptr = append(s.Ptr, int64(i+1))
+	}
+	for range words {
+		s.Ptr = append(s.Ptr, words)
+	}
+	in := NewIntrusion(NewIndex(s))
+	one := Estimate{1, 1, 1}
+	for quarter := range 4 {
+		reference := &vectors.Dense{Words: s.Words, Dim: dimensions, Data: make([]float32, s.Rows*dimensions)}
+		for i := range words {
+			if rank(i)/(each/4) == quarter {
+				reference.Row(i)[i%dimensions], reference.Row(i + words)[i%dimensions] = 3, -3
+			}
+		}
+		got := oddOneOuts(t, in, reference)
+		if got.Words != s.Rows || got.Seed != 1 || got.Dimensions != dimensions || got.Quartered != dimensions || len(got.Scores) != dimensions || len(got.Quarters) != 4 {
+			t.Fatalf("quarter %d: %+v", quarter, got)
+		}
+		for q, e := range got.Quarters {
+			// Of 250 guesses the standard deviation is √(.16/250) = .025.
+			if q == quarter && e != one || q != quarter && (math.Abs(e.Mean-.2) > .1 || e.Low >= e.Mean || e.High <= e.Mean) {
+				t.Errorf("quarter %d as it is asked about quarter %d: %v", quarter, q, e)
+			}
+		}
+		// The means are those of the dimensions.
+		var sums [6]float64
+		for k, score := range got.Scores {
+			if score.Dimension != k || score.Quarters[quarter] != 1 {
+				t.Fatalf("quarter %d: dimension %d: %+v", quarter, k, score)
+			}
+			for j, share := range append([]float64{score.Any, score.Matched}, score.Quarters...) {
+				sums[j] += share / dimensions
+			}
+		}
+		for j, e := range append([]Estimate{got.Any, got.Matched}, got.Quarters...) {
+			if math.Abs(e.Mean-sums[j]) > 1e-9 {
+				t.Errorf("quarter %d: mean %d is %v, of the dimensions %v", quarter, j, e.Mean, sums[j])
+			}
+		}
+		if found := got.Any == one; found != (quarter == 0) {
+			t.Errorf("quarter %d: top words: %v", quarter, got.Any)
+		}
+	}
+	if got := oddOneOuts(t, NewIntrusion(NewIndex(randomCodes(3, 100, 10, 1))), &vectors.Dense{Words: numberedWords(100), Dim: 1, Data: make([]float32, 100)}); got.Dimensions != 10 || got.Quarters != nil || got.Quartered != 0 || got.Scores[0].Quarters != nil {
+		t.Errorf("without words that are inactive: %+v", got)
 	}
 }
 

@@ -14,83 +14,111 @@ import (
 	"overcomplete/vectors"
 )
 
-// Estimate is a mean over dimensions with its 95 % confidence interval.
-type Estimate struct {
-	Mean float64 `json:"mean"`
-	Low  float64 `json:"low"`
-	High float64 `json:"high"`
-}
-
-// Coherence is the result of [Intrusion.OddOneOut]: shares of right answers, 0 to 1.
-type Coherence struct {
-	Dimensions int      `json:"dimensions"` // how many are live
-	Any        Estimate `json:"any"`        // with all intruders equally likely
-	Matched    Estimate `json:"matched"`    // with intruders about as frequent as the top words
-}
-
 const (
-	intrudersDrawn = 10   // for each dimension
+	intrudersDrawn = 10   // for each dimension, of each kind
+	quarterDrawn   = 5    // for each quarter of a dimension
 	resamples      = 2000 // of a bootstrap
 )
 
 // OddOneOut is a word intrusion test without people: other dense vectors of the same
 // words, reference, V×M with row i for word i, are asked instead. Their answer to a
-// question is the word whose mean cosine with the other four is the smallest. The test
-// has ten questions for each live dimension. Guessing would be right in one of five.
+// question is the word whose mean cosine with the other four is the smallest. Guessing
+// would be right in one of five. The cosines are those of the reference less its mean: what
+// all vectors have in common tells words apart by little but their frequency.
 //
-// Matched takes rows to be in the order of the words' frequency: each intruder is one of
-// the twenty nearest in rank to one of the top words.
+// About each live dimension it asks ten questions with any intruder and ten with matched
+// ones. Matched takes rows to be in the order of the words' frequency: each intruder is
+// one of the twenty nearest in rank to one of the top words.
+//
+// Top words are a small part of those that have a dimension. So it asks five questions
+// about each quarter of a dimension's positive values as well: four words drawn from that
+// quarter, and an intruder that has the value 0 in the dimension, matched to one of the
+// four. A dimension with fewer than sixteen positive words, or fewer than twenty with 0,
+// has no quarters; nor have dense vectors.
 //
 // The intervals are percentiles of a bootstrap over the dimensions, with random numbers
 // from seed. If ctx is cancelled, its error is returned.
 func (t *Intrusion) OddOneOut(ctx context.Context, reference *vectors.Dense, seed uint64) (Coherence, error) {
-	norms := make([]float64, reference.Len())
-	for i := range norms {
-		norms[i] = math.Sqrt(dot(reference.Row(i), reference.Row(i)))
-	}
-	type shares struct{ anyone, matched float64 }
-	found := make([]*shares, t.x.Codes.Cols)
-	random := make([]*rand.Rand, len(found)) // of each dimension, for any order of them
+	judge := newJudge(reference)
+	scores := make([]*Score, t.x.Codes.Cols)
+	random := make([]*rand.Rand, len(scores)) // of each dimension, for any order of them
 	seeds := rand.NewPCG(seed, 0)
 	for k := range random {
 		random[k] = rand.New(rand.NewPCG(seeds.Uint64(), seeds.Uint64()))
 	}
-	err := parallel(ctx, len(found), func(k int) {
+	err := parallel(ctx, len(scores), func(k int) {
 		p := t.pool(k)
 		if p == nil {
 			return
 		}
-		right := func(draw func(*rand.Rand) Instance) float64 {
+		right := func(questions int, draw func(*rand.Rand) Instance) float64 {
 			n := 0
-			for range intrudersDrawn {
-				if it := draw(random[k]); oddOneOut(reference, norms, it.Rows) == it.Intruder {
+			for range questions {
+				if it := draw(random[k]); judge.oddOneOut(it.Rows) == it.Intruder {
 					n++
 				}
 			}
-			return float64(n) / intrudersDrawn
+			return float64(n) / float64(questions)
 		}
-		found[k] = &shares{right(p.draw), right(p.drawMatched)}
+		s := &Score{Dimension: k, Any: right(intrudersDrawn, p.draw), Matched: right(intrudersDrawn, p.drawMatched)}
+		for _, q := range t.quarters(k) {
+			s.Quarters = append(s.Quarters, right(quarterDrawn, q.draw))
+		}
+		scores[k] = s
 	})
 	if err != nil {
 		return Coherence{}, err
 	}
+	c := Coherence{Words: reference.Len(), Seed: seed}
 	var anyone, matched []float64
-	for _, f := range found {
-		if f != nil {
-			anyone, matched = append(anyone, f.anyone), append(matched, f.matched)
+	var quartered [quarters][]float64
+	for _, s := range scores {
+		if s == nil {
+			continue
+		}
+		c.Scores = append(c.Scores, *s)
+		anyone, matched = append(anyone, s.Any), append(matched, s.Matched)
+		for q, share := range s.Quarters {
+			quartered[q] = append(quartered[q], share)
 		}
 	}
-	return Coherence{len(anyone), bootstrap(anyone, seed), bootstrap(matched, seed)}, nil
+	c.Dimensions, c.Any, c.Matched = len(c.Scores), bootstrap(anyone, seed), bootstrap(matched, seed)
+	if c.Quartered = len(quartered[0]); c.Quartered > 0 {
+		for _, shares := range quartered {
+			c.Quarters = append(c.Quarters, bootstrap(shares, seed))
+		}
+	}
+	return c, nil
+}
+
+// A judge answers questions by dense vectors less their mean.
+type judge struct {
+	*vectors.Dense
+	mean, norms []float64
+}
+
+func newJudge(x *vectors.Dense) *judge {
+	j := &judge{x, make([]float64, x.Dim), make([]float64, x.Len())}
+	for i := range x.Len() {
+		for l, v := range x.Row(i) {
+			j.mean[l] += float64(v)
+		}
+	}
+	floats.Scale(1/float64(x.Len()), j.mean)
+	for i := range j.norms {
+		j.norms[i] = math.Sqrt(j.dot(i, i))
+	}
+	return j
 }
 
 // oddOneOut returns the place of the word whose cosines to the others add up to
 // the least. The cosine with a zero vector is 0.
-func oddOneOut(x *vectors.Dense, norms []float64, rows [5]int) int {
+func (j *judge) oddOneOut(rows [5]int) int {
 	sums := make([]float64, len(rows))
 	for a, i := range rows {
-		for b, j := range rows[:a] {
-			if norms[i] > 0 && norms[j] > 0 {
-				cosine := dot(x.Row(i), x.Row(j)) / norms[i] / norms[j]
+		for b, k := range rows[:a] {
+			if j.norms[i] > 0 && j.norms[k] > 0 {
+				cosine := j.dot(i, k) / j.norms[i] / j.norms[k]
 				sums[a] += cosine
 				sums[b] += cosine
 			}
@@ -99,10 +127,12 @@ func oddOneOut(x *vectors.Dense, norms []float64, rows [5]int) int {
 	return floats.MinIdx(sums)
 }
 
-func dot(x, y []float32) float64 {
+// dot returns the product of two rows less the mean.
+func (j *judge) dot(i, k int) float64 {
+	x, y := j.Row(i), j.Row(k)
 	sum := 0.0
-	for k, v := range x {
-		sum += float64(v) * float64(y[k])
+	for l, m := range j.mean {
+		sum += (float64(x[l]) - m) * (float64(y[l]) - m)
 	}
 	return sum
 }

@@ -95,7 +95,7 @@ func (m *Model) SaveCheckpoint(dir string, force bool, s State) error {
 		}
 		for _, matrix := range m.Info.Matrices() {
 			hash := sha256.New()
-			err := writeFile(dir, matrix.file(), func(f io.Writer) error {
+			err := atomicfile.WriteIn(dir, matrix.file(), func(f io.Writer) error {
 				f = io.MultiWriter(f, hash)
 				if err := npy.WriteHeader(f, npy.Header{Type: "<f4", Shape: m.Info.shape(matrix)}); err != nil {
 					return err
@@ -107,12 +107,11 @@ func (m *Model) SaveCheckpoint(dir string, force bool, s State) error {
 			}
 			p.SHA256[matrix.file()] = hex.EncodeToString(hash.Sum(nil))
 		}
-		err := writeFile(dir, progressFile, func(f io.Writer) error { return json.NewEncoder(f).Encode(p) })
+		err := atomicfile.WriteIn(dir, progressFile, func(f io.Writer) error { return json.NewEncoder(f).Encode(p) })
 		if err != nil {
 			return err
 		}
-		atomicfile.SyncDir(filepath.Join(dir, stateDir))
-		return nil
+		return inFile(stateDir, atomicfile.SyncDir(filepath.Join(dir, stateDir)))
 	})
 }
 

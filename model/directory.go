@@ -27,6 +27,11 @@ const (
 	meanFile       = "mean.npy"
 )
 
+// CoherenceFile is the name of the file of a model directory with what was measured of
+// its dimensions: see [overcomplete/interpret.Coherence]. It is for the codes beside it, so
+// that Save does not keep it, and no part of a Model.
+const CoherenceFile = "coherence.json"
+
 // Open reads the model at path, a directory or a .safetensors file. It returns an
 // error, which names the file, if anything is missing or damaged, if words, codes,
 // dictionary and mean do not fit each other and Info, if the codes are not valid
@@ -342,6 +347,30 @@ func Contains(path string) bool {
 	return err == nil
 }
 
+// IsCheckpoint reports whether the model at path is one whose training is to go on.
+func IsCheckpoint(path string) bool {
+	_, err := os.Lstat(filepath.Join(path, stateDir))
+	return err == nil
+}
+
+// labelsFile is the name of what people say of a model's dimensions. It is no part of a
+// Model, and it is theirs: a directory that has it is not replaced, not by force either.
+const labelsFile = "labels.json"
+
+// LabelsPath returns where the labels of the dimensions of the model at path are kept (see
+// [overcomplete/interpret.Labels]), whether there are any or not. It is an error if there
+// can be none: a .safetensors file has no place for them, and while a model is trained its
+// directory is replaced time and again.
+func LabelsPath(path string) (string, error) {
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return "", fmt.Errorf("%s: labels are kept in the directory of a model, and this is none", path)
+	}
+	if IsCheckpoint(path) {
+		return "", fmt.Errorf("%s: is a checkpoint, and its dimensions will not be those of the trained model: label that", path)
+	}
+	return filepath.Join(path, labelsFile), nil
+}
+
 // Displaced returns where the model is that was at dir, if a process was killed at the
 // moment in which it replaced it, or "". That can happen only on file systems that can't
 // exchange two directories.
@@ -355,7 +384,12 @@ func mayReplace(force bool) func(path string) error {
 	if force {
 		return checkReplaceable
 	}
-	return func(string) error { return errors.New("already exists; --force replaces a model") }
+	return func(path string) error {
+		if _, err := os.Lstat(filepath.Join(path, stateDir)); err == nil {
+			return errors.New("already exists, a checkpoint: --resume goes on with it, --force replaces it")
+		}
+		return errors.New("already exists; --force replaces a model")
+	}
 }
 
 // checkReplaceable returns an error unless dir is an empty directory, or a
@@ -372,7 +406,7 @@ func checkReplaceable(dir string) error {
 	if version, err := formatVersion(data); err != nil || version < 1 {
 		return errors.New("is neither empty nor a model, so it is not replaced")
 	}
-	known := []string{infoFile, wordsFile, codesFile, dictionaryFile, meanFile}
+	known := []string{infoFile, wordsFile, codesFile, dictionaryFile, meanFile, CoherenceFile}
 	if err := checkOnly(entries, known, stateDir); err != nil {
 		return err
 	}
@@ -406,7 +440,7 @@ func (m *Model) write(dir string) error {
 	if err := m.validate(); err != nil {
 		return err
 	}
-	err := writeFile(dir, wordsFile, func(f io.Writer) error {
+	err := atomicfile.WriteIn(dir, wordsFile, func(f io.Writer) error {
 		b := bufio.NewWriter(f)
 		if err := writeWords(b, m.Codes.Words, 0); err != nil {
 			return err
@@ -416,7 +450,7 @@ func (m *Model) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	err = writeFile(dir, codesFile, func(f io.Writer) error {
+	err = atomicfile.WriteIn(dir, codesFile, func(f io.Writer) error {
 		return vectors.WriteCSR(f, &m.Codes.CSR)
 	})
 	if err != nil {
@@ -433,36 +467,20 @@ func (m *Model) writeDictionary(dir string) error {
 	if err != nil {
 		return inFile(infoFile, err)
 	}
-	err = writeFile(dir, infoFile, func(f io.Writer) error {
+	err = atomicfile.WriteIn(dir, infoFile, func(f io.Writer) error {
 		_, err := fmt.Fprintf(f, "%s\n", text)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	err = writeFile(dir, dictionaryFile, func(f io.Writer) error {
+	err = atomicfile.WriteIn(dir, dictionaryFile, func(f io.Writer) error {
 		return npy.Write(f, []int{info.Training.Atoms, info.Input.Dim}, m.Dictionary.Atoms)
 	})
 	if err != nil || m.Dictionary.Mean == nil {
 		return err
 	}
-	return writeFile(dir, meanFile, func(f io.Writer) error {
+	return atomicfile.WriteIn(dir, meanFile, func(f io.Writer) error {
 		return npy.Write(f, []int{len(m.Dictionary.Mean)}, m.Dictionary.Mean)
 	})
-}
-
-// writeFile creates a file of the directory and leaves it on disk.
-func writeFile(dir, name string, write func(f io.Writer) error) error {
-	f, err := os.Create(filepath.Join(dir, name))
-	if err != nil {
-		return inFile(name, err)
-	}
-	err = write(f)
-	if err == nil {
-		err = f.Sync()
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	return inFile(name, err)
 }

@@ -153,9 +153,14 @@ func TestForceReplaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	save(t, dir, true, testModel(20, 3, 11, true))
+	// What was measured of the old model goes with it.
+	if err := os.WriteFile(filepath.Join(dir, CoherenceFile), []byte("{}"), 0o666); err != nil {
+		t.Fatal(err)
+	}
 	other := testModel(5, 2, 4, false) // without mean.npy
 	save(t, dir, true, other)
 	expectModel(t, dir, other)
+	expectNames(t, dir, codesFile, dictionaryFile, infoFile, wordsFile)
 }
 
 func TestCheckSaveRefuses(t *testing.T) {
@@ -439,9 +444,49 @@ func TestOpenWhileReplaced(t *testing.T) {
 			t.Errorf("opened another dictionary, %v", err)
 			break
 		}
+		rows, err := OpenRows(dir)
+		if err != nil {
+			t.Error(err)
+			break
+		}
+		codes, err := rows.Next(200)
+		rows.Close()
+		if err != nil || !reflect.DeepEqual(codes, a.Codes) && !reflect.DeepEqual(codes, b.Codes) {
+			t.Errorf("opened rows that were never saved, %v", err)
+			break
+		}
 	}
 	close(stop)
 	if err := <-stopped; err != nil {
 		t.Error(err)
+	}
+}
+
+func TestLabelsPath(t *testing.T) {
+	m := testModel(20, 3, 11, false)
+	dir := filepath.Join(t.TempDir(), "model")
+	save(t, dir, false, m)
+	path, err := LabelsPath(dir)
+	if err != nil || path != filepath.Join(dir, "labels.json") {
+		t.Errorf("%s, %v", path, err)
+	}
+	if err := os.WriteFile(path, []byte("[]"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	expectModel(t, dir, m)
+	// What people wrote is not replaced, whatever is forced.
+	if err := m.Save(dir, true); err == nil || !strings.Contains(err.Error(), `holds "labels.json"`) {
+		t.Errorf("replaced: %v", err)
+	}
+	for name, want := range map[string]string{filepath.Join(dir, "model.json"): "this is none", filepath.Join(dir, "nothing"): "this is none"} {
+		if path, err := LabelsPath(name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %q, %v", name, path, err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "state"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if path, err := LabelsPath(dir); err == nil || !strings.Contains(err.Error(), "is a checkpoint") {
+		t.Errorf("a checkpoint's: %q, %v", path, err)
 	}
 }

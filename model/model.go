@@ -7,6 +7,8 @@
 //	codes.npz       Codes, as scipy.sparse.save_npz writes a CSR matrix
 //	dictionary.npy  Dictionary.Atoms, a K×L array of float32
 //	mean.npy        Dictionary.Mean, an array of L float32, only if the input was centred
+//	coherence.json  what package interpret measured of the dimensions, only if asked to
+//	labels.json     what people say that dimensions mean, only if they did
 //
 // [Open] reads one, or the .safetensors file that [Model.WriteSafetensors] writes:
 //

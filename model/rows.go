@@ -3,6 +3,7 @@ package model
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -29,7 +30,7 @@ func (m *Model) SaveRows(ctx context.Context, dir string, force bool, rows func(
 		}
 		defer codes.Close() // what it leaves would be part of the model, or is of a model that failed
 		count := 0
-		err = writeFile(dir, wordsFile, func(f io.Writer) error {
+		err = atomicfile.WriteIn(dir, wordsFile, func(f io.Writer) error {
 			words := bufio.NewWriterSize(f, 1<<16)
 			failed = rows(func(s *vectors.Sparse) error {
 				if len(s.Words) != s.Rows {
@@ -49,7 +50,7 @@ func (m *Model) SaveRows(ctx context.Context, dir string, force bool, rows func(
 		if err != nil {
 			return err
 		}
-		if err := writeFile(dir, codesFile, func(f io.Writer) error { return codes.Write(atomicfile.Writer{Context: ctx, Writer: f}) }); err != nil {
+		if err := atomicfile.WriteIn(dir, codesFile, func(f io.Writer) error { return codes.Write(atomicfile.Writer{Context: ctx, Writer: f}) }); err != nil {
 			return err
 		}
 		if err := codes.Close(); err != nil {
@@ -61,10 +62,13 @@ func (m *Model) SaveRows(ctx context.Context, dir string, force bool, rows func(
 		}
 		return m.writeDictionary(dir)
 	})
-	if failed != nil {
-		return failed
+	if failed == nil {
+		return err
 	}
-	return err
+	if left, ok := errors.AsType[*atomicfile.LeftoverError](err); ok {
+		return fmt.Errorf("%w; %w", failed, left)
+	}
+	return failed
 }
 
 // Rows reads a model's words and codes a few rows at a time, so that they need not fit
@@ -82,8 +86,13 @@ type Rows struct {
 // OpenRows opens the model in the directory dir. Its errors are those of [Open], but
 // for what is wrong with single rows. The caller must call [Rows.Close].
 func OpenRows(dir string) (*Rows, error) {
-	r := &Rows{dir: dir}
-	if err := r.open(); err != nil {
+	r := new(Rows)
+	_, err := unreplaced(dir, func() (*Rows, error) {
+		r.Close()
+		*r = Rows{dir: dir}
+		return r, r.open()
+	})
+	if err != nil {
 		r.Close()
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // An OutputError reports an output that cannot be written where it was asked for: the
@@ -86,7 +87,9 @@ func WriteFiles(ctx context.Context, paths []string, force bool, write func(file
 		}
 	}
 	for _, f := range files {
-		SyncDir(filepath.Dir(f.path))
+		if err := syncPlace(f.path); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -94,6 +97,7 @@ func WriteFiles(ctx context.Context, paths []string, force bool, write func(file
 // A file is written under a temporary name, and then placed.
 type file struct {
 	temp  *os.File
+	name  string // of temp, until that is the file's own
 	path  string
 	force bool
 	isNew bool   // at its place there was nothing
@@ -109,7 +113,7 @@ func create(path string, force bool) (*file, error) {
 	if err != nil {
 		return nil, &OutputError{path, fmt.Errorf("cannot be created: %w", reason(err))}
 	}
-	return &file{temp: temp, path: path, force: force}, nil
+	return &file{temp: temp, name: temp.Name(), path: path, force: force}, nil
 }
 
 // Write implements [io.Writer].
@@ -140,7 +144,7 @@ func (f *file) place(undoable bool) error {
 	if !f.force {
 		// A link, unlike a new name, never replaces what somebody else has just
 		// put there.
-		err := os.Link(f.temp.Name(), f.path)
+		err := os.Link(f.name, f.path)
 		if err == nil {
 			f.isNew = true
 			return nil
@@ -162,7 +166,11 @@ func (f *file) place(undoable bool) error {
 			f.isNew = true
 		}
 	}
-	return f.inFile(os.Rename(f.temp.Name(), f.path))
+	if err := os.Rename(f.name, f.path); err != nil {
+		return f.inFile(err)
+	}
+	f.name = ""
+	return nil
 }
 
 // undo undoes place, unless the file system has no links.
@@ -177,7 +185,7 @@ func (f *file) undo() {
 // discard removes temporary names. It adds to err what could not be removed.
 func (f *file) discard(err error) error {
 	f.temp.Close() // which fails if finish closed it
-	for _, name := range []string{f.temp.Name(), f.old} {
+	for _, name := range []string{f.name, f.old} {
 		if name != "" {
 			err = leftover(err, name, os.Remove(name))
 		}
@@ -262,8 +270,7 @@ func tryDir(path string, mayReplace func(path string) error) (err error) {
 }
 
 // WriteDir makes a directory at path. It calls write with a temporary directory, in
-// which write creates the files and flushes them to disk, and then gives that directory
-// its name. What is at path is replaced if mayReplace allows it, as in [CheckDir].
+// which write creates the files by [WriteIn], and then gives that directory its name. What is at path is replaced if mayReplace allows it, as in [CheckDir].
 //
 // If write fails, the temporary directory is removed. If write succeeds but the
 // directory cannot be renamed, it is removed too or, with keep, left under its temporary
@@ -278,10 +285,12 @@ func WriteDir(path string, keep bool, mayReplace func(path string) error, write 
 	if err = os.Mkdir(dir, 0o777); err == nil {
 		err = write(dir)
 	}
+	if err == nil {
+		err = SyncDir(dir)
+	}
 	if err != nil {
 		return leftover(fmt.Errorf("%s: %w", path, reason(err)), temp, os.RemoveAll(temp))
 	}
-	SyncDir(dir)
 	if err := placeDir(temp, path, mayReplace); err != nil {
 		// What was there may be in temp, if it could not be moved back.
 		if _, old := os.Lstat(filepath.Join(temp, oldName)); !keep && errors.Is(old, fs.ErrNotExist) {
@@ -289,8 +298,29 @@ func WriteDir(path string, keep bool, mayReplace func(path string) error, write 
 		}
 		return fmt.Errorf("%s: %w; the new one is kept as %s", path, err, dir)
 	}
-	SyncDir(filepath.Dir(path))
-	return leftover(nil, temp, os.RemoveAll(temp))
+	return leftover(syncPlace(path), temp, os.RemoveAll(temp))
+}
+
+// WriteIn creates a file of a directory that [WriteDir] makes, of what write writes, and
+// flushes it to disk. Its errors name the file.
+func WriteIn(dir, name string, write func(w io.Writer) error) error {
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err == nil {
+		err = write(f)
+		if err == nil {
+			err = f.Sync()
+		}
+		if closed := f.Close(); err == nil {
+			err = closed
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	if e, ok := err.(*fs.PathError); ok {
+		err = e.Err // the file is named once, and not by where it is now
+	}
+	return fmt.Errorf("%s: %w", name, err)
 }
 
 // What a temporary directory holds.
@@ -398,11 +428,24 @@ func reason(err error) error {
 	return err
 }
 
+// syncPlace flushes the name of an output to disk, which has just been given to it.
+func syncPlace(path string) error {
+	if err := SyncDir(filepath.Dir(path)); err != nil {
+		return fmt.Errorf("%s: is written, but a loss of power may undo that, for its directory can't be flushed to disk: %w", path, reason(err))
+	}
+	return nil
+}
+
 // SyncDir flushes the names of the files in a directory to disk, on systems that can, so
 // that they survive a loss of power.
-func SyncDir(name string) {
-	if dir, err := os.Open(name); err == nil {
-		dir.Sync()
-		dir.Close()
+func SyncDir(name string) error {
+	dir, err := os.Open(name)
+	if err != nil {
+		return nil // it may be written, but not read
 	}
+	defer dir.Close()
+	if err := dir.Sync(); errors.Is(err, syscall.EIO) {
+		return err
+	}
+	return nil // whatever else is wrong, this file system flushes no names
 }

@@ -34,7 +34,7 @@ func interruptedRun(line string, epoch int) (code int, stderr string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	w := &interruptAfter{epoch: epoch, cancel: cancel}
-	code = run(ctx, strings.Fields(line), io.Discard, w)
+	code = run(ctx, strings.Fields(line+" --progress"), io.Discard, w)
 	return code, w.String()
 }
 
@@ -64,6 +64,10 @@ func TestResume(t *testing.T) {
 			if m := openModel(t, "model"); len(m.Info.Epochs) != 2 {
 				t.Errorf("the checkpoint has %d epochs", len(m.Info.Epochs))
 			}
+			// The same command again must not replace it, and says what goes on with it.
+			if code, _, stderr := command(line + " -o model --checkpoint 1h"); code != exitUsage || !strings.Contains(stderr, "model: already exists, a checkpoint: --resume goes on with it") {
+				t.Errorf("again: exit code %d: %s", code, stderr)
+			}
 			if code, _ := interruptedRun(line+" -o model --checkpoint 1h --resume", 4); code != exitInterrupted {
 				t.Fatalf("exit code %d", code)
 			}
@@ -71,7 +75,7 @@ func TestResume(t *testing.T) {
 			if code != exitInterrupted || !strings.Contains(stderr, "model is a checkpoint after epoch 4,") {
 				t.Errorf("without checkpoints: exit code %d: %s", code, stderr)
 			}
-			_, stderr = mustRun(t, line+" -o model --resume")
+			_, stderr = mustRun(t, line+" -o model --resume --progress")
 			if !strings.Contains(stderr, "resuming after epoch 4\n") || strings.Contains(stderr, "epoch 4/") || !strings.Contains(stderr, "epoch 5/") {
 				t.Error(stderr)
 			}

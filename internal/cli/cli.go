@@ -2,6 +2,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -125,8 +126,7 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 		Example:       "  overcomplete train glove.6B.300d.txt -o model --lambda 1",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		// Errors are one line.
-		DisableSuggestions: true,
+		Args:          noCommand,
 	}
 	version := root.Flags().Bool("version", false, "print the version of this program and how it was built")
 	root.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -137,16 +137,24 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 	}
 	root.AddCommand(newTrain(), newEncode(), newMerge(), newExport(),
 		newEval(), newTransform(), newTune(), newSweep(), newPaper(),
-		newTop(), newExplain(), newIntrusion(), newClusters(), newHeatmap(), newExplore(),
-		newGraph(), newDevices(), newVersion())
+		newTop(), newExplain(), newCompare(), newNearest(), newIntrusion(), newClusters(), newHeatmap(), newLabels(), newExplore(),
+		newGraph(), newDevices(), newVersion(), newMan())
+	// What is no command may have the flags of the one that is meant.
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if cmd.HasSubCommands() {
+			return cmp.Or(noCommand(cmd, cmd.Flags().Args()), err)
+		}
+		return err
+	})
 	takeDecimals(root)
+	completeValues(root)
 	root.InitDefaultHelpCmd()
 	help, _, _ := root.Find([]string{"help"})
 	help.Example = "  overcomplete help train"
 	// Without this, help on what is no command is that on the program.
 	help.Args = func(_ *cobra.Command, args []string) error {
-		_, _, err := root.Find(args)
-		return err
+		found, rest, err := root.Find(args)
+		return cmp.Or(err, noCommand(found, rest))
 	}
 	return root
 }

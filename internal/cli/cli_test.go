@@ -15,11 +15,12 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // tree returns what is under dir: files with their content, directories with a
 // slash.
-func tree(t *testing.T, dir string) map[string]string {
+func tree(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -35,6 +36,49 @@ func tree(t *testing.T, dir string) map[string]string {
 		t.Fatal(err)
 	}
 	return all
+}
+
+// restore makes the current directory what it was when tree returned it.
+func restore(t testing.TB, before map[string]string) {
+	t.Helper()
+	after := tree(t, ".")
+	for path := range after {
+		if _, ok := before[path]; !ok {
+			os.RemoveAll(path)
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(before)) {
+		if is, ok := after[path]; ok && is == before[path] {
+			continue
+		}
+		var err error
+		if strings.HasSuffix(path, "/") {
+			err = os.MkdirAll(path, 0o777)
+		} else {
+			err = os.WriteFile(path, []byte(before[path]), 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// differences names the files that differ: those that are gone (-), new (+) or others (≠).
+func differences(a, b map[string]string) (names []string) {
+	for path := range a {
+		if is, ok := b[path]; !ok {
+			names = append(names, "-"+path)
+		} else if is != a[path] {
+			names = append(names, "≠"+path)
+		}
+	}
+	for path := range b {
+		if _, ok := a[path]; !ok {
+			names = append(names, "+"+path)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // badInputs fills the current directory with files that training refuses.
@@ -189,7 +233,7 @@ func TestRefuses(t *testing.T) {
 		{"trian in.txt -o model", []string{`"trian"`, "overcomplete --help"}},
 		{"export old -o out", []string{`"format"`, "export --help"}},
 		{"export photos -f csr -o out", []string{"photos: not a model"}},
-		{"explore", []string{"1 arg", "explore --help"}},
+		{"explore", []string{"between 1 and 2 arg", "explore --help"}},
 		{"explore photos", []string{"photos: not a model"}},
 		{"explore old --listen nowhere", []string{"--listen", "nowhere", "ADDRESS:PORT"}},
 		{"explore old --words word1", []string{"--words is for --export"}},
@@ -286,6 +330,86 @@ func TestHelp(t *testing.T) {
 		stdout, stderr := mustRun(t, args)
 		if !strings.Contains(stdout, "Examples:\n  overcomplete ") || stderr != "" {
 			t.Errorf("%q prints\n%s\nand on standard error\n%s", args, stdout, stderr)
+		}
+	}
+}
+
+// What is no command is refused, and the commands that are spelt alike are named.
+func TestSuggestsCommands(t *testing.T) {
+	for args, want := range map[string]string{
+		"trian":          `no command "trian"; did you mean train?; see overcomplete --help`,
+		"swep a -o b":    `no command "swep"; did you mean sweep?; see overcomplete --help`,
+		"xyzzy":          `no command "xyzzy"; see overcomplete --help`,
+		"intrusion atuo": `no command "atuo"; did you mean auto?; see overcomplete intrusion --help`,
+		"help trian":     `no command "trian"; did you mean train?; see overcomplete help --help`,
+		"man swep":       `no command "swep"; did you mean sweep?`,
+	} {
+		if code, stdout, stderr := command(args); code != exitUsage || stdout != "" || stderr != "overcomplete: "+want+"\n" {
+			t.Errorf("%s: exit code %d, %q, %q", args, code, stdout, stderr)
+		}
+	}
+}
+
+// Shells are told the values of flags, also after those that a list has.
+func TestCompletesValues(t *testing.T) {
+	for args, want := range map[string]string{
+		"__complete train --method ":              "A\nB\n:4\n",
+		"__complete transform --method ":          "thresh1\nthresh2\n:4\n",
+		"__complete graph --loss ":                "squared\nhuber\n:4\n",
+		"__complete eval --tasks WS-353,SimLex":   "WS-353,SimLex-999\n",
+		"__complete man intrusion ":               "auto\n",
+		"__complete encode --device ":             "auto\ncpu\ncuda\n:4\n",
+		"__complete export model --format word2v": "word2vec\n",
+	} {
+		var stdout, stderr strings.Builder
+		if code := run(t.Context(), strings.Split(args, " "), &stdout, &stderr); code != 0 || !strings.Contains(stdout.String(), want) {
+			t.Errorf("%s: exit code %d, %s%s", args, code, stdout.String(), stderr.String())
+		}
+	}
+	for name := range flagValues {
+		found := false
+		var look func(cmd *cobra.Command)
+		look = func(cmd *cobra.Command) {
+			cmd.Flags().VisitAll(func(f *pflag.Flag) {
+				found = found || name == f.Name || name == cmd.Name()+" "+f.Name
+			})
+			for _, c := range cmd.Commands() {
+				look(c)
+			}
+		}
+		if look(newRoot()); !found {
+			t.Errorf("no command has the flag %s", name)
+		}
+	}
+}
+
+// Every command has a manual page, with its flags and its examples.
+func TestMan(t *testing.T) {
+	var check func(cmd *cobra.Command)
+	check = func(cmd *cobra.Command) {
+		page, _ := mustRun(t, "man"+strings.TrimPrefix(cmd.CommandPath(), "overcomplete"))
+		if !strings.HasPrefix(page, ".TH OVERCOMPLETE") {
+			t.Errorf("%s: %.40q", cmd.CommandPath(), page)
+		}
+		plain := strings.NewReplacer(`\-`, "-", `\&`, "", `\e`, `\`).Replace(page)
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if !strings.Contains(plain, "--"+f.Name) {
+				t.Errorf("%s: the page lacks --%s", cmd.CommandPath(), f.Name)
+			}
+		})
+		for line := range strings.Lines(cmd.Long + "\n" + cmd.Example + "\n") {
+			if line != "\n" && !strings.Contains(plain, "\n"+line) {
+				t.Errorf("%s: the page lacks %q", cmd.CommandPath(), line)
+			}
+		}
+		for _, c := range visible(cmd) {
+			check(c)
+		}
+	}
+	check(newRoot())
+	for text, want := range map[string]string{`a\b-c`: `a\eb\-c`, ".TH": `\&.TH`, "'tis": `\&'tis`} {
+		if got := troff(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
 	}
 }

@@ -38,6 +38,7 @@ vectors, it shows as many clusters of theirs, picked from 100 by k-means.`,
 			if err := checkBinary(m); err != nil {
 				return err
 			}
+			warnUnfinished(cmd, args[0])
 			members := make([][]int, m.Codes.Cols)
 			for i := range m.Codes.Rows {
 				index, _ := m.Codes.Row(i)
@@ -46,6 +47,14 @@ vectors, it shows as many clusters of theirs, picked from 100 by k-means.`,
 				}
 			}
 			found := clustering{Dimensions: pickClusters(m.Codes.Words, members, clusters, words, seed)}
+			x := interpret.NewIndex(m.Codes)
+			labels, err := loadLabels(args[0], x)
+			if err != nil {
+				return err
+			}
+			for i, c := range found.Dimensions {
+				found.Dimensions[i].Label = labels.Of(x, c.Number, false)
+			}
 			if input != "" {
 				x, _, err := readDense(cmd.Context(), cmd.ErrOrStderr(), input, skipBad)
 				if err != nil {
@@ -84,9 +93,10 @@ type clustering struct {
 }
 
 type cluster struct {
-	Number int      `json:"cluster"` // the dimension, or k-means' own number
-	Size   int      `json:"size"`    // of its words
-	Words  []string `json:"words"`   // the first of them
+	Number int      `json:"cluster"`         // the dimension, or k-means' own number
+	Label  string   `json:"label,omitempty"` // of a dimension
+	Size   int      `json:"size"`            // of its words
+	Words  []string `json:"words"`           // the first of them
 }
 
 // pickClusters returns n clusters that are not empty, with their first words.
@@ -108,15 +118,20 @@ func pickClusters(words []string, members [][]int, n, shown int, seed uint64) []
 
 func (c clustering) print(w io.Writer) error {
 	var b strings.Builder
-	table := func(title string, clusters []cluster) {
-		fmt.Fprintf(&b, "%9s  size  words\n", title)
-		for _, c := range clusters {
-			fmt.Fprintf(&b, "%9d  %4d  %s\n", c.Number, c.Size, wordList(c.Words, " "))
-		}
+	labels := make([]string, len(c.Dimensions))
+	for i, d := range c.Dimensions {
+		labels[i] = d.Label
 	}
-	table("dimension", c.Dimensions)
+	cells := labelColumn(labels)
+	fmt.Fprintf(&b, "dimension  size  %s  words\n", cells[0])
+	for i, d := range c.Dimensions {
+		fmt.Fprintf(&b, "%9d  %4d  %s  %s\n", d.Number, d.Size, cells[i+1], wordList(d.Words, " "))
+	}
 	if c.KMeans != nil {
-		table("k-means", c.KMeans)
+		fmt.Fprintf(&b, "  k-means  size  words\n")
+		for _, d := range c.KMeans {
+			fmt.Fprintf(&b, "%9d  %4d  %s\n", d.Number, d.Size, wordList(d.Words, " "))
+		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -151,9 +151,10 @@ func (f *deviceFlags) describe(index int) string {
 	return fmt.Sprintf("GPU %d, %s, %s", index, gpu.Name, f.precision)
 }
 
-// onCPU says that something runs on the CPU, and why if that was not asked for.
+// onCPU says that something runs on the CPU, and why if that was not asked for. A program
+// without GPU support runs nothing elsewhere, and "devices" says that.
 func (f *deviceFlags) onCPU(why string) string {
-	if f.device == "cpu" {
+	if f.device == "cpu" || !gpuSupport {
 		return "on the CPU"
 	}
 	return "on the CPU (" + why + ")"

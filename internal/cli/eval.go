@@ -104,7 +104,8 @@ func (f *evalFlags) read() (tasks []eval.Task, err error) {
 
 func newEval() *cobra.Command {
 	var f evalFlags
-	var skipBad, markdown, latex, json, quiet bool
+	var progress progressFlags
+	var skipBad, markdown, latex, json bool
 	cmd := &cobra.Command{
 		Use:   "eval VECTORS… [--data DIR]",
 		Short: "Measure vectors by the paper's benchmark tasks",
@@ -158,17 +159,19 @@ rows that are finished.`,
 				}
 				representations = append(representations, r)
 			}
+			log := progress.log(cmd.ErrOrStderr())
+			first := time.Now()
 			for i, r := range representations {
 				start := time.Now()
+				finished, end := showTasks(log, progress.lines, r.Name, tasks)
 				var results []eval.Result
-				if results, err = eval.Run(cmd.Context(), r, tasks, o); err != nil {
+				results, err = eval.Run(cmd.Context(), r, tasks, o, finished)
+				if end(); err != nil {
 					break
 				}
 				representations[i] = nil // its memory is free
 				table.Rows = append(table.Rows, eval.Row{Name: r.Name, Results: results})
-				if !quiet {
-					say(cmd.ErrOrStderr(), "evaluated %s in %.1f s", r.Name, time.Since(start).Seconds())
-				}
+				say(log, "evaluated %s in %.1f s%s", r.Name, time.Since(start).Seconds(), remaining(first, i+1, len(representations)))
 			}
 			if len(table.Rows) == 0 {
 				return err
@@ -189,7 +192,7 @@ rows that are finished.`,
 	flags.BoolVar(&markdown, "markdown", false, "print the table in Markdown")
 	flags.BoolVar(&latex, "latex", false, "print the table in LaTeX")
 	flags.BoolVar(&json, "json", false, "print the results as JSON")
-	flags.BoolVar(&quiet, "quiet", false, "print no progress")
+	progress.registerProgress(flags, "a task")
 	return cmd
 }
 

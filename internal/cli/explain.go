@@ -3,16 +3,20 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"overcomplete/internal/escape"
+	"overcomplete/internal/input"
 	"overcomplete/interpret"
+	"overcomplete/model"
 )
 
 func newExplain() *cobra.Command {
 	var words, dimensions, neighbours int
+	var of string
 	var skipBad, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "explain MODEL WORD...",
@@ -23,9 +27,16 @@ most negative ones. The nearest words are those with the largest cosines between
 their sparse vectors and the word's. A word that is not there as it stands is looked
 up in lower case.
 
+` + aboutLabels + `
+
+The codes that encode gave to new words have the dimensions of the model that they
+were made with. With --vocabulary, that model, they are described by its words and
+labels, and not by the new words alone.
+
 ` + aboutInput,
 		Example: `  overcomplete explain model bank
-  overcomplete explain model bank river --dimensions 5 --json`,
+  overcomplete explain model bank river --dimensions 5 --json
+  overcomplete explain encoded "river bank" --vocabulary model`,
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := checkCounts(0, count{"--words", words}, count{"--dimensions", dimensions}, count{"--neighbours", neighbours})
@@ -36,13 +47,25 @@ up in lower case.
 			if err != nil {
 				return err
 			}
+			vocabulary := args[0]
+			described := x // by the words of this
+			if of != "" {
+				vocabulary = of
+				if described, err = loadVocabulary(cmd, args[0], of); err != nil {
+					return err
+				}
+			}
+			labels, err := loadLabels(vocabulary, described)
+			if err != nil {
+				return err
+			}
 			var explained []explanation
 			for _, word := range args[1:] {
 				row, err := findWord(x, word)
 				if err != nil {
 					return err
 				}
-				explained = append(explained, explain(x, row, words, dimensions, neighbours))
+				explained = append(explained, explain(x, row, described, labels, words, dimensions, neighbours))
 			}
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), explained)
@@ -63,17 +86,43 @@ up in lower case.
 	flags.IntVarP(&words, "words", "n", 8, "words of each dimension")
 	flags.IntVar(&dimensions, "dimensions", 20, "most dimensions to show, 0 for all")
 	flags.IntVar(&neighbours, "neighbours", 10, "nearest words to show")
+	flags.StringVar(&of, "vocabulary", "", "describe dimensions by the words of this `model`")
 	addSkipBad(cmd, &skipBad)
 	flags.BoolVar(&asJSON, "json", false, "print the same as JSON")
 	return cmd
 }
 
+// loadVocabulary reads the model whose words describe the dimensions of the one at path,
+// which must be the same.
+func loadVocabulary(cmd *cobra.Command, path, vocabulary string) (*interpret.Index, error) {
+	if !model.Is(path) {
+		return nil, usagef("%s: --vocabulary is for what encode wrote, and this is no model", path)
+	}
+	encoded, err := input.Wait(cmd.Context(), func() (*model.Model, error) { return model.OpenDictionary(path) })
+	if err != nil {
+		return nil, usageError{err}
+	}
+	m, err := loadModel(cmd.Context(), vocabulary)
+	if err != nil {
+		return nil, err
+	}
+	if a, b := &encoded.Dictionary, &m.Dictionary; a.Dim != b.Dim || !slices.Equal(a.Atoms, b.Atoms) {
+		return nil, usagef("%s was not encoded with the dictionary of %s: want --vocabulary to be the model that it was made with", path, vocabulary)
+	}
+	return interpret.NewIndex(m.Codes), nil
+}
+
 // explanation is a word's dimensions and neighbours.
 type explanation struct {
-	Word    string                `json:"word"`
-	Active  int                   `json:"active"` // dimensions that are not zero
-	Nearest []neighbour           `json:"nearest"`
-	Strong  []interpret.Explained `json:"dimensions"`
+	Word    string      `json:"word"`
+	Active  int         `json:"active"` // dimensions that are not zero
+	Nearest []neighbour `json:"nearest"`
+	Strong  []labelled  `json:"dimensions"`
+}
+
+type labelled struct {
+	Label string `json:"label"`
+	interpret.Explained
 }
 
 type neighbour struct {
@@ -81,11 +130,19 @@ type neighbour struct {
 	Cosine float64 `json:"cosine"`
 }
 
-func explain(x *interpret.Index, row, words, dimensions, neighbours int) explanation {
+// explain describes a row of x by the words of an index with the same dimensions.
+func explain(x *interpret.Index, row int, by *interpret.Index, labels interpret.Labels, words, dimensions, neighbours int) explanation {
 	index, value := x.Codes.Row(row)
-	e := explanation{Word: x.Codes.Words[row], Active: len(index), Nearest: []neighbour{}, Strong: x.Explain(index, value, dimensions, words)}
-	for _, n := range x.Nearest(row, neighbours) {
-		e.Nearest = append(e.Nearest, neighbour{x.Codes.Words[n.Row], n.Cosine})
+	e := explanation{Word: x.Codes.Words[row], Active: len(index), Nearest: []neighbour{}, Strong: []labelled{}}
+	for _, d := range by.Explain(index, value, dimensions, words) {
+		e.Strong = append(e.Strong, labelled{labels.Of(by, d.Dimension, d.Weight < 0), d})
+	}
+	nearest := by.NearestTo(index, value, neighbours)
+	if by == x {
+		nearest = x.Nearest(row, neighbours)
+	}
+	for _, n := range nearest {
+		e.Nearest = append(e.Nearest, neighbour{by.Codes.Words[n.Row], n.Cosine})
 	}
 	return e
 }
@@ -100,9 +157,14 @@ func (e explanation) print(w io.Writer, dimensions int) error {
 		}
 		fmt.Fprintf(&b, "nearest: %s\n", strings.Join(nearest, ", "))
 	}
-	fmt.Fprintf(&b, "dimension   weight  words\n")
-	for _, d := range e.Strong {
-		fmt.Fprintf(&b, "%9d  %7.3g  %s\n", d.Dimension, d.Weight, wordList(d.Words, " "))
+	labels := make([]string, len(e.Strong))
+	for i, d := range e.Strong {
+		labels[i] = d.Label
+	}
+	cells := labelColumn(labels)
+	fmt.Fprintf(&b, "dimension   weight  %s  words\n", cells[0])
+	for i, d := range e.Strong {
+		fmt.Fprintf(&b, "%9d  %7.3g  %s  %s\n", d.Dimension, d.Weight, cells[i+1], wordList(d.Words, " "))
 	}
 	if left := e.Active - len(e.Strong); left > 0 {
 		fmt.Fprintf(&b, "and %d weaker ones\n", left)

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"overcomplete/interpret"
 	"overcomplete/interpret/explore"
+	"overcomplete/model"
 )
 
 func newExplore() *cobra.Command {
@@ -19,23 +22,32 @@ func newExplore() *cobra.Command {
 	var dimensions []int
 	var force bool
 	cmd := &cobra.Command{
-		Use:   "explore MODEL",
+		Use:   "explore MODEL [MODEL]",
 		Short: "Look around in a model: a web page on this machine",
-		Long: `Explore prints the address of a web page, until it is interrupted: the dimensions of
-each word, the words of each dimension, what two or three words share, and a map of
-all dimensions. Nothing comes from the network, and nobody else can reach the page
-unless --listen names an address that others can.
+		Long: `Explore prints the address of a web page, until it is interrupted. Ask it for a word,
+for several (bank river: what they share, and what tells them apart), for a sum of words
+(king - man + woman), for a text, or for a dimension; list and sort all dimensions by
+how coherent they are, give them labels, and see them on a map. Of two models, it also
+shows which of their dimensions are alike, and a word in both.
+
+Labels are saved in the model's directory (see labels), and how coherent dimensions are
+is what "intrusion auto --save" measured. Nothing comes from the network, and nobody
+else can reach the page unless --listen names an address that others can.
 
 With --export the page becomes one file instead, to send to somebody. It shows the
 chosen words and dimensions. Where no dimensions are chosen these are the strongest
 of each word, where no words are, the top words of each dimension.`,
 		Example: `  overcomplete explore model
+  overcomplete explore model other
   overcomplete explore model --export bank.html --words bank,river,money`,
-		Args: cobra.ExactArgs(1),
+		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("export") {
 				if cmd.Flags().Changed("listen") {
 					return usagef("give --export or --listen, not both")
+				}
+				if len(args) > 1 {
+					return usagef("--export writes the page of one model")
 				}
 				return exportPage(cmd.Context(), args[0], output, force, words, dimensions)
 			}
@@ -52,9 +64,19 @@ of each word, where no words are, the top words of each dimension.`,
 				return usagef("--listen: %w; choose another ADDRESS:PORT", err)
 			}
 			defer listener.Close()
+			for _, path := range args {
+				warnUnfinished(cmd, path)
+			}
 			x, err := openExplorer(cmd.Context(), args[0])
 			if err != nil {
 				return err
+			}
+			if len(args) > 1 {
+				other, err := openExplorer(cmd.Context(), args[1])
+				if err != nil {
+					return err
+				}
+				x.UseOther(other)
 			}
 			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "http://%s/\n", reachable(listener.Addr().(*net.TCPAddr))); err != nil {
 				return err
@@ -93,7 +115,22 @@ func openExplorer(ctx context.Context, path string) (*explore.Explorer, error) {
 	if absolute, err := filepath.Abs(path); err == nil {
 		path = absolute // "." has a name, too
 	}
-	return explore.New(m, filepath.Base(path)), nil
+	x := explore.New(m, filepath.Base(path))
+	if file, err := model.LabelsPath(path); err == nil {
+		if err := x.UseLabels(file); err != nil {
+			return nil, usageError{err}
+		}
+	}
+	if file, err := coherenceFile(path); err == nil {
+		c, err := interpret.ReadCoherence(file, m.Codes.Cols)
+		switch {
+		case err == nil:
+			x.UseCoherence(c)
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, usageError{err}
+		}
+	}
+	return x, nil
 }
 
 func exportPage(ctx context.Context, dir, output string, force bool, words []string, dimensions []int) error {

@@ -18,27 +18,30 @@ func TestExplore(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	stdout, print := io.Pipe()
 	var stderr bytes.Buffer
+	mustRun(t, "train --recipe paper in.txt -o other --method B --epochs 1")
 	ended := make(chan int, 1)
 	go func() {
-		ended <- run(ctx, strings.Fields("explore old --listen 127.0.0.1:0"), print, &stderr)
+		ended <- run(ctx, strings.Fields("explore old other --listen 127.0.0.1:0"), print, &stderr)
 		print.Close()
 	}()
 	address, err := bufio.NewReader(stdout).ReadString('\n')
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := http.Get(strings.TrimSpace(address) + "data/model")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var about struct {
-		Name  string
-		Words int
-	}
-	err = json.NewDecoder(response.Body).Decode(&about)
-	response.Body.Close()
-	if err != nil || about.Name != "old" || about.Words != 60 {
-		t.Errorf("got %+v, %v", about, err)
+	for path, name := range map[string]string{"": "old", "other/": "other"} {
+		response, err := http.Get(strings.TrimSpace(address) + path + "data/model")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var about struct {
+			Name  string
+			Words int
+		}
+		err = json.NewDecoder(response.Body).Decode(&about)
+		response.Body.Close()
+		if err != nil || about.Name != name || about.Words != 60 {
+			t.Errorf("got %+v, %v", about, err)
+		}
 	}
 	cancel()
 	if code := <-ended; code != 0 || stderr.Len() > 0 {
@@ -86,6 +89,10 @@ func TestExploreInterrupted(t *testing.T) {
 func TestExploreRefuses(t *testing.T) {
 	sampleDir(t)
 	mustRun(t, "train --recipe paper in.txt -o old --epochs 1")
+	for name, file := range map[string]string{"named": "labels.json", "scored": "coherence.json"} {
+		mustRun(t, "train --recipe paper in.txt --epochs 1 -o "+name)
+		writeFile(t, name+"/"+file, []byte(`[{"dimension": 1000, "name": "a"}]`))
+	}
 	for _, tt := range []struct {
 		args []string
 		want string
@@ -93,6 +100,9 @@ func TestExploreRefuses(t *testing.T) {
 		{[]string{"old", "--listen", ""}, "--listen is empty"},
 		{[]string{"old", "--export", "", "--words", "word1"}, "--export is empty"},
 		{[]string{"old", "--export", "-", "--words", "word1"}, "--export writes a file, not standard output"},
+		{[]string{"old", "old", "--export", "page.html", "--words", "word1"}, "--export writes the page of one model"},
+		{[]string{"named", "--listen", "127.0.0.1:0"}, "labels.json: no dimension 1000"},
+		{[]string{"scored", "--listen", "127.0.0.1:0"}, "coherence.json: "},
 		{[]string{"in.txt", "--listen", "127.0.0.1:0"}, "in.txt: not a model: "},
 	} {
 		var stdout, stderr bytes.Buffer
@@ -106,9 +116,11 @@ func TestExploreRefuses(t *testing.T) {
 func TestExploreExport(t *testing.T) {
 	sampleDir(t)
 	mustRun(t, "train --recipe paper in.txt -o old --epochs 1")
+	writeFile(t, "labels.tsv", []byte("dimension\tlabel\n3\tkings\n"))
+	mustRun(t, "labels old --import labels.tsv")
 	mustRun(t, "explore old --export page.html --words word1,word2 --dimensions 3")
 	page := string(readFile(t, "page.html"))
-	for _, want := range []string{"<!DOCTYPE html>", `"word":{"word1":`, `"dimension":{"3":`} {
+	for _, want := range []string{"<!DOCTYPE html>", `"word":{"word1":`, `"dimension":{"3":`, `"labels":[{"dimension":3,"name":"kings"}]`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %s in the page", want)
 		}

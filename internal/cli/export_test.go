@@ -348,7 +348,7 @@ func TestProjectorIsReadBack(t *testing.T) {
 			t.Errorf("row %d is %v, want %v", i, got.Row(i), want)
 		}
 	}
-	for _, line := range []string{"transform out.tsv --method thresh1 -o -", "train out.tsv -o new", "top out.tsv"} {
+	for _, line := range []string{"transform out.tsv --method thresh1 -o -", "train --recipe paper out.tsv -o new", "top out.tsv"} {
 		if code, _, stderr := command(line); code != exitUsage || !strings.Contains(stderr, "out.tsv: no line begins with a word") || !strings.Contains(stderr, "--words") {
 			t.Errorf("%s: exit code %d, %s", line, code, stderr)
 		}
@@ -366,7 +366,7 @@ func TestCommandsReadTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	results := func(path string) string {
-		mustRun(t, "train "+path+" -o model -k 5 --epochs 2 --quiet --force")
+		mustRun(t, "train --recipe paper "+path+" -o model -k 5 --epochs 2 --quiet --force")
 		mustRun(t, "encode model "+path+" -o encoded --quiet --force")
 		transformed, _ := mustRun(t, "transform "+path+" --method thresh2 -o -")
 		top, _ := mustRun(t, "top "+path)

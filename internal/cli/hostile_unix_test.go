@@ -99,6 +99,16 @@ func TestHostileNames(t *testing.T) {
 		{0, append([]string{"explain", model, "--json"}, evilWords...)},
 		{2, []string{"explain", model, "\x1b]0;title"}},
 		{2, []string{"explain", evil, "word20"}},
+		{0, []string{"explain", evil + ".1", "word20", "--vocabulary", model}},
+		{2, []string{"explain", evil + ".1", "word20", "--vocabulary", evil}},
+		{0, append([]string{"compare", model}, evilWords...)},
+		{0, append([]string{"compare", text, "--json"}, evilWords...)},
+		{2, []string{"compare", model, "word20", "\x1b]0;title"}},
+		{0, []string{"nearest", model, evilWords[0], "-n", "60", "--dimensions", "60"}},
+		{0, []string{"nearest", model, "word20", "-", "word21", "--json"}},
+		{2, []string{"nearest", model, "\x1b]0;title"}},
+		{2, []string{"labels", model, "--import", text}},
+		{0, []string{"labels", model, "-n", "60"}},
 		{0, []string{"intrusion", "make", evil + "=" + model, evil + "2=" + text, "-n", "2", "-o", evil + ".test.json"}},
 		{2, []string{"intrusion", "make", evil + "=" + evil, "-o", "y.json"}},
 		{0, []string{"intrusion", "judge", evil + ".test.json", "-o", evil + ".answers", "--judge", "\u202eann"}},
@@ -111,6 +121,10 @@ func TestHostileNames(t *testing.T) {
 		{2, []string{"intrusion", "score", evil + ".test.key.json", text}},
 		{0, []string{"intrusion", "auto", model, "--input", text, "--reference", evil + ".out"}},
 		{2, []string{"intrusion", "auto", model, "--input", text, "--reference", text}},
+		{2, []string{"top", model, "--sort", "coherence"}},
+		{0, []string{"intrusion", "auto", model, "--input", text, "--reference", evil + ".out", "--save", "--json"}},
+		{0, []string{"top", model, "--sort", "coherence", "-n", "60"}},
+		{2, []string{"top", text, "--sort", "coherence"}},
 		{0, []string{"clusters", model, "-n", "60", "--clusters", "100"}},
 		{0, []string{"clusters", model, "--input", text, "--json"}},
 		{2, []string{"clusters", evil}},
@@ -128,6 +142,8 @@ func TestHostileNames(t *testing.T) {
 		{0, []string{"devices"}},
 		{2, []string{"version", evil}},
 		{0, []string{"version"}},
+		{2, []string{"man", evil}},
+		{0, []string{"man", "train"}},
 		{2, []string{"help", evil}},
 		{2, []string{evil}},
 	} {
@@ -155,16 +171,7 @@ func TestHostileNames(t *testing.T) {
 			checkPlain(t, tt.args, printed)
 		}
 	}
-	var visit func(cmd *cobra.Command)
-	visit = func(cmd *cobra.Command) {
-		if !cmd.HasSubCommands() && cmd.Name() != "completion" && !covered[cmd.CommandPath()] {
-			t.Errorf("%q is not tried", cmd.CommandPath())
-		}
-		for _, c := range cmd.Commands() {
-			visit(c)
-		}
-	}
-	visit(newRoot())
+	checkCovered(t, covered)
 
 	// The picture is XML, and shows the words as text.
 	picture, err := os.ReadFile(evil + ".svg")
@@ -201,6 +208,21 @@ func TestHostileNames(t *testing.T) {
 	if err != nil || !slices.Equal(back.Words, d.Words) {
 		t.Errorf("read back %q, %v", back.Words, err)
 	}
+}
+
+// checkCovered checks that a test tries all commands, which have their paths in covered.
+func checkCovered(t *testing.T, covered map[string]bool) {
+	t.Helper()
+	var visit func(cmd *cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		if !cmd.HasSubCommands() && cmd.Name() != "completion" && !covered[cmd.CommandPath()] {
+			t.Errorf("%q is not tried", cmd.CommandPath())
+		}
+		for _, c := range cmd.Commands() {
+			visit(c)
+		}
+	}
+	visit(newRoot())
 }
 
 func commandArgs(args ...string) (code int, stdout, stderr string) {

@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"io"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -20,6 +22,9 @@ import (
 const aboutInput = `MODEL is a model, or a file of dense vectors as train reads them, whose dimensions
 can be looked at in the same way.`
 
+const aboutLabels = `The label of a dimension is what a person called it (see labels), or else its most
+distinctive words, which few other dimensions have.`
+
 func addSkipBad(cmd *cobra.Command, skipBad *bool) {
 	cmd.Flags().BoolVar(skipBad, "skip-bad", false, "drop malformed rows of dense vectors instead of stopping at the first")
 }
@@ -31,6 +36,7 @@ func loadIndex(cmd *cobra.Command, path string, skipBad bool) (*interpret.Index,
 		if err != nil {
 			return nil, err
 		}
+		warnUnfinished(cmd, path)
 		return interpret.NewIndex(m.Codes), nil
 	}
 	x, _, err := readDense(cmd.Context(), cmd.ErrOrStderr(), path, skipBad)
@@ -40,6 +46,13 @@ func loadIndex(cmd *cobra.Command, path string, skipBad bool) (*interpret.Index,
 	return interpret.NewIndex(interpret.FromDense(x)), nil
 }
 
+// warnUnfinished says if the dimensions of the model at path are not those that it will have.
+func warnUnfinished(cmd *cobra.Command, path string) {
+	if model.IsCheckpoint(path) {
+		warn(cmd.ErrOrStderr(), "%s is a checkpoint: its training is not finished, and train --resume goes on with it", path)
+	}
+}
+
 // loadModel opens a model, which takes a while if it is large.
 func loadModel(ctx context.Context, path string) (*model.Model, error) {
 	m, err := input.Wait(ctx, func() (*model.Model, error) { return model.Open(path) })
@@ -47,6 +60,15 @@ func loadModel(ctx context.Context, path string) (*model.Model, error) {
 		return nil, usageError{err}
 	}
 	return m, nil
+}
+
+// coherenceFile returns the file in which the directory of a model has the scores of its
+// dimensions.
+func coherenceFile(path string) (string, error) {
+	if stat, err := os.Stat(path); err != nil || !stat.IsDir() {
+		return "", usagef("%s: scores of dimensions are kept in the directory of a model, which this is not", path)
+	}
+	return filepath.Join(path, model.CoherenceFile), nil
 }
 
 func readDense(ctx context.Context, stderr io.Writer, path string, skipBad bool) (*vectors.Dense, *vectors.Source, error) {

@@ -10,6 +10,9 @@ import (
 	"fmt"
 	"image/png"
 	"io"
+	"io/fs"
+	"maps"
+	"math"
 	"net/http"
 	"net/url"
 	"os"
@@ -21,6 +24,9 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"overcomplete/cpu"
+	"overcomplete/encode"
+	"overcomplete/encode/encodetest"
 	"overcomplete/internal/realdata"
 	"overcomplete/interpret"
 	"overcomplete/interpret/judge"
@@ -62,19 +68,20 @@ func checkOutput(t *testing.T, line, want string) {
 func TestTopAndExplain(t *testing.T) {
 	t.Chdir(saveModel(t, readable()))
 	writeFile(t, "dense.txt", []byte("read 1 -1\nwrite 2 -.5\nclose -3 .5\n"))
-	checkOutput(t, "top model --words 2 --dimensions 2", `dimension  variance  words
-        0  1.33e+00  close write
-        1  1.33e+00  month week
+	checkOutput(t, "top model --words 2 --dimensions 2", `dimension  variance  label               words
+        0  1.33e+00  close, write, read  close write
+        1  1.33e+00  month, week, day    month week
 `)
-	checkOutput(t, "top model 2", `dimension  variance  words
-        2  1.46e-01  day write
+	checkOutput(t, "top model 2", `dimension  variance  label       words
+        2  1.46e-01  day, write  day write
 `)
-	checkOutput(t, "top dense.txt 1", `dimension  variance  words
-        1  3.89e-01  close
+	checkOutput(t, "top dense.txt 1", `dimension  variance  label  words
+        1  3.89e-01  close  close
 `)
 	checkOutput(t, "top model 2 --json", `[
   {
     "dimension": 2,
+    "label": "day, write",
     "variance": 0.14583333333333334,
     "words": [
       {
@@ -90,10 +97,77 @@ func TestTopAndExplain(t *testing.T) {
 ]
 `)
 	checkOutput(t, "explain model WRITE -n 2 --neighbours 0", `write: 2 of 3 dimensions
-dimension   weight  words
-        0        2  close write
-        2      0.5  day write
+dimension   weight  label               words
+        0        2  close, write, read  close write
+        2      0.5  day, write          day write
 `)
+}
+
+// Matched intruders count before quarters, quarters before the variance, and dimensions
+// without a score are left out.
+func TestTopByCoherence(t *testing.T) {
+	m := readable()
+	m.Codes.Cols, m.Info.Training.Atoms, m.Dictionary.Atoms = 5, 5, make([]float32, 10)
+	m.Codes.Ptr = []int64{0, 2, 5, 7, 10, 12, 16}
+	m.Codes.Index = []int32{0, 3, 0, 2, 4, 0, 3, 1, 3, 4, 1, 3, 1, 2, 3, 4}
+	m.Codes.Value = []float32{1, 1, 2, .5, 1, 3, 1, 3, 1, 2, 2, 1, 1, 1, 2, 3}
+	t.Chdir(saveModel(t, m))
+	c := &interpret.Coherence{
+		Words: 6, Dimensions: 4, Quarters: make([]interpret.Estimate, 4), Quartered: 2,
+		Scores: []interpret.Score{
+			{Dimension: 0, Any: 1, Matched: .9},
+			{Dimension: 2, Any: .3, Matched: 1, Quarters: []float64{.2, .8, 0, 0}},
+			{Dimension: 3, Any: 0, Matched: 1, Quarters: []float64{.2, 0, .4, .6}},
+			{Dimension: 4, Any: .1, Matched: .9},
+		},
+	}
+	if err := c.Save(t.Context(), "model/coherence.json"); err != nil {
+		t.Fatal(err)
+	}
+	checkOutput(t, "top model --sort coherence -n 2", `dimension  variance  top   q1   q2   q3   q4  label               words
+        2  1.46e-01  100   20   80    0    0  day, write          day write
+        3  3.33e-01  100   20    0   40   60  day, read, week     day read
+        0  1.33e+00   90                      close, write, read  close write
+        4  1.33e+00   90                      day, month, write   day month
+`)
+	checkOutput(t, "top model --sort coherence -n 1 --dimensions 1 --json", `[
+  {
+    "dimension": 2,
+    "label": "day, write",
+    "variance": 0.14583333333333334,
+    "coherence": {
+      "dimension": 2,
+      "any": 0.3,
+      "matched": 1,
+      "quarters": [
+        0.2,
+        0.8,
+        0,
+        0
+      ]
+    },
+    "words": [
+      {
+        "word": "day",
+        "value": 1
+      }
+    ]
+  }
+]
+`)
+	// Without, all is as if there were no scores.
+	checkOutput(t, "top model --dimensions 1 -n 2 --sort variance", `dimension  variance  label               words
+        0  1.33e+00  close, write, read  close write
+`)
+	m.Dictionary.Atoms, m.Info.Training.Atoms, m.Codes.Cols = m.Dictionary.Atoms[:6], 3, 3
+	m.Codes.CSR = readable().Codes.CSR
+	if err := m.Save("smaller", false); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Save(t.Context(), "smaller/coherence.json"); err != nil {
+		t.Fatal(err)
+	}
+	checkRefused(t, "top smaller --sort coherence", []string{"smaller/coherence.json: ", "dimension 3", "less than 3"}, tree(t, "."))
 }
 
 // Words are shown so that they can be told apart, and never as commands to the
@@ -104,25 +178,25 @@ func TestOddWords(t *testing.T) {
 	m.Codes.Words = []string{"New York", "\x1b[2Jread", " ", `"`, persian, "ça,va"}
 	m.Codes.Value[5] = 1e-5
 	t.Chdir(saveModel(t, m))
-	checkOutput(t, "top model 0 1", `dimension  variance  words
-        0  1.33e+00  " " "\x1b[2Jread" "New York"
-        1  1.22e+00  "\"" ça,va `+persian+`
+	checkOutput(t, "top model 0 1", `dimension  variance  label                     words
+        0  1.33e+00   , \x1b[2Jread, New York  " " "\x1b[2Jread" "New York"
+        1  1.22e+00  ", ça,va, `+persian+`        "\"" ça,va `+persian+`
 `)
 	checkOutput(t, "explain model ça,va "+persian+" --words 1 --neighbours 2", `ça,va: 2 of 3 dimensions
 nearest: " 0.71, `+persian+` 0.71
-dimension   weight  words
-        1        1  "\""
-        2        1  ça,va
+dimension   weight  label               words
+        1        1  ", ça,va, `+persian+`  "\""
+        2        1  ça,va, \x1b[2Jread  ça,va
 
 `+persian+`: 1 of 3 dimensions
 nearest: " 1.00, ça,va 0.71
-dimension   weight  words
-        1    1e-05  "\""
+dimension   weight  label               words
+        1    1e-05  ", ça,va, `+persian+`  "\""
 `)
-	checkOutput(t, "clusters model", `dimension  size  words
-        0     3  "New York" "\x1b[2Jread" " "
-        1     3  "\"" `+persian+` ça,va
-        2     2  "\x1b[2Jread" ça,va
+	checkOutput(t, "clusters model", `dimension  size  label                     words
+        0     3   , \x1b[2Jread, New York  "New York" "\x1b[2Jread" " "
+        1     3  ", ça,va, `+persian+`        "\"" `+persian+` ça,va
+        2     2  ça,va, \x1b[2Jread        "\x1b[2Jread" ça,va
 `)
 	// A word with a comma is a group, as it stands.
 	checkOutput(t, "heatmap model ça,va \x1b[2Jread,\" -o map.svg", `dimensions in common, of 3
@@ -146,14 +220,14 @@ func TestExplainDense(t *testing.T) {
 	writeFile(t, "dense.txt", []byte("read 1 -1\nwrite 2 -.5\nclose -3 .5\n"))
 	checkOutput(t, "explain dense.txt write read --dimensions 1 --neighbours 1", `write: 2 of 2 dimensions
 nearest: read 0.86
-dimension   weight  words
-        0        2  write read
+dimension   weight  label        words
+        0        2  write, read  write read
 and 1 weaker ones
 
 read: 2 of 2 dimensions
 nearest: write 0.86
-dimension   weight  words
-        0        1  write read
+dimension   weight  label        words
+        0        1  write, read  write read
 and 1 weaker ones
 `)
 	stdout, _ := mustRun(t, "explain dense.txt read --json --dimensions 0")
@@ -161,7 +235,7 @@ and 1 weaker ones
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
 		t.Fatal(err)
 	}
-	want := interpret.Explained{Dimension: 1, Weight: -1, Words: []string{"read", "write"}} // the negative end
+	want := labelled{"read, write", interpret.Explained{Dimension: 1, Weight: -1, Words: []string{"read", "write"}}} // the negative end
 	if len(got) != 1 || len(got[0].Strong) != 2 || !reflect.DeepEqual(got[0].Strong[1], want) {
 		t.Errorf("%+v", got)
 	}
@@ -170,10 +244,10 @@ and 1 weaker ones
 func TestClusters(t *testing.T) {
 	t.Chdir(saveModel(t, readable()))
 	writeFile(t, "dense.txt", []byte("a 0 0\nb 9 9\nc 0 0\nd 0 0\n"))
-	checkOutput(t, "clusters model --clusters 3 -n 2 --input dense.txt", `dimension  size  words
-        0     3  read write
-        1     3  month week
-        2     2  write day
+	checkOutput(t, "clusters model --clusters 3 -n 2 --input dense.txt", `dimension  size  label               words
+        0     3  close, write, read  read write
+        1     3  month, week, day    month week
+        2     2  day, write          write day
   k-means  size  words
         0     3  a c
         1     1  b
@@ -215,7 +289,7 @@ func TestHeatmap(t *testing.T) {
 func TestSkipBad(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "bad.txt", []byte("read 1 -1\nbad 1 x\nwrite 2 -.5\nclose -3 .5\n"))
-	const want = "dimension  variance  words\n        1  3.89e-01  close\n"
+	const want = "dimension  variance  label  words\n        1  3.89e-01  close  close\n"
 	if stdout, stderr := mustRun(t, "top bad.txt 1 --skip-bad"); stdout != want || !strings.Contains(stderr, "warning: bad.txt: ") {
 		t.Errorf("%s%s", stdout, stderr)
 	}
@@ -443,46 +517,136 @@ func TestSharedWords(t *testing.T) {
 	}
 }
 
+// The codes of controls are those of the definition, on the scale of the input: with
+// atoms of norm ρ = √(mean ‖y‖²) and λ = 0.04ρ², in float64.
+func TestControls(t *testing.T) {
+	const dim, atoms, most = 8, 30, 4
+	x := sampleVectors(40, dim)
+	for i := range x.Data {
+		x.Data[i] = 100 * (x.Data[i] + 7)
+	}
+	y := make([]float64, len(x.Data))
+	squares := 0.0
+	for j := range dim {
+		mean := 0.0
+		for i := range x.Len() {
+			mean += float64(x.Row(i)[j]) / 40
+		}
+		for i := range x.Len() {
+			y[i*dim+j] = float64(x.Row(i)[j]) - mean
+			squares += y[i*dim+j] * y[i*dim+j] / 40
+		}
+	}
+	scale := math.Sqrt(squares)
+	// Twenty words of which two have the mean vector, which is no atom.
+	few := sampleVectors(20, dim)
+	few.Data = append(few.Data[:9*dim], make([]float32, 11*dim)...)
+	for i := range 9 {
+		for j, v := range few.Row(i) {
+			few.Row(i + 9)[j] = -v
+		}
+	}
+	few = standardised(few)
+	if d := rowAtoms(few, atoms, 1); d.Len() != 18 {
+		t.Errorf("%d atoms of 18 words", d.Len())
+	}
+
+	unit := standardised(x)
+	codes := &vectors.Sparse{CSR: vectors.CSR{Rows: 2, Cols: atoms, Ptr: []int64{0, 1, 2*most - 1}, Index: []int32{3, 0, 2, 4, 5, 6, 7}, Value: slices.Repeat([]float32{1}, 2*most-1)}}
+	for _, method := range []string{"A", "B"} {
+		for name, d := range map[string]model.Dictionary{"rows": rowAtoms(unit, atoms, 1), "random": randomAtoms(atoms, dim, 1)} {
+			m := &model.Model{Info: model.Info{Training: train.Paper()}}
+			m.Info.Training.Method, m.Info.Training.Atoms = method, atoms
+			got, err := encodeControl(t.Context(), d, unit, m, codes) // 3.5 nonzeros a word
+			if err != nil {
+				t.Fatal(err)
+			}
+			drawn := map[int]bool{}
+			scaled := make([]float64, atoms*dim)
+			for k := range atoms {
+				norm := 0.0
+				for j, v := range d.Atom(k) {
+					scaled[k*dim+j] = scale * float64(v)
+					norm += float64(v) * float64(v)
+				}
+				if math.Abs(norm-1) > 1e-6 {
+					t.Errorf("%s: atom %d has norm √%v", name, k, norm)
+				}
+				for i := range x.Len() {
+					dot, squares := 0.0, 0.0
+					for j, v := range d.Atom(k) {
+						dot, squares = dot+float64(v)*y[i*dim+j], squares+y[i*dim+j]*y[i*dim+j]
+					}
+					if dot > (1-1e-6)*math.Sqrt(squares) {
+						drawn[i] = true
+					}
+				}
+			}
+			if want := map[string]int{"rows": atoms}[name]; len(drawn) != want {
+				t.Errorf("%s: %d atoms are words, want %d", name, len(drawn), want)
+			}
+			o := encode.Options{Lambda: .04 * squares, Nonnegative: method == "B", Steps: 20, Most: most}
+			for i := range x.Len() {
+				code := encodetest.Code(y[i*dim:(i+1)*dim], scaled, o)
+				index, value := got.Row(i)
+				for j, k := range index {
+					code[k] -= float64(value[j])
+				}
+				for k, off := range code {
+					if math.Abs(off) > 1e-4 { // of numbers of about 1, in float32
+						t.Errorf("%s, %s: row %d, atom %d is off by %v", method, name, i, k, off)
+					}
+				}
+			}
+		}
+	}
+	if a, b := randomAtoms(5, 3, 1), randomAtoms(5, 3, 2); slices.Equal(a.Atoms, b.Atoms) {
+		t.Error("the same random atoms with another seed")
+	}
+	if a, b := rowAtoms(unit, 5, 1), rowAtoms(unit, 5, 2); slices.Equal(a.Atoms, b.Atoms) {
+		t.Error("the same words with another seed")
+	}
+	if standardised(&vectors.Dense{Words: []string{"a", "b"}, Dim: 2, Data: []float32{1, 2, 1, 2}}) != nil {
+		t.Error("equal vectors can be told apart")
+	}
+}
+
 // The figures are those of the definitions, of a model of each method: of its
-// codes, of random directions of the same input less the mean, and of the input.
+// codes, of controls from the same input, and of the input.
 func TestIntrusionAuto(t *testing.T) {
 	sampleDir(t)
 	x, reference := sampleVectors(60, 8), sampleVectors(60, 5)
 	writeFile(t, "reference.txt", gloVeText(reference))
 	mustRun(t, "train --recipe paper in.txt -o a --epochs 5 --quiet --center")
 	mustRun(t, "train --recipe paper in.txt -o b --epochs 5 --quiet --center --method B")
+	var seed uint64
 	var want []autoSet
-	add := func(name string, codes *vectors.Sparse) {
+	var scores map[string]*interpret.Coherence // of the models, with those of their dimensions
+	add := func(name, control string, codes *vectors.Sparse, err error) {
 		t.Helper()
-		c, err := interpret.NewIntrusion(interpret.NewIndex(codes)).OddOneOut(t.Context(), reference, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want = append(want, autoSet{name, c})
-	}
-	for _, name := range []string{"a", "b"} {
-		m := openModel(t, name)
-		codes, centred := m.Codes, sampleVectors(60, 8)
-		m.Dictionary.Center(centred.Data, centred.Data)
-		add(name, codes)
-		random, err := interpret.RandomProjection(t.Context(), centred, &codes.CSR, name == "b", 1)
+		c, err := interpret.NewIntrusion(interpret.NewIndex(codes)).OddOneOut(t.Context(), reference, seed)
 		if err != nil {
 			t.Fatal(err)
 		}
-		add(name+", random directions", random)
-	}
-	add("in.txt", interpret.FromDense(x))
-	for i, s := range want {
-		for _, other := range want[:i] {
-			if s.Coherence == other.Coherence {
-				t.Fatalf("%s and %s can't be told apart: %v", s.Name, other.Name, s.Coherence)
-			}
+		c.Reference = "reference.txt"
+		if len(c.Scores) != c.Dimensions || c.Dimensions == 0 {
+			t.Errorf("%s: %d scores of %d dimensions", name, len(c.Scores), c.Dimensions)
 		}
+		if scores[name] == nil {
+			scores[name] = &c
+		} else {
+			c.Scores = nil
+		}
+		want = append(want, autoSet{name, control, c})
 	}
 
 	line := "intrusion auto a b --input in.txt --reference reference.txt"
+	before := tree(t, ".")
 	text, stderr := mustRun(t, line)
-	for _, want := range []string{"over 60 words", "\na  ", "\na, random directions ", "\nin.txt ", "\nguessing "} {
+	for _, want := range []string{"over 60 words", "\na  ", "\n  random directions  ", "\n  random dictionary  ", "\n  word rows  ", "\nin.txt ", "\nguessing "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
@@ -490,17 +654,62 @@ func TestIntrusionAuto(t *testing.T) {
 	if stderr != "" {
 		t.Errorf("says %s", stderr)
 	}
-	stdout, _ := mustRun(t, line+" --json")
-	var r autoResult
-	if err := json.Unmarshal([]byte(stdout), &r); err != nil || r.Words != 60 || !reflect.DeepEqual(r.Sets, want) {
-		t.Errorf("%s\nwant %+v, %v", stdout, want, err)
+	for _, seed = range []uint64{2, 1} {
+		want, scores = nil, map[string]*interpret.Coherence{}
+		for _, name := range []string{"a", "b"} {
+			m := openModel(t, name)
+			codes, centred := m.Codes, sampleVectors(60, 8)
+			m.Dictionary.Center(centred.Data, centred.Data)
+			add(name, "", codes, nil)
+			random, err := interpret.RandomProjection(t.Context(), centred, &codes.CSR, name == "b", seed)
+			add(name, "random directions", random, err)
+			y := standardised(x)
+			o := encode.Options{Lambda: .04, Nonnegative: name == "b", Steps: 20, Most: int(math.Round(float64(codes.Nonzeros()) / 60))}
+			for _, control := range []string{"random dictionary", "word rows"} {
+				d := randomAtoms(80, 8, seed)
+				if control == "word rows" {
+					d = rowAtoms(y, 80, seed)
+				}
+				encoded, err := encode.Model(t.Context(), &model.Model{Dictionary: d}, y, cpu.Device{}, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				add(name, control, encoded.Codes, nil)
+			}
+		}
+		add("in.txt", "", interpret.FromDense(x), nil)
+		want[len(want)-1].Scores = nil
+		for i, s := range want {
+			for _, other := range want[:i] {
+				if s.Any == other.Any && s.Matched == other.Matched {
+					t.Fatalf("%s, %s and %s, %s can't be told apart: %v", s.Name, s.Control, other.Name, other.Control, s.Coherence)
+				}
+			}
+		}
+		stdout, _ := mustRun(t, fmt.Sprint(line, " --json --seed ", seed))
+		var r autoResult
+		if err := json.Unmarshal([]byte(stdout), &r); err != nil || !reflect.DeepEqual(r.Sets, want) {
+			t.Errorf("%s\nwant %+v, %v", stdout, want, err)
+		}
 	}
-	if other, _ := mustRun(t, line+" --json --seed 2"); other == stdout {
-		t.Error("the same with another seed")
+	if !maps.Equal(tree(t, "."), before) {
+		t.Error("files have changed without --save")
+	}
+	mustRun(t, line+" --save --seed 2")
+	mustRun(t, line+" --save")
+	for _, name := range []string{"a", "b"} {
+		if got, err := interpret.ReadCoherence(name+"/coherence.json", 80); err != nil || !reflect.DeepEqual(got, scores[name]) {
+			t.Errorf("%s: saved %+v, %v, want %+v", name, got, err, scores[name])
+		}
 	}
 	writeFile(t, "copy.txt", append(gloVeText(x), gloVeText(&vectors.Dense{Words: []string{"more"}, Dim: 8, Data: make([]float32, 8)})...))
 	if _, stderr := mustRun(t, "intrusion auto a --input copy.txt --reference reference.txt"); !strings.Contains(stderr, "warning: a was trained on another file, in.txt, than copy.txt") {
 		t.Errorf("says %s", stderr)
+	}
+	// A model that is replaced takes its scores along.
+	mustRun(t, "train --recipe paper in.txt -o a --epochs 5 --quiet --force")
+	if _, err := os.Stat("a/coherence.json"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the new model has the old one's scores: %v", err)
 	}
 }
 
@@ -516,7 +725,7 @@ func TestIntrusionAutoRealData(t *testing.T) {
 		t.Fatal(err)
 	}
 	model, random := r.Sets[0], r.Sets[1]
-	if r.Words < 3000 || random.Any.Low <= .2 || model.Any.Low <= random.Any.High || model.Matched.Low <= random.Matched.High {
+	if model.Words < 3000 || random.Any.Low <= .2 || model.Any.Low <= random.Any.High || model.Matched.Low <= random.Matched.High {
 		t.Errorf("%+v", r)
 	}
 }
@@ -538,6 +747,8 @@ func TestInterpretRefuses(t *testing.T) {
 	g.Close()
 	writeFile(t, "same.txt.gz", packed.Bytes())
 	writeFile(t, "other.txt", []byte("zzz 1 2\nyyy 1 3\n"))
+	writeFile(t, "equal.txt", []byte("read 1 2\nwrite 1 2\n"))
+	mustRun(t, "export model --format safetensors -o model.safetensors")
 	mustRun(t, "intrusion make X=in.txt -n 2 -o test.json")
 	if err := os.Mkdir("empty", 0o777); err != nil {
 		t.Fatal(err)
@@ -556,6 +767,10 @@ func TestInterpretRefuses(t *testing.T) {
 		{"top model one", []string{`no dimension "one"`}},
 		{"top model 1 --dimensions 2", []string{"--dimensions"}},
 		{"top model -n 0", []string{"--words is 0, want 1"}},
+		{"top model --sort coherence", []string{"model has no scores", `"overcomplete intrusion auto model --input VECTORS --reference VECTORS --save"`}},
+		{"top model --sort size", []string{`--sort is "size", want variance or coherence`}},
+		{"top model 1 --sort variance", []string{"--sort", "not both"}},
+		{"top same.txt --sort coherence", []string{"same.txt: ", "directory of a model"}},
 		{"top model --dimensions -1", []string{"--dimensions is -1"}},
 		{"explain model", []string{"2 arg"}},
 		{"explain model raed", []string{`"raed"`, "6 words", "closest are read"}},
@@ -599,6 +814,8 @@ func TestInterpretRefuses(t *testing.T) {
 		{"intrusion auto model --input other.txt --reference in.txt", []string{"no word is in all of"}},
 		{"intrusion auto model --input same.txt --reference same.txt.gz", []string{"same.txt.gz has the same vectors as same.txt"}},
 		{"intrusion auto in.txt --input in.txt --reference in.txt", []string{"in.txt: "}},
+		{"intrusion auto model --input equal.txt --reference same.txt", []string{"equal.txt: the words that all have, 2, have one vector"}},
+		{"intrusion auto model.safetensors --input same.txt --reference equal.txt --save", []string{"model.safetensors: scores", "directory of a model"}},
 	} {
 		checkRefused(t, tt.args, tt.want, before)
 	}

@@ -28,7 +28,7 @@ answers. Without: auto.`,
 		Example: `  overcomplete intrusion make X=glove.txt A=model -o test.json
   overcomplete intrusion judge test.json -o answers.jsonl --judge ann
   overcomplete intrusion score test.key.json answers.jsonl`,
-		Args: cobra.NoArgs,
+		Args: noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return usagef("intrusion needs one of its commands: make, judge, score or auto; see %s --help", cmd.CommandPath())
 		},

@@ -16,99 +16,169 @@ import (
 	"overcomplete/vectors"
 )
 
+// autoFlags are what intrusion auto was asked for.
+type autoFlags struct {
+	input, reference    string
+	seed                uint64
+	save, skipBad, json bool
+}
+
 func newIntrusionAuto() *cobra.Command {
-	var inputPath, referencePath string
-	var seed uint64
-	var skipBad, asJSON bool
+	var f autoFlags
 	cmd := &cobra.Command{
 		Use:   "auto MODEL... --input VECTORS --reference VECTORS",
 		Short: "Score models by word intrusion without people, beside controls",
-		Long: `Auto plays the test on all live dimensions of each model, ten intruders each: the
-answer is the word whose mean cosine to the other four is the smallest in other vectors
-of the same words, --reference, learned from other text or by another method. It prints
-the percentage of right answers, guessing being 20, with 95 % confidence intervals from a
-bootstrap over dimensions.
+		Long: `Auto plays the test on all live dimensions of each model. The answer is the word whose
+mean cosine to the other four is the smallest in other vectors of the same words,
+--reference, learned from other text or by another method, less their mean. It prints
+the percentage of right answers, guessing being 20, with 95 % confidence intervals from
+a bootstrap over dimensions (those of q1 to q4 are in --json):
 
-A score alone says little: the top words of any direction in good vectors are alike.
-So there are controls, always: the dense vectors that were trained on, --input; their
-projection on random directions, with as many nonzeros for each word as the
-model has; and intruders that are as frequent as the top words, next to them in the
-order of words, so that frequency does not give them away.
+  any intruder    the top four words of a dimension: ten questions each
+  as frequent     the same, with intruders next to the top words in the order of words,
+                  so that frequency does not give them away: ten questions each
+  q1 to q4        top words are few of those that have a dimension. Here four words
+                  are drawn from each quarter of its positive values, q1 the largest;
+                  the intruder, as frequent, has the value 0: five questions each, about
+                  dimensions with sixteen such words or more
+
+A score alone says little: the top words of any direction in good vectors are alike. So
+there are controls, always:
+
+  random directions    --input projected on them, with as many nonzeros for each word as
+                       the model has
+  random dictionary    codes as "overcomplete encode" makes them, as sparse as the
+                       model's, with atoms of random directions
+  word rows            the same with words of --input, drawn at random, for atoms: their
+                       vectors less the mean, scaled to one norm, as many as the model
+                       has atoms or as there are
+  and --input itself   in which no value is 0
 
 All are restricted to the words that all have. A word that the reference does not have
-as it stands is looked up in lower case.`,
-		Example: "  overcomplete intrusion auto model --input sg.bin --reference glove.6B.50d.txt",
-		Args:    cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			input, source, err := readDense(cmd.Context(), cmd.ErrOrStderr(), inputPath, skipBad)
-			if err != nil {
-				return err
-			}
-			reference, _, err := readDense(cmd.Context(), cmd.ErrOrStderr(), referencePath, skipBad)
-			if err != nil {
-				return err
-			}
-			var models []*model.Model
-			for _, path := range args {
-				m, err := loadModel(cmd.Context(), path)
-				if err != nil {
-					return err
-				}
-				if m.Info.Input.Dim != input.Dim {
-					return usagef("%s has %d dimensions, but %s was trained on vectors of %d: --input is to be those", inputPath, input.Dim, path, m.Info.Input.Dim)
-				}
-				if m.Info.Input.SHA256 != source.SHA256 {
-					warn(cmd.ErrOrStderr(), "%s was trained on another file, %s, than %s", path, m.Info.Input.Name, inputPath)
-				}
-				models = append(models, m)
-			}
-			shared := newSharedWords(input, reference, models)
-			if len(shared.input.Words) == 0 {
-				return usagef("no word is in all of %s, %s and %s", strings.Join(args, ", "), inputPath, referencePath)
-			}
-			if slices.Equal(shared.input.Data, shared.reference.Data) {
-				return usagef("%s has the same vectors as %s: --reference is to be others, which were not trained on", referencePath, inputPath)
-			}
-			r := autoResult{Words: len(shared.input.Words)}
-			play := func(name string, codes *vectors.Sparse) error {
-				t := interpret.NewIntrusion(interpret.NewIndex(codes))
-				coherence, err := t.OddOneOut(cmd.Context(), shared.reference, seed)
-				r.Sets = append(r.Sets, autoSet{name, coherence})
-				return err
-			}
-			for i, m := range models {
-				name := filepath.Base(args[i])
-				if err := play(name, shared.codes[i]); err != nil {
-					return err
-				}
-				x := shared.centered(&m.Dictionary)
-				random, err := interpret.RandomProjection(cmd.Context(), x, &shared.codes[i].CSR, m.Info.Training.Method == "B", seed)
-				if err != nil {
-					return err
-				}
-				if err := play(name+", random directions", random); err != nil {
-					return err
-				}
-			}
-			if err := play(filepath.Base(inputPath), interpret.FromDense(shared.input)); err != nil {
-				return err
-			}
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), r)
-			}
-			return r.print(cmd.OutOrStdout())
-		},
+as it stands is looked up in lower case.
+
+--save writes the score of each dimension into the directories of the models, as
+coherence.json, for "overcomplete top --sort coherence". It replaces older scores.`,
+		Example: `  overcomplete intrusion auto model --input sg.bin --reference glove.6B.50d.txt
+  overcomplete intrusion auto model --input sg.bin --reference glove.6B.50d.txt --save
+  overcomplete top model --sort coherence`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.auto(cmd, args) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&inputPath, "input", "", "`file` of the dense vectors that the models were trained on")
-	flags.StringVar(&referencePath, "reference", "", "`file` of other vectors of the same words, to judge by")
-	flags.Uint64Var(&seed, "seed", 1, "seed of intruders and random directions")
-	addSkipBad(cmd, &skipBad)
-	flags.BoolVar(&asJSON, "json", false, "print the same as JSON")
+	flags.StringVar(&f.input, "input", "", "`file` of the dense vectors that the models were trained on")
+	flags.StringVar(&f.reference, "reference", "", "`file` of other vectors of the same words, to judge by")
+	flags.Uint64Var(&f.seed, "seed", 1, "seed of questions and controls")
+	flags.BoolVar(&f.save, "save", false, "write the score of each dimension into the models' directories")
+	addSkipBad(cmd, &f.skipBad)
+	flags.BoolVar(&f.json, "json", false, "print the same, and the score of each dimension, as JSON")
 	cmd.MarkFlagRequired("input")
 	cmd.MarkFlagRequired("reference")
 	return cmd
+}
+
+func (f *autoFlags) auto(cmd *cobra.Command, paths []string) error {
+	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
+	input, source, err := readDense(ctx, stderr, f.input, f.skipBad)
+	if err != nil {
+		return err
+	}
+	reference, judge, err := readDense(ctx, stderr, f.reference, f.skipBad)
+	if err != nil {
+		return err
+	}
+	var models []*model.Model
+	for _, path := range paths {
+		m, err := loadModel(ctx, path)
+		if err != nil {
+			return err
+		}
+		if m.Info.Input.Dim != input.Dim {
+			return usagef("%s has %d dimensions, but %s was trained on vectors of %d: --input is to be those", f.input, input.Dim, path, m.Info.Input.Dim)
+		}
+		if m.Info.Input.SHA256 != source.SHA256 {
+			warn(stderr, "%s was trained on another file, %s, than %s", path, m.Info.Input.Name, f.input)
+		}
+		if _, err := coherenceFile(path); f.save && err != nil {
+			return err
+		}
+		models = append(models, m)
+	}
+	shared := newSharedWords(input, reference, models)
+	if len(shared.input.Words) == 0 {
+		return usagef("no word is in all of %s, %s and %s", strings.Join(paths, ", "), f.input, f.reference)
+	}
+	if slices.Equal(shared.input.Data, shared.reference.Data) {
+		return usagef("%s has the same vectors as %s: --reference is to be others, which were not trained on", f.reference, f.input)
+	}
+	y := standardised(shared.input)
+	if y == nil {
+		return usagef("%s: the words that all have, %d, have one vector: there is nothing to tell them apart by", f.input, shared.input.Len())
+	}
+
+	score := func(codes *vectors.Sparse) (interpret.Coherence, error) {
+		c, err := interpret.NewIntrusion(interpret.NewIndex(codes)).OddOneOut(ctx, shared.reference, f.seed)
+		c.Reference = judge.Name
+		return c, err
+	}
+	var r autoResult
+	var found []interpret.Coherence // of each model
+	for i, m := range models {
+		name, codes := filepath.Base(paths[i]), shared.codes[i]
+		c, err := score(codes)
+		if err != nil {
+			return err
+		}
+		found = append(found, c)
+		r.add(name, "", c)
+		for _, control := range []struct {
+			name  string
+			codes func() (*vectors.Sparse, error)
+		}{
+			{"random directions", func() (*vectors.Sparse, error) {
+				return interpret.RandomProjection(ctx, shared.centered(&m.Dictionary), &codes.CSR, m.Info.Training.Method == "B", f.seed)
+			}},
+			{"random dictionary", func() (*vectors.Sparse, error) {
+				return encodeControl(ctx, randomAtoms(codes.Cols, y.Dim, f.seed), y, m, codes)
+			}},
+			{"word rows", func() (*vectors.Sparse, error) {
+				return encodeControl(ctx, rowAtoms(y, codes.Cols, f.seed), y, m, codes)
+			}},
+		} {
+			codes, err := control.codes()
+			if err != nil {
+				return err
+			}
+			c, err := score(codes)
+			if err != nil {
+				return err
+			}
+			c.Scores = nil
+			r.add(name, control.name, c)
+		}
+	}
+	c, err := score(interpret.FromDense(shared.input))
+	if err != nil {
+		return err
+	}
+	c.Scores = nil
+	r.add(filepath.Base(f.input), "", c)
+	if f.save {
+		for i, path := range paths {
+			file, err := coherenceFile(path)
+			if err == nil {
+				err = found[i].Save(ctx, file)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	if f.json {
+		return printJSON(cmd.OutOrStdout(), r)
+	}
+	return r.print(cmd.OutOrStdout())
 }
 
 // sharedWords are the words that all of an auto test know, in the order of the
@@ -198,30 +268,50 @@ func (s *sharedWords) centered(d *model.Dictionary) *vectors.Dense {
 }
 
 type autoResult struct {
-	Words int       `json:"words"` // that all sets and the reference have
-	Sets  []autoSet `json:"sets"`
+	Sets []autoSet `json:"sets"`
 }
 
+// autoSet is what was found of a model, of a control for it, or of the input. Dimensions
+// have scores of their own only where a model's are.
 type autoSet struct {
-	Name string `json:"name"`
+	Name    string `json:"name"`
+	Control string `json:"control,omitempty"` // of the model of that name
 	interpret.Coherence
 }
 
-func (r autoResult) print(w io.Writer) error {
+func (r *autoResult) add(name, control string, c interpret.Coherence) {
+	r.Sets = append(r.Sets, autoSet{name, control, c})
+}
+
+func (r *autoResult) print(w io.Writer) error {
+	label := func(s autoSet) string {
+		if s.Control != "" {
+			return "  " + s.Control
+		}
+		return escape.Word(s.Name)
+	}
 	wide := 0
 	for _, s := range r.Sets {
-		wide = max(wide, utf8.RuneCountInString(escape.Word(s.Name)))
+		wide = max(wide, utf8.RuneCountInString(label(s)))
 	}
 	percent := func(e interpret.Estimate) string {
 		return fmt.Sprintf("%5.1f (%.1f to %.1f)", 100*e.Mean, 100*e.Low, 100*e.High)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "intruders found, in %% of instances, over %d words\n", r.Words)
-	fmt.Fprintf(&b, "%-*s  dimensions  %-20s  %s\n", wide, "", "any intruder", "as frequent as the top words")
+	fmt.Fprintf(&b, "intruders found, in %% of questions, over %d words\n", r.Sets[0].Words)
+	fmt.Fprintf(&b, "%-*s  dimensions  %-20s  %-20s     q1     q2     q3     q4  of dimensions\n", wide, "", "any intruder", "as frequent")
 	for _, s := range r.Sets {
-		fmt.Fprintf(&b, "%-*s  %10d  %-20s  %s\n", wide, escape.Word(s.Name), s.Dimensions, percent(s.Any), percent(s.Matched))
+		fmt.Fprintf(&b, "%-*s  %10d  %-20s  %-20s", wide, label(s), s.Dimensions, percent(s.Any), percent(s.Matched))
+		for _, q := range s.Quarters {
+			fmt.Fprintf(&b, "  %5.1f", 100*q.Mean)
+		}
+		if s.Quartered > 0 {
+			fmt.Fprintf(&b, "  %13d", s.Quartered)
+		}
+		b.WriteByte('\n')
 	}
-	fmt.Fprintf(&b, "%-*s  %10s  %5.1f\n", wide, "guessing", "", 20.)
+	fmt.Fprintf(&b, "%-*s  %10s  %-20s  %-20s", wide, "guessing", "", " 20.0", " 20.0")
+	b.WriteString(strings.Repeat("   20.0", 4) + "\n")
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -3,13 +3,16 @@
 package cli
 
 import (
+	"archive/zip"
 	"bytes"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
 
 	"overcomplete/internal/npy"
@@ -61,17 +64,71 @@ func TestLittleMemory(t *testing.T) {
 	g.Close()
 	writeFile(t, "many.txt.gz", text.Bytes())
 
+	// Archives of arrays that begin so and go on with zeros, which deflate to a thousandth.
+	type member struct {
+		name  string
+		begin []byte
+		zeros int // MiB
+	}
+	bomb := func(name string, members ...member) {
+		t.Helper()
+		var b bytes.Buffer
+		z := zip.NewWriter(&b)
+		z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestSpeed) })
+		for _, m := range members {
+			w, err := z.Create(m.name + ".npy")
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.Write(m.begin)
+			for range m.zeros {
+				w.Write(make([]byte, 1<<20))
+			}
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, name, b.Bytes())
+	}
+	writeFile(t, "word.txt", []byte("a\n"))
+	bomb("rows.npz", member{"vectors", header(npy.Header{Type: "<f4", Shape: []int{700 << 20, 1}}), 2800})
+	var packed bytes.Buffer
+	g, _ = gzip.NewWriterLevel(&packed, gzip.BestSpeed)
+	g.Write([]byte("PK\x03\x04"))
+	for range 2800 {
+		g.Write(make([]byte, 1<<20))
+	}
+	g.Close()
+	writeFile(t, "packed.npz.gz", packed.Bytes())
+	if err := os.CopyFS("bomb", os.DirFS("old")); err != nil {
+		t.Fatal(err)
+	}
+	ints := func(x ...int64) []byte {
+		var b bytes.Buffer
+		npy.Write(&b, []int{len(x)}, x)
+		return b.Bytes()
+	}
+	bomb("bomb/codes.npz",
+		member{"format", append(header(npy.Header{Type: "|S3"}), "csr"...), 0},
+		member{"shape", ints(60, 80), 0},
+		member{"indptr", ints(append(make([]int64, 60), 350<<20)...), 0},
+		member{"indices", header(npy.Header{Type: "<i4", Shape: []int{350 << 20}}), 1400},
+		member{"data", header(npy.Header{Type: "<f4", Shape: []int{350 << 20}}), 1400})
+
 	before := names(t, ".")
 	for args, want := range map[string]string{
 		"train --recipe paper large.npy --words words.txt -o model":         "large.npy: array of shape [14000 1048576]: 58.7 GB is more than there is memory for",
 		"train --recipe paper large.safetensors --words words.txt -o model": `large.safetensors: tensor "vectors" of shape [14000 1048576]: 58.7 GB is more than there is memory for`,
-		"top huge":                   "huge: dictionary.npy: array of shape [80 100000000]: 32.0 GB is more than there is memory for",
-		"export huge -f csr -o out":  "huge: dictionary.npy: array of shape [80 100000000]: 32.0 GB is more than there is memory for",
-		"encode huge in.txt -o out":  "huge: dictionary.npy: array of shape [80 100000000]: 32.0 GB is more than there is memory for",
-		"train --recipe paper many.txt.gz -o model": "many.txt.gz: after ",
+		"top huge":                                                     "huge: dictionary.npy: array of shape [80 100000000]: 32.0 GB is more than there is memory for",
+		"export huge -f csr -o out":                                    "huge: dictionary.npy: array of shape [80 100000000]: 32.0 GB is more than there is memory for",
+		"encode huge in.txt -o out":                                    "huge: dictionary.npy: array of shape [80 100000000]: 32.0 GB is more than there is memory for",
+		"train --recipe paper many.txt.gz -o model":                    "many.txt.gz: after ",
+		"train --recipe paper rows.npz --words word.txt -o model":      "rows.npz: 1 words for 734003200 rows",
+		"train --recipe paper packed.npz.gz --words word.txt -o model": "expand to more than 100 times as many",
+		"top bomb": "bomb: codes.npz: row offsets end at 367001600 in a 60×80 matrix",
 		"heatmap in.txt " + strings.Repeat("word1,", 9000) + "word2 -o x.png": "a picture of 9001 words: ",
-		"train --recipe paper in.txt -o model -k 100000000":                                  "60 words × 100000000 sparse dimensions need about ",
-		"train --recipe paper in.txt -o model -k 100000000 --overcommit":                     "which the system does not give; ",
+		"train --recipe paper in.txt -o model -k 100000000":                   "60 words × 100000000 sparse dimensions need about ",
+		"train --recipe paper in.txt -o model -k 100000000 --overcommit":      "which the system does not give; ",
 	} {
 		cmd := exec.Command("sh", append([]string{"-c", `ulimit -v 2500000 && exec "$0" "$@"`, exe}, strings.Fields(args)...)...)
 		var stdout, stderr bytes.Buffer

@@ -52,6 +52,7 @@ the same command goes on where it was interrupted, and nothing is trained twice.
 	}
 	f.register(cmd)
 	cmd.MarkFlagRequired("data")
+	f.registerMaxWords(cmd.Flags())
 	f.registerRest(cmd)
 	return cmd
 }
@@ -83,7 +84,10 @@ func runPaper(cmd *cobra.Command, f *experimentFlags, b model.Hyperparameters, p
 	if _, err := experiment.Claim(f.output, "paper.json", map[string]string{"command": "paper"}); err != nil {
 		return err
 	}
-	for _, in := range inputs {
+	for i, in := range inputs {
+		if len(inputs) > 1 {
+			say(f.log(cmd.ErrOrStderr()), "%s (vectors %d of %d)", in.name, i+1, len(inputs))
+		}
 		if err := in.run(cmd, f, b, tasks); err != nil {
 			return err
 		}
@@ -126,13 +130,18 @@ func (in *paperInput) run(cmd *cobra.Command, f *experimentFlags, b model.Hyperp
 	ctx := cmd.Context()
 	in.dim, in.words = e.X.Dim, e.X.Len()
 	h := f.Hyperparameters
+	lengths := []int{in.dim, in.dim, in.dim, 10 * in.dim, 10 * in.dim} // of compare
+	if tasks[0].Name() == eval.TuningTask {
+		lengths = append(lengths, gridLengths(in.dim)...)
+	}
+	e.Plan(append(lengths, sweepLengths(in.dim, paperFactors)...)...)
 	if err := in.tune(ctx, e, &h, tasks); err != nil {
 		return err
 	}
 	if err := in.compare(ctx, e, h, b, tasks); err != nil {
 		return err
 	}
-	if in.sweep, err = sweep(ctx, e, h, tasks); err != nil {
+	if in.sweep, err = sweep(ctx, e, h, paperFactors, tasks); err != nil {
 		return err
 	}
 	if in.tuned != nil {
@@ -140,7 +149,7 @@ func (in *paperInput) run(cmd *cobra.Command, f *experimentFlags, b model.Hyperp
 			return err
 		}
 	}
-	return drawSweep(in.sweep, filepath.Join(dir, "sweep"))
+	return drawSweep(in.sweep, paperFactors, filepath.Join(dir, "sweep"))
 }
 
 // tune sets λ and K of h to what the grid says, or to the defaults.

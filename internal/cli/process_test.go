@@ -184,7 +184,7 @@ func TestAnswersOnFullDisk(t *testing.T) {
 // epoch, and returns how it ended and the lines that came after that epoch's.
 func signalled(t *testing.T, sig os.Signal, exe, args string) (ended *os.ProcessState, after []string) {
 	t.Helper()
-	cmd := exec.Command(exe, strings.Fields(args)...)
+	cmd := exec.Command(exe, strings.Fields(args+" --progress")...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -230,7 +230,7 @@ func TestKilled(t *testing.T) {
 	mustRun(t, line+" -o whole")
 	killed := 0
 	for {
-		cmd := exec.Command(exe, strings.Fields(line+" -o model --checkpoint 1ns --resume")...)
+		cmd := exec.Command(exe, strings.Fields(line+" -o model --checkpoint 1ns --resume --progress")...)
 		stderr, err := cmd.StderrPipe()
 		if err != nil {
 			t.Fatal(err)

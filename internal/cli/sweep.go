@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,25 +18,32 @@ import (
 	"overcomplete/model"
 )
 
-// sweepFactors are K/L of the paper's figure (§3, "Effect of Vector Length").
-var sweepFactors = []int{1, 2, 3, 5, 10, 15, 20}
+// paperFactors are K/L of the paper's figure (§3, "Effect of Vector Length").
+var paperFactors = []int{1, 2, 3, 5, 10, 15, 20}
 
 func newSweep() *cobra.Command {
 	var f experimentFlags
+	var factors []int
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "sweep VECTORS --data DIR -o OUT",
 		Short: "Show how the average score depends on the length of the sparse vectors",
-		Long: `Sweep trains with K of 1, 2, 3, 5, 10, 15 and 20 times the dense length and measures
-each by the paper's tasks, as eval does. It prints the table and draws the average
-against K/L, with its standard error, as the paper's figure does (§3): OUT/sweep.png
-and .svg. A data set that is not there is left out, and said so.
+		Long: `Sweep trains with K of 1, 2, 3, 5, 10, 15 and 20 times the dense length, or by
+--factors, and measures each by the paper's tasks, as eval does. It prints the table
+and draws the average against K/L, with its standard error, as the paper's figure
+does (§3): OUT/sweep.png and .svg. A data set that is not there is left out, and said
+so.
 ` + aboutExperiment,
-		Example: `  overcomplete sweep glove.txt --data eval -o swept --lambda 1`,
-		Args:    cobra.ExactArgs(1),
+		Example: `  overcomplete sweep glove.txt --data eval -o swept --lambda 1
+  overcomplete sweep glove.txt --data eval -o swept --factors 2,4,8`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(cmd); err != nil {
 				return err
+			}
+			factors = slices.Compact(slices.Sorted(slices.Values(factors)))
+			if len(factors) == 0 || factors[0] < 1 || factors[len(factors)-1] > mostFactor {
+				return usagef("--factors is %v, want whole numbers from 1 to %d", factors, mostFactor)
 			}
 			tasks, missing, err := availableTasks(cmd.Context(), f.data)
 			if err != nil {
@@ -48,14 +56,15 @@ and .svg. A data set that is not there is left out, and said so.
 			if err != nil {
 				return err
 			}
-			table, err := sweep(cmd.Context(), e, f.Hyperparameters, tasks)
+			e.Plan(sweepLengths(e.X.Dim, factors)...)
+			table, err := sweep(cmd.Context(), e, f.Hyperparameters, factors, tasks)
 			if err != nil {
 				return f.interruption(err)
 			}
 			if len(table.Averaged()) == 0 {
 				return usagef("%s: no task but %s has a score for all lengths, so that there is nothing to average", args[0], eval.TuningTask)
 			}
-			if err := drawSweep(table, filepath.Join(f.output, "sweep")); err != nil {
+			if err := drawSweep(table, factors, filepath.Join(f.output, "sweep")); err != nil {
 				return err
 			}
 			return writeTable(table, cmd.OutOrStdout(), false, false, asJSON)
@@ -66,6 +75,7 @@ and .svg. A data set that is not there is left out, and said so.
 	flags := cmd.Flags()
 	flags.StringVar(&f.Method, "method", f.Method, "A, or B for binary vectors")
 	flags.Float64Var(&f.Lambda, "lambda", f.Lambda, "weight λ of the codes' Σ|a|: larger is sparser")
+	flags.IntSliceVar(&factors, "factors", paperFactors, "K as `multiples` of the dense length")
 	flags.BoolVar(&f.Center, "center", false, "subtract the mean vector first")
 	f.registerInput(cmd)
 	f.registerRest(cmd)
@@ -104,8 +114,20 @@ func namesOf(tasks []eval.Task) (names []string) {
 	return names
 }
 
-// sweep measures X, and then the vectors of each K/L, in the order of sweepFactors.
-func sweep(ctx context.Context, e *experiment.Experiment, h model.Hyperparameters, tasks []eval.Task) (*eval.Table, error) {
+// mostFactor is far beyond what anybody can train with.
+const mostFactor = 1000
+
+// sweepLengths returns the lengths of what sweep measures.
+func sweepLengths(dim int, factors []int) []int {
+	lengths := []int{dim}
+	for _, factor := range factors {
+		lengths = append(lengths, factor*dim)
+	}
+	return lengths
+}
+
+// sweep measures X, and then the vectors of each K/L in factors.
+func sweep(ctx context.Context, e *experiment.Experiment, h model.Hyperparameters, factors []int, tasks []eval.Task) (*eval.Table, error) {
 	names := namesOf(tasks)
 	table := &eval.Table{Tasks: names, Options: e.Setting.Protocol}
 	x, err := dense(ctx, e, tasks)
@@ -113,7 +135,7 @@ func sweep(ctx context.Context, e *experiment.Experiment, h model.Hyperparameter
 		return nil, err
 	}
 	table.Rows = append(table.Rows, x.Row("X", names))
-	for _, factor := range sweepFactors {
+	for _, factor := range factors {
 		h.Atoms = factor * e.X.Dim
 		r, err := e.Point(ctx, h, tasks)
 		if err != nil {
@@ -126,11 +148,11 @@ func sweep(ctx context.Context, e *experiment.Experiment, h model.Hyperparameter
 }
 
 // drawSweep draws the averages of sweep's table against K/L.
-func drawSweep(table *eval.Table, name string) error {
+func drawSweep(table *eval.Table, factors []int, name string) error {
 	f := experiment.Figure{XLabel: "K/L", YLabel: "average of " + strconv.Itoa(len(table.Averaged())) + " tasks",
 		YMark: experiment.Mark{Name: "X", At: table.Average(table.Rows[0]).Score}}
 	line := experiment.Line{}
-	for i, factor := range sweepFactors {
+	for i, factor := range factors {
 		a := table.Average(table.Rows[i+1])
 		f.XTicks = append(f.XTicks, float64(factor))
 		line.Points = append(line.Points, experiment.FigurePoint{X: float64(factor), Y: a.Score, Stderr: a.Stderr})

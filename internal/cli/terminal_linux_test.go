@@ -138,7 +138,7 @@ func TestProgressBarFits(t *testing.T) {
 	} {
 		s := draw(t, tt.width, func(tty *os.File) {
 			const words = 117_000
-			p := newProgress(tty, words, 2, 20)
+			p := newProgress(tty, false, words, 2, 20)
 			p.words(11 * 2 * words)
 			p.epoch(model.Epoch{Epoch: 11, Error: 0.52, Sparsity: 0.923, Seconds: 1})
 			for !strings.Contains(p.bar.String(), "epoch 12/20") { // it is not redrawn at every call

@@ -2,17 +2,22 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"overcomplete/interpret"
 )
 
 func newTop() *cobra.Command {
 	var words, dimensions int
+	var order string
 	var skipBad, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "top MODEL [DIMENSION...]",
@@ -20,8 +25,15 @@ func newTop() *cobra.Command {
 		Long: `Top shows the words with the largest values in each of these dimensions, numbered
 from 0, or in those of the highest variance over all words.
 
+With --sort coherence these are the dimensions that mean most: those in whose top words
+"overcomplete intrusion auto --save" found the most intruders that are as frequent, and
+among equal ones those in whose quarters q1 to q4 it did. The percentages are shown.
+
+` + aboutLabels + `
+
 ` + aboutInput,
 		Example: `  overcomplete top model
+  overcomplete top model --sort coherence --dimensions 20
   overcomplete top model 210 218 --words 20
   overcomplete top glove.6B.300d.txt.gz`,
 		Args: cobra.MinimumNArgs(1),
@@ -29,14 +41,27 @@ from 0, or in those of the highest variance over all words.
 			if err := checkCounts(1, count{"--words", words}, count{"--dimensions", dimensions}); err != nil {
 				return err
 			}
-			if len(args) > 1 && cmd.Flags().Changed("dimensions") {
-				return usagef("give dimensions or --dimensions, how many, not both")
+			if len(args) > 1 && (cmd.Flags().Changed("dimensions") || cmd.Flags().Changed("sort")) {
+				return usagef("give dimensions, or --dimensions and --sort to choose them, not both")
+			}
+			if order != "variance" && order != "coherence" {
+				return usagef("--sort is %q, want variance or coherence", order)
 			}
 			x, err := loadIndex(cmd, args[0], skipBad)
 			if err != nil {
 				return err
 			}
+			labels, err := loadLabels(args[0], x)
+			if err != nil {
+				return err
+			}
 			variances := x.Variances()
+			var scores map[int]interpret.Score
+			if order == "coherence" {
+				if scores, err = readScores(args[0], len(variances)); err != nil {
+					return err
+				}
+			}
 			var chosen []int
 			for _, arg := range args[1:] {
 				k, err := strconv.Atoi(arg)
@@ -47,14 +72,21 @@ from 0, or in those of the highest variance over all words.
 			}
 			if len(chosen) == 0 {
 				for k := range variances {
-					chosen = append(chosen, k)
+					if _, ok := scores[k]; ok || order == "variance" {
+						chosen = append(chosen, k)
+					}
 				}
-				slices.SortStableFunc(chosen, func(a, b int) int { return cmp.Compare(variances[b], variances[a]) })
+				slices.SortStableFunc(chosen, func(a, b int) int {
+					return cmp.Or(cmp.Compare(scores[b].Matched, scores[a].Matched), slices.Compare(scores[b].Quarters, scores[a].Quarters), cmp.Compare(variances[b], variances[a]))
+				})
 				chosen = chosen[:min(dimensions, len(chosen))]
 			}
 			top := []topDimension{}
 			for _, k := range chosen {
-				d := topDimension{Dimension: k, Variance: variances[k], Words: []topWord{}}
+				d := topDimension{Dimension: k, Label: labels.Of(x, k, false), Variance: variances[k], Words: []topWord{}}
+				if score, ok := scores[k]; ok {
+					d.Coherence = &score
+				}
 				for _, e := range x.Top(k, words) {
 					d.Words = append(d.Words, topWord{x.Codes.Words[e.Row], e.Value})
 				}
@@ -69,16 +101,39 @@ from 0, or in those of the highest variance over all words.
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.IntVarP(&words, "words", "n", 8, "words of each dimension")
-	flags.IntVar(&dimensions, "dimensions", 5, "how many dimensions of the highest variance")
+	flags.IntVar(&dimensions, "dimensions", 5, "how many dimensions, if none are named")
+	flags.StringVar(&order, "sort", "variance", "`what` puts dimensions first: a high variance, or coherence")
 	addSkipBad(cmd, &skipBad)
 	flags.BoolVar(&asJSON, "json", false, "print the words with their values as JSON")
 	return cmd
 }
 
+// readScores returns the scores of the dimensions of the model at path.
+func readScores(path string, dimensions int) (map[int]interpret.Score, error) {
+	file, err := coherenceFile(path)
+	if err != nil {
+		return nil, err
+	}
+	c, err := interpret.ReadCoherence(file, dimensions)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, usagef(`%s has no scores: first run "overcomplete intrusion auto %s --input VECTORS --reference VECTORS --save"`, path, path)
+	}
+	if err != nil {
+		return nil, usageError{err}
+	}
+	scores := make(map[int]interpret.Score)
+	for _, s := range c.Scores {
+		scores[s.Dimension] = s
+	}
+	return scores, nil
+}
+
 type topDimension struct {
-	Dimension int       `json:"dimension"`
-	Variance  float64   `json:"variance"`
-	Words     []topWord `json:"words"`
+	Dimension int              `json:"dimension"`
+	Label     string           `json:"label"`
+	Variance  float64          `json:"variance"`
+	Coherence *interpret.Score `json:"coherence,omitempty"` // with --sort coherence
+	Words     []topWord        `json:"words"`
 }
 
 type topWord struct {
@@ -88,13 +143,30 @@ type topWord struct {
 
 func printTop(w io.Writer, top []topDimension) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "dimension  variance  words\n")
-	for _, d := range top {
+	labels := make([]string, len(top))
+	for i, d := range top {
+		labels[i] = d.Label
+	}
+	cells := labelColumn(labels)
+	coherence := ""
+	if len(top) > 0 && top[0].Coherence != nil {
+		coherence = "  top   q1   q2   q3   q4"
+	}
+	fmt.Fprintf(&b, "dimension  variance%s  %s  words\n", coherence, cells[0])
+	for i, d := range top {
 		var words []string
 		for _, e := range d.Words {
 			words = append(words, e.Word)
 		}
-		fmt.Fprintf(&b, "%9d  %8.2e  %s\n", d.Dimension, d.Variance, wordList(words, " "))
+		coherence := ""
+		if d.Coherence != nil {
+			coherence = fmt.Sprintf("  %3.0f", 100*d.Coherence.Matched)
+			for _, q := range d.Coherence.Quarters {
+				coherence += fmt.Sprintf("  %3.0f", 100*q)
+			}
+			coherence = fmt.Sprintf("%-25s", coherence)
+		}
+		fmt.Fprintf(&b, "%9d  %8.2e%s  %s  %s\n", d.Dimension, d.Variance, coherence, cells[i+1], wordList(words, " "))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

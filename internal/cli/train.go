@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"overcomplete/encode"
 	"overcomplete/internal/escape"
@@ -25,16 +26,17 @@ import (
 type trainFlags struct {
 	modelFlags
 	deviceFlags
-	checkpoint  time.Duration // between checkpoints; 0 for none
-	resume      bool
-	output      string
-	force       bool
-	factor      int
-	maxWords    int
-	trainWords  int // rows to learn from, where codes are made in a second reading; 0 for all
-	skipBad     bool
-	wordList    string
-	json, quiet bool
+	checkpoint time.Duration // between checkpoints; 0 for none
+	resume     bool
+	output     string
+	force      bool
+	factor     int
+	maxWords   int
+	trainWords int // rows to learn from, where codes are made in a second reading; 0 for all
+	skipBad    bool
+	wordList   string
+	json       bool
+	progressFlags
 }
 
 func newTrain() *cobra.Command {
@@ -91,7 +93,7 @@ Method A learns codes of either sign. Method B learns nonnegative codes, of whic
 	flags.DurationVar(&f.checkpoint, "checkpoint", 0, "save what it takes to go on with the training at this interval, such as 5m, and when interrupted")
 	flags.BoolVar(&f.resume, "resume", false, "go on with the checkpoint in MODEL, if there is one, to the result of a training never stopped")
 	flags.BoolVar(&f.json, "json", false, "print the results as JSON")
-	flags.BoolVar(&f.quiet, "quiet", false, "print no progress")
+	f.registerProgress(flags, "an epoch")
 	cmd.MarkFlagRequired("output")
 	return cmd
 }
@@ -99,9 +101,14 @@ Method A learns codes of either sign. Method B learns nonnegative codes, of whic
 // registerInput adds the flags that say how vectors are read.
 func (f *trainFlags) registerInput(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.IntVar(&f.maxWords, "max-words", 0, "read only the first `n` words (default all)")
+	f.registerMaxWords(flags)
 	flags.BoolVar(&f.skipBad, "skip-bad", false, "drop malformed rows instead of stopping at the first")
 	flags.StringVar(&f.wordList, "words", "", "`file` with a word a line, for vectors without words, or instead of words in .npz, .safetensors, Arrow and Parquet")
+}
+
+// registerMaxWords adds the flag that says how many words are read.
+func (f *trainFlags) registerMaxWords(flags *pflag.FlagSet) {
+	flags.IntVar(&f.maxWords, "max-words", 0, "read only the first `n` words (default all)")
 }
 
 // registerTrainingDevice adds the flags that say where training runs.
@@ -187,10 +194,7 @@ func (f *trainFlags) settle(changed func(flag string) bool) error {
 
 func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
-	log := stderr
-	if f.quiet {
-		log = io.Discard
-	}
+	log := f.log(stderr)
 	// What forbids saving is found before hours of training.
 	if err := model.CheckSave(f.output, f.force || f.resume); err != nil {
 		return err
@@ -223,7 +227,7 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		return f.trainSample(cmd, path, x, source, log)
 	}
 	c := &train.Checkpoint{Dir: f.output, Every: f.checkpoint, Resume: f.resume, Replace: f.force}
-	o, done := show(f.Hyperparameters, x.Len(), log, stderr)
+	o, done := f.show(f.Hyperparameters, x.Len(), log, stderr)
 	o.Source, o.Checkpoint = source, c
 	m, err := train.Fit(ctx, x, f.Hyperparameters, chosenDevice{&f.deviceFlags, log}, o)
 	done()
@@ -285,7 +289,7 @@ func (f *trainFlags) readSample(cmd *cobra.Command, path string, log io.Writer) 
 func (f *trainFlags) trainSample(cmd *cobra.Command, path string, sample *vectors.Dense, source *vectors.Source, log io.Writer) error {
 	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
 	device := chosenDevice{&f.deviceFlags, log}
-	o, done := show(f.Hyperparameters, sample.Len(), log, stderr)
+	o, done := f.show(f.Hyperparameters, sample.Len(), log, stderr)
 	o.Source = source
 	m, err := train.Learn(ctx, sample, f.Hyperparameters, device, o)
 	done()
@@ -316,12 +320,12 @@ func (f *trainFlags) readOptions() vectors.ReadOptions {
 
 // show returns the options that show a training of so many words on log, and what ends
 // that.
-func show(h model.Hyperparameters, words int, log, stderr io.Writer) (o train.Options, done func()) {
+func (f *progressFlags) show(h model.Hyperparameters, words int, log, stderr io.Writer) (o train.Options, done func()) {
 	passes := 2 // over the words, an epoch
 	if h.Recipe == "best" {
 		passes = 1
 	}
-	p := newProgress(log, words, passes, h.Epochs)
+	p := newProgress(log, f.lines, words, passes, h.Epochs)
 	// A training's memory is a few large arrays without pointers: collecting is cheap,
 	// and codes of past epochs are garbage as large as what is in use.
 	percent := debug.SetGCPercent(20)

@@ -45,7 +45,7 @@ func (f *experimentFlags) register(cmd *cobra.Command) {
 // registerRest adds the flags that come last.
 func (f *experimentFlags) registerRest(cmd *cobra.Command) {
 	f.registerTrainingDevice(cmd)
-	cmd.Flags().BoolVar(&f.quiet, "quiet", false, "print no progress")
+	f.registerProgress(cmd.Flags(), "an epoch and a task")
 }
 
 // open reads the vectors at path and opens their experiment in dir.
@@ -63,10 +63,7 @@ func (f *experimentFlags) load(cmd *cobra.Command, path, dir string) (*experimen
 		return nil, err
 	}
 	stderr := cmd.ErrOrStderr()
-	log := stderr
-	if f.quiet {
-		log = io.Discard
-	}
+	log := f.log(stderr)
 	x, source, err := f.read(cmd, path, log)
 	if err != nil {
 		return nil, err
@@ -78,7 +75,10 @@ func (f *experimentFlags) load(cmd *cobra.Command, path, dir string) (*experimen
 			Protocol: eval.Options{OOV: eval.Skip, Case: eval.Fallback, Seed: 1},
 		},
 		X: x, Source: source, Device: chosenDevice{&f.deviceFlags, log}, Log: log,
-		Show: func(h model.Hyperparameters) (train.Options, func()) { return show(h, x.Len(), log, stderr) },
+		Show: func(h model.Hyperparameters) (train.Options, func()) { return f.show(h, x.Len(), log, stderr) },
+		ShowTasks: func(name string, tasks []eval.Task) (func(task string), func()) {
+			return showTasks(log, f.lines, name, tasks)
+		},
 	}
 	return e, nil
 }
@@ -177,7 +177,7 @@ func (f *experimentFlags) tune(cmd *cobra.Command, path string, sparsity float64
 		return nil, err
 	}
 	if sparsity == 0 { // found out before anything is written
-		results, err := eval.Run(cmd.Context(), eval.NewDense("X", e.X), tasks, e.Setting.Protocol)
+		results, err := eval.Run(cmd.Context(), eval.NewDense("X", e.X), tasks, e.Setting.Protocol, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -187,6 +187,9 @@ func (f *experimentFlags) tune(cmd *cobra.Command, path string, sparsity float64
 	}
 	if err := experiment.Open(e, f.Hyperparameters, f.data); err != nil {
 		return nil, err
+	}
+	if sparsity == 0 {
+		e.Plan(gridLengths(e.X.Dim)...)
 	}
 	x, err := dense(cmd.Context(), e, tasks)
 	if err != nil {
@@ -207,6 +210,17 @@ func (f *experimentFlags) tune(cmd *cobra.Command, path string, sparsity float64
 	}
 	t.Model = e.ModelDir(t.Best.Training)
 	return t, t.draw(filepath.Join(f.output, "tune"))
+}
+
+// gridLengths returns the lengths of X and of the points of the paper's grid.
+func gridLengths(dim int) []int {
+	lengths := []int{dim}
+	for _, factor := range experiment.Factors {
+		for range experiment.Lambdas {
+			lengths = append(lengths, factor*dim)
+		}
+	}
+	return lengths
 }
 
 // grid chooses by the paper's grid.

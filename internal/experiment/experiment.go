@@ -57,6 +57,11 @@ type Experiment struct {
 	Log     io.Writer    // a line for whatever takes time
 	// Show returns the options that show a training, and what ends that; nil shows none.
 	Show func(h model.Hyperparameters) (o train.Options, done func())
+	// ShowTasks returns what to call with each task that vectors have been measured by,
+	// from any goroutine, and what ends that; nil shows none.
+	ShowTasks func(vectors string, tasks []eval.Task) (finished func(task string), done func())
+
+	plan plan
 }
 
 // Record is what is known of a point, or of vectors that were not trained.
@@ -153,7 +158,7 @@ func Claim(dir, file string, v any) (was []byte, err error) {
 		return nil, err
 	}
 	return nil, atomicfile.WriteDir(dir, false, onlyEmpty, func(dir string) error {
-		return writeJSON(filepath.Join(dir, file), v)
+		return atomicfile.WriteIn(dir, file, func(w io.Writer) error { return writeIndented(w, v) })
 	})
 }
 
@@ -236,6 +241,7 @@ func (e *Experiment) point(ctx context.Context, h model.Hyperparameters, tasks [
 	} else if r.Training != h {
 		return nil, refuse(e.path(name+".json"), "is of a training with %+v, want %+v; remove it or choose another directory", r.Training, h)
 	}
+	defer e.plan.next(h.Atoms)()
 	todo := r.without(tasks)
 	if r.Training == h && len(todo) == 0 {
 		return r, nil
@@ -256,7 +262,7 @@ func (e *Experiment) point(ctx context.Context, h model.Hyperparameters, tasks [
 func (e *Experiment) model(ctx context.Context, h model.Hyperparameters) (*model.Model, error) {
 	dir := e.ModelDir(h)
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
-		fmt.Fprintf(e.Log, "training %s\n", Name(h))
+		fmt.Fprintf(e.Log, "training %s%s\n", Name(h), e.plan.left())
 		return e.train(ctx, h, dir)
 	}
 	m, err := model.Open(dir)
@@ -300,6 +306,7 @@ func (e *Experiment) Untrained(ctx context.Context, name string, tasks []eval.Ta
 	if r == nil {
 		r = &Record{}
 	}
+	defer e.plan.next(e.Setting.Input.Dim)()
 	todo := r.without(tasks)
 	if len(todo) == 0 {
 		return r, nil
@@ -309,10 +316,15 @@ func (e *Experiment) Untrained(ctx context.Context, name string, tasks []eval.Ta
 
 // measure adds scores to a record and saves it.
 func (e *Experiment) measure(ctx context.Context, r *Record, tasks []eval.Task, vectors *eval.Representation) error {
+	finished, done := (func(string))(nil), func() {}
 	if len(tasks) > 0 {
-		fmt.Fprintf(e.Log, "evaluating %s\n", vectors.Name)
+		fmt.Fprintf(e.Log, "evaluating %s%s\n", vectors.Name, e.plan.left())
+		if e.ShowTasks != nil {
+			finished, done = e.ShowTasks(vectors.Name, tasks)
+		}
 	}
-	results, err := eval.Run(ctx, vectors, tasks, e.Setting.Protocol)
+	results, err := eval.Run(ctx, vectors, tasks, e.Setting.Protocol, finished)
+	done()
 	if err != nil {
 		return err
 	}
@@ -396,12 +408,14 @@ func refuse(path, format string, args ...any) error {
 }
 
 func writeJSON(path string, v any) error {
-	return WriteFile(path, func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		e.SetEscapeHTML(false)
-		return e.Encode(v)
-	})
+	return WriteFile(path, func(w io.Writer) error { return writeIndented(w, v) })
+}
+
+func writeIndented(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
 }
 
 // WriteFile replaces a file with what write writes.

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"context"
 	"io"
 	"math"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	_ "gonum.org/v1/plot/vg/vgimg" // png
 	_ "gonum.org/v1/plot/vg/vgsvg" // svg
+
+	"overcomplete/internal/atomicfile"
 )
 
 // Figure is a plot of points with error bars, joined by lines.
@@ -43,24 +46,23 @@ type Mark struct {
 
 // Save writes the figure as name.png and name.svg.
 func (f Figure) Save(name string) error {
-	for _, format := range []string{"png", "svg"} {
-		p, err := f.plot()
-		if err != nil {
-			return err
+	name = filepath.Clean(name)
+	return atomicfile.WriteFiles(context.Background(), []string{name + ".png", name + ".svg"}, true, func(files []io.Writer) error {
+		for i, format := range []string{"png", "svg"} {
+			p, err := f.plot()
+			if err != nil {
+				return err
+			}
+			canvas, err := p.WriterTo(6*vg.Inch, 4*vg.Inch, format)
+			if err != nil {
+				return err
+			}
+			if _, err := canvas.WriteTo(files[i]); err != nil {
+				return err
+			}
 		}
-		canvas, err := p.WriterTo(6*vg.Inch, 4*vg.Inch, format)
-		if err != nil {
-			return err
-		}
-		err = WriteFile(filepath.Clean(name)+"."+format, func(w io.Writer) error {
-			_, err := canvas.WriteTo(w)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func (f Figure) plot() (*plot.Plot, error) {

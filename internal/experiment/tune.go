@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"fmt"
 	"math"
 
 	"overcomplete/eval"
@@ -89,6 +90,7 @@ func (e *Experiment) Sparsity(ctx context.Context, h model.Hyperparameters, want
 		if again || trained == train.MostTrainings {
 			break
 		}
+		fmt.Fprintf(e.Log, "looking for λ, with training %d of at most %d\n", trained+1, train.MostTrainings)
 		if _, err := e.point(ctx, h, tasks, wanted); err != nil {
 			return nil, nil, false, err
 		}

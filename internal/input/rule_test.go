@@ -19,7 +19,7 @@ var mayOpen = map[string]string{
 	"internal/memory/memory_linux.go":   "files of the kernel's",
 	"vectors/readfile.go":               "vectors may come from a pipe, and are hashed as they come",
 	"vectors/csr.go":                    "temporary files, in a directory that is not there yet",
-	"model/directory.go":                "files of a directory that is not there yet",
+	"model/directory.go":                "a directory, to see whether it is replaced",
 	"interpret/judge/answers.go":        "answers are added to a file",
 	"eval/evaltest/evaltest.go":         "data of tests",
 }

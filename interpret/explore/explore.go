@@ -28,7 +28,6 @@ const (
 	nearestWords = 24
 	together     = 16 // dimensions that fire with one
 	suggestions  = 10 // completions, and closest spellings
-	strongest    = 12 // dimensions to begin with
 	bins         = 32 // of a histogram
 )
 
@@ -37,28 +36,39 @@ type Explorer struct {
 	model     *model.Model
 	index     *interpret.Index
 	about     about
-	variances []float64      // of each dimension
-	signs     []signs        // of each dimension
-	strongest []int          // live dimensions, see interpret.Strongest
-	points    func() []point // of the live dimensions
+	variances []float64    // of each dimension
+	signs     []signs      // of each dimension
+	strongest []int        // live dimensions, see interpret.Strongest
+	mapped    func() chart // of the live dimensions
+	labels    keptLabels
+	other     *Explorer                // nil without
+	matches   func() interpret.Matches // of dimensions with the other's, nil without
 }
 
 // about is what the page knows from its start.
 type about struct {
-	Name       string    `json:"name"`
-	Input      string    `json:"input"`
-	Method     string    `json:"method"`
-	Lambda     float64   `json:"lambda"`
-	Words      int       `json:"words"` // V
-	Dense      int       `json:"dense"` // L
-	Live       int       `json:"live"`  // dimensions that some word uses
-	Epochs     int       `json:"epochs"`
-	Error      *float64  `json:"error,omitempty"` // of the last epoch
-	Nonzeros   int       `json:"nonzeros"`        // in all codes
-	PerWord    histogram `json:"per_word"`        // of active dimensions
-	PerDim     histogram `json:"per_dimension"`   // of words, live dimensions only
-	Strongest  []int     `json:"strongest"`       // dimensions, see interpret.Strongest
-	Dimensions []label   `json:"dimensions"`      // K
+	Name       string      `json:"name"`
+	Input      string      `json:"input"`
+	Method     string      `json:"method"`
+	Lambda     float64     `json:"lambda"`
+	Words      int         `json:"words"` // V
+	Dense      int         `json:"dense"` // L
+	Live       int         `json:"live"`  // dimensions that some word uses
+	Epochs     int         `json:"epochs"`
+	Error      *float64    `json:"error,omitempty"` // mean ‖x − μ − aD‖² of a word, if it was measured
+	Other      *otherModel `json:"other,omitempty"` // that is looked at beside it
+	Judge      string      `json:"judge,omitempty"` // name of the vectors that dimensions' scores are by
+	Nonzeros   int         `json:"nonzeros"`        // in all codes
+	PerWord    histogram   `json:"per_word"`        // of active dimensions
+	PerDim     histogram   `json:"per_dimension"`   // of words, live dimensions only
+	Strongest  []int       `json:"strongest"`       // dimensions, see interpret.Strongest
+	Dimensions []label     `json:"dimensions"`      // K
+}
+
+// otherModel is a second model, and where its page is.
+type otherModel struct {
+	Name string `json:"name"`
+	Path string `json:"path"`
 }
 
 // label is what stands for a dimension where it is mentioned.
@@ -66,6 +76,12 @@ type label struct {
 	Words  int      `json:"words"`            // that use it
 	Top    []string `json:"top"`              // largest positive values first
 	Bottom []string `json:"bottom,omitempty"` // most negative values first
+
+	// What it and its negative side are called: see [interpret.Index.Label].
+	Label       []string `json:"label"`
+	BottomLabel []string `json:"bottom_label,omitempty"`
+
+	Coherence *float64 `json:"coherence,omitempty"` // the share of intruders found, as [interpret.Score.Matched]
 }
 
 type wordAnswer struct {
@@ -92,7 +108,10 @@ type dimensionAnswer struct {
 	Histogram histogram `json:"histogram"` // of the nonzero values
 	Top       []entry   `json:"top"`
 	Bottom    []entry   `json:"bottom"`
-	Together  []pair    `json:"together"`
+	// The same by relevance: see [interpret.Index.Distinctive].
+	Distinctive       []entry `json:"distinctive"`
+	DistinctiveBottom []entry `json:"distinctive_bottom"`
+	Together          []pair  `json:"together"`
 }
 
 type entry struct {
@@ -109,22 +128,15 @@ type pair struct {
 	Correlation float64 `json:"correlation"`        // of the two dimensions' signs (−1, 0, 1), or minus that where they are opposite
 }
 
-// point is a live dimension's place on the map.
-type point struct {
-	Dimension int     `json:"dimension"`
-	X         float32 `json:"x"` // 0 to 1
-	Y         float32 `json:"y"`
-}
-
 // New returns an explorer of m, which the page calls by name. The model must not change
 // afterwards. New computes what is needed for every page; the map, which takes longer,
 // is computed in the background.
 func New(m *model.Model, name string) *Explorer {
 	x := &Explorer{model: m, index: interpret.NewIndex(m.Codes)}
-	x.points = sync.OnceValue(x.layout)
+	x.mapped = sync.OnceValue(x.layout)
 	x.variances = x.index.Variances()
 	x.describe(name)
-	go x.points()
+	go x.mapped()
 	return x
 }
 
@@ -142,7 +154,9 @@ func (x *Explorer) describe(name string) {
 		Nonzeros:   m.Codes.Nonzeros(),
 		Dimensions: make([]label, m.Codes.Cols),
 	}
-	if n := len(m.Info.Epochs); n > 0 {
+	if e := m.Info.Encoding; e != nil {
+		a.Error = &e.Error
+	} else if n := len(m.Info.Epochs); n > 0 {
 		a.Error = &m.Info.Epochs[n-1].Error
 	}
 	x.signs = make([]signs, m.Codes.Cols)
@@ -158,7 +172,10 @@ func (x *Explorer) describe(name string) {
 				}
 			}
 			top[k] = x.index.Top(k, labelWords)
-			a.Dimensions[k] = label{len(rows), x.words(top[k]), x.words(x.index.Bottom(k, labelWords))}
+			a.Dimensions[k] = label{
+				Words: len(rows), Top: x.words(top[k]), Bottom: x.words(x.index.Bottom(k, labelWords)),
+				Label: x.index.Label(k, false), BottomLabel: x.index.Label(k, true),
+			}
 		}
 	})
 	perDimension := make([]float32, 0, m.Codes.Cols)
@@ -175,7 +192,7 @@ func (x *Explorer) describe(name string) {
 	a.PerDim = newHistogram(perDimension, true)
 	a.PerWord = newHistogram(perWord, true)
 	x.strongest = slices.DeleteFunc(interpret.Strongest(top), func(k int) bool { return a.Dimensions[k].Words == 0 })
-	a.Strongest = x.strongest[:min(strongest, a.Live)]
+	a.Strongest = x.strongest
 	x.about = a
 }
 
@@ -198,6 +215,7 @@ func (x *Explorer) entries(from []interpret.Entry) []entry {
 // A NotFoundError reports a word or dimension that the model does not have.
 type NotFoundError struct {
 	Message string
+	Word    string   // if it is a word
 	Closest []string // words of the model with a similar spelling
 }
 
@@ -211,9 +229,13 @@ func (e *NotFoundError) Error() string {
 func (x *Explorer) findWord(word string) (row int, err error) {
 	row, ok := x.index.Row(word)
 	if !ok {
-		return 0, &NotFoundError{fmt.Sprintf("no word %q in the model", word), x.index.Closest(word, suggestions)}
+		return 0, x.unknown(&interpret.UnknownWordError{Word: word})
 	}
 	return row, nil
+}
+
+func (x *Explorer) unknown(err *interpret.UnknownWordError) error {
+	return &NotFoundError{err.Error(), err.Word, x.index.Closest(err.Word, suggestions)}
 }
 
 func (x *Explorer) checkDimension(k int) error {
@@ -246,7 +268,11 @@ func (x *Explorer) dimension(k int) dimensionAnswer {
 		Histogram: newHistogram(values, false),
 		Top:       x.entries(x.index.Top(k, listWords)),
 		Bottom:    x.entries(x.index.Bottom(k, listWords)),
-		Together:  x.together(k),
+
+		Distinctive:       x.entries(x.index.Distinctive(k, listWords, false)),
+		DistinctiveBottom: x.entries(x.index.Distinctive(k, listWords, true)),
+
+		Together: x.together(k),
 	}
 }
 
@@ -297,20 +323,6 @@ type signs struct{ positive, negative float64 }
 
 func (s signs) words() float64 { return s.positive + s.negative }
 func (s signs) sum() float64   { return s.positive - s.negative }
-
-// layout places the live dimensions, the strongest first, as the map names them.
-func (x *Explorer) layout() []point {
-	dim := x.model.Info.Input.Dim
-	atoms := make([]float32, 0, len(x.strongest)*dim)
-	for _, k := range x.strongest {
-		atoms = append(atoms, x.model.Dictionary.Atoms[k*dim:(k+1)*dim]...)
-	}
-	points := make([]point, len(x.strongest))
-	for i, p := range place(atoms, len(points), dim) {
-		points[i] = point{x.strongest[i], float32(p[0]), float32(p[1])}
-	}
-	return points
-}
 
 // histogram counts values in bins of equal width from From to To.
 type histogram struct {

@@ -292,14 +292,17 @@ func TestAbout(t *testing.T) {
 		if words > 0 { // the live ones
 			perDimension = append(perDimension, words)
 		}
-		want := label{int(words), at(m.Codes.Words, ranked(values, 1, labelWords)), at(m.Codes.Words, ranked(values, -1, labelWords))}
+		want := label{
+			Words: int(words), Top: at(m.Codes.Words, ranked(values, 1, labelWords)), Bottom: at(m.Codes.Words, ranked(values, -1, labelWords)),
+			Label: x.index.Label(k, false), BottomLabel: x.index.Label(k, true), // which package interpret tests
+		}
 		if !reflect.DeepEqual(d, want) {
 			t.Errorf("dimension %d: %v, want %v", k, d, want)
 		}
 	}
 	checkHistogram(t, "active dimensions", a.PerWord, perWord)
 	checkHistogram(t, "words of dimensions", a.PerDim, perDimension)
-	if len(a.Strongest) != strongest || slices.Contains(a.Strongest, testAtoms-1) {
+	if len(a.Strongest) != testAtoms-1 || slices.Contains(a.Strongest, testAtoms-1) {
 		t.Errorf("strongest: %v", a.Strongest)
 	}
 }
@@ -318,7 +321,7 @@ func TestAboutNothing(t *testing.T) {
 		for i := range words {
 			mustJSON(x.word(i))
 		}
-		if points := x.points(); len(points) > 0 {
+		if points := x.mapped().Points; len(points) > 0 {
 			t.Errorf("%d points of no live dimension", len(points))
 		}
 	}

@@ -1,90 +1,366 @@
 package explore
 
 import (
+	"context"
+	"fmt"
+	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
+
+	"overcomplete/cpu"
+	"overcomplete/internal/realdata"
+	"overcomplete/model"
+	"overcomplete/train"
+	"overcomplete/vectors"
 )
 
-// Atoms drawn around a few directions: on the map, those next to an atom are of
-// its own direction.
-func TestPlaceKeepsGroups(t *testing.T) {
-	const groups, members, dim = 8, 25, 20
-	rng := rand.New(rand.NewPCG(3, 4))
-	var atoms []float32
-	for range groups {
-		centre := make([]float64, dim)
-		for c := range centre {
-			centre[c] = rng.NormFloat64()
+// recall returns the share of each point's twelve nearest on the map that near, which
+// tells who is right, holds of.
+func recall(points []point, near func(i, j int) bool) float64 {
+	const k = 12
+	found := make([]int, len(points))
+	eachRange(len(points), func(lo, hi int) {
+		order := make([]int, len(points))
+		for i := lo; i < hi; i++ {
+			distance := func(j int) float64 {
+				return math.Hypot(float64(points[i].X-points[j].X), float64(points[i].Y-points[j].Y))
+			}
+			for j := range order {
+				order[j] = j
+			}
+			slices.SortFunc(order, func(a, b int) int {
+				switch da, db := distance(a), distance(b); {
+				case a == i || da < db:
+					return -1
+				case b == i || da > db:
+					return 1
+				}
+				return a - b
+			})
+			for _, j := range order[1 : k+1] {
+				if near(i, j) {
+					found[i]++
+				}
+			}
 		}
-		for range members {
-			scale := 1 + 9*rng.Float64() // which does not matter
-			for c := range centre {
-				atoms = append(atoms, float32(scale*(centre[c]+.3*rng.NormFloat64())))
+	})
+	sum := 0
+	for _, n := range found {
+		sum += n
+	}
+	return float64(sum) / float64(k*len(points))
+}
+
+// nearCodes returns whether j is among the twelve dimensions whose codes have the largest
+// cosine with i's, for indices in points. All inner products are summed word by word.
+func nearCodes(m *model.Model, points []point) func(i, j int) bool {
+	const k = 12
+	cols := m.Codes.Cols
+	products := make([]float64, cols*cols)
+	for row := range m.Codes.Rows {
+		index, value := m.Codes.Row(row)
+		for a, ka := range index {
+			line := products[int(ka)*cols : (int(ka)+1)*cols]
+			for b, kb := range index {
+				line[kb] += float64(value[a]) * float64(value[b])
 			}
 		}
 	}
-	at := place(atoms, groups*members, dim)
-	right := 0
-	for i := range at {
-		order := make([]int, 0, len(at))
-		for j := range at {
+	cosine := func(i, j int) float64 {
+		a, b := points[i].Dimension, points[j].Dimension
+		return products[a*cols+b] / math.Sqrt(products[a*cols+a]*products[b*cols+b])
+	}
+	least := make([]float64, len(points)) // the cosine of the twelfth
+	for i := range points {
+		var all []float64
+		for j := range points {
 			if j != i {
-				order = append(order, j)
+				all = append(all, cosine(i, j))
 			}
 		}
-		slices.SortFunc(order, func(a, b int) int {
-			if distance2(at[i], at[a]) < distance2(at[i], at[b]) {
-				return -1
+		slices.Sort(all)
+		least[i] = all[len(all)-k]
+	}
+	return func(i, j int) bool { return cosine(i, j) >= least[i] }
+}
+
+// planted is a model of groups of dimensions that the same words use, and atoms that tell
+// nothing.
+func planted(groups, members, words int) *model.Model {
+	rng := rand.New(rand.NewPCG(3, 4))
+	cols := groups * members
+	m := &model.Model{
+		Info:       model.Info{Input: model.Input{Words: words, Dim: 20}, Training: train.Paper()},
+		Codes:      &vectors.Sparse{CSR: vectors.CSR{Rows: words, Cols: cols, Ptr: []int64{0}}},
+		Dictionary: model.Dictionary{Dim: 20, Atoms: make([]float32, cols*20)},
+	}
+	m.Info.Training.Atoms = cols
+	for i := range m.Dictionary.Atoms {
+		m.Dictionary.Atoms[i] = float32(rng.NormFloat64())
+	}
+	for i := range words {
+		m.Codes.Words = append(m.Codes.Words, fmt.Sprint("w", i))
+		mine := map[int]bool{rng.IntN(groups): true, rng.IntN(groups): true, rng.IntN(groups): true}
+		for k := range cols {
+			// Half of the dimensions of its groups, and one in fifty of the others.
+			if in := mine[k%groups]; in && rng.IntN(2) == 0 || !in && rng.IntN(50) == 0 {
+				m.Codes.Index = append(m.Codes.Index, int32(k))
+				m.Codes.Value = append(m.Codes.Value, rng.Float32()+.5)
 			}
-			return 1
-		})
-		for _, j := range order[:5] {
-			if j/members == i/members {
-				right++
+		}
+		m.Codes.Ptr = append(m.Codes.Ptr, int64(len(m.Codes.Index)))
+	}
+	return m
+}
+
+// On the map of 3,000 dimensions, those next to one are of its own group.
+func TestMapKeepsGroups(t *testing.T) {
+	groups, members := 200, 15
+	if testing.Short() {
+		groups = 30
+	}
+	m := planted(groups, members, 10*groups)
+	x := New(m, "test")
+	c := x.mapped()
+	share := recall(c.Points, func(i, j int) bool { return c.Points[i].Dimension%groups == c.Points[j].Dimension%groups })
+	t.Logf("of the nearest twelve, %.3f are of the same group", share)
+	if share < .9 { // by chance, 0.005, or 0.03 in short
+		t.Errorf("of the nearest twelve, %.3f are of the same group, want 0.9", share)
+	}
+	same := 0
+	for i, p := range c.Points {
+		for _, q := range c.Points[:i] {
+			if p.Dimension%groups == q.Dimension%groups && p.Region == q.Region {
+				same++
 			}
 		}
 	}
-	// By chance it would be 12 %.
-	if share := float64(right) / float64(5*len(at)); share < .98 {
-		t.Errorf("of the nearest five, %.3f are of the same group", share)
+	// Regions have several groups each, and their borders go around them.
+	if share := float64(same) / float64(groups*members*(members-1)/2); share < .8 {
+		t.Errorf("%.3f of the pairs of a group are in one region, want 0.8", share)
 	}
-	if again := place(atoms, groups*members, dim); !slices.Equal(at, again) {
-		t.Error("another map of the same atoms")
+
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
+	again := New(m, "test").mapped()
+	if !slices.Equal(again.Points, c.Points) {
+		t.Error("another map with another number of processors")
 	}
 }
 
-// Whatever the atoms are, places are in the unit square, and equal atoms have
-// different ones.
-func TestPlaceOddAtoms(t *testing.T) {
-	for _, tt := range []struct {
-		name   string
-		n, dim int
-		atom   func(i, c int) float32
-	}{
-		{"none", 0, 3, nil},
-		{"one", 1, 3, func(i, c int) float32 { return 1 }},
-		{"two", 2, 3, func(i, c int) float32 { return float32(i) }},
-		{"three", 3, 3, func(i, c int) float32 { return float32(i + c) }},
-		{"zeros", 30, 3, func(i, c int) float32 { return 0 }},
-		{"equal", 30, 3, func(i, c int) float32 { return float32(c) }},
-		{"one dimension", 30, 1, func(i, c int) float32 { return float32(i - 15) }},
-		{"largest", 30, 3, func(i, c int) float32 { return float32(i-15) * 2e37 }},
-	} {
-		var atoms []float32
-		for i := range tt.n {
-			for c := range tt.dim {
-				atoms = append(atoms, tt.atom(i, c))
+// On a trained model of 3,000 dimensions, one in five of the twelve dimensions whose codes
+// are nearest is among the twelve that are nearest on the map.
+func TestMapRealData(t *testing.T) {
+	path := realdata.Path(t, "vectors/googlenews.300d.8000.txt.gz")
+	if testing.Short() {
+		t.Skip("trains a model")
+	}
+	x, source, err := vectors.Read(t.Context(), path, vectors.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := train.Paper()
+	h.Atoms, h.Recipe, h.Center, h.Epochs = 10*x.Dim, "best", true, 20
+	m, err := train.Fit(context.Background(), x, h, cpu.Device{}, train.Options{Source: source})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := New(m, "test").mapped()
+	share := recall(c.Points, nearCodes(m, c.Points))
+	t.Logf("recall %.3f", share)
+	if share < .2 { // by chance, 0.004
+		t.Errorf("recall %.3f, want 0.2", share)
+	}
+	for _, r := range c.Regions {
+		t.Log(r.Words)
+	}
+}
+
+// A region's words are those of which it has the most.
+func TestRegionWords(t *testing.T) {
+	m := planted(6, 60, 300)
+	x := New(m, "test")
+	c := x.mapped()
+	// What a region has of a word, and what all have.
+	squares := dense(m.Codes)
+	sums := make([]float64, m.Codes.Cols)
+	for _, row := range squares {
+		for k, v := range row {
+			sums[k] += v * v
+		}
+	}
+	for r, region := range c.Regions {
+		scores := make(map[string]float64)
+		for i, row := range squares {
+			var own, all float64
+			for _, p := range c.Points {
+				share := row[p.Dimension] * row[p.Dimension] / sums[p.Dimension]
+				if all += share; p.Region == r {
+					own += share
+				}
+			}
+			if own > 0 {
+				scores[m.Codes.Words[i]] = own * own / all
 			}
 		}
-		at := place(atoms, tt.n, tt.dim)
+		var best []float64
+		for _, s := range scores {
+			best = append(best, s)
+		}
+		slices.Sort(best)
+		slices.Reverse(best)
+		for i, w := range region.Words {
+			if math.Abs(scores[w]-best[i]) > 1e-12 {
+				t.Errorf("region %d: word %d is %s with %v, want %v", r, i, w, scores[w], best[i])
+			}
+		}
+		if len(region.Words) != min(regionWords, len(best)) {
+			t.Errorf("region %d has the words %v", r, region.Words)
+		}
+	}
+}
+
+// Whatever the rows are, places are in the unit square, and equal rows have different
+// ones.
+func TestPlaceOddRows(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		n     int
+		start func(i int) [2]float64
+		value float64 // squared distance of all
+	}{
+		{"none", 0, nil, 0},
+		{"one", 1, func(i int) [2]float64 { return [2]float64{} }, 0},
+		{"two", 2, func(i int) [2]float64 { return [2]float64{1, 2} }, 1},
+		{"three", 3, func(i int) [2]float64 { return [2]float64{float64(i), 2} }, 1},
+		{"equal", 30, func(i int) [2]float64 { return [2]float64{} }, 0},
+		{"equidistant", 30, func(i int) [2]float64 { return [2]float64{float64(i), float64(i)} }, 2},
+	} {
+		near := make([][]link, tt.n)
+		var start [][2]float64
+		for i := range near {
+			start = append(start, tt.start(i))
+			for j := 1; j <= min(links, tt.n-1); j++ {
+				near[i] = append(near[i], link{(i + j) % tt.n, tt.value})
+			}
+		}
+		at := place(near, start)
 		seen := make(map[[2]float64]bool)
 		for i, p := range at {
 			if !(p[0] >= 0 && p[0] <= 1 && p[1] >= 0 && p[1] <= 1) || seen[p] {
-				t.Errorf("%s: atom %d is at %v", tt.name, i, p)
+				t.Errorf("%s: row %d is at %v", tt.name, i, p)
 			}
 			seen[p] = true
 		}
+	}
+}
+
+// Whatever the codes are, there is a map.
+func TestMapOddModels(t *testing.T) {
+	for _, scale := range []float32{1e-45, 1e-30, 1e30} {
+		m := planted(3, 10, 60)
+		for i := range m.Codes.Value {
+			m.Codes.Value[i] *= scale
+			if m.Codes.Value[i] == 0 {
+				m.Codes.Value[i] = scale
+			}
+		}
+		for _, p := range New(m, "test").mapped().Points {
+			if !(p.X >= 0 && p.X <= 1 && p.Y >= 0 && p.Y <= 1) {
+				t.Errorf("%v: %+v", scale, p)
+			}
+		}
+	}
+	m := planted(1, 1, 5)
+	m.Codes.Ptr, m.Codes.Index, m.Codes.Value = make([]int64, 6), nil, nil
+	if c := New(m, "test").mapped(); len(c.Points) != 0 || len(c.Regions) != 0 {
+		t.Errorf("the map of nothing is %+v", c)
+	}
+}
+
+// The affinities are symmetric, sum to one, and have the perplexity.
+func TestAffinities(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	const n = 100
+	near := make([][]link, n)
+	for i := range near {
+		for j := 1; j <= links; j++ {
+			near[i] = append(near[i], link{(i + j*j) % n, 1 + float64(j)*rng.Float64()})
+		}
+		slices.SortFunc(near[i], func(a, b link) int { return int(math.Copysign(1, a.value-b.value)) })
+		near[i] = slices.CompactFunc(slices.DeleteFunc(near[i], func(l link) bool { return l.to == i }), func(a, b link) bool { return a.to == b.to })
+		seen := map[int]bool{}
+		near[i] = slices.DeleteFunc(near[i], func(l link) bool { was := seen[l.to]; seen[l.to] = true; return was })
+		row := slices.Clone(near[i])
+		scale(row, 1)
+		entropy := 0.0
+		for _, l := range row {
+			entropy -= l.value * math.Log(l.value)
+		}
+		if math.Abs(math.Exp(entropy)-min(perplexity, float64(len(row)))) > .01 {
+			t.Errorf("row %d of %d has perplexity %v", i, len(row), math.Exp(entropy))
+		}
+	}
+	p := make([][n]float64, n)
+	sum := 0.0
+	for i, row := range affinities(near) {
+		for _, l := range row {
+			if p[i][l.to] != 0 {
+				t.Fatalf("%d and %d are linked twice", i, l.to)
+			}
+			p[i][l.to] = l.value
+			sum += l.value
+		}
+	}
+	for i := range p {
+		for j := range p {
+			if p[i][j] != p[j][i] {
+				t.Fatalf("p(%d, %d) is %v, the other way %v", i, j, p[i][j], p[j][i])
+			}
+		}
+	}
+	if math.Abs(sum-1) > 1e-9 {
+		t.Errorf("the affinities sum to %v", sum)
+	}
+}
+
+// The tree's repulsion is near that of all pairs, also from points at one place.
+func TestRepulsion(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	at := make([][2]float64, 500)
+	for i := range at {
+		at[i] = [2]float64{20 * rng.NormFloat64(), 5 * rng.NormFloat64()}
+		if i%10 == 1 {
+			at[i] = at[i-1]
+		}
+	}
+	var tree quadtree
+	tree.build(at)
+	var wrong, sizes float64
+	for _, p := range at {
+		var want [2]float64
+		norm, size := 0.0, 0.0
+		for _, y := range at {
+			if y == p {
+				continue
+			}
+			q := 1 / (1 + distance2(p, y))
+			norm += q
+			size += q * q * math.Sqrt(distance2(p, y))
+			for c := range want {
+				want[c] += q * q * (p[c] - y[c])
+			}
+		}
+		force, z := tree.repulsion(p)
+		if math.Abs(z-norm) > .1*norm {
+			t.Errorf("at %v, Σq is %v, want %v", p, z, norm)
+		}
+		wrong += math.Sqrt(distance2(force, want))
+		sizes += size
+	}
+	if wrong > .05*sizes { // theta's error
+		t.Errorf("the forces are wrong by %.3f of what they sum", wrong/sizes)
 	}
 }
 

@@ -17,7 +17,8 @@ var pageTemplate = template.Must(template.New("").Parse(string(mustAsset("index.
 // embedded is a page's data, by the kind of question and its parameter.
 type embedded struct {
 	Model      about                      `json:"model"`
-	Map        []point                    `json:"map"`
+	Labels     labelsAnswer               `json:"labels"`
+	Map        chart                      `json:"map"`
 	Words      map[string]wordAnswer      `json:"word"`
 	Dimensions map[string]dimensionAnswer `json:"dimension"`
 }
@@ -58,7 +59,7 @@ const neighbourhood = 10
 // of each dimension. A word or dimension that the model does not have is a
 // [*NotFoundError].
 func (x *Explorer) WritePage(w io.Writer, words []string, dimensions []int) error {
-	data := &embedded{x.about, x.points(), map[string]wordAnswer{}, map[string]dimensionAnswer{}}
+	data := &embedded{x.about, labelsAnswer{Labels: x.labels.current().List()}, x.mapped(), map[string]wordAnswer{}, map[string]dimensionAnswer{}}
 	addWord := func(row int) { data.Words[x.model.Codes.Words[row]] = x.word(row) }
 	addDimension := func(k int) { data.Dimensions[strconv.Itoa(k)] = x.dimension(k) }
 	for _, word := range words {
@@ -83,6 +84,13 @@ func (x *Explorer) WritePage(w io.Writer, words []string, dimensions []int) erro
 			for _, e := range x.index.Top(k, neighbourhood) {
 				addWord(e.Row)
 			}
+		}
+	}
+	// It begins with dimensions that it has.
+	data.Model.Strongest = []int{}
+	for _, k := range x.strongest {
+		if _, ok := data.Dimensions[strconv.Itoa(k)]; ok {
+			data.Model.Strongest = append(data.Model.Strongest, k)
 		}
 	}
 	_, err := w.Write(page(data))

@@ -36,8 +36,8 @@ func TestWritePage(t *testing.T) {
 	if got := slices.Sorted(maps.Keys(data.Dimensions)); !slices.Equal(got, []string{"3", "7"}) {
 		t.Errorf("dimensions %q", got)
 	}
-	if len(data.Map) != testAtoms-1 || len(data.Model.Dimensions) != testAtoms {
-		t.Errorf("%d points, %d dimensions", len(data.Map), len(data.Model.Dimensions))
+	if len(data.Map.Points) != testAtoms-1 || len(data.Model.Dimensions) != testAtoms {
+		t.Errorf("%d points, %d dimensions", len(data.Map.Points), len(data.Model.Dimensions))
 	}
 	// Nothing comes from elsewhere, and a word cannot end its script.
 	if found := regexp.MustCompile(`(src|href)="[^#d][^"]*"`).FindString(page); found != "" {

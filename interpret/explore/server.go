@@ -21,7 +21,7 @@ import (
 var assets embed.FS
 
 // scripts are the page's, which share one scope.
-var scripts = []string{"dom.js", "charts.js", "pages.js", "map.js", "main.js"}
+var scripts = []string{"dom.js", "charts.js", "labels.js", "pages.js", "questions.js", "models.js", "map.js", "save.js", "main.js"}
 
 // mustAsset returns the files of the given names, one after the other.
 func mustAsset(names ...string) []byte {
@@ -40,6 +40,7 @@ func mustAsset(names ...string) []byte {
 type requestError struct {
 	Status  int      `json:"-"`
 	Message string   `json:"error"`
+	Word    string   `json:"word,omitempty"`    // that is not there
 	Closest []string `json:"closest,omitempty"` // spellings
 }
 
@@ -54,21 +55,41 @@ func badRequest(format string, args ...any) error {
 // be empty; a site that has its own name point to this machine (DNS rebinding) is
 // refused. So are requests for data that the browser says come from another site's page.
 func (x *Explorer) Handler(host string) http.Handler {
+	mux := routes{}
+	x.addTo(mux, "")
+	if x.other != nil {
+		x.other.addTo(mux, beside)
+	}
+	return guard(host, mux)
+}
+
+// beside is where the page of a second model is.
+const beside = "/other"
+
+// addTo adds the page and its data, below a path.
+func (x *Explorer) addTo(mux routes, path string) {
 	limit := x.longestParameter()
-	mux := routes{
+	own := routes{
 		"/":               file("text/html; charset=utf-8", page(nil)),
 		"/explore.css":    file("text/css; charset=utf-8", mustAsset("explore.css")),
 		"/explore.js":     file("text/javascript; charset=utf-8", mustAsset(scripts...)),
 		"/icon.svg":       file("image/svg+xml", mustAsset("icon.svg")),
 		"/data/model":     file("application/json", mustJSON(x.about)),
-		"/data/map":       answer("", 0, func(string) (any, error) { return x.points(), nil }),
+		"/data/map":       answer("", 0, func(string) (any, error) { return x.mapped(), nil }),
 		"/data/word":      answer("word", limit, x.answerWord),
 		"/data/dimension": answer("dimension", limit, x.answerDimension),
+		"/data/ask":       answer("question", max(limit, mostAsked), x.ask),
+		"/data/labels":    http.HandlerFunc(x.serveLabels),
 		"/data/complete": answer("prefix", limit, func(prefix string) (any, error) {
 			return append([]string{}, x.index.Complete(prefix, suggestions)...), nil
 		}),
 	}
-	return guard(host, mux)
+	for name, handler := range own {
+		mux[path+name] = handler
+	}
+	if x.matches != nil {
+		mux[path+"/data/matches"] = answer("", 0, func(string) (any, error) { return x.matches(), nil })
+	}
 }
 
 // longestParameter returns the most bytes that a parameter may have: any word
@@ -104,14 +125,22 @@ func (x *Explorer) answerDimension(text string) (any, error) {
 // as [http.ServeMux] does.
 type routes map[string]http.Handler
 
+// changing is the only path, below that of a model, at which something can be changed.
+const changing = "/data/labels"
+
 func (m routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	handler, ok := m[r.URL.Path]
+	changes := strings.TrimPrefix(r.URL.Path, beside) == changing
 	switch {
 	case !ok:
 		fail(w, &requestError{Status: http.StatusNotFound, Message: "no such page"})
-	case r.Method != http.MethodGet && r.Method != http.MethodHead:
-		w.Header().Set("Allow", "GET, HEAD")
-		fail(w, &requestError{Status: http.StatusMethodNotAllowed, Message: "GET and HEAD only"})
+	case r.Method != http.MethodGet && r.Method != http.MethodHead && !(r.Method == http.MethodPost && changes):
+		allowed := "GET, HEAD"
+		if changes {
+			allowed += ", POST"
+		}
+		w.Header().Set("Allow", allowed)
+		fail(w, &requestError{Status: http.StatusMethodNotAllowed, Message: allowed + " only"})
 	default:
 		handler.ServeHTTP(w, r)
 	}
@@ -122,7 +151,7 @@ func (m routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func guard(host string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
-		header.Set("Content-Security-Policy", "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+		header.Set("Content-Security-Policy", "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 		header.Set("Cross-Origin-Resource-Policy", "same-origin")
 		header.Set("Referrer-Policy", "no-referrer")
 		header.Set("X-Content-Type-Options", "nosniff")
@@ -164,7 +193,7 @@ func sameOrigin(r *http.Request) error {
 	case "", "same-origin", "none": // none: typed into the browser
 		return nil
 	}
-	if r.URL.Path == "/" && r.Header.Get("Sec-Fetch-Mode") == "navigate" {
+	if (r.URL.Path == "/" || r.URL.Path == beside+"/") && r.Header.Get("Sec-Fetch-Mode") == "navigate" {
 		return nil
 	}
 	return refused
@@ -232,7 +261,7 @@ func fail(w http.ResponseWriter, err error) {
 		e = &requestError{Status: http.StatusInternalServerError, Message: err.Error()}
 	}
 	if missing, ok := errors.AsType[*NotFoundError](err); ok {
-		e = &requestError{http.StatusNotFound, missing.Message, missing.Closest}
+		e = &requestError{http.StatusNotFound, missing.Message, missing.Word, missing.Closest}
 	}
 	send(w, e.Status, e)
 }
@@ -257,13 +286,17 @@ func mustJSON(data any) []byte {
 // It then lets requests that are being answered end, for at most two seconds, and
 // returns nil. See [Explorer.Handler] for host.
 func (x *Explorer) Serve(ctx context.Context, listener net.Listener, host string) error {
+	longest := max(x.longestParameter(), mostAsked)
+	if x.other != nil {
+		longest = max(longest, x.other.longestParameter())
+	}
 	server := &http.Server{
 		Handler:           x.Handler(host),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      time.Minute,
 		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    16<<10 + 3*x.longestParameter(), // of which a URL has three for one: %20
+		MaxHeaderBytes:    16<<10 + 3*longest, // of which a URL has three for one: %20
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()

@@ -47,6 +47,8 @@ func TestServes(t *testing.T) {
 		{"/data/word?word=bank", "application/json", `"word":"bank"`},
 		{"/data/word?word=River", "application/json", `"word":"river"`},
 		{"/data/dimension?dimension=0", "application/json", `"histogram"`},
+		{"/data/ask?question=bank+river", "application/json", `"about":"words"`},
+		{"/data/labels", "application/json", `{"writable":false,"labels":[]}`},
 		{"/data/complete?prefix=BA", "application/json", `["bank","Bank"]`},
 		{"/data/complete?prefix=nothing+begins+so", "application/json", `[]`},
 	} {
@@ -73,7 +75,7 @@ func TestHeader(t *testing.T) {
 			got.Del(name)
 		}
 		want := http.Header{
-			"Content-Security-Policy":      {"default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
+			"Content-Security-Policy":      {"default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
 			"Cross-Origin-Resource-Policy": {"same-origin"},
 			"Referrer-Policy":              {"no-referrer"},
 			"X-Content-Type-Options":       {"nosniff"},
@@ -281,9 +283,9 @@ func TestRandomQueries(t *testing.T) {
 	}
 	statuses := make(map[int]int)
 	for range 10000 {
-		target := pick("/", "/data/", "/data/word", "/data/dimension", "/data/complete", "/data/map", "/data/model", "/explore.js", "//", text())
+		target := pick("/", "/data/", "/data/word", "/data/ask", "/data/labels", "/data/dimension", "/data/complete", "/data/map", "/data/model", "/explore.js", "//", text())
 		for range rng.IntN(3) {
-			target += pick("?", "&", "/") + pick("word", "dimension", "prefix", text()) + pick("=", "=", "=", "") + text()
+			target += pick("?", "&", "/") + pick("word", "dimension", "prefix", "question", text()) + pick("=", "=", "=", "") + text()
 		}
 		w := get(handler, target, pick("Method: GET", "Method: GET", "Method: GET", "Method: HEAD", "Method: PUT", "Method: "+text()))
 		checkAnswer(t, target, w)
@@ -301,6 +303,7 @@ func FuzzHandler(f *testing.F) {
 	f.Add("/data/word?word=bank", "127.0.0.1", "")
 	f.Add("/data/dimension?dimension=3", "localhost:1", "http://localhost:1")
 	f.Add("/data/complete?prefix=%c3%a9", "[::1]:1", "null")
+	f.Add("/data/ask?question=bank+-+river+%2b+a", "127.0.0.1", "")
 	f.Fuzz(func(t *testing.T, target, host, origin string) {
 		checkAnswer(t, target, get(handler, target, "Host: "+host, "Origin: "+origin))
 	})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/input"
 )
 
@@ -56,7 +58,10 @@ func OpenAnswers(path string, t *Test) (a *Answers, torn bool, err error) {
 		return nil, false, fmt.Errorf("%s: %w", path, err)
 	}
 	a = &Answers{test: t, file: file, given: make(map[string]map[int]bool)}
-	if torn, err = a.load(path); err != nil {
+	if torn, err = a.load(path); err == nil {
+		err = atomicfile.SyncDir(filepath.Dir(path)) // which may have a new name
+	}
+	if err != nil {
 		file.Close()
 		return nil, false, err
 	}
@@ -77,7 +82,7 @@ func (a *Answers) load(path string) (torn bool, err error) {
 	}
 	switch {
 	case whole < len(text):
-		return true, os.Truncate(path, int64(whole))
+		return true, a.file.Truncate(int64(whole))
 	case whole > 0 && text[whole-1] != '\n':
 		_, err = a.file.WriteString("\n")
 	}
@@ -144,7 +149,7 @@ func (a *Answers) Add(answer Answer) error {
 	}
 	if err != nil {
 		if n > 0 { // what comes next is to begin a line
-			a.err = os.Truncate(a.file.Name(), info.Size())
+			a.err = a.file.Truncate(info.Size())
 		}
 		return err
 	}

@@ -53,6 +53,7 @@ function histogram({ from, to, counts }, { unit, label, whole: integers }) {
     svg("line", { x1: 0, x2: width, y1: height - bottom, y2: height - bottom }),
     svg("text", { x: 0, y: height - 5 }, ends[0]),
     svg("text", { x: width, y: height - 5, "text-anchor": "end" }, ends[1]),
-    svg("text", { x: Math.min(Math.max((peak + 0.5) * step, 45), width - 45), y: 11, "text-anchor": "middle" }, plural(most, unit)),
+    // Beside the frame's edge, what is long would be cut off.
+    svg("text", { x: (peak + (peak < counts.length / 3 ? 0 : peak < (2 * counts.length) / 3 ? 0.5 : 1)) * step, y: 13, "text-anchor": peak < counts.length / 3 ? "start" : peak < (2 * counts.length) / 3 ? "middle" : "end" }, plural(most, unit)),
   );
 }

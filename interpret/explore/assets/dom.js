@@ -31,11 +31,11 @@ function column(values) {
   if (!(digits >= 0 && digits <= 6)) return decimal;
   return (x) => x.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }).replace("-", "−");
 }
-const percent = (x) => (100 * x).toLocaleString("en", { maximumSignificantDigits: x < 0.0995 ? 2 : 3 }) + " %";
+const percent = (x) => (100 * x).toLocaleString("en", { maximumSignificantDigits: Math.abs(x) < 0.0995 ? 2 : 3 }).replace("-", "−") + " %";
 const plural = (n, one) => `${whole(n)} ${one}${n === 1 ? "" : "s"}`;
 
 /** address is the URL of a page, such as address("word", "bank"). */
-const address = (...parts) => "#/" + parts.map((part) => encodeURIComponent(String(part).toWellFormed())).join("/");
+const address = (...parts) => base + "#/" + parts.map((part) => encodeURIComponent(String(part).toWellFormed())).join("/");
 
 // An exported page has its data within it, for some words and dimensions.
 const embedded = JSON.parse(document.getElementById("data")?.textContent ?? "null");
@@ -45,19 +45,31 @@ const has = (kind, key) => !embedded || Object.hasOwn(embedded[kind], key);
 
 /** A Missing is about a word or dimension that there is no page for. */
 class Missing extends Error {
-  constructor(message, closest) {
+  constructor(message, closest, word) {
     super(message);
     this.closest = closest ?? [];
+    this.word = word; // that is not there
   }
 }
 
-/** ask returns the data about the model, the map, a word, a dimension or a prefix. */
-async function ask(kind, parameter, value) {
+/**
+ * ask returns the data about the model, labels, the map, a word, a dimension, a prefix or a
+ * question; of another model, which is at that path, if that is given.
+ */
+async function ask(kind, parameter, value, path = "") {
   if (embedded) return askEmbedded(kind, parameter, value);
   const query = parameter ? `?${parameter}=${encodeURIComponent(String(value).toWellFormed())}` : "";
-  const response = await fetch(`data/${kind}${query}`);
+  const response = await fetch(`${path}data/${kind}${query}`);
   const answer = await response.json();
-  if (!response.ok) throw new Missing(answer.error, answer.closest);
+  if (!response.ok) throw new Missing(answer.error, answer.closest, answer.word);
+  return answer;
+}
+
+/** send changes something, and returns what it is then. */
+async function send(kind, value) {
+  const response = await fetch(`data/${kind}`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(value) });
+  const answer = await response.json();
+  if (!response.ok) throw new Error(answer.error);
   return answer;
 }
 
@@ -67,16 +79,26 @@ function askEmbedded(kind, parameter, value) {
     const prefix = value.toLowerCase();
     return embeddedWords().filter((word) => word.toLowerCase().startsWith(prefix)).slice(0, 10);
   }
+  if (kind === "ask") {
+    const known = (word) => [word, word.toLowerCase()].find((key) => has("word", key));
+    const words = (known(value) ? [value] : value.split(/\s+/)).map(known);
+    if (words.every(Boolean) && words.length <= 4) return { about: words.length === 1 ? "word" : "words", words };
+    if (has("dimension", value)) return { about: "dimension", dimension: Number(value), words };
+    throw new Missing("This page can show its own words and dimensions only, and not answer that.", embeddedWords().slice(0, 10));
+  }
   for (const key of [value, value.toLowerCase()]) if (has(kind, key)) return embedded[kind][key];
   throw new Missing(`The ${kind} ${value} is not part of this page.`, kind === "word" ? embeddedWords().slice(0, 10) : []);
 }
 
 const embeddedWords = () => Object.values(embedded.word).sort((a, b) => a.row - b.row).map((answer) => answer.word);
 
+/** visible is a word or, where that shows as nothing, the names of its characters. */
+const visible = (word) => (/[^\s\p{C}]/u.test(word) ? word : Array.from(word, (c) => "U+" + c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")).join(" "));
+
 /** wordLink shows a word, and leads to its page if there is one. */
 function wordLink(word, attributes = {}) {
-  if (!has("word", word)) return h("span", attributes, word);
-  return h("a", { href: address("word", word), ...attributes }, word);
+  if (!has("word", word)) return h("span", attributes, visible(word));
+  return h("a", { href: address("word", word), ...attributes }, visible(word));
 }
 
 function dimensionLink(k, ...content) {
@@ -87,7 +109,10 @@ function dimensionLink(k, ...content) {
 /** wordsText is some words after each other, whichever way each is written. */
 const wordsText = (words) => words.map((word) => [h("bdi", {}, word), " "]);
 
-/** wordList is links to some words, in bold those that the page is about. */
-function wordList(words, own = []) {
-  return h("span", { class: "words" }, words.map((word) => [own.includes(word) ? h("b", {}, word) : wordLink(word), " "]));
+/**
+ * wordList is links to some words, in bold those that the page is about. Where there are
+ * hundreds of them, the attributes keep the Tab key from stopping at each.
+ */
+function wordList(words, own = [], attributes = {}) {
+  return h("span", { class: "words" }, words.map((word) => [own.includes(word) ? h("b", {}, word) : wordLink(word, attributes), " "]));
 }

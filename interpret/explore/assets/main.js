@@ -4,13 +4,16 @@
 
 let searches = 0;
 
-/** wordSearch is a text field that completes words; choose is called with one. */
-function wordSearch({ label, placeholder, choose, dimensions = false }) {
+/**
+ * wordSearch is a text field that completes words; choose is called with one. With
+ * questions it takes anything that can be asked, and completes its last word.
+ */
+function wordSearch({ label, placeholder, choose, questions = false }) {
   const id = `completions-${++searches}`;
   const list = h("ul", { id, role: "listbox", "aria-label": "Completions", hidden: true });
   const input = h("input", {
     type: "text", role: "combobox", "aria-label": label, placeholder, "aria-expanded": "false", "aria-controls": id, "aria-autocomplete": "list",
-    autocomplete: "off", autocapitalize: "none", spellcheck: "false", enterkeyhint: "search", maxlength: 200,
+    autocomplete: "off", autocapitalize: "none", spellcheck: "false", enterkeyhint: "search", maxlength: questions ? 4000 : 200,
   });
   let options = []; // {text, act}
   let active = -1;
@@ -19,10 +22,15 @@ function wordSearch({ label, placeholder, choose, dimensions = false }) {
   const close = () => {
     asked++; // what is still to be answered comes too late
     options = [];
+    active = -1;
     render();
   };
   const act = (option) => {
     close();
+    if (option.fill) {
+      input.value = option.fill;
+      return;
+    }
     input.value = "";
     input.blur();
     option.act();
@@ -31,7 +39,7 @@ function wordSearch({ label, placeholder, choose, dimensions = false }) {
     list.replaceChildren(
       ...options.map((option, i) =>
         // mousedown, since the field loses the focus before a click
-        h("li", { id: `${id}-${i}`, role: "option", "aria-selected": String(i === active), onmousedown: (event) => { event.preventDefault(); act(option); } }, option.text),
+        h("li", { id: `${id}-${i}`, role: "option", "aria-selected": String(i === active), onmousedown: (event) => { event.preventDefault(); act(option); } }, option.text, option.more && h("small", {}, " ", h("bdi", {}, option.more))),
       ),
     );
     list.hidden = options.length === 0;
@@ -42,11 +50,17 @@ function wordSearch({ label, placeholder, choose, dimensions = false }) {
   async function complete() {
     const text = input.value.trim();
     const mine = ++asked;
-    const words = text ? await ask("complete", "prefix", text) : [];
+    const words = text ? await ask("complete", "prefix", text.slice(0, 200)) : [];
+    const [, before, last] = input.value.match(/^(.*\s)?(\S*)$/s);
+    const more = questions && before?.trim() && last && words.length === 0 ? await ask("complete", "prefix", last.slice(0, 200)) : [];
     if (mine !== asked) return; // typed on meanwhile
     options = words.map((word) => ({ text: word, act: () => choose(word) }));
-    if (dimensions && /^\d{1,9}$/.test(text) && Number(text) < model.dimensions.length && has("dimension", Number(text)))
-      options.push({ text: `dimension ${Number(text)}`, act: () => go("dimension", Number(text)) });
+    if (questions) {
+      const dimension = (k) => ({ text: `dimension ${k}`, more: nameText(k), act: () => go("dimension", k) });
+      if (/^\d{1,9}$/.test(text) && Number(text) < model.dimensions.length && has("dimension", Number(text))) options.push({ ...dimension(Number(text)), more: "" });
+      if (text.length > 1) options.push(...labelledLike(text).slice(0, Math.max(10 - options.length, 3)).map(dimension));
+    }
+    options.push(...more.map((word) => ({ text: before + word, fill: before + word + " " })));
     active = -1;
     render();
   }
@@ -72,6 +86,21 @@ function wordSearch({ label, placeholder, choose, dimensions = false }) {
   return h("div", { class: "combobox" }, input, list);
 }
 
+/** labelledLike are the dimensions whose names have a text in them, those that are it first. */
+function labelledLike(text) {
+  const wanted = text.toLowerCase();
+  const found = model.dimensions.map((_, k) => k).filter((k) => model.dimensions[k].words > 0 && has("dimension", k) && nameText(k).toLowerCase().includes(wanted));
+  const order = (k) => (nameText(k).toLowerCase() === wanted ? 0 : named.get(k)?.name ? 1 : nameText(k).toLowerCase().startsWith(wanted) ? 2 : 3);
+  return found.sort((a, b) => order(a) - order(b));
+}
+
+/** askFor answers what is typed: a dimension's label as a whole, or a question. */
+function askFor(text) {
+  const k = labelledLike(text).find((k) => nameText(k).toLowerCase() === text.toLowerCase());
+  if (k !== undefined && text.includes(",")) go("dimension", k);
+  else go("ask", text);
+}
+
 function go(...parts) {
   location.hash = address(...parts);
 }
@@ -88,8 +117,11 @@ function route() {
   if (parts.length === 0) return () => summaryPage();
   if (kind === "word" && rest.length === 1) return () => wordPage(...rest);
   if (kind === "dimension" && rest.length === 1) return () => dimensionPage(...rest);
-  if (kind === "compare" && (rest.length === 2 || rest.length === 3)) return () => comparePage(...rest);
-  if (kind === "map" && rest.length <= 1) return () => mapPage(...rest);
+  if (kind === "compare" && rest.length >= 2 && rest.length <= 4) return () => comparePage(...rest);
+  if (kind === "ask" && rest.length === 1) return () => askPage(...rest);
+  if (kind === "both" && rest.length <= 1) return () => bothPage(...rest);
+  if (kind === "dimensions" && rest.length === 0) return () => dimensionsPage();
+  if (kind === "map" && (rest.length <= 1 || (rest.length === 2 && rest[0] === "word"))) return () => mapPage(...rest);
   return () => Promise.reject(new Missing("There is no page with this address.", []));
 }
 
@@ -102,7 +134,13 @@ async function show() {
   main.setAttribute("aria-busy", "true");
   let result;
   try {
-    model ??= await ask("model");
+    if (!model) {
+      const [about, known] = await Promise.all([ask("model"), ask("labels")]);
+      model = about;
+      useLabels(known);
+      if (model.other)
+        document.querySelector("header nav").append(h("a", { href: address("both") }, "Both models"), h("a", { href: model.other.path, class: "other" }, h("bdi", {}, model.other.name)));
+    }
     result = await route()();
   } catch (error) {
     const message = error instanceof TypeError ? "The server does not answer. Is the program still running?" : error.message;
@@ -132,7 +170,8 @@ addEventListener("keydown", (event) => {
     document.querySelector("header input").focus();
   }
 });
-document.getElementById("search").append(wordSearch({ label: "Search a word or a dimension", placeholder: "Search a word   /", dimensions: true, choose: (word) => go("word", word) }));
+document.getElementById("search").append(wordSearch({ label: "Ask for a word, several words, a sum of words, a text or a dimension", placeholder: "bank · bank river · king − man + woman   /", questions: true, choose: askFor }));
+document.getElementById("main").after(saveBar());
 document.getElementById("skip").addEventListener("click", (event) => {
   event.preventDefault(); // the fragment is the page's address
   document.querySelector("main h1")?.focus();

@@ -1,19 +1,49 @@
 "use strict";
 
-// The map of all dimensions that are in use. Similar atoms are close.
+// The map of all dimensions that are in use, with a list beside it. Those that the same
+// words use are close.
 
-async function mapPage(number) {
-  const points = (await ask("map")).map((p) => ({ ...p, label: model.dimensions[p.dimension] }));
+/** slider is a labelled range from 0 to 1; say tells its value, which change gets. */
+function slider(label, { value = 0, say, change }) {
+  const output = h("b", {}, say(value)); // an <output> would take the label for itself
+  const input = h("input", { type: "range", min: 0, max: 1, step: 0.01, value, "aria-valuetext": say(value) });
+  input.addEventListener("input", () => {
+    output.textContent = say(input.valueAsNumber);
+    input.setAttribute("aria-valuetext", output.textContent);
+    change(input.valueAsNumber);
+  });
+  return h("label", { class: "slider" }, h("span", {}, label, " ", output), input);
+}
+
+/** mapPage is the map, around a dimension (mapPage("7")), or with those of a word lit up (mapPage("word", "bank")). */
+async function mapPage(number, word) {
+  if (word !== undefined) number = undefined;
+  const [{ points, regions }, lit] = await Promise.all([
+    ask("map").then((map) => ({ ...map, points: map.points.map((p) => ({ ...p, label: model.dimensions[p.dimension] })) })),
+    word === undefined ? undefined : ask("word", "word", word),
+  ]);
   const wanted = points.find((p) => String(p.dimension) === number);
   if (number !== undefined && !wanted) throw new Missing(`Dimension ${number} is not on the map: no word uses it.`, []);
+  const values = new Map(lit?.active.map((w) => [w.dimension, w.value]));
+  const strongest = Math.max(...[...values.values()].map(Math.abs), 0);
   const most = Math.max(...points.map((p) => p.label.words));
   const small = Math.max(Math.min(Math.sqrt(800 / points.length), 1), 0.6);
   for (const p of points) {
-    p.name = p.label.top[0] ?? p.label.bottom[0];
-    p.circle = svg("circle", { r: (small * (2 + 5 * Math.sqrt(p.label.words / most))).toFixed(1), "data-dimension": p.dimension, class: has("dimension", p.dimension) ? "dot" : "dot faint" });
+    p.value = values.get(p.dimension);
+    p.side = p.value ?? (p.label.top.length > 0 ? 1 : -1);
+    p.words = ends(p.dimension, p.side);
+    p.name = (named.get(p.dimension)?.name ?? labelWords(p.dimension, p.side)[0]) || p.words[0];
+    const share = p.value === undefined ? 0 : Math.abs(p.value) / strongest;
+    p.circle = svg("circle", {
+      r: (lit ? (share ? 2.5 + 7 * share : 1.5) : small * (2 + 5 * Math.sqrt(p.label.words / most))).toFixed(1),
+      "data-dimension": p.dimension,
+      class: ["dot", `region${regions[p.region].colour}`, has("dimension", p.dimension) ? "" : "faint", lit ? (share ? "lit" : "unlit") : ""].join(" "),
+    });
   }
+  // Those that are lit are above the others, and named first.
+  if (lit) points.sort((p, q) => Math.abs(q.value ?? 0) - Math.abs(p.value ?? 0));
   const names = svg("g", { class: "names" });
-  const drawing = svg("svg", { role: "application", tabindex: 0, "aria-roledescription": "map", "aria-label": `Map of ${plural(points.length, "dimension")}. Arrow keys move to the next one, Enter opens it, plus and minus zoom.` }, points.map((p) => p.circle), names);
+  const drawing = svg("svg", { role: "application", tabindex: 0, "aria-roledescription": "map", "aria-label": `Map of ${plural(points.length, "dimension")}. Arrow keys move to the next one, Enter opens it, plus and minus zoom. The list after it has the same.` }, points.toReversed().map((p) => p.circle), names);
   const card = h("div", { class: "card", "aria-live": "polite", hidden: true });
   const frame = h("div", { class: "map" }, drawing, card,
     h("div", { class: "zoom" },
@@ -21,34 +51,57 @@ async function mapPage(number) {
       h("button", { type: "button", "aria-label": "zoom out", onclick: () => zoom(1 / 1.6) }, "−"),
       h("button", { type: "button", "aria-label": "show all", onclick: () => { view = { x: 0.5, y: 0.5, zoom: 1 }; draw(); } }, "⤢")));
 
-  // The view: what point of the map is in the middle of the frame, and how much
-  // larger than the frame the map is. It is stretched to the frame's shape.
-  const margin = 40;
+  // The view: what point of the map is in the middle of the frame, and how much larger
+  // than the frame the map is.
+  const margin = 30;
   let width = 0, height = 0, current;
   let view = { x: 0.5, y: 0.5, zoom: 1 };
-  const scale = (size) => view.zoom * Math.max(size - 2 * margin, 50);
+  const scale = () => view.zoom * Math.max(Math.min(width, height) - 2 * margin, 50);
+  const place = (p) => [width / 2 + (p.x - view.x) * scale(), height / 2 + (p.y - view.y) * scale()];
+
+  // What is shown, and what of that the frame has.
+  const atLeast = { words: 0, coherence: 0 };
+  const shows = (p) => p.label.words >= atLeast.words && (p.label.coherence ?? 0) >= atLeast.coherence;
+  const within = (p) => p.left >= 0 && p.left <= width && p.top >= 0 && p.top <= height;
 
   function draw() {
     for (const p of points) {
-      p.left = width / 2 + (p.x - view.x) * scale(width);
-      p.top = height / 2 + (p.y - view.y) * scale(height);
+      [p.left, p.top] = place(p);
       p.circle.setAttribute("cx", p.left.toFixed(1));
       p.circle.setAttribute("cy", p.top.toFixed(1));
+      p.circle.classList.toggle("out", !shows(p));
     }
-    // Names where there is room, those of the strongest dimensions first.
+    // Names where there is room: those of regions, then of the strongest dimensions.
     const taken = [];
-    const free = (box) => taken.every((other) => box.left > other.right || box.right < other.left || box.top > other.bottom || box.bottom < other.top);
     const shown = [];
-    for (const p of current ? [current, ...points] : points) {
-      const half = 3.6 * Math.min(p.name.length, 24) + 6;
-      const box = { left: p.left - half, right: p.left + half, top: p.top - 22, bottom: p.top + 2 };
-      if (box.left < 0 || box.right > width || box.top < 0 || p.top > height || !free(box)) continue;
+    const name = (text, left, top, size, attributes) => {
+      const half = 0.28 * size * text.length + 4;
+      const box = { left: left - half, right: left + half, top: top - size, bottom: top + 4 };
+      if (box.left < 0 || box.right > width || box.top < 0 || box.bottom > height || !taken.every((other) => box.left > other.right || box.right < other.left || box.top > other.bottom || box.bottom < other.top)) return;
       taken.push(box);
-      shown.push(svg("text", { x: p.left.toFixed(1), y: (p.top - 9).toFixed(1) }, p.name.length > 24 ? p.name.slice(0, 23) + "…" : p.name));
-      if (shown.length === 120) break;
+      shown.push(svg("text", { x: left.toFixed(1), y: top.toFixed(1), ...attributes }, text));
+    };
+    const short = (text) => (text.length > 24 ? text.slice(0, 23) + "…" : text);
+    const above = (p, attributes) => name(short(p.name), p.left, p.top - 9, 13, attributes);
+    if (current) above(current);
+    if (!lit && view.zoom < 6)
+      for (const r of regions)
+        if (r.words.length > 0) {
+          const [left, top] = place(r);
+          if (left < 0 || left > width) continue;
+          const text = r.words.slice(0, width < 500 ? 1 : 2).map(short).join(" · ");
+          const half = 0.28 * 16 * text.length + 4;
+          name(text, Math.min(Math.max(left, half), width - half), top + 5, 16, { class: `region region${r.colour}` });
+        }
+    const few = view.zoom < 1.5 ? (lit ? 40 : 24) : 120;
+    const before = shown.length;
+    for (const p of points) {
+      if (shown.length - before >= few) break;
+      if (p !== current && within(p) && shows(p) && (!lit || p.value !== undefined)) above(p);
     }
     names.replaceChildren(...shown);
     if (current) placeCard();
+    list();
   }
 
   function select(p, touch = false) {
@@ -62,7 +115,8 @@ async function mapPage(number) {
     drawing.insertBefore(p.circle, names); // above the others
     card.replaceChildren(
       h("strong", {}, dimensionLink(p.dimension, `dimension ${p.dimension}`)), ` ${plural(p.label.words, "word")}`,
-      h("br"), (p.label.top.length > 0 ? p.label.top : p.label.bottom).join(" "));
+      p.value !== undefined && `, ${decimal(p.value)} for ${lit.word}`,
+      h("br"), p.words.join(" "));
     placeCard();
   }
 
@@ -77,25 +131,25 @@ async function mapPage(number) {
 
   /** zoom keeps the place of the given pixel. */
   function zoom(factor, left = width / 2, top = height / 2) {
-    const before = [scale(width), scale(height)];
+    const before = scale();
     view.zoom = Math.min(Math.max(view.zoom * factor, 0.5), 40);
-    view.x += (left - width / 2) * (1 / before[0] - 1 / scale(width));
-    view.y += (top - height / 2) * (1 / before[1] - 1 / scale(height));
+    view.x += (left - width / 2) * (1 / before - 1 / scale());
+    view.y += (top - height / 2) * (1 / before - 1 / scale());
     draw();
   }
 
   function pan(dx, dy) {
-    view.x = Math.min(Math.max(view.x - dx / scale(width), 0), 1);
-    view.y = Math.min(Math.max(view.y - dy / scale(height), 0), 1);
+    view.x = Math.min(Math.max(view.x - dx / scale(), 0), 1);
+    view.y = Math.min(Math.max(view.y - dy / scale(), 0), 1);
     draw();
   }
 
-  /** closest is the point next to a pixel, if it is near. */
+  /** closest is the shown point next to a pixel, if it is near. */
   function closest(left, top, near) {
     let found, least = near * near;
     for (const p of points) {
       const d = (p.left - left) ** 2 + (p.top - top) ** 2;
-      if (d < least) [found, least] = [p, d];
+      if (d < least && shows(p)) [found, least] = [p, d];
     }
     return found;
   }
@@ -155,13 +209,38 @@ async function mapPage(number) {
     for (const p of points) {
       const along = (p.left - from.left) * dx + (p.top - from.top) * dy;
       const across = Math.abs((p.left - from.left) * dy) + Math.abs((p.top - from.top) * dx);
-      if (p !== current && along > 0 && across <= along && along + 2 * across < least) [found, least] = [p, along + 2 * across];
+      if (p !== current && shows(p) && along > 0 && across <= along && along + 2 * across < least) [found, least] = [p, along + 2 * across];
     }
-    if (!found && !current) found = points[0];
+    if (!found && !current) found = points.find(shows);
     if (!found) return;
     select(found);
     // Keep it in the frame.
     pan(Math.max(margin - found.left, 0) + Math.min(width - margin - found.left, 0), Math.max(margin - found.top, 0) + Math.min(height - margin - found.top, 0));
+  }
+
+  // The list beside the map: its regions, and the dimensions that the frame has.
+  const rows = h("ul", { class: "plain" });
+  const status = h("h2", { role: "status" });
+  function list() {
+    const all = points.filter((p) => shows(p) && within(p) && (!lit || p.value !== undefined));
+    const text = `${plural(all.length, "dimension")} in view`;
+    if (status.textContent !== text) status.textContent = text;
+    const those = all.slice(0, 40);
+    if (those.length === rows.children.length && those.every((p, i) => rows.children[i].dataset.dimension === String(p.dimension))) return;
+    rows.replaceChildren(
+      ...those.map((p) =>
+        h("li", { "data-dimension": p.dimension, onpointerenter: () => select(p), onpointerleave: () => select(undefined), onfocusin: () => select(p) },
+          h("span", { class: `swatch region${regions[p.region].colour}` }),
+          nameLink(p.dimension, p.side))));
+    if (those.length === 0) rows.append(h("li", { class: "note" }, "None: zoom out, or lower what they must have."));
+  }
+
+  /** enter shows a region: its middle, and so much around that most of its points are in. */
+  function enter(r) {
+    const own = points.filter((p) => regions[p.region] === r).map((p) => Math.max(Math.abs(p.x - r.x), Math.abs(p.y - r.y))).sort((a, b) => a - b);
+    view = { x: r.x, y: r.y, zoom: Math.min(Math.max(0.45 / (own[Math.floor(0.9 * own.length)] || 1), 1), 12) };
+    draw();
+    frame.scrollIntoView({ block: "nearest" });
   }
 
   if (wanted) view = { x: wanted.x, y: wanted.y, zoom: 3 };
@@ -174,12 +253,25 @@ async function mapPage(number) {
     if (wanted && !current) select(wanted, true);
   }).observe(frame);
 
+  const words = (t) => Math.max(Math.round(most ** t), 1);
   return {
-    title: "map",
+    title: lit ? `${lit.word} on the map` : "map",
     content: [
-      heading("Map"),
-      h("p", { class: "lead" }, "Every dot is a dimension; those with similar atoms are close. Large dots have many words. The names are top words."),
-      frame,
+      heading(lit ? [wordLink(lit.word), h("small", {}, " on the map")] : "Map"),
+      h("p", { class: "lead" },
+        lit ? [`The larger a dot, the larger ${lit.word}’s value in that dimension. `, h("a", { href: "#/map" }, "Show all dimensions")]
+          : "Dots are dimensions: close if the same words use them, large if many do. Coloured regions have the names of words that are at home there."),
+      h("div", { class: "tools map-tools" },
+        wordSearch({ label: "Light up the dimensions of a word", placeholder: lit ? "light up another word" : "light up a word", choose: (chosen) => go("map", "word", chosen) }),
+        points.length > 0 && slider("Words of a dimension, at least", { say: (t) => whole(words(t)), change: (t) => { atLeast.words = words(t); draw(); } }),
+        isScored() && slider("Coherence, at least", { say: percent, change: (t) => { atLeast.coherence = t; draw(); } })),
+      h("div", { class: "map-page" },
+        frame,
+        h("div", { class: "beside" },
+          !lit && regions.length > 1 && h("section", {},
+            h("h2", {}, "Regions"),
+            h("ul", { class: "plain" }, regions.map((r) => h("li", {}, h("button", { type: "button", class: "link", onclick: () => enter(r) }, h("span", { class: `swatch region${r.colour}` }), h("span", {}, wordsText(r.words))))))),
+          h("section", {}, status, rows))),
     ],
   };
 }

@@ -38,12 +38,13 @@ async function summaryPage() {
     title: "",
     content: [
       heading(model.name),
-      h("p", { class: "lead" }, `${plural(words, "word")} in ${whole(dimensions.length)} sparse dimensions. Search for a word, wander on the `, h("a", { href: "#/map" }, "map"), ", or begin with one of these dimensions."),
+      h("p", { class: "lead" }, `${plural(words, "word")} in ${whole(dimensions.length)} sparse dimensions. Ask for a word, `, h("a", { href: "#/dimensions" }, "list"), " all dimensions, wander on the ", h("a", { href: "#/map" }, "map"), ", or begin with one of these dimensions."),
+      !embedded && h("p", { class: "note" }, "In the box above: ", h("b", {}, "bank"), " for a word, ", h("b", {}, "bank river"), " for what two share and what tells them apart, ", h("b", {}, "king − man + woman"), " for what is near to a sum, or a text, in quotes if it is short."),
       embedded && h("p", { class: "lead" }, "This page has some of them: ", wordList(embeddedWords())),
       h(
         "ul",
         { class: "cards" },
-        model.strongest.map((k) => h("li", {}, h("a", { href: has("dimension", k) ? address("dimension", k) : null }, h("span", { class: "number" }, String(k)), " ", wordsText(model.dimensions[k].top.slice(0, 6))))),
+        model.strongest.slice(0, 12).map((k) => h("li", {}, h("a", { href: address("dimension", k), class: weakness(k) && "weak", title: weakness(k) }, h("b", {}, name(k)), " ", h("span", { class: "number" }, String(k)), h("br"), wordsText(model.dimensions[k].top.filter((word) => named.get(k)?.name || !model.dimensions[k].label.includes(word)))))),
       ),
       h("h2", {}, "The model"),
       facts([
@@ -86,18 +87,20 @@ async function wordPage(word) {
           folded(answer.active, 20, (rows) =>
             h(
               "ul",
-              { class: "bars" },
+              { class: "bars dims" },
               rows.map(({ dimension, value }) =>
-                h("li", {}, dimensionLink(dimension, h("span", { class: "sr" }, "dimension "), String(dimension)), bar(value, low, high), h("span", { class: "value" }, format(value)), wordList(ends(dimension, value), [answer.word])),
+                h("li", {}, bar(value, low, high), h("span", { class: "value" }, format(value)), dimensionText(dimension, value, [answer.word])),
               ),
             ),
           ),
+          weakNote(answer.active),
         ),
         h(
           "section",
           {},
           h("h2", {}, "Compare with"),
           wordSearch({ label: `Compare ${answer.word} with`, placeholder: "another word", choose: (other) => go("compare", answer.word, other) }),
+          model.other && h("p", {}, h("a", { class: "name", href: address("both", answer.word) }, "In both models")),
           h("h2", {}, "Nearest words"),
           h(
             "ol",
@@ -123,25 +126,36 @@ async function wordPage(word) {
 async function dimensionPage(number) {
   const answer = await ask("dimension", "dimension", number);
   const k = answer.dimension;
-  const others = [k - 1, k + 1].map((other) => (other >= 0 && other < model.dimensions.length && has("dimension", other) ? address("dimension", other) : null));
+  // In the order of what is worth looking at, not of numbers, which mean nothing.
+  const at = model.strongest.indexOf(k);
+  const others = [at - 1, at + 1].map((i) => (at >= 0 && i in model.strongest ? address("dimension", model.strongest[i]) : null));
   const share = answer.words / model.words;
   const widest = Math.max(...answer.together.map((other) => Math.max(other.words, other.expected)));
-  const words = (title, entries) => {
+  const words = (title, entries, distinctive) => {
     const most = Math.max(...entries.map((e) => Math.abs(e.value)));
     const format = column([most]);
-    return [
-      h("h2", {}, title),
-      folded(entries, 20, (rows) =>
-        h("ol", { class: "bars values" }, rows.map((e) => h("li", {}, wordLink(e.word), bar(Math.abs(e.value), 0, most, { colour: e.value < 0 ? "negative" : "positive" }), h("span", { class: "value" }, format(e.value))))),
-      ),
-    ];
+    const list = h("div", {});
+    const buttons = [["largest values", entries], ["most distinctive", distinctive]].map(([text, those]) =>
+      h("button", { type: "button", title: those === distinctive ? "words that are in few other dimensions come first" : null, onclick: (event) => draw(event.currentTarget, those) }, text));
+    function draw(pressed, those) {
+      for (const button of buttons) button.setAttribute("aria-pressed", String(button === pressed));
+      list.replaceChildren(...h("div", {}, folded(those, 20, (rows) =>
+        h("ol", { class: "bars values" }, rows.map((e) => h("li", {}, wordLink(e.word), bar(Math.abs(e.value), 0, most, { colour: e.value < 0 ? "negative" : "positive" }), h("span", { class: "value" }, format(e.value))))))).childNodes);
+    }
+    draw(buttons[0], entries);
+    return [h("h2", {}, title), h("div", { class: "toggle", role: "group", "aria-label": `Order of ${title.toLowerCase()}` }, buttons), list];
   };
+  const why = weakness(k);
+  const { coherence } = model.dimensions[k];
   return {
-    title: `dimension ${k}`,
+    title: answer.words > 0 ? `${nameText(k)}, dimension ${k}` : `dimension ${k}`,
     content: [
-      h("nav", { class: "steps", "aria-label": "Dimensions" }, h("a", { href: others[0], rel: "prev" }, "← previous"), h("a", { href: address("map", k) }, "on the map"), h("a", { href: others[1], rel: "next" }, "next →")),
-      heading(h("small", {}, "dimension "), String(k)),
-      h("p", { class: "lead words" }, wordsText(ends(k, 1).slice(0, 6))),
+      h("nav", { class: "steps", "aria-label": "Dimensions" }, h("a", { href: others[0], rel: "prev" }, "← stronger"), h("a", { href: address("map", k) }, "on the map"), h("a", { href: others[1], rel: "next" }, "weaker →")),
+      h("h1", { tabindex: -1, class: "eyebrow" }, "dimension ", String(k)),
+      answer.words > 0 && h("p", { class: why ? "title weak" : "title" }, name(k)),
+      coherence !== undefined && h("p", { class: "note" }, h("b", {}, `coherence ${percent(coherence)}`), `: how often ${model.judge || "other vectors"} found the word that does not belong to its top words; 20 % by guessing.`),
+      why && h("p", { class: "note" }, coherence === undefined ? `It is ${why}.` : "It is weak: do not build on what its words seem to have in common."),
+      labelEditor(k, show),
       answer.words === 0
         ? h("p", {}, "No word uses this dimension.")
         : h(
@@ -156,107 +170,21 @@ async function dimensionPage(number) {
                 ? h("p", {}, "No other dimension more often than by chance.")
                 : h(
                     "ul",
-                    { class: "bars" },
+                    { class: "bars dims" },
                     answer.together.map((other) =>
                       h(
                         "li",
                         {},
-                        dimensionLink(other.dimension, h("span", { class: "sr" }, "dimension "), String(other.dimension)),
                         bar(other.words, 0, widest, { mark: other.expected, colour: other.opposite ? "negative" : "positive" }),
                         h("span", { class: "value", title: `${percent(other.expected / answer.words)} by chance` }, percent(other.words / answer.words)),
-                        wordList(ends(other.dimension, other.opposite ? -1 : 1)),
+                        dimensionText(other.dimension, other.opposite ? -1 : 1),
                       ),
                     ),
                   ),
               answer.together.length > 0 && h("p", { class: "note" }, "How many of this dimension's words are in the other, too; the line is how many would be by chance. The largest correlation comes first.", answer.together.some((other) => other.opposite) && " In orange: it is the negative words that fire with this one's top words."),
             ),
-            h("section", {}, answer.top.length > 0 && words("Top words", answer.top), answer.bottom.length > 0 && words("Most negative words", answer.bottom)),
+            h("section", {}, answer.top.length > 0 && words("Top words", answer.top, answer.distinctive), answer.bottom.length > 0 && words("Most negative words", answer.bottom, answer.distinctive_bottom)),
           ),
-    ],
-  };
-}
-
-// The dimensions of words to compare, in groups by who has them. The two sides
-// of a dimension are different things to have.
-function sharedDimensions(answers) {
-  const rows = new Map();
-  answers.forEach(({ active }, i) => {
-    for (const { dimension, value } of active) {
-      const key = dimension + (value < 0 ? "-" : "+");
-      if (!rows.has(key)) rows.set(key, { dimension, values: answers.map(() => 0) });
-      rows.get(key).values[i] = value;
-    }
-  });
-  const groups = new Map();
-  for (const row of rows.values()) {
-    const who = row.values.map((v) => (v === 0 ? 0 : 1)).join("");
-    if (!groups.has(who)) groups.set(who, []);
-    groups.get(who).push(row);
-  }
-  // What is strong in all that have it comes first.
-  const strength = (row) => Math.min(...row.values.filter((v) => v !== 0).map(Math.abs));
-  for (const group of groups.values()) group.sort((a, b) => strength(b) - strength(a));
-  return groups;
-}
-
-function cosine(a, b) {
-  const values = new Map(a.active.map((w) => [w.dimension, w.value]));
-  const norm = (x) => Math.hypot(...x.active.map((w) => w.value));
-  const product = b.active.reduce((sum, w) => sum + w.value * (values.get(w.dimension) ?? 0), 0);
-  return product / (norm(a) * norm(b) || 1);
-}
-
-async function comparePage(...words) {
-  const all = await Promise.all(words.map((word) => ask("word", "word", word)));
-  const names = [...new Set(all.map((answer) => answer.word))]; // a word is not compared with itself
-  if (names.length === 1) return wordPage(names[0]);
-  const answers = names.map((name) => all.find((answer) => answer.word === name));
-  const values = answers.flatMap((answer) => answer.active.map((w) => w.value));
-  const [low, high] = [Math.min(0, ...values), Math.max(0, ...values)];
-  const format = column(values);
-  const groups = sharedDimensions(answers);
-  const colours = ["first", "second", "third"];
-  const pairs = names.flatMap((a, i) => names.slice(i + 1).map((b, j) => [`${a}, ${b}`, cosine(answers[i], answers[i + 1 + j]).toFixed(2)]));
-  const group = (who) => {
-    const rows = groups.get(who) ?? [];
-    const those = names.filter((_, i) => who[i] === "1");
-    const title = those.length === names.length ? (names.length > 2 ? "All share" : "Both share") : those.length > 1 ? `${those.join(" and ")} share` : `Only ${those[0]} has`;
-    return h(
-      "section",
-      {},
-      h("h2", {}, title, h("small", {}, ` ${plural(rows.length, "dimension")}`)),
-      folded(rows, 10, (some) =>
-        h(
-          "ul",
-          { class: "bars" },
-          some.map(({ dimension, values }) =>
-            h(
-              "li",
-              {},
-              dimensionLink(dimension, h("span", { class: "sr" }, "dimension "), String(dimension)),
-              h("span", { class: "group" }, values.map((v, i) => v !== 0 && bar(v, low, high, { colour: colours[i] }))),
-              h("span", { class: "value", title: names.map((name, i) => `${name} ${decimal(values[i])}`).join(", ") }, values.filter((v) => v !== 0).map((v) => h("span", {}, format(v)))),
-              wordList(ends(dimension, Math.min(...values)), names),
-            ),
-          ),
-        ),
-      ),
-    );
-  };
-  const patterns = names.length === 2 ? ["11", "10", "01"] : ["111", "110", "101", "011", "100", "010", "001"];
-  return {
-    title: names.join(", "),
-    content: [
-      heading(names.map((name, i) => [i > 0 && h("span", { class: "versus" }, " and "), wordLink(name, { class: colours[i] })])),
-      facts(pairs.map(([pair, value]) => [names.length > 2 ? `cosine of ${pair}` : "cosine", value])),
-      h(
-        "div",
-        { class: "tools" },
-        names.length === 2 && wordSearch({ label: "Compare with a third word", placeholder: "add a third word", choose: (third) => go("compare", ...names, third) }),
-        names.length === 3 && names.map((name) => h("a", { href: address("compare", ...names.filter((other) => other !== name)) }, `without ${name}`)),
-      ),
-      group(patterns[0]),
-      h("div", { class: names.length === 2 ? "halves" : "thirds" }, patterns.slice(1).map(group)),
     ],
   };
 }
@@ -267,7 +195,7 @@ function missingPage(error) {
     content: [
       heading("Not found"),
       h("p", { class: "lead message" }, error.message),
-      error.closest.length > 0 && [h("h2", {}, embedded ? "Words of this page" : "Did you mean"), h("p", { class: "suggestions" }, wordList(error.closest))],
+      error.closest.length > 0 && [h("h2", {}, embedded ? "Words of this page" : "Did you mean"), h("p", { class: "suggestions" }, error.closest.map((word) => [h("a", { href: error.instead?.(word) ?? address("word", word) }, word), " "]))],
     ],
   };
 }

@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"overcomplete/eval"
+)
+
+// flagValues are the values of flags that take one of a few, by the flag's name, or by
+// the command's and the flag's where a command has its own.
+var flagValues = map[string][]string{
+	"method":           {"A", "B"},
+	"transform method": {"thresh1", "thresh2"},
+	"recipe":           {"paper", "best"},
+	"loss":             {"squared", "huber"},
+	"stop":             {"epochs", "authors"},
+	"algorithm":        {"minibatch", "authors"},
+	"state":            {"float32", "float16"},
+	"device":           {"auto", "cpu", "cuda"},
+	"precision":        {"tf32", "fp32"},
+	"tasks":            eval.TaskNames(),
+	"oov":              {string(eval.Skip), string(eval.Zero), string(eval.Mean)},
+	"case":             {string(eval.Fallback), string(eval.Exact), string(eval.Lower)},
+	"features":         {"unit", "raw"},
+	"format":           formatNames(),
+	"dot":              {"dictionary", "code", "authors"},
+}
+
+// completeValues makes shells complete the values of flags, of cmd and all below it. In a
+// list, that is what follows the last comma.
+func completeValues(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		values := flagValues[cmd.Name()+" "+f.Name]
+		if values == nil {
+			values = flagValues[f.Name]
+		}
+		if values == nil {
+			return
+		}
+		cmd.RegisterFlagCompletionFunc(f.Name, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+			before := ""
+			if f.Value.Type() == "stringSlice" {
+				before = typed[:strings.LastIndex(typed, ",")+1]
+			}
+			var all []string
+			for _, v := range values {
+				all = append(all, before+v)
+			}
+			return all, cobra.ShellCompDirectiveNoFileComp
+		})
+	})
+	for _, c := range cmd.Commands() {
+		completeValues(c)
+	}
+}
+
+// noCommand refuses what is no command of cmd, and names those that are spelt alike.
+func noCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	cmd.SuggestionsMinimumDistance = 2 // so many letters may be wrong
+	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
+		return usagef("no command %q; did you mean %s?", args[0], strings.Join(like, " or "))
+	}
+	return usagef("no command %q", args[0])
+}

@@ -1,0 +1,417 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/klauspost/compress/gzip"
+	"golang.org/x/sys/unix"
+
+	"overcomplete/internal/npy"
+)
+
+// A faultCase is a command to run under faults.
+type faultCase struct {
+	args    string
+	stdin   string
+	outputs string // files and directories that it makes, each whole or not at all
+	resumes bool   // run again, it goes on; the parts of its output come one after the other
+}
+
+// faultCases has every command that reads or writes files, in all the ways that it does.
+var faultCases = []faultCase{
+	{args: "train --recipe paper in.txt -o new --epochs 2", outputs: "new"},
+	{args: "train --recipe paper in.txt -o old --force --epochs 2 --center", outputs: "old"},
+	{args: "train --recipe paper in.npy --words words.txt -o new --epochs 2 --checkpoint 1ns --resume", outputs: "new", resumes: true},
+	{args: "train --recipe paper in.txt -o checkpoint --epochs 3 -k 10 --checkpoint 1ns --resume", outputs: "checkpoint", resumes: true},
+	{args: "encode old in.txt -o new", outputs: "new"},
+	{args: "encode old.safetensors in.txt.gz -o old --force --shard 1/3", outputs: "old"},
+	{args: "merge s1 s2 -o new", outputs: "new"},
+	{args: "merge s1 s2 -o old --force", outputs: "old"},
+	{args: "transform in.txt --method thresh1 -o new", outputs: "new"},
+	{args: "transform in.txt.gz --method thresh2 -o out --force", outputs: "out"},
+	{args: "export old -f glove -o new", outputs: "new"},
+	{args: "export old -f sparse -o out --force", outputs: "out"},
+	{args: "export old -f csr -o new", outputs: "new"},
+	{args: "export old -f csr -o -"},
+	{args: "export b -f bits -o out --force", outputs: "out"},
+	{args: "export old -f safetensors -o new.safetensors", outputs: "new.safetensors"},
+	{args: "export old -f arrow -o new", outputs: "new"},
+	{args: "export old -f parquet -o out --force", outputs: "out"},
+	{args: "export old -f authors -o new", outputs: "new new_dict"},
+	{args: "export old -f projector -o out --force", outputs: "out out_metadata"},
+	{args: "eval old b:binary thresh1:in.txt --data data --tasks WS-353"},
+	{args: "eval in.txt --json --labelled mine=labels.txt,labels.txt"},
+	{args: "tune small.txt -o new --quiet --data data --sparsity 0.5 -k 6 --json", outputs: "new", resumes: true},
+	{args: "sweep small.txt -o new --quiet --data data --json", outputs: "new", resumes: true},
+	{args: "paper small.txt -o new --quiet --data data", outputs: "new", resumes: true},
+	{args: "top old"},
+	{args: "top in.bin --json"},
+	{args: "explain old word1"},
+	{args: "clusters b --input in.txt"},
+	{args: "heatmap old word1,word2 -o new.svg", outputs: "new.svg"},
+	{args: "heatmap old word1,word2 -o out.png --force", outputs: "out.png"},
+	{args: "explore old --export new --words word1", outputs: "new"},
+	{args: "intrusion make X=old Y=in.txt -n 2 -o new.json", outputs: "new.json new.key.json"},
+	{args: "intrusion make X=in.txt -n 2 -o test.json --force", outputs: "test.json test.key.json"},
+	{args: "intrusion judge test.json -o new --judge ann", stdin: "1\n1\n1\n", outputs: "new", resumes: true},
+	{args: "intrusion judge test.json -o answers --judge bob", stdin: "1\n1\n1\n", outputs: "answers", resumes: true},
+	{args: "intrusion score test.key.json answers"},
+	{args: "intrusion auto old --input in.txt --reference reference.txt"},
+	{args: "graph"},
+	{args: "devices"},
+	{args: "version"},
+	{args: "help train"},
+}
+
+// faultDir makes a directory with what faultCases need the current one, and returns the
+// program and the directory's real path.
+func faultDir(t *testing.T) (exe, dir string) {
+	t.Helper()
+	exe = program(t)
+	_, d := sampleDir(t)
+	writeFile(t, "small.txt", gloVeText(sampleVectors(20, 3)))
+	var packed, array bytes.Buffer
+	g := gzip.NewWriter(&packed)
+	g.Write(gloVeText(d))
+	g.Close()
+	writeFile(t, "in.txt.gz", packed.Bytes())
+	if err := npy.Write(&array, []int{60, 8}, d.Data); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, "in.npy", array.Bytes())
+	writeFile(t, "words.txt", []byte(strings.Join(d.Words, "\n")+"\n"))
+	writeFile(t, "labels.txt", []byte(strings.Repeat("yes\tword1 word2\nno\tword3\n", 10)))
+	if err := os.MkdirAll("data/wordsim", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	var pairs strings.Builder
+	for i := range 10 {
+		fmt.Fprintf(&pairs, "word%d word%d %d\n", i, i+10, i*i%7)
+	}
+	for _, name := range []string{"EN-WS-353-ALL.txt", "EN-SIMLEX-999.txt"} {
+		writeFile(t, "data/wordsim/"+name, []byte(pairs.String()))
+	}
+	for _, line := range []string{
+		"train --recipe paper in.txt -o old --epochs 1 -k 20",
+		"train --recipe paper in.txt -o b --epochs 1 -k 20 --method B",
+		"encode old in.txt -o s1 --shard 1/2",
+		"encode old in.txt -o s2 --shard 2/2",
+		"export old -f safetensors -o old.safetensors",
+		"export old -f glove -o reference.txt",
+		"export old -f word2vec-binary -o in.bin",
+		"intrusion make X=in.txt -n 3 -o test.json",
+	} {
+		mustRun(t, line)
+	}
+	for _, name := range []string{"out", "out_dict", "out_metadata", "out.png"} {
+		writeFile(t, name, []byte("old"))
+	}
+	judging := exec.Command(exe, strings.Fields("intrusion judge test.json -o answers --judge ann")...)
+	judging.Stdin = strings.NewReader("1\n2\n3\n")
+	if out, err := judging.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if code, stderr := interruptedRun("train --recipe paper in.txt -o checkpoint --epochs 3 -k 10 --checkpoint 1ns", 2); code != exitInterrupted {
+		t.Fatal(stderr)
+	}
+	dir, err := filepath.EvalSymlinks(".")
+	if err == nil {
+		dir, err = filepath.Abs(dir)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exe, dir
+}
+
+// temporary ends what files and directories are called that are not whole yet.
+var temporary = regexp.MustCompile(`\.tmp[0-9a-f]{8}`)
+
+// Whatever system call of a command fails, and wherever the program is killed, each
+// output is what it was before or what it was to become, and nothing else has changed.
+// All the same, what went wrong is told in one line.
+//
+// That takes a run for each call of each command, or for 30 of each class if it makes over
+// a thousand. Without OVERCOMPLETE_FAULTS=all there is one for a call of each class, and
+// for three at which the program is killed.
+func TestFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes hundreds of runs")
+	}
+	covered := map[string]bool{}
+	for _, tt := range faultCases {
+		cmd, _, err := newRoot().Find(strings.Fields(tt.args))
+		if err != nil {
+			t.Fatal(err)
+		}
+		covered[cmd.CommandPath()] = true
+	}
+	checkCovered(t, covered)
+	exe, dir := faultDir(t)
+	counts := map[string]int{}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, tt := range faultCases {
+		t.Run(tt.args, func(t *testing.T) {
+			f := &faults{t: t, faultCase: tt, exe: exe, dir: dir, before: tree(t, ".")}
+			f.all(counts, rng)
+		})
+	}
+	total := 0
+	for _, class := range slices.Sorted(maps.Keys(counts)) {
+		t.Logf("%6d  %s", counts[class], class)
+		total += counts[class]
+	}
+	t.Logf("%6d  runs of %d commands", total, len(faultCases))
+}
+
+// Where no file system exchanges two directories, a model that is replaced is not there for a
+// moment. Killed then, a training says where its checkpoint is, and goes on when that is
+// moved back.
+func TestDisplaced(t *testing.T) {
+	exe, dir := faultDir(t)
+	f := &faults{t: t, exe: exe, dir: dir, before: tree(t, ".")}
+	f.args = "train --recipe paper in.txt -o checkpoint --epochs 3 -k 10 --checkpoint 1ns --resume"
+	displaced := 0
+	for at := 0; ; at++ {
+		renames := 0
+		ended, _, stderr := f.run(func(c sysCall) syscall.Errno {
+			switch {
+			case c.class == "exchange":
+				return syscall.EINVAL
+			case c.class != "rename":
+				return 0
+			}
+			if renames++; renames > at {
+				return kill
+			}
+			return 0
+		})
+		if ended.Exited() {
+			if ended.ExitStatus() != 0 || displaced == 0 {
+				t.Errorf("exit code %d, displaced %d times: %s", ended.ExitStatus(), displaced, stderr)
+			}
+			return
+		}
+		if _, err := os.Stat("checkpoint"); err != nil {
+			displaced++
+			old, err := filepath.Glob("checkpoint.tmp*/old")
+			if err != nil || len(old) != 1 {
+				t.Fatalf("there are %q, %v", old, err)
+			}
+			if code, _, stderr := command(f.args); code != exitUsage || !strings.Contains(stderr, old[0]) {
+				t.Errorf("exit code %d, %s", code, stderr)
+			}
+			if err := os.Rename(old[0], "checkpoint"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		mustRun(t, f.args)
+		restore(t, f.before)
+	}
+}
+
+// faults runs a command under faults.
+type faults struct {
+	t *testing.T
+	faultCase
+	exe, dir     string
+	before, want map[string]string // all files; the latter without seconds
+	stdout       string
+}
+
+// all runs the command with a fault at each call, or at some of them, and counts the runs
+// by class of call.
+func (f *faults) all(counts map[string]int, rng *rand.Rand) {
+	defer restore(f.t, f.before)
+	calls := map[string]int{}
+	ended, stdout, stderr := f.run(func(c sysCall) syscall.Errno {
+		calls["kill"]++
+		if c.class != "exit" {
+			calls[c.class]++
+		}
+		return 0
+	})
+	if ended.ExitStatus() != 0 {
+		f.t.Fatalf("exit code %d: %s", ended.ExitStatus(), stderr)
+	}
+	f.t.Log(calls)
+	f.stdout, f.want = seconds.ReplaceAllString(stdout, ""), withoutSeconds(tree(f.t, "."))
+	for _, class := range slices.Sorted(maps.Keys(calls)) {
+		some := calls[class]
+		switch {
+		case os.Getenv("OVERCOMPLETE_FAULTS") != "all" && class == "kill":
+			some = 3
+		case os.Getenv("OVERCOMPLETE_FAULTS") != "all":
+			some = 1
+		case calls["kill"] > 1000:
+			some = 30
+		}
+		at := rng.Perm(calls[class])
+		at = at[:min(some, len(at))]
+		for _, at := range at {
+			restore(f.t, f.before)
+			f.one(class, at)
+			counts[class]++
+		}
+	}
+}
+
+// one runs the command with a fault at a call.
+func (f *faults) one(class string, at int) {
+	var failed sysCall
+	n := 0
+	ended, stdout, stderr := f.run(func(c sysCall) syscall.Errno {
+		if class != "kill" && c.class != class {
+			return 0
+		}
+		if n++; n != at+1 {
+			return 0
+		}
+		failed = c
+		if class == "kill" {
+			return kill
+		}
+		return errnos[class]
+	})
+	complain := func(format string, args ...any) {
+		f.t.Errorf("%s %d, %+v: exit code %d, %s\n%s", class, at, failed, ended.ExitStatus(), fmt.Sprintf(format, args...), epochs.ReplaceAllString(stderr, ""))
+	}
+	if err := f.check(class, failed, ended, stdout, stderr); err != nil {
+		complain("%v", err)
+	}
+	if f.resumes && !maps.Equal(without(withoutSeconds(tree(f.t, "."))), f.want) {
+		ended, _, stderr = f.run(func(sysCall) syscall.Errno { return 0 })
+		if after := withoutSeconds(tree(f.t, ".")); ended.ExitStatus() != 0 || !maps.Equal(without(after), f.want) {
+			complain("run again, it comes to %v", differences(f.want, without(after)))
+		}
+	}
+}
+
+// check returns an error unless the program has ended as it should and left what it
+// should.
+func (f *faults) check(class string, failed sysCall, ended unix.WaitStatus, stdout, stderr string) error {
+	before, after := withoutSeconds(maps.Clone(f.before)), withoutSeconds(tree(f.t, "."))
+	states := map[string]bool{}
+	for _, output := range strings.Fields(f.outputs) {
+		switch is := under(after, output); {
+		case f.resumes:
+		case maps.Equal(is, under(f.want, output)):
+			states["new"] = true
+		case maps.Equal(is, under(before, output)):
+			states["old"] = true
+		default:
+			return fmt.Errorf("%s is neither old nor new: %v", output, differences(under(before, output), is))
+		}
+	}
+	notOutput := func(path, _ string) bool { return !f.isOutput(path) }
+	if d := differences(only(before, notOutput), only(after, notOutput)); d != nil {
+		return fmt.Errorf("others have changed: %v", d)
+	}
+	if class == "kill" {
+		return nil
+	}
+
+	var line string // that says what was wrong
+	for l := range strings.Lines(stderr) {
+		if strings.HasPrefix(l, "overcomplete: ") {
+			line += l
+		}
+	}
+	switch code := ended.ExitStatus(); {
+	case class == "mmap" && (code == 2 || ended.Signaled()) && line == "":
+		return nil // Go's own end, without the memory that the system said it had
+	case code == 0 && (line != "" || states["old"] || seconds.ReplaceAllString(stdout, "") != f.stdout):
+		return errors.New("is no success")
+	case code == 0 && (class == "write" || class == "fsync") && !strings.Contains(stderr, "warning: "):
+		return errors.New("passes in silence")
+	case code != 0 && (code != exitFailed && code != exitUsage || strings.Count(line, "\n") != 1 || !strings.HasSuffix(stderr, line)):
+		return errors.New("is not told in one line")
+	case code != 0 && (class == "write" && code != exitFailed || class == "read" && code != exitUsage && !f.isOutput(failed.path)):
+		return errors.New("has another's exit code")
+	case len(states) > 1:
+		return errors.New("has replaced one of its outputs")
+	}
+	// What is left over is named, and nothing else that is temporary.
+	named := temporary.FindAllString(stderr, -1)
+	for path := range after {
+		if name := temporary.FindString(path); name != "" && !slices.Contains(named, name) {
+			return fmt.Errorf("nothing is said of %s", path)
+		}
+	}
+	for _, name := range named {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(after)), func(path string) bool { return strings.Contains(path, name) }) {
+			return fmt.Errorf("there is no %s", name)
+		}
+	}
+	return nil
+}
+
+// run runs the command once.
+func (f *faults) run(fate func(sysCall) syscall.Errno) (ended unix.WaitStatus, stdout, stderr string) {
+	f.t.Helper()
+	cmd := exec.Command(f.exe, strings.Fields(f.args)...)
+	cmd.Dir = f.dir
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=1") // faster, for less is to be traced
+	if f.stdin != "" {
+		r, w, err := os.Pipe()
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		defer r.Close()
+		w.WriteString(f.stdin)
+		w.Close()
+		cmd.Stdin = r
+	}
+	return trace(f.t, cmd, fate)
+}
+
+var (
+	seconds = regexp.MustCompile(`"seconds": [^\n]*`)
+	epochs  = regexp.MustCompile(`(?m)^(epoch|read|training) .*\n`)
+)
+
+// withoutSeconds leaves out how long trainings took.
+func withoutSeconds(all map[string]string) map[string]string {
+	for path, content := range all {
+		if strings.HasSuffix(path, ".json") {
+			all[path] = seconds.ReplaceAllString(content, "")
+		}
+	}
+	return all
+}
+
+// isOutput reports whether a file is an output, or a temporary one.
+func (f *faults) isOutput(path string) bool {
+	return temporary.MatchString(path) || slices.ContainsFunc(strings.Fields(f.outputs), func(o string) bool { return within(path, o) })
+}
+
+func within(path, output string) bool { return path == output || strings.HasPrefix(path, output+"/") }
+
+// only returns the files that are wanted.
+func only(all map[string]string, wanted func(path, content string) bool) map[string]string {
+	is := maps.Clone(all)
+	maps.DeleteFunc(is, func(path, content string) bool { return !wanted(path, content) })
+	return is
+}
+
+// under returns what is within an output.
+func under(all map[string]string, output string) map[string]string {
+	return only(all, func(path, _ string) bool { return within(path, output) })
+}
+
+// without returns what is not temporary.
+func without(all map[string]string) map[string]string {
+	return only(all, func(path, _ string) bool { return !temporary.MatchString(path) })
+}

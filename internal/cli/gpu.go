@@ -1,0 +1,6 @@
+//go:build gpu
+
+package cli
+
+// gpuSupport is whether this program can run on GPUs.
+const gpuSupport = true

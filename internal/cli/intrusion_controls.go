@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/floats"
+
+	"overcomplete/cpu"
+	"overcomplete/encode"
+	"overcomplete/model"
+	"overcomplete/vectors"
+)
+
+// controlLambda is the λ of controls, which are encoded at a mean squared norm of 1. It
+// leaves more nonzeros than are kept, and no atom unused.
+const controlLambda = 0.04
+
+// standardised returns x less its mean and over the root of its mean squared norm, so
+// that the same λ does for any input, or nil if all vectors are equal.
+func standardised(x *vectors.Dense) *vectors.Dense {
+	y := &vectors.Dense{Words: x.Words, Dim: x.Dim, Data: make([]float32, len(x.Data))}
+	mean := make([]float64, x.Dim)
+	for i := range x.Len() {
+		for j, v := range x.Row(i) {
+			mean[j] += float64(v)
+		}
+	}
+	floats.Scale(1/float64(x.Len()), mean)
+	squares := 0.0
+	for i := range x.Len() {
+		for j, v := range x.Row(i) {
+			squares += (float64(v) - mean[j]) * (float64(v) - mean[j])
+		}
+	}
+	norm := math.Sqrt(squares / float64(x.Len()))
+	if norm == 0 {
+		return nil
+	}
+	for i := range y.Len() {
+		for j, v := range x.Row(i) {
+			y.Row(i)[j] = float32((float64(v) - mean[j]) / norm)
+		}
+	}
+	return y
+}
+
+// randomAtoms returns a dictionary of random directions, of norm 1.
+func randomAtoms(atoms, dim int, seed uint64) model.Dictionary {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	d := model.Dictionary{Dim: dim, Atoms: make([]float32, atoms*dim)}
+	for i := range d.Atoms {
+		d.Atoms[i] = float32(rng.NormFloat64())
+	}
+	for k := range atoms {
+		normalise(d.Atom(k))
+	}
+	return d
+}
+
+// rowAtoms returns a dictionary of rows of y, drawn at random and of norm 1: as many as
+// atoms says, or all but zeros where those are fewer.
+func rowAtoms(y *vectors.Dense, atoms int, seed uint64) model.Dictionary {
+	d := model.Dictionary{Dim: y.Dim}
+	for _, i := range rand.New(rand.NewPCG(seed, 2)).Perm(y.Len()) {
+		if d.Len() == atoms {
+			break
+		}
+		d.Atoms = append(d.Atoms, y.Row(i)...)
+		if !normalise(d.Atom(d.Len() - 1)) {
+			d.Atoms = d.Atoms[:len(d.Atoms)-y.Dim]
+		}
+	}
+	return d
+}
+
+// normalise scales v to norm 1 and reports whether it could: zeros have no direction.
+func normalise(v []float32) bool {
+	squares := 0.0
+	for _, x := range v {
+		squares += float64(x) * float64(x)
+	}
+	if squares == 0 {
+		return false
+	}
+	for j, x := range v {
+		v[j] = float32(float64(x) / math.Sqrt(squares))
+	}
+	return true
+}
+
+// encodeControl returns early-stopped codes of y with a dictionary of atoms of norm 1:
+// of the sign of m's, and with as many nonzeros a word as codes has on average.
+func encodeControl(ctx context.Context, d model.Dictionary, y *vectors.Dense, m *model.Model, codes *vectors.Sparse) (*vectors.Sparse, error) {
+	o := encode.Defaults(m.Info)
+	o.Lambda, o.Most = controlLambda, encode.Most(float64(codes.Nonzeros())/float64(codes.Rows*codes.Cols), codes.Cols)
+	encoded, err := encode.Model(ctx, &model.Model{Dictionary: d}, y, cpu.Device{}, o)
+	if err != nil {
+		return nil, err
+	}
+	return encoded.Codes, nil
+}

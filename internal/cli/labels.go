@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"overcomplete/internal/escape"
+	"overcomplete/internal/input"
+	"overcomplete/interpret"
+	"overcomplete/model"
+)
+
+func newLabels() *cobra.Command {
+	var from string
+	var words int
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "labels MODEL",
+		Short: "Print what dimensions are called, as a table to edit, and take it back",
+		Long: `Labels prints a table of all dimensions that some word uses, one a line, with tabs
+between its columns: the dimension, the label and the note that a person gave it, and
+its top words, to find one by. Edit it in a spreadsheet or a text editor, and take it
+back with --import. It must keep its first line; of the columns, dimension and label
+are needed. Dimensions that are not in the table keep their labels. An empty label and
+note take them away.
+
+Labels are kept in the model's directory, in labels.json. The commands that show
+dimensions call them by these or, without one, by their most distinctive words.`,
+		Example: `  overcomplete labels model > labels.tsv
+  overcomplete labels model --import labels.tsv`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkCounts(0, count{"--words", words}); err != nil {
+				return err
+			}
+			x, err := loadIndex(cmd, args[0], false)
+			if err != nil {
+				return err
+			}
+			if from != "" {
+				return importLabels(cmd, args[0], from, x.Codes.Cols)
+			}
+			labels, err := loadLabels(args[0], x)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), labels.List())
+			}
+			return printLabels(cmd.OutOrStdout(), labels, x, words)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&from, "import", "", "take labels from this `file`")
+	flags.IntVarP(&words, "words", "n", 8, "words of each dimension")
+	flags.BoolVar(&asJSON, "json", false, "print the labels that people gave, as JSON")
+	return cmd
+}
+
+// loadLabels reads the labels of the dimensions of a model, or of a file of vectors, which
+// has none.
+func loadLabels(path string, x *interpret.Index) (interpret.Labels, error) {
+	file, err := model.LabelsPath(path)
+	if err != nil {
+		return interpret.Labels{}, nil
+	}
+	labels, err := interpret.ReadLabels(file, x.Codes.Cols)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return labels, nil
+}
+
+func printLabels(w io.Writer, labels interpret.Labels, x *interpret.Index, words int) error {
+	table := csv.NewWriter(w)
+	table.Comma = '\t'
+	table.Write([]string{"dimension", "label", "note", "words"})
+	for k := range x.Codes.Cols {
+		l, ok := labels[k]
+		if rows, _ := x.Dimension(k); len(rows) == 0 && !ok {
+			continue
+		}
+		var top []string
+		for _, e := range x.Top(k, words) {
+			top = append(top, x.Codes.Words[e.Row])
+		}
+		table.Write([]string{strconv.Itoa(k), l.Name, l.Note, wordList(top, " ")})
+	}
+	table.Flush()
+	return table.Error()
+}
+
+// mostTable is more bytes than a table of labels has.
+const mostTable = 1 << 26
+
+func importLabels(cmd *cobra.Command, path, from string, dimensions int) error {
+	file, err := model.LabelsPath(path)
+	if err != nil {
+		return usageError{err}
+	}
+	text, err := input.Wait(cmd.Context(), func() ([]byte, error) { return input.Read(from, mostTable) })
+	if err != nil {
+		return usageError{err}
+	}
+	labels, err := interpret.ReadLabels(file, dimensions)
+	if err != nil {
+		return usageError{err}
+	}
+	given, err := parseLabels(string(text))
+	if err != nil {
+		return usagef("%s: %w", from, err)
+	}
+	for _, l := range given {
+		if err := labels.Set(l.Label, dimensions); err != nil {
+			return usagef("%s: line %d: %w", from, l.line, err)
+		}
+	}
+	if err := labels.Save(cmd.Context(), file); err != nil {
+		return err
+	}
+	say(cmd.ErrOrStderr(), "%d labels", len(labels))
+	return nil
+}
+
+type tableLabel struct {
+	interpret.Label
+	line int
+}
+
+// parseLabels parses a table with the columns dimension and label, and perhaps a note.
+func parseLabels(text string) ([]tableLabel, error) {
+	if !utf8.ValidString(text) {
+		return nil, errors.New("is not UTF-8: save the table as that")
+	}
+	r := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\ufeff"))) // which spreadsheets begin with
+	r.Comma = '\t'
+	head, err := r.Read()
+	dimension, name, note := slices.Index(head, "dimension"), slices.Index(head, "label"), slices.Index(head, "note")
+	if err != nil || dimension < 0 || name < 0 {
+		return nil, errors.New(`the first line is not that of a table of labels: want the columns "dimension" and "label", with a tab between`)
+	}
+	var labels []tableLabel
+	seen := map[int]int{}
+	for {
+		row, err := r.Read()
+		if err == io.EOF {
+			return labels, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		line, _ := r.FieldPos(0)
+		l := tableLabel{interpret.Label{Name: row[name]}, line}
+		if l.Dimension, err = strconv.Atoi(row[dimension]); err != nil {
+			return nil, fmt.Errorf("line %d: %.50q is no dimension's number", line, row[dimension])
+		}
+		if first, ok := seen[l.Dimension]; ok {
+			return nil, fmt.Errorf("line %d: dimension %d is in line %d already", line, l.Dimension, first)
+		}
+		seen[l.Dimension] = line
+		if note >= 0 {
+			l.Note = row[note]
+		}
+		labels = append(labels, l)
+	}
+}
+
+// labelColumn makes the cells of a column of labels as wide as the widest.
+func labelColumn(labels []string) []string {
+	cells := make([]string, len(labels)+1)
+	width := 0
+	for i, label := range append([]string{"label"}, labels...) {
+		cells[i] = escape.Text(label)
+		width = max(width, utf8.RuneCountInString(cells[i]))
+	}
+	for i, cell := range cells {
+		cells[i] = cell + strings.Repeat(" ", width-utf8.RuneCountInString(cell))
+	}
+	return cells
+}

@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A table goes out, is edited as spreadsheets do, and comes back; then all commands call
+// dimensions so.
+func TestLabels(t *testing.T) {
+	t.Chdir(saveModel(t, readable()))
+	const before = "dimension\tlabel\tnote\twords\n0\t\t\tclose write read\n1\t\t\tmonth week day\n2\t\t\tday write\n"
+	checkOutput(t, "labels model", before)
+	writeFile(t, "labels.tsv", []byte("\ufeffdimension\twords\tnote\tlabel\r\n1\tmonth\t\"of \"\"time\"\"\"\tcalendar\r\n0\t\t\tfiles <&>\r\n"))
+	if _, stderr := mustRun(t, "labels model --import labels.tsv"); stderr != "2 labels\n" {
+		t.Errorf("%q", stderr)
+	}
+	const after = "dimension\tlabel\tnote\twords\n0\tfiles <&>\t\tclose\n1\tcalendar\t\"of \"\"time\"\"\"\tmonth\n2\t\t\tday\n"
+	checkOutput(t, "labels model -n 1", after)
+	checkOutput(t, "labels model --json", `[
+  {
+    "dimension": 0,
+    "name": "files <&>"
+  },
+  {
+    "dimension": 1,
+    "name": "calendar",
+    "note": "of \"time\""
+  }
+]
+`)
+	checkOutput(t, "top model 1 2 -n 2", `dimension  variance  label       words
+        1  1.33e+00  calendar    month week
+        2  1.46e-01  day, write  day write
+`)
+	checkOutput(t, "explain model day -n 2 --neighbours 0", `day: 2 of 3 dimensions
+dimension   weight  label       words
+        1        1  calendar    month week
+        2        1  day, write  day write
+`)
+	checkOutput(t, "clusters model -n 2", `dimension  size  label       words
+        0     3  files <&>   read write
+        1     3  calendar    month week
+        2     2  day, write  write day
+`)
+	// What was printed takes nothing away; an empty name and note do, of that dimension alone.
+	stdout, _ := mustRun(t, "labels model -n 1")
+	writeFile(t, "again.tsv", []byte(stdout))
+	mustRun(t, "labels model --import again.tsv")
+	checkOutput(t, "labels model -n 1", after)
+	writeFile(t, "less.tsv", []byte("dimension\tlabel\n0\t\n"))
+	mustRun(t, "labels model --import less.tsv")
+	checkOutput(t, "top model 0 1 -n 1", `dimension  variance  label               words
+        0  1.33e+00  close, write, read  close
+        1  1.33e+00  calendar            month
+`)
+}
+
+func TestLabelsImportRefuses(t *testing.T) {
+	t.Chdir(saveModel(t, readable()))
+	mustRun(t, "export model --format safetensors -o model.safetensors")
+	for _, tt := range []struct{ model, table, want string }{
+		{"model", "", "the first line is not that of a table of labels"},
+		{"model", "dimension,label\n1,a\n", "the first line is not that of a table of labels"},
+		{"model", "dimension\tlabel\n0\ta\n1\n", "line 3: wrong number of fields"},
+		{"model", "dimension\tlabel\n0\ta\nx\tb\n", `line 3: "x" is no dimension's number`},
+		{"model", "dimension\tlabel\n0\ta\n3\tb\n", "line 3: no dimension 3: they are 0 to 2"},
+		{"model", "dimension\tlabel\n0\ta\n1\tb\n0\tc\n", "line 4: dimension 0 is in line 2 already"},
+		{"model", "dimension\tlabel\n0\ta\x00b\n", `line 2: the name of dimension 0 is "a\\x00b", want one line of text`},
+		{"model", "dimension\tlabel\n0\t\"a\nb\"\n", `line 2: the name of dimension 0 is "a\\nb", want one line of text`},
+		{"model", "dimension\tlabel\n0\t\xff\n", "is not UTF-8"},
+		{"model.safetensors", "dimension\tlabel\n0\ta\n", "labels are kept in the directory of a model"},
+	} {
+		writeFile(t, "labels.tsv", []byte(tt.table))
+		code, stdout, stderr := command("labels " + tt.model + " --import labels.tsv")
+		if want := strings.ReplaceAll(tt.want, `\\`, `\`); code != exitUsage || stdout != "" || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%q: exit code %d, %s, want %s", tt.table, code, stderr, want)
+		}
+		if _, err := os.Stat(filepath.Join("model", "labels.json")); err == nil {
+			t.Fatalf("%q: wrote labels", tt.table)
+		}
+	}
+	writeFile(t, "model/labels.json", []byte(`[{"dimension": 3, "name": "a"}]`))
+	for _, line := range []string{"labels model", "top model", "explain model day", "clusters model"} {
+		if code, stdout, stderr := command(line); code != exitUsage || stdout != "" || !strings.Contains(stderr, "labels.json: no dimension 3") {
+			t.Errorf("%s: exit code %d, %s", line, code, stderr)
+		}
+	}
+}
+
+// Encoded words are described by the words, labels and neighbours of the model that they
+// were encoded with.
+func TestExplainVocabulary(t *testing.T) {
+	m := readable()
+	m.Dictionary.Atoms = []float32{1, 0, 0, 1, .6, .8}
+	t.Chdir(saveModel(t, m))
+	writeFile(t, "labels.tsv", []byte("dimension\tlabel\n1\tcalendar\n"))
+	mustRun(t, "labels model --import labels.tsv")
+	writeFile(t, "new.txt", []byte("season 0 4\nclose 3 0\n"))
+	mustRun(t, "encode model new.txt -o enc --exact --lambda 0.01")
+	stdout, _ := mustRun(t, "explain enc season close --vocabulary model --dimensions 1 -n 2 --neighbours 2")
+	for _, want := range []string{"nearest: month 1.00, week 1.00\n", "  calendar  month week\n", "nearest: read 1.00, close 1.00\n", "  close, write, read  close write\n"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("no %q in\n%s", want, stdout)
+		}
+	}
+	other := readable()
+	other.Dictionary.Atoms = []float32{1, 0, 0, 1, .6, .9}
+	if err := other.Save("other", false); err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]string{
+		"explain enc season --vocabulary other":     "enc was not encoded with the dictionary of other: want --vocabulary to be the model that it was made with",
+		"explain enc season --vocabulary nothing":   "nothing: no such file",
+		"explain new.txt season --vocabulary model": "new.txt: --vocabulary is for what encode wrote",
+	} {
+		if code, stdout, stderr := command(line); code != exitUsage || stdout != "" || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit code %d, %s", line, code, stderr)
+		}
+	}
+}
+
+// What shows dimensions says if they are not those of the trained model, and takes no labels
+// for them.
+func TestCheckpointsAreNotNamed(t *testing.T) {
+	sampleDir(t)
+	mustRun(t, "train --recipe paper in.txt -o model --method B --epochs 1")
+	if err := os.Mkdir("model/state", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"top model", "explain model word1", "nearest model word1", "compare model word1 word2", "clusters model"} {
+		if code, _, stderr := command(line); code != 0 || stderr != "warning: model is a checkpoint: its training is not finished, and train --resume goes on with it\n" {
+			t.Errorf("%s: exit code %d, %q", line, code, stderr)
+		}
+	}
+	writeFile(t, "labels.tsv", []byte("dimension\tlabel\n0\ta\n"))
+	if code, _, stderr := command("labels model --import labels.tsv"); code != exitUsage || !strings.Contains(stderr, "is a checkpoint, and its dimensions will not be those") {
+		t.Errorf("exit code %d, %s", code, stderr)
+	}
+}

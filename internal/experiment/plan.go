@@ -1,0 +1,50 @@
+package experiment
+
+import (
+	"fmt"
+	"time"
+)
+
+// plan is how far an experiment is, for whoever waits. A point is taken to need time in
+// proportion to the length of its vectors.
+type plan struct {
+	points, at int           // of how many points, which from 1
+	ahead      float64       // lengths of the points that are not done
+	worked     float64       // lengths of those that something was to be done for
+	spent      time.Duration // on these
+}
+
+// Plan states the lengths of the vectors of all points that will be asked for, L for those
+// that are not trained. Lines of the log then tell how many are left.
+func (e *Experiment) Plan(lengths ...int) {
+	e.plan = plan{points: len(lengths)}
+	for _, n := range lengths {
+		e.plan.ahead += float64(n)
+	}
+}
+
+// next begins a point, and returns what ends it.
+func (p *plan) next(length int) (end func()) {
+	p.at++
+	start := time.Now()
+	return func() {
+		p.ahead = max(p.ahead-float64(length), 0)
+		// What was there already takes no time, and says nothing of what is not.
+		if spent := time.Since(start); spent > 100*time.Millisecond {
+			p.worked += float64(length)
+			p.spent += spent
+		}
+	}
+}
+
+// left says which of the points is at hand, and about how long they all take.
+func (p *plan) left() string {
+	if p.points == 0 || p.at > p.points {
+		return ""
+	}
+	text := fmt.Sprintf(" (%d of %d", p.at, p.points)
+	if p.worked > 0 {
+		text += fmt.Sprintf(", about %v left", (time.Duration(float64(p.spent) / p.worked * p.ahead)).Round(time.Second))
+	}
+	return text + ")"
+}

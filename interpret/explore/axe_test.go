@@ -1,0 +1,71 @@
+package explore
+
+import (
+	"bytes"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// The pages pass the audit of axe-core, of which OVERCOMPLETE_AXE names axe.min.js: nothing
+// of serious or critical impact, in both themes, at a desk's and a phone's width. The size
+// of targets is audited as well, which axe-core does on request only.
+func TestBrowserAccessibility(t *testing.T) {
+	path := os.Getenv("OVERCOMPLETE_AXE")
+	if path == "" {
+		t.Skip("needs axe-core: set OVERCOMPLETE_AXE to the path of its axe.min.js")
+	}
+	axe, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := testModel()
+	x := New(m, "test")
+	x.UseOther(New(testModel(), "other"))
+	server := httptest.NewServer(x.Handler(""))
+	defer server.Close()
+	var page bytes.Buffer
+	if err := x.WritePage(&page, []string{"bank", "river"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	exported := filepath.Join(t.TempDir(), "page.html")
+	if err := os.WriteFile(exported, page.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	everywhere := []string{"#/", "#/word/bank", "#/word/" + m.Codes.Words[50], "#/dimension/3", "#/dimension/39", "#/dimensions", "#/compare/bank/river/money",
+		"#/ask/bank%20%2B%20river", "#/ask/the%20river%20bank%20has%20money", "#/both", "#/both/bank", "#/map", "#/map/3", "#/map/word/bank", "#/word/bnak"}
+	for _, site := range []struct {
+		name, url string
+		addresses []string
+	}{{"server", server.URL + "/", everywhere}, {"file", "file://" + exported, []string{"#/", "#/word/bank", "#/map"}}} {
+		for _, theme := range []string{"light", "dark"} {
+			for _, width := range []int64{1280, 390} {
+				t.Run(fmt.Sprintf("%s, %s, %d pixels wide", site.name, theme, width), func(t *testing.T) {
+					b := openBrowser(t)
+					scheme := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}
+					if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: scheme}); err != nil {
+						t.Fatal(err)
+					}
+					b.do(chromedp.EmulateViewport(width, 844), chromedp.Navigate(site.url))
+					b.wait(`document.querySelector("h1")`)
+					evaluate[chromedp.Void](b, "%s; 0", axe)
+					for _, address := range site.addresses {
+						before := evaluate[int](b, `shown`)
+						evaluate[chromedp.Void](b, `location.hash = %s`, quote(address))
+						b.wait(`shown > %d && !document.getElementById("main").ariaBusy`, before)
+						for _, violation := range evaluate[[]string](b, `axe.run(document, {rules: {"target-size": {enabled: true}}}).then((results) => results.violations
+							.filter((v) => ["serious", "critical"].includes(v.impact))
+							.map((v) => v.id + " (" + v.nodes.length + "): " + v.help + "\n" + v.nodes.slice(0, 3).map((n) => n.html.slice(0, 200) + " " + n.failureSummary).join("\n")))`) {
+							t.Errorf("%s: %s", address, violation)
+						}
+					}
+				})
+			}
+		}
+	}
+}

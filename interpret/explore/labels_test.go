@@ -1,0 +1,166 @@
+package explore
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"overcomplete/interpret"
+)
+
+// post sends a label as a browser on this machine does. Fields are as get's, and From.
+func post(handler http.Handler, body string, fields ...string) *httptest.ResponseRecorder {
+	r := &http.Request{
+		Method: http.MethodPost, Host: "127.0.0.1:8420", RemoteAddr: "127.0.0.1:50000", URL: &url.URL{Path: "/data/labels"},
+		Header: http.Header{"Content-Type": {"application/json"}, "Origin": {"http://127.0.0.1:8420"}, "Sec-Fetch-Site": {"same-origin"}},
+		Body:   io.NopCloser(strings.NewReader(body)),
+	}
+	for _, f := range fields {
+		name, value, _ := strings.Cut(f, ": ")
+		switch name {
+		case "Host":
+			r.Host = value
+		case "From":
+			r.RemoteAddr = value
+		case "Query":
+			r.URL.RawQuery = value
+		default:
+			r.Header.Set(name, value)
+		}
+	}
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, r)
+	return w
+}
+
+// labelled returns an explorer that keeps labels in a file.
+func labelled(t *testing.T) (x *Explorer, file string) {
+	t.Helper()
+	x, file = New(testModel(), "test"), filepath.Join(t.TempDir(), "labels.json")
+	if err := x.UseLabels(file); err != nil {
+		t.Fatal(err)
+	}
+	return x, file
+}
+
+func labelsOf(t *testing.T, w *httptest.ResponseRecorder) labelsAnswer {
+	t.Helper()
+	var got labelsAnswer
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != http.StatusOK {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	return got
+}
+
+func TestServesLabels(t *testing.T) {
+	x, file := labelled(t)
+	handler := x.Handler("")
+	if got := get(handler, "/data/labels").Body.String(); got != `{"writable":true,"labels":[]}` {
+		t.Errorf("before any: %s", got)
+	}
+	const nasty = `</script><b>kings</b>`
+	w := post(handler, `{"dimension": 3, "name": "</script><b>kings</b> ", "note": "a"}`)
+	if strings.ContainsAny(w.Body.String(), "<>") {
+		t.Errorf("the answer has < or >: %s", w.Body)
+	}
+	// Somebody else labels another meanwhile.
+	kept, err := interpret.ReadLabels(file, testAtoms)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kept[3] != (interpret.Label{Dimension: 3, Name: nasty, Note: "a"}) || len(kept) != 1 {
+		t.Errorf("kept %v", kept)
+	}
+	kept[7] = interpret.Label{Dimension: 7, Name: "seven"}
+	if err := kept.Save(t.Context(), file); err != nil {
+		t.Fatal(err)
+	}
+	if got := labelsOf(t, post(handler, `{"dimension": 5, "name": "five"}`)); len(got.Labels) != 3 {
+		t.Errorf("labels %v", got)
+	}
+	if got := labelsOf(t, post(handler, `{"dimension": 3, "name": ""}`)); len(got.Labels) != 2 || got.Labels[0].Name != "five" {
+		t.Errorf("after one was taken away: %v", got)
+	}
+	// They are found, and exported.
+	if got := get(handler, "/data/ask?question=SEVEN").Body.String(); !strings.Contains(got, `"dimension":7`) {
+		t.Errorf("asked for a label: %s", got)
+	}
+	var page strings.Builder
+	if err := x.WritePage(&page, []string{"bank"}, nil); err != nil || !strings.Contains(page.String(), `"labels":{"writable":false,"labels":[{"dimension":5,"name":"five"}`) {
+		t.Errorf("exported without labels: %v", err)
+	}
+}
+
+func TestLabelsCanNotBeChangedFromElsewhere(t *testing.T) {
+	x, file := labelled(t)
+	handler := x.Handler("explorer.example")
+	const label = `{"dimension": 3, "name": "kings"}`
+	for _, tt := range []struct {
+		body   string
+		status int
+		field  string
+	}{
+		{label, 403, "Origin: http://other.example"},
+		{label, 403, "Origin: null"},
+		{label, 403, "Origin: http://127.0.0.1:9999"},
+		{label, 403, "Sec-Fetch-Site: cross-site"},
+		{label, 403, "Sec-Fetch-Site: same-site"},
+		{label, 403, "Host: other.example"},
+		{label, 403, "From: 192.168.1.2:50000"},
+		{label, 403, "From: [2001:db8::1]:50000"},
+		{label, 403, "From: "},
+		{label, 400, "Content-Type: text/plain"},
+		{label, 400, "Content-Type: application/x-www-form-urlencoded"},
+		{label, 400, "Query: dimension=3"},
+		{"", 400, ""},
+		{"null x", 400, ""},
+		{label + label, 400, ""},
+		{`[` + label + `]`, 400, ""},
+		{`{"dimension": 40, "name": "kings"}`, 400, ""},
+		{`{"dimension": -1, "name": "kings"}`, 400, ""},
+		{`{"dimension": 1e3, "name": "kings"}`, 400, ""},
+		{`{"dimension": 3, "name": "a\nb"}`, 400, ""},
+		{`{"dimension": 3, "name": "kings", "file": "/etc/passwd"}`, 400, ""},
+		{`{"dimension": 3, "name": "` + strings.Repeat("a", 101) + `"}`, 400, ""},
+		{`{"dimension": 3, "note": "` + strings.Repeat("a", 20_000) + `"}`, 400, ""},
+	} {
+		w := post(handler, tt.body, tt.field)
+		var e requestError
+		if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || w.Code != tt.status || e.Message == "" {
+			t.Errorf("%.60s %s: %d %s, want %d", tt.body, tt.field, w.Code, w.Body, tt.status)
+		}
+		if _, err := os.Stat(file); err == nil {
+			t.Fatalf("%.60s %s: was saved", tt.body, tt.field)
+		}
+	}
+	if w := get(handler, "/data/labels", "Method: PUT"); w.Code != 405 || w.Header().Get("Allow") != "GET, HEAD, POST" {
+		t.Errorf("PUT: %d, %s", w.Code, w.Header())
+	}
+	if w := post(handler, label, "From: [::ffff:127.0.0.1]:50000"); w.Code != 200 {
+		t.Errorf("from this machine: %d %s", w.Code, w.Body)
+	}
+	if w := post(New(testModel(), "test").Handler(""), label); w.Code != 403 {
+		t.Errorf("of a model without a place for labels: %d %s", w.Code, w.Body)
+	}
+}
+
+// Where the file can't be written the answer says so, and what was there stays.
+func TestLabelsNotSaved(t *testing.T) {
+	x, file := labelled(t)
+	handler := x.Handler("")
+	if err := os.Mkdir(file, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if w := post(handler, `{"dimension": 3, "name": "kings"}`); w.Code != 403 || !strings.Contains(w.Body.String(), "the label was not saved: ") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if got := labelsOf(t, get(handler, "/data/labels")); len(got.Labels) != 0 {
+		t.Errorf("kept %v", got)
+	}
+}

@@ -1,0 +1,161 @@
+package explore
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"overcomplete/interpret"
+)
+
+// One box answers all kinds of questions, and the way back leads to before them.
+func TestBrowserAsks(t *testing.T) {
+	b := openBrowser(t)
+	m := testModel()
+	x := New(m, "test")
+	server := httptest.NewServer(x.Handler(""))
+	defer server.Close()
+	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(server.URL))
+	b.waitHeading("test")
+	asked := func(question, title string) {
+		t.Helper()
+		b.do(chromedp.SendKeys(chromedp.CSS(search), question+kb.Enter))
+		b.waitHeading(title)
+	}
+	asked("shore", "shore")
+	asked("bank river", "bank and river")
+	b.wait(`location.hash === "#/compare/bank/river"`)
+	b.do(chromedp.NavigateBack())
+	b.waitHeading("shore")
+	asked("7", "dimension 7")
+	asked("dimension 210", "Not found") // there is none, but a word
+	asked("210", "210")
+	asked("New York", "New York")
+
+	// The last word is completed in its place.
+	b.do(chromedp.SendKeys(chromedp.CSS(search), "bank − riv"))
+	b.wait(`document.querySelector("[role=option]")?.textContent === "bank − river"`)
+	b.do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.Enter), chromedp.KeyEvent("+ money"), chromedp.KeyEvent(kb.Enter))
+	b.waitHeading("bank − river + money")
+
+	// Its nearest words, and why each of them, add up.
+	var got questionAnswer
+	if a, err := x.ask("bank − river + money"); err != nil {
+		t.Fatal(err)
+	} else {
+		got = a.(questionAnswer)
+	}
+	rows := b.rows(".nearest")
+	if len(rows) != len(got.Nearest) {
+		t.Fatalf("%d nearest words, want %d", len(rows), len(got.Nearest))
+	}
+	for i, n := range got.Nearest {
+		b.checkRow(rows[i], listRow{"#/word/" + n.Word, []float64{n.Cosine}, []drawn{{0, 100 * n.Cosine, "positive"}}, []string{}}, 0.01)
+	}
+	for _, i := range []int{0, 3} {
+		b.do(chromedp.Click(chromedp.CSS(fmt.Sprintf(".nearest li:nth-child(%d) button", i+1))))
+		b.wait(`document.querySelectorAll(".halves h2")[1].textContent === %s`, quote(fmt.Sprintf("Why %s cosine %.2f =", got.Nearest[i].Word, got.Nearest[i].Cosine)))
+		shares := evaluate[[]float64](b, `[...document.querySelectorAll(".halves section:nth-child(2) .value")].map((e) => parseFloat(e.textContent.replace("−", "-")))`)
+		sum := 0.0
+		for j, s := range shares {
+			sum += s
+			if j < len(got.Nearest[i].Parts) && math.Abs(s-100*got.Nearest[i].Parts[j].Part/got.Nearest[i].Cosine) > 0.1 {
+				t.Errorf("%s: part %d is %v %%, want %v of %v", got.Nearest[i].Word, j, s, got.Nearest[i].Parts[j].Part, got.Nearest[i].Cosine)
+			}
+		}
+		if math.Abs(sum-100) > 0.1*float64(len(shares)) { // each is rounded
+			t.Errorf("%s: parts %v add up to %v %%", got.Nearest[i].Word, shares, sum)
+		}
+	}
+
+	// A text, with what is not known and what is no markup.
+	const text = `"the bank and the <b>river</b>"`
+	asked(text, text)
+	b.wait(`document.querySelector(".lead").textContent === "The mean of 1 word: bank  Not in the model: the, and, the, <b>river</b>."`)
+
+	// What is spelled alike keeps the rest of the question.
+	asked("bank − rivre", "Not found")
+	b.do(chromedp.Click(chromedp.CSS(".suggestions a")))
+	b.waitHeading("bank − river")
+	evaluate[chromedp.Void](b, `go("compare", "bank", "rivre", "money")`)
+	b.waitHeading("Not found")
+	b.do(chromedp.Click(chromedp.CSS(".suggestions a")))
+	b.waitHeading("bank and river and money")
+}
+
+// A label is given on the page of a dimension, and then it is called so everywhere.
+func TestBrowserLabels(t *testing.T) {
+	b := openBrowser(t)
+	m := testModel()
+	x, file := New(m, "test"), filepath.Join(t.TempDir(), "labels.json")
+	if err := x.UseLabels(file); err != nil {
+		t.Fatal(err)
+	}
+	x.UseCoherence(&interpret.Coherence{Reference: "other.txt", Scores: []interpret.Score{{Dimension: 3, Matched: .9}, {Dimension: 5, Matched: .2}}})
+	server := httptest.NewServer(x.Handler(""))
+	defer server.Close()
+	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(server.URL+"/#/dimension/3"))
+	b.waitHeading("dimension 3")
+	const label = `<img src=x onerror="hacked=1"> & "kings"`
+	b.do(chromedp.Click(chromedp.CSS("button.edit")), chromedp.SendKeys(chromedp.CSS(".editor input"), label+kb.Enter))
+	b.wait(`document.querySelector(".title").textContent === %s`, quote(label))
+	kept, err := interpret.ReadLabels(file, testAtoms)
+	if err != nil || kept[3].Name != label {
+		t.Errorf("kept %v, %v", kept, err)
+	}
+	// It is found, and asked for; a weak dimension is grey and says why.
+	evaluate[chromedp.Void](b, `go("dimensions")`)
+	b.waitHeading("Dimensions")
+	const first = `document.querySelector("main .dims li a.name")`
+	b.wait(`%s.textContent.startsWith(%s)`, first, quote(label)) // the most coherent one
+	b.wait(`document.querySelectorAll("main .dims a.weak").length === %d && document.querySelector("a.weak").title.startsWith("weak: ")`, testAtoms-2)
+	b.do(chromedp.SendKeys(chromedp.CSS("input[type=search]"), "KINGS"))
+	b.wait(`document.querySelector("[role=status]").textContent.startsWith("1 of ")`)
+	b.do(chromedp.SendKeys(chromedp.CSS(search), label+kb.Enter))
+	b.waitHeading("dimension 3")
+	b.wait(`document.title.startsWith(%s)`, quote(label+", dimension 3"))
+
+	// What can't be saved is said, and the text is still there.
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(file, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	b.do(chromedp.Click(chromedp.CSS("button.edit")), chromedp.KeyEvent("queens"), chromedp.KeyEvent(kb.Enter))
+	b.wait(`document.querySelector(".editor [role=alert]").textContent.startsWith("the label was not saved: ") && document.querySelector(".editor input").value === %s`, quote("queens"))
+	b.wait(`typeof hacked === "undefined"`)
+}
+
+// A page that was written to be sent begins with dimensions that it has, and answers what
+// it can.
+func TestBrowserExportedQuestions(t *testing.T) {
+	b := openBrowser(t)
+	var page bytes.Buffer
+	if err := New(testModel(), "test").WritePage(&page, []string{"bank", "river", "money"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "page.html")
+	if err := os.WriteFile(path, page.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	b.do(chromedp.Navigate("file://" + path))
+	b.waitHeading("test")
+	b.wait(`document.querySelectorAll(".cards li").length > 0 && [...document.querySelectorAll(".cards li a")].every((a) => has("dimension", a.hash.split("/").pop()))`)
+	if n := evaluate[int](b, `document.querySelectorAll("main button.edit").length`); n != 0 {
+		t.Error("labels can be changed")
+	}
+	for question, title := range map[string]string{"bank river": "bank and river", "Bank money RIVER": "bank and money and river", "bank − river": "Not found", "shore": "Not found"} {
+		b.do(chromedp.SendKeys(chromedp.CSS(search), question+kb.Enter))
+		b.waitHeading(title)
+		evaluate[chromedp.Void](b, `location.hash = "#/"`)
+		b.waitHeading("test")
+	}
+}

@@ -1,0 +1,119 @@
+package explore
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/xml"
+	"fmt"
+	"image/png"
+	"io"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// A view is saved with what it shows: TSV has the numbers of its lists, SVG its words and
+// charts, PNG the same as pixels. No program but a browser need understand the SVG.
+func TestBrowserSaves(t *testing.T) {
+	b := openBrowser(t)
+	x := New(testModel(), "test")
+	server := httptest.NewServer(x.Handler(""))
+	defer server.Close()
+	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(server.URL+"/#/word/bank"))
+	b.waitHeading("bank")
+	// The browser of a test has no folder for downloads: look at what is offered.
+	evaluate[chromedp.Void](b, `saved = {}; HTMLAnchorElement.prototype.click = function () {
+		const name = this.download;
+		const read = new FileReader();
+		read.onload = () => (saved[name] = read.result);
+		read.readAsDataURL(blobs.get(this.href));
+	}; blobs = new Map(); createURL = URL.createObjectURL; URL.createObjectURL = (blob) => { const url = createURL(blob); blobs.set(url, blob); return url; }; 0`)
+	offered := func(button, name string) []byte {
+		t.Helper()
+		evaluate[chromedp.Void](b, `[...document.querySelectorAll(".save button")].find((e) => e.textContent === %s).click()`, quote(button))
+		b.wait(`saved[%s] !== undefined`, quote(name))
+		_, text, _ := strings.Cut(evaluate[string](b, `saved[%s]`, quote(name)), ";base64,")
+		data, err := base64.StdEncoding.DecodeString(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+
+	table := string(offered("TSV", "bank-test.tsv"))
+	bank := x.word(0)
+	for _, n := range bank.Nearest {
+		if n.Word != "\u2028" && !strings.Contains(table, fmt.Sprintf("Nearest words\t%s\t%.2f\t", n.Word, n.Cosine)) {
+			t.Errorf("%q with %.2f is not in the table:\n%s", n.Word, n.Cosine, table)
+		}
+	}
+	if got := strings.Count(table, "\nIts dimensions\t"); got != min(20, len(bank.Active)) {
+		t.Errorf("%d dimensions in the table, want %d", got, min(20, len(bank.Active)))
+	}
+
+	for _, view := range []struct{ address, file, shape, word string }{
+		{"#/word/bank", "bank", "rect", "Nearest"},
+		{"#/map", "map", "circle", x.mapped().Regions[0].Words[0]},
+	} {
+		evaluate[chromedp.Void](b, `location.hash = %s`, quote(view.address))
+		b.wait(`document.title.startsWith(%s) && !document.getElementById("main").ariaBusy`, quote(view.file))
+		if view.shape == "circle" {
+			b.wait(`document.querySelector(".names text")`)
+		}
+		picture := offered("SVG", view.file+"-test.svg")
+		shapes, text := map[string]int{}, ""
+		for d := xml.NewDecoder(bytes.NewReader(picture)); ; {
+			token, err := d.Token()
+			if err == io.EOF {
+				break
+			} else if err != nil {
+				t.Fatalf("%s: %v", view.address, err)
+			}
+			switch token := token.(type) {
+			case xml.StartElement:
+				shapes[token.Name.Local]++
+			case xml.CharData:
+				text += string(token) + " "
+			}
+		}
+		if shapes["foreignObject"] > 0 || shapes[view.shape] < 20 || !strings.Contains(text, view.word) {
+			t.Errorf("%s: %v, without %q: %t", view.address, shapes, view.word, !strings.Contains(text, view.word))
+		}
+		pixels, err := png.Decode(bytes.NewReader(offered("PNG", view.file+"-test.png")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		colours := map[[4]uint32]bool{}
+		size := pixels.Bounds()
+		for i := range size.Dx() * size.Dy() {
+			r, g, bl, a := pixels.At(i%size.Dx(), i/size.Dx()).RGBA()
+			colours[[4]uint32{r, g, bl, a}] = true
+		}
+		if want := evaluate[int](b, `2 * document.getElementById("main").getBoundingClientRect().width`); size.Dx() != want || len(colours) < 50 {
+			t.Errorf("%s: the PNG is %d pixels wide, want %d, and has %d colours", view.address, size.Dx(), want, len(colours))
+		}
+	}
+}
+
+// With the Tab key one is soon beyond the lists: it stops at dimensions, not at all of
+// their words.
+func TestBrowserTabs(t *testing.T) {
+	b := openBrowser(t)
+	server := httptest.NewServer(New(testModel(), "test").Handler(""))
+	defer server.Close()
+	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(server.URL+"/#/word/bank"))
+	b.waitHeading("bank")
+	for stops := 1; ; stops++ {
+		b.do(chromedp.KeyEvent(kb.Tab))
+		if evaluate[bool](b, `document.activeElement.closest(".nearest") !== null`) {
+			break
+		}
+		// Skipping, the name, the box, three pages; twenty dimensions and more; to compare.
+		if stops == 30 {
+			t.Fatal("thirty stops before the nearest words")
+		}
+	}
+}
