@@ -234,21 +234,34 @@ func (s *Spectrum) StepSize(d *model.Dictionary) (float64, error) {
 			square += v[j] * next[j]
 		}
 		if square == 0 {
-			return 0, fmt.Errorf("%w: the dictionary is zero", ErrDictionary)
+			break // what is left of v is no start
 		}
 		v, next = next, v
 		if square-before <= tolerance*square {
 			break
 		}
 	}
-	step := 1 / (2.04 * square)
-	const leastNormal = 0x1p-126
-	if !(2*step >= leastNormal && 2*step <= math.MaxFloat32) {
-		return 0, fmt.Errorf("%w: the dictionary has norm %.1e, of whose square single precision has no inverse", ErrDictionary, math.Sqrt(square))
+	step, err := StepOf(square)
+	if err != nil {
+		return 0, err
 	}
 	normalise(v)
 	for i, x := range v {
 		s.direction[i] = float32(x)
+	}
+	return step, nil
+}
+
+// StepOf returns the size of FISTA's steps for a dictionary of which ‖D‖₂² is known. The
+// error wraps [ErrDictionary].
+func StepOf(square float64) (float64, error) {
+	if square == 0 {
+		return 0, fmt.Errorf("%w: the dictionary is zero", ErrDictionary)
+	}
+	step := 1 / (2.04 * square)
+	const leastNormal = 0x1p-126
+	if !(2*step >= leastNormal && 2*step <= math.MaxFloat32) {
+		return 0, fmt.Errorf("%w: the dictionary has norm %.1e, of whose square single precision has no inverse", ErrDictionary, math.Sqrt(square))
 	}
 	return step, nil
 }

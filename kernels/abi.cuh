@@ -95,6 +95,19 @@ constexpr int CORRELATE_DEPTH = 32;
 constexpr int CORRELATE_STAGES = 2; // three would need 108 KB
 constexpr int CORRELATE_SHARED = 73728;
 
+constexpr int REMEMBER_ROWS = 128;
+constexpr int REMEMBER_COLUMNS = 128;
+constexpr int REMEMBER_DEPTH = 32;
+constexpr int REMEMBER_STAGES = 2;
+constexpr int REMEMBER_SHARED = 69632;
+
+// Most atoms that a launch of move_atoms moves: a multiple of REMEMBER_DEPTH. A block of it
+// has at most MOVE_THREADS. Dynamic shared memory is a double a warp, in power's block as well.
+constexpr int BLOCK_ATOMS = 64;
+constexpr int MOVE_THREADS = 1024;
+constexpr int POWER_THREADS = 1024;
+constexpr int POWER_SHARED = 256;
+
 // Columns of the result of fista that a warp has; a row's sum has a part for each.
 constexpr int FISTA_COLUMNS = 32;
 
@@ -196,7 +209,7 @@ struct Fista {
     Shape shape;
     int parts;
     bool nonnegative;
-    bool support; // whether what is 0 in b and a stays 0
+    bool support; // whether what is −0 in b stays so
     char padding[6];
 };
 LAYOUT(Fista, 96, 6)
@@ -217,11 +230,46 @@ LAYOUT(FistaResiduals, 88, 7)
 
 struct KeepLargest {
     float* codes;
-    float* before; // their copy
     Shape shape;
     int most;
 };
-LAYOUT(KeepLargest, 40, 2)
+LAYOUT(KeepLargest, 32, 1)
+
+struct Remember {
+    float* sums; // atoms × dim
+    const float* codes;
+    const float* rows; // words × dim
+    double keep;
+    Shape shape;
+    char padding[4];
+};
+LAYOUT(Remember, 56, 3)
+
+struct MoveAtoms {
+    float* atoms;           // of the block
+    float* moves;           // atoms × dim
+    const float* predicted; // P, atoms × dim
+    const float* products;  // B, atoms × dim
+    const float* gram;      // G, from the block's first element of the diagonal on
+    double norm;
+    double unused;
+    Shape shape; // of the block, but for the pitches
+    char padding[4];
+};
+LAYOUT(MoveAtoms, 80, 5)
+
+struct Power {
+    float* vector; // of dim, and of norm 1
+    double* work;  // 2·dim, for the kernel's use
+    double* value;
+    const float* matrix; // dim × dim
+    double tolerance;
+    int most;
+    int dim;
+    int dim_pitch;
+    char padding[4];
+};
+LAYOUT(Power, 56, 4)
 
 struct Body {
     const Instruction* program;

@@ -97,6 +97,19 @@ const correlateDepth = 32
 const correlateStages = 2 // three would need 108 KB
 const correlateShared = 73728
 
+const rememberRows = 128
+const rememberColumns = 128
+const rememberDepth = 32
+const rememberStages = 2
+const rememberShared = 69632
+
+// Most atoms that a launch of move_atoms moves: a multiple of REMEMBER_DEPTH. A block of it
+// has at most MOVE_THREADS. Dynamic shared memory is a double a warp, in power's block as well.
+const blockAtoms = 64
+const moveThreads = 1024
+const powerThreads = 1024
+const powerShared = 256
+
 // Columns of the result of fista that a warp has; a row's sum has a part for each.
 const fistaColumns = 32
 
@@ -205,7 +218,7 @@ type fista struct {
 	shape       shape
 	parts       int32
 	nonnegative bool
-	support     bool // whether what is 0 in b and a stays 0
+	support     bool // whether what is −0 in b stays so
 	_           [6]byte
 }
 
@@ -227,13 +240,51 @@ type fistaResiduals struct {
 var _ [88]byte = [unsafe.Sizeof(fistaResiduals{})]byte{}
 
 type keepLargest struct {
-	codes  pointer[float32]
-	before pointer[float32] // their copy
-	shape  shape
-	most   int32
+	codes pointer[float32]
+	shape shape
+	most  int32
 }
 
-var _ [40]byte = [unsafe.Sizeof(keepLargest{})]byte{}
+var _ [32]byte = [unsafe.Sizeof(keepLargest{})]byte{}
+
+type remember struct {
+	sums  pointer[float32] // atoms × dim
+	codes pointer[float32]
+	rows  pointer[float32] // words × dim
+	keep  float64
+	shape shape
+	_     [4]byte
+}
+
+var _ [56]byte = [unsafe.Sizeof(remember{})]byte{}
+
+type moveAtoms struct {
+	atoms     pointer[float32] // of the block
+	moves     pointer[float32] // atoms × dim
+	predicted pointer[float32] // P, atoms × dim
+	products  pointer[float32] // B, atoms × dim
+	gram      pointer[float32] // G, from the block's first element of the diagonal on
+	norm      float64
+	unused    float64
+	shape     shape // of the block, but for the pitches
+	_         [4]byte
+}
+
+var _ [80]byte = [unsafe.Sizeof(moveAtoms{})]byte{}
+
+type power struct {
+	vector    pointer[float32] // of dim, and of norm 1
+	work      pointer[float64] // 2·dim, for the kernel's use
+	value     pointer[float64]
+	matrix    pointer[float32] // dim × dim
+	tolerance float64
+	most      int32
+	dim       int32
+	dimPitch  int32
+	_         [4]byte
+}
+
+var _ [56]byte = [unsafe.Sizeof(power{})]byte{}
 
 type body struct {
 	program      pointer[instruction]

@@ -216,13 +216,7 @@ __device__ __forceinline__ double total(double* warps, const double* row_numbers
     UNROLL_BY(4)
     for (int row = threadIdx.x; row < rows; row += TOTALS_THREADS)
         sum += row_numbers[row];
-    sum = warp_sum(sum);
-    int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
-    __syncthreads(); // the total before has been read
-    if (lane == 0)
-        warps[warp] = sum;
-    __syncthreads();
-    return warp_sum(warps[lane]);
+    return block_sum(warps, sum);
 }
 
 // totals runs a program on numbers, with one block. Each instruction sees what

@@ -118,3 +118,18 @@ __device__ __forceinline__ T warp_sum(T x)
         x += __shfl_xor_sync(ALL_LANES, x, apart);
     return x;
 }
+
+// block_sum returns the sum of all threads' x to each thread, the same bits to all. Of
+// shared memory it takes an element for each warp. All that threads wrote before it, they
+// all see after it.
+template <typename T>
+__device__ __forceinline__ T block_sum(T* warps, T x)
+{
+    int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    x = warp_sum(x);
+    __syncthreads(); // the sum before has been read
+    if (lane == 0)
+        warps[warp] = x;
+    __syncthreads();
+    return warp_sum(lane < blockDim.x / WARP ? warps[lane] : 0);
+}

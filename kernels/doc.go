@@ -1,5 +1,5 @@
-// Package kernels runs the lowered training programs of package graph, and the
-// encoding of package encode, on NVIDIA GPUs, through the CUDA driver.
+// Package kernels runs the lowered training programs of package graph, the encoding of
+// package encode, and learning online, on NVIDIA GPUs, through the CUDA driver.
 //
 // Support for GPUs is built with -tags gpu. Without the tag, the methods of [Device], and
 // [GPUs], [Find] and [Count], return an error that wraps [ErrUnavailable]. With it, a program
@@ -33,12 +33,19 @@
 //	fista_residuals   what the rows' decoded codes leave, with their momentum
 //	keep_largest      of each row's codes
 //
+// A [Learner] has an encoder's, whose dictionary it moves where it is, on the device:
+//
+//	remember          sums of products of codes, with codes and with rows
+//	move_atoms        of a block of atoms, one after the other
+//	power             ‖D‖₂², which the size of the next codes' steps comes from
+//
 // # Sums
 //
 // Products are of TF32 factors, or of factors in two TF32 parts, added in
 // float32. Sums over rows are float64. Nothing is added atomically and no order
 // depends on the device or on how words are split: a training gives the same
-// bits on every run, and a row the same code among whatever rows.
+// bits on every run, a row the same code among whatever rows, and a batch of rows moves
+// the dictionary to the same bits.
 //
 // # Tests
 //

@@ -13,6 +13,8 @@
 // Codes are dense, as tensor cores want them, also when all but a few of a row
 // have been dropped: of 3000 codes with 8 % nonzeros the products on their support
 // alone would be a twelfth of the flops, but would gather 300 KB of atoms a row.
+// What has been dropped is −0: a step on the support of a code leaves it alone, and
+// writes no other −0.
 //
 // Floor, in bytes: fista 12·words·atoms + 4·(words + atoms)·dim, fista_residuals
 // 4·words·(4·dim + parts); in flops: fista 2·words·atoms·dim, three times that for
@@ -55,7 +57,7 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS) fista_residuals(FistaR
 struct Step {
     float size, threshold;
     float lowest; // codes below it become 0
-    bool support; // whether what is 0 in b and a stays 0
+    unsigned dropped; // bits of b that stay: those of −0, or else of what no code is
 
     // code returns b' for an element p of rDᵀ, and adds to against. A NaN stays one.
     __device__ __forceinline__ float code(float p, float b, float a, float momentum, float& against) const
@@ -64,8 +66,10 @@ struct Step {
         float x = fmaf(size, p, z);
         float u = fabsf(x) - threshold;
         x = copysignf(u, x);
-        if (u <= 0 || x < lowest || (support && a == 0 && b == 0))
+        if (u <= 0 || x < lowest)
             x = 0;
+        if (__float_as_uint(b) == dropped)
+            x = b;
         against += (z - x) * (x - b);
         return x;
     }
@@ -87,7 +91,8 @@ __device__ __forceinline__ void fista(const Fista& args)
     P p;
     p.run(shared, {args.residuals, s.words, s.dim_pitch}, {args.atoms, s.atoms, s.dim_pitch}, s.dim_pitch);
     const Step step = {float_once(args.size), float_once(args.threshold),
-                       args.nonnegative ? 0 : __uint_as_float(0xff800000), args.support}; // −∞
+                       args.nonnegative ? 0 : __uint_as_float(0xff800000), // −∞
+                       args.support ? 0x80000000 : 0xffffffff};
     const int part = (p.column + p.warp_column) / FISTA_COLUMNS;
     p.each_row([&](int row, int column, int i, int half) {
         float2 b[P::ACROSS], a[P::ACROSS];
@@ -119,14 +124,15 @@ extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) fista_tf32(Fist
 extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) fista_fp32(Fista args) { fista<true>(args); }
 
 // keep_largest drops all but the `most` largest magnitudes of each row of codes; of equal
-// ones the first stay. What is left goes to before as well. A warp takes a row at a time.
+// ones the first stay. What is dropped, and what is zero, becomes −0. A warp takes a row at
+// a time.
 //
 // Magnitudes are in the order of their bits. The most-th largest is found three bits at a
 // time, from the top, by counting what is at least as large as each of the 7 candidates: up to
 // 11 sweeps of the row, which L2 holds, fewer as soon as just `most` are as large. No counts
 // in shared memory, which trained codes, of few different exponents, would queue for.
 //
-// Floor in bytes: 12·words·atoms.
+// Floor in bytes: 8·words·atoms.
 extern "C" __global__ void __launch_bounds__(ROW_THREADS) keep_largest(KeepLargest args)
 {
     const int atom_count = args.shape.atoms, most = args.most;
@@ -161,7 +167,6 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS) keep_largest(KeepLarge
             least += digit << shift;
         }
         int equal = most - larger; // of those that are just `least` so many stay, or more than there are
-        float* copy = args.before + row * args.shape.code_pitch;
         for (int first = 0; first < atom_count; first += WARP) {
             int column = first + lane;
             float a = column < atom_count ? code[column] : 0;
@@ -170,10 +175,8 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS) keep_largest(KeepLarge
             if (magnitude < least || (magnitude == least && __popc(ties & lanes_before) >= equal))
                 a = 0;
             equal -= __popc(ties);
-            if (column < atom_count) {
-                code[column] = a;
-                copy[column] = a;
-            }
+            if (column < atom_count)
+                code[column] = a == 0 ? -0.0f : a;
         }
     }
 }

@@ -53,6 +53,19 @@ func (d Device) Encoder(dictionary *model.Dictionary, o encode.Options) (encode.
 // newEncoder is Device.Encoder with a number of rows to encode at a time if there is
 // memory for so many, for tests.
 func newEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch int) (*Encoder, error) {
+	e, err := openEncoder(d, dictionary, o, batch)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.prepare(1, 0); err != nil {
+		e.gpu.Close()
+		return nil, err
+	}
+	return e, nil
+}
+
+// openEncoder is newEncoder but for the memory on the device.
+func openEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch int) (*Encoder, error) {
 	if err := dictionary.Validate(); err != nil {
 		return nil, fmt.Errorf("kernels: %w", err)
 	}
@@ -75,16 +88,11 @@ func newEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch 
 		return nil, err
 	}
 	atoms := dictionary.Len()
-	e := &Encoder{
+	return &Encoder{
 		Dictionary: dictionary, gpu: g, widths: newWidths(atoms, dictionary.Dim),
 		options: o, proximal: program.Steps[0].(*graph.Proximal), precision: cmp.Or(d.Precision, TF32), step: step, most: min(o.Most, atoms), batch: batch,
 		parts: divide(atoms, correlateColumns) * (correlateColumns / fistaColumns),
-	}
-	if err := e.prepare(); err != nil {
-		g.Close()
-		return nil, err
-	}
-	return e, nil
+	}, nil
 }
 
 // Device implements [encode.Encoder].
@@ -104,8 +112,9 @@ func (e *Encoder) rowBytes() int64 {
 	return 4*int64(2*e.codePitch+4*e.dimPitch+e.parts+2*e.most) + 4*(1+2+2+2+2)
 }
 
-// prepare takes device memory, for batch rows or as many as fit, and copies the dictionary.
-func (e *Encoder) prepare() error {
+// prepare takes device memory, for batch rows or as many as fit beside so many bytes, and
+// copies the dictionary. It is an error if fewer than least fit.
+func (e *Encoder) prepare(least int, beside int64) error {
 	g := e.gpu
 	defer g.enter()()
 	free, _, err := cu.MemInfo()
@@ -113,9 +122,9 @@ func (e *Encoder) prepare() error {
 	if g.err != nil {
 		return g.err
 	}
-	e.batch = int(min(int64(e.batch), (free/20*19-e.fixedBytes())/e.rowBytes()))
-	if e.batch < 1 {
-		return fmt.Errorf("%w on GPU %d to encode with %d sparse dimensions", train.ErrMemory, g.device.Index, e.atoms)
+	e.batch = int(min(int64(e.batch), (free/20*19-e.fixedBytes()-beside)/e.rowBytes()))
+	if e.batch < least {
+		return fmt.Errorf("%w on GPU %d for %d sparse dimensions", train.ErrMemory, g.device.Index, e.atoms)
 	}
 	rows := e.batch
 	e.dictionary = alloc[float32](g, e.atoms*e.dimPitch)
@@ -131,15 +140,27 @@ func (e *Encoder) prepare() error {
 	e.packing.reserve(rows * e.most)
 	e.staging = g.allocHost(rows * e.dimPitch)
 	toDevice(g, e.dictionary, pitched(e.Atoms, e.Dim, e.dimPitch), g.compute)
+	return e.prepared()
+}
+
+// prepared waits for what has been allocated and copied.
+func (e *Encoder) prepared() error {
+	g := e.gpu
 	g.synchronize(g.compute)
 	if errors.Is(g.err, cu.OutOfMemory) { // somebody else has taken what was free
-		return fmt.Errorf("%w to encode with %d sparse dimensions: %w", train.ErrMemory, e.atoms, g.err)
+		return fmt.Errorf("%w for %d sparse dimensions: %w", train.ErrMemory, e.atoms, g.err)
 	}
 	return g.err
 }
 
 // Encode implements [encode.Encoder].
 func (e *Encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error) {
+	return e.encode(ctx, x, func(int) {})
+}
+
+// encode is Encode that calls each when some rows and their codes are on the device, with
+// their number.
+func (e *Encoder) encode(ctx context.Context, x []float32, each func(rows int)) (*encode.Codes, error) {
 	if len(x)%e.Dim != 0 {
 		return nil, fmt.Errorf("kernels: %d numbers are no vectors of length %d", len(x), e.Dim)
 	}
@@ -156,13 +177,12 @@ func (e *Encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error
 		n := hi - lo
 		e.start(x[lo*e.Dim:hi*e.Dim], n)
 		e.fista(n, e.options.Steps, e.proximal.Lambda*e.step, false)
-		g.queue(keepLargest{codes: e.codes, before: e.before, shape: e.shape(n), most: int32(e.most)}.launch(), g.compute)
-		if !e.options.Nonnegative {
-			e.fista(n, encode.PolishSteps, 0, true)
-		}
+		g.queue(keepLargest{codes: e.codes, shape: e.shape(n), most: int32(e.most)}.launch(), g.compute)
+		e.fista(n, encode.PolishSteps, 0, true)
 		e.residual(n, 0, FP32) // so that losses are those of the codes
 		toHost(g, out.Loss[lo:hi], e.losses, g.compute)
 		e.packing.append(&out.CSR, e.codes, n)
+		each(n)
 	}
 	if g.err != nil {
 		return nil, g.err
@@ -186,8 +206,8 @@ func (e *Encoder) start(x []float32, rows int) {
 	zero(g, e.last, rows*e.dimPitch, g.compute)
 }
 
-// fista takes steps from the codes b that there are. With support, what is zero
-// stays zero (as would a code that two steps in a row bring to exactly that).
+// fista takes steps from the codes b that there are. With support, what keepLargest has
+// dropped stays zero.
 func (e *Encoder) fista(rows, steps int, threshold float64, support bool) {
 	momentum, q := 0.0, 1.0
 	for range steps {

@@ -206,7 +206,7 @@ func TestEncoderProfile(t *testing.T) {
 		"decode_fp32":     {Launches: batches, Bytes: once.Bytes, Flops: 3 * once.Flops},
 		"fista_tf32":      {Launches: passes * batches, Bytes: passes * (once.Bytes + 8*rows*atoms), Flops: passes * once.Flops},
 		"fista_residuals": {Launches: (passes + 1) * batches, Bytes: (passes + 1) * 4 * rows * (4*dim + 8)}, // 150 atoms in two tiles of four parts
-		"keep_largest":    {Launches: batches, Bytes: 12 * rows * atoms},
+		"keep_largest":    {Launches: batches, Bytes: 8 * rows * atoms},
 		"finish_codes":    {Launches: batches, Bytes: 4 * rows * atoms},
 		"pack_codes":      {Launches: batches, Bytes: 4 * rows * atoms},
 	}

@@ -244,6 +244,15 @@ func toHost[T any](g *gpu, dst []T, src pointer[T], s cu.Stream) {
 	}
 }
 
+// unpadded returns a matrix without its padding.
+func (g *gpu) unpadded(p pointer[float32], rows, width, pitch int) ([]float32, error) {
+	padded, out := make([]float32, rows*pitch), make([]float32, rows*width)
+	toHost(g, padded, p, g.compute)
+	g.synchronize(g.compute)
+	copyRows(out, width, padded, pitch)
+	return out, g.err
+}
+
 // latent is added to the name of a call that waits: its error is that of earlier work.
 const latent = " (a kernel or copy before it failed)"
 

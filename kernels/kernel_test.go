@@ -55,6 +55,9 @@ func (b *bench) sub(t *testing.T, name string, f func()) {
 	})
 }
 
+// minusZero is what codes are that keepLargest has dropped.
+var minusZero = float32(math.Copysign(0, -1))
+
 func isNaN(x float32) bool { return x != x }
 
 // normal returns normally distributed numbers of which a share is zero.
@@ -230,9 +233,14 @@ func checkFISTA(b *bench, precision Precision, words, atoms, dim int) {
 	for _, c := range []struct {
 		threshold            float64
 		nonnegative, support bool
-	}{{0.3, false, false}, {0.3, true, false}, {0, false, true}, {1e6, false, false}} {
+	}{{0.3, false, false}, {0.3, true, false}, {0, false, true}, {0, true, true}, {1e6, false, false}} {
 		r, d := b.normal(words*dim, 0), b.normal(atoms*dim, 0)
 		x, before, momenta := b.codes(words, atoms), b.codes(words, atoms), b.normal(words, 0.5)
+		for i := range x {
+			if x[i] == 0 && i%3 > 0 {
+				x[i] = minusZero
+			}
+		}
 		parts := divide(atoms, correlateColumns) * (correlateColumns / fistaColumns)
 		residuals, atomRows, against := b.array(r, words, dim), b.array(d, atoms, dim), b.array(nil, words, parts)
 		codes, result := b.array(x, words, atoms), b.array(before, words, atoms)
@@ -251,13 +259,14 @@ func checkFISTA(b *bench, precision Precision, words, atoms, dim int) {
 				at := i*atoms + k
 				z := float64(x[at]) + float64(momenta[i])*(float64(x[at])-float64(before[at]))
 				want := encodetest.Shrink(z+size*p[at], c.threshold, c.nonnegative)
-				if c.support && x[at] == 0 && before[at] == 0 {
+				dropped := c.support && math.Float32bits(x[at]) == math.Float32bits(minusZero)
+				if dropped {
 					want = 0
 				}
 				next := float64(got[at])
 				// z and what is added to it round to float32.
 				if !(math.Abs(next-want) <= tolerance[precision]*size*magnitude[at]+1e-6*(math.Abs(z)+c.threshold)) || c.nonnegative && next < 0 ||
-					c.support && want == 0 && next != 0 {
+					dropped != (c.support && math.Float32bits(got[at]) == math.Float32bits(minusZero)) {
 					b.t.Fatalf("%+v: code %d of word %d is %v, want %v", c, k, i, next, want)
 				}
 				product := (z - next) * (next - float64(x[at]))
@@ -384,7 +393,8 @@ func checkFISTAResiduals(b *bench, words, dim, parts int) {
 	}
 }
 
-// Kept are those that sorting keeps, ties, zeros and infinities among them.
+// Kept are those that sorting keeps, ties, zeros and infinities among them. What is not is
+// −0.
 func TestKeepLargest(t *testing.T) {
 	b := newBench(t)
 	for _, s := range []struct{ words, atoms int }{{1, 1}, {3, 5}, {10, 128}, {33, 129}, {20, 515}} {
@@ -407,27 +417,206 @@ func checkKeepLargest(b *bench, words, atoms int) {
 			}
 		}
 		values[len(values)-1] = float32(math.Inf(-1))
-		codes, copied := b.array(values, words, atoms), b.array(nil, words, atoms)
-		k := keepLargest{codes: codes.data, before: copied.data, shape: newWidths(atoms, 1).shape(words), most: int32(most)}
+		codes := b.array(values, words, atoms)
+		k := keepLargest{codes: codes.data, shape: newWidths(atoms, 1).shape(words), most: int32(most)}
 		b.run(few(k.launch()))
-		var want []float32
+		var want []uint32
 		for i := range words {
 			row := values[i*atoms : (i+1)*atoms]
 			for k, kept := range encodetest.Largest(encodetest.Widen(row), most) {
 				v := row[k]
 				if !kept {
-					v = 0
+					v = minusZero
 				}
-				want = append(want, v)
+				want = append(want, math.Float32bits(v))
 			}
 		}
-		if !slices.Equal(b.read(codes), want) {
+		if !slices.EqualFunc(b.read(codes), want, func(x float32, bits uint32) bool { return math.Float32bits(x) == bits }) {
 			b.t.Errorf("other codes are kept than the %d largest", most)
 		}
-		if !slices.Equal(b.read(copied), want) {
-			b.t.Error("the copy differs from the codes")
+	}
+}
+
+// Sums of products, of codes that are some of the columns of more, too.
+func TestRemember(t *testing.T) { forShapes(t, checkRemember) }
+
+func checkRemember(b *bench, precision Precision, words, atoms, dim int) {
+	const keep = 0.75
+	for _, before := range []int{0, 8} { // columns
+		width := before + atoms
+		a, r, s := b.codes(words+1, width), b.normal(words*dim, 0), b.normal(atoms*dim, 0)
+		codes, rows, sums := b.array(a, words+1, width), b.array(r, words, dim), b.array(s, atoms, dim)
+		shape := newWidths(atoms, dim).shape(words)
+		shape.codePitch = int32(codes.pitch)
+		b.run(remember{sums: sums.data, codes: codes.data.at(before), rows: rows.data, keep: keep, shape: shape}.launch(precision))
+		want, magnitude := multiply(atoms, dim, words,
+			func(i, k int) float32 { return a[k*width+before+i] }, func(k, j int) float32 { return r[k*dim+j] })
+		for i := range want {
+			want[i] += keep * float64(s[i])
+			magnitude[i] += keep * math.Abs(float64(s[i]))
+		}
+		b.expect(fmt.Sprintf("sums of columns from %d on", before), b.read(sums), want, magnitude, tolerance[precision])
+	}
+}
+
+// Each atom of a block moves to where those before it have left it room for, except those
+// that are not used, or whose new direction is none.
+func TestMoveAtoms(t *testing.T) {
+	b := newBench(t)
+	for _, s := range []struct{ atoms, dim int }{{1, 1}, {3, 5}, {blockAtoms, 33}, {9, 300}, {20, moveThreads + 70}} {
+		b.sub(t, fmt.Sprintf("%d×%d", s.atoms, s.dim), func() { checkMoveAtoms(b, s.atoms, s.dim) })
+	}
+}
+
+func checkMoveAtoms(b *bench, atoms, dim int) {
+	const norm, unused, first, all = 2.5, 0.25, 5, 90 // of all atoms the block's first is the sixth
+	d, p, products, g := b.normal(atoms*dim, 0), b.normal(atoms*dim, 0), b.normal(atoms*dim, 0), b.normal(all*all, 0.3)
+	diagonal := func(i int) *float32 { return &g[(first+i)*all+first+i] }
+	stays := make([]bool, atoms)
+	for i := range atoms {
+		*diagonal(i) = 1 + 10*b.rng.Float32()
+		row := d[i*dim : (i+1)*dim]
+		switch stays[i] = i > 0; i % 6 {
+		case 2:
+			*diagonal(i) = unused
+		case 3: // u is zero: no atom before it matters
+			clear(g[(first+i)*all : (first+i)*all+first+i])
+			clear(row)
+			copy(products[i*dim:(i+1)*dim], p[i*dim:(i+1)*dim])
+		case 4:
+			products[i*dim] = float32(math.NaN())
+		case 5:
+			*diagonal(i) = float32(math.NaN())
+		default:
+			stays[i] = false
 		}
 	}
+	dictionary, moves := b.array(d, atoms, dim), b.array(nil, atoms, dim)
+	gram := b.array(g, all, all)
+	shape := newWidths(all, dim).shape(0)
+	shape.atoms = int32(atoms)
+	b.run(moveAtoms{
+		atoms: dictionary.data, moves: moves.data, predicted: b.array(p, atoms, dim).data, products: b.array(products, atoms, dim).data,
+		gram: gram.data.at(first*gram.pitch + first), norm: norm, unused: unused, shape: shape,
+	}.launch())
+	got, gotMoves := b.read(dictionary), b.read(moves)
+	for i := range atoms {
+		u, magnitude := make([]float64, dim), make([]float64, dim)
+		var squares float64
+		for c := range dim {
+			at, size := i*dim+c, float64(*diagonal(i))
+			sum := float64(p[at]) - float64(products[at])
+			magnitude[c] = math.Abs(float64(p[at])) + math.Abs(float64(products[at]))
+			for j := range i { // from the very moves that it made before
+				move := float64(g[(first+i)*all+first+j]) * float64(gotMoves[j*dim+c])
+				sum, magnitude[c] = sum+move, magnitude[c]+math.Abs(move)
+			}
+			u[c], magnitude[c] = float64(d[at])-sum/size, math.Abs(float64(d[at]))+magnitude[c]/size
+			squares += u[c] * u[c]
+		}
+		for c := range dim {
+			at := i*dim + c
+			want, tolerance := float64(d[at]), 0.
+			if !stays[i] {
+				// Float32 sums of up to 64 terms, each rounded to 6e-8.
+				want, tolerance = norm*u[c]/math.Sqrt(squares), 4e-6*(norm*magnitude[c]/math.Sqrt(squares)+math.Abs(want))
+			}
+			if !(math.Abs(float64(got[at])-want) <= tolerance) || !(math.Abs(float64(gotMoves[at])-want+float64(d[at])) <= tolerance) {
+				b.t.Fatalf("element %d of atom %d has moved by %v to %v, want %v ± %.2g, from %v", c, i, gotMoves[at], got[at], want, tolerance, d[at])
+			}
+		}
+	}
+}
+
+func TestPower(t *testing.T) {
+	b := newBench(t)
+	for _, dim := range []int{1, 2, 33, 64, 133} {
+		b.sub(t, fmt.Sprint(dim), func() { checkPower(b, dim) })
+	}
+}
+
+func checkPower(b *bench, dim int) {
+	// A matrix of which the eigenvectors are known, and the eigenvalues: 3, and between 0 and
+	// 2. The vector to start from is as near to one as to another.
+	values, eigenvectors := make([]float64, dim), make([][]float64, dim)
+	for i := range dim {
+		v := encodetest.Widen(b.normal(dim, 0))
+		for _, other := range eigenvectors[:i] {
+			along := inner(v, other)
+			for j := range v {
+				v[j] -= along * other[j]
+			}
+		}
+		size := math.Sqrt(inner(v, v))
+		for j := range v {
+			v[j] /= size
+		}
+		values[i], eigenvectors[i] = 2*b.rng.Float64(), v
+	}
+	values[0] = 3
+	elements := make([]float32, dim*dim)
+	for i := range dim {
+		for j := range dim {
+			var sum float64
+			for n, v := range eigenvectors {
+				sum += values[n] * v[i] * v[j]
+			}
+			elements[i*dim+j] = float32(sum)
+		}
+	}
+	matrix, start := b.array(elements, dim, dim), make([]float32, dim)
+	for k, e := range eigenvectors {
+		for j := range start {
+			start[j] += float32(e[j] / math.Sqrt(float64(dim)) * float64(1-k%2*2))
+		}
+	}
+	for _, c := range []struct {
+		most      int
+		tolerance float64
+	}{{1, 0}, {2, 0}, {5, 0}, {1000, 0.1}, {1000, 1e-6}} {
+		vector, value := put(b, start), zeros[float64](b, 1)
+		b.run(power{
+			vector: vector, work: zeros[float64](b, 2*dim), value: value, matrix: matrix.data,
+			tolerance: c.tolerance, most: int32(c.most), dim: int32(dim), dimPitch: int32(matrix.pitch),
+		}.launch())
+		// What iterations make of the eigenvectors in a vector is known.
+		v, size := encodetest.Widen(start), 0.
+		for range c.most {
+			next := make([]float64, dim)
+			for k, e := range eigenvectors {
+				along := values[k] * inner(v, e)
+				for j := range next {
+					next[j] += along * e[j]
+				}
+			}
+			before := size
+			size = inner(v, next)
+			length := math.Sqrt(inner(next, next))
+			for j := range v {
+				v[j] = next[j] / length
+			}
+			if size-before <= c.tolerance*size {
+				break
+			}
+		}
+		// Elements round to float32.
+		if got := readBack(b, value, 1)[0]; !(math.Abs(got-size) <= 1e-6*size) {
+			b.t.Errorf("%+v: the eigenvalue is %v, want %v", c, got, size)
+		}
+		got := readBack(b, vector, dim)
+		for j := range v {
+			if !(math.Abs(float64(got[j])-v[j]) <= 1e-5) {
+				b.t.Errorf("%+v: element %d of the vector is %v, want %v", c, j, got[j], v[j])
+			}
+		}
+	}
+}
+
+func inner(x, y []float64) (sum float64) {
+	for i := range x {
+		sum += x[i] * y[i]
+	}
+	return sum
 }
 
 // vectorOps are what the row machine does to elements.

@@ -26,6 +26,7 @@ var (
 	decodeTile     = tile{decodeRows, decodeColumns, decodeShared}
 	accumulateTile = tile{accumulateRows, accumulateColumns, accumulateShared}
 	correlateTile  = tile{correlateRows, correlateColumns, correlateShared}
+	rememberTile   = tile{rememberRows, rememberColumns, rememberShared}
 )
 
 func (t tile) grid(rows, columns int32) grid {
@@ -75,6 +76,23 @@ func (k fista) launch(p Precision) launch {
 	return launch{"fista", unsafe.Pointer(&k), correlateTile.grid(k.shape.words, k.shape.codePitch), bytes, flops}.in(p)
 }
 
+func (k remember) launch(p Precision) launch {
+	words, atoms, dim := k.shape.floats()
+	bytes, flops := 4*(words*atoms+words*dim+2*atoms*dim), 2*words*atoms*dim
+	return launch{"remember", unsafe.Pointer(&k), rememberTile.grid(k.shape.atoms, k.shape.dimPitch), bytes, flops}.in(p)
+}
+
+// launch has one block: an atom's move needs that of the atom before it.
+func (k moveAtoms) launch() launch {
+	threads := min(moveThreads, roundUp(int(k.shape.dim), warp))
+	atoms, dim := float64(k.shape.atoms), float64(k.shape.dim)
+	return launch{"move_atoms", unsafe.Pointer(&k), grid{1, 1, threads, 8 * threads / warp}, 4 * atoms * (6*dim + atoms), 0}
+}
+
+func (k power) launch() launch {
+	return launch{"power", unsafe.Pointer(&k), grid{1, 1, powerThreads, powerShared}, 4 * float64(k.dim) * float64(k.dim), 0}
+}
+
 func (k fistaResiduals) launch() launch {
 	bytes := 4 * float64(k.shape.words) * float64(4*k.shape.dim+k.parts)
 	return launch{"fista_residuals", unsafe.Pointer(&k), rowGrid(k.shape.words), bytes, 0}
@@ -85,7 +103,7 @@ func (s shape) codes(kernel string, arguments unsafe.Pointer, bytes float64) lau
 	return launch{kernel, arguments, rowGrid(s.words), bytes * float64(s.words) * float64(s.atoms), 0}
 }
 
-func (k keepLargest) launch() launch { return k.shape.codes("keep_largest", unsafe.Pointer(&k), 12) }
+func (k keepLargest) launch() launch { return k.shape.codes("keep_largest", unsafe.Pointer(&k), 8) }
 func (k finishCodes) launch() launch { return k.shape.codes("finish_codes", unsafe.Pointer(&k), 4) }
 func (k packCodes) launch() launch   { return k.shape.codes("pack_codes", unsafe.Pointer(&k), 4) }
 func (k randomCodes) launch() launch { return k.shape.codes("random_codes", unsafe.Pointer(&k), 4) }

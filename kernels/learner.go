@@ -1,14 +1,212 @@
+//go:build gpu
+
 package kernels
 
 import (
-	"errors"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
 
 	"overcomplete/encode"
+	"overcomplete/graph"
 	"overcomplete/model"
 	"overcomplete/train"
 )
 
-// Learner implements [train.Device].
+// Learner learns a dictionary on a GPU. It implements [train.Learner]. Its methods may be
+// called from any goroutine, one at a time.
+//
+// The dictionary is the encoder's own, on the device.
+type Learner struct {
+	*Encoder
+	update *graph.AtomUpdate
+
+	gram, products stateMatrix // G, K×K, and B, K×L
+	direction      stateMatrix // 1×L: near the eigenvector of DᵀD with the largest eigenvalue
+
+	predicted  pointer[float32] // GD, K×L
+	moves      pointer[float32] // of a block of atoms
+	square     pointer[float32] // DᵀD, L×L
+	work       pointer[float64] // power's
+	eigenvalue pointer[float64]
+}
+
+// Learner implements [train.Device]. It does not do exact codes, Options.Gap. What it
+// returns is a [*Learner].
 func (d Device) Learner(dictionary *model.Dictionary, norm float64, o encode.Options) (train.Learner, error) {
-	return nil, errors.New("not yet")
+	l, err := newLearner(d, dictionary, norm, o, encode.Block)
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// newLearner is Device.Learner with a number of rows that are encoded and added up at a
+// time, for tests. G and B depend on it, and so not on the memory that there is.
+func newLearner(d Device, dictionary *model.Dictionary, norm float64, o encode.Options, batch int) (*Learner, error) {
+	spec := o.Spec(dictionary)
+	spec.Norm = norm
+	program, err := graph.Compile(graph.Learn, spec)
+	if err != nil {
+		return nil, err
+	}
+	e, err := openEncoder(d, dictionary, o, batch)
+	if err != nil {
+		return nil, err
+	}
+	l := &Learner{Encoder: e, update: program.Steps[0].(*graph.AtomUpdate)}
+	if err := l.prepare(); err != nil {
+		e.gpu.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// learningBytes is the device memory that a learner takes beside an encoder's.
+func (l *Learner) learningBytes() int64 {
+	return 4*int64(l.atoms)*int64(l.codePitch+2*l.dimPitch) + 4*int64(blockAtoms+l.dim)*int64(l.dimPitch) + 4*int64(l.dim) + 8*int64(2*l.dim+1)
+}
+
+// prepare takes device memory.
+func (l *Learner) prepare() error {
+	if err := l.Encoder.prepare(l.batch, l.learningBytes()); err != nil {
+		return err
+	}
+	g := l.gpu
+	defer g.enter()()
+	l.gram = stateMatrix{nil, alloc[float32](g, l.atoms*l.codePitch), l.atoms, l.atoms, l.codePitch}
+	l.products = stateMatrix{nil, alloc[float32](g, l.atoms*l.dimPitch), l.atoms, l.dim, l.dimPitch}
+	l.predicted = alloc[float32](g, l.atoms*l.dimPitch)
+	l.moves, l.square = alloc[float32](g, blockAtoms*l.dimPitch), alloc[float32](g, l.dim*l.dimPitch)
+	l.direction = stateMatrix{nil, upload(g, direction(l.dim)), 1, l.dim, l.dim}
+	l.work, l.eigenvalue = alloc[float64](g, 2*l.dim), alloc[float64](g, 1)
+	return l.prepared()
+}
+
+// direction returns a vector of norm 1, which is orthogonal to nothing in particular.
+func direction(dim int) []float32 {
+	v, rng := make([]float32, dim), rand.New(rand.NewPCG(1, 1))
+	var squares float64
+	for i := range v {
+		v[i] = float32(rng.NormFloat64())
+		squares += float64(v[i]) * float64(v[i])
+	}
+	for i := range v {
+		v[i] /= float32(math.Sqrt(squares))
+	}
+	return v
+}
+
+// Learn implements [train.Learner]. It learns from all rows or, if ctx was cancelled
+// before, from none.
+func (l *Learner) Learn(ctx context.Context, x []float32, remember float64) (*encode.Codes, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	defer l.gpu.enter()()
+	if err := l.refresh(); err != nil {
+		return nil, err
+	}
+	codes, err := l.encode(context.WithoutCancel(ctx), x, func(rows int) {
+		l.remember(l.gram, l.codes, rows, remember)
+		l.remember(l.products, l.y, rows, remember)
+		remember = 1
+	})
+	if err != nil {
+		return nil, err
+	}
+	l.move()
+	return codes, l.gpu.err
+}
+
+// refresh makes the encoder's steps those of the atoms as they are now, as [encode.Spectrum]
+// does. Each time it begins where it ended.
+func (l *Learner) refresh() error {
+	const tolerance, most = 1e-6, 1000
+	g := l.gpu
+	shape := shape{int32(l.atoms), int32(l.dim), int32(l.dim), int32(l.dimPitch), int32(l.dimPitch)}
+	g.queue(remember{sums: l.square, codes: l.dictionary, rows: l.dictionary, shape: shape}.launch(FP32), g.compute)
+	g.queue(power{
+		vector: l.direction.device, work: l.work, value: l.eigenvalue, matrix: l.square,
+		tolerance: tolerance, most: most, dim: int32(l.dim), dimPitch: int32(l.dimPitch),
+	}.launch(), g.compute)
+	var value [1]float64
+	toHost(g, value[:], l.eigenvalue, g.compute)
+	g.synchronize(g.compute)
+	if g.err != nil {
+		return g.err
+	}
+	var err error
+	l.step, err = encode.StepOf(value[0])
+	return err
+}
+
+// remember launches m = keep·m + Aᵀ·rows, for the rows that have been encoded last.
+func (l *Learner) remember(m stateMatrix, rows pointer[float32], words int, keep float64) {
+	shape := shape{int32(words), int32(l.atoms), int32(m.width), int32(l.codePitch), int32(m.pitch)}
+	l.gpu.queue(remember{sums: m.device, codes: l.codes, rows: rows, keep: keep, shape: shape}.launch(l.precision), l.gpu.compute)
+}
+
+// move launches the [graph.AtomUpdate], in blocks of atoms. GD − B is small, as a difference
+// of larger numbers: hence FP32, though G and B may be of TF32 factors.
+func (l *Learner) move() {
+	g := l.gpu
+	g.queue(decode{product: l.predicted, codes: l.gram.device, atoms: l.dictionary, shape: l.shape(l.atoms)}.launch(FP32), g.compute)
+	for lo := 0; lo < l.atoms; lo += blockAtoms {
+		hi := min(lo+blockAtoms, l.atoms)
+		block, gram := lo*l.dimPitch, l.gram.device.at(lo*l.codePitch)
+		shape := l.shape(0)
+		shape.atoms = int32(hi - lo)
+		g.queue(moveAtoms{
+			atoms: l.dictionary.at(block), moves: l.moves, predicted: l.predicted.at(block), products: l.products.device.at(block),
+			gram: gram.at(lo), norm: l.update.Norm, unused: l.update.Unused, shape: shape,
+		}.launch(), g.compute)
+		if hi < l.atoms {
+			shape.words, shape.atoms = int32(hi-lo), int32(l.atoms-hi)
+			g.queue(remember{
+				sums: l.predicted.at(hi * l.dimPitch), codes: gram.at(hi), rows: l.moves, keep: 1, shape: shape,
+			}.launch(l.precision), g.compute)
+		}
+	}
+}
+
+// SaveMatrix implements [train.Learner].
+func (l *Learner) SaveMatrix(m model.Matrix, f func(part []float32) error) error {
+	defer l.gpu.enter()()
+	return l.gpu.save(l.matrix(m), l.batch, f)
+}
+
+// RestoreMatrix implements [train.Learner].
+func (l *Learner) RestoreMatrix(m model.Matrix, f func(part []float32) error) error {
+	defer l.gpu.enter()()
+	return l.gpu.restore(l.matrix(m), l.batch, f)
+}
+
+func (l *Learner) matrix(m model.Matrix) stateMatrix {
+	switch m {
+	case model.CodeProducts:
+		return l.gram
+	case model.RowProducts:
+		return l.products
+	default:
+		return l.direction
+	}
+}
+
+// Restore implements [train.Learner].
+func (l *Learner) Restore(atoms []float32) error {
+	if len(atoms) != l.atoms*l.dim {
+		return fmt.Errorf("kernels: a dictionary of %d numbers, want %d × %d", len(atoms), l.atoms, l.dim)
+	}
+	defer l.gpu.enter()()
+	toDevice(l.gpu, l.dictionary, pitched(atoms, l.dim, l.dimPitch), l.gpu.compute)
+	l.gpu.synchronize(l.gpu.compute)
+	return l.gpu.err
+}
+
+// Atoms implements [train.Learner].
+func (l *Learner) Atoms() ([]float32, error) {
+	defer l.gpu.enter()()
+	return l.gpu.unpadded(l.dictionary, l.atoms, l.dim, l.dimPitch)
 }

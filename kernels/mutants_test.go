@@ -69,7 +69,7 @@ var harmless = []struct {
 	most              int
 	why               string
 }{
-	{"accumulate_|decode_", bounds, 1, "a step too many is loaded, of zeros, and not used"},
+	{"accumulate_|decode_|remember_", bounds, 1, "a step too many is loaded, of zeros, and not used"},
 	{"correlate_|fista_", bounds, 3, "the same, and the depth is a multiple of 4, never 1, and so is positive the number of steps"},
 	{"fista_residuals", "parameter", 1, "the pitch for the width: padding is zeros"},
 	{"keep_largest", "selection", 7, "a count that would have ended the search for digits before the last one"},
@@ -129,6 +129,8 @@ func trials(kernel string) (all []func(b *bench)) {
 				add(func(b *bench) { checkCorrelate(b, p, s.rows, s.columns, s.depth) })
 			case "fista":
 				add(func(b *bench) { checkFISTA(b, p, s.rows, s.columns, s.depth) })
+			case "remember":
+				add(func(b *bench) { checkRemember(b, p, s.depth, s.rows, s.columns) })
 			}
 		}
 	}
@@ -159,6 +161,14 @@ func trials(kernel string) (all []func(b *bench)) {
 	case "keep_largest":
 		for _, atoms := range []int{515, 1, 28, 60, 92, 124, 128, 160, 192, 224, 300} {
 			add(func(b *bench) { checkKeepLargest(b, 3+atoms%19, atoms) })
+		}
+	case "move_atoms":
+		for _, s := range []struct{ atoms, dim int }{{blockAtoms, 33}, {20, 5}, {11, moveThreads + 40}, {1, 60}} {
+			add(func(b *bench) { checkMoveAtoms(b, s.atoms, s.dim) })
+		}
+	case "power":
+		for _, dim := range []int{36, 68, 100, 2, 270} {
+			add(func(b *bench) { checkPower(b, dim) })
 		}
 	case "peak_tf32":
 		for steps := range 10 {

@@ -12,23 +12,13 @@ import (
 // SaveMatrix implements [train.Resumable].
 func (b *Trainer) SaveMatrix(m model.Matrix, f func(part []float32) error) error {
 	defer b.gpu.enter()()
-	return b.eachPart(b.part(m), func(p matrixPart) error {
-		if err := p.read(); err != nil {
-			return err
-		}
-		return f(p.rows)
-	})
+	return b.gpu.save(b.part(m), b.codeBatch, f)
 }
 
 // RestoreMatrix implements [train.Resumable].
 func (b *Trainer) RestoreMatrix(m model.Matrix, f func(part []float32) error) error {
 	defer b.gpu.enter()()
-	return b.eachPart(b.part(m), func(p matrixPart) error {
-		if err := f(p.rows); err != nil {
-			return err
-		}
-		return p.write()
-	})
+	return b.gpu.restore(b.part(m), b.codeBatch, f)
 }
 
 // Restore implements [train.Resumable].
@@ -40,7 +30,7 @@ func (b *Trainer) Restore(dictionary []float32, codes *vectors.CSR) error {
 	defer g.enter()()
 	toDevice(g, b.dictionary, pitched(dictionary, b.dim, b.dimPitch), g.compute)
 	b.fresh = false
-	return b.eachPart(stateMatrix{b.host.codes, b.slots[0].codes, b.words, b.atoms, b.codePitch}, func(p matrixPart) error {
+	return g.eachPart(stateMatrix{b.host.codes, b.slots[0].codes, b.words, b.atoms, b.codePitch}, b.codeBatch, func(p matrixPart) error {
 		clear(p.rows)
 		for i := range len(p.rows) / b.atoms {
 			index, value := codes.Row(p.first + i)
@@ -79,9 +69,29 @@ type matrixPart struct {
 	write func() error // and puts them there
 }
 
-// eachPart calls f for all rows in turn, some at a time.
-func (b *Trainer) eachPart(m stateMatrix, f func(matrixPart) error) error {
-	g, most := b.gpu, min(b.codeBatch, m.rows)
+// save calls f with all rows in turn, at most some at a time.
+func (g *gpu) save(m stateMatrix, most int, f func(part []float32) error) error {
+	return g.eachPart(m, most, func(p matrixPart) error {
+		if err := p.read(); err != nil {
+			return err
+		}
+		return f(p.rows)
+	})
+}
+
+// restore has f fill in all rows in turn.
+func (g *gpu) restore(m stateMatrix, most int, f func(part []float32) error) error {
+	return g.eachPart(m, most, func(p matrixPart) error {
+		if err := f(p.rows); err != nil {
+			return err
+		}
+		return p.write()
+	})
+}
+
+// eachPart calls f for all rows in turn, at most some at a time.
+func (g *gpu) eachPart(m stateMatrix, most int, f func(matrixPart) error) error {
+	most = min(most, m.rows)
 	memory, padded := make([]float32, most*m.width), make([]float32, most*m.pitch)
 	for first := 0; first < m.rows; first += most {
 		n := min(most, m.rows-first)

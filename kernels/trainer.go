@@ -353,12 +353,7 @@ func (b *Trainer) at(h parts[[]float32], first, words int) parts[[]float32] {
 // Dictionary implements [train.Trainer].
 func (b *Trainer) Dictionary() ([]float32, error) {
 	defer b.gpu.enter()()
-	rows := make([]float32, b.atoms*b.dimPitch)
-	toHost(b.gpu, rows, b.dictionary, b.gpu.compute)
-	b.gpu.synchronize(b.gpu.compute)
-	d := make([]float32, b.atoms*b.dim)
-	copyRows(d, b.dim, rows, b.dimPitch)
-	return d, b.gpu.err
+	return b.gpu.unpadded(b.dictionary, b.atoms, b.dim, b.dimPitch)
 }
 
 // Codes implements [train.Trainer].

@@ -319,7 +319,10 @@ func TestArithmetic(t *testing.T) {
 		{"abs.f32 %f4, %f5; mov.b32 %r4, %f4;", f(-1), 0, 0, f(1), f(1)},
 		{"neg.f32 %f4, %f5; mov.b32 %r4, %f4;", 0, 0, 0, 1 << 31, 1 << 31},
 		{"div.rn.f32 %f4, %f5, %f6; mov.b32 %r4, %f4;", f(1), f(3), 0, 0x3eaaaaab, 0x3eaaaaab},
+		{"rcp.rn.f32 %f4, %f5; mov.b32 %r4, %f4;", f(3), 0, 0, 0x3eaaaaab, 0x3eaaaaab},
+		{"cvt.f64.f32 %fd4, %f5; rcp.rn.f64 %fd4, %fd4; cvt.rn.f32.f64 %f4, %fd4; mov.b32 %r4, %f4;", f(3), 0, 0, 0x3eaaaaab, 0x3eaaaaab},
 		{"sqrt.rn.f32 %f4, %f5; mov.b32 %r4, %f4;", f(2), 0, 0, 0x3fb504f3, 0x3fb504f3},
+		{"cvt.f64.f32 %fd4, %f5; sqrt.rn.f64 %fd4, %fd4; cvt.rn.f32.f64 %f4, %fd4; mov.b32 %r4, %f4;", f(2), 0, 0, 0x3fb504f3, 0x3fb504f3},
 		{"rsqrt.approx.ftz.f32 %f4, %f5; mov.b32 %r4, %f4;", 1, 0, 0, inf, inf}, // a denormal
 		{"rsqrt.approx.ftz.f32 %f4, %f5; mov.b32 %r4, %f4;", f(0.25), 0, 0, f(2), f(2) - 1},
 		// In float64, (1 + 2⁻²³)² + 2⁻⁷⁷ and 1 + 2⁻²⁴ + 2⁻⁷⁷ lose their last term, and what

@@ -62,12 +62,13 @@ var operations = map[string]operation{
 	"popc.b32": apply1(func(a uint32) uint32 { return uint32(bits.OnesCount32(a)) }),
 
 	"add.f32": apply2(add[float32]), "sub.f32": apply2(sub[float32]), "mul.f32": apply2(mul[float32]),
-	"div.rn.f32": apply2(quotient[float32]), "fma.rn.f32": apply3(fma),
+	"div.rn.f32": apply2(quotient[float32]), "rcp.rn.f32": apply1(inverse[float32]), "fma.rn.f32": apply3(fma),
 	"abs.f32": apply1(func(a uint32) uint32 { return a &^ (1 << 31) }), "neg.f32": apply1(func(a uint32) uint32 { return a ^ 1<<31 }),
 	"sqrt.rn.f32":          apply1(func(a float32) float32 { return float32(math.Sqrt(float64(a))) }),
 	"rsqrt.approx.ftz.f32": apply1(inverseRoot),
 	"add.f64":              apply2(add[float64]), "sub.f64": apply2(sub[float64]), "mul.f64": apply2(mul[float64]),
-	"div.rn.f64": apply2(quotient[float64]), "fma.rn.f64": apply3(math.FMA),
+	"div.rn.f64": apply2(quotient[float64]), "rcp.rn.f64": apply1(inverse[float64]), "fma.rn.f64": apply3(math.FMA),
+	"sqrt.rn.f64": apply1(math.Sqrt),
 
 	"cvt.u32.u64": apply1(convert[uint64, uint32]), "cvt.u64.u32": apply1(convert[uint32, uint64]), "cvt.s64.s32": apply1(convert[int32, int64]),
 	"cvt.rn.f32.s32": apply1(convert[int32, float32]), "cvt.rn.f64.s32": apply1(convert[int32, float64]), "cvt.rn.f64.u32": apply1(convert[uint32, float64]),
@@ -118,6 +119,7 @@ func add[T number](a, b T) T                 { return a + b }
 func sub[T number](a, b T) T                 { return a - b }
 func mul[T number](a, b T) T                 { return a * b }
 func quotient[T float32 | float64](a, b T) T { return a / b }
+func inverse[T float32 | float64](a T) T     { return 1 / a }
 func and[T uint32 | uint64](a, b T) T        { return a & b }
 func or[T uint32 | uint64](a, b T) T         { return a | b }
 func xor[T uint32 | uint64](a, b T) T        { return a ^ b }

@@ -2,6 +2,7 @@ package backendtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -79,6 +80,7 @@ func RunLearner(t *testing.T, tolerance LearnerTolerance, newLearner NewLearner)
 			t.Errorf("of rows %d times as long other bits are learned", scale)
 		}
 	})
+	t.Run("resumed", func(t *testing.T) { learnerResumed(t, newLearner) })
 	t.Run("cancelled", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -211,6 +213,57 @@ func learnedBy(t *testing.T, l train.Learner, p learning) (r hasLearned) {
 	}
 	r.atoms = atomsOf(t, l)
 	return r
+}
+
+// learnerResumed compares, bit by bit, a learner with one that was saved and restored on the
+// way.
+func learnerResumed(t *testing.T, newLearner NewLearner) {
+	p := learning{atoms: 147, dim: 21, batches: []int{60, 40}}.make(1)
+	first, rest := p.x[:60*p.dim], p.x[60*p.dim:]
+	learn := func(l train.Learner, x []float32, remember float64) *encode.Codes {
+		t.Helper()
+		codes, err := l.Learn(t.Context(), x, remember)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return codes
+	}
+	from := newLearner.open(t, p, 0)
+	learn(from, first, 0)
+	elsewhere := p // what is restored must not come from the atoms to start from
+	elsewhere.dictionary = &model.Dictionary{Dim: p.dim, Atoms: slices.Clone(p.dictionary.Atoms)}
+	slices.Reverse(elsewhere.dictionary.Atoms)
+	to := newLearner.open(t, elsewhere, 0)
+	if err := to.Restore(atomsOf(t, from)); err != nil {
+		t.Fatal(err)
+	}
+	failure := errors.New("disk")
+	for m, size := range map[model.Matrix]int{model.CodeProducts: p.atoms * p.atoms, model.RowProducts: p.atoms * p.dim, model.Direction: p.dim} {
+		var saved []float32
+		if err := from.SaveMatrix(m, func(part []float32) error {
+			saved = append(saved, part...)
+			return nil
+		}); err != nil || len(saved) != size {
+			t.Fatalf("%d numbers of %s saved, want %d; error %v", len(saved), m, size, err)
+		}
+		if err := to.RestoreMatrix(m, func(part []float32) error {
+			saved = saved[copy(part, saved):]
+			return nil
+		}); err != nil || len(saved) > 0 {
+			t.Fatalf("%d numbers of %s were not restored; error %v", len(saved), m, err)
+		}
+		fails := func([]float32) error { return failure }
+		if err := from.SaveMatrix(m, fails); err != failure {
+			t.Errorf("error %v of saving, want %v", err, failure)
+		}
+		if err := newLearner.open(t, p, 0).RestoreMatrix(m, fails); err != failure {
+			t.Errorf("error %v of restoring, want %v", err, failure)
+		}
+	}
+	want, got := learn(from, rest, 0.7), learn(to, rest, 0.7)
+	if !reflect.DeepEqual(got, want) || !slices.Equal(atomsOf(t, to), atomsOf(t, from)) {
+		t.Error("resumed, other bits are learned")
+	}
 }
 
 // againstTape compares codes of each batch with the formulas, which encodetest compares

@@ -8,6 +8,7 @@
 #include "correlate.cu"
 #include "decode.cu"
 #include "encode.cu"
+#include "learner.cu"
 #include "peak.cu"
 #include "random.cu"
 
@@ -26,9 +27,13 @@ const std::vector<emulation::Kernel>& emulation::kernels()
         EMULATION_KERNEL(fista_residuals),
         EMULATION_KERNEL(fista_tf32),
         EMULATION_KERNEL(keep_largest),
+        EMULATION_KERNEL(move_atoms),
         EMULATION_KERNEL(pack_codes),
         EMULATION_KERNEL(peak_tf32),
+        EMULATION_KERNEL(power),
         EMULATION_KERNEL(random_codes),
+        EMULATION_KERNEL(remember_fp32),
+        EMULATION_KERNEL(remember_tf32),
         EMULATION_KERNEL(totals),
     };
     return all;

@@ -1,0 +1,215 @@
+//go:build gpu
+
+package kernels
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"gorgonia.org/cu"
+
+	"overcomplete/encode"
+	"overcomplete/encode/encodetest"
+	"overcomplete/model"
+	"overcomplete/train"
+	"overcomplete/train/backendtest"
+)
+
+func TestLearner(t *testing.T) {
+	for precision, tolerance := range map[Precision]backendtest.LearnerTolerance{
+		FP32: backendtest.LearnerFloat32,
+		// Factors round by up to 2⁻¹², and where codes are nearly as large as those that are
+		// kept, others are. Sums of rounded factors are of rows that are off by as
+		// much, which shows in the small differences that atoms move by.
+		TF32: {Codes: 0.01, Atoms: 0.003},
+	} {
+		t.Run(string(precision), func(t *testing.T) {
+			backendtest.RunLearner(t, tolerance, func(d *model.Dictionary, norm float64, o encode.Options, _ int) (train.Learner, error) {
+				return newLearner(Device{Precision: precision}, d, norm, o, 100)
+			})
+		})
+	}
+}
+
+// learnerSample is a problem of three blocks of atoms and two batches, each of more rows than
+// go at a time.
+var learnerSample = struct{ rows, dim, atoms, batch int }{60, 21, 150, 16}
+
+// learnSample learns from the sample, and returns all that comes of it.
+func learnSample() (r struct {
+	codes []*encode.Codes
+	atoms []float32
+}, err error) {
+	s := learnerSample
+	x, d := encodetest.Problem(s.rows, s.dim, s.atoms)
+	l, err := newLearner(Device{}, d, 5, encode.Options{Lambda: 1, Steps: 5, Most: 20}, s.batch)
+	if err != nil {
+		return r, err
+	}
+	defer l.Close()
+	for half := range slices.Chunk(x, len(x)/2) {
+		codes, err := l.Learn(context.Background(), half, 0.5)
+		if err != nil {
+			return r, err
+		}
+		r.codes = append(r.codes, codes)
+	}
+	r.atoms, err = l.Atoms()
+	return r, err
+}
+
+// What is learned is the same bits in all orders that the emulated driver can work in, with
+// whatever memory. Where a batch's rows don't fit, there is no learning.
+func TestLearnerKeepsBits(t *testing.T) {
+	want, err := learnSample()
+	if err != nil {
+		t.Fatal(err)
+	}
+	learned := func(variable, value string) {
+		t.Run(variable+"="+value, func(t *testing.T) {
+			setting(t, variable, value)
+			got, err := learnSample()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(got, want) {
+				t.Error("other bits")
+			}
+		})
+	}
+	for _, schedule := range schedules {
+		learned("EMULATED_SCHEDULE", schedule)
+	}
+	for _, seed := range []string{"2", "3"} {
+		learned("EMULATED_SEED", seed)
+	}
+	least := learnerMemory(t)
+	learned("EMULATED_MEMORY", strconv.Itoa(least))
+	setting(t, "EMULATED_MEMORY", strconv.Itoa(least-100))
+	if _, err := learnSample(); !errors.Is(err, train.ErrMemory) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("error %v, want %v", err, train.ErrMemory)
+	}
+}
+
+// learnerMemory is the memory of a device on which the sample just fits.
+func learnerMemory(t *testing.T) int {
+	t.Helper()
+	s := learnerSample
+	_, d := encodetest.Problem(1, s.dim, s.atoms)
+	l, err := newLearner(Device{}, d, 1, encode.Options{Steps: 1, Most: 20}, s.batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	taken := l.fixedBytes() + l.learningBytes() + int64(s.batch)*l.rowBytes()
+	return int((taken + 18) / 19 * 20)
+}
+
+// Launches are made to fail in turn, at once or while they run: nothing is said to be learned,
+// and one line says where.
+func TestLearnerFaults(t *testing.T) {
+	failEachLaunch(t, "decode_fp32 decode_tf32 finish_codes fista_residuals fista_tf32 keep_largest move_atoms pack_codes power remember_fp32 remember_tf32",
+		func() error {
+			_, err := learnSample()
+			return err
+		})
+}
+
+// After a fault nothing works, and Close tells of it.
+func TestLearnerAfterFault(t *testing.T) {
+	s := learnerSample
+	x, d := encodetest.Problem(s.rows, s.dim, s.atoms)
+	setting(t, "EMULATED_LOSE_DEVICE", "9")
+	l, err := newLearner(Device{}, d, 1, encode.Options{Steps: 1, Most: 20}, s.batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, fault := l.Learn(t.Context(), x, 0)
+	if fault == nil {
+		t.Fatal("no error")
+	}
+	if _, err := l.Learn(t.Context(), x, 0); err != fault {
+		t.Errorf("error %v, want %v", err, fault)
+	}
+	if _, err := l.Atoms(); err != fault {
+		t.Errorf("error %v, want %v", err, fault)
+	}
+	if err := l.Close(); err != fault {
+		t.Errorf("error %v, want %v", err, fault)
+	}
+	if _, err := l.Learn(t.Context(), x, 0); err != errClosed {
+		t.Errorf("error %v, want %v", err, errClosed)
+	}
+	setting(t, "EMULATED_LOSE_DEVICE", "")
+	if _, err := GPUs(); err != nil { // a lost device comes back when it is asked for
+		t.Fatal(err)
+	}
+}
+
+// Memory that somebody else has taken meanwhile.
+func TestLearnerAllocations(t *testing.T) {
+	_, d := encodetest.Problem(1, learnerSample.dim, learnerSample.atoms)
+	failed := 0
+	for n := 1; n < 40; n++ {
+		setting(t, "EMULATED_FAIL_ALLOCATION", strconv.Itoa(n))
+		l, err := Device{}.Learner(d, 1, encode.Options{Steps: 1, Most: 20})
+		if err == nil {
+			l.Close()
+			continue
+		}
+		if failed++; !errors.Is(err, train.ErrMemory) || !errors.Is(err, cu.OutOfMemory) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("allocation %d: error %v", n, err)
+		}
+	}
+	if failed != 17+8 {
+		t.Errorf("%d allocations failed, of an encoder's 17 and 8", failed)
+	}
+}
+
+// Launches are counted, and floors are those that the kernels' sources state.
+func TestLearnerProfile(t *testing.T) {
+	s := learnerSample
+	x, d := encodetest.Problem(s.rows, s.dim, s.atoms)
+	l, err := newLearner(Device{}, d, 1, encode.Options{Lambda: 1, Steps: 3, Most: 20}, encode.Block)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	l.StartProfile()
+	if _, err := l.Learn(t.Context(), x, 0); err != nil {
+		t.Fatal(err)
+	}
+	times, err := l.Profile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, dim, atoms := float64(s.rows), float64(s.dim), float64(s.atoms)
+	const pitch = 24                      // of rows of 21, all of which products compute
+	const codes = 152                     // of codes
+	const last = 150 - 2*blockAtoms       // atoms of the third block
+	const later = 150 + last - blockAtoms // atoms after the first block and after the second
+	want := map[string]KernelTime{
+		"remember_tf32": {Launches: 4,
+			Bytes: 4 * (rows*(2*atoms+codes+pitch) + 2*atoms*(codes+pitch) + blockAtoms*later + 2*blockAtoms*pitch + 2*later*pitch),
+			Flops: 2 * (rows*atoms*(codes+pitch) + blockAtoms*later*pitch)},
+		"remember_fp32": {Launches: 1, Bytes: 4 * (atoms*(dim+pitch) + 2*dim*pitch), Flops: 3 * 2 * atoms * dim * pitch},
+		"decode_fp32": {Launches: 2, // of the losses and of GD
+			Bytes: 4 * ((rows+atoms)*(atoms+pitch) + 2*atoms*pitch), Flops: 3 * 2 * (rows + atoms) * atoms * pitch},
+		"move_atoms": {Launches: 3, Bytes: 4 * (6*atoms*dim + 2*blockAtoms*blockAtoms + last*last)},
+		"power":      {Launches: 1, Bytes: 4 * dim * dim},
+	}
+	for _, k := range times {
+		w, ok := want[k.Name]
+		if delete(want, k.Name); ok && (k.Launches != w.Launches || k.Bytes != w.Bytes || k.Flops != w.Flops || k.Seconds <= 0) {
+			t.Errorf("%+v, want %+v", k, w)
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("missing %v", want)
+	}
+}
