@@ -21,7 +21,7 @@ x = np.array([row[1:] for row in rows], dtype=np.float64)
 a = scipy.sparse.load_npz(model + "/codes.npz").astype(np.float64)
 d = np.load(model + "/dictionary.npy").astype(np.float64)
 info = json.load(open(model + "/model.json", encoding="utf8"))
-training, last = info["training"], info["epochs"][-1]
+training, last = info["training"], dict(info["epochs"][-1], **info.get("encoding", {}))
 if training["center"]:
     x = x - np.load(model + "/mean.npy")
 if training["method"] == "B":
@@ -32,7 +32,7 @@ l1 = abs(a).sum() / len(words)
 metrics = {
     "error": error,
     "l1": l1,
-    "objective": error + training["lambda"] * l1 + training["tau"] * (d**2).sum() / len(words),
+    "objective": error + last.get("lambda", training["lambda"]) * l1 + training.get("tau", 0) * (d**2).sum() / len(words),
     "sparsity": 1 - a.nnz / (a.shape[0] * a.shape[1]),
     "atom_norm": np.linalg.norm(d, axis=1).mean(),
     "unused_atoms": (a.getnnz(axis=0) == 0).sum(),

@@ -35,11 +35,11 @@ func Example() {
 		fmt.Printf("%.3f %d %v\n", d.Weight, d.Dimension, d.Words)
 	}
 	// Output:
-	// 0.132 276 [gc queued cleanups allocated swept garbage]
-	// 0.097 432 [during garbage atomically barrier phase cycle]
-	// 0.093 358 [variables variable these stack runtime global]
-	// 0.084 368 [panic recover stopped preemption stop exit]
-	// 0.079 103 [prevent background force idle latency weak]
+	// 0.277 318 [objects spans sweeping gc cycle freed]
+	// 0.259 1 [mark gc during phase termination cycle]
+	// 0.211 352 [pointers pointer garbage collector structs pointing]
+	// 0.201 142 [memory heap garbage ptr allocation zeroed]
+	// 0.191 264 [alive reachable garbage unreachable aren't nor]
 }
 
 func check(err error) {

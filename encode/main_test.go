@@ -45,8 +45,8 @@ func trainSample(dir string) error {
 	if err != nil {
 		return err
 	}
-	h := train.Paper()
-	h.Method, h.Lambda, h.Center = "B", 1, true
+	h := train.Best()
+	h.Method = "B"
 	m, err := train.Fit(ctx, x, h, cpu.Device{}, train.Options{Source: source})
 	if err != nil {
 		return err

@@ -150,7 +150,7 @@ type Shard struct {
 }
 
 // Hyperparameters choose the objective and how it is minimised. The zero value is not
-// useful: start from [overcomplete/train.Defaults]. Fields have the names of the flags of
+// useful: start from [overcomplete/train.Best] or [overcomplete/train.Paper]. Fields have the names of the flags of
 // "overcomplete train". Those that say "paper" are of that recipe and have their zero
 // values with the other.
 type Hyperparameters struct {

@@ -22,9 +22,25 @@ func (f *fit) checkScale(x *vectors.Dense) {
 	}
 }
 
-// ErrNothingActive is returned, with the model, by a training of the recipe "paper" that
-// came to nothing.
-var ErrNothingActive = errors.New("all codes are zero: lower --lambda, or use --recipe best")
+// ErrNothingActive is returned, with the model, by a training that came to nothing.
+var ErrNothingActive = errors.New("all codes are zero: lower --lambda")
+
+// mostUnused is the share of dimensions that may go unused without a warning.
+const mostUnused = 0.2
+
+// checkEncoding warns of codes of the recipe "best" that are not as they should be.
+func (f *fit) checkEncoding() {
+	h, e := f.model.Info.Training, f.model.Info.Encoding
+	if e.L1 == 0 {
+		return // which is an error
+	}
+	if unused := float64(e.UnusedAtoms) / float64(h.Atoms); unused > mostUnused {
+		f.note("warning: %.0f %% of the dimensions are not used by any word: lower --atoms", 100*unused)
+	}
+	if e.Sparsity > h.Sparsity+SparsityTolerance {
+		f.note("warning: %.4g %% of the codes are zero, more than the %.4g %% that were asked for: lower --lambda", 100*e.Sparsity, 100*h.Sparsity)
+	}
+}
 
 // checkResult warns of a training that ended badly.
 func (f *fit) checkResult() {
@@ -34,12 +50,12 @@ func (f *fit) checkResult() {
 	for _, e := range epochs {
 		lowest = min(lowest, e.Error)
 	}
-	const most, rise = 0.2, 1.25
+	const rise = 1.25
 	unused := float64(last.UnusedAtoms) / float64(f.problem.Hyperparameters.Atoms)
-	switch {
-	case unused > most:
+	if unused > mostUnused {
 		f.note("warning: %.0f %% of the dimensions are not used by any word: lower --lambda or --atoms, or use --recipe best", 100*unused)
-	case last.Error > rise*lowest:
+	}
+	if last.Error > rise*lowest {
 		f.note("warning: the error has risen from %.4g to %.4g: use fewer --epochs or a lower --rate, or --recipe best", lowest, last.Error)
 	}
 }

@@ -83,11 +83,12 @@ func (f *fit) note(format string, args ...any) {
 // checkpoint saves the training after an epoch, if it is time, or if it ends here.
 func (f *fit) checkpoint() error {
 	c := f.options.Checkpoint
-	if c == nil || c.Every <= 0 || finished(f.model.Info) {
+	last := finished(f.model.Info)
+	if c == nil || c.Every <= 0 || last && f.model.Info.Training.Recipe == "paper" {
 		return nil
 	}
 	stop := f.interrupted.Err()
-	if stop == nil && time.Since(f.saved) < c.Every {
+	if stop == nil && !last && time.Since(f.saved) < c.Every { // after the last epoch of best, there is encoding
 		return nil
 	}
 	err := f.save()

@@ -17,13 +17,13 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	h := train.Paper()
-	h.Method, h.Lambda, h.Center = "B", 1, true
+	h := train.Best()
+	h.Method = "B"
 	m, err := train.Fit(ctx, x, h, cpu.Device{}, train.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(m.Codes.Top(210, 6))
+	fmt.Println(m.Codes.Top(13, 6))
 	// Output:
-	// [compressed deflate reader compressor compression zlib]
+	// [aes gcm aead cbc cipher kdf]
 }

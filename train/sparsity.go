@@ -77,8 +77,12 @@ func round(lambda float64) float64 {
 // wanted, and returns the nearest model.
 func fitSparsity(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, device Device, o Options) (*model.Model, error) {
 	if o.Checkpoint != nil && (o.Checkpoint.Every > 0 || o.Checkpoint.Resume) {
-		return nil, fmt.Errorf("train: a search for the λ of %v %% zeros makes several trainings, and has no checkpoints", 100*h.Sparsity)
+		return nil, fmt.Errorf("train: a search for the λ of %.4g %% zeros makes several trainings, and has no checkpoints", 100*h.Sparsity)
 	}
+	quiet := o
+	quiet.Note = nil // what is said of a training concerns the one that is chosen
+	f := &fit{options: o}
+	f.checkScale(x)
 	var tried []Tried
 	var nearest *model.Model
 	off := math.Inf(1)
@@ -89,22 +93,24 @@ func fitSparsity(ctx context.Context, x *vectors.Dense, h model.Hyperparameters,
 		if slices.ContainsFunc(tried, func(t Tried) bool { return t.Lambda == once.Lambda }) {
 			break
 		}
-		m, err := fitPaper(ctx, x, once, device, o)
+		m, err := fitPaper(ctx, x, once, device, quiet)
 		if err != nil {
 			return nil, err
 		}
 		got := m.Info.Epochs[len(m.Info.Epochs)-1].Sparsity
 		tried = append(tried, Tried{once.Lambda, got})
-		if o.Note != nil {
-			o.Note(fmt.Sprintf("λ = %v gives %.2f %% zeros", once.Lambda, 100*got))
-		}
+		f.note("λ = %v gives %.2f %% zeros", once.Lambda, 100*got)
 		if d := math.Abs(got - h.Sparsity); d < off {
 			nearest, off = m, d
 		}
 		if off <= SparsityTolerance {
-			return nearest, nil
+			break
 		}
 	}
-	return nil, fmt.Errorf("train: no λ of %d that were tried gives %v %% zeros to %v points; the nearest is %v, with %.2f %%",
-		len(tried), 100*h.Sparsity, 100*SparsityTolerance, nearest.Info.Training.Lambda, 100*nearest.Info.Epochs[len(nearest.Info.Epochs)-1].Sparsity)
+	if off > SparsityTolerance {
+		f.note("warning: no λ of %d that were tried gives %.4g %% zeros to %.2g points: this is the nearest", len(tried), 100*h.Sparsity, 100*SparsityTolerance)
+	}
+	f.model, f.problem.Hyperparameters = nearest, nearest.Info.Training
+	f.checkResult()
+	return nearest, nil
 }

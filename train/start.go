@@ -2,6 +2,7 @@ package train
 
 import (
 	"container/heap"
+	"context"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -49,8 +50,9 @@ func squares(x []float32) (sum float64) {
 // mean of d, that are far apart. Each is the row that is farthest by its cosine from all
 // before (Gonzalez, Clustering to Minimize the Maximum Intercluster Distance, 1985), the
 // first one any. Of a large vocabulary a sample is taken. Words is how many atoms are
-// rows: where fewer differ in direction, the others are random directions.
-func wordAtoms(x []float32, d *model.Dictionary, norm float64, atoms int, seed uint64) (start []float32, words int) {
+// rows: where fewer differ in direction, the others are random directions. It ends early
+// when ctx is done.
+func wordAtoms(ctx context.Context, x []float32, d *model.Dictionary, norm float64, atoms int, seed uint64) (start []float32, words int) {
 	rng := rand.New(rand.NewPCG(seed, wordStream))
 	c := &candidates{dim: d.Dim}
 	v := len(x) / d.Dim
@@ -59,7 +61,7 @@ func wordAtoms(x []float32, d *model.Dictionary, norm float64, atoms int, seed u
 		c.add(x[i*d.Dim:][:d.Dim], d)
 	}
 	start = make([]float32, 0, atoms*d.Dim)
-	for words < atoms && c.next() {
+	for words < atoms && ctx.Err() == nil && c.next() {
 		words++
 		for _, v := range c.row(c.chosen[words-1]) {
 			start = append(start, float32(float64(v)*norm))

@@ -28,7 +28,7 @@ func TestWordAtomsAreFarthest(t *testing.T) {
 		x[30*dim+j], x[40*dim+j] = 0, 2*x[50*dim+j] // nothing, and the same direction
 	}
 	d := &model.Dictionary{Dim: dim}
-	got, words := wordAtoms(x, d, norm, atoms, 5)
+	got, words := wordAtoms(t.Context(), x, d, norm, atoms, 5)
 	if words != atoms || len(got) != atoms*dim {
 		t.Fatalf("%d words in %d numbers", words, len(got))
 	}
@@ -82,7 +82,7 @@ func TestWordAtomsOfFewRows(t *testing.T) {
 	const dim, atoms, norm = 5, 12, 2.
 	x := rowsOf(4, dim, 2)
 	x = append(x, x[:2*dim]...) // 4 of 6 differ
-	got, words := wordAtoms(x, &model.Dictionary{Dim: dim}, norm, atoms, 1)
+	got, words := wordAtoms(t.Context(), x, &model.Dictionary{Dim: dim}, norm, atoms, 1)
 	if words != 4 || len(got) != atoms*dim {
 		t.Fatalf("%d words in %d numbers", words, len(got))
 	}

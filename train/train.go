@@ -7,7 +7,10 @@
 //	m, err := train.Fit(ctx, x, h, cpu.Device{}, train.Options{Source: source})
 //	err = m.Save("glove.model", false)
 //
-// # The algorithm
+// There are two recipes. [Best] is online dictionary learning that starts from words: see
+// [Learner], and docs/training.md for why. [Paper] is the paper's objective and trainer.
+//
+// # The algorithm of the recipe paper
 //
 // X is V×L (dense vectors), A is V×K (codes), D is K×L (dictionary):
 //
@@ -15,7 +18,7 @@
 //
 // AdaGrad learns D, and regularised dual averaging in its AdaGrad form A (paper
 // §2.3). The paper's program visits one word after the other and moves both
-// each time. The default here, "minibatch", makes two passes an epoch instead:
+// each time. "minibatch" makes two passes an epoch instead:
 // the dictionary pass steps D on small batches of words in order, with each
 // word's squared gradient added to AdaGrad's sum as if it had come alone and a
 // line search against overshooting; the code pass then renews all codes with D
@@ -213,11 +216,14 @@ type Options struct {
 // It is an error if hyperparameters are outside their domain, if x is not valid (see
 // [vectors.Dense.Validate]) or there is nothing to learn from it, if the device can't run
 // the training or has too little memory (ErrMemory), if training diverges (ErrDiverged),
-// or if a checkpoint that is to be resumed is not of this training (a [*CheckpointError]). If ctx is cancelled, the error is ctx's, and what is left is a
-// checkpoint, if there was to be one.
+// or if a checkpoint that is to be resumed is not of this training (a [*CheckpointError]).
+// If ctx is cancelled, the error is ctx's, and what is left is a checkpoint, if there was
+// to be one.
 //
-// Where training itself succeeds and the release of the device fails, or all codes are
-// zero (ErrNothingActive), Fit returns the error and a model that is whole.
+// Where training itself succeeds and what comes after it fails, which is the release of the
+// device and the encoding of the recipe "best", or where all codes are zero
+// (ErrNothingActive), Fit returns the error and the model. What was learned by the recipe
+// "best" has codes of zero then, if they could not be made.
 func Fit(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, device Device, o Options) (*model.Model, error) {
 	if h.Recipe != "best" {
 		fit := fitPaper
@@ -232,18 +238,23 @@ func Fit(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, device 
 	}
 	m, err := Learn(ctx, x, h, device, o)
 	if err != nil {
-		return nil, err
+		return m, err
 	}
 	encoded, err := encode.Model(ctx, m, x, device, encode.Defaults(m.Info))
 	if err != nil {
-		return nil, err
+		return m, err
 	}
 	encoded.Info.Input = m.Info.Input
-	return encoded, nil
+	f := &fit{options: o, model: encoded}
+	f.checkEncoding()
+	if encoded.Info.Encoding.L1 == 0 {
+		err = ErrNothingActive
+	}
+	return encoded, err
 }
 
 // Learn learns a dictionary from x by the recipe "best", as [Fit] does, and gives no
-// codes: those of any rows, such as more than fit in memory, come from
+// codes, or zeros: those of any rows, such as more than fit in memory, come from
 // [overcomplete/encode.Stream], with the options that [overcomplete/encode.Defaults] has
 // for the model.
 func Learn(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, device Device, o Options) (*model.Model, error) {
@@ -255,15 +266,19 @@ func Learn(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, devic
 		return nil, fmt.Errorf("train: %w", err)
 	}
 	f := &fit{problem: p, options: o, model: m}
-	atoms, norm, err := f.words(&m.Dictionary)
+	atoms, norm, err := f.words(ctx, &m.Dictionary)
 	if err != nil {
 		return nil, err
 	}
-	return m, f.run(ctx, func(p Problem) (Trainer, error) {
+	err = f.run(ctx, func(p Problem) (Trainer, error) {
 		start := m.Dictionary
 		start.Atoms = atoms
 		return newOnline(p, &start, norm, device)
 	})
+	if m.Dictionary.Atoms == nil {
+		return nil, err
+	}
+	return m, err
 }
 
 // fitPaper is Fit of the recipe "paper".
@@ -275,7 +290,7 @@ func fitPaper(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, de
 	f := &fit{problem: p, options: o, model: m}
 	f.checkScale(x)
 	if h.Init == "words" {
-		if f.problem.Dictionary, _, err = f.words(&model.Dictionary{Dim: x.Dim}); err != nil {
+		if f.problem.Dictionary, _, err = f.words(ctx, &model.Dictionary{Dim: x.Dim}); err != nil {
 			return nil, err
 		}
 	}
@@ -290,7 +305,7 @@ func fitPaper(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, de
 
 // words returns atoms to start from, which are words, and their norm: that of the rows of
 // X, less the mean of d, in the root mean square.
-func (f *fit) words(d *model.Dictionary) (atoms []float32, norm float64, err error) {
+func (f *fit) words(ctx context.Context, d *model.Dictionary) (atoms []float32, norm float64, err error) {
 	square, err := meanSquare(f.problem.X, d)
 	if err != nil {
 		return nil, 0, err
@@ -302,7 +317,13 @@ func (f *fit) words(d *model.Dictionary) (atoms []float32, norm float64, err err
 		return nil, 0, fmt.Errorf("train: %w: %d sparse dimensions need about %.1f GB to start from, and there can be %.1f GB", ErrMemory, k, bytes/1e9, float64(total)/1e9)
 	}
 	norm = math.Sqrt(square)
-	atoms, words := wordAtoms(f.problem.X, d, norm, k, f.problem.Hyperparameters.Seed)
+	if least, most := 1e-15, 1e15; norm < least || norm > most {
+		return nil, 0, fmt.Errorf("train: the vectors' norm is %.1e, less the mean, and single precision takes %.0e to %.0e: scale them", norm, least, most)
+	}
+	atoms, words := wordAtoms(ctx, f.problem.X, d, norm, k, f.problem.Hyperparameters.Seed)
+	if err := ctx.Err(); err != nil {
+		return nil, 0, err
+	}
 	if words < k {
 		f.note("%d atoms are more than the %d words that differ in direction: the other %d start from random directions", k, words, k-words)
 	}
@@ -446,14 +467,21 @@ func (f *fit) measure(t int, s Sums) (model.Epoch, error) {
 		UnusedAtoms: h.Atoms - s.UsedAtoms,
 		LineSearch:  float64(s.Shortened) / float64(s.Steps),
 	}
-	e.Objective = e.Loss + h.Lambda*e.L1 + h.Tau*squares/words
+	lambda := h.Lambda
+	if h.Recipe == "best" { // where it is relative to the atoms' squared norm
+		lambda *= e.AtomNorm * e.AtomNorm
+	}
+	e.Objective = e.Loss + lambda*e.L1 + h.Tau*squares/words
 	for _, metric := range []struct {
 		name  string
 		value float64
 	}{{"running loss", e.RunningLoss}, {"loss", e.Loss}, {"error", e.Error}, {"mean |a|", e.L1}, {"atom norm", e.AtomNorm}} {
 		if math.IsNaN(metric.value) || math.IsInf(metric.value, 0) {
-			return e, fmt.Errorf("%w: %s is %v after epoch %d; try a lower --rate, or scale the vectors to a mean norm near 3",
-				ErrDiverged, metric.name, metric.value, t)
+			advice := "try a lower --rate, or scale the vectors to a mean norm near 3"
+			if h.Recipe == "best" {
+				advice = "scale the vectors"
+			}
+			return e, fmt.Errorf("%w: %s is %v after epoch %d; %s", ErrDiverged, metric.name, metric.value, t, advice)
 		}
 	}
 	return e, nil

@@ -123,7 +123,7 @@ Sparse Overcomplete Word Vector Representations, ACL 2015).
 
 Results go to standard output, everything else to standard error. Exit codes: 0
 done, 1 failed, 2 bad usage or input, 130 interrupted.`,
-		Example:       "  overcomplete train glove.6B.300d.txt -o model --lambda 1",
+		Example:       "  overcomplete train glove.6B.300d.txt -o model",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          noCommand,

@@ -130,7 +130,7 @@ func shared(dense, sparse [][]int) (mean float64) {
 // error, and how many of their ten nearest words among 2,000 trained ones are
 // the same by codes as by dense vectors.
 func TestHeldOutRealData(t *testing.T) {
-	trained, held := heldOut(t, "--recipe best --quiet")
+	trained, held := heldOut(t, "--recipe best --sparsity 0.92 --quiet")
 	mustRun(t, "encode model test.txt -o test --quiet")
 	m, test := openModel(t, "model"), openModel(t, "test")
 	const some, k = 2000, 10

@@ -53,10 +53,15 @@ VECTORS is a file of GloVe text, word2vec text or binary, fastText .vec, .npy, .
 for standard input. The format is told from the content. Rows without words are called
 by their numbers, unless --words names them.
 
+The recipe best learns the dictionary online, from words, at the share of zeros that
+--sparsity says, whatever the scale of the vectors. The recipe paper minimises the
+paper's objective as the paper does.
+
 Method A learns codes of either sign. Method B learns nonnegative codes, of which
 "overcomplete export --format binary" makes binary vectors.`,
-		Example: `  overcomplete train glove.6B.300d.txt.gz -o model --lambda 1
-  overcomplete train vectors.bin -o model --method B -k 2000 --center
+		Example: `  overcomplete train glove.6B.300d.txt.gz -o model
+  overcomplete train vectors.bin -o model --method B -k 2000 --sparsity 0.98
+  overcomplete train glove.6B.300d.txt.gz -o model --recipe paper --lambda 1
   overcomplete train vectors.npy --words words.txt -o model --json > metrics.json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -249,7 +254,10 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		if saved := m.Save(f.output, replace); saved != nil {
 			return fmt.Errorf("%w; nor can the model be saved: %w", err, saved)
 		}
-		return fmt.Errorf("%w; %s is whole, with the codes of training", err, f.output)
+		if m.Info.Training.Recipe == "best" && m.Info.Encoding == nil {
+			return fmt.Errorf("%w; %s has the dictionary, with which encode makes codes", err, f.output)
+		}
+		return fmt.Errorf("%w; %s is whole", err, f.output)
 	case c.Epoch > 0:
 		return fmt.Errorf("%w; %s is a checkpoint after epoch %d, with which --resume goes on", err, f.output, c.Epoch)
 	}
