@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"overcomplete/internal/atomicfile"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -110,7 +111,10 @@ func (f *fit) save() error {
 	}
 	defer func() { f.model.Codes.CSR, f.model.Dictionary.Atoms = vectors.CSR{}, nil }() // the trainer has them
 	c := f.options.Checkpoint
-	if err := f.model.SaveCheckpoint(c.Dir, c.Replace || c.Epoch > 0, model.State{Batch: f.batch, Vectors: f.hash(), Each: t.SaveMatrix}); err != nil {
+	err := f.model.SaveCheckpoint(c.Dir, c.Replace || c.Epoch > 0, model.State{Batch: f.batch, Vectors: f.hash(), Each: t.SaveMatrix})
+	if left, ok := err.(*atomicfile.LeftoverError); ok { // alone: the checkpoint is in its place
+		f.note("warning: %v", left)
+	} else if err != nil {
 		return err
 	}
 	c.Epoch = len(f.model.Info.Epochs)

@@ -205,34 +205,40 @@ func TestBestIsScaleFree(t *testing.T) {
 	}
 }
 
-// A checkpoint of a learner goes on to the same bits, and only with what it was begun
-// with.
+// A checkpoint of a learner goes on to the same bits, also one from after the last pass,
+// when codes are still to be made, and only with what it was begun with.
 func TestResumeBest(t *testing.T) {
 	x, h := sampleOfBest(t), best()
 	h.Epochs = 3
 	whole := fitBest(t, x, h, train.Options{})
-	dir := filepath.Join(t.TempDir(), "model")
-	ctx, cancel := context.WithCancel(t.Context())
-	c := &train.Checkpoint{Dir: dir, Every: time.Hour}
-	_, err := train.Fit(ctx, x, h, cpu.Device{Workers: 3}, train.Options{Checkpoint: c, Epoch: func(model.Epoch) { cancel() }})
-	if !errors.Is(err, context.Canceled) || c.Epoch != 1 {
-		t.Fatalf("error %v and a checkpoint after epoch %d", err, c.Epoch)
-	}
-	c = &train.Checkpoint{Dir: dir, Resume: true}
-	other := h
-	other.Sparsity = 0.8
-	var wrong *train.CheckpointError
-	if _, err := train.Fit(t.Context(), x, other, cpu.Device{}, train.Options{Checkpoint: c}); !errors.As(err, &wrong) {
-		t.Errorf("with another sparsity: error %v", err)
-	}
-	m := fitBest(t, x, h, train.Options{Checkpoint: c})
-	for _, m := range []*model.Model{m, whole} {
-		for i := range m.Info.Epochs {
-			m.Info.Epochs[i].Seconds = 0
+	for _, after := range []int{1, 3} {
+		dir := filepath.Join(t.TempDir(), "model")
+		ctx, cancel := context.WithCancel(t.Context())
+		c := &train.Checkpoint{Dir: dir, Every: time.Hour}
+		_, err := train.Fit(ctx, x, h, cpu.Device{Workers: 3}, train.Options{Checkpoint: c, Epoch: func(e model.Epoch) {
+			if e.Epoch == after {
+				cancel()
+			}
+		}})
+		if !errors.Is(err, context.Canceled) || c.Epoch != after {
+			t.Fatalf("error %v and a checkpoint after epoch %d, want one after %d", err, c.Epoch, after)
 		}
-	}
-	if !reflect.DeepEqual(m, whole) {
-		t.Error("resumed, the training comes to other bits")
+		c = &train.Checkpoint{Dir: dir, Resume: true}
+		other := h
+		other.Sparsity = 0.8
+		var wrong *train.CheckpointError
+		if _, err := train.Fit(t.Context(), x, other, cpu.Device{}, train.Options{Checkpoint: c}); !errors.As(err, &wrong) {
+			t.Errorf("with another sparsity: error %v", err)
+		}
+		m := fitBest(t, x, h, train.Options{Checkpoint: c})
+		for _, m := range []*model.Model{m, whole} {
+			for i := range m.Info.Epochs {
+				m.Info.Epochs[i].Seconds = 0
+			}
+		}
+		if !reflect.DeepEqual(m, whole) {
+			t.Errorf("resumed after epoch %d, the training comes to other bits", after)
+		}
 	}
 }
 

@@ -20,7 +20,7 @@ const startRows = 4
 const apart = 1e-5
 
 // ErrAllSame is returned for vectors that are all the same, or zero.
-var ErrAllSame = errors.New("train: all vectors are the same, or zero: there is nothing to learn from")
+var ErrAllSame = errors.New("all vectors are the same, or zero: there is nothing to learn from")
 
 // meanSquare returns mean‖x − μ‖² of the rows of x, and an error if that is zero but for
 // rounding.

@@ -186,6 +186,8 @@ func TestRefuses(t *testing.T) {
 		{"train --recipe paper in.txt -o model --dictionary-steps 0", []string{"--dictionary-steps is 0"}},
 		{"train --recipe paper in.txt -o model --dictionary-steps 9 --algorithm authors", []string{"--dictionary-steps"}},
 		{"train --recipe paper in.txt -o model --seed -1", []string{`"-1" for "--seed"`}},
+		{"train in.txt -o model -k 2000000000", []string{"2000000000 sparse dimensions", "memory"}},
+		{"train same.txt -o model --train-words 2", []string{"same.txt: ", "all vectors are the same"}},
 		{"train in.txt -o model --sparsity 0", []string{"--sparsity is 0"}},
 		{"train in.txt -o model --sparsity 1", []string{"--sparsity is 1"}},
 		{"train in.txt -o model --sparsity NaN", []string{"--sparsity is NaN"}},

@@ -236,7 +236,7 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 	o.Source, o.Checkpoint = source, c
 	m, err := train.Fit(ctx, x, f.Hyperparameters, chosenDevice{&f.deviceFlags, log}, o)
 	done()
-	if errors.Is(err, train.ErrAllSame) {
+	if notLearnable(err) {
 		return usageError{fmt.Errorf("%s: %w", path, err)}
 	}
 	replace := f.force || c.Epoch > 0
@@ -301,6 +301,9 @@ func (f *trainFlags) trainSample(cmd *cobra.Command, path string, sample *vector
 	o.Source = source
 	m, err := train.Learn(ctx, sample, f.Hyperparameters, device, o)
 	done()
+	if notLearnable(err) {
+		return usageError{fmt.Errorf("%s: %w", path, err)}
+	}
 	if err != nil {
 		return err
 	}
@@ -320,6 +323,11 @@ func (f *trainFlags) trainSample(cmd *cobra.Command, path string, sample *vector
 		warn(stderr, "%s changed between its two readings: the dictionary was learned from what it was before", path)
 	}
 	return reportEncoding(cmd, f.output, m.Info, f.json)
+}
+
+// notLearnable reports whether an error is of the vectors, or of a K that they can't start.
+func notLearnable(err error) bool {
+	return errors.Is(err, train.ErrAllSame) || errors.Is(err, train.ErrMemory) && !isUsage(err)
 }
 
 func (f *trainFlags) readOptions() vectors.ReadOptions {

@@ -371,7 +371,9 @@ func (e *Experiment) record(name string) (*Record, error) {
 
 // complete fills in what older versions did not say, as [model.Open] does.
 func complete(h *model.Hyperparameters) {
-	h.Recipe, h.Init = cmp.Or(h.Recipe, "paper"), cmp.Or(h.Init, "random")
+	if h.Recipe = cmp.Or(h.Recipe, "paper"); h.Recipe == "paper" {
+		h.Init = cmp.Or(h.Init, "random")
+	}
 }
 
 // points returns the records of all points that differ from h by λ only, by λ.

@@ -1,0 +1,49 @@
+package vectors
+
+import (
+	"math"
+	"strconv"
+	"testing"
+)
+
+// Every row has the same chance to be kept, and a sample is of rows as they were.
+func TestSample(t *testing.T) {
+	const rows, most, seeds = 50, 10, 2000
+	var kept [rows]float64
+	for seed := range uint64(seeds) {
+		s := NewSample(most, seed)
+		for i := 0; i < rows; i += 5 { // in parts
+			d := &Dense{Dim: 2}
+			for j := i; j < i+5; j++ {
+				d.Words, d.Data = append(d.Words, strconv.Itoa(j)), append(d.Data, float32(j), float32(-j))
+			}
+			if err := s.Add(d); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if s.Seen != rows || s.Rows.Len() != most || s.Rows.Dim != 2 {
+			t.Fatalf("%d rows of %d", s.Rows.Len(), s.Seen)
+		}
+		seen := map[string]bool{}
+		for i, word := range s.Rows.Words {
+			j, _ := strconv.Atoi(word)
+			if row := s.Rows.Row(i); seen[word] || row[0] != float32(j) || row[1] != float32(-j) {
+				t.Fatalf("row %q is %v", word, row)
+			}
+			seen[word] = true
+			kept[j]++
+		}
+	}
+	// Binomial: 400 ± 18; five standard deviations are allowed.
+	const mean = seeds * most / rows
+	for j, n := range kept {
+		if math.Abs(n-mean) > 5*math.Sqrt(mean*(1-float64(most)/rows)) {
+			t.Errorf("row %d was kept %v times, want about %d", j, n, mean)
+		}
+	}
+	s := NewSample(most, 1)
+	s.Add(&Dense{Words: []string{"a", "b"}, Dim: 1, Data: []float32{1, 2}})
+	if s.Rows.Len() != 2 || s.Rows.Words[0] != "a" {
+		t.Errorf("of fewer rows, %q are kept", s.Rows.Words)
+	}
+}
