@@ -62,6 +62,8 @@ func readNpz(ctx context.Context, c *Content, b *builder) error {
 		words, err = b.readWordList(ctx, array.Shape[0])
 	case slices.Contains(archive.Names(), "words"):
 		words, err = npy.Read(archive, "words", (*npy.Array).Strings, array.Shape[0])
+	case archive.Holds("words"):
+		err = errors.New(`no words: what is called "words" in it is to be called "words.npy"`)
 	}
 	if err != nil {
 		return err

@@ -69,6 +69,12 @@ var faultCases = []faultCase{
 	{args: "intrusion judge test.json -o answers --judge bob", stdin: "1\n1\n1\n", outputs: "answers", resumes: true},
 	{args: "intrusion score test.key.json answers"},
 	{args: "intrusion auto old --input in.txt --reference reference.txt"},
+	{args: "intrusion auto old --input in.txt --reference reference.txt --save", outputs: "old/coherence.json"},
+	{args: "labels old"},
+	{args: "labels old --import labels.tsv", outputs: "old/labels.json"},
+	{args: "compare old word1 word2"},
+	{args: "nearest old word1 - word2 + word3"},
+	{args: "man train"},
 	{args: "graph"},
 	{args: "devices"},
 	{args: "version"},
@@ -92,6 +98,7 @@ func faultDir(t *testing.T) (exe, dir string) {
 	}
 	writeFile(t, "in.npy", array.Bytes())
 	writeFile(t, "words.txt", []byte(strings.Join(d.Words, "\n")+"\n"))
+	writeFile(t, "labels.tsv", []byte("dimension\tlabel\n3\tkings\n"))
 	writeFile(t, "labels.txt", []byte(strings.Repeat("yes\tword1 word2\nno\tword3\n", 10)))
 	if err := os.MkdirAll("data/wordsim", 0o777); err != nil {
 		t.Fatal(err)

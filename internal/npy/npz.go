@@ -57,6 +57,9 @@ func checkSize(f *zip.File, file uint64) error {
 // Names returns the names of the arrays, in the file's order.
 func (a *Archive) Names() []string { return a.names }
 
+// Holds reports whether the archive has a file of that name, such as a.npy for the array a.
+func (a *Archive) Holds(file string) bool { return a.members[file] != nil }
+
 // Open opens the named array. Its reader returns an error instead of io.EOF if the array's
 // checksum does not hold.
 func (a *Archive) Open(name string) (*Array, error) {

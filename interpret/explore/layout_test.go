@@ -160,9 +160,7 @@ func TestMapRealData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := train.Paper()
-	h.Atoms, h.Recipe, h.Center, h.Epochs = 10*x.Dim, "best", true, 20
-	m, err := train.Fit(context.Background(), x, h, cpu.Device{}, train.Options{Source: source})
+	m, err := train.Fit(context.Background(), x, train.Best(), cpu.Device{}, train.Options{Source: source})
 	if err != nil {
 		t.Fatal(err)
 	}
