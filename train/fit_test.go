@@ -242,6 +242,35 @@ func TestResumeBest(t *testing.T) {
 	}
 }
 
+// unencoding is a device that learns but does not encode.
+type unencoding struct{ cpu.Device }
+
+func (unencoding) Encoder(*model.Dictionary, encode.Options) (encode.Encoder, error) {
+	return nil, errors.New("no encoder")
+}
+
+// Where encoding fails, what was learned is kept, and can be saved and encoded with.
+func TestEncodingFails(t *testing.T) {
+	x := sampleOfBest(t)
+	want := fitBest(t, x, best(), train.Options{})
+	m, err := train.Fit(t.Context(), x, best(), unencoding{}, train.Options{})
+	if err == nil || err.Error() != "no encoder" || m == nil {
+		t.Fatalf("error %v with the model %v", err, m)
+	}
+	dir := filepath.Join(t.TempDir(), "model")
+	if err := m.Save(dir, false); err != nil {
+		t.Fatal(err)
+	}
+	m, err = model.Open(dir)
+	if err != nil || m.Info.Encoding != nil {
+		t.Fatalf("%+v, error %v", m, err)
+	}
+	got, err := encode.Model(t.Context(), m, x, cpu.Device{}, encode.Defaults(m.Info))
+	if err != nil || !reflect.DeepEqual(got.Codes.CSR, want.Codes.CSR) {
+		t.Errorf("other codes, error %v", err)
+	}
+}
+
 // Learn and a stream of the same rows come to the model of Fit.
 func TestLearn(t *testing.T) {
 	x := sampleOfBest(t)
