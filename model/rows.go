@@ -22,7 +22,7 @@ import (
 // left. Until all rows are there the codes are in temporary files, so that beside dir
 // there must be room for them twice.
 func (m *Model) SaveRows(ctx context.Context, dir string, force bool, rows func(add func(*vectors.Sparse) error) error) error {
-	var failed error
+	var failed error // of rows itself, not of what it adds
 	err := atomicfile.WriteDir(dir, true, mayReplace(force), func(dir string) error {
 		codes, err := vectors.NewCSRWriter(dir, m.Info.Training.Atoms)
 		if err != nil {
@@ -32,18 +32,26 @@ func (m *Model) SaveRows(ctx context.Context, dir string, force bool, rows func(
 		count := 0
 		err = atomicfile.WriteIn(dir, wordsFile, func(f io.Writer) error {
 			words := bufio.NewWriterSize(f, 1<<16)
-			failed = rows(func(s *vectors.Sparse) error {
+			var full error // of writing
+			err := rows(func(s *vectors.Sparse) error {
 				if len(s.Words) != s.Rows {
 					return fmt.Errorf("%d words for %d codes", len(s.Words), s.Rows)
 				}
-				if err := writeWords(words, s.Words, count); err != nil {
-					return err
+				if full = writeWords(words, s.Words, count); full != nil {
+					return full
 				}
 				count += len(s.Words)
-				return codes.Add(&s.CSR)
+				if err := codes.Add(&s.CSR); err != nil {
+					full = inFile(codesFile, err)
+				}
+				return full
 			})
-			if failed != nil {
-				return failed
+			switch {
+			case full != nil && errors.Is(err, full):
+				return full
+			case err != nil:
+				failed = err
+				return err
 			}
 			return words.Flush()
 		})

@@ -428,10 +428,22 @@ func reason(err error) error {
 	return err
 }
 
+// An UnsyncedError reports that an output is in its place, but may not be there after a loss
+// of power.
+type UnsyncedError struct {
+	Path string
+	Err  error
+}
+
+func (e *UnsyncedError) Error() string {
+	return fmt.Sprintf("%s: is written, but a loss of power may undo that, for its directory can't be flushed to disk: %v", e.Path, e.Err)
+}
+func (e *UnsyncedError) Unwrap() error { return e.Err }
+
 // syncPlace flushes the name of an output to disk, which has just been given to it.
 func syncPlace(path string) error {
 	if err := SyncDir(filepath.Dir(path)); err != nil {
-		return fmt.Errorf("%s: is written, but a loss of power may undo that, for its directory can't be flushed to disk: %w", path, reason(err))
+		return &UnsyncedError{path, reason(err)}
 	}
 	return nil
 }
