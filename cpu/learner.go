@@ -153,32 +153,28 @@ func (l *learner) moveAtom(block, i, n int) {
 
 // SaveMatrix implements [train.Learner].
 func (l *learner) SaveMatrix(m model.Matrix, f func(part []float32) error) error {
-	switch m {
-	case model.CodeProducts:
-		return eachRow(l.gram, l.atoms, f)
-	case model.RowProducts:
-		return eachRow(l.products, l.atoms, f)
-	}
-	return f(l.spectrum.Direction())
+	return l.parts(m, f)
 }
 
 // RestoreMatrix implements [train.Learner].
 func (l *learner) RestoreMatrix(m model.Matrix, f func(part []float32) error) error {
 	if m == model.Direction {
-		v := make([]float32, l.Dim)
-		if err := f(v); err != nil {
-			return err
-		}
-		l.spectrum = encode.Spectrum{}
-		l.spectrum.Restore(v)
-		return nil
+		l.spectrum.Direction = make([]float32, l.Dim)
 	}
-	return l.SaveMatrix(m, f)
+	return l.parts(m, f)
 }
 
-func eachRow(m simd.Matrix, rows int, f func(part []float32) error) error {
-	for i := range rows {
-		if err := f(m.Row(i)); err != nil {
+// parts calls f with the parts of a matrix of the state, to be read or to be written.
+func (l *learner) parts(m model.Matrix, f func(part []float32) error) error {
+	if m == model.Direction {
+		return f(l.spectrum.Direction)
+	}
+	of := l.gram
+	if m == model.RowProducts {
+		of = l.products
+	}
+	for i := range l.atoms {
+		if err := f(of.Row(i)); err != nil {
 			return err
 		}
 	}

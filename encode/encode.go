@@ -191,43 +191,30 @@ func StepSize(d *model.Dictionary) (float64, error) { return new(Spectrum).StepS
 // A Spectrum computes the step sizes of dictionaries of which each differs little from
 // the last: it begins where it ended. Its zero value begins anew.
 type Spectrum struct {
-	direction []float32 // near the right singular vector of the largest singular value; nil at first
+	// Direction is near the right singular vector of the largest singular value, of length L
+	// and norm 1; nil at first.
+	Direction []float32
 }
-
-// Direction returns what the next computation begins with, of length L, or nil.
-func (s *Spectrum) Direction() []float32 { return s.direction }
-
-// Restore makes the next computation begin with a direction.
-func (s *Spectrum) Restore(direction []float32) { s.direction = direction }
 
 // StepSize is the function of this name.
 func (s *Spectrum) StepSize(d *model.Dictionary) (float64, error) {
 	const tolerance, most = 1e-6, 1000
 	v, next := make([]float64, d.Dim), make([]float64, d.Dim)
-	if s.direction == nil {
+	if s.Direction == nil {
 		rng := rand.New(rand.NewPCG(1, 1)) // any start that is not orthogonal to the answer
 		for i := range v {
 			v[i] = rng.NormFloat64()
 		}
-		s.direction = make([]float32, d.Dim)
+		s.Direction = make([]float32, d.Dim)
 	} else {
-		for i, x := range s.direction {
+		for i, x := range s.Direction {
 			v[i] = float64(x)
 		}
 	}
 	var square float64 // ‖D‖₂², the largest eigenvalue of DᵀD
 	for range most {
 		normalise(v)
-		clear(next)
-		for k := range d.Len() {
-			var dot float64
-			for j, x := range d.Atom(k) {
-				dot += float64(x) * v[j]
-			}
-			for j, x := range d.Atom(k) {
-				next[j] += float64(x) * dot
-			}
-		}
+		multiplyGram(next, v, d)
 		before := square
 		square = 0
 		for j := range v {
@@ -247,7 +234,7 @@ func (s *Spectrum) StepSize(d *model.Dictionary) (float64, error) {
 	}
 	normalise(v)
 	for i, x := range v {
-		s.direction[i] = float32(x)
+		s.Direction[i] = float32(x)
 	}
 	return step, nil
 }
@@ -273,6 +260,35 @@ func normalise(v []float64) {
 	}
 	for i := range v {
 		v[i] /= math.Sqrt(sum)
+	}
+}
+
+// multiplyGram makes next DᵀDv, with four atoms at a time, whose sums do not wait for
+// each other.
+func multiplyGram(next, v []float64, d *model.Dictionary) {
+	clear(next)
+	k := 0
+	for ; k+4 <= d.Len(); k += 4 {
+		a, b, c, e := d.Atom(k)[:len(v)], d.Atom(k + 1)[:len(v)], d.Atom(k + 2)[:len(v)], d.Atom(k + 3)[:len(v)]
+		var ofA, ofB, ofC, ofE float64
+		for j, x := range v {
+			ofA += float64(a[j]) * x
+			ofB += float64(b[j]) * x
+			ofC += float64(c[j]) * x
+			ofE += float64(e[j]) * x
+		}
+		for j := range next[:len(v)] {
+			next[j] += float64(a[j])*ofA + float64(b[j])*ofB + float64(c[j])*ofC + float64(e[j])*ofE
+		}
+	}
+	for ; k < d.Len(); k++ {
+		var of float64
+		for j, x := range d.Atom(k) {
+			of += float64(x) * v[j]
+		}
+		for j, x := range d.Atom(k) {
+			next[j] += float64(x) * of
+		}
 	}
 }
 

@@ -55,6 +55,33 @@ func TestStepSize(t *testing.T) {
 	}
 }
 
+// Of dictionaries that change little by little, and of one that is quite another, the
+// step stays within what there is room for.
+func TestSpectrum(t *testing.T) {
+	const atoms, dim = 300, 30
+	rng := rand.New(rand.NewPCG(3, 4))
+	d := &model.Dictionary{Dim: dim, Atoms: make([]float32, atoms*dim)}
+	var spectrum encode.Spectrum
+	for n := range 50 {
+		much := 0.05
+		if n%10 == 0 {
+			much = 1
+		}
+		for i := range d.Atoms {
+			d.Atoms[i] = float32((1-much)*float64(d.Atoms[i]) + much*rng.NormFloat64())
+		}
+		var svd mat.SVD
+		if !svd.Factorize(mat.NewDense(atoms, dim, encodetest.Widen(d.Atoms)), mat.SVDNone) {
+			t.Fatal("no singular values")
+		}
+		norm := svd.Values(nil)[0]
+		s, err := spectrum.StepSize(d)
+		if want := 1 / (2.04 * norm * norm); err != nil || s < want*(1-1e-9) || s > want*1.02 {
+			t.Errorf("dictionary %d: step %v, want %v, error %v", n, s, want, err)
+		}
+	}
+}
+
 // With orthonormal atoms the lasso has a closed form, which all of the formulas
 // come to: soft-thresholding by λ/2.
 func TestReferenceOrthonormal(t *testing.T) {

@@ -488,14 +488,11 @@ func (f *fit) measure(t int, s Sums) (model.Epoch, error) {
 }
 
 // atomNorms returns ‖D‖² and the sum of the atoms' norms.
-func atomNorms(d []float32, dim int) (squares, norms float64) {
+func atomNorms(d []float32, dim int) (sum, norms float64) {
 	for ; len(d) > 0; d = d[dim:] {
-		var sum float64
-		for _, x := range d[:dim] {
-			sum += float64(x) * float64(x)
-		}
-		squares += sum
-		norms += math.Sqrt(sum)
+		square := squares(d[:dim])
+		sum += square
+		norms += math.Sqrt(square)
 	}
-	return squares, norms
+	return sum, norms
 }
