@@ -83,11 +83,15 @@ Method A learns codes of either sign. Method B learns nonnegative codes, of whic
 	flags.IntVar(&f.trainWords, "train-words", 0, "best: learn from a random sample of `n` rows, and encode all in a second reading, in memory that does not grow with their number")
 	f.register(cmd)
 	flags.StringVar(&f.Recipe, "recipe", "best", "best: a dictionary learned online from words; or paper: the paper's objective and trainer")
-	flags.Lookup("lambda").DefValue = ""
+	flags.Lookup("lambda").DefValue = "0" // the usage says it
 	flags.Lookup("lambda").Usage += fmt.Sprintf(" (default %v of the mean squared norm; paper: %v)", train.Best().Lambda, f.Lambda)
+	for _, name := range []string{"tau", "rate", "loss", "huber-delta"} {
+		flags.Lookup(name).Usage = "paper: " + flags.Lookup(name).Usage
+	}
 	flags.StringVar(&f.Init, "init", f.Init, "paper: start the dictionary from random numbers (random) or from words that are far apart (words)")
 	flags.BoolVar(&f.Center, "center", false, "paper: subtract the mean vector first, as best always does")
-	flags.IntVar(&f.Epochs, "epochs", 0, "epochs to train, at most (default 3; paper: 20 for method A, 30 for B)")
+	flags.IntVar(&f.Epochs, "epochs", 0, fmt.Sprintf("epochs to train, at most (default %d; paper: %d for method A, %d for B)", train.DefaultEpochs(train.Best()),
+		train.DefaultEpochs(model.Hyperparameters{Method: "A"}), train.DefaultEpochs(model.Hyperparameters{Method: "B"})))
 	flags.StringVar(&f.Stop, "stop", f.Stop, "paper: stop after --epochs (epochs), or by the rule of the paper's program (authors)")
 	flags.StringVar(&f.Algorithm, "algorithm", f.Algorithm, "paper: minibatch, or that of its program, word by word and slow (authors)")
 	flags.IntVar(&f.DictionarySteps, "dictionary-steps", f.DictionarySteps, "dictionary steps an epoch; best: or fewer, so that each has 256 words")
@@ -368,8 +372,11 @@ type dimension struct {
 func topDimensions(m *model.Model) []dimension {
 	top := interpret.TopWords(m.Codes, shownWords)
 	strongest := interpret.Strongest(top)
-	var out []dimension
+	out := []dimension{}
 	for _, k := range strongest[:min(shownDimensions, len(strongest))] {
+		if len(top[k]) == 0 {
+			break // nor have those that follow words
+		}
 		d := dimension{Dimension: k, Words: []string{}}
 		for _, e := range top[k] {
 			d.Words = append(d.Words, m.Codes.Words[e.Row])
