@@ -118,11 +118,7 @@ func pickClusters(words []string, members [][]int, n, shown int, seed uint64) []
 
 func (c clustering) print(w io.Writer) error {
 	var b strings.Builder
-	labels := make([]string, len(c.Dimensions))
-	for i, d := range c.Dimensions {
-		labels[i] = d.Label
-	}
-	cells := labelColumn(labels)
+	cells := labelColumn(c.Dimensions, func(d cluster) string { return d.Label })
 	fmt.Fprintf(&b, "dimension  size  %s  words\n", cells[0])
 	for i, d := range c.Dimensions {
 		fmt.Fprintf(&b, "%9d  %4d  %s  %s\n", d.Number, d.Size, cells[i+1], wordList(d.Words, " "))

@@ -33,11 +33,7 @@ and b_k. Of more than two words, cosine and parts are means over all pairs.
 			if err := checkCounts(0, count{"--dimensions", dimensions}); err != nil {
 				return err
 			}
-			x, err := loadIndex(cmd, args[0], skipBad)
-			if err != nil {
-				return err
-			}
-			labels, err := loadLabels(args[0], x)
+			x, labels, err := loadLabelled(cmd, args[0], skipBad)
 			if err != nil {
 				return err
 			}
@@ -146,11 +142,7 @@ func (c comparison) print(w io.Writer) error {
 }
 
 func (c comparison) table(b *strings.Builder, r ranking) {
-	labels := make([]string, len(r.Dimensions))
-	for i, d := range r.Dimensions {
-		labels[i] = d.Label
-	}
-	cells := labelColumn(labels)
+	cells := labelColumn(r.Dimensions, func(d contribution) string { return d.Label })
 	fmt.Fprintf(b, "   part     %%  dimension  %s  %s\n", cells[0], wordList(c.Words, "  "))
 	for i, d := range r.Dimensions {
 		fmt.Fprintf(b, "%7.4f  %4.1f  %9d  %s", d.Part, r.share(d.Part), d.Dimension, cells[i+1])

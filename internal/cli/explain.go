@@ -157,11 +157,7 @@ func (e explanation) print(w io.Writer, dimensions int) error {
 		}
 		fmt.Fprintf(&b, "nearest: %s\n", strings.Join(nearest, ", "))
 	}
-	labels := make([]string, len(e.Strong))
-	for i, d := range e.Strong {
-		labels[i] = d.Label
-	}
-	cells := labelColumn(labels)
+	cells := labelColumn(e.Strong, func(d labelled) string { return d.Label })
 	fmt.Fprintf(&b, "dimension   weight  %s  words\n", cells[0])
 	for i, d := range e.Strong {
 		fmt.Fprintf(&b, "%9d  %7.3g  %s  %s\n", d.Dimension, d.Weight, cells[i+1], wordList(d.Words, " "))

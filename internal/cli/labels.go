@@ -66,6 +66,16 @@ dimensions call them by these or, without one, by their most distinctive words.`
 	return cmd
 }
 
+// loadLabelled is loadIndex and loadLabels.
+func loadLabelled(cmd *cobra.Command, path string, skipBad bool) (*interpret.Index, interpret.Labels, error) {
+	x, err := loadIndex(cmd, path, skipBad)
+	if err != nil {
+		return nil, interpret.Labels{}, err
+	}
+	labels, err := loadLabels(path, x)
+	return x, labels, err
+}
+
 // loadLabels reads the labels of the dimensions of a model, or of a file of vectors, which
 // has none.
 func loadLabels(path string, x *interpret.Index) (interpret.Labels, error) {
@@ -174,13 +184,15 @@ func parseLabels(text string) ([]tableLabel, error) {
 	}
 }
 
-// labelColumn makes the cells of a column of labels as wide as the widest.
-func labelColumn(labels []string) []string {
-	cells := make([]string, len(labels)+1)
-	width := 0
-	for i, label := range append([]string{"label"}, labels...) {
-		cells[i] = escape.Text(label)
-		width = max(width, utf8.RuneCountInString(cells[i]))
+// labelColumn makes the cells of a column, its head and the label of each, as wide as the
+// widest.
+func labelColumn[T any](all []T, label func(T) string) []string {
+	cells := []string{"label"}
+	width := len(cells[0])
+	for _, of := range all {
+		cell := escape.Text(label(of))
+		cells = append(cells, cell)
+		width = max(width, utf8.RuneCountInString(cell))
 	}
 	for i, cell := range cells {
 		cells[i] = cell + strings.Repeat(" ", width-utf8.RuneCountInString(cell))

@@ -37,11 +37,7 @@ and named.
 			if err := checkCounts(0, count{"--words", words}, count{"--dimensions", dimensions}); err != nil {
 				return err
 			}
-			x, err := loadIndex(cmd, args[0], skipBad)
-			if err != nil {
-				return err
-			}
-			labels, err := loadLabels(args[0], x)
+			x, labels, err := loadLabelled(cmd, args[0], skipBad)
 			if err != nil {
 				return err
 			}

@@ -47,11 +47,7 @@ among equal ones those in whose quarters q1 to q4 it did. The percentages are sh
 			if order != "variance" && order != "coherence" {
 				return usagef("--sort is %q, want variance or coherence", order)
 			}
-			x, err := loadIndex(cmd, args[0], skipBad)
-			if err != nil {
-				return err
-			}
-			labels, err := loadLabels(args[0], x)
+			x, labels, err := loadLabelled(cmd, args[0], skipBad)
 			if err != nil {
 				return err
 			}
@@ -143,11 +139,7 @@ type topWord struct {
 
 func printTop(w io.Writer, top []topDimension) error {
 	var b strings.Builder
-	labels := make([]string, len(top))
-	for i, d := range top {
-		labels[i] = d.Label
-	}
-	cells := labelColumn(labels)
+	cells := labelColumn(top, func(d topDimension) string { return d.Label })
 	coherence := ""
 	if len(top) > 0 && top[0].Coherence != nil {
 		coherence = "  top   q1   q2   q3   q4"
