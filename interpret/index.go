@@ -6,7 +6,6 @@ import (
 	"math"
 	"runtime"
 	"slices"
-	"sort"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,17 +16,26 @@ import (
 
 // Index answers questions about the words and the dimensions of one matrix of codes
 // without going through all of it. It has the nonzeros by word and by dimension, and so
-// takes as much memory again as the codes. Its methods may be called at the same time.
+// takes three quarters as much memory again as the codes. Its methods may be called at the
+// same time.
 type Index struct {
 	Codes *vectors.Sparse // A, V×K, and a word for each row
 
 	rowOf map[string]int32
 	norms []float64 // ‖a_i‖ of each row
 	scale []float64 // see relevanceScale, of each row
-	ptr   []int64   // column k has rows[ptr[k]:ptr[k+1]], which increase, and values
-	rows  []int32
-	value []float32
+
+	// Nonzeros by column, and in each by row. Rows are in blocks of blockRows: those of
+	// column k in block b are low[starts[k·blocks+b]:starts[k·blocks+b+1]].
+	blocks int
+	starts []int64
+	low    []uint16 // rows, from the first of their block
+	value  []float32
 }
+
+// blockRows is how many rows there are in a block, for whose numbers 16 bits are enough
+// and whose sums stay in a processor's cache.
+const blockRows = 1 << 14
 
 // Weight is the value of a dimension in a word.
 type Weight struct {
@@ -50,7 +58,7 @@ func NewIndex(codes *vectors.Sparse) *Index {
 		Codes: codes,
 		norms: make([]float64, codes.Rows),
 		scale: make([]float64, codes.Rows),
-		rows:  make([]int32, codes.Nonzeros()),
+		low:   make([]uint16, codes.Nonzeros()),
 		value: make([]float32, codes.Nonzeros()),
 	}
 	var lookup sync.WaitGroup
@@ -67,38 +75,41 @@ func NewIndex(codes *vectors.Sparse) *Index {
 	return x
 }
 
-// transpose fills in the columns, as counting sort does. Each part of the rows
-// counts its nonzeros in every column, so that it knows where its own belong.
+// transpose fills in the columns, as counting sort does: each block of rows counts its
+// nonzeros in every column, and so it is known where they belong.
 func (x *Index) transpose() {
-	bounds := evenRows(&x.Codes.CSR, runtime.GOMAXPROCS(0))
-	next := make([][]int64, len(bounds)-1) // of each part and column: where the next nonzero goes
-	parallel(context.Background(), len(next), func(p int) {
-		next[p] = make([]int64, x.Codes.Cols)
-		for _, k := range x.Codes.Index[x.Codes.Ptr[bounds[p]]:x.Codes.Ptr[bounds[p+1]]] {
-			next[p][k]++
+	x.blocks = (x.Codes.Rows + blockRows - 1) / blockRows
+	x.starts = make([]int64, x.Codes.Cols*x.blocks+1)
+	parallel(context.Background(), x.blocks, func(b int) {
+		lo, hi := x.block(b)
+		for _, k := range x.Codes.Index[x.Codes.Ptr[lo]:x.Codes.Ptr[hi]] {
+			x.starts[int(k)*x.blocks+b]++
 		}
 	})
-	x.ptr = make([]int64, x.Codes.Cols+1)
 	total := int64(0)
-	for k := range x.Codes.Cols {
-		x.ptr[k] = total
-		for p := range next {
-			next[p][k], total = total, total+next[p][k]
-		}
+	for i, n := range x.starts {
+		x.starts[i], total = total, total+n
 	}
-	x.ptr[x.Codes.Cols] = total
-	parallel(context.Background(), len(next), func(p int) { x.scatter(bounds[p], bounds[p+1], next[p]) })
+	parallel(context.Background(), x.blocks, x.scatter)
 }
 
-// scatter puts the nonzeros of the rows from lo to hi where next says that those
-// of each column go, and computes the rows' norms
-// and scales. It takes a tile of rows and columns
-// at a time: to write to all columns at once takes more memory pages than a
-// processor has at hand.
-func (x *Index) scatter(lo, hi int, next []int64) {
+// block returns the rows of a block, from lo to hi.
+func (x *Index) block(b int) (lo, hi int) {
+	return b * blockRows, min((b+1)*blockRows, x.Codes.Rows)
+}
+
+// scatter puts the nonzeros of a block's rows where they belong, and computes the rows'
+// norms and scales. It takes a tile of rows and columns at a time: to write to all columns
+// at once takes more memory pages than a processor has at hand.
+func (x *Index) scatter(b int) {
 	const tileRows, tileCols = 2048, 256
+	next := make([]int64, x.Codes.Cols)
+	for k := range next {
+		next[k] = x.starts[k*x.blocks+b]
+	}
 	var at [tileRows]int64 // how far each row of the tile is done
-	for ; lo < hi; lo += tileRows {
+	first, hi := x.block(b)
+	for lo := first; lo < hi; lo += tileRows {
 		ends := x.Codes.Ptr[lo+1 : min(lo+tileRows, hi)+1]
 		copy(at[:], x.Codes.Ptr[lo:])
 		for right := int32(0); int(right) < x.Codes.Cols; {
@@ -108,7 +119,7 @@ func (x *Index) scatter(lo, hi int, next []int64) {
 				sum, squares := 0.0, 0.0
 				for ; j < end && x.Codes.Index[j] < right; j++ {
 					k, v := x.Codes.Index[j], x.Codes.Value[j]
-					x.rows[next[k]], x.value[next[k]] = int32(lo+i), v
+					x.low[next[k]], x.value[next[k]] = uint16(lo+i-first), v
 					next[k]++
 					sum += math.Abs(float64(v))
 					squares += float64(v) * float64(v)
@@ -123,16 +134,6 @@ func (x *Index) scatter(lo, hi int, next []int64) {
 			x.scale[lo+i] = relevanceScale(x.scale[lo+i])
 		}
 	}
-}
-
-// evenRows cuts the rows of s into parts with about as many nonzeros each: part
-// p is the rows from bounds[p] to bounds[p+1].
-func evenRows(s *vectors.CSR, parts int) (bounds []int) {
-	for p := range parts {
-		from := int64(s.Nonzeros()) * int64(p) / int64(parts)
-		bounds = append(bounds, sort.Search(s.Rows, func(i int) bool { return s.Ptr[i] >= from }))
-	}
-	return append(bounds, s.Rows)
 }
 
 // parallel calls f with 0 to n-1 on all processors. If ctx is done before it has
@@ -265,10 +266,24 @@ func (x *Index) Complete(prefix string, n int) []string {
 }
 
 // Dimension returns the rows, in increasing order, whose value in dimension k is not
-// zero, and these values. Both are parts of the index, not copies.
+// zero, and these [Index.Values].
 func (x *Index) Dimension(k int) (rows []int32, values []float32) {
-	lo, hi := x.ptr[k], x.ptr[k+1]
-	return x.rows[lo:hi:hi], x.value[lo:hi:hi]
+	values = x.Values(k)
+	rows = make([]int32, 0, len(values))
+	for b := range x.blocks {
+		i := k*x.blocks + b
+		for _, low := range x.low[x.starts[i]:x.starts[i+1]] {
+			rows = append(rows, int32(b*blockRows)+int32(low))
+		}
+	}
+	return rows, values
+}
+
+// Values returns the values of dimension k that are not zero, in the order of rows. They
+// are a part of the index, not a copy.
+func (x *Index) Values(k int) []float32 {
+	lo, hi := x.starts[k*x.blocks], x.starts[(k+1)*x.blocks]
+	return x.value[lo:hi:hi]
 }
 
 // Top returns up to n words with the largest positive values in a dimension, largest
@@ -367,52 +382,52 @@ func (x *Index) NearestTo(index []int32, value []float32, n int, without ...int)
 	}
 	// Either way, each word's product is added up in the order of dimensions.
 	products := x.productsByColumn
-	looked := int64(0)
+	looked := 0
 	for _, k := range index {
-		looked += x.ptr[k+1] - x.ptr[k]
+		looked += len(x.Values(int(k)))
 	}
-	if 4*looked > 3*int64(x.Codes.Nonzeros()) { // to read all of it in order is faster
+	if 4*looked > 3*x.Codes.Nonzeros() { // to read all of it in order is faster
 		products = x.productsByRow
 	}
-	bounds := evenRows(&x.Codes.CSR, runtime.GOMAXPROCS(0))
-	found := make([][]Neighbour, len(bounds)-1)
-	parallel(context.Background(), len(found), func(p int) {
+	found := make([][]Neighbour, x.blocks)
+	parallel(context.Background(), x.blocks, func(b int) {
 		nearest := best[Neighbour]{n: n, compare: compare}
-		for i, product := range products(index, value, bounds[p], bounds[p+1]) {
-			if row := bounds[p] + i; product > 0 && !slices.Contains(without, row) {
+		first, _ := x.block(b)
+		for i, product := range products(index, value, b) {
+			if row := first + i; product > 0 && !slices.Contains(without, row) {
 				nearest.add(Neighbour{row, product / (own * x.norms[row])})
 			}
 		}
-		found[p] = nearest.sorted()
+		found[b] = nearest.sorted()
 	})
 	nearest := slices.Concat(found...)
 	slices.SortFunc(nearest, compare)
 	return nearest[:min(max(n, 0), len(nearest))]
 }
 
-// productsByColumn returns the products of a code and those of the rows from lo to hi. It
+// productsByColumn returns the products of a code and those of the rows of a block. It
 // looks only at the code's own dimensions.
-func (x *Index) productsByColumn(index []int32, value []float32, lo, hi int) []float64 {
+func (x *Index) productsByColumn(index []int32, value []float32, b int) []float64 {
+	lo, hi := x.block(b)
 	products := make([]float64, hi-lo)
 	for j, k := range index {
 		weight := float64(value[j])
-		rows, values := x.Dimension(int(k))
-		from, _ := slices.BinarySearch(rows, int32(lo))
-		to, _ := slices.BinarySearch(rows, int32(hi))
-		values = values[from:to]
-		for l, i := range rows[from:to] {
-			products[int(i)-lo] += weight * float64(values[l])
+		i := int(k)*x.blocks + b
+		values := x.value[x.starts[i]:x.starts[i+1]]
+		for l, low := range x.low[x.starts[i]:x.starts[i+1]] {
+			products[low] += weight * float64(values[l])
 		}
 	}
 	return products
 }
 
 // productsByRow is productsByColumn for codes with many dimensions.
-func (x *Index) productsByRow(index []int32, value []float32, lo, hi int) []float64 {
+func (x *Index) productsByRow(index []int32, value []float32, b int) []float64 {
 	weights := make([]float64, x.Codes.Cols)
 	for j, k := range index {
 		weights[k] = float64(value[j])
 	}
+	lo, hi := x.block(b)
 	products := make([]float64, hi-lo)
 	for i := range products {
 		columns, values := x.Codes.Row(lo + i)
@@ -430,8 +445,7 @@ func (x *Index) productsByRow(index []int32, value []float32, lo, hi int) []floa
 func (x *Index) Variances() []float64 {
 	variances := make([]float64, x.Codes.Cols)
 	parallel(context.Background(), len(variances), func(k int) {
-		_, values := x.Dimension(k)
-		variances[k] = variance(values, x.Codes.Rows)
+		variances[k] = variance(x.Values(k), x.Codes.Rows)
 	})
 	return variances
 }

@@ -173,9 +173,9 @@ func cosine(a, b []float64) float64 {
 	return ab / math.Sqrt(aa*bb)
 }
 
-// More rows and columns than are put in place at a time.
+// More rows and columns than are put in place at a time, and than are in a block.
 func TestColumnsOfLargeIndex(t *testing.T) {
-	s := randomCodes(7, 5000, 600, .02)
+	s := randomCodes(7, 2*blockRows+1000, 600, .01)
 	x := NewIndex(s)
 	rows, values := make([][]int32, s.Cols), make([][]float32, s.Cols)
 	for i := range s.Rows {
@@ -184,6 +184,9 @@ func TestColumnsOfLargeIndex(t *testing.T) {
 			rows[k], values[k] = append(rows[k], int32(i)), append(values[k], value[j])
 		}
 		// A row is as near to itself as can be, by the norm that the index has of it.
+		if i%97 != 0 {
+			continue
+		}
 		if own := x.NearestTo(index, value, 1); len(index) > 0 && math.Abs(own[0].Cosine-1) > 1e-12 {
 			t.Fatalf("nearest to the code of %d: %v", i, own)
 		}

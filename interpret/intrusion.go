@@ -38,7 +38,7 @@ func NewIntrusion(x *Index) *Intrusion {
 	t := &Intrusion{x: x, median: make([]float32, x.Codes.Cols)}
 	tenth := make([]float32, x.Codes.Cols)
 	parallel(context.Background(), len(tenth), func(k int) {
-		_, values := x.Dimension(k)
+		values := x.Values(k)
 		t.median[k] = ranked(values, n, n/2)
 		tenth[k] = ranked(values, n, max(n/10, 1)-1)
 	})

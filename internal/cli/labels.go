@@ -96,7 +96,7 @@ func printLabels(w io.Writer, labels interpret.Labels, x *interpret.Index, words
 	table.Write([]string{"dimension", "label", "note", "words"})
 	for k := range x.Codes.Cols {
 		l, ok := labels[k]
-		if rows, _ := x.Dimension(k); len(rows) == 0 && !ok {
+		if len(x.Values(k)) == 0 && !ok {
 			continue
 		}
 		var top []string

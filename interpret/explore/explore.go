@@ -163,7 +163,7 @@ func (x *Explorer) describe(name string) {
 	top := make([][]interpret.Entry, m.Codes.Cols)
 	eachRange(m.Codes.Cols, func(lo, hi int) {
 		for k := lo; k < hi; k++ {
-			rows, values := x.index.Dimension(k)
+			values := x.index.Values(k)
 			for _, v := range values {
 				if v > 0 {
 					x.signs[k].positive++
@@ -173,7 +173,7 @@ func (x *Explorer) describe(name string) {
 			}
 			top[k] = x.index.Top(k, labelWords)
 			a.Dimensions[k] = label{
-				Words: len(rows), Top: x.words(top[k]), Bottom: x.words(x.index.Bottom(k, labelWords)),
+				Words: len(values), Top: x.words(top[k]), Bottom: x.words(x.index.Bottom(k, labelWords)),
 				Label: x.index.Label(k, false), BottomLabel: x.index.Label(k, true),
 			}
 		}

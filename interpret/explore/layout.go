@@ -73,8 +73,7 @@ func (x *Explorer) neighbours(k int) [][]link {
 	codes := x.model.Codes
 	norms := make([]float64, len(x.strongest))
 	for i, d := range x.strongest {
-		_, values := x.index.Dimension(d)
-		for _, v := range values {
+		for _, v := range x.index.Values(d) {
 			norms[i] += float64(v) * float64(v)
 		}
 		norms[i] = math.Sqrt(norms[i])
@@ -185,8 +184,7 @@ func (x *Explorer) divide(c *chart) {
 		p := &c.Points[i]
 		p.Region = of[i]
 		regionOf[p.Dimension] = of[i]
-		_, values := x.index.Dimension(p.Dimension)
-		for _, v := range values {
+		for _, v := range x.index.Values(p.Dimension) {
 			scales[p.Dimension] += float64(v) * float64(v)
 		}
 		r := &c.Regions[of[i]]
