@@ -157,7 +157,7 @@ func TestInterruptedWithoutReaders(t *testing.T) {
 		<-stderr.entered
 		cancel()
 	}()
-	if code := run(ctx, strings.Fields("train --recipe paper in.txt -o model --epochs 1000000"), io.Discard, stderr); code != exitInterrupted {
+	if code := run(ctx, strings.Fields("train --recipe paper in.txt -o model --epochs 100000"), io.Discard, stderr); code != exitInterrupted {
 		t.Errorf("exit code %d, want %d", code, exitInterrupted)
 	}
 	if after := tree(t, "."); !maps.Equal(before, after) {
