@@ -69,6 +69,15 @@ func TestMostMemory(t *testing.T) {
 	if len(rows) != strings.Count(table, "\n") { // but for the line below the heads
 		t.Fatalf("%d rows in\n%s", len(rows), table)
 	}
+	covered := map[string]bool{}
+	for _, row := range rows {
+		cmd, _, err := newRoot().Find(strings.Fields(row[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		covered[cmd.CommandPath()] = true
+	}
+	checkCovered(t, covered)
 	for _, row := range rows {
 		said, _ := strconv.Atoi(row[2])
 		used := resident(t, exe, dir, row[1]) / 1e6
