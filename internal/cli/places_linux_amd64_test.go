@@ -224,7 +224,7 @@ func TestCheckpointsAfterFault(t *testing.T) {
 	f.before = tree(t, ".")
 	for class, harm := range map[string]bool{
 		"write": true, "fsync": true, "mkdir": true, "open": true, "read": true, "stat": true, "rename": true, "close": true,
-		"unlink": false, // of what is empty, for rmdir follows
+		"unlink": false, // which is tried in other ways, too
 	} {
 		t.Run(class, func(t *testing.T) {
 			defer restore(t, f.before)
