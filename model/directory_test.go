@@ -52,6 +52,20 @@ func testModel(words, dim, atoms int, center bool) *Model {
 	return m
 }
 
+// The model of the longest training can be opened, whatever its metrics are.
+func TestOpenMostEpochs(t *testing.T) {
+	m := testModel(3, 2, 4, false)
+	m.Info.Training.Epochs = mostEpochs
+	const long = -math.MaxFloat64
+	m.Info.Epochs = slices.Repeat([]Epoch{{mostEpochs, long, long, long, long, 1.2345678901234567e-300, long, long, math.MaxInt32, long, long}}, mostEpochs)
+	dir := filepath.Join(t.TempDir(), "model")
+	save(t, dir, false, m)
+	got, err := Open(dir)
+	if err != nil || len(got.Info.Epochs) != mostEpochs {
+		t.Errorf("error %v", err)
+	}
+}
+
 func save(t *testing.T, dir string, force bool, m *Model) {
 	t.Helper()
 	if err := CheckSave(dir, force); err != nil {

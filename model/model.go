@@ -218,11 +218,14 @@ func (h Hyperparameters) Validate() error {
 		isAuthors = 1
 	}
 	for _, v := range []struct {
-		name         string
-		value, least int
-	}{{"atoms", h.Atoms, 0}, {"epochs", h.Epochs, 0}, {"dictionary-steps", h.DictionarySteps, 1 - isAuthors}} {
-		if v.value < v.least || v.value > math.MaxInt32 {
-			return fmt.Errorf("%s is %d, want 1 to %d", v.name, v.value, math.MaxInt32)
+		name               string
+		value, least, most int
+	}{
+		{"atoms", h.Atoms, 0, math.MaxInt32}, {"epochs", h.Epochs, 0, mostEpochs},
+		{"dictionary-steps", h.DictionarySteps, 1 - isAuthors, math.MaxInt32},
+	} {
+		if v.value < v.least || v.value > v.most {
+			return fmt.Errorf("%s is %d, want 1 to %d", v.name, v.value, v.most)
 		}
 	}
 	switch {
@@ -245,6 +248,9 @@ func (h Hyperparameters) Validate() error {
 	}
 	return nil
 }
+
+// mostEpochs have their metrics in a model.json of less than mostInfo bytes.
+const mostEpochs = 100_000
 
 // errNotBest is the error of a hyperparameter that the recipe best does not have.
 func errNotBest(name string, value any) error {

@@ -81,7 +81,7 @@ func WriteFiles(ctx context.Context, paths []string, force bool, write func(file
 	for i, f := range files {
 		if err := f.place(len(files) > 1); err != nil {
 			for _, placed := range files[:i] {
-				placed.undo()
+				err = placed.undo(err)
 			}
 			return err
 		}
@@ -101,7 +101,7 @@ type file struct {
 	path  string
 	force bool
 	isNew bool   // at its place there was nothing
-	old   string // a link to what was there, if that may have to come back
+	old   string // another name of what was there, if that may have to come back
 }
 
 func create(path string, force bool) (*file, error) {
@@ -157,29 +157,44 @@ func (f *file) place(undoable bool) error {
 	if err := checkFile(f.path, f.force); err != nil {
 		return err
 	}
+	isNew := false
 	if undoable {
 		old := tempName(f.path)
-		switch err := os.Link(f.path, old); {
+		err := os.Link(f.path, old)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // no links here: nothing is in its place for a moment
+			err = os.Rename(f.path, old)
+		}
+		switch {
 		case err == nil:
 			f.old = old
 		case errors.Is(err, fs.ErrNotExist):
-			f.isNew = true
+			isNew = true
+		default:
+			return f.inFile(err)
 		}
 	}
 	if err := os.Rename(f.name, f.path); err != nil {
-		return f.inFile(err)
+		return f.undo(f.inFile(err))
 	}
-	f.name = ""
+	f.name, f.isNew = "", isNew
 	return nil
 }
 
-// undo undoes place, unless the file system has no links.
-func (f *file) undo() {
+// undo undoes place, which may have failed. It adds to err what could not be undone: then
+// what was there keeps its other name.
+func (f *file) undo(err error) error {
 	if f.isNew {
-		os.Remove(f.path)
-	} else if f.old != "" && os.Rename(f.old, f.path) == nil {
+		return leftover(err, f.path, os.Remove(f.path))
+	}
+	if f.old == "" {
+		return err
+	}
+	// If both are names of the same file, they stay, and discard removes the other.
+	if failed := os.Rename(f.old, f.path); failed != nil {
+		err = fmt.Errorf("%w; %s: what was there is now %s, for it cannot be put back: %w", err, f.path, f.old, reason(failed))
 		f.old = ""
 	}
+	return err
 }
 
 // discard removes temporary names. It adds to err what could not be removed.
@@ -270,11 +285,13 @@ func tryDir(path string, mayReplace func(path string) error) (err error) {
 }
 
 // WriteDir makes a directory at path. It calls write with a temporary directory, in
-// which write creates the files by [WriteIn], and then gives that directory its name. What is at path is replaced if mayReplace allows it, as in [CheckDir].
+// which write creates the files by [WriteIn], and then gives that directory its name.
+// What is at path is replaced if mayReplace allows it, as in [CheckDir].
 //
 // If write fails, the temporary directory is removed. If write succeeds but the
 // directory cannot be renamed, it is removed too or, with keep, left under its temporary
-// name, which the error tells, so that no work is lost.
+// name, which the error tells, so that no work is lost. If what is replaced may come back
+// after a loss of power, it is left as well, and the [*UnsyncedError] tells where.
 func WriteDir(path string, keep bool, mayReplace func(path string) error, write func(dir string) error) error {
 	path = resolve(path)
 	temp, err := makeTemp(path)
@@ -291,14 +308,17 @@ func WriteDir(path string, keep bool, mayReplace func(path string) error, write 
 	if err != nil {
 		return leftover(fmt.Errorf("%s: %w", path, reason(err)), temp, os.RemoveAll(temp))
 	}
-	if err := placeDir(temp, path, mayReplace); err != nil {
-		// What was there may be in temp, if it could not be moved back.
-		if _, old := os.Lstat(filepath.Join(temp, oldName)); !keep && errors.Is(old, fs.ErrNotExist) {
+	old, err := placeDir(temp, path, mayReplace)
+	if err != nil {
+		if !keep && old == "" {
 			return leftover(fmt.Errorf("%s: %w", path, err), temp, os.RemoveAll(temp))
 		}
 		return fmt.Errorf("%s: %w; the new one is kept as %s", path, err, dir)
 	}
-	return leftover(syncPlace(path), temp, os.RemoveAll(temp))
+	if err = syncPlace(path); err != nil && old != "" {
+		return fmt.Errorf("%w; what was there is kept as %s", err, old)
+	}
+	return leftover(err, temp, os.RemoveAll(temp))
 }
 
 // WriteIn creates a file of a directory that [WriteDir] makes, of what write writes, and
@@ -329,11 +349,19 @@ const (
 	oldName = "old" // for a moment
 )
 
-// placeDir moves the new directory in temp to path.
-func placeDir(temp, path string, mayReplace func(path string) error) error {
+// placeDir moves the new directory in temp to path. It returns where in temp that is what
+// was at path, or "".
+func placeDir(temp, path string, mayReplace func(path string) error) (old string, err error) {
 	exists, err := checkDir(path, mayReplace) // somebody may have been faster
 	if err != nil {
-		return err
+		return "", err
+	}
+	if exists {
+		// Where names can't be flushed, each of many checkpoints would leave its
+		// forerunner behind.
+		if err := SyncDir(filepath.Dir(path)); err != nil {
+			return "", fmt.Errorf("cannot be replaced: %w", err)
+		}
 	}
 	return moveDir(temp, path, exists)
 }
@@ -341,21 +369,24 @@ func placeDir(temp, path string, mayReplace func(path string) error) error {
 // moveDir moves the new directory in temp to path, and what exists there to temp:
 // both at once where the file system can. Elsewhere, as none renames over a
 // directory that is not empty, there is nothing at path for a moment.
-func moveDir(temp, path string, exists bool) error {
-	old := filepath.Join(temp, oldName)
+func moveDir(temp, path string, exists bool) (old string, err error) {
+	dir := filepath.Join(temp, newName)
 	if exists {
-		if exchange(filepath.Join(temp, newName), path) == nil {
-			return nil
+		if exchange(dir, path) == nil {
+			return dir, nil
 		}
+		old = filepath.Join(temp, oldName)
 		if err := os.Rename(path, old); err != nil {
-			return reason(err)
+			return "", reason(err)
 		}
 	}
-	err := reason(os.Rename(filepath.Join(temp, newName), path))
-	if err != nil && exists && os.Rename(old, path) != nil {
-		return fmt.Errorf("%w; what was there is now %s", err, old)
+	if err := os.Rename(dir, path); err != nil {
+		if exists && os.Rename(old, path) != nil {
+			return old, fmt.Errorf("%w; what was there is now %s", reason(err), old)
+		}
+		return "", reason(err)
 	}
-	return err
+	return old, nil
 }
 
 // Displaced returns the path of what was at path, if a process was killed in the moment
@@ -436,14 +467,14 @@ type UnsyncedError struct {
 }
 
 func (e *UnsyncedError) Error() string {
-	return fmt.Sprintf("%s: is written, but a loss of power may undo that, for its directory can't be flushed to disk: %v", e.Path, e.Err)
+	return fmt.Sprintf("%s: is written, but a loss of power may undo that: %v", e.Path, e.Err)
 }
 func (e *UnsyncedError) Unwrap() error { return e.Err }
 
 // syncPlace flushes the name of an output to disk, which has just been given to it.
 func syncPlace(path string) error {
 	if err := SyncDir(filepath.Dir(path)); err != nil {
-		return &UnsyncedError{path, reason(err)}
+		return &UnsyncedError{path, err}
 	}
 	return nil
 }
@@ -452,12 +483,14 @@ func syncPlace(path string) error {
 // that they survive a loss of power.
 func SyncDir(name string) error {
 	dir, err := os.Open(name)
-	if err != nil {
-		return nil // it may be written, but not read
+	if err == nil {
+		defer dir.Close()
+		err = dir.Sync()
 	}
-	defer dir.Close()
-	if err := dir.Sync(); errors.Is(err, syscall.EIO) {
-		return err
+	// A directory may be written, but not read, and Windows flushes none. Some file
+	// systems flush no names either.
+	if err == nil || errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) {
+		return nil
 	}
-	return nil // whatever else is wrong, this file system flushes no names
+	return fmt.Errorf("the directory can't be flushed to disk: %w", reason(err))
 }

@@ -376,7 +376,7 @@ func TestDirAppearsAtTheLastMoment(t *testing.T) {
 		}
 		write(t, filepath.Join(dir, "f"), content)
 	}
-	if err := moveDir(temp, path, false); !errors.Is(err, fs.ErrExist) {
+	if _, err := moveDir(temp, path, false); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("error %v, want %v", err, fs.ErrExist)
 	}
 	expect(t, path, "f=somebody else's")

@@ -181,6 +181,7 @@ func TestRefuses(t *testing.T) {
 		{"train --recipe paper in.txt -o model --loss huber --huber-delta 1e-300", []string{"--huber-delta is 1e-300, which is 0 in single precision"}},
 		{"graph --lambda 1e-300", []string{"--lambda is 1e-300"}},
 		{"train --recipe paper in.txt -o model --epochs 0", []string{"--epochs is 0"}},
+		{"train --recipe paper in.txt -o model --epochs 100001", []string{"--epochs is 100001, want 1 to 100000"}},
 		{"train --recipe paper in.txt -o model --workers 0", []string{"--workers is 0"}},
 		{"train --recipe paper in.txt -o model --max-words -1", []string{"--max-words is -1"}},
 		{"train --recipe paper in.txt -o model --dictionary-steps 0", []string{"--dictionary-steps is 0"}},

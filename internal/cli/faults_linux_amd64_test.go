@@ -35,12 +35,15 @@ var faultCases = []faultCase{
 	{args: "train --recipe paper in.txt -o old --force --epochs 2 --center", outputs: "old"},
 	{args: "train --recipe paper in.npy --words words.txt -o new --epochs 2 --checkpoint 1ns --resume", outputs: "new", resumes: true},
 	{args: "train --recipe paper in.txt -o checkpoint --epochs 3 -k 10 --checkpoint 1ns --resume", outputs: "checkpoint", resumes: true},
+	{args: "train --recipe paper long.txt -o new --epochs 1 -k 4", outputs: "new"},
 	{args: "encode old in.txt -o new", outputs: "new"},
 	{args: "encode old.safetensors in.txt.gz -o old --force --shard 1/3", outputs: "old"},
+	{args: "encode old long.txt -o new", outputs: "new"},
 	{args: "merge s1 s2 -o new", outputs: "new"},
 	{args: "merge s1 s2 -o old --force", outputs: "old"},
 	{args: "transform in.txt --method thresh1 -o new", outputs: "new"},
 	{args: "transform in.txt.gz --method thresh2 -o out --force", outputs: "out"},
+	{args: "transform long.txt --method thresh2 -o out --force", outputs: "out"},
 	{args: "export old -f glove -o new", outputs: "new"},
 	{args: "export old -f sparse -o out --force", outputs: "out"},
 	{args: "export old -f csr -o new", outputs: "new"},
@@ -88,6 +91,11 @@ func faultDir(t *testing.T) (exe, dir string) {
 	exe = program(t)
 	_, d := sampleDir(t)
 	writeFile(t, "small.txt", gloVeText(sampleVectors(20, 3)))
+	long := sampleVectors(1000, 8)
+	for i := range long.Words {
+		long.Words[i] += strings.Repeat("x", 80)
+	}
+	writeFile(t, "long.txt", gloVeText(long)) // whose words fill more than the 64 KB of a buffer
 	var packed, array bytes.Buffer
 	g := gzip.NewWriter(&packed)
 	g.Write(gloVeText(d))
@@ -187,6 +195,9 @@ func TestFaults(t *testing.T) {
 // moment. Killed then, a training says where its checkpoint is, and goes on when that is
 // moved back.
 func TestDisplaced(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes dozens of runs")
+	}
 	exe, dir := faultDir(t)
 	f := &faults{t: t, exe: exe, dir: dir, before: tree(t, ".")}
 	f.args = "train --recipe paper in.txt -o checkpoint --epochs 3 -k 10 --checkpoint 1ns --resume"

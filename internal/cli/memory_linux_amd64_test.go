@@ -47,6 +47,18 @@ func TestMostMemory(t *testing.T) {
 	writeFile(t, "columns.npy", columns.Bytes())
 	writeFile(t, "x.npy.gz", packed.Bytes())
 	writeFile(t, "pairs.txt", []byte("word1 word2 1\nword3 word4 2\nword5 word6 3\nword7 word8 2\n"))
+	writeFile(t, "small.txt", gloVeText(sampleVectors(2000, 20)))
+	var pairs strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&pairs, "word%d word%d %d\n", i, i+100, i*i%7)
+	}
+	if err := os.MkdirAll("data/wordsim", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"EN-WS-353-ALL.txt", "EN-SIMLEX-999.txt"} {
+		writeFile(t, "data/wordsim/"+name, []byte(pairs.String()))
+	}
+	writeFile(t, "stdin", bytes.Repeat([]byte("1\n"), 1000)) // a judge's answers
 	text, err := os.ReadFile(doc)
 	if err != nil {
 		t.Fatal(err)
@@ -57,6 +69,15 @@ func TestMostMemory(t *testing.T) {
 	if len(rows) != strings.Count(table, "\n") { // but for the line below the heads
 		t.Fatalf("%d rows in\n%s", len(rows), table)
 	}
+	covered := map[string]bool{}
+	for _, row := range rows {
+		cmd, _, err := newRoot().Find(strings.Fields(row[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		covered[cmd.CommandPath()] = true
+	}
+	checkCovered(t, covered)
 	for _, row := range rows {
 		said, _ := strconv.Atoi(row[2])
 		used := resident(t, exe, dir, row[1]) / 1e6
@@ -72,6 +93,12 @@ func resident(t *testing.T, exe, dir, args string) (bytes int) {
 	t.Helper()
 	cmd := exec.Command(exe, strings.Fields(args)...)
 	cmd.Dir = dir
+	stdin, err := os.Open(filepath.Join(dir, "stdin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	cmd.Stdin = stdin
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=2")
 	ended, _, stderr := trace(t, cmd, func(c sysCall) syscall.Errno {
 		if c.class == "exit" {

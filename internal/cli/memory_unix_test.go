@@ -23,6 +23,9 @@ import (
 // the shell's stands for a small machine, and holes in files, which take no place on a
 // disk, for large ones.
 func TestLittleMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("writes gigabytes of zeros, compressed")
+	}
 	exe := program(t)
 	sampleDir(t)
 	mustRun(t, "train --recipe paper in.txt -o old --epochs 1")

@@ -50,10 +50,10 @@ func TestProcess(t *testing.T) {
 		signal os.Signal
 		args   string
 	}{
-		{"interrupt", os.Interrupt, "train --recipe paper large.txt -o model --epochs 1000000"},
-		{"hang up", syscall.SIGHUP, "train --recipe paper large.txt -o model --epochs 1000000"},
-		{"terminate", syscall.SIGTERM, "train --recipe paper large.txt -o old --force --epochs 1000000"},
-		{"interrupt authors", os.Interrupt, "train --recipe paper large.txt -o model --algorithm authors --epochs 1000000 -k 10"},
+		{"interrupt", os.Interrupt, "train --recipe paper large.txt -o model --epochs 100000"},
+		{"hang up", syscall.SIGHUP, "train --recipe paper large.txt -o model --epochs 100000"},
+		{"terminate", syscall.SIGTERM, "train --recipe paper large.txt -o old --force --epochs 100000"},
+		{"interrupt authors", os.Interrupt, "train --recipe paper large.txt -o model --algorithm authors --epochs 100000 -k 10"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			handled := make(chan os.Signal, 1) // what tests ignore, under nohup for one, the program would too
@@ -104,7 +104,7 @@ func TestProcess(t *testing.T) {
 
 	// Nothing but the last moment needs a temporary directory.
 	t.Run("kill", func(t *testing.T) {
-		signalled(t, os.Kill, exe, "train --recipe paper large.txt -o old --force --epochs 1000000")
+		signalled(t, os.Kill, exe, "train --recipe paper large.txt -o old --force --epochs 100000")
 		unchanged(t)
 	})
 

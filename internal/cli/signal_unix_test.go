@@ -67,10 +67,10 @@ func TestSignalEndsWaiting(t *testing.T) {
 			ended := make(chan struct{})
 			go func() {
 				cmd.Wait()
-				close(ended)
 				if r, err := os.OpenFile("pipe", os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil {
 					r.Close() // nobody else may have opened it
 				}
+				close(ended) // then nothing but the next command opens it
 			}()
 			writer, err := os.OpenFile("pipe", os.O_WRONLY, 0) // which waits for who reads
 			if err != nil {
@@ -157,7 +157,7 @@ func TestInterruptedWithoutReaders(t *testing.T) {
 		<-stderr.entered
 		cancel()
 	}()
-	if code := run(ctx, strings.Fields("train --recipe paper in.txt -o model --epochs 1000000"), io.Discard, stderr); code != exitInterrupted {
+	if code := run(ctx, strings.Fields("train --recipe paper in.txt -o model --epochs 100000"), io.Discard, stderr); code != exitInterrupted {
 		t.Errorf("exit code %d, want %d", code, exitInterrupted)
 	}
 	if after := tree(t, "."); !maps.Equal(before, after) {

@@ -2,14 +2,19 @@ package cli
 
 import (
 	"bytes"
+	"context"
+	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -48,11 +53,27 @@ var numbers = map[uint64]struct {
 // kill, instead of an error, is the program's end.
 const kill = ^syscall.Errno(0)
 
+// hang is far longer than any traced command takes, on a slow machine that has other work.
+const hang = 5 * time.Minute
+
 // trace runs cmd in its directory, which must be a real path, and calls fate before each
 // call of the classes above that is about a file below that directory or standard output,
 // asks for memory or ends the program. A call for which fate returns an error fails with it, and is not
 // made, but that a file is closed nevertheless.
 func trace(t *testing.T, cmd *exec.Cmd, fate func(sysCall) syscall.Errno) (ended unix.WaitStatus, stdout, stderr string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), hang)
+	defer cancel()
+	ended, stdout, stderr, err := traceUntil(ctx, t, cmd, fate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ended, stdout, stderr
+}
+
+// traceUntil is trace until ctx is cancelled: then the program is killed, and the error says
+// what its threads were at.
+func traceUntil(ctx context.Context, t *testing.T, cmd *exec.Cmd, fate func(sysCall) syscall.Errno) (ended unix.WaitStatus, stdout, stderr string, err error) {
 	t.Helper()
 	runtime.LockOSThread() // only the thread that traces may
 	defer runtime.UnlockOSThread()
@@ -79,11 +100,12 @@ func trace(t *testing.T, cmd *exec.Cmd, fate func(sysCall) syscall.Errno) (ended
 			t.Fatal(err)
 		}
 	}
-	_, err := unix.Wait4(leader, &ended, unix.WALL, nil)
+	_, err = unix.Wait4(leader, &ended, unix.WALL, nil)
 	check(err)
+	defer context.AfterFunc(ctx, func() { cmd.Process.Kill() })()
 	check(unix.PtraceSetOptions(leader, unix.PTRACE_O_TRACESYSGOOD|unix.PTRACE_O_TRACECLONE|unix.PTRACE_O_EXITKILL))
 	check(unix.PtraceSyscall(leader, 0))
-	inCall := map[int]bool{}
+	at := map[int]string{}            // the call that a thread is in
 	result := map[int]syscall.Errno{} // that a thread's call is to have
 	for {
 		thread, err := unix.Wait4(-1, &ended, unix.WALL|unix.WNOTHREAD, nil)
@@ -92,29 +114,39 @@ func trace(t *testing.T, cmd *exec.Cmd, fate func(sysCall) syscall.Errno) (ended
 			if thread == leader { // the last one to end
 				break
 			}
+			if ended.Exited() {
+				delete(at, thread) // another may get its number
+			}
 			continue
 		}
 		var signal int
 		switch {
 		case ended.StopSignal() == unix.SIGTRAP|0x80: // before or after a system call
-			inCall[thread] = !inCall[thread]
 			var regs unix.PtraceRegs
 			check(unix.PtraceGetRegs(thread, &regs))
-			if errno, ok := result[thread]; ok && !inCall[thread] {
-				delete(result, thread)
-				regs.Rax = uint64(-int64(errno))
-				check(unix.PtraceSetRegs(thread, &regs))
-			} else if call, ok := fileCall(leader, &regs, cmd.Dir); ok && inCall[thread] {
-				switch errno := fate(call); errno {
-				case 0:
-				case kill:
-					cmd.Process.Kill()
-				default:
-					result[thread] = errno
-					if call.class != "close" {
-						regs.Orig_rax = ^uint64(0) // no system call
-						check(unix.PtraceSetRegs(thread, &regs))
-					}
+			if _, after := at[thread]; after {
+				delete(at, thread)
+				if errno, ok := result[thread]; ok {
+					delete(result, thread)
+					regs.Rax = uint64(-int64(errno))
+					check(unix.PtraceSetRegs(thread, &regs))
+				}
+				break
+			}
+			call, ok := fileCall(leader, &regs, cmd.Dir)
+			at[thread] = strings.TrimSpace(fmt.Sprintf("system call %d %s %s", regs.Orig_rax, call.class, call.path))
+			if !ok {
+				break
+			}
+			switch errno := fate(call); errno {
+			case 0:
+			case kill:
+				cmd.Process.Kill()
+			default:
+				result[thread] = errno
+				if call.class != "close" {
+					regs.Orig_rax = ^uint64(0) // no system call
+					check(unix.PtraceSetRegs(thread, &regs))
 				}
 			}
 		case ended.StopSignal() == unix.SIGTRAP, ended.StopSignal() == unix.SIGSTOP: // a thread has been made
@@ -128,7 +160,36 @@ func trace(t *testing.T, cmd *exec.Cmd, fate func(sysCall) syscall.Errno) (ended
 		f.Seek(0, 0)
 		text[i].ReadFrom(f)
 	}
-	return ended, text[0].String(), text[1].String()
+	if ctx.Err() != nil {
+		err = fmt.Errorf("%s hangs; its threads are at %s", cmd, strings.Join(slices.Sorted(maps.Values(at)), ", "))
+	}
+	return ended, text[0].String(), text[1].String(), err
+}
+
+// A program that is traced and never ends does not keep its test from ending: the test tells
+// which program that is, and what it waits for.
+func TestTraceEnds(t *testing.T) {
+	exe := program(t)
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	cmd := exec.Command(exe, "top", "pipe")
+	cmd.Dir = dir
+	ended, _, _, err := traceUntil(ctx, t, cmd, func(c sysCall) syscall.Errno {
+		if c.class == "open" && c.path == "pipe" {
+			cancel()
+		}
+		return 0
+	})
+	if err == nil || !strings.Contains(err.Error(), "overcomplete top pipe hangs; its threads are at ") || !strings.Contains(err.Error(), "open pipe") || !ended.Signaled() {
+		t.Errorf("%v, error %v", ended, err)
+	}
 }
 
 // fileCall returns the call that a process is about to make, if it is one to look at.

@@ -59,7 +59,9 @@ func OpenAnswers(path string, t *Test) (a *Answers, torn bool, err error) {
 	}
 	a = &Answers{test: t, file: file, given: make(map[string]map[int]bool)}
 	if torn, err = a.load(path); err == nil {
-		err = atomicfile.SyncDir(filepath.Dir(path)) // which may have a new name
+		if err = atomicfile.SyncDir(filepath.Dir(path)); err != nil { // which may have a new name
+			err = fmt.Errorf("%s: %w", path, err)
+		}
 	}
 	if err != nil {
 		file.Close()
