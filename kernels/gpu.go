@@ -25,6 +25,7 @@ type gpu struct {
 	modules    []cu.Module
 	functions  map[string]*function // those that were used
 	mostShared int                  // dynamic shared memory that a block may have, in bytes
+	mostMemory int64                // bytes to use at most, or 0
 	pinned     []unsafe.Pointer
 	pinner     runtime.Pinner // keeps in place what copies under way read or write
 	allocated  int64          // bytes on the device
@@ -35,6 +36,16 @@ type gpu struct {
 	err        error
 
 	compute, load, store cu.Stream // kernels, copies to the device, copies from it
+}
+
+// open makes a context on the device.
+func (d Device) open() (*gpu, error) {
+	g, err := openGPU(d.Index)
+	if err != nil {
+		return nil, err
+	}
+	g.mostMemory = d.Memory
+	return g, nil
 }
 
 // openGPU makes a context on a device.
@@ -180,6 +191,16 @@ func (g *gpu) check(call string, err error) {
 		}
 	}
 	g.err = fmt.Errorf("kernels: %s%s: %w", call, place, driver.Named(err))
+}
+
+// room returns how many bytes of device memory there are to use.
+func (g *gpu) room() int64 {
+	free, _, err := cu.MemInfo()
+	g.check("cuMemGetInfo", err)
+	if g.mostMemory != 0 {
+		free = min(free, g.mostMemory)
+	}
+	return free
 }
 
 // alloc returns zeroed device memory for n elements.

@@ -103,9 +103,7 @@ func Measure(device int) (Peaks, error) {
 
 func (g *gpu) measure() (p Peaks) {
 	defer g.enter()()
-	free, _, err := cu.MemInfo()
-	g.check("cuMemGetInfo", err)
-	bytes := min(1<<30, free/4)
+	bytes := min(1<<30, g.room()/4)
 	from, to := alloc[byte](g, int(bytes)), alloc[byte](g, int(bytes))
 	p.CopyBytes = 2 * float64(bytes) / g.best(func() {
 		g.check("cuMemcpyDtoDAsync", cu.MemcpyDtoDAsync(cu.DevicePtr(to), cu.DevicePtr(from), bytes, g.compute))
