@@ -32,6 +32,7 @@ type gpu struct {
 	locked     int64          // bytes of the host that are page-locked
 	lacksHost  bool           // whether more could not be page-locked
 	profiling  bool
+	step       string // of a program, whose launches follow
 	profile    []timedLaunch
 	err        error
 
@@ -335,6 +336,6 @@ func (g *gpu) queue(l launch, s cu.Stream) {
 		g.check("launch of "+l.kernel, driver.Launch(f.Function, l.x, l.y, l.threads, l.shared, s, l.arguments))
 	}
 	if g.profiling {
-		g.profile = append(g.profile, timedLaunch{l, start, g.mark(s)})
+		g.profile = append(g.profile, timedLaunch{l, g.step, start, g.mark(s)})
 	}
 }
