@@ -9,11 +9,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"reflect"
 	"runtime"
 	"slices"
+	"strings"
 
 	"overcomplete/cpu"
 	"overcomplete/kernels"
@@ -27,13 +29,36 @@ type gpuBench struct {
 	device                      int
 	words, dim, atoms, epochs   int
 	repeats                     int
+	streamWords                 int
 	compareWords, compareEpochs int
 	scaling                     []int
 	scalingEpochs               int
 	json                        string
-	vectors                     *vectors.Dense // for the longest training
+	vectors                     *vectors.Dense // as many as were needed so far
 	report                      Report
 	failures                    []error
+}
+
+// parts are what there is to measure, most valuable first. Each replaces its results in the
+// report, and keeps every one as soon as it is there: a fault or a time limit loses only what
+// had not been measured.
+var parts = []struct {
+	name string
+	run  func(*gpuBench)
+}{
+	{"train", (*gpuBench).train},
+	{"encode", (*gpuBench).encode},
+	{"compare", (*gpuBench).compare},
+	{"profile", (*gpuBench).profile},
+	{"stream", (*gpuBench).stream},
+	{"scale", (*gpuBench).scale},
+}
+
+func partNames() (names []string) {
+	for _, p := range parts {
+		names = append(names, p.name)
+	}
+	return names
 }
 
 func benchGPU(args []string, stdout io.Writer) error {
@@ -51,15 +76,25 @@ func benchGPU(args []string, stdout io.Writer) error {
 		b.scaling, err = numbers(list)
 		return err
 	})
-	flags.IntVar(&b.scalingEpochs, "scaling-epochs", 3, "of those trainings")
-	flags.StringVar(&b.json, "json", "", "`file` to write all results to")
-	if err := parse(flags, args, 0); err != nil {
+	flags.IntVar(&b.scalingEpochs, "scaling-epochs", 3, "of those trainings, and of those that stream")
+	flags.IntVar(&b.streamWords, "stream-words", 100000, "of trainings that keep their words on the GPU, and stream them")
+	flags.StringVar(&b.json, "json", "", "`file` to write all results to, beside those of other parts that it has")
+	if err := parse(flags, args, -1); err != nil {
 		return err
 	}
-	return b.run(stdout)
+	names := flags.Args()
+	if len(names) == 0 {
+		names = partNames()
+	}
+	for _, name := range names {
+		if !slices.Contains(partNames(), name) {
+			return usageError{fmt.Errorf("%q is no part: want some of %s", name, strings.Join(partNames(), ", "))}
+		}
+	}
+	return b.run(names, stdout)
 }
 
-func (b *gpuBench) run(stdout io.Writer) error {
+func (b *gpuBench) run(names []string, stdout io.Writer) error {
 	device, err := kernels.Find(b.device)
 	if err != nil {
 		return err
@@ -68,27 +103,59 @@ func (b *gpuBench) run(stdout io.Writer) error {
 		Device: device.Name, Capability: fmt.Sprintf("%d.%d", device.Major, device.Minor), Driver: device.Driver,
 		Processors: runtime.GOMAXPROCS(0),
 	}
-	peaks, err := kernels.Measure(b.device)
-	if err != nil {
+	if err := b.resume(); err != nil {
 		return err
 	}
-	b.report.Peaks = Peaks(peaks)
-	b.vectors = generate(seed, slices.Max(append(b.scaling, b.words, b.compareWords)), b.dim)
-
-	// Each part leaves its results in the file before the next begins: one that
-	// hangs loses its own alone.
-	for _, part := range []func(){b.compare, b.train, b.profile, b.encode, b.scale} {
-		part()
-		if b.json != "" {
-			if err := writeJSON(b.json, b.report); err != nil {
-				return err
-			}
+	if b.report.Peaks == (Peaks{}) {
+		peaks, err := kernels.Measure(b.device)
+		if err != nil {
+			return err
 		}
+		b.report.Peaks = Peaks(peaks)
+	}
+	for _, name := range names {
+		parts[slices.Index(partNames(), name)].run(b)
+		b.keep()
 	}
 	if err := b.report.print(stdout); err != nil {
 		return err
 	}
 	return errors.Join(b.failures...)
+}
+
+// resume takes what other parts have measured on the same device.
+func (b *gpuBench) resume() error {
+	if b.json == "" {
+		return nil
+	}
+	r, err := readReport(b.json)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return writeJSON(b.json, b.report) // or else nothing needs to be measured
+	case err != nil:
+		return usageError{err}
+	case r.Device != b.report.Device || r.Capability != b.report.Capability || r.Driver != b.report.Driver:
+		return usageError{fmt.Errorf("%s is of %s, driver for CUDA %s, and this is %s, %s: name another file", b.json, r.Device, r.Driver, b.report.Device, b.report.Driver)}
+	}
+	b.report = r
+	return nil
+}
+
+// keep leaves what was measured so far in the file.
+func (b *gpuBench) keep() {
+	if b.json != "" {
+		if err := writeJSON(b.json, b.report); err != nil {
+			b.fail("%w", err)
+		}
+	}
+}
+
+// first returns generated words.
+func (b *gpuBench) first(words int) *vectors.Dense {
+	if b.vectors == nil || b.vectors.Len() < words {
+		b.vectors = generate(seed, words, b.dim)
+	}
+	return firstWords(b.vectors, words)
 }
 
 // job is a training to measure.
@@ -110,14 +177,27 @@ func (b *gpuBench) job(words, epochs int, method string, precision kernels.Preci
 
 // learn trains.
 func (b *gpuBench) learn(j job) (t Training, m *model.Model, err error) {
-	m, err = train.Fit(context.Background(), firstWords(b.vectors, j.words), j.hyperparameters, j.device, j.options)
+	fit := train.Fit
+	if j.hyperparameters.Recipe == "best" {
+		fit = train.Learn // encoding is a part of its own
+	}
+	m, err = fit(context.Background(), b.first(j.words), j.hyperparameters, j.device, j.options)
 	if err != nil {
 		return t, nil, err
 	}
 	var epochs []float64
 	for _, e := range j.device.epochs {
 		epochs = append(epochs, seconds(e))
-		t.Seconds += seconds(e)
+		t.DictionarySeconds += e.DictionarySeconds
+		t.CodeSeconds += e.CodeSeconds
+	}
+	if epochs == nil { // a learner's, which have no two passes
+		for _, e := range m.Info.Epochs {
+			epochs = append(epochs, e.Seconds)
+		}
+	}
+	for _, s := range epochs {
+		t.Seconds += s
 	}
 	last := m.Info.Epochs[len(m.Info.Epochs)-1]
 	t.EpochSeconds, t.Repeats = median(epochs), []float64{t.Seconds}
@@ -125,14 +205,14 @@ func (b *gpuBench) learn(j job) (t Training, m *model.Model, err error) {
 	return t, m, nil
 }
 
-// measure trains a number of times on a GPU, after an epoch to warm it up. What
+// measure trains a number of times on a GPU, after fewer words to warm it up. What
 // goes wrong is part of the result.
 func (b *gpuBench) measure(j job, repeats int) Training {
 	var runs []Training
 	for i := range 1 + repeats {
 		one := j
 		if i == 0 {
-			one.hyperparameters.Epochs = 1
+			one.words = min(j.words, b.compareWords)
 		}
 		t, _, err := b.learn(one)
 		if err != nil {
@@ -159,7 +239,7 @@ func (b *gpuBench) named(j job, runs []Training, failure error) (t Training) {
 		}
 	}
 	h := j.hyperparameters
-	t.Program, t.Method, t.Precision = ours, h.Method, string(j.precision)
+	t.Program, t.Recipe, t.Method, t.Precision = ours, h.Recipe, h.Method, string(j.precision)
 	t.Words, t.Dim, t.Atoms, t.Epochs = j.words, b.dim, h.Atoms, h.Epochs
 	return t
 }
@@ -183,6 +263,11 @@ const (
 
 // compare trains on the CPU, and twice on the GPU.
 func (b *gpuBench) compare() {
+	b.report.Agreement = nil
+	add := func(a Agreement) {
+		b.report.Agreement = append(b.report.Agreement, a)
+		b.keep()
+	}
 	for _, method := range methods {
 		onCPU := b.job(b.compareWords, b.compareEpochs, method, "cpu")
 		onCPU.device.Device = cpu.Device{}
@@ -200,7 +285,7 @@ func (b *gpuBench) compare() {
 				second, again, err = b.learn(j)
 			}
 			if err != nil {
-				b.report.Agreement = append(b.report.Agreement, Agreement{CPU: reference, GPU: b.named(j, nil, err)})
+				add(Agreement{CPU: reference, GPU: b.named(j, nil, err)})
 				continue
 			}
 			a := Agreement{
@@ -214,22 +299,34 @@ func (b *gpuBench) compare() {
 				b.fail("method %s, %s: objective %.3f %% and sparsity %.3f points from the CPU's; the same bits in two runs: %t",
 					method, precision, 100*a.Objective, 100*a.Sparsity, a.SameBits)
 			}
-			b.report.Agreement = append(b.report.Agreement, a)
+			add(a)
 		}
 	}
 }
 
-// train measures the trainings that the benchmark is about.
+// train measures the trainings that the benchmark is about: the recipe paper, and best as the
+// command line has it, with atoms as many.
 func (b *gpuBench) train() {
+	b.report.Trainings = nil
+	add := func(j job) {
+		b.report.Trainings = append(b.report.Trainings, b.measure(j, b.repeats))
+		b.keep()
+	}
 	for _, precision := range precisions {
 		for _, method := range methods {
-			b.report.Trainings = append(b.report.Trainings, b.measure(b.job(b.words, b.epochs, method, precision), b.repeats))
+			add(b.job(b.words, b.epochs, method, precision))
 		}
 	}
+	best := b.job(b.words, b.epochs, "A", kernels.TF32)
+	h := train.Best()
+	h.Atoms, h.Epochs, h.Seed = b.atoms, train.DefaultEpochs(h), seed
+	best.hyperparameters = h
+	add(best)
 }
 
 // profile trains once more in each precision, with every launch timed.
 func (b *gpuBench) profile() {
+	b.report.Profiles = nil
 	for _, precision := range precisions {
 		j := b.job(b.words, b.epochs, "A", precision)
 		var times []kernels.KernelTime
@@ -242,20 +339,55 @@ func (b *gpuBench) profile() {
 		}
 		t, _, err := b.learn(j)
 		b.report.Profiles = append(b.report.Profiles, Profile{b.named(j, []Training{t}, cmp.Or(err, failure)), b.report.Peaks.kernels(times)})
+		b.keep()
 	}
+}
+
+// stream trains with words on the GPU, and with only as much of its memory as their state
+// takes: that is too little for the rest, and they stream through it.
+func (b *gpuBench) stream() {
+	s := Streaming{Memory: 4 * int64(b.streamWords) * int64(b.dim+3*b.atoms)}
+	learn := func(memory int64, streams bool) (Training, *model.Model) {
+		j := b.job(b.streamWords, b.scalingEpochs, "A", kernels.TF32)
+		j.device.Device = kernels.Device{Index: b.device, Precision: j.precision, Memory: memory}
+		t, m, err := b.learn(j)
+		if err == nil && j.device.trainer.(*kernels.Trainer).Streams() != streams {
+			err = fmt.Errorf("streaming is %t, want %t", !streams, streams)
+		}
+		if err != nil { // too little memory is a failure here
+			err = fmt.Errorf("%v (--stream-words has another number of them)", err)
+		}
+		return b.named(j, []Training{t}, err), m
+	}
+	var whole, streamed *model.Model
+	s.Resident, whole = learn(0, false)
+	if s.Resident.Problem == "" {
+		s.Streamed, streamed = learn(s.Memory, true)
+	}
+	if s.Resident.Problem == "" && s.Streamed.Problem == "" {
+		if s.SameBits = reflect.DeepEqual(whole.Dictionary, streamed.Dictionary) && reflect.DeepEqual(whole.Codes, streamed.Codes); !s.SameBits {
+			b.fail("%d words that stream give other bits than on the GPU", b.streamWords)
+		}
+	}
+	b.report.Streaming = &s
 }
 
 // scale shows how time grows with the vocabulary.
 func (b *gpuBench) scale() {
+	b.report.Scaling = nil
+	b.first(slices.Max(b.scaling))
 	for _, words := range b.scaling {
 		b.report.Scaling = append(b.report.Scaling, b.measure(b.job(words, b.scalingEpochs, "A", kernels.TF32), 1))
+		b.keep()
 	}
 }
 
 // kernels is what kernels took, beside what they had to do.
 func (p Peaks) kernels(times []kernels.KernelTime) (all []Kernel) {
 	for _, k := range times {
-		all = append(all, Kernel{k.Name, k.Launches, k.Seconds, k.Bytes, k.Flops, p.floor(k.Bytes, k.Flops)})
+		all = append(all, Kernel{
+			k.Step, k.Name, k.Launches, k.Seconds, k.Bytes, k.Flops, p.floor(k.Bytes, k.Flops), k.Registers, k.Local, k.Occupancy,
+		})
 	}
 	return all
 }

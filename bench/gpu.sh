@@ -1,16 +1,19 @@
 #!/usr/bin/env bash
 # Everything there is to measure on a machine with an NVIDIA GPU: the kernels' tests,
-# the tool, the benchmark, and the same algorithm in PyTorch where that is installed.
+# the benchmark in its parts, the tool, and the same algorithm in PyTorch where that is
+# installed.
 #
 # usage: gpu.sh RESULTS [flags of "bench gpu"]
 #
 # It is part of what "make gpu-bundle" makes, and runs beside it: the machine needs an
 # NVIDIA driver, neither Go nor a CUDA toolkit. It takes less than 8 minutes. Results
-# go to the directory RESULTS, JSON and logs, and a table comes last. A stage that
-# fails or hangs is reported and the rest still runs; the exit status is 1 then.
+# go to the directory RESULTS, JSON and logs, and a table comes last. Each stage is a
+# process of its own, the most valuable first. One that fails or hangs is reported,
+# what it had measured is kept, and the rest still runs; the exit status is 1 then.
 #
 # PYTHON is the Python with PyTorch and NumPy (python3). WORDS, DIM, ATOMS and EPOCHS
-# are the sizes of the benchmark (400000, 300, 3000, 20).
+# are the sizes of the benchmark (400000, 300, 3000, 20). Of the GPUs that
+# CUDA_VISIBLE_DEVICES names it takes the first.
 # shellcheck disable=SC2329 # stages call functions
 set -euo pipefail
 
@@ -21,6 +24,9 @@ results=$(cd "$1" && pwd)
 shift
 words=${WORDS:-400000} dim=${DIM:-300} atoms=${ATOMS:-3000} epochs=${EPOCHS:-20}
 export OVERCOMPLETE_LIBCUDA=${OVERCOMPLETE_LIBCUDA:-libcuda.so.1}
+gpus=${CUDA_VISIBLE_DEVICES:-0}
+export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=${gpus%%,*} # nvidia-smi counts in that order
+export CUDA_CACHE_PATH=$results/jit-cache # the driver compiles the kernels once
 data=$(mktemp -d)
 trap 'rm -rf "$data"' EXIT
 cd "$data"
@@ -28,13 +34,15 @@ cd "$data"
 failed=0
 : >"$results/stages.txt"
 
-# stage NAME SECONDS COMMAND… runs a command with a time limit. Its output goes to
-# NAME.log. Exit status 3 means that something it can do without is missing.
+# stage NAME SECONDS COMMAND… runs a command, or a function, in a shell of its own with a
+# time limit. Its output goes to NAME.log. Exit status 3 means that something it can do
+# without is missing.
 stage() {
   local name=$1 limit=$2 start=$SECONDS status=0 word
+  local log=$results/$name.log
   shift 2
   printf '=== %s\n' "$name"
-  timeout --kill-after=5 "$limit" "$@" >"$results/$name.log" 2>&1 || status=$?
+  timeout --kill-after=5 "$limit" bash -euo pipefail -c '"$@"' "$name" "$@" >"$log" 2>&1 || status=$?
   case $status in
     0) word=passed ;;
     3) word=skipped ;;
@@ -42,7 +50,7 @@ stage() {
     *) word="failed ($status)" ;;
   esac
   case $word in passed | skipped) ;; *) failed=1 ;; esac
-  [ "$word" = passed ] || { grep -A 3 -e '--- FAIL' || tail -n 20; } <"$results/$name.log"
+  [ "$word" = passed ] || grep -A 3 -e '--- FAIL' "$log" || tail -n 20 "$log"
   printf '%-8s %-12s %4d s\n' "$name" "$word" $((SECONDS - start)) | tee -a "$results/stages.txt"
 }
 
@@ -51,9 +59,24 @@ device() {
   ! command -v nvidia-smi || nvidia-smi
 }
 
-# Tests that read the sources, or compile a driver, have nothing to do with the GPU.
+# The test that compiles a driver has nothing to do with the GPU.
 tests() {
-  "$bundle/kernels.test" -test.v -test.timeout=80s -test.skip='^(TestInstructionNames|TestShapes|TestDevicesExclusive)$'
+  "$bundle/kernels.test" -test.v -test.timeout=80s -test.skip='^TestDevicesExclusive$'
+}
+
+# part PART [FLAG…]
+part() {
+  "$bundle/bench" gpu --words "$words" --dim "$dim" --atoms "$atoms" --epochs "$epochs" --json "$results/bench.json" "${@:2}" "$1"
+}
+
+train() {
+  if command -v nvidia-smi; then
+    nvidia-smi --id="$CUDA_VISIBLE_DEVICES" --query-gpu=timestamp,clocks.sm,clocks.mem,power.draw,temperature.gpu,utilization.gpu \
+      --format=csv --loop-ms=200 >"$results/clocks.csv" 2>&1 &
+    sampler=$!
+    trap 'kill $sampler || true' EXIT
+  fi
+  part train "$@"
 }
 
 tool() {
@@ -61,10 +84,6 @@ tool() {
   seq 2000 >small.txt
   "$bundle/overcomplete" train small.npy --words small.txt -o model --device cuda -k "$atoms" --epochs 3
   "$bundle/overcomplete" encode model small.npy --words small.txt -o encoded --device cuda
-}
-
-benchmark() {
-  "$bundle/bench" gpu --words "$words" --dim "$dim" --atoms "$atoms" --epochs "$epochs" --json "$results/bench.json" "$@"
 }
 
 peer() {
@@ -75,13 +94,18 @@ peer() {
 
 # timeout runs programs, not functions: each is one for a shell of its own.
 export bundle results words dim atoms epochs
-export -f device tests tool benchmark peer
+export -f device tests part train tool peer
 rm -f "$results/bench.json" "$results/torch.json"
-stage device 20 bash -euc device
-stage tests 90 bash -euc tests
-stage tool 30 bash -euc tool
-stage bench 170 bash -euc 'benchmark "$@"' bench "$@"
-stage torch 140 bash -euc peer
+stage device 15 device
+stage tests 90 tests
+stage train 70 train "$@"
+stage encode 35 part encode "$@"
+stage compare 45 part compare "$@"
+stage torch 90 peer
+stage profile 25 part profile "$@"
+stage stream 25 part stream "$@"
+stage tool 20 tool
+stage scale 50 part scale "$@"
 
 if [ -e "$results/bench.json" ]; then
   reports=("$results/bench.json")

@@ -23,6 +23,7 @@ const (
 
 // encode measures encoding with a dictionary that is learned for it.
 func (b *gpuBench) encode() {
+	b.report.Encodings = nil
 	for _, method := range methods {
 		var o encode.Options
 		var onCPU encoded
@@ -43,6 +44,7 @@ func (b *gpuBench) encode() {
 				b.fail("encoding, method %s, %s: %w", method, precision, failure)
 			}
 			b.report.Encodings = append(b.report.Encodings, e)
+			b.keep()
 		}
 	}
 }
@@ -54,7 +56,7 @@ func (b *gpuBench) encodeOnCPU(d *model.Dictionary, o encode.Options) (encoded, 
 		return encoded{}, err
 	}
 	defer encoder.Close()
-	return encodeWords(encoder, firstWords(b.vectors, b.compareWords).Data)
+	return encodeWords(encoder, b.first(b.compareWords).Data)
 }
 
 // measureEncoding compares encoding on the GPU with that on the CPU, and times it.
@@ -65,7 +67,8 @@ func (b *gpuBench) measureEncoding(e *Encoding, d *model.Dictionary, o encode.Op
 	}
 	defer opened.Close()
 	encoder := opened.(*kernels.Encoder)
-	compared, all := firstWords(b.vectors, b.compareWords).Data, firstWords(b.vectors, b.words).Data
+	all := b.first(b.words).Data
+	compared := b.first(b.compareWords).Data
 	one, err := encodeWords(encoder, compared)
 	if err != nil {
 		return err

@@ -8,7 +8,10 @@ import (
 	"io"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -18,7 +21,13 @@ import (
 // emulated is whether the tests run on the emulated driver, as in package kernels.
 var emulated = os.Getenv("OVERCOMPLETE_LIBCUDA") == ""
 
+// asProgram has the tests' program be bench, for gpu.sh.
+const asProgram = "OVERCOMPLETE_TEST_BENCH"
+
 func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+	}
 	os.Exit(func() int {
 		if emulated {
 			dir, err := os.MkdirTemp("", "")
@@ -38,22 +47,31 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// All of the benchmark, small, down to the table that it prints.
+// small are flags that make the benchmark small. 70,000 words are about as few as stream: a
+// code step has 16,384 of them, and there are two slots.
+const small = "--repeats 1 --compare-words 200 --compare-epochs 2 --scaling 100,250 --scaling-epochs 1 --stream-words 70000"
+
+// The benchmark, small, in two goes, down to the table that it prints.
 func TestGPU(t *testing.T) {
 	dir := t.TempDir()
 	path, torch := filepath.Join(dir, "bench.json"), filepath.Join(dir, "torch.json")
 	var out bytes.Buffer
-	err := run(strings.Fields("gpu --words 300 --dim 8 --atoms 24 --epochs 2 --repeats 1 --compare-words 200 --compare-epochs 2 "+
-		"--scaling 100,250 --scaling-epochs 1 --json "+path), &out)
-	if err != nil {
-		t.Fatal(err)
+	for _, parts := range []string{"scale compare", "train encode profile"} {
+		out.Reset()
+		if err := run(strings.Fields("gpu --words 300 --dim 8 --atoms 24 --epochs 2 "+small+" --json "+path+" "+parts), &out); err != nil {
+			t.Fatal(err)
+		}
 	}
 	r, err := readReport(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Agreement) != 4 || len(r.Trainings) != 4 || len(r.Profiles) != 2 || len(r.Encodings) != 4 || len(r.Scaling) != 2 {
+	if len(r.Agreement) != 4 || len(r.Trainings) != 5 || len(r.Profiles) != 2 || len(r.Encodings) != 4 || len(r.Scaling) != 2 {
 		t.Fatalf("%+v", r)
+	}
+	best := r.Trainings[4]
+	if best.Recipe != "best" || best.CodeSeconds != 0 || best.Sparsity < 0.9 {
+		t.Errorf("%+v", best)
 	}
 	for _, a := range r.Agreement {
 		if !a.Agree || !a.SameBits || a.CPU.Objective == 0 || a.CPU.Objective == a.GPU.Objective && a.GPU.Precision == "tf32" {
@@ -65,14 +83,21 @@ func TestGPU(t *testing.T) {
 			trained.Seconds < float64(trained.Epochs-1)*trained.EpochSeconds {
 			t.Errorf("%+v", trained)
 		}
+		if parts := trained.DictionarySeconds + trained.CodeSeconds; trained.Recipe == "paper" && math.Abs(parts/trained.Seconds-1) > 1e-9 {
+			t.Errorf("passes took %v s of %v", parts, trained.Seconds)
+		}
 	}
 	for _, p := range r.Profiles {
 		var sum float64
 		for _, k := range p.Kernels {
 			sum += k.Seconds
-			if floor := max(k.Bytes/r.Peaks.CopyBytes, k.Flops/r.Peaks.TF32Flops); math.Abs(k.FloorSeconds-floor) > 1e-12 || floor == 0 {
+			if floor := max(k.Bytes/r.Peaks.CopyBytes, k.Flops/r.Peaks.TF32Flops); math.Abs(k.FloorSeconds-floor) > 1e-12 ||
+				floor == 0 && (k.Name != "totals" || k.Step != "dictionary 4") { // which adds up no rows
 				t.Errorf("%+v", k)
 			}
+		}
+		if steps := p.Kernels[0].Step; !strings.HasPrefix(steps, "dictionary") && !strings.HasPrefix(steps, "code") {
+			t.Errorf("step %q", steps)
 		}
 		if len(p.Kernels) < 6 || sum > p.Training.Seconds || sum == 0 {
 			t.Errorf("%d kernels took %v s of %v", len(p.Kernels), sum, p.Training.Seconds)
@@ -92,7 +117,8 @@ func TestGPU(t *testing.T) {
 
 	peer := r.Trainings[0]
 	peer.Program, peer.Seconds = "peer", 3*peer.Seconds
-	if err := writeJSON(torch, Report{Trainings: []Training{peer}}); err != nil {
+	products := []Product{{Program: "torch", Name: "decode", Rows: 10, Columns: 20, Depth: 30, Seconds: 1e-6}}
+	if err := writeJSON(torch, Report{Trainings: []Training{peer}, Products: products}); err != nil {
 		t.Fatal(err)
 	}
 	var table bytes.Buffer
@@ -109,6 +135,33 @@ func TestGPU(t *testing.T) {
 			t.Errorf("a peer that takes three times as long: %s", line)
 		}
 	}
+	if !strings.Contains(table.String(), "0.012") { // 2·10·20·30 flops in a µs
+		t.Errorf("the table lacks the peer's product:\n%s", &table)
+	}
+
+	for want, change := range map[string]func(r *Report){
+		"is of another": func(r *Report) { r.Device = "another" },
+		"invalid char":  nil,
+	} {
+		if err := os.WriteFile(torch, []byte("{nonsense"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if change != nil {
+			changed := r
+			change(&changed)
+			if err := writeJSON(torch, changed); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before, _ := os.ReadFile(torch)
+		err := run(strings.Fields("gpu --json "+torch+" scale"), io.Discard)
+		if after, _ := os.ReadFile(torch); status(err, io.Discard) != 2 || !strings.Contains(err.Error(), want) || !bytes.Equal(after, before) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+	if err := run(strings.Fields("gpu nonsense"), io.Discard); status(err, io.Discard) != 2 || !strings.Contains(err.Error(), "nonsense") {
+		t.Errorf("a part that is none: error %v", err)
+	}
 }
 
 // A training that does not fit is a line in the report; the rest still runs.
@@ -118,8 +171,7 @@ func TestGPUOutOfMemory(t *testing.T) {
 	}
 	t.Setenv("EMULATED_MEMORY", "5000000")
 	path := filepath.Join(t.TempDir(), "bench.json")
-	err := run(strings.Fields("gpu --words 100 --dim 8 --atoms 24 --epochs 1 --repeats 1 --compare-words 100 --compare-epochs 1 "+
-		"--scaling 1000000,100 --scaling-epochs 1 --json "+path), io.Discard)
+	err := run(strings.Fields("gpu --dim 8 --atoms 24 --scaling 1000000,100 --scaling-epochs 1 --json "+path+" scale"), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,6 +185,82 @@ func TestGPUOutOfMemory(t *testing.T) {
 	}
 }
 
+// All of gpu.sh, small, but that PyTorch is missing. The kernels' tests are a program that
+// fails as Go's do when they panic; what it says is shown, and the rest runs.
+func TestGPUScript(t *testing.T) {
+	if !emulated {
+		t.Skip("needs the emulated driver")
+	}
+	bundle, results := t.TempDir(), filepath.Join(t.TempDir(), "results")
+	script, err := os.ReadFile("gpu.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	timeout, err := exec.LookPath("timeout")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"gpu.sh":       string(script),
+		"timeout":      "#!/usr/bin/env bash\nshift\nlimit=$1\nshift\nexec '" + timeout + "' $((20*limit)) \"$@\"\n", // a GPU is faster
+		"bench":        "#!/bin/sh\n" + asProgram + "=1 exec '" + os.Args[0] + "' \"$@\"\n",
+		"kernels.test": "#!/bin/sh\necho \"panic: device $CUDA_VISIBLE_DEVICES, $CUDA_CACHE_PATH\"\nexit 2\n",
+	} {
+		if err := os.WriteFile(filepath.Join(bundle, name), []byte(text), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, err := exec.Command("go", "build", "-tags", "gpu", "-o", bundle, "overcomplete").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	cmd := exec.Command(filepath.Join(bundle, "gpu.sh"), append([]string{results}, strings.Fields(small)...)...)
+	cmd.Env = append(os.Environ(), "WORDS=300", "DIM=8", "ATOMS=24", "EPOCHS=2", "PYTHON=false", "CUDA_VISIBLE_DEVICES=3,1", "PATH="+bundle+":"+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState.ExitCode() != 1 {
+		t.Fatalf("%v, want exit status 1\n%s", err, out)
+	}
+	if want := "panic: device 3, " + results + "/jit-cache\n"; !strings.Contains(string(out), want) {
+		t.Errorf("%q is not in\n%s", want, out)
+	}
+	stages, err := os.ReadFile(filepath.Join(results, "stages.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for line := range strings.Lines(string(stages)) {
+		got = append(got, strings.Join(strings.Fields(line)[:2], " "))
+	}
+	want := "device passed, tests failed, train passed, encode passed, compare passed, torch skipped, " +
+		"profile passed, stream passed, tool passed, scale passed"
+	if strings.Join(got, ", ") != want {
+		t.Errorf("stages are %v, want %s\n%s", got, want, out)
+	}
+	r, err := readReport(filepath.Join(results, "bench.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Agreement) != 4 || len(r.Trainings) != 5 || len(r.Profiles) != 2 || len(r.Encodings) != 4 || len(r.Scaling) != 2 {
+		t.Errorf("%+v", r)
+	}
+	if s := r.Streaming; s == nil || !s.SameBits || s.Resident.Objective != s.Streamed.Objective || s.Streamed.Words != 70000 {
+		t.Errorf("%+v", s)
+	}
+	table, err := os.ReadFile(filepath.Join(results, "table.txt"))
+	if err != nil || !strings.Contains(string(table), "streamed") || !strings.Contains(string(out), string(table)) {
+		t.Errorf("error %v\n%s", err, out)
+	}
+
+	// Its stages end in less than 8 minutes, whatever they do.
+	seconds := 0
+	for _, m := range regexp.MustCompile(`(?m)^stage \w+ (\d+) `).FindAllStringSubmatch(string(script), -1) {
+		limit, _ := strconv.Atoi(m[1])
+		seconds += limit
+	}
+	if seconds == 0 || seconds >= 480 {
+		t.Errorf("stages may take %d s", seconds)
+	}
+}
+
 // A kernel that fails ends its training, is told with its place, and makes the
 // benchmark fail. Nothing works after it in the process; what was measured before it is
 // kept.
@@ -143,7 +271,7 @@ func TestGPUFails(t *testing.T) {
 	t.Setenv("EMULATED_FAIL_LAUNCH", "700") // of every context: the longer trainings
 	path := filepath.Join(t.TempDir(), "bench.json")
 	err := run(strings.Fields("gpu --words 100 --dim 8 --atoms 24 --epochs 2 --repeats 1 --compare-words 60 --compare-epochs 1 "+
-		"--scaling 20 --scaling-epochs 1 --json "+path), io.Discard)
+		"--scaling 20 --scaling-epochs 1 --json "+path+" compare train scale"), io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "100 words, method A, tf32: kernels: ") {
 		t.Fatalf("error %v", err)
 	}
@@ -151,7 +279,7 @@ func TestGPUFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Agreement) == 0 || len(r.Trainings) != 4 || r.Trainings[0].Problem == "" || len(r.Scaling) != 1 || r.Scaling[0].Problem == "" {
+	if len(r.Agreement) == 0 || len(r.Trainings) != 5 || r.Trainings[0].Problem == "" || len(r.Scaling) != 1 || r.Scaling[0].Problem == "" {
 		t.Errorf("%+v\n%+v\n%+v", r.Agreement, r.Trainings, r.Scaling)
 	}
 }

@@ -5,12 +5,14 @@
 //	                machine's own limits and against other programs
 //	bench growth    how time and memory grow with words and atoms
 //	bench gpu       trainings and encoding on a GPU: against the CPU, against the
-//	                device's own speed, and how trainings grow with the vocabulary
+//	                device's own speed, streamed, and how trainings grow with the
+//	                vocabulary; or some of these parts
 //	bench vectors   write generated vectors, for other programs to train on
 //	bench table     the results of "bench gpu", and of peers, as a short table
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -20,11 +22,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"overcomplete/internal/atomicfile"
 )
 
 const usage = `usage: bench cpu [flags]                     measure trainings on the CPU, reading and writing
        bench growth [flags]                  measure how they grow with words and atoms
-       bench gpu [flags]                     measure trainings and encoding on a GPU
+       bench gpu [flags] [PART...]           measure trainings and encoding on a GPU, or some parts of that:
+                                             train, encode, compare, profile, stream, scale
        bench vectors [flags] FILE.npy        write generated vectors
        bench table BENCH.json [TORCH.json]   print results of "bench gpu"
 
@@ -94,14 +99,14 @@ func run(args []string, stdout io.Writer) error {
 			if err != nil {
 				return err
 			}
-			r.Trainings = slices.Concat(r.Trainings, peer.Trainings)
+			r.Trainings, r.Products = slices.Concat(r.Trainings, peer.Trainings), peer.Products
 		}
 		return r.print(stdout)
 	}
 	return errUsage
 }
 
-// parse parses flags that so many arguments follow.
+// parse parses flags that so many arguments follow, or, if that is −1, any number.
 func parse(flags *flag.FlagSet, args []string, following int) error {
 	flags.SetOutput(io.Discard)
 	err := flags.Parse(args)
@@ -112,7 +117,7 @@ func parse(flags *flag.FlagSet, args []string, following int) error {
 		return err
 	case err != nil:
 		return usageError{err}
-	case flags.NArg() != following:
+	case following >= 0 && flags.NArg() != following:
 		return errUsage
 	}
 	return nil
@@ -157,11 +162,14 @@ func count(s string) (int, error) {
 	return int(n), nil
 }
 
-// writeJSON writes what was measured to a file.
+// writeJSON writes what was measured to a file, whole or not at all.
 func writeJSON(path string, report any) error {
 	data, err := json.MarshalIndent(report, "", "  ")
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(path, append(data, '\n'), 0o666)
+	return atomicfile.WriteFile(context.Background(), path, true, func(w io.Writer) error {
+		_, err := w.Write(append(data, '\n'))
+		return err
+	})
 }

@@ -9,17 +9,19 @@ import (
 	"text/tabwriter"
 )
 
-// Report is what "bench gpu" measures. Peers write one with Trainings alone.
+// Report is what "bench gpu" measures. Peers write one with Trainings and Products alone.
 type Report struct {
 	Device     string      `json:"device"`
 	Capability string      `json:"compute_capability,omitempty"`
 	Driver     string      `json:"driver,omitempty"` // the newest version of CUDA that it supports
 	Processors int         `json:"processors,omitempty"`
 	Peaks      Peaks       `json:"peaks"`
-	Agreement  []Agreement `json:"agreement"` // CPU against GPU
 	Trainings  []Training  `json:"trainings"`
-	Profiles   []Profile   `json:"profiles"`
 	Encodings  []Encoding  `json:"encodings"`
+	Agreement  []Agreement `json:"agreement"` // CPU against GPU
+	Products   []Product   `json:"products"`
+	Profiles   []Profile   `json:"profiles"`
+	Streaming  *Streaming  `json:"streaming"`
 	Scaling    []Training  `json:"scaling"` // over the vocabulary
 }
 
@@ -38,6 +40,7 @@ const ours = "overcomplete"
 // each kind, which warms the device up.
 type Training struct {
 	Program      string    `json:"program"` // "overcomplete", or a peer
+	Recipe       string    `json:"recipe"`
 	Method       string    `json:"method"`
 	Precision    string    `json:"precision"`
 	Words        int       `json:"words"`
@@ -47,10 +50,15 @@ type Training struct {
 	Seconds      float64   `json:"seconds"`       // of all epochs; the median of Repeats
 	EpochSeconds float64   `json:"epoch_seconds"` // the median of an epoch's
 	Repeats      []float64 `json:"repeats"`       // seconds of all epochs, of each time that it ran
-	Error        float64   `json:"error"`
-	Objective    float64   `json:"objective"`
-	Sparsity     float64   `json:"sparsity"`
-	Problem      string    `json:"problem,omitempty"` // why it did not run to its end
+
+	// What Seconds consist of, where epochs have two passes.
+	DictionarySeconds float64 `json:"dictionary_seconds,omitempty"`
+	CodeSeconds       float64 `json:"code_seconds,omitempty"`
+
+	Error     float64 `json:"error"`
+	Objective float64 `json:"objective"`
+	Sparsity  float64 `json:"sparsity"`
+	Problem   string  `json:"problem,omitempty"` // why it did not run to its end
 }
 
 // Agreement compares a training on the GPU with the same on the CPU.
@@ -63,6 +71,26 @@ type Agreement struct {
 	Agree     bool     `json:"agree"`
 }
 
+// Streaming compares a training whose words are on the GPU with the same when they go through
+// it in parts.
+type Streaming struct {
+	Resident Training `json:"resident"`
+	Streamed Training `json:"streamed"`
+	Memory   int64    `json:"memory_bytes"` // of the GPU, to stream with
+	SameBits bool     `json:"same_bits"`
+}
+
+// Product is a product of matrices that training consists of, rows × depth by depth × columns.
+type Product struct {
+	Program   string  `json:"program"`
+	Name      string  `json:"name"`
+	Precision string  `json:"precision"`
+	Rows      int     `json:"rows"`
+	Columns   int     `json:"columns"`
+	Depth     int     `json:"depth"`
+	Seconds   float64 `json:"seconds"`
+}
+
 // Profile is a training of which every launch was timed.
 type Profile struct {
 	Training Training `json:"training"` // slower than without
@@ -72,12 +100,17 @@ type Profile struct {
 // Kernel is what all launches of a kernel took together and moved at least, and
 // what that makes of the device's own speed.
 type Kernel struct {
+	Step         string  `json:"step,omitempty"` // of a training's program
 	Name         string  `json:"name"`
 	Launches     int     `json:"launches"`
 	Seconds      float64 `json:"seconds"`
 	Bytes        float64 `json:"bytes"`
 	Flops        float64 `json:"flops"`
 	FloorSeconds float64 `json:"floor_seconds"` // Bytes or Flops at Peaks, whichever takes longer
+
+	Registers int     `json:"registers"`   // of a thread
+	Local     int     `json:"local_bytes"` // of a thread: what registers have no room for
+	Occupancy float64 `json:"occupancy"`   // share of a multiprocessor's threads that can run at once
 }
 
 // Encoding is codes for words in memory with a dictionary that was learned from
@@ -157,22 +190,24 @@ func (r *Report) print(out io.Writer) error {
 	}
 	if len(r.Trainings) > 0 {
 		t := r.Trainings[0]
-		head(fmt.Sprintf("Training, %d × %d → %d, %d epochs", t.Words, t.Dim, t.Atoms, t.Epochs),
-			"program method precision seconds ms/epoch error objective sparsity_% times_ours")
+		head(fmt.Sprintf("Training, %d × %d → %d", t.Words, t.Dim, t.Atoms),
+			"program recipe method precision epochs seconds ms/epoch dictionary_s codes_s error objective sparsity_% times_ours")
 		for _, t := range r.Trainings {
 			if t.Problem != "" {
-				row(t.Program, t.Method, t.Precision, t.Problem)
+				row(t.Program, t.Recipe, t.Method, t.Precision, t.Epochs, t.Problem)
 				continue
 			}
-			row(t.Program, t.Method, t.Precision, t.Seconds, 1000*t.EpochSeconds, t.Error, t.Objective, percent(t.Sparsity), r.ratio(t))
+			row(t.Program, t.Recipe, t.Method, t.Precision, t.Epochs, t.Seconds, 1000*t.EpochSeconds, t.DictionarySeconds, t.CodeSeconds,
+				t.Error, t.Objective, percent(t.Sparsity), r.ratio(t))
 		}
 	}
 	profile := func(of string, kernels []Kernel) {
-		head("Kernels, "+of+" when each launch is timed", "kernel launches ms GB/s of_copy_% TFLOP/s of_mma_% of_floor_%")
+		head("Kernels, "+of+" when each launch is timed",
+			"kernel step launches ms GB/s of_copy_% TFLOP/s of_mma_% of_floor_% registers local_B occupancy_%")
 		for _, k := range kernels {
 			bytes, flops := k.Bytes/k.Seconds, k.Flops/k.Seconds
-			row(k.Name, k.Launches, 1000*k.Seconds, bytes/1e9, percent(bytes/r.Peaks.CopyBytes), flops/1e12,
-				percent(flops/r.Peaks.TF32Flops), percent(k.FloorSeconds/k.Seconds))
+			row(k.Name, k.Step, k.Launches, 1000*k.Seconds, bytes/1e9, percent(bytes/r.Peaks.CopyBytes), flops/1e12,
+				percent(flops/r.Peaks.TF32Flops), percent(k.FloorSeconds/k.Seconds), k.Registers, k.Local, percent(k.Occupancy))
 		}
 	}
 	for _, p := range r.Profiles {
@@ -197,6 +232,30 @@ func (r *Report) print(out io.Writer) error {
 			profile(fmt.Sprintf("encoding, method %s, %s,", e.Method, e.Precision), e.Kernels)
 		}
 	}
+	if len(r.Products) > 0 {
+		head("Products of these shapes in PyTorch", "program product precision rows columns depth µs TFLOP/s of_mma_%")
+		for _, p := range r.Products {
+			flops := 2 * float64(p.Rows) * float64(p.Columns) * float64(p.Depth) / p.Seconds
+			row(p.Program, p.Name, p.Precision, p.Rows, p.Columns, p.Depth, 1e6*p.Seconds, flops/1e12, percent(flops/r.Peaks.TF32Flops))
+		}
+	}
+	if s := r.Streaming; s != nil {
+		head(fmt.Sprintf("Streaming, %d × %d → %d with %.3g GB of the GPU's memory", s.Resident.Words, s.Resident.Dim, s.Resident.Atoms, float64(s.Memory)/1e9),
+			"words precision ms/epoch same_bits")
+		for _, run := range []struct {
+			Training
+			where string
+		}{{s.Resident, "on the GPU"}, {s.Streamed, "streamed"}} {
+			if run.Program == "" {
+				continue
+			}
+			if run.Problem != "" {
+				row(run.where, run.Precision, run.Problem)
+				continue
+			}
+			row(run.where, run.Precision, 1000*run.EpochSeconds, s.SameBits)
+		}
+	}
 	if len(r.Scaling) > 0 {
 		head("Vocabulary", "words precision ms/epoch ns/word sparsity_%")
 		for _, t := range r.Scaling {
@@ -216,7 +275,7 @@ func (r *Report) ratio(peer Training) string {
 		return ""
 	}
 	for _, t := range r.Trainings {
-		same := t.Method == peer.Method && t.Precision == peer.Precision && t.Words == peer.Words && t.Dim == peer.Dim &&
+		same := t.Recipe == peer.Recipe && t.Method == peer.Method && t.Precision == peer.Precision && t.Words == peer.Words && t.Dim == peer.Dim &&
 			t.Atoms == peer.Atoms && t.Epochs == peer.Epochs
 		if t.Program == ours && same && t.Seconds > 0 {
 			return fmt.Sprintf("%.2f", peer.Seconds/t.Seconds)

@@ -23,6 +23,7 @@ type GPU struct {
 type Device struct {
 	Index     int       // of the GPU, as [GPUs] counts
 	Precision Precision // of the products; "" means TF32
+	Memory    int64     // bytes of the GPU's memory to use at most; 0 for what is free
 }
 
 // Precision is how products of matrices are computed. All else is float32, and

@@ -83,7 +83,7 @@ func openEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch
 	if err != nil {
 		return nil, err
 	}
-	g, err := openGPU(d.Index)
+	g, err := d.open()
 	if err != nil {
 		return nil, err
 	}
@@ -117,12 +117,11 @@ func (e *Encoder) rowBytes() int64 {
 func (e *Encoder) prepare(least int, beside int64) error {
 	g := e.gpu
 	defer g.enter()()
-	free, _, err := cu.MemInfo()
-	g.check("cuMemGetInfo", err)
+	room := g.room()
 	if g.err != nil {
 		return g.err
 	}
-	e.batch = int(min(int64(e.batch), (free/20*19-e.fixedBytes()-beside)/e.rowBytes()))
+	e.batch = int(min(int64(e.batch), (room/20*19-e.fixedBytes()-beside)/e.rowBytes()))
 	if e.batch < least {
 		return fmt.Errorf("%w on GPU %d for %d sparse dimensions", train.ErrMemory, g.device.Index, e.atoms)
 	}

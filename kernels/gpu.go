@@ -25,16 +25,28 @@ type gpu struct {
 	modules    []cu.Module
 	functions  map[string]*function // those that were used
 	mostShared int                  // dynamic shared memory that a block may have, in bytes
+	mostMemory int64                // bytes to use at most, or 0
 	pinned     []unsafe.Pointer
 	pinner     runtime.Pinner // keeps in place what copies under way read or write
 	allocated  int64          // bytes on the device
 	locked     int64          // bytes of the host that are page-locked
 	lacksHost  bool           // whether more could not be page-locked
 	profiling  bool
+	step       string // of a program, whose launches follow
 	profile    []timedLaunch
 	err        error
 
 	compute, load, store cu.Stream // kernels, copies to the device, copies from it
+}
+
+// open makes a context on the device.
+func (d Device) open() (*gpu, error) {
+	g, err := openGPU(d.Index)
+	if err != nil {
+		return nil, err
+	}
+	g.mostMemory = d.Memory
+	return g, nil
 }
 
 // openGPU makes a context on a device.
@@ -182,6 +194,16 @@ func (g *gpu) check(call string, err error) {
 	g.err = fmt.Errorf("kernels: %s%s: %w", call, place, driver.Named(err))
 }
 
+// room returns how many bytes of device memory there are to use.
+func (g *gpu) room() int64 {
+	free, _, err := cu.MemInfo()
+	g.check("cuMemGetInfo", err)
+	if g.mostMemory != 0 {
+		free = min(free, g.mostMemory)
+	}
+	return free
+}
+
 // alloc returns zeroed device memory for n elements.
 func alloc[T any](g *gpu, n int) pointer[T] {
 	if g.err != nil {
@@ -314,6 +336,6 @@ func (g *gpu) queue(l launch, s cu.Stream) {
 		g.check("launch of "+l.kernel, driver.Launch(f.Function, l.x, l.y, l.threads, l.shared, s, l.arguments))
 	}
 	if g.profiling {
-		g.profile = append(g.profile, timedLaunch{l, start, g.mark(s)})
+		g.profile = append(g.profile, timedLaunch{l, g.step, start, g.mark(s)})
 	}
 }

@@ -10,19 +10,26 @@ import (
 	"gorgonia.org/cu"
 )
 
-// KernelTime is what the launches of a kernel took together, and the least
+// KernelTime is what the launches of a kernel by one step took together, and the least
 // that they had to do, as the head of its source file counts it.
 type KernelTime struct {
 	Name     string
+	Step     string // of a training's program, such as "dictionary 1"; "" for launches by none
 	Launches int
 	Seconds  float64
 	Bytes    float64 // to and from the device's memory, each matrix once
 	Flops    float64 // of the tensor cores, with TF32 factors
+
+	// What its threads take.
+	Registers int
+	Local     int     // bytes of memory, where registers don't do
+	Occupancy float64 // share of a multiprocessor's threads that run at once, if there are enough
 }
 
 // timedLaunch is a launch between two marks of its stream.
 type timedLaunch struct {
 	launch
+	step       string
 	start, end cu.Event
 }
 
@@ -60,10 +67,10 @@ func (g *gpu) Profile() ([]KernelTime, error) {
 	}
 	var times []KernelTime
 	for _, l := range g.profile {
-		i := slices.IndexFunc(times, func(t KernelTime) bool { return t.Name == l.kernel })
+		i := slices.IndexFunc(times, func(t KernelTime) bool { return t.Name == l.kernel && t.Step == l.step })
 		if i < 0 {
 			i = len(times)
-			times = append(times, KernelTime{Name: l.kernel})
+			times = append(times, g.resources(l))
 		}
 		times[i].Launches++
 		times[i].Seconds += g.seconds(l.start, l.end)
@@ -73,6 +80,26 @@ func (g *gpu) Profile() ([]KernelTime, error) {
 	g.profiling, g.profile = false, nil
 	slices.SortStableFunc(times, func(a, b KernelTime) int { return cmp.Compare(b.Seconds, a.Seconds) })
 	return times, g.err
+}
+
+// resources is what the threads of a launch take.
+func (g *gpu) resources(l timedLaunch) KernelTime {
+	t := KernelTime{Name: l.kernel, Step: l.step}
+	if g.err != nil {
+		return t
+	}
+	f := g.function(l.kernel)
+	for attribute, value := range map[cu.FunctionAttribute]*int{cu.NumRegs: &t.Registers, cu.LocalSizeBytes: &t.Local} {
+		var err error
+		*value, err = f.Attribute(attribute)
+		g.check("cuFuncGetAttribute of "+l.kernel, err)
+	}
+	blocks, err := f.MaxActiveBlocksPerMultiProcessor(l.threads, int64(l.shared))
+	g.check("cuOccupancyMaxActiveBlocksPerMultiprocessor of "+l.kernel, err)
+	most, err := cu.Device(g.device.Index).Attribute(cu.MaxThreadsPerMultiprocessor)
+	g.check("cuDeviceGetAttribute", err)
+	t.Occupancy = float64(blocks*l.threads) / float64(most)
+	return t
 }
 
 // rowTotals is how many numbers of each row are summed.
@@ -103,9 +130,7 @@ func Measure(device int) (Peaks, error) {
 
 func (g *gpu) measure() (p Peaks) {
 	defer g.enter()()
-	free, _, err := cu.MemInfo()
-	g.check("cuMemGetInfo", err)
-	bytes := min(1<<30, free/4)
+	bytes := min(1<<30, g.room()/4)
 	from, to := alloc[byte](g, int(bytes)), alloc[byte](g, int(bytes))
 	p.CopyBytes = 2 * float64(bytes) / g.best(func() {
 		g.check("cuMemcpyDtoDAsync", cu.MemcpyDtoDAsync(cu.DevicePtr(to), cu.DevicePtr(from), bytes, g.compute))

@@ -42,13 +42,18 @@ func TestProfile(t *testing.T) {
 	// Dictionary steps have 40, 40 and 20 words, code steps 64 and 36. Each has
 	// two products of codes and D.
 	const steps, codeSteps = 3, 2
-	const decodes = 2 * (steps + codeSteps)
+	decode := func(n float64) KernelTime {
+		return KernelTime{Launches: int(n), Bytes: 4 * (words*(atoms+dim) + n*atoms*dim), Flops: 3 * 2 * words * atoms * dim}
+	}
 	want := map[string]KernelTime{
-		"decode_fp32": {Launches: decodes, Bytes: 4 * (4*words*(atoms+dim) + decodes*atoms*dim), Flops: 3 * 4 * 2 * words * atoms * dim},
-		"accumulate_fp32": {Launches: steps, Bytes: 4 * (words*(atoms+dim) + steps*2*atoms*dim),
+		"dictionary 1 decode_fp32": decode(steps),
+		"dictionary 2 accumulate_fp32": {Launches: steps, Bytes: 4 * (words*(atoms+dim) + steps*2*atoms*dim),
 			Flops: 3 * 4 * words * atoms * dim},
-		"correlate_fp32": {Launches: codeSteps, Bytes: 20*words*atoms + 4*(words*dim+codeSteps*atoms*dim), Flops: 3 * 2 * words * atoms * dim},
-		"finish_codes":   {Launches: codeSteps, Bytes: 4 * words * atoms},
+		"dictionary 3 decode_fp32": decode(steps),
+		"code 1 decode_fp32":       decode(codeSteps),
+		"code 2 correlate_fp32":    {Launches: codeSteps, Bytes: 20*words*atoms + 4*(words*dim+codeSteps*atoms*dim), Flops: 3 * 2 * words * atoms * dim},
+		"code 3 decode_fp32":       decode(codeSteps),
+		"code 3 finish_codes":      {Launches: codeSteps, Bytes: 4 * words * atoms},
 	}
 	var sum float64
 	for i, k := range times {
@@ -56,14 +61,19 @@ func TestProfile(t *testing.T) {
 		if k.Seconds <= 0 || i > 0 && k.Seconds > times[i-1].Seconds {
 			t.Errorf("%s took %v s", k.Name, k.Seconds)
 		}
+		if k.Registers < 1 || k.Local < 0 || !(k.Occupancy > 0 && k.Occupancy <= 1) {
+			t.Errorf("%s takes %+v", k.Name, k)
+		}
 		if k.Name == "body" || k.Name == "totals" {
-			if k.Bytes == 0 || k.Flops != 0 {
+			countsOnly := k.Name == "totals" && k.Step == "dictionary 4" // adds up no rows
+			if (k.Bytes == 0) != countsOnly || k.Flops != 0 {
 				t.Errorf("%+v", k)
 			}
 			continue
 		}
-		w, ok := want[k.Name]
-		if delete(want, k.Name); !ok || k.Launches != w.Launches || k.Bytes != w.Bytes || k.Flops != w.Flops {
+		name := k.Step + " " + k.Name
+		w, ok := want[name]
+		if delete(want, name); !ok || k.Launches != w.Launches || k.Bytes != w.Bytes || k.Flops != w.Flops {
 			t.Errorf("%+v, want %+v", k, w)
 		}
 	}

@@ -106,6 +106,9 @@ func (b *Trainer) run(p *program, at parts[pointer[float32]], words, epoch int) 
 		if s.rows == graph.Words {
 			rows = words
 		}
+		if g.profiling {
+			g.step = fmt.Sprintf("%s %d", p.Name, i+1)
+		}
 		b.multiply(p, s.Step, at, words, epoch)
 		if len(s.body) > 0 {
 			k := p.steps[i].body
@@ -124,6 +127,7 @@ func (b *Trainer) run(p *program, at parts[pointer[float32]], words, epoch int) 
 			g.queue(k.launch(s.rowTotals()), g.compute)
 		}
 	}
+	g.step = ""
 }
 
 // multiply launches a step's product, if it has one.

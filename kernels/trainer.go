@@ -77,7 +77,7 @@ func newTrainer(d Device, p train.Problem, codeBatch int) (*Trainer, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, err := openGPU(d.Index)
+	g, err := d.open()
 	if err != nil {
 		return nil, err
 	}
@@ -106,12 +106,14 @@ func compileStep(build graph.Build, spec graph.Spec) (*executable, error) {
 // Device implements [train.Trainer].
 func (b *Trainer) Device() string { return b.gpu.name(b.precision) }
 
+// Streams returns whether words go through the device in parts, because not all fit.
+func (b *Trainer) Streams() bool { return b.slotWords < b.words }
+
 // prepare makes sure that there is enough memory, and then takes it.
 func (b *Trainer) prepare(p train.Problem, dictionaryStep, codeStep *executable) error {
 	g := b.gpu
 	defer g.enter()()
-	free, _, err := cu.MemInfo()
-	g.check("cuMemGetInfo", err)
+	free := g.room()
 	if g.err != nil {
 		return g.err
 	}
@@ -120,8 +122,7 @@ func (b *Trainer) prepare(p train.Problem, dictionaryStep, codeStep *executable)
 		return fmt.Errorf("%w on GPU %d for %d words × %d sparse dimensions: at most %d words would fit",
 			train.ErrMemory, g.device.Index, b.words, b.atoms, b.mostWords(free, dictionaryStep, codeStep))
 	}
-	resident := b.slotWords == b.words
-	if total, ok := memory.Total(); ok && !resident {
+	if total, ok := memory.Total(); ok && b.Streams() {
 		if fit := b.hostWords(total); b.words > fit {
 			return fmt.Errorf("%w: %d words × %d sparse dimensions fit neither on the GPU nor into the machine's memory; at most %d words would fit",
 				train.ErrMemory, b.words, b.atoms, fit)
@@ -142,7 +143,7 @@ func (b *Trainer) prepare(p train.Problem, dictionaryStep, codeStep *executable)
 
 // fill allocates the device's memory and fills it.
 func (b *Trainer) fill(p train.Problem, dictionaryStep, codeStep *executable) (err error) {
-	g, resident := b.gpu, b.slotWords == b.words
+	g, resident := b.gpu, !b.Streams()
 	b.rowPitch = max(b.rows(graph.Words), b.atoms)
 	b.rowNumbers = alloc[float64](g, b.rowPitch*max(dictionaryStep.rowNumbers, codeStep.rowNumbers))
 	b.used = alloc[int32](g, b.atoms)
@@ -265,7 +266,7 @@ func (b *Trainer) codePass(ctx context.Context, epoch int, sums *train.Sums) err
 // work on the words of one, those of the other are stored, and the next ones loaded.
 func (b *Trainer) eachSlot(ctx context.Context, most int, renew bool, f func(at parts[pointer[float32]], first, words int)) error {
 	g := b.gpu
-	if b.slotWords == b.words {
+	if !b.Streams() {
 		if err := ctx.Err(); err != nil {
 			return err
 		}

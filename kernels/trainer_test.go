@@ -19,6 +19,8 @@ import (
 
 	"gorgonia.org/cu"
 
+	"overcomplete/encode"
+	"overcomplete/encode/encodetest"
 	"overcomplete/graph"
 	"overcomplete/internal/memory"
 	"overcomplete/model"
@@ -585,6 +587,43 @@ func TestCompilerRefuses(t *testing.T) {
 	want := regexp.MustCompile(`^kernels: cuModuleLoadDataEx of accumulate.ptx \(\w+\.go:\d+\): \w*Ptx\w*: [^\n]*line 1; fatal : the emulated compiler refuses$`)
 	if err == nil || !want.MatchString(err.Error()) {
 		t.Errorf("error %v, want %v", err, want)
+	}
+}
+
+// A limit of the memory to use has words go through the device in parts that would all fit,
+// to the same bits.
+func TestMemoryLimit(t *testing.T) {
+	const words, codeBatch, slot = 300, 32, 64
+	p := sample(words)
+	whole := trainedNew(t, p, TF32, codeBatch, 3)
+	limit, err := strconv.ParseInt(memoryFor(t, p, slot, codeBatch), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := newTrainer(Device{Memory: limit}, p, codeBatch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if !b.Streams() || b.slotWords != slot {
+		t.Errorf("slots of %d words, want %d", b.slotWords, slot)
+	}
+	if !reflect.DeepEqual(trained(t, b, p, 3), whole) {
+		t.Error("other bits than without a limit")
+	}
+	for _, limit := range []int64{1, -1} {
+		d := Device{Memory: limit}
+		if _, err := d.Trainer(p); !errors.Is(err, train.ErrMemory) {
+			t.Errorf("%d bytes for a trainer: error %v, want %v", limit, err, train.ErrMemory)
+		}
+		_, dictionary := encodetest.Problem(1, p.Dim, 24)
+		o := encode.Options{Lambda: 0.1, Steps: 1, Most: 4}
+		if _, err := d.Encoder(dictionary, o); !errors.Is(err, train.ErrMemory) {
+			t.Errorf("%d bytes for an encoder: error %v, want %v", limit, err, train.ErrMemory)
+		}
+		if _, err := d.Learner(dictionary, 1, o); !errors.Is(err, train.ErrMemory) {
+			t.Errorf("%d bytes for a learner: error %v, want %v", limit, err, train.ErrMemory)
+		}
 	}
 }
 

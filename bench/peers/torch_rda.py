@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The training of package train in PyTorch, for comparison: eager and compiled.
+"""The training of package train in PyTorch, for comparison: eager, compiled, and
+compiled with all of an epoch in one CUDA graph. And its three products alone.
 
 usage: torch_rda.py VECTORS.npy [flags]
 
@@ -10,14 +11,16 @@ the passes, after two epochs to warm up (which is when compilation happens), and
 end when the device is done. What only metrics need is left out of the passes,
 which "bench gpu" does compute there.
 
-A mode is eager or the name of a mode of torch.compile. --json has an object like
-that of "bench gpu", with the trainings alone; it is written after each mode.
+A mode is eager, the name of a mode of torch.compile, or graph. --json has an object
+like that of "bench gpu", with the products and trainings alone; it is written after
+the products, which are cuBLAS's, and after each mode.
 Without PyTorch or a GPU to run on, the script says so and exits with 3.
 """
 
 import argparse
 import json
 import math
+import os
 import platform
 import statistics
 import sys
@@ -63,9 +66,26 @@ def code_step(X, A, S, Q, D, threshold, rate, nonnegative: bool):
     A.copy_(codes * torch.clamp(beta, 0, 1)[:, None])
 
 
+def batches(words, o):
+    """Words of a step of the dictionary, and of the codes."""
+    # Those of the codes in parts of equal size: another size would be compiled anew.
+    return max(1, math.ceil(words / o.dictionary_steps)), math.ceil(words / math.ceil(words / o.code_batch))
+
+
+def steps(mode):
+    """The two steps as a mode has them."""
+    if mode == "eager":
+        return dictionary_step, code_step
+    options = {} if mode in ("default", "graph") else {"mode": mode}
+    return [torch.compile(step, dynamic=False, **options) for step in (dictionary_step, code_step)]
+
+
 class Training:
-    def __init__(self, X, o, mode):
+    def __init__(self, X, o, steps, compiled=None):
+        """With compiled, a set, epochs are graphs: of batches whose steps it says are compiled."""
         self.X, self.o = X, o
+        self.dictionary_step, self.code_step = steps
+        self.compiled, self.graph = compiled, None
         words, dim = X.shape
         generator = torch.Generator(X.device).manual_seed(o.seed)
 
@@ -75,34 +95,41 @@ class Training:
         self.D = uniform(o.atoms, dim, 0.6 / math.sqrt(dim + o.atoms))
         self.A = uniform(words, o.atoms, 0.6 / math.sqrt(o.atoms + 1))
         self.S, self.Q, self.H = torch.zeros_like(self.A), torch.zeros_like(self.A), torch.zeros_like(self.D)
-        self.sums = torch.zeros(2, device=X.device)
-        self.batch = max(1, math.ceil(words / o.dictionary_steps))
-        # Parts of equal size: another size would be compiled anew.
-        self.code_batch = math.ceil(words / math.ceil(words / o.code_batch))
-        self.dictionary_step, self.code_step = dictionary_step, code_step
-        if mode != "eager":
-            options = {"dynamic": False} if mode == "default" else {"dynamic": False, "mode": mode}
-            self.dictionary_step = torch.compile(dictionary_step, **options)
-            self.code_step = torch.compile(code_step, **options)
+        self.sums, self.threshold = torch.zeros(2, device=X.device), torch.zeros((), device=X.device)
+        self.batch, self.code_batch = batches(words, o)
 
-    def epoch(self, t):
-        """Trains one epoch and returns its seconds."""
-        o, start = self.o, time.perf_counter()
+    def passes(self):
+        """Queues an epoch's work."""
+        o, words = self.o, len(self.X)
         self.sums.zero_()
-        words = len(self.X)
         for i in range(0, words, self.batch):
             b = slice(i, i + self.batch)
             self.dictionary_step(self.X[b], self.A[b], self.D, self.H, self.sums, o.tau, o.rate)
-        threshold = torch.tensor(t * o.lam, device=self.X.device)
         for i in range(0, words, self.code_batch):
             b = slice(i, i + self.code_batch)
-            self.code_step(self.X[b], self.A[b], self.S[b], self.Q[b], self.D, threshold, o.rate, o.method == "B")
+            self.code_step(self.X[b], self.A[b], self.S[b], self.Q[b], self.D, self.threshold, o.rate, o.method == "B")
+
+    def epoch(self, t):
+        """Trains one epoch and returns its seconds, without those of capturing a graph."""
+        if self.compiled and self.batch in self.compiled and self.graph is None:
+            self.graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self.graph):  # computes nothing yet
+                self.passes()
+        self.threshold.fill_(t * self.o.lam)
+        synchronize(self.X)
+        start = time.perf_counter()
+        if self.graph is None:
+            self.passes()
+            if self.compiled is not None:
+                self.compiled.add(self.batch)
+        else:
+            self.graph.replay()
         shortened = self.sums[1].item()  # waits for the device
-        if self.X.is_cuda:
-            torch.cuda.synchronize()
+        synchronize(self.X)
         seconds = time.perf_counter() - start
-        if 10 * shortened > math.ceil(words / self.batch):
+        if 10 * shortened > math.ceil(len(self.X) / self.batch):
             self.batch = max(1, self.batch // 2)
+            self.graph = None  # it is of the old size
         return seconds
 
     def metrics(self):
@@ -123,20 +150,58 @@ class Training:
                 "sparsity": zeros / self.A.numel()}
 
 
+def save(report, path):
+    if path:
+        with open(path + ".new", "w") as f:
+            json.dump(report, f, indent=2)
+        os.replace(path + ".new", path)
+
+
+def synchronize(X):
+    if X.is_cuda:
+        torch.cuda.synchronize()
+
+
 def measure(X, o, mode):
-    warm = Training(X, o, mode)
+    how = steps(mode), set() if mode == "graph" else None
+    warm = Training(X, o, *how)
     for t in (1, 2):
         warm.epoch(t)
     del warm
     runs = []
     for _ in range(o.repeats):
-        training = Training(X, o, mode)
+        training = Training(X, o, *how)
         epochs = [training.epoch(t) for t in range(1, o.epochs + 1)]
         runs.append((sum(epochs), statistics.median(epochs), training.metrics()))
         del training
     runs.sort(key=lambda run: run[0])
     seconds, epoch_seconds, metrics = runs[len(runs) // 2]
     return {"seconds": seconds, "epoch_seconds": epoch_seconds, "repeats": [run[0] for run in runs], **metrics}
+
+
+def products(X, o):
+    """Times the products of a step of each pass: a 20th of 20 in a row, the median of five times."""
+    words, dim = X.shape
+    batch, code_batch = batches(words, o)
+    times = []
+    for precision, dtype in (("tf32", torch.float32), ("fp16", torch.float16)) if X.is_cuda else (("fp32", torch.float32),):
+
+        def factor(rows, columns):
+            return torch.randn(rows, columns, device=X.device).to(dtype)
+
+        A, R, D, C = factor(batch, o.atoms), factor(batch, dim), factor(o.atoms, dim), factor(code_batch, dim)
+        for name, left, right in (("decode", A, D), ("accumulate", A.T, R), ("correlate", C, D.T)):
+            seconds = []
+            for _ in range(6):  # the first is to warm up
+                synchronize(X)
+                start = time.perf_counter()
+                for _ in range(20):
+                    left @ right
+                synchronize(X)
+                seconds.append((time.perf_counter() - start) / 20)
+            times.append({"program": f"torch {torch.__version__}", "name": name, "precision": precision, "rows": left.shape[0],
+                          "columns": right.shape[1], "depth": left.shape[1], "seconds": statistics.median(seconds[1:])})
+    return times
 
 
 def main():
@@ -153,7 +218,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--modes", default="eager,default", help="such as max-autotune-no-cudagraphs, which takes minutes to compile")
+    parser.add_argument("--modes", default="eager,default,graph", help="such as max-autotune-no-cudagraphs, which takes minutes to compile")
     parser.add_argument("--json")
     o = parser.parse_args()
     if o.device.startswith("cuda") and not torch.cuda.is_available():
@@ -162,10 +227,13 @@ def main():
     torch.set_float32_matmul_precision("high")  # TF32
     X = torch.from_numpy(np.load(o.vectors)).to(o.device)
     on_gpu = X.is_cuda
-    report = {"device": torch.cuda.get_device_name(X.device) if on_gpu else platform.processor() or "CPU", "trainings": []}
+    report = {"device": torch.cuda.get_device_name(X.device) if on_gpu else platform.processor() or "CPU", "products": products(X, o), "trainings": []}
+    for product in report["products"]:
+        print(product)
+    save(report, o.json)
     failed = False
     for mode in o.modes.split(","):
-        training = {"program": f"torch {torch.__version__} {mode}", "method": o.method, "precision": "tf32" if on_gpu else "fp32",
+        training = {"program": f"torch {torch.__version__} {mode}", "recipe": "paper", "method": o.method, "precision": "tf32" if on_gpu else "fp32",
                     "words": X.shape[0], "dim": X.shape[1], "atoms": o.atoms, "epochs": o.epochs}
         try:
             training |= measure(X, o, mode)
@@ -174,9 +242,7 @@ def main():
             training["problem"] = f"{type(error).__name__}: {error}".splitlines()[0]
         report["trainings"].append(training)
         print({key: training[key] for key in ("program", "seconds", "epoch_seconds", "error", "objective", "sparsity", "problem") if key in training})
-        if o.json:
-            with open(o.json, "w") as f:
-                json.dump(report, f, indent=2)
+        save(report, o.json)
     sys.exit(failed)
 
 

@@ -78,7 +78,7 @@ func TestBuild(t *testing.T) {
 		cuMemcpyHtoD_v2 cuMemcpyDtoH_v2 cuMemcpyHtoDAsync_v2 cuMemcpyDtoHAsync_v2 cuMemcpyDtoDAsync_v2
 		cuMemsetD8_v2 cuMemsetD8Async cuMemsetD32_v2 cuMemsetD32Async
 		cuModuleLoadData cuModuleLoadDataEx cuModuleUnload cuModuleGetFunction
-		cuFuncSetAttribute cuFuncGetAttribute cuLaunchKernel
+		cuFuncSetAttribute cuFuncGetAttribute cuOccupancyMaxActiveBlocksPerMultiprocessor cuLaunchKernel
 		cuStreamCreate cuStreamDestroy_v2 cuStreamSynchronize cuStreamQuery cuStreamWaitEvent
 		cuEventCreate cuEventDestroy_v2 cuEventRecord cuEventSynchronize cuEventQuery cuEventElapsedTime`)
 	slices.Sort(got)

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <deque>
 #include <functional>
@@ -28,6 +29,9 @@ using namespace emulation;
 constexpr size_t default_shared = 48 << 10; // bytes a block may have without opting in
 constexpr int driver_version = 11080, ptx_version = 708; // 11.8 knows PTX 7.8
 constexpr int multiprocessors = 4;
+constexpr size_t threads_a_multiprocessor = 1536, blocks_a_multiprocessor = 16, registers_a_multiprocessor = 65536;
+constexpr size_t reserved_shared = 1024; // bytes a block
+constexpr int registers = 64; // that a thread is said to have
 constexpr unsigned char poison = 0xFF;
 constexpr size_t guard_size = 1 << 20; // bytes before and after an allocation that must not be touched
 
@@ -687,15 +691,15 @@ API cuDeviceGetAttribute(int* value, int attribute, int device)
         {36, 1000000}, // MEMORY_CLOCK_RATE, kHz
         {37, 256}, // GLOBAL_MEMORY_BUS_WIDTH, bits
         {38, 4 << 20}, // L2_CACHE_SIZE
-        {39, 1536}, // MAX_THREADS_PER_MULTIPROCESSOR
+        {39, threads_a_multiprocessor}, // MAX_THREADS_PER_MULTIPROCESSOR
         {40, 2}, // ASYNC_ENGINE_COUNT
         {41, 1}, // UNIFIED_ADDRESSING
         {75, capability / 10}, {76, capability % 10}, // COMPUTE_CAPABILITY_MAJOR, MINOR
-        {81, int(max_shared) + 1024}, // MAX_SHARED_MEMORY_PER_MULTIPROCESSOR
-        {82, 65536}, // MAX_REGISTERS_PER_MULTIPROCESSOR
+        {81, max_shared + reserved_shared}, // MAX_SHARED_MEMORY_PER_MULTIPROCESSOR
+        {82, registers_a_multiprocessor}, // MAX_REGISTERS_PER_MULTIPROCESSOR
         {97, max_shared}, // MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
-        {106, 16}, // MAX_BLOCKS_PER_MULTIPROCESSOR
-        {111, 1024}, // RESERVED_SHARED_MEMORY_PER_BLOCK
+        {106, blocks_a_multiprocessor}, // MAX_BLOCKS_PER_MULTIPROCESSOR
+        {111, reserved_shared}, // RESERVED_SHARED_MEMORY_PER_BLOCK
     };
     const auto at = values.find(attribute);
     const CUresult result = check_device(device);
@@ -993,11 +997,25 @@ API cuFuncGetAttribute(int* value, int attribute, void* handle)
     switch (attribute) {
     case 0: *value = function->max_threads; break; // MAX_THREADS_PER_BLOCK
     case 1: case 2: case 3: *value = 0; break; // SHARED, CONST, LOCAL_SIZE_BYTES
-    case 4: *value = 64; break; // NUM_REGS
+    case 4: *value = registers; break; // NUM_REGS
     case 5: case 6: *value = capability; break; // PTX_VERSION, BINARY_VERSION
     case 8: *value = function->max_shared; break; // MAX_DYNAMIC_SHARED_SIZE_BYTES
     default: return CUDA_ERROR_INVALID_VALUE;
     }
+    return CUDA_SUCCESS;
+}
+
+API cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void* handle, int threads, size_t shared)
+{
+    Call call;
+    if (!call) return call.result;
+    const Function* function = call.function(handle);
+    if (!function) return CUDA_ERROR_INVALID_HANDLE;
+    if (!blocks || threads < 1 || size_t(threads) > function->max_threads) return CUDA_ERROR_INVALID_VALUE;
+    const size_t rounded = (threads + 31) / 32 * 32;
+    *blocks = shared > function->max_shared ? 0
+        : std::min({threads_a_multiprocessor / rounded, registers_a_multiprocessor / (registers * rounded),
+              (max_shared + reserved_shared) / (shared + reserved_shared), blocks_a_multiprocessor});
     return CUDA_SUCCESS;
 }
 

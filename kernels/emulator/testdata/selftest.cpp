@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <array>
 #include <functional>
 #include <map>
 #include <string>
@@ -62,6 +63,7 @@ CUresult cuModuleUnload(void*);
 CUresult cuModuleGetFunction(void**, void*, const char*);
 CUresult cuFuncSetAttribute(void*, int, int);
 CUresult cuFuncGetAttribute(int*, int, void*);
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int*, void*, int, size_t);
 CUresult cuLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**);
 CUresult cuStreamCreate(void**, unsigned);
 CUresult cuStreamDestroy_v2(void*);
@@ -991,6 +993,16 @@ static void check_launches()
     EXPECT(ERROR_INVALID_HANDLE, cuLaunchKernel(&p, 1, 1, 1, 32, 1, 1, 16, s, arguments, nullptr));
     EXPECT(ERROR_INVALID_HANDLE, cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 16, &p, arguments, nullptr));
     OK(cuCtxSynchronize());
+
+    // What has the least room for another block decides: threads, blocks, registers, shared memory.
+    using Case = std::array<int, 3>;
+    for (auto [threads, bytes, want] : {Case{512, 0, 2}, Case{32, 0, 16}, Case{1024, 0, 1}, Case{32, 49 << 10, 2}, Case{33, 99 << 10, 1}, Case{32, limit + 1, 0}}) {
+        int blocks;
+        OK(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, threads, bytes));
+        CHECK(blocks == want);
+    }
+    EXPECT(ERROR_INVALID_VALUE, cuOccupancyMaxActiveBlocksPerMultiprocessor(&limit, f, 1025, 0));
+    EXPECT(ERROR_INVALID_HANDLE, cuOccupancyMaxActiveBlocksPerMultiprocessor(&limit, &p, 32, 0));
 
     // Arguments are taken at the call, each with its own size.
     Array<double> out(1);
