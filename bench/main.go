@@ -77,10 +77,15 @@ func run(args []string, stdout io.Writer) error {
 		flags := flag.NewFlagSet("bench vectors", flag.ContinueOnError)
 		words := positive(flags, "words", 400000, "")
 		dim := positive(flags, "dim", 300, "")
+		unit := flags.Bool("unit", false, "scale each to norm 1, as embeddings of texts often are")
 		if err := parse(flags, args[1:], 1); err != nil {
 			return err
 		}
-		return writeVectors(flags.Arg(0), generate(seed, *words, *dim).Data, *dim)
+		x := generate(seed, *words, *dim)
+		if *unit {
+			toUnit(x)
+		}
+		return writeVectors(flags.Arg(0), x.Data, *dim)
 	case "table":
 		if len(args) != 2 && len(args) != 3 {
 			return errUsage

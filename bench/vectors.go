@@ -107,6 +107,20 @@ func (g *generator) word(x []float32, i int) {
 	}
 }
 
+// toUnit scales each vector to norm 1.
+func toUnit(x *vectors.Dense) {
+	for i := range x.Len() {
+		row := x.Row(i)
+		var squares float64
+		for _, v := range row {
+			squares += float64(v) * float64(v)
+		}
+		for j := range row {
+			row[j] = float32(float64(row[j]) / math.Sqrt(squares))
+		}
+	}
+}
+
 // turn rotates a vector by rotations in planes, which leave no coordinate as it
 // was.
 func turn(x []float64) {
