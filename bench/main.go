@@ -4,6 +4,7 @@
 //	bench cpu       trainings on the CPU, reading and writing, against the
 //	                machine's own limits and against other programs
 //	bench growth    how time and memory grow with words and atoms
+//	bench memory    how much memory it takes to learn from some words and encode all
 //	bench gpu       trainings and encoding on a GPU: against the CPU, against the
 //	                device's own speed, and how trainings grow with the vocabulary
 //	bench vectors   write generated vectors, for other programs to train on
@@ -24,11 +25,12 @@ import (
 
 const usage = `usage: bench cpu [flags]                     measure trainings on the CPU, reading and writing
        bench growth [flags]                  measure how they grow with words and atoms
+       bench memory [flags]                  measure the memory of learning from a sample and encoding all
        bench gpu [flags]                     measure trainings and encoding on a GPU
        bench vectors [flags] FILE.npy        write generated vectors
        bench table BENCH.json [TORCH.json]   print results of "bench gpu"
 
-Flags are listed by -h after each of the first four. For example:
+Flags are listed by -h after each of the first five. For example:
 
     go run ./bench cpu --words 2000 --json bench.json
     go run ./bench growth --words 1000,10000 --atoms 500,1000 --plot growth
@@ -71,6 +73,8 @@ func run(args []string, stdout io.Writer) error {
 		return benchCPU(args[1:], stdout)
 	case "growth":
 		return benchGrowth(args[1:], stdout)
+	case "memory":
+		return benchMemory(args[1:], stdout)
 	case "gpu":
 		return benchGPU(args[1:], stdout)
 	case "vectors":

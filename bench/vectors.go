@@ -42,6 +42,11 @@ const (
 // A word is its cluster's centre plus noise, both Gaussian, times a number with a
 // heavy tail, and turned so that no axis is special.
 func generate(seed uint64, words, dim int) *vectors.Dense {
+	return generateFrom(seed, 0, words, dim)
+}
+
+// generateFrom returns words of which the first is row first.
+func generateFrom(seed uint64, first, words, dim int) *vectors.Dense {
 	deviation := deviations(dim)
 	x := &vectors.Dense{Words: make([]string, words), Dim: dim, Data: make([]float32, words*dim)}
 	var group sync.WaitGroup
@@ -50,8 +55,8 @@ func generate(seed uint64, words, dim int) *vectors.Dense {
 		group.Go(func() {
 			g := generator{seed: seed, deviation: deviation, row: make([]float64, dim)}
 			for i := w; i < words; i += workers {
-				x.Words[i] = "word" + strconv.Itoa(i)
-				g.word(x.Row(i), i)
+				x.Words[i] = "word" + strconv.Itoa(first+i)
+				g.word(x.Row(i), first+i)
 			}
 		})
 	}

@@ -24,6 +24,9 @@ func TestGenerateIsAFunctionOfTheRow(t *testing.T) {
 	if fewer := generate(1, 7, dim); !reflect.DeepEqual(fewer, firstWords(x, 7)) {
 		t.Error("fewer words are not the first of more")
 	}
+	if later := generateFrom(1, 7, words-7, dim); !slices.Equal(later.Words, x.Words[7:]) || !slices.Equal(later.Data, x.Data[7*dim:]) {
+		t.Error("rows depend on where one begins")
+	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
 	if again := generate(1, words, dim); !reflect.DeepEqual(again, x) {
 		t.Error("three workers generate other vectors")
