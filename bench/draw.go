@@ -33,7 +33,7 @@ func (r *MemoryReport) draw(name string) error {
 	plot.DefaultFont.Variant = "Sans"
 	p := plot.New()
 	p.X.Label.Text, p.Y.Label.Text = "words", "most memory resident, MB"
-	for _, command := range memoryCommands {
+	for _, command := range []string{"train", "encode"} {
 		var points plotter.XYs
 		for _, m := range r.Runs {
 			if m.Command == command {
