@@ -16,7 +16,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .PHONY: help tools gpu release gpu-bundle bench-cpu \
-	lint cross generate ptx test noasm gpu-test gpu-headers sample release-test arm64 race fuzz faults first
+	lint cross generate ptx test noasm gpu-test gpu-headers sample release-test arm64 race fuzz faults cluster first
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z0-9-]*\):.* ## /\1\t/p' Makefile | expand -t 14
@@ -188,6 +188,15 @@ fuzz: ## each fuzz target for 30000 inputs
 
 faults: ## each command, killed at each of its system calls, and each failing: takes up to an hour
 	OVERCOMPLETE_FAULTS=all nice go test ./internal/cli -run 'TestFaults$$' -v -count=1 -timeout=6h
+
+cluster: ## the examples of encoding on many machines, with GNU parallel and a Slurm of this machine alone; as root
+	@$(call need,parallel,parallel)
+	@$(call need,slurmctld,slurmctld)
+	@$(call need,slurmd,slurmd)
+	@$(call need,sbatch,slurm-client)
+	@$(call need,munged,munge)
+	@python3 -c 'import yaml' || { echo "make $@: a Python package is missing: install it (in Debian, python3-yaml)" >&2; exit 1; }
+	.ci/cluster
 
 first: ## the README's first command does what it says
 first: command = $(call readme,run . train)

@@ -25,8 +25,44 @@ func (r *GrowthReport) draw(name string) error {
 		}
 		plots = append(plots, p)
 	}
+	return drawFiles(name, plots)
+}
+
+// draw draws the most memory over words into name.svg and name.png.
+func (r *MemoryReport) draw(name string) error {
+	plot.DefaultFont.Variant = "Sans"
+	p := plot.New()
+	p.X.Label.Text, p.Y.Label.Text = "words", "most memory resident, MB"
+	for _, command := range []string{"train", "encode"} {
+		var points plotter.XYs
+		for _, m := range r.Runs {
+			if m.Command == command {
+				points = append(points, plotter.XY{X: float64(m.Words), Y: float64(m.Bytes) / 1e6})
+			}
+		}
+		line, scatter, err := plotter.NewLinePoints(points)
+		if err != nil {
+			return err
+		}
+		line.Color, scatter.Radius = color.Gray{Y: 0x80}, 2.5
+		scatter.Color = color.RGBA{R: 0x1f, G: 0x5f, B: 0xa8, A: 0xff}
+		scatter.Shape = draw.CircleGlyph{}
+		if command == "encode" {
+			scatter.Shape = draw.RingGlyph{}
+		}
+		p.Add(line, scatter)
+		p.Legend.Add(command, scatter)
+	}
+	p.X.Min, p.Y.Min = 0, 0
+	p.Y.Max *= 1.3 // room for the legend
+	p.Legend.Top = true
+	return drawFiles(name, []*plot.Plot{p})
+}
+
+// drawFiles draws plots side by side into name.svg and name.png.
+func drawFiles(name string, plots []*plot.Plot) error {
 	for _, format := range []string{"svg", "png"} {
-		canvas, err := draw.NewFormattedCanvas(20*vg.Centimeter, 7*vg.Centimeter, format)
+		canvas, err := draw.NewFormattedCanvas(vg.Length(10*len(plots))*vg.Centimeter, 7*vg.Centimeter, format)
 		if err != nil {
 			return err
 		}

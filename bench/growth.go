@@ -76,10 +76,8 @@ func benchGrowth(args []string, stdout io.Writer) error {
 	if err := parse(flags, args, 0); err != nil {
 		return err
 	}
-	if *program != "" {
-		if _, err := exec.LookPath(*program); err != nil {
-			return usageError{fmt.Errorf("--program: %w", err)}
-		}
+	if err := checkProgram(*program); err != nil {
+		return err
 	}
 	machine, err := thisMachine()
 	if err != nil {
@@ -128,6 +126,17 @@ func benchGrowth(args []string, stdout io.Writer) error {
 	return r.print(stdout)
 }
 
+// checkProgram returns an error if a program was named that is not there.
+func checkProgram(program string) error {
+	if program == "" {
+		return nil
+	}
+	if _, err := exec.LookPath(program); err != nil {
+		return usageError{fmt.Errorf("--program: %w", err)}
+	}
+	return nil
+}
+
 // measure trains once more.
 func (p *Point) measure(x *vectors.Dense, epochs int) error {
 	r := &recorder{Device: cpu.Device{}}
@@ -160,6 +169,18 @@ func (g *Growth) line() string {
 	return fmt.Sprintf("%.1f ms + %.2f µs · %s, R² = %.5f", 1e3*g.Intercept, 1e6*g.Slope, g.Over, g.R2)
 }
 
+// built returns the program, which is built in dir unless it is there.
+func built(program, dir string) (string, error) {
+	if program != "" {
+		return program, nil
+	}
+	program = filepath.Join(dir, "overcomplete")
+	if out, err := exec.Command("go", "build", "-o", program, "overcomplete").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("not here: %w %s", err, strings.TrimSpace(string(out)))
+	}
+	return program, nil
+}
+
 // trainingMemory runs a whole training of the vectors with the program.
 func trainingMemory(program string, x *vectors.Dense) (Memory, error) {
 	m := Memory{Words: x.Len(), Atoms: 10 * x.Dim}
@@ -168,12 +189,9 @@ func trainingMemory(program string, x *vectors.Dense) (Memory, error) {
 		return m, err
 	}
 	defer os.RemoveAll(dir)
-	if program == "" {
-		program = filepath.Join(dir, "overcomplete")
-		if out, err := exec.Command("go", "build", "-o", program, "overcomplete").CombinedOutput(); err != nil {
-			m.Problem = strings.TrimSpace(fmt.Sprintf("not here: %v %s", err, out))
-			return m, nil
-		}
+	if program, err = built(program, dir); err != nil {
+		m.Problem = err.Error()
+		return m, nil
 	}
 	file, list := filepath.Join(dir, "x.npy"), filepath.Join(dir, "words.txt")
 	words := []byte(strings.Join(x.Words, "\n") + "\n")

@@ -4,6 +4,7 @@
 //	bench cpu       trainings on the CPU, reading and writing, against the
 //	                machine's own limits and against other programs
 //	bench growth    how time and memory grow with words and atoms
+//	bench memory    how much memory it takes to learn from some words and encode all
 //	bench gpu       trainings and encoding on a GPU: against the CPU, against the
 //	                device's own speed, streamed, and how trainings grow with the
 //	                vocabulary; or some of these parts
@@ -28,12 +29,13 @@ import (
 
 const usage = `usage: bench cpu [flags]                     measure trainings on the CPU, reading and writing
        bench growth [flags]                  measure how they grow with words and atoms
+       bench memory [flags]                  measure the memory of learning from a sample and encoding all
        bench gpu [flags] [PART...]           measure trainings and encoding on a GPU, or some parts of that:
                                              train, encode, compare, profile, stream, scale
        bench vectors [flags] FILE.npy        write generated vectors
        bench table BENCH.json [TORCH.json]   print results of "bench gpu"
 
-Flags are listed by -h after each of the first four. For example:
+Flags are listed by -h after each of the first five. For example:
 
     go run ./bench cpu --words 2000 --json bench.json
     go run ./bench growth --words 1000,10000 --atoms 500,1000 --plot growth
@@ -76,16 +78,23 @@ func run(args []string, stdout io.Writer) error {
 		return benchCPU(args[1:], stdout)
 	case "growth":
 		return benchGrowth(args[1:], stdout)
+	case "memory":
+		return benchMemory(args[1:], stdout)
 	case "gpu":
 		return benchGPU(args[1:], stdout)
 	case "vectors":
 		flags := flag.NewFlagSet("bench vectors", flag.ContinueOnError)
 		words := positive(flags, "words", 400000, "")
 		dim := positive(flags, "dim", 300, "")
+		unit := flags.Bool("unit", false, "scale each to norm 1, as embeddings of texts often are")
 		if err := parse(flags, args[1:], 1); err != nil {
 			return err
 		}
-		return writeVectors(flags.Arg(0), generate(seed, *words, *dim).Data, *dim)
+		x := generate(seed, *words, *dim)
+		if *unit {
+			toUnit(x)
+		}
+		return writeVectors(flags.Arg(0), x.Data, *dim)
 	case "table":
 		if len(args) != 2 && len(args) != 3 {
 			return errUsage

@@ -42,6 +42,11 @@ const (
 // A word is its cluster's centre plus noise, both Gaussian, times a number with a
 // heavy tail, and turned so that no axis is special.
 func generate(seed uint64, words, dim int) *vectors.Dense {
+	return generateFrom(seed, 0, words, dim)
+}
+
+// generateFrom returns words of which the first is row first.
+func generateFrom(seed uint64, first, words, dim int) *vectors.Dense {
 	deviation := deviations(dim)
 	x := &vectors.Dense{Words: make([]string, words), Dim: dim, Data: make([]float32, words*dim)}
 	var group sync.WaitGroup
@@ -50,8 +55,8 @@ func generate(seed uint64, words, dim int) *vectors.Dense {
 		group.Go(func() {
 			g := generator{seed: seed, deviation: deviation, row: make([]float64, dim)}
 			for i := w; i < words; i += workers {
-				x.Words[i] = "word" + strconv.Itoa(i)
-				g.word(x.Row(i), i)
+				x.Words[i] = "word" + strconv.Itoa(first+i)
+				g.word(x.Row(i), first+i)
 			}
 		})
 	}
@@ -104,6 +109,20 @@ func (g *generator) word(x []float32, i int) {
 	turn(g.row)
 	for j := range x {
 		x[j] = float32(g.row[j] + meanNorm*meanOffset/math.Sqrt(float64(len(x))))
+	}
+}
+
+// toUnit scales each vector to norm 1.
+func toUnit(x *vectors.Dense) {
+	for i := range x.Len() {
+		row := x.Row(i)
+		var squares float64
+		for _, v := range row {
+			squares += float64(v) * float64(v)
+		}
+		for j := range row {
+			row[j] = float32(float64(row[j]) / math.Sqrt(squares))
+		}
 	}
 }
 

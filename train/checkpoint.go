@@ -112,8 +112,7 @@ func (f *fit) save() error {
 	defer func() { f.model.Codes.CSR, f.model.Dictionary.Atoms = vectors.CSR{}, nil }() // the trainer has them
 	c := f.options.Checkpoint
 	err := f.model.SaveCheckpoint(c.Dir, c.Replace || c.Epoch > 0, model.State{Batch: f.batch, Vectors: f.hash(), Each: t.SaveMatrix})
-	_, onlyLeft := err.(*atomicfile.LeftoverError)
-	if _, unsynced := errors.AsType[*atomicfile.UnsyncedError](err); onlyLeft || unsynced { // the checkpoint is in its place
+	if atomicfile.InPlace(err) {
 		f.note("warning: %v", err)
 	} else if err != nil {
 		return err

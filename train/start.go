@@ -6,6 +6,9 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
 
 	"gonum.org/v1/gonum/blas/blas32"
 
@@ -60,12 +63,13 @@ func wordAtoms(ctx context.Context, x []float32, d *model.Dictionary, norm float
 	for _, i := range order[:min(v, startRows*atoms)] {
 		c.add(x[i*d.Dim:][:d.Dim], d)
 	}
-	start = make([]float32, 0, atoms*d.Dim)
+	c.chosen = make([]float32, 0, atoms*d.Dim)
 	for words < atoms && ctx.Err() == nil && c.next() {
 		words++
-		for _, v := range c.row(c.chosen[words-1]) {
-			start = append(start, float32(float64(v)*norm))
-		}
+	}
+	start = c.chosen
+	for i, v := range start {
+		start[i] = float32(float64(v) * norm)
 	}
 	direction := make([]float32, d.Dim)
 	for k := words; k < atoms; k++ {
@@ -78,18 +82,16 @@ func wordAtoms(ctx context.Context, x []float32, d *model.Dictionary, norm float
 	return start, words
 }
 
-// candidates are rows to choose from, a heap of those that are left: first is the one
-// whose distance from those chosen is known to be no larger than any other's is.
+// candidates are rows to choose from. Those that are left are a heap, by what is known of
+// their distance from the rows chosen, which only falls as more is known.
 type candidates struct {
 	dim      int
 	rows     []float32 // of norm 1
-	chosen   []int     // rows, in order
+	chosen   []float32 // rows, in order
 	left     []int     // the heap
 	distance []float64 // of each row to the nearest of those chosen that were looked at
-	looked   []int     // how many were
+	looked   []int     // how many were: the first
 }
-
-func (c *candidates) row(i int) []float32 { return c.rows[i*c.dim : (i+1)*c.dim] }
 
 // add adds a row of the input, unless it is the mean.
 func (c *candidates) add(x []float32, d *model.Dictionary) {
@@ -110,38 +112,61 @@ func (c *candidates) add(x []float32, d *model.Dictionary) {
 	c.looked = append(c.looked, 0)
 }
 
-// next chooses the row that is farthest from those chosen. It returns false if none is
-// apart from them. Distances only fall as more are chosen, so that one is looked at no
-// further once another may be larger.
+// next chooses the row that is farthest from those chosen, of several the first. It
+// returns false if none is apart from them.
 func (c *candidates) next() bool {
-	for len(c.left) > 0 {
-		i := c.left[0]
-		second := 0.
-		for _, child := range c.left[1:min(3, len(c.left))] {
-			second = max(second, c.distance[child])
-		}
-		y := c.vector(i)
-		for c.looked[i] < len(c.chosen) && c.distance[i] >= second {
-			cosine := blas32.Dot(y, c.vector(c.chosen[c.looked[i]]))
-			c.distance[i] = min(c.distance[i], 1-float64(cosine))
-			c.looked[i]++
-		}
-		switch {
-		case c.distance[i] < apart:
+	for len(c.left) > 0 && c.distance[c.left[0]] >= apart {
+		if i := c.left[0]; c.looked[i] == len(c.chosen)/c.dim {
 			heap.Pop(c)
-		case c.looked[i] < len(c.chosen) || c.distance[i] < second:
-			heap.Fix(c, 0)
-		default:
-			heap.Pop(c)
-			c.chosen = append(c.chosen, i)
+			c.chosen = append(c.chosen, c.row(i)...)
 			return true
 		}
+		c.look()
 	}
 	return false
 }
 
-func (c *candidates) vector(i int) blas32.Vector {
-	return blas32.Vector{N: c.dim, Inc: 1, Data: c.row(i)}
+const (
+	lookTogether = 64 // rows, by all processors
+	lookBlock    = 32 // rows chosen, which stay in a processor's cache
+)
+
+// look looks further at the first rows of the heap, at each until it is all known or no
+// longer among the first.
+func (c *candidates) look() {
+	var first []int
+	for len(first) < lookTogether && len(c.left) > 0 {
+		first = append(first, heap.Pop(c).(int))
+	}
+	least := 0.
+	if len(c.left) > 0 {
+		least = c.distance[c.left[0]]
+	}
+	var group sync.WaitGroup
+	for part := range slices.Chunk(first, (len(first)-1)/runtime.GOMAXPROCS(0)+1) {
+		group.Go(func() {
+			for end := lookBlock; end-lookBlock < len(c.chosen)/c.dim; end += lookBlock {
+				for _, i := range part {
+					y := c.vector(c.row(i))
+					for c.looked[i] < min(end, len(c.chosen)/c.dim) && c.distance[i] >= least {
+						cosine := blas32.Dot(y, c.vector(c.chosen[c.looked[i]*c.dim:][:c.dim]))
+						c.distance[i] = min(c.distance[i], 1-float64(cosine))
+						c.looked[i]++
+					}
+				}
+			}
+		})
+	}
+	group.Wait()
+	for _, i := range first {
+		heap.Push(c, i)
+	}
+}
+
+func (c *candidates) row(i int) []float32 { return c.rows[i*c.dim : (i+1)*c.dim] }
+
+func (c *candidates) vector(row []float32) blas32.Vector {
+	return blas32.Vector{N: c.dim, Inc: 1, Data: row}
 }
 
 // The heap of left, by distance, and then by number so that the order is certain.
@@ -152,9 +177,10 @@ func (c *candidates) Less(a, b int) bool {
 	return c.distance[i] > c.distance[j] || c.distance[i] == c.distance[j] && i < j
 }
 func (c *candidates) Swap(a, b int) { c.left[a], c.left[b] = c.left[b], c.left[a] }
-func (c *candidates) Push(any)      { panic("rows are not added to the heap") }
+func (c *candidates) Push(i any)    { c.left = append(c.left, i.(int)) }
 func (c *candidates) Pop() any {
 	last := len(c.left) - 1
+	i := c.left[last]
 	c.left = c.left[:last]
-	return nil
+	return i
 }

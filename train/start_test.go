@@ -3,6 +3,7 @@ package train
 import (
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -74,6 +75,28 @@ func TestWordAtomsAreFarthest(t *testing.T) {
 			t.Fatalf("atom %d is a row: %t; at %v from those before, where one is at %v", k, isRow, got, farthest)
 		}
 		chosen = append(chosen, a)
+	}
+}
+
+// However many processors there are, they choose the same, also among rows that are as far
+// from those chosen as others.
+func TestWordAtomsProcessors(t *testing.T) {
+	const n, dim, atoms = 500, 6, 120
+	x := rowsOf(n, dim, 3)
+	for i := range x {
+		x[i] = float32(math.Round(float64(x[i]))) // so that many distances are the same
+	}
+	var want []float32
+	for _, processors := range []int{1, 2, 5} {
+		before := runtime.GOMAXPROCS(processors)
+		got, _ := wordAtoms(t.Context(), x, &model.Dictionary{Dim: dim}, 1, atoms, 1)
+		runtime.GOMAXPROCS(before)
+		if want == nil {
+			want = got
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%d processors choose other words", processors)
+		}
 	}
 }
 

@@ -471,6 +471,13 @@ func (e *UnsyncedError) Error() string {
 }
 func (e *UnsyncedError) Unwrap() error { return e.Err }
 
+// InPlace reports whether an output is in its place in spite of an error of writing it.
+func InPlace(err error) bool {
+	_, onlyLeft := err.(*LeftoverError)
+	_, unsynced := errors.AsType[*UnsyncedError](err)
+	return onlyLeft || unsynced
+}
+
 // syncPlace flushes the name of an output to disk, which has just been given to it.
 func syncPlace(path string) error {
 	if err := SyncDir(filepath.Dir(path)); err != nil {

@@ -196,7 +196,6 @@ func TestRefuses(t *testing.T) {
 		{"train --recipe paper in.txt -o model --sparsity 0.9 --lambda 1", []string{"--lambda or --sparsity"}},
 		{"train --recipe paper in.txt -o model --sparsity 0.9 --checkpoint 1m", []string{"--sparsity", "no checkpoints"}},
 		{"train --recipe paper in.txt -o model --train-words 10", []string{"--train-words is of --recipe best"}},
-		{"train in.txt -o model --train-words 10 --resume", []string{"--train-words", "--resume"}},
 		{"train - -o model --train-words 10", []string{"--train-words", "standard input"}},
 		{"train in.txt -o model --tau 1", []string{"--tau is of --recipe paper"}},
 		{"train in.txt -o model --init words", []string{"--init is of --recipe paper"}},

@@ -426,3 +426,50 @@ func TestTrainWords(t *testing.T) {
 		t.Error("other codes from a sample of all")
 	}
 }
+
+// Where the second reading fails, the dictionary is kept, as a model or as a checkpoint.
+func TestTrainWordsFails(t *testing.T) {
+	_, d := sampleDir(t)
+	const line = "train bad.txt --train-words 40 -k 20 --sparsity 0.8 -o "
+	sample := vectors.NewSample(40, 1)
+	sample.Add(d)
+	bad := 0
+	for slices.Contains(sample.Rows.Words, d.Words[bad]) {
+		bad++
+	}
+	writeFile(t, "bad.txt", gloVeText(d))
+	mustRun(t, line+"whole")
+	good := slices.Clone(d.Row(bad))
+	d.Row(bad)[0] = 1e38 // which single precision has, and no square of it
+	writeFile(t, "bad.txt", gloVeText(d))
+
+	for _, flags := range []string{"", " --checkpoint 1h"} {
+		want := "model has the dictionary, with which encode makes codes\n"
+		if flags != "" {
+			want = "model is a checkpoint after epoch 2, with which --resume goes on\n"
+		}
+		os.RemoveAll("model")
+		code, stdout, stderr := command(line + "model" + flags)
+		if row := fmt.Sprintf("bad.txt: row %d, ", bad+1); code != exitUsage || stdout != "" || !strings.Contains(stderr, row) || !strings.HasSuffix(stderr, want) {
+			t.Fatalf("exit code %d, %s", code, stderr)
+		}
+		if m := openModel(t, "model"); !reflect.DeepEqual(m.Dictionary, openModel(t, "whole").Dictionary) || m.Info.Input.Words != 40 || m.Codes.Nonzeros() != 0 {
+			t.Errorf("kept %+v", m.Info)
+		}
+	}
+	copy(d.Row(bad), good)
+	writeFile(t, "bad.txt", gloVeText(d))
+	if code, _, stderr := command(line + "model --resume"); code != exitUsage || !strings.Contains(stderr, "the input's sha256: ") {
+		t.Errorf("resumed with other vectors: exit code %d, %s", code, stderr)
+	}
+	os.RemoveAll("model")
+	if code, _ := interruptedRun(line+"model --checkpoint 1h", 2); code != exitInterrupted {
+		t.Fatalf("exit code %d", code)
+	}
+	if _, stderr := mustRun(t, line+"model --resume"); !strings.Contains(stderr, "resuming after epoch 2\n") {
+		t.Error(stderr)
+	}
+	if !reflect.DeepEqual(timeless(t, "model"), timeless(t, "whole")) {
+		t.Error("another model after it was interrupted")
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"overcomplete/encode"
+	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/escape"
 	"overcomplete/interpret"
 	"overcomplete/kernels"
@@ -155,8 +156,6 @@ func (f *trainFlags) check(cmd *cobra.Command) error {
 		return usagef("--checkpoint is %v, want a time such as 5m", f.checkpoint)
 	case f.trainWords > 0 && f.Recipe != "best":
 		return usagef("--train-words is of --recipe best: the paper's trainer keeps sums for every word")
-	case f.trainWords > 0 && (changed("checkpoint") || f.resume):
-		return usagef("--train-words goes without --checkpoint and --resume: it learns from a sample, which takes little time")
 	case f.Sparsity > 0 && f.Recipe == "paper" && changed("lambda"):
 		return usagef("give --lambda or --sparsity, which looks for a λ, not both")
 	case f.Sparsity > 0 && f.Recipe == "paper" && (changed("checkpoint") || f.resume):
@@ -232,18 +231,24 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 	if f.Atoms <= x.Dim {
 		warn(stderr, "%d sparse dimensions for %d dense ones are not overcomplete", f.Atoms, x.Dim)
 	}
+	fit := train.Fit
 	if f.trainWords > 0 {
-		return f.trainSample(cmd, path, x, source, log)
+		fit = train.Learn
 	}
 	c := &train.Checkpoint{Dir: f.output, Every: f.checkpoint, Resume: f.resume, Replace: f.force}
 	o, done := f.show(f.Hyperparameters, x.Len(), log, stderr)
 	o.Source, o.Checkpoint = source, c
-	m, err := train.Fit(ctx, x, f.Hyperparameters, chosenDevice{&f.deviceFlags, log}, o)
+	m, err := fit(ctx, x, f.Hyperparameters, chosenDevice{&f.deviceFlags, log}, o)
 	done()
 	if notLearnable(err) {
 		return usageError{fmt.Errorf("%s: %w", path, err)}
 	}
 	replace := f.force || c.Epoch > 0
+	if err == nil && f.trainWords > 0 {
+		if err = f.encodeAll(cmd, path, *m, source, replace, log); err == nil || atomicfile.InPlace(err) {
+			return err
+		}
+	}
 	switch {
 	case err == nil:
 		if err := m.Save(f.output, replace); err != nil {
@@ -254,7 +259,7 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		return interrupted{fmt.Sprintf("%s is a checkpoint after epoch %d, with which --resume goes on", f.output, c.Epoch)}
 	case errors.Is(err, context.Canceled), errors.Is(err, train.ErrDiverged), errors.Is(err, train.ErrNothingActive):
 		return err
-	case m != nil: // what was learned is not lost
+	case m != nil && c.Epoch < len(m.Info.Epochs): // what was learned is not lost
 		if saved := m.Save(f.output, replace); saved != nil {
 			return fmt.Errorf("%w; nor can the model be saved: %w", err, saved)
 		}
@@ -297,34 +302,23 @@ func (f *trainFlags) readSample(cmd *cobra.Command, path string, log io.Writer) 
 	return &s.Rows, source, nil
 }
 
-// trainSample learns from a sample of the file at path, and encodes all of it.
-func (f *trainFlags) trainSample(cmd *cobra.Command, path string, sample *vectors.Dense, source *vectors.Source, log io.Writer) error {
-	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
-	device := chosenDevice{&f.deviceFlags, log}
-	o, done := f.show(f.Hyperparameters, sample.Len(), log, stderr)
-	o.Source = source
-	m, err := train.Learn(ctx, sample, f.Hyperparameters, device, o)
-	done()
-	if notLearnable(err) {
-		return usageError{fmt.Errorf("%s: %w", path, err)}
-	}
-	if err != nil {
-		return err
-	}
-	e, err := device.Encoder(&m.Dictionary, encode.Defaults(m.Info))
+// encodeAll reads the file at path again, of which m was learned from a sample, and saves
+// the codes of all of it with the dictionary of m.
+func (f *trainFlags) encodeAll(cmd *cobra.Command, path string, m model.Model, source *vectors.Source, replace bool, log io.Writer) error {
+	e, err := chosenDevice{&f.deviceFlags, log}.Encoder(&m.Dictionary, encode.Defaults(m.Info))
 	if err != nil {
 		return err
 	}
 	defer e.Close()
-	again, err := encodeFile(ctx, m, f.output, e, path, f.readOptions(), nil, f.output, f.force, log)
+	again, err := encodeFile(cmd.Context(), &m, f.output, e, path, f.readOptions(), nil, f.output, replace, log)
 	if err != nil {
 		return err
 	}
 	for _, warning := range again.Warnings {
-		warn(stderr, "%s: %s", again.Name, warning)
+		warn(cmd.ErrOrStderr(), "%s: %s", again.Name, warning)
 	}
 	if again.SHA256 != source.SHA256 {
-		warn(stderr, "%s changed between its two readings: the dictionary was learned from what it was before", path)
+		warn(cmd.ErrOrStderr(), "%s changed between its two readings: the dictionary was learned from what it was before", path)
 	}
 	return reportEncoding(cmd, f.output, m.Info, f.json)
 }

@@ -1,0 +1,177 @@
+"""Other learners of dictionaries beside ours, at equal sparsity.
+
+usage: learners.py OVERCOMPLETE VECTORS ATOMS SPARSITY SECONDS [FOLDER]
+
+OVERCOMPLETE is the program, VECTORS a text file of vectors (.gz or plain). Each learns
+from the rows less their mean, in two passes of batches of 256, starting from rows, and
+then codes all rows with no more nonzeros than SPARSITY leaves. Printed is a table: the
+error Σ‖y − aD‖² / Σ‖y‖², zeros, processor and wall-clock seconds of learning and of coding,
+and the most memory that the program's process took. Into FOLDER go the codes of each peer
+as text, for "overcomplete eval" and "overcomplete intrusion auto", and our model.
+
+  overcomplete    train --recipe best; "learn" is all of it, with reading and writing
+  SPAMS, L0       trainDL with OMP (mode 3) while it learns, then OMP
+  SPAMS, lasso    trainDL with LARS (mode 2), λ of our recipe, then LARS with that λ and
+                  the cap on nonzeros
+  scikit-learn    MiniBatchDictionaryLearning, coordinate descent, λ of our recipe, then OMP
+
+A peer that needs more than SECONDS of wall-clock is ended, and so it is said. SPAMS is the
+wheel spams-bin.
+"""
+
+import gzip
+import json
+import multiprocessing
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+
+import numpy as np
+
+program, path = sys.argv[1:3]
+atoms, sparsity = int(sys.argv[3]), float(sys.argv[4])
+limit = float(sys.argv[5])
+folder = sys.argv[6] if len(sys.argv) > 6 else None
+most = round((1 - sparsity) * atoms)  # nonzeros
+passes, batch = 2, 256
+lam = 0.04  # of the mean squared norm, as ours
+cores = len(os.sched_getaffinity(0))
+
+
+def read():
+    """Returns words, their rows less the mean, and the mean squared norm that these had
+    before it was made 1."""
+    with (gzip.open if path.endswith(".gz") else open)(path, "rt", encoding="utf-8") as f:
+        lines = [line.rstrip("\n").split(" ") for line in f]
+    if len(lines[0]) == 2:  # word2vec's header
+        lines = lines[1:]
+    y = np.array([line[1:] for line in lines], dtype=np.float64)
+    y -= y.mean(axis=0)
+    square = (y**2).sum(axis=1).mean()
+    return [line[0] for line in lines], y / np.sqrt(square), square
+
+
+class Clock:
+    def __init__(self):
+        self.wall, self.cpu = time.perf_counter(), time.process_time()
+
+    def lap(self):
+        wall, cpu = time.perf_counter() - self.wall, time.process_time() - self.cpu
+        self.__init__()
+        return cpu, wall
+
+
+def start(y):
+    rows = np.random.default_rng(1).choice(len(y), atoms, replace=atoms > len(y))
+    d = y[rows]
+    return d / np.linalg.norm(d, axis=1, keepdims=True)
+
+
+def measured(name, words, y, codes, dictionary, learn, code):
+    if folder:
+        with open(os.path.join(folder, name + ".txt"), "w", encoding="utf-8") as f:
+            for word, row in zip(words, codes):
+                f.write(word + " " + " ".join("%.6g" % v for v in row) + "\n")
+    residuals = y - codes @ dictionary
+    return {
+        "error": float((residuals**2).sum() / len(y)),
+        "zeros": float(1 - np.count_nonzero(codes) / codes.size),
+        "learn": learn,
+        "code": code,
+        "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+    }
+
+
+def spams_learner(mode):
+    import spams
+
+    words, y, _ = read()
+    x = np.asfortranarray(y.T)
+    spams_lambda = lam / 2  # of ½‖x − Da‖² + λ|a|
+    clock = Clock()
+    d = spams.trainDL(
+        x, D=np.asfortranarray(start(y).T), batchsize=batch, iter=passes * len(y) // batch, mode=mode,
+        lambda1=most if mode == 3 else spams_lambda, numThreads=cores, verbose=False,
+    )
+    learn = clock.lap()
+    if mode == 3:
+        codes = spams.omp(x, d, L=most, numThreads=cores)
+    else:
+        codes = spams.lasso(x, d, L=most, lambda1=spams_lambda, mode=2, numThreads=cores)
+    code = clock.lap()
+    return measured("spams-%d" % mode, words, y, codes.T.toarray(), d.T, learn, code)
+
+
+def scikit_learner():
+    from sklearn.decomposition import MiniBatchDictionaryLearning, sparse_encode
+
+    warnings.simplefilter("ignore")  # that coding did not converge
+    words, y, _ = read()
+    clock = Clock()
+    learner = MiniBatchDictionaryLearning(
+        atoms, alpha=lam / 2, batch_size=batch, max_iter=passes, tol=0, max_no_improvement=None, dict_init=start(y),
+        fit_algorithm="cd", random_state=1, n_jobs=cores,
+    ).fit(y)
+    learn = clock.lap()
+    codes = sparse_encode(y, learner.components_, algorithm="omp", n_nonzero_coefs=most, n_jobs=cores)
+    code = clock.lap()
+    return measured("scikit-learn", words, y, codes, learner.components_, learn, code)
+
+
+def ours():
+    _, _, square = read()
+    with tempfile.TemporaryDirectory() as elsewhere:
+        model = os.path.join(folder or elsewhere, "ours.model")
+        clock = time.perf_counter()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(
+            [program, "train", path, "-o", model, "-k", str(atoms), "--sparsity", str(sparsity), "--quiet"],
+            check=True, stdout=subprocess.DEVNULL,
+        )
+        wall = time.perf_counter() - clock
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        with open(os.path.join(model, "model.json"), encoding="utf-8") as f:
+            info = json.load(f)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    e = info["encoding"]
+    return {"error": e["error"] / square, "zeros": e["sparsity"], "learn": (cpu, wall), "code": None, "memory": after.ru_maxrss * 1024}
+
+
+def run(result, learner, *args):
+    try:
+        result.send(learner(*args))
+    except ImportError as error:
+        result.send({"note": f"not here: {error}"})
+
+
+def main():
+    print("learner          error  zeros %  learn: processor s   wall s  code: processor s   wall s  memory, MB")
+    for name, learner, *args in [
+        ("overcomplete", ours),
+        ("SPAMS, L0", spams_learner, 3),
+        ("SPAMS, lasso", spams_learner, 2),
+        ("scikit-learn", scikit_learner),
+    ]:
+        receive, send = multiprocessing.Pipe(duplex=False)
+        process = multiprocessing.Process(target=run, args=(send, learner, *args))
+        process.start()
+        send.close()
+        try:
+            r = receive.recv() if receive.poll(limit) else {"note": f"not through after {limit:.0f} s"}
+        except EOFError:
+            r = {"note": f"ended with {process.exitcode}"}
+        process.kill()
+        process.join()
+        if "note" in r:
+            print(f"{name:<14} {r['note']}")
+            continue
+        code = "%18.1f %8.1f" % r["code"] if r["code"] else " " * 27
+        print(f"{name:<14} {r['error']:>7.4f} {100 * r['zeros']:>8.2f} {r['learn'][0]:>19.1f} {r['learn'][1]:>8.1f} {code} {r['memory'] / 1e6:>11.0f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
