@@ -164,7 +164,7 @@ func (f *frontierFlags) run(cmd *cobra.Command, path string) (m *experiment.Meas
 			return nil, err
 		}
 		points = append(points, more...)
-		m = e.NewMeasured(x, points, tasks)
+		m = experiment.NewMeasured(x, points, namesOf(tasks), e.Setting.Protocol)
 		if err == nil || seed+1 == f.seeds {
 			if err := f.write(e, m); err != nil {
 				return nil, err

@@ -47,22 +47,27 @@ const (
 	WordRows         = "word rows"
 )
 
-// Points returns the points of one seed: by kind, and then from few nonzeros to many.
+// Points returns the points of one seed, by kind. What can be compared at once, method A
+// and the controls, comes first.
 func (f Frontier) Points(seed uint64) (points []Point) {
 	paper, best := train.Paper(), train.Best()
 	words := paper
 	words.Init, words.Center = "words", true
-	for _, h := range []model.Hyperparameters{best, paper, words} {
-		for _, h.Method = range []string{"A", "B"} {
+	learned := func(method string) {
+		for _, h := range []model.Hyperparameters{best, paper, words} {
+			h.Method = method
 			points = f.add(points, "", h, seed)
 		}
 	}
+	learned("A")
 	for _, control := range []string{RandomDictionary, WordRows} {
 		points = f.add(points, control, best, seed)
 	}
+	learned("B")
 	return points
 }
 
+// add adds the points of a kind, from few nonzeros to many.
 func (f Frontier) add(points []Point, control string, h model.Hyperparameters, seed uint64) []Point {
 	h.Atoms, h.Seed, h.Epochs = f.Atoms, seed, train.DefaultEpochs(h)
 	if h.Recipe == "best" {
@@ -220,7 +225,6 @@ func checkIntrusion(c *interpret.Coherence) error {
 
 // Measured is what is known of a frontier, for people.
 type Measured struct {
-	dim    int
 	dense  *Record
 	points []*Record
 	scores eval.Table // of X and then of points
@@ -228,16 +232,13 @@ type Measured struct {
 
 // NewMeasured puts records together: of X and of points. Points whose codes are all zero
 // are no vectors to speak of, and left out.
-func (e *Experiment) NewMeasured(dense *Record, points []*Record, tasks []eval.Task) *Measured {
-	m := &Measured{dim: e.X.Dim, dense: dense, scores: eval.Table{Options: e.Setting.Protocol}}
-	for _, t := range tasks {
-		m.scores.Tasks = append(m.scores.Tasks, t.Name())
-	}
-	m.scores.Rows = append(m.scores.Rows, dense.Row("X", m.scores.Tasks))
+func NewMeasured(dense *Record, points []*Record, tasks []string, o eval.Options) *Measured {
+	m := &Measured{dense: dense, scores: eval.Table{Tasks: tasks, Options: o}}
+	m.scores.Rows = append(m.scores.Rows, dense.Row("X", tasks))
 	for _, r := range points {
 		if r.Metrics.Sparsity < 1 {
 			m.points = append(m.points, r)
-			m.scores.Rows = append(m.scores.Rows, r.Row("", m.scores.Tasks))
+			m.scores.Rows = append(m.scores.Rows, r.Row("", tasks))
 		}
 	}
 	return m
@@ -250,23 +251,29 @@ type measure struct {
 	of     func(r *Record) float64
 }
 
-func (m *Measured) nonzeros() measure {
-	return measure{"nonzeros", 1, func(r *Record) float64 {
-		if r == m.dense {
-			return float64(m.dim)
+var (
+	nonzeros = measure{"nonzeros", 1, func(r *Record) float64 {
+		if r.Training.Atoms == 0 {
+			return math.NaN() // X's
 		}
 		return (1 - r.Metrics.Sparsity) * float64(r.Training.Atoms)
 	}}
-}
-
-func (m *Measured) error() measure {
-	return measure{"error", 3, func(r *Record) float64 {
-		if r == m.dense {
+	residual = measure{"error", 3, func(r *Record) float64 {
+		if r.Training.Atoms == 0 {
 			return math.NaN()
 		}
 		return r.Metrics.Error
 	}}
-}
+	unused = measure{"unused", 0, func(r *Record) float64 { return float64(r.Metrics.UnusedAtoms) }}
+
+	// intruders is those found among a dimension's top words, in percent.
+	intruders = measure{"top", 1, func(r *Record) float64 {
+		if r.Intrusion.Dimensions == 0 {
+			return math.NaN()
+		}
+		return 100 * r.Intrusion.Any.Mean
+	}}
+)
 
 func (m *Measured) average() measure {
 	return measure{"average", 1, func(r *Record) float64 { return m.scores.Average(r.Row("", m.scores.Tasks)).Score }}
@@ -275,14 +282,6 @@ func (m *Measured) average() measure {
 func score(task string) measure {
 	return measure{task, 1, func(r *Record) float64 { return r.Result(task).Score }}
 }
-
-// intruders is the intruders found among a dimension's top words, in percent.
-var intruders = measure{"top", 1, func(r *Record) float64 {
-	if r.Intrusion.Dimensions == 0 {
-		return math.NaN()
-	}
-	return 100 * r.Intrusion.Any.Mean
-}}
 
 // quarter is the intruders found in a quarter of a dimension's values, from 0 for the
 // strongest, in percent. Where few dimensions have words enough for quarters there is no
@@ -342,7 +341,7 @@ func (m *Measured) overSeeds() (groups [][]*Record) {
 // Table has a row for X and for each kind and number of nonzeros: means and standard
 // deviations over seeds.
 func (m *Measured) Table() Table {
-	columns := []measure{m.nonzeros(), m.error(), score(eval.TuningTask), m.average(), intruders, quarter(0), quarter(1), quarter(2), quarter(3)}
+	columns := []measure{nonzeros, residual, score(eval.TuningTask), m.average(), intruders, quarter(0), quarter(1), quarter(2), quarter(3)}
 	table := Table{{"vectors", "λ", "seeds"}}
 	for _, c := range columns {
 		table[0] = append(table[0], c.name)
@@ -364,7 +363,7 @@ func (m *Measured) Table() Table {
 // TSV has a row for X and for each point, for programs, with nothing where there is no
 // number.
 func (m *Measured) TSV() string {
-	columns := []measure{m.nonzeros(), m.error(), {name: "unused", of: func(r *Record) float64 { return float64(r.Metrics.UnusedAtoms) }}}
+	columns := []measure{nonzeros, residual, unused}
 	for _, task := range m.scores.Tasks {
 		columns = append(columns, score(task))
 	}

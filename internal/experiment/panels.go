@@ -75,7 +75,7 @@ func (m *Measured) panels() [][]panel {
 	similarity := score(eval.TuningTask)
 	const guessing = 20
 	return [][]panel{{
-		{"reconstruction error, mean ‖x − aD‖²", m.error(), true, "", 0},
+		{"reconstruction error, mean ‖x − aD‖²", residual, true, "", 0},
 		{"average score in " + plural(len(averaged), "task") + ", %", m.average(), false, "dense X", x(m.average())},
 		{"word similarity, " + eval.TuningTask + ", ρ × 100", similarity, false, "dense X", x(similarity)},
 	}, {
@@ -196,7 +196,7 @@ func (m *Measured) plot(of panel) (*plot.Plot, error) {
 	var lines []line
 	xs, ys := newSpan(true), newSpan(of.log)
 	for _, records := range m.overSeeds() {
-		x, _ := m.nonzeros().estimate(records)
+		x, _ := nonzeros.estimate(records)
 		y, deviation := of.estimate(records)
 		xs.add(x)
 		if math.IsNaN(y) || of.log && y <= 0 {
@@ -294,7 +294,7 @@ func (s *span) padded(share float64) (low, high float64) {
 // ticks returns two to six ticks at multiples of 1, 2 or 5 times a power of ten.
 func ticks(low, high float64) (ticks plot.ConstantTicks) {
 	step := math.Pow(10, math.Floor(math.Log10(high-low)))
-	for _, factor := range []float64{0.2, 0.5, 1} {
+	for _, factor := range []float64{0.2, 0.5, 1, 2} {
 		if (high-low)/(factor*step) <= 6 {
 			step *= factor
 			break
