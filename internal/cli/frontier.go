@@ -48,8 +48,8 @@ their values, as "intrusion auto" finds them, judged by --reference. It does so 
   random dictionary  the codes of best, of method A, but with atoms of random directions
   word rows          the same with words, drawn at random, for atoms
 
-The last two learned nothing: what they have, learning need not be thanked for. K is
-that of train, and seeds are 1 to --seeds: of training, and of the controls' atoms.
+The last two learned nothing: what they do as well is not due to learning. K is that of
+train, and seeds are 1 to --seeds: of training, and of the controls' atoms.
 
 It prints a table of means and standard deviations over seeds, and writes it as
 OUT/frontier.md, every point as OUT/frontier.tsv, and the figure as OUT/frontier.png and

@@ -256,12 +256,12 @@ func addMark(p *plot.Plot, of panel) error {
 		return err
 	}
 	line.LineStyle = draw.LineStyle{Color: faint, Width: 0.8, Dashes: []vg.Length{1.5, 2}}
-	label, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{{X: p.X.Max, Y: of.markAt}}, Labels: []string{of.mark}})
+	label, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{{X: p.X.Min, Y: of.markAt}}, Labels: []string{of.mark}})
 	if err != nil {
 		return err
 	}
 	label.TextStyle[0] = textStyle(8)
-	label.TextStyle[0].Color, label.TextStyle[0].XAlign = faint, draw.XRight
+	label.TextStyle[0].Color = faint
 	label.Offset = vg.Point{Y: 2}
 	p.Add(line, label)
 	return nil
@@ -291,11 +291,11 @@ func (s *span) padded(share float64) (low, high float64) {
 	return low - pad, high + pad
 }
 
-// ticks returns two to six ticks at multiples of 1, 2 or 5 times a power of ten.
+// ticks returns three to seven ticks at multiples of 1, 2 or 5 times a power of ten.
 func ticks(low, high float64) (ticks plot.ConstantTicks) {
 	step := math.Pow(10, math.Floor(math.Log10(high-low)))
 	for _, factor := range []float64{0.2, 0.5, 1, 2} {
-		if (high-low)/(factor*step) <= 6 {
+		if (high-low)/(factor*step) <= 7 {
 			step *= factor
 			break
 		}
