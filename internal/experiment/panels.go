@@ -163,7 +163,7 @@ func drawLegend(c draw.Canvas) {
 	for _, l := range looks {
 		entries = append(entries, entry{l.name, l.kind})
 	}
-	entries = append(entries, entry{"A", "A, "}, entry{"B", "B, "})
+	entries = append(entries, entry{"A", "A, "}, entry{"B (binary in tasks)", "B, "})
 	width := vg.Length(0)
 	for _, e := range entries {
 		width += sample + gap + text.Width(e.name)
