@@ -136,7 +136,7 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 		return cmd.Help()
 	}
 	root.AddCommand(newTrain(), newEncode(), newMerge(), newExport(),
-		newEval(), newTransform(), newTune(), newSweep(), newPaper(),
+		newEval(), newTransform(), newTune(), newSweep(), newFrontier(), newPaper(),
 		newTop(), newExplain(), newCompare(), newNearest(), newIntrusion(), newClusters(), newHeatmap(), newLabels(), newExplore(),
 		newGraph(), newDevices(), newVersion(), newMan())
 	// What is no command may have the flags of the one that is meant.

@@ -58,6 +58,7 @@ var faultCases = []faultCase{
 	{args: "eval in.txt --json --labelled mine=labels.txt,labels.txt"},
 	{args: "tune small.txt -o new --quiet --data data --sparsity 0.5 -k 6 --json", outputs: "new", resumes: true},
 	{args: "sweep small.txt -o new --quiet --data data --json", outputs: "new", resumes: true},
+	{args: "frontier small.txt -o new --quiet --data data --reference reference.txt --seeds 1 --nonzeros 2 --lambda 0.1 --json", outputs: "new", resumes: true},
 	{args: "paper small.txt -o new --quiet --data data", outputs: "new", resumes: true},
 	{args: "top old"},
 	{args: "top in.bin --json"},

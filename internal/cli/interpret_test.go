@@ -490,24 +490,18 @@ func TestSharedWords(t *testing.T) {
 		}
 		return d
 	}
-	sparse := func(words ...string) *model.Model {
-		s := &vectors.Sparse{Words: words, CSR: vectors.CSR{Rows: len(words), Cols: 1, Ptr: []int64{0}}}
-		for i := range words {
-			s.Ptr, s.Index, s.Value = append(s.Ptr, int64(i+1)), append(s.Index, 0), append(s.Value, float32(i+1))
-		}
-		return &model.Model{Codes: s}
-	}
-	first := sparse("A", "B", "c", "a", "B", "b!", "C", "d", "E", "e!")
-	second := sparse("E", "d", "c", "B", "a", "A", "b!")
-	s := newSharedWords(dense("a", "b!", "A", "c", "d", "B", "E"), dense("e", "a", "b", "c", "x"), []*model.Model{first, second})
+	first := strings.Fields("A B c a B b! C d E e!")
+	second := strings.Fields("E d c B a A b!")
+	s := newSharedWords(dense("a", "b!", "A", "c", "d", "B", "E"), dense("e", "a", "b", "c", "x"), first, second)
 	want := []string{"B", "c", "a", "E"}
-	for i, got := range [][]string{s.input.Words, s.codes[0].Words, s.codes[1].Words} {
-		if !slices.Equal(got, want) {
-			t.Errorf("set %d: words %v, want %v", i, got, want)
-		}
+	if !slices.Equal(s.input.Words, want) {
+		t.Errorf("words %v, want %v", s.input.Words, want)
 	}
-	for name, got := range map[string][]float32{"input": s.input.Data, "reference": s.reference.Data, "first": s.codes[0].Value, "second": s.codes[1].Value} {
-		want := map[string][]float32{"input": {5, 3, 0, 6}, "reference": {2, 3, 1, 0}, "first": {2, 3, 4, 9}, "second": {4, 3, 5, 1}}[name]
+	if want := [][]int{{1, 2, 3, 8}, {3, 2, 4, 0}}; !reflect.DeepEqual(s.rows, want) { // the first of a word
+		t.Errorf("rows %v, want %v", s.rows, want)
+	}
+	for name, got := range map[string][]float32{"input": s.input.Data, "reference": s.reference.Data} {
+		want := map[string][]float32{"input": {5, 3, 0, 6}, "reference": {2, 3, 1, 0}}[name]
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: rows %v, want %v", name, got, want)
 		}
@@ -546,18 +540,18 @@ func TestControls(t *testing.T) {
 			few.Row(i + 9)[j] = -v
 		}
 	}
-	few = standardised(few)
+	few, _ = standardised(few)
 	if d := rowAtoms(few, atoms, 1); d.Len() != 18 {
 		t.Errorf("%d atoms of 18 words", d.Len())
 	}
 
-	unit := standardised(x)
-	codes := &vectors.Sparse{CSR: vectors.CSR{Rows: 2, Cols: atoms, Ptr: []int64{0, 1, 2*most - 1}, Index: []int32{3, 0, 2, 4, 5, 6, 7}, Value: slices.Repeat([]float32{1}, 2*most-1)}}
+	unit, norm := standardised(x)
+	if math.Abs(norm-scale) > 1e-9*scale {
+		t.Errorf("the norm is %v, want %v", norm, scale)
+	}
 	for _, method := range []string{"A", "B"} {
 		for name, d := range map[string]model.Dictionary{"rows": rowAtoms(unit, atoms, 1), "random": randomAtoms(atoms, dim, 1)} {
-			m := &model.Model{Info: model.Info{Training: train.Paper()}}
-			m.Info.Training.Method, m.Info.Training.Atoms = method, atoms
-			got, err := encodeControl(t.Context(), d, unit, m, codes) // 3.5 nonzeros a word
+			got, err := encodeControl(t.Context(), d, unit, cpu.Device{}, method, most)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -588,7 +582,7 @@ func TestControls(t *testing.T) {
 			o := encode.Options{Lambda: .04 * squares, Nonnegative: method == "B", Steps: 20, Most: most}
 			for i := range x.Len() {
 				code := encodetest.Code(y[i*dim:(i+1)*dim], scaled, o)
-				index, value := got.Row(i)
+				index, value := got.Codes.Row(i)
 				for j, k := range index {
 					code[k] -= float64(value[j])
 				}
@@ -606,7 +600,7 @@ func TestControls(t *testing.T) {
 	if a, b := rowAtoms(unit, 5, 1), rowAtoms(unit, 5, 2); slices.Equal(a.Atoms, b.Atoms) {
 		t.Error("the same words with another seed")
 	}
-	if standardised(&vectors.Dense{Words: []string{"a", "b"}, Dim: 2, Data: []float32{1, 2, 1, 2}}) != nil {
+	if y, _ := standardised(&vectors.Dense{Words: []string{"a", "b"}, Dim: 2, Data: []float32{1, 2, 1, 2}}); y != nil {
 		t.Error("equal vectors can be told apart")
 	}
 }
@@ -663,7 +657,7 @@ func TestIntrusionAuto(t *testing.T) {
 			add(name, "", codes, nil)
 			random, err := interpret.RandomProjection(t.Context(), centred, &codes.CSR, name == "b", seed)
 			add(name, "random directions", random, err)
-			y := standardised(x)
+			y, _ := standardised(x)
 			o := encode.Options{Lambda: .04, Nonnegative: name == "b", Steps: 20, Most: int(math.Round(float64(codes.Nonzeros()) / 60))}
 			for _, control := range []string{"random dictionary", "word rows"} {
 				d := randomAtoms(80, 8, seed)

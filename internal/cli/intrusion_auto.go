@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"overcomplete/cpu"
+	"overcomplete/encode"
 	"overcomplete/internal/escape"
 	"overcomplete/interpret"
 	"overcomplete/model"
@@ -105,27 +108,34 @@ func (f *autoFlags) auto(cmd *cobra.Command, paths []string) error {
 		}
 		models = append(models, m)
 	}
-	shared := newSharedWords(input, reference, models)
-	if len(shared.input.Words) == 0 {
-		return usagef("no word is in all of %s, %s and %s", strings.Join(paths, ", "), f.input, f.reference)
+	var words [][]string
+	for _, m := range models {
+		words = append(words, m.Codes.Words)
 	}
-	if slices.Equal(shared.input.Data, shared.reference.Data) {
-		return usagef("%s has the same vectors as %s: --reference is to be others, which were not trained on", f.reference, f.input)
+	shared := newSharedWords(input, reference, words...)
+	if err := shared.check(strings.Join(paths, ", ")+", "+f.input, f.input, f.reference); err != nil {
+		return err
 	}
-	y := standardised(shared.input)
+	y, _ := standardised(shared.input)
 	if y == nil {
 		return usagef("%s: the words that all have, %d, have one vector: there is nothing to tell them apart by", f.input, shared.input.Len())
 	}
 
 	score := func(codes *vectors.Sparse) (interpret.Coherence, error) {
-		c, err := interpret.NewIntrusion(interpret.NewIndex(codes)).OddOneOut(ctx, shared.reference, f.seed)
-		c.Reference = judge.Name
-		return c, err
+		return shared.score(ctx, codes, judge.Name, f.seed)
 	}
 	var r autoResult
 	var found []interpret.Coherence // of each model
 	for i, m := range models {
-		name, codes := filepath.Base(paths[i]), shared.codes[i]
+		name, codes := filepath.Base(paths[i]), interpret.SelectRows(m.Codes, shared.rows[i])
+		control := func(d model.Dictionary) (*vectors.Sparse, error) {
+			most := encode.Most(float64(codes.Nonzeros())/float64(codes.Rows*codes.Cols), codes.Cols)
+			encoded, err := encodeControl(ctx, d, y, cpu.Device{}, m.Info.Training.Method, most)
+			if err != nil {
+				return nil, err
+			}
+			return encoded.Codes, nil
+		}
 		c, err := score(codes)
 		if err != nil {
 			return err
@@ -140,10 +150,10 @@ func (f *autoFlags) auto(cmd *cobra.Command, paths []string) error {
 				return interpret.RandomProjection(ctx, shared.centered(&m.Dictionary), &codes.CSR, m.Info.Training.Method == "B", f.seed)
 			}},
 			{"random dictionary", func() (*vectors.Sparse, error) {
-				return encodeControl(ctx, randomAtoms(codes.Cols, y.Dim, f.seed), y, m, codes)
+				return control(randomAtoms(codes.Cols, y.Dim, f.seed))
 			}},
 			{"word rows", func() (*vectors.Sparse, error) {
-				return encodeControl(ctx, rowAtoms(y, codes.Cols, f.seed), y, m, codes)
+				return control(rowAtoms(y, codes.Cols, f.seed))
 			}},
 		} {
 			codes, err := control.codes()
@@ -185,14 +195,15 @@ func (f *autoFlags) auto(cmd *cobra.Command, paths []string) error {
 // first model, and the rows that belong to them.
 type sharedWords struct {
 	input, reference *vectors.Dense
-	codes            []*vectors.Sparse // of each model
+	rows             [][]int // of each model
 }
 
-func newSharedWords(input, reference *vectors.Dense, models []*model.Model) *sharedWords {
+// newSharedWords takes the words of each model.
+func newSharedWords(input, reference *vectors.Dense, models ...[]string) *sharedWords {
 	inInput, inReference := rowsByWord(input.Words), rowsByWord(reference.Words)
 	inModel := make([]map[string]int, len(models))
-	for i, m := range models {
-		inModel[i] = rowsByWord(m.Codes.Words)
+	for i, words := range models {
+		inModel[i] = rowsByWord(words)
 	}
 	// Words must differ in the reference, too: "The" goes with "the" only where
 	// "the" is no word itself.
@@ -206,11 +217,10 @@ func newSharedWords(input, reference *vectors.Dense, models []*model.Model) *sha
 		}
 		return row, ok
 	}
-	s := &sharedWords{codes: make([]*vectors.Sparse, len(models))}
+	s := &sharedWords{rows: make([][]int, len(models))}
 	var inputRows, referenceRows []int
-	modelRows := make([][]int, len(models))
 words:
-	for i, word := range models[0].Codes.Words {
+	for i, word := range models[0] {
 		if inModel[0][word] != i {
 			continue // a repetition
 		}
@@ -232,14 +242,30 @@ words:
 		}
 		inputRows, referenceRows = append(inputRows, in), append(referenceRows, ref)
 		for m, row := range rows {
-			modelRows[m] = append(modelRows[m], row)
+			s.rows[m] = append(s.rows[m], row)
 		}
 	}
 	s.input, s.reference = selectDense(input, inputRows), selectDense(reference, referenceRows)
-	for m := range models {
-		s.codes[m] = interpret.SelectRows(models[m].Codes, modelRows[m])
-	}
 	return s
+}
+
+// check returns an error, which names what was to have words in common, unless there is
+// something to play with.
+func (s *sharedWords) check(others, input, reference string) error {
+	if len(s.input.Words) == 0 {
+		return usagef("no word is in all of %s and %s", others, reference)
+	}
+	if slices.Equal(s.input.Data, s.reference.Data) {
+		return usagef("%s has the same vectors as %s: --reference is to be others, which were not trained on", reference, input)
+	}
+	return nil
+}
+
+// score plays the test with codes of these words. Reference is its name.
+func (s *sharedWords) score(ctx context.Context, codes *vectors.Sparse, reference string, seed uint64) (interpret.Coherence, error) {
+	c, err := interpret.NewIntrusion(interpret.NewIndex(codes)).OddOneOut(ctx, s.reference, seed)
+	c.Reference = reference
+	return c, err
 }
 
 func rowsByWord(words []string) map[string]int {

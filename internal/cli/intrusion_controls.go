@@ -7,7 +7,6 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
-	"overcomplete/cpu"
 	"overcomplete/encode"
 	"overcomplete/model"
 	"overcomplete/vectors"
@@ -18,9 +17,9 @@ import (
 const controlLambda = 0.04
 
 // standardised returns x less its mean and over the root of its mean squared norm, so
-// that the same λ does for any input, or nil if all vectors are equal.
-func standardised(x *vectors.Dense) *vectors.Dense {
-	y := &vectors.Dense{Words: x.Words, Dim: x.Dim, Data: make([]float32, len(x.Data))}
+// that the same λ does for any input, and that root, or nil if all vectors are equal.
+func standardised(x *vectors.Dense) (y *vectors.Dense, norm float64) {
+	y = &vectors.Dense{Words: x.Words, Dim: x.Dim, Data: make([]float32, len(x.Data))}
 	mean := make([]float64, x.Dim)
 	for i := range x.Len() {
 		for j, v := range x.Row(i) {
@@ -34,16 +33,15 @@ func standardised(x *vectors.Dense) *vectors.Dense {
 			squares += (float64(v) - mean[j]) * (float64(v) - mean[j])
 		}
 	}
-	norm := math.Sqrt(squares / float64(x.Len()))
-	if norm == 0 {
-		return nil
+	if norm = math.Sqrt(squares / float64(x.Len())); norm == 0 {
+		return nil, 0
 	}
 	for i := range y.Len() {
 		for j, v := range x.Row(i) {
 			y.Row(i)[j] = float32((float64(v) - mean[j]) / norm)
 		}
 	}
-	return y
+	return y, norm
 }
 
 // randomAtoms returns a dictionary of random directions, of norm 1.
@@ -91,13 +89,9 @@ func normalise(v []float32) bool {
 }
 
 // encodeControl returns early-stopped codes of y with a dictionary of atoms of norm 1:
-// of the sign of m's, and with as many nonzeros a word as codes has on average.
-func encodeControl(ctx context.Context, d model.Dictionary, y *vectors.Dense, m *model.Model, codes *vectors.Sparse) (*vectors.Sparse, error) {
-	o := encode.Defaults(m.Info)
-	o.Lambda, o.Most = controlLambda, encode.Most(float64(codes.Nonzeros())/float64(codes.Rows*codes.Cols), codes.Cols)
-	encoded, err := encode.Model(ctx, &model.Model{Dictionary: d}, y, cpu.Device{}, o)
-	if err != nil {
-		return nil, err
-	}
-	return encoded.Codes, nil
+// of the sign of a method, and with so many nonzeros a word at most.
+func encodeControl(ctx context.Context, d model.Dictionary, y *vectors.Dense, device encode.Device, method string, most int) (*model.Model, error) {
+	return encode.Model(ctx, &model.Model{Dictionary: d}, y, device, encode.Options{
+		Lambda: controlLambda, Nonnegative: method == "B", Steps: encode.DefaultSteps, Most: most,
+	})
 }

@@ -33,6 +33,7 @@ import (
 	"overcomplete/eval"
 	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/input"
+	"overcomplete/interpret"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -40,9 +41,10 @@ import (
 
 // Setting is what all points of an experiment share.
 type Setting struct {
-	Input    model.Input           `json:"input"`
-	Training model.Hyperparameters `json:"training"` // Method, Atoms, Lambda and Epochs, which differ, are zero
-	Protocol eval.Options          `json:"protocol"`
+	Input     model.Input           `json:"input"`
+	Reference model.Input           `json:"reference,omitzero"` // the vectors that word intrusion is judged by, of a frontier
+	Training  model.Hyperparameters `json:"training,omitzero"`  // Method, Atoms, Lambda and Epochs, which differ, are zero; all, of a frontier
+	Protocol  eval.Options          `json:"protocol"`
 	// Data has the SHA-256 of each folder of evaluation data that was there.
 	Data map[string]string `json:"data"`
 }
@@ -66,12 +68,15 @@ type Experiment struct {
 
 // Record is what is known of a point, or of vectors that were not trained.
 type Record struct {
+	Control  string                `json:"control,omitempty"` // see [Point]
 	Training model.Hyperparameters `json:"training,omitzero"`
 	Device   string                `json:"device,omitempty"`
-	Metrics  model.Epoch           `json:"metrics,omitzero"` // of the last epoch
+	Metrics  model.Epoch           `json:"metrics,omitzero"` // of the last epoch, and of the codes that package encode made after it
 	// Wanted is the sparsity in whose search it was trained, 0 if in none.
 	Wanted float64                `json:"wanted,omitempty"`
 	Scores map[string]eval.Result `json:"scores"` // by task
+	// Intrusion is what a frontier has of word intrusion, without the scores of each dimension.
+	Intrusion *interpret.Coherence `json:"intrusion,omitempty"`
 }
 
 // Result returns the score of a task, NaN if it was not measured.
@@ -122,7 +127,9 @@ func Open(e *Experiment, h model.Hyperparameters, data string) error {
 	if err := json.Unmarshal(was, &saved); err != nil {
 		return refuse(e.Dir, "%s: %w", settingFile, err)
 	}
-	complete(&saved.Training)
+	if saved.Training != (model.Hyperparameters{}) {
+		complete(&saved.Training)
+	}
 	if err := e.Setting.same(saved); err != nil {
 		return refuse(e.Dir, "is an experiment of other settings: %w; choose another directory", err)
 	}
@@ -172,6 +179,8 @@ func (s Setting) same(saved Setting) error {
 		{"the word list's SHA-256", saved.Input.WordsSHA256, s.Input.WordsSHA256},
 		{"the number of words", saved.Input.Words, s.Input.Words},
 		{"the vectors' length", saved.Input.Dim, s.Input.Dim},
+		{"the reference's SHA-256", saved.Reference.SHA256, s.Reference.SHA256},
+		{"the number of the reference's words", saved.Reference.Words, s.Reference.Words},
 		{"--center", saved.Training.Center, s.Training.Center},
 		{"training", saved.Training, s.Training},
 		{"the protocol of evaluation", saved.Protocol, s.Protocol},
@@ -280,6 +289,15 @@ func (e *Experiment) model(ctx context.Context, h model.Hyperparameters) (*model
 
 // train trains the model of a point and saves it.
 func (e *Experiment) train(ctx context.Context, h model.Hyperparameters, dir string) (*model.Model, error) {
+	m, err := e.fit(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	return m, m.Save(dir, false)
+}
+
+// fit trains the model of a point.
+func (e *Experiment) fit(ctx context.Context, h model.Hyperparameters) (*model.Model, error) {
 	o, done := train.Options{}, func() {}
 	if e.Show != nil {
 		o, done = e.Show(h)
@@ -290,7 +308,7 @@ func (e *Experiment) train(ctx context.Context, h model.Hyperparameters, dir str
 	if err != nil && !errors.Is(err, train.ErrNothingActive) { // which is a point like others
 		return nil, err
 	}
-	return m, m.Save(dir, false)
+	return m, nil
 }
 
 // ModelDir returns the directory of a point's model.
@@ -362,6 +380,9 @@ func (e *Experiment) record(name string) (*Record, error) {
 	}
 	if s := r.Metrics.Sparsity; err == nil && !(s >= 0 && s <= 1) {
 		err = fmt.Errorf("sparsity is %v, want 0 to 1", s)
+	}
+	if err == nil && r.Intrusion != nil {
+		err = checkIntrusion(r.Intrusion)
 	}
 	if err != nil {
 		return nil, refuse(path, "%w; remove it to have it measured again", err)

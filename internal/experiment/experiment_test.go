@@ -7,15 +7,19 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"gonum.org/v1/plot"
+
 	"overcomplete/encode"
 	"overcomplete/eval"
 	"overcomplete/internal/atomicfile"
+	"overcomplete/interpret"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -338,6 +342,74 @@ func TestFigureOfNothing(t *testing.T) {
 			if info, err := os.Stat(name + ending); err != nil || info.Size() == 0 {
 				t.Errorf("%s: %v", ending, err)
 			}
+		}
+	}
+}
+
+// A frontier of nothing is drawn, points without a number are left out where they have
+// none, and those of zeros everywhere.
+func TestMeasured(t *testing.T) {
+	tasks := []string{eval.TuningTask, "SST"}
+	record := func(seed uint64, h model.Hyperparameters, sparsity, failed, score float64, c interpret.Coherence) *Record {
+		h.Atoms, h.Seed = 100, seed
+		return &Record{Training: h, Metrics: model.Epoch{Sparsity: sparsity, Error: failed}, Intrusion: &c, Scores: map[string]eval.Result{
+			eval.TuningTask: {Score: math.NaN(), Stderr: math.NaN(), Note: "none"}, "SST": {Score: score, Stderr: 1},
+		}}
+	}
+	share := func(x float64) interpret.Estimate { return interpret.Estimate{Mean: x} }
+	all := interpret.Coherence{Dimensions: 10, Quartered: 5, Any: share(.5), Quarters: []interpret.Estimate{share(.4), share(.3), share(.2), share(.1)}}
+	few := all
+	few.Quartered = 4
+	x := record(0, model.Hyperparameters{}, 0, 0, 60, interpret.Coherence{Dimensions: 3, Any: share(.25)})
+	x.Training = model.Hyperparameters{}
+	dead := record(1, train.Paper(), 1, 9, 40, interpret.Coherence{})
+	points := []*Record{record(1, train.Best(), .75, 2, 70, all), record(1, train.Paper(), .5, 0, 80, few), dead, record(2, train.Best(), .75, 3, 73, all)}
+
+	m := NewMeasured(x, points, tasks, eval.Options{})
+	want := Table{
+		{"vectors", "λ", "seeds", "nonzeros", "error", "WS-353", "average", "top", "q1", "q2", "q3", "q4"},
+		{"X", "", "", "–", "–", "–", "60.0", "25.0", "–", "–", "–", "–"},
+		{"A, best", "", "2", "25.0 ±0.0", "2.500 ±0.707", "–", "71.5 ±2.1", "50.0 ±0.0", "40.0 ±0.0", "30.0 ±0.0", "20.0 ±0.0", "10.0 ±0.0"},
+		{"A, paper", "0.5", "1", "50.0", "0.000", "–", "80.0", "50.0", "–", "–", "–", "–"},
+	}
+	if got := m.Table(); !reflect.DeepEqual(got, want) {
+		t.Errorf("the table is\n%q\nwant\n%q", got, want)
+	}
+	tsv := "vectors\tlambda\tseed\tnonzeros\terror\tunused\tWS-353\tSST\taverage\ttop\tq1\tq2\tq3\tq4\n" +
+		"X\t\t0\t\t\t0\t\t60\t60\t25\t\t\t\t\n" +
+		"A, best\t\t1\t25\t2\t0\t\t70\t70\t50\t40\t30\t20\t10\n" +
+		"A, paper\t0.5\t1\t50\t0\t0\t\t80\t80\t50\t\t\t\t\n" +
+		"A, best\t\t2\t25\t3\t0\t\t73\t73\t50\t40\t30\t20\t10\n"
+	if got := m.TSV(); got != tsv {
+		t.Errorf("the file is\n%swant\n%s", got, tsv)
+	}
+	for _, m := range []*Measured{m, NewMeasured(x, nil, tasks, eval.Options{}), NewMeasured(x, points[2:3], nil, eval.Options{})} {
+		name := filepath.Join(t.TempDir(), "f")
+		if err := m.Draw(name); err != nil {
+			t.Fatal(err)
+		}
+		for _, ending := range []string{".png", ".svg"} {
+			if info, err := os.Stat(name + ending); err != nil || info.Size() == 0 {
+				t.Errorf("%s: %v", ending, err)
+			}
+		}
+	}
+}
+
+func TestTicks(t *testing.T) {
+	for _, tt := range []struct {
+		got  []plot.Tick
+		want string
+	}{
+		{ticks(-0.4, 10.9), "0 2 4 6 8 10"}, {ticks(17.3, 41.2), "20 25 30 35 40"}, {ticks(70.02, 70.9), "70.2 70.4 70.6 70.8"},
+		{logTicks(0.02, 4), "0.03 0.1 0.3 1 3"}, {logTicks(4.9, 310), "10 30 100 300"},
+	} {
+		var labels []string
+		for _, tick := range tt.got {
+			labels = append(labels, tick.Label)
+		}
+		if got := strings.Join(labels, " "); got != tt.want {
+			t.Errorf("ticks are %s, want %s", got, tt.want)
 		}
 	}
 }

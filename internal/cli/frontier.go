@@ -1,0 +1,236 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"overcomplete/encode"
+	"overcomplete/internal/escape"
+	"overcomplete/internal/experiment"
+	"overcomplete/interpret"
+	"overcomplete/model"
+	"overcomplete/train"
+	"overcomplete/vectors"
+)
+
+// usualNonzeros are nonzeros of a word from hardly any to those of a dense vector.
+var usualNonzeros = []int{5, 10, 30, 90, 150, 300}
+
+// frontierFlags are what frontier was asked for.
+type frontierFlags struct {
+	experimentFlags
+	reference string
+	nonzeros  []int
+	lambdas   []float64
+	seeds     int
+	json      bool
+}
+
+func newFrontier() *cobra.Command {
+	var f frontierFlags
+	cmd := &cobra.Command{
+		Use:   "frontier VECTORS --data DIR --reference VECTORS -o OUT",
+		Short: "Show error, scores and meaning of every recipe against the number of nonzeros",
+		Long: `Frontier draws what sparse vectors are good for against how sparse they are: the
+reconstruction error, the average score of the paper's tasks and WS-353, as eval has
+them, and the intruders found among the top words of dimensions and in quarters of
+their values, as "intrusion auto" finds them, judged by --reference. It does so for
+
+  best               --recipe best at each of --nonzeros, learned anew
+  paper              --recipe paper with each of --lambda, of which its nonzeros come
+  paper, words       the same with --init words --center
+                     each by methods A and B, whose binary vectors the tasks are given
+  random dictionary  the codes of best, of method A, but with atoms of random directions
+  word rows          the same with words, drawn at random, for atoms
+
+The last two learned nothing: what they do as well is not due to learning. K is that of
+train, and seeds are 1 to --seeds: of training, and of the controls' atoms.
+
+It prints a table of means and standard deviations over seeds, and writes it as
+OUT/frontier.md, every point as OUT/frontier.tsv, and the figure as OUT/frontier.png and
+.svg: after each seed, and when interrupted, of what there is by then. Codes that are
+all zero are left out.
+
+What is finished is kept in OUT: a .json file of hyperparameters, metrics and scores
+for each point, but no models. The same command goes on where it was interrupted; with
+more seeds, nonzeros or λ it adds what is not there. OUT of other vectors, settings or
+evaluation data is refused.`,
+		Example: `  overcomplete frontier sg.bin --data eval --reference glove.6B.50d.txt -o frontier
+  overcomplete frontier sg.bin --data eval --reference glove.6B.50d.txt -o quick --seeds 1 --nonzeros 30,90 --lambda 0.5`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			m, err := f.run(cmd, args[0])
+			switch {
+			case err != nil:
+				return f.interruption(err)
+			case f.json:
+				return printJSON(cmd.OutOrStdout(), m.JSON())
+			}
+			if err := m.Table().WriteText(cmd.OutOrStdout()); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "\n%s\nfigure: %s\n", m.Notes(), escape.Text(filepath.Join(f.output, "frontier.png")))
+			return err
+		},
+	}
+	f.register(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&f.reference, "reference", "", "`file` of other vectors of the same words, to judge word intrusion by")
+	flags.IntSliceVar(&f.nonzeros, "nonzeros", nil, "nonzeros of a word, with the recipe best and controls: `numbers` below K (default 5,10,30,90,150,300, up to K/2)")
+	flags.Float64SliceVar(&f.lambdas, "lambda", []float64{0.2, 0.5, 1, 2}, "`weights` λ of the codes' Σ|a|, with the recipe paper")
+	flags.IntVar(&f.seeds, "seeds", 3, "how many seeds, from 1")
+	f.registerInput(cmd)
+	f.registerRest(cmd)
+	flags.BoolVar(&f.json, "json", false, "print all points as JSON")
+	cmd.MarkFlagRequired("data")
+	cmd.MarkFlagRequired("reference")
+	return cmd
+}
+
+// check refuses flags outside their domain.
+func (f *frontierFlags) check(cmd *cobra.Command) error {
+	if err := f.experimentFlags.check(cmd); err != nil {
+		return err
+	}
+	f.nonzeros = slices.Compact(slices.Sorted(slices.Values(f.nonzeros)))
+	f.lambdas = slices.Compact(slices.Sorted(slices.Values(f.lambdas)))
+	if cmd.Flags().Changed("nonzeros") && (len(f.nonzeros) == 0 || f.nonzeros[0] < 1) {
+		return usagef("--nonzeros is %v, want whole numbers from 1", f.nonzeros)
+	}
+	for h, i := train.Paper(), 0; i < len(f.lambdas); i++ {
+		if h.Lambda = f.lambdas[i]; h.Lambda == 0 || h.Validate() != nil {
+			return usagef("--lambda is %v, want positive numbers, in the range of single precision", f.lambdas)
+		}
+	}
+	if f.seeds < 1 || f.seeds > mostSeeds {
+		return usagef("--seeds is %d, want 1 to %d", f.seeds, mostSeeds)
+	}
+	return nil
+}
+
+// mostSeeds is far beyond what anybody has time for.
+const mostSeeds = 1000
+
+// run measures what is not measured yet, and writes what there is after each seed and when
+// it is interrupted.
+func (f *frontierFlags) run(cmd *cobra.Command, path string) (m *experiment.Measured, err error) {
+	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
+	tasks, missing, err := availableTasks(ctx, f.data)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range missing {
+		warn(stderr, "left out: %s", m)
+	}
+	reference, source, err := readDense(ctx, stderr, f.reference, f.skipBad)
+	if err != nil {
+		return nil, err
+	}
+	e, err := f.load(cmd, path, f.output)
+	if err != nil {
+		return nil, err
+	}
+	e.Setting.Reference = model.Input{Name: source.Name, SHA256: source.SHA256, Words: reference.Len(), Dim: reference.Dim}
+	plan, err := f.plan(e, path, reference)
+	if err != nil {
+		return nil, err
+	}
+	if err := experiment.Open(e, model.Hyperparameters{}, f.data); err != nil {
+		return nil, err
+	}
+	lengths := []int{e.X.Dim}
+	for range f.seeds {
+		for _, p := range plan.Points(1) {
+			lengths = append(lengths, p.Training.Atoms)
+		}
+	}
+	e.Plan(lengths...)
+	x, err := e.FrontierDense(ctx, plan, tasks)
+	if err != nil {
+		return nil, err
+	}
+	var points []*experiment.Record
+	for seed := range f.seeds {
+		more, err := e.Frontier(ctx, plan, uint64(seed+1), tasks)
+		if err != nil && ctx.Err() == nil {
+			return nil, err
+		}
+		points = append(points, more...)
+		m = experiment.NewMeasured(x, points, namesOf(tasks), e.Setting.Protocol)
+		if err == nil || seed+1 == f.seeds {
+			if err := f.write(e, m); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return m, ctx.Err()
+}
+
+// plan returns what is to be measured of the vectors at path.
+func (f *frontierFlags) plan(e *experiment.Experiment, path string, reference *vectors.Dense) (p experiment.Frontier, err error) {
+	shared := newSharedWords(e.X, reference, e.X.Words)
+	if err := shared.check(path, path, f.reference); err != nil {
+		return p, err
+	}
+	y, norm := standardised(e.X)
+	if y == nil {
+		return p, usagef("%s: %w", path, train.ErrAllSame)
+	}
+	p = experiment.Frontier{Atoms: train.DefaultAtoms(train.Best(), e.X.Len(), e.X.Dim), Nonzeros: f.nonzeros, Lambdas: f.lambdas}
+	if len(f.nonzeros) == 0 {
+		p.Nonzeros = slices.DeleteFunc(slices.Clone(usualNonzeros), func(n int) bool { return n > p.Atoms/2 })
+	} else if most := p.Nonzeros[len(p.Nonzeros)-1]; most >= p.Atoms {
+		return p, usagef("--nonzeros has %d, want less than K, which is %d for %d words of %d dimensions", most, p.Atoms, e.X.Len(), e.X.Dim)
+	}
+	p.Judge = func(ctx context.Context, codes *vectors.Sparse) (interpret.Coherence, error) {
+		return shared.score(ctx, interpret.SelectRows(codes, shared.rows[0]), e.Setting.Reference.Name, 1)
+	}
+	p.Control = func(ctx context.Context, p experiment.Point) (*model.Model, error) {
+		h := p.Training
+		d := randomAtoms(h.Atoms, y.Dim, h.Seed)
+		if p.Control == experiment.WordRows {
+			d = rowAtoms(y, h.Atoms, h.Seed)
+		}
+		m, err := encodeControl(ctx, d, y, e.Device, h.Method, encode.Most(1-h.Sparsity, h.Atoms))
+		if err != nil {
+			return nil, err
+		}
+		// Of the vectors as they are, which are longer by norm, and of K atoms, though there
+		// may be fewer words.
+		c := m.Info.Encoding
+		c.Error, c.Objective, c.Lambda = c.Error*norm*norm, c.Objective*norm*norm, c.Lambda*norm*norm
+		c.Sparsity = 1 - float64(m.Codes.Nonzeros())/float64(m.Codes.Rows*h.Atoms)
+		c.UnusedAtoms += h.Atoms - m.Codes.Cols
+		return m, nil
+	}
+	return p, nil
+}
+
+// write writes what was measured.
+func (f *frontierFlags) write(e *experiment.Experiment, m *experiment.Measured) error {
+	name := filepath.Join(f.output, "frontier")
+	if err := m.Draw(name); err != nil {
+		return err
+	}
+	write := func(ending, text string) error {
+		return experiment.WriteFile(name+ending, func(w io.Writer) error {
+			_, err := io.WriteString(w, text)
+			return err
+		})
+	}
+	if err := write(".tsv", m.TSV()); err != nil {
+		return err
+	}
+	in := e.Setting.Input
+	return write(".md", fmt.Sprintf("# The frontier of %s\n\nWritten by `overcomplete frontier`: %d words of %d dimensions, word intrusion judged by %s.\n\n"+
+		"![Error, scores and intruders found over nonzeros](frontier.svg)\n\n%s\n%s\n",
+		escape.Markdown(in.Name), in.Words, in.Dim, escape.Markdown(e.Setting.Reference.Name), m.Table().Markdown(), escape.Markdown(m.Notes())))
+}

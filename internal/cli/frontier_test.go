@@ -1,0 +1,235 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"image/png"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"overcomplete/internal/experiment"
+	"overcomplete/interpret"
+)
+
+// frontierDir makes a directory with vectors, x.txt, others of the same words, ref.txt, and
+// the data of word similarity, which takes little time.
+func frontierDir(t *testing.T) {
+	t.Helper()
+	x := evalDir(t)
+	for _, folder := range []string{"20news-bydate", "trec", "sst2", "np-bracketing"} {
+		if err := os.RemoveAll("data/" + folder); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reference := sampleVectors(x.Len(), 5)
+	reference.Words = x.Words
+	writeFile(t, "ref.txt", gloVeText(reference))
+}
+
+const frontierLine = "frontier x.txt --data data --reference ref.txt --seeds 2 --nonzeros 12,4 --lambda 0.1"
+
+// All numbers are those that train, eval and intrusion auto give for the same model.
+func TestFrontier(t *testing.T) {
+	frontierDir(t)
+	stdout, stderr := mustRun(t, frontierLine+" -o out --json")
+	var got struct {
+		AverageOver []string `json:"average_over"`
+		Dense       *experiment.Record
+		Points      []*experiment.Record
+	}
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+		t.Fatal(err)
+	}
+	// Methods A and B of best with both numbers of nonzeros, of paper from random numbers and
+	// from words with one λ, and both controls: with two seeds.
+	if len(got.Points) != 2*(2*2+2*2+2*2) || !slices.Equal(got.AverageOver, []string{"SimLex-999"}) {
+		t.Fatalf("%d points, average over %v", len(got.Points), got.AverageOver)
+	}
+	if !strings.Contains(stderr, "warning: left out: TREC") {
+		t.Errorf("says\n%s", stderr)
+	}
+	compare := func(name string, r *experiment.Record, c interpret.Coherence, evaluated string) {
+		t.Helper()
+		c.Scores = nil
+		if !reflect.DeepEqual(*r.Intrusion, c) {
+			t.Errorf("%s: intrusion is %+v, want %+v", name, *r.Intrusion, c)
+		}
+		if evaluated == "" {
+			return
+		}
+		stdout, _ := mustRun(t, "eval "+evaluated+" --data data --tasks WS-353,SimLex-999 --json")
+		var want struct {
+			Rows []struct{ Tasks map[string]any }
+		}
+		if err := json.Unmarshal([]byte(stdout), &want); err != nil {
+			t.Fatal(err)
+		}
+		var scores map[string]any
+		text, _ := json.Marshal(r.Scores)
+		if err := json.Unmarshal(text, &scores); err != nil || !reflect.DeepEqual(scores, want.Rows[0].Tasks) {
+			t.Errorf("%s: scores are %v, want %v", name, scores, want.Rows[0].Tasks)
+		}
+	}
+	intrusion := func(model string) []autoSet {
+		stdout, _ := mustRun(t, "intrusion auto "+model+" --input x.txt --reference ref.txt --json")
+		var r autoResult
+		if err := json.Unmarshal([]byte(stdout), &r); err != nil {
+			t.Fatal(err)
+		}
+		return r.Sets
+	}
+	for i, r := range got.Points {
+		h := r.Training
+		name := fmt.Sprint("p", i)
+		if r.Control != "" {
+			if h.Seed == 1 { // all words are in the reference, so that the controls are those of a model as sparse
+				mustRun(t, fmt.Sprintf("train x.txt -o %s --quiet --sparsity %v", name, h.Sparsity))
+				for _, s := range intrusion(name) {
+					if s.Control == r.Control {
+						compare(name+" "+r.Control, r, s.Coherence, "")
+					}
+				}
+			}
+			continue
+		}
+		flags := fmt.Sprintf("train x.txt -o %s --quiet -k 60 --method %s --seed %d --recipe %s", name, h.Method, h.Seed, h.Recipe)
+		evaluated := name
+		if h.Method == "B" {
+			evaluated += ":binary"
+		}
+		if h.Recipe == "best" {
+			flags += fmt.Sprintf(" --sparsity %v", h.Sparsity)
+		} else {
+			flags += fmt.Sprintf(" --lambda %v --init %s --center=%v", h.Lambda, h.Init, h.Center)
+		}
+		mustRun(t, flags)
+		m := openModel(t, name)
+		if m.Info.Training != h {
+			t.Errorf("%s is of %+v, want %+v", name, m.Info.Training, h)
+		}
+		measured, sparsity := m.Info.Epochs[len(m.Info.Epochs)-1].Error, 1-float64(m.Codes.Nonzeros())/float64(m.Codes.Rows*60)
+		if m.Info.Encoding != nil {
+			measured = m.Info.Encoding.Error
+		}
+		if r.Metrics.Error != measured || math.Abs(r.Metrics.Sparsity-sparsity) > 1e-12 { // a share of 7,200 values
+			t.Errorf("%s: error %v and %v zeros, want %v and %v", flags, r.Metrics.Error, r.Metrics.Sparsity, measured, sparsity)
+		}
+		sets := intrusion(name)
+		compare(flags, r, sets[0].Coherence, evaluated)
+		if i == 0 {
+			compare("X", got.Dense, sets[len(sets)-1].Coherence, "x.txt")
+		}
+	}
+
+	// Nothing is done twice, and the table has means and standard deviations over seeds.
+	before := tree(t, "out")
+	text, stderr := mustRun(t, frontierLine+" -o out")
+	if strings.Contains(stderr, "making") || strings.Contains(stderr, "evaluating") || !maps.Equal(before, tree(t, "out")) {
+		t.Errorf("the same again:\n%s", stderr)
+	}
+	a, b := got.Points[0].Scores["WS-353"].Score, got.Points[12].Scores["WS-353"].Score
+	fields := strings.Split(strings.Split(string(readFile(t, "out/frontier.md")), "\n")[9], " | ")
+	want := fmt.Sprintf("%.1f ±%.1f", (a+b)/2, math.Abs(a-b)/math.Sqrt2)
+	if len(fields) < 6 || fields[0] != "| A, best" || fields[2] != "2" || fields[5] != want {
+		t.Errorf("the first row of the table is %q, want WS-353 of %s", fields, want)
+	}
+	if !strings.Contains(text, "\nword rows ") || !strings.HasSuffix(text, "\nfigure: out/frontier.png\n") {
+		t.Errorf("it prints\n%s", text)
+	}
+	if rows := strings.Count(string(readFile(t, "out/frontier.tsv")), "\n"); rows != 1+1+24 {
+		t.Errorf("%d rows", rows)
+	}
+	if _, err := png.Decode(bytes.NewReader(readFile(t, "out/frontier.png"))); err != nil {
+		t.Error(err)
+	}
+	for _, part := range []string{"nonzeros a word", "word rows (control)", "reconstruction error", "guessing"} {
+		if !bytes.Contains(readFile(t, "out/frontier.svg"), []byte(part)) {
+			t.Errorf("the figure has no %q", part)
+		}
+	}
+}
+
+// However often it is interrupted, it ends with the files of a run that was not, and has
+// drawn what there was before.
+func TestFrontierResumes(t *testing.T) {
+	frontierDir(t)
+	_, stderr := mustRun(t, frontierLine+" -o whole")
+	lines := strings.Count(stderr, "\n")
+	want := timelessTree(t, "whole")
+	interruptions := 0
+	for after := 4; ; after += lines/4 + 1 { // further each time, so that it ends even if nothing were kept
+		ctx, cancel := context.WithCancel(t.Context())
+		stderr := &interruptAt{lines: after, cancel: cancel}
+		code := run(ctx, strings.Fields(frontierLine+" -o parts"), io.Discard, stderr)
+		cancel()
+		if code == 0 {
+			break
+		}
+		if want := "overcomplete: interrupted; the same command goes on with what is finished in parts\n"; code != exitInterrupted || !strings.HasSuffix(stderr.String(), want) {
+			t.Fatalf("exit code %d\n%s", code, stderr)
+		}
+		if interruptions++; interruptions > 1 {
+			rows := strings.Count(string(readFile(t, "parts/frontier.tsv")), "\n")
+			if rows < 3 || rows > 1+1+24 {
+				t.Errorf("%d rows after %d interruptions", rows, interruptions)
+			}
+		}
+	}
+	if got := timelessTree(t, "parts"); interruptions < 2 || !maps.Equal(got, want) {
+		t.Errorf("after %d interruptions there are\n%q\nwant\n%q", interruptions, slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
+	}
+}
+
+func TestFrontierRefuses(t *testing.T) {
+	frontierDir(t)
+	const short = " --seeds 1 --nonzeros 4 --lambda 0.1 --quiet"
+	mustRun(t, "frontier x.txt --data data --reference ref.txt -o done"+short)
+	mustRun(t, "tune x.txt -o tuned --sparsity 0.6 --quiet")
+	writeFile(t, "other.txt", bytes.ToUpper(readFile(t, "ref.txt")))
+	writeFile(t, "strange.txt", []byte("nobody 1 2\nnowhere 2 1\n"))
+	writeFile(t, "same.txt", []byte("aa 1 2\nab 1 2\n"))
+	record := "done/A-best-k60-n4-seed1.json"
+	whole := readFile(t, record)
+	before := tree(t, ".")
+	const line = "frontier x.txt --data data --reference ref.txt -o "
+	for _, tt := range []struct {
+		args string
+		want []string
+	}{
+		{"frontier x.txt --data data -o out", []string{`"reference"`}},
+		{"frontier x.txt --reference ref.txt -o out", []string{`"data"`}},
+		{line + "out --seeds 0", []string{"--seeds is 0"}},
+		{line + "out --nonzeros 0,3", []string{"--nonzeros is [0 3]"}},
+		{line + "out --nonzeros 3,60", []string{"--nonzeros has 60", "K, which is 60"}},
+		{line + "out --lambda 0", []string{"--lambda is [0]"}},
+		{line + "out --lambda 1,NaN", []string{"--lambda is", "NaN"}},
+		{line + "out --lambda 1e-60", []string{"--lambda is [1e-60]"}},
+		{line + "data", []string{"data: is not empty"}},
+		{line + "tuned", []string{"tuned: ", "the reference's SHA-256"}},
+		{"tune x.txt -o done --sparsity 0.6", []string{"done: ", "the reference's SHA-256"}},
+		{line + "done --max-words 50" + short, []string{"done: ", "number of words was 120 and is 50"}},
+		{"frontier x.txt --data data --reference other.txt -o done" + short, []string{"no word is in all of x.txt and other.txt"}},
+		{"frontier x.txt --data data --reference strange.txt -o out", []string{"no word is in all of x.txt and strange.txt"}},
+		{"frontier x.txt --data data --reference x.txt -o out", []string{"x.txt has the same vectors as x.txt"}},
+		{"frontier same.txt --data data --reference ref.txt -o out", []string{"same.txt: ", "all vectors are the same"}},
+		{"frontier x.txt --data data --reference nowhere.txt -o out", []string{"nowhere.txt", "no such file"}},
+	} {
+		checkRefused(t, tt.args, tt.want, before)
+	}
+	for from, to := range map[string]string{`"sparsity": 0.9333333333333333`: `"sparsity": 0.9`, `"mean": 0.`: `"mean": 7.`, `"seed": 1`: `"seed": 2`} {
+		damaged := strings.ReplaceAll(string(whole), from, to)
+		if damaged == string(whole) {
+			t.Fatalf("no %s in\n%s", from, whole)
+		}
+		writeFile(t, record, []byte(damaged))
+		checkRefused(t, line+"done"+short, []string{record, "remove it"}, tree(t, "."))
+	}
+}

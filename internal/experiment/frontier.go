@@ -1,0 +1,412 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+
+	"overcomplete/encode"
+	"overcomplete/eval"
+	"overcomplete/interpret"
+	"overcomplete/model"
+	"overcomplete/train"
+	"overcomplete/vectors"
+)
+
+// A Frontier is dictionaries of several kinds, each at several numbers of nonzeros and with
+// several seeds, all of K atoms. Its points keep no models, which are large: the
+// hyperparameters in their records say how to train them.
+type Frontier struct {
+	Atoms    int       // K
+	Nonzeros []int     // of a word, but with the recipe "paper"
+	Lambdas  []float64 // of that recipe, whose nonzeros come of λ
+
+	// Control returns codes of the experiment's words with a dictionary that learned nothing.
+	Control func(ctx context.Context, p Point) (*model.Model, error)
+	// Judge plays word intrusion with codes of the experiment's words.
+	Judge func(ctx context.Context, codes *vectors.Sparse) (interpret.Coherence, error)
+}
+
+// A Point is what codes are made with.
+type Point struct {
+	// Control is what stands in place of the dictionary that Training learns,
+	// [RandomDictionary] or [WordRows], or "". Of Training, K, the sign of codes, their share
+	// of zeros and the seed then hold.
+	Control  string
+	Training model.Hyperparameters
+}
+
+// Controls are dictionaries that learned nothing.
+const (
+	RandomDictionary = "random dictionary"
+	WordRows         = "word rows"
+)
+
+// Points returns the points of one seed, by kind. What can be compared at once, method A
+// and the controls, comes first.
+func (f Frontier) Points(seed uint64) (points []Point) {
+	paper, best := train.Paper(), train.Best()
+	words := paper
+	words.Init, words.Center = "words", true
+	learned := func(method string) {
+		for _, h := range []model.Hyperparameters{best, paper, words} {
+			h.Method = method
+			points = f.add(points, "", h, seed)
+		}
+	}
+	learned("A")
+	for _, control := range []string{RandomDictionary, WordRows} {
+		points = f.add(points, control, best, seed)
+	}
+	learned("B")
+	return points
+}
+
+// add adds the points of a kind, from few nonzeros to many.
+func (f Frontier) add(points []Point, control string, h model.Hyperparameters, seed uint64) []Point {
+	h.Atoms, h.Seed, h.Epochs = f.Atoms, seed, train.DefaultEpochs(h)
+	if h.Recipe == "best" {
+		for _, n := range slices.Sorted(slices.Values(f.Nonzeros)) {
+			h.Sparsity = 1 - float64(n)/float64(f.Atoms)
+			points = append(points, Point{control, h})
+		}
+		return points
+	}
+	for _, lambda := range slices.Backward(slices.Sorted(slices.Values(f.Lambdas))) {
+		h.Lambda = lambda
+		points = append(points, Point{control, h})
+	}
+	return points
+}
+
+// Kind names a point's dictionary, and the method of those that are learned. That of no
+// point is X.
+func (p Point) Kind() string {
+	switch {
+	case p == Point{}:
+		return "X"
+	case p.Control != "":
+		return p.Control
+	case p.Training.Init == "words":
+		return p.Training.Method + ", paper, words"
+	}
+	return p.Training.Method + ", " + p.Training.Recipe
+}
+
+// lambda returns λ where it decides how many nonzeros there are.
+func (p Point) lambda() string {
+	if p.Training.Recipe != "paper" {
+		return ""
+	}
+	return number(p.Training.Lambda)
+}
+
+// name returns the name that the point's record has in its directory.
+func (p Point) name() string {
+	h := p.Training
+	asked := "lambda" + p.lambda()
+	if h.Recipe == "best" {
+		asked = fmt.Sprintf("n%d", encode.Most(1-h.Sparsity, h.Atoms))
+	}
+	kind := strings.NewReplacer(", ", "-", " ", "-").Replace(p.Kind())
+	return fmt.Sprintf("%s-k%d-%s-seed%d", kind, h.Atoms, asked, h.Seed)
+}
+
+func (r *Record) point() Point { return Point{r.Control, r.Training} }
+
+// Frontier measures the points of one seed by tasks and by word intrusion, as far as it is
+// not done yet. If ctx is cancelled, it returns the records that are there with ctx's error.
+func (e *Experiment) Frontier(ctx context.Context, f Frontier, seed uint64, tasks []eval.Task) (records []*Record, err error) {
+	for _, p := range f.Points(seed) {
+		r, failed := e.frontierPoint(ctx, f, p, tasks)
+		switch {
+		case failed == nil:
+			records = append(records, r)
+		case ctx.Err() == nil:
+			return nil, failed
+		default: // and go on: other points may be there
+			err = ctx.Err()
+		}
+	}
+	return records, err
+}
+
+func (e *Experiment) frontierPoint(ctx context.Context, f Frontier, p Point, tasks []eval.Task) (*Record, error) {
+	name := p.name()
+	r, err := e.record(name)
+	if err != nil {
+		return nil, err
+	}
+	if r == nil {
+		r = &Record{Control: p.Control, Training: p.Training}
+	} else if r.point() != p {
+		return nil, refuse(e.path(name+".json"), "is of %+v, want %+v; remove it or choose another directory", r.point(), p)
+	}
+	defer e.plan.next(p.Training.Atoms)()
+	todo := r.without(tasks)
+	if r.Intrusion != nil && len(todo) == 0 {
+		return r, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(e.Log, "making %s%s\n", name, e.plan.left())
+	var m *model.Model
+	if p.Control != "" {
+		m, err = f.Control(ctx, p)
+	} else {
+		m, err = e.fit(ctx, p.Training)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.Device, r.Metrics = m.Info.Device, metrics(m.Info)
+	if err := f.judge(ctx, r, m.Codes); err != nil {
+		return nil, err
+	}
+	codes := m.Codes
+	if p.Training.Method == "B" {
+		codes = codes.Binary()
+	}
+	return r, e.measure(ctx, r, todo, eval.NewSparse(name, codes))
+}
+
+// metrics are those of the last epoch, and of the codes that were made after it.
+func metrics(i model.Info) (m model.Epoch) {
+	if n := len(i.Epochs); n > 0 {
+		m = i.Epochs[n-1]
+	}
+	if c := i.Encoding; c != nil {
+		m.Error, m.Objective, m.Sparsity, m.L1, m.UnusedAtoms = c.Error, c.Objective, c.Sparsity, c.L1, c.UnusedAtoms
+	}
+	return m
+}
+
+// judge adds word intrusion to a record.
+func (f Frontier) judge(ctx context.Context, r *Record, codes *vectors.Sparse) error {
+	c, err := f.Judge(ctx, codes)
+	if err != nil {
+		return err
+	}
+	c.Scores = nil
+	r.Intrusion = &c
+	return nil
+}
+
+// FrontierDense measures the vectors that the experiment is about.
+func (e *Experiment) FrontierDense(ctx context.Context, f Frontier, tasks []eval.Task) (*Record, error) {
+	r, err := e.Untrained(ctx, "X", tasks, func() *eval.Representation { return eval.NewDense("X", e.X) })
+	if err != nil || r.Intrusion != nil {
+		return r, err
+	}
+	if err := f.judge(ctx, r, interpret.FromDense(e.X)); err != nil {
+		return nil, err
+	}
+	return r, writeJSON(e.path("X.json"), r)
+}
+
+// checkIntrusion returns an error unless c can be what a frontier has kept.
+func checkIntrusion(c *interpret.Coherence) error {
+	if n := len(c.Quarters); n != 0 && n != 4 {
+		return fmt.Errorf("%d quarters, want four or none", n)
+	}
+	for _, e := range append([]interpret.Estimate{c.Any, c.Matched}, c.Quarters...) {
+		if !(e.Mean >= 0 && e.Mean <= 1) {
+			return fmt.Errorf("the share %v of intruders, want 0 to 1", e.Mean)
+		}
+	}
+	return nil
+}
+
+// Measured is what is known of a frontier, for people.
+type Measured struct {
+	dense  *Record
+	points []*Record
+	scores eval.Table // of X and then of points
+}
+
+// NewMeasured puts records together: of X and of points. Points whose codes are all zero
+// are no vectors to speak of, and left out.
+func NewMeasured(dense *Record, points []*Record, tasks []string, o eval.Options) *Measured {
+	m := &Measured{dense: dense, scores: eval.Table{Tasks: tasks, Options: o}}
+	m.scores.Rows = append(m.scores.Rows, dense.Row("X", tasks))
+	for _, r := range points {
+		if r.Metrics.Sparsity < 1 {
+			m.points = append(m.points, r)
+			m.scores.Rows = append(m.scores.Rows, r.Row("", tasks))
+		}
+	}
+	return m
+}
+
+// A measure is a number of a record, NaN if it has none, by the name of a column.
+type measure struct {
+	name   string
+	digits int // after the point, for people
+	of     func(r *Record) float64
+}
+
+var (
+	nonzeros = measure{"nonzeros", 1, func(r *Record) float64 {
+		if r.Training.Atoms == 0 {
+			return math.NaN() // X's
+		}
+		return (1 - r.Metrics.Sparsity) * float64(r.Training.Atoms)
+	}}
+	residual = measure{"error", 3, func(r *Record) float64 {
+		if r.Training.Atoms == 0 {
+			return math.NaN()
+		}
+		return r.Metrics.Error
+	}}
+	unused = measure{"unused", 0, func(r *Record) float64 { return float64(r.Metrics.UnusedAtoms) }}
+
+	// intruders is those found among a dimension's top words, in percent.
+	intruders = measure{"top", 1, func(r *Record) float64 {
+		if r.Intrusion.Dimensions == 0 {
+			return math.NaN()
+		}
+		return 100 * r.Intrusion.Any.Mean
+	}}
+)
+
+func (m *Measured) average() measure {
+	return measure{"average", 1, func(r *Record) float64 { return m.scores.Average(r.Row("", m.scores.Tasks)).Score }}
+}
+
+func score(task string) measure {
+	return measure{task, 1, func(r *Record) float64 { return r.Result(task).Score }}
+}
+
+// quarter is the intruders found in a quarter of a dimension's values, from 0 for the
+// strongest, in percent. Where few dimensions have words enough for quarters there is no
+// such number: those are not like the others.
+func quarter(q int) measure {
+	return measure{fmt.Sprintf("q%d", q+1), 1, func(r *Record) float64 {
+		if c := r.Intrusion; c.Quartered > 0 && 2*c.Quartered >= c.Dimensions {
+			return 100 * c.Quarters[q].Mean
+		}
+		return math.NaN()
+	}}
+}
+
+// estimate returns the mean of a measure over records and its standard deviation, NaN for
+// one. Records that have no such number do not count.
+func (v measure) estimate(records []*Record) (mean, deviation float64) {
+	var values []float64
+	for _, r := range records {
+		if x := v.of(r); !math.IsNaN(x) {
+			values = append(values, x)
+		}
+	}
+	if len(values) == 0 {
+		return math.NaN(), math.NaN()
+	}
+	return stat.MeanStdDev(values, nil)
+}
+
+// cell is what a table for people has of a measure.
+func (v measure) cell(records []*Record) string {
+	switch mean, deviation := v.estimate(records); {
+	case math.IsNaN(mean):
+		return "–"
+	case math.IsNaN(deviation):
+		return fmt.Sprintf("%.*f", v.digits, mean)
+	default:
+		return fmt.Sprintf("%.*f ±%.*f", v.digits, mean, v.digits, deviation)
+	}
+}
+
+// overSeeds returns the records of points that differ by the seed alone, by kind.
+func (m *Measured) overSeeds() (groups [][]*Record) {
+	at := map[Point]int{}
+	for _, r := range m.points {
+		p := r.point()
+		p.Training.Seed = 0
+		i, known := at[p]
+		if !known {
+			i, at[p] = len(groups), len(groups)
+			groups = append(groups, nil)
+		}
+		groups[i] = append(groups[i], r)
+	}
+	return groups
+}
+
+// Table has a row for X and for each kind and number of nonzeros: means and standard
+// deviations over seeds.
+func (m *Measured) Table() Table {
+	columns := []measure{nonzeros, residual, score(eval.TuningTask), m.average(), intruders, quarter(0), quarter(1), quarter(2), quarter(3)}
+	table := Table{{"vectors", "λ", "seeds"}}
+	for _, c := range columns {
+		table[0] = append(table[0], c.name)
+	}
+	for _, records := range append([][]*Record{{m.dense}}, m.overSeeds()...) {
+		p := records[0].point()
+		row := []string{p.Kind(), p.lambda(), ""}
+		if p != (Point{}) {
+			row[2] = strconv.Itoa(len(records))
+		}
+		for _, c := range columns {
+			row = append(row, c.cell(records))
+		}
+		table = append(table, row)
+	}
+	return table
+}
+
+// TSV has a row for X and for each point, for programs, with nothing where there is no
+// number.
+func (m *Measured) TSV() string {
+	columns := []measure{nonzeros, residual, unused}
+	for _, task := range m.scores.Tasks {
+		columns = append(columns, score(task))
+	}
+	columns = append(columns, m.average(), intruders, quarter(0), quarter(1), quarter(2), quarter(3))
+	var b strings.Builder
+	b.WriteString("vectors\tlambda\tseed")
+	for _, c := range columns {
+		b.WriteString("\t" + c.name)
+	}
+	for _, r := range append([]*Record{m.dense}, m.points...) {
+		fmt.Fprintf(&b, "\n%s\t%s\t%d", r.point().Kind(), r.point().lambda(), r.Training.Seed)
+		for _, c := range columns {
+			b.WriteByte('\t')
+			if x := c.of(r); !math.IsNaN(x) {
+				b.WriteString(strconv.FormatFloat(x, 'g', 10, 64))
+			}
+		}
+	}
+	return b.String() + "\n"
+}
+
+// Notes says what the numbers of the table are.
+func (m *Measured) Notes() string {
+	notes := []string{"Means ± standard deviations over seeds. Error is the mean ‖x − aD‖², of x less the mean where that is subtracted. " +
+		"Scores of method B are those of its binary vectors, all else that of its codes."}
+	if averaged := m.scores.Averaged(); len(averaged) > 0 {
+		notes = append(notes, "The average is that of "+strings.Join(averaged, ", ")+
+			fmt.Sprintf("; other test items would move it by ±%.1f, much of it for all rows alike", m.scores.Average(m.scores.Rows[0]).Stderr))
+		if r := m.dense.Result(eval.TuningTask); !math.IsNaN(r.Stderr) {
+			notes[1] += fmt.Sprintf(", and %s by ±%.1f", eval.TuningTask, r.Stderr)
+		}
+		notes[1] += "."
+	}
+	return strings.Join(append(notes, "Top is the intruders found among the top words of dimensions, q1 to q4 in quarters of their values, "+
+		"the largest first, in %; 20 is guessing, and – stands where fewer than half of the dimensions have words enough."), " ")
+}
+
+// JSON returns what there is to know, to be written as JSON.
+func (m *Measured) JSON() any {
+	return struct {
+		AverageOver []string  `json:"average_over"`
+		Protocol    string    `json:"protocol"`
+		Dense       *Record   `json:"dense"`
+		Points      []*Record `json:"points"`
+	}{append([]string{}, m.scores.Averaged()...), m.scores.Options.Describe(), m.dense, append([]*Record{}, m.points...)}
+}
