@@ -173,6 +173,7 @@ func (b *gpuBench) fail(format string, args ...any) {
 var (
 	methods    = []string{"A", "B"}
 	precisions = []kernels.Precision{kernels.TF32, kernels.FP32}
+	ofTraining = append(slices.Clone(precisions), kernels.FP16)
 )
 
 // The bands that two devices' results must be in.
@@ -188,7 +189,7 @@ func (b *gpuBench) compare() {
 		onCPU.device.Device = cpu.Device{}
 		t, _, err := b.learn(onCPU)
 		reference := b.named(onCPU, []Training{t}, err)
-		for _, precision := range precisions {
+		for _, precision := range ofTraining {
 			if reference.Problem != "" {
 				break
 			}
@@ -221,7 +222,7 @@ func (b *gpuBench) compare() {
 
 // train measures the trainings that the benchmark is about.
 func (b *gpuBench) train() {
-	for _, precision := range precisions {
+	for _, precision := range ofTraining {
 		for _, method := range methods {
 			b.report.Trainings = append(b.report.Trainings, b.measure(b.job(b.words, b.epochs, method, precision), b.repeats))
 		}
@@ -230,7 +231,7 @@ func (b *gpuBench) train() {
 
 // profile trains once more in each precision, with every launch timed.
 func (b *gpuBench) profile() {
-	for _, precision := range precisions {
+	for _, precision := range ofTraining {
 		j := b.job(b.words, b.epochs, "A", precision)
 		var times []kernels.KernelTime
 		var failure error

@@ -52,7 +52,7 @@ func TestGPU(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Agreement) != 4 || len(r.Trainings) != 4 || len(r.Profiles) != 2 || len(r.Encodings) != 4 || len(r.Scaling) != 2 {
+	if len(r.Agreement) != 6 || len(r.Trainings) != 6 || len(r.Profiles) != 3 || len(r.Encodings) != 4 || len(r.Scaling) != 2 {
 		t.Fatalf("%+v", r)
 	}
 	for _, a := range r.Agreement {
@@ -151,7 +151,7 @@ func TestGPUFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Agreement) == 0 || len(r.Trainings) != 4 || r.Trainings[0].Problem == "" || len(r.Scaling) != 1 || r.Scaling[0].Problem == "" {
+	if len(r.Agreement) == 0 || len(r.Trainings) != 6 || r.Trainings[0].Problem == "" || len(r.Scaling) != 1 || r.Scaling[0].Problem == "" {
 		t.Errorf("%+v\n%+v\n%+v", r.Agreement, r.Trainings, r.Scaling)
 	}
 }

@@ -15,9 +15,17 @@ type executable struct {
 	*graph.Program
 	numbers    int // the program's, and those that are added up over runs
 	steps      []*step
+	halves     []halfMatrix
 	sums       map[string]int // numbers that add up over runs: loss, error, shortened, nonzeros, l1
 	rowNumbers int            // that rows leave for totals and factors
 	finish     *finish        // nil if the program leaves the codes alone
+}
+
+// halfMatrix is a copy of a vector that is a factor, in halves.
+type halfMatrix struct {
+	vector int
+	place  int // as instructions name it
+	number int // its scale
 }
 
 // finish ends a program that renews codes: it scales and counts them.
@@ -38,15 +46,53 @@ type step struct {
 }
 
 // compile turns a program into kernel launches.
-func compile(p *graph.Program) *executable {
+func compile(p *graph.Program, precision Precision) *executable {
 	x := &executable{
 		Program: p, numbers: len(p.Numbers), rowNumbers: p.Stored, sums: make(map[string]int),
+	}
+	if precision == FP16 {
+		for _, s := range p.Steps {
+			x.addFactors(s)
+		}
 	}
 	for _, s := range p.Steps {
 		x.add(s)
 	}
 	x.measure()
 	return x
+}
+
+// addFactors has halves of the vectors that a step multiplies.
+func (x *executable) addFactors(s graph.Step) {
+	switch s := s.(type) {
+	case *graph.Update:
+		x.addFactors(s.Accumulate)
+		x.addFactors(s.Search)
+	case *graph.Correlate:
+		x.addFactor(s.Residuals)
+		x.addFactor(s.Atoms)
+	case *graph.Decode:
+		x.addFactor(s.Atoms)
+	case *graph.Accumulate:
+		x.addFactor(s.Residuals)
+	}
+}
+
+func (x *executable) addFactor(vector int) {
+	if x.halvesOf(vector) == nil {
+		x.halves = append(x.halves, halfMatrix{vector, len(x.Vectors) + 1 + len(x.halves), x.numbers})
+		x.numbers++
+	}
+}
+
+// halvesOf returns the copy of a vector in halves, or nil.
+func (x *executable) halvesOf(vector int) *halfMatrix {
+	for i := range x.halves {
+		if x.halves[i].vector == vector {
+			return &x.halves[i]
+		}
+	}
+	return nil
 }
 
 func (x *executable) add(s graph.Step) {
@@ -83,6 +129,14 @@ func (x *executable) addBody(s graph.Step, b *graph.Body) {
 				t.matrices++
 			}
 			here[*v] = true
+		}
+	}
+	for _, h := range x.halves {
+		if slices.ContainsFunc(b.Each, func(in graph.Instruction) bool {
+			made, _ := in.Vectors()
+			return len(made) > 0 && *made[0] == h.vector
+		}) {
+			t.body = append(t.body, instruction{opHalves, int32(h.place), int32(h.vector), int32(h.number)})
 		}
 	}
 	for _, in := range b.Then {

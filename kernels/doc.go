@@ -41,8 +41,9 @@
 //
 // # Sums
 //
-// Products are of TF32 factors, or of factors in two TF32 parts, added in
-// float32. Sums over rows are float64. Nothing is added atomically and no order
+// Products are of TF32 factors, of factors in two TF32 parts, or, in training, of float16
+// factors, added in float32. Float16 factors are in memory what they are: codes as such, D and
+// the row machine's vectors as copies that it makes; scales.go says how they are scaled. Sums over rows are float64. Nothing is added atomically and no order
 // depends on the device or on how words are split: a training gives the same
 // bits on every run, a row the same code among whatever rows, and a batch of rows moves
 // the dictionary to the same bits.
