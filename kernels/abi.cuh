@@ -200,13 +200,14 @@ LAYOUT(Correlate, 96, 5)
 
 struct DecodeHalf {
     float* product; // words × dim
+    float* rest;    // the same of the second half of the atoms, or null
     const Half* codes;
     const Half* atoms;
     double scale;
     Shape shape;
     char padding[4];
 };
-LAYOUT(DecodeHalf, 56, 3)
+LAYOUT(DecodeHalf, 64, 4)
 
 struct AccumulateHalf {
     float* product; // atoms × dim

@@ -207,6 +207,7 @@ var _ [96]byte = [unsafe.Sizeof(correlate{})]byte{}
 
 type decodeHalf struct {
 	product pointer[float32] // words × dim
+	rest    pointer[float32] // the same of the second half of the atoms, or null
 	codes   pointer[half]
 	atoms   pointer[half]
 	scale   float64
@@ -214,7 +215,7 @@ type decodeHalf struct {
 	_       [4]byte
 }
 
-var _ [56]byte = [unsafe.Sizeof(decodeHalf{})]byte{}
+var _ [64]byte = [unsafe.Sizeof(decodeHalf{})]byte{}
 
 type accumulateHalf struct {
 	product   pointer[float32] // atoms × dim

@@ -16,6 +16,7 @@ type executable struct {
 	numbers    int // the program's, and those that are added up over runs
 	steps      []*step
 	halves     []halfMatrix
+	rest       int            // the place of the second part of decodes' products, if they have two
 	sums       map[string]int // numbers that add up over runs: loss, error, shortened, nonzeros, l1
 	rowNumbers int            // that rows leave for totals and factors
 	finish     *finish        // nil if the program leaves the codes alone
@@ -54,6 +55,10 @@ func compile(p *graph.Program, precision Precision) *executable {
 		for _, s := range p.Steps {
 			x.addFactors(s)
 		}
+		// Programs that move the dictionary have few words, and so few tiles.
+		if slices.ContainsFunc(p.Steps, func(s graph.Step) bool { _, ok := s.(*graph.Update); return ok }) {
+			x.rest = x.places()
+		}
 	}
 	for _, s := range p.Steps {
 		x.add(s)
@@ -80,10 +85,14 @@ func (x *executable) addFactors(s graph.Step) {
 
 func (x *executable) addFactor(vector int) {
 	if x.halvesOf(vector) == nil {
-		x.halves = append(x.halves, halfMatrix{vector, len(x.Vectors) + 1 + len(x.halves), x.numbers})
+		x.halves = append(x.halves, halfMatrix{vector, x.places(), x.numbers})
 		x.numbers++
 	}
 }
+
+// places is how many places instructions name, but for the rest of a product: of the vectors,
+// of what a translation needs more, and of the halves.
+func (x *executable) places() int { return len(x.Vectors) + 1 + len(x.halves) }
 
 // halvesOf returns the copy of a vector in halves, or nil.
 func (x *executable) halvesOf(vector int) *halfMatrix {
@@ -118,6 +127,9 @@ func (x *executable) add(s graph.Step) {
 func (x *executable) addBody(s graph.Step, b *graph.Body) {
 	t := &step{Step: s, rows: b.Rows}
 	here := make(map[int]bool) // what a row's warp has at hand
+	if _, ok := s.(*graph.Decode); ok && x.rest > 0 {
+		t.body = append(t.body, instruction{opAddVV, graph.DecodeProduct, graph.DecodeProduct, int32(x.rest)})
+	}
 	for _, in := range b.Each {
 		t.body = append(t.body, x.translate(in, t)...)
 		made, read := in.Vectors()

@@ -19,7 +19,9 @@
 // the one to expect.
 //
 // decode_fp16 has half the bytes, and 160 columns a tile: codes are read twice instead of
-// five times, 71 flops a byte of L2. A warp has 32 × 80 of them.
+// five times, 71 flops a byte of L2. A warp has 32 × 80 of them. A dictionary step has 50 such
+// tiles, too few: two blocks share one, each with half of the atoms, and leave a part of the
+// sum each. Whoever reads the product adds them.
 #include "product.cuh"
 
 template <bool SPLIT>
@@ -45,6 +47,18 @@ extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 1) decode_fp16(Dec
     SHARED_MEMORY(Half, shared_halves);
     const Shape& s = args.shape;
     P p;
-    p.run(shared_halves, {args.codes, s.words, s.code_pitch}, {args.atoms, s.atoms, s.dim_pitch}, s.atoms);
-    p.store(args.product, s.words, s.dim_pitch, p.sums, float_once(1 / args.scale));
+    int first = 0, last = s.atoms, end = (s.words + HALF_DECODE_ROWS - 1) / HALF_DECODE_ROWS * HALF_DECODE_ROWS;
+    float* product = args.product;
+    if (args.rest) { // twice as many rows of tiles
+        int middle = (s.atoms + 2 * HALF_DECODE_DEPTH - 1) / (2 * HALF_DECODE_DEPTH) * HALF_DECODE_DEPTH;
+        if (p.row < end) {
+            last = min(last, middle);
+        } else {
+            first = middle;
+            product = args.rest;
+            p.row -= end;
+        }
+    }
+    p.run(shared_halves, {args.codes, s.words, s.code_pitch}, {args.atoms, s.atoms, s.dim_pitch}, last, first);
+    p.store(product, s.words, s.dim_pitch, p.sums, float_once(1 / args.scale));
 }

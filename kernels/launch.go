@@ -77,7 +77,12 @@ func (k correlate) launch(p Precision) launch {
 func (k decodeHalf) launch() launch {
 	words, atoms, dim := k.shape.floats()
 	bytes, flops := 2*(words*atoms+atoms*dim)+4*words*dim, words*atoms*dim
-	return launch{"decode_fp16", unsafe.Pointer(&k), halfDecodeTile.grid(k.shape.words, k.shape.dimPitch), bytes, flops}
+	g := halfDecodeTile.grid(k.shape.words, k.shape.dimPitch)
+	if k.rest != 0 {
+		g.x *= 2
+		bytes += 4 * words * dim
+	}
+	return launch{"decode_fp16", unsafe.Pointer(&k), g, bytes, flops}
 }
 
 func (k accumulateHalf) launch() launch {

@@ -66,6 +66,9 @@ func (s sizes) fixedBytes(programs ...*executable) int64 {
 		for _, h := range x.halves {
 			bytes += 2 * int64(s.rows(x.Vectors[h.vector].Rows)) * int64(s.dimPitch)
 		}
+		if x.rest > 0 {
+			bytes += 4 * int64(s.batch) * int64(s.dimPitch)
+		}
 		rowNumbers = max(rowNumbers, x.rowNumbers)
 	}
 	bytes += 8 * int64(rowNumbers) * int64(max(s.rows(graph.Words), s.atoms))

@@ -71,12 +71,12 @@ struct Tile {
     int row, column; // of the thread's first piece of the next tile
     const T* from;
 
-    // The first tile is that from depth 0 and the given outer index on.
-    __device__ __forceinline__ Tile(const Matrix<T>& m, int outer)
+    // The first tile is that from the given outer index and depth on.
+    __device__ __forceinline__ Tile(const Matrix<T>& m, int outer, int depth)
     {
         matrix = m;
-        row = threadIdx.x / PIECES + (REDUCTION == ALONG_ROWS ? outer : 0);
-        column = threadIdx.x % PIECES * PIECE + (REDUCTION == ALONG_ROWS ? 0 : outer);
+        row = threadIdx.x / PIECES + (REDUCTION == ALONG_ROWS ? outer : depth);
+        column = threadIdx.x % PIECES * PIECE + (REDUCTION == ALONG_ROWS ? depth : outer);
         from = m.data + static_cast<long long>(row) * m.pitch + column;
     }
 
@@ -194,12 +194,13 @@ struct Product {
         t = lane % 4;
     }
 
-    // run computes the tile. The reduction is over depth elements.
-    __device__ __forceinline__ void run(T* shared, const Matrix<T>& left, const Matrix<T>& right, int depth)
+    // run computes the tile. The reduction is over depth elements, from the first on, which is
+    // a multiple of DEPTH.
+    __device__ __forceinline__ void run(T* shared, const Matrix<T>& left, const Matrix<T>& right, int depth, int first = 0)
     {
-        int steps = (depth + DEPTH - 1) / DEPTH;
-        Left left_tile(left, row);
-        Right right_tile(right, column);
+        int steps = (depth - first + DEPTH - 1) / DEPTH;
+        Left left_tile(left, row, first);
+        Right right_tile(right, column, first);
         auto load = [&](int step) {
             if (step < steps) {
                 T* stage = shared + step % STAGES * STAGE;

@@ -29,7 +29,7 @@ type rowWork struct {
 // training has them.
 func (b *Trainer) newProgram(x *executable) (*program, error) {
 	g := b.gpu
-	p := &program{executable: x, numbers: alloc[float64](g, x.numbers), places: make([]place, len(x.Vectors)+1+len(x.halves))}
+	p := &program{executable: x, numbers: alloc[float64](g, x.numbers), places: make([]place, x.places()+1)}
 	for i, v := range x.Vectors {
 		var data pointer[float32]
 		switch {
@@ -57,6 +57,9 @@ func (b *Trainer) newProgram(x *executable) (*program, error) {
 		}
 		p.places[h.place] = place{pointer[float32](data), int64(b.dimPitch)}
 		p.scales = append(p.scales, scale)
+	}
+	if x.rest > 0 {
+		p.places[x.rest] = place{alloc[float32](g, b.batch*b.dimPitch), int64(b.dimPitch)}
 	}
 	for _, s := range x.steps {
 		places := slices.Clone(p.places)
@@ -178,9 +181,11 @@ func (b *Trainer) multiplyHalves(p *program, s graph.Step, at parts[pointer[floa
 	switch s := s.(type) {
 	case *graph.Decode:
 		atoms, scale := factor(s.Atoms)
-		g.queue(decodeHalf{
-			product: p.places[graph.DecodeProduct].data, codes: codes, atoms: atoms, scale: b.scales.codes * scale, shape: shape,
-		}.launch(), g.compute)
+		k := decodeHalf{product: p.places[graph.DecodeProduct].data, codes: codes, atoms: atoms, scale: b.scales.codes * scale, shape: shape}
+		if p.rest > 0 {
+			k.rest = p.places[p.rest].data
+		}
+		g.queue(k.launch(), g.compute)
 	case *graph.Accumulate:
 		residuals, scale := factor(s.Residuals)
 		g.queue(accumulateHalf{

@@ -113,21 +113,23 @@ class Epoch:
         factors = words * ATOMS * self.factor
         kept = 0 if factors + 4 * vectors + 6 * atoms < 0.8 * gpu.l2_size else factors  # of them, that L2 does not keep
         self.part = "dictionary"
-        self.add(STEPS, self.product("decode", words, DIM, ATOMS, vectors, factors))
-        self.add(STEPS, self.rows(words, 3, 1, 3, vectors))  # R, Σ R²
+        parts = 2 if precision == "fp16" else 1  # which the row machine adds up
+        halves = 1 if precision == "fp16" else 0  # an instruction that copies what is made for the next product
+        self.add(STEPS, self.product("decode", words, DIM, ATOMS, vectors, factors, parts))
+        self.add(STEPS, self.rows(words, 2 + parts + halves, 1, 2 + parts + halves / 2, vectors))  # R, Σ R²
         self.add(STEPS, self.totals(words, 1))
         self.add(STEPS, self.product("accumulate", ATOMS, DIM, words, 2 * atoms, kept))
-        self.add(STEPS, self.rows(ATOMS, 15, 0, 6, 0))  # H, v1
-        self.add(STEPS, self.product("decode", words, DIM, ATOMS, vectors, kept))
-        self.add(STEPS, self.rows(words, 4, 2, 2, 0))  # Σ R∘p, Σ p²
+        self.add(STEPS, self.rows(ATOMS, 15 + halves, 0, 6 + halves / 2, 0))  # H, v1
+        self.add(STEPS, self.product("decode", words, DIM, ATOMS, vectors, kept, parts))
+        self.add(STEPS, self.rows(words, 3 + parts, 2, 1 + parts, 0))  # Σ R∘p, Σ p²
         self.add(STEPS, self.totals(words, 2))
-        self.add(STEPS, self.rows(ATOMS, 2, 0, 3, 0))  # D
+        self.add(STEPS, self.rows(ATOMS, 2 + halves, 0, 3 + halves / 2, 0))  # D
         self.part = "codes"
         words = CODE_BATCH
         vectors, codes, factors = words * DIM * 4, words * ATOMS * 4, words * ATOMS * self.factor
         batches = WORDS / words
         self.add(batches, self.product("decode", words, DIM, ATOMS, vectors, factors))
-        self.add(batches, self.rows(words, 1, 0, 3, 3 * vectors))  # R
+        self.add(batches, self.rows(words, 1 + halves, 0, 3 + halves / 2, 3 * vectors))  # R
         state = 4 * codes + factors  # S and Q, read and written, and new codes
         self.add(batches, self.product("correlate", words, ATOMS, DIM, state, state + vectors))
         self.add(batches, self.product("decode", words, DIM, ATOMS, vectors, factors))
@@ -138,19 +140,20 @@ class Epoch:
     def add(self, count, launch):
         self.launches[self.part, launch] += count
 
-    def product(self, kernel, rows, columns, depth, result, dram):
-        """A product: result is what its epilogue reads and writes, in bytes."""
+    def product(self, kernel, rows, columns, depth, result, dram, parts=1):
+        """A product: result is what its epilogue reads and writes, in bytes. Blocks may share
+        the depth of a tile."""
         size = lambda what: constants[f"{kernel}_{what}".upper() if self.factor == 4 else f"half_{kernel}_{what}".upper()]
         code = self.codes[self.gpu.architecture][f"{kernel}_{self.precision}"]
-        blocks = math.ceil(rows / size("rows")) * math.ceil(columns / size("columns"))
-        steps = math.ceil(depth / size("depth"))
+        blocks = parts * math.ceil(rows / size("rows")) * math.ceil(columns / size("columns"))
+        steps = math.ceil(depth / size("depth") / parts)
         warps = math.ceil(blocks / self.gpu.sms) * constants["PRODUCT_THREADS"] // 32  # of the SM that has most
         return Launch(
             f"{kernel}_{self.precision}",
             (("issue", warps * (steps * code.step + code.rest) / 4),
              ("tensor", warps * steps * code.mma / self.gpu.mma),
              ("shared", warps * steps * code.shared / 128)),
-            blocks * steps * size("depth") * (size("rows") + size("columns")) * self.factor + result, dram)
+            blocks * steps * size("depth") * (size("rows") + size("columns")) * self.factor + parts * result, dram)
 
     def rows(self, rows, vectors, numbers, matrices, dram):
         """The row machine: instructions on vectors and on numbers, and matrices that they read and write."""
@@ -185,7 +188,7 @@ class Epoch:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--precision", default="tf32")
+    parser.add_argument("--precision", choices=["tf32", "fp16"], default="tf32")
     parser.add_argument("ptxas", nargs="?", default=os.environ.get("PTXAS"))
     parser.add_argument("nvdisasm", nargs="?", default=os.environ.get("NVDISASM"))
     args = parser.parse_args()
