@@ -220,6 +220,25 @@ struct AccumulateHalf {
 };
 LAYOUT(AccumulateHalf, 64, 4)
 
+struct UpdateHalf {
+    float* squares;        // H, atoms × dim
+    float* steps;          // P, atoms × dim
+    Half* step_halves;     // the same, step_scale times as large
+    const float* atoms;    // D
+    const Half* codes;
+    const Half* residuals; // words × dim
+    double c0; // over the product's scale, squared
+    double c1; // over the product's scale
+    double c2;
+    double c3;
+    double c4; // over the product's scale
+    double epsilon;
+    double step_scale;
+    Shape shape;
+    char padding[4];
+};
+LAYOUT(UpdateHalf, 128, 6)
+
 struct CorrelateHalf {
     Half* codes;
     float* sum_g;          // S, words × atoms

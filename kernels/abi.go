@@ -229,6 +229,26 @@ type accumulateHalf struct {
 
 var _ [64]byte = [unsafe.Sizeof(accumulateHalf{})]byte{}
 
+type updateHalf struct {
+	squares    pointer[float32] // H, atoms × dim
+	steps      pointer[float32] // P, atoms × dim
+	stepHalves pointer[half]    // the same, step_scale times as large
+	atoms      pointer[float32] // D
+	codes      pointer[half]
+	residuals  pointer[half] // words × dim
+	c0         float64       // over the product's scale, squared
+	c1         float64       // over the product's scale
+	c2         float64
+	c3         float64
+	c4         float64 // over the product's scale
+	epsilon    float64
+	stepScale  float64
+	shape      shape
+	_          [4]byte
+}
+
+var _ [128]byte = [unsafe.Sizeof(updateHalf{})]byte{}
+
 type correlateHalf struct {
 	codes       pointer[half]
 	sumG        pointer[float32] // S, words × atoms

@@ -107,7 +107,11 @@ func (x *executable) halvesOf(vector int) *halfMatrix {
 func (x *executable) add(s graph.Step) {
 	switch s := s.(type) {
 	case *graph.Update:
-		x.add(s.Accumulate)
+		if x.halvesOf(s.P) != nil { // the product's kernel does what its body says
+			x.addBody(s, &graph.Body{Rows: graph.Atoms, Then: s.Accumulate.Then})
+		} else {
+			x.add(s.Accumulate)
+		}
 		x.add(s.Search)
 		x.add(s.Move)
 	case *graph.Correlate:

@@ -280,6 +280,60 @@ func checkAccumulate(b *bench, precision Precision, words, atoms, dim int) {
 	b.expect("product of squares", b.read(squares), want, magnitude, squaresTolerance(precision))
 }
 
+// AdaGrad's sums and steps, in the product's kernel.
+func TestUpdate(t *testing.T) { forShapes(t, checkUpdate, FP16) }
+
+func checkUpdate(b *bench, precision Precision, words, atoms, dim int) {
+	const scale, residualScale, stepScale, epsilon = 64, 0.125, 32, 1e-30
+	c := [5]float64{4, -0.3, 0.02, 0.4, -2}
+	codes, r, d, h := b.codes(words, atoms), b.normal(words*dim, 0), b.normal(atoms*dim, 0), b.normal(atoms*dim, 0.5)
+	for i := range h {
+		h[i] *= h[i]
+	}
+	for i := 1; i < atoms; i += 5 { // that nothing is added to, and H stays 0
+		for j := range words {
+			codes[j*atoms+i] = 0
+		}
+		clear(d[i*dim : (i+1)*dim])
+		clear(h[i*dim : (i+1)*dim])
+	}
+	a, residuals := b.halves(codes, words, atoms, scale), b.halves(r, words, dim, residualScale)
+	dictionary, squares := b.pitched(d, atoms, dim, 8), b.pitched(h, atoms, dim, 8)
+	steps, halves := b.pitched(nil, atoms, dim, 8), b.halves(nil, atoms, dim, 1)
+	const product = scale * residualScale
+	b.run(updateHalf{
+		squares: squares.data, steps: steps.data, stepHalves: pointer[half](halves.data), atoms: dictionary.data,
+		codes: pointer[half](a.data), residuals: pointer[half](residuals.data),
+		c0: c[0] / product / product, c1: c[1] / product, c2: c[2], c3: c[3], c4: c[4] / product, epsilon: epsilon, stepScale: stepScale,
+		shape: newHalfWidths(atoms, dim).shape(words),
+	}.launch())
+	m, sizeM := multiply(atoms, dim, words,
+		func(i, k int) float32 { return codes[k*atoms+i] }, func(k, j int) float32 { return r[k*dim+j] })
+	n, _ := multiply(atoms, dim, words,
+		func(i, k int) float32 { return codes[k*atoms+i] * codes[k*atoms+i] }, func(k, j int) float32 { return r[k*dim+j] * r[k*dim+j] })
+	wantH, sizeH := make([]float64, len(m)), make([]float64, len(m))
+	for i, d := range encodetest.Widen(d) {
+		wantH[i] = float64(h[i]) + max(c[0]*n[i]+d*(c[1]*m[i]+c[2]*d), 0)
+		// In units of the tolerance of squares, which is larger than that of the product.
+		sizeH[i] = float64(h[i])*1e-4 + c[0]*n[i] + math.Abs(c[1]*d)*sizeM[i] + 1e-4*c[2]*d*d
+	}
+	gotH := b.read(squares)
+	b.expect("H", gotH, wantH, sizeH, squaresTolerance(precision))
+	// The steps belong to the very H that was written, and the halves to the very steps.
+	got, gotHalves := b.read(steps), b.readHalves(halves, stepScale)
+	for i := range got {
+		root := math.Sqrt(float64(gotH[i]) + epsilon)
+		want := (c[3]*float64(d[i]) + c[4]*m[i]) / root
+		tolerance := (tolerance[precision]*math.Abs(c[4])*sizeM[i] + 1e-6*math.Abs(c[3]*float64(d[i]))) / root
+		if !(math.Abs(float64(got[i])-want) <= tolerance+1e-6*math.Abs(want)) {
+			b.t.Fatalf("step %d is %v, want %v ± %.2g", i, got[i], want, tolerance)
+		}
+		if want := fromHalf(toHalf(got[i]*stepScale)) / stepScale; gotHalves[i] != want {
+			b.t.Fatalf("step %d as a half is %v, want %v", i, gotHalves[i], want)
+		}
+	}
+}
+
 func TestCorrelate(t *testing.T) { forShapes(t, checkCorrelate, FP16, TF32, FP32) }
 
 func checkCorrelate(b *bench, precision Precision, words, atoms, dim int) {

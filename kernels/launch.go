@@ -91,6 +91,12 @@ func (k accumulateHalf) launch() launch {
 	return launch{"accumulate_fp16", unsafe.Pointer(&k), halfAccumulateTile.grid(k.shape.atoms, k.shape.dimPitch), bytes, flops}
 }
 
+func (k updateHalf) launch() launch {
+	words, atoms, dim := k.shape.floats()
+	bytes, flops := 2*(words*atoms+words*dim)+18*atoms*dim, 2*words*atoms*dim
+	return launch{"update_fp16", unsafe.Pointer(&k), halfAccumulateTile.grid(k.shape.atoms, k.shape.dimPitch), bytes, flops}
+}
+
 func (k correlateHalf) launch() launch {
 	words, atoms, dim := k.shape.floats()
 	bytes, flops := 18*words*atoms+2*(words+atoms)*dim, words*atoms*dim

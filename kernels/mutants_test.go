@@ -123,7 +123,7 @@ func trials(kernel string) (all []func(b *bench)) {
 		}
 		if p == FP16 { // larger tiles
 			sizes = append(sizes, size{70, 80, 180}, size{12, 93, 250}, size{36, 117, 165}, size{108, 144, 150}, size{60, 150, 20},
-				size{28, 160, 245}, size{20, 168, 199})
+				size{28, 160, 245}, size{20, 168, 199}, size{12, 20, 119})
 		}
 		for _, s := range sizes {
 			switch name {
@@ -131,6 +131,8 @@ func trials(kernel string) (all []func(b *bench)) {
 				add(func(b *bench) { checkDecode(b, p, s.rows, s.depth, s.columns) })
 			case "accumulate":
 				add(func(b *bench) { checkAccumulate(b, p, s.depth, s.rows, s.columns) })
+			case "update":
+				add(func(b *bench) { checkUpdate(b, p, s.depth, s.rows, s.columns) })
 			case "correlate":
 				add(func(b *bench) { checkCorrelate(b, p, s.rows, s.columns, s.depth) })
 			case "fista":

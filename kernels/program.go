@@ -16,7 +16,8 @@ type program struct {
 	places  []place
 	scales  []float64 // of the halves
 	steps   []rowWork
-	words   int // that the numbers are for, 0 for none
+	words   int       // that the numbers are for, 0 for none
+	given   []float64 // those that are known before it runs
 }
 
 // rowWork is a step's work for the row machine, but for the words that it is to be done on.
@@ -115,6 +116,7 @@ func (b *Trainer) run(p *program, at parts[pointer[float32]], words, epoch int) 
 	if words != p.words {
 		numbers := make([]float64, len(p.Numbers), len(p.Numbers)+len(p.scales))
 		p.Start(numbers, words, epoch)
+		p.given = numbers
 		numbers = append(numbers, p.scales...)
 		toDevice(g, p.numbers, numbers, g.compute)
 		p.words = words
@@ -191,6 +193,16 @@ func (b *Trainer) multiplyHalves(p *program, s graph.Step, at parts[pointer[floa
 		g.queue(accumulateHalf{
 			product: p.places[graph.AccumulateProduct].data, squares: p.places[graph.SquaresProduct].data, codes: codes,
 			residuals: residuals, scale: b.scales.codes * scale, shape: shape,
+		}.launch(), g.compute)
+	case *graph.Update:
+		residuals, scale := factor(s.Accumulate.Residuals)
+		steps, stepScale := factor(s.P)
+		scale *= b.scales.codes
+		c := func(i int) float64 { return p.given[s.Coefficients[i]] }
+		g.queue(updateHalf{
+			squares: p.places[s.H].data, steps: p.places[s.P].data, stepHalves: steps, atoms: p.places[s.D].data, codes: codes, residuals: residuals,
+			c0: c(0) / scale / scale, c1: c(1) / scale, c2: c(2), c3: c(3), c4: c(4) / scale, epsilon: s.Epsilon,
+			stepScale: stepScale, shape: shape,
 		}.launch(), g.compute)
 	case *graph.Correlate:
 		residuals, scale := factor(s.Residuals)

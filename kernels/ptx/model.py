@@ -118,8 +118,11 @@ class Epoch:
         self.add(STEPS, self.product("decode", words, DIM, ATOMS, vectors, factors, parts))
         self.add(STEPS, self.rows(words, 2 + parts + halves, 1, 2 + parts + halves / 2, vectors))  # R, Σ R²
         self.add(STEPS, self.totals(words, 1))
-        self.add(STEPS, self.product("accumulate", ATOMS, DIM, words, 2 * atoms, kept))
-        self.add(STEPS, self.rows(ATOMS, 15 + halves, 0, 6 + halves / 2, 0))  # H, v1
+        if halves:
+            self.add(STEPS, self.product("update", ATOMS, DIM, words, 4.5 * atoms, kept))  # D, H, v1
+        else:
+            self.add(STEPS, self.product("accumulate", ATOMS, DIM, words, 2 * atoms, kept))
+            self.add(STEPS, self.rows(ATOMS, 15, 0, 6, 0))
         self.add(STEPS, self.product("decode", words, DIM, ATOMS, vectors, kept, parts))
         self.add(STEPS, self.rows(words, 3 + parts, 2, 1 + parts, 0))  # Σ R∘p, Σ p²
         self.add(STEPS, self.totals(words, 2))
@@ -133,7 +136,7 @@ class Epoch:
         state = 4 * codes + factors  # S and Q, read and written, and new codes
         self.add(batches, self.product("correlate", words, ATOMS, DIM, state, state + vectors))
         self.add(batches, self.product("decode", words, DIM, ATOMS, vectors, factors))
-        self.add(batches, self.rows(words, 10, 5, 2, 2 * vectors))  # β, the loss
+        self.add(batches, self.rows(words, 8, 3, 2, 2 * vectors))  # β, the loss
         self.add(batches, self.finish(words, 1.5 * factors))  # if half of the rows are scaled
         self.add(batches, self.totals(words, 3))
 
@@ -143,7 +146,8 @@ class Epoch:
     def product(self, kernel, rows, columns, depth, result, dram, parts=1):
         """A product: result is what its epilogue reads and writes, in bytes. Blocks may share
         the depth of a tile."""
-        size = lambda what: constants[f"{kernel}_{what}".upper() if self.factor == 4 else f"half_{kernel}_{what}".upper()]
+        tile = kernel if self.factor == 4 else "half_" + {"update": "accumulate"}.get(kernel, kernel)
+        size = lambda what: constants[f"{tile}_{what}".upper()]
         code = self.codes[self.gpu.architecture][f"{kernel}_{self.precision}"]
         blocks = parts * math.ceil(rows / size("rows")) * math.ceil(columns / size("columns"))
         steps = math.ceil(depth / size("depth") / parts)
@@ -198,7 +202,7 @@ def main():
     for architecture, of in codes.items():
         for name in "decode", "accumulate", "correlate":
             kernels = disassemble(args.ptxas, args.nvdisasm, here / f"{name}.ptx", architecture)
-            of[f"{name}_{args.precision}"] = Code(*kernels[f"{name}_{args.precision}"])
+            of |= {kernel: Code(*code) for kernel, code in kernels.items() if kernel.endswith("_" + args.precision)}
     for architecture, of in codes.items():
         for name, code in of.items():
             print(f"{architecture} {name:16} {code.step:5} instructions a warp and step, {code.mma:6} multiplications, "

@@ -41,6 +41,7 @@ const std::vector<emulation::Kernel>& emulation::kernels()
         EMULATION_KERNEL(remember_fp32),
         EMULATION_KERNEL(remember_tf32),
         EMULATION_KERNEL(totals),
+        EMULATION_KERNEL(update_fp16),
     };
     return all;
 }
