@@ -31,6 +31,7 @@ enum Op : int {
     OP_RELU,         // max(a[i], 0)
 
     OP_ROW_SUM, // number dst = Σ a[i] of a vector a
+    OP_ROW_DOT, // number dst = Σ a[i]·b[i], of products that are rounded
 
     OP_ADD, // number dst = a + b, and so on
     OP_SUB,

@@ -31,6 +31,7 @@ const (
 	opRelu        // max(a[i], 0)
 
 	opRowSum // number dst = Σ a[i] of a vector a
+	opRowDot // number dst = Σ a[i]·b[i], of products that are rounded
 
 	opAdd // number dst = a + b, and so on
 	opSub

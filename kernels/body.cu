@@ -132,6 +132,16 @@ struct Row {
             sum += a[i];
         return warp_sum(sum);
     }
+
+    __device__ __forceinline__ double dot(int v, int w) const
+    {
+        const float *a = vector(v), *b = vector(w);
+        double sum = 0;
+        UNROLL_BY(4)
+        for (int i = lane; i < width; i += WARP)
+            sum += a[i] * b[i];
+        return warp_sum(sum);
+    }
 };
 
 // body runs a program on each of the rows; abi.cuh says what the
@@ -212,6 +222,9 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS) body(Body args)
                 break;
             case OP_ROW_SUM:
                 r.set(in.dst, r.sum(in.a));
+                break;
+            case OP_ROW_DOT:
+                r.set(in.dst, r.dot(in.a, in.b));
                 break;
             case OP_STORE:
                 if (r.lane == 0)

@@ -134,8 +134,10 @@ func (x *executable) addBody(s graph.Step, b *graph.Body) {
 	if _, ok := s.(*graph.Decode); ok && x.rest > 0 {
 		t.body = append(t.body, instruction{opAddVV, graph.DecodeProduct, graph.DecodeProduct, int32(x.rest)})
 	}
-	for _, in := range b.Each {
-		t.body = append(t.body, x.translate(in, t)...)
+	for i, in := range b.Each {
+		if list := x.translate(in, t); !t.join(in, b.Each[i+1:]) {
+			t.body = append(t.body, list...)
+		}
 		made, read := in.Vectors()
 		for i, v := range append(read, made...) {
 			switch {
@@ -159,6 +161,29 @@ func (x *executable) addBody(s graph.Step, b *graph.Body) {
 		t.totals = append(t.totals, x.translate(in, t)...)
 	}
 	x.steps = append(x.steps, t)
+}
+
+// join makes one instruction of the last one, if it is a product of rows, and of its sum, if
+// nothing that follows reads the product.
+func (s *step) join(in graph.Instruction, following []graph.Instruction) bool {
+	if in.Op != graph.RowSum || len(s.body) == 0 || !slices.Contains(s.scratch, in.A) {
+		return false
+	}
+	last := &s.body[len(s.body)-1]
+	if last.op != opMulVV || int(last.dst) != in.A {
+		return false
+	}
+	for _, f := range following {
+		made, read := f.Vectors()
+		if slices.ContainsFunc(read, func(v *int) bool { return *v == in.A }) {
+			return false
+		}
+		if slices.ContainsFunc(made, func(v *int) bool { return *v == in.A }) {
+			break
+		}
+	}
+	*last = instruction{opRowDot, int32(in.Dst), last.a, last.b}
+	return true
 }
 
 // use has a scratch row for a vector.

@@ -16,6 +16,8 @@
 // product, then what is done to each row, then what is done once:
 //
 //	decode, accumulate   the products, into scratch matrices
+//	update               the latter's products of float16, and AdaGrad of the dictionary in
+//	                     its epilogue
 //	correlate            the product, and dual averaging of S, Q and A in its epilogue
 //	body                 a step's elementwise work, as instructions for a row machine:
 //	                     another loss is other instructions, not another kernel

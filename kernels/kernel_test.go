@@ -931,8 +931,8 @@ func TestBodyNumbers(t *testing.T) {
 }
 
 func checkBodyNumbers(b *bench, rows, width, count int) {
-	x := b.normal(rows*width, 0)
-	a := b.array(x, rows, width)
+	x, y := b.normal(rows*width, 0), b.normal(rows*width, 0)
+	a, other := b.array(x, rows, width), b.array(y, rows, width)
 	// Number 1 is a constant, 2 the sum of the row, 3 the result, the others are as they
 	// were.
 	for o := opAdd; o <= opRatio; o++ {
@@ -943,23 +943,29 @@ func checkBodyNumbers(b *bench, rows, width, count int) {
 				{op: opRowSum, dst: 3, a: 0}, {op: opStore, dst: 0, a: 3},
 				{op: opMulVN, dst: 1, a: 0, b: 2}, // a copy in scratch; its number is replaced at once
 				{op: opRowSum, dst: 2, a: 1}, {o, 3, 2, 1}, {op: opStore, dst: 2, a: 2}, {op: opStore, dst: 3, a: 3},
+				{op: opMulVN, dst: 1, a: 0, b: 3}, // it is replaced at once, and then read by all
+				{op: opRowDot, dst: 3, a: 0, b: 2}, {op: opAddVN, dst: 1, a: 0, b: 3}, {op: opStore, dst: 1, a: 3},
 				{op: opAdd, dst: 1, a: 1, b: 2}, // a row's own copy: the next row must not see it
 				{op: opAddVN, dst: 1, a: 0, b: 1},
 			}
 			for i := 4; i < count; i++ {
 				numbers, program = append(numbers, float64(i)/2), append(program, instruction{op: opStore, dst: int32(i), a: int32(i)})
 			}
-			places := []place{{pitch: int64(a.pitch)}, {pitch: 1}}
+			places := []place{{pitch: int64(a.pitch)}, {pitch: 1}, {other.data, int64(other.pitch)}}
 			stored := b.body(program, places, numbers, count, body{input: a.data, rows: int32(rows), width: int32(width), temps: 2})
 			for row := range rows {
-				var sum float64
-				for _, v := range x[row*width : (row+1)*width] {
+				var sum, dot float64
+				for i, v := range x[row*width : (row+1)*width] {
 					sum += float64(v)
+					dot += float64(v * y[row*width+i])
 				}
 				// Float64 sums in another order.
 				got := stored[2*rows+row]
 				if inMemory := stored[row]; math.Abs(got-sum) > 1e-12 || got != inMemory {
 					b.t.Fatalf("sum of row %d is %v, in memory %v, want %v", row, got, inMemory, sum)
+				}
+				if got := stored[rows+row]; math.Abs(got-dot) > 1e-12 {
+					b.t.Fatalf("product of row %d is %v, want %v", row, got, dot)
 				}
 				if result, want := stored[3*rows+row], f(got, constant); result != want && !math.IsNaN(want) {
 					b.t.Errorf("instruction %d of %v and %v is %v, want %v", o, got, constant, result, want)

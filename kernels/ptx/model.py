@@ -2,7 +2,7 @@
 """Computes, without a GPU, how long an epoch of training takes on some, and what bounds
 each kernel: 400,000 words × 300 → 3000, in 128 dictionary steps.
 
-usage: model.py [--precision P] [PTXAS [NVDISASM]]
+usage: model.py [PTXAS [NVDISASM]]
 
 PTXAS and NVDISASM are paths of ptxas of CUDA 12.9 and nvdisasm; without them the
 environment variables of these names say. A launch is counted as five things that go on
@@ -97,7 +97,6 @@ class Code:
         return 0
 
 
-
 Launch = collections.namedtuple("Launch", "kernel clocks l2 dram")  # clocks of an SM, by what takes them; bytes
 
 
@@ -116,7 +115,7 @@ class Epoch:
         parts = 2 if precision == "fp16" else 1  # which the row machine adds up
         halves = 1 if precision == "fp16" else 0  # an instruction that copies what is made for the next product
         self.add(STEPS, self.product("decode", words, DIM, ATOMS, vectors, factors, parts))
-        self.add(STEPS, self.rows(words, 2 + parts + halves, 1, 2 + parts + halves / 2, vectors))  # R, Σ R²
+        self.add(STEPS, self.rows(words, 1 + parts + halves, 1, 2 + parts + halves / 2, vectors))  # R, Σ R²
         self.add(STEPS, self.totals(words, 1))
         if halves:
             self.add(STEPS, self.product("update", ATOMS, DIM, words, 4.5 * atoms, kept))  # D, H, v1
@@ -124,7 +123,7 @@ class Epoch:
             self.add(STEPS, self.product("accumulate", ATOMS, DIM, words, 2 * atoms, kept))
             self.add(STEPS, self.rows(ATOMS, 15, 0, 6, 0))
         self.add(STEPS, self.product("decode", words, DIM, ATOMS, vectors, kept, parts))
-        self.add(STEPS, self.rows(words, 3 + parts, 2, 1 + parts, 0))  # Σ R∘p, Σ p²
+        self.add(STEPS, self.rows(words, 1 + parts, 2, 1 + parts, 0))  # Σ R∘p, Σ p²
         self.add(STEPS, self.totals(words, 2))
         self.add(STEPS, self.rows(ATOMS, 2 + halves, 0, 3 + halves / 2, 0))  # D
         self.part = "codes"
@@ -136,7 +135,7 @@ class Epoch:
         state = 4 * codes + factors  # S and Q, read and written, and new codes
         self.add(batches, self.product("correlate", words, ATOMS, DIM, state, state + vectors))
         self.add(batches, self.product("decode", words, DIM, ATOMS, vectors, factors))
-        self.add(batches, self.rows(words, 8, 3, 2, 2 * vectors))  # β, the loss
+        self.add(batches, self.rows(words, 5, 3, 2, 2 * vectors))  # β, the loss
         self.add(batches, self.finish(words, 1.5 * factors))  # if half of the rows are scaled
         self.add(batches, self.totals(words, 3))
 
@@ -192,7 +191,6 @@ class Epoch:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--precision", choices=["tf32", "fp16"], default="tf32")
     parser.add_argument("ptxas", nargs="?", default=os.environ.get("PTXAS"))
     parser.add_argument("nvdisasm", nargs="?", default=os.environ.get("NVDISASM"))
     args = parser.parse_args()
@@ -202,14 +200,15 @@ def main():
     for architecture, of in codes.items():
         for name in "decode", "accumulate", "correlate":
             kernels = disassemble(args.ptxas, args.nvdisasm, here / f"{name}.ptx", architecture)
-            of |= {kernel: Code(*code) for kernel, code in kernels.items() if kernel.endswith("_" + args.precision)}
+            of |= {kernel: Code(*code) for kernel, code in kernels.items() if kernel.endswith(("_tf32", "_fp16"))}
     for architecture, of in codes.items():
         for name, code in of.items():
             print(f"{architecture} {name:16} {code.step:5} instructions a warp and step, {code.mma:6} multiplications, "
                   f"{code.shared:6} bytes of shared memory; {code.rest} instructions around the loop")
     print()
     for gpu in GPUS:
-        Epoch(gpu, args.precision, codes).table()
+        for precision in "tf32", "fp16":
+            Epoch(gpu, precision, codes).table()
 
 
 constants = {name: int(n) for name, n in re.findall(r"^constexpr int (\w+) = (\d+);", (here.parent / "abi.cuh").read_text(), re.MULTILINE)}
