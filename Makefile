@@ -9,14 +9,14 @@
 #	OVERCOMPLETE_DATA      a folder with published vectors and tasks, for tests with those
 #	CUDA_HOME              a folder that has include/cuda.h, of CUDA 11.8 to 13.x
 #	NVRTC                  libnvrtc.so.11.2, of CUDA 11.8
-#	PTXAS                  ptxas, of CUDA 12.9
+#	PTXAS, NVDISASM        ptxas, of CUDA 12.9, and nvdisasm
 #
 # Tests that lack one of the first four are skipped, and say so.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .PHONY: help tools gpu release gpu-bundle bench-cpu \
-	lint cross generate ptx test noasm gpu-test gpu-headers sample release-test arm64 race fuzz faults cluster first
+	lint cross generate ptx gpu-model test noasm gpu-test gpu-headers sample release-test arm64 race fuzz faults cluster first
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z0-9-]*\):.* ## /\1\t/p' Makefile | expand -t 14
@@ -26,7 +26,7 @@ help: ## what there is to make
 python := build/python/bin/python
 pip := $(python) -m pip install -q --disable-pip-version-check
 
-tools: build/python/packages build/cuda-11.8/include/cuda.h build/cuda-12.9/include/cuda.h build/cuda-13.5/include/cuda.h build/nvrtc build/ptxas build/staticcheck build/axe-core ## install into build/ what the rest needs, but for g++, QEMU and Chromium
+tools: build/python/packages build/cuda-11.8/include/cuda.h build/cuda-12.9/include/cuda.h build/cuda-13.5/include/cuda.h build/nvrtc build/ptxas build/nvdisasm build/staticcheck build/axe-core ## install into build/ what the rest needs, but for g++, QEMU and Chromium
 	find . -name go.mod -not -path './build/*' -execdir go mod download \;
 	go mod tidy -diff # downloads more: what tests of others' packages import
 
@@ -37,7 +37,7 @@ build/python/packages: .ci/requirements.txt | $(python)
 	$(pip) -r $<
 	touch $@
 
-# Of CUDA, its header, the compiler of the committed PTX and its assembler are enough.
+# Of CUDA, its header, the compiler of the committed PTX, its assembler and the disassembler are enough.
 build/cuda-11.8/include/cuda.h: wheel = nvidia-cuda-runtime-cu11==11.8.89
 build/cuda-12.9/include/cuda.h: wheel = nvidia-cuda-runtime-cu12==12.9.79
 build/cuda-13.5/include/cuda.h: wheel = nvidia-cuda-runtime==13.5.37
@@ -53,6 +53,9 @@ build/nvrtc: | $(python)
 
 build/ptxas: | $(python)
 	$(pip) --no-deps --target $@ nvidia-cuda-nvcc-cu12==12.9.86
+
+build/nvdisasm: | $(python)
+	$(pip) --no-deps --target $@ nvidia-cuda-nvdisasm==13.5.37
 
 # What audits the accessibility of the explorer's page. Only tests use it.
 build/axe-core:
@@ -138,8 +141,14 @@ PTXAS ?= build/ptxas/nvidia/cuda_nvcc/bin/ptxas
 ptx: $(filter build/nvrtc/%,$(NVRTC)) $(filter build/ptxas/%,$(PTXAS)) ## the committed PTX is what the kernels compile to, and takes the registers that are recorded
 	python3 kernels/ptx/build.py --check $(NVRTC)
 	python3 kernels/ptx/ptxas.py --check $(PTXAS)
+
+NVDISASM ?= build/nvdisasm/nvidia/cu13/bin/nvdisasm
+gpu-model: $(filter build/ptxas/%,$(PTXAS)) $(filter build/nvdisasm/%,$(NVDISASM)) ## what an epoch should take on some GPUs, by counting
+	python3 kernels/ptx/model.py $(PTXAS) $(NVDISASM)
+
 build/nvrtc/%: build/nvrtc ;
 build/ptxas/%: build/ptxas ;
+build/nvdisasm/%: build/nvdisasm ;
 
 test: ## the README's test command, verbose
 	GOFLAGS="$(verbose)" $(call readme,test)

@@ -253,6 +253,7 @@ func (b *gpuBench) fail(format string, args ...any) {
 var (
 	methods    = []string{"A", "B"}
 	precisions = []kernels.Precision{kernels.TF32, kernels.FP32}
+	ofTraining = append(slices.Clone(precisions), kernels.FP16)
 )
 
 // The bands that two devices' results must be in.
@@ -273,7 +274,7 @@ func (b *gpuBench) compare() {
 		onCPU.device.Device = cpu.Device{}
 		t, _, err := b.learn(onCPU)
 		reference := b.named(onCPU, []Training{t}, err)
-		for _, precision := range precisions {
+		for _, precision := range ofTraining {
 			if reference.Problem != "" {
 				break
 			}
@@ -312,7 +313,7 @@ func (b *gpuBench) train() {
 		b.report.Trainings = append(b.report.Trainings, b.measure(j, b.repeats))
 		b.keep()
 	}
-	for _, precision := range precisions {
+	for _, precision := range ofTraining {
 		for _, method := range methods {
 			add(b.job(b.words, b.epochs, method, precision))
 		}
@@ -327,7 +328,7 @@ func (b *gpuBench) train() {
 // profile trains once more in each precision, with every launch timed.
 func (b *gpuBench) profile() {
 	b.report.Profiles = nil
-	for _, precision := range precisions {
+	for _, precision := range ofTraining {
 		j := b.job(b.words, b.epochs, "A", precision)
 		var times []kernels.KernelTime
 		var failure error

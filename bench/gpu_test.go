@@ -66,10 +66,10 @@ func TestGPU(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Agreement) != 4 || len(r.Trainings) != 5 || len(r.Profiles) != 2 || len(r.Encodings) != 4 || len(r.Scaling) != 2 {
+	if len(r.Agreement) != 6 || len(r.Trainings) != 7 || len(r.Profiles) != 3 || len(r.Encodings) != 4 || len(r.Scaling) != 2 {
 		t.Fatalf("%+v", r)
 	}
-	best := r.Trainings[4]
+	best := r.Trainings[6]
 	if best.Recipe != "best" || best.CodeSeconds != 0 || best.Sparsity < 0.9 {
 		t.Errorf("%+v", best)
 	}
@@ -239,7 +239,7 @@ func TestGPUScript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Agreement) != 4 || len(r.Trainings) != 5 || len(r.Profiles) != 2 || len(r.Encodings) != 4 || len(r.Scaling) != 2 {
+	if len(r.Agreement) != 6 || len(r.Trainings) != 7 || len(r.Profiles) != 3 || len(r.Encodings) != 4 || len(r.Scaling) != 2 {
 		t.Errorf("%+v", r)
 	}
 	if s := r.Streaming; s == nil || !s.SameBits || s.Resident.Objective != s.Streamed.Objective || s.Streamed.Words != 70000 {
@@ -279,7 +279,7 @@ func TestGPUFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Agreement) == 0 || len(r.Trainings) != 5 || r.Trainings[0].Problem == "" || len(r.Scaling) != 1 || r.Scaling[0].Problem == "" {
+	if len(r.Agreement) == 0 || len(r.Trainings) != 7 || r.Trainings[0].Problem == "" || len(r.Scaling) != 1 || r.Scaling[0].Problem == "" {
 		t.Errorf("%+v\n%+v\n%+v", r.Agreement, r.Trainings, r.Scaling)
 	}
 }

@@ -31,12 +31,15 @@ enum Op : int {
     OP_RELU,         // max(a[i], 0)
 
     OP_ROW_SUM, // number dst = Σ a[i] of a vector a
+    OP_ROW_DOT, // number dst = Σ a[i]·b[i], of products that are rounded
 
     OP_ADD, // number dst = a + b, and so on
     OP_SUB,
     OP_MUL,
     OP_DIV,
     OP_RATIO, // a / b within [0, 1]; 1 where b is 0
+
+    OP_HALVES, // matrix of halves dst[i] = b·a[i] of a vector a and a number b, within their range
 
     OP_STORE,          // row_numbers[dst][row] = number a
     OP_TOTAL,          // number dst = Σ row_numbers[a][row] over the rows
@@ -52,8 +55,15 @@ struct Instruction {
 };
 LAYOUT(Instruction, 16, 0)
 
+// Half is a number of IEEE's binary16, with 11 bits.
+struct Half {
+    unsigned short bits;
+};
+LAYOUT(Half, 2, 0)
+
 // Where a vector operand lives: row r starts at data + r·pitch. Without data it is
-// the temporary row with the number pitch.
+// the temporary row with the number pitch. A matrix of halves has them there, and its
+// pitch counts them.
 struct Place {
     float* data;
     long long pitch;
@@ -94,6 +104,25 @@ constexpr int CORRELATE_COLUMNS = 128;
 constexpr int CORRELATE_DEPTH = 32;
 constexpr int CORRELATE_STAGES = 2; // three would need 108 KB
 constexpr int CORRELATE_SHARED = 73728;
+
+// The same of their kernels for halves.
+constexpr int HALF_DECODE_ROWS = 128;
+constexpr int HALF_DECODE_COLUMNS = 160;
+constexpr int HALF_DECODE_DEPTH = 64;
+constexpr int HALF_DECODE_STAGES = 2; // three would need 120 KB
+constexpr int HALF_DECODE_SHARED = 79872;
+
+constexpr int HALF_ACCUMULATE_ROWS = 128;
+constexpr int HALF_ACCUMULATE_COLUMNS = 64;
+constexpr int HALF_ACCUMULATE_DEPTH = 64;
+constexpr int HALF_ACCUMULATE_STAGES = 3;
+constexpr int HALF_ACCUMULATE_SHARED = 79872;
+
+constexpr int HALF_CORRELATE_ROWS = 128;
+constexpr int HALF_CORRELATE_COLUMNS = 128;
+constexpr int HALF_CORRELATE_DEPTH = 64;
+constexpr int HALF_CORRELATE_STAGES = 2; // three would need 108 KB
+constexpr int HALF_CORRELATE_SHARED = 73728;
 
 constexpr int REMEMBER_ROWS = 128;
 constexpr int REMEMBER_COLUMNS = 128;
@@ -166,36 +195,103 @@ struct Correlate {
 };
 LAYOUT(Correlate, 96, 5)
 
-struct FinishCodes {
-    float* codes;
-    const double* factors; // of words, or null
-    double* nonzeros;      // of words
-    double* l1;            // of words
-    int* used;             // of atoms
-    Shape shape;
-    char padding[4];
-};
-LAYOUT(FinishCodes, 64, 5)
+// The kernels for halves, *_fp16, have factors that are `scale` times as large as what
+// they stand for: a power of two, so that it can be taken back without rounding. A
+// product's scale is that of the left times that of the right.
 
-struct PackCodes {
-    const float* codes;
-    const long long* starts; // of words
-    int* index;
-    float* value;
-    Shape shape;
-    char padding[4];
-};
-LAYOUT(PackCodes, 56, 4)
-
-struct RandomCodes {
-    float* codes;
-    long long first_word;
-    unsigned long long seed;
+struct DecodeHalf {
+    float* product; // words × dim
+    float* rest;    // the same of the second half of the atoms, or null
+    const Half* codes;
+    const Half* atoms;
     double scale;
     Shape shape;
     char padding[4];
 };
-LAYOUT(RandomCodes, 56, 1)
+LAYOUT(DecodeHalf, 64, 4)
+
+struct AccumulateHalf {
+    float* product; // atoms × dim
+    float* squares; // atoms × dim
+    const Half* codes;
+    const Half* residuals; // words × dim
+    double scale;
+    Shape shape;
+    char padding[4];
+};
+LAYOUT(AccumulateHalf, 64, 4)
+
+struct UpdateHalf {
+    float* squares;        // H, atoms × dim
+    float* steps;          // P, atoms × dim
+    Half* step_halves;     // the same, step_scale times as large
+    const float* atoms;    // D
+    const Half* codes;
+    const Half* residuals; // words × dim
+    double c0; // over the product's scale, squared
+    double c1; // over the product's scale
+    double c2;
+    double c3;
+    double c4; // over the product's scale
+    double epsilon;
+    double step_scale;
+    Shape shape;
+    char padding[4];
+};
+LAYOUT(UpdateHalf, 128, 6)
+
+struct CorrelateHalf {
+    Half* codes;
+    float* sum_g;          // S, words × atoms
+    float* sum_q;          // Q, words × atoms
+    const Half* residuals; // words × dim
+    const Half* atoms;
+    double gradient; // over the product's scale
+    double square;   // over its square
+    double threshold;
+    double rate;
+    double scale; // of the codes that are written
+    Shape shape;
+    bool nonnegative;
+    char padding[3];
+};
+LAYOUT(CorrelateHalf, 104, 5)
+
+// Codes are floats, scale 1, or halves.
+
+struct FinishCodes {
+    void* codes;
+    const double* factors; // of words, or null
+    double* nonzeros;      // of words
+    double* l1;            // of words
+    int* used;             // of atoms
+    double scale;
+    Shape shape;
+    char padding[4];
+};
+LAYOUT(FinishCodes, 72, 5)
+
+struct PackCodes {
+    const void* codes;
+    const long long* starts; // of words
+    int* index;
+    float* value;
+    double scale;
+    Shape shape;
+    char padding[4];
+};
+LAYOUT(PackCodes, 64, 4)
+
+struct RandomCodes {
+    void* codes;
+    long long first_word;
+    unsigned long long seed;
+    double most; // magnitude
+    double scale;
+    Shape shape;
+    char padding[4];
+};
+LAYOUT(RandomCodes, 64, 1)
 
 struct Fista {
     const float* codes;     // b

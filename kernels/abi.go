@@ -31,12 +31,15 @@ const (
 	opRelu        // max(a[i], 0)
 
 	opRowSum // number dst = Σ a[i] of a vector a
+	opRowDot // number dst = Σ a[i]·b[i], of products that are rounded
 
 	opAdd // number dst = a + b, and so on
 	opSub
 	opMul
 	opDiv
 	opRatio // a / b within [0, 1]; 1 where b is 0
+
+	opHalves // matrix of halves dst[i] = b·a[i] of a vector a and a number b, within their range
 
 	opStore         // row_numbers[dst][row] = number a
 	opTotal         // number dst = Σ row_numbers[a][row] over the rows
@@ -53,8 +56,16 @@ type instruction struct {
 
 var _ [16]byte = [unsafe.Sizeof(instruction{})]byte{}
 
+// Half is a number of IEEE's binary16, with 11 bits.
+type half struct {
+	bits uint16
+}
+
+var _ [2]byte = [unsafe.Sizeof(half{})]byte{}
+
 // Where a vector operand lives: row r starts at data + r·pitch. Without data it is
-// the temporary row with the number pitch.
+// the temporary row with the number pitch. A matrix of halves has them there, and its
+// pitch counts them.
 type place struct {
 	data  pointer[float32]
 	pitch int64
@@ -96,6 +107,25 @@ const correlateColumns = 128
 const correlateDepth = 32
 const correlateStages = 2 // three would need 108 KB
 const correlateShared = 73728
+
+// The same of their kernels for halves.
+const halfDecodeRows = 128
+const halfDecodeColumns = 160
+const halfDecodeDepth = 64
+const halfDecodeStages = 2 // three would need 120 KB
+const halfDecodeShared = 79872
+
+const halfAccumulateRows = 128
+const halfAccumulateColumns = 64
+const halfAccumulateDepth = 64
+const halfAccumulateStages = 3
+const halfAccumulateShared = 79872
+
+const halfCorrelateRows = 128
+const halfCorrelateColumns = 128
+const halfCorrelateDepth = 64
+const halfCorrelateStages = 2 // three would need 108 KB
+const halfCorrelateShared = 73728
 
 const rememberRows = 128
 const rememberColumns = 128
@@ -172,39 +202,110 @@ type correlate struct {
 
 var _ [96]byte = [unsafe.Sizeof(correlate{})]byte{}
 
-type finishCodes struct {
-	codes    pointer[float32]
-	factors  pointer[float64] // of words, or null
-	nonzeros pointer[float64] // of words
-	l1       pointer[float64] // of words
-	used     pointer[int32]   // of atoms
-	shape    shape
-	_        [4]byte
+// The kernels for halves, *_fp16, have factors that are `scale` times as large as what
+// they stand for: a power of two, so that it can be taken back without rounding. A
+// product's scale is that of the left times that of the right.
+
+type decodeHalf struct {
+	product pointer[float32] // words × dim
+	rest    pointer[float32] // the same of the second half of the atoms, or null
+	codes   pointer[half]
+	atoms   pointer[half]
+	scale   float64
+	shape   shape
+	_       [4]byte
 }
 
-var _ [64]byte = [unsafe.Sizeof(finishCodes{})]byte{}
+var _ [64]byte = [unsafe.Sizeof(decodeHalf{})]byte{}
 
-type packCodes struct {
-	codes  pointer[float32]
-	starts pointer[int64] // of words
-	index  pointer[int32]
-	value  pointer[float32]
-	shape  shape
-	_      [4]byte
-}
-
-var _ [56]byte = [unsafe.Sizeof(packCodes{})]byte{}
-
-type randomCodes struct {
-	codes     pointer[float32]
-	firstWord int64
-	seed      uint64
+type accumulateHalf struct {
+	product   pointer[float32] // atoms × dim
+	squares   pointer[float32] // atoms × dim
+	codes     pointer[half]
+	residuals pointer[half] // words × dim
 	scale     float64
 	shape     shape
 	_         [4]byte
 }
 
-var _ [56]byte = [unsafe.Sizeof(randomCodes{})]byte{}
+var _ [64]byte = [unsafe.Sizeof(accumulateHalf{})]byte{}
+
+type updateHalf struct {
+	squares    pointer[float32] // H, atoms × dim
+	steps      pointer[float32] // P, atoms × dim
+	stepHalves pointer[half]    // the same, step_scale times as large
+	atoms      pointer[float32] // D
+	codes      pointer[half]
+	residuals  pointer[half] // words × dim
+	c0         float64       // over the product's scale, squared
+	c1         float64       // over the product's scale
+	c2         float64
+	c3         float64
+	c4         float64 // over the product's scale
+	epsilon    float64
+	stepScale  float64
+	shape      shape
+	_          [4]byte
+}
+
+var _ [128]byte = [unsafe.Sizeof(updateHalf{})]byte{}
+
+type correlateHalf struct {
+	codes       pointer[half]
+	sumG        pointer[float32] // S, words × atoms
+	sumQ        pointer[float32] // Q, words × atoms
+	residuals   pointer[half]    // words × dim
+	atoms       pointer[half]
+	gradient    float64 // over the product's scale
+	square      float64 // over its square
+	threshold   float64
+	rate        float64
+	scale       float64 // of the codes that are written
+	shape       shape
+	nonnegative bool
+	_           [3]byte
+}
+
+var _ [104]byte = [unsafe.Sizeof(correlateHalf{})]byte{}
+
+// Codes are floats, scale 1, or halves.
+
+type finishCodes struct {
+	codes    pointer[byte]
+	factors  pointer[float64] // of words, or null
+	nonzeros pointer[float64] // of words
+	l1       pointer[float64] // of words
+	used     pointer[int32]   // of atoms
+	scale    float64
+	shape    shape
+	_        [4]byte
+}
+
+var _ [72]byte = [unsafe.Sizeof(finishCodes{})]byte{}
+
+type packCodes struct {
+	codes  pointer[byte]
+	starts pointer[int64] // of words
+	index  pointer[int32]
+	value  pointer[float32]
+	scale  float64
+	shape  shape
+	_      [4]byte
+}
+
+var _ [64]byte = [unsafe.Sizeof(packCodes{})]byte{}
+
+type randomCodes struct {
+	codes     pointer[byte]
+	firstWord int64
+	seed      uint64
+	most      float64 // magnitude
+	scale     float64
+	shape     shape
+	_         [4]byte
+}
+
+var _ [64]byte = [unsafe.Sizeof(randomCodes{})]byte{}
 
 type fista struct {
 	codes       pointer[float32] // b

@@ -102,6 +102,18 @@ struct Row {
         assign(in.dst, [=](int i) { return f(a[i], b); });
     }
 
+    // halves: a matrix of halves dst = number b · vector a.
+    __device__ __forceinline__ void halves(const Instruction& in) const
+    {
+        const float* a = vector(in.a);
+        const float b = static_cast<float>(numbers[in.b]);
+        Place place = places[in.dst];
+        Half* dst = reinterpret_cast<Half*>(place.data) + row * place.pitch;
+        UNROLL_BY(4)
+        for (int i = lane; i < width; i += WARP)
+            dst[i].bits = half_bits(within_halves(b * a[i]));
+    }
+
     // set writes a number for all lanes to see.
     __device__ __forceinline__ void set(int dst, double x) const
     {
@@ -118,6 +130,16 @@ struct Row {
         UNROLL_BY(4)
         for (int i = lane; i < width; i += WARP)
             sum += a[i];
+        return warp_sum(sum);
+    }
+
+    __device__ __forceinline__ double dot(int v, int w) const
+    {
+        const float *a = vector(v), *b = vector(w);
+        double sum = 0;
+        UNROLL_BY(4)
+        for (int i = lane; i < width; i += WARP)
+            sum += a[i] * b[i];
         return warp_sum(sum);
     }
 };
@@ -195,8 +217,14 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS) body(Body args)
             case OP_RELU:
                 r.each(in, [](float a) { return a <= 0 ? 0.0f : a; }); // a NaN stays one
                 break;
+            case OP_HALVES:
+                r.halves(in);
+                break;
             case OP_ROW_SUM:
                 r.set(in.dst, r.sum(in.a));
+                break;
+            case OP_ROW_DOT:
+                r.set(in.dst, r.dot(in.a, in.b));
                 break;
             case OP_STORE:
                 if (r.lane == 0)

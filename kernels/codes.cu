@@ -1,9 +1,9 @@
 // What is done to codes, words × atoms, dense in memory, after they were
-// computed.
+// computed: floats, or halves in the kernels that end in fp16.
 //
 // finish_codes scales each row and counts what is in it; pack_codes gathers the
 // nonzeros of each row, in order. In both a warp takes a row at a time and a
-// lane 4 columns at a time, 16 bytes, the widest access there is: there is
+// lane 4 columns at a time, 16 bytes of floats, the widest access there is: there is
 // nothing to compute, only to read. Columns from atom_count on, in the last 16
 // bytes, do not count: they are zeros, but for a training that came to NaN.
 //
@@ -18,23 +18,48 @@
 
 #include "device.cuh"
 
+// load_codes reads the codes of four columns in a row, each `scale` times as large in memory.
+// store_codes writes them, and returns what load_codes would.
+__device__ __forceinline__ float4 load_codes(const float* from, float) { return *reinterpret_cast<const float4*>(from); }
+__device__ __forceinline__ float4 store_codes(float* to, float4 a, float) { return *reinterpret_cast<float4*>(to) = a; }
+
+__device__ __forceinline__ float4 from_halves(uint2 x, float scale)
+{
+    const float f = 1 / scale;
+    return make_float4(f * first_half(x.x), f * second_half(x.x), f * first_half(x.y), f * second_half(x.y));
+}
+
+__device__ __forceinline__ float4 load_codes(const Half* from, float scale)
+{
+    return from_halves(*reinterpret_cast<const uint2*>(from), scale);
+}
+
+__device__ __forceinline__ float4 store_codes(Half* to, float4 a, float scale)
+{
+    uint2 x = make_uint2(halves(scale * a.x, scale * a.y), halves(scale * a.z, scale * a.w));
+    *reinterpret_cast<uint2*>(to) = x;
+    return from_halves(x, scale);
+}
+
 // finish_codes multiplies row r of codes by factors[r], which it rounds to a
 // float; no factors are factors of 1. Then nonzeros[r] is the row's number of
 // nonzeros, l1[r] the sum of their absolute values, and used[k] = 1 for each
 // column k with one.
-extern "C" __global__ void __launch_bounds__(ROW_THREADS) finish_codes(FinishCodes args)
+template <typename T>
+__device__ __forceinline__ void finish(const FinishCodes& args)
 {
     int lane = threadIdx.x % WARP, atom_count = args.shape.atoms;
+    const float scale = float_once(args.scale);
     for (long long row = first_row(); row < args.shape.words; row += row_step()) {
-        float* code = args.codes + row * args.shape.code_pitch;
+        T* code = static_cast<T*>(args.codes) + row * args.shape.code_pitch;
         float factor = args.factors ? float(args.factors[row]) : 1;
         int count = 0;
         double sum = 0;
         for (int column = 4 * lane; column < atom_count; column += 4 * WARP) {
-            float4 piece = *reinterpret_cast<float4*>(code + column);
-            float a[4] = {piece.x * factor, piece.y * factor, piece.z * factor, piece.w * factor};
+            float4 piece = load_codes(code + column, scale);
             if (factor != 1)
-                *reinterpret_cast<float4*>(code + column) = make_float4(a[0], a[1], a[2], a[3]);
+                piece = store_codes(code + column, make_float4(piece.x * factor, piece.y * factor, piece.z * factor, piece.w * factor), scale);
+            float a[4] = {piece.x, piece.y, piece.z, piece.w};
             UNROLL
             for (int i = 0; i < 4; i++)
                 if (column + i < atom_count && a[i] != 0) {
@@ -56,20 +81,25 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS) finish_codes(FinishCod
     }
 }
 
+extern "C" __global__ void __launch_bounds__(ROW_THREADS) finish_codes(FinishCodes args) { finish<float>(args); }
+extern "C" __global__ void __launch_bounds__(ROW_THREADS) finish_codes_fp16(FinishCodes args) { finish<Half>(args); }
+
 // pack_codes writes the columns and values of row r's nonzeros, in the order of
 // columns, to index and value from starts[r] on.
-extern "C" __global__ void __launch_bounds__(ROW_THREADS) pack_codes(PackCodes args)
+template <typename T>
+__device__ __forceinline__ void pack(const PackCodes& args)
 {
+    const float scale = float_once(args.scale);
     int lane = threadIdx.x % WARP, atom_count = args.shape.atoms;
     unsigned before = (1u << lane) - 1; // the lanes with columns before this one's
     for (long long row = first_row(); row < args.shape.words; row += row_step()) {
-        const float* code = args.codes + row * args.shape.code_pitch;
+        const T* code = static_cast<const T*>(args.codes) + row * args.shape.code_pitch;
         long long to = args.starts[row];
         for (int first = 0; first < atom_count; first += 4 * WARP) {
             int column = first + 4 * lane;
             float4 piece = make_float4(0, 0, 0, 0);
             if (column < atom_count)
-                piece = *reinterpret_cast<const float4*>(code + column);
+                piece = load_codes(code + column, scale);
             float a[4] = {piece.x, piece.y, piece.z, piece.w};
             long long at = to;
             UNROLL
@@ -88,3 +118,6 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS) pack_codes(PackCodes a
         }
     }
 }
+
+extern "C" __global__ void __launch_bounds__(ROW_THREADS) pack_codes(PackCodes args) { pack<float>(args); }
+extern "C" __global__ void __launch_bounds__(ROW_THREADS) pack_codes_fp16(PackCodes args) { pack<Half>(args); }

@@ -15,9 +15,18 @@ type executable struct {
 	*graph.Program
 	numbers    int // the program's, and those that are added up over runs
 	steps      []*step
+	halves     []halfMatrix
+	rest       int            // the place of the second part of decodes' products, if they have two
 	sums       map[string]int // numbers that add up over runs: loss, error, shortened, nonzeros, l1
 	rowNumbers int            // that rows leave for totals and factors
 	finish     *finish        // nil if the program leaves the codes alone
+}
+
+// halfMatrix is a copy of a vector that is a factor, in halves.
+type halfMatrix struct {
+	vector int
+	place  int // as instructions name it
+	number int // its scale
 }
 
 // finish ends a program that renews codes: it scales and counts them.
@@ -38,9 +47,18 @@ type step struct {
 }
 
 // compile turns a program into kernel launches.
-func compile(p *graph.Program) *executable {
+func compile(p *graph.Program, precision Precision) *executable {
 	x := &executable{
 		Program: p, numbers: len(p.Numbers), rowNumbers: p.Stored, sums: make(map[string]int),
+	}
+	if precision == FP16 {
+		for _, s := range p.Steps {
+			x.addFactors(s)
+		}
+		// Programs that move the dictionary have few words, and so few tiles.
+		if slices.ContainsFunc(p.Steps, func(s graph.Step) bool { _, ok := s.(*graph.Update); return ok }) {
+			x.rest = x.places()
+		}
 	}
 	for _, s := range p.Steps {
 		x.add(s)
@@ -49,10 +67,51 @@ func compile(p *graph.Program) *executable {
 	return x
 }
 
+// addFactors has halves of the vectors that a step multiplies.
+func (x *executable) addFactors(s graph.Step) {
+	switch s := s.(type) {
+	case *graph.Update:
+		x.addFactors(s.Accumulate)
+		x.addFactors(s.Search)
+	case *graph.Correlate:
+		x.addFactor(s.Residuals)
+		x.addFactor(s.Atoms)
+	case *graph.Decode:
+		x.addFactor(s.Atoms)
+	case *graph.Accumulate:
+		x.addFactor(s.Residuals)
+	}
+}
+
+func (x *executable) addFactor(vector int) {
+	if x.halvesOf(vector) == nil {
+		x.halves = append(x.halves, halfMatrix{vector, x.places(), x.numbers})
+		x.numbers++
+	}
+}
+
+// places is how many places instructions name, but for the rest of a product: of the vectors,
+// of what a translation needs more, and of the halves.
+func (x *executable) places() int { return len(x.Vectors) + 1 + len(x.halves) }
+
+// halvesOf returns the copy of a vector in halves, or nil.
+func (x *executable) halvesOf(vector int) *halfMatrix {
+	for i := range x.halves {
+		if x.halves[i].vector == vector {
+			return &x.halves[i]
+		}
+	}
+	return nil
+}
+
 func (x *executable) add(s graph.Step) {
 	switch s := s.(type) {
 	case *graph.Update:
-		x.add(s.Accumulate)
+		if x.halvesOf(s.P) != nil { // the product's kernel does what its body says
+			x.addBody(s, &graph.Body{Rows: graph.Atoms, Then: s.Accumulate.Then})
+		} else {
+			x.add(s.Accumulate)
+		}
 		x.add(s.Search)
 		x.add(s.Move)
 	case *graph.Correlate:
@@ -72,8 +131,13 @@ func (x *executable) add(s graph.Step) {
 func (x *executable) addBody(s graph.Step, b *graph.Body) {
 	t := &step{Step: s, rows: b.Rows}
 	here := make(map[int]bool) // what a row's warp has at hand
-	for _, in := range b.Each {
-		t.body = append(t.body, x.translate(in, t)...)
+	if _, ok := s.(*graph.Decode); ok && x.rest > 0 {
+		t.body = append(t.body, instruction{opAddVV, graph.DecodeProduct, graph.DecodeProduct, int32(x.rest)})
+	}
+	for i, in := range b.Each {
+		if list := x.translate(in, t); !t.join(in, b.Each[i+1:]) {
+			t.body = append(t.body, list...)
+		}
 		made, read := in.Vectors()
 		for i, v := range append(read, made...) {
 			switch {
@@ -85,10 +149,41 @@ func (x *executable) addBody(s graph.Step, b *graph.Body) {
 			here[*v] = true
 		}
 	}
+	for _, h := range x.halves {
+		if slices.ContainsFunc(b.Each, func(in graph.Instruction) bool {
+			made, _ := in.Vectors()
+			return len(made) > 0 && *made[0] == h.vector
+		}) {
+			t.body = append(t.body, instruction{opHalves, int32(h.place), int32(h.vector), int32(h.number)})
+		}
+	}
 	for _, in := range b.Then {
 		t.totals = append(t.totals, x.translate(in, t)...)
 	}
 	x.steps = append(x.steps, t)
+}
+
+// join makes one instruction of the last one, if it is a product of rows, and of its sum, if
+// nothing that follows reads the product.
+func (s *step) join(in graph.Instruction, following []graph.Instruction) bool {
+	if in.Op != graph.RowSum || len(s.body) == 0 || !slices.Contains(s.scratch, in.A) {
+		return false
+	}
+	last := &s.body[len(s.body)-1]
+	if last.op != opMulVV || int(last.dst) != in.A {
+		return false
+	}
+	for _, f := range following {
+		made, read := f.Vectors()
+		if slices.ContainsFunc(read, func(v *int) bool { return *v == in.A }) {
+			return false
+		}
+		if slices.ContainsFunc(made, func(v *int) bool { return *v == in.A }) {
+			break
+		}
+	}
+	*last = instruction{opRowDot, int32(in.Dst), last.a, last.b}
+	return true
 }
 
 // use has a scratch row for a vector.

@@ -4,7 +4,8 @@
 //     S += gradient·p,  Q += square·p²,  u = |S| − threshold
 //     code = 0 where u ≤ 0, else −sgn(S)·rate·u/√(Q + 1e-30); perhaps max(code, 0)
 //
-// The gradient is never in memory. S and Q are read once and written once,
+// (Halves have the gradient and the square over their scale.) The gradient is never in
+// memory. S and Q are read once and written once,
 // codes are written once, and that is most of what there is to do.
 //
 // Floor, in bytes: 20·words·atoms + 4·(words + atoms)·dim; in flops:
@@ -41,15 +42,18 @@ struct Averaging {
     }
 };
 
-template <bool SPLIT>
-__device__ __forceinline__ void correlate(const Correlate& args)
+// store_codes writes two codes, one after the other.
+__device__ __forceinline__ void store_codes(float* to, float2 a, float) { *reinterpret_cast<float2*>(to) = a; }
+__device__ __forceinline__ void store_codes(Half* to, float2 a, float scale)
 {
-    using P = Product<CORRELATE_ROWS, CORRELATE_COLUMNS, CORRELATE_DEPTH, CORRELATE_STAGES, ALONG_ROWS, ALONG_ROWS, SPLIT>;
-    static_assert(P::SHARED == CORRELATE_SHARED, "the host asks for this much");
-    SHARED_MEMORY(float, shared);
+    *reinterpret_cast<unsigned*>(to) = halves(within_halves(scale * a.x), within_halves(scale * a.y));
+}
+
+// average renews the codes by the product.
+template <typename P, typename Args>
+__device__ __forceinline__ void average(const P& p, const Args& args, float scale)
+{
     const Shape& s = args.shape;
-    P p;
-    p.run(shared, {args.residuals, s.words, s.dim_pitch}, {args.atoms, s.atoms, s.dim_pitch}, s.dim_pitch);
     const Averaging averaging = {float_once(args.gradient), float_once(args.square), float_once(args.threshold),
                                  float_once(args.rate), args.nonnegative ? 0 : __uint_as_float(0xff800000)}; // −∞
     p.each_row([&](int row, int column, int i, int half) {
@@ -71,10 +75,34 @@ __device__ __forceinline__ void correlate(const Correlate& args)
                 a.y = averaging.code(p.sums[i][j][2 * half + 1], g[j].y, q[j].y);
                 *reinterpret_cast<float2*>(args.sum_g + at + 8 * j) = g[j];
                 *reinterpret_cast<float2*>(args.sum_q + at + 8 * j) = q[j];
-                *reinterpret_cast<float2*>(args.codes + at + 8 * j) = a;
+                store_codes(args.codes + at + 8 * j, a, scale);
             }
     });
 }
 
+template <bool SPLIT>
+__device__ __forceinline__ void correlate(const Correlate& args)
+{
+    using P = Product<float, CORRELATE_ROWS, CORRELATE_COLUMNS, CORRELATE_DEPTH, CORRELATE_STAGES, ALONG_ROWS, ALONG_ROWS, SPLIT>;
+    static_assert(P::SHARED == CORRELATE_SHARED, "the host asks for this much");
+    SHARED_MEMORY(float, shared);
+    const Shape& s = args.shape;
+    P p;
+    p.run(shared, {args.residuals, s.words, s.dim_pitch}, {args.atoms, s.atoms, s.dim_pitch}, s.dim_pitch);
+    average(p, args, 1);
+}
+
 extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) correlate_tf32(Correlate args) { correlate<false>(args); }
 extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) correlate_fp32(Correlate args) { correlate<true>(args); }
+
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) correlate_fp16(CorrelateHalf args)
+{
+    using P = Product<Half, HALF_CORRELATE_ROWS, HALF_CORRELATE_COLUMNS, HALF_CORRELATE_DEPTH, HALF_CORRELATE_STAGES,
+                      ALONG_ROWS, ALONG_ROWS>;
+    static_assert(P::SHARED == HALF_CORRELATE_SHARED, "the host asks for this much");
+    SHARED_MEMORY(Half, shared_halves);
+    const Shape& s = args.shape;
+    P p;
+    p.run(shared_halves, {args.residuals, s.words, s.dim_pitch}, {args.atoms, s.atoms, s.dim_pitch}, s.dim_pitch);
+    average(p, args, float_once(args.scale));
+}

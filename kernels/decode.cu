@@ -16,13 +16,18 @@
 // of 132 SMs. The price is traffic between L2 and the SMs: a step of DEPTH
 // moves 24 KB for 0.52 Mflop, 21 flops a byte, so that 300 TFLOP/s would take
 // 14 TB/s of L2. On many words at once this bound, not the tensor cores', is
-// the one to expect, and a wider tile the thing to try.
+// the one to expect.
+//
+// decode_fp16 has half the bytes, and 160 columns a tile: codes are read twice instead of
+// five times, 71 flops a byte of L2. A warp has 32 × 80 of them. A dictionary step has 50 such
+// tiles, too few: two blocks share one, each with half of the atoms, and leave a part of the
+// sum each. Whoever reads the product adds them.
 #include "product.cuh"
 
 template <bool SPLIT>
 __device__ __forceinline__ void decode(const Decode& args)
 {
-    using P = Product<DECODE_ROWS, DECODE_COLUMNS, DECODE_DEPTH, DECODE_STAGES, ALONG_ROWS, ALONG_COLUMNS, SPLIT>;
+    using P = Product<float, DECODE_ROWS, DECODE_COLUMNS, DECODE_DEPTH, DECODE_STAGES, ALONG_ROWS, ALONG_COLUMNS, SPLIT>;
     static_assert(P::SHARED == DECODE_SHARED, "the host asks for this much");
     SHARED_MEMORY(float, shared);
     const Shape& s = args.shape;
@@ -33,3 +38,27 @@ __device__ __forceinline__ void decode(const Decode& args)
 
 extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) decode_tf32(Decode args) { decode<false>(args); }
 extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) decode_fp32(Decode args) { decode<true>(args); }
+
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 1) decode_fp16(DecodeHalf args)
+{
+    using P = Product<Half, HALF_DECODE_ROWS, HALF_DECODE_COLUMNS, HALF_DECODE_DEPTH, HALF_DECODE_STAGES, ALONG_ROWS,
+                      ALONG_COLUMNS, false, false, HALF_DECODE_COLUMNS / 2>;
+    static_assert(P::SHARED == HALF_DECODE_SHARED, "the host asks for this much");
+    SHARED_MEMORY(Half, shared_halves);
+    const Shape& s = args.shape;
+    P p;
+    int first = 0, last = s.atoms, end = (s.words + HALF_DECODE_ROWS - 1) / HALF_DECODE_ROWS * HALF_DECODE_ROWS;
+    float* product = args.product;
+    if (args.rest) { // twice as many rows of tiles
+        int middle = (s.atoms + 2 * HALF_DECODE_DEPTH - 1) / (2 * HALF_DECODE_DEPTH) * HALF_DECODE_DEPTH;
+        if (p.row < end) {
+            last = min(last, middle);
+        } else {
+            first = middle;
+            product = args.rest;
+            p.row -= end;
+        }
+    }
+    p.run(shared_halves, {args.codes, s.words, s.code_pitch}, {args.atoms, s.atoms, s.dim_pitch}, last, first);
+    p.store(product, s.words, s.dim_pitch, p.sums, float_once(1 / args.scale));
+}

@@ -18,9 +18,11 @@
 #define PRAGMA(text) _Pragma(#text)
 #define UNROLL_BY(n) PRAGMA(unroll(n))
 
+#include "abi.cuh"
+
 // copy_async starts copying 16 bytes to shared memory, past the registers and
 // L1. When it is not valid it reads nothing and writes zeros.
-__device__ __forceinline__ void copy_async(float* shared, const float* global, bool valid)
+__device__ __forceinline__ void copy_async(void* shared, const void* global, bool valid)
 {
     unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
     int bytes = valid ? 16 : 0;
@@ -81,6 +83,86 @@ __device__ __forceinline__ void mma(float (&c)[4], const unsigned (&a)[4], const
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
+// load_matrices reads four 8×8 matrices of halves from shared memory. Lanes 8j to 8j+7 give
+// the rows of matrix j, and with g and t as in mma a lane gets columns 2t and 2t+1 of row g
+// of each; TRANSPOSED, rows 2t and 2t+1 of column g.
+template <bool TRANSPOSED>
+__device__ __forceinline__ void load_matrices(unsigned (&x)[4], const Half* row)
+{
+    unsigned from = static_cast<unsigned>(__cvta_generic_to_shared(row));
+    if (TRANSPOSED)
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
+                     : "r"(from)
+                     : "memory");
+    else
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
+                     : "r"(from)
+                     : "memory");
+}
+
+// mma_halves adds a 16×16 by 16×8 product to c. Two factors are in each register, the first
+// one in its low bits:
+//
+//     a: rows g, g+8, g, g+8 of columns 2t and 2t+1, 2t and 2t+1, 2t+8 and 2t+9, 2t+8 and 2t+9
+//     b: rows 2t and 2t+1, 2t+8 and 2t+9 of column g
+//
+// and c is as in mma. mma_bfloats does the same with bfloat16s.
+__device__ __forceinline__ void mma_halves(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2])
+{
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+__device__ __forceinline__ void mma_bfloats(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2])
+{
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+// halves are two numbers as halves, the first in the low bits.
+__device__ __forceinline__ unsigned halves(float x, float y)
+{
+    unsigned bits;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(y), "f"(x));
+    return bits;
+}
+
+// bfloats are two numbers as bfloat16s, with 8 bits and float's range.
+__device__ __forceinline__ unsigned bfloats(float x, float y)
+{
+    unsigned bits;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(y), "f"(x));
+    return bits;
+}
+
+// half_bits are a number as a half; first_half and second_half are those of a register.
+__device__ __forceinline__ unsigned short half_bits(float x)
+{
+    unsigned short bits;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+    return bits;
+}
+
+__device__ __forceinline__ float first_half(unsigned x)
+{
+    float y;
+    asm("{.reg .b16 first, second; mov.b32 {first, second}, %1; cvt.f32.f16 %0, first;}" : "=f"(y) : "r"(x));
+    return y;
+}
+
+__device__ __forceinline__ float second_half(unsigned x)
+{
+    float y;
+    asm("{.reg .b16 first, second; mov.b32 {first, second}, %1; cvt.f32.f16 %0, second;}" : "=f"(y) : "r"(x));
+    return y;
+}
+
 #else
 
 #include "emulation.h"
@@ -94,6 +176,13 @@ inline float inverse_sqrt(float x) { return 1 / sqrtf(x); }
 #endif
 
 #include "abi.cuh"
+
+// within_halves is a number, or the end of the range of halves. A NaN stays one.
+__device__ __forceinline__ float within_halves(float x)
+{
+    constexpr float MOST = 65504;
+    return x > MOST ? MOST : x < -MOST ? -MOST : x;
+}
 
 constexpr unsigned ALL_LANES = 0xffffffff;
 

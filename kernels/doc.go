@@ -16,6 +16,8 @@
 // product, then what is done to each row, then what is done once:
 //
 //	decode, accumulate   the products, into scratch matrices
+//	update               the latter's products of float16, and AdaGrad of the dictionary in
+//	                     its epilogue
 //	correlate            the product, and dual averaging of S, Q and A in its epilogue
 //	body                 a step's elementwise work, as instructions for a row machine:
 //	                     another loss is other instructions, not another kernel
@@ -41,8 +43,9 @@
 //
 // # Sums
 //
-// Products are of TF32 factors, or of factors in two TF32 parts, added in
-// float32. Sums over rows are float64. Nothing is added atomically and no order
+// Products are of TF32 factors, of factors in two TF32 parts, or, in training, of float16
+// factors, added in float32. Float16 factors are in memory what they are: codes as such, D and
+// the row machine's vectors as copies that it makes; scales.go says how they are scaled. Sums over rows are float64. Nothing is added atomically and no order
 // depends on the device or on how words are split: a training gives the same
 // bits on every run, a row the same code among whatever rows, and a batch of rows moves
 // the dictionary to the same bits.

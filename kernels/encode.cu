@@ -83,7 +83,7 @@ struct Step {
 template <bool SPLIT>
 __device__ __forceinline__ void fista(const Fista& args)
 {
-    using P = Product<CORRELATE_ROWS, CORRELATE_COLUMNS, CORRELATE_DEPTH, CORRELATE_STAGES, ALONG_ROWS, ALONG_ROWS, SPLIT>;
+    using P = Product<float, CORRELATE_ROWS, CORRELATE_COLUMNS, CORRELATE_DEPTH, CORRELATE_STAGES, ALONG_ROWS, ALONG_ROWS, SPLIT>;
     static_assert(P::SHARED == CORRELATE_SHARED, "the host asks for this much");
     static_assert(8 * P::ACROSS == FISTA_COLUMNS, "a warp has a part of a sum");
     SHARED_MEMORY(float, shared);

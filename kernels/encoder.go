@@ -75,6 +75,9 @@ func openEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch
 	if o.Gap > 0 {
 		return nil, fmt.Errorf("%w: exact codes", ErrUnsupported)
 	}
+	if d.Precision == FP16 { // nothing bounds what such factors would be
+		return nil, fmt.Errorf("%w: early-stopped codes with the precision fp16", ErrUnsupported)
+	}
 	program, err := graph.Compile(graph.Encode, o.Spec(dictionary))
 	if err != nil {
 		return nil, err

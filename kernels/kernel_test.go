@@ -24,7 +24,12 @@ type array struct {
 // array puts rows into the device's memory, or, if they are nil, others that must be
 // overwritten. Padding is zero, as kernels find it.
 func (b *bench) array(values []float32, rows, width int) array {
-	a := array{rows: rows, width: width, pitch: roundUp(width, 4)}
+	return b.pitched(values, rows, width, 4)
+}
+
+// pitched is array with rows that begin a multiple of some elements apart.
+func (b *bench) pitched(values []float32, rows, width, unit int) array {
+	a := array{rows: rows, width: width, pitch: roundUp(width, unit)}
 	if values != nil {
 		values = pitched(values, width, a.pitch)
 	}
@@ -41,6 +46,69 @@ func (b *bench) read(a array) []float32 {
 		b.t.Fatal("a kernel wrote into padding")
 	}
 	return rows
+}
+
+// halves puts rows, scaled, into the device's memory as halves. If they are nil, what is there
+// must be overwritten.
+func (b *bench) halves(values []float32, rows, width int, scale float64) array {
+	a := array{rows: rows, width: width, pitch: roundUp(width, 8)}
+	packed := make([]float32, rows*a.pitch/2)
+	for i := range rows {
+		for j := range a.pitch {
+			x := half{0x7e00} // NaN
+			switch {
+			case j >= width:
+				x = half{}
+			case values != nil:
+				x = toHalf(values[i*width+j] * float32(scale))
+			}
+			packed[(i*a.pitch+j)/2] = math.Float32frombits(math.Float32bits(packed[(i*a.pitch+j)/2]) | uint32(x.bits)<<(16*(j%2)))
+		}
+	}
+	a.data = b.matrix(packed, array{rows: rows, width: a.pitch / 2, pitch: a.pitch / 2})
+	return a
+}
+
+// readHalves returns the rows of a matrix of halves, and fails if padding is not zero.
+func (b *bench) readHalves(a array, scale float64) []float32 {
+	b.t.Helper()
+	packed, rows := b.padded(array{data: a.data, rows: a.rows, width: a.pitch / 2, pitch: a.pitch / 2}), make([]float32, 0, a.rows*a.width)
+	for i := range a.rows {
+		for j := range a.pitch {
+			x := fromHalf(half{uint16(math.Float32bits(packed[(i*a.pitch+j)/2]) >> (16 * (j % 2)))}) / float32(scale)
+			switch {
+			case j < a.width:
+				rows = append(rows, x)
+			case x != 0:
+				b.t.Fatal("a kernel wrote into padding")
+			}
+		}
+	}
+	return rows
+}
+
+// fromHalf widens a half.
+func fromHalf(h half) float32 {
+	size := math.Ldexp(float64(h.bits&0x3ff), -24)
+	switch exponent := int(h.bits >> 10 & 0x1f); {
+	case exponent == 0x1f:
+		size = math.NaN() // or infinite, which is as bad
+	case exponent > 0:
+		size = math.Ldexp(1024+float64(h.bits&0x3ff), exponent-25)
+	}
+	if h.bits>>15 != 0 {
+		size = -size
+	}
+	return float32(size)
+}
+
+// rounded are values as halves hold them, scaled.
+func rounded(values []float32, scale float64) []float32 {
+	all := make([]float32, len(values))
+	for i, v := range values {
+		all[i] = fromHalf(toHalf(v*float32(scale))) / float32(scale)
+	}
+	return all
 }
 
 // zeros returns the address of n elements of memory.
@@ -97,7 +165,18 @@ var shapes = []struct{ words, atoms, dim int }{
 // magnitudes. TF32 rounds each factor by 2⁻¹¹ of it at most, and adding up loses
 // a little more; with factors in two parts about 2⁻²² is left, and float32 sums
 // of a few hundred terms.
-var tolerance = map[Precision]float64{TF32: 1.02 / 1024, FP32: 3e-6}
+//
+// Halves have as many bits as TF32 factors.
+var tolerance = map[Precision]float64{FP16: 1.02 / 1024, TF32: 1.02 / 1024, FP32: 3e-6}
+
+// squaresTolerance is that of products of squares. Those of halves are of bfloat16 factors,
+// that round by 2⁻⁸, of the halves, which round by 2⁻¹¹, and count twice.
+func squaresTolerance(p Precision) float64 {
+	if p == FP16 {
+		return 2*(1./256+2./2048) + 1e-4
+	}
+	return tolerance[p]
+}
 
 // expect compares sums of products.
 func (b *bench) expect(what string, got []float32, want, magnitude []float64, tolerance float64) {
@@ -126,46 +205,136 @@ func multiply(rows, columns, depth int, left, right func(i, k int) float32) (sum
 	return sum, magnitude
 }
 
-// forShapes runs a check of a product with all shapes and both precisions.
-func forShapes(t *testing.T, check func(b *bench, precision Precision, words, atoms, dim int)) {
+// forShapes runs a check of a product with all shapes and some precisions.
+func forShapes(t *testing.T, check func(b *bench, precision Precision, words, atoms, dim int), precisions ...Precision) {
 	b := newBench(t) // one for all: a GPU takes a good part of a second to start
-	for _, precision := range []Precision{TF32, FP32} {
+	for _, precision := range precisions {
 		for _, s := range shapes {
 			b.sub(t, fmt.Sprintf("%s %d×%d×%d", precision, s.words, s.atoms, s.dim), func() { check(b, precision, s.words, s.atoms, s.dim) })
 		}
 	}
 }
 
-func TestDecode(t *testing.T) { forShapes(t, checkDecode) }
+func TestDecode(t *testing.T) { forShapes(t, checkDecode, FP16, TF32, FP32) }
 
 func checkDecode(b *bench, precision Precision, words, atoms, dim int) {
 	codes, d := b.codes(words, atoms), b.normal(atoms*dim, 0)
+	if precision == FP16 {
+		const scale, atomScale = 64, 0.125
+		a, atomRows := b.halves(codes, words, atoms, scale), b.halves(d, atoms, dim, atomScale)
+		result := b.pitched(nil, words, dim, 8)
+		k := decodeHalf{
+			product: result.data, codes: pointer[half](a.data), atoms: pointer[half](atomRows.data), scale: scale * atomScale,
+			shape: newHalfWidths(atoms, dim).shape(words),
+		}
+		b.run(k.launch())
+		whole, rest := b.read(result), b.pitched(nil, words, dim, 8)
+		k.rest = rest.data
+		b.run(k.launch())
+		for i, part := range b.read(result) {
+			whole[i] -= part
+		}
+		want, magnitude := multiply(words, dim, atoms,
+			func(i, k int) float32 { return codes[i*atoms+k] }, func(k, j int) float32 { return d[k*dim+j] })
+		for i, v := range b.read(rest) {
+			if !(math.Abs(float64(whole[i]-v)) <= 1e-5*magnitude[i]) {
+				b.t.Fatalf("element %d of the second part is %v, want %v", i, v, whole[i])
+			}
+			want[i] -= float64(v)
+		}
+		b.expect("first part", b.read(result), want, magnitude, tolerance[precision])
+		return
+	}
 	a, atomRows, result := b.array(codes, words, atoms), b.array(d, atoms, dim), b.array(nil, words, dim)
-	k := decode{product: result.data, codes: a.data, atoms: atomRows.data, shape: newWidths(atoms, dim).shape(words)}
-	b.run(k.launch(precision))
+	b.run(decode{product: result.data, codes: a.data, atoms: atomRows.data, shape: newWidths(atoms, dim).shape(words)}.launch(precision))
 	want, magnitude := multiply(words, dim, atoms,
 		func(i, k int) float32 { return codes[i*atoms+k] }, func(k, j int) float32 { return d[k*dim+j] })
 	b.expect("product", b.read(result), want, magnitude, tolerance[precision])
 }
 
-func TestAccumulate(t *testing.T) { forShapes(t, checkAccumulate) }
+func TestAccumulate(t *testing.T) { forShapes(t, checkAccumulate, FP16, TF32, FP32) }
 
 func checkAccumulate(b *bench, precision Precision, words, atoms, dim int) {
 	codes, r := b.codes(words, atoms), b.normal(words*dim, 0)
-	a, residuals := b.array(codes, words, atoms), b.array(r, words, dim)
-	result, squares := b.array(nil, atoms, dim), b.array(nil, atoms, dim)
-	b.run(accumulate{
-		product: result.data, squares: squares.data, codes: a.data, residuals: residuals.data, shape: newWidths(atoms, dim).shape(words),
-	}.launch(precision))
+	var result, squares array
+	if precision == FP16 {
+		const scale, residualScale = 64, 0.125
+		a, residuals := b.halves(codes, words, atoms, scale), b.halves(r, words, dim, residualScale)
+		result, squares = b.pitched(nil, atoms, dim, 8), b.pitched(nil, atoms, dim, 8)
+		b.run(accumulateHalf{
+			product: result.data, squares: squares.data, codes: pointer[half](a.data), residuals: pointer[half](residuals.data),
+			scale: scale * residualScale, shape: newHalfWidths(atoms, dim).shape(words),
+		}.launch())
+	} else {
+		a, residuals := b.array(codes, words, atoms), b.array(r, words, dim)
+		result, squares = b.array(nil, atoms, dim), b.array(nil, atoms, dim)
+		b.run(accumulate{
+			product: result.data, squares: squares.data, codes: a.data, residuals: residuals.data, shape: newWidths(atoms, dim).shape(words),
+		}.launch(precision))
+	}
 	want, magnitude := multiply(atoms, dim, words,
 		func(i, k int) float32 { return codes[k*atoms+i] }, func(k, j int) float32 { return r[k*dim+j] })
 	b.expect("product", b.read(result), want, magnitude, tolerance[precision])
 	want, magnitude = multiply(atoms, dim, words,
 		func(i, k int) float32 { return codes[k*atoms+i] * codes[k*atoms+i] }, func(k, j int) float32 { return r[k*dim+j] * r[k*dim+j] })
-	b.expect("product of squares", b.read(squares), want, magnitude, tolerance[precision])
+	b.expect("product of squares", b.read(squares), want, magnitude, squaresTolerance(precision))
 }
 
-func TestCorrelate(t *testing.T) { forShapes(t, checkCorrelate) }
+// AdaGrad's sums and steps, in the product's kernel.
+func TestUpdate(t *testing.T) { forShapes(t, checkUpdate, FP16) }
+
+func checkUpdate(b *bench, precision Precision, words, atoms, dim int) {
+	const scale, residualScale, stepScale, epsilon = 64, 0.125, 32, 1e-30
+	c := [5]float64{4, -0.3, 0.02, 0.4, -2}
+	codes, r, d, h := b.codes(words, atoms), b.normal(words*dim, 0), b.normal(atoms*dim, 0), b.normal(atoms*dim, 0.5)
+	for i := range h {
+		h[i] *= h[i]
+	}
+	for i := 1; i < atoms; i += 5 { // that nothing is added to, and H stays 0
+		for j := range words {
+			codes[j*atoms+i] = 0
+		}
+		clear(d[i*dim : (i+1)*dim])
+		clear(h[i*dim : (i+1)*dim])
+	}
+	a, residuals := b.halves(codes, words, atoms, scale), b.halves(r, words, dim, residualScale)
+	dictionary, squares := b.pitched(d, atoms, dim, 8), b.pitched(h, atoms, dim, 8)
+	steps, halves := b.pitched(nil, atoms, dim, 8), b.halves(nil, atoms, dim, 1)
+	const product = scale * residualScale
+	b.run(updateHalf{
+		squares: squares.data, steps: steps.data, stepHalves: pointer[half](halves.data), atoms: dictionary.data,
+		codes: pointer[half](a.data), residuals: pointer[half](residuals.data),
+		c0: c[0] / product / product, c1: c[1] / product, c2: c[2], c3: c[3], c4: c[4] / product, epsilon: epsilon, stepScale: stepScale,
+		shape: newHalfWidths(atoms, dim).shape(words),
+	}.launch())
+	m, sizeM := multiply(atoms, dim, words,
+		func(i, k int) float32 { return codes[k*atoms+i] }, func(k, j int) float32 { return r[k*dim+j] })
+	n, _ := multiply(atoms, dim, words,
+		func(i, k int) float32 { return codes[k*atoms+i] * codes[k*atoms+i] }, func(k, j int) float32 { return r[k*dim+j] * r[k*dim+j] })
+	wantH, sizeH := make([]float64, len(m)), make([]float64, len(m))
+	for i, d := range encodetest.Widen(d) {
+		wantH[i] = float64(h[i]) + max(c[0]*n[i]+d*(c[1]*m[i]+c[2]*d), 0)
+		// In units of the tolerance of squares, which is larger than that of the product.
+		sizeH[i] = float64(h[i])*1e-4 + c[0]*n[i] + math.Abs(c[1]*d)*sizeM[i] + 1e-4*c[2]*d*d
+	}
+	gotH := b.read(squares)
+	b.expect("H", gotH, wantH, sizeH, squaresTolerance(precision))
+	// The steps belong to the very H that was written, and the halves to the very steps.
+	got, gotHalves := b.read(steps), b.readHalves(halves, stepScale)
+	for i := range got {
+		root := math.Sqrt(float64(gotH[i]) + epsilon)
+		want := (c[3]*float64(d[i]) + c[4]*m[i]) / root
+		tolerance := (tolerance[precision]*math.Abs(c[4])*sizeM[i] + 1e-6*math.Abs(c[3]*float64(d[i]))) / root
+		if !(math.Abs(float64(got[i])-want) <= tolerance+1e-6*math.Abs(want)) {
+			b.t.Fatalf("step %d is %v, want %v ± %.2g", i, got[i], want, tolerance)
+		}
+		if want := fromHalf(toHalf(got[i]*stepScale)) / stepScale; gotHalves[i] != want {
+			b.t.Fatalf("step %d as a half is %v, want %v", i, gotHalves[i], want)
+		}
+	}
+}
+
+func TestCorrelate(t *testing.T) { forShapes(t, checkCorrelate, FP16, TF32, FP32) }
 
 func checkCorrelate(b *bench, precision Precision, words, atoms, dim int) {
 	const gradient, square, rate = -2, 4, 0.05
@@ -182,13 +351,26 @@ func checkCorrelate(b *bench, precision Precision, words, atoms, dim int) {
 		if words == 3 {
 			threshold = 1e6 // all codes are zero
 		}
-		residuals, atomRows := b.array(r, words, dim), b.array(d, atoms, dim)
-		codes, sumG, sumQ := b.array(nil, words, atoms), b.array(g, words, atoms), b.array(q, words, atoms)
-		b.run(correlate{
-			codes: codes.data, sumG: sumG.data, sumQ: sumQ.data, residuals: residuals.data, atoms: atomRows.data,
-			gradient: gradient, square: square, threshold: threshold, rate: rate,
-			shape: newWidths(atoms, dim).shape(words), nonnegative: nonnegative,
-		}.launch(precision))
+		var codes, sumG, sumQ array
+		const codeScale = 1 << 9
+		if precision == FP16 {
+			const scale, atomScale = 64, 0.125
+			residuals, atomRows := b.halves(r, words, dim, scale), b.halves(d, atoms, dim, atomScale)
+			codes, sumG, sumQ = b.halves(nil, words, atoms, 1), b.pitched(g, words, atoms, 8), b.pitched(q, words, atoms, 8)
+			b.run(correlateHalf{
+				codes: pointer[half](codes.data), sumG: sumG.data, sumQ: sumQ.data, residuals: pointer[half](residuals.data),
+				atoms: pointer[half](atomRows.data), gradient: gradient / (scale * atomScale), square: square / (scale * atomScale) / (scale * atomScale),
+				threshold: threshold, rate: rate, scale: codeScale, shape: newHalfWidths(atoms, dim).shape(words), nonnegative: nonnegative,
+			}.launch())
+		} else {
+			residuals, atomRows := b.array(r, words, dim), b.array(d, atoms, dim)
+			codes, sumG, sumQ = b.array(nil, words, atoms), b.array(g, words, atoms), b.array(q, words, atoms)
+			b.run(correlate{
+				codes: codes.data, sumG: sumG.data, sumQ: sumQ.data, residuals: residuals.data, atoms: atomRows.data,
+				gradient: gradient, square: square, threshold: threshold, rate: rate,
+				shape: newWidths(atoms, dim).shape(words), nonnegative: nonnegative,
+			}.launch(precision))
+		}
 		p, magnitude := multiply(words, atoms, dim,
 			func(i, k int) float32 { return r[i*dim+k] }, func(k, j int) float32 { return d[j*dim+k] })
 		wantG, wantQ := make([]float64, len(p)), make([]float64, len(p))
@@ -204,13 +386,25 @@ func checkCorrelate(b *bench, precision Precision, words, atoms, dim int) {
 		// The codes belong to the very S and Q that were written.
 		shrinkage := graph.Shrinkage{Lambda: threshold, Rate: rate}
 		zeros := 0
-		for i, got := range b.read(codes) {
+		var gotCodes []float32
+		if precision == FP16 {
+			gotCodes = b.readHalves(codes, codeScale)
+		} else {
+			gotCodes = b.read(codes)
+		}
+		for i, got := range gotCodes {
 			want := shrinkage.Apply(float64(newG[i]), float64(newQ[i]), 1)
 			if nonnegative {
 				want = max(want, 0)
 			}
+			if precision == FP16 {
+				want = max(-65504./codeScale, min(want, 65504./codeScale))
+			}
 			// |S| − threshold is rounded to float32 where it may be small.
 			tolerance := 1e-6*math.Abs(want) + 1e-6*rate*math.Abs(float64(newG[i]))/math.Sqrt(float64(newQ[i])+graph.Epsilon)
+			if precision == FP16 {
+				tolerance += math.Abs(want)/2048 + 0x1p-25/codeScale
+			}
 			if !(math.Abs(float64(got)-want) <= tolerance) || nonnegative && got < 0 {
 				b.t.Fatalf("code %d is %v, want %v", i, got, want)
 			}
@@ -226,7 +420,7 @@ func checkCorrelate(b *bench, precision Precision, words, atoms, dim int) {
 
 // A step of FISTA. It shrinks, which makes no error larger, and adds up what
 // belongs to the very codes that it wrote.
-func TestFISTA(t *testing.T) { forShapes(t, checkFISTA) }
+func TestFISTA(t *testing.T) { forShapes(t, checkFISTA, TF32, FP32) }
 
 func checkFISTA(b *bench, precision Precision, words, atoms, dim int) {
 	const size = 0.05
@@ -438,7 +632,7 @@ func checkKeepLargest(b *bench, words, atoms int) {
 }
 
 // Sums of products, of codes that are some of the columns of more, too.
-func TestRemember(t *testing.T) { forShapes(t, checkRemember) }
+func TestRemember(t *testing.T) { forShapes(t, checkRemember, TF32, FP32) }
 
 func checkRemember(b *bench, precision Precision, words, atoms, dim int) {
 	const keep = 0.75
@@ -693,6 +887,32 @@ func checkBody(b *bench, rows, width int) {
 	}
 }
 
+// Halves of a scaled row, in a matrix of their own; beyond the range, its end.
+func TestBodyHalves(t *testing.T) {
+	b := newBench(t)
+	for _, s := range []struct{ rows, width int }{{1, 1}, {3, 31}, {17, 33}, {40, 300}} {
+		b.sub(t, fmt.Sprintf("%d×%d", s.rows, s.width), func() { checkBodyHalves(b, s.rows, s.width) })
+	}
+}
+
+func checkBodyHalves(b *bench, rows, width int) {
+	const scale = 0.25
+	x := b.normal(rows*width, 0.2)
+	for i := range x {
+		if i%7 == 0 {
+			x[i] *= float32(math.Pow(10, float64(b.rng.IntN(20)-10)))
+		}
+	}
+	from, to := b.array(x, rows, width), b.halves(nil, rows, width, 1)
+	places := []place{{pitch: int64(from.pitch)}, {to.data, int64(to.pitch)}}
+	b.body([]instruction{{opHalves, 1, 0, 1}}, places, []float64{0, scale}, 0, body{input: from.data, rows: int32(rows), width: int32(width)})
+	for i, got := range b.readHalves(to, 1) {
+		if want := fromHalf(toHalf(x[i] * scale)); got != want {
+			b.t.Fatalf("element %d of %v is %v, want %v", i, x[i], got, want)
+		}
+	}
+}
+
 // body launches the row machine with a program, and returns what rows store under
 // numbers below stored, row after row for each number.
 func (b *bench) body(program []instruction, places []place, numbers []float64, stored int, k body) []float64 {
@@ -711,8 +931,8 @@ func TestBodyNumbers(t *testing.T) {
 }
 
 func checkBodyNumbers(b *bench, rows, width, count int) {
-	x := b.normal(rows*width, 0)
-	a := b.array(x, rows, width)
+	x, y := b.normal(rows*width, 0), b.normal(rows*width, 0)
+	a, other := b.array(x, rows, width), b.array(y, rows, width)
 	// Number 1 is a constant, 2 the sum of the row, 3 the result, the others are as they
 	// were.
 	for o := opAdd; o <= opRatio; o++ {
@@ -723,23 +943,29 @@ func checkBodyNumbers(b *bench, rows, width, count int) {
 				{op: opRowSum, dst: 3, a: 0}, {op: opStore, dst: 0, a: 3},
 				{op: opMulVN, dst: 1, a: 0, b: 2}, // a copy in scratch; its number is replaced at once
 				{op: opRowSum, dst: 2, a: 1}, {o, 3, 2, 1}, {op: opStore, dst: 2, a: 2}, {op: opStore, dst: 3, a: 3},
+				{op: opMulVN, dst: 1, a: 0, b: 3}, // it is replaced at once, and then read by all
+				{op: opRowDot, dst: 3, a: 0, b: 2}, {op: opAddVN, dst: 1, a: 0, b: 3}, {op: opStore, dst: 1, a: 3},
 				{op: opAdd, dst: 1, a: 1, b: 2}, // a row's own copy: the next row must not see it
 				{op: opAddVN, dst: 1, a: 0, b: 1},
 			}
 			for i := 4; i < count; i++ {
 				numbers, program = append(numbers, float64(i)/2), append(program, instruction{op: opStore, dst: int32(i), a: int32(i)})
 			}
-			places := []place{{pitch: int64(a.pitch)}, {pitch: 1}}
+			places := []place{{pitch: int64(a.pitch)}, {pitch: 1}, {other.data, int64(other.pitch)}}
 			stored := b.body(program, places, numbers, count, body{input: a.data, rows: int32(rows), width: int32(width), temps: 2})
 			for row := range rows {
-				var sum float64
-				for _, v := range x[row*width : (row+1)*width] {
+				var sum, dot float64
+				for i, v := range x[row*width : (row+1)*width] {
 					sum += float64(v)
+					dot += float64(v * y[row*width+i])
 				}
 				// Float64 sums in another order.
 				got := stored[2*rows+row]
 				if inMemory := stored[row]; math.Abs(got-sum) > 1e-12 || got != inMemory {
 					b.t.Fatalf("sum of row %d is %v, in memory %v, want %v", row, got, inMemory, sum)
+				}
+				if got := stored[rows+row]; math.Abs(got-dot) > 1e-12 {
+					b.t.Fatalf("product of row %d is %v, want %v", row, got, dot)
 				}
 				if result, want := stored[3*rows+row], f(got, constant); result != want && !math.IsNaN(want) {
 					b.t.Errorf("instruction %d of %v and %v is %v, want %v", o, got, constant, result, want)
@@ -801,38 +1027,55 @@ func checkTotals(b *bench, rows int) {
 
 func TestFinishAndPackCodes(t *testing.T) {
 	b := newBench(t)
-	for _, s := range []struct{ words, atoms int }{{1, 1}, {3, 5}, {10, 128}, {33, 129}, {20, 515}} {
-		b.sub(t, fmt.Sprintf("%d×%d", s.words, s.atoms), func() { checkFinishAndPackCodes(b, s.words, s.atoms) })
+	for _, precision := range []Precision{FP16, FP32} {
+		for _, s := range []struct{ words, atoms int }{{1, 1}, {3, 5}, {10, 128}, {33, 129}, {20, 515}} {
+			b.sub(t, fmt.Sprintf("%s %d×%d", precision, s.words, s.atoms), func() { checkFinishAndPackCodes(b, precision, s.words, s.atoms) })
+		}
 	}
 }
 
-func checkFinishAndPackCodes(b *bench, words, atoms int) {
+func checkFinishAndPackCodes(b *bench, precision Precision, words, atoms int) {
+	const scale = 1 << 9
 	for _, scaled := range []bool{false, true} {
 		values := b.codes(words, atoms)
 		codes := array{rows: words, width: atoms, pitch: roundUp(atoms, 4)}
-		padded := slices.Clone(pitched(values, atoms, codes.pitch))
-		for i := range padded {
-			if i%codes.pitch >= atoms { // as after a training that came to NaN
-				padded[i] = float32(math.NaN())
+		shape := newWidths(atoms, 1).shape(words)
+		if precision == FP16 {
+			values = rounded(values, scale)
+			codes = b.halves(values, words, atoms, scale)
+			shape = newHalfWidths(atoms, 1).shape(words)
+		} else {
+			padded := slices.Clone(pitched(values, atoms, codes.pitch))
+			for i := range padded {
+				if i%codes.pitch >= atoms { // as after a training that came to NaN
+					padded[i] = float32(math.NaN())
+				}
 			}
+			codes.data = b.matrix(padded, codes)
 		}
-		codes.data = b.matrix(padded, codes)
 		factors := make([]float64, words)
 		var onDevice pointer[float64]
 		for i := range factors {
-			factors[i] = []float64{0.25, 1, 0}[i%3]
+			factors[i] = []float64{0.3, 1, 0}[i%3]
 		}
 		if scaled {
 			onDevice = put(b, factors)
 		}
-		shape := newWidths(atoms, 1).shape(words)
 		nonzeros, l1, used := zeros[float64](b, words), zeros[float64](b, words), zeros[int32](b, atoms)
 		allowSameValue(b, used)
 		b.run(few(finishCodes{
-			codes: codes.data, factors: onDevice, nonzeros: nonzeros, l1: l1, used: used, shape: shape,
-		}.launch()))
+			codes: pointer[byte](codes.data), factors: onDevice, nonzeros: nonzeros, l1: l1, used: used, scale: scale, shape: shape,
+		}.launch(precision)))
 
 		want := slices.Clone(values)
+		if scaled {
+			for i := range want {
+				want[i] *= float32(factors[i/atoms])
+			}
+			if precision == FP16 {
+				want = rounded(want, scale)
+			}
+		}
 		var index, start []int64
 		var packed []float32
 		wantUsed := make([]int32, atoms)
@@ -842,9 +1085,6 @@ func checkFinishAndPackCodes(b *bench, words, atoms int) {
 			var size float64
 			for j := range atoms {
 				v := &want[i*atoms+j]
-				if scaled {
-					*v *= float32(factors[i])
-				}
 				if *v != 0 {
 					index, packed = append(index, int64(j)), append(packed, *v)
 					wantUsed[j] = 1
@@ -856,7 +1096,12 @@ func checkFinishAndPackCodes(b *bench, words, atoms int) {
 			}
 		}
 		got := make([]float32, words*atoms)
-		if copyRows(got, atoms, b.padded(codes), codes.pitch); !slices.Equal(got, want) {
+		if precision == FP16 {
+			got = b.readHalves(codes, scale)
+		} else {
+			copyRows(got, atoms, b.padded(codes), codes.pitch)
+		}
+		if !slices.Equal(got, want) {
 			b.t.Error("codes are not scaled as they should be")
 		}
 		if got := readBack(b, used, atoms); !slices.Equal(got, wantUsed) {
@@ -865,8 +1110,8 @@ func checkFinishAndPackCodes(b *bench, words, atoms int) {
 		// One number more than there are, as a guard.
 		packedIndex, packedValue := zeros[int32](b, len(packed)+1), zeros[float32](b, len(packed)+1)
 		b.run(few(packCodes{
-			codes: codes.data, starts: put(b, start), index: packedIndex, value: packedValue, shape: shape,
-		}.launch()))
+			codes: pointer[byte](codes.data), starts: put(b, start), index: packedIndex, value: packedValue, scale: scale, shape: shape,
+		}.launch(precision)))
 		gotIndex, gotValue := readBack(b, packedIndex, len(packed)+1), readBack(b, packedValue, len(packed)+1)
 		if !slices.Equal(gotValue, append(packed, 0)) || gotIndex[len(packed)] != 0 {
 			b.t.Errorf("packed values %v, want %v", gotValue, packed)
@@ -886,23 +1131,34 @@ func TestRandomCodes(t *testing.T) {
 		words, atoms, first int
 		seed                uint64
 	}{{1, 1, 0, 1}, {5, 7, 1000, 1 << 63}, {9, 130, 1<<33 + 5, 42}} {
-		b.sub(t, fmt.Sprintf("%d×%d", s.words, s.atoms), func() { checkRandomCodes(b, s.words, s.atoms, s.first, s.seed) })
+		for _, precision := range []Precision{FP16, FP32} {
+			b.sub(t, fmt.Sprintf("%s %d×%d", precision, s.words, s.atoms), func() { checkRandomCodes(b, precision, s.words, s.atoms, s.first, s.seed) })
+		}
 	}
 }
 
-func checkRandomCodes(b *bench, words, atoms, first int, seed uint64) {
-	codes := b.array(nil, words, atoms)
+func checkRandomCodes(b *bench, precision Precision, words, atoms, first int, seed uint64) {
+	codes, scale, shape := b.array(nil, words, atoms), 1., newWidths(atoms, 1).shape(words)
+	if precision == FP16 {
+		scale, shape = 1<<9, newHalfWidths(atoms, 1).shape(words)
+		codes = b.halves(nil, words, atoms, scale)
+	}
 	b.run(few(randomCodes{
-		codes: codes.data, firstWord: int64(first), seed: seed, scale: train.InitialCodeScale(atoms),
-		shape: newWidths(atoms, 1).shape(words),
-	}.launch()))
+		codes: pointer[byte](codes.data), firstWord: int64(first), seed: seed, most: train.InitialCodeScale(atoms), scale: scale, shape: shape,
+	}.launch(precision)))
 	var want []float32
 	for i := range words {
 		code := make([]float32, atoms)
 		train.InitialCode(code, seed, first+i)
 		want = append(want, code...)
 	}
-	if !slices.Equal(b.read(codes), want) {
+	var got []float32
+	if precision == FP16 {
+		got, want = b.readHalves(codes, scale), rounded(want, scale)
+	} else {
+		got = b.read(codes)
+	}
+	if !slices.Equal(got, want) {
 		b.t.Error("other numbers than the CPU's")
 	}
 }

@@ -9,7 +9,7 @@ type launch struct {
 	arguments unsafe.Pointer // a struct of abi.go
 	grid
 	bytes float64 // to and from the device's memory, each matrix once
-	flops float64 // of the tensor cores, with TF32 factors
+	flops float64 // of the tensor cores, with TF32 factors; with halves they take half as long, and count half
 }
 
 // grid is the shape of a launch.
@@ -27,6 +27,10 @@ var (
 	accumulateTile = tile{accumulateRows, accumulateColumns, accumulateShared}
 	correlateTile  = tile{correlateRows, correlateColumns, correlateShared}
 	rememberTile   = tile{rememberRows, rememberColumns, rememberShared}
+
+	halfDecodeTile     = tile{halfDecodeRows, halfDecodeColumns, halfDecodeShared}
+	halfAccumulateTile = tile{halfAccumulateRows, halfAccumulateColumns, halfAccumulateShared}
+	halfCorrelateTile  = tile{halfCorrelateRows, halfCorrelateColumns, halfCorrelateShared}
 )
 
 func (t tile) grid(rows, columns int32) grid {
@@ -70,6 +74,35 @@ func (k correlate) launch(p Precision) launch {
 	return launch{"correlate", unsafe.Pointer(&k), correlateTile.grid(k.shape.words, k.shape.codePitch), bytes, flops}.in(p)
 }
 
+func (k decodeHalf) launch() launch {
+	words, atoms, dim := k.shape.floats()
+	bytes, flops := 2*(words*atoms+atoms*dim)+4*words*dim, words*atoms*dim
+	g := halfDecodeTile.grid(k.shape.words, k.shape.dimPitch)
+	if k.rest != 0 {
+		g.x *= 2
+		bytes += 4 * words * dim
+	}
+	return launch{"decode_fp16", unsafe.Pointer(&k), g, bytes, flops}
+}
+
+func (k accumulateHalf) launch() launch {
+	words, atoms, dim := k.shape.floats()
+	bytes, flops := 2*(words*atoms+words*dim)+8*atoms*dim, 2*words*atoms*dim
+	return launch{"accumulate_fp16", unsafe.Pointer(&k), halfAccumulateTile.grid(k.shape.atoms, k.shape.dimPitch), bytes, flops}
+}
+
+func (k updateHalf) launch() launch {
+	words, atoms, dim := k.shape.floats()
+	bytes, flops := 2*(words*atoms+words*dim)+18*atoms*dim, 2*words*atoms*dim
+	return launch{"update_fp16", unsafe.Pointer(&k), halfAccumulateTile.grid(k.shape.atoms, k.shape.dimPitch), bytes, flops}
+}
+
+func (k correlateHalf) launch() launch {
+	words, atoms, dim := k.shape.floats()
+	bytes, flops := 18*words*atoms+2*(words+atoms)*dim, words*atoms*dim
+	return launch{"correlate_fp16", unsafe.Pointer(&k), halfCorrelateTile.grid(k.shape.words, k.shape.codePitch), bytes, flops}
+}
+
 func (k fista) launch(p Precision) launch {
 	words, atoms, dim := k.shape.floats()
 	bytes, flops := 12*words*atoms+4*(words+atoms)*dim, 2*words*atoms*dim
@@ -98,15 +131,32 @@ func (k fistaResiduals) launch() launch {
 	return launch{"fista_residuals", unsafe.Pointer(&k), rowGrid(k.shape.words), bytes, 0}
 }
 
-// codes is the launch of a kernel that reads or writes a number of bytes for each code.
-func (s shape) codes(kernel string, arguments unsafe.Pointer, bytes float64) launch {
+// codes is the launch of a kernel that reads or writes codes, so often.
+func (s shape) codes(kernel string, arguments unsafe.Pointer, times float64, p Precision) launch {
+	bytes := times * 4
+	if p == FP16 {
+		kernel, bytes = kernel+"_fp16", times*2
+	}
 	return launch{kernel, arguments, rowGrid(s.words), bytes * float64(s.words) * float64(s.atoms), 0}
 }
 
-func (k keepLargest) launch() launch { return k.shape.codes("keep_largest", unsafe.Pointer(&k), 8) }
-func (k finishCodes) launch() launch { return k.shape.codes("finish_codes", unsafe.Pointer(&k), 4) }
-func (k packCodes) launch() launch   { return k.shape.codes("pack_codes", unsafe.Pointer(&k), 4) }
-func (k randomCodes) launch() launch { return k.shape.codes("random_codes", unsafe.Pointer(&k), 4) }
+func (k keepLargest) launch() launch {
+	return k.shape.codes("keep_largest", unsafe.Pointer(&k), 2, FP32)
+}
+
+// These take the precision that says how codes are stored.
+
+func (k finishCodes) launch(p Precision) launch {
+	return k.shape.codes("finish_codes", unsafe.Pointer(&k), 1, p)
+}
+
+func (k packCodes) launch(p Precision) launch {
+	return k.shape.codes("pack_codes", unsafe.Pointer(&k), 1, p)
+}
+
+func (k randomCodes) launch(p Precision) launch {
+	return k.shape.codes("random_codes", unsafe.Pointer(&k), 1, p)
+}
 
 // launch takes the number of matrices that the program reads and writes.
 func (k body) launch(matrices int) launch {

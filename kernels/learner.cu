@@ -31,7 +31,7 @@
 template <bool SPLIT>
 __device__ __forceinline__ void remember(const Remember& args)
 {
-    using P = Product<REMEMBER_ROWS, REMEMBER_COLUMNS, REMEMBER_DEPTH, REMEMBER_STAGES, ALONG_COLUMNS, ALONG_COLUMNS, SPLIT>;
+    using P = Product<float, REMEMBER_ROWS, REMEMBER_COLUMNS, REMEMBER_DEPTH, REMEMBER_STAGES, ALONG_COLUMNS, ALONG_COLUMNS, SPLIT>;
     static_assert(P::SHARED == REMEMBER_SHARED, "the host asks for this much");
     SHARED_MEMORY(float, shared);
     const Shape& s = args.shape;

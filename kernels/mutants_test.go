@@ -114,17 +114,25 @@ func entries(t *testing.T) map[string]string {
 func trials(kernel string) (all []func(b *bench)) {
 	add := func(check func(b *bench)) { all = append(all, check) }
 	name, precision, _ := strings.Cut(kernel, "_")
-	if p := Precision(precision); p == TF32 || p == FP32 {
-		for _, s := range []struct{ rows, columns, depth int }{ // of the product
+	if p := Precision(precision); p == FP16 || p == TF32 || p == FP32 {
+		type size struct{ rows, columns, depth int } // of the product
+		sizes := []size{
 			{128, 128, 131}, {133, 133, 37},
 			{20, 4, 76}, {44, 44, 84}, {84, 84, 92}, {124, 124, 99}, {124, 20, 1}, {20, 52, 33}, {116, 108, 52},
 			{100, 12, 20}, {76, 28, 44}, {92, 36, 60}, {4, 68, 12}, {52, 100, 28}, {52, 60, 93},
-		} {
+		}
+		if p == FP16 { // larger tiles
+			sizes = append(sizes, size{70, 80, 180}, size{12, 93, 250}, size{36, 117, 165}, size{108, 144, 150}, size{60, 150, 20},
+				size{28, 160, 245}, size{20, 168, 199}, size{12, 20, 119})
+		}
+		for _, s := range sizes {
 			switch name {
 			case "decode":
 				add(func(b *bench) { checkDecode(b, p, s.rows, s.depth, s.columns) })
 			case "accumulate":
 				add(func(b *bench) { checkAccumulate(b, p, s.depth, s.rows, s.columns) })
+			case "update":
+				add(func(b *bench) { checkUpdate(b, p, s.depth, s.rows, s.columns) })
 			case "correlate":
 				add(func(b *bench) { checkCorrelate(b, p, s.rows, s.columns, s.depth) })
 			case "fista":
@@ -134,23 +142,28 @@ func trials(kernel string) (all []func(b *bench)) {
 			}
 		}
 	}
+	stored := FP32
+	if strings.HasSuffix(kernel, "_fp16") {
+		stored = FP16
+	}
 	switch kernel {
 	case "body":
 		for _, width := range []int{396, 28, 60, 92, 124, 156, 188, 220, 252} {
 			add(func(b *bench) { checkBody(b, 5, width) })
 			add(func(b *bench) { checkBodyNumbers(b, 5, width, width/2) })
+			add(func(b *bench) { checkBodyHalves(b, 5, width) })
 		}
 	case "totals":
 		for _, rows := range []int{5000, 31, 1024, 2048, 3072, 4096, 10000} {
 			add(func(b *bench) { checkTotals(b, rows) })
 		}
-	case "finish_codes", "pack_codes":
+	case "finish_codes", "pack_codes", "finish_codes_fp16", "pack_codes_fp16":
 		for _, atoms := range []int{515, 2, 20, 129, 148, 262, 404, 532} {
-			add(func(b *bench) { checkFinishAndPackCodes(b, 3+atoms%19, atoms) })
+			add(func(b *bench) { checkFinishAndPackCodes(b, stored, 3+atoms%19, atoms) })
 		}
-	case "random_codes":
+	case "random_codes", "random_codes_fp16":
 		for atoms := 128; atoms < 134; atoms++ {
-			add(func(b *bench) { checkRandomCodes(b, atoms-120, atoms, 1<<33+5, 42) })
+			add(func(b *bench) { checkRandomCodes(b, stored, atoms-120, atoms, 1<<33+5, 42) })
 		}
 	case "fista_residuals":
 		for _, s := range []struct{ words, dim, parts int }{

@@ -8,6 +8,8 @@ import "overcomplete/vectors"
 type packing struct {
 	gpu *gpu
 	widths
+	precision    Precision        // FP16 if the codes are halves, and
+	scale        float64          // then so many times what they stand for
 	nonzeros, l1 pointer[float64] // for each row at a time, and
 	used         pointer[int32]   // for each dimension, for finishCodes to fill in
 	starts       pointer[int64]   // for each row
@@ -20,7 +22,7 @@ type packing struct {
 func (p *packing) append(all *vectors.CSR, codes pointer[float32], words int) {
 	g := p.gpu
 	nonzeros := make([]float64, words)
-	g.queue(finishCodes{codes: codes, nonzeros: p.nonzeros, l1: p.l1, used: p.used, shape: p.shape(words)}.launch(), g.compute)
+	g.queue(finishCodes{codes: pointer[byte](codes), nonzeros: p.nonzeros, l1: p.l1, used: p.used, scale: p.scale, shape: p.shape(words)}.launch(p.precision), g.compute)
 	toHost(g, nonzeros, p.nonzeros, g.compute)
 	g.synchronize(g.compute)
 	if g.err != nil {
@@ -34,7 +36,9 @@ func (p *packing) append(all *vectors.CSR, codes pointer[float32], words int) {
 	}
 	p.reserve(count)
 	toDevice(g, p.starts, start, g.compute)
-	g.queue(packCodes{codes: codes, starts: p.starts, index: p.index, value: p.value, shape: p.shape(words)}.launch(), g.compute)
+	g.queue(packCodes{
+		codes: pointer[byte](codes), starts: p.starts, index: p.index, value: p.value, scale: p.scale, shape: p.shape(words),
+	}.launch(p.precision), g.compute)
 	n := len(all.Index)
 	all.Index = append(all.Index, make([]int32, count)...)
 	all.Value = append(all.Value, make([]float32, count)...)

@@ -13,15 +13,21 @@ import (
 // sizes of a training, in elements.
 type sizes struct {
 	widths
-	words     int
-	batch     int // most words of a dictionary step
-	codeBatch int // words of a code step
+	words      int
+	batch      int // most words of a dictionary step
+	codeBatch  int // words of a code step
+	storePitch int // from one word's codes to the next one's, in units of 4 bytes
 }
 
 // newSizes chooses the words of a code step to suit the kernels, where codeBatch is 0.
-func newSizes(p train.Problem, codeBatch int) sizes {
+func newSizes(p train.Problem, precision Precision, codeBatch int) sizes {
 	s := sizes{
 		widths: newWidths(p.Hyperparameters.Atoms, p.Dim), words: p.Len(), batch: min(p.Batch(), p.Len()), codeBatch: codeBatch,
+	}
+	s.storePitch = s.codePitch
+	if precision == FP16 {
+		s.widths = newHalfWidths(s.atoms, s.dim)
+		s.storePitch = s.codePitch / 2
 	}
 	if s.codeBatch == 0 {
 		// Tiles enough for every multiprocessor a few times over. It depends on
@@ -41,7 +47,9 @@ func (s sizes) rows(a graph.Axis) int {
 }
 
 // wordBytes is what a word takes on the device: its vector, its code, S and Q.
-func (s sizes) wordBytes() int64 { return 4 * (int64(s.dimPitch) + 3*int64(s.codePitch)) }
+func (s sizes) wordBytes() int64 {
+	return 4 * (int64(s.dimPitch) + 2*int64(s.codePitch) + int64(s.storePitch))
+}
 
 // fixedBytes is what does not depend on the number of words on the device. It
 // leaves room for what the driver rounds up.
@@ -54,6 +62,12 @@ func (s sizes) fixedBytes(programs ...*executable) int64 {
 			if v.Rows != graph.One {
 				bytes += 4 * int64(s.rows(v.Rows)) * int64(s.dimPitch)
 			}
+		}
+		for _, h := range x.halves {
+			bytes += 2 * int64(s.rows(x.Vectors[h.vector].Rows)) * int64(s.dimPitch)
+		}
+		if x.rest > 0 {
+			bytes += 4 * int64(s.batch) * int64(s.dimPitch)
 		}
 		rowNumbers = max(rowNumbers, x.rowNumbers)
 	}

@@ -24,6 +24,13 @@
 // these three start from zero, and the sum over the steps is made of float
 // additions, which round.
 //
+// Factors can also be halves, which are half the bytes and have TF32's 11 bits, though not
+// its range: whoever writes them scales them, by a power of two (see abi.cuh). ldmatrix gets
+// them into registers as mma wants them, whichever way the reduction runs. It reads 8 rows of
+// 16 bytes at a time, no two in one bank if a row has 16 bytes of padding. Squares, which
+// would need twice the range, are of float and then bfloat16: 8 bits are enough for what
+// only says how long a step is.
+//
 // Sizes need not divide into tiles. What lies outside a matrix is filled with
 // zeros as it is copied, which adds nothing to any sum. Padding columns, up to
 // the pitch, are zeros in memory: they are copied like any other, and the zeros
@@ -37,8 +44,9 @@
 #include "device.cuh"
 
 // Matrix is a factor as it lies in memory.
+template <typename T>
 struct Matrix {
-    const float* data;
+    const T* data;
     int rows, pitch;
 };
 
@@ -46,37 +54,42 @@ struct Matrix {
 enum Reduction { ALONG_ROWS, ALONG_COLUMNS };
 
 // Tile is OUTER × DEPTH elements of a factor, of which a thread copies some.
-template <Reduction REDUCTION, int OUTER, int DEPTH>
+template <typename T, Reduction REDUCTION, int OUTER, int DEPTH>
 struct Tile {
+    static constexpr bool HALVES = sizeof(T) == 2;
     static constexpr int ROWS = REDUCTION == ALONG_ROWS ? OUTER : DEPTH;
     static constexpr int WIDTH = REDUCTION == ALONG_ROWS ? DEPTH : OUTER;
-    static constexpr int PITCH = WIDTH + (REDUCTION == ALONG_ROWS ? 4 : 8);
-    static constexpr int FLOATS = ROWS * PITCH;
-    static constexpr int PIECES = WIDTH / 4;               // of 16 bytes, in a row
+    static constexpr int PITCH = WIDTH + (HALVES || REDUCTION == ALONG_COLUMNS ? 8 : 4);
+    static constexpr int SIZE = ROWS * PITCH;
+    static constexpr int PIECE = 16 / sizeof(T);       // elements that are copied at a time
+    static constexpr int COPIED = WIDTH & -WIDTH;      // elements of a row that threads copy together
+    static constexpr int PIECES = COPIED / PIECE;
     static constexpr int APART = PRODUCT_THREADS / PIECES; // rows between a thread's pieces
     static_assert(PRODUCT_THREADS % PIECES == 0 && ROWS % APART == 0, "all threads copy equally much");
 
-    Matrix matrix;
+    Matrix<T> matrix;
     int row, column; // of the thread's first piece of the next tile
-    const float* from;
+    const T* from;
 
-    // The first tile is that from depth 0 and the given outer index on.
-    __device__ __forceinline__ Tile(const Matrix& m, int outer)
+    // The first tile is that from the given outer index and depth on.
+    __device__ __forceinline__ Tile(const Matrix<T>& m, int outer, int depth)
     {
         matrix = m;
-        row = threadIdx.x / PIECES + (REDUCTION == ALONG_ROWS ? outer : 0);
-        column = threadIdx.x % PIECES * 4 + (REDUCTION == ALONG_ROWS ? 0 : outer);
+        row = threadIdx.x / PIECES + (REDUCTION == ALONG_ROWS ? outer : depth);
+        column = threadIdx.x % PIECES * PIECE + (REDUCTION == ALONG_ROWS ? depth : outer);
         from = m.data + static_cast<long long>(row) * m.pitch + column;
     }
 
     // load starts copying the next tile.
-    __device__ __forceinline__ void load(float* tile)
+    __device__ __forceinline__ void load(T* tile)
     {
-        tile += threadIdx.x / PIECES * PITCH + threadIdx.x % PIECES * 4;
-        const float* piece = from;
+        tile += threadIdx.x / PIECES * PITCH + threadIdx.x % PIECES * PIECE;
+        const T* piece = from;
         UNROLL
         for (int y = 0; y < ROWS; y += APART) {
-            copy_async(tile + y * PITCH, piece, row + y < matrix.rows && column < matrix.pitch);
+            UNROLL
+            for (int x = 0; x < WIDTH; x += COPIED)
+                copy_async(tile + y * PITCH + x, piece + x, row + y < matrix.rows && column + x < matrix.pitch);
             piece += static_cast<long long>(APART) * matrix.pitch;
         }
         if (REDUCTION == ALONG_ROWS) {
@@ -138,18 +151,26 @@ __device__ __forceinline__ void multiply(float (&c)[4], const Fragment<4, true>&
         c[i] += part[i];
 }
 
+// squares_of are the squares of two halves, as bfloat16s.
+__device__ __forceinline__ unsigned squares_of(unsigned x)
+{
+    float first = first_half(x), second = second_half(x);
+    return bfloats(first * first, second * second);
+}
+
 // Product is a block's tile of left · right, and with SQUARES of (left∘left) ·
 // (right∘right) from the same reads. Warps divide the tile among them into
-// parts of HEIGHT × 32, which are DOWN × ACROSS results of mma.
-template <int ROWS, int COLUMNS, int DEPTH, int STAGES, Reduction LEFT, Reduction RIGHT, bool SPLIT, bool SQUARES = false>
+// parts of HEIGHT × WIDTH, which are DOWN × ACROSS results of mma.
+template <typename T, int ROWS, int COLUMNS, int DEPTH, int STAGES, Reduction LEFT, Reduction RIGHT, bool SPLIT = false,
+          bool SQUARES = false, int WIDTH = 32>
 struct Product {
-    using Left = Tile<LEFT, ROWS, DEPTH>;
-    using Right = Tile<RIGHT, COLUMNS, DEPTH>;
-    static constexpr int STAGE = Left::FLOATS + Right::FLOATS;
-    static constexpr int SHARED = STAGES * STAGE * sizeof(float);
-    static constexpr int WARPS_ACROSS = COLUMNS / 32;
+    using Left = Tile<T, LEFT, ROWS, DEPTH>;
+    using Right = Tile<T, RIGHT, COLUMNS, DEPTH>;
+    static constexpr int STAGE = Left::SIZE + Right::SIZE;
+    static constexpr int SHARED = STAGES * STAGE * sizeof(T);
+    static constexpr int WARPS_ACROSS = COLUMNS / WIDTH;
     static constexpr int HEIGHT = ROWS * WARPS_ACROSS / (PRODUCT_THREADS / WARP);
-    static constexpr int DOWN = HEIGHT / 16, ACROSS = 32 / 8;
+    static constexpr int DOWN = HEIGHT / 16, ACROSS = WIDTH / 8;
 
     float sums[DOWN][ACROSS][4] = {};
     float squares[SQUARES ? DOWN : 1][SQUARES ? ACROSS : 1][4] = {};
@@ -168,22 +189,23 @@ struct Product {
         column = block % gridDim.y * COLUMNS;
         int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
         warp_row = warp / WARPS_ACROSS * HEIGHT;
-        warp_column = warp % WARPS_ACROSS * 32;
+        warp_column = warp % WARPS_ACROSS * WIDTH;
         g = lane / 4;
         t = lane % 4;
     }
 
-    // run computes the tile. The reduction is over depth elements.
-    __device__ __forceinline__ void run(float* shared, const Matrix& left, const Matrix& right, int depth)
+    // run computes the tile. The reduction is over depth elements, from the first on, which is
+    // a multiple of DEPTH.
+    __device__ __forceinline__ void run(T* shared, const Matrix<T>& left, const Matrix<T>& right, int depth, int first = 0)
     {
-        int steps = (depth + DEPTH - 1) / DEPTH;
-        Left left_tile(left, row);
-        Right right_tile(right, column);
+        int steps = (depth - first + DEPTH - 1) / DEPTH;
+        Left left_tile(left, row, first);
+        Right right_tile(right, column, first);
         auto load = [&](int step) {
             if (step < steps) {
-                float* stage = shared + step % STAGES * STAGE;
+                T* stage = shared + step % STAGES * STAGE;
                 left_tile.load(stage);
-                right_tile.load(stage + Left::FLOATS);
+                right_tile.load(stage + Left::SIZE);
             }
             copy_commit(); // an empty group, past the end, keeps the count
         };
@@ -195,18 +217,80 @@ struct Product {
             // those of the step before, which the next copy overwrites.
             __syncthreads();
             load(step + STAGES - 1);
-            const float* stage = shared + step % STAGES * STAGE;
-            const float* left_lane = stage + Left::offset(warp_row + g, t);
-            const float* right_lane = stage + Left::FLOATS + Right::offset(warp_column + g, t);
-            UNROLL_BY(SPLIT ? 1 : DEPTH / 8) // more would not fit into registers
-            for (int k = 0; k < DEPTH; k += 8)
-                multiply_add(left_lane + Left::offset(0, k), right_lane + Right::offset(0, k));
+            const T* stage = shared + step % STAGES * STAGE;
+            multiply_add(stage, stage + Left::SIZE);
         }
     }
 
-    // multiply_add adds the products of 8 steps of depth. The pointers are to
-    // the lane's first elements.
+    // multiply_add adds the products of a step.
     __device__ __forceinline__ void multiply_add(const float* left, const float* right)
+    {
+        const float* left_lane = left + Left::offset(warp_row + g, t);
+        const float* right_lane = right + Right::offset(warp_column + g, t);
+        UNROLL_BY(SPLIT ? 1 : DEPTH / 8) // more would not fit into registers
+        for (int k = 0; k < DEPTH; k += 8)
+            multiply_add_8(left_lane + Left::offset(0, k), right_lane + Right::offset(0, k));
+    }
+
+    __device__ __forceinline__ void multiply_add(const Half* left, const Half* right)
+    {
+        // Of the four 8×8 matrices that a lane's quarter of a warp gives a row of, the left
+        // factor's lie two down and two along the depth, in this order, the right one's two
+        // along the depth and two across.
+        const int lane = threadIdx.x % WARP, matrix = lane / 8, of = lane % 8;
+        const Half* left_lane = left + Left::offset(warp_row + matrix % 2 * 8 + (LEFT == ALONG_ROWS ? of : 0),
+                                                    matrix / 2 * 8 + (LEFT == ALONG_ROWS ? 0 : of));
+        const Half* right_lane = right + Right::offset(warp_column + matrix / 2 * 8 + (RIGHT == ALONG_ROWS ? of : 0),
+                                                       matrix % 2 * 8 + (RIGHT == ALONG_ROWS ? 0 : of));
+        UNROLL
+        for (int k = 0; k < DEPTH; k += 16)
+            multiply_add_16(left_lane + Left::offset(0, k), right_lane + Right::offset(0, k));
+    }
+
+    // multiply_add_16 adds the products of 16 steps of depth. The pointers are to the lane's
+    // first rows.
+    __device__ __forceinline__ void multiply_add_16(const Half* left, const Half* right)
+    {
+        unsigned a[DOWN][4];
+        UNROLL
+        for (int i = 0; i < DOWN; i++)
+            load_matrices<LEFT == ALONG_COLUMNS>(a[i], left + Left::offset(16 * i, 0));
+        unsigned b[ACROSS][2];
+        UNROLL
+        for (int j = 0; j < ACROSS; j += 2) {
+            unsigned x[4];
+            load_matrices<RIGHT == ALONG_COLUMNS>(x, right + Right::offset(8 * j, 0));
+            UNROLL
+            for (int i = 0; i < 4; i++)
+                b[j + i / 2][i % 2] = x[i];
+            UNROLL
+            for (int i = 0; i < DOWN; i++) {
+                mma_halves(sums[i][j], a[i], b[j]);
+                mma_halves(sums[i][j + 1], a[i], b[j + 1]);
+            }
+        }
+        if (SQUARES) {
+            UNROLL
+            for (int j = 0; j < ACROSS; j++) {
+                UNROLL
+                for (int i = 0; i < 2; i++)
+                    b[j][i] = squares_of(b[j][i]);
+            }
+            UNROLL
+            for (int i = 0; i < DOWN; i++) {
+                UNROLL
+                for (int n = 0; n < 4; n++)
+                    a[i][n] = squares_of(a[i][n]);
+                UNROLL
+                for (int j = 0; j < ACROSS; j++)
+                    mma_bfloats(squares[i][j], a[i], b[j]);
+            }
+        }
+    }
+
+    // multiply_add_8 adds the products of 8 steps of depth. The pointers are to
+    // the lane's first elements.
+    __device__ __forceinline__ void multiply_add_8(const float* left, const float* right)
     {
         Fragment<2, SPLIT> b[ACROSS], bb[SQUARES ? ACROSS : 1];
         UNROLL
@@ -248,16 +332,16 @@ struct Product {
         }
     }
 
-    // store writes sums, or squares, to a matrix.
+    // store writes sums, or squares, times a factor, to a matrix.
     template <int I, int J>
-    __device__ __forceinline__ void store(float* to, int rows, int pitch, const float (&c)[I][J][4]) const
+    __device__ __forceinline__ void store(float* to, int rows, int pitch, const float (&c)[I][J][4], float factor = 1) const
     {
         each_row([&](int row, int column, int i, int half) {
             UNROLL
             for (int j = 0; j < ACROSS; j++)
                 if (row < rows && column + 8 * j < pitch)
                     *reinterpret_cast<float2*>(to + static_cast<size_t>(row) * pitch + column + 8 * j) =
-                        make_float2(c[i][j][2 * half], c[i][j][2 * half + 1]);
+                        make_float2(factor * c[i][j][2 * half], factor * c[i][j][2 * half + 1]);
         });
     }
 };

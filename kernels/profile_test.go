@@ -99,7 +99,7 @@ func TestTraffic(t *testing.T) {
 		{graph.Dictionary, []int{3, 6, 2, 3}},
 		{graph.Code, []int{3, 0, 2}},
 	} {
-		for i, s := range compiled(t, test.build, graph.Spec{Atoms: 10, Dim: 4, Tau: 1e-5, Rate: 0.05}).steps {
+		for i, s := range compiled(t, test.build, graph.Spec{Atoms: 10, Dim: 4, Tau: 1e-5, Rate: 0.05}, TF32).steps {
 			if s.matrices != test.want[i] {
 				t.Errorf("step %d (%T) moves %d matrices, want %d", i+1, s.Step, s.matrices, test.want[i])
 			}

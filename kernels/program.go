@@ -14,8 +14,10 @@ type program struct {
 	*executable
 	numbers pointer[float64]
 	places  []place
+	scales  []float64 // of the halves
 	steps   []rowWork
-	words   int // that the numbers are for, 0 for none
+	words   int       // that the numbers are for, 0 for none
+	given   []float64 // those that are known before it runs
 }
 
 // rowWork is a step's work for the row machine, but for the words that it is to be done on.
@@ -28,7 +30,7 @@ type rowWork struct {
 // training has them.
 func (b *Trainer) newProgram(x *executable) (*program, error) {
 	g := b.gpu
-	p := &program{executable: x, numbers: alloc[float64](g, x.numbers), places: make([]place, len(x.Vectors)+1)}
+	p := &program{executable: x, numbers: alloc[float64](g, x.numbers), places: make([]place, x.places()+1)}
 	for i, v := range x.Vectors {
 		var data pointer[float32]
 		switch {
@@ -43,6 +45,22 @@ func (b *Trainer) newProgram(x *executable) (*program, error) {
 			data = alloc[float32](g, b.rows(v.Rows)*b.dimPitch)
 		}
 		p.places[i] = place{data, int64(b.dimPitch)}
+	}
+	for _, h := range x.halves {
+		v := x.Vectors[h.vector]
+		data, scale := b.dictionaryHalves, b.scales.dictionary
+		switch {
+		case v.Input == "D":
+		case v.Rows == graph.Words:
+			data, scale = alloc[half](g, b.rows(v.Rows)*b.dimPitch), b.scales.residuals
+		default:
+			data, scale = alloc[half](g, b.rows(v.Rows)*b.dimPitch), b.scales.steps
+		}
+		p.places[h.place] = place{pointer[float32](data), int64(b.dimPitch)}
+		p.scales = append(p.scales, scale)
+	}
+	if x.rest > 0 {
+		p.places[x.rest] = place{alloc[float32](g, b.batch*b.dimPitch), int64(b.dimPitch)}
 	}
 	for _, s := range x.steps {
 		places := slices.Clone(p.places)
@@ -96,8 +114,10 @@ func (b *Trainer) sums(p *program) (map[string]float64, error) {
 func (b *Trainer) run(p *program, at parts[pointer[float32]], words, epoch int) {
 	g := b.gpu
 	if words != p.words {
-		numbers := make([]float64, len(p.Numbers))
+		numbers := make([]float64, len(p.Numbers), len(p.Numbers)+len(p.scales))
 		p.Start(numbers, words, epoch)
+		p.given = numbers
+		numbers = append(numbers, p.scales...)
 		toDevice(g, p.numbers, numbers, g.compute)
 		p.words = words
 	}
@@ -117,9 +137,9 @@ func (b *Trainer) run(p *program, at parts[pointer[float32]], words, epoch int) 
 		}
 		if f := p.finish; f != nil && i == len(p.steps)-1 {
 			g.queue(finishCodes{
-				codes: at.codes, factors: b.rowNumber(f.factors), nonzeros: b.rowNumber(f.nonzeros), l1: b.rowNumber(f.l1),
-				used: b.used, shape: b.shape(words),
-			}.launch(), g.compute)
+				codes: pointer[byte](at.codes), factors: b.rowNumber(f.factors), nonzeros: b.rowNumber(f.nonzeros), l1: b.rowNumber(f.l1),
+				used: b.used, scale: b.scales.codes, shape: b.shape(words),
+			}.launch(b.precision), g.compute)
 		}
 		if len(s.totals) > 0 {
 			k := p.steps[i].totals
@@ -132,6 +152,10 @@ func (b *Trainer) run(p *program, at parts[pointer[float32]], words, epoch int) 
 
 // multiply launches a step's product, if it has one.
 func (b *Trainer) multiply(p *program, s graph.Step, at parts[pointer[float32]], words, epoch int) {
+	if b.precision == FP16 {
+		b.multiplyHalves(p, s, at, words, epoch)
+		return
+	}
 	g, shape := b.gpu, b.shape(words)
 	vector := func(i int) pointer[float32] { return p.places[i].data }
 	switch s := s.(type) {
@@ -151,6 +175,68 @@ func (b *Trainer) multiply(p *program, s graph.Step, at parts[pointer[float32]],
 			shape: shape, nonnegative: s.Nonnegative,
 		}.launch(b.precision), g.compute)
 	}
+}
+
+// multiplyHalves is multiply with factors that are halves.
+func (b *Trainer) multiplyHalves(p *program, s graph.Step, at parts[pointer[float32]], words, epoch int) {
+	g, shape, codes := b.gpu, b.shape(words), pointer[half](at.codes)
+	factor := func(vector int) (pointer[half], float64) {
+		h := p.halvesOf(vector)
+		return pointer[half](p.places[h.place].data), p.scales[h.number-len(p.Numbers)]
+	}
+	switch s := s.(type) {
+	case *graph.Decode:
+		atoms, scale := factor(s.Atoms)
+		k := decodeHalf{product: p.places[graph.DecodeProduct].data, codes: codes, atoms: atoms, scale: b.scales.codes * scale, shape: shape}
+		if p.rest > 0 {
+			k.rest = p.places[p.rest].data
+		}
+		g.queue(k.launch(), g.compute)
+	case *graph.Accumulate:
+		residuals, scale := factor(s.Residuals)
+		g.queue(accumulateHalf{
+			product: p.places[graph.AccumulateProduct].data, squares: p.places[graph.SquaresProduct].data, codes: codes,
+			residuals: residuals, scale: b.scales.codes * scale, shape: shape,
+		}.launch(), g.compute)
+	case *graph.Update:
+		residuals, scale := factor(s.Accumulate.Residuals)
+		steps, stepScale := factor(s.P)
+		scale *= b.scales.codes
+		c := func(i int) float64 { return p.given[s.Coefficients[i]] }
+		g.queue(updateHalf{
+			squares: p.places[s.H].data, steps: p.places[s.P].data, stepHalves: steps, atoms: p.places[s.D].data, codes: codes, residuals: residuals,
+			c0: c(0) / scale / scale, c1: c(1) / scale, c2: c(2), c3: c(3), c4: c(4) / scale, epsilon: s.Epsilon,
+			stepScale: stepScale, shape: shape,
+		}.launch(), g.compute)
+	case *graph.Correlate:
+		residuals, scale := factor(s.Residuals)
+		atoms, scaleAtoms := factor(s.Atoms)
+		scale *= scaleAtoms
+		g.queue(correlateHalf{
+			codes: codes, sumG: at.sumG, sumQ: at.sumQ, residuals: residuals, atoms: atoms,
+			gradient: s.Gradient / scale, square: s.Square / scale / scale, threshold: float64(epoch) * s.Lambda, rate: s.Rate,
+			scale: b.scales.codes, shape: shape, nonnegative: s.Nonnegative,
+		}.launch(), g.compute)
+	}
+}
+
+// halve makes the halves of the dictionary anew, from all of it.
+func (b *Trainer) halve() {
+	if b.precision != FP16 {
+		return
+	}
+	g := b.gpu
+	program := []instruction{{op: opHalves, dst: 1}}
+	places := []place{{0, int64(b.dimPitch)}, {pointer[float32](b.dictionaryHalves), int64(b.dimPitch)}}
+	k := body{
+		program: upload(g, program), places: upload(g, places), input: b.dictionary, numbers: upload(g, []float64{b.scales.dictionary}),
+		instructions: 1, numberCount: 1, rows: int32(b.atoms), width: int32(b.dim),
+	}
+	g.queue(k.launch(2), g.compute)
+	g.synchronize(g.compute)
+	free(g, k.program)
+	free(g, k.places)
+	free(g, k.numbers)
 }
 
 // rowNumber is where the rows leave a number, or 0 for number −1.

@@ -5,7 +5,7 @@
 // SC 2011) makes four numbers from where they go, and a lane stores them as 16
 // bytes. Nothing is drawn in an order, so that any warp can draw any row.
 //
-// The only numbers that round are the product with scale, in double, and its
+// The only numbers that round are the product with most, in double, and its
 // conversion to float: what is before them is exact, so that it does not matter
 // whether the compiler fuses 2·unit − 1.
 //
@@ -37,14 +37,25 @@ __device__ __forceinline__ Block philox(Block c, unsigned long long key)
     return c;
 }
 
+__device__ __forceinline__ void store_random(float* to, const float (&a)[4])
+{
+    *reinterpret_cast<float4*>(to) = make_float4(a[0], a[1], a[2], a[3]);
+}
+
+__device__ __forceinline__ void store_random(Half* to, const float (&a)[4])
+{
+    *reinterpret_cast<uint2*>(to) = make_uint2(halves(a[0], a[1]), halves(a[2], a[3]));
+}
+
 // random_codes sets row r of codes to the numbers of word first_word + r,
-// uniform in (−scale, scale), and its padding columns to zeros.
-extern "C" __global__ void __launch_bounds__(ROW_THREADS) random_codes(RandomCodes args)
+// uniform in (−most, most), times scale, and its padding columns to zeros.
+template <typename T>
+__device__ __forceinline__ void draw(const RandomCodes& args)
 {
     int lane = threadIdx.x % WARP;
     for (long long row = first_row(); row < args.shape.words; row += row_step()) {
         unsigned long long word = args.first_word + row;
-        float* code = args.codes + row * args.shape.code_pitch;
+        T* code = static_cast<T*>(args.codes) + row * args.shape.code_pitch;
         for (int column = 4 * lane; column < args.shape.code_pitch; column += 4 * WARP) {
             Block block = {{column / 4u, CODE_STREAM, static_cast<unsigned>(word), static_cast<unsigned>(word >> 32)}};
             block = philox(block, args.seed);
@@ -52,9 +63,12 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS) random_codes(RandomCod
             UNROLL
             for (int i = 0; i < 4; i++) {
                 double unit = ((block.x[i] >> 8) + 0.5) / (1 << 24);
-                a[i] = column + i < args.shape.atoms ? float((2 * unit - 1) * args.scale) : 0;
+                a[i] = column + i < args.shape.atoms ? float(float((2 * unit - 1) * args.most) * args.scale) : 0;
             }
-            *reinterpret_cast<float4*>(code + column) = make_float4(a[0], a[1], a[2], a[3]);
+            store_random(code + column, a);
         }
     }
 }
+
+extern "C" __global__ void __launch_bounds__(ROW_THREADS) random_codes(RandomCodes args) { draw<float>(args); }
+extern "C" __global__ void __launch_bounds__(ROW_THREADS) random_codes_fp16(RandomCodes args) { draw<Half>(args); }

@@ -10,6 +10,11 @@ func newWidths(atoms, dim int) widths {
 	return widths{atoms, dim, roundUp(atoms, 4), roundUp(dim, 4)}
 }
 
+// newHalfWidths are those where some matrices are of halves.
+func newHalfWidths(atoms, dim int) widths {
+	return widths{atoms, dim, roundUp(atoms, 8), roundUp(dim, 8)}
+}
+
 // shape is that of the matrices of some words.
 func (w widths) shape(words int) shape {
 	return shape{int32(words), int32(w.atoms), int32(w.dim), int32(w.codePitch), int32(w.dimPitch)}

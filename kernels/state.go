@@ -4,6 +4,7 @@ package kernels
 
 import (
 	"fmt"
+	"unsafe"
 
 	"overcomplete/model"
 	"overcomplete/vectors"
@@ -29,13 +30,20 @@ func (b *Trainer) Restore(dictionary []float32, codes *vectors.CSR) error {
 	g := b.gpu
 	defer g.enter()()
 	toDevice(g, b.dictionary, pitched(dictionary, b.dim, b.dimPitch), g.compute)
+	b.halve()
 	b.fresh = false
-	return g.eachPart(stateMatrix{b.host.codes, b.slots[0].codes, b.words, b.atoms, b.codePitch}, b.codeBatch, func(p matrixPart) error {
+	return g.eachPart(stateMatrix{b.host.codes, b.slots[0].codes, b.words, b.storePitch, b.storePitch}, b.codeBatch, func(p matrixPart) error {
 		clear(p.rows)
-		for i := range len(p.rows) / b.atoms {
+		for i := range len(p.rows) / b.storePitch {
 			index, value := codes.Row(p.first + i)
+			row := p.rows[i*b.storePitch : (i+1)*b.storePitch]
+			halves := unsafe.Slice((*half)(unsafe.Pointer(&row[0])), 2*len(row))
 			for j, k := range index {
-				p.rows[i*b.atoms+int(k)] = value[j]
+				if b.precision == FP16 {
+					halves[k] = toHalf(value[j] * float32(b.scales.codes))
+				} else {
+					row[k] = value[j]
+				}
 			}
 		}
 		return p.write()

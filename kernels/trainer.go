@@ -23,6 +23,7 @@ type Trainer struct {
 	*gpu
 	sizes
 	precision Precision
+	scales    scales // for FP16
 	seed      uint64
 	progress  func(int)
 
@@ -30,10 +31,12 @@ type Trainer struct {
 
 	dictionary pointer[float32] // D, K×L
 	squares    pointer[float32] // H, K×L
-	products   [graph.SquaresProduct + 1]pointer[float32]
-	rowNumbers pointer[float64] // a row of them for each number
-	rowPitch   int
-	used       pointer[int32] // K: 1 where a dimension has a nonzero
+	// For FP16 D once more, in halves. Codes are halves then, two for each float32.
+	dictionaryHalves pointer[half]
+	products         [graph.SquaresProduct + 1]pointer[float32]
+	rowNumbers       pointer[float64] // a row of them for each number
+	rowPitch         int
+	used             pointer[int32] // K: 1 where a dimension has a nonzero
 
 	slots     []*slot
 	slotWords int
@@ -69,11 +72,12 @@ func newTrainer(d Device, p train.Problem, codeBatch int) (*Trainer, error) {
 	if err := Supports(p.Hyperparameters); err != nil {
 		return nil, err
 	}
-	dictionaryStep, err := compileStep(graph.Dictionary, p.Spec())
+	precision := cmp.Or(d.Precision, TF32)
+	dictionaryStep, err := compileStep(graph.Dictionary, p.Spec(), precision)
 	if err != nil {
 		return nil, err
 	}
-	codeStep, err := compileStep(graph.Code, p.Spec())
+	codeStep, err := compileStep(graph.Code, p.Spec(), precision)
 	if err != nil {
 		return nil, err
 	}
@@ -82,8 +86,11 @@ func newTrainer(d Device, p train.Problem, codeBatch int) (*Trainer, error) {
 		return nil, err
 	}
 	b := &Trainer{
-		gpu: g, sizes: newSizes(p, codeBatch),
-		precision: cmp.Or(d.Precision, TF32), seed: p.Hyperparameters.Seed, progress: p.Words, fresh: true,
+		gpu: g, sizes: newSizes(p, precision, codeBatch), precision: precision, scales: scales{codes: 1},
+		seed: p.Hyperparameters.Seed, progress: p.Words, fresh: true,
+	}
+	if precision == FP16 {
+		b.scales = newScales(p)
 	}
 	if b.progress == nil {
 		b.progress = func(int) {}
@@ -95,12 +102,12 @@ func newTrainer(d Device, p train.Problem, codeBatch int) (*Trainer, error) {
 	return b, nil
 }
 
-func compileStep(build graph.Build, spec graph.Spec) (*executable, error) {
+func compileStep(build graph.Build, spec graph.Spec, precision Precision) (*executable, error) {
 	p, err := graph.Compile(build, spec)
 	if err != nil {
 		return nil, err
 	}
-	return compile(p), nil
+	return compile(p, precision), nil
 }
 
 // Device implements [train.Trainer].
@@ -151,7 +158,11 @@ func (b *Trainer) fill(p train.Problem, dictionaryStep, codeStep *executable) (e
 	b.dictionary, b.squares = alloc[float32](g, atoms), alloc[float32](g, atoms)
 	b.products[graph.DecodeProduct] = alloc[float32](g, b.rows(graph.Words)*b.dimPitch)
 	b.products[graph.AccumulateProduct], b.products[graph.SquaresProduct] = alloc[float32](g, atoms), alloc[float32](g, atoms)
+	if b.precision == FP16 {
+		b.dictionaryHalves = alloc[half](g, atoms)
+	}
 	toDevice(g, b.dictionary, pitched(p.InitialDictionary(), b.dim, b.dimPitch), g.compute)
+	b.halve()
 	if b.dictionaryStep, err = b.newProgram(dictionaryStep); err != nil {
 		return err
 	}
@@ -162,13 +173,13 @@ func (b *Trainer) fill(p train.Problem, dictionaryStep, codeStep *executable) (e
 	if !resident {
 		slots = 2
 		codes := b.words * b.codePitch
-		b.host.codes, b.host.sumG, b.host.sumQ = g.allocHost(codes), g.allocHost(codes), g.allocHost(codes)
+		b.host.codes, b.host.sumG, b.host.sumQ = g.allocHost(b.words*b.storePitch), g.allocHost(codes), g.allocHost(codes)
 		b.host.x = g.allocHost(b.words * b.dimPitch)
 	}
 	for range slots {
 		codes := b.slotWords * b.codePitch
 		s := &slot{loaded: g.event(cu.DisableTiming), computed: g.event(cu.DisableTiming), stored: g.event(cu.DisableTiming)}
-		s.codes, s.sumG, s.sumQ = alloc[float32](g, codes), alloc[float32](g, codes), alloc[float32](g, codes)
+		s.codes, s.sumG, s.sumQ = alloc[float32](g, b.slotWords*b.storePitch), alloc[float32](g, codes), alloc[float32](g, codes)
 		s.x = alloc[float32](g, b.slotWords*b.dimPitch)
 		b.slots = append(b.slots, s)
 	}
@@ -189,14 +200,15 @@ func (b *Trainer) reset(at parts[pointer[float32]], first, words int, s cu.Strea
 	zero(b.gpu, at.sumG, words*b.codePitch, s)
 	zero(b.gpu, at.sumQ, words*b.codePitch, s)
 	b.gpu.queue(randomCodes{
-		codes: at.codes, firstWord: int64(first), seed: b.seed, scale: train.InitialCodeScale(b.atoms), shape: b.shape(words),
-	}.launch(), s)
+		codes: pointer[byte](at.codes), firstWord: int64(first), seed: b.seed, most: train.InitialCodeScale(b.atoms), scale: b.scales.codes,
+		shape: b.shape(words),
+	}.launch(b.precision), s)
 }
 
 // from returns the state of the words of p from the one at index i on.
 func (b *Trainer) from(p parts[pointer[float32]], i int) parts[pointer[float32]] {
 	codes := i * b.codePitch
-	return parts[pointer[float32]]{p.x.at(i * b.dimPitch), p.codes.at(codes), p.sumG.at(codes), p.sumQ.at(codes)}
+	return parts[pointer[float32]]{p.x.at(i * b.dimPitch), p.codes.at(i * b.storePitch), p.sumG.at(codes), p.sumQ.at(codes)}
 }
 
 // Epoch implements [train.Trainer].
@@ -348,7 +360,7 @@ func (b *Trainer) storeSlot(s *slot, first, words int) {
 // at is the state of some words in host memory.
 func (b *Trainer) at(h parts[[]float32], first, words int) parts[[]float32] {
 	rows := func(m []float32, pitch int) []float32 { return m[first*pitch : (first+words)*pitch] }
-	return parts[[]float32]{rows(h.x, b.dimPitch), rows(h.codes, b.codePitch), rows(h.sumG, b.codePitch), rows(h.sumQ, b.codePitch)}
+	return parts[[]float32]{rows(h.x, b.dimPitch), rows(h.codes, b.storePitch), rows(h.sumG, b.codePitch), rows(h.sumQ, b.codePitch)}
 }
 
 // Dictionary implements [train.Trainer].
@@ -366,7 +378,7 @@ func (b *Trainer) Codes() (*vectors.CSR, error) {
 		Ptr: make([]int64, 1, b.words+1), Index: make([]int32, 0, b.nonzeros), Value: make([]float32, 0, b.nonzeros),
 	}
 	p := packing{
-		gpu: g, widths: b.widths,
+		gpu: g, widths: b.widths, precision: b.precision, scale: b.scales.codes,
 		nonzeros: b.rowNumber(0), l1: b.rowNumber(1), used: b.used, starts: alloc[int64](g, min(b.codeBatch, b.words)),
 	}
 	quiet := b.progress

@@ -55,7 +55,7 @@ func TestTrainer(t *testing.T) {
 func TestPrograms(t *testing.T) {
 	newTrainer := func(p train.Problem, _ int) (train.Trainer, error) { return newTrainer(Device{Precision: FP32}, p, 0) }
 	backendtest.RunPrograms(t, newTrainer, func(trainer train.Trainer, build graph.Build, spec graph.Spec, epoch int) (map[string]float64, error) {
-		x, err := compileStep(build, spec)
+		x, err := compileStep(build, spec, trainer.(*Trainer).precision)
 		if err != nil {
 			return nil, err
 		}
@@ -148,10 +148,22 @@ func trainedNew(t *testing.T, p train.Problem, precision Precision, codeBatch, e
 	return trained(t, b, p, epochs)
 }
 
-// The suite's problems at the edge, with TF32. What that loses shows in the
+// The suite's problems at the edge, with factors of 11 bits. What that loses shows in the
 // third digit.
 func TestEdges(t *testing.T) {
+	for _, precision := range []Precision{FP16, TF32} {
+		t.Run(string(precision), func(t *testing.T) { edges(t, precision) })
+	}
+}
+
+func edges(t *testing.T, precision Precision) {
 	const tolerance = 5e-3
+	dictionaryTolerance := tolerance
+	if precision == FP16 {
+		// Squares have 8 bits. That shows in the steps of one word's atoms where what they
+		// would gain is nearly what the penalty τ takes: of H the difference is left.
+		dictionaryTolerance = 5e-2
+	}
 	for _, test := range []struct {
 		name                     string
 		words, atoms, dim, batch int
@@ -178,7 +190,7 @@ func TestEdges(t *testing.T) {
 					p.X[i] = float32(rng.NormFloat64())
 				}
 			}
-			b := open(t, p, TF32, 0)
+			b := open(t, p, precision, 0)
 			defer b.Close()
 			oracle := backendtest.NewOracle(p)
 			for epoch := 1; epoch <= 3; epoch++ {
@@ -208,7 +220,7 @@ func TestEdges(t *testing.T) {
 			want, _ := oracle.Dictionary()
 			size := max(slices.Max(want), -slices.Min(want))
 			for i := range want {
-				if !(math.Abs(float64(got[i]-want[i])) <= tolerance*float64(size)) {
+				if !(math.Abs(float64(got[i]-want[i])) <= dictionaryTolerance*float64(size)) {
 					t.Fatalf("element %d of the dictionary is %v, want %v", i, got[i], want[i])
 				}
 			}
@@ -241,7 +253,7 @@ func TestUsedAtoms(t *testing.T) {
 // A number that is none shows in the sums, and breaks nothing else.
 func TestNaN(t *testing.T) {
 	const words = 40
-	for _, precision := range []Precision{TF32, FP32} {
+	for _, precision := range []Precision{FP16, TF32, FP32} {
 		for _, method := range []string{"A", "B"} {
 			p := sample(words)
 			p.Hyperparameters.Method = method
@@ -272,7 +284,7 @@ func TestTraining(t *testing.T) {
 			return s.Loss + p.Hyperparameters.Lambda*s.L1, 1 - float64(s.Nonzeros)/float64(words*p.Hyperparameters.Atoms)
 		}
 		want, wantSparsity := measured(trained(t, backendtest.NewOracle(p), p, epochs).sums)
-		for _, precision := range []Precision{TF32, FP32} {
+		for _, precision := range []Precision{FP16, TF32, FP32} {
 			got, sparsity := measured(trainedNew(t, p, precision, 0, epochs).sums)
 			t.Logf("%s %s: objective %.5f (tape %.5f), sparsity %.4f (%.4f)", precision, method, got, want, sparsity, wantSparsity)
 			if d := got/want - 1; !(d < 0.005 && d > -0.005) {
@@ -288,18 +300,58 @@ func TestTraining(t *testing.T) {
 	}
 }
 
+// Vectors of any scale agree as well with factors of 11 bits of which one scale fits all, and
+// so do those among which one is much longer than the others.
+func TestNorms(t *testing.T) {
+	const words, epochs = 200, 4
+	for name, change := range map[string]func(x []float32){
+		"1": func(x []float32) { resize(x, 1) }, "3": func(x []float32) { resize(x, 3) }, "300": func(x []float32) { resize(x, 300) },
+		"1, and one of 1000": func(x []float32) { resize(x, 1); resize(x[:21], 1000) },
+	} {
+		p := sample(words)
+		change(p.X)
+		p.Hyperparameters.Lambda *= math.Sqrt(inner(encodetest.Widen(p.X), encodetest.Widen(p.X))/words) / 3
+		measured := func(s train.Sums) (objective, sparsity float64) {
+			return s.Loss + p.Hyperparameters.Lambda*s.L1, 1 - float64(s.Nonzeros)/float64(words*p.Hyperparameters.Atoms)
+		}
+		want, wantSparsity := measured(trainedNew(t, p, FP32, 0, epochs).sums)
+		got, sparsity := measured(trainedNew(t, p, FP16, 0, epochs).sums)
+		t.Logf("norm %s: objective %.5g (fp32 %.5g), sparsity %.4f (%.4f)", name, got, want, sparsity, wantSparsity)
+		if d := got/want - 1; !(d < 0.005 && d > -0.005) {
+			t.Errorf("norm %s: objective %v, want %v", name, got, want)
+		}
+		if d := sparsity - wantSparsity; !(d < 0.001 && d > -0.001) {
+			t.Errorf("norm %s: sparsity %v, want %v", name, sparsity, wantSparsity)
+		}
+	}
+}
+
+// resize gives vectors a norm in the root mean square.
+func resize(x []float32, norm float64) {
+	wide := encodetest.Widen(x)
+	factor := norm / math.Sqrt(inner(wide, wide)/float64(len(x)/21))
+	for i := range x {
+		x[i] = float32(factor * wide[i])
+	}
+}
+
 // Words that don't fit on the device go through it in parts, to the same bits in
 // all orders that the emulated driver can do its streams' work in.
 func TestWordsInParts(t *testing.T) {
+	wordsInParts(t, TF32, schedules, 64, 96, 128)
+	wordsInParts(t, FP16, schedules[:2], 96)
+}
+
+func wordsInParts(t *testing.T, precision Precision, schedules []string, slots ...int) {
 	const words, codeBatch = 300, 32
 	p := sample(words)
-	whole := trainedNew(t, p, TF32, codeBatch, 3)
+	whole := trainedNew(t, p, precision, codeBatch, 3)
 	for _, schedule := range schedules {
-		for _, slot := range []int{64, 96, 128} {
+		for _, slot := range slots {
 			setting(t, "EMULATED_SCHEDULE", schedule)
 			setting(t, "EMULATED_SEED", strconv.Itoa(slot)) // of the order of threads
-			setting(t, "EMULATED_MEMORY", memoryFor(t, p, slot, codeBatch))
-			b := open(t, p, TF32, codeBatch)
+			setting(t, "EMULATED_MEMORY", memoryFor(t, p, precision, slot, codeBatch))
+			b := open(t, p, precision, codeBatch)
 			if b.slotWords != slot {
 				t.Fatalf("slots of %d words, want %d", b.slotWords, slot)
 			}
@@ -319,15 +371,16 @@ func TestPartsResumed(t *testing.T) {
 	for _, schedule := range schedules {
 		t.Run(schedule, func(t *testing.T) {
 			setting(t, "EMULATED_SCHEDULE", schedule)
-			partsResumed(t)
+			partsResumed(t, TF32)
 		})
 	}
+	t.Run("fp16", func(t *testing.T) { partsResumed(t, FP16) })
 }
 
-func partsResumed(t *testing.T) {
+func partsResumed(t *testing.T, precision Precision) {
 	const words, codeBatch = 300, 32
 	p := sample(words)
-	setting(t, "EMULATED_MEMORY", memoryFor(t, p, 64, codeBatch))
+	setting(t, "EMULATED_MEMORY", memoryFor(t, p, precision, 64, codeBatch))
 	epoch := func(b *Trainer, epoch int) {
 		t.Helper()
 		if b.slotWords == words {
@@ -337,7 +390,7 @@ func partsResumed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b := open(t, p, TF32, codeBatch)
+	b := open(t, p, precision, codeBatch)
 	epoch(b, 1)
 	saved, state := learned(t, b), make(map[model.Matrix][]float32)
 	matrices := []model.Matrix{model.SquaredGradients, model.GradientSums, model.SquareSums}
@@ -353,7 +406,7 @@ func partsResumed(t *testing.T) {
 	want := learned(t, b)
 	b.Close()
 
-	b = open(t, p, TF32, codeBatch)
+	b = open(t, p, precision, codeBatch)
 	defer b.Close()
 	if err := b.Restore(saved.dictionary, saved.codes); err != nil {
 		t.Fatal(err)
@@ -406,7 +459,7 @@ func TestFaults(t *testing.T) {
 		_, err = b.Dictionary()
 		return err
 	}
-	for where, memory := range map[string]string{"on the device": "", "in parts": memoryFor(t, sample(words), codeBatch, codeBatch)} {
+	for where, memory := range map[string]string{"on the device": "", "in parts": memoryFor(t, sample(words), TF32, codeBatch, codeBatch)} {
 		t.Run(where, func(t *testing.T) {
 			setting(t, "EMULATED_MEMORY", memory)
 			failEachLaunch(t, "accumulate_tf32 body correlate_tf32 decode_tf32 finish_codes pack_codes random_codes totals", epoch)
@@ -493,7 +546,7 @@ func wordsThatFit(t *testing.T, err error) int {
 func TestMemory(t *testing.T) {
 	const words, codeBatch = 1000, 32
 	for _, slot := range []int{16, 40, 70} {
-		setting(t, "EMULATED_MEMORY", memoryFor(t, sample(words), slot, codeBatch))
+		setting(t, "EMULATED_MEMORY", memoryFor(t, sample(words), TF32, slot, codeBatch))
 		open := func(words int) error {
 			b, err := newTrainer(Device{}, sample(words), codeBatch)
 			if err != nil {
@@ -533,7 +586,7 @@ func TestHostMemory(t *testing.T) {
 func TestAllocations(t *testing.T) {
 	const words, codeBatch = 100, 32
 	p := sample(words)
-	for where, memory := range map[string]string{"on the device": "", "in parts": memoryFor(t, sample(words), codeBatch, codeBatch)} {
+	for where, memory := range map[string]string{"on the device": "", "in parts": memoryFor(t, sample(words), TF32, codeBatch, codeBatch)} {
 		t.Run(where, func(t *testing.T) {
 			setting(t, "EMULATED_MEMORY", memory)
 			failed, failedCodes := 0, 0
@@ -596,7 +649,7 @@ func TestMemoryLimit(t *testing.T) {
 	const words, codeBatch, slot = 300, 32, 64
 	p := sample(words)
 	whole := trainedNew(t, p, TF32, codeBatch, 3)
-	limit, err := strconv.ParseInt(memoryFor(t, p, slot, codeBatch), 10, 64)
+	limit, err := strconv.ParseInt(memoryFor(t, p, TF32, slot, codeBatch), 10, 64)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -655,9 +708,9 @@ func TestTrainerErrors(t *testing.T) {
 	}
 }
 
-func compiled(t *testing.T, build graph.Build, spec graph.Spec) *executable {
+func compiled(t *testing.T, build graph.Build, spec graph.Spec, precision Precision) *executable {
 	t.Helper()
-	x, err := compileStep(build, spec)
+	x, err := compileStep(build, spec, precision)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -666,12 +719,12 @@ func compiled(t *testing.T, build graph.Build, spec graph.Spec) *executable {
 
 // memoryFor is the memory of a device on which slots have a number of words, so
 // that all do not fit.
-func memoryFor(t *testing.T, p train.Problem, slot, codeBatch int) string {
+func memoryFor(t *testing.T, p train.Problem, precision Precision, slot, codeBatch int) string {
 	t.Helper()
 	if words := p.Len(); 2*slot+1 >= words {
 		t.Fatalf("slots of %d words have room for %d", slot, words)
 	}
-	s := newSizes(p, codeBatch)
-	fixed := s.fixedBytes(compiled(t, graph.Dictionary, p.Spec()), compiled(t, graph.Code, p.Spec()))
+	s := newSizes(p, precision, codeBatch)
+	fixed := s.fixedBytes(compiled(t, graph.Dictionary, p.Spec(), precision), compiled(t, graph.Code, p.Spec(), precision))
 	return strconv.Itoa(int((fixed + 2*int64(slot)*s.wordBytes() + s.wordBytes()) * 20 / 19))
 }

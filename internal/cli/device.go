@@ -22,15 +22,17 @@ import (
 type deviceFlags struct {
 	device     string // auto, cpu, cuda or cuda:i
 	precision  string // of products on a GPU
+	halves     bool   // whether it may be fp16
 	workers    int    // on the CPU
 	overcommit bool   // its memory
 }
 
-// registerDevice adds the flags that say where something, such as "train", runs.
-func (f *deviceFlags) registerDevice(cmd *cobra.Command, what string) {
+// registerDevice adds the flags that say where something, such as "train", runs, and with
+// which precisions.
+func (f *deviceFlags) registerDevice(cmd *cobra.Command, what, precisions string) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.device, "device", "auto", "where to "+what+": cpu, cuda (an NVIDIA GPU), cuda:i (the i-th, from 0), or auto, a GPU if there is one")
-	flags.StringVar(&f.precision, "precision", "tf32", "precision of products on a GPU: tf32 (fast, 11-bit factors) or fp32")
+	flags.StringVar(&f.precision, "precision", "tf32", "precision of products on a GPU: "+precisions)
 	flags.IntVar(&f.workers, "workers", 0, "processors to use on the CPU (default all); the result does not depend on it")
 }
 
@@ -41,8 +43,10 @@ func (f *deviceFlags) check(onlyOnCPU error, given func(flag string) bool) error
 	switch {
 	case err != nil:
 		return err
-	case f.precision != "tf32" && f.precision != "fp32":
-		return usagef("--precision is %q, want tf32 or fp32", f.precision)
+	case f.precision == "fp16" && !f.halves:
+		return usagef("--precision is %q, which is of train --recipe paper; want tf32 or fp32", f.precision)
+	case f.precision != "fp16" && f.precision != "tf32" && f.precision != "fp32":
+		return usagef("--precision is %q, want fp16, tf32 or fp32", f.precision)
 	case cuda && given("workers"):
 		return usagef("--workers is of the CPU; drop it, or --device %s", f.device)
 	case cuda && f.overcommit:

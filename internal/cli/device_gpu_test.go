@@ -71,28 +71,34 @@ func TestGPUProgram(t *testing.T) {
 	for _, method := range []string{"A", "B"} {
 		t.Run("trains as on the CPU, method "+method, func(t *testing.T) {
 			last := make(map[string]model.Epoch)
-			for device, says := range map[string]string{"cpu": "training on the CPU, ", "cuda": "training on GPU 0, Emulated GPU, tf32\n", "auto": "training on GPU 0, Emulated GPU, tf32\n"} {
-				code, _, stderr := p.run(t, "train --recipe paper large.txt -o "+device+" --epochs 6 --force --method "+method+" --device "+device)
-				if code != 0 || !strings.Contains(stderr, says) {
+			for device, says := range map[string]string{"cpu": "on the CPU, ", "cuda": "tf32", "auto": "tf32", "fp16": "fp16"} {
+				flags := "--device " + device
+				want := "cpu "
+				if device != "cpu" {
+					want, says = "cuda 8.0 "+says, "on GPU 0, Emulated GPU, "+says+"\n"
+				}
+				if device == "fp16" {
+					flags = "--device cuda --precision fp16"
+				}
+				code, _, stderr := p.run(t, "train --recipe paper large.txt -o "+device+" --epochs 6 --force --method "+method+" "+flags)
+				if code != 0 || !strings.Contains(stderr, "training "+says) {
 					t.Fatalf("exit code %d: %s", code, stderr)
 				}
 				m := openModel(t, device)
-				want := "cuda 8.0 tf32"
-				if device == "cpu" {
-					want = "cpu "
-				}
 				if !strings.HasPrefix(m.Info.Device, want) {
 					t.Errorf("trained on %q, want %q", m.Info.Device, want)
 				}
 				last[device] = m.Info.Epochs[5]
 				defer os.RemoveAll(device)
 			}
-			// The devices' products round differently: TF32 factors have 11 bits.
-			if d := last["cuda"].Objective/last["cpu"].Objective - 1; math.Abs(d) > 0.005 {
-				t.Errorf("objectives %v and %v", last["cuda"].Objective, last["cpu"].Objective)
-			}
-			if d := last["cuda"].Sparsity - last["cpu"].Sparsity; math.Abs(d) > 0.001 {
-				t.Errorf("sparsities %v and %v", last["cuda"].Sparsity, last["cpu"].Sparsity)
+			// The devices' products round differently: factors have 11 bits.
+			for _, device := range []string{"cuda", "fp16"} {
+				if d := last[device].Objective/last["cpu"].Objective - 1; math.Abs(d) > 0.005 {
+					t.Errorf("%s: objectives %v and %v", device, last[device].Objective, last["cpu"].Objective)
+				}
+				if d := last[device].Sparsity - last["cpu"].Sparsity; math.Abs(d) > 0.001 {
+					t.Errorf("%s: sparsities %v and %v", device, last[device].Sparsity, last["cpu"].Sparsity)
+				}
 			}
 			if last["auto"].Objective != last["cuda"].Objective {
 				t.Errorf("objectives %v and %v of one device", last["auto"].Objective, last["cuda"].Objective)

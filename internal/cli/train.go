@@ -123,7 +123,7 @@ func (f *trainFlags) registerMaxWords(flags *pflag.FlagSet) {
 
 // registerTrainingDevice adds the flags that say where training runs.
 func (f *trainFlags) registerTrainingDevice(cmd *cobra.Command) {
-	f.registerDevice(cmd, "train")
+	f.registerDevice(cmd, "train", "tf32 (fast, 11-bit factors), fp32, or, with --recipe paper, fp16 (faster, and as precise as tf32)")
 	cmd.Flags().BoolVar(&f.overcommit, "overcommit", false, "train on the CPU even if it seems to have too little memory")
 }
 
@@ -163,6 +163,7 @@ func (f *trainFlags) check(cmd *cobra.Command) error {
 	case f.Algorithm == "authors" && changed("dictionary-steps"):
 		return usagef("--dictionary-steps has no meaning with --algorithm authors, which takes one step a word")
 	}
+	f.halves = f.Recipe == "paper"
 	if err := f.deviceFlags.check(kernels.Supports(f.Hyperparameters), changed); err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ type kind struct {
 // kinds are C++'s types. Those that abi.cuh declares are added.
 var kinds = map[string]kind{
 	"bool": {"bool", 1}, "int": {"int32", 4}, "long long": {"int64", 8}, "unsigned long long": {"uint64", 8},
-	"float": {"float32", 4}, "double": {"float64", 8},
+	"float": {"float32", 4}, "double": {"float64", 8}, "unsigned short": {"uint16", 2}, "void": {"byte", 1},
 }
 
 func main() {

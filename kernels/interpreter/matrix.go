@@ -7,7 +7,7 @@ import (
 )
 
 // Of a product's fragments a lane has, with g = lane / 4 and t = lane % 4 (PTX ISA,
-// "Matrix Fragments for mma.m16n8k8" and "mma.m16n8k16"):
+// "Matrix Fragments for mma.m16n8k8" and "mma.m16n8k16"), bfloat16 as float16:
 //
 //	C, D            columns 2t and 2t+1 of row g, then of row g+8
 //	A of TF32       columns t of rows g and g+8, then t+4
@@ -44,24 +44,26 @@ func multiplyTF32(w *warp, in *instruction, _ uint32) {
 	w.multiply(in, &f, 8)
 }
 
-// multiplyHalf adds a 16×16 by 16×8 product to C.
-func multiplyHalf(w *warp, in *instruction, _ uint32) {
-	var f factors
-	for i := range lanes {
-		g, t := i/4, i%4
-		for half := range 2 {
-			number := func(register int) float64 {
-				return float64(fromHalf(uint16(w.registers[register][i] >> (16 * half))))
-			}
-			for j, r := range in.args[4:8] {
-				f.a[g+j%2*8][2*t+half+j/2*8] = number(r)
-			}
-			for j, r := range in.args[8:10] {
-				f.b[2*t+half+j*8][g] = number(r)
+// multiply16 adds a 16×16 by 16×8 product of 16-bit factors to C.
+func multiply16(widen func(uint16) float32) func(w *warp, in *instruction, _ uint32) {
+	return func(w *warp, in *instruction, _ uint32) {
+		var f factors
+		for i := range lanes {
+			g, t := i/4, i%4
+			for half := range 2 {
+				number := func(register int) float64 {
+					return float64(widen(uint16(w.registers[register][i] >> (16 * half))))
+				}
+				for j, r := range in.args[4:8] {
+					f.a[g+j%2*8][2*t+half+j/2*8] = number(r)
+				}
+				for j, r := range in.args[8:10] {
+					f.b[2*t+half+j*8][g] = number(r)
+				}
 			}
 		}
+		w.multiply(in, &f, 16)
 	}
-	w.multiply(in, &f, 16)
 }
 
 // multiply adds the product of factors. A float64 holds the products exactly, and their

@@ -65,15 +65,19 @@ func TestProducts(t *testing.T) {
 	}{
 		{"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", 8, placeA8, placeB8},
 		{"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", 16, placeA16, placeB16},
+		{"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", 16, placeA16, placeB16},
 	} {
-		// Small numbers that both formats hold, none like its neighbours.
-		a := func(row, k int) float32 { return float32(row*7+k*k)/8 - 5 }
+		// Small numbers that all formats hold, none like its neighbours.
+		a := func(row, k int) float32 { return float32((row*7+k*k)%251)/8 - 5 }
 		b := func(k, column int) float32 { return float32(column*5-k*3)/4 + 1 }
 		c := func(row, column int) float32 { return float32(row - 9*column) }
 		element := func(words []uint32, i int, x float32) {
-			if test.depth == 8 {
+			switch {
+			case test.depth == 8:
 				words[i] = math.Float32bits(x)
-			} else {
+			case strings.Contains(test.name, ".bf16"):
+				words[i/2] |= math.Float32bits(x) >> 16 << (16 * (i % 2))
+			default:
 				words[i/2] |= uint32(toHalf(x)) << (16 * (i % 2))
 			}
 		}

@@ -49,6 +49,7 @@ var operations = map[string]operation{
 	"mul.wide.s32": apply2(func(a, b int32) int64 { return int64(a) * int64(b) }),
 	"mul.wide.u32": apply2(func(a, b uint32) uint64 { return uint64(a) * uint64(b) }),
 	"mul.hi.u32":   apply2(func(a, b uint32) uint32 { hi, _ := bits.Mul32(a, b); return hi }),
+	"min.s32":      apply2(func(a, b int32) int32 { return min(a, b) }),
 	"mad.lo.s32":   apply3(func(a, b, c uint32) uint32 { return a*b + c }),
 	"div.u32":      apply2(divide),
 	"and.b32":      apply2(and[uint32]), "or.b32": apply2(or[uint32]), "xor.b32": apply2(xor[uint32]), "not.b32": apply1(not[uint32]),
@@ -77,6 +78,7 @@ var operations = map[string]operation{
 	"cvt.rn.f16.f32":     apply1(toHalf),
 	"cvt.f32.f16":        apply1(fromHalf),
 	"cvt.rn.f16x2.f32":   apply2(func(a, b float32) uint32 { return uint32(toHalf(a))<<16 | uint32(toHalf(b)) }),
+	"cvt.rn.bf16x2.f32":  apply2(func(a, b float32) uint32 { return uint32(toBfloat(a))<<16 | uint32(toBfloat(b)) }),
 	"cvta.to.global.u64": apply1(same[uint64]), "cvta.to.shared.u64": apply1(func(a uint64) uint64 { return a - sharedWindow }),
 	"cvta.shared.u64": apply1(func(a uint64) uint64 { return a + sharedWindow }),
 
@@ -92,10 +94,11 @@ var operations = map[string]operation{
 	"ldmatrix.sync.aligned.m8n8.x1.shared.b16": loadMatrices(1, false), "ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16": loadMatrices(1, true),
 	"ldmatrix.sync.aligned.m8n8.x2.shared.b16": loadMatrices(2, false), "ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16": loadMatrices(2, true),
 	"ldmatrix.sync.aligned.m8n8.x4.shared.b16": loadMatrices(4, false), "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16": loadMatrices(4, true),
-	"cp.async.commit_group":                              {together: true, run: copyCommit},
-	"cp.async.wait_group":                                {operands: "n", together: true, run: copyWait},
-	"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32": {operands: "R4 r4 r2 r4", together: true, run: multiplyTF32},
-	"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32":  {operands: "R4 r4 r2 r4", together: true, run: multiplyHalf},
+	"cp.async.commit_group":                               {together: true, run: copyCommit},
+	"cp.async.wait_group":                                 {operands: "n", together: true, run: copyWait},
+	"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32":  {operands: "R4 r4 r2 r4", together: true, run: multiplyTF32},
+	"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32":   {operands: "R4 r4 r2 r4", together: true, run: multiply16(fromHalf)},
+	"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32": {operands: "R4 r4 r2 r4", together: true, run: multiply16(fromBfloat)},
 }
 
 func init() {
@@ -383,3 +386,15 @@ func fromHalf(h uint16) float32 {
 	}
 	return float32(size)
 }
+
+// toBfloat rounds to bfloat16, halves to even.
+func toBfloat(a float32) uint16 {
+	if a != a {
+		return 0x7fff
+	}
+	at := math.Float32bits(a)
+	return uint16((at + 0x7fff + at>>16&1) >> 16)
+}
+
+// fromBfloat widens bfloat16.
+func fromBfloat(b uint16) float32 { return math.Float32frombits(uint32(b) << 16) }

@@ -28,6 +28,7 @@ struct uint3 {
     unsigned x, y, z;
 };
 using dim3 = uint3;
+struct Half; // see abi.cuh
 struct alignas(8) float2 {
     float x, y;
 };
@@ -64,7 +65,7 @@ template <typename T>
 constexpr size_t pointers = std::is_pointer<T>::value;
 
 // A place where threads wait for each other.
-enum class Wait { none, exit, syncthreads, syncwarp, shuffle, ballot, mma };
+enum class Wait { none, exit, syncthreads, syncwarp, shuffle, ballot, mma, matrices };
 struct Site {
     Wait wait = Wait::none;
     int line = 0;
@@ -96,14 +97,14 @@ struct alignas(64) Warp {
     // Values brought to an exchange. The lane that goes on first may bring its value to
     // the next one before the others have read this one's: two rounds.
     uint64_t values[2][32];
-    // Factors and sum of a matrix product; a and the sum are transposed.
-    alignas(64) float a[8][16], b[8][8], sum[8][16];
+    // Factors and sum of a matrix product, of up to 16 in depth; a and the sum are transposed.
+    alignas(64) float a[16][16], b[16][8], sum[8][16];
 };
 
 // An asynchronous copy of 16 bytes that was issued, not done.
 struct Copy {
-    float* to;
-    const float* from; // null: zeros
+    void* to;
+    const void* from; // null: zeros
     int group;
 };
 
@@ -128,7 +129,7 @@ void meet_threads(const char* file, int line);
 // Reports that some are at the meeting's site and others at this one.
 [[noreturn]] void diverged(const Site& some, const Site& others, const char* those);
 // sum += a · b.
-void multiply(Warp& warp);
+void multiply(Warp& warp, int depth);
 
 // Comes to the meeting; true for the last one to come.
 inline bool arrive(Meeting& meeting, const Site& site, const char* those)
@@ -268,12 +269,12 @@ inline unsigned __ballot_sync(unsigned mask, int predicate, EMULATION_HERE)
 // Copies are as late as they may be: they read and write only in the copy_wait that
 // covers their group, so that what is read without waiting is still poison. (As soon as
 // they may be, when the schedule is eager: what is overwritten too early shows.)
-inline void copy_async(float* shared, const float* global, bool valid)
+inline void copy_async(void* shared, const void* global, bool valid)
 {
     emulation::Thread& self = *emulation::current;
     if (reinterpret_cast<uintptr_t>(shared) % 16 || (valid && reinterpret_cast<uintptr_t>(global) % 16)) {
         emulation::fault(CUDA_ERROR_MISALIGNED_ADDRESS, "copy_async from %p to %p: not aligned to 16 bytes",
-            static_cast<const void*>(global), static_cast<void*>(shared));
+            global, shared);
     }
     const emulation::Copy copy = {shared, valid ? global : nullptr, self.groups};
     if (self.block->eager) {
@@ -303,34 +304,131 @@ inline unsigned tf32(float x)
     return x != x ? 0x7fffffffu : (emulation::bits(x) + 0x1000u) & ~0x1fffu;
 }
 
-// The fragments' layout is that of PTX's mma.m16n8k8 for .tf32: with group = lane / 4 and
-// place = lane % 4, a holds rows group and group + 8 of columns place, then of columns
-// place + 4; b rows place and place + 4 of column group; c rows group, then group + 8, of
-// columns 2·place and 2·place + 1.
-__forceinline__ void mma(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2], EMULATION_HERE)
+namespace emulation {
+
+inline float from_half(unsigned x)
 {
-    const emulation::Thread& self = *emulation::current;
-    emulation::Warp& warp = *self.warp;
+    const unsigned exponent = x >> 10 & 31, fraction = x & 1023;
+    const float size = exponent == 31 ? (fraction ? NAN : INFINITY)
+        : exponent == 0               ? fraction * 0x1p-24f
+                                      : from_bits((exponent + 112) << 23 | fraction << 13);
+    return x & 0x8000 ? -size : size;
+}
+
+// To nearest, ties to even.
+inline unsigned to_half(float x)
+{
+    const unsigned sign = bits(x) >> 16 & 0x8000;
+    const float size = fabsf(x);
+    if (x != x) return 0x7fff;
+    if (size >= 65520) return sign | 0x7c00;
+    if (size < 0x1p-14f) return sign | unsigned(rintf(size * 0x1p24f));
+    unsigned b = bits(size);
+    b += 0xfff + (b >> 13 & 1);
+    return sign | (b - (112u << 23)) >> 13;
+}
+
+inline unsigned to_bfloat(float x) { return x != x ? 0x7fff : (bits(x) + 0x7fff + (bits(x) >> 16 & 1)) >> 16; }
+
+// The lane's part of sums: rows group, then group + 8, of columns 2·place and 2·place + 1.
+template <typename Factors>
+__forceinline__ void add_product(float (&c)[4], int depth, Factors factors, const char* file, int line)
+{
+    const Thread& self = *current;
+    Warp& warp = *self.warp;
     const unsigned group = self.lane / 4, place = self.lane % 4;
-    // The hardware does not look at the low 13 bits.
-    auto number = [](unsigned x) { return emulation::from_bits(x & ~0x1fffu); };
-    warp.a[place][group] = number(a[0]);
-    warp.a[place][group + 8] = number(a[1]);
-    warp.a[place + 4][group] = number(a[2]);
-    warp.a[place + 4][group + 8] = number(a[3]);
-    warp.b[place][group] = number(b[0]);
-    warp.b[place + 4][group] = number(b[1]);
+    factors(warp, group, place);
     float* sum[] = {warp.sum[2 * place], warp.sum[2 * place + 1]};
     sum[0][group] = c[0];
     sum[1][group] = c[1];
     sum[0][group + 8] = c[2];
     sum[1][group + 8] = c[3];
-    if (emulation::meet_lanes(emulation::Wait::mma, file, line)) multiply(warp);
+    if (meet_lanes(Wait::mma, file, line)) multiply(warp, depth);
     c[0] = sum[0][group];
     c[1] = sum[1][group];
     c[2] = sum[0][group + 8];
     c[3] = sum[1][group + 8];
 }
+
+// Two factors of 16 bits in a register: a holds rows group and group + 8 of columns 2·place
+// and the next, then of the columns 8 after these; b the same rows of column group.
+template <typename Number>
+__forceinline__ void add_product_16(
+    float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2], Number number, const char* file, int line)
+{
+    add_product(
+        c, 16,
+        [&](Warp& warp, unsigned group, unsigned place) {
+            for (unsigned i = 0; i < 4; i++) {
+                const unsigned row = group + i % 2 * 8, column = 2 * place + i / 2 * 8;
+                warp.a[column][row] = number(a[i] & 0xffff);
+                warp.a[column + 1][row] = number(a[i] >> 16);
+            }
+            for (unsigned i = 0; i < 2; i++) {
+                warp.b[2 * place + i * 8][group] = number(b[i] & 0xffff);
+                warp.b[2 * place + i * 8 + 1][group] = number(b[i] >> 16);
+            }
+        },
+        file, line);
+}
+
+} // namespace emulation
+
+// The fragments' layout is that of PTX's mma.m16n8k8 for .tf32: with group = lane / 4 and
+// place = lane % 4, a holds rows group and group + 8 of columns place, then of columns
+// place + 4; b rows place and place + 4 of column group.
+__forceinline__ void mma(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2], EMULATION_HERE)
+{
+    // The hardware does not look at the low 13 bits.
+    auto number = [](unsigned x) { return emulation::from_bits(x & ~0x1fffu); };
+    emulation::add_product(
+        c, 8,
+        [&](emulation::Warp& warp, unsigned group, unsigned place) {
+            warp.a[place][group] = number(a[0]);
+            warp.a[place][group + 8] = number(a[1]);
+            warp.a[place + 4][group] = number(a[2]);
+            warp.a[place + 4][group + 8] = number(a[3]);
+            warp.b[place][group] = number(b[0]);
+            warp.b[place + 4][group] = number(b[1]);
+        },
+        file, line);
+}
+
+__forceinline__ void mma_halves(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2], EMULATION_HERE)
+{
+    emulation::add_product_16(c, a, b, emulation::from_half, file, line);
+}
+
+__forceinline__ void mma_bfloats(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2], EMULATION_HERE)
+{
+    emulation::add_product_16(c, a, b, [](unsigned x) { return emulation::from_bits(x << 16); }, file, line);
+}
+
+template <bool transposed>
+void load_matrices(unsigned (&x)[4], const Half* row, EMULATION_HERE)
+{
+    const emulation::Thread& self = *emulation::current;
+    uint64_t* rows = self.warp->values[self.warp->round & 1];
+    if (reinterpret_cast<uintptr_t>(row) % 16) {
+        emulation::fault(CUDA_ERROR_MISALIGNED_ADDRESS, "load_matrices from %p: not aligned to 16 bytes", static_cast<const void*>(row));
+    }
+    rows[self.lane] = reinterpret_cast<uintptr_t>(row);
+    emulation::meet_lanes(emulation::Wait::matrices, file, line);
+    const unsigned group = self.lane / 4, place = self.lane % 4;
+    for (unsigned j = 0; j < 4; j++) {
+        auto element = [&](unsigned row, unsigned column) {
+            return unsigned(reinterpret_cast<const uint16_t*>(rows[8 * j + row])[column]);
+        };
+        x[j] = transposed ? element(2 * place, group) | element(2 * place + 1, group) << 16
+                          : element(group, 2 * place) | element(group, 2 * place + 1) << 16;
+    }
+}
+
+inline unsigned halves(float x, float y) { return emulation::to_half(x) | emulation::to_half(y) << 16; }
+inline unsigned bfloats(float x, float y) { return emulation::to_bfloat(x) | emulation::to_bfloat(y) << 16; }
+inline unsigned short half_bits(float x) { return static_cast<unsigned short>(emulation::to_half(x)); }
+inline float first_half(unsigned x) { return emulation::from_half(x & 0xffff); }
+inline float second_half(unsigned x) { return emulation::from_half(x >> 16); }
 
 #undef EMULATION_HERE
 

@@ -69,6 +69,7 @@ const char* describe(Wait wait)
     case Wait::shuffle: return "a shuffle";
     case Wait::ballot: return "__ballot_sync";
     case Wait::mma: return "mma";
+    case Wait::matrices: return "load_matrices";
     case Wait::none: break;
     }
     return "?";
@@ -323,15 +324,13 @@ void meet_threads(const char* file, int line)
     if (meet_lanes(Wait::syncthreads, file, line)) meet_warps({Wait::syncthreads, line, file});
 }
 
-void multiply(Warp& warp)
+void multiply(Warp& warp, int depth)
 {
     typedef float Column __attribute__((vector_size(64)));
-    Column a[8];
-    for (int k = 0; k < 8; k++) a[k] = *reinterpret_cast<const Column*>(warp.a[k]);
     for (int j = 0; j < 8; j++) {
         Column& sum = *reinterpret_cast<Column*>(warp.sum[j]);
         Column s = sum;
-        for (int k = 0; k < 8; k++) s += a[k] * warp.b[k][j];
+        for (int k = 0; k < depth; k++) s += *reinterpret_cast<const Column*>(warp.a[k]) * warp.b[k][j];
         sum = s;
     }
 }

@@ -15,26 +15,33 @@
 const std::vector<emulation::Kernel>& emulation::kernels()
 {
     static const std::vector<Kernel> all = {
+        EMULATION_KERNEL(accumulate_fp16),
         EMULATION_KERNEL(accumulate_fp32),
         EMULATION_KERNEL(accumulate_tf32),
         EMULATION_KERNEL(body),
+        EMULATION_KERNEL(correlate_fp16),
         EMULATION_KERNEL(correlate_fp32),
         EMULATION_KERNEL(correlate_tf32),
+        EMULATION_KERNEL(decode_fp16),
         EMULATION_KERNEL(decode_fp32),
         EMULATION_KERNEL(decode_tf32),
         EMULATION_KERNEL(finish_codes),
+        EMULATION_KERNEL(finish_codes_fp16),
         EMULATION_KERNEL(fista_fp32),
         EMULATION_KERNEL(fista_residuals),
         EMULATION_KERNEL(fista_tf32),
         EMULATION_KERNEL(keep_largest),
         EMULATION_KERNEL(move_atoms),
         EMULATION_KERNEL(pack_codes),
+        EMULATION_KERNEL(pack_codes_fp16),
         EMULATION_KERNEL(peak_tf32),
         EMULATION_KERNEL(power),
         EMULATION_KERNEL(random_codes),
+        EMULATION_KERNEL(random_codes_fp16),
         EMULATION_KERNEL(remember_fp32),
         EMULATION_KERNEL(remember_tf32),
         EMULATION_KERNEL(totals),
+        EMULATION_KERNEL(update_fp16),
     };
     return all;
 }

@@ -1,0 +1,54 @@
+//go:build gpu
+
+package kernels
+
+import (
+	"math"
+
+	"overcomplete/train"
+)
+
+// scales are what factors that are halves are multiplied by: powers of two, chosen so that
+// no factor leaves the range of halves, whose largest is 65504. Those that are 2⁻²⁴ of the
+// largest have all 11 bits still, and smaller ones lose some.
+type scales struct{ codes, residuals, dictionary, steps float64 }
+
+// newScales returns the scales for a problem. They follow from bounds, and so are the same
+// for all of a training, in whatever parts:
+//
+//	|a| ≤ η√t    as |u| ≤ Σ|g| ≤ √(t·Σg²) = √(t·Q); before the first epoch |a| < 1
+//	|r| ≤ 2‖x‖   after damping, as ‖aD‖ ≤ ‖x‖; what steps of the dictionary add has much room
+//	|P| ≤ √n     of a step before the rate, as |Σg| ≤ √(n·Σg²) ≤ √(n·H)
+//	|D| ≤ |D₀| + η√(V·t·(1 + ln H/H₁))    of all such steps
+//
+// There is room for a million epochs. Beyond the range, factors are its end.
+func newScales(p train.Problem) scales {
+	h := p.Hyperparameters
+	var norm, atom float64
+	for i := 0; i < len(p.X); i += p.Dim {
+		var square float64
+		for _, v := range p.X[i : i+p.Dim] {
+			square += float64(v) * float64(v)
+		}
+		norm = math.Max(norm, math.Sqrt(square))
+	}
+	for _, v := range p.InitialDictionary() {
+		atom = math.Max(atom, math.Abs(float64(v)))
+	}
+	return scales{
+		codes:      scale(1<<15, math.Max(1, 1024*h.Rate)),
+		residuals:  scale(1<<10, 2*norm),
+		dictionary: scale(1<<10, atom+16*h.Rate*math.Sqrt(float64(p.Len()))),
+		steps:      scale(1<<12, math.Sqrt(float64(p.Batch()))),
+	}
+}
+
+// scale is the largest power of two that makes a number no larger than most; 1 where that is
+// none.
+func scale(most, x float64) float64 {
+	_, exponent := math.Frexp(most / x)
+	if s := math.Ldexp(1, exponent-1); s > 0x1p-120 && s < 0x1p120 {
+		return s
+	}
+	return 1
+}
