@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -11,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"overcomplete/cpu"
@@ -443,14 +446,11 @@ func TestTrainWordsFails(t *testing.T) {
 	d.Row(bad)[0] = 1e38 // which single precision has, and no square of it
 	writeFile(t, "bad.txt", gloVeText(d))
 
+	const kept = "model has the dictionary, with which encode makes codes\n"
 	for _, flags := range []string{"", " --checkpoint 1h"} {
-		want := "model has the dictionary, with which encode makes codes\n"
-		if flags != "" {
-			want = "model is a checkpoint after epoch 2, with which --resume goes on\n"
-		}
 		os.RemoveAll("model")
 		code, stdout, stderr := command(line + "model" + flags)
-		if row := fmt.Sprintf("bad.txt: row %d, ", bad+1); code != exitUsage || stdout != "" || !strings.Contains(stderr, row) || !strings.HasSuffix(stderr, want) {
+		if row := fmt.Sprintf("bad.txt: row %d, ", bad+1); code != exitUsage || stdout != "" || !strings.Contains(stderr, row) || !strings.HasSuffix(stderr, kept) {
 			t.Fatalf("exit code %d, %s", code, stderr)
 		}
 		if m := openModel(t, "model"); !reflect.DeepEqual(m.Dictionary, openModel(t, "whole").Dictionary) || m.Info.Input.Words != 40 || m.Codes.Nonzeros() != 0 {
@@ -459,8 +459,9 @@ func TestTrainWordsFails(t *testing.T) {
 	}
 	copy(d.Row(bad), good)
 	writeFile(t, "bad.txt", gloVeText(d))
-	if code, _, stderr := command(line + "model --resume"); code != exitUsage || !strings.Contains(stderr, "the input's sha256: ") {
-		t.Errorf("resumed with other vectors: exit code %d, %s", code, stderr)
+	mustRun(t, "encode model bad.txt -o encoded")
+	if !reflect.DeepEqual(openModel(t, "encoded").Codes, openModel(t, "whole").Codes) {
+		t.Error("encode makes other codes with what was kept")
 	}
 	os.RemoveAll("model")
 	if code, _ := interruptedRun(line+"model --checkpoint 1h", 2); code != exitInterrupted {
@@ -472,4 +473,43 @@ func TestTrainWordsFails(t *testing.T) {
 	if !reflect.DeepEqual(timeless(t, "model"), timeless(t, "whole")) {
 		t.Error("another model after it was interrupted")
 	}
+
+	// Interrupted while all words are encoded.
+	os.RemoveAll("model")
+	ctx, cancel := context.WithCancel(t.Context())
+	stderr := &cancelAt{text: "encoding on the CPU", cancel: cancel}
+	if code := run(ctx, strings.Fields(line+"model"), io.Discard, stderr); code != exitInterrupted || !strings.HasSuffix(stderr.String(), "interrupted; "+kept) {
+		t.Errorf("exit code %d, %s", code, stderr)
+	}
+	if !reflect.DeepEqual(openModel(t, "model").Dictionary, openModel(t, "whole").Dictionary) {
+		t.Error("the dictionary of an interrupted training is lost")
+	}
+
+	// Nobody reads what the program says of a model that is whole.
+	for _, flags := range []string{" --force", " --force --checkpoint 1h"} {
+		if code := run(t.Context(), strings.Fields(line+"model"+flags), brokenWriter{}, io.Discard); code != exitFailed {
+			t.Errorf("%s: exit code %d", flags, code)
+		}
+		if !reflect.DeepEqual(timeless(t, "model"), timeless(t, "whole")) {
+			t.Errorf("%s: what was saved is replaced", flags)
+		}
+	}
 }
+
+// cancelAt is a writer that cancels when a text is written.
+type cancelAt struct {
+	strings.Builder
+	text   string
+	cancel func()
+}
+
+func (w *cancelAt) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), w.text) {
+		w.cancel()
+	}
+	return w.Builder.Write(p)
+}
+
+type brokenWriter struct{}
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, syscall.EPIPE }

@@ -245,8 +245,12 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		return usageError{fmt.Errorf("%s: %w", path, err)}
 	}
 	replace := f.force || c.Epoch > 0
-	if err == nil && f.trainWords > 0 {
-		if err = f.encodeAll(cmd, path, *m, source, replace, log); err == nil || atomicfile.InPlace(err) {
+	sampled := err == nil && f.trainWords > 0
+	if sampled {
+		all := *m
+		if err = f.encodeAll(cmd, path, &all, source, replace, log); err == nil {
+			return reportEncoding(cmd, f.output, all.Info, f.json)
+		} else if atomicfile.InPlace(err) {
 			return err
 		}
 	}
@@ -258,14 +262,18 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		return f.report(cmd.OutOrStdout(), m)
 	case errors.Is(err, context.Canceled) && c.Epoch > 0:
 		return interrupted{fmt.Sprintf("%s is a checkpoint after epoch %d, with which --resume goes on", f.output, c.Epoch)}
-	case errors.Is(err, context.Canceled), errors.Is(err, train.ErrDiverged), errors.Is(err, train.ErrNothingActive):
+	case errors.Is(err, context.Canceled) && !sampled, errors.Is(err, train.ErrDiverged), errors.Is(err, train.ErrNothingActive):
 		return err
-	case m != nil && c.Epoch < len(m.Info.Epochs): // what was learned is not lost
+	case sampled, m != nil && c.Epoch < len(m.Info.Epochs): // what was learned is not lost
 		if saved := m.Save(f.output, replace); saved != nil {
 			return fmt.Errorf("%w; nor can the model be saved: %w", err, saved)
 		}
 		if m.Info.Training.Recipe == "best" && m.Info.Encoding == nil {
-			return fmt.Errorf("%w; %s has the dictionary, with which encode makes codes", err, f.output)
+			left := fmt.Sprintf("%s has the dictionary, with which encode makes codes", f.output)
+			if errors.Is(err, context.Canceled) {
+				return interrupted{left}
+			}
+			return fmt.Errorf("%w; %s", err, left)
 		}
 		return fmt.Errorf("%w; %s is whole", err, f.output)
 	case c.Epoch > 0:
@@ -304,14 +312,14 @@ func (f *trainFlags) readSample(cmd *cobra.Command, path string, log io.Writer) 
 }
 
 // encodeAll reads the file at path again, of which m was learned from a sample, and saves
-// the codes of all of it with the dictionary of m.
-func (f *trainFlags) encodeAll(cmd *cobra.Command, path string, m model.Model, source *vectors.Source, replace bool, log io.Writer) error {
+// the codes of all of it with the dictionary of m, which it describes then.
+func (f *trainFlags) encodeAll(cmd *cobra.Command, path string, m *model.Model, source *vectors.Source, replace bool, log io.Writer) error {
 	e, err := chosenDevice{&f.deviceFlags, log}.Encoder(&m.Dictionary, encode.Defaults(m.Info))
 	if err != nil {
 		return err
 	}
 	defer e.Close()
-	again, err := encodeFile(cmd.Context(), &m, f.output, e, path, f.readOptions(), nil, f.output, replace, log)
+	again, err := encodeFile(cmd.Context(), m, f.output, e, path, f.readOptions(), nil, f.output, replace, log)
 	if err != nil {
 		return err
 	}
@@ -321,7 +329,7 @@ func (f *trainFlags) encodeAll(cmd *cobra.Command, path string, m model.Model, s
 	if again.SHA256 != source.SHA256 {
 		warn(cmd.ErrOrStderr(), "%s changed between its two readings: the dictionary was learned from what it was before", path)
 	}
-	return reportEncoding(cmd, f.output, m.Info, f.json)
+	return nil
 }
 
 // notLearnable reports whether an error is of the vectors, or of a K that they can't start.
