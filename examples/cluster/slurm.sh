@@ -5,7 +5,8 @@
 #	job=$(sbatch --parsable slurm.sh MODEL VECTORS OUT)
 #	sbatch --dependency=afterok:$job --kill-on-invalid-dep=yes --wrap 'overcomplete merge OUT.*-of-16 -o OUT'
 #
-# Tasks that failed can be run again alone, with --array=3,7 before slurm.sh.
+# Tasks that failed can be run again alone, with --array=3,7 before slurm.sh, and the second
+# job after them.
 #
 #SBATCH --job-name=encode
 #SBATCH --array=1-16

@@ -403,6 +403,7 @@ func TestTicks(t *testing.T) {
 	}{
 		{ticks(-0.4, 10.9), "0 2 4 6 8 10"}, {ticks(17.3, 41.2), "20 25 30 35 40"}, {ticks(70.02, 70.9), "70.2 70.4 70.6 70.8"},
 		{logTicks(0.02, 4), "0.03 0.1 0.3 1 3"}, {logTicks(4.9, 310), "10 30 100 300"},
+		{logTicks(0.32, 0.9), "0.4 0.5 0.6 0.7 0.8 0.9"}, {logTicks(8, 25), "10 20"}, {logTicks(39.6, 40.4), "40"}, {logTicks(148.5, 151.5), "150"},
 	} {
 		var labels []string
 		for _, tick := range tt.got {

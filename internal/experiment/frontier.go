@@ -212,8 +212,11 @@ func (e *Experiment) FrontierDense(ctx context.Context, f Frontier, tasks []eval
 
 // checkIntrusion returns an error unless c can be what a frontier has kept.
 func checkIntrusion(c *interpret.Coherence) error {
-	if n := len(c.Quarters); n != 0 && n != 4 {
-		return fmt.Errorf("%d quarters, want four or none", n)
+	if n := len(c.Quarters); n != 4 && (n != 0 || c.Quartered != 0) {
+		return fmt.Errorf("%d quarters of %d dimensions, want four, or none", n, c.Quartered)
+	}
+	if c.Quartered < 0 || c.Quartered > c.Dimensions {
+		return fmt.Errorf("quarters of %d of %d dimensions", c.Quartered, c.Dimensions)
 	}
 	for _, e := range append([]interpret.Estimate{c.Any, c.Matched}, c.Quarters...) {
 		if !(e.Mean >= 0 && e.Mean <= 1) {

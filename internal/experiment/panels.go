@@ -291,7 +291,7 @@ func (s *span) padded(share float64) (low, high float64) {
 	return low - pad, high + pad
 }
 
-// ticks returns three to seven ticks at multiples of 1, 2 or 5 times a power of ten.
+// ticks returns two to seven ticks at multiples of 1, 2 or 5 times a power of ten.
 func ticks(low, high float64) (ticks plot.ConstantTicks) {
 	step := math.Pow(10, math.Floor(math.Log10(high-low)))
 	for _, factor := range []float64{0.2, 0.5, 1, 2} {
@@ -307,14 +307,25 @@ func ticks(low, high float64) (ticks plot.ConstantTicks) {
 	return ticks
 }
 
-// logTicks returns ticks at 1 and 3 times powers of ten.
+// logTicks returns ticks at 1 and 3 times powers of ten or, if these are fewer than two, at
+// more multiples, or in the middle.
 func logTicks(low, high float64) (ticks plot.ConstantTicks) {
-	for exponent := math.Floor(math.Log10(low)); exponent <= math.Log10(high); exponent++ {
-		for _, digit := range []float64{1, 3} {
-			if x, _ := strconv.ParseFloat(fmt.Sprintf("%ge%g", digit, exponent), 64); low <= x && x <= high {
-				ticks = append(ticks, plot.Tick{Value: x, Label: number(x)})
+	for _, digits := range [][]float64{{1, 3}, {1, 2, 5}, {1, 2, 3, 4, 5, 6, 7, 8, 9}} {
+		ticks = nil
+		for exponent := math.Floor(math.Log10(low)); exponent <= math.Log10(high); exponent++ {
+			for _, digit := range digits {
+				if x, _ := strconv.ParseFloat(fmt.Sprintf("%ge%g", digit, exponent), 64); low <= x && x <= high {
+					ticks = append(ticks, plot.Tick{Value: x, Label: number(x)})
+				}
 			}
 		}
+		if len(ticks) > 1 {
+			return ticks
+		}
+	}
+	if len(ticks) == 0 {
+		middle, _ := strconv.ParseFloat(fmt.Sprintf("%.2g", math.Sqrt(low*high)), 64)
+		ticks = append(ticks, plot.Tick{Value: middle, Label: number(middle)})
 	}
 	return ticks
 }
