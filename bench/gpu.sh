@@ -6,9 +6,10 @@
 # usage: gpu.sh RESULTS [flags of "bench gpu"]
 #
 # It is part of what "make gpu-bundle" makes, and runs beside it: the machine needs an
-# NVIDIA driver, neither Go nor a CUDA toolkit. It takes less than 8 minutes. Results
-# go to the directory RESULTS, JSON and logs, and a table comes last. Each stage is a
-# process of its own, the most valuable first. One that fails or hangs is reported,
+# NVIDIA driver, neither Go nor a CUDA toolkit. Its stages' limits add up to less than 8
+# minutes. Results go to the directory RESULTS, JSON and logs, and a table comes last. Each
+# stage is a process of its own; after the kernels' tests, which tell what the rest is worth,
+# comes the most valuable first. One that fails or hangs is reported,
 # what it had measured is kept, and the rest still runs; the exit status is 1 then.
 #
 # PYTHON is the Python with PyTorch and NumPy (python3). WORDS, DIM, ATOMS and EPOCHS
