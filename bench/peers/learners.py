@@ -6,7 +6,7 @@ OVERCOMPLETE is the program, VECTORS a text file of vectors (.gz or plain). Each
 from the rows less their mean, in two passes of batches of 256, starting from rows, and
 then codes all rows with no more nonzeros than SPARSITY leaves. Printed is a table: the
 error Σ‖y − aD‖² / Σ‖y‖², zeros, processor and wall-clock seconds of learning and of coding,
-and the most memory that the program's process took. Into FOLDER go the codes of each peer
+and the most memory that was resident by then. Into FOLDER go the codes of each peer
 as text, for "overcomplete eval" and "overcomplete intrusion auto", and our model.
 
   overcomplete    train --recipe best; "learn" is all of it, with reading and writing
@@ -16,7 +16,7 @@ as text, for "overcomplete eval" and "overcomplete intrusion auto", and our mode
   scikit-learn    MiniBatchDictionaryLearning, coordinate descent, λ of our recipe, then OMP
 
 A peer that needs more than SECONDS of wall-clock is ended, and so it is said. SPAMS is the
-wheel spams-bin.
+wheel spams-bin. Ours is measured by /usr/bin/time.
 """
 
 import gzip
@@ -24,6 +24,7 @@ import json
 import multiprocessing
 import os
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -71,7 +72,11 @@ def start(y):
     return d / np.linalg.norm(d, axis=1, keepdims=True)
 
 
-def measured(name, words, y, codes, dictionary, learn, code):
+def memory():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def measured(name, words, y, codes, dictionary, learn, code, most_memory):
     if folder:
         with open(os.path.join(folder, name + ".txt"), "w", encoding="utf-8") as f:
             for word, row in zip(words, codes):
@@ -82,7 +87,7 @@ def measured(name, words, y, codes, dictionary, learn, code):
         "zeros": float(1 - np.count_nonzero(codes) / codes.size),
         "learn": learn,
         "code": code,
-        "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "memory": most_memory,
     }
 
 
@@ -102,46 +107,45 @@ def spams_learner(mode):
         codes = spams.omp(x, d, L=most, numThreads=cores)
     else:
         codes = spams.lasso(x, d, L=most, lambda1=spams_lambda, mode=2, numThreads=cores)
-    code = clock.lap()
-    return measured("spams-%d" % mode, words, y, codes.T.toarray(), d.T, learn, code)
+    code, most_memory = clock.lap(), memory()
+    return measured("spams-%d" % mode, words, y, codes.T.toarray(), d.T, learn, code, most_memory)
 
 
 def scikit_learner():
+    import joblib
     from sklearn.decomposition import MiniBatchDictionaryLearning, sparse_encode
 
     warnings.simplefilter("ignore")  # that coding did not converge
     words, y, _ = read()
     clock = Clock()
-    learner = MiniBatchDictionaryLearning(
-        atoms, alpha=lam / 2, batch_size=batch, max_iter=passes, tol=0, max_no_improvement=None, dict_init=start(y),
-        fit_algorithm="cd", random_state=1, n_jobs=cores,
-    ).fit(y)
-    learn = clock.lap()
-    codes = sparse_encode(y, learner.components_, algorithm="omp", n_nonzero_coefs=most, n_jobs=cores)
-    code = clock.lap()
-    return measured("scikit-learn", words, y, codes, learner.components_, learn, code)
+    with joblib.parallel_config(backend="threading"):  # whose time and memory are of this process
+        learner = MiniBatchDictionaryLearning(
+            atoms, alpha=lam / 2, batch_size=batch, max_iter=passes, tol=0, max_no_improvement=None, dict_init=start(y),
+            fit_algorithm="cd", random_state=1, n_jobs=cores,
+        ).fit(y)
+        learn = clock.lap()
+        codes = sparse_encode(y, learner.components_, algorithm="omp", n_nonzero_coefs=most, n_jobs=cores)
+    code, most_memory = clock.lap(), memory()
+    return measured("scikit-learn", words, y, codes, learner.components_, learn, code, most_memory)
 
 
 def ours():
     _, _, square = read()
     with tempfile.TemporaryDirectory() as elsewhere:
         model = os.path.join(folder or elsewhere, "ours.model")
-        clock = time.perf_counter()
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run(
-            [program, "train", path, "-o", model, "-k", str(atoms), "--sparsity", str(sparsity), "--quiet"],
-            check=True, stdout=subprocess.DEVNULL,
+        done = subprocess.run(
+            ["/usr/bin/time", "-f", "%U %S %e %M", program, "train", path, "-o", model, "--force", "-k", str(atoms),
+             "--sparsity", str(sparsity), "--quiet"],
+            check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         )
-        wall = time.perf_counter() - clock
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
         with open(os.path.join(model, "model.json"), encoding="utf-8") as f:
-            info = json.load(f)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    e = info["encoding"]
-    return {"error": e["error"] / square, "zeros": e["sparsity"], "learn": (cpu, wall), "code": None, "memory": after.ru_maxrss * 1024}
+            e = json.load(f)["encoding"]
+    user, system, wall, kilobytes = map(float, done.stderr.splitlines()[-1].split())
+    return {"error": e["error"] / square, "zeros": e["sparsity"], "learn": (user + system, wall), "code": None, "memory": kilobytes * 1024}
 
 
 def run(result, learner, *args):
+    os.setsid()  # so that what it starts is ended with it
     try:
         result.send(learner(*args))
     except ImportError as error:
@@ -149,6 +153,8 @@ def run(result, learner, *args):
 
 
 def main():
+    if folder:
+        os.makedirs(folder, exist_ok=True)
     print("learner          error  zeros %  learn: processor s   wall s  code: processor s   wall s  memory, MB")
     for name, learner, *args in [
         ("overcomplete", ours),
@@ -163,8 +169,11 @@ def main():
         try:
             r = receive.recv() if receive.poll(limit) else {"note": f"not through after {limit:.0f} s"}
         except EOFError:
-            r = {"note": f"ended with {process.exitcode}"}
-        process.kill()
+            r = {"note": "failed"}
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
         process.join()
         if "note" in r:
             print(f"{name:<14} {r['note']}")
