@@ -65,6 +65,10 @@ func Write(t testing.TB) (dir string, x *vectors.Dense) {
 		}
 		return strings.Join(tokens, " ")
 	}
+	type part struct {
+		name  string
+		texts int
+	}
 	repeat := func(n int, line func(i int) string) (lines []string) {
 		for i := range n {
 			lines = append(lines, line(i))
@@ -81,17 +85,17 @@ func Write(t testing.TB) (dir string, x *vectors.Dense) {
 			return fmt.Sprintf("%s\t%s\t%d.%d", word(a, rng.IntN(wordsPerTopic+2)), word(b, rng.IntN(wordsPerTopic)), score, rng.IntN(10))
 		})...)
 	}
-	for name, n := range map[string]int{"train": 150, "dev": 60, "test": 80} {
-		write("sst2/stsa.binary."+name, repeat(n, func(i int) string { return fmt.Sprintf("%d %s", i%2, text(i%2, 3, 8)) })...)
+	for _, part := range []part{{"train", 150}, {"dev", 60}, {"test", 80}} {
+		write("sst2/stsa.binary."+part.name, repeat(part.texts, func(i int) string { return fmt.Sprintf("%d %s", i%2, text(i%2, 3, 8)) })...)
 	}
-	for name, n := range map[string]int{"train": 240, "test": 90} {
-		write("trec/raw.TREC."+name, repeat(n, func(i int) string { return fmt.Sprintf("C%d:x %s", i%topics, text(i%topics, topics, 8)) })...)
+	for _, part := range []part{{"train", 240}, {"test", 90}} {
+		write("trec/raw.TREC."+part.name, repeat(part.texts, func(i int) string { return fmt.Sprintf("C%d:x %s", i%topics, text(i%topics, topics, 8)) })...)
 	}
 	for i, group := range []string{"alt.atheism", "soc.religion.christian", "comp.sys.ibm.pc.hardware", "comp.sys.mac.hardware",
 		"rec.sport.baseball", "rec.sport.hockey"} {
-		for name, n := range map[string]int{"train": 160, "test": 40} {
-			for post := range n {
-				write(fmt.Sprintf("20news-bydate/20news-bydate-%s/%s/%d", name, group, 1000+post),
+		for _, part := range []part{{"train", 160}, {"test", 40}} {
+			for post := range part.texts {
+				write(fmt.Sprintf("20news-bydate/20news-bydate-%s/%s/%d", part.name, group, 1000+post),
 					"Subject: "+word(5, 0), "", text(i, topics, 10)+",", "> \xe9 "+text(i, topics, 3))
 			}
 		}
