@@ -3,6 +3,7 @@ package interpret
 import (
 	"cmp"
 	"context"
+	"iter"
 	"math"
 	"runtime"
 	"slices"
@@ -274,13 +275,25 @@ func (x *Index) Complete(prefix string, n int) []string {
 func (x *Index) Dimension(k int) (rows []int32, values []float32) {
 	values = x.Values(k)
 	rows = make([]int32, 0, len(values))
-	for b := range x.blocks {
-		i := k*x.blocks + b
-		for _, low := range x.low[x.starts[i]:x.starts[i+1]] {
-			rows = append(rows, int32(b*blockRows)+int32(low))
-		}
+	for i := range x.nonzeros(k) {
+		rows = append(rows, int32(i))
 	}
 	return rows, values
+}
+
+// nonzeros goes through the rows, and values, of Dimension.
+func (x *Index) nonzeros(k int) iter.Seq2[int, float32] {
+	return func(yield func(row int, value float32) bool) {
+		for b := range x.blocks {
+			i := k*x.blocks + b
+			values := x.value[x.starts[i]:x.starts[i+1]]
+			for j, low := range x.low[x.starts[i]:x.starts[i+1]] {
+				if !yield(b*blockRows+int(low), values[j]) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Values returns the values of dimension k that are not zero, in the order of rows. They
@@ -294,10 +307,9 @@ func (x *Index) Values(k int) []float32 {
 // first. Equal values are in row order.
 func (x *Index) Top(dimension, n int) []Entry {
 	top := best[Entry]{n: n, compare: compareEntries}
-	rows, values := x.Dimension(dimension)
-	for j, v := range values {
+	for i, v := range x.nonzeros(dimension) {
 		if v > 0 {
-			top.add(Entry{int(rows[j]), v})
+			top.add(Entry{i, v})
 		}
 	}
 	return top.sorted()
@@ -309,10 +321,9 @@ func (x *Index) Bottom(dimension, n int) []Entry {
 	bottom := best[Entry]{n: n, compare: func(a, b Entry) int {
 		return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(a.Row, b.Row))
 	}}
-	rows, values := x.Dimension(dimension)
-	for j, v := range values {
+	for i, v := range x.nonzeros(dimension) {
 		if v < 0 {
-			bottom.add(Entry{int(rows[j]), v})
+			bottom.add(Entry{i, v})
 		}
 	}
 	return bottom.sorted()

@@ -159,10 +159,8 @@ func (x *Index) Distinctive(dimension, n int, negative bool) []Entry {
 	found := best[relevant]{n: n, compare: func(a, b relevant) int {
 		return cmp.Or(cmp.Compare(b.relevance, a.relevance), cmp.Compare(a.Row, b.Row))
 	}}
-	rows, values := x.Dimension(dimension)
-	for j, v := range values {
+	for i, v := range x.nonzeros(dimension) {
 		if v < 0 == negative {
-			i := int(rows[j])
 			found.add(relevant{Entry{i, v}, math.Abs(float64(v)) * x.scale[i]})
 		}
 	}

@@ -71,6 +71,7 @@ var harmless = []struct {
 }{
 	{"accumulate_|decode_|remember_", bounds, 1, "a step too many is loaded, of zeros, and not used"},
 	{"correlate_|fista_", bounds, 3, "the same, and the depth is a multiple of 4, never 1, and so is positive the number of steps"},
+	{"(finish|pack)_codes$", "parameter", 1, "the scale, which codes in float32 do without"},
 	{"fista_residuals", "parameter", 1, "the pitch for the width: padding is zeros"},
 	{"keep_largest", "selection", 7, "a count that would have ended the search for digits before the last one"},
 	{"peak_tf32", "rounding left out", 6, "its factors are small integers"},
