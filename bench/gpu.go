@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"reflect"
@@ -34,7 +35,8 @@ type gpuBench struct {
 	scaling                     []int
 	scalingEpochs               int
 	json                        string
-	vectors                     *vectors.Dense // as many as were needed so far
+	settings                    map[string]string // flags that results depend on
+	vectors                     *vectors.Dense    // as many as were needed so far
 	report                      Report
 	failures                    []error
 }
@@ -62,7 +64,7 @@ func partNames() (names []string) {
 }
 
 func benchGPU(args []string, stdout io.Writer) error {
-	b := gpuBench{scaling: []int{50000, 100000, 200000, 400000, 800000, 1600000, 2000000}}
+	b := gpuBench{settings: make(map[string]string)}
 	flags := flag.NewFlagSet("bench gpu", flag.ContinueOnError)
 	flags.IntVar(&b.device, "device", 0, "index of the GPU")
 	flags.IntVar(&b.words, "words", 400000, "of the main trainings and of encoding")
@@ -72,16 +74,22 @@ func benchGPU(args []string, stdout io.Writer) error {
 	flags.IntVar(&b.repeats, "repeats", 3, "times that each of these runs")
 	flags.IntVar(&b.compareWords, "compare-words", 8000, "of trainings and encoding on GPU and CPU")
 	flags.IntVar(&b.compareEpochs, "compare-epochs", 20, "of trainings on GPU and CPU")
-	flags.Func("scaling", "words of the trainings that show how time grows, with commas between (default 50000,…,2000000)", func(list string) (err error) {
-		b.scaling, err = numbers(list)
-		return err
-	})
+	scaling := flags.String("scaling", "50000,100000,200000,400000,800000,1600000,2000000", "words of the trainings that show how time grows, with commas between")
 	flags.IntVar(&b.scalingEpochs, "scaling-epochs", 3, "of those trainings, and of those that stream")
 	flags.IntVar(&b.streamWords, "stream-words", 100000, "of trainings that keep their words on the GPU, and stream them")
 	flags.StringVar(&b.json, "json", "", "`file` to write all results to, beside those of other parts that it has")
-	if err := parse(flags, args, -1); err != nil {
+	err := parse(flags, args, -1)
+	if err != nil {
 		return err
 	}
+	if b.scaling, err = numbers(*scaling); err != nil {
+		return usageError{fmt.Errorf("--scaling is %q: %w", *scaling, err)}
+	}
+	flags.VisitAll(func(f *flag.Flag) {
+		if f.Name != "device" && f.Name != "json" { // devices are told apart by what they are
+			b.settings[f.Name] = f.Value.String()
+		}
+	})
 	names := flags.Args()
 	if len(names) == 0 {
 		names = partNames()
@@ -101,7 +109,7 @@ func (b *gpuBench) run(names []string, stdout io.Writer) error {
 	}
 	b.report = Report{
 		Device: device.Name, Capability: fmt.Sprintf("%d.%d", device.Major, device.Minor), Driver: device.Driver,
-		Processors: runtime.GOMAXPROCS(0),
+		Processors: runtime.GOMAXPROCS(0), Settings: b.settings,
 	}
 	if err := b.resume(); err != nil {
 		return err
@@ -123,7 +131,7 @@ func (b *gpuBench) run(names []string, stdout io.Writer) error {
 	return errors.Join(b.failures...)
 }
 
-// resume takes what other parts have measured on the same device.
+// resume takes what other parts have measured on the same device, with the same flags.
 func (b *gpuBench) resume() error {
 	if b.json == "" {
 		return nil
@@ -134,8 +142,14 @@ func (b *gpuBench) resume() error {
 		return writeJSON(b.json, b.report) // or else nothing needs to be measured
 	case err != nil:
 		return usageError{err}
-	case r.Device != b.report.Device || r.Capability != b.report.Capability || r.Driver != b.report.Driver:
-		return usageError{fmt.Errorf("%s is of %s, driver for CUDA %s, and this is %s, %s: name another file", b.json, r.Device, r.Driver, b.report.Device, b.report.Driver)}
+	case r.Device != b.report.Device || r.Capability != b.report.Capability || r.Driver != b.report.Driver || r.Processors != b.report.Processors:
+		return usageError{fmt.Errorf("%s is of %s, driver for CUDA %s, %d processors, and this is %s, %s, %d: name another file",
+			b.json, r.Device, r.Driver, r.Processors, b.report.Device, b.report.Driver, b.report.Processors)}
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.settings)) {
+		if was, is := r.Settings[name], b.settings[name]; was != is {
+			return usageError{fmt.Errorf("%s was measured with --%s %q, and this is with %q: give the same flags, or name another file", b.json, name, was, is)}
+		}
 	}
 	b.report = r
 	return nil

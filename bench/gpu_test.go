@@ -55,10 +55,11 @@ const small = "--repeats 1 --compare-words 200 --compare-epochs 2 --scaling 100,
 func TestGPU(t *testing.T) {
 	dir := t.TempDir()
 	path, torch := filepath.Join(dir, "bench.json"), filepath.Join(dir, "torch.json")
+	flags := "gpu --words 300 --dim 8 --atoms 24 --epochs 2 " + small + " --json " + path
 	var out bytes.Buffer
 	for _, parts := range []string{"scale compare", "train encode profile"} {
 		out.Reset()
-		if err := run(strings.Fields("gpu --words 300 --dim 8 --atoms 24 --epochs 2 "+small+" --json "+path+" "+parts), &out); err != nil {
+		if err := run(strings.Fields(flags+" "+parts), &out); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -139,6 +140,22 @@ func TestGPU(t *testing.T) {
 		t.Errorf("the table lacks the peer's product:\n%s", &table)
 	}
 
+	// What is there is not merged with what other flags give.
+	before, _ := os.ReadFile(path)
+	for _, other := range []string{
+		"--words 301", "--dim 9", "--atoms 25", "--epochs 3", "--repeats 2", "--compare-words 201", "--compare-epochs 3",
+		"--scaling 100", "--scaling-epochs 2", "--stream-words 70001",
+	} {
+		err := run(strings.Fields(flags+" "+other+" scale"), io.Discard)
+		name, value, _ := strings.Cut(other, " ")
+		if status(err, io.Discard) != 2 || !strings.Contains(err.Error(), name+" ") || !strings.Contains(err.Error(), strconv.Quote(value)) {
+			t.Errorf("with %s: error %v", other, err)
+		}
+	}
+	if after, _ := os.ReadFile(path); !bytes.Equal(after, before) {
+		t.Error("what was measured with other flags has changed")
+	}
+
 	for want, change := range map[string]func(r *Report){
 		"is of another": func(r *Report) { r.Device = "another" },
 		"invalid char":  nil,
@@ -159,8 +176,10 @@ func TestGPU(t *testing.T) {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
-	if err := run(strings.Fields("gpu nonsense"), io.Discard); status(err, io.Discard) != 2 || !strings.Contains(err.Error(), "nonsense") {
-		t.Errorf("a part that is none: error %v", err)
+	for _, args := range []string{"gpu nonsense", "gpu --scaling 100,nonsense"} {
+		if err := run(strings.Fields(args), io.Discard); status(err, io.Discard) != 2 || !strings.Contains(err.Error(), "nonsense") {
+			t.Errorf("%s: error %v", args, err)
+		}
 	}
 }
 

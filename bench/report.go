@@ -11,18 +11,19 @@ import (
 
 // Report is what "bench gpu" measures. Peers write one with Trainings and Products alone.
 type Report struct {
-	Device     string      `json:"device"`
-	Capability string      `json:"compute_capability,omitempty"`
-	Driver     string      `json:"driver,omitempty"` // the newest version of CUDA that it supports
-	Processors int         `json:"processors,omitempty"`
-	Peaks      Peaks       `json:"peaks"`
-	Trainings  []Training  `json:"trainings"`
-	Encodings  []Encoding  `json:"encodings"`
-	Agreement  []Agreement `json:"agreement"` // CPU against GPU
-	Products   []Product   `json:"products"`
-	Profiles   []Profile   `json:"profiles"`
-	Streaming  *Streaming  `json:"streaming"`
-	Scaling    []Training  `json:"scaling"` // over the vocabulary
+	Device     string            `json:"device"`
+	Capability string            `json:"compute_capability,omitempty"`
+	Driver     string            `json:"driver,omitempty"` // the newest version of CUDA that it supports
+	Processors int               `json:"processors,omitempty"`
+	Settings   map[string]string `json:"settings,omitempty"` // the flags it was measured with
+	Peaks      Peaks             `json:"peaks"`
+	Trainings  []Training        `json:"trainings"`
+	Encodings  []Encoding        `json:"encodings"`
+	Agreement  []Agreement       `json:"agreement"` // CPU against GPU
+	Products   []Product         `json:"products"`
+	Profiles   []Profile         `json:"profiles"`
+	Streaming  *Streaming        `json:"streaming"`
+	Scaling    []Training        `json:"scaling"` // over the vocabulary
 }
 
 // Peaks are the device's own speed: see kernels.Peaks.
