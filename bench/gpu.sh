@@ -7,10 +7,10 @@
 #
 # It is part of what "make gpu-bundle" makes, and runs beside it: the machine needs an
 # NVIDIA driver, neither Go nor a CUDA toolkit. Its stages' limits add up to less than 8
-# minutes. Results go to the directory RESULTS, JSON and logs, and a table comes last. Each
-# stage is a process of its own; after the kernels' tests, which tell what the rest is worth,
-# comes the most valuable first. One that fails or hangs is reported,
-# what it had measured is kept, and the rest still runs; the exit status is 1 then.
+# minutes, even if each must be killed. Results go to the directory RESULTS, JSON and logs,
+# and a table comes last. Each stage is a process of its own; after the kernels' tests, which
+# tell what the rest is worth, comes the most valuable first. One that fails or hangs is
+# reported, what it had measured is kept, and the rest still runs; the exit status is 1 then.
 #
 # PYTHON is the Python with PyTorch and NumPy (python3). WORDS, DIM, ATOMS and EPOCHS
 # are the sizes of the benchmark (400000, 300, 3000, 20). Of the GPUs that
@@ -43,7 +43,7 @@ stage() {
   local log=$results/$name.log
   shift 2
   printf '=== %s\n' "$name"
-  timeout --kill-after=5 "$limit" bash -euo pipefail -c '"$@"' "$name" "$@" >"$log" 2>&1 || status=$?
+  timeout --kill-after=1 "$limit" bash -euo pipefail -c '"$@"' "$name" "$@" >"$log" 2>&1 || status=$?
   case $status in
     0) word=passed ;;
     3) word=skipped ;;
