@@ -138,11 +138,12 @@ generate: ## make generated Go and assembly again; fail if it was not what it is
 
 NVRTC ?= build/nvrtc/nvidia/cuda_nvrtc/lib/libnvrtc.so.11.2
 PTXAS ?= build/ptxas/nvidia/cuda_nvcc/bin/ptxas
-ptx: $(filter build/nvrtc/%,$(NVRTC)) $(filter build/ptxas/%,$(PTXAS)) ## the committed PTX is what the kernels compile to, and takes the registers that are recorded
+NVDISASM ?= build/nvdisasm/nvidia/cu13/bin/nvdisasm
+ptx: $(filter build/nvrtc/%,$(NVRTC)) $(filter build/ptxas/%,$(PTXAS)) $(filter build/nvdisasm/%,$(NVDISASM)) ## the committed PTX is what the kernels compile to, and takes the registers and the time that are recorded
 	python3 kernels/ptx/build.py --check $(NVRTC)
 	python3 kernels/ptx/ptxas.py --check $(PTXAS)
+	python3 kernels/ptx/model.py --check docs/gpu.md $(PTXAS) $(NVDISASM)
 
-NVDISASM ?= build/nvdisasm/nvidia/cu13/bin/nvdisasm
 gpu-model: $(filter build/ptxas/%,$(PTXAS)) $(filter build/nvdisasm/%,$(NVDISASM)) ## what an epoch should take on some GPUs, by counting
 	python3 kernels/ptx/model.py $(PTXAS) $(NVDISASM)
 

@@ -2,7 +2,7 @@
 """Computes, without a GPU, how long an epoch of training takes on some, and what bounds
 each kernel: 400,000 words × 300 → 3000, in 128 dictionary steps.
 
-usage: model.py [PTXAS [NVDISASM]]
+usage: model.py [--check DOCUMENT] [PTXAS [NVDISASM]]
 
 PTXAS and NVDISASM are paths of ptxas of CUDA 12.9 and nvdisasm; without them the
 environment variables of these names say. A launch is counted as five things that go on
@@ -16,6 +16,9 @@ beside each other, and the longest is its time, with START more:
     L2       all that the blocks read and write
     DRAM     each matrix that L2 does not hold from one launch to the next, once
 
+--check prints no tables: it compares the epochs' times with the table "an epoch, ms" of
+docs/gpu.md, and exits 1 naming what differs.
+
 It is a floor, as nothing waits: blocks go to SMs in equal shares, but whole ones, banks
 don't conflict, and no instruction waits for another. Rows of the row machine are counted
 by what an instruction of it takes on a row, ROW_ISSUE.
@@ -28,6 +31,7 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 import tempfile
 
 WORDS, ATOMS, DIM, STEPS = 400_000, 3000, 300, 128
@@ -176,21 +180,42 @@ class Epoch:
         bound = max(times, key=times.get)
         return START + times[bound], bound
 
-    def table(self):
-        print(f"{self.gpu.name}, {self.precision}".ljust(30) + "launches  issue  tensor  shared   L2 MB  DRAM MB   each, µs      ms")
+    def sums(self):
+        """Returns the seconds of each part."""
         sums = collections.Counter()
         for (part, launch), count in self.launches.items():
+            sums[part] += count * self.seconds(launch)[0]
+        return sums
+
+    def table(self):
+        print(f"{self.gpu.name}, {self.precision}".ljust(30) + "launches  issue  tensor  shared   L2 MB  DRAM MB   each, µs      ms")
+        for (part, launch), count in self.launches.items():
             seconds, bound = self.seconds(launch)
-            sums[part] += count * seconds
             clocks = dict(launch.clocks)
             cell = lambda name: f"{clocks[name] / 1000:.0f}k" if name in clocks else ""
             print(f"  {part:11} {launch.kernel:16}{count:8.0f} {cell('issue'):>7} {cell('tensor'):>7} {cell('shared'):>7}"
                   f"{launch.l2 / 1e6:8.0f}{launch.dram / 1e6:9.0f}{seconds * 1e6:7.1f} {bound:7}{count * seconds * 1e3:5.1f}")
+        sums = self.sums()
         print(f"  {'':11} {'the epoch':16}" + f"{1e3 * sums.total():.1f} ms: {', '.join(f'{part} {1e3 * s:.1f}' for part, s in sums.items())}".rjust(66) + "\n")
+
+
+def check(document, epochs):
+    """Compares epochs with a document's table of them: a row a precision, a column a GPU."""
+    table = re.search(r"^\| an epoch, ms \|.*\n(?:\|.*\n)*", document.read_text(), re.MULTILINE)
+    if not table:
+        sys.exit(f'model.py: {document} lacks the table "an epoch, ms"')
+    (_, *gpus), _, *rows = [[cell.replace("`", "").strip() for cell in line.strip("|").split("|")] for line in table[0].splitlines()]
+    written = {(precision, gpu): ms for precision, *cells in rows for gpu, ms in zip(gpus, cells)}
+    counted = {(e.precision, e.gpu.name): f"{1e3 * e.sums().total():.1f}" for e in epochs}
+    wrong = [f"{' on '.join(key)}: {written.get(key, 'nothing')}, counted {counted.get(key, 'nothing')}"
+             for key in sorted(written.keys() | counted.keys()) if written.get(key) != counted.get(key)]
+    if wrong:
+        sys.exit("\n".join([f"model.py: {document} does not have the ms of an epoch as they are counted now:", *wrong]))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", type=pathlib.Path, metavar="DOCUMENT")
     parser.add_argument("ptxas", nargs="?", default=os.environ.get("PTXAS"))
     parser.add_argument("nvdisasm", nargs="?", default=os.environ.get("NVDISASM"))
     args = parser.parse_args()
@@ -201,14 +226,17 @@ def main():
         for name in "decode", "accumulate", "correlate":
             kernels = disassemble(args.ptxas, args.nvdisasm, here / f"{name}.ptx", architecture)
             of |= {kernel: Code(*code) for kernel, code in kernels.items() if kernel.endswith(("_tf32", "_fp16"))}
+    epochs = [Epoch(gpu, precision, codes) for gpu in GPUS for precision in ("tf32", "fp16")]
+    if args.check:
+        check(args.check, epochs)
+        return
     for architecture, of in codes.items():
         for name, code in of.items():
             print(f"{architecture} {name:16} {code.step:5} instructions a warp and step, {code.mma:6} multiplications, "
                   f"{code.shared:6} bytes of shared memory; {code.rest} instructions around the loop")
     print()
-    for gpu in GPUS:
-        for precision in "tf32", "fp16":
-            Epoch(gpu, precision, codes).table()
+    for epoch in epochs:
+        epoch.table()
 
 
 constants = {name: int(n) for name, n in re.findall(r"^constexpr int (\w+) = (\d+);", (here.parent / "abi.cuh").read_text(), re.MULTILINE)}
