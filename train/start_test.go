@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -78,24 +79,72 @@ func TestWordAtomsAreFarthest(t *testing.T) {
 	}
 }
 
-// However many processors there are, they choose the same, also among rows that are as far
-// from those chosen as others.
+// However many processors there are, they choose as one does that looks at all pairs: the
+// row that is farthest from all before, of several the first. Here rows of norm 1 are
+// multiples of 1/4 so that cosines are exact, and most distances those of many rows; they
+// are repeated, at other lengths too, and some are the mean.
 func TestWordAtomsProcessors(t *testing.T) {
-	const n, dim, atoms = 500, 6, 120
-	x := rowsOf(n, dim, 3)
-	for i := range x {
-		x[i] = float32(math.Round(float64(x[i]))) // so that many distances are the same
-	}
-	var want []float32
-	for _, processors := range []int{1, 2, 5} {
-		before := runtime.GOMAXPROCS(processors)
-		got, _ := wordAtoms(t.Context(), x, &model.Dictionary{Dim: dim}, 1, atoms, 1)
-		runtime.GOMAXPROCS(before)
-		if want == nil {
-			want = got
+	const n, dim = 900, 16
+	d := &model.Dictionary{Dim: dim, Mean: make([]float32, dim)}
+	for _, atoms := range []int{150, 800} { // a sample to choose from; and more than there are directions
+		rng := rand.New(rand.NewPCG(uint64(atoms), 1))
+		rows := make([][]float64, n) // less the mean, of norm 1, or zero
+		x := make([]float32, n*dim)
+		for j := range d.Mean {
+			d.Mean[j] = float32(rng.IntN(9))
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%d processors choose other words", processors)
+		for i := range rows {
+			rows[i] = make([]float64, dim)
+			switch kind := rng.IntN(10); {
+			case kind == 0: // the mean
+			case kind == 1 && i > 0: // a repetition
+				copy(rows[i], rows[rng.IntN(i)])
+			default:
+				nonzeros := []int{1, 4, 16}[rng.IntN(3)]
+				for _, j := range rng.Perm(dim)[:nonzeros] {
+					rows[i][j] = float64(2*rng.IntN(2)-1) / math.Sqrt(float64(nonzeros))
+				}
+			}
+			length := float64(int(4) << rng.IntN(3))
+			for j, v := range rows[i] {
+				x[i*dim+j] = float32(length*v) + d.Mean[j]
+			}
+		}
+
+		dot := func(a, b []float64) (sum float64) {
+			for j := range a {
+				sum += a[j] * b[j]
+			}
+			return sum
+		}
+		const seed, norm = 5, 2
+		order := rand.New(rand.NewPCG(seed, wordStream)).Perm(n)
+		order = order[:min(n, startRows*atoms)]
+		distance := make([]float64, n)
+		for i, r := range rows {
+			distance[i] = 2 * dot(r, r) // 0 for the mean
+		}
+		var want []float32
+		for range atoms {
+			farthest := slices.MaxFunc(order, func(a, b int) int { return cmp.Compare(distance[a], distance[b]) }) // of several the first
+			if distance[farthest] == 0 {
+				break
+			}
+			for i, r := range rows {
+				distance[i] = min(distance[i], 1-dot(r, rows[farthest]))
+			}
+			for _, v := range rows[farthest] {
+				want = append(want, float32(norm*v))
+			}
+		}
+
+		for _, processors := range []int{1, 2, 5} {
+			before := runtime.GOMAXPROCS(processors)
+			got, words := wordAtoms(t.Context(), x, d, norm, atoms, seed)
+			runtime.GOMAXPROCS(before)
+			if words != len(want)/dim || !slices.Equal(got[:words*dim], want) {
+				t.Errorf("%d processors choose other words for %d atoms, or not as many: %d, want %d", processors, atoms, words, len(want)/dim)
+			}
 		}
 	}
 }
