@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"reflect"
+	"runtime/metrics"
 	"slices"
 	"strings"
 	"testing"
@@ -202,6 +203,32 @@ func TestBestIsScaleFree(t *testing.T) {
 		if got := e.Error / float64(scale) / float64(scale); math.Abs(got-want.Error) > 0.05*want.Error || e.Sparsity != want.Sparsity {
 			t.Errorf("scaled by %v: error %v and sparsity %v, want %v and %v", scale, got, e.Sparsity, want.Error, want.Sparsity)
 		}
+	}
+}
+
+// As many goroutines choose what the dictionary starts from as were asked for, however many
+// processors there are, and they choose the same.
+func TestFitWorkers(t *testing.T) {
+	x := sampleOfBest(t)
+	created := []metrics.Sample{{Name: "/sched/goroutines-created:goroutines"}}
+	var fewer uint64
+	var want *model.Model
+	for _, workers := range []int{1, 4, 16} {
+		metrics.Read(created)
+		before := created[0].Value.Uint64()
+		m := fitBest(t, x, best(), train.Options{Workers: workers})
+		metrics.Read(created)
+		n := created[0].Value.Uint64() - before
+		if n < 2*fewer { // the device's own are few
+			t.Errorf("%d workers make %d goroutines, fewer make %d", workers, n, fewer)
+		}
+		if want == nil {
+			want = m
+		}
+		if !slices.Equal(m.Codes.Value, want.Codes.Value) {
+			t.Errorf("with %d workers, the training comes to other bits", workers)
+		}
+		fewer = n
 	}
 }
 

@@ -55,9 +55,12 @@ func squares(x []float32) (sum float64) {
 // first one any. Of a large vocabulary a sample is taken. Words is how many atoms are
 // rows: where fewer differ in direction, the others are random directions. It ends early
 // when ctx is done.
-func wordAtoms(ctx context.Context, x []float32, d *model.Dictionary, norm float64, atoms int, seed uint64) (start []float32, words int) {
+func wordAtoms(ctx context.Context, x []float32, d *model.Dictionary, norm float64, atoms int, seed uint64, workers int) (start []float32, words int) {
 	rng := rand.New(rand.NewPCG(seed, wordStream))
-	c := &candidates{dim: d.Dim}
+	if workers < 1 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	c := &candidates{dim: d.Dim, workers: workers}
 	v := len(x) / d.Dim
 	order := rng.Perm(v)
 	for _, i := range order[:min(v, startRows*atoms)] {
@@ -86,6 +89,7 @@ func wordAtoms(ctx context.Context, x []float32, d *model.Dictionary, norm float
 // their distance from the rows chosen, which only falls as more is known.
 type candidates struct {
 	dim      int
+	workers  int
 	rows     []float32 // of norm 1
 	chosen   []float32 // rows, in order
 	left     []int     // the heap
@@ -127,8 +131,8 @@ func (c *candidates) next() bool {
 }
 
 const (
-	lookTogether = 64 // rows, by all processors
-	lookBlock    = 32 // rows chosen, which stay in a processor's cache
+	lookTogether = 64 // rows, by all workers
+	lookBlock    = 32 // rows chosen, which stay in a worker's cache
 )
 
 // look looks further at the first rows of the heap, at each until it is all known or no
@@ -143,7 +147,7 @@ func (c *candidates) look() {
 		least = c.distance[c.left[0]]
 	}
 	var group sync.WaitGroup
-	for part := range slices.Chunk(first, (len(first)-1)/runtime.GOMAXPROCS(0)+1) {
+	for part := range slices.Chunk(first, (len(first)-1)/c.workers+1) {
 		group.Go(func() {
 			for end := lookBlock; end-lookBlock < len(c.chosen)/c.dim; end += lookBlock {
 				for _, i := range part {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"testing"
 
@@ -30,7 +29,7 @@ func TestWordAtomsAreFarthest(t *testing.T) {
 		x[30*dim+j], x[40*dim+j] = 0, 2*x[50*dim+j] // nothing, and the same direction
 	}
 	d := &model.Dictionary{Dim: dim}
-	got, words := wordAtoms(t.Context(), x, d, norm, atoms, 5)
+	got, words := wordAtoms(t.Context(), x, d, norm, atoms, 5, 0)
 	if words != atoms || len(got) != atoms*dim {
 		t.Fatalf("%d words in %d numbers", words, len(got))
 	}
@@ -79,11 +78,11 @@ func TestWordAtomsAreFarthest(t *testing.T) {
 	}
 }
 
-// However many processors there are, they choose as one does that looks at all pairs: the
+// However many workers there are, they choose as one does that looks at all pairs: the
 // row that is farthest from all before, of several the first. Here rows of norm 1 are
 // multiples of 1/4 so that cosines are exact, and most distances those of many rows; they
 // are repeated, at other lengths too, and some are the mean.
-func TestWordAtomsProcessors(t *testing.T) {
+func TestWordAtomsWorkers(t *testing.T) {
 	const n, dim = 900, 16
 	d := &model.Dictionary{Dim: dim, Mean: make([]float32, dim)}
 	for _, atoms := range []int{150, 800} { // a sample to choose from; and more than there are directions
@@ -138,12 +137,10 @@ func TestWordAtomsProcessors(t *testing.T) {
 			}
 		}
 
-		for _, processors := range []int{1, 2, 5} {
-			before := runtime.GOMAXPROCS(processors)
-			got, words := wordAtoms(t.Context(), x, d, norm, atoms, seed)
-			runtime.GOMAXPROCS(before)
+		for _, workers := range []int{1, 2, 5} {
+			got, words := wordAtoms(t.Context(), x, d, norm, atoms, seed, workers)
 			if words != len(want)/dim || !slices.Equal(got[:words*dim], want) {
-				t.Errorf("%d processors choose other words for %d atoms, or not as many: %d, want %d", processors, atoms, words, len(want)/dim)
+				t.Errorf("%d workers choose other words for %d atoms, or not as many: %d, want %d", workers, atoms, words, len(want)/dim)
 			}
 		}
 	}
@@ -154,7 +151,7 @@ func TestWordAtomsOfFewRows(t *testing.T) {
 	const dim, atoms, norm = 5, 12, 2.
 	x := rowsOf(4, dim, 2)
 	x = append(x, x[:2*dim]...) // 4 of 6 differ
-	got, words := wordAtoms(t.Context(), x, &model.Dictionary{Dim: dim}, norm, atoms, 1)
+	got, words := wordAtoms(t.Context(), x, &model.Dictionary{Dim: dim}, norm, atoms, 1, 0)
 	if words != 4 || len(got) != atoms*dim {
 		t.Fatalf("%d words in %d numbers", words, len(got))
 	}

@@ -202,6 +202,10 @@ type Options struct {
 
 	Checkpoint *Checkpoint // nil for none
 
+	// Workers is how many goroutines choose the words that a dictionary starts from, before
+	// the device has anything to do; 0 means one for each processor.
+	Workers int
+
 	// What follows is told how the training goes. All may be nil.
 	Begin func(i model.Info)  // before the first epoch: Device is known, and the Epochs that were done before
 	Words func(n int)         // words that a pass is done with, from any goroutine; an epoch of "paper" has two passes
@@ -320,7 +324,7 @@ func (f *fit) words(ctx context.Context, d *model.Dictionary) (atoms []float32, 
 	if least, most := 1e-15, 1e15; norm < least || norm > most {
 		return nil, 0, fmt.Errorf("train: the vectors' norm is %.1e, less the mean, and single precision takes %.0e to %.0e: scale them", norm, least, most)
 	}
-	atoms, words := wordAtoms(ctx, f.problem.X, d, norm, k, f.problem.Hyperparameters.Seed)
+	atoms, words := wordAtoms(ctx, f.problem.X, d, norm, k, f.problem.Hyperparameters.Seed, f.options.Workers)
 	if err := ctx.Err(); err != nil {
 		return nil, 0, err
 	}

@@ -341,9 +341,9 @@ func (f *trainFlags) readOptions() vectors.ReadOptions {
 	return vectors.ReadOptions{MaxWords: f.maxWords, SkipBad: f.skipBad, WordList: f.wordList}
 }
 
-// show returns the options that show a training of so many words on log, and what ends
-// that.
-func (f *progressFlags) show(h model.Hyperparameters, words int, log, stderr io.Writer) (o train.Options, done func()) {
+// show returns the options of a training of so many words, which show it on log, and what
+// ends that.
+func (f *trainFlags) show(h model.Hyperparameters, words int, log, stderr io.Writer) (o train.Options, done func()) {
 	passes := 2 // over the words, an epoch
 	if h.Recipe == "best" {
 		passes = 1
@@ -353,8 +353,9 @@ func (f *progressFlags) show(h model.Hyperparameters, words int, log, stderr io.
 	// and codes of past epochs are garbage as large as what is in use.
 	percent := debug.SetGCPercent(20)
 	o = train.Options{
-		Begin: func(i model.Info) { p.begin(i.Epochs) },
-		Words: p.words, Epoch: p.epoch,
+		Workers: f.workers,
+		Begin:   func(i model.Info) { p.begin(i.Epochs) },
+		Words:   p.words, Epoch: p.epoch,
 		Note: func(line string) { p.say(stderr, line) },
 	}
 	return o, func() {
