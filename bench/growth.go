@@ -70,25 +70,16 @@ func benchGrowth(args []string, stdout io.Writer) error {
 	atoms := counts(flags, "atoms", []int{500, 1000, 1500, 2000, 3000, 4000, 5000, 6000}, fmt.Sprintf("of trainings with %d words", growthWords))
 	dim := positive(flags, "dim", 300, "of vectors")
 	epochs := positive(flags, "epochs", 5, "of trainings, of which the last is timed")
-	program := flags.String("program", "", "the program overcomplete, whose memory is measured (default built with go)")
-	file := flags.String("json", "", "`file` to write all results to")
-	plot := flags.String("plot", "", "`file` to draw, without its endings .svg and .png")
-	if err := parse(flags, args, 0); err != nil {
-		return err
-	}
-	if err := checkProgram(*program); err != nil {
-		return err
-	}
-	machine, err := thisMachine()
+	f, err := parseProgramFlags(flags, args)
 	if err != nil {
-		return usageError{err}
+		return err
 	}
 	for _, sizes := range [][]int{*words, *atoms} {
 		if len(slices.Compact(slices.Sorted(slices.Values(sizes)))) < 2 {
 			return usageError{fmt.Errorf("%v: a line takes at least two sizes", sizes)}
 		}
 	}
-	r := GrowthReport{Machine: machine, Dim: *dim, Epoch: *epochs, Words: Growth{Over: "words"}, Atoms: Growth{Over: "atoms"}}
+	r := GrowthReport{Machine: f.machine, Dim: *dim, Epoch: *epochs, Words: Growth{Over: "words"}, Atoms: Growth{Over: "atoms"}}
 	most := slices.Max(*words)
 	for _, v := range *words {
 		r.Words.Points = append(r.Words.Points, Point{Words: v, Atoms: 10 * *dim})
@@ -97,7 +88,7 @@ func benchGrowth(args []string, stdout io.Writer) error {
 		r.Atoms.Points = append(r.Atoms.Points, Point{Words: min(growthWords, most), Atoms: k})
 	}
 	x := generate(seed, most, *dim)
-	if r.Memory, err = trainingMemory(*program, x); err != nil {
+	if r.Memory, err = trainingMemory(f.program, x); err != nil {
 		return err
 	}
 	// One after the other, several times over: what others leave of the machine
@@ -113,28 +104,50 @@ func benchGrowth(args []string, stdout io.Writer) error {
 	}
 	r.Words.fit()
 	r.Atoms.fit()
-	if *file != "" {
-		if err := writeJSON(*file, r); err != nil {
+	return f.finish(&r, stdout)
+}
+
+// programFlags are what "bench growth" and "bench memory" share, which run the program itself.
+type programFlags struct {
+	machine             Machine
+	program, json, plot string
+}
+
+// parseProgramFlags adds the flags that both have, and parses all.
+func parseProgramFlags(flags *flag.FlagSet, args []string) (f programFlags, err error) {
+	flags.StringVar(&f.program, "program", "", "the program overcomplete, whose memory is measured (default built with go)")
+	flags.StringVar(&f.json, "json", "", "`file` to write all results to")
+	flags.StringVar(&f.plot, "plot", "", "`file` to draw, without its endings .svg and .png")
+	if err := parse(flags, args, 0); err != nil {
+		return f, err
+	}
+	if f.program != "" {
+		if _, err := exec.LookPath(f.program); err != nil {
+			return f, usageError{fmt.Errorf("--program: %w", err)}
+		}
+	}
+	if f.machine, err = thisMachine(); err != nil {
+		return f, usageError{err}
+	}
+	return f, nil
+}
+
+// finish writes what was measured to where it was asked for.
+func (f *programFlags) finish(r interface {
+	draw(path string) error
+	print(io.Writer) error
+}, stdout io.Writer) error {
+	if f.json != "" {
+		if err := writeJSON(f.json, r); err != nil {
 			return err
 		}
 	}
-	if *plot != "" {
-		if err := r.draw(*plot); err != nil {
+	if f.plot != "" {
+		if err := r.draw(f.plot); err != nil {
 			return err
 		}
 	}
 	return r.print(stdout)
-}
-
-// checkProgram returns an error if a program was named that is not there.
-func checkProgram(program string) error {
-	if program == "" {
-		return nil
-	}
-	if _, err := exec.LookPath(program); err != nil {
-		return usageError{fmt.Errorf("--program: %w", err)}
-	}
-	return nil
 }
 
 // measure trains once more.

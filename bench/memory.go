@@ -40,26 +40,17 @@ func benchMemory(args []string, stdout io.Writer) error {
 	dim := positive(flags, "dim", 300, "of vectors")
 	atoms := positive(flags, "atoms", 3000, "of dictionaries")
 	trainWords := positive(flags, "train-words", 10000, "to learn from")
-	program := flags.String("program", "", "the program overcomplete (default built with go)")
-	file := flags.String("json", "", "`file` to write all results to")
-	plot := flags.String("plot", "", "`file` to draw, without its endings .svg and .png")
-	if err := parse(flags, args, 0); err != nil {
-		return err
-	}
-	if err := checkProgram(*program); err != nil {
-		return err
-	}
-	machine, err := thisMachine()
+	f, err := parseProgramFlags(flags, args)
 	if err != nil {
-		return usageError{err}
+		return err
 	}
-	r.Machine, r.Dim, r.Atoms, r.TrainWords = machine, *dim, *atoms, *trainWords
+	r.Machine, r.Dim, r.Atoms, r.TrainWords = f.machine, *dim, *atoms, *trainWords
 	dir, err := os.MkdirTemp("", "bench")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	path, err := built(*program, dir)
+	path, err := built(f.program, dir)
 	if err != nil {
 		return err
 	}
@@ -68,17 +59,7 @@ func benchMemory(args []string, stdout io.Writer) error {
 			return err
 		}
 	}
-	if *file != "" {
-		if err := writeJSON(*file, r); err != nil {
-			return err
-		}
-	}
-	if *plot != "" {
-		if err := r.draw(*plot); err != nil {
-			return err
-		}
-	}
-	return r.print(stdout)
+	return f.finish(&r, stdout)
 }
 
 // measure runs both commands on a file of so many generated vectors.
