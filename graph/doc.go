@@ -38,7 +38,7 @@
 //     for the list; what is not in it is refused here.
 //
 // An executor runs the typed steps. It knows nothing about losses or gradients and
-// recognises nothing: one that has kernels for the list runs every program.
+// need recognise nothing: one that has kernels for the list runs every program.
 //
 // Symbols: n words in the batch, K atoms, L dimensions of a dense vector. X is
 // n×L (dense vectors), A n×K (codes), D K×L (dictionary), S and Q n×K (sum and

@@ -23,10 +23,10 @@
 //	                     another loss is other instructions, not another kernel
 //	totals               sums over rows, and arithmetic on them
 //
-// compile.go makes launches of a program: it translates instructions and recognises
-// nothing. A pass only queues launches; the host waits at its end. The .cu files tell how the
-// kernels work and what bounds them, abi.cuh declares their arguments for C++ and,
-// through "go generate", for Go, and launch.go gives them their grids.
+// compile.go makes launches of a program: it translates instructions, some into one with
+// the next, and recognises no steps. A pass only queues launches; the host waits at its
+// end. The .cu files tell how the kernels work and what bounds them, abi.cuh declares their
+// arguments for C++ and, through "go generate", for Go, and launch.go gives them their grids.
 //
 // An [Encoder] has another few kernels, for some thousands of rows at a time, and no
 // program:
