@@ -17,6 +17,11 @@
 // whatever is called then, in whatever context, gives the fault's error. The PTX is read
 // for the names and parameters of its kernels only.
 //
+// A stream that is captured does nothing, and a launch of the graph has it do all that it was
+// given meanwhile. What CUDA lets pass and this driver does not: the capture of a kernel's first
+// launch, with which newer drivers load the kernel; copies, in a graph, of the host's memory
+// that is not page-locked; and graphs of more than one stream.
+//
 // Environment variables set it up. Read by cuCtxCreate, which also starts counting anew,
 // but for EMULATED_FAIL_MODULE, which is read when a module is loaded:
 //
@@ -29,7 +34,8 @@
 //	EMULATED_LOSE_DEVICE      n: from the n-th launch on every call fails, and so does
 //	                          making a context until the variable is taken away
 //	EMULATED_SEED             of the order of threads (default 1)
-//	EMULATED_LOG              a file to which each launch adds its kernel's name, a line
+//	EMULATED_LOG              a file to which each launch adds its kernel's name, a line,
+//	                          and a graph's launch those of all its kernels, after "graph:"
 //	EMULATED_SCHEDULE         lazy (default)
 //	                          eager: work, and asynchronous copies in kernels, are done at once
 //	                          copies: copies, and all but kernels, are done as soon as what

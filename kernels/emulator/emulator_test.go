@@ -80,7 +80,8 @@ func TestBuild(t *testing.T) {
 		cuModuleLoadData cuModuleLoadDataEx cuModuleUnload cuModuleGetFunction
 		cuFuncSetAttribute cuFuncGetAttribute cuOccupancyMaxActiveBlocksPerMultiprocessor cuLaunchKernel
 		cuStreamCreate cuStreamDestroy_v2 cuStreamSynchronize cuStreamQuery cuStreamWaitEvent
-		cuEventCreate cuEventDestroy_v2 cuEventRecord cuEventSynchronize cuEventQuery cuEventElapsedTime`)
+		cuEventCreate cuEventDestroy_v2 cuEventRecord cuEventSynchronize cuEventQuery cuEventElapsedTime
+		cuStreamBeginCapture_v2 cuStreamEndCapture cuGraphInstantiateWithFlags cuGraphLaunch cuGraphDestroy cuGraphExecDestroy`)
 	slices.Sort(got)
 	slices.Sort(want)
 	if !slices.Equal(got, want) {

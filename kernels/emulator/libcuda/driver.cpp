@@ -19,6 +19,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <thread>
 
 #include "grid.h"
 
@@ -155,6 +156,20 @@ struct Stream {
     unsigned long long issued = 0, done = 0; // operations
 };
 
+// What a call issues to a stream: when it is called or, if the stream is being captured,
+// each time that the graph is launched.
+using Work = std::function<CUresult(const std::shared_ptr<Stream>&)>;
+
+struct Graph {
+    std::vector<Work> work; // of one stream, in order
+};
+
+// A graph that can be launched.
+struct Executable {
+    Graph graph;
+    Point launched{}; // the end of the last launch, which the next one follows in whatever stream
+};
+
 struct Event {
     bool timed;
     Point point{}; // of the last record; no stream: never recorded
@@ -165,6 +180,7 @@ struct Function {
     const Kernel* kernel;
     unsigned max_threads; // of a block
     size_t max_shared = default_shared;
+    bool loaded = false; // lazily, by its first launch
 };
 
 // An entry of a PTX text.
@@ -218,12 +234,15 @@ struct Context {
     const unsigned long long seed = setting("EMULATED_SEED", 1);
     const std::string log_file = text("EMULATED_LOG");
     bool destroyed = false;
+    bool launching_graph = false;
     unsigned long long launches = 0, allocations = 0;
     Memory memory{}, host{};
     std::shared_ptr<Stream> null_stream = std::make_shared<Stream>(Stream{true});
     std::map<Stream*, std::shared_ptr<Stream>> streams{}; // others
     std::map<Event*, std::shared_ptr<Event>> events{};
     std::map<Module*, std::unique_ptr<Module>> modules{};
+    std::map<Graph*, std::unique_ptr<Graph>> graphs{};
+    std::map<Executable*, std::shared_ptr<Executable>> executables{};
 
     // Does the next operation of a stream.
     void perform(Stream& stream)
@@ -306,7 +325,7 @@ struct Context {
     {
         if (log_file.empty()) return;
         FILE* file = fopen(log_file.c_str(), "a");
-        if (!file || fprintf(file, "%s\n", kernel.name.c_str()) < 0 || fclose(file)) {
+        if (!file || fprintf(file, "%s%s\n", launching_graph ? "graph:" : "", kernel.name.c_str()) < 0 || fclose(file)) {
             fprintf(stderr, "emulated device: EMULATED_LOG is %s, which can't be written\n", log_file.c_str());
             abort();
         }
@@ -320,6 +339,43 @@ std::vector<Device> devices;
 int capability; // major * 10 + minor
 std::vector<std::unique_ptr<Context>> contexts;
 thread_local std::vector<Context*> stack; // the last one is current
+
+enum CaptureMode { global, thread_local_mode, relaxed };
+
+// A stream that is being captured.
+struct Capture {
+    Context* context;
+    std::shared_ptr<Stream> stream;
+    CaptureMode mode;
+    std::thread::id thread = std::this_thread::get_id();
+    bool invalid = false; // it gives no graph
+    Graph graph{};
+};
+
+std::vector<std::unique_ptr<Capture>> captures;
+
+// The capture of the stream; null if there is none.
+Capture* capture_of(const std::shared_ptr<Stream>& stream)
+{
+    for (auto& capture : captures) {
+        if (capture->stream == stream) return capture.get();
+    }
+    return nullptr;
+}
+
+// The result of a call that must not be made during captures that are so. If there are any,
+// they are invalid from then on.
+template <typename Condition>
+CUresult conflict(CUresult error, Condition condition)
+{
+    CUresult result = CUDA_SUCCESS;
+    for (auto& capture : captures) {
+        if (!condition(*capture)) continue;
+        result = capture->invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : error;
+        capture->invalid = true;
+    }
+    return result;
+}
 
 Context* to_context(void* handle)
 {
@@ -375,6 +431,57 @@ struct Call {
     {
         context->reach(point);
         return context->state();
+    }
+
+    // For calls that are not for a stream, so that a graph would lack them. Only who captures
+    // in relaxed mode may make them meanwhile.
+    CUresult unsafe() const
+    {
+        return conflict(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, [](const Capture& c) {
+            return c.mode == global || (c.mode == thread_local_mode && c.thread == std::this_thread::get_id());
+        });
+    }
+    // For what the null stream does: it would follow blocking streams.
+    CUresult implicit(const std::shared_ptr<Stream>& stream) const
+    {
+        return conflict(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, [&](const Capture& c) {
+            return stream == context->null_stream && c.context == context && c.stream->blocking;
+        });
+    }
+    // For calls that a stream which is being captured has not.
+    CUresult unsupported(const std::shared_ptr<Stream>& stream, CUresult error = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) const
+    {
+        const CUresult result = implicit(stream);
+        return result != CUDA_SUCCESS ? result : conflict(error, [&](const Capture& c) { return c.stream == stream; });
+    }
+    // Does the work, or captures it.
+    CUresult give(const std::shared_ptr<Stream>& stream, const Work& work) const
+    {
+        Capture* capture = capture_of(stream);
+        if (!capture) {
+            const CUresult result = implicit(stream);
+            return result != CUDA_SUCCESS ? result : work(stream);
+        }
+        if (capture->invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+        capture->graph.work.push_back(work);
+        return CUDA_SUCCESS;
+    }
+    // The same for an operation.
+    CUresult give(const std::shared_ptr<Stream>& stream, const std::function<void()>& operation) const
+    {
+        Context& context = *this->context;
+        return give(stream, [=, &context](const std::shared_ptr<Stream>& stream) {
+            context.issue(stream, [=] { return operation(), CUDA_SUCCESS; });
+            return CUDA_SUCCESS;
+        });
+    }
+    // Whether a graph would have a copy of memory that nothing keeps in its place until the graph is
+    // launched. CUDA lets it pass.
+    bool loose_copy(const std::shared_ptr<Stream>& stream, const void* host, size_t size) const
+    {
+        const bool loose = capture_of(stream) && !context->host.has(reinterpret_cast<uintptr_t>(host), size);
+        if (loose) fprintf(stderr, "emulated device: a graph is to copy memory of the host that is not page-locked\n");
+        return loose;
     }
 };
 
@@ -486,6 +593,8 @@ CUresult load_module(void** out, const void* image)
 {
     Call call;
     if (!call) return call.result;
+    const CUresult unsafe = call.unsafe();
+    if (unsafe != CUDA_SUCCESS) return unsafe;
     if (!out || !image) return CUDA_ERROR_INVALID_VALUE;
     auto module = std::make_unique<Module>();
     auto result = static_cast<CUresult>(setting("EMULATED_FAIL_MODULE", 0));
@@ -519,6 +628,8 @@ CUresult allocate_host(void** out, size_t size)
 {
     Call call;
     if (!call) return call.result;
+    const CUresult unsafe = call.unsafe();
+    if (unsafe != CUDA_SUCCESS) return unsafe;
     if (!out || !size) return CUDA_ERROR_INVALID_VALUE;
     if (!call.context->may_allocate()) return CUDA_ERROR_OUT_OF_MEMORY;
     try {
@@ -529,26 +640,22 @@ CUresult allocate_host(void** out, size_t size)
     return CUDA_SUCCESS;
 }
 
-// Issues a copy from the host; *point is set to it.
-CUresult copy_in(const Call& call, const std::shared_ptr<Stream>& stream, uintptr_t to, const void* from, size_t size,
-    Point* point)
+CUresult copy_in(const Call& call, const std::shared_ptr<Stream>& stream, uintptr_t to, const void* from, size_t size)
 {
     if (!size) return CUDA_SUCCESS;
     if (!from || !call.context->memory.has(to, size)) return CUDA_ERROR_INVALID_VALUE;
+    if (call.loose_copy(stream, from, size)) return call.unsupported(stream);
     void* target = reinterpret_cast<void*>(to);
-    *point = call.context->issue(stream, [=] { return memcpy(target, from, size), CUDA_SUCCESS; });
-    return CUDA_SUCCESS;
+    return call.give(stream, [=] { memcpy(target, from, size); });
 }
 
-// Issues a copy to the host; *point is set to it.
-CUresult copy_out(const Call& call, const std::shared_ptr<Stream>& stream, void* to, uintptr_t from, size_t size,
-    Point* point)
+CUresult copy_out(const Call& call, const std::shared_ptr<Stream>& stream, void* to, uintptr_t from, size_t size)
 {
     if (!size) return CUDA_SUCCESS;
     if (!to || !call.context->memory.has(from, size)) return CUDA_ERROR_INVALID_VALUE;
+    if (call.loose_copy(stream, to, size)) return call.unsupported(stream);
     const void* source = reinterpret_cast<const void*>(from);
-    *point = call.context->issue(stream, [=] { return memcpy(to, source, size), CUDA_SUCCESS; });
-    return CUDA_SUCCESS;
+    return call.give(stream, [=] { memcpy(to, source, size); });
 }
 
 template <typename T>
@@ -562,11 +669,7 @@ CUresult fill(uintptr_t to, T value, size_t count, void* stream_handle)
     if (to % sizeof(T) || count > SIZE_MAX / sizeof(T) || !call.context->memory.has(to, count * sizeof(T))) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    call.context->issue(stream, [=] {
-        std::fill_n(reinterpret_cast<T*>(to), count, value);
-        return CUDA_SUCCESS;
-    });
-    return CUDA_SUCCESS;
+    return call.give(stream, [=] { std::fill_n(reinterpret_cast<T*>(to), count, value); });
 }
 
 Device* to_device(int number)
@@ -738,6 +841,11 @@ API cuCtxDestroy_v2(void* handle)
     context->streams.clear();
     context->events.clear();
     context->modules.clear();
+    if (context->state() == CUDA_SUCCESS && context->graphs.size() + context->executables.size()) {
+        fprintf(stderr, "emulated device: a context is destroyed and its graphs are not, which then nobody can do\n");
+        abort();
+    }
+    captures.erase(std::remove_if(captures.begin(), captures.end(), [=](auto& c) { return c->context == context; }), captures.end());
     if (!stack.empty() && stack.back() == context) stack.pop_back();
     return broken;
 }
@@ -785,6 +893,9 @@ API cuCtxSynchronize()
 {
     Call call;
     if (!call) return call.result;
+    const CUresult result =
+        conflict(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, [&](const Capture& c) { return c.context == call.context; });
+    if (result != CUDA_SUCCESS) return result;
     call.context->reach_all();
     return call.context->state();
 }
@@ -803,6 +914,8 @@ API cuMemAlloc_v2(uintptr_t* out, size_t size)
 {
     Call call;
     if (!call) return call.result;
+    const CUresult unsafe = call.unsafe();
+    if (unsafe != CUDA_SUCCESS) return unsafe;
     if (!out || !size) return CUDA_ERROR_INVALID_VALUE;
     Context& context = *call.context;
     if (!context.may_allocate() || context.device.used > context.memory_size ||
@@ -823,6 +936,8 @@ API cuMemFree_v2(uintptr_t address)
 {
     Call call;
     if (!call) return call.result;
+    const CUresult unsafe = call.unsafe();
+    if (unsafe != CUDA_SUCCESS) return unsafe;
     if (!address) return CUDA_SUCCESS;
     Context& context = *call.context;
     const Allocation* allocation = context.memory.find(address);
@@ -840,6 +955,8 @@ API cuMemFreeHost(void* pointer)
 {
     Call call;
     if (!call) return call.result;
+    const CUresult unsafe = call.unsafe();
+    if (unsafe != CUDA_SUCCESS) return unsafe;
     const auto address = reinterpret_cast<uintptr_t>(pointer);
     if (!call.context->host.find(address)) return CUDA_ERROR_INVALID_VALUE;
     call.context->reach_all();
@@ -858,12 +975,10 @@ API cuMemcpyHtoD_v2(uintptr_t to, const void* from, size_t size)
         auto bytes = static_cast<const unsigned char*>(from);
         auto buffer = std::make_shared<std::vector<unsigned char>>(bytes, bytes + size);
         void* target = reinterpret_cast<void*>(to);
-        context.issue(context.null_stream, [=] { return memcpy(target, buffer->data(), size), CUDA_SUCCESS; });
-        return CUDA_SUCCESS;
+        return call.give(context.null_stream, [=] { memcpy(target, buffer->data(), size); });
     }
-    Point point;
-    const CUresult result = copy_in(call, context.null_stream, to, from, size, &point);
-    return result == CUDA_SUCCESS ? call.wait(point) : result;
+    const CUresult result = copy_in(call, context.null_stream, to, from, size);
+    return result == CUDA_SUCCESS && size ? call.wait({context.null_stream, context.null_stream->issued}) : result;
 }
 
 // Whether other than page-locked memory is read, or written, before the call returns is
@@ -873,17 +988,16 @@ API cuMemcpyHtoDAsync_v2(uintptr_t to, const void* from, size_t size, void* stre
     Call call;
     if (!call) return call.result;
     const auto stream = call.stream(stream_handle);
-    Point point;
-    return stream ? copy_in(call, stream, to, from, size, &point) : CUDA_ERROR_INVALID_HANDLE;
+    return stream ? copy_in(call, stream, to, from, size) : CUDA_ERROR_INVALID_HANDLE;
 }
 
 API cuMemcpyDtoH_v2(void* to, uintptr_t from, size_t size)
 {
     Call call;
     if (!call) return call.result;
-    Point point;
-    const CUresult result = copy_out(call, call.context->null_stream, to, from, size, &point);
-    return result == CUDA_SUCCESS ? call.wait(point) : result;
+    const auto& stream = call.context->null_stream;
+    const CUresult result = copy_out(call, stream, to, from, size);
+    return result == CUDA_SUCCESS && size ? call.wait({stream, stream->issued}) : result;
 }
 
 API cuMemcpyDtoHAsync_v2(void* to, uintptr_t from, size_t size, void* stream_handle)
@@ -891,8 +1005,7 @@ API cuMemcpyDtoHAsync_v2(void* to, uintptr_t from, size_t size, void* stream_han
     Call call;
     if (!call) return call.result;
     const auto stream = call.stream(stream_handle);
-    Point point;
-    return stream ? copy_out(call, stream, to, from, size, &point) : CUDA_ERROR_INVALID_HANDLE;
+    return stream ? copy_out(call, stream, to, from, size) : CUDA_ERROR_INVALID_HANDLE;
 }
 
 API cuMemcpyDtoDAsync_v2(uintptr_t to, uintptr_t from, size_t size, void* stream_handle)
@@ -903,11 +1016,7 @@ API cuMemcpyDtoDAsync_v2(uintptr_t to, uintptr_t from, size_t size, void* stream
     if (!stream) return CUDA_ERROR_INVALID_HANDLE;
     if (!size) return CUDA_SUCCESS;
     if (!call.context->memory.has(to, size) || !call.context->memory.has(from, size)) return CUDA_ERROR_INVALID_VALUE;
-    call.context->issue(stream, [=] {
-        memmove(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), size);
-        return CUDA_SUCCESS;
-    });
-    return CUDA_SUCCESS;
+    return call.give(stream, [=] { memmove(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), size); });
 }
 
 // Not waited for either, as in the real driver.
@@ -940,6 +1049,8 @@ API cuModuleUnload(void* handle)
 {
     Call call;
     if (!call) return call.result;
+    const CUresult unsafe = call.unsafe();
+    if (unsafe != CUDA_SUCCESS) return unsafe;
     auto at = call.context->modules.find(static_cast<Module*>(handle));
     if (at == call.context->modules.end()) return CUDA_ERROR_INVALID_HANDLE;
     call.context->reach_all(); // launches of its functions
@@ -1025,7 +1136,7 @@ API cuLaunchKernel(void* handle, unsigned grid_x, unsigned grid_y, unsigned grid
     Call call;
     if (!call) return call.result;
     Context& context = *call.context;
-    const Function* function = call.function(handle);
+    Function* function = call.function(handle);
     const auto stream = call.stream(stream_handle);
     if (!function || !stream) return CUDA_ERROR_INVALID_HANDLE;
     const dim3 grid = {grid_x, grid_y, grid_z}, block = {block_x, block_y, block_z};
@@ -1041,18 +1152,24 @@ API cuLaunchKernel(void* handle, unsigned grid_x, unsigned grid_y, unsigned grid
         values.emplace_back(static_cast<const char*>(arguments[i]), parameters[i].size);
     }
 
-    const auto launch = ++context.launches;
-    context.log(*function->kernel);
-    if (context.lose_device && launch >= context.lose_device) {
-        context.device.lost = true;
-        return context.state();
-    }
-    const bool fails = launch == context.fail_launch;
+    // Loading a kernel is no work for a stream either.
+    const Capture* capture = capture_of(stream);
+    if (capture && capture->mode != relaxed && !function->loaded) return call.unsupported(stream);
+    function->loaded = true;
     const Function f = *function;
-    context.issue(stream, [=, &context] {
-        return fails ? CUDA_ERROR_LAUNCH_FAILED : run_launch(context, launch, f, grid, block, shared, values);
-    }, {}, true);
-    return CUDA_SUCCESS;
+    return call.give(stream, [=, &context](const std::shared_ptr<Stream>& stream) {
+        const auto launch = ++context.launches;
+        context.log(*f.kernel);
+        if (context.lose_device && launch >= context.lose_device) {
+            context.device.lost = true;
+            return context.state();
+        }
+        const bool fails = launch == context.fail_launch;
+        context.issue(stream, [=, &context] {
+            return fails ? CUDA_ERROR_LAUNCH_FAILED : run_launch(context, launch, f, grid, block, shared, values);
+        }, {}, true);
+        return CUDA_SUCCESS;
+    });
 }
 
 API cuStreamCreate(void** out, unsigned flags)
@@ -1082,6 +1199,8 @@ API cuStreamSynchronize(void* handle)
     if (!call) return call.result;
     const auto stream = call.stream(handle);
     if (!stream) return CUDA_ERROR_INVALID_HANDLE;
+    const CUresult result = call.unsupported(stream);
+    if (result != CUDA_SUCCESS) return result;
     // The null stream's end comes after those of the streams that it is ordered with.
     if (stream == call.context->null_stream) call.context->issue(stream, {});
     return call.wait({stream, stream->issued});
@@ -1092,7 +1211,9 @@ API cuStreamQuery(void* handle)
     Call call;
     if (!call) return call.result;
     const auto stream = call.stream(handle);
-    return stream ? query(call, {stream, stream->issued}) : CUDA_ERROR_INVALID_HANDLE;
+    if (!stream) return CUDA_ERROR_INVALID_HANDLE;
+    const CUresult result = call.unsupported(stream);
+    return result == CUDA_SUCCESS ? query(call, {stream, stream->issued}) : result;
 }
 
 API cuStreamWaitEvent(void* stream_handle, void* event_handle, unsigned)
@@ -1102,8 +1223,9 @@ API cuStreamWaitEvent(void* stream_handle, void* event_handle, unsigned)
     const auto stream = call.stream(stream_handle);
     const auto event = call.event(event_handle);
     if (!stream || !event) return CUDA_ERROR_INVALID_HANDLE;
-    if (event->point.stream) call.context->issue(stream, {}, event->point);
-    return CUDA_SUCCESS;
+    const CUresult result = call.unsupported(stream, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
+    if (result == CUDA_SUCCESS && event->point.stream) call.context->issue(stream, {}, event->point);
+    return result;
 }
 
 API cuEventCreate(void** out, unsigned flags)
@@ -1131,6 +1253,9 @@ API cuEventRecord(void* event_handle, void* stream_handle)
     const auto event = call.event(event_handle);
     const auto stream = call.stream(stream_handle);
     if (!event || !stream) return CUDA_ERROR_INVALID_HANDLE;
+    if (capture_of(stream)) fprintf(stderr, "emulated device: graphs of more than one stream, and so events in them, are not emulated\n");
+    const CUresult result = call.unsupported(stream);
+    if (result != CUDA_SUCCESS) return result;
     event->point = call.context->issue(stream, [event] {
         event->time = std::chrono::steady_clock::now();
         return CUDA_SUCCESS;
@@ -1166,4 +1291,90 @@ API cuEventElapsedTime(float* milliseconds, void* start_handle, void* end_handle
     }
     *milliseconds = std::chrono::duration<float, std::milli>(end->time - start->time).count();
     return CUDA_SUCCESS;
+}
+
+// A graph has what one stream was given.
+
+API cuStreamBeginCapture_v2(void* handle, int mode)
+{
+    Call call;
+    if (!call) return call.result;
+    const auto stream = call.stream(handle);
+    if (!stream) return CUDA_ERROR_INVALID_HANDLE;
+    if (mode < global || mode > relaxed) return CUDA_ERROR_INVALID_VALUE;
+    if (stream == call.context->null_stream) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    if (capture_of(stream)) return CUDA_ERROR_ILLEGAL_STATE;
+    captures.emplace_back(new Capture{call.context, stream, static_cast<CaptureMode>(mode)});
+    return CUDA_SUCCESS;
+}
+
+API cuStreamEndCapture(void* handle, void** out)
+{
+    Call call;
+    if (!call) return call.result;
+    const auto stream = call.stream(handle);
+    if (!stream) return CUDA_ERROR_INVALID_HANDLE;
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
+    *out = nullptr;
+    const auto at = std::find_if(captures.begin(), captures.end(), [&](auto& c) { return c->stream == stream; });
+    if (at == captures.end()) return CUDA_ERROR_ILLEGAL_STATE;
+    if ((*at)->mode != relaxed && (*at)->thread != std::this_thread::get_id()) return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+    const auto capture = std::move(*at);
+    captures.erase(at);
+    if (capture->invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    auto graph = std::make_unique<Graph>(std::move(capture->graph));
+    *out = graph.get();
+    call.context->graphs[graph.get()] = std::move(graph);
+    return CUDA_SUCCESS;
+}
+
+API cuGraphInstantiateWithFlags(void** out, void* handle, unsigned long long flags)
+{
+    Call call;
+    if (!call) return call.result;
+    const auto at = call.context->graphs.find(static_cast<Graph*>(handle));
+    if (!out || at == call.context->graphs.end() || flags) return CUDA_ERROR_INVALID_VALUE;
+    const auto executable = std::make_shared<Executable>(Executable{*at->second});
+    *out = executable.get();
+    call.context->executables[executable.get()] = executable;
+    return CUDA_SUCCESS;
+}
+
+API cuGraphLaunch(void* handle, void* stream_handle)
+{
+    Call call;
+    if (!call) return call.result;
+    Context& context = *call.context;
+    const auto stream = call.stream(stream_handle);
+    if (!stream) return CUDA_ERROR_INVALID_HANDLE;
+    const auto at = context.executables.find(static_cast<Executable*>(handle));
+    if (at == context.executables.end()) return CUDA_ERROR_INVALID_VALUE;
+    const auto executable = at->second;
+    // One that is captured in turn becomes part of the other graph.
+    return call.give(stream, [=, &context](const std::shared_ptr<Stream>& stream) {
+        if (executable->launched.stream) context.issue(stream, {}, executable->launched);
+        CUresult result = CUDA_SUCCESS;
+        context.launching_graph = true;
+        for (size_t i = 0; i < executable->graph.work.size() && result == CUDA_SUCCESS; i++) {
+            result = executable->graph.work[i](stream);
+        }
+        context.launching_graph = false;
+        executable->launched = {stream, stream->issued};
+        return result;
+    });
+}
+
+API cuGraphDestroy(void* handle)
+{
+    Call call;
+    if (!call) return call.result;
+    return call.context->graphs.erase(static_cast<Graph*>(handle)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+// What was launched is still done.
+API cuGraphExecDestroy(void* handle)
+{
+    Call call;
+    if (!call) return call.result;
+    return call.context->executables.erase(static_cast<Executable*>(handle)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

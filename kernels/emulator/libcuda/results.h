@@ -15,12 +15,18 @@
     X(CUDA_ERROR_INVALID_PTX, 218, "a PTX JIT compilation failed") \
     X(CUDA_ERROR_UNSUPPORTED_PTX_VERSION, 222, "the provided PTX was compiled with an unsupported toolchain.") \
     X(CUDA_ERROR_INVALID_HANDLE, 400, "invalid resource handle") \
+    X(CUDA_ERROR_ILLEGAL_STATE, 401, "the operation cannot be performed in the present state") \
     X(CUDA_ERROR_NOT_FOUND, 500, "named symbol not found") \
     X(CUDA_ERROR_NOT_READY, 600, "device not ready") \
     X(CUDA_ERROR_ILLEGAL_ADDRESS, 700, "an illegal memory access was encountered") \
     X(CUDA_ERROR_CONTEXT_IS_DESTROYED, 709, "context is destroyed") \
     X(CUDA_ERROR_MISALIGNED_ADDRESS, 716, "misaligned address") \
     X(CUDA_ERROR_LAUNCH_FAILED, 719, "unspecified launch failure") \
+    X(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, 900, "operation not permitted when stream is capturing") \
+    X(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, 901, "operation failed due to a previous error during capture") \
+    X(CUDA_ERROR_STREAM_CAPTURE_ISOLATION, 905, "dependency created on uncaptured work in another stream") \
+    X(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, 906, "operation would make the legacy stream depend on a capturing blocking stream") \
+    X(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, 908, "attempt to terminate a thread-local capture sequence from another thread") \
     X(CUDA_ERROR_UNKNOWN, 999, "unknown error")
 
 enum CUresult {

@@ -76,9 +76,16 @@ CUresult cuEventRecord(void*, void*);
 CUresult cuEventSynchronize(void*);
 CUresult cuEventQuery(void*);
 CUresult cuEventElapsedTime(float*, void*, void*);
+CUresult cuStreamBeginCapture_v2(void*, int);
+CUresult cuStreamEndCapture(void*, void**);
+CUresult cuGraphInstantiateWithFlags(void**, void*, unsigned long long);
+CUresult cuGraphLaunch(void*, void*);
+CUresult cuGraphDestroy(void*);
+CUresult cuGraphExecDestroy(void*);
 }
 
 constexpr unsigned ALL = 0xffffffff;
+enum { GLOBAL, THREAD_LOCAL, RELAXED }; // CU_STREAM_CAPTURE_MODE
 
 // ---- Kernels
 
@@ -808,6 +815,223 @@ static void check_events()
     EXPECT(ERROR_INVALID_HANDLE, cuEventRecord(e, s));
 }
 
+// What the stream is given by something, as a graph that can be launched.
+static void* captured(void* stream, const std::function<void()>& something)
+{
+    void *graph, *executable;
+    OK(cuStreamBeginCapture_v2(stream, THREAD_LOCAL));
+    something();
+    OK(cuStreamEndCapture(stream, &graph));
+    OK(cuGraphInstantiateWithFlags(&executable, graph, 0));
+    OK(cuGraphDestroy(graph)); // which the other does without
+    EXPECT(ERROR_INVALID_VALUE, cuGraphDestroy(graph));
+    return executable;
+}
+
+static void check_graphs()
+{
+    Program p;
+    void *s = stream(1), *other = stream(1), *memory;
+    Array<float> a(1), b(1);
+    OK(cuMemAllocHost_v2(&memory, 8));
+    float *from = static_cast<float*>(memory), *to = from + 1;
+    auto copy = [&](CUdeviceptr to, CUdeviceptr from) {
+        OK(p.launch("copy_kernel", {1, 1, 1}, {32, 1, 1}, 0, s, to, from, 1));
+    };
+    *from = 1;
+    copy(b.at, a.at); // loads it
+    OK(cuStreamSynchronize(s));
+    void* graph = captured(s, [&] {
+        OK(cuMemcpyHtoDAsync_v2(a.at, from, 4, s));
+        copy(b.at, a.at);
+        OK(cuMemcpyDtoHAsync_v2(to, b.at, 4, s));
+        OK(cuMemsetD32Async(a.at, __float_as_uint(5), 1, s));
+    });
+    // Nothing of it has been done, now and when all work is.
+    OK(cuStreamSynchronize(s));
+    OK(cuCtxSynchronize());
+    CHECK(isnan(*to) && isnan(a.get()[0]));
+    // Launched, all is, with what the host's memory has then, as late as other work.
+    for (float value : {2, 3, 4}) {
+        *from = value - 10;
+        OK(cuGraphLaunch(graph, s));
+        *from = value;
+        CHECK(*to != value);
+        OK(cuStreamSynchronize(s));
+        CHECK(*to == value && b.get()[0] == value && a.get()[0] == 5);
+    }
+    // It comes in its stream's order, and follows its own last launch in another.
+    void* count = captured(s, [&] { copy(a.at, b.at); });
+    OK(cuMemsetD32Async(b.at, __float_as_uint(6), 1, s));
+    OK(cuGraphLaunch(count, s));
+    OK(cuMemsetD32Async(b.at, __float_as_uint(7), 1, s));
+    OK(cuGraphLaunch(count, other));
+    OK(cuStreamSynchronize(other));
+    CHECK(a.get()[0] == 6 && b.get()[0] == 6);
+    OK(cuStreamSynchronize(s));
+    CHECK(b.get()[0] == 7);
+    // One of another, which is no longer there when it is launched.
+    void* outer = captured(s, [&] {
+        OK(cuMemsetD32Async(b.at, __float_as_uint(8), 1, s));
+        OK(cuGraphLaunch(count, s));
+    });
+    OK(cuGraphExecDestroy(count));
+    EXPECT(ERROR_INVALID_VALUE, cuGraphLaunch(count, s));
+    CHECK(aborts([&] { cuCtxDestroy_v2(p.context); }));
+    OK(cuGraphLaunch(outer, s));
+    OK(cuGraphExecDestroy(outer));
+    OK(cuStreamSynchronize(s));
+    CHECK(a.get()[0] == 8);
+    EXPECT(ERROR_INVALID_VALUE, cuGraphExecDestroy(outer));
+    EXPECT(ERROR_INVALID_VALUE, cuGraphInstantiateWithFlags(&outer, nullptr, 0));
+}
+
+// What must not be done while a stream is captured.
+static void check_captures()
+{
+    Program p;
+    void *s = stream(1), *blocking = stream(0), *other = stream(1), *e, *host, *graph, *module, *another;
+    Array<float> a(1), b(1), c(1);
+    float x;
+    CUdeviceptr memory;
+    OK(cuEventCreate(&e, 0));
+    OK(cuEventRecord(e, other));
+    OK(cuMemAllocHost_v2(&host, 4));
+    OK(cuModuleLoadData(&another, ptx().c_str()));
+    auto usable = [&](void* s) {
+        OK(cuMemsetD32Async(a.at, __float_as_uint(3), 1, s));
+        OK(cuStreamSynchronize(s));
+        CHECK(a.get()[0] == 3);
+    };
+    struct {
+        CUresult result;
+        void* stream;
+        std::function<CUresult()> call;
+    } conflicts[] = {
+        {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, s, [&] { return cuStreamSynchronize(s); }},
+        {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, s, [&] { return cuStreamQuery(s); }},
+        {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, s, [&] { return cuCtxSynchronize(); }},
+        {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, s, [&] { return cuEventRecord(e, s); }},
+        {CUDA_ERROR_STREAM_CAPTURE_ISOLATION, s, [&] { return cuStreamWaitEvent(s, e, 0); }},
+        {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, s, [&] { return cuMemAlloc_v2(&memory, 4); }},
+        {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, s, [&] { return cuMemFree_v2(b.at); }},
+        {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, s, [&] { return cuMemAllocHost_v2(&host, 4); }},
+        {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, s, [&] { return cuMemFreeHost(host); }},
+        {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, s, [&] { return cuModuleLoadData(&module, ptx().c_str()); }},
+        {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, s, [&] { return cuModuleUnload(another); }},
+        {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, s, [&] { return cuMemcpyHtoDAsync_v2(a.at, &x, 4, s); }},
+        {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, s, [&] { return cuMemcpyDtoHAsync_v2(&x, a.at, 4, s); }},
+        // A kernel that has not been launched before.
+        {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, s, [&] { return p.launch("nothing", {1, 1, 1}, {32, 1, 1}, 0, s); }},
+        {CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, blocking, [&] { return cuMemsetD8_v2(b.at, 0, 4); }},
+        {CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, blocking, [&] { return cuMemcpyHtoD_v2(b.at, &x, 4); }},
+        {CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, blocking, [&] { return cuMemcpyDtoH_v2(&x, b.at, 4); }},
+        {CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, blocking, [&] { return cuStreamSynchronize(nullptr); }},
+        {CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, blocking, [&] { return cuEventRecord(e, nullptr); }},
+    };
+    int number = 0;
+    for (auto& conflict : conflicts) {
+        fprintf(stderr, "conflict %d\n", number++);
+        void* s = conflict.stream;
+        OK(cuStreamBeginCapture_v2(s, THREAD_LOCAL));
+        OK(cuMemsetD32Async(c.at, __float_as_uint(1), 1, s));
+        expect(conflict.result, conflict.call(), "the call", __LINE__);
+        EXPECT(ERROR_STREAM_CAPTURE_INVALIDATED, cuMemsetD32Async(c.at, __float_as_uint(1), 1, s));
+        EXPECT(ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamSynchronize(s));
+        graph = s;
+        EXPECT(ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(s, &graph));
+        CHECK(!graph);
+        usable(s);
+    }
+    CHECK(isnan(c.get()[0]));
+    // What may be: other streams' work, the null stream's beside one that does not block.
+    OK(cuStreamBeginCapture_v2(s, GLOBAL));
+    usable(other);
+    OK(cuMemcpyDtoH_v2(&x, a.at, 4));
+    OK(cuStreamSynchronize(nullptr));
+    // Others must wait with what is unsafe for one who captures in global mode, and for no other.
+    auto elsewhere = [&] {
+        CUresult result;
+        std::thread([&] {
+            OK(cuCtxSetCurrent(p.context));
+            result = cuMemAlloc_v2(&memory, 4);
+        }).join();
+        return result;
+    };
+    EXPECT(ERROR_STREAM_CAPTURE_UNSUPPORTED, elsewhere());
+    EXPECT(ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(s, &graph));
+    OK(cuStreamBeginCapture_v2(s, THREAD_LOCAL));
+    OK(elsewhere());
+    std::thread([&] {
+        OK(cuCtxSetCurrent(p.context));
+        EXPECT(ERROR_STREAM_CAPTURE_WRONG_THREAD, cuStreamEndCapture(s, &graph));
+    }).join();
+    OK(cuStreamEndCapture(s, &graph));
+    OK(cuGraphDestroy(graph));
+    // In relaxed mode all may.
+    OK(cuStreamBeginCapture_v2(s, RELAXED));
+    OK(elsewhere());
+    OK(cuMemAlloc_v2(&memory, 4));
+    OK(p.launch("nothing", {1, 1, 1}, {32, 1, 1}, 0, s));
+    std::thread([&] {
+        OK(cuCtxSetCurrent(p.context));
+        OK(cuStreamEndCapture(s, &graph));
+    }).join();
+    OK(cuGraphDestroy(graph));
+
+    EXPECT(ERROR_ILLEGAL_STATE, cuStreamEndCapture(s, &graph));
+    EXPECT(ERROR_STREAM_CAPTURE_UNSUPPORTED, cuStreamBeginCapture_v2(nullptr, RELAXED));
+    EXPECT(ERROR_INVALID_VALUE, cuStreamBeginCapture_v2(s, 3));
+    OK(cuStreamBeginCapture_v2(s, THREAD_LOCAL));
+    EXPECT(ERROR_ILLEGAL_STATE, cuStreamBeginCapture_v2(s, THREAD_LOCAL));
+    OK(cuCtxDestroy_v2(p.context)); // and the capture with it
+    Program q;
+    OK(cuMemAlloc_v2(&memory, 4));
+}
+
+static void check_graph_faults()
+{
+    // Launches are counted when the graph is launched.
+    std::string log = P_tmpdir "/selftest-XXXXXX";
+    close(mkstemp(&log[0]));
+    auto launched = [](Program& p, void* s) {
+        OK(p.launch("nothing", {1, 1, 1}, {32, 1, 1}, 0, s));
+        void* graph = captured(s, [&] {
+            for (int i = 0; i < 2; i++) OK(p.launch("nothing", {1, 1, 1}, {32, 1, 1}, 0, s));
+        });
+        OK(cuStreamSynchronize(s));
+        OK(cuGraphLaunch(graph, s));
+        OK(cuStreamSynchronize(s));
+        return graph;
+    };
+    for (const char* fail : {"EMULATED_FAIL_LAUNCH", "EMULATED_LOSE_DEVICE"}) {
+        set(fail, "5");
+        apart([&] {
+            Program p;
+            void* s = stream(1);
+            void* graph = launched(p, s);
+            if (fail == std::string("EMULATED_FAIL_LAUNCH")) {
+                OK(cuGraphLaunch(graph, s));
+                EXPECT(ERROR_LAUNCH_FAILED, cuStreamSynchronize(s));
+                EXPECT(ERROR_LAUNCH_FAILED, cuGraphLaunch(graph, s));
+                EXPECT(ERROR_LAUNCH_FAILED, cuStreamBeginCapture_v2(s, RELAXED));
+            } else {
+                EXPECT(ERROR_UNKNOWN, cuGraphLaunch(graph, s));
+                EXPECT(ERROR_UNKNOWN, cuStreamSynchronize(s));
+            }
+        });
+        unsetenv(fail);
+    }
+    set("EMULATED_LOG", log.c_str());
+    Program p;
+    launched(p, stream(1));
+    char lines[100] = {};
+    FILE* file = fopen(log.c_str(), "r");
+    CHECK(file && fread(lines, 1, sizeof lines, file));
+    CHECK(!strcmp(lines, "nothing\ngraph:nothing\ngraph:nothing\n"));
+    unlink(log.c_str());
+}
+
 static void check_faults()
 {
     set("EMULATED_FAIL_LAUNCH", "2");
@@ -1164,7 +1388,7 @@ int main(int argc, char** argv)
         {"indices", check_indices}, {"barriers", check_barriers}, {"divergence", check_divergence},
         {"shared", check_shared}, {"beyond_shared", check_beyond_shared}, {"order", check_order},
         {"warp", check_warp}, {"mma", check_mma}, {"copies", check_copies},
-        {"streams", check_streams}, {"host_copies", check_host_copies}, {"schedules", check_schedules}, {"events", check_events},
+        {"streams", check_streams}, {"host_copies", check_host_copies}, {"schedules", check_schedules}, {"events", check_events}, {"graphs", check_graphs}, {"captures", check_captures}, {"graph_faults", check_graph_faults},
         {"faults", check_faults}, {"memory", check_memory}, {"launches", check_launches}, {"modules", check_modules},
         {"contexts", check_contexts}, {"threads", check_threads},
     };
