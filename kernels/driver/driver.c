@@ -76,3 +76,14 @@ CUresult start_driver(void) { return ((CUresult (*)(unsigned int))library_cuInit
 CUresult launch_kernel(CUfunction f, unsigned x, unsigned y, unsigned threads, unsigned shared, CUstream stream, void *argument) {
     return cuLaunchKernel(f, x, y, 1, threads, 1, 1, shared, stream, &argument, NULL);
 }
+
+CUresult end_capture(CUstream stream, CUgraphExec *executable) {
+    CUgraph graph = NULL;
+    CUresult result = cuStreamEndCapture(stream, &graph);
+    if (result != CUDA_SUCCESS)
+        return result;
+    // The one name that has had these parameters in all versions since 11.4.
+    result = cuGraphInstantiateWithFlags(executable, graph, 0);
+    cuGraphDestroy(graph);
+    return result;
+}

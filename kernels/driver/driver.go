@@ -106,6 +106,32 @@ func Launch(fn cu.Function, x, y, threads, shared int, stream cu.Stream, argumen
 	return asError(C.launch_kernel(f, C.uint(x), C.uint(y), C.uint(threads), C.uint(shared), s, argument))
 }
 
+// A Graph is work for a stream that is launched as one.
+type Graph struct{ executable C.CUgraphExec }
+
+// Capture returns the work that f gives to a stream, which does none of it. Meanwhile the thread
+// must not allocate, wait for the stream, or launch a kernel for the first time; and it must be
+// the same thread at the end.
+func Capture(stream cu.Stream, f func()) (*Graph, error) {
+	s, g := *(*C.CUstream)(unsafe.Pointer(&stream)), new(Graph)
+	if err := asError(C.cuStreamBeginCapture(s, C.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)); err != nil {
+		return nil, err
+	}
+	f()
+	if err := asError(C.end_capture(s, &g.executable)); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// Launch has a stream do the work.
+func (g *Graph) Launch(stream cu.Stream) error {
+	return asError(C.cuGraphLaunch(g.executable, *(*C.CUstream)(unsafe.Pointer(&stream))))
+}
+
+// Destroy releases the graph. Work that was launched is still done.
+func (g *Graph) Destroy() error { return asError(C.cuGraphExecDestroy(g.executable)) }
+
 // Named gives an error of cu's that it has no name for, such as
 // CUDA_ERROR_DEVICE_UNAVAILABLE, the driver's name.
 func Named(err error) error {

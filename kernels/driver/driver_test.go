@@ -46,6 +46,12 @@ func look() {
 	}
 	fmt.Println("shared:", SetDynamicShared(cu.Function{}, 100_000))
 	fmt.Println("launch:", Launch(cu.Function{}, 1, 2, 4, 7, cu.Stream{}, unsafe.Pointer(&[3]int64{8, 9, 10})))
+	graph, err := Capture(cu.Stream{}, func() { fmt.Println("capturing") })
+	fmt.Println("capture:", err)
+	if err == nil {
+		fmt.Println("launch graph:", graph.Launch(cu.Stream{}))
+		fmt.Println("destroy graph:", graph.Destroy())
+	}
 }
 
 // fake is a driver, less what the definitions of a test take away.
@@ -65,6 +71,22 @@ int cuMemFreeHost(void *p) { free(p); return 0; }
 #endif
 // 8 is CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES.
 int cuFuncSetAttribute(void *f, int attribute, int value) { return f == NULL && attribute == 8 && value == 100000 ? 0 : 1; }
+#ifdef CAPTURE
+static int captures, graph, executable; // how many there are
+// 1 is CU_STREAM_CAPTURE_MODE_THREAD_LOCAL.
+int cuStreamBeginCapture_v2(void *stream, int mode) { return stream == NULL && mode == 1 && ++captures == 1 ? 0 : 1; }
+int cuStreamEndCapture(void *stream, void **out) {
+	*out = CAPTURE == 0 && ++graph ? &graph : NULL;
+	return stream == NULL && --captures == 0 ? CAPTURE : 1;
+}
+int cuGraphInstantiateWithFlags(void **out, void *from, unsigned long long flags) {
+	*out = &executable;
+	return from == &graph && graph == 1 && flags == 0 && ++executable == 1 ? 0 : 1;
+}
+int cuGraphDestroy(void *g) { return g == &graph && --graph == 0 ? 0 : 1; }
+int cuGraphLaunch(void *g, void *stream) { return g == &executable && executable == 1 && graph == 0 && stream == NULL ? 0 : 1; }
+int cuGraphExecDestroy(void *g) { return g == &executable && --executable == 0 ? 0 : 1; }
+#endif
 // Some arguments are in registers, some on the stack.
 int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
 		unsigned shared, void *stream, void **parameters, void **extra) {
@@ -80,18 +102,21 @@ func TestDriver(t *testing.T) {
 		defines []string // nil: there is no library
 		want    []string // lines
 	}{
-		{"works", []string{"-DINIT=0", "-DHOST"}, []string{
-			"driver: <nil>", "devices: 3 <nil>", "allocate: <nil>", "free: <nil>", "shared: <nil>", "launch: <nil>"}},
+		{"works", []string{"-DINIT=0", "-DHOST", "-DCAPTURE=0"}, []string{
+			"driver: <nil>", "devices: 3 <nil>", "allocate: <nil>", "free: <nil>", "shared: <nil>", "launch: <nil>",
+			"capturing", "capture: <nil>", "launch graph: <nil>", "destroy graph: <nil>"}},
+		{"no graph", []string{"-DINIT=0", "-DCAPTURE=901"}, []string{"capturing", "capture: StreamCaptureInvalidated"}},
 		{"no library", nil, []string{
 			"driver: no CUDA driver was found: LIBRARY: cannot open shared object file: No such file or directory",
-			"devices: 0 NotInitialized", "allocate: NotInitialized", "shared: NotInitialized", "launch: NotInitialized"}},
+			"devices: 0 NotInitialized", "allocate: NotInitialized", "shared: NotInitialized", "launch: NotInitialized",
+			"capture: NotInitialized"}},
 		{"another library", []string{}, []string{"driver: no CUDA driver was found: LIBRARY: undefined symbol: cuInit", "devices: 0 NotInitialized"}},
 		{"no GPU", []string{"-DINIT=100"}, []string{"driver: the CUDA driver did not start: cuInit: NoDevice", "no device: true"}},
 		{"broken", []string{"-DINIT=999"}, []string{"driver: the CUDA driver did not start: cuInit: Unknown"}},
 		{"without a name", []string{"-DINIT=34"}, []string{"driver: the CUDA driver did not start: cuInit: UnknownErrorCode:34"}},
 		{"old", []string{"-DINIT=0", "-DVERSION=11070"}, []string{"driver: the CUDA driver is for CUDA 11.7, want 11.8 or newer: update the NVIDIA driver"}},
 		{"just new enough", []string{"-DINIT=0", "-DVERSION=11080"}, []string{"driver: <nil>"}},
-		{"functions missing", []string{"-DINIT=0"}, []string{"driver: <nil>", "devices: 3 <nil>", "allocate: NotSupported"}},
+		{"functions missing", []string{"-DINIT=0"}, []string{"driver: <nil>", "devices: 3 <nil>", "allocate: NotSupported", "capture: NotSupported"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()

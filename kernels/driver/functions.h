@@ -1,5 +1,5 @@
 // Every function of the CUDA driver that gorgonia.org/cu v0.9.6 calls, and the
-// three that it lacks, under the names that cuda.h of CUDA 11.8 to 12.9 gives
+// seven that it lacks, under the names that cuda.h of CUDA 11.8 to 12.9 gives
 // them. One that is missing here fails the link: "undefined reference to cu…".
 FUNCTION(cuArray3DCreate_v2)
 FUNCTION(cuArray3DGetDescriptor_v2)
@@ -65,6 +65,8 @@ FUNCTION(cuGraphDestroy)
 FUNCTION(cuGraphDestroyNode)
 FUNCTION(cuGraphExecDestroy)
 FUNCTION(cuGraphGetEdges)
+FUNCTION(cuGraphInstantiateWithFlags)
+FUNCTION(cuGraphLaunch)
 FUNCTION(cuLaunchKernel)
 FUNCTION(cuLinkAddData_v2)
 FUNCTION(cuLinkAddFile_v2)
@@ -131,9 +133,11 @@ FUNCTION(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)
 FUNCTION(cuPointerGetAttribute)
 FUNCTION(cuPointerSetAttribute)
 FUNCTION(cuStreamAttachMemAsync)
+FUNCTION(cuStreamBeginCapture_v2)
 FUNCTION(cuStreamCreate)
 FUNCTION(cuStreamCreateWithPriority)
 FUNCTION(cuStreamDestroy_v2)
+FUNCTION(cuStreamEndCapture)
 FUNCTION(cuStreamGetFlags)
 FUNCTION(cuStreamGetPriority)
 FUNCTION(cuStreamQuery)
