@@ -25,8 +25,10 @@
 //
 // compile.go makes launches of a program: it translates instructions, some into one with
 // the next, and recognises no steps. A pass only queues launches; the host waits at its
-// end. The .cu files tell how the kernels work and what bounds them, abi.cuh declares their
-// arguments for C++ and, through "go generate", for Go, and launch.go gives them their grids.
+// end. Those of a dictionary pass have the same arguments in every epoch, if all words are
+// on the device: they become a CUDA graph. The .cu files tell how the kernels work and what
+// bounds them, abi.cuh declares their arguments for C++ and, through "go generate", for Go,
+// and launch.go gives them their grids.
 //
 // An [Encoder] has another few kernels, for some thousands of rows at a time, and no
 // program:

@@ -54,8 +54,8 @@ func (g *gpu) seconds(start, end cu.Event) float64 {
 }
 
 // StartProfile has every kernel timed from now on. That keeps kernels apart
-// that could follow each other at once, and costs a few microseconds each:
-// passes take longer than without.
+// that could follow each other at once, or as one graph, and costs a few
+// microseconds each: passes take longer than without.
 func (g *gpu) StartProfile() { g.profiling = true }
 
 // Profile ends what StartProfile began. It returns the kernels that were launched,

@@ -110,17 +110,24 @@ func (b *Trainer) sums(p *program) (map[string]float64, error) {
 	return sums, b.gpu.err
 }
 
+// give copies the numbers that are known before the program runs, if they are other than for
+// the run before.
+func (b *Trainer) give(p *program, words, epoch int) {
+	if words == p.words {
+		return
+	}
+	numbers := make([]float64, len(p.Numbers), len(p.Numbers)+len(p.scales))
+	p.Start(numbers, words, epoch)
+	p.given = numbers
+	numbers = append(numbers, p.scales...)
+	toDevice(b.gpu, p.numbers, numbers, b.gpu.compute)
+	p.words = words
+}
+
 // run launches the program for some words of a slot.
 func (b *Trainer) run(p *program, at parts[pointer[float32]], words, epoch int) {
 	g := b.gpu
-	if words != p.words {
-		numbers := make([]float64, len(p.Numbers), len(p.Numbers)+len(p.scales))
-		p.Start(numbers, words, epoch)
-		p.given = numbers
-		numbers = append(numbers, p.scales...)
-		toDevice(g, p.numbers, numbers, g.compute)
-		p.words = words
-	}
+	b.give(p, words, epoch)
 	for i, s := range p.executable.steps {
 		rows := b.atoms
 		if s.rows == graph.Words {

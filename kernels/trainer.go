@@ -224,6 +224,10 @@ func (b *Trainer) Epoch(ctx context.Context, epoch, batch int) (sums train.Sums,
 	return sums, err
 }
 
+// mostRepeated is how many dictionary steps are launched as one graph at most: it takes memory
+// for each launch.
+const mostRepeated = 1024
+
 // dictionaryPass takes a dictionary step for each batch of words, in order.
 func (b *Trainer) dictionaryPass(ctx context.Context, batch int, sums *train.Sums) error {
 	batch = min(batch, b.words)
@@ -233,10 +237,22 @@ func (b *Trainer) dictionaryPass(ctx context.Context, batch int, sums *train.Sum
 	p := b.dictionaryStep
 	b.start(p)
 	err := b.eachSlot(ctx, b.slotWords/batch*batch, false, func(at parts[pointer[float32]], first, words int) {
-		for lo := 0; lo < words; lo += batch {
-			b.run(p, b.from(at, lo), min(batch, words-lo), 0)
-			sums.Steps++
+		b.give(p, batch, 0) // a copy, which is not to be part of the graph
+		whole := words / batch * batch
+		steps := func() {
+			for lo := 0; lo < whole; lo += batch {
+				b.run(p, b.from(at, lo), batch, 0)
+			}
 		}
+		if b.Streams() || whole > mostRepeated*batch {
+			steps()
+		} else {
+			b.repeat(batch, steps)
+		}
+		if whole < words { // with other numbers
+			b.run(p, b.from(at, whole), words-whole, 0)
+		}
+		sums.Steps += divide(words, batch)
 	})
 	if err != nil {
 		return err

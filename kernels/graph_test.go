@@ -1,0 +1,225 @@
+//go:build gpu
+
+package kernels
+
+import (
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"gorgonia.org/cu"
+
+	"overcomplete/train"
+)
+
+// From the second epoch on dictionary steps are one graph, but for the last one, which has fewer
+// words. That changes no bits, in whatever order the emulated driver works, and no launches.
+func TestGraph(t *testing.T) {
+	const words, epochs = 100, 4
+	for i, schedule := range schedules {
+		precision, method := []Precision{TF32, FP16}[i/2], []string{"A", "B"}[i%2]
+		t.Run(string(precision)+method, func(t *testing.T) {
+			p := sample(words)
+			p.Hyperparameters.Method = method
+			wholeSteps := words / p.Batch()
+			if words%p.Batch() == 0 || wholeSteps < 2 {
+				t.Fatalf("batches of %d words make a poor test", p.Batch())
+			}
+			if emulated {
+				setting(t, "EMULATED_SCHEDULE", schedule)
+			}
+			train := func(profile bool) (r result, b *Trainer) {
+				b = open(t, p, precision, 0)
+				t.Cleanup(func() { b.Close() })
+				if profile {
+					b.StartProfile()
+				}
+				return trained(t, b, p, epochs), b
+			}
+			want, plain := train(true)
+			got, b := train(false)
+			if plain.graphs[p.Batch()] != nil || b.graphs[p.Batch()] == nil {
+				t.Error("a graph while kernels are timed, or none else")
+			}
+			if !reflect.DeepEqual(got, want) {
+				t.Error("other bits than launch by launch")
+			}
+			limit, err := strconv.ParseInt(memoryFor(t, p, precision, 32, 32), 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			parts, err := newTrainer(Device{Precision: precision, Memory: limit}, p, 32)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer parts.Close()
+			whole := open(t, p, precision, 32) // code steps of other sizes give other sums
+			defer whole.Close()
+			if !parts.Streams() || !reflect.DeepEqual(trained(t, parts, p, epochs), trained(t, whole, p, epochs)) {
+				t.Error("other bits than with words in parts")
+			}
+
+			if !emulated {
+				return
+			}
+			log := func(profile bool) []string { return launches(t, func() error { train(profile); return nil }) }
+			all, graphs := log(false), 0
+			for i, kernel := range all {
+				if name, ok := strings.CutPrefix(kernel, "graph:"); ok {
+					graphs, all[i] = graphs+1, name
+				}
+			}
+			times, err := plain.Profile()
+			if err != nil {
+				t.Fatal(err)
+			}
+			ofSteps := 0
+			for _, k := range times {
+				if strings.HasPrefix(k.Step, "dictionary ") {
+					ofSteps += k.Launches
+				}
+			}
+			if want := ofSteps / (epochs * (wholeSteps + 1)) * (epochs - 1) * wholeSteps; graphs != want {
+				t.Errorf("%d launches by graphs, want %d", graphs, want)
+			}
+			if want := log(true); !reflect.DeepEqual(all, want) {
+				t.Errorf("the launches are\n%v\nwant\n%v", all, want)
+			}
+		})
+	}
+}
+
+// A graph is of one number of words.
+func TestGraphBatches(t *testing.T) {
+	for _, precision := range []Precision{TF32, FP16} {
+		p := sample(100)
+		b, plain := open(t, p, precision, 0), open(t, p, precision, 0)
+		defer b.Close()
+		defer plain.Close()
+		plain.StartProfile()
+		for i, batch := range []int{13, 13, 13, 10, 10, 13, 10, 12, 13} {
+			epoch := func(b *Trainer) (train.Sums, result) {
+				sums, err := b.Epoch(t.Context(), i+1, batch)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sums.DictionarySeconds, sums.CodeSeconds = 0, 0
+				return sums, learned(t, b)
+			}
+			sums, got := epoch(b)
+			wantSums, want := epoch(plain)
+			if sums != wantSums || !reflect.DeepEqual(got, want) {
+				t.Fatalf("%s, epoch %d: other bits than launch by launch", precision, i+1)
+			}
+		}
+		if len(b.graphs) != 3 || b.graphs[13] == nil || b.graphs[10] == nil || b.graphs[12] != nil {
+			t.Errorf("graphs %v", b.graphs)
+		}
+	}
+}
+
+// More dictionary steps than a graph should have are launched one by one.
+func TestManySteps(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	const words = mostRepeated + 1
+	h := train.Paper()
+	h.Atoms, h.DictionarySteps = 1, words
+	p := train.Problem{X: make([]float32, words), Dim: 1, Hyperparameters: h}
+	b := open(t, p, TF32, 0)
+	defer b.Close()
+	b.graphs[1] = nil // as if it were the second epoch
+	if sums := trained(t, b, p, 1).sums; sums.Steps != words || b.graphs[1] != nil {
+		t.Errorf("%d steps, in a graph", sums.Steps)
+	}
+}
+
+// A graph goes on with what state there is, the trainer's own or another's.
+func TestGraphResumed(t *testing.T) {
+	for _, precision := range []Precision{TF32, FP16} {
+		p := sample(100)
+		b := open(t, p, precision, 0)
+		defer b.Close()
+		epoch := func(b *Trainer, epoch int) {
+			t.Helper()
+			if _, err := b.Epoch(t.Context(), epoch, p.Batch()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		epoch(b, 1)
+		epoch(b, 2)
+		restore := saved(t, b)
+		epoch(b, 3)
+		epoch(b, 4)
+		want := learned(t, b)
+
+		other := open(t, p, precision, 0)
+		defer other.Close()
+		for _, b := range []*Trainer{b, other} {
+			restore(b)
+			epoch(b, 3)
+			epoch(b, 4)
+			if b.graphs[p.Batch()] == nil {
+				t.Error("no graph")
+			}
+			if !reflect.DeepEqual(learned(t, b), want) {
+				t.Errorf("%s: resumed, the training comes to other bits", precision)
+			}
+		}
+	}
+}
+
+// A capture that fails says so, and the stream can be used as before.
+func TestCaptureFails(t *testing.T) {
+	if !emulated {
+		t.Skip("needs the emulated driver")
+	}
+	one := shape{words: 1}
+	for want, f := range map[string]func(g *gpu){
+		"capture of a graph .*: StreamCaptureInvalidated":  func(*gpu) { cu.MemAlloc(16) },
+		"cuStreamSynchronize .*: StreamCaptureUnsupported": func(g *gpu) { g.synchronize(g.compute) },
+		"launch of random_codes .*: StreamCaptureInvalidated": func(g *gpu) {
+			cu.MemAlloc(16)
+			g.queue(randomCodes{shape: one}.launch(TF32), g.compute)
+		},
+		// It has not been launched before.
+		"launch of finish_codes .*: StreamCaptureUnsupported": func(g *gpu) { g.queue(finishCodes{shape: one}.launch(TF32), g.compute) },
+	} {
+		b := open(t, sample(20), TF32, 0)
+		leave := b.enter()
+		b.repeat(1, func() {})
+		b.repeat(1, func() { f(b.gpu) })
+		leave()
+		if b.err == nil || !regexp.MustCompile(`^kernels: `+want+`$`).MatchString(b.err.Error()) {
+			t.Errorf("error %v, want %s", b.err, want)
+		}
+		b.err = nil
+		if _, err := b.Epoch(t.Context(), 1, 3); err != nil {
+			t.Errorf("after a capture that failed: %v", err)
+		}
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Launches of a graph are made to fail as others are.
+func TestGraphFaults(t *testing.T) {
+	p := sample(20)
+	p.Hyperparameters.DictionarySteps = 1
+	failEachLaunch(t, "accumulate_tf32 body correlate_tf32 decode_tf32 finish_codes graph:accumulate_tf32 graph:body graph:decode_tf32 graph:totals random_codes totals",
+		func() error {
+			b, err := newTrainer(Device{}, p, 0)
+			if err != nil {
+				return err
+			}
+			defer b.Close()
+			for epoch := 1; epoch <= 2 && err == nil; epoch++ {
+				_, err = b.Epoch(t.Context(), epoch, p.Batch())
+			}
+			return err
+		})
+}
