@@ -179,15 +179,17 @@ struct Accumulate {
 };
 LAYOUT(Accumulate, 56, 4)
 
+// S and Q are floats, or S and √Q are halves, of a scale that the numbers have as well.
+
 struct Correlate {
     float* codes;
-    float* sum_g;           // S, words × atoms
-    float* sum_q;           // Q, words × atoms
+    void* sum_g;            // S, words × atoms
+    void* sum_q;            // Q or √Q, words × atoms
     const float* residuals; // words × dim
     const float* atoms;
-    double gradient;
-    double square;
-    double threshold;
+    double gradient;  // times the scale of S
+    double square;    // times its square
+    double threshold; // times the scale of S
     double rate;
     Shape shape;
     bool nonnegative;
@@ -242,13 +244,13 @@ LAYOUT(UpdateHalf, 128, 6)
 
 struct CorrelateHalf {
     Half* codes;
-    float* sum_g;          // S, words × atoms
-    float* sum_q;          // Q, words × atoms
+    void* sum_g;           // S, words × atoms
+    void* sum_q;           // Q or √Q, words × atoms
     const Half* residuals; // words × dim
     const Half* atoms;
-    double gradient; // over the product's scale
-    double square;   // over its square
-    double threshold;
+    double gradient;  // times the scale of S, over the product's scale
+    double square;    // times the square of the one, over that of the other
+    double threshold; // times the scale of S
     double rate;
     double scale; // of the codes that are written
     Shape shape;

@@ -185,15 +185,17 @@ type accumulate struct {
 
 var _ [56]byte = [unsafe.Sizeof(accumulate{})]byte{}
 
+// S and Q are floats, or S and √Q are halves, of a scale that the numbers have as well.
+
 type correlate struct {
 	codes       pointer[float32]
-	sumG        pointer[float32] // S, words × atoms
-	sumQ        pointer[float32] // Q, words × atoms
+	sumG        pointer[byte]    // S, words × atoms
+	sumQ        pointer[byte]    // Q or √Q, words × atoms
 	residuals   pointer[float32] // words × dim
 	atoms       pointer[float32]
-	gradient    float64
-	square      float64
-	threshold   float64
+	gradient    float64 // times the scale of S
+	square      float64 // times its square
+	threshold   float64 // times the scale of S
 	rate        float64
 	shape       shape
 	nonnegative bool
@@ -252,13 +254,13 @@ var _ [128]byte = [unsafe.Sizeof(updateHalf{})]byte{}
 
 type correlateHalf struct {
 	codes       pointer[half]
-	sumG        pointer[float32] // S, words × atoms
-	sumQ        pointer[float32] // Q, words × atoms
-	residuals   pointer[half]    // words × dim
+	sumG        pointer[byte] // S, words × atoms
+	sumQ        pointer[byte] // Q or √Q, words × atoms
+	residuals   pointer[half] // words × dim
 	atoms       pointer[half]
-	gradient    float64 // over the product's scale
-	square      float64 // over its square
-	threshold   float64
+	gradient    float64 // times the scale of S, over the product's scale
+	square      float64 // times the square of the one, over that of the other
+	threshold   float64 // times the scale of S
 	rate        float64
 	scale       float64 // of the codes that are written
 	shape       shape

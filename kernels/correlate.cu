@@ -8,7 +8,11 @@
 // memory. S and Q are read once and written once,
 // codes are written once, and that is most of what there is to do.
 //
-// Floor, in bytes: 20·words·atoms + 4·(words + atoms)·dim; in flops:
+// The kernels with float16 in their names keep S and √Q instead, as scaled halves, as package
+// cpu does (cpu/simd/state.go says why √Q), and compute with them as floats.
+//
+// Floor, in bytes: 20·words·atoms + 4·(words + atoms)·dim, of which sums that are halves
+// save 8·words·atoms; in flops:
 // 2·words·atoms·dim, three times that for fp32. For 400,000 × 300 → 3000 on an
 // H200: 24.5 GB, 5.7 ms at 4.3 TB/s, and 0.72 Tflop, 2.4 ms if mma.sync does
 // 300 TFLOP/s in TF32. So memory bounds it, and the arithmetic has to hide
@@ -30,17 +34,41 @@ struct Averaging {
     float gradient, square, threshold, rate;
     float lowest; // codes below it become 0
 
-    // code adds an element of p to its sums and returns its new code. A NaN
-    // stays one.
+    // code adds an element of p to its sums, S and Q, or with ROOT S and √Q, and
+    // returns its new code. A NaN stays one, and sums that left the range of halves
+    // in an earlier epoch, and are infinite, make one.
+    template <bool ROOT>
     __device__ __forceinline__ float code(float p, float& sum_g, float& sum_q) const
     {
+        constexpr float EPSILON = 1e-30f;
         sum_g = fmaf(gradient, p, sum_g);
-        sum_q = fmaf(square * p, p, sum_q);
+        float inverse;
+        if (ROOT) {
+            float q = fmaf(square * p, p, fmaf(sum_q, sum_q, EPSILON));
+            q = fmaf(0, sum_g, fmaf(0, q, q));
+            inverse = inverse_sqrt(q);
+            sum_q = q * inverse;
+        } else {
+            sum_q = fmaf(square * p, p, sum_q);
+            inverse = inverse_sqrt(sum_q + EPSILON);
+        }
         float u = fabsf(sum_g) - threshold;
-        float a = copysignf(rate * u * inverse_sqrt(sum_q + 1e-30f), -sum_g);
+        float a = copysignf(rate * u * inverse, -sum_g);
         return u <= 0 || a < lowest ? 0 : a;
     }
 };
+
+// load_sums and store_sums read and write two sums, one after the other.
+__device__ __forceinline__ float2 load_sums(const float* from) { return *reinterpret_cast<const float2*>(from); }
+__device__ __forceinline__ void store_sums(float* to, float2 x) { *reinterpret_cast<float2*>(to) = x; }
+
+__device__ __forceinline__ float2 load_sums(const Half* from)
+{
+    unsigned x = *reinterpret_cast<const unsigned*>(from);
+    return make_float2(first_half(x), second_half(x));
+}
+
+__device__ __forceinline__ void store_sums(Half* to, float2 x) { *reinterpret_cast<unsigned*>(to) = halves(x.x, x.y); }
 
 // store_codes writes two codes, one after the other.
 __device__ __forceinline__ void store_codes(float* to, float2 a, float) { *reinterpret_cast<float2*>(to) = a; }
@@ -49,13 +77,15 @@ __device__ __forceinline__ void store_codes(Half* to, float2 a, float scale)
     *reinterpret_cast<unsigned*>(to) = halves(within_halves(scale * a.x), within_halves(scale * a.y));
 }
 
-// average renews the codes by the product.
-template <typename P, typename Args>
+// average renews the codes by the product, and the sums, which are floats or halves.
+template <typename Sum, typename P, typename Args>
 __device__ __forceinline__ void average(const P& p, const Args& args, float scale)
 {
     const Shape& s = args.shape;
     const Averaging averaging = {float_once(args.gradient), float_once(args.square), float_once(args.threshold),
                                  float_once(args.rate), args.nonnegative ? 0 : __uint_as_float(0xff800000)}; // −∞
+    constexpr bool ROOT = sizeof(Sum) == sizeof(Half);
+    Sum *sum_g = static_cast<Sum*>(args.sum_g), *sum_q = static_cast<Sum*>(args.sum_q);
     p.each_row([&](int row, int column, int i, int half) {
         // All reads of a row come before its first write, to have them under
         // way together.
@@ -64,23 +94,23 @@ __device__ __forceinline__ void average(const P& p, const Args& args, float scal
         UNROLL
         for (int j = 0; j < P::ACROSS; j++)
             if (row < s.words && column + 8 * j < s.code_pitch) {
-                g[j] = *reinterpret_cast<float2*>(args.sum_g + at + 8 * j);
-                q[j] = *reinterpret_cast<float2*>(args.sum_q + at + 8 * j);
+                g[j] = load_sums(sum_g + at + 8 * j);
+                q[j] = load_sums(sum_q + at + 8 * j);
             }
         UNROLL
         for (int j = 0; j < P::ACROSS; j++)
             if (row < s.words && column + 8 * j < s.code_pitch) {
                 float2 a;
-                a.x = averaging.code(p.sums[i][j][2 * half], g[j].x, q[j].x);
-                a.y = averaging.code(p.sums[i][j][2 * half + 1], g[j].y, q[j].y);
-                *reinterpret_cast<float2*>(args.sum_g + at + 8 * j) = g[j];
-                *reinterpret_cast<float2*>(args.sum_q + at + 8 * j) = q[j];
+                a.x = averaging.template code<ROOT>(p.sums[i][j][2 * half], g[j].x, q[j].x);
+                a.y = averaging.template code<ROOT>(p.sums[i][j][2 * half + 1], g[j].y, q[j].y);
+                store_sums(sum_g + at + 8 * j, g[j]);
+                store_sums(sum_q + at + 8 * j, q[j]);
                 store_codes(args.codes + at + 8 * j, a, scale);
             }
     });
 }
 
-template <bool SPLIT>
+template <bool SPLIT, typename Sum>
 __device__ __forceinline__ void correlate(const Correlate& args)
 {
     using P = Product<float, CORRELATE_ROWS, CORRELATE_COLUMNS, CORRELATE_DEPTH, CORRELATE_STAGES, ALONG_ROWS, ALONG_ROWS, SPLIT>;
@@ -89,13 +119,11 @@ __device__ __forceinline__ void correlate(const Correlate& args)
     const Shape& s = args.shape;
     P p;
     p.run(shared, {args.residuals, s.words, s.dim_pitch}, {args.atoms, s.atoms, s.dim_pitch}, s.dim_pitch);
-    average(p, args, 1);
+    average<Sum>(p, args, 1);
 }
 
-extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) correlate_tf32(Correlate args) { correlate<false>(args); }
-extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) correlate_fp32(Correlate args) { correlate<true>(args); }
-
-extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) correlate_fp16(CorrelateHalf args)
+template <typename Sum>
+__device__ __forceinline__ void correlate(const CorrelateHalf& args)
 {
     using P = Product<Half, HALF_CORRELATE_ROWS, HALF_CORRELATE_COLUMNS, HALF_CORRELATE_DEPTH, HALF_CORRELATE_STAGES,
                       ALONG_ROWS, ALONG_ROWS>;
@@ -104,5 +132,12 @@ extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) correlate_fp16(
     const Shape& s = args.shape;
     P p;
     p.run(shared_halves, {args.residuals, s.words, s.dim_pitch}, {args.atoms, s.atoms, s.dim_pitch}, s.dim_pitch);
-    average(p, args, float_once(args.scale));
+    average<Sum>(p, args, float_once(args.scale));
 }
+
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) correlate_tf32(Correlate args) { correlate<false, float>(args); }
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) correlate_fp32(Correlate args) { correlate<true, float>(args); }
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) correlate_fp16(CorrelateHalf args) { correlate<float>(args); }
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) correlate_float16_tf32(Correlate args) { correlate<false, Half>(args); }
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) correlate_float16_fp32(Correlate args) { correlate<true, Half>(args); }
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) correlate_float16_fp16(CorrelateHalf args) { correlate<Half>(args); }

@@ -39,11 +39,8 @@ const (
 // Supports returns nil if GPUs train with these hyperparameters, or else an error that
 // wraps [ErrUnsupported] and names what is of the CPU only.
 func Supports(h model.Hyperparameters) error {
-	switch {
-	case h.Algorithm == "authors":
+	if h.Algorithm == "authors" {
 		return fmt.Errorf("%w: the algorithm authors, which goes word by word", ErrUnsupported)
-	case h.State == "float16":
-		return fmt.Errorf("%w: the state float16", ErrUnsupported)
 	}
 	return nil
 }

@@ -8,7 +8,7 @@
 // # On the device
 //
 // X, S, Q and the codes A are dense matrices in device memory: 4·(L+3K) bytes a
-// word. Tensor cores want A dense. Words that don't fit all at once stay in
+// word; S and √Q are halves with the state float16, 4K bytes less. Tensor cores want A dense. Words that don't fit all at once stay in
 // page-locked host memory and stream through two slots, one being copied while
 // kernels work on the other.
 //

@@ -51,7 +51,12 @@ func (b *bench) read(a array) []float32 {
 // halves puts rows, scaled, into the device's memory as halves. If they are nil, what is there
 // must be overwritten.
 func (b *bench) halves(values []float32, rows, width int, scale float64) array {
-	a := array{rows: rows, width: width, pitch: roundUp(width, 8)}
+	return b.halvesApart(values, rows, width, 8, scale)
+}
+
+// halvesApart is halves with rows that begin a multiple of some elements apart.
+func (b *bench) halvesApart(values []float32, rows, width, unit int, scale float64) array {
+	a := array{rows: rows, width: width, pitch: roundUp(width, unit)}
 	packed := make([]float32, rows*a.pitch/2)
 	for i := range rows {
 		for j := range a.pitch {
@@ -334,87 +339,176 @@ func checkUpdate(b *bench, precision Precision, words, atoms, dim int) {
 	}
 }
 
-func TestCorrelate(t *testing.T) { forShapes(t, checkCorrelate, FP16, TF32, FP32) }
+func TestCorrelate(t *testing.T) { forShapes(t, checkCorrelate(false), FP16, TF32, FP32) }
 
-func checkCorrelate(b *bench, precision Precision, words, atoms, dim int) {
-	const gradient, square, rate = -2, 4, 0.05
-	for _, nonnegative := range []bool{false, true} {
-		r, d := b.normal(words*dim, 0), b.normal(atoms*dim, 0)
+// With S and √Q in halves.
+func TestCorrelateFloat16(t *testing.T) { forShapes(t, checkCorrelate(true), FP16, TF32, FP32) }
+
+func checkCorrelate(halfSums bool) func(b *bench, precision Precision, words, atoms, dim int) {
+	return func(b *bench, precision Precision, words, atoms, dim int) {
+		checkSums(b, precision, halfSums, words, atoms, dim)
+	}
+}
+
+// averaging is what a launch of correlate, of a loss of −2 and 4 for a product of 1, takes.
+type averaging struct {
+	halfSums        bool
+	r, d, g, q      []float32
+	threshold, rate float64
+	nonnegative     bool
+}
+
+// codeScale is that of codes that are halves.
+const codeScale = 1 << 9
+
+// sumScale is that of sums.
+func (a averaging) sumScale() float64 {
+	if a.halfSums {
+		return 8
+	}
+	return 1
+}
+
+// average returns the new codes, S and Q.
+func (b *bench) average(precision Precision, a averaging, words, atoms, dim int) (codes, sumG, sumQ []float32) {
+	const gradient, square = -2, 4
+	scale := a.sumScale()
+	put := func(x []float32, unit int) array {
+		if a.halfSums {
+			return b.halvesApart(x, words, atoms, unit, scale)
+		}
+		return b.pitched(x, words, atoms, unit)
+	}
+	read := func(x array) []float32 {
+		if a.halfSums {
+			return b.readHalves(x, scale)
+		}
+		return b.read(x)
+	}
+	q := slices.Clone(a.q)
+	for i := range q {
+		if a.halfSums {
+			q[i] = float32(math.Sqrt(float64(q[i])))
+		}
+	}
+	var gs, qs array
+	if precision == FP16 {
+		const residualScale, atomScale = 64, 0.125
+		product := residualScale * atomScale / scale
+		residuals, atomRows := b.halves(a.r, words, dim, residualScale), b.halves(a.d, atoms, dim, atomScale)
+		renewed := b.halves(nil, words, atoms, 1)
+		gs, qs = put(a.g, 8), put(q, 8)
+		b.run(correlateHalf{
+			codes: pointer[half](renewed.data), sumG: pointer[byte](gs.data), sumQ: pointer[byte](qs.data),
+			residuals: pointer[half](residuals.data), atoms: pointer[half](atomRows.data),
+			gradient: gradient / product, square: square / product / product, threshold: scale * a.threshold, rate: a.rate,
+			scale: codeScale, shape: newHalfWidths(atoms, dim).shape(words), nonnegative: a.nonnegative,
+		}.launch(a.halfSums))
+		codes = b.readHalves(renewed, codeScale)
+	} else {
+		residuals, atomRows := b.array(a.r, words, dim), b.array(a.d, atoms, dim)
+		renewed := b.array(nil, words, atoms)
+		gs, qs = put(a.g, 4), put(q, 4)
+		b.run(correlate{
+			codes: renewed.data, sumG: pointer[byte](gs.data), sumQ: pointer[byte](qs.data), residuals: residuals.data, atoms: atomRows.data,
+			gradient: scale * gradient, square: scale * scale * square, threshold: scale * a.threshold, rate: a.rate,
+			shape: newWidths(atoms, dim).shape(words), nonnegative: a.nonnegative,
+		}.launch(precision, a.halfSums))
+		codes = b.read(renewed)
+	}
+	sumG, sumQ = read(gs), read(qs)
+	for i := range sumQ {
+		if a.halfSums {
+			sumQ[i] *= sumQ[i]
+		}
+	}
+	return codes, sumG, sumQ
+}
+
+func checkSums(b *bench, precision Precision, halfSums bool, words, atoms, dim int) {
+	a := averaging{halfSums: halfSums, rate: 0.05}
+	scale := a.sumScale()
+	for _, a.nonnegative = range []bool{false, true} {
+		a.r, a.d = b.normal(words*dim, 0), b.normal(atoms*dim, 0)
 		for i := 4; i < words; i += 5 { // Q stays 0 where it is
-			clear(r[i*dim : (i+1)*dim])
+			clear(a.r[i*dim : (i+1)*dim])
 		}
-		g, q := b.normal(words*atoms, 0), b.normal(words*atoms, 0.5)
-		for i := range q {
-			q[i] *= q[i]
+		a.g, a.q = b.normal(words*atoms, 0), b.normal(words*atoms, 0.5)
+		if halfSums {
+			a.g, a.q = rounded(a.g, scale), rounded(a.q, scale)
 		}
-		threshold := 1.5
+		for i := range a.q {
+			a.q[i] *= a.q[i]
+		}
+		a.threshold = 1.5
 		if words == 3 {
-			threshold = 1e6 // all codes are zero
+			a.threshold = 1e6 // all codes are zero
 		}
-		var codes, sumG, sumQ array
-		const codeScale = 1 << 9
-		if precision == FP16 {
-			const scale, atomScale = 64, 0.125
-			residuals, atomRows := b.halves(r, words, dim, scale), b.halves(d, atoms, dim, atomScale)
-			codes, sumG, sumQ = b.halves(nil, words, atoms, 1), b.pitched(g, words, atoms, 8), b.pitched(q, words, atoms, 8)
-			b.run(correlateHalf{
-				codes: pointer[half](codes.data), sumG: sumG.data, sumQ: sumQ.data, residuals: pointer[half](residuals.data),
-				atoms: pointer[half](atomRows.data), gradient: gradient / (scale * atomScale), square: square / (scale * atomScale) / (scale * atomScale),
-				threshold: threshold, rate: rate, scale: codeScale, shape: newHalfWidths(atoms, dim).shape(words), nonnegative: nonnegative,
-			}.launch())
-		} else {
-			residuals, atomRows := b.array(r, words, dim), b.array(d, atoms, dim)
-			codes, sumG, sumQ = b.array(nil, words, atoms), b.array(g, words, atoms), b.array(q, words, atoms)
-			b.run(correlate{
-				codes: codes.data, sumG: sumG.data, sumQ: sumQ.data, residuals: residuals.data, atoms: atomRows.data,
-				gradient: gradient, square: square, threshold: threshold, rate: rate,
-				shape: newWidths(atoms, dim).shape(words), nonnegative: nonnegative,
-			}.launch(precision))
-		}
+		codes, newG, newQ := b.average(precision, a, words, atoms, dim)
 		p, magnitude := multiply(words, atoms, dim,
-			func(i, k int) float32 { return r[i*dim+k] }, func(k, j int) float32 { return d[j*dim+k] })
+			func(i, k int) float32 { return a.r[i*dim+k] }, func(k, j int) float32 { return a.d[j*dim+k] })
 		wantG, wantQ := make([]float64, len(p)), make([]float64, len(p))
 		sizeG, sizeQ := make([]float64, len(p)), make([]float64, len(p))
 		for i := range p {
-			wantG[i], sizeG[i] = float64(g[i])+gradient*p[i], math.Abs(float64(g[i]))+2*magnitude[i]
-			wantQ[i], sizeQ[i] = float64(q[i])+square*p[i]*p[i], float64(q[i])+4*2*magnitude[i]*magnitude[i]
+			wantG[i], sizeG[i] = float64(a.g[i])-2*p[i], math.Abs(float64(a.g[i]))+2*magnitude[i]
+			wantQ[i], sizeQ[i] = float64(a.q[i])+4*p[i]*p[i], float64(a.q[i])+4*2*magnitude[i]*magnitude[i]
+			if halfSums { // which rounds by 2⁻¹¹, and Q by twice as much
+				sizeG[i] += math.Abs(wantG[i]) / 2040 / tolerance[precision]
+				sizeQ[i] += wantQ[i] / 1020 / tolerance[precision]
+			}
 		}
-		newG, newQ := b.read(sumG), b.read(sumQ)
 		b.expect("S", newG, wantG, sizeG, tolerance[precision])
 		b.expect("Q", newQ, wantQ, sizeQ, tolerance[precision])
 
-		// The codes belong to the very S and Q that were written.
-		shrinkage := graph.Shrinkage{Lambda: threshold, Rate: rate}
+		// The codes belong to the very S and Q that were written, or to what was rounded then.
+		shrinkage := graph.Shrinkage{Lambda: scale * a.threshold, Rate: a.rate}
 		zeros := 0
-		var gotCodes []float32
-		if precision == FP16 {
-			gotCodes = b.readHalves(codes, codeScale)
-		} else {
-			gotCodes = b.read(codes)
-		}
-		for i, got := range gotCodes {
-			want := shrinkage.Apply(float64(newG[i]), float64(newQ[i]), 1)
-			if nonnegative {
+		for i, got := range codes {
+			want := shrinkage.Apply(scale*float64(newG[i]), scale*scale*float64(newQ[i]), 1)
+			if a.nonnegative {
 				want = max(want, 0)
 			}
 			if precision == FP16 {
 				want = max(-65504./codeScale, min(want, 65504./codeScale))
 			}
 			// |S| − threshold is rounded to float32 where it may be small.
-			tolerance := 1e-6*math.Abs(want) + 1e-6*rate*math.Abs(float64(newG[i]))/math.Sqrt(float64(newQ[i])+graph.Epsilon)
+			most := a.rate * math.Abs(float64(newG[i])) / math.Sqrt(float64(newQ[i])+graph.Epsilon)
+			tolerance := 1e-6*math.Abs(want) + 1e-6*most
+			if halfSums {
+				tolerance += math.Abs(want)/2040 + most/2040
+			}
 			if precision == FP16 {
 				tolerance += math.Abs(want)/2048 + 0x1p-25/codeScale
 			}
-			if !(math.Abs(float64(got)-want) <= tolerance) || nonnegative && got < 0 {
+			if !(math.Abs(float64(got)-want) <= tolerance) || a.nonnegative && got < 0 {
 				b.t.Fatalf("code %d is %v, want %v", i, got, want)
 			}
 			if got == 0 {
 				zeros++
 			}
 		}
-		if len(p) > 100 && (zeros == 0 || threshold < 2 && zeros == len(p)) {
+		if len(p) > 100 && (zeros == 0 || a.threshold < 2 && zeros == len(p)) {
 			b.t.Errorf("%d of %d codes are zero: a poor test", zeros, len(p))
 		}
+	}
+}
+
+// Sums that have left the range of halves make codes that are none, so that training ends.
+func TestLostSums(t *testing.T) {
+	b := newBench(t)
+	infinity := float32(math.Inf(1))
+	for _, precision := range []Precision{FP16, TF32, FP32} {
+		b.sub(t, string(precision), func() {
+			codes, _, _ := b.average(precision, averaging{
+				halfSums: true, r: []float32{1}, d: make([]float32, 5), threshold: 1, rate: 1,
+				g: []float32{infinity, -infinity, 2, infinity, 2}, q: []float32{1, 1, infinity, infinity, 1},
+			}, 1, 5, 1)
+			for i, code := range codes {
+				if isNaN(code) != (i < 4) || i == 4 && math.Abs(float64(code)+1) > 2e-3 {
+					b.t.Errorf("code %d is %v", i, code)
+				}
+			}
+		})
 	}
 }
 
@@ -533,8 +627,8 @@ func TestLarge(t *testing.T) {
 
 			sumG, sumQ := b.array(make([]float32, words*atoms), words, atoms), b.array(make([]float32, words*atoms), words, atoms)
 			l = run(correlate{
-				codes: codes.data, sumG: sumG.data, sumQ: sumQ.data, residuals: residuals.data, atoms: dictionary.data, gradient: 1, shape: shape,
-			}.launch(p))
+				codes: codes.data, sumG: pointer[byte](sumG.data), sumQ: pointer[byte](sumQ.data), residuals: residuals.data, atoms: dictionary.data, gradient: 1, shape: shape,
+			}.launch(p, false))
 			compare("correlate", l, correlateTile, sumG, dim,
 				func(i, k int) float32 { return x[i*dim+k] }, func(j, k int) float32 { return d[j*dim+k] }, tolerance[p])
 		})
@@ -907,7 +1001,7 @@ func checkBodyHalves(b *bench, rows, width int) {
 	places := []place{{pitch: int64(from.pitch)}, {to.data, int64(to.pitch)}}
 	b.body([]instruction{{opHalves, 1, 0, 1}}, places, []float64{0, scale}, 0, body{input: from.data, rows: int32(rows), width: int32(width)})
 	for i, got := range b.readHalves(to, 1) {
-		if want := fromHalf(toHalf(x[i] * scale)); got != want {
+		if want := fromHalf(toHalf(max(-65504, min(x[i]*scale, 65504)))); got != want {
 			b.t.Fatalf("element %d of %v is %v, want %v", i, x[i], got, want)
 		}
 	}

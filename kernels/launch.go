@@ -68,10 +68,27 @@ func (k accumulate) launch(p Precision) launch {
 	return launch{"accumulate", unsafe.Pointer(&k), accumulateTile.grid(k.shape.atoms, k.shape.dimPitch), bytes, flops}.in(p)
 }
 
-func (k correlate) launch(p Precision) launch {
+// These take whether sums are halves.
+
+func (k correlate) launch(p Precision, halfSums bool) launch {
 	words, atoms, dim := k.shape.floats()
 	bytes, flops := 20*words*atoms+4*(words+atoms)*dim, 2*words*atoms*dim
-	return launch{"correlate", unsafe.Pointer(&k), correlateTile.grid(k.shape.words, k.shape.codePitch), bytes, flops}.in(p)
+	return launch{"correlate", unsafe.Pointer(&k), correlateTile.grid(k.shape.words, k.shape.codePitch), bytes, flops}.sums(halfSums, words*atoms).in(p)
+}
+
+func (k correlateHalf) launch(halfSums bool) launch {
+	words, atoms, dim := k.shape.floats()
+	bytes, flops := 18*words*atoms+2*(words+atoms)*dim, words*atoms*dim
+	return launch{"correlate", unsafe.Pointer(&k), halfCorrelateTile.grid(k.shape.words, k.shape.codePitch), bytes, flops}.sums(halfSums, words*atoms).in(FP16)
+}
+
+// sums takes a kernel for so many sums of each kind that are halves.
+func (l launch) sums(halves bool, n float64) launch {
+	if halves {
+		l.kernel += "_float16"
+		l.bytes -= 8 * n
+	}
+	return l
 }
 
 func (k decodeHalf) launch() launch {
@@ -95,12 +112,6 @@ func (k updateHalf) launch() launch {
 	words, atoms, dim := k.shape.floats()
 	bytes, flops := 2*(words*atoms+words*dim)+18*atoms*dim, 2*words*atoms*dim
 	return launch{"update_fp16", unsafe.Pointer(&k), halfAccumulateTile.grid(k.shape.atoms, k.shape.dimPitch), bytes, flops}
-}
-
-func (k correlateHalf) launch() launch {
-	words, atoms, dim := k.shape.floats()
-	bytes, flops := 18*words*atoms+2*(words+atoms)*dim, words*atoms*dim
-	return launch{"correlate_fp16", unsafe.Pointer(&k), halfCorrelateTile.grid(k.shape.words, k.shape.codePitch), bytes, flops}
 }
 
 func (k fista) launch(p Precision) launch {

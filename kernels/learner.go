@@ -75,11 +75,11 @@ func (l *Learner) prepare() error {
 	}
 	g := l.gpu
 	defer g.enter()()
-	l.gram = stateMatrix{nil, alloc[float32](g, l.atoms*l.codePitch), l.atoms, l.atoms, l.codePitch}
-	l.products = stateMatrix{nil, alloc[float32](g, l.atoms*l.dimPitch), l.atoms, l.dim, l.dimPitch}
+	l.gram = stateMatrix{nil, alloc[float32](g, l.atoms*l.codePitch), l.atoms, l.atoms, l.codePitch, floats}
+	l.products = stateMatrix{nil, alloc[float32](g, l.atoms*l.dimPitch), l.atoms, l.dim, l.dimPitch, floats}
 	l.predicted = alloc[float32](g, l.atoms*l.dimPitch)
 	l.moves, l.square = alloc[float32](g, blockAtoms*l.dimPitch), alloc[float32](g, l.dim*l.dimPitch)
-	l.direction = stateMatrix{nil, upload(g, direction(l.dim)), 1, l.dim, l.dim}
+	l.direction = stateMatrix{nil, upload(g, direction(l.dim)), 1, l.dim, l.dim, floats}
 	l.work, l.eigenvalue = alloc[float64](g, 2*l.dim), alloc[float64](g, 1)
 	return l.prepared()
 }

@@ -114,7 +114,7 @@ func entries(t *testing.T) map[string]string {
 // more steps of a reduction than stages, all remainders of loops that are unrolled.
 func trials(kernel string) (all []func(b *bench)) {
 	add := func(check func(b *bench)) { all = append(all, check) }
-	name, precision, _ := strings.Cut(kernel, "_")
+	name, precision := kernel[:max(0, strings.LastIndex(kernel, "_"))], kernel[strings.LastIndex(kernel, "_")+1:]
 	if p := Precision(precision); p == FP16 || p == TF32 || p == FP32 {
 		type size struct{ rows, columns, depth int } // of the product
 		sizes := []size{
@@ -135,7 +135,9 @@ func trials(kernel string) (all []func(b *bench)) {
 			case "update":
 				add(func(b *bench) { checkUpdate(b, p, s.depth, s.rows, s.columns) })
 			case "correlate":
-				add(func(b *bench) { checkCorrelate(b, p, s.rows, s.columns, s.depth) })
+				add(func(b *bench) { checkSums(b, p, false, s.rows, s.columns, s.depth) })
+			case "correlate_float16":
+				add(func(b *bench) { checkSums(b, p, true, s.rows, s.columns, s.depth) })
 			case "fista":
 				add(func(b *bench) { checkFISTA(b, p, s.rows, s.columns, s.depth) })
 			case "remember":

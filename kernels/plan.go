@@ -14,20 +14,27 @@ import (
 type sizes struct {
 	widths
 	words      int
-	batch      int // most words of a dictionary step
-	codeBatch  int // words of a code step
-	storePitch int // from one word's codes to the next one's, in units of 4 bytes
+	batch      int  // most words of a dictionary step
+	codeBatch  int  // words of a code step
+	halfSums   bool // whether S and √Q are kept, in halves
+	storePitch int  // from one word's codes to the next one's, in units of 4 bytes
+	sumPitch   int  // and from its sums
 }
 
 // newSizes chooses the words of a code step to suit the kernels, where codeBatch is 0.
 func newSizes(p train.Problem, precision Precision, codeBatch int) sizes {
 	s := sizes{
 		widths: newWidths(p.Hyperparameters.Atoms, p.Dim), words: p.Len(), batch: min(p.Batch(), p.Len()), codeBatch: codeBatch,
+		halfSums: p.Hyperparameters.State == "float16",
 	}
 	s.storePitch = s.codePitch
 	if precision == FP16 {
 		s.widths = newHalfWidths(s.atoms, s.dim)
 		s.storePitch = s.codePitch / 2
+	}
+	s.sumPitch = s.codePitch
+	if s.halfSums {
+		s.sumPitch = s.codePitch / 2
 	}
 	if s.codeBatch == 0 {
 		// Tiles enough for every multiprocessor a few times over. It depends on
@@ -48,7 +55,7 @@ func (s sizes) rows(a graph.Axis) int {
 
 // wordBytes is what a word takes on the device: its vector, its code, S and Q.
 func (s sizes) wordBytes() int64 {
-	return 4 * (int64(s.dimPitch) + 2*int64(s.codePitch) + int64(s.storePitch))
+	return 4 * (int64(s.dimPitch) + int64(s.storePitch) + 2*int64(s.sumPitch))
 }
 
 // fixedBytes is what does not depend on the number of words on the device. It

@@ -176,11 +176,12 @@ func (b *Trainer) multiply(p *program, s graph.Step, at parts[pointer[float32]],
 			residuals: vector(s.Residuals), shape: shape,
 		}.launch(b.precision), g.compute)
 	case *graph.Correlate:
+		sums := b.scales.sums
 		g.queue(correlate{
-			codes: at.codes, sumG: at.sumG, sumQ: at.sumQ, residuals: vector(s.Residuals), atoms: vector(s.Atoms),
-			gradient: s.Gradient, square: s.Square, threshold: float64(epoch) * s.Lambda, rate: s.Rate,
+			codes: at.codes, sumG: pointer[byte](at.sumG), sumQ: pointer[byte](at.sumQ), residuals: vector(s.Residuals), atoms: vector(s.Atoms),
+			gradient: sums * s.Gradient, square: sums * sums * s.Square, threshold: sums * float64(epoch) * s.Lambda, rate: s.Rate,
 			shape: shape, nonnegative: s.Nonnegative,
-		}.launch(b.precision), g.compute)
+		}.launch(b.precision, b.halfSums), g.compute)
 	}
 }
 
@@ -218,12 +219,13 @@ func (b *Trainer) multiplyHalves(p *program, s graph.Step, at parts[pointer[floa
 	case *graph.Correlate:
 		residuals, scale := factor(s.Residuals)
 		atoms, scaleAtoms := factor(s.Atoms)
-		scale *= scaleAtoms
+		sums := b.scales.sums
+		scale *= scaleAtoms / sums
 		g.queue(correlateHalf{
-			codes: codes, sumG: at.sumG, sumQ: at.sumQ, residuals: residuals, atoms: atoms,
-			gradient: s.Gradient / scale, square: s.Square / scale / scale, threshold: float64(epoch) * s.Lambda, rate: s.Rate,
+			codes: codes, sumG: pointer[byte](at.sumG), sumQ: pointer[byte](at.sumQ), residuals: residuals, atoms: atoms,
+			gradient: s.Gradient / scale, square: s.Square / scale / scale, threshold: sums * float64(epoch) * s.Lambda, rate: s.Rate,
 			scale: b.scales.codes, shape: shape, nonnegative: s.Nonnegative,
-		}.launch(), g.compute)
+		}.launch(b.halfSums), g.compute)
 	}
 }
 

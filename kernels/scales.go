@@ -8,13 +8,13 @@ import (
 	"overcomplete/train"
 )
 
-// scales are what factors that are halves are multiplied by: powers of two, chosen so that
-// no factor leaves the range of halves, whose largest is 65504. Those that are 2⁻²⁴ of the
-// largest have all 11 bits still, and smaller ones lose some.
-type scales struct{ codes, residuals, dictionary, steps float64 }
+// scales are what numbers that are halves are multiplied by: powers of two, chosen so that
+// none leaves the range of halves, whose largest is 65504. Those that are 2⁻²⁴ of the
+// largest have all 11 bits still, and smaller ones lose some. Where floats are kept, it is 1.
+type scales struct{ codes, residuals, dictionary, steps, sums float64 }
 
-// newScales returns the scales for a problem. They follow from bounds, and so are the same
-// for all of a training, in whatever parts:
+// newScales returns the scales for a problem. Those of factors follow from bounds, and so are
+// the same for all of a training, in whatever parts:
 //
 //	|a| ≤ η√t    as |u| ≤ Σ|g| ≤ √(t·Σg²) = √(t·Q); before the first epoch |a| < 1
 //	|r| ≤ 2‖x‖   after damping, as ‖aD‖ ≤ ‖x‖; what steps of the dictionary add has much room
@@ -22,8 +22,14 @@ type scales struct{ codes, residuals, dictionary, steps float64 }
 //	|D| ≤ |D₀| + η√(V·t·(1 + ln H/H₁))    of all such steps
 //
 // There is room for a million epochs. Beyond the range, factors are its end.
-func newScales(p train.Problem) scales {
+//
+// S and √Q are of the size of 2tXDᵀ. For no D they have a useful bound: they are scaled as if
+// the longest vector had the norm 4, near those that the CPU does without a scale for. As a
+// scale takes nothing from a number, each device can go on with the sums of the other.
+// Sums of more than 16,000 times the norm, like the CPU's beyond the range, end the training.
+func newScales(p train.Problem, precision Precision) scales {
 	h := p.Hyperparameters
+	s := scales{codes: 1, sums: 1}
 	var norm, atom float64
 	for i := 0; i < len(p.X); i += p.Dim {
 		var square float64
@@ -32,15 +38,19 @@ func newScales(p train.Problem) scales {
 		}
 		norm = math.Max(norm, math.Sqrt(square))
 	}
-	for _, v := range p.InitialDictionary() {
-		atom = math.Max(atom, math.Abs(float64(v)))
+	if h.State == "float16" {
+		s.sums = scale(4, norm)
 	}
-	return scales{
-		codes:      scale(1<<15, math.Max(1, 1024*h.Rate)),
-		residuals:  scale(1<<10, 2*norm),
-		dictionary: scale(1<<10, atom+16*h.Rate*math.Sqrt(float64(p.Len()))),
-		steps:      scale(1<<12, math.Sqrt(float64(p.Batch()))),
+	if precision == FP16 {
+		for _, v := range p.InitialDictionary() {
+			atom = math.Max(atom, math.Abs(float64(v)))
+		}
+		s.codes = scale(1<<15, math.Max(1, 1024*h.Rate))
+		s.residuals = scale(1<<10, 2*norm)
+		s.dictionary = scale(1<<10, atom+16*h.Rate*math.Sqrt(float64(p.Len())))
+		s.steps = scale(1<<12, math.Sqrt(float64(p.Batch())))
 	}
+	return s
 }
 
 // scale is the largest power of two that makes a number no larger than most; 1 where that is

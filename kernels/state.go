@@ -4,8 +4,10 @@ package kernels
 
 import (
 	"fmt"
+	"math"
 	"unsafe"
 
+	"overcomplete/internal/npy"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -32,18 +34,16 @@ func (b *Trainer) Restore(dictionary []float32, codes *vectors.CSR) error {
 	toDevice(g, b.dictionary, pitched(dictionary, b.dim, b.dimPitch), g.compute)
 	b.halve()
 	b.fresh = false
-	return g.eachPart(stateMatrix{b.host.codes, b.slots[0].codes, b.words, b.storePitch, b.storePitch}, b.codeBatch, func(p matrixPart) error {
+	all := stateMatrix{b.host.codes, b.slots[0].codes, b.words, b.atoms, b.storePitch, floats}
+	if b.precision == FP16 {
+		all.kept = kept{halves: true, scale: b.scales.codes}
+	}
+	return g.eachPart(all, b.codeBatch, func(p matrixPart) error {
 		clear(p.rows)
-		for i := range len(p.rows) / b.storePitch {
+		for i := range len(p.rows) / b.atoms {
 			index, value := codes.Row(p.first + i)
-			row := p.rows[i*b.storePitch : (i+1)*b.storePitch]
-			halves := unsafe.Slice((*half)(unsafe.Pointer(&row[0])), 2*len(row))
 			for j, k := range index {
-				if b.precision == FP16 {
-					halves[k] = toHalf(value[j] * float32(b.scales.codes))
-				} else {
-					row[k] = value[j]
-				}
+				p.rows[i*b.atoms+int(k)] = value[j]
 			}
 		}
 		return p.write()
@@ -55,18 +55,71 @@ func (b *Trainer) Restore(dictionary []float32, codes *vectors.CSR) error {
 type stateMatrix struct {
 	host               []float32
 	device             pointer[float32]
-	rows, width, pitch int
+	rows, width, pitch int // the pitch in units of 4 bytes
+	kept
 }
 
+// kept is how numbers of a matrix are in memory.
+type kept struct {
+	halves bool    // not floats, and
+	scale  float64 // then so many times what they stand for,
+	roots  bool    // or what their squares stand for
+}
+
+var floats kept
+
 func (b *Trainer) part(m model.Matrix) stateMatrix {
-	switch m {
+	switch sums := (kept{halves: b.halfSums, scale: b.scales.sums}); m {
 	case model.SquaredGradients:
-		return stateMatrix{nil, b.squares, b.atoms, b.dim, b.dimPitch}
+		return stateMatrix{nil, b.squares, b.atoms, b.dim, b.dimPitch, floats}
 	case model.GradientSums:
-		return stateMatrix{b.host.sumG, b.slots[0].sumG, b.words, b.atoms, b.codePitch}
+		return stateMatrix{b.host.sumG, b.slots[0].sumG, b.words, b.atoms, b.sumPitch, sums}
 	default:
-		return stateMatrix{b.host.sumQ, b.slots[0].sumQ, b.words, b.atoms, b.codePitch}
+		sums.roots = true
+		return stateMatrix{b.host.sumQ, b.slots[0].sumQ, b.words, b.atoms, b.sumPitch, sums}
 	}
+}
+
+// unpack gets rows, without padding, from what is in memory.
+func (m stateMatrix) unpack(rows, memory []float32) {
+	if !m.halves {
+		copyRows(rows, m.width, memory, m.pitch)
+		return
+	}
+	for i := range len(rows) / m.width {
+		halves := halvesIn(memory[i*m.pitch : (i+1)*m.pitch])
+		for j := range m.width {
+			x := npy.Float16(halves[j].bits) / float32(m.scale)
+			if m.roots {
+				x *= x // exactly, in 22 bits
+			}
+			rows[i*m.width+j] = x
+		}
+	}
+}
+
+// pack puts rows into memory.
+func (m stateMatrix) pack(memory, rows []float32) {
+	if !m.halves {
+		copyRows(memory, m.pitch, rows, m.width)
+		return
+	}
+	clear(memory)
+	for i := range len(rows) / m.width {
+		halves := halvesIn(memory[i*m.pitch : (i+1)*m.pitch])
+		for j := range m.width {
+			x := rows[i*m.width+j]
+			if m.roots {
+				x = float32(math.Sqrt(float64(x)))
+			}
+			halves[j] = toHalf(x * float32(m.scale))
+		}
+	}
+}
+
+// halvesIn are the halves that memory holds.
+func halvesIn(memory []float32) []half {
+	return unsafe.Slice((*half)(unsafe.Pointer(&memory[0])), 2*len(memory))
 }
 
 // matrixPart is some rows of a matrix, without padding.
@@ -106,18 +159,18 @@ func (g *gpu) eachPart(m stateMatrix, most int, f func(matrixPart) error) error 
 		p := matrixPart{rows: memory[:n*m.width], first: first}
 		if m.host != nil {
 			at := m.host[first*m.pitch : (first+n)*m.pitch]
-			p.read = func() error { copyRows(p.rows, m.width, at, m.pitch); return nil }
-			p.write = func() error { copyRows(at, m.pitch, p.rows, m.width); return nil }
+			p.read = func() error { m.unpack(p.rows, at); return nil }
+			p.write = func() error { m.pack(at, p.rows); return nil }
 		} else {
 			at, padded := m.device.at(first*m.pitch), padded[:n*m.pitch]
 			p.read = func() error {
 				toHost(g, padded, at, g.compute)
 				g.synchronize(g.compute)
-				copyRows(p.rows, m.width, padded, m.pitch)
+				m.unpack(p.rows, padded)
 				return g.err
 			}
 			p.write = func() error {
-				copyRows(padded, m.pitch, p.rows, m.width)
+				m.pack(padded, p.rows)
 				toDevice(g, at, padded, g.compute)
 				g.synchronize(g.compute)
 				return g.err

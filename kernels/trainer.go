@@ -23,7 +23,7 @@ type Trainer struct {
 	*gpu
 	sizes
 	precision Precision
-	scales    scales // for FP16
+	scales    scales
 	seed      uint64
 	progress  func(int)
 
@@ -31,7 +31,8 @@ type Trainer struct {
 
 	dictionary pointer[float32] // D, K×L
 	squares    pointer[float32] // H, K×L
-	// For FP16 D once more, in halves. Codes are halves then, two for each float32.
+	// For FP16 D once more, in halves. Codes are halves then, two for each float32, as are
+	// sums of the state float16.
 	dictionaryHalves pointer[half]
 	products         [graph.SquaresProduct + 1]pointer[float32]
 	rowNumbers       pointer[float64] // a row of them for each number
@@ -86,11 +87,8 @@ func newTrainer(d Device, p train.Problem, codeBatch int) (*Trainer, error) {
 		return nil, err
 	}
 	b := &Trainer{
-		gpu: g, sizes: newSizes(p, precision, codeBatch), precision: precision, scales: scales{codes: 1},
+		gpu: g, sizes: newSizes(p, precision, codeBatch), precision: precision, scales: newScales(p, precision),
 		seed: p.Hyperparameters.Seed, progress: p.Words, fresh: true,
-	}
-	if precision == FP16 {
-		b.scales = newScales(p)
 	}
 	if b.progress == nil {
 		b.progress = func(int) {}
@@ -172,14 +170,14 @@ func (b *Trainer) fill(p train.Problem, dictionaryStep, codeStep *executable) (e
 	slots := 1
 	if !resident {
 		slots = 2
-		codes := b.words * b.codePitch
-		b.host.codes, b.host.sumG, b.host.sumQ = g.allocHost(b.words*b.storePitch), g.allocHost(codes), g.allocHost(codes)
+		sums := b.words * b.sumPitch
+		b.host.codes, b.host.sumG, b.host.sumQ = g.allocHost(b.words*b.storePitch), g.allocHost(sums), g.allocHost(sums)
 		b.host.x = g.allocHost(b.words * b.dimPitch)
 	}
 	for range slots {
-		codes := b.slotWords * b.codePitch
+		sums := b.slotWords * b.sumPitch
 		s := &slot{loaded: g.event(cu.DisableTiming), computed: g.event(cu.DisableTiming), stored: g.event(cu.DisableTiming)}
-		s.codes, s.sumG, s.sumQ = alloc[float32](g, b.slotWords*b.storePitch), alloc[float32](g, codes), alloc[float32](g, codes)
+		s.codes, s.sumG, s.sumQ = alloc[float32](g, b.slotWords*b.storePitch), alloc[float32](g, sums), alloc[float32](g, sums)
 		s.x = alloc[float32](g, b.slotWords*b.dimPitch)
 		b.slots = append(b.slots, s)
 	}
@@ -197,8 +195,8 @@ func (b *Trainer) fill(p train.Problem, dictionaryStep, codeStep *executable) (e
 
 // reset gives words the state before training: random codes, and S and Q of zeros.
 func (b *Trainer) reset(at parts[pointer[float32]], first, words int, s cu.Stream) {
-	zero(b.gpu, at.sumG, words*b.codePitch, s)
-	zero(b.gpu, at.sumQ, words*b.codePitch, s)
+	zero(b.gpu, at.sumG, words*b.sumPitch, s)
+	zero(b.gpu, at.sumQ, words*b.sumPitch, s)
 	b.gpu.queue(randomCodes{
 		codes: pointer[byte](at.codes), firstWord: int64(first), seed: b.seed, most: train.InitialCodeScale(b.atoms), scale: b.scales.codes,
 		shape: b.shape(words),
@@ -207,8 +205,8 @@ func (b *Trainer) reset(at parts[pointer[float32]], first, words int, s cu.Strea
 
 // from returns the state of the words of p from the one at index i on.
 func (b *Trainer) from(p parts[pointer[float32]], i int) parts[pointer[float32]] {
-	codes := i * b.codePitch
-	return parts[pointer[float32]]{p.x.at(i * b.dimPitch), p.codes.at(i * b.storePitch), p.sumG.at(codes), p.sumQ.at(codes)}
+	sums := i * b.sumPitch
+	return parts[pointer[float32]]{p.x.at(i * b.dimPitch), p.codes.at(i * b.storePitch), p.sumG.at(sums), p.sumQ.at(sums)}
 }
 
 // Epoch implements [train.Trainer].
@@ -376,7 +374,7 @@ func (b *Trainer) storeSlot(s *slot, first, words int) {
 // at is the state of some words in host memory.
 func (b *Trainer) at(h parts[[]float32], first, words int) parts[[]float32] {
 	rows := func(m []float32, pitch int) []float32 { return m[first*pitch : (first+words)*pitch] }
-	return parts[[]float32]{rows(h.x, b.dimPitch), rows(h.codes, b.storePitch), rows(h.sumG, b.codePitch), rows(h.sumQ, b.codePitch)}
+	return parts[[]float32]{rows(h.x, b.dimPitch), rows(h.codes, b.storePitch), rows(h.sumG, b.sumPitch), rows(h.sumQ, b.sumPitch)}
 }
 
 // Dictionary implements [train.Trainer].

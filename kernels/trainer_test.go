@@ -19,6 +19,7 @@ import (
 
 	"gorgonia.org/cu"
 
+	"overcomplete/cpu"
 	"overcomplete/encode"
 	"overcomplete/encode/encodetest"
 	"overcomplete/graph"
@@ -41,13 +42,23 @@ func setting(t *testing.T, name, value string) {
 // schedules are the orders in which the emulated driver does the work of streams.
 var schedules = []string{"lazy", "eager", "copies", "kernels"}
 
-func TestTrainer(t *testing.T) {
-	backendtest.Run(t, "minibatch", backendtest.Float32, func(p train.Problem, workers int) (train.Trainer, error) {
-		codeBatch := 0
-		if workers > 0 { // so that there are several
-			codeBatch = 64
-		}
-		return newTrainer(Device{Precision: FP32}, p, codeBatch)
+func TestTrainer(t *testing.T) { backendtest.Run(t, "minibatch", backendtest.Float32, newFP32) }
+
+func newFP32(p train.Problem, workers int) (train.Trainer, error) {
+	codeBatch := 0
+	if workers > 0 { // so that there are several
+		codeBatch = 64
+	}
+	return newTrainer(Device{Precision: FP32}, p, codeBatch)
+}
+
+// Sums in float16 were rounded to 2⁻¹², 2.4e-4, in each of two epochs before the third, as
+// the CPU's are.
+func TestTrainerFloat16(t *testing.T) {
+	const float16 = 2e-3
+	backendtest.Run(t, "minibatch", float16, func(p train.Problem, workers int) (train.Trainer, error) {
+		p.Hyperparameters.State = "float16"
+		return newFP32(p, workers)
 	})
 }
 
@@ -300,12 +311,13 @@ func TestTraining(t *testing.T) {
 	}
 }
 
-// Vectors of any scale agree as well with factors of 11 bits of which one scale fits all, and
-// so do those among which one is much longer than the others.
+// Vectors of any scale agree as well with factors, and sums, of 11 bits of which one scale fits
+// all, and so do those among which one is much longer than the others.
 func TestNorms(t *testing.T) {
 	const words, epochs = 200, 4
 	for name, change := range map[string]func(x []float32){
 		"1": func(x []float32) { resize(x, 1) }, "3": func(x []float32) { resize(x, 3) }, "300": func(x []float32) { resize(x, 300) },
+		"1e5":                func(x []float32) { resize(x, 1e5) },
 		"1, and one of 1000": func(x []float32) { resize(x, 1); resize(x[:21], 1000) },
 	} {
 		p := sample(words)
@@ -315,13 +327,16 @@ func TestNorms(t *testing.T) {
 			return s.Loss + p.Hyperparameters.Lambda*s.L1, 1 - float64(s.Nonzeros)/float64(words*p.Hyperparameters.Atoms)
 		}
 		want, wantSparsity := measured(trainedNew(t, p, FP32, 0, epochs).sums)
-		got, sparsity := measured(trainedNew(t, p, FP16, 0, epochs).sums)
-		t.Logf("norm %s: objective %.5g (fp32 %.5g), sparsity %.4f (%.4f)", name, got, want, sparsity, wantSparsity)
-		if d := got/want - 1; !(d < 0.005 && d > -0.005) {
-			t.Errorf("norm %s: objective %v, want %v", name, got, want)
-		}
-		if d := sparsity - wantSparsity; !(d < 0.001 && d > -0.001) {
-			t.Errorf("norm %s: sparsity %v, want %v", name, sparsity, wantSparsity)
+		for _, state := range []string{"float32", "float16"} {
+			p.Hyperparameters.State = state
+			got, sparsity := measured(trainedNew(t, p, FP16, 0, epochs).sums)
+			t.Logf("norm %s, %s: objective %.5g (fp32 %.5g), sparsity %.4f (%.4f)", name, state, got, want, sparsity, wantSparsity)
+			if d := got/want - 1; !(d < 0.005 && d > -0.005) {
+				t.Errorf("norm %s, %s: objective %v, want %v", name, state, got, want)
+			}
+			if d := sparsity - wantSparsity; !(d < 0.001 && d > -0.001) {
+				t.Errorf("norm %s, %s: sparsity %v, want %v", name, state, sparsity, wantSparsity)
+			}
 		}
 	}
 }
@@ -338,13 +353,15 @@ func resize(x []float32, norm float64) {
 // Words that don't fit on the device go through it in parts, to the same bits in
 // all orders that the emulated driver can do its streams' work in.
 func TestWordsInParts(t *testing.T) {
-	wordsInParts(t, TF32, schedules, 64, 96, 128)
-	wordsInParts(t, FP16, schedules[:2], 96)
+	wordsInParts(t, TF32, "float32", schedules, 64, 96, 128)
+	wordsInParts(t, FP16, "float32", schedules[:2], 96)
+	wordsInParts(t, FP16, "float16", schedules[:2], 96)
 }
 
-func wordsInParts(t *testing.T, precision Precision, schedules []string, slots ...int) {
+func wordsInParts(t *testing.T, precision Precision, sums string, schedules []string, slots ...int) {
 	const words, codeBatch = 300, 32
 	p := sample(words)
+	p.Hyperparameters.State = sums
 	whole := trainedNew(t, p, precision, codeBatch, 3)
 	for _, schedule := range schedules {
 		for _, slot := range slots {
@@ -371,15 +388,17 @@ func TestPartsResumed(t *testing.T) {
 	for _, schedule := range schedules {
 		t.Run(schedule, func(t *testing.T) {
 			setting(t, "EMULATED_SCHEDULE", schedule)
-			partsResumed(t, TF32)
+			partsResumed(t, TF32, "float32")
 		})
 	}
-	t.Run("fp16", func(t *testing.T) { partsResumed(t, FP16) })
+	t.Run("fp16", func(t *testing.T) { partsResumed(t, FP16, "float32") })
+	t.Run("float16", func(t *testing.T) { partsResumed(t, FP16, "float16") })
 }
 
-func partsResumed(t *testing.T, precision Precision) {
+func partsResumed(t *testing.T, precision Precision, sums string) {
 	const words, codeBatch = 300, 32
 	p := sample(words)
+	p.Hyperparameters.State = sums
 	setting(t, "EMULATED_MEMORY", memoryFor(t, p, precision, 64, codeBatch))
 	epoch := func(b *Trainer, epoch int) {
 		t.Helper()
@@ -431,6 +450,47 @@ func saved(t *testing.T, b *Trainer) (restore func(b *Trainer)) {
 				return nil
 			}); err != nil {
 				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// Sums in float16 go from the CPU to a GPU and back as they are.
+func TestStateExchanged(t *testing.T) {
+	p := sample(40)
+	p.Hyperparameters.State = "float16"
+	for _, precision := range []Precision{FP16, TF32} {
+		trainers := make([]train.Resumable, 3)
+		for i := range trainers {
+			var device train.Device = cpu.Device{}
+			if i == 1 {
+				device = Device{Precision: precision}
+			}
+			b, err := device.Trainer(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer b.Close()
+			trainers[i] = b.(train.Resumable)
+		}
+		if _, err := trainers[0].Epoch(t.Context(), 1, p.Batch()); err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range []model.Matrix{model.GradientSums, model.SquareSums} {
+			var all [3][]float32
+			for i, b := range trainers {
+				if i > 0 {
+					rest := all[i-1]
+					if err := b.RestoreMatrix(m, func(part []float32) error { rest = rest[copy(part, rest):]; return nil }); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := b.SaveMatrix(m, func(part []float32) error { all[i] = append(all[i], part...); return nil }); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !slices.Equal(all[0], all[1]) || !slices.Equal(all[1], all[2]) || slices.Max(all[0]) == 0 {
+				t.Errorf("%s: %s changes on its way to the GPU or back", precision, m)
 			}
 		}
 	}
@@ -699,7 +759,6 @@ func TestTrainerErrors(t *testing.T) {
 		"there is no GPU 7":                       func(d *Device, _ *train.Problem) { d.Index = 7 },
 		"0 numbers are no vectors of length 21":   func(_ *Device, p *train.Problem) { p.X = nil },
 		"20 numbers are no vectors of len":        func(_ *Device, p *train.Problem) { p.X = p.X[:20] },
-		"no GPU does this: the state float16":     func(_ *Device, p *train.Problem) { p.Hyperparameters.State = "float16" },
 		"no GPU does this: the algorithm authors": func(_ *Device, p *train.Problem) { p.Hyperparameters.Algorithm = "authors" },
 	} {
 		d, p := Device{}, sample(10)

@@ -217,7 +217,6 @@ func TestRefuses(t *testing.T) {
 		{"train --recipe paper in.txt -o model --device cuda:", []string{`--device is "cuda:"`}},
 		{"train --recipe paper in.txt -o model --device cuda:-1", []string{`--device is "cuda:-1"`}},
 		{"train --recipe paper in.txt -o model --device cuda --algorithm authors", []string{"algorithm authors", "--device cuda"}},
-		{"train --recipe paper in.txt -o model --device cuda --state float16", []string{"state float16", "--device cuda"}},
 		{"train --recipe paper in.txt -o model --state float64", []string{`--state is "float64"`, "float32 or float16"}},
 		{"train --recipe paper in.txt -o model --device cuda --workers 3", []string{"--workers", "--device cuda"}},
 		{"train --recipe paper in.txt -o model --precision fp8", []string{`--precision is "fp8"`, "fp16, tf32 or fp32"}},

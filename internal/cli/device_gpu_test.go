@@ -71,14 +71,17 @@ func TestGPUProgram(t *testing.T) {
 	for _, method := range []string{"A", "B"} {
 		t.Run("trains as on the CPU, method "+method, func(t *testing.T) {
 			last := make(map[string]model.Epoch)
-			for device, says := range map[string]string{"cpu": "on the CPU, ", "cuda": "tf32", "auto": "tf32", "fp16": "fp16"} {
+			for device, says := range map[string]string{"cpu": "on the CPU, ", "cuda": "tf32", "auto": "tf32", "fp16": "fp16", "float16": "fp16"} {
 				flags := "--device " + device
 				want := "cpu "
 				if device != "cpu" {
 					want, says = "cuda 8.0 "+says, "on GPU 0, Emulated GPU, "+says+"\n"
 				}
-				if device == "fp16" {
+				switch device {
+				case "fp16":
 					flags = "--device cuda --precision fp16"
+				case "float16":
+					flags = "--device cuda --precision fp16 --state float16"
 				}
 				code, _, stderr := p.run(t, "train --recipe paper large.txt -o "+device+" --epochs 6 --force --method "+method+" "+flags)
 				if code != 0 || !strings.Contains(stderr, "training "+says) {
@@ -92,7 +95,7 @@ func TestGPUProgram(t *testing.T) {
 				defer os.RemoveAll(device)
 			}
 			// The devices' products round differently: factors have 11 bits.
-			for _, device := range []string{"cuda", "fp16"} {
+			for _, device := range []string{"cuda", "fp16", "float16"} {
 				if d := last[device].Objective/last["cpu"].Objective - 1; math.Abs(d) > 0.005 {
 					t.Errorf("%s: objectives %v and %v", device, last[device].Objective, last["cpu"].Objective)
 				}
@@ -120,7 +123,6 @@ func TestGPUProgram(t *testing.T) {
 		{"failed kernel", "--device cuda", "EMULATED_FAIL_LAUNCH=9", exitFailed, "LaunchFailed"},
 		{"lost device", "--device cuda", "EMULATED_LOSE_DEVICE=30", exitFailed, "kernels: "},
 		{"failed kernel, auto", "", "EMULATED_FAIL_LAUNCH=9", exitFailed, "LaunchFailed"},
-		{"float16 sums on the CPU only", "--device cuda --state float16", "", exitUsage, "state float16"},
 		{"words' codes on the CPU only", "--device cuda --algorithm authors", "", exitUsage, "algorithm authors"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

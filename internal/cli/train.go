@@ -98,7 +98,7 @@ Method A learns codes of either sign. Method B learns nonnegative codes, of whic
 	flags.IntVar(&f.DictionarySteps, "dictionary-steps", f.DictionarySteps, "dictionary steps an epoch; best: or fewer, so that each has 256 words")
 	flags.Uint64Var(&f.Seed, "seed", f.Seed, "seed of all that is random")
 	f.registerInput(cmd)
-	flags.StringVar(&f.State, "state", f.State, "paper: what to keep sums of gradients as: float32, 8 bytes for each word and dimension, or float16, half of it, rounded (CPU only)")
+	flags.StringVar(&f.State, "state", f.State, "paper: what to keep sums of gradients as: float32, 8 bytes for each word and dimension, or float16, half of it, rounded")
 	f.registerTrainingDevice(cmd)
 	flags.DurationVar(&f.checkpoint, "checkpoint", 0, "save what it takes to go on with the training at this interval, such as 5m, and when interrupted")
 	flags.BoolVar(&f.resume, "resume", false, "go on with the checkpoint in MODEL, if there is one, to the result of a training never stopped")

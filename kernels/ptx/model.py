@@ -105,10 +105,11 @@ Launch = collections.namedtuple("Launch", "kernel clocks l2 dram")  # clocks of 
 
 
 class Epoch:
-    """The launches of an epoch on a GPU, in a precision."""
+    """The launches of an epoch on a GPU, in a precision, with sums of a state."""
 
-    def __init__(self, gpu, precision, codes):
-        self.gpu, self.precision, self.codes = gpu, precision, codes
+    def __init__(self, gpu, precision, state, codes):
+        self.gpu, self.precision, self.state, self.codes = gpu, precision, state, codes
+        self.name = precision if state == "float32" else f"{precision}, --state {state}"
         self.factor = 2 if precision == "fp16" else 4  # bytes
         self.launches = collections.Counter()
         words = math.ceil(WORDS / STEPS)
@@ -136,8 +137,8 @@ class Epoch:
         batches = WORDS / words
         self.add(batches, self.product("decode", words, DIM, ATOMS, vectors, factors))
         self.add(batches, self.rows(words, 1 + halves, 0, 3 + halves / 2, 3 * vectors))  # R
-        state = 4 * codes + factors  # S and Q, read and written, and new codes
-        self.add(batches, self.product("correlate", words, ATOMS, DIM, state, state + vectors))
+        sums = {"float32": 4, "float16": 2}[state] * codes  # S and Q, read and written
+        self.add(batches, self.product("correlate", words, ATOMS, DIM, sums + factors, sums + factors + vectors))
         self.add(batches, self.product("decode", words, DIM, ATOMS, vectors, factors))
         self.add(batches, self.rows(words, 5, 3, 2, 2 * vectors))  # β, the loss
         self.add(batches, self.finish(words, 1.5 * factors))  # if half of the rows are scaled
@@ -151,12 +152,13 @@ class Epoch:
         the depth of a tile."""
         tile = kernel if self.factor == 4 else "half_" + {"update": "accumulate"}.get(kernel, kernel)
         size = lambda what: constants[f"{tile}_{what}".upper()]
-        code = self.codes[self.gpu.architecture][f"{kernel}_{self.precision}"]
+        name = f"{kernel}_float16_{self.precision}" if (kernel, self.state) == ("correlate", "float16") else f"{kernel}_{self.precision}"
+        code = self.codes[self.gpu.architecture][name]
         blocks = parts * math.ceil(rows / size("rows")) * math.ceil(columns / size("columns"))
         steps = math.ceil(depth / size("depth") / parts)
         warps = math.ceil(blocks / self.gpu.sms) * constants["PRODUCT_THREADS"] // 32  # of the SM that has most
         return Launch(
-            f"{kernel}_{self.precision}",
+            name,
             (("issue", warps * (steps * code.step + code.rest) / 4),
              ("tensor", warps * steps * code.mma / self.gpu.mma),
              ("shared", warps * steps * code.shared / 128)),
@@ -188,25 +190,25 @@ class Epoch:
         return sums
 
     def table(self):
-        print(f"{self.gpu.name}, {self.precision}".ljust(30) + "launches  issue  tensor  shared   L2 MB  DRAM MB   each, µs      ms")
+        print(f"{self.gpu.name}, {self.name}".ljust(36) + "launches  issue  tensor  shared   L2 MB  DRAM MB   each, µs      ms")
         for (part, launch), count in self.launches.items():
             seconds, bound = self.seconds(launch)
             clocks = dict(launch.clocks)
             cell = lambda name: f"{clocks[name] / 1000:.0f}k" if name in clocks else ""
-            print(f"  {part:11} {launch.kernel:16}{count:8.0f} {cell('issue'):>7} {cell('tensor'):>7} {cell('shared'):>7}"
+            print(f"  {part:11} {launch.kernel:22}{count:8.0f} {cell('issue'):>7} {cell('tensor'):>7} {cell('shared'):>7}"
                   f"{launch.l2 / 1e6:8.0f}{launch.dram / 1e6:9.0f}{seconds * 1e6:7.1f} {bound:7}{count * seconds * 1e3:5.1f}")
         sums = self.sums()
-        print(f"  {'':11} {'the epoch':16}" + f"{1e3 * sums.total():.1f} ms: {', '.join(f'{part} {1e3 * s:.1f}' for part, s in sums.items())}".rjust(66) + "\n")
+        print(f"  {'':11} {'the epoch':22}" + f"{1e3 * sums.total():.1f} ms: {', '.join(f'{part} {1e3 * s:.1f}' for part, s in sums.items())}".rjust(66) + "\n")
 
 
 def check(document, epochs):
-    """Compares epochs with a document's table of them: a row a precision, a column a GPU."""
+    """Compares epochs with a document's table of them: a row a precision and state, a column a GPU."""
     table = re.search(r"^\| an epoch, ms \|.*\n(?:\|.*\n)*", document.read_text(), re.MULTILINE)
     if not table:
         sys.exit(f'model.py: {document} lacks the table "an epoch, ms"')
     (_, *gpus), _, *rows = [[cell.replace("`", "").strip() for cell in line.strip("|").split("|")] for line in table[0].splitlines()]
-    written = {(precision, gpu): ms for precision, *cells in rows for gpu, ms in zip(gpus, cells)}
-    counted = {(e.precision, e.gpu.name): f"{1e3 * e.sums().total():.1f}" for e in epochs}
+    written = {(name, gpu): ms for name, *cells in rows for gpu, ms in zip(gpus, cells)}
+    counted = {(e.name, e.gpu.name): f"{1e3 * e.sums().total():.1f}" for e in epochs}
     wrong = [f"{' on '.join(key)}: {written.get(key, 'nothing')}, counted {counted.get(key, 'nothing')}"
              for key in sorted(written.keys() | counted.keys()) if written.get(key) != counted.get(key)]
     if wrong:
@@ -226,13 +228,13 @@ def main():
         for name in "decode", "accumulate", "correlate":
             kernels = disassemble(args.ptxas, args.nvdisasm, here / f"{name}.ptx", architecture)
             of |= {kernel: Code(*code) for kernel, code in kernels.items() if kernel.endswith(("_tf32", "_fp16"))}
-    epochs = [Epoch(gpu, precision, codes) for gpu in GPUS for precision in ("tf32", "fp16")]
+    epochs = [Epoch(gpu, precision, state, codes) for gpu in GPUS for precision in ("tf32", "fp16") for state in ("float32", "float16")]
     if args.check:
         check(args.check, epochs)
         return
     for architecture, of in codes.items():
         for name, code in of.items():
-            print(f"{architecture} {name:16} {code.step:5} instructions a warp and step, {code.mma:6} multiplications, "
+            print(f"{architecture} {name:22} {code.step:5} instructions a warp and step, {code.mma:6} multiplications, "
                   f"{code.shared:6} bytes of shared memory; {code.rest} instructions around the loop")
     print()
     for epoch in epochs:
