@@ -24,9 +24,8 @@
 // Shape: 128 × 128 takes a byte of L2 for 32 flops (128 × 64: 21); the tiles of
 // residuals and atoms are 23 GB of L2 traffic, as much as S, Q and codes are.
 // Two stages of depth 32 keep two blocks on an SM. A wider result is no waste
-// here, as atoms are many. A lane's parts of the result are pairs of columns; 4
-// lanes make 32 bytes of a row, a whole sector, so that 8 bytes a lane are as
-// good as 16.
+// here, as atoms are many. A lane has four columns of the result that follow each
+// other: 16 bytes of floats, 8 of halves, of which 4 lanes make 32, a whole sector.
 #include "product.cuh"
 
 // Averaging is the constants of regularised dual averaging in one epoch.
@@ -58,23 +57,26 @@ struct Averaging {
     }
 };
 
-// load_sums and store_sums read and write two sums, one after the other.
-__device__ __forceinline__ float2 load_sums(const float* from) { return *reinterpret_cast<const float2*>(from); }
-__device__ __forceinline__ void store_sums(float* to, float2 x) { *reinterpret_cast<float2*>(to) = x; }
+// load_sums and store_sums read and write four sums, one after the other.
+__device__ __forceinline__ float4 load_sums(const float* from) { return *reinterpret_cast<const float4*>(from); }
+__device__ __forceinline__ void store_sums(float* to, float4 x) { *reinterpret_cast<float4*>(to) = x; }
 
-__device__ __forceinline__ float2 load_sums(const Half* from)
+__device__ __forceinline__ float4 load_sums(const Half* from)
 {
-    unsigned x = *reinterpret_cast<const unsigned*>(from);
-    return make_float2(first_half(x), second_half(x));
+    uint2 x = *reinterpret_cast<const uint2*>(from);
+    return make_float4(first_half(x.x), second_half(x.x), first_half(x.y), second_half(x.y));
 }
 
-__device__ __forceinline__ void store_sums(Half* to, float2 x) { *reinterpret_cast<unsigned*>(to) = halves(x.x, x.y); }
-
-// store_codes writes two codes, one after the other.
-__device__ __forceinline__ void store_codes(float* to, float2 a, float) { *reinterpret_cast<float2*>(to) = a; }
-__device__ __forceinline__ void store_codes(Half* to, float2 a, float scale)
+__device__ __forceinline__ void store_sums(Half* to, float4 x)
 {
-    *reinterpret_cast<unsigned*>(to) = halves(within_halves(scale * a.x), within_halves(scale * a.y));
+    *reinterpret_cast<uint2*>(to) = make_uint2(halves(x.x, x.y), halves(x.z, x.w));
+}
+
+// store_renewed writes four new codes, one after the other.
+__device__ __forceinline__ void store_renewed(float* to, float4 a, float) { store_sums(to, a); }
+__device__ __forceinline__ void store_renewed(Half* to, float4 a, float scale)
+{
+    store_sums(to, make_float4(within_halves(scale * a.x), within_halves(scale * a.y), within_halves(scale * a.z), within_halves(scale * a.w)));
 }
 
 // average renews the codes by the product, and the sums, which are floats or halves.
@@ -89,23 +91,26 @@ __device__ __forceinline__ void average(const P& p, const Args& args, float scal
     p.each_row([&](int row, int column, int i, int half) {
         // All reads of a row come before its first write, to have them under
         // way together.
-        float2 g[P::ACROSS], q[P::ACROSS];
+        constexpr int QUADS = P::ACROSS / 2;
+        float4 g[QUADS], q[QUADS];
         size_t at = static_cast<size_t>(row) * s.code_pitch + column;
         UNROLL
-        for (int j = 0; j < P::ACROSS; j++)
-            if (row < s.words && column + 8 * j < s.code_pitch) {
-                g[j] = load_sums(sum_g + at + 8 * j);
-                q[j] = load_sums(sum_q + at + 8 * j);
+        for (int j = 0; j < QUADS; j++)
+            if (row < s.words && column + 16 * j < s.code_pitch) {
+                g[j] = load_sums(sum_g + at + 16 * j);
+                q[j] = load_sums(sum_q + at + 16 * j);
             }
         UNROLL
-        for (int j = 0; j < P::ACROSS; j++)
-            if (row < s.words && column + 8 * j < s.code_pitch) {
-                float2 a;
-                a.x = averaging.template code<ROOT>(p.sums[i][j][2 * half], g[j].x, q[j].x);
-                a.y = averaging.template code<ROOT>(p.sums[i][j][2 * half + 1], g[j].y, q[j].y);
-                store_sums(sum_g + at + 8 * j, g[j]);
-                store_sums(sum_q + at + 8 * j, q[j]);
-                store_codes(args.codes + at + 8 * j, a, scale);
+        for (int j = 0; j < QUADS; j++)
+            if (row < s.words && column + 16 * j < s.code_pitch) {
+                float4 x = p.quad(i, j, half);
+                x.x = averaging.template code<ROOT>(x.x, g[j].x, q[j].x);
+                x.y = averaging.template code<ROOT>(x.y, g[j].y, q[j].y);
+                x.z = averaging.template code<ROOT>(x.z, g[j].z, q[j].z);
+                x.w = averaging.template code<ROOT>(x.w, g[j].w, q[j].w);
+                store_sums(sum_g + at + 16 * j, g[j]);
+                store_sums(sum_q + at + 16 * j, q[j]);
+                store_renewed(args.codes + at + 16 * j, x, scale);
             }
     });
 }
@@ -113,7 +118,8 @@ __device__ __forceinline__ void average(const P& p, const Args& args, float scal
 template <bool SPLIT, typename Sum>
 __device__ __forceinline__ void correlate(const Correlate& args)
 {
-    using P = Product<float, CORRELATE_ROWS, CORRELATE_COLUMNS, CORRELATE_DEPTH, CORRELATE_STAGES, ALONG_ROWS, ALONG_ROWS, SPLIT>;
+    using P = Product<float, CORRELATE_ROWS, CORRELATE_COLUMNS, CORRELATE_DEPTH, CORRELATE_STAGES, ALONG_ROWS, ALONG_ROWS, SPLIT,
+                      false, 32, true>;
     static_assert(P::SHARED == CORRELATE_SHARED, "the host asks for this much");
     SHARED_MEMORY(float, shared);
     const Shape& s = args.shape;
@@ -126,7 +132,7 @@ template <typename Sum>
 __device__ __forceinline__ void correlate(const CorrelateHalf& args)
 {
     using P = Product<Half, HALF_CORRELATE_ROWS, HALF_CORRELATE_COLUMNS, HALF_CORRELATE_DEPTH, HALF_CORRELATE_STAGES,
-                      ALONG_ROWS, ALONG_ROWS>;
+                      ALONG_ROWS, ALONG_ROWS, false, false, 32, true>;
     static_assert(P::SHARED == HALF_CORRELATE_SHARED, "the host asks for this much");
     SHARED_MEMORY(Half, shared_halves);
     const Shape& s = args.shape;

@@ -8,9 +8,9 @@
 // # On the device
 //
 // X, S, Q and the codes A are dense matrices in device memory: 4·(L+3K) bytes a
-// word; S and √Q are halves with the state float16, 4K bytes less. Tensor cores want A dense. Words that don't fit all at once stay in
-// page-locked host memory and stream through two slots, one being copied while
-// kernels work on the other.
+// word; with the state float16, S and √Q are halves, 4K bytes less. Tensor cores
+// want A dense. Words that don't fit all at once stay in page-locked host memory
+// and stream through two slots, one being copied while kernels work on the other.
 //
 // Each typed step of a program, or each of the three that an update is made of, is a
 // product, then what is done to each row, then what is done once:

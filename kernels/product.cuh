@@ -160,9 +160,10 @@ __device__ __forceinline__ unsigned squares_of(unsigned x)
 
 // Product is a block's tile of left · right, and with SQUARES of (left∘left) ·
 // (right∘right) from the same reads. Warps divide the tile among them into
-// parts of HEIGHT × WIDTH, which are DOWN × ACROSS results of mma.
+// parts of HEIGHT × WIDTH, which are DOWN × ACROSS results of mma. With QUADS, of a right
+// factor with the reduction along rows, a lane has four columns that follow each other.
 template <typename T, int ROWS, int COLUMNS, int DEPTH, int STAGES, Reduction LEFT, Reduction RIGHT, bool SPLIT = false,
-          bool SQUARES = false, int WIDTH = 32>
+          bool SQUARES = false, int WIDTH = 32, bool QUADS = false>
 struct Product {
     using Left = Tile<T, LEFT, ROWS, DEPTH>;
     using Right = Tile<T, RIGHT, COLUMNS, DEPTH>;
@@ -171,6 +172,7 @@ struct Product {
     static constexpr int WARPS_ACROSS = COLUMNS / WIDTH;
     static constexpr int HEIGHT = ROWS * WARPS_ACROSS / (PRODUCT_THREADS / WARP);
     static constexpr int DOWN = HEIGHT / 16, ACROSS = WIDTH / 8;
+    static_assert(!QUADS || RIGHT == ALONG_ROWS && ACROSS % 2 == 0, "columns can be read in another order, in pairs of mma");
 
     float sums[DOWN][ACROSS][4] = {};
     float squares[SQUARES ? DOWN : 1][SQUARES ? ACROSS : 1][4] = {};
@@ -226,7 +228,7 @@ struct Product {
     __device__ __forceinline__ void multiply_add(const float* left, const float* right)
     {
         const float* left_lane = left + Left::offset(warp_row + g, t);
-        const float* right_lane = right + Right::offset(warp_column + g, t);
+        const float* right_lane = right + Right::offset(warp_column + across(0, g), t);
         UNROLL_BY(SPLIT ? 1 : DEPTH / 8) // more would not fit into registers
         for (int k = 0; k < DEPTH; k += 8)
             multiply_add_8(left_lane + Left::offset(0, k), right_lane + Right::offset(0, k));
@@ -240,7 +242,7 @@ struct Product {
         const int lane = threadIdx.x % WARP, matrix = lane / 8, of = lane % 8;
         const Half* left_lane = left + Left::offset(warp_row + matrix % 2 * 8 + (LEFT == ALONG_ROWS ? of : 0),
                                                     matrix / 2 * 8 + (LEFT == ALONG_ROWS ? 0 : of));
-        const Half* right_lane = right + Right::offset(warp_column + matrix / 2 * 8 + (RIGHT == ALONG_ROWS ? of : 0),
+        const Half* right_lane = right + Right::offset(warp_column + (RIGHT == ALONG_ROWS ? across(matrix / 2, of) : matrix / 2 * 8),
                                                        matrix % 2 * 8 + (RIGHT == ALONG_ROWS ? 0 : of));
         UNROLL
         for (int k = 0; k < DEPTH; k += 16)
@@ -293,9 +295,11 @@ struct Product {
     __device__ __forceinline__ void multiply_add_8(const float* left, const float* right)
     {
         Fragment<2, SPLIT> b[ACROSS], bb[SQUARES ? ACROSS : 1];
+        const int odd = Right::offset(across(1, g) - across(0, g) - 8, 0); // how much further mma with odd numbers read
         UNROLL
         for (int j = 0; j < ACROSS; j++) {
-            float x[2] = {right[Right::offset(8 * j, 0)], right[Right::offset(8 * j, 4)]};
+            const float* from = right + j % 2 * odd;
+            float x[2] = {from[Right::offset(8 * j, 0)], from[Right::offset(8 * j, 4)]};
             b[j].set(x);
             if (SQUARES)
                 bb[j].set_squares(x);
@@ -318,9 +322,29 @@ struct Product {
         }
     }
 
+    // across is which column of the warp's part is column n of mma number j. With QUADS,
+    // those of a lane with t < 2 are columns 4t and 4t+1 of 16 in even mma, 4t+2 and 4t+3
+    // in odd ones, and with other t the other way round, so that no two of the eight rows that
+    // are read together are in one bank.
+    __device__ static __forceinline__ int across(int j, int n)
+    {
+        return QUADS ? j / 2 * 16 + n / 2 * 4 + (j % 2 ^ n / 4) * 2 + n % 2 : j * 8 + n;
+    }
+
+    // quad is columns 16j + 4t to 16j + 4t+3 of the warp's part in one of the lane's rows, with
+    // QUADS.
+    __device__ __forceinline__ float4 quad(int i, int j, int half) const
+    {
+        const float (&even)[4] = sums[i][2 * j], (&odd)[4] = sums[i][2 * j + 1];
+        const bool swapped = t >= 2;
+        return make_float4(swapped ? odd[2 * half] : even[2 * half], swapped ? odd[2 * half + 1] : even[2 * half + 1],
+                           swapped ? even[2 * half] : odd[2 * half], swapped ? even[2 * half + 1] : odd[2 * half + 1]);
+    }
+
     // each_row calls f(row, column, i, half) for each row of the result that
     // the lane has a part in: elements 2·half and 2·half+1 of sums[i][j] are
-    // columns column + 8j and the next.
+    // columns column + 8j and the next. With QUADS, quad(i, j, half) is columns
+    // column + 16j and the next three.
     template <typename F>
     __device__ __forceinline__ void each_row(F f) const
     {
@@ -328,7 +352,7 @@ struct Product {
         for (int i = 0; i < DOWN; i++) {
             UNROLL
             for (int half = 0; half < 2; half++)
-                f(row + warp_row + i * 16 + half * 8 + g, column + warp_column + 2 * t, i, half);
+                f(row + warp_row + i * 16 + half * 8 + g, column + warp_column + (QUADS ? 4 : 2) * t, i, half);
         }
     }
 
