@@ -179,7 +179,8 @@ struct Accumulate {
 };
 LAYOUT(Accumulate, 56, 4)
 
-// S and Q are floats, or S and √Q are halves, of a scale that the numbers have as well.
+// S and Q are floats, or S and √Q are halves, scaled, and then gradient, square and threshold
+// are scaled alike.
 
 struct Correlate {
     float* codes;

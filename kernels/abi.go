@@ -185,7 +185,8 @@ type accumulate struct {
 
 var _ [56]byte = [unsafe.Sizeof(accumulate{})]byte{}
 
-// S and Q are floats, or S and √Q are halves, of a scale that the numbers have as well.
+// S and Q are floats, or S and √Q are halves, scaled, and then gradient, square and threshold
+// are scaled alike.
 
 type correlate struct {
 	codes       pointer[float32]

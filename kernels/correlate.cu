@@ -34,8 +34,8 @@ struct Averaging {
     float lowest; // codes below it become 0
 
     // code adds an element of p to its sums, S and Q, or with ROOT S and √Q, and
-    // returns its new code. A NaN stays one, and sums that left the range of halves
-    // in an earlier epoch, and are infinite, make one.
+    // returns its new code. A NaN stays one, and an S that left the range of halves in
+    // an earlier epoch, and is infinite, makes one.
     template <bool ROOT>
     __device__ __forceinline__ float code(float p, float& sum_g, float& sum_q) const
     {

@@ -23,10 +23,10 @@ type gpu struct {
 	device     GPU
 	context    cu.CUContext
 	modules    []cu.Module
-	functions  map[string]*function  // those that were used
-	graphs     map[int]*driver.Graph // of what is repeated, by key; nil until it is captured
-	mostShared int                   // dynamic shared memory that a block may have, in bytes
-	mostMemory int64                 // bytes to use at most, or 0
+	functions  map[string]*function // those that were used
+	repeated   repeated
+	mostShared int   // dynamic shared memory that a block may have, in bytes
+	mostMemory int64 // bytes to use at most, or 0
 	pinned     []unsafe.Pointer
 	pinner     runtime.Pinner // keeps in place what copies under way read or write
 	allocated  int64          // bytes on the device
@@ -56,7 +56,7 @@ func openGPU(index int) (*gpu, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &gpu{device: device, functions: make(map[string]*function), graphs: make(map[int]*driver.Graph)}
+	g := &gpu{device: device, functions: make(map[string]*function)}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := g.start(index); err != nil {
@@ -167,11 +167,7 @@ func (g *gpu) Close() error {
 		driver.HostFree(p)
 	}
 	g.pinned = nil
-	for _, graph := range g.graphs {
-		if graph != nil {
-			graph.Destroy()
-		}
-	}
+	g.repeated.forget()
 	g.check("cuCtxDestroy", g.context.Destroy())
 	if failed == nil {
 		failed = g.err
@@ -346,27 +342,44 @@ func (g *gpu) queue(l launch, s cu.Stream) {
 	}
 }
 
+// repeated is what repeat did last.
+type repeated struct {
+	key   int
+	times int
+	graph *driver.Graph // nil where there is none
+}
+
+func (r *repeated) forget() {
+	if r.graph != nil {
+		r.graph.Destroy()
+	}
+	*r = repeated{}
+}
+
 // repeat has the compute stream do what f gives it, which must be the same for the same key,
 // with no copies of Go's memory. The first time f launches its kernels, which also has the
 // driver load them; the second time they are captured as a graph, and from then on the graph
-// is launched, so that kernels can follow each other sooner.
+// is launched, so that kernels can follow each other sooner. Where there can be no graph, for
+// which plans leave no memory, f launches them every time.
 func (g *gpu) repeat(key int, f func()) {
 	if g.err != nil {
 		return
 	}
-	graph, again := g.graphs[key]
-	if !again || g.profiling { // each launch is timed
+	if g.profiling { // each launch is timed
 		f()
-		g.graphs[key] = graph
 		return
 	}
-	if graph == nil {
-		var err error
-		graph, err = driver.Capture(g.compute, f)
-		g.graphs[key] = graph
-		g.check("capture of a graph", err)
+	r := &g.repeated
+	if r.key != key {
+		r.forget()
+		r.key = key
 	}
-	if g.err == nil {
-		g.check("launch of a graph", graph.Launch(g.compute))
+	if r.times++; r.times == 2 {
+		if r.graph, _ = driver.Capture(g.compute, f); g.err != nil {
+			return
+		}
+	}
+	if r.graph == nil || r.graph.Launch(g.compute) != nil {
+		f()
 	}
 }

@@ -17,20 +17,25 @@ type scales struct{ codes, residuals, dictionary, steps, sums float64 }
 // the same for all of a training, in whatever parts:
 //
 //	|a| ≤ η√t    as |u| ≤ Σ|g| ≤ √(t·Σg²) = √(t·Q); before the first epoch |a| < 1
-//	|r| ≤ 2‖x‖   after damping, as ‖aD‖ ≤ ‖x‖; what steps of the dictionary add has much room
+//	|r| ≤ 2‖x‖   after damping, as ‖aD‖ ≤ ‖x‖; what steps of the dictionary add has much room, and
+//	             so has what random codes leave in the first epoch, of vectors of a norm from 0.001 on
 //	|P| ≤ √n     of a step before the rate, as |Σg| ≤ √(n·Σg²) ≤ √(n·H)
 //	|D| ≤ |D₀| + η√(V·t·(1 + ln H/H₁))    of all such steps
 //
 // There is room for a million epochs. Beyond the range, factors are its end.
 //
-// S and √Q are of the size of 2tXDᵀ. For no D they have a useful bound: they are scaled as if
-// the longest vector had the norm 4, near those that the CPU does without a scale for. As a
-// scale takes nothing from a number, each device can go on with the sums of the other.
-// Sums of more than 16,000 times the norm, like the CPU's beyond the range, end the training.
+// S and √Q are of the size of 2tRDᵀ, where R is X, or before the first code pass what random
+// codes leave of shorter vectors, some InitialCodeScale·‖D₀‖. For no D they have a useful bound:
+// they are scaled as if the longest of these had the norm 4, near those that the CPU does without
+// a scale for. Sums of more than 16,000 times that, like the CPU's beyond the range, end the
+// training.
 func newScales(p train.Problem, precision Precision) scales {
 	h := p.Hyperparameters
 	s := scales{codes: 1, sums: 1}
-	var norm, atom float64
+	if precision != FP16 && h.State != "float16" {
+		return s
+	}
+	var norm, atom, atoms float64
 	for i := 0; i < len(p.X); i += p.Dim {
 		var square float64
 		for _, v := range p.X[i : i+p.Dim] {
@@ -38,13 +43,14 @@ func newScales(p train.Problem, precision Precision) scales {
 		}
 		norm = math.Max(norm, math.Sqrt(square))
 	}
+	for _, v := range p.InitialDictionary() {
+		atom = math.Max(atom, math.Abs(float64(v)))
+		atoms += float64(v) * float64(v)
+	}
 	if h.State == "float16" {
-		s.sums = scale(4, norm)
+		s.sums = scale(4, math.Max(norm, train.InitialCodeScale(h.Atoms)*math.Sqrt(atoms)))
 	}
 	if precision == FP16 {
-		for _, v := range p.InitialDictionary() {
-			atom = math.Max(atom, math.Abs(float64(v)))
-		}
 		s.codes = scale(1<<15, math.Max(1, 1024*h.Rate))
 		s.residuals = scale(1<<10, 2*norm)
 		s.dictionary = scale(1<<10, atom+16*h.Rate*math.Sqrt(float64(p.Len())))
