@@ -149,6 +149,9 @@ func traceUntil(ctx context.Context, t *testing.T, cmd *exec.Cmd, fate func(sysC
 					check(unix.PtraceSetRegs(thread, &regs))
 				}
 			}
+			if ctx.Err() != nil { // before this call is made
+				cmd.Process.Kill()
+			}
 		case ended.StopSignal() == unix.SIGTRAP, ended.StopSignal() == unix.SIGSTOP: // a thread has been made
 		default:
 			signal = int(ended.StopSignal())

@@ -79,11 +79,12 @@ func evaluate[T any](b *browser, format string, args ...any) T {
 	return value
 }
 
-// wait looks at each frame until a JavaScript condition is true.
+// wait looks at each frame until a JavaScript condition is true, on another page if a link leads
+// there meanwhile.
 func (b *browser) wait(format string, args ...any) {
 	b.Helper()
 	condition := fmt.Sprintf(format, args...)
-	found := evaluate[string](b, `new Promise((done) => {
+	look := chromedp.Evaluate[string](fmt.Sprintf(`new Promise((done) => {
 		const end = performance.now() + 10_000;
 		const look = () => {
 			if (%s) done("");
@@ -91,7 +92,14 @@ func (b *browser) wait(format string, args ...any) {
 			else requestAnimationFrame(look);
 		};
 		look();
-	})`, condition)
+	})`, condition), chromedp.EvalAwaitPromise)
+	found, err := chromedp.Run(b.ctx, look)
+	if err != nil && strings.Contains(err.Error(), "(-32000)") { // the page has gone
+		found, err = chromedp.Run(b.ctx, look)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
 	if found != "" {
 		b.Fatalf("never %s; the page is %s", condition, found)
 	}
