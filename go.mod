@@ -3,12 +3,13 @@ module overcomplete
 go 1.26.0
 
 require (
+	github.com/andybalholm/brotli v1.2.3 // Parquet pages compressed with it
 	github.com/apache/arrow-go/v18 v18.8.0 // Arrow files
 	github.com/chewxy/hm v1.0.0 // types of the operations that Gorgonia lacks
 	github.com/chromedp/cdproto v0.159.0 // commands of the browser that tests the explorer
 	github.com/chromedp/chromedp v0.22.1 // drives that browser
 	github.com/google/flatbuffers v25.12.19+incompatible // headers of Arrow, which are checked before its library believes them
-	github.com/klauspost/compress v1.20.3 // gzip and zstd of vector files
+	github.com/klauspost/compress v1.20.3 // gzip and zstd of vector files; snappy of Parquet pages
 	github.com/klauspost/cpuid/v2 v2.4.2 // the processor's name, for benchmarks
 	github.com/parquet-go/parquet-go v0.32.0 // Parquet files; arrow-go's Parquet is three times as large
 	github.com/schollz/progressbar/v3 v3.19.1 // progress on a terminal
@@ -30,7 +31,6 @@ require (
 	codeberg.org/go-pdf/fpdf v0.11.1 // indirect
 	git.sr.ht/~sbinet/gg v0.7.0 // indirect
 	github.com/ajstarks/svgo v0.0.0-20211024235047-1546f124cd8b // indirect
-	github.com/andybalholm/brotli v1.2.3 // indirect
 	github.com/apache/arrow/go/arrow v0.0.0-20211112161151-bc219186db40 // indirect
 	github.com/awalterschulze/gographviz v2.0.3+incompatible // indirect
 	github.com/chewxy/math32 v1.10.1 // indirect

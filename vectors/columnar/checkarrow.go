@@ -19,6 +19,7 @@ import (
 type messages struct {
 	r    io.Reader
 	left int64 // bytes, or less than 0 if only reading will tell
+	done int64 // bytes that have been read
 }
 
 func (*messages) Retain()  {}
@@ -83,7 +84,40 @@ func (m *messages) read(n int64) ([]byte, error) {
 		}
 	}
 	m.left -= n
+	m.done += n
 	return b, nil
+}
+
+// allocator is that of the library, which asks it for what messages say that their buffers have
+// when they are decompressed. It panics if that can't be, or is more than there is memory for;
+// the library returns what it panics with as an error.
+type allocator struct {
+	arrowmemory.Allocator
+	*messages
+}
+
+func (a allocator) Allocate(size int) []byte {
+	a.check(size)
+	return a.Allocator.Allocate(size)
+}
+
+func (a allocator) Reallocate(size int, b []byte) []byte {
+	a.check(size)
+	return a.Allocator.Reallocate(size, b)
+}
+
+func (a allocator) check(size int) {
+	const small = 1 << 20
+	if size >= 0 && size <= small {
+		return
+	}
+	// A block of four bytes of Zstandard has 128 KiB at most. LZ4 compresses less.
+	if size < 0 || int64(size)/(128<<10/4) > a.done {
+		panic(errMetadata)
+	}
+	if err := memory.Check(uint64(size)); err != nil {
+		panic(err)
+	}
 }
 
 var errMetadata = errors.New("the metadata of a message makes no sense")

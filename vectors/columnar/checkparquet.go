@@ -1,13 +1,19 @@
 package columnar
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"math/bits"
 	"unsafe"
 
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/snappy"
+	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
@@ -115,9 +121,9 @@ func scan(r thrift.Reader, size int, t thrift.Type, depth int, structs *uint64) 
 	return err
 }
 
-// checkPages checks the headers of the pages of a column in a row group, in a file of size
-// bytes. It returns how many bytes a page takes in memory at most.
-func checkPages(r io.ReaderAt, size int64, c format.ColumnMetaData) (most uint64, err error) {
+// checkPages checks the pages of a column in a row group, in a file of size bytes. It returns how
+// many bytes a page takes in memory at most.
+func checkPages(r io.ReaderAt, size int64, c format.ColumnMetaData, l leaf) (most uint64, err error) {
 	at := c.DataPageOffset
 	if c.DictionaryPageOffset != 0 {
 		at = c.DictionaryPageOffset
@@ -135,15 +141,171 @@ func checkPages(r io.ReaderAt, size int64, c format.ColumnMetaData) (most uint64
 		if header.CompressedPageSize < 0 || header.UncompressedPageSize < 0 || values < 0 || int64(header.CompressedPageSize) > end-at {
 			return 0, fmt.Errorf("page at %d: %w", at-length, errHeader)
 		}
-		at += int64(header.CompressedPageSize)
 		const perValue = 16 // of levels, offsets or indices
 		need := uint64(header.CompressedPageSize) + uint64(header.UncompressedPageSize) + perValue*uint64(values)
 		if err := memory.Check(need); err != nil {
 			return 0, err
 		}
+		page := make([]byte, header.CompressedPageSize)
+		if _, err := r.ReadAt(page, at); err != nil {
+			return 0, err
+		}
+		if err := checkPage(page, header, c.Codec, l); err != nil {
+			return 0, fmt.Errorf("page at %d: %w", at-length, err)
+		}
+		at += int64(header.CompressedPageSize)
 		most = max(most, need)
 	}
 	return most, nil
+}
+
+// checkPage checks what a page of a column says of itself against what it has: how long it is
+// when it is decompressed, and how many values it repeats. The library believes both.
+func checkPage(page []byte, header *format.PageHeader, codec format.CompressionCodec, l leaf) error {
+	size := int64(header.UncompressedPageSize)
+	repeated, nullable := l.inList > 0, l.defined > 0 // these have levels
+	var repetitions, definitions []byte
+	var values int32
+	var encoding format.Encoding
+	var err error
+	switch header.Type {
+	case format.DataPageV2:
+		h := &header.DataPageHeaderV2.V
+		values, encoding = h.NumValues, h.Encoding
+		n, m := int64(h.RepetitionLevelsByteLength), int64(h.DefinitionLevelsByteLength)
+		if n < 0 || m < 0 || n+m > min(size, int64(len(page))) {
+			return errHeader
+		}
+		repetitions, definitions, page, size = page[:n], page[n:n+m], page[n+m:], size-n-m // are not compressed
+		if h.IsCompressed.Valid && !h.IsCompressed.V {
+			codec = format.Uncompressed
+		}
+		page, err = decompress(page, size, codec)
+	case format.DataPage:
+		h := &header.DataPageHeader.V
+		values, encoding = h.NumValues, h.Encoding
+		page, err = decompress(page, size, codec)
+		if err == nil && repeated {
+			repetitions, page, err = cutLevels(page, h.RepetitionLevelEncoding)
+		}
+		if err == nil && nullable {
+			definitions, page, err = cutLevels(page, h.DefinitionLevelEncoding)
+		}
+	case format.DictionaryPage:
+		// Its values are plain, which older programs call plain of a dictionary.
+		if e := header.DictionaryPageHeader.V.Encoding; e != format.Plain && e != format.PlainDictionary {
+			return errHeader
+		}
+		_, err = decompress(page, size, codec)
+		return err
+	}
+	if values < 0 {
+		return errHeader
+	}
+	if err == nil && repeated {
+		err = checkRuns(repetitions, 1, values)
+	}
+	if err == nil && nullable {
+		err = checkRuns(definitions, bits.Len(uint(l.defined)), values)
+	}
+	if err != nil || len(page) == 0 {
+		return err
+	}
+	switch encoding {
+	case format.Plain, format.ByteStreamSplit:
+		return nil
+	case format.PlainDictionary, format.RLEDictionary:
+		return checkRuns(page[1:], int(page[0]), values)
+	case format.DeltaLengthByteArray:
+		// Begins with how many values are in a block, in how many parts, and how many in all.
+		for range 2 {
+			_, n := binary.Uvarint(page)
+			page = page[max(n, 0):]
+		}
+		if total, n := binary.Uvarint(page); n <= 0 || total > uint64(values) {
+			return errHeader
+		}
+		return nil
+	}
+	return fmt.Errorf("encoded as %v, which is not read; want PLAIN, RLE_DICTIONARY, BYTE_STREAM_SPLIT or DELTA_LENGTH_BYTE_ARRAY", encoding)
+}
+
+// cutLevels cuts the levels of a data page, of version 1, off its beginning.
+func cutLevels(page []byte, encoding format.Encoding) (levels, rest []byte, err error) {
+	if encoding != format.RLE {
+		return nil, nil, fmt.Errorf("levels encoded as %v, want RLE", encoding)
+	}
+	if len(page) < 4 {
+		return nil, nil, io.ErrUnexpectedEOF
+	}
+	n, rest := binary.LittleEndian.Uint32(page), page[4:]
+	if uint64(n) > uint64(len(rest)) {
+		return nil, nil, io.ErrUnexpectedEOF
+	}
+	return rest[:n], rest[n:], nil
+}
+
+// checkRuns checks that there are not more values of width bits in runs, of Parquet's hybrid of
+// run lengths and packed bits, than a page has.
+func checkRuns(b []byte, width int, values int32) error {
+	const padding = 63 * 8 // of the last run, at most: in groups of eight, which have one byte to count them
+	left := uint64(values) + padding
+	for len(b) > 0 {
+		header, n := binary.Uvarint(b)
+		if n <= 0 {
+			return errHeader
+		}
+		b = b[n:]
+		count, length := header>>1, uint64(width+7)/8
+		if packed := header&1 == 1; packed {
+			length = count * uint64(width)
+			count *= 8
+		}
+		if header > math.MaxUint32 || count > left || length > uint64(len(b)) {
+			return errHeader
+		}
+		left -= count
+		b = b[length:]
+	}
+	return nil
+}
+
+// decompress returns what a page of a column has, if that is no more than size bytes.
+func decompress(page []byte, size int64, codec format.CompressionCodec) ([]byte, error) {
+	if codec == format.Uncompressed || len(page) == 0 {
+		return page, nil
+	}
+	var r io.Reader
+	var err error
+	switch codec {
+	case format.Snappy:
+		if n, err := snappy.DecodedLen(page); err != nil || int64(n) > size {
+			return nil, errHeader
+		}
+		return snappy.Decode(nil, page)
+	case format.Gzip:
+		r, err = gzip.NewReader(bytes.NewReader(page))
+	case format.Brotli:
+		r = brotli.NewReader(bytes.NewReader(page))
+	case format.Zstd:
+		var z *zstd.Decoder
+		z, err = zstd.NewReader(bytes.NewReader(page), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20))
+		if err == nil {
+			defer z.Close()
+		}
+		r = z
+	default:
+		// The library misreads LZ4_RAW, and at a damaged page of it takes memory until none is left.
+		err = fmt.Errorf("compressed with %v, which is not read; want Zstandard, Snappy, gzip, Brotli or no compression", codec)
+	}
+	if err != nil {
+		return nil, err
+	}
+	b, err := io.ReadAll(io.LimitReader(r, size+1))
+	if err == nil && int64(len(b)) > size {
+		err = errHeader
+	}
+	return b, err
 }
 
 // readPageHeader reads the header of a page at an offset, and returns its length in bytes.

@@ -18,6 +18,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
@@ -171,7 +172,8 @@ func TestReadCutShort(t *testing.T) {
 	}
 }
 
-// Whatever a byte is changed to, the file is read or refused.
+// Whatever a byte is changed to, the file is read or refused, and takes no more memory than
+// such a file can need.
 func TestReadDamaged(t *testing.T) {
 	step := 7 // a prime: bytes of all kinds
 	if testing.Short() {
@@ -181,7 +183,7 @@ func TestReadDamaged(t *testing.T) {
 	for _, pattern := range []string{"*.arrow", "*.parquet"} {
 		for name, content := range contents(t, pattern) {
 			for i := 0; i < len(content); i += step {
-				for _, flip := range []byte{1, 0xff} {
+				for _, flip := range []byte{1 << (i / step % 8), 0xff} {
 					content[i] ^= flip
 					checkAny(t, path, content, vectors.ReadOptions{})
 					if content[i] ^= flip; t.Failed() {
@@ -199,7 +201,14 @@ func checkAny(t *testing.T, path string, content []byte, o vectors.ReadOptions) 
 	if err := os.WriteFile(path, content, 0o666); err != nil {
 		t.Fatal(err)
 	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
 	d, _, err := vectors.Read(t.Context(), path, o)
+	runtime.ReadMemStats(&after)
+	// Four bytes of Zstandard can honestly be 128 KiB.
+	if n := after.TotalAlloc - before.TotalAlloc; n > uint64(256<<20+1<<16*len(content)) {
+		t.Errorf("%d bytes allocated for a file of %d", n, len(content))
+	}
 	if err != nil {
 		if _, ok := errors.AsType[*vectors.InputError](err); !ok || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q isn't an InputError of one line", err)
@@ -265,6 +274,10 @@ func TestReadChecksSizes(t *testing.T) {
 	})
 	copy(hugePage, huge.Bytes())
 
+	grown := slices.Clone(contents(t, "*.arrow")["zstd.arrow"])
+	zstdMagic := bytes.Index(grown, []byte{0x28, 0xb5, 0x2f, 0xfd})
+	binary.LittleEndian.PutUint64(grown[zstdMagic-8:], 16<<30)
+
 	list := func(size uint64) []byte { // of structs, as field 4 of a struct
 		return withFooter([]byte(parquetMagic), append([]byte{0x49}, append([]byte{0xfc}, binary.AppendUvarint(nil, size)...)...))
 	}
@@ -286,6 +299,7 @@ func TestReadChecksSizes(t *testing.T) {
 		{"negative rows", group(func(g *format.RowGroup) { g.NumRows = -1 }), "num_rows=-1 is negative"},
 		{"an Arrow schema of 2 GiB", []byte(arrowStream + "\xff\xff\xff\x7f"), "damaged Arrow file: "},
 		{"an Arrow batch of 1 TiB", bodyLength(t, 1<<40), "damaged Arrow file: cut short"},
+		{"an Arrow buffer that grows to 16 GiB", grown, "the metadata of a message makes no sense"},
 	} {
 		path := filepath.Join(t.TempDir(), "file")
 		if err := os.WriteFile(path, tt.content, 0o666); err != nil {
@@ -300,6 +314,39 @@ func TestReadChecksSizes(t *testing.T) {
 		}
 		if n := after.TotalAlloc - before.TotalAlloc; n > 16<<20 {
 			t.Errorf("%s: %d bytes allocated for a file of %d", tt.name, n, len(tt.content))
+		}
+	}
+}
+
+// A page of Parquet that has more bytes than its header says, or that is damaged, is refused
+// before there is memory for them.
+func TestReadChecksPages(t *testing.T) {
+	whole := contents(t, "*.parquet")["lists.parquet"]
+	for _, codec := range []compress.Codec{&parquet.Snappy, &parquet.Gzip, &parquet.Brotli, &parquet.Zstd, &parquet.Lz4Raw} {
+		grows, err := codec.Encode(nil, make([]byte, 64<<20))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, page := range map[string][]byte{"grows": grows, "is damaged": bytes.Repeat([]byte{0xa5}, 100)} {
+			content := append([]byte(parquetMagic), 0x15, 0, 0x15)
+			content = binary.AppendVarint(content, 1000) // bytes without compression
+			content = binary.AppendVarint(append(content, 0x15), int64(len(page)))
+			content = append(append(content, 0), page...)
+			length := int64(len(content) - len(parquetMagic))
+			file := footer(t, append(content, whole[len(parquetMagic):]...), func(m *format.FileMetaData) {
+				words := &m.RowGroups[0].Columns[0].MetaData
+				words.Codec, words.DataPageOffset, words.DictionaryPageOffset, words.TotalCompressedSize = codec.CompressionCodec(), 4, 0, length
+			})
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err = readBytes(t, file, vectors.ReadOptions{})
+			runtime.ReadMemStats(&after)
+			if err == nil || !strings.Contains(err.Error(), `damaged Parquet file: column "word": page at 4: `) {
+				t.Errorf("a page of %v that %s: error %v", codec, name, err)
+			}
+			if n := after.TotalAlloc - before.TotalAlloc; n > 32<<20 { // Zstandard's window and Brotli's are 16 MiB
+				t.Errorf("a page of %v that %s: %d bytes allocated for a file of %d", codec, name, n, len(file))
+			}
 		}
 	}
 }
@@ -386,15 +433,26 @@ func TestStreamArrow(t *testing.T) {
 	}
 }
 
-// Vectors of more than one page and block are read.
+// Vectors of more than one page and block are read, compressed or not.
 func TestReadLargeParquet(t *testing.T) {
+	for _, codec := range []compress.Codec{&parquet.Uncompressed, &parquet.Snappy, &parquet.Gzip, &parquet.Brotli, &parquet.Zstd} {
+		for version := range 2 {
+			t.Run(fmt.Sprintf("%v/%d", codec, version+1), func(t *testing.T) {
+				testReadLargeParquet(t, parquet.Compression(codec), parquet.DataPageVersion(version+1))
+			})
+		}
+	}
+}
+
+func testReadLargeParquet(t *testing.T, options ...parquet.WriterOption) {
 	type row struct {
 		Word string    `parquet:"word,dict"`
 		V    []float64 `parquet:"v"` // repeated, as old programs write lists
 	}
 	const rows, dim = 3000, 77
 	var b bytes.Buffer
-	w := parquet.NewGenericWriter[row](&b, parquet.PageBufferSize(5000), parquet.MaxRowsPerRowGroup(1100), parquet.Compression(&parquet.Snappy))
+	options = append(options, parquet.PageBufferSize(5000), parquet.MaxRowsPerRowGroup(1100))
+	w := parquet.NewGenericWriter[row](&b, options...)
 	for i := range rows {
 		r := row{Word: fmt.Sprint("w", i)}
 		for k := range dim {

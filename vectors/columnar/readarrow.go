@@ -10,7 +10,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	arrowmemory "github.com/apache/arrow-go/v18/arrow/memory"
 
-	"overcomplete/internal/memory"
 	"overcomplete/internal/npy"
 	"overcomplete/vectors"
 )
@@ -23,14 +22,14 @@ const (
 
 func init() {
 	vectors.RegisterFormat("Arrow", arrowFile, func(c *vectors.Content) (*vectors.Table, error) {
-		m := &messages{c, c.Size}
+		m := &messages{r: c, left: c.Size}
 		if _, err := m.read(int64(len(arrowFile))); err != nil {
 			return nil, err
 		}
 		return openArrow(m)
 	})
 	vectors.RegisterFormat("Arrow", arrowStream, func(c *vectors.Content) (*vectors.Table, error) {
-		return openArrow(&messages{c, c.Size})
+		return openArrow(&messages{r: c, left: c.Size})
 	})
 	vectors.RegisterFormat("Parquet", parquetMagic, openParquet)
 }
@@ -38,7 +37,7 @@ func init() {
 // openArrow reads a stream, a record batch at a time.
 func openArrow(m *messages) (*vectors.Table, error) {
 	r, err := guard("Arrow", func() (*ipc.Reader, error) {
-		return ipc.NewReaderFromMessageReader(m, ipc.WithAllocator(checkedAllocator{arrowmemory.NewGoAllocator()}))
+		return ipc.NewReaderFromMessageReader(m, ipc.WithAllocator(allocator{arrowmemory.NewGoAllocator(), m}))
 	})
 	if err != nil {
 		return nil, err
@@ -54,30 +53,6 @@ func openArrow(m *messages) (*vectors.Table, error) {
 	}
 	a := &arrowRows{layout: l, columns: columns, r: r}
 	return l.table(func() ([]vectors.Row, error) { return guard("Arrow", a.next) }), nil
-}
-
-// A checkedAllocator panics rather than ask for more than there is memory for. The library
-// returns what it panics with as an error.
-type checkedAllocator struct{ arrowmemory.Allocator }
-
-func (a checkedAllocator) Allocate(size int) []byte {
-	checkSize(size)
-	return a.Allocator.Allocate(size)
-}
-
-func (a checkedAllocator) Reallocate(size int, b []byte) []byte {
-	checkSize(size)
-	return a.Allocator.Reallocate(size, b)
-}
-
-func checkSize(size int) {
-	const small = 1 << 20
-	if size >= 0 && size <= small {
-		return
-	}
-	if err := memory.Check(uint64(size)); err != nil {
-		panic(err)
-	}
 }
 
 func arrowKind(t arrow.DataType) kind {

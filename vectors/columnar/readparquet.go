@@ -168,7 +168,7 @@ func (p *parquetRows) nextGroup() error {
 	var pages uint64 // bytes that a page of each column takes
 	open := func(i int) (*cursor, error) {
 		l := p.leaves[i]
-		most, err := checkPages(p.r, p.f.Size(), metadata[l.index].MetaData)
+		most, err := checkPages(p.r, p.f.Size(), metadata[l.index].MetaData, l)
 		if err != nil {
 			return nil, fmt.Errorf("column %.60q: %w", l.name, err)
 		}
