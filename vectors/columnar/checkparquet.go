@@ -192,8 +192,7 @@ func checkPage(page []byte, header *format.PageHeader, codec format.CompressionC
 			definitions, page, err = cutLevels(page, h.DefinitionLevelEncoding)
 		}
 	case format.DictionaryPage:
-		// Its values are plain, which older programs call plain of a dictionary.
-		if e := header.DictionaryPageHeader.V.Encoding; e != format.Plain && e != format.PlainDictionary {
+		if e := header.DictionaryPageHeader.V.Encoding; e != format.Plain && e != plainDictionary {
 			return errHeader
 		}
 		_, err = decompress(page, size, codec)
@@ -214,7 +213,7 @@ func checkPage(page []byte, header *format.PageHeader, codec format.CompressionC
 	switch encoding {
 	case format.Plain, format.ByteStreamSplit:
 		return nil
-	case format.PlainDictionary, format.RLEDictionary:
+	case format.RLEDictionary, plainDictionary:
 		return checkRuns(page[1:], int(page[0]), values)
 	case format.DeltaLengthByteArray:
 		// Begins with how many values are in a block, in how many parts, and how many in all.
@@ -229,6 +228,10 @@ func checkPage(page []byte, header *format.PageHeader, codec format.CompressionC
 	}
 	return fmt.Errorf("encoded as %v, which is not read; want PLAIN, RLE_DICTIONARY, BYTE_STREAM_SPLIT or DELTA_LENGTH_BYTE_ARRAY", encoding)
 }
+
+// plainDictionary is what older programs call both encodings of a dictionary: that of its values,
+// which are plain, and that of their numbers in data pages, which are runs.
+const plainDictionary format.Encoding = 2
 
 // cutLevels cuts the levels of a data page, of version 1, off its beginning.
 func cutLevels(page []byte, encoding format.Encoding) (levels, rest []byte, err error) {
