@@ -14,6 +14,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go/encoding/delta"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
@@ -202,31 +203,93 @@ func checkPage(page []byte, header *format.PageHeader, codec format.CompressionC
 		return errHeader
 	}
 	if err == nil && repeated {
-		err = checkRuns(repetitions, 1, values)
+		err = checkRuns(repetitions, 1, values, values)
 	}
 	if err == nil && nullable {
-		err = checkRuns(definitions, bits.Len(uint(l.defined)), values)
+		err = checkRuns(definitions, bits.Len(uint(l.defined)), values, values)
 	}
 	if err != nil || len(page) == 0 {
 		return err
 	}
 	switch encoding {
 	case format.Plain, format.ByteStreamSplit:
-		return nil
-	case format.RLEDictionary, plainDictionary:
-		return checkRuns(page[1:], int(page[0]), values)
-	case format.DeltaLengthByteArray:
-		// Begins with how many values are in a block, in how many parts, and how many in all.
-		for range 2 {
-			_, n := binary.Uvarint(page)
-			page = page[max(n, 0):]
-		}
-		if total, n := binary.Uvarint(page); n <= 0 || total > uint64(values) {
+		if !nullable && int(values) > len(page) { // none has less than a byte
 			return errHeader
 		}
 		return nil
+	case format.RLEDictionary, plainDictionary:
+		return checkRuns(page[1:], int(page[0]), 0, values)
+	case format.DeltaLengthByteArray:
+		_, _, err = cutLengths(page, values)
+		return err
+	case format.DeltaByteArray:
+		return checkPrefixes(page, values)
 	}
-	return fmt.Errorf("encoded as %v, which is not read; want PLAIN, RLE_DICTIONARY, BYTE_STREAM_SPLIT or DELTA_LENGTH_BYTE_ARRAY", encoding)
+	return fmt.Errorf("encoded as %v, which is not read", encoding)
+}
+
+// checkPrefixes checks values encoded as DELTA_BYTE_ARRAY: each says how much of it is that of
+// the one before, and there must be memory for all.
+func checkPrefixes(page []byte, values int32) error {
+	prefixes, page, err := cutLengths(page, values)
+	if err != nil {
+		return err
+	}
+	suffixes, page, err := cutLengths(page, values)
+	if err != nil {
+		return err
+	}
+	if len(prefixes) != len(suffixes) {
+		return errHeader
+	}
+	var all, last, left = int64(0), int64(0), int64(len(page))
+	for i, prefix := range prefixes {
+		suffix := int64(suffixes[i])
+		if prefix < 0 || int64(prefix) > last || suffix < 0 || suffix > left {
+			return errHeader
+		}
+		left -= suffix
+		last = int64(prefix) + suffix
+		all += last
+	}
+	return memory.Check(uint64(all))
+}
+
+// cutLengths cuts lengths encoded as DELTA_BINARY_PACKED, of as many values at most, off the
+// beginning of a page.
+func cutLengths(page []byte, values int32) (lengths []int32, rest []byte, err error) {
+	var header [4]uint64 // values in a block, in how many parts, values in all, and the first
+	rest = page
+	for i := range header {
+		n := 0
+		if header[i], n = binary.Uvarint(rest); n <= 0 {
+			return nil, nil, errHeader
+		}
+		rest = rest[n:]
+	}
+	const most = 1 << 16 // of a block: programs write 128
+	block, parts, total := header[0], header[1], header[2]
+	if block > most || parts == 0 || parts > block || total > uint64(values) {
+		return nil, nil, errHeader
+	}
+	if lengths, err = new(delta.BinaryPackedEncoding).DecodeInt32(nil, page); err != nil {
+		return nil, nil, err
+	}
+	for left := int64(total) - 1; left > 0; {
+		_, n := binary.Varint(rest) // the least difference
+		if n <= 0 || uint64(len(rest)-n) < parts {
+			return nil, nil, errHeader
+		}
+		widths := rest[n:][:parts]
+		rest = rest[n:][parts:]
+		for _, width := range widths {
+			if left > 0 {
+				rest = rest[min(uint64(len(rest)), block/parts*uint64(width)/8):]
+				left -= int64(block / parts)
+			}
+		}
+	}
+	return lengths, rest, nil
 }
 
 // plainDictionary is what older programs call both encodings of a dictionary: that of its values,
@@ -248,11 +311,12 @@ func cutLevels(page []byte, encoding format.Encoding) (levels, rest []byte, err 
 	return rest[:n], rest[n:], nil
 }
 
-// checkRuns checks that there are not more values of width bits in runs, of Parquet's hybrid of
-// run lengths and packed bits, than a page has.
-func checkRuns(b []byte, width int, values int32) error {
+// checkRuns checks how many values of width bits are in runs, of Parquet's hybrid of run lengths
+// and packed bits.
+func checkRuns(b []byte, width int, least, most int32) error {
 	const padding = 63 * 8 // of the last run, at most: in groups of eight, which have one byte to count them
-	left := uint64(values) + padding
+	all := uint64(most) + padding
+	left := all
 	for len(b) > 0 {
 		header, n := binary.Uvarint(b)
 		if n <= 0 {
@@ -269,6 +333,9 @@ func checkRuns(b []byte, width int, values int32) error {
 		}
 		left -= count
 		b = b[length:]
+	}
+	if all-left < uint64(least) {
+		return errHeader
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
+	"github.com/parquet-go/parquet-go/encoding/delta"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
@@ -347,6 +348,57 @@ func TestReadChecksPages(t *testing.T) {
 			if n := after.TotalAlloc - before.TotalAlloc; n > 32<<20 { // Zstandard's window and Brotli's are 16 MiB
 				t.Errorf("a page of %v that %s: %d bytes allocated for a file of %d", codec, name, n, len(file))
 			}
+		}
+	}
+}
+
+// A page that has another number of values than it says, or values that begin with more of the
+// one before than that has, is refused before there is memory for them.
+func TestReadChecksValues(t *testing.T) {
+	lengths := func(x ...int32) []byte {
+		b, err := new(delta.BinaryPackedEncoding).EncodeInt32(nil, x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	run := func(n uint64) []byte { return append(binary.AppendUvarint(nil, n<<1), 1) } // of ones
+	level := func(levels []byte) []byte {
+		return append(binary.LittleEndian.AppendUint32(nil, uint32(len(levels))), levels...)
+	}
+	many := make([]int32, 1000)
+	for i := range many {
+		many[i] = int32(i * i % 7)
+	}
+	for _, tt := range []struct {
+		name     string
+		encoding format.Encoding
+		page     []byte
+		values   int32
+		l        leaf
+		ok       bool
+	}{
+		{"runs", format.RLEDictionary, append([]byte{1}, run(1000)...), 1000, leaf{}, true},
+		{"long runs", format.RLEDictionary, append([]byte{1}, run(1<<31-1)...), 1000, leaf{}, false},
+		{"packed bits", format.RLEDictionary, append([]byte{1, 2<<1 | 1}, 5, 6), 10, leaf{}, true},
+		{"packed bits, cut short", format.RLEDictionary, append([]byte{1, 2<<1 | 1}, 5), 10, leaf{}, false},
+		{"levels", format.Plain, append(level(run(3)), make([]byte, 12)...), 3, leaf{defined: 1}, true},
+		{"more levels", format.Plain, append(level(run(1<<31-1)), make([]byte, 12)...), 3, leaf{defined: 1}, false},
+		{"fewer levels", format.Plain, append(level(run(3)), make([]byte, 12)...), 1 << 30, leaf{defined: 1}, false},
+		{"fewer values", format.Plain, make([]byte, 12), 1 << 30, leaf{}, false},
+		{"lengths", format.DeltaLengthByteArray, append(lengths(1, 2), "abc"...), 2, leaf{}, true},
+		{"more lengths", format.DeltaLengthByteArray, append(lengths(1, 2), "abc"...), 1, leaf{}, false},
+		{"prefixes", format.DeltaByteArray, slices.Concat(lengths(0, 1), lengths(1, 1), []byte("ab")), 2, leaf{}, true},
+		{"long prefixes", format.DeltaByteArray, slices.Concat(lengths(0, 1<<30), lengths(1, 1), []byte("ab")), 2, leaf{}, false},
+		{"fewer suffixes", format.DeltaByteArray, slices.Concat(lengths(0, 1), lengths(1), []byte("ab")), 2, leaf{}, false},
+		{"long suffixes", format.DeltaByteArray, slices.Concat(lengths(0, 1), lengths(1, 1<<30), []byte("ab")), 2, leaf{}, false},
+		{"many", format.DeltaByteArray, slices.Concat(lengths(make([]int32, 1000)...), lengths(many...), make([]byte, 7000)), 1000, leaf{}, true},
+	} {
+		header := &format.PageHeader{Type: format.DataPage, UncompressedPageSize: int32(len(tt.page))}
+		header.DataPageHeader.V = format.DataPageHeader{NumValues: tt.values, Encoding: tt.encoding,
+			DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE}
+		if err := checkPage(tt.page, header, format.Uncompressed, tt.l); (err == nil) != tt.ok {
+			t.Errorf("%s: error %v", tt.name, err)
 		}
 	}
 }
