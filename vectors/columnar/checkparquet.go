@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"math/bits"
+	"sync"
 	"unsafe"
 
 	"github.com/andybalholm/brotli"
@@ -161,64 +162,81 @@ func checkPages(r io.ReaderAt, size int64, c format.ColumnMetaData, l leaf) (mos
 }
 
 // checkPage checks what a page of a column says of itself against what it has: how long it is
-// when it is decompressed, and how many values it repeats. The library believes both.
+// when it is decompressed, and how many values there are. The library believes that.
 func checkPage(page []byte, header *format.PageHeader, codec format.CompressionCodec, l leaf) error {
 	size := int64(header.UncompressedPageSize)
 	repeated, nullable := l.inList > 0, l.defined > 0 // these have levels
+	v1, v2, dictionary := header.DataPageHeader, header.DataPageHeaderV2, header.DictionaryPageHeader
+	if v1.Valid != (header.Type == format.DataPage) || v2.Valid != (header.Type == format.DataPageV2) ||
+		dictionary.Valid != (header.Type == format.DictionaryPage) {
+		return errHeader
+	}
 	var repetitions, definitions []byte
-	var values int32
+	var all int // values and nulls
 	var encoding format.Encoding
 	var err error
 	switch header.Type {
 	case format.DataPageV2:
-		h := &header.DataPageHeaderV2.V
-		values, encoding = h.NumValues, h.Encoding
-		n, m := int64(h.RepetitionLevelsByteLength), int64(h.DefinitionLevelsByteLength)
+		all, encoding = int(v2.V.NumValues), v2.V.Encoding
+		n, m := int64(v2.V.RepetitionLevelsByteLength), int64(v2.V.DefinitionLevelsByteLength)
 		if n < 0 || m < 0 || n+m > min(size, int64(len(page))) {
 			return errHeader
 		}
 		repetitions, definitions, page, size = page[:n], page[n:n+m], page[n+m:], size-n-m // are not compressed
-		if h.IsCompressed.Valid && !h.IsCompressed.V {
+		if v2.V.IsCompressed.Valid && !v2.V.IsCompressed.V {
 			codec = format.Uncompressed
 		}
 		page, err = decompress(page, size, codec)
 	case format.DataPage:
-		h := &header.DataPageHeader.V
-		values, encoding = h.NumValues, h.Encoding
+		all, encoding = int(v1.V.NumValues), v1.V.Encoding
 		page, err = decompress(page, size, codec)
 		if err == nil && repeated {
-			repetitions, page, err = cutLevels(page, h.RepetitionLevelEncoding)
+			repetitions, page, err = cutLevels(page, v1.V.RepetitionLevelEncoding)
 		}
 		if err == nil && nullable {
-			definitions, page, err = cutLevels(page, h.DefinitionLevelEncoding)
+			definitions, page, err = cutLevels(page, v1.V.DefinitionLevelEncoding)
 		}
 	case format.DictionaryPage:
-		if e := header.DictionaryPageHeader.V.Encoding; e != format.Plain && e != plainDictionary {
-			return errHeader
+		page, err = decompress(page, size, codec)
+		n := int(dictionary.V.NumValues)
+		if e := dictionary.V.Encoding; err == nil && (e != format.Plain && e != plainDictionary || n < 0 || n > len(page)/l.bytes) {
+			err = errHeader
 		}
-		_, err = decompress(page, size, codec)
 		return err
-	}
-	if values < 0 {
+	default:
 		return errHeader
 	}
+	if err == nil && all < 0 {
+		err = errHeader
+	}
 	if err == nil && repeated {
-		err = checkRuns(repetitions, 1, values, values)
+		_, err = countRuns(repetitions, 1, all, 1)
 	}
+	values := all
 	if err == nil && nullable {
-		err = checkRuns(definitions, bits.Len(uint(l.defined)), values, values)
+		values, err = countRuns(definitions, bits.Len(uint(l.defined)), all, l.defined)
 	}
-	if err != nil || len(page) == 0 {
+	if header.Type == format.DataPageV2 { // whose header the library asks, not the levels
+		values = all - int(v2.V.NumNulls)
+	}
+	if err != nil || values == 0 {
 		return err
+	}
+	if values < 0 || values > all {
+		return errHeader
 	}
 	switch encoding {
 	case format.Plain, format.ByteStreamSplit:
-		if !nullable && int(values) > len(page) { // none has less than a byte
+		if values > len(page)/l.bytes {
 			return errHeader
 		}
 		return nil
 	case format.RLEDictionary, plainDictionary:
-		return checkRuns(page[1:], int(page[0]), 0, values)
+		if len(page) == 0 {
+			return errHeader
+		}
+		_, err = countRuns(page[1:], int(page[0]), values, noLevel)
+		return err
 	case format.DeltaLengthByteArray:
 		_, _, err = cutLengths(page, values)
 		return err
@@ -230,7 +248,7 @@ func checkPage(page []byte, header *format.PageHeader, codec format.CompressionC
 
 // checkPrefixes checks values encoded as DELTA_BYTE_ARRAY: each says how much of it is that of
 // the one before, and there must be memory for all.
-func checkPrefixes(page []byte, values int32) error {
+func checkPrefixes(page []byte, values int) error {
 	prefixes, page, err := cutLengths(page, values)
 	if err != nil {
 		return err
@@ -255,9 +273,9 @@ func checkPrefixes(page []byte, values int32) error {
 	return memory.Check(uint64(all))
 }
 
-// cutLengths cuts lengths encoded as DELTA_BINARY_PACKED, of as many values at most, off the
-// beginning of a page.
-func cutLengths(page []byte, values int32) (lengths []int32, rest []byte, err error) {
+// cutLengths cuts lengths encoded as DELTA_BINARY_PACKED, one for each value, off the beginning
+// of a page.
+func cutLengths(page []byte, values int) (lengths []int32, rest []byte, err error) {
 	var header [4]uint64 // values in a block, in how many parts, values in all, and the first
 	rest = page
 	for i := range header {
@@ -269,13 +287,16 @@ func cutLengths(page []byte, values int32) (lengths []int32, rest []byte, err er
 	}
 	const most = 1 << 16 // of a block: programs write 128
 	block, parts, total := header[0], header[1], header[2]
-	if block > most || parts == 0 || parts > block || total > uint64(values) {
+	if block == 0 || block > most || parts == 0 || parts > block || total != uint64(values) {
+		return nil, nil, errHeader
+	}
+	if blocks := (total - 1 + block - 1) / block; blocks > uint64(len(rest))/(1+parts) { // that many bytes each has
 		return nil, nil, errHeader
 	}
 	if lengths, err = new(delta.BinaryPackedEncoding).DecodeInt32(nil, page); err != nil {
 		return nil, nil, err
 	}
-	for left := int64(total) - 1; left > 0; {
+	for left := values - 1; left > 0; {
 		_, n := binary.Varint(rest) // the least difference
 		if n <= 0 || uint64(len(rest)-n) < parts {
 			return nil, nil, errHeader
@@ -285,7 +306,7 @@ func cutLengths(page []byte, values int32) (lengths []int32, rest []byte, err er
 		for _, width := range widths {
 			if left > 0 {
 				rest = rest[min(uint64(len(rest)), block/parts*uint64(width)/8):]
-				left -= int64(block / parts)
+				left -= int(block / parts)
 			}
 		}
 	}
@@ -311,68 +332,105 @@ func cutLevels(page []byte, encoding format.Encoding) (levels, rest []byte, err 
 	return rest[:n], rest[n:], nil
 }
 
-// checkRuns checks how many values of width bits are in runs, of Parquet's hybrid of run lengths
-// and packed bits.
-func checkRuns(b []byte, width int, least, most int32) error {
-	const padding = 63 * 8 // of the last run, at most: in groups of eight, which have one byte to count them
-	all := uint64(most) + padding
-	left := all
+const noLevel = -1
+
+// countRuns returns how many of the values of width bits in runs, of Parquet's hybrid of run
+// lengths and packed bits, are at a level. With noLevel, they are not levels. It returns an error
+// unless there are as many values as there should be.
+func countRuns(b []byte, width, values, level int) (at int, err error) {
+	const padding = 63 * 8 // that is forgiven; packed bits come in groups of eight
+	left := values
 	for len(b) > 0 {
 		header, n := binary.Uvarint(b)
-		if n <= 0 {
-			return errHeader
+		if n <= 0 || header > math.MaxUint32 {
+			return 0, errHeader
 		}
 		b = b[n:]
-		count, length := header>>1, uint64(width+7)/8
-		if packed := header&1 == 1; packed {
-			length = count * uint64(width)
+		count, packed := int(header>>1), header&1 == 1
+		if count == 0 { // the library goes on behind it, and some programs end with zeros
+			continue
+		}
+		length := (width + 7) / 8
+		if packed {
+			length = count * width
 			count *= 8
 		}
-		if header > math.MaxUint32 || count > left || length > uint64(len(b)) {
-			return errHeader
+		if level == noLevel && packed && left > 0 && count >= left && length > len(b) && left*width <= 8*len(b) {
+			length = len(b) // some programs cut the last group short
+		}
+		if count > left+padding || length > len(b) {
+			return 0, errHeader
+		}
+		run := b[:length]
+		b = b[length:]
+		here := max(0, min(count, left)) // but for padding
+		switch {
+		case level == noLevel:
+		case !packed && int(run[0]) == level:
+			at += here
+		case packed:
+			for bit := 0; bit < here*width; bit += width {
+				value := uint(run[bit/8])
+				if bit/8+1 < len(run) {
+					value |= uint(run[bit/8+1]) << 8
+				}
+				if value>>(bit%8)&(1<<width-1) == uint(level) {
+					at++
+				}
+			}
 		}
 		left -= count
-		b = b[length:]
 	}
-	if all-left < uint64(least) {
-		return errHeader
+	if left > 0 {
+		return 0, errHeader
 	}
-	return nil
+	return at, nil
 }
 
-// decompress returns what a page of a column has, if that is no more than size bytes.
+// zstandard decompresses pages into memory that they are given, and no more.
+var zstandard = sync.OnceValues(func() (*zstd.Decoder, error) { return zstd.NewReader(nil, zstd.WithDecodeAllCapLimit(true)) })
+
+// decompress returns what a page of a column has, if that is size bytes.
 func decompress(page []byte, size int64, codec format.CompressionCodec) ([]byte, error) {
 	if codec == format.Uncompressed || len(page) == 0 {
 		return page, nil
 	}
+	// A block of four bytes of Zstandard has 128 KiB at most; gzip and Snappy compress less.
+	const expansion = 128 << 10 / 4
+	if codec != format.Brotli && size > expansion*int64(len(page)) {
+		return nil, errHeader
+	}
+	var b []byte
 	var r io.Reader
 	var err error
 	switch codec {
 	case format.Snappy:
-		if n, err := snappy.DecodedLen(page); err != nil || int64(n) > size {
+		const expansion = 22 // three bytes are 64 at most
+		if n, err := snappy.DecodedLen(page); err != nil || int64(n) != size || n > expansion*len(page) {
 			return nil, errHeader
 		}
 		return snappy.Decode(nil, page)
+	case format.Zstd:
+		z, err := zstandard()
+		if err != nil {
+			return nil, err
+		}
+		b, err = z.DecodeAll(page, make([]byte, 0, size))
+		if err != nil {
+			return nil, err
+		}
 	case format.Gzip:
 		r, err = gzip.NewReader(bytes.NewReader(page))
 	case format.Brotli:
 		r = brotli.NewReader(bytes.NewReader(page))
-	case format.Zstd:
-		var z *zstd.Decoder
-		z, err = zstd.NewReader(bytes.NewReader(page), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20))
-		if err == nil {
-			defer z.Close()
-		}
-		r = z
 	default:
 		// The library misreads LZ4_RAW, and at a damaged page of it takes memory until none is left.
 		err = fmt.Errorf("compressed with %v, which is not read; want Zstandard, Snappy, gzip, Brotli or no compression", codec)
 	}
-	if err != nil {
-		return nil, err
+	if err == nil && r != nil {
+		b, err = io.ReadAll(io.LimitReader(r, size+1))
 	}
-	b, err := io.ReadAll(io.LimitReader(r, size+1))
-	if err == nil && int64(len(b)) > size {
+	if err == nil && int64(len(b)) != size {
 		err = errHeader
 	}
 	return b, err

@@ -138,7 +138,7 @@ func (a *arrowRows) lists(word func(int) (string, error)) {
 	lists := storage(a.batch.Column(a.vectors[0])).(array.ListLike)
 	values := storage(lists.ListValues())
 	nulls := values.NullN() != 0
-	for end := int(a.batch.NumRows()); a.row < end && len(a.data) < blockNumbers; a.row++ {
+	for end := int(a.batch.NumRows()); a.row < end && len(a.data) < blockNumbers && len(a.rows) < blockNumbers; a.row++ {
 		w, err := word(a.row)
 		start := len(a.data)
 		if lists.IsNull(a.row) {

@@ -52,6 +52,7 @@ type leaf struct {
 	index   int // of the column's values in a row group
 	defined int // level at which a value is there
 	inList  int // level at which there is a place for a value in a list
+	bytes   int // that a value takes at least, if it is plain
 	float   func(parquet.Value) float32
 }
 
@@ -74,6 +75,13 @@ func leafOf(top *parquet.Column, elements []format.SchemaElement) (leaf, []forma
 			return
 		}
 		l.index, l.defined, l.float = c.Index(), c.MaxDefinitionLevel(), floatOf(element)
+		l.bytes = 4 // float, and the length of a string
+		switch element.Type.V {
+		case format.Double:
+			l.bytes = 8
+		case format.FixedLenByteArray: // float16
+			l.bytes = 2
+		}
 		switch {
 		case l.float != nil && c.MaxRepetitionLevel() == 1:
 			l.kind = list
@@ -168,6 +176,10 @@ func (p *parquetRows) nextGroup() error {
 	var pages uint64 // bytes that a page of each column takes
 	open := func(i int) (*cursor, error) {
 		l := p.leaves[i]
+		if codec := p.f.Metadata().RowGroups[0].Columns[l.index].MetaData.Codec; codec != metadata[l.index].MetaData.Codec {
+			// The library decompresses all row groups as the first.
+			return nil, fmt.Errorf("column %.60q: some row groups are compressed with %v, some with %v", l.name, codec, metadata[l.index].MetaData.Codec)
+		}
 		most, err := checkPages(p.r, p.f.Size(), metadata[l.index].MetaData, l)
 		if err != nil {
 			return nil, fmt.Errorf("column %.60q: %w", l.name, err)
