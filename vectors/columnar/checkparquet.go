@@ -219,7 +219,7 @@ func checkPage(page []byte, header *format.PageHeader, codec format.CompressionC
 	if header.Type == format.DataPageV2 { // whose header the library asks, not the levels
 		values = all - int(v2.V.NumNulls)
 	}
-	if err != nil || values == 0 {
+	if err != nil || values == 0 && len(page) == 0 {
 		return err
 	}
 	if values < 0 || values > all {
@@ -289,6 +289,9 @@ func cutLengths(page []byte, values int) (lengths []int32, rest []byte, err erro
 	block, parts, total := header[0], header[1], header[2]
 	if block == 0 || block > most || parts == 0 || parts > block || total != uint64(values) {
 		return nil, nil, errHeader
+	}
+	if total == 0 {
+		return nil, rest, nil
 	}
 	if blocks := (total - 1 + block - 1) / block; blocks > uint64(len(rest))/(1+parts) { // that many bytes each has
 		return nil, nil, errHeader

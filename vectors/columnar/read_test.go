@@ -402,6 +402,7 @@ func TestReadChecksValues(t *testing.T) {
 		{"fewer levels", format.Plain, append(level(run(3)), make([]byte, 12)...), 1 << 30, null, false},
 		{"levels with fewer values", format.Plain, append(level(run(1<<30)), make([]byte, 12)...), 1 << 30, null, false},
 		{"no levels are there", format.Plain, level(append(binary.AppendUvarint(nil, 1000<<1), 0)), 1000, null, true},
+		{"runs where all is null", format.RLEDictionary, slices.Concat(level(append(binary.AppendUvarint(nil, 1000<<1), 0)), []byte{1}, run(1<<31-1)), 1000, null, false},
 		{"values", format.Plain, make([]byte, 12), 3, word, true},
 		{"a value less", format.ByteStreamSplit, make([]byte, 11), 3, word, false},
 		{"lengths", format.DeltaLengthByteArray, append(lengths(1, 2), "abc"...), 2, word, true},
