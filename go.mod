@@ -11,7 +11,8 @@ require (
 	github.com/google/flatbuffers v25.12.19+incompatible // headers of Arrow, which are checked before its library believes them
 	github.com/klauspost/compress v1.20.3 // gzip and zstd of vector files; snappy of Parquet pages
 	github.com/klauspost/cpuid/v2 v2.4.2 // the processor's name, for benchmarks
-	github.com/parquet-go/parquet-go v0.32.0 // Parquet files; arrow-go's Parquet is three times as large
+	github.com/parquet-go/parquet-go v0.32.0 // Parquet files: writes them, and reads their headers; arrow-go's Parquet is three times as large
+	github.com/pierrec/lz4/v4 v4.1.29 // Parquet pages compressed with it
 	github.com/schollz/progressbar/v3 v3.19.1 // progress on a terminal
 	github.com/spf13/cobra v1.10.2 // commands, flags, help, completion
 	github.com/spf13/pflag v1.0.9 // what a flag of cobra's is
@@ -45,7 +46,6 @@ require (
 	github.com/mitchellh/colorstring v0.0.0-20190213212951-d06e56a500db // indirect
 	github.com/parquet-go/bitpack v1.0.0 // indirect
 	github.com/parquet-go/jsonlite v1.0.0 // indirect
-	github.com/pierrec/lz4/v4 v4.1.29 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
 	github.com/rivo/uniseg v0.4.7 // indirect
 	github.com/twpayne/go-geom v1.6.1 // indirect

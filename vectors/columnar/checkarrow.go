@@ -3,12 +3,14 @@ package columnar
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	arrowmemory "github.com/apache/arrow-go/v18/arrow/memory"
 	flatbuffers "github.com/google/flatbuffers/go"
+	"github.com/parquet-go/parquet-go/format"
 
 	"overcomplete/internal/memory"
 )
@@ -93,7 +95,7 @@ func (m *messages) read(n int64) ([]byte, error) {
 // the library returns what it panics with as an error.
 type allocator struct {
 	arrowmemory.Allocator
-	*messages
+	messages *messages
 }
 
 func (a allocator) Allocate(size int) []byte {
@@ -111,9 +113,9 @@ func (a allocator) check(size int) {
 	if size >= 0 && size <= small {
 		return
 	}
-	// A block of four bytes of Zstandard has 128 KiB at most. LZ4 compresses less.
-	if size < 0 || int64(size)/(128<<10/4) > a.done {
-		panic(errMetadata)
+	// What has been read decompresses to as much: LZ4 to less than Zstandard.
+	if size < 0 || int64(size) > expansion[format.Zstd]*a.messages.done {
+		panic(fmt.Errorf("a buffer of %d bytes, which is more than it can decompress to", size))
 	}
 	if err := memory.Check(uint64(size)); err != nil {
 		panic(err)

@@ -299,11 +299,15 @@ func TestReadChecksSizes(t *testing.T) {
 		{"fewer rows than values", group(func(g *format.RowGroup) { g.NumRows = 2 }), `column "word" has more values than rows`},
 		{"a row group that is compressed otherwise", footer(t, contents(t, "*.parquet")["groups.parquet"], func(m *format.FileMetaData) {
 			m.RowGroups[1].Columns[0].MetaData.Codec = format.Gzip
-		}), `column "word": some row groups are compressed with ZSTD, some with GZIP`},
-		{"negative rows", group(func(g *format.RowGroup) { g.NumRows = -1 }), "num_rows=-1 is negative"},
+		}), `column "word": page at 175: gzip: invalid header`},
+		{"negative rows", group(func(g *format.RowGroup) { g.NumRows = -1 }), "row group 1 has -1 rows of 2 columns, want 2"},
+		{"fewer columns than the schema", group(func(g *format.RowGroup) { g.Columns = g.Columns[:1] }), "row group 1 has 3 rows of 1 columns, want 2"},
+		{"an element with more below than there is", footer(t, whole, func(m *format.FileMetaData) { m.Schema[2].NumChildren.V = 1 << 30 }), "its schema makes no sense"},
+		{"no schema", footer(t, whole, func(m *format.FileMetaData) { m.Schema = nil }), "its schema makes no sense"},
+		{"another file's column", group(func(g *format.RowGroup) { g.Columns[0].FilePath = "other" }), `column "word" is encrypted or in another file`},
 		{"an Arrow schema of 2 GiB", []byte(arrowStream + "\xff\xff\xff\x7f"), "damaged Arrow file: "},
 		{"an Arrow batch of 1 TiB", bodyLength(t, 1<<40), "damaged Arrow file: cut short"},
-		{"an Arrow buffer that grows to 16 GiB", grown, "the metadata of a message makes no sense"},
+		{"an Arrow buffer that grows to 16 GiB", grown, "a buffer of 17179869184 bytes, which is more than it can decompress to"},
 	} {
 		path := filepath.Join(t.TempDir(), "file")
 		if err := os.WriteFile(path, tt.content, 0o666); err != nil {
@@ -359,9 +363,35 @@ func TestReadChecksPages(t *testing.T) {
 	}
 }
 
-// A page that has another number of values than it says, or values that begin with more of the
-// one before than that has, is refused before there is memory for them.
-func TestReadChecksValues(t *testing.T) {
+// readPages returns the values that a chunk of pages has, and "null" for each null.
+func readPages[T float32 | string](l leaf, codec format.CompressionCodec, decode decoder[T], pages []byte) (values []string, err error) {
+	group := []format.ColumnChunk{{MetaData: format.ColumnMetaData{TotalCompressedSize: int64(len(pages)), Codec: codec}}}
+	pages = append(pages, parquetMagic...) // as pages are not the end of a file
+	c, err := openChunk(bytes.NewReader(pages), int64(len(pages)), group, l, decode)
+	for ; err == nil && !c.ended; err = c.advance() {
+		if c.definitions[c.i] < c.defined {
+			values = append(values, "null")
+		} else {
+			values = append(values, fmt.Sprint(c.values[c.i]))
+		}
+	}
+	return values, err
+}
+
+// withHeader returns a page behind its header.
+func withHeader(t *testing.T, h format.PageHeader, page []byte) []byte {
+	t.Helper()
+	h.CompressedPageSize, h.UncompressedPageSize = int32(len(page)), int32(len(page))
+	b, err := thrift.Marshal(new(thrift.CompactProtocol), &h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(b, page...)
+}
+
+// Values are read in all encodings. Pages that have fewer than they say, or other damage, are
+// refused, in no more memory than they have bytes.
+func TestReadPages(t *testing.T) {
 	lengths := func(x ...int32) []byte {
 		b, err := new(delta.BinaryPackedEncoding).EncodeInt32(nil, x)
 		if err != nil {
@@ -369,61 +399,115 @@ func TestReadChecksValues(t *testing.T) {
 		}
 		return b
 	}
-	run := func(n uint64) []byte { return append(binary.AppendUvarint(nil, n<<1), 1) } // of ones
+	run := func(n uint64, value byte) []byte { return append(binary.AppendUvarint(nil, n<<1), value) }
 	level := func(levels []byte) []byte {
 		return append(binary.LittleEndian.AppendUint32(nil, uint32(len(levels))), levels...)
 	}
-	many := make([]int32, 1000)
-	for i := range many {
-		many[i] = int32(i * i % 7)
+	plain := func(words ...string) (b []byte) {
+		for _, word := range words {
+			b = append(binary.LittleEndian.AppendUint32(b, uint32(len(word))), word...)
+		}
+		return b
 	}
-	word, null := leaf{bytes: 4}, leaf{bytes: 4, defined: 1}
+	entries := make([]int32, 1000)
+	var long []string // w, ww, …, of 1 to 7 letters
+	for i := range entries {
+		entries[i] = int32(1 + i*i%7)
+		long = append(long, strings.Repeat("w", 1+i*i%7))
+	}
+	word, null := leaf{size: 4}, leaf{size: 4, defined: 1}
+	const many = 1<<31 - 1
 	for _, tt := range []struct {
 		name     string
 		encoding format.Encoding
 		page     []byte
-		values   int32
+		places   int32
 		l        leaf
-		ok       bool
+		want     string // separated by spaces
+		err      string
 	}{
-		{"runs", format.RLEDictionary, append([]byte{1}, run(1000)...), 1000, word, true},
-		{"long runs", format.RLEDictionary, append([]byte{1}, run(1<<31-1)...), 1000, word, false},
-		{"short runs", format.RLEDictionary, append([]byte{1}, run(1000)...), 1 << 30, word, false},
-		{"no runs", format.RLEDictionary, nil, 1 << 30, word, false},
-		{"runs and zeros", format.RLEDictionary, append(append([]byte{1}, run(1000)...), 0), 1000, word, true},
-		{"an empty run, a long one", format.RLEDictionary, append([]byte{1, 0}, run(1<<31-1)...), 1000, word, false},
-		{"packed bits", format.RLEDictionary, append([]byte{1, 2<<1 | 1}, 5, 6), 10, word, true},
-		{"packed bits, cut short", format.RLEDictionary, append([]byte{1, 2<<1 | 1}, 5), 10, word, false},
-		{"packed bits of the last values", format.RLEDictionary, []byte{2, 1<<1 | 1, 5}, 3, word, true},
-		{"levels", format.Plain, append(level(run(3)), make([]byte, 12)...), 3, null, true},
-		{"packed levels", format.Plain, append(level([]byte{1<<1 | 1, 0b101}), make([]byte, 8)...), 3, null, true},
-		{"packed levels, a value less", format.Plain, append(level([]byte{1<<1 | 1, 0b101}), make([]byte, 7)...), 3, null, false},
-		{"more levels", format.Plain, append(level(run(1<<31-1)), make([]byte, 12)...), 3, null, false},
-		{"fewer levels", format.Plain, append(level(run(3)), make([]byte, 12)...), 1 << 30, null, false},
-		{"levels with fewer values", format.Plain, append(level(run(1<<30)), make([]byte, 12)...), 1 << 30, null, false},
-		{"no levels are there", format.Plain, level(append(binary.AppendUvarint(nil, 1000<<1), 0)), 1000, null, true},
-		{"runs where all is null", format.RLEDictionary, slices.Concat(level(append(binary.AppendUvarint(nil, 1000<<1), 0)), []byte{1}, run(1<<31-1)), 1000, null, false},
-		{"values", format.Plain, make([]byte, 12), 3, word, true},
-		{"a value less", format.ByteStreamSplit, make([]byte, 11), 3, word, false},
-		{"lengths", format.DeltaLengthByteArray, append(lengths(1, 2), "abc"...), 2, word, true},
-		{"more lengths", format.DeltaLengthByteArray, append(lengths(1, 2), "abc"...), 1, word, false},
-		{"lengths without blocks", format.DeltaLengthByteArray, []byte{128, 1, 4, 128, 128, 128, 128, 4, 0}, 1 << 30, word, false},
-		{"prefixes", format.DeltaByteArray, slices.Concat(lengths(0, 1), lengths(1, 1), []byte("ab")), 2, word, true},
-		{"long prefixes", format.DeltaByteArray, slices.Concat(lengths(0, 1<<30), lengths(1, 1), []byte("ab")), 2, word, false},
-		{"fewer suffixes", format.DeltaByteArray, slices.Concat(lengths(0, 1), lengths(1), []byte("ab")), 2, word, false},
-		{"long suffixes", format.DeltaByteArray, slices.Concat(lengths(0, 1), lengths(1, 1<<30), []byte("ab")), 2, word, false},
-		{"many", format.DeltaByteArray, slices.Concat(lengths(make([]int32, 1000)...), lengths(many...), make([]byte, 7000)), 1000, word, true},
+		{"runs", format.RLEDictionary, slices.Concat([]byte{2}, run(2, 1), run(1, 3)), 3, word, "b b d", ""},
+		{"a run longer than the page", format.RLEDictionary, append([]byte{2}, run(many, 1)...), 2, word, "b b", ""},
+		{"fewer runs than values", format.RLEDictionary, append([]byte{2}, run(2, 1)...), many, word, "", "fewer values"},
+		{"no runs", format.RLEDictionary, nil, many, word, "", "fewer values"},
+		{"zeros behind runs", format.RLEDictionary, slices.Concat([]byte{2}, run(2, 1), []byte{0, 0}), 2, word, "b b", ""},
+		{"an empty run", format.RLEDictionary, slices.Concat([]byte{2, 0}, run(2, 1)), 2, word, "b b", ""},
+		{"no bits", format.RLEDictionary, append([]byte{0}, binary.AppendUvarint(nil, 2<<1)...), 2, word, "a a", ""},
+		{"packed bits", format.RLEDictionary, []byte{2, 2<<1 | 1, 0b11100100, 0b11100100, 0b00011011}, 10, word, "a b c d a b c d d c", ""},
+		{"packed bits, cut short", format.RLEDictionary, []byte{2, 2<<1 | 1, 0b11100100}, 10, word, "", "fewer values"},
+		{"bits beyond the dictionary", format.RLEDictionary, append([]byte{8}, run(1, 4)...), 1, word, "", "value 5 of a dictionary of 4"},
+		{"33 bits", format.RLEDictionary, append([]byte{33}, run(1, 4)...), 1, word, "", "fewer values"},
+		{"levels", format.Plain, append(level(run(2, 1)), plain("x", "y")...), 2, null, "x y", ""},
+		{"packed levels", format.Plain, append(level([]byte{1<<1 | 1, 0b101}), plain("x", "y")...), 3, null, "x null y", ""},
+		{"packed levels, a value less", format.Plain, append(level([]byte{1<<1 | 1, 0b101}), plain("x")...), 3, null, "", "fewer values"},
+		{"fewer levels", format.Plain, append(level(run(2, 1)), plain("x", "y")...), many, null, "", "fewer values"},
+		{"levels longer than the page", format.Plain, []byte{9, 0, 0, 0, 1}, 1, null, "", "fewer values"},
+		{"a level too high", format.Plain, append(level(run(1, 3)), plain("x")...), 1, leaf{size: 4, defined: 2}, "", "level 3 of 2"},
+		{"all null", format.RLEDictionary, level(run(2, 0)), 2, null, "null null", ""},
+		{"a value less", format.Plain, plain("x"), 2, word, "", "fewer values"},
+		{"a value cut short", format.Plain, plain("x", "yy")[:10], 2, word, "", "fewer values"},
+		{"lengths", format.DeltaLengthByteArray, append(lengths(1, 2), "abc"...), 2, word, "a bc", ""},
+		{"fewer lengths", format.DeltaLengthByteArray, append(lengths(1, 2), "abc"...), 3, word, "", "fewer values"},
+		{"many lengths", format.DeltaLengthByteArray, append(lengths(entries...), strings.Repeat("w", 7000)...), 1000, word, strings.Join(long, " "), ""},
+		{"lengths without blocks", format.DeltaLengthByteArray, []byte{128, 1, 4, 128, 128, 128, 128, 4, 0}, many, word, "", "fewer values"},
+		{"a negative length", format.DeltaLengthByteArray, append(lengths(1, -1), "abc"...), 2, word, "", "fewer values"},
+		{"no miniblocks", format.DeltaLengthByteArray, []byte{128, 1, 0, 2, 0}, 2, word, "", "makes no sense"},
+		{"prefixes", format.DeltaByteArray, slices.Concat(lengths(0, 2, 1), lengths(2, 1, 1), []byte("abcd")), 3, word, "ab abc ad", ""},
+		{"a prefix too long", format.DeltaByteArray, slices.Concat(lengths(0, 1<<30), lengths(1, 1), []byte("ab")), 2, word, "", "fewer values"},
+		{"fewer suffixes", format.DeltaByteArray, slices.Concat(lengths(0, 1), lengths(1), []byte("ab")), 2, word, "", "fewer values"},
+		{"a suffix too long", format.DeltaByteArray, slices.Concat(lengths(0, 1), lengths(1, 1<<30), []byte("ab")), 2, word, "", "fewer values"},
+		{"an encoding of integers", format.DeltaBinaryPacked, lengths(1), 1, word, "", "text encoded as DELTA_BINARY_PACKED, which is not read"},
+		{"less than no places", format.Plain, nil, -1, word, "", "makes no sense"},
 	} {
-		header := &format.PageHeader{Type: format.DataPage, UncompressedPageSize: int32(len(tt.page))}
-		header.DataPageHeader.Valid = true
-		header.DataPageHeader.V = format.DataPageHeader{NumValues: tt.values, Encoding: tt.encoding,
-			DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE}
-		if err := checkPage(tt.page, header, format.Uncompressed, tt.l); (err == nil) != tt.ok {
-			t.Errorf("%s: error %v", tt.name, err)
+		dictionary := format.PageHeader{Type: format.DictionaryPage}
+		dictionary.DictionaryPageHeader = thrift.New(format.DictionaryPageHeader{NumValues: 4, Encoding: format.Plain})
+		data := format.PageHeader{Type: format.DataPage}
+		data.DataPageHeader = thrift.New(format.DataPageHeader{NumValues: tt.places, Encoding: tt.encoding,
+			DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE})
+		pages := withHeader(t, dictionary, plain("a", "b", "c", "d"))
+		pages = append(pages, withHeader(t, data, tt.page)...)
+		got, err := readPages(tt.l, format.Uncompressed, decodeText, pages)
+		if strings.Join(got, " ") != tt.want || err == nil != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+			t.Errorf("%s: %q, error %v; want %s, %q", tt.name, got, err, tt.want, tt.err)
 		}
-		header.DictionaryPageHeader.Valid = true // which the library would believe, whatever the type
-		if err := checkPage(tt.page, header, format.Uncompressed, tt.l); err == nil {
-			t.Errorf("%s: no error with the header of a dictionary as well", tt.name)
+	}
+}
+
+// Numbers of all sizes are read in all encodings.
+func TestReadPagesOfNumbers(t *testing.T) {
+	for _, tt := range []struct {
+		element  format.SchemaElement
+		encoding format.Encoding
+		page     string
+		want     string
+	}{
+		{format.SchemaElement{Type: thrift.New(format.Float)}, format.Plain, "\x00\x00\x80\x3f\x00\x00\x20\xc0", "1 -2.5"},
+		{format.SchemaElement{Type: thrift.New(format.Float)}, format.ByteStreamSplit, "\x00\x00\x00\x00\x80\x20\x3f\xc0", "1 -2.5"},
+		{format.SchemaElement{Type: thrift.New(format.Double)}, format.Plain, "\x00\x00\x00\x00\x00\x00\xf0\x3f\x00\x00\x00\x00\x00\x00\x04\xc0", "1 -2.5"},
+		{format.SchemaElement{Type: thrift.New(format.FixedLenByteArray), TypeLength: thrift.New(int32(2)),
+			LogicalType: format.LogicalType{Value: new(format.Float16Type)}}, format.Plain, "\x00\x3c\x00\xc1", "1 -2.5"},
+	} {
+		var l leaf
+		l.size, l.floats = floatsOf(tt.element)
+		for _, places := range []int32{2, 3} {
+			h := format.PageHeader{Type: format.DataPageV2}
+			h.DataPageHeaderV2 = thrift.New(format.DataPageHeaderV2{NumValues: places, Encoding: tt.encoding, IsCompressed: thrift.New(false)})
+			got, err := readPages(l, format.Snappy, decodeNumbers, withHeader(t, h, []byte(tt.page)))
+			if places == 3 && err == nil || places == 2 && (err != nil || strings.Join(got, " ") != tt.want) {
+				t.Errorf("%v, %v: %d places: %q, error %v; want %s", tt.element.Type.V, tt.encoding, places, got, err, tt.want)
+			}
+		}
+	}
+}
+
+// A page where all is null may have nothing that could be compressed.
+func TestReadPageOfNulls(t *testing.T) {
+	for _, codec := range []format.CompressionCodec{format.Uncompressed, format.Snappy, format.Gzip, format.Brotli, format.Zstd, format.Lz4Raw} {
+		h := format.PageHeader{Type: format.DataPageV2}
+		h.DataPageHeaderV2 = thrift.New(format.DataPageHeaderV2{NumValues: 2, NumNulls: 2, DefinitionLevelsByteLength: 2})
+		got, err := readPages(leaf{size: 4, defined: 1}, codec, decodeText, withHeader(t, h, []byte{2 << 1, 0}))
+		if err != nil || strings.Join(got, " ") != "null null" {
+			t.Errorf("%v: %q, error %v", codec, got, err)
 		}
 	}
 }
@@ -512,7 +596,7 @@ func TestStreamArrow(t *testing.T) {
 
 // Vectors of more than one page and block are read, compressed or not.
 func TestReadLargeParquet(t *testing.T) {
-	for _, codec := range []compress.Codec{&parquet.Uncompressed, &parquet.Snappy, &parquet.Gzip, &parquet.Brotli, &parquet.Zstd} {
+	for _, codec := range []compress.Codec{&parquet.Uncompressed, &parquet.Snappy, &parquet.Gzip, &parquet.Brotli, &parquet.Zstd, &parquet.Lz4Raw} {
 		for version := range 2 {
 			t.Run(fmt.Sprintf("%v/%d", codec, version+1), func(t *testing.T) {
 				testReadLargeParquet(t, parquet.Compression(codec), parquet.DataPageVersion(version+1))

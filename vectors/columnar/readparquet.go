@@ -2,14 +2,15 @@ package columnar
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
+	"math"
+	"slices"
 
-	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
 
-	"overcomplete/internal/memory"
 	"overcomplete/internal/npy"
 	"overcomplete/vectors"
 )
@@ -20,26 +21,16 @@ func openParquet(c *vectors.Content) (*vectors.Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := guard("Parquet", func() (*parquet.File, error) {
-		if err := checkFooter(r, size); err != nil {
-			return nil, err
-		}
-		return parquet.OpenFile(r, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
-	})
-	if err != nil {
+	p := &parquetRows{file: r, size: size}
+	if _, err := guard("Parquet", func() (struct{}, error) { return struct{}{}, p.open() }); err != nil {
 		return nil, err
 	}
-	p := &parquetRows{r: r, f: f}
-	elements := f.Metadata().Schema[1:] // in the order of a walk through the columns, without the root
-	for _, top := range f.Root().Columns() {
-		var l leaf
-		l, elements = leafOf(top, elements)
-		p.leaves = append(p.leaves, l)
-		p.columns = append(p.columns, l.column)
+	var columns []column
+	for _, l := range p.leaves {
+		columns = append(columns, l.column)
 	}
-	_, metadata := f.Lookup(dimensions)
-	p.layout, err = choose(p.columns, metadata)
-	if err != nil {
+	metadata := slices.ContainsFunc(p.footer.KeyValueMetadata, func(m format.KeyValue) bool { return m.Key == dimensions })
+	if p.layout, err = choose(columns, metadata); err != nil {
 		return nil, err
 	}
 	return p.table(func() ([]vectors.Row, error) { return guard("Parquet", p.next) }), nil
@@ -49,98 +40,144 @@ func openParquet(c *vectors.Content) (*vectors.Table, error) {
 // values. Those of a list have levels that say where lists begin, and what is null.
 type leaf struct {
 	column
-	index   int // of the column's values in a row group
-	defined int // level at which a value is there
-	inList  int // level at which there is a place for a value in a list
-	bytes   int // that a value takes at least, if it is plain
-	float   func(parquet.Value) float32
+	index   int                             // of the column's values in a row group
+	defined uint32                          // definition level at which a value is there
+	inList  uint32                          // definition level at which there is a place for a value in a list
+	size    int                             // bytes that a value takes at least, if it is plain
+	floats  func(to []float32, from []byte) // converts numbers
 }
 
-// leafOf returns the column below top, and the elements of the schema that follow it.
-func leafOf(top *parquet.Column, elements []format.SchemaElement) (leaf, []format.SchemaElement) {
-	l := leaf{column: column{name: top.Name()}}
-	only := true // one column
-	var walk func(c *parquet.Column)
-	walk = func(c *parquet.Column) {
-		element := elements[0]
-		elements = elements[1:]
-		if c.Repeated() {
-			l.inList = c.MaxDefinitionLevel()
-		}
-		only = only && len(c.Columns()) <= 1
-		for _, below := range c.Columns() {
-			walk(below)
-		}
-		if !c.Leaf() || !only || c.MaxRepetitionLevel() > 1 {
-			return
-		}
-		l.index, l.defined, l.float = c.Index(), c.MaxDefinitionLevel(), floatOf(element)
-		l.bytes = 4 // float, and the length of a string
-		switch element.Type.V {
-		case format.Double:
-			l.bytes = 8
-		case format.FixedLenByteArray: // float16
-			l.bytes = 2
-		}
-		switch {
-		case l.float != nil && c.MaxRepetitionLevel() == 1:
-			l.kind = list
-		case l.float != nil && c == top:
-			l.kind = number
-		case isText(element) && c == top:
-			l.kind = text
-		}
-	}
-	walk(top)
-	if !only {
+// A schema is the rest of a tree of elements, in the order of a walk, with the columns of the
+// table below the root.
+type schema struct {
+	elements []format.SchemaElement
+	leaves   int // that were walked through
+}
+
+var errSchema = errors.New("its schema makes no sense")
+
+// column walks through the next column of the table.
+func (s *schema) column() (leaf, error) {
+	l := leaf{column: column{name: s.elements[0].Name}}
+	first := s.leaves
+	err := s.walk(&l, 0, 0)
+	if s.leaves-first != 1 {
 		l.kind = other
 	}
-	return l, elements
+	return l, err
 }
 
-// floatOf returns what converts values of an element of the schema, or nil if they are not
-// floating-point numbers.
-func floatOf(e format.SchemaElement) func(parquet.Value) float32 {
-	if !e.Type.Valid {
-		return nil
+// walk walks through an element of a column and what is below, of which l becomes the last leaf.
+func (s *schema) walk(l *leaf, depth, repeated int) error {
+	if len(s.elements) == 0 || depth > maxNested {
+		return errSchema
 	}
+	e := s.elements[0]
+	s.elements = s.elements[1:]
+	switch e.RepetitionType.V {
+	case format.Optional:
+		l.defined++
+	case format.Repeated:
+		l.defined++
+		l.inList = l.defined
+		repeated++
+	}
+	if e.Type.Valid {
+		l.index = s.leaves
+		s.leaves++
+		l.size, l.floats = floatsOf(e)
+		switch {
+		case l.floats != nil && repeated == 1:
+			l.kind = list
+		case l.floats != nil && repeated == 0 && depth == 0:
+			l.kind = number
+		case isText(e) && repeated == 0 && depth == 0:
+			l.kind, l.size = text, 4 // its length
+		}
+	}
+	for range e.NumChildren.V {
+		if err := s.walk(l, depth+1, repeated); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// floatsOf returns the size in bytes of values of an element of the schema, and what converts
+// them, or nil if they are not floating-point numbers.
+func floatsOf(e format.SchemaElement) (size int, convert func(to []float32, from []byte)) {
 	_, half := e.LogicalType.Value.(*format.Float16Type)
 	switch {
 	case e.Type.V == format.Float:
-		return parquet.Value.Float
+		return 4, func(to []float32, from []byte) {
+			for i := range to {
+				to[i] = math.Float32frombits(binary.LittleEndian.Uint32(from[4*i:]))
+			}
+		}
 	case e.Type.V == format.Double:
-		return func(v parquet.Value) float32 { return float32(v.Double()) }
-	case half && e.Type.V == format.FixedLenByteArray && e.TypeLength.Valid && e.TypeLength.V == 2:
-		return func(v parquet.Value) float32 { return npy.Float16(binary.LittleEndian.Uint16(v.ByteArray())) }
+		return 8, func(to []float32, from []byte) {
+			for i := range to {
+				to[i] = float32(math.Float64frombits(binary.LittleEndian.Uint64(from[8*i:])))
+			}
+		}
+	case half && e.Type.V == format.FixedLenByteArray && e.TypeLength.V == 2:
+		return 2, func(to []float32, from []byte) {
+			for i := range to {
+				to[i] = npy.Float16(binary.LittleEndian.Uint16(from[2*i:]))
+			}
+		}
 	}
-	return nil
+	return 0, nil
 }
 
 // isText reports whether values of an element of the schema are strings.
 func isText(e format.SchemaElement) bool {
 	_, str := e.LogicalType.Value.(*format.StringType)
 	old := e.ConvertedType.Valid && e.ConvertedType.V == deprecated.UTF8
-	return (str || old) && e.Type.Valid && e.Type.V == format.ByteArray
+	return (str || old) && e.Type.V == format.ByteArray
 }
 
 // parquetRows reads the rows of a file.
 type parquetRows struct {
 	layout
-	r       io.ReaderAt
-	f       *parquet.File
-	columns []column
-	leaves  []leaf
-	group   int       // row groups begun
-	left    int64     // rows of the group that are to be read
-	word    *cursor   // nil if rows have no words
-	numbers []*cursor // of the vectors
-	open    []*cursor // all of them
+	file    io.ReaderAt
+	size    int64 // of the file
+	footer  *format.FileMetaData
+	leaves  []leaf            // columns of the table
+	group   int               // row groups begun
+	left    int64             // rows of the group that are to be read
+	word    *chunk[string]    // nil if rows have no words
+	numbers []*chunk[float32] // of the vectors
 	block
+}
+
+// open reads the footer.
+func (p *parquetRows) open() (err error) {
+	if p.footer, err = readFooter(p.file, p.size); err != nil {
+		return err
+	}
+	if len(p.footer.Schema) == 0 {
+		return errSchema
+	}
+	s := schema{elements: p.footer.Schema[1:]} // without the root
+	for len(s.elements) > 0 {
+		l, err := s.column()
+		if err != nil {
+			return err
+		}
+		p.leaves = append(p.leaves, l)
+	}
+	for i, g := range p.footer.RowGroups {
+		if g.NumRows < 0 || len(g.Columns) != s.leaves {
+			return fmt.Errorf("row group %d has %d rows of %d columns, want %d", i+1, g.NumRows, len(g.Columns), s.leaves)
+		}
+	}
+	return nil
 }
 
 // next is that of a [vectors.Table].
 func (p *parquetRows) next() ([]vectors.Row, error) {
-	for p.left <= 0 {
+	for p.left == 0 {
 		if err := p.nextGroup(); err != nil {
 			return nil, err
 		}
@@ -156,66 +193,56 @@ func (p *parquetRows) next() ([]vectors.Row, error) {
 
 // nextGroup begins the next row group.
 func (p *parquetRows) nextGroup() error {
-	for _, c := range p.open {
-		if err := c.fill(); err == nil {
-			return fmt.Errorf("column %.60q has more values than rows", c.name)
-		} else if err != io.EOF {
+	if p.word != nil {
+		if err := p.word.finish(); err != nil {
 			return err
 		}
-		c.pages.Close()
 	}
-	groups := p.f.RowGroups()
-	if p.group == len(groups) {
+	for _, c := range p.numbers {
+		if err := c.finish(); err != nil {
+			return err
+		}
+	}
+	if p.group == len(p.footer.RowGroups) {
 		return io.EOF
 	}
-	g := groups[p.group]
-	p.left = g.NumRows()
-	metadata := p.f.Metadata().RowGroups[p.group].Columns
+	group := p.footer.RowGroups[p.group]
 	p.group++
-	p.open, p.numbers = p.open[:0], p.numbers[:0]
-	var pages uint64 // bytes that a page of each column takes
-	open := func(i int) (*cursor, error) {
-		l := p.leaves[i]
-		if codec := p.f.Metadata().RowGroups[0].Columns[l.index].MetaData.Codec; codec != metadata[l.index].MetaData.Codec {
-			// The library decompresses all row groups as the first.
-			return nil, fmt.Errorf("column %.60q: some row groups are compressed with %v, some with %v", l.name, codec, metadata[l.index].MetaData.Codec)
-		}
-		most, err := checkPages(p.r, p.f.Size(), metadata[l.index].MetaData, l)
-		if err != nil {
-			return nil, fmt.Errorf("column %.60q: %w", l.name, err)
-		}
-		pages += most
-		c := &cursor{leaf: l, pages: g.ColumnChunks()[l.index].Pages(), buffer: make([]parquet.Value, max(64, 4096/len(p.layout.vectors)))}
-		p.open = append(p.open, c)
-		return c, nil
+	if p.left = group.NumRows; p.left == 0 {
+		return nil // and there need not be pages
 	}
+	p.numbers = p.numbers[:0]
 	var err error
-	if p.layout.word >= 0 {
-		if p.word, err = open(p.layout.word); err != nil {
+	if i := p.layout.word; i >= 0 {
+		if p.word, err = openChunk(p.file, p.size, group.Columns, p.leaves[i], decodeText); err != nil {
 			return err
 		}
 	}
 	for _, i := range p.layout.vectors {
-		c, err := open(i)
+		c, err := openChunk(p.file, p.size, group.Columns, p.leaves[i], decodeNumbers)
 		if err != nil {
 			return err
 		}
 		p.numbers = append(p.numbers, c)
 	}
-	return memory.Check(pages)
+	return nil
 }
 
 // nextRow reads a row.
 func (p *parquetRows) nextRow() error {
 	word := ""
 	var malformed error
-	if p.word != nil {
-		v, err := p.word.take()
-		if err != nil {
+	if c := p.word; c != nil {
+		if err := c.begin(); err != nil {
 			return err
 		}
-		if word = string(v.ByteArray()); v.IsNull() {
-			malformed = faulty(p.word.column, -1, "null, want a word")
+		if c.definitions[c.i] == c.defined {
+			word = c.values[c.i]
+		} else {
+			malformed = faulty(c.column, -1, "null, want a word")
+		}
+		if err := c.advance(); err != nil {
+			return err
 		}
 	}
 	start := len(p.data)
@@ -231,109 +258,40 @@ func (p *parquetRows) nextRow() error {
 
 // appendNumbers appends the numbers that a column has for a row: one, or those of a list. If
 // they can't be in a vector, and the row is not malformed already, it says why.
-func (p *parquetRows) appendNumbers(c *cursor, malformed *error) error {
-	v, err := c.take()
-	if err != nil {
+func (p *parquetRows) appendNumbers(c *chunk[float32], malformed *error) error {
+	if err := c.begin(); err != nil {
 		return err
 	}
-	if v.RepetitionLevel() > 0 {
-		return fmt.Errorf("column %.60q: a list without a beginning", c.name)
-	}
 	for n := 0; ; n++ {
+		if n == vectors.MaxDim {
+			return fmt.Errorf("column %.60q: a list of over %d numbers", c.name, vectors.MaxDim)
+		}
 		place := n
 		if c.kind == number {
 			place = -1
 		}
 		var x float32
 		var why error
-		switch at := v.DefinitionLevel(); {
-		case at == c.defined:
-			x = c.float(*v)
+		switch d := c.definitions[c.i]; {
+		case d == c.defined:
+			x = c.values[c.i]
 			why = checkNumber(c.column, place, x)
-		case c.kind == number, at >= c.inList:
+		case c.kind == number, d >= c.inList:
 			why = faulty(c.column, place, "null, want a number")
-		case at < c.inList-1:
+		case d < c.inList-1:
 			why = faulty(c.column, -1, "null, want a list")
-		default: // an empty list
-			return nil
 		}
 		if *malformed == nil {
 			*malformed = why
 		}
-		p.data = append(p.data, x)
-		if c.kind == number {
+		if c.kind == number || c.definitions[c.i] >= c.inList {
+			p.data = append(p.data, x)
+		}
+		if err := c.advance(); err != nil {
+			return err
+		}
+		if c.ended || c.repetitions[c.i] == 0 {
 			return nil
 		}
-		if more, err := c.inRow(); err != nil || !more {
-			return err
-		}
-		if n > vectors.MaxDim {
-			return fmt.Errorf("column %.60q: a list of over %d numbers", c.name, vectors.MaxDim)
-		}
-		if v, err = c.take(); err != nil {
-			return err
-		}
 	}
-}
-
-// A cursor reads the values of a column in a row group, a page at a time.
-type cursor struct {
-	leaf
-	pages  parquet.Pages
-	page   parquet.Page
-	values parquet.ValueReader // of the page
-	buffer []parquet.Value
-	unread []parquet.Value // the end of what is in buffer
-}
-
-// fill makes sure that there is an unread value. The error is io.EOF after the last.
-func (c *cursor) fill() error {
-	for len(c.unread) == 0 {
-		if c.values == nil {
-			page, err := c.pages.ReadPage()
-			if err != nil {
-				return err
-			}
-			c.page, c.values = page, page.Values()
-		}
-		n, err := c.values.ReadValues(c.buffer)
-		c.unread = c.buffer[:n]
-		switch {
-		case n > 0: // an error comes again
-		case err == io.EOF:
-			parquet.Release(c.page)
-			c.page, c.values = nil, nil
-		case err != nil:
-			return err
-		default:
-			return io.ErrNoProgress
-		}
-	}
-	return nil
-}
-
-// take returns the next value, which is valid until the one after it.
-func (c *cursor) take() (*parquet.Value, error) {
-	if len(c.unread) == 0 {
-		if err := c.fill(); err == io.EOF {
-			return nil, fmt.Errorf("column %.60q has fewer values than rows", c.name)
-		} else if err != nil {
-			return nil, err
-		}
-	}
-	v := &c.unread[0]
-	c.unread = c.unread[1:]
-	return v, nil
-}
-
-// inRow reports whether the next value is of the same row as the one before.
-func (c *cursor) inRow() (bool, error) {
-	if len(c.unread) == 0 {
-		if err := c.fill(); err == io.EOF {
-			return false, nil
-		} else if err != nil {
-			return false, err
-		}
-	}
-	return c.unread[0].RepetitionLevel() > 0, nil
 }

@@ -144,6 +144,10 @@ func checkNumber(c column, number int, x float32) error {
 	if x-x == 0 {
 		return nil
 	}
+	return notFinite(c, number, x)
+}
+
+func notFinite(c column, number int, x float32) error {
 	what := "infinite, or beyond the range of float32"
 	if math.IsNaN(float64(x)) {
 		what = "NaN"

@@ -1,0 +1,142 @@
+package columnar
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"unsafe"
+
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+
+	"overcomplete/internal/memory"
+)
+
+const (
+	parquetMagic = "PAR1"
+	maxNested    = 32 // levels of structs and lists in a header, of which Parquet has 7
+)
+
+var errHeader = errors.New("a header makes no sense")
+
+// readFooter returns what is in the footer of a file of size bytes: the columns, and where
+// their values are.
+func readFooter(r io.ReaderAt, size int64) (*format.FileMetaData, error) {
+	const magic, end = int64(len(parquetMagic)), int64(len(parquetMagic) + 4)
+	if size < magic+end {
+		return nil, errors.New("cut short: no Parquet file is that small")
+	}
+	var last [end]byte
+	if _, err := r.ReadAt(last[:], size-end); err != nil {
+		return nil, err
+	}
+	if string(last[4:]) != parquetMagic {
+		return nil, fmt.Errorf("cut short: it does not end with %s", parquetMagic)
+	}
+	length := int64(binary.LittleEndian.Uint32(last[:]))
+	if length > size-end-magic {
+		return nil, fmt.Errorf("a footer of %d bytes in a file of %d", length, size)
+	}
+	if err := memory.Check(2 * uint64(length)); err != nil {
+		return nil, err
+	}
+	b := make([]byte, length)
+	if _, err := r.ReadAt(b, size-end-length); err != nil {
+		return nil, err
+	}
+	structs := uint64(0)
+	if err := scan(new(thrift.CompactProtocol).NewReaderFromBytes(b), len(b), thrift.STRUCT, 0, &structs); err != nil {
+		return nil, fmt.Errorf("footer: %w", err)
+	}
+	// Most are, or are smaller than, the description of a column in a row group.
+	if err := memory.Check(structs * uint64(unsafe.Sizeof(format.ColumnChunk{}))); err != nil {
+		return nil, err
+	}
+	footer := new(format.FileMetaData)
+	if err := thrift.Unmarshal(new(thrift.CompactProtocol), b, footer); err != nil {
+		return nil, fmt.Errorf("footer: %w", err)
+	}
+	return footer, nil
+}
+
+// scan reads a value of that type from a header of size bytes. It returns an error if the
+// value is nested too deeply or has lists of more elements than there are bytes, and counts
+// the structs in lists. The library, which allocates what a header declares before it reads
+// that, and calls itself for what is nested, is given headers that passed.
+func scan(r thrift.Reader, size int, t thrift.Type, depth int, structs *uint64) (err error) {
+	if depth > maxNested {
+		return errHeader
+	}
+	switch t {
+	case thrift.TRUE, thrift.FALSE: // the type is the value
+	case thrift.I8:
+		_, err = r.ReadInt8()
+	case thrift.I16:
+		_, err = r.ReadInt16()
+	case thrift.I32:
+		_, err = r.ReadInt32()
+	case thrift.I64:
+		_, err = r.ReadInt64()
+	case thrift.DOUBLE:
+		_, err = r.ReadFloat64()
+	case thrift.BINARY:
+		_, err = r.ReadBytes()
+	case thrift.LIST:
+		l, err := r.ReadList()
+		if err != nil {
+			return err
+		}
+		if l.Type == thrift.TRUE || l.Type == thrift.FALSE { // Parquet has no such lists
+			return errHeader
+		}
+		if int(l.Size) > size-r.BytesRead() {
+			return io.ErrUnexpectedEOF
+		}
+		if l.Type == thrift.STRUCT {
+			*structs += uint64(l.Size)
+		}
+		for range l.Size {
+			if err := scan(r, size, l.Type, depth+1, structs); err != nil {
+				return err
+			}
+		}
+	case thrift.STRUCT:
+		for {
+			f, err := r.ReadField()
+			if err != nil {
+				return err
+			}
+			if f.Type == thrift.STOP {
+				return nil
+			}
+			if err := scan(r, size, f.Type, depth+1, structs); err != nil {
+				return err
+			}
+		}
+	default:
+		return errHeader
+	}
+	return err
+}
+
+// readPageHeader returns the header of a page at an offset, and its length in bytes.
+func readPageHeader(r io.ReaderAt, at, end int64) (header *format.PageHeader, length int64, err error) {
+	// It has a few dozen bytes, and statistics of any length, two values of the column.
+	const most = 16 << 20
+	for n := int64(256); n <= most; n *= 8 {
+		b := make([]byte, min(n, end-at))
+		if _, err := r.ReadAt(b, at); err != nil {
+			return nil, 0, err
+		}
+		s := new(thrift.CompactProtocol).NewReaderFromBytes(b)
+		if err = scan(s, len(b), thrift.STRUCT, 0, new(uint64)); err == nil {
+			header = new(format.PageHeader)
+			return header, int64(s.BytesRead()), thrift.Unmarshal(new(thrift.CompactProtocol), b[:s.BytesRead()], header)
+		}
+		if int64(len(b)) < n || err == errHeader {
+			break
+		}
+	}
+	return nil, 0, err
+}

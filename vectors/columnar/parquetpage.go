@@ -1,0 +1,361 @@
+package columnar
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math/bits"
+	"slices"
+	"sync"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/snappy"
+	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go/format"
+	"github.com/pierrec/lz4/v4"
+
+	"overcomplete/internal/memory"
+)
+
+// A chunk is what a row group has of a column: places, of which each has a value, or stands
+// for a null or an empty list. They are read one after the other, and of the file a page at a
+// time. What headers declare is believed no further than there are bytes for it.
+type chunk[T float32 | string] struct {
+	leaf
+	decode     decoder[T]
+	file       io.ReaderAt
+	at, end    int64 // of the pages that follow
+	codec      format.CompressionCodec
+	compressed []byte // memory of a page, which the next uses again
+	content    []byte // and of what it decompresses to
+	dictionary []T
+
+	// What follows of the page: places, their levels, and what fills a slice with values.
+	left                           int
+	repetitionRuns, definitionRuns runs
+	fill                           func([]T) error
+
+	// Places that were read together.
+	repetitions []uint32 // levels: 0 where a row begins
+	definitions []uint32 // levels: that of the leaf where there is a value
+	values      []T      // at the places that have one
+	i           int      // the place that is to be read
+	ended       bool     // there is none
+}
+
+// A decoder returns the function that fills a slice with the next values of a page.
+type decoder[T float32 | string] func(leaf, format.Encoding, []byte) (func([]T) error, error)
+
+// openChunk returns the chunk of a row group, in a file of size bytes, that has the values of a
+// leaf, at its first place.
+func openChunk[T float32 | string](file io.ReaderAt, size int64, group []format.ColumnChunk, l leaf, decode decoder[T]) (*chunk[T], error) {
+	if c := group[l.index]; c.CryptoMetadata.Value != nil || c.FilePath != "" {
+		return nil, fmt.Errorf("column %.60q is encrypted or in another file, which is not read", l.name)
+	}
+	m := group[l.index].MetaData
+	at := m.DataPageOffset
+	if m.DictionaryPageOffset != 0 {
+		at = min(at, m.DictionaryPageOffset)
+	}
+	if at < 0 || m.TotalCompressedSize < 0 || at > size || m.TotalCompressedSize > size-at {
+		return nil, fmt.Errorf("column %.60q: %d bytes at %d of a file of %d", l.name, m.TotalCompressedSize, at, size)
+	}
+	const batch = 256
+	c := &chunk[T]{leaf: l, decode: decode, file: file, at: at, end: at + m.TotalCompressedSize, codec: m.Codec,
+		repetitions: make([]uint32, batch), definitions: make([]uint32, batch), values: make([]T, batch)}
+	return c, c.nextPlaces()
+}
+
+// advance goes to the next place.
+func (c *chunk[T]) advance() error {
+	if c.i++; c.i < len(c.values) {
+		return nil
+	}
+	return c.nextPlaces()
+}
+
+// nextPlaces reads places.
+func (c *chunk[T]) nextPlaces() error {
+	for c.left == 0 {
+		at := c.at
+		if c.ended = at == c.end; c.ended {
+			return nil
+		}
+		if err := c.nextPage(); err != nil {
+			return fmt.Errorf("column %.60q: page at %d: %w", c.name, at, err)
+		}
+	}
+	n := min(c.left, cap(c.values))
+	c.left -= n
+	c.i, c.repetitions, c.definitions, c.values = 0, c.repetitions[:n], c.definitions[:n], c.values[:n]
+	if err := c.readPlaces(); err != nil {
+		return fmt.Errorf("column %.60q: page before %d: %w", c.name, c.at, err)
+	}
+	return nil
+}
+
+func (c *chunk[T]) readPlaces() error {
+	if c.inList > 0 {
+		if err := c.repetitionRuns.read(c.repetitions); err != nil {
+			return err
+		}
+	}
+	if c.defined == 0 {
+		return c.fill(c.values)
+	}
+	if err := c.definitionRuns.read(c.definitions); err != nil {
+		return err
+	}
+	present := 0
+	for _, d := range c.definitions {
+		switch {
+		case d == c.defined:
+			present++
+		case d > c.defined:
+			return fmt.Errorf("level %d of %d", d, c.defined)
+		}
+	}
+	if err := c.fill(c.values[:present]); err != nil {
+		return err
+	}
+	for i := len(c.values) - 1; present < i+1; i-- { // each to its place
+		if c.definitions[i] == c.defined {
+			present--
+			c.values[i] = c.values[present]
+		}
+	}
+	return nil
+}
+
+// begin returns an error unless the place begins a row.
+func (c *chunk[T]) begin() error {
+	if c.ended {
+		return fmt.Errorf("column %.60q has fewer values than rows", c.name)
+	}
+	if c.repetitions[c.i] > 0 {
+		return fmt.Errorf("column %.60q: a list without a beginning", c.name)
+	}
+	return nil
+}
+
+// finish returns an error unless the chunk has ended.
+func (c *chunk[T]) finish() error {
+	if !c.ended {
+		return fmt.Errorf("column %.60q has more values than rows", c.name)
+	}
+	return nil
+}
+
+// nextPage reads the next page: a dictionary, or places.
+func (c *chunk[T]) nextPage() error {
+	header, length, err := readPageHeader(c.file, c.at, c.end)
+	if err != nil {
+		return err
+	}
+	c.at += length
+	n, size := int64(header.CompressedPageSize), int64(header.UncompressedPageSize)
+	if n < 0 || size < 0 || n > c.end-c.at {
+		return errHeader
+	}
+	if err := memory.Check(uint64(n) + uint64(size)); err != nil {
+		return err
+	}
+	c.compressed = slices.Grow(c.compressed[:0], int(n))[:n]
+	if _, err := c.file.ReadAt(c.compressed, c.at); err != nil {
+		return err
+	}
+	c.at += n
+	if header.CRC != 0 && crc32.ChecksumIEEE(c.compressed) != uint32(header.CRC) {
+		return errors.New("its checksum is wrong")
+	}
+	switch v1, v2, dictionary := header.DataPageHeader, header.DataPageHeaderV2, header.DictionaryPageHeader; {
+	case header.Type == format.DataPage && v1.Valid:
+		return c.openPage(&v1.V, size)
+	case header.Type == format.DataPageV2 && v2.Valid:
+		return c.openPageV2(&v2.V, size)
+	case header.Type == format.DictionaryPage && dictionary.Valid:
+		return c.readDictionary(&dictionary.V, size)
+	case header.Type == format.IndexPage:
+		return nil
+	}
+	return errHeader
+}
+
+// openPage begins a data page, whose levels and values are compressed together.
+func (c *chunk[T]) openPage(h *format.DataPageHeader, size int64) error {
+	b, err := c.decompress(c.compressed, size, c.codec)
+	if err != nil {
+		return err
+	}
+	var repetitions, definitions []byte
+	if c.inList > 0 {
+		if repetitions, b, err = cutLevels(b, h.RepetitionLevelEncoding); err != nil {
+			return err
+		}
+	}
+	if c.defined > 0 {
+		if definitions, b, err = cutLevels(b, h.DefinitionLevelEncoding); err != nil {
+			return err
+		}
+	}
+	return c.open(h.NumValues, repetitions, definitions, h.Encoding, b)
+}
+
+// cutLevels cuts levels, and how many bytes they have, off the beginning of a page.
+func cutLevels(b []byte, encoding format.Encoding) (levels, rest []byte, err error) {
+	if encoding != format.RLE {
+		return nil, nil, fmt.Errorf("levels encoded as %v, want RLE", encoding)
+	}
+	if len(b) < 4 {
+		return nil, nil, errShort
+	}
+	n, rest := binary.LittleEndian.Uint32(b), b[4:]
+	if uint64(n) > uint64(len(rest)) {
+		return nil, nil, errShort
+	}
+	return rest[:n], rest[n:], nil
+}
+
+// openPageV2 begins a data page of version 2, whose levels are not compressed.
+func (c *chunk[T]) openPageV2(h *format.DataPageHeaderV2, size int64) error {
+	n, m := int64(h.RepetitionLevelsByteLength), int64(h.DefinitionLevelsByteLength)
+	if n < 0 || m < 0 || n+m > min(size, int64(len(c.compressed))) {
+		return errHeader
+	}
+	codec := c.codec
+	if h.IsCompressed.Valid && !h.IsCompressed.V {
+		codec = format.Uncompressed
+	}
+	b, err := c.decompress(c.compressed[n+m:], size-n-m, codec)
+	if err != nil {
+		return err
+	}
+	return c.open(h.NumValues, c.compressed[:n], c.compressed[n:n+m], h.Encoding, b)
+}
+
+// open begins a page of that many places.
+func (c *chunk[T]) open(places int32, repetitions, definitions []byte, encoding format.Encoding, b []byte) (err error) {
+	if places < 0 {
+		return errHeader
+	}
+	c.left = int(places)
+	c.repetitionRuns = runs{b: repetitions, width: 1} // 0 or 1
+	c.definitionRuns = runs{b: definitions, width: bits.Len32(c.defined)}
+	switch encoding {
+	case format.RLEDictionary, plainDictionary:
+		c.fill = c.lookUp(b)
+	default:
+		c.fill, err = c.decode(c.leaf, encoding, b)
+	}
+	return err
+}
+
+// plainDictionary is what older programs call both encodings of a dictionary: that of its values,
+// which are plain, and that of their numbers in data pages, which are runs.
+const plainDictionary format.Encoding = 2
+
+// readDictionary reads the values that data pages have the numbers of.
+func (c *chunk[T]) readDictionary(h *format.DictionaryPageHeader, size int64) error {
+	if h.Encoding != format.Plain && h.Encoding != plainDictionary {
+		return fmt.Errorf("a dictionary encoded as %v, want PLAIN", h.Encoding)
+	}
+	b, err := c.decompress(c.compressed, size, c.codec)
+	if err != nil {
+		return err
+	}
+	fill, err := c.decode(c.leaf, format.Plain, b)
+	if err != nil {
+		return err
+	}
+	n := int(h.NumValues)
+	if n < 0 || n > len(b)/c.size {
+		return errShort
+	}
+	c.dictionary = slices.Grow(c.dictionary[:0], n)[:n]
+	return fill(c.dictionary)
+}
+
+// lookUp returns the function that reads a page of numbers of values in the dictionary.
+func (c *chunk[T]) lookUp(b []byte) func([]T) error {
+	var numbers runs
+	if len(b) > 0 {
+		numbers = runs{b: b[1:], width: int(b[0])}
+	}
+	buffer := make([]uint32, cap(c.values))
+	return func(values []T) error {
+		of := buffer[:len(values)]
+		if err := numbers.read(of); err != nil {
+			return err
+		}
+		for i, n := range of {
+			if uint64(n) >= uint64(len(c.dictionary)) {
+				return fmt.Errorf("value %d of a dictionary of %d", uint64(n)+1, len(c.dictionary))
+			}
+			values[i] = c.dictionary[n]
+		}
+		return nil
+	}
+}
+
+// zstandard decompresses pages into memory that they are given, and no more.
+var zstandard = sync.OnceValues(func() (*zstd.Decoder, error) { return zstd.NewReader(nil, zstd.WithDecodeAllCapLimit(true)) })
+
+// expansion is how many bytes one byte decompresses to at most, where memory for them is taken
+// before that: three bytes of Snappy are 64, a block of four bytes of Zstandard 128 KiB.
+var expansion = map[format.CompressionCodec]int64{format.Snappy: 22, format.Zstd: 128 << 10 / 4, format.Lz4Raw: 255}
+
+// decompress returns what a page has, if that is size bytes. It is valid until the next call.
+func (c *chunk[T]) decompress(page []byte, size int64, codec format.CompressionCodec) (b []byte, err error) {
+	if len(page) == 0 { // as where all is null
+		codec = format.Uncompressed
+	}
+	if most, ok := expansion[codec]; ok {
+		if size > most*int64(len(page)) {
+			return nil, errHeader
+		}
+		c.content = slices.Grow(c.content[:0], int(size))
+	}
+	switch codec {
+	case format.Uncompressed:
+		b = page
+	case format.Snappy:
+		if n, _ := snappy.DecodedLen(page); int64(n) != size {
+			return nil, errHeader
+		}
+		b, err = snappy.Decode(c.content[:size], page)
+	case format.Zstd:
+		var z *zstd.Decoder
+		if z, err = zstandard(); err == nil {
+			b, err = z.DecodeAll(page, c.content[:0])
+		}
+	case format.Lz4Raw:
+		var n int
+		n, err = lz4.UncompressBlock(page, c.content[:size])
+		b = c.content[:n]
+	case format.Gzip:
+		var r io.Reader
+		if r, err = gzip.NewReader(bytes.NewReader(page)); err == nil {
+			b, err = c.readAll(r, size)
+		}
+	case format.Brotli:
+		b, err = c.readAll(brotli.NewReader(bytes.NewReader(page)), size)
+	default:
+		err = fmt.Errorf("compressed with %v, which is not read; want Zstandard, Snappy, gzip, Brotli, LZ4_RAW or no compression", codec)
+	}
+	if err == nil && int64(len(b)) != size {
+		err = errHeader
+	}
+	return b, err
+}
+
+// readAll reads all that there is, unless that is more than size bytes.
+func (c *chunk[T]) readAll(r io.Reader, size int64) ([]byte, error) {
+	b := bytes.NewBuffer(c.content[:0])
+	_, err := b.ReadFrom(io.LimitReader(r, size+1))
+	c.content = b.Bytes()
+	return c.content, err
+}
