@@ -59,26 +59,32 @@ func (d Device) Memory(words, dim int, h model.Hyperparameters) float64 {
 	return v*k*(state+codeShare*code) + k*l*asAtoms + v*l*asVectors + inHand*k*asTile + program
 }
 
-// checkMemory refuses a training that the machine has no memory for: asking for
-// it would end the program, now or, worse, when it is filled. With d.Overcommit
-// it only refuses what the system does not even promise.
+// checkMemory refuses a training that the machine has no memory for.
 func (d Device) checkMemory(words, dim int, h model.Hyperparameters) error {
-	bytes := d.Memory(words, dim, h)
-	if h.Atoms > math.MaxInt32 || bytes > addressable {
-		return fmt.Errorf("%w: %d words × %d sparse dimensions need about %.1f GB, which is more than any machine has",
-			train.ErrMemory, words, h.Atoms, bytes/1e9)
+	what := fmt.Sprintf("%d words × %d sparse dimensions need", words, h.Atoms)
+	// No array has more rows of K numbers than that: S has one for each word, D one for
+	// each dimension, and what a worker has in hand some more.
+	largest := 4 * float64(h.Atoms) * float64(max(words, dim)+2*mostWords)
+	if h.Atoms > math.MaxInt32 {
+		largest = math.Inf(1)
+	}
+	return d.checkNeed(what, d.Memory(words, dim, h), largest)
+}
+
+// checkNeed refuses what needs more bytes than there can be: asking for them would end the
+// program, now or, worse, when they are filled. With d.Overcommit it only refuses what the
+// system does not even promise, in arrays of at most that size.
+func (d Device) checkNeed(what string, bytes, largest float64) error {
+	what = fmt.Sprintf("%s about %.1f GB", what, bytes/1e9)
+	if max(bytes, largest) > addressable {
+		return fmt.Errorf("%w: %s, which is more than any machine has", train.ErrMemory, what)
 	}
 	if d.Overcommit {
-		// No array has more rows of K numbers than that: S has one for each word, D one for
-		// each dimension, and what a worker has in hand some more.
-		largest := 4 * float64(h.Atoms) * float64(max(words, dim)+2*mostWords)
 		if !memory.Granted(uint64(bytes), uint64(largest)) {
-			return fmt.Errorf("%w: %d words × %d sparse dimensions need about %.1f GB, which the system does not give",
-				train.ErrMemory, words, h.Atoms, bytes/1e9)
+			return fmt.Errorf("%w: %s, which the system does not give", train.ErrMemory, what)
 		}
 	} else if total, ok := memory.Total(); ok && bytes > float64(total) {
-		return fmt.Errorf("%w: %d words × %d sparse dimensions need about %.1f GB, and there can be %.1f GB",
-			train.ErrMemory, words, h.Atoms, bytes/1e9, float64(total)/1e9)
+		return fmt.Errorf("%w: %s, and there can be %.1f GB", train.ErrMemory, what, float64(total)/1e9)
 	}
 	return nil
 }

@@ -77,9 +77,11 @@ func (d Device) encoder(dictionary *model.Dictionary, o encode.Options) (*encode
 	}
 	pack(&e.packed, k, e.dictionary, e.atoms, e.lanes)
 	if o.Gap > 0 {
-		if err := e.makeGram(); err != nil {
+		bytes := 4 * float64(e.atoms) * float64(e.atoms)
+		if err := d.checkNeed(fmt.Sprintf("the products of %d atoms with each other need", e.atoms), bytes, bytes); err != nil {
 			return nil, err
 		}
+		e.makeGram()
 	}
 	return e, nil
 }
@@ -99,7 +101,10 @@ func (e *encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error
 		return nil, fmt.Errorf("cpu: %d numbers are no vectors of length %d", len(x), e.Dim)
 	}
 	rows := len(x) / e.Dim
-	out := &encode.Codes{Loss: make([]float64, rows), Gap: make([]float64, rows)}
+	out := &encode.Codes{Loss: make([]float64, rows)}
+	if e.options.Gap > 0 {
+		out.Gap = make([]float64, rows)
+	}
 	out.Rows, out.Cols, out.Ptr = rows, e.atoms, make([]int64, 1, rows+1)
 	// Tiles enough for all workers.
 	share := (rows/len(e.lanes) + simd.TileRows) / simd.TileRows * simd.TileRows

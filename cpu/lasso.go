@@ -3,13 +3,10 @@ package cpu
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
 	"overcomplete/cpu/simd"
-	"overcomplete/internal/memory"
-	"overcomplete/train"
 )
 
 // The exact lasso is solved for one row at a time, in rounds of coordinate descent on
@@ -42,17 +39,11 @@ type lassoLane struct {
 }
 
 // makeGram makes G = DDᵀ, K×K.
-func (e *encoder) makeGram() error {
-	limit, known := memory.Total()
-	if bytes := 4 * float64(e.atoms) * float64(e.atoms); known && bytes > float64(limit) {
-		return fmt.Errorf("%w: the products of %d atoms with each other need %.1f GB, and there can be %.1f GB",
-			train.ErrMemory, e.atoms, bytes/1e9, float64(limit)/1e9)
-	}
+func (e *encoder) makeGram() {
 	e.gram = simd.NewMatrix(e.atoms, e.atoms)
 	parallel(e.lanes, (e.atoms+mostAtoms-1)/mostAtoms, func(l *encodeLane, i int) {
 		e.correlateAll(l, e.dictionary, i*mostAtoms, min((i+1)*mostAtoms, e.atoms), e.gram)
 	})
-	return nil
 }
 
 // correlateAll multiplies the rows of x from lo to hi with all atoms.

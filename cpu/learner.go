@@ -8,7 +8,6 @@ import (
 	"overcomplete/cpu/simd"
 	"overcomplete/encode"
 	"overcomplete/graph"
-	"overcomplete/internal/memory"
 	"overcomplete/model"
 	"overcomplete/train"
 )
@@ -34,8 +33,8 @@ func (d Device) Learner(dictionary *model.Dictionary, norm float64, o encode.Opt
 	k, l := float64(dictionary.Len()), float64(dictionary.Dim)
 	lanes := float64(d.workers()) * mostWords
 	bytes := 4 * (k*k + 6*k*l + lanes*4*k) // G; B, D, packed atoms, copies; what lanes have in hand
-	if total, ok := memory.Total(); ok && bytes > float64(total) && !d.Overcommit {
-		return nil, fmt.Errorf("%w: learning %d sparse dimensions takes about %.1f GB, and there can be %.1f GB", train.ErrMemory, dictionary.Len(), bytes/1e9, float64(total)/1e9)
+	if err := d.checkNeed(fmt.Sprintf("learning %d sparse dimensions takes", dictionary.Len()), bytes, 4*k*max(k, l)); err != nil {
+		return nil, err
 	}
 	spec := o.Spec(dictionary)
 	spec.Norm = norm

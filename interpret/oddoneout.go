@@ -104,7 +104,9 @@ func newJudge(x *vectors.Dense) *judge {
 			j.mean[l] += float64(v)
 		}
 	}
-	floats.Scale(1/float64(x.Len()), j.mean)
+	for l := range j.mean {
+		j.mean[l] /= float64(x.Len()) // the mean of equal vectors is one of them
+	}
 	for i := range j.norms {
 		j.norms[i] = math.Sqrt(j.dot(i, i))
 	}

@@ -599,6 +599,21 @@ func TestReadWordList(t *testing.T) {
 			t.Errorf("warnings are %q, want one", source.Warnings)
 		}
 	})
+	t.Run("bad words dropped, with their vectors", func(t *testing.T) {
+		d := &Dense{make([]string, 4), 2, []float32{1, 2, 3, 4, 5, 6, 7, 8}}
+		o := ReadOptions{SkipBad: true, WordList: tempFile(t, "a\n\nc\nd\n")}
+		for name, content := range map[string]string{
+			"text":  ".1e1 2\n3 4\n5 6\n7 8\n",
+			"npy":   npyFile(d, false),
+			"table": "TEST\n1 2\n3 4\n5 6\n7 8\n",
+		} {
+			got, _, err := Read(t.Context(), tempFile(t, content), o)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			checkDense(t, got, &Dense{[]string{"a", "c", "d"}, 2, []float32{1, 2, 5, 6, 7, 8}})
+		}
+	})
 }
 
 func TestReadNpzArrays(t *testing.T) {

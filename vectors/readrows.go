@@ -75,6 +75,11 @@ func (b *builder) add(c chunk) error {
 			b.full, b.excess = true, true
 			break
 		}
+		var vector []float32
+		if r.err == nil { // what is wrong from here on does not take it out of c.data
+			vector = c.data[next : next+b.dim]
+			next += b.dim
+		}
 		if b.name != nil {
 			word, err := b.name()
 			if err != nil {
@@ -91,8 +96,6 @@ func (b *builder) add(c chunk) error {
 			}
 			continue
 		}
-		vector := c.data[next : next+b.dim]
-		next += b.dim
 		if _, ok := b.seen[r.word]; ok {
 			b.duplicate.add(quote(r.word))
 			continue

@@ -105,7 +105,11 @@ func (d chosenDevice) Trainer(p train.Problem) (train.Trainer, error) {
 	}
 	device := cpu.Device{Workers: d.workers, Overcommit: d.overcommit}
 	if t, err = device.Trainer(p); err != nil {
-		return nil, d.ofTheUser(err, p.Hyperparameters)
+		advice := "lower -k or --max-words"
+		if p.Hyperparameters.State != "float16" {
+			advice = "--state float16 needs less, or " + advice
+		}
+		return nil, d.ofTheUser(err, advice)
 	}
 	needed := fmt.Sprintf("about %.1f GB", device.Memory(p.Len(), p.Dim, p.Hyperparameters)/1e9)
 	if total, ok := memory.Total(); ok {
@@ -126,7 +130,7 @@ func (d chosenDevice) Learner(dictionary *model.Dictionary, norm float64, o enco
 		return l, nil
 	}
 	if l, err = (cpu.Device{Workers: d.workers, Overcommit: d.overcommit}).Learner(dictionary, norm, o); err != nil {
-		return nil, usageError{err}
+		return nil, d.ofTheUser(err, "lower -k")
 	}
 	say(d.log, "learning %s", d.onCPU(why))
 	return l, nil
@@ -207,14 +211,10 @@ func unable(err error) bool {
 }
 
 // ofTheUser marks errors of preparing the CPU that the user can mend, and says
-// how.
-func (f *deviceFlags) ofTheUser(err error, h model.Hyperparameters) error {
+// how; advice is for too little memory.
+func (f *deviceFlags) ofTheUser(err error, advice string) error {
 	switch {
 	case errors.Is(err, train.ErrMemory):
-		advice := "lower -k or --max-words"
-		if h.State != "float16" {
-			advice = "--state float16 needs less, or " + advice
-		}
 		if !f.overcommit {
 			advice += ", or try it with --overcommit"
 		}

@@ -600,8 +600,11 @@ func TestControls(t *testing.T) {
 	if a, b := rowAtoms(unit, 5, 1), rowAtoms(unit, 5, 2); slices.Equal(a.Atoms, b.Atoms) {
 		t.Error("the same words with another seed")
 	}
-	if y, _ := standardised(&vectors.Dense{Words: []string{"a", "b"}, Dim: 2, Data: []float32{1, 2, 1, 2}}); y != nil {
-		t.Error("equal vectors can be told apart")
+	for _, n := range []int{2, 49, 98, 103} { // of some, 1/n times their sum is another vector
+		equal := &vectors.Dense{Words: make([]string, n), Dim: 2, Data: slices.Repeat([]float32{.1, 2}, n)}
+		if y, _ := standardised(equal); y != nil {
+			t.Errorf("%d equal vectors can be told apart", n)
+		}
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"gonum.org/v1/gonum/floats"
 
 	"overcomplete/encode"
 	"overcomplete/model"
@@ -17,7 +16,8 @@ import (
 const controlLambda = 0.04
 
 // standardised returns x less its mean and over the root of its mean squared norm, so
-// that the same λ does for any input, and that root, or nil if all vectors are equal.
+// that the same λ does for any input, and that root, or nil if all vectors are equal but for
+// rounding.
 func standardised(x *vectors.Dense) (y *vectors.Dense, norm float64) {
 	y = &vectors.Dense{Words: x.Words, Dim: x.Dim, Data: make([]float32, len(x.Data))}
 	mean := make([]float64, x.Dim)
@@ -26,16 +26,22 @@ func standardised(x *vectors.Dense) (y *vectors.Dense, norm float64) {
 			mean[j] += float64(v)
 		}
 	}
-	floats.Scale(1/float64(x.Len()), mean)
-	squares := 0.0
+	for j := range mean {
+		mean[j] /= float64(x.Len())
+	}
+	var squares, before float64
 	for i := range x.Len() {
 		for j, v := range x.Row(i) {
-			squares += (float64(v) - mean[j]) * (float64(v) - mean[j])
+			y := float64(v) - mean[j]
+			squares += y * y
+			before += float64(v) * float64(v)
 		}
 	}
-	if norm = math.Sqrt(squares / float64(x.Len())); norm == 0 {
+	const rounding = 1e-12 // of numbers that single precision rounded by 1e-7 at most
+	if !(squares > rounding*before) {
 		return nil, 0
 	}
+	norm = math.Sqrt(squares / float64(x.Len()))
 	for i := range y.Len() {
 		for j, v := range x.Row(i) {
 			y.Row(i)[j] = float32((float64(v) - mean[j]) / norm)
