@@ -6,12 +6,14 @@
 # usage: gpu.sh RESULTS [flags of "bench gpu"]
 #
 # It is part of what "make gpu-bundle" makes, and runs beside it: the machine needs an
-# NVIDIA driver, neither Go nor a CUDA toolkit. Its stages' limits add up to less than 8
-# minutes, even if each must be killed. Results go to the directory RESULTS, JSON and logs,
-# and a table comes last. Each stage is a process of its own; after the kernels' tests, which
-# tell what the rest is worth, comes the most valuable first. One that fails or hangs is
-# reported, what it had measured is kept, and the rest still runs; the exit status is 1 then.
+# NVIDIA driver, neither Go nor a CUDA toolkit. Results go to the directory RESULTS, JSON and
+# logs, and a table comes last. Each stage is a process of its own with a time limit; after the
+# kernels' tests, which tell what the rest is worth, comes the most valuable first. One that
+# fails or hangs is reported, what it had measured is kept, and the rest still runs; the exit
+# status is 1 then.
 #
+# STAGES names those to run, such as "tests train": the others' results are kept. Without it,
+# what RESULTS has of an earlier run is removed.
 # PYTHON is the Python with PyTorch and NumPy (python3). WORDS, DIM, ATOMS and EPOCHS
 # are the sizes of the benchmark (400000, 300, 3000, 20). Of the GPUs that
 # CUDA_VISIBLE_DEVICES names it takes the first.
@@ -27,13 +29,17 @@ words=${WORDS:-400000} dim=${DIM:-300} atoms=${ATOMS:-3000} epochs=${EPOCHS:-20}
 export OVERCOMPLETE_LIBCUDA=${OVERCOMPLETE_LIBCUDA:-libcuda.so.1}
 gpus=${CUDA_VISIBLE_DEVICES:-0}
 export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=${gpus%%,*} # nvidia-smi counts in that order
-export CUDA_CACHE_PATH=$results/jit-cache # the driver compiles the kernels once
+export CUDA_CACHE_PATH=$results/jit-cache CUDA_CACHE_DISABLE=0 # the driver compiles the kernels once
 data=$(mktemp -d)
 trap 'rm -rf "$data"' EXIT
 cd "$data"
 
+for name in ${STAGES:-}; do
+  grep -q "^stage $name " "$0" || { echo "gpu.sh: STAGES has $name, which is none" >&2; exit 2; }
+done
+[ -n "${STAGES:-}" ] || rm -f "$results"/{bench,torch}.json "$results/stages.txt"
+touch "$results/stages.txt"
 failed=0
-: >"$results/stages.txt"
 
 # stage NAME SECONDS COMMAND… runs a command, or a function, in a shell of its own with a
 # time limit. Its output goes to NAME.log. Exit status 3 means that something it can do
@@ -42,6 +48,8 @@ stage() {
   local name=$1 limit=$2 start=$SECONDS status=0 word
   local log=$results/$name.log
   shift 2
+  [[ " ${STAGES:-$name} " == *" $name "* ]] || return 0
+  sed -i "/^$name /d" "$results/stages.txt"
   printf '=== %s\n' "$name"
   timeout --kill-after=1 "$limit" bash -euo pipefail -c '"$@"' "$name" "$@" >"$log" 2>&1 || status=$?
   case $status in
@@ -62,7 +70,7 @@ device() {
 
 # The test that compiles a driver has nothing to do with the GPU.
 tests() {
-  "$bundle/kernels.test" -test.v -test.timeout=80s -test.skip='^TestDevicesExclusive$'
+  "$bundle/kernels.test" -test.v -test.timeout=450s -test.skip='^TestDevicesExclusive$'
 }
 
 # part PART [FLAG…]
@@ -96,17 +104,16 @@ peer() {
 # timeout runs programs, not functions: each is one for a shell of its own.
 export bundle results words dim atoms epochs
 export -f device tests part train tool peer
-rm -f "$results/bench.json" "$results/torch.json"
 stage device 15 device
-stage tests 90 tests
-stage train 70 train "$@"
-stage encode 35 part encode "$@"
-stage compare 45 part compare "$@"
-stage torch 90 peer
-stage profile 25 part profile "$@"
-stage stream 25 part stream "$@"
-stage tool 20 tool
-stage scale 50 part scale "$@"
+stage tests 460 tests
+stage train 200 train "$@"
+stage encode 70 part encode "$@"
+stage compare 90 part compare "$@"
+stage profile 60 part profile "$@"
+stage torch 200 peer
+stage stream 60 part stream "$@"
+stage tool 40 tool
+stage scale 150 part scale "$@"
 
 if [ -e "$results/bench.json" ]; then
   reports=("$results/bench.json")
