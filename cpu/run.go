@@ -22,8 +22,8 @@ const (
 	mostAtoms = 64
 
 	// partBytes is how much of D a part of the update moves, and multiplies while
-	// it is in level 2. There are at least leastParts parts, so that as many workers
-	// share them out, and at most mostParts: each holds a product of its own.
+	// it is in level 2. There are at least leastParts parts, so that up to as many workers
+	// can share them, and at most mostParts: each holds a product of its own.
 	partBytes  = 512 << 10
 	leastParts = 8
 	mostParts  = 64

@@ -187,8 +187,8 @@ type tally struct {
 	used     []bool
 }
 
-// name names a word whose gap is too large, row i of the block that comes next,
-// unless others are named already.
+// name remembers a word whose gap is too large, row i of the block that comes next, unless
+// there are namedWords already.
 func (t *tally) name(i int, word string) {
 	if len(t.unreachedWords) < namedWords {
 		t.unreachedRows, t.unreachedWords = append(t.unreachedRows, t.rows+i), append(t.unreachedWords, word)

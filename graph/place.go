@@ -386,8 +386,8 @@ func (p *placer) matrix(v *value) (int, error) {
 	return at, nil
 }
 
-// vector finds an operand of which each row of the step has one, and has computed
-// what is not yet made.
+// vector finds an operand of which each row of the step has one, and computes it first if
+// need be.
 func (p *placer) vector(v *value) (int, error) {
 	if v.shape != p.draft.shape {
 		return 0, fmt.Errorf("no kernel reads %v (%v)", v, v.shape)
@@ -409,9 +409,8 @@ func (p *placer) newNumber(known map[*value]int, v *value) int {
 	return known[v]
 }
 
-// number finds a scalar or a number of the row, and has computed what is not yet
-// known: before the program if that depends on no more than n and t, else where
-// instructions go.
+// number finds a scalar or a number of the row, and computes it first if need be: before the
+// program if it depends on no more than n and t, else where instructions go.
 func (p *placer) number(v *value) (at int, err error) {
 	known, list := p.known, p.list
 	if v.given() {

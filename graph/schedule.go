@@ -126,8 +126,8 @@ func (d *draft) takes(v *value) bool {
 	return d.shape == Shape{Atoms, Dims} && left == otherLeft && right == otherRight
 }
 
-// needs lists the placed values that v is computed from, floating values in
-// between or not.
+// needs lists the placed values that v is computed from, directly or through floating
+// values: those of no draft, which are computed wherever they are used.
 func (s *scheduler) needs(v *value) (deps []*value) {
 	for _, a := range v.reads() {
 		if _, ok := s.draftOf[a]; ok {

@@ -12,8 +12,8 @@ import (
 // to matter otherwise, and a normal float32 because GPUs flush denormals.
 const Epsilon = 1e-30
 
-// Unused is a Σa² that counts as nothing: an atom that codes have used as little stays
-// where it is. It fits data of any size, whose atoms have that size, as codes do not.
+// Unused is a Σa² that counts as nothing: an atom that codes have used no more than that stays
+// where it is. It fits data of any scale, which is the atoms' scale and not the codes'.
 const Unused = 1e-8
 
 // Spec states the model whose steps are to be built.

@@ -67,7 +67,7 @@ func compile(p *graph.Program, precision Precision) *executable {
 	return x
 }
 
-// addFactors has halves of the vectors that a step multiplies.
+// addFactors asks for copies in half precision of the vectors that a step multiplies.
 func (x *executable) addFactors(s graph.Step) {
 	switch s := s.(type) {
 	case *graph.Update:
@@ -186,7 +186,7 @@ func (s *step) join(in graph.Instruction, following []graph.Instruction) bool {
 	return true
 }
 
-// use has a scratch row for a vector.
+// use reserves a scratch row for a vector.
 func (s *step) use(vector int) {
 	if !slices.Contains(s.scratch, vector) {
 		s.scratch = append(s.scratch, vector)
@@ -234,7 +234,7 @@ func (x *executable) translate(in graph.Instruction, s *step) (list []instructio
 	return list
 }
 
-// measure has each run of the program add what a pass is asked about to sums.
+// measure makes each run of the program add to sums what a pass reports.
 func (x *executable) measure() {
 	last := &x.steps[len(x.steps)-1].totals
 	number := func(o op, a int) int {

@@ -53,7 +53,7 @@ func Open(path string) (*Model, error) {
 func unreplaced[T any](path string, read func() (T, error)) (value T, err error) {
 	const tries = 10
 	for range tries {
-		dir, err := os.Open(path) // while it is open, no other has its number
+		dir, err := os.Open(path) // while it is open, no other directory gets its inode number
 		if err != nil {
 			return read()
 		}

@@ -78,7 +78,7 @@ type Problem struct {
 // Len returns the number of words, V.
 func (p Problem) Len() int { return len(p.X) / p.Dim }
 
-// Validate returns an error unless X is one vector of length Dim or more, the
+// Validate returns an error unless X is at least one vector, each of length Dim, the
 // hyperparameters are valid, and the loss is either one that every program knows or has
 // another name.
 func (p Problem) Validate() error {

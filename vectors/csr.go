@@ -22,7 +22,7 @@ type CSRWriter struct {
 	index, value, length part // length: nonzeros of each row, int32
 }
 
-// part is an array's elements on their way.
+// part is a temporary file that gathers the elements of an array.
 type part struct {
 	file *os.File
 	*bufio.Writer

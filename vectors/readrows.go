@@ -129,7 +129,7 @@ func (b *builder) add(c chunk) error {
 	case kept == 0:
 	case b.each == nil:
 		b.chunks = append(b.chunks, c.data[:kept])
-		// There is to be memory for as much again, which join needs.
+		// In the end, join needs as much memory again: give up now, not when all is read.
 		const often = 1 << 26 // numbers
 		if n := len(b.words) * b.dim; len(b.chunks) > 1 && n/often > (n-kept)/often {
 			return b.checkMemory(n)

@@ -36,6 +36,12 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
+// orNames lists names as alternatives: "a, b or c".
+func orNames(names []string) string {
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 // interrupted is the error of a command that can be gone on with.
@@ -139,7 +145,8 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 		newEval(), newTransform(), newTune(), newSweep(), newFrontier(), newPaper(),
 		newTop(), newExplain(), newCompare(), newNearest(), newIntrusion(), newClusters(), newHeatmap(), newLabels(), newExplore(),
 		newGraph(), newDevices(), newVersion(), newMan())
-	// What is no command may have the flags of the one that is meant.
+	// A mistyped command often comes with flags of the right one: it is the command that is
+	// wrong, not the flag.
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if cmd.HasSubCommands() {
 			return cmp.Or(noCommand(cmd, cmd.Flags().Args()), err)

@@ -27,7 +27,7 @@ var flagValues = map[string][]string{
 	"case":             {string(eval.Fallback), string(eval.Exact), string(eval.Lower)},
 	"features":         {"unit", "raw"},
 	"format":           formatNames(),
-	"dot":              {"dictionary", "code", "authors"},
+	"dot":              stepNames(),
 }
 
 // completeValues makes shells complete the values of flags, of cmd and all below it. In a

@@ -51,7 +51,7 @@ func (f *evalFlags) options() (eval.Options, error) {
 		{"features", f.features, []string{"unit", "raw"}},
 	} {
 		if !slices.Contains(v.want, v.value) {
-			return eval.Options{}, usagef("--%s is %q, want %s or %s", v.flag, v.value, strings.Join(v.want[:len(v.want)-1], ", "), v.want[len(v.want)-1])
+			return eval.Options{}, usagef("--%s is %q, want %s", v.flag, v.value, orNames(v.want))
 		}
 	}
 	return eval.Options{OOV: eval.OOV(f.oov), Case: eval.Case(f.look), Raw: f.features == "raw", Seed: f.seed}, nil

@@ -23,6 +23,13 @@ var steps = []struct {
 	{"learn", graph.Learn, false},
 }
 
+func stepNames() (names []string) {
+	for _, s := range steps {
+		names = append(names, s.name)
+	}
+	return names
+}
+
 func newGraph() *cobra.Command {
 	var f modelFlags
 	var dot string
@@ -52,7 +59,7 @@ for vectors of mean squared norm 1.`,
 		},
 	}
 	f.register(cmd)
-	cmd.Flags().StringVar(&dot, "dot", "", "print the expression graph of a `step` (dictionary, code, authors, encode or learn) for Graphviz instead")
+	cmd.Flags().StringVar(&dot, "dot", "", "print the expression graph of a `step` ("+orNames(stepNames())+") for Graphviz instead")
 	return cmd
 }
 
@@ -99,5 +106,5 @@ func writeDOT(cmd *cobra.Command, f modelFlags, name string) error {
 		_, err = fmt.Fprintln(cmd.OutOrStdout(), expr.Graph.ToDot())
 		return err
 	}
-	return usagef("--dot is %q, want dictionary, code, authors, encode or learn", name)
+	return usagef("--dot is %q, want %s", name, orNames(stepNames()))
 }

@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 
-
 	"overcomplete/encode"
 	"overcomplete/model"
 	"overcomplete/vectors"

@@ -18,7 +18,7 @@ import (
 	"overcomplete/train"
 )
 
-// experimentFlags are what tune, sweep and paper share: how to train, and where
+// experimentFlags are what tune, sweep, frontier and paper share: how to train, and where
 // what is finished is kept.
 type experimentFlags struct {
 	trainFlags

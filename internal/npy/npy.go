@@ -85,16 +85,6 @@ func ReadElements[T Number](r io.Reader, data []T) error {
 	return nil
 }
 
-// WriteString writes a .npy file of s, as an array without dimensions of NumPy's type
-// bytes.
-func WriteString(w io.Writer, s string) error {
-	if err := WriteHeader(w, Header{Type: "|S" + strconv.Itoa(len(s))}); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, s)
-	return err
-}
-
 // typeOf returns NumPy's name of T.
 func typeOf[T Number]() string {
 	switch any(T(0)).(type) {

@@ -382,7 +382,10 @@ func TestArchive(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := WriteString(format, "csr"); err != nil {
+		if err := WriteHeader(format, Header{Type: "|S3"}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(format, "csr"); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.Close(); err != nil {
