@@ -105,7 +105,7 @@ func (e *encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error
 	if e.options.Gap > 0 {
 		out.Gap = make([]float64, rows)
 	}
-	out.Rows, out.Cols, out.Ptr = rows, e.atoms, make([]int64, 1, rows+1)
+	out.Cols, out.Ptr = e.atoms, make([]int64, 1, rows+1)
 	// Tiles enough for all workers.
 	share := (rows/len(e.lanes) + simd.TileRows) / simd.TileRows * simd.TileRows
 	words := min(share, mostWords)
@@ -132,10 +132,9 @@ func (e *encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error
 		return nil, err
 	}
 	for i := range tiles {
-		for _, end := range tiles[i].end {
-			out.Ptr = append(out.Ptr, int64(len(out.Value)+end))
+		for j := range tiles[i].end {
+			out.AppendRow(tiles[i].row(j))
 		}
-		out.Index, out.Value = append(out.Index, tiles[i].index...), append(out.Value, tiles[i].value...)
 	}
 	return out, nil
 }

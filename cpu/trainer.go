@@ -314,7 +314,7 @@ func (s *state) Codes() (*vectors.CSR, error) {
 		}
 	}
 	all := &vectors.CSR{
-		Rows: s.words, Cols: s.atoms,
+		Cols:  s.atoms,
 		Ptr:   make([]int64, 1, s.words+1),
 		Index: make([]int32, 0, nonzeros),
 		Value: make([]float32, 0, nonzeros),
@@ -323,9 +323,7 @@ func (s *state) Codes() (*vectors.CSR, error) {
 	c := &codes{index: make([][]int32, 1), value: make([][]float32, 1)}
 	for i := range s.words {
 		s.view(&f, c, i, s.lanes)
-		all.Index = append(all.Index, c.index[0]...)
-		all.Value = append(all.Value, c.value[0]...)
-		all.Ptr = append(all.Ptr, int64(len(all.Value)))
+		all.AppendRow(c.index[0], c.value[0])
 	}
 	return all, nil
 }

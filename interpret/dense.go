@@ -22,12 +22,10 @@ func FromDense(x *vectors.Dense) *vectors.Sparse {
 
 // SelectRows returns a matrix of the given rows of s, in the order given.
 func SelectRows(s *vectors.Sparse, rows []int) *vectors.Sparse {
-	selected := &vectors.Sparse{CSR: vectors.CSR{Rows: len(rows), Cols: s.Cols, Ptr: make([]int64, 1, len(rows)+1)}}
+	selected := &vectors.Sparse{CSR: vectors.CSR{Cols: s.Cols, Ptr: make([]int64, 1, len(rows)+1)}}
 	for _, i := range rows {
 		selected.Words = append(selected.Words, s.Words[i])
-		index, value := s.Row(i)
-		selected.Index, selected.Value = append(selected.Index, index...), append(selected.Value, value...)
-		selected.Ptr = append(selected.Ptr, int64(len(selected.Value)))
+		selected.AppendRow(s.Row(i))
 	}
 	return selected
 }

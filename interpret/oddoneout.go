@@ -204,10 +204,9 @@ func RandomProjection(ctx context.Context, x *vectors.Dense, codes *vectors.CSR,
 	if err != nil {
 		return nil, err
 	}
-	projected := &vectors.Sparse{Words: x.Words, CSR: vectors.CSR{Rows: codes.Rows, Cols: codes.Cols, Ptr: make([]int64, 1, codes.Rows+1)}}
+	projected := &vectors.Sparse{Words: x.Words, CSR: vectors.CSR{Cols: codes.Cols, Ptr: make([]int64, 1, codes.Rows+1)}}
 	for i := range index {
-		projected.Index, projected.Value = append(projected.Index, index[i]...), append(projected.Value, value[i]...)
-		projected.Ptr = append(projected.Ptr, int64(len(projected.Index)))
+		projected.AppendRow(index[i], value[i])
 	}
 	return projected, nil
 }

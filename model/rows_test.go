@@ -13,11 +13,9 @@ import (
 
 // rowsOf returns the rows of m from lo to hi.
 func rowsOf(m *Model, lo, hi int) *vectors.Sparse {
-	part := &vectors.Sparse{Words: m.Codes.Words[lo:hi], CSR: vectors.CSR{Rows: hi - lo, Cols: m.Codes.Cols, Ptr: []int64{0}}}
+	part := &vectors.Sparse{Words: m.Codes.Words[lo:hi], CSR: vectors.CSR{Cols: m.Codes.Cols, Ptr: []int64{0}}}
 	for i := lo; i < hi; i++ {
-		index, value := m.Codes.Row(i)
-		part.Index, part.Value = append(part.Index, index...), append(part.Value, value...)
-		part.Ptr = append(part.Ptr, int64(len(part.Index)))
+		part.AppendRow(m.Codes.Row(i))
 	}
 	return part
 }

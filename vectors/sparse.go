@@ -56,6 +56,17 @@ func (s *CSR) Append(t *CSR) {
 	s.Index, s.Value = append(s.Index, t.Index...), append(s.Value, t.Value...)
 }
 
+// AppendRow appends a row to s: the columns of its nonzeros, in increasing order, and
+// their values, as many. Both are copied. If s has no rows yet, its Ptr may be nil.
+func (s *CSR) AppendRow(index []int32, value []float32) {
+	if len(s.Ptr) == 0 {
+		s.Ptr = []int64{0}
+	}
+	s.Rows++
+	s.Index, s.Value = append(s.Index, index...), append(s.Value, value...)
+	s.Ptr = append(s.Ptr, int64(len(s.Value)))
+}
+
 // WriteCSR writes s as an uncompressed .npz file, which scipy.sparse.load_npz and
 // [ReadCSR] read. Row offsets are int32 if they fit, int64 if not.
 func WriteCSR(w io.Writer, s *CSR) error {

@@ -115,11 +115,9 @@ func randomRows(rng *rand.Rand, rows, cols int) *CSR {
 
 // rowsFrom returns the rows from lo to hi.
 func rowsFrom(s *CSR, lo, hi int) *CSR {
-	part := &CSR{Rows: hi - lo, Cols: s.Cols, Ptr: []int64{0}}
+	part := &CSR{Cols: s.Cols, Ptr: []int64{0}}
 	for i := lo; i < hi; i++ {
-		index, value := s.Row(i)
-		part.Index, part.Value = append(part.Index, index...), append(part.Value, value...)
-		part.Ptr = append(part.Ptr, int64(len(part.Index)))
+		part.AppendRow(s.Row(i))
 	}
 	return part
 }

@@ -39,6 +39,13 @@ func TestAppend(t *testing.T) {
 	if !reflect.DeepEqual(all, want) {
 		t.Errorf("got %+v, want %+v", all, want)
 	}
+	all = &CSR{Cols: 3}
+	for i := range want.Rows {
+		all.AppendRow(want.Row(i))
+	}
+	if !reflect.DeepEqual(all, want) {
+		t.Errorf("row by row: got %+v, want %+v", all, want)
+	}
 }
 
 // Of equal values the first row's word comes first; what is not positive is no top word.
