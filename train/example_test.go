@@ -6,6 +6,7 @@ import (
 	"log"
 
 	"overcomplete/cpu"
+	"overcomplete/interpret"
 	"overcomplete/train"
 	"overcomplete/vectors"
 )
@@ -23,7 +24,14 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(m.Codes.Top(13, 6))
+	for _, e := range interpret.TopWords(m.Codes, 6)[13] {
+		fmt.Println(m.Codes.Words[e.Row])
+	}
 	// Output:
-	// [aes gcm aead cbc cipher kdf]
+	// aes
+	// gcm
+	// aead
+	// cbc
+	// cipher
+	// kdf
 }

@@ -15,7 +15,6 @@
 package vectors
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 )
@@ -54,28 +53,6 @@ func (d *Dense) Row(i int) []float32 { return d.Data[i*d.Dim : (i+1)*d.Dim : (i+
 type Sparse struct {
 	Words []string
 	CSR
-}
-
-// Top returns the words of the n largest positive values in column k, largest first and
-// in row order where they are equal; fewer if fewer are positive.
-func (s *Sparse) Top(k, n int) []string {
-	type entry struct {
-		row   int
-		value float32
-	}
-	var positive []entry
-	for i := range s.Rows {
-		index, value := s.Row(i)
-		if at, ok := slices.BinarySearch(index, int32(k)); ok && value[at] > 0 {
-			positive = append(positive, entry{i, value[at]})
-		}
-	}
-	slices.SortStableFunc(positive, func(a, b entry) int { return cmp.Compare(b.value, a.value) })
-	var words []string
-	for _, e := range positive[:min(n, len(positive))] {
-		words = append(words, s.Words[e.row])
-	}
-	return words
 }
 
 // Binary returns s with every nonzero value replaced by 1, as the paper makes the

@@ -47,17 +47,3 @@ func TestAppend(t *testing.T) {
 		t.Errorf("row by row: got %+v, want %+v", all, want)
 	}
 }
-
-// Of equal values the first row's word comes first; what is not positive is no top word.
-func TestTop(t *testing.T) {
-	s := &Sparse{
-		Words: []string{"a", "b", "c", "d", "e"},
-		CSR: CSR{Rows: 5, Cols: 2, Ptr: []int64{0, 2, 3, 4, 5, 6},
-			Index: []int32{0, 1, 1, 1, 0, 1}, Value: []float32{9, 2, 3, -4, 9, 2}},
-	}
-	for n, want := range []string{"", "b", "b a", "b a e", "b a e"} {
-		if got := strings.Join(s.Top(1, n), " "); got != want {
-			t.Errorf("%d top words: %q, want %q", n, got, want)
-		}
-	}
-}
