@@ -9,33 +9,33 @@ import (
 	"strings"
 )
 
-// Newsgroups is a task of telling posts of two groups of 20 Newsgroups apart.
-type Newsgroups struct {
-	Groups [2]string // names of their folders
-	Held   int       // training posts that are held out to choose C
+// newsgroups is a task of telling posts of two groups of 20 Newsgroups apart.
+type newsgroups struct {
+	groups [2]string // names of their folders
+	held   int       // training posts that are held out to choose C
 }
 
 // The paper's three pairs of groups, with its numbers of held-out posts.
 var (
-	Sports   = Newsgroups{[2]string{"rec.sport.baseball", "rec.sport.hockey"}, 239}
-	Computer = Newsgroups{[2]string{"comp.sys.ibm.pc.hardware", "comp.sys.mac.hardware"}, 239}
-	Religion = Newsgroups{[2]string{"alt.atheism", "soc.religion.christian"}, 209}
+	sports   = newsgroups{[2]string{"rec.sport.baseball", "rec.sport.hockey"}, 239}
+	computer = newsgroups{[2]string{"comp.sys.ibm.pc.hardware", "comp.sys.mac.hardware"}, 239}
+	religion = newsgroups{[2]string{"alt.atheism", "soc.religion.christian"}, 209}
 )
 
 var newsgroupToken = regexp.MustCompile(`[A-Za-z0-9']+`)
 
-// ReadNewsgroups reads posts from the folders 20news-bydate-train and
-// 20news-bydate-test of dir, which have a folder for each group and in it a file for
+// read reads posts from the folders 20news-bydate-train and 20news-bydate-test of the
+// folder 20news-bydate of dir, which have a folder for each group and in it a file for
 // each post. The header of a post, up to the first blank line, is dropped, because it
 // names the group. The rest is read as Latin-1; tokens are the matches of
-// [A-Za-z0-9']+. To choose C, the training posts are shuffled and the last g.Held of
+// [A-Za-z0-9']+. To choose C, the training posts are shuffled and the last g.held of
 // them are held out.
-func ReadNewsgroups(name, dir string, g Newsgroups) (Task, error) {
+func (g newsgroups) read(name, dir string) (Task, error) {
 	var l labels
 	var parts []part
 	for _, folder := range []string{"20news-bydate-train", "20news-bydate-test"} {
-		p := newPart(filepath.Join(dir, folder))
-		for _, group := range g.Groups {
+		p := newPart(filepath.Join(dir, "20news-bydate", folder))
+		for _, group := range g.groups {
 			posts, err := readPosts(filepath.Join(p.path, group), l.of(group))
 			if err != nil {
 				return nil, err
@@ -47,10 +47,10 @@ func ReadNewsgroups(name, dir string, g Newsgroups) (Task, error) {
 		parts = append(parts, p)
 	}
 	train := len(parts[0].texts)
-	if train <= g.Held {
-		return nil, inputError(parts[0].path, 0, fmt.Errorf("%d posts of %s and %s, of which %d are to be held out", train, g.Groups[0], g.Groups[1], g.Held))
+	if train <= g.held {
+		return nil, inputError(parts[0].path, 0, fmt.Errorf("%d posts of %s and %s, of which %d are to be held out", train, g.groups[0], g.groups[1], g.held))
 	}
-	return newTask(name, &l, parts, withHeldOut(train, g.Held, len(parts[1].texts)))
+	return newTask(name, &l, parts, withHeldOut(train, g.held, len(parts[1].texts)))
 }
 
 func readPosts(dir string, label int) ([]text, error) {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// ReadNPBracketing reads noun phrases of three words, which bracket to the left,
+// readNPBracketing reads noun phrases of three words, which bracket to the left,
 // "(blood pressure) medicine", or to the right, "local (phone company)". The file has
 // a header line whose first field is Fold_id, then a line for each phrase:
 //
@@ -18,7 +18,7 @@ import (
 // The features are the vectors of the three lemmas side by side. C is chosen by
 // training on all folds but 0 and testing on fold 0. The score is the accuracy of
 // cross-validation over the folds other than 0.
-func ReadNPBracketing(name, path string) (Task, error) {
+func readNPBracketing(name, path string) (Task, error) {
 	var l labels
 	p := newPart(path)
 	folds := map[int][]int{} // texts

@@ -127,8 +127,8 @@ func TestSplits(t *testing.T) {
 	}
 	wantFold(t, "TREC", trec, s.test[0], counts{"train": 52}, counts{"test": 9})
 
-	for _, g := range []Newsgroups{Sports, Computer, Religion} {
-		for _, group := range g.Groups {
+	for _, g := range []newsgroups{sports, computer, religion} {
+		for _, group := range g.groups {
 			for part, n := range (counts{"train": 130, "test": 7}) {
 				for i := range n {
 					writeData(t, dir, fmt.Sprintf("20news-bydate/20news-bydate-%s/%s/%03d", part, group, i), "From: x", "", part+fmt.Sprint(i))

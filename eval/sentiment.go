@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// ReadSentiment reads the binary Stanford Sentiment Treebank from the files
+// readSentiment reads the binary Stanford Sentiment Treebank from the files
 // stsa.binary.train, .dev and .test of a directory. They have a line "0 tokens" or
 // "1 tokens" for each sentence. C is chosen by the accuracy on .dev, which is never
 // trained on.
-func ReadSentiment(name, dir string) (Task, error) {
+func readSentiment(name, dir string) (Task, error) {
 	var l labels
 	var parts []part
 	for _, file := range []string{"train", "dev", "test"} {

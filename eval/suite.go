@@ -18,24 +18,18 @@ var suite = []struct {
 	{"SimLex-999", func(name, dir string) (Task, error) {
 		return ReadWordSimilarity(name, filepath.Join(dir, "wordsim", "EN-SIMLEX-999.txt"))
 	}},
-	{"SST", func(name, dir string) (Task, error) { return ReadSentiment(name, filepath.Join(dir, "sst2")) }},
-	{"TREC", func(name, dir string) (Task, error) { return ReadTREC(name, filepath.Join(dir, "trec")) }},
-	{"Sports", newsgroups(Sports)},
-	{"Comp", newsgroups(Computer)},
-	{"Relig", newsgroups(Religion)},
+	{"SST", func(name, dir string) (Task, error) { return readSentiment(name, filepath.Join(dir, "sst2")) }},
+	{"TREC", func(name, dir string) (Task, error) { return readTREC(name, filepath.Join(dir, "trec")) }},
+	{"Sports", sports.read},
+	{"Comp", computer.read},
+	{"Relig", religion.read},
 	{"NP", func(name, dir string) (Task, error) {
-		return ReadNPBracketing(name, filepath.Join(dir, "np-bracketing", "dataset.txt"))
+		return readNPBracketing(name, filepath.Join(dir, "np-bracketing", "dataset.txt"))
 	}},
 }
 
 // TuningTask is the task by which the paper chooses hyperparameters (§3).
 const TuningTask = "WS-353"
-
-func newsgroups(g Newsgroups) func(name, dir string) (Task, error) {
-	return func(name, dir string) (Task, error) {
-		return ReadNewsgroups(name, filepath.Join(dir, "20news-bydate"), g)
-	}
-}
 
 // TaskNames returns the names of the paper's tasks in the order of its table.
 func TaskNames() []string {

@@ -7,13 +7,13 @@ import (
 // Transforms are the paper's alternatives to sparse coding by name (§3, "Alternative
 // Transformations"). They make V×L matrices of V×L ones.
 var Transforms = map[string]func(*vectors.Dense) *vectors.Sparse{
-	"thresh1": Threshold1,
-	"thresh2": Threshold2,
+	"thresh1": threshold1,
+	"thresh2": threshold2,
 }
 
-// Threshold1 returns a matrix that is 1 where x is positive and 0 elsewhere (the
+// threshold1 returns a matrix that is 1 where x is positive and 0 elsewhere (the
 // paper's Eq. thresh1).
-func Threshold1(x *vectors.Dense) *vectors.Sparse {
+func threshold1(x *vectors.Dense) *vectors.Sparse {
 	return transform(x, func(v float32) float32 {
 		if v > 0 {
 			return 1
@@ -22,10 +22,10 @@ func Threshold1(x *vectors.Dense) *vectors.Sparse {
 	})
 }
 
-// Threshold2 returns a matrix that is 1 where x is at least M⁺, −1 where x is at most
+// threshold2 returns a matrix that is 1 where x is at least M⁺, −1 where x is at most
 // M⁻, and 0 elsewhere (the paper's Eq. thresh2, from Guo et al. 2014). M⁺ is the mean
 // of all positive values of x, and M⁻ that of all negative ones.
-func Threshold2(x *vectors.Dense) *vectors.Sparse {
+func threshold2(x *vectors.Dense) *vectors.Sparse {
 	var sum, n [2]float64 // positive, negative
 	for _, v := range x.Data {
 		switch {

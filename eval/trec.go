@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// ReadTREC reads the TREC questions from the files raw.TREC.train and raw.TREC.test of
+// readTREC reads the TREC questions from the files raw.TREC.train and raw.TREC.test of
 // a directory. They are in Latin-1 and have a line "CLASS:kind tokens" for each
 // question. The six coarse classes are the labels. As there are no development
 // questions, C is chosen by five-fold cross-validation on the training questions.
-func ReadTREC(name, dir string) (Task, error) {
+func readTREC(name, dir string) (Task, error) {
 	var l labels
 	var parts []part
 	for _, file := range []string{"train", "test"} {

@@ -144,10 +144,6 @@ func hashFile(dir, name string) (sum string, err error) {
 // errDamaged is the error of a file whose hash is not that in progressFile.
 var errDamaged = errors.New("damaged, or of another checkpoint: its SHA-256 is not that in " + progressFile)
 
-// ErrNoCheckpoint is the error, wrapped, of [OpenCheckpoint] for a model without a
-// state: its training is finished, or had no checkpoints.
-var ErrNoCheckpoint = errors.New("is a model, but no checkpoint")
-
 // A Checkpoint is a model whose training can go on, and where its state is.
 type Checkpoint struct {
 	*Model
@@ -159,8 +155,8 @@ type Checkpoint struct {
 }
 
 // OpenCheckpoint reads the model of the checkpoint in dir, and makes sure that its files
-// are those that were written together. The error wraps [ErrNoCheckpoint] if there is
-// only a model.
+// are those that were written together. It is an error if there is
+// only a model, without a state: its training is finished, or had no checkpoints.
 func OpenCheckpoint(dir string) (*Checkpoint, error) {
 	return unreplaced(dir, func() (*Checkpoint, error) { return openCheckpoint(dir) })
 }
@@ -174,7 +170,7 @@ func openCheckpoint(dir string) (*Checkpoint, error) {
 	data, err := input.ReadRegular(filepath.Join(dir, progressFile), mostInfo)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s: %w", dir, ErrNoCheckpoint)
+		return nil, fmt.Errorf("%s: is a model, but no checkpoint", dir)
 	case err == nil:
 		err = parseJSON(data, &p)
 	}
