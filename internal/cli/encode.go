@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 
 // encodeFlags are what encode was asked for.
 type encodeFlags struct {
+	inputFlags
 	deviceFlags
 	output      string
 	force       bool
@@ -30,9 +32,6 @@ type encodeFlags struct {
 	exact       bool
 	gap         float64
 	shard       string
-	maxWords    int
-	skipBad     bool
-	wordList    string
 	json, quiet bool
 }
 
@@ -87,9 +86,7 @@ kind, with one --precision.`,
 	flags.BoolVar(&f.exact, "exact", false, "minimise the objective instead of stopping early")
 	flags.Float64Var(&f.gap, "gap", 1e-4, "with --exact, the duality gap of a word as a share of its objective")
 	flags.StringVar(&f.shard, "shard", "", "encode only part `i/n` of the rows, i from 1 to n")
-	flags.IntVar(&f.maxWords, "max-words", 0, "read only the first `n` words (default all)")
-	flags.BoolVar(&f.skipBad, "skip-bad", false, "drop malformed rows instead of stopping at the first")
-	flags.StringVar(&f.wordList, "words", "", "`file` with a word a line, for vectors without words, or instead of words in .npz, .safetensors, Arrow and Parquet")
+	f.registerInput(cmd)
 	f.registerDevice(cmd, "encode", "tf32 (fast, 11-bit factors) or fp32")
 	flags.BoolVar(&f.json, "json", false, "print the results as JSON")
 	flags.BoolVar(&f.quiet, "quiet", false, "print no progress")
@@ -116,12 +113,10 @@ func (f *encodeFlags) check(changed func(flag string) bool) (shard *model.Shard,
 		return nil, usagef("--exact goes on to the minimum; drop --encode-steps")
 	case f.exact && changed("density"):
 		return nil, usagef("--exact leaves the density to λ; drop --density")
-	case changed("max-words") && (f.maxWords < 1 || f.maxWords > math.MaxInt32):
-		return nil, usagef("--max-words is %d, want 1 to %d", f.maxWords, math.MaxInt32)
 	case changed("workers") && (f.workers < 1 || f.workers > math.MaxInt32):
 		return nil, usagef("--workers is %d, want 1 to %d", f.workers, math.MaxInt32)
 	}
-	if err := f.deviceFlags.check(f.onlyOnCPU(), changed); err != nil || !changed("shard") {
+	if err := cmp.Or(f.inputFlags.check(changed), f.deviceFlags.check(f.onlyOnCPU(), changed)); err != nil || !changed("shard") {
 		return nil, err
 	}
 	i, n, _ := strings.Cut(f.shard, "/")
@@ -181,8 +176,7 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
 	}
 	defer e.Close()
 
-	read := vectors.ReadOptions{MaxWords: f.maxWords, SkipBad: f.skipBad, WordList: f.wordList}
-	source, err := encodeFile(ctx, m, dir, e, path, read, shard, f.output, f.force, log)
+	source, err := encodeFile(ctx, m, dir, e, path, f.readOptions(), shard, f.output, f.force, log)
 	if err != nil {
 		return err
 	}

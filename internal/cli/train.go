@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"overcomplete/encode"
 	"overcomplete/internal/atomicfile"
@@ -26,16 +25,14 @@ import (
 // trainFlags are what train was asked for.
 type trainFlags struct {
 	modelFlags
+	inputFlags
 	deviceFlags
 	checkpoint time.Duration // between checkpoints; 0 for none
 	resume     bool
 	output     string
 	force      bool
 	factor     int
-	maxWords   int
 	trainWords int // rows to learn from, where codes are made in a second reading; 0 for all
-	skipBad    bool
-	wordList   string
 	json       bool
 	progressFlags
 }
@@ -108,19 +105,6 @@ Method A learns codes of either sign. Method B learns nonnegative codes, of whic
 	return cmd
 }
 
-// registerInput adds the flags that say how vectors are read.
-func (f *trainFlags) registerInput(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	f.registerMaxWords(flags)
-	flags.BoolVar(&f.skipBad, "skip-bad", false, "drop malformed rows instead of stopping at the first")
-	flags.StringVar(&f.wordList, "words", "", "`file` with a word a line, for vectors without words, or instead of words in .npz, .safetensors, Arrow and Parquet")
-}
-
-// registerMaxWords adds the flag that says how many words are read.
-func (f *trainFlags) registerMaxWords(flags *pflag.FlagSet) {
-	flags.IntVar(&f.maxWords, "max-words", 0, "read only the first `n` words (default all)")
-}
-
 // registerTrainingDevice adds the flags that say where training runs.
 func (f *trainFlags) registerTrainingDevice(cmd *cobra.Command) {
 	f.registerDevice(cmd, "train", "tf32 (fast, 11-bit factors), fp32, or, with --recipe paper, fp16 (faster, and as precise as tf32)")
@@ -139,11 +123,14 @@ func (f *trainFlags) check(cmd *cobra.Command) error {
 		required bool // even if the flag is not given
 	}{
 		{"--atoms", f.Atoms, changed("atoms")}, {"--factor", f.factor, changed("factor")}, {"--epochs", f.Epochs, changed("epochs")},
-		{"--max-words", f.maxWords, changed("max-words")}, {"--train-words", f.trainWords, changed("train-words")}, {"--workers", f.workers, changed("workers")},
+		{"--train-words", f.trainWords, changed("train-words")}, {"--workers", f.workers, changed("workers")},
 	} {
 		if v.required && (v.value < 1 || v.value > math.MaxInt32) {
 			return usagef("%s is %d, want 1 to %d", v.flag, v.value, math.MaxInt32)
 		}
+	}
+	if err := f.inputFlags.check(changed); err != nil {
+		return err
 	}
 	switch {
 	case f.output == "":
@@ -335,10 +322,6 @@ func (f *trainFlags) encodeAll(cmd *cobra.Command, path string, m *model.Model, 
 // notLearnable reports whether an error is of the vectors, or of a K that they can't start.
 func notLearnable(err error) bool {
 	return errors.Is(err, train.ErrAllSame) || errors.Is(err, train.ErrMemory) && !isUsage(err)
-}
-
-func (f *trainFlags) readOptions() vectors.ReadOptions {
-	return vectors.ReadOptions{MaxWords: f.maxWords, SkipBad: f.skipBad, WordList: f.wordList}
 }
 
 // show returns the options of a training of so many words, which show it on log, and what
