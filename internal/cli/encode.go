@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -164,7 +163,7 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
 			return usagef("--exact needs a λ above 0; give --lambda")
 		}
 	}
-	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
+	stderr := cmd.ErrOrStderr()
 	noteLoss(stderr, dir, m.Info)
 	log := stderr
 	if f.quiet {
@@ -176,28 +175,36 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
 	}
 	defer e.Close()
 
-	source, err := encodeFile(ctx, m, dir, e, path, f.readOptions(), shard, f.output, f.force, log)
-	if err != nil {
+	rows := fileEncoding{model: m, name: dir, encoder: e, read: f.readOptions(), shard: shard, output: f.output, replace: f.force}
+	if _, err := rows.encode(cmd, path, log); err != nil {
 		return err
-	}
-	for _, warning := range source.Warnings {
-		warn(stderr, "%s: %s", source.Name, warning)
 	}
 	return reportEncoding(cmd, f.output, m.Info, f.json)
 }
 
-// encodeFile encodes the rows of the file at path with the dictionary of m, which is
-// called name, and saves them as a model at output. M.Info becomes that of it.
-func encodeFile(ctx context.Context, m *model.Model, name string, e encode.Encoder, path string, read vectors.ReadOptions, shard *model.Shard, output string, force bool, log io.Writer) (source *vectors.Source, err error) {
-	p := newCounter(log)
-	err = m.SaveRows(ctx, output, force, func(add func(*vectors.Sparse) error) error {
-		s := &encode.Stream{Encoder: e, Shard: shard, Add: func(block *vectors.Sparse) error {
+// fileEncoding is the encoding of a file's rows with the dictionary of a model.
+type fileEncoding struct {
+	model   *model.Model
+	name    string         // of the model
+	encoder encode.Encoder // with its dictionary
+	read    vectors.ReadOptions
+	shard   *model.Shard // nil for all rows
+	output  string       // directory of the model to write
+	replace bool         // even if it exists
+}
+
+// encode encodes the rows of the file at path and saves them as a model. The Info of
+// f.model becomes that of it.
+func (f *fileEncoding) encode(cmd *cobra.Command, path string, log io.Writer) (source *vectors.Source, err error) {
+	m, ctx, p := f.model, cmd.Context(), newCounter(log)
+	err = m.SaveRows(ctx, f.output, f.replace, func(add func(*vectors.Sparse) error) error {
+		s := &encode.Stream{Encoder: f.encoder, Shard: f.shard, Add: func(block *vectors.Sparse) error {
 			p.add(block.Rows)
 			return add(block)
 		}}
-		source, err = vectors.Stream(ctx, path, read, func(d *vectors.Dense) error {
+		source, err = vectors.Stream(ctx, path, f.read, func(d *vectors.Dense) error {
 			if d.Dim != m.Info.Input.Dim {
-				return usagef("%s has vectors of %d numbers, and the atoms of %s have %d", path, d.Dim, name, m.Info.Input.Dim)
+				return usagef("%s has vectors of %d numbers, and the atoms of %s have %d", path, d.Dim, f.name, m.Info.Input.Dim)
 			}
 			return s.Rows(ctx, d)
 		})
@@ -217,7 +224,13 @@ func encodeFile(ctx context.Context, m *model.Model, name string, e encode.Encod
 		return nil
 	})
 	p.done(err == nil)
-	return source, err
+	if err != nil {
+		return nil, err
+	}
+	for _, warning := range source.Warnings {
+		warn(cmd.ErrOrStderr(), "%s: %s", source.Name, warning)
+	}
+	return source, nil
 }
 
 // noteLoss says so if codes are made with another loss than their dictionary.

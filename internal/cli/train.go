@@ -306,12 +306,10 @@ func (f *trainFlags) encodeAll(cmd *cobra.Command, path string, m *model.Model, 
 		return err
 	}
 	defer e.Close()
-	again, err := encodeFile(cmd.Context(), m, f.output, e, path, f.readOptions(), nil, f.output, replace, log)
+	rows := fileEncoding{model: m, name: f.output, encoder: e, read: f.readOptions(), output: f.output, replace: replace}
+	again, err := rows.encode(cmd, path, log)
 	if err != nil {
 		return err
-	}
-	for _, warning := range again.Warnings {
-		warn(cmd.ErrOrStderr(), "%s: %s", again.Name, warning)
 	}
 	if again.SHA256 != source.SHA256 {
 		warn(cmd.ErrOrStderr(), "%s changed between its two readings: the dictionary was learned from what it was before", path)
