@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/binary"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -80,7 +81,7 @@ func (r *MemoryReport) measure(program, dir string, words int) error {
 		}
 		m := MemoryRun{line[0], words, maxResident(cmd.ProcessState), time.Since(start).Seconds()}
 		if m.Bytes == 0 {
-			return fmt.Errorf("this system does not tell how much memory a program had")
+			return errors.New("this system does not tell how much memory a program had")
 		}
 		r.Runs = append(r.Runs, m)
 	}

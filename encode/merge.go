@@ -2,6 +2,7 @@ package encode
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -85,7 +86,7 @@ func openShards(dirs []string) (shards []*shard, m *model.Model, err error) {
 		}
 	}
 	if len(shards) == 0 {
-		return nil, nil, fmt.Errorf("there are no shards to merge")
+		return nil, nil, errors.New("there are no shards to merge")
 	}
 	slices.SortFunc(shards, func(a, b *shard) int { return a.part().Index - b.part().Index })
 	of := shards[0].part().Of

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -47,7 +48,7 @@ func newTask(name string, l *labels, parts []part, split func(*evaluation) split
 	t := &classification{name: name, path: parts[0].path, labels: l.names, split: split}
 	for _, p := range parts {
 		if len(p.texts) == 0 {
-			return nil, inputError(p.path, 0, fmt.Errorf("holds no texts"))
+			return nil, inputError(p.path, 0, errors.New("holds no texts"))
 		}
 		t.texts = append(t.texts, p.texts...)
 	}

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -73,7 +74,7 @@ func readPosts(dir string, label int) ([]text, error) {
 			_, body, found = bytes.Cut(data, []byte("\n\n"))
 		}
 		if !found {
-			return nil, inputError(filepath.Join(dir, entry.Name()), 0, fmt.Errorf("no blank line ends the header of the post"))
+			return nil, inputError(filepath.Join(dir, entry.Name()), 0, errors.New("no blank line ends the header of the post"))
 		}
 		posts = append(posts, text{label, newsgroupToken.FindAllString(string(body), -1)})
 	}
