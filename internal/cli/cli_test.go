@@ -358,6 +358,7 @@ func TestCompletesValues(t *testing.T) {
 		"__complete train --method ":              "A\nB\n:4\n",
 		"__complete transform --method ":          "thresh1\nthresh2\n:4\n",
 		"__complete graph --loss ":                "squared\nhuber\n:4\n",
+		"__complete graph --dot ":                 "dictionary\ncode\nauthors\nencode\nlearn\n:4\n",
 		"__complete eval --tasks WS-353,SimLex":   "WS-353,SimLex-999\n",
 		"__complete man intrusion ":               "auto\n",
 		"__complete encode --device ":             "auto\ncpu\ncuda\n:4\n",
