@@ -138,8 +138,8 @@ func (p *pool) isTop(row int32) bool {
 func (p *pool) draw(rng *rand.Rand) Instance { return p.instance(p.intruders, rng) }
 
 // drawMatched draws an instance whose intruder is about as frequent as one of the
-// top words, if rows are in the order of frequency: it is one of the twenty intruders
-// next to it.
+// top words, if rows are in the order of frequency: it is one of the ten intruders on
+// either side in that order, fewer at its ends.
 func (p *pool) drawMatched(rng *rand.Rand) Instance {
 	near := p.top[rng.IntN(topWords)].Row
 	at := sort.Search(len(p.intruders), func(i int) bool { return int(p.intruders[i]) > near })

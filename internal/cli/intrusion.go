@@ -139,8 +139,9 @@ func newIntrusionScore() *cobra.Command {
 		Long: `Score prints for each condition the percentage of right answers of each judge and
 their mean. Of the shared questions, those that two judges or more have answered, it
 prints the agreement, the percentage of pairs of judges who are both right or both
-wrong, averaged over questions, and Fleiss' kappa, which is 0 if that is what chance
-would give and 1 if all agree (the paper's table of the word intrusion task, §4.1).
+wrong, averaged over questions. Beside it, Fleiss' kappa is 0 if that is what chance
+would give, by the answers to all questions, and 1 if all agree (the paper's table of
+the word intrusion task, §4.1).
 
 Of a judge's answers to the same question the first counts.`,
 		Example: "  overcomplete intrusion score test.key.json answers.jsonl",

@@ -1,11 +1,12 @@
 // Package explore shows a model as a web page: the dimensions of a word, the words of
 // a dimension, what words have in common, and a map of all dimensions.
 //
-// The page is a script that asks for JSON: about the model, a word, a dimension, the map, and
-// what its question box needs. [Explorer.Handler] serves page and JSON. [Explorer.WritePage]
-// writes a file that contains the page and the JSON for chosen words and dimensions, to
-// send to somebody. What the page shows is in the fragment of its URL (#/word/bank), so
-// that the browser's history and bookmarks work in the same way for both.
+// The page is a script that asks for eight kinds of JSON: about the model, a word, a
+// dimension, the map, a question, words that complete what is typed, labels, and which
+// dimensions of another model match. [Explorer.Handler] serves page and JSON.
+// [Explorer.WritePage] writes a file that contains the page and the JSON for chosen words
+// and dimensions, to send to somebody. What the page shows is in the fragment of its URL
+// (#/word/bank), so that the browser's history and bookmarks work in the same way for both.
 package explore
 
 import (

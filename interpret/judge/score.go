@@ -12,8 +12,8 @@ type Score struct {
 	Judges    []Accuracy // in the order of their names
 	// Shared is the number of questions that two or more judges have answered.
 	// Agreement and Kappa are [FleissKappa]'s, with the two categories right and wrong:
-	// pairs of judges agree on these questions, and chance is by all answers. They are
-	// NaN if Shared is 0. (The paper does not say
+	// pairs of judges agree on these questions, and chance is by the answers to all
+	// questions, also of one judge. They are NaN if Shared is 0. (The paper does not say
 	// whether its figures are for these two or for the five words. With 57 % right
 	// answers and 70 % agreement, its κ of about 0.40 fits two categories; five would
 	// give over 0.6.)
