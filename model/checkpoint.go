@@ -170,7 +170,7 @@ func openCheckpoint(dir string) (*Checkpoint, error) {
 	data, err := input.ReadRegular(filepath.Join(dir, progressFile), mostInfo)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s: is a model, but no checkpoint", dir)
+		return nil, fmt.Errorf("%s: is a model, but no checkpoint: its training is finished, or kept none", dir)
 	case err == nil:
 		err = parseJSON(data, &p)
 	}

@@ -318,6 +318,9 @@ func CheckSave(dir string, force bool) error {
 	if Contains(dir) {
 		return &OutputError{Path: dir, Err: ErrContained}
 	}
+	if dir == "-" {
+		return &OutputError{Path: dir, Err: errors.New("a model is a directory, and not a stream")}
+	}
 	return atomicfile.CheckDir(dir, mayReplace(force))
 }
 

@@ -23,7 +23,7 @@ func (f *fit) checkScale(x *vectors.Dense) {
 }
 
 // ErrNothingActive is returned, with the model, by a training that came to nothing.
-var ErrNothingActive = errors.New("all codes are zero: lower --lambda")
+var ErrNothingActive = errors.New("all codes are zero: lower --lambda or --sparsity")
 
 // mostUnused is the share of dimensions that may go unused without a warning.
 const mostUnused = 0.2

@@ -88,6 +88,9 @@ func vectorsName(names []string) (string, error) {
 	if slices.Contains(names, "vectors") {
 		return "vectors", nil
 	}
+	if slices.Contains(names, "indptr") {
+		return "", errors.New("has a sparse matrix, not dense vectors")
+	}
 	others := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "words" })
 	if len(others) != 1 {
 		return "", fmt.Errorf(`the arrays are %s; name the one to read "vectors"`, list(names))

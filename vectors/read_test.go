@@ -421,7 +421,7 @@ func TestReadOddInputs(t *testing.T) {
 const (
 	pickleMessage  = "FILE: a Python pickle, such as gensim's .kv, which only Python reads; save the vectors with gensim's save_word2vec_format, or with numpy.save"
 	noWordsMessage = "FILE: no line begins with a word; vectors alone, such as those for the Embedding Projector, need a file with a word a line (--words)"
-	numbered       = "no words: its rows are called by their numbers, from 0; train and encode take a list of words (--words)"
+	numbered       = "no words: its rows are called by their numbers, from 0; train and encode take a list of words (--words), all commands a .npz with an array of words"
 	ownWords       = "FILE: it has words of its own; a word list (--words) is for files that have none, and for .npz, .safetensors and tables"
 )
 
@@ -625,6 +625,14 @@ func TestReadNpzArrays(t *testing.T) {
 	}
 	a.Close()
 	checkError(t, tempFile(t, b.String()), ReadOptions{}, `FILE: the arrays are ["x" "y"]; name the one to read "vectors"`)
+	b.Reset()
+	a = npy.NewArchiveWriter(&b)
+	for _, name := range []string{"data", "indices", "indptr"} {
+		w, _ := a.Create(name)
+		npy.Write(w, []int{1}, []float32{1})
+	}
+	a.Close()
+	checkError(t, tempFile(t, b.String()), ReadOptions{}, "FILE: has a sparse matrix, not dense vectors")
 }
 
 func TestReadSafetensorsTensors(t *testing.T) {

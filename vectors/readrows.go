@@ -220,7 +220,7 @@ func (b *builder) checkMemory(numbers int) error {
 func (b *builder) warnings() []string {
 	var w []string
 	if b.numbered {
-		w = append(w, "no words: its rows are called by their numbers, from 0; train and encode take a list of words (--words)")
+		w = append(w, "no words: its rows are called by their numbers, from 0; train and encode take a list of words (--words), all commands a .npz with an array of words")
 	}
 	if b.excess {
 		w = append(w, fmt.Sprintf("more rows than the %d that the header declares; the rest is ignored", b.want))

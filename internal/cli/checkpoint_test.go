@@ -152,7 +152,7 @@ func TestResumeRefuses(t *testing.T) {
 		{line + " -o model --algorithm authors", "algorithm: minibatch then, authors now"},
 		{line + " -o model --center", "center: false then, true now"},
 		{line + " -o model --seed 3", "seed: 1 then, 3 now"},
-		{line + " -o done", "done: is a model, but no checkpoint"},
+		{line + " -o done", "done: is a model, but no checkpoint: its training is finished, or kept none"},
 		{line + " -o short", "short: state/S.npy: truncated"},
 		{line + " -o headless", "headless: state/H.npy: "},
 		{line + " -o empty", "empty: state/state.json: "},

@@ -38,7 +38,7 @@ vectors, it shows as many clusters of theirs, picked from 100 by k-means.`,
 			if err := checkBinary(m); err != nil {
 				return err
 			}
-			warnUnfinished(cmd, args[0])
+			warnUnfinished(cmd.ErrOrStderr(), args[0], m)
 			members := make([][]int, m.Codes.Cols)
 			for i := range m.Codes.Rows {
 				index, _ := m.Codes.Row(i)

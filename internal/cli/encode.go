@@ -165,6 +165,9 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
 	}
 	stderr := cmd.ErrOrStderr()
 	noteLoss(stderr, dir, m.Info)
+	if model.IsCheckpoint(dir) {
+		warn(stderr, "%s is a checkpoint: its dictionary is not what it will be", dir)
+	}
 	log := stderr
 	if f.quiet {
 		log = io.Discard

@@ -242,6 +242,7 @@ func openRepresentation(ctx context.Context, spec string, skipBad bool, stderr i
 	if err != nil {
 		return nil, err
 	}
+	warnUnfinished(stderr, path, m)
 	if binary {
 		if err := checkBinary(m); err != nil {
 			return nil, fmt.Errorf("%s: %w", spec, err)

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -49,7 +48,7 @@ of each word, where no words are, the top words of each dimension.`,
 				if len(args) > 1 {
 					return usagef("--export writes the page of one model")
 				}
-				return exportPage(cmd.Context(), args[0], output, force, words, dimensions)
+				return exportPage(cmd, args[0], output, force, words, dimensions)
 			}
 			for _, name := range []string{"words", "dimensions", "force"} {
 				if cmd.Flags().Changed(name) {
@@ -64,15 +63,12 @@ of each word, where no words are, the top words of each dimension.`,
 				return usagef("--listen: %w; choose another ADDRESS:PORT", err)
 			}
 			defer listener.Close()
-			for _, path := range args {
-				warnUnfinished(cmd, path)
-			}
-			x, err := openExplorer(cmd.Context(), args[0])
+			x, err := openExplorer(cmd, args[0])
 			if err != nil {
 				return err
 			}
 			if len(args) > 1 {
-				other, err := openExplorer(cmd.Context(), args[1])
+				other, err := openExplorer(cmd, args[1])
 				if err != nil {
 					return err
 				}
@@ -107,11 +103,12 @@ func reachable(a *net.TCPAddr) *net.TCPAddr {
 }
 
 // openExplorer opens the model at path. The page has the name of its last part.
-func openExplorer(ctx context.Context, path string) (*explore.Explorer, error) {
-	m, err := loadModel(ctx, path)
+func openExplorer(cmd *cobra.Command, path string) (*explore.Explorer, error) {
+	m, err := loadModel(cmd.Context(), path)
 	if err != nil {
 		return nil, err
 	}
+	warnUnfinished(cmd.ErrOrStderr(), path, m)
 	if absolute, err := filepath.Abs(path); err == nil {
 		path = absolute // "." has a name, too
 	}
@@ -133,7 +130,7 @@ func openExplorer(ctx context.Context, path string) (*explore.Explorer, error) {
 	return x, nil
 }
 
-func exportPage(ctx context.Context, dir, output string, force bool, words []string, dimensions []int) error {
+func exportPage(cmd *cobra.Command, dir, output string, force bool, words []string, dimensions []int) error {
 	switch {
 	case output == "":
 		return usagef("--export is empty, want the name of a file")
@@ -142,8 +139,8 @@ func exportPage(ctx context.Context, dir, output string, force bool, words []str
 	case len(words)+len(dimensions) == 0:
 		return usagef("--export needs --words or --dimensions")
 	}
-	return writeFiles(ctx, []string{output}, force, func(files []io.Writer) error {
-		x, err := openExplorer(ctx, dir)
+	return writeFiles(cmd.Context(), []string{output}, force, func(files []io.Writer) error {
+		x, err := openExplorer(cmd, dir)
 		if err != nil {
 			return err
 		}

@@ -122,7 +122,7 @@ would be ambiguous in text and in word2vec's binary form, so it stops the export
   overcomplete export model --format safetensors -o model.safetensors`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			open := func() (*model.Model, error) { return openForExport(cmd.Context(), args[0], escape) }
+			open := func() (*model.Model, error) { return openForExport(cmd, args[0], escape) }
 			return writeFormat(cmd, format, output, force, open)
 		},
 	}
@@ -157,11 +157,12 @@ func writeFormat(cmd *cobra.Command, format, output string, force bool, open fun
 	return err
 }
 
-func openForExport(ctx context.Context, dir string, escape bool) (*model.Model, error) {
-	m, err := loadModel(ctx, dir)
+func openForExport(cmd *cobra.Command, dir string, escape bool) (*model.Model, error) {
+	m, err := loadModel(cmd.Context(), dir)
 	if err != nil {
 		return nil, err
 	}
+	warnUnfinished(cmd.ErrOrStderr(), dir, m)
 	if escape {
 		m.Codes.Words = vectors.Escape(m.Codes.Words)
 	}

@@ -378,7 +378,7 @@ func TestCommandsReadTables(t *testing.T) {
 			t.Errorf("%s: got\n%s, want\n%s", name, got, want)
 		}
 	}
-	if _, stderr := mustRun(t, "transform "+filepath.Join(tables, "bare.parquet")+" --method thresh1 -o -"); stderr != "warning: bare.parquet: no words: its rows are called by their numbers, from 0; train and encode take a list of words (--words)\n" {
+	if _, stderr := mustRun(t, "transform "+filepath.Join(tables, "bare.parquet")+" --method thresh1 -o -"); stderr != "warning: bare.parquet: no words: its rows are called by their numbers, from 0; train and encode take a list of words (--words), all commands a .npz with an array of words\n" {
 		t.Errorf("standard error is %q", stderr)
 	}
 }

@@ -36,7 +36,7 @@ func loadIndex(cmd *cobra.Command, path string, skipBad bool) (*interpret.Index,
 		if err != nil {
 			return nil, err
 		}
-		warnUnfinished(cmd, path)
+		warnUnfinished(cmd.ErrOrStderr(), path, m)
 		return interpret.NewIndex(m.Codes), nil
 	}
 	x, _, err := readDense(cmd.Context(), cmd.ErrOrStderr(), path, skipBad)
@@ -46,10 +46,13 @@ func loadIndex(cmd *cobra.Command, path string, skipBad bool) (*interpret.Index,
 	return interpret.NewIndex(interpret.FromDense(x)), nil
 }
 
-// warnUnfinished says if the dimensions of the model at path are not those that it will have.
-func warnUnfinished(cmd *cobra.Command, path string) {
+// warnUnfinished says if the model at path is not what it will be, or has a dictionary alone.
+func warnUnfinished(stderr io.Writer, path string, m *model.Model) {
 	if model.IsCheckpoint(path) {
-		warn(cmd.ErrOrStderr(), "%s is a checkpoint: its training is not finished, and train --resume goes on with it", path)
+		warn(stderr, "%s is a checkpoint: its training is not finished, and train --resume goes on with it", path)
+	}
+	if m.Codes.Nonzeros() == 0 {
+		warn(stderr, "all codes of %s are zero: encode makes codes with its dictionary", path)
 	}
 }
 

@@ -97,6 +97,7 @@ func (f *autoFlags) auto(cmd *cobra.Command, paths []string) error {
 		if err != nil {
 			return err
 		}
+		warnUnfinished(stderr, path, m)
 		if m.Info.Input.Dim != input.Dim {
 			return usagef("%s has %d dimensions, but %s was trained on vectors of %d: --input is to be those", f.input, input.Dim, path, m.Info.Input.Dim)
 		}
@@ -320,14 +321,17 @@ func (r *autoResult) print(w io.Writer) error {
 	for _, s := range r.Sets {
 		wide = max(wide, utf8.RuneCountInString(label(s)))
 	}
-	percent := func(e interpret.Estimate) string {
+	percent := func(s autoSet, e interpret.Estimate) string {
+		if s.Dimensions == 0 { // which have words enough that the reference knows
+			return "    –"
+		}
 		return fmt.Sprintf("%5.1f (%.1f to %.1f)", 100*e.Mean, 100*e.Low, 100*e.High)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "intruders found, in %% of questions, over %d words\n", r.Sets[0].Words)
 	fmt.Fprintf(&b, "%-*s  dimensions  %-20s  %-20s     q1     q2     q3     q4  of dimensions\n", wide, "", "any intruder", "as frequent")
 	for _, s := range r.Sets {
-		fmt.Fprintf(&b, "%-*s  %10d  %-20s  %-20s", wide, label(s), s.Dimensions, percent(s.Any), percent(s.Matched))
+		fmt.Fprintf(&b, "%-*s  %10d  %-20s  %-20s", wide, label(s), s.Dimensions, percent(s, s.Any), percent(s, s.Matched))
 		for _, q := range s.Quarters {
 			fmt.Fprintf(&b, "  %5.1f", 100*q.Mean)
 		}

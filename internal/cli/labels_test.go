@@ -1,10 +1,14 @@
 package cli
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"overcomplete/model"
+	"overcomplete/vectors"
 )
 
 // A table goes out, is edited as spreadsheets do, and comes back; then all commands call
@@ -130,10 +134,18 @@ func TestCheckpointsAreNotNamed(t *testing.T) {
 	if err := os.Mkdir("model/state", 0o777); err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"top model", "explain model word1", "nearest model word1", "compare model word1 word2", "clusters model"} {
+	for _, line := range []string{"top model", "explain model word1", "nearest model word1", "compare model word1 word2", "clusters model",
+		"export model -f sparse -o -", "explore model --export page.html --words word1"} {
 		if code, _, stderr := command(line); code != 0 || stderr != "warning: model is a checkpoint: its training is not finished, and train --resume goes on with it\n" {
 			t.Errorf("%s: exit code %d, %q", line, code, stderr)
 		}
+	}
+	if _, stderr := mustRun(t, "encode model in.txt -o encoded --quiet"); !strings.Contains(stderr, "warning: model is a checkpoint: its dictionary is not what it will be\n") {
+		t.Errorf("encode: %q", stderr)
+	}
+	var stderr bytes.Buffer
+	if warnUnfinished(&stderr, "learned", &model.Model{Codes: new(vectors.Sparse)}); stderr.String() != "warning: all codes of learned are zero: encode makes codes with its dictionary\n" {
+		t.Errorf("%q", &stderr)
 	}
 	writeFile(t, "labels.tsv", []byte("dimension\tlabel\n0\ta\n"))
 	if code, _, stderr := command("labels model --import labels.tsv"); code != exitUsage || !strings.Contains(stderr, "is a checkpoint, and its dimensions will not be those") {

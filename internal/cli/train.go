@@ -75,7 +75,7 @@ Method A learns codes of either sign. Method B learns nonnegative codes, of whic
 	flags := cmd.Flags()
 	flags.StringVarP(&f.output, "output", "o", "", "model `directory` to write")
 	flags.BoolVar(&f.force, "force", false, "replace a model that exists")
-	flags.IntVarP(&f.Atoms, "atoms", "k", 0, "K, the dimensions of the sparse vectors (default 10 times the dense ones; best: not more than half of the words)")
+	flags.IntVarP(&f.Atoms, "atoms", "k", 0, "K, the dimensions of the sparse vectors (default 10 times the dense ones; best: not more than half of the words, unless that is fewer than the dense ones)")
 	flags.IntVar(&f.factor, "factor", 0, "K as a multiple of the dense dimensions, instead of -k")
 	flags.Float64Var(&f.Sparsity, "sparsity", 0, fmt.Sprintf("`share` of zeros in the codes (default %v; paper: as comes of λ, or by a search for the λ)", train.Best().Sparsity))
 	flags.IntVar(&f.trainWords, "train-words", 0, "best: learn from a random sample of `n` rows, and encode all in a second reading, in memory that does not grow with their number")

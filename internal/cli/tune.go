@@ -26,6 +26,9 @@ type experimentFlags struct {
 }
 
 const aboutExperiment = `
+Models are trained by the recipe paper, and λ is that of "train --recipe paper": the
+recipe best, which train has by default, takes other ones.
+
 What is finished is kept in OUT as plain files: a model directory and a .json file
 of its hyperparameters, metrics and scores for each point. The same command goes on
 where it was interrupted, tune and sweep of the same vectors can share OUT, and a

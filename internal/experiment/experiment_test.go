@@ -208,11 +208,21 @@ func TestBest(t *testing.T) {
 		{[]*Record{point(.91, 60), point(.92, 60)}, 0, true},
 		{[]*Record{none, point(.91, -5)}, 1, true},
 		{[]*Record{point(.5, 60), none}, 1, true},
+		{[]*Record{point(1, 60), point(.91, 20)}, 1, true}, // all zeros say nothing
+		{[]*Record{point(1, 60), point(.8, 20)}, 1, false},
 	} {
 		best, enough := Best(tt.tried, "T")
 		if best != tt.tried[tt.best] || enough != tt.enough {
 			t.Errorf("chose %d with enough %v, want %d and %v", slices.Index(tt.tried, best), enough, tt.best, tt.enough)
 		}
+	}
+}
+
+// Codes that are all zero are near no share that is wanted.
+func TestOff(t *testing.T) {
+	zero, some := &Record{Metrics: model.Epoch{Sparsity: 1}}, &Record{Metrics: model.Epoch{Sparsity: .9}}
+	if off(zero, .997) <= train.SparsityTolerance || off(zero, .997) <= off(some, .997) {
+		t.Errorf("%v and %v from 99.7 %%", off(zero, .997), off(some, .997))
 	}
 }
 

@@ -45,11 +45,11 @@ func Best(tried []*Record, task string) (best *Record, enough bool) {
 		return math.Inf(-1)
 	}
 	for _, r := range tried {
-		sparse := r.Metrics.Sparsity >= MinSparsity
+		sparse := sparsity(r) >= MinSparsity
 		switch {
 		case best == nil, sparse && !enough,
 			sparse && score(r) > score(best),
-			!enough && r.Metrics.Sparsity > best.Metrics.Sparsity:
+			!enough && sparsity(r) > sparsity(best):
 			best, enough = r, sparse
 		}
 	}
@@ -107,4 +107,13 @@ func (e *Experiment) Sparsity(ctx context.Context, h model.Hyperparameters, want
 	return tried, nearest, off(nearest, wanted) <= train.SparsityTolerance, nil
 }
 
-func off(r *Record, wanted float64) float64 { return math.Abs(r.Metrics.Sparsity - wanted) }
+func off(r *Record, wanted float64) float64 { return math.Abs(sparsity(r) - wanted) }
+
+// sparsity is the share of zeros that a point is chosen by. Codes that are all zero say
+// nothing: they are as far from any wanted share as codes without a zero.
+func sparsity(r *Record) float64 {
+	if r.Metrics.Sparsity == 1 {
+		return 0
+	}
+	return r.Metrics.Sparsity
+}

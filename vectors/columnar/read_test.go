@@ -39,7 +39,7 @@ func read(t *testing.T, name string, o vectors.ReadOptions) (*vectors.Dense, *ve
 // both returns the names of a table's files.
 func both(name string) []string { return []string{name + ".arrow", name + ".parquet"} }
 
-const numbered = "no words: its rows are called by their numbers, from 0; train and encode take a list of words (--words)"
+const numbered = "no words: its rows are called by their numbers, from 0; train and encode take a list of words (--words), all commands a .npz with an array of words"
 
 func TestRead(t *testing.T) {
 	abc := []string{"a", "b", "c"}

@@ -120,7 +120,7 @@ async function dimensionsPage() {
     const rows = all.filter((d) => (!wanted || text(d).includes(wanted)) && (from === 0 || (d.coherence ?? 0) >= from - 1e-9)).sort(orders[order.value]);
     count.textContent = `${whole(rows.length)} of ${plural(all.length, "dimension")}` + (rows.length === 0 ? ": try less of a filter." : "");
     list.replaceChildren(...h("div", {}, rows.length > 0 && folded(rows, 60, (some) =>
-      h("ul", { class: scored ? "bars dims scored" : "bars dims" }, some.map((d) =>
+      h("ul", { class: scored ? "bars dims scored" : "bars dims unscored" }, some.map((d) =>
         h("li", {}, scored && (d.coherence === undefined ? h("span", {}) : bar(d.coherence, 0, 1, { mark: 0.2 })), scored && h("span", { class: "value" }, d.coherence === undefined ? "–" : percent(d.coherence)),
           h("span", { class: "value" }, plural(d.words, "word")), dimensionText(d.k, d.top.length > 0 ? 1 : -1)))))).childNodes);
   }
