@@ -560,6 +560,19 @@ func TestBrowserMapList(t *testing.T) {
 	b.wait(listed+` === %s && document.querySelectorAll(".dot.lit").length === %d`, quote(strings.Join(active, ",")), len(active))
 }
 
+// On a desk's screen the text of a dimension without a score has most of the width.
+func TestBrowserDimensionsWidth(t *testing.T) {
+	b := openBrowser(t)
+	x := New(testModel(), "test")
+	server := httptest.NewServer(x.Handler(""))
+	defer server.Close()
+	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(server.URL+"/#/dimensions"))
+	b.waitHeading("Dimensions")
+	if width := evaluate[float64](b, `document.querySelector(".bars.dims li > :last-child").getBoundingClientRect().width`); width < 640 {
+		t.Errorf("it is %v pixels wide of 1280", width)
+	}
+}
+
 // On a phone's width nothing is cut off, and all that can be used has a name.
 func TestBrowserPhone(t *testing.T) {
 	b := openBrowser(t)
