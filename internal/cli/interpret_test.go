@@ -78,6 +78,10 @@ func TestTopAndExplain(t *testing.T) {
 	checkOutput(t, "top dense.txt 1", `dimension  variance  label  words
         1  3.89e-01  close  close
 `)
+	writeFile(t, "negative.txt", []byte("read 1 -1\nwrite 2 -.5\nclose 3 0\n"))
+	checkOutput(t, "top negative.txt 1", `dimension  variance  label        words
+        1  1.67e-01  read, write  − read write
+`)
 	checkOutput(t, "top model 2 --json", `[
   {
     "dimension": 2,

@@ -100,7 +100,8 @@ func printLabels(w io.Writer, labels interpret.Labels, x *interpret.Index, words
 			continue
 		}
 		var top []string
-		for _, e := range x.Top(k, words) {
+		entries, _ := topOrBottom(x, k, words)
+		for _, e := range entries {
 			top = append(top, x.Codes.Words[e.Row])
 		}
 		table.Write([]string{strconv.Itoa(k), l.Name, l.Note, wordList(top, " ")})

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -35,7 +36,7 @@ named.
   overcomplete nearest model "the river rose above its banks" --json`,
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkCounts(0, count{"--words", words}, count{"--dimensions", dimensions}); err != nil {
+			if err := cmp.Or(checkCounts(1, count{"--words", words}), checkCounts(0, count{"--dimensions", dimensions})); err != nil {
 				return err
 			}
 			x, labels, err := loadLabelled(cmd, args[0], skipBad)

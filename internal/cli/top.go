@@ -23,7 +23,8 @@ func newTop() *cobra.Command {
 		Use:   "top MODEL [DIMENSION...]",
 		Short: "Show the top words of dimensions",
 		Long: `Top shows the words with the largest values in each of these dimensions, numbered
-from 0, or in those of the highest variance over all words.
+from 0, or in those of the highest variance over all words. Where no value is positive,
+it shows those with the most negative ones, after a minus.
 
 With --sort coherence these are the dimensions that mean most: those in whose top words
 "overcomplete intrusion auto --save" found the most intruders that are as frequent, and
@@ -79,11 +80,12 @@ among equal ones those in whose quarters q1 to q4 it did. The percentages are sh
 			}
 			top := []topDimension{}
 			for _, k := range chosen {
-				d := topDimension{Dimension: k, Label: labels.Of(x, k, false), Variance: variances[k], Words: []topWord{}}
+				entries, negative := topOrBottom(x, k, words)
+				d := topDimension{Dimension: k, Label: labels.Of(x, k, negative), Variance: variances[k], Words: []topWord{}}
 				if score, ok := scores[k]; ok {
 					d.Coherence = &score
 				}
-				for _, e := range x.Top(k, words) {
+				for _, e := range entries {
 					d.Words = append(d.Words, topWord{x.Codes.Words[e.Row], e.Value})
 				}
 				top = append(top, d)
@@ -137,6 +139,16 @@ type topWord struct {
 	Value float32 `json:"value"`
 }
 
+// topOrBottom returns the words with the largest values in a dimension, up to n, or those with
+// the most negative ones if none is positive.
+func topOrBottom(x *interpret.Index, k, n int) (entries []interpret.Entry, negative bool) {
+	if entries = x.Top(k, n); len(entries) > 0 {
+		return entries, false
+	}
+	entries = x.Bottom(k, n)
+	return entries, len(entries) > 0
+}
+
 func printTop(w io.Writer, top []topDimension) error {
 	var b strings.Builder
 	cells := labelColumn(top, func(d topDimension) string { return d.Label })
@@ -158,7 +170,11 @@ func printTop(w io.Writer, top []topDimension) error {
 			}
 			coherence = fmt.Sprintf("%-25s", coherence)
 		}
-		fmt.Fprintf(&b, "%9d  %8.2e%s  %s  %s\n", d.Dimension, d.Variance, coherence, cells[i+1], wordList(words, " "))
+		sign := ""
+		if len(d.Words) > 0 && d.Words[0].Value < 0 {
+			sign = "− "
+		}
+		fmt.Fprintf(&b, "%9d  %8.2e%s  %s  %s%s\n", d.Dimension, d.Variance, coherence, cells[i+1], sign, wordList(words, " "))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
