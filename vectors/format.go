@@ -98,17 +98,20 @@ func (f format) read(ctx context.Context, c *Content, b *builder) (warnings []st
 		return nil, err
 	}
 	if b.options.WordList != "" {
-		return t.Warnings, b.withWordList(ctx, func() error { return b.readTable(t) })
+		return t.Warnings, b.withWordList(ctx, func() error { return b.readTable(ctx, t) })
 	}
 	if !t.Words {
 		b.numberRows()
 	}
-	return t.Warnings, b.readTable(t)
+	return t.Warnings, b.readTable(ctx, t)
 }
 
 // readTable adds the rows of a table.
-func (b *builder) readTable(t *Table) error {
+func (b *builder) readTable(ctx context.Context, t *Table) error {
 	for !b.full {
+		if err := ctx.Err(); err != nil { // a small file can have many rows
+			return err
+		}
 		rows, err := t.Next()
 		if err == io.EOF {
 			return nil

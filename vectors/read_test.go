@@ -896,12 +896,13 @@ func TestReadRegisteredFormat(t *testing.T) {
 		}
 	}
 	for content, message := range map[string]string{
-		"TEST words\na 1 2\nb 1 2 3\n": `FILE: row 2: word "b": 3 numbers, want 2; --skip-bad drops such rows`,
-		"TEST words\na\n":              `FILE: row 1: word "a": no numbers; --skip-bad drops such rows`,
-		"TEST words\na 1\nb inf\n":     `FILE: row 2: word "b": value 1 is +Inf, not a finite number; --skip-bad drops such rows`,
-		"TEST words\na 1\nb x\n":       `FILE: row 2: word "b": strconv.ParseFloat: parsing "x": invalid syntax; --skip-bad drops such rows`,
-		"TEST words\na 1\n\xff 1\n":    `FILE: row 2: word "\xff": the word isn't UTF-8; --skip-bad drops such rows`,
-		"TEST words\n":                 "FILE: no word vectors",
+		"TEST words\na 1 2\nb 1 2 3\n":                               `FILE: row 2: word "b": 3 numbers, want 2; --skip-bad drops such rows`,
+		"TEST words\na\n":                                            `FILE: row 1: word "a": no numbers; --skip-bad drops such rows`,
+		"TEST words\na 1\nb inf\n":                                   `FILE: row 2: word "b": value 1 is +Inf, not a finite number; --skip-bad drops such rows`,
+		"TEST words\na 1\nb x\n":                                     `FILE: row 2: word "b": strconv.ParseFloat: parsing "x": invalid syntax; --skip-bad drops such rows`,
+		"TEST words\n" + strings.Repeat("x", window+1) + " 1\n":      fmt.Sprintf(`FILE: row 1: word "%s"…: a word of over 1048576 bytes; --skip-bad drops such rows`, strings.Repeat("x", 60)),
+		"TEST words\na 1\n\xff 1\n":                                  `FILE: row 2: word "\xff": the word isn't UTF-8; --skip-bad drops such rows`,
+		"TEST words\n":                                               "FILE: no word vectors",
 		"TEST words\n" + "a" + strings.Repeat(" 1", MaxDim+1) + "\n": `FILE: row 1: word "a": over 1048576 numbers; --skip-bad drops such rows`,
 	} {
 		checkError(t, tempFile(t, content), ReadOptions{}, message)

@@ -130,9 +130,10 @@ func (b *builder) add(c chunk) error {
 	case b.each == nil:
 		b.chunks = append(b.chunks, c.data[:kept])
 		// In the end, join needs as much memory again: give up now, not when all is read.
-		const often = 1 << 26 // numbers
-		if n := len(b.words) * b.dim; len(b.chunks) > 1 && n/often > (n-kept)/often {
-			return b.checkMemory(n)
+		const often = 1 << 26 // numbers, where a word counts as some
+		n, one := len(b.words), b.dim+64
+		if len(b.chunks) > 1 && n*one/often > words*one/often {
+			return b.checkMemory(n * b.dim)
 		}
 	default:
 		d := &Dense{Words: b.words[words:], Dim: b.dim, Data: c.data[:kept]}
@@ -290,6 +291,8 @@ func CheckWord(word string) error {
 	switch {
 	case word == "":
 		return errors.New("empty word")
+	case len(word) > window:
+		return fmt.Errorf("a word of over %d bytes", window)
 	case !utf8.ValidString(word):
 		return errors.New("the word isn't UTF-8")
 	case strings.ContainsAny(word, "\x00\t\n\r"):

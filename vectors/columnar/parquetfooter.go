@@ -123,7 +123,7 @@ func scan(r thrift.Reader, size int, t thrift.Type, depth int, structs *uint64) 
 // readPageHeader returns the header of a page at an offset, and its length in bytes.
 func readPageHeader(r io.ReaderAt, at, end int64) (header *format.PageHeader, length int64, err error) {
 	// It has a few dozen bytes, and statistics of any length, two values of the column.
-	const most = 16 << 20
+	const most = 8 << 20
 	for n := int64(256); n <= most; n *= 8 {
 		b := make([]byte, min(n, end-at))
 		if _, err := r.ReadAt(b, at); err != nil {

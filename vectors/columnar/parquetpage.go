@@ -10,6 +10,7 @@ import (
 	"math/bits"
 	"slices"
 	"sync"
+	"unsafe"
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/gzip"
@@ -23,12 +24,18 @@ import (
 
 // A chunk is what a row group has of a column: places, of which each has a value, or stands
 // for a null or an empty list. They are read one after the other, and of the file a page at a
-// time. What headers declare is believed no further than there are bytes for it.
+// time. What headers declare is believed no further than there are bytes for it. The rows
+// [1 null 2], [] and null of a column of lists are five places:
+//
+//	repetitions  0  1     1  0  0   // a row begins at 0
+//	definitions  3  2     3  1  0   // of a leaf defined at 3, in a list at 2
+//	values       1  ·     2  ·  ·
 type chunk[T float32 | string] struct {
 	leaf
 	decode     decoder[T]
 	file       io.ReaderAt
 	at, end    int64 // of the pages that follow
+	rest       int64 // places that follow in these pages
 	codec      format.CompressionCodec
 	compressed []byte // memory of a page, which the next uses again
 	content    []byte // and of what it decompresses to
@@ -61,11 +68,14 @@ func openChunk[T float32 | string](file io.ReaderAt, size int64, group []format.
 	if m.DictionaryPageOffset != 0 {
 		at = min(at, m.DictionaryPageOffset)
 	}
-	if at < 0 || m.TotalCompressedSize < 0 || at > size || m.TotalCompressedSize > size-at {
+	if at < 0 || m.NumValues < 0 || m.TotalCompressedSize < 0 || at > size || m.TotalCompressedSize > size-at {
 		return nil, fmt.Errorf("column %.60q: %d bytes at %d of a file of %d", l.name, m.TotalCompressedSize, at, size)
 	}
-	const batch = 256
-	c := &chunk[T]{leaf: l, decode: decode, file: file, at: at, end: at + m.TotalCompressedSize, codec: m.Codec,
+	const (
+		batch   = 256
+		missing = 100 // bytes, of the header of a dictionary: old programs did not count it
+	)
+	c := &chunk[T]{leaf: l, decode: decode, file: file, at: at, end: min(at+m.TotalCompressedSize+missing, size), rest: m.NumValues, codec: m.Codec,
 		repetitions: make([]uint32, batch), definitions: make([]uint32, batch), values: make([]T, batch)}
 	return c, c.nextPlaces()
 }
@@ -81,10 +91,10 @@ func (c *chunk[T]) advance() error {
 // nextPlaces reads places.
 func (c *chunk[T]) nextPlaces() error {
 	for c.left == 0 {
-		at := c.at
-		if c.ended = at == c.end; c.ended {
+		if c.ended = c.rest == 0; c.ended {
 			return nil
 		}
+		at := c.at
 		if err := c.nextPage(); err != nil {
 			return fmt.Errorf("column %.60q: page at %d: %w", c.name, at, err)
 		}
@@ -169,7 +179,8 @@ func (c *chunk[T]) nextPage() error {
 		return err
 	}
 	c.at += n
-	if header.CRC != 0 && crc32.ChecksumIEEE(c.compressed) != uint32(header.CRC) {
+	if header.CRC != 0 && // there is one
+		crc32.ChecksumIEEE(c.compressed) != uint32(header.CRC) {
 		return errors.New("its checksum is wrong")
 	}
 	switch v1, v2, dictionary := header.DataPageHeader, header.DataPageHeaderV2, header.DictionaryPageHeader; {
@@ -242,7 +253,8 @@ func (c *chunk[T]) open(places int32, repetitions, definitions []byte, encoding 
 	if places < 0 {
 		return errHeader
 	}
-	c.left = int(places)
+	c.left = int(min(int64(places), c.rest))
+	c.rest -= int64(c.left)
 	c.repetitionRuns = runs{b: repetitions, width: 1} // 0 or 1
 	c.definitionRuns = runs{b: definitions, width: bits.Len32(c.defined)}
 	switch encoding {
@@ -274,6 +286,9 @@ func (c *chunk[T]) readDictionary(h *format.DictionaryPageHeader, size int64) er
 	n := int(h.NumValues)
 	if n < 0 || n > len(b)/c.size {
 		return errShort
+	}
+	if err := memory.Check(uint64(n) * uint64(unsafe.Sizeof(*new(T)))); err != nil {
+		return err
 	}
 	c.dictionary = slices.Grow(c.dictionary[:0], n)[:n]
 	return fill(c.dictionary)

@@ -14,7 +14,7 @@ import (
 // Parquet's encodings of values, as functions that read the next few of a page: memory is taken
 // for what is there, not for what is declared.
 
-var errShort = errors.New("it has fewer values than it says")
+var errShort = errors.New("it has fewer values than it says, or damaged ones")
 
 // decodeNumbers is the [decoder] of numbers.
 func decodeNumbers(l leaf, encoding format.Encoding, b []byte) (func([]float32) error, error) {
@@ -93,7 +93,10 @@ func decodeText(_ leaf, encoding format.Encoding, b []byte) (func([]string) erro
 			return nil, err
 		}
 		b = rest
-		last, grown := "", 0
+		if err := checkSum(*prefixes, *lengths); err != nil {
+			return nil, err
+		}
+		last := ""
 		next = func() (string, error) {
 			prefix, err := prefixes.next()
 			if err != nil {
@@ -108,11 +111,7 @@ func decodeText(_ leaf, encoding format.Encoding, b []byte) (func([]string) erro
 				return "", errShort
 			}
 			last = last[:prefix] + suffix
-			// A page of a few megabytes can have terabytes.
-			if grown += len(last); grown > 1<<20 {
-				err, grown = memory.Check(uint64(grown)), 0
-			}
-			return last, err
+			return last, nil
 		}
 	default:
 		return nil, fmt.Errorf("text encoded as %v, which is not read", encoding)
@@ -125,6 +124,27 @@ func decodeText(_ leaf, encoding format.Encoding, b []byte) (func([]string) erro
 		}
 		return nil
 	}, nil
+}
+
+// checkSum returns an error unless there is memory for strings of the lengths that two lists
+// of integers add up to: a page of a few megabytes can have terabytes.
+func checkSum(prefixes, suffixes deltas) error {
+	sum := uint64(0)
+	for range prefixes.left {
+		prefix, err := prefixes.next()
+		if err != nil {
+			return err
+		}
+		suffix, err := suffixes.next()
+		if err != nil {
+			return err
+		}
+		if prefix < 0 || suffix < 0 {
+			return errShort
+		}
+		sum += uint64(prefix) + uint64(suffix)
+	}
+	return memory.Check(2 * sum) // half of the heap may be garbage
 }
 
 // packed reads integers of width bits, 32 at most, from the lowest bit of each byte on.
@@ -223,7 +243,8 @@ type deltas struct {
 	miniblocks int    // in a block
 	size       int    // of a miniblock: differences
 	left       int    // integers that follow
-	value      int32  // the last that was read
+	first      bool   // of all, which has no difference, is to be read
+	value      int32  // the last that was read, or the first
 	least      int32
 	widths     []byte // of the miniblocks that follow in this block
 	inMini     int    // differences of this miniblock that follow
@@ -245,8 +266,7 @@ func cutDeltas(b []byte) (d *deltas, rest []byte, err error) {
 	if n <= 0 || block == 0 || miniblocks == 0 || block%miniblocks != 0 || block/miniblocks%8 != 0 {
 		return nil, nil, errHeader
 	}
-	d = &deltas{b: b[n:], miniblocks: miniblocks, size: block / miniblocks, left: int(header[2])}
-	d.inMini, d.least = 1, int32(first) // a miniblock of one difference, to 0, without bits
+	d = &deltas{b: b[n:], miniblocks: miniblocks, size: block / miniblocks, left: int(header[2]), first: true, value: int32(first)}
 	all := *d
 	for left := d.left - 1; left > 0; left -= d.size {
 		if err := all.nextMiniblock(); err != nil {
@@ -260,7 +280,12 @@ func (d *deltas) next() (int, error) {
 	if d.left == 0 {
 		return 0, errShort
 	}
-	for d.inMini == 0 {
+	if d.first {
+		d.first = false
+		d.left--
+		return int(d.value), nil
+	}
+	if d.inMini == 0 {
 		if err := d.nextMiniblock(); err != nil {
 			return 0, err
 		}

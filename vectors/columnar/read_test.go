@@ -292,10 +292,18 @@ func TestReadChecksSizes(t *testing.T) {
 		{"lists in lists", withFooter([]byte(parquetMagic), append([]byte{0x49}, bytes.Repeat([]byte{0x19}, 1<<20)...)), "footer: a header makes no sense"},
 		{"structs in structs", withFooter([]byte(parquetMagic), bytes.Repeat([]byte{0x1c}, 1<<20)), "footer: a header makes no sense"},
 		{"a page of 2 GiB", hugePage, `column "word": page at 4: a header makes no sense`},
-		{"a column beyond the file", column(func(c *format.ColumnMetaData) { c.TotalCompressedSize = 1 << 40 }), `column "v": 1099511627776 bytes at `},
+		{"a column beyond the file", column(func(c *format.ColumnMetaData) { c.TotalCompressedSize = 1 << 40 }), `column "v": 1099511627776 bytes of a file of `},
 		{"a column before the file", column(func(c *format.ColumnMetaData) { c.DictionaryPageOffset = -1 }), "bytes at -1 of a file of"},
-		{"a column of negative size", column(func(c *format.ColumnMetaData) { c.TotalCompressedSize = -1 }), `column "v": -1 bytes at `},
-		{"more rows than values", group(func(g *format.RowGroup) { g.NumRows = 1 << 60 }), `column "word" has fewer values than rows`},
+		{"a column of negative size", column(func(c *format.ColumnMetaData) { c.TotalCompressedSize = -1 }), `column "v": -1 bytes of a file of `},
+		{"columns that share pages", footer(t, contents(t, "*.parquet")["wide.parquet"], func(m *format.FileMetaData) {
+			for i := range m.RowGroups[0].Columns {
+				c := &m.RowGroups[0].Columns[i].MetaData
+				c.DataPageOffset, c.DictionaryPageOffset, c.TotalCompressedSize = 4, 0, 500
+			}
+		}), "of which 1000 are other columns"},
+		{"a column of negative values", column(func(c *format.ColumnMetaData) { c.NumValues = -1 }), `column "v": `},
+		{"more rows than values", group(func(g *format.RowGroup) { g.NumRows = 1 << 10 }), `column "word" has fewer values than rows`},
+		{"more rows than a file can have", group(func(g *format.RowGroup) { g.NumRows = 1 << 60 }), "row group 1 has 1152921504606846976 rows, in a file of "},
 		{"fewer rows than values", group(func(g *format.RowGroup) { g.NumRows = 2 }), `column "word" has more values than rows`},
 		{"a row group that is compressed otherwise", footer(t, contents(t, "*.parquet")["groups.parquet"], func(m *format.FileMetaData) {
 			m.RowGroups[1].Columns[0].MetaData.Codec = format.Gzip
@@ -364,8 +372,8 @@ func TestReadChecksPages(t *testing.T) {
 }
 
 // readPages returns the values that a chunk of pages has, and "null" for each null.
-func readPages[T float32 | string](l leaf, codec format.CompressionCodec, decode decoder[T], pages []byte) (values []string, err error) {
-	group := []format.ColumnChunk{{MetaData: format.ColumnMetaData{TotalCompressedSize: int64(len(pages)), Codec: codec}}}
+func readPages[T float32 | string](l leaf, places int64, codec format.CompressionCodec, decode decoder[T], pages []byte) (values []string, err error) {
+	group := []format.ColumnChunk{{MetaData: format.ColumnMetaData{TotalCompressedSize: int64(len(pages)), NumValues: places, Codec: codec}}}
 	pages = append(pages, parquetMagic...) // as pages are not the end of a file
 	c, err := openChunk(bytes.NewReader(pages), int64(len(pages)), group, l, decode)
 	for ; err == nil && !c.ended; err = c.advance() {
@@ -454,6 +462,7 @@ func TestReadPages(t *testing.T) {
 		{"no miniblocks", format.DeltaLengthByteArray, []byte{128, 1, 0, 2, 0}, 2, word, "", "makes no sense"},
 		{"prefixes", format.DeltaByteArray, slices.Concat(lengths(0, 2, 1), lengths(2, 1, 1), []byte("abcd")), 3, word, "ab abc ad", ""},
 		{"a prefix too long", format.DeltaByteArray, slices.Concat(lengths(0, 1<<30), lengths(1, 1), []byte("ab")), 2, word, "", "fewer values"},
+		{"prefixes of terabytes", format.DeltaByteArray, slices.Concat(lengths(slices.Repeat([]int32{1 << 30}, 5000)...), lengths(make([]int32, 5000)...)), 5000, word, "", "is more than there is memory for"},
 		{"fewer suffixes", format.DeltaByteArray, slices.Concat(lengths(0, 1), lengths(1), []byte("ab")), 2, word, "", "fewer values"},
 		{"a suffix too long", format.DeltaByteArray, slices.Concat(lengths(0, 1), lengths(1, 1<<30), []byte("ab")), 2, word, "", "fewer values"},
 		{"an encoding of integers", format.DeltaBinaryPacked, lengths(1), 1, word, "", "text encoded as DELTA_BINARY_PACKED, which is not read"},
@@ -466,7 +475,7 @@ func TestReadPages(t *testing.T) {
 			DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE})
 		pages := withHeader(t, dictionary, plain("a", "b", "c", "d"))
 		pages = append(pages, withHeader(t, data, tt.page)...)
-		got, err := readPages(tt.l, format.Uncompressed, decodeText, pages)
+		got, err := readPages(tt.l, int64(max(1, tt.places)), format.Uncompressed, decodeText, pages)
 		if strings.Join(got, " ") != tt.want || err == nil != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 			t.Errorf("%s: %q, error %v; want %s, %q", tt.name, got, err, tt.want, tt.err)
 		}
@@ -492,7 +501,7 @@ func TestReadPagesOfNumbers(t *testing.T) {
 		for _, places := range []int32{2, 3} {
 			h := format.PageHeader{Type: format.DataPageV2}
 			h.DataPageHeaderV2 = thrift.New(format.DataPageHeaderV2{NumValues: places, Encoding: tt.encoding, IsCompressed: thrift.New(false)})
-			got, err := readPages(l, format.Snappy, decodeNumbers, withHeader(t, h, []byte(tt.page)))
+			got, err := readPages(l, int64(places), format.Snappy, decodeNumbers, withHeader(t, h, []byte(tt.page)))
 			if places == 3 && err == nil || places == 2 && (err != nil || strings.Join(got, " ") != tt.want) {
 				t.Errorf("%v, %v: %d places: %q, error %v; want %s", tt.element.Type.V, tt.encoding, places, got, err, tt.want)
 			}
@@ -505,7 +514,7 @@ func TestReadPageOfNulls(t *testing.T) {
 	for _, codec := range []format.CompressionCodec{format.Uncompressed, format.Snappy, format.Gzip, format.Brotli, format.Zstd, format.Lz4Raw} {
 		h := format.PageHeader{Type: format.DataPageV2}
 		h.DataPageHeaderV2 = thrift.New(format.DataPageHeaderV2{NumValues: 2, NumNulls: 2, DefinitionLevelsByteLength: 2})
-		got, err := readPages(leaf{size: 4, defined: 1}, codec, decodeText, withHeader(t, h, []byte{2 << 1, 0}))
+		got, err := readPages(leaf{size: 4, defined: 1}, 2, codec, decodeText, withHeader(t, h, []byte{2 << 1, 0}))
 		if err != nil || strings.Join(got, " ") != "null null" {
 			t.Errorf("%v: %q, error %v", codec, got, err)
 		}

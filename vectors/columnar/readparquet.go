@@ -87,7 +87,7 @@ func (s *schema) walk(l *leaf, depth, repeated int) error {
 		s.leaves++
 		l.size, l.floats = floatsOf(e)
 		switch {
-		case l.floats != nil && repeated == 1:
+		case l.floats != nil && repeated == 1 && depth <= 2: // column.list.element at most
 			l.kind = list
 		case l.floats != nil && repeated == 0 && depth == 0:
 			l.kind = number
@@ -142,6 +142,7 @@ type parquetRows struct {
 	layout
 	file    io.ReaderAt
 	size    int64 // of the file
+	opened  int64 // bytes of the chunks so far
 	footer  *format.FileMetaData
 	leaves  []leaf            // columns of the table
 	group   int               // row groups begun
@@ -167,9 +168,13 @@ func (p *parquetRows) open() (err error) {
 		}
 		p.leaves = append(p.leaves, l)
 	}
+	const mostRows = 1024 // for each byte: no words or vectors that differ are as small
 	for i, g := range p.footer.RowGroups {
 		if g.NumRows < 0 || len(g.Columns) != s.leaves {
 			return fmt.Errorf("row group %d has %d rows of %d columns, want %d", i+1, g.NumRows, len(g.Columns), s.leaves)
+		}
+		if g.NumRows/mostRows > p.size {
+			return fmt.Errorf("row group %d has %d rows, in a file of %d bytes", i+1, g.NumRows, p.size)
 		}
 	}
 	return nil
@@ -183,10 +188,12 @@ func (p *parquetRows) next() ([]vectors.Row, error) {
 		}
 	}
 	p.reset()
-	for ; p.left > 0 && len(p.data) < blockNumbers && len(p.rows) < blockNumbers; p.left-- {
+	text := 0
+	for ; p.left > 0 && len(p.data) < blockNumbers && len(p.rows) < blockNumbers && text < blockText; p.left-- {
 		if err := p.nextRow(); err != nil {
 			return nil, err
 		}
+		text += len(p.rows[len(p.rows)-1].Word)
 	}
 	return p.rows, nil
 }
@@ -212,6 +219,17 @@ func (p *parquetRows) nextGroup() error {
 		return nil // and there need not be pages
 	}
 	p.numbers = p.numbers[:0]
+	chosen := slices.Clone(p.layout.vectors)
+	if p.layout.word >= 0 {
+		chosen = append(chosen, p.layout.word)
+	}
+	for _, i := range chosen {
+		n := group.Columns[p.leaves[i].index].MetaData.TotalCompressedSize
+		if n < 0 || n > p.size-p.opened {
+			return fmt.Errorf("column %.60q: %d bytes of a file of %d, of which %d are other columns", p.leaves[i].name, n, p.size, p.opened)
+		}
+		p.opened += n
+	}
 	var err error
 	if i := p.layout.word; i >= 0 {
 		if p.word, err = openChunk(p.file, p.size, group.Columns, p.leaves[i], decodeText); err != nil {

@@ -123,6 +123,9 @@ type block struct {
 // blockNumbers is how many numbers are read together, unless one row has more.
 const blockNumbers = 1 << 16
 
+// blockText is how many bytes of words are read together, or a word more.
+const blockText = 16 << 20
+
 func (b *block) reset() { b.rows, b.data = b.rows[:0], b.data[:0] }
 
 // add adds a row with the numbers that were appended to data from start on.
