@@ -830,6 +830,27 @@ func TestReadNumbersRows(t *testing.T) {
 	checkError(t, tempFile(t, npyFile(bad, false)), ReadOptions{}, `FILE: row 2: word "1": value 1 is NaN, not a finite number; --skip-bad drops such rows`)
 }
 
+// A table whose rows take no bytes ends when its context does.
+func TestReadTableCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	blocks := 0
+	table := &Table{Next: func() ([]Row, error) {
+		switch blocks++; blocks {
+		case 3:
+			cancel()
+		case 100:
+			return nil, io.EOF
+		}
+		return []Row{{Vector: []float32{1}}}, nil
+	}}
+	b := &builder{want: -1}
+	b.numberRows()
+	if err := b.readTable(ctx, table); !errors.Is(err, context.Canceled) || blocks != 3 || b.kept != 3 {
+		t.Errorf("error %v after %d blocks, %d words", err, blocks, b.kept)
+	}
+}
+
 // testTable is a format that only tests have: rows of a word and numbers of one digit.
 func init() {
 	RegisterFormat("test table", "TEST", func(c *Content) (*Table, error) {
