@@ -65,7 +65,7 @@ func (d Device) checkMemory(words, dim int, h model.Hyperparameters) error {
 	// No array has more rows of K numbers than that: S has one for each word, D one for
 	// each dimension, and what a worker has in hand some more.
 	largest := 4 * float64(h.Atoms) * float64(max(words, dim)+2*mostWords)
-	if h.Atoms > math.MaxInt32 {
+	if h.Atoms > math.MaxInt32 { // which columns of codes can't be
 		largest = math.Inf(1)
 	}
 	return d.checkNeed(what, d.Memory(words, dim, h), largest)

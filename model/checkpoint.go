@@ -155,8 +155,8 @@ type Checkpoint struct {
 }
 
 // OpenCheckpoint reads the model of the checkpoint in dir, and makes sure that its files
-// are those that were written together. It is an error if there is
-// only a model, without a state: its training is finished, or had no checkpoints.
+// are those that were written together. It is an error if there is only a model, without a
+// state: its training is finished, or had no checkpoints.
 func OpenCheckpoint(dir string) (*Checkpoint, error) {
 	return unreplaced(dir, func() (*Checkpoint, error) { return openCheckpoint(dir) })
 }
