@@ -159,7 +159,7 @@ noasm: ## what needs no assembly does without
 
 gpu-test: $(cuda_h) ## GPU support, on the emulated driver
 	$(with_cuda) go test -tags gpu $(verbose) ./kernels/...
-	$(with_cuda) go test -tags gpu $(verbose) -run 'GPU|Device' ./internal/cli ./bench
+	$(with_cuda) go test -tags gpu $(verbose) -run 'GPU|Device' ./internal/cli/... ./bench
 	$(with_cuda) go test -tags gpu -asan -count=1 -timeout=40m -skip 'TestNorms|TestManySteps' ./kernels
 
 gpu-headers: ## GPU support builds with the headers of CUDA 11.8, 12.9 and 13.5
@@ -197,7 +197,7 @@ fuzz: ## each fuzz target for 30000 inputs
 	done
 
 faults: ## each command, killed at each of its system calls, and each failing: takes up to an hour
-	OVERCOMPLETE_FAULTS=all nice go test ./internal/cli -run 'TestFaults$$' -v -count=1 -timeout=6h
+	OVERCOMPLETE_FAULTS=all nice go test ./internal/cli/e2e -run 'TestFaults$$' -v -count=1 -timeout=6h
 
 cluster: ## the examples of encoding on many machines, with GNU parallel and a Slurm of this machine alone; as root
 	@$(call need,parallel,parallel)

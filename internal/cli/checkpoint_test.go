@@ -1,47 +1,20 @@
 package cli
 
 import (
-	"bytes"
-	"context"
-	"fmt"
-	"io"
-	"maps"
 	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"overcomplete/internal/cli/clitest"
 	"overcomplete/model"
 )
 
-// interruptAfter cancels when the line on an epoch has been written.
-type interruptAfter struct {
-	bytes.Buffer
-	epoch  int
-	cancel context.CancelFunc
-}
-
-func (w *interruptAfter) Write(p []byte) (int, error) {
-	if strings.HasPrefix(string(p), fmt.Sprintf("epoch %d/", w.epoch)) {
-		w.cancel()
-	}
-	return w.Buffer.Write(p)
-}
-
-// interruptedRun runs a command until an epoch is over.
-func interruptedRun(line string, epoch int) (code int, stderr string) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	w := &interruptAfter{epoch: epoch, cancel: cancel}
-	code = run(ctx, strings.Fields(line+" --progress"), io.Discard, w)
-	return code, w.String()
-}
-
 // timeless is a model without what differs from run to run.
-func timeless(t *testing.T, dir string) *model.Model {
+func timeless(t *testing.T, dir clitest.Dir, name string) *model.Model {
 	t.Helper()
-	m := openModel(t, dir)
+	m := dir.Model(t, name)
 	for i := range m.Info.Epochs {
 		m.Info.Epochs[i].Seconds = 0
 	}
@@ -49,40 +22,41 @@ func timeless(t *testing.T, dir string) *model.Model {
 }
 
 func TestResume(t *testing.T) {
+	t.Parallel()
 	for _, flags := range []string{"", "--method B --center", "--algorithm authors", "--stop authors --lambda 0.05", "--rate 2 --dictionary-steps 4", "--state float16", "--state float16 --algorithm authors"} {
 		t.Run(flags, func(t *testing.T) {
-			sampleDir(t)
+			dir, _ := clitest.Sample(t)
 			line := "train --recipe paper in.txt -k 20 " + flags
 			if !strings.Contains(flags, "--stop") {
 				line += " --epochs 6"
 			}
-			mustRun(t, line+" -o whole")
-			code, stderr := interruptedRun(line+" -o model --checkpoint 1h", 2)
+			dir.MustRun(t, line+" -o whole")
+			code, stderr := interruptedRun(t, dir, line+" -o model --checkpoint 1h", 2)
 			if want := "overcomplete: interrupted; model is a checkpoint after epoch 2, with which --resume goes on\n"; code != exitInterrupted || !strings.HasSuffix(stderr, want) {
 				t.Fatalf("exit code %d: %s", code, stderr)
 			}
-			if m := openModel(t, "model"); len(m.Info.Epochs) != 2 {
+			if m := dir.Model(t, "model"); len(m.Info.Epochs) != 2 {
 				t.Errorf("the checkpoint has %d epochs", len(m.Info.Epochs))
 			}
 			// The same command again must not replace it, and says what goes on with it.
-			if code, _, stderr := command(line + " -o model --checkpoint 1h"); code != exitUsage || !strings.Contains(stderr, "model: already exists, a checkpoint: --resume goes on with it") {
+			if code, _, stderr := dir.Run(t, line+" -o model --checkpoint 1h"); code != exitUsage || !strings.Contains(stderr, "model: already exists, a checkpoint: --resume goes on with it") {
 				t.Errorf("again: exit code %d: %s", code, stderr)
 			}
-			if code, _ := interruptedRun(line+" -o model --checkpoint 1h --resume", 4); code != exitInterrupted {
+			if code, _ := interruptedRun(t, dir, line+" -o model --checkpoint 1h --resume", 4); code != exitInterrupted {
 				t.Fatalf("exit code %d", code)
 			}
-			code, stderr = interruptedRun(line+" -o model --resume", 5)
+			code, stderr = interruptedRun(t, dir, line+" -o model --resume", 5)
 			if code != exitInterrupted || !strings.Contains(stderr, "model is a checkpoint after epoch 4,") {
 				t.Errorf("without checkpoints: exit code %d: %s", code, stderr)
 			}
-			_, stderr = mustRun(t, line+" -o model --resume --progress")
+			_, stderr = dir.MustRun(t, line+" -o model --resume --progress")
 			if !strings.Contains(stderr, "resuming after epoch 4\n") || strings.Contains(stderr, "epoch 4/") || !strings.Contains(stderr, "epoch 5/") {
 				t.Error(stderr)
 			}
-			if !reflect.DeepEqual(timeless(t, "model"), timeless(t, "whole")) || learned(t, "model") != learned(t, "whole") {
+			if !reflect.DeepEqual(timeless(t, dir, "model"), timeless(t, dir, "whole")) || dir.Learned(t, "model") != dir.Learned(t, "whole") {
 				t.Error("an interrupted training came to another result")
 			}
-			if _, err := os.Lstat("model/state"); err == nil {
+			if _, err := os.Lstat(dir.Path("model/state")); err == nil {
 				t.Error("a training that is done has a state")
 			}
 		})
@@ -91,51 +65,54 @@ func TestResume(t *testing.T) {
 
 // A checkpoint at every epoch, the last of which the finished model replaces.
 func TestCheckpointInterval(t *testing.T) {
-	sampleDir(t)
-	mustRun(t, "train --recipe paper in.txt -o whole --epochs 4")
-	mustRun(t, "train --recipe paper in.txt -o model --epochs 4 --checkpoint 1ns")
-	if learned(t, "model") != learned(t, "whole") {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "train --recipe paper in.txt -o whole --epochs 4")
+	dir.MustRun(t, "train --recipe paper in.txt -o model --epochs 4 --checkpoint 1ns")
+	if dir.Learned(t, "model") != dir.Learned(t, "whole") {
 		t.Error("checkpoints changed the result")
 	}
-	if names, _ := os.ReadDir("."); len(names) != 3 {
+	if names, _ := os.ReadDir(dir.Path(".")); len(names) != 3 {
 		t.Errorf("left behind: %v", names)
 	}
 }
 
 func TestResumeStartsAnew(t *testing.T) {
-	sampleDir(t)
-	_, stderr := mustRun(t, "train --recipe paper in.txt -o model --epochs 2 --resume")
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	_, stderr := dir.MustRun(t, "train --recipe paper in.txt -o model --epochs 2 --resume")
 	if !strings.Contains(stderr, "there is no model to go on with: training starts anew\n") {
 		t.Error(stderr)
 	}
 }
 
 func TestResumeRefuses(t *testing.T) {
-	sampleDir(t)
-	writeFile(t, "other.txt", gloVeText(sampleVectors(61, 8)))
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.Write(t, "other.txt", clitest.Text(clitest.Vectors(61, 8)))
 	const line = "in.txt -k 20 --epochs 6 --checkpoint 1h"
-	if code, _ := interruptedRun("train --recipe paper -o model "+line, 2); code != exitInterrupted {
+	if code, _ := interruptedRun(t, dir, "train --recipe paper -o model "+line, 2); code != exitInterrupted {
 		t.Fatal(code)
 	}
-	mustRun(t, "train --recipe paper in.txt -o done --epochs 1")
+	dir.MustRun(t, "train --recipe paper in.txt -o done --epochs 1")
 	for _, damage := range []struct {
 		dir, file string
 		size      int64
 	}{{"short", "S.npy", 1000}, {"headless", "H.npy", 3}, {"empty", "state.json", 0}, {"gone", "Q.npy", -1}} {
-		if err := os.CopyFS(damage.dir, os.DirFS("model")); err != nil {
+		if err := os.CopyFS(dir.Path(damage.dir), os.DirFS(dir.Path("model"))); err != nil {
 			t.Fatal(err)
 		}
-		file := damage.dir + "/state/" + damage.file
+		file := dir.Path(damage.dir + "/state/" + damage.file)
 		if damage.size < 0 {
 			os.Remove(file)
 		} else if err := os.Truncate(file, damage.size); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.CopyFS("moved.tmp0123abcd/old", os.DirFS("model")); err != nil {
+	if err := os.CopyFS(dir.Path("moved.tmp0123abcd/old"), os.DirFS(dir.Path("model"))); err != nil {
 		t.Fatal(err)
 	}
-	before := tree(t, ".")
+	before := dir.Tree(t)
 	for _, tt := range []struct{ line, want string }{
 		{line + " -o moved", "moved.tmp0123abcd/old, left by a process that was killed"},
 		{strings.Replace(line, "in.txt", "other.txt", 1) + " -o model", "the input's sha256: "},
@@ -160,43 +137,42 @@ func TestResumeRefuses(t *testing.T) {
 		{"in.txt -o x --checkpoint 0s", "--checkpoint is 0s"},
 		{"in.txt -o x --checkpoint often", `"often" for "--checkpoint"`},
 	} {
-		code, _, stderr := command("train --recipe paper --quiet --resume " + tt.line)
+		code, _, stderr := dir.Run(t, "train --recipe paper --quiet --resume "+tt.line)
 		if code != exitUsage || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, tt.want) {
 			t.Errorf("%s: exit code %d, %q, want one line with %q", tt.line, code, stderr, tt.want)
 		}
-		if after := tree(t, "."); !maps.Equal(before, after) {
-			t.Fatalf("%s: changed files", tt.line)
-		}
+		dir.Unchanged(t, before)
 	}
 }
 
 // One byte that is another, in any file, and any file of another epoch, is seen before
 // training goes on.
 func TestResumeDamaged(t *testing.T) {
-	sampleDir(t)
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
 	const line = "train --recipe paper in.txt -k 20 --epochs 6 --checkpoint 1h --center "
-	for dir, epoch := range map[string]int{"model": 2, "later": 3} {
-		if code, _ := interruptedRun(line+"-o "+dir, epoch); code != exitInterrupted {
+	for name, epoch := range map[string]int{"model": 2, "later": 3} {
+		if code, _ := interruptedRun(t, dir, line+"-o "+name, epoch); code != exitInterrupted {
 			t.Fatal(code)
 		}
 	}
 	files := []string{"model.json", "words.txt", "codes.npz", "dictionary.npy", "mean.npy", "state/S.npy", "state/Q.npy", "state/H.npy", "state/state.json"}
 	for _, file := range files {
-		whole, later := readFile(t, "model/"+file), readFile(t, "later/"+file)
+		whole, later := dir.Read(t, "model/"+file), dir.Read(t, "later/"+file)
 		for at := len(whole) - 1; at >= 0; at -= 1 + len(whole)/20 {
 			damaged := slices.Clone(whole)
 			damaged[at] ^= 0x04
-			writeFile(t, "model/"+file, damaged)
-			if code, _, stderr := command(line + "--quiet --resume -o model"); code != exitUsage || strings.Count(stderr, "\n") != 1 {
+			dir.Write(t, "model/"+file, damaged)
+			if code, _, stderr := dir.Run(t, line+"--quiet --resume -o model"); code != exitUsage || strings.Count(stderr, "\n") != 1 {
 				t.Errorf("byte %d of %s is another: exit code %d, %q", at, file, code, stderr)
 			}
 		}
 		if !slices.Equal(whole, later) { // as words and mean are
-			writeFile(t, "model/"+file, later)
-			if code, _, stderr := command(line + "--quiet --resume -o model"); code != exitUsage || strings.Count(stderr, "\n") != 1 {
+			dir.Write(t, "model/"+file, later)
+			if code, _, stderr := dir.Run(t, line+"--quiet --resume -o model"); code != exitUsage || strings.Count(stderr, "\n") != 1 {
 				t.Errorf("%s is of another epoch: exit code %d, %q", file, code, stderr)
 			}
 		}
-		writeFile(t, "model/"+file, whole)
+		dir.Write(t, "model/"+file, whole)
 	}
 }

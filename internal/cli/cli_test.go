@@ -2,13 +2,9 @@ package cli
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
-	"io/fs"
-	"maps"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,116 +12,56 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"overcomplete/internal/cli/clitest"
 )
 
-// tree returns what is under dir: files with their content, directories with a
-// slash.
-func tree(t testing.TB, dir string) map[string]string {
+// badInputs adds files that training refuses.
+func badInputs(t *testing.T, dir clitest.Dir) {
 	t.Helper()
-	all := make(map[string]string)
-	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			all[path+"/"] = ""
-			return err
-		}
-		content, err := os.ReadFile(path)
-		all[path] = string(content)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
-// restore makes the current directory what it was when tree returned it.
-func restore(t testing.TB, before map[string]string) {
-	t.Helper()
-	after := tree(t, ".")
-	for path := range after {
-		if _, ok := before[path]; !ok {
-			os.RemoveAll(path)
-		}
-	}
-	for _, path := range slices.Sorted(maps.Keys(before)) {
-		if is, ok := after[path]; ok && is == before[path] {
-			continue
-		}
-		var err error
-		if strings.HasSuffix(path, "/") {
-			err = os.MkdirAll(path, 0o777)
-		} else {
-			err = os.WriteFile(path, []byte(before[path]), 0o666)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// differences names the files that differ: those that are gone (-), new (+) or others (≠).
-func differences(a, b map[string]string) (names []string) {
-	for path := range a {
-		if is, ok := b[path]; !ok {
-			names = append(names, "-"+path)
-		} else if is != a[path] {
-			names = append(names, "≠"+path)
-		}
-	}
-	for path := range b {
-		if _, ok := a[path]; !ok {
-			names = append(names, "+"+path)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
-// badInputs fills the current directory with files that training refuses.
-func badInputs(t *testing.T) {
-	t.Helper()
-	d := sampleVectors(60, 8)
-	lines := strings.SplitAfter(string(gloVeText(d)), "\n")
+	d := clitest.Vectors(60, 8)
+	lines := strings.SplitAfter(string(clitest.Text(d)), "\n")
 	replaced := func(i int, line string) []byte {
 		return []byte(strings.Join(slices.Concat(lines[:i], []string{line}, lines[i+1:]), ""))
 	}
 	last := strings.LastIndex(lines[6], " ")
-	writeFile(t, "short.txt", replaced(6, lines[6][:last]+"\n"))
-	writeFile(t, "nan.txt", replaced(6, lines[6][:last]+" NaN\n"))
-	writeFile(t, "inf.txt", replaced(6, lines[6][:last]+" -Inf\n"))
-	writeFile(t, "empty.txt", nil)
-	writeFile(t, "large.txt", []byte("a 1 2 3 4 5 6 7 8\nlarge"+strings.Repeat(" 3e38", 8)+"\n"))
-	writeFile(t, "zero.txt", []byte("5 0\na\nb\nc\nd\ne\n"))
-	writeFile(t, "fewer.txt", append([]byte("61 8\n"), gloVeText(d)...))
-	writeFile(t, "prose.txt", []byte("It was a bright cold day in April, and\nthe clocks were striking thirteen.\n"))
+	dir.Write(t, "short.txt", replaced(6, lines[6][:last]+"\n"))
+	dir.Write(t, "nan.txt", replaced(6, lines[6][:last]+" NaN\n"))
+	dir.Write(t, "inf.txt", replaced(6, lines[6][:last]+" -Inf\n"))
+	dir.Write(t, "empty.txt", nil)
+	dir.Write(t, "large.txt", []byte("a 1 2 3 4 5 6 7 8\nlarge"+strings.Repeat(" 3e38", 8)+"\n"))
+	dir.Write(t, "zero.txt", []byte("5 0\na\nb\nc\nd\ne\n"))
+	dir.Write(t, "fewer.txt", append([]byte("61 8\n"), clitest.Text(d)...))
+	dir.Write(t, "prose.txt", []byte("It was a bright cold day in April, and\nthe clocks were striking thirteen.\n"))
 
 	var packed bytes.Buffer
 	g := gzip.NewWriter(&packed)
-	g.Write(gloVeText(d))
+	g.Write(clitest.Text(d))
 	g.Close()
-	writeFile(t, "cut.txt.gz", packed.Bytes()[:packed.Len()/2])
+	dir.Write(t, "cut.txt.gz", packed.Bytes()[:packed.Len()/2])
 
 	bin := []byte("2 3\nfirst ")
 	for _, x := range []float32{1, 2, 3} {
 		bin = binary.LittleEndian.AppendUint32(bin, math.Float32bits(x))
 	}
-	writeFile(t, "cut.bin", append(bin, "\nsecond \x00\x00\x80\x3f\x00"...))
+	dir.Write(t, "cut.bin", append(bin, "\nsecond \x00\x00\x80\x3f\x00"...))
 
-	writeFile(t, "same.txt", []byte("one 1 2 3\ntwo 1 2 3\nthree 1 2 3\n"))
+	dir.Write(t, "same.txt", []byte("one 1 2 3\ntwo 1 2 3\nthree 1 2 3\n"))
 
-	if err := os.Mkdir("photos", 0o777); err != nil {
+	if err := os.Mkdir(dir.Path("photos"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, "photos/cat.jpg", []byte("a cat"))
+	dir.Write(t, "photos/cat.jpg", []byte("a cat"))
 }
 
 // Whatever is wrong with a command or its input is told in one line, with exit
 // code 2, and changes nothing.
 func TestRefuses(t *testing.T) {
-	sampleDir(t)
-	badInputs(t)
-	mustRun(t, "train --recipe paper in.txt -o old --epochs 1")
-	before := tree(t, ".")
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	badInputs(t, dir)
+	dir.MustRun(t, "train --recipe paper in.txt -o old --epochs 1")
+	before := dir.Tree(t)
 	for _, tt := range []struct {
 		args string
 		want []string // in the line
@@ -257,40 +193,17 @@ func TestRefuses(t *testing.T) {
 		{"help trian", []string{`"trian"`, "help --help"}},
 		{"graph code", []string{`"code"`, "graph --help"}},
 	} {
-		checkRefused(t, tt.args, tt.want, before)
-	}
-}
-
-// checkRefused runs a command that is to be refused in one line, with these words
-// in it, and to leave the files of the current directory as they were before.
-func checkRefused(t *testing.T, args string, want []string, before map[string]string) {
-	t.Helper()
-	code, stdout, stderr := command(args)
-	var complaints []string
-	for line := range strings.Lines(stderr) {
-		if !strings.HasPrefix(line, "warning: ") && !strings.HasPrefix(line, "read ") {
-			complaints = append(complaints, line)
-		}
-	}
-	if code != exitUsage || stdout != "" || len(complaints) != 1 || !strings.HasPrefix(complaints[0], "overcomplete: ") {
-		t.Errorf("%s: exit code %d, %q on standard output, on standard error\n%s", args, code, stdout, stderr)
-	}
-	for _, w := range want {
-		if !strings.Contains(stderr, w) {
-			t.Errorf("%s: no %q in\n%s", args, w, stderr)
-		}
-	}
-	if after := tree(t, "."); !maps.Equal(before, after) {
-		t.Fatalf("%s: changed files; there are %q", args, slices.Sorted(maps.Keys(after)))
+		checkRefused(t, dir, tt.args, tt.want, before)
 	}
 }
 
 // Numbers are decimal, whatever they begin with.
 func TestDecimalFlags(t *testing.T) {
-	sampleDir(t)
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
 	for _, args := range []string{"--epochs 010", "--epochs +10", "--epochs 10"} {
-		mustRun(t, "train --recipe paper in.txt -o model --force -k 00010 --seed 007 --quiet "+args)
-		h := openModel(t, "model").Info.Training
+		dir.MustRun(t, "train --recipe paper in.txt -o model --force -k 00010 --seed 007 --quiet "+args)
+		h := dir.Model(t, "model").Info.Training
 		if h.Epochs != 10 || h.Atoms != 10 || h.Seed != 7 {
 			t.Errorf("%s: %d epochs, %d atoms, seed %d", args, h.Epochs, h.Atoms, h.Seed)
 		}
@@ -298,26 +211,23 @@ func TestDecimalFlags(t *testing.T) {
 }
 
 func TestCancelled(t *testing.T) {
-	sampleDir(t)
-	mustRun(t, "train --recipe paper in.txt -o old --epochs 1")
-	before := tree(t, ".")
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "train --recipe paper in.txt -o old --epochs 1")
+	before := dir.Tree(t)
 	for _, args := range []string{"train --recipe paper in.txt -o model", "train in.txt -o old --force", "export old -f sparse -o out", "export old -f csr -o -",
 		"encode old in.txt -o new --quiet", "explore old --export out --words word1",
 		"heatmap old word1,word2 -o map.png"} {
-		var stdout, stderr bytes.Buffer
-		code := run(ctx, strings.Fields(args), &stdout, &stderr)
-		if code != exitInterrupted || stdout.Len() > 0 || stderr.String() != "overcomplete: interrupted, no file was written\n" {
-			t.Errorf("%s: exit code %d, %q on standard output, %q on standard error", args, code, &stdout, &stderr)
+		code, stdout, stderr := clitest.Output(t, interruptedAt(dir.Command(strings.Fields(args)...), 0, ""))
+		if code != exitInterrupted || stdout != "" || stderr != "overcomplete: interrupted, no file was written\n" {
+			t.Errorf("%s: exit code %d, %q on standard output, %q on standard error", args, code, stdout, stderr)
 		}
-		if after := tree(t, "."); !maps.Equal(before, after) {
-			t.Fatalf("%s: changed files; there are %q", args, slices.Sorted(maps.Keys(after)))
-		}
+		dir.Unchanged(t, before)
 	}
 }
 
 func TestHelp(t *testing.T) {
+	t.Parallel()
 	var visit func(cmd *cobra.Command)
 	visit = func(cmd *cobra.Command) {
 		if !strings.Contains(cmd.Example, cmd.CommandPath()) {
@@ -328,8 +238,9 @@ func TestHelp(t *testing.T) {
 		}
 	}
 	visit(newRoot())
+	dir := clitest.New(t)
 	for _, args := range []string{"", "--help", "train --recipe paper --help", "help export"} {
-		stdout, stderr := mustRun(t, args)
+		stdout, stderr := dir.MustRun(t, args)
 		if !strings.Contains(stdout, "Examples:\n  overcomplete ") || stderr != "" {
 			t.Errorf("%q prints\n%s\nand on standard error\n%s", args, stdout, stderr)
 		}
@@ -338,6 +249,8 @@ func TestHelp(t *testing.T) {
 
 // What is no command is refused, and the commands that are spelt alike are named.
 func TestSuggestsCommands(t *testing.T) {
+	t.Parallel()
+	dir := clitest.New(t)
 	for args, want := range map[string]string{
 		"trian":          `no command "trian"; did you mean train?; see overcomplete --help`,
 		"swep a -o b":    `no command "swep"; did you mean sweep?; see overcomplete --help`,
@@ -346,7 +259,7 @@ func TestSuggestsCommands(t *testing.T) {
 		"help trian":     `no command "trian"; did you mean train?; see overcomplete help --help`,
 		"man swep":       `no command "swep"; did you mean sweep?`,
 	} {
-		if code, stdout, stderr := command(args); code != exitUsage || stdout != "" || stderr != "overcomplete: "+want+"\n" {
+		if code, stdout, stderr := dir.Run(t, args); code != exitUsage || stdout != "" || stderr != "overcomplete: "+want+"\n" {
 			t.Errorf("%s: exit code %d, %q, %q", args, code, stdout, stderr)
 		}
 	}
@@ -354,6 +267,7 @@ func TestSuggestsCommands(t *testing.T) {
 
 // Shells are told the values of flags, also after those that a list has.
 func TestCompletesValues(t *testing.T) {
+	t.Parallel()
 	for args, want := range map[string]string{
 		"__complete train --method ":              "A\nB\n:4\n",
 		"__complete transform --method ":          "thresh1\nthresh2\n:4\n",
@@ -364,9 +278,8 @@ func TestCompletesValues(t *testing.T) {
 		"__complete encode --device ":             "auto\ncpu\ncuda\n:4\n",
 		"__complete export model --format word2v": "word2vec\n",
 	} {
-		var stdout, stderr strings.Builder
-		if code := run(t.Context(), strings.Split(args, " "), &stdout, &stderr); code != 0 || !strings.Contains(stdout.String(), want) {
-			t.Errorf("%s: exit code %d, %s%s", args, code, stdout.String(), stderr.String())
+		if code, stdout, stderr := inProcess(t.Context(), strings.Split(args, " ")...); code != 0 || !strings.Contains(stdout, want) {
+			t.Errorf("%s: exit code %d, %s%s", args, code, stdout, stderr)
 		}
 	}
 	for name := range flagValues {
@@ -388,9 +301,10 @@ func TestCompletesValues(t *testing.T) {
 
 // Every command has a manual page, with its flags and its examples.
 func TestMan(t *testing.T) {
+	t.Parallel()
 	var check func(cmd *cobra.Command)
 	check = func(cmd *cobra.Command) {
-		page, _ := mustRun(t, "man"+strings.TrimPrefix(cmd.CommandPath(), "overcomplete"))
+		_, page, _ := inProcess(t.Context(), append([]string{"man"}, strings.Fields(cmd.CommandPath())[1:]...)...)
 		if !strings.HasPrefix(page, ".TH OVERCOMPLETE") {
 			t.Errorf("%s: %.40q", cmd.CommandPath(), page)
 		}

@@ -3,23 +3,25 @@ package cli
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"testing"
+
+	"overcomplete/internal/cli/clitest"
 )
 
 // alike is readable with two words whose cosine is 0.6·0.8 = 0.48.
-func alike(t *testing.T) {
+func alike(t *testing.T) clitest.Dir {
 	t.Helper()
-	m := readable()
-	m.Codes.Ptr = []int64{0, 2, 4, 5, 6, 7, 9}
-	m.Codes.Index = []int32{0, 1, 0, 2, 0, 1, 1, 1, 2}
-	m.Codes.Value = []float32{6, 8, 8, 6, 3, 3, 2, 1, 1}
-	t.Chdir(saveModel(t, m))
+	codes := slices.Clone(readableCodes)
+	codes[0], codes[1] = []float32{6, 8, 0}, []float32{8, 0, 6}
+	return clitest.Save(t, clitest.NewModel(readableWords, codes))
 }
 
 func TestCompare(t *testing.T) {
-	alike(t)
-	checkOutput(t, "compare model read WRITE", `read, write: cosine 0.480
+	t.Parallel()
+	dir := alike(t)
+	checkOutput(t, dir, "compare model read WRITE", `read, write: cosine 0.480
 
 what they share: 0.480
    part     %  dimension  label               read  write
@@ -31,7 +33,7 @@ what tells them apart: 0.520
  0.1800  34.6          2  write, day          0.000  0.600
  0.0200   3.8          0  write, read, close  0.600  0.800
 `)
-	stdout, _ := mustRun(t, "compare model read write close --json --dimensions 1")
+	stdout, _ := dir.MustRun(t, "compare model read write close --json --dimensions 1")
 	var got struct {
 		Words         []string
 		Pairs         []struct{ Cosine float64 }
@@ -57,31 +59,32 @@ what tells them apart: 0.520
 		"compare model read wriet":                 `"wriet" is none of the 6 words; the closest are write`,
 		"compare model read write --dimensions -1": "--dimensions is -1, want 0 or more",
 	} {
-		if code, stdout, stderr := command(line); code != exitUsage || stdout != "" || !strings.Contains(stderr, want) {
+		if code, stdout, stderr := dir.Run(t, line); code != exitUsage || stdout != "" || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit code %d, %s", line, code, stderr)
 		}
 	}
 }
 
 func TestNearest(t *testing.T) {
-	alike(t)
-	checkOutput(t, "nearest model read -n 2 --dimensions 1", `read
+	t.Parallel()
+	dir := alike(t)
+	checkOutput(t, dir, "nearest model read -n 2 --dimensions 1", `read
 cosine  word  dimensions, % of the cosine
  0.800  month  read, month, week (1) 100 · 0 others 0
  0.800  week  read, month, week (1) 100 · 0 others 0
 `)
 	// read − month is (0.6, −0.2).
-	checkOutput(t, "nearest model read - month", `read − month
+	checkTable(t, dir, "nearest model read - month", `read − month
 cosine  word  dimensions, % of the cosine
  0.949  close  write, read, close (0) 100 · 0 others 0
  0.759  write  write, read, close (0) 100 · 0 others 0
 `)
-	checkOutput(t, "nearest model the months: month, month and day! -n 1 --dimensions 1", `2·month day
+	checkTable(t, dir, "nearest model the months: month, month and day! -n 1 --dimensions 1", `2·month day
 not in the model: the, months:, and
 cosine  word  dimensions, % of the cosine
  0.968  week  read, month, week (1) 100 · 0 others 0
 `)
-	checkOutput(t, "nearest model month - month", "0·month\nno word is near\n")
+	checkOutput(t, dir, "nearest model month - month", "0·month\nno word is near\n")
 	for line, want := range map[string]string{
 		"nearest model":             "requires at least 2 arg",
 		"nearest model mnoth":       `"mnoth" is none of the 6 words; the closest are month`,
@@ -89,7 +92,7 @@ cosine  word  dimensions, % of the cosine
 		"nearest model 2":           `"2" is a dimension, and no word: see overcomplete top`,
 		"nearest model a b c d e f": "the model has none of the words of this text",
 	} {
-		if code, stdout, stderr := command(line); code != exitUsage || stdout != "" || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
+		if code, stdout, stderr := dir.Run(t, line); code != exitUsage || stdout != "" || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%s: exit code %d, %s", line, code, stderr)
 		}
 	}

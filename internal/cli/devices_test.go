@@ -7,10 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"overcomplete/internal/cli/clitest"
 	"overcomplete/kernels"
 )
 
 func TestPrintDevices(t *testing.T) {
+	t.Parallel()
 	old := kernels.GPU{Index: 1, Name: "Tesla T4", Major: 7, Minor: 5, Total: 15 << 30, Driver: "12.4"}
 	for _, tt := range []struct {
 		name   string
@@ -46,11 +48,13 @@ func TestPrintDevices(t *testing.T) {
 
 // What is listed is what there is, whether the machine has GPUs or not.
 func TestDevices(t *testing.T) {
+	t.Parallel()
 	gpus, err := kernels.GPUs()
 	if (len(gpus) > 0) != (err == nil) || err != nil && !errors.Is(err, kernels.ErrUnavailable) {
 		t.Fatalf("%d GPUs, error %v", len(gpus), err)
 	}
-	stdout, stderr := mustRun(t, "devices")
+	dir, _ := clitest.Sample(t)
+	stdout, stderr := dir.MustRun(t, "devices")
 	if lines := strings.Count(stdout, "\n"); stderr != "" || !strings.HasPrefix(stdout, "CPU: ") || lines < 2 {
 		t.Errorf("%q, standard error %q", stdout, stderr)
 	}
@@ -58,20 +62,21 @@ func TestDevices(t *testing.T) {
 		t.Errorf("%q does not say %q", stdout, err)
 	}
 
-	t.Setenv("OVERCOMPLETE_CPU", "generic")
-	if stdout, _ := mustRun(t, "devices"); !strings.Contains(stdout, "generic kernels: OVERCOMPLETE_CPU asks for it\n") {
+	with := func(kernels, line string) (code int, stdout, stderr string) {
+		cmd := dir.Command(strings.Fields(line)...)
+		cmd.Env = append(cmd.Env, "OVERCOMPLETE_CPU="+kernels)
+		return clitest.Output(t, cmd)
+	}
+	if _, stdout, _ := with("generic", "devices"); !strings.Contains(stdout, "generic kernels: OVERCOMPLETE_CPU asks for it\n") {
 		t.Error(stdout)
 	}
-	sampleDir(t)
-	t.Setenv("OVERCOMPLETE_CPU", "mmx")
 	for _, line := range []string{"devices", "train --recipe paper in.txt -o model --device cpu --quiet"} {
-		if code, stdout, stderr := command(line); code != exitUsage || stdout != "" || !strings.HasPrefix(stderr, `overcomplete: cpu: no such kernels: OVERCOMPLETE_CPU is "mmx"`) {
+		if code, stdout, stderr := with("mmx", line); code != exitUsage || stdout != "" || !strings.HasPrefix(stderr, `overcomplete: cpu: no such kernels: OVERCOMPLETE_CPU is "mmx"`) {
 			t.Errorf("%s: exit code %d, %q, standard error %q", line, code, stdout, stderr)
 		}
 	}
-	t.Setenv("OVERCOMPLETE_CPU", "")
 
-	stdout, stderr = mustRun(t, "devices --json")
+	stdout, stderr = dir.MustRun(t, "devices --json")
 	var listed struct {
 		CPU         struct{ Processors int }
 		GPUs        []struct{ Name string }

@@ -1,33 +1,30 @@
 package cli
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"overcomplete/cpu"
 	"overcomplete/encode"
 	"overcomplete/encode/encodetest"
+	"overcomplete/internal/cli/clitest"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
 )
 
 // checkEncoding compares a model's codes and metrics with the formulas in float64.
-func checkEncoding(t *testing.T, dir string, d *vectors.Dense, want model.Encoding) {
+func checkEncoding(t *testing.T, dir clitest.Dir, name string, d *vectors.Dense, want model.Encoding) {
 	t.Helper()
-	m := openModel(t, dir)
+	m := dir.Model(t, name)
 	e := m.Info.Encoding
 	if e == nil {
 		t.Fatal("model.json says nothing of the encoding")
@@ -92,16 +89,17 @@ func checkEncoding(t *testing.T, dir string, d *vectors.Dense, want model.Encodi
 }
 
 func TestEncode(t *testing.T) {
-	sampleDir(t)
-	mustRun(t, "train --recipe paper in.txt -o a --center --lambda 0.7 --epochs 10")
-	mustRun(t, "train --recipe paper in.txt -o b --method B --epochs 10")
-	d := sampleVectors(200, 8) // the first 60 were trained on
-	writeFile(t, "new.txt", gloVeText(d))
-	density := func(dir string) int {
-		m := openModel(t, dir)
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "train --recipe paper in.txt -o a --center --lambda 0.7 --epochs 10")
+	dir.MustRun(t, "train --recipe paper in.txt -o b --method B --epochs 10")
+	d := clitest.Vectors(200, 8) // the first 60 were trained on
+	dir.Write(t, "new.txt", clitest.Text(d))
+	density := func(name string) int {
+		m := dir.Model(t, name)
 		return int(math.Round(float64(m.Codes.Nonzeros()) / float64(m.Codes.Rows)))
 	}
-	a, b := openModel(t, "a").Info.Input, openModel(t, "b").Info.Input
+	a, b := dir.Model(t, "a").Info.Input, dir.Model(t, "b").Info.Input
 	for _, c := range []struct {
 		args string
 		want model.Encoding
@@ -114,8 +112,8 @@ func TestEncode(t *testing.T) {
 		{"b new.txt --exact --gap 0.01 --lambda 0.3", model.Encoding{TrainedOn: b, Lambda: 0.3, Gap: 0.01}},
 	} {
 		t.Run(c.args, func(t *testing.T) {
-			stdout, stderr := mustRun(t, "encode "+c.args+" -o out --force --json")
-			checkEncoding(t, "out", d, c.want)
+			stdout, stderr := dir.MustRun(t, "encode "+c.args+" -o out --force --json")
+			checkEncoding(t, dir, "out", d, c.want)
 			var printed struct {
 				Model string
 				model.Info
@@ -123,14 +121,14 @@ func TestEncode(t *testing.T) {
 			if err := json.Unmarshal([]byte(stdout), &printed); err != nil {
 				t.Fatal(err)
 			}
-			if m := openModel(t, "out"); printed.Model != "out" || !reflect.DeepEqual(printed.Info, m.Info) {
+			if m := dir.Model(t, "out"); printed.Model != "out" || !reflect.DeepEqual(printed.Info, m.Info) {
 				t.Errorf("printed %s, model.json has %+v", stdout, m.Info)
 			}
 			if !regexp.MustCompile(`^encoding on the CPU\n200 words in .+\n$`).MatchString(stderr) {
 				t.Errorf("on standard error %q", stderr)
 			}
-			trained := openModel(t, c.args[:1])
-			got := openModel(t, "out")
+			trained := dir.Model(t, c.args[:1])
+			got := dir.Model(t, "out")
 			if !slices.Equal(got.Dictionary.Atoms, trained.Dictionary.Atoms) || !slices.Equal(got.Dictionary.Mean, trained.Dictionary.Mean) {
 				t.Error("the dictionary or the mean is not the model's")
 			}
@@ -141,33 +139,35 @@ func TestEncode(t *testing.T) {
 	}
 
 	// What was encoded can be encoded with.
-	mustRun(t, "encode a new.txt -o out --force --density 0.05")
-	mustRun(t, "encode out new.txt -o again")
-	checkEncoding(t, "again", d, model.Encoding{TrainedOn: a, Lambda: 0.7, Steps: 20, Most: 4})
+	dir.MustRun(t, "encode a new.txt -o out --force --density 0.05")
+	dir.MustRun(t, "encode out new.txt -o again")
+	checkEncoding(t, dir, "again", d, model.Encoding{TrainedOn: a, Lambda: 0.7, Steps: 20, Most: 4})
 
-	stdout, stderr := mustRun(t, "encode a new.txt -o out --force --exact --quiet")
+	stdout, stderr := dir.MustRun(t, "encode a new.txt -o out --force --exact --quiet")
 	if !strings.HasPrefix(stdout, "out: 200 words × 80 sparse dimensions\n") || !strings.Contains(stdout, "largest gap") || stderr != "" {
 		t.Errorf("printed %q, and on standard error %q", stdout, stderr)
 	}
 }
 
 func TestEncodeStandardInput(t *testing.T) {
-	sampleDir(t)
-	mustRun(t, "train --recipe paper in.txt -o a --epochs 3")
-	mustRun(t, "encode a in.txt -o want")
-	f, err := os.Open("in.txt")
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "train --recipe paper in.txt -o a --epochs 3")
+	dir.MustRun(t, "encode a in.txt -o want")
+	f, err := os.Open(dir.Path("in.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	old := os.Stdin
-	t.Cleanup(func() { os.Stdin = old })
-	os.Stdin = f
-	mustRun(t, "encode a - -o got")
-	if got, want := readFile(t, "got/codes.npz"), readFile(t, "want/codes.npz"); string(got) != string(want) {
+	cmd := dir.Command("encode", "a", "-", "-o", "got")
+	cmd.Stdin = f
+	if code, _, stderr := clitest.Output(t, cmd); code != 0 {
+		t.Fatalf("exit code %d, %s", code, stderr)
+	}
+	if got, want := dir.Read(t, "got/codes.npz"), dir.Read(t, "want/codes.npz"); string(got) != string(want) {
 		t.Error("standard input is encoded otherwise than a file")
 	}
-	if name := openModel(t, "got").Info.Input.Name; name != "stdin" {
+	if name := dir.Model(t, "got").Info.Input.Name; name != "stdin" {
 		t.Errorf("the input's name is %q", name)
 	}
 }
@@ -175,17 +175,18 @@ func TestEncodeStandardInput(t *testing.T) {
 // Repeated words are all encoded; malformed rows, which zeros are, are dropped
 // where that is asked for.
 func TestEncodeOddRows(t *testing.T) {
-	sampleDir(t)
-	mustRun(t, "train --recipe paper in.txt -o a -k 20 --epochs 3")
-	writeFile(t, "odd.txt", []byte("x 1 2 3 4 5 6 7 8\nx 8 7 6 5 4 3 2 1\nnull 0 0 0 0 0 0 0 0\ny 1 1 1 1 1 1 1 1\n"))
-	_, stderr := mustRun(t, "encode a odd.txt -o out --skip-bad --max-words 3")
-	if m := openModel(t, "out"); !slices.Equal(m.Codes.Words, []string{"x", "x", "y"}) || !strings.Contains(stderr, `malformed rows dropped: 1 (odd.txt:3: word "null": all numbers are zero)`) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "train --recipe paper in.txt -o a -k 20 --epochs 3")
+	dir.Write(t, "odd.txt", []byte("x 1 2 3 4 5 6 7 8\nx 8 7 6 5 4 3 2 1\nnull 0 0 0 0 0 0 0 0\ny 1 1 1 1 1 1 1 1\n"))
+	_, stderr := dir.MustRun(t, "encode a odd.txt -o out --skip-bad --max-words 3")
+	if m := dir.Model(t, "out"); !slices.Equal(m.Codes.Words, []string{"x", "x", "y"}) || !strings.Contains(stderr, `malformed rows dropped: 1 (odd.txt:3: word "null": all numbers are zero)`) {
 		t.Errorf("words %q, on standard error %s", m.Codes.Words, stderr)
 	}
 }
 
 // manyVectors makes an input of several blocks.
-func manyVectors(t *testing.T, words int) {
+func manyVectors(t *testing.T, dir clitest.Dir, words int) {
 	t.Helper()
 	d := &vectors.Dense{Dim: 4}
 	rng := rand.New(rand.NewPCG(7, 8))
@@ -195,42 +196,29 @@ func manyVectors(t *testing.T, words int) {
 			d.Data = append(d.Data, float32(rng.NormFloat64()))
 		}
 	}
-	writeFile(t, "many.txt", gloVeText(d))
-}
-
-// files returns what is in a directory.
-func files(t *testing.T, dir string) map[string]string {
-	t.Helper()
-	all := make(map[string]string)
-	for path, content := range tree(t, dir) {
-		name, err := filepath.Rel(dir, path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all[name] = content
-	}
-	return all
+	dir.Write(t, "many.txt", clitest.Text(d))
 }
 
 // Shards merge into the very files of a single run, whatever their order and
 // number, even where there are more than blocks.
 func TestMerge(t *testing.T) {
-	t.Chdir(t.TempDir())
-	manyVectors(t, 3*encode.Block+100)
-	mustRun(t, "train --recipe paper many.txt -o model --epochs 2 -k 9 --max-words 500 --center")
+	t.Parallel()
+	dir := clitest.New(t)
+	manyVectors(t, dir, 3*encode.Block+100)
+	dir.MustRun(t, "train --recipe paper many.txt -o model --epochs 2 -k 9 --max-words 500 --center")
 	for _, flags := range []string{"", "--exact --gap 1e-5"} {
-		stdout, _ := mustRun(t, "encode model many.txt -o whole --force --workers 1 "+flags)
-		want := files(t, "whole")
+		stdout, _ := dir.MustRun(t, "encode model many.txt -o whole --force --workers 1 "+flags)
+		want := clitest.Dir(dir.Path("whole")).Tree(t)
 		for _, of := range []int{1, 2, 3, 6} {
 			var shards []string
 			for i := range of {
 				shard := fmt.Sprintf("part%dof%d", i+1, of)
-				mustRun(t, fmt.Sprintf("encode model many.txt -o %s --force --shard %d/%d %s", shard, i+1, of, flags))
+				dir.MustRun(t, fmt.Sprintf("encode model many.txt -o %s --force --shard %d/%d %s", shard, i+1, of, flags))
 				shards = append([]string{shard}, shards...)
-				openModel(t, shard) // is a model too
+				dir.Model(t, shard) // is a model too
 			}
-			merged, _ := mustRun(t, "merge "+strings.Join(shards, " ")+" -o all --force")
-			if got := files(t, "all"); !reflect.DeepEqual(got, want) {
+			merged, _ := dir.MustRun(t, "merge "+strings.Join(shards, " ")+" -o all --force")
+			if got := clitest.Dir(dir.Path("all")).Tree(t); !reflect.DeepEqual(got, want) {
 				for name := range want {
 					if got[name] != want[name] {
 						t.Errorf("%d shards, %q: %s differs", of, flags, name)
@@ -247,9 +235,10 @@ func TestMerge(t *testing.T) {
 // A shard without rows says that it has none, and a model of other loss that codes
 // are of the squared one. Words that miss their gap are counted, and some named.
 func TestEncodeSays(t *testing.T) {
-	sampleDir(t)
-	mustRun(t, "train --recipe paper in.txt -o a --epochs 2 -k 20 --loss huber --huber-delta 0.3")
-	stdout, stderr := mustRun(t, "encode a in.txt -o empty --shard 2/2 --quiet")
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "train --recipe paper in.txt -o a --epochs 2 -k 20 --loss huber --huber-delta 0.3")
+	stdout, stderr := dir.MustRun(t, "encode a in.txt -o empty --shard 2/2 --quiet")
 	if want := "empty: 0 words × 20 sparse dimensions\n  no rows of the input are of shard 2/2: it has 60 words, dealt out by 4096\n"; stdout != want {
 		t.Errorf("of an empty shard is printed %q, want %q", stdout, want)
 	}
@@ -258,41 +247,42 @@ func TestEncodeSays(t *testing.T) {
 		t.Errorf("on standard error %q", stderr)
 	}
 
-	mustRun(t, "encode a in.txt -o shard --shard 1/1 --exact")
-	info := string(readFile(t, "shard/model.json"))
+	dir.MustRun(t, "encode a in.txt -o shard --shard 1/1 --exact")
+	info := string(dir.Read(t, "shard/model.json"))
 	for _, tt := range []struct{ encoding, shard, want string }{
 		{`"unreached": 6, "unreached_words": ["word0", "word3"]`, `"unreached_rows": [0, 3]`, `words that did not get to a gap of 0.0001: 6 ("word0", "word3", …)`},
 		{`"unreached": 1, "unreached_words": ["word0"]`, `"unreached_rows": [0]`, `words that did not get to a gap of 0.0001: 1 ("word0")`},
 	} {
 		changed := strings.Replace(info, `"shard": {`, tt.encoding+`, "shard": {`+tt.shard+`,`, 1)
-		writeFile(t, "shard/model.json", []byte(changed))
-		if _, stderr := mustRun(t, "merge shard -o merged --force"); stderr != "warning: "+tt.want+"\n" {
+		dir.Write(t, "shard/model.json", []byte(changed))
+		if _, stderr := dir.MustRun(t, "merge shard -o merged --force"); stderr != "warning: "+tt.want+"\n" {
 			t.Errorf("on standard error %q, want %q", stderr, tt.want)
 		}
 	}
 }
 
 func TestEncodeRefuses(t *testing.T) {
-	sampleDir(t)
-	badInputs(t)
-	mustRun(t, "train --recipe paper in.txt -o a --epochs 1 -k 20")
-	mustRun(t, "train --recipe paper in.txt -o other --epochs 2 -k 20")
-	writeFile(t, "short.vec", []byte("x 1 2 3\ny 1 2 4\n"))
-	writeFile(t, "nil.txt", []byte("x 1 2 3 4 5 6 7 8\nnull 0 0 0 0 0 0 0 0\n"))
-	writeFile(t, "huge.txt", []byte("x 1 2 3 4 5 6 7 8\nhuge 3e38 -3e38 3e38 1 1 1 1 1\n"))
-	writeFile(t, "in2.txt", append(readFile(t, "in.txt"), "more 1 2 3 4 5 6 7 8\n"...))
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	badInputs(t, dir)
+	dir.MustRun(t, "train --recipe paper in.txt -o a --epochs 1 -k 20")
+	dir.MustRun(t, "train --recipe paper in.txt -o other --epochs 2 -k 20")
+	dir.Write(t, "short.vec", []byte("x 1 2 3\ny 1 2 4\n"))
+	dir.Write(t, "nil.txt", []byte("x 1 2 3 4 5 6 7 8\nnull 0 0 0 0 0 0 0 0\n"))
+	dir.Write(t, "huge.txt", []byte("x 1 2 3 4 5 6 7 8\nhuge 3e38 -3e38 3e38 1 1 1 1 1\n"))
+	dir.Write(t, "in2.txt", append(dir.Read(t, "in.txt"), "more 1 2 3 4 5 6 7 8\n"...))
 	for _, s := range []string{
 		"a in.txt -o s1 --shard 1/2", "a in.txt -o s2 --shard 2/2", "a in.txt -o s3 --shard 1/3", "other in.txt -o o2 --shard 2/2",
 		"a in2.txt -o i2 --shard 2/2", "a in.txt -o e2 --shard 2/2 --lambda 0.1",
 	} {
-		mustRun(t, "encode "+s)
+		dir.MustRun(t, "encode "+s)
 	}
 	spoiled := func(name, file string, change func(data []byte) []byte) {
 		t.Helper()
-		if err := os.CopyFS(name, os.DirFS("s1")); err != nil {
+		if err := os.CopyFS(dir.Path(name), os.DirFS(dir.Path("s1"))); err != nil {
 			t.Fatal(err)
 		}
-		writeFile(t, name+"/"+file, change(readFile(t, name+"/"+file)))
+		dir.Write(t, name+"/"+file, change(dir.Read(t, name+"/"+file)))
 	}
 	spoiled("cutcodes", "codes.npz", func(b []byte) []byte { return b[:len(b)/2] })
 	spoiled("cutwords", "words.txt", func(b []byte) []byte { return b[:len(b)/2] })
@@ -301,7 +291,7 @@ func TestEncodeRefuses(t *testing.T) {
 	spoiled("future", "model.json", func(b []byte) []byte { return []byte(strings.Replace(string(b), `"format": 3`, `"format": 9`, 1)) })
 	spoiled("gpu", "model.json", func(b []byte) []byte { return regexp.MustCompile(`"cpu \w+"`).ReplaceAll(b, []byte(`"cuda 9.0 tf32"`)) })
 	spoiled("zero", "dictionary.npy", func(b []byte) []byte { clear(b[128:]); return b })
-	before := tree(t, ".")
+	before := dir.Tree(t)
 	for _, tt := range []struct {
 		args string
 		want []string
@@ -367,13 +357,14 @@ func TestEncodeRefuses(t *testing.T) {
 		{"merge s1 s2 --output=", []string{"-o is empty"}},
 		{"merge -o out", []string{"1 arg", "merge --help"}},
 	} {
-		checkRefused(t, tt.args, tt.want, before)
+		checkRefused(t, dir, tt.args, tt.want, before)
 	}
 }
 
 // The recipe best, which is the default, is what train.Fit makes of the same flags.
 func TestRecipeBest(t *testing.T) {
-	_, d := sampleDir(t)
+	t.Parallel()
+	dir, d := clitest.Sample(t)
 	for _, c := range []struct {
 		flags  string
 		change func(h *model.Hyperparameters)
@@ -384,14 +375,14 @@ func TestRecipeBest(t *testing.T) {
 		}},
 		{"--factor 3", func(h *model.Hyperparameters) { h.Atoms = 24 }},
 	} {
-		stdout, _ := mustRun(t, "train in.txt -o best --force "+c.flags)
+		stdout, _ := dir.MustRun(t, "train in.txt -o best --force "+c.flags)
 		h := train.Best()
 		c.change(&h)
 		want, err := train.Fit(t.Context(), d, h, cpu.Device{}, train.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := openModel(t, "best")
+		got := dir.Model(t, "best")
 		if got.Info.Training != want.Info.Training || !reflect.DeepEqual(got.Codes, want.Codes) || !reflect.DeepEqual(got.Dictionary, want.Dictionary) {
 			t.Errorf("%q: %+v, want %+v", c.flags, got.Info.Training, want.Info.Training)
 		}
@@ -404,8 +395,9 @@ func TestRecipeBest(t *testing.T) {
 // With --train-words the dictionary is that of a sample, and the codes are those that
 // encode gives to all rows with it.
 func TestTrainWords(t *testing.T) {
-	_, d := sampleDir(t)
-	mustRun(t, "train in.txt -o sampled --train-words 40 -k 20 --sparsity 0.8")
+	t.Parallel()
+	dir, d := clitest.Sample(t)
+	dir.MustRun(t, "train in.txt -o sampled --train-words 40 -k 20 --sparsity 0.8")
 	sample := vectors.NewSample(40, 1)
 	sample.Add(d)
 	h := train.Best()
@@ -414,8 +406,8 @@ func TestTrainWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustRun(t, "encode sampled in.txt -o encoded")
-	got, again := openModel(t, "sampled"), openModel(t, "encoded")
+	dir.MustRun(t, "encode sampled in.txt -o encoded")
+	got, again := dir.Model(t, "sampled"), dir.Model(t, "encoded")
 	if !reflect.DeepEqual(got.Dictionary, want.Dictionary) || !reflect.DeepEqual(got.Codes, again.Codes) || !slices.Equal(got.Codes.Words, d.Words) {
 		t.Error("not the dictionary of the sample, or not its codes")
 	}
@@ -423,16 +415,17 @@ func TestTrainWords(t *testing.T) {
 		t.Errorf("%+v", got.Info)
 	}
 	// A sample of all is all, in another order.
-	mustRun(t, "train in.txt -o all --train-words 1000 -k 20 --sparsity 0.8")
-	mustRun(t, "train in.txt -o whole -k 20 --sparsity 0.8")
-	if !reflect.DeepEqual(openModel(t, "all").Codes, openModel(t, "whole").Codes) {
+	dir.MustRun(t, "train in.txt -o all --train-words 1000 -k 20 --sparsity 0.8")
+	dir.MustRun(t, "train in.txt -o whole -k 20 --sparsity 0.8")
+	if !reflect.DeepEqual(dir.Model(t, "all").Codes, dir.Model(t, "whole").Codes) {
 		t.Error("other codes from a sample of all")
 	}
 }
 
 // Where the second reading fails, the dictionary is kept, as a model or as a checkpoint.
 func TestTrainWordsFails(t *testing.T) {
-	_, d := sampleDir(t)
+	t.Parallel()
+	dir, d := clitest.Sample(t)
 	const line = "train bad.txt --train-words 40 -k 20 --sparsity 0.8 -o "
 	sample := vectors.NewSample(40, 1)
 	sample.Add(d)
@@ -440,76 +433,66 @@ func TestTrainWordsFails(t *testing.T) {
 	for slices.Contains(sample.Rows.Words, d.Words[bad]) {
 		bad++
 	}
-	writeFile(t, "bad.txt", gloVeText(d))
-	mustRun(t, line+"whole")
+	dir.Write(t, "bad.txt", clitest.Text(d))
+	dir.MustRun(t, line+"whole")
 	good := slices.Clone(d.Row(bad))
 	d.Row(bad)[0] = 1e38 // which single precision has, and no square of it
-	writeFile(t, "bad.txt", gloVeText(d))
+	dir.Write(t, "bad.txt", clitest.Text(d))
 
 	const kept = "model has the dictionary, with which encode makes codes\n"
 	for _, flags := range []string{"", " --checkpoint 1h"} {
-		os.RemoveAll("model")
-		code, stdout, stderr := command(line + "model" + flags)
+		os.RemoveAll(dir.Path("model"))
+		code, stdout, stderr := dir.Run(t, line+"model"+flags)
 		if row := fmt.Sprintf("bad.txt: row %d, ", bad+1); code != exitUsage || stdout != "" || !strings.Contains(stderr, row) || !strings.HasSuffix(stderr, kept) {
 			t.Fatalf("exit code %d, %s", code, stderr)
 		}
-		if m := openModel(t, "model"); !reflect.DeepEqual(m.Dictionary, openModel(t, "whole").Dictionary) || m.Info.Input.Words != 40 || m.Codes.Nonzeros() != 0 {
+		if m := dir.Model(t, "model"); !reflect.DeepEqual(m.Dictionary, dir.Model(t, "whole").Dictionary) || m.Info.Input.Words != 40 || m.Codes.Nonzeros() != 0 {
 			t.Errorf("kept %+v", m.Info)
 		}
 	}
 	copy(d.Row(bad), good)
-	writeFile(t, "bad.txt", gloVeText(d))
-	mustRun(t, "encode model bad.txt -o encoded")
-	if !reflect.DeepEqual(openModel(t, "encoded").Codes, openModel(t, "whole").Codes) {
+	dir.Write(t, "bad.txt", clitest.Text(d))
+	dir.MustRun(t, "encode model bad.txt -o encoded")
+	if !reflect.DeepEqual(dir.Model(t, "encoded").Codes, dir.Model(t, "whole").Codes) {
 		t.Error("encode makes other codes with what was kept")
 	}
-	os.RemoveAll("model")
-	if code, _ := interruptedRun(line+"model --checkpoint 1h", 2); code != exitInterrupted {
+	os.RemoveAll(dir.Path("model"))
+	if code, _ := interruptedRun(t, dir, line+"model --checkpoint 1h", 2); code != exitInterrupted {
 		t.Fatalf("exit code %d", code)
 	}
-	if _, stderr := mustRun(t, line+"model --resume"); !strings.Contains(stderr, "resuming after epoch 2\n") {
+	if _, stderr := dir.MustRun(t, line+"model --resume"); !strings.Contains(stderr, "resuming after epoch 2\n") {
 		t.Error(stderr)
 	}
-	if !reflect.DeepEqual(timeless(t, "model"), timeless(t, "whole")) {
+	if !reflect.DeepEqual(timeless(t, dir, "model"), timeless(t, dir, "whole")) {
 		t.Error("another model after it was interrupted")
 	}
 
 	// Interrupted while all words are encoded.
-	os.RemoveAll("model")
-	ctx, cancel := context.WithCancel(t.Context())
-	stderr := &cancelAt{text: "encoding on the CPU", cancel: cancel}
-	if code := run(ctx, strings.Fields(line+"model"), io.Discard, stderr); code != exitInterrupted || !strings.HasSuffix(stderr.String(), "interrupted; "+kept) {
+	os.RemoveAll(dir.Path("model"))
+	cmd := dir.Command(strings.Fields(line + "model")...)
+	if code, _, stderr := clitest.Output(t, interruptedAt(cmd, 1, "encoding on the CPU")); code != exitInterrupted || !strings.HasSuffix(stderr, "interrupted; "+kept) {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}
-	if !reflect.DeepEqual(openModel(t, "model").Dictionary, openModel(t, "whole").Dictionary) {
+	if !reflect.DeepEqual(dir.Model(t, "model").Dictionary, dir.Model(t, "whole").Dictionary) {
 		t.Error("the dictionary of an interrupted training is lost")
 	}
 
 	// Nobody reads what the program says of a model that is whole.
 	for _, flags := range []string{" --force", " --force --checkpoint 1h"} {
-		if code := run(t.Context(), strings.Fields(line+"model"+flags), brokenWriter{}, io.Discard); code != exitFailed {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+		cmd := dir.Command(strings.Fields(line + "model" + flags)...)
+		cmd.Stdout = w
+		code, _, _ := clitest.Output(t, cmd)
+		w.Close()
+		if code != exitFailed {
 			t.Errorf("%s: exit code %d", flags, code)
 		}
-		if !reflect.DeepEqual(timeless(t, "model"), timeless(t, "whole")) {
+		if !reflect.DeepEqual(timeless(t, dir, "model"), timeless(t, dir, "whole")) {
 			t.Errorf("%s: what was saved is replaced", flags)
 		}
 	}
 }
-
-// cancelAt is a writer that cancels when a text is written.
-type cancelAt struct {
-	strings.Builder
-	text   string
-	cancel func()
-}
-
-func (w *cancelAt) Write(p []byte) (int, error) {
-	if strings.Contains(string(p), w.text) {
-		w.cancel()
-	}
-	return w.Builder.Write(p)
-}
-
-type brokenWriter struct{}
-
-func (brokenWriter) Write([]byte) (int, error) { return 0, syscall.EPIPE }

@@ -9,19 +9,22 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"overcomplete/internal/cli/clitest"
 )
 
 // The command prints where the page is, serves it, and ends well when it is told to.
 func TestExplore(t *testing.T) {
-	sampleDir(t)
-	mustRun(t, "train --recipe paper in.txt -o old --epochs 1")
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "train --recipe paper in.txt -o old --epochs 1")
 	ctx, cancel := context.WithCancel(t.Context())
 	stdout, print := io.Pipe()
 	var stderr bytes.Buffer
-	mustRun(t, "train --recipe paper in.txt -o other --method B --epochs 1")
+	dir.MustRun(t, "train --recipe paper in.txt -o other --method B --epochs 1")
 	ended := make(chan int, 1)
 	go func() {
-		ended <- run(ctx, strings.Fields("explore old other --listen 127.0.0.1:0"), print, &stderr)
+		ended <- run(ctx, []string{"explore", dir.Path("old"), dir.Path("other"), "--listen", "127.0.0.1:0"}, print, &stderr)
 		print.Close()
 	}()
 	address, err := bufio.NewReader(stdout).ReadString('\n')
@@ -51,8 +54,9 @@ func TestExplore(t *testing.T) {
 
 // A server that listens everywhere prints an address that a browser can open.
 func TestExploreEverywhere(t *testing.T) {
-	sampleDir(t)
-	mustRun(t, "train --recipe paper in.txt -o old --epochs 1")
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "train --recipe paper in.txt -o old --epochs 1")
 	for _, listen := range []string{":0", "0.0.0.0:0", "[::]:0"} {
 		ctx, cancel := context.WithCancel(t.Context())
 		var address string
@@ -62,7 +66,7 @@ func TestExploreEverywhere(t *testing.T) {
 			return len(p), nil
 		})
 		var stderr bytes.Buffer
-		if code := run(ctx, []string{"explore", "old", "--listen", listen}, stdout, &stderr); code != 0 {
+		if code := run(ctx, []string{"explore", dir.Path("old"), "--listen", listen}, stdout, &stderr); code != 0 {
 			t.Errorf("%s: exit code %d, %s", listen, code, &stderr)
 		}
 		if !strings.HasPrefix(stderr.String(), "warning: whoever can reach this machine can reach the page at ") || strings.Count(stderr.String(), "\n") != 1 {
@@ -76,22 +80,22 @@ func TestExploreEverywhere(t *testing.T) {
 
 // An interruption while the model is read is one.
 func TestExploreInterrupted(t *testing.T) {
-	sampleDir(t)
-	mustRun(t, "train --recipe paper in.txt -o old --epochs 1")
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	var stdout, stderr bytes.Buffer
-	if code := run(ctx, strings.Fields("explore old --listen 127.0.0.1:0"), &stdout, &stderr); code != exitInterrupted || stdout.Len() > 0 {
-		t.Errorf("exit code %d, %s%s", code, &stdout, &stderr)
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "train --recipe paper in.txt -o old --epochs 1")
+	cmd := interruptedAt(dir.Command("explore", "old", "--listen", "127.0.0.1:0"), 0, "")
+	if code, stdout, stderr := clitest.Output(t, cmd); code != exitInterrupted || stdout != "" {
+		t.Errorf("exit code %d, %s%s", code, stdout, stderr)
 	}
 }
 
 func TestExploreRefuses(t *testing.T) {
-	sampleDir(t)
-	mustRun(t, "train --recipe paper in.txt -o old --epochs 1")
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "train --recipe paper in.txt -o old --epochs 1")
 	for name, file := range map[string]string{"named": "labels.json", "scored": "coherence.json"} {
-		mustRun(t, "train --recipe paper in.txt --epochs 1 -o "+name)
-		writeFile(t, name+"/"+file, []byte(`[{"dimension": 1000, "name": "a"}]`))
+		dir.MustRun(t, "train --recipe paper in.txt --epochs 1 -o "+name)
+		dir.Write(t, name+"/"+file, []byte(`[{"dimension": 1000, "name": "a"}]`))
 	}
 	for _, tt := range []struct {
 		args []string
@@ -105,28 +109,28 @@ func TestExploreRefuses(t *testing.T) {
 		{[]string{"scored", "--listen", "127.0.0.1:0"}, "coherence.json: "},
 		{[]string{"in.txt", "--listen", "127.0.0.1:0"}, "in.txt: not a model: "},
 	} {
-		var stdout, stderr bytes.Buffer
-		code := run(t.Context(), append([]string{"explore"}, tt.args...), &stdout, &stderr)
-		if code != exitUsage || stdout.Len() > 0 || !strings.Contains(stderr.String(), tt.want) || strings.Count(stderr.String(), "\n") != 1 {
-			t.Errorf("%q: exit code %d, %s%s", tt.args, code, &stdout, &stderr)
+		code, stdout, stderr := clitest.Output(t, dir.Command(append([]string{"explore"}, tt.args...)...))
+		if code != exitUsage || stdout != "" || !strings.Contains(stderr, tt.want) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%q: exit code %d, %s%s", tt.args, code, stdout, stderr)
 		}
 	}
 }
 
 func TestExploreExport(t *testing.T) {
-	sampleDir(t)
-	mustRun(t, "train --recipe paper in.txt -o old --epochs 1")
-	writeFile(t, "labels.tsv", []byte("dimension\tlabel\n3\tkings\n"))
-	mustRun(t, "labels old --import labels.tsv")
-	mustRun(t, "explore old --export page.html --words word1,word2 --dimensions 3")
-	page := string(readFile(t, "page.html"))
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "train --recipe paper in.txt -o old --epochs 1")
+	dir.Write(t, "labels.tsv", []byte("dimension\tlabel\n3\tkings\n"))
+	dir.MustRun(t, "labels old --import labels.tsv")
+	dir.MustRun(t, "explore old --export page.html --words word1,word2 --dimensions 3")
+	page := string(dir.Read(t, "page.html"))
 	for _, want := range []string{"<!DOCTYPE html>", `"word":{"word1":`, `"dimension":{"3":`, `"labels":[{"dimension":3,"name":"kings"}]`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %s in the page", want)
 		}
 	}
-	mustRun(t, "explore old --export page.html --force --words word3")
-	if page := string(readFile(t, "page.html")); !strings.Contains(page, `"word":{"word3":`) {
+	dir.MustRun(t, "explore old --export page.html --force --words word3")
+	if page := string(dir.Read(t, "page.html")); !strings.Contains(page, `"word":{"word3":`) {
 		t.Error("the page was not replaced")
 	}
 }

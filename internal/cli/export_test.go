@@ -3,19 +3,15 @@ package cli
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"overcomplete/internal/atomicfile"
+	"overcomplete/internal/cli/clitest"
 	"overcomplete/model"
-	"overcomplete/train"
 	"overcomplete/vectors"
 )
 
@@ -25,63 +21,15 @@ import (
 //	    0 0   0 0 0 0 0 0 2         …
 //	                                17 18
 func exportModel() *model.Model {
-	m := &model.Model{
-		Info: model.Info{
-			Format:   model.FormatVersion,
-			Input:    model.Input{Name: "in.txt", Words: 2, Dim: 2},
-			Training: train.Paper(),
-		},
-		Codes: &vectors.Sparse{
-			Words: []string{"New York", "Rome"},
-			CSR:   vectors.CSR{Rows: 2, Cols: 9, Ptr: []int64{0, 1, 2}, Index: []int32{1, 8}, Value: []float32{0.5, 2}},
-		},
-		Dictionary: model.Dictionary{Dim: 2, Atoms: make([]float32, 18)},
-	}
-	m.Info.Training.Method, m.Info.Training.Atoms = "B", 9
+	m := clitest.NewModel([]string{"New York", "Rome"}, [][]float32{{1: 0.5, 8: 0}, {8: 2}})
 	for i := range m.Dictionary.Atoms {
 		m.Dictionary.Atoms[i] = float32(i + 1)
 	}
 	return m
 }
 
-// saveModel returns the path of a directory that holds nothing but m, "model".
-func saveModel(t *testing.T, m *model.Model) (dir string) {
-	t.Helper()
-	dir = t.TempDir()
-	if err := m.Save(filepath.Join(dir, "model"), false); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
-// export runs the command in dir and returns its standard output.
-func export(t *testing.T, dir string, args ...string) (string, error) {
-	t.Helper()
-	t.Chdir(dir)
-	var stdout bytes.Buffer
-	cmd := newExport()
-	cmd.SetArgs(append([]string{"model"}, args...))
-	cmd.SetOut(&stdout)
-	cmd.SetErr(io.Discard)
-	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	err := cmd.Execute()
-	return stdout.String(), err
-}
-
-func names(t *testing.T, dir string) []string {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	return names
-}
-
 func TestExport(t *testing.T) {
+	t.Parallel()
 	const dense = "New%20York 0 0.5 0 0 0 0 0 0 0\nRome 0 0 0 0 0 0 0 0 2\n"
 	zeros := strings.Repeat("\x00", 9*4)
 	tests := []struct {
@@ -110,16 +58,16 @@ func TestExport(t *testing.T) {
 	var tested []string
 	for _, tt := range tests {
 		tested = append(tested, tt.format)
-		dir := saveModel(t, exportModel())
-		if _, err := export(t, dir, "--format", tt.format, "-o", "out.x", "--escape"); err != nil {
-			t.Errorf("%s: %v", tt.format, err)
+		dir := clitest.Save(t, exportModel())
+		if code, _, stderr := dir.Run(t, "export model --escape -o out.x -f "+tt.format); code != 0 {
+			t.Errorf("%s: exit code %d, %s", tt.format, code, stderr)
 			continue
 		}
-		if got := names(t, dir); len(got) != 1+len(tt.files) {
+		if got := dir.Names(t); len(got) != 1+len(tt.files) {
 			t.Errorf("%s: there are %q", tt.format, got)
 		}
 		for name, want := range tt.files {
-			got, err := os.ReadFile(filepath.Join(dir, name))
+			got, err := os.ReadFile(dir.Path(name))
 			if err != nil {
 				t.Error(err)
 			}
@@ -128,11 +76,11 @@ func TestExport(t *testing.T) {
 			}
 		}
 
-		stdout, err := export(t, dir, "--format", tt.format, "-o", "-", "--escape")
+		const toStdout = "export model --escape -o - -f "
 		if len(tt.files) > 1 {
-			wantUsageError(t, err, "2 files")
-		} else if content, _ := os.ReadFile(filepath.Join(dir, "out.x")); err != nil || stdout != string(content) {
-			t.Errorf("%s: standard output is not what the file is: %q, %v", tt.format, stdout, err)
+			checkRefused(t, dir, toStdout+tt.format, []string{"2 files"}, dir.Tree(t))
+		} else if stdout, _ := dir.MustRun(t, toStdout+tt.format); stdout != string(dir.Read(t, "out.x")) {
+			t.Errorf("%s: standard output is not what the file is: %q", tt.format, stdout)
 		}
 	}
 	if !slices.Equal(tested, formatNames()) {
@@ -140,106 +88,72 @@ func TestExport(t *testing.T) {
 	}
 }
 
-func wantUsageError(t *testing.T, err error, want string) {
-	t.Helper()
-	if err == nil || !isUsage(err) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-		t.Errorf("error %v, want one line of bad usage with %q", err, want)
-	}
-}
-
 func TestExportRefuses(t *testing.T) {
+	t.Parallel()
 	methodA := exportModel()
 	methodA.Info.Training.Method = "A"
-	for _, tt := range []struct {
-		name string
-		args string
-		want string
-	}{
-		{"unknown format", "--format csv -o out", `"csv" is unknown, want one of glove, `},
-		{"word with a space", "--format glove -o out", `word 1, "New York"`},
-		{"word with a space in binary", "--format word2vec-binary -o out", `word 1, "New York"`},
-		{"how to write it", "--format glove -o -", "--escape"},
-		{"signs lost", "--format binary -o out", "method B"},
-		{"signs lost in bits", "--format bits -o out", "method B"},
-		{"existing", "--format csr -o existing", "already exists; --force"},
-		{"existing second", "--format authors --escape -o out", "out_dict: already exists"},
-		{"directory", "--format csr --force -o model", "not a regular file"},
-		{"empty name", "--format csr --output=", "-o is empty"},
-		{"no parent", "--format csr -o nowhere/out", "no such file"},
+	dir := clitest.Save(t, methodA)
+	for _, name := range []string{"existing", "out_dict"} {
+		dir.Write(t, name, []byte("old"))
+	}
+	before := dir.Tree(t)
+	for _, tt := range []struct{ args, want string }{
+		{"--format csv -o out", `"csv" is unknown, want one of glove, `},
+		{"--format glove -o out", `word 1, "New York"`},
+		{"--format word2vec-binary -o out", `word 1, "New York"`},
+		{"--format glove -o -", "--escape"},
+		{"--format binary -o out", "method B"},
+		{"--format bits -o out", "method B"},
+		{"--format csr -o existing", "already exists; --force"},
+		{"--format authors --escape -o out", "out_dict: already exists"},
+		{"--format csr --force -o model", "not a regular file"},
+		{"--format csr --output=", "-o is empty"},
+		{"--format csr -o nowhere/out", "no such file"},
 	} {
-		dir := saveModel(t, methodA)
-		for _, name := range []string{"existing", "out_dict"} {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte("old"), 0o666); err != nil {
-				t.Fatal(err)
-			}
-		}
-		stdout, err := export(t, dir, strings.Fields(tt.args)...)
-		wantUsageError(t, err, tt.want)
-		if stdout != "" {
-			t.Errorf("%s: wrote %q", tt.name, stdout)
-		}
-		if got := names(t, dir); !slices.Equal(got, []string{"existing", "model", "out_dict"}) {
-			t.Errorf("%s: left %q", tt.name, got)
-		}
-		if got, err := os.ReadFile(filepath.Join(dir, "existing")); string(got) != "old" {
-			t.Errorf("%s: the existing file holds %q, %v", tt.name, got, err)
-		}
+		checkRefused(t, dir, "export model "+tt.args, []string{tt.want}, before)
 	}
 
-	dir := saveModel(t, exportModel())
-	if err := os.Truncate(filepath.Join(dir, "model", "codes.npz"), 100); err != nil {
+	dir = clitest.Save(t, exportModel())
+	if err := os.Truncate(dir.Path("model/codes.npz"), 100); err != nil {
 		t.Fatal(err)
 	}
-	_, err := export(t, dir, "--format", "csr", "-o", "out")
-	wantUsageError(t, err, "model: codes.npz: ")
-	if got := names(t, dir); !slices.Equal(got, []string{"model"}) {
-		t.Errorf("bad model: left %q", got)
-	}
+	checkRefused(t, dir, "export model --format csr -o out", []string{"model: codes.npz: "}, dir.Tree(t))
 }
 
 // A model can be read from what it was exported to.
 func TestExportFromSafetensors(t *testing.T) {
-	dir := saveModel(t, exportModel())
-	for _, args := range [][]string{
-		{"export", "model", "-f", "safetensors", "-o", "m.safetensors"},
-		{"export", "model", "-f", "csr", "-o", "of-directory"},
-		{"export", "m.safetensors", "-f", "csr", "-o", "of-file"},
+	t.Parallel()
+	dir := clitest.Save(t, exportModel())
+	for _, line := range []string{
+		"export model -f safetensors -o m.safetensors", "export model -f csr -o of-directory", "export m.safetensors -f csr -o of-file",
 	} {
-		t.Chdir(dir)
-		var stderr bytes.Buffer
-		if code := run(t.Context(), args, io.Discard, &stderr); code != 0 {
-			t.Fatalf("%q: exit code %d, %s", args, code, &stderr)
-		}
+		dir.MustRun(t, line)
 	}
-	files := tree(t, dir)
-	if of := files[filepath.Join(dir, "of-file")]; of == "" || of != files[filepath.Join(dir, "of-directory")] {
+	if !bytes.Equal(dir.Read(t, "of-file"), dir.Read(t, "of-directory")) {
 		t.Error("the file and the directory hold different codes")
 	}
-	var stderr bytes.Buffer
-	code := run(t.Context(), []string{"export", "of-file", "-f", "csr", "-o", "x"}, io.Discard, &stderr)
-	if code != exitUsage || !strings.Contains(stderr.String(), "of-file: ") {
-		t.Errorf("exit code %d, %s", code, &stderr)
-	}
+	checkRefused(t, dir, "export of-file -f csr -o x", []string{"of-file: "}, dir.Tree(t))
 }
 
 // Whatever reads a model takes what it was exported to.
 func TestSafetensorsAsModel(t *testing.T) {
-	sampleDir(t)
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
 	// With as many dimensions as words, the dictionary would do for vectors.
-	mustRun(t, "train --recipe paper in.txt -o dir --center --epochs 3 -k 60")
-	mustRun(t, "export dir -f safetensors -o file")
+	dir.MustRun(t, "train --recipe paper in.txt -o dir --center --epochs 3 -k 60")
+	dir.MustRun(t, "export dir -f safetensors -o file")
 	for _, line := range []string{
 		"top MODEL", "explain MODEL word1", "encode MODEL in.txt -o MODEL.encoded --json --quiet",
 		"heatmap MODEL word1,word2 word3 -o MODEL.svg", "intrusion make X=MODEL -n 2 -o MODEL.json",
 	} {
-		ofDir, _ := mustRun(t, strings.ReplaceAll(line, "MODEL", "dir"))
-		ofFile, _ := mustRun(t, strings.ReplaceAll(line, "MODEL", "file"))
+		ofDir, _ := dir.MustRun(t, strings.ReplaceAll(line, "MODEL", "dir"))
+		ofFile, _ := dir.MustRun(t, strings.ReplaceAll(line, "MODEL", "file"))
 		if ofFile != strings.ReplaceAll(ofDir, "dir", "file") {
 			t.Errorf("%s: of the file\n%s\nof the directory\n%s", line, ofFile, ofDir)
 		}
 	}
 	for _, ending := range []string{".svg", ".json"} {
-		if ofDir, ofFile := string(readFile(t, "dir"+ending)), string(readFile(t, "file"+ending)); ofFile != strings.ReplaceAll(ofDir, `"dir"`, `"file"`) {
+		if ofDir, ofFile := string(dir.Read(t, "dir"+ending)), string(dir.Read(t, "file"+ending)); ofFile != strings.ReplaceAll(ofDir, `"dir"`, `"file"`) {
 			t.Errorf("%s files differ", ending)
 		}
 	}
@@ -247,11 +161,12 @@ func TestSafetensorsAsModel(t *testing.T) {
 
 // Whatever reads dense vectors says that a model is none.
 func TestSafetensorsAsVectors(t *testing.T) {
-	sampleDir(t)
-	mustRun(t, "train --recipe paper in.txt -o dir --epochs 1 -k 60")
-	mustRun(t, "export dir -f safetensors -o file")
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "train --recipe paper in.txt -o dir --epochs 1 -k 60")
+	dir.MustRun(t, "export dir -f safetensors -o file")
 	for _, line := range []string{"train --recipe paper file -o out", "encode dir file -o out"} {
-		code, stdout, stderr := command(line)
+		code, stdout, stderr := dir.Run(t, line)
 		if code != exitUsage || stdout != "" || !strings.Contains(stderr, "file: is a model, not dense vectors; ") {
 			t.Errorf("%s: exit code %d, %s%s", line, code, stdout, stderr)
 		}
@@ -260,17 +175,14 @@ func TestSafetensorsAsVectors(t *testing.T) {
 
 // What is in a model's directory is the model's own.
 func TestExportKeepsOutOfModels(t *testing.T) {
-	dir := saveModel(t, exportModel())
-	if err := os.Symlink(filepath.Join("model", "codes.npz"), filepath.Join(dir, "link")); err != nil {
+	t.Parallel()
+	dir := clitest.Save(t, exportModel())
+	if err := os.Symlink(filepath.Join("model", "codes.npz"), dir.Path("link")); err != nil {
 		t.Skip(err)
 	}
-	before := tree(t, dir)
+	before := dir.Tree(t)
 	for _, name := range []string{"model/codes.npz", "model/out", "link"} {
-		_, err := export(t, dir, "--format", "csr", "--force", "-o", name)
-		wantUsageError(t, err, name+": is in the directory of a model")
-	}
-	if after := tree(t, dir); !maps.Equal(before, after) {
-		t.Errorf("changed files; there are %q", slices.Sorted(maps.Keys(after)))
+		checkRefused(t, dir, "export model --format csr --force -o "+name, []string{name + ": is in the directory of a model"}, before)
 	}
 }
 
@@ -281,9 +193,10 @@ func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // An export can be interrupted between any two writes.
 func TestExportInterrupted(t *testing.T) {
+	t.Parallel()
 	m := exportModel()
 	m.Codes.Words[0] = strings.Repeat("long", 100_000) // more than any buffer holds
-	t.Chdir(saveModel(t, m))
+	dir := clitest.Save(t, m)
 	ctx, cancel := context.WithCancel(context.Background())
 	writes := 0
 	stdout := writerFunc(func(p []byte) (int, error) {
@@ -292,33 +205,22 @@ func TestExportInterrupted(t *testing.T) {
 		return len(p), nil
 	})
 	var stderr bytes.Buffer
-	code := run(ctx, []string{"export", "model", "-f", "glove", "-o", "-"}, stdout, &stderr)
+	code := run(ctx, []string{"export", dir.Path("model"), "-f", "glove", "-o", "-"}, stdout, &stderr)
 	if code != exitInterrupted || writes != 1 {
 		t.Errorf("exit code %d after %d writes, %s", code, writes, &stderr)
 	}
 }
 
 func TestExportForce(t *testing.T) {
-	dir := saveModel(t, exportModel())
-	out := filepath.Join(dir, "out")
-	if err := os.WriteFile(out, []byte("old"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	_, err := export(t, dir, "--format", "glove", "-o", "out")
-	if _, ok := errors.AsType[*atomicfile.OutputError](err); !ok {
-		t.Errorf("error %v", err)
-	}
-	// A failure after the file was begun leaves the old one.
-	if _, err := export(t, dir, "--format", "glove", "-o", "out", "--force"); err == nil {
-		t.Error("a word with a space: no error")
-	}
-	if got, _ := os.ReadFile(out); string(got) != "old" {
-		t.Errorf("the old file holds %q", got)
-	}
-	if _, err := export(t, dir, "--format", "sparse", "-o", "out", "--force", "--escape"); err != nil {
-		t.Error(err)
-	}
-	if got, _ := os.ReadFile(out); string(got) != "New%20York 1:0.5\nRome 8:2\n" {
+	t.Parallel()
+	dir := clitest.Save(t, exportModel())
+	dir.Write(t, "out", []byte("old"))
+	before := dir.Tree(t)
+	checkRefused(t, dir, "export model --format glove -o out", []string{"out: already exists"}, before)
+	// A failure after the file was begun leaves the old one: there is a word with a space.
+	checkRefused(t, dir, "export model --format glove -o out --force", []string{`"New York"`}, before)
+	dir.MustRun(t, "export model --format sparse -o out --force --escape")
+	if got := string(dir.Read(t, "out")); got != "New%20York 1:0.5\nRome 8:2\n" {
 		t.Errorf("the file holds %q", got)
 	}
 }
@@ -326,12 +228,11 @@ func TestExportForce(t *testing.T) {
 // What is written for the Embedding Projector is read with its words as a list, and refused
 // without them: its first numbers are no words.
 func TestProjectorIsReadBack(t *testing.T) {
+	t.Parallel()
 	m := exportModel()
-	dir := saveModel(t, m)
-	if _, err := export(t, dir, "--format", "projector", "-o", "out.tsv"); err != nil {
-		t.Fatal(err)
-	}
-	got, _, err := vectors.Read(t.Context(), "out.tsv", vectors.ReadOptions{WordList: "out_metadata.tsv"})
+	dir := clitest.Save(t, m)
+	dir.MustRun(t, "export model --format projector -o out.tsv")
+	got, _, err := vectors.Read(t.Context(), dir.Path("out.tsv"), vectors.ReadOptions{WordList: dir.Path("out_metadata.tsv")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -349,7 +250,7 @@ func TestProjectorIsReadBack(t *testing.T) {
 		}
 	}
 	for _, line := range []string{"transform out.tsv --method thresh1 -o -", "train --recipe paper out.tsv -o new", "top out.tsv"} {
-		if code, _, stderr := command(line); code != exitUsage || !strings.Contains(stderr, "out.tsv: no line begins with a word") || !strings.Contains(stderr, "--words") {
+		if code, _, stderr := dir.Run(t, line); code != exitUsage || !strings.Contains(stderr, "out.tsv: no line begins with a word") || !strings.Contains(stderr, "--words") {
 			t.Errorf("%s: exit code %d, %s", line, code, stderr)
 		}
 	}
@@ -357,20 +258,19 @@ func TestProjectorIsReadBack(t *testing.T) {
 
 // Commands read tables as they read text.
 func TestCommandsReadTables(t *testing.T) {
+	t.Parallel()
 	tables, err := filepath.Abs("../../vectors/columnar/testdata")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Chdir(t.TempDir())
-	if err := os.WriteFile("lists.txt", []byte("a 1 2\nb 3 4\nc 5 6\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	dir := clitest.New(t)
+	dir.Write(t, "lists.txt", []byte("a 1 2\nb 3 4\nc 5 6\n"))
 	results := func(path string) string {
-		mustRun(t, "train --recipe paper "+path+" -o model -k 5 --epochs 2 --quiet --force")
-		mustRun(t, "encode model "+path+" -o encoded --quiet --force")
-		transformed, _ := mustRun(t, "transform "+path+" --method thresh2 -o -")
-		top, _ := mustRun(t, "top "+path)
-		return fmt.Sprint(transformed, top, *openModel(t, "model").Codes, *openModel(t, "encoded").Codes)
+		dir.MustRun(t, "train --recipe paper "+path+" -o model -k 5 --epochs 2 --quiet --force")
+		dir.MustRun(t, "encode model "+path+" -o encoded --quiet --force")
+		transformed, _ := dir.MustRun(t, "transform "+path+" --method thresh2 -o -")
+		top, _ := dir.MustRun(t, "top "+path)
+		return fmt.Sprint(transformed, top, *dir.Model(t, "model").Codes, *dir.Model(t, "encoded").Codes)
 	}
 	want := results("lists.txt")
 	for _, name := range []string{"lists.arrow", "stream.arrow", "lists.parquet"} {
@@ -378,7 +278,7 @@ func TestCommandsReadTables(t *testing.T) {
 			t.Errorf("%s: got\n%s, want\n%s", name, got, want)
 		}
 	}
-	if _, stderr := mustRun(t, "transform "+filepath.Join(tables, "bare.parquet")+" --method thresh1 -o -"); stderr != "warning: bare.parquet: no words: its rows are called by their numbers, from 0; train and encode take a list of words (--words), all commands a .npz with an array of words\n" {
+	if _, stderr := dir.MustRun(t, "transform "+filepath.Join(tables, "bare.parquet")+" --method thresh1 -o -"); stderr != "warning: bare.parquet: no words: its rows are called by their numbers, from 0; train and encode take a list of words (--words), all commands a .npz with an array of words\n" {
 		t.Errorf("standard error is %q", stderr)
 	}
 }

@@ -2,11 +2,9 @@ package cli
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"image/png"
-	"io"
 	"maps"
 	"math"
 	"os"
@@ -15,31 +13,34 @@ import (
 	"strings"
 	"testing"
 
+	"overcomplete/internal/cli/clitest"
 	"overcomplete/internal/experiment"
 	"overcomplete/interpret"
 )
 
 // frontierDir makes a directory with vectors, x.txt, others of the same words, ref.txt, and
 // the data of word similarity, which takes little time.
-func frontierDir(t *testing.T) {
+func frontierDir(t *testing.T) clitest.Dir {
 	t.Helper()
-	x := evalDir(t)
+	dir, x := evalDir(t)
 	for _, folder := range []string{"20news-bydate", "trec", "sst2", "np-bracketing"} {
-		if err := os.RemoveAll("data/" + folder); err != nil {
+		if err := os.RemoveAll(dir.Path("data/" + folder)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	reference := sampleVectors(x.Len(), 5)
+	reference := clitest.Vectors(x.Len(), 5)
 	reference.Words = x.Words
-	writeFile(t, "ref.txt", gloVeText(reference))
+	dir.Write(t, "ref.txt", clitest.Text(reference))
+	return dir
 }
 
 const frontierLine = "frontier x.txt --data data --reference ref.txt --seeds 2 --nonzeros 12,4 --lambda 0.1"
 
 // All numbers are those that train, eval and intrusion auto give for the same model.
 func TestFrontier(t *testing.T) {
-	frontierDir(t)
-	stdout, stderr := mustRun(t, frontierLine+" -o out --json")
+	t.Parallel()
+	dir := frontierDir(t)
+	stdout, stderr := dir.MustRun(t, frontierLine+" -o out --json")
 	var got struct {
 		AverageOver []string `json:"average_over"`
 		Dense       *experiment.Record
@@ -65,7 +66,7 @@ func TestFrontier(t *testing.T) {
 		if evaluated == "" {
 			return
 		}
-		stdout, _ := mustRun(t, "eval "+evaluated+" --data data --tasks WS-353,SimLex-999 --json")
+		stdout, _ := dir.MustRun(t, "eval "+evaluated+" --data data --tasks WS-353,SimLex-999 --json")
 		var want struct {
 			Rows []struct{ Tasks map[string]any }
 		}
@@ -79,7 +80,7 @@ func TestFrontier(t *testing.T) {
 		}
 	}
 	intrusion := func(model string) []autoSet {
-		stdout, _ := mustRun(t, "intrusion auto "+model+" --input x.txt --reference ref.txt --json")
+		stdout, _ := dir.MustRun(t, "intrusion auto "+model+" --input x.txt --reference ref.txt --json")
 		var r autoResult
 		if err := json.Unmarshal([]byte(stdout), &r); err != nil {
 			t.Fatal(err)
@@ -91,7 +92,7 @@ func TestFrontier(t *testing.T) {
 		name := fmt.Sprint("p", i)
 		if r.Control != "" {
 			if h.Seed == 1 { // all words are in the reference, so that the controls are those of a model as sparse
-				mustRun(t, fmt.Sprintf("train x.txt -o %s --quiet --sparsity %v", name, h.Sparsity))
+				dir.MustRun(t, fmt.Sprintf("train x.txt -o %s --quiet --sparsity %v", name, h.Sparsity))
 				for _, s := range intrusion(name) {
 					if s.Control == r.Control {
 						compare(name+" "+r.Control, r, s.Coherence, "")
@@ -110,8 +111,8 @@ func TestFrontier(t *testing.T) {
 		} else {
 			flags += fmt.Sprintf(" --lambda %v --init %s --center=%v", h.Lambda, h.Init, h.Center)
 		}
-		mustRun(t, flags)
-		m := openModel(t, name)
+		dir.MustRun(t, flags)
+		m := dir.Model(t, name)
 		if m.Info.Training != h {
 			t.Errorf("%s is of %+v, want %+v", name, m.Info.Training, h)
 		}
@@ -130,13 +131,13 @@ func TestFrontier(t *testing.T) {
 	}
 
 	// Nothing is done twice, and the table has means and standard deviations over seeds.
-	before := tree(t, "out")
-	text, stderr := mustRun(t, frontierLine+" -o out")
-	if strings.Contains(stderr, "making") || strings.Contains(stderr, "evaluating") || !maps.Equal(before, tree(t, "out")) {
+	before := clitest.Dir(dir.Path("out")).Tree(t)
+	text, stderr := dir.MustRun(t, frontierLine+" -o out")
+	if strings.Contains(stderr, "making") || strings.Contains(stderr, "evaluating") || !maps.Equal(before, clitest.Dir(dir.Path("out")).Tree(t)) {
 		t.Errorf("the same again:\n%s", stderr)
 	}
 	a, b := got.Points[0].Scores["WS-353"].Score, got.Points[12].Scores["WS-353"].Score
-	fields := strings.Split(strings.Split(string(readFile(t, "out/frontier.md")), "\n")[9], " | ")
+	fields := strings.Split(strings.Split(string(dir.Read(t, "out/frontier.md")), "\n")[9], " | ")
 	want := fmt.Sprintf("%.1f ±%.1f", (a+b)/2, math.Abs(a-b)/math.Sqrt2)
 	if len(fields) < 6 || fields[0] != "| A, best" || fields[2] != "2" || fields[5] != want {
 		t.Errorf("the first row of the table is %q, want WS-353 of %s", fields, want)
@@ -144,14 +145,14 @@ func TestFrontier(t *testing.T) {
 	if !strings.Contains(text, "\nword rows ") || !strings.HasSuffix(text, "\nfigure: out/frontier.png\n") {
 		t.Errorf("it prints\n%s", text)
 	}
-	if rows := strings.Count(string(readFile(t, "out/frontier.tsv")), "\n"); rows != 1+1+24 {
+	if rows := strings.Count(string(dir.Read(t, "out/frontier.tsv")), "\n"); rows != 1+1+24 {
 		t.Errorf("%d rows", rows)
 	}
-	if _, err := png.Decode(bytes.NewReader(readFile(t, "out/frontier.png"))); err != nil {
+	if _, err := png.Decode(bytes.NewReader(dir.Read(t, "out/frontier.png"))); err != nil {
 		t.Error(err)
 	}
 	for _, part := range []string{"nonzeros a word", "word rows (control)", "reconstruction error", "guessing"} {
-		if !bytes.Contains(readFile(t, "out/frontier.svg"), []byte(part)) {
+		if !bytes.Contains(dir.Read(t, "out/frontier.svg"), []byte(part)) {
 			t.Errorf("the figure has no %q", part)
 		}
 	}
@@ -160,45 +161,44 @@ func TestFrontier(t *testing.T) {
 // However often it is interrupted, it ends with the files of a run that was not, and has
 // drawn what there was before.
 func TestFrontierResumes(t *testing.T) {
-	frontierDir(t)
-	_, stderr := mustRun(t, frontierLine+" -o whole")
+	t.Parallel()
+	dir := frontierDir(t)
+	_, stderr := dir.MustRun(t, frontierLine+" -o whole")
 	lines := strings.Count(stderr, "\n")
-	want := timelessTree(t, "whole")
+	want := timelessTree(t, dir, "whole")
 	interruptions := 0
 	for after := 4; ; after += lines/4 + 1 { // further each time, so that it ends even if nothing were kept
-		ctx, cancel := context.WithCancel(t.Context())
-		stderr := &interruptAt{lines: after, cancel: cancel}
-		code := run(ctx, strings.Fields(frontierLine+" -o parts"), io.Discard, stderr)
-		cancel()
+		code, _, stderr := clitest.Output(t, interruptedAt(dir.Command(strings.Fields(frontierLine+" -o parts")...), after, "\n"))
 		if code == 0 {
 			break
 		}
-		if want := "overcomplete: interrupted; the same command goes on with what is finished in parts\n"; code != exitInterrupted || !strings.HasSuffix(stderr.String(), want) {
+		if want := "overcomplete: interrupted; the same command goes on with what is finished in parts\n"; code != exitInterrupted || !strings.HasSuffix(stderr, want) {
 			t.Fatalf("exit code %d\n%s", code, stderr)
 		}
 		if interruptions++; interruptions > 1 {
-			rows := strings.Count(string(readFile(t, "parts/frontier.tsv")), "\n")
+			rows := strings.Count(string(dir.Read(t, "parts/frontier.tsv")), "\n")
 			if rows < 3 || rows > 1+1+24 {
 				t.Errorf("%d rows after %d interruptions", rows, interruptions)
 			}
 		}
 	}
-	if got := timelessTree(t, "parts"); interruptions < 2 || !maps.Equal(got, want) {
+	if got := timelessTree(t, dir, "parts"); interruptions < 2 || !maps.Equal(got, want) {
 		t.Errorf("after %d interruptions there are\n%q\nwant\n%q", interruptions, slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
 	}
 }
 
 func TestFrontierRefuses(t *testing.T) {
-	frontierDir(t)
+	t.Parallel()
+	dir := frontierDir(t)
 	const short = " --seeds 1 --nonzeros 4 --lambda 0.1 --quiet"
-	mustRun(t, "frontier x.txt --data data --reference ref.txt -o done"+short)
-	mustRun(t, "tune x.txt -o tuned --sparsity 0.6 --quiet")
-	writeFile(t, "other.txt", bytes.ToUpper(readFile(t, "ref.txt")))
-	writeFile(t, "strange.txt", []byte("nobody 1 2\nnowhere 2 1\n"))
-	writeFile(t, "same.txt", []byte("aa 1 2\nab 1 2\n"))
+	dir.MustRun(t, "frontier x.txt --data data --reference ref.txt -o done"+short)
+	dir.MustRun(t, "tune x.txt -o tuned --sparsity 0.6 --quiet")
+	dir.Write(t, "other.txt", bytes.ToUpper(dir.Read(t, "ref.txt")))
+	dir.Write(t, "strange.txt", []byte("nobody 1 2\nnowhere 2 1\n"))
+	dir.Write(t, "same.txt", []byte("aa 1 2\nab 1 2\n"))
 	record := "done/A-best-k60-n4-seed1.json"
-	whole := readFile(t, record)
-	before := tree(t, ".")
+	whole := dir.Read(t, record)
+	before := dir.Tree(t)
 	const line = "frontier x.txt --data data --reference ref.txt -o "
 	for _, tt := range []struct {
 		args string
@@ -222,14 +222,14 @@ func TestFrontierRefuses(t *testing.T) {
 		{"frontier same.txt --data data --reference ref.txt -o out", []string{"same.txt: ", "all vectors are the same"}},
 		{"frontier x.txt --data data --reference nowhere.txt -o out", []string{"nowhere.txt", "no such file"}},
 	} {
-		checkRefused(t, tt.args, tt.want, before)
+		checkRefused(t, dir, tt.args, tt.want, before)
 	}
 	for from, to := range map[string]string{`"sparsity": 0.9333333333333333`: `"sparsity": 0.9`, `"mean": 0.`: `"mean": 7.`, `"seed": 1`: `"seed": 2`} {
 		damaged := strings.ReplaceAll(string(whole), from, to)
 		if damaged == string(whole) {
 			t.Fatalf("no %s in\n%s", from, whole)
 		}
-		writeFile(t, record, []byte(damaged))
-		checkRefused(t, line+"done"+short, []string{record, "remove it"}, tree(t, "."))
+		dir.Write(t, record, []byte(damaged))
+		checkRefused(t, dir, line+"done"+short, []string{record, "remove it"}, dir.Tree(t))
 	}
 }

@@ -5,8 +5,10 @@ package cli
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"io"
 	"maps"
 	"math"
@@ -17,6 +19,7 @@ import (
 	"strings"
 	"testing"
 
+	"overcomplete/internal/cli/clitest"
 	"overcomplete/internal/npy"
 	"overcomplete/internal/safetensors"
 	"overcomplete/interpret/judge"
@@ -26,24 +29,24 @@ import (
 
 // fuzzed are the commands that read files of the program's own, and which files.
 var fuzzed = []struct{ args, files string }{
-	{"export model -f csr -o out", "model/"},
-	{"encode model in.txt -o out --quiet", "model/"},
-	{"export model.safetensors -f csr -o out", "model.safetensors"},
-	{"merge 1 2 -o out", "1/ 2/"},
-	{"train --recipe paper in.txt -o checkpoint --epochs 3 -k 4 --resume --quiet", "checkpoint/"},
-	{"intrusion score test.key.json answers.jsonl --json", "test.key.json answers.jsonl"},
-	{"intrusion judge test.json -o answers.jsonl --judge ann", "test.json answers.jsonl"},
-	{"top vectors.npz", "vectors.npz"},
-	{"top vectors.safetensors", "vectors.safetensors"},
+	{"export DIR/model -f csr -o DIR/out", "model/"},
+	{"encode DIR/model DIR/in.txt -o DIR/out --quiet", "model/"},
+	{"export DIR/model.safetensors -f csr -o DIR/out", "model.safetensors"},
+	{"merge DIR/1 DIR/2 -o DIR/out", "1/ 2/"},
+	{"train --recipe paper DIR/in.txt -o DIR/checkpoint --epochs 3 -k 4 --resume --quiet", "checkpoint/"},
+	{"intrusion score DIR/test.key.json DIR/answers.jsonl --json", "test.key.json answers.jsonl"},
+	{"intrusion judge DIR/test.json -o DIR/answers.jsonl --judge ann", "test.json answers.jsonl"},
+	{"top DIR/vectors.npz", "vectors.npz"},
+	{"top DIR/vectors.safetensors", "vectors.safetensors"},
 }
 
 // Files whose parts are changed where bytes that are changed by chance do not reach, for
 // checksums and lengths fit again: each is refused in one line and nothing is changed, or
 // what comes of it is valid. A checkpoint that goes on comes to what it would have.
 func FuzzFiles(f *testing.F) {
-	dir, d := sampleDir(f)
-	fuzzDir(f, d)
-	before := tree(f, ".")
+	dir, d := clitest.Sample(f)
+	fuzzDir(f, dir, d)
+	before := dir.Tree(f)
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range 400 {
 		program := []byte{byte(i)}
@@ -52,10 +55,14 @@ func FuzzFiles(f *testing.F) {
 		}
 		f.Add(program)
 	}
-	mustRun(f, fuzzed[4].args)
-	want := learned(f, "checkpoint")
+	run := func(line string) (code int, stdout, stderr string) {
+		return inProcess(context.Background(), strings.Fields(strings.ReplaceAll(line, "DIR", string(dir)))...)
+	}
+	if code, _, stderr := run(fuzzed[4].args); code != 0 {
+		f.Fatal(stderr)
+	}
+	want := dir.Learned(f, "checkpoint")
 	f.Fuzz(func(t *testing.T, program []byte) {
-		t.Chdir(dir)
 		p := &ops{program}
 		c := fuzzed[p.n(len(fuzzed))]
 		changed := maps.Clone(before)
@@ -66,13 +73,13 @@ func FuzzFiles(f *testing.F) {
 			path := files[p.n(len(files))]
 			changed[path] = string(p.change(filepath.Ext(path), []byte(changed[path])))
 		}
-		restore(t, changed)
+		dir.Restore(t, changed)
 
 		var was, is runtime.MemStats
 		runtime.ReadMemStats(&was)
-		code, stdout, stderr := command(c.args)
+		code, stdout, stderr := run(c.args)
 		runtime.ReadMemStats(&is)
-		after := tree(t, ".")
+		after := dir.Tree(t)
 		complaint := ""
 		for line := range strings.Lines(stderr) {
 			if strings.HasPrefix(line, "overcomplete: ") {
@@ -86,24 +93,24 @@ func FuzzFiles(f *testing.F) {
 		switch {
 		case code == exitUsage:
 			if strings.Count(complaint, "\n") != 1 || len(complaint) > 2000 || stdout != "" || !maps.Equal(changed, after) {
-				t.Errorf("%s: %q, %d bytes on standard output, changed: %v", c.args, stderr, len(stdout), differences(changed, after))
+				t.Errorf("%s: %q, %d bytes on standard output, changed: %v", c.args, stderr, len(stdout), changed.Differences(after))
 			}
 		case code != 0 || complaint != "":
 			t.Errorf("%s: exit code %d, %q", c.args, code, stderr)
 		case strings.HasPrefix(c.args, "train"):
-			if learned(t, "checkpoint") != want {
+			if dir.Learned(t, "checkpoint") != want {
 				t.Errorf("%s: has come to something else", c.args)
 			}
 		case strings.HasPrefix(c.args, "encode"), strings.HasPrefix(c.args, "merge"):
-			if _, err := model.Open("out"); err != nil {
+			if _, err := model.Open(dir.Path("out")); err != nil {
 				t.Error(err)
 			}
 		}
 	})
 }
 
-// fuzzDir makes the files in the current directory.
-func fuzzDir(f *testing.F, d *vectors.Dense) {
+// fuzzDir makes the files.
+func fuzzDir(f *testing.F, dir clitest.Dir, d *vectors.Dense) {
 	for _, line := range []string{
 		"train --recipe paper in.txt -o model --epochs 1 -k 4 --center --quiet",
 		"export model -f safetensors -o model.safetensors",
@@ -111,22 +118,26 @@ func fuzzDir(f *testing.F, d *vectors.Dense) {
 		"encode model in.txt -o 2 --shard 2/2 --quiet",
 		"intrusion make X=in.txt -n 3 -o test.json",
 	} {
-		mustRun(f, line)
+		dir.MustRun(f, line)
 	}
-	writeFile(f, "vectors.npz", archiveOf([]file{
-		{"vectors.npy", npyOf("<f4", "(60, 8)", floatBytes(d.Data))},
-		{"words.npy", npyOf("|S6", "(60,)", []byte(strings.Join(padded(d.Words, 6), "")))},
-	}))
+	var numbers, words bytes.Buffer
+	if err := errors.Join(npy.Write(&numbers, []int{60, 8}, d.Data), npy.WriteHeader(&words, npy.Header{Type: "|S6", Shape: []int{60}})); err != nil {
+		f.Fatal(err)
+	}
+	for _, w := range d.Words {
+		words.WriteString(w + strings.Repeat("\x00", 6-len(w)))
+	}
+	dir.Write(f, "vectors.npz", archiveOf([]file{{"vectors.npy", numbers.Bytes()}, {"words.npy", words.Bytes()}}))
 	var tensors bytes.Buffer
 	if err := safetensors.Write(&tensors, nil, []safetensors.Tensor{safetensors.New("vectors", []int{60, 8}, d.Data), safetensors.Lines("words", d.Words)}); err != nil {
 		f.Fatal(err)
 	}
-	writeFile(f, "vectors.safetensors", tensors.Bytes())
-	test, err := judge.ReadTest("test.json")
+	dir.Write(f, "vectors.safetensors", tensors.Bytes())
+	test, err := judge.ReadTest(dir.Path("test.json"))
 	if err != nil {
 		f.Fatal(err)
 	}
-	answers, _, err := judge.OpenAnswers("answers.jsonl", test)
+	answers, _, err := judge.OpenAnswers(dir.Path("answers.jsonl"), test)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -136,7 +147,7 @@ func fuzzDir(f *testing.F, d *vectors.Dense) {
 		}
 	}
 	answers.Close()
-	if code, stderr := interruptedRun("train --recipe paper in.txt -o checkpoint --epochs 3 -k 4 --checkpoint 1h", 2); code != exitInterrupted {
+	if code, stderr := interruptedRun(f, dir, "train --recipe paper in.txt -o checkpoint --epochs 3 -k 4 --checkpoint 1h", 2); code != exitInterrupted {
 		f.Fatal(stderr)
 	}
 }
@@ -375,19 +386,4 @@ func (p *ops) changeTensors(content []byte) []byte {
 		header = p.changeJSON(header)
 	}
 	return slices.Concat(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header, data)
-}
-
-func floatBytes(x []float32) (b []byte) {
-	for _, v := range x {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-	}
-	return b
-}
-
-// padded returns words with zeros up to a length.
-func padded(words []string, length int) (p []string) {
-	for _, w := range words {
-		p = append(p, w+strings.Repeat("\x00", length-len(w)))
-	}
-	return p
 }

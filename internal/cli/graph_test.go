@@ -3,15 +3,19 @@ package cli
 import (
 	"strings"
 	"testing"
+
+	"overcomplete/internal/cli/clitest"
 )
 
 func TestGraph(t *testing.T) {
-	stdout, stderr := mustRun(t, "graph --method B --loss huber --huber-delta 0.3")
+	t.Parallel()
+	dir := clitest.New(t)
+	stdout, stderr := dir.MustRun(t, "graph --method B --loss huber --huber-delta 0.3")
 	for _, step := range steps {
 		if !strings.Contains(stdout, step.name) {
 			t.Errorf("no %s in\n%s", step.name, stdout)
 		}
-		dot, _ := mustRun(t, "graph --dot "+step.name)
+		dot, _ := dir.MustRun(t, "graph --dot "+step.name)
 		if !strings.HasPrefix(dot, "digraph ") || !strings.HasSuffix(strings.TrimSpace(dot), "}") {
 			t.Errorf("--dot %s prints\n%s", step.name, dot)
 		}
@@ -19,7 +23,7 @@ func TestGraph(t *testing.T) {
 	if n := strings.Count(stdout, "nodes, fused into\n"); n != 5 || stderr != "" {
 		t.Errorf("%d programs, want 5; standard error %q", n, stderr)
 	}
-	if other, _ := mustRun(t, "graph"); other == stdout {
+	if other, _ := dir.MustRun(t, "graph"); other == stdout {
 		t.Error("the programs of method A and of method B with another loss are the same")
 	}
 }

@@ -4,10 +4,8 @@ package cli
 
 import (
 	"bytes"
-	"context"
 	"encoding/xml"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"overcomplete/internal/cli/clitest"
 	"overcomplete/vectors"
 )
 
@@ -31,15 +30,16 @@ var evilWords = []string{"\x1b]0;title\a", "\u009b2J", "\u202etxt.exe", "\ufffe"
 // them to standard output or standard error, and no line of their own. Every command is
 // run, for good and for bad.
 func TestHostileNames(t *testing.T) {
-	evalDir(t)
-	d := sampleVectors(60, 8)
+	t.Parallel()
+	dir, _ := evalDir(t)
+	d := clitest.Vectors(60, 8)
 	copy(d.Words, evilWords)
 	text := evil + ".txt"
-	writeFile(t, text, gloVeText(d))
-	writeFile(t, evil+".broken", []byte("a 1 2\n\x1b[2J 1 x\n"))
-	writeFile(t, evil+".pairs", []byte("\x1b[2J "+evilWords[1]+" 1\nword20 word21 3\nword22 word23 2\nword20 word23 2\n"))
-	writeFile(t, evil+".nonsense", []byte("\x1b[2J\x9b 1\n"))
-	writeFile(t, evil+".labels", []byte(strings.Repeat("\x1b[2J\tword20 word21\n\u009b\tword22\n", 10)))
+	dir.Write(t, text, clitest.Text(d))
+	dir.Write(t, evil+".broken", []byte("a 1 2\n\x1b[2J 1 x\n"))
+	dir.Write(t, evil+".pairs", []byte("\x1b[2J "+evilWords[1]+" 1\nword20 word21 3\nword22 word23 2\nword20 word23 2\n"))
+	dir.Write(t, evil+".nonsense", []byte("\x1b[2J\x9b 1\n"))
+	dir.Write(t, evil+".labels", []byte(strings.Repeat("\x1b[2J\tword20 word21\n\u009b\tword22\n", 10)))
 	model := evil + ".model"
 	pairs := []string{"--wordsim", evil + ".pairs"}
 
@@ -150,38 +150,24 @@ func TestHostileNames(t *testing.T) {
 		{2, []string{"help", evil}},
 		{2, []string{evil}},
 	} {
-		var stdout, stderr bytes.Buffer
 		root := newRoot()
 		if cmd, _, err := root.Find(tt.args); err == nil {
 			covered[cmd.CommandPath()] = true
 		}
-		in, err := os.Open(os.DevNull) // no answers of who judges
-		if err != nil {
-			t.Fatal(err)
-		}
-		if tt.args[0] == "intrusion" && tt.args[1] == "judge" {
-			in = answersFile(t)
-		}
-		stdin := os.Stdin
-		os.Stdin = in
-		code := run(context.Background(), tt.args, &stdout, &stderr)
-		os.Stdin = stdin
-		in.Close()
+		cmd := dir.Command(tt.args...)
+		cmd.Stdin = strings.NewReader(strings.Repeat("1\n", 10)) // who judges answers each question by the first word
+		code, stdout, stderr := clitest.Output(t, cmd)
 		if code != tt.code {
-			t.Errorf("%q: exit code %d, want %d: %q", tt.args, code, tt.code, stderr.String())
+			t.Errorf("%q: exit code %d, want %d: %q", tt.args, code, tt.code, stderr)
 		}
-		for _, printed := range []string{stdout.String(), stderr.String()} {
+		for _, printed := range []string{stdout, stderr} {
 			checkPlain(t, tt.args, printed)
 		}
 	}
 	checkCovered(t, covered)
 
 	// The picture is XML, and shows the words as text.
-	picture, err := os.ReadFile(evil + ".svg")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for d := xml.NewDecoder(bytes.NewReader(picture)); ; {
+	for d := xml.NewDecoder(bytes.NewReader(dir.Read(t, evil+".svg"))); ; {
 		token, err := d.Token()
 		if err == io.EOF {
 			break
@@ -193,7 +179,7 @@ func TestHostileNames(t *testing.T) {
 		}
 	}
 	// A table keeps its rows and columns.
-	_, stdout, _ := commandArgs(append([]string{"eval", model, "--markdown"}, pairs...)...)
+	_, stdout, _ := clitest.Output(t, dir.Command(append([]string{"eval", model, "--markdown"}, pairs...)...))
 	rows := 0
 	for line := range strings.Lines(stdout) {
 		if strings.HasPrefix(line, "|") {
@@ -207,7 +193,7 @@ func TestHostileNames(t *testing.T) {
 		t.Errorf("%d rows in\n%s", rows, stdout)
 	}
 	// What was exported has the words as they are.
-	back, _, err := vectors.Read(t.Context(), evil+".out", vectors.ReadOptions{})
+	back, _, err := vectors.Read(t.Context(), dir.Path(evil+".out"), vectors.ReadOptions{})
 	if err != nil || !slices.Equal(back.Words, d.Words) {
 		t.Errorf("read back %q, %v", back.Words, err)
 	}
@@ -226,26 +212,6 @@ func checkCovered(t *testing.T, covered map[string]bool) {
 		}
 	}
 	visit(newRoot())
-}
-
-func commandArgs(args ...string) (code int, stdout, stderr string) {
-	var out, err bytes.Buffer
-	code = run(context.Background(), args, &out, &err)
-	return code, out.String(), err.String()
-}
-
-// answersFile answers each question by the first word.
-func answersFile(t *testing.T) *os.File {
-	t.Helper()
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.WriteString(strings.Repeat("1\n", 10)); err != nil {
-		t.Fatal(err)
-	}
-	w.Close()
-	return r
 }
 
 // checkPlain checks that what a command printed is text, and no line of it made by a

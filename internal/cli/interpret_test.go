@@ -11,7 +11,6 @@ import (
 	"image/png"
 	"io"
 	"io/fs"
-	"maps"
 	"math"
 	"net/http"
 	"net/url"
@@ -27,11 +26,10 @@ import (
 	"overcomplete/cpu"
 	"overcomplete/encode"
 	"overcomplete/encode/encodetest"
-	"overcomplete/internal/realdata"
+	"overcomplete/internal/cli/clitest"
 	"overcomplete/interpret"
 	"overcomplete/interpret/judge"
 	"overcomplete/model"
-	"overcomplete/train"
 	"overcomplete/vectors"
 )
 
@@ -40,49 +38,32 @@ import (
 //	read  1 0 0      month 0 3 0
 //	write 2 0 .5     week  0 2 0
 //	close 3 0 0      day   0 1 1
-func readable() *model.Model {
-	m := &model.Model{
-		Info: model.Info{
-			Format:   model.FormatVersion,
-			Input:    model.Input{Name: "in.txt", Words: 6, Dim: 2},
-			Training: train.Paper(),
-		},
-		Codes: &vectors.Sparse{
-			Words: []string{"read", "write", "close", "month", "week", "day"},
-			CSR: vectors.CSR{Rows: 6, Cols: 3, Ptr: []int64{0, 1, 3, 4, 5, 6, 8},
-				Index: []int32{0, 0, 2, 0, 1, 1, 1, 2}, Value: []float32{1, 2, .5, 3, 3, 2, 1, 1}},
-		},
-		Dictionary: model.Dictionary{Dim: 2, Atoms: make([]float32, 6)},
-	}
-	m.Info.Training.Method, m.Info.Training.Atoms = "B", 3
-	return m
-}
+func readable() *model.Model { return clitest.NewModel(readableWords, readableCodes) }
 
-func checkOutput(t *testing.T, line, want string) {
-	t.Helper()
-	if stdout, _ := mustRun(t, line); stdout != want {
-		t.Errorf("%s prints\n%swant\n%s", line, stdout, want)
-	}
-}
+var (
+	readableWords = []string{"read", "write", "close", "month", "week", "day"}
+	readableCodes = [][]float32{{1, 0, 0}, {2, 0, .5}, {3, 0, 0}, {0, 3, 0}, {0, 2, 0}, {0, 1, 1}}
+)
 
 func TestTopAndExplain(t *testing.T) {
-	t.Chdir(saveModel(t, readable()))
-	writeFile(t, "dense.txt", []byte("read 1 -1\nwrite 2 -.5\nclose -3 .5\n"))
-	checkOutput(t, "top model --words 2 --dimensions 2", `dimension  variance  label               words
+	t.Parallel()
+	dir := clitest.Save(t, readable())
+	dir.Write(t, "dense.txt", []byte("read 1 -1\nwrite 2 -.5\nclose -3 .5\n"))
+	checkOutput(t, dir, "top model --words 2 --dimensions 2", `dimension  variance  label               words
         0  1.33e+00  close, write, read  close write
         1  1.33e+00  month, week, day    month week
 `)
-	checkOutput(t, "top model 2", `dimension  variance  label       words
+	checkTable(t, dir, "top model 2", `dimension  variance  label       words
         2  1.46e-01  day, write  day write
 `)
-	checkOutput(t, "top dense.txt 1", `dimension  variance  label  words
+	checkTable(t, dir, "top dense.txt 1", `dimension  variance  label  words
         1  3.89e-01  close  close
 `)
-	writeFile(t, "negative.txt", []byte("read 1 -1\nwrite 2 -.5\nclose 3 0\n"))
-	checkOutput(t, "top negative.txt 1", `dimension  variance  label        words
+	dir.Write(t, "negative.txt", []byte("read 1 -1\nwrite 2 -.5\nclose 3 0\n"))
+	checkTable(t, dir, "top negative.txt 1", `dimension  variance  label        words
         1  1.67e-01  read, write  − read write
 `)
-	checkOutput(t, "top model 2 --json", `[
+	checkOutput(t, dir, "top model 2 --json", `[
   {
     "dimension": 2,
     "label": "day, write",
@@ -100,7 +81,7 @@ func TestTopAndExplain(t *testing.T) {
   }
 ]
 `)
-	checkOutput(t, "explain model WRITE -n 2 --neighbours 0", `write: 2 of 3 dimensions
+	checkOutput(t, dir, "explain model WRITE -n 2 --neighbours 0", `write: 2 of 3 dimensions
 dimension   weight  label               words
         0        2  close, write, read  close write
         2      0.5  day, write          day write
@@ -110,12 +91,10 @@ dimension   weight  label               words
 // Matched intruders count before quarters, quarters before the variance, and dimensions
 // without a score are left out.
 func TestTopByCoherence(t *testing.T) {
-	m := readable()
-	m.Codes.Cols, m.Info.Training.Atoms, m.Dictionary.Atoms = 5, 5, make([]float32, 10)
-	m.Codes.Ptr = []int64{0, 2, 5, 7, 10, 12, 16}
-	m.Codes.Index = []int32{0, 3, 0, 2, 4, 0, 3, 1, 3, 4, 1, 3, 1, 2, 3, 4}
-	m.Codes.Value = []float32{1, 1, 2, .5, 1, 3, 1, 3, 1, 2, 2, 1, 1, 1, 2, 3}
-	t.Chdir(saveModel(t, m))
+	t.Parallel()
+	dir := clitest.Save(t, clitest.NewModel(readableWords, [][]float32{
+		{1, 0, 0, 1, 0}, {2, 0, .5, 0, 1}, {3, 0, 0, 1, 0}, {0, 3, 0, 1, 2}, {0, 2, 0, 1, 0}, {0, 1, 1, 2, 3},
+	}))
 	c := &interpret.Coherence{
 		Words: 6, Dimensions: 4, Quarters: make([]interpret.Estimate, 4), Quartered: 2,
 		Scores: []interpret.Score{
@@ -125,16 +104,16 @@ func TestTopByCoherence(t *testing.T) {
 			{Dimension: 4, Any: .1, Matched: .9},
 		},
 	}
-	if err := c.Save(t.Context(), "model/coherence.json"); err != nil {
+	if err := c.Save(t.Context(), dir.Path("model/coherence.json")); err != nil {
 		t.Fatal(err)
 	}
-	checkOutput(t, "top model --sort coherence -n 2", `dimension  variance  top   q1   q2   q3   q4  label               words
+	checkOutput(t, dir, "top model --sort coherence -n 2", `dimension  variance  top   q1   q2   q3   q4  label               words
         2  1.46e-01  100   20   80    0    0  day, write          day write
         3  3.33e-01  100   20    0   40   60  day, read, week     day read
         0  1.33e+00   90                      close, write, read  close write
         4  1.33e+00   90                      day, month, write   day month
 `)
-	checkOutput(t, "top model --sort coherence -n 1 --dimensions 1 --json", `[
+	checkOutput(t, dir, "top model --sort coherence -n 1 --dimensions 1 --json", `[
   {
     "dimension": 2,
     "label": "day, write",
@@ -160,33 +139,32 @@ func TestTopByCoherence(t *testing.T) {
 ]
 `)
 	// Without, all is as if there were no scores.
-	checkOutput(t, "top model --dimensions 1 -n 2 --sort variance", `dimension  variance  label               words
+	checkTable(t, dir, "top model --dimensions 1 -n 2 --sort variance", `dimension  variance  label               words
         0  1.33e+00  close, write, read  close write
 `)
-	m.Dictionary.Atoms, m.Info.Training.Atoms, m.Codes.Cols = m.Dictionary.Atoms[:6], 3, 3
-	m.Codes.CSR = readable().Codes.CSR
-	if err := m.Save("smaller", false); err != nil {
+	if err := readable().Save(dir.Path("smaller"), false); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Save(t.Context(), "smaller/coherence.json"); err != nil {
+	if err := c.Save(t.Context(), dir.Path("smaller/coherence.json")); err != nil {
 		t.Fatal(err)
 	}
-	checkRefused(t, "top smaller --sort coherence", []string{"smaller/coherence.json: ", "dimension 3", "less than 3"}, tree(t, "."))
+	checkRefused(t, dir, "top smaller --sort coherence", []string{"smaller/coherence.json: ", "dimension 3", "less than 3"}, dir.Tree(t))
 }
 
 // Words are shown so that they can be told apart, and never as commands to the
 // terminal.
 func TestOddWords(t *testing.T) {
+	t.Parallel()
 	const persian = "می\u200cخواهم" // a joiner is a part of such words
 	m := readable()
 	m.Codes.Words = []string{"New York", "\x1b[2Jread", " ", `"`, persian, "ça,va"}
 	m.Codes.Value[5] = 1e-5
-	t.Chdir(saveModel(t, m))
-	checkOutput(t, "top model 0 1", `dimension  variance  label                     words
+	dir := clitest.Save(t, m)
+	checkTable(t, dir, "top model 0 1", `dimension  variance  label                     words
         0  1.33e+00   , \x1b[2Jread, New York  " " "\x1b[2Jread" "New York"
         1  1.22e+00  ", ça,va, `+persian+`        "\"" ça,va `+persian+`
 `)
-	checkOutput(t, "explain model ça,va "+persian+" --words 1 --neighbours 2", `ça,va: 2 of 3 dimensions
+	checkTable(t, dir, "explain model ça,va "+persian+" --words 1 --neighbours 2", `ça,va: 2 of 3 dimensions
 nearest: " 0.71, `+persian+` 0.71
 dimension   weight  label               words
         1        1  ", ça,va, `+persian+`  "\""
@@ -197,32 +175,33 @@ nearest: " 1.00, ça,va 0.71
 dimension   weight  label               words
         1    1e-05  ", ça,va, `+persian+`  "\""
 `)
-	checkOutput(t, "clusters model", `dimension  size  label                     words
+	checkTable(t, dir, "clusters model", `dimension  size  label                     words
         0     3   , \x1b[2Jread, New York  "New York" "\x1b[2Jread" " "
         1     3  ", ça,va, `+persian+`        "\"" `+persian+` ça,va
         2     2  ça,va, \x1b[2Jread        "\x1b[2Jread" ça,va
 `)
 	// A word with a comma is a group, as it stands.
-	checkOutput(t, "heatmap model ça,va \x1b[2Jread,\" -o map.svg", `dimensions in common, of 3
+	checkTable(t, dir, "heatmap model ça,va \x1b[2Jread,\" -o map.svg", `dimensions in common, of 3
     2  ça,va (2)
     0  "\x1b[2Jread" (2), " (1)
     0  ça,va (2), "\x1b[2Jread" (2), " (1)
 `)
 	// In a group of others it is quoted.
-	checkOutput(t, "heatmap model \"ça,va\",\x1b[2Jread \"\"\"\","+persian+" -o quoted.svg", `dimensions in common, of 3
+	checkTable(t, dir, "heatmap model \"ça,va\",\x1b[2Jread \"\"\"\","+persian+" -o quoted.svg", `dimensions in common, of 3
     1  ça,va (2), "\x1b[2Jread" (2)
     1  " (1), `+persian+` (1)
     0  ça,va (2), "\x1b[2Jread" (2), " (1), `+persian+` (1)
 `)
-	if _, _, stderr := command("explain model [2Jread"); strings.Contains(stderr, "\x1b") || !strings.Contains(stderr, `the closest are "\x1b[2Jread"`) {
+	if _, _, stderr := dir.Run(t, "explain model [2Jread"); strings.Contains(stderr, "\x1b") || !strings.Contains(stderr, `the closest are "\x1b[2Jread"`) {
 		t.Errorf("%q", stderr)
 	}
 }
 
 func TestExplainDense(t *testing.T) {
-	t.Chdir(t.TempDir())
-	writeFile(t, "dense.txt", []byte("read 1 -1\nwrite 2 -.5\nclose -3 .5\n"))
-	checkOutput(t, "explain dense.txt write read --dimensions 1 --neighbours 1", `write: 2 of 2 dimensions
+	t.Parallel()
+	dir := clitest.New(t)
+	dir.Write(t, "dense.txt", []byte("read 1 -1\nwrite 2 -.5\nclose -3 .5\n"))
+	checkTable(t, dir, "explain dense.txt write read --dimensions 1 --neighbours 1", `write: 2 of 2 dimensions
 nearest: read 0.86
 dimension   weight  label        words
         0        2  write, read  write read
@@ -234,7 +213,7 @@ dimension   weight  label        words
         0        1  write, read  write read
 and 1 weaker ones
 `)
-	stdout, _ := mustRun(t, "explain dense.txt read --json --dimensions 0")
+	stdout, _ := dir.MustRun(t, "explain dense.txt read --json --dimensions 0")
 	var got []explanation
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
 		t.Fatal(err)
@@ -246,9 +225,10 @@ and 1 weaker ones
 }
 
 func TestClusters(t *testing.T) {
-	t.Chdir(saveModel(t, readable()))
-	writeFile(t, "dense.txt", []byte("a 0 0\nb 9 9\nc 0 0\nd 0 0\n"))
-	checkOutput(t, "clusters model --clusters 3 -n 2 --input dense.txt", `dimension  size  label               words
+	t.Parallel()
+	dir := clitest.Save(t, readable())
+	dir.Write(t, "dense.txt", []byte("a 0 0\nb 9 9\nc 0 0\nd 0 0\n"))
+	checkOutput(t, dir, "clusters model --clusters 3 -n 2 --input dense.txt", `dimension  size  label               words
         0     3  close, write, read  read write
         1     3  month, week, day    month week
         2     2  day, write          write day
@@ -257,70 +237,73 @@ func TestClusters(t *testing.T) {
         1     1  b
 `)
 	var got clustering
-	writeFile(t, "many.txt", gloVeText(sampleVectors(300, 8)))
-	stdout, _ := mustRun(t, "clusters model --clusters 1000 --input many.txt --json")
+	dir.Write(t, "many.txt", clitest.Text(clitest.Vectors(300, 8)))
+	stdout, _ := dir.MustRun(t, "clusters model --clusters 1000 --input many.txt --json")
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil || len(got.KMeans) != 100 {
 		t.Errorf("%d clusters of 300 words, want 100, %v", len(got.KMeans), err)
 	}
 	got = clustering{}
-	stdout, _ = mustRun(t, "clusters model --clusters 1 --json")
+	stdout, _ = dir.MustRun(t, "clusters model --clusters 1 --json")
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil || len(got.Dimensions) != 1 || got.KMeans != nil {
 		t.Errorf("%s: %v", stdout, err)
 	}
 }
 
 func TestHeatmap(t *testing.T) {
-	t.Chdir(saveModel(t, readable()))
-	checkOutput(t, "heatmap model read,write,close month,week,day -o map.PNG", `dimensions in common, of 3
+	t.Parallel()
+	dir := clitest.Save(t, readable())
+	checkOutput(t, dir, "heatmap model read,write,close month,week,day -o map.PNG", `dimensions in common, of 3
     1  read (1), write (2), close (1)
     1  month (1), week (1), day (2)
     0  read (1), write (2), close (1), month (1), week (1), day (2)
 `)
-	if _, err := png.Decode(bytes.NewReader(readFile(t, "map.PNG"))); err != nil {
+	if _, err := png.Decode(bytes.NewReader(dir.Read(t, "map.PNG"))); err != nil {
 		t.Error(err)
 	}
-	stdout, _ := mustRun(t, "heatmap model write,day -o map.svg --json")
+	stdout, _ := dir.MustRun(t, "heatmap model write,day -o map.svg --json")
 	want := overlaps{3, []overlap{{[]string{"write", "day"}, []int{2, 2}, 1}}}
 	var got overlaps
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%s: %v", stdout, err)
 	}
-	if svg := readFile(t, "map.svg"); !bytes.Contains(svg, []byte("<svg")) || !bytes.Contains(svg, []byte(">write<")) {
+	if svg := dir.Read(t, "map.svg"); !bytes.Contains(svg, []byte("<svg")) || !bytes.Contains(svg, []byte(">write<")) {
 		t.Errorf("%.500s", svg)
 	}
 }
 
 func TestSkipBad(t *testing.T) {
-	t.Chdir(t.TempDir())
-	writeFile(t, "bad.txt", []byte("read 1 -1\nbad 1 x\nwrite 2 -.5\nclose -3 .5\n"))
-	const want = "dimension  variance  label  words\n        1  3.89e-01  close  close\n"
-	if stdout, stderr := mustRun(t, "top bad.txt 1 --skip-bad"); stdout != want || !strings.Contains(stderr, "warning: bad.txt: ") {
+	t.Parallel()
+	dir := clitest.New(t)
+	dir.Write(t, "bad.txt", []byte("read 1 -1\nbad 1 x\nwrite 2 -.5\nclose -3 .5\n"))
+	want := [][]string{{"dimension", "variance", "label", "words"}, {"1", "3.89e-01", "close", "close"}}
+	if stdout, stderr := dir.MustRun(t, "top bad.txt 1 --skip-bad"); !reflect.DeepEqual(rows(stdout), want) || !strings.Contains(stderr, "warning: bad.txt: ") {
 		t.Errorf("%s%s", stdout, stderr)
 	}
 }
 
 // A test is made, judged by two and scored; the sample is made of two conditions.
 func TestIntrusion(t *testing.T) {
-	sampleDir(t)
-	mustRun(t, "train --recipe paper in.txt -o model --epochs 5 --quiet")
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "train --recipe paper in.txt -o model --epochs 5 --quiet")
 	make := "intrusion make X=in.txt A=model A=model -n 3 -o test.json"
-	mustRun(t, make)
-	test, key := readFile(t, "test.json"), readFile(t, "test.key.json")
-	mustRun(t, make+" --force --seed 1")
-	if !bytes.Equal(readFile(t, "test.json"), test) || !bytes.Equal(readFile(t, "test.key.json"), key) {
+	dir.MustRun(t, make)
+	test, key := dir.Read(t, "test.json"), dir.Read(t, "test.key.json")
+	dir.MustRun(t, make+" --force --seed 1")
+	if !bytes.Equal(dir.Read(t, "test.json"), test) || !bytes.Equal(dir.Read(t, "test.key.json"), key) {
 		t.Error("the same seed made another test")
 	}
-	mustRun(t, make+" --force --seed 2")
-	if bytes.Equal(readFile(t, "test.json"), test) {
+	dir.MustRun(t, make+" --force --seed 2")
+	if bytes.Equal(dir.Read(t, "test.json"), test) {
 		t.Error("another seed made the same test")
 	}
-	k, err := judge.ReadKey("test.key.json")
+	k, err := judge.ReadKey(dir.Path("test.key.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	// Three dimensions of the highest variance of each, and the conditions mixed:
 	// two of 84 orders have all questions of X at one end, that of this seed does not.
-	x := sampleVectors(60, 8)
+	x := clitest.Vectors(60, 8)
 	variance := func(k int) float64 {
 		sum, squares := 0.0, 0.0
 		for i := range x.Len() {
@@ -354,21 +337,19 @@ func TestIntrusion(t *testing.T) {
 	}
 
 	answer := func(judge string, lines ...string) string {
-		cmd := newIntrusionJudge()
-		var stderr bytes.Buffer
-		cmd.SetIn(strings.NewReader(strings.Join(lines, "\n")))
-		cmd.SetErr(&stderr)
-		cmd.SetArgs([]string{"test.json", "-o", "answers.jsonl", "--judge", judge})
-		if err := cmd.Execute(); err != nil {
-			t.Fatal(err)
+		cmd := dir.Command("intrusion", "judge", "test.json", "-o", "answers.jsonl", "--judge", judge)
+		cmd.Stdin = strings.NewReader(strings.Join(lines, "\n"))
+		code, _, stderr := clitest.Output(t, cmd)
+		if code != 0 {
+			t.Fatalf("exit code %d, %s", code, stderr)
 		}
-		return stderr.String()
+		return stderr
 	}
-	checkOutput(t, "intrusion score test.key.json "+os.DevNull, `condition  questions    mean  shared  agreement  kappa
+	checkTable(t, dir, "intrusion score test.key.json "+os.DevNull, `condition  questions    mean  shared  agreement  kappa
 A                  6       –       0          –      –
 X                  3       –       0          –      –
 `)
-	if stdout, _ := mustRun(t, "intrusion score test.key.json --json "+os.DevNull); strings.Count(stdout, `"judges": []`) != 2 {
+	if stdout, _ := dir.MustRun(t, "intrusion score test.key.json --json "+os.DevNull); strings.Count(stdout, `"judges": []`) != 2 {
 		t.Errorf("without judges:\n%s", stdout)
 	}
 	right := func(from, to int) (lines []string) {
@@ -390,15 +371,15 @@ X                  3       –       0          –      –
 	if out := answer("ann", right(4, 9)...); !strings.HasSuffix(out, "All 9 questions are answered. Thank you, ann.\n") || strings.Contains(out, "\n4 of 9\n") {
 		t.Errorf("ann is told when she comes back\n%s", out)
 	}
-	checkOutput(t, "intrusion score test.key.json answers.jsonl", `condition  questions     ann     ben    mean  shared  agreement  kappa
+	checkOutput(t, dir, "intrusion score test.key.json answers.jsonl", `condition  questions     ann     ben    mean  shared  agreement  kappa
 A                  6   100.0   100.0   100.0       6      100.0      –
 X                  3   100.0   100.0   100.0       3      100.0      –
 `)
 	// A file that is given twice, and one that was cut short.
-	all := readFile(t, "answers.jsonl")
-	writeFile(t, "cut.jsonl", all[:len(all)-20])
-	stdout, stderr := mustRun(t, "intrusion score test.key.json cut.jsonl answers.jsonl --json")
-	if again, _ := mustRun(t, "intrusion score test.key.json answers.jsonl --json"); again != stdout ||
+	all := dir.Read(t, "answers.jsonl")
+	dir.Write(t, "cut.jsonl", all[:len(all)-20])
+	stdout, stderr := dir.MustRun(t, "intrusion score test.key.json cut.jsonl answers.jsonl --json")
+	if again, _ := dir.MustRun(t, "intrusion score test.key.json answers.jsonl --json"); again != stdout ||
 		!strings.Contains(stderr, "warning: 17 answers do not count, such as \"ann\"'s to question 1,") || !strings.Contains(stderr, "warning: cut.jsonl: the last line was cut short") {
 		t.Errorf("%s\nnot\n%s\n%s", stdout, again, stderr)
 	}
@@ -410,44 +391,39 @@ X                  3   100.0   100.0   100.0       3      100.0      –
 
 // A judge who interrupts is told how to go on; input that can't be read is no end.
 func TestIntrusionJudgeEnds(t *testing.T) {
-	sampleDir(t)
-	mustRun(t, "intrusion make X=in.txt -n 2 -o test.json")
-	judgeWith := func(in io.Reader, interrupt bool) error {
-		cmd := newIntrusionJudge()
-		cmd.SetIn(in)
-		cmd.SilenceUsage, cmd.SilenceErrors = true, true
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		cmd.SetErr(writerFunc(func(p []byte) (int, error) {
-			if string(p) == "> " && interrupt {
-				cancel()
-			}
-			return len(p), nil
-		}))
-		cmd.SetArgs([]string{"test.json", "-o", "answers.jsonl", "--judge", "ann"})
-		return cmd.ExecuteContext(ctx)
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "intrusion make X=in.txt -n 2 -o test.json")
+	cmd := interruptedAt(dir.Command("intrusion", "judge", "test.json", "-o", "answers.jsonl", "--judge", "ann"), 1, "> ")
+	silent, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
 	}
-	silent, writer := io.Pipe()
+	defer silent.Close()
 	defer writer.Close()
-	err := judgeWith(silent, true)
-	if want := "interrupted; 0 of 2 questions are answered; the same command goes on"; !errors.Is(err, context.Canceled) || err.Error() != want {
-		t.Errorf("%v, want %s", err, want)
+	cmd.Stdin = silent
+	code, _, stderr := clitest.Output(t, cmd)
+	if want := "overcomplete: interrupted; 0 of 2 questions are answered; the same command goes on\n"; code != exitInterrupted || !strings.HasSuffix(stderr, want) {
+		t.Errorf("exit code %d, %q, want %q", code, stderr, want)
 	}
-	if err := judgeWith(strings.NewReader(strings.Repeat("1", 1<<17)), false); !errors.Is(err, bufio.ErrTooLong) {
-		t.Errorf("an endless line: %v", err)
+	cmd = dir.Command("intrusion", "judge", "test.json", "-o", "answers.jsonl", "--judge", "ann")
+	cmd.Stdin = strings.NewReader(strings.Repeat("1", 1<<17))
+	if code, _, stderr := clitest.Output(t, cmd); code != exitFailed || !strings.HasSuffix(stderr, bufio.ErrTooLong.Error()+"\n") {
+		t.Errorf("an endless line: exit code %d, %q", code, stderr)
 	}
 }
 
 // The page is there until the program is interrupted; answers are in the file.
 func TestIntrusionJudgeWeb(t *testing.T) {
-	sampleDir(t)
-	mustRun(t, "intrusion make X=in.txt -n 2 -o test.json")
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "intrusion make X=in.txt -n 2 -o test.json")
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	stderr, out := io.Pipe()
 	done := make(chan int)
 	go func() {
-		done <- run(ctx, strings.Fields("intrusion judge test.json -o answers.jsonl --web"), io.Discard, out)
+		done <- run(ctx, []string{"intrusion", "judge", dir.Path("test.json"), "-o", dir.Path("answers.jsonl"), "--web"}, io.Discard, out)
 		out.Close()
 	}()
 	said := make([]byte, 200)
@@ -460,7 +436,7 @@ func TestIntrusionJudgeWeb(t *testing.T) {
 	if address == "" {
 		t.Fatalf("no address in %q", said[:n])
 	}
-	test, err := judge.ReadTest("test.json")
+	test, err := judge.ReadTest(dir.Path("test.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -478,7 +454,7 @@ func TestIntrusionJudgeWeb(t *testing.T) {
 	if code := <-done; code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	answers, _, err := judge.ReadAnswers("answers.jsonl", test)
+	answers, _, err := judge.ReadAnswers(dir.Path("answers.jsonl"), test)
 	if want := []judge.Answer{{Test: test.ID, Judge: "ann", Number: 1, Word: test.Questions[0].Words[2]}}; err != nil || !reflect.DeepEqual(answers, want) {
 		t.Errorf("%v, %v", answers, err)
 	}
@@ -487,6 +463,7 @@ func TestIntrusionJudgeWeb(t *testing.T) {
 // Only words that all sets have count, each once: "B" is b in the reference, "A"
 // is not, because a is a word of the model itself.
 func TestSharedWords(t *testing.T) {
+	t.Parallel()
 	dense := func(words ...string) *vectors.Dense {
 		d := &vectors.Dense{Words: words, Dim: 1}
 		for i := range words {
@@ -518,8 +495,9 @@ func TestSharedWords(t *testing.T) {
 // The codes of controls are those of the definition, on the scale of the input: with
 // atoms of norm ρ = √(mean ‖y‖²) and λ = 0.04ρ², in float64.
 func TestControls(t *testing.T) {
+	t.Parallel()
 	const dim, atoms, most = 8, 30, 4
-	x := sampleVectors(40, dim)
+	x := clitest.Vectors(40, dim)
 	for i := range x.Data {
 		x.Data[i] = 100 * (x.Data[i] + 7)
 	}
@@ -537,7 +515,7 @@ func TestControls(t *testing.T) {
 	}
 	scale := math.Sqrt(squares)
 	// Twenty words of which two have the mean vector, which is no atom.
-	few := sampleVectors(20, dim)
+	few := clitest.Vectors(20, dim)
 	few.Data = append(few.Data[:9*dim], make([]float32, 11*dim)...)
 	for i := range 9 {
 		for j, v := range few.Row(i) {
@@ -615,11 +593,12 @@ func TestControls(t *testing.T) {
 // The figures are those of the definitions, of a model of each method: of its
 // codes, of controls from the same input, and of the input.
 func TestIntrusionAuto(t *testing.T) {
-	sampleDir(t)
-	x, reference := sampleVectors(60, 8), sampleVectors(60, 5)
-	writeFile(t, "reference.txt", gloVeText(reference))
-	mustRun(t, "train --recipe paper in.txt -o a --epochs 5 --quiet --center")
-	mustRun(t, "train --recipe paper in.txt -o b --epochs 5 --quiet --center --method B")
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	x, reference := clitest.Vectors(60, 8), clitest.Vectors(60, 5)
+	dir.Write(t, "reference.txt", clitest.Text(reference))
+	dir.MustRun(t, "train --recipe paper in.txt -o a --epochs 5 --quiet --center")
+	dir.MustRun(t, "train --recipe paper in.txt -o b --epochs 5 --quiet --center --method B")
 	var seed uint64
 	var want []autoSet
 	var scores map[string]*interpret.Coherence // of the models, with those of their dimensions
@@ -645,8 +624,8 @@ func TestIntrusionAuto(t *testing.T) {
 	}
 
 	line := "intrusion auto a b --input in.txt --reference reference.txt"
-	before := tree(t, ".")
-	text, stderr := mustRun(t, line)
+	before := dir.Tree(t)
+	text, stderr := dir.MustRun(t, line)
 	for _, want := range []string{"over 60 words", "\na  ", "\n  random directions  ", "\n  random dictionary  ", "\n  word rows  ", "\nin.txt ", "\nguessing "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -658,8 +637,8 @@ func TestIntrusionAuto(t *testing.T) {
 	for _, seed = range []uint64{2, 1} {
 		want, scores = nil, map[string]*interpret.Coherence{}
 		for _, name := range []string{"a", "b"} {
-			m := openModel(t, name)
-			codes, centred := m.Codes, sampleVectors(60, 8)
+			m := dir.Model(t, name)
+			codes, centred := m.Codes, clitest.Vectors(60, 8)
 			m.Dictionary.Center(centred.Data, centred.Data)
 			add(name, "", codes, nil)
 			random, err := interpret.RandomProjection(t.Context(), centred, &codes.CSR, name == "b", seed)
@@ -687,74 +666,56 @@ func TestIntrusionAuto(t *testing.T) {
 				}
 			}
 		}
-		stdout, _ := mustRun(t, fmt.Sprint(line, " --json --seed ", seed))
+		stdout, _ := dir.MustRun(t, fmt.Sprint(line, " --json --seed ", seed))
 		var r autoResult
 		if err := json.Unmarshal([]byte(stdout), &r); err != nil || !reflect.DeepEqual(r.Sets, want) {
 			t.Errorf("%s\nwant %+v, %v", stdout, want, err)
 		}
 	}
-	if !maps.Equal(tree(t, "."), before) {
-		t.Error("files have changed without --save")
-	}
-	mustRun(t, line+" --save --seed 2")
-	mustRun(t, line+" --save")
+	dir.Unchanged(t, before) // without --save
+	dir.MustRun(t, line+" --save --seed 2")
+	dir.MustRun(t, line+" --save")
 	for _, name := range []string{"a", "b"} {
-		if got, err := interpret.ReadCoherence(name+"/coherence.json", 80); err != nil || !reflect.DeepEqual(got, scores[name]) {
+		if got, err := interpret.ReadCoherence(dir.Path(name+"/coherence.json"), 80); err != nil || !reflect.DeepEqual(got, scores[name]) {
 			t.Errorf("%s: saved %+v, %v, want %+v", name, got, err, scores[name])
 		}
 	}
-	writeFile(t, "copy.txt", append(gloVeText(x), gloVeText(&vectors.Dense{Words: []string{"more"}, Dim: 8, Data: make([]float32, 8)})...))
-	if _, stderr := mustRun(t, "intrusion auto a --input copy.txt --reference reference.txt"); !strings.Contains(stderr, "warning: a was trained on another file, in.txt, than copy.txt") {
+	dir.Write(t, "copy.txt", append(clitest.Text(x), clitest.Text(&vectors.Dense{Words: []string{"more"}, Dim: 8, Data: make([]float32, 8)})...))
+	if _, stderr := dir.MustRun(t, "intrusion auto a --input copy.txt --reference reference.txt"); !strings.Contains(stderr, "warning: a was trained on another file, in.txt, than copy.txt") {
 		t.Errorf("says %s", stderr)
 	}
 	// A model that is replaced takes its scores along.
-	mustRun(t, "train --recipe paper in.txt -o a --epochs 5 --quiet --force")
-	if _, err := os.Stat("a/coherence.json"); !errors.Is(err, fs.ErrNotExist) {
+	dir.MustRun(t, "train --recipe paper in.txt -o a --epochs 5 --quiet --force")
+	if _, err := os.Stat(dir.Path("a/coherence.json")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the new model has the old one's scores: %v", err)
 	}
 }
 
-// Method B's dimensions are more coherent than random directions, in the eyes of
-// vectors learned from other text.
-func TestIntrusionAutoRealData(t *testing.T) {
-	x, glove := realdata.Path(t, "vectors/googlenews.300d.8000.txt.gz"), realdata.Path(t, "vectors/glove.6B.50d.9163.txt.gz")
-	t.Chdir(t.TempDir())
-	mustRun(t, "train --recipe paper "+x+" -o model --method B --max-words 4000 -k 1500 --quiet")
-	stdout, _ := mustRun(t, "intrusion auto model --input "+x+" --reference "+glove+" --json")
-	var r autoResult
-	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
-		t.Fatal(err)
-	}
-	model, random := r.Sets[0], r.Sets[1]
-	if model.Words < 3000 || random.Any.Low <= .2 || model.Any.Low <= random.Any.High || model.Matched.Low <= random.Matched.High {
-		t.Errorf("%+v", r)
-	}
-}
-
 func TestInterpretRefuses(t *testing.T) {
-	t.Chdir(saveModel(t, readable()))
+	t.Parallel()
+	dir := clitest.Save(t, readable())
 	m := readable()
 	m.Info.Training.Method = "A"
-	if err := m.Save("signed", false); err != nil {
+	if err := m.Save(dir.Path("signed"), false); err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, "in.txt", gloVeText(sampleVectors(60, 8)))
-	writeFile(t, "bad.txt", []byte("a 1 2\nb 1 x\n"))
+	dir.Write(t, "in.txt", clitest.Text(clitest.Vectors(60, 8)))
+	dir.Write(t, "bad.txt", []byte("a 1 2\nb 1 x\n"))
 	same := []byte("read 1 2\nwrite 3 4\n")
-	writeFile(t, "same.txt", same)
+	dir.Write(t, "same.txt", same)
 	var packed bytes.Buffer
 	g := gzip.NewWriter(&packed)
 	g.Write(same)
 	g.Close()
-	writeFile(t, "same.txt.gz", packed.Bytes())
-	writeFile(t, "other.txt", []byte("zzz 1 2\nyyy 1 3\n"))
-	writeFile(t, "equal.txt", []byte("read 1 2\nwrite 1 2\n"))
-	mustRun(t, "export model --format safetensors -o model.safetensors")
-	mustRun(t, "intrusion make X=in.txt -n 2 -o test.json")
-	if err := os.Mkdir("empty", 0o777); err != nil {
+	dir.Write(t, "same.txt.gz", packed.Bytes())
+	dir.Write(t, "other.txt", []byte("zzz 1 2\nyyy 1 3\n"))
+	dir.Write(t, "equal.txt", []byte("read 1 2\nwrite 1 2\n"))
+	dir.MustRun(t, "export model --format safetensors -o model.safetensors")
+	dir.MustRun(t, "intrusion make X=in.txt -n 2 -o test.json")
+	if err := os.Mkdir(dir.Path("empty"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	before := tree(t, ".")
+	before := dir.Tree(t)
 	for _, tt := range []struct {
 		args string
 		want []string
@@ -818,6 +779,6 @@ func TestInterpretRefuses(t *testing.T) {
 		{"intrusion auto model --input equal.txt --reference same.txt", []string{"equal.txt: the words that all have, 2, have one vector"}},
 		{"intrusion auto model.safetensors --input same.txt --reference equal.txt --save", []string{"model.safetensors: scores", "directory of a model"}},
 	} {
-		checkRefused(t, tt.args, tt.want, before)
+		checkRefused(t, dir, tt.args, tt.want, before)
 	}
 }

@@ -3,10 +3,10 @@ package cli
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"overcomplete/internal/cli/clitest"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -14,16 +14,17 @@ import (
 // A table goes out, is edited as spreadsheets do, and comes back; then all commands call
 // dimensions so.
 func TestLabels(t *testing.T) {
-	t.Chdir(saveModel(t, readable()))
+	t.Parallel()
+	dir := clitest.Save(t, readable())
 	const before = "dimension\tlabel\tnote\twords\n0\t\t\tclose write read\n1\t\t\tmonth week day\n2\t\t\tday write\n"
-	checkOutput(t, "labels model", before)
-	writeFile(t, "labels.tsv", []byte("\ufeffdimension\twords\tnote\tlabel\r\n1\tmonth\t\"of \"\"time\"\"\"\tcalendar\r\n0\t\t\tfiles <&>\r\n"))
-	if _, stderr := mustRun(t, "labels model --import labels.tsv"); stderr != "2 labels\n" {
+	checkOutput(t, dir, "labels model", before)
+	dir.Write(t, "labels.tsv", []byte("\ufeffdimension\twords\tnote\tlabel\r\n1\tmonth\t\"of \"\"time\"\"\"\tcalendar\r\n0\t\t\tfiles <&>\r\n"))
+	if _, stderr := dir.MustRun(t, "labels model --import labels.tsv"); stderr != "2 labels\n" {
 		t.Errorf("%q", stderr)
 	}
 	const after = "dimension\tlabel\tnote\twords\n0\tfiles <&>\t\tclose\n1\tcalendar\t\"of \"\"time\"\"\"\tmonth\n2\t\t\tday\n"
-	checkOutput(t, "labels model -n 1", after)
-	checkOutput(t, "labels model --json", `[
+	checkOutput(t, dir, "labels model -n 1", after)
+	checkOutput(t, dir, "labels model --json", `[
   {
     "dimension": 0,
     "name": "files <&>"
@@ -35,36 +36,37 @@ func TestLabels(t *testing.T) {
   }
 ]
 `)
-	checkOutput(t, "top model 1 2 -n 2", `dimension  variance  label       words
+	checkTable(t, dir, "top model 1 2 -n 2", `dimension  variance  label       words
         1  1.33e+00  calendar    month week
         2  1.46e-01  day, write  day write
 `)
-	checkOutput(t, "explain model day -n 2 --neighbours 0", `day: 2 of 3 dimensions
+	checkTable(t, dir, "explain model day -n 2 --neighbours 0", `day: 2 of 3 dimensions
 dimension   weight  label       words
         1        1  calendar    month week
         2        1  day, write  day write
 `)
-	checkOutput(t, "clusters model -n 2", `dimension  size  label       words
+	checkTable(t, dir, "clusters model -n 2", `dimension  size  label       words
         0     3  files <&>   read write
         1     3  calendar    month week
         2     2  day, write  write day
 `)
 	// What was printed takes nothing away; an empty name and note do, of that dimension alone.
-	stdout, _ := mustRun(t, "labels model -n 1")
-	writeFile(t, "again.tsv", []byte(stdout))
-	mustRun(t, "labels model --import again.tsv")
-	checkOutput(t, "labels model -n 1", after)
-	writeFile(t, "less.tsv", []byte("dimension\tlabel\n0\t\n"))
-	mustRun(t, "labels model --import less.tsv")
-	checkOutput(t, "top model 0 1 -n 1", `dimension  variance  label               words
+	stdout, _ := dir.MustRun(t, "labels model -n 1")
+	dir.Write(t, "again.tsv", []byte(stdout))
+	dir.MustRun(t, "labels model --import again.tsv")
+	checkOutput(t, dir, "labels model -n 1", after)
+	dir.Write(t, "less.tsv", []byte("dimension\tlabel\n0\t\n"))
+	dir.MustRun(t, "labels model --import less.tsv")
+	checkTable(t, dir, "top model 0 1 -n 1", `dimension  variance  label               words
         0  1.33e+00  close, write, read  close
         1  1.33e+00  calendar            month
 `)
 }
 
 func TestLabelsImportRefuses(t *testing.T) {
-	t.Chdir(saveModel(t, readable()))
-	mustRun(t, "export model --format safetensors -o model.safetensors")
+	t.Parallel()
+	dir := clitest.Save(t, readable())
+	dir.MustRun(t, "export model --format safetensors -o model.safetensors")
 	for _, tt := range []struct{ model, table, want string }{
 		{"model", "", "the first line is not that of a table of labels"},
 		{"model", "dimension,label\n1,a\n", "the first line is not that of a table of labels"},
@@ -77,18 +79,18 @@ func TestLabelsImportRefuses(t *testing.T) {
 		{"model", "dimension\tlabel\n0\t\xff\n", "is not UTF-8"},
 		{"model.safetensors", "dimension\tlabel\n0\ta\n", "labels are kept in the directory of a model"},
 	} {
-		writeFile(t, "labels.tsv", []byte(tt.table))
-		code, stdout, stderr := command("labels " + tt.model + " --import labels.tsv")
+		dir.Write(t, "labels.tsv", []byte(tt.table))
+		code, stdout, stderr := dir.Run(t, "labels "+tt.model+" --import labels.tsv")
 		if want := strings.ReplaceAll(tt.want, `\\`, `\`); code != exitUsage || stdout != "" || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%q: exit code %d, %s, want %s", tt.table, code, stderr, want)
 		}
-		if _, err := os.Stat(filepath.Join("model", "labels.json")); err == nil {
+		if _, err := os.Stat(dir.Path("model/labels.json")); err == nil {
 			t.Fatalf("%q: wrote labels", tt.table)
 		}
 	}
-	writeFile(t, "model/labels.json", []byte(`[{"dimension": 3, "name": "a"}]`))
+	dir.Write(t, "model/labels.json", []byte(`[{"dimension": 3, "name": "a"}]`))
 	for _, line := range []string{"labels model", "top model", "explain model day", "clusters model"} {
-		if code, stdout, stderr := command(line); code != exitUsage || stdout != "" || !strings.Contains(stderr, "labels.json: no dimension 3") {
+		if code, stdout, stderr := dir.Run(t, line); code != exitUsage || stdout != "" || !strings.Contains(stderr, "labels.json: no dimension 3") {
 			t.Errorf("%s: exit code %d, %s", line, code, stderr)
 		}
 	}
@@ -97,14 +99,15 @@ func TestLabelsImportRefuses(t *testing.T) {
 // Encoded words are described by the words, labels and neighbours of the model that they
 // were encoded with.
 func TestExplainVocabulary(t *testing.T) {
+	t.Parallel()
 	m := readable()
 	m.Dictionary.Atoms = []float32{1, 0, 0, 1, .6, .8}
-	t.Chdir(saveModel(t, m))
-	writeFile(t, "labels.tsv", []byte("dimension\tlabel\n1\tcalendar\n"))
-	mustRun(t, "labels model --import labels.tsv")
-	writeFile(t, "new.txt", []byte("season 0 4\nclose 3 0\n"))
-	mustRun(t, "encode model new.txt -o enc --exact --lambda 0.01")
-	stdout, _ := mustRun(t, "explain enc season close --vocabulary model --dimensions 1 -n 2 --neighbours 2")
+	dir := clitest.Save(t, m)
+	dir.Write(t, "labels.tsv", []byte("dimension\tlabel\n1\tcalendar\n"))
+	dir.MustRun(t, "labels model --import labels.tsv")
+	dir.Write(t, "new.txt", []byte("season 0 4\nclose 3 0\n"))
+	dir.MustRun(t, "encode model new.txt -o enc --exact --lambda 0.01")
+	stdout, _ := dir.MustRun(t, "explain enc season close --vocabulary model --dimensions 1 -n 2 --neighbours 2")
 	for _, want := range []string{"nearest: month 1.00, week 1.00\n", "  calendar  month week\n", "nearest: read 1.00, close 1.00\n", "  close, write, read  close write\n"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("no %q in\n%s", want, stdout)
@@ -112,7 +115,7 @@ func TestExplainVocabulary(t *testing.T) {
 	}
 	other := readable()
 	other.Dictionary.Atoms = []float32{1, 0, 0, 1, .6, .9}
-	if err := other.Save("other", false); err != nil {
+	if err := other.Save(dir.Path("other"), false); err != nil {
 		t.Fatal(err)
 	}
 	for line, want := range map[string]string{
@@ -120,7 +123,7 @@ func TestExplainVocabulary(t *testing.T) {
 		"explain enc season --vocabulary nothing":   "nothing: no such file",
 		"explain new.txt season --vocabulary model": "new.txt: --vocabulary is for what encode wrote",
 	} {
-		if code, stdout, stderr := command(line); code != exitUsage || stdout != "" || !strings.Contains(stderr, want) {
+		if code, stdout, stderr := dir.Run(t, line); code != exitUsage || stdout != "" || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit code %d, %s", line, code, stderr)
 		}
 	}
@@ -129,26 +132,27 @@ func TestExplainVocabulary(t *testing.T) {
 // What shows dimensions says if they are not those of the trained model, and takes no labels
 // for them.
 func TestCheckpointsAreNotNamed(t *testing.T) {
-	sampleDir(t)
-	mustRun(t, "train --recipe paper in.txt -o model --method B --epochs 1")
-	if err := os.Mkdir("model/state", 0o777); err != nil {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "train --recipe paper in.txt -o model --method B --epochs 1")
+	if err := os.Mkdir(dir.Path("model/state"), 0o777); err != nil {
 		t.Fatal(err)
 	}
 	for _, line := range []string{"top model", "explain model word1", "nearest model word1", "compare model word1 word2", "clusters model",
 		"export model -f sparse -o -", "explore model --export page.html --words word1"} {
-		if code, _, stderr := command(line); code != 0 || stderr != "warning: model is a checkpoint: its training is not finished, and train --resume goes on with it\n" {
+		if code, _, stderr := dir.Run(t, line); code != 0 || stderr != "warning: model is a checkpoint: its training is not finished, and train --resume goes on with it\n" {
 			t.Errorf("%s: exit code %d, %q", line, code, stderr)
 		}
 	}
-	if _, stderr := mustRun(t, "encode model in.txt -o encoded --quiet"); !strings.Contains(stderr, "warning: model is a checkpoint: its dictionary is not what it will be\n") {
+	if _, stderr := dir.MustRun(t, "encode model in.txt -o encoded --quiet"); !strings.Contains(stderr, "warning: model is a checkpoint: its dictionary is not what it will be\n") {
 		t.Errorf("encode: %q", stderr)
 	}
 	var stderr bytes.Buffer
 	if warnUnfinished(&stderr, "learned", &model.Model{Codes: new(vectors.Sparse)}); stderr.String() != "warning: all codes of learned are zero: encode makes codes with its dictionary\n" {
 		t.Errorf("%q", &stderr)
 	}
-	writeFile(t, "labels.tsv", []byte("dimension\tlabel\n0\ta\n"))
-	if code, _, stderr := command("labels model --import labels.tsv"); code != exitUsage || !strings.Contains(stderr, "is a checkpoint, and its dimensions will not be those") {
+	dir.Write(t, "labels.tsv", []byte("dimension\tlabel\n0\ta\n"))
+	if code, _, stderr := dir.Run(t, "labels model --import labels.tsv"); code != exitUsage || !strings.Contains(stderr, "is a checkpoint, and its dimensions will not be those") {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}
 }

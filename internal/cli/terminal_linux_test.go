@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"unicode/utf8"
 	"unsafe"
 
+	"overcomplete/internal/cli/clitest"
 	"overcomplete/model"
 )
 
@@ -109,12 +109,14 @@ func draw(t *testing.T, width int, program func(tty *os.File)) *terminal {
 
 // The report follows on a clean line, even if the bar never got to its end.
 func TestProgressBarIsRemoved(t *testing.T) {
-	sampleDir(t)
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
 	s := draw(t, 80, func(tty *os.File) {
 		var stdout strings.Builder
-		code := run(context.Background(), strings.Fields("train --recipe paper in.txt -o model --stop authors --device cpu"), &stdout, tty)
-		if code != 0 || !strings.HasPrefix(stdout.String(), "model: ") {
-			t.Errorf("exit code %d, standard output %q", code, stdout.String())
+		cmd := dir.Command(strings.Fields("train --recipe paper in.txt -o model --stop authors --device cpu")...)
+		cmd.Stdout, cmd.Stderr = &stdout, tty
+		if err := cmd.Run(); err != nil || !strings.HasPrefix(stdout.String(), "model: ") {
+			t.Errorf("%v, standard output %q", err, stdout.String())
 		}
 	})
 	if len(s.lines) != 3 || !strings.HasPrefix(string(s.lines[1]), "training on the CPU") || s.lastLine() != "" || s.column != 0 {
@@ -127,6 +129,7 @@ func TestProgressBarIsRemoved(t *testing.T) {
 
 // The bar stays on its line, whatever there is to say.
 func TestProgressBarFits(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		width int
 		want  string

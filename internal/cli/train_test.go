@@ -2,106 +2,24 @@ package cli
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"math"
-	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"overcomplete/internal/cli/clitest"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
 )
-
-// sampleVectors returns random vectors with a mean other than zero, the same
-// ones at each call.
-func sampleVectors(words, dim int) *vectors.Dense {
-	d := &vectors.Dense{Dim: dim}
-	rng := rand.New(rand.NewPCG(1, 2))
-	for i := range words {
-		d.Words = append(d.Words, fmt.Sprintf("word%d", i))
-		for range dim {
-			d.Data = append(d.Data, float32(0.3+rng.NormFloat64()))
-		}
-	}
-	return d
-}
-
-// gloVeText writes numbers so that reading gives the same float32.
-func gloVeText(d *vectors.Dense) []byte {
-	var b bytes.Buffer
-	for i, w := range d.Words {
-		b.WriteString(w)
-		for _, x := range d.Row(i) {
-			b.WriteString(" " + strconv.FormatFloat(float64(x), 'g', -1, 32))
-		}
-		b.WriteByte('\n')
-	}
-	return b.Bytes()
-}
-
-// sampleDir makes a directory with the sample in in.txt the current one.
-func sampleDir(t testing.TB) (string, *vectors.Dense) {
-	t.Helper()
-	dir, d := t.TempDir(), sampleVectors(60, 8)
-	t.Chdir(dir)
-	writeFile(t, "in.txt", gloVeText(d))
-	return dir, d
-}
-
-func writeFile(t testing.TB, name string, data []byte) {
-	t.Helper()
-	if err := os.WriteFile(name, data, 0o666); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func readFile(t testing.TB, name string) []byte {
-	t.Helper()
-	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
-
-// command runs a command line, split at spaces.
-func command(line string) (code int, stdout, stderr string) {
-	var out, err bytes.Buffer
-	code = run(context.Background(), strings.Fields(line), &out, &err)
-	return code, out.String(), err.String()
-}
-
-// mustRun runs a command line that has to succeed.
-func mustRun(t testing.TB, line string) (stdout, stderr string) {
-	t.Helper()
-	code, stdout, stderr := command(line)
-	if code != 0 {
-		t.Fatalf("%s: exit code %d\n%s", line, code, stderr)
-	}
-	return stdout, stderr
-}
-
-func openModel(t testing.TB, dir string) *model.Model {
-	t.Helper()
-	m, err := model.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
 
 // hyper returns the defaults after changes.
 func hyper(change func(h *model.Hyperparameters)) model.Hyperparameters {
@@ -112,6 +30,7 @@ func hyper(change func(h *model.Hyperparameters)) model.Hyperparameters {
 }
 
 func TestTrain(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		flags string
 		words int
@@ -139,17 +58,17 @@ func TestTrain(t *testing.T) {
 		})},
 	} {
 		t.Run(tt.flags, func(t *testing.T) {
-			dir, d := sampleDir(t)
-			stdout, stderr := mustRun(t, "train --recipe paper in.txt -o model --json --progress "+tt.flags)
-			m := openModel(t, "model")
+			dir, d := clitest.Sample(t)
+			stdout, stderr := dir.MustRun(t, "train --recipe paper in.txt -o model --json --progress "+tt.flags)
+			m := dir.Model(t, "model")
 
-			if got := names(t, dir); !slices.Equal(got, []string{"in.txt", "model"}) {
+			if got := dir.Names(t); !slices.Equal(got, []string{"in.txt", "model"}) {
 				t.Errorf("left %q", got)
 			}
 			if m.Info.Training != tt.want {
 				t.Errorf("trained with\n%+v, want\n%+v", m.Info.Training, tt.want)
 			}
-			sum := sha256.Sum256(readFile(t, "in.txt"))
+			sum := sha256.Sum256(dir.Read(t, "in.txt"))
 			if want := (model.Input{Name: "in.txt", SHA256: hex.EncodeToString(sum[:]), Words: tt.words, Dim: 8}); m.Info.Input != want {
 				t.Errorf("input %+v, want %+v", m.Info.Input, want)
 			}
@@ -160,7 +79,7 @@ func TestTrain(t *testing.T) {
 			checkMean(t, d, m)
 			checkMetrics(t, d, m)
 			checkEpochs(t, m.Info)
-			checkJSON(t, stdout)
+			checkJSON(t, dir, stdout)
 			checkProgress(t, stderr, m.Info.Epochs)
 		})
 	}
@@ -279,13 +198,13 @@ func checkEpochs(t *testing.T, info model.Info) {
 }
 
 // checkJSON compares what was printed with the model's own record.
-func checkJSON(t *testing.T, stdout string) {
+func checkJSON(t *testing.T, dir clitest.Dir, stdout string) {
 	t.Helper()
 	var got, want map[string]any
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
 		t.Fatalf("%v in\n%s", err, stdout)
 	}
-	if err := json.Unmarshal(readFile(t, "model/model.json"), &want); err != nil {
+	if err := json.Unmarshal(dir.Read(t, "model/model.json"), &want); err != nil {
 		t.Fatal(err)
 	}
 	if got["model"] != "model" {
@@ -314,12 +233,13 @@ func checkProgress(t *testing.T, stderr string, epochs []model.Epoch) {
 }
 
 func TestTrainReport(t *testing.T) {
-	sampleDir(t)
-	stdout, stderr := mustRun(t, "train --recipe paper in.txt -o model --epochs 2 --quiet")
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	stdout, stderr := dir.MustRun(t, "train --recipe paper in.txt -o model --epochs 2 --quiet")
 	if stderr != "" {
 		t.Errorf("--quiet: standard error has %q", stderr)
 	}
-	last := openModel(t, "model").Info.Epochs[1]
+	last := dir.Model(t, "model").Info.Epochs[1]
 	for _, want := range []string{
 		"model: 60 words × 80 sparse dimensions after 2 epochs\n",
 		fmt.Sprintf(" %.4f\n", last.Error), fmt.Sprintf(" %.4f\n", last.Objective), fmt.Sprintf(" %.2f %% zeros", 100*last.Sparsity),
@@ -331,10 +251,11 @@ func TestTrainReport(t *testing.T) {
 }
 
 func TestTrainWarns(t *testing.T) {
-	_, d := sampleDir(t)
+	t.Parallel()
+	dir, d := clitest.Sample(t)
 	d.Words[3] = d.Words[2]
-	writeFile(t, "in.txt", gloVeText(d))
-	_, stderr := mustRun(t, "train --recipe paper in.txt -o model --epochs 1 --quiet -k 8")
+	dir.Write(t, "in.txt", clitest.Text(d))
+	_, stderr := dir.MustRun(t, "train --recipe paper in.txt -o model --epochs 1 --quiet -k 8")
 	want := "warning: in.txt: duplicate words, the first of each kept: 1 (\"word2\")\n" +
 		"warning: 8 sparse dimensions for 8 dense ones are not overcomplete\n"
 	if stderr != want {
@@ -342,17 +263,12 @@ func TestTrainWarns(t *testing.T) {
 	}
 }
 
-// learned returns what a training learned, as it is stored.
-func learned(t testing.TB, dir string) string {
-	t.Helper()
-	return string(readFile(t, dir+"/codes.npz")) + string(readFile(t, dir+"/dictionary.npy"))
-}
-
 // The result depends on the numbers and the seed, and on nothing else.
 func TestTrainIsDeterministic(t *testing.T) {
-	sampleDir(t)
-	text := gloVeText(sampleVectors(500, 8)) // enough to be shared among workers
-	writeFile(t, "in.txt", text)
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	text := clitest.Text(clitest.Vectors(500, 8)) // enough to be shared among workers
+	dir.Write(t, "in.txt", text)
 	var gz, zst bytes.Buffer
 	g := gzip.NewWriter(&gz)
 	g.Write(text)
@@ -363,18 +279,10 @@ func TestTrainIsDeterministic(t *testing.T) {
 	}
 	z.Write(text)
 	z.Close()
-	writeFile(t, "in.txt.gz", gz.Bytes())
-	writeFile(t, "in.txt.zst", zst.Bytes())
-	stdin, err := os.Open("in.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stdin.Close()
-	defer func(old *os.File) { os.Stdin = old }(os.Stdin)
-	os.Stdin = stdin
-
-	mustRun(t, "train --recipe paper in.txt -o first --epochs 3")
-	first := learned(t, "first")
+	dir.Write(t, "in.txt.gz", gz.Bytes())
+	dir.Write(t, "in.txt.zst", zst.Bytes())
+	dir.MustRun(t, "train --recipe paper in.txt -o first --epochs 3")
+	first := dir.Learned(t, "first")
 	for i, tt := range []struct {
 		args string
 		same bool
@@ -387,54 +295,60 @@ func TestTrainIsDeterministic(t *testing.T) {
 		{"-", true},
 		{"in.txt --seed 2", false},
 	} {
-		dir := fmt.Sprint(i)
-		mustRun(t, "train --recipe paper -o "+dir+" --epochs 3 "+tt.args)
-		if same := learned(t, dir) == first; same != tt.same {
+		name := fmt.Sprint(i)
+		cmd := dir.Command(strings.Fields("train --recipe paper -o " + name + " --epochs 3 " + tt.args)...)
+		cmd.Stdin = bytes.NewReader(text)
+		if code, _, stderr := clitest.Output(t, cmd); code != 0 {
+			t.Fatalf("%s: exit code %d, %s", tt.args, code, stderr)
+		}
+		if same := dir.Learned(t, name) == first; same != tt.same {
 			t.Errorf("%s: same result is %v, want %v", tt.args, same, tt.same)
 		}
 	}
-	if name := openModel(t, "5").Info.Input.Name; name != "stdin" {
+	if name := dir.Model(t, "5").Info.Input.Name; name != "stdin" {
 		t.Errorf("the name of standard input is %q", name)
 	}
 }
 
 func TestTrainForce(t *testing.T) {
-	dir, _ := sampleDir(t)
-	mustRun(t, "train --recipe paper in.txt -o model --epochs 1 --center")
-	mustRun(t, "train --recipe paper in.txt -o model --epochs 2 --force")
-	if m := openModel(t, "model"); len(m.Info.Epochs) != 2 {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "train --recipe paper in.txt -o model --epochs 1 --center")
+	dir.MustRun(t, "train --recipe paper in.txt -o model --epochs 2 --force")
+	if m := dir.Model(t, "model"); len(m.Info.Epochs) != 2 {
 		t.Errorf("the model has %d epochs, want 2", len(m.Info.Epochs))
 	}
-	if got := names(t, dir); !slices.Equal(got, []string{"in.txt", "model"}) {
+	if got := dir.Names(t); !slices.Equal(got, []string{"in.txt", "model"}) {
 		t.Errorf("left %q", got)
 	}
-	if got := names(t, filepath.Join(dir, "model")); slices.Contains(got, "mean.npy") {
+	if got := clitest.Dir(dir.Path("model")).Names(t); slices.Contains(got, "mean.npy") {
 		t.Errorf("parts of the old model are left: %q", got)
 	}
 }
 
 func TestTrainFloat16(t *testing.T) {
-	sampleDir(t)
-	mustRun(t, "train --recipe paper in.txt -o single --epochs 5")
-	mustRun(t, "train --recipe paper in.txt -o half --epochs 5 --state float16")
-	if learned(t, "half") == learned(t, "single") {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "train --recipe paper in.txt -o single --epochs 5")
+	dir.MustRun(t, "train --recipe paper in.txt -o half --epochs 5 --state float16")
+	if dir.Learned(t, "half") == dir.Learned(t, "single") {
 		t.Error("float16 sums changed nothing")
 	}
 	// Sums are rounded by 2⁻¹² at most, four times.
-	single, half := openModel(t, "single").Info.Epochs[4], openModel(t, "half").Info.Epochs[4]
+	single, half := dir.Model(t, "single").Info.Epochs[4], dir.Model(t, "half").Info.Epochs[4]
 	if math.Abs(half.Objective-single.Objective) > 1e-3*single.Objective {
 		t.Errorf("objective %v, with float32 sums %v", half.Objective, single.Objective)
 	}
 
 	// Gradients that float16 cannot hold end the training, whatever the method.
-	large := sampleVectors(60, 8)
+	large := clitest.Vectors(60, 8)
 	for i := range large.Data {
 		large.Data[i] *= 1e6
 	}
-	writeFile(t, "large.txt", gloVeText(large))
+	dir.Write(t, "large.txt", clitest.Text(large))
 	for _, method := range []string{"A", "B"} {
-		mustRun(t, "train --recipe paper large.txt -o float32 --quiet --force --method "+method)
-		code, _, stderr := command("train --recipe paper large.txt -o model --quiet --state float16 --method " + method)
+		dir.MustRun(t, "train --recipe paper large.txt -o float32 --quiet --force --method "+method)
+		code, _, stderr := dir.Run(t, "train --recipe paper large.txt -o model --quiet --state float16 --method "+method)
 		if code != exitFailed || !strings.Contains(stderr, "diverged") || !strings.Contains(stderr, "norm near 3") {
 			t.Errorf("method %s: exit code %d: %s", method, code, stderr)
 		}
@@ -443,12 +357,13 @@ func TestTrainFloat16(t *testing.T) {
 
 // A training that comes to nothing fails, and leaves nothing.
 func TestTrainNothingActive(t *testing.T) {
-	dir, _ := sampleDir(t)
-	code, stdout, stderr := command("train --recipe paper in.txt -o model --lambda 1000")
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	code, stdout, stderr := dir.Run(t, "train --recipe paper in.txt -o model --lambda 1000")
 	if code != exitFailed || stdout != "" || !strings.Contains(stderr, "overcomplete: all codes are zero: lower --lambda") {
 		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
 	}
-	if got := names(t, dir); !slices.Equal(got, []string{"in.txt"}) {
+	if got := dir.Names(t); !slices.Equal(got, []string{"in.txt"}) {
 		t.Errorf("left %q", got)
 	}
 }

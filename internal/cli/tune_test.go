@@ -2,36 +2,34 @@ package cli
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"image/png"
-	"io"
 	"maps"
 	"math"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"overcomplete/internal/cli/clitest"
 	"overcomplete/internal/experiment"
 )
 
 // timelessTree is tree without the seconds that trainings took.
-func timelessTree(t *testing.T, dir string) map[string]string {
-	all := make(map[string]string)
+func timelessTree(t *testing.T, dir clitest.Dir, name string) clitest.Tree {
+	all := clitest.Dir(dir.Path(name)).Tree(t)
 	seconds := regexp.MustCompile(`"seconds": [^\n]*`)
-	for path, content := range tree(t, dir) {
-		name, _ := filepath.Rel(dir, path)
-		all[name] = seconds.ReplaceAllString(content, "")
+	for path, content := range all {
+		all[path] = seconds.ReplaceAllString(content, "")
 	}
 	return all
 }
 
 func TestTune(t *testing.T) {
-	x := evalDir(t)
-	stdout, _ := mustRun(t, "tune x.txt --data data -o out --json")
+	t.Parallel()
+	dir, x := evalDir(t)
+	stdout, _ := dir.MustRun(t, "tune x.txt --data data -o out --json")
 	var got tuned
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
 		t.Fatal(err)
@@ -54,11 +52,11 @@ func TestTune(t *testing.T) {
 	if len(got.Tried) != 6 || enough < 2 || !got.Reached || got.Best.Training != best.Training {
 		t.Errorf("chose %+v of %d, want %+v", got.Best.Training, enough, best.Training)
 	}
-	m := openModel(t, got.Model)
+	m := dir.Model(t, got.Model)
 	if m.Info.Training != best.Training || best.Metrics.Sparsity != m.Info.Epochs[19].Sparsity {
 		t.Errorf("%s is of %+v", got.Model, m.Info.Training)
 	}
-	stdout, _ = mustRun(t, "eval "+got.Model+" --data data --tasks WS-353 --json")
+	stdout, _ = dir.MustRun(t, "eval "+got.Model+" --data data --tasks WS-353 --json")
 	var evaluated struct {
 		Rows []struct {
 			Tasks map[string]struct{ Score, Stderr float64 }
@@ -72,68 +70,71 @@ func TestTune(t *testing.T) {
 	}
 
 	// Nothing is done twice.
-	before := tree(t, "out")
-	text, stderr := mustRun(t, "tune x.txt --data data -o out")
-	if strings.Contains(stderr, "training") || strings.Contains(stderr, "evaluating") || !maps.Equal(before, tree(t, "out")) {
+	before := clitest.Dir(dir.Path("out")).Tree(t)
+	text, stderr := dir.MustRun(t, "tune x.txt --data data -o out")
+	if strings.Contains(stderr, "training") || strings.Contains(stderr, "evaluating") || !maps.Equal(before, clitest.Dir(dir.Path("out")).Tree(t)) {
 		t.Errorf("the same again:\n%s", stderr)
 	}
 	if strings.Count(text, "chosen") != 1 || !strings.HasSuffix(text, "model: "+got.Model+"\n") {
 		t.Errorf("it prints\n%s", text)
 	}
-	if _, err := png.Decode(bytes.NewReader(readFile(t, "out/tune.png"))); err != nil {
+	if _, err := png.Decode(bytes.NewReader(dir.Read(t, "out/tune.png"))); err != nil {
 		t.Error(err)
 	}
 
 	// The search goes on from what the grid has left.
-	stdout, stderr = mustRun(t, "tune x.txt -o out --sparsity 0.7 --json")
+	stdout, stderr = dir.MustRun(t, "tune x.txt -o out --sparsity 0.7 --json")
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
 		t.Fatal(err)
 	}
 	trained := strings.Count(stderr, "training A-k")
-	if s := openModel(t, got.Model).Info.Epochs[19].Sparsity; !got.Reached || math.Abs(s-0.7) > 0.005 || trained == 0 || len(got.Tried) != 3+trained || trained > 6 {
+	if s := dir.Model(t, got.Model).Info.Epochs[19].Sparsity; !got.Reached || math.Abs(s-0.7) > 0.005 || trained == 0 || len(got.Tried) != 3+trained || trained > 6 {
 		t.Errorf("%v zeros after %d trainings, %d tried\n%s", s, trained, len(got.Tried), stderr)
 	}
 }
 
 // Of method B, the binary vectors count.
 func TestTuneB(t *testing.T) {
-	evalDir(t)
-	stdout, _ := mustRun(t, "tune x.txt --data data -o out --method B --center --sparsity 0.9 -k 40 --json")
+	t.Parallel()
+	dir, _ := evalDir(t)
+	stdout, _ := dir.MustRun(t, "tune x.txt --data data -o out --method B --center --sparsity 0.9 -k 40 --json")
 	var got tuned
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
 		t.Fatal(err)
 	}
-	mustRun(t, "train --recipe paper x.txt -o b --method B --center -k 40 --quiet --lambda "+shortest(got.Best.Training.Lambda))
-	if learned(t, "b") != learned(t, got.Model) {
+	dir.MustRun(t, "train --recipe paper x.txt -o b --method B --center -k 40 --quiet --lambda "+shortest(got.Best.Training.Lambda))
+	if dir.Learned(t, "b") != dir.Learned(t, got.Model) {
 		t.Error("train --recipe paper learns another model")
 	}
-	stdout, _ = mustRun(t, "eval b:binary --data data --tasks WS-353 --json")
+	stdout, _ = dir.MustRun(t, "eval b:binary --data data --tasks WS-353 --json")
 	if want := shortest(got.Best.Scores["WS-353"].Score); !strings.Contains(stdout, `"score": `+want) {
 		t.Errorf("WS-353 is %v, not that of\n%s", want, stdout)
 	}
 }
 
 func TestTuneNotSparseEnough(t *testing.T) {
-	x := evalDir(t)
+	t.Parallel()
+	dir, x := evalDir(t)
 	for i := range x.Data { // RDA knows no scale: long vectors have codes that are hardly sparse
 		x.Data[i] *= 30
 	}
-	writeFile(t, "x.txt", gloVeText(x))
-	stdout, _ := mustRun(t, "tune x.txt --data data -o out --quiet")
+	dir.Write(t, "x.txt", clitest.Text(x))
+	stdout, _ := dir.MustRun(t, "tune x.txt --data data -o out --quiet")
 	if !strings.Contains(stdout, "no point has 90 % zeros; the sparsest is λ = ") {
 		t.Errorf("it prints\n%s", stdout)
 	}
 }
 
 func TestSweep(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("trains and evaluates many models")
 	}
-	x := evalDir(t)
-	if err := os.RemoveAll("data/20news-bydate"); err != nil {
+	dir, x := evalDir(t)
+	if err := os.RemoveAll(dir.Path("data/20news-bydate")); err != nil {
 		t.Fatal(err)
 	}
-	stdout, stderr := mustRun(t, "sweep x.txt --data data -o out --lambda 0.2 --json")
+	stdout, stderr := dir.MustRun(t, "sweep x.txt --data data -o out --lambda 0.2 --json")
 	for _, task := range []string{"Sports", "Comp", "Relig"} {
 		if !strings.Contains(stderr, "warning: left out: "+task) || strings.Contains(stdout, task) {
 			t.Errorf("%s is not left out", task)
@@ -153,8 +154,8 @@ func TestSweep(t *testing.T) {
 	if want := []string{"SimLex-999", "SST", "TREC", "NP"}; !slices.Equal(got.AverageOver, want) || len(got.Rows) != 8 {
 		t.Fatalf("averages over %v in %d rows", got.AverageOver, len(got.Rows))
 	}
-	mustRun(t, "train --recipe paper x.txt --lambda 0.2 --factor 3 -o m --quiet")
-	if learned(t, "m") != learned(t, "out/"+experiment.Name(openModel(t, "m").Info.Training)) {
+	dir.MustRun(t, "train --recipe paper x.txt --lambda 0.2 --factor 3 -o m --quiet")
+	if dir.Learned(t, "m") != dir.Learned(t, "out/"+experiment.Name(dir.Model(t, "m").Info.Training)) {
 		t.Error("train --recipe paper learns another model")
 	}
 	for i, r := range got.Rows {
@@ -173,57 +174,41 @@ func TestSweep(t *testing.T) {
 	if want := "15·L = 180 ("; !strings.HasPrefix(got.Rows[6].Name, want) || x.Dim != 12 {
 		t.Errorf("row 6 is %s, want %s…", got.Rows[6].Name, want)
 	}
-	if svg := string(readFile(t, "out/sweep.svg")); !strings.Contains(svg, ">15</text>") || !strings.Contains(svg, "average of 4 tasks") {
+	if svg := string(dir.Read(t, "out/sweep.svg")); !strings.Contains(svg, ">15</text>") || !strings.Contains(svg, "average of 4 tasks") {
 		t.Errorf("the figure has no ticks or label")
 	}
 }
 
-// interruptAt cancels when a number of lines has been written.
-type interruptAt struct {
-	bytes.Buffer
-	lines  int
-	cancel context.CancelFunc
-}
-
-func (w *interruptAt) Write(p []byte) (int, error) {
-	if w.lines -= bytes.Count(p, []byte("\n")); w.lines <= 0 {
-		w.cancel()
-	}
-	return w.Buffer.Write(p)
-}
-
 // However often paper is interrupted, it ends with the files of a run that was not.
 func TestPaperResumes(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("trains and evaluates many models")
 	}
-	x := evalDir(t)
+	dir, x := evalDir(t)
 	for _, folder := range []string{"20news-bydate", "trec", "sst2"} { // the rest is quicker
-		if err := os.RemoveAll("data/" + folder); err != nil {
+		if err := os.RemoveAll(dir.Path("data/" + folder)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	x.Dim, x.Data = 6, x.Data[:6*x.Len()]
-	writeFile(t, "small.txt", gloVeText(x))
+	dir.Write(t, "small.txt", clitest.Text(x))
 	const line = "paper x.txt small.txt --data data -o "
-	_, stderr := mustRun(t, line+"whole")
+	_, stderr := dir.MustRun(t, line+"whole")
 	lines := strings.Count(stderr, "\n")
-	want := timelessTree(t, "whole")
+	want := timelessTree(t, dir, "whole")
 	interruptions := 0
 	for after := 3; ; after += lines/9 + 1 { // further each time, so that it ends even if nothing were kept
-		ctx, cancel := context.WithCancel(t.Context())
-		stderr := &interruptAt{lines: after, cancel: cancel}
-		code := run(ctx, strings.Fields(line+"parts"), io.Discard, stderr)
-		cancel()
+		code, _, stderr := clitest.Output(t, interruptedAt(dir.Command(strings.Fields(line+"parts")...), after, "\n"))
 		if code == 0 {
 			break
 		}
-		if want := "overcomplete: interrupted; the same command goes on with what is finished in parts\n"; code != exitInterrupted || !strings.HasSuffix(stderr.String(), want) {
+		if want := "overcomplete: interrupted; the same command goes on with what is finished in parts\n"; code != exitInterrupted || !strings.HasSuffix(stderr, want) {
 			t.Fatalf("exit code %d\n%s", code, stderr)
 		}
 		interruptions++
 	}
-	got := timelessTree(t, "parts")
+	got := timelessTree(t, dir, "parts")
 	if interruptions < 2 || !maps.Equal(got, want) {
 		for _, path := range slices.Sorted(maps.Keys(want)) {
 			if got[path] != want[path] {
@@ -242,6 +227,7 @@ func TestPaperResumes(t *testing.T) {
 }
 
 func TestUpperFirst(t *testing.T) {
+	t.Parallel()
 	for given, want := range map[string]string{"no point": "No point", "λ = 1": "λ = 1"} {
 		if got := upperFirst(given); got != want {
 			t.Errorf("%q becomes %q, want %q", given, got, want)
@@ -250,14 +236,15 @@ func TestUpperFirst(t *testing.T) {
 }
 
 func TestPaperWithoutWordSimilarity(t *testing.T) {
-	evalDir(t)
+	t.Parallel()
+	dir, _ := evalDir(t)
 	for _, folder := range []string{"wordsim", "20news-bydate", "sst2", "trec"} {
-		if err := os.RemoveAll("data/" + folder); err != nil {
+		if err := os.RemoveAll(dir.Path("data/" + folder)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	stdout, _ := mustRun(t, "paper x.txt --data data -o out --quiet")
-	report := string(readFile(t, strings.TrimSpace(stdout)))
+	stdout, _ := dir.MustRun(t, "paper x.txt --data data -o out --quiet")
+	report := string(dir.Read(t, strings.TrimSpace(stdout)))
 	for _, part := range []string{"Not tuned: there are no data of WS-353", "- WS-353 (", "| x | 120 | 12 | 0.5 | 1e-05 | 120 |"} {
 		if !strings.Contains(report, part) {
 			t.Errorf("no %q in\n%s", part, report)
@@ -266,24 +253,19 @@ func TestPaperWithoutWordSimilarity(t *testing.T) {
 }
 
 func TestExperimentsRefuse(t *testing.T) {
-	x := evalDir(t)
-	mustRun(t, "tune x.txt -o done --sparsity 0.6 --quiet")
+	t.Parallel()
+	dir, x := evalDir(t)
+	dir.MustRun(t, "tune x.txt -o done --sparsity 0.6 --quiet")
 	x.Data[0]++
-	writeFile(t, "y.txt", gloVeText(x))
+	dir.Write(t, "y.txt", clitest.Text(x))
 	for i := range x.Words {
 		x.Words[i] += "?"
 	}
-	writeFile(t, "strange.txt", gloVeText(x))
-	writeFile(t, "nan.txt", []byte("a 1 2\nb 1 NaN\n"))
-	if err := os.MkdirAll("bad/wordsim", 0o777); err != nil {
-		t.Fatal(err)
-	}
-	writeFile(t, "bad/wordsim/EN-WS-353-ALL.txt", []byte("a b\n"))
-	if err := os.MkdirAll("sub", 0o777); err != nil {
-		t.Fatal(err)
-	}
-	writeFile(t, "sub/x.txt", []byte("a 1 2\n"))
-	before := tree(t, ".")
+	dir.Write(t, "strange.txt", clitest.Text(x))
+	dir.Write(t, "nan.txt", []byte("a 1 2\nb 1 NaN\n"))
+	dir.Write(t, "bad/wordsim/EN-WS-353-ALL.txt", []byte("a b\n"))
+	dir.Write(t, "sub/x.txt", []byte("a 1 2\n"))
+	before := dir.Tree(t)
 	for _, tt := range []struct {
 		args string
 		want []string
@@ -318,6 +300,6 @@ func TestExperimentsRefuse(t *testing.T) {
 		{"paper x.txt -o done --data data", []string{"done: is not empty", "paper.json"}},
 		{"paper x.txt -o out --data bad", []string{"EN-WS-353-ALL.txt:1"}},
 	} {
-		checkRefused(t, tt.args, tt.want, before)
+		checkRefused(t, dir, tt.args, tt.want, before)
 	}
 }

@@ -1,23 +1,24 @@
-package cli
+package e2e
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
 	"github.com/klauspost/compress/gzip"
 	"golang.org/x/sys/unix"
 
+	"overcomplete/internal/cli/clitest"
 	"overcomplete/internal/npy"
 )
 
@@ -85,39 +86,34 @@ var faultCases = []faultCase{
 	{args: "help train"},
 }
 
-// faultDir makes a directory with what faultCases need the current one, and returns the
-// program and the directory's real path.
-func faultDir(t *testing.T) (exe, dir string) {
+// faultDir makes a directory with what faultCases need.
+func faultDir(t *testing.T) clitest.Dir {
 	t.Helper()
-	exe = program(t)
-	_, d := sampleDir(t)
-	writeFile(t, "small.txt", gloVeText(sampleVectors(20, 3)))
-	long := sampleVectors(1000, 8)
+	dir, d := clitest.Sample(t)
+	dir.Write(t, "small.txt", clitest.Text(clitest.Vectors(20, 3)))
+	long := clitest.Vectors(1000, 8)
 	for i := range long.Words {
 		long.Words[i] += strings.Repeat("x", 80)
 	}
-	writeFile(t, "long.txt", gloVeText(long)) // whose words fill more than the 64 KB of a buffer
+	dir.Write(t, "long.txt", clitest.Text(long)) // whose words fill more than the 64 KB of a buffer
 	var packed, array bytes.Buffer
 	g := gzip.NewWriter(&packed)
-	g.Write(gloVeText(d))
+	g.Write(clitest.Text(d))
 	g.Close()
-	writeFile(t, "in.txt.gz", packed.Bytes())
+	dir.Write(t, "in.txt.gz", packed.Bytes())
 	if err := npy.Write(&array, []int{60, 8}, d.Data); err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, "in.npy", array.Bytes())
-	writeFile(t, "words.txt", []byte(strings.Join(d.Words, "\n")+"\n"))
-	writeFile(t, "labels.tsv", []byte("dimension\tlabel\n3\tkings\n"))
-	writeFile(t, "labels.txt", []byte(strings.Repeat("yes\tword1 word2\nno\tword3\n", 10)))
-	if err := os.MkdirAll("data/wordsim", 0o777); err != nil {
-		t.Fatal(err)
-	}
+	dir.Write(t, "in.npy", array.Bytes())
+	dir.Write(t, "words.txt", []byte(strings.Join(d.Words, "\n")+"\n"))
+	dir.Write(t, "labels.tsv", []byte("dimension\tlabel\n3\tkings\n"))
+	dir.Write(t, "labels.txt", []byte(strings.Repeat("yes\tword1 word2\nno\tword3\n", 10)))
 	var pairs strings.Builder
 	for i := range 10 {
 		fmt.Fprintf(&pairs, "word%d word%d %d\n", i, i+10, i*i%7)
 	}
 	for _, name := range []string{"EN-WS-353-ALL.txt", "EN-SIMLEX-999.txt"} {
-		writeFile(t, "data/wordsim/"+name, []byte(pairs.String()))
+		dir.Write(t, "data/wordsim/"+name, []byte(pairs.String()))
 	}
 	for _, line := range []string{
 		"train --recipe paper in.txt -o old --epochs 1 -k 20",
@@ -129,27 +125,28 @@ func faultDir(t *testing.T) (exe, dir string) {
 		"export old -f word2vec-binary -o in.bin",
 		"intrusion make X=in.txt -n 3 -o test.json",
 	} {
-		mustRun(t, line)
+		dir.MustRun(t, line)
 	}
 	for _, name := range []string{"out", "out_dict", "out_metadata", "out.png"} {
-		writeFile(t, name, []byte("old"))
+		dir.Write(t, name, []byte("old"))
 	}
-	judging := exec.Command(exe, strings.Fields("intrusion judge test.json -o answers --judge ann")...)
+	judging := dir.Command(strings.Fields("intrusion judge test.json -o answers --judge ann")...)
 	judging.Stdin = strings.NewReader("1\n2\n3\n")
-	if out, err := judging.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	if code, _, stderr := clitest.Output(t, judging); code != 0 {
+		t.Fatalf("exit code %d, %s", code, stderr)
 	}
-	if code, stderr := interruptedRun("train --recipe paper in.txt -o checkpoint --epochs 3 -k 10 --checkpoint 1ns", 2); code != exitInterrupted {
-		t.Fatal(stderr)
+	// A checkpoint after two epochs, for the program is killed when the next is to take its place.
+	f := &faults{t: t, dir: dir}
+	f.args = "train --recipe paper in.txt -o checkpoint --epochs 3 -k 10 --checkpoint 1ns"
+	f.run(fails("exchange", 2, kill))
+	left, err := fs.Glob(os.DirFS(string(dir)), "checkpoint.tmp*")
+	if m := dir.Model(t, "checkpoint"); len(m.Info.Epochs) != 2 || err != nil || len(left) != 1 {
+		t.Fatalf("the checkpoint has %d epochs, beside it are %q, %v", len(m.Info.Epochs), left, err)
 	}
-	dir, err := filepath.EvalSymlinks(".")
-	if err == nil {
-		dir, err = filepath.Abs(dir)
-	}
-	if err != nil {
+	if err := os.RemoveAll(dir.Path(left[0])); err != nil {
 		t.Fatal(err)
 	}
-	return exe, dir
+	return dir
 }
 
 // temporary ends what files and directories are called that are not whole yet.
@@ -161,46 +158,51 @@ var temporary = regexp.MustCompile(`\.tmp[0-9a-f]{8}`)
 //
 // That takes a run for each call of each command, or for 30 of each class if it makes over
 // a thousand. Without OVERCOMPLETE_FAULTS=all there is one for a call of each class, and
-// for three at which the program is killed.
+// for three at which the program is killed; without the build tag full, one for a call of
+// some classes, and for one at which it is killed.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes hundreds of runs")
 	}
-	covered := map[string]bool{}
+	var lines []string
 	for _, tt := range faultCases {
-		cmd, _, err := newRoot().Find(strings.Fields(tt.args))
-		if err != nil {
-			t.Fatal(err)
-		}
-		covered[cmd.CommandPath()] = true
+		lines = append(lines, tt.args)
 	}
-	checkCovered(t, covered)
-	exe, dir := faultDir(t)
+	checkCovered(t, lines)
+	whole := faultDir(t)
 	counts := map[string]int{}
-	rng := rand.New(rand.NewPCG(1, 2))
-	for _, tt := range faultCases {
+	var counting sync.Mutex
+	for i, tt := range faultCases {
 		t.Run(tt.args, func(t *testing.T) {
-			f := &faults{t: t, faultCase: tt, exe: exe, dir: dir, before: tree(t, ".")}
-			f.all(counts, rng)
+			t.Parallel()
+			dir := whole.Copy(t)
+			f := &faults{t: t, faultCase: tt, dir: dir, before: dir.Tree(t)}
+			runs := f.all(rand.New(rand.NewPCG(1, uint64(i))))
+			counting.Lock()
+			defer counting.Unlock()
+			for class, n := range runs {
+				counts[class] += n
+			}
 		})
 	}
-	total := 0
-	for _, class := range slices.Sorted(maps.Keys(counts)) {
-		t.Logf("%6d  %s", counts[class], class)
-		total += counts[class]
-	}
-	t.Logf("%6d  runs of %d commands", total, len(faultCases))
+	t.Cleanup(func() {
+		total := 0
+		for _, class := range slices.Sorted(maps.Keys(counts)) {
+			t.Logf("%6d  %s", counts[class], class)
+			total += counts[class]
+		}
+		t.Logf("%6d  runs of %d commands", total, len(faultCases))
+	})
 }
 
 // Where no file system exchanges two directories, a model that is replaced is not there for a
 // moment. Killed then, a training says where its checkpoint is, and goes on when that is
 // moved back.
 func TestDisplaced(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes dozens of runs")
-	}
-	exe, dir := faultDir(t)
-	f := &faults{t: t, exe: exe, dir: dir, before: tree(t, ".")}
+	t.Parallel()
+	dir := faultDir(t)
+	f := &faults{t: t, dir: dir, before: dir.Tree(t)}
 	f.args = "train --recipe paper in.txt -o checkpoint --epochs 3 -k 10 --checkpoint 1ns --resume"
 	displaced := 0
 	for at := 0; ; at++ {
@@ -223,21 +225,21 @@ func TestDisplaced(t *testing.T) {
 			}
 			return
 		}
-		if _, err := os.Stat("checkpoint"); err != nil {
+		if _, err := os.Stat(dir.Path("checkpoint")); err != nil {
 			displaced++
-			old, err := filepath.Glob("checkpoint.tmp*/old")
+			old, err := fs.Glob(os.DirFS(string(dir)), "checkpoint.tmp*/old")
 			if err != nil || len(old) != 1 {
 				t.Fatalf("there are %q, %v", old, err)
 			}
-			if code, _, stderr := command(f.args); code != exitUsage || !strings.Contains(stderr, old[0]) {
+			if code, _, stderr := dir.Run(t, f.args); code != clitest.Usage || !strings.Contains(stderr, old[0]) {
 				t.Errorf("exit code %d, %s", code, stderr)
 			}
-			if err := os.Rename(old[0], "checkpoint"); err != nil {
+			if err := os.Rename(dir.Path(old[0]), dir.Path("checkpoint")); err != nil {
 				t.Fatal(err)
 			}
 		}
-		mustRun(t, f.args)
-		restore(t, f.before)
+		dir.MustRun(t, f.args)
+		dir.Restore(t, f.before)
 	}
 }
 
@@ -245,15 +247,15 @@ func TestDisplaced(t *testing.T) {
 type faults struct {
 	t *testing.T
 	faultCase
-	exe, dir     string
-	before, want map[string]string // all files; the latter without seconds
+	dir          clitest.Dir
+	before, want clitest.Tree // all files; the latter without seconds
 	stdout       string
 }
 
-// all runs the command with a fault at each call, or at some of them, and counts the runs
-// by class of call.
-func (f *faults) all(counts map[string]int, rng *rand.Rand) {
-	defer restore(f.t, f.before)
+// all runs the command with a fault at each call, or at some of them, and returns the number
+// of runs by class of call.
+func (f *faults) all(rng *rand.Rand) (runs map[string]int) {
+	runs = map[string]int{}
 	calls := map[string]int{}
 	ended, stdout, stderr := f.run(func(c sysCall) syscall.Errno {
 		calls["kill"]++
@@ -266,26 +268,29 @@ func (f *faults) all(counts map[string]int, rng *rand.Rand) {
 		f.t.Fatalf("exit code %d: %s", ended.ExitStatus(), stderr)
 	}
 	f.t.Log(calls)
-	f.stdout, f.want = seconds.ReplaceAllString(stdout, ""), withoutSeconds(tree(f.t, "."))
+	f.stdout, f.want = seconds.ReplaceAllString(stdout, ""), withoutSeconds(f.dir.Tree(f.t))
 	for _, class := range slices.Sorted(maps.Keys(calls)) {
-		some := calls[class]
-		switch {
-		case os.Getenv("OVERCOMPLETE_FAULTS") != "all" && class == "kill":
-			some = 3
-		case os.Getenv("OVERCOMPLETE_FAULTS") != "all":
-			some = 1
-		case calls["kill"] > 1000:
+		some := 1
+		switch everything := os.Getenv("OVERCOMPLETE_FAULTS") == "all"; {
+		case everything && calls["kill"] > 1000:
 			some = 30
+		case everything:
+			some = calls[class]
+		case full && class == "kill":
+			some = 3
+		case !full && class != "kill":
+			some = rng.IntN(4) / 3
 		}
 		at := rng.Perm(calls[class])
 		at = at[:min(some, len(at))]
 		for _, at := range at {
-			restore(f.t, f.before)
+			f.dir.Restore(f.t, f.before)
 			if f.one(class, at) {
-				counts[class]++
+				runs[class]++
 			}
 		}
 	}
+	return runs
 }
 
 // one runs the command with a fault at a call. It returns false if the run made fewer calls:
@@ -315,10 +320,10 @@ func (f *faults) one(class string, at int) (injected bool) {
 	if err := f.check(class, failed, ended, stdout, stderr); err != nil {
 		complain("%v", err)
 	}
-	if f.resumes && !maps.Equal(without(withoutSeconds(tree(f.t, "."))), f.want) {
+	if f.resumes && !maps.Equal(without(withoutSeconds(f.dir.Tree(f.t))), f.want) {
 		ended, _, stderr = f.run(func(sysCall) syscall.Errno { return 0 })
-		if after := withoutSeconds(tree(f.t, ".")); ended.ExitStatus() != 0 || !maps.Equal(without(after), f.want) {
-			complain("run again, it comes to %v", differences(f.want, without(after)))
+		if after := withoutSeconds(f.dir.Tree(f.t)); ended.ExitStatus() != 0 || !maps.Equal(without(after), f.want) {
+			complain("run again, it comes to %v", f.want.Differences(without(after)))
 		}
 	}
 	return true
@@ -327,7 +332,7 @@ func (f *faults) one(class string, at int) (injected bool) {
 // check returns an error unless the program has ended as it should and left what it
 // should.
 func (f *faults) check(class string, failed sysCall, ended unix.WaitStatus, stdout, stderr string) error {
-	before, after := withoutSeconds(maps.Clone(f.before)), withoutSeconds(tree(f.t, "."))
+	before, after := withoutSeconds(maps.Clone(f.before)), withoutSeconds(f.dir.Tree(f.t))
 	states := map[string]bool{}
 	for _, output := range strings.Fields(f.outputs) {
 		switch is := under(after, output); {
@@ -337,11 +342,11 @@ func (f *faults) check(class string, failed sysCall, ended unix.WaitStatus, stdo
 		case maps.Equal(is, under(before, output)):
 			states["old"] = true
 		default:
-			return fmt.Errorf("%s is neither old nor new: %v", output, differences(under(before, output), is))
+			return fmt.Errorf("%s is neither old nor new: %v", output, under(before, output).Differences(is))
 		}
 	}
 	notOutput := func(path, _ string) bool { return !f.isOutput(path) }
-	if d := differences(only(before, notOutput), only(after, notOutput)); d != nil {
+	if d := only(before, notOutput).Differences(only(after, notOutput)); d != nil {
 		return fmt.Errorf("others have changed: %v", d)
 	}
 	if class == "kill" {
@@ -361,9 +366,9 @@ func (f *faults) check(class string, failed sysCall, ended unix.WaitStatus, stdo
 		return errors.New("is no success")
 	case code == 0 && (class == "write" || class == "fsync") && !strings.Contains(stderr, "warning: "):
 		return errors.New("passes in silence")
-	case code != 0 && (code != exitFailed && code != exitUsage || strings.Count(line, "\n") != 1 || !strings.HasSuffix(stderr, line)):
+	case code != 0 && (code != clitest.Failed && code != clitest.Usage || strings.Count(line, "\n") != 1 || !strings.HasSuffix(stderr, line)):
 		return errors.New("is not told in one line")
-	case code != 0 && (class == "write" && code != exitFailed || class == "read" && code != exitUsage && !f.isOutput(failed.path)):
+	case code != 0 && (class == "write" && code != clitest.Failed || class == "read" && code != clitest.Usage && !f.isOutput(failed.path)):
 		return errors.New("has another's exit code")
 	case len(states) > 1:
 		return errors.New("has replaced one of its outputs")
@@ -386,9 +391,8 @@ func (f *faults) check(class string, failed sysCall, ended unix.WaitStatus, stdo
 // run runs the command once.
 func (f *faults) run(fate func(sysCall) syscall.Errno) (ended unix.WaitStatus, stdout, stderr string) {
 	f.t.Helper()
-	cmd := exec.Command(f.exe, strings.Fields(f.args)...)
-	cmd.Dir = f.dir
-	cmd.Env = append(os.Environ(), "GOMAXPROCS=1") // faster, for less is to be traced
+	cmd := f.dir.Command(strings.Fields(f.args)...)
+	cmd.Env = append(cmd.Env, "GOMAXPROCS=1") // faster, for less is to be traced
 	if f.stdin != "" {
 		r, w, err := os.Pipe()
 		if err != nil {
@@ -408,7 +412,7 @@ var (
 )
 
 // withoutSeconds leaves out how long trainings took.
-func withoutSeconds(all map[string]string) map[string]string {
+func withoutSeconds(all clitest.Tree) clitest.Tree {
 	for path, content := range all {
 		if strings.HasSuffix(path, ".json") {
 			all[path] = seconds.ReplaceAllString(content, "")
@@ -425,18 +429,18 @@ func (f *faults) isOutput(path string) bool {
 func within(path, output string) bool { return path == output || strings.HasPrefix(path, output+"/") }
 
 // only returns the files that are wanted.
-func only(all map[string]string, wanted func(path, content string) bool) map[string]string {
+func only(all clitest.Tree, wanted func(path, content string) bool) clitest.Tree {
 	is := maps.Clone(all)
 	maps.DeleteFunc(is, func(path, content string) bool { return !wanted(path, content) })
 	return is
 }
 
 // under returns what is within an output.
-func under(all map[string]string, output string) map[string]string {
+func under(all clitest.Tree, output string) clitest.Tree {
 	return only(all, func(path, _ string) bool { return within(path, output) })
 }
 
 // without returns what is not temporary.
-func without(all map[string]string) map[string]string {
+func without(all clitest.Tree) clitest.Tree {
 	return only(all, func(path, _ string) bool { return !temporary.MatchString(path) })
 }

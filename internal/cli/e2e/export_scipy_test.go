@@ -1,16 +1,17 @@
-package cli
+package e2e
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 
+	"overcomplete/internal/cli/clitest"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -90,7 +91,7 @@ func python(t *testing.T, modules ...string) string {
 }
 
 func TestSciPyReadsWhatWeWrite(t *testing.T) {
-	interpreter := python(t)
+	t.Parallel()
 	const words, dim, atoms = 60, 7, 43
 	rng := rand.New(rand.NewPCG(5, 6))
 	// Of all magnitudes that %g writes differently.
@@ -119,36 +120,20 @@ func TestSciPyReadsWhatWeWrite(t *testing.T) {
 		m.Codes.Ptr = append(m.Codes.Ptr, int64(len(m.Codes.Index)))
 		rows[i][0], rows[i][1] = m.Codes.Row(i)
 	}
-	dir := saveModel(t, m)
+	dir := clitest.Save(t, m)
 	for _, format := range []string{"glove", "authors", "csr", "binary", "bits"} {
-		if _, err := export(t, dir, "--format", format, "-o", "out."+format); err != nil {
-			t.Fatal(err)
-		}
+		dir.MustRun(t, "export model -o out."+format+" -f "+format)
 	}
 	want, err := json.Marshal(map[string]any{"rows": words, "cols": atoms, "words": m.Codes.Words, "codes": rows, "dictionary": m.Dictionary.Atoms, "mean": m.Dictionary.Mean})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "want.json"), want, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(interpreter, "-c", checkWithSciPy)
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	dir.Write(t, "want.json", want)
+	runPython(t, dir, checkWithSciPy)
 
 	for _, name := range []string{"compressed.npz", "array.npz", "int64.npz"} {
-		data, err := os.Open(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer data.Close()
-		info, err := data.Stat()
-		if err != nil {
-			t.Fatal(err)
-		}
-		codes, err := vectors.ReadCSR(data, info.Size(), m.Codes.Rows, m.Codes.Cols)
+		data := dir.Read(t, name)
+		codes, err := vectors.ReadCSR(bytes.NewReader(data), int64(len(data)), m.Codes.Rows, m.Codes.Cols)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if !reflect.DeepEqual(codes, &m.Codes.CSR) {

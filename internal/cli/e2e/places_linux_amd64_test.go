@@ -1,7 +1,8 @@
-package cli
+package e2e
 
 import (
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"overcomplete/internal/cli/clitest"
 )
 
 // fails returns the fate of a class of calls from the nth on, of which the first is 1.
@@ -39,13 +42,11 @@ func firstOf(fates ...func(sysCall) syscall.Errno) func(sysCall) syscall.Errno {
 // Where the second of two files can't be given its name, and the first not be taken back
 // either, what was there is still somewhere, and the message says where.
 func TestFilesTogetherTwoFaults(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the program")
-	}
-	exe, dir := faultDir(t)
-	writeFile(t, "out", []byte("old vectors"))
-	writeFile(t, "out_dict", []byte("old dictionary"))
-	f := &faults{t: t, exe: exe, dir: dir, before: tree(t, ".")}
+	t.Parallel()
+	dir := faultDir(t)
+	dir.Write(t, "out", []byte("old vectors"))
+	dir.Write(t, "out_dict", []byte("old dictionary"))
+	f := &faults{t: t, dir: dir, before: dir.Tree(t)}
 	const renames = 2 // that two files take
 	for _, tt := range []struct {
 		name, args string
@@ -74,13 +75,13 @@ func TestFilesTogetherTwoFaults(t *testing.T) {
 		}, map[string]string{"new": "is left over"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			defer restore(t, f.before)
+			defer dir.Restore(t, f.before)
 			f.args = tt.args
 			ended, _, stderr := f.run(tt.fate())
-			if ended.ExitStatus() != exitFailed || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "overcomplete: ") {
+			if ended.ExitStatus() != clitest.Failed || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "overcomplete: ") {
 				t.Errorf("exit code %d, %s", ended.ExitStatus(), stderr)
 			}
-			after := tree(t, ".")
+			after := dir.Tree(t)
 			for path := range after {
 				if was, ok := f.before[path]; (!ok || was != after[path]) && !temporary.MatchString(path) && tt.want[path] == "" {
 					t.Errorf("%s is new", path)
@@ -90,7 +91,7 @@ func TestFilesTogetherTwoFaults(t *testing.T) {
 				}
 			}
 			for path, said := range tt.want {
-				if !strings.Contains(stderr, filepath.Join(dir, path)+": "+said) && !strings.Contains(stderr, filepath.Join(dir, path)+" "+said) {
+				if !strings.Contains(stderr, dir.Path(path)+": "+said) && !strings.Contains(stderr, dir.Path(path)+" "+said) {
 					t.Errorf("nothing is said of %s: %s", path, stderr)
 				}
 			}
@@ -121,15 +122,13 @@ func unflushed(dir, class string, n int, errno syscall.Errno) func(sysCall) sysc
 
 // That names can't be flushed to disk is an error, unless the file system never does that.
 func TestUnflushedNames(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the program")
-	}
-	exe, dir := faultDir(t)
-	f := &faults{t: t, exe: exe, dir: dir, before: tree(t, ".")}
+	t.Parallel()
+	dir := faultDir(t)
+	f := &faults{t: t, dir: dir, before: dir.Tree(t)}
 	for args, code := range map[string]int{
-		"export old -f glove -o new":                    exitFailed,
-		"train --recipe paper in.txt -o new --epochs 1": exitFailed,
-		"intrusion judge test.json -o new --judge ann":  exitUsage, // which begins when its file is there
+		"export old -f glove -o new":                    clitest.Failed,
+		"train --recipe paper in.txt -o new --epochs 1": clitest.Failed,
+		"intrusion judge test.json -o new --judge ann":  clitest.Usage, // which begins when its file is there
 	} {
 		f.args, f.stdin = args, "1\n1\n1\n"
 		for _, tt := range []struct {
@@ -142,14 +141,14 @@ func TestUnflushedNames(t *testing.T) {
 			{"open", syscall.EACCES, true}, {"open", syscall.EPERM, true},
 			{"open", syscall.EIO, false}, {"open", syscall.EMFILE, false}, {"open", syscall.ESTALE, false},
 		} {
-			ended, _, stderr := f.run(unflushed(dir, tt.class, 1, tt.errno))
+			ended, _, stderr := f.run(unflushed(string(dir), tt.class, 1, tt.errno))
 			if tt.fine && ended.ExitStatus() != 0 {
 				t.Errorf("%s, %s: %v: exit code %d, %s", args, tt.class, tt.errno, ended.ExitStatus(), stderr)
 			}
 			if !tt.fine && (ended.ExitStatus() != code || !regexp.MustCompile(`(?m)^overcomplete: \S*new: `).MatchString(stderr) || !strings.Contains(stderr, ": the directory can't be flushed to disk: "+tt.errno.Error())) {
 				t.Errorf("%s, %s: %v: exit code %d, %s", args, tt.class, tt.errno, ended.ExitStatus(), stderr)
 			}
-			restore(t, f.before)
+			dir.Restore(t, f.before)
 		}
 	}
 }
@@ -157,44 +156,42 @@ func TestUnflushedNames(t *testing.T) {
 // A model that is replaced is removed when the names are on disk, for only then a loss of
 // power does not bring it back.
 func TestUnflushedReplacement(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the program")
-	}
-	exe, dir := faultDir(t)
-	f := &faults{t: t, exe: exe, dir: dir, before: tree(t, ".")}
+	t.Parallel()
+	dir := faultDir(t)
+	f := &faults{t: t, dir: dir, before: dir.Tree(t)}
 	f.args = "train --recipe paper in.txt -o old --epochs 2 -k 10 --force"
 	if ended, _, stderr := f.run(func(sysCall) syscall.Errno { return 0 }); ended.ExitStatus() != 0 {
 		t.Fatal(stderr)
 	}
-	replacement := inside(withoutSeconds(tree(t, ".")), "old")
-	restore(t, f.before)
+	replacement := inside(withoutSeconds(dir.Tree(t)), "old")
+	dir.Restore(t, f.before)
 	was := inside(withoutSeconds(maps.Clone(f.before)), "old")
 	for _, exchanges := range []bool{true, false} {
 		for n, tt := range []struct {
 			kept       string
-			there, old map[string]string
+			there, old clitest.Tree
 		}{
 			{"the new one is kept as ", was, replacement},    // none before it is replaced
 			{"what was there is kept as ", replacement, was}, // none after that
 		} {
 			t.Run(fmt.Sprint(exchanges, n), func(t *testing.T) {
-				defer restore(t, f.before)
-				fate := unflushed(dir, "fsync", n+1, syscall.EIO)
+				defer dir.Restore(t, f.before)
+				fate := unflushed(string(dir), "fsync", n+1, syscall.EIO)
 				if !exchanges {
 					fate = firstOf(fate, fails("exchange", 1, syscall.EINVAL))
 				}
 				ended, _, stderr := f.run(fate)
 				line, kept, ok := strings.Cut(strings.TrimSuffix(stderr, "\n"), tt.kept)
-				if ended.ExitStatus() != exitFailed || !ok || !strings.Contains(line, "overcomplete: "+dir+"/old: ") {
+				if ended.ExitStatus() != clitest.Failed || !ok || !strings.Contains(line, "overcomplete: "+dir.Path("old")+": ") {
 					t.Fatalf("exit code %d, %s", ended.ExitStatus(), stderr)
 				}
-				kept, err := filepath.Rel(dir, kept)
+				kept, err := filepath.Rel(string(dir), kept)
 				if err != nil {
 					t.Fatal(err)
 				}
-				after := withoutSeconds(tree(t, "."))
+				after := withoutSeconds(dir.Tree(t))
 				if !maps.Equal(inside(after, "old"), tt.there) || !maps.Equal(inside(after, kept), tt.old) {
-					t.Errorf("there are %v", differences(f.before, after))
+					t.Errorf("there are %v", f.before.Differences(after))
 				}
 			})
 		}
@@ -202,8 +199,8 @@ func TestUnflushedReplacement(t *testing.T) {
 }
 
 // inside returns what is in a directory, by the names that it has there.
-func inside(all map[string]string, dir string) map[string]string {
-	is := map[string]string{}
+func inside(all clitest.Tree, dir string) clitest.Tree {
+	is := clitest.Tree{}
 	for path, content := range under(all, dir) {
 		is[strings.TrimPrefix(path, dir)] = content
 	}
@@ -213,21 +210,19 @@ func inside(all map[string]string, dir string) map[string]string {
 // A checkpoint that fails is told, and none that follow: they are as good as if it had not.
 // Killed after them, the training goes on to the same bits.
 func TestCheckpointsAfterFault(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes dozens of runs")
-	}
-	exe, dir := faultDir(t)
-	f := &faults{t: t, exe: exe, dir: dir}
+	t.Parallel()
+	dir := faultDir(t)
+	f := &faults{t: t, dir: dir}
 	const line = "train --recipe paper in.txt --epochs 6 -k 10 --center "
-	mustRun(t, line+"-o whole")
+	dir.MustRun(t, line+"-o whole")
 	f.args = line + "-o new --checkpoint 1ns --resume"
-	f.before = tree(t, ".")
+	f.before = dir.Tree(t)
 	for class, harm := range map[string]bool{
 		"write": true, "fsync": true, "mkdir": true, "open": true, "read": true, "stat": true, "rename": true, "close": true,
 		"unlink": false, // which is tried in other ways, too
 	} {
 		t.Run(class, func(t *testing.T) {
-			defer restore(t, f.before)
+			defer dir.Restore(t, f.before)
 			var temps []string
 			failed := ""
 			ended, _, stderr := f.run(func(c sysCall) syscall.Errno {
@@ -252,30 +247,30 @@ func TestCheckpointsAfterFault(t *testing.T) {
 			if warned := strings.Contains(stderr, "warning: no checkpoint after epoch 2: "); warned != harm || strings.Count(stderr, "warning: ") > 1 {
 				t.Errorf("%s: %s", failed, stderr)
 			}
-			if m := openModel(t, "new"); len(m.Info.Epochs) != 4 {
+			if m := dir.Model(t, "new"); len(m.Info.Epochs) != 4 {
 				t.Errorf("%s: the checkpoint has %d epochs", failed, len(m.Info.Epochs))
 			}
-			mustRun(t, f.args)
-			if learned(t, "new") != learned(t, "whole") {
+			dir.MustRun(t, f.args)
+			if dir.Learned(t, "new") != dir.Learned(t, "whole") {
 				t.Errorf("%s: the training came to another result", failed)
 			}
 		})
 	}
 	// Nor do many that can't be flushed fill the disk.
 	t.Run("names are never flushed", func(t *testing.T) {
-		defer restore(t, f.before)
-		ended, _, stderr := f.run(unflushed(dir, "fsync", 2, syscall.EIO))
-		left, err := filepath.Glob("new.tmp*")
-		if ended.ExitStatus() != exitFailed || err != nil || len(left) != 1 || !strings.Contains(stderr, "the new one is kept as "+dir+"/"+left[0]) {
+		defer dir.Restore(t, f.before)
+		ended, _, stderr := f.run(unflushed(string(dir), "fsync", 2, syscall.EIO))
+		left, err := fs.Glob(os.DirFS(string(dir)), "new.tmp*")
+		if ended.ExitStatus() != clitest.Failed || err != nil || len(left) != 1 || !strings.Contains(stderr, "the new one is kept as "+dir.Path(left[0])) {
 			t.Fatalf("exit code %d, there are %q: %s", ended.ExitStatus(), left, stderr)
 		}
-		if err := os.RemoveAll("new"); err != nil {
+		if err := os.RemoveAll(dir.Path("new")); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Rename(left[0]+"/new", "new"); err != nil {
+		if err := os.Rename(dir.Path(left[0]+"/new"), dir.Path("new")); err != nil {
 			t.Fatal(err)
 		}
-		if learned(t, "new") != learned(t, "whole") {
+		if dir.Learned(t, "new") != dir.Learned(t, "whole") {
 			t.Error("the training came to another result")
 		}
 	})

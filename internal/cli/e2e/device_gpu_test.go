@@ -1,9 +1,8 @@
 //go:build gpu && linux
 
-package cli
+package e2e
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
 	"math"
@@ -13,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"overcomplete/internal/cli/clitest"
 	"overcomplete/kernels/emulator"
 	"overcomplete/model"
 )
@@ -34,21 +34,20 @@ func newGPUProgram(t *testing.T) gpuProgram {
 }
 
 // run runs the program with further environment variables.
-func (p gpuProgram) run(t *testing.T, line string, env ...string) (code int, stdout, stderr string) {
+func (p gpuProgram) run(t *testing.T, dir clitest.Dir, line string, env ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	cmd := exec.Command(p.exe, strings.Fields(line)...)
+	cmd.Dir = string(dir)
 	cmd.Env = append(append(os.Environ(), "OVERCOMPLETE_LIBCUDA="+p.library), env...)
-	var out, err bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &err
-	cmd.Run()
-	return cmd.ProcessState.ExitCode(), out.String(), err.String()
+	return clitest.Output(t, cmd)
 }
 
 func TestGPUProgram(t *testing.T) {
+	t.Parallel()
 	p := newGPUProgram(t)
-	sampleDir(t)
-	writeFile(t, "large.txt", gloVeText(sampleVectors(600, 12)))
-	before := tree(t, ".")
+	dir, _ := clitest.Sample(t)
+	dir.Write(t, "large.txt", clitest.Text(clitest.Vectors(600, 12)))
+	before := dir.Tree(t)
 
 	t.Run("needs no driver", func(t *testing.T) {
 		out, err := exec.Command("ldd", p.exe).CombinedOutput()
@@ -58,7 +57,7 @@ func TestGPUProgram(t *testing.T) {
 	})
 
 	t.Run("devices", func(t *testing.T) {
-		code, stdout, stderr := p.run(t, "devices --json", "EMULATED_DEVICES=2")
+		code, stdout, stderr := p.run(t, dir, "devices --json", "EMULATED_DEVICES=2")
 		if code != 0 || stderr != "" {
 			t.Errorf("exit code %d: %s", code, stderr)
 		}
@@ -83,16 +82,16 @@ func TestGPUProgram(t *testing.T) {
 				case "float16":
 					flags = "--device cuda --precision fp16 --state float16"
 				}
-				code, _, stderr := p.run(t, "train --recipe paper large.txt -o "+device+" --epochs 6 --force --method "+method+" "+flags)
+				code, _, stderr := p.run(t, dir, "train --recipe paper large.txt -o "+device+" --epochs 6 --force --method "+method+" "+flags)
 				if code != 0 || !strings.Contains(stderr, "training "+says) {
 					t.Fatalf("exit code %d: %s", code, stderr)
 				}
-				m := openModel(t, device)
+				m := dir.Model(t, device)
 				if !strings.HasPrefix(m.Info.Device, want) {
 					t.Errorf("trained on %q, want %q", m.Info.Device, want)
 				}
 				last[device] = m.Info.Epochs[5]
-				defer os.RemoveAll(device)
+				defer os.RemoveAll(dir.Path(device))
 			}
 			// The devices' products round differently: factors have 11 bits.
 			for _, device := range []string{"cuda", "fp16", "float16"} {
@@ -116,23 +115,21 @@ func TestGPUProgram(t *testing.T) {
 		code            int
 		want            string // in the one line of standard error
 	}{
-		{"no driver", "--device cuda", "OVERCOMPLETE_LIBCUDA=./none.so", exitUsage, "none.so"},
-		{"no such device", "--device cuda:5", "", exitUsage, "there is no GPU 5"},
-		{"old device", "--device cuda", "EMULATED_CAPABILITY=7.5", exitUsage, "7.5"},
-		{"no memory", "--device cuda", "EMULATED_MEMORY=5000000", exitUsage, "words"},
-		{"failed kernel", "--device cuda", "EMULATED_FAIL_LAUNCH=9", exitFailed, "LaunchFailed"},
-		{"lost device", "--device cuda", "EMULATED_LOSE_DEVICE=30", exitFailed, "kernels: "},
-		{"failed kernel, auto", "", "EMULATED_FAIL_LAUNCH=9", exitFailed, "LaunchFailed"},
-		{"words' codes on the CPU only", "--device cuda --algorithm authors", "", exitUsage, "algorithm authors"},
+		{"no driver", "--device cuda", "OVERCOMPLETE_LIBCUDA=./none.so", clitest.Usage, "none.so"},
+		{"no such device", "--device cuda:5", "", clitest.Usage, "there is no GPU 5"},
+		{"old device", "--device cuda", "EMULATED_CAPABILITY=7.5", clitest.Usage, "7.5"},
+		{"no memory", "--device cuda", "EMULATED_MEMORY=5000000", clitest.Usage, "words"},
+		{"failed kernel", "--device cuda", "EMULATED_FAIL_LAUNCH=9", clitest.Failed, "LaunchFailed"},
+		{"lost device", "--device cuda", "EMULATED_LOSE_DEVICE=30", clitest.Failed, "kernels: "},
+		{"failed kernel, auto", "", "EMULATED_FAIL_LAUNCH=9", clitest.Failed, "LaunchFailed"},
+		{"words' codes on the CPU only", "--device cuda --algorithm authors", "", clitest.Usage, "algorithm authors"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			code, stdout, stderr := p.run(t, "train --recipe paper large.txt -o model --quiet "+tt.line, tt.env)
+			code, stdout, stderr := p.run(t, dir, "train --recipe paper large.txt -o model --quiet "+tt.line, tt.env)
 			if code != tt.code || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, tt.want) {
 				t.Errorf("exit code %d, want %d; standard error %q, want one line with %q", code, tt.code, stderr, tt.want)
 			}
-			if after := tree(t, "."); !maps.Equal(before, after) {
-				t.Error("a failure wrote files")
-			}
+			dir.Unchanged(t, before)
 		})
 	}
 
@@ -142,24 +139,24 @@ func TestGPUProgram(t *testing.T) {
 		{"old device", "EMULATED_CAPABILITY=7.5", "7.5"},
 	} {
 		t.Run("auto falls back: "+tt.name, func(t *testing.T) {
-			defer os.RemoveAll("model")
-			code, _, stderr := p.run(t, "train --recipe paper large.txt -o model --epochs 1", tt.env)
+			defer os.RemoveAll(dir.Path("model"))
+			code, _, stderr := p.run(t, dir, "train --recipe paper large.txt -o model --epochs 1", tt.env)
 			line, _, _ := strings.Cut(stderr[strings.Index(stderr, "training on the CPU"):], "\n")
 			if code != 0 || !strings.Contains(line, tt.why) {
 				t.Errorf("exit code %d: %s", code, stderr)
 			}
-			openModel(t, "model")
+			dir.Model(t, "model")
 		})
 	}
 }
 
 // encodesOnGPU encodes 600 words in in.txt's dictionary on each device.
 func encodesOnGPU(t *testing.T, p gpuProgram) {
-	sampleDir(t)
-	writeFile(t, "large.txt", gloVeText(sampleVectors(600, 8)))
+	dir, _ := clitest.Sample(t)
+	dir.Write(t, "large.txt", clitest.Text(clitest.Vectors(600, 8)))
 	must := func(line string, env ...string) (stdout, stderr string) {
 		t.Helper()
-		code, stdout, stderr := p.run(t, line, env...)
+		code, stdout, stderr := p.run(t, dir, line, env...)
 		if code != 0 {
 			t.Fatalf("%s: exit code %d: %s", line, code, stderr)
 		}
@@ -174,7 +171,7 @@ func encodesOnGPU(t *testing.T, p gpuProgram) {
 			{"fp32", "--device cuda:0 --precision fp32", "encoding on GPU 0, Emulated GPU, fp32\n", "cuda 8.0 fp32"},
 		} {
 			_, stderr := must("encode m large.txt --force -o " + c.name + " " + c.flags)
-			m := openModel(t, c.name)
+			m := dir.Model(t, c.name)
 			if encoded[c.name] = m; !strings.HasPrefix(stderr, c.says) || !strings.HasPrefix(m.Info.Encoding.Device, c.device) {
 				t.Errorf("%s: encoded on %q, saying %q", c.name, m.Info.Encoding.Device, stderr)
 			}
@@ -195,28 +192,28 @@ func encodesOnGPU(t *testing.T, p gpuProgram) {
 		must("encode m large.txt --force -o s2 --shard 2/2")
 		must("encode m large.txt --force -o other --shard 2/2 --device cpu")
 		must("merge s1 s2 --force -o merged")
-		if !maps.Equal(files(t, "merged"), files(t, "auto")) {
+		if !maps.Equal(clitest.Dir(dir.Path("merged")).Tree(t), clitest.Dir(dir.Path("auto")).Tree(t)) {
 			t.Errorf("method %s: merged shards are not what was encoded at once", method)
 		}
-		code, _, stderr := p.run(t, "merge s1 other --force -o merged")
-		if code != exitUsage || !strings.Contains(stderr, "different kinds of processor, cuda 8.0 tf32 and cpu ") {
+		code, _, stderr := p.run(t, dir, "merge s1 other --force -o merged")
+		if code != clitest.Usage || !strings.Contains(stderr, "different kinds of processor, cuda 8.0 tf32 and cpu ") {
 			t.Errorf("method %s: exit code %d, %s", method, code, stderr)
 		}
 
 		must("train in.txt -o best --force --recipe best --epochs 5 --method " + method)
-		if got := openModel(t, "best").Info; got.Device != "cuda 8.0 tf32" || got.Encoding.Device != "cuda 8.0 tf32" {
+		if got := dir.Model(t, "best").Info; got.Device != "cuda 8.0 tf32" || got.Encoding.Device != "cuda 8.0 tf32" {
 			t.Errorf("method %s: the recipe best trained on %q and encoded on %q", method, got.Device, got.Encoding.Device)
 		}
 	}
 
-	if err := os.CopyFS("zero", os.DirFS("m")); err != nil {
+	if err := os.CopyFS(dir.Path("zero"), os.DirFS(dir.Path("m"))); err != nil {
 		t.Fatal(err)
 	}
-	dictionary := readFile(t, "zero/dictionary.npy")
+	dictionary := dir.Read(t, "zero/dictionary.npy")
 	clear(dictionary[128:])
-	writeFile(t, "zero/dictionary.npy", dictionary)
-	before := tree(t, ".")
-	if code, _, stderr := p.run(t, "encode zero large.txt -o out"); code != exitUsage || stderr != "overcomplete: zero: nothing can be encoded: the dictionary is zero\n" {
+	dir.Write(t, "zero/dictionary.npy", dictionary)
+	before := dir.Tree(t)
+	if code, _, stderr := p.run(t, dir, "encode zero large.txt -o out"); code != clitest.Usage || stderr != "overcomplete: zero: nothing can be encoded: the dictionary is zero\n" {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}
 	for _, tt := range []struct {
@@ -224,21 +221,19 @@ func encodesOnGPU(t *testing.T, p gpuProgram) {
 		code      int
 		want      string
 	}{
-		{"--device cuda", "OVERCOMPLETE_LIBCUDA=./none.so", exitUsage, "none.so"},
-		{"--device cuda:5", "", exitUsage, "there is no GPU 5"},
-		{"--device cuda", "EMULATED_CAPABILITY=7.5", exitUsage, "7.5"},
-		{"--device cuda", "EMULATED_MEMORY=4000000", exitUsage, "not enough memory on GPU 0"},
-		{"--device cuda", "EMULATED_FAIL_LAUNCH=9", exitFailed, "LaunchFailed"},
-		{"", "EMULATED_LOSE_DEVICE=30", exitFailed, "kernels: "},
-		{"--device cuda --exact", "", exitUsage, "--exact is of the CPU only"},
+		{"--device cuda", "OVERCOMPLETE_LIBCUDA=./none.so", clitest.Usage, "none.so"},
+		{"--device cuda:5", "", clitest.Usage, "there is no GPU 5"},
+		{"--device cuda", "EMULATED_CAPABILITY=7.5", clitest.Usage, "7.5"},
+		{"--device cuda", "EMULATED_MEMORY=4000000", clitest.Usage, "not enough memory on GPU 0"},
+		{"--device cuda", "EMULATED_FAIL_LAUNCH=9", clitest.Failed, "LaunchFailed"},
+		{"", "EMULATED_LOSE_DEVICE=30", clitest.Failed, "kernels: "},
+		{"--device cuda --exact", "", clitest.Usage, "--exact is of the CPU only"},
 	} {
-		code, stdout, stderr := p.run(t, "encode m large.txt -o out --quiet "+tt.line, tt.env)
+		code, stdout, stderr := p.run(t, dir, "encode m large.txt -o out --quiet "+tt.line, tt.env)
 		if code != tt.code || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, tt.want) {
 			t.Errorf("%s, %s: exit code %d, want %d; standard error %q, want one line with %q", tt.line, tt.env, code, tt.code, stderr, tt.want)
 		}
-		if after := tree(t, "."); !maps.Equal(before, after) {
-			t.Fatal("a failure wrote files")
-		}
+		dir.Unchanged(t, before)
 	}
 	for env, why := range map[string]string{
 		"OVERCOMPLETE_LIBCUDA=./none.so": "none.so",

@@ -1,17 +1,16 @@
-package cli
+package e2e
 
 import (
 	"bytes"
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"overcomplete/internal/cli/clitest"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -57,10 +56,10 @@ func oddModel() *model.Model {
 }
 
 // runPython runs a script in dir, in an interpreter that has the modules.
-func runPython(t *testing.T, dir, script string, modules ...string) {
+func runPython(t *testing.T, dir clitest.Dir, script string, modules ...string) {
 	t.Helper()
 	cmd := exec.Command(python(t, modules...), "-c", script)
-	cmd.Dir = dir
+	cmd.Dir = string(dir)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -68,16 +67,14 @@ func runPython(t *testing.T, dir, script string, modules ...string) {
 
 // exportAll exports a model into the directory it is in, as out.FORMAT. Text has its
 // words escaped.
-func exportAll(t *testing.T, dir string, formats ...string) {
+func exportAll(t *testing.T, dir clitest.Dir, formats ...string) {
 	t.Helper()
 	for _, format := range formats {
-		args := []string{"--format", format, "-o", "out." + format}
+		line := "export model -o out." + format + " -f " + format
 		if slices.Contains([]string{"glove", "word2vec", "word2vec-binary"}, format) {
-			args = append(args, "--escape")
+			line += " --escape"
 		}
-		if _, err := export(t, dir, args...); err != nil {
-			t.Fatal(err)
-		}
+		dir.MustRun(t, line)
 	}
 }
 
@@ -97,7 +94,8 @@ def check(name, got, want):
 `
 
 func TestGensimReadsWhatWeWrite(t *testing.T) {
-	dir := saveModel(t, oddModel())
+	t.Parallel()
+	dir := clitest.Save(t, oddModel())
 	exportAll(t, dir, "glove", "word2vec", "word2vec-binary")
 	runPython(t, dir, readModel+`
 from urllib.parse import unquote
@@ -122,7 +120,8 @@ for i in 1, 40:
 
 // What gensim writes is read to the last bit.
 func TestReadsWhatGensimWrites(t *testing.T) {
-	dir := t.TempDir()
+	t.Parallel()
+	dir := clitest.New(t)
 	d := &vectors.Dense{Dim: 6}
 	rng := rand.New(rand.NewPCG(9, 10))
 	for _, word := range oddWords {
@@ -131,26 +130,12 @@ func TestReadsWhatGensimWrites(t *testing.T) {
 			d.Data = append(d.Data, float32(rng.NormFloat64()*rng.ExpFloat64()))
 		}
 	}
-	write := func(name string, write func(io.Writer) error) {
-		t.Helper()
-		var b bytes.Buffer
-		if err := write(&b); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), b.Bytes(), 0o666); err != nil {
-			t.Fatal(err)
-		}
+	writeWords(t, dir)
+	var numbers bytes.Buffer
+	for _, x := range d.Data {
+		fmt.Fprintln(&numbers, x)
 	}
-	write("words.txt", func(w io.Writer) error {
-		_, err := io.WriteString(w, strings.Join(d.Words, "\n")+"\n")
-		return err
-	})
-	write("vectors.txt", func(w io.Writer) error {
-		for _, x := range d.Data {
-			fmt.Fprintln(w, x)
-		}
-		return nil
-	})
+	dir.Write(t, "vectors.txt", numbers.Bytes())
 	runPython(t, dir, `
 import numpy as np
 from gensim.models import KeyedVectors
@@ -184,7 +169,7 @@ save("binary.gz", lambda word: " " not in word, binary=True)
 				want.Words, want.Data = append(want.Words, word), append(want.Data, d.Row(i)...)
 			}
 		}
-		got, _, err := vectors.Read(t.Context(), filepath.Join(dir, name), vectors.ReadOptions{})
+		got, _, err := vectors.Read(t.Context(), dir.Path(name), vectors.ReadOptions{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if !slices.Equal(got.Words, want.Words) || !slices.Equal(got.Data, want.Data) {
@@ -195,7 +180,8 @@ save("binary.gz", lambda word: " " not in word, binary=True)
 
 // scikit-learn computes with the codes what NumPy does with all of their zeros.
 func TestScikitLearnTakesCodes(t *testing.T) {
-	dir := saveModel(t, oddModel())
+	t.Parallel()
+	dir := clitest.Save(t, oddModel())
 	exportAll(t, dir, "csr")
 	runPython(t, dir, readModel+`
 from sklearn.cluster import KMeans
@@ -218,7 +204,8 @@ assert KMeans(3, n_init=1, random_state=0).fit(S).labels_.shape == (len(words),)
 }
 
 func TestSafetensorsReadsWhatWeWrite(t *testing.T) {
-	dir := saveModel(t, oddModel())
+	t.Parallel()
+	dir := clitest.Save(t, oddModel())
 	exportAll(t, dir, "safetensors")
 	runPython(t, dir, readModel+`
 from safetensors import safe_open
@@ -240,14 +227,10 @@ with safe_open("out.safetensors", "np") as f:
 
 // The library's files are read, in each type. All of them hold the numbers exactly.
 func TestReadsWhatSafetensorsWrites(t *testing.T) {
-	dir := t.TempDir()
-	want := &vectors.Dense{Words: oddWords, Dim: 4}
-	for i := range len(oddWords) * want.Dim {
-		want.Data = append(want.Data, float32(i%63-31)/8)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "words.txt"), []byte(strings.Join(oddWords, "\n")+"\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	t.Parallel()
+	dir := clitest.New(t)
+	want := imported()
+	writeWords(t, dir)
 	runPython(t, dir, `
 import numpy as np
 from safetensors import TensorSpec, serialize_file
@@ -267,9 +250,9 @@ serialize_file({"embeddings": TensorSpec(dtype="bfloat16", shape=[n, 4], data_pt
 	for name, list := range map[string]bool{"float16": false, "float32": false, "float64": false, "list": true, "bfloat16": true} {
 		o := vectors.ReadOptions{}
 		if list {
-			o.WordList = filepath.Join(dir, "words.txt")
+			o.WordList = dir.Path("words.txt")
 		}
-		got, _, err := vectors.Read(t.Context(), filepath.Join(dir, name), o)
+		got, _, err := vectors.Read(t.Context(), dir.Path(name), o)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if !slices.Equal(got.Words, want.Words) || got.Dim != want.Dim || !slices.Equal(got.Data, want.Data) {
@@ -279,7 +262,8 @@ serialize_file({"embeddings": TensorSpec(dtype="bfloat16", shape=[n, 4], data_pt
 }
 
 func TestPyArrowReadsWhatWeWrite(t *testing.T) {
-	dir := saveModel(t, oddModel())
+	t.Parallel()
+	dir := clitest.Save(t, oddModel())
 	exportAll(t, dir, "arrow", "parquet")
 
 	// And rows of more than a batch, or of none at all.
@@ -300,16 +284,11 @@ func TestPyArrowReadsWhatWeWrite(t *testing.T) {
 			"arrow":   func(w io.Writer) error { return columnar.WriteArrow(w, codes) },
 			"parquet": func(w io.Writer) error { return columnar.WriteParquet(w, codes) },
 		} {
-			f, err := os.Create(filepath.Join(dir, name+"."+ending))
-			if err != nil {
+			var b bytes.Buffer
+			if err := write(&b); err != nil {
 				t.Fatal(err)
 			}
-			if err := write(f); err != nil {
-				t.Fatal(err)
-			}
-			if err := f.Close(); err != nil {
-				t.Fatal(err)
-			}
+			dir.Write(t, name+"."+ending, b.Bytes())
 		}
 	}
 	runPython(t, dir, readModel+`

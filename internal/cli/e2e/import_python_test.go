@@ -1,13 +1,12 @@
-package cli
+package e2e
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"overcomplete/internal/cli/clitest"
 	"overcomplete/vectors"
 )
 
@@ -30,47 +29,43 @@ x = ((np.arange(4 * len(words)) % 63 - 31) / 8).reshape(len(words), 4)
 
 // readAll reads all files of a directory but the list of words, which those for which
 // listed says so are read with, and compares them.
-func readAll(t *testing.T, dir string, want *vectors.Dense, least int, listed func(name string) bool) {
+func readAll(t *testing.T, dir clitest.Dir, want *vectors.Dense, least int, listed func(name string) bool) {
 	t.Helper()
-	files, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := dir.Names(t)
 	if len(files) <= least {
 		t.Errorf("only %d files", len(files)-1)
 	}
-	for _, f := range files {
-		if f.Name() == "words.txt" {
+	for _, name := range files {
+		if name == "words.txt" {
 			continue
 		}
 		o := vectors.ReadOptions{}
 		want := *want
-		if listed(f.Name()) {
-			o.WordList = filepath.Join(dir, "words.txt")
-		} else if strings.Contains(f.Name(), "numbered") {
+		if listed(name) {
+			o.WordList = dir.Path("words.txt")
+		} else if strings.Contains(name, "numbered") {
 			want.Words = nil
 			for i := range oddWords {
 				want.Words = append(want.Words, fmt.Sprint(i))
 			}
 		}
-		got, _, err := vectors.Read(t.Context(), filepath.Join(dir, f.Name()), o)
+		got, _, err := vectors.Read(t.Context(), dir.Path(name), o)
 		if err != nil {
-			t.Errorf("%s: %v", f.Name(), err)
+			t.Errorf("%s: %v", name, err)
 		} else if !slices.Equal(got.Words, want.Words) || got.Dim != want.Dim || !slices.Equal(got.Data, want.Data) {
-			t.Errorf("%s: %d words × %d, others than Python wrote", f.Name(), len(got.Words), got.Dim)
+			t.Errorf("%s: %d words × %d, others than Python wrote", name, len(got.Words), got.Dim)
 		}
 	}
 }
 
-func writeWords(t *testing.T, dir string) {
+func writeWords(t *testing.T, dir clitest.Dir) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, "words.txt"), []byte(strings.Join(oddWords, "\n")+"\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	dir.Write(t, "words.txt", []byte(strings.Join(oddWords, "\n")+"\n"))
 }
 
 func TestReadsWhatNumPyWrites(t *testing.T) {
-	dir := t.TempDir()
+	t.Parallel()
+	dir := clitest.New(t)
 	writeWords(t, dir)
 	runPython(t, dir, makeImported+`
 import ml_dtypes
@@ -90,7 +85,8 @@ np.save("again.npy", again)
 }
 
 func TestReadsWhatPyArrowWrites(t *testing.T) {
-	dir := t.TempDir()
+	t.Parallel()
+	dir := clitest.New(t)
 	writeWords(t, dir)
 	runPython(t, dir, makeImported+`
 import itertools
@@ -147,7 +143,8 @@ open("file.parquet.gz", "wb").write(gzip.compress(open("split.f32.parquet", "rb"
 
 // What gensim saves by itself is refused, with what to do instead.
 func TestRefusesGensimPickle(t *testing.T) {
-	dir := t.TempDir()
+	t.Parallel()
+	dir := clitest.New(t)
 	runPython(t, dir, `
 import numpy as np
 from gensim.models import KeyedVectors
@@ -156,7 +153,7 @@ v = KeyedVectors(3)
 v.add_vectors(["a", "b"], np.eye(2, 3, dtype=np.float32))
 v.save("vectors.kv")
 `, "gensim")
-	_, _, err := vectors.Read(t.Context(), filepath.Join(dir, "vectors.kv"), vectors.ReadOptions{})
+	_, _, err := vectors.Read(t.Context(), dir.Path("vectors.kv"), vectors.ReadOptions{})
 	if err == nil || !strings.Contains(err.Error(), "pickle") || !strings.Contains(err.Error(), "save_word2vec_format") {
 		t.Errorf("error %v", err)
 	}

@@ -1,35 +1,34 @@
 //go:build unix
 
-package cli
+package e2e
 
 import (
 	"bytes"
-	"context"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"overcomplete/internal/cli/clitest"
 )
 
 // The first signal ends a command that waits for somebody else: for a pipe to be written
 // to, or its own output to be read.
 func TestSignalEndsWaiting(t *testing.T) {
-	exe := program(t)
-	sampleDir(t)
-	mustRun(t, "train --recipe paper in.txt -o old --epochs 1")
-	mustRun(t, "intrusion make X=in.txt -n 4 -o test.json")
-	writeFile(t, "answers.jsonl", nil)
-	writeFile(t, "pairs.txt", []byte("word0 word1 1\n"))
-	if err := syscall.Mkfifo("pipe", 0o666); err != nil {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "train --recipe paper in.txt -o old --epochs 1")
+	dir.MustRun(t, "intrusion make X=in.txt -n 4 -o test.json")
+	dir.Write(t, "answers.jsonl", nil)
+	dir.Write(t, "pairs.txt", []byte("word0 word1 1\n"))
+	if err := syscall.Mkfifo(dir.Path("pipe"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	before := withoutPipe(t)
+	before := withoutPipe(t, dir)
 	signals := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
 	handled := make(chan os.Signal, 1) // what tests ignore, under nohup for one, the program would too
 	signal.Notify(handled, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
@@ -54,11 +53,11 @@ func TestSignalEndsWaiting(t *testing.T) {
 	} {
 		t.Run(args, func(t *testing.T) {
 			if strings.HasPrefix(args, "clusters") {
-				mustRun(t, "train --recipe paper in.txt -o b --method B --epochs 1")
-				defer os.RemoveAll("b")
+				dir.MustRun(t, "train --recipe paper in.txt -o b --method B --epochs 1")
+				defer os.RemoveAll(dir.Path("b"))
 				args = "clusters b --input pipe"
 			}
-			cmd := exec.Command(exe, strings.Fields(args)...)
+			cmd := dir.Command(strings.Fields(args)...)
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
 			if err := cmd.Start(); err != nil {
@@ -67,12 +66,12 @@ func TestSignalEndsWaiting(t *testing.T) {
 			ended := make(chan struct{})
 			go func() {
 				cmd.Wait()
-				if r, err := os.OpenFile("pipe", os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil {
+				if r, err := os.OpenFile(dir.Path("pipe"), os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil {
 					r.Close() // nobody else may have opened it
 				}
 				close(ended) // then nothing but the next command opens it
 			}()
-			writer, err := os.OpenFile("pipe", os.O_WRONLY, 0) // which waits for who reads
+			writer, err := os.OpenFile(dir.Path("pipe"), os.O_WRONLY, 0) // which waits for who reads
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -81,13 +80,13 @@ func TestSignalEndsWaiting(t *testing.T) {
 			checkInterrupted(t, cmd, ended, &stderr)
 		})
 	}
-	if after := withoutPipe(t); !maps.Equal(before, after) {
-		t.Errorf("changed files; there are %q", slices.Sorted(maps.Keys(after)))
+	if changed := before.Differences(withoutPipe(t, dir)); changed != nil {
+		t.Errorf("changed files: %q", changed)
 	}
 
 	// Commands that write more than a pipe holds, of which only the beginning is read.
-	writeFile(t, "large.txt", gloVeText(sampleVectors(3000, 20)))
-	mustRun(t, "train --recipe paper large.txt -o large --epochs 1")
+	dir.Write(t, "large.txt", clitest.Text(clitest.Vectors(3000, 20)))
+	dir.MustRun(t, "train --recipe paper large.txt -o large --epochs 1")
 	for i, args := range []string{
 		"export large -f glove -o -",
 		"export large -f csr -o -",
@@ -101,7 +100,7 @@ func TestSignalEndsWaiting(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer r.Close()
-			cmd := exec.Command(exe, strings.Fields(args)...)
+			cmd := dir.Command(strings.Fields(args)...)
 			cmd.Stdout = w
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
@@ -123,56 +122,14 @@ func TestSignalEndsWaiting(t *testing.T) {
 	}
 }
 
-// A computation that would take years ends, too.
-func TestInterruptedSteps(t *testing.T) {
-	sampleDir(t)
-	mustRun(t, "train --recipe paper in.txt -o old --epochs 1")
-	before := tree(t, ".")
-	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(100*time.Millisecond, cancel) // at whatever step it is
-	var stderr bytes.Buffer
-	if code := run(ctx, strings.Fields("encode old in.txt -o new --encode-steps 2147483647 --quiet"), io.Discard, &stderr); code != exitInterrupted {
-		t.Errorf("exit code %d, %s", code, &stderr)
-	}
-	if after := tree(t, "."); !maps.Equal(before, after) {
-		t.Errorf("changed files; there are %q", slices.Sorted(maps.Keys(after)))
-	}
-}
-
-// A blocked writer never returns.
-type blockedWriter struct{ entered chan struct{} }
-
-func (w blockedWriter) Write([]byte) (int, error) {
-	close(w.entered)
-	select {}
-}
-
-// A command ends even if nobody reads its standard error, which has to be told that.
-func TestInterruptedWithoutReaders(t *testing.T) {
-	sampleDir(t)
-	before := tree(t, ".")
-	ctx, cancel := context.WithCancel(t.Context())
-	stderr := blockedWriter{make(chan struct{})}
-	go func() {
-		<-stderr.entered
-		cancel()
-	}()
-	if code := run(ctx, strings.Fields("train --recipe paper in.txt -o model --epochs 100000"), io.Discard, stderr); code != exitInterrupted {
-		t.Errorf("exit code %d, want %d", code, exitInterrupted)
-	}
-	if after := tree(t, "."); !maps.Equal(before, after) {
-		t.Errorf("changed files; there are %q", slices.Sorted(maps.Keys(after)))
-	}
-}
-
 // withoutPipe is the tree of the current directory but for the pipe, which can't be read.
-func withoutPipe(t *testing.T) map[string]string {
+func withoutPipe(t *testing.T, dir clitest.Dir) clitest.Tree {
 	t.Helper()
-	if err := os.Rename("pipe", "../pipe"); err != nil {
+	if err := os.Rename(dir.Path("pipe"), dir.Path("../pipe")); err != nil {
 		t.Fatal(err)
 	}
-	defer os.Rename("../pipe", "pipe")
-	return tree(t, ".")
+	defer os.Rename(dir.Path("../pipe"), dir.Path("pipe"))
+	return dir.Tree(t)
 }
 
 // checkInterrupted waits for a command that was signalled, but not for ever.
@@ -185,8 +142,8 @@ func checkInterrupted(t *testing.T, cmd *exec.Cmd, ended <-chan struct{}, stderr
 		<-ended
 		t.Fatal("it goes on")
 	}
-	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
-		t.Errorf("%v, want exit code %d", cmd.ProcessState, exitInterrupted)
+	if code := cmd.ProcessState.ExitCode(); code != clitest.Interrupted {
+		t.Errorf("%v, want exit code %d", cmd.ProcessState, clitest.Interrupted)
 	}
 	if stderr != nil && (!strings.HasPrefix(stderr.String(), "overcomplete: interrupted") || strings.Count(stderr.String(), "\n") != 1) {
 		t.Errorf("standard error: %s", stderr)

@@ -1,13 +1,12 @@
 //go:build unix
 
-package cli
+package e2e
 
 import (
 	"archive/zip"
 	"bytes"
 	"io"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
 
+	"overcomplete/internal/cli/clitest"
 	"overcomplete/internal/npy"
 )
 
@@ -23,13 +23,10 @@ import (
 // the shell's stands for a small machine, and holes in files, which take no place on a
 // disk, for large ones.
 func TestLittleMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("writes gigabytes of zeros, compressed")
-	}
-	exe := program(t)
-	sampleDir(t)
-	mustRun(t, "train --recipe paper in.txt -o old --epochs 1")
-	writeFile(t, "words.txt", []byte(strings.Repeat("a\n", 14_000)))
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "train --recipe paper in.txt -o old --epochs 1")
+	dir.Write(t, "words.txt", []byte(strings.Repeat("a\n", 14_000)))
 	header := func(h npy.Header) []byte {
 		var b bytes.Buffer
 		if err := npy.WriteHeader(&b, h); err != nil {
@@ -39,8 +36,8 @@ func TestLittleMemory(t *testing.T) {
 	}
 	large := func(name string, begin []byte, size int64) {
 		t.Helper()
-		writeFile(t, name, begin)
-		if err := os.Truncate(name, size); err != nil {
+		dir.Write(t, name, begin)
+		if err := os.Truncate(dir.Path(name), size); err != nil {
 			t.Skip(err) // this file system has no such files
 		}
 	}
@@ -49,12 +46,12 @@ func TestLittleMemory(t *testing.T) {
 	tensor := `{"vectors":{"dtype":"F32","shape":[14000,1048576],"data_offsets":[0,58720256000]}}`
 	large("large.safetensors", append([]byte{byte(len(tensor)), 0, 0, 0, 0, 0, 0, 0}, tensor...), int64(8+len(tensor))+14_000<<22)
 	// Of a model's dictionary.
-	mustRun(t, "export old -f safetensors -o old.safetensors")
-	info := strings.Replace(string(readFile(t, "old/model.json")), `"dim": 8`, `"dim": 100000000`, 1)
-	if err := os.CopyFS("huge", os.DirFS("old")); err != nil {
+	dir.MustRun(t, "export old -f safetensors -o old.safetensors")
+	info := strings.Replace(string(dir.Read(t, "old/model.json")), `"dim": 8`, `"dim": 100000000`, 1)
+	if err := os.CopyFS(dir.Path("huge"), os.DirFS(dir.Path("old"))); err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, "huge/model.json", []byte(info))
+	dir.Write(t, "huge/model.json", []byte(info))
 	array = header(npy.Header{Type: "<f4", Shape: []int{80, 100_000_000}})
 	large("huge/dictionary.npy", array, int64(len(array))+80*400_000_000)
 	// Vectors of text that take more than the text does.
@@ -65,7 +62,7 @@ func TestLittleMemory(t *testing.T) {
 		g.Write([]byte(strings.Repeat("x", i%100+1) + strings.Repeat("y", i/100) + row))
 	}
 	g.Close()
-	writeFile(t, "many.txt.gz", text.Bytes())
+	dir.Write(t, "many.txt.gz", text.Bytes())
 
 	// Archives of arrays that begin so and go on with zeros, which deflate to a thousandth.
 	type member struct {
@@ -91,9 +88,9 @@ func TestLittleMemory(t *testing.T) {
 		if err := z.Close(); err != nil {
 			t.Fatal(err)
 		}
-		writeFile(t, name, b.Bytes())
+		dir.Write(t, name, b.Bytes())
 	}
-	writeFile(t, "word.txt", []byte("a\n"))
+	dir.Write(t, "word.txt", []byte("a\n"))
 	bomb("rows.npz", member{"vectors", header(npy.Header{Type: "<f4", Shape: []int{700 << 20, 1}}), 2800})
 	var packed bytes.Buffer
 	g, _ = gzip.NewWriterLevel(&packed, gzip.BestSpeed)
@@ -102,8 +99,8 @@ func TestLittleMemory(t *testing.T) {
 		g.Write(make([]byte, 1<<20))
 	}
 	g.Close()
-	writeFile(t, "packed.npz.gz", packed.Bytes())
-	if err := os.CopyFS("bomb", os.DirFS("old")); err != nil {
+	dir.Write(t, "packed.npz.gz", packed.Bytes())
+	if err := os.CopyFS(dir.Path("bomb"), os.DirFS(dir.Path("old"))); err != nil {
 		t.Fatal(err)
 	}
 	ints := func(x ...int64) []byte {
@@ -118,7 +115,7 @@ func TestLittleMemory(t *testing.T) {
 		member{"indices", header(npy.Header{Type: "<i4", Shape: []int{350 << 20}}), 1400},
 		member{"data", header(npy.Header{Type: "<f4", Shape: []int{350 << 20}}), 1400})
 
-	before := names(t, ".")
+	before := dir.Names(t)
 	for args, want := range map[string]string{
 		"train --recipe paper large.npy --words words.txt -o model":         "large.npy: array of shape [14000 1048576]: 58.7 GB is more than there is memory for",
 		"train --recipe paper large.safetensors --words words.txt -o model": `large.safetensors: tensor "vectors" of shape [14000 1048576]: 58.7 GB is more than there is memory for`,
@@ -136,15 +133,15 @@ func TestLittleMemory(t *testing.T) {
 		"train in.txt --quiet -o model -k 1000000 --overcommit":               "which the system does not give; lower -k",
 		"train in.txt --quiet -o model -k 10000000 --overcommit":              "which is more than any machine has; lower -k",
 	} {
-		cmd := exec.Command("sh", append([]string{"-c", `ulimit -v 2500000 && exec "$0" "$@"`, exe}, strings.Fields(args)...)...)
+		cmd := limited(dir, "ulimit -v 2500000", strings.Fields(args)...)
 		var stdout, stderr bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
 		cmd.Run()
 		lines := strings.Split(strings.TrimSuffix(stderr.String(), "\n"), "\n")
-		if last := lines[len(lines)-1]; cmd.ProcessState.ExitCode() != exitUsage || stdout.Len() > 0 || len(lines) > 2 || !strings.HasPrefix(last, "overcomplete: ") || !strings.Contains(last, want) {
+		if last := lines[len(lines)-1]; cmd.ProcessState.ExitCode() != clitest.Usage || stdout.Len() > 0 || len(lines) > 2 || !strings.HasPrefix(last, "overcomplete: ") || !strings.Contains(last, want) {
 			t.Errorf("%s: %v, %q, %.1000s", args, cmd.ProcessState, &stdout, &stderr)
 		}
-		if after := names(t, "."); !slices.Equal(before, after) {
+		if after := dir.Names(t); !slices.Equal(before, after) {
 			t.Errorf("%s: there are %q", args, after)
 		}
 	}

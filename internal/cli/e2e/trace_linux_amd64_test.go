@@ -1,4 +1,4 @@
-package cli
+package e2e
 
 import (
 	"bytes"
@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"overcomplete/internal/cli/clitest"
 )
 
 // A sysCall is a system call that a traced program is about to make, about a file.
@@ -172,18 +174,14 @@ func traceUntil(ctx context.Context, t *testing.T, cmd *exec.Cmd, fate func(sysC
 // A program that is traced and never ends does not keep its test from ending: the test tells
 // which program that is, and what it waits for.
 func TestTraceEnds(t *testing.T) {
-	exe := program(t)
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o666); err != nil {
+	t.Parallel()
+	dir := clitest.New(t)
+	if err := syscall.Mkfifo(dir.Path("pipe"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	cmd := exec.Command(exe, "top", "pipe")
-	cmd.Dir = dir
+	cmd := dir.Command("top", "pipe")
 	ended, _, _, err := traceUntil(ctx, t, cmd, func(c sysCall) syscall.Errno {
 		if c.class == "open" && c.path == "pipe" {
 			cancel()

@@ -1,0 +1,79 @@
+package clitest
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+
+	"overcomplete/model"
+	"overcomplete/train"
+	"overcomplete/vectors"
+)
+
+// Vectors returns random vectors with a mean other than zero, the same ones at each call.
+func Vectors(words, dim int) *vectors.Dense {
+	d := &vectors.Dense{Dim: dim}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range words {
+		d.Words = append(d.Words, fmt.Sprintf("word%d", i))
+		for range dim {
+			d.Data = append(d.Data, float32(0.3+rng.NormFloat64()))
+		}
+	}
+	return d
+}
+
+// Text writes vectors as GloVe does, so that reading gives the same float32.
+func Text(d *vectors.Dense) []byte {
+	var b bytes.Buffer
+	for i, w := range d.Words {
+		b.WriteString(w)
+		for _, x := range d.Row(i) {
+			b.WriteString(" " + strconv.FormatFloat(float64(x), 'g', -1, 32))
+		}
+		b.WriteByte('\n')
+	}
+	return b.Bytes()
+}
+
+// Sample returns a directory with 60 vectors of 8 numbers in in.txt.
+func Sample(t testing.TB) (Dir, *vectors.Dense) {
+	t.Helper()
+	dir, d := New(t), Vectors(60, 8)
+	dir.Write(t, "in.txt", Text(d))
+	return dir, d
+}
+
+// NewModel returns a model of method B and vectors of length 2. Its atoms are all 0.
+func NewModel(words []string, codes [][]float32) *model.Model {
+	const dim = 2
+	atoms := len(codes[0])
+	s := &vectors.Sparse{Words: words, CSR: vectors.CSR{Rows: len(words), Cols: atoms, Ptr: []int64{0}}}
+	for _, row := range codes {
+		for k, v := range row {
+			if v != 0 {
+				s.Index, s.Value = append(s.Index, int32(k)), append(s.Value, v)
+			}
+		}
+		s.Ptr = append(s.Ptr, int64(len(s.Index)))
+	}
+	h := train.Paper()
+	h.Method, h.Atoms = "B", atoms
+	return &model.Model{
+		Info:       model.Info{Format: model.FormatVersion, Input: model.Input{Name: "in.txt", Words: len(words), Dim: dim}, Training: h},
+		Codes:      s,
+		Dictionary: model.Dictionary{Dim: dim, Atoms: make([]float32, dim*atoms)},
+	}
+}
+
+// Save returns a directory that holds nothing but m, "model".
+func Save(t testing.TB, m *model.Model) Dir {
+	t.Helper()
+	dir := New(t)
+	if err := m.Save(dir.Path("model"), false); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}

@@ -1,0 +1,37 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	_ "overcomplete/internal/cli" // so that go test runs these tests again when the program changes
+	"overcomplete/internal/cli/clitest"
+)
+
+func TestMain(m *testing.M) { clitest.MainOfBuilt(m) }
+
+// checkCovered checks that there is a line for every command.
+func checkCovered(t *testing.T, lines []string) {
+	t.Helper()
+	dir := clitest.New(t)
+	var visit func(command string)
+	visit = func(command string) {
+		help, _ := dir.MustRun(t, command+" --help")
+		_, list, ok := strings.Cut(help, "\nAvailable Commands:\n")
+		if !ok {
+			for _, line := range lines {
+				if strings.HasPrefix(line+" ", command+" ") {
+					return
+				}
+			}
+			t.Errorf("%q is not tried", command)
+		}
+		list, _, _ = strings.Cut(list, "\n\n")
+		for line := range strings.Lines(list) {
+			if name := strings.Fields(line)[0]; name != "completion" {
+				visit(strings.TrimSpace(command + " " + name))
+			}
+		}
+	}
+	visit("")
+}

@@ -1,0 +1,5 @@
+//go:build full
+
+package e2e
+
+const full = true
