@@ -2,11 +2,9 @@ package main
 
 import (
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -100,21 +98,6 @@ func TestPrograms(t *testing.T) {
 		if output = strings.ReplaceAll(output, "\t// ", ""); !strings.Contains(text, "```\n"+output+"```\n") {
 			t.Errorf("%s does not have its output:\n%s", page, output)
 		}
-	}
-}
-
-// The examples of encoding on many machines run the same command.
-func TestExamplesEncodeAlike(t *testing.T) {
-	commands := map[string]bool{}
-	for _, file := range []string{"slurm.sh", "parallel.sh", "kubernetes.yaml"} {
-		found := regexp.MustCompile(`(?m)^\s*(overcomplete encode .*)$`).FindAllStringSubmatch(read(t, "examples/cluster/"+file), -1)
-		if len(found) != 1 {
-			t.Fatalf("%s has %d commands that encode", file, len(found))
-		}
-		commands[found[0][1]] = true
-	}
-	if len(commands) != 1 {
-		t.Errorf("different commands: %q", slices.Sorted(maps.Keys(commands)))
 	}
 }
 

@@ -60,24 +60,8 @@ func TestSignalEndsWaiting(t *testing.T) {
 			cmd := dir.Command(strings.Fields(args)...)
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			ended := make(chan struct{})
-			go func() {
-				cmd.Wait()
-				if r, err := os.OpenFile(dir.Path("pipe"), os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil {
-					r.Close() // nobody else may have opened it
-				}
-				close(ended) // then nothing but the next command opens it
-			}()
-			writer, err := os.OpenFile(dir.Path("pipe"), os.O_WRONLY, 0) // which waits for who reads
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer writer.Close()
-			cmd.Process.Signal(signals[i%len(signals)])
-			checkInterrupted(t, cmd, ended, &stderr)
+			signalAtPipe(t, cmd, dir.Path("pipe"), signals[i%len(signals)])
+			checkInterrupted(t, cmd, &stderr)
 		})
 	}
 	if changed := before.Differences(withoutPipe(t, dir)); changed != nil {
@@ -112,12 +96,9 @@ func TestSignalEndsWaiting(t *testing.T) {
 				t.Fatal(err)
 			}
 			cmd.Process.Signal(signals[i%len(signals)])
-			ended := make(chan struct{})
-			go func() {
-				cmd.Wait()
-				close(ended)
-			}()
-			checkInterrupted(t, cmd, ended, &stderr)
+			defer time.AfterFunc(time.Minute, func() { cmd.Process.Kill() }).Stop()
+			cmd.Wait()
+			checkInterrupted(t, cmd, &stderr)
 		})
 	}
 }
@@ -132,20 +113,38 @@ func withoutPipe(t *testing.T, dir clitest.Dir) clitest.Tree {
 	return dir.Tree(t)
 }
 
-// checkInterrupted waits for a command that was signalled, but not for ever.
-func checkInterrupted(t *testing.T, cmd *exec.Cmd, ended <-chan struct{}, stderr *bytes.Buffer) {
+// signalAtPipe runs a command, and sends it a signal when it has opened a pipe to read it.
+// Then, or if it ends before, it ends within a minute.
+func signalAtPipe(t *testing.T, cmd *exec.Cmd, pipe string, sig os.Signal) {
 	t.Helper()
-	select {
-	case <-ended:
-	case <-time.After(time.Minute):
-		cmd.Process.Kill()
-		<-ended
-		t.Fatal("it goes on")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
 	}
+	ended := make(chan struct{})
+	go func() {
+		cmd.Wait()
+		if r, err := os.OpenFile(pipe, os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil {
+			r.Close() // nobody else may have opened it
+		}
+		close(ended) // then nothing but the next command opens it
+	}()
+	writer, err := os.OpenFile(pipe, os.O_WRONLY, 0) // which waits for who reads
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	cmd.Process.Signal(sig)
+	defer time.AfterFunc(time.Minute, func() { cmd.Process.Kill() }).Stop()
+	<-ended
+}
+
+// checkInterrupted checks how a command has ended after a signal.
+func checkInterrupted(t *testing.T, cmd *exec.Cmd, stderr *bytes.Buffer) {
+	t.Helper()
 	if code := cmd.ProcessState.ExitCode(); code != clitest.Interrupted {
 		t.Errorf("%v, want exit code %d", cmd.ProcessState, clitest.Interrupted)
 	}
-	if stderr != nil && (!strings.HasPrefix(stderr.String(), "overcomplete: interrupted") || strings.Count(stderr.String(), "\n") != 1) {
+	if !strings.HasPrefix(stderr.String(), "overcomplete: interrupted") || strings.Count(stderr.String(), "\n") != 1 {
 		t.Errorf("standard error: %s", stderr)
 	}
 }
