@@ -1,4 +1,6 @@
-# What there is to build and to check. .ci/run runs all the checks; each runs alone as well.
+# What there is to build and to check. "make check" is for every change, "make check-full"
+# for what CONTRIBUTING.md says; each of their checks runs alone as well, tier=full with all
+# that it has.
 #
 # What they need beside Go and a C compiler, "make tools" puts into build/, in pinned
 # versions. Or name what you have:
@@ -15,11 +17,20 @@
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help tools gpu release gpu-bundle bench-cpu \
+.PHONY: help check check-full tools gpu release gpu-bundle bench-cpu \
 	lint cross generate ptx gpu-model test noasm gpu-test gpu-headers sample release-test arm64 race fuzz faults cluster first
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z0-9-]*\):.* ## /\1\t/p' Makefile | expand -t 14
+
+check: ## all that must pass before a change lands: some 12 minutes
+	.ci/run commit
+
+check-full: ## all checks, in full: most of an hour
+	.ci/run full
+
+tier = commit
+of_tier = $(if $(filter full,$(tier)),$(2),$(1))
 
 # --- Tools
 
@@ -111,7 +122,7 @@ gpu-bundle: $(cuda_h) ## what measures on a machine with an NVIDIA GPU and witho
 
 # --- Checks
 
-verbose = -v -count=1 -timeout=30m
+verbose = -v -count=1 -timeout=30m $(call of_tier,,-tags=full)
 need = command -v $(1) >/dev/null || { echo "make $@: $(1) is missing: install it (in Debian, $(2))" >&2; exit 1; }
 # The README's command that starts so.
 readme = $(or $(shell sed -n 's/^    \(go $(1) .*\)/\1/p' README.md | head -1),$(error README.md lacks its command "go $(1) …"))
@@ -122,8 +133,8 @@ lint: $(cuda_h) build/staticcheck ## formatting, modules, go vet, staticcheck
 	go mod tidy -diff
 	go vet ./... ./testdata
 	build/staticcheck ./... ./testdata
-	$(with_cuda) go vet -tags gpu ./...
-	$(with_cuda) build/staticcheck -tags gpu ./...
+	$(with_cuda) go vet -tags gpu,full ./...
+	$(with_cuda) build/staticcheck -tags gpu,full ./...
 	go vet -tags noasm ./...
 
 cross: ## build without cgo, vet for other systems
@@ -180,19 +191,20 @@ release-test: release ## made elsewhere, releases are the same bytes, and need n
 
 arm64: ## the kernels of arm64, under QEMU
 	@$(call need,qemu-aarch64-static,qemu-user-static)
-	CGO_ENABLED=0 GOARCH=arm64 go test -exec qemu-aarch64-static -short -count=1 -timeout=30m ./cpu/...
+	CGO_ENABLED=0 GOARCH=arm64 go test -exec qemu-aarch64-static -short -count=1 -timeout=30m ./cpu/$(call of_tier,simd,...)
 
 # The race detector does not see into assembly: plain Go is the level to test. Published
 # data, and files that expand to many megabytes, take it long and start nothing that other
 # tests don't.
 race: ## the race detector, on packages that start goroutines
-	env -u OVERCOMPLETE_DATA go test -race -short -skip 'ExplainsSizes|/avx' -count=1 -timeout=30m ./cpu/... ./train ./vectors ./eval ./interpret/... ./internal/cli
+	env -u OVERCOMPLETE_DATA go test -race -short -skip 'ExplainsSizes|/avx' -count=1 -timeout=30m ./cpu/... ./train ./vectors/... ./eval ./interpret/... $(call of_tier,,./internal/...)
 
 # Counted, not timed: go test may report its own deadline as a failure.
-fuzz: ## each fuzz target for 30000 inputs
+fuzz: inputs = $(call of_tier,3000,30000)
+fuzz: ## each fuzz target for 3000 inputs, or 30000
 	for file in $$(grep -rl --include='*_test.go' '^func Fuzz' .); do \
 		for target in $$(sed -n 's/^func \(Fuzz[^(]*\).*/\1/p' $$file); do \
-			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime 30000x -fuzzminimizetime 10x ./$$(dirname $$file); \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(inputs)x -fuzzminimizetime 10x ./$$(dirname $$file); \
 		done; \
 	done
 
