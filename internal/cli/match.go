@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"overcomplete/internal/escape"
+	"overcomplete/interpret"
+)
+
+func newMatch() *cobra.Command {
+	var dimensions int
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "match MODEL OTHER",
+		Short: "Show which dimensions of a model are in another one, too",
+		Long: `Match pairs the dimensions of two models one to one, so that the cosines of their atoms
+add up to the most that there is, and prints the mean of the cosines: 1 if each dimension
+of the one is in the other, and what two unlike dictionaries have if none is. So it tells
+whether dimensions are there again after a training with another seed, or with other
+words. The models are of vectors of the same space, such as those of one file.
+
+The dimensions that are listed are those of MODEL that have the least in common with
+their match. ` + aboutLabels,
+		Example: `  overcomplete match model retrained
+  overcomplete match model retrained --dimensions 0 --json > matches.json`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkCounts(0, count{"--dimensions", dimensions}); err != nil {
+				return err
+			}
+			var sides [2]matchSide
+			for i, path := range args {
+				m, err := loadModel(cmd.Context(), path)
+				if err != nil {
+					return err
+				}
+				warnUnfinished(cmd.ErrOrStderr(), path, m)
+				sides[i] = matchSide{atoms: m.Dictionary.Atoms, dim: m.Dictionary.Dim, index: interpret.NewIndex(m.Codes)}
+				if sides[i].labels, err = loadLabels(path, sides[i].index); err != nil {
+					return err
+				}
+			}
+			a, b := sides[0], sides[1]
+			if a.dim != b.dim {
+				return usagef("atoms of %s have %d numbers, and those of %s %d: they are of different spaces", args[0], a.dim, args[1], b.dim)
+			}
+			matches, err := interpret.MatchAtoms(a.atoms, b.atoms, a.dim)
+			if err != nil {
+				return err
+			}
+			report := newMatchReport(matches, a, b, dimensions)
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), report)
+			}
+			return report.print(cmd.OutOrStdout(), args)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.IntVar(&dimensions, "dimensions", 10, "how many dimensions to list; JSON has the match of all")
+	flags.BoolVar(&asJSON, "json", false, "print the same, and the match of each dimension, as JSON")
+	return cmd
+}
+
+// matchSide is one of the two models.
+type matchSide struct {
+	atoms  []float32
+	dim    int
+	index  *interpret.Index
+	labels interpret.Labels
+}
+
+func (s matchSide) label(dimension int) string {
+	_, negative := topOrBottom(s.index, dimension, 1)
+	return s.labels.Of(s.index, dimension, negative)
+}
+
+type matchReport struct {
+	Dimensions int               `json:"dimensions"`   // of MODEL
+	Other      int               `json:"other"`        // of OTHER
+	Mean       float64           `json:"mean_cosine"`  // of those that have a match
+	Above      float64           `json:"above_0.9"`    // share of those
+	Matches    []interpret.Match `json:"matches"`      // of each dimension of MODEL
+	Least      []leastMatch      `json:"least_common"` // by cosine
+}
+
+type leastMatch struct {
+	Dimension int `json:"dimension"` // of MODEL
+	interpret.Match
+	Label      string `json:"label"`
+	OtherLabel string `json:"other_label"`
+}
+
+func newMatchReport(matches []interpret.Match, a, b matchSide, most int) matchReport {
+	r := matchReport{Dimensions: len(matches), Other: len(b.atoms) / b.dim, Matches: matches, Least: []leastMatch{}}
+	order := []int{}
+	for k, m := range matches {
+		if m.Dimension < 0 {
+			continue
+		}
+		order = append(order, k)
+		r.Mean += m.Cosine
+		if m.Cosine > 0.9 {
+			r.Above++
+		}
+	}
+	if n := float64(len(order)); n > 0 {
+		r.Mean, r.Above = r.Mean/n, r.Above/n
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(matches[i].Cosine, matches[j].Cosine) })
+	for _, k := range order[:min(most, len(order))] {
+		r.Least = append(r.Least, leastMatch{k, matches[k], a.label(k), b.label(matches[k].Dimension)})
+	}
+	return r
+}
+
+func (r matchReport) print(w io.Writer, names []string) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d dimensions of %s, %d of %s\n", r.Dimensions, escape.Text(names[0]), r.Other, escape.Text(names[1]))
+	fmt.Fprintf(&b, "  mean cosine  %.3f\n  above 0.9    %.1f %%\n", r.Mean, 100*r.Above)
+	if len(r.Least) > 0 {
+		labels := labelColumn(r.Least, func(m leastMatch) string { return m.Label })
+		fmt.Fprintf(&b, "least in common:\ndimension  %s  other  cosine  its label\n", labels[0])
+		for i, m := range r.Least {
+			fmt.Fprintf(&b, "%9d  %s  %5d  %6.3f  %s\n", m.Dimension, labels[i+1], m.Match.Dimension, m.Cosine, escape.Text(m.OtherLabel))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,75 @@
+package interpret
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// Against all permutations of few atoms, also where one dictionary has more than the other.
+func TestMatchAtoms(t *testing.T) {
+	const dim = 3
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, size := range [][2]int{{1, 1}, {5, 5}, {6, 6}, {4, 6}, {6, 4}, {0, 3}, {3, 0}} {
+		a, b := make([]float32, size[0]*dim), make([]float32, size[1]*dim)
+		for range 20 {
+			for _, x := range [][]float32{a, b} {
+				for i := range x {
+					x[i] = float32(rng.NormFloat64()) * float32(1+i/dim) // norms do not matter
+				}
+			}
+			matches, err := MatchAtoms(a, b, dim)
+			if err != nil || len(matches) != size[0] {
+				t.Fatalf("%d matches, error %v", len(matches), err)
+			}
+			cosine := func(i, j int) float64 {
+				var ab, aa, bb float64
+				for l := range dim {
+					x, y := float64(a[i*dim+l]), float64(b[j*dim+l])
+					ab, aa, bb = ab+x*y, aa+x*x, bb+y*y
+				}
+				return ab / math.Sqrt(aa*bb)
+			}
+			var sum float64
+			matched := make([]bool, size[1])
+			for i, m := range matches {
+				if m.Dimension < 0 {
+					continue
+				}
+				if matched[m.Dimension] || math.Abs(m.Cosine-cosine(i, m.Dimension)) > 1e-6 {
+					t.Fatalf("atom %d is matched with %+v, whose cosine is %v", i, m, cosine(i, m.Dimension))
+				}
+				matched[m.Dimension] = true
+				sum += m.Cosine
+			}
+			var best func(i int, free []int, unmatched int) float64
+			best = func(i int, free []int, unmatched int) float64 {
+				if i == size[0] {
+					return 0
+				}
+				most := math.Inf(-1)
+				if unmatched > 0 {
+					most = best(i+1, free, unmatched-1)
+				}
+				for at, j := range free {
+					most = max(most, cosine(i, j)+best(i+1, slices.Delete(slices.Clone(free), at, at+1), unmatched))
+				}
+				return most
+			}
+			free := make([]int, size[1])
+			for j := range free {
+				free[j] = j
+			}
+			if want := best(0, free, max(0, size[0]-size[1])); math.Abs(sum-want) > 1e-5 {
+				t.Fatalf("%d and %d atoms: cosines add up to %v, want %v", size[0], size[1], sum, want)
+			}
+		}
+	}
+	if _, err := MatchAtoms(make([]float32, 4), make([]float32, 6), 3); err == nil {
+		t.Error("no error for atoms of other lengths")
+	}
+	if matches, err := MatchAtoms(make([]float32, 3), []float32{1, 2, 3}, 3); err != nil || matches[0] != (Match{0, 0}) {
+		t.Errorf("an atom of zeros is matched with %v, error %v", matches, err)
+	}
+}
