@@ -20,6 +20,7 @@ const blockAtoms = 4 * simd.TileRows
 type learner struct {
 	*encoder
 	update    *graph.AtomUpdate
+	anchors   []float32 // W, K×L
 	spectrum  encode.Spectrum
 	gram      simd.Matrix // G, K×K
 	products  simd.Matrix // B, K×L
@@ -32,7 +33,7 @@ type learner struct {
 func (d Device) Learner(dictionary *model.Dictionary, norm float64, o encode.Options) (train.Learner, error) {
 	k, l := float64(dictionary.Len()), float64(dictionary.Dim)
 	lanes := float64(d.workers()) * mostWords
-	bytes := 4 * (k*k + 6*k*l + lanes*4*k) // G; B, D, packed atoms, copies; what lanes have in hand
+	bytes := 4 * (k*k + 7*k*l + lanes*4*k) // G; B, D, W, packed atoms, copies; what lanes have in hand
 	if err := d.checkNeed(fmt.Sprintf("learning %d sparse dimensions takes", dictionary.Len()), bytes, 4*k*max(k, l)); err != nil {
 		return nil, err
 	}
@@ -48,13 +49,13 @@ func (d Device) Learner(dictionary *model.Dictionary, norm float64, o encode.Opt
 		return nil, err
 	}
 	return &learner{
-		encoder: e, update: program.Steps[0].(*graph.AtomUpdate),
+		encoder: e, update: program.Steps[0].(*graph.AtomUpdate), anchors: append([]float32(nil), dictionary.Atoms...),
 		gram: simd.NewMatrix(e.atoms, e.atoms), products: simd.NewMatrix(e.atoms, e.Dim),
 	}, nil
 }
 
 // Learn implements [train.Learner].
-func (l *learner) Learn(ctx context.Context, x []float32, remember float64) (*encode.Codes, error) {
+func (l *learner) Learn(ctx context.Context, x []float32, remember, pull float64) (*encode.Codes, error) {
 	if err := l.refresh(); err != nil {
 		return nil, err
 	}
@@ -63,7 +64,7 @@ func (l *learner) Learn(ctx context.Context, x []float32, remember float64) (*en
 		return nil, err
 	}
 	l.remember(a, x, float32(remember))
-	l.move()
+	l.move(float32(pull))
 	return a, nil
 }
 
@@ -104,7 +105,7 @@ func (l *learner) remember(a *encode.Codes, x []float32, f float32) {
 }
 
 // move runs the [graph.AtomUpdate].
-func (l *learner) move() {
+func (l *learner) move(pull float32) {
 	for lo := 0; lo < l.atoms; lo += blockAtoms {
 		n := min(blockAtoms, l.atoms-lo)
 		l.residuals.Zero(n, l.Dim)
@@ -118,19 +119,21 @@ func (l *learner) move() {
 			}
 		})
 		for i := range n {
-			l.moveAtom(lo, i, n)
+			l.moveAtom(lo, i, n, pull)
 		}
 	}
 }
 
-func (l *learner) moveAtom(block, i, n int) {
+func (l *learner) moveAtom(block, i, n int, pull float32) {
 	k := block + i
 	g := l.gram.Row(k)
 	if !(float64(g[k]) > l.update.Unused) {
 		return
 	}
 	d, r := l.dictionary.Row(k), l.residuals.Row(i)
-	l.kernels.Combine(r, 1/g[k], r, 1, d)
+	size := g[k] + pull
+	l.kernels.Combine(r, 1/size, r, g[k]/size, d)
+	l.kernels.Combine(r, 1, r, pull/size, l.anchors[k*l.Dim:][:l.Dim])
 	var squares float64
 	for _, v := range r {
 		squares += float64(v) * float64(v)

@@ -35,11 +35,11 @@ func Example() {
 		fmt.Printf("%.3f %d %v\n", d.Weight, d.Dimension, d.Words)
 	}
 	// Output:
-	// 0.277 318 [objects spans sweeping gc cycle freed]
-	// 0.259 1 [mark gc during phase termination cycle]
-	// 0.211 352 [pointers pointer garbage collector structs pointing]
-	// 0.201 142 [memory heap garbage ptr allocation zeroed]
-	// 0.191 264 [alive reachable garbage unreachable aren't nor]
+	// 0.315 415 [gc garbage during allocations collector cycle]
+	// 0.240 40 [gc assists background sweep assist cycle]
+	// 0.194 495 [spans objects frees allocated freed free]
+	// 0.174 107 [marked objects been reachable spans unreachable]
+	// 0.166 220 [ever live garbage heap collector finalizer]
 }
 
 func check(err error) {

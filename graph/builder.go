@@ -56,6 +56,8 @@ var inputShapes = map[string]Shape{
 	"m": {},
 	"G": {Atoms, Atoms},
 	"B": {Atoms, Dims},
+	"W": {Atoms, Dims},
+	"c": {},
 }
 
 func (b *builder) input(name string) *gorgonia.Node {

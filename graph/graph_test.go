@@ -86,6 +86,7 @@ func newProblem(seed uint64, words, atoms, dim int) problem {
 			"H": squares(atoms * dim), "S": normal(words*atoms, 2), "Q": squares(words * atoms),
 			"n": {float64(words)}, "t": {3},
 			"Z": normal(words*atoms, 0.5), "s": {0.05}, "m": {0.7}, "B": normal(atoms*dim, 3), "G": make([]float64, atoms*atoms),
+			"W": normal(atoms*dim, 0.6), "c": {0.8},
 		},
 	}
 	// G is that of codes which have not used one of the atoms, nor has B then.
@@ -345,18 +346,18 @@ func encodeByHand(p problem) map[string][]float64 {
 
 func learnByHand(p problem) map[string][]float64 {
 	_, k, l := p.sizes()
-	D, G, B := p.inputs["D"], p.inputs["G"], p.inputs["B"]
+	D, G, B, W, c := p.inputs["D"], p.inputs["G"], p.inputs["B"], p.inputs["W"], p.inputs["c"][0]
 	newD := slices.Clone(D)
 	for a := range k {
 		u := newD[a*l:][:l]
 		var square float64
 		for j := range u {
-			descent := B[a*l+j]
+			descent := B[a*l+j] - c*(D[a*l+j]-W[a*l+j])
 			for other := range k {
 				descent -= G[a*k+other] * D[other*l+j]
 			}
 			if G[a*k+a] > 1e-8 {
-				u[j] += descent / G[a*k+a]
+				u[j] += descent / (G[a*k+a] + c)
 			}
 			square += u[j] * u[j]
 		}
@@ -608,9 +609,9 @@ func TestCompileErrors(t *testing.T) {
 		{"atoms with another length", changed(Learn, "D", square), "step 1 (atom update) of the learn program: D′ = unit(U)² does not move atoms"},
 		{"atoms that go too far", custom(func(b *builder) {
 			D, G, B := b.input("D"), b.input("G"), b.input("B")
-			step := b.apply(overDiagonalOp(Unused), b.sub(b.product(G, D), b.add(B, B)), G)
+			step := b.apply(overDiagonalOp(Unused), b.sub(b.product(G, D), b.add(B, B)), G, b.input("c"))
 			b.output("D", b.apply(unitOp(), b.sub(D, step), D))
-		}), "step 1 (atom update) of the custom program: D′ = unit(D − diag(G)⁻¹·(p1 − 2·B)) does not move atoms to D + diag(G)⁻¹·(B − G · D)"},
+		}), "step 1 (atom update) of the custom program: D′ = unit(D − (diag(G) + c)⁻¹·(p1 − 2·B)) does not move atoms to D + (diag(G) + c)⁻¹·(B − G · D − c∘(D − W))"},
 		{"products of codes that are kept", custom(func(b *builder) { b.output("G", b.square(b.input("G"))) }),
 			"step 1 (atom update) of the custom program: it computes [G], want D"},
 	} {

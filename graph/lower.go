@@ -115,7 +115,7 @@ func (l *lowering) operation(n *gorgonia.Node, op string, a []*value) (*value, e
 		case opScaleRows:
 			return l.scaleRows(a[0], a[1]), nil
 		case opOverDiagonal:
-			return l.overDiagonal(custom.floor, a[0], a[1]), nil
+			return l.overDiagonal(custom.floor, a[0], a[1], a[2]), nil
 		case opSoft, opUnit:
 			return l.node(custom.op, a[0].shape, a...), nil
 		}

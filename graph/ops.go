@@ -102,16 +102,17 @@ func softOp() customOp {
 	}
 }
 
-// overDiagonalOp divides row k of a matrix by the k-th diagonal element of another
-// where that is above floor, and makes it 0 elsewhere.
+// overDiagonalOp divides row k of a matrix by the k-th diagonal element of another, plus
+// a number, where that element is above floor, and makes it 0 elsewhere.
 func overDiagonalOp(floor float64) customOp {
 	return customOp{
-		name: fmt.Sprintf("over diagonal above %g", floor), op: opOverDiagonal, floor: floor, args: hm.Types{matrixType, matrixType},
+		name: fmt.Sprintf("over diagonal above %g", floor), op: opOverDiagonal, floor: floor, args: hm.Types{matrixType, matrixType, anyType},
 		do: func(args []gorgonia.Value) (gorgonia.Value, error) {
 			square, width, size := floats(args[1]), args[0].Shape()[1], args[1].Shape()[1]
+			more := floats(args[2])[0]
 			return mapped(args[0], func(i int, x float64) float64 {
 				if d := square[i/width*(size+1)]; d > floor {
-					return x / d
+					return x / (d + more)
 				}
 				return 0
 			})

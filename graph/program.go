@@ -150,10 +150,10 @@ type Proximal struct {
 
 // AtomUpdate moves every row of D, each in turn with those before it moved already:
 //
-//	u = d_k + (b_k − g_k D)/g_kk, d_k where g_kk ≤ Unused
+//	u = d_k + (b_k − g_k D − c(d_k − w_k))/(g_kk + c), d_k where g_kk ≤ Unused
 //	d_k = Norm·u/‖u‖, in its own direction where u = 0
 //
-// D, G and B are the learner's own.
+// D, G, B, W and c are the learner's own.
 type AtomUpdate struct {
 	Norm, Unused float64
 

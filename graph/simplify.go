@@ -95,6 +95,8 @@ func (s *simplifier) sum2(a, b *value, sign float64) (*value, error) {
 		return a, nil
 	case x == y:
 		return s.scaled(ca+cb, x), nil
+	case a.op == opAdd && b == a.args[1]: // as in derivatives of squares
+		return s.sum2(a.args[0], s.scaled(1+sign, b), 1)
 	case ca == cb:
 		return s.scaled(ca, s.node(opAdd, shape, x, y)), nil
 	case ca == -cb && ca > 0:
@@ -239,7 +241,7 @@ func (s *simplifier) scaleRows(a, factors *value) *value {
 	return s.scaled(c, s.node(opScaleRows, a.shape, x, factors))
 }
 
-func (s *simplifier) overDiagonal(floor float64, a, square *value) *value {
+func (s *simplifier) overDiagonal(floor float64, a, square, more *value) *value {
 	c, x := a.constantFactor()
-	return s.scaled(c, s.share(&value{op: opOverDiagonal, shape: a.shape, args: []*value{x, square}, constant: floor}))
+	return s.scaled(c, s.share(&value{op: opOverDiagonal, shape: a.shape, args: []*value{x, square, more}, constant: floor}))
 }

@@ -78,7 +78,8 @@ type Expression struct {
 	named map[*gorgonia.Node]string // intermediate results worth a name in listings
 }
 
-// Input is a value that the step reads: one of X, A, D, S, Q, H, n, t, Z, s, m, G, B.
+// Input is a value that the step reads: one of X, A, D, S, Q, H, n, t, Z, s, m, G, B,
+// W, c.
 type Input struct {
 	Name  string
 	Node  *gorgonia.Node
@@ -254,24 +255,28 @@ func Encode(s Spec, words int, dtype tensor.Dtype) (*Expression, error) {
 
 // Learn is where each atom goes in a step of online dictionary learning (Mairal et al.
 // 2009, Algorithm 2), if the others stay. Of all words so far, G = Σ aᵀa is symmetric,
-// K×K, and B = Σ aᵀx:
+// K×K, and B = Σ aᵀx. The anchors W, K×L, are where atoms started from:
 //
-//	∇ = ∂(tr(DᵀGD) − 2tr(DᵀB))/∂D
-//	u_k = d_k − ½∇_k/g_kk        d_k where g_kk ≤ [Unused]
+//	∇ = ∂(tr(DᵀGD) − 2tr(DᵀB) + c‖D − W‖²)/∂D
+//	u_k = d_k − ½∇_k/(g_kk + c)  d_k where g_kk ≤ [Unused]
 //	d_k = ρu_k/‖u_k‖             its own direction where u_k = 0
 //
-// The least of the trace, which is quadratic in d_k, is at u_k. Words do not enter.
-// Output: D.
+// The least of that sum, which is quadratic in d_k, is at u_k. With c = σ²/s² it is −2σ²
+// times the logarithm of a posterior density, but for a constant: rows have Gaussian noise
+// of variance σ² about aD, and an atom, before anything is known of it, one of s² about its
+// anchor. Words do not enter. Output: D.
 func Learn(s Spec, words int, dtype tensor.Dtype) (*Expression, error) {
 	b, err := newBuilder("learn", s, words, dtype)
 	if err != nil {
 		return nil, err
 	}
 	D, G, B := b.input("D"), b.input("G"), b.input("B")
+	W, c := b.input("W"), b.input("c")
 
 	traces := b.add(b.mul(b.constant(-2), b.sum(b.mul(D, B))), b.sum(b.mul(D, b.product(G, D))))
-	gradient := b.grads(traces, D)[0]
-	step := b.apply(overDiagonalOp(Unused), b.mul(b.constant(0.5), gradient), G)
+	pull := b.mul(c, b.sum(b.square(b.sub(D, W))))
+	gradient := b.grads(b.add(traces, pull), D)[0]
+	step := b.apply(overDiagonalOp(Unused), b.mul(b.constant(0.5), gradient), G, c)
 	U := b.name("U", b.sub(D, step))
 
 	b.output("D", b.mul(b.positive("norm", s.Norm), b.apply(unitOp(), U, D)))

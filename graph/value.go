@@ -49,7 +49,7 @@ const (
 	opRatio                       // ClampedRatio
 	opScaleRows                   // row i of a times b_i
 	opSoft                        // sgn(a)·max(|a| − b, 0)
-	opOverDiagonal                // row i of a divided by b_ii where that is above constant, else 0
+	opOverDiagonal                // row i of a divided by b_ii + c where b_ii is above constant, else 0
 	opUnit                        // rows of a at length 1, those of b where they are 0
 	opSum                         // over all elements
 	opRowSum                      // over each word's elements
@@ -179,7 +179,7 @@ func (v *value) formula(expand bool) string {
 	case opSoft:
 		return "soft(" + arg(0) + ", " + arg(1) + ")"
 	case opOverDiagonal:
-		return "diag(" + arg(1) + ")⁻¹·" + wrapped(0, opAdd, opSub, opMul, opDiv)
+		return "(diag(" + arg(1) + ") + " + arg(2) + ")⁻¹·" + wrapped(0, opAdd, opSub, opMul, opDiv)
 	case opUnit:
 		return "unit(" + arg(0) + ")"
 	case opSum:

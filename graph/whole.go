@@ -76,7 +76,7 @@ func (p *placer) proximal() (*Proximal, error) {
 }
 
 func (p *placer) atomUpdate() (*AtomUpdate, error) {
-	D, G, B, one := p.load("D"), p.load("G"), p.load("B"), p.constant(1)
+	D, G, B, W, c, one := p.load("D"), p.load("G"), p.load("B"), p.load("W"), p.load("c"), p.constant(1)
 	newD := p.output("D")
 	if newD == nil || len(p.outputs) != 1 {
 		return nil, fmt.Errorf("it computes %v, want D", p.names())
@@ -84,22 +84,24 @@ func (p *placer) atomUpdate() (*AtomUpdate, error) {
 	s := new(AtomUpdate)
 	var unit *value
 	if s.Norm, unit = newD.constantFactor(); unit.op == opUnit && unit.args[1] == D {
-		// D + (B − GD)/diag(G)
+		// D + (B − GD − c(D − W))/(diag(G) + c)
 		u := p.linear(unit.args[0], one)
 		from := p.take(u, D)
 		for step, factor := range u {
-			if step.op != opOverDiagonal || step.args[1] != G {
+			if step.op != opOverDiagonal || step.args[1] != G || step.args[2] != c {
 				break
 			}
 			s.Unused = step.constant
 			residual := p.linear(step.args[0], factor)
 			product := p.take(residual, must(p.matMul(G, D)))
-			if from == one && len(u) == 1 && product == p.constant(-1) && p.take(residual, B) == one && len(residual) == 0 {
+			away, back := p.take(residual, D), p.take(residual, W)
+			if from == one && len(u) == 1 && product == p.constant(-1) && p.take(residual, B) == one &&
+				back == c && away == p.scaled(-1, c) && len(residual) == 0 {
 				return s, nil
 			}
 		}
 	}
-	return nil, fmt.Errorf("%v = %s does not move atoms to D + diag(G)⁻¹·(B − G · D), at a norm", newD, newD.formula(true))
+	return nil, fmt.Errorf("%v = %s does not move atoms to D + (diag(G) + c)⁻¹·(B − G · D − c∘(D − W)), at a norm", newD, newD.formula(true))
 }
 
 // multiple returns c where v is c∘x.

@@ -29,12 +29,12 @@ func TestEncodeGradient(t *testing.T) {
 	}
 }
 
-// Each atom goes in the direction in which tr(DᵀGD) − 2tr(DᵀB) is least for it: there,
-// at the length that the trace asks for, its gradient is zero.
+// Each atom goes in the direction in which tr(DᵀGD) − 2tr(DᵀB) + c‖D − W‖² is least for it:
+// there, at the length that this asks for, its gradient is zero.
 func TestLearnMinimises(t *testing.T) {
 	p := newProblem(5, 1, 7, 3)
 	_, k, l := p.sizes()
-	D, G, B := p.inputs["D"], p.inputs["G"], p.inputs["B"]
+	D, G, B, W, c := p.inputs["D"], p.inputs["G"], p.inputs["B"], p.inputs["W"], p.inputs["c"][0]
 	got := run(t, Learn, p, tensor.Float64)["D"]
 	for a := range k {
 		atom := got[a*l:][:l]
@@ -49,7 +49,7 @@ func TestLearnMinimises(t *testing.T) {
 					for other := range k {
 						sum += D[i*l+j] * G[i*k+other] * D[other*l+j]
 					}
-					sum -= 2 * D[i*l+j] * B[i*l+j]
+					sum += -2*D[i*l+j]*B[i*l+j] + c*(D[i*l+j]-W[i*l+j])*(D[i*l+j]-W[i*l+j])
 				}
 			}
 			return sum
@@ -58,7 +58,7 @@ func TestLearnMinimises(t *testing.T) {
 		slope := fd.Gradient(nil, traces, D[a*l:][:l], settings)
 		direction := slices.Clone(D[a*l:][:l]) // of an atom without use
 		if g := G[a*k+a]; g > 0 {
-			gonum.AddScaled(direction, -1/(2*g), slope)
+			gonum.AddScaled(direction, -1/(2*(g+c)), slope)
 			if norm := gonum.Norm(fd.Gradient(nil, traces, direction, settings), 2); norm > 1e-7 {
 				t.Errorf("atom %d: the gradient has norm %v at the minimum", a, norm)
 			}
@@ -98,7 +98,7 @@ func TestWholeProgramsMatchTape(t *testing.T) {
 		_, k, l := p.sizes()
 		want := run(t, Encode, p, tensor.Float64)
 		moved := p
-		moved.inputs = map[string][]float64{"D": slices.Clone(p.inputs["D"]), "G": p.inputs["G"], "B": p.inputs["B"]}
+		moved.inputs = map[string][]float64{"D": slices.Clone(p.inputs["D"]), "G": p.inputs["G"], "B": p.inputs["B"], "W": p.inputs["W"], "c": p.inputs["c"]}
 		for a := range k {
 			atoms := run(t, Learn, moved, tensor.Float64)["D"]
 			copy(moved.inputs["D"][a*l:][:l], atoms[a*l:])
@@ -131,6 +131,7 @@ func TestLearnKeepsAtoms(t *testing.T) {
 		"D": {3, 4, 0, -1, 1, 0},
 		"G": {1e-9, 0, 0, 0, 5, 0, 0, 0, 5}, // the first has no use
 		"B": {7, 7, 0, 0, 0, 3},             // the second goes to 0
+		"W": make([]float64, 6), "c": {0},
 	}}
 	compare(t, "D", run(t, Learn, p, tensor.Float64)["D"], []float64{1.2, 1.6, 0, -2, 0, 2}, 1e-15)
 }
@@ -170,7 +171,7 @@ func ExampleLearn() {
 	//   1 atom update K×L, each atom in turn
 	//       accumulate K×L
 	//           p1 = G · D
-	//           U = D − diag(G)⁻¹·(p1 − B)
+	//           U = D − (diag(G) + c)⁻¹·(c∘(D − W) + p1 − B)
 	//           D′ = 2·unit(U)
 	//           keep D′
 }

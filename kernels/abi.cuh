@@ -349,13 +349,15 @@ struct MoveAtoms {
     float* moves;           // atoms × dim
     const float* predicted; // P, atoms × dim
     const float* products;  // B, atoms × dim
+    const float* anchors;   // W, atoms × dim
     const float* gram;      // G, from the block's first element of the diagonal on
     double norm;
     double unused;
+    double pull;
     Shape shape; // of the block, but for the pitches
     char padding[4];
 };
-LAYOUT(MoveAtoms, 80, 5)
+LAYOUT(MoveAtoms, 96, 6)
 
 struct Power {
     float* vector; // of dim, and of norm 1

@@ -367,14 +367,16 @@ type moveAtoms struct {
 	moves     pointer[float32] // atoms × dim
 	predicted pointer[float32] // P, atoms × dim
 	products  pointer[float32] // B, atoms × dim
+	anchors   pointer[float32] // W, atoms × dim
 	gram      pointer[float32] // G, from the block's first element of the diagonal on
 	norm      float64
 	unused    float64
+	pull      float64
 	shape     shape // of the block, but for the pitches
 	_         [4]byte
 }
 
-var _ [80]byte = [unsafe.Sizeof(moveAtoms{})]byte{}
+var _ [96]byte = [unsafe.Sizeof(moveAtoms{})]byte{}
 
 type power struct {
 	vector    pointer[float32] // of dim, and of norm 1

@@ -757,8 +757,9 @@ func TestMoveAtoms(t *testing.T) {
 }
 
 func checkMoveAtoms(b *bench, atoms, dim int) {
-	const norm, unused, first, all = 2.5, 0.25, 5, 90 // of all atoms the block's first is the sixth
+	const norm, unused, pull, first, all = 2.5, 0.25, 0.75, 5, 90 // of all atoms the block's first is the sixth
 	d, p, products, g := b.normal(atoms*dim, 0), b.normal(atoms*dim, 0), b.normal(atoms*dim, 0), b.normal(all*all, 0.3)
+	anchors := b.normal(atoms*dim, 0)
 	diagonal := func(i int) *float32 { return &g[(first+i)*all+first+i] }
 	stays := make([]bool, atoms)
 	for i := range atoms {
@@ -770,6 +771,7 @@ func checkMoveAtoms(b *bench, atoms, dim int) {
 		case 3: // u is zero: no atom before it matters
 			clear(g[(first+i)*all : (first+i)*all+first+i])
 			clear(row)
+			clear(anchors[i*dim : (i+1)*dim])
 			copy(products[i*dim:(i+1)*dim], p[i*dim:(i+1)*dim])
 		case 4:
 			products[i*dim] = float32(math.NaN())
@@ -785,7 +787,7 @@ func checkMoveAtoms(b *bench, atoms, dim int) {
 	shape.atoms = int32(atoms)
 	b.run(moveAtoms{
 		atoms: dictionary.data, moves: moves.data, predicted: b.array(p, atoms, dim).data, products: b.array(products, atoms, dim).data,
-		gram: gram.data.at(first*gram.pitch + first), norm: norm, unused: unused, shape: shape,
+		anchors: b.array(anchors, atoms, dim).data, gram: gram.data.at(first*gram.pitch + first), norm: norm, unused: unused, pull: pull, shape: shape,
 	}.launch())
 	got, gotMoves := b.read(dictionary), b.read(moves)
 	for i := range atoms {
@@ -793,13 +795,14 @@ func checkMoveAtoms(b *bench, atoms, dim int) {
 		var squares float64
 		for c := range dim {
 			at, size := i*dim+c, float64(*diagonal(i))
+			away := pull * (float64(d[at]) - float64(anchors[at]))
 			sum := float64(p[at]) - float64(products[at])
 			magnitude[c] = math.Abs(float64(p[at])) + math.Abs(float64(products[at]))
 			for j := range i { // from the very moves that it made before
 				move := float64(g[(first+i)*all+first+j]) * float64(gotMoves[j*dim+c])
 				sum, magnitude[c] = sum+move, magnitude[c]+math.Abs(move)
 			}
-			u[c], magnitude[c] = float64(d[at])-sum/size, math.Abs(float64(d[at]))+magnitude[c]/size
+			u[c], magnitude[c] = float64(d[at])-(sum+away)/(size+pull), math.Abs(float64(d[at]))+(magnitude[c]+math.Abs(away))/(size+pull)
 			squares += u[c] * u[c]
 		}
 		for c := range dim {

@@ -130,7 +130,7 @@ func (k remember) launch(p Precision) launch {
 func (k moveAtoms) launch() launch {
 	threads := min(moveThreads, roundUp(int(k.shape.dim), warp))
 	atoms, dim := float64(k.shape.atoms), float64(k.shape.dim)
-	return launch{"move_atoms", unsafe.Pointer(&k), grid{1, 1, threads, 8 * threads / warp}, 4 * atoms * (6*dim + atoms), 0}
+	return launch{"move_atoms", unsafe.Pointer(&k), grid{1, 1, threads, 8 * threads / warp}, 4 * atoms * (7*dim + atoms), 0}
 }
 
 func (k power) launch() launch {

@@ -54,19 +54,19 @@ __device__ __forceinline__ void remember(const Remember& args)
 extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) remember_tf32(Remember args) { remember<false>(args); }
 extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) remember_fp32(Remember args) { remember<true>(args); }
 
-// move_atoms moves each of the block's atoms d, in turn, to where tr(DᵀGD) − 2tr(DᵀB) is
-// least with the others fixed, and gives it its norm again:
+// move_atoms moves each of the block's atoms d, in turn, to where tr(DᵀGD) − 2tr(DᵀB) +
+// pull·‖D − W‖² is least with the others fixed, and gives it its norm again:
 //
-//     u = d − (p + Σ g_j·move_j − b)/g,  move = norm·u/‖u‖ − d,  d += move
+//     u = (b − p − Σ g_j·move_j + g·d + pull·w)/(g + pull),  move = norm·u/‖u‖ − d,  d += move
 //
-// where p and b are its rows of P and B, g is its element of G's diagonal, and g_j are those of
-// G with the block's atoms that have moved. Its move is zero if g is not above `unused`, or if
-// u is zero or no number.
+// where p, b and w are its rows of P, B and W, g is its element of G's diagonal, and g_j are
+// those of G with the block's atoms that have moved. Its move is zero if g is not above
+// `unused`, or if u is zero or no number.
 //
 // A thread has columns, of all atoms: it reads nothing that another one writes. What they
 // have to tell each other is ‖u‖.
 //
-// Floor, in bytes: 4·(6·atoms·dim + atoms²). It is latency and one SM's L1 that bound it: at 128
+// Floor, in bytes: 4·(7·atoms·dim + atoms²). It is latency and one SM's L1 that bound it: at 128
 // bytes a clock and 1.8 GHz the moves of 64 atoms of 300, which are 2.4 MB as often as they
 // are read, take 11 µs; for 3000 atoms that is half a millisecond.
 extern "C" __global__ void __launch_bounds__(MOVE_THREADS) move_atoms(MoveAtoms args)
@@ -78,15 +78,17 @@ extern "C" __global__ void __launch_bounds__(MOVE_THREADS) move_atoms(MoveAtoms 
         float* move = args.moves + static_cast<size_t>(i) * s.dim_pitch;
         const float* p = args.predicted + static_cast<size_t>(i) * s.dim_pitch;
         const float* b = args.products + static_cast<size_t>(i) * s.dim_pitch;
+        const float* w = args.anchors + static_cast<size_t>(i) * s.dim_pitch;
         const float* g = args.gram + static_cast<size_t>(i) * s.code_pitch;
-        const float size = 1 / g[i];
+        const float pull = float_once(args.pull), size = 1 / (g[i] + pull);
+        const float own = g[i] * size, anchored = pull * size;
         double squares = 0;
         for (int column = threadIdx.x; column < s.dim; column += blockDim.x) {
             float sum = p[column];
             UNROLL_BY(8)
             for (int j = 0; j < i; j++)
                 sum = fmaf(g[j], args.moves[static_cast<size_t>(j) * s.dim_pitch + column], sum);
-            float u = fmaf(size, b[column] - sum, atom[column]);
+            float u = fmaf(size, b[column] - sum, fmaf(own, atom[column], anchored * w[column]));
             move[column] = u;
             squares += static_cast<double>(u) * u;
         }

@@ -25,6 +25,7 @@ type Learner struct {
 	gram, products stateMatrix // G, K×K, and B, K×L
 	direction      stateMatrix // 1×L: near the eigenvector of DᵀD with the largest eigenvalue
 
+	anchors    pointer[float32] // W, K×L
 	predicted  pointer[float32] // GD, K×L
 	moves      pointer[float32] // of a block of atoms
 	square     pointer[float32] // DᵀD, L×L
@@ -56,7 +57,7 @@ func newLearner(d Device, dictionary *model.Dictionary, norm float64, o encode.O
 		return nil, err
 	}
 	l := &Learner{Encoder: e, update: program.Steps[0].(*graph.AtomUpdate)}
-	if err := l.prepare(); err != nil {
+	if err := l.prepare(dictionary.Atoms); err != nil {
 		e.gpu.Close()
 		return nil, err
 	}
@@ -65,11 +66,11 @@ func newLearner(d Device, dictionary *model.Dictionary, norm float64, o encode.O
 
 // learningBytes is the device memory that a learner takes beside an encoder's.
 func (l *Learner) learningBytes() int64 {
-	return 4*int64(l.atoms)*int64(l.codePitch+2*l.dimPitch) + 4*int64(blockAtoms+l.dim)*int64(l.dimPitch) + 4*int64(l.dim) + 8*int64(2*l.dim+1)
+	return 4*int64(l.atoms)*int64(l.codePitch+3*l.dimPitch) + 4*int64(blockAtoms+l.dim)*int64(l.dimPitch) + 4*int64(l.dim) + 8*int64(2*l.dim+1)
 }
 
 // prepare takes device memory.
-func (l *Learner) prepare() error {
+func (l *Learner) prepare(start []float32) error {
 	if err := l.Encoder.prepare(l.batch, l.learningBytes()); err != nil {
 		return err
 	}
@@ -77,6 +78,7 @@ func (l *Learner) prepare() error {
 	defer g.enter()()
 	l.gram = stateMatrix{nil, alloc[float32](g, l.atoms*l.codePitch), l.atoms, l.atoms, l.codePitch, floats}
 	l.products = stateMatrix{nil, alloc[float32](g, l.atoms*l.dimPitch), l.atoms, l.dim, l.dimPitch, floats}
+	l.anchors = upload(g, pitched(start, l.dim, l.dimPitch))
 	l.predicted = alloc[float32](g, l.atoms*l.dimPitch)
 	l.moves, l.square = alloc[float32](g, blockAtoms*l.dimPitch), alloc[float32](g, l.dim*l.dimPitch)
 	l.direction = stateMatrix{nil, upload(g, direction(l.dim)), 1, l.dim, l.dim, floats}
@@ -100,7 +102,7 @@ func direction(dim int) []float32 {
 
 // Learn implements [train.Learner]. It learns from all rows or, if ctx was cancelled
 // before, from none.
-func (l *Learner) Learn(ctx context.Context, x []float32, remember float64) (*encode.Codes, error) {
+func (l *Learner) Learn(ctx context.Context, x []float32, remember, pull float64) (*encode.Codes, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -116,7 +118,7 @@ func (l *Learner) Learn(ctx context.Context, x []float32, remember float64) (*en
 	if err != nil {
 		return nil, err
 	}
-	l.move()
+	l.move(pull)
 	return codes, l.gpu.err
 }
 
@@ -150,7 +152,7 @@ func (l *Learner) remember(m stateMatrix, rows pointer[float32], words int, keep
 
 // move launches the [graph.AtomUpdate], in blocks of atoms. GD − B is small, as a difference
 // of larger numbers: hence FP32, though G and B may be of TF32 factors.
-func (l *Learner) move() {
+func (l *Learner) move(pull float64) {
 	g := l.gpu
 	g.queue(decode{product: l.predicted, codes: l.gram.device, atoms: l.dictionary, shape: l.shape(l.atoms)}.launch(FP32), g.compute)
 	for lo := 0; lo < l.atoms; lo += blockAtoms {
@@ -160,7 +162,7 @@ func (l *Learner) move() {
 		shape.atoms = int32(hi - lo)
 		g.queue(moveAtoms{
 			atoms: l.dictionary.at(block), moves: l.moves, predicted: l.predicted.at(block), products: l.products.device.at(block),
-			gram: gram.at(lo), norm: l.update.Norm, unused: l.update.Unused, shape: shape,
+			anchors: l.anchors.at(block), gram: gram.at(lo), norm: l.update.Norm, unused: l.update.Unused, pull: pull, shape: shape,
 		}.launch(), g.compute)
 		if hi < l.atoms {
 			shape.words, shape.atoms = int32(hi-lo), int32(l.atoms-hi)

@@ -154,16 +154,19 @@ type Shard struct {
 // "overcomplete train". Those that say "paper" are of that recipe and have their zero
 // values with the other.
 type Hyperparameters struct {
-	Recipe          string  `json:"recipe"`              // "paper", its objective and trainer; or "best", a dictionary learned online, from words
-	Method          string  `json:"method"`              // "A", or "B" for nonnegative codes (paper §2.1, §2.2)
-	Algorithm       string  `json:"algorithm,omitempty"` // paper: "minibatch" or "authors"
-	Init            string  `json:"init,omitempty"`      // paper: what D starts from, "random" numbers or "words"
-	Atoms           int     `json:"atoms"`               // K
-	Lambda          float64 `json:"lambda"`              // λ, weight of Σ‖a_i‖₁; best: as a share of mean‖x − μ‖²
-	Sparsity        float64 `json:"sparsity,omitempty"`  // share of codes that shall be zero; paper: to half a point, by another λ, or 0 to take λ as it is
-	Tau             float64 `json:"tau,omitempty"`       // paper: τ, weight of ‖D‖²
-	Rate            float64 `json:"rate,omitempty"`      // paper: η, AdaGrad's learning rate
-	Loss            string  `json:"loss"`                // "squared"; paper: or "huber", or the name of one of the program's own
+	Recipe          string  `json:"recipe"`                // "paper", its objective and trainer; or "best", a dictionary learned online, from words
+	Method          string  `json:"method"`                // "A", or "B" for nonnegative codes (paper §2.1, §2.2)
+	Algorithm       string  `json:"algorithm,omitempty"`   // paper: "minibatch" or "authors"
+	Init            string  `json:"init,omitempty"`        // paper: what D starts from, "random" numbers or "words"
+	Atoms           int     `json:"atoms"`                 // K
+	Lambda          float64 `json:"lambda"`                // λ, weight of Σ‖a_i‖₁; best: as a share of mean‖x − μ‖²
+	Anchor          float64 `json:"anchor,omitempty"`      // best: how firmly atoms are held to the words that they start from: the inverse of the variance that they have about these, as a share of mean‖x − μ‖²
+	TrainWords      int     `json:"train_words,omitempty"` // best: rows that D and μ are learned from: the first, or if there is no order a random sample; 0 before it is settled, or where all were
+	Order           string  `json:"order,omitempty"`       // best: "frequency" if rows are words, frequent ones first, or "none"
+	Sparsity        float64 `json:"sparsity,omitempty"`    // share of codes that shall be zero; paper: to half a point, by another λ, or 0 to take λ as it is
+	Tau             float64 `json:"tau,omitempty"`         // paper: τ, weight of ‖D‖²
+	Rate            float64 `json:"rate,omitempty"`        // paper: η, AdaGrad's learning rate
+	Loss            string  `json:"loss"`                  // "squared"; paper: or "huber", or the name of one of the program's own
 	HuberDelta      float64 `json:"huber_delta,omitempty"`
 	State           string  `json:"state,omitempty"`            // paper: what S and Q are kept as, "float32", or "float16", rounded, for half of their memory
 	Epochs          int     `json:"epochs"`                     // most epochs to run: passes over all words
@@ -186,8 +189,10 @@ func (h Hyperparameters) Validate() error {
 		{"recipe", h.Recipe, "paper", "best", false}, {"method", h.Method, "A", "B", false},
 		{"algorithm", h.Algorithm, "minibatch", "authors", true}, {"init", h.Init, "random", "words", true},
 		{"state", h.State, "float32", "float16", true}, {"stop", h.Stop, "epochs", "authors", true},
+		{"order", h.Order, "frequency", "none", false},
 	} {
 		switch {
+		case v.name == "order" && v.value == "": // which is told from the rows
 		case v.paper && !isPaper:
 			if v.value != "" {
 				return errNotBest(v.name, v.value)
@@ -201,7 +206,7 @@ func (h Hyperparameters) Validate() error {
 		value    float64
 		positive bool
 	}{
-		{"lambda", h.Lambda, false}, {"tau", h.Tau, false}, {"rate", h.Rate, isPaper}, {"huber-delta", h.HuberDelta, h.Loss == "huber"},
+		{"lambda", h.Lambda, false}, {"anchor", h.Anchor, false}, {"tau", h.Tau, false}, {"rate", h.Rate, isPaper}, {"huber-delta", h.HuberDelta, h.Loss == "huber"},
 	} {
 		switch {
 		case v.positive && !(v.value > 0) || math.IsInf(v.value, 0):
@@ -221,7 +226,7 @@ func (h Hyperparameters) Validate() error {
 		name               string
 		value, least, most int
 	}{
-		{"atoms", h.Atoms, 0, math.MaxInt32}, {"epochs", h.Epochs, 0, mostEpochs},
+		{"atoms", h.Atoms, 0, math.MaxInt32}, {"train-words", h.TrainWords, 0, math.MaxInt32}, {"epochs", h.Epochs, 0, mostEpochs},
 		{"dictionary-steps", h.DictionarySteps, 1 - isAuthors, math.MaxInt32},
 	} {
 		if v.value < v.least || v.value > v.most {
@@ -235,6 +240,8 @@ func (h Hyperparameters) Validate() error {
 		return fmt.Errorf("huber-delta is %v, which goes with the loss huber, and the loss is %s", h.HuberDelta, h.Loss)
 	case isPaper && h.Algorithm == "authors" && h.Init == "words":
 		return errors.New("init is words, and the algorithm authors starts from random numbers")
+	case isPaper && (h.Anchor != 0 || h.TrainWords != 0 || h.Order != ""):
+		return errors.New("anchor, train-words and order are of the recipe best")
 	case isPaper:
 		return nil
 	case !h.Center:

@@ -1,9 +1,12 @@
 package train
 
 import (
+	"cmp"
 	"errors"
 	"math"
+	"slices"
 
+	"overcomplete/model"
 	"overcomplete/vectors"
 )
 
@@ -46,16 +49,14 @@ func (f *fit) checkEncoding() {
 func (f *fit) checkResult() {
 	epochs := f.model.Info.Epochs
 	last := epochs[len(epochs)-1]
-	lowest := last.Error
-	for _, e := range epochs {
-		lowest = min(lowest, e.Error)
-	}
+	lowest := slices.MinFunc(epochs, func(a, b model.Epoch) int { return cmp.Compare(a.Error, b.Error) })
 	const rise = 1.25
 	unused := float64(last.UnusedAtoms) / float64(f.problem.Hyperparameters.Atoms)
 	if unused > mostUnused {
 		f.note("warning: %.0f %% of the dimensions are not used by any word: lower --lambda or --atoms, or use --recipe best", 100*unused)
 	}
-	if last.Error > rise*lowest {
-		f.note("warning: the error has risen from %.4g to %.4g: use fewer --epochs or a lower --rate, or --recipe best", lowest, last.Error)
+	// Codes get sparser from epoch to epoch, which alone makes the error rise.
+	if last.Error > rise*lowest.Error && last.Sparsity <= lowest.Sparsity {
+		f.note("warning: the error has risen from %.4g to %.4g: use fewer --epochs or a lower --rate, or --recipe best", lowest.Error, last.Error)
 	}
 }

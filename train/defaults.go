@@ -2,17 +2,22 @@ package train
 
 import (
 	"math"
+	"strconv"
+	"strings"
+	"unicode"
 
 	"overcomplete/model"
 )
 
 // Best returns the hyperparameters of the recipe "best" that the command line has
-// without flags. Atoms and Epochs are 0, for [DefaultAtoms] and [DefaultEpochs].
+// without flags. Atoms and Epochs are 0, for [DefaultAtoms] and [DefaultEpochs], and
+// TrainWords for [DefaultTrainWords].
 func Best() model.Hyperparameters {
 	return model.Hyperparameters{
 		Recipe:          "best",
 		Method:          "A",
 		Lambda:          0.04,
+		Anchor:          1,
 		Sparsity:        0.97,
 		Loss:            "squared",
 		DictionarySteps: 128,
@@ -48,6 +53,37 @@ func DefaultAtoms(h model.Hyperparameters, words, dim int) int {
 		return min(10*dim, max(dim, words/2))
 	}
 	return 10 * dim
+}
+
+// frequentRows is how many rows a dictionary is learned from for each atom, of words that are
+// in order of frequency: the rest of a whole vocabulary is mostly names and misspellings,
+// whose mean and whose directions are not those of language.
+const frequentRows = 20
+
+// DefaultTrainWords returns how many of the rows D and μ are learned from, if h has its atoms:
+// all, or the most frequent 10·K.
+func DefaultTrainWords(h model.Hyperparameters, words int) int {
+	if h.Order == "frequency" {
+		return min(words, frequentRows*h.Atoms)
+	}
+	return words
+}
+
+// DefaultOrder says whether words are in order of frequency, as files of word vectors have
+// them: "frequency", or "none" where most of the first ones are texts, which have spaces, or
+// numbers.
+func DefaultOrder(words []string) string {
+	words = words[:min(len(words), 10000)]
+	others := 0
+	for _, w := range words {
+		if _, err := strconv.Atoi(w); err == nil || strings.ContainsFunc(w, unicode.IsSpace) {
+			others++
+		}
+	}
+	if 2*others > len(words) {
+		return "none"
+	}
+	return "frequency"
 }
 
 // The authors' stop rules (their programs sparse and nonneg): at least 20

@@ -24,14 +24,14 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, e := range interpret.TopWords(m.Codes, 6)[13] {
+	for _, e := range interpret.TopWords(m.Codes, 6)[109] {
 		fmt.Println(m.Codes.Words[e.Row])
 	}
 	// Output:
-	// aes
-	// gcm
-	// aead
-	// cbc
-	// cipher
-	// kdf
+	// image
+	// color
+	// alpha
+	// palette
+	// images
+	// pixels
 }

@@ -53,8 +53,8 @@ var changes = map[string]struct {
 	"Recipe": {func(h *model.Hyperparameters) {
 		epochs, atoms := h.Epochs, h.Atoms
 		*h = train.Best()
-		h.Epochs, h.Atoms = epochs, atoms
-	}, []string{"Algorithm", "Init", "Lambda", "Sparsity", "Tau", "Rate", "State", "Stop", "DictionarySteps", "Center"}},
+		h.Epochs, h.Atoms, h.TrainWords, h.Order = epochs, atoms, 200, "frequency"
+	}, []string{"Algorithm", "Init", "Lambda", "Anchor", "TrainWords", "Order", "Sparsity", "Tau", "Rate", "State", "Stop", "DictionarySteps", "Center"}},
 	"Init":            {func(h *model.Hyperparameters) { h.Init = "words" }, nil},
 	"Method":          {func(h *model.Hyperparameters) { h.Method = "B" }, nil},
 	"Algorithm":       {func(h *model.Hyperparameters) { h.Algorithm, h.DictionarySteps = "authors", 0 }, []string{"DictionarySteps"}},
@@ -75,6 +75,9 @@ var changes = map[string]struct {
 // changesOfBest are such changes of the recipe "best", for what only that has.
 var changesOfBest = map[string]func(*model.Hyperparameters){
 	"Sparsity":        func(h *model.Hyperparameters) { h.Sparsity = 0.8 },
+	"Anchor":          func(h *model.Hyperparameters) { h.Anchor = 0.9 },
+	"TrainWords":      func(h *model.Hyperparameters) { h.TrainWords = 690 },
+	"Order":           func(h *model.Hyperparameters) { h.Order = "none" },
 	"Method":          func(h *model.Hyperparameters) { h.Method = "B" },
 	"Atoms":           func(h *model.Hyperparameters) { h.Atoms = 31 },
 	"Lambda":          func(h *model.Hyperparameters) { h.Lambda = 0.05 },
@@ -147,7 +150,7 @@ func sampleOfBest(t *testing.T) *vectors.Dense {
 
 func best() model.Hyperparameters {
 	h := train.Best()
-	h.Atoms, h.Epochs, h.Sparsity = 60, 2, 0.9
+	h.Atoms, h.Epochs, h.Sparsity, h.TrainWords, h.Order = 60, 2, 0.9, 700, "frequency"
 	return h
 }
 

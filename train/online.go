@@ -22,9 +22,10 @@ type Learner interface {
 
 	// Learn makes codes A for x, n×L row-major, less the dictionary's mean, as an encoder
 	// does; makes G = remember·G + AᵀA and B = remember·B + AᵀY with them; and moves each
-	// atom in turn to where tr(DᵀGD) − 2tr(DᵀB) is least with the others fixed, scaled to
-	// its norm. It returns the codes. It does not change x.
-	Learn(ctx context.Context, x []float32, remember float64) (*encode.Codes, error)
+	// atom in turn to where tr(DᵀGD) − 2tr(DᵀB) + pull·‖D − W‖² is least with the others
+	// fixed, scaled to its norm. W are the anchors: the atoms that the learner started from.
+	// It returns the codes. It does not change x.
+	Learn(ctx context.Context, x []float32, remember, pull float64) (*encode.Codes, error)
 
 	// Atoms returns a copy of D, K×L.
 	Atoms() ([]float32, error)
@@ -32,8 +33,8 @@ type Learner interface {
 	// SaveMatrix calls f with a matrix of its state ([model.Info.Matrices]), in parts.
 	SaveMatrix(m model.Matrix, f func(part []float32) error) error
 
-	// Restore replaces the atoms, before anything is learned, and RestoreMatrix a matrix
-	// then, which f fills in parts.
+	// Restore replaces the atoms but not their anchors, before anything is learned, and
+	// RestoreMatrix a matrix then, which f fills in parts.
 	Restore(atoms []float32) error
 	RestoreMatrix(m model.Matrix, f func(part []float32) error) error
 
@@ -46,25 +47,23 @@ const (
 	// as long as encoding some hundred rows.
 	fewestRows = 256
 
-	// remembered is how many rows G and B remember, about, as a share of all: atoms move, and
-	// older codes were made with others.
-	remembered = 0.25
-
 	// littleGain is the share of a pass's error below which the next is not worth its time.
 	littleGain = 0.02
 )
 
 // online trains with a learner. An epoch is a pass over all rows, in an order of its
-// own.
+// own. G and B remember about as many rows as that.
 type online struct {
 	Learner
 	Problem
-	started bool // G and B hold something
+	square  float64        // ρ², the squared norm of an atom
+	started bool           // G and B hold something
+	done    *[]model.Epoch // those before
 }
 
 // newOnline starts a training of the recipe "best" from atoms of a norm. The learner
-// subtracts the mean, as an encoder does.
-func newOnline(p Problem, start *model.Dictionary, norm float64, device Device) (*online, error) {
+// subtracts the mean, as an encoder does. Done are the epochs before, whenever one begins.
+func newOnline(p Problem, start *model.Dictionary, norm float64, done *[]model.Epoch, device Device) (*online, error) {
 	h := p.Hyperparameters
 	l, err := device.Learner(start, norm, encode.Options{
 		Lambda: h.Lambda * norm * norm, Nonnegative: h.Method == "B", Steps: encode.DefaultSteps, Most: encode.Most(1-h.Sparsity, h.Atoms),
@@ -72,7 +71,7 @@ func newOnline(p Problem, start *model.Dictionary, norm float64, device Device) 
 	if err != nil {
 		return nil, err
 	}
-	return &online{Learner: l, Problem: p}, nil
+	return &online{Learner: l, Problem: p, square: norm * norm, done: done}, nil
 }
 
 // Epoch implements [Trainer].
@@ -81,6 +80,7 @@ func (o *online) Epoch(ctx context.Context, epoch, batch int) (sums Sums, err er
 	order := rand.New(rand.NewPCG(o.Hyperparameters.Seed, uint64(epoch))).Perm(o.Len())
 	used := make([]bool, o.Hyperparameters.Atoms)
 	rows := make([]float32, 0, batch*o.Dim)
+	seen := 0 // rows of this pass
 	for part := range slices.Chunk(order, batch) {
 		rows = rows[:0]
 		for _, i := range part {
@@ -88,12 +88,13 @@ func (o *online) Epoch(ctx context.Context, epoch, batch int) (sums Sums, err er
 		}
 		remember := 0.
 		if o.started {
-			remember = max(0, 1-float64(len(part))/(remembered*float64(o.Len())))
+			remember = 1 - float64(len(part))/float64(o.Len())
 		}
-		a, err := o.Learn(ctx, rows, remember)
+		a, err := o.Learn(ctx, rows, remember, o.pull(epoch, sums.RunningLoss, seen))
 		if err != nil {
 			return sums, err
 		}
+		seen += len(part)
 		o.started = true
 		sums.Steps++
 		for _, loss := range a.Loss {
@@ -117,6 +118,22 @@ func (o *online) Epoch(ctx context.Context, epoch, batch int) (sums Sums, err er
 	sums.Loss, sums.Error = sums.RunningLoss, sums.RunningLoss
 	sums.DictionarySeconds = time.Since(start).Seconds()
 	return sums, nil
+}
+
+// pull is the weight of ‖D − W‖² that makes atoms the most likely ones, given the codes, if
+// rows are noisy sums of atoms, and an atom lies about its anchor with a variance of
+// ρ²/Anchor. (All variances are those of vectors, the sums of their coordinates'.) The noise
+// is what rows leave on average when they are met last: all of it, before any is. So atoms that are clear from the data go where these want them, and those
+// that are not stay where they were, whatever the seed.
+func (o *online) pull(epoch int, loss float64, rows int) float64 {
+	switch {
+	case epoch > 1: // of the others in the pass before
+		loss += (*o.done)[epoch-2].RunningLoss * float64(o.Len()-rows)
+		rows = o.Len()
+	case rows == 0:
+		loss, rows = o.square, 1
+	}
+	return o.Hyperparameters.Anchor * loss / float64(rows) / o.square
 }
 
 // Dictionary implements [Trainer].

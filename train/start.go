@@ -1,11 +1,12 @@
 package train
 
 import (
-	"container/heap"
+	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
+	"hash/fnv"
 	"math"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"sync"
@@ -15,12 +16,16 @@ import (
 	"overcomplete/model"
 )
 
-// startRows is how many rows there are to choose each starting atom from, at most: a
-// seeded sample of a large vocabulary.
-const startRows = 4
+// startRows is how many rows there are to choose each starting atom from, at most: the
+// first ones.
+const startRows = 8
 
-// apart is the least distance, 1 − cosine, of rows that are different directions.
-const apart = 1e-5
+// apart are the cosines that rows to start from are below, any two of them: the first that
+// leaves as many rows as there are atoms. The last is below that of rows that are the same
+// but for rounding. The smaller it is, the less is left over by codes; the larger, the less
+// do some rows more or less change what is chosen. They are few so that these seldom mean
+// another.
+var apart = []float64{0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1 - 1e-5}
 
 // ErrAllSame is returned for vectors that are all the same, or zero.
 var ErrAllSame = errors.New("all vectors are the same, or zero: there is nothing to learn from")
@@ -49,28 +54,51 @@ func squares(x []float32) (sum float64) {
 	return sum
 }
 
-// wordAtoms returns K atoms of the given norm, K×L, to start from: rows of x, less the
-// mean of d, that are far apart. Each is the row that is farthest by its cosine from all
-// before (Gonzalez, Clustering to Minimize the Maximum Intercluster Distance, 1985), the
-// first one any. Of a large vocabulary a sample is taken. Words is how many atoms are
+// startOrder lists the rows of x in the order in which words to start from are looked for.
+// It is that of the rows, if the frequent words come first. If not, it is one that depends on
+// what a row is and not on where it stands, so that rows which come or go change little.
+func startOrder(x []float32, dim int, frequent bool) []int {
+	order := make([]int, len(x)/dim)
+	for i := range order {
+		order[i] = i
+	}
+	if frequent {
+		return order
+	}
+	sums := make([]uint64, len(order))
+	b := make([]byte, 0, 4*dim)
+	for i := range sums {
+		b = b[:0]
+		for _, v := range x[i*dim:][:dim] {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+		}
+		hash := fnv.New64a()
+		hash.Write(b)
+		sums[i] = hash.Sum64()
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(sums[i], sums[j]) })
+	return order
+}
+
+// wordAtoms returns K atoms of the given norm, K×L, to start from and to be held to: the
+// first rows of x in this order, less the mean of d, that are apart. What is chosen depends
+// on nothing random, and little on a few rows more or less. Words is how many atoms are
 // rows: where fewer differ in direction, the others are random directions. It ends early
 // when ctx is done.
-func wordAtoms(ctx context.Context, x []float32, d *model.Dictionary, norm float64, atoms int, seed uint64, workers int) (start []float32, words int) {
-	rng := rand.New(rand.NewPCG(seed, wordStream))
+func wordAtoms(ctx context.Context, x []float32, d *model.Dictionary, norm float64, atoms int, order []int, seed uint64, workers int) (start []float32, words int) {
 	if workers < 1 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	c := &candidates{dim: d.Dim, workers: workers}
-	v := len(x) / d.Dim
-	order := rng.Perm(v)
-	for _, i := range order[:min(v, startRows*atoms)] {
+	c := &candidates{dim: d.Dim, workers: workers, chosen: make([]float32, 0, atoms*d.Dim)}
+	for _, i := range order[:min(len(order), startRows*atoms)] {
 		c.add(x[i*d.Dim:][:d.Dim], d)
 	}
-	c.chosen = make([]float32, 0, atoms*d.Dim)
-	for words < atoms && ctx.Err() == nil && c.next() {
-		words++
+	for _, limit := range apart {
+		if c.choose(ctx, atoms, limit); len(c.chosen) == atoms*d.Dim || ctx.Err() != nil {
+			break
+		}
 	}
-	start = c.chosen
+	start, words = c.chosen, len(c.chosen)/d.Dim
 	for i, v := range start {
 		start[i] = float32(float64(v) * norm)
 	}
@@ -85,106 +113,77 @@ func wordAtoms(ctx context.Context, x []float32, d *model.Dictionary, norm float
 	return start, words
 }
 
-// candidates are rows to choose from. Those that are left are a heap, by what is known of
-// their distance from the rows chosen, which only falls as more is known.
+// candidates are rows to choose from.
 type candidates struct {
-	dim      int
-	workers  int
-	rows     []float32 // of norm 1
-	chosen   []float32 // rows, in order
-	left     []int     // the heap
-	distance []float64 // of each row to the nearest of those chosen that were looked at
-	looked   []int     // how many were: the first
+	dim     int
+	workers int
+	rows    []candidate
+	chosen  []float32 // K×L, in order
+}
+
+// candidate is a row, of norm 1.
+type candidate struct {
+	row     []float32
+	looked  int     // at how many of those chosen: the first
+	nearest float64 // the largest cosine to these
 }
 
 // add adds a row of the input, unless it is the mean.
 func (c *candidates) add(x []float32, d *model.Dictionary) {
-	at := len(c.rows)
-	c.rows = append(c.rows, x...)
-	y := c.rows[at:]
+	y := make([]float32, d.Dim)
 	d.Center(y, x)
 	length := math.Sqrt(squares(y))
 	if !(length > 1e-6*math.Sqrt(squares(x))) {
-		c.rows = c.rows[:at]
 		return
 	}
 	for j := range y {
 		y[j] = float32(float64(y[j]) / length)
 	}
-	c.left = append(c.left, len(c.left))
-	c.distance = append(c.distance, 2)
-	c.looked = append(c.looked, 0)
+	c.rows = append(c.rows, candidate{row: y})
 }
 
-// next chooses the row that is farthest from those chosen, of several the first. It
-// returns false if none is apart from them.
-func (c *candidates) next() bool {
-	for len(c.left) > 0 && c.distance[c.left[0]] >= apart {
-		if i := c.left[0]; c.looked[i] == len(c.chosen)/c.dim {
-			heap.Pop(c)
-			c.chosen = append(c.chosen, c.row(i)...)
-			return true
+// lookTogether is how many rows all workers look at before the first of them is chosen.
+const lookTogether = 64
+
+// choose chooses the rows, in order, whose cosine to all chosen before is below limit, until
+// there are so many atoms.
+func (c *candidates) choose(ctx context.Context, atoms int, limit float64) {
+	c.chosen = c.chosen[:0]
+	for i := range c.rows {
+		c.rows[i].looked, c.rows[i].nearest = 0, -1
+	}
+	for block := range slices.Chunk(c.rows, lookTogether) {
+		if ctx.Err() != nil {
+			return
 		}
-		c.look()
-	}
-	return false
-}
-
-const (
-	lookTogether = 64 // rows, by all workers
-	lookBlock    = 32 // rows chosen, which stay in a worker's cache
-)
-
-// look looks further at the first rows of the heap, at each until it is all known or no
-// longer among the first.
-func (c *candidates) look() {
-	var first []int
-	for len(first) < lookTogether && len(c.left) > 0 {
-		first = append(first, heap.Pop(c).(int))
-	}
-	least := 0.
-	if len(c.left) > 0 {
-		least = c.distance[c.left[0]]
-	}
-	var group sync.WaitGroup
-	for part := range slices.Chunk(first, (len(first)-1)/c.workers+1) {
-		group.Go(func() {
-			for end := lookBlock; end-lookBlock < len(c.chosen)/c.dim; end += lookBlock {
-				for _, i := range part {
-					y := c.vector(c.row(i))
-					for c.looked[i] < min(end, len(c.chosen)/c.dim) && c.distance[i] >= least {
-						cosine := blas32.Dot(y, c.vector(c.chosen[c.looked[i]*c.dim:][:c.dim]))
-						c.distance[i] = min(c.distance[i], 1-float64(cosine))
-						c.looked[i]++
-					}
+		var group sync.WaitGroup
+		for part := range slices.Chunk(block, (len(block)-1)/c.workers+1) {
+			group.Go(func() {
+				for i := range part {
+					c.look(&part[i], limit)
 				}
+			})
+		}
+		group.Wait()
+		for i := range block {
+			if len(c.chosen) == atoms*c.dim {
+				return
 			}
-		})
-	}
-	group.Wait()
-	for _, i := range first {
-		heap.Push(c, i)
+			if c.look(&block[i], limit); block[i].nearest < limit { // to those chosen in the block, too
+				c.chosen = append(c.chosen, block[i].row...)
+			}
+		}
 	}
 }
 
-func (c *candidates) row(i int) []float32 { return c.rows[i*c.dim : (i+1)*c.dim] }
+// look compares a row with those chosen, until one is as near as the limit.
+func (c *candidates) look(r *candidate, limit float64) {
+	for ; r.nearest < limit && r.looked < len(c.chosen)/c.dim; r.looked++ {
+		cosine := blas32.Dot(c.vector(r.row), c.vector(c.chosen[r.looked*c.dim:][:c.dim]))
+		r.nearest = max(r.nearest, float64(cosine))
+	}
+}
 
 func (c *candidates) vector(row []float32) blas32.Vector {
 	return blas32.Vector{N: c.dim, Inc: 1, Data: row}
-}
-
-// The heap of left, by distance, and then by number so that the order is certain.
-
-func (c *candidates) Len() int { return len(c.left) }
-func (c *candidates) Less(a, b int) bool {
-	i, j := c.left[a], c.left[b]
-	return c.distance[i] > c.distance[j] || c.distance[i] == c.distance[j] && i < j
-}
-func (c *candidates) Swap(a, b int) { c.left[a], c.left[b] = c.left[b], c.left[a] }
-func (c *candidates) Push(i any)    { c.left = append(c.left, i.(int)) }
-func (c *candidates) Pop() any {
-	last := len(c.left) - 1
-	i := c.left[last]
-	c.left = c.left[:last]
-	return i
 }

@@ -1,11 +1,12 @@
 package train
 
 import (
-	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	gonum "gonum.org/v1/gonum/floats"
 
 	"overcomplete/model"
 )
@@ -19,73 +20,14 @@ func rowsOf(n, dim int, seed uint64) []float32 {
 	return x
 }
 
-// Atoms to start from are, after the first, each the row that is farthest from all
-// before: computed here from all pairs.
-func TestWordAtomsAreFarthest(t *testing.T) {
-	const n, dim, atoms, norm = 300, 7, 90, 3.
-	x := rowsOf(n, dim, 1)
-	copy(x[10*dim:], x[20*dim:21*dim]) // a repetition
-	for j := range dim {
-		x[30*dim+j], x[40*dim+j] = 0, 2*x[50*dim+j] // nothing, and the same direction
-	}
-	d := &model.Dictionary{Dim: dim}
-	got, words := wordAtoms(t.Context(), x, d, norm, atoms, 5, 0)
-	if words != atoms || len(got) != atoms*dim {
-		t.Fatalf("%d words in %d numbers", words, len(got))
-	}
-	unit := func(v []float32) []float64 {
-		u := make([]float64, dim)
-		for j := range u {
-			u[j] = float64(v[j]) / math.Sqrt(squares(v))
-		}
-		return u
-	}
-	distance := func(a, b []float64) float64 {
-		dot := 0.
-		for j := range a {
-			dot += a[j] * b[j]
-		}
-		return 1 - dot
-	}
-	var rows, chosen [][]float64
-	for i := range n {
-		if squares(x[i*dim:][:dim]) > 0 {
-			rows = append(rows, unit(x[i*dim:][:dim]))
-		}
-	}
-	nearest := func(a []float64) float64 {
-		least := 2.
-		for _, c := range chosen {
-			least = min(least, distance(a, c))
-		}
-		return least
-	}
-	for k := range atoms {
-		atom := got[k*dim:][:dim]
-		if length := math.Sqrt(squares(atom)); math.Abs(length-norm) > 1e-6 {
-			t.Errorf("atom %d has norm %v", k, length)
-		}
-		a, farthest, isRow := unit(atom), 0., false
-		for _, r := range rows {
-			farthest = max(farthest, nearest(r))
-			isRow = isRow || distance(r, a) < 1e-6
-		}
-		// Cosines are computed in single precision.
-		if got := nearest(a); !isRow || got < farthest-1e-5 {
-			t.Fatalf("atom %d is a row: %t; at %v from those before, where one is at %v", k, isRow, got, farthest)
-		}
-		chosen = append(chosen, a)
-	}
-}
-
-// However many workers there are, they choose as one does that looks at all pairs: the
-// row that is farthest from all before, of several the first. Here rows of norm 1 are
-// multiples of 1/4 so that cosines are exact, and most distances those of many rows; they
-// are repeated, at other lengths too, and some are the mean.
-func TestWordAtomsWorkers(t *testing.T) {
+// However many workers there are, they choose as one does that looks at all pairs: the first
+// rows, in order, that are below a cosine to all before, which is the least of several that
+// leaves as many as there are atoms. Here rows of norm 1 are multiples of 1/4 so that cosines
+// are exact; they are repeated, at other lengths too, and some are the mean.
+func TestWordAtoms(t *testing.T) {
 	const n, dim = 900, 16
 	d := &model.Dictionary{Dim: dim, Mean: make([]float32, dim)}
-	for _, atoms := range []int{150, 800} { // a sample to choose from; and more than there are directions
+	for _, atoms := range []int{20, 150, 800} { // the last are more than there are directions
 		rng := rand.New(rand.NewPCG(uint64(atoms), 1))
 		rows := make([][]float64, n) // less the mean, of norm 1, or zero
 		x := make([]float32, n*dim)
@@ -110,38 +52,55 @@ func TestWordAtomsWorkers(t *testing.T) {
 			}
 		}
 
-		dot := func(a, b []float64) (sum float64) {
-			for j := range a {
-				sum += a[j] * b[j]
-			}
-			return sum
-		}
 		const seed, norm = 5, 2
-		order := rand.New(rand.NewPCG(seed, wordStream)).Perm(n)
-		order = order[:min(n, startRows*atoms)]
-		distance := make([]float64, n)
-		for i, r := range rows {
-			distance[i] = 2 * dot(r, r) // 0 for the mean
-		}
-		var want []float32
-		for range atoms {
-			farthest := slices.MaxFunc(order, func(a, b int) int { return cmp.Compare(distance[a], distance[b]) }) // of several the first
-			if distance[farthest] == 0 {
+		order := rng.Perm(n)
+		var chosen [][]float64
+		for _, limit := range []float64{0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99999} {
+			chosen = nil
+			for _, i := range order[:min(n, 8*atoms)] {
+				near := slices.ContainsFunc(chosen, func(c []float64) bool { return gonum.Dot(c, rows[i]) >= limit })
+				if !near && gonum.Norm(rows[i], 2) > 0 && len(chosen) < atoms {
+					chosen = append(chosen, rows[i])
+				}
+			}
+			if len(chosen) == atoms {
 				break
 			}
-			for i, r := range rows {
-				distance[i] = min(distance[i], 1-dot(r, rows[farthest]))
-			}
-			for _, v := range rows[farthest] {
+		}
+		var want []float32
+		for _, c := range chosen {
+			for _, v := range c {
 				want = append(want, float32(norm*v))
 			}
 		}
-
+		if (len(chosen) == atoms) != (atoms < 800) {
+			t.Fatalf("%d of %d atoms: a poor test", len(chosen), atoms)
+		}
 		for _, workers := range []int{1, 2, 5} {
-			got, words := wordAtoms(t.Context(), x, d, norm, atoms, seed, workers)
-			if words != len(want)/dim || !slices.Equal(got[:words*dim], want) {
-				t.Errorf("%d workers choose other words for %d atoms, or not as many: %d, want %d", workers, atoms, words, len(want)/dim)
+			got, words := wordAtoms(t.Context(), x, d, norm, atoms, order, seed, workers)
+			if words != len(chosen) || !slices.Equal(got[:words*dim], want) {
+				t.Errorf("%d workers choose other words for %d atoms, or not as many: %d, want %d", workers, atoms, words, len(chosen))
 			}
+		}
+	}
+}
+
+// Rows without an order are looked at in one that other rows do not change.
+func TestStartOrder(t *testing.T) {
+	const n, dim = 50, 3
+	x := rowsOf(n, dim, 1)
+	if order := startOrder(x, dim, true); !slices.IsSorted(order) || len(order) != n {
+		t.Errorf("frequent words are looked at in the order %v", order)
+	}
+	order := startOrder(x, dim, false)
+	if sorted := slices.Sorted(slices.Values(order)); slices.IsSorted(order) || !slices.Equal(sorted, startOrder(x, dim, true)) {
+		t.Errorf("others in the order %v", order)
+	}
+	fewer := startOrder(x[10*dim:], dim, false)
+	order = slices.DeleteFunc(order, func(i int) bool { return i < 10 })
+	for i := range fewer {
+		if order[i] != fewer[i]+10 {
+			t.Fatalf("without ten rows the order is %v, want %v less 10", fewer, order)
 		}
 	}
 }
@@ -151,7 +110,7 @@ func TestWordAtomsOfFewRows(t *testing.T) {
 	const dim, atoms, norm = 5, 12, 2.
 	x := rowsOf(4, dim, 2)
 	x = append(x, x[:2*dim]...) // 4 of 6 differ
-	got, words := wordAtoms(t.Context(), x, &model.Dictionary{Dim: dim}, norm, atoms, 1, 0)
+	got, words := wordAtoms(t.Context(), x, &model.Dictionary{Dim: dim}, norm, atoms, startOrder(x, dim, true), 1, 0)
 	if words != 4 || len(got) != atoms*dim {
 		t.Fatalf("%d words in %d numbers", words, len(got))
 	}

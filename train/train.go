@@ -214,8 +214,8 @@ type Options struct {
 }
 
 // Fit learns a model from x: codes for its words and their dictionary. It leaves x
-// as it is. Atoms and Epochs of h may be 0 for their defaults, [DefaultAtoms] and
-// [DefaultEpochs].
+// as it is. Atoms, Epochs and TrainWords of h may be 0 for their defaults, [DefaultAtoms],
+// [DefaultEpochs] and [DefaultTrainWords], and Order empty for [DefaultOrder].
 //
 // It is an error if hyperparameters are outside their domain, if x is not valid (see
 // [vectors.Dense.Validate]) or there is nothing to learn from it, if the device can't run
@@ -249,6 +249,7 @@ func Fit(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, device 
 		return m, err
 	}
 	encoded.Info.Input = m.Info.Input
+	encoded.Info.Input.Words = x.Len()
 	f := &fit{options: o, model: encoded}
 	f.checkEncoding()
 	if encoded.Info.Encoding.L1 == 0 {
@@ -258,9 +259,9 @@ func Fit(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, device 
 }
 
 // Learn learns a dictionary from x by the recipe "best", as [Fit] does, and gives no
-// codes, or zeros: those of any rows, such as more than fit in memory, come from
-// [overcomplete/encode.Stream], with the options that [overcomplete/encode.Defaults] has
-// for the model.
+// codes, or zeros, of the rows that it learned from: those of any rows, such as more than
+// fit in memory, come from [overcomplete/encode.Stream], with the options that
+// [overcomplete/encode.Defaults] has for the model.
 func Learn(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, device Device, o Options) (*model.Model, error) {
 	if h.Recipe != "best" {
 		return nil, fmt.Errorf("train: recipe is %q, want best, whose dictionary is learned without codes", h.Recipe)
@@ -277,7 +278,7 @@ func Learn(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, devic
 	err = f.run(ctx, func(p Problem) (Trainer, error) {
 		start := m.Dictionary
 		start.Atoms = atoms
-		return newOnline(p, &start, norm, device)
+		return newOnline(p, &start, norm, &m.Info.Epochs, device)
 	})
 	if m.Dictionary.Atoms == nil {
 		return nil, err
@@ -324,7 +325,9 @@ func (f *fit) words(ctx context.Context, d *model.Dictionary) (atoms []float32, 
 	if least, most := 1e-15, 1e15; norm < least || norm > most {
 		return nil, 0, fmt.Errorf("train: the vectors' norm is %.1e, less the mean, and single precision takes %.0e to %.0e: scale them", norm, least, most)
 	}
-	atoms, words := wordAtoms(ctx, f.problem.X, d, norm, k, f.problem.Hyperparameters.Seed, f.options.Workers)
+	h := f.problem.Hyperparameters
+	order := startOrder(f.problem.X, d.Dim, h.Order == "frequency" || h.Recipe == "paper")
+	atoms, words := wordAtoms(ctx, f.problem.X, d, norm, k, order, h.Seed, f.options.Workers)
 	if err := ctx.Err(); err != nil {
 		return nil, 0, err
 	}
@@ -348,6 +351,9 @@ func prepare(x *vectors.Dense, h model.Hyperparameters, o Options) (*model.Model
 	}
 	if h.Epochs == 0 {
 		h.Epochs = DefaultEpochs(h)
+	}
+	if h.Recipe == "best" {
+		x = learnedFrom(x, &h)
 	}
 	m := &model.Model{
 		Info: model.Info{
@@ -373,6 +379,26 @@ func prepare(x *vectors.Dense, h model.Hyperparameters, o Options) (*model.Model
 		m.Dictionary.Center(p.X, x.Data)
 	}
 	return m, p, nil
+}
+
+// learnedFrom settles what rows of x are learned from, and returns them.
+func learnedFrom(x *vectors.Dense, h *model.Hyperparameters) *vectors.Dense {
+	if h.Order == "" {
+		h.Order = DefaultOrder(x.Words)
+	}
+	if h.TrainWords == 0 {
+		h.TrainWords = DefaultTrainWords(*h, x.Len())
+	}
+	h.TrainWords = min(h.TrainWords, x.Len())
+	switch {
+	case h.TrainWords == x.Len():
+		return x
+	case h.Order == "frequency":
+		return &vectors.Dense{Words: x.Words[:h.TrainWords], Dim: x.Dim, Data: x.Data[:h.TrainWords*x.Dim]}
+	}
+	s := vectors.NewSample(h.TrainWords, h.Seed)
+	s.Add(x)
+	return &s.Rows
 }
 
 // run trains, with the trainer that start makes, and completes the model.

@@ -29,6 +29,14 @@ type ReadOptions struct {
 	// rows; "-" is standard input. It is for files without words, and takes the place of
 	// words in .npz and .safetensors files and in tables. It may be compressed.
 	WordList string
+
+	// Keep, if not nil, has [Read] keep but some of the words, the first ones. It is told those
+	// so far and L, several times, until it returns how many it wants; 0 is for all, as far
+	// as it can tell. The rest of the rows are checked and counted.
+	Keep func(words []string, dim int) int
+	// Distinct has [Stream] leave out the rows of words that were there before, and take rows
+	// of zeros, as Read does, for some 50 bytes of memory a word.
+	Distinct bool
 }
 
 // Source describes the file that [Read] or [Stream] has read.
@@ -37,6 +45,7 @@ type Source struct {
 	SHA256   string   // of the file's bytes as stored, compressed or not, in hexadecimal
 	Format   string   // for people, such as "word2vec text"
 	Warnings []string // for people, a line each, such as on duplicate words
+	Rows     int      // that were read, or would have been if all had been kept
 
 	WordsSHA256 string // the same of the file ReadOptions.WordList, "" if there is none
 }
@@ -165,8 +174,8 @@ func Read(ctx context.Context, path string, o ReadOptions) (*Dense, *Source, err
 // ends and returns that error. Other errors are those of Read.
 //
 // Stream does not remember the rows that it has handed over. Other than Read, it
-// therefore does not notice repeated words or unusual norms. A row of zeros is
-// malformed here.
+// therefore does not notice repeated words, unless o.Distinct is set, or unusual norms. A
+// row of zeros is malformed here, unless o.Distinct is set.
 func Stream(ctx context.Context, path string, o ReadOptions, each func(*Dense) error) (*Source, error) {
 	b := &builder{options: o, each: each}
 	s, err := b.readFrom(ctx, path)
@@ -267,6 +276,7 @@ func (b *builder) read(ctx context.Context, path string) (*Source, error) {
 		SHA256:   sum,
 		Format:   h.format,
 		Warnings: append(warnings, b.warnings()...),
+		Rows:     b.kept,
 
 		WordsSHA256: b.wordsSum,
 	}, nil

@@ -221,7 +221,7 @@ func TestReadFormats(t *testing.T) {
 				}
 				checkDense(t, got, d)
 				sum := sha256.Sum256([]byte(stored))
-				want := Source{Name: "file", SHA256: hex.EncodeToString(sum[:]), Format: test.format}
+				want := Source{Name: "file", SHA256: hex.EncodeToString(sum[:]), Format: test.format, Rows: d.Len()}
 				if o.WordList != "" {
 					sum := sha256.Sum256([]byte(compress(test.wordList)))
 					want.WordsSHA256 = hex.EncodeToString(sum[:])

@@ -3,6 +3,7 @@ package vectors
 import (
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"math"
 	"slices"
 	"strconv"
@@ -12,6 +13,9 @@ import (
 
 	"overcomplete/internal/memory"
 )
+
+// wordSeeds make two hashes of a word, which together no two words of a file share.
+var wordSeeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 
 // A row is what was found where a word and its vector should be.
 type row struct {
@@ -43,12 +47,13 @@ type builder struct {
 
 	words  []string
 	chunks [][]float32
-	seen   map[string]struct{}
-	kept   int  // rows so far that are neither malformed nor duplicates
-	number int  // lines or rows in the chunks so far
-	found  int  // rows so far, malformed ones included
-	full   bool // no more words are wanted
-	excess bool // there are more rows than wanted
+	seen   map[[2]uint64]struct{} // hashes of words
+	kept   int                    // rows so far that are neither malformed nor duplicates
+	number int                    // lines or rows in the chunks so far
+	found  int                    // rows so far, malformed ones included
+	full   bool                   // no more words are wanted
+	excess bool                   // there are more rows than wanted
+	enough bool                   // of the rows that are kept: options.Keep said so
 
 	duplicate, dropped, doubtful tally
 
@@ -65,8 +70,9 @@ func (b *builder) numberRows() {
 // add takes the rows of c, up to the number that is wanted. After an error or
 // when b.full is set, add must not be called again.
 func (b *builder) add(c chunk) error {
-	if b.seen == nil && b.each == nil {
-		b.seen = make(map[string]struct{})
+	distinct := b.each == nil || b.options.Distinct
+	if b.seen == nil && distinct {
+		b.seen = make(map[[2]uint64]struct{})
 	}
 	kept, next := 0, 0 // numbers of c.data
 	words := len(b.words)
@@ -96,26 +102,27 @@ func (b *builder) add(c chunk) error {
 			}
 			continue
 		}
-		if _, ok := b.seen[r.word]; ok {
-			b.duplicate.add(quote(r.word))
-			continue
-		}
-		if b.each != nil {
-			if norm(vector) == 0 {
-				r.err = errZero
-				if err := b.reject(r); err != nil {
-					return err
-				}
+		if distinct {
+			key := [2]uint64{maphash.String(wordSeeds[0], r.word), maphash.String(wordSeeds[1], r.word)}
+			if _, ok := b.seen[key]; ok {
+				b.duplicate.add(quote(r.word))
 				continue
 			}
-		} else {
-			b.seen[r.word] = struct{}{}
+			b.seen[key] = struct{}{}
+		} else if norm(vector) == 0 {
+			r.err = errZero
+			if err := b.reject(r); err != nil {
+				return err
+			}
+			continue
 		}
 		if r.doubtful {
 			b.doubtful.add(quote(r.word))
 		}
 		b.kept++
-		b.words = append(b.words, r.word)
+		if !b.enough {
+			b.words = append(b.words, r.word)
+		}
 		if kept += b.dim; kept < next {
 			copy(c.data[kept-b.dim:], vector)
 		}
@@ -126,9 +133,14 @@ func (b *builder) add(c chunk) error {
 	}
 	b.number += c.span
 	switch {
-	case kept == 0:
+	case kept == 0, b.enough:
 	case b.each == nil:
 		b.chunks = append(b.chunks, c.data[:kept])
+		if b.options.Keep != nil {
+			if most := b.options.Keep(b.words, b.dim); most > 0 && most < len(b.words) {
+				b.words, b.enough = b.words[:most], true
+			}
+		}
 		// In the end, join needs as much memory again: give up now, not when all is read.
 		const often = 1 << 26 // numbers, where a word counts as some
 		n, one := len(b.words), b.dim+64
@@ -186,11 +198,11 @@ func (b *builder) finish() (*Dense, error) {
 	return &Dense{Words: b.words, Dim: b.dim, Data: data}, err
 }
 
-// join returns the vectors of all chunks, and gives up each chunk once it is
-// copied.
+// join returns the vectors of the words, which all chunks have or the first ones, and gives
+// up each chunk once it is copied.
 func (b *builder) join() ([]float32, error) {
 	if len(b.chunks) == 1 {
-		return slices.Clip(b.chunks[0]), nil
+		return slices.Clip(b.chunks[0][:len(b.words)*b.dim]), nil
 	}
 	if err := b.checkMemory(len(b.words) * b.dim); err != nil {
 		return nil, err
@@ -199,10 +211,10 @@ func (b *builder) join() ([]float32, error) {
 	var wg sync.WaitGroup
 	rest := data
 	for i, c := range b.chunks {
-		part := rest[:len(c)]
-		rest = rest[len(c):]
+		part := rest[:min(len(c), len(rest))]
+		rest = rest[len(part):]
 		wg.Go(func() {
-			copy(part, b.chunks[i])
+			copy(part, c)
 			b.chunks[i] = nil
 		})
 	}

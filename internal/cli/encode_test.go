@@ -392,33 +392,53 @@ func TestRecipeBest(t *testing.T) {
 	}
 }
 
-// With --train-words the dictionary is that of a sample, and the codes are those that
-// encode gives to all rows with it.
+// With --train-words the dictionary is that of the first words or of a sample, and the codes
+// are those that encode gives to all rows with it.
 func TestTrainWords(t *testing.T) {
 	t.Parallel()
 	dir, d := clitest.Sample(t)
-	dir.MustRun(t, "train in.txt -o sampled --train-words 40 -k 20 --sparsity 0.8")
 	sample := vectors.NewSample(40, 1)
 	sample.Add(d)
-	h := train.Best()
-	h.Atoms, h.Sparsity = 20, 0.8
-	want, err := train.Learn(t.Context(), &sample.Rows, h, cpu.Device{}, train.Options{})
-	if err != nil {
-		t.Fatal(err)
+	first := &vectors.Dense{Words: d.Words[:40], Dim: d.Dim, Data: d.Data[:40*d.Dim]}
+	for _, tt := range []struct {
+		which, order, said string
+		rows               *vectors.Dense
+	}{
+		{"40", "frequency", "learned from   the first 40 words", first},
+		{"first:40", "frequency", "learned from   the first 40 words", first},
+		{"random:40", "none", "learned from   a random 40 words", &sample.Rows},
+	} {
+		stdout, _ := dir.MustRun(t, "train in.txt -o model --force -k 20 --sparsity 0.8 --train-words "+tt.which)
+		if !strings.Contains(stdout, tt.said+"\n") {
+			t.Errorf("no %q in\n%s", tt.said, stdout)
+		}
+		h := train.Best()
+		h.Atoms, h.Sparsity, h.Order = 20, 0.8, tt.order
+		want, err := train.Learn(t.Context(), tt.rows, h, cpu.Device{}, train.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir.MustRun(t, "encode model in.txt -o encoded --force")
+		got, again := dir.Model(t, "model"), dir.Model(t, "encoded")
+		if !reflect.DeepEqual(got.Dictionary, want.Dictionary) || !reflect.DeepEqual(got.Codes, again.Codes) || !slices.Equal(got.Codes.Words, d.Words) {
+			t.Errorf("%s: not the dictionary of these rows, or not its codes", tt.which)
+		}
+		if e := got.Info.Encoding; e.TrainedOn.Words != 40 || got.Info.Input.Words != 60 || e.Sparsity != 0.8 {
+			t.Errorf("%s: %+v", tt.which, got.Info)
+		}
+		// What is held in memory, as standard input is, is learned from in the same way.
+		h.TrainWords = 40
+		fit, err := train.Fit(t.Context(), d, h, cpu.Device{}, train.Options{})
+		if err != nil || !reflect.DeepEqual(fit.Codes, got.Codes) {
+			t.Errorf("%s: other codes in memory, error %v", tt.which, err)
+		}
 	}
-	dir.MustRun(t, "encode sampled in.txt -o encoded")
-	got, again := dir.Model(t, "sampled"), dir.Model(t, "encoded")
-	if !reflect.DeepEqual(got.Dictionary, want.Dictionary) || !reflect.DeepEqual(got.Codes, again.Codes) || !slices.Equal(got.Codes.Words, d.Words) {
-		t.Error("not the dictionary of the sample, or not its codes")
-	}
-	if e := got.Info.Encoding; e.TrainedOn.Words != 40 || got.Info.Input.Words != 60 || e.Sparsity != 0.8 {
-		t.Errorf("%+v", got.Info)
-	}
-	// A sample of all is all, in another order.
-	dir.MustRun(t, "train in.txt -o all --train-words 1000 -k 20 --sparsity 0.8")
 	dir.MustRun(t, "train in.txt -o whole -k 20 --sparsity 0.8")
-	if !reflect.DeepEqual(dir.Model(t, "all").Codes, dir.Model(t, "whole").Codes) {
-		t.Error("other codes from a sample of all")
+	for _, which := range []string{"all", "1000"} {
+		dir.MustRun(t, "train in.txt -o all --force -k 20 --sparsity 0.8 --train-words "+which)
+		if !reflect.DeepEqual(dir.Model(t, "all").Codes, dir.Model(t, "whole").Codes) {
+			t.Errorf("%s: other codes from all rows", which)
+		}
 	}
 }
 
@@ -427,12 +447,7 @@ func TestTrainWordsFails(t *testing.T) {
 	t.Parallel()
 	dir, d := clitest.Sample(t)
 	const line = "train bad.txt --train-words 40 -k 20 --sparsity 0.8 -o "
-	sample := vectors.NewSample(40, 1)
-	sample.Add(d)
-	bad := 0
-	for slices.Contains(sample.Rows.Words, d.Words[bad]) {
-		bad++
-	}
+	const bad = 50
 	dir.Write(t, "bad.txt", clitest.Text(d))
 	dir.MustRun(t, line+"whole")
 	good := slices.Clone(d.Row(bad))

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 
@@ -32,7 +33,7 @@ type trainFlags struct {
 	output     string
 	force      bool
 	factor     int
-	trainWords int // rows to learn from, where codes are made in a second reading; 0 for all
+	trainWords string // rows to learn from: all, [first:]n or random:n
 	json       bool
 	progressFlags
 }
@@ -78,7 +79,8 @@ Method A learns codes of either sign. Method B learns nonnegative codes, of whic
 	flags.IntVarP(&f.Atoms, "atoms", "k", 0, "K, the dimensions of the sparse vectors (default 10 times the dense ones; best: not more than half of the words, unless that is fewer than the dense ones)")
 	flags.IntVar(&f.factor, "factor", 0, "K as a multiple of the dense dimensions, instead of -k")
 	flags.Float64Var(&f.Sparsity, "sparsity", 0, fmt.Sprintf("`share` of zeros in the codes (default %v; paper: as comes of λ, or by a search for the λ)", train.Best().Sparsity))
-	flags.IntVar(&f.trainWords, "train-words", 0, "best: learn from a random sample of `n` rows, and encode all in a second reading, in memory that does not grow with their number")
+	flags.StringVar(&f.trainWords, "train-words", "", "best: `rows` to learn from: first:n or n, random:n or all; all are encoded (default of words, which are taken to be in order of frequency: the first 10 K; of rows that have none, or are texts: all)")
+	flags.Float64Var(&f.Anchor, "anchor", 0, fmt.Sprintf("best: how firmly dimensions are held to the words that they start from, so that they are there again with another seed; 0 for not at all (default %v)", train.Best().Anchor))
 	f.register(cmd)
 	flags.StringVar(&f.Recipe, "recipe", "best", "best: a dictionary learned online from words; or paper: the paper's objective and trainer")
 	flags.Lookup("lambda").DefValue = "0" // the usage says it
@@ -123,7 +125,7 @@ func (f *trainFlags) check(cmd *cobra.Command) error {
 		required bool // even if the flag is not given
 	}{
 		{"--atoms", f.Atoms, changed("atoms")}, {"--factor", f.factor, changed("factor")}, {"--epochs", f.Epochs, changed("epochs")},
-		{"--train-words", f.trainWords, changed("train-words")}, {"--workers", f.workers, changed("workers")},
+		{"--workers", f.workers, changed("workers")},
 	} {
 		if v.required && (v.value < 1 || v.value > math.MaxInt32) {
 			return usagef("%s is %d, want 1 to %d", v.flag, v.value, math.MaxInt32)
@@ -141,8 +143,6 @@ func (f *trainFlags) check(cmd *cobra.Command) error {
 		return usagef("give --epochs or --stop, not both")
 	case changed("checkpoint") && f.checkpoint <= 0:
 		return usagef("--checkpoint is %v, want a time such as 5m", f.checkpoint)
-	case f.trainWords > 0 && f.Recipe != "best":
-		return usagef("--train-words is of --recipe best: the paper's trainer keeps sums for every word")
 	case f.Sparsity > 0 && f.Recipe == "paper" && changed("lambda"):
 		return usagef("give --lambda or --sparsity, which looks for a λ, not both")
 	case f.Sparsity > 0 && f.Recipe == "paper" && (changed("checkpoint") || f.resume):
@@ -166,7 +166,17 @@ func (f *trainFlags) settle(changed func(flag string) bool) error {
 		return usagef("--sparsity is %v, want a share of zeros between 0 and 1, such as 0.95", f.Sparsity)
 	}
 	if f.Recipe != "best" {
+		for _, flag := range []string{"train-words", "anchor"} {
+			if changed(flag) {
+				return usagef("--%s is of --recipe best", flag)
+			}
+		}
 		return nil
+	}
+	if changed("train-words") {
+		if err := f.settleTrainWords(); err != nil {
+			return err
+		}
 	}
 	for _, flag := range []string{"tau", "rate", "loss", "huber-delta", "init", "stop", "algorithm", "state"} {
 		if changed(flag) {
@@ -178,6 +188,10 @@ func (f *trainFlags) settle(changed func(flag string) bool) error {
 	}
 	h := train.Best()
 	h.Method, h.Atoms, h.Epochs, h.DictionarySteps, h.Seed = f.Method, f.Atoms, f.Epochs, f.DictionarySteps, f.Seed
+	h.TrainWords, h.Order = f.TrainWords, f.Order
+	if changed("anchor") {
+		h.Anchor = f.Anchor
+	}
 	if changed("lambda") {
 		h.Lambda = f.Lambda
 	}
@@ -185,6 +199,25 @@ func (f *trainFlags) settle(changed func(flag string) bool) error {
 		h.Sparsity = f.Sparsity
 	}
 	f.Hyperparameters = h
+	return nil
+}
+
+// settleTrainWords reads --train-words.
+func (f *trainFlags) settleTrainWords() error {
+	which, number, two := strings.Cut(f.trainWords, ":")
+	if !two && which == "all" {
+		f.TrainWords = math.MaxInt32
+		return nil
+	}
+	if !two {
+		which, number = "first", which
+	}
+	n, err := strconv.Atoi(number)
+	order, ok := map[string]string{"first": "frequency", "random": "none"}[which]
+	if err != nil || !ok || n < 1 || n > math.MaxInt32 {
+		return usagef("--train-words is %q, want first:n or n, random:n or all, with n from 1 to %d", f.trainWords, math.MaxInt32)
+	}
+	f.TrainWords, f.Order = n, order
 	return nil
 }
 
@@ -199,20 +232,13 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		return err
 	}
 
-	read := f.read
-	if f.trainWords > 0 {
-		read = f.readSample
-	}
-	x, source, err := read(cmd, path, log)
+	x, source, err := f.read(cmd, path, log)
 	if err != nil {
 		return err
 	}
-	switch {
-	case f.factor > 0:
-		f.Atoms = f.factor * x.Dim
-	case f.Atoms == 0:
-		f.Atoms = train.DefaultAtoms(f.Hyperparameters, x.Len(), x.Dim)
-	}
+	f.Atoms = f.atoms(source.Rows, x.Dim)
+	// Where rows were left out, codes are made in a second reading.
+	again := x.Len() < source.Rows
 	if err := f.Validate(); err != nil {
 		return usagef("--%w", err)
 	}
@@ -220,7 +246,7 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		warn(stderr, "%d sparse dimensions for %d dense ones are not overcomplete", f.Atoms, x.Dim)
 	}
 	fit := train.Fit
-	if f.trainWords > 0 {
+	if again {
 		fit = train.Learn
 	}
 	c := &train.Checkpoint{Dir: f.output, Every: f.checkpoint, Resume: f.resume, Replace: f.force}
@@ -232,11 +258,17 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		return usageError{fmt.Errorf("%s: %w", path, err)}
 	}
 	replace := f.force || c.Epoch > 0
-	sampled := err == nil && f.trainWords > 0
+	sampled := err == nil && again
 	if sampled {
 		all := *m
-		if err = f.encodeAll(cmd, path, &all, source, replace, log); err == nil {
-			return reportEncoding(cmd, f.output, all.Info, f.json)
+		// Of all words, those that were learned from show what dimensions are.
+		var known *model.Model
+		known, err = encode.Model(ctx, m, x, chosenDevice{&f.deviceFlags, io.Discard}, encode.Defaults(m.Info))
+		if err == nil {
+			err = f.encodeAll(cmd, path, &all, source, replace, log)
+		}
+		if err == nil {
+			return f.report(cmd.OutOrStdout(), all.Info, known.Codes)
 		} else if atomicfile.InPlace(err) {
 			return err
 		}
@@ -246,7 +278,7 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		if err := m.Save(f.output, replace); err != nil {
 			return err
 		}
-		return f.report(cmd.OutOrStdout(), m)
+		return f.report(cmd.OutOrStdout(), m.Info, m.Codes)
 	case errors.Is(err, context.Canceled) && c.Epoch > 0:
 		return interrupted{fmt.Sprintf("%s is a checkpoint after epoch %d, with which --resume goes on", f.output, c.Epoch)}
 	case errors.Is(err, context.Canceled) && !sampled, errors.Is(err, train.ErrDiverged), errors.Is(err, train.ErrNothingActive):
@@ -269,33 +301,56 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 	return err
 }
 
-// read reads the vectors to train on.
-func (f *trainFlags) read(cmd *cobra.Command, path string, log io.Writer) (*vectors.Dense, *vectors.Source, error) {
+// atoms returns K for so many words.
+func (f *trainFlags) atoms(words, dim int) int {
+	switch {
+	case f.factor > 0:
+		return f.factor * dim
+	case f.Atoms == 0:
+		return train.DefaultAtoms(f.Hyperparameters, words, dim)
+	}
+	return f.Atoms
+}
+
+// read reads the vectors to train on: all of them, or those that a dictionary is learned
+// from where all can be read a second time.
+func (f *trainFlags) read(cmd *cobra.Command, path string, log io.Writer) (x *vectors.Dense, source *vectors.Source, err error) {
 	start := time.Now()
-	x, source, err := vectors.Read(cmd.Context(), path, f.readOptions())
+	o := f.readOptions()
+	switch sample := vectors.NewSample(f.TrainWords, f.Seed); {
+	case f.Recipe == "paper" || path == "-":
+		x, source, err = vectors.Read(cmd.Context(), path, o)
+	case f.Order == "none":
+		o.Distinct = true
+		source, err = vectors.Stream(cmd.Context(), path, o, sample.Add)
+		x = &sample.Rows
+	default:
+		o.Keep = f.keep
+		x, source, err = vectors.Read(cmd.Context(), path, o)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, warning := range source.Warnings {
 		warn(cmd.ErrOrStderr(), "%s: %s", source.Name, warning)
 	}
-	say(log, "read %s: %d words × %d dimensions, %s, in %.1f s", source.Name, x.Len(), x.Dim, source.Format, time.Since(start).Seconds())
+	say(log, "read %s: %d words × %d dimensions, %s, in %.1f s", source.Name, source.Rows, x.Dim, source.Format, time.Since(start).Seconds())
 	return x, source, nil
 }
 
-// readSample reads a random sample of the vectors to train on.
-func (f *trainFlags) readSample(cmd *cobra.Command, path string, log io.Writer) (*vectors.Dense, *vectors.Source, error) {
-	if path == "-" {
-		return nil, nil, usagef("--train-words reads VECTORS twice, and standard input can be read once")
+// keep returns how many words to learn from, of a file that begins with these.
+func (f *trainFlags) keep(words []string, dim int) int {
+	h := f.Hyperparameters
+	if h.TrainWords > 0 {
+		return h.TrainWords
 	}
-	start := time.Now()
-	s := vectors.NewSample(f.trainWords, f.Seed)
-	source, err := vectors.Stream(cmd.Context(), path, f.readOptions(), s.Add)
-	if err != nil {
-		return nil, nil, err
+	// As if there were no end of words: if there is, K is smaller, and all are kept.
+	h.Atoms, h.Order = f.atoms(math.MaxInt32, dim), train.DefaultOrder(words)
+	most := train.DefaultTrainWords(h, math.MaxInt32)
+	if len(words) <= most {
+		return 0
 	}
-	say(log, "read %s: %d of %d words × %d dimensions, %s, in %.1f s", source.Name, s.Rows.Len(), s.Seen, s.Rows.Dim, source.Format, time.Since(start).Seconds())
-	return &s.Rows, source, nil
+	return most
 }
 
 // encodeAll reads the file at path again, of which m was learned from a sample, and saves
@@ -306,7 +361,9 @@ func (f *trainFlags) encodeAll(cmd *cobra.Command, path string, m *model.Model, 
 		return err
 	}
 	defer e.Close()
-	rows := fileEncoding{model: m, name: f.output, encoder: e, read: f.readOptions(), output: f.output, replace: replace}
+	o := f.readOptions()
+	o.Distinct = true
+	rows := fileEncoding{model: m, name: f.output, encoder: e, read: o, output: f.output, replace: replace}
 	again, err := rows.encode(cmd, path, log)
 	if err != nil {
 		return err
@@ -354,8 +411,8 @@ type dimension struct {
 	Words     []string `json:"words"`
 }
 
-func topDimensions(m *model.Model) []dimension {
-	top := interpret.TopWords(m.Codes, shownWords)
+func topDimensions(codes *vectors.Sparse) []dimension {
+	top := interpret.TopWords(codes, shownWords)
 	strongest := interpret.Strongest(top)
 	out := []dimension{}
 	for _, k := range strongest[:min(shownDimensions, len(strongest))] {
@@ -364,31 +421,38 @@ func topDimensions(m *model.Model) []dimension {
 		}
 		d := dimension{Dimension: k, Words: []string{}}
 		for _, e := range top[k] {
-			d.Words = append(d.Words, m.Codes.Words[e.Row])
+			d.Words = append(d.Words, codes.Words[e.Row])
 		}
 		out = append(out, d)
 	}
 	return out
 }
 
-// report prints a training's results.
-func (f *trainFlags) report(w io.Writer, m *model.Model) error {
-	top := topDimensions(m)
+// report prints a training's results, and dimensions by words that have these codes.
+func (f *trainFlags) report(w io.Writer, i model.Info, codes *vectors.Sparse) error {
+	top := topDimensions(codes)
 	if f.json {
 		return printJSON(w, struct {
 			Model string `json:"model"`
 			model.Info
 			Dimensions []dimension `json:"dimensions"`
-		}{f.output, m.Info, top})
+		}{f.output, i, top})
 	}
-	e := m.Info.Epochs[len(m.Info.Epochs)-1]
+	e := i.Epochs[len(i.Epochs)-1]
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d words × %d sparse dimensions after %d epochs\n", escape.Text(f.output), m.Codes.Rows, m.Codes.Cols, e.Epoch)
-	measured := model.Encoding{Error: e.Error, Objective: e.Objective, Sparsity: e.Sparsity, L1: e.L1, UnusedAtoms: e.UnusedAtoms}
-	if m.Info.Encoding != nil {
-		measured = *m.Info.Encoding
+	fmt.Fprintf(&b, "%s: %d words × %d sparse dimensions after %d epochs\n", escape.Text(f.output), i.Input.Words, i.Training.Atoms, e.Epoch)
+	if h := i.Training; h.TrainWords > 0 && h.TrainWords < i.Input.Words {
+		which := "the first"
+		if h.Order == "none" {
+			which = "a random"
+		}
+		fmt.Fprintf(&b, "  learned from   %s %d words\n", which, h.TrainWords)
 	}
-	describeCodes(&b, measured, m.Codes.Cols)
+	measured := model.Encoding{Error: e.Error, Objective: e.Objective, Sparsity: e.Sparsity, L1: e.L1, UnusedAtoms: e.UnusedAtoms}
+	if i.Encoding != nil {
+		measured = *i.Encoding
+	}
+	describeCodes(&b, measured, i.Training.Atoms)
 	fmt.Fprintf(&b, "  mean atom norm %.4f\n", e.AtomNorm)
 	fmt.Fprintf(&b, "dimensions with the strongest top words:\n")
 	for _, d := range top {

@@ -85,7 +85,7 @@ func RunLearner(t *testing.T, tolerance LearnerTolerance, newLearner NewLearner)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		l := newLearner.open(t, plain, 0)
-		if _, err := l.Learn(ctx, plain.x, 0); err != context.Canceled {
+		if _, err := l.Learn(ctx, plain.x, 0, 0); err != context.Canceled {
 			t.Errorf("error %v, want %v", err, context.Canceled)
 		}
 		if got := atomsOf(t, l); !slices.Equal(got, plain.dictionary.Atoms) {
@@ -93,7 +93,7 @@ func RunLearner(t *testing.T, tolerance LearnerTolerance, newLearner NewLearner)
 		}
 	})
 	t.Run("no rows of this length", func(t *testing.T) {
-		if _, err := newLearner.open(t, plain, 0).Learn(t.Context(), plain.x[1:], 0); err == nil {
+		if _, err := newLearner.open(t, plain, 0).Learn(t.Context(), plain.x[1:], 0, 0); err == nil {
 			t.Error("no error")
 		}
 	})
@@ -118,6 +118,7 @@ type learning struct {
 	nonnegative bool
 	centred     bool // the dictionary has a mean
 	zeroRows    bool
+	pull        float64 // towards the anchors
 
 	x          []float32 // of all batches
 	norm       float64
@@ -128,6 +129,8 @@ type learning struct {
 var learnings = []learning{
 	{name: "plain", atoms: 40, dim: 8, batches: []int{40, 30, 17}},
 	{name: "nonnegative", atoms: 40, dim: 8, batches: []int{40, 30, 17}, nonnegative: true},
+	{name: "anchored", atoms: 40, dim: 8, batches: []int{40, 30, 17}, pull: 0.7},
+	{name: "anchored, odd sizes", atoms: 147, dim: 21, batches: []int{131, 67}, pull: 0.7},
 	{name: "with a mean", atoms: 24, dim: 6, batches: []int{40, 40}, centred: true},
 	{name: "zero rows", atoms: 24, dim: 6, batches: []int{40, 40}, zeroRows: true},
 	{name: "odd sizes", atoms: 147, dim: 21, batches: []int{131, 67}}, // blocks of atoms, and one that is not full
@@ -205,7 +208,7 @@ func learnedBy(t *testing.T, l train.Learner, p learning) (r hasLearned) {
 	t.Helper()
 	rest := p.x
 	for i, n := range p.batches {
-		codes, err := l.Learn(t.Context(), rest[:n*p.dim], p.remembered(i))
+		codes, err := l.Learn(t.Context(), rest[:n*p.dim], p.remembered(i), p.pull)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -222,7 +225,7 @@ func learnerResumed(t *testing.T, newLearner NewLearner) {
 	first, rest := p.x[:60*p.dim], p.x[60*p.dim:]
 	learn := func(l train.Learner, x []float32, remember float64) *encode.Codes {
 		t.Helper()
-		codes, err := l.Learn(t.Context(), x, remember)
+		codes, err := l.Learn(t.Context(), x, remember, 0.5)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,10 +233,7 @@ func learnerResumed(t *testing.T, newLearner NewLearner) {
 	}
 	from := newLearner.open(t, p, 0)
 	learn(from, first, 0)
-	elsewhere := p // what is restored must not come from the atoms to start from
-	elsewhere.dictionary = &model.Dictionary{Dim: p.dim, Atoms: slices.Clone(p.dictionary.Atoms)}
-	slices.Reverse(elsewhere.dictionary.Atoms)
-	to := newLearner.open(t, elsewhere, 0)
+	to := newLearner.open(t, p, 0) // from the same anchors
 	if err := to.Restore(atomsOf(t, from)); err != nil {
 		t.Fatal(err)
 	}
@@ -271,14 +271,14 @@ func learnerResumed(t *testing.T, newLearner NewLearner) {
 func againstTape(t *testing.T, p learning, tolerance LearnerTolerance, newLearner NewLearner) {
 	x, start := slices.Clone(p.x), slices.Clone(p.dictionary.Atoms)
 	l := newLearner.open(t, p, 0)
-	s := statistics{p.atoms, p.dim, make([]float64, p.atoms*p.atoms), make([]float64, p.atoms*p.dim)}
+	s := statistics{p.atoms, p.dim, make([]float64, p.atoms*p.atoms), make([]float64, p.atoms*p.dim), encodetest.Widen(start), p.pull}
 	spec := p.options.Spec(p.dictionary)
 	spec.Norm = p.norm
 	rest := p.x
 	for batch, n := range p.batches {
 		at := func(what string) string { return fmt.Sprintf("batch %d: %s", batch+1, what) }
 		before := encodetest.Widen(atomsOf(t, l))
-		codes, err := l.Learn(t.Context(), rest[:n*p.dim], p.remembered(batch))
+		codes, err := l.Learn(t.Context(), rest[:n*p.dim], p.remembered(batch), p.pull)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -335,10 +335,13 @@ func againstTape(t *testing.T, p learning, tolerance LearnerTolerance, newLearne
 	}
 }
 
-// statistics are G = Σ aᵀa and B = Σ aᵀy.
+// statistics are G = Σ aᵀa and B = Σ aᵀy, and what else says where atoms go.
 type statistics struct {
 	atoms, dim int
 	g, b       []float64
+
+	anchors []float64
+	pull    float64
 }
 
 func (s *statistics) forget(remember float64) {
@@ -370,7 +373,7 @@ func (s *statistics) move(t *testing.T, d []float64, spec graph.Spec) {
 	tape := graph.NewTape(expression)
 	defer tape.Close()
 	for first := 0; first < len(d); first += s.dim {
-		out, err := tape.Run(map[string][]float64{"D": d, "G": s.g, "B": s.b})
+		out, err := tape.Run(map[string][]float64{"D": d, "G": s.g, "B": s.b, "W": s.anchors, "c": {s.pull}})
 		if err != nil {
 			t.Fatal(err)
 		}
