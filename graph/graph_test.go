@@ -12,6 +12,8 @@ import (
 	"gonum.org/v1/gonum/floats/scalar"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"overcomplete/internal/near"
 )
 
 // losses are ours and some that only a user would have, which together take every
@@ -161,33 +163,13 @@ func TestGradientsMatchFiniteDifferences(t *testing.T) {
 					inputs[name] = x
 					return loss(inputs)
 				}, p.inputs[name], &fd.Settings{Formula: fd.Central})
-				compare(t, l.name+" gradient of "+name, got[name], want, 1e-5)
+				near.Equal(t, l.name+" gradient of "+name, got[name], want, 1e-5)
 			}
 			penalty := make([]float64, len(p.inputs["D"]))
 			for i, d := range p.inputs["D"] {
 				penalty[i] = 2 * p.spec.Tau * d
 			}
-			compare(t, "gradient of the penalty", got["penalty"], penalty, 1e-12)
-		}
-	}
-}
-
-// compare fails where got differs from want by more than tol, relative to the
-// largest element wanted.
-func compare(t *testing.T, what string, got, want []float64, tol float64) {
-	t.Helper()
-	if len(got) != len(want) {
-		t.Errorf("%s: %d elements, want %d", what, len(got), len(want))
-		return
-	}
-	var size float64
-	for _, w := range want {
-		size = max(size, math.Abs(w))
-	}
-	for i := range want {
-		if !(math.Abs(got[i]-want[i]) <= tol*size) {
-			t.Errorf("%s: element %d is %v, want %v", what, i, got[i], want[i])
-			return
+			near.Equal(t, "gradient of the penalty", got["penalty"], penalty, 1e-12)
 		}
 	}
 }
@@ -427,7 +409,7 @@ func TestTapeMatchesFormulas(t *testing.T) {
 					}
 					for name := range want {
 						what := fmt.Sprintf("%s, %d words, nonnegative %v, %v: %s", step.name, words, nonneg, dtype, name)
-						compare(t, what, got[name], want[name], tol)
+						near.Equal(t, what, got[name], want[name], tol)
 					}
 				}
 			}
@@ -463,7 +445,7 @@ func TestProgramsMatchTape(t *testing.T) {
 					}
 					for name := range want {
 						what := fmt.Sprintf("%s, %s, %+v, fused %v: %s", step.name, l.name, p.spec, fused, name)
-						compare(t, what, in.read(name), want[name], 1e-12)
+						near.Equal(t, what, in.read(name), want[name], 1e-12)
 					}
 				}
 			}

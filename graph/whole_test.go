@@ -9,6 +9,8 @@ import (
 	"gonum.org/v1/gonum/diff/fd"
 	gonum "gonum.org/v1/gonum/floats"
 	"gorgonia.org/tensor"
+
+	"overcomplete/internal/near"
 )
 
 // With λ = 0 and a step of size 1, codes go from Z along the loss's gradient.
@@ -25,7 +27,7 @@ func TestEncodeGradient(t *testing.T) {
 			}
 			return sum
 		}, p.inputs["Z"], &fd.Settings{Formula: fd.Central})
-		compare(t, l.name+" gradient of Z", got, want, 1e-5)
+		near.Equal(t, l.name+" gradient of Z", got, want, 1e-5)
 	}
 }
 
@@ -64,7 +66,7 @@ func TestLearnMinimises(t *testing.T) {
 			}
 		}
 		gonum.Scale(p.spec.Norm/gonum.Norm(direction, 2), direction)
-		compare(t, fmt.Sprint("atom ", a), atom, direction, 1e-6)
+		near.Equal(t, fmt.Sprint("atom ", a), atom, direction, 1e-6)
 	}
 }
 
@@ -118,7 +120,7 @@ func TestWholeProgramsMatchTape(t *testing.T) {
 			in := newInterpreter(p, program)
 			in.run(program.Steps[0], true)
 			for _, name := range c.names {
-				compare(t, fmt.Sprintf("%+v: %s", p.spec, name), in.read(name), want[name], 1e-12)
+				near.Equal(t, fmt.Sprintf("%+v: %s", p.spec, name), in.read(name), want[name], 1e-12)
 			}
 		}
 	}
@@ -133,7 +135,7 @@ func TestLearnKeepsAtoms(t *testing.T) {
 		"B": {7, 7, 0, 0, 0, 3},             // the second goes to 0
 		"W": make([]float64, 6), "c": {0},
 	}}
-	compare(t, "D", run(t, Learn, p, tensor.Float64)["D"], []float64{1.2, 1.6, 0, -2, 0, 2}, 1e-15)
+	near.Equal(t, "D", run(t, Learn, p, tensor.Float64)["D"], []float64{1.2, 1.6, 0, -2, 0, 2}, 1e-15)
 }
 
 // Codes are those of one word's own step, whatever the loss of training is.

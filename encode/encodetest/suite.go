@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"overcomplete/encode"
+	"overcomplete/internal/near"
 	"overcomplete/model"
 )
 
@@ -106,14 +107,9 @@ func formulas(t *testing.T, tolerance float64, newEncoder New) {
 				y[j] -= float64(d.Mean[j])
 			}
 			want, got := Code(y, atoms, c.o), Row(codes, i)
-			size := 1e-30
-			for _, v := range want {
-				size = max(size, math.Abs(v))
-			}
-			for k := range want {
-				if !(math.Abs(got[k]-want[k]) <= tolerance*size) || c.o.Nonnegative && got[k] < 0 {
-					t.Fatalf("%s: code %d of row %d is %v, want %v", what, k, i, got[k], want[k])
-				}
+			near.Equal(t, fmt.Sprintf("%s: code of row %d", what, i), got, want, tolerance)
+			if c.o.Nonnegative && slices.Min(got) < 0 {
+				t.Errorf("%s: row %d has a code of %v", what, i, slices.Min(got))
 			}
 			var loss, square float64
 			for j, r := range Residual(y, atoms, got) {

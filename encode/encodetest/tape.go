@@ -1,7 +1,7 @@
 package encodetest
 
 import (
-	"math"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -9,6 +9,7 @@ import (
 
 	"overcomplete/encode"
 	"overcomplete/graph"
+	"overcomplete/internal/near"
 )
 
 // tape compares codes, and those of the formulas, with what the tape machine computes
@@ -42,16 +43,8 @@ func tape(t *testing.T, tolerance float64, newEncoder New) {
 			if len(support) > 0 {
 				polish(t, o, y, wide, want, support, s)
 			}
-			var size float64
-			for _, v := range want {
-				size = max(size, math.Abs(v))
-			}
-			got, formulas := Row(codes, i), Code(y, wide, o)
-			for k := range want {
-				if !(math.Abs(got[k]-want[k]) <= tolerance*size) || !(math.Abs(formulas[k]-want[k]) <= 1e-12*size) {
-					t.Fatalf("%+v: code %d of row %d is %v, and %v by the formulas, want %v", o, k, i, got[k], formulas[k], want[k])
-				}
-			}
+			near.Equal(t, fmt.Sprintf("%+v: code of row %d", o, i), Row(codes, i), want, tolerance)
+			near.Equal(t, fmt.Sprintf("%+v: code of row %d by the formulas", o, i), Code(y, wide, o), want, 1e-12)
 		}
 	}
 }

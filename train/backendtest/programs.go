@@ -10,6 +10,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"overcomplete/graph"
+	"overcomplete/internal/near"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -259,6 +260,6 @@ func runProgram(t *testing.T, newTrainer New, run RunProgram, build graph.Build,
 		if err != nil {
 			t.Fatal(err)
 		}
-		near(t, name, got, w, oneStep)
+		near.Equal(t, name, got, w, oneStep)
 	}
 }

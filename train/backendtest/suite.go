@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"overcomplete/graph"
+	"overcomplete/internal/near"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -168,13 +168,13 @@ func (s suite) againstOracle(t *testing.T, p problem) {
 			t.Fatal(err)
 		}
 		at := func(what string) string { return fmt.Sprintf("epoch %d: %s", e, what) }
-		near(t, at("running loss"), []float64{got.RunningLoss}, []float64{want.RunningLoss}, s.tolerance)
-		near(t, at("loss"), []float64{got.Loss}, []float64{want.Loss}, s.tolerance)
-		near(t, at("error"), []float64{got.Error}, []float64{want.Error}, s.tolerance)
-		near(t, at("sum of |a|"), []float64{got.L1}, []float64{want.L1}, s.tolerance)
+		near.Equal(t, at("running loss"), []float64{got.RunningLoss}, []float64{want.RunningLoss}, s.tolerance)
+		near.Equal(t, at("loss"), []float64{got.Loss}, []float64{want.Loss}, s.tolerance)
+		near.Equal(t, at("error"), []float64{got.Error}, []float64{want.Error}, s.tolerance)
+		near.Equal(t, at("sum of |a|"), []float64{got.L1}, []float64{want.L1}, s.tolerance)
 		dictionary, codes := learned(t, b)
-		near(t, at("dictionary"), widen(dictionary), oracle.d, s.tolerance)
-		near(t, at("codes"), dense(t, codes), oracle.a, s.tolerance)
+		near.Equal(t, at("dictionary"), widen(dictionary), oracle.d, s.tolerance)
+		near.Equal(t, at("codes"), dense(t, codes), oracle.a, s.tolerance)
 		if got.Steps != want.Steps || got.Shortened != want.Shortened {
 			t.Errorf("%s, want %d and %d", at(fmt.Sprintf("%d steps, %d shortened", got.Steps, got.Shortened)), want.Steps, want.Shortened)
 		}
@@ -222,26 +222,6 @@ func trained(t *testing.T, b train.Trainer, p problem, after, last int) (r resul
 	r.sums.DictionarySeconds, r.sums.CodeSeconds = 0, 0
 	r.dictionary, r.codes = learned(t, b)
 	return r
-}
-
-// near fails where got differs from want by more than tol times the largest
-// element wanted.
-func near(t *testing.T, what string, got, want []float64, tol float64) {
-	t.Helper()
-	if len(got) != len(want) {
-		t.Errorf("%s: %d elements, want %d", what, len(got), len(want))
-		return
-	}
-	var size float64
-	for _, w := range want {
-		size = max(size, math.Abs(w))
-	}
-	for i := range want {
-		if !(math.Abs(got[i]-want[i]) <= tol*size) {
-			t.Errorf("%s: element %d is %v, want %v (±%.1g)", what, i, got[i], want[i], tol*size)
-			return
-		}
-	}
 }
 
 // dense checks that s is well formed and spreads it out.

@@ -1,0 +1,27 @@
+// Package near compares numbers that tests compute in two ways.
+package near
+
+import (
+	"math"
+	"testing"
+)
+
+// Equal fails the test where got differs from want by more than the tolerance times the
+// largest number wanted.
+func Equal(t testing.TB, what string, got, want []float64, tolerance float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%s: %d elements, want %d", what, len(got), len(want))
+		return
+	}
+	var size float64
+	for _, w := range want {
+		size = max(size, math.Abs(w))
+	}
+	for i := range want {
+		if !(math.Abs(got[i]-want[i]) <= tolerance*size) { // NaN is near nothing
+			t.Errorf("%s: element %d is %v, want %v (±%.1g)", what, i, got[i], want[i], tolerance*size)
+			return
+		}
+	}
+}
