@@ -120,23 +120,6 @@ func TestGraphBatches(t *testing.T) {
 	}
 }
 
-// More dictionary steps than a graph should have are launched one by one.
-func TestManySteps(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
-	const words = mostRepeated + 1
-	h := train.Paper()
-	h.Atoms, h.DictionarySteps = 1, words
-	p := train.Problem{X: make([]float32, words), Dim: 1, Hyperparameters: h}
-	b := open(t, p, TF32, 0)
-	defer b.Close()
-	b.repeated = repeated{key: 1, times: 1} // as if it were the second epoch
-	if sums := trained(t, b, p, 1).sums; sums.Steps != words || b.repeated.graph != nil {
-		t.Errorf("%d steps, in a graph", sums.Steps)
-	}
-}
-
 // A graph goes on with what state there is, the trainer's own or another's.
 func TestGraphResumed(t *testing.T) {
 	for _, precision := range []Precision{TF32, FP16} {

@@ -1,3 +1,5 @@
+//go:build !gpu || full
+
 package kernels
 
 import (
@@ -6,14 +8,16 @@ import (
 	"slices"
 	"testing"
 
+	gonum "gonum.org/v1/gonum/floats"
+
 	"overcomplete/encode/encodetest"
 	"overcomplete/graph"
 	"overcomplete/train"
 )
 
-// The kernels, one at a time, against plain loops in float64. They run on what bench is:
-// the CUDA driver with the tag gpu, a GPU's or the emulated one; else an interpreter of
-// their PTX.
+// The kernels, one at a time, against plain loops in float64. They run on what bench is: an
+// interpreter of their PTX, or with the tags gpu and full the CUDA driver, a GPU's or the
+// emulated one.
 
 // array is a matrix in the device's memory.
 type array struct {
@@ -833,12 +837,12 @@ func checkPower(b *bench, dim int) {
 	for i := range dim {
 		v := encodetest.Widen(b.normal(dim, 0))
 		for _, other := range eigenvectors[:i] {
-			along := inner(v, other)
+			along := gonum.Dot(v, other)
 			for j := range v {
 				v[j] -= along * other[j]
 			}
 		}
-		size := math.Sqrt(inner(v, v))
+		size := math.Sqrt(gonum.Dot(v, v))
 		for j := range v {
 			v[j] /= size
 		}
@@ -875,14 +879,14 @@ func checkPower(b *bench, dim int) {
 		for range c.most {
 			next := make([]float64, dim)
 			for k, e := range eigenvectors {
-				along := values[k] * inner(v, e)
+				along := values[k] * gonum.Dot(v, e)
 				for j := range next {
 					next[j] += along * e[j]
 				}
 			}
 			before := size
-			size = inner(v, next)
-			length := math.Sqrt(inner(next, next))
+			size = gonum.Dot(v, next)
+			length := math.Sqrt(gonum.Dot(next, next))
 			for j := range v {
 				v[j] = next[j] / length
 			}
@@ -901,13 +905,6 @@ func checkPower(b *bench, dim int) {
 			}
 		}
 	}
-}
-
-func inner(x, y []float64) (sum float64) {
-	for i := range x {
-		sum += x[i] * y[i]
-	}
-	return sum
 }
 
 // vectorOps are what the row machine does to elements.

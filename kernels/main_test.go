@@ -21,10 +21,6 @@ const failingLaunch = "OVERCOMPLETE_TEST_FAILING_LAUNCH"
 // they can choose. With OVERCOMPLETE_LIBCUDA=libcuda.so.1 they run on a GPU.
 var emulated = os.Getenv(libcuda) == "" || os.Getenv(failingLaunch) != ""
 
-// sanitizers are the flags that the emulated driver is built with; go test -asan
-// sets them.
-var sanitizers []string
-
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
 		if os.Getenv(libcuda) == "" {
@@ -34,7 +30,7 @@ func TestMain(m *testing.M) {
 				return 1
 			}
 			defer os.RemoveAll(dir)
-			library, err := emulator.Build(dir, sanitizers...)
+			library, err := emulator.Build(dir)
 			if err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				return 1

@@ -5,6 +5,7 @@ package kernels
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"gorgonia.org/cu"
@@ -311,48 +313,6 @@ func TestTraining(t *testing.T) {
 	}
 }
 
-// Vectors of any scale agree as well with factors, and sums, of 11 bits of which one scale fits
-// all, and so do those among which one is much longer than the others.
-func TestNorms(t *testing.T) {
-	const words, epochs = 200, 4
-	for name, change := range map[string]func(x []float32){
-		"0.001": func(x []float32) { resize(x, .001) }, "1": func(x []float32) { resize(x, 1) }, "3": func(x []float32) { resize(x, 3) },
-		"300": func(x []float32) { resize(x, 300) }, "1e5": func(x []float32) { resize(x, 1e5) },
-		"1, and one of 1000": func(x []float32) { resize(x, 1); resize(x[:21], 1000) },
-	} {
-		p := sample(words)
-		change(p.X)
-		p.Hyperparameters.Lambda *= math.Sqrt(inner(encodetest.Widen(p.X), encodetest.Widen(p.X))/words) / 3
-		measured := func(s train.Sums) (objective, sparsity float64) {
-			return s.Loss + p.Hyperparameters.Lambda*s.L1, 1 - float64(s.Nonzeros)/float64(words*p.Hyperparameters.Atoms)
-		}
-		want, wantSparsity := measured(trainedNew(t, p, FP32, 0, epochs).sums)
-		for _, of := range []struct {
-			precision Precision
-			state     string
-		}{{FP16, "float32"}, {FP16, "float16"}, {TF32, "float16"}} {
-			p.Hyperparameters.State = of.state
-			got, sparsity := measured(trainedNew(t, p, of.precision, 0, epochs).sums)
-			t.Logf("norm %s, %s: objective %.5g (fp32 %.5g), sparsity %.4f (%.4f)", name, of, got, want, sparsity, wantSparsity)
-			if d := got/want - 1; !(d < 0.005 && d > -0.005) {
-				t.Errorf("norm %s, %s: objective %v, want %v", name, of, got, want)
-			}
-			if d := sparsity - wantSparsity; !(d < 0.001 && d > -0.001) {
-				t.Errorf("norm %s, %s: sparsity %v, want %v", name, of, sparsity, wantSparsity)
-			}
-		}
-	}
-}
-
-// resize gives vectors a norm in the root mean square.
-func resize(x []float32, norm float64) {
-	wide := encodetest.Widen(x)
-	factor := norm / math.Sqrt(inner(wide, wide)/float64(len(x)/21))
-	for i := range x {
-		x[i] = float32(factor * wide[i])
-	}
-}
-
 // Words that don't fit on the device go through it in parts, to the same bits in
 // all orders that the emulated driver can do its streams' work in.
 func TestWordsInParts(t *testing.T) {
@@ -541,9 +501,10 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// failEachLaunch has each of the launches of f, which are of the kernels, lose the device,
-// and the first and the last of each kernel fail: f must say so. A process is of no use
-// after a launch has failed in it, so that each such test has one of its own.
+// failEachLaunch has launches of f, which are of the kernels, lose the device: of each
+// kernel the first, the last and two between, or all with the tag full. The first and the
+// last of each kernel also fail while they run. Of all that f must say so. A process is of
+// no use after a launch has failed in it, so that each such test has one of its own.
 func failEachLaunch(t *testing.T, kernels string, f func() error) {
 	t.Helper()
 	if failing := os.Getenv(failingLaunch); failing != "" {
@@ -551,35 +512,56 @@ func failEachLaunch(t *testing.T, kernels string, f func() error) {
 		fmt.Printf("%s: %v\n", failingLaunch, f())
 		return
 	}
-	launched := launches(t, f)
-	if each := slices.Compact(slices.Sorted(slices.Values(launched))); !slices.Equal(each, strings.Fields(kernels)) {
-		t.Fatalf("the kernels are %v, want %s", each, kernels)
+	launched, of := launches(t, f), make(map[string][]int)
+	for i, kernel := range launched {
+		of[kernel] = append(of[kernel], i+1)
 	}
-	for n, kernel := range launched {
-		failing := strconv.Itoa(n + 1)
-		if !slices.Contains(launched[:n], kernel) || !slices.Contains(launched[n+1:], kernel) {
-			test := exec.Command(os.Args[0], "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$")
-			test.Env = append(os.Environ(), failingLaunch+"="+failing)
-			output, err := test.Output()
-			_, told, _ := strings.Cut(string(output), failingLaunch+": ")
-			told, _, _ = strings.Cut(told, "\n")
-			if err != nil || !latentFailure.MatchString(told) {
-				t.Errorf("launch %s of %s fails: error %q; %v\n%s", failing, kernel, told, err, output)
+	names := slices.Sorted(maps.Keys(of))
+	if !slices.Equal(names, strings.Fields(kernels)) {
+		t.Fatalf("the kernels are %v, want %s", names, kernels)
+	}
+
+	var processes sync.WaitGroup
+	defer processes.Wait()
+	environment := os.Environ()
+	processes.Go(func() {
+		for _, kernel := range names {
+			first, last := of[kernel][0], of[kernel][len(of[kernel])-1]
+			for _, n := range slices.Compact([]int{first, last}) {
+				test := exec.Command(os.Args[0], "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$")
+				test.Env = append(slices.Clone(environment), fmt.Sprintf("%s=%d", failingLaunch, n))
+				output, err := test.Output()
+				_, told, _ := strings.Cut(string(output), failingLaunch+": ")
+				told, _, _ = strings.Cut(told, "\n")
+				if err != nil || !latentFailure.MatchString(told) {
+					t.Errorf("launch %d of %s fails: error %q; %v\n%s", n, kernel, told, err, output)
+				}
 			}
+		}
+	})
+
+	rng := rand.New(rand.NewPCG(1, 1))
+	for _, kernel := range names {
+		lost, says := of[kernel], kernel
+		if last := len(lost) - 1; !full && last > 3 {
+			between := rng.Perm(last - 1)
+			lost = []int{lost[0], lost[1+between[0]], lost[1+between[1]], lost[last]}
 		}
 		if strings.HasPrefix(kernel, graphed) { // without the graph its launches are tried, from the first one on
 			first := slices.IndexFunc(launched, func(kernel string) bool { return strings.HasPrefix(kernel, graphed) })
-			kernel = strings.TrimPrefix(launched[first], graphed)
+			says = strings.TrimPrefix(launched[first], graphed)
 		}
-		setting(t, "EMULATED_LOSE_DEVICE", failing)
-		if err := f(); err == nil {
-			t.Errorf("launch %s of %s loses the device: no error", failing, kernel)
-		} else if m := lostLaunch.FindStringSubmatch(err.Error()); m == nil || m[1] != kernel {
-			t.Errorf("launch %s of %s loses the device: error %v", failing, kernel, err)
-		}
-		setting(t, "EMULATED_LOSE_DEVICE", "")
-		if _, err := GPUs(); err != nil { // a lost device comes back when it is asked for
-			t.Fatal(err)
+		for _, n := range lost {
+			setting(t, "EMULATED_LOSE_DEVICE", strconv.Itoa(n))
+			if err := f(); err == nil {
+				t.Errorf("launch %d of %s loses the device: no error", n, kernel)
+			} else if m := lostLaunch.FindStringSubmatch(err.Error()); m == nil || m[1] != says {
+				t.Errorf("launch %d of %s loses the device: error %v", n, kernel, err)
+			}
+			setting(t, "EMULATED_LOSE_DEVICE", "")
+			if _, err := GPUs(); err != nil { // a lost device comes back when it is asked for
+				t.Fatal(err)
+			}
 		}
 	}
 }

@@ -59,11 +59,11 @@ import (
 
 // Build compiles the driver, with the kernels as they are in the source tree, to
 // dir/libcuda.so.1, and returns that path. It takes some seconds and needs g++, Linux, and
-// x86-64 or arm64. Flags are added to the compiler's, such as -fsanitize=address,undefined.
-func Build(dir string, flags ...string) (library string, err error) {
+// x86-64 or arm64. In what go builds with -asan, the driver has the sanitizers of addresses
+// and of undefined behaviour.
+func Build(dir string) (library string, err error) {
 	library = filepath.Join(dir, "libcuda.so.1")
-	flags = append([]string{"-shared", "-fPIC", "-fvisibility=hidden", "-Wl,-soname,libcuda.so.1,-z,defs"}, flags...)
-	return library, compile(library, "libcuda/kernels.cpp", flags...)
+	return library, compile(library, "libcuda/kernels.cpp", "-shared", "-fPIC", "-fvisibility=hidden", "-Wl,-soname,libcuda.so.1,-z,defs")
 }
 
 // compile links the emulator with the kernels that the named file, relative to this
@@ -78,7 +78,7 @@ func compile(output, kernels string, flags ...string) error {
 	// floats as float4.
 	arguments := []string{"-std=c++17", "-O2", "-march=native", "-ffp-contract=off", "-fno-strict-aliasing", "-pthread",
 		"-Wall", "-Wextra", "-Wno-unknown-pragmas", "-I" + filepath.Join(here, "libcuda"), "-I" + filepath.Dir(here)}
-	arguments = append(arguments, flags...)
+	arguments = append(append(arguments, sanitizers...), flags...)
 	arguments = append(arguments, "-o", output)
 	for _, source := range []string{kernels, "libcuda/driver.cpp", "libcuda/grid.cpp", "libcuda/fibers.cpp"} {
 		arguments = append(arguments, filepath.Join(here, source))

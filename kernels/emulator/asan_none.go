@@ -1,0 +1,5 @@
+//go:build !asan
+
+package emulator
+
+var sanitizers []string

@@ -1,0 +1,69 @@
+//go:build gpu && full
+
+package kernels
+
+import (
+	"math"
+	"testing"
+
+	gonum "gonum.org/v1/gonum/floats"
+
+	"overcomplete/encode/encodetest"
+	"overcomplete/train"
+)
+
+// Vectors of any scale agree as well with factors, and sums, of 11 bits of which one scale fits
+// all, and so do those among which one is much longer than the others.
+func TestNorms(t *testing.T) {
+	const words, epochs = 200, 4
+	for name, change := range map[string]func(x []float32){
+		"0.001": func(x []float32) { resize(x, .001) }, "1": func(x []float32) { resize(x, 1) }, "3": func(x []float32) { resize(x, 3) },
+		"300": func(x []float32) { resize(x, 300) }, "1e5": func(x []float32) { resize(x, 1e5) },
+		"1, and one of 1000": func(x []float32) { resize(x, 1); resize(x[:21], 1000) },
+	} {
+		p := sample(words)
+		change(p.X)
+		p.Hyperparameters.Lambda *= math.Sqrt(gonum.Dot(encodetest.Widen(p.X), encodetest.Widen(p.X))/words) / 3
+		measured := func(s train.Sums) (objective, sparsity float64) {
+			return s.Loss + p.Hyperparameters.Lambda*s.L1, 1 - float64(s.Nonzeros)/float64(words*p.Hyperparameters.Atoms)
+		}
+		want, wantSparsity := measured(trainedNew(t, p, FP32, 0, epochs).sums)
+		for _, of := range []struct {
+			precision Precision
+			state     string
+		}{{FP16, "float32"}, {FP16, "float16"}, {TF32, "float16"}} {
+			p.Hyperparameters.State = of.state
+			got, sparsity := measured(trainedNew(t, p, of.precision, 0, epochs).sums)
+			t.Logf("norm %s, %s: objective %.5g (fp32 %.5g), sparsity %.4f (%.4f)", name, of, got, want, sparsity, wantSparsity)
+			if d := got/want - 1; !(d < 0.005 && d > -0.005) {
+				t.Errorf("norm %s, %s: objective %v, want %v", name, of, got, want)
+			}
+			if d := sparsity - wantSparsity; !(d < 0.001 && d > -0.001) {
+				t.Errorf("norm %s, %s: sparsity %v, want %v", name, of, sparsity, wantSparsity)
+			}
+		}
+	}
+}
+
+// resize gives vectors a norm in the root mean square.
+func resize(x []float32, norm float64) {
+	wide := encodetest.Widen(x)
+	factor := norm / math.Sqrt(gonum.Dot(wide, wide)/float64(len(x)/21))
+	for i := range x {
+		x[i] = float32(factor * wide[i])
+	}
+}
+
+// More dictionary steps than a graph should have are launched one by one.
+func TestManySteps(t *testing.T) {
+	const words = mostRepeated + 1
+	h := train.Paper()
+	h.Atoms, h.DictionarySteps = 1, words
+	p := train.Problem{X: make([]float32, words), Dim: 1, Hyperparameters: h}
+	b := open(t, p, TF32, 0)
+	defer b.Close()
+	b.repeated = repeated{key: 1, times: 1} // as if it were the second epoch
+	if sums := trained(t, b, p, 1).sums; sums.Steps != words || b.repeated.graph != nil {
+		t.Errorf("%d steps, in a graph", sums.Steps)
+	}
+}
