@@ -18,7 +18,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .PHONY: help check check-full tools gpu release gpu-bundle bench-cpu \
-	lint cross generate ptx gpu-model test noasm gpu-test gpu-headers sample release-test arm64 race fuzz faults cluster first
+	lint cross generate ptx gpu-model test noasm gpu-test gpu-asan gpu-headers sample release-test arm64 race fuzz faults cluster first
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z0-9-]*\):.* ## /\1\t/p' Makefile | expand -t 14
@@ -29,8 +29,12 @@ check: ## all that must pass before a change lands: some 12 minutes
 check-full: ## all checks, in full: most of an hour
 	.ci/run full
 
+# "make TARGET tier=full" has a check try everything, where it draws a sample for every change.
+# It is a build tag of tests, too.
 tier = commit
 of_tier = $(if $(filter full,$(tier)),$(2),$(1))
+full = $(call of_tier,,$(comma)full)
+comma = ,
 
 # --- Tools
 
@@ -106,15 +110,15 @@ release: $(cuda_h) ## make archives for Linux, macOS and Windows in build/releas
 # What measures the training on a machine with an NVIDIA GPU and neither Go nor a CUDA
 # toolkit: copy build/gpu-bundle.tar.gz there, unpack it and run gpu.sh. See bench/results/README.md.
 bundle = build/gpu-bundle
-stripped = -tags gpu -trimpath -ldflags='-s -w'
+stripped = -trimpath -ldflags='-s -w'
 most = 60 # megabytes
 
 gpu-bundle: $(cuda_h) ## what measures on a machine with an NVIDIA GPU and without Go
 	rm -rf $(bundle)
 	mkdir -p $(bundle)
-	$(with_cuda) go build $(stripped) -o $(bundle)/overcomplete .
-	$(with_cuda) go build $(stripped) -o $(bundle)/bench ./bench
-	$(with_cuda) go test -c $(stripped) -o $(bundle)/kernels.test ./kernels
+	$(with_cuda) go build -tags gpu $(stripped) -o $(bundle)/overcomplete .
+	$(with_cuda) go build -tags gpu $(stripped) -o $(bundle)/bench ./bench
+	$(with_cuda) go test -c -tags gpu,full $(stripped) -o $(bundle)/kernels.test ./kernels
 	cp bench/gpu.sh bench/peers/torch_rda.py $(bundle)
 	tar -C build -czf $(bundle).tar.gz gpu-bundle
 	@size=$$(($$(wc -c <$(bundle).tar.gz) / 1000000)); echo "$(bundle).tar.gz: $$size MB"; \
@@ -122,7 +126,7 @@ gpu-bundle: $(cuda_h) ## what measures on a machine with an NVIDIA GPU and witho
 
 # --- Checks
 
-verbose = -v -count=1 -timeout=30m $(call of_tier,,-tags=full)
+verbose = -v -count=1 -timeout=30m
 need = command -v $(1) >/dev/null || { echo "make $@: $(1) is missing: install it (in Debian, $(2))" >&2; exit 1; }
 # The README's command that starts so.
 readme = $(or $(shell sed -n 's/^    \(go $(1) .*\)/\1/p' README.md | head -1),$(error README.md lacks its command "go $(1) …"))
@@ -163,15 +167,18 @@ build/ptxas/%: build/ptxas ;
 build/nvdisasm/%: build/nvdisasm ;
 
 test: ## the README's test command, verbose
-	GOFLAGS="$(verbose)" $(call readme,test)
+	GOFLAGS="$(verbose) $(call of_tier,,-tags=full)" $(call readme,test)
 
 noasm: ## what needs no assembly does without
 	go test -tags noasm -short -count=1 ./cpu/...
 
 gpu-test: $(cuda_h) ## GPU support, on the emulated driver
-	$(with_cuda) go test -tags gpu $(verbose) ./kernels/...
-	$(with_cuda) go test -tags gpu $(verbose) -run 'GPU|Device' ./internal/cli/... ./bench
-	$(with_cuda) go test -tags gpu -asan -count=1 -timeout=40m -skip 'TestNorms|TestManySteps' ./kernels
+	$(with_cuda) go test -tags gpu$(full) $(verbose) ./kernels ./kernels/driver ./kernels/emulator
+	$(with_cuda) go test -tags gpu$(full) $(verbose) -run 'GPU|Device' ./internal/cli/... ./bench
+
+# What fails in turn, and what has the host do the same again, other tests do once.
+gpu-asan: $(cuda_h) ## the same with the address sanitizer, less what it takes long to say nothing new of
+	$(with_cuda) go test -tags gpu -asan $(verbose) -skip 'Faults|Float16|TestGraphBatches|TestLearner$$/fp32' ./kernels ./kernels/emulator
 
 gpu-headers: ## GPU support builds with the headers of CUDA 11.8, 12.9 and 13.5
 	for version in 11.8 12.9 13.5; do $(MAKE) --no-print-directory gpu CUDA_HOME=build/cuda-$$version; done

@@ -55,14 +55,21 @@
 // # Tests
 //
 // Each kernel is compared with plain loops, in an interpreter of its PTX (package
-// interpreter), which also finds races, accesses out of bounds and the like. That the
-// tests would see a mistake is tested with mutants of the PTX.
+// interpreter), which also finds races, accesses out of bounds and reads of what nobody
+// wrote. That the tests would see a mistake is tested with mutants of the PTX.
 //
 // With -tags gpu tests run on a CUDA driver that package emulator makes of the host, and
-// that runs the .cu files as C++. On it training passes the suite that the CPU passes,
-// each kernel is compared with the same loops, and every launch and every allocation is
-// made to fail in turn. The same tests run on a GPU with
-// OVERCOMPLETE_LIBCUDA=libcuda.so.1.
+// that runs the .cu files as C++. They are of the host's side: on it training, encoders and
+// learners pass the suites that the CPU's pass, streams do their work in several orders,
+// and launches and allocations are made to fail in turn. Single kernels are left to the
+// interpreter, which is stricter: that the PTX is what the .cu files compile to is a check
+// of its own. With -asan the emulated driver and its kernels have the address sanitizer,
+// for what the interpreter can't see: that host and driver keep to the memory that they
+// were given, as long as they have it. What fails in turn does nothing else there.
+//
+// The further tag full has all launches fail instead of a sample, and more mutants tried;
+// and, with the tag gpu, it has the comparisons of single kernels, on whatever driver there
+// is. Those are for a GPU, on which all tests run with OVERCOMPLETE_LIBCUDA=libcuda.so.1.
 package kernels
 
 //go:generate go run ./_generate
