@@ -8,9 +8,7 @@ import (
 	"io"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -201,119 +199,6 @@ func TestGPUOutOfMemory(t *testing.T) {
 	large, small := r.Scaling[0], r.Scaling[1]
 	if !strings.Contains(large.Problem, "not enough memory") || small.Problem != "" || small.Seconds == 0 {
 		t.Errorf("%+v\n%+v", large, small)
-	}
-}
-
-// All of gpu.sh, small, but that PyTorch is missing. The kernels' tests are a program that
-// fails as Go's do when they panic; what it says is shown, and the rest runs.
-func TestGPUScript(t *testing.T) {
-	if !emulated {
-		t.Skip("needs the emulated driver")
-	}
-	bundle, results := t.TempDir(), filepath.Join(t.TempDir(), "results")
-	script, err := os.ReadFile("gpu.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
-	timeout, err := exec.LookPath("timeout")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string]string{
-		"gpu.sh":       string(script),
-		"timeout":      "#!/usr/bin/env bash\nshift\nlimit=$1\nshift\nexec '" + timeout + "' $((20*limit)) \"$@\"\n", // a GPU is faster
-		"bench":        "#!/bin/sh\n" + asProgram + "=1 exec '" + os.Args[0] + "' \"$@\"\n",
-		"kernels.test": "#!/bin/sh\necho \"panic: device $CUDA_VISIBLE_DEVICES, $CUDA_CACHE_PATH\"\nexit 2\n",
-	} {
-		if err := os.WriteFile(filepath.Join(bundle, name), []byte(text), 0o777); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if out, err := exec.Command("go", "build", "-tags", "gpu", "-o", bundle, "overcomplete").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	cmd := exec.Command(filepath.Join(bundle, "gpu.sh"), append([]string{results}, strings.Fields(small)...)...)
-	cmd.Env = append(os.Environ(), "WORDS=300", "DIM=8", "ATOMS=24", "EPOCHS=2", "PYTHON=false", "CUDA_VISIBLE_DEVICES=3,1", "PATH="+bundle+":"+os.Getenv("PATH"))
-	out, err := cmd.CombinedOutput()
-	if cmd.ProcessState.ExitCode() != 1 {
-		t.Fatalf("%v, want exit status 1\n%s", err, out)
-	}
-	if want := "panic: device 3, " + results + "/jit-cache\n"; !strings.Contains(string(out), want) {
-		t.Errorf("%q is not in\n%s", want, out)
-	}
-	stages, err := os.ReadFile(filepath.Join(results, "stages.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for line := range strings.Lines(string(stages)) {
-		got = append(got, strings.Join(strings.Fields(line)[:2], " "))
-	}
-	want := "device passed, tests failed, train passed, encode passed, compare passed, profile passed, " +
-		"torch skipped, stream passed, tool passed, scale passed"
-	if strings.Join(got, ", ") != want {
-		t.Errorf("stages are %v, want %s\n%s", got, want, out)
-	}
-	r, err := readReport(filepath.Join(results, "bench.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(r.Agreement) != 6 || len(r.Trainings) != 7 || len(r.Profiles) != 3 || len(r.Encodings) != 4 || len(r.Scaling) != 2 {
-		t.Errorf("%+v", r)
-	}
-	if s := r.Streaming; s == nil || !s.SameBits || s.Resident.Objective != s.Streamed.Objective || s.Streamed.Words != 70000 {
-		t.Errorf("%+v", s)
-	}
-	table, err := os.ReadFile(filepath.Join(results, "table.txt"))
-	if err != nil || !strings.Contains(string(table), "streamed") || !strings.Contains(string(out), string(table)) {
-		t.Errorf("error %v\n%s", err, out)
-	}
-
-	// A stage that runs again leaves the others' results as they are.
-	again := exec.Command(cmd.Path, cmd.Args[1:]...)
-	again.Env = append(cmd.Env, "STAGES=scale device")
-	if out, err := again.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
-	stages, err = os.ReadFile(filepath.Join(results, "stages.txt"))
-	if lines := strings.Split(strings.TrimSpace(string(stages)), "\n"); err != nil || len(lines) != len(got) || !strings.HasPrefix(lines[len(lines)-2], "device ") {
-		t.Errorf("error %v\n%s", err, stages)
-	}
-	if r, err = readReport(filepath.Join(results, "bench.json")); err != nil || len(r.Trainings) != 7 || len(r.Scaling) != 2 {
-		t.Errorf("error %v, %+v", err, r)
-	}
-	again = exec.Command(cmd.Path, results)
-	again.Env = append(cmd.Env, "STAGES=scales")
-	if out, err := again.CombinedOutput(); again.ProcessState.ExitCode() != 2 || string(out) != "gpu.sh: STAGES has scales, which is none\n" {
-		t.Errorf("%v, %s", err, out)
-	}
-
-	// The parts that the instructions name have all stages, and end in less than 9 minutes, even
-	// if each stage must be killed.
-	instructions, err := os.ReadFile(filepath.Join("results", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	kill := regexp.MustCompile(`timeout --kill-after=(\d+) `).FindStringSubmatch(string(script))
-	left := map[string]int{} // seconds, of stages that no part has
-	for _, m := range regexp.MustCompile(`(?m)^stage (\w+) (\d+) `).FindAllStringSubmatch(string(script), -1) {
-		for _, number := range []string{m[2], kill[1]} {
-			n, _ := strconv.Atoi(number)
-			left[m[1]] += n
-		}
-	}
-	for _, part := range regexp.MustCompile(`STAGES="(.*)" gpu-bundle/gpu.sh`).FindAllStringSubmatch(string(instructions), -1) {
-		seconds := 0
-		for _, stage := range strings.Fields(part[1]) {
-			seconds += left[stage]
-			delete(left, stage)
-		}
-		if seconds == 0 || seconds >= 540 {
-			t.Errorf("%s may take %d s", part[1], seconds)
-		}
-	}
-	if len(left) > 0 {
-		t.Errorf("no part has %v", left)
 	}
 }
 
