@@ -25,6 +25,7 @@
 package model
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -69,7 +70,7 @@ func (i Info) validate() error {
 	if words < 0 || dim <= 0 || atoms <= 0 {
 		return fmt.Errorf("no model has %d words, %d dimensions and %d atoms", words, dim, atoms)
 	}
-	if err := checkName("loss", i.Training.Loss); err != nil {
+	if err := cmp.Or(checkName("loss", i.Training.Loss), checkName("like", i.Training.Like)); err != nil {
 		return err
 	}
 	if err := i.Training.Validate(); err != nil {
@@ -162,6 +163,7 @@ type Hyperparameters struct {
 	Lambda          float64 `json:"lambda"`                // λ, weight of Σ‖a_i‖₁; best: as a share of mean‖x − μ‖²
 	Anchor          float64 `json:"anchor,omitempty"`      // best: how firmly atoms are held to the words that they start from: the inverse of the variance that they have about these, as a share of mean‖x − μ‖²
 	TrainWords      int     `json:"train_words,omitempty"` // best: rows that D and μ are learned from: the first, or if there is no order a random sample; 0 before it is settled, or where all were
+	Like            string  `json:"like,omitempty"`        // best: SHA-256 of the atoms, float32 and little-endian, of another model's that D started from and was held to
 	Order           string  `json:"order,omitempty"`       // best: "frequency" if rows are words, frequent ones first, or "none"
 	Sparsity        float64 `json:"sparsity,omitempty"`    // share of codes that shall be zero; paper: to half a point, by another λ, or 0 to take λ as it is
 	Tau             float64 `json:"tau,omitempty"`         // paper: τ, weight of ‖D‖²
@@ -240,8 +242,8 @@ func (h Hyperparameters) Validate() error {
 		return fmt.Errorf("huber-delta is %v, which goes with the loss huber, and the loss is %s", h.HuberDelta, h.Loss)
 	case isPaper && h.Algorithm == "authors" && h.Init == "words":
 		return errors.New("init is words, and the algorithm authors starts from random numbers")
-	case isPaper && (h.Anchor != 0 || h.TrainWords != 0 || h.Order != ""):
-		return errors.New("anchor, train-words and order are of the recipe best")
+	case isPaper && (h.Anchor != 0 || h.TrainWords != 0 || h.Order != "" || h.Like != ""):
+		return errors.New("anchor, train-words, order and like are of the recipe best")
 	case isPaper:
 		return nil
 	case !h.Center:

@@ -111,7 +111,7 @@ func (f *fit) save() error {
 	}
 	defer func() { f.model.Codes.CSR, f.model.Dictionary.Atoms = vectors.CSR{}, nil }() // the trainer has them
 	c := f.options.Checkpoint
-	err := f.model.SaveCheckpoint(c.Dir, c.Replace || c.Epoch > 0, model.State{Batch: f.batch, Vectors: f.hash(), Each: t.SaveMatrix})
+	err := f.model.SaveCheckpoint(c.Dir, c.Replace || c.Epoch > 0, model.State{Batch: f.batch, Vectors: hash(f.problem.X), Each: t.SaveMatrix})
 	if atomicfile.InPlace(err) {
 		f.note("warning: %v", err)
 	} else if err != nil {
@@ -121,11 +121,11 @@ func (f *fit) save() error {
 	return nil
 }
 
-// hash is the SHA-256 of the vectors that are trained on, which need not be from a file.
-func (f *fit) hash() string {
+// hash is the SHA-256 of vectors, which need not be from a file.
+func hash(x []float32) string {
 	hash := sha256.New()
 	var b []byte
-	for part := range slices.Chunk(f.problem.X, 1<<14) {
+	for part := range slices.Chunk(x, 1<<14) {
 		b = b[:0]
 		for _, x := range part {
 			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
@@ -161,7 +161,7 @@ func (f *fit) resume() error {
 		return &CheckpointError{err}
 	}
 	err = sameTraining(saved.Model, f.model)
-	if err == nil && saved.Vectors != f.hash() {
+	if err == nil && saved.Vectors != hash(f.problem.X) {
 		err = errors.New("the vectors are others")
 	}
 	if err != nil {

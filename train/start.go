@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash/fnv"
 	"math"
 	"runtime"
@@ -111,6 +112,22 @@ func wordAtoms(ctx context.Context, x []float32, d *model.Dictionary, norm float
 		}
 	}
 	return start, words
+}
+
+// likeAtoms returns the atoms of another dictionary, at a norm.
+func likeAtoms(d *model.Dictionary, norm float64) ([]float32, error) {
+	atoms := slices.Clone(d.Atoms)
+	for k := range d.Len() {
+		atom := atoms[k*d.Dim:][:d.Dim]
+		length := math.Sqrt(squares(atom))
+		if !(length > 0) || math.IsInf(length, 0) {
+			return nil, fmt.Errorf("train: dimension %d of the model to be like has no direction: its atom has norm %v", k, length)
+		}
+		for j, v := range atom {
+			atom[j] = float32(float64(v) / length * norm)
+		}
+	}
+	return atoms, nil
 }
 
 // candidates are rows to choose from.

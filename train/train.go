@@ -200,6 +200,11 @@ type Options struct {
 	// has then. It is nil for those that every program knows.
 	Loss graph.Loss
 
+	// Like, if not nil, is the dictionary of another model whose dimensions this one shall
+	// have, in their order, for new vectors of the same space: its atoms are what atoms start
+	// from and are held to, by the recipe "best". It must have the L of the vectors, and K.
+	Like *model.Dictionary
+
 	Checkpoint *Checkpoint // nil for none
 
 	// Workers is how many goroutines choose the words that a dictionary starts from, before
@@ -266,6 +271,12 @@ func Learn(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, devic
 	if h.Recipe != "best" {
 		return nil, fmt.Errorf("train: recipe is %q, want best, whose dictionary is learned without codes", h.Recipe)
 	}
+	if d := o.Like; d != nil {
+		if d.Dim != x.Dim || h.Atoms != 0 && h.Atoms != d.Len() {
+			return nil, fmt.Errorf("train: %d atoms of %d numbers to be like, want those of vectors of %d, and as many as hyperparameters say, %d", d.Len(), d.Dim, x.Dim, h.Atoms)
+		}
+		h.Atoms, h.Like = d.Len(), hash(d.Atoms)
+	}
 	m, p, err := prepare(x, h, o)
 	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
@@ -324,6 +335,10 @@ func (f *fit) words(ctx context.Context, d *model.Dictionary) (atoms []float32, 
 	norm = math.Sqrt(square)
 	if least, most := 1e-15, 1e15; norm < least || norm > most {
 		return nil, 0, fmt.Errorf("train: the vectors' norm is %.1e, less the mean, and single precision takes %.0e to %.0e: scale them", norm, least, most)
+	}
+	if f.options.Like != nil {
+		atoms, err = likeAtoms(f.options.Like, norm)
+		return atoms, norm, err
 	}
 	h := f.problem.Hyperparameters
 	order := startOrder(f.problem.X, d.Dim, h.Order == "frequency" || h.Recipe == "paper")

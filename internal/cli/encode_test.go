@@ -16,6 +16,7 @@ import (
 	"overcomplete/encode"
 	"overcomplete/encode/encodetest"
 	"overcomplete/internal/cli/clitest"
+	"overcomplete/interpret"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -439,6 +440,48 @@ func TestTrainWords(t *testing.T) {
 		if !reflect.DeepEqual(dir.Model(t, "all").Codes, dir.Model(t, "whole").Codes) {
 			t.Errorf("%s: other codes from all rows", which)
 		}
+	}
+}
+
+// With --like a model has the dimensions of another, and their labels.
+func TestTrainLike(t *testing.T) {
+	t.Parallel()
+	dir, d := clitest.Sample(t)
+	dir.MustRun(t, "train in.txt -o old -k 20 --sparsity 0.8")
+	dir.Write(t, "labels.tsv", []byte("dimension\tlabel\n7\tseven\n"))
+	dir.MustRun(t, "labels old --import labels.tsv")
+	dir.Write(t, "fewer.txt", clitest.Text(&vectors.Dense{Words: d.Words[6:], Dim: d.Dim, Data: d.Data[6*d.Dim:]}))
+	for _, flags := range []string{"", " -k 20 --train-words 30"} {
+		os.RemoveAll(dir.Path("new"))
+		dir.MustRun(t, "train fewer.txt -o new --like old --seed 2 --sparsity 0.8"+flags)
+		stdout, _ := dir.MustRun(t, "match old new --json")
+		var got struct {
+			Matches []interpret.Match
+			Mean    float64 `json:"mean_cosine"`
+		}
+		if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+			t.Fatal(err)
+		}
+		for k, m := range got.Matches {
+			if m.Dimension != k {
+				t.Errorf("%q: dimension %d is %d in the new model", flags, k, m.Dimension)
+			}
+		}
+		if stdout, _ := dir.MustRun(t, "labels new"); got.Mean < 0.8 || !strings.Contains(stdout, "7\tseven\t") {
+			t.Errorf("%q: mean cosine %v; labels\n%s", flags, got.Mean, stdout)
+		}
+	}
+	dir.Write(t, "wide.txt", clitest.Text(clitest.Vectors(60, 9)))
+	before := dir.Tree(t)
+	for args, want := range map[string]string{
+		"train in.txt -o model --like old -k 21":          "old has 20 dimensions",
+		"train in.txt -o model --like old --factor 2":     "old has 20 dimensions",
+		"train wide.txt -o model --like old":              "old has atoms of 8 numbers, and wide.txt vectors of 9",
+		"train in.txt -o model --like nothing":            "nothing: no such file",
+		"train in.txt -o model --like in.txt":             "in.txt: ",
+		"train --recipe paper in.txt -o model --like old": "--like is of --recipe best",
+	} {
+		checkRefused(t, dir, args, []string{want}, before)
 	}
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ type trainFlags struct {
 	output     string
 	force      bool
 	factor     int
+	like       string // a model
 	trainWords string // rows to learn from: all, [first:]n or random:n
 	json       bool
 	progressFlags
@@ -80,6 +82,7 @@ Method A learns codes of either sign. Method B learns nonnegative codes, of whic
 	flags.IntVar(&f.factor, "factor", 0, "K as a multiple of the dense dimensions, instead of -k")
 	flags.Float64Var(&f.Sparsity, "sparsity", 0, fmt.Sprintf("`share` of zeros in the codes (default %v; paper: as comes of λ, or by a search for the λ)", train.Best().Sparsity))
 	flags.StringVar(&f.trainWords, "train-words", "", "best: `rows` to learn from: first:n or n, random:n or all; all are encoded (default of words, which are taken to be in order of frequency: the first 10 K; of rows that have none, or are texts: all)")
+	flags.StringVar(&f.like, "like", "", "best: have the dimensions of this `model`, with their numbers and labels, for vectors of the same space")
 	flags.Float64Var(&f.Anchor, "anchor", 0, fmt.Sprintf("best: how firmly dimensions are held to the words that they start from, so that they are there again with another seed; 0 for not at all (default %v)", train.Best().Anchor))
 	f.register(cmd)
 	flags.StringVar(&f.Recipe, "recipe", "best", "best: a dictionary learned online from words; or paper: the paper's objective and trainer")
@@ -166,7 +169,7 @@ func (f *trainFlags) settle(changed func(flag string) bool) error {
 		return usagef("--sparsity is %v, want a share of zeros between 0 and 1, such as 0.95", f.Sparsity)
 	}
 	if f.Recipe != "best" {
-		for _, flag := range []string{"train-words", "anchor"} {
+		for _, flag := range []string{"train-words", "anchor", "like"} {
 			if changed(flag) {
 				return usagef("--%s is of --recipe best", flag)
 			}
@@ -232,9 +235,16 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		return err
 	}
 
+	like, labels, err := f.openLike(stderr)
+	if err != nil {
+		return err
+	}
 	x, source, err := f.read(cmd, path, log)
 	if err != nil {
 		return err
+	}
+	if like != nil && like.Dim != x.Dim {
+		return usagef("%s has atoms of %d numbers, and %s vectors of %d: they are of different spaces", f.like, like.Dim, path, x.Dim)
 	}
 	f.Atoms = f.atoms(source.Rows, x.Dim)
 	// Where rows were left out, codes are made in a second reading.
@@ -251,7 +261,7 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 	}
 	c := &train.Checkpoint{Dir: f.output, Every: f.checkpoint, Resume: f.resume, Replace: f.force}
 	o, done := f.show(f.Hyperparameters, x.Len(), log, stderr)
-	o.Source, o.Checkpoint = source, c
+	o.Source, o.Checkpoint, o.Like = source, c, like
 	m, err := fit(ctx, x, f.Hyperparameters, chosenDevice{&f.deviceFlags, log}, o)
 	done()
 	if notLearnable(err) {
@@ -268,7 +278,7 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 			err = f.encodeAll(cmd, path, &all, source, replace, log)
 		}
 		if err == nil {
-			return f.report(cmd.OutOrStdout(), all.Info, known.Codes)
+			return cmp.Or(f.saveLabels(ctx, labels), f.report(cmd.OutOrStdout(), all.Info, known.Codes))
 		} else if atomicfile.InPlace(err) {
 			return err
 		}
@@ -278,7 +288,7 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		if err := m.Save(f.output, replace); err != nil {
 			return err
 		}
-		return f.report(cmd.OutOrStdout(), m.Info, m.Codes)
+		return cmp.Or(f.saveLabels(ctx, labels), f.report(cmd.OutOrStdout(), m.Info, m.Codes))
 	case errors.Is(err, context.Canceled) && c.Epoch > 0:
 		return interrupted{fmt.Sprintf("%s is a checkpoint after epoch %d, with which --resume goes on", f.output, c.Epoch)}
 	case errors.Is(err, context.Canceled) && !sampled, errors.Is(err, train.ErrDiverged), errors.Is(err, train.ErrNothingActive):
@@ -299,6 +309,48 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		return fmt.Errorf("%w; %s is a checkpoint after epoch %d, with which --resume goes on", err, f.output, c.Epoch)
 	}
 	return err
+}
+
+// openLike returns the dictionary of the model that --like names, and its labels, or nil. K
+// becomes its K.
+func (f *trainFlags) openLike(stderr io.Writer) (*model.Dictionary, interpret.Labels, error) {
+	if f.like == "" {
+		return nil, nil, nil
+	}
+	m, err := model.OpenDictionary(f.like)
+	if err != nil {
+		return nil, nil, usageError{err}
+	}
+	k := m.Dictionary.Len()
+	if f.factor > 0 || f.Atoms > 0 && f.Atoms != k {
+		return nil, nil, usagef("%s has %d dimensions, and so will what is like it: drop -k and --factor", f.like, k)
+	}
+	f.Atoms = k
+	if model.IsCheckpoint(f.like) {
+		warn(stderr, "%s is a checkpoint: its dimensions are not what they will be", f.like)
+		return &m.Dictionary, nil, nil
+	}
+	file, err := model.LabelsPath(f.like)
+	if err != nil { // where there can be none
+		return &m.Dictionary, nil, nil
+	}
+	labels, err := interpret.ReadLabels(file, k)
+	if err != nil {
+		return nil, nil, usageError{err}
+	}
+	return &m.Dictionary, labels, nil
+}
+
+// saveLabels gives the new model the labels of the one that it is like.
+func (f *trainFlags) saveLabels(ctx context.Context, labels interpret.Labels) error {
+	if len(labels) == 0 {
+		return nil
+	}
+	file, err := model.LabelsPath(f.output)
+	if err != nil {
+		return err
+	}
+	return labels.Save(ctx, file)
 }
 
 // atoms returns K for so many words.
