@@ -22,6 +22,12 @@ import (
 type Index struct {
 	Codes *vectors.Sparse // A, V×K, and a word for each row
 
+	// Known is how many words people know, the first ones, or 0 for all. A whole vocabulary is
+	// mostly names and misspellings, and these would stand for what is everybody's. So of the
+	// words with at least half of the largest value, the known ones come first in all lists.
+	// It is for who makes the index to set.
+	Known int
+
 	rowOf map[string]int32
 	norms []float64 // ‖a_i‖ of each row
 	scale []float64 // see relevanceScale, of each row
@@ -306,27 +312,46 @@ func (x *Index) Values(k int) []float32 {
 // Top returns up to n words with the largest positive values in a dimension, largest
 // first. Equal values are in row order.
 func (x *Index) Top(dimension, n int) []Entry {
-	top := best[Entry]{n: n, compare: compareEntries}
-	for i, v := range x.nonzeros(dimension) {
-		if v > 0 {
-			top.add(Entry{i, v})
-		}
-	}
-	return top.sorted()
+	return x.extremes(dimension, n, false, compareEntries)
 }
 
 // Bottom returns up to n words with the most negative values in a dimension, most
 // negative first. Equal values are in row order.
 func (x *Index) Bottom(dimension, n int) []Entry {
-	bottom := best[Entry]{n: n, compare: func(a, b Entry) int {
+	return x.extremes(dimension, n, true, func(a, b Entry) int {
 		return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(a.Row, b.Row))
-	}}
+	})
+}
+
+// extremes returns the first n words, in the order of compare, of those whose values in a
+// dimension are negative, or positive.
+func (x *Index) extremes(dimension, n int, negative bool, compare func(a, b Entry) int) []Entry {
+	all, known := best[Entry]{n: n, compare: compare}, best[Entry]{n: n, compare: compare}
 	for i, v := range x.nonzeros(dimension) {
-		if v < 0 {
-			bottom.add(Entry{i, v})
+		if v != 0 && v < 0 == negative {
+			all.add(Entry{i, v})
+			if i < x.Known {
+				known.add(Entry{i, v})
+			}
 		}
 	}
-	return bottom.sorted()
+	return knownFirst(all.sorted(), known.sorted(), func(e Entry) float64 { return math.Abs(float64(e.Value)) })
+}
+
+// knownFirst returns as many elements as there are in all, which are the first in an order by
+// size: those of known that are at least half as large as the largest, and then others.
+func knownFirst[T comparable](all, known []T, size func(T) float64) []T {
+	first := slices.IndexFunc(known, func(e T) bool { return 2*size(e) < size(all[0]) })
+	if first < 0 {
+		first = len(known)
+	}
+	list := slices.Clone(known[:first])
+	for _, e := range all {
+		if !slices.Contains(known[:first], e) {
+			list = append(list, e)
+		}
+	}
+	return list[:len(all)]
 }
 
 // Active returns the dimensions in which the code of a row is not zero, in decreasing
@@ -404,20 +429,27 @@ func (x *Index) NearestTo(index []int32, value []float32, n int, without ...int)
 	if 4*looked > 3*x.Codes.Nonzeros() { // to read all of it in order is faster
 		products = x.productsByRow
 	}
-	found := make([][]Neighbour, x.blocks)
+	found, foundKnown := make([][]Neighbour, x.blocks), make([][]Neighbour, x.blocks)
 	parallel(context.Background(), x.blocks, func(b int) {
-		nearest := best[Neighbour]{n: n, compare: compare}
+		nearest, known := best[Neighbour]{n: n, compare: compare}, best[Neighbour]{n: n, compare: compare}
 		first, _ := x.block(b)
 		for i, product := range products(index, value, b) {
 			if row := first + i; product > 0 && !slices.Contains(without, row) {
-				nearest.add(Neighbour{row, product / (own * x.norms[row])})
+				of := Neighbour{row, product / (own * x.norms[row])}
+				nearest.add(of)
+				if row < x.Known {
+					known.add(of)
+				}
 			}
 		}
-		found[b] = nearest.sorted()
+		found[b], foundKnown[b] = nearest.sorted(), known.sorted()
 	})
-	nearest := slices.Concat(found...)
-	slices.SortFunc(nearest, compare)
-	return nearest[:min(max(n, 0), len(nearest))]
+	first := func(found [][]Neighbour) []Neighbour {
+		all := slices.Concat(found...)
+		slices.SortFunc(all, compare)
+		return all[:min(max(n, 0), len(all))]
+	}
+	return knownFirst(first(found), first(foundKnown), func(n Neighbour) float64 { return n.Cosine })
 }
 
 // productsByColumn returns the products of a code and those of the rows of a block. It

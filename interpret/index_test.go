@@ -326,3 +326,46 @@ func BenchmarkIndex(b *testing.B) {
 		})
 	}
 }
+
+// Known words come before others, if their values are at least half of the largest.
+func TestKnownFirst(t *testing.T) {
+	codes := &vectors.Sparse{
+		Words: []string{"bank", "weak", "banks", "dresdner", "sanwa"},
+		CSR: vectors.CSR{Rows: 5, Cols: 2, Ptr: []int64{0, 2, 4, 6, 8, 10}, Index: []int32{0, 1, 0, 1, 0, 1, 0, 1, 0, 1},
+			Value: []float32{3, -3, 1, -1, 4, -4, 5, -5, 2, -2}},
+	}
+	rowsOf := func(entries []Entry) (rows []int) {
+		for _, e := range entries {
+			rows = append(rows, e.Row)
+		}
+		return rows
+	}
+	for _, tt := range []struct {
+		known, n int
+		want     []int
+	}{
+		{0, 5, []int{3, 2, 0, 4, 1}},
+		{3, 5, []int{2, 0, 3, 4, 1}}, // weak is not strong enough
+		{3, 3, []int{2, 0, 3}},
+		{3, 1, []int{2}},
+		{3, 0, nil},
+		{5, 2, []int{3, 2}},
+	} {
+		x := NewIndex(codes)
+		x.Known = tt.known
+		for name, got := range map[string][]Entry{"top": x.Top(0, tt.n), "bottom": x.Bottom(1, tt.n)} {
+			if !slices.Equal(rowsOf(got), tt.want) {
+				t.Errorf("%d known: %s %d are %v, want %v", tt.known, name, tt.n, rowsOf(got), tt.want)
+			}
+		}
+	}
+	x := NewIndex(codes)
+	if label := x.Label(0, false); label[0] != "dresdner" {
+		t.Errorf("the label of all is %v", label)
+	}
+	x.Known = 3
+	label := x.Label(0, false)
+	if nearest := x.Nearest(3, 2); nearest[0].Row != 0 || nearest[1].Row != 1 || label[0] != "banks" {
+		t.Errorf("nearest are %v, and the label is %v", nearest, label)
+	}
+}

@@ -156,16 +156,21 @@ func (x *Index) Distinctive(dimension, n int, negative bool) []Entry {
 		Entry
 		relevance float64
 	}
-	found := best[relevant]{n: n, compare: func(a, b relevant) int {
+	compare := func(a, b relevant) int {
 		return cmp.Or(cmp.Compare(b.relevance, a.relevance), cmp.Compare(a.Row, b.Row))
-	}}
+	}
+	found, known := best[relevant]{n: n, compare: compare}, best[relevant]{n: n, compare: compare}
 	for i, v := range x.nonzeros(dimension) {
 		if v < 0 == negative {
-			found.add(relevant{Entry{i, v}, math.Abs(float64(v)) * x.scale[i]})
+			r := relevant{Entry{i, v}, math.Abs(float64(v)) * x.scale[i]}
+			found.add(r)
+			if i < x.Known {
+				known.add(r)
+			}
 		}
 	}
 	entries := []Entry{}
-	for _, r := range found.sorted() {
+	for _, r := range knownFirst(found.sorted(), known.sorted(), func(r relevant) float64 { return r.relevance }) {
 		entries = append(entries, r.Entry)
 	}
 	return entries

@@ -95,6 +95,16 @@ func (i Info) validate() error {
 	return nil
 }
 
+// Known returns how many of the words are those that the dictionary was learned from, as the
+// frequent ones of a larger vocabulary, which come first; or 0 if that is not so.
+func (i Info) Known() int {
+	h, e := i.Training, i.Encoding
+	if h.Order != "frequency" || e == nil || e.Shard != nil || e.TrainedOn.SHA256 != i.Input.SHA256 || h.TrainWords >= i.Input.Words {
+		return 0
+	}
+	return h.TrainWords
+}
+
 func isShare(x float64) bool { return x >= 0 && x <= 1 }
 
 // checkName returns an error if what can't be called so.

@@ -64,6 +64,7 @@ and b_k. Of more than two words, cosine and parts are means over all pairs.
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.IntVar(&dimensions, "dimensions", 10, "most dimensions of each list, 0 for all")
+	addRare(cmd)
 	addSkipBad(cmd, &skipBad)
 	flags.BoolVar(&asJSON, "json", false, "print the same as JSON")
 	return cmd

@@ -87,6 +87,7 @@ labels, and not by the new words alone.
 	flags.IntVar(&dimensions, "dimensions", 20, "most dimensions to show, 0 for all")
 	flags.IntVar(&neighbours, "neighbours", 10, "nearest words to show")
 	flags.StringVar(&of, "vocabulary", "", "describe dimensions by the words of this `model`")
+	addRare(cmd)
 	addSkipBad(cmd, &skipBad)
 	flags.BoolVar(&asJSON, "json", false, "print the same as JSON")
 	return cmd
@@ -109,7 +110,7 @@ func loadVocabulary(cmd *cobra.Command, path, vocabulary string) (*interpret.Ind
 	if a, b := &encoded.Dictionary, &m.Dictionary; a.Dim != b.Dim || !slices.Equal(a.Atoms, b.Atoms) {
 		return nil, usagef("%s was not encoded with the dictionary of %s: want --vocabulary to be the model that it was made with", path, vocabulary)
 	}
-	return interpret.NewIndex(m.Codes), nil
+	return newIndex(cmd, m), nil
 }
 
 // explanation is a word's dimensions and neighbours.

@@ -23,10 +23,17 @@ const aboutInput = `MODEL is a model, or a file of dense vectors as train reads 
 can be looked at in the same way.`
 
 const aboutLabels = `The label of a dimension is what a person called it (see labels), or else its most
-distinctive words, which few other dimensions have.`
+distinctive words, which few other dimensions have. Of a vocabulary whose frequent words
+the model was learned from, these come first in lists, if they have at least half of the
+largest value.`
 
 func addSkipBad(cmd *cobra.Command, skipBad *bool) {
 	cmd.Flags().BoolVar(skipBad, "skip-bad", false, "drop malformed rows of dense vectors instead of stopping at the first")
+}
+
+// addRare adds the flag that has lists of words begin with rare ones, too.
+func addRare(cmd *cobra.Command) {
+	cmd.Flags().Bool("rare", false, "put rare words before the frequent ones that the model was learned from, if they have larger values")
 }
 
 // loadIndex reads a model, or a file of dense vectors, to look at its dimensions.
@@ -37,13 +44,23 @@ func loadIndex(cmd *cobra.Command, path string, skipBad bool) (*interpret.Index,
 			return nil, err
 		}
 		warnUnfinished(cmd.ErrOrStderr(), path, m)
-		return interpret.NewIndex(m.Codes), nil
+		return newIndex(cmd, m), nil
 	}
 	x, _, err := readDense(cmd.Context(), cmd.ErrOrStderr(), path, skipBad)
 	if err != nil {
 		return nil, err
 	}
 	return interpret.NewIndex(interpret.FromDense(x)), nil
+}
+
+// newIndex is an index of a model's codes, for a command that lists words with the known ones
+// first if it has the flag of addRare.
+func newIndex(cmd *cobra.Command, m *model.Model) *interpret.Index {
+	x := interpret.NewIndex(m.Codes)
+	if rare, err := cmd.Flags().GetBool("rare"); err == nil && !rare {
+		x.Known = m.Info.Known()
+	}
+	return x
 }
 
 // warnUnfinished says if the model at path is not what it will be, or has a dictionary alone.

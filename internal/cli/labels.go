@@ -62,6 +62,7 @@ dimensions call them by these or, without one, by their most distinctive words.`
 	flags.SortFlags = false
 	flags.StringVar(&from, "import", "", "take labels from this `file`")
 	flags.IntVarP(&words, "words", "n", 8, "words of each dimension")
+	addRare(cmd)
 	flags.BoolVar(&asJSON, "json", false, "print the labels that people gave, as JSON")
 	return cmd
 }

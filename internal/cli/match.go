@@ -41,7 +41,7 @@ their match. ` + aboutLabels,
 					return err
 				}
 				warnUnfinished(cmd.ErrOrStderr(), path, m)
-				sides[i] = matchSide{atoms: m.Dictionary.Atoms, dim: m.Dictionary.Dim, index: interpret.NewIndex(m.Codes)}
+				sides[i] = matchSide{atoms: m.Dictionary.Atoms, dim: m.Dictionary.Dim, index: newIndex(cmd, m)}
 				if sides[i].labels, err = loadLabels(path, sides[i].index); err != nil {
 					return err
 				}
@@ -64,6 +64,7 @@ their match. ` + aboutLabels,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.IntVar(&dimensions, "dimensions", 10, "how many dimensions to list; JSON has the match of all")
+	addRare(cmd)
 	flags.BoolVar(&asJSON, "json", false, "print the same, and the match of each dimension, as JSON")
 	return cmd
 }

@@ -64,6 +64,7 @@ named.
 	flags.SortFlags = false
 	flags.IntVarP(&words, "words", "n", 10, "nearest words to show")
 	flags.IntVar(&dimensions, "dimensions", 3, "dimensions to show of each, 0 for all")
+	addRare(cmd)
 	addSkipBad(cmd, &skipBad)
 	flags.BoolVar(&asJSON, "json", false, "print the same as JSON")
 	return cmd

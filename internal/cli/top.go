@@ -101,6 +101,7 @@ among equal ones those in whose quarters q1 to q4 it did. The percentages are sh
 	flags.IntVarP(&words, "words", "n", 8, "words of each dimension")
 	flags.IntVar(&dimensions, "dimensions", 5, "how many dimensions, if none are named")
 	flags.StringVar(&order, "sort", "variance", "`what` puts dimensions first: a high variance, or coherence")
+	addRare(cmd)
 	addSkipBad(cmd, &skipBad)
 	flags.BoolVar(&asJSON, "json", false, "print the words with their values as JSON")
 	return cmd

@@ -134,6 +134,7 @@ type pair struct {
 // is computed in the background.
 func New(m *model.Model, name string) *Explorer {
 	x := &Explorer{model: m, index: interpret.NewIndex(m.Codes)}
+	x.index.Known = m.Info.Known()
 	x.mapped = sync.OnceValue(x.layout)
 	x.variances = x.index.Variances()
 	x.describe(name)
