@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -117,16 +118,19 @@ func withoutPipe(t *testing.T, dir clitest.Dir) clitest.Tree {
 // Then, or if it ends before, it ends within a minute.
 func signalAtPipe(t *testing.T, cmd *exec.Cmd, pipe string, sig os.Signal) {
 	t.Helper()
+	link := filepath.Join(t.TempDir(), "pipe") // that is there if the command removes the pipe
+	if err := os.Link(pipe, link); err != nil {
+		t.Fatal(err)
+	}
+	pipe = link
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan struct{})
+	ended := make(chan *os.File)
 	go func() {
 		cmd.Wait()
-		if r, err := os.OpenFile(pipe, os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil {
-			r.Close() // nobody else may have opened it
-		}
-		close(ended) // then nothing but the next command opens it
+		r, _ := os.OpenFile(pipe, os.O_RDONLY|syscall.O_NONBLOCK, 0) // nobody else may have opened it
+		ended <- r
 	}()
 	writer, err := os.OpenFile(pipe, os.O_WRONLY, 0) // which waits for who reads
 	if err != nil {
@@ -135,7 +139,8 @@ func signalAtPipe(t *testing.T, cmd *exec.Cmd, pipe string, sig os.Signal) {
 	defer writer.Close()
 	cmd.Process.Signal(sig)
 	defer time.AfterFunc(time.Minute, func() { cmd.Process.Kill() }).Stop()
-	<-ended
+	r := <-ended
+	r.Close()
 }
 
 // checkInterrupted checks how a command has ended after a signal.

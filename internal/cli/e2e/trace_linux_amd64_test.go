@@ -90,7 +90,8 @@ func traceUntil(ctx context.Context, t *testing.T, cmd *exec.Cmd, fate func(sysC
 		outputs[i] = f
 	}
 	cmd.Stdout, cmd.Stderr = outputs[0], outputs[1]
-	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
+	// A group of its own, to wait for its threads and for no other test's program.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true, Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		t.Skipf("no program can be traced here: %v", err)
 	}
@@ -110,7 +111,7 @@ func traceUntil(ctx context.Context, t *testing.T, cmd *exec.Cmd, fate func(sysC
 	at := map[int]string{}            // the call that a thread is in
 	result := map[int]syscall.Errno{} // that a thread's call is to have
 	for {
-		thread, err := unix.Wait4(-1, &ended, unix.WALL|unix.WNOTHREAD, nil)
+		thread, err := unix.Wait4(-leader, &ended, unix.WALL|unix.WNOTHREAD, nil)
 		check(err)
 		if ended.Exited() || ended.Signaled() {
 			if thread == leader { // the last one to end
