@@ -1,4 +1,4 @@
-//go:build gpu && full
+//go:build gpu && !asan
 
 package kernels
 

@@ -61,15 +61,17 @@
 // With -tags gpu tests run on a CUDA driver that package emulator makes of the host, and
 // that runs the .cu files as C++. They are of the host's side: on it training, encoders and
 // learners pass the suites that the CPU's pass, streams do their work in several orders,
-// and launches and allocations are made to fail in turn. Single kernels are left to the
-// interpreter, which is stricter: that the PTX is what the .cu files compile to is a check
-// of its own. With -asan the emulated driver and its kernels have the address sanitizer,
-// for what the interpreter can't see: that host and driver keep to the memory that they
-// were given, as long as they have it. What fails in turn does nothing else there.
+// and launches and allocations are made to fail in turn. Each kernel is compared with the
+// same loops, which takes seconds and tells whether the others' failures are a kernel's. The
+// same tests run on a GPU with OVERCOMPLETE_LIBCUDA=libcuda.so.1.
 //
-// The further tag full has all launches fail instead of a sample, and more mutants tried;
-// and, with the tag gpu, it has the comparisons of single kernels, on whatever driver there
-// is. Those are for a GPU, on which all tests run with OVERCOMPLETE_LIBCUDA=libcuda.so.1.
+// With -asan, too, the emulated driver has the address sanitizer, for what the interpreter
+// can't see: that host and driver keep to the memory that they were given, for as long as
+// they have it. The comparisons of single kernels are left out, of which the interpreter
+// sees more, and so are launches that fail in turn, which do nothing else with memory.
+//
+// The further tag full has all launches fail instead of a sample, more mutants tried, and
+// tests that take long.
 package kernels
 
 //go:generate go run ./_generate

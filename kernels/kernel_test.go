@@ -1,4 +1,4 @@
-//go:build !gpu || full
+//go:build !gpu || !asan
 
 package kernels
 
@@ -15,9 +15,9 @@ import (
 	"overcomplete/train"
 )
 
-// The kernels, one at a time, against plain loops in float64. They run on what bench is: an
-// interpreter of their PTX, or with the tags gpu and full the CUDA driver, a GPU's or the
-// emulated one.
+// The kernels, one at a time, against plain loops in float64. They run on what bench is:
+// the CUDA driver with the tag gpu, a GPU's or the emulated one; else an interpreter of
+// their PTX, which sees more than the address sanitizer would.
 
 // array is a matrix in the device's memory.
 type array struct {
