@@ -194,6 +194,7 @@ type fileEncoding struct {
 	shard   *model.Shard // nil for all rows
 	output  string       // directory of the model to write
 	replace bool         // even if it exists
+	told    bool         // warnings of the file have been, when it was read before
 }
 
 // encode encodes the rows of the file at path and saves them as a model. The Info of
@@ -230,8 +231,10 @@ func (f *fileEncoding) encode(cmd *cobra.Command, path string, log io.Writer) (s
 	if err != nil {
 		return nil, err
 	}
-	for _, warning := range source.Warnings {
-		warn(cmd.ErrOrStderr(), "%s: %s", source.Name, warning)
+	if !f.told {
+		for _, warning := range source.Warnings {
+			warn(cmd.ErrOrStderr(), "%s: %s", source.Name, warning)
+		}
 	}
 	return source, nil
 }

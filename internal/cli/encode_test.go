@@ -443,6 +443,24 @@ func TestTrainWords(t *testing.T) {
 	}
 }
 
+// Repeated words and rows of zeros are the same in both readings, wherever they are.
+func TestTrainWordsOddRows(t *testing.T) {
+	t.Parallel()
+	dir, d := clitest.Sample(t)
+	odd := string(clitest.Text(d)) + "word3 1 2 3 4 5 6 7 8\nzero 0 0 0 0 0 0 0 0\nword55 8 7 6 5 4 3 2 1\n"
+	dir.Write(t, "odd.txt", []byte(odd))
+	const line = "train odd.txt --force -k 20 --sparsity 0.8 -o "
+	for _, which := range []string{"40", "random:40"} {
+		_, stderr := dir.MustRun(t, line+"model --train-words "+which)
+		if n := strings.Count(stderr, "odd.txt: duplicate words, the first of each kept: 2"); n != 1 {
+			t.Errorf("%s: %d warnings in\n%s", which, n, stderr)
+		}
+		if words := dir.Model(t, "model").Codes.Words; !slices.Equal(words, append(slices.Clone(d.Words), "zero")) {
+			t.Errorf("%s: words %v", which, words)
+		}
+	}
+}
+
 // With --like a model has the dimensions of another, and their labels.
 func TestTrainLike(t *testing.T) {
 	t.Parallel()

@@ -260,7 +260,13 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		fit = train.Learn
 	}
 	c := &train.Checkpoint{Dir: f.output, Every: f.checkpoint, Resume: f.resume, Replace: f.force}
-	o, done := f.show(f.Hyperparameters, x.Len(), log, stderr)
+	words := x.Len() // to learn from
+	if f.Recipe == "best" {
+		f.Order = cmp.Or(f.Order, train.DefaultOrder(x.Words))
+		f.TrainWords = min(words, cmp.Or(f.TrainWords, train.DefaultTrainWords(f.Hyperparameters, words)))
+		words = f.TrainWords
+	}
+	o, done := f.show(f.Hyperparameters, words, log, stderr)
 	o.Source, o.Checkpoint, o.Like = source, c, like
 	m, err := fit(ctx, x, f.Hyperparameters, chosenDevice{&f.deviceFlags, log}, o)
 	done()
@@ -415,7 +421,7 @@ func (f *trainFlags) encodeAll(cmd *cobra.Command, path string, m *model.Model, 
 	defer e.Close()
 	o := f.readOptions()
 	o.Distinct = true
-	rows := fileEncoding{model: m, name: f.output, encoder: e, read: o, output: f.output, replace: replace}
+	rows := fileEncoding{model: m, name: f.output, encoder: e, read: o, output: f.output, replace: replace, told: true}
 	again, err := rows.encode(cmd, path, log)
 	if err != nil {
 		return err
