@@ -3,9 +3,11 @@
 package eval
 
 import (
+	"context"
 	"testing"
 
 	"overcomplete/internal/realdata"
+	"overcomplete/vectors"
 )
 
 func TestRealDataAgainstScikitLearn(t *testing.T) {
@@ -13,4 +15,13 @@ func TestRealDataAgainstScikitLearn(t *testing.T) {
 	dir := realdata.Path(t, "eval")
 	compareWithScikitLearn(t, NewDense("glove", x), dir, TaskNames()[2:], []float64{1, 100, 1e6})
 	compareWithScikitLearn(t, overcompleteCodes(x, 3000), dir, []string{"Comp"}, []float64{1e-3, 1, 1e6})
+}
+
+func realVectors(t *testing.T, name string) *vectors.Dense {
+	t.Helper()
+	x, _, err := vectors.Read(context.Background(), realdata.Path(t, "vectors/"+name), vectors.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
 }

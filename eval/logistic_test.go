@@ -13,7 +13,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"overcomplete/eval/evaltest"
-	"overcomplete/internal/realdata"
 	"overcomplete/vectors"
 )
 
@@ -432,13 +431,4 @@ func TestAgainstScikitLearn(t *testing.T) {
 	dir, x := evaltest.Write(t)
 	compareWithScikitLearn(t, sparsified(x), dir, TaskNames()[2:], []float64{0.1, 10, 1000})
 	compareWithScikitLearn(t, overcompleteCodes(x, 3000), dir, []string{"SST", "TREC", "Comp"}, []float64{1e-3, 1, 1e6})
-}
-
-func realVectors(t *testing.T, name string) *vectors.Dense {
-	t.Helper()
-	x, _, err := vectors.Read(context.Background(), realdata.Path(t, "vectors/"+name), vectors.ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return x
 }
