@@ -1,14 +1,25 @@
 package e2e
 
 import (
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"testing"
 
 	_ "overcomplete/internal/cli" // so that go test runs these tests again when the program changes
 	"overcomplete/internal/cli/clitest"
 )
 
-func TestMain(m *testing.M) { clitest.MainOfBuilt(m) }
+func TestMain(m *testing.M) {
+	// What the tests ignore, under nohup for one, the program would too.
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
+	}
+	clitest.MainOfBuilt(m)
+}
 
 // checkCovered checks that there is a line for every command.
 func checkCovered(t *testing.T, lines []string) {

@@ -134,7 +134,7 @@ func TestLittleMemory(t *testing.T) {
 		"train in.txt --quiet -o model -k 1000000 --overcommit":               "which the system does not give; lower -k",
 		"train in.txt --quiet -o model -k 10000000 --overcommit":              "which is more than any machine has; lower -k",
 	} {
-		cmd := limited(dir, "ulimit -v 2500000", strings.Fields(args)...)
+		cmd := underShell(dir, "ulimit -v 2500000", strings.Fields(args)...)
 		var stdout, stderr bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
 		cmd.Run()

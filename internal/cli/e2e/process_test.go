@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -18,10 +17,10 @@ import (
 	"overcomplete/internal/cli/clitest"
 )
 
-// limited returns a command under a limit of the shell's.
-func limited(dir clitest.Dir, limit string, args ...string) *exec.Cmd {
+// underShell returns a command that a shell starts after one of its own, such as a limit.
+func underShell(dir clitest.Dir, first string, args ...string) *exec.Cmd {
 	cmd := dir.Command(args...)
-	cmd.Path, cmd.Args = "/bin/sh", append([]string{"sh", "-c", limit + ` && exec "$0" "$@"`}, cmd.Args...)
+	cmd.Path, cmd.Args = "/bin/sh", append([]string{"sh", "-c", first + ` && exec "$0" "$@"`}, cmd.Args...)
 	return cmd
 }
 
@@ -44,20 +43,15 @@ func TestProcess(t *testing.T) {
 		{"interrupt authors", os.Interrupt, "train --recipe paper large.txt -o model --algorithm authors --epochs 100000 -k 10"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			handled := make(chan os.Signal, 1) // what tests ignore, under nohup for one, the program would too
-			signal.Notify(handled, tt.signal)
-			defer signal.Stop(handled)
-			ended, after := signalled(t, dir, tt.signal, tt.args)
+			ended, after := signalled(t, tt.signal, dir.Command(strings.Fields(tt.args+" --progress")...))
 			wantInterrupted(t, ended, after)
 			dir.Unchanged(t, before)
 		})
 	}
 
 	t.Run("hang up under nohup", func(t *testing.T) {
-		signal.Ignore(syscall.SIGHUP)
-		defer signal.Reset(syscall.SIGHUP)
 		defer os.RemoveAll(dir.Path("model"))
-		if ended, _ := signalled(t, dir, syscall.SIGHUP, "train --recipe paper in.txt -o model --epochs 500"); !ended.Success() {
+		if ended, _ := signalled(t, syscall.SIGHUP, underShell(dir, `trap "" HUP`, strings.Fields("train --recipe paper in.txt -o model --epochs 500 --progress")...)); !ended.Success() {
 			t.Error(ended)
 		}
 		dir.Model(t, "model")
@@ -92,7 +86,7 @@ func TestProcess(t *testing.T) {
 
 	// Nothing but the last moment needs a temporary directory.
 	t.Run("kill", func(t *testing.T) {
-		signalled(t, dir, os.Kill, "train --recipe paper large.txt -o old --force --epochs 100000")
+		signalled(t, os.Kill, dir.Command(strings.Fields("train --recipe paper large.txt -o old --force --epochs 100000 --progress")...))
 		dir.Unchanged(t, before)
 	})
 
@@ -127,7 +121,7 @@ func TestProcess(t *testing.T) {
 		{"1", "export old -f glove -o out", "/out: file too large"},
 	} {
 		t.Run("full disk, "+tt.args, func(t *testing.T) {
-			cmd := limited(dir, "ulimit -f "+tt.limit, strings.Fields(tt.args)...)
+			cmd := underShell(dir, "ulimit -f "+tt.limit, strings.Fields(tt.args)...)
 			out, _ := cmd.CombinedOutput()
 			lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
 			if last := lines[len(lines)-1]; cmd.ProcessState.ExitCode() != clitest.Failed ||
@@ -147,7 +141,7 @@ func TestAnswersOnFullDisk(t *testing.T) {
 	dir.MustRun(t, "intrusion make X=in.txt -n 8 -o test.json")
 	const judging = "intrusion judge test.json -o answers.jsonl --judge "
 	name := strings.Repeat("n", 90)
-	cmd := limited(dir, "ulimit -f 1", strings.Fields(judging+name)...)
+	cmd := underShell(dir, "ulimit -f 1", strings.Fields(judging+name)...)
 	cmd.Stdin = strings.NewReader(strings.Repeat("1\n", 8))
 	out, _ := cmd.CombinedOutput()
 	if cmd.ProcessState.ExitCode() != clitest.Failed || !strings.HasSuffix(string(out), "\novercomplete: write answers.jsonl: file too large\n") {
@@ -167,11 +161,10 @@ func TestAnswersOnFullDisk(t *testing.T) {
 	}
 }
 
-// signalled runs the program, sends it a signal once it has printed its first
+// signalled runs a training that shows its progress, sends it a signal once it has printed its first
 // epoch, and returns how it ended and the lines that came after that epoch's.
-func signalled(t *testing.T, dir clitest.Dir, sig os.Signal, args string) (ended *os.ProcessState, after []string) {
+func signalled(t *testing.T, sig os.Signal, cmd *exec.Cmd) (ended *os.ProcessState, after []string) {
 	t.Helper()
-	cmd := dir.Command(strings.Fields(args + " --progress")...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +183,7 @@ func signalled(t *testing.T, dir clitest.Dir, sig os.Signal, args string) (ended
 	}
 	cmd.Wait()
 	if !sent {
-		t.Fatalf("%s ended before its first epoch: %v", args, cmd.ProcessState)
+		t.Fatalf("%s ended before its first epoch: %v", cmd, cmd.ProcessState)
 	}
 	return cmd.ProcessState, after
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -31,9 +30,6 @@ func TestSignalEndsWaiting(t *testing.T) {
 	}
 	before := withoutPipe(t, dir)
 	signals := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
-	handled := make(chan os.Signal, 1) // what tests ignore, under nohup for one, the program would too
-	signal.Notify(handled, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	defer signal.Stop(handled)
 
 	// Commands that read the pipe. Once it has been opened, they do.
 	for i, args := range []string{
