@@ -107,6 +107,8 @@ func TestHostileNames(t *testing.T) {
 		{0, append([]string{"compare", model}, evilWords...)},
 		{0, append([]string{"compare", text, "--json"}, evilWords...)},
 		{2, []string{"compare", model, "word20", "\x1b]0;title"}},
+		{0, []string{"match", model, evil + ".merged", "--dimensions", "60"}},
+		{2, []string{"match", model, evil}},
 		{0, []string{"nearest", model, evilWords[0], "-n", "60", "--dimensions", "60"}},
 		{0, []string{"nearest", model, "word20", "-", "word21", "--json"}},
 		{2, []string{"nearest", model, "\x1b]0;title"}},
