@@ -130,7 +130,7 @@ func TestLittleMemory(t *testing.T) {
 		"heatmap in.txt " + strings.Repeat("word1,", 9000) + "word2 -o x.png": "a picture of 9001 words: ",
 		"train --recipe paper in.txt -o model -k 100000000":                   "60 words × 100000000 sparse dimensions need about ",
 		"train --recipe paper in.txt -o model -k 100000000 --overcommit":      "which the system does not give; ",
-		"train in.txt --quiet -o model -k 1000000":                            "learning 1000000 sparse dimensions takes about 4006.3 GB, and there can be ",
+		"train in.txt --quiet -o model -k 1000000":                            "learning 1000000 sparse dimensions takes about 4006.4 GB, and there can be ",
 		"train in.txt --quiet -o model -k 1000000 --overcommit":               "which the system does not give; lower -k",
 		"train in.txt --quiet -o model -k 10000000 --overcommit":              "which is more than any machine has; lower -k",
 	} {
