@@ -201,10 +201,10 @@ arm64: ## the kernels of arm64, under QEMU
 	CGO_ENABLED=0 GOARCH=arm64 go test -exec qemu-aarch64-static -short -count=1 -timeout=30m ./cpu/$(call of_tier,simd,...)
 
 # The race detector does not see into assembly: plain Go is the level to test. Published
-# data, and files that expand to many megabytes, take it long and start nothing that other
-# tests don't.
+# data, files that expand to many megabytes, and comparisons with other programs take it long
+# and start nothing that other tests don't.
 race: ## the race detector, on packages that start goroutines
-	env -u OVERCOMPLETE_DATA go test -race -short -skip 'ExplainsSizes|/avx' -count=1 -timeout=30m ./cpu/... ./train ./vectors/... ./eval ./interpret/... $(call of_tier,,./internal/...)
+	env -u OVERCOMPLETE_DATA go test -race -short -skip 'ExplainsSizes|/avx$(call of_tier,|ScikitLearn|Accessibility)' -count=1 -timeout=30m ./cpu/... ./train ./vectors/... ./eval ./interpret/... $(call of_tier,,./internal/...)
 
 # Counted, not timed: go test may report its own deadline as a failure.
 fuzz: inputs = $(call of_tier,3000,30000)
