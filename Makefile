@@ -23,7 +23,7 @@ SHELL := bash
 help: ## what there is to make
 	@sed -n 's/^\([a-z0-9-]*\):.* ## /\1\t/p' Makefile | expand -t 14
 
-check: ## all that must pass before a change lands: some 12 minutes
+check: ## all that must pass before a change lands: a quarter of an hour
 	.ci/run commit
 
 check-full: ## all checks, in full: most of an hour

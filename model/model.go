@@ -99,7 +99,7 @@ func (i Info) validate() error {
 // frequent ones of a larger vocabulary, which come first; or 0 if that is not so.
 func (i Info) Known() int {
 	h, e := i.Training, i.Encoding
-	if h.Order != "frequency" || e == nil || e.Shard != nil || e.TrainedOn.SHA256 != i.Input.SHA256 || h.TrainWords >= i.Input.Words {
+	if h.Order != "frequency" || e == nil || e.Shard != nil || i.Input.SHA256 == "" || e.TrainedOn.SHA256 != i.Input.SHA256 || h.TrainWords >= i.Input.Words {
 		return 0
 	}
 	return h.TrainWords

@@ -31,11 +31,14 @@ var ErrNothingActive = errors.New("all codes are zero: lower --lambda or --spars
 // mostUnused is the share of dimensions that may go unused without a warning.
 const mostUnused = 0.2
 
-// checkEncoding warns of codes of the recipe "best" that are not as they should be.
-func (f *fit) checkEncoding() {
-	h, e := f.model.Info.Training, f.model.Info.Encoding
+// CheckCodes tells of codes that were made with a dictionary of the recipe "best" and are not
+// as they should be: by notes, if note is not nil, and by ErrNothingActive where all are zero.
+// [Fit] does so itself.
+func CheckCodes(i model.Info, note func(line string)) error {
+	h, e := i.Training, i.Encoding
+	f := fit{options: Options{Note: note}}
 	if e.L1 == 0 {
-		return // which is an error
+		return ErrNothingActive
 	}
 	if unused := float64(e.UnusedAtoms) / float64(h.Atoms); unused > mostUnused {
 		f.note("warning: %.0f %% of the dimensions are not used by any word: lower --atoms", 100*unused)
@@ -43,6 +46,7 @@ func (f *fit) checkEncoding() {
 	if e.Sparsity > h.Sparsity+SparsityTolerance {
 		f.note("warning: %.4g %% of the codes are zero, more than the %.4g %% that were asked for: lower --lambda", 100*e.Sparsity, 100*h.Sparsity)
 	}
+	return nil
 }
 
 // checkResult warns of a training that ended badly.

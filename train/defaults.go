@@ -2,6 +2,7 @@ package train
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -61,7 +62,7 @@ func DefaultAtoms(h model.Hyperparameters, words, dim int) int {
 const frequentRows = 20
 
 // DefaultTrainWords returns how many of the rows D and μ are learned from, if h has its atoms:
-// all, or the most frequent 10·K.
+// all, or the most frequent 20·K.
 func DefaultTrainWords(h model.Hyperparameters, words int) int {
 	if h.Order == "frequency" {
 		return min(words, frequentRows*h.Atoms)
@@ -70,8 +71,8 @@ func DefaultTrainWords(h model.Hyperparameters, words int) int {
 }
 
 // DefaultOrder says whether words are in order of frequency, as files of word vectors have
-// them: "frequency", or "none" where most of the first ones are texts, which have spaces, or
-// numbers.
+// them: "frequency", or "none" where they are sorted, or where most of the first ones are
+// texts, which have spaces, or numbers.
 func DefaultOrder(words []string) string {
 	words = words[:min(len(words), 10000)]
 	others := 0
@@ -80,7 +81,7 @@ func DefaultOrder(words []string) string {
 			others++
 		}
 	}
-	if 2*others > len(words) {
+	if 2*others > len(words) || len(words) > 1 && slices.IsSorted(words) {
 		return "none"
 	}
 	return "frequency"

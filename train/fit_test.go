@@ -318,6 +318,35 @@ func TestLearn(t *testing.T) {
 	}
 }
 
+// What is told of rows: words in order of frequency have none that can be seen, and others
+// are no such words.
+func TestDefaultOrder(t *testing.T) {
+	for want, lists := range map[string][][]string{
+		"frequency": {{"the", "of", "and", "New York"}, {"the"}, {"of", "and", "the", "2024"}},
+		"none":      {{"0", "1", "2"}, {"a text", "another\ntext", "word"}, {"aardvark", "abacus", "zebra"}},
+	} {
+		for _, words := range lists {
+			if got := train.DefaultOrder(words); got != want {
+				t.Errorf("%q are of the order %q, want %q", words, got, want)
+			}
+		}
+	}
+}
+
+// Numbers of rows and atoms that there can't be are refused before they are used.
+func TestLearnRefuses(t *testing.T) {
+	for _, change := range []func(*model.Hyperparameters){
+		func(h *model.Hyperparameters) { h.TrainWords = -1 },
+		func(h *model.Hyperparameters) { h.Atoms, h.TrainWords = -1, 0 },
+	} {
+		h := best()
+		change(&h)
+		if _, err := train.Learn(t.Context(), sampleOfBest(t), h, cpu.Device{}, train.Options{}); err == nil {
+			t.Errorf("no error for %+v", h)
+		}
+	}
+}
+
 // A training that is to be like another has its dimensions, number by number, though it has
 // other rows and seed; without, it has not.
 func TestLike(t *testing.T) {

@@ -255,12 +255,7 @@ func Fit(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, device 
 	}
 	encoded.Info.Input = m.Info.Input
 	encoded.Info.Input.Words = x.Len()
-	f := &fit{options: o, model: encoded}
-	f.checkEncoding()
-	if encoded.Info.Encoding.L1 == 0 {
-		err = ErrNothingActive
-	}
-	return encoded, err
+	return encoded, CheckCodes(encoded.Info, o.Note)
 }
 
 // Learn learns a dictionary from x by the recipe "best", as [Fit] does, and gives no
@@ -272,8 +267,11 @@ func Learn(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, devic
 		return nil, fmt.Errorf("train: recipe is %q, want best, whose dictionary is learned without codes", h.Recipe)
 	}
 	if d := o.Like; d != nil {
-		if d.Dim != x.Dim || h.Atoms != 0 && h.Atoms != d.Len() {
-			return nil, fmt.Errorf("train: %d atoms of %d numbers to be like, want those of vectors of %d, and as many as hyperparameters say, %d", d.Len(), d.Dim, x.Dim, h.Atoms)
+		switch {
+		case d.Dim != x.Dim:
+			return nil, fmt.Errorf("train: the model to be like has atoms of %d numbers, and the vectors have %d", d.Dim, x.Dim)
+		case h.Atoms != 0 && h.Atoms != d.Len():
+			return nil, fmt.Errorf("train: the model to be like has %d dimensions, and atoms is %d: want the same, or 0", d.Len(), h.Atoms)
 		}
 		h.Atoms, h.Like = d.Len(), hash(d.Atoms)
 	}
@@ -368,6 +366,9 @@ func prepare(x *vectors.Dense, h model.Hyperparameters, o Options) (*model.Model
 		h.Epochs = DefaultEpochs(h)
 	}
 	if h.Recipe == "best" {
+		if err := Validate(h); err != nil {
+			return nil, Problem{}, err
+		}
 		x = learnedFrom(x, &h)
 	}
 	m := &model.Model{

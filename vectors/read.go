@@ -32,7 +32,8 @@ type ReadOptions struct {
 
 	// Keep, if not nil, has [Read] keep but some of the words, the first ones. It is told those
 	// so far and L, several times, until it returns how many it wants; 0 is for all, as far
-	// as it can tell. The rest of the rows are checked and counted.
+	// as it can tell. The rest of the rows are checked and counted, but not warned of for their
+	// norms.
 	Keep func(words []string, dim int) int
 	// Distinct has [Stream] leave out the rows of words that were there before, and take rows
 	// of zeros, as Read does, for some 50 bytes of memory a word.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"reflect"
 	"regexp"
 	"slices"
@@ -461,6 +462,42 @@ func TestTrainWordsOddRows(t *testing.T) {
 	}
 }
 
+// What teaches in part is judged as what teaches in whole, from a file, which is read twice,
+// and from a pipe, which can be read once.
+func TestTrainWordsFromPipes(t *testing.T) {
+	t.Parallel()
+	dir, d := clitest.Sample(t)
+	const flags = " --train-words 40 -k 20 --sparsity 0.8 --force -o "
+	run := func(args string) (code int, stderr string) {
+		t.Helper()
+		if !strings.Contains(args, "pipe") {
+			code, _, stderr = dir.Run(t, args)
+			return code, stderr
+		}
+		cmd := exec.Command("sh", "-c", `mkfifo pipe; cat in.txt >pipe & "$0" "$@"; code=$?; rm pipe; exit $code`)
+		program := dir.Command(strings.Fields(args)...)
+		cmd.Args = append(cmd.Args, program.Args...)
+		cmd.Args[3] = program.Path
+		cmd.Dir, cmd.Env = program.Dir, program.Env
+		code, _, stderr = clitest.Output(t, cmd)
+		return code, stderr
+	}
+	for _, from := range []string{"in.txt", "pipe"} {
+		if code, stderr := run("train " + from + flags + "model"); code != 0 || !slices.Equal(dir.Model(t, "model").Codes.Words, d.Words) {
+			t.Errorf("%s: exit code %d, %s", from, code, stderr)
+		}
+		if code, stderr := run("train " + from + flags + "zeros --lambda 50"); code != 1 || !strings.Contains(stderr, "all codes are zero") {
+			t.Errorf("%s: exit code %d, %s", from, code, stderr)
+		}
+		if _, err := os.Stat(dir.Path("zeros")); err == nil {
+			t.Errorf("%s: a model of zeros was saved", from)
+		}
+		if code, stderr := run("train " + from + flags + "sparse --lambda 1"); code != 0 || !strings.Contains(stderr, "lower --lambda") {
+			t.Errorf("%s: exit code %d, %s", from, code, stderr)
+		}
+	}
+}
+
 // With --like a model has the dimensions of another, and their labels.
 func TestTrainLike(t *testing.T) {
 	t.Parallel()
@@ -489,12 +526,15 @@ func TestTrainLike(t *testing.T) {
 			t.Errorf("%q: mean cosine %v; labels\n%s", flags, got.Mean, stdout)
 		}
 	}
+	dir.MustRun(t, "train in.txt -o plain -k 20 --sparsity 0.8")
 	dir.Write(t, "wide.txt", clitest.Text(clitest.Vectors(60, 9)))
 	before := dir.Tree(t)
 	for args, want := range map[string]string{
 		"train in.txt -o model --like old -k 21":          "old has 20 dimensions",
 		"train in.txt -o model --like old --factor 2":     "old has 20 dimensions",
 		"train wide.txt -o model --like old":              "old has atoms of 8 numbers, and wide.txt vectors of 9",
+		"train in.txt -o plain --like ./plain --force":    "--like and -o are the same model",
+		"train in.txt -o model --like=":                   "--like is empty",
 		"train in.txt -o model --like nothing":            "nothing: no such file",
 		"train in.txt -o model --like in.txt":             "in.txt: ",
 		"train --recipe paper in.txt -o model --like old": "--like is of --recipe best",

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -81,7 +82,7 @@ Method A learns codes of either sign. Method B learns nonnegative codes, of whic
 	flags.IntVarP(&f.Atoms, "atoms", "k", 0, "K, the dimensions of the sparse vectors (default 10 times the dense ones; best: not more than half of the words, unless that is fewer than the dense ones)")
 	flags.IntVar(&f.factor, "factor", 0, "K as a multiple of the dense dimensions, instead of -k")
 	flags.Float64Var(&f.Sparsity, "sparsity", 0, fmt.Sprintf("`share` of zeros in the codes (default %v; paper: as comes of λ, or by a search for the λ)", train.Best().Sparsity))
-	flags.StringVar(&f.trainWords, "train-words", "", "best: `rows` to learn from: first:n or n, random:n or all; all are encoded (default of words, which are taken to be in order of frequency: the first 10 K; of rows that have none, or are texts: all)")
+	flags.StringVar(&f.trainWords, "train-words", "", "best: `rows` to learn from: first:n or n, random:n or all; all are encoded (default of words, which are taken to be in order of frequency: the first 20 K; of rows that have none, or are texts: all)")
 	flags.StringVar(&f.like, "like", "", "best: have the dimensions of this `model`, with their numbers and labels, for vectors of the same space")
 	flags.Float64Var(&f.Anchor, "anchor", 0, fmt.Sprintf("best: how firmly dimensions are held to the words that they start from, so that they are there again with another seed; 0 for not at all (default %v)", train.Best().Anchor))
 	f.register(cmd)
@@ -138,6 +139,8 @@ func (f *trainFlags) check(cmd *cobra.Command) error {
 		return err
 	}
 	switch {
+	case changed("like") && f.like == "":
+		return usagef("--like is empty, want the directory of a model")
 	case f.output == "":
 		return usagef("-o is empty, want the name of a directory")
 	case changed("atoms") && changed("factor"):
@@ -280,11 +283,17 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		// Of all words, those that were learned from show what dimensions are.
 		var known *model.Model
 		known, err = encode.Model(ctx, m, x, chosenDevice{&f.deviceFlags, io.Discard}, encode.Defaults(m.Info))
+		if err == nil && known.Info.Encoding.L1 == 0 {
+			err = train.ErrNothingActive
+		}
 		if err == nil {
 			err = f.encodeAll(cmd, path, &all, source, replace, log)
 		}
 		if err == nil {
-			return cmp.Or(f.saveLabels(ctx, labels), f.report(cmd.OutOrStdout(), all.Info, known.Codes))
+			if err := cmp.Or(f.saveLabels(ctx, labels), f.report(cmd.OutOrStdout(), all.Info, known.Codes)); err != nil {
+				return err
+			}
+			return train.CheckCodes(all.Info, o.Note)
 		} else if atomicfile.InPlace(err) {
 			return err
 		}
@@ -300,7 +309,7 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 	case errors.Is(err, context.Canceled) && !sampled, errors.Is(err, train.ErrDiverged), errors.Is(err, train.ErrNothingActive):
 		return err
 	case sampled, m != nil && c.Epoch < len(m.Info.Epochs): // what was learned is not lost
-		if saved := m.Save(f.output, replace); saved != nil {
+		if saved := cmp.Or(m.Save(f.output, replace), f.saveLabels(context.WithoutCancel(ctx), labels)); saved != nil {
 			return fmt.Errorf("%w; nor can the model be saved: %w", err, saved)
 		}
 		if m.Info.Training.Recipe == "best" && m.Info.Encoding == nil {
@@ -322,6 +331,11 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 func (f *trainFlags) openLike(stderr io.Writer) (*model.Dictionary, interpret.Labels, error) {
 	if f.like == "" {
 		return nil, nil, nil
+	}
+	if a, err := os.Stat(f.like); err == nil {
+		if b, err := os.Stat(f.output); err == nil && os.SameFile(a, b) {
+			return nil, nil, usagef("--like and -o are the same model, which would be gone before it is like itself; write to another directory")
+		}
 	}
 	m, err := model.OpenDictionary(f.like)
 	if err != nil {
@@ -376,7 +390,7 @@ func (f *trainFlags) read(cmd *cobra.Command, path string, log io.Writer) (x *ve
 	start := time.Now()
 	o := f.readOptions()
 	switch sample := vectors.NewSample(f.TrainWords, f.Seed); {
-	case f.Recipe == "paper" || path == "-":
+	case f.Recipe == "paper" || !isRegular(path): // a pipe is read once
 		x, source, err = vectors.Read(cmd.Context(), path, o)
 	case f.Order == "none":
 		o.Distinct = true
@@ -396,6 +410,12 @@ func (f *trainFlags) read(cmd *cobra.Command, path string, log io.Writer) (x *ve
 	return x, source, nil
 }
 
+// isRegular reports whether path is a file that can be read again, and not a pipe.
+func isRegular(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
 // keep returns how many words to learn from, of a file that begins with these.
 func (f *trainFlags) keep(words []string, dim int) int {
 	h := f.Hyperparameters
@@ -408,6 +428,7 @@ func (f *trainFlags) keep(words []string, dim int) int {
 	if len(words) <= most {
 		return 0
 	}
+	f.Order = h.Order
 	return most
 }
 
