@@ -335,23 +335,30 @@ func (x *Index) extremes(dimension, n int, negative bool, compare func(a, b Entr
 			}
 		}
 	}
-	return knownFirst(all.sorted(), known.sorted(), func(e Entry) float64 { return math.Abs(float64(e.Value)) })
+	return knownFirst(x, all.sorted(), known.sorted(), func(e Entry) (int, float64) { return e.Row, math.Abs(float64(e.Value)) })
 }
 
 // knownFirst returns as many elements as there are in all, which are the first in an order by
-// size: those of known that are at least half as large as the largest, and then others.
-func knownFirst[T comparable](all, known []T, size func(T) float64) []T {
-	first := slices.IndexFunc(known, func(e T) bool { return 2*size(e) < size(all[0]) })
-	if first < 0 {
-		first = len(known)
+// size, and known the first of those that people know: the known ones that are at least half
+// as large as the largest, and then others. Of each tells its word's row and its size.
+func knownFirst[T any](x *Index, all, known []T, of func(T) (row int, size float64)) []T {
+	list := make([]T, 0, len(all))
+	first := func(e T) bool { // of the list
+		_, largest := of(all[0])
+		row, size := of(e)
+		return row < x.Known && 2*size >= largest
 	}
-	list := slices.Clone(known[:first])
-	for _, e := range all {
-		if !slices.Contains(known[:first], e) {
+	for _, e := range known {
+		if first(e) {
 			list = append(list, e)
 		}
 	}
-	return list[:len(all)]
+	for _, e := range all {
+		if len(list) < len(all) && !first(e) {
+			list = append(list, e)
+		}
+	}
+	return list
 }
 
 // Active returns the dimensions in which the code of a row is not zero, in decreasing
@@ -449,7 +456,7 @@ func (x *Index) NearestTo(index []int32, value []float32, n int, without ...int)
 		slices.SortFunc(all, compare)
 		return all[:min(max(n, 0), len(all))]
 	}
-	return knownFirst(first(found), first(foundKnown), func(n Neighbour) float64 { return n.Cosine })
+	return knownFirst(x, first(found), first(foundKnown), func(n Neighbour) (int, float64) { return n.Row, n.Cosine })
 }
 
 // productsByColumn returns the products of a code and those of the rows of a block. It

@@ -170,7 +170,7 @@ func (x *Index) Distinctive(dimension, n int, negative bool) []Entry {
 		}
 	}
 	entries := []Entry{}
-	for _, r := range knownFirst(found.sorted(), known.sorted(), func(r relevant) float64 { return r.relevance }) {
+	for _, r := range knownFirst(x, found.sorted(), known.sorted(), func(r relevant) (int, float64) { return r.Row, r.relevance }) {
 		entries = append(entries, r.Entry)
 	}
 	return entries

@@ -1,6 +1,7 @@
 package interpret
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -11,11 +12,11 @@ import (
 // MatchAtoms matches the atoms of two dictionaries, K×L row-major, one to one, so that the sum
 // of the matches' cosines is the largest that there is: the measure of whether a training
 // finds its dimensions again. Of each atom of a it returns the atom of b, or Dimension −1
-// where b has fewer. Atoms of zeros have the cosine 0.
+// where b has fewer. Atoms of zeros have the cosine 0. If ctx is cancelled, the error is its.
 //
 // It is the Hungarian method by shortest augmenting paths (Jonker and Volgenant, A Shortest
 // Augmenting Path Algorithm for Dense and Sparse Linear Assignment Problems, 1987).
-func MatchAtoms(a, b []float32, dim int) ([]Match, error) {
+func MatchAtoms(ctx context.Context, a, b []float32, dim int) ([]Match, error) {
 	if dim < 1 || len(a)%dim != 0 || len(b)%dim != 0 {
 		return nil, fmt.Errorf("interpret: %d and %d numbers are no atoms of %d", len(a), len(b), dim)
 	}
@@ -25,7 +26,10 @@ func MatchAtoms(a, b []float32, dim int) ([]Match, error) {
 		rows, columns = columns, rows
 		at = func(i, j int) float64 { return float64(cosines[j*rows+i]) }
 	}
-	rowOf := assignOnce(rows, columns, func(i, j int) float64 { return 1 - at(i, j) })
+	rowOf := assignOnce(ctx, rows, columns, func(i, j int) float64 { return 1 - at(i, j) })
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	matches := make([]Match, len(a)/dim)
 	for i := range matches {
 		matches[i].Dimension = -1
@@ -71,8 +75,8 @@ func units(a []float32, dim int) blas32.General {
 }
 
 // assignOnce gives each of n rows a column of its own, of m ≥ n, at the least sum of costs, and
-// returns the row of each column, or −1.
-func assignOnce(n, m int, cost func(i, j int) float64) (rowOf []int) {
+// returns the row of each column, or −1. It ends early when ctx is done.
+func assignOnce(ctx context.Context, n, m int, cost func(i, j int) float64) (rowOf []int) {
 	rowOf = make([]int, m+1) // the last column is where a row begins
 	from := make([]int, m+1) // the column before, on the path to a column
 	u, v := make([]float64, n), make([]float64, m+1)
@@ -81,6 +85,9 @@ func assignOnce(n, m int, cost func(i, j int) float64) (rowOf []int) {
 		rowOf[j] = -1
 	}
 	for i := range n {
+		if ctx.Err() != nil {
+			break
+		}
 		for j := range distance {
 			distance[j] = math.Inf(1)
 		}

@@ -1,6 +1,7 @@
 package interpret
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -19,7 +20,7 @@ func TestMatchAtoms(t *testing.T) {
 					x[i] = float32(rng.NormFloat64()) * float32(1+i/dim) // norms do not matter
 				}
 			}
-			matches, err := MatchAtoms(a, b, dim)
+			matches, err := MatchAtoms(t.Context(), a, b, dim)
 			if err != nil || len(matches) != size[0] {
 				t.Fatalf("%d matches, error %v", len(matches), err)
 			}
@@ -66,10 +67,15 @@ func TestMatchAtoms(t *testing.T) {
 			}
 		}
 	}
-	if _, err := MatchAtoms(make([]float32, 4), make([]float32, 6), 3); err == nil {
+	if _, err := MatchAtoms(t.Context(), make([]float32, 4), make([]float32, 6), 3); err == nil {
 		t.Error("no error for atoms of other lengths")
 	}
-	if matches, err := MatchAtoms(make([]float32, 3), []float32{1, 2, 3}, 3); err != nil || matches[0] != (Match{0, 0}) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := MatchAtoms(ctx, make([]float32, 6), make([]float32, 6), 3); err != context.Canceled {
+		t.Errorf("cancelled: error %v", err)
+	}
+	if matches, err := MatchAtoms(t.Context(), make([]float32, 3), []float32{1, 2, 3}, 3); err != nil || matches[0] != (Match{0, 0}) {
 		t.Errorf("an atom of zeros is matched with %v, error %v", matches, err)
 	}
 }

@@ -50,7 +50,7 @@ their match. ` + aboutLabels,
 			if a.dim != b.dim {
 				return usagef("atoms of %s have %d numbers, and those of %s %d: they are of different spaces", args[0], a.dim, args[1], b.dim)
 			}
-			matches, err := interpret.MatchAtoms(a.atoms, b.atoms, a.dim)
+			matches, err := interpret.MatchAtoms(cmd.Context(), a.atoms, b.atoms, a.dim)
 			if err != nil {
 				return err
 			}
