@@ -9,7 +9,7 @@ import (
 // A Match is the dimension of another model that is most like one.
 type Match struct {
 	Dimension int     `json:"dimension"` // −1 if no word is in both
-	Cosine    float64 `json:"cosine"`    // of the two dimensions' values over the words of both; negative if they point opposite ways
+	Cosine    float64 `json:"cosine"`    // of the two dimensions' atoms, or values over the words of both; negative if they point opposite ways
 }
 
 // closer reports whether m is a better match than other. Of equal ones the lower dimension
@@ -21,7 +21,7 @@ func (m Match) closer(other Match) bool {
 
 // Matches says which dimensions of two models are alike.
 type Matches struct {
-	Words int     `json:"words"` // that the dimensions were compared over
+	Words int     `json:"words"` // that the dimensions were compared over; 0 if their atoms were, one to one
 	First []Match `json:"first"` // of each dimension of the first model: the best in the second
 	Other []Match `json:"other"` // of each dimension of the second model: the best in the first
 }

@@ -2,13 +2,9 @@ package train
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"reflect"
 	"slices"
@@ -111,7 +107,7 @@ func (f *fit) save() error {
 	}
 	defer func() { f.model.Codes.CSR, f.model.Dictionary.Atoms = vectors.CSR{}, nil }() // the trainer has them
 	c := f.options.Checkpoint
-	err := f.model.SaveCheckpoint(c.Dir, c.Replace || c.Epoch > 0, model.State{Batch: f.batch, Vectors: hash(f.problem.X), Each: t.SaveMatrix})
+	err := f.model.SaveCheckpoint(c.Dir, c.Replace || c.Epoch > 0, model.State{Batch: f.batch, Vectors: vectors.SHA256(f.problem.X), Each: t.SaveMatrix})
 	if atomicfile.InPlace(err) {
 		f.note("warning: %v", err)
 	} else if err != nil {
@@ -119,20 +115,6 @@ func (f *fit) save() error {
 	}
 	c.Epoch = len(f.model.Info.Epochs)
 	return nil
-}
-
-// hash is the SHA-256 of vectors, which need not be from a file.
-func hash(x []float32) string {
-	hash := sha256.New()
-	var b []byte
-	for part := range slices.Chunk(x, 1<<14) {
-		b = b[:0]
-		for _, x := range part {
-			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
-		}
-		hash.Write(b)
-	}
-	return hex.EncodeToString(hash.Sum(nil))
 }
 
 // resume restores the training from its checkpoint, if there is one and it is of
@@ -161,7 +143,7 @@ func (f *fit) resume() error {
 		return &CheckpointError{err}
 	}
 	err = sameTraining(saved.Model, f.model)
-	if err == nil && saved.Vectors != hash(f.problem.X) {
+	if err == nil && saved.Vectors != vectors.SHA256(f.problem.X) {
 		err = errors.New("the vectors are others")
 	}
 	if err != nil {

@@ -273,7 +273,7 @@ func Learn(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, devic
 		case h.Atoms != 0 && h.Atoms != d.Len():
 			return nil, fmt.Errorf("train: the model to be like has %d dimensions, and atoms is %d: want the same, or 0", d.Len(), h.Atoms)
 		}
-		h.Atoms, h.Like = d.Len(), hash(d.Atoms)
+		h.Atoms, h.Like = d.Len(), vectors.SHA256(d.Atoms)
 	}
 	m, p, err := prepare(x, h, o)
 	if err != nil {

@@ -1,10 +1,13 @@
 package explore
 
 import (
+	"context"
 	"slices"
 	"sync"
 
 	"overcomplete/interpret"
+	"overcomplete/model"
+	"overcomplete/vectors"
 )
 
 // matchedWords is how many words the dimensions of two models are compared over: the
@@ -18,6 +21,11 @@ func (x *Explorer) UseOther(other *Explorer) {
 	x.other = other
 	x.about.Other, other.about.Other = &otherModel{other.about.Name, beside[1:] + "/"}, &otherModel{x.about.Name, "../"}
 	x.matches = sync.OnceValue(func() interpret.Matches {
+		if a, b := x.model, other.model; sameSpace(a, b) {
+			if m, err := matchAtoms(&a.Dictionary, &b.Dictionary); err == nil {
+				return m
+			}
+		}
 		return interpret.MatchDimensions(x.index, other.index, matchedWords)
 	})
 	other.matches = func() interpret.Matches {
@@ -25,4 +33,27 @@ func (x *Explorer) UseOther(other *Explorer) {
 		return interpret.Matches{Words: m.Words, First: slices.Clone(m.Other), Other: slices.Clone(m.First)}
 	}
 	go x.matches()
+}
+
+// sameSpace reports whether atoms of two models can be compared: they are of the same vectors,
+// or one was trained to be like the other.
+func sameSpace(a, b *model.Model) bool {
+	if a.Dictionary.Dim != b.Dictionary.Dim {
+		return false
+	}
+	like := func(m, other *model.Model) bool {
+		return m.Info.Training.Like != "" && m.Info.Training.Like == vectors.SHA256(other.Dictionary.Atoms)
+	}
+	return a.Info.Input.SHA256 != "" && a.Info.Input.SHA256 == b.Info.Input.SHA256 || like(a, b) || like(b, a)
+}
+
+func matchAtoms(a, b *model.Dictionary) (m interpret.Matches, err error) {
+	m.First, err = interpret.MatchAtoms(context.Background(), a.Atoms, b.Atoms, a.Dim)
+	m.Other = slices.Repeat([]interpret.Match{{Dimension: -1}}, b.Len())
+	for k, match := range m.First {
+		if match.Dimension >= 0 {
+			m.Other[match.Dimension] = interpret.Match{Dimension: k, Cosine: match.Cosine}
+		}
+	}
+	return m, err
 }

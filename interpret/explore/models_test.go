@@ -12,6 +12,7 @@ import (
 
 	"overcomplete/interpret"
 	"overcomplete/model"
+	"overcomplete/vectors"
 )
 
 // turned returns the test's model with its dimensions in the opposite order, every third
@@ -79,6 +80,45 @@ func TestServesTwoModels(t *testing.T) {
 	}
 	if w := get(New(testModel(), "").Handler(""), "/data/matches"); w.Code != 404 {
 		t.Errorf("of one model: %d", w.Code)
+	}
+}
+
+// Of models of one file, or where one is like the other, atoms are compared, one to one.
+func TestMatchesAtoms(t *testing.T) {
+	for _, like := range []bool{false, true} {
+		a, b := testModel(), testModel()
+		b.Dictionary.Atoms = b.Dictionary.Atoms[:(testAtoms-3)*testDim]
+		b.Codes.Cols -= 3
+		b.Codes.Ptr, b.Codes.Index, b.Codes.Value = make([]int64, testWords+1), nil, nil // which don't matter
+		for k := range b.Dictionary.Len() / 2 {
+			other := b.Dictionary.Len() - 1 - k
+			for j := range testDim {
+				x, y := &b.Dictionary.Atom(k)[j], &b.Dictionary.Atom(other)[j]
+				*x, *y = *y, *x
+			}
+		}
+		if like {
+			a.Info.Training.Like = vectors.SHA256(b.Dictionary.Atoms)
+		} else {
+			a.Info.Input.SHA256, b.Info.Input.SHA256 = "5ha", "5ha"
+		}
+		x := New(a, "first")
+		x.UseOther(New(b, "second"))
+		got := x.matches()
+		if got.Words != 0 || len(got.First) != testAtoms || len(got.Other) != testAtoms-3 {
+			t.Fatalf("%d words, %d and %d matches", got.Words, len(got.First), len(got.Other))
+		}
+		for k, m := range got.First {
+			want := testAtoms - 4 - k
+			if want < 0 {
+				want = -1
+			} else if back := got.Other[want]; back.Dimension != k || math.Abs(m.Cosine-1) > 1e-6 {
+				t.Errorf("dimension %d of the other is %+v", want, back)
+			}
+			if m.Dimension != want {
+				t.Errorf("dimension %d is %+v, want %d", k, m, want)
+			}
+		}
 	}
 }
 

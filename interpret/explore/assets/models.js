@@ -19,6 +19,11 @@ function within(build) {
 /** likeness is the least absolute cosine of two dimensions that are said to be alike. */
 const likeness = 0.3;
 
+/** alikeIf says when two dimensions are alike. */
+const alikeIf = () => other.words === 0
+  ? `they are a pair of those that the cosines of atoms, added up, are largest for, and theirs is at least ${likeness}`
+  : `each is the other's best match by the cosine of their values over ${plural(other.words, "word")} of both, and that is at least ${likeness}`;
+
 /** loadOther asks for the second model, once. */
 async function loadOther() {
   if (!model.other) throw new Missing("There is only one model. This shows two: overcomplete explore A B", []);
@@ -27,7 +32,8 @@ async function loadOther() {
   const pairs = [];
   first.forEach((match, k) => {
     const l = match.dimension;
-    if (l >= 0 && second[l].dimension === k && Math.abs(match.cosine) >= likeness) pairs.push({ k, l, cosine: match.cosine });
+    const live = l >= 0 && model.dimensions[k].words > 0 && about.dimensions[l].words > 0;
+    if (live && second[l].dimension === k && Math.abs(match.cosine) >= likeness) pairs.push({ k, l, cosine: match.cosine });
   });
   pairs.sort((a, b) => Math.abs(b.cosine) - Math.abs(a.cosine));
   other = { about, named: new Map(known.labels.map((label) => [label.dimension, label])), words, first, second, pairs, paired: new Set(pairs.map((p) => p.l)), pairing: new Set(pairs.map((p) => p.k)) };
@@ -83,11 +89,11 @@ async function bothPage(word) {
       h("div", { class: "tools" }, wordSearch({ label: "Look at another word in both", placeholder: "another word", choose: (next) => go("both", next) }), h("a", { href: address("both") }, "all dimensions that are alike")),
       h("section", {}, h("h2", {}, "In both"),
         agree.length === 0 ? h("p", {}, "None of its dimensions are alike.") : folded(agree, 12, (some) => h("ul", { class: "bars dims" }, some.map((row) =>
-          h("li", {}, h("span", { class: "group" }, bar(row.u, low, high, { colour: "first" }), bar(row.v, low, high, { colour: "second" })), h("span", { class: "value" }, h("span", {}, signed(row.u, 2)), h("span", {}, signed(row.v, 2))), h("span", { class: "sides" }, pairText(row, row.u, [shown]), h("span", { class: "who" }, `cosine ${signed(row.cosine, 2)} of their values`))))))),
+          h("li", {}, h("span", { class: "group" }, bar(row.u, low, high, { colour: "first" }), bar(row.v, low, high, { colour: "second" })), h("span", { class: "value" }, h("span", {}, signed(row.u, 2)), h("span", {}, signed(row.v, 2))), h("span", { class: "sides" }, pairText(row, row.u, [shown]), h("span", { class: "who" }, `cosine ${signed(row.cosine, 2)} of their ${other.words === 0 ? "atoms" : "values"}`))))))),
       h("div", { class: "halves" },
         h("section", {}, h("h2", {}, "Only in ", h("span", { class: "first" }, model.name), h("small", {}, ` ${share(only[0], (row) => row.value)} of its code`)), list(only[0], "first", (build) => build())),
         h("section", {}, h("h2", {}, "Only in ", h("span", { class: "second" }, model.other.name), h("small", {}, ` ${share(only[1], (row) => row.value)} of its code`)), list(only[1], "second", within))),
-      h("p", { class: "note" }, `Two dimensions are alike if each is the other's best match by the cosine of their values over ${plural(other.words, "word")} of both, and that is at least ${likeness}. The word is in both if it is on the same side of both. Shares are of squared values, which add up to 100 % in each model.`),
+      h("p", { class: "note" }, `Two dimensions are alike if ${alikeIf()}. The word is in both if it is on the same side of both. Shares are of squared values, which add up to 100 % in each model.`),
     ],
   };
 }
@@ -102,7 +108,7 @@ function bothModelsPage() {
     title: "both models",
     content: [
       heading(bothNames()),
-      h("p", { class: "lead" }, `${whole(other.pairs.length)} dimensions are alike, of ${whole(model.dimensions.length)} and ${whole(other.about.dimensions.length)}: each is the other's best match by the cosine of their values over ${plural(other.words, "word")} of both, and that is at least ${likeness}.`, other.pairs.some((pair) => pair.cosine < 0) && " Where it is negative, the one's most negative words are the other's top words."),
+      h("p", { class: "lead" }, `${whole(other.pairs.length)} dimensions are alike, of ${whole(model.dimensions.length)} and ${whole(other.about.dimensions.length)}. Two are if ${alikeIf()}.`, other.pairs.some((pair) => pair.cosine < 0) && " Where it is negative, the one's most negative words are the other's top words."),
       h("div", { class: "tools" }, wordSearch({ label: "Look at a word in both", placeholder: "a word, in both", choose: (word) => go("both", word) })),
       h("section", {}, h("h2", {}, "Alike"),
         other.pairs.length === 0 ? h("p", {}, "None.") : folded(other.pairs, 20, (some) => h("ul", { class: "bars dims" }, some.map((pair) =>
