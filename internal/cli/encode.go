@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -194,7 +195,7 @@ type fileEncoding struct {
 	shard   *model.Shard // nil for all rows
 	output  string       // directory of the model to write
 	replace bool         // even if it exists
-	told    bool         // warnings of the file have been, when it was read before
+	told    []string     // warnings of the file that have been, when it was read before
 }
 
 // encode encodes the rows of the file at path and saves them as a model. The Info of
@@ -231,8 +232,8 @@ func (f *fileEncoding) encode(cmd *cobra.Command, path string, log io.Writer) (s
 	if err != nil {
 		return nil, err
 	}
-	if !f.told {
-		for _, warning := range source.Warnings {
+	for _, warning := range source.Warnings {
+		if !slices.Contains(f.told, warning) {
 			warn(cmd.ErrOrStderr(), "%s: %s", source.Name, warning)
 		}
 	}

@@ -410,10 +410,11 @@ func (f *trainFlags) read(cmd *cobra.Command, path string, log io.Writer) (x *ve
 	return x, source, nil
 }
 
-// isRegular reports whether path is a file that can be read again, and not a pipe.
+// isRegular reports whether path is a file that can be read again, and not a pipe. Where
+// nobody knows, reading it tells what is wrong.
 func isRegular(path string) bool {
 	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
+	return path != "-" && (err != nil || info.Mode().IsRegular())
 }
 
 // keep returns how many words to learn from, of a file that begins with these.
@@ -442,7 +443,7 @@ func (f *trainFlags) encodeAll(cmd *cobra.Command, path string, m *model.Model, 
 	defer e.Close()
 	o := f.readOptions()
 	o.Distinct = true
-	rows := fileEncoding{model: m, name: f.output, encoder: e, read: o, output: f.output, replace: replace, told: true}
+	rows := fileEncoding{model: m, name: f.output, encoder: e, read: o, output: f.output, replace: replace, told: source.Warnings}
 	again, err := rows.encode(cmd, path, log)
 	if err != nil {
 		return err
