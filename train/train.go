@@ -387,14 +387,25 @@ func prepare(x *vectors.Dense, h model.Hyperparameters, o Options) (*model.Model
 	if err := p.Validate(); err != nil {
 		return nil, Problem{}, err
 	}
-	if h.Center {
+	switch {
+	case h.Recipe == "best":
 		m.Dictionary.Mean = x.Mean()
-	}
-	if h.Center && h.Recipe == "paper" {
+	case h.Center:
+		m.Dictionary.Mean = Frequent(x, h.Atoms).Mean()
 		p.X = make([]float32, len(x.Data))
 		m.Dictionary.Center(p.X, x.Data)
 	}
 	return m, p, nil
+}
+
+// Frequent returns the words that so many atoms are learned from by default.
+func Frequent(x *vectors.Dense, atoms int) *vectors.Dense {
+	h := model.Hyperparameters{Atoms: atoms, Order: DefaultOrder(x.Words)}
+	return firstRows(x, DefaultTrainWords(h, x.Len()))
+}
+
+func firstRows(x *vectors.Dense, n int) *vectors.Dense {
+	return &vectors.Dense{Words: x.Words[:n], Dim: x.Dim, Data: x.Data[:n*x.Dim]}
 }
 
 // learnedFrom settles what rows of x are learned from, and returns them.
@@ -410,7 +421,7 @@ func learnedFrom(x *vectors.Dense, h *model.Hyperparameters) *vectors.Dense {
 	case h.TrainWords == x.Len():
 		return x
 	case h.Order == "frequency":
-		return &vectors.Dense{Words: x.Words[:h.TrainWords], Dim: x.Dim, Data: x.Data[:h.TrainWords*x.Dim]}
+		return firstRows(x, h.TrainWords)
 	}
 	s := vectors.NewSample(h.TrainWords, h.Seed)
 	s.Add(x)

@@ -55,7 +55,7 @@ type builder struct {
 	excess bool                   // there are more rows than wanted
 	enough bool                   // of the rows that are kept: options.Keep said so
 
-	duplicate, dropped, doubtful tally
+	duplicate, dropped, doubtful, zero tally
 
 	wordsSum string // SHA-256 of the word list
 	numbered bool   // the words are the numbers of the rows
@@ -109,12 +109,16 @@ func (b *builder) add(c chunk) error {
 				continue
 			}
 			b.seen[key] = struct{}{}
-		} else if norm(vector) == 0 {
-			r.err = errZero
-			if err := b.reject(r); err != nil {
-				return err
+		}
+		if !slices.ContainsFunc(vector, func(x float32) bool { return x != 0 }) {
+			if !distinct {
+				r.err = errZero
+				if err := b.reject(r); err != nil {
+					return err
+				}
+				continue
 			}
-			continue
+			b.zero.add(quote(r.word))
 		}
 		if r.doubtful {
 			b.doubtful.add(quote(r.word))
@@ -240,11 +244,12 @@ func (b *builder) warnings() []string {
 	}
 	w = b.duplicate.warn(w, "duplicate words, the first of each kept")
 	w = b.dropped.warn(w, "malformed rows dropped")
-	return b.doubtful.warn(w, "words that end in a number; if it is part of the vector, the row is too long")
+	w = b.doubtful.warn(w, "words that end in a number; if it is part of the vector, the row is too long")
+	return b.zero.warn(w, "rows of zeros")
 }
 
-// normWarnings warns of the rows whose norm is zero, and of those whose norm is
-// over 1000 times the median of all others.
+// normWarnings warns of the rows whose norm is over 1000 times the median of those that are
+// not zero.
 func normWarnings(d *Dense) []string {
 	norms := make([]float64, d.Len())
 	var wg sync.WaitGroup
@@ -257,16 +262,8 @@ func normWarnings(d *Dense) []string {
 		})
 	}
 	wg.Wait()
-	var zero, large tally
-	var nonzero []float64
-	for i, n := range norms {
-		if n == 0 {
-			zero.add(quote(d.Words[i]))
-		} else {
-			nonzero = append(nonzero, n)
-		}
-	}
-	if len(nonzero) > 0 {
+	var large tally
+	if nonzero := slices.DeleteFunc(slices.Clone(norms), func(n float64) bool { return n == 0 }); len(nonzero) > 0 {
 		slices.Sort(nonzero)
 		limit := 1000 * nonzero[len(nonzero)/2]
 		for i, n := range norms {
@@ -275,7 +272,7 @@ func normWarnings(d *Dense) []string {
 			}
 		}
 	}
-	return large.warn(zero.warn(nil, "rows of zeros"), "rows with a norm over 1000 times the median")
+	return large.warn(nil, "rows with a norm over 1000 times the median")
 }
 
 func norm(v []float32) float64 {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"overcomplete/encode"
 	"overcomplete/internal/escape"
 	"overcomplete/model"
+	"overcomplete/train"
 	"overcomplete/vectors"
 )
 
@@ -195,7 +195,9 @@ type fileEncoding struct {
 	shard   *model.Shard // nil for all rows
 	output  string       // directory of the model to write
 	replace bool         // even if it exists
-	told    []string     // warnings of the file that have been, when it was read before
+	learned bool         // the dictionary just was, from this file, whose warnings are told
+	show    int          // how many codes to keep, the first ones
+	first   vectors.Sparse
 }
 
 // encode encodes the rows of the file at path and saves them as a model. The Info of
@@ -205,6 +207,10 @@ func (f *fileEncoding) encode(cmd *cobra.Command, path string, log io.Writer) (s
 	err = m.SaveRows(ctx, f.output, f.replace, func(add func(*vectors.Sparse) error) error {
 		s := &encode.Stream{Encoder: f.encoder, Shard: f.shard, Add: func(block *vectors.Sparse) error {
 			p.add(block.Rows)
+			for i := range min(block.Rows, f.show-f.first.Rows) {
+				f.first.Words = append(f.first.Words, block.Words[i])
+				f.first.AppendRow(block.Row(i))
+			}
 			return add(block)
 		}}
 		source, err = vectors.Stream(ctx, path, f.read, func(d *vectors.Dense) error {
@@ -223,6 +229,9 @@ func (f *fileEncoding) encode(cmd *cobra.Command, path string, log io.Writer) (s
 		if err != nil {
 			return err
 		}
+		if f.learned && encoding.L1 == 0 {
+			return train.ErrNothingActive
+		}
 		encoding.TrainedOn = encode.TrainedOn(m.Info)
 		m.Info.Input = model.Input{Name: source.Name, SHA256: source.SHA256, Dim: m.Info.Input.Dim, WordsSHA256: source.WordsSHA256}
 		m.Info.Encoding = encoding
@@ -232,8 +241,8 @@ func (f *fileEncoding) encode(cmd *cobra.Command, path string, log io.Writer) (s
 	if err != nil {
 		return nil, err
 	}
-	for _, warning := range source.Warnings {
-		if !slices.Contains(f.told, warning) {
+	if !f.learned {
+		for _, warning := range source.Warnings {
 			warn(cmd.ErrOrStderr(), "%s: %s", source.Name, warning)
 		}
 	}

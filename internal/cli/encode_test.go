@@ -453,8 +453,10 @@ func TestTrainWordsOddRows(t *testing.T) {
 	const line = "train odd.txt --force -k 20 --sparsity 0.8 -o "
 	for _, which := range []string{"40", "random:40"} {
 		_, stderr := dir.MustRun(t, line+"model --train-words "+which)
-		if n := strings.Count(stderr, "odd.txt: duplicate words, the first of each kept: 2"); n != 1 {
-			t.Errorf("%s: %d warnings in\n%s", which, n, stderr)
+		for _, warning := range []string{"duplicate words, the first of each kept: 2", `rows of zeros: 1 ("zero")`} {
+			if n := strings.Count(stderr, "odd.txt: "+warning); n != 1 {
+				t.Errorf("%s: %d times %s in\n%s", which, n, warning, stderr)
+			}
 		}
 		if words := dir.Model(t, "model").Codes.Words; !slices.Equal(words, append(slices.Clone(d.Words), "zero")) {
 			t.Errorf("%s: words %v", which, words)

@@ -180,11 +180,11 @@ func (f *frontierFlags) plan(e *experiment.Experiment, path string, reference *v
 	if err := shared.check(path, path, f.reference); err != nil {
 		return p, err
 	}
-	y, norm := standardised(e.X)
+	p = experiment.Frontier{Atoms: train.DefaultAtoms(train.Best(), e.X.Len(), e.X.Dim), Nonzeros: f.nonzeros, Lambdas: f.lambdas}
+	y, norm := standardised(e.X, p.Atoms)
 	if y == nil {
 		return p, usagef("%s: %w", path, train.ErrAllSame)
 	}
-	p = experiment.Frontier{Atoms: train.DefaultAtoms(train.Best(), e.X.Len(), e.X.Dim), Nonzeros: f.nonzeros, Lambdas: f.lambdas}
 	if len(f.nonzeros) == 0 {
 		p.Nonzeros = slices.DeleteFunc(slices.Clone(usualNonzeros), func(n int) bool { return n > p.Atoms/2 })
 	} else if most := p.Nonzeros[len(p.Nonzeros)-1]; most >= p.Atoms {

@@ -522,12 +522,12 @@ func TestControls(t *testing.T) {
 			few.Row(i + 9)[j] = -v
 		}
 	}
-	few, _ = standardised(few)
+	few, _ = standardised(few, atoms)
 	if d := rowAtoms(few, atoms, 1); d.Len() != 18 {
 		t.Errorf("%d atoms of 18 words", d.Len())
 	}
 
-	unit, norm := standardised(x)
+	unit, norm := standardised(x, atoms)
 	if math.Abs(norm-scale) > 1e-9*scale {
 		t.Errorf("the norm is %v, want %v", norm, scale)
 	}
@@ -584,7 +584,7 @@ func TestControls(t *testing.T) {
 	}
 	for _, n := range []int{2, 49, 98, 103} { // of some, 1/n times their sum is another vector
 		equal := &vectors.Dense{Words: make([]string, n), Dim: 2, Data: slices.Repeat([]float32{.1, 2}, n)}
-		if y, _ := standardised(equal); y != nil {
+		if y, _ := standardised(equal, 5); y != nil {
 			t.Errorf("%d equal vectors can be told apart", n)
 		}
 	}
@@ -643,7 +643,7 @@ func TestIntrusionAuto(t *testing.T) {
 			add(name, "", codes, nil)
 			random, err := interpret.RandomProjection(t.Context(), centred, &codes.CSR, name == "b", seed)
 			add(name, "random directions", random, err)
-			y, _ := standardised(x)
+			y, _ := standardised(x, 80)
 			o := encode.Options{Lambda: .04, Nonnegative: name == "b", Steps: 20, Most: int(math.Round(float64(codes.Nonzeros()) / 60))}
 			for _, control := range []string{"random dictionary", "word rows"} {
 				d := randomAtoms(80, 8, seed)

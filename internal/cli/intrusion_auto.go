@@ -117,11 +117,6 @@ func (f *autoFlags) auto(cmd *cobra.Command, paths []string) error {
 	if err := shared.check(strings.Join(paths, ", ")+", "+f.input, f.input, f.reference); err != nil {
 		return err
 	}
-	y, _ := standardised(shared.input)
-	if y == nil {
-		return usagef("%s: the words that all have, %d, have one vector: there is nothing to tell them apart by", f.input, shared.input.Len())
-	}
-
 	score := func(codes *vectors.Sparse) (interpret.Coherence, error) {
 		return shared.score(ctx, codes, judge.Name, f.seed)
 	}
@@ -129,6 +124,10 @@ func (f *autoFlags) auto(cmd *cobra.Command, paths []string) error {
 	var found []interpret.Coherence // of each model
 	for i, m := range models {
 		name, codes := filepath.Base(paths[i]), interpret.SelectRows(m.Codes, shared.rows[i])
+		y, _ := standardised(shared.input, codes.Cols)
+		if y == nil {
+			return usagef("%s: the words that all have, %d, have one vector: there is nothing to tell them apart by", f.input, shared.input.Len())
+		}
 		control := func(d model.Dictionary) (*vectors.Sparse, error) {
 			most := encode.Most(float64(codes.Nonzeros())/float64(codes.Rows*codes.Cols), codes.Cols)
 			encoded, err := encodeControl(ctx, d, y, cpu.Device{}, m.Info.Training.Method, most)

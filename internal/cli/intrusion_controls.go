@@ -7,6 +7,7 @@ import (
 
 	"overcomplete/encode"
 	"overcomplete/model"
+	"overcomplete/train"
 	"overcomplete/vectors"
 )
 
@@ -14,24 +15,16 @@ import (
 // leaves more nonzeros than are kept, and no atom unused.
 const controlLambda = 0.04
 
-// standardised returns x less its mean and over the root of its mean squared norm, so
-// that the same λ does for any input, and that root, or nil if all vectors are equal but for
-// rounding.
-func standardised(x *vectors.Dense) (y *vectors.Dense, norm float64) {
+// standardised returns x less the mean of the frequent words for so many atoms, and over the root
+// of its mean squared norm, so that the same λ does for any input, and that root, or nil if all
+// vectors are equal but for rounding.
+func standardised(x *vectors.Dense, atoms int) (y *vectors.Dense, norm float64) {
 	y = &vectors.Dense{Words: x.Words, Dim: x.Dim, Data: make([]float32, len(x.Data))}
-	mean := make([]float64, x.Dim)
-	for i := range x.Len() {
-		for j, v := range x.Row(i) {
-			mean[j] += float64(v)
-		}
-	}
-	for j := range mean {
-		mean[j] /= float64(x.Len())
-	}
+	mean := train.Frequent(x, atoms).Mean()
 	var squares, before float64
 	for i := range x.Len() {
 		for j, v := range x.Row(i) {
-			y := float64(v) - mean[j]
+			y := float64(v) - float64(mean[j])
 			squares += y * y
 			before += float64(v) * float64(v)
 		}
@@ -43,7 +36,7 @@ func standardised(x *vectors.Dense) (y *vectors.Dense, norm float64) {
 	norm = math.Sqrt(squares / float64(x.Len()))
 	for i := range y.Len() {
 		for j, v := range x.Row(i) {
-			y.Row(i)[j] = float32((float64(v) - mean[j]) / norm)
+			y.Row(i)[j] = float32((float64(v) - float64(mean[j])) / norm)
 		}
 	}
 	return y, norm
@@ -62,9 +55,10 @@ func randomAtoms(atoms, dim int, seed uint64) model.Dictionary {
 	return d
 }
 
-// rowAtoms returns a dictionary of rows of y, drawn at random and of norm 1: as many as
-// atoms says, or all but zeros where those are fewer.
+// rowAtoms returns a dictionary of rows of y, drawn at random from the frequent ones and of norm
+// 1: as many as atoms says, or all but zeros where those are fewer.
 func rowAtoms(y *vectors.Dense, atoms int, seed uint64) model.Dictionary {
+	y = train.Frequent(y, atoms)
 	d := model.Dictionary{Dim: y.Dim}
 	for _, i := range rand.New(rand.NewPCG(seed, 2)).Perm(y.Len()) {
 		if d.Len() == atoms {

@@ -76,7 +76,7 @@ so.
 	flags.StringVar(&f.Method, "method", f.Method, "A, or B for binary vectors")
 	flags.Float64Var(&f.Lambda, "lambda", f.Lambda, "weight λ of the codes' Σ|a|: larger is sparser")
 	flags.IntSliceVar(&factors, "factors", paperFactors, "K as `multiples` of the dense length")
-	flags.BoolVar(&f.Center, "center", false, "subtract the mean vector first")
+	flags.BoolVar(&f.Center, "center", false, "subtract the mean of the frequent words first")
 	f.registerInput(cmd)
 	f.registerRest(cmd)
 	flags.BoolVar(&asJSON, "json", false, "print the results as JSON")

@@ -93,7 +93,7 @@ Method A learns codes of either sign. Method B learns nonnegative codes, of whic
 		flags.Lookup(name).Usage = "paper: " + flags.Lookup(name).Usage
 	}
 	flags.StringVar(&f.Init, "init", f.Init, "paper: start the dictionary from random numbers (random) or from words that are far apart (words)")
-	flags.BoolVar(&f.Center, "center", false, "paper: subtract the mean vector first, as best always does")
+	flags.BoolVar(&f.Center, "center", false, "paper: subtract the mean of the frequent words first, as best always does")
 	flags.IntVar(&f.Epochs, "epochs", 0, fmt.Sprintf("epochs to train, at most (default %d; paper: %d for method A, %d for B)", train.DefaultEpochs(train.Best()),
 		train.DefaultEpochs(model.Hyperparameters{Method: "A"}), train.DefaultEpochs(model.Hyperparameters{Method: "B"})))
 	flags.StringVar(&f.Stop, "stop", f.Stop, "paper: stop after --epochs (epochs), or by the rule of the paper's program (authors)")
@@ -280,17 +280,9 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 	sampled := err == nil && again
 	if sampled {
 		all := *m
-		// Of all words, those that were learned from show what dimensions are.
-		var known *model.Model
-		known, err = encode.Model(ctx, m, x, chosenDevice{&f.deviceFlags, io.Discard}, encode.Defaults(m.Info))
-		if err == nil && known.Info.Encoding.L1 == 0 {
-			err = train.ErrNothingActive
-		}
-		if err == nil {
-			err = f.encodeAll(cmd, path, &all, source, replace, log)
-		}
-		if err == nil {
-			if err := cmp.Or(f.saveLabels(ctx, labels), f.report(cmd.OutOrStdout(), all.Info, known.Codes)); err != nil {
+		var first *vectors.Sparse
+		if first, err = f.encodeAll(cmd, path, &all, source, replace, log); err == nil {
+			if err := cmp.Or(f.saveLabels(ctx, labels), f.report(cmd.OutOrStdout(), all.Info, first)); err != nil {
 				return err
 			}
 			return train.CheckCodes(all.Info, o.Note)
@@ -434,24 +426,26 @@ func (f *trainFlags) keep(words []string, dim int) int {
 }
 
 // encodeAll reads the file at path again, of which m was learned from a sample, and saves
-// the codes of all of it with the dictionary of m, which it describes then.
-func (f *trainFlags) encodeAll(cmd *cobra.Command, path string, m *model.Model, source *vectors.Source, replace bool, log io.Writer) error {
+// the codes of all of it with the dictionary of m, which it describes then. It returns the
+// first ones, to be shown.
+func (f *trainFlags) encodeAll(cmd *cobra.Command, path string, m *model.Model, source *vectors.Source, replace bool, log io.Writer) (*vectors.Sparse, error) {
 	e, err := chosenDevice{&f.deviceFlags, log}.Encoder(&m.Dictionary, encode.Defaults(m.Info))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer e.Close()
 	o := f.readOptions()
 	o.Distinct = true
-	rows := fileEncoding{model: m, name: f.output, encoder: e, read: o, output: f.output, replace: replace, told: source.Warnings}
+	rows := fileEncoding{model: m, name: f.output, encoder: e, read: o, output: f.output, replace: replace, learned: true, show: shownRows * m.Dictionary.Len()}
 	again, err := rows.encode(cmd, path, log)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if again.SHA256 != source.SHA256 {
 		warn(cmd.ErrOrStderr(), "%s changed between its two readings: the dictionary was learned from what it was before", path)
 	}
-	return nil
+	rows.first.Cols = m.Dictionary.Len()
+	return &rows.first, nil
 }
 
 // notLearnable reports whether an error is of the vectors, or of a K that they can't start.
@@ -482,8 +476,9 @@ func (f *trainFlags) show(h model.Hyperparameters, words int, log, stderr io.Wri
 	}
 }
 
-// Some dimensions to look at.
-const shownDimensions, shownWords = 6, 8
+// Some dimensions to look at, by the words with which a file begins, as many for each atom: they
+// are the frequent ones.
+const shownDimensions, shownWords, shownRows = 6, 8, 2
 
 // dimension is a dimension with its top words.
 type dimension struct {
@@ -492,23 +487,33 @@ type dimension struct {
 }
 
 func topDimensions(codes *vectors.Sparse) []dimension {
+	first := make([]int, min(codes.Rows, shownRows*codes.Cols))
+	for i := range first {
+		first[i] = i
+	}
+	codes = interpret.SelectRows(codes, first)
 	top := interpret.TopWords(codes, shownWords)
 	strongest := interpret.Strongest(top)
 	out := []dimension{}
-	for _, k := range strongest[:min(shownDimensions, len(strongest))] {
-		if len(top[k]) == 0 {
+	shown := map[int]bool{} // rows
+	for _, k := range strongest {
+		if len(top[k]) == 0 || len(out) == shownDimensions {
 			break // nor have those that follow words
+		}
+		if shown[top[k][0].Row] {
+			continue // much like another
 		}
 		d := dimension{Dimension: k, Words: []string{}}
 		for _, e := range top[k] {
 			d.Words = append(d.Words, codes.Words[e.Row])
+			shown[e.Row] = true
 		}
 		out = append(out, d)
 	}
 	return out
 }
 
-// report prints a training's results, and dimensions by words that have these codes.
+// report prints a training's results, and dimensions by the first of these codes.
 func (f *trainFlags) report(w io.Writer, i model.Info, codes *vectors.Sparse) error {
 	top := topDimensions(codes)
 	if f.json {
@@ -534,7 +539,7 @@ func (f *trainFlags) report(w io.Writer, i model.Info, codes *vectors.Sparse) er
 	}
 	describeCodes(&b, measured, i.Training.Atoms)
 	fmt.Fprintf(&b, "  mean atom norm %.4f\n", e.AtomNorm)
-	fmt.Fprintf(&b, "dimensions with the strongest top words:\n")
+	fmt.Fprintf(&b, "dimensions that frequent words have most of:\n")
 	for _, d := range top {
 		fmt.Fprintf(&b, "  %5d  %s\n", d.Dimension, wordList(d.Words, " "))
 	}

