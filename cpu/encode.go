@@ -159,18 +159,18 @@ func (l *encodeLane) prepare(e *encoder, x []float32, rows int) {
 	l.momentum, l.against = zeroed(l.momentum, rows), zeroed(l.against, rows)
 }
 
-// fista takes steps with shrinkage, until ctx is done.
+// fista takes steps with shrinkage, less and less of it, until ctx is done.
 func (e *encoder) fista(ctx context.Context, l *encodeLane, rows, steps int) {
 	q := 1.0
 	for n := 0; n < steps && ctx.Err() == nil; n++ {
-		e.correlate(l, rows)
+		e.correlate(l, rows, encode.Shrinkage(e.proximal.Lambda, n, steps))
 		q = e.advance(l, rows, q)
 	}
 }
 
-// correlate makes the codes of the next step.
-func (e *encoder) correlate(l *encodeLane, rows int) {
-	step, threshold, floor := e.along(), float32(e.proximal.Lambda*e.step), e.floor()
+// correlate makes the codes of the next step, which has this λ.
+func (e *encoder) correlate(l *encodeLane, rows int, lambda float64) {
+	step, threshold, floor := e.along(), float32(lambda*e.step), e.floor()
 	c := &l.codes
 	for i := range rows {
 		c.index[i], c.value[i] = c.index[i][:0], c.value[i][:0]

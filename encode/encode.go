@@ -15,15 +15,16 @@
 // 2015), of size s = 1/(2.04·‖D‖₂²):
 //
 //	a = z = 0, q = 1;  n times:
-//	    b = soft(z + 2s(y − zD)Dᵀ, λs)        (a ≥ 0: max(· − λs, 0))
+//	    b = soft(z + 2s(y − zD)Dᵀ, λ's)       (a ≥ 0: max(· − λ's, 0))
 //	    q' = (1 + √(1+4q²))/2
 //	    z = b + [⟨z−b, b−a⟩ ≤ 0]·(q−1)/q'·(b−a);  a = b;  q = q'
 //	keep the k largest |a|;  5 such steps with λ = 0 on their support
 //
-// The bracket is 1 where its condition holds and 0 where not. It is 0 where the step
-// goes against the row's momentum, which begins again from nothing: that is the
-// restart. After some 20 steps, similar words still have similar codes. Further steps
-// lower the objective by making them differ, so more steps are not better.
+// Here λ' is 10λ at first and falls to λ: see [Shrinkage]. The bracket is 1 where its
+// condition holds and 0 where not. It is 0 where the step goes against the row's momentum,
+// which begins again from nothing: that is the restart. After some 16 steps, similar words
+// still have similar codes. Further steps lower the objective by making them differ, so more
+// steps are not better.
 // [graph.Encode] states such a step as an expression graph, which devices run.
 //
 // # Exact
@@ -69,7 +70,7 @@ type Options struct {
 }
 
 // Defaults returns the options for the dictionary of a model: the sign and the λ that
-// its codes were made with, 20 steps, and as many nonzeros as these codes have on average,
+// its codes were made with, [DefaultSteps], and as many nonzeros as these codes have on average,
 // or as were asked for where there are none yet. For exact codes set Gap, for instance to 1e-4.
 func Defaults(i model.Info) Options {
 	density, lambda := 1.0, i.Training.Lambda
@@ -120,7 +121,7 @@ func Most(density float64, atoms int) int {
 }
 
 // DefaultSteps is how many steps of FISTA a code takes if nothing else was asked for.
-const DefaultSteps = 20
+const DefaultSteps = 16
 
 // PolishSteps is how many steps without shrinkage refine a code that was stopped early
 // and has been cut to its largest values.
@@ -290,6 +291,16 @@ func multiplyGram(next, v []float64, d *model.Dictionary) {
 			next[j] += float64(x) * of
 		}
 	}
+}
+
+// Shrinkage returns the λ of step n of so many, from 0: ten times λ at first, less by the same
+// factor in each step, and λ itself in the last fifth of them. So a code begins with its few
+// strongest atoms, and others only describe what these leave over (continuation: Hale, Yin and
+// Zhang, Fixed-Point Continuation for ℓ1-Minimization, 2008). All at once, hundreds of atoms
+// share each direction, and the largest of them describe little when the others are dropped.
+func Shrinkage(lambda float64, n, steps int) float64 {
+	const first, falls = 10, 0.8
+	return lambda * max(1, math.Pow(first, 1-float64(n)/(falls*float64(steps))))
 }
 
 // Momentum returns the factor of FISTA's momentum, (q−1)/q', and the next value

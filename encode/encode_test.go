@@ -436,7 +436,7 @@ func TestDefaults(t *testing.T) {
 	h := train.Paper()
 	h.Atoms, h.Method, h.Lambda = 200, "B", 0.7
 	i := model.Info{Training: h, Epochs: []model.Epoch{{Sparsity: 0.1}, {Sparsity: 0.902}}}
-	want := encode.Options{Lambda: 0.7, Nonnegative: true, Steps: 20, Most: 20}
+	want := encode.Options{Lambda: 0.7, Nonnegative: true, Steps: 16, Most: 20}
 	if got := encode.Defaults(i); got != want {
 		t.Errorf("after training %+v, want %+v", got, want)
 	}

@@ -35,11 +35,11 @@ func Example() {
 		fmt.Printf("%.3f %d %v\n", d.Weight, d.Dimension, d.Words)
 	}
 	// Output:
-	// 0.315 415 [gc garbage during allocations collector cycle]
-	// 0.240 40 [gc assists background sweep assist cycle]
-	// 0.194 495 [spans objects frees allocated freed free]
-	// 0.174 107 [marked objects been reachable spans unreachable]
-	// 0.166 220 [ever live garbage heap collector finalizer]
+	// 0.285 415 [objects garbage gc memory stats heap]
+	// 0.228 220 [ever sweep swept freed heap frees]
+	// 0.222 40 [gc background assists cycle sweep mark]
+	// 0.165 495 [spans objects frees allocated counted span]
+	// 0.162 107 [been marked being reachable objects object]
 }
 
 func check(err error) {

@@ -178,7 +178,7 @@ func (e *Encoder) encode(ctx context.Context, x []float32, each func(rows int)) 
 		hi := min(lo+e.batch, rows)
 		n := hi - lo
 		e.start(x[lo*e.Dim:hi*e.Dim], n)
-		e.fista(n, e.options.Steps, e.proximal.Lambda*e.step, false)
+		e.fista(n, e.options.Steps, e.proximal.Lambda, false)
 		g.queue(keepLargest{codes: e.codes, shape: e.shape(n), most: int32(e.most)}.launch(), g.compute)
 		e.fista(n, encode.PolishSteps, 0, true)
 		e.residual(n, 0, FP32) // so that losses are those of the codes
@@ -210,13 +210,13 @@ func (e *Encoder) start(x []float32, rows int) {
 
 // fista takes steps from the codes b that there are. With support, what keepLargest has
 // dropped stays zero.
-func (e *Encoder) fista(rows, steps int, threshold float64, support bool) {
+func (e *Encoder) fista(rows, steps int, lambda float64, support bool) {
 	momentum, q := 0.0, 1.0
-	for range steps {
+	for n := range steps {
 		e.residual(rows, momentum, e.precision)
 		e.gpu.queue(fista{
 			codes: e.codes, before: e.before, against: e.against, residuals: e.residuals, atoms: e.dictionary, momenta: e.momenta,
-			size: -e.proximal.Gradient * e.step, threshold: threshold, shape: e.shape(rows), parts: int32(e.parts),
+			size: -e.proximal.Gradient * e.step, threshold: encode.Shrinkage(lambda, n, steps) * e.step, shape: e.shape(rows), parts: int32(e.parts),
 			nonnegative: e.proximal.Nonnegative, support: support,
 		}.launch(e.precision), e.gpu.compute)
 		e.codes, e.before = e.before, e.codes

@@ -24,14 +24,16 @@ func Code(y, d []float64, o encode.Options) []float64 {
 	if err != nil {
 		panic(err)
 	}
-	fista(a, y, d, s, o.Steps, func(k int, g float64) float64 { return Shrink(g, o.Lambda*s, o.Nonnegative) })
+	fista(a, y, d, s, o.Steps, func(n, _ int, g float64) float64 {
+		return Shrink(g, encode.Shrinkage(o.Lambda, n, o.Steps)*s, o.Nonnegative)
+	})
 	kept := Largest(a, o.Most)
 	for k := range a {
 		if !kept[k] {
 			a[k] = 0
 		}
 	}
-	fista(a, y, d, s, encode.PolishSteps, func(k int, g float64) float64 {
+	fista(a, y, d, s, encode.PolishSteps, func(_, k int, g float64) float64 {
 		if !kept[k] {
 			return 0
 		}
@@ -40,15 +42,15 @@ func Code(y, d []float64, o encode.Options) []float64 {
 	return a
 }
 
-// fista takes n steps from a.
-func fista(a, y, d []float64, s float64, n int, shrink func(k int, g float64) float64) {
+// fista takes so many steps from a.
+func fista(a, y, d []float64, s float64, steps int, shrink func(n, k int, g float64) float64) {
 	z, b := slices.Clone(a), make([]float64, len(a))
 	q := 1.0
-	for range n {
+	for n := range steps {
 		c := Correlations(y, d, z)
 		var against float64
 		for k := range b {
-			b[k] = shrink(k, z[k]+2*s*c[k])
+			b[k] = shrink(n, k, z[k]+2*s*c[k])
 			against += (z[k] - b[k]) * (b[k] - a[k])
 		}
 		var momentum float64

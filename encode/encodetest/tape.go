@@ -29,7 +29,11 @@ func tape(t *testing.T, tolerance float64, newEncoder New) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all := onTape(t, o.Spec(d), Widen(y), wide, make([]float64, rows*atoms), s, o.Steps)
+		all := onTape(t, func(n int) graph.Spec {
+			next := o
+			next.Lambda = encode.Shrinkage(o.Lambda, n, o.Steps)
+			return next.Spec(d)
+		}, Widen(y), wide, make([]float64, rows*atoms), s, o.Steps)
 		for i := range rows {
 			y, want := Widen(y[i*dim:][:dim]), all[i*atoms:][:atoms]
 			var support []int
@@ -57,28 +61,30 @@ func polish(t *testing.T, o encode.Options, y, d, code []float64, support []int,
 	for _, k := range support {
 		atoms, values = append(atoms, d[k*dim:][:dim]...), append(values, code[k])
 	}
-	values = onTape(t, graph.Spec{Atoms: len(support), Dim: dim, Nonnegative: o.Nonnegative}, y, atoms, values, s, encode.PolishSteps)
+	spec := graph.Spec{Atoms: len(support), Dim: dim, Nonnegative: o.Nonnegative}
+	values = onTape(t, func(int) graph.Spec { return spec }, y, atoms, values, s, encode.PolishSteps)
 	for i, k := range support {
 		code[k] = values[i]
 	}
 }
 
-// onTape takes steps of size s from the codes a, and returns those that they come to.
-func onTape(t *testing.T, spec graph.Spec, y, d, a []float64, s float64, steps int) []float64 {
+// onTape takes steps of size s, each as its spec says, from the codes a, and returns those that
+// they come to.
+func onTape(t *testing.T, spec func(n int) graph.Spec, y, d, a []float64, s float64, steps int) []float64 {
 	t.Helper()
-	expression, err := graph.Encode(spec, len(y)/spec.Dim, tensor.Float64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	machine := graph.NewTape(expression)
-	defer machine.Close()
 	in := map[string][]float64{"X": y, "D": d, "A": a, "Z": slices.Clone(a), "s": {s}}
 	q := 1.0
-	for range steps {
+	for n := range steps {
 		var momentum float64
 		momentum, q = encode.Momentum(q)
 		in["m"] = []float64{momentum}
+		expression, err := graph.Encode(spec(n), len(y)/spec(n).Dim, tensor.Float64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		machine := graph.NewTape(expression)
 		out, err := machine.Run(in)
+		machine.Close()
 		if err != nil {
 			t.Fatal(err)
 		}

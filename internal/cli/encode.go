@@ -80,7 +80,7 @@ kind, with one --precision.`,
 	flags.SortFlags = false
 	flags.StringVarP(&f.output, "output", "o", "", "model `directory` to write")
 	flags.BoolVar(&f.force, "force", false, "replace a model that exists")
-	flags.IntVar(&f.steps, "encode-steps", 20, "steps of FISTA; 10 leans to similarity, 40 to a low error")
+	flags.IntVar(&f.steps, "encode-steps", encode.DefaultSteps, "steps of FISTA; 10 leans to similarity, 40 to a low error")
 	flags.Float64Var(&f.density, "density", 0, "largest share of a code that is not zero (default that of MODEL's codes)")
 	flags.Float64Var(&f.lambda, "lambda", 0, "weight λ of the codes' Σ|a| (default MODEL's)")
 	flags.BoolVar(&f.exact, "exact", false, "minimise the objective instead of stopping early")

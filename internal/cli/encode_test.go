@@ -106,10 +106,10 @@ func TestEncode(t *testing.T) {
 		args string
 		want model.Encoding
 	}{
-		{"a new.txt", model.Encoding{TrainedOn: a, Lambda: 0.7, Steps: 20, Most: density("a")}},
-		{"b new.txt", model.Encoding{TrainedOn: b, Lambda: 0.5, Steps: 20, Most: density("b")}},
+		{"a new.txt", model.Encoding{TrainedOn: a, Lambda: 0.7, Steps: 16, Most: density("a")}},
+		{"b new.txt", model.Encoding{TrainedOn: b, Lambda: 0.5, Steps: 16, Most: density("b")}},
 		{"a new.txt --encode-steps 5 --density 0.05 --lambda 0.2", model.Encoding{TrainedOn: a, Lambda: 0.2, Steps: 5, Most: 4}},
-		{"b new.txt --density 1e-9 --lambda 0", model.Encoding{TrainedOn: b, Steps: 20, Most: 1}},
+		{"b new.txt --density 1e-9 --lambda 0", model.Encoding{TrainedOn: b, Steps: 16, Most: 1}},
 		{"a new.txt --exact", model.Encoding{TrainedOn: a, Lambda: 0.7, Gap: 1e-4}},
 		{"b new.txt --exact --gap 0.01 --lambda 0.3", model.Encoding{TrainedOn: b, Lambda: 0.3, Gap: 0.01}},
 	} {
@@ -143,7 +143,7 @@ func TestEncode(t *testing.T) {
 	// What was encoded can be encoded with.
 	dir.MustRun(t, "encode a new.txt -o out --force --density 0.05")
 	dir.MustRun(t, "encode out new.txt -o again")
-	checkEncoding(t, dir, "again", d, model.Encoding{TrainedOn: a, Lambda: 0.7, Steps: 20, Most: 4})
+	checkEncoding(t, dir, "again", d, model.Encoding{TrainedOn: a, Lambda: 0.7, Steps: 16, Most: 4})
 
 	stdout, stderr := dir.MustRun(t, "encode a new.txt -o out --force --exact --quiet")
 	if !strings.HasPrefix(stdout, "out: 200 words × 80 sparse dimensions\n") || !strings.Contains(stdout, "largest gap") || stderr != "" {

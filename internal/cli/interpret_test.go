@@ -561,7 +561,7 @@ func TestControls(t *testing.T) {
 			if want := map[string]int{"rows": atoms}[name]; len(drawn) != want {
 				t.Errorf("%s: %d atoms are words, want %d", name, len(drawn), want)
 			}
-			o := encode.Options{Lambda: .04 * squares, Nonnegative: method == "B", Steps: 20, Most: most}
+			o := encode.Options{Lambda: .04 * squares, Nonnegative: method == "B", Steps: encode.DefaultSteps, Most: most}
 			for i := range x.Len() {
 				code := encodetest.Code(y[i*dim:(i+1)*dim], scaled, o)
 				index, value := got.Codes.Row(i)
@@ -644,7 +644,7 @@ func TestIntrusionAuto(t *testing.T) {
 			random, err := interpret.RandomProjection(t.Context(), centred, &codes.CSR, name == "b", seed)
 			add(name, "random directions", random, err)
 			y, _ := standardised(x, 80)
-			o := encode.Options{Lambda: .04, Nonnegative: name == "b", Steps: 20, Most: int(math.Round(float64(codes.Nonzeros()) / 60))}
+			o := encode.Options{Lambda: .04, Nonnegative: name == "b", Steps: encode.DefaultSteps, Most: int(math.Round(float64(codes.Nonzeros()) / 60))}
 			for _, control := range []string{"random dictionary", "word rows"} {
 				d := randomAtoms(80, 8, seed)
 				if control == "word rows" {
