@@ -35,11 +35,11 @@ func Example() {
 		fmt.Printf("%.3f %d %v\n", d.Weight, d.Dimension, d.Words)
 	}
 	// Output:
-	// 0.285 415 [objects garbage gc memory stats heap]
-	// 0.228 220 [ever sweep swept freed heap frees]
-	// 0.222 40 [gc background assists cycle sweep mark]
-	// 0.165 495 [spans objects frees allocated counted span]
-	// 0.162 107 [been marked being reachable objects object]
+	// 0.284 415 [objects garbage gc heap allocator memory]
+	// 0.230 40 [gc background assists cycle sweep mark]
+	// 0.219 220 [ever heap garbage collector freed frees]
+	// 0.188 495 [spans frees objects counted allocated span]
+	// 0.152 107 [marked been being objects reachable object]
 }
 
 func check(err error) {

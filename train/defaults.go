@@ -18,7 +18,7 @@ func Best() model.Hyperparameters {
 		Recipe:          "best",
 		Method:          "A",
 		Lambda:          0.04,
-		Anchor:          1,
+		Anchor:          2,
 		Sparsity:        0.97,
 		Loss:            "squared",
 		DictionarySteps: 128,

@@ -426,7 +426,7 @@ func TestPlantedAtoms(t *testing.T) {
 		}
 	}
 	h := train.Best()
-	h.Atoms, h.Lambda, h.Sparsity, h.Epochs = atoms, 0.15, 1-float64(active)/atoms, 20
+	h.Atoms, h.Sparsity, h.Epochs = atoms, 1-float64(active)/atoms, 20
 	m := fitBest(t, x, h, train.Options{})
 	found := 0
 	for _, d := range planted {
