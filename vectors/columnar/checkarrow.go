@@ -22,6 +22,7 @@ type messages struct {
 	r    io.Reader
 	left int64 // bytes, or less than 0 if only reading will tell
 	done int64 // bytes that have been read
+	file bool  // that has a footer behind its messages, and no mere stream
 }
 
 func (*messages) Retain()  {}
@@ -38,7 +39,7 @@ func (m *messages) Message() (*ipc.Message, error) {
 		return nil, errors.New("no message where one should be, or one of Arrow before version 0.15")
 	}
 	if length == 0 {
-		return nil, io.EOF
+		return nil, m.end()
 	}
 	metadata, err := m.read(int64(length))
 	if err != nil {
@@ -53,6 +54,32 @@ func (m *messages) Message() (*ipc.Message, error) {
 		return nil, err
 	}
 	return ipc.NewMessage(arrowmemory.NewBufferBytes(metadata), arrowmemory.NewBufferBytes(body)), nil
+}
+
+// end returns io.EOF, unless the messages of a file end where its footer does not begin: then
+// there are more.
+func (m *messages) end() error {
+	if !m.file {
+		return io.EOF
+	}
+	rest, size := make([]byte, 1<<16), int64(0)
+	var last []byte // the footer's length, and the file's mark again
+	for {
+		n, err := m.r.Read(rest)
+		size += int64(n)
+		last = append(last, rest[:n]...)
+		last = slices.Clone(last[max(0, len(last)-4-len(arrowFile[:6])):])
+		if err != nil && err != io.EOF {
+			return err
+		}
+		if err == io.EOF {
+			break
+		}
+	}
+	if len(last) < 4+len(arrowFile[:6]) || string(last[4:]) != arrowFile[:6] || int64(binary.LittleEndian.Uint32(last)) != size-int64(len(last)) {
+		return errors.New("its rows end before its footer: some are missing")
+	}
+	return io.EOF
 }
 
 var errCutShort = errors.New("cut short")

@@ -54,8 +54,9 @@ type chunk[T float32 | string] struct {
 	ended       bool     // there is none
 }
 
-// A decoder returns the function that fills a slice with the next values of a page.
-type decoder[T float32 | string] func(leaf, format.Encoding, []byte) (func([]T) error, error)
+// A decoder returns the function that fills a slice with the next values of a page, which has so
+// many at most.
+type decoder[T float32 | string] func(l leaf, encoding format.Encoding, most int, b []byte) (func([]T) error, error)
 
 // openChunk returns the chunk of a row group, in a file of size bytes, that has the values of a
 // leaf, at its first place.
@@ -261,7 +262,7 @@ func (c *chunk[T]) open(places int32, repetitions, definitions []byte, encoding 
 	case format.RLEDictionary, plainDictionary:
 		c.fill = c.lookUp(b)
 	default:
-		c.fill, err = c.decode(c.leaf, encoding, b)
+		c.fill, err = c.decode(c.leaf, encoding, c.left, b)
 	}
 	return err
 }
@@ -279,11 +280,11 @@ func (c *chunk[T]) readDictionary(h *format.DictionaryPageHeader, size int64) er
 	if err != nil {
 		return err
 	}
-	fill, err := c.decode(c.leaf, format.Plain, b)
+	n := int(h.NumValues)
+	fill, err := c.decode(c.leaf, format.Plain, n, b)
 	if err != nil {
 		return err
 	}
-	n := int(h.NumValues)
 	if n < 0 || n > len(b)/c.size {
 		return errShort
 	}

@@ -17,7 +17,7 @@ import (
 var errShort = errors.New("it has fewer values than it says, or damaged ones")
 
 // decodeNumbers is the [decoder] of numbers.
-func decodeNumbers(l leaf, encoding format.Encoding, b []byte) (func([]float32) error, error) {
+func decodeNumbers(l leaf, encoding format.Encoding, _ int, b []byte) (func([]float32) error, error) {
 	switch encoding {
 	case format.Plain:
 		return func(numbers []float32) error {
@@ -50,7 +50,7 @@ func decodeNumbers(l leaf, encoding format.Encoding, b []byte) (func([]float32) 
 }
 
 // decodeText is the [decoder] of strings.
-func decodeText(_ leaf, encoding format.Encoding, b []byte) (func([]string) error, error) {
+func decodeText(_ leaf, encoding format.Encoding, most int, b []byte) (func([]string) error, error) {
 	var next func() (string, error)
 	cut := func(n int) (string, error) {
 		if n < 0 || n > len(b) {
@@ -71,7 +71,7 @@ func decodeText(_ leaf, encoding format.Encoding, b []byte) (func([]string) erro
 			return cut(int(n))
 		}
 	case format.DeltaLengthByteArray: // lengths before all
-		lengths, rest, err := cutDeltas(b)
+		lengths, rest, err := cutDeltas(b, most)
 		if err != nil {
 			return nil, err
 		}
@@ -84,11 +84,11 @@ func decodeText(_ leaf, encoding format.Encoding, b []byte) (func([]string) erro
 			return cut(n)
 		}
 	case format.DeltaByteArray: // and how much of each is that of the one before
-		prefixes, rest, err := cutDeltas(b)
+		prefixes, rest, err := cutDeltas(b, most)
 		if err != nil {
 			return nil, err
 		}
-		lengths, rest, err := cutDeltas(rest)
+		lengths, rest, err := cutDeltas(rest, most)
 		if err != nil {
 			return nil, err
 		}
@@ -251,8 +251,8 @@ type deltas struct {
 	packed     packed
 }
 
-// cutDeltas cuts integers off the beginning of a page.
-func cutDeltas(b []byte) (d *deltas, rest []byte, err error) {
+// cutDeltas cuts integers, so many at most, off the beginning of a page.
+func cutDeltas(b []byte, most int) (d *deltas, rest []byte, err error) {
 	var header [3]uint64 // the size of a block, its miniblocks, integers
 	for i := range header {
 		n := 0
@@ -263,7 +263,7 @@ func cutDeltas(b []byte) (d *deltas, rest []byte, err error) {
 	}
 	first, n := binary.Varint(b)
 	block, miniblocks := int(header[0]), int(header[1])
-	if n <= 0 || block == 0 || miniblocks == 0 || block%miniblocks != 0 || block/miniblocks%8 != 0 {
+	if n <= 0 || header[2] > uint64(max(most, 0)) || block == 0 || miniblocks == 0 || block%miniblocks != 0 || block/miniblocks%8 != 0 {
 		return nil, nil, errHeader
 	}
 	d = &deltas{b: b[n:], miniblocks: miniblocks, size: block / miniblocks, left: int(header[2]), first: true, value: int32(first)}

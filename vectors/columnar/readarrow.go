@@ -14,7 +14,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// An Arrow file is a magic number, padding, the stream and an index that is not needed.
+// An Arrow file is a magic number, padding, the stream and a footer, whose index is not needed.
 const (
 	arrowFile   = "ARROW1\x00\x00"
 	arrowStream = "\xff\xff\xff\xff" // of the first message
@@ -22,7 +22,7 @@ const (
 
 func init() {
 	vectors.RegisterFormat("Arrow", arrowFile, func(c *vectors.Content) (*vectors.Table, error) {
-		m := &messages{r: c, left: c.Size}
+		m := &messages{r: c, left: c.Size, file: true}
 		if _, err := m.read(int64(len(arrowFile))); err != nil {
 			return nil, err
 		}
@@ -94,6 +94,11 @@ func (a *arrowRows) next() ([]vectors.Row, error) {
 			return nil, io.EOF
 		}
 		a.batch, a.row = a.r.RecordBatch(), 0
+		for i, c := range a.batch.Columns() {
+			if int64(c.Len()) != a.batch.NumRows() {
+				return nil, faulty(a.columns[i], -1, fmt.Sprintf("of %d rows, in a batch of %d", c.Len(), a.batch.NumRows()))
+			}
+		}
 	}
 	word := func(int) (string, error) { return "", nil }
 	if a.word >= 0 {
