@@ -2,6 +2,7 @@ package model
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -86,7 +87,7 @@ func (m *Model) SaveCheckpoint(dir string, force bool, s State) error {
 		if err := os.Mkdir(filepath.Join(dir, stateDir), 0o777); err != nil {
 			return inFile(stateDir, err)
 		}
-		p := progress{s.Batch, s.Vectors, make(map[string]string)}
+		p := progress{Batch: s.Batch, Vectors: s.Vectors, SHA256: make(map[string]string)}
 		for _, file := range m.files() {
 			var err error
 			if p.SHA256[file], err = hashFile(dir, file); err != nil {
@@ -107,7 +108,14 @@ func (m *Model) SaveCheckpoint(dir string, force bool, s State) error {
 			}
 			p.SHA256[matrix.file()] = hex.EncodeToString(hash.Sum(nil))
 		}
-		err := atomicfile.WriteIn(dir, progressFile, func(f io.Writer) error { return json.NewEncoder(f).Encode(p) })
+		sealed, err := p.sealed()
+		if err != nil {
+			return inFile(progressFile, err)
+		}
+		err = atomicfile.WriteIn(dir, progressFile, func(f io.Writer) error {
+			_, err := f.Write(sealed)
+			return err
+		})
 		if err != nil {
 			return err
 		}
@@ -120,6 +128,19 @@ type progress struct {
 	Batch   int               `json:"batch"`
 	Vectors string            `json:"vectors"`
 	SHA256  map[string]string `json:"sha256"` // of all other files, in hexadecimal
+	Own     string            `json:"own"`    // SHA-256 of this with "own" empty
+}
+
+// sealed returns the file that p is.
+func (p progress) sealed() ([]byte, error) {
+	p.Own = ""
+	data, err := json.Marshal(p)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(data)
+	p.Own = hex.EncodeToString(sum[:])
+	return json.Marshal(p)
 }
 
 // files are those of m in its directory.
@@ -174,11 +195,17 @@ func openCheckpoint(dir string) (*Checkpoint, error) {
 	case err == nil:
 		err = parseJSON(data, &p)
 	}
+	if err == nil && p.Own == "" {
+		err = errors.New("was written by an older version, without hashes that would show damage: train anew")
+	}
 	if err == nil && (p.Batch < 1 || p.Batch > m.Info.Input.Words) {
 		err = fmt.Errorf("a dictionary step of %d words", p.Batch)
 	}
-	if err == nil && p.SHA256 == nil {
-		err = errors.New("was written by an older version, without hashes that would show damage: train anew")
+	if err == nil {
+		var whole []byte
+		if whole, err = p.sealed(); err == nil && !bytes.Equal(data, whole) {
+			err = errors.New("damaged: its SHA-256 is not that in it")
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, inFile(progressFile, err))
