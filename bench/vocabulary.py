@@ -5,7 +5,8 @@ most frequent first. "make vectors" runs it."""
 import json
 import sys
 
-embeddings = json.load(sys.stdin)
+embeddings = json.load(sys.stdin.buffer)
+sys.stdout.reconfigure(encoding="utf-8")
 for word in embeddings["words"]:
     numbers = embeddings["vectors"][word][: embeddings["dimensions"]]  # and then their norm and the rank
     print(word, *numbers)

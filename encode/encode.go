@@ -294,12 +294,15 @@ func multiplyGram(next, v []float64, d *model.Dictionary) {
 }
 
 // Shrinkage returns the λ of step n of so many, from 0: ten times λ at first, less by the same
-// factor in each step, and λ itself in the last fifth of them. So a code begins with its few
+// factor in each step, and λ itself in the last fifth of them, and in the last one anyway. So a code begins with its few
 // strongest atoms, and others only describe what these leave over (continuation: Hale, Yin and
 // Zhang, Fixed-Point Continuation for ℓ1-Minimization, 2008). All at once, hundreds of atoms
 // share each direction, and the largest of them describe little when the others are dropped.
 func Shrinkage(lambda float64, n, steps int) float64 {
 	const first, falls = 10, 0.8
+	if n == steps-1 {
+		return lambda
+	}
 	return lambda * max(1, math.Pow(first, 1-float64(n)/(falls*float64(steps))))
 }
 

@@ -452,3 +452,23 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("%d of no density", got)
 	}
 }
+
+// λ of each step, by hand: it falls by the same factor until four fifths, and is λ at the end.
+func TestShrinkage(t *testing.T) {
+	for steps, want := range map[int][]float64{
+		1: {1},
+		2: {10, 1},
+		4: {10, 4.869675, 2.371374, 1},
+		5: {10, 5.623413, 3.162278, 1.778279, 1},
+		8: {10, 6.978306, 4.869675, 3.398208, 2.371374, 1.654817, 1.154782, 1},
+	} {
+		for n, w := range want {
+			if got := encode.Shrinkage(0.5, n, steps); math.Abs(got-w/2) > 1e-6 {
+				t.Errorf("step %d of %d: %v, want %v", n, steps, got, w/2)
+			}
+		}
+	}
+	if got := encode.Shrinkage(0.5, 13, 16); got != 0.5 {
+		t.Errorf("in the last fifth: %v", got)
+	}
+}

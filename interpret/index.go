@@ -340,7 +340,7 @@ func (x *Index) extremes(dimension, n int, negative bool, compare func(a, b Entr
 
 // knownFirst returns as many elements as there are in all, which are the first in an order by
 // size, and known the first of those that people know: the known ones that are at least half
-// as large as the largest, and then others. Of each tells its word's row and its size.
+// as large as the largest, and then others. The function of returns the row of an element's word, and the element's size.
 func knownFirst[T any](x *Index, all, known []T, of func(T) (row int, size float64)) []T {
 	list := make([]T, 0, len(all))
 	first := func(e T) bool { // of the list

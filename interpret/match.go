@@ -21,7 +21,8 @@ func (m Match) closer(other Match) bool {
 
 // Matches says which dimensions of two models are alike.
 type Matches struct {
-	Words int     `json:"words"` // that the dimensions were compared over; 0 if their atoms were, one to one
+	Words int     `json:"words"` // that the dimensions were compared over
+	Atoms bool    `json:"atoms"` // their atoms were compared instead, one to one
 	First []Match `json:"first"` // of each dimension of the first model: the best in the second
 	Other []Match `json:"other"` // of each dimension of the second model: the best in the first
 }

@@ -131,9 +131,12 @@ type Encoding struct {
 	TrainedOn Input   `json:"trained_on"` // the vectors that the dictionary was learned from
 	Device    string  `json:"device"`     // as [Info.Device]
 	Lambda    float64 `json:"lambda"`
-	Steps     int     `json:"steps,omitempty"` // of FISTA, if not exact
-	Most      int     `json:"most,omitempty"`  // the most nonzeros that a code keeps, if not exact
-	Gap       float64 `json:"gap,omitempty"`   // of the exact lasso, as a share of a word's objective
+
+	FirstLambda float64 `json:"first_lambda,omitempty"` // of the first step, if not exact; earlier versions had Lambda in all
+
+	Steps int     `json:"steps,omitempty"` // of FISTA, if not exact
+	Most  int     `json:"most,omitempty"`  // the most nonzeros that a code keeps, if not exact
+	Gap   float64 `json:"gap,omitempty"`   // of the exact lasso, as a share of a word's objective
 
 	Error       float64 `json:"error"`     // mean ‖x_i − μ − a_i D‖²
 	Objective   float64 `json:"objective"` // Error + λ·L1

@@ -564,3 +564,33 @@ func TestOwnLoss(t *testing.T) {
 		t.Errorf("loss %v and error %v, want %v and %v", e.Loss, e.Error, loss/words, squares/words)
 	}
 }
+
+// Where words are in order of frequency, every mean is that of the frequent ones.
+func TestFrequent(t *testing.T) {
+	const rows, dim, atoms = 90, 3, 2 // of which 40 are frequent
+	x := &vectors.Dense{Dim: dim}
+	for i := range rows {
+		x.Words = append(x.Words, fmt.Sprintf("w%02d", (i+1)%rows)) // not sorted
+		for j := range dim {
+			v := float32((7*i + 5*j) % 11)
+			if i >= 40 {
+				v += 1000
+			}
+			x.Data = append(x.Data, v)
+		}
+	}
+	first := &vectors.Dense{Words: x.Words[:40], Dim: dim, Data: x.Data[:40*dim]}
+	if got := train.Frequent(x, atoms); !reflect.DeepEqual(got, first) {
+		t.Errorf("%d rows are frequent, want 40", got.Len())
+	}
+	h := train.Paper()
+	h.Atoms, h.Epochs, h.Center, h.Lambda = atoms, 1, true, 0.01
+	m, err := train.Fit(t.Context(), x, h, cpu.Device{}, train.Options{})
+	if err != nil || !slices.Equal(m.Dictionary.Mean, first.Mean()) {
+		t.Errorf("centred by %v, want %v; error %v", m.Dictionary.Mean, first.Mean(), err)
+	}
+	slices.Sort(x.Words)
+	if got := train.Frequent(x, atoms); got.Len() != rows {
+		t.Errorf("%d rows of sorted words are frequent, want all", got.Len())
+	}
+}

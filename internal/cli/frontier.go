@@ -46,7 +46,7 @@ their values, as "intrusion auto" finds them, judged by --reference. It does so 
   paper, words       the same with --init words --center
                      each by methods A and B, whose binary vectors the tasks are given
   random dictionary  the codes of best, of method A, but with atoms of random directions
-  word rows          the same with words, drawn at random, for atoms
+  word rows          the same with frequent words, drawn at random, for atoms
 
 The last two learned nothing: what they do as well is not due to learning. K is that of
 train, and seeds are 1 to --seeds: of training, and of the controls' atoms.

@@ -576,6 +576,35 @@ func TestControls(t *testing.T) {
 			}
 		}
 	}
+	// Of many words only the frequent ones, 20 for each atom, count.
+	many := clitest.Vectors(60, dim)
+	slices.Reverse(many.Words) // which are not sorted then
+	for i := 40; i < 60; i++ {
+		for j := range many.Row(i) {
+			many.Row(i)[j] += 1000
+		}
+	}
+	centred, _ := standardised(many, 2)
+	for j, v := range (&vectors.Dense{Words: many.Words[:40], Dim: dim, Data: centred.Data[:40*dim]}).Mean() {
+		if math.Abs(float64(v)) > 1e-6 {
+			t.Errorf("the frequent words' mean is %v in dimension %d", v, j)
+		}
+	}
+	for seed := range uint64(20) { // of the others each atom would be the same, nearly
+		product, d := 0.0, rowAtoms(centred, 2, seed)
+		for j, v := range d.Atom(0) {
+			product += float64(v) * float64(d.Atom(1)[j])
+		}
+		if product > 0.999 {
+			t.Errorf("seed %d: atoms of rare words", seed)
+		}
+	}
+	for i := range 40 {
+		copy(many.Row(i), many.Row(0))
+	}
+	if y, _ := standardised(many, 2); y != nil {
+		t.Error("frequent words that are equal can be told apart")
+	}
 	if a, b := randomAtoms(5, 3, 1), randomAtoms(5, 3, 2); slices.Equal(a.Atoms, b.Atoms) {
 		t.Error("the same random atoms with another seed")
 	}

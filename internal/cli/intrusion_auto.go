@@ -52,9 +52,9 @@ there are controls, always:
                        the model has
   random dictionary    codes as "overcomplete encode" makes them, as sparse as the
                        model's, with atoms of random directions
-  word rows            the same with words of --input, drawn at random, for atoms: their
-                       vectors less the mean, scaled to one norm, as many as the model
-                       has atoms or as there are
+  word rows            the same with frequent words of --input, drawn at random, for
+                       atoms: their vectors less the mean of these, scaled to one norm,
+                       as many as the model has atoms or as there are
   and --input itself   in which no value is 0
 
 All are restricted to the words that all have. A word that the reference does not have

@@ -17,22 +17,16 @@ const controlLambda = 0.04
 
 // standardised returns x less the mean of the frequent words for so many atoms, and over the root
 // of its mean squared norm, so that the same λ does for any input, and that root, or nil if all
-// vectors are equal but for rounding.
+// those words are equal but for rounding.
 func standardised(x *vectors.Dense, atoms int) (y *vectors.Dense, norm float64) {
 	y = &vectors.Dense{Words: x.Words, Dim: x.Dim, Data: make([]float32, len(x.Data))}
-	mean := train.Frequent(x, atoms).Mean()
-	var squares, before float64
-	for i := range x.Len() {
-		for j, v := range x.Row(i) {
-			y := float64(v) - float64(mean[j])
-			squares += y * y
-			before += float64(v) * float64(v)
-		}
-	}
+	frequent := train.Frequent(x, atoms)
+	mean := frequent.Mean()
 	const rounding = 1e-12 // of numbers that single precision rounded by 1e-7 at most
-	if !(squares > rounding*before) {
+	if squares, before := squaresAbout(frequent, mean); !(squares > rounding*before) {
 		return nil, 0
 	}
+	squares, _ := squaresAbout(x, mean)
 	norm = math.Sqrt(squares / float64(x.Len()))
 	for i := range y.Len() {
 		for j, v := range x.Row(i) {
@@ -40,6 +34,18 @@ func standardised(x *vectors.Dense, atoms int) (y *vectors.Dense, norm float64) 
 		}
 	}
 	return y, norm
+}
+
+// squaresAbout returns the sums of squares of x less a mean, and of x.
+func squaresAbout(x *vectors.Dense, mean []float32) (squares, before float64) {
+	for i := range x.Len() {
+		for j, v := range x.Row(i) {
+			y := float64(v) - float64(mean[j])
+			squares += y * y
+			before += float64(v) * float64(v)
+		}
+	}
+	return squares, before
 }
 
 // randomAtoms returns a dictionary of random directions, of norm 1.

@@ -539,7 +539,7 @@ func (f *trainFlags) report(w io.Writer, i model.Info, codes *vectors.Sparse) er
 	}
 	describeCodes(&b, measured, i.Training.Atoms)
 	fmt.Fprintf(&b, "  mean atom norm %.4f\n", e.AtomNorm)
-	fmt.Fprintf(&b, "dimensions that frequent words have most of:\n")
+	fmt.Fprintf(&b, "dimensions that the first words have most of:\n")
 	for _, d := range top {
 		fmt.Fprintf(&b, "  %5d  %s\n", d.Dimension, wordList(d.Words, " "))
 	}

@@ -367,3 +367,49 @@ func TestTrainNothingActive(t *testing.T) {
 		t.Errorf("left %q", got)
 	}
 }
+
+// Dimensions are shown by the first words, of a file that is read once and of one that is read
+// twice, and none is shown that is much like one before.
+func TestShownDimensions(t *testing.T) {
+	t.Parallel()
+	codes := &vectors.Sparse{CSR: vectors.CSR{Cols: 3}}
+	add := func(word string, values ...float32) {
+		var index []int32
+		var value []float32
+		for k, v := range values {
+			if v != 0 {
+				index, value = append(index, int32(k)), append(value, v)
+			}
+		}
+		codes.Words = append(codes.Words, word)
+		codes.AppendRow(index, value)
+	}
+	add("the", 1, 0, 0)
+	add("bank", 0, 5, 4)
+	add("money", 0, 4, 3)
+	add("of", 2, 0, 0)
+	add("and", 1, 0, 0)
+	add("river", 0, 0, 0) // the sixth, as there are three dimensions
+	add("zzz", 9, 9, 9)
+	want := []dimension{{1, []string{"bank", "money"}}, {0, []string{"of", "the", "and"}}}
+	if got := topDimensions(codes); !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+
+	dir, _ := clitest.Sample(t)
+	for _, flags := range []string{"--train-words 40", "--train-words all"} {
+		stdout, _ := dir.MustRun(t, "train in.txt -o model --force -k 10 --sparsity 0.8 "+flags)
+		_, list, ok := strings.Cut(stdout, "dimensions that the first words have most of:\n")
+		if !ok || list == "" {
+			t.Errorf("%s: no dimensions in\n%s", flags, stdout)
+		}
+		known := dir.Model(t, "model").Codes.Words
+		for line := range strings.Lines(list) {
+			for _, word := range strings.Fields(line)[1:] {
+				if row := slices.Index(known, word); row < 0 || row >= 20 {
+					t.Errorf("%s: %q is word %d, want one of the first 20", flags, word, row)
+				}
+			}
+		}
+	}
+}

@@ -14,6 +14,10 @@ import (
 // first ones that both have, which in most files are the most frequent.
 const matchedWords = 20_000
 
+// mostAtoms is how many atoms are matched one to one, which takes seconds; for more it would be
+// minutes.
+const mostAtoms = 4000
+
 // UseOther makes the page show a second model beside x's: a page of its own, and one for
 // both. Which dimensions are alike is computed in the background. Call it before
 // [Explorer.Handler], of x alone. Exported pages show one model only.
@@ -21,7 +25,7 @@ func (x *Explorer) UseOther(other *Explorer) {
 	x.other = other
 	x.about.Other, other.about.Other = &otherModel{other.about.Name, beside[1:] + "/"}, &otherModel{x.about.Name, "../"}
 	x.matches = sync.OnceValue(func() interpret.Matches {
-		if a, b := x.model, other.model; sameSpace(a, b) {
+		if a, b := x.model, other.model; sameSpace(a, b) && max(a.Dictionary.Len(), b.Dictionary.Len()) <= mostAtoms {
 			if m, err := matchAtoms(&a.Dictionary, &b.Dictionary); err == nil {
 				return m
 			}
@@ -30,24 +34,32 @@ func (x *Explorer) UseOther(other *Explorer) {
 	})
 	other.matches = func() interpret.Matches {
 		m := x.matches()
-		return interpret.Matches{Words: m.Words, First: slices.Clone(m.Other), Other: slices.Clone(m.First)}
+		return interpret.Matches{Words: m.Words, Atoms: m.Atoms, First: slices.Clone(m.Other), Other: slices.Clone(m.First)}
 	}
 	go x.matches()
 }
 
-// sameSpace reports whether atoms of two models can be compared: they are of the same vectors,
-// or one was trained to be like the other.
+// sameSpace reports whether atoms of two models can be compared. They were learned from the same
+// vectors, by the recipe best, whose atoms have the signs of the words that they start from; or
+// one was trained to be like the other.
 func sameSpace(a, b *model.Model) bool {
-	if a.Dictionary.Dim != b.Dictionary.Dim {
+	if a.Dictionary.Dim != b.Dictionary.Dim || a.Info.Training.Recipe != "best" || b.Info.Training.Recipe != "best" {
 		return false
+	}
+	learnedFrom := func(m *model.Model) string {
+		if e := m.Info.Encoding; e != nil && e.TrainedOn.SHA256 != "" {
+			return e.TrainedOn.SHA256
+		}
+		return m.Info.Input.SHA256
 	}
 	like := func(m, other *model.Model) bool {
 		return m.Info.Training.Like != "" && m.Info.Training.Like == vectors.SHA256(other.Dictionary.Atoms)
 	}
-	return a.Info.Input.SHA256 != "" && a.Info.Input.SHA256 == b.Info.Input.SHA256 || like(a, b) || like(b, a)
+	return learnedFrom(a) != "" && learnedFrom(a) == learnedFrom(b) || like(a, b) || like(b, a)
 }
 
 func matchAtoms(a, b *model.Dictionary) (m interpret.Matches, err error) {
+	m.Atoms = true
 	m.First, err = interpret.MatchAtoms(context.Background(), a.Atoms, b.Atoms, a.Dim)
 	m.Other = slices.Repeat([]interpret.Match{{Dimension: -1}}, b.Len())
 	for k, match := range m.First {

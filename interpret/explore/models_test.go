@@ -97,6 +97,7 @@ func TestMatchesAtoms(t *testing.T) {
 				*x, *y = *y, *x
 			}
 		}
+		a.Info.Training.Recipe, b.Info.Training.Recipe = "best", "best"
 		if like {
 			a.Info.Training.Like = vectors.SHA256(b.Dictionary.Atoms)
 		} else {
@@ -105,7 +106,7 @@ func TestMatchesAtoms(t *testing.T) {
 		x := New(a, "first")
 		x.UseOther(New(b, "second"))
 		got := x.matches()
-		if got.Words != 0 || len(got.First) != testAtoms || len(got.Other) != testAtoms-3 {
+		if !got.Atoms || len(got.First) != testAtoms || len(got.Other) != testAtoms-3 {
 			t.Fatalf("%d words, %d and %d matches", got.Words, len(got.First), len(got.Other))
 		}
 		for k, m := range got.First {
@@ -119,6 +120,34 @@ func TestMatchesAtoms(t *testing.T) {
 				t.Errorf("dimension %d is %+v, want %d", k, m, want)
 			}
 		}
+	}
+}
+
+// Atoms of the paper's trainer have either sign, those of other vectors are of another space, and
+// those of one dictionary are the same whatever they encode.
+func TestSameSpace(t *testing.T) {
+	learned := func(recipe, from, encoded string) *model.Model {
+		m := testModel()
+		m.Info.Training.Recipe, m.Info.Input.SHA256 = recipe, from
+		if encoded != "" {
+			m.Info.Input.SHA256, m.Info.Encoding = encoded, &model.Encoding{TrainedOn: model.Input{SHA256: from}}
+		}
+		return m
+	}
+	of := learned("best", "x", "")
+	for i, tt := range []struct {
+		m    *model.Model
+		want bool
+	}{
+		{learned("best", "x", ""), true}, {learned("best", "x", "other"), true}, {learned("best", "other", "x"), false},
+		{learned("best", "other", ""), false}, {learned("paper", "x", ""), false}, {learned("best", "", ""), false},
+	} {
+		if sameSpace(of, tt.m) != tt.want || sameSpace(tt.m, of) != tt.want {
+			t.Errorf("%d: not %v", i, tt.want)
+		}
+	}
+	if none := learned("best", "", ""); sameSpace(none, none) {
+		t.Error("vectors of nobody knows what are of one space")
 	}
 }
 

@@ -126,6 +126,7 @@ type learning struct {
 	options    encode.Options
 }
 
+// Sizes are such that no rounding changes which values are kept, of two that are nearly equal.
 var learnings = []learning{
 	{name: "plain", atoms: 40, dim: 8, batches: []int{40, 30, 17}},
 	{name: "nonnegative", atoms: 40, dim: 8, batches: []int{40, 30, 17}, nonnegative: true},

@@ -16,27 +16,28 @@ function within(build) {
   }
 }
 
-/** likeness is the least absolute cosine of two dimensions that are said to be alike. */
-const likeness = 0.3;
+/** likeness is the least absolute cosine of two dimensions that are said to be alike. Atoms have
+ * hundreds of numbers, not thousands: random ones, matched one to one, come to 0.3 and more. */
+const likeness = (atoms) => (atoms ? 0.7 : 0.3);
 
 /** alikeIf says when two dimensions are alike. */
-const alikeIf = () => other.words === 0
-  ? `they are a pair of those that the cosines of atoms, added up, are largest for, and theirs is at least ${likeness}`
-  : `each is the other's best match by the cosine of their values over ${plural(other.words, "word")} of both, and that is at least ${likeness}`;
+const alikeIf = () => other.atoms
+  ? `they are a pair, where atoms are paired so that their cosines add up to the most, and theirs is at least ${likeness(true)}`
+  : `each is the other's best match by the cosine of their values over ${plural(other.words, "word")} of both, and that is at least ${likeness(false)}`;
 
 /** loadOther asks for the second model, once. */
 async function loadOther() {
   if (!model.other) throw new Missing("There is only one model. This shows two: overcomplete explore A B", []);
   if (other) return;
-  const [about, known, { words, first, other: second }] = await Promise.all([ask("model", "", "", model.other.path), ask("labels", "", "", model.other.path), ask("matches")]);
+  const [about, known, { words, atoms, first, other: second }] = await Promise.all([ask("model", "", "", model.other.path), ask("labels", "", "", model.other.path), ask("matches")]);
   const pairs = [];
   first.forEach((match, k) => {
     const l = match.dimension;
     const live = l >= 0 && model.dimensions[k].words > 0 && about.dimensions[l].words > 0;
-    if (live && second[l].dimension === k && Math.abs(match.cosine) >= likeness) pairs.push({ k, l, cosine: match.cosine });
+    if (live && second[l].dimension === k && Math.abs(match.cosine) >= likeness(atoms)) pairs.push({ k, l, cosine: match.cosine });
   });
   pairs.sort((a, b) => Math.abs(b.cosine) - Math.abs(a.cosine));
-  other = { about, named: new Map(known.labels.map((label) => [label.dimension, label])), words, first, second, pairs, paired: new Set(pairs.map((p) => p.l)), pairing: new Set(pairs.map((p) => p.k)) };
+  other = { about, named: new Map(known.labels.map((label) => [label.dimension, label])), words, atoms, first, second, pairs, paired: new Set(pairs.map((p) => p.l)), pairing: new Set(pairs.map((p) => p.k)) };
 }
 
 /** besides is the heading of both models' names. */
@@ -89,7 +90,7 @@ async function bothPage(word) {
       h("div", { class: "tools" }, wordSearch({ label: "Look at another word in both", placeholder: "another word", choose: (next) => go("both", next) }), h("a", { href: address("both") }, "all dimensions that are alike")),
       h("section", {}, h("h2", {}, "In both"),
         agree.length === 0 ? h("p", {}, "None of its dimensions are alike.") : folded(agree, 12, (some) => h("ul", { class: "bars dims" }, some.map((row) =>
-          h("li", {}, h("span", { class: "group" }, bar(row.u, low, high, { colour: "first" }), bar(row.v, low, high, { colour: "second" })), h("span", { class: "value" }, h("span", {}, signed(row.u, 2)), h("span", {}, signed(row.v, 2))), h("span", { class: "sides" }, pairText(row, row.u, [shown]), h("span", { class: "who" }, `cosine ${signed(row.cosine, 2)} of their ${other.words === 0 ? "atoms" : "values"}`))))))),
+          h("li", {}, h("span", { class: "group" }, bar(row.u, low, high, { colour: "first" }), bar(row.v, low, high, { colour: "second" })), h("span", { class: "value" }, h("span", {}, signed(row.u, 2)), h("span", {}, signed(row.v, 2))), h("span", { class: "sides" }, pairText(row, row.u, [shown]), h("span", { class: "who" }, `cosine ${signed(row.cosine, 2)} of their ${other.atoms ? "atoms" : "values"}`))))))),
       h("div", { class: "halves" },
         h("section", {}, h("h2", {}, "Only in ", h("span", { class: "first" }, model.name), h("small", {}, ` ${share(only[0], (row) => row.value)} of its code`)), list(only[0], "first", (build) => build())),
         h("section", {}, h("h2", {}, "Only in ", h("span", { class: "second" }, model.other.name), h("small", {}, ` ${share(only[1], (row) => row.value)} of its code`)), list(only[1], "second", within))),
