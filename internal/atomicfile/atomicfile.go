@@ -109,11 +109,27 @@ func create(path string, force bool) (*file, error) {
 	if err := checkFile(path, force); err != nil {
 		return nil, err
 	}
-	temp, err := os.OpenFile(tempName(path), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	mode, exists := permissions(path)
+	temp, err := os.OpenFile(tempName(path), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode&0o666)
+	if err == nil && exists {
+		if err = temp.Chmod(mode); err != nil {
+			temp.Close()
+			os.Remove(temp.Name())
+		}
+	}
 	if err != nil {
 		return nil, &OutputError{path, fmt.Errorf("cannot be created: %w", reason(err))}
 	}
 	return &file{temp: temp, name: temp.Name(), path: path, force: force}, nil
+}
+
+// permissions returns those of what is at path, which what replaces it has, too, or else those
+// that the umask leaves of all.
+func permissions(path string) (mode fs.FileMode, exists bool) {
+	if info, err := os.Lstat(path); err == nil {
+		return info.Mode().Perm(), true
+	}
+	return 0o777, false
 }
 
 // Write implements [io.Writer].
@@ -299,7 +315,11 @@ func WriteDir(path string, keep bool, mayReplace func(path string) error, write 
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	dir := filepath.Join(temp, newName)
-	if err = os.Mkdir(dir, 0o777); err == nil {
+	mode, exists := permissions(path)
+	if err = os.Mkdir(dir, mode|0o700); err == nil && exists {
+		err = os.Chmod(dir, mode|0o700)
+	}
+	if err == nil {
 		err = write(dir)
 	}
 	if err == nil {
@@ -396,7 +416,7 @@ func Displaced(path string) string {
 	path = resolve(path)
 	entries, _ := os.ReadDir(filepath.Dir(path))
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), filepath.Base(path)+".tmp") {
+		if strings.HasPrefix(e.Name(), filepath.Base(tempPrefix(path))) {
 			old := filepath.Join(filepath.Dir(path), e.Name(), oldName)
 			if _, err := os.Lstat(old); err == nil {
 				return old
@@ -444,7 +464,18 @@ func resolve(path string) string {
 }
 
 func tempName(path string) string {
-	return fmt.Sprintf("%s.tmp%08x", path, rand.Uint32())
+	return fmt.Sprintf("%s%08x", tempPrefix(path), rand.Uint32())
+}
+
+// tempPrefix is what temporary names begin with. Of a name that is as long as a file system
+// allows, an end is left out.
+func tempPrefix(path string) string {
+	const longest = 255 // bytes
+	dir, name := filepath.Split(path)
+	if most := longest - len(".tmp01234567"); len(name) > most {
+		name = strings.ToValidUTF8(name[:most], "")
+	}
+	return dir + name + ".tmp"
 }
 
 // reason returns an error of the operating system without the file name in it, which

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -395,4 +396,56 @@ func TestDirRestoresTheOld(t *testing.T) {
 		t.Error("no error")
 	}
 	expect(t, path, "f=old")
+}
+
+// What replaces a file or a directory has its permissions, also where the umask leaves others.
+func TestPermissionsAreKept(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("has no such permissions")
+	}
+	dir := t.TempDir()
+	file, model := filepath.Join(dir, "file"), filepath.Join(dir, "model")
+	write(t, file, "old")
+	if err := os.Mkdir(model, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, mode := range []fs.FileMode{0o600, 0o666, 0o640, 0o750} {
+		if err := errors.Join(os.Chmod(file, mode), os.Chmod(model, mode|0o100)); err != nil {
+			t.Fatal(err)
+		}
+		err := errors.Join(writeText(file, true, "new"), WriteDir(model, false, func(string) error { return nil }, func(dir string) error {
+			if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != mode|0o700 {
+				t.Errorf("%v: written with %v, error %v", mode, info.Mode(), err)
+			}
+			return nil
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for path, want := range map[string]fs.FileMode{file: mode, model: mode | 0o700} {
+			if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
+				t.Errorf("%s has %v, want %v; error %v", path, info.Mode(), want, err)
+			}
+		}
+	}
+}
+
+// A name may be as long as file systems allow, which temporary names are longer than.
+func TestLongNames(t *testing.T) {
+	for _, name := range []string{strings.Repeat("n", 255), strings.Repeat("n", 242) + "äöüäöü", strings.Repeat("n", 243)} {
+		dir := t.TempDir()
+		for _, text := range []string{"old", "new"} {
+			if err := writeText(filepath.Join(dir, name), true, text); err != nil {
+				t.Fatal(err)
+			}
+			expect(t, dir, name+"="+text)
+		}
+		os.Remove(filepath.Join(dir, name))
+		for range 2 {
+			if err := WriteDir(filepath.Join(dir, name), false, func(string) error { return nil }, func(string) error { return nil }); err != nil {
+				t.Fatal(err)
+			}
+			expect(t, dir, name+"=directory")
+		}
+	}
 }
