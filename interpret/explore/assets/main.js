@@ -54,6 +54,7 @@ function wordSearch({ label, placeholder, choose, questions = false }) {
     const [, before, last] = input.value.match(/^(.*\s)?(\S*)$/s);
     const more = questions && before?.trim() && last && words.length === 0 ? await ask("complete", "prefix", last.slice(0, 200)) : [];
     if (mine !== asked) return; // typed on meanwhile
+    const chosen = options[active]?.text; // from the answer before, while this one was on its way
     options = words.map((word) => ({ text: word, act: () => choose(word) }));
     if (questions) {
       const dimension = (k) => ({ text: `dimension ${k}`, more: nameText(k), act: () => go("dimension", k) });
@@ -61,7 +62,7 @@ function wordSearch({ label, placeholder, choose, questions = false }) {
       if (text.length > 1) options.push(...labelledLike(text).slice(0, Math.max(10 - options.length, 3)).map(dimension));
     }
     options.push(...more.map((word) => ({ text: before + word, fill: before + word + " " })));
-    active = -1;
+    active = options.findIndex((option) => option.text === chosen);
     render();
   }
   input.addEventListener("input", complete);
