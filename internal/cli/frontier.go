@@ -38,10 +38,12 @@ func newFrontier() *cobra.Command {
 		Short: "Show error, scores and meaning of every recipe against the number of nonzeros",
 		Long: `Frontier draws what sparse vectors are good for against how sparse they are: the
 reconstruction error, the average score of the paper's tasks and WS-353, as eval has
-them, and the intruders found among the top words of dimensions and in quarters of
-their values, as "intrusion auto" finds them, judged by --reference. It does so for
+them, the intruders found among the top words of dimensions and in quarters of their
+values, as "intrusion auto" finds them, judged by --reference, and how much of the
+dimensions another seed finds again, as match has it. It does so for
 
   best               --recipe best at each of --nonzeros, learned anew
+  best, no anchor    the same with --anchor 0
   paper              --recipe paper with each of --lambda, of which its nonzeros come
   paper, words       the same with --init words --center
                      each by methods A and B, whose binary vectors the tasks are given
@@ -57,7 +59,7 @@ OUT/frontier.md, every point as OUT/frontier.tsv, and the figure as OUT/frontier
 all zero are left out.
 
 What is finished is kept in OUT: a .json file of hyperparameters, metrics and scores
-for each point, but no models. The same command goes on where it was interrupted; with
+for each point, and the atoms of seed 1, but no models. The same command goes on where it was interrupted; with
 more seeds, nonzeros or λ it adds what is not there. OUT of other vectors, settings or
 evaluation data is refused.`,
 		Example: `  overcomplete frontier sg.bin --data eval --reference glove.6B.50d.txt -o frontier

@@ -49,9 +49,9 @@ func TestFrontier(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
 		t.Fatal(err)
 	}
-	// Methods A and B of best with both numbers of nonzeros, of paper from random numbers and
-	// from words with one λ, and both controls: with two seeds.
-	if len(got.Points) != 2*(2*2+2*2+2*2) || !slices.Equal(got.AverageOver, []string{"SimLex-999"}) {
+	// Methods A and B of best with and without anchor with both numbers of nonzeros, of paper
+	// from random numbers and from words with one λ, and both controls: with two seeds.
+	if len(got.Points) != 2*(2*2*2+2*2+2*2) || !slices.Equal(got.AverageOver, []string{"SimLex-999"}) {
 		t.Fatalf("%d points, average over %v", len(got.Points), got.AverageOver)
 	}
 	if !strings.Contains(stderr, "warning: left out: TREC") {
@@ -107,7 +107,7 @@ func TestFrontier(t *testing.T) {
 			evaluated += ":binary"
 		}
 		if h.Recipe == "best" {
-			flags += fmt.Sprintf(" --sparsity %v", h.Sparsity)
+			flags += fmt.Sprintf(" --sparsity %v --anchor %v", h.Sparsity, h.Anchor)
 		} else {
 			flags += fmt.Sprintf(" --lambda %v --init %s --center=%v", h.Lambda, h.Init, h.Center)
 		}
@@ -126,6 +126,18 @@ func TestFrontier(t *testing.T) {
 		if r.Metrics.Error != measured || math.Abs(r.Metrics.Sparsity-sparsity) > 1e-12 { // a share of 7,200 values
 			t.Errorf("%s: error %v and %v zeros, want %v and %v", flags, r.Metrics.Error, r.Metrics.Sparsity, measured, sparsity)
 		}
+		// The points of seed 2 are those of seed 1 in the same order.
+		if n := len(got.Points) / 2; i >= n {
+			var matched struct {
+				Mean float64 `json:"mean_cosine"`
+			}
+			stdout, _ := dir.MustRun(t, fmt.Sprintf("match p%d %s --json", i-n, name))
+			if err := json.Unmarshal([]byte(stdout), &matched); err != nil || matched.Mean == 0 || r.Stability == nil || math.Abs(*r.Stability-matched.Mean) > 1e-12 {
+				t.Errorf("%s: stability %v, and match says %s", flags, r.Stability, stdout)
+			}
+		} else if r.Stability != nil {
+			t.Errorf("%s: stability %v of the seed that others are matched with", flags, *r.Stability)
+		}
 		sets := intrusion(name)
 		compare(flags, r, sets[0].Coherence, evaluated)
 		if i == 0 {
@@ -139,7 +151,7 @@ func TestFrontier(t *testing.T) {
 	if strings.Contains(stderr, "making") || strings.Contains(stderr, "evaluating") || !maps.Equal(before, clitest.Dir(dir.Path("out")).Tree(t)) {
 		t.Errorf("the same again:\n%s", stderr)
 	}
-	a, b := got.Points[0].Scores["WS-353"].Score, got.Points[12].Scores["WS-353"].Score
+	a, b := got.Points[0].Scores["WS-353"].Score, got.Points[16].Scores["WS-353"].Score
 	fields := strings.Split(strings.Split(string(dir.Read(t, "out/frontier.md")), "\n")[9], " | ")
 	want := fmt.Sprintf("%.1f ±%.1f", (a+b)/2, math.Abs(a-b)/math.Sqrt2)
 	if len(fields) < 6 || fields[0] != "| A, best" || fields[2] != "2" || fields[5] != want {
@@ -148,7 +160,7 @@ func TestFrontier(t *testing.T) {
 	if !strings.Contains(text, "\nword rows ") || !strings.HasSuffix(text, "\nfigure: out/frontier.png\n") {
 		t.Errorf("it prints\n%s", text)
 	}
-	if rows := strings.Count(string(dir.Read(t, "out/frontier.tsv")), "\n"); rows != 1+1+24 {
+	if rows := strings.Count(string(dir.Read(t, "out/frontier.tsv")), "\n"); rows != 1+1+32 {
 		t.Errorf("%d rows", rows)
 	}
 	if _, err := png.Decode(bytes.NewReader(dir.Read(t, "out/frontier.png"))); err != nil {
@@ -180,7 +192,7 @@ func TestFrontierResumes(t *testing.T) {
 		}
 		if interruptions++; interruptions > 1 {
 			rows := strings.Count(string(dir.Read(t, "parts/frontier.tsv")), "\n")
-			if rows < 3 || rows > 1+1+24 {
+			if rows < 3 || rows > 1+1+32 {
 				t.Errorf("%d rows after %d interruptions", rows, interruptions)
 			}
 		}

@@ -77,6 +77,9 @@ type Record struct {
 	Scores map[string]eval.Result `json:"scores"` // by task
 	// Intrusion is what a frontier has of word intrusion, without the scores of each dimension.
 	Intrusion *interpret.Coherence `json:"intrusion,omitempty"`
+	// Stability is the mean cosine of a frontier's atoms with those of seed 1, matched one to
+	// one, nil of these.
+	Stability *float64 `json:"stability,omitempty"`
 }
 
 // Result returns the score of a task, NaN if it was not measured.
@@ -380,6 +383,9 @@ func (e *Experiment) record(name string) (*Record, error) {
 	}
 	if s := r.Metrics.Sparsity; err == nil && !(s >= 0 && s <= 1) {
 		err = fmt.Errorf("sparsity is %v, want 0 to 1", s)
+	}
+	if s := r.Stability; err == nil && s != nil && !(*s >= -1 && *s <= 1.001) {
+		err = fmt.Errorf("stability is %v, want a cosine", *s)
 	}
 	if err == nil && r.Intrusion != nil {
 		err = checkIntrusion(r.Intrusion)

@@ -375,21 +375,24 @@ func TestMeasured(t *testing.T) {
 	dead := record(1, train.Paper(), 1, 9, 40, interpret.Coherence{})
 	points := []*Record{record(1, train.Best(), .75, 2, 70, all), record(1, train.Paper(), .5, 0, 80, few), dead, record(2, train.Best(), .75, 3, 73, all)}
 
+	cosine := .965
+	points[3].Stability = &cosine
+
 	m := NewMeasured(x, points, tasks, eval.Options{})
 	want := Table{
-		{"vectors", "λ", "seeds", "nonzeros", "error", "WS-353", "average", "top", "q1", "q2", "q3", "q4"},
-		{"X", "", "", "–", "–", "–", "60.0", "25.0", "–", "–", "–", "–"},
-		{"A, best", "", "2", "25.0 ±0.0", "2.500 ±0.707", "–", "71.5 ±2.1", "50.0 ±0.0", "40.0 ±0.0", "30.0 ±0.0", "20.0 ±0.0", "10.0 ±0.0"},
-		{"A, paper", "0.5", "1", "50.0", "0.000", "–", "80.0", "50.0", "–", "–", "–", "–"},
+		{"vectors", "λ", "seeds", "nonzeros", "error", "WS-353", "average", "top", "q1", "q2", "q3", "q4", "stability"},
+		{"X", "", "", "–", "–", "–", "60.0", "25.0", "–", "–", "–", "–", "–"},
+		{"A, best", "", "2", "25.0 ±0.0", "2.500 ±0.707", "–", "71.5 ±2.1", "50.0 ±0.0", "40.0 ±0.0", "30.0 ±0.0", "20.0 ±0.0", "10.0 ±0.0", "96.5"},
+		{"A, paper", "0.5", "1", "50.0", "0.000", "–", "80.0", "50.0", "–", "–", "–", "–", "–"},
 	}
 	if got := m.Table(); !reflect.DeepEqual(got, want) {
 		t.Errorf("the table is\n%q\nwant\n%q", got, want)
 	}
-	tsv := "vectors\tlambda\tseed\tnonzeros\terror\tunused\tWS-353\tSST\taverage\ttop\tq1\tq2\tq3\tq4\n" +
-		"X\t\t0\t\t\t0\t\t60\t60\t25\t\t\t\t\n" +
-		"A, best\t\t1\t25\t2\t0\t\t70\t70\t50\t40\t30\t20\t10\n" +
-		"A, paper\t0.5\t1\t50\t0\t0\t\t80\t80\t50\t\t\t\t\n" +
-		"A, best\t\t2\t25\t3\t0\t\t73\t73\t50\t40\t30\t20\t10\n"
+	tsv := "vectors\tlambda\tseed\tnonzeros\terror\tunused\tWS-353\tSST\taverage\ttop\tq1\tq2\tq3\tq4\tstability\n" +
+		"X\t\t0\t\t\t0\t\t60\t60\t25\t\t\t\t\t\n" +
+		"A, best\t\t1\t25\t2\t0\t\t70\t70\t50\t40\t30\t20\t10\t\n" +
+		"A, paper\t0.5\t1\t50\t0\t0\t\t80\t80\t50\t\t\t\t\t\n" +
+		"A, best\t\t2\t25\t3\t0\t\t73\t73\t50\t40\t30\t20\t10\t96.5\n"
 	if got := m.TSV(); got != tsv {
 		t.Errorf("the file is\n%swant\n%s", got, tsv)
 	}

@@ -1,9 +1,12 @@
 package experiment
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"math"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +15,8 @@ import (
 
 	"overcomplete/encode"
 	"overcomplete/eval"
+	"overcomplete/internal/input"
+	"overcomplete/internal/npy"
 	"overcomplete/interpret"
 	"overcomplete/model"
 	"overcomplete/train"
@@ -20,7 +25,8 @@ import (
 
 // A Frontier is dictionaries of several kinds, each at several numbers of nonzeros and with
 // several seeds, all of K atoms. Its points keep no models, which are large: the
-// hyperparameters in their records say how to train them.
+// hyperparameters in their records say how to train them. Of seed 1 they keep the learned
+// atoms, NAME.npy, which those of other seeds are matched with.
 type Frontier struct {
 	Atoms    int       // K
 	Nonzeros []int     // of a word, but with the recipe "paper"
@@ -53,8 +59,10 @@ func (f Frontier) Points(seed uint64) (points []Point) {
 	paper, best := train.Paper(), train.Best()
 	words := paper
 	words.Init, words.Center = "words", true
+	free := best
+	free.Anchor = 0
 	learned := func(method string) {
-		for _, h := range []model.Hyperparameters{best, paper, words} {
+		for _, h := range []model.Hyperparameters{best, free, paper, words} {
 			h.Method = method
 			points = f.add(points, "", h, seed)
 		}
@@ -94,6 +102,8 @@ func (p Point) Kind() string {
 		return p.Control
 	case p.Training.Init == "words":
 		return p.Training.Method + ", paper, words"
+	case p.Training.Recipe == "best" && p.Training.Anchor == 0:
+		return p.Training.Method + ", best, no anchor"
 	}
 	return p.Training.Method + ", " + p.Training.Recipe
 }
@@ -149,7 +159,7 @@ func (e *Experiment) frontierPoint(ctx context.Context, f Frontier, p Point, tas
 	}
 	defer e.plan.next(p.Training.Atoms)()
 	todo := r.without(tasks)
-	if r.Intrusion != nil && len(todo) == 0 {
+	if r.Intrusion != nil && len(todo) == 0 && e.matched(p, r) {
 		return r, nil
 	}
 	if err := ctx.Err(); err != nil {
@@ -169,11 +179,69 @@ func (e *Experiment) frontierPoint(ctx context.Context, f Frontier, p Point, tas
 	if err := f.judge(ctx, r, m.Codes); err != nil {
 		return nil, err
 	}
+	if err := e.match(ctx, p, r, m.Dictionary.Atoms); err != nil {
+		return nil, err
+	}
 	codes := m.Codes
 	if p.Training.Method == "B" {
 		codes = codes.Binary()
 	}
 	return r, e.measure(ctx, r, todo, eval.NewSparse(name, codes))
+}
+
+// atomsPath is where the atoms of a point are kept, if it had seed 1.
+func (e *Experiment) atomsPath(p Point) string {
+	p.Training.Seed = 1
+	return e.path(p.name() + ".npy")
+}
+
+// matched reports whether a point's atoms were matched with those of seed 1 or, if they are
+// these, kept.
+func (e *Experiment) matched(p Point, r *Record) bool {
+	if p.Control != "" || p.Training.Seed != 1 {
+		return p.Control != "" || r.Stability != nil
+	}
+	_, err := os.Lstat(e.atomsPath(p))
+	return err == nil
+}
+
+// match keeps the atoms of seed 1, and matches those of other seeds with them.
+func (e *Experiment) match(ctx context.Context, p Point, r *Record, atoms []float32) error {
+	if p.Control != "" {
+		return nil
+	}
+	path, shape := e.atomsPath(p), npy.Shape{p.Training.Atoms, e.X.Dim}
+	if p.Training.Seed == 1 {
+		return WriteFile(path, func(w io.Writer) error { return npy.Write(w, shape, atoms) })
+	}
+	first, err := readAtoms(path, shape)
+	if err != nil {
+		return refuse(path, "%w; remove it to have it made again", err)
+	}
+	matches, err := interpret.MatchAtoms(ctx, first, atoms, e.X.Dim)
+	if err != nil {
+		return err
+	}
+	var cosines []float64
+	for _, m := range matches {
+		cosines = append(cosines, m.Cosine)
+	}
+	mean := stat.Mean(cosines, nil)
+	r.Stability = &mean
+	return nil
+}
+
+func readAtoms(path string, shape npy.Shape) ([]float32, error) {
+	const mostHeader = 1 << 10
+	file, err := input.ReadRegular(path, 4*shape[0]*shape[1]+mostHeader)
+	if err != nil {
+		return nil, err
+	}
+	a, err := npy.Open(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		return nil, err
+	}
+	return a.Float32(shape...)
 }
 
 // metrics are those of the last epoch, and of the codes that were made after it.
@@ -278,6 +346,14 @@ var (
 	}}
 )
 
+// stability is the mean cosine of atoms matched with those of seed 1, in percent.
+var stability = measure{"stability", 1, func(r *Record) float64 {
+	if r.Stability == nil {
+		return math.NaN()
+	}
+	return 100 * *r.Stability
+}}
+
 func (m *Measured) average() measure {
 	return measure{"average", 1, func(r *Record) float64 { return m.scores.Average(r.Row("", m.scores.Tasks)).Score }}
 }
@@ -344,7 +420,7 @@ func (m *Measured) overSeeds() (groups [][]*Record) {
 // Table has a row for X and for each kind and number of nonzeros: means and standard
 // deviations over seeds.
 func (m *Measured) Table() Table {
-	columns := []measure{nonzeros, residual, score(eval.TuningTask), m.average(), intruders, quarter(0), quarter(1), quarter(2), quarter(3)}
+	columns := []measure{nonzeros, residual, score(eval.TuningTask), m.average(), intruders, quarter(0), quarter(1), quarter(2), quarter(3), stability}
 	table := Table{{"vectors", "λ", "seeds"}}
 	for _, c := range columns {
 		table[0] = append(table[0], c.name)
@@ -370,7 +446,7 @@ func (m *Measured) TSV() string {
 	for _, task := range m.scores.Tasks {
 		columns = append(columns, score(task))
 	}
-	columns = append(columns, m.average(), intruders, quarter(0), quarter(1), quarter(2), quarter(3))
+	columns = append(columns, m.average(), intruders, quarter(0), quarter(1), quarter(2), quarter(3), stability)
 	var b strings.Builder
 	b.WriteString("vectors\tlambda\tseed")
 	for _, c := range columns {
@@ -401,7 +477,8 @@ func (m *Measured) Notes() string {
 		notes[1] += "."
 	}
 	return strings.Join(append(notes, "Top is the intruders found among the top words of dimensions, q1 to q4 in quarters of their values, "+
-		"the largest first, in %; 20 is guessing, and – stands where fewer than half of the dimensions have words enough."), " ")
+		"the largest first, in %; 20 is guessing, and – stands where fewer than half of the dimensions have words enough. "+
+		"Stability is the mean cosine of atoms with those of seed 1, matched one to one, × 100."), " ")
 }
 
 // JSON returns what there is to know, to be written as JSON.

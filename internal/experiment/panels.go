@@ -31,6 +31,7 @@ var looks = []struct {
 	color.Color
 }{
 	{"best", "best", color.RGBA{0x00, 0x72, 0xB2, 0xFF}},
+	{"best, no anchor", "best, no anchor", color.RGBA{0x56, 0xB4, 0xE9, 0xFF}},
 	{"paper", "paper", color.RGBA{0xD5, 0x5E, 0x00, 0xFF}},
 	{"paper, words", "paper, from words", color.RGBA{0xE6, 0x9F, 0x00, 0xFF}},
 	{RandomDictionary, "random dictionary (control)", color.Gray{0x80}},
@@ -81,7 +82,7 @@ func (m *Measured) panels() [][]panel {
 	}, {
 		{"intruders found among top words, %", intruders, false, "dense X", x(intruders)},
 		{"… in the strongest quarter of values, %", quarter(0), false, "guessing", guessing},
-		{"… in the weakest quarter of values, %", quarter(3), false, "guessing", guessing},
+		{"cosine of atoms with those of seed 1, × 100", stability, false, "", 0},
 	}}
 }
 
