@@ -51,19 +51,10 @@ func Model(ctx context.Context, m *model.Model, x *vectors.Dense, device Device,
 	if err != nil {
 		return nil, err
 	}
-	encoding.TrainedOn = TrainedOn(m.Info)
+	encoding.TrainedOn = m.Info.TrainedOn()
 	encoded = &model.Model{Info: m.Info, Codes: codes, Dictionary: m.Dictionary}
 	encoded.Info.Input, encoded.Info.Encoding = model.Input{Words: x.Len(), Dim: x.Dim}, encoding
 	return encoded, nil
-}
-
-// TrainedOn returns the description of the vectors that a model's dictionary was
-// learned from, which need not be those of its codes.
-func TrainedOn(i model.Info) model.Input {
-	if i.Encoding != nil {
-		return i.Encoding.TrainedOn
-	}
-	return i.Input
 }
 
 // A Stream encodes rows that come a few at a time and need not fit in memory: it holds

@@ -196,7 +196,7 @@ func openCheckpoint(dir string) (*Checkpoint, error) {
 		err = parseJSON(data, &p)
 	}
 	if err == nil && p.Own == "" {
-		err = errors.New("was written by an older version, without hashes that would show damage: train anew")
+		err = errors.New("is of an older version, whose state.json has no hash of its own: let that version finish it, or train anew")
 	}
 	if err == nil && (p.Batch < 1 || p.Batch > m.Info.Input.Words) {
 		err = fmt.Errorf("a dictionary step of %d words", p.Batch)

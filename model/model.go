@@ -95,6 +95,15 @@ func (i Info) validate() error {
 	return nil
 }
 
+// TrainedOn returns the description of the vectors that the dictionary was learned from, which
+// need not be those of the codes.
+func (i Info) TrainedOn() Input {
+	if i.Encoding != nil {
+		return i.Encoding.TrainedOn
+	}
+	return i.Input
+}
+
 // Known returns how many of the words are those that the dictionary was learned from, as the
 // frequent ones of a larger vocabulary, which come first; or 0 if that is not so.
 func (i Info) Known() int {

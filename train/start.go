@@ -28,8 +28,8 @@ const startRows = 8
 // another.
 var apart = []float64{0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1 - 1e-5}
 
-// ErrAllSame is returned for vectors that are all the same, or zero.
-var ErrAllSame = errors.New("all vectors are the same, or zero: there is nothing to learn from")
+// ErrAllSame is returned if the vectors to learn from are all the same, or zero.
+var ErrAllSame = errors.New("the vectors to learn from are all the same, or zero")
 
 // meanSquare returns mean‖x − μ‖² of the rows of x, and an error if that is zero but for
 // rounding.

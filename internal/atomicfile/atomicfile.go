@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"io/fs"
 	"math/rand/v2"
@@ -109,27 +110,37 @@ func create(path string, force bool) (*file, error) {
 	if err := checkFile(path, force); err != nil {
 		return nil, err
 	}
-	mode, exists := permissions(path)
+	mode := permissions(path)
 	temp, err := os.OpenFile(tempName(path), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode&0o666)
-	if err == nil && exists {
-		if err = temp.Chmod(mode); err != nil {
-			temp.Close()
-			os.Remove(temp.Name())
-		}
-	}
 	if err != nil {
 		return nil, &OutputError{path, fmt.Errorf("cannot be created: %w", reason(err))}
 	}
+	permit(temp.Name(), path)
 	return &file{temp: temp, name: temp.Name(), path: path, force: force}, nil
 }
 
-// permissions returns those of what is at path, which what replaces it has, too, or else those
-// that the umask leaves of all.
-func permissions(path string) (mode fs.FileMode, exists bool) {
+// permissions returns those of what is at path, or all, of which the umask takes some.
+func permissions(path string) fs.FileMode {
 	if info, err := os.Lstat(path); err == nil {
-		return info.Mode().Perm(), true
+		return info.Mode().Perm()
 	}
-	return 0o777, false
+	return 0o777
+}
+
+// permit gives what is at temp the permissions of what it replaces at path, as far as the file
+// system has them. What a directory inherits besides, such as the group of its files, it keeps.
+func permit(temp, path string) {
+	old, err := os.Lstat(path)
+	if err != nil {
+		return
+	}
+	want := old.Mode().Perm()
+	if old.IsDir() {
+		want |= 0o700 // or it could not be replaced again
+	}
+	if is, err := os.Lstat(temp); err == nil && is.Mode().Perm() != want {
+		os.Chmod(temp, is.Mode()&^fs.ModePerm|want)
+	}
 }
 
 // Write implements [io.Writer].
@@ -315,14 +326,11 @@ func WriteDir(path string, keep bool, mayReplace func(path string) error, write 
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	dir := filepath.Join(temp, newName)
-	mode, exists := permissions(path)
-	if err = os.Mkdir(dir, mode|0o700); err == nil && exists {
-		err = os.Chmod(dir, mode|0o700)
-	}
-	if err == nil {
+	if err = os.Mkdir(dir, permissions(path)|0o700); err == nil {
 		err = write(dir)
 	}
 	if err == nil {
+		permit(dir, path)
 		err = SyncDir(dir)
 	}
 	if err != nil {
@@ -473,7 +481,9 @@ func tempPrefix(path string) string {
 	const longest = 255 // bytes
 	dir, name := filepath.Split(path)
 	if most := longest - len(".tmp01234567"); len(name) > most {
-		name = strings.ToValidUTF8(name[:most], "")
+		h := fnv.New32a()
+		h.Write([]byte(name))
+		name = fmt.Sprintf("%s%08x", strings.ToValidUTF8(name[:most-8], ""), h.Sum32())
 	}
 	return dir + name + ".tmp"
 }

@@ -414,19 +414,42 @@ func TestPermissionsAreKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := errors.Join(writeText(file, true, "new"), WriteDir(model, false, func(string) error { return nil }, func(dir string) error {
-			if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != mode|0o700 {
-				t.Errorf("%v: written with %v, error %v", mode, info.Mode(), err)
+			info, err := os.Stat(dir)
+			if err == nil && info.Mode().Perm()&^(mode|0o700) != 0 {
+				t.Errorf("what becomes %v was %v while it was written", mode, info.Mode())
 			}
-			return nil
+			return err
 		}))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for path, want := range map[string]fs.FileMode{file: mode, model: mode | 0o700} {
-			if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
-				t.Errorf("%s has %v, want %v; error %v", path, info.Mode(), want, err)
+			info, err := os.Stat(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if info.Mode().Perm() != want {
+				t.Errorf("%s has %v, want %v", path, info.Mode(), want)
 			}
 		}
+	}
+
+	if runtime.GOOS != "linux" {
+		return
+	}
+	// A shared directory gives its group to what is made in it, again and again.
+	if err := os.Chmod(dir, 0o770|fs.ModeSetgid); err != nil {
+		t.Fatal(err)
+	}
+	shared := filepath.Join(dir, "shared")
+	for range 2 {
+		if err := WriteDir(shared, false, func(string) error { return nil }, func(string) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(shared); err != nil || info.Mode()&fs.ModeSetgid == 0 {
+			t.Fatalf("%v, error %v: it does not give the group on", info.Mode(), err)
+		}
+		os.Chmod(shared, 0o750|fs.ModeSetgid)
 	}
 }
 

@@ -232,7 +232,7 @@ func (f *fileEncoding) encode(cmd *cobra.Command, path string, log io.Writer) (s
 		if f.learned && encoding.L1 == 0 {
 			return train.ErrNothingActive
 		}
-		encoding.TrainedOn = encode.TrainedOn(m.Info)
+		encoding.TrainedOn = m.Info.TrainedOn()
 		m.Info.Input = model.Input{Name: source.Name, SHA256: source.SHA256, Dim: m.Info.Input.Dim, WordsSHA256: source.WordsSHA256}
 		m.Info.Encoding = encoding
 		return nil

@@ -208,7 +208,8 @@ func (f *frontierFlags) plan(e *experiment.Experiment, path string, reference *v
 		// Of the vectors as they are, which are longer by norm, and of K atoms, though there
 		// may be fewer words.
 		c := m.Info.Encoding
-		c.Error, c.Objective, c.Lambda = c.Error*norm*norm, c.Objective*norm*norm, c.Lambda*norm*norm
+		c.Error, c.Objective = c.Error*norm*norm, c.Objective*norm*norm
+		c.Lambda, c.FirstLambda = c.Lambda*norm*norm, c.FirstLambda*norm*norm
 		c.Sparsity = 1 - float64(m.Codes.Nonzeros())/float64(m.Codes.Rows*h.Atoms)
 		c.UnusedAtoms += h.Atoms - m.Codes.Cols
 		return m, nil

@@ -234,7 +234,7 @@ func TestFrontierRefuses(t *testing.T) {
 		{"frontier x.txt --data data --reference other.txt -o done" + short, []string{"no word is in all of x.txt and other.txt"}},
 		{"frontier x.txt --data data --reference strange.txt -o out", []string{"no word is in all of x.txt and strange.txt"}},
 		{"frontier x.txt --data data --reference x.txt -o out", []string{"x.txt has the same vectors as x.txt"}},
-		{"frontier same.txt --data data --reference ref.txt -o out", []string{"same.txt: ", "all vectors are the same"}},
+		{"frontier same.txt --data data --reference ref.txt -o out", []string{"same.txt: ", "the vectors to learn from are all the same"}},
 		{"frontier x.txt --data data --reference nowhere.txt -o out", []string{"nowhere.txt", "no such file"}},
 	} {
 		checkRefused(t, dir, tt.args, tt.want, before)

@@ -805,7 +805,7 @@ func TestInterpretRefuses(t *testing.T) {
 		{"intrusion auto model --input other.txt --reference in.txt", []string{"no word is in all of"}},
 		{"intrusion auto model --input same.txt --reference same.txt.gz", []string{"same.txt.gz has the same vectors as same.txt"}},
 		{"intrusion auto in.txt --input in.txt --reference in.txt", []string{"in.txt: "}},
-		{"intrusion auto model --input equal.txt --reference same.txt", []string{"equal.txt: the words that all have, 2, have one vector"}},
+		{"intrusion auto model --input equal.txt --reference same.txt", []string{"equal.txt: of the words that all have, the first, 2, have one vector"}},
 		{"intrusion auto model.safetensors --input same.txt --reference equal.txt --save", []string{"model.safetensors: scores", "directory of a model"}},
 	} {
 		checkRefused(t, dir, tt.args, tt.want, before)

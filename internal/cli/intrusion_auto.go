@@ -16,6 +16,7 @@ import (
 	"overcomplete/internal/escape"
 	"overcomplete/interpret"
 	"overcomplete/model"
+	"overcomplete/train"
 	"overcomplete/vectors"
 )
 
@@ -126,7 +127,7 @@ func (f *autoFlags) auto(cmd *cobra.Command, paths []string) error {
 		name, codes := filepath.Base(paths[i]), interpret.SelectRows(m.Codes, shared.rows[i])
 		y, _ := standardised(shared.input, codes.Cols)
 		if y == nil {
-			return usagef("%s: the words that all have, %d, have one vector: there is nothing to tell them apart by", f.input, shared.input.Len())
+			return usagef("%s: of the words that all have, the first, %d, have one vector: there is nothing to tell them apart by", f.input, train.Frequent(shared.input, codes.Cols).Len())
 		}
 		control := func(d model.Dictionary) (*vectors.Sparse, error) {
 			most := encode.Most(float64(codes.Nonzeros())/float64(codes.Rows*codes.Cols), codes.Cols)

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"context"
+	"math"
 	"slices"
 	"sync"
 
@@ -18,6 +19,9 @@ const matchedWords = 20_000
 // minutes.
 const mostAtoms = 4000
 
+// likeAtoms is the cosine from which two atoms are said to be alike.
+const likeAtoms = 0.7
+
 // UseOther makes the page show a second model beside x's: a page of its own, and one for
 // both. Which dimensions are alike is computed in the background. Call it before
 // [Explorer.Handler], of x alone. Exported pages show one model only.
@@ -25,7 +29,7 @@ func (x *Explorer) UseOther(other *Explorer) {
 	x.other = other
 	x.about.Other, other.about.Other = &otherModel{other.about.Name, beside[1:] + "/"}, &otherModel{x.about.Name, "../"}
 	x.matches = sync.OnceValue(func() interpret.Matches {
-		if a, b := x.model, other.model; sameSpace(a, b) && max(a.Dictionary.Len(), b.Dictionary.Len()) <= mostAtoms {
+		if a, b := x.model, other.model; sameSpace(a, b) && atomsTell(max(a.Dictionary.Len(), b.Dictionary.Len()), a.Dictionary.Dim) {
 			if m, err := matchAtoms(&a.Dictionary, &b.Dictionary); err == nil {
 				return m
 			}
@@ -46,16 +50,17 @@ func sameSpace(a, b *model.Model) bool {
 	if a.Dictionary.Dim != b.Dictionary.Dim || a.Info.Training.Recipe != "best" || b.Info.Training.Recipe != "best" {
 		return false
 	}
-	learnedFrom := func(m *model.Model) string {
-		if e := m.Info.Encoding; e != nil && e.TrainedOn.SHA256 != "" {
-			return e.TrainedOn.SHA256
-		}
-		return m.Info.Input.SHA256
-	}
 	like := func(m, other *model.Model) bool {
 		return m.Info.Training.Like != "" && m.Info.Training.Like == vectors.SHA256(other.Dictionary.Atoms)
 	}
-	return learnedFrom(a) != "" && learnedFrom(a) == learnedFrom(b) || like(a, b) || like(b, a)
+	from := a.Info.TrainedOn().SHA256
+	return from != "" && from == b.Info.TrainedOn().SHA256 || like(a, b) || like(b, a)
+}
+
+// atomsTell reports whether the cosines of n atoms of length dim tell which are alike, and are
+// soon there. The largest of n random ones is about √(2 ln n/dim).
+func atomsTell(n, dim int) bool {
+	return n <= mostAtoms && math.Sqrt(2*math.Log(float64(n))/float64(dim)) < likeAtoms
 }
 
 func matchAtoms(a, b *model.Dictionary) (m interpret.Matches, err error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow/ipc"
@@ -72,12 +73,12 @@ func (m *messages) end() error {
 		if err != nil && err != io.EOF {
 			return err
 		}
-		if err == io.EOF {
+		if err == io.EOF || size > math.MaxInt32 { // more than a footer has
 			break
 		}
 	}
 	if len(last) < 4+len(arrowFile[:6]) || string(last[4:]) != arrowFile[:6] || int64(binary.LittleEndian.Uint32(last)) != size-int64(len(last)) {
-		return errors.New("its rows end before its footer: some are missing")
+		return errors.New("there is more between its rows and its footer, or its end is damaged: rows may be missing")
 	}
 	return io.EOF
 }

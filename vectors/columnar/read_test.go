@@ -208,10 +208,15 @@ func TestReadArrowLacksRows(t *testing.T) {
 	if n != 6 { // of two batches and their two columns
 		t.Errorf("rows are said %d times", n)
 	}
+	n = 0
 	for at := range len(whole) {
 		if at > len(arrowFile) && strings.HasPrefix(string(whole[at:]), arrowStream) && at < len(whole)/2 {
 			refused(at+len(arrowStream), "\x00\x00\x00\x00")
+			n++
 		}
+	}
+	if n < 2 {
+		t.Errorf("%d messages", n)
 	}
 }
 

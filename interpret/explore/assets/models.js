@@ -17,7 +17,7 @@ function within(build) {
 }
 
 /** likeness is the least absolute cosine of two dimensions that are said to be alike. Atoms have
- * hundreds of numbers, not thousands: random ones, matched one to one, come to 0.3 and more. */
+ * fewer numbers than there are words: random ones, matched one to one, come to 0.3 and more. */
 const likeness = (atoms) => (atoms ? 0.7 : 0.3);
 
 /** alikeIf says when two dimensions are alike. */
@@ -103,7 +103,7 @@ async function bothPage(word) {
 function bothModelsPage() {
   const alone = (dimensions, inPairs, matches) => dimensions.map((d, k) => ({ k, ...d, best: matches[k] })).filter((d) => d.words > 0 && !inPairs.has(d.k)).sort((x, y) => (y.coherence ?? 0) - (x.coherence ?? 0) || Math.abs(x.best.cosine) - Math.abs(y.best.cosine));
   const list = (some, build) => some.length === 0 ? h("p", {}, "None.") : folded(some, 10, (part) => h("ul", { class: "bars dims" }, build(() => part.map((d) =>
-    h("li", {}, bar(Math.abs(d.best.cosine), 0, 1), h("span", { class: "value", title: "the cosine with the closest dimension of the other" }, signed(d.best.cosine, 2)), dimensionText(d.k, d.top.length > 0 ? 1 : -1))))));
+    h("li", {}, bar(Math.abs(d.best.cosine), 0, 1), h("span", { class: "value", title: other.atoms ? "the cosine with its partner in the other, if it has one" : "the cosine with the closest dimension of the other" }, d.best.dimension < 0 ? "–" : signed(d.best.cosine, 2)), dimensionText(d.k, d.top.length > 0 ? 1 : -1))))));
   const only = [alone(model.dimensions, other.pairing, other.first), alone(other.about.dimensions, other.paired, other.second)];
   return {
     title: "both models",
