@@ -258,6 +258,9 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 	if f.Atoms <= x.Dim {
 		warn(stderr, "%d sparse dimensions for %d dense ones are not overcomplete", f.Atoms, x.Dim)
 	}
+	if changed := cmd.Flags().Changed; changed("atoms") || changed("factor") || changed("sparsity") {
+		f.warnUnusual(stderr, source.Rows, x.Dim)
+	}
 	fit := train.Fit
 	if again {
 		fit = train.Learn
@@ -316,6 +319,27 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		return fmt.Errorf("%w; %s is a checkpoint after epoch %d, with which --resume goes on", err, f.output, c.Epoch)
 	}
 	return err
+}
+
+// warnUnusual warns of flags with which codes say little.
+func (f *trainFlags) warnUnusual(stderr io.Writer, rows, dim int) {
+	if f.Recipe != "best" {
+		return
+	}
+	const few = 5 // nonzeros; with fewer, scores in tasks are far below the dense vectors'
+	kept := encode.Most(1-f.Sparsity, f.Atoms)
+	sparsity := func(nonzeros int) string {
+		return strconv.FormatFloat(1-float64(nonzeros)/float64(f.Atoms), 'g', 3, 64)
+	}
+	switch {
+	case kept < few && f.Atoms > few:
+		warn(stderr, "codes keep %d values, too few to say much of a word: --sparsity %s keeps %d", kept, sparsity(few), few)
+	case kept > dim:
+		warn(stderr, "codes keep %d values, more than the %d of the dense vectors: --sparsity %s keeps as many", kept, dim, sparsity(dim))
+	}
+	if f.like == "" && f.Atoms > max(dim, rows/2) {
+		warn(stderr, "%d sparse dimensions for %d rows, whose vectors they start from: most will be about one row; -k %d has two for each", f.Atoms, rows, max(dim, rows/2))
+	}
 }
 
 // openLike returns the dictionary of the model that --like names, and its labels, or nil. K
