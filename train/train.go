@@ -362,6 +362,9 @@ func prepare(x *vectors.Dense, h model.Hyperparameters, o Options) (*model.Model
 	if h.Atoms == 0 {
 		h.Atoms = DefaultAtoms(h, x.Len(), x.Dim)
 	}
+	if h.Order == "" && h.Recipe == "best" {
+		h.Order = DefaultOrder(x.Words)
+	}
 	if h.Epochs == 0 {
 		h.Epochs = DefaultEpochs(h)
 	}
@@ -410,9 +413,6 @@ func firstRows(x *vectors.Dense, n int) *vectors.Dense {
 
 // learnedFrom settles what rows of x are learned from, and returns them.
 func learnedFrom(x *vectors.Dense, h *model.Hyperparameters) *vectors.Dense {
-	if h.Order == "" {
-		h.Order = DefaultOrder(x.Words)
-	}
 	if h.TrainWords == 0 {
 		h.TrainWords = DefaultTrainWords(*h, x.Len())
 	}

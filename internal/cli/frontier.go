@@ -182,7 +182,7 @@ func (f *frontierFlags) plan(e *experiment.Experiment, path string, reference *v
 	if err := shared.check(path, path, f.reference); err != nil {
 		return p, err
 	}
-	p = experiment.Frontier{Atoms: train.DefaultAtoms(train.Best(), e.X.Len(), e.X.Dim), Nonzeros: f.nonzeros, Lambdas: f.lambdas}
+	p = experiment.Frontier{Atoms: train.DefaultAtoms(train.Best(), e.X.Len(), e.X.Dim), Order: train.DefaultOrder(e.X.Words), Nonzeros: f.nonzeros, Lambdas: f.lambdas}
 	y, norm := standardised(e.X, p.Atoms)
 	if y == nil {
 		return p, usagef("%s: %w", path, train.ErrAllSame)

@@ -94,7 +94,8 @@ Method A learns codes of either sign. Method B learns nonnegative codes, of whic
 	}
 	flags.StringVar(&f.Init, "init", f.Init, "paper: start the dictionary from random numbers (random) or from words that are far apart (words)")
 	flags.BoolVar(&f.Center, "center", false, "paper: subtract the mean of the frequent words first, as best always does")
-	flags.IntVar(&f.Epochs, "epochs", 0, fmt.Sprintf("epochs to train, at most (default %d; paper: %d for method A, %d for B)", train.DefaultEpochs(train.Best()),
+	flags.IntVar(&f.Epochs, "epochs", 0, fmt.Sprintf("epochs to train, at most (default %d, or %d of rows in no order of frequency, such as texts; paper: %d for method A, %d for B)",
+		train.DefaultEpochs(model.Hyperparameters{Recipe: "best"}), train.DefaultEpochs(model.Hyperparameters{Recipe: "best", Order: "none"}),
 		train.DefaultEpochs(model.Hyperparameters{Method: "A"}), train.DefaultEpochs(model.Hyperparameters{Method: "B"})))
 	flags.StringVar(&f.Stop, "stop", f.Stop, "paper: stop after --epochs (epochs), or by the rule of the paper's program (authors)")
 	flags.StringVar(&f.Algorithm, "algorithm", f.Algorithm, "paper: minibatch, or that of its program, word by word and slow (authors)")
@@ -160,7 +161,7 @@ func (f *trainFlags) check(cmd *cobra.Command) error {
 	if err := f.deviceFlags.check(kernels.Supports(f.Hyperparameters), changed); err != nil {
 		return err
 	}
-	if f.Epochs == 0 {
+	if f.Epochs == 0 && f.Recipe == "paper" {
 		f.Epochs = train.DefaultEpochs(f.Hyperparameters)
 	}
 	return nil
@@ -250,6 +251,10 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		return usagef("%s has atoms of %d numbers, and %s vectors of %d: they are of different spaces", f.like, like.Dim, path, x.Dim)
 	}
 	f.Atoms = f.atoms(source.Rows, x.Dim)
+	if f.Recipe == "best" {
+		f.Order = cmp.Or(f.Order, train.DefaultOrder(x.Words))
+		f.Epochs = cmp.Or(f.Epochs, train.DefaultEpochs(f.Hyperparameters))
+	}
 	// Where rows were left out, codes are made in a second reading.
 	again := x.Len() < source.Rows
 	if err := f.Validate(); err != nil {
@@ -268,7 +273,6 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 	c := &train.Checkpoint{Dir: f.output, Every: f.checkpoint, Resume: f.resume, Replace: f.force}
 	words := x.Len() // to learn from
 	if f.Recipe == "best" {
-		f.Order = cmp.Or(f.Order, train.DefaultOrder(x.Words))
 		f.TrainWords = min(words, cmp.Or(f.TrainWords, train.DefaultTrainWords(f.Hyperparameters, words)))
 		words = f.TrainWords
 	}
@@ -328,8 +332,13 @@ func (f *trainFlags) warnUnusual(stderr io.Writer, rows, dim int) {
 	}
 	const few = 5 // nonzeros; with fewer, scores in tasks are far below the dense vectors'
 	kept := encode.Most(1-f.Sparsity, f.Atoms)
-	sparsity := func(nonzeros int) string {
-		return strconv.FormatFloat(1-float64(nonzeros)/float64(f.Atoms), 'g', 3, 64)
+	sparsity := func(nonzeros int) (share string) { // in as many digits as it takes
+		for digits, got := 1, 0; digits < 10 && got != nonzeros; digits++ {
+			share = strconv.FormatFloat(1-float64(nonzeros)/float64(f.Atoms), 'f', digits, 64)
+			read, _ := strconv.ParseFloat(share, 64)
+			got = encode.Most(1-read, f.Atoms)
+		}
+		return share
 	}
 	switch {
 	case kept < few && f.Atoms > few:
@@ -337,8 +346,8 @@ func (f *trainFlags) warnUnusual(stderr io.Writer, rows, dim int) {
 	case kept > dim:
 		warn(stderr, "codes keep %d values, more than the %d of the dense vectors: --sparsity %s keeps as many", kept, dim, sparsity(dim))
 	}
-	if f.like == "" && f.Atoms > max(dim, rows/2) {
-		warn(stderr, "%d sparse dimensions for %d rows, whose vectors they start from: most will be about one row; -k %d has two for each", f.Atoms, rows, max(dim, rows/2))
+	if most := max(dim, rows/2); f.like == "" && f.Atoms > most && f.Atoms <= rows { // of more, training says so
+		warn(stderr, "%d sparse dimensions for %d rows, whose vectors they start from: most will be about one row; -k %d has two for each", f.Atoms, rows, most)
 	}
 }
 

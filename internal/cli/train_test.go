@@ -267,8 +267,8 @@ func TestTrainWarns(t *testing.T) {
 	for _, tt := range []struct{ flags, want string }{
 		{"", ""},
 		{"-k 30 --sparsity 0.8", ""},
-		{"-k 30", "codes keep 1 values, too few to say much of a word: --sparsity 0.833 keeps 5"},
-		{"-k 30 --sparsity 0.5 --lambda 0.005", "codes keep 15 values, more than the 8 of the dense vectors: --sparsity 0.733 keeps as many"},
+		{"-k 30", "codes keep 1 values, too few to say much of a word: --sparsity 0.83 keeps 5"},
+		{"-k 30 --sparsity 0.5 --lambda 0.005", "codes keep 15 values, more than the 8 of the dense vectors: --sparsity 0.73 keeps as many"},
 		{"--factor 5 --sparsity 0.85", "40 sparse dimensions for 60 rows, whose vectors they start from: most will be about one row; -k 30 has two for each"},
 	} {
 		_, stderr := dir.MustRun(t, "train in.txt -o model --force --quiet "+tt.flags)

@@ -29,6 +29,7 @@ import (
 // atoms, NAME.npy, which those of other seeds are matched with.
 type Frontier struct {
 	Atoms    int       // K
+	Order    string    // of words, as [train.DefaultOrder] has it
 	Nonzeros []int     // of a word, but with the recipe "paper"
 	Lambdas  []float64 // of that recipe, whose nonzeros come of λ
 
@@ -77,14 +78,17 @@ func (f Frontier) Points(seed uint64) (points []Point) {
 
 // add adds the points of a kind, from few nonzeros to many.
 func (f Frontier) add(points []Point, control string, h model.Hyperparameters, seed uint64) []Point {
-	h.Atoms, h.Seed, h.Epochs = f.Atoms, seed, train.DefaultEpochs(h)
+	h.Atoms, h.Seed = f.Atoms, seed
 	if h.Recipe == "best" {
+		h.Order = f.Order
+		h.Epochs = train.DefaultEpochs(h)
 		for _, n := range slices.Sorted(slices.Values(f.Nonzeros)) {
 			h.Sparsity = 1 - float64(n)/float64(f.Atoms)
 			points = append(points, Point{control, h})
 		}
 		return points
 	}
+	h.Epochs = train.DefaultEpochs(h)
 	for _, lambda := range slices.Backward(slices.Sorted(slices.Values(f.Lambdas))) {
 		h.Lambda = lambda
 		points = append(points, Point{control, h})

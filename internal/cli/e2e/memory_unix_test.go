@@ -139,7 +139,7 @@ func TestLittleMemory(t *testing.T) {
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
 		cmd.Run()
 		lines := strings.Split(strings.TrimSuffix(stderr.String(), "\n"), "\n")
-		if last := lines[len(lines)-1]; cmd.ProcessState.ExitCode() != clitest.Usage || stdout.Len() > 0 || len(lines) > 2 || !strings.HasPrefix(last, "overcomplete: ") || !strings.Contains(last, want) {
+		if last := lines[len(lines)-1]; cmd.ProcessState.ExitCode() != clitest.Usage || stdout.Len() > 0 || len(lines) > 3 || !strings.HasPrefix(last, "overcomplete: ") || !strings.Contains(last, want) {
 			t.Errorf("%s: %v, %q, %.1000s", args, cmd.ProcessState, &stdout, &stderr)
 		}
 		if after := dir.Names(t); !slices.Equal(before, after) {
