@@ -159,7 +159,7 @@ func stream(t *testing.T, d *vectors.Dense, part int, s *encode.Stream) ([]strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	return words, *e
+	return words, e
 }
 
 func TestStream(t *testing.T) {
@@ -271,19 +271,18 @@ func saveStream(t *testing.T, dir string, d *vectors.Dense, shard *model.Shard) 
 	h.Atoms, h.Epochs = d.Dim, 1
 	m := &model.Model{Info: model.Info{Training: h}, Dictionary: model.Dictionary{Dim: 3, Atoms: []float32{1, 0, 0, 0, 1, 0, 0, 0, 1}}}
 	s := &encode.Stream{Encoder: &rounds{dim: d.Dim, options: encode.Options{Lambda: 1, Gap: 0.99}}, Shard: shard}
-	err := m.SaveRows(t.Context(), dir, true, func(add func(*vectors.Sparse) error) error {
+	info, err := m.SaveRows(t.Context(), dir, true, func(add func(*vectors.Sparse) error) (model.Input, model.Encoding, error) {
 		s.Add = add
 		if err := s.Rows(t.Context(), d); err != nil {
-			return err
+			return model.Input{}, model.Encoding{}, err
 		}
 		e, err := s.Finish(t.Context())
-		m.Info.Input, m.Info.Encoding = model.Input{Name: "in.npy", Dim: d.Dim, SHA256: "1", WordsSHA256: "2"}, e
-		return err
+		return model.Input{Name: "in.npy", SHA256: "1", WordsSHA256: "2"}, e, err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return m.Info
+	return info
 }
 
 // Merged shards are what a single run makes, with all words that miss their gap

@@ -42,6 +42,18 @@ func Example() {
 	// 0.152 107 [marked been being objects reachable object]
 }
 
+// The codes of all rows of a file, as "overcomplete encode" saves them. The new model says what
+// they are of.
+func ExampleFile() {
+	m, err := model.OpenDictionary("godoc.model")
+	check(err)
+	info, _, err := encode.File(context.Background(), m, "testdata/godoc.50d.txt.gz", "all.model", cpu.Device{}, encode.Defaults(m.Info), encode.FileOptions{})
+	check(err)
+	fmt.Printf("%d words of %s, %.1f nonzeros\n", info.Input.Words, info.Input.Name, (1-info.Encoding.Sparsity)*float64(info.Training.Atoms))
+	// Output:
+	// 5000 words of godoc.50d.txt.gz, 15.0 nonzeros
+}
+
 func check(err error) {
 	if err != nil {
 		log.Fatal(err)

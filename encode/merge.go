@@ -26,7 +26,7 @@ func (e *ShardError) Unwrap() error { return e.Err }
 // The error is a [*ShardError] if a shard is missing, there twice or damaged, or if
 // they differ in model, input, word list, options or kind of processor. Other errors
 // are those of [model.Model.SaveRows], or of ctx if it is cancelled.
-func Merge(ctx context.Context, dir string, force bool, dirs ...string) (*model.Info, error) {
+func Merge(ctx context.Context, dir string, force bool, dirs ...string) (model.Info, error) {
 	shards, m, err := openShards(dirs)
 	defer func() {
 		for _, s := range shards {
@@ -34,12 +34,13 @@ func Merge(ctx context.Context, dir string, force bool, dirs ...string) (*model.
 		}
 	}()
 	if err != nil {
-		return nil, &ShardError{err}
+		return model.Info{}, &ShardError{err}
 	}
-	err = m.SaveRows(ctx, dir, force, func(add func(*vectors.Sparse) error) error {
-		return mergeRows(ctx, shards, m.Info.Encoding, add)
+	return m.SaveRows(ctx, dir, force, func(add func(*vectors.Sparse) error) (model.Input, model.Encoding, error) {
+		e := *m.Info.Encoding
+		err := mergeRows(ctx, shards, &e, add)
+		return m.Info.Input, e, err
 	})
-	return &m.Info, err
 }
 
 // shard is a model of part of an input's rows.

@@ -24,8 +24,7 @@ const namedWords = 5
 // encode with the dictionary and o (see [Device]), or, wrapping [ErrOverflow], if a row
 // cannot be encoded. If ctx is cancelled, its error is returned.
 //
-// Where x is from is not known here. If model.json shall say so, the caller sets Name
-// and SHA256 of Info.Input.
+// Where x is from is not known here: [File] encodes a file, and says which.
 func Model(ctx context.Context, m *model.Model, x *vectors.Dense, device Device, o Options) (encoded *model.Model, err error) {
 	if x.Dim != m.Dictionary.Dim {
 		return nil, fmt.Errorf("encode: vectors of %d numbers, and the atoms have %d", x.Dim, m.Dictionary.Dim)
@@ -53,13 +52,12 @@ func Model(ctx context.Context, m *model.Model, x *vectors.Dense, device Device,
 	}
 	encoding.TrainedOn = m.Info.TrainedOn()
 	encoded = &model.Model{Info: m.Info, Codes: codes, Dictionary: m.Dictionary}
-	encoded.Info.Input, encoded.Info.Encoding = model.Input{Words: x.Len(), Dim: x.Dim}, encoding
+	encoded.Info.Input, encoded.Info.Encoding = model.Input{Words: x.Len(), Dim: x.Dim}, &encoding
 	return encoded, nil
 }
 
 // A Stream encodes rows that come a few at a time and need not fit in memory: it holds
-// one [Block] of them. It also measures the codes. [vectors.Stream] reads such rows
-// from a file, and [model.Model.SaveRows] writes their codes.
+// one [Block] of them. It also measures the codes. [File] does all of this with a file.
 type Stream struct {
 	Encoder Encoder
 
@@ -101,20 +99,20 @@ func (s *Stream) Rows(ctx context.Context, d *vectors.Dense) error {
 }
 
 // Finish encodes the last block, which may not be full, and returns what was measured
-// of all codes. The caller sets TrainedOn of the result, which a Stream does not know.
-// Its errors are those of [Stream.Rows].
-func (s *Stream) Finish(ctx context.Context) (*model.Encoding, error) {
+// of all codes. [model.Model.SaveRows] sets TrainedOn of the result, which a Stream does not
+// know. Its errors are those of [Stream.Rows].
+func (s *Stream) Finish(ctx context.Context) (e model.Encoding, err error) {
 	if len(s.words) > 0 {
 		if err := s.block(ctx); err != nil {
-			return nil, err
+			return e, err
 		}
 	}
 	o := s.Encoder.Options()
-	e := &model.Encoding{Device: s.Encoder.Device(), Lambda: o.Lambda, Gap: o.Gap, Shard: s.Shard}
+	e = model.Encoding{Device: s.Encoder.Device(), Lambda: o.Lambda, Gap: o.Gap, Shard: s.Shard}
 	if e.Gap == 0 {
 		e.Steps, e.Most, e.FirstLambda = o.Steps, o.Most, Shrinkage(o.Lambda, 0, o.Steps)
 	}
-	s.tally.report(e)
+	s.tally.report(&e)
 	if s.Shard != nil {
 		s.Shard.UnreachedRows = s.tally.unreachedRows
 	}

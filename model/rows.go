@@ -13,15 +13,17 @@ import (
 	"overcomplete/vectors"
 )
 
-// SaveRows is [Model.Save] for a model whose words and codes need not fit in memory.
-// It calls rows once, which calls add with a few words and their codes at a time, in
-// order. When rows returns, m.Info must be complete but for Input.Words, which
-// SaveRows sets.
+// SaveRows saves codes that were made with the dictionary of m, and their words, as a model,
+// as [Model.Save] does; they need not fit in memory. It calls rows once, which calls add with
+// a few words and their codes at a time, in order, and returns the file that they are of and
+// how they were made. SaveRows counts them, and says what the dictionary was learned from. It
+// returns what model.json says; m stays as it is.
 //
 // If rows returns an error or ctx is cancelled, that error is returned and nothing is
 // left. Until all rows are there the codes are in temporary files, so that beside dir
 // there must be room for them twice.
-func (m *Model) SaveRows(ctx context.Context, dir string, force bool, rows func(add func(*vectors.Sparse) error) error) error {
+func (m *Model) SaveRows(ctx context.Context, dir string, force bool, rows func(add func(*vectors.Sparse) error) (Input, Encoding, error)) (Info, error) {
+	saved := &Model{Info: m.Info, Dictionary: m.Dictionary}
 	var failed error // of rows itself, not of what it adds
 	err := atomicfile.WriteDir(dir, true, mayReplace(force), func(dir string) error {
 		codes, err := vectors.NewCSRWriter(dir, m.Info.Training.Atoms)
@@ -33,7 +35,7 @@ func (m *Model) SaveRows(ctx context.Context, dir string, force bool, rows func(
 		err = atomicfile.WriteIn(dir, wordsFile, func(f io.Writer) error {
 			words := bufio.NewWriterSize(f, 1<<16)
 			var full error // of writing
-			err := rows(func(s *vectors.Sparse) error {
+			of, how, err := rows(func(s *vectors.Sparse) error {
 				if len(s.Words) != s.Rows {
 					return fmt.Errorf("%d words for %d codes", len(s.Words), s.Rows)
 				}
@@ -53,6 +55,8 @@ func (m *Model) SaveRows(ctx context.Context, dir string, force bool, rows func(
 				failed = err
 				return err
 			}
+			of.Words, of.Dim, how.TrainedOn = count, m.Dictionary.Dim, m.Info.TrainedOn()
+			saved.Info.Input, saved.Info.Encoding = of, &how
 			return words.Flush()
 		})
 		if err != nil {
@@ -64,19 +68,18 @@ func (m *Model) SaveRows(ctx context.Context, dir string, force bool, rows func(
 		if err := codes.Close(); err != nil {
 			return inFile(codesFile, err)
 		}
-		m.Info.Input.Words = count
-		if err := m.validateDictionary(); err != nil {
+		if err := saved.validateDictionary(); err != nil {
 			return err
 		}
-		return m.writeDictionary(dir)
+		return saved.writeDictionary(dir)
 	})
 	if failed == nil {
-		return err
+		return saved.Info, err
 	}
 	if left, ok := errors.AsType[*atomicfile.LeftoverError](err); ok {
-		return fmt.Errorf("%w; %w", failed, left)
+		return Info{}, fmt.Errorf("%w; %w", failed, left)
 	}
-	return failed
+	return Info{}, failed
 }
 
 // Rows reads a model's words and codes a few rows at a time, so that they need not fit

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -23,14 +24,15 @@ func rowsOf(m *Model, lo, hi int) *vectors.Sparse {
 // saveRows saves m a few rows at a time.
 func saveRows(dir string, m *Model) error {
 	head := &Model{Info: m.Info, Dictionary: m.Dictionary}
-	return head.SaveRows(context.Background(), dir, false, func(add func(*vectors.Sparse) error) error {
+	_, err := head.SaveRows(context.Background(), dir, false, func(add func(*vectors.Sparse) error) (Input, Encoding, error) {
 		for lo := 0; lo < m.Codes.Rows; lo += 7 {
 			if err := add(rowsOf(m, lo, min(lo+7, m.Codes.Rows))); err != nil {
-				return err
+				return Input{}, Encoding{}, err
 			}
 		}
-		return nil
+		return m.Info.Input, *cmp.Or(m.Info.Encoding, new(Encoding)), nil
 	})
+	return err
 }
 
 func TestSaveRows(t *testing.T) {
@@ -89,7 +91,8 @@ func TestSaveRowsFails(t *testing.T) {
 			return mine
 		},
 	} {
-		if err := m.SaveRows(t.Context(), dir, false, fail); err != mine {
+		rows := func(add func(*vectors.Sparse) error) (Input, Encoding, error) { return Input{}, Encoding{}, fail(add) }
+		if _, err := m.SaveRows(t.Context(), dir, false, rows); err != mine {
 			t.Errorf("error %v, want %v", err, mine)
 		}
 	}
@@ -214,9 +217,9 @@ func TestSaveRowsCancelled(t *testing.T) {
 	m := testModel(20, 3, 11, false)
 	dir := filepath.Join(t.TempDir(), "model")
 	ctx, cancel := context.WithCancel(t.Context())
-	err := m.SaveRows(ctx, dir, false, func(add func(*vectors.Sparse) error) error {
+	_, err := m.SaveRows(ctx, dir, false, func(add func(*vectors.Sparse) error) (Input, Encoding, error) {
 		defer cancel() // rows are all there, and the file of codes is to be written
-		return add(m.Codes)
+		return Input{}, Encoding{}, add(m.Codes)
 	})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want %v", err, context.Canceled)

@@ -16,7 +16,6 @@ import (
 	"overcomplete/encode"
 	"overcomplete/internal/escape"
 	"overcomplete/model"
-	"overcomplete/train"
 	"overcomplete/vectors"
 )
 
@@ -173,80 +172,21 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
 	if f.quiet {
 		log = io.Discard
 	}
-	e, err := chosenDevice{&f.deviceFlags, log}.Encoder(&m.Dictionary, o)
-	if err != nil {
-		return fmt.Errorf("%s: %w", dir, err)
-	}
-	defer e.Close()
-
-	rows := fileEncoding{model: m, name: dir, encoder: e, read: f.readOptions(), shard: shard, output: f.output, replace: f.force}
-	if _, err := rows.encode(cmd, path, log); err != nil {
-		return err
-	}
-	return reportEncoding(cmd, f.output, m.Info, f.json)
-}
-
-// fileEncoding is the encoding of a file's rows with the dictionary of a model.
-type fileEncoding struct {
-	model   *model.Model
-	name    string         // of the model
-	encoder encode.Encoder // with its dictionary
-	read    vectors.ReadOptions
-	shard   *model.Shard // nil for all rows
-	output  string       // directory of the model to write
-	replace bool         // even if it exists
-	learned bool         // the dictionary just was, from this file, whose warnings are told
-	show    int          // how many codes to keep, the first ones
-	first   vectors.Sparse
-}
-
-// encode encodes the rows of the file at path and saves them as a model. The Info of
-// f.model becomes that of it.
-func (f *fileEncoding) encode(cmd *cobra.Command, path string, log io.Writer) (source *vectors.Source, err error) {
-	m, ctx, p := f.model, cmd.Context(), newCounter(log)
-	err = m.SaveRows(ctx, f.output, f.replace, func(add func(*vectors.Sparse) error) error {
-		s := &encode.Stream{Encoder: f.encoder, Shard: f.shard, Add: func(block *vectors.Sparse) error {
-			p.add(block.Rows)
-			for i := range min(block.Rows, f.show-f.first.Rows) {
-				f.first.Words = append(f.first.Words, block.Words[i])
-				f.first.AppendRow(block.Row(i))
-			}
-			return add(block)
-		}}
-		source, err = vectors.Stream(ctx, path, f.read, func(d *vectors.Dense) error {
-			if d.Dim != m.Info.Input.Dim {
-				return usagef("%s has vectors of %d numbers, and the atoms of %s have %d", path, d.Dim, f.name, m.Info.Input.Dim)
-			}
-			return s.Rows(ctx, d)
-		})
-		var encoding *model.Encoding
-		if err == nil {
-			encoding, err = s.Finish(ctx)
-		}
-		if row, ok := errors.AsType[*encode.RowError](err); ok {
-			return fmt.Errorf("%s: %w", path, row)
-		}
-		if err != nil {
-			return err
-		}
-		if f.learned && encoding.L1 == 0 {
-			return train.ErrNothingActive
-		}
-		encoding.TrainedOn = m.Info.TrainedOn()
-		m.Info.Input = model.Input{Name: source.Name, SHA256: source.SHA256, Dim: m.Info.Input.Dim, WordsSHA256: source.WordsSHA256}
-		m.Info.Encoding = encoding
-		return nil
+	p := newCounter(log)
+	info, source, err := encode.File(cmd.Context(), m, path, f.output, chosenDevice{&f.deviceFlags, log}, o, encode.FileOptions{
+		Read: f.readOptions(), Shard: shard, Replace: f.force, Show: func(block *vectors.Sparse) { p.add(block.Rows) },
 	})
 	p.done(err == nil)
+	if errors.Is(err, encode.ErrDictionary) {
+		return fmt.Errorf("%s: %w", dir, err)
+	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if !f.learned {
-		for _, warning := range source.Warnings {
-			warn(cmd.ErrOrStderr(), "%s: %s", source.Name, warning)
-		}
+	for _, warning := range source.Warnings {
+		warn(stderr, "%s: %s", source.Name, warning)
 	}
-	return source, nil
+	return reportEncoding(cmd, f.output, info, f.json)
 }
 
 // noteLoss says so if codes are made with another loss than their dictionary.

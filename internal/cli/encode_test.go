@@ -298,7 +298,7 @@ func TestEncodeRefuses(t *testing.T) {
 		args string
 		want []string
 	}{
-		{"encode a short.vec -o out --quiet", []string{"short.vec has vectors of 3 numbers", "atoms of a have 8"}},
+		{"encode a short.vec -o out --quiet", []string{"short.vec: vectors of 3 numbers, and the dictionary's atoms have 8"}},
 		{"encode a nil.txt -o out --quiet", []string{`nil.txt:2: word "null": all numbers are zero`}},
 		{"encode a huge.txt -o out --quiet", []string{`"huge": its vector is too large`}},
 		{"encode a huge.txt -o out --exact --quiet", []string{`"huge": its vector is too large`}},

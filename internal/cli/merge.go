@@ -30,7 +30,7 @@ processor; what they hold is streamed, however much it is.`,
 			if err != nil {
 				return err
 			}
-			return reportEncoding(cmd, output, *info, asJSON)
+			return reportEncoding(cmd, output, info, asJSON)
 		},
 	}
 	flags := cmd.Flags()

@@ -286,13 +286,13 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 	replace := f.force || c.Epoch > 0
 	sampled := err == nil && again
 	if sampled {
-		all := *m
+		var info model.Info
 		var first *vectors.Sparse
-		if first, err = f.encodeAll(cmd, path, &all, source, replace, log); err == nil {
-			if err := cmp.Or(f.saveLabels(ctx, labels), f.report(cmd.OutOrStdout(), all.Info, first)); err != nil {
+		if info, first, err = f.encodeAll(cmd, path, m, source, replace, log); err == nil {
+			if err := cmp.Or(f.saveLabels(ctx, labels), f.report(cmd.OutOrStdout(), info, first)); err != nil {
 				return err
 			}
-			return train.CheckCodes(all.Info, o.Note)
+			return train.CheckCodes(info, o.Note)
 		} else if atomicfile.InPlace(err) {
 			return err
 		}
@@ -458,27 +458,34 @@ func (f *trainFlags) keep(words []string, dim int) int {
 	return most
 }
 
-// encodeAll reads the file at path again, of which m was learned from a sample, and saves
-// the codes of all of it with the dictionary of m, which it describes then. It returns the
-// first ones, to be shown.
-func (f *trainFlags) encodeAll(cmd *cobra.Command, path string, m *model.Model, source *vectors.Source, replace bool, log io.Writer) (*vectors.Sparse, error) {
-	e, err := chosenDevice{&f.deviceFlags, log}.Encoder(&m.Dictionary, encode.Defaults(m.Info))
-	if err != nil {
-		return nil, err
-	}
-	defer e.Close()
-	o := f.readOptions()
-	o.Distinct = true
-	rows := fileEncoding{model: m, name: f.output, encoder: e, read: o, output: f.output, replace: replace, learned: true, show: shownRows * m.Dictionary.Len()}
-	again, err := rows.encode(cmd, path, log)
-	if err != nil {
-		return nil, err
-	}
-	if again.SHA256 != source.SHA256 {
+// encodeAll reads the file at path again, of which m was learned from a sample, and saves the
+// codes of all its rows. It returns what model.json says, and the first codes.
+func (f *trainFlags) encodeAll(cmd *cobra.Command, path string, m *model.Model, source *vectors.Source, replace bool, log io.Writer) (model.Info, *vectors.Sparse, error) {
+	first := &vectors.Sparse{CSR: vectors.CSR{Cols: m.Dictionary.Len(), Ptr: []int64{0}}}
+	read := f.readOptions()
+	read.Distinct = true
+	p := newCounter(log)
+	info, again, err := encode.File(cmd.Context(), m, path, f.output, chosenDevice{&f.deviceFlags, log}, encode.Defaults(m.Info), encode.FileOptions{
+		Read: read, Replace: replace,
+		Show: func(block *vectors.Sparse) {
+			p.add(block.Rows)
+			for i := range min(block.Rows, shownRows*first.Cols-first.Rows) {
+				first.Words = append(first.Words, block.Words[i])
+				first.AppendRow(block.Row(i))
+			}
+		},
+		Accept: func(e *model.Encoding) error {
+			if e.L1 == 0 {
+				return train.ErrNothingActive
+			}
+			return nil
+		},
+	})
+	p.done(err == nil)
+	if err == nil && again.SHA256 != source.SHA256 {
 		warn(cmd.ErrOrStderr(), "%s changed between its two readings: the dictionary was learned from what it was before", path)
 	}
-	rows.first.Cols = m.Dictionary.Len()
-	return &rows.first, nil
+	return info, first, err
 }
 
 // notLearnable reports whether an error is of the vectors, or of a K that they can't start.

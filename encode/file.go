@@ -1,0 +1,74 @@
+package encode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"overcomplete/model"
+	"overcomplete/vectors"
+)
+
+// FileOptions are what [File] is asked for besides codes.
+type FileOptions struct {
+	Read    vectors.ReadOptions
+	Shard   *model.Shard // which blocks to encode, as in [Stream], or nil for all
+	Replace bool         // a model that is there
+
+	// Show, if not nil, is called with each block's words and codes, which it may not change.
+	Show func(block *vectors.Sparse)
+	// Accept, if not nil, is given what was measured of all codes. If it returns an error,
+	// nothing is saved, and File returns it.
+	Accept func(e *model.Encoding) error
+}
+
+// File encodes the rows of the file of vectors at path, on a device, with the dictionary of m,
+// and saves them as a model in the directory dir. It holds a [Block] of rows at a time. It
+// returns what model.json says, which is that these are the codes of this file, and what else
+// is known of the file.
+//
+// Its errors are those of [vectors.Stream], [Device] and [model.Model.SaveRows], and a
+// [*vectors.InputError] if vectors and dictionary do not have the same length. One that wraps
+// [*RowError] is of a row that can't be encoded.
+func File(ctx context.Context, m *model.Model, path, dir string, device Device, o Options, f FileOptions) (info model.Info, source *vectors.Source, err error) {
+	if err := model.CheckSave(dir, f.Replace); err != nil { // before there is work to lose
+		return info, nil, err
+	}
+	e, err := device.Encoder(&m.Dictionary, o)
+	if err != nil {
+		return info, nil, err
+	}
+	defer func() {
+		if closed := e.Close(); err == nil {
+			err = closed
+		}
+	}()
+	info, err = m.SaveRows(ctx, dir, f.Replace, func(add func(*vectors.Sparse) error) (of model.Input, how model.Encoding, err error) {
+		s := &Stream{Encoder: e, Shard: f.Shard, Add: func(block *vectors.Sparse) error {
+			if f.Show != nil {
+				f.Show(block)
+			}
+			return add(block)
+		}}
+		source, err = vectors.Stream(ctx, path, f.Read, func(d *vectors.Dense) error {
+			if d.Dim != m.Dictionary.Dim {
+				return &vectors.InputError{File: path, Err: fmt.Errorf("vectors of %d numbers, and the dictionary's atoms have %d", d.Dim, m.Dictionary.Dim)}
+			}
+			return s.Rows(ctx, d)
+		})
+		if err == nil {
+			how, err = s.Finish(ctx)
+		}
+		if row, ok := errors.AsType[*RowError](err); ok {
+			err = fmt.Errorf("%s: %w", path, row)
+		}
+		if err == nil && f.Accept != nil {
+			err = f.Accept(&how)
+		}
+		if err != nil {
+			return of, how, err
+		}
+		return model.Input{Name: source.Name, SHA256: source.SHA256, WordsSHA256: source.WordsSHA256}, how, nil
+	})
+	return info, source, err
+}

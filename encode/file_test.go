@@ -1,0 +1,87 @@
+package encode_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"overcomplete/cpu"
+	"overcomplete/encode"
+	"overcomplete/model"
+	"overcomplete/train"
+	"overcomplete/vectors"
+)
+
+// The model of a file's codes has the codes of [encode.Model], and says that they are of this
+// file, whatever the dictionary was learned from.
+func TestFile(t *testing.T) {
+	dir := t.TempDir()
+	path, out := filepath.Join(dir, "other.txt"), filepath.Join(dir, "out")
+	if err := os.WriteFile(path, []byte("a 1 0.5 0\nb 0 2 0\nc 0.1 0 3\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	h := train.Paper()
+	h.Atoms, h.Epochs = 3, 1
+	learned := model.Input{Name: "learned.txt", SHA256: "1", Words: 50, Dim: 3}
+	m := &model.Model{
+		Info:       model.Info{Training: h, Input: learned, Format: model.FormatVersion},
+		Dictionary: model.Dictionary{Dim: 3, Atoms: []float32{1, 0, 0, 0, 1, 0, 0, 0, 1}},
+	}
+	o := encode.Options{Lambda: 0.1, Steps: encode.DefaultSteps, Most: 2}
+	shown := 0
+	info, source, err := encode.File(t.Context(), m, path, out, cpu.Device{}, o, encode.FileOptions{Show: func(b *vectors.Sparse) { shown += b.Rows }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	saved, err := model.Open(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, read, err := vectors.Read(t.Context(), path, vectors.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := encode.Model(t.Context(), m, x, cpu.Device{}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(saved.Codes, want.Codes) || shown != 3 {
+		t.Errorf("codes are %+v, of which %d were shown, want %+v", saved.Codes, shown, want.Codes)
+	}
+	of := model.Input{Name: "other.txt", SHA256: read.SHA256, Words: 3, Dim: 3}
+	if info.Input != of || info.Encoding.TrainedOn != learned || info.Encoding.Error != want.Info.Encoding.Error || !reflect.DeepEqual(saved.Info, info) || source.SHA256 != read.SHA256 {
+		t.Errorf("it is said to be of\n%+v\nsaved\n%+v\nwant\n%+v", info, saved.Info, of)
+	}
+	if m.Info.Input != learned || m.Info.Encoding != nil {
+		t.Errorf("the model that has the dictionary became one of %+v", m.Info)
+	}
+
+	// Nothing is saved in vain, and what is there stays.
+	mine := errors.New("not these")
+	for _, tt := range []struct {
+		text string
+		o    encode.FileOptions
+		want string
+	}{
+		{"a 1 0.5 0\n", encode.FileOptions{}, "already exists"},
+		{"a 1 0.5\n", encode.FileOptions{Replace: true}, "other.txt: vectors of 2 numbers, and the dictionary's atoms have 3"},
+		{"a 1 0.5 0\nb 1 2 x\n", encode.FileOptions{Replace: true}, "other.txt:2"},
+		{"a 1 0.5 0\n", encode.FileOptions{Replace: true, Accept: func(*model.Encoding) error { return mine }}, mine.Error()},
+	} {
+		if err := os.WriteFile(path, []byte(tt.text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := encode.File(t.Context(), m, path, out, cpu.Device{}, o, tt.o); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%q: error %v, want %q", tt.text, err, tt.want)
+		}
+		if is, err := model.Open(out); err != nil || !reflect.DeepEqual(is, saved) {
+			t.Errorf("%q: left is %+v, error %v", tt.text, is, err)
+		}
+		if names, _ := os.ReadDir(dir); len(names) != 2 {
+			t.Errorf("%q: left are %v", tt.text, names)
+		}
+	}
+}
