@@ -17,8 +17,8 @@ var (
 	quoted = regexp.MustCompile("`[^`]*`")
 )
 
-// Packages import no others of this module than the table in ARCHITECTURE.md allows
-// them, for any system and any build tag. Tests may.
+// Packages import no others of this module, and no plotting library, than the table in
+// ARCHITECTURE.md allows them, for any system and any build tag. Tests may.
 func TestImports(t *testing.T) {
 	allowed := make(map[string]string) // what is in the last column, by package
 	for _, r := range row.FindAllStringSubmatch(read(t, "ARCHITECTURE.md"), -1) {
@@ -52,6 +52,9 @@ func TestImports(t *testing.T) {
 			listed := slices.Contains(quoted.FindAllString(may, -1), "`"+imported+"`")
 			if ours && !helper && listed == strings.HasPrefix(may, "everything") {
 				t.Errorf("%s imports %s: of package %s, ARCHITECTURE.md says: %s", file, imported, name, may)
+			}
+			if plot := "gonum.org/v1/plot"; strings.HasPrefix(imported, plot) && !slices.Contains(quoted.FindAllString(may, -1), "`"+plot+"`") && !strings.HasPrefix(may, "everything") {
+				t.Errorf("%s draws: of package %s, ARCHITECTURE.md says: %s", file, name, may)
 			}
 		}
 		return nil

@@ -80,3 +80,22 @@ func Strongest(top [][]Entry) []int {
 	slices.SortStableFunc(dimensions, func(a, b int) int { return cmp.Compare(strength[b], strength[a]) })
 	return dimensions
 }
+
+// Common returns how many dimensions all of the given rows of codes use: their values
+// there are not zero.
+func Common(codes *vectors.Sparse, rows []int) int {
+	uses := make(map[int32]int)
+	for _, i := range rows {
+		index, _ := codes.Row(i)
+		for _, k := range index {
+			uses[k]++
+		}
+	}
+	common := 0
+	for _, n := range uses {
+		if n == len(rows) {
+			common++
+		}
+	}
+	return common
+}

@@ -64,3 +64,14 @@ func ExampleTopWords() {
 	// write 2
 	// close 1
 }
+
+func TestCommon(t *testing.T) {
+	for _, tt := range []struct {
+		rows []int
+		want int
+	}{{[]int{0, 3}, 2}, {[]int{0, 1}, 1}, {[]int{1}, 2}, {[]int{0, 2}, 0}, {[]int{0, 0}, 2}} {
+		if got := Common(codes, tt.rows); got != tt.want {
+			t.Errorf("%v have %d dimensions in common, want %d", tt.rows, got, tt.want)
+		}
+	}
+}

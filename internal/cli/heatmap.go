@@ -12,6 +12,7 @@ import (
 
 	"overcomplete/internal/escape"
 	"overcomplete/interpret"
+	"overcomplete/interpret/heatmap"
 )
 
 func newHeatmap() *cobra.Command {
@@ -60,7 +61,7 @@ being nonzero there, and so all words of all groups.
 				overlap.add(x, slices.Concat(groups...))
 			}
 			return writeFiles(cmd.Context(), []string{output}, force, func(files []io.Writer) error {
-				if err := interpret.NewHeatMap(x, groups).Write(cmd.Context(), files[0], format); err != nil {
+				if err := heatmap.New(x, groups).Write(cmd.Context(), files[0], format); err != nil {
 					return err
 				}
 				if asJSON {

@@ -1,4 +1,6 @@
-package interpret
+// Package heatmap draws the codes of words as a picture, as the paper's figure (§4.2). It is
+// apart from package interpret, whose programs need no library that draws.
+package heatmap
 
 import (
 	"cmp"
@@ -17,28 +19,28 @@ import (
 
 	"overcomplete/internal/escape"
 	"overcomplete/internal/memory"
-	"overcomplete/vectors"
+	"overcomplete/interpret"
 )
 
-// HeatMap is a picture of the codes of groups of words, as the paper's figure (§4.2):
+// Map is a picture of the codes of groups of words, as the paper's figure (§4.2):
 // a row for each word and a column for each dimension. Negative values are red, zeros
 // white and positive values blue; the larger a value, the stronger its colour.
-type HeatMap struct {
-	rows       []heatMapRow // from above
+type Map struct {
+	rows       []mapRow // from above
 	dimensions int
 	largest    float64 // |value|
 }
 
-type heatMapRow struct {
+type mapRow struct {
 	word    string
 	columns []int // of the values
 	values  []float64
 }
 
-// NewHeatMap returns a heat map of groups of words, given by their rows in x.
+// New returns a heat map of groups of words, given by their rows in x.
 // Dimensions are in decreasing order of their mean over the first group; those that no
 // word uses are left out.
-func NewHeatMap(x *Index, groups [][]int) *HeatMap {
+func New(x *interpret.Index, groups [][]int) *Map {
 	mean := make(map[int]float64) // over the first group, of each dimension in use
 	for n, group := range groups {
 		for _, i := range group {
@@ -61,13 +63,13 @@ func NewHeatMap(x *Index, groups [][]int) *HeatMap {
 	for c, k := range order {
 		column[k] = c
 	}
-	h := &HeatMap{dimensions: len(order)}
+	h := &Map{dimensions: len(order)}
 	for n, group := range groups {
 		if n > 0 {
-			h.rows = append(h.rows, heatMapRow{}) // between groups
+			h.rows = append(h.rows, mapRow{}) // between groups
 		}
 		for _, i := range group {
-			row := heatMapRow{word: x.Codes.Words[i]}
+			row := mapRow{word: x.Codes.Words[i]}
 			index, value := x.Codes.Row(i)
 			for j, k := range index {
 				row.columns = append(row.columns, column[int(k)])
@@ -83,7 +85,7 @@ func NewHeatMap(x *Index, groups [][]int) *HeatMap {
 // Write draws the heat map in the given format, "png" or "svg"; it is an error to ask
 // for another, and to ask for a "png" that is larger than memory. If ctx is cancelled
 // before all is drawn, Write returns its error.
-func (h *HeatMap) Write(ctx context.Context, w io.Writer, format string) error {
+func (h *Map) Write(ctx context.Context, w io.Writer, format string) error {
 	p := plot.New()
 	p.Add(plotter{h, ctx})
 	p.X.Label.Text = fmt.Sprintf("%d dimensions, by their mean over the first group", h.dimensions)
@@ -114,7 +116,7 @@ func (h *HeatMap) Write(ctx context.Context, w io.Writer, format string) error {
 	case "svg":
 		canvas = vgsvg.New(width, height)
 	default:
-		return fmt.Errorf("interpret: a heat map can't be drawn as %q, only as png or svg", format)
+		return fmt.Errorf("heatmap: a picture can't be drawn as %q, only as png or svg", format)
 	}
 	p.Draw(draw.Crop(draw.New(canvas), 8, -8, 6, -6))
 	if err := ctx.Err(); err != nil {
@@ -125,11 +127,11 @@ func (h *HeatMap) Write(ctx context.Context, w io.Writer, format string) error {
 }
 
 // y is the height of a row's middle.
-func (h *HeatMap) y(row int) float64 { return float64(len(h.rows)-row) - .5 }
+func (h *Map) y(row int) float64 { return float64(len(h.rows)-row) - .5 }
 
 // plotter draws a heat map until ctx is done.
 type plotter struct {
-	*HeatMap
+	*Map
 	ctx context.Context
 }
 
@@ -160,23 +162,4 @@ func redWhiteBlue(v float64) color.Color {
 		return color.RGBA{255, faded, faded, 255}
 	}
 	return color.RGBA{faded, faded, 255, 255}
-}
-
-// Common returns how many dimensions all of the given rows of codes use: their values
-// there are not zero.
-func Common(codes *vectors.Sparse, rows []int) int {
-	uses := make(map[int32]int)
-	for _, i := range rows {
-		index, _ := codes.Row(i)
-		for _, k := range index {
-			uses[k]++
-		}
-	}
-	common := 0
-	for _, n := range uses {
-		if n == len(rows) {
-			common++
-		}
-	}
-	return common
 }

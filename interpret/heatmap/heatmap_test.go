@@ -1,4 +1,4 @@
-package interpret
+package heatmap
 
 import (
 	"bytes"
@@ -11,16 +11,18 @@ import (
 	"strings"
 	"testing"
 
+	"overcomplete/interpret"
 	"overcomplete/vectors"
 )
 
-// Three words of the codes of TestTopWords, in two groups; dimension 4 is not in
-// use, 1 is neither.
+// Three words in two groups; dimensions 1 and 4 are not in use.
 func TestHeatMap(t *testing.T) {
-	x := NewIndex(codes)
-	h := NewHeatMap(x, [][]int{{1, 0}, {2}})
+	x := interpret.NewIndex(&vectors.Sparse{Words: []string{"write", "close", "co<lor"}, CSR: vectors.CSR{
+		Rows: 3, Cols: 5, Ptr: []int64{0, 2, 4, 5}, Index: []int32{0, 3, 0, 2, 2}, Value: []float32{2, .5, 1, -3, 4},
+	}})
+	h := New(x, [][]int{{1, 0}, {2}})
 	// The means over the first group are 1.5 in dimension 0, .25 in 3, -1.5 in 2.
-	want := &HeatMap{dimensions: 3, largest: 4, rows: []heatMapRow{
+	want := &Map{dimensions: 3, largest: 4, rows: []mapRow{
 		{"close", []int{0, 2}, []float64{1, -3}},
 		{"write", []int{0, 1}, []float64{2, .5}},
 		{},
@@ -90,28 +92,30 @@ func TestHeatMap(t *testing.T) {
 		t.Error("drawn as .bmp")
 	}
 	b.Reset()
-	if err := h.Write(doneAfter(2), &b, "png"); err != context.Canceled || b.Len() > 0 {
+	if err := h.Write(&doneLater{Context: t.Context(), left: 2}, &b, "png"); err != context.Canceled || b.Len() > 0 {
 		t.Errorf("interrupted: %v, %d bytes", err, b.Len())
 	}
 }
 
 // Words that are all zeros make an empty picture.
 func TestHeatMapOfNothing(t *testing.T) {
-	x := NewIndex(&vectors.Sparse{Words: []string{"a", "b"}, CSR: vectors.CSR{Rows: 2, Cols: 3, Ptr: make([]int64, 3)}})
+	x := interpret.NewIndex(&vectors.Sparse{Words: []string{"a", "b"}, CSR: vectors.CSR{Rows: 2, Cols: 3, Ptr: make([]int64, 3)}})
 	for _, format := range []string{"png", "svg"} {
-		if err := NewHeatMap(x, [][]int{{0}, {1}}).Write(t.Context(), io.Discard, format); err != nil {
+		if err := New(x, [][]int{{0}, {1}}).Write(t.Context(), io.Discard, format); err != nil {
 			t.Error(err)
 		}
 	}
 }
 
-func TestCommon(t *testing.T) {
-	for _, tt := range []struct {
-		rows []int
-		want int
-	}{{[]int{0, 3}, 2}, {[]int{0, 1}, 1}, {[]int{1}, 2}, {[]int{0, 2}, 0}, {[]int{0, 0}, 2}} {
-		if got := Common(codes, tt.rows); got != tt.want {
-			t.Errorf("%v have %d dimensions in common, want %d", tt.rows, got, tt.want)
-		}
+// doneLater is a context that is cancelled when it has been asked a few times.
+type doneLater struct {
+	context.Context
+	left int
+}
+
+func (c *doneLater) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
 	}
+	return nil
 }
