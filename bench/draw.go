@@ -59,6 +59,47 @@ func (r *MemoryReport) draw(name string) error {
 	return drawFiles(name, []*plot.Plot{p})
 }
 
+// draw draws both scores over the seconds that trainings took, into name.svg and name.png.
+// Those of dense vectors, which take none, are lines.
+func (r *VocabularyReport) draw(name string) error {
+	plot.DefaultFont.Variant = "Sans"
+	var plots []*plot.Plot
+	for _, score := range []struct {
+		label string
+		of    func(v VocabularyRow) float64
+	}{{"WS-353", func(v VocabularyRow) float64 { return v.Similarity }}, {"average of the other tasks", func(v VocabularyRow) float64 { return v.Average }}} {
+		p := plot.New()
+		p.X.Label.Text, p.Y.Label.Text = "seconds to train", score.label
+		for _, v := range r.Rows {
+			y := score.of(v)
+			name, at := plotter.XYLabels{XYs: plotter.XYs{{X: v.Seconds, Y: y}}, Labels: []string{v.Name}}, vg.Point{X: 5, Y: -3}
+			if v.Seconds == 0 {
+				line := plotter.NewFunction(func(float64) float64 { return y })
+				line.Color, line.Dashes = color.Gray{Y: 0x80}, []vg.Length{2, 2}
+				p.Add(line)
+				at = vg.Point{X: 2, Y: 2}
+			} else {
+				dot, err := plotter.NewScatter(name.XYs)
+				if err != nil {
+					return err
+				}
+				dot.Shape, dot.Radius, dot.Color = draw.CircleGlyph{}, 3, color.RGBA{R: 0x1f, G: 0x5f, B: 0xa8, A: 0xff}
+				p.Add(dot)
+			}
+			labels, err := plotter.NewLabels(name)
+			if err != nil {
+				return err
+			}
+			labels.Offset = at
+			p.Add(labels)
+			p.X.Max, p.Y.Min, p.Y.Max = max(p.X.Max, 1.35*v.Seconds), min(p.Y.Min, y-1), max(p.Y.Max, y+1)
+		}
+		p.X.Min = 0
+		plots = append(plots, p)
+	}
+	return drawFiles(name, plots)
+}
+
 // drawFiles draws plots side by side into name.svg and name.png.
 func drawFiles(name string, plots []*plot.Plot) error {
 	for _, format := range []string{"svg", "png"} {

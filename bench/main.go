@@ -5,6 +5,7 @@
 //	                machine's own limits and against other programs
 //	bench growth    how time and memory grow with words and atoms
 //	bench memory    how much memory it takes to learn from some words and encode all
+//	bench vocabulary  what a whole vocabulary is good for, as it is and as sparse vectors
 //	bench gpu       trainings and encoding on a GPU: against the CPU, against the
 //	                device's own speed, streamed, and how trainings grow with the
 //	                vocabulary; or some of these parts
@@ -30,12 +31,13 @@ import (
 const usage = `usage: bench cpu [flags]                     measure trainings on the CPU, reading and writing
        bench growth [flags]                  measure how they grow with words and atoms
        bench memory [flags]                  measure the memory of learning from a sample and encoding all
+       bench vocabulary [flags]              measure scores, time and memory of a whole vocabulary
        bench gpu [flags] [PART...]           measure trainings and encoding on a GPU, or some parts of that:
                                              train, encode, compare, profile, stream, scale
        bench vectors [flags] FILE.npy        write generated vectors
        bench table BENCH.json [TORCH.json]   print results of "bench gpu"
 
-Flags are listed by -h after each of the first five. For example:
+Flags are listed by -h after each of the first six. For example:
 
     go run ./bench cpu --words 2000 --json bench.json
     go run ./bench growth --words 1000,10000 --atoms 500,1000 --plot growth
@@ -80,6 +82,8 @@ func run(args []string, stdout io.Writer) error {
 		return benchGrowth(args[1:], stdout)
 	case "memory":
 		return benchMemory(args[1:], stdout)
+	case "vocabulary":
+		return benchVocabulary(args[1:], stdout)
 	case "gpu":
 		return benchGPU(args[1:], stdout)
 	case "vectors":

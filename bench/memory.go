@@ -15,6 +15,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"overcomplete/vectors"
 )
 
 // MemoryReport is what "bench memory" measures.
@@ -95,19 +97,31 @@ func writeBinary(w io.Writer, words, dim int) error {
 	fmt.Fprintf(out, "%d %d\n", words, dim)
 	const part = 10000
 	for first := 0; first < words; first += part {
-		x := generateFrom(seed, first, min(part, words-first), dim)
-		var row []byte
-		for i, word := range x.Words {
-			row = append(append(row[:0], word...), ' ')
-			for _, v := range x.Row(i) {
-				row = binary.LittleEndian.AppendUint32(row, math.Float32bits(v))
-			}
-			if _, err := out.Write(append(row, '\n')); err != nil {
-				return err
-			}
-		}
+		writeRows(out, generateFrom(seed, first, min(part, words-first), dim))
 	}
 	return out.Flush()
+}
+
+// binaryOf writes vectors in that form.
+func binaryOf(x *vectors.Dense) func(w io.Writer) error {
+	return func(w io.Writer) error {
+		out := bufio.NewWriter(w)
+		fmt.Fprintf(out, "%d %d\n", x.Len(), x.Dim)
+		writeRows(out, x)
+		return out.Flush()
+	}
+}
+
+// writeRows writes rows of word2vec's binary form; Flush returns its errors.
+func writeRows(out *bufio.Writer, x *vectors.Dense) {
+	var row []byte
+	for i, word := range x.Words {
+		row = append(append(row[:0], word...), ' ')
+		for _, v := range x.Row(i) {
+			row = binary.LittleEndian.AppendUint32(row, math.Float32bits(v))
+		}
+		out.Write(append(row, '\n'))
+	}
 }
 
 // print writes the report as a table.
