@@ -271,7 +271,7 @@ func saveStream(t *testing.T, dir string, d *vectors.Dense, shard *model.Shard) 
 	h.Atoms, h.Epochs = d.Dim, 1
 	m := &model.Model{Info: model.Info{Training: h}, Dictionary: model.Dictionary{Dim: 3, Atoms: []float32{1, 0, 0, 0, 1, 0, 0, 0, 1}}}
 	s := &encode.Stream{Encoder: &rounds{dim: d.Dim, options: encode.Options{Lambda: 1, Gap: 0.99}}, Shard: shard}
-	info, err := m.SaveRows(t.Context(), dir, true, func(add func(*vectors.Sparse) error) (model.Input, model.Encoding, error) {
+	info, err := m.SaveRows(t.Context(), dir, model.MayReplace(true), func(add func(*vectors.Sparse) error) (model.Input, model.Encoding, error) {
 		s.Add = add
 		if err := s.Rows(t.Context(), d); err != nil {
 			return model.Input{}, model.Encoding{}, err

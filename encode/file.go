@@ -11,9 +11,12 @@ import (
 
 // FileOptions are what [File] is asked for besides codes.
 type FileOptions struct {
-	Read    vectors.ReadOptions
-	Shard   *model.Shard // which blocks to encode, as in [Stream], or nil for all
-	Replace bool         // a model that is there
+	Read  vectors.ReadOptions
+	Shard *model.Shard // which blocks to encode, as in [Stream], or nil for all
+
+	// MayReplace decides whether what is in the place of the new model may be replaced, as
+	// [model.MayReplace] does; nil is for nothing.
+	MayReplace func(path string) error
 
 	// Show, if not nil, is called with each block's words and codes, which it may not change.
 	Show func(block *vectors.Sparse)
@@ -31,7 +34,10 @@ type FileOptions struct {
 // [*vectors.InputError] if vectors and dictionary do not have the same length. One that wraps
 // [*RowError] is of a row that can't be encoded.
 func File(ctx context.Context, m *model.Model, path, dir string, device Device, o Options, f FileOptions) (info model.Info, source *vectors.Source, err error) {
-	if err := model.CheckSave(dir, f.Replace); err != nil { // before there is work to lose
+	if f.MayReplace == nil {
+		f.MayReplace = model.MayReplace(false)
+	}
+	if err := model.CheckSave(dir, f.MayReplace); err != nil { // before there is work to lose
 		return info, nil, err
 	}
 	e, err := device.Encoder(&m.Dictionary, o)
@@ -43,7 +49,7 @@ func File(ctx context.Context, m *model.Model, path, dir string, device Device, 
 			err = closed
 		}
 	}()
-	info, err = m.SaveRows(ctx, dir, f.Replace, func(add func(*vectors.Sparse) error) (of model.Input, how model.Encoding, err error) {
+	info, err = m.SaveRows(ctx, dir, f.MayReplace, func(add func(*vectors.Sparse) error) (of model.Input, how model.Encoding, err error) {
 		s := &Stream{Encoder: e, Shard: f.Shard, Add: func(block *vectors.Sparse) error {
 			if f.Show != nil {
 				f.Show(block)

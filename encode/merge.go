@@ -36,7 +36,7 @@ func Merge(ctx context.Context, dir string, force bool, dirs ...string) (model.I
 	if err != nil {
 		return model.Info{}, &ShardError{err}
 	}
-	return m.SaveRows(ctx, dir, force, func(add func(*vectors.Sparse) error) (model.Input, model.Encoding, error) {
+	return m.SaveRows(ctx, dir, model.MayReplace(force), func(add func(*vectors.Sparse) error) (model.Input, model.Encoding, error) {
 		e := *m.Info.Encoding
 		err := mergeRows(ctx, shards, &e, add)
 		return m.Info.Input, e, err

@@ -76,11 +76,11 @@ func (i Info) shape(m Matrix) []int {
 
 func (m Matrix) file() string { return stateDir + "/" + string(m) + ".npy" }
 
-// SaveCheckpoint is [Model.Save] for a model whose training will go on: it writes the
+// SaveCheckpoint is [Model.SaveOver] for a model whose training will go on: it writes the
 // state, too. If it fails nothing of the new checkpoint is kept, since there will be
-// another one.
-func (m *Model) SaveCheckpoint(dir string, force bool, s State) error {
-	return atomicfile.WriteDir(dir, false, mayReplace(force), func(dir string) error {
+// another one. It returns what tells this checkpoint from all others, as [Seal] does.
+func (m *Model) SaveCheckpoint(dir string, may func(path string) error, s State) (seal string, err error) {
+	err = atomicfile.WriteDir(dir, false, may, func(dir string) error {
 		if err := m.write(dir); err != nil {
 			return err
 		}
@@ -112,6 +112,7 @@ func (m *Model) SaveCheckpoint(dir string, force bool, s State) error {
 		if err != nil {
 			return inFile(progressFile, err)
 		}
+		seal = p.Own
 		err = atomicfile.WriteIn(dir, progressFile, func(f io.Writer) error {
 			_, err := f.Write(sealed)
 			return err
@@ -121,6 +122,18 @@ func (m *Model) SaveCheckpoint(dir string, force bool, s State) error {
 		}
 		return inFile(stateDir, atomicfile.SyncDir(filepath.Join(dir, stateDir)))
 	})
+	return seal, err
+}
+
+// Seal returns what tells the checkpoint in dir from all others: the hash that its state.json
+// has of itself and so of all that is in dir.
+func Seal(dir string) (string, error) {
+	var p progress
+	data, err := input.ReadRegular(filepath.Join(dir, progressFile), mostInfo)
+	if err == nil {
+		err = parseJSON(data, &p)
+	}
+	return p.Own, err
 }
 
 // progress is the content of progressFile.
@@ -132,7 +145,7 @@ type progress struct {
 }
 
 // sealed returns the file that p is.
-func (p progress) sealed() ([]byte, error) {
+func (p *progress) sealed() ([]byte, error) {
 	p.Own = ""
 	data, err := json.Marshal(p)
 	if err != nil {
@@ -170,6 +183,7 @@ type Checkpoint struct {
 	*Model
 	Batch   int    // as in [State]
 	Vectors string // likewise
+	Seal    string // see [Seal]
 
 	dir  string
 	sums map[string]string
@@ -219,7 +233,7 @@ func openCheckpoint(dir string) (*Checkpoint, error) {
 			return nil, fmt.Errorf("%s: %w", dir, err)
 		}
 	}
-	return &Checkpoint{m, p.Batch, p.Vectors, dir, p.SHA256}, nil
+	return &Checkpoint{m, p.Batch, p.Vectors, p.Own, dir, p.SHA256}, nil
 }
 
 // ReadMatrix reads one matrix of the state. It calls use with a function that fills part

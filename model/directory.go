@@ -311,17 +311,16 @@ type OutputError = atomicfile.OutputError
 // CheckSave returns nil if [Model.Save] can write the directory dir, or else an
 // [*OutputError]. Call it before a training, so that the training is not in vain.
 //
-// Without force, nothing may be at dir. With force, a model or an empty directory
-// there will be replaced, but nothing else. To find out whether it can be, CheckSave
-// renames what is there and renames it back.
-func CheckSave(dir string, force bool) error {
+// may decides whether what is at dir may be replaced, as [MayReplace] does. To find out
+// whether it can be, CheckSave renames what is there and renames it back.
+func CheckSave(dir string, may func(path string) error) error {
 	if Contains(dir) {
 		return &OutputError{Path: dir, Err: ErrContained}
 	}
 	if dir == "-" {
 		return &OutputError{Path: dir, Err: errors.New("a model is a directory, and not a stream")}
 	}
-	return atomicfile.CheckDir(dir, mayReplace(force))
+	return atomicfile.CheckDir(dir, may)
 }
 
 // Save writes m, with the current FormatVersion, as the directory dir. The directory
@@ -329,8 +328,14 @@ func CheckSave(dir string, force bool) error {
 // fails, what was at dir before is still there. If the model is whole but cannot be
 // renamed, because something has come to be at dir since [CheckSave], it is kept under
 // the temporary name, which the error tells. Equal models give identical files.
-func (m *Model) Save(dir string, force bool) error {
-	return atomicfile.WriteDir(dir, true, mayReplace(force), m.write)
+//
+// Without force, nothing may be at dir. With force, a model or an empty directory
+// there will be replaced, but nothing else.
+func (m *Model) Save(dir string, force bool) error { return m.SaveOver(dir, MayReplace(force)) }
+
+// SaveOver is [Model.Save] where may decides whether what is at dir may be replaced.
+func (m *Model) SaveOver(dir string, may func(path string) error) error {
+	return atomicfile.WriteDir(dir, true, may, m.write)
 }
 
 // Contains reports whether the file at path, which need not exist, is in the
@@ -382,8 +387,9 @@ func Displaced(dir string) string { return atomicfile.Displaced(dir) }
 // ErrContained says why nothing else can be written where [Contains] is true.
 var ErrContained = errors.New("is in the directory of a model, which holds only the model's own files")
 
-// mayReplace returns what decides whether the directory at path may be replaced.
-func mayReplace(force bool) func(path string) error {
+// MayReplace returns what decides whether the directory at path may be replaced: with force, if
+// it is a model or empty, and else not.
+func MayReplace(force bool) func(path string) error {
 	if force {
 		return checkReplaceable
 	}

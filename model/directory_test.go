@@ -68,7 +68,7 @@ func TestOpenMostEpochs(t *testing.T) {
 
 func save(t *testing.T, dir string, force bool, m *Model) {
 	t.Helper()
-	if err := CheckSave(dir, force); err != nil {
+	if err := CheckSave(dir, MayReplace(force)); err != nil {
 		t.Fatal(err)
 	}
 	if err := m.Save(dir, force); err != nil {
@@ -219,7 +219,7 @@ func TestCheckSaveRefuses(t *testing.T) {
 		{"file/model", true, "not a directory"},
 		{"missing/model", false, "no such file or directory"},
 	} {
-		err := CheckSave(path(tt.name), tt.force)
+		err := CheckSave(path(tt.name), MayReplace(tt.force))
 		if _, ok := errors.AsType[*OutputError](err); !ok || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s, force %v: error %v, want an OutputError with %q", tt.name, tt.force, err, tt.want)
 		}
@@ -263,7 +263,7 @@ func TestSaveRefuses(t *testing.T) {
 func TestSaveKeepsTheModel(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
 	other, m := testModel(3, 2, 3, false), testModel(4, 2, 3, true)
-	if err := CheckSave(dir, false); err != nil {
+	if err := CheckSave(dir, MayReplace(false)); err != nil {
 		t.Fatal(err)
 	}
 	save(t, dir, false, other)

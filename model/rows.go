@@ -14,7 +14,7 @@ import (
 )
 
 // SaveRows saves codes that were made with the dictionary of m, and their words, as a model,
-// as [Model.Save] does; they need not fit in memory. It calls rows once, which calls add with
+// as [Model.SaveOver] does; they need not fit in memory. It calls rows once, which calls add with
 // a few words and their codes at a time, in order, and returns the file that they are of and
 // how they were made. SaveRows counts them, and says what the dictionary was learned from. It
 // returns what model.json says; m stays as it is.
@@ -22,10 +22,10 @@ import (
 // If rows returns an error or ctx is cancelled, that error is returned and nothing is
 // left. Until all rows are there the codes are in temporary files, so that beside dir
 // there must be room for them twice.
-func (m *Model) SaveRows(ctx context.Context, dir string, force bool, rows func(add func(*vectors.Sparse) error) (Input, Encoding, error)) (Info, error) {
+func (m *Model) SaveRows(ctx context.Context, dir string, may func(path string) error, rows func(add func(*vectors.Sparse) error) (Input, Encoding, error)) (Info, error) {
 	saved := &Model{Info: m.Info, Dictionary: m.Dictionary}
 	var failed error // of rows itself, not of what it adds
-	err := atomicfile.WriteDir(dir, true, mayReplace(force), func(dir string) error {
+	err := atomicfile.WriteDir(dir, true, may, func(dir string) error {
 		codes, err := vectors.NewCSRWriter(dir, m.Info.Training.Atoms)
 		if err != nil {
 			return inFile(codesFile, err)

@@ -24,7 +24,7 @@ func rowsOf(m *Model, lo, hi int) *vectors.Sparse {
 // saveRows saves m a few rows at a time.
 func saveRows(dir string, m *Model) error {
 	head := &Model{Info: m.Info, Dictionary: m.Dictionary}
-	_, err := head.SaveRows(context.Background(), dir, false, func(add func(*vectors.Sparse) error) (Input, Encoding, error) {
+	_, err := head.SaveRows(context.Background(), dir, MayReplace(false), func(add func(*vectors.Sparse) error) (Input, Encoding, error) {
 		for lo := 0; lo < m.Codes.Rows; lo += 7 {
 			if err := add(rowsOf(m, lo, min(lo+7, m.Codes.Rows))); err != nil {
 				return Input{}, Encoding{}, err
@@ -92,7 +92,7 @@ func TestSaveRowsFails(t *testing.T) {
 		},
 	} {
 		rows := func(add func(*vectors.Sparse) error) (Input, Encoding, error) { return Input{}, Encoding{}, fail(add) }
-		if _, err := m.SaveRows(t.Context(), dir, false, rows); err != mine {
+		if _, err := m.SaveRows(t.Context(), dir, MayReplace(false), rows); err != mine {
 			t.Errorf("error %v, want %v", err, mine)
 		}
 	}
@@ -217,7 +217,7 @@ func TestSaveRowsCancelled(t *testing.T) {
 	m := testModel(20, 3, 11, false)
 	dir := filepath.Join(t.TempDir(), "model")
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := m.SaveRows(ctx, dir, false, func(add func(*vectors.Sparse) error) (Input, Encoding, error) {
+	_, err := m.SaveRows(ctx, dir, MayReplace(false), func(add func(*vectors.Sparse) error) (Input, Encoding, error) {
 		defer cancel() // rows are all there, and the file of codes is to be written
 		return Input{}, Encoding{}, add(m.Codes)
 	})

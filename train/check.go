@@ -15,17 +15,17 @@ import (
 const leastNorm, mostNorm = 1.5, 9
 
 // checkScale warns of vectors that are larger or smaller.
-func (f *fit) checkScale(x *vectors.Dense) {
+func checkScale(x *vectors.Dense, o Options) {
 	var norms float64
 	for i := range x.Len() {
 		norms += math.Sqrt(squares(x.Row(i)))
 	}
 	if norm := norms / float64(x.Len()); norm < leastNorm || norm > mostNorm {
-		f.note("warning: the vectors' mean norm is %.3g, and λ and the rate of the recipe paper are for about 3: scale them, or use the recipe best, which takes any", norm)
+		o.note("warning: the vectors' mean norm is %.3g, and λ and the rate of the recipe paper are for about 3: scale them, or use the recipe best, which takes any", norm)
 	}
 }
 
-// ErrNothingActive is returned, with the model, by a training that came to nothing.
+// ErrNothingActive is what a training ends with that came to nothing.
 var ErrNothingActive = errors.New("all codes are zero: lower --lambda or --sparsity")
 
 // mostUnused is the share of dimensions that may go unused without a warning.
@@ -36,31 +36,31 @@ const mostUnused = 0.2
 // [Fit] does so itself.
 func CheckCodes(i model.Info, note func(line string)) error {
 	h, e := i.Training, i.Encoding
-	f := fit{options: Options{Note: note}}
+	o := Options{Note: note}
 	if e.L1 == 0 {
 		return ErrNothingActive
 	}
 	if unused := float64(e.UnusedAtoms) / float64(h.Atoms); unused > mostUnused {
-		f.note("warning: %.0f %% of the dimensions are not used by any word: lower --atoms", 100*unused)
+		o.note("warning: %.0f %% of the dimensions are not used by any word: lower --atoms", 100*unused)
 	}
 	if e.Sparsity > h.Sparsity+SparsityTolerance {
-		f.note("warning: %.4g %% of the codes are zero, more than the %.4g %% that were asked for: lower --lambda", 100*e.Sparsity, 100*h.Sparsity)
+		o.note("warning: %.4g %% of the codes are zero, more than the %.4g %% that were asked for: lower --lambda", 100*e.Sparsity, 100*h.Sparsity)
 	}
 	return nil
 }
 
 // checkResult warns of a training that ended badly.
-func (f *fit) checkResult() {
-	epochs := f.model.Info.Epochs
+func checkResult(i model.Info, o Options) {
+	epochs := i.Epochs
 	last := epochs[len(epochs)-1]
 	lowest := slices.MinFunc(epochs, func(a, b model.Epoch) int { return cmp.Compare(a.Error, b.Error) })
 	const rise = 1.25
-	unused := float64(last.UnusedAtoms) / float64(f.problem.Hyperparameters.Atoms)
+	unused := float64(last.UnusedAtoms) / float64(i.Training.Atoms)
 	if unused > mostUnused {
-		f.note("warning: %.0f %% of the dimensions are not used by any word: lower --lambda or --atoms, or use --recipe best", 100*unused)
+		o.note("warning: %.0f %% of the dimensions are not used by any word: lower --lambda or --atoms, or use --recipe best", 100*unused)
 	}
 	// Codes get sparser from epoch to epoch, which alone makes the error rise.
 	if last.Error > rise*lowest.Error && last.Sparsity <= lowest.Sparsity {
-		f.note("warning: the error has risen from %.4g to %.4g: use fewer --epochs or a lower --rate, or --recipe best", lowest.Error, last.Error)
+		o.note("warning: the error has risen from %.4g to %.4g: use fewer --epochs or a lower --rate, or --recipe best", lowest.Error, last.Error)
 	}
 }

@@ -43,6 +43,21 @@ type Checkpoint struct {
 
 	// Epoch is set by [Fit]: that of the checkpoint which is in Dir, 0 if none is.
 	Epoch int
+
+	seal string // of that checkpoint
+}
+
+// MayReplace returns an error unless what is at path, which is Dir, may be replaced by the next
+// checkpoint or by what the training comes to: a model if Replace says so, or else nothing but
+// the checkpoint that is there since this training wrote it, or went on with it.
+func (c *Checkpoint) MayReplace(path string) error {
+	if c.Replace || c.seal == "" {
+		return model.MayReplace(c.Replace)(path)
+	}
+	if seal, err := model.Seal(path); err != nil || seal != c.seal {
+		return errors.New("is not the checkpoint that this training left there, so it is not replaced; --force replaces a model")
+	}
+	return model.MayReplace(true)(path)
 }
 
 // CheckpointError is the type of all errors of checkpoints that can't be resumed. They
@@ -61,7 +76,7 @@ func (f *fit) interruptible(ctx context.Context) (epochs context.Context, stop f
 	}
 	said := make(chan struct{})
 	cancel := context.AfterFunc(ctx, func() {
-		f.note("interrupted: a checkpoint is written after this epoch; interrupt again to stop without")
+		f.options.note("interrupted: a checkpoint is written after this epoch; interrupt again to stop without")
 		close(said)
 	})
 	return context.WithoutCancel(ctx), func() {
@@ -71,9 +86,9 @@ func (f *fit) interruptible(ctx context.Context) (epochs context.Context, stop f
 	}
 }
 
-func (f *fit) note(format string, args ...any) {
-	if f.options.Note != nil {
-		f.options.Note(fmt.Sprintf(format, args...))
+func (o *Options) note(format string, args ...any) {
+	if o.Note != nil {
+		o.Note(fmt.Sprintf(format, args...))
 	}
 }
 
@@ -91,7 +106,7 @@ func (f *fit) checkpoint() error {
 	err := f.save()
 	f.saved = time.Now() // or tried: the next is due as long after this
 	if err != nil && stop == nil {
-		f.note("warning: no checkpoint after epoch %d: %v", len(f.model.Info.Epochs), err)
+		f.options.note("warning: no checkpoint after epoch %d: %v", len(f.model.Info.Epochs), err)
 		return nil
 	}
 	return errors.Join(err, stop)
@@ -107,13 +122,13 @@ func (f *fit) save() error {
 	}
 	defer func() { f.model.Codes.CSR, f.model.Dictionary.Atoms = vectors.CSR{}, nil }() // the trainer has them
 	c := f.options.Checkpoint
-	err := f.model.SaveCheckpoint(c.Dir, c.Replace || c.Epoch > 0, model.State{Batch: f.batch, Vectors: vectors.SHA256(f.problem.X), Each: t.SaveMatrix})
+	seal, err := f.model.SaveCheckpoint(c.Dir, c.MayReplace, model.State{Batch: f.batch, Vectors: vectors.SHA256(f.problem.X), Each: t.SaveMatrix})
 	if atomicfile.InPlace(err) {
-		f.note("warning: %v", err)
+		f.options.note("warning: %v", err)
 	} else if err != nil {
 		return err
 	}
-	c.Epoch = len(f.model.Info.Epochs)
+	c.Epoch, c.seal = len(f.model.Info.Epochs), seal
 	return nil
 }
 
@@ -124,14 +139,14 @@ func (f *fit) resume() error {
 	if c == nil {
 		return nil
 	}
-	if c.Epoch = 0; !c.Resume {
+	if c.Epoch, c.seal = 0, ""; !c.Resume {
 		return nil
 	}
 	if _, err := os.Lstat(c.Dir); errors.Is(err, fs.ErrNotExist) {
 		if old := model.Displaced(c.Dir); old != "" {
 			return &CheckpointError{fmt.Errorf("%s: is not there, but what was is %s, left by a process that was killed while it replaced it; move that back", c.Dir, old)}
 		}
-		f.note("there is no %s to go on with: training starts anew", c.Dir)
+		f.options.note("there is no %s to go on with: training starts anew", c.Dir)
 		return nil
 	}
 	t, ok := f.trainer.(Resumable)
@@ -158,10 +173,10 @@ func (f *fit) resume() error {
 			return &CheckpointError{err}
 		}
 	}
-	f.model.Info.Epochs, f.batch, c.Epoch = saved.Info.Epochs, saved.Batch, len(saved.Info.Epochs)
-	f.note("resuming after epoch %d", c.Epoch)
+	f.model.Info.Epochs, f.batch, c.Epoch, c.seal = saved.Info.Epochs, saved.Batch, len(saved.Info.Epochs), saved.Seal
+	f.options.note("resuming after epoch %d", c.Epoch)
 	if was, is := saved.Info.Device, f.trainer.Device(); was != is {
-		f.note("warning: it was trained on %s: on %s the last bits differ", was, is)
+		f.options.note("warning: it was trained on %s: on %s the last bits differ", was, is)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"reflect"
 	"runtime/metrics"
@@ -272,6 +273,48 @@ func TestResumeBest(t *testing.T) {
 	}
 }
 
+// A model that somebody puts where the checkpoints are is replaced by none of them, nor by what
+// the training comes to.
+func TestCheckpointsReplaceTheirOwn(t *testing.T) {
+	h := train.Paper()
+	h.Atoms, h.Epochs, h.Lambda = 20, 6, 0.01
+	dir := filepath.Join(t.TempDir(), "model")
+	precious := fitBest(t, sampleOfBest(t), best(), train.Options{})
+	var warnings []string
+	c := &train.Checkpoint{Dir: dir, Every: time.Nanosecond}
+	m := fitSample(t, h, train.Options{
+		Checkpoint: c, Note: func(line string) {
+			if strings.Contains(line, "no checkpoint") {
+				warnings = append(warnings, line)
+			}
+		},
+		Epoch: func(e model.Epoch) {
+			if e.Epoch != 3 {
+				return
+			}
+			if c.Epoch != 2 {
+				t.Errorf("the checkpoint is of epoch %d, want 2", c.Epoch)
+			}
+			if err := errors.Join(os.RemoveAll(dir), precious.Save(dir, false)); err != nil {
+				t.Fatal(err)
+			}
+		},
+	})
+	if n := len(warnings); n != 3 || !strings.Contains(warnings[0], "no checkpoint after epoch 3: ") || !strings.Contains(warnings[0], "is not the checkpoint that this training left there") {
+		t.Errorf("%d warnings: %q", n, warnings)
+	}
+	if err := m.SaveOver(dir, c.MayReplace); err == nil || !strings.Contains(err.Error(), "is not the checkpoint") {
+		t.Errorf("saved in its place: error %v", err)
+	}
+	if is, err := model.Open(dir); err != nil || !reflect.DeepEqual(is.Dictionary, precious.Dictionary) {
+		t.Errorf("the precious model is gone: %v", err)
+	}
+	c.Replace = true
+	if err := m.SaveOver(dir, c.MayReplace); err != nil {
+		t.Error(err)
+	}
+}
+
 // unencoding is a device that learns but does not encode.
 type unencoding struct{ cpu.Device }
 
@@ -284,9 +327,11 @@ func TestEncodingFails(t *testing.T) {
 	x := sampleOfBest(t)
 	want := fitBest(t, x, best(), train.Options{})
 	m, err := train.Fit(t.Context(), x, best(), unencoding{}, train.Options{})
-	if err == nil || err.Error() != "no encoder" || m == nil {
+	learned, ok := errors.AsType[*train.LearnedError](err)
+	if !ok || err.Error() != "no encoder" || m != nil {
 		t.Fatalf("error %v with the model %v", err, m)
 	}
+	m = learned.Model
 	dir := filepath.Join(t.TempDir(), "model")
 	if err := m.Save(dir, false); err != nil {
 		t.Fatal(err)

@@ -81,8 +81,7 @@ func fitSparsity(ctx context.Context, x *vectors.Dense, h model.Hyperparameters,
 	}
 	quiet := o
 	quiet.Note = nil // what is said of a training concerns the one that is chosen
-	f := &fit{options: o}
-	f.checkScale(x)
+	checkScale(x, o)
 	var tried []Tried
 	var nearest *model.Model
 	off := math.Inf(1)
@@ -99,7 +98,7 @@ func fitSparsity(ctx context.Context, x *vectors.Dense, h model.Hyperparameters,
 		}
 		got := m.Info.Epochs[len(m.Info.Epochs)-1].Sparsity
 		tried = append(tried, Tried{once.Lambda, got})
-		f.note("λ = %v gives %.2f %% zeros", once.Lambda, 100*got)
+		o.note("λ = %v gives %.2f %% zeros", once.Lambda, 100*got)
 		if d := math.Abs(got - h.Sparsity); d < off {
 			nearest, off = m, d
 		}
@@ -108,9 +107,8 @@ func fitSparsity(ctx context.Context, x *vectors.Dense, h model.Hyperparameters,
 		}
 	}
 	if off > SparsityTolerance {
-		f.note("warning: no λ of %d that were tried gives %.4g %% zeros to %.2g points: this is the nearest", len(tried), 100*h.Sparsity, 100*SparsityTolerance)
+		o.note("warning: no λ of %d that were tried gives %.4g %% zeros to %.2g points: this is the nearest", len(tried), 100*h.Sparsity, 100*SparsityTolerance)
 	}
-	f.model, f.problem.Hyperparameters = nearest, nearest.Info.Training
-	f.checkResult()
+	checkResult(nearest.Info, o)
 	return nearest, nil
 }

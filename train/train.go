@@ -231,9 +231,32 @@ type Options struct {
 //
 // Where training itself succeeds and what comes after it fails, which is the release of the
 // device and the encoding of the recipe "best", or where all codes are zero
-// (ErrNothingActive), Fit returns the error and the model. What was learned by the recipe
-// "best" has codes of zero then, if they could not be made.
+// (ErrNothingActive), the error is a [*LearnedError], which has the model.
 func Fit(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, device Device, o Options) (*model.Model, error) {
+	return whole(fitRecipe(ctx, x, h, device, o))
+}
+
+// A LearnedError is of a training that succeeded, and of what failed after it. Model is what was
+// learned, so that it is not lost; of the recipe "best" it has codes of zero if they could not
+// be made.
+type LearnedError struct {
+	Model *model.Model
+	Err   error
+}
+
+func (e *LearnedError) Error() string { return e.Err.Error() }
+func (e *LearnedError) Unwrap() error { return e.Err }
+
+// whole returns a model or an error, which may have the model.
+func whole(m *model.Model, err error) (*model.Model, error) {
+	if m == nil || err == nil {
+		return m, err
+	}
+	return nil, &LearnedError{m, err}
+}
+
+// fitRecipe is Fit, but returns the model beside an error.
+func fitRecipe(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, device Device, o Options) (*model.Model, error) {
 	if h.Recipe != "best" {
 		fit := fitPaper
 		if h.Sparsity > 0 {
@@ -245,7 +268,7 @@ func Fit(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, device 
 		}
 		return m, err
 	}
-	m, err := Learn(ctx, x, h, device, o)
+	m, err := learn(ctx, x, h, device, o)
 	if err != nil {
 		return m, err
 	}
@@ -263,6 +286,11 @@ func Fit(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, device 
 // fit in memory, come from [overcomplete/encode.Stream], with the options that
 // [overcomplete/encode.Defaults] has for the model.
 func Learn(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, device Device, o Options) (*model.Model, error) {
+	return whole(learn(ctx, x, h, device, o))
+}
+
+// learn is Learn, but returns the model beside an error.
+func learn(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, device Device, o Options) (*model.Model, error) {
 	if h.Recipe != "best" {
 		return nil, fmt.Errorf("train: recipe is %q, want best, whose dictionary is learned without codes", h.Recipe)
 	}
@@ -302,7 +330,7 @@ func fitPaper(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, de
 		return nil, fmt.Errorf("train: %w", err)
 	}
 	f := &fit{problem: p, options: o, model: m}
-	f.checkScale(x)
+	checkScale(x, o)
 	if h.Init == "words" {
 		if f.problem.Dictionary, _, err = f.words(ctx, &model.Dictionary{Dim: x.Dim}); err != nil {
 			return nil, err
@@ -312,7 +340,7 @@ func fitPaper(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, de
 		return nil, err
 	}
 	if err == nil {
-		f.checkResult()
+		checkResult(m.Info, o)
 	}
 	return m, err
 }
@@ -345,7 +373,7 @@ func (f *fit) words(ctx context.Context, d *model.Dictionary) (atoms []float32, 
 		return nil, 0, err
 	}
 	if words < k {
-		f.note("%d atoms are more than the %d words that differ in direction: the other %d start from random directions", k, words, k-words)
+		f.options.note("%d atoms are more than the %d words that differ in direction: the other %d start from random directions", k, words, k-words)
 	}
 	return atoms, norm, nil
 }

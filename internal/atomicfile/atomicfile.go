@@ -391,20 +391,34 @@ func placeDir(temp, path string, mayReplace func(path string) error) (old string
 			return "", fmt.Errorf("cannot be replaced: %w", err)
 		}
 	}
-	return moveDir(temp, path, exists)
+	return moveDir(temp, path, exists, mayReplace)
 }
 
 // moveDir moves the new directory in temp to path, and what exists there to temp:
 // both at once where the file system can. Elsewhere, as none renames over a
-// directory that is not empty, there is nothing at path for a moment.
-func moveDir(temp, path string, exists bool) (old string, err error) {
+// directory that is not empty, there is nothing at path for a moment. What became something
+// else since it was looked at is moved back.
+func moveDir(temp, path string, exists bool, mayReplace func(path string) error) (old string, err error) {
 	dir := filepath.Join(temp, newName)
 	if exists {
 		if exchange(dir, path) == nil {
-			return dir, nil
+			err := mayReplace(dir)
+			if err == nil {
+				return dir, nil
+			}
+			if exchange(dir, path) != nil {
+				return dir, fmt.Errorf("%w; what was there is now %s", reason(err), dir)
+			}
+			return "", reason(err)
 		}
 		old = filepath.Join(temp, oldName)
 		if err := os.Rename(path, old); err != nil {
+			return "", reason(err)
+		}
+		if err := mayReplace(old); err != nil {
+			if os.Rename(old, path) != nil {
+				return old, fmt.Errorf("%w; what was there is now %s", reason(err), old)
+			}
 			return "", reason(err)
 		}
 	}

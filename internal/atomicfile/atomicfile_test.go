@@ -377,7 +377,7 @@ func TestDirAppearsAtTheLastMoment(t *testing.T) {
 		}
 		write(t, filepath.Join(dir, "f"), content)
 	}
-	if _, err := moveDir(temp, path, false); !errors.Is(err, fs.ErrExist) {
+	if _, err := moveDir(temp, path, false, allow); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("error %v, want %v", err, fs.ErrExist)
 	}
 	expect(t, path, "f=somebody else's")
@@ -471,4 +471,32 @@ func TestLongNames(t *testing.T) {
 			expect(t, dir, name+"=directory")
 		}
 	}
+}
+
+// What is changed after it was looked at, before the new directory takes its place, stays.
+func TestDirChangesMeanwhile(t *testing.T) {
+	dir := t.TempDir()
+	model := filepath.Join(dir, "model")
+	if err := os.Mkdir(model, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	looked := 0
+	err := WriteDir(model, false, func(path string) error {
+		if looked++; looked == 1 { // and then somebody saves labels
+			write(t, filepath.Join(model, "labels"), "mine")
+			return nil
+		}
+		entries, err := os.ReadDir(path)
+		if len(entries) > 0 {
+			return errors.New("has labels")
+		}
+		return err
+	}, func(dir string) error { return WriteIn(dir, "new", func(w io.Writer) error { return nil }) })
+	if err == nil || !strings.Contains(err.Error(), "has labels") || looked != 2 {
+		t.Errorf("error %v, looked at %d times", err, looked)
+	}
+	if text, err := os.ReadFile(filepath.Join(model, "labels")); string(text) != "mine" {
+		t.Errorf("labels are %q, error %v", text, err)
+	}
+	expect(t, dir, "model=directory")
 }

@@ -148,7 +148,7 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if err := model.CheckSave(f.output, f.force); err != nil {
+	if err := model.CheckSave(f.output, model.MayReplace(f.force)); err != nil {
 		return err
 	}
 	o := encode.Defaults(m.Info)
@@ -174,7 +174,7 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
 	}
 	p := newCounter(log)
 	info, source, err := encode.File(cmd.Context(), m, path, f.output, chosenDevice{&f.deviceFlags, log}, o, encode.FileOptions{
-		Read: f.readOptions(), Shard: shard, Replace: f.force, Show: func(block *vectors.Sparse) { p.add(block.Rows) },
+		Read: f.readOptions(), Shard: shard, MayReplace: model.MayReplace(f.force), Show: func(block *vectors.Sparse) { p.add(block.Rows) },
 	})
 	p.done(err == nil)
 	if errors.Is(err, encode.ErrDictionary) {

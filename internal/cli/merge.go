@@ -23,7 +23,7 @@ processor; what they hold is streamed, however much it is.`,
 			if output == "" {
 				return usagef("-o is empty, want the name of a directory")
 			}
-			if err := model.CheckSave(output, force); err != nil {
+			if err := model.CheckSave(output, model.MayReplace(force)); err != nil {
 				return err
 			}
 			info, err := encode.Merge(cmd.Context(), output, force, args...)

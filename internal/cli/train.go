@@ -232,7 +232,7 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
 	log := f.log(stderr)
 	// What forbids saving is found before hours of training.
-	if err := model.CheckSave(f.output, f.force || f.resume); err != nil {
+	if err := model.CheckSave(f.output, model.MayReplace(f.force || f.resume)); err != nil {
 		return err
 	}
 	if err := f.available(); err != nil {
@@ -279,16 +279,18 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 	o, done := f.show(f.Hyperparameters, words, log, stderr)
 	o.Source, o.Checkpoint, o.Like = source, c, like
 	m, err := fit(ctx, x, f.Hyperparameters, chosenDevice{&f.deviceFlags, log}, o)
+	if learned, ok := errors.AsType[*train.LearnedError](err); ok {
+		m = learned.Model
+	}
 	done()
 	if notLearnable(err) {
 		return usageError{fmt.Errorf("%s: %w", path, err)}
 	}
-	replace := f.force || c.Epoch > 0
 	sampled := err == nil && again
 	if sampled {
 		var info model.Info
 		var first *vectors.Sparse
-		if info, first, err = f.encodeAll(cmd, path, m, source, replace, log); err == nil {
+		if info, first, err = f.encodeAll(cmd, path, m, source, c.MayReplace, log); err == nil {
 			if err := cmp.Or(f.saveLabels(ctx, labels), f.report(cmd.OutOrStdout(), info, first)); err != nil {
 				return err
 			}
@@ -299,7 +301,7 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 	}
 	switch {
 	case err == nil:
-		if err := m.Save(f.output, replace); err != nil {
+		if err := m.SaveOver(f.output, c.MayReplace); err != nil {
 			return err
 		}
 		return cmp.Or(f.saveLabels(ctx, labels), f.report(cmd.OutOrStdout(), m.Info, m.Codes))
@@ -308,7 +310,7 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 	case errors.Is(err, context.Canceled) && !sampled, errors.Is(err, train.ErrDiverged), errors.Is(err, train.ErrNothingActive):
 		return err
 	case sampled, m != nil && c.Epoch < len(m.Info.Epochs): // what was learned is not lost
-		if saved := cmp.Or(m.Save(f.output, replace), f.saveLabels(context.WithoutCancel(ctx), labels)); saved != nil {
+		if saved := cmp.Or(m.SaveOver(f.output, c.MayReplace), f.saveLabels(context.WithoutCancel(ctx), labels)); saved != nil {
 			return fmt.Errorf("%w; nor can the model be saved: %w", err, saved)
 		}
 		if m.Info.Training.Recipe == "best" && m.Info.Encoding == nil {
@@ -460,13 +462,13 @@ func (f *trainFlags) keep(words []string, dim int) int {
 
 // encodeAll reads the file at path again, of which m was learned from a sample, and saves the
 // codes of all its rows. It returns what model.json says, and the first codes.
-func (f *trainFlags) encodeAll(cmd *cobra.Command, path string, m *model.Model, source *vectors.Source, replace bool, log io.Writer) (model.Info, *vectors.Sparse, error) {
+func (f *trainFlags) encodeAll(cmd *cobra.Command, path string, m *model.Model, source *vectors.Source, may func(path string) error, log io.Writer) (model.Info, *vectors.Sparse, error) {
 	first := &vectors.Sparse{CSR: vectors.CSR{Cols: m.Dictionary.Len(), Ptr: []int64{0}}}
 	read := f.readOptions()
 	read.Distinct = true
 	p := newCounter(log)
 	info, again, err := encode.File(cmd.Context(), m, path, f.output, chosenDevice{&f.deviceFlags, log}, encode.Defaults(m.Info), encode.FileOptions{
-		Read: read, Replace: replace,
+		Read: read, MayReplace: may,
 		Show: func(block *vectors.Sparse) {
 			p.add(block.Rows)
 			for i := range min(block.Rows, shownRows*first.Cols-first.Rows) {

@@ -308,10 +308,10 @@ func (e *Experiment) fit(ctx context.Context, h model.Hyperparameters) (*model.M
 	o.Source = e.Source
 	m, err := train.Fit(ctx, e.X, h, e.Device, o)
 	done()
-	if err != nil && !errors.Is(err, train.ErrNothingActive) { // which is a point like others
-		return nil, err
+	if learned, ok := errors.AsType[*train.LearnedError](err); ok && errors.Is(err, train.ErrNothingActive) { // a point like others
+		return learned.Model, nil
 	}
-	return m, nil
+	return m, err
 }
 
 // ModelDir returns the directory of a point's model.
