@@ -94,6 +94,29 @@ func TestTune(t *testing.T) {
 }
 
 // Of method B, the binary vectors count.
+// A model that tune names is there and whole, whatever became of it since it was trained.
+func TestTuneOpensWhatItNames(t *testing.T) {
+	t.Parallel()
+	dir, _ := evalDir(t)
+	const line = "tune x.txt -o out --sparsity 0.6 --quiet"
+	stdout, _ := dir.MustRun(t, line+" --json")
+	var got tuned
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := dir.Model(t, got.Model)
+	if err := os.RemoveAll(dir.Path(got.Model)); err != nil {
+		t.Fatal(err)
+	}
+	dir.MustRun(t, line)
+	if m := dir.Model(t, got.Model); !slices.Equal(m.Codes.Value, want.Codes.Value) {
+		t.Error("trained again, it is another model")
+	}
+	whole := dir.Read(t, got.Model+"/codes.npz")
+	dir.Write(t, got.Model+"/codes.npz", whole[:100])
+	checkRefused(t, dir, line, []string{got.Model, "codes.npz", "remove it to have it trained again"}, dir.Tree(t))
+}
+
 func TestTuneB(t *testing.T) {
 	t.Parallel()
 	dir, _ := evalDir(t)

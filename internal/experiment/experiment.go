@@ -255,12 +255,9 @@ func (e *Experiment) point(ctx context.Context, h model.Hyperparameters, tasks [
 	}
 	defer e.plan.next(h.Atoms)()
 	todo := r.without(tasks)
-	if r.Training == h && len(todo) == 0 {
-		return r, nil
-	}
-	m, err := e.model(ctx, h)
-	if err != nil {
-		return nil, err
+	m, err := e.model(ctx, h) // also where nothing is left to measure: the record vouches for it
+	if err != nil || r.Training == h && len(todo) == 0 {
+		return r, err
 	}
 	r.Training, r.Device, r.Metrics = h, m.Info.Device, m.Info.Epochs[len(m.Info.Epochs)-1]
 	codes := m.Codes
