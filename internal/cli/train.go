@@ -308,6 +308,9 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 	case errors.Is(err, context.Canceled) && c.Epoch > 0:
 		return interrupted{fmt.Sprintf("%s is a checkpoint after epoch %d, with which --resume goes on", f.output, c.Epoch)}
 	case errors.Is(err, context.Canceled) && !sampled, errors.Is(err, train.ErrDiverged), errors.Is(err, train.ErrNothingActive):
+		if c.Epoch > 0 {
+			return fmt.Errorf("%w; %s is a checkpoint after epoch %d", err, f.output, c.Epoch)
+		}
 		return err
 	case sampled, m != nil && c.Epoch < len(m.Info.Epochs): // what was learned is not lost
 		if saved := cmp.Or(m.SaveOver(f.output, c.MayReplace), f.saveLabels(context.WithoutCancel(ctx), labels)); saved != nil {

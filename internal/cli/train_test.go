@@ -385,6 +385,11 @@ func TestTrainNothingActive(t *testing.T) {
 	if got := dir.Names(t); !slices.Equal(got, []string{"in.txt"}) {
 		t.Errorf("left %q", got)
 	}
+	// But for its checkpoints, which it names.
+	code, _, stderr = dir.Run(t, "train --recipe paper in.txt -o model --lambda 1000 --epochs 4 --checkpoint 1ns --quiet")
+	if code != exitFailed || !strings.HasSuffix(stderr, "overcomplete: all codes are zero: lower --lambda or --sparsity; model is a checkpoint after epoch 3\n") {
+		t.Errorf("exit code %d, %q", code, stderr)
+	}
 }
 
 // Dimensions are shown by the first words, of a file that is read once and of one that is read
