@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"maps"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
@@ -74,6 +75,27 @@ func (ls Labels) Save(ctx context.Context, path string) error {
 		e.SetEscapeHTML(false)
 		return e.Encode(list)
 	})
+}
+
+// ChangeLabels changes the labels that are kept at path, of a model with K dimensions, and
+// returns what they are then. Other processes that change them wait meanwhile. An error of
+// change is returned, and nothing is written then. Errors are also those of [ReadLabels] and
+// [Labels.Save].
+func ChangeLabels(ctx context.Context, path string, dimensions int, change func(Labels) error) (Labels, error) {
+	unlock, err := atomicfile.Lock(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	ls, err := ReadLabels(path, dimensions)
+	if err != nil {
+		return nil, err
+	}
+	before := maps.Clone(ls)
+	if err := change(ls); err != nil || maps.Equal(before, ls) {
+		return ls, err
+	}
+	return ls, ls.Save(ctx, path)
 }
 
 // List returns the labels in the order of dimensions.

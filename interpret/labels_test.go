@@ -7,8 +7,10 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"overcomplete/vectors"
@@ -158,5 +160,27 @@ func TestLabelsRefuse(t *testing.T) {
 		if _, err := ReadLabels(path, 30); err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), path) {
 			t.Errorf("%s: %v, want %s: …%s", tt.text, err, path, tt.want)
 		}
+	}
+}
+
+// Nobody who changes a label undoes what somebody else did at the same time.
+func TestChangeLabelsAtOnce(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("has no locks on directories")
+	}
+	path := filepath.Join(t.TempDir(), "labels.json")
+	const n = 40
+	var wait sync.WaitGroup
+	for k := range n {
+		wait.Go(func() {
+			_, err := ChangeLabels(t.Context(), path, n, func(ls Labels) error { return ls.Set(Label{Dimension: k, Name: fmt.Sprint(k)}, n) })
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	if ls, err := ReadLabels(path, n); err != nil || len(ls) != n {
+		t.Errorf("%d labels, error %v", len(ls), err)
 	}
 }

@@ -379,6 +379,28 @@ func LabelsPath(path string) (string, error) {
 	return filepath.Join(path, labelsFile), nil
 }
 
+// A Mark tells the model that is in a directory from those that replace it.
+type Mark struct {
+	dir  string
+	info fs.FileInfo // of model.json, which nothing changes in place
+}
+
+// MarkOf returns the mark of the model in dir. Take it before the model is opened.
+func MarkOf(dir string) (Mark, error) {
+	info, err := os.Stat(filepath.Join(dir, infoFile))
+	return Mark{dir, info}, err
+}
+
+// Check returns an error unless the same model is still there. Call it before something about
+// that model is written beside it.
+func (m Mark) Check() error {
+	is, err := MarkOf(m.dir)
+	if err == nil && os.SameFile(is.info, m.info) && is.info.ModTime().Equal(m.info.ModTime()) {
+		return nil
+	}
+	return fmt.Errorf("%s is not the model any more that was opened: open it again", m.dir)
+}
+
 // Displaced returns where the model is that was at dir, if a process was killed at the
 // moment in which it replaced it, or "". That can happen only on file systems that can't
 // exchange two directories.

@@ -504,3 +504,24 @@ func TestLabelsPath(t *testing.T) {
 		t.Errorf("a checkpoint's: %q, %v", path, err)
 	}
 }
+
+// A model that was replaced, even by one that is the same, is not what was opened.
+func TestMark(t *testing.T) {
+	m := testModel(20, 3, 11, false)
+	dir := filepath.Join(t.TempDir(), "model")
+	if _, err := MarkOf(dir); err == nil {
+		t.Error("a mark of nothing")
+	}
+	save(t, dir, false, m)
+	mark, err := MarkOf(dir)
+	if err != nil || mark.Check() != nil {
+		t.Fatalf("error %v, and it is %v", err, mark.Check())
+	}
+	save(t, dir, true, m)
+	if err := mark.Check(); err == nil || !strings.Contains(err.Error(), "is not the model any more") {
+		t.Errorf("replaced: error %v", err)
+	}
+	if err := (Mark{}).Check(); err == nil {
+		t.Error("nothing is a model")
+	}
+}

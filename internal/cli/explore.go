@@ -104,6 +104,7 @@ func reachable(a *net.TCPAddr) *net.TCPAddr {
 
 // openExplorer opens the model at path. The page has the name of its last part.
 func openExplorer(cmd *cobra.Command, path string) (*explore.Explorer, error) {
+	mark, _ := model.MarkOf(path)
 	m, err := loadModel(cmd.Context(), path)
 	if err != nil {
 		return nil, err
@@ -114,7 +115,7 @@ func openExplorer(cmd *cobra.Command, path string) (*explore.Explorer, error) {
 	}
 	x := explore.New(m, filepath.Base(path))
 	if file, err := model.LabelsPath(path); err == nil {
-		if err := x.UseLabels(file); err != nil {
+		if err := x.UseLabels(file, mark.Check); err != nil {
 			return nil, usageError{err}
 		}
 	}

@@ -93,7 +93,10 @@ func (f *autoFlags) auto(cmd *cobra.Command, paths []string) error {
 		return err
 	}
 	var models []*model.Model
+	var marks []model.Mark
 	for _, path := range paths {
+		mark, _ := model.MarkOf(path)
+		marks = append(marks, mark)
 		m, err := loadModel(ctx, path)
 		if err != nil {
 			return err
@@ -178,6 +181,9 @@ func (f *autoFlags) auto(cmd *cobra.Command, paths []string) error {
 	if f.save {
 		for i, path := range paths {
 			file, err := coherenceFile(path)
+			if err == nil {
+				err = marks[i].Check()
+			}
 			if err == nil {
 				err = found[i].Save(ctx, file)
 			}

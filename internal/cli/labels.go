@@ -41,12 +41,13 @@ dimensions call them by these or, without one, by their most distinctive words.`
 			if err := checkCounts(0, count{"--words", words}); err != nil {
 				return err
 			}
+			mark, _ := model.MarkOf(args[0])
 			x, err := loadIndex(cmd, args[0], false)
 			if err != nil {
 				return err
 			}
 			if from != "" {
-				return importLabels(cmd, args[0], from, x.Codes.Cols)
+				return importLabels(cmd, args[0], from, x.Codes.Cols, mark)
 			}
 			labels, err := loadLabels(args[0], x)
 			if err != nil {
@@ -114,7 +115,7 @@ func printLabels(w io.Writer, labels interpret.Labels, x *interpret.Index, words
 // mostTable is more bytes than a table of labels has.
 const mostTable = 1 << 26
 
-func importLabels(cmd *cobra.Command, path, from string, dimensions int) error {
+func importLabels(cmd *cobra.Command, path, from string, dimensions int, mark model.Mark) error {
 	file, err := model.LabelsPath(path)
 	if err != nil {
 		return usageError{err}
@@ -123,20 +124,22 @@ func importLabels(cmd *cobra.Command, path, from string, dimensions int) error {
 	if err != nil {
 		return usageError{err}
 	}
-	labels, err := interpret.ReadLabels(file, dimensions)
-	if err != nil {
-		return usageError{err}
-	}
 	given, err := parseLabels(string(text))
 	if err != nil {
 		return usagef("%s: %w", from, err)
 	}
-	for _, l := range given {
-		if err := labels.Set(l.Label, dimensions); err != nil {
-			return usagef("%s: line %d: %w", from, l.line, err)
-		}
+	if _, err := interpret.ReadLabels(file, dimensions); err != nil {
+		return usageError{err}
 	}
-	if err := labels.Save(cmd.Context(), file); err != nil {
+	labels, err := interpret.ChangeLabels(cmd.Context(), file, dimensions, func(labels interpret.Labels) error {
+		for _, l := range given {
+			if err := labels.Set(l.Label, dimensions); err != nil {
+				return usagef("%s: line %d: %w", from, l.line, err)
+			}
+		}
+		return mark.Check()
+	})
+	if err != nil {
 		return err
 	}
 	say(cmd.ErrOrStderr(), "%d labels", len(labels))

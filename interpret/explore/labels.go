@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"mime"
 	"net/http"
 	"net/netip"
@@ -25,16 +24,18 @@ func (x *Explorer) UseCoherence(c *interpret.Coherence) {
 }
 
 // UseLabels makes the page show what people called dimensions in the file, if it is there,
-// and lets them change that. The error is that of [interpret.ReadLabels].
-func (x *Explorer) UseLabels(file string) error {
+// and lets them change that, as long as same returns nil: the model there is the one that is
+// shown. The error is that of [interpret.ReadLabels].
+func (x *Explorer) UseLabels(file string, same func() error) error {
 	ls, err := interpret.ReadLabels(file, x.model.Codes.Cols)
-	x.labels.file, x.labels.all = file, ls
+	x.labels.file, x.labels.same, x.labels.all = file, same, ls
 	return err
 }
 
 // keptLabels are labels, and the file that they are kept in, "" if they can't be changed.
 type keptLabels struct {
 	file string
+	same func() error
 	mu   sync.Mutex
 	all  interpret.Labels // is replaced, never changed
 }
@@ -49,17 +50,15 @@ func (l *keptLabels) current() interpret.Labels {
 func (l *keptLabels) set(ctx context.Context, label interpret.Label, dimensions int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all, err := interpret.ReadLabels(l.file, dimensions)
-	if err != nil {
-		return err
-	}
-	before := maps.Clone(all)
-	if err := all.Set(label, dimensions); err != nil {
-		return badRequest("%v", err)
-	}
-	if !maps.Equal(before, all) {
-		err = all.Save(ctx, l.file)
-	}
+	all, err := interpret.ChangeLabels(ctx, l.file, dimensions, func(all interpret.Labels) error {
+		if err := l.same(); err != nil {
+			return err
+		}
+		if err := all.Set(label, dimensions); err != nil {
+			return badRequest("%v", err)
+		}
+		return nil
+	})
 	if err == nil {
 		l.all = all
 	}

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -43,7 +44,7 @@ func post(handler http.Handler, body string, fields ...string) *httptest.Respons
 func labelled(t *testing.T) (x *Explorer, file string) {
 	t.Helper()
 	x, file = New(testModel(), "test"), filepath.Join(t.TempDir(), "labels.json")
-	if err := x.UseLabels(file); err != nil {
+	if err := x.UseLabels(file, func() error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	return x, file
@@ -94,6 +95,16 @@ func TestServesLabels(t *testing.T) {
 	var page strings.Builder
 	if err := x.WritePage(&page, []string{"bank"}, nil); err != nil || !strings.Contains(page.String(), `"labels":{"writable":false,"labels":[{"dimension":5,"name":"five"}`) {
 		t.Errorf("exported without labels: %v", err)
+	}
+}
+
+// What is called so in a model that was replaced is not written into the new one.
+func TestLabelsOfAReplacedModel(t *testing.T) {
+	x, file := labelled(t)
+	x.labels.same = func() error { return errors.New("another model is there") }
+	w := post(x.Handler(""), `{"dimension": 3, "name": "kings"}`)
+	if _, err := os.Stat(file); w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), "another model is there") || err == nil {
+		t.Errorf("%d %s, and the file: %v", w.Code, w.Body, err)
 	}
 }
 

@@ -95,7 +95,7 @@ func TestBrowserLabels(t *testing.T) {
 	b := openBrowser(t)
 	m := testModel()
 	x, file := New(m, "test"), filepath.Join(t.TempDir(), "labels.json")
-	if err := x.UseLabels(file); err != nil {
+	if err := x.UseLabels(file, func() error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	x.UseCoherence(&interpret.Coherence{Reference: "other.txt", Scores: []interpret.Score{{Dimension: 3, Matched: .9}, {Dimension: 5, Matched: .2}}})
