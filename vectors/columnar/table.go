@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 
 	"overcomplete/vectors"
 )
@@ -161,18 +162,24 @@ func notFinite(c column, number int, x float32) error {
 // guard calls f, and returns what a library that was given a damaged file panics with as
 // an error.
 func guard[T any](format string, f func() (T, error)) (result T, err error) {
+	damaged := func(err error) error {
+		if strings.Contains(err.Error(), "runtime error") { // of the library, which tells nobody what to do
+			err = errors.New("its parts do not fit together")
+		}
+		return fmt.Errorf("damaged %s file: %w", format, err)
+	}
 	defer func() {
 		if r := recover(); r != nil {
-			err, _ = r.(error)
-			if err == nil {
+			var ok bool
+			if err, ok = r.(error); !ok {
 				err = fmt.Errorf("%.200v", r)
 			}
-			err = fmt.Errorf("damaged %s file: %w", format, err)
+			err = damaged(err)
 		}
 	}()
 	result, err = f()
 	if err != nil && err != io.EOF {
-		err = fmt.Errorf("damaged %s file: %w", format, err)
+		err = damaged(err)
 	}
 	return result, err
 }
