@@ -2,6 +2,7 @@ package columnar
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -321,8 +322,9 @@ func (c *chunk[T]) lookUp(b []byte) func([]T) error {
 var zstandard = sync.OnceValues(func() (*zstd.Decoder, error) { return zstd.NewReader(nil, zstd.WithDecodeAllCapLimit(true)) })
 
 // expansion is how many bytes one byte decompresses to at most, where memory for them is taken
-// before that: three bytes of Snappy are 64, a block of four bytes of Zstandard 128 KiB.
-var expansion = map[format.CompressionCodec]int64{format.Snappy: 22, format.Zstd: 128 << 10 / 4, format.Lz4Raw: 255}
+// before that: three bytes of Snappy are 64, a block of four bytes of Zstandard 128 KiB, and two
+// bits of DEFLATE, gzip's, 258 bytes.
+var expansion = map[format.CompressionCodec]int64{format.Snappy: 22, format.Zstd: 128 << 10 / 4, format.Lz4Raw: 255, format.Gzip: 4 * 258}
 
 // decompress returns what a page has, if that is size bytes. It is valid until the next call.
 func (c *chunk[T]) decompress(page []byte, size int64, codec format.CompressionCodec) (b []byte, err error) {
@@ -355,10 +357,12 @@ func (c *chunk[T]) decompress(page []byte, size int64, codec format.CompressionC
 	case format.Gzip:
 		var r io.Reader
 		if r, err = gzip.NewReader(bytes.NewReader(page)); err == nil {
-			b, err = c.readAll(r, size)
+			b, err = c.readAll(r, int(size))
 		}
-	case format.Brotli:
-		b, err = c.readAll(brotli.NewReader(bytes.NewReader(page)), size)
+	case format.Brotli: // which has no such bound: memory grows, with what there was beside what there is
+		if err = memory.Check(2 * uint64(size)); err == nil {
+			b, err = c.readAll(brotli.NewReader(bytes.NewReader(page)), int(size))
+		}
 	default:
 		err = fmt.Errorf("compressed with %v, which is not read; want Zstandard, Snappy, gzip, Brotli, LZ4_RAW or no compression", codec)
 	}
@@ -368,10 +372,24 @@ func (c *chunk[T]) decompress(page []byte, size int64, codec format.CompressionC
 	return b, err
 }
 
-// readAll reads all that there is, unless that is more than size bytes.
-func (c *chunk[T]) readAll(r io.Reader, size int64) ([]byte, error) {
-	b := bytes.NewBuffer(c.content[:0])
-	_, err := b.ReadFrom(io.LimitReader(r, size+1))
-	c.content = b.Bytes()
-	return c.content, err
+// readAll reads all that there is, unless that is more than size bytes, into memory for as many.
+func (c *chunk[T]) readAll(r io.Reader, size int) ([]byte, error) {
+	b := c.content[:0]
+	for len(b) < size {
+		if len(b) == cap(b) {
+			b = slices.Grow(b, min(max(1<<16, len(b)), size-len(b)))
+		}
+		n, err := io.ReadFull(r, b[len(b):min(cap(b), size)])
+		b = b[:len(b)+n]
+		c.content = b
+		if err == io.EOF || err == io.ErrUnexpectedEOF {
+			return b, nil
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	if n, err := io.ReadFull(r, make([]byte, 1)); n > 0 || err != io.EOF {
+		return nil, cmp.Or(err, errHeader)
+	}
+	return b, nil
 }
