@@ -156,9 +156,9 @@ func textStyle(size vg.Length) draw.TextStyle {
 
 // drawLegend draws a line of text, a sample before each name.
 func drawLegend(c draw.Canvas) {
-	text := textStyle(9)
+	text := textStyle(8)
 	text.YAlign = draw.YCenter
-	const sample, gap = 22, 5
+	const sample, gap = 20, 4
 	type entry struct{ name, kind string }
 	var entries []entry
 	for _, l := range looks {
