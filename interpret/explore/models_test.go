@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"net/http/httptest"
 	"testing"
 
@@ -85,14 +86,25 @@ func TestServesTwoModels(t *testing.T) {
 
 // Of models of one file, or where one is like the other, atoms are compared, one to one.
 func TestMatchesAtoms(t *testing.T) {
+	if atomsTell(testAtoms, testDim) || !atomsTell(3000, 300) || atomsTell(mostAtoms+1, 300) {
+		t.Error("atoms tell where chance comes to as much, or there are too many; or don't where they do")
+	}
+	const dim = 32
 	for _, like := range []bool{false, true} {
 		a, b := testModel(), testModel()
-		b.Dictionary.Atoms = b.Dictionary.Atoms[:(testAtoms-3)*testDim]
+		for _, m := range []*model.Model{a, b} {
+			rng := rand.New(rand.NewPCG(1, 2))
+			m.Dictionary = model.Dictionary{Dim: dim, Atoms: make([]float32, testAtoms*dim)}
+			for i := range m.Dictionary.Atoms {
+				m.Dictionary.Atoms[i] = float32(rng.NormFloat64())
+			}
+		}
+		b.Dictionary.Atoms = b.Dictionary.Atoms[:(testAtoms-3)*dim]
 		b.Codes.Cols -= 3
 		b.Codes.Ptr, b.Codes.Index, b.Codes.Value = make([]int64, testWords+1), nil, nil // which don't matter
 		for k := range b.Dictionary.Len() / 2 {
 			other := b.Dictionary.Len() - 1 - k
-			for j := range testDim {
+			for j := range dim {
 				x, y := &b.Dictionary.Atom(k)[j], &b.Dictionary.Atom(other)[j]
 				*x, *y = *y, *x
 			}
