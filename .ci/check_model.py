@@ -21,8 +21,8 @@ x = np.array([row[1:] for row in rows], dtype=np.float64)
 a = scipy.sparse.load_npz(model + "/codes.npz").astype(np.float64)
 d = np.load(model + "/dictionary.npy").astype(np.float64)
 info = json.load(open(model + "/model.json", encoding="utf8"))
-training, last = info["training"], dict(info["epochs"][-1], **info.get("encoding", {}))
-if training["center"]:
+training, last = info["training"]["recipe"], dict(info["training"]["epochs"][-1], **info["encoding"])
+if training.get("center", True):
     x = x - np.load(model + "/mean.npy")
 if training["method"] == "B":
     assert (a.data > 0).all(), "negative codes"

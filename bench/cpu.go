@@ -183,7 +183,7 @@ func (b *cpuBench) train(string) error {
 	r.add("dictionary pass", flop, scaled(dictionary, 1e-9), fmaAll, "")
 	r.add(trainFloor, micro, floor, "", "")
 	r.add(training, micro, word, trainFloor, "")
-	last := b.model.Info.Epochs[r.Epochs-1]
+	last := b.model.Info.Training.Epochs[r.Epochs-1]
 	r.add(trainingAll, "s", total, "", fmt.Sprintf("objective %.4f, error %.4f, %.2f %% zeros", last.Objective, last.Error, 100*last.Sparsity))
 	return nil
 }

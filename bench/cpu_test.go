@@ -194,7 +194,7 @@ func TestPeersInPython(t *testing.T) {
 	if err := b.train(""); err != nil {
 		t.Fatal(err)
 	}
-	last := b.model.Info.Epochs[2]
+	last := b.model.Info.Training.Epochs[2]
 	for _, seconds := range []float64{0, 600} {
 		result, err := b.learn(t.TempDir(), seconds)
 		if err != nil {

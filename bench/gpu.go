@@ -174,28 +174,28 @@ func (b *gpuBench) first(words int) *vectors.Dense {
 
 // job is a training to measure.
 type job struct {
-	words           int
-	hyperparameters model.Hyperparameters
-	device          *recorder
-	precision       kernels.Precision // "cpu" on the CPU
-	options         train.Options
+	words     int
+	recipe    model.Recipe
+	device    *recorder
+	precision kernels.Precision // "cpu" on the CPU
+	options   train.Options
 }
 
 // job is a training on the GPU.
-func (b *gpuBench) job(words, epochs int, method string, precision kernels.Precision) job {
+func (b *gpuBench) job(words, epochs int, method model.Method, precision kernels.Precision) job {
 	h := hyperparameters(b.atoms, epochs)
 	h.Method = method
 	gpu := kernels.Device{Index: b.device, Precision: precision}
-	return job{words: words, hyperparameters: h, device: &recorder{Device: gpu}, precision: precision}
+	return job{words: words, recipe: h, device: &recorder{Device: gpu}, precision: precision}
 }
 
 // learn trains.
 func (b *gpuBench) learn(j job) (t Training, m *model.Model, err error) {
-	fit := train.Fit
-	if j.hyperparameters.Recipe == "best" {
-		fit = train.Learn // encoding is a part of its own
+	if best, is := j.recipe.(model.Best); is { // encoding is a part of its own
+		m, err = train.Learn(context.Background(), b.first(j.words), best, j.device, j.options)
+	} else {
+		m, err = train.Fit(context.Background(), b.first(j.words), j.recipe, j.device, j.options)
 	}
-	m, err = fit(context.Background(), b.first(j.words), j.hyperparameters, j.device, j.options)
 	if err != nil {
 		return t, nil, err
 	}
@@ -206,14 +206,14 @@ func (b *gpuBench) learn(j job) (t Training, m *model.Model, err error) {
 		t.CodeSeconds += e.CodeSeconds
 	}
 	if epochs == nil { // a learner's, which have no two passes
-		for _, e := range m.Info.Epochs {
+		for _, e := range m.Info.Training.Epochs {
 			epochs = append(epochs, e.Seconds)
 		}
 	}
 	for _, s := range epochs {
 		t.Seconds += s
 	}
-	last := m.Info.Epochs[len(m.Info.Epochs)-1]
+	last := m.Info.Training.Epochs[len(m.Info.Training.Epochs)-1]
 	t.EpochSeconds, t.Repeats = median(epochs), []float64{t.Seconds}
 	t.Error, t.Objective, t.Sparsity = last.Error, last.Objective, last.Sparsity
 	return t, m, nil
@@ -242,7 +242,7 @@ func (b *gpuBench) named(j job, runs []Training, failure error) (t Training) {
 	if failure != nil {
 		t.Problem = failure.Error()
 		if !errors.Is(failure, train.ErrMemory) {
-			b.fail("%d words, method %s, %s: %w", j.words, j.hyperparameters.Method, j.precision, failure)
+			b.fail("%d words, method %s, %s: %w", j.words, j.recipe.Base().Method, j.precision, failure)
 		}
 	} else {
 		slices.SortFunc(runs, func(a, b Training) int { return cmp.Compare(a.Seconds, b.Seconds) })
@@ -252,8 +252,8 @@ func (b *gpuBench) named(j job, runs []Training, failure error) (t Training) {
 			t.Repeats = append(t.Repeats, r.Seconds)
 		}
 	}
-	h := j.hyperparameters
-	t.Program, t.Recipe, t.Method, t.Precision = ours, h.Recipe, h.Method, string(j.precision)
+	h := j.recipe.Base()
+	t.Program, t.Recipe, t.Method, t.Precision = ours, j.recipe.String(), string(h.Method), string(j.precision)
 	t.Words, t.Dim, t.Atoms, t.Epochs = j.words, b.dim, h.Atoms, h.Epochs
 	return t
 }
@@ -265,7 +265,7 @@ func (b *gpuBench) fail(format string, args ...any) {
 }
 
 var (
-	methods    = []string{"A", "B"}
+	methods    = []model.Method{model.Signed, model.Nonnegative}
 	precisions = []kernels.Precision{kernels.TF32, kernels.FP32}
 	ofTraining = append(slices.Clone(precisions), kernels.FP16)
 )
@@ -335,7 +335,7 @@ func (b *gpuBench) train() {
 	best := b.job(b.words, b.epochs, "A", kernels.TF32)
 	h := train.Best()
 	h.Atoms, h.Epochs, h.Seed = b.atoms, train.DefaultEpochs(h), seed
-	best.hyperparameters = h
+	best.recipe = h
 	add(best)
 	for _, method := range methods { // the slowest
 		add(b.job(b.words, b.epochs, method, kernels.FP32))

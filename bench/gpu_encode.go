@@ -34,7 +34,7 @@ func (b *gpuBench) encode() {
 			onCPU, err = b.encodeOnCPU(&m.Dictionary, o)
 		}
 		for _, precision := range precisions {
-			e := Encoding{Method: method, Precision: string(precision), Words: b.words, Dim: b.dim, Atoms: b.atoms, Steps: o.Steps, Most: o.Most}
+			e := Encoding{Method: string(method), Precision: string(precision), Words: b.words, Dim: b.dim, Atoms: b.atoms, Steps: o.Steps, Most: o.Most}
 			failure := err
 			if failure == nil {
 				failure = b.measureEncoding(&e, &m.Dictionary, o, onCPU)

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"overcomplete/model"
 	"overcomplete/vectors"
 )
 
@@ -113,7 +114,7 @@ func (b *cpuBench) learn(dir string, seconds float64) (result learningResult, er
 	); err != nil {
 		return result, err
 	}
-	h := b.model.Info.Training
+	h := b.model.Info.Training.Recipe.(model.Paper)
 	err = b.runPython(learningScript, &result, x, codes, dictionary, h.Lambda, h.Tau, seconds)
 	return result, err
 }
@@ -158,7 +159,7 @@ func (b *cpuBench) authorsProgram(dir string) error {
 	if err := os.WriteFile(file, glove(some), 0o666); err != nil {
 		return err
 	}
-	h := b.model.Info.Training
+	h := b.model.Info.Training.Recipe.(model.Paper)
 	cmd := exec.Command(b.authors, file, strconv.Itoa(r.Atoms/r.Dim), fmt.Sprint(h.Lambda), fmt.Sprint(h.Tau), "1", filepath.Join(dir, "authors"))
 	stderr, err := cmd.StderrPipe()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // hyperparameters are the defaults, for so many atoms and epochs.
-func hyperparameters(atoms, epochs int) model.Hyperparameters {
+func hyperparameters(atoms, epochs int) model.Paper {
 	h := train.Paper()
 	h.Atoms, h.Epochs, h.Seed = atoms, epochs, seed
 	return h

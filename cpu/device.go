@@ -39,9 +39,9 @@ const codeShare = 0.5
 // Memory returns about how many bytes a training needs for so many vectors of length
 // dim: S and Q, the codes of the first epoch, X, some matrices of D's size, and what
 // each worker has in hand.
-func (d Device) Memory(words, dim int, h model.Hyperparameters) float64 {
+func (d Device) Memory(words, dim int, h model.Paper) float64 {
 	state := 8.0 // bytes of S and Q, a coordinate
-	if h.State == "float16" {
+	if h.State == model.Float16 {
 		state = 4
 	}
 	asVectors := 4.0 * 2 // bytes a coordinate: X, and a copy from when it was read
@@ -60,7 +60,7 @@ func (d Device) Memory(words, dim int, h model.Hyperparameters) float64 {
 }
 
 // checkMemory refuses a training that the machine has no memory for.
-func (d Device) checkMemory(words, dim int, h model.Hyperparameters) error {
+func (d Device) checkMemory(words, dim int, h model.Paper) error {
 	what := fmt.Sprintf("%d words × %d sparse dimensions need", words, h.Atoms)
 	// No array has more rows of K numbers than that: S has one for each word, D one for
 	// each dimension, and what a worker has in hand some more.

@@ -14,7 +14,7 @@ func TestMemory(t *testing.T) {
 	if !ok {
 		t.Skip("how much memory this machine has is not known")
 	}
-	h := model.Hyperparameters{Atoms: 20}
+	h := model.Paper{Common: model.Common{Atoms: 20}}
 	fits := func(bytes float64, overcommit bool) bool {
 		words := int(bytes / (Device{}).Memory(1_000_000_000, 2, h) * 1e9) // so many that what comes with every training is little
 		err := Device{Overcommit: overcommit}.checkMemory(words, 2, h)

@@ -8,6 +8,7 @@ import (
 	"overcomplete/cpu/simd"
 	"overcomplete/graph"
 	"overcomplete/internal/memory"
+	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
 )
@@ -54,7 +55,7 @@ func (d Device) Trainer(p train.Problem) (train.Trainer, error) {
 		return nil, fmt.Errorf("cpu: %w", err)
 	}
 	builds := [2]graph.Build{graph.Dictionary, graph.Code}
-	if p.Hyperparameters.Algorithm == "authors" {
+	if p.Hyperparameters.Algorithm == model.Authors {
 		builds = [2]graph.Build{graph.Authors, graph.Evaluate}
 	}
 	var steps [2]*executable
@@ -69,7 +70,7 @@ func (d Device) Trainer(p train.Problem) (train.Trainer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.Hyperparameters.Algorithm == "authors" {
+	if p.Hyperparameters.Algorithm == model.Authors {
 		return &authors{s, steps[0], steps[1]}, nil
 	}
 	return &minibatch{state: s, dictionaryStep: steps[0], codeStep: steps[1]}, nil
@@ -91,7 +92,7 @@ func (d Device) newState(p train.Problem, kernels *simd.Kernels) (*state, error)
 		sums:       simd.State{Columns: k},
 		allAtoms:   make([]int32, k),
 	}
-	if h.State == "float16" {
+	if h.State == model.Float16 {
 		s.sums.HalfS, s.sums.RootQ = memory.Zeros[uint16](words*k), memory.Zeros[uint16](words*k)
 	} else {
 		s.sums.S, s.sums.Q = memory.Zeros[float32](words*k), memory.Zeros[float32](words*k)
@@ -107,7 +108,7 @@ func (d Device) newState(p train.Problem, kernels *simd.Kernels) (*state, error)
 	// where tiles are cut must not depend on how many lanes there are.
 	share := (words/32 + simd.TileRows) / simd.TileRows * simd.TileRows
 	s.tileWords = min(share, mostWords)
-	if h.Algorithm == "authors" {
+	if h.Algorithm == model.Authors {
 		s.tileWords = 1
 	}
 	s.tiles = make([]*tile, (words+s.tileWords-1)/s.tileWords)

@@ -82,7 +82,7 @@ func minibatchOf(t testing.TB, p train.Problem, workers int) *minibatch {
 // workers in all of them.
 func TestUpdateKeepsBits(t *testing.T) {
 	const words, dim, seed = 700, 200, 3
-	x := train.Problem{Dim: dim, Hyperparameters: model.Hyperparameters{Seed: seed, Atoms: words}}.InitialDictionary() // any numbers
+	x := train.Problem{Dim: dim, Hyperparameters: model.Paper{Common: model.Common{Seed: seed, Atoms: words}}}.InitialDictionary() // any numbers
 	for i := range x {
 		x[i] *= 40
 	}
@@ -158,8 +158,9 @@ func small(words int) train.Problem {
 func TestCancelledMidway(t *testing.T) {
 	const words = 1000
 	for _, test := range []struct {
-		name, algorithm string
-		after           int // words
+		name      string
+		algorithm model.Algorithm
+		after     int // words
 	}{
 		{"dictionary pass", "minibatch", 300}, {"code pass", "minibatch", words + 300},
 		{"authors' order", "authors", 300}, {"authors' measuring", "authors", words + 300},
@@ -186,7 +187,7 @@ func TestCancelledMidway(t *testing.T) {
 }
 
 func TestTrainerErrors(t *testing.T) {
-	for _, algorithm := range []string{"minibatch", "authors"} {
+	for _, algorithm := range []model.Algorithm{model.Minibatch, model.Authors} {
 		for _, c := range []struct {
 			change func(*train.Problem)
 			want   string

@@ -73,23 +73,21 @@ type Options struct {
 // its codes were made with, [DefaultSteps], and as many nonzeros as these codes have on average,
 // or as were asked for where there are none yet. For exact codes set Gap, for instance to 1e-4.
 func Defaults(i model.Info) Options {
-	density, lambda := 1.0, i.Training.Lambda
-	if i.Encoding != nil {
-		lambda = i.Encoding.Lambda
-	} else if last := len(i.Epochs) - 1; i.Training.Recipe == "best" && last >= 0 {
-		lambda *= i.Epochs[last].AtomNorm * i.Epochs[last].AtomNorm // mean‖x − μ‖²
-	}
-	switch e := i.Encoding; {
-	case e == nil && i.Training.Recipe == "best":
-		density = 1 - i.Training.Sparsity
+	t, e := &i.Training, i.Encoding
+	atoms := t.Recipe.Base().Atoms
+	o := Options{Lambda: t.Lambda, Nonnegative: t.Recipe.Base().Method == model.Nonnegative, Steps: DefaultSteps}
+	best, isBest := t.Recipe.(model.Best)
+	switch {
 	case e != nil && e.Most > 0:
-		density = float64(e.Most) / float64(i.Training.Atoms)
+		o.Lambda, o.Most = e.Lambda, e.Most
 	case e != nil:
-		density = 1 - e.Sparsity
-	case len(i.Epochs) > 0:
-		density = 1 - i.Epochs[len(i.Epochs)-1].Sparsity
+		o.Lambda, o.Most = e.Lambda, Most(1-e.Sparsity, atoms)
+	case isBest:
+		o.Most = Most(1-best.Sparsity, atoms)
+	default:
+		o.Most = atoms
 	}
-	return Options{Lambda: lambda, Nonnegative: i.Training.Method == "B", Steps: DefaultSteps, Most: Most(density, i.Training.Atoms)}
+	return o
 }
 
 // Validate returns nil if codes can be made with these options, or else an error that

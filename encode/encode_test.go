@@ -269,15 +269,16 @@ func saveStream(t *testing.T, dir string, d *vectors.Dense, shard *model.Shard) 
 	t.Helper()
 	h := train.Paper()
 	h.Atoms, h.Epochs = d.Dim, 1
-	m := &model.Model{Info: model.Info{Training: h}, Dictionary: model.Dictionary{Dim: 3, Atoms: []float32{1, 0, 0, 0, 1, 0, 0, 0, 1}}}
+	m := &model.Model{Info: model.Info{Training: model.Training{Input: model.Input{Dim: d.Dim}, Recipe: h}}, Dictionary: model.Dictionary{Dim: 3, Atoms: []float32{1, 0, 0, 0, 1, 0, 0, 0, 1}}}
 	s := &encode.Stream{Encoder: &rounds{dim: d.Dim, options: encode.Options{Lambda: 1, Gap: 0.99}}, Shard: shard}
-	info, err := m.SaveRows(t.Context(), dir, model.MayReplace(true), func(add func(*vectors.Sparse) error) (model.Input, model.Encoding, error) {
+	info, err := m.SaveRows(t.Context(), dir, model.MayReplace(true), func(add func(*vectors.Sparse) error) (model.Encoding, error) {
 		s.Add = add
 		if err := s.Rows(t.Context(), d); err != nil {
-			return model.Input{}, model.Encoding{}, err
+			return model.Encoding{}, err
 		}
 		e, err := s.Finish(t.Context())
-		return model.Input{Name: "in.npy", SHA256: "1", WordsSHA256: "2"}, e, err
+		e.Input = model.Input{Name: "in.npy", SHA256: "1", WordsSHA256: "2"}
+		return e, err
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -397,7 +398,7 @@ func TestModel(t *testing.T) {
 	h := train.Paper()
 	h.Atoms = 3
 	m := &model.Model{
-		Info:       model.Info{Input: model.Input{Name: "old", Words: 1, Dim: 3}, Training: h},
+		Info:       model.Info{Training: model.Training{Input: model.Input{Name: "old", Words: 1, Dim: 3}, Recipe: h}},
 		Codes:      &vectors.Sparse{Words: []string{"old"}},
 		Dictionary: model.Dictionary{Dim: 3, Atoms: make([]float32, 9)},
 	}
@@ -409,8 +410,8 @@ func TestModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := got.Info.Encoding
-	if !slices.Equal(got.Codes.Value, []float32{1, 2, 3, 4, 5}) || !slices.Equal(got.Codes.Words, d.Words) || got.Info.Input != (model.Input{Words: 2, Dim: 3}) ||
-		e.Device != "rounds" || e.Steps != 7 || e.Most != 2 || e.TrainedOn.Name != "old" || e.L1 != 7.5 {
+	if !slices.Equal(got.Codes.Value, []float32{1, 2, 3, 4, 5}) || !slices.Equal(got.Codes.Words, d.Words) || got.Info.Encoding.Input != (model.Input{Words: 2, Dim: 3}) ||
+		e.Device != "rounds" || e.Steps != 7 || e.Most != 2 || got.Info.Training.Input.Name != "old" || e.L1 != 7.5 {
 		t.Errorf("encoded to %+v, %+v", got, e)
 	}
 	if m.Codes.Rows != 0 || m.Info.Encoding != nil || m.Codes.Words[0] != "old" {
@@ -433,8 +434,9 @@ func TestModel(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	h := train.Paper()
-	h.Atoms, h.Method, h.Lambda = 200, "B", 0.7
-	i := model.Info{Training: h, Epochs: []model.Epoch{{Sparsity: 0.1}, {Sparsity: 0.902}}}
+	h.Atoms, h.Method = 200, model.Nonnegative
+	learned := model.Training{Recipe: h, Lambda: 0.7, Epochs: []model.Epoch{{Sparsity: 0.1}, {Sparsity: 0.902}}}
+	i := model.Info{Training: learned, Encoding: learned.Made()}
 	want := encode.Options{Lambda: 0.7, Nonnegative: true, Steps: 16, Most: 20}
 	if got := encode.Defaults(i); got != want {
 		t.Errorf("after training %+v, want %+v", got, want)

@@ -49,7 +49,7 @@ func ExampleFile() {
 	check(err)
 	info, _, err := encode.File(context.Background(), m, "testdata/godoc.50d.txt.gz", "all.model", cpu.Device{}, encode.Defaults(m.Info), encode.FileOptions{})
 	check(err)
-	fmt.Printf("%d words of %s, %.1f nonzeros\n", info.Input.Words, info.Input.Name, (1-info.Encoding.Sparsity)*float64(info.Training.Atoms))
+	fmt.Printf("%d words of %s, %.1f nonzeros\n", info.Words(), info.Encoding.Input.Name, (1-info.Encoding.Sparsity)*float64(m.Dictionary.Len()))
 	// Output:
 	// 5000 words of godoc.50d.txt.gz, 15.0 nonzeros
 }

@@ -49,7 +49,7 @@ func File(ctx context.Context, m *model.Model, path, dir string, device Device, 
 			err = closed
 		}
 	}()
-	info, err = m.SaveRows(ctx, dir, f.MayReplace, func(add func(*vectors.Sparse) error) (of model.Input, how model.Encoding, err error) {
+	info, err = m.SaveRows(ctx, dir, f.MayReplace, func(add func(*vectors.Sparse) error) (how model.Encoding, err error) {
 		s := &Stream{Encoder: e, Shard: f.Shard, Add: func(block *vectors.Sparse) error {
 			if f.Show != nil {
 				f.Show(block)
@@ -72,9 +72,10 @@ func File(ctx context.Context, m *model.Model, path, dir string, device Device, 
 			err = f.Accept(&how)
 		}
 		if err != nil {
-			return of, how, err
+			return how, err
 		}
-		return model.Input{Name: source.Name, SHA256: source.SHA256, WordsSHA256: source.WordsSHA256}, how, nil
+		how.Input = model.Input{Name: source.Name, SHA256: source.SHA256, WordsSHA256: source.WordsSHA256}
+		return how, nil
 	})
 	return info, source, err
 }

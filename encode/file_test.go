@@ -27,7 +27,7 @@ func TestFile(t *testing.T) {
 	h.Atoms, h.Epochs = 3, 1
 	learned := model.Input{Name: "learned.txt", SHA256: "1", Words: 50, Dim: 3}
 	m := &model.Model{
-		Info:       model.Info{Training: h, Input: learned, Format: model.FormatVersion},
+		Info:       model.Info{Training: model.Training{Input: learned, Recipe: h}, Format: model.FormatVersion},
 		Dictionary: model.Dictionary{Dim: 3, Atoms: []float32{1, 0, 0, 0, 1, 0, 0, 0, 1}},
 	}
 	o := encode.Options{Lambda: 0.1, Steps: encode.DefaultSteps, Most: 2}
@@ -52,10 +52,10 @@ func TestFile(t *testing.T) {
 		t.Errorf("codes are %+v, of which %d were shown, want %+v", saved.Codes, shown, want.Codes)
 	}
 	of := model.Input{Name: "other.txt", SHA256: read.SHA256, Words: 3, Dim: 3}
-	if info.Input != of || info.Encoding.TrainedOn != learned || info.Encoding.Error != want.Info.Encoding.Error || !reflect.DeepEqual(saved.Info, info) || source.SHA256 != read.SHA256 {
+	if info.Encoding.Input != of || info.Training.Input != learned || info.Encoding.Error != want.Info.Encoding.Error || !reflect.DeepEqual(saved.Info, info) || source.SHA256 != read.SHA256 {
 		t.Errorf("it is said to be of\n%+v\nsaved\n%+v\nwant\n%+v", info, saved.Info, of)
 	}
-	if m.Info.Input != learned || m.Info.Encoding != nil {
+	if m.Info.Training.Input != learned || m.Info.Encoding != nil {
 		t.Errorf("the model that has the dictionary became one of %+v", m.Info)
 	}
 

@@ -36,10 +36,10 @@ func Merge(ctx context.Context, dir string, force bool, dirs ...string) (model.I
 	if err != nil {
 		return model.Info{}, &ShardError{err}
 	}
-	return m.SaveRows(ctx, dir, model.MayReplace(force), func(add func(*vectors.Sparse) error) (model.Input, model.Encoding, error) {
+	return m.SaveRows(ctx, dir, model.MayReplace(force), func(add func(*vectors.Sparse) error) (model.Encoding, error) {
 		e := *m.Info.Encoding
 		err := mergeRows(ctx, shards, &e, add)
-		return m.Info.Input, e, err
+		return e, err
 	})
 }
 
@@ -98,9 +98,9 @@ func openShards(dirs []string) (shards []*shard, m *model.Model, err error) {
 			return shards, nil, fmt.Errorf("shard %d of %d is missing", i+1, of)
 		}
 		blocks, words := shares(s.part())
-		if len(s.part().Losses) != blocks || s.rows.Info.Input.Words != words {
+		if len(s.part().Losses) != blocks || s.rows.Info.Words() != words {
 			return shards, nil, fmt.Errorf("%s: model.json: %d words in %d blocks, want %d in %d: shard %d of %d of %d words",
-				s.dir, s.rows.Info.Input.Words, len(s.part().Losses), words, blocks, i+1, of, s.part().Words)
+				s.dir, s.rows.Info.Words(), len(s.part().Losses), words, blocks, i+1, of, s.part().Words)
 		}
 	}
 	if len(shards) < of {
@@ -134,13 +134,13 @@ func shares(p *model.Shard) (blocks, words int) {
 // way with the same dictionary.
 func sameRun(a, b *shard, first, second *model.Model) error {
 	x, y := first.Info.Encoding, second.Info.Encoding
-	in, other := first.Info.Input, second.Info.Input
+	in, other := x.Input, y.Input
 	for _, v := range []struct {
 		what   string
 		differ bool
 	}{
 		{"models", !slices.Equal(first.Dictionary.Atoms, second.Dictionary.Atoms) || !slices.Equal(first.Dictionary.Mean, second.Dictionary.Mean) ||
-			x.TrainedOn != y.TrainedOn || first.Info.Training != second.Info.Training},
+			!reflect.DeepEqual(first.Info.Training, second.Info.Training)},
 		{"inputs", in.SHA256 != other.SHA256 || in.Name != other.Name || x.Shard.Words != y.Shard.Words},
 		{"word lists", in.WordsSHA256 != other.WordsSHA256},
 		{"numbers of shards", x.Shard.Of != y.Shard.Of},

@@ -50,9 +50,9 @@ func Model(ctx context.Context, m *model.Model, x *vectors.Dense, device Device,
 	if err != nil {
 		return nil, err
 	}
-	encoding.TrainedOn = m.Info.TrainedOn()
+	encoding.Input = model.Input{Words: x.Len(), Dim: x.Dim}
 	encoded = &model.Model{Info: m.Info, Codes: codes, Dictionary: m.Dictionary}
-	encoded.Info.Input, encoded.Info.Encoding = model.Input{Words: x.Len(), Dim: x.Dim}, &encoding
+	encoded.Info.Encoding = &encoding
 	return encoded, nil
 }
 
@@ -99,8 +99,7 @@ func (s *Stream) Rows(ctx context.Context, d *vectors.Dense) error {
 }
 
 // Finish encodes the last block, which may not be full, and returns what was measured
-// of all codes. [model.Model.SaveRows] sets TrainedOn of the result, which a Stream does not
-// know. Its errors are those of [Stream.Rows].
+// of all codes. It does not know the Input of the result. Its errors are those of [Stream.Rows].
 func (s *Stream) Finish(ctx context.Context) (e model.Encoding, err error) {
 	if len(s.words) > 0 {
 		if err := s.block(ctx); err != nil {

@@ -36,10 +36,10 @@ const (
 	FP32 Precision = "fp32" // factors in two TF32 parts each: three products for one
 )
 
-// Supports returns nil if GPUs train with these hyperparameters, or else an error that
+// Supports returns nil if GPUs train by the recipe, or else an error that
 // wraps [ErrUnsupported] and names what is of the CPU only.
-func Supports(h model.Hyperparameters) error {
-	if h.Algorithm == "authors" {
+func Supports(r model.Recipe) error {
+	if paper, is := r.(model.Paper); is && paper.Algorithm == model.Authors {
 		return fmt.Errorf("%w: the algorithm authors, which goes word by word", ErrUnsupported)
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 
 	"gorgonia.org/cu"
 
+	"overcomplete/model"
 	"overcomplete/train"
 )
 
@@ -19,8 +20,8 @@ import (
 func TestGraph(t *testing.T) {
 	const words, epochs = 100, 4
 	for i, schedule := range schedules {
-		precision, method := []Precision{TF32, FP16}[i/2], []string{"A", "B"}[i%2]
-		t.Run(string(precision)+method, func(t *testing.T) {
+		precision, method := []Precision{TF32, FP16}[i/2], []model.Method{model.Signed, model.Nonnegative}[i%2]
+		t.Run(string(precision)+string(method), func(t *testing.T) {
 			p := sample(words)
 			p.Hyperparameters.Method = method
 			wholeSteps := words / p.Batch()

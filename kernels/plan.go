@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"overcomplete/graph"
+	"overcomplete/model"
 	"overcomplete/train"
 )
 
@@ -25,7 +26,7 @@ type sizes struct {
 func newSizes(p train.Problem, precision Precision, codeBatch int) sizes {
 	s := sizes{
 		widths: newWidths(p.Hyperparameters.Atoms, p.Dim), words: p.Len(), batch: min(p.Batch(), p.Len()), codeBatch: codeBatch,
-		halfSums: p.Hyperparameters.State == "float16",
+		halfSums: p.Hyperparameters.State == model.Float16,
 	}
 	s.storePitch = s.codePitch
 	if precision == FP16 {

@@ -5,6 +5,7 @@ package kernels
 import (
 	"math"
 
+	"overcomplete/model"
 	"overcomplete/train"
 )
 
@@ -32,7 +33,7 @@ type scales struct{ codes, residuals, dictionary, steps, sums float64 }
 func newScales(p train.Problem, precision Precision) scales {
 	h := p.Hyperparameters
 	s := scales{codes: 1, sums: 1}
-	if precision != FP16 && h.State != "float16" {
+	if precision != FP16 && h.State != model.Float16 {
 		return s
 	}
 	var norm, atom, atoms float64
@@ -47,7 +48,7 @@ func newScales(p train.Problem, precision Precision) scales {
 		atom = math.Max(atom, math.Abs(float64(v)))
 		atoms += float64(v) * float64(v)
 	}
-	if h.State == "float16" {
+	if h.State == model.Float16 {
 		s.sums = scale(4, math.Max(norm, train.InitialCodeScale(h.Atoms)*math.Sqrt(atoms)))
 	}
 	if precision == FP16 {

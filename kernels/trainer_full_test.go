@@ -9,6 +9,7 @@ import (
 	gonum "gonum.org/v1/gonum/floats"
 
 	"overcomplete/encode/encodetest"
+	"overcomplete/model"
 	"overcomplete/train"
 )
 
@@ -30,7 +31,7 @@ func TestNorms(t *testing.T) {
 		want, wantSparsity := measured(trainedNew(t, p, FP32, 0, epochs).sums)
 		for _, of := range []struct {
 			precision Precision
-			state     string
+			state     model.Storage
 		}{{FP16, "float32"}, {FP16, "float16"}, {TF32, "float16"}} {
 			p.Hyperparameters.State = of.state
 			got, sparsity := measured(trainedNew(t, p, of.precision, 0, epochs).sums)

@@ -267,7 +267,7 @@ func TestUsedAtoms(t *testing.T) {
 func TestNaN(t *testing.T) {
 	const words = 40
 	for _, precision := range []Precision{FP16, TF32, FP32} {
-		for _, method := range []string{"A", "B"} {
+		for _, method := range []model.Method{model.Signed, model.Nonnegative} {
 			p := sample(words)
 			p.Hyperparameters.Method = method
 			p.X[3*p.Dim+1] = float32(math.NaN())
@@ -289,7 +289,7 @@ func TestNaN(t *testing.T) {
 // devices: 0.5 % of the objective, 0.1 points of sparsity.
 func TestTraining(t *testing.T) {
 	const words, epochs = 200, 8
-	for _, method := range []string{"A", "B"} {
+	for _, method := range []model.Method{model.Signed, model.Nonnegative} {
 		p := sample(words)
 		p.Hyperparameters.Method = method
 		// The terms that training trades against each other, and the share of zeros.
@@ -321,7 +321,7 @@ func TestWordsInParts(t *testing.T) {
 	wordsInParts(t, FP16, "float16", schedules[:2], 96)
 }
 
-func wordsInParts(t *testing.T, precision Precision, sums string, schedules []string, slots ...int) {
+func wordsInParts(t *testing.T, precision Precision, sums model.Storage, schedules []string, slots ...int) {
 	const words, codeBatch = 300, 32
 	p := sample(words)
 	p.Hyperparameters.State = sums
@@ -358,7 +358,7 @@ func TestPartsResumed(t *testing.T) {
 	t.Run("float16", func(t *testing.T) { partsResumed(t, FP16, "float16") })
 }
 
-func partsResumed(t *testing.T, precision Precision, sums string) {
+func partsResumed(t *testing.T, precision Precision, sums model.Storage) {
 	const words, codeBatch = 300, 32
 	p := sample(words)
 	p.Hyperparameters.State = sums

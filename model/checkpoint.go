@@ -46,6 +46,7 @@ const (
 type State struct {
 	Batch   int    // words of the next dictionary step
 	Vectors string // SHA-256 of the vectors that are trained on, in hexadecimal
+	Words   string // and of their words, each with a newline
 
 	// Each calls f with the elements of matrix m, in order and in parts of any
 	// length. It returns the first error of f.
@@ -53,16 +54,16 @@ type State struct {
 }
 
 // Matrices returns those of a training's state.
-func (i Info) Matrices() []Matrix {
-	if i.Training.Recipe == "best" {
+func (i *Info) Matrices() []Matrix {
+	if _, best := i.Training.Recipe.(Best); best {
 		return []Matrix{CodeProducts, RowProducts, Direction}
 	}
 	return []Matrix{SquaredGradients, GradientSums, SquareSums}
 }
 
 // shape returns the rows and columns of a matrix of the state.
-func (i Info) shape(m Matrix) []int {
-	words, atoms, dim := i.Input.Words, i.Training.Atoms, i.Input.Dim
+func (i *Info) shape(m Matrix) []int {
+	words, atoms, dim := i.Training.Input.Words, i.Training.Recipe.Base().Atoms, i.Training.Input.Dim
 	switch m {
 	case GradientSums, SquareSums:
 		return []int{words, atoms}
@@ -87,7 +88,7 @@ func (m *Model) SaveCheckpoint(dir string, may func(path string) error, s State)
 		if err := os.Mkdir(filepath.Join(dir, stateDir), 0o777); err != nil {
 			return inFile(stateDir, err)
 		}
-		p := progress{Batch: s.Batch, Vectors: s.Vectors, SHA256: make(map[string]string)}
+		p := progress{Batch: s.Batch, Vectors: s.Vectors, Words: s.Words, SHA256: make(map[string]string)}
 		for _, file := range m.files() {
 			var err error
 			if p.SHA256[file], err = hashFile(dir, file); err != nil {
@@ -140,8 +141,9 @@ func Seal(dir string) (string, error) {
 type progress struct {
 	Batch   int               `json:"batch"`
 	Vectors string            `json:"vectors"`
-	SHA256  map[string]string `json:"sha256"` // of all other files, in hexadecimal
-	Own     string            `json:"own"`    // SHA-256 of this with "own" empty
+	Words   string            `json:"words,omitempty"` // earlier versions had none
+	SHA256  map[string]string `json:"sha256"`          // of all other files, in hexadecimal
+	Own     string            `json:"own"`             // SHA-256 of this with "own" empty
 }
 
 // sealed returns the file that p is.
@@ -158,7 +160,10 @@ func (p *progress) sealed() ([]byte, error) {
 
 // files are those of m in its directory.
 func (m *Model) files() []string {
-	files := []string{infoFile, wordsFile, codesFile, dictionaryFile}
+	files := []string{infoFile, dictionaryFile}
+	if m.Codes != nil {
+		files = append(files, wordsFile, codesFile)
+	}
 	if m.Dictionary.Mean != nil {
 		files = append(files, meanFile)
 	}
@@ -183,6 +188,7 @@ type Checkpoint struct {
 	*Model
 	Batch   int    // as in [State]
 	Vectors string // likewise
+	Words   string // likewise
 	Seal    string // see [Seal]
 
 	dir  string
@@ -212,7 +218,7 @@ func openCheckpoint(dir string) (*Checkpoint, error) {
 	if err == nil && p.Own == "" {
 		err = errors.New("is of an older version, whose state.json has no hash of its own: let that version finish it, or train anew")
 	}
-	if err == nil && (p.Batch < 1 || p.Batch > m.Info.Input.Words) {
+	if err == nil && (p.Batch < 1 || p.Batch > m.Info.Training.Input.Words) {
 		err = fmt.Errorf("a dictionary step of %d words", p.Batch)
 	}
 	if err == nil {
@@ -233,7 +239,7 @@ func openCheckpoint(dir string) (*Checkpoint, error) {
 			return nil, fmt.Errorf("%s: %w", dir, err)
 		}
 	}
-	return &Checkpoint{m, p.Batch, p.Vectors, p.Own, dir, p.SHA256}, nil
+	return &Checkpoint{m, p.Batch, p.Vectors, p.Words, p.Own, dir, p.SHA256}, nil
 }
 
 // ReadMatrix reads one matrix of the state. It calls use with a function that fills part

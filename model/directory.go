@@ -73,16 +73,19 @@ func open(dir string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	if m.Info.Encoding == nil {
+		return m, m.validate()
+	}
 	m.Codes = new(vectors.Sparse)
 	err = readFile(dir, wordsFile, func(f *input.File) error {
-		m.Codes.Words, err = readWords(f, m.Info.Input.Words)
+		m.Codes.Words, err = readWords(f, m.Info.Words())
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	err = readFile(dir, codesFile, func(f *input.File) error {
-		codes, err := vectors.ReadCSR(f, f.Size(), m.Info.Input.Words, m.Info.Training.Atoms)
+		codes, err := vectors.ReadCSR(f, f.Size(), m.Info.Words(), m.Dictionary.Len())
 		if err == nil {
 			m.Codes.CSR = *codes
 		}
@@ -98,7 +101,7 @@ func open(dir string) (*Model, error) {
 }
 
 // OpenDictionary is [Open] without the words and their codes: Codes of the model that it
-// returns is nil.
+// returns is nil, although Info may say how they were made.
 func OpenDictionary(dir string) (*Model, error) {
 	if info, err := os.Stat(dir); err == nil && info.Mode().IsRegular() {
 		m, err := Open(dir)
@@ -126,16 +129,16 @@ func openDictionary(dir string) (m *Model, err error) {
 	if m.Info, err = readInfo(dir); err != nil {
 		return nil, err
 	}
-	dim := m.Info.Input.Dim
+	dim := m.Info.Training.Input.Dim
 	m.Dictionary.Dim = dim
-	if m.Dictionary.Atoms, err = readArray(dir, dictionaryFile, m.Info.Training.Atoms, dim); err != nil {
+	if m.Dictionary.Atoms, err = readArray(dir, dictionaryFile, m.Info.Training.Recipe.Base().Atoms, dim); err != nil {
 		return nil, err
 	}
-	if m.Info.Training.Center {
-		if m.Dictionary.Mean, err = readArray(dir, meanFile, dim); err != nil {
-			return nil, err
-		}
-	} else if _, err := os.Lstat(filepath.Join(dir, meanFile)); err == nil {
+	if m.Info.centred() {
+		m.Dictionary.Mean, err = readArray(dir, meanFile, dim)
+		return m, err
+	}
+	if _, err := os.Lstat(filepath.Join(dir, meanFile)); err == nil {
 		return nil, fmt.Errorf("%s: exists, but %s says that the input was not centred", meanFile, infoFile)
 	}
 	return m, nil
@@ -167,21 +170,14 @@ const mostInfo = 1 << 26
 func parseInfo(data []byte) (Info, error) {
 	var info Info
 	version, err := formatVersion(data)
-	if err == nil && (version < 1 || version > FormatVersion) {
+	switch {
+	case err != nil:
+	case version < 1 || version > FormatVersion:
 		err = fmt.Errorf("format version is %d, want 1 to %d", version, FormatVersion)
-	}
-	if err != nil {
-		return info, inFile(infoFile, err)
-	}
-	if version < 3 {
-		info.Training.State = "float32" // the first models had no other, and did not say so
-	}
-	err = parseJSON(data, &info)
-	if err == nil && version < 3 { // in which "best" was the paper's, encoded in the end
-		info.Training.Recipe, info.Training.Init = "paper", "random"
-	}
-	if err == nil && version == 1 {
-		err = info.fromVersion1(data)
+	case version < 4:
+		err = info.parseBefore4(data, version)
+	default:
+		err = parseJSON(data, &info)
 	}
 	if err == nil {
 		err = info.validate()
@@ -189,25 +185,60 @@ func parseInfo(data []byte) (Info, error) {
 	return info, inFile(infoFile, err)
 }
 
-// fromVersion1 fills in what a model.json of version 1 did not have: the epochs' losses,
-// which it called errors.
-func (i *Info) fromVersion1(data []byte) error {
-	var old struct {
-		Epochs []struct {
-			RunningError float64 `json:"running_error"`
-			Error        float64 `json:"error"`
-		} `json:"epochs"`
-	}
-	if err := parseJSON(data, &old); err != nil {
-		return err
-	}
-	for t, was := range old.Epochs {
-		e := &i.Epochs[t]
-		e.RunningLoss, e.Loss = was.RunningError, was.Error
-		if i.Training.Loss != "squared" {
-			e.Error = 0
+// parseBefore4 parses a model.json of the versions that had one Input: that of the codes,
+// and of the training unless it said something else.
+func (i *Info) parseBefore4(data []byte, version int) error {
+	var was struct {
+		Input    Input
+		Training json.RawMessage // what is Recipe now
+		Device   string
+		Epochs   []struct {
+			Epoch
+			RunningError float64 `json:"running_error"` // in version 1
+		}
+		Encoding *struct {
+			Encoding
+			TrainedOn Input `json:"trained_on"`
 		}
 	}
+	err := parseJSON(data, &was)
+	if err != nil {
+		return err
+	}
+	t := Training{Input: was.Input, Device: was.Device}
+	parse := ParseRecipe
+	if version < 3 { // in which "best" was the paper's, encoded in the end
+		parse = parsePaper
+	}
+	if t.Recipe, err = parse(was.Training); err != nil {
+		return err
+	}
+	paper, isPaper := t.Recipe.(Paper)
+	for _, e := range was.Epochs {
+		if version == 1 { // what it called errors were losses
+			e.RunningLoss, e.Loss = e.RunningError, e.Error
+			if paper.Loss != Squared {
+				e.Error = 0
+			}
+		}
+		t.Epochs = append(t.Epochs, e.Epoch)
+	}
+	switch best, _ := t.Recipe.(Best); {
+	case isPaper:
+		t.Lambda = paper.Lambda
+	case len(t.Epochs) > 0:
+		norm := t.Epochs[len(t.Epochs)-1].AtomNorm
+		t.Lambda = best.Lambda * norm * norm
+	}
+	*i = Info{Format: version}
+	if e := was.Encoding; e != nil {
+		t.Input, e.Input = e.TrainedOn, was.Input
+		t.Input.Dim = was.Input.Dim
+		i.Encoding = &e.Encoding
+	} else if isPaper { // of best these were codes of zero
+		i.Encoding = t.Made()
+	}
+	i.Training = t
 	return nil
 }
 
@@ -265,9 +296,13 @@ func (m *Model) validate() error {
 	if err := m.validateDictionary(); err != nil {
 		return err
 	}
-	switch words, atoms := m.Info.Input.Words, m.Info.Training.Atoms; {
+	switch words, atoms := m.Info.Words(), m.Dictionary.Len(); {
+	case m.Info.Encoding == nil && m.Codes == nil:
+		return nil
 	case m.Codes == nil:
-		return fmt.Errorf("%s: there are no codes", codesFile)
+		return fmt.Errorf("%s: there are no codes, but %s says how they were made", codesFile, infoFile)
+	case m.Info.Encoding == nil:
+		return fmt.Errorf("%s: does not say how the codes were made", infoFile)
 	case len(m.Codes.Words) != words:
 		return fmt.Errorf("%s: %d words, %s says %d", wordsFile, len(m.Codes.Words), infoFile, words)
 	case m.Codes.Rows != words || m.Codes.Cols != atoms:
@@ -276,18 +311,24 @@ func (m *Model) validate() error {
 	return inFile(codesFile, m.Codes.Validate())
 }
 
+// centred reports whether a mean is subtracted from the vectors.
+func (i *Info) centred() bool {
+	paper, is := i.Training.Recipe.(Paper)
+	return !is || paper.Center
+}
+
 // validateDictionary is validate for all but words and codes.
 func (m *Model) validateDictionary() error {
 	if err := m.Info.validate(); err != nil {
 		return inFile(infoFile, err)
 	}
-	dim, atoms := m.Info.Input.Dim, m.Info.Training.Atoms
+	dim, atoms := m.Info.Training.Input.Dim, m.Info.Training.Recipe.Base().Atoms
 	switch {
 	case m.Dictionary.Dim != dim || len(m.Dictionary.Atoms)%dim != 0 || m.Dictionary.Len() != atoms:
 		return fmt.Errorf("%s: %d values, %s says %d atoms of length %d", dictionaryFile, len(m.Dictionary.Atoms), infoFile, atoms, dim)
-	case m.Info.Training.Center && len(m.Dictionary.Mean) != dim:
+	case m.Info.centred() && len(m.Dictionary.Mean) != dim:
 		return fmt.Errorf("%s: %d values, %s says %d", meanFile, len(m.Dictionary.Mean), infoFile, dim)
-	case !m.Info.Training.Center && m.Dictionary.Mean != nil:
+	case !m.Info.centred() && m.Dictionary.Mean != nil:
 		return fmt.Errorf("%s: %d values, but %s says that the input was not centred", meanFile, len(m.Dictionary.Mean), infoFile)
 	}
 	if err := checkFinite(m.Dictionary.Atoms); err != nil {
@@ -471,6 +512,9 @@ func (m *Model) write(dir string) error {
 	if err := m.validate(); err != nil {
 		return err
 	}
+	if m.Codes == nil {
+		return m.writeDictionary(dir)
+	}
 	err := atomicfile.WriteIn(dir, wordsFile, func(f io.Writer) error {
 		b := bufio.NewWriter(f)
 		if err := writeWords(b, m.Codes.Words, 0); err != nil {
@@ -506,7 +550,7 @@ func (m *Model) writeDictionary(dir string) error {
 		return err
 	}
 	err = atomicfile.WriteIn(dir, dictionaryFile, func(f io.Writer) error {
-		return npy.Write(f, []int{info.Training.Atoms, info.Input.Dim}, m.Dictionary.Atoms)
+		return npy.Write(f, []int{m.Dictionary.Len(), m.Dictionary.Dim}, m.Dictionary.Atoms)
 	})
 	if err != nil || m.Dictionary.Mean == nil {
 		return err

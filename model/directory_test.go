@@ -25,19 +25,21 @@ func testModel(words, dim, atoms int, center bool) *Model {
 		}
 		return v
 	}
-	m := &Model{
-		Info: Info{
-			Format:   FormatVersion,
-			Input:    Input{Name: "vectors.txt", SHA256: strings.Repeat("0f", 32), Words: words, Dim: dim},
-			Training: Hyperparameters{Recipe: "paper", Method: "A", Algorithm: "minibatch", Init: "random", Loss: "squared", State: "float32", Stop: "epochs", DictionarySteps: 128, Rate: 0.05},
-			Epochs:   []Epoch{{Epoch: 1, Error: 0.1, Objective: 1.0 / 3, Seconds: 1e-9}, {Epoch: 2, UnusedAtoms: 7}},
+	t := Training{
+		Input: Input{Name: "vectors.txt", SHA256: strings.Repeat("0f", 32), Words: words, Dim: dim},
+		Recipe: Paper{
+			Common:    Common{Method: Signed, Atoms: atoms, Epochs: 20, DictionarySteps: 128},
+			Algorithm: Minibatch, Init: FromRandom, Loss: Squared, State: Float32, Stop: AfterEpochs, Rate: 0.05, Center: center,
 		},
+		Epochs: []Epoch{{Epoch: 1, Error: 0.1, Objective: 1.0 / 3, Seconds: 1e-9}, {Epoch: 2, UnusedAtoms: 7}},
+	}
+	m := &Model{
+		Info:       Info{Format: FormatVersion, Training: t, Encoding: t.Made()},
 		Codes:      &vectors.Sparse{CSR: vectors.CSR{Rows: words, Cols: atoms, Ptr: []int64{0}}},
 		Dictionary: Dictionary{Dim: dim, Atoms: values(dim * atoms)},
 	}
-	m.Info.Training.Atoms, m.Info.Training.Epochs = atoms, 20
 	if center {
-		m.Info.Training.Center, m.Dictionary.Mean = true, values(dim)
+		m.Dictionary.Mean = values(dim)
 	}
 	for i := range words {
 		m.Codes.Words = append(m.Codes.Words, fmt.Sprintf("word %d \u00a0é", i))
@@ -52,16 +54,23 @@ func testModel(words, dim, atoms int, center bool) *Model {
 	return m
 }
 
+// changePaper changes what a model was asked for.
+func changePaper(m *Model, change func(p *Paper)) {
+	p := m.Info.Training.Recipe.(Paper)
+	change(&p)
+	m.Info.Training.Recipe = p
+}
+
 // The model of the longest training can be opened, whatever its metrics are.
 func TestOpenMostEpochs(t *testing.T) {
 	m := testModel(3, 2, 4, false)
-	m.Info.Training.Epochs = mostEpochs
+	changePaper(m, func(p *Paper) { p.Epochs = mostEpochs })
 	const long = -math.MaxFloat64
-	m.Info.Epochs = slices.Repeat([]Epoch{{mostEpochs, long, long, long, long, 1.2345678901234567e-300, long, long, math.MaxInt32, long, long}}, mostEpochs)
+	m.Info.Training.Epochs = slices.Repeat([]Epoch{{mostEpochs, long, long, long, long, 1.2345678901234567e-300, long, long, math.MaxInt32, long, long}}, mostEpochs)
 	dir := filepath.Join(t.TempDir(), "model")
 	save(t, dir, false, m)
 	got, err := Open(dir)
-	if err != nil || len(got.Info.Epochs) != mostEpochs {
+	if err != nil || len(got.Info.Training.Epochs) != mostEpochs {
 		t.Errorf("error %v", err)
 	}
 }
@@ -113,29 +122,68 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// Models from before there was a choice say nothing of what S and Q were, nor of what D
-// started from; their recipe "best" was the paper's, encoded in the end.
+// What models of each older version said is known of them in the words of this one.
 func TestOlderModels(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "model")
-	m := testModel(20, 3, 11, false)
-	save(t, dir, false, m)
-	file := filepath.Join(dir, infoFile)
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
+	const input = `{"name":"in.txt","sha256":"1","words":20,"dim":3}`
+	const paper = `"method":"A","algorithm":"minibatch","atoms":11,"lambda":0.5,"rate":0.05,"loss":"squared","epochs":20,"stop":"epochs","dictionary_steps":128,"center":false,"seed":1`
+	const best = `{"recipe":"best","method":"A","atoms":11,"lambda":0.04,"anchor":2,"train_words":15,"order":"frequency","sparsity":0.7,"loss":"squared","epochs":2,"dictionary_steps":128,"center":true,"seed":1}`
+	const epoch = `"epochs":[{"epoch":1,"running_loss":3,"loss":2,"error":2,"objective":4,"sparsity":0.75,"l1":1,"atom_norm":5,"unused_atoms":1}]`
+	of := Input{Name: "in.txt", SHA256: "1", Words: 20, Dim: 3}
+	asPaper := Training{Input: of, Device: "cpu", Lambda: 0.5, Recipe: Paper{
+		Common:    Common{Method: Signed, Atoms: 11, Epochs: 20, DictionarySteps: 128, Seed: 1},
+		Algorithm: Minibatch, Init: FromRandom, Lambda: 0.5, Rate: 0.05, Loss: Squared, State: Float32, Stop: AfterEpochs,
+	}, Epochs: []Epoch{{Epoch: 1, RunningLoss: 3, Loss: 2, Error: 2, Objective: 4, Sparsity: 0.75, L1: 1, AtomNorm: 5, UnusedAtoms: 1}}}
+	asBest := asPaper
+	asBest.Lambda, asBest.Recipe = 0.04*5*5, Best{
+		Common:   Common{Method: Signed, Atoms: 11, Epochs: 2, DictionarySteps: 128, Seed: 1},
+		Sparsity: 0.7, Lambda: 0.04, Anchor: 2, TrainWords: 15, Order: Frequency,
 	}
-	older := string(text)
-	for _, r := range [][2]string{{"    \"state\": \"float32\",\n", ""}, {"    \"init\": \"random\",\n", ""}, {`"recipe": "paper"`, `"recipe": "best"`}, {`"format": 3`, `"format": 2`}} {
-		if !strings.Contains(older, r[0]) {
-			t.Fatalf("no %s in %s", r[0], text)
+	encoded := asBest
+	encoded.Input.Words = 15
+	for _, v := range []struct {
+		name, info string
+		want       Info
+	}{
+		{"1", `{"format":1,"input":` + input + `,"training":{` + paper + `},"device":"cpu","epochs":[{"epoch":1,"running_error":3,"error":2,"objective":4,"sparsity":0.75,"l1":1,"atom_norm":5,"unused_atoms":1}]}`,
+			Info{1, asPaper, asPaper.Made()}},
+		{"2, whose best was the paper's", `{"format":2,"input":` + input + `,"training":{"recipe":"best",` + paper + `},"device":"cpu",` + epoch + `}`, Info{2, asPaper, asPaper.Made()}},
+		{"3, paper", `{"format":3,"input":` + input + `,"training":{"recipe":"paper","init":"random","state":"float32",` + paper + `},"device":"cpu",` + epoch + `}`, Info{3, asPaper, asPaper.Made()}},
+		{"3, codes of zero", `{"format":3,"input":` + input + `,"training":` + best + `,"device":"cpu",` + epoch + `}`, Info{3, asBest, nil}},
+		{"3, encoded", `{"format":3,"input":` + input + `,"training":` + best + `,"device":"cpu",` + epoch + `,"encoding":{"trained_on":{"name":"in.txt","sha256":"1","words":15,"dim":3},"device":"cpu","lambda":1.5,"steps":16,"most":3,"error":7,"sparsity":0.8}}`,
+			Info{3, encoded, &Encoding{Input: of, Device: "cpu", Lambda: 1.5, Steps: 16, Most: 3, Error: 7, Sparsity: 0.8}}},
+	} {
+		m := testModel(20, 3, 11, v.want.centred())
+		dir := filepath.Join(t.TempDir(), "model")
+		save(t, dir, false, m)
+		if err := os.WriteFile(filepath.Join(dir, infoFile), []byte(v.info), 0o666); err != nil {
+			t.Fatal(err)
 		}
-		older = strings.Replace(older, r[0], r[1], 1)
+		m.Info = v.want
+		if v.want.Encoding == nil {
+			m.Codes = nil
+		}
+		t.Run(v.name, func(t *testing.T) { expectModel(t, dir, m) })
 	}
-	if err := os.WriteFile(file, []byte(older), 0o666); err != nil {
+}
+
+// A dictionary alone is a model, too.
+func TestDictionaryAlone(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "model")
+	m := testModel(20, 3, 11, true)
+	m.Codes, m.Info.Encoding = nil, nil
+	save(t, dir, false, m)
+	expectModel(t, dir, m)
+	expectNames(t, dir, dictionaryFile, meanFile, infoFile)
+	if _, err := OpenRows(dir); err == nil || !strings.Contains(err.Error(), "a dictionary and no codes") {
+		t.Errorf("rows: %v", err)
+	}
+	file := dir + ".safetensors"
+	if err := os.WriteFile(file, writeSafetensors(t, m), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	m.Info.Format = 2 // until it is saved again
-	expectModel(t, dir, m)
+	if got, err := Open(file); err != nil || !reflect.DeepEqual(got, m) {
+		t.Errorf("safetensors: %+v, %v", got, err)
+	}
 }
 
 func TestFilesDependOnModelAlone(t *testing.T) {
@@ -241,11 +289,13 @@ func TestSaveRefuses(t *testing.T) {
 		{"infinite dictionary", func(m *Model) { m.Dictionary.Atoms[3] = float32(math.Inf(-1)) }, "dictionary.npy: value 3 is -Inf"},
 		{"NaN in the mean", func(m *Model) { m.Dictionary.Mean[1] = float32(math.NaN()) }, "mean.npy: value 1 is NaN"},
 		{"short mean", func(m *Model) { m.Dictionary.Mean = m.Dictionary.Mean[1:] }, "mean.npy: 1 values"},
-		{"mean unasked for", func(m *Model) { m.Info.Training.Center = false }, "mean.npy"},
-		{"too many atoms", func(m *Model) { m.Info.Training.Atoms++ }, "dictionary.npy: 6 values"},
+		{"mean unasked for", func(m *Model) { changePaper(m, func(p *Paper) { p.Center = false }) }, "mean.npy"},
+		{"too many atoms", func(m *Model) { changePaper(m, func(p *Paper) { p.Atoms++ }) }, "dictionary.npy: 6 values"},
 		{"short dictionary", func(m *Model) { m.Dictionary.Atoms = m.Dictionary.Atoms[2:] }, "dictionary.npy: 4 values"},
-		{"no dimensions", func(m *Model) { m.Info.Input.Dim = 0 }, "model.json: no model"},
-		{"NaN in a metric", func(m *Model) { m.Info.Epochs[0].Error = math.NaN() }, "model.json"},
+		{"no dimensions", func(m *Model) { m.Info.Training.Input.Dim = 0 }, "model.json: no model"},
+		{"another length", func(m *Model) { m.Info.Encoding.Input.Dim = 1 }, "model.json: no encoding"},
+		{"codes of nobody knows what", func(m *Model) { m.Info.Encoding = nil }, "model.json: does not say"},
+		{"NaN in a metric", func(m *Model) { m.Info.Training.Epochs[0].Error = math.NaN() }, "model.json"},
 	} {
 		dir := filepath.Join(t.TempDir(), "model")
 		old := testModel(3, 2, 3, false)
@@ -341,7 +391,7 @@ func TestOpenBad(t *testing.T) {
 			if err != nil || !strings.Contains(string(data), old) {
 				t.Fatalf("no %q in %s: %v", old, name, err)
 			}
-			if err := os.WriteFile(path, []byte(strings.Replace(string(data), old, new, 1)), 0o666); err != nil {
+			if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(data), old, new)), 0o666); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -353,10 +403,10 @@ func TestOpenBad(t *testing.T) {
 		file  string
 		want  string
 	}{
-		{"version", replace(infoFile, `"format": 3`, `"format": 4`), infoFile, "format version is 4, want 1 to 3"},
-		{"no version", replace(infoFile, `"format": 3`, `"former": 3`), infoFile, "format version is 0"},
+		{"version", replace(infoFile, `"format": 4`, `"format": 5`), infoFile, "format version is 5, want 1 to 4"},
+		{"no version", replace(infoFile, `"format": 4`, `"former": 4`), infoFile, "format version is 0"},
 		{"type", replace(infoFile, `"words": 4`, `"words": "4"`), infoFile, "words"},
-		{"negative words", replace(infoFile, `"words": 4`, `"words": -4`), infoFile, "no model has -4 words"},
+		{"negative words", replace(infoFile, `"words": 4`, `"words": -4`), infoFile, "no model was learned from -4 words"},
 		{"words", replace(infoFile, `"words": 4`, `"words": 5`), wordsFile, "4 words, model.json says 5"},
 		{"dimensions", replace(infoFile, `"dim": 2`, `"dim": 3`), dictionaryFile, "[3 3]"},
 		{"atoms", replace(infoFile, `"atoms": 3`, `"atoms": 4`), dictionaryFile, "[4 2]"},
@@ -367,6 +417,7 @@ func TestOpenBad(t *testing.T) {
 		{"longer mean", mix(meanFile, testModel(4, 3, 3, true)), meanFile, "[3]"},
 		{"NaN in the dictionary", replace(dictionaryFile, bits, "\x00\x00\xc0\x7f"), dictionaryFile, "value 0 is NaN"},
 		{"changed code", replace(codesFile, bits, "\x00\x00\x80\x40"), codesFile, "checksum"},
+		{"method", replace(infoFile, `"recipe": "paper"`, `"recipe": "Z\u001b[2J"`), infoFile, `recipe is "Z\x1b[2J", want best or paper`},
 		{"method", replace(infoFile, `"method": "A"`, `"method": "Z\u001b[2J"`), infoFile, `method is "Z\x1b[2J", want A or B`},
 		{"loss", replace(infoFile, `"loss": "squared"`, `"loss": "\u009b2J"`), infoFile, `loss is "\u009b2J", want a name`},
 		{"device", replace(infoFile, `"device": ""`, `"device": "cpu\u001b[2J"`), infoFile, `device is "cpu\x1b[2J"`},
@@ -378,7 +429,7 @@ func TestOpenBad(t *testing.T) {
 		{"a NUL in a word", replace(wordsFile, "word 1", "word\x001"), wordsFile, "line 2, "},
 		{"a tab in a word", replace(wordsFile, "word 1", "word\t1"), wordsFile, "line 2, "},
 		{"a carriage return in a word", replace(wordsFile, "word 1", "word\r1"), wordsFile, "line 2, "},
-		{"one word twice a line", replace(wordsFile, "\n", " "), wordsFile, "3 words"},
+		{"two words a line", replace(wordsFile, "\nword 1", " word 1"), wordsFile, "3 words"},
 	} {
 		dir := filepath.Join(t.TempDir(), "model")
 		m := testModel(4, 2, 3, true)

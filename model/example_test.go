@@ -22,8 +22,9 @@ func Example() {
 
 	h := train.Paper()
 	h.Atoms, h.Epochs = 3, 20
+	training := model.Training{Input: model.Input{Words: 2, Dim: 2}, Recipe: h}
 	m := &model.Model{
-		Info: model.Info{Input: model.Input{Words: 2, Dim: 2}, Training: h},
+		Info: model.Info{Training: training, Encoding: training.Made()}, // the training has made the codes
 		Codes: &vectors.Sparse{
 			Words: []string{"cat", "dog"},
 			CSR:   vectors.CSR{Rows: 2, Cols: 3, Ptr: []int64{0, 2, 3}, Index: []int32{0, 2, 1}, Value: []float32{2, 1, 3}},

@@ -15,18 +15,17 @@ import (
 
 // SaveRows saves codes that were made with the dictionary of m, and their words, as a model,
 // as [Model.SaveOver] does; they need not fit in memory. It calls rows once, which calls add with
-// a few words and their codes at a time, in order, and returns the file that they are of and
-// how they were made. SaveRows counts them, and says what the dictionary was learned from. It
-// returns what model.json says; m stays as it is.
+// a few words and their codes at a time, in order, and returns of what vectors they are and
+// how they were made. SaveRows counts them. It returns what model.json says; m stays as it is.
 //
 // If rows returns an error or ctx is cancelled, that error is returned and nothing is
 // left. Until all rows are there the codes are in temporary files, so that beside dir
 // there must be room for them twice.
-func (m *Model) SaveRows(ctx context.Context, dir string, may func(path string) error, rows func(add func(*vectors.Sparse) error) (Input, Encoding, error)) (Info, error) {
+func (m *Model) SaveRows(ctx context.Context, dir string, may func(path string) error, rows func(add func(*vectors.Sparse) error) (Encoding, error)) (Info, error) {
 	saved := &Model{Info: m.Info, Dictionary: m.Dictionary}
 	var failed error // of rows itself, not of what it adds
 	err := atomicfile.WriteDir(dir, true, may, func(dir string) error {
-		codes, err := vectors.NewCSRWriter(dir, m.Info.Training.Atoms)
+		codes, err := vectors.NewCSRWriter(dir, m.Dictionary.Len())
 		if err != nil {
 			return inFile(codesFile, err)
 		}
@@ -35,7 +34,7 @@ func (m *Model) SaveRows(ctx context.Context, dir string, may func(path string) 
 		err = atomicfile.WriteIn(dir, wordsFile, func(f io.Writer) error {
 			words := bufio.NewWriterSize(f, 1<<16)
 			var full error // of writing
-			of, how, err := rows(func(s *vectors.Sparse) error {
+			how, err := rows(func(s *vectors.Sparse) error {
 				if len(s.Words) != s.Rows {
 					return fmt.Errorf("%d words for %d codes", len(s.Words), s.Rows)
 				}
@@ -55,8 +54,8 @@ func (m *Model) SaveRows(ctx context.Context, dir string, may func(path string) 
 				failed = err
 				return err
 			}
-			of.Words, of.Dim, how.TrainedOn = count, m.Dictionary.Dim, m.Info.TrainedOn()
-			saved.Info.Input, saved.Info.Encoding = of, &how
+			how.Input.Words, how.Input.Dim = count, m.Dictionary.Dim
+			saved.Info.Encoding = &how
 			return words.Flush()
 		})
 		if err != nil {
@@ -83,7 +82,7 @@ func (m *Model) SaveRows(ctx context.Context, dir string, may func(path string) 
 }
 
 // Rows reads a model's words and codes a few rows at a time, so that they need not fit
-// in memory. Call Next until Info.Input.Words rows are read, then Finish.
+// in memory. Call Next until Info.Words rows are read, then Finish.
 type Rows struct {
 	Info Info
 
@@ -114,6 +113,9 @@ func (r *Rows) open() (err error) {
 	if r.Info, err = readInfo(r.dir); err != nil {
 		return err
 	}
+	if r.Info.Encoding == nil {
+		return errors.New("has a dictionary and no codes")
+	}
 	words, err := r.openFile(wordsFile)
 	if err != nil {
 		return err
@@ -126,8 +128,8 @@ func (r *Rows) open() (err error) {
 	if r.codes, err = vectors.NewCSRReader(codes, codes.Size()); err != nil {
 		return inFile(codesFile, err)
 	}
-	r.remaining = r.Info.Input.Words
-	if atoms := r.Info.Training.Atoms; r.codes.Rows != r.remaining || r.codes.Cols != atoms {
+	r.remaining = r.Info.Words()
+	if atoms := r.Info.Training.Recipe.Base().Atoms; r.codes.Rows != r.remaining || r.codes.Cols != atoms {
 		return fmt.Errorf("%s: %d×%d matrix, %s says %d words and %d atoms", codesFile, r.codes.Rows, r.codes.Cols, infoFile, r.remaining, atoms)
 	}
 	return nil

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -24,13 +23,13 @@ func rowsOf(m *Model, lo, hi int) *vectors.Sparse {
 // saveRows saves m a few rows at a time.
 func saveRows(dir string, m *Model) error {
 	head := &Model{Info: m.Info, Dictionary: m.Dictionary}
-	_, err := head.SaveRows(context.Background(), dir, MayReplace(false), func(add func(*vectors.Sparse) error) (Input, Encoding, error) {
+	_, err := head.SaveRows(context.Background(), dir, MayReplace(false), func(add func(*vectors.Sparse) error) (Encoding, error) {
 		for lo := 0; lo < m.Codes.Rows; lo += 7 {
 			if err := add(rowsOf(m, lo, min(lo+7, m.Codes.Rows))); err != nil {
-				return Input{}, Encoding{}, err
+				return Encoding{}, err
 			}
 		}
-		return m.Info.Input, *cmp.Or(m.Info.Encoding, new(Encoding)), nil
+		return *m.Info.Encoding, nil
 	})
 	return err
 }
@@ -38,7 +37,7 @@ func saveRows(dir string, m *Model) error {
 func TestSaveRows(t *testing.T) {
 	for _, words := range []int{0, 1, 20} {
 		m := testModel(words, 3, 11, words == 20)
-		m.Info.Encoding = &Encoding{TrainedOn: m.Info.Input, Lambda: 0.5, Steps: 20, Most: 3, Shard: &Shard{Index: 1, Of: 2, Losses: []float64{1.0 / 3}}}
+		m.Info.Encoding = &Encoding{Input: m.Info.Encoding.Input, Lambda: 0.5, Steps: 20, Most: 3, Shard: &Shard{Index: 1, Of: 2, Losses: []float64{1.0 / 3}}}
 		whole, dir := filepath.Join(t.TempDir(), "whole"), filepath.Join(t.TempDir(), "model")
 		save(t, whole, false, m)
 		if err := saveRows(dir, m); err != nil {
@@ -91,13 +90,13 @@ func TestSaveRowsFails(t *testing.T) {
 			return mine
 		},
 	} {
-		rows := func(add func(*vectors.Sparse) error) (Input, Encoding, error) { return Input{}, Encoding{}, fail(add) }
+		rows := func(add func(*vectors.Sparse) error) (Encoding, error) { return Encoding{}, fail(add) }
 		if _, err := m.SaveRows(t.Context(), dir, MayReplace(false), rows); err != mine {
 			t.Errorf("error %v, want %v", err, mine)
 		}
 	}
 	m.Dictionary.Atoms = m.Dictionary.Atoms[3:]
-	if err := saveRows(dir, m); err == nil || !strings.Contains(err.Error(), "dictionary.npy: 30 values") {
+	if err := saveRows(dir, m); err == nil || !strings.Contains(err.Error(), "rows of 11 columns for a matrix of 10") {
 		t.Errorf("error %v", err)
 	}
 	expectNames(t, filepath.Dir(dir))
@@ -217,9 +216,9 @@ func TestSaveRowsCancelled(t *testing.T) {
 	m := testModel(20, 3, 11, false)
 	dir := filepath.Join(t.TempDir(), "model")
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := m.SaveRows(ctx, dir, MayReplace(false), func(add func(*vectors.Sparse) error) (Input, Encoding, error) {
+	_, err := m.SaveRows(ctx, dir, MayReplace(false), func(add func(*vectors.Sparse) error) (Encoding, error) {
 		defer cancel() // rows are all there, and the file of codes is to be written
-		return Input{}, Encoding{}, add(m.Codes)
+		return Encoding{}, add(m.Codes)
 	})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want %v", err, context.Canceled)

@@ -28,11 +28,11 @@ const (
 // anything is written it returns an error if the parts of m do not fit each other or
 // if a word contains a newline.
 //
-//	codes.indptr    I64, V+1     the codes, as the arrays of a CSR matrix
-//	codes.indices   I32
-//	codes.data      F32
 //	dictionary      F32, K×L
 //	mean            F32, L       only if the input was centred
+//	codes.indptr    I64, V+1     the codes, as the arrays of a CSR matrix, if there are any
+//	codes.indices   I32
+//	codes.data      F32
 //	words           U8           UTF-8, with a newline after each word
 //
 // The metadata "model.json" is Info as JSON.
@@ -40,28 +40,28 @@ func (m *Model) WriteSafetensors(w io.Writer) error {
 	if err := m.validate(); err != nil {
 		return err
 	}
-	for i, word := range m.Codes.Words {
-		if err := checkWord(i+1, word); err != nil {
-			return inFile(wordsFile, err)
-		}
-	}
 	info := m.Info
 	info.Format = FormatVersion
 	text, err := json.Marshal(info)
 	if err != nil {
 		return err
 	}
-	codes := m.Codes
-	tensors := []safetensors.Tensor{
-		safetensors.New(indptrTensor, []int{len(codes.Ptr)}, codes.Ptr),
-		safetensors.New(indicesTensor, []int{len(codes.Index)}, codes.Index),
-		safetensors.New(dataTensor, []int{len(codes.Value)}, codes.Value),
-		safetensors.New(dictionaryTensor, []int{info.Training.Atoms, info.Input.Dim}, m.Dictionary.Atoms),
-	}
+	tensors := []safetensors.Tensor{safetensors.New(dictionaryTensor, []int{m.Dictionary.Len(), m.Dictionary.Dim}, m.Dictionary.Atoms)}
 	if m.Dictionary.Mean != nil {
 		tensors = append(tensors, safetensors.New(meanTensor, []int{len(m.Dictionary.Mean)}, m.Dictionary.Mean))
 	}
-	tensors = append(tensors, safetensors.Lines(wordsTensor, m.Codes.Words))
+	if codes := m.Codes; codes != nil {
+		for i, word := range codes.Words {
+			if err := checkWord(i+1, word); err != nil {
+				return inFile(wordsFile, err)
+			}
+		}
+		tensors = append(tensors,
+			safetensors.New(indptrTensor, []int{len(codes.Ptr)}, codes.Ptr),
+			safetensors.New(indicesTensor, []int{len(codes.Index)}, codes.Index),
+			safetensors.New(dataTensor, []int{len(codes.Value)}, codes.Value),
+			safetensors.Lines(wordsTensor, codes.Words))
+	}
 	return safetensors.Write(w, map[string]string{infoMetadata: string(text)}, tensors)
 }
 
@@ -112,17 +112,20 @@ func openSafetensors(path string) (*Model, error) {
 	if m.Info, err = parseInfo([]byte(text)); err != nil {
 		return nil, err
 	}
-	words, dim, atoms := m.Info.Input.Words, m.Info.Input.Dim, m.Info.Training.Atoms
+	words, dim, atoms := m.Info.Words(), m.Info.Training.Input.Dim, m.Info.Training.Recipe.Base().Atoms
 	if m.Dictionary.Atoms, err = f.Float32(dictionaryTensor, atoms, dim); err != nil {
 		return nil, err
 	}
 	m.Dictionary.Dim = dim
-	if m.Info.Training.Center {
+	if m.Info.centred() {
 		if m.Dictionary.Mean, err = f.Float32(meanTensor, dim); err != nil {
 			return nil, err
 		}
 	} else if slices.Contains(f.Names(), meanTensor) {
 		return nil, fmt.Errorf("there is a tensor %q, but %s says that the input was not centred", meanTensor, infoMetadata)
+	}
+	if m.Info.Encoding == nil {
+		return m, m.validate()
 	}
 	lines, err := f.Text(wordsTensor)
 	if err != nil {

@@ -35,7 +35,7 @@ const mostUnused = 0.2
 // as they should be: by notes, if note is not nil, and by ErrNothingActive where all are zero.
 // [Fit] does so itself.
 func CheckCodes(i model.Info, note func(line string)) error {
-	h, e := i.Training, i.Encoding
+	h, e := i.Training.Recipe.(model.Best), i.Encoding
 	o := Options{Note: note}
 	if e.L1 == 0 {
 		return ErrNothingActive
@@ -51,11 +51,11 @@ func CheckCodes(i model.Info, note func(line string)) error {
 
 // checkResult warns of a training that ended badly.
 func checkResult(i model.Info, o Options) {
-	epochs := i.Epochs
+	epochs := i.Training.Epochs
 	last := epochs[len(epochs)-1]
 	lowest := slices.MinFunc(epochs, func(a, b model.Epoch) int { return cmp.Compare(a.Error, b.Error) })
 	const rise = 1.25
-	unused := float64(last.UnusedAtoms) / float64(i.Training.Atoms)
+	unused := float64(last.UnusedAtoms) / float64(i.Training.Recipe.Base().Atoms)
 	if unused > mostUnused {
 		o.note("warning: %.0f %% of the dimensions are not used by any word: lower --lambda or --atoms, or use --recipe best", 100*unused)
 	}

@@ -2,12 +2,14 @@ package train
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 
@@ -95,18 +97,18 @@ func (o *Options) note(format string, args ...any) {
 // checkpoint saves the training after an epoch, if it is time, or if it ends here.
 func (f *fit) checkpoint() error {
 	c := f.options.Checkpoint
-	last := finished(f.model.Info)
-	if c == nil || c.Every <= 0 || last && f.model.Info.Training.Recipe == "paper" {
+	last := finished(&f.model.Info.Training)
+	if c == nil || c.Every <= 0 || last && f.model.Codes != nil { // nothing is left to do
 		return nil
 	}
 	stop := f.interrupted.Err()
-	if stop == nil && !last && time.Since(f.saved) < c.Every { // after the last epoch of best, there is encoding
+	if stop == nil && !last && time.Since(f.saved) < c.Every {
 		return nil
 	}
 	err := f.save()
 	f.saved = time.Now() // or tried: the next is due as long after this
 	if err != nil && stop == nil {
-		f.options.note("warning: no checkpoint after epoch %d: %v", len(f.model.Info.Epochs), err)
+		f.options.note("warning: no checkpoint after epoch %d: %v", len(f.model.Info.Training.Epochs), err)
 		return nil
 	}
 	return errors.Join(err, stop)
@@ -120,15 +122,19 @@ func (f *fit) save() error {
 	if err := f.fetch(); err != nil {
 		return err
 	}
-	defer func() { f.model.Codes.CSR, f.model.Dictionary.Atoms = vectors.CSR{}, nil }() // the trainer has them
+	defer func() { // the trainer has them
+		if f.model.Dictionary.Atoms = nil; f.model.Codes != nil {
+			f.model.Codes.CSR = vectors.CSR{}
+		}
+	}()
 	c := f.options.Checkpoint
-	seal, err := f.model.SaveCheckpoint(c.Dir, c.MayReplace, model.State{Batch: f.batch, Vectors: vectors.SHA256(f.problem.X), Each: t.SaveMatrix})
+	seal, err := f.model.SaveCheckpoint(c.Dir, c.MayReplace, model.State{Batch: f.batch, Vectors: vectors.SHA256(f.x), Words: hashWords(f.words), Each: t.SaveMatrix})
 	if atomicfile.InPlace(err) {
 		f.options.note("warning: %v", err)
 	} else if err != nil {
 		return err
 	}
-	c.Epoch, c.seal = len(f.model.Info.Epochs), seal
+	c.Epoch, c.seal = len(f.model.Info.Training.Epochs), seal
 	return nil
 }
 
@@ -157,14 +163,22 @@ func (f *fit) resume() error {
 	if err != nil {
 		return &CheckpointError{err}
 	}
-	err = sameTraining(saved.Model, f.model)
-	if err == nil && saved.Vectors != vectors.SHA256(f.problem.X) {
+	err = sameTraining(saved.Info.Training, f.model.Info.Training)
+	switch {
+	case err != nil:
+	case saved.Words != "" && saved.Words != hashWords(f.words):
+		err = errors.New("the words are others")
+	case saved.Vectors != vectors.SHA256(f.x):
 		err = errors.New("the vectors are others")
 	}
 	if err != nil {
 		return &CheckpointError{fmt.Errorf("%s: the checkpoint is of another training: %w", c.Dir, err)}
 	}
-	if err := t.Restore(saved.Dictionary.Atoms, &saved.Codes.CSR); err != nil {
+	var codes *vectors.CSR
+	if saved.Codes != nil {
+		codes = &saved.Codes.CSR
+	}
+	if err := t.Restore(saved.Dictionary.Atoms, codes); err != nil {
 		return err
 	}
 	for _, m := range saved.Info.Matrices() {
@@ -173,34 +187,43 @@ func (f *fit) resume() error {
 			return &CheckpointError{err}
 		}
 	}
-	f.model.Info.Epochs, f.batch, c.Epoch, c.seal = saved.Info.Epochs, saved.Batch, len(saved.Info.Epochs), saved.Seal
+	f.model.Info.Training.Epochs, f.batch, c.Epoch, c.seal = saved.Info.Training.Epochs, saved.Batch, len(saved.Info.Training.Epochs), saved.Seal
 	f.options.note("resuming after epoch %d", c.Epoch)
-	if was, is := saved.Info.Device, f.trainer.Device(); was != is {
+	if was, is := saved.Info.Training.Device, f.trainer.Device(); was != is {
 		f.options.note("warning: it was trained on %s: on %s the last bits differ", was, is)
 	}
 	return nil
 }
 
-// sameTraining returns an error unless two models are of the same data and
+// hashWords returns the SHA-256 of words, each with a newline, in hexadecimal.
+func hashWords(words []string) string {
+	hash := sha256.New()
+	for _, w := range words {
+		io.WriteString(hash, w)
+		hash.Write([]byte{'\n'})
+	}
+	return hex.EncodeToString(hash.Sum(nil))
+}
+
+// sameTraining returns an error unless two trainings are of the same data and
 // hyperparameters.
-func sameTraining(saved, m *model.Model) error {
-	was, is := saved.Info, m.Info
+func sameTraining(was, is model.Training) error {
+	if was.Recipe.String() != is.Recipe.String() {
+		return fmt.Errorf("recipe: %v then, %v now", was.Recipe, is.Recipe)
+	}
 	// The file may have been renamed.
 	was.Input.Name, is.Input.Name = "", ""
 	for _, part := range []struct {
 		what    string
 		was, is any
-	}{{"the input's ", was.Input, is.Input}, {"", was.Training, is.Training}} {
+	}{{"the input's ", was.Input, is.Input}, {"", was.Recipe, is.Recipe}, {"", was.Recipe.Base(), is.Recipe.Base()}} {
 		a, b := reflect.ValueOf(part.was), reflect.ValueOf(part.is)
 		for i := range a.NumField() {
-			if x, y := a.Field(i).Interface(), b.Field(i).Interface(); x != y {
+			if x, y := a.Field(i).Interface(), b.Field(i).Interface(); x != y && !a.Type().Field(i).Anonymous {
 				name, _, _ := strings.Cut(a.Type().Field(i).Tag.Get("json"), ",")
 				return fmt.Errorf("%s%s: %v then, %v now", part.what, strings.ReplaceAll(name, "_", "-"), x, y)
 			}
 		}
-	}
-	if !slices.Equal(saved.Codes.Words, m.Codes.Words) {
-		return errors.New("the words are others")
 	}
 	return nil
 }

@@ -10,47 +10,38 @@ import (
 	"overcomplete/model"
 )
 
-// Best returns the hyperparameters of the recipe "best" that the command line has
-// without flags. Atoms and Epochs are 0, for [DefaultAtoms] and [DefaultEpochs], and
-// TrainWords for [DefaultTrainWords].
-func Best() model.Hyperparameters {
-	return model.Hyperparameters{
-		Recipe:          "best",
-		Method:          "A",
-		Lambda:          0.04,
-		Anchor:          2,
-		Sparsity:        0.97,
-		Loss:            "squared",
-		DictionarySteps: 128,
-		Center:          true,
-		Seed:            1,
+// Best returns the recipe "best" that the command line has without flags. Atoms and Epochs are
+// 0, for [DefaultAtoms] and [DefaultEpochs], and TrainWords for [DefaultTrainWords].
+func Best() model.Best {
+	return model.Best{
+		Common:   model.Common{Method: model.Signed, DictionarySteps: 128, Seed: 1},
+		Sparsity: 0.97,
+		Lambda:   0.04,
+		Anchor:   2,
 	}
 }
 
-// Paper returns the hyperparameters of the recipe "paper" that the command line has
-// without other flags. Atoms and Epochs are 0, for [DefaultAtoms] and [DefaultEpochs].
-func Paper() model.Hyperparameters {
-	return model.Hyperparameters{
-		Recipe:          "paper",
-		Method:          "A",
-		Algorithm:       "minibatch",
-		Init:            "random",
-		Lambda:          0.5,
-		Tau:             1e-5,
-		Rate:            0.05,
-		Loss:            "squared",
-		State:           "float32",
-		Stop:            "epochs",
-		DictionarySteps: 128,
-		Seed:            1,
+// Paper returns the recipe "paper" that the command line has without other flags. Atoms and
+// Epochs are 0, for [DefaultAtoms] and [DefaultEpochs].
+func Paper() model.Paper {
+	return model.Paper{
+		Common:    model.Common{Method: model.Signed, DictionarySteps: 128, Seed: 1},
+		Algorithm: model.Minibatch,
+		Init:      model.FromRandom,
+		Lambda:    0.5,
+		Tau:       1e-5,
+		Rate:      0.05,
+		Loss:      model.Squared,
+		State:     model.Float32,
+		Stop:      model.AfterEpochs,
 	}
 }
 
 // DefaultAtoms returns K for vectors of length L: 10·L, as in the paper, but with the
 // recipe "best" not more than half as many as there are words, whose rows they start
 // from, unless that is fewer than L.
-func DefaultAtoms(h model.Hyperparameters, words, dim int) int {
-	if h.Recipe == "best" {
+func DefaultAtoms(r model.Recipe, words, dim int) int {
+	if _, best := r.(model.Best); best {
 		return min(10*dim, max(dim, words/2))
 	}
 	return 10 * dim
@@ -63,17 +54,17 @@ const frequentRows = 20
 
 // DefaultTrainWords returns how many of the rows D and μ are learned from, if h has its atoms:
 // all, or the most frequent 20·K.
-func DefaultTrainWords(h model.Hyperparameters, words int) int {
-	if h.Order == "frequency" {
+func DefaultTrainWords(h model.Best, words int) int {
+	if h.Order == model.Frequency {
 		return min(words, frequentRows*h.Atoms)
 	}
 	return words
 }
 
 // DefaultOrder says whether words are in order of frequency, as files of word vectors have
-// them: "frequency", or "none" where they are sorted, or where most of the first ones are
+// them, or have none: where they are sorted, or where most of the first ones are
 // texts, which have spaces, or numbers.
-func DefaultOrder(words []string) string {
+func DefaultOrder(words []string) model.Order {
 	words = words[:min(len(words), 10000)]
 	others := 0
 	for _, w := range words {
@@ -82,9 +73,9 @@ func DefaultOrder(words []string) string {
 		}
 	}
 	if 2*others > len(words) || len(words) > 1 && slices.IsSorted(words) {
-		return "none"
+		return model.None
 	}
-	return "frequency"
+	return model.Frequency
 }
 
 // The authors' stop rules (their programs sparse and nonneg): at least 20
@@ -97,45 +88,52 @@ const (
 
 // authorsStop returns the tolerance and the most epochs of the authors' stop rule
 // for a method.
-func authorsStop(method string) (tolerance float64, most int) {
-	if method == "B" {
+func authorsStop(method model.Method) (tolerance float64, most int) {
+	if method == model.Nonnegative {
 		return 0.001, 75
 	}
 	return 0.005, 50
 }
 
-// DefaultEpochs returns the epochs of h's method, 20 for A and 30 for B, or the most
-// that its stop rule allows. Of the recipe "best" they are passes over the rows to learn from:
-// 2, or 4 where h says that these are in no order of frequency. Texts differ more than frequent
-// words do, and there are fewer of them for each atom.
-func DefaultEpochs(h model.Hyperparameters) int {
-	switch {
-	case h.Recipe == "best" && h.Order == "none":
-		return 4
-	case h.Recipe == "best":
+// DefaultEpochs returns the epochs of a recipe. Of "best" they are passes over the rows to learn
+// from: 2, or 4 where these are in no order of frequency. Texts differ more than frequent words
+// do, and there are fewer of them for each atom. Of "paper" they are 20 for method A and 30 for B,
+// or the most that its stop rule allows.
+func DefaultEpochs(r model.Recipe) int {
+	switch r := r.(type) {
+	case model.Best:
+		if r.Order == model.None {
+			return 4
+		}
 		return 2
-	case h.Stop == "authors":
-		_, most := authorsStop(h.Method)
-		return most
-	case h.Method == "B":
+	case model.Paper:
+		if r.Stop == model.AuthorsRule {
+			_, most := authorsStop(r.Method)
+			return most
+		}
+	}
+	if r.Base().Method == model.Nonnegative {
 		return 30
 	}
 	return 20
 }
 
 // finished reports whether a training ends with the epochs that it has.
-func finished(i model.Info) bool {
-	h, t := i.Training, len(i.Epochs)
-	if t >= h.Epochs {
+func finished(i *model.Training) bool {
+	t := len(i.Epochs)
+	if t >= i.Recipe.Base().Epochs {
 		return true
 	}
-	if h.Recipe == "best" {
+	switch h := i.Recipe.(type) {
+	case model.Best:
 		return t > 1 && i.Epochs[t-2].RunningLoss-i.Epochs[t-1].RunningLoss < littleGain*i.Epochs[t-2].RunningLoss
+	case model.Paper:
+		if h.Stop != model.AuthorsRule || t < authorsFewest {
+			return false
+		}
+		running, before := i.Epochs[t-1].RunningLoss, i.Epochs[t-2].RunningLoss
+		tolerance, _ := authorsStop(h.Method)
+		return running <= authorsGoodError || math.Abs(running-before) <= tolerance
 	}
-	if h.Stop != "authors" || t < authorsFewest {
-		return false
-	}
-	running, before := i.Epochs[t-1].RunningLoss, i.Epochs[t-2].RunningLoss
-	tolerance, _ := authorsStop(h.Method)
-	return running <= authorsGoodError || math.Abs(running-before) <= tolerance
+	return false
 }

@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -55,40 +56,46 @@ const (
 // own. G and B remember about as many rows as that.
 type online struct {
 	Learner
-	Problem
-	square  float64        // ρ², the squared norm of an atom
-	started bool           // G and B hold something
-	done    *[]model.Epoch // those before
+	x        []float32 // V×L
+	dim      int
+	recipe   model.Best
+	words    func(n int)     // as [Options.Words]
+	square   float64         // ρ², the squared norm of an atom
+	started  bool            // G and B hold something
+	training *model.Training // whose Epochs are those before
 }
 
 // newOnline starts a training of the recipe "best" from atoms of a norm. The learner
-// subtracts the mean, as an encoder does. Done are the epochs before, whenever one begins.
-func newOnline(p Problem, start *model.Dictionary, norm float64, done *[]model.Epoch, device Device) (*online, error) {
-	h := p.Hyperparameters
+// subtracts the mean, as an encoder does.
+func newOnline(x *vectors.Dense, h model.Best, start *model.Dictionary, norm float64, f *fit, device Device) (*online, error) {
+	training := &f.model.Info.Training
 	l, err := device.Learner(start, norm, encode.Options{
-		Lambda: h.Lambda * norm * norm, Nonnegative: h.Method == "B", Steps: encode.DefaultSteps, Most: encode.Most(1-h.Sparsity, h.Atoms),
+		Lambda: training.Lambda, Nonnegative: h.Method == model.Nonnegative, Steps: encode.DefaultSteps, Most: encode.Most(1-h.Sparsity, h.Atoms),
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &online{Learner: l, Problem: p, square: norm * norm, done: done}, nil
+	return &online{Learner: l, x: x.Data, dim: x.Dim, recipe: h, words: f.options.Words, square: norm * norm, training: training}, nil
 }
+
+// rows returns V.
+func (o *online) rows() int { return len(o.x) / o.dim }
 
 // Epoch implements [Trainer].
 func (o *online) Epoch(ctx context.Context, epoch, batch int) (sums Sums, err error) {
 	start := time.Now()
-	order := rand.New(rand.NewPCG(o.Hyperparameters.Seed, uint64(epoch))).Perm(o.Len())
-	used := make([]bool, o.Hyperparameters.Atoms)
-	rows := make([]float32, 0, batch*o.Dim)
+	order := rand.New(rand.NewPCG(o.recipe.Seed, uint64(epoch))).Perm(o.rows())
+	used := make([]bool, o.recipe.Atoms)
+	rows := make([]float32, 0, batch*o.dim)
 	seen := 0 // rows of this pass
 	for part := range slices.Chunk(order, batch) {
 		rows = rows[:0]
 		for _, i := range part {
-			rows = append(rows, o.X[i*o.Dim:][:o.Dim]...)
+			rows = append(rows, o.x[i*o.dim:][:o.dim]...)
 		}
 		remember := 0.
 		if o.started {
-			remember = 1 - float64(len(part))/float64(o.Len())
+			remember = 1 - float64(len(part))/float64(o.rows())
 		}
 		a, err := o.Learn(ctx, rows, remember, o.pull(epoch, sums.RunningLoss, seen))
 		if err != nil {
@@ -105,8 +112,8 @@ func (o *online) Epoch(ctx context.Context, epoch, batch int) (sums Sums, err er
 			sums.L1 += math.Abs(float64(v))
 			used[a.Index[i]] = true
 		}
-		if o.Words != nil {
-			o.Words(len(part))
+		if o.words != nil {
+			o.words(len(part))
 		}
 	}
 	for _, u := range used {
@@ -128,21 +135,19 @@ func (o *online) Epoch(ctx context.Context, epoch, batch int) (sums Sums, err er
 func (o *online) pull(epoch int, loss float64, rows int) float64 {
 	switch {
 	case epoch > 1: // of the others in the pass before
-		loss += (*o.done)[epoch-2].RunningLoss * float64(o.Len()-rows)
-		rows = o.Len()
+		loss += o.training.Epochs[epoch-2].RunningLoss * float64(o.rows()-rows)
+		rows = o.rows()
 	case rows == 0:
 		loss, rows = o.square, 1
 	}
-	return o.Hyperparameters.Anchor * loss / float64(rows) / o.square
+	return o.recipe.Anchor * loss / float64(rows) / o.square
 }
 
 // Dictionary implements [Trainer].
 func (o *online) Dictionary() ([]float32, error) { return o.Atoms() }
 
 // Codes implements [Trainer]. A learner keeps none.
-func (o *online) Codes() (*vectors.CSR, error) {
-	return &vectors.CSR{Rows: o.Len(), Cols: o.Hyperparameters.Atoms, Ptr: make([]int64, o.Len()+1)}, nil
-}
+func (o *online) Codes() (*vectors.CSR, error) { return nil, errors.New("a learner has no codes") }
 
 // Restore implements [Resumable].
 func (o *online) Restore(dictionary []float32, _ *vectors.CSR) error {

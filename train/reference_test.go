@@ -33,7 +33,7 @@ type result struct {
 //     random numbers.
 var references = []struct {
 	vectors string
-	method  string
+	method  model.Method
 	lambda  float64
 	atoms   int
 	epochs  int
@@ -82,7 +82,7 @@ func within(t *testing.T, what string, got, want, tolerance float64) {
 	}
 }
 
-func trainReal(t *testing.T, name string, h model.Hyperparameters) result {
+func trainReal(t *testing.T, name string, h model.Paper) result {
 	t.Helper()
 	x, source, err := vectors.Read(t.Context(), realdata.Path(t, name), vectors.ReadOptions{})
 	if err != nil {
@@ -92,7 +92,7 @@ func trainReal(t *testing.T, name string, h model.Hyperparameters) result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := m.Info.Epochs[len(m.Info.Epochs)-1]
+	e := m.Info.Training.Epochs[len(m.Info.Training.Epochs)-1]
 	got := result{e.Error, e.Objective, 100 * e.Sparsity, e.L1, e.AtomNorm, 100 * float64(e.UnusedAtoms) / float64(h.Atoms)}
 	t.Logf("error %.4f, objective %.4f, zeros %.2f %%, mean |a| %.4f, mean atom norm %.4f, unused %.2f %%",
 		got.err, got.obj, got.zeros, got.l1, got.norm, got.unused)

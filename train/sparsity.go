@@ -75,7 +75,7 @@ func round(lambda float64) float64 {
 
 // fitSparsity trains with one λ after another until the share of zeros is the one that is
 // wanted, and returns the nearest model.
-func fitSparsity(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, device Device, o Options) (*model.Model, error) {
+func fitSparsity(ctx context.Context, x *vectors.Dense, h model.Paper, device Device, o Options) (*model.Model, error) {
 	if o.Checkpoint != nil && (o.Checkpoint.Every > 0 || o.Checkpoint.Resume) {
 		return nil, fmt.Errorf("train: a search for the λ of %.4g %% zeros makes several trainings, and has no checkpoints", 100*h.Sparsity)
 	}
@@ -92,11 +92,11 @@ func fitSparsity(ctx context.Context, x *vectors.Dense, h model.Hyperparameters,
 		if slices.ContainsFunc(tried, func(t Tried) bool { return t.Lambda == once.Lambda }) {
 			break
 		}
-		m, err := fitPaper(ctx, x, once, device, quiet)
+		m, err := fitOnce(ctx, x, once, device, quiet)
 		if err != nil {
 			return nil, err
 		}
-		got := m.Info.Epochs[len(m.Info.Epochs)-1].Sparsity
+		got := m.Info.Encoding.Sparsity
 		tried = append(tried, Tried{once.Lambda, got})
 		o.note("λ = %v gives %.2f %% zeros", once.Lambda, 100*got)
 		if d := math.Abs(got - h.Sparsity); d < off {

@@ -14,6 +14,7 @@ import (
 
 	"gonum.org/v1/gonum/blas/blas32"
 
+	"overcomplete/internal/memory"
 	"overcomplete/model"
 )
 
@@ -53,6 +54,47 @@ func squares(x []float32) (sum float64) {
 		sum += float64(v) * float64(v)
 	}
 	return sum
+}
+
+// starting is what a dictionary starts from: words.
+type starting struct {
+	x     []float32         // V×L, their vectors
+	mean  *model.Dictionary // which is subtracted from x; it has no atoms
+	atoms int               // K
+	order model.Order
+	seed  uint64
+}
+
+// choose returns atoms to start from, K×L, which are words, or those of the model to be like,
+// and their norm: that of the rows of x, less the mean, in the root mean square.
+func (s *starting) choose(ctx context.Context, o Options) (atoms []float32, norm float64, err error) {
+	square, err := meanSquare(s.x, s.mean)
+	if err != nil {
+		return nil, 0, err
+	}
+	dim := s.mean.Dim
+	rows := min(len(s.x)/dim, startRows*s.atoms)
+	bytes := 4 * float64(dim) * (2*float64(s.atoms) + float64(rows)) // with a copy for the device
+	if total, ok := memory.Total(); ok && bytes > float64(total) {
+		return nil, 0, fmt.Errorf("train: %w: %d sparse dimensions need about %.1f GB to start from, and there can be %.1f GB", ErrMemory, s.atoms, bytes/1e9, float64(total)/1e9)
+	}
+	norm = math.Sqrt(square)
+	if least, most := 1e-15, 1e15; norm < least || norm > most {
+		return nil, 0, fmt.Errorf("train: the vectors' norm is %.1e, less the mean, and single precision takes %.0e to %.0e: scale them", norm, least, most)
+	}
+	if o.Like != nil {
+		atoms, err = likeAtoms(o.Like, norm)
+		return atoms, norm, err
+	}
+	order := startOrder(s.x, dim, s.order == model.Frequency)
+	atoms, words := wordAtoms(ctx, s.x, s.mean, norm, s.atoms, order, s.seed, o.Workers)
+	if err := ctx.Err(); err != nil {
+		return nil, 0, err
+	}
+	if words < s.atoms {
+		o.note("%d atoms are more than the %d words that differ in direction: the other %d start from random directions", s.atoms, words, s.atoms-words)
+	}
+	return atoms, norm, nil
 }
 
 // startOrder lists the rows of x in the order in which words to start from are looked for.

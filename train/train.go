@@ -33,6 +33,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,7 +45,6 @@ import (
 
 	"overcomplete/encode"
 	"overcomplete/graph"
-	"overcomplete/internal/memory"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -65,14 +65,14 @@ type Device interface {
 	Learner(d *model.Dictionary, norm float64, o encode.Options) (Learner, error)
 }
 
-// Problem is what there is to train.
+// Problem is what there is to train by the recipe "paper".
 type Problem struct {
-	X               []float32             // V×L row-major; with the recipe "paper", less the mean if the training is centred; read only
-	Dim             int                   // L
-	Dictionary      []float32             // K×L, to start from; nil for random numbers
-	Hyperparameters model.Hyperparameters // complete: with the number of atoms
-	Loss            graph.Loss            // nil for the loss that Hyperparameters.Loss names
-	Words           func(n int)           // told of words that a pass is done with, from any goroutine; may be nil
+	X               []float32   // V×L row-major, less the mean if the training is centred; read only
+	Dim             int         // L
+	Dictionary      []float32   // K×L, to start from; nil for random numbers
+	Hyperparameters model.Paper // complete: with the number of atoms
+	Loss            graph.Loss  // nil for the loss that Hyperparameters.Loss names
+	Words           func(n int) // told of words that a pass is done with, from any goroutine; may be nil
 }
 
 // Len returns the number of words, V.
@@ -98,20 +98,22 @@ func (p Problem) Validate() error {
 }
 
 // Validate returns an error, which begins with the name of a hyperparameter, unless all
-// are valid (see [model.Hyperparameters.Validate]) and the loss is one that every program
+// are valid (see [model.Recipe]) and the loss is one that every program
 // knows.
-func Validate(h model.Hyperparameters) error {
-	if _, known := losses[h.Loss]; !known {
-		return fmt.Errorf("loss is %.60q, want %s", h.Loss, strings.Join(slices.Sorted(maps.Keys(losses)), " or "))
+func Validate(r model.Recipe) error {
+	if paper, is := r.(model.Paper); is {
+		if _, known := losses[paper.Loss]; !known {
+			return fmt.Errorf("loss is %.60q, want %s", paper.Loss, strings.Join(slices.Sorted(maps.Keys(losses)), " or "))
+		}
 	}
-	return h.Validate()
+	return r.Validate()
 }
 
 // losses are those that every program knows, by the names that hyperparameters have
 // for them.
-var losses = map[string]func(h model.Hyperparameters) graph.Loss{
-	"squared": func(model.Hyperparameters) graph.Loss { return graph.Squared },
-	"huber":   func(h model.Hyperparameters) graph.Loss { return graph.Huber(h.HuberDelta) },
+var losses = map[string]func(h model.Paper) graph.Loss{
+	model.Squared: func(model.Paper) graph.Loss { return graph.Squared },
+	model.Huber:   func(h model.Paper) graph.Loss { return graph.Huber(h.HuberDelta) },
 }
 
 // Spec states a training that is valid as a graph.
@@ -123,23 +125,24 @@ func (p Problem) Spec() graph.Spec {
 	return graph.Spec{
 		Atoms: h.Atoms, Dim: p.Dim,
 		Lambda: h.Lambda, Tau: h.Tau, Rate: h.Rate,
-		Loss: loss, Nonnegative: h.Method == "B",
+		Loss: loss, Nonnegative: h.Method == model.Nonnegative,
 	}
 }
 
 // Batch returns how many words a dictionary step has at first, and at most: 1 in
 // the authors' order, or as many as there have to be for so many steps an epoch.
 func (p Problem) Batch() int {
-	h := p.Hyperparameters
-	if h.Algorithm == "authors" {
+	if p.Hyperparameters.Algorithm == model.Authors {
 		return 1
 	}
-	steps := max(1, h.DictionarySteps)
-	batch := max(1, (p.Len()+steps-1)/steps)
-	if h.Recipe == "best" {
-		batch = min(max(batch, fewestRows), p.Len())
-	}
-	return batch
+	return batch(p.Len(), p.Hyperparameters.DictionarySteps)
+}
+
+// batch returns the rows of a dictionary step if an epoch has so many of these, or the most
+// that are not more.
+func batch(rows, steps int) int {
+	steps = max(1, steps)
+	return max(1, (rows+steps-1)/steps)
 }
 
 // InitialDictionary returns D before training, K×L.
@@ -196,8 +199,8 @@ var ErrMemory = errors.New("not enough memory")
 type Options struct {
 	Source *vectors.Source // of the vectors, for model.json; nil for vectors from no file
 
-	// Loss is a loss that this program adds, under the name that Hyperparameters.Loss
-	// has then. It is nil for those that every program knows.
+	// Loss is a loss that this program adds, under the name that [model.Paper] has for
+	// it then. It is nil for those that every program knows.
 	Loss graph.Loss
 
 	// Like, if not nil, is the dictionary of another model whose dimensions this one shall
@@ -219,8 +222,8 @@ type Options struct {
 }
 
 // Fit learns a model from x: codes for its words and their dictionary. It leaves x
-// as it is. Atoms, Epochs and TrainWords of h may be 0 for their defaults, [DefaultAtoms],
-// [DefaultEpochs] and [DefaultTrainWords], and Order empty for [DefaultOrder].
+// as it is. Atoms, Epochs and TrainWords of the recipe may be 0 for their defaults,
+// [DefaultAtoms], [DefaultEpochs] and [DefaultTrainWords], and Order empty for [DefaultOrder].
 //
 // It is an error if hyperparameters are outside their domain, if x is not valid (see
 // [vectors.Dense.Validate]) or there is nothing to learn from it, if the device can't run
@@ -232,13 +235,18 @@ type Options struct {
 // Where training itself succeeds and what comes after it fails, which is the release of the
 // device and the encoding of the recipe "best", or where all codes are zero
 // (ErrNothingActive), the error is a [*LearnedError], which has the model.
-func Fit(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, device Device, o Options) (*model.Model, error) {
-	return whole(fitRecipe(ctx, x, h, device, o))
+func Fit(ctx context.Context, x *vectors.Dense, r model.Recipe, device Device, o Options) (*model.Model, error) {
+	switch r := r.(type) {
+	case model.Best:
+		return whole(fitBest(ctx, x, r, device, o))
+	case model.Paper:
+		return whole(fitPaper(ctx, x, r, device, o))
+	}
+	return nil, fmt.Errorf("train: %v is no recipe", r)
 }
 
 // A LearnedError is of a training that succeeded, and of what failed after it. Model is what was
-// learned, so that it is not lost; of the recipe "best" it has codes of zero if they could not
-// be made.
+// learned, so that it is not lost; of the recipe "best" it has no codes if they could not be made.
 type LearnedError struct {
 	Model *model.Model
 	Err   error
@@ -255,19 +263,8 @@ func whole(m *model.Model, err error) (*model.Model, error) {
 	return nil, &LearnedError{m, err}
 }
 
-// fitRecipe is Fit, but returns the model beside an error.
-func fitRecipe(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, device Device, o Options) (*model.Model, error) {
-	if h.Recipe != "best" {
-		fit := fitPaper
-		if h.Sparsity > 0 {
-			fit = fitSparsity
-		}
-		m, err := fit(ctx, x, h, device, o)
-		if err == nil && m.Info.Epochs[len(m.Info.Epochs)-1].L1 == 0 {
-			err = ErrNothingActive
-		}
-		return m, err
-	}
+// fitBest is Fit of the recipe "best", but returns the model beside an error.
+func fitBest(ctx context.Context, x *vectors.Dense, h model.Best, device Device, o Options) (*model.Model, error) {
 	m, err := learn(ctx, x, h, device, o)
 	if err != nil {
 		return m, err
@@ -276,24 +273,19 @@ func fitRecipe(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, d
 	if err != nil {
 		return m, err
 	}
-	encoded.Info.Input = m.Info.Input
-	encoded.Info.Input.Words = x.Len()
+	encoded.Info.Encoding.Input = inputOf(x, o.Source)
 	return encoded, CheckCodes(encoded.Info, o.Note)
 }
 
-// Learn learns a dictionary from x by the recipe "best", as [Fit] does, and gives no
-// codes, or zeros, of the rows that it learned from: those of any rows, such as more than
-// fit in memory, come from [overcomplete/encode.Stream], with the options that
-// [overcomplete/encode.Defaults] has for the model.
-func Learn(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, device Device, o Options) (*model.Model, error) {
+// Learn learns a dictionary from x by the recipe "best", as [Fit] does, and makes no codes:
+// those of any rows, such as more than fit in memory, come from [overcomplete/encode.Stream],
+// with the options that [overcomplete/encode.Defaults] has for the model.
+func Learn(ctx context.Context, x *vectors.Dense, h model.Best, device Device, o Options) (*model.Model, error) {
 	return whole(learn(ctx, x, h, device, o))
 }
 
 // learn is Learn, but returns the model beside an error.
-func learn(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, device Device, o Options) (*model.Model, error) {
-	if h.Recipe != "best" {
-		return nil, fmt.Errorf("train: recipe is %q, want best, whose dictionary is learned without codes", h.Recipe)
-	}
+func learn(ctx context.Context, x *vectors.Dense, h model.Best, device Device, o Options) (*model.Model, error) {
 	if d := o.Like; d != nil {
 		switch {
 		case d.Dim != x.Dim:
@@ -303,135 +295,106 @@ func learn(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, devic
 		}
 		h.Atoms, h.Like = d.Len(), vectors.SHA256(d.Atoms)
 	}
-	m, p, err := prepare(x, h, o)
-	if err != nil {
+	if h.Atoms == 0 {
+		h.Atoms = DefaultAtoms(h, x.Len(), x.Dim)
+	}
+	if h.Order == "" {
+		h.Order = DefaultOrder(x.Words)
+	}
+	if h.Epochs == 0 {
+		h.Epochs = DefaultEpochs(h)
+	}
+	if err := cmp.Or(x.Validate(), h.Validate()); err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
-	f := &fit{problem: p, options: o, model: m}
-	atoms, norm, err := f.words(ctx, &m.Dictionary)
+	x = learnedFrom(x, &h)
+	f := newFit(x, h, o)
+	mean := model.Dictionary{Dim: x.Dim, Mean: x.Mean()}
+	start := starting{x: x.Data, mean: &mean, atoms: h.Atoms, order: h.Order, seed: h.Seed}
+	atoms, norm, err := start.choose(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	err = f.run(ctx, func(p Problem) (Trainer, error) {
-		start := m.Dictionary
-		start.Atoms = atoms
-		return newOnline(p, &start, norm, &m.Info.Epochs, device)
+	f.model.Dictionary.Mean, f.model.Info.Training.Lambda = mean.Mean, h.Lambda*norm*norm
+	f.batch = min(max(batch(x.Len(), h.DictionarySteps), fewestRows), x.Len())
+	return f.run(ctx, func() (Trainer, error) {
+		d := mean
+		d.Atoms = atoms
+		return newOnline(x, h, &d, norm, f, device)
 	})
-	if m.Dictionary.Atoms == nil {
-		return nil, err
+}
+
+// fitPaper is Fit of the recipe "paper", but returns the model beside an error.
+func fitPaper(ctx context.Context, x *vectors.Dense, h model.Paper, device Device, o Options) (*model.Model, error) {
+	fit := fitOnce
+	if h.Sparsity > 0 {
+		fit = fitSparsity
+	}
+	m, err := fit(ctx, x, h, device, o)
+	if err == nil && m.Info.Encoding.L1 == 0 {
+		err = ErrNothingActive
 	}
 	return m, err
 }
 
-// fitPaper is Fit of the recipe "paper".
-func fitPaper(ctx context.Context, x *vectors.Dense, h model.Hyperparameters, device Device, o Options) (*model.Model, error) {
-	m, p, err := prepare(x, h, o)
-	if err != nil {
+// fitOnce is fitPaper with the λ of h.
+func fitOnce(ctx context.Context, x *vectors.Dense, h model.Paper, device Device, o Options) (*model.Model, error) {
+	if h.Algorithm == model.Authors {
+		h.DictionarySteps = 0 // a step a word
+	}
+	if h.Atoms == 0 {
+		h.Atoms = DefaultAtoms(h, x.Len(), x.Dim)
+	}
+	if h.Epochs == 0 {
+		h.Epochs = DefaultEpochs(h)
+	}
+	p := Problem{X: x.Data, Dim: x.Dim, Hyperparameters: h, Loss: o.Loss, Words: o.Words}
+	if err := cmp.Or(x.Validate(), p.Validate()); err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
-	f := &fit{problem: p, options: o, model: m}
+	f := newFit(x, h, o)
+	f.model.Info.Training.Lambda, f.model.Codes = h.Lambda, &vectors.Sparse{Words: x.Words}
+	if h.Center {
+		f.model.Dictionary.Mean = Frequent(x, h.Atoms).Mean()
+		p.X = make([]float32, len(x.Data))
+		f.model.Dictionary.Center(p.X, x.Data)
+	}
+	f.x, f.batch = p.X, p.Batch()
 	checkScale(x, o)
-	if h.Init == "words" {
-		if f.problem.Dictionary, _, err = f.words(ctx, &model.Dictionary{Dim: x.Dim}); err != nil {
+	if h.Init == model.FromWords {
+		var err error
+		start := starting{x: p.X, mean: &model.Dictionary{Dim: x.Dim}, atoms: h.Atoms, order: model.Frequency, seed: h.Seed}
+		if p.Dictionary, _, err = start.choose(ctx, o); err != nil {
 			return nil, err
 		}
 	}
-	if err = f.run(ctx, device.Trainer); m.Dictionary.Atoms == nil {
-		return nil, err
-	}
+	m, err := f.run(ctx, func() (Trainer, error) { return device.Trainer(p) })
 	if err == nil {
 		checkResult(m.Info, o)
 	}
 	return m, err
 }
 
-// words returns atoms to start from, which are words, and their norm: that of the rows of
-// X, less the mean of d, in the root mean square.
-func (f *fit) words(ctx context.Context, d *model.Dictionary) (atoms []float32, norm float64, err error) {
-	square, err := meanSquare(f.problem.X, d)
-	if err != nil {
-		return nil, 0, err
-	}
-	k := f.problem.Hyperparameters.Atoms
-	rows := min(f.problem.Len(), startRows*k)
-	bytes := 4 * float64(d.Dim) * (2*float64(k) + float64(rows)) // with a copy for the device
-	if total, ok := memory.Total(); ok && bytes > float64(total) {
-		return nil, 0, fmt.Errorf("train: %w: %d sparse dimensions need about %.1f GB to start from, and there can be %.1f GB", ErrMemory, k, bytes/1e9, float64(total)/1e9)
-	}
-	norm = math.Sqrt(square)
-	if least, most := 1e-15, 1e15; norm < least || norm > most {
-		return nil, 0, fmt.Errorf("train: the vectors' norm is %.1e, less the mean, and single precision takes %.0e to %.0e: scale them", norm, least, most)
-	}
-	if f.options.Like != nil {
-		atoms, err = likeAtoms(f.options.Like, norm)
-		return atoms, norm, err
-	}
-	h := f.problem.Hyperparameters
-	order := startOrder(f.problem.X, d.Dim, h.Order == "frequency" || h.Recipe == "paper")
-	atoms, words := wordAtoms(ctx, f.problem.X, d, norm, k, order, h.Seed, f.options.Workers)
-	if err := ctx.Err(); err != nil {
-		return nil, 0, err
-	}
-	if words < k {
-		f.options.note("%d atoms are more than the %d words that differ in direction: the other %d start from random directions", k, words, k-words)
-	}
-	return atoms, norm, nil
+// newFit returns a training of a recipe that is complete, and of its model what is known before.
+func newFit(x *vectors.Dense, r model.Recipe, o Options) *fit {
+	return &fit{x: x.Data, words: x.Words, options: o, model: &model.Model{
+		Info:       model.Info{Format: model.FormatVersion, Training: model.Training{Input: inputOf(x, o.Source), Recipe: r}},
+		Dictionary: model.Dictionary{Dim: x.Dim},
+	}}
 }
 
-// prepare returns what is known of the model before training, and what there is to
-// train.
-func prepare(x *vectors.Dense, h model.Hyperparameters, o Options) (*model.Model, Problem, error) {
-	if err := x.Validate(); err != nil {
-		return nil, Problem{}, err
+// inputOf describes rows of a file, or of none.
+func inputOf(x *vectors.Dense, source *vectors.Source) model.Input {
+	in := model.Input{Words: x.Len(), Dim: x.Dim}
+	if source != nil {
+		in.Name, in.SHA256, in.WordsSHA256 = source.Name, source.SHA256, source.WordsSHA256
 	}
-	if h.Algorithm == "authors" {
-		h.DictionarySteps = 0 // a step a word
-	}
-	if h.Atoms == 0 {
-		h.Atoms = DefaultAtoms(h, x.Len(), x.Dim)
-	}
-	if h.Order == "" && h.Recipe == "best" {
-		h.Order = DefaultOrder(x.Words)
-	}
-	if h.Epochs == 0 {
-		h.Epochs = DefaultEpochs(h)
-	}
-	if h.Recipe == "best" {
-		if err := Validate(h); err != nil {
-			return nil, Problem{}, err
-		}
-		x = learnedFrom(x, &h)
-	}
-	m := &model.Model{
-		Info: model.Info{
-			Format:   model.FormatVersion,
-			Input:    model.Input{Words: x.Len(), Dim: x.Dim},
-			Training: h,
-		},
-		Codes:      &vectors.Sparse{Words: x.Words},
-		Dictionary: model.Dictionary{Dim: x.Dim},
-	}
-	if in := &m.Info.Input; o.Source != nil {
-		in.Name, in.SHA256, in.WordsSHA256 = o.Source.Name, o.Source.SHA256, o.Source.WordsSHA256
-	}
-	p := Problem{X: x.Data, Dim: x.Dim, Hyperparameters: h, Loss: o.Loss, Words: o.Words}
-	if err := p.Validate(); err != nil {
-		return nil, Problem{}, err
-	}
-	switch {
-	case h.Recipe == "best":
-		m.Dictionary.Mean = x.Mean()
-	case h.Center:
-		m.Dictionary.Mean = Frequent(x, h.Atoms).Mean()
-		p.X = make([]float32, len(x.Data))
-		m.Dictionary.Center(p.X, x.Data)
-	}
-	return m, p, nil
+	return in
 }
 
 // Frequent returns the words that so many atoms are learned from by default.
 func Frequent(x *vectors.Dense, atoms int) *vectors.Dense {
-	h := model.Hyperparameters{Atoms: atoms, Order: DefaultOrder(x.Words)}
+	h := model.Best{Common: model.Common{Atoms: atoms}, Order: DefaultOrder(x.Words)}
 	return firstRows(x, DefaultTrainWords(h, x.Len()))
 }
 
@@ -440,7 +403,7 @@ func firstRows(x *vectors.Dense, n int) *vectors.Dense {
 }
 
 // learnedFrom settles what rows of x are learned from, and returns them.
-func learnedFrom(x *vectors.Dense, h *model.Hyperparameters) *vectors.Dense {
+func learnedFrom(x *vectors.Dense, h *model.Best) *vectors.Dense {
 	if h.TrainWords == 0 {
 		h.TrainWords = DefaultTrainWords(*h, x.Len())
 	}
@@ -448,7 +411,7 @@ func learnedFrom(x *vectors.Dense, h *model.Hyperparameters) *vectors.Dense {
 	switch {
 	case h.TrainWords == x.Len():
 		return x
-	case h.Order == "frequency":
+	case h.Order == model.Frequency:
 		return firstRows(x, h.TrainWords)
 	}
 	s := vectors.NewSample(h.TrainWords, h.Seed)
@@ -456,54 +419,61 @@ func learnedFrom(x *vectors.Dense, h *model.Hyperparameters) *vectors.Dense {
 	return &s.Rows
 }
 
-// run trains, with the trainer that start makes, and completes the model.
-func (f *fit) run(ctx context.Context, start func(Problem) (Trainer, error)) (err error) {
-	t, err := start(f.problem)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if closed := t.Close(); err == nil {
-			err = closed
-		}
-	}()
-	f.trainer, f.batch, f.model.Info.Device = t, f.problem.Batch(), t.Device()
-	if err := f.resume(); err != nil {
-		return err
-	}
-	if f.options.Begin != nil {
-		f.options.Begin(f.model.Info)
-	}
-	ctx, stop := f.interruptible(ctx)
-	defer stop()
-	for !finished(f.model.Info) {
-		if err := f.epoch(ctx); err != nil {
-			return err
-		}
-	}
-	return f.fetch()
-}
-
 // fit is a training under way.
 type fit struct {
 	trainer Trainer
-	problem Problem
 	options Options
+	x       []float32 // V×L, that is trained on
+	words   []string
 
-	model *model.Model // Info.Epochs are those that are done
+	model *model.Model // Info.Training.Epochs are those that are done; Codes are nil if the trainer keeps none
 	batch int          // words of the next dictionary step
 
 	interrupted context.Context // the caller's, where epochs run under another: see interruptible
 	saved       time.Time       // when the last checkpoint was, or the start
 }
 
-// fetch copies what was learned so far into the model.
-func (f *fit) fetch() error {
-	codes, err := f.trainer.Codes()
-	if err != nil {
-		return err
+// run trains, with the trainer that start makes, and completes the model. It returns the model
+// beside an error of what comes after training.
+func (f *fit) run(ctx context.Context, start func() (Trainer, error)) (m *model.Model, err error) {
+	if f.trainer, err = start(); err != nil {
+		return nil, err
 	}
-	f.model.Codes.CSR = *codes
+	defer func() {
+		if closed := f.trainer.Close(); err == nil {
+			err = closed
+		}
+	}()
+	t := &f.model.Info.Training
+	t.Device = f.trainer.Device()
+	if err := f.resume(); err != nil {
+		return nil, err
+	}
+	if f.options.Begin != nil {
+		f.options.Begin(f.model.Info)
+	}
+	ctx, stop := f.interruptible(ctx)
+	defer stop()
+	for !finished(t) {
+		if err := f.epoch(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := f.fetch(); err != nil {
+		return nil, err
+	}
+	return f.model, nil
+}
+
+// fetch copies what was learned so far into the model.
+func (f *fit) fetch() (err error) {
+	if f.model.Codes != nil {
+		codes, err := f.trainer.Codes()
+		if err != nil {
+			return err
+		}
+		f.model.Codes.CSR, f.model.Info.Encoding = *codes, f.model.Info.Training.Made()
+	}
 	f.model.Dictionary.Atoms, err = f.trainer.Dictionary()
 	return err
 }
@@ -511,8 +481,8 @@ func (f *fit) fetch() error {
 // epoch trains for an epoch, measures it, and saves a checkpoint if it is time.
 func (f *fit) epoch(ctx context.Context) error {
 	start := time.Now()
-	info := &f.model.Info
-	t := len(info.Epochs) + 1
+	training := &f.model.Info.Training
+	t := len(training.Epochs) + 1
 	sums, err := f.trainer.Epoch(ctx, t, f.batch)
 	if err != nil {
 		return err
@@ -522,7 +492,7 @@ func (f *fit) epoch(ctx context.Context) error {
 		return err
 	}
 	e.Seconds = time.Since(start).Seconds()
-	info.Epochs = append(info.Epochs, e)
+	training.Epochs = append(training.Epochs, e)
 	// Steps that need shortening often ask too much of a batch's size.
 	if 10*sums.Shortened > sums.Steps {
 		f.batch = max(1, f.batch/2)
@@ -539,32 +509,30 @@ func (f *fit) measure(t int, s Sums) (model.Epoch, error) {
 	if err != nil {
 		return model.Epoch{}, err
 	}
-	h, words := f.problem.Hyperparameters, float64(f.problem.Len())
-	squares, norms := atomNorms(d, f.problem.Dim)
+	training := &f.model.Info.Training
+	words, atoms := float64(training.Input.Words), training.Recipe.Base().Atoms
+	squares, norms := atomNorms(d, training.Input.Dim)
 	e := model.Epoch{
 		Epoch:       t,
 		RunningLoss: s.RunningLoss / words,
 		Loss:        s.Loss / words,
 		Error:       s.Error / words,
-		Sparsity:    1 - float64(s.Nonzeros)/(words*float64(h.Atoms)),
+		Sparsity:    1 - float64(s.Nonzeros)/(words*float64(atoms)),
 		L1:          s.L1 / words,
-		AtomNorm:    norms / float64(h.Atoms),
-		UnusedAtoms: h.Atoms - s.UsedAtoms,
+		AtomNorm:    norms / float64(atoms),
+		UnusedAtoms: atoms - s.UsedAtoms,
 		LineSearch:  float64(s.Shortened) / float64(s.Steps),
 	}
-	lambda := h.Lambda
-	if h.Recipe == "best" { // where it is relative to the atoms' squared norm
-		lambda *= e.AtomNorm * e.AtomNorm
-	}
-	e.Objective = e.Loss + lambda*e.L1 + h.Tau*squares/words
+	paper, isPaper := training.Recipe.(model.Paper)
+	e.Objective = e.Loss + training.Lambda*e.L1 + paper.Tau*squares/words
 	for _, metric := range []struct {
 		name  string
 		value float64
 	}{{"running loss", e.RunningLoss}, {"loss", e.Loss}, {"error", e.Error}, {"mean |a|", e.L1}, {"atom norm", e.AtomNorm}} {
 		if math.IsNaN(metric.value) || math.IsInf(metric.value, 0) {
-			advice := "try a lower --rate, or scale the vectors to a mean norm near 3"
-			if h.Recipe == "best" {
-				advice = "scale the vectors"
+			advice := "scale the vectors"
+			if isPaper {
+				advice = "try a lower --rate, or scale the vectors to a mean norm near 3"
 			}
 			return e, fmt.Errorf("%w: %s is %v after epoch %d; %s", ErrDiverged, metric.name, metric.value, t, advice)
 		}

@@ -101,19 +101,19 @@ func words(n int) *vectors.Dense {
 }
 
 // six returns the defaults for six atoms.
-func six(epochs int) model.Hyperparameters {
+func six(epochs int) model.Paper {
 	h := Paper()
 	h.Atoms, h.Epochs = 6, epochs
 	return h
 }
 
 // fitted trains and returns the epochs, also those before an error.
-func fitted(t *testing.T, s *script, n int, h model.Hyperparameters) (epochs []model.Epoch, err error) {
+func fitted(t *testing.T, s *script, n int, h model.Paper) (epochs []model.Epoch, err error) {
 	t.Helper()
 	var seen []model.Epoch
 	m, err := Fit(t.Context(), words(n), h, s, Options{Epoch: func(e model.Epoch) { seen = append(seen, e) }})
-	if err == nil && (!reflect.DeepEqual(m.Info.Epochs, seen) || m.Info.Device != "script") {
-		t.Errorf("the model says %+v on %q, and %+v was told", m.Info.Epochs, m.Info.Device, seen)
+	if err == nil && (!reflect.DeepEqual(m.Info.Training.Epochs, seen) || m.Info.Training.Device != "script") {
+		t.Errorf("the model says %+v on %q, and %+v was told", m.Info.Training.Epochs, m.Info.Training.Device, seen)
 	}
 	if s.closed != 1 {
 		t.Errorf("the trainer was closed %d times", s.closed)
@@ -174,9 +174,11 @@ func TestAuthorsStop(t *testing.T) {
 		return sums
 	}
 	for _, c := range []struct {
-		name, method, stop string
-		running            []float64
-		want               int
+		name    string
+		method  model.Method
+		stop    model.Stop
+		running []float64
+		want    int
 	}{
 		{"settled early", "A", "authors", []float64{10}, 20},
 		{"still falling", "A", "authors", falling(5, 0.01), 50},
@@ -186,7 +188,7 @@ func TestAuthorsStop(t *testing.T) {
 		{"settled early", "A", "epochs", []float64{10}, 60},
 	} {
 		h := six(60)
-		if h.Method, h.Stop = c.method, c.stop; c.stop == "authors" {
+		if h.Method, h.Stop = c.method, c.stop; c.stop == model.AuthorsRule {
 			h.Epochs = 0
 		}
 		epochs, err := fitted(t, &script{running: c.running}, 10, h)
@@ -221,11 +223,11 @@ func TestCancelled(t *testing.T) {
 func TestProvenance(t *testing.T) {
 	h := Paper()
 	m, err := Fit(t.Context(), words(2), h, &script{}, Options{})
-	if err != nil || m.Info.Input != (model.Input{Words: 2, Dim: 2}) || m.Info.Training.Atoms != 20 || m.Info.Training.Epochs != 20 {
+	if err != nil || m.Info.Encoding.Input != (model.Input{Words: 2, Dim: 2}) || m.Info.Training.Recipe.Base().Atoms != 20 || m.Info.Training.Recipe.Base().Epochs != 20 {
 		t.Errorf("got %+v, error %v", m, err)
 	}
 	m, err = Fit(t.Context(), words(2), h, &script{}, Options{Source: &vectors.Source{Name: "in", SHA256: "1", WordsSHA256: "2"}})
-	if err != nil || m.Info.Input != (model.Input{Name: "in", SHA256: "1", Words: 2, Dim: 2, WordsSHA256: "2"}) {
+	if err != nil || m.Info.Encoding.Input != (model.Input{Name: "in", SHA256: "1", Words: 2, Dim: 2, WordsSHA256: "2"}) {
 		t.Errorf("got %+v, error %v", m, err)
 	}
 }
@@ -250,13 +252,12 @@ func TestCentredCopy(t *testing.T) {
 }
 
 func TestFitRefuses(t *testing.T) {
-	for want, change := range map[string]func(x *vectors.Dense, h *model.Hyperparameters, o *Options){
-		"lambda is -1":                                func(_ *vectors.Dense, h *model.Hyperparameters, _ *Options) { h.Lambda = -1 },
-		`loss is "cauchy", want huber`:                func(_ *vectors.Dense, h *model.Hyperparameters, _ *Options) { h.Loss = "cauchy" },
-		`loss is "huber", want another`:               func(_ *vectors.Dense, h *model.Hyperparameters, o *Options) { h.Loss, o.Loss = "huber", gorgonia.Abs },
-		"algorithm is minibatch, and the recipe best": func(_ *vectors.Dense, h *model.Hyperparameters, _ *Options) { h.Recipe = "best" },
-		"number 1 of its vector is NaN":               func(x *vectors.Dense, _ *model.Hyperparameters, _ *Options) { x.Data[0] = float32(math.NaN()) },
-		"3 numbers are no vectors of len":             func(x *vectors.Dense, _ *model.Hyperparameters, _ *Options) { x.Data = x.Data[1:] },
+	for want, change := range map[string]func(x *vectors.Dense, h *model.Paper, o *Options){
+		"lambda is -1":                    func(_ *vectors.Dense, h *model.Paper, _ *Options) { h.Lambda = -1 },
+		`loss is "cauchy", want huber`:    func(_ *vectors.Dense, h *model.Paper, _ *Options) { h.Loss = "cauchy" },
+		`loss is "huber", want another`:   func(_ *vectors.Dense, h *model.Paper, o *Options) { h.Loss, o.Loss = "huber", gorgonia.Abs },
+		"number 1 of its vector is NaN":   func(x *vectors.Dense, _ *model.Paper, _ *Options) { x.Data[0] = float32(math.NaN()) },
+		"3 numbers are no vectors of len": func(x *vectors.Dense, _ *model.Paper, _ *Options) { x.Data = x.Data[1:] },
 	} {
 		x, h, o, s := words(2), six(1), Options{}, &script{}
 		change(x, &h, &o)
@@ -267,7 +268,7 @@ func TestFitRefuses(t *testing.T) {
 }
 
 // notes trains and returns what was said.
-func notes(t *testing.T, s *script, h model.Hyperparameters, scale float32) (said []string, err error) {
+func notes(t *testing.T, s *script, h model.Recipe, scale float32) (said []string, err error) {
 	t.Helper()
 	x := words(10)
 	for i := range x.Data {
@@ -332,8 +333,8 @@ func TestFitSparsity(t *testing.T) {
 			}
 			continue
 		}
-		got, λ := m.Info.Epochs[0].Sparsity, m.Info.Training.Lambda
-		if math.Abs(got-c.wanted) > SparsityTolerance || m.Info.Training.Sparsity != 0 || math.Abs(λ/(λ+c.half)-got) > 1e-3 {
+		got, λ := m.Info.Training.Epochs[0].Sparsity, m.Info.Training.Lambda
+		if math.Abs(got-c.wanted) > SparsityTolerance || m.Info.Training.Recipe.(model.Paper).Sparsity != 0 || math.Abs(λ/(λ+c.half)-got) > 1e-3 {
 			t.Errorf("%v zeros with λ = %v, want %v", got, λ, c.wanted)
 		}
 	}

@@ -22,7 +22,7 @@ import numpy as np
 from sklearn.decomposition import sparse_encode
 
 model, vectors, words = sys.argv[1], sys.argv[2], int(sys.argv[3])
-training = json.load(open(model + "/model.json", encoding="utf8"))["training"]
+training = json.load(open(model + "/model.json", encoding="utf8"))["training"]["recipe"]
 d = np.load(model + "/dictionary.npy").astype(np.float64)
 with open(vectors, encoding="utf8", newline="\n") as f:
     x = np.array([line.split(" ")[-d.shape[1] :] for line, _ in zip(f, range(words))], dtype=np.float64)

@@ -16,8 +16,8 @@ import (
 func timeless(t *testing.T, dir clitest.Dir, name string) *model.Model {
 	t.Helper()
 	m := dir.Model(t, name)
-	for i := range m.Info.Epochs {
-		m.Info.Epochs[i].Seconds = 0
+	for i := range m.Info.Training.Epochs {
+		m.Info.Training.Epochs[i].Seconds = 0
 	}
 	return m
 }
@@ -36,8 +36,8 @@ func TestResume(t *testing.T) {
 			if want := "overcomplete: interrupted; model is a checkpoint after epoch 2, with which --resume goes on\n"; code != exitInterrupted || !strings.HasSuffix(stderr, want) {
 				t.Fatalf("exit code %d: %s", code, stderr)
 			}
-			if m := dir.Model(t, "model"); len(m.Info.Epochs) != 2 {
-				t.Errorf("the checkpoint has %d epochs", len(m.Info.Epochs))
+			if m := dir.Model(t, "model"); len(m.Info.Training.Epochs) != 2 {
+				t.Errorf("the checkpoint has %d epochs", len(m.Info.Training.Epochs))
 			}
 			// The same command again must not replace it, and says what goes on with it.
 			if code, _, stderr := dir.Run(t, line+" -o model --checkpoint 1h"); code != exitUsage || !strings.Contains(stderr, "model: already exists, a checkpoint: --resume goes on with it") {

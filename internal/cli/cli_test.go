@@ -209,7 +209,7 @@ func TestDecimalFlags(t *testing.T) {
 	dir, _ := clitest.Sample(t)
 	for _, args := range []string{"--epochs 010", "--epochs +10", "--epochs 10"} {
 		dir.MustRun(t, "train --recipe paper in.txt -o model --force -k 00010 --seed 007 --quiet "+args)
-		h := dir.Model(t, "model").Info.Training
+		h := dir.Model(t, "model").Info.Training.Recipe.Base()
 		if h.Epochs != 10 || h.Atoms != 10 || h.Seed != 7 {
 			t.Errorf("%s: %d epochs, %d atoms, seed %d", args, h.Epochs, h.Atoms, h.Seed)
 		}

@@ -31,14 +31,13 @@ vectors, it shows as many clusters of theirs, picked from 100 by k-means.`,
 			if err := checkCounts(1, count{"--words", words}, count{"--clusters", clusters}); err != nil {
 				return err
 			}
-			m, err := loadModel(cmd.Context(), args[0])
+			m, err := loadModel(cmd.Context(), cmd.ErrOrStderr(), args[0])
 			if err != nil {
 				return err
 			}
 			if err := checkBinary(m); err != nil {
 				return err
 			}
-			warnUnfinished(cmd.ErrOrStderr(), args[0], m)
 			members := make([][]int, m.Codes.Cols)
 			for i := range m.Codes.Rows {
 				index, _ := m.Codes.Row(i)

@@ -106,7 +106,7 @@ func (d chosenDevice) Trainer(p train.Problem) (train.Trainer, error) {
 	device := cpu.Device{Workers: d.workers, Overcommit: d.overcommit}
 	if t, err = device.Trainer(p); err != nil {
 		advice := "lower -k or --max-words"
-		if p.Hyperparameters.State != "float16" {
+		if p.Hyperparameters.State != model.Float16 {
 			advice = "--state float16 needs less, or " + advice
 		}
 		return nil, d.ofTheUser(err, advice)

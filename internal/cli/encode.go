@@ -156,7 +156,7 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
 		o.Lambda = f.lambda
 	}
 	if changed("density") {
-		o.Most = encode.Most(f.density, m.Info.Training.Atoms)
+		o.Most = encode.Most(f.density, m.Dictionary.Len())
 	}
 	if o.Steps = f.steps; f.exact {
 		if o.Gap = f.gap; o.Lambda == 0 {
@@ -191,8 +191,8 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
 
 // noteLoss says so if codes are made with another loss than their dictionary.
 func noteLoss(stderr io.Writer, dir string, i model.Info) {
-	if i.Training.Loss != "squared" {
-		say(stderr, "%s: trained with the loss %s, encoded with the squared loss", dir, i.Training.Loss)
+	if paper, is := i.Training.Recipe.(model.Paper); is && paper.Loss != model.Squared {
+		say(stderr, "%s: trained with the loss %s, encoded with the squared loss", dir, paper.Loss)
 	}
 }
 
@@ -216,11 +216,12 @@ func reportEncoding(cmd *cobra.Command, output string, i model.Info, asJSON bool
 		}{output, i})
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d words × %d sparse dimensions\n", escape.Text(output), i.Input.Words, i.Training.Atoms)
-	if i.Input.Words == 0 { // a shard of an input with fewer blocks than shards
+	atoms := i.Training.Recipe.Base().Atoms
+	fmt.Fprintf(&b, "%s: %d words × %d sparse dimensions\n", escape.Text(output), e.Input.Words, atoms)
+	if e.Input.Words == 0 { // a shard of an input with fewer blocks than shards
 		fmt.Fprintf(&b, "  no rows of the input are of shard %d/%d: it has %d words, dealt out by %d\n", e.Shard.Index, e.Shard.Of, e.Shard.Words, encode.Block)
 	} else {
-		describeCodes(&b, *e, i.Training.Atoms)
+		describeCodes(&b, *e, atoms)
 		if e.Gap > 0 {
 			fmt.Fprintf(&b, "  largest gap    %.1e of a word's objective\n", e.WorstGap)
 		}

@@ -31,13 +31,13 @@ func checkEncoding(t *testing.T, dir clitest.Dir, name string, d *vectors.Dense,
 	if e == nil {
 		t.Fatal("model.json says nothing of the encoding")
 	}
-	if got := (model.Encoding{TrainedOn: e.TrainedOn, Lambda: e.Lambda, Steps: e.Steps, Most: e.Most, Gap: e.Gap}); !reflect.DeepEqual(got, want) {
+	if got := (model.Encoding{Lambda: e.Lambda, Steps: e.Steps, Most: e.Most, Gap: e.Gap}); !reflect.DeepEqual(got, want) {
 		t.Errorf("encoded by %+v, want %+v", got, want)
 	}
-	if !slices.Equal(m.Codes.Words, d.Words) || m.Info.Input.Words != d.Len() {
+	if !slices.Equal(m.Codes.Words, d.Words) || m.Info.Encoding.Input.Words != d.Len() {
 		t.Fatalf("%d words, want %d", len(m.Codes.Words), d.Len())
 	}
-	nonnegative := m.Info.Training.Method == "B"
+	nonnegative := m.Info.Training.Recipe.Base().Method == "B"
 	o := encode.Options{Lambda: e.Lambda, Nonnegative: nonnegative, Steps: e.Steps, Most: e.Most}
 	dictionary := make([]float64, len(m.Dictionary.Atoms))
 	for i, x := range m.Dictionary.Atoms {
@@ -101,17 +101,16 @@ func TestEncode(t *testing.T) {
 		m := dir.Model(t, name)
 		return int(math.Round(float64(m.Codes.Nonzeros()) / float64(m.Codes.Rows)))
 	}
-	a, b := dir.Model(t, "a").Info.Input, dir.Model(t, "b").Info.Input
 	for _, c := range []struct {
 		args string
 		want model.Encoding
 	}{
-		{"a new.txt", model.Encoding{TrainedOn: a, Lambda: 0.7, Steps: 16, Most: density("a")}},
-		{"b new.txt", model.Encoding{TrainedOn: b, Lambda: 0.5, Steps: 16, Most: density("b")}},
-		{"a new.txt --encode-steps 5 --density 0.05 --lambda 0.2", model.Encoding{TrainedOn: a, Lambda: 0.2, Steps: 5, Most: 4}},
-		{"b new.txt --density 1e-9 --lambda 0", model.Encoding{TrainedOn: b, Steps: 16, Most: 1}},
-		{"a new.txt --exact", model.Encoding{TrainedOn: a, Lambda: 0.7, Gap: 1e-4}},
-		{"b new.txt --exact --gap 0.01 --lambda 0.3", model.Encoding{TrainedOn: b, Lambda: 0.3, Gap: 0.01}},
+		{"a new.txt", model.Encoding{Lambda: 0.7, Steps: 16, Most: density("a")}},
+		{"b new.txt", model.Encoding{Lambda: 0.5, Steps: 16, Most: density("b")}},
+		{"a new.txt --encode-steps 5 --density 0.05 --lambda 0.2", model.Encoding{Lambda: 0.2, Steps: 5, Most: 4}},
+		{"b new.txt --density 1e-9 --lambda 0", model.Encoding{Steps: 16, Most: 1}},
+		{"a new.txt --exact", model.Encoding{Lambda: 0.7, Gap: 1e-4}},
+		{"b new.txt --exact --gap 0.01 --lambda 0.3", model.Encoding{Lambda: 0.3, Gap: 0.01}},
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			stdout, stderr := dir.MustRun(t, "encode "+c.args+" -o out --force --json")
@@ -134,7 +133,7 @@ func TestEncode(t *testing.T) {
 			if !slices.Equal(got.Dictionary.Atoms, trained.Dictionary.Atoms) || !slices.Equal(got.Dictionary.Mean, trained.Dictionary.Mean) {
 				t.Error("the dictionary or the mean is not the model's")
 			}
-			if got.Info.Training != trained.Info.Training || !reflect.DeepEqual(got.Info.Epochs, trained.Info.Epochs) {
+			if !reflect.DeepEqual(got.Info.Training, trained.Info.Training) {
 				t.Error("what model.json says of the training is not what the model's does")
 			}
 		})
@@ -143,7 +142,7 @@ func TestEncode(t *testing.T) {
 	// What was encoded can be encoded with.
 	dir.MustRun(t, "encode a new.txt -o out --force --density 0.05")
 	dir.MustRun(t, "encode out new.txt -o again")
-	checkEncoding(t, dir, "again", d, model.Encoding{TrainedOn: a, Lambda: 0.7, Steps: 16, Most: 4})
+	checkEncoding(t, dir, "again", d, model.Encoding{Lambda: 0.7, Steps: 16, Most: 4})
 
 	stdout, stderr := dir.MustRun(t, "encode a new.txt -o out --force --exact --quiet")
 	if !strings.HasPrefix(stdout, "out: 200 words × 80 sparse dimensions\n") || !strings.Contains(stdout, "largest gap") || stderr != "" {
@@ -169,7 +168,7 @@ func TestEncodeStandardInput(t *testing.T) {
 	if got, want := dir.Read(t, "got/codes.npz"), dir.Read(t, "want/codes.npz"); string(got) != string(want) {
 		t.Error("standard input is encoded otherwise than a file")
 	}
-	if name := dir.Model(t, "got").Info.Input.Name; name != "stdin" {
+	if name := dir.Model(t, "got").Info.Encoding.Input.Name; name != "stdin" {
 		t.Errorf("the input's name is %q", name)
 	}
 }
@@ -289,9 +288,15 @@ func TestEncodeRefuses(t *testing.T) {
 	spoiled("cutcodes", "codes.npz", func(b []byte) []byte { return b[:len(b)/2] })
 	spoiled("cutwords", "words.txt", func(b []byte) []byte { return b[:len(b)/2] })
 	spoiled("flipped", "codes.npz", func(b []byte) []byte { b[200] ^= 1; return b })
-	spoiled("fewer", "model.json", func(b []byte) []byte { return []byte(strings.Replace(string(b), `"words": 60`, `"words": 59`, 1)) })
-	spoiled("future", "model.json", func(b []byte) []byte { return []byte(strings.Replace(string(b), `"format": 3`, `"format": 9`, 1)) })
-	spoiled("gpu", "model.json", func(b []byte) []byte { return regexp.MustCompile(`"cpu \w+"`).ReplaceAll(b, []byte(`"cuda 9.0 tf32"`)) })
+	ofEncoding := func(change func(s string) string) func(b []byte) []byte {
+		return func(b []byte) []byte {
+			training, encoding, _ := strings.Cut(string(b), `"encoding"`)
+			return []byte(training + `"encoding"` + change(encoding))
+		}
+	}
+	spoiled("fewer", "model.json", ofEncoding(func(s string) string { return strings.Replace(s, `"words": 60`, `"words": 59`, 1) }))
+	spoiled("future", "model.json", func(b []byte) []byte { return []byte(strings.Replace(string(b), `"format": 4`, `"format": 9`, 1)) })
+	spoiled("gpu", "model.json", ofEncoding(func(s string) string { return regexp.MustCompile(`"cpu \w+"`).ReplaceAllString(s, `"cuda 9.0 tf32"`) }))
 	spoiled("zero", "dictionary.npy", func(b []byte) []byte { clear(b[128:]); return b })
 	before := dir.Tree(t)
 	for _, tt := range []struct {
@@ -308,7 +313,7 @@ func TestEncodeRefuses(t *testing.T) {
 		{"encode a nowhere.txt -o out --quiet", []string{"nowhere.txt: no such file"}},
 		{"encode nowhere in.txt -o out", []string{"nowhere: no such file or directory"}},
 		{"encode photos in.txt -o out", []string{"photos: not a model"}},
-		{"encode future in.txt -o out", []string{"future: model.json: format version is 9, want 1 to 3"}},
+		{"encode future in.txt -o out", []string{"future: model.json: format version is 9, want 1 to 4"}},
 		{"encode zero in.txt -o out", []string{"zero: nothing can be encoded: the dictionary is zero"}},
 		{"encode a in.txt -o a", []string{"a: already exists", "--force"}},
 		{"encode a in.txt -o photos --force", []string{"photos: ", "neither empty nor a model"}},
@@ -369,13 +374,13 @@ func TestRecipeBest(t *testing.T) {
 	dir, d := clitest.Sample(t)
 	for _, c := range []struct {
 		flags  string
-		change func(h *model.Hyperparameters)
+		change func(h *model.Best)
 	}{
-		{"", func(*model.Hyperparameters) {}},
-		{"--recipe best --method B --sparsity 0.8 --lambda 0.1 -k 20 --epochs 4 --dictionary-steps 3 --seed 5 --center", func(h *model.Hyperparameters) {
+		{"", func(*model.Best) {}},
+		{"--recipe best --method B --sparsity 0.8 --lambda 0.1 -k 20 --epochs 4 --dictionary-steps 3 --seed 5 --center", func(h *model.Best) {
 			h.Method, h.Sparsity, h.Lambda, h.Atoms, h.Epochs, h.DictionarySteps, h.Seed = "B", 0.8, 0.1, 20, 4, 3, 5
 		}},
-		{"--factor 3", func(h *model.Hyperparameters) { h.Atoms = 24 }},
+		{"--factor 3", func(h *model.Best) { h.Atoms = 24 }},
 	} {
 		stdout, _ := dir.MustRun(t, "train in.txt -o best --force "+c.flags)
 		h := train.Best()
@@ -385,8 +390,8 @@ func TestRecipeBest(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := dir.Model(t, "best")
-		if got.Info.Training != want.Info.Training || !reflect.DeepEqual(got.Codes, want.Codes) || !reflect.DeepEqual(got.Dictionary, want.Dictionary) {
-			t.Errorf("%q: %+v, want %+v", c.flags, got.Info.Training, want.Info.Training)
+		if got.Info.Training.Recipe != want.Info.Training.Recipe || !reflect.DeepEqual(got.Codes, want.Codes) || !reflect.DeepEqual(got.Dictionary, want.Dictionary) {
+			t.Errorf("%q: %+v, want %+v", c.flags, got.Info.Training.Recipe, want.Info.Training.Recipe)
 		}
 		if line := fmt.Sprintf("error          %.4f\n", got.Info.Encoding.Error); !strings.Contains(stdout, line) {
 			t.Errorf("no %q in\n%s", line, stdout)
@@ -403,8 +408,10 @@ func TestTrainWords(t *testing.T) {
 	sample.Add(d)
 	first := &vectors.Dense{Words: d.Words[:40], Dim: d.Dim, Data: d.Data[:40*d.Dim]}
 	for _, tt := range []struct {
-		which, order, said string
-		rows               *vectors.Dense
+		which string
+		order model.Order
+		said  string
+		rows  *vectors.Dense
 	}{
 		{"40", "frequency", "learned from   the first 40 words", first},
 		{"first:40", "frequency", "learned from   the first 40 words", first},
@@ -425,7 +432,7 @@ func TestTrainWords(t *testing.T) {
 		if !reflect.DeepEqual(got.Dictionary, want.Dictionary) || !reflect.DeepEqual(got.Codes, again.Codes) || !slices.Equal(got.Codes.Words, d.Words) {
 			t.Errorf("%s: not the dictionary of these rows, or not its codes", tt.which)
 		}
-		if e := got.Info.Encoding; e.TrainedOn.Words != 40 || got.Info.Input.Words != 60 || e.Sparsity != 0.8 {
+		if e := got.Info.Encoding; got.Info.Training.Input.Words != 40 || got.Info.Encoding.Input.Words != 60 || e.Sparsity != 0.8 {
 			t.Errorf("%s: %+v", tt.which, got.Info)
 		}
 		// What is held in memory, as standard input is, is learned from in the same way.
@@ -564,7 +571,7 @@ func TestTrainWordsFails(t *testing.T) {
 		if row := fmt.Sprintf("bad.txt: row %d, ", bad+1); code != exitUsage || stdout != "" || !strings.Contains(stderr, row) || !strings.HasSuffix(stderr, kept) {
 			t.Fatalf("exit code %d, %s", code, stderr)
 		}
-		if m := dir.Model(t, "model"); !reflect.DeepEqual(m.Dictionary, dir.Model(t, "whole").Dictionary) || m.Info.Input.Words != 40 || m.Codes.Nonzeros() != 0 {
+		if m := dir.Model(t, "model"); !reflect.DeepEqual(m.Dictionary, dir.Model(t, "whole").Dictionary) || m.Info.Training.Input.Words != 40 || m.Codes != nil {
 			t.Errorf("kept %+v", m.Info)
 		}
 	}

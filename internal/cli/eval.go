@@ -238,11 +238,10 @@ func openRepresentation(ctx context.Context, spec string, skipBad bool, stderr i
 		}
 		return eval.NewDense(spec, x), nil
 	}
-	m, err := loadModel(ctx, path)
+	m, err := loadModel(ctx, stderr, path)
 	if err != nil {
 		return nil, err
 	}
-	warnUnfinished(stderr, path, m)
 	if binary {
 		if err := checkBinary(m); err != nil {
 			return nil, fmt.Errorf("%s: %w", spec, err)

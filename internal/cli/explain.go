@@ -103,7 +103,7 @@ func loadVocabulary(cmd *cobra.Command, path, vocabulary string) (*interpret.Ind
 	if err != nil {
 		return nil, usageError{err}
 	}
-	m, err := loadModel(cmd.Context(), vocabulary)
+	m, err := loadModel(cmd.Context(), cmd.ErrOrStderr(), vocabulary)
 	if err != nil {
 		return nil, err
 	}

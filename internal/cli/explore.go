@@ -105,11 +105,10 @@ func reachable(a *net.TCPAddr) *net.TCPAddr {
 // openExplorer opens the model at path. The page has the name of its last part.
 func openExplorer(cmd *cobra.Command, path string) (*explore.Explorer, error) {
 	mark, _ := model.MarkOf(path)
-	m, err := loadModel(cmd.Context(), path)
+	m, err := loadModel(cmd.Context(), cmd.ErrOrStderr(), path)
 	if err != nil {
 		return nil, err
 	}
-	warnUnfinished(cmd.ErrOrStderr(), path, m)
 	if absolute, err := filepath.Abs(path); err == nil {
 		path = absolute // "." has a name, too
 	}

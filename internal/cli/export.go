@@ -88,8 +88,8 @@ func writeBits(w io.Writer, m *model.Model) error {
 
 // checkBinary returns an error if binary vectors would lose signs.
 func checkBinary(m *model.Model) error {
-	if m.Info.Training.Method != "B" {
-		return usageError{fmt.Errorf("binary vectors need a model of method B, this one is of method %s", m.Info.Training.Method)}
+	if method := m.Info.Training.Recipe.Base().Method; method != model.Nonnegative {
+		return usageError{fmt.Errorf("binary vectors need a model of method B, this one is of method %s", method)}
 	}
 	return nil
 }
@@ -158,11 +158,10 @@ func writeFormat(cmd *cobra.Command, format, output string, force bool, open fun
 }
 
 func openForExport(cmd *cobra.Command, dir string, escape bool) (*model.Model, error) {
-	m, err := loadModel(cmd.Context(), dir)
+	m, err := loadModel(cmd.Context(), cmd.ErrOrStderr(), dir)
 	if err != nil {
 		return nil, err
 	}
-	warnUnfinished(cmd.ErrOrStderr(), dir, m)
 	if escape {
 		m.Codes.Words = vectors.Escape(m.Codes.Words)
 	}

@@ -88,10 +88,16 @@ func TestExport(t *testing.T) {
 	}
 }
 
+func ofMethod(r model.Recipe, method model.Method) model.Recipe {
+	c := r.Base()
+	c.Method = method
+	return r.With(c)
+}
+
 func TestExportRefuses(t *testing.T) {
 	t.Parallel()
 	methodA := exportModel()
-	methodA.Info.Training.Method = "A"
+	methodA.Info.Training.Recipe = ofMethod(methodA.Info.Training.Recipe, model.Signed)
 	dir := clitest.Save(t, methodA)
 	for _, name := range []string{"existing", "out_dict"} {
 		dir.Write(t, name, []byte("old"))

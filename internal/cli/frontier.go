@@ -145,13 +145,13 @@ func (f *frontierFlags) run(cmd *cobra.Command, path string) (m *experiment.Meas
 	if err != nil {
 		return nil, err
 	}
-	if err := experiment.Open(e, model.Hyperparameters{}, f.data); err != nil {
+	if err := experiment.Open(e, model.Paper{}, f.data); err != nil {
 		return nil, err
 	}
 	lengths := []int{e.X.Dim}
 	for range f.seeds {
 		for _, p := range plan.Points(1) {
-			lengths = append(lengths, p.Training.Atoms)
+			lengths = append(lengths, p.Training.Base().Atoms)
 		}
 	}
 	e.Plan(lengths...)
@@ -196,7 +196,7 @@ func (f *frontierFlags) plan(e *experiment.Experiment, path string, reference *v
 		return shared.score(ctx, interpret.SelectRows(codes, shared.rows[0]), e.Setting.Reference.Name, 1)
 	}
 	p.Control = func(ctx context.Context, p experiment.Point) (*model.Model, error) {
-		h := p.Training
+		h := p.Training.(model.Best) // as all controls have
 		d := randomAtoms(h.Atoms, y.Dim, h.Seed)
 		if p.Control == experiment.WordRows {
 			d = rowAtoms(y, h.Atoms, h.Seed)

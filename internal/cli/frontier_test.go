@@ -16,6 +16,7 @@ import (
 	"overcomplete/internal/cli/clitest"
 	"overcomplete/internal/experiment"
 	"overcomplete/interpret"
+	"overcomplete/model"
 )
 
 // frontierDir makes a directory with vectors, x.txt, others of the same words, ref.txt, and
@@ -88,11 +89,12 @@ func TestFrontier(t *testing.T) {
 		return r.Sets
 	}
 	for i, r := range got.Points {
-		h := r.Training
+		h := r.Training.Base()
+		best, isBest := r.Training.(model.Best)
 		name := fmt.Sprint("p", i)
 		if r.Control != "" {
 			if h.Seed == 1 { // all words are in the reference, so that the controls are those of a model as sparse
-				dir.MustRun(t, fmt.Sprintf("train x.txt -o %s --quiet --sparsity %v", name, h.Sparsity))
+				dir.MustRun(t, fmt.Sprintf("train x.txt -o %s --quiet --sparsity %v", name, best.Sparsity))
 				for _, s := range intrusion(name) {
 					if s.Control == r.Control {
 						compare(name+" "+r.Control, r, s.Coherence, "")
@@ -101,28 +103,28 @@ func TestFrontier(t *testing.T) {
 			}
 			continue
 		}
-		flags := fmt.Sprintf("train x.txt -o %s --quiet -k 60 --method %s --seed %d --recipe %s", name, h.Method, h.Seed, h.Recipe)
+		flags := fmt.Sprintf("train x.txt -o %s --quiet -k 60 --method %s --seed %d --recipe %s", name, h.Method, h.Seed, r.Training)
 		evaluated := name
 		if h.Method == "B" {
 			evaluated += ":binary"
 		}
-		if h.Recipe == "best" {
-			flags += fmt.Sprintf(" --sparsity %v --anchor %v", h.Sparsity, h.Anchor)
+		if isBest {
+			flags += fmt.Sprintf(" --sparsity %v --anchor %v", best.Sparsity, best.Anchor)
 		} else {
-			flags += fmt.Sprintf(" --lambda %v --init %s --center=%v", h.Lambda, h.Init, h.Center)
+			paper := r.Paper()
+			flags += fmt.Sprintf(" --lambda %v --init %s --center=%v", paper.Lambda, paper.Init, paper.Center)
 		}
 		dir.MustRun(t, flags)
 		m := dir.Model(t, name)
-		if h.Recipe == "best" { // which settles them, and finds the words in order of the alphabet
-			h.TrainWords, h.Order = m.Info.Input.Words, "none"
+		want := r.Training
+		if isBest { // which settles them, and finds the words in order of the alphabet
+			best.TrainWords, best.Order = m.Info.Words(), model.None
+			want = best
 		}
-		if m.Info.Training != h {
-			t.Errorf("%s is of %+v, want %+v", name, m.Info.Training, h)
+		if m.Info.Training.Recipe != want {
+			t.Errorf("%s is of %+v, want %+v", name, m.Info.Training.Recipe, want)
 		}
-		measured, sparsity := m.Info.Epochs[len(m.Info.Epochs)-1].Error, 1-float64(m.Codes.Nonzeros())/float64(m.Codes.Rows*60)
-		if m.Info.Encoding != nil {
-			measured = m.Info.Encoding.Error
-		}
+		measured, sparsity := m.Info.Encoding.Error, 1-float64(m.Codes.Nonzeros())/float64(m.Codes.Rows*60)
 		if r.Metrics.Error != measured || math.Abs(r.Metrics.Sparsity-sparsity) > 1e-12 { // a share of 7,200 values
 			t.Errorf("%s: error %v and %v zeros, want %v and %v", flags, r.Metrics.Error, r.Metrics.Sparsity, measured, sparsity)
 		}

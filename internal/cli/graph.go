@@ -67,7 +67,7 @@ for vectors of mean squared norm 1.`,
 const exampleAtoms, exampleDim, exampleWords = 5, 3, 4
 
 func (f *modelFlags) exampleSpec(loss bool) graph.Spec {
-	h := f.Hyperparameters
+	h := f.Paper
 	h.Atoms = exampleAtoms
 	s := train.Problem{Dim: exampleDim, Hyperparameters: h}.Spec()
 	if !loss {

@@ -7,16 +7,17 @@ import (
 	"overcomplete/train"
 )
 
-// modelFlags are the flags that state the objective; train and graph share them.
+// modelFlags are the flags that state the objective of the recipe paper; train and graph share
+// them.
 type modelFlags struct {
-	model.Hyperparameters
+	model.Paper
 }
 
 func (f *modelFlags) register(cmd *cobra.Command) {
-	f.Hyperparameters = train.Paper()
+	f.Paper = train.Paper()
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.Method, "method", f.Method, "A, or B for nonnegative codes")
+	flags.StringVar((*string)(&f.Method), "method", string(f.Method), "A, or B for nonnegative codes")
 	flags.Float64Var(&f.Lambda, "lambda", f.Lambda, "weight λ of the codes' Σ|a|: larger is sparser")
 	flags.Float64Var(&f.Tau, "tau", f.Tau, "weight τ of the dictionary's ‖D‖²")
 	flags.Float64Var(&f.Rate, "rate", f.Rate, "learning rate η of AdaGrad")
@@ -26,10 +27,10 @@ func (f *modelFlags) register(cmd *cobra.Command) {
 
 // check refuses values outside their domain, naming the flag.
 func (f *modelFlags) check(cmd *cobra.Command) error {
-	if (f.Loss == "huber") != cmd.Flags().Changed("huber-delta") {
+	if (f.Loss == model.Huber) != cmd.Flags().Changed("huber-delta") {
 		return usagef("--loss huber and --huber-delta go together")
 	}
-	if err := train.Validate(f.Hyperparameters); err != nil {
+	if err := train.Validate(f.Paper); err != nil {
 		return usagef("--%w", err)
 	}
 	return nil

@@ -39,11 +39,10 @@ func addRare(cmd *cobra.Command) {
 // loadIndex reads a model, or a file of dense vectors, to look at its dimensions.
 func loadIndex(cmd *cobra.Command, path string, skipBad bool) (*interpret.Index, error) {
 	if model.Is(path) {
-		m, err := loadModel(cmd.Context(), path)
+		m, err := loadModel(cmd.Context(), cmd.ErrOrStderr(), path)
 		if err != nil {
 			return nil, err
 		}
-		warnUnfinished(cmd.ErrOrStderr(), path, m)
 		return newIndex(cmd, m), nil
 	}
 	x, _, err := readDense(cmd.Context(), cmd.ErrOrStderr(), path, skipBad)
@@ -63,21 +62,19 @@ func newIndex(cmd *cobra.Command, m *model.Model) *interpret.Index {
 	return x
 }
 
-// warnUnfinished says if the model at path is not what it will be, or has a dictionary alone.
-func warnUnfinished(stderr io.Writer, path string, m *model.Model) {
-	if model.IsCheckpoint(path) {
-		warn(stderr, "%s is a checkpoint: its training is not finished, and train --resume goes on with it", path)
-	}
-	if m.Codes.Nonzeros() == 0 {
-		warn(stderr, "all codes of %s are zero: encode makes codes with its dictionary", path)
-	}
-}
-
-// loadModel opens a model, which takes a while if it is large.
-func loadModel(ctx context.Context, path string) (*model.Model, error) {
+// loadModel opens a model that has codes, which takes a while if it is large. It says if the
+// model is not what it will be.
+func loadModel(ctx context.Context, stderr io.Writer, path string) (*model.Model, error) {
 	m, err := input.Wait(ctx, func() (*model.Model, error) { return model.Open(path) })
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, usageError{err}
+	case m.Codes == nil && model.IsCheckpoint(path):
+		return nil, usagef("%s is a checkpoint that has a dictionary and no codes yet: train --resume goes on with it, and encode makes codes with what it is now", path)
+	case m.Codes == nil:
+		return nil, usagef("%s has a dictionary and no codes: encode makes them", path)
+	case model.IsCheckpoint(path):
+		warn(stderr, "%s is a checkpoint: its training is not finished, and train --resume goes on with it", path)
 	}
 	return m, nil
 }

@@ -531,7 +531,7 @@ func TestControls(t *testing.T) {
 	if math.Abs(norm-scale) > 1e-9*scale {
 		t.Errorf("the norm is %v, want %v", norm, scale)
 	}
-	for _, method := range []string{"A", "B"} {
+	for _, method := range []model.Method{model.Signed, model.Nonnegative} {
 		for name, d := range map[string]model.Dictionary{"rows": rowAtoms(unit, atoms, 1), "random": randomAtoms(atoms, dim, 1)} {
 			got, err := encodeControl(t.Context(), d, unit, cpu.Device{}, method, most)
 			if err != nil {
@@ -724,7 +724,7 @@ func TestInterpretRefuses(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Save(t, readable())
 	m := readable()
-	m.Info.Training.Method = "A"
+	m.Info.Training.Recipe = ofMethod(m.Info.Training.Recipe, model.Signed)
 	if err := m.Save(dir.Path("signed"), false); err != nil {
 		t.Fatal(err)
 	}

@@ -97,16 +97,15 @@ func (f *autoFlags) auto(cmd *cobra.Command, paths []string) error {
 	for _, path := range paths {
 		mark, _ := model.MarkOf(path)
 		marks = append(marks, mark)
-		m, err := loadModel(ctx, path)
+		m, err := loadModel(ctx, stderr, path)
 		if err != nil {
 			return err
 		}
-		warnUnfinished(stderr, path, m)
-		if m.Info.Input.Dim != input.Dim {
-			return usagef("%s has %d dimensions, but %s was trained on vectors of %d: --input is to be those", f.input, input.Dim, path, m.Info.Input.Dim)
+		if m.Dictionary.Dim != input.Dim {
+			return usagef("%s has %d dimensions, but %s was trained on vectors of %d: --input is to be those", f.input, input.Dim, path, m.Dictionary.Dim)
 		}
-		if m.Info.Input.SHA256 != source.SHA256 {
-			warn(stderr, "%s was trained on another file, %s, than %s", path, m.Info.Input.Name, f.input)
+		if m.Info.Encoding.Input.SHA256 != source.SHA256 {
+			warn(stderr, "%s was trained on another file, %s, than %s", path, m.Info.Encoding.Input.Name, f.input)
 		}
 		if _, err := coherenceFile(path); f.save && err != nil {
 			return err
@@ -134,7 +133,7 @@ func (f *autoFlags) auto(cmd *cobra.Command, paths []string) error {
 		}
 		control := func(d model.Dictionary) (*vectors.Sparse, error) {
 			most := encode.Most(float64(codes.Nonzeros())/float64(codes.Rows*codes.Cols), codes.Cols)
-			encoded, err := encodeControl(ctx, d, y, cpu.Device{}, m.Info.Training.Method, most)
+			encoded, err := encodeControl(ctx, d, y, cpu.Device{}, m.Info.Training.Recipe.Base().Method, most)
 			if err != nil {
 				return nil, err
 			}
@@ -151,7 +150,7 @@ func (f *autoFlags) auto(cmd *cobra.Command, paths []string) error {
 			codes func() (*vectors.Sparse, error)
 		}{
 			{"random directions", func() (*vectors.Sparse, error) {
-				return interpret.RandomProjection(ctx, shared.centered(&m.Dictionary), &codes.CSR, m.Info.Training.Method == "B", f.seed)
+				return interpret.RandomProjection(ctx, shared.centered(&m.Dictionary), &codes.CSR, m.Info.Training.Recipe.Base().Method == model.Nonnegative, f.seed)
 			}},
 			{"random dictionary", func() (*vectors.Sparse, error) {
 				return control(randomAtoms(codes.Cols, y.Dim, f.seed))

@@ -95,8 +95,8 @@ func normalise(v []float32) bool {
 
 // encodeControl returns early-stopped codes of y with a dictionary of atoms of norm 1:
 // of the sign of a method, and with so many nonzeros a word at most.
-func encodeControl(ctx context.Context, d model.Dictionary, y *vectors.Dense, device encode.Device, method string, most int) (*model.Model, error) {
+func encodeControl(ctx context.Context, d model.Dictionary, y *vectors.Dense, device encode.Device, method model.Method, most int) (*model.Model, error) {
 	return encode.Model(ctx, &model.Model{Dictionary: d}, y, device, encode.Options{
-		Lambda: controlLambda, Nonnegative: method == "B", Steps: encode.DefaultSteps, Most: most,
+		Lambda: controlLambda, Nonnegative: method == model.Nonnegative, Steps: encode.DefaultSteps, Most: most,
 	})
 }

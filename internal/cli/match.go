@@ -36,11 +36,10 @@ their match. ` + aboutLabels,
 			}
 			var sides [2]matchSide
 			for i, path := range args {
-				m, err := loadModel(cmd.Context(), path)
+				m, err := loadModel(cmd.Context(), cmd.ErrOrStderr(), path)
 				if err != nil {
 					return err
 				}
-				warnUnfinished(cmd.ErrOrStderr(), path, m)
 				sides[i] = matchSide{atoms: m.Dictionary.Atoms, dim: m.Dictionary.Dim, index: newIndex(cmd, m)}
 				if sides[i].labels, err = loadLabels(path, sides[i].index); err != nil {
 					return err

@@ -45,7 +45,7 @@ dimension  label               other  cosine  its label
 	}
 
 	wide := *m
-	wide.Info.Input.Dim = 3
+	wide.Info.Training.Input.Dim, wide.Info.Encoding.Input.Dim = 3, 3
 	wide.Dictionary = model.Dictionary{Dim: 3, Atoms: make([]float32, 9)}
 	if err := wide.Save(dir.Path("wide"), false); err != nil {
 		t.Fatal(err)

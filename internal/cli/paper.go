@@ -40,8 +40,8 @@ the same command goes on where it was interrupted, and nothing is trained twice.
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			b := f.Hyperparameters
-			b.Method = "B"
+			b := f.Paper
+			b.Method = model.Nonnegative
 			b.Epochs = train.DefaultEpochs(b)
 			if err := runPaper(cmd, &f, b, args); err != nil {
 				return f.interruption(err)
@@ -71,7 +71,7 @@ type paperInput struct {
 	all, sweep *eval.Table
 }
 
-func runPaper(cmd *cobra.Command, f *experimentFlags, b model.Hyperparameters, paths []string) error {
+func runPaper(cmd *cobra.Command, f *experimentFlags, b model.Paper, paths []string) error {
 	inputs, err := paperInputs(paths)
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func paperInputs(paths []string) (inputs []*paperInput, err error) {
 
 // run does all of the paper's experiments with an input. b is what B is trained with,
 // but for what A's tuning decides.
-func (in *paperInput) run(cmd *cobra.Command, f *experimentFlags, b model.Hyperparameters, tasks []eval.Task) error {
+func (in *paperInput) run(cmd *cobra.Command, f *experimentFlags, b model.Paper, tasks []eval.Task) error {
 	dir := filepath.Join(f.output, in.name)
 	e, err := f.open(cmd, in.path, dir)
 	if err != nil {
@@ -129,7 +129,7 @@ func (in *paperInput) run(cmd *cobra.Command, f *experimentFlags, b model.Hyperp
 	}
 	ctx := cmd.Context()
 	in.dim, in.words = e.X.Dim, e.X.Len()
-	h := f.Hyperparameters
+	h := f.Paper
 	lengths := []int{in.dim, in.dim, in.dim, 10 * in.dim, 10 * in.dim} // of compare
 	if tasks[0].Name() == eval.TuningTask {
 		lengths = append(lengths, gridLengths(in.dim)...)
@@ -153,7 +153,7 @@ func (in *paperInput) run(cmd *cobra.Command, f *experimentFlags, b model.Hyperp
 }
 
 // tune sets λ and K of h to what the grid says, or to the defaults.
-func (in *paperInput) tune(ctx context.Context, e *experiment.Experiment, h *model.Hyperparameters, tasks []eval.Task) error {
+func (in *paperInput) tune(ctx context.Context, e *experiment.Experiment, h *model.Paper, tasks []eval.Task) error {
 	h.Atoms = 10 * e.X.Dim
 	if tasks[0].Name() != eval.TuningTask {
 		in.untuned = "there are no data of " + eval.TuningTask
@@ -169,12 +169,12 @@ func (in *paperInput) tune(ctx context.Context, e *experiment.Experiment, h *mod
 	if in.tuned, err = grid(ctx, e, *h, tasks[0], x); err != nil {
 		return err
 	}
-	*h = in.tuned.Best.Training
+	*h = in.tuned.Best.Paper()
 	return nil
 }
 
 // compare measures X, its alternative transformations, A and B.
-func (in *paperInput) compare(ctx context.Context, e *experiment.Experiment, a, b model.Hyperparameters, tasks []eval.Task) error {
+func (in *paperInput) compare(ctx context.Context, e *experiment.Experiment, a, b model.Paper, tasks []eval.Task) error {
 	names := namesOf(tasks)
 	in.all = &eval.Table{Tasks: names, Options: e.Setting.Protocol}
 	add := func(name string, r *experiment.Record, err error) error {
@@ -229,7 +229,7 @@ func writeHyper(b *strings.Builder, inputs []*paperInput) {
 	b.WriteString("## Hyperparameters\n\nChosen for A by the grid below, and kept for B.\n\n")
 	table := experiment.Table{{"X", "words", "L", "λ", "τ", "K", "zeros in A, %", "in B, %", "chosen by"}}
 	for _, in := range inputs {
-		h := in.a.Training
+		h := in.a.Paper()
 		by := eval.TuningTask
 		switch {
 		case in.tuned == nil:
@@ -297,7 +297,7 @@ func writeLength(b *strings.Builder, inputs []*paperInput) {
 	b.WriteString("## Length of the vectors\n\nThe bars are standard errors of single averages. All lengths were measured on the same test items, so that\n" +
 		"differences between them are surer than the bars.\n")
 	for _, in := range inputs {
-		fmt.Fprintf(b, "\n### %s, λ = %s\n\n", escape.Markdown(in.name), shortest(in.a.Training.Lambda))
+		fmt.Fprintf(b, "\n### %s, λ = %s\n\n", escape.Markdown(in.name), shortest(in.a.Paper().Lambda))
 		if len(in.sweep.Averaged()) == 0 {
 			b.WriteString("No task has a score for all lengths, so that there is no average to draw.\n\n")
 		} else {

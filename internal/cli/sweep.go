@@ -57,7 +57,7 @@ so.
 				return err
 			}
 			e.Plan(sweepLengths(e.X.Dim, factors)...)
-			table, err := sweep(cmd.Context(), e, f.Hyperparameters, factors, tasks)
+			table, err := sweep(cmd.Context(), e, f.Paper, factors, tasks)
 			if err != nil {
 				return f.interruption(err)
 			}
@@ -73,7 +73,7 @@ so.
 	f.register(cmd)
 	cmd.MarkFlagRequired("data")
 	flags := cmd.Flags()
-	flags.StringVar(&f.Method, "method", f.Method, "A, or B for binary vectors")
+	flags.StringVar((*string)(&f.Method), "method", string(f.Method), "A, or B for binary vectors")
 	flags.Float64Var(&f.Lambda, "lambda", f.Lambda, "weight λ of the codes' Σ|a|: larger is sparser")
 	flags.IntSliceVar(&factors, "factors", paperFactors, "K as `multiples` of the dense length")
 	flags.BoolVar(&f.Center, "center", false, "subtract the mean of the frequent words first")
@@ -127,7 +127,7 @@ func sweepLengths(dim int, factors []int) []int {
 }
 
 // sweep measures X, and then the vectors of each K/L in factors.
-func sweep(ctx context.Context, e *experiment.Experiment, h model.Hyperparameters, factors []int, tasks []eval.Task) (*eval.Table, error) {
+func sweep(ctx context.Context, e *experiment.Experiment, h model.Paper, factors []int, tasks []eval.Task) (*eval.Table, error) {
 	names := namesOf(tasks)
 	table := &eval.Table{Tasks: names, Options: e.Setting.Protocol}
 	x, err := dense(ctx, e, tasks)

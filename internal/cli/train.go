@@ -30,6 +30,10 @@ type trainFlags struct {
 	modelFlags
 	inputFlags
 	deviceFlags
+	recipeName string
+	recipe     model.Recipe // what all flags come to: see settle
+	sparsity   float64
+	anchor     float64
 	checkpoint time.Duration // between checkpoints; 0 for none
 	resume     bool
 	output     string
@@ -67,8 +71,8 @@ Method A learns codes of either sign. Method B learns nonnegative codes, of whic
   overcomplete train vectors.npy --words words.txt -o model --json > metrics.json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.settle(cmd.Flags().Changed); err != nil {
-				return err
+			if cmd.Flags().Changed("sparsity") && !(f.sparsity > 0 && f.sparsity < 1) {
+				return usagef("--sparsity is %v, want a share of zeros between 0 and 1, such as 0.95", f.sparsity)
 			}
 			if err := f.check(cmd); err != nil {
 				return err
@@ -81,28 +85,28 @@ Method A learns codes of either sign. Method B learns nonnegative codes, of whic
 	flags.BoolVar(&f.force, "force", false, "replace a model that exists")
 	flags.IntVarP(&f.Atoms, "atoms", "k", 0, "K, the dimensions of the sparse vectors (default 10 times the dense ones; best: not more than half of the words, unless that is fewer than the dense ones)")
 	flags.IntVar(&f.factor, "factor", 0, "K as a multiple of the dense dimensions, instead of -k")
-	flags.Float64Var(&f.Sparsity, "sparsity", 0, fmt.Sprintf("`share` of zeros in the codes (default %v; paper: as comes of λ, or by a search for the λ)", train.Best().Sparsity))
+	flags.Float64Var(&f.sparsity, "sparsity", 0, fmt.Sprintf("`share` of zeros in the codes (default %v; paper: as comes of λ, or by a search for the λ)", train.Best().Sparsity))
 	flags.StringVar(&f.trainWords, "train-words", "", "best: `rows` to learn from: first:n or n, random:n or all; all are encoded (default of words, which are taken to be in order of frequency: the first 20 K; of rows that have none, or are texts: all)")
 	flags.StringVar(&f.like, "like", "", "best: have the dimensions of this `model`, with their numbers and labels, for vectors of the same space")
-	flags.Float64Var(&f.Anchor, "anchor", 0, fmt.Sprintf("best: how firmly dimensions are held to the words that they start from, so that they are there again with another seed; 0 for not at all (default %v)", train.Best().Anchor))
+	flags.Float64Var(&f.anchor, "anchor", 0, fmt.Sprintf("best: how firmly dimensions are held to the words that they start from, so that they are there again with another seed; 0 for not at all (default %v)", train.Best().Anchor))
 	f.register(cmd)
-	flags.StringVar(&f.Recipe, "recipe", "best", "best: a dictionary learned online from words; or paper: the paper's objective and trainer")
+	flags.StringVar(&f.recipeName, "recipe", model.Best{}.String(), "best: a dictionary learned online from words; or paper: the paper's objective and trainer")
 	flags.Lookup("lambda").DefValue = "0" // the usage says it
 	flags.Lookup("lambda").Usage += fmt.Sprintf(" (default %v of the mean squared norm; paper: %v)", train.Best().Lambda, f.Lambda)
 	for _, name := range []string{"tau", "rate", "loss", "huber-delta"} {
 		flags.Lookup(name).Usage = "paper: " + flags.Lookup(name).Usage
 	}
-	flags.StringVar(&f.Init, "init", f.Init, "paper: start the dictionary from random numbers (random) or from words that are far apart (words)")
+	flags.StringVar((*string)(&f.Init), "init", string(f.Init), "paper: start the dictionary from random numbers (random) or from words that are far apart (words)")
 	flags.BoolVar(&f.Center, "center", false, "paper: subtract the mean of the frequent words first, as best always does")
 	flags.IntVar(&f.Epochs, "epochs", 0, fmt.Sprintf("epochs to train, at most (default %d, or %d of rows in no order of frequency, such as texts; paper: %d for method A, %d for B)",
-		train.DefaultEpochs(model.Hyperparameters{Recipe: "best"}), train.DefaultEpochs(model.Hyperparameters{Recipe: "best", Order: "none"}),
-		train.DefaultEpochs(model.Hyperparameters{Method: "A"}), train.DefaultEpochs(model.Hyperparameters{Method: "B"})))
-	flags.StringVar(&f.Stop, "stop", f.Stop, "paper: stop after --epochs (epochs), or by the rule of the paper's program (authors)")
-	flags.StringVar(&f.Algorithm, "algorithm", f.Algorithm, "paper: minibatch, or that of its program, word by word and slow (authors)")
+		train.DefaultEpochs(model.Best{}), train.DefaultEpochs(model.Best{Order: model.None}),
+		train.DefaultEpochs(model.Paper{}), train.DefaultEpochs(model.Paper{Common: model.Common{Method: model.Nonnegative}})))
+	flags.StringVar((*string)(&f.Stop), "stop", string(f.Stop), "paper: stop after --epochs (epochs), or by the rule of the paper's program (authors)")
+	flags.StringVar((*string)(&f.Algorithm), "algorithm", string(f.Algorithm), "paper: minibatch, or that of its program, word by word and slow (authors)")
 	flags.IntVar(&f.DictionarySteps, "dictionary-steps", f.DictionarySteps, "dictionary steps an epoch; best: or fewer, so that each has 256 words")
 	flags.Uint64Var(&f.Seed, "seed", f.Seed, "seed of all that is random")
 	f.registerInput(cmd)
-	flags.StringVar(&f.State, "state", f.State, "paper: what to keep sums of gradients as: float32, 8 bytes for each word and dimension, or float16, half of it, rounded")
+	flags.StringVar((*string)(&f.State), "state", string(f.State), "paper: what to keep sums of gradients as: float32, 8 bytes for each word and dimension, or float16, half of it, rounded")
 	f.registerTrainingDevice(cmd)
 	flags.DurationVar(&f.checkpoint, "checkpoint", 0, "save what it takes to go on with the training at this interval, such as 5m, and when interrupted")
 	flags.BoolVar(&f.resume, "resume", false, "go on with the checkpoint in MODEL, if there is one, to the result of a training never stopped")
@@ -118,11 +122,19 @@ func (f *trainFlags) registerTrainingDevice(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.overcommit, "overcommit", false, "train on the CPU even if it seems to have too little memory")
 }
 
-// check refuses flags outside their domain and settles what depends on others.
+// check settles the recipe, and refuses flags outside their domain.
 func (f *trainFlags) check(cmd *cobra.Command) error {
 	changed := cmd.Flags().Changed
-	if err := f.modelFlags.check(cmd); err != nil {
+	if err := f.settle(changed); err != nil {
 		return err
+	}
+	paper, isPaper := f.recipe.(model.Paper)
+	if isPaper {
+		if err := f.modelFlags.check(cmd); err != nil {
+			return err
+		}
+	} else if err := f.recipe.Validate(); err != nil {
+		return usagef("--%w", err)
 	}
 	for _, v := range []struct {
 		flag     string
@@ -150,81 +162,83 @@ func (f *trainFlags) check(cmd *cobra.Command) error {
 		return usagef("give --epochs or --stop, not both")
 	case changed("checkpoint") && f.checkpoint <= 0:
 		return usagef("--checkpoint is %v, want a time such as 5m", f.checkpoint)
-	case f.Sparsity > 0 && f.Recipe == "paper" && changed("lambda"):
-		return usagef("give --lambda or --sparsity, which looks for a λ, not both")
-	case f.Sparsity > 0 && f.Recipe == "paper" && (changed("checkpoint") || f.resume):
-		return usagef("--sparsity makes several trainings with --recipe paper, which have no checkpoints; give --lambda")
-	case f.Algorithm == "authors" && changed("dictionary-steps"):
+	case f.Algorithm == model.Authors && changed("dictionary-steps"):
 		return usagef("--dictionary-steps has no meaning with --algorithm authors, which takes one step a word")
 	}
-	f.halves = f.Recipe == "paper"
-	if err := f.deviceFlags.check(kernels.Supports(f.Hyperparameters), changed); err != nil {
-		return err
+	if f.halves = isPaper; isPaper && paper.Epochs == 0 {
+		f.Epochs = train.DefaultEpochs(paper)
+		f.recipe = f.Paper
 	}
-	if f.Epochs == 0 && f.Recipe == "paper" {
-		f.Epochs = train.DefaultEpochs(f.Hyperparameters)
-	}
-	return nil
+	return f.deviceFlags.check(kernels.Supports(f.recipe), changed)
 }
 
-// settle makes the hyperparameters those of the recipe, and refuses flags of the other.
+// settle makes a recipe of the flags, and refuses those of the other.
 func (f *trainFlags) settle(changed func(flag string) bool) error {
-	if changed("sparsity") && !(f.Sparsity > 0 && f.Sparsity < 1) {
-		return usagef("--sparsity is %v, want a share of zeros between 0 and 1, such as 0.95", f.Sparsity)
+	best, paper := model.Best{}.String(), model.Paper{}.String()
+	if f.recipeName != best && f.recipeName != paper {
+		return usagef("--recipe is %.60q, want %s or %s", f.recipeName, best, paper)
 	}
-	if f.Recipe != "best" {
-		for _, flag := range []string{"train-words", "anchor", "like"} {
-			if changed(flag) {
-				return usagef("--%s is of --recipe best", flag)
+	for recipe, flags := range map[string][]string{
+		best:  {"train-words", "anchor", "like"},
+		paper: {"tau", "rate", "loss", "huber-delta", "init", "stop", "algorithm", "state"},
+	} {
+		for _, flag := range flags {
+			if f.recipeName != recipe && changed(flag) {
+				return usagef("--%s is of --recipe %s", flag, recipe)
 			}
 		}
-		return nil
 	}
-	if changed("train-words") {
-		if err := f.settleTrainWords(); err != nil {
-			return err
+	switch f.recipeName {
+	case paper:
+		if f.sparsity > 0 && changed("lambda") {
+			return usagef("give --lambda or --sparsity, which looks for a λ, not both")
 		}
-	}
-	for _, flag := range []string{"tau", "rate", "loss", "huber-delta", "init", "stop", "algorithm", "state"} {
-		if changed(flag) {
-			return usagef("--%s is of --recipe paper", flag)
+		if f.sparsity > 0 && (changed("checkpoint") || f.resume) {
+			return usagef("--sparsity makes several trainings with --recipe paper, which have no checkpoints; give --lambda")
 		}
+		f.Sparsity = f.sparsity
+		f.recipe = f.Paper
+	case best:
+		if changed("center") && !f.Center {
+			return usagef("--recipe best centres the vectors; drop --center=false")
+		}
+		h := train.Best()
+		h.Common = f.Common
+		if changed("anchor") {
+			h.Anchor = f.anchor
+		}
+		if changed("lambda") {
+			h.Lambda = f.Lambda
+		}
+		if changed("sparsity") {
+			h.Sparsity = f.sparsity
+		}
+		if changed("train-words") {
+			if err := settleTrainWords(&h, f.trainWords); err != nil {
+				return err
+			}
+		}
+		f.recipe = h
 	}
-	if changed("center") && !f.Center {
-		return usagef("--recipe best centres the vectors; drop --center=false")
-	}
-	h := train.Best()
-	h.Method, h.Atoms, h.Epochs, h.DictionarySteps, h.Seed = f.Method, f.Atoms, f.Epochs, f.DictionarySteps, f.Seed
-	h.TrainWords, h.Order = f.TrainWords, f.Order
-	if changed("anchor") {
-		h.Anchor = f.Anchor
-	}
-	if changed("lambda") {
-		h.Lambda = f.Lambda
-	}
-	if changed("sparsity") {
-		h.Sparsity = f.Sparsity
-	}
-	f.Hyperparameters = h
 	return nil
 }
 
 // settleTrainWords reads --train-words.
-func (f *trainFlags) settleTrainWords() error {
-	which, number, two := strings.Cut(f.trainWords, ":")
+func settleTrainWords(best *model.Best, flag string) error {
+	which, number, two := strings.Cut(flag, ":")
 	if !two && which == "all" {
-		f.TrainWords = math.MaxInt32
+		best.TrainWords = math.MaxInt32
 		return nil
 	}
 	if !two {
 		which, number = "first", which
 	}
 	n, err := strconv.Atoi(number)
-	order, ok := map[string]string{"first": "frequency", "random": "none"}[which]
+	order, ok := map[string]model.Order{"first": model.Frequency, "random": model.None}[which]
 	if err != nil || !ok || n < 1 || n > math.MaxInt32 {
-		return usagef("--train-words is %q, want first:n or n, random:n or all, with n from 1 to %d", f.trainWords, math.MaxInt32)
+		return usagef("--train-words is %q, want first:n or n, random:n or all, with n from 1 to %d", flag, math.MaxInt32)
 	}
-	f.TrainWords, f.Order = n, order
+	best.TrainWords, best.Order = n, order
 	return nil
 }
 
@@ -250,35 +264,39 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 	if like != nil && like.Dim != x.Dim {
 		return usagef("%s has atoms of %d numbers, and %s vectors of %d: they are of different spaces", f.like, like.Dim, path, x.Dim)
 	}
-	f.Atoms = f.atoms(source.Rows, x.Dim)
-	if f.Recipe == "best" {
-		f.Order = cmp.Or(f.Order, train.DefaultOrder(x.Words))
-		f.Epochs = cmp.Or(f.Epochs, train.DefaultEpochs(f.Hyperparameters))
+	c := f.recipe.Base()
+	c.Atoms = f.atoms(source.Rows, x.Dim)
+	f.recipe = f.recipe.With(c)
+	words := x.Len() // to learn from
+	best, isBest := f.recipe.(model.Best)
+	if isBest {
+		best.Order = cmp.Or(best.Order, train.DefaultOrder(x.Words))
+		best.Epochs = cmp.Or(best.Epochs, train.DefaultEpochs(best))
+		words = min(words, cmp.Or(best.TrainWords, train.DefaultTrainWords(best, words)))
+		best.TrainWords = words
+		f.recipe = best
 	}
 	// Where rows were left out, codes are made in a second reading.
 	again := x.Len() < source.Rows
-	if err := f.Validate(); err != nil {
+	if err := f.recipe.Validate(); err != nil {
 		return usagef("--%w", err)
 	}
-	if f.Atoms <= x.Dim {
-		warn(stderr, "%d sparse dimensions for %d dense ones are not overcomplete", f.Atoms, x.Dim)
+	if c.Atoms <= x.Dim {
+		warn(stderr, "%d sparse dimensions for %d dense ones are not overcomplete", c.Atoms, x.Dim)
 	}
-	if changed := cmd.Flags().Changed; changed("atoms") || changed("factor") || changed("sparsity") {
-		f.warnUnusual(stderr, source.Rows, x.Dim)
+	if changed := cmd.Flags().Changed; isBest && (changed("atoms") || changed("factor") || changed("sparsity")) {
+		f.warnUnusual(stderr, best, source.Rows, x.Dim)
 	}
-	fit := train.Fit
+	checkpoint := &train.Checkpoint{Dir: f.output, Every: f.checkpoint, Resume: f.resume, Replace: f.force}
+	o, done := f.show(f.recipe, words, log, stderr)
+	o.Source, o.Checkpoint, o.Like = source, checkpoint, like
+	device := chosenDevice{&f.deviceFlags, log}
+	var m *model.Model
 	if again {
-		fit = train.Learn
+		m, err = train.Learn(ctx, x, best, device, o)
+	} else {
+		m, err = train.Fit(ctx, x, f.recipe, device, o)
 	}
-	c := &train.Checkpoint{Dir: f.output, Every: f.checkpoint, Resume: f.resume, Replace: f.force}
-	words := x.Len() // to learn from
-	if f.Recipe == "best" {
-		f.TrainWords = min(words, cmp.Or(f.TrainWords, train.DefaultTrainWords(f.Hyperparameters, words)))
-		words = f.TrainWords
-	}
-	o, done := f.show(f.Hyperparameters, words, log, stderr)
-	o.Source, o.Checkpoint, o.Like = source, c, like
-	m, err := fit(ctx, x, f.Hyperparameters, chosenDevice{&f.deviceFlags, log}, o)
 	if learned, ok := errors.AsType[*train.LearnedError](err); ok {
 		m = learned.Model
 	}
@@ -290,7 +308,7 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 	if sampled {
 		var info model.Info
 		var first *vectors.Sparse
-		if info, first, err = f.encodeAll(cmd, path, m, source, c.MayReplace, log); err == nil {
+		if info, first, err = f.encodeAll(cmd, path, m, source, checkpoint.MayReplace, log); err == nil {
 			if err := cmp.Or(f.saveLabels(ctx, labels), f.report(cmd.OutOrStdout(), info, first)); err != nil {
 				return err
 			}
@@ -301,22 +319,22 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 	}
 	switch {
 	case err == nil:
-		if err := m.SaveOver(f.output, c.MayReplace); err != nil {
+		if err := m.SaveOver(f.output, checkpoint.MayReplace); err != nil {
 			return err
 		}
 		return cmp.Or(f.saveLabels(ctx, labels), f.report(cmd.OutOrStdout(), m.Info, m.Codes))
-	case errors.Is(err, context.Canceled) && c.Epoch > 0:
-		return interrupted{fmt.Sprintf("%s is a checkpoint after epoch %d, with which --resume goes on", f.output, c.Epoch)}
+	case errors.Is(err, context.Canceled) && checkpoint.Epoch > 0:
+		return interrupted{fmt.Sprintf("%s is a checkpoint after epoch %d, with which --resume goes on", f.output, checkpoint.Epoch)}
 	case errors.Is(err, context.Canceled) && !sampled, errors.Is(err, train.ErrDiverged), errors.Is(err, train.ErrNothingActive):
-		if c.Epoch > 0 {
-			return fmt.Errorf("%w; %s is a checkpoint after epoch %d", err, f.output, c.Epoch)
+		if checkpoint.Epoch > 0 {
+			return fmt.Errorf("%w; %s is a checkpoint after epoch %d", err, f.output, checkpoint.Epoch)
 		}
 		return err
-	case sampled, m != nil && c.Epoch < len(m.Info.Epochs): // what was learned is not lost
-		if saved := cmp.Or(m.SaveOver(f.output, c.MayReplace), f.saveLabels(context.WithoutCancel(ctx), labels)); saved != nil {
+	case sampled, m != nil && checkpoint.Epoch < len(m.Info.Training.Epochs): // what was learned is not lost
+		if saved := cmp.Or(m.SaveOver(f.output, checkpoint.MayReplace), f.saveLabels(context.WithoutCancel(ctx), labels)); saved != nil {
 			return fmt.Errorf("%w; nor can the model be saved: %w", err, saved)
 		}
-		if m.Info.Training.Recipe == "best" && m.Info.Encoding == nil {
+		if m.Codes == nil {
 			left := fmt.Sprintf("%s has the dictionary, with which encode makes codes", f.output)
 			if errors.Is(err, context.Canceled) {
 				return interrupted{left}
@@ -324,35 +342,32 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 			return fmt.Errorf("%w; %s", err, left)
 		}
 		return fmt.Errorf("%w; %s is whole", err, f.output)
-	case c.Epoch > 0:
-		return fmt.Errorf("%w; %s is a checkpoint after epoch %d, with which --resume goes on", err, f.output, c.Epoch)
+	case checkpoint.Epoch > 0:
+		return fmt.Errorf("%w; %s is a checkpoint after epoch %d, with which --resume goes on", err, f.output, checkpoint.Epoch)
 	}
 	return err
 }
 
 // warnUnusual warns of flags with which codes say little.
-func (f *trainFlags) warnUnusual(stderr io.Writer, rows, dim int) {
-	if f.Recipe != "best" {
-		return
-	}
+func (f *trainFlags) warnUnusual(stderr io.Writer, best model.Best, rows, dim int) {
 	const few = 5 // nonzeros; with fewer, scores in tasks are far below the dense vectors'
-	kept := encode.Most(1-f.Sparsity, f.Atoms)
+	kept := encode.Most(1-best.Sparsity, best.Atoms)
 	sparsity := func(nonzeros int) (share string) { // in as many digits as it takes
 		for digits, got := 1, 0; digits < 10 && got != nonzeros; digits++ {
-			share = strconv.FormatFloat(1-float64(nonzeros)/float64(f.Atoms), 'f', digits, 64)
+			share = strconv.FormatFloat(1-float64(nonzeros)/float64(best.Atoms), 'f', digits, 64)
 			read, _ := strconv.ParseFloat(share, 64)
-			got = encode.Most(1-read, f.Atoms)
+			got = encode.Most(1-read, best.Atoms)
 		}
 		return share
 	}
 	switch {
-	case kept < few && f.Atoms > few:
+	case kept < few && best.Atoms > few:
 		warn(stderr, "codes keep %d values, too few to say much of a word: --sparsity %s keeps %d", kept, sparsity(few), few)
 	case kept > dim:
 		warn(stderr, "codes keep %d values, more than the %d of the dense vectors: --sparsity %s keeps as many", kept, dim, sparsity(dim))
 	}
-	if most := max(dim, rows/2); f.like == "" && f.Atoms > most && f.Atoms <= rows { // of more, training says so
-		warn(stderr, "%d sparse dimensions for %d rows, whose vectors they start from: most will be about one row; -k %d has two for each", f.Atoms, rows, most)
+	if most := max(dim, rows/2); f.like == "" && best.Atoms > most && best.Atoms <= rows { // of more, training says so
+		warn(stderr, "%d sparse dimensions for %d rows, whose vectors they start from: most will be about one row; -k %d has two for each", best.Atoms, rows, most)
 	}
 }
 
@@ -409,7 +424,7 @@ func (f *trainFlags) atoms(words, dim int) int {
 	case f.factor > 0:
 		return f.factor * dim
 	case f.Atoms == 0:
-		return train.DefaultAtoms(f.Hyperparameters, words, dim)
+		return train.DefaultAtoms(f.recipe, words, dim)
 	}
 	return f.Atoms
 }
@@ -419,15 +434,16 @@ func (f *trainFlags) atoms(words, dim int) int {
 func (f *trainFlags) read(cmd *cobra.Command, path string, log io.Writer) (x *vectors.Dense, source *vectors.Source, err error) {
 	start := time.Now()
 	o := f.readOptions()
-	switch sample := vectors.NewSample(f.TrainWords, f.Seed); {
-	case f.Recipe == "paper" || !isRegular(path): // a pipe is read once
+	best, isBest := f.recipe.(model.Best)
+	switch sample := vectors.NewSample(best.TrainWords, best.Seed); {
+	case !isBest || !isRegular(path): // a pipe is read once
 		x, source, err = vectors.Read(cmd.Context(), path, o)
-	case f.Order == "none":
+	case best.Order == model.None:
 		o.Distinct = true
 		source, err = vectors.Stream(cmd.Context(), path, o, sample.Add)
 		x = &sample.Rows
 	default:
-		o.Keep = f.keep
+		o.Keep = func(words []string, dim int) int { return f.keep(best, words, dim) }
 		x, source, err = vectors.Read(cmd.Context(), path, o)
 	}
 	if err != nil {
@@ -448,18 +464,19 @@ func isRegular(path string) bool {
 }
 
 // keep returns how many words to learn from, of a file that begins with these.
-func (f *trainFlags) keep(words []string, dim int) int {
-	h := f.Hyperparameters
-	if h.TrainWords > 0 {
-		return h.TrainWords
+func (f *trainFlags) keep(best model.Best, words []string, dim int) int {
+	if best.TrainWords > 0 {
+		return best.TrainWords
 	}
 	// As if there were no end of words: if there is, K is smaller, and all are kept.
-	h.Atoms, h.Order = f.atoms(math.MaxInt32, dim), train.DefaultOrder(words)
-	most := train.DefaultTrainWords(h, math.MaxInt32)
+	best.Atoms, best.Order = f.atoms(math.MaxInt32, dim), train.DefaultOrder(words)
+	most := train.DefaultTrainWords(best, math.MaxInt32)
 	if len(words) <= most {
 		return 0
 	}
-	f.Order = h.Order
+	chosen := f.recipe.(model.Best)
+	chosen.Order = best.Order // for the rows that are kept may look like others
+	f.recipe = chosen
 	return most
 }
 
@@ -500,18 +517,18 @@ func notLearnable(err error) bool {
 
 // show returns the options of a training of so many words, which show it on log, and what
 // ends that.
-func (f *trainFlags) show(h model.Hyperparameters, words int, log, stderr io.Writer) (o train.Options, done func()) {
+func (f *trainFlags) show(r model.Recipe, words int, log, stderr io.Writer) (o train.Options, done func()) {
 	passes := 2 // over the words, an epoch
-	if h.Recipe == "best" {
+	if _, best := r.(model.Best); best {
 		passes = 1
 	}
-	p := newProgress(log, f.lines, words, passes, h.Epochs)
+	p := newProgress(log, f.lines, words, passes, r.Base().Epochs)
 	// A training's memory is a few large arrays without pointers: collecting is cheap,
 	// and codes of past epochs are garbage as large as what is in use.
 	percent := debug.SetGCPercent(20)
 	o = train.Options{
 		Workers: f.workers,
-		Begin:   func(i model.Info) { p.begin(i.Epochs) },
+		Begin:   func(i model.Info) { p.begin(i.Training.Epochs) },
 		Words:   p.words, Epoch: p.epoch,
 		Note: func(line string) { p.say(stderr, line) },
 	}
@@ -568,22 +585,19 @@ func (f *trainFlags) report(w io.Writer, i model.Info, codes *vectors.Sparse) er
 			Dimensions []dimension `json:"dimensions"`
 		}{f.output, i, top})
 	}
-	e := i.Epochs[len(i.Epochs)-1]
+	t := &i.Training
+	last := t.Epochs[len(t.Epochs)-1]
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d words × %d sparse dimensions after %d epochs\n", escape.Text(f.output), i.Input.Words, i.Training.Atoms, e.Epoch)
-	if h := i.Training; h.TrainWords > 0 && h.TrainWords < i.Input.Words {
+	fmt.Fprintf(&b, "%s: %d words × %d sparse dimensions after %d epochs\n", escape.Text(f.output), i.Words(), codes.Cols, last.Epoch)
+	if best, is := t.Recipe.(model.Best); is && best.TrainWords < i.Words() {
 		which := "the first"
-		if h.Order == "none" {
+		if best.Order == model.None {
 			which = "a random"
 		}
-		fmt.Fprintf(&b, "  learned from   %s %d words\n", which, h.TrainWords)
+		fmt.Fprintf(&b, "  learned from   %s %d words\n", which, best.TrainWords)
 	}
-	measured := model.Encoding{Error: e.Error, Objective: e.Objective, Sparsity: e.Sparsity, L1: e.L1, UnusedAtoms: e.UnusedAtoms}
-	if i.Encoding != nil {
-		measured = *i.Encoding
-	}
-	describeCodes(&b, measured, i.Training.Atoms)
-	fmt.Fprintf(&b, "  mean atom norm %.4f\n", e.AtomNorm)
+	describeCodes(&b, *i.Encoding, codes.Cols)
+	fmt.Fprintf(&b, "  mean atom norm %.4f\n", last.AtomNorm)
 	fmt.Fprintf(&b, "dimensions that the first words have most of:\n")
 	for _, d := range top {
 		fmt.Fprintf(&b, "  %5d  %s\n", d.Dimension, wordList(d.Words, " "))

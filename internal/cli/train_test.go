@@ -22,7 +22,7 @@ import (
 )
 
 // hyper returns the defaults after changes.
-func hyper(change func(h *model.Hyperparameters)) model.Hyperparameters {
+func hyper(change func(h *model.Paper)) model.Paper {
 	h := train.Paper()
 	h.Atoms, h.Epochs = 80, 20
 	change(&h)
@@ -34,26 +34,26 @@ func TestTrain(t *testing.T) {
 	for _, tt := range []struct {
 		flags string
 		words int
-		want  model.Hyperparameters
+		want  model.Paper
 	}{
-		{"", 60, hyper(func(h *model.Hyperparameters) {})},
-		{"--method B --tau 0.01 --lambda 0.2", 60, hyper(func(h *model.Hyperparameters) {
+		{"", 60, hyper(func(h *model.Paper) {})},
+		{"--method B --tau 0.01 --lambda 0.2", 60, hyper(func(h *model.Paper) {
 			h.Method, h.Tau, h.Lambda, h.Epochs = "B", 0.01, 0.2, 30
 		})},
-		{"--center --rate 0.1 --dictionary-steps 10", 60, hyper(func(h *model.Hyperparameters) {
+		{"--center --rate 0.1 --dictionary-steps 10", 60, hyper(func(h *model.Paper) {
 			h.Center, h.Rate, h.DictionarySteps = true, 0.1, 10
 		})},
-		{"--loss huber --huber-delta 0.4 -k 30 --epochs 7 --lambda 0.1", 60, hyper(func(h *model.Hyperparameters) {
+		{"--loss huber --huber-delta 0.4 -k 30 --epochs 7 --lambda 0.1", 60, hyper(func(h *model.Paper) {
 			h.Loss, h.HuberDelta, h.Atoms, h.Epochs, h.Lambda = "huber", 0.4, 30, 7, 0.1
 		})},
-		{"--algorithm authors --epochs 3 --factor 3 --seed 9", 60, hyper(func(h *model.Hyperparameters) {
+		{"--algorithm authors --epochs 3 --factor 3 --seed 9", 60, hyper(func(h *model.Paper) {
 			h.Algorithm, h.DictionarySteps, h.Epochs, h.Atoms, h.Seed = "authors", 0, 3, 24, 9
 		})},
-		{"--state float16 --epochs 9", 60, hyper(func(h *model.Hyperparameters) { h.State, h.Epochs = "float16", 9 })},
-		{"--stop authors --max-words 40", 40, hyper(func(h *model.Hyperparameters) {
+		{"--state float16 --epochs 9", 60, hyper(func(h *model.Paper) { h.State, h.Epochs = "float16", 9 })},
+		{"--stop authors --max-words 40", 40, hyper(func(h *model.Paper) {
 			h.Stop, h.Epochs = "authors", 50
 		})},
-		{"--stop authors --method B --algorithm authors", 60, hyper(func(h *model.Hyperparameters) {
+		{"--stop authors --method B --algorithm authors", 60, hyper(func(h *model.Paper) {
 			h.Stop, h.Method, h.Algorithm, h.DictionarySteps, h.Epochs = "authors", "B", "authors", 0, 75
 		})},
 	} {
@@ -65,12 +65,12 @@ func TestTrain(t *testing.T) {
 			if got := dir.Names(t); !slices.Equal(got, []string{"in.txt", "model"}) {
 				t.Errorf("left %q", got)
 			}
-			if m.Info.Training != tt.want {
-				t.Errorf("trained with\n%+v, want\n%+v", m.Info.Training, tt.want)
+			if m.Info.Training.Recipe != model.Recipe(tt.want) {
+				t.Errorf("trained with\n%+v, want\n%+v", m.Info.Training.Recipe, tt.want)
 			}
 			sum := sha256.Sum256(dir.Read(t, "in.txt"))
-			if want := (model.Input{Name: "in.txt", SHA256: hex.EncodeToString(sum[:]), Words: tt.words, Dim: 8}); m.Info.Input != want {
-				t.Errorf("input %+v, want %+v", m.Info.Input, want)
+			if want := (model.Input{Name: "in.txt", SHA256: hex.EncodeToString(sum[:]), Words: tt.words, Dim: 8}); m.Info.Encoding.Input != want {
+				t.Errorf("input %+v, want %+v", m.Info.Encoding.Input, want)
 			}
 			if !slices.Equal(m.Codes.Words, d.Words[:tt.words]) {
 				t.Errorf("words %q", m.Codes.Words)
@@ -80,7 +80,7 @@ func TestTrain(t *testing.T) {
 			checkMetrics(t, d, m)
 			checkEpochs(t, m.Info)
 			checkJSON(t, dir, stdout)
-			checkProgress(t, stderr, m.Info.Epochs)
+			checkProgress(t, stderr, m.Info.Training.Epochs)
 		})
 	}
 }
@@ -104,7 +104,7 @@ func checkMean(t *testing.T, d *vectors.Dense, m *model.Model) {
 // float64, as the paper states them.
 func checkMetrics(t *testing.T, d *vectors.Dense, m *model.Model) {
 	t.Helper()
-	h, words, dim := m.Info.Training, d.Len(), d.Dim
+	h, words, dim := m.Info.Training.Recipe.(model.Paper), d.Len(), d.Dim
 	var loss, residuals, l1, squares, norms float64
 	used := make([]bool, h.Atoms)
 	for i := range words {
@@ -145,7 +145,7 @@ func checkMetrics(t *testing.T, d *vectors.Dense, m *model.Model) {
 		}
 	}
 	v := float64(words)
-	last := m.Info.Epochs[len(m.Info.Epochs)-1]
+	last := m.Info.Training.Epochs[len(m.Info.Training.Epochs)-1]
 	for _, metric := range []struct {
 		name      string
 		got, want float64
@@ -168,7 +168,7 @@ func checkMetrics(t *testing.T, d *vectors.Dense, m *model.Model) {
 	}
 }
 
-func lossOf(h model.Hyperparameters, r float64) float64 {
+func lossOf(h model.Paper, r float64) float64 {
 	if h.Loss == "huber" && math.Abs(r) > h.HuberDelta {
 		return h.HuberDelta * (2*math.Abs(r) - h.HuberDelta)
 	}
@@ -180,20 +180,21 @@ func lossOf(h model.Hyperparameters, r float64) float64 {
 // 0.05 and still moves.
 func checkEpochs(t *testing.T, info model.Info) {
 	t.Helper()
-	tolerance := map[string]float64{"A": 0.005, "B": 0.001}[info.Training.Method]
-	last := info.Training.Epochs
-	for i, e := range info.Epochs {
+	h, epochs := info.Training.Recipe.(model.Paper), info.Training.Epochs
+	tolerance := map[model.Method]float64{"A": 0.005, "B": 0.001}[h.Method]
+	last := h.Epochs
+	for i, e := range epochs {
 		if e.Epoch != i+1 {
 			t.Errorf("epoch %d is number %d", e.Epoch, i+1)
 		}
-		if info.Training.Stop == "authors" && i+1 >= 20 &&
-			(e.RunningLoss <= 0.05 || math.Abs(e.RunningLoss-info.Epochs[i-1].RunningLoss) <= tolerance) {
+		if h.Stop == model.AuthorsRule && i+1 >= 20 &&
+			(e.RunningLoss <= 0.05 || math.Abs(e.RunningLoss-epochs[i-1].RunningLoss) <= tolerance) {
 			last = i + 1
 			break
 		}
 	}
-	if len(info.Epochs) != last {
-		t.Errorf("%d epochs, want %d", len(info.Epochs), last)
+	if len(epochs) != last {
+		t.Errorf("%d epochs, want %d", len(epochs), last)
 	}
 }
 
@@ -239,7 +240,7 @@ func TestTrainReport(t *testing.T) {
 	if stderr != "" {
 		t.Errorf("--quiet: standard error has %q", stderr)
 	}
-	last := dir.Model(t, "model").Info.Epochs[1]
+	last := dir.Model(t, "model").Info.Training.Epochs[1]
 	for _, want := range []string{
 		"model: 60 words × 80 sparse dimensions after 2 epochs\n",
 		fmt.Sprintf(" %.4f\n", last.Error), fmt.Sprintf(" %.4f\n", last.Objective), fmt.Sprintf(" %.2f %% zeros", 100*last.Sparsity),
@@ -324,7 +325,7 @@ func TestTrainIsDeterministic(t *testing.T) {
 			t.Errorf("%s: same result is %v, want %v", tt.args, same, tt.same)
 		}
 	}
-	if name := dir.Model(t, "5").Info.Input.Name; name != "stdin" {
+	if name := dir.Model(t, "5").Info.Encoding.Input.Name; name != "stdin" {
 		t.Errorf("the name of standard input is %q", name)
 	}
 }
@@ -334,8 +335,8 @@ func TestTrainForce(t *testing.T) {
 	dir, _ := clitest.Sample(t)
 	dir.MustRun(t, "train --recipe paper in.txt -o model --epochs 1 --center")
 	dir.MustRun(t, "train --recipe paper in.txt -o model --epochs 2 --force")
-	if m := dir.Model(t, "model"); len(m.Info.Epochs) != 2 {
-		t.Errorf("the model has %d epochs, want 2", len(m.Info.Epochs))
+	if m := dir.Model(t, "model"); len(m.Info.Training.Epochs) != 2 {
+		t.Errorf("the model has %d epochs, want 2", len(m.Info.Training.Epochs))
 	}
 	if got := dir.Names(t); !slices.Equal(got, []string{"in.txt", "model"}) {
 		t.Errorf("left %q", got)
@@ -354,7 +355,7 @@ func TestTrainFloat16(t *testing.T) {
 		t.Error("float16 sums changed nothing")
 	}
 	// Sums are rounded by 2⁻¹² at most, four times.
-	single, half := dir.Model(t, "single").Info.Epochs[4], dir.Model(t, "half").Info.Epochs[4]
+	single, half := dir.Model(t, "single").Info.Training.Epochs[4], dir.Model(t, "half").Info.Training.Epochs[4]
 	if math.Abs(half.Objective-single.Objective) > 1e-3*single.Objective {
 		t.Errorf("objective %v, with float32 sums %v", half.Objective, single.Objective)
 	}

@@ -36,7 +36,7 @@ point that is there is not trained again. OUT of other vectors, settings or
 evaluation data is refused.`
 
 func (f *experimentFlags) register(cmd *cobra.Command) {
-	f.Hyperparameters = train.Paper()
+	f.Paper, f.recipeName = train.Paper(), model.Paper{}.String()
 	f.factor = 10
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -57,7 +57,7 @@ func (f *experimentFlags) open(cmd *cobra.Command, path, dir string) (*experimen
 	if err != nil {
 		return nil, err
 	}
-	return e, experiment.Open(e, f.Hyperparameters, f.data)
+	return e, experiment.Open(e, f.Paper, f.data)
 }
 
 // load reads the vectors at path for an experiment in dir, which is not touched.
@@ -78,7 +78,7 @@ func (f *experimentFlags) load(cmd *cobra.Command, path, dir string) (*experimen
 			Protocol: eval.Options{OOV: eval.Skip, Case: eval.Fallback, Seed: 1},
 		},
 		X: x, Source: source, Device: chosenDevice{&f.deviceFlags, log}, Log: log,
-		Show: func(h model.Hyperparameters) (train.Options, func()) { return f.show(h, x.Len(), log, stderr) },
+		Show: func(r model.Recipe) (train.Options, func()) { return f.show(r, x.Len(), log, stderr) },
 		ShowTasks: func(name string, tasks []eval.Task) (func(task string), func()) {
 			return showTasks(log, f.lines, name, tasks)
 		},
@@ -147,7 +147,7 @@ method B the binary vectors are measured, as in the paper.
 	flags := cmd.Flags()
 	flags.Float64Var(&sparsity, "sparsity", 0, "find the λ with this `share` of zeros, such as 0.92, instead")
 	flags.IntVarP(&f.Atoms, "atoms", "k", 0, "K, the dimensions of the sparse vectors, with --sparsity (default 10 times the dense ones)")
-	flags.StringVar(&f.Method, "method", f.Method, "A, or B for binary vectors")
+	flags.StringVar((*string)(&f.Method), "method", string(f.Method), "A, or B for binary vectors")
 	flags.BoolVar(&f.Center, "center", false, "subtract the mean of the frequent words first")
 	f.registerInput(cmd)
 	f.registerRest(cmd)
@@ -188,7 +188,7 @@ func (f *experimentFlags) tune(cmd *cobra.Command, path string, sparsity float64
 			return nil, usagef("%s can't be tuned on %s: %s", path, eval.TuningTask, note)
 		}
 	}
-	if err := experiment.Open(e, f.Hyperparameters, f.data); err != nil {
+	if err := experiment.Open(e, f.Paper, f.data); err != nil {
 		return nil, err
 	}
 	if sparsity == 0 {
@@ -200,9 +200,9 @@ func (f *experimentFlags) tune(cmd *cobra.Command, path string, sparsity float64
 	}
 	t := &tuned{Dense: x, wanted: sparsity}
 	if sparsity == 0 {
-		t, err = grid(cmd.Context(), e, f.Hyperparameters, tasks[0], x)
+		t, err = grid(cmd.Context(), e, f.Paper, tasks[0], x)
 	} else {
-		h := f.Hyperparameters
+		h := f.Paper
 		if h.Atoms == 0 {
 			h.Atoms = f.factor * e.X.Dim
 		}
@@ -211,7 +211,7 @@ func (f *experimentFlags) tune(cmd *cobra.Command, path string, sparsity float64
 	if err != nil {
 		return nil, err
 	}
-	t.Model = e.ModelDir(t.Best.Training)
+	t.Model = e.ModelDir(t.Best.Paper())
 	return t, t.draw(filepath.Join(f.output, "tune"))
 }
 
@@ -227,14 +227,14 @@ func gridLengths(dim int) []int {
 }
 
 // grid chooses by the paper's grid.
-func grid(ctx context.Context, e *experiment.Experiment, h model.Hyperparameters, task eval.Task, dense *experiment.Record) (*tuned, error) {
+func grid(ctx context.Context, e *experiment.Experiment, h model.Paper, task eval.Task, dense *experiment.Record) (*tuned, error) {
 	t := &tuned{Dense: dense}
 	var err error
 	if t.Tried, err = e.Grid(ctx, h, task); err != nil {
 		return nil, err
 	}
 	t.Best, t.Reached = experiment.Best(t.Tried, eval.TuningTask)
-	t.Model = e.ModelDir(t.Best.Training)
+	t.Model = e.ModelDir(t.Best.Paper())
 	return t, nil
 }
 
@@ -263,8 +263,8 @@ func (t *tuned) table() experiment.Table {
 		if r == t.Best {
 			mark = "chosen"
 		}
-		h := r.Training
-		add(r, mark, h.Method, shortest(h.Lambda), strconv.Itoa(h.Atoms), fmt.Sprintf("%.2f", 100*r.Metrics.Sparsity), fmt.Sprintf("%.4f", r.Metrics.Error))
+		h := r.Paper()
+		add(r, mark, string(h.Method), shortest(h.Lambda), strconv.Itoa(h.Atoms), fmt.Sprintf("%.2f", 100*r.Metrics.Sparsity), fmt.Sprintf("%.4f", r.Metrics.Error))
 	}
 	return table
 }
@@ -279,7 +279,7 @@ func plusMinus(score, stderr float64) string {
 
 // verdict says in a line what was chosen and why.
 func (t *tuned) verdict() string {
-	h := t.Best.Training
+	h := t.Best.Paper()
 	what := fmt.Sprintf("λ = %s, K = %d: %.2f %% zeros", shortest(h.Lambda), h.Atoms, 100*t.Best.Metrics.Sparsity)
 	switch {
 	case t.Reached && t.wanted > 0:
@@ -305,9 +305,9 @@ func (t *tuned) print(w io.Writer) error {
 func (t *tuned) draw(name string) error {
 	if t.wanted > 0 {
 		f := experiment.Figure{XLabel: "λ", YLabel: "zeros, %", LogX: true, YMark: experiment.Mark{Name: "wanted", At: 100 * t.wanted}}
-		line := experiment.Line{Name: fmt.Sprintf("K = %d", t.Best.Training.Atoms)}
+		line := experiment.Line{Name: fmt.Sprintf("K = %d", t.Best.Paper().Atoms)}
 		for _, r := range t.Tried {
-			line.Points = append(line.Points, experiment.FigurePoint{X: r.Training.Lambda, Y: 100 * r.Metrics.Sparsity, Label: shortest(r.Training.Lambda)})
+			line.Points = append(line.Points, experiment.FigurePoint{X: r.Paper().Lambda, Y: 100 * r.Metrics.Sparsity, Label: shortest(r.Paper().Lambda)})
 		}
 		f.Lines = []experiment.Line{line}
 		return f.Save(name)
@@ -316,13 +316,13 @@ func (t *tuned) draw(name string) error {
 		XMark: experiment.Mark{Name: fmt.Sprintf("%v %%", 100*experiment.MinSparsity), At: 100 * experiment.MinSparsity},
 		YMark: experiment.Mark{Name: "X", At: t.Dense.Result(eval.TuningTask).Score}}
 	for _, r := range t.Tried {
-		name := fmt.Sprintf("K = %d", r.Training.Atoms)
+		name := fmt.Sprintf("K = %d", r.Paper().Atoms)
 		if n := len(f.Lines); n == 0 || f.Lines[n-1].Name != name {
 			f.Lines = append(f.Lines, experiment.Line{Name: name})
 		}
 		s := r.Result(eval.TuningTask)
 		line := &f.Lines[len(f.Lines)-1]
-		line.Points = append(line.Points, experiment.FigurePoint{X: 100 * r.Metrics.Sparsity, Y: s.Score, Stderr: s.Stderr, Label: "λ = " + shortest(r.Training.Lambda)})
+		line.Points = append(line.Points, experiment.FigurePoint{X: 100 * r.Metrics.Sparsity, Y: s.Score, Stderr: s.Stderr, Label: "λ = " + shortest(r.Paper().Lambda)})
 	}
 	return f.Save(name)
 }

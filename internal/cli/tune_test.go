@@ -14,6 +14,7 @@ import (
 
 	"overcomplete/internal/cli/clitest"
 	"overcomplete/internal/experiment"
+	"overcomplete/model"
 )
 
 // timelessTree is tree without the seconds that trainings took.
@@ -38,7 +39,7 @@ func TestTune(t *testing.T) {
 	var best *experiment.Record
 	enough := 0
 	for i, r := range got.Tried {
-		if h := r.Training; h.Lambda != []float64{.1, .5, 1}[i%3] || h.Atoms != x.Dim*[]int{10, 20}[i/3] {
+		if h := r.Paper(); h.Lambda != []float64{.1, .5, 1}[i%3] || h.Atoms != x.Dim*[]int{10, 20}[i/3] {
 			t.Errorf("point %d has λ = %v, K = %d", i, h.Lambda, h.Atoms)
 		}
 		if r.Metrics.Sparsity < 0.9 {
@@ -53,8 +54,8 @@ func TestTune(t *testing.T) {
 		t.Errorf("chose %+v of %d, want %+v", got.Best.Training, enough, best.Training)
 	}
 	m := dir.Model(t, got.Model)
-	if m.Info.Training != best.Training || best.Metrics.Sparsity != m.Info.Epochs[19].Sparsity {
-		t.Errorf("%s is of %+v", got.Model, m.Info.Training)
+	if m.Info.Training.Recipe != best.Training || best.Metrics.Sparsity != m.Info.Training.Epochs[19].Sparsity {
+		t.Errorf("%s is of %+v", got.Model, m.Info.Training.Recipe)
 	}
 	stdout, _ = dir.MustRun(t, "eval "+got.Model+" --data data --tasks WS-353 --json")
 	var evaluated struct {
@@ -88,7 +89,7 @@ func TestTune(t *testing.T) {
 		t.Fatal(err)
 	}
 	trained := strings.Count(stderr, "training A-k")
-	if s := dir.Model(t, got.Model).Info.Epochs[19].Sparsity; !got.Reached || math.Abs(s-0.7) > 0.005 || trained == 0 || len(got.Tried) != 3+trained || trained > 6 {
+	if s := dir.Model(t, got.Model).Info.Training.Epochs[19].Sparsity; !got.Reached || math.Abs(s-0.7) > 0.005 || trained == 0 || len(got.Tried) != 3+trained || trained > 6 {
 		t.Errorf("%v zeros after %d trainings, %d tried\n%s", s, trained, len(got.Tried), stderr)
 	}
 }
@@ -125,7 +126,7 @@ func TestTuneB(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
 		t.Fatal(err)
 	}
-	dir.MustRun(t, "train --recipe paper x.txt -o b --method B --center -k 40 --quiet --lambda "+shortest(got.Best.Training.Lambda))
+	dir.MustRun(t, "train --recipe paper x.txt -o b --method B --center -k 40 --quiet --lambda "+shortest(got.Best.Paper().Lambda))
 	if dir.Learned(t, "b") != dir.Learned(t, got.Model) {
 		t.Error("train --recipe paper learns another model")
 	}
@@ -180,7 +181,7 @@ func TestSweep(t *testing.T) {
 		t.Fatalf("averages over %v in %d rows", got.AverageOver, len(got.Rows))
 	}
 	dir.MustRun(t, "train --recipe paper x.txt --lambda 0.2 --factor 3 -o m --quiet")
-	if dir.Learned(t, "m") != dir.Learned(t, "out/"+experiment.Name(dir.Model(t, "m").Info.Training)) {
+	if dir.Learned(t, "m") != dir.Learned(t, "out/"+experiment.Name(dir.Model(t, "m").Info.Training.Recipe.(model.Paper))) {
 		t.Error("train --recipe paper learns another model")
 	}
 	for i, r := range got.Rows {

@@ -41,10 +41,10 @@ import (
 
 // Setting is what all points of an experiment share.
 type Setting struct {
-	Input     model.Input           `json:"input"`
-	Reference model.Input           `json:"reference,omitzero"` // the vectors that word intrusion is judged by, of a frontier
-	Training  model.Hyperparameters `json:"training,omitzero"`  // Method, Atoms, Lambda and Epochs, which differ, are zero; all, of a frontier
-	Protocol  eval.Options          `json:"protocol"`
+	Input     model.Input  `json:"input"`
+	Reference model.Input  `json:"reference,omitzero"` // the vectors that word intrusion is judged by, of a frontier
+	Training  model.Paper  `json:"training,omitzero"`  // Method, Atoms, Lambda and Epochs, which differ, are zero; all, of a frontier
+	Protocol  eval.Options `json:"protocol"`
 	// Data has the SHA-256 of each folder of evaluation data that was there.
 	Data map[string]string `json:"data"`
 }
@@ -58,7 +58,7 @@ type Experiment struct {
 	Device  train.Device // that trains them
 	Log     io.Writer    // a line for whatever takes time
 	// Show returns the options that show a training, and what ends that; nil shows none.
-	Show func(h model.Hyperparameters) (o train.Options, done func())
+	Show func(r model.Recipe) (o train.Options, done func())
 	// ShowTasks returns what to call with each task that vectors have been measured by,
 	// from any goroutine, and what ends that; nil shows none.
 	ShowTasks func(vectors string, tasks []eval.Task) (finished func(task string), done func())
@@ -68,10 +68,10 @@ type Experiment struct {
 
 // Record is what is known of a point, or of vectors that were not trained.
 type Record struct {
-	Control  string                `json:"control,omitempty"` // see [Point]
-	Training model.Hyperparameters `json:"training,omitzero"`
-	Device   string                `json:"device,omitempty"`
-	Metrics  model.Epoch           `json:"metrics,omitzero"` // of the last epoch, and of the codes that package encode made after it
+	Control  string       `json:"control,omitempty"` // see [Point]
+	Training model.Recipe `json:"training,omitzero"`
+	Device   string       `json:"device,omitempty"`
+	Metrics  model.Epoch  `json:"metrics,omitzero"` // of the last epoch, and of the codes that package encode made after it
 	// Wanted is the sparsity in whose search it was trained, 0 if in none.
 	Wanted float64                `json:"wanted,omitempty"`
 	Scores map[string]eval.Result `json:"scores"` // by task
@@ -100,7 +100,7 @@ func (r *Record) Row(name string, tasks []string) eval.Row {
 }
 
 // Name returns the name that a point has in its directory.
-func Name(h model.Hyperparameters) string {
+func Name(h model.Paper) string {
 	return fmt.Sprintf("%s-k%d-lambda%s", h.Method, h.Atoms, number(h.Lambda))
 }
 
@@ -115,7 +115,7 @@ const mostJSON = 1 << 24
 // setting is its own. It refuses anything else with an [*atomicfile.OutputError].
 // h is a training's, of which only what all points share is kept; data is the
 // directory of evaluation data, or "".
-func Open(e *Experiment, h model.Hyperparameters, data string) error {
+func Open(e *Experiment, h model.Paper, data string) error {
 	h.Method, h.Atoms, h.Lambda, h.Epochs = "", 0, 0, 0
 	e.Setting.Training = h
 	var err error
@@ -130,8 +130,8 @@ func Open(e *Experiment, h model.Hyperparameters, data string) error {
 	if err := json.Unmarshal(was, &saved); err != nil {
 		return refuse(e.Dir, "%s: %w", settingFile, err)
 	}
-	if saved.Training != (model.Hyperparameters{}) {
-		complete(&saved.Training)
+	if saved.Training != (model.Paper{}) {
+		saved.Training.Init = cmp.Or(saved.Training.Init, model.FromRandom) // which older versions did not say
 	}
 	if err := e.Setting.same(saved); err != nil {
 		return refuse(e.Dir, "is an experiment of other settings: %w; choose another directory", err)
@@ -238,11 +238,11 @@ func digests(data string) (map[string]string, error) {
 }
 
 // Point trains with h and measures by tasks what of both is not done yet.
-func (e *Experiment) Point(ctx context.Context, h model.Hyperparameters, tasks []eval.Task) (*Record, error) {
+func (e *Experiment) Point(ctx context.Context, h model.Paper, tasks []eval.Task) (*Record, error) {
 	return e.point(ctx, h, tasks, 0)
 }
 
-func (e *Experiment) point(ctx context.Context, h model.Hyperparameters, tasks []eval.Task, wanted float64) (*Record, error) {
+func (e *Experiment) point(ctx context.Context, h model.Paper, tasks []eval.Task, wanted float64) (*Record, error) {
 	name := Name(h)
 	r, err := e.record(name)
 	if err != nil {
@@ -259,36 +259,36 @@ func (e *Experiment) point(ctx context.Context, h model.Hyperparameters, tasks [
 	if err != nil || r.Training == h && len(todo) == 0 {
 		return r, err
 	}
-	r.Training, r.Device, r.Metrics = h, m.Info.Device, m.Info.Epochs[len(m.Info.Epochs)-1]
+	r.Training, r.Device, r.Metrics = h, m.Info.Training.Device, metrics(m.Info)
 	codes := m.Codes
-	if h.Method == "B" {
+	if h.Method == model.Nonnegative {
 		codes = codes.Binary()
 	}
 	return r, e.measure(ctx, r, todo, eval.NewSparse(name, codes))
 }
 
 // model opens the model of a point, or trains it.
-func (e *Experiment) model(ctx context.Context, h model.Hyperparameters) (*model.Model, error) {
+func (e *Experiment) model(ctx context.Context, h model.Paper) (*model.Model, error) {
 	dir := e.ModelDir(h)
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 		fmt.Fprintf(e.Log, "training %s%s\n", Name(h), e.plan.left())
 		return e.train(ctx, h, dir)
 	}
 	m, err := model.Open(dir)
-	if err == nil && len(m.Info.Epochs) == 0 {
+	if err == nil && len(m.Info.Training.Epochs) == 0 {
 		err = errors.New("has no epochs")
 	}
 	if err != nil {
 		return nil, refuse(dir, "%w; remove it to have it trained again", err)
 	}
-	if m.Info.Training != h || m.Info.Input.SHA256 != e.Setting.Input.SHA256 {
-		return nil, refuse(dir, "is of a training with %+v, want %+v; remove it or choose another directory", m.Info.Training, h)
+	if m.Info.Training.Recipe != h || m.Info.Training.Input.SHA256 != e.Setting.Input.SHA256 {
+		return nil, refuse(dir, "is of a training with %+v, want %+v; remove it or choose another directory", m.Info.Training.Recipe, h)
 	}
 	return m, nil
 }
 
 // train trains the model of a point and saves it.
-func (e *Experiment) train(ctx context.Context, h model.Hyperparameters, dir string) (*model.Model, error) {
+func (e *Experiment) train(ctx context.Context, h model.Paper, dir string) (*model.Model, error) {
 	m, err := e.fit(ctx, h)
 	if err != nil {
 		return nil, err
@@ -297,7 +297,7 @@ func (e *Experiment) train(ctx context.Context, h model.Hyperparameters, dir str
 }
 
 // fit trains the model of a point.
-func (e *Experiment) fit(ctx context.Context, h model.Hyperparameters) (*model.Model, error) {
+func (e *Experiment) fit(ctx context.Context, h model.Recipe) (*model.Model, error) {
 	o, done := train.Options{}, func() {}
 	if e.Show != nil {
 		o, done = e.Show(h)
@@ -312,7 +312,7 @@ func (e *Experiment) fit(ctx context.Context, h model.Hyperparameters) (*model.M
 }
 
 // ModelDir returns the directory of a point's model.
-func (e *Experiment) ModelDir(h model.Hyperparameters) string { return e.path(Name(h)) }
+func (e *Experiment) ModelDir(h model.Paper) string { return e.path(Name(h)) }
 
 // Untrained measures vectors that take no training; open is called if something is
 // to be measured.
@@ -374,8 +374,7 @@ func (e *Experiment) record(name string) (*Record, error) {
 	if err == nil {
 		err = json.Unmarshal(data, r)
 	}
-	if err == nil && r.Training.Method != "" { // else it is of vectors that were not trained, or the setting
-		complete(&r.Training)
+	if err == nil && r.Training != nil { // else it is of vectors that were not trained
 		err = r.Training.Validate()
 	}
 	if s := r.Metrics.Sparsity; err == nil && !(s >= 0 && s <= 1) {
@@ -393,16 +392,29 @@ func (e *Experiment) record(name string) (*Record, error) {
 	return r, nil
 }
 
-// complete fills in what older versions did not say, as [model.Open] does.
-func complete(h *model.Hyperparameters) {
-	if h.Recipe = cmp.Or(h.Recipe, "paper"); h.Recipe == "paper" {
-		h.Init = cmp.Or(h.Init, "random")
+// UnmarshalJSON implements [json.Unmarshaler].
+func (r *Record) UnmarshalJSON(data []byte) error {
+	type fields Record
+	raw := struct {
+		*fields
+		Training json.RawMessage `json:"training"`
+	}{fields: (*fields)(r)}
+	err := json.Unmarshal(data, &raw)
+	if err == nil && raw.Training != nil {
+		r.Training, err = model.ParseRecipe(raw.Training)
 	}
+	return err
+}
+
+// Paper returns what the training of a point was asked for that is none of a frontier.
+func (r *Record) Paper() model.Paper {
+	h, _ := r.Training.(model.Paper)
+	return h
 }
 
 // points returns the records of all points that differ from h by λ only, by λ.
 // λ = 0, which has no logarithm, is left out.
-func (e *Experiment) points(h model.Hyperparameters) (all []*Record, err error) {
+func (e *Experiment) points(h model.Paper) (all []*Record, err error) {
 	h.Lambda = 0
 	entries, err := os.ReadDir(e.Dir)
 	if err != nil {
@@ -410,20 +422,20 @@ func (e *Experiment) points(h model.Hyperparameters) (all []*Record, err error) 
 	}
 	for _, entry := range entries {
 		name, ok := strings.CutSuffix(entry.Name(), ".json")
-		if !ok || entry.IsDir() {
+		if !ok || entry.IsDir() || entry.Name() == settingFile {
 			continue
 		}
 		r, err := e.record(name)
 		if err != nil {
 			return nil, err
 		}
-		t := r.Training
+		t := r.Paper()
 		t.Lambda = 0
-		if t == h && r.Training.Lambda > 0 {
+		if t == h && r.Paper().Lambda > 0 {
 			all = append(all, r)
 		}
 	}
-	slices.SortFunc(all, func(a, b *Record) int { return cmp.Compare(a.Training.Lambda, b.Training.Lambda) })
+	slices.SortFunc(all, func(a, b *Record) int { return cmp.Compare(a.Paper().Lambda, b.Paper().Lambda) })
 	return all, nil
 }
 

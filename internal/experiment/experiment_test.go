@@ -107,7 +107,7 @@ func open(t *testing.T, dir string, sparsity curve, trained *[]float64) *Experim
 	return e
 }
 
-func hyper() model.Hyperparameters {
+func hyper() model.Paper {
 	h := train.Paper()
 	h.Atoms, h.Epochs = 1000, 1
 	return h
@@ -122,14 +122,14 @@ func TestSparsity(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := sparsity(nearest.Training.Lambda); !reached || math.Abs(got-wanted) > 0.005+1e-6 || len(trained) > 6 || len(tried) != len(trained) {
-				t.Errorf("%s: wanted %.2f, %v, λ = %v has %v; trained with %v", name, wanted, reached, nearest.Training.Lambda, got, trained)
+			if got := sparsity(nearest.Paper().Lambda); !reached || math.Abs(got-wanted) > 0.005+1e-6 || len(trained) > 6 || len(tried) != len(trained) {
+				t.Errorf("%s: wanted %.2f, %v, λ = %v has %v; trained with %v", name, wanted, reached, nearest.Paper().Lambda, got, trained)
 			}
 			// It is there now.
 			before := len(trained)
 			_, again, _, err := e.Sparsity(t.Context(), hyper(), wanted, nil)
 			if err != nil || again.Training != nearest.Training || len(trained) != before {
-				t.Errorf("%s: wanted %.2f again: %v, λ = %v, not %v", name, wanted, err, again.Training.Lambda, nearest.Training.Lambda)
+				t.Errorf("%s: wanted %.2f again: %v, λ = %v, not %v", name, wanted, err, again.Paper().Lambda, nearest.Paper().Lambda)
 			}
 		}
 	}
@@ -153,7 +153,7 @@ func TestSparsityResumes(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "out")
 			e := open(t, dir, curves["GloVe"], &trained)
 			ctx, cancel := context.WithCancel(t.Context())
-			e.Show = func(model.Hyperparameters) (train.Options, func()) {
+			e.Show = func(model.Recipe) (train.Options, func()) {
 				if len(trained) == stop {
 					cancel()
 				}
@@ -185,8 +185,8 @@ func TestSparsityOutOfReach(t *testing.T) {
 		if err != nil || reached || nearest == nil || len(trained) > 6 {
 			t.Fatalf("%v, reached is %v, trained with %v", err, reached, trained)
 		}
-		if want := slices.Max(trained); nearest.Training.Lambda != want {
-			t.Errorf("nearest has λ = %v, want the largest, %v", nearest.Training.Lambda, want)
+		if want := slices.Max(trained); nearest.Paper().Lambda != want {
+			t.Errorf("nearest has λ = %v, want the largest, %v", nearest.Paper().Lambda, want)
 		}
 	}
 }
@@ -240,29 +240,29 @@ func TestOpenRefuses(t *testing.T) {
 	}
 	put("data/wordsim/a", "1")
 	put("photos/cat", "a cat")
-	opened := func(dir string, change func(s *Setting, h *model.Hyperparameters)) error {
+	opened := func(dir string, change func(s *Setting, h *model.Paper)) error {
 		e := &Experiment{Dir: dir}
 		e.Setting.Input = model.Input{SHA256: "0", Words: 1, Dim: 2}
 		h := hyper()
 		change(&e.Setting, &h)
 		return Open(e, h, data)
 	}
-	same := func(*Setting, *model.Hyperparameters) {}
+	same := func(*Setting, *model.Paper) {}
 	if err := opened(dir, same); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
 		want   string // "" if it is to be opened
 		dir    string
-		change func(s *Setting, h *model.Hyperparameters)
+		change func(s *Setting, h *model.Paper)
 	}{
 		{"", dir, same},
-		{"", dir, func(_ *Setting, h *model.Hyperparameters) { h.Lambda, h.Atoms, h.Method, h.Epochs = 1, 9, "B", 30 }},
-		{"SHA-256", dir, func(s *Setting, _ *model.Hyperparameters) { s.Input.SHA256 = "1" }},
-		{"number of words", dir, func(s *Setting, _ *model.Hyperparameters) { s.Input.Words = 7 }},
-		{"--center", dir, func(_ *Setting, h *model.Hyperparameters) { h.Center = true }},
-		{"training", dir, func(_ *Setting, h *model.Hyperparameters) { h.Seed = 2 }},
-		{"protocol", dir, func(s *Setting, _ *model.Hyperparameters) { s.Protocol.Seed = 2 }},
+		{"", dir, func(_ *Setting, h *model.Paper) { h.Lambda, h.Atoms, h.Method, h.Epochs = 1, 9, "B", 30 }},
+		{"SHA-256", dir, func(s *Setting, _ *model.Paper) { s.Input.SHA256 = "1" }},
+		{"number of words", dir, func(s *Setting, _ *model.Paper) { s.Input.Words = 7 }},
+		{"--center", dir, func(_ *Setting, h *model.Paper) { h.Center = true }},
+		{"training", dir, func(_ *Setting, h *model.Paper) { h.Seed = 2 }},
+		{"protocol", dir, func(s *Setting, _ *model.Paper) { s.Protocol.Seed = 2 }},
 		{"not empty", filepath.Join(base, "photos"), same},
 		{"not a directory", filepath.Join(base, "photos", "cat"), same},
 	} {
@@ -299,7 +299,7 @@ func TestPointRefuses(t *testing.T) {
 	record := filepath.Join(dir, Name(h)+".json")
 	other := h
 	other.Epochs = 2
-	refused := func(h model.Hyperparameters) {
+	refused := func(h model.Paper) {
 		t.Helper()
 		_, err := e.Point(t.Context(), h, nil)
 		if _, ok := errors.AsType[*atomicfile.OutputError](err); !ok {
@@ -360,8 +360,12 @@ func TestFigureOfNothing(t *testing.T) {
 // none, and those of zeros everywhere.
 func TestMeasured(t *testing.T) {
 	tasks := []string{eval.TuningTask, "SST"}
-	record := func(seed uint64, h model.Hyperparameters, sparsity, failed, score float64, c interpret.Coherence) *Record {
-		h.Atoms, h.Seed = 100, seed
+	record := func(seed uint64, h model.Recipe, sparsity, failed, score float64, c interpret.Coherence) *Record {
+		if h != nil {
+			c := h.Base()
+			c.Atoms, c.Seed = 100, seed
+			h = h.With(c)
+		}
 		return &Record{Training: h, Metrics: model.Epoch{Sparsity: sparsity, Error: failed}, Intrusion: &c, Scores: map[string]eval.Result{
 			eval.TuningTask: {Score: math.NaN(), Stderr: math.NaN(), Note: "none"}, "SST": {Score: score, Stderr: 1},
 		}}
@@ -370,8 +374,7 @@ func TestMeasured(t *testing.T) {
 	all := interpret.Coherence{Dimensions: 10, Quartered: 5, Any: share(.5), Quarters: []interpret.Estimate{share(.4), share(.3), share(.2), share(.1)}}
 	few := all
 	few.Quartered = 4
-	x := record(0, model.Hyperparameters{}, 0, 0, 60, interpret.Coherence{Dimensions: 3, Any: share(.25)})
-	x.Training = model.Hyperparameters{}
+	x := record(0, nil, 0, 0, 60, interpret.Coherence{Dimensions: 3, Any: share(.25)})
 	dead := record(1, train.Paper(), 1, 9, 40, interpret.Coherence{})
 	points := []*Record{record(1, train.Best(), .75, 2, 70, all), record(1, train.Paper(), .5, 0, 80, few), dead, record(2, train.Best(), .75, 3, 73, all)}
 

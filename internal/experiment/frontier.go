@@ -28,10 +28,10 @@ import (
 // hyperparameters in their records say how to train them. Of seed 1 they keep the learned
 // atoms, NAME.npy, which those of other seeds are matched with.
 type Frontier struct {
-	Atoms    int       // K
-	Order    string    // of words, as [train.DefaultOrder] has it
-	Nonzeros []int     // of a word, but with the recipe "paper"
-	Lambdas  []float64 // of that recipe, whose nonzeros come of λ
+	Atoms    int         // K
+	Order    model.Order // of words, as [train.DefaultOrder] has it
+	Nonzeros []int       // of a word, but with the recipe "paper"
+	Lambdas  []float64   // of that recipe, whose nonzeros come of λ
 
 	// Control returns codes of the experiment's words with a dictionary that learned nothing.
 	Control func(ctx context.Context, p Point) (*model.Model, error)
@@ -45,7 +45,7 @@ type Point struct {
 	// [RandomDictionary] or [WordRows], or "". Of Training, K, the sign of codes, their share
 	// of zeros and the seed then hold.
 	Control  string
-	Training model.Hyperparameters
+	Training model.Recipe // nil of no point, which is X
 }
 
 // Controls are dictionaries that learned nothing.
@@ -59,39 +59,40 @@ const (
 func (f Frontier) Points(seed uint64) (points []Point) {
 	paper, best := train.Paper(), train.Best()
 	words := paper
-	words.Init, words.Center = "words", true
+	words.Init, words.Center = model.FromWords, true
 	free := best
 	free.Anchor = 0
-	learned := func(method string) {
-		for _, h := range []model.Hyperparameters{best, free, paper, words} {
-			h.Method = method
-			points = f.add(points, "", h, seed)
+	learned := func(method model.Method) {
+		for _, r := range []model.Recipe{best, free, paper, words} {
+			c := r.Base()
+			c.Method = method
+			points = f.add(points, "", r.With(c), seed)
 		}
 	}
-	learned("A")
+	learned(model.Signed)
 	for _, control := range []string{RandomDictionary, WordRows} {
 		points = f.add(points, control, best, seed)
 	}
-	learned("B")
+	learned(model.Nonnegative)
 	return points
 }
 
 // add adds the points of a kind, from few nonzeros to many.
-func (f Frontier) add(points []Point, control string, h model.Hyperparameters, seed uint64) []Point {
-	h.Atoms, h.Seed = f.Atoms, seed
-	if h.Recipe == "best" {
-		h.Order = f.Order
+func (f Frontier) add(points []Point, control string, r model.Recipe, seed uint64) []Point {
+	switch h := r.(type) {
+	case model.Best:
+		h.Atoms, h.Seed, h.Order = f.Atoms, seed, f.Order
 		h.Epochs = train.DefaultEpochs(h)
 		for _, n := range slices.Sorted(slices.Values(f.Nonzeros)) {
 			h.Sparsity = 1 - float64(n)/float64(f.Atoms)
 			points = append(points, Point{control, h})
 		}
-		return points
-	}
-	h.Epochs = train.DefaultEpochs(h)
-	for _, lambda := range slices.Backward(slices.Sorted(slices.Values(f.Lambdas))) {
-		h.Lambda = lambda
-		points = append(points, Point{control, h})
+	case model.Paper:
+		h.Atoms, h.Seed, h.Epochs = f.Atoms, seed, train.DefaultEpochs(h)
+		for _, lambda := range slices.Backward(slices.Sorted(slices.Values(f.Lambdas))) {
+			h.Lambda = lambda
+			points = append(points, Point{control, h})
+		}
 	}
 	return points
 }
@@ -99,33 +100,39 @@ func (f Frontier) add(points []Point, control string, h model.Hyperparameters, s
 // Kind names a point's dictionary, and the method of those that are learned. That of no
 // point is X.
 func (p Point) Kind() string {
-	switch {
-	case p == Point{}:
+	kind := func(what string) string { return string(p.Training.Base().Method) + ", " + what }
+	switch h := p.Training.(type) {
+	case nil:
 		return "X"
-	case p.Control != "":
-		return p.Control
-	case p.Training.Init == "words":
-		return p.Training.Method + ", paper, words"
-	case p.Training.Recipe == "best" && p.Training.Anchor == 0:
-		return p.Training.Method + ", best, no anchor"
+	case model.Paper:
+		if h.Init == model.FromWords {
+			return kind("paper, words")
+		}
+	case model.Best:
+		if p.Control != "" {
+			return p.Control
+		}
+		if h.Anchor == 0 {
+			return kind("best, no anchor")
+		}
 	}
-	return p.Training.Method + ", " + p.Training.Recipe
+	return kind(p.Training.String())
 }
 
 // lambda returns λ where it decides how many nonzeros there are.
 func (p Point) lambda() string {
-	if p.Training.Recipe != "paper" {
-		return ""
+	if paper, is := p.Training.(model.Paper); is {
+		return number(paper.Lambda)
 	}
-	return number(p.Training.Lambda)
+	return ""
 }
 
 // name returns the name that the point's record has in its directory.
 func (p Point) name() string {
-	h := p.Training
+	h := p.Training.Base()
 	asked := "lambda" + p.lambda()
-	if h.Recipe == "best" {
-		asked = fmt.Sprintf("n%d", encode.Most(1-h.Sparsity, h.Atoms))
+	if best, is := p.Training.(model.Best); is {
+		asked = fmt.Sprintf("n%d", encode.Most(1-best.Sparsity, h.Atoms))
 	}
 	kind := strings.NewReplacer(", ", "-", " ", "-").Replace(p.Kind())
 	return fmt.Sprintf("%s-k%d-%s-seed%d", kind, h.Atoms, asked, h.Seed)
@@ -161,7 +168,7 @@ func (e *Experiment) frontierPoint(ctx context.Context, f Frontier, p Point, tas
 	} else if r.point() != p {
 		return nil, refuse(e.path(name+".json"), "is of %+v, want %+v; remove it or choose another directory", r.point(), p)
 	}
-	defer e.plan.next(p.Training.Atoms)()
+	defer e.plan.next(p.Training.Base().Atoms)()
 	todo := r.without(tasks)
 	if r.Intrusion != nil && len(todo) == 0 && e.matched(p, r) {
 		return r, nil
@@ -179,7 +186,7 @@ func (e *Experiment) frontierPoint(ctx context.Context, f Frontier, p Point, tas
 	if err != nil {
 		return nil, err
 	}
-	r.Device, r.Metrics = m.Info.Device, metrics(m.Info)
+	r.Device, r.Metrics = m.Info.Training.Device, metrics(m.Info)
 	if err := f.judge(ctx, r, m.Codes); err != nil {
 		return nil, err
 	}
@@ -187,22 +194,28 @@ func (e *Experiment) frontierPoint(ctx context.Context, f Frontier, p Point, tas
 		return nil, err
 	}
 	codes := m.Codes
-	if p.Training.Method == "B" {
+	if p.Training.Base().Method == model.Nonnegative {
 		codes = codes.Binary()
 	}
 	return r, e.measure(ctx, r, todo, eval.NewSparse(name, codes))
 }
 
+func withSeed(r model.Recipe, seed uint64) model.Recipe {
+	c := r.Base()
+	c.Seed = seed
+	return r.With(c)
+}
+
 // atomsPath is where the atoms of a point are kept, if it had seed 1.
 func (e *Experiment) atomsPath(p Point) string {
-	p.Training.Seed = 1
+	p.Training = withSeed(p.Training, 1)
 	return e.path(p.name() + ".npy")
 }
 
 // matched reports whether a point's atoms were matched with those of seed 1 or, if they are
 // these, kept.
 func (e *Experiment) matched(p Point, r *Record) bool {
-	if p.Control != "" || p.Training.Seed != 1 {
+	if p.Control != "" || p.Training.Base().Seed != 1 {
 		return p.Control != "" || r.Stability != nil
 	}
 	_, err := os.Lstat(e.atomsPath(p))
@@ -214,8 +227,8 @@ func (e *Experiment) match(ctx context.Context, p Point, r *Record, atoms []floa
 	if p.Control != "" {
 		return nil
 	}
-	path, shape := e.atomsPath(p), npy.Shape{p.Training.Atoms, e.X.Dim}
-	if p.Training.Seed == 1 {
+	path, shape := e.atomsPath(p), npy.Shape{p.Training.Base().Atoms, e.X.Dim}
+	if p.Training.Base().Seed == 1 {
 		return WriteFile(path, func(w io.Writer) error { return npy.Write(w, shape, atoms) })
 	}
 	first, err := readAtoms(path, shape)
@@ -250,8 +263,8 @@ func readAtoms(path string, shape npy.Shape) ([]float32, error) {
 
 // metrics are those of the last epoch, and of the codes that were made after it.
 func metrics(i model.Info) (m model.Epoch) {
-	if n := len(i.Epochs); n > 0 {
-		m = i.Epochs[n-1]
+	if n := len(i.Training.Epochs); n > 0 {
+		m = i.Training.Epochs[n-1]
 	}
 	if c := i.Encoding; c != nil {
 		m.Error, m.Objective, m.Sparsity, m.L1, m.UnusedAtoms = c.Error, c.Objective, c.Sparsity, c.L1, c.UnusedAtoms
@@ -328,13 +341,13 @@ type measure struct {
 
 var (
 	nonzeros = measure{"nonzeros", 1, func(r *Record) float64 {
-		if r.Training.Atoms == 0 {
+		if r.Training == nil {
 			return math.NaN() // X's
 		}
-		return (1 - r.Metrics.Sparsity) * float64(r.Training.Atoms)
+		return (1 - r.Metrics.Sparsity) * float64(r.Training.Base().Atoms)
 	}}
 	residual = measure{"error", 3, func(r *Record) float64 {
-		if r.Training.Atoms == 0 {
+		if r.Training == nil {
 			return math.NaN()
 		}
 		return r.Metrics.Error
@@ -410,7 +423,7 @@ func (m *Measured) overSeeds() (groups [][]*Record) {
 	at := map[Point]int{}
 	for _, r := range m.points {
 		p := r.point()
-		p.Training.Seed = 0
+		p.Training = withSeed(p.Training, 0)
 		i, known := at[p]
 		if !known {
 			i, at[p] = len(groups), len(groups)
@@ -457,7 +470,11 @@ func (m *Measured) TSV() string {
 		b.WriteString("\t" + c.name)
 	}
 	for _, r := range append([]*Record{m.dense}, m.points...) {
-		fmt.Fprintf(&b, "\n%s\t%s\t%d", r.point().Kind(), r.point().lambda(), r.Training.Seed)
+		seed := uint64(0)
+		if r.Training != nil {
+			seed = r.Training.Base().Seed
+		}
+		fmt.Fprintf(&b, "\n%s\t%s\t%d", r.point().Kind(), r.point().lambda(), seed)
 		for _, c := range columns {
 			b.WriteByte('\t')
 			if x := c.of(r); !math.IsNaN(x) {

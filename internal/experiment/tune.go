@@ -20,7 +20,7 @@ var (
 const MinSparsity = 0.9
 
 // Grid measures the points of the paper's grid. Method and Epochs are h's.
-func (e *Experiment) Grid(ctx context.Context, h model.Hyperparameters, tuning eval.Task) (tried []*Record, err error) {
+func (e *Experiment) Grid(ctx context.Context, h model.Paper, tuning eval.Task) (tried []*Record, err error) {
 	for _, factor := range Factors {
 		for _, lambda := range Lambdas {
 			h.Atoms, h.Lambda = factor*e.Setting.Input.Dim, lambda
@@ -60,7 +60,7 @@ func Best(tried []*Record, task string) (best *Record, enough bool) {
 // Method, Epochs and Atoms are h's; points of the same that are there already are
 // made use of. It returns these and those that it trained, by λ, and the nearest, and
 // whether that is within [train.SparsityTolerance].
-func (e *Experiment) Sparsity(ctx context.Context, h model.Hyperparameters, wanted float64, tasks []eval.Task) (tried []*Record, nearest *Record, reached bool, err error) {
+func (e *Experiment) Sparsity(ctx context.Context, h model.Paper, wanted float64, tasks []eval.Task) (tried []*Record, nearest *Record, reached bool, err error) {
 	for {
 		if tried, err = e.points(h); err != nil {
 			return nil, nil, false, err
@@ -80,12 +80,12 @@ func (e *Experiment) Sparsity(ctx context.Context, h model.Hyperparameters, want
 		}
 		var before []train.Tried
 		for _, r := range tried {
-			before = append(before, train.Tried{Lambda: r.Training.Lambda, Sparsity: r.Metrics.Sparsity})
+			before = append(before, train.Tried{Lambda: r.Paper().Lambda, Sparsity: r.Metrics.Sparsity})
 		}
 		h.Lambda = train.NextLambda(before, wanted, train.Paper().Lambda)
 		again := false
 		for _, r := range tried {
-			again = again || r.Training.Lambda == h.Lambda
+			again = again || r.Paper().Lambda == h.Lambda
 		}
 		if again || trained == train.MostTrainings {
 			break
@@ -97,7 +97,7 @@ func (e *Experiment) Sparsity(ctx context.Context, h model.Hyperparameters, want
 	}
 	// What was trained before may lack scores.
 	for i, r := range tried {
-		if tried[i], err = e.point(ctx, r.Training, tasks, 0); err != nil {
+		if tried[i], err = e.point(ctx, r.Paper(), tasks, 0); err != nil {
 			return nil, nil, false, err
 		}
 		if r == nearest {

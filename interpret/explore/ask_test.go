@@ -126,12 +126,12 @@ func TestAskLeadsToPages(t *testing.T) {
 // The error is that of the codes that are there, and scores are those of dimensions.
 func TestAboutTellsWhatWasMeasured(t *testing.T) {
 	m := testModel()
-	if got := *New(m, "").about.Error; got != .25 {
+	if got := New(m, "").about.Error; got != .25 {
 		t.Errorf("trained: error %v", got)
 	}
 	m.Info.Encoding = &model.Encoding{Error: .125}
 	x := New(m, "")
-	if got := *x.about.Error; got != .125 {
+	if got := x.about.Error; got != .125 {
 		t.Errorf("encoded: error %v", got)
 	}
 	x.UseCoherence(&interpret.Coherence{Reference: "other.txt", Scores: []interpret.Score{{Dimension: 3, Any: .1, Matched: .7}, {Dimension: 5, Matched: 0}}})

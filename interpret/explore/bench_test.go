@@ -22,12 +22,14 @@ import (
 var largeModel = sync.OnceValue(func() *model.Model {
 	const words, atoms, dim = 400_000, 3000, 300
 	rng := rand.New(rand.NewPCG(1, 2))
+	h := train.Paper()
+	h.Atoms = atoms
+	training := model.Training{Input: model.Input{Name: "large", Words: words, Dim: dim}, Recipe: h}
 	m := &model.Model{
-		Info:       model.Info{Input: model.Input{Name: "large", Words: words, Dim: dim}, Training: train.Paper()},
+		Info:       model.Info{Training: training, Encoding: training.Made()},
 		Codes:      &vectors.Sparse{Words: make([]string, words), CSR: vectors.CSR{Rows: words, Cols: atoms, Ptr: make([]int64, 1, words+1)}},
 		Dictionary: model.Dictionary{Dim: dim, Atoms: make([]float32, atoms*dim)},
 	}
-	m.Info.Training.Atoms = atoms
 	for i := range words {
 		m.Codes.Words[i] = fmt.Sprintf("%c%s", 'a'+i%26, fmt.Sprint(i*7919))
 		for k := rng.IntN(3); k < atoms; k += 1 + rng.IntN(3+k/45) {

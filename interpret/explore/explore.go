@@ -48,22 +48,22 @@ type Explorer struct {
 
 // about is what the page knows from its start.
 type about struct {
-	Name       string      `json:"name"`
-	Input      string      `json:"input"`
-	Method     string      `json:"method"`
-	Lambda     float64     `json:"lambda"`
-	Words      int         `json:"words"` // V
-	Dense      int         `json:"dense"` // L
-	Live       int         `json:"live"`  // dimensions that some word uses
-	Epochs     int         `json:"epochs"`
-	Error      *float64    `json:"error,omitempty"` // mean ‖x − μ − aD‖² of a word, if it was measured
-	Other      *otherModel `json:"other,omitempty"` // that is looked at beside it
-	Judge      string      `json:"judge,omitempty"` // name of the vectors that dimensions' scores are by
-	Nonzeros   int         `json:"nonzeros"`        // in all codes
-	PerWord    histogram   `json:"per_word"`        // of active dimensions
-	PerDim     histogram   `json:"per_dimension"`   // of words, live dimensions only
-	Strongest  []int       `json:"strongest"`       // dimensions, see interpret.Strongest
-	Dimensions []label     `json:"dimensions"`      // K
+	Name       string       `json:"name"`
+	Input      string       `json:"input"`
+	Method     model.Method `json:"method"`
+	Lambda     float64      `json:"lambda"`
+	Words      int          `json:"words"` // V
+	Dense      int          `json:"dense"` // L
+	Live       int          `json:"live"`  // dimensions that some word uses
+	Epochs     int          `json:"epochs"`
+	Error      float64      `json:"error,omitempty"` // mean ‖x − μ − aD‖² of a word, if it was measured
+	Other      *otherModel  `json:"other,omitempty"` // that is looked at beside it
+	Judge      string       `json:"judge,omitempty"` // name of the vectors that dimensions' scores are by
+	Nonzeros   int          `json:"nonzeros"`        // in all codes
+	PerWord    histogram    `json:"per_word"`        // of active dimensions
+	PerDim     histogram    `json:"per_dimension"`   // of words, live dimensions only
+	Strongest  []int        `json:"strongest"`       // dimensions, see interpret.Strongest
+	Dimensions []label      `json:"dimensions"`      // K
 }
 
 // otherModel is a second model, and where its page is.
@@ -147,19 +147,15 @@ func (x *Explorer) describe(name string) {
 	m := x.model
 	a := about{
 		Name:       name,
-		Input:      m.Info.Input.Name,
-		Method:     m.Info.Training.Method,
-		Lambda:     m.Info.Training.Lambda,
+		Input:      m.Info.Encoding.Input.Name,
+		Method:     m.Info.Training.Recipe.Base().Method,
+		Lambda:     m.Info.Encoding.Lambda,
+		Error:      m.Info.Encoding.Error,
 		Words:      m.Codes.Rows,
-		Dense:      m.Info.Input.Dim,
-		Epochs:     len(m.Info.Epochs),
+		Dense:      m.Dictionary.Dim,
+		Epochs:     len(m.Info.Training.Epochs),
 		Nonzeros:   m.Codes.Nonzeros(),
 		Dimensions: make([]label, m.Codes.Cols),
-	}
-	if e := m.Info.Encoding; e != nil {
-		a.Error = &e.Error
-	} else if n := len(m.Info.Epochs); n > 0 {
-		a.Error = &m.Info.Epochs[n-1].Error
 	}
 	x.signs = make([]signs, m.Codes.Cols)
 	top := make([][]interpret.Entry, m.Codes.Cols)

@@ -26,19 +26,20 @@ const testWords, testAtoms, testDim = 300, 40, 8
 // Each dimension but the last, which nobody uses, is that of some words, with both signs.
 func testModel() *model.Model {
 	rng := rand.New(rand.NewPCG(1, 2))
+	h := train.Paper()
+	h.Atoms = testAtoms
+	training := model.Training{
+		Input:  model.Input{Name: "test.txt", Words: testWords, Dim: testDim},
+		Recipe: h, Lambda: h.Lambda, Epochs: []model.Epoch{{Epoch: 1, Error: .25}},
+	}
 	m := &model.Model{
-		Info: model.Info{
-			Format: model.FormatVersion,
-			Input:  model.Input{Name: "test.txt", Words: testWords, Dim: testDim}, Training: train.Paper(),
-			Epochs: []model.Epoch{{Epoch: 1, Error: .25}},
-		},
+		Info: model.Info{Format: model.FormatVersion, Training: training, Encoding: training.Made()},
 		Codes: &vectors.Sparse{
 			Words: slices.Concat([]string{"bank", "river", "money", "shore"}, oddWords),
 			CSR:   vectors.CSR{Rows: testWords, Cols: testAtoms, Ptr: []int64{0}},
 		},
 		Dictionary: model.Dictionary{Dim: testDim, Atoms: make([]float32, testAtoms*testDim)},
 	}
-	m.Info.Training.Atoms = testAtoms
 	for i := len(m.Codes.Words); i < testWords; i++ {
 		m.Codes.Words = append(m.Codes.Words, "w"+string(rune('a'+i%26))+string(rune('a'+i/26)))
 	}
@@ -278,7 +279,7 @@ func TestAbout(t *testing.T) {
 	m := testModel()
 	x := New(m, "test")
 	a := x.about
-	if a.Name != "test" || a.Words != testWords || a.Live != testAtoms-1 || len(a.Dimensions) != testAtoms || a.Nonzeros != len(m.Codes.Value) || *a.Error != .25 {
+	if a.Name != "test" || a.Words != testWords || a.Live != testAtoms-1 || len(a.Dimensions) != testAtoms || a.Nonzeros != len(m.Codes.Value) || a.Error != .25 {
 		t.Errorf("got %+v", a)
 	}
 	codes := dense(m.Codes)
@@ -311,7 +312,7 @@ func TestAbout(t *testing.T) {
 func TestAboutNothing(t *testing.T) {
 	for _, words := range [][]string{nil, {"a", "b"}} {
 		m := &model.Model{
-			Info:       model.Info{Input: model.Input{Dim: 2}},
+			Info:       model.Info{Training: model.Training{Recipe: train.Paper()}, Encoding: new(model.Encoding)},
 			Codes:      &vectors.Sparse{Words: words, CSR: vectors.CSR{Rows: len(words), Cols: 3, Ptr: make([]int64, len(words)+1)}},
 			Dictionary: model.Dictionary{Dim: 2, Atoms: make([]float32, 6)},
 		}

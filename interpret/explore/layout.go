@@ -43,7 +43,7 @@ const (
 
 // layout makes the map of the live dimensions: those that the same words use are close.
 func (x *Explorer) layout() chart {
-	n, dim := len(x.strongest), x.model.Info.Input.Dim
+	n, dim := len(x.strongest), x.model.Dictionary.Dim
 	atoms := make([]float32, 0, n*dim)
 	for _, k := range x.strongest {
 		atoms = append(atoms, x.model.Dictionary.Atoms[k*dim:(k+1)*dim]...)

@@ -55,12 +55,14 @@ func recall(points []point, near func(i, j int) bool) float64 {
 func planted(groups, members, words int) *model.Model {
 	rng := rand.New(rand.NewPCG(3, 4))
 	cols := groups * members
+	h := train.Paper()
+	h.Atoms = cols
+	training := model.Training{Input: model.Input{Words: words, Dim: 20}, Recipe: h}
 	m := &model.Model{
-		Info:       model.Info{Input: model.Input{Words: words, Dim: 20}, Training: train.Paper()},
+		Info:       model.Info{Training: training, Encoding: training.Made()},
 		Codes:      &vectors.Sparse{CSR: vectors.CSR{Rows: words, Cols: cols, Ptr: []int64{0}}},
 		Dictionary: model.Dictionary{Dim: 20, Atoms: make([]float32, cols*20)},
 	}
-	m.Info.Training.Atoms = cols
 	for i := range m.Dictionary.Atoms {
 		m.Dictionary.Atoms[i] = float32(rng.NormFloat64())
 	}

@@ -47,14 +47,16 @@ func (x *Explorer) UseOther(other *Explorer) {
 // vectors, by the recipe best, whose atoms have the signs of the words that they start from; or
 // one was trained to be like the other.
 func sameSpace(a, b *model.Model) bool {
-	if a.Dictionary.Dim != b.Dictionary.Dim || a.Info.Training.Recipe != "best" || b.Info.Training.Recipe != "best" {
+	first, isFirst := a.Info.Training.Recipe.(model.Best)
+	second, isSecond := b.Info.Training.Recipe.(model.Best)
+	if a.Dictionary.Dim != b.Dictionary.Dim || !isFirst || !isSecond {
 		return false
 	}
-	like := func(m, other *model.Model) bool {
-		return m.Info.Training.Like != "" && m.Info.Training.Like == vectors.SHA256(other.Dictionary.Atoms)
+	like := func(best model.Best, other *model.Model) bool {
+		return best.Like != "" && best.Like == vectors.SHA256(other.Dictionary.Atoms)
 	}
-	from := a.Info.TrainedOn().SHA256
-	return from != "" && from == b.Info.TrainedOn().SHA256 || like(a, b) || like(b, a)
+	from := a.Info.Training.Input.SHA256
+	return from != "" && from == b.Info.Training.Input.SHA256 || like(first, b) || like(second, a)
 }
 
 // atomsTell reports whether the cosines of n atoms of length dim tell which are alike, and are

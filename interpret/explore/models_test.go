@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -13,6 +14,7 @@ import (
 
 	"overcomplete/interpret"
 	"overcomplete/model"
+	"overcomplete/train"
 	"overcomplete/vectors"
 )
 
@@ -109,12 +111,14 @@ func TestMatchesAtoms(t *testing.T) {
 				*x, *y = *y, *x
 			}
 		}
-		a.Info.Training.Recipe, b.Info.Training.Recipe = "best", "best"
+		best := train.Best()
+		b.Info.Training.Recipe = best
 		if like {
-			a.Info.Training.Like = vectors.SHA256(b.Dictionary.Atoms)
+			best.Like = vectors.SHA256(b.Dictionary.Atoms)
 		} else {
-			a.Info.Input.SHA256, b.Info.Input.SHA256 = "5ha", "5ha"
+			a.Info.Training.Input.SHA256, b.Info.Training.Input.SHA256 = "5ha", "5ha"
 		}
+		a.Info.Training.Recipe = best
 		x := New(a, "first")
 		x.UseOther(New(b, "second"))
 		got := x.matches()
@@ -138,27 +142,25 @@ func TestMatchesAtoms(t *testing.T) {
 // Atoms of the paper's trainer have either sign, those of other vectors are of another space, and
 // those of one dictionary are the same whatever they encode.
 func TestSameSpace(t *testing.T) {
-	learned := func(recipe, from, encoded string) *model.Model {
+	learned := func(recipe model.Recipe, from, encoded string) *model.Model {
 		m := testModel()
-		m.Info.Training.Recipe, m.Info.Input.SHA256 = recipe, from
-		if encoded != "" {
-			m.Info.Input.SHA256, m.Info.Encoding = encoded, &model.Encoding{TrainedOn: model.Input{SHA256: from}}
-		}
+		m.Info.Training.Recipe, m.Info.Training.Input.SHA256, m.Info.Encoding.Input.SHA256 = recipe, from, cmp.Or(encoded, from)
 		return m
 	}
-	of := learned("best", "x", "")
+	best, paper := train.Best(), train.Paper()
+	of := learned(best, "x", "")
 	for i, tt := range []struct {
 		m    *model.Model
 		want bool
 	}{
-		{learned("best", "x", ""), true}, {learned("best", "x", "other"), true}, {learned("best", "other", "x"), false},
-		{learned("best", "other", ""), false}, {learned("paper", "x", ""), false}, {learned("best", "", ""), false},
+		{learned(best, "x", ""), true}, {learned(best, "x", "other"), true}, {learned(best, "other", "x"), false},
+		{learned(best, "other", ""), false}, {learned(paper, "x", ""), false}, {learned(best, "", ""), false},
 	} {
 		if sameSpace(of, tt.m) != tt.want || sameSpace(tt.m, of) != tt.want {
 			t.Errorf("%d: not %v", i, tt.want)
 		}
 	}
-	for _, none := range []*model.Model{learned("best", "", ""), learned("best", "", "x")} {
+	for _, none := range []*model.Model{learned(best, "", ""), learned(best, "", "x")} {
 		if sameSpace(none, none) {
 			t.Error("vectors of nobody knows what are of one space")
 		}

@@ -10,6 +10,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"overcomplete/graph"
+	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
 )
@@ -18,7 +19,7 @@ import (
 // implements [train.Trainer] and is meant for small problems.
 type Oracle struct {
 	spec             graph.Spec
-	algorithm        string
+	algorithm        model.Algorithm
 	words            int
 	x, a, d, s, q, h []float64
 
@@ -75,7 +76,7 @@ func (o *Oracle) step(build graph.Build, lo, hi, epoch int) (map[string][]float6
 
 // Epoch implements [train.Trainer].
 func (o *Oracle) Epoch(_ context.Context, epoch, batch int) (sums train.Sums, err error) {
-	if o.algorithm == "authors" {
+	if o.algorithm == model.Authors {
 		return o.authors(epoch)
 	}
 	for lo := 0; lo < o.words; lo += batch {

@@ -32,7 +32,7 @@ func RunPrograms(t *testing.T, newTrainer New, run RunProgram) {
 	losses := map[string]graph.Loss{"squared": graph.Squared, "huber": graph.Huber(0.4), "pseudo-huber": pseudoHuber, "bounded": bounded}
 	for _, build := range []graph.Build{graph.Dictionary, graph.Code, graph.Authors, graph.Evaluate} {
 		for name, loss := range losses {
-			for _, method := range []string{"A", "B"} {
+			for _, method := range []model.Method{model.Signed, model.Nonnegative} {
 				t.Run(fmt.Sprintf("%s/%s/%s", nameOf(t, build), name, method), func(t *testing.T) {
 					runProgram(t, newTrainer, run, build, func(p *train.Problem) {
 						p.Loss, p.Hyperparameters.Method = loss, method
@@ -57,7 +57,7 @@ func RunPrograms(t *testing.T, newTrainer New, run RunProgram) {
 		})
 	}
 	t.Run("loss of an unlisted operation", func(t *testing.T) {
-		p := problems[0].make("minibatch", 1)
+		p := problems[0].make(model.Minibatch, 1)
 		p.Loss, p.Hyperparameters.Loss = gorgonia.Softplus, "softplus"
 		_, want := graph.Compile(graph.Dictionary, p.Spec())
 		if _, err := newTrainer(p, 0); err == nil || want == nil || err.Error() != want.Error() || !strings.Contains(err.Error(), `"softplus"`) {
@@ -178,7 +178,7 @@ var refusals = []custom{
 // start opens a trainer of a small problem.
 func start(t *testing.T, newTrainer New, change func(*train.Problem)) (train.Trainer, train.Problem) {
 	t.Helper()
-	p := problem{words: 20, atoms: 17, dim: 6, batch: 20, change: change}.make("minibatch", 1)
+	p := problem{words: 20, atoms: 17, dim: 6, batch: 20, change: change}.make(model.Minibatch, 1)
 	return newTrainer.open(t, p, 2), p
 }
 

@@ -48,7 +48,7 @@ const Float32 = 2e-4
 
 // Run tests a device's training with an algorithm against the tape machine, from which
 // it may be as far as the tolerance says, and its promises.
-func Run(t *testing.T, algorithm string, tolerance float64, newTrainer New) {
+func Run(t *testing.T, algorithm model.Algorithm, tolerance float64, newTrainer New) {
 	s := suite{algorithm, tolerance, newTrainer}
 	for _, p := range problems {
 		t.Run(p.name, func(t *testing.T) { s.againstOracle(t, s.sized(p)) })
@@ -60,7 +60,7 @@ func Run(t *testing.T, algorithm string, tolerance float64, newTrainer New) {
 }
 
 type suite struct {
-	algorithm string
+	algorithm model.Algorithm
 	tolerance float64
 	start     New
 }
@@ -68,7 +68,7 @@ type suite struct {
 // sized leaves out words that only batches need: in the authors' algorithm every word is
 // a step.
 func (s suite) sized(p problem) problem {
-	if s.algorithm == "authors" {
+	if s.algorithm == model.Authors {
 		p.words = min(p.words, 40)
 	}
 	return p
@@ -131,7 +131,7 @@ func pseudoHuber(r *gorgonia.Node) (*gorgonia.Node, error) {
 }
 
 // make returns the problem as trainers take it, for steps of p.batch words.
-func (p problem) make(algorithm string, seed uint64) train.Problem {
+func (p problem) make(algorithm model.Algorithm, seed uint64) train.Problem {
 	h := train.Paper()
 	h.Algorithm, h.Atoms, h.Lambda, h.Tau = algorithm, p.atoms, 0.1, 1e-3
 	h.DictionarySteps, h.Seed = max(1, p.words/p.batch), seed
@@ -185,7 +185,7 @@ func (s suite) againstOracle(t *testing.T, p problem) {
 			t.Errorf("epoch %d: %d nonzeros, want %d", e, got.Nonzeros, want.Nonzeros)
 		}
 	}
-	if s.algorithm != "authors" && (p.shortens && oracle.shortened == 0 || p.damps && oracle.damped == 0) {
+	if s.algorithm != model.Authors && (p.shortens && oracle.shortened == 0 || p.damps && oracle.damped == 0) {
 		t.Errorf("the oracle met %d shortened steps and %d damped words: the problem does not test what it is for", oracle.shortened, oracle.damped)
 	}
 }

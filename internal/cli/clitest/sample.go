@@ -60,9 +60,10 @@ func NewModel(words []string, codes [][]float32) *model.Model {
 		s.Ptr = append(s.Ptr, int64(len(s.Index)))
 	}
 	h := train.Paper()
-	h.Method, h.Atoms = "B", atoms
+	h.Method, h.Atoms = model.Nonnegative, atoms
+	t := model.Training{Input: model.Input{Name: "in.txt", Words: len(words), Dim: dim}, Recipe: h}
 	return &model.Model{
-		Info:       model.Info{Format: model.FormatVersion, Input: model.Input{Name: "in.txt", Words: len(words), Dim: dim}, Training: h},
+		Info:       model.Info{Format: model.FormatVersion, Training: t, Encoding: t.Made()},
 		Codes:      s,
 		Dictionary: model.Dictionary{Dim: dim, Atoms: make([]float32, dim*atoms)},
 	}

@@ -87,10 +87,10 @@ func TestGPUProgram(t *testing.T) {
 					t.Fatalf("exit code %d: %s", code, stderr)
 				}
 				m := dir.Model(t, device)
-				if !strings.HasPrefix(m.Info.Device, want) {
-					t.Errorf("trained on %q, want %q", m.Info.Device, want)
+				if !strings.HasPrefix(m.Info.Training.Device, want) {
+					t.Errorf("trained on %q, want %q", m.Info.Training.Device, want)
 				}
-				last[device] = m.Info.Epochs[5]
+				last[device] = m.Info.Training.Epochs[5]
 				defer os.RemoveAll(dir.Path(device))
 			}
 			// The devices' products round differently: factors have 11 bits.
@@ -201,8 +201,8 @@ func encodesOnGPU(t *testing.T, p gpuProgram) {
 		}
 
 		must("train in.txt -o best --force --recipe best --epochs 5 --method " + method)
-		if got := dir.Model(t, "best").Info; got.Device != "cuda 8.0 tf32" || got.Encoding.Device != "cuda 8.0 tf32" {
-			t.Errorf("method %s: the recipe best trained on %q and encoded on %q", method, got.Device, got.Encoding.Device)
+		if got := dir.Model(t, "best").Info; got.Training.Device != "cuda 8.0 tf32" || got.Encoding.Device != "cuda 8.0 tf32" {
+			t.Errorf("method %s: the recipe best trained on %q and encoded on %q", method, got.Training.Device, got.Encoding.Device)
 		}
 	}
 

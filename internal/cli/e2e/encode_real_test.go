@@ -80,7 +80,7 @@ func TestExactRealData(t *testing.T) {
 		dir.Write(t, name, b.Bytes())
 	}
 	save("y.npy", []int{rows, dim}, y)
-	save("d.npy", []int{m.Info.Training.Atoms, dim}, m.Dictionary.Atoms)
+	save("d.npy", []int{m.Info.Training.Recipe.Base().Atoms, dim}, m.Dictionary.Atoms)
 	for _, nonnegative := range []bool{false, true} {
 		cmd := exec.Command(interpreter, "-c", byScikitLearn, fmt.Sprint(penalty), fmt.Sprint(nonnegative))
 		cmd.Dir = string(dir)

@@ -37,12 +37,14 @@ func oddModel() *model.Model {
 		}
 		return v
 	}
+	h := train.Paper()
+	h.Atoms, h.Center = atoms, true
+	training := model.Training{Input: model.Input{Words: len(oddWords), Dim: dim}, Recipe: h}
 	m := &model.Model{
-		Info:       model.Info{Format: model.FormatVersion, Input: model.Input{Words: len(oddWords), Dim: dim}, Training: train.Paper()},
+		Info:       model.Info{Format: model.FormatVersion, Training: training, Encoding: training.Made()},
 		Codes:      &vectors.Sparse{Words: oddWords, CSR: vectors.CSR{Rows: len(oddWords), Cols: atoms, Ptr: []int64{0}}},
 		Dictionary: model.Dictionary{Dim: dim, Atoms: values(dim * atoms), Mean: values(dim)},
 	}
-	m.Info.Training.Atoms, m.Info.Training.Center = atoms, true
 	for i := range oddWords {
 		for k := range atoms - 1 {
 			if i%9 > 0 && rng.IntN(5) == 0 {

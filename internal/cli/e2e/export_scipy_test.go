@@ -96,12 +96,14 @@ func TestSciPyReadsWhatWeWrite(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	// Of all magnitudes that %g writes differently.
 	value := func() float32 { return float32(rng.ExpFloat64()) * []float32{1e-6, 1e-3, 1, 100, 1e5}[rng.IntN(5)] }
+	h := train.Paper()
+	h.Method, h.Atoms, h.Center = model.Nonnegative, atoms, true
+	training := model.Training{Input: model.Input{Words: words, Dim: dim}, Recipe: h}
 	m := &model.Model{
-		Info:       model.Info{Format: model.FormatVersion, Input: model.Input{Words: words, Dim: dim}, Training: train.Paper()},
+		Info:       model.Info{Format: model.FormatVersion, Training: training, Encoding: training.Made()},
 		Codes:      &vectors.Sparse{CSR: vectors.CSR{Rows: words, Cols: atoms, Ptr: []int64{0}}},
 		Dictionary: model.Dictionary{Dim: dim, Atoms: make([]float32, dim*atoms), Mean: make([]float32, dim)},
 	}
-	m.Info.Training.Method, m.Info.Training.Atoms, m.Info.Training.Center = "B", atoms, true
 	for i := range m.Dictionary.Atoms {
 		m.Dictionary.Atoms[i] = value() * float32(1-2*rng.IntN(2))
 	}

@@ -142,8 +142,8 @@ func faultDir(t *testing.T) clitest.Dir {
 	f.args = "train --recipe paper in.txt -o checkpoint --epochs 3 -k 10 --checkpoint 1ns"
 	f.run(fails("exchange", 2, kill))
 	left, err := fs.Glob(os.DirFS(string(dir)), "checkpoint.tmp*")
-	if m := dir.Model(t, "checkpoint"); len(m.Info.Epochs) != 2 || err != nil || len(left) != 1 {
-		t.Fatalf("the checkpoint has %d epochs, beside it are %q, %v", len(m.Info.Epochs), left, err)
+	if m := dir.Model(t, "checkpoint"); len(m.Info.Training.Epochs) != 2 || err != nil || len(left) != 1 {
+		t.Fatalf("the checkpoint has %d epochs, beside it are %q, %v", len(m.Info.Training.Epochs), left, err)
 	}
 	if err := os.RemoveAll(dir.Path(left[0])); err != nil {
 		t.Fatal(err)

@@ -247,8 +247,8 @@ func TestCheckpointsAfterFault(t *testing.T) {
 			if warned := strings.Contains(stderr, "warning: no checkpoint after epoch 2: "); warned != harm || strings.Count(stderr, "warning: ") > 1 {
 				t.Errorf("%s: %s", failed, stderr)
 			}
-			if m := dir.Model(t, "new"); len(m.Info.Epochs) != 4 {
-				t.Errorf("%s: the checkpoint has %d epochs", failed, len(m.Info.Epochs))
+			if m := dir.Model(t, "new"); len(m.Info.Training.Epochs) != 4 {
+				t.Errorf("%s: the checkpoint has %d epochs", failed, len(m.Info.Training.Epochs))
 			}
 			dir.MustRun(t, f.args)
 			if dir.Learned(t, "new") != dir.Learned(t, "whole") {
