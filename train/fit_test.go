@@ -422,6 +422,9 @@ func TestLike(t *testing.T) {
 			t.Errorf("no error for %d atoms of %d numbers", d.Len(), d.Dim)
 		}
 	}
+	if _, err := train.Fit(t.Context(), x, samplePaper(), cpu.Device{}, train.Options{Like: &like}); err == nil {
+		t.Error("no error with the recipe paper")
+	}
 }
 
 // Atoms that data were made of are found again: 6,000 rows of norm 1, each of five of

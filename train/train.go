@@ -326,6 +326,9 @@ func learn(ctx context.Context, x *vectors.Dense, h model.Best, device Device, o
 
 // fitPaper is Fit of the recipe "paper", but returns the model beside an error.
 func fitPaper(ctx context.Context, x *vectors.Dense, h model.Paper, device Device, o Options) (*model.Model, error) {
+	if o.Like != nil {
+		return nil, errors.New("train: the recipe paper has no model to be like: use the recipe best")
+	}
 	fit := fitOnce
 	if h.Sparsity > 0 {
 		fit = fitSparsity
