@@ -123,7 +123,6 @@ func output(cmd *exec.Cmd, result any) error {
 func (r *VocabularyRow) train(program string, args []string) error {
 	var said struct {
 		Encoding struct{ Error, Sparsity float64 }
-		Epochs   []struct{ Error, Sparsity float64 }
 	}
 	cmd := exec.Command(program, args...)
 	start := time.Now()
@@ -131,10 +130,7 @@ func (r *VocabularyRow) train(program string, args []string) error {
 		return err
 	}
 	r.Seconds, r.Bytes = time.Since(start).Seconds(), maxResident(cmd.ProcessState)
-	if r.Error, r.Zeros = said.Encoding.Error, said.Encoding.Sparsity; r.Zeros == 0 { // the paper's trainer makes codes itself
-		last := said.Epochs[len(said.Epochs)-1]
-		r.Error, r.Zeros = last.Error, last.Sparsity
-	}
+	r.Error, r.Zeros = said.Encoding.Error, said.Encoding.Sparsity
 	return nil
 }
 
