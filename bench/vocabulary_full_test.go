@@ -32,11 +32,11 @@ func TestVocabulary(t *testing.T) {
 	if err := r.print(&again); err != nil || again.String() != out.String() {
 		t.Errorf("the table\n%s\nof the JSON, error %v\n%s", &out, err, &again)
 	}
-	if len(r.Rows) != 5 || r.Words != x.Len() || r.Dim != x.Dim || r.Rows[0].Average == r.Rows[1].Average {
+	if len(r.Rows) != 5 || r.Words != x.Len() || r.Dim != x.Dim || r.Rows[0].Average == r.Rows[4].Average {
 		t.Fatalf("%+v", r)
 	}
 	for i, v := range r.Rows {
-		if trained := i > 1; v.Average < 20 || v.Average > 100 || v.Similarity == 0 || trained != (v.Seconds > 0 && v.Bytes > 1e6 && v.Error > 0 && v.Zeros > 0) {
+		if trained := i > 0 && i < 4; v.Average < 20 || v.Average > 100 || v.Similarity == 0 || trained != (v.Seconds > 0 && v.Bytes > 1e6 && v.Error > 0 && v.Zeros > 0) {
 			t.Errorf("%+v", v)
 		}
 	}
