@@ -38,6 +38,7 @@ type chunk[T float32 | string] struct {
 	at, end    int64 // of the pages that follow
 	rest       int64 // places that follow in these pages
 	codec      format.CompressionCodec
+	allowed    uint64 // bytes of a page that there is memory for
 	compressed []byte // memory of a page, which the next uses again
 	content    []byte // and of what it decompresses to
 	dictionary []T
@@ -46,6 +47,7 @@ type chunk[T float32 | string] struct {
 	left                           int
 	repetitionRuns, definitionRuns runs
 	fill                           func([]T) error
+	numbers                        runs // of values in the dictionary, if there are such
 
 	// Places that were read together.
 	repetitions []uint32 // levels: 0 where a row begins
@@ -104,7 +106,11 @@ func (c *chunk[T]) nextPlaces() error {
 	n := min(c.left, cap(c.values))
 	c.left -= n
 	c.i, c.repetitions, c.definitions, c.values = 0, c.repetitions[:n], c.definitions[:n], c.values[:n]
-	if err := c.readPlaces(); err != nil {
+	err := c.readPlaces()
+	if err == nil && c.left == 0 && len(bytes.Trim(c.numbers.b, "\x00")) > 0 { // some programs end with zeros
+		err = errLong
+	}
+	if err != nil {
 		return fmt.Errorf("column %.60q: page before %d: %w", c.name, c.at, err)
 	}
 	return nil
@@ -173,8 +179,11 @@ func (c *chunk[T]) nextPage() error {
 	if n < 0 || size < 0 || n > c.end-c.at {
 		return errHeader
 	}
-	if err := memory.Check(uint64(n) + uint64(size)); err != nil {
-		return err
+	if need := uint64(n) + uint64(size); need > c.allowed { // asking the system takes longer than reading a small page
+		if err := memory.Check(need); err != nil {
+			return err
+		}
+		c.allowed = need
 	}
 	c.compressed = slices.Grow(c.compressed[:0], int(n))[:n]
 	if _, err := c.file.ReadAt(c.compressed, c.at); err != nil {
@@ -259,9 +268,13 @@ func (c *chunk[T]) open(places int32, repetitions, definitions []byte, encoding 
 	c.rest -= int64(c.left)
 	c.repetitionRuns = runs{b: repetitions, width: 1} // 0 or 1
 	c.definitionRuns = runs{b: definitions, width: bits.Len32(c.defined)}
+	c.numbers = runs{}
 	switch encoding {
 	case format.RLEDictionary, plainDictionary:
-		c.fill = c.lookUp(b)
+		if len(b) > 0 {
+			c.numbers = runs{b: b[1:], width: int(b[0])}
+		}
+		c.fill = c.lookUp()
 	default:
 		c.fill, err = c.decode(c.leaf, encoding, c.left, b)
 	}
@@ -297,15 +310,11 @@ func (c *chunk[T]) readDictionary(h *format.DictionaryPageHeader, size int64) er
 }
 
 // lookUp returns the function that reads a page of numbers of values in the dictionary.
-func (c *chunk[T]) lookUp(b []byte) func([]T) error {
-	var numbers runs
-	if len(b) > 0 {
-		numbers = runs{b: b[1:], width: int(b[0])}
-	}
+func (c *chunk[T]) lookUp() func([]T) error {
 	buffer := make([]uint32, cap(c.values))
 	return func(values []T) error {
 		of := buffer[:len(values)]
-		if err := numbers.read(of); err != nil {
+		if err := c.numbers.read(of); err != nil {
 			return err
 		}
 		for i, n := range of {

@@ -14,10 +14,16 @@ import (
 // Parquet's encodings of values, as functions that read the next few of a page: memory is taken
 // for what is there, not for what is declared.
 
-var errShort = errors.New("it has fewer values than it says, or damaged ones")
+var (
+	errShort = errors.New("it has fewer values than it says, or damaged ones")
+	errLong  = errors.New("it has more values than it says, or damaged ones")
+)
 
 // decodeNumbers is the [decoder] of numbers.
-func decodeNumbers(l leaf, encoding format.Encoding, _ int, b []byte) (func([]float32) error, error) {
+func decodeNumbers(l leaf, encoding format.Encoding, most int, b []byte) (func([]float32) error, error) {
+	if l.defined == 0 && len(b) > most*l.size { // and none is null
+		return nil, errLong
+	}
 	switch encoding {
 	case format.Plain:
 		return func(numbers []float32) error {

@@ -298,7 +298,10 @@ func withFooter(pages, footer []byte) []byte {
 func TestReadChecksSizes(t *testing.T) {
 	whole := contents(t, "*.parquet")["lists.parquet"]
 	group := func(change func(*format.RowGroup)) []byte {
-		return footer(t, whole, func(m *format.FileMetaData) { change(&m.RowGroups[0]) })
+		return footer(t, whole, func(m *format.FileMetaData) {
+			change(&m.RowGroups[0])
+			m.NumRows = m.RowGroups[0].NumRows
+		})
 	}
 	column := func(change func(*format.ColumnMetaData)) []byte {
 		return group(func(g *format.RowGroup) { change(&g.Columns[1].MetaData) })
@@ -349,8 +352,16 @@ func TestReadChecksSizes(t *testing.T) {
 		}), "of which 1000 are other columns"},
 		{"a column of negative values", column(func(c *format.ColumnMetaData) { c.NumValues = -1 }), `column "v": `},
 		{"more rows than values", group(func(g *format.RowGroup) { g.NumRows = 1 << 10 }), `column "word" has fewer values than rows`},
-		{"more rows than a file can have", group(func(g *format.RowGroup) { g.NumRows = 1 << 60 }), "row group 1 has 1152921504606846976 rows, in a file of "},
+		{"more rows than a file can have", group(func(g *format.RowGroup) { g.NumRows = 1 << 60 }), "row groups up to 1 have 0 rows and 1152921504606846976, in a file of "},
 		{"fewer rows than values", group(func(g *format.RowGroup) { g.NumRows = 2 }), `column "word" has more values than rows`},
+		{"row groups of which each may have as many rows as all", footer(t, whole, func(m *format.FileMetaData) {
+			m.RowGroups[0].NumRows = 1000 * int64(len(whole))
+			m.RowGroups = append(m.RowGroups, m.RowGroups[0])
+		}), "row groups up to 2 have "},
+		{"a number of rows that is not that of its row groups", footer(t, whole, func(m *format.FileMetaData) { m.NumRows++ }), "its row groups have 3 rows, and it says 4"},
+		{"levels that are taken for numbers", footer(t, contents(t, "*.parquet")["wide.parquet"], func(m *format.FileMetaData) {
+			m.Schema[3].RepetitionType.V = format.Required
+		}), `column "x": page `},
 		{"a row group that is compressed otherwise", footer(t, contents(t, "*.parquet")["groups.parquet"], func(m *format.FileMetaData) {
 			m.RowGroups[1].Columns[0].MetaData.Codec = format.Gzip
 		}), `column "word": page at 175: gzip: invalid header`},

@@ -169,13 +169,18 @@ func (p *parquetRows) open() (err error) {
 		p.leaves = append(p.leaves, l)
 	}
 	const mostRows = 1024 // for each byte: no words or vectors that differ are as small
+	rows := int64(0)
 	for i, g := range p.footer.RowGroups {
 		if g.NumRows < 0 || len(g.Columns) != s.leaves {
 			return fmt.Errorf("row group %d has %d rows of %d columns, want %d", i+1, g.NumRows, len(g.Columns), s.leaves)
 		}
-		if g.NumRows/mostRows > p.size {
-			return fmt.Errorf("row group %d has %d rows, in a file of %d bytes", i+1, g.NumRows, p.size)
+		if (rows+g.NumRows)/mostRows > p.size || rows+g.NumRows < 0 {
+			return fmt.Errorf("row groups up to %d have %d rows and %d, in a file of %d bytes", i+1, rows, g.NumRows, p.size)
 		}
+		rows += g.NumRows
+	}
+	if rows != p.footer.NumRows {
+		return fmt.Errorf("its row groups have %d rows, and it says %d", rows, p.footer.NumRows)
 	}
 	return nil
 }
