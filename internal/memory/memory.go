@@ -18,8 +18,13 @@ var ErrTooLarge = errors.New("is more than there is memory for")
 
 // Check returns an error that wraps [ErrTooLarge] unless the program can have so many
 // bytes beside those that it has in use. To ask the system for more would end the
-// program, at once or when they are filled.
+// program, at once or when they are filled. It does not ask for what is little, of which
+// there may be millions: to ask takes longer than to fill it.
 func Check(bytes uint64) error {
+	const little = 1 << 16
+	if bytes <= little {
+		return nil
+	}
 	limit, ok := total()
 	// What is reachable, and what was but has not been collected yet.
 	const inUse = "/memory/classes/heap/objects:bytes"

@@ -38,7 +38,6 @@ type chunk[T float32 | string] struct {
 	at, end    int64 // of the pages that follow
 	rest       int64 // places that follow in these pages
 	codec      format.CompressionCodec
-	allowed    uint64 // bytes of a page that there is memory for
 	compressed []byte // memory of a page, which the next uses again
 	content    []byte // and of what it decompresses to
 	dictionary []T
@@ -179,11 +178,8 @@ func (c *chunk[T]) nextPage() error {
 	if n < 0 || size < 0 || n > c.end-c.at {
 		return errHeader
 	}
-	if need := uint64(n) + uint64(size); need > c.allowed { // asking the system takes longer than reading a small page
-		if err := memory.Check(need); err != nil {
-			return err
-		}
-		c.allowed = need
+	if err := memory.Check(uint64(n) + uint64(size)); err != nil {
+		return err
 	}
 	c.compressed = slices.Grow(c.compressed[:0], int(n))[:n]
 	if _, err := c.file.ReadAt(c.compressed, c.at); err != nil {
