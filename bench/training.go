@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"overcomplete/internal/backend"
 	"overcomplete/model"
 	"overcomplete/train"
 )
@@ -18,11 +19,11 @@ func hyperparameters(atoms, epochs int) model.Paper {
 // A recorder is a device that keeps its last trainer, and what that measured.
 type recorder struct {
 	train.Device
-	trainer train.Trainer
-	epochs  []train.Sums
+	trainer backend.Trainer
+	epochs  []backend.Sums
 }
 
-func (r *recorder) Trainer(p train.Problem) (t train.Trainer, err error) {
+func (r *recorder) Trainer(p backend.Problem) (t backend.Trainer, err error) {
 	r.epochs = nil
 	r.trainer, err = r.Device.Trainer(p)
 	return recorded{r.trainer, r}, err
@@ -30,18 +31,18 @@ func (r *recorder) Trainer(p train.Problem) (t train.Trainer, err error) {
 
 // recorded is a trainer whose epochs are kept.
 type recorded struct {
-	train.Trainer
+	backend.Trainer
 	by *recorder
 }
 
-func (t recorded) Epoch(ctx context.Context, epoch, batch int) (train.Sums, error) {
+func (t recorded) Epoch(ctx context.Context, epoch, batch int) (backend.Sums, error) {
 	sums, err := t.Trainer.Epoch(ctx, epoch, batch)
 	t.by.epochs = append(t.by.epochs, sums)
 	return sums, err
 }
 
 // seconds is how long the passes of an epoch took.
-func seconds(s train.Sums) float64 { return s.DictionarySeconds + s.CodeSeconds }
+func seconds(s backend.Sums) float64 { return s.DictionarySeconds + s.CodeSeconds }
 
 func median(x []float64) float64 {
 	x = slices.Sorted(slices.Values(x))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"overcomplete/cpu/simd"
+	"overcomplete/internal/backend"
 	"overcomplete/train"
 )
 
@@ -23,7 +24,7 @@ func trained(b *testing.B, workers int) *minibatch {
 	}
 	h := train.Paper()
 	h.Atoms = atoms
-	be := minibatchOf(b, train.Problem{X: x, Dim: dim, Hyperparameters: h}, workers)
+	be := minibatchOf(b, backend.Problem{X: x, Dim: dim, Hyperparameters: h}, workers)
 	for t := 1; t <= 6; t++ {
 		if _, err := be.Epoch(b.Context(), t, words/128); err != nil {
 			b.Fatal(err)
@@ -78,7 +79,7 @@ func BenchmarkCorrelate(b *testing.B) {
 // aD, 2L for each nonzero, and the rest, which is small.
 func BenchmarkCodePass(b *testing.B) {
 	be := trained(b, 0)
-	var sums train.Sums
+	var sums backend.Sums
 	be.sum(make([]measures, len(be.tiles)), &sums)
 	nonzeros := sums.Nonzeros
 	epoch := 7
@@ -97,7 +98,7 @@ func BenchmarkCodePass(b *testing.B) {
 // 3, five matrices of D's size: D and H, H′, P and D′.
 func BenchmarkDictionaryPass(b *testing.B) {
 	be := trained(b, 0)
-	var sums train.Sums
+	var sums backend.Sums
 	be.sum(make([]measures, len(be.tiles)), &sums)
 	nonzeros := sums.Nonzeros
 	sums.Steps = 0

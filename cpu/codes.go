@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"overcomplete/cpu/simd"
-	"overcomplete/train"
+	"overcomplete/internal/backend"
 )
 
 // codes are rows of A: the columns, increasing, and the values of each row's nonzeros.
@@ -157,7 +157,7 @@ func (s *state) view(f *frame, c *codes, lo int, lanes []*lane) {
 	parallel(lanes, f.words, func(_ *lane, i int) {
 		if s.tiles[(lo+i)/s.tileWords] == nil {
 			c.index[i], c.value[i] = s.allAtoms, f.random.Row(i)
-			train.InitialCode(c.value[i], s.Hyperparameters.Seed, lo+i)
+			backend.InitialCode(c.value[i], s.Hyperparameters.Seed, lo+i)
 		}
 	})
 	c.dense = nil

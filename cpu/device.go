@@ -6,12 +6,12 @@ import (
 	"runtime"
 
 	"overcomplete/cpu/simd"
+	"overcomplete/internal/backend"
 	"overcomplete/internal/memory"
 	"overcomplete/model"
-	"overcomplete/train"
 )
 
-// Device trains and encodes on the processor's cores: it is a [train.Device]. Its
+// Device trains and encodes on the processor's cores: it is a [overcomplete/train.Device]. Its
 // zero value uses all of them. Results do not depend on their number.
 type Device struct {
 	Workers    int  // goroutines; 0 means one for each processor
@@ -25,7 +25,7 @@ func (d Device) workers() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// name is what [train.Trainer] and [overcomplete/encode.Encoder] say of the device.
+// name is what [backend.Trainer] and [overcomplete/encode.Encoder] say of the device.
 func name(k *simd.Kernels) string { return "cpu " + k.Name }
 
 // addressable is the most bytes that any machine gives to a process.
@@ -77,14 +77,14 @@ func (d Device) checkMemory(words, dim int, h model.Paper) error {
 func (d Device) checkNeed(what string, bytes, largest float64) error {
 	what = fmt.Sprintf("%s about %.1f GB", what, bytes/1e9)
 	if max(bytes, largest) > addressable {
-		return fmt.Errorf("%w: %s, which is more than any machine has", train.ErrMemory, what)
+		return fmt.Errorf("%w: %s, which is more than any machine has", backend.ErrMemory, what)
 	}
 	if d.Overcommit {
 		if !memory.Granted(uint64(bytes), uint64(largest)) {
-			return fmt.Errorf("%w: %s, which the system does not give", train.ErrMemory, what)
+			return fmt.Errorf("%w: %s, which the system does not give", backend.ErrMemory, what)
 		}
 	} else if total, ok := memory.Total(); ok && bytes > float64(total) {
-		return fmt.Errorf("%w: %s, and there can be %.1f GB", train.ErrMemory, what, float64(total)/1e9)
+		return fmt.Errorf("%w: %s, and there can be %.1f GB", backend.ErrMemory, what, float64(total)/1e9)
 	}
 	return nil
 }

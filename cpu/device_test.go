@@ -4,9 +4,9 @@ import (
 	"errors"
 	"testing"
 
+	"overcomplete/internal/backend"
 	"overcomplete/internal/memory"
 	"overcomplete/model"
-	"overcomplete/train"
 )
 
 func TestMemory(t *testing.T) {
@@ -18,7 +18,7 @@ func TestMemory(t *testing.T) {
 	fits := func(bytes float64, overcommit bool) bool {
 		words := int(bytes / (Device{}).Memory(1_000_000_000, 2, h) * 1e9) // so many that what comes with every training is little
 		err := Device{Overcommit: overcommit}.checkMemory(words, 2, h)
-		if err != nil && !errors.Is(err, train.ErrMemory) {
+		if err != nil && !errors.Is(err, backend.ErrMemory) {
 			t.Fatal(err)
 		}
 		return err == nil

@@ -8,8 +8,8 @@ import (
 	"overcomplete/cpu/simd"
 	"overcomplete/encode"
 	"overcomplete/graph"
+	"overcomplete/internal/backend"
 	"overcomplete/model"
-	"overcomplete/train"
 )
 
 // blockAtoms is how many atoms move with one product of G and D: a multiple of
@@ -29,8 +29,8 @@ type learner struct {
 	batch     codes
 }
 
-// Learner implements [train.Device].
-func (d Device) Learner(dictionary *model.Dictionary, norm float64, o encode.Options) (train.Learner, error) {
+// Learner implements [backend.Device].
+func (d Device) Learner(dictionary *model.Dictionary, norm float64, o encode.Options) (backend.Learner, error) {
 	k, l := float64(dictionary.Len()), float64(dictionary.Dim)
 	lanes := float64(d.workers()) * mostWords
 	bytes := 4 * (k*k + 7*k*l + lanes*4*k) // G; B, D, W, packed atoms, copies; what lanes have in hand
@@ -54,7 +54,7 @@ func (d Device) Learner(dictionary *model.Dictionary, norm float64, o encode.Opt
 	}, nil
 }
 
-// Learn implements [train.Learner].
+// Learn implements [backend.Learner].
 func (l *learner) Learn(ctx context.Context, x []float32, remember, pull float64) (*encode.Codes, error) {
 	if err := l.refresh(); err != nil {
 		return nil, err
@@ -153,12 +153,12 @@ func (l *learner) moveAtom(block, i, n int, pull float32) {
 	}
 }
 
-// SaveMatrix implements [train.Learner].
+// SaveMatrix implements [backend.Learner].
 func (l *learner) SaveMatrix(m model.Matrix, f func(part []float32) error) error {
 	return l.parts(m, f)
 }
 
-// RestoreMatrix implements [train.Learner].
+// RestoreMatrix implements [backend.Learner].
 func (l *learner) RestoreMatrix(m model.Matrix, f func(part []float32) error) error {
 	if m == model.Direction {
 		l.spectrum.Direction = make([]float32, l.Dim)
@@ -183,7 +183,7 @@ func (l *learner) parts(m model.Matrix, f func(part []float32) error) error {
 	return nil
 }
 
-// Restore implements [train.Learner].
+// Restore implements [backend.Learner].
 func (l *learner) Restore(atoms []float32) error {
 	copy(l.encoder.Dictionary.Atoms, atoms)
 	for k := range l.atoms {
@@ -192,7 +192,7 @@ func (l *learner) Restore(atoms []float32) error {
 	return nil
 }
 
-// Atoms implements [train.Learner].
+// Atoms implements [backend.Learner].
 func (l *learner) Atoms() ([]float32, error) {
 	return append([]float32(nil), l.Dictionary.Atoms...), nil
 }

@@ -4,14 +4,14 @@ import (
 	"testing"
 
 	"overcomplete/encode"
+	"overcomplete/internal/backend"
+	"overcomplete/internal/backend/backendtest"
 	"overcomplete/model"
-	"overcomplete/train"
-	"overcomplete/train/backendtest"
 )
 
 func TestLearner(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
-		backendtest.RunLearner(t, backendtest.LearnerFloat32, func(d *model.Dictionary, norm float64, o encode.Options, workers int) (train.Learner, error) {
+		backendtest.RunLearner(t, backendtest.LearnerFloat32, func(d *model.Dictionary, norm float64, o encode.Options, workers int) (backend.Learner, error) {
 			return Device{Workers: workers}.Learner(d, norm, o)
 		})
 	})

@@ -7,16 +7,16 @@ import (
 
 	"overcomplete/cpu/simd"
 	"overcomplete/graph"
+	"overcomplete/internal/backend"
 	"overcomplete/internal/memory"
 	"overcomplete/model"
-	"overcomplete/train"
 	"overcomplete/vectors"
 )
 
 // state is what a training moves, and what moves it. It is what the two algorithms
 // share.
 type state struct {
-	train.Problem
+	backend.Problem
 	atoms int // K
 	words int // V
 
@@ -45,8 +45,8 @@ type authors struct {
 	step, evaluate *executable
 }
 
-// Trainer implements [train.Device]. The problem's vectors are read, never written.
-func (d Device) Trainer(p train.Problem) (train.Trainer, error) {
+// Trainer implements [backend.Device]. The problem's vectors are read, never written.
+func (d Device) Trainer(p backend.Problem) (backend.Trainer, error) {
 	k, _, err := simd.Choose()
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (d Device) Trainer(p train.Problem) (train.Trainer, error) {
 	return &minibatch{state: s, dictionaryStep: steps[0], codeStep: steps[1]}, nil
 }
 
-func (d Device) newState(p train.Problem, kernels *simd.Kernels) (*state, error) {
+func (d Device) newState(p backend.Problem, kernels *simd.Kernels) (*state, error) {
 	h := p.Hyperparameters
 	words, k := p.Len(), h.Atoms
 	if err := d.checkMemory(words, p.Dim, h); err != nil {
@@ -122,10 +122,10 @@ func (s *state) setDictionary(atoms []float32) {
 	}
 }
 
-// Device implements [train.Trainer].
+// Device implements [backend.Trainer].
 func (s *state) Device() string { return name(s.kernels) }
 
-// Close implements [train.Trainer]. Memory is Go's: there is nothing to give up.
+// Close implements [backend.Trainer]. Memory is Go's: there is nothing to give up.
 func (s *state) Close() error { return nil }
 
 // bind makes f hold the words from lo to hi as x needs them in epoch t.
@@ -162,8 +162,8 @@ func (s *state) bind(f *frame, x *executable, lo, hi, t int, lanes []*lane) {
 // number reads one of the program's scalar results.
 func (x *executable) number(f *frame, output string) float64 { return f.numbers[x.Outputs[output]] }
 
-// Epoch implements [train.Trainer].
-func (b *minibatch) Epoch(ctx context.Context, epoch, batch int) (sums train.Sums, err error) {
+// Epoch implements [backend.Trainer].
+func (b *minibatch) Epoch(ctx context.Context, epoch, batch int) (sums backend.Sums, err error) {
 	start := time.Now()
 	if err := b.dictionaryPass(ctx, batch, &sums); err != nil {
 		return sums, err
@@ -175,7 +175,7 @@ func (b *minibatch) Epoch(ctx context.Context, epoch, batch int) (sums train.Sum
 }
 
 // dictionaryPass takes a dictionary step for each batch of words, in order.
-func (b *minibatch) dictionaryPass(ctx context.Context, batch int, sums *train.Sums) error {
+func (b *minibatch) dictionaryPass(ctx context.Context, batch int, sums *backend.Sums) error {
 	x, f, next := b.dictionaryStep, &b.batches[0], &b.batches[1]
 	b.bind(f, x, 0, min(batch, b.words), 0, b.lanes)
 	for lo := 0; lo < b.words; lo += batch {
@@ -204,7 +204,7 @@ func (b *minibatch) dictionaryPass(ctx context.Context, batch int, sums *train.S
 }
 
 // codePass renews all codes.
-func (b *minibatch) codePass(ctx context.Context, epoch int, sums *train.Sums) error {
+func (b *minibatch) codePass(ctx context.Context, epoch int, sums *backend.Sums) error {
 	x := b.codeStep
 	pack(&b.packed, b.kernels, b.dictionary, b.atoms, b.lanes)
 	measured := make([]measures, len(b.tiles))
@@ -216,9 +216,9 @@ func (b *minibatch) codePass(ctx context.Context, epoch int, sums *train.Sums) e
 	return ctx.Err()
 }
 
-// Epoch implements [train.Trainer]: it moves D and then the word's code for every
+// Epoch implements [backend.Trainer]: it moves D and then the word's code for every
 // word in order, and measures the codes that come of it.
-func (b *authors) Epoch(ctx context.Context, epoch, _ int) (sums train.Sums, err error) {
+func (b *authors) Epoch(ctx context.Context, epoch, _ int) (sums backend.Sums, err error) {
 	start := time.Now()
 	x, f := b.step, new(frame)
 	for i := range b.words {
@@ -273,7 +273,7 @@ func (x *executable) measures(f *frame) measures {
 }
 
 // sum adds up what the tiles hold and what was measured of them, in their order.
-func (s *state) sum(measured []measures, sums *train.Sums) {
+func (s *state) sum(measured []measures, sums *backend.Sums) {
 	used := make([]bool, s.atoms)
 	for i, t := range s.tiles {
 		if t == nil {
@@ -294,7 +294,7 @@ func (s *state) sum(measured []measures, sums *train.Sums) {
 	}
 }
 
-// Dictionary implements [train.Trainer].
+// Dictionary implements [backend.Trainer].
 func (s *state) Dictionary() ([]float32, error) {
 	d := make([]float32, 0, s.atoms*s.Dim)
 	for k := range s.atoms {
@@ -303,7 +303,7 @@ func (s *state) Dictionary() ([]float32, error) {
 	return d, nil
 }
 
-// Codes implements [train.Trainer]. Before the first code pass, the codes are
+// Codes implements [backend.Trainer]. Before the first code pass, the codes are
 // the random ones, dense.
 func (s *state) Codes() (*vectors.CSR, error) {
 	nonzeros := 0

@@ -14,9 +14,10 @@ import (
 	"overcomplete/cpu/simd"
 	"overcomplete/encode"
 	"overcomplete/graph"
+	"overcomplete/internal/backend"
+	"overcomplete/internal/backend/backendtest"
 	"overcomplete/model"
 	"overcomplete/train"
-	"overcomplete/train/backendtest"
 )
 
 // eachLevel runs a test for every level that this processor has, forced.
@@ -30,12 +31,12 @@ func eachLevel(t *testing.T, f func(t *testing.T)) {
 }
 
 // newTrainer makes trainers on a number of workers.
-func newTrainer(p train.Problem, workers int) (train.Trainer, error) {
+func newTrainer(p backend.Problem, workers int) (backend.Trainer, error) {
 	return Device{Workers: workers}.Trainer(p)
 }
 
 // newHalf does with float16 sums.
-func newHalf(p train.Problem, workers int) (train.Trainer, error) {
+func newHalf(p backend.Problem, workers int) (backend.Trainer, error) {
 	p.Hyperparameters.State = "float16"
 	return newTrainer(p, workers)
 }
@@ -68,7 +69,7 @@ func TestAuthorsFloat16(t *testing.T) {
 }
 
 // minibatchOf is newTrainer of the default algorithm, to look into.
-func minibatchOf(t testing.TB, p train.Problem, workers int) *minibatch {
+func minibatchOf(t testing.TB, p backend.Problem, workers int) *minibatch {
 	t.Helper()
 	b, err := newTrainer(p, workers)
 	if err != nil {
@@ -82,7 +83,7 @@ func minibatchOf(t testing.TB, p train.Problem, workers int) *minibatch {
 // workers in all of them.
 func TestUpdateKeepsBits(t *testing.T) {
 	const words, dim, seed = 700, 200, 3
-	x := train.Problem{Dim: dim, Hyperparameters: model.Paper{Common: model.Common{Seed: seed, Atoms: words}}}.InitialDictionary() // any numbers
+	x := backend.Problem{Dim: dim, Hyperparameters: model.Paper{Common: model.Common{Seed: seed, Atoms: words}}}.InitialDictionary() // any numbers
 	for i := range x {
 		x[i] *= 40
 	}
@@ -91,7 +92,7 @@ func TestUpdateKeepsBits(t *testing.T) {
 			for _, lambda := range []float64{0.02, 3} {
 				h := train.Paper()
 				h.Atoms, h.Lambda, h.Tau, h.Seed = 150, lambda, 1e-3, seed
-				p := train.Problem{X: x, Dim: dim, Hyperparameters: h}
+				p := backend.Problem{X: x, Dim: dim, Hyperparameters: h}
 				var want []float32
 				for _, workers := range []int{1, 5} {
 					b := minibatchOf(t, p, workers)
@@ -99,7 +100,7 @@ func TestUpdateKeepsBits(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if err := b.dictionaryPass(t.Context(), batch, new(train.Sums)); err != nil {
+					if err := b.dictionaryPass(t.Context(), batch, new(backend.Sums)); err != nil {
 						t.Fatal(err)
 					}
 					got, err := b.Dictionary()
@@ -136,7 +137,7 @@ func TestDrawnCodesAreDropped(t *testing.T) {
 	p.Words = func(int) { during = used() }
 	b := minibatchOf(t, p, 1)
 	before = used()
-	if err := b.dictionaryPass(t.Context(), words, new(train.Sums)); err != nil {
+	if err := b.dictionaryPass(t.Context(), words, new(backend.Sums)); err != nil {
 		t.Fatal(err)
 	}
 	after := used()
@@ -148,10 +149,10 @@ func TestDrawnCodesAreDropped(t *testing.T) {
 }
 
 // small is a problem of so many words.
-func small(words int) train.Problem {
+func small(words int) backend.Problem {
 	h := train.Paper()
 	h.Atoms, h.Lambda = 10, 0.1
-	return train.Problem{X: make([]float32, 2*words), Dim: 2, Hyperparameters: h}
+	return backend.Problem{X: make([]float32, 2*words), Dim: 2, Hyperparameters: h}
 }
 
 // Passes stop where they are when the context is cancelled under them.
@@ -189,15 +190,15 @@ func TestCancelledMidway(t *testing.T) {
 func TestTrainerErrors(t *testing.T) {
 	for _, algorithm := range []model.Algorithm{model.Minibatch, model.Authors} {
 		for _, c := range []struct {
-			change func(*train.Problem)
+			change func(*backend.Problem)
 			want   string
 		}{
-			{func(p *train.Problem) { p.X = nil }, "0 numbers are no vectors of length 2"},
-			{func(p *train.Problem) { p.X = p.X[1:] }, "3 numbers are no vectors of length 2"},
-			{func(p *train.Problem) { p.Dim = 0 }, "4 numbers are no vectors of length 0"},
-			{func(p *train.Problem) { p.Hyperparameters.Atoms = 0 }, "number of atoms is 0"},
-			{func(p *train.Problem) { p.Hyperparameters.Atoms = math.MaxInt32 }, "not enough memory: 2 words × "},
-			{func(p *train.Problem) { p.Loss, p.Hyperparameters.Loss = gorgonia.Softplus, "softplus" }, `operation "softplus" has no lowering`},
+			{func(p *backend.Problem) { p.X = nil }, "0 numbers are no vectors of length 2"},
+			{func(p *backend.Problem) { p.X = p.X[1:] }, "3 numbers are no vectors of length 2"},
+			{func(p *backend.Problem) { p.Dim = 0 }, "4 numbers are no vectors of length 0"},
+			{func(p *backend.Problem) { p.Hyperparameters.Atoms = 0 }, "number of atoms is 0"},
+			{func(p *backend.Problem) { p.Hyperparameters.Atoms = math.MaxInt32 }, "not enough memory: 2 words × "},
+			{func(p *backend.Problem) { p.Loss, p.Hyperparameters.Loss = gorgonia.Softplus, "softplus" }, `operation "softplus" has no lowering`},
 		} {
 			p := small(2)
 			p.Hyperparameters.Algorithm = algorithm
@@ -229,7 +230,7 @@ func TestUnknownLevel(t *testing.T) {
 // Every program that graph compiles runs here, at every level.
 func TestPrograms(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
-		backendtest.RunPrograms(t, newTrainer, func(b train.Trainer, build graph.Build, spec graph.Spec, epoch int) (map[string]float64, error) {
+		backendtest.RunPrograms(t, newTrainer, func(b backend.Trainer, build graph.Build, spec graph.Spec, epoch int) (map[string]float64, error) {
 			s := b.(*minibatch).state
 			program, err := graph.Compile(build, spec)
 			if err != nil {

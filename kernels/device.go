@@ -17,7 +17,7 @@ type GPU struct {
 	Problem      string // why the GPU can't be started now, "" if it can or was not tried
 }
 
-// Device trains and encodes on an NVIDIA GPU: it is a [train.Device]. Its zero value is
+// Device trains and encodes on an NVIDIA GPU: it is a [overcomplete/train.Device]. Its zero value is
 // the first GPU, with TF32. Where there is no GPU, or the kernels can't run on it, its
 // methods return [ErrUnavailable], wrapped.
 type Device struct {

@@ -4,20 +4,20 @@ package kernels
 
 import (
 	"overcomplete/encode"
+	"overcomplete/internal/backend"
 	"overcomplete/model"
-	"overcomplete/train"
 )
 
-// Trainer implements [train.Device]. In this build, without -tags gpu, it returns an error
+// Trainer implements [backend.Device]. In this build, without -tags gpu, it returns an error
 // that wraps [ErrUnavailable].
-func (d Device) Trainer(p train.Problem) (train.Trainer, error) {
+func (d Device) Trainer(p backend.Problem) (backend.Trainer, error) {
 	_, err := Count()
 	return nil, err
 }
 
-// Learner implements [train.Device]. In this build, without -tags gpu, it returns an error
+// Learner implements [backend.Device]. In this build, without -tags gpu, it returns an error
 // that wraps [ErrUnavailable].
-func (d Device) Learner(dictionary *model.Dictionary, norm float64, o encode.Options) (train.Learner, error) {
+func (d Device) Learner(dictionary *model.Dictionary, norm float64, o encode.Options) (backend.Learner, error) {
 	_, err := Count()
 	return nil, err
 }

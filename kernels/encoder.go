@@ -12,8 +12,8 @@ import (
 
 	"overcomplete/encode"
 	"overcomplete/graph"
+	"overcomplete/internal/backend"
 	"overcomplete/model"
-	"overcomplete/train"
 )
 
 // Encoder encodes on a GPU. It implements [encode.Encoder]. Its methods may be
@@ -126,7 +126,7 @@ func (e *Encoder) prepare(least int, beside int64) error {
 	}
 	e.batch = int(min(int64(e.batch), (room/20*19-e.fixedBytes()-beside)/e.rowBytes()))
 	if e.batch < least {
-		return fmt.Errorf("%w on GPU %d for %d sparse dimensions", train.ErrMemory, g.device.Index, e.atoms)
+		return fmt.Errorf("%w on GPU %d for %d sparse dimensions", backend.ErrMemory, g.device.Index, e.atoms)
 	}
 	rows := e.batch
 	e.dictionary = alloc[float32](g, e.atoms*e.dimPitch)
@@ -150,7 +150,7 @@ func (e *Encoder) prepared() error {
 	g := e.gpu
 	g.synchronize(g.compute)
 	if errors.Is(g.err, cu.OutOfMemory) { // somebody else has taken what was free
-		return fmt.Errorf("%w for %d sparse dimensions: %w", train.ErrMemory, e.atoms, g.err)
+		return fmt.Errorf("%w for %d sparse dimensions: %w", backend.ErrMemory, e.atoms, g.err)
 	}
 	return g.err
 }

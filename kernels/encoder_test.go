@@ -16,8 +16,8 @@ import (
 
 	"overcomplete/encode"
 	"overcomplete/encode/encodetest"
+	"overcomplete/internal/backend"
 	"overcomplete/model"
-	"overcomplete/train"
 )
 
 // With FP32 codes are as near to the formulas as the CPU's are on the emulated
@@ -125,8 +125,8 @@ func TestEncoderKeepsBits(t *testing.T) {
 	}
 	setting(t, "EMULATED_MEMORY", strconv.Itoa(fixed))
 	_, d := encodetest.Problem(1, encoderSample.dim, encoderSample.atoms)
-	if _, err := (Device{}).Encoder(d, o); !errors.Is(err, train.ErrMemory) || strings.Contains(err.Error(), "\n") {
-		t.Errorf("error %v, want %v", err, train.ErrMemory)
+	if _, err := (Device{}).Encoder(d, o); !errors.Is(err, backend.ErrMemory) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("error %v, want %v", err, backend.ErrMemory)
 	}
 }
 
@@ -160,7 +160,7 @@ func TestEncoderAllocations(t *testing.T) {
 			e.Close()
 			continue
 		}
-		if failed++; !errors.Is(err, train.ErrMemory) || !errors.Is(err, cu.OutOfMemory) || strings.Contains(err.Error(), "\n") {
+		if failed++; !errors.Is(err, backend.ErrMemory) || !errors.Is(err, cu.OutOfMemory) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("allocation %d: error %v", n, err)
 		}
 	}

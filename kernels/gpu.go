@@ -12,8 +12,8 @@ import (
 
 	"gorgonia.org/cu"
 
+	"overcomplete/internal/backend"
 	"overcomplete/kernels/driver"
-	"overcomplete/train"
 )
 
 // gpu is what Trainer and Encoder share: a CUDA context with our kernels. It is used
@@ -92,7 +92,7 @@ func (g *gpu) start(index int) error {
 	}
 	switch {
 	case errors.Is(g.err, cu.OutOfMemory):
-		return fmt.Errorf("%w on GPU %d to start it: %w", train.ErrMemory, index, g.err)
+		return fmt.Errorf("%w on GPU %d to start it: %w", backend.ErrMemory, index, g.err)
 	case g.err != nil:
 		return fmt.Errorf("%w: %w", ErrUnavailable, g.err)
 	}
@@ -136,7 +136,7 @@ func (g *gpu) function(kernel string) *function {
 	return g.functions[kernel]
 }
 
-// name is what [train.Trainer] and [overcomplete/encode.Encoder] say of the GPU. What
+// name is what [backend.Trainer] and [overcomplete/encode.Encoder] say of the GPU. What
 // tensor cores round depends on their generation.
 func (g *gpu) name(p Precision) string {
 	return fmt.Sprintf("cuda %d.%d %s", g.device.Major, g.device.Minor, p)

@@ -11,8 +11,8 @@ import (
 
 	"gorgonia.org/cu"
 
+	"overcomplete/internal/backend"
 	"overcomplete/model"
-	"overcomplete/train"
 )
 
 // From the second epoch on dictionary steps are one graph, but for the last one, which has fewer
@@ -101,7 +101,7 @@ func TestGraphBatches(t *testing.T) {
 		defer plain.Close()
 		plain.StartProfile()
 		for i, batch := range []int{13, 13, 13, 10, 10, 13, 10, 12, 13, 13} {
-			epoch := func(b *Trainer) (train.Sums, result) {
+			epoch := func(b *Trainer) (backend.Sums, result) {
 				sums, err := b.Epoch(t.Context(), i+1, batch)
 				if err != nil {
 					t.Fatal(err)

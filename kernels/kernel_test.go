@@ -12,7 +12,7 @@ import (
 
 	"overcomplete/encode/encodetest"
 	"overcomplete/graph"
-	"overcomplete/train"
+	"overcomplete/internal/backend"
 )
 
 // The kernels, one at a time, against plain loops in float64. They run on what bench is:
@@ -1238,12 +1238,12 @@ func checkRandomCodes(b *bench, precision Precision, words, atoms, first int, se
 		codes = b.halves(nil, words, atoms, scale)
 	}
 	b.run(few(randomCodes{
-		codes: pointer[byte](codes.data), firstWord: int64(first), seed: seed, most: train.InitialCodeScale(atoms), scale: scale, shape: shape,
+		codes: pointer[byte](codes.data), firstWord: int64(first), seed: seed, most: backend.InitialCodeScale(atoms), scale: scale, shape: shape,
 	}.launch(precision)))
 	var want []float32
 	for i := range words {
 		code := make([]float32, atoms)
-		train.InitialCode(code, seed, first+i)
+		backend.InitialCode(code, seed, first+i)
 		want = append(want, code...)
 	}
 	var got []float32

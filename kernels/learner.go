@@ -10,11 +10,11 @@ import (
 
 	"overcomplete/encode"
 	"overcomplete/graph"
+	"overcomplete/internal/backend"
 	"overcomplete/model"
-	"overcomplete/train"
 )
 
-// Learner learns a dictionary on a GPU. It implements [train.Learner]. Its methods may be
+// Learner learns a dictionary on a GPU. It implements [backend.Learner]. Its methods may be
 // called from any goroutine, one at a time.
 //
 // The dictionary is the encoder's own, on the device.
@@ -33,9 +33,9 @@ type Learner struct {
 	eigenvalue pointer[float64]
 }
 
-// Learner implements [train.Device]. It does not do exact codes, Options.Gap. What it
+// Learner implements [backend.Device]. It does not do exact codes, Options.Gap. What it
 // returns is a [*Learner].
-func (d Device) Learner(dictionary *model.Dictionary, norm float64, o encode.Options) (train.Learner, error) {
+func (d Device) Learner(dictionary *model.Dictionary, norm float64, o encode.Options) (backend.Learner, error) {
 	l, err := newLearner(d, dictionary, norm, o, encode.Block)
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func direction(dim int) []float32 {
 	return v
 }
 
-// Learn implements [train.Learner]. It learns from all rows or, if ctx was cancelled
+// Learn implements [backend.Learner]. It learns from all rows or, if ctx was cancelled
 // before, from none.
 func (l *Learner) Learn(ctx context.Context, x []float32, remember, pull float64) (*encode.Codes, error) {
 	if err := ctx.Err(); err != nil {
@@ -173,13 +173,13 @@ func (l *Learner) move(pull float64) {
 	}
 }
 
-// SaveMatrix implements [train.Learner].
+// SaveMatrix implements [backend.Learner].
 func (l *Learner) SaveMatrix(m model.Matrix, f func(part []float32) error) error {
 	defer l.gpu.enter()()
 	return l.gpu.save(l.matrix(m), l.batch, f)
 }
 
-// RestoreMatrix implements [train.Learner].
+// RestoreMatrix implements [backend.Learner].
 func (l *Learner) RestoreMatrix(m model.Matrix, f func(part []float32) error) error {
 	defer l.gpu.enter()()
 	return l.gpu.restore(l.matrix(m), l.batch, f)
@@ -196,7 +196,7 @@ func (l *Learner) matrix(m model.Matrix) stateMatrix {
 	}
 }
 
-// Restore implements [train.Learner].
+// Restore implements [backend.Learner].
 func (l *Learner) Restore(atoms []float32) error {
 	if len(atoms) != l.atoms*l.dim {
 		return fmt.Errorf("kernels: a dictionary of %d numbers, want %d × %d", len(atoms), l.atoms, l.dim)
@@ -207,7 +207,7 @@ func (l *Learner) Restore(atoms []float32) error {
 	return l.gpu.err
 }
 
-// Atoms implements [train.Learner].
+// Atoms implements [backend.Learner].
 func (l *Learner) Atoms() ([]float32, error) {
 	defer l.gpu.enter()()
 	return l.gpu.unpadded(l.dictionary, l.atoms, l.dim, l.dimPitch)

@@ -15,9 +15,9 @@ import (
 
 	"overcomplete/encode"
 	"overcomplete/encode/encodetest"
+	"overcomplete/internal/backend"
+	"overcomplete/internal/backend/backendtest"
 	"overcomplete/model"
-	"overcomplete/train"
-	"overcomplete/train/backendtest"
 )
 
 func TestLearner(t *testing.T) {
@@ -29,7 +29,7 @@ func TestLearner(t *testing.T) {
 		TF32: {Codes: 0.01, Atoms: 0.003},
 	} {
 		t.Run(string(precision), func(t *testing.T) {
-			backendtest.RunLearner(t, tolerance, func(d *model.Dictionary, norm float64, o encode.Options, _ int) (train.Learner, error) {
+			backendtest.RunLearner(t, tolerance, func(d *model.Dictionary, norm float64, o encode.Options, _ int) (backend.Learner, error) {
 				return newLearner(Device{Precision: precision}, d, norm, o, 100)
 			})
 		})
@@ -91,8 +91,8 @@ func TestLearnerKeepsBits(t *testing.T) {
 	least := learnerMemory(t)
 	learned("EMULATED_MEMORY", strconv.Itoa(least))
 	setting(t, "EMULATED_MEMORY", strconv.Itoa(least-100))
-	if _, err := learnSample(); !errors.Is(err, train.ErrMemory) || strings.Contains(err.Error(), "\n") {
-		t.Errorf("error %v, want %v", err, train.ErrMemory)
+	if _, err := learnSample(); !errors.Is(err, backend.ErrMemory) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("error %v, want %v", err, backend.ErrMemory)
 	}
 }
 
@@ -162,7 +162,7 @@ func TestLearnerAllocations(t *testing.T) {
 			l.Close()
 			continue
 		}
-		if failed++; !errors.Is(err, train.ErrMemory) || !errors.Is(err, cu.OutOfMemory) || strings.Contains(err.Error(), "\n") {
+		if failed++; !errors.Is(err, backend.ErrMemory) || !errors.Is(err, cu.OutOfMemory) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("allocation %d: error %v", n, err)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"sort"
 
 	"overcomplete/graph"
+	"overcomplete/internal/backend"
 	"overcomplete/model"
-	"overcomplete/train"
 )
 
 // sizes of a training, in elements.
@@ -23,7 +23,7 @@ type sizes struct {
 }
 
 // newSizes chooses the words of a code step to suit the kernels, where codeBatch is 0.
-func newSizes(p train.Problem, precision Precision, codeBatch int) sizes {
+func newSizes(p backend.Problem, precision Precision, codeBatch int) sizes {
 	s := sizes{
 		widths: newWidths(p.Hyperparameters.Atoms, p.Dim), words: p.Len(), batch: min(p.Batch(), p.Len()), codeBatch: codeBatch,
 		halfSums: p.Hyperparameters.State == model.Float16,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"overcomplete/graph"
+	"overcomplete/internal/backend"
 	"overcomplete/train"
 )
 
@@ -17,7 +18,7 @@ func TestProfile(t *testing.T) {
 	const words, atoms, dim, batch, codeBatch = 100, 12, 8, 40, 64
 	h := train.Paper()
 	h.Atoms, h.DictionarySteps = atoms, 2
-	p := train.Problem{X: make([]float32, words*dim), Dim: dim, Hyperparameters: h}
+	p := backend.Problem{X: make([]float32, words*dim), Dim: dim, Hyperparameters: h}
 	for i := range p.X {
 		p.X[i] = float32(i%7) - 3
 	}

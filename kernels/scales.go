@@ -5,8 +5,8 @@ package kernels
 import (
 	"math"
 
+	"overcomplete/internal/backend"
 	"overcomplete/model"
-	"overcomplete/train"
 )
 
 // scales are what numbers that are halves are multiplied by: powers of two, chosen so that
@@ -30,7 +30,7 @@ type scales struct{ codes, residuals, dictionary, steps, sums float64 }
 // they are scaled as if the longest of these had the norm 4, near those that the CPU does without
 // a scale for. Sums of more than 16,000 times that, like the CPU's beyond the range, end the
 // training.
-func newScales(p train.Problem, precision Precision) scales {
+func newScales(p backend.Problem, precision Precision) scales {
 	h := p.Hyperparameters
 	s := scales{codes: 1, sums: 1}
 	if precision != FP16 && h.State != model.Float16 {
@@ -49,7 +49,7 @@ func newScales(p train.Problem, precision Precision) scales {
 		atoms += float64(v) * float64(v)
 	}
 	if h.State == model.Float16 {
-		s.sums = scale(4, math.Max(norm, train.InitialCodeScale(h.Atoms)*math.Sqrt(atoms)))
+		s.sums = scale(4, math.Max(norm, backend.InitialCodeScale(h.Atoms)*math.Sqrt(atoms)))
 	}
 	if precision == FP16 {
 		s.codes = scale(1<<15, math.Max(1, 1024*h.Rate))

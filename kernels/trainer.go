@@ -12,12 +12,12 @@ import (
 	"gorgonia.org/cu"
 
 	"overcomplete/graph"
+	"overcomplete/internal/backend"
 	"overcomplete/internal/memory"
-	"overcomplete/train"
 	"overcomplete/vectors"
 )
 
-// Trainer trains on a GPU. It implements [train.Resumable]. Its methods may be
+// Trainer trains on a GPU. It implements [backend.Resumable]. Its methods may be
 // called from any goroutine, one at a time.
 type Trainer struct {
 	*gpu
@@ -55,9 +55,9 @@ type slot struct {
 	loaded, computed, stored cu.Event
 }
 
-// Trainer implements [train.Device]. It copies the problem's vectors. What it returns
+// Trainer implements [backend.Device]. It copies the problem's vectors. What it returns
 // is a [*Trainer].
-func (d Device) Trainer(p train.Problem) (train.Trainer, error) {
+func (d Device) Trainer(p backend.Problem) (backend.Trainer, error) {
 	b, err := newTrainer(d, p, 0)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (d Device) Trainer(p train.Problem) (train.Trainer, error) {
 }
 
 // newTrainer is Trainer with the number of words of a code step for tests to choose.
-func newTrainer(d Device, p train.Problem, codeBatch int) (*Trainer, error) {
+func newTrainer(d Device, p backend.Problem, codeBatch int) (*Trainer, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("kernels: %w", err)
 	}
@@ -108,14 +108,14 @@ func compileStep(build graph.Build, spec graph.Spec, precision Precision) (*exec
 	return compile(p, precision), nil
 }
 
-// Device implements [train.Trainer].
+// Device implements [backend.Trainer].
 func (b *Trainer) Device() string { return b.gpu.name(b.precision) }
 
 // Streams returns whether words go through the device in parts, because not all fit.
 func (b *Trainer) Streams() bool { return b.slotWords < b.words }
 
 // prepare makes sure that there is enough memory, and then takes it.
-func (b *Trainer) prepare(p train.Problem, dictionaryStep, codeStep *executable) error {
+func (b *Trainer) prepare(p backend.Problem, dictionaryStep, codeStep *executable) error {
 	g := b.gpu
 	defer g.enter()()
 	free := g.room()
@@ -125,12 +125,12 @@ func (b *Trainer) prepare(p train.Problem, dictionaryStep, codeStep *executable)
 	var ok bool
 	if b.slotWords, ok = b.plan(free, dictionaryStep, codeStep); !ok {
 		return fmt.Errorf("%w on GPU %d for %d words × %d sparse dimensions: at most %d words would fit",
-			train.ErrMemory, g.device.Index, b.words, b.atoms, b.mostWords(free, dictionaryStep, codeStep))
+			backend.ErrMemory, g.device.Index, b.words, b.atoms, b.mostWords(free, dictionaryStep, codeStep))
 	}
 	if total, ok := memory.Total(); ok && b.Streams() {
 		if fit := b.hostWords(total); b.words > fit {
 			return fmt.Errorf("%w: %d words × %d sparse dimensions fit neither on the GPU nor into the machine's memory; at most %d words would fit",
-				train.ErrMemory, b.words, b.atoms, fit)
+				backend.ErrMemory, b.words, b.atoms, fit)
 		}
 	}
 	if err := b.fill(p, dictionaryStep, codeStep); !errors.Is(err, cu.OutOfMemory) {
@@ -143,11 +143,11 @@ func (b *Trainer) prepare(p train.Problem, dictionaryStep, codeStep *executable)
 		fit = int(g.locked / b.wordBytes())
 	}
 	return fmt.Errorf("%w for %d words × %d sparse dimensions: at most %d words would fit: %w",
-		train.ErrMemory, b.words, b.atoms, fit, g.err)
+		backend.ErrMemory, b.words, b.atoms, fit, g.err)
 }
 
 // fill allocates the device's memory and fills it.
-func (b *Trainer) fill(p train.Problem, dictionaryStep, codeStep *executable) (err error) {
+func (b *Trainer) fill(p backend.Problem, dictionaryStep, codeStep *executable) (err error) {
 	g, resident := b.gpu, !b.Streams()
 	b.rowPitch = max(b.rows(graph.Words), b.atoms)
 	b.rowNumbers = alloc[float64](g, b.rowPitch*max(dictionaryStep.rowNumbers, codeStep.rowNumbers))
@@ -198,7 +198,7 @@ func (b *Trainer) reset(at parts[pointer[float32]], first, words int, s cu.Strea
 	zero(b.gpu, at.sumG, words*b.sumPitch, s)
 	zero(b.gpu, at.sumQ, words*b.sumPitch, s)
 	b.gpu.queue(randomCodes{
-		codes: pointer[byte](at.codes), firstWord: int64(first), seed: b.seed, most: train.InitialCodeScale(b.atoms), scale: b.scales.codes,
+		codes: pointer[byte](at.codes), firstWord: int64(first), seed: b.seed, most: backend.InitialCodeScale(b.atoms), scale: b.scales.codes,
 		shape: b.shape(words),
 	}.launch(b.precision), s)
 }
@@ -209,8 +209,8 @@ func (b *Trainer) from(p parts[pointer[float32]], i int) parts[pointer[float32]]
 	return parts[pointer[float32]]{p.x.at(i * b.dimPitch), p.codes.at(i * b.storePitch), p.sumG.at(sums), p.sumQ.at(sums)}
 }
 
-// Epoch implements [train.Trainer].
-func (b *Trainer) Epoch(ctx context.Context, epoch, batch int) (sums train.Sums, err error) {
+// Epoch implements [backend.Trainer].
+func (b *Trainer) Epoch(ctx context.Context, epoch, batch int) (sums backend.Sums, err error) {
 	defer b.gpu.enter()()
 	start := time.Now()
 	if err := b.dictionaryPass(ctx, batch, &sums); err != nil {
@@ -227,7 +227,7 @@ func (b *Trainer) Epoch(ctx context.Context, epoch, batch int) (sums train.Sums,
 const mostRepeated = 1024
 
 // dictionaryPass takes a dictionary step for each batch of words, in order.
-func (b *Trainer) dictionaryPass(ctx context.Context, batch int, sums *train.Sums) error {
+func (b *Trainer) dictionaryPass(ctx context.Context, batch int, sums *backend.Sums) error {
 	batch = min(batch, b.words)
 	if batch > b.batch {
 		return fmt.Errorf("kernels: a dictionary step of %d words, prepared for %d", batch, b.batch)
@@ -261,7 +261,7 @@ func (b *Trainer) dictionaryPass(ctx context.Context, batch int, sums *train.Sum
 }
 
 // codePass renews all codes.
-func (b *Trainer) codePass(ctx context.Context, epoch int, sums *train.Sums) error {
+func (b *Trainer) codePass(ctx context.Context, epoch int, sums *backend.Sums) error {
 	p := b.codeStep
 	b.start(p)
 	zero(b.gpu, b.used, b.atoms, b.gpu.compute)
@@ -377,13 +377,13 @@ func (b *Trainer) at(h parts[[]float32], first, words int) parts[[]float32] {
 	return parts[[]float32]{rows(h.x, b.dimPitch), rows(h.codes, b.storePitch), rows(h.sumG, b.sumPitch), rows(h.sumQ, b.sumPitch)}
 }
 
-// Dictionary implements [train.Trainer].
+// Dictionary implements [backend.Trainer].
 func (b *Trainer) Dictionary() ([]float32, error) {
 	defer b.gpu.enter()()
 	return b.gpu.unpadded(b.dictionary, b.atoms, b.dim, b.dimPitch)
 }
 
-// Codes implements [train.Trainer].
+// Codes implements [backend.Trainer].
 func (b *Trainer) Codes() (*vectors.CSR, error) {
 	defer b.gpu.enter()()
 	g := b.gpu

@@ -9,6 +9,7 @@ import (
 	gonum "gonum.org/v1/gonum/floats"
 
 	"overcomplete/encode/encodetest"
+	"overcomplete/internal/backend"
 	"overcomplete/model"
 	"overcomplete/train"
 )
@@ -25,7 +26,7 @@ func TestNorms(t *testing.T) {
 		p := sample(words)
 		change(p.X)
 		p.Hyperparameters.Lambda *= math.Sqrt(gonum.Dot(encodetest.Widen(p.X), encodetest.Widen(p.X))/words) / 3
-		measured := func(s train.Sums) (objective, sparsity float64) {
+		measured := func(s backend.Sums) (objective, sparsity float64) {
 			return s.Loss + p.Hyperparameters.Lambda*s.L1, 1 - float64(s.Nonzeros)/float64(words*p.Hyperparameters.Atoms)
 		}
 		want, wantSparsity := measured(trainedNew(t, p, FP32, 0, epochs).sums)
@@ -60,7 +61,7 @@ func TestManySteps(t *testing.T) {
 	const words = mostRepeated + 1
 	h := train.Paper()
 	h.Atoms, h.DictionarySteps = 1, words
-	p := train.Problem{X: make([]float32, words), Dim: 1, Hyperparameters: h}
+	p := backend.Problem{X: make([]float32, words), Dim: 1, Hyperparameters: h}
 	b := open(t, p, TF32, 0)
 	defer b.Close()
 	b.repeated = repeated{key: 1, times: 1} // as if it were the second epoch

@@ -25,10 +25,11 @@ import (
 	"overcomplete/encode"
 	"overcomplete/encode/encodetest"
 	"overcomplete/graph"
+	"overcomplete/internal/backend"
+	"overcomplete/internal/backend/backendtest"
 	"overcomplete/internal/memory"
 	"overcomplete/model"
 	"overcomplete/train"
-	"overcomplete/train/backendtest"
 	"overcomplete/vectors"
 )
 
@@ -46,7 +47,7 @@ var schedules = []string{"lazy", "eager", "copies", "kernels"}
 
 func TestTrainer(t *testing.T) { backendtest.Run(t, "minibatch", backendtest.Float32, newFP32) }
 
-func newFP32(p train.Problem, workers int) (train.Trainer, error) {
+func newFP32(p backend.Problem, workers int) (backend.Trainer, error) {
 	codeBatch := 0
 	if workers > 0 { // so that there are several
 		codeBatch = 64
@@ -58,7 +59,7 @@ func newFP32(p train.Problem, workers int) (train.Trainer, error) {
 // the CPU's are.
 func TestTrainerFloat16(t *testing.T) {
 	const float16 = 2e-3
-	backendtest.Run(t, "minibatch", float16, func(p train.Problem, workers int) (train.Trainer, error) {
+	backendtest.Run(t, "minibatch", float16, func(p backend.Problem, workers int) (backend.Trainer, error) {
 		p.Hyperparameters.State = "float16"
 		return newFP32(p, workers)
 	})
@@ -66,8 +67,10 @@ func TestTrainerFloat16(t *testing.T) {
 
 // Every program that graph compiles runs here, also those that no training has.
 func TestPrograms(t *testing.T) {
-	newTrainer := func(p train.Problem, _ int) (train.Trainer, error) { return newTrainer(Device{Precision: FP32}, p, 0) }
-	backendtest.RunPrograms(t, newTrainer, func(trainer train.Trainer, build graph.Build, spec graph.Spec, epoch int) (map[string]float64, error) {
+	newTrainer := func(p backend.Problem, _ int) (backend.Trainer, error) {
+		return newTrainer(Device{Precision: FP32}, p, 0)
+	}
+	backendtest.RunPrograms(t, newTrainer, func(trainer backend.Trainer, build graph.Build, spec graph.Spec, epoch int) (map[string]float64, error) {
 		x, err := compileStep(build, spec, trainer.(*Trainer).precision)
 		if err != nil {
 			return nil, err
@@ -93,10 +96,10 @@ func TestPrograms(t *testing.T) {
 
 // sample is a problem that TF32 can be judged by: words in clusters, sparse
 // codes after a few epochs of eight dictionary steps.
-func sample(words int) train.Problem {
+func sample(words int) backend.Problem {
 	h := train.Paper()
 	h.Atoms, h.Lambda, h.DictionarySteps = 150, 0.3, 8
-	p := train.Problem{Dim: 21, Hyperparameters: h}
+	p := backend.Problem{Dim: 21, Hyperparameters: h}
 	rng := rand.New(rand.NewPCG(4, 4))
 	centres := make([]float32, 12*p.Dim)
 	for i := range centres {
@@ -110,7 +113,7 @@ func sample(words int) train.Problem {
 }
 
 // open prepares a training on a GPU.
-func open(t *testing.T, p train.Problem, precision Precision, codeBatch int) *Trainer {
+func open(t *testing.T, p backend.Problem, precision Precision, codeBatch int) *Trainer {
 	t.Helper()
 	b, err := newTrainer(Device{Precision: precision}, p, codeBatch)
 	if err != nil {
@@ -121,12 +124,12 @@ func open(t *testing.T, p train.Problem, precision Precision, codeBatch int) *Tr
 
 // result is all that a training computes.
 type result struct {
-	sums       train.Sums // of the last epoch, without times
+	sums       backend.Sums // of the last epoch, without times
 	dictionary []float32
 	codes      *vectors.CSR
 }
 
-func learned(t *testing.T, b train.Trainer) (r result) {
+func learned(t *testing.T, b backend.Trainer) (r result) {
 	t.Helper()
 	var err error
 	if r.dictionary, err = b.Dictionary(); err != nil {
@@ -139,9 +142,9 @@ func learned(t *testing.T, b train.Trainer) (r result) {
 }
 
 // trained trains for some epochs.
-func trained(t *testing.T, b train.Trainer, p train.Problem, epochs int) result {
+func trained(t *testing.T, b backend.Trainer, p backend.Problem, epochs int) result {
 	t.Helper()
-	var sums train.Sums
+	var sums backend.Sums
 	for epoch := 1; epoch <= epochs; epoch++ {
 		var err error
 		if sums, err = b.Epoch(t.Context(), epoch, p.Batch()); err != nil {
@@ -154,7 +157,7 @@ func trained(t *testing.T, b train.Trainer, p train.Problem, epochs int) result 
 	return r
 }
 
-func trainedNew(t *testing.T, p train.Problem, precision Precision, codeBatch, epochs int) result {
+func trainedNew(t *testing.T, p backend.Problem, precision Precision, codeBatch, epochs int) result {
 	t.Helper()
 	b := open(t, p, precision, codeBatch)
 	defer b.Close()
@@ -195,7 +198,7 @@ func edges(t *testing.T, precision Precision) {
 		t.Run(test.name, func(t *testing.T) {
 			h := train.Paper()
 			h.Atoms, h.Lambda, h.Tau, h.DictionarySteps, h.Seed = test.atoms, test.lambda, 1e-3, test.words/test.batch, 3
-			p := train.Problem{Dim: test.dim, Hyperparameters: h}
+			p := backend.Problem{Dim: test.dim, Hyperparameters: h}
 			rng := rand.New(rand.NewPCG(3, 3))
 			p.X = make([]float32, test.words*test.dim)
 			for i := range p.X {
@@ -293,7 +296,7 @@ func TestTraining(t *testing.T) {
 		p := sample(words)
 		p.Hyperparameters.Method = method
 		// The terms that training trades against each other, and the share of zeros.
-		measured := func(s train.Sums) (objective, sparsity float64) {
+		measured := func(s backend.Sums) (objective, sparsity float64) {
 			return s.Loss + p.Hyperparameters.Lambda*s.L1, 1 - float64(s.Nonzeros)/float64(words*p.Hyperparameters.Atoms)
 		}
 		want, wantSparsity := measured(trained(t, backendtest.NewOracle(p), p, epochs).sums)
@@ -423,9 +426,9 @@ func TestStateExchanged(t *testing.T) {
 	p := sample(40)
 	p.Hyperparameters.State = "float16"
 	for _, precision := range []Precision{FP16, TF32} {
-		trainers := make([]train.Resumable, 3)
+		trainers := make([]backend.Resumable, 3)
 		for i := range trainers {
-			var device train.Device = cpu.Device{}
+			var device backend.Device = cpu.Device{}
 			if i == 1 {
 				device = Device{Precision: precision}
 			}
@@ -434,7 +437,7 @@ func TestStateExchanged(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer b.Close()
-			trainers[i] = b.(train.Resumable)
+			trainers[i] = b.(backend.Resumable)
 		}
 		if _, err := trainers[0].Epoch(t.Context(), 1, p.Batch()); err != nil {
 			t.Fatal(err)
@@ -591,8 +594,8 @@ var atMost = regexp.MustCompile(`^[^\n]* at most (\d+) words would fit[^\n]*$`)
 // gives, in its one line.
 func wordsThatFit(t *testing.T, err error) int {
 	t.Helper()
-	if !errors.Is(err, train.ErrMemory) {
-		t.Fatalf("error %v, want %v", err, train.ErrMemory)
+	if !errors.Is(err, backend.ErrMemory) {
+		t.Fatalf("error %v, want %v", err, backend.ErrMemory)
 	}
 	m := atMost.FindStringSubmatch(err.Error())
 	if m == nil {
@@ -621,7 +624,7 @@ func TestMemory(t *testing.T) {
 		if err := open(fit); err != nil {
 			t.Errorf("slots of %d words: %d words should fit: %v", slot, fit, err)
 		}
-		if err := open(fit + 1); !errors.Is(err, train.ErrMemory) {
+		if err := open(fit + 1); !errors.Is(err, backend.ErrMemory) {
 			t.Errorf("slots of %d words: more than %d words fit: %v", slot, fit, err)
 		}
 	}
@@ -638,7 +641,7 @@ func TestHostMemory(t *testing.T) {
 	h.Atoms, h.DictionarySteps = 100_000, math.MaxInt32
 	bytes := 4 * 3 * uint64(h.Atoms) // of a word's codes, S and Q
 	words := int(2 * total / bytes)
-	_, err := newTrainer(Device{}, train.Problem{X: make([]float32, words), Dim: 1, Hyperparameters: h}, 32)
+	_, err := newTrainer(Device{}, backend.Problem{X: make([]float32, words), Dim: 1, Hyperparameters: h}, 32)
 	fit := wordsThatFit(t, err)
 	if !strings.Contains(err.Error(), "machine's memory") || uint64(fit)*bytes > total || uint64(fit)*bytes < total/4 {
 		t.Errorf("error %v, for words of %d bytes in %d", err, bytes, total)
@@ -682,10 +685,10 @@ func TestAllocations(t *testing.T) {
 
 // A GPU that is there and can't be started.
 func TestContextFails(t *testing.T) {
-	for code, want := range map[string]error{"2": train.ErrMemory, "46": ErrUnavailable} {
+	for code, want := range map[string]error{"2": backend.ErrMemory, "46": ErrUnavailable} {
 		setting(t, "EMULATED_FAIL_CONTEXT", code)
 		_, err := Device{}.Trainer(sample(10))
-		if !errors.Is(err, want) || errors.Is(err, train.ErrMemory) && errors.Is(err, ErrUnavailable) || strings.Contains(err.Error(), "\n") {
+		if !errors.Is(err, want) || errors.Is(err, backend.ErrMemory) && errors.Is(err, ErrUnavailable) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("context's error %s: %v, want %v", code, err, want)
 		}
 		devices, err := GPUs()
@@ -729,26 +732,26 @@ func TestMemoryLimit(t *testing.T) {
 	}
 	for _, limit := range []int64{1, -1} {
 		d := Device{Memory: limit}
-		if _, err := d.Trainer(p); !errors.Is(err, train.ErrMemory) {
-			t.Errorf("%d bytes for a trainer: error %v, want %v", limit, err, train.ErrMemory)
+		if _, err := d.Trainer(p); !errors.Is(err, backend.ErrMemory) {
+			t.Errorf("%d bytes for a trainer: error %v, want %v", limit, err, backend.ErrMemory)
 		}
 		_, dictionary := encodetest.Problem(1, p.Dim, 24)
 		o := encode.Options{Lambda: 0.1, Steps: 1, Most: 4}
-		if _, err := d.Encoder(dictionary, o); !errors.Is(err, train.ErrMemory) {
-			t.Errorf("%d bytes for an encoder: error %v, want %v", limit, err, train.ErrMemory)
+		if _, err := d.Encoder(dictionary, o); !errors.Is(err, backend.ErrMemory) {
+			t.Errorf("%d bytes for an encoder: error %v, want %v", limit, err, backend.ErrMemory)
 		}
-		if _, err := d.Learner(dictionary, 1, o); !errors.Is(err, train.ErrMemory) {
-			t.Errorf("%d bytes for a learner: error %v, want %v", limit, err, train.ErrMemory)
+		if _, err := d.Learner(dictionary, 1, o); !errors.Is(err, backend.ErrMemory) {
+			t.Errorf("%d bytes for a learner: error %v, want %v", limit, err, backend.ErrMemory)
 		}
 	}
 }
 
 func TestTrainerErrors(t *testing.T) {
-	for want, change := range map[string]func(d *Device, p *train.Problem){
-		"there is no GPU 7":                       func(d *Device, _ *train.Problem) { d.Index = 7 },
-		"0 numbers are no vectors of length 21":   func(_ *Device, p *train.Problem) { p.X = nil },
-		"20 numbers are no vectors of len":        func(_ *Device, p *train.Problem) { p.X = p.X[:20] },
-		"no GPU does this: the algorithm authors": func(_ *Device, p *train.Problem) { p.Hyperparameters.Algorithm = "authors" },
+	for want, change := range map[string]func(d *Device, p *backend.Problem){
+		"there is no GPU 7":                       func(d *Device, _ *backend.Problem) { d.Index = 7 },
+		"0 numbers are no vectors of length 21":   func(_ *Device, p *backend.Problem) { p.X = nil },
+		"20 numbers are no vectors of len":        func(_ *Device, p *backend.Problem) { p.X = p.X[:20] },
+		"no GPU does this: the algorithm authors": func(_ *Device, p *backend.Problem) { p.Hyperparameters.Algorithm = "authors" },
 	} {
 		d, p := Device{}, sample(10)
 		change(&d, &p)
@@ -781,7 +784,7 @@ func compiled(t *testing.T, build graph.Build, spec graph.Spec, precision Precis
 
 // memoryFor is the memory of a device on which slots have a number of words, so
 // that all do not fit.
-func memoryFor(t *testing.T, p train.Problem, precision Precision, slot, codeBatch int) string {
+func memoryFor(t *testing.T, p backend.Problem, precision Precision, slot, codeBatch int) string {
 	t.Helper()
 	if words := p.Len(); 2*slot+1 >= words {
 		t.Fatalf("slots of %d words have room for %d", slot, words)

@@ -14,25 +14,10 @@ import (
 	"time"
 
 	"overcomplete/internal/atomicfile"
+	"overcomplete/internal/backend"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
-
-// A Resumable trainer can be gone on with later, in another process, after an epoch.
-// Its state is what it learned and the matrices of [model.State].
-type Resumable interface {
-	Trainer
-
-	// SaveMatrix calls f with a matrix in parts.
-	SaveMatrix(m model.Matrix, f func(part []float32) error) error
-
-	// Restore replaces what was learned. It must be called before the first epoch,
-	// and RestoreMatrix for each matrix then.
-	Restore(dictionary []float32, codes *vectors.CSR) error
-
-	// RestoreMatrix has f fill a matrix in parts.
-	RestoreMatrix(m model.Matrix, f func(part []float32) error) error
-}
 
 // A Checkpoint lets a training outlive its process. With one, a training whose
 // context is cancelled finishes its epoch and saves it before it returns the context's
@@ -115,7 +100,7 @@ func (f *fit) checkpoint() error {
 }
 
 func (f *fit) save() error {
-	t, ok := f.trainer.(Resumable)
+	t, ok := f.trainer.(backend.Resumable)
 	if !ok {
 		return fmt.Errorf("%s saves no state", f.trainer.Device())
 	}
@@ -155,7 +140,7 @@ func (f *fit) resume() error {
 		f.options.note("there is no %s to go on with: training starts anew", c.Dir)
 		return nil
 	}
-	t, ok := f.trainer.(Resumable)
+	t, ok := f.trainer.(backend.Resumable)
 	if !ok {
 		return fmt.Errorf("train: %s resumes no checkpoint", f.trainer.Device())
 	}

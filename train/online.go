@@ -9,39 +9,10 @@ import (
 	"time"
 
 	"overcomplete/encode"
+	"overcomplete/internal/backend"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
-
-// A Learner learns a dictionary on a device from batches of rows, and keeps none of
-// them: of all rows so far it has G = Σ aᵀa, K×K, and B = Σ aᵀy, K×L, in which earlier
-// ones count less (Mairal et al., Online Dictionary Learning for Sparse Coding, ICML
-// 2009). After an error, of a cancelled context too, its state is of no use.
-type Learner interface {
-	// Device says what learns, for [model.Info].
-	Device() string
-
-	// Learn makes codes A for x, n×L row-major, less the dictionary's mean, as an encoder
-	// does; makes G = remember·G + AᵀA and B = remember·B + AᵀY with them; and moves each
-	// atom in turn to where tr(DᵀGD) − 2tr(DᵀB) + pull·‖D − W‖² is least with the others
-	// fixed, scaled to its norm. W are the anchors: the atoms that the learner started from.
-	// It returns the codes. It does not change x.
-	Learn(ctx context.Context, x []float32, remember, pull float64) (*encode.Codes, error)
-
-	// Atoms returns a copy of D, K×L.
-	Atoms() ([]float32, error)
-
-	// SaveMatrix calls f with a matrix of its state ([model.Info.Matrices]), in parts.
-	SaveMatrix(m model.Matrix, f func(part []float32) error) error
-
-	// Restore replaces the atoms but not their anchors, before anything is learned, and
-	// RestoreMatrix a matrix then, which f fills in parts.
-	Restore(atoms []float32) error
-	RestoreMatrix(m model.Matrix, f func(part []float32) error) error
-
-	// Close gives up what the learner has on its device.
-	Close() error
-}
 
 const (
 	// fewestRows is how many rows a batch has at least: each moves all atoms, which takes
@@ -55,7 +26,7 @@ const (
 // online trains with a learner. An epoch is a pass over all rows, in an order of its
 // own. G and B remember about as many rows as that.
 type online struct {
-	Learner
+	backend.Learner
 	x        []float32 // V×L
 	dim      int
 	recipe   model.Best
@@ -81,8 +52,8 @@ func newOnline(x *vectors.Dense, h model.Best, start *model.Dictionary, norm flo
 // rows returns V.
 func (o *online) rows() int { return len(o.x) / o.dim }
 
-// Epoch implements [Trainer].
-func (o *online) Epoch(ctx context.Context, epoch, batch int) (sums Sums, err error) {
+// Epoch implements [backend.Trainer].
+func (o *online) Epoch(ctx context.Context, epoch, batch int) (sums backend.Sums, err error) {
 	start := time.Now()
 	order := rand.New(rand.NewPCG(o.recipe.Seed, uint64(epoch))).Perm(o.rows())
 	used := make([]bool, o.recipe.Atoms)
@@ -143,13 +114,13 @@ func (o *online) pull(epoch int, loss float64, rows int) float64 {
 	return o.recipe.Anchor * loss / float64(rows) / o.square
 }
 
-// Dictionary implements [Trainer].
+// Dictionary implements [backend.Trainer].
 func (o *online) Dictionary() ([]float32, error) { return o.Atoms() }
 
-// Codes implements [Trainer]. A learner keeps none.
+// Codes implements [backend.Trainer]. A learner keeps none.
 func (o *online) Codes() (*vectors.CSR, error) { return nil, errors.New("a learner has no codes") }
 
-// Restore implements [Resumable].
+// Restore implements [backend.Resumable].
 func (o *online) Restore(dictionary []float32, _ *vectors.CSR) error {
 	o.started = true
 	return o.Learner.Restore(dictionary)

@@ -14,6 +14,7 @@ import (
 
 	"gonum.org/v1/gonum/blas/blas32"
 
+	"overcomplete/internal/backend"
 	"overcomplete/internal/memory"
 	"overcomplete/model"
 )
@@ -147,7 +148,7 @@ func wordAtoms(ctx context.Context, x []float32, d *model.Dictionary, norm float
 	}
 	direction := make([]float32, d.Dim)
 	for k := words; k < atoms; k++ {
-		uniform(direction, 1, seed, wordStream, uint64(k))
+		backend.RandomDirection(direction, seed, k)
 		length := math.Sqrt(squares(direction))
 		for _, v := range direction {
 			start = append(start, float32(float64(v)*norm/length))

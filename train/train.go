@@ -7,8 +7,8 @@
 //	m, err := train.Fit(ctx, x, h, cpu.Device{}, train.Options{Source: source})
 //	err = m.Save("glove.model", false)
 //
-// There are two recipes. [Best] is online dictionary learning that starts from words: see
-// [Learner], and docs/training.md for why. [Paper] is the paper's objective and trainer.
+// There are two recipes. [Best] is online dictionary learning (Mairal et al., ICML 2009) that
+// starts from words: docs/training.md says why. [Paper] is the paper's objective and trainer.
 //
 // # The algorithm of the recipe paper
 //
@@ -37,163 +37,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
-	"strings"
 	"time"
 
 	"overcomplete/encode"
 	"overcomplete/graph"
+	"overcomplete/internal/backend"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
 
-// A Device is where trainings run, and encodings: [overcomplete/cpu.Device] or
-// [overcomplete/kernels.Device].
-type Device interface {
-	encode.Device
-
-	// Trainer prepares a training. It is an error if the device cannot run it, or has
-	// too little memory.
-	Trainer(Problem) (Trainer, error)
-
-	// Learner prepares learning a dictionary online: from d on, with codes as o says, and
-	// with atoms of the given norm, which those of d have. It is an error if d or o are not
-	// valid, if nothing can be encoded with d ([encode.ErrDictionary]), or if the device
-	// cannot do what o asks for or has too little memory. It does not change d.
-	Learner(d *model.Dictionary, norm float64, o encode.Options) (Learner, error)
-}
-
-// Problem is what there is to train by the recipe "paper".
-type Problem struct {
-	X               []float32   // V×L row-major, less the mean if the training is centred; read only
-	Dim             int         // L
-	Dictionary      []float32   // K×L, to start from; nil for random numbers
-	Hyperparameters model.Paper // complete: with the number of atoms
-	Loss            graph.Loss  // nil for the loss that Hyperparameters.Loss names
-	Words           func(n int) // told of words that a pass is done with, from any goroutine; may be nil
-}
-
-// Len returns the number of words, V.
-func (p Problem) Len() int { return len(p.X) / p.Dim }
-
-// Validate returns an error unless X is at least one vector, each of length Dim, the
-// hyperparameters are valid, and the loss is either one that every program knows or has
-// another name.
-func (p Problem) Validate() error {
-	if p.Dim < 1 || len(p.X) == 0 || len(p.X)%p.Dim != 0 {
-		return fmt.Errorf("%d numbers are no vectors of length %d", len(p.X), p.Dim)
-	}
-	if want := p.Hyperparameters.Atoms * p.Dim; p.Dictionary != nil && len(p.Dictionary) != want {
-		return fmt.Errorf("a dictionary of %d numbers to start from, want %d", len(p.Dictionary), want)
-	}
-	if p.Loss == nil {
-		return Validate(p.Hyperparameters)
-	}
-	if _, known := losses[p.Hyperparameters.Loss]; known {
-		return fmt.Errorf("loss is %q, want another name for a loss of the program's own", p.Hyperparameters.Loss)
-	}
-	return p.Hyperparameters.Validate()
-}
-
-// Validate returns an error, which begins with the name of a hyperparameter, unless all
-// are valid (see [model.Recipe]) and the loss is one that every program
-// knows.
-func Validate(r model.Recipe) error {
-	if paper, is := r.(model.Paper); is {
-		if _, known := losses[paper.Loss]; !known {
-			return fmt.Errorf("loss is %.60q, want %s", paper.Loss, strings.Join(slices.Sorted(maps.Keys(losses)), " or "))
-		}
-	}
-	return r.Validate()
-}
-
-// losses are those that every program knows, by the names that hyperparameters have
-// for them.
-var losses = map[string]func(h model.Paper) graph.Loss{
-	model.Squared: func(model.Paper) graph.Loss { return graph.Squared },
-	model.Huber:   func(h model.Paper) graph.Loss { return graph.Huber(h.HuberDelta) },
-}
-
-// Spec states a training that is valid as a graph.
-func (p Problem) Spec() graph.Spec {
-	h, loss := p.Hyperparameters, p.Loss
-	if loss == nil {
-		loss = losses[h.Loss](h)
-	}
-	return graph.Spec{
-		Atoms: h.Atoms, Dim: p.Dim,
-		Lambda: h.Lambda, Tau: h.Tau, Rate: h.Rate,
-		Loss: loss, Nonnegative: h.Method == model.Nonnegative,
-	}
-}
-
-// Batch returns how many words a dictionary step has at first, and at most: 1 in
-// the authors' order, or as many as there have to be for so many steps an epoch.
-func (p Problem) Batch() int {
-	if p.Hyperparameters.Algorithm == model.Authors {
-		return 1
-	}
-	return batch(p.Len(), p.Hyperparameters.DictionarySteps)
-}
-
-// batch returns the rows of a dictionary step if an epoch has so many of these, or the most
-// that are not more.
-func batch(rows, steps int) int {
-	steps = max(1, steps)
-	return max(1, (rows+steps-1)/steps)
-}
-
-// InitialDictionary returns D before training, K×L.
-func (p Problem) InitialDictionary() []float32 {
-	if p.Dictionary != nil {
-		return p.Dictionary
-	}
-	return randomDictionary(p.Hyperparameters.Seed, p.Hyperparameters.Atoms, p.Dim)
-}
-
-// A Trainer holds the state of a training on a device. After an error, of a
-// cancelled context too, the state is of no use.
-type Trainer interface {
-	// Device says what trains, for [model.Info].
-	Device() string
-
-	// Epoch moves the dictionary and the codes by one epoch, of which the first is 1.
-	// A dictionary step has batch words; the last may have fewer.
-	Epoch(ctx context.Context, epoch, batch int) (Sums, error)
-
-	// Dictionary returns a copy of D, K×L.
-	Dictionary() ([]float32, error)
-
-	// Codes returns a copy of A, V×K.
-	Codes() (*vectors.CSR, error)
-
-	// Close gives up what the trainer has on its device.
-	Close() error
-}
-
-// Sums are what was measured in an epoch, summed over words.
-type Sums struct {
-	RunningLoss float64 // each as its dictionary step met it
-	Steps       int     // of the dictionary
-	Shortened   int     // of these, steps that the line search shortened, α < 1
-
-	Loss      float64 // Σ ℓ(x_i − a_i D) with the epoch's final D and A
-	Error     float64 // Σ ‖x_i − a_i D‖² with these
-	L1        float64 // Σ ‖a_i‖₁
-	Nonzeros  int64
-	UsedAtoms int // dimensions with a nonzero
-
-	DictionarySeconds, CodeSeconds float64 // of the two passes, wall-clock time
-}
-
 // ErrDiverged is returned, wrapped, when a metric is no longer a finite number.
 var ErrDiverged = errors.New("training diverged")
 
+// A Device is where trainings run, and encodings: [overcomplete/cpu.Device] or
+// [overcomplete/kernels.Device].
+type Device = backend.Device
+
 // ErrMemory is returned, wrapped, when a training or an encoder does not fit into
 // the memory of a device or of the machine.
-var ErrMemory = errors.New("not enough memory")
+var ErrMemory = backend.ErrMemory
 
 // Options of [Fit]. The zero value is useful.
 type Options struct {
@@ -316,8 +179,8 @@ func learn(ctx context.Context, x *vectors.Dense, h model.Best, device Device, o
 		return nil, err
 	}
 	f.model.Dictionary.Mean, f.model.Info.Training.Lambda = mean.Mean, h.Lambda*norm*norm
-	f.batch = min(max(batch(x.Len(), h.DictionarySteps), fewestRows), x.Len())
-	return f.run(ctx, func() (Trainer, error) {
+	f.batch = min(max(backend.Batch(x.Len(), h.DictionarySteps), fewestRows), x.Len())
+	return f.run(ctx, func() (backend.Trainer, error) {
 		d := mean
 		d.Atoms = atoms
 		return newOnline(x, h, &d, norm, f, device)
@@ -351,7 +214,7 @@ func fitOnce(ctx context.Context, x *vectors.Dense, h model.Paper, device Device
 	if h.Epochs == 0 {
 		h.Epochs = DefaultEpochs(h)
 	}
-	p := Problem{X: x.Data, Dim: x.Dim, Hyperparameters: h, Loss: o.Loss, Words: o.Words}
+	p := backend.Problem{X: x.Data, Dim: x.Dim, Hyperparameters: h, Loss: o.Loss, Words: o.Words}
 	if err := cmp.Or(x.Validate(), p.Validate()); err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
@@ -371,7 +234,7 @@ func fitOnce(ctx context.Context, x *vectors.Dense, h model.Paper, device Device
 			return nil, err
 		}
 	}
-	m, err := f.run(ctx, func() (Trainer, error) { return device.Trainer(p) })
+	m, err := f.run(ctx, func() (backend.Trainer, error) { return device.Trainer(p) })
 	if err == nil {
 		checkResult(m.Info, o)
 	}
@@ -424,7 +287,7 @@ func learnedFrom(x *vectors.Dense, h *model.Best) *vectors.Dense {
 
 // fit is a training under way.
 type fit struct {
-	trainer Trainer
+	trainer backend.Trainer
 	options Options
 	x       []float32 // V×L, that is trained on
 	words   []string
@@ -438,7 +301,7 @@ type fit struct {
 
 // run trains, with the trainer that start makes, and completes the model. It returns the model
 // beside an error of what comes after training.
-func (f *fit) run(ctx context.Context, start func() (Trainer, error)) (m *model.Model, err error) {
+func (f *fit) run(ctx context.Context, start func() (backend.Trainer, error)) (m *model.Model, err error) {
 	if f.trainer, err = start(); err != nil {
 		return nil, err
 	}
@@ -507,7 +370,7 @@ func (f *fit) epoch(ctx context.Context) error {
 }
 
 // measure turns an epoch's sums into its metrics.
-func (f *fit) measure(t int, s Sums) (model.Epoch, error) {
+func (f *fit) measure(t int, s backend.Sums) (model.Epoch, error) {
 	d, err := f.trainer.Dictionary()
 	if err != nil {
 		return model.Epoch{}, err

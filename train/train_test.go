@@ -12,6 +12,7 @@ import (
 	"gorgonia.org/gorgonia"
 
 	"overcomplete/encode"
+	"overcomplete/internal/backend"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -27,13 +28,13 @@ type script struct {
 	zeros     func(lambda float64) float64
 	cancel    func() // called in the second epoch
 
-	problem Problem
+	problem backend.Problem
 	batches []int // asked for
 	closed  int
 	encode.Device
 }
 
-func (s *script) Learner(*model.Dictionary, float64, encode.Options) (Learner, error) {
+func (s *script) Learner(*model.Dictionary, float64, encode.Options) (backend.Learner, error) {
 	return nil, errors.New("no learner")
 }
 
@@ -44,7 +45,7 @@ func at[T any](s []T, i int) (x T) {
 	return x
 }
 
-func (s *script) Trainer(p Problem) (Trainer, error) {
+func (s *script) Trainer(p backend.Problem) (backend.Trainer, error) {
 	s.problem = p
 	return scripted{s}, nil
 }
@@ -53,12 +54,12 @@ type scripted struct{ *script }
 
 func (s scripted) Device() string { return "script" }
 
-func (s scripted) Epoch(ctx context.Context, epoch, batch int) (Sums, error) {
+func (s scripted) Epoch(ctx context.Context, epoch, batch int) (backend.Sums, error) {
 	s.batches = append(s.batches, batch)
 	if epoch == 2 && s.cancel != nil {
 		s.cancel()
 	}
-	sums := Sums{
+	sums := backend.Sums{
 		RunningLoss: at(s.running, epoch-1), Steps: 100, Shortened: at(s.shortened, epoch-1),
 		Loss: s.loss, Error: 2 * s.loss, L1: 30, Nonzeros: 12, UsedAtoms: 5,
 	}

@@ -12,6 +12,7 @@ import (
 	"overcomplete/cpu"
 	"overcomplete/cpu/simd"
 	"overcomplete/encode"
+	"overcomplete/internal/backend"
 	"overcomplete/internal/memory"
 	"overcomplete/kernels"
 	"overcomplete/model"
@@ -94,8 +95,8 @@ type chosenDevice struct {
 }
 
 // Trainer implements [train.Device].
-func (d chosenDevice) Trainer(p train.Problem) (train.Trainer, error) {
-	t, gpu, why, err := tryGPU(d.deviceFlags, kernels.Supports(p.Hyperparameters), func(g kernels.Device) (train.Trainer, error) { return g.Trainer(p) })
+func (d chosenDevice) Trainer(p backend.Problem) (backend.Trainer, error) {
+	t, gpu, why, err := tryGPU(d.deviceFlags, kernels.Supports(p.Hyperparameters), func(g kernels.Device) (backend.Trainer, error) { return g.Trainer(p) })
 	if err != nil {
 		return nil, err
 	}
@@ -120,8 +121,8 @@ func (d chosenDevice) Trainer(p train.Problem) (train.Trainer, error) {
 }
 
 // Learner implements [train.Device].
-func (d chosenDevice) Learner(dictionary *model.Dictionary, norm float64, o encode.Options) (train.Learner, error) {
-	l, gpu, why, err := tryGPU(d.deviceFlags, nil, func(g kernels.Device) (train.Learner, error) { return g.Learner(dictionary, norm, o) })
+func (d chosenDevice) Learner(dictionary *model.Dictionary, norm float64, o encode.Options) (backend.Learner, error) {
+	l, gpu, why, err := tryGPU(d.deviceFlags, nil, func(g kernels.Device) (backend.Learner, error) { return g.Learner(dictionary, norm, o) })
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"overcomplete/graph"
-	"overcomplete/train"
+	"overcomplete/internal/backend"
 )
 
 // steps are the graphs that can be looked at.
@@ -69,7 +69,7 @@ const exampleAtoms, exampleDim, exampleWords = 5, 3, 4
 func (f *modelFlags) exampleSpec(loss bool) graph.Spec {
 	h := f.Paper
 	h.Atoms = exampleAtoms
-	s := train.Problem{Dim: exampleDim, Hyperparameters: h}.Spec()
+	s := backend.Problem{Dim: exampleDim, Hyperparameters: h}.Spec()
 	if !loss {
 		s.Loss, s.Norm = graph.Squared, 1
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"overcomplete/internal/backend"
 	"overcomplete/model"
 	"overcomplete/train"
 )
@@ -30,7 +31,7 @@ func (f *modelFlags) check(cmd *cobra.Command) error {
 	if (f.Loss == model.Huber) != cmd.Flags().Changed("huber-delta") {
 		return usagef("--loss huber and --huber-delta go together")
 	}
-	if err := train.Validate(f.Paper); err != nil {
+	if err := backend.Validate(f.Paper); err != nil {
 		return usagef("--%w", err)
 	}
 	return nil

@@ -19,6 +19,7 @@ import (
 	"overcomplete/encode"
 	"overcomplete/eval"
 	"overcomplete/internal/atomicfile"
+	"overcomplete/internal/backend"
 	"overcomplete/interpret"
 	"overcomplete/model"
 	"overcomplete/train"
@@ -56,25 +57,25 @@ type device struct {
 	trained       *[]float64
 }
 
-func (d device) Trainer(p train.Problem) (train.Trainer, error) { return trainer{d, p}, nil }
+func (d device) Trainer(p backend.Problem) (backend.Trainer, error) { return trainer{d, p}, nil }
 
-func (d device) Learner(*model.Dictionary, float64, encode.Options) (train.Learner, error) {
+func (d device) Learner(*model.Dictionary, float64, encode.Options) (backend.Learner, error) {
 	return nil, errors.New("learns nothing")
 }
 
 type trainer struct {
 	device  device
-	problem train.Problem
+	problem backend.Problem
 }
 
-func (t trainer) Epoch(ctx context.Context, _, _ int) (train.Sums, error) {
+func (t trainer) Epoch(ctx context.Context, _, _ int) (backend.Sums, error) {
 	if err := ctx.Err(); err != nil {
-		return train.Sums{}, err
+		return backend.Sums{}, err
 	}
 	h := t.problem.Hyperparameters
 	*t.device.trained = append(*t.device.trained, h.Lambda)
 	nonzeros := (1 - t.device.sparsity(h.Lambda)) * float64(t.problem.Len()*h.Atoms)
-	return train.Sums{Steps: 1, Nonzeros: int64(math.Round(nonzeros))}, nil
+	return backend.Sums{Steps: 1, Nonzeros: int64(math.Round(nonzeros))}, nil
 }
 
 func (t trainer) Device() string { return "test" }

@@ -10,13 +10,13 @@ import (
 	"gorgonia.org/tensor"
 
 	"overcomplete/graph"
+	"overcomplete/internal/backend"
 	"overcomplete/model"
-	"overcomplete/train"
 	"overcomplete/vectors"
 )
 
 // Oracle trains on the tape machine: dense, in float64, one node at a time. It
-// implements [train.Trainer] and is meant for small problems.
+// implements [backend.Trainer] and is meant for small problems.
 type Oracle struct {
 	spec             graph.Spec
 	algorithm        model.Algorithm
@@ -28,13 +28,13 @@ type Oracle struct {
 }
 
 // NewOracle starts from the same random numbers as every trainer.
-func NewOracle(p train.Problem) *Oracle {
+func NewOracle(p backend.Problem) *Oracle {
 	h := p.Hyperparameters
 	o := &Oracle{spec: p.Spec(), algorithm: h.Algorithm, words: p.Len(), x: widen(p.X)}
 	o.d = widen(p.InitialDictionary())
 	code := make([]float32, h.Atoms)
 	for i := range o.words {
-		train.InitialCode(code, h.Seed, i)
+		backend.InitialCode(code, h.Seed, i)
 		o.a = append(o.a, widen(code)...)
 	}
 	o.s, o.q = make([]float64, len(o.a)), make([]float64, len(o.a))
@@ -74,8 +74,8 @@ func (o *Oracle) step(build graph.Build, lo, hi, epoch int) (map[string][]float6
 	return out, nil
 }
 
-// Epoch implements [train.Trainer].
-func (o *Oracle) Epoch(_ context.Context, epoch, batch int) (sums train.Sums, err error) {
+// Epoch implements [backend.Trainer].
+func (o *Oracle) Epoch(_ context.Context, epoch, batch int) (sums backend.Sums, err error) {
 	if o.algorithm == model.Authors {
 		return o.authors(epoch)
 	}
@@ -99,7 +99,7 @@ func (o *Oracle) Epoch(_ context.Context, epoch, batch int) (sums train.Sums, er
 }
 
 // authors is an epoch in the order of the paper's program.
-func (o *Oracle) authors(epoch int) (sums train.Sums, err error) {
+func (o *Oracle) authors(epoch int) (sums backend.Sums, err error) {
 	for i := range o.words {
 		out, err := o.step(graph.Authors, i, i+1, epoch)
 		if err != nil {
@@ -128,7 +128,7 @@ func (o *Oracle) countDamped(epoch int) (damped int) {
 
 // measure adds up what the codes have come to. The squared error is added up here, by
 // no graph.
-func (o *Oracle) measure(sums *train.Sums) error {
+func (o *Oracle) measure(sums *backend.Sums) error {
 	out, err := o.step(graph.Evaluate, 0, o.words, 0)
 	if err != nil {
 		return err
@@ -156,13 +156,13 @@ func (o *Oracle) measure(sums *train.Sums) error {
 	return nil
 }
 
-// Device implements [train.Trainer].
+// Device implements [backend.Trainer].
 func (o *Oracle) Device() string { return "tape" }
 
-// Close implements [train.Trainer].
+// Close implements [backend.Trainer].
 func (o *Oracle) Close() error { return nil }
 
-// Dictionary implements [train.Trainer].
+// Dictionary implements [backend.Trainer].
 func (o *Oracle) Dictionary() ([]float32, error) {
 	d := make([]float32, len(o.d))
 	for i, x := range o.d {
@@ -171,7 +171,7 @@ func (o *Oracle) Dictionary() ([]float32, error) {
 	return d, nil
 }
 
-// Codes implements [train.Trainer].
+// Codes implements [backend.Trainer].
 func (o *Oracle) Codes() (*vectors.CSR, error) {
 	s := &vectors.CSR{Rows: o.words, Cols: o.spec.Atoms, Ptr: []int64{0}}
 	for i := range o.words {

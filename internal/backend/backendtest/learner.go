@@ -14,16 +14,16 @@ import (
 	"overcomplete/encode"
 	"overcomplete/encode/encodetest"
 	"overcomplete/graph"
+	"overcomplete/internal/backend"
 	"overcomplete/model"
-	"overcomplete/train"
 )
 
 // NewLearner makes the learner under test. What a device calls workers is its own
 // affair; 0 is its default.
-type NewLearner func(d *model.Dictionary, norm float64, o encode.Options, workers int) (train.Learner, error)
+type NewLearner func(d *model.Dictionary, norm float64, o encode.Options, workers int) (backend.Learner, error)
 
 // open makes a learner for a test, at whose end it is closed.
-func (n NewLearner) open(t *testing.T, p learning, workers int) train.Learner {
+func (n NewLearner) open(t *testing.T, p learning, workers int) backend.Learner {
 	t.Helper()
 	l, err := n(p.dictionary, p.norm, p.options, workers)
 	if err != nil {
@@ -48,7 +48,7 @@ type LearnerTolerance struct{ Codes, Atoms float64 }
 // these; rows that few atoms leave little of make it some hundred times smaller.
 var LearnerFloat32 = LearnerTolerance{Codes: 3e-5, Atoms: 1e-5}
 
-// RunLearner tests that a device's learner does what [train.Learner] says.
+// RunLearner tests that a device's learner does what [backend.Learner] says.
 func RunLearner(t *testing.T, tolerance LearnerTolerance, newLearner NewLearner) {
 	for _, p := range learnings {
 		t.Run(p.name, func(t *testing.T) { againstTape(t, p.make(1), tolerance, newLearner) })
@@ -190,7 +190,7 @@ func squares(x []float64) (sum float64) {
 	return sum
 }
 
-func atomsOf(t *testing.T, l train.Learner) []float32 {
+func atomsOf(t *testing.T, l backend.Learner) []float32 {
 	t.Helper()
 	atoms, err := l.Atoms()
 	if err != nil {
@@ -205,7 +205,7 @@ type hasLearned struct {
 	atoms []float32
 }
 
-func learnedBy(t *testing.T, l train.Learner, p learning) (r hasLearned) {
+func learnedBy(t *testing.T, l backend.Learner, p learning) (r hasLearned) {
 	t.Helper()
 	rest := p.x
 	for i, n := range p.batches {
@@ -224,7 +224,7 @@ func learnedBy(t *testing.T, l train.Learner, p learning) (r hasLearned) {
 func learnerResumed(t *testing.T, newLearner NewLearner) {
 	p := learning{atoms: 147, dim: 21, batches: []int{60, 40}}.make(1)
 	first, rest := p.x[:60*p.dim], p.x[60*p.dim:]
-	learn := func(l train.Learner, x []float32, remember float64) *encode.Codes {
+	learn := func(l backend.Learner, x []float32, remember float64) *encode.Codes {
 		t.Helper()
 		codes, err := l.Learn(t.Context(), x, remember, 0.5)
 		if err != nil {

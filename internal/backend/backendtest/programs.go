@@ -10,15 +10,15 @@ import (
 	"gorgonia.org/tensor"
 
 	"overcomplete/graph"
+	"overcomplete/internal/backend"
 	"overcomplete/internal/near"
 	"overcomplete/model"
-	"overcomplete/train"
 	"overcomplete/vectors"
 )
 
 // RunProgram compiles a step, runs it once on all of a trainer's words, in an epoch,
 // and returns the results that are numbers. What else it computes is the trainer's.
-type RunProgram func(b train.Trainer, build graph.Build, spec graph.Spec, epoch int) (map[string]float64, error)
+type RunProgram func(b backend.Trainer, build graph.Build, spec graph.Spec, epoch int) (map[string]float64, error)
 
 // oneStep is how far a device that computes in float32 may be from the tape machine
 // after one step, as a part of the largest number: it rounds to 6e-8 relative, in sums
@@ -34,7 +34,7 @@ func RunPrograms(t *testing.T, newTrainer New, run RunProgram) {
 		for name, loss := range losses {
 			for _, method := range []model.Method{model.Signed, model.Nonnegative} {
 				t.Run(fmt.Sprintf("%s/%s/%s", nameOf(t, build), name, method), func(t *testing.T) {
-					runProgram(t, newTrainer, run, build, func(p *train.Problem) {
+					runProgram(t, newTrainer, run, build, func(p *backend.Problem) {
 						p.Loss, p.Hyperparameters.Method = loss, method
 					})
 				})
@@ -43,12 +43,12 @@ func RunPrograms(t *testing.T, newTrainer New, run RunProgram) {
 	}
 	for _, c := range customs {
 		t.Run(c.name, func(t *testing.T) {
-			runProgram(t, newTrainer, run, c.build, func(*train.Problem) {})
+			runProgram(t, newTrainer, run, c.build, func(*backend.Problem) {})
 		})
 	}
 	for _, r := range refusals {
 		t.Run(r.name, func(t *testing.T) {
-			b, p := start(t, newTrainer, func(*train.Problem) {})
+			b, p := start(t, newTrainer, func(*backend.Problem) {})
 			_, err := run(b, r.build, p.Spec(), 1)
 			_, want := graph.Compile(r.build, p.Spec())
 			if err == nil || want == nil || err.Error() != want.Error() || !strings.Contains(err.Error(), r.want) {
@@ -176,14 +176,14 @@ var refusals = []custom{
 }
 
 // start opens a trainer of a small problem.
-func start(t *testing.T, newTrainer New, change func(*train.Problem)) (train.Trainer, train.Problem) {
+func start(t *testing.T, newTrainer New, change func(*backend.Problem)) (backend.Trainer, backend.Problem) {
 	t.Helper()
 	p := problem{words: 20, atoms: 17, dim: 6, batch: 20, change: change}.make(model.Minibatch, 1)
 	return newTrainer.open(t, p, 2), p
 }
 
 // runProgram compares a program, from a state of random numbers, with the tape.
-func runProgram(t *testing.T, newTrainer New, run RunProgram, build graph.Build, change func(*train.Problem)) {
+func runProgram(t *testing.T, newTrainer New, run RunProgram, build graph.Build, change func(*backend.Problem)) {
 	const epoch = 3
 	b, p := start(t, newTrainer, change)
 	words, k := p.Len(), p.Hyperparameters.Atoms
@@ -211,7 +211,7 @@ func runProgram(t *testing.T, newTrainer New, run RunProgram, build graph.Build,
 		in[name] = widen(x)
 		return x
 	}
-	r := b.(train.Resumable)
+	r := b.(backend.Resumable)
 	if err := r.Restore(random("D", k*p.Dim, false), codes); err != nil {
 		t.Fatal(err)
 	}

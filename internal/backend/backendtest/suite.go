@@ -14,6 +14,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"overcomplete/graph"
+	"overcomplete/internal/backend"
 	"overcomplete/internal/near"
 	"overcomplete/model"
 	"overcomplete/train"
@@ -22,10 +23,10 @@ import (
 
 // New makes the trainer under test. What a device calls workers is its own affair; 0
 // is its default.
-type New func(p train.Problem, workers int) (train.Trainer, error)
+type New func(p backend.Problem, workers int) (backend.Trainer, error)
 
 // open makes a trainer for a test, at whose end it is closed.
-func (n New) open(t *testing.T, p train.Problem, workers int) train.Trainer {
+func (n New) open(t *testing.T, p backend.Problem, workers int) backend.Trainer {
 	t.Helper()
 	b, err := n(p, workers)
 	if err != nil {
@@ -79,7 +80,7 @@ type problem struct {
 	name              string
 	words, atoms, dim int
 	batch             int // words of a dictionary step
-	change            func(*train.Problem)
+	change            func(*backend.Problem)
 	zeroRows          bool
 
 	// What the oracle must meet, so that the problem tests it.
@@ -89,19 +90,19 @@ type problem struct {
 
 var problems = []problem{
 	{name: "plain", words: 40, atoms: 24, dim: 6, batch: 8},
-	{name: "nonnegative", words: 40, atoms: 24, dim: 6, batch: 8, change: func(p *train.Problem) { p.Hyperparameters.Method = "B" }},
-	{name: "huber", words: 40, atoms: 24, dim: 6, batch: 8, change: func(p *train.Problem) { p.Loss = graph.Huber(0.4) }},
-	{name: "huber nonnegative", words: 33, atoms: 17, dim: 5, batch: 7, change: func(p *train.Problem) {
+	{name: "nonnegative", words: 40, atoms: 24, dim: 6, batch: 8, change: func(p *backend.Problem) { p.Hyperparameters.Method = "B" }},
+	{name: "huber", words: 40, atoms: 24, dim: 6, batch: 8, change: func(p *backend.Problem) { p.Loss = graph.Huber(0.4) }},
+	{name: "huber nonnegative", words: 33, atoms: 17, dim: 5, batch: 7, change: func(p *backend.Problem) {
 		p.Loss, p.Hyperparameters.Method = graph.Huber(0.4), "B"
 	}},
-	{name: "pseudo-huber", words: 20, atoms: 10, dim: 4, batch: 5, change: func(p *train.Problem) { p.Loss = pseudoHuber }},
-	{name: "bold steps", words: 40, atoms: 24, dim: 6, batch: 20, change: func(p *train.Problem) { p.Hyperparameters.Rate = 1 }, shortens: true, damps: true},
-	{name: "bold huber steps", words: 40, atoms: 24, dim: 6, batch: 8, change: func(p *train.Problem) {
+	{name: "pseudo-huber", words: 20, atoms: 10, dim: 4, batch: 5, change: func(p *backend.Problem) { p.Loss = pseudoHuber }},
+	{name: "bold steps", words: 40, atoms: 24, dim: 6, batch: 20, change: func(p *backend.Problem) { p.Hyperparameters.Rate = 1 }, shortens: true, damps: true},
+	{name: "bold huber steps", words: 40, atoms: 24, dim: 6, batch: 8, change: func(p *backend.Problem) {
 		p.Hyperparameters.Rate, p.Loss = 0.5, graph.Huber(0.4)
 	}, shortens: true, damps: true},
-	{name: "no tau", words: 20, atoms: 10, dim: 4, batch: 5, change: func(p *train.Problem) { p.Hyperparameters.Tau = 0 }},
-	{name: "no lambda", words: 20, atoms: 10, dim: 4, batch: 5, change: func(p *train.Problem) { p.Hyperparameters.Lambda = 0 }},
-	{name: "all codes zero", words: 20, atoms: 10, dim: 4, batch: 5, change: func(p *train.Problem) { p.Hyperparameters.Lambda = 1e4 }},
+	{name: "no tau", words: 20, atoms: 10, dim: 4, batch: 5, change: func(p *backend.Problem) { p.Hyperparameters.Tau = 0 }},
+	{name: "no lambda", words: 20, atoms: 10, dim: 4, batch: 5, change: func(p *backend.Problem) { p.Hyperparameters.Lambda = 0 }},
+	{name: "all codes zero", words: 20, atoms: 10, dim: 4, batch: 5, change: func(p *backend.Problem) { p.Hyperparameters.Lambda = 1e4 }},
 	{name: "one word", words: 1, atoms: 12, dim: 4, batch: 1},
 	{name: "batches of one word", words: 6, atoms: 12, dim: 4, batch: 1},
 	{name: "batch of more words than there are", words: 6, atoms: 12, dim: 4, batch: 10},
@@ -109,9 +110,9 @@ var problems = []problem{
 	{name: "one dimension", words: 20, atoms: 5, dim: 1, batch: 5},
 	{name: "odd sizes", words: 131, atoms: 67, dim: 13, batch: 37},
 	{name: "wide", words: 9, atoms: 150, dim: 520, batch: 4}, // D does not fit in a block
-	{name: "odd sizes, sparse", words: 131, atoms: 67, dim: 13, batch: 37, change: func(p *train.Problem) { p.Hyperparameters.Lambda = 0.6 }},
-	{name: "wide, sparse", words: 9, atoms: 150, dim: 520, batch: 4, change: func(p *train.Problem) { p.Hyperparameters.Lambda = 25 }},
-	{name: "long, sparse", words: 600, atoms: 20, dim: 520, batch: 520, change: func(p *train.Problem) { p.Hyperparameters.Lambda = 5 }},
+	{name: "odd sizes, sparse", words: 131, atoms: 67, dim: 13, batch: 37, change: func(p *backend.Problem) { p.Hyperparameters.Lambda = 0.6 }},
+	{name: "wide, sparse", words: 9, atoms: 150, dim: 520, batch: 4, change: func(p *backend.Problem) { p.Hyperparameters.Lambda = 25 }},
+	{name: "long, sparse", words: 600, atoms: 20, dim: 520, batch: 520, change: func(p *backend.Problem) { p.Hyperparameters.Lambda = 5 }},
 	{name: "long", words: 300, atoms: 20, dim: 520, batch: 260}, // nor do the residuals
 	{name: "zero vectors", words: 20, atoms: 10, dim: 4, batch: 5, zeroRows: true},
 }
@@ -131,11 +132,11 @@ func pseudoHuber(r *gorgonia.Node) (*gorgonia.Node, error) {
 }
 
 // make returns the problem as trainers take it, for steps of p.batch words.
-func (p problem) make(algorithm model.Algorithm, seed uint64) train.Problem {
+func (p problem) make(algorithm model.Algorithm, seed uint64) backend.Problem {
 	h := train.Paper()
 	h.Algorithm, h.Atoms, h.Lambda, h.Tau = algorithm, p.atoms, 0.1, 1e-3
 	h.DictionarySteps, h.Seed = max(1, p.words/p.batch), seed
-	problem := train.Problem{Dim: p.dim, Hyperparameters: h}
+	problem := backend.Problem{Dim: p.dim, Hyperparameters: h}
 	if p.change != nil {
 		p.change(&problem)
 	}
@@ -190,7 +191,7 @@ func (s suite) againstOracle(t *testing.T, p problem) {
 	}
 }
 
-func learned(t *testing.T, b train.Trainer) ([]float32, *vectors.CSR) {
+func learned(t *testing.T, b backend.Trainer) ([]float32, *vectors.CSR) {
 	t.Helper()
 	dictionary, err := b.Dictionary()
 	if err != nil {
@@ -205,13 +206,13 @@ func learned(t *testing.T, b train.Trainer) ([]float32, *vectors.CSR) {
 
 // result is what a training came to.
 type result struct {
-	sums       train.Sums // of the last epoch, without times
+	sums       backend.Sums // of the last epoch, without times
 	dictionary []float32
 	codes      *vectors.CSR
 }
 
 // trained trains from after an epoch to another.
-func trained(t *testing.T, b train.Trainer, p problem, after, last int) (r result) {
+func trained(t *testing.T, b backend.Trainer, p problem, after, last int) (r result) {
 	t.Helper()
 	for e := after + 1; e <= last; e++ {
 		var err error
@@ -265,8 +266,8 @@ func (s suite) sameBits(t *testing.T) {
 func (s suite) resumed(t *testing.T) {
 	p := problem{words: 130, atoms: 70, dim: 9, batch: 33}
 	const seed, epochs = 9, 4
-	open := func(seed uint64) train.Resumable {
-		b, ok := s.start.open(t, p.make(s.algorithm, seed), 0).(train.Resumable)
+	open := func(seed uint64) backend.Resumable {
+		b, ok := s.start.open(t, p.make(s.algorithm, seed), 0).(backend.Resumable)
 		if !ok {
 			t.Fatalf("%T cannot be resumed", b)
 		}
