@@ -214,7 +214,7 @@ arm64: ## the kernels of arm64, under QEMU
 # data, files that expand to many megabytes, and comparisons with other programs take it long
 # and start nothing that other tests don't.
 race: ## the race detector, on packages that start goroutines
-	env -u OVERCOMPLETE_DATA go test -race -short -skip 'ExplainsSizes|/avx$(call of_tier,|ScikitLearn|Accessibility)' -count=1 -timeout=30m ./cpu/... ./train ./vectors/... ./eval ./interpret/... $(call of_tier,,./internal/...)
+	env -u OVERCOMPLETE_DATA go test -race -short -skip 'ExplainsSizes|/avx$(call of_tier,|ScikitLearn|Accessibility)' -count=1 -timeout=30m ./cpu/... ./train ./vectors/... ./lab/... ./interpret/... $(call of_tier,,./internal/...)
 
 # Counted, not timed: go test may report its own deadline as a failure.
 fuzz: inputs = $(call of_tier,3000,30000)

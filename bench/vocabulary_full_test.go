@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"overcomplete/eval/evaltest"
+	"overcomplete/lab/eval/evaltest"
 )
 
 func TestVocabulary(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"overcomplete/eval"
+	"overcomplete/lab/eval"
 )
 
 // flagValues are the values of flags that take one of a few, by the flag's name, or by

@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"overcomplete/eval"
 	"overcomplete/internal/input"
+	"overcomplete/lab/eval"
 	"overcomplete/model"
 )
 

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"overcomplete/eval"
-	"overcomplete/eval/evaltest"
 	"overcomplete/internal/cli/clitest"
+	"overcomplete/lab/eval"
+	"overcomplete/lab/eval/evaltest"
 	"overcomplete/vectors"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	"overcomplete/encode"
 	"overcomplete/internal/escape"
-	"overcomplete/internal/experiment"
 	"overcomplete/interpret"
+	"overcomplete/lab/experiment"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"

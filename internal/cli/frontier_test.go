@@ -14,8 +14,8 @@ import (
 	"testing"
 
 	"overcomplete/internal/cli/clitest"
-	"overcomplete/internal/experiment"
 	"overcomplete/interpret"
+	"overcomplete/lab/experiment"
 	"overcomplete/model"
 )
 

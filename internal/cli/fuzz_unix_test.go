@@ -22,7 +22,7 @@ import (
 	"overcomplete/internal/cli/clitest"
 	"overcomplete/internal/npy"
 	"overcomplete/internal/safetensors"
-	"overcomplete/interpret/judge"
+	"overcomplete/lab/judge"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )

@@ -12,7 +12,7 @@ import (
 
 	"overcomplete/internal/escape"
 	"overcomplete/interpret"
-	"overcomplete/interpret/heatmap"
+	"overcomplete/lab/heatmap"
 )
 
 func newHeatmap() *cobra.Command {

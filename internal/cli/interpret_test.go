@@ -28,7 +28,7 @@ import (
 	"overcomplete/encode/encodetest"
 	"overcomplete/internal/cli/clitest"
 	"overcomplete/interpret"
-	"overcomplete/interpret/judge"
+	"overcomplete/lab/judge"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )

@@ -14,7 +14,7 @@ import (
 	"overcomplete/internal/escape"
 	"overcomplete/internal/input"
 	"overcomplete/interpret"
-	"overcomplete/interpret/judge"
+	"overcomplete/lab/judge"
 )
 
 func newIntrusion() *cobra.Command {

@@ -16,7 +16,7 @@ import (
 
 	"overcomplete/internal/escape"
 	"overcomplete/internal/input"
-	"overcomplete/interpret/judge"
+	"overcomplete/lab/judge"
 	"overcomplete/model"
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
-	"overcomplete/eval"
 	"overcomplete/internal/escape"
+	"overcomplete/lab/eval"
 	"overcomplete/model"
 )
 

@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"overcomplete/eval"
-	"overcomplete/internal/experiment"
 	"overcomplete/internal/input"
+	"overcomplete/lab/eval"
+	"overcomplete/lab/experiment"
 	"overcomplete/model"
 )
 

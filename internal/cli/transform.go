@@ -3,7 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
-	"overcomplete/eval"
+	"overcomplete/lab/eval"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"overcomplete/eval"
 	"overcomplete/internal/escape"
-	"overcomplete/internal/experiment"
+	"overcomplete/lab/eval"
+	"overcomplete/lab/experiment"
 	"overcomplete/model"
 	"overcomplete/train"
 )

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"overcomplete/internal/cli/clitest"
-	"overcomplete/internal/experiment"
+	"overcomplete/lab/experiment"
 	"overcomplete/model"
 )
 

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"overcomplete/eval"
 	"overcomplete/internal/cli/clitest"
 	"overcomplete/internal/realdata"
+	"overcomplete/lab/eval"
 )
 
 // scores returns the scores of tables in Markdown, by row and column. The names of

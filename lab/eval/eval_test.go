@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"overcomplete/eval/evaltest"
 	"overcomplete/internal/realdata"
+	"overcomplete/lab/eval/evaltest"
 	"overcomplete/vectors"
 )
 

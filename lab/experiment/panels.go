@@ -19,8 +19,8 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
 
-	"overcomplete/eval"
 	"overcomplete/internal/atomicfile"
+	"overcomplete/lab/eval"
 )
 
 // The look of a frontier's lines: a colour for each dictionary (Okabe and Ito's, which

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"overcomplete/eval/evaltest"
+	"overcomplete/lab/eval/evaltest"
 	"overcomplete/vectors"
 )
 

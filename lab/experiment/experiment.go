@@ -30,10 +30,10 @@ import (
 	"strconv"
 	"strings"
 
-	"overcomplete/eval"
 	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/input"
 	"overcomplete/interpret"
+	"overcomplete/lab/eval"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"

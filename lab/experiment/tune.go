@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"overcomplete/eval"
+	"overcomplete/lab/eval"
 	"overcomplete/model"
 	"overcomplete/train"
 )

@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/gonum/diff/fd"
 	"gonum.org/v1/gonum/floats"
 
-	"overcomplete/eval/evaltest"
+	"overcomplete/lab/eval/evaltest"
 	"overcomplete/vectors"
 )
 

@@ -14,10 +14,10 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"overcomplete/encode"
-	"overcomplete/eval"
 	"overcomplete/internal/input"
 	"overcomplete/internal/npy"
 	"overcomplete/interpret"
+	"overcomplete/lab/eval"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"

@@ -17,10 +17,10 @@ import (
 	"gonum.org/v1/plot"
 
 	"overcomplete/encode"
-	"overcomplete/eval"
 	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/backend"
 	"overcomplete/interpret"
+	"overcomplete/lab/eval"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
