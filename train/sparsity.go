@@ -25,19 +25,47 @@ const (
 // share of its codes that were zero.
 type Tried struct{ Lambda, Sparsity float64 }
 
-// NextLambda returns the λ to try for a share of zeros after others, in any order.
-// Without any it returns first.
+// Off returns how far a training is from a share of zeros. Codes that are all zero say
+// nothing: they are as far from any share as codes without a zero.
+func (t Tried) Off(wanted float64) float64 {
+	if t.Sparsity == 1 {
+		return wanted
+	}
+	return math.Abs(t.Sparsity - wanted)
+}
+
+// SearchLambda looks for the λ that gives a share of zeros, to [SparsityTolerance]. It goes
+// on from what was tried before, calls try with one λ after another, so many at most, and
+// ends where there is none to try that was not.
+func SearchLambda(tried []Tried, most int, wanted float64, try func(lambda float64) (sparsity float64, err error)) error {
+	tried = slices.Clone(tried)
+	for ; most > 0; most-- {
+		lambda := nextLambda(tried, wanted)
+		if slices.ContainsFunc(tried, func(t Tried) bool { return t.Off(wanted) <= SparsityTolerance || t.Lambda == lambda }) {
+			return nil
+		}
+		sparsity, err := try(lambda)
+		if err != nil {
+			return err
+		}
+		tried = append(tried, Tried{lambda, sparsity})
+	}
+	return nil
+}
+
+// nextLambda returns the λ to try for a share of zeros after others, in any order.
+// Without any it is the default.
 //
 // The share of zeros grows with λ, nearly as a logistic function of log λ, so that
 // the secant through the logits of the nearest two points leads to the next one.
 // Once there are points on both sides, the next is between them: where the secant
 // leads elsewhere, halfway on log λ.
-func NextLambda(tried []Tried, wanted, first float64) float64 {
+func nextLambda(tried []Tried, wanted float64) float64 {
 	// What is known of a curve through a single point: on word vectors the logit of
 	// the share of zeros grows by 0.8 to 1.5 while λ grows by the factor e.
 	const usual, flattest, furthest = 1, 0.3, 3
 	if len(tried) == 0 {
-		return first
+		return Paper().Lambda
 	}
 	x := func(t Tried) float64 { return math.Log(t.Lambda) }
 	y := func(t Tried) float64 { return logit(t.Sparsity) - logit(wanted) }
@@ -82,32 +110,28 @@ func fitSparsity(ctx context.Context, x *vectors.Dense, h model.Paper, device De
 	quiet := o
 	quiet.Note = nil // what is said of a training concerns the one that is chosen
 	checkScale(x, o)
-	var tried []Tried
 	var nearest *model.Model
-	off := math.Inf(1)
-	for range MostTrainings {
+	tried, off := 0, math.Inf(1)
+	err := SearchLambda(nil, MostTrainings, h.Sparsity, func(lambda float64) (float64, error) {
 		once := h
-		once.Sparsity = 0
-		once.Lambda = NextLambda(tried, h.Sparsity, Paper().Lambda)
-		if slices.ContainsFunc(tried, func(t Tried) bool { return t.Lambda == once.Lambda }) {
-			break
-		}
+		once.Sparsity, once.Lambda = 0, lambda
 		m, err := fitOnce(ctx, x, once, device, quiet)
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
 		got := m.Info.Encoding.Sparsity
-		tried = append(tried, Tried{once.Lambda, got})
-		o.note("λ = %v gives %.2f %% zeros", once.Lambda, 100*got)
-		if d := math.Abs(got - h.Sparsity); d < off {
+		o.note("λ = %v gives %.2f %% zeros", lambda, 100*got)
+		if d := (Tried{lambda, got}).Off(h.Sparsity); d < off {
 			nearest, off = m, d
 		}
-		if off <= SparsityTolerance {
-			break
-		}
+		tried++
+		return got, nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	if off > SparsityTolerance {
-		o.note("warning: no λ of %d that were tried gives %.4g %% zeros to %.2g points: this is the nearest", len(tried), 100*h.Sparsity, 100*SparsityTolerance)
+		o.note("warning: no λ of %d that were tried gives %.4g %% zeros to %.2g points: this is the nearest", tried, 100*h.Sparsity, 100*SparsityTolerance)
 	}
 	checkResult(nearest.Info, o)
 	return nearest, nil

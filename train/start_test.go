@@ -135,6 +135,14 @@ func TestWordAtomsOfFewRows(t *testing.T) {
 }
 
 // The search for a λ finds it on curves like those of word vectors, in few trainings.
+// Codes that are all zero are near no share that is wanted.
+func TestOff(t *testing.T) {
+	zero, some := Tried{1, 1}.Off(.997), Tried{1, .9}.Off(.997)
+	if zero <= SparsityTolerance || zero <= some {
+		t.Errorf("%v and %v from 99.7 %%", zero, some)
+	}
+}
+
 func TestNextLambda(t *testing.T) {
 	for _, slope := range []float64{0.8, 1.5} {
 		for _, half := range []float64{0.01, 0.3, 20} { // the λ of half zeros
@@ -142,7 +150,7 @@ func TestNextLambda(t *testing.T) {
 				var tried []Tried
 				share := -1.
 				for len(tried) < MostTrainings && math.Abs(share-wanted) > SparsityTolerance {
-					lambda := NextLambda(tried, wanted, 0.5)
+					lambda := nextLambda(tried, wanted)
 					share = 1 / (1 + math.Exp(-slope*math.Log(lambda/half)))
 					tried = append([]Tried{{lambda, share}}, tried...) // any order
 				}

@@ -219,14 +219,6 @@ func TestBest(t *testing.T) {
 	}
 }
 
-// Codes that are all zero are near no share that is wanted.
-func TestOff(t *testing.T) {
-	zero, some := &Record{Metrics: model.Epoch{Sparsity: 1}}, &Record{Metrics: model.Epoch{Sparsity: .9}}
-	if off(zero, .997) <= train.SparsityTolerance || off(zero, .997) <= off(some, .997) {
-		t.Errorf("%v and %v from 99.7 %%", off(zero, .997), off(some, .997))
-	}
-}
-
 func TestOpenRefuses(t *testing.T) {
 	base := t.TempDir()
 	dir, data := filepath.Join(base, "out"), filepath.Join(base, "data")

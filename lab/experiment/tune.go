@@ -1,9 +1,11 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"overcomplete/lab/eval"
 	"overcomplete/model"
@@ -61,56 +63,49 @@ func Best(tried []*Record, task string) (best *Record, enough bool) {
 // made use of. It returns these and those that it trained, by λ, and the nearest, and
 // whether that is within [train.SparsityTolerance].
 func (e *Experiment) Sparsity(ctx context.Context, h model.Paper, wanted float64, tasks []eval.Task) (tried []*Record, nearest *Record, reached bool, err error) {
-	for {
-		if tried, err = e.points(h); err != nil {
-			return nil, nil, false, err
-		}
-		trained := 0
-		nearest = nil
-		for _, r := range tried {
-			if r.Wanted == wanted {
-				trained++
-			}
-			if nearest == nil || off(r, wanted) < off(nearest, wanted) {
-				nearest = r
-			}
-		}
-		if nearest != nil && off(nearest, wanted) <= train.SparsityTolerance {
-			break
-		}
-		var before []train.Tried
-		for _, r := range tried {
-			before = append(before, train.Tried{Lambda: r.Paper().Lambda, Sparsity: r.Metrics.Sparsity})
-		}
-		h.Lambda = train.NextLambda(before, wanted, train.Paper().Lambda)
-		again := false
-		for _, r := range tried {
-			again = again || r.Paper().Lambda == h.Lambda
-		}
-		if again || trained == train.MostTrainings {
-			break
-		}
-		fmt.Fprintf(e.Log, "looking for λ, with training %d of at most %d\n", trained+1, train.MostTrainings)
-		if _, err := e.point(ctx, h, tasks, wanted); err != nil {
-			return nil, nil, false, err
+	before, err := e.points(h)
+	if err != nil {
+		return nil, nil, false, err
+	}
+	var known []train.Tried
+	trained := 0
+	for _, r := range before {
+		known = append(known, r.tried())
+		if r.Wanted == wanted {
+			trained++
 		}
 	}
-	// What was trained before may lack scores.
-	for i, r := range tried {
+	err = train.SearchLambda(known, train.MostTrainings-trained, wanted, func(lambda float64) (float64, error) {
+		trained++
+		fmt.Fprintf(e.Log, "looking for λ, with training %d of at most %d\n", trained, train.MostTrainings)
+		h.Lambda = lambda
+		r, err := e.point(ctx, h, tasks, wanted)
+		if err != nil {
+			return 0, err
+		}
+		return r.Metrics.Sparsity, nil
+	})
+	if err != nil {
+		return nil, nil, false, err
+	}
+	if tried, err = e.points(h); err != nil {
+		return nil, nil, false, err
+	}
+	for i, r := range tried { // what was trained before may lack scores
 		if tried[i], err = e.point(ctx, r.Paper(), tasks, 0); err != nil {
 			return nil, nil, false, err
 		}
-		if r == nearest {
-			nearest = tried[i]
-		}
 	}
-	return tried, nearest, off(nearest, wanted) <= train.SparsityTolerance, nil
+	nearest = slices.MinFunc(tried, func(a, b *Record) int { return cmp.Compare(a.tried().Off(wanted), b.tried().Off(wanted)) })
+	return tried, nearest, nearest.tried().Off(wanted) <= train.SparsityTolerance, nil
 }
 
-func off(r *Record, wanted float64) float64 { return math.Abs(sparsity(r) - wanted) }
+func (r *Record) tried() train.Tried {
+	return train.Tried{Lambda: r.Paper().Lambda, Sparsity: r.Metrics.Sparsity}
+}
 
-// sparsity is the share of zeros that a point is chosen by. Codes that are all zero say
-// nothing: they are as far from any wanted share as codes without a zero.
+// sparsity is the share of zeros that a point of the grid is chosen by, 0 for codes that are
+// all zero, which say nothing.
 func sparsity(r *Record) float64 {
 	if r.Metrics.Sparsity == 1 {
 		return 0
