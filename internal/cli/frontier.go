@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -9,10 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"overcomplete/encode"
 	"overcomplete/internal/escape"
-	"overcomplete/interpret"
 	"overcomplete/lab/experiment"
+	"overcomplete/lab/intrusion"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -178,41 +176,20 @@ func (f *frontierFlags) run(cmd *cobra.Command, path string) (m *experiment.Meas
 
 // plan returns what is to be measured of the vectors at path.
 func (f *frontierFlags) plan(e *experiment.Experiment, path string, reference *vectors.Dense) (p experiment.Frontier, err error) {
-	shared := newSharedWords(e.X, reference, e.X.Words)
-	if err := shared.check(path, path, f.reference); err != nil {
-		return p, err
+	t, err := intrusion.NewTest(e.X, reference, e.X.Words)
+	if err != nil {
+		return p, intrusionError(err, path, path, f.reference)
 	}
+	t.Name, t.Seed = e.Setting.Reference.Name, 1
 	p = experiment.Frontier{Atoms: train.DefaultAtoms(train.Best(), e.X.Len(), e.X.Dim), Order: train.DefaultOrder(e.X.Words), Nonzeros: f.nonzeros, Lambdas: f.lambdas}
-	y, norm := standardised(e.X, p.Atoms)
-	if y == nil {
-		return p, usagef("%s: %w", path, train.ErrAllSame)
+	p.Intrusion = t
+	if p.Standardised, err = intrusion.Standardise(e.X, p.Atoms); err != nil {
+		return p, usagef("%s: %w", path, err)
 	}
 	if len(f.nonzeros) == 0 {
 		p.Nonzeros = slices.DeleteFunc(slices.Clone(usualNonzeros), func(n int) bool { return n > p.Atoms/2 })
 	} else if most := p.Nonzeros[len(p.Nonzeros)-1]; most >= p.Atoms {
 		return p, usagef("--nonzeros has %d, want less than K, which is %d for %d words of %d dimensions", most, p.Atoms, e.X.Len(), e.X.Dim)
-	}
-	p.Judge = func(ctx context.Context, codes *vectors.Sparse) (interpret.Coherence, error) {
-		return shared.score(ctx, interpret.SelectRows(codes, shared.rows[0]), e.Setting.Reference.Name, 1)
-	}
-	p.Control = func(ctx context.Context, p experiment.Point) (*model.Model, error) {
-		h := p.Training.(model.Best) // as all controls have
-		d := randomAtoms(h.Atoms, y.Dim, h.Seed)
-		if p.Control == experiment.WordRows {
-			d = rowAtoms(y, h.Atoms, h.Seed)
-		}
-		m, err := encodeControl(ctx, d, y, e.Device, h.Method, encode.Most(1-h.Sparsity, h.Atoms))
-		if err != nil {
-			return nil, err
-		}
-		// Of the vectors as they are, which are longer by norm, and of K atoms, though there
-		// may be fewer words.
-		c := m.Info.Encoding
-		c.Error, c.Objective = c.Error*norm*norm, c.Objective*norm*norm
-		c.Lambda, c.FirstLambda = c.Lambda*norm*norm, c.FirstLambda*norm*norm
-		c.Sparsity = 1 - float64(m.Codes.Nonzeros())/float64(m.Codes.Rows*h.Atoms)
-		c.UnusedAtoms += h.Atoms - m.Codes.Cols
-		return m, nil
 	}
 	return p, nil
 }

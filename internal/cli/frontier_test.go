@@ -16,6 +16,7 @@ import (
 	"overcomplete/internal/cli/clitest"
 	"overcomplete/interpret"
 	"overcomplete/lab/experiment"
+	"overcomplete/lab/intrusion"
 	"overcomplete/model"
 )
 
@@ -80,7 +81,7 @@ func TestFrontier(t *testing.T) {
 			t.Errorf("%s: scores are %v, want %v", name, scores, want.Rows[0].Tasks)
 		}
 	}
-	intrusion := func(model string) []autoSet {
+	scored := func(model string) []intrusion.Result {
 		stdout, _ := dir.MustRun(t, "intrusion auto "+model+" --input x.txt --reference ref.txt --json")
 		var r autoResult
 		if err := json.Unmarshal([]byte(stdout), &r); err != nil {
@@ -95,9 +96,9 @@ func TestFrontier(t *testing.T) {
 		if r.Control != "" {
 			if h.Seed == 1 { // all words are in the reference, so that the controls are those of a model as sparse
 				dir.MustRun(t, fmt.Sprintf("train x.txt -o %s --quiet --sparsity %v", name, best.Sparsity))
-				for _, s := range intrusion(name) {
+				for _, s := range scored(name) {
 					if s.Control == r.Control {
-						compare(name+" "+r.Control, r, s.Coherence, "")
+						compare(name+" "+string(r.Control), r, s.Coherence, "")
 					}
 				}
 			}
@@ -140,7 +141,7 @@ func TestFrontier(t *testing.T) {
 		} else if r.Stability != nil {
 			t.Errorf("%s: stability %v of the seed that others are matched with", flags, *r.Stability)
 		}
-		sets := intrusion(name)
+		sets := scored(name)
 		compare(flags, r, sets[0].Coherence, evaluated)
 		if i == 0 {
 			compare("X", got.Dense, sets[len(sets)-1].Coherence, "x.txt")

@@ -24,10 +24,9 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"overcomplete/cpu"
-	"overcomplete/encode"
-	"overcomplete/encode/encodetest"
 	"overcomplete/internal/cli/clitest"
 	"overcomplete/interpret"
+	"overcomplete/lab/intrusion"
 	"overcomplete/lab/judge"
 	"overcomplete/model"
 	"overcomplete/vectors"
@@ -460,165 +459,6 @@ func TestIntrusionJudgeWeb(t *testing.T) {
 	}
 }
 
-// Only words that all sets have count, each once: "B" is b in the reference, "A"
-// is not, because a is a word of the model itself.
-func TestSharedWords(t *testing.T) {
-	t.Parallel()
-	dense := func(words ...string) *vectors.Dense {
-		d := &vectors.Dense{Words: words, Dim: 1}
-		for i := range words {
-			d.Data = append(d.Data, float32(i))
-		}
-		return d
-	}
-	first := strings.Fields("A B c a B b! C d E e!")
-	second := strings.Fields("E d c B a A b!")
-	s := newSharedWords(dense("a", "b!", "A", "c", "d", "B", "E"), dense("e", "a", "b", "c", "x"), first, second)
-	want := []string{"B", "c", "a", "E"}
-	if !slices.Equal(s.input.Words, want) {
-		t.Errorf("words %v, want %v", s.input.Words, want)
-	}
-	if want := [][]int{{1, 2, 3, 8}, {3, 2, 4, 0}}; !reflect.DeepEqual(s.rows, want) { // the first of a word
-		t.Errorf("rows %v, want %v", s.rows, want)
-	}
-	for name, got := range map[string][]float32{"input": s.input.Data, "reference": s.reference.Data} {
-		want := map[string][]float32{"input": {5, 3, 0, 6}, "reference": {2, 3, 1, 0}}[name]
-		if !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: rows %v, want %v", name, got, want)
-		}
-	}
-	if got := s.centered(&model.Dictionary{Dim: 1, Mean: []float32{1}}).Data; !reflect.DeepEqual(got, []float32{4, 2, -1, 5}) {
-		t.Errorf("less the mean: %v", got)
-	}
-}
-
-// The codes of controls are those of the definition, on the scale of the input: with
-// atoms of norm ρ = √(mean ‖y‖²) and λ = 0.04ρ², in float64.
-func TestControls(t *testing.T) {
-	t.Parallel()
-	const dim, atoms, most = 8, 30, 4
-	x := clitest.Vectors(40, dim)
-	for i := range x.Data {
-		x.Data[i] = 100 * (x.Data[i] + 7)
-	}
-	y := make([]float64, len(x.Data))
-	squares := 0.0
-	for j := range dim {
-		mean := 0.0
-		for i := range x.Len() {
-			mean += float64(x.Row(i)[j]) / 40
-		}
-		for i := range x.Len() {
-			y[i*dim+j] = float64(x.Row(i)[j]) - mean
-			squares += y[i*dim+j] * y[i*dim+j] / 40
-		}
-	}
-	scale := math.Sqrt(squares)
-	// Twenty words of which two have the mean vector, which is no atom.
-	few := clitest.Vectors(20, dim)
-	few.Data = append(few.Data[:9*dim], make([]float32, 11*dim)...)
-	for i := range 9 {
-		for j, v := range few.Row(i) {
-			few.Row(i + 9)[j] = -v
-		}
-	}
-	few, _ = standardised(few, atoms)
-	if d := rowAtoms(few, atoms, 1); d.Len() != 18 {
-		t.Errorf("%d atoms of 18 words", d.Len())
-	}
-
-	unit, norm := standardised(x, atoms)
-	if math.Abs(norm-scale) > 1e-9*scale {
-		t.Errorf("the norm is %v, want %v", norm, scale)
-	}
-	for _, method := range []model.Method{model.Signed, model.Nonnegative} {
-		for name, d := range map[string]model.Dictionary{"rows": rowAtoms(unit, atoms, 1), "random": randomAtoms(atoms, dim, 1)} {
-			got, err := encodeControl(t.Context(), d, unit, cpu.Device{}, method, most)
-			if err != nil {
-				t.Fatal(err)
-			}
-			drawn := map[int]bool{}
-			scaled := make([]float64, atoms*dim)
-			for k := range atoms {
-				norm := 0.0
-				for j, v := range d.Atom(k) {
-					scaled[k*dim+j] = scale * float64(v)
-					norm += float64(v) * float64(v)
-				}
-				if math.Abs(norm-1) > 1e-6 {
-					t.Errorf("%s: atom %d has norm √%v", name, k, norm)
-				}
-				for i := range x.Len() {
-					dot, squares := 0.0, 0.0
-					for j, v := range d.Atom(k) {
-						dot, squares = dot+float64(v)*y[i*dim+j], squares+y[i*dim+j]*y[i*dim+j]
-					}
-					if dot > (1-1e-6)*math.Sqrt(squares) {
-						drawn[i] = true
-					}
-				}
-			}
-			if want := map[string]int{"rows": atoms}[name]; len(drawn) != want {
-				t.Errorf("%s: %d atoms are words, want %d", name, len(drawn), want)
-			}
-			o := encode.Options{Lambda: .04 * squares, Nonnegative: method == "B", Steps: encode.DefaultSteps, Most: most}
-			for i := range x.Len() {
-				code := encodetest.Code(y[i*dim:(i+1)*dim], scaled, o)
-				index, value := got.Codes.Row(i)
-				for j, k := range index {
-					code[k] -= float64(value[j])
-				}
-				for k, off := range code {
-					if math.Abs(off) > 1e-4 { // of numbers of about 1, in float32
-						t.Errorf("%s, %s: row %d, atom %d is off by %v", method, name, i, k, off)
-					}
-				}
-			}
-		}
-	}
-	// Of many words only the frequent ones, 20 for each atom, count.
-	many := clitest.Vectors(60, dim)
-	slices.Reverse(many.Words) // which are not sorted then
-	for i := 40; i < 60; i++ {
-		for j := range many.Row(i) {
-			many.Row(i)[j] += 1000
-		}
-	}
-	centred, _ := standardised(many, 2)
-	for j, v := range (&vectors.Dense{Words: many.Words[:40], Dim: dim, Data: centred.Data[:40*dim]}).Mean() {
-		if math.Abs(float64(v)) > 1e-6 {
-			t.Errorf("the frequent words' mean is %v in dimension %d", v, j)
-		}
-	}
-	for seed := range uint64(20) { // of the others each atom would be the same, nearly
-		product, d := 0.0, rowAtoms(centred, 2, seed)
-		for j, v := range d.Atom(0) {
-			product += float64(v) * float64(d.Atom(1)[j])
-		}
-		if product > 0.999 {
-			t.Errorf("seed %d: atoms of rare words", seed)
-		}
-	}
-	for i := range 40 {
-		copy(many.Row(i), many.Row(0))
-	}
-	if y, _ := standardised(many, 2); y != nil {
-		t.Error("frequent words that are equal can be told apart")
-	}
-	if a, b := randomAtoms(5, 3, 1), randomAtoms(5, 3, 2); slices.Equal(a.Atoms, b.Atoms) {
-		t.Error("the same random atoms with another seed")
-	}
-	if a, b := rowAtoms(unit, 5, 1), rowAtoms(unit, 5, 2); slices.Equal(a.Atoms, b.Atoms) {
-		t.Error("the same words with another seed")
-	}
-	for _, n := range []int{2, 49, 98, 103} { // of some, 1/n times their sum is another vector
-		equal := &vectors.Dense{Words: make([]string, n), Dim: 2, Data: slices.Repeat([]float32{.1, 2}, n)}
-		if y, _ := standardised(equal, 5); y != nil {
-			t.Errorf("%d equal vectors can be told apart", n)
-		}
-	}
-}
-
 // The figures are those of the definitions, of a model of each method: of its
 // codes, of controls from the same input, and of the input.
 func TestIntrusionAuto(t *testing.T) {
@@ -629,7 +469,7 @@ func TestIntrusionAuto(t *testing.T) {
 	dir.MustRun(t, "train --recipe paper in.txt -o a --epochs 5 --quiet --center")
 	dir.MustRun(t, "train --recipe paper in.txt -o b --epochs 5 --quiet --center --method B")
 	var seed uint64
-	var want []autoSet
+	var want []intrusion.Result
 	var scores map[string]*interpret.Coherence // of the models, with those of their dimensions
 	add := func(name, control string, codes *vectors.Sparse, err error) {
 		t.Helper()
@@ -649,7 +489,7 @@ func TestIntrusionAuto(t *testing.T) {
 		} else {
 			c.Scores = nil
 		}
-		want = append(want, autoSet{name, control, c})
+		want = append(want, intrusion.Result{Name: name, Control: intrusion.Control(control), Coherence: c})
 	}
 
 	line := "intrusion auto a b --input in.txt --reference reference.txt"
@@ -672,18 +512,16 @@ func TestIntrusionAuto(t *testing.T) {
 			add(name, "", codes, nil)
 			random, err := interpret.RandomProjection(t.Context(), centred, &codes.CSR, name == "b", seed)
 			add(name, "random directions", random, err)
-			y, _ := standardised(x, 80)
-			o := encode.Options{Lambda: .04, Nonnegative: name == "b", Steps: encode.DefaultSteps, Most: int(math.Round(float64(codes.Nonzeros()) / 60))}
-			for _, control := range []string{"random dictionary", "word rows"} {
-				d := randomAtoms(80, 8, seed)
-				if control == "word rows" {
-					d = rowAtoms(y, 80, seed)
-				}
-				encoded, err := encode.Model(t.Context(), &model.Model{Dictionary: d}, y, cpu.Device{}, o)
+			y, err := intrusion.Standardise(x, 80)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, control := range []intrusion.Control{intrusion.RandomDictionary, intrusion.WordRows} {
+				encoded, err := y.Encode(t.Context(), control, 80, int(math.Round(float64(codes.Nonzeros())/60)), m.Info.Training.Recipe.Base().Method, seed, cpu.Device{})
 				if err != nil {
 					t.Fatal(err)
 				}
-				add(name, control, encoded.Codes, nil)
+				add(name, string(control), encoded.Codes, nil)
 			}
 		}
 		add("in.txt", "", interpret.FromDense(x), nil)

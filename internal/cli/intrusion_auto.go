@@ -1,23 +1,21 @@
 package cli
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"overcomplete/cpu"
-	"overcomplete/encode"
 	"overcomplete/internal/escape"
 	"overcomplete/interpret"
+	"overcomplete/lab/intrusion"
 	"overcomplete/model"
 	"overcomplete/train"
-	"overcomplete/vectors"
 )
 
 // autoFlags are what intrusion auto was asked for.
@@ -116,67 +114,29 @@ func (f *autoFlags) auto(cmd *cobra.Command, paths []string) error {
 	for _, m := range models {
 		words = append(words, m.Codes.Words)
 	}
-	shared := newSharedWords(input, reference, words...)
-	if err := shared.check(strings.Join(paths, ", ")+", "+f.input, f.input, f.reference); err != nil {
-		return err
+	t, err := intrusion.NewTest(input, reference, words...)
+	if err != nil {
+		return intrusionError(err, strings.Join(paths, ", ")+", "+f.input, f.input, f.reference)
 	}
-	score := func(codes *vectors.Sparse) (interpret.Coherence, error) {
-		return shared.score(ctx, codes, judge.Name, f.seed)
-	}
+	t.Name, t.Seed = judge.Name, f.seed
 	var r autoResult
 	var found []interpret.Coherence // of each model
 	for i, m := range models {
-		name, codes := filepath.Base(paths[i]), interpret.SelectRows(m.Codes, shared.rows[i])
-		y, _ := standardised(shared.input, codes.Cols)
-		if y == nil {
-			return usagef("%s: of the words that all have, the first, %d, have one vector: there is nothing to tell them apart by", f.input, train.Frequent(shared.input, codes.Cols).Len())
+		results, err := t.Score(ctx, filepath.Base(paths[i]), i, m, cpu.Device{}, intrusion.Controls...)
+		if errors.Is(err, train.ErrAllSame) {
+			return usagef("%s: of the words that all have, the first, %d, have one vector: there is nothing to tell them apart by", f.input, train.Frequent(t.X, m.Codes.Cols).Len())
 		}
-		control := func(d model.Dictionary) (*vectors.Sparse, error) {
-			most := encode.Most(float64(codes.Nonzeros())/float64(codes.Rows*codes.Cols), codes.Cols)
-			encoded, err := encodeControl(ctx, d, y, cpu.Device{}, m.Info.Training.Recipe.Base().Method, most)
-			if err != nil {
-				return nil, err
-			}
-			return encoded.Codes, nil
-		}
-		c, err := score(codes)
 		if err != nil {
 			return err
 		}
-		found = append(found, c)
-		r.add(name, "", c)
-		for _, control := range []struct {
-			name  string
-			codes func() (*vectors.Sparse, error)
-		}{
-			{"random directions", func() (*vectors.Sparse, error) {
-				return interpret.RandomProjection(ctx, shared.centered(&m.Dictionary), &codes.CSR, m.Info.Training.Recipe.Base().Method == model.Nonnegative, f.seed)
-			}},
-			{"random dictionary", func() (*vectors.Sparse, error) {
-				return control(randomAtoms(codes.Cols, y.Dim, f.seed))
-			}},
-			{"word rows", func() (*vectors.Sparse, error) {
-				return control(rowAtoms(y, codes.Cols, f.seed))
-			}},
-		} {
-			codes, err := control.codes()
-			if err != nil {
-				return err
-			}
-			c, err := score(codes)
-			if err != nil {
-				return err
-			}
-			c.Scores = nil
-			r.add(name, control.name, c)
-		}
+		found = append(found, results[0].Coherence)
+		r.Sets = append(r.Sets, results...)
 	}
-	c, err := score(interpret.FromDense(shared.input))
+	dense, err := t.ScoreDense(ctx, filepath.Base(f.input))
 	if err != nil {
 		return err
 	}
-	c.Scores = nil
-	r.add(filepath.Base(f.input), "", c)
+	r.Sets = append(r.Sets, dense)
 	if f.save {
 		for i, path := range paths {
 			file, err := coherenceFile(path)
@@ -197,128 +157,26 @@ func (f *autoFlags) auto(cmd *cobra.Command, paths []string) error {
 	return r.print(cmd.OutOrStdout())
 }
 
-// sharedWords are the words that all of an auto test know, in the order of the
-// first model, and the rows that belong to them.
-type sharedWords struct {
-	input, reference *vectors.Dense
-	rows             [][]int // of each model
-}
-
-// newSharedWords takes the words of each model.
-func newSharedWords(input, reference *vectors.Dense, models ...[]string) *sharedWords {
-	inInput, inReference := rowsByWord(input.Words), rowsByWord(reference.Words)
-	inModel := make([]map[string]int, len(models))
-	for i, words := range models {
-		inModel[i] = rowsByWord(words)
-	}
-	// Words must differ in the reference, too: "The" goes with "the" only where
-	// "the" is no word itself.
-	referenceRow := func(word string) (int, bool) {
-		row, ok := inReference[word]
-		if lower := strings.ToLower(word); !ok && lower != word {
-			if _, taken := inModel[0][lower]; !taken {
-				row, ok = inReference[lower]
-				delete(inReference, lower) // of "May" and "MAY" the first has it
-			}
-		}
-		return row, ok
-	}
-	s := &sharedWords{rows: make([][]int, len(models))}
-	var inputRows, referenceRows []int
-words:
-	for i, word := range models[0] {
-		if inModel[0][word] != i {
-			continue // a repetition
-		}
-		rows := make([]int, len(models))
-		for m := range models {
-			row, ok := inModel[m][word]
-			if !ok {
-				continue words
-			}
-			rows[m] = row
-		}
-		in, ok := inInput[word]
-		if !ok {
-			continue
-		}
-		ref, ok := referenceRow(word)
-		if !ok {
-			continue
-		}
-		inputRows, referenceRows = append(inputRows, in), append(referenceRows, ref)
-		for m, row := range rows {
-			s.rows[m] = append(s.rows[m], row)
-		}
-	}
-	s.input, s.reference = selectDense(input, inputRows), selectDense(reference, referenceRows)
-	return s
-}
-
-// check returns an error, which names what was to have words in common, unless there is
-// something to play with.
-func (s *sharedWords) check(others, input, reference string) error {
-	if len(s.input.Words) == 0 {
+// intrusionError names what was to have words in common, if err says that they can't be
+// played with.
+func intrusionError(err error, others, input, reference string) error {
+	switch {
+	case errors.Is(err, intrusion.ErrNoWords):
 		return usagef("no word is in all of %s and %s", others, reference)
-	}
-	if slices.Equal(s.input.Data, s.reference.Data) {
+	case errors.Is(err, intrusion.ErrSameVectors):
 		return usagef("%s has the same vectors as %s: --reference is to be others, which were not trained on", reference, input)
 	}
-	return nil
-}
-
-// score plays the test with codes of these words. Reference is its name.
-func (s *sharedWords) score(ctx context.Context, codes *vectors.Sparse, reference string, seed uint64) (interpret.Coherence, error) {
-	c, err := interpret.NewIntrusion(interpret.NewIndex(codes)).OddOneOut(ctx, s.reference, seed)
-	c.Reference = reference
-	return c, err
-}
-
-func rowsByWord(words []string) map[string]int {
-	rows := make(map[string]int, len(words))
-	for i, w := range words {
-		if _, ok := rows[w]; !ok {
-			rows[w] = i
-		}
-	}
-	return rows
-}
-
-func selectDense(x *vectors.Dense, rows []int) *vectors.Dense {
-	s := &vectors.Dense{Dim: x.Dim, Data: make([]float32, 0, len(rows)*x.Dim)}
-	for _, i := range rows {
-		s.Words, s.Data = append(s.Words, x.Words[i]), append(s.Data, x.Row(i)...)
-	}
-	return s
-}
-
-// centered returns the input less the mean of a dictionary.
-func (s *sharedWords) centered(d *model.Dictionary) *vectors.Dense {
-	x := &vectors.Dense{Words: s.input.Words, Dim: s.input.Dim, Data: make([]float32, len(s.input.Data))}
-	d.Center(x.Data, s.input.Data)
-	return x
+	return err
 }
 
 type autoResult struct {
-	Sets []autoSet `json:"sets"`
-}
-
-// autoSet is what was found of a model, of a control for it, or of the input. Dimensions
-// have scores of their own only where a model's are.
-type autoSet struct {
-	Name    string `json:"name"`
-	Control string `json:"control,omitempty"` // of the model of that name
-	interpret.Coherence
-}
-
-func (r *autoResult) add(name, control string, c interpret.Coherence) {
-	r.Sets = append(r.Sets, autoSet{name, control, c})
+	Sets []intrusion.Result `json:"sets"`
 }
 
 func (r *autoResult) print(w io.Writer) error {
-	label := func(s autoSet) string {
+	label := func(s intrusion.Result) string {
 		if s.Control != "" {
-			return "  " + s.Control
+			return "  " + string(s.Control)
 		}
 		return escape.Word(s.Name)
 	}
@@ -326,7 +184,7 @@ func (r *autoResult) print(w io.Writer) error {
 	for _, s := range r.Sets {
 		wide = max(wide, utf8.RuneCountInString(label(s)))
 	}
-	percent := func(s autoSet, e interpret.Estimate) string {
+	percent := func(s intrusion.Result, e interpret.Estimate) string {
 		if s.Dimensions == 0 { // which have words enough that the reference knows
 			return "    –"
 		}

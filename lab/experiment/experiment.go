@@ -34,6 +34,7 @@ import (
 	"overcomplete/internal/input"
 	"overcomplete/interpret"
 	"overcomplete/lab/eval"
+	"overcomplete/lab/intrusion"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -68,10 +69,10 @@ type Experiment struct {
 
 // Record is what is known of a point, or of vectors that were not trained.
 type Record struct {
-	Control  string       `json:"control,omitempty"` // see [Point]
-	Training model.Recipe `json:"training,omitzero"`
-	Device   string       `json:"device,omitempty"`
-	Metrics  model.Epoch  `json:"metrics,omitzero"` // of the last epoch, and of the codes that package encode made after it
+	Control  intrusion.Control `json:"control,omitempty"` // see [Point]
+	Training model.Recipe      `json:"training,omitzero"`
+	Device   string            `json:"device,omitempty"`
+	Metrics  model.Epoch       `json:"metrics,omitzero"` // of the last epoch, and of the codes that package encode made after it
 	// Wanted is the sparsity in whose search it was trained, 0 if in none.
 	Wanted float64                `json:"wanted,omitempty"`
 	Scores map[string]eval.Result `json:"scores"` // by task

@@ -18,6 +18,7 @@ import (
 	"overcomplete/internal/npy"
 	"overcomplete/interpret"
 	"overcomplete/lab/eval"
+	"overcomplete/lab/intrusion"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -33,26 +34,20 @@ type Frontier struct {
 	Nonzeros []int       // of a word, but with the recipe "paper"
 	Lambdas  []float64   // of that recipe, whose nonzeros come of λ
 
-	// Control returns codes of the experiment's words with a dictionary that learned nothing.
-	Control func(ctx context.Context, p Point) (*model.Model, error)
-	// Judge plays word intrusion with codes of the experiment's words.
-	Judge func(ctx context.Context, codes *vectors.Sparse) (interpret.Coherence, error)
+	// Intrusion is the test of the experiment's words, and Standardised their vectors, which
+	// the controls' dictionaries are of.
+	Intrusion    *intrusion.Test
+	Standardised intrusion.Standardised
 }
 
 // A Point is what codes are made with.
 type Point struct {
 	// Control is what stands in place of the dictionary that Training learns,
-	// [RandomDictionary] or [WordRows], or "". Of Training, K, the sign of codes, their share
+	// [intrusion.RandomDictionary] or [intrusion.WordRows], or "". Of Training, K, the sign of codes, their share
 	// of zeros and the seed then hold.
-	Control  string
+	Control  intrusion.Control
 	Training model.Recipe // nil of no point, which is X
 }
-
-// Controls are dictionaries that learned nothing.
-const (
-	RandomDictionary = "random dictionary"
-	WordRows         = "word rows"
-)
 
 // Points returns the points of one seed, by kind. What can be compared at once, method A
 // and the controls, comes first.
@@ -70,7 +65,7 @@ func (f Frontier) Points(seed uint64) (points []Point) {
 		}
 	}
 	learned(model.Signed)
-	for _, control := range []string{RandomDictionary, WordRows} {
+	for _, control := range []intrusion.Control{intrusion.RandomDictionary, intrusion.WordRows} {
 		points = f.add(points, control, best, seed)
 	}
 	learned(model.Nonnegative)
@@ -78,7 +73,7 @@ func (f Frontier) Points(seed uint64) (points []Point) {
 }
 
 // add adds the points of a kind, from few nonzeros to many.
-func (f Frontier) add(points []Point, control string, r model.Recipe, seed uint64) []Point {
+func (f Frontier) add(points []Point, control intrusion.Control, r model.Recipe, seed uint64) []Point {
 	switch h := r.(type) {
 	case model.Best:
 		h.Atoms, h.Seed, h.Order = f.Atoms, seed, f.Order
@@ -110,7 +105,7 @@ func (p Point) Kind() string {
 		}
 	case model.Best:
 		if p.Control != "" {
-			return p.Control
+			return string(p.Control)
 		}
 		if h.Anchor == 0 {
 			return kind("best, no anchor")
@@ -179,7 +174,8 @@ func (e *Experiment) frontierPoint(ctx context.Context, f Frontier, p Point, tas
 	fmt.Fprintf(e.Log, "making %s%s\n", name, e.plan.left())
 	var m *model.Model
 	if p.Control != "" {
-		m, err = f.Control(ctx, p)
+		h := p.Training.(model.Best) // as all controls have
+		m, err = f.Standardised.Encode(ctx, p.Control, h.Atoms, encode.Most(1-h.Sparsity, h.Atoms), h.Method, h.Seed, e.Device)
 	} else {
 		m, err = e.fit(ctx, p.Training)
 	}
@@ -274,7 +270,7 @@ func metrics(i model.Info) (m model.Epoch) {
 
 // judge adds word intrusion to a record.
 func (f Frontier) judge(ctx context.Context, r *Record, codes *vectors.Sparse) error {
-	c, err := f.Judge(ctx, codes)
+	c, err := f.Intrusion.Play(ctx, f.Intrusion.Codes(0, codes))
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ import (
 
 	"overcomplete/internal/atomicfile"
 	"overcomplete/lab/eval"
+	"overcomplete/lab/intrusion"
 )
 
 // The look of a frontier's lines: a colour for each dictionary (Okabe and Ito's, which
@@ -34,8 +35,8 @@ var looks = []struct {
 	{"best, no anchor", "best, no anchor", color.RGBA{0x56, 0xB4, 0xE9, 0xFF}},
 	{"paper", "paper", color.RGBA{0xD5, 0x5E, 0x00, 0xFF}},
 	{"paper, words", "paper, from words", color.RGBA{0xE6, 0x9F, 0x00, 0xFF}},
-	{RandomDictionary, "random dictionary (control)", color.Gray{0x80}},
-	{WordRows, "word rows (control)", color.Gray{0x00}},
+	{string(intrusion.RandomDictionary), "random dictionary (control)", color.Gray{0x80}},
+	{string(intrusion.WordRows), "word rows (control)", color.Gray{0x00}},
 }
 
 var faint = color.Gray{0x60}

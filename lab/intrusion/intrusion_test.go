@@ -1,0 +1,41 @@
+package intrusion
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"overcomplete/vectors"
+)
+
+// Only words that all sets have count, each once: "B" is b in the reference, "A"
+// is not, because a is a word of the model itself.
+func TestWords(t *testing.T) {
+	dense := func(words ...string) *vectors.Dense {
+		d := &vectors.Dense{Words: words, Dim: 1}
+		for i := range words {
+			d.Data = append(d.Data, float32(i))
+		}
+		return d
+	}
+	first := strings.Fields("A B c a B b! C d E e!")
+	second := strings.Fields("E d c B a A b!")
+	s, err := NewTest(dense("a", "b!", "A", "c", "d", "B", "E"), dense("e", "a", "b", "c", "x"), first, second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"B", "c", "a", "E"}
+	if !slices.Equal(s.X.Words, want) {
+		t.Errorf("words %v, want %v", s.X.Words, want)
+	}
+	if want := [][]int{{1, 2, 3, 8}, {3, 2, 4, 0}}; !reflect.DeepEqual(s.rows, want) { // the first of a word
+		t.Errorf("rows %v, want %v", s.rows, want)
+	}
+	for name, got := range map[string][]float32{"input": s.X.Data, "reference": s.Reference.Data} {
+		want := map[string][]float32{"input": {5, 3, 0, 6}, "reference": {2, 3, 1, 0}}[name]
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: rows %v, want %v", name, got, want)
+		}
+	}
+}
