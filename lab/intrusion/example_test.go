@@ -12,10 +12,9 @@ import (
 	"overcomplete/vectors"
 )
 
-// How much the dimensions of a model mean, and those of controls as sparse as it: guessing
-// finds 20 %. The
-// judge should be other vectors of the same words; here, for want of them, the halves of the
-// same vectors judge each other.
+// How much the dimensions of a model mean, and those of controls as sparse as it. Guessing finds
+// 2 in 10. The judge should be other vectors of the same words; here, for want of them, the
+// halves of the same vectors judge each other.
 func Example() {
 	ctx := context.Background()
 	x, _, err := vectors.Read(ctx, "../../testdata/godoc.50d.txt.gz", vectors.ReadOptions{MaxWords: 2000})
@@ -31,12 +30,12 @@ func Example() {
 	results, err := test.Score(ctx, "model", 0, m, cpu.Device{}, intrusion.RandomDictionary, intrusion.WordRows)
 	check(err)
 	for _, r := range results {
-		fmt.Printf("%-18s finds %.0f %% of the intruders, of %d dimensions\n", cmp.Or(string(r.Control), r.Name), 100*r.Any.Mean, r.Dimensions)
+		fmt.Printf("%-17s  %.0f in 10 intruders found\n", cmp.Or(string(r.Control), r.Name), 10*r.Any.Mean)
 	}
 	// Output:
-	// model              finds 73 % of the intruders, of 100 dimensions
-	// random dictionary  finds 41 % of the intruders, of 99 dimensions
-	// word rows          finds 72 % of the intruders, of 100 dimensions
+	// model              7 in 10 intruders found
+	// random dictionary  4 in 10 intruders found
+	// word rows          7 in 10 intruders found
 }
 
 // half returns every other number of each row, from the first or the second.
