@@ -88,9 +88,14 @@ func (s *Stream) Rows(ctx context.Context, d *vectors.Dense) error {
 	}
 	for lo := 0; lo < d.Len(); {
 		hi := min(lo+Block-len(s.words), d.Len())
-		s.words, s.data = append(s.words, d.Words[lo:hi]...), append(s.data, d.Data[lo*d.Dim:hi*d.Dim]...)
-		if lo = hi; len(s.words) == Block {
-			if err := s.block(ctx); err != nil {
+		words, data := d.Words[lo:hi], d.Data[lo*d.Dim:hi*d.Dim]
+		if lo = hi; len(words) < Block { // else it is whole where it is
+			s.words, s.data = append(s.words, words...), append(s.data, data...)
+			words, data = s.words, s.data
+		}
+		if len(words) == Block {
+			s.words, s.data = s.words[:0], s.data[:0]
+			if err := s.block(ctx, words, data); err != nil {
 				return err
 			}
 		}
@@ -101,8 +106,9 @@ func (s *Stream) Rows(ctx context.Context, d *vectors.Dense) error {
 // Finish encodes the last block, which may not be full, and returns what was measured
 // of all codes. It does not know the Input of the result. Its errors are those of [Stream.Rows].
 func (s *Stream) Finish(ctx context.Context) (e model.Encoding, err error) {
-	if len(s.words) > 0 {
-		if err := s.block(ctx); err != nil {
+	if words, data := s.words, s.data; len(words) > 0 {
+		s.words, s.data = nil, nil
+		if err := s.block(ctx, words, data); err != nil {
 			return e, err
 		}
 	}
@@ -118,12 +124,10 @@ func (s *Stream) Finish(ctx context.Context) (e model.Encoding, err error) {
 	return e, nil
 }
 
-// block encodes the rows at hand, if they are of the shard.
-func (s *Stream) block(ctx context.Context) error {
+// block encodes the rows of the next block, if they are of the shard.
+func (s *Stream) block(ctx context.Context, words []string, data []float32) error {
 	number := s.blocks
 	s.blocks++
-	words, data := s.words, s.data
-	s.words, s.data = s.words[:0], s.data[:0]
 	if s.Shard != nil {
 		if s.Shard.Index < 1 || s.Shard.Index > s.Shard.Of {
 			return fmt.Errorf("encode: there is no shard %d of %d", s.Shard.Index, s.Shard.Of)

@@ -113,7 +113,7 @@ func (f *fit) save() error {
 		}
 	}()
 	c := f.options.Checkpoint
-	seal, err := f.model.SaveCheckpoint(c.Dir, c.MayReplace, model.State{Batch: f.batch, Vectors: vectors.SHA256(f.x), Words: hashWords(f.words), Each: t.SaveMatrix})
+	seal, err := f.model.SaveCheckpoint(c.Dir, c.MayReplace, model.State{Batch: f.batch, Vectors: f.hashes().vectors, Words: f.hashes().words, Each: t.SaveMatrix})
 	if atomicfile.InPlace(err) {
 		f.options.note("warning: %v", err)
 	} else if err != nil {
@@ -151,9 +151,9 @@ func (f *fit) resume() error {
 	err = sameTraining(saved.Info.Training, f.model.Info.Training)
 	switch {
 	case err != nil:
-	case saved.Words != "" && saved.Words != hashWords(f.words):
+	case saved.Words != "" && saved.Words != f.hashes().words:
 		err = errors.New("the words are others")
-	case saved.Vectors != vectors.SHA256(f.x):
+	case saved.Vectors != f.hashes().vectors:
 		err = errors.New("the vectors are others")
 	}
 	if err != nil {
@@ -180,14 +180,17 @@ func (f *fit) resume() error {
 	return nil
 }
 
-// hashWords returns the SHA-256 of words, each with a newline, in hexadecimal.
-func hashWords(words []string) string {
-	hash := sha256.New()
-	for _, w := range words {
-		io.WriteString(hash, w)
-		hash.Write([]byte{'\n'})
+// hashes are the SHA-256 of what is trained on, in hexadecimal: of words each with a newline.
+type hashes struct{ vectors, words string }
+
+// hash returns them.
+func (f *fit) hash() hashes {
+	words := sha256.New()
+	for _, w := range f.words {
+		io.WriteString(words, w)
+		words.Write([]byte{'\n'})
 	}
-	return hex.EncodeToString(hash.Sum(nil))
+	return hashes{vectors.SHA256(f.x), hex.EncodeToString(words.Sum(nil))}
 }
 
 // sameTraining returns an error unless two trainings are of the same data and

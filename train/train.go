@@ -38,6 +38,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 	"time"
 
 	"overcomplete/encode"
@@ -243,10 +244,12 @@ func fitOnce(ctx context.Context, x *vectors.Dense, h model.Paper, device Device
 
 // newFit returns a training of a recipe that is complete, and of its model what is known before.
 func newFit(x *vectors.Dense, r model.Recipe, o Options) *fit {
-	return &fit{x: x.Data, words: x.Words, options: o, model: &model.Model{
+	f := &fit{x: x.Data, words: x.Words, options: o, model: &model.Model{
 		Info:       model.Info{Format: model.FormatVersion, Training: model.Training{Input: inputOf(x, o.Source), Recipe: r}},
 		Dictionary: model.Dictionary{Dim: x.Dim},
 	}}
+	f.hashes = sync.OnceValue(f.hash)
+	return f
 }
 
 // inputOf describes rows of a file, or of none.
@@ -291,6 +294,7 @@ type fit struct {
 	options Options
 	x       []float32 // V×L, that is trained on
 	words   []string
+	hashes  func() hashes // of both
 
 	model *model.Model // Info.Training.Epochs are those that are done; Codes are nil if the trainer keeps none
 	batch int          // words of the next dictionary step
