@@ -74,6 +74,9 @@ type Options struct {
 // or as were asked for where there are none yet. For exact codes set Gap, for instance to 1e-4.
 func Defaults(i model.Info) Options {
 	t, e := &i.Training, i.Encoding
+	if t.Recipe == nil { // of no model: [Options.Validate] says what is missing
+		return Options{Steps: DefaultSteps}
+	}
 	atoms := t.Recipe.Base().Atoms
 	o := Options{Lambda: t.Lambda, Nonnegative: t.Recipe.Base().Method == model.Nonnegative, Steps: DefaultSteps}
 	best, isBest := t.Recipe.(model.Best)

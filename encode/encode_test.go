@@ -449,6 +449,9 @@ func TestDefaults(t *testing.T) {
 	if got := encode.Defaults(i); got.Most != 20 {
 		t.Errorf("after exact encoding %d of 20", got.Most)
 	}
+	if err := encode.Defaults(model.Info{}).Validate(); err == nil {
+		t.Error("no error for the options of no model")
+	}
 	if got := encode.Most(1e-9, 200); got != 1 {
 		t.Errorf("%d of no density", got)
 	}

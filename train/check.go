@@ -35,8 +35,11 @@ const mostUnused = 0.2
 // as they should be: by notes, if note is not nil, and by ErrNothingActive where all are zero.
 // [Fit] does so itself.
 func CheckCodes(i model.Info, note func(line string)) error {
-	h, e := i.Training.Recipe.(model.Best), i.Encoding
-	o := Options{Note: note}
+	h, best := i.Training.Recipe.(model.Best)
+	e, o := i.Encoding, Options{Note: note}
+	if !best || e == nil {
+		return errors.New("train: no codes with a dictionary of the recipe best")
+	}
 	if e.L1 == 0 {
 		return ErrNothingActive
 	}
