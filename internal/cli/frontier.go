@@ -197,7 +197,7 @@ func (f *frontierFlags) plan(e *experiment.Experiment, path string, reference *v
 // write writes what was measured.
 func (f *frontierFlags) write(e *experiment.Experiment, m *experiment.Measured) error {
 	name := filepath.Join(f.output, "frontier")
-	if err := m.Draw(name); err != nil {
+	if err := m.Figure().Save(name); err != nil {
 		return err
 	}
 	write := func(ending, text string) error {

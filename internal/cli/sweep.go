@@ -149,14 +149,12 @@ func sweep(ctx context.Context, e *experiment.Experiment, h model.Paper, factors
 
 // drawSweep draws the averages of sweep's table against K/L.
 func drawSweep(table *eval.Table, factors []int, name string) error {
-	f := experiment.Figure{XLabel: "K/L", YLabel: "average of " + strconv.Itoa(len(table.Averaged())) + " tasks",
-		YMark: experiment.Mark{Name: "X", At: table.Average(table.Rows[0]).Score}}
-	line := experiment.Line{}
+	p := experiment.Panel{Title: "average of " + strconv.Itoa(len(table.Averaged())) + " tasks", XLabel: "K/L",
+		YMark: experiment.Mark{Name: "X", At: table.Average(table.Rows[0]).Score}, Lines: make([]experiment.Line, 1)}
 	for i, factor := range factors {
 		a := table.Average(table.Rows[i+1])
-		f.XTicks = append(f.XTicks, float64(factor))
-		line.Points = append(line.Points, experiment.FigurePoint{X: float64(factor), Y: a.Score, Stderr: a.Stderr})
+		p.XTicks = append(p.XTicks, float64(factor))
+		p.Lines[0].Points = append(p.Lines[0].Points, experiment.FigurePoint{X: float64(factor), Y: a.Score, Deviation: a.Stderr})
 	}
-	f.Lines = []experiment.Line{line}
-	return f.Save(name)
+	return p.Save(name)
 }

@@ -304,25 +304,25 @@ func (t *tuned) print(w io.Writer) error {
 // against λ.
 func (t *tuned) draw(name string) error {
 	if t.wanted > 0 {
-		f := experiment.Figure{XLabel: "λ", YLabel: "zeros, %", LogX: true, YMark: experiment.Mark{Name: "wanted", At: 100 * t.wanted}}
-		line := experiment.Line{Name: fmt.Sprintf("K = %d", t.Best.Paper().Atoms)}
+		p := experiment.Panel{Title: "zeros, %", XLabel: "λ", LogX: true, YMark: experiment.Mark{Name: "wanted", At: 100 * t.wanted}}
+		line := experiment.Line{Look: experiment.Look{Name: fmt.Sprintf("K = %d", t.Best.Paper().Atoms)}}
 		for _, r := range t.Tried {
 			line.Points = append(line.Points, experiment.FigurePoint{X: r.Paper().Lambda, Y: 100 * r.Metrics.Sparsity, Label: shortest(r.Paper().Lambda)})
 		}
-		f.Lines = []experiment.Line{line}
-		return f.Save(name)
+		p.Lines = []experiment.Line{line}
+		return p.Save(name)
 	}
-	f := experiment.Figure{XLabel: "zeros, %", YLabel: eval.TuningTask + ", ρ × 100",
+	p := experiment.Panel{Title: eval.TuningTask + ", ρ × 100", XLabel: "zeros, %",
 		XMark: experiment.Mark{Name: fmt.Sprintf("%v %%", 100*experiment.MinSparsity), At: 100 * experiment.MinSparsity},
 		YMark: experiment.Mark{Name: "X", At: t.Dense.Result(eval.TuningTask).Score}}
 	for _, r := range t.Tried {
 		name := fmt.Sprintf("K = %d", r.Paper().Atoms)
-		if n := len(f.Lines); n == 0 || f.Lines[n-1].Name != name {
-			f.Lines = append(f.Lines, experiment.Line{Name: name})
+		if n := len(p.Lines); n == 0 || p.Lines[n-1].Name != name {
+			p.Lines = append(p.Lines, experiment.Line{Look: experiment.Look{Name: name}})
 		}
 		s := r.Result(eval.TuningTask)
-		line := &f.Lines[len(f.Lines)-1]
-		line.Points = append(line.Points, experiment.FigurePoint{X: 100 * r.Metrics.Sparsity, Y: s.Score, Stderr: s.Stderr, Label: "λ = " + shortest(r.Paper().Lambda)})
+		line := &p.Lines[len(p.Lines)-1]
+		line.Points = append(line.Points, experiment.FigurePoint{X: 100 * r.Metrics.Sparsity, Y: s.Score, Deviation: s.Stderr, Label: "λ = " + shortest(r.Paper().Lambda)})
 	}
-	return f.Save(name)
+	return p.Save(name)
 }

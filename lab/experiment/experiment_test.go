@@ -332,13 +332,13 @@ func TestPointRefuses(t *testing.T) {
 
 func TestFigureOfNothing(t *testing.T) {
 	nan := math.NaN()
-	for _, f := range []Figure{
+	for _, p := range []Panel{
 		{},
-		{Lines: []Line{{Name: "a", Points: []FigurePoint{{X: 1, Y: nan, Stderr: nan}}}}},
+		{Lines: []Line{{Look: Look{Name: "a"}, Points: []FigurePoint{{X: 1, Y: nan, Deviation: nan}}}}},
 		{LogX: true, Lines: []Line{{Points: []FigurePoint{{X: 1, Y: 2}}}}, YMark: Mark{"wanted", 3}},
 	} {
 		name := filepath.Join(t.TempDir(), "f")
-		if err := f.Save(name); err != nil {
+		if err := p.Save(name); err != nil {
 			t.Fatal(err)
 		}
 		for _, ending := range []string{".png", ".svg"} {
@@ -394,7 +394,7 @@ func TestMeasured(t *testing.T) {
 	}
 	for _, m := range []*Measured{m, NewMeasured(x, nil, tasks, eval.Options{}), NewMeasured(x, points[2:3], nil, eval.Options{})} {
 		name := filepath.Join(t.TempDir(), "f")
-		if err := m.Draw(name); err != nil {
+		if err := m.Figure().Save(name); err != nil {
 			t.Fatal(err)
 		}
 		for _, ending := range []string{".png", ".svg"} {

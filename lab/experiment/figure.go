@@ -2,59 +2,98 @@ package experiment
 
 import (
 	"context"
+	"fmt"
+	"image/color"
 	"io"
 	"math"
 	"path/filepath"
+	"slices"
+	"strconv"
 
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/plotutil"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	_ "gonum.org/v1/plot/vg/vgimg" // png
-	_ "gonum.org/v1/plot/vg/vgsvg" // svg
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
 
 	"overcomplete/internal/atomicfile"
 )
 
-// Figure is a plot of points with error bars, joined by lines.
+// Figure is panels in rows, all rows of one length, with a legend above and a note below.
 type Figure struct {
-	XLabel, YLabel string
-	LogX           bool
-	XTicks         []float64 // nil for the usual ones
-	Lines          []Line
-	XMark, YMark   Mark
+	Panels        [][]Panel
+	Legend        []Look
+	Note          string
+	Width, Height vg.Length
 }
 
-// Line is a series of points.
+// Panel is lines over one measure, and marks.
+type Panel struct {
+	Title, XLabel string // Title is what Y is
+	LogX, LogY    bool
+	XTicks        []float64 // nil for the usual ones
+	Lines         []Line
+	XMark, YMark  Mark
+}
+
+// Line is a series of points joined by lines. Those with a Y that is no number are left out.
 type Line struct {
-	Name   string // in the legend, "" for none
+	Look
 	Points []FigurePoint
 }
 
-// FigurePoint is a point with the standard error of Y, 0 to draw none, and a label.
+// FigurePoint is a point with the deviation of Y, 0 to draw none, and a label.
 type FigurePoint struct {
-	X, Y, Stderr float64
-	Label        string
+	X, Y, Deviation float64
+	Label           string
 }
 
-// Mark is a dashed line across the figure at a value, if it has a name.
+// Look is how a line is drawn, by its name in the legend.
+type Look struct {
+	Name   string
+	Color  color.Color
+	Dashed bool
+}
+
+// Mark is a dashed line across a panel at a value, if it has a name and the value is a number.
 type Mark struct {
 	Name string
 	At   float64
+}
+
+func (m Mark) drawn() bool { return m.Name != "" && !math.IsNaN(m.At) }
+
+// Colours that colour-blind people can tell apart: Okabe and Ito's.
+var (
+	blue       = color.RGBA{0x00, 0x72, 0xB2, 0xFF}
+	skyBlue    = color.RGBA{0x56, 0xB4, 0xE9, 0xFF}
+	vermillion = color.RGBA{0xD5, 0x5E, 0x00, 0xFF}
+	orange     = color.RGBA{0xE6, 0x9F, 0x00, 0xFF}
+	faint      = color.Gray{0x60}
+)
+
+// Save writes a figure of one panel as name.png and name.svg. Its lines are in the legend.
+func (p Panel) Save(name string) error {
+	f := Figure{Panels: [][]Panel{{p}}, Width: 6 * vg.Inch, Height: 4 * vg.Inch}
+	for i := range p.Lines {
+		l := &p.Lines[i].Look
+		l.Color = []color.Color{blue, vermillion}[i%2]
+		f.Legend = append(f.Legend, *l)
+	}
+	return f.Save(name)
 }
 
 // Save writes the figure as name.png and name.svg.
 func (f Figure) Save(name string) error {
 	name = filepath.Clean(name)
 	return atomicfile.WriteFiles(context.Background(), []string{name + ".png", name + ".svg"}, true, func(files []io.Writer) error {
-		for i, format := range []string{"png", "svg"} {
-			p, err := f.plot()
-			if err != nil {
-				return err
-			}
-			canvas, err := p.WriterTo(6*vg.Inch, 4*vg.Inch, format)
-			if err != nil {
+		for i, canvas := range []vg.CanvasWriterTo{
+			vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(f.Width, f.Height), vgimg.UseDPI(192))},
+			vgsvg.New(f.Width, f.Height),
+		} {
+			if err := f.draw(draw.NewCanvas(canvas, f.Width, f.Height)); err != nil {
 				return err
 			}
 			if _, err := canvas.WriteTo(files[i]); err != nil {
@@ -65,40 +104,118 @@ func (f Figure) Save(name string) error {
 	})
 }
 
-func (f Figure) plot() (*plot.Plot, error) {
-	p := plot.New()
-	p.X.Label.Text, p.Y.Label.Text = f.XLabel, f.YLabel
-	for _, style := range []*draw.TextStyle{&p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.X.Tick.Label, &p.Y.Tick.Label, &p.Legend.TextStyle} {
-		style.Font.Variant = "Sans"
-	}
-	if f.LogX {
-		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
-	}
-	if f.XTicks != nil {
-		var ticks plot.ConstantTicks
-		for _, x := range f.XTicks {
-			ticks = append(ticks, plot.Tick{Value: x, Label: number(x)})
+func (f Figure) draw(c draw.Canvas) error {
+	c.SetColor(color.White) // readers' pages may be dark
+	c.Fill(c.Rectangle.Path())
+	plots := make([][]*plot.Plot, len(f.Panels))
+	for i, row := range f.Panels {
+		for _, p := range row {
+			drawn, err := p.plot()
+			if err != nil {
+				return err
+			}
+			plots[i] = append(plots[i], drawn)
 		}
-		p.X.Tick.Marker = ticks
 	}
-	xmin, xmax, ymin, ymax := f.XMark.extend(math.Inf(1), math.Inf(-1), f.YMark)
-	for i, l := range f.Lines {
-		points := errorBars{}
-		labels := plotter.XYLabels{}
+	const legend, title = 28, 20
+	tiles := draw.Tiles{Rows: len(plots), Cols: len(plots[0]), PadX: 16, PadY: title + 8, PadTop: title, PadBottom: 14, PadLeft: 8, PadRight: 12}
+	for i, row := range plot.Align(plots, tiles, draw.Crop(c, 0, 0, 0, -legend)) {
+		above := vg.Length(0)
+		for j, at := range row {
+			plots[i][j].Draw(at)
+			above = max(above, at.Max.Y)
+		}
+		for j, at := range row {
+			axis := plots[i][j].DataCanvas(at).Min.X
+			c.FillText(textStyle(9.5), vg.Point{X: axis - 8, Y: above + 7}, f.Panels[i][j].Title)
+		}
+	}
+	f.drawLegend(draw.Crop(c, 10, -12, c.Max.Y-c.Min.Y-legend, 0))
+	note := textStyle(8)
+	note.Color, note.XAlign = faint, draw.XRight
+	c.FillText(note, vg.Point{X: c.Max.X - 12, Y: c.Min.Y + 5}, f.Note)
+	return nil
+}
+
+// drawLegend draws a line of text, a sample before each name, over the whole width unless that
+// is too much for what there is.
+func (f Figure) drawLegend(c draw.Canvas) {
+	text := textStyle(8)
+	text.YAlign = draw.YCenter
+	const sample, gap, most = 20, 4, 40
+	width := vg.Length(0)
+	for _, l := range f.Legend {
+		width += sample + gap + text.Width(l.Name)
+	}
+	space := min((c.Max.X-c.Min.X-width)/vg.Length(max(len(f.Legend)-1, 1)), most)
+	x, y := c.Min.X, (c.Min.Y+c.Max.Y)/2
+	for _, l := range f.Legend {
+		if l.Name == "" {
+			continue
+		}
+		line, glyph := l.style()
+		c.StrokeLine2(line, x, y, x+sample, y)
+		c.DrawGlyph(glyph, vg.Point{X: x + sample/2, Y: y})
+		c.FillText(text, vg.Point{X: x + sample + gap, Y: y}, l.Name)
+		x += sample + gap + text.Width(l.Name) + space
+	}
+}
+
+func (l Look) style() (draw.LineStyle, draw.GlyphStyle) {
+	line := draw.LineStyle{Color: l.Color, Width: 1.4}
+	glyph := draw.GlyphStyle{Color: l.Color, Radius: 2.6, Shape: draw.CircleGlyph{}}
+	if l.Dashed {
+		line.Dashes, glyph.Shape, glyph.Radius = []vg.Length{4, 2.5}, draw.PyramidGlyph{}, 3.2
+	}
+	return line, glyph
+}
+
+func textStyle(size vg.Length) draw.TextStyle {
+	f := font.From(plot.DefaultFont, size)
+	f.Variant = "Sans"
+	return draw.TextStyle{Color: color.Black, Font: f, Handler: plot.DefaultTextHandler}
+}
+
+type errorBars struct {
+	plotter.XYs
+	plotter.YErrors
+}
+
+func (of Panel) plot() (*plot.Plot, error) {
+	p := plot.New()
+	p.X.Label.Text, p.X.Label.TextStyle = of.XLabel, textStyle(9)
+	p.X.Label.TextStyle.XAlign, p.X.Label.TextStyle.YAlign = draw.XCenter, draw.YBottom
+	p.X.Tick.Label.Font, p.Y.Tick.Label.Font = textStyle(8.5).Font, textStyle(8.5).Font
+	p.X.Padding, p.Y.Padding = 2, 2
+	grid := plotter.NewGrid()
+	grid.Vertical.Color, grid.Horizontal.Color = nil, color.Gray{0xE4}
+	p.Add(grid)
+
+	xs, ys := newSpan(of.LogX), newSpan(of.LogY)
+	room := 0.05                                  // at the ends of X
+	for _, l := range slices.Backward(of.Lines) { // what comes first lies on top
+		points, labels := errorBars{}, plotter.XYLabels{}
 		for _, q := range l.Points {
-			if math.IsNaN(q.Y) {
+			xs.add(q.X)
+			if math.IsNaN(q.Y) || of.LogY && q.Y <= 0 {
 				continue
 			}
+			if math.IsNaN(q.Deviation) || of.LogY && q.Deviation >= q.Y {
+				q.Deviation = 0
+			}
+			ys.add(q.Y - q.Deviation)
+			ys.add(q.Y + q.Deviation)
 			points.XYs = append(points.XYs, plotter.XY{X: q.X, Y: q.Y})
-			points.YErrors = append(points.YErrors, struct{ Low, High float64 }{q.Stderr, q.Stderr})
-			labels.XYs, labels.Labels = points.XYs, append(labels.Labels, q.Label)
-			xmin, xmax = min(xmin, q.X), max(xmax, q.X)
-			ymin, ymax = min(ymin, q.Y-q.Stderr), max(ymax, q.Y+q.Stderr)
+			points.YErrors = append(points.YErrors, struct{ Low, High float64 }{q.Deviation, q.Deviation})
+			labels.Labels = append(labels.Labels, q.Label)
+			if q.Label != "" {
+				room = 0.15
+			}
 		}
 		if len(points.XYs) == 0 {
 			continue
 		}
-		line, dots, err := plotter.NewLinePoints(points.XYs)
+		joined, dots, err := plotter.NewLinePoints(points.XYs)
 		if err != nil {
 			return nil, err
 		}
@@ -106,73 +223,131 @@ func (f Figure) plot() (*plot.Plot, error) {
 		if err != nil {
 			return nil, err
 		}
+		labels.XYs = points.XYs
 		names, err := plotter.NewLabels(labels)
 		if err != nil {
 			return nil, err
 		}
-		for j := range names.TextStyle {
-			names.TextStyle[j].Font.Variant = "Sans"
-		}
 		names.Offset = vg.Point{X: 4, Y: 4}
-		line.Color, dots.Color, bars.Color = plotutil.Color(i), plotutil.Color(i), plotutil.Color(i)
-		dots.Shape = draw.CircleGlyph{}
-		p.Add(line, dots, bars, names)
-		if l.Name != "" {
-			p.Legend.Add(l.Name, line, dots)
+		for i := range names.TextStyle {
+			names.TextStyle[i] = textStyle(8)
 		}
+		joined.LineStyle, dots.GlyphStyle = l.style()
+		bars.LineStyle, bars.CapWidth = draw.LineStyle{Color: joined.Color, Width: 1}, 5
+		p.Add(joined, bars, dots, names)
 	}
-	if xmin > xmax || ymin > ymax { // nothing to draw
-		xmin, xmax, ymin, ymax = 1, 1, 0, 0
+	if of.XMark.drawn() {
+		xs.add(of.XMark.At)
 	}
-	if xmin == xmax {
-		xmin, xmax = xmin*0.9, xmax*1.1
+	if of.YMark.drawn() {
+		ys.add(of.YMark.At)
 	}
-	if ymin == ymax {
-		ymin, ymax = ymin-1, ymax+1
+	p.X.Min, p.X.Max = xs.padded(room)
+	p.Y.Min, p.Y.Max = ys.padded(0.06)
+	p.X.Scale, p.X.Tick.Marker = scale(of.LogX, p.X.Min, p.X.Max)
+	p.Y.Scale, p.Y.Tick.Marker = scale(of.LogY, p.Y.Min, p.Y.Max)
+	if of.XTicks != nil {
+		var ticks plot.ConstantTicks
+		for _, x := range of.XTicks {
+			ticks = append(ticks, plot.Tick{Value: x, Label: number(x)})
+		}
+		p.X.Tick.Marker = ticks
 	}
 	for _, m := range []struct {
 		Mark
-		from, to plotter.XY
-	}{
-		{f.XMark, plotter.XY{X: f.XMark.At, Y: ymin}, plotter.XY{X: f.XMark.At, Y: ymax}},
-		{f.YMark, plotter.XY{X: xmin, Y: f.YMark.At}, plotter.XY{X: xmax, Y: f.YMark.At}},
-	} {
-		if m.Name == "" {
+		x, y float64 // where it ends; it begins at the left, or below
+	}{{of.XMark, of.XMark.At, p.Y.Max}, {of.YMark, p.X.Max, of.YMark.At}} {
+		if !m.drawn() {
 			continue
 		}
-		line, err := plotter.NewLine(plotter.XYs{m.from, m.to})
+		from := plotter.XY{X: min(p.X.Min, m.x), Y: m.y}
+		if m.Mark == of.XMark {
+			from = plotter.XY{X: m.x, Y: p.Y.Min}
+		}
+		line, err := plotter.NewLine(plotter.XYs{from, {X: m.x, Y: m.y}})
 		if err != nil {
 			return nil, err
 		}
-		line.Dashes = plotutil.Dashes(1)
-		p.Add(line)
-		p.Legend.Add(m.Name, line)
+		line.LineStyle = draw.LineStyle{Color: faint, Width: 0.8, Dashes: []vg.Length{1.5, 2}}
+		label, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{from}, Labels: []string{m.Name}})
+		if err != nil {
+			return nil, err
+		}
+		label.TextStyle[0] = textStyle(8)
+		label.TextStyle[0].Color = faint
+		label.Offset = vg.Point{X: 2, Y: 2}
+		p.Add(line, label)
 	}
-	// Room for labels on the right, and for the legend above.
-	if f.LogX {
-		xmax *= math.Pow(xmax/xmin, 0.1)
-	} else {
-		xmax += (xmax - xmin) / 10
-	}
-	pad := (ymax - ymin) / 12
-	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = xmin, xmax, ymin-pad, ymax+4*pad
-	p.Legend.Top = true
 	return p, nil
 }
 
-// extend returns the ranges that hold the marks.
-func (x Mark) extend(low, high float64, y Mark) (xmin, xmax, ymin, ymax float64) {
-	xmin, xmax, ymin, ymax = low, high, low, high
-	if x.Name != "" {
-		xmin, xmax = x.At, x.At
+// scale returns a scale and the ticks on it.
+func scale(log bool, low, high float64) (plot.Normalizer, plot.Ticker) {
+	if log {
+		return plot.LogScale{}, logTicks(low, high)
 	}
-	if y.Name != "" {
-		ymin, ymax = y.At, y.At
-	}
-	return xmin, xmax, ymin, ymax
+	return plot.LinearScale{}, ticks(low, high)
 }
 
-type errorBars struct {
-	plotter.XYs
-	plotter.YErrors
+// A span is the range of some numbers.
+type span struct {
+	log       bool
+	low, high float64
+}
+
+func newSpan(log bool) *span { return &span{log, math.Inf(1), math.Inf(-1)} }
+
+func (s *span) add(x float64) { s.low, s.high = min(s.low, x), max(s.high, x) }
+
+// padded returns the range with a share of its length more at both ends.
+func (s *span) padded(share float64) (low, high float64) {
+	low, high = s.low, s.high
+	if low > high {
+		low, high = 1, 10
+	}
+	if s.log {
+		f := math.Pow(high/low, share) * 1.01
+		return low / f, high * f
+	}
+	pad := share*(high-low) + 0.5
+	return low - pad, high + pad
+}
+
+// ticks returns two to seven ticks at multiples of 1, 2 or 5 times a power of ten.
+func ticks(low, high float64) (ticks plot.ConstantTicks) {
+	step := math.Pow(10, math.Floor(math.Log10(high-low)))
+	for _, factor := range []float64{0.2, 0.5, 1, 2} {
+		if (high-low)/(factor*step) <= 7 {
+			step *= factor
+			break
+		}
+	}
+	for n := math.Ceil(low / step); n*step <= high; n++ {
+		x := n * step
+		ticks = append(ticks, plot.Tick{Value: x, Label: strconv.FormatFloat(x+0, 'f', -1, 32)})
+	}
+	return ticks
+}
+
+// logTicks returns ticks at 1 and 3 times powers of ten or, if these are fewer than two, at
+// more multiples, or in the middle.
+func logTicks(low, high float64) (ticks plot.ConstantTicks) {
+	for _, digits := range [][]float64{{1, 3}, {1, 2, 5}, {1, 2, 3, 4, 5, 6, 7, 8, 9}} {
+		ticks = nil
+		for exponent := math.Floor(math.Log10(low)); exponent <= math.Log10(high); exponent++ {
+			for _, digit := range digits {
+				if x, _ := strconv.ParseFloat(fmt.Sprintf("%ge%g", digit, exponent), 64); low <= x && x <= high {
+					ticks = append(ticks, plot.Tick{Value: x, Label: number(x)})
+				}
+			}
+		}
+		if len(ticks) > 1 {
+			return ticks
+		}
+	}
+	if len(ticks) == 0 {
+		middle, _ := strconv.ParseFloat(fmt.Sprintf("%.2g", math.Sqrt(low*high)), 64)
+		ticks = append(ticks, plot.Tick{Value: middle, Label: number(middle)})
+	}
+	return ticks
 }

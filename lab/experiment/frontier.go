@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"image/color"
 	"io"
 	"math"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"strings"
 
 	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/plot/vg"
 
 	"overcomplete/encode"
 	"overcomplete/internal/input"
@@ -506,4 +508,75 @@ func (m *Measured) JSON() any {
 		Dense       *Record   `json:"dense"`
 		Points      []*Record `json:"points"`
 	}{append([]string{}, m.scores.Averaged()...), m.scores.Options.Describe(), m.dense, append([]*Record{}, m.points...)}
+}
+
+// Looks of a frontier's lines: a colour for each dictionary, by its part of [Point.Kind], and a
+// dash for method B.
+var looks = []struct {
+	dictionary string
+	Look
+}{
+	{"best", Look{Name: "best", Color: blue}},
+	{"best, no anchor", Look{Name: "best, no anchor", Color: skyBlue}},
+	{"paper", Look{Name: "paper", Color: vermillion}},
+	{"paper, words", Look{Name: "paper, from words", Color: orange}},
+	{string(intrusion.RandomDictionary), Look{Name: "random dictionary (control)", Color: color.Gray{0x80}}},
+	{string(intrusion.WordRows), Look{Name: "word rows (control)", Color: color.Gray{0x00}}},
+}
+
+// look returns how points of a kind are drawn.
+func look(kind string) Look {
+	dictionary, signed := strings.CutPrefix(kind, "A, ")
+	dictionary, binary := strings.CutPrefix(dictionary, "B, ")
+	for _, l := range looks {
+		if l.dictionary == dictionary {
+			l.Dashed = binary && !signed
+			return l.Look
+		}
+	}
+	return Look{Color: color.Black}
+}
+
+// Figure shows measures over the number of nonzeros, with standard deviations over seeds.
+func (m *Measured) Figure() Figure {
+	averaged := "1 task"
+	if n := len(m.scores.Averaged()); n != 1 {
+		averaged = strconv.Itoa(n) + " tasks"
+	}
+	x := func(v measure) Mark { return Mark{"dense X", v.of(m.dense)} }
+	similarity := score(eval.TuningTask)
+	f := Figure{Panels: [][]Panel{{
+		m.panel("reconstruction error, mean ‖x − aD‖²", residual, Mark{}),
+		m.panel("average score in "+averaged+", %", m.average(), x(m.average())),
+		m.panel("word similarity, "+eval.TuningTask+", ρ × 100", similarity, x(similarity)),
+	}, {
+		m.panel("intruders found among top words, %", intruders, x(intruders)),
+		m.panel("… in the strongest quarter of values, %", quarter(0), Mark{"guessing", 20}),
+		m.panel("cosine of atoms with those of seed 1, × 100", stability, Mark{}),
+	}}, Note: "means over seeds, bars of a standard deviation", Width: 9.2 * vg.Inch, Height: 5.9 * vg.Inch}
+	f.Panels[0][0].LogY = true
+	for i := range f.Panels[1] {
+		f.Panels[1][i].XLabel = "nonzeros a word"
+	}
+	for _, l := range looks {
+		f.Legend = append(f.Legend, l.Look)
+	}
+	f.Legend = append(f.Legend, Look{Name: "A", Color: color.Black}, Look{Name: "B (binary in tasks)", Color: color.Black, Dashed: true})
+	return f
+}
+
+// panel shows a measure, with a line for each kind.
+func (m *Measured) panel(title string, of measure, mark Mark) Panel {
+	p := Panel{Title: title, LogX: true, YMark: mark}
+	last := ""
+	for _, records := range m.overSeeds() {
+		x, _ := nonzeros.estimate(records)
+		y, deviation := of.estimate(records)
+		if kind := records[0].point().Kind(); len(p.Lines) == 0 || kind != last {
+			p.Lines, last = append(p.Lines, Line{Look: look(kind)}), kind
+		}
+		l := &p.Lines[len(p.Lines)-1]
+		l.Points = append(l.Points, FigurePoint{X: x, Y: y, Deviation: deviation})
+	}
+	return p
 }
