@@ -74,10 +74,7 @@ evaluation data is refused.`,
 			case f.json:
 				return printJSON(cmd.OutOrStdout(), m.JSON())
 			}
-			if err := m.Table().WriteText(cmd.OutOrStdout()); err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "\n%s\nfigure: %s\n", m.Notes(), escape.Text(filepath.Join(f.output, "frontier.png")))
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n%s\nfigure: %s\n", m.Table().Text(nil), m.Notes(), escape.Text(filepath.Join(f.output, "frontier.png")))
 			return err
 		},
 	}
@@ -212,5 +209,5 @@ func (f *frontierFlags) write(e *experiment.Experiment, m *experiment.Measured) 
 	in := e.Setting.Input
 	return write(".md", fmt.Sprintf("# The frontier of %s\n\nWritten by `overcomplete frontier`: %d words of %d dimensions, word intrusion judged by %s.\n\n"+
 		"![Error, scores and intruders found over nonzeros](frontier.svg)\n\n%s\n%s\n",
-		escape.Markdown(in.Name), in.Words, in.Dim, escape.Markdown(e.Setting.Reference.Name), m.Table().Markdown(), escape.Markdown(m.Notes())))
+		escape.Markdown(in.Name), in.Words, in.Dim, escape.Markdown(e.Setting.Reference.Name), m.Table().Markdown(nil), escape.Markdown(m.Notes())))
 }

@@ -370,7 +370,7 @@ X                  3       –       0          –      –
 	if out := answer("ann", right(4, 9)...); !strings.HasSuffix(out, "All 9 questions are answered. Thank you, ann.\n") || strings.Contains(out, "\n4 of 9\n") {
 		t.Errorf("ann is told when she comes back\n%s", out)
 	}
-	checkOutput(t, dir, "intrusion score test.key.json answers.jsonl", `condition  questions     ann     ben    mean  shared  agreement  kappa
+	checkTable(t, dir, "intrusion score test.key.json answers.jsonl", `condition  questions     ann     ben    mean  shared  agreement  kappa
 A                  6   100.0   100.0   100.0       6      100.0      –
 X                  3   100.0   100.0   100.0       3      100.0      –
 `)

@@ -6,13 +6,14 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"overcomplete/internal/escape"
 	"overcomplete/internal/input"
+	"overcomplete/internal/table"
 	"overcomplete/interpret"
 	"overcomplete/lab/judge"
 )
@@ -217,25 +218,20 @@ func jsonScores(scores []judge.Score) []jsonScore {
 }
 
 func printScores(w io.Writer, scores []judge.Score) error {
-	var b strings.Builder
-	wide := len("condition")
-	for _, s := range scores {
-		wide = max(wide, utf8.RuneCountInString(escape.Word(s.Condition)))
-	}
-	fmt.Fprintf(&b, "%-*s  questions", wide, "condition")
+	rows := table.Table{{"condition", "questions"}}
 	for _, a := range scores[0].Judges {
-		fmt.Fprintf(&b, "  %6s", escape.Word(a.Judge))
+		rows[0] = append(rows[0], escape.Word(a.Judge))
 	}
-	fmt.Fprintf(&b, "    mean  shared  agreement  kappa\n")
+	rows[0] = append(rows[0], "mean", "shared", "agreement", "kappa")
 	for _, s := range scores {
-		fmt.Fprintf(&b, "%-*s  %9d", wide, escape.Word(s.Condition), s.Questions)
+		row := []string{escape.Word(s.Condition), strconv.Itoa(s.Questions)}
 		for _, a := range s.Judges {
-			fmt.Fprintf(&b, "  %*s", max(6, utf8.RuneCountInString(escape.Word(a.Judge))), defined("%.1f", 100*a.Share()))
+			row = append(row, defined("%.1f", 100*a.Share()))
 		}
-		fmt.Fprintf(&b, "  %6s  %6d  %9s  %5s\n", defined("%.1f", 100*s.Accuracy()), s.Shared,
-			defined("%.1f", 100*s.Agreement), defined("%.2f", s.Kappa))
+		rows = append(rows, append(row, defined("%.1f", 100*s.Accuracy()), strconv.Itoa(s.Shared),
+			defined("%.1f", 100*s.Agreement), defined("%.2f", s.Kappa)))
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, rows.Text(nil))
 	return err
 }
 

@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"overcomplete/cpu"
 	"overcomplete/internal/escape"
+	"overcomplete/internal/table"
 	"overcomplete/interpret"
 	"overcomplete/lab/intrusion"
 	"overcomplete/model"
@@ -174,37 +175,28 @@ type autoResult struct {
 }
 
 func (r *autoResult) print(w io.Writer) error {
-	label := func(s intrusion.Result) string {
+	rows := table.Table{{"", "dimensions", "any intruder", "as frequent", "q1", "q2", "q3", "q4", "of dimensions"}}
+	for _, s := range r.Sets {
+		percent := func(e interpret.Estimate) string {
+			if s.Dimensions == 0 { // which have words enough that the reference knows
+				return "–"
+			}
+			return fmt.Sprintf("%.1f (%.1f to %.1f)", 100*e.Mean, 100*e.Low, 100*e.High)
+		}
+		name := escape.Word(s.Name)
 		if s.Control != "" {
-			return "  " + string(s.Control)
+			name = "  " + string(s.Control)
 		}
-		return escape.Word(s.Name)
-	}
-	wide := 0
-	for _, s := range r.Sets {
-		wide = max(wide, utf8.RuneCountInString(label(s)))
-	}
-	percent := func(s intrusion.Result, e interpret.Estimate) string {
-		if s.Dimensions == 0 { // which have words enough that the reference knows
-			return "    –"
-		}
-		return fmt.Sprintf("%5.1f (%.1f to %.1f)", 100*e.Mean, 100*e.Low, 100*e.High)
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "intruders found, in %% of questions, over %d words\n", r.Sets[0].Words)
-	fmt.Fprintf(&b, "%-*s  dimensions  %-20s  %-20s     q1     q2     q3     q4  of dimensions\n", wide, "", "any intruder", "as frequent")
-	for _, s := range r.Sets {
-		fmt.Fprintf(&b, "%-*s  %10d  %-20s  %-20s", wide, label(s), s.Dimensions, percent(s, s.Any), percent(s, s.Matched))
+		row := []string{name, strconv.Itoa(s.Dimensions), percent(s.Any), percent(s.Matched)}
 		for _, q := range s.Quarters {
-			fmt.Fprintf(&b, "  %5.1f", 100*q.Mean)
+			row = append(row, fmt.Sprintf("%.1f", 100*q.Mean))
 		}
 		if s.Quartered > 0 {
-			fmt.Fprintf(&b, "  %13d", s.Quartered)
+			row = append(row, strconv.Itoa(s.Quartered))
 		}
-		b.WriteByte('\n')
+		rows = append(rows, row)
 	}
-	fmt.Fprintf(&b, "%-*s  %10s  %-20s  %-20s", wide, "guessing", "", " 20.0", " 20.0")
-	b.WriteString(strings.Repeat("   20.0", 4) + "\n")
-	_, err := io.WriteString(w, b.String())
+	rows = append(rows, []string{"guessing", "", "20.0", "20.0", "20.0", "20.0", "20.0", "20.0"})
+	_, err := fmt.Fprintf(w, "intruders found, in %% of questions, over %d words\n%s", r.Sets[0].Words, rows.Text(nil))
 	return err
 }

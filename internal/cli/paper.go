@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"overcomplete/internal/escape"
+	"overcomplete/internal/table"
 	"overcomplete/lab/eval"
 	"overcomplete/lab/experiment"
 	"overcomplete/model"
@@ -227,7 +228,7 @@ func writeReport(w io.Writer, inputs []*paperInput, missing []string) error {
 
 func writeHyper(b *strings.Builder, inputs []*paperInput) {
 	b.WriteString("## Hyperparameters\n\nChosen for A by the grid below, and kept for B.\n\n")
-	table := experiment.Table{{"X", "words", "L", "λ", "τ", "K", "zeros in A, %", "in B, %", "chosen by"}}
+	rows := table.Table{{"X", "words", "L", "λ", "τ", "K", "zeros in A, %", "in B, %", "chosen by"}}
 	for _, in := range inputs {
 		h := in.a.Paper()
 		by := eval.TuningTask
@@ -237,17 +238,17 @@ func writeHyper(b *strings.Builder, inputs []*paperInput) {
 		case !in.tuned.Reached:
 			by = fmt.Sprintf("sparsest: none has %v %% zeros", 100*experiment.MinSparsity)
 		}
-		table = append(table, []string{in.name, strconv.Itoa(in.words), strconv.Itoa(in.dim), shortest(h.Lambda), shortest(h.Tau), strconv.Itoa(h.Atoms),
+		rows = append(rows, []string{in.name, strconv.Itoa(in.words), strconv.Itoa(in.dim), shortest(h.Lambda), shortest(h.Tau), strconv.Itoa(h.Atoms),
 			fmt.Sprintf("%.1f", 100*in.a.Metrics.Sparsity), fmt.Sprintf("%.1f", 100*in.b.Metrics.Sparsity), by})
 	}
-	b.WriteString(table.Markdown())
+	b.WriteString(rows.Markdown(nil))
 	for _, in := range inputs {
 		fmt.Fprintf(b, "\n### %s\n\n", escape.Markdown(in.name))
 		if in.tuned == nil {
 			fmt.Fprintf(b, "Not tuned: %s. λ and K are the defaults of `overcomplete train`.\n", escape.Markdown(in.untuned))
 			continue
 		}
-		fmt.Fprintf(b, "%s\n%s.\n\n![%s against the share of zeros](%s/tune.svg)\n", in.tuned.table().Markdown(), upperFirst(in.tuned.verdict()), eval.TuningTask, url.PathEscape(in.name))
+		fmt.Fprintf(b, "%s\n%s.\n\n![%s against the share of zeros](%s/tune.svg)\n", in.tuned.table().Markdown(nil), upperFirst(in.tuned.verdict()), eval.TuningTask, url.PathEscape(in.name))
 	}
 	b.WriteString("\n")
 }
@@ -274,23 +275,23 @@ func writeResults(b *strings.Builder, inputs []*paperInput) {
 
 func writeCompare(b *strings.Builder, inputs []*paperInput) {
 	b.WriteString("## Alternative transformations\n\nAverages of the tasks, ± standard error.\n\n")
-	table := experiment.Table{{""}}
+	rows := table.Table{{""}}
 	for _, in := range inputs {
-		table[0] = append(table[0], in.name)
+		rows[0] = append(rows[0], in.name)
 	}
-	table[0] = append(table[0], "Average")
+	rows[0] = append(rows[0], "Average")
 	for i, row := range inputs[0].all.Rows {
 		line := []string{row.Name}
 		var sum, variances float64
 		for _, in := range inputs {
 			a := in.all.Average(in.all.Rows[i])
 			sum, variances = sum+a.Score, variances+a.Stderr*a.Stderr
-			line = append(line, plusMinus(a.Score, a.Stderr))
+			line = append(line, a.String())
 		}
 		n := float64(len(inputs))
-		table = append(table, append(line, plusMinus(sum/n, math.Sqrt(variances)/n)))
+		rows = append(rows, append(line, eval.Result{Score: sum / n, Stderr: math.Sqrt(variances) / n}.String()))
 	}
-	b.WriteString(table.Markdown() + "\n")
+	b.WriteString(rows.Markdown(nil) + "\n")
 }
 
 func writeLength(b *strings.Builder, inputs []*paperInput) {

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"path/filepath"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"overcomplete/internal/escape"
+	"overcomplete/internal/table"
 	"overcomplete/lab/eval"
 	"overcomplete/lab/experiment"
 	"overcomplete/model"
@@ -241,40 +241,29 @@ func grid(ctx context.Context, e *experiment.Experiment, h model.Paper, task eva
 func shortest(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
 // table has a row for X and for each point that was tried.
-func (t *tuned) table() experiment.Table {
+func (t *tuned) table() table.Table {
 	measured := len(t.Dense.Scores) > 0 // else there is nothing to say of WS-353, nor of X
-	head := []string{"vectors", "λ", "K", "zeros %", "error"}
+	rows := table.Table{{"vectors", "λ", "K", "zeros %", "error"}}
 	if measured {
-		head = append(head, eval.TuningTask)
-	}
-	table := experiment.Table{append(head, "")}
-	add := func(r *experiment.Record, mark string, cells ...string) {
-		if measured {
-			s := r.Result(eval.TuningTask)
-			cells = append(cells, plusMinus(s.Score, s.Stderr))
-		}
-		table = append(table, append(cells, mark))
-	}
-	if measured {
-		add(t.Dense, "", "X", "", "", "", "")
+		rows[0] = append(rows[0], eval.TuningTask)
+		rows = append(rows, []string{"X", "", "", "", "", t.Dense.Result(eval.TuningTask).String()})
 	}
 	for _, r := range t.Tried {
+		h := r.Paper()
+		row := []string{string(h.Method), shortest(h.Lambda), strconv.Itoa(h.Atoms), fmt.Sprintf("%.2f", 100*r.Metrics.Sparsity), fmt.Sprintf("%.4f", r.Metrics.Error)}
+		if measured {
+			row = append(row, r.Result(eval.TuningTask).String())
+		}
+		rows = append(rows, row)
+	}
+	for i := range rows {
 		mark := ""
-		if r == t.Best {
+		if first := len(rows) - len(t.Tried); i >= first && t.Tried[i-first] == t.Best {
 			mark = "chosen"
 		}
-		h := r.Paper()
-		add(r, mark, string(h.Method), shortest(h.Lambda), strconv.Itoa(h.Atoms), fmt.Sprintf("%.2f", 100*r.Metrics.Sparsity), fmt.Sprintf("%.4f", r.Metrics.Error))
+		rows[i] = append(rows[i], mark)
 	}
-	return table
-}
-
-// plusMinus is how a score is printed.
-func plusMinus(score, stderr float64) string {
-	if math.IsNaN(score) {
-		return "–"
-	}
-	return fmt.Sprintf("%.1f ±%.1f", score, stderr)
+	return rows
 }
 
 // verdict says in a line what was chosen and why.
@@ -293,10 +282,7 @@ func (t *tuned) verdict() string {
 }
 
 func (t *tuned) print(w io.Writer) error {
-	if err := t.table().WriteText(w); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "\n%s\nmodel: %s\n", t.verdict(), escape.Text(t.Model))
+	_, err := fmt.Fprintf(w, "%s\n%s\nmodel: %s\n", t.table().Text(nil), t.verdict(), escape.Text(t.Model))
 	return err
 }
 

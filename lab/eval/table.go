@@ -6,9 +6,9 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"overcomplete/internal/escape"
+	"overcomplete/internal/table"
 )
 
 // Average is the name of the last column.
@@ -80,132 +80,74 @@ func (t *Table) cells() (columns []string, rows [][]Result) {
 // WriteText writes the table as aligned text, with notes below it. With bold, the best
 // score of each column is marked by the escape sequences of a terminal.
 func (t *Table) WriteText(w io.Writer, bold bool) error {
-	mark := func(s string) string { return s }
+	var best table.Bold
 	if bold {
-		mark = func(s string) string { return "\x1b[1m" + s + "\x1b[0m" }
+		best = t.best()
 	}
-	grid := t.grid(escape.Text)
-	widths := make([]int, len(grid[0]))
-	for _, row := range grid {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
-	best := t.best()
-	var b strings.Builder
-	for n, row := range grid {
-		for i, cell := range row {
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			switch {
-			case i == 0:
-				b.WriteString(cell + pad)
-			case n > 0 && best[n-1][i-1]:
-				b.WriteString("  " + pad + mark(cell))
-			default:
-				b.WriteString("  " + pad + cell)
-			}
-		}
-		b.WriteByte('\n')
-	}
+	text := t.grid().Text(best)
 	for _, note := range t.notes() {
-		b.WriteString("\n" + escape.Text(note))
+		text += "\n" + escape.Text(note)
 	}
-	b.WriteByte('\n')
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, text+"\n")
 	return err
 }
 
 // WriteMarkdown writes the table in Markdown, with notes below it and the best score of
 // each column in bold.
 func (t *Table) WriteMarkdown(w io.Writer) error {
-	grid := t.grid(escape.Markdown)
-	best := t.best()
-	var b strings.Builder
-	for n, row := range grid {
-		for i, cell := range row {
-			if n > 0 && i > 0 && best[n-1][i-1] {
-				cell = "**" + cell + "**"
-			}
-			b.WriteString("| " + cell + " ")
-		}
-		b.WriteString("|\n")
-		if n == 0 {
-			b.WriteString("|---" + strings.Repeat("|---:", len(row)-1) + "|\n")
-		}
-	}
+	text := t.grid().Markdown(t.best())
 	for _, note := range t.notes() {
-		b.WriteString("\n" + escape.Markdown(note) + "\n")
+		text += "\n" + escape.Markdown(note) + "\n"
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, text)
 	return err
 }
 
 // WriteLaTeX writes the table as a LaTeX tabular, with the notes as comments before it
 // and the best score of each column in bold.
 func (t *Table) WriteLaTeX(w io.Writer) error {
-	grid := t.grid(escape.LaTeX)
-	best := t.best()
-	var b strings.Builder
+	text := ""
 	for _, note := range t.notes() {
-		b.WriteString("% " + escape.Text(note) + "\n")
+		text += "% " + escape.Text(note) + "\n"
 	}
-	fmt.Fprintf(&b, "\\begin{tabular}{l%s}\n\\hline\n", strings.Repeat("r", len(grid[0])-1))
-	for n, row := range grid {
-		for i, cell := range row {
-			if n > 0 && i > 0 && best[n-1][i-1] {
-				cell = `\textbf{` + cell + "}"
-			}
-			if i > 0 {
-				b.WriteString(" & ")
-			}
-			b.WriteString(cell)
-		}
-		b.WriteString(" \\\\\n")
-		if n == 0 {
-			b.WriteString("\\hline\n")
-		}
-	}
-	b.WriteString("\\hline\n\\end{tabular}\n")
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, text+t.grid().LaTeX(t.best()))
 	return err
 }
 
-// grid returns the table's cells as text, with a row and a column of names, escaped.
-func (t *Table) grid(escape func(string) string) [][]string {
+// grid returns the table's cells as text, with a row and a column of names.
+func (t *Table) grid() table.Table {
 	columns, rows := t.cells()
-	grid := [][]string{append([]string{""}, columns...)}
+	grid := table.Table{append([]string{""}, columns...)}
 	for n, cells := range rows {
 		line := []string{t.Rows[n].Name}
 		for _, r := range cells {
-			if math.IsNaN(r.Score) {
-				line = append(line, "–")
-			} else {
-				line = append(line, fmt.Sprintf("%.1f ±%.1f", r.Score, r.Stderr))
-			}
+			line = append(line, r.String())
 		}
 		grid = append(grid, line)
-	}
-	for _, row := range grid {
-		for i, cell := range row {
-			row[i] = escape(cell)
-		}
 	}
 	return grid
 }
 
-// best reports which cells are the best of their column, as printed.
-func (t *Table) best() [][]bool {
-	columns, rows := t.cells()
-	printed := func(r Result) float64 { return math.Round(10 * r.Score) }
-	best := make([][]bool, len(rows))
-	for n := range rows {
-		best[n] = make([]bool, len(columns))
-		for i := range columns {
-			best[n][i] = !math.IsNaN(rows[n][i].Score) && len(rows) > 1 &&
-				!slices.ContainsFunc(rows, func(other []Result) bool { return printed(other[i]) > printed(rows[n][i]) })
-		}
+// String returns a score with its standard error, for people.
+func (r Result) String() string {
+	if math.IsNaN(r.Score) {
+		return "–"
 	}
-	return best
+	return fmt.Sprintf("%.1f ±%.1f", r.Score, r.Stderr)
+}
+
+// best says which cells of the grid are the best of their column, as printed.
+func (t *Table) best() table.Bold {
+	_, rows := t.cells()
+	printed := func(r Result) float64 { return math.Round(10 * r.Score) }
+	return func(row, column int) bool {
+		if row == 0 || column == 0 || len(rows) == 1 || math.IsNaN(rows[row-1][column-1].Score) {
+			return false
+		}
+		return !slices.ContainsFunc(rows, func(other []Result) bool {
+			return printed(other[column-1]) > printed(rows[row-1][column-1])
+		})
+	}
 }
 
 // notes are the lines below a table: what is averaged, how much was covered, what

@@ -19,6 +19,7 @@ import (
 	"overcomplete/encode"
 	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/backend"
+	"overcomplete/internal/table"
 	"overcomplete/interpret"
 	"overcomplete/lab/eval"
 	"overcomplete/model"
@@ -375,7 +376,7 @@ func TestMeasured(t *testing.T) {
 	points[3].Stability = &cosine
 
 	m := NewMeasured(x, points, tasks, eval.Options{})
-	want := Table{
+	want := table.Table{
 		{"vectors", "λ", "seeds", "nonzeros", "error", "WS-353", "average", "top", "q1", "q2", "q3", "q4", "stability"},
 		{"X", "", "", "–", "–", "–", "60.0", "25.0", "–", "–", "–", "–", "–"},
 		{"A, best", "", "2", "25.0 ±0.0", "2.500 ±0.707", "–", "71.5 ±2.1", "50.0 ±0.0", "40.0 ±0.0", "30.0 ±0.0", "20.0 ±0.0", "10.0 ±0.0", "96.5"},

@@ -18,6 +18,7 @@ import (
 	"overcomplete/encode"
 	"overcomplete/internal/input"
 	"overcomplete/internal/npy"
+	"overcomplete/internal/table"
 	"overcomplete/interpret"
 	"overcomplete/lab/eval"
 	"overcomplete/lab/intrusion"
@@ -434,11 +435,11 @@ func (m *Measured) overSeeds() (groups [][]*Record) {
 
 // Table has a row for X and for each kind and number of nonzeros: means and standard
 // deviations over seeds.
-func (m *Measured) Table() Table {
+func (m *Measured) Table() table.Table {
 	columns := []measure{nonzeros, residual, score(eval.TuningTask), m.average(), intruders, quarter(0), quarter(1), quarter(2), quarter(3), stability}
-	table := Table{{"vectors", "λ", "seeds"}}
+	t := table.Table{{"vectors", "λ", "seeds"}}
 	for _, c := range columns {
-		table[0] = append(table[0], c.name)
+		t[0] = append(t[0], c.name)
 	}
 	for _, records := range append([][]*Record{{m.dense}}, m.overSeeds()...) {
 		p := records[0].point()
@@ -449,9 +450,9 @@ func (m *Measured) Table() Table {
 		for _, c := range columns {
 			row = append(row, c.cell(records))
 		}
-		table = append(table, row)
+		t = append(t, row)
 	}
-	return table
+	return t
 }
 
 // TSV has a row for X and for each point, for programs, with nothing where there is no

@@ -1,0 +1,83 @@
+// Package table writes tables for people to read: aligned, in Markdown, and in LaTeX.
+package table
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"overcomplete/internal/escape"
+)
+
+// Table is rows of cells, the names of the columns first. All but the first column hold
+// numbers. Cells can hold anything: what others wrote is made safe to print.
+type Table [][]string
+
+// Bold says which cells stand out, by their row and column; nil for none.
+type Bold func(row, column int) bool
+
+// Text returns the table with a column aligned below its name. Bold cells have the escape
+// sequences of a terminal.
+func (t Table) Text(bold Bold) string {
+	t = t.cells(escape.Text, nil, "", "")
+	widths := make([]int, len(t[0]))
+	for _, row := range t {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	marked := t.cells(func(s string) string { return s }, bold, "\x1b[1m", "\x1b[0m")
+	var b strings.Builder
+	for n, row := range t {
+		for i, cell := range row {
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			if i == 0 {
+				b.WriteString(marked[n][i] + pad)
+			} else {
+				b.WriteString("  " + pad + marked[n][i])
+			}
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// Markdown returns the table in Markdown.
+func (t Table) Markdown(bold Bold) string {
+	var b strings.Builder
+	for n, row := range t.cells(escape.Markdown, bold, "**", "**") {
+		b.WriteString("| " + strings.Join(row, " | ") + " |\n")
+		if n == 0 {
+			b.WriteString("|---" + strings.Repeat("|---:", len(row)-1) + "|\n")
+		}
+	}
+	return b.String()
+}
+
+// LaTeX returns the table as a LaTeX tabular.
+func (t Table) LaTeX(bold Bold) string {
+	var b strings.Builder
+	b.WriteString("\\begin{tabular}{l" + strings.Repeat("r", len(t[0])-1) + "}\n\\hline\n")
+	for n, row := range t.cells(escape.LaTeX, bold, `\textbf{`, "}") {
+		b.WriteString(strings.Join(row, " & ") + " \\\\\n")
+		if n == 0 {
+			b.WriteString("\\hline\n")
+		}
+	}
+	b.WriteString("\\hline\n\\end{tabular}\n")
+	return b.String()
+}
+
+// cells returns the table with all cells escaped, and bold ones between two marks.
+func (t Table) cells(escape func(string) string, bold Bold, before, after string) Table {
+	cells := make(Table, len(t))
+	for n, row := range t {
+		for i, cell := range row {
+			cell = escape(cell)
+			if bold != nil && bold(n, i) {
+				cell = before + cell + after
+			}
+			cells[n] = append(cells[n], cell)
+		}
+	}
+	return cells
+}
