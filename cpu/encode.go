@@ -22,13 +22,14 @@ type encoder struct {
 	packed     simd.Panels
 	gram       simd.Matrix // DDᵀ, of the exact lasso
 	step       float64     // s
+	y          simd.Matrix // rows less the mean, those that were encoded last
 	kernels    *simd.Kernels
 	lanes      []*encodeLane
 }
 
 // encodeLane is a worker's memory for n rows, which it encodes together.
 type encodeLane struct {
-	y, r          simd.Matrix // n×L: rows less the mean, and residuals
+	y, r          simd.Matrix // n×L: rows less the mean, of the encoder's, and residuals
 	decoded, last simd.Matrix // n×L: bD and aD
 	b, a          simd.Matrix // n×K: the last codes and those before
 	dots          simd.Matrix // n×k: products of residuals with the atoms of their codes
@@ -106,6 +107,7 @@ func (e *encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error
 		out.Gap = make([]float64, rows)
 	}
 	out.Cols, out.Ptr = e.atoms, make([]int64, 1, rows+1)
+	e.y.Resize(rows, e.Dim)
 	// Tiles enough for all workers.
 	share := (rows/len(e.lanes) + simd.TileRows) / simd.TileRows * simd.TileRows
 	words := min(share, mostWords)
@@ -116,6 +118,7 @@ func (e *encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error
 		}
 		lo, hi := i*words, min((i+1)*words, rows)
 		n := hi - lo
+		l.y = e.y.From(lo)
 		l.prepare(e, x[lo*e.Dim:], n)
 		if e.options.Gap > 0 {
 			e.fista(ctx, l, n, lassoSteps)
@@ -141,7 +144,7 @@ func (e *encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error
 
 // prepare takes rows of x, less the mean, and makes their codes zero.
 func (l *encodeLane) prepare(e *encoder, x []float32, rows int) {
-	for _, m := range []*simd.Matrix{&l.y, &l.r, &l.decoded, &l.last} {
+	for _, m := range []*simd.Matrix{&l.r, &l.decoded, &l.last} {
 		m.Resize(rows, e.Dim)
 	}
 	for _, m := range []*simd.Matrix{&l.b, &l.a} {

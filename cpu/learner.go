@@ -24,7 +24,6 @@ type learner struct {
 	spectrum  encode.Spectrum
 	gram      simd.Matrix // G, K×K
 	products  simd.Matrix // B, K×L
-	rows      simd.Matrix // Y of the batch
 	residuals simd.Matrix // B − GD of some atoms
 	batch     codes
 }
@@ -63,24 +62,22 @@ func (l *learner) Learn(ctx context.Context, x []float32, remember, pull float64
 	if err != nil {
 		return nil, err
 	}
-	l.remember(a, x, float32(remember))
+	l.remember(a, float32(remember))
 	l.move(float32(pull))
 	return a, nil
 }
 
 // refresh prepares encoding with the atoms as they are now.
 func (l *learner) refresh() (err error) {
-	l.step, err = l.spectrum.StepSize(l.Dictionary)
+	l.step, err = l.spectrum.StepSize(l.encoder.Dictionary)
 	pack(&l.packed, l.kernels, l.dictionary, l.atoms, l.lanes)
 	return err
 }
 
-// remember makes G = fG + AᵀA and B = fB + AᵀY.
-func (l *learner) remember(a *encode.Codes, x []float32, f float32) {
-	l.rows.Resize(a.Rows, l.Dim)
+// remember makes G = fG + AᵀA and B = fB + AᵀY, of the rows that were encoded last.
+func (l *learner) remember(a *encode.Codes, f float32) {
 	l.batch.index, l.batch.value = simd.Sized(l.batch.index, a.Rows), simd.Sized(l.batch.value, a.Rows)
 	for i := range a.Rows {
-		l.Center(l.rows.Row(i), x[i*l.Dim:][:l.Dim])
 		l.batch.index[i], l.batch.value[i] = a.Row(i)
 	}
 	parallel(l.lanes, (l.atoms+mostAtoms-1)/mostAtoms, func(lane *encodeLane, unit int) {
@@ -99,7 +96,7 @@ func (l *learner) remember(a *encode.Codes, x []float32, f float32) {
 					g[other] += v * others[j]
 				}
 			}
-			l.kernels.Decode(l.products.Padded(k), words, values, l.rows.Data, l.rows.Pitch, int32(a.Rows))
+			l.kernels.Decode(l.products.Padded(k), words, values, l.y.Data, l.y.Pitch, int32(a.Rows))
 		}
 	})
 }
@@ -144,7 +141,7 @@ func (l *learner) moveAtom(block, i, n int, pull float32) {
 	// r becomes the atom's way, which the block's other atoms have not seen yet.
 	l.kernels.Combine(r, float32(l.update.Norm/math.Sqrt(squares)), r, -1, d)
 	l.kernels.Combine(d, 1, d, 1, r)
-	copy(l.Dictionary.Atom(k), d)
+	copy(l.Atom(k), d)
 	for j := i + 1; j < n; j++ {
 		if c := g[block+j]; c != 0 {
 			other := l.residuals.Row(j)
@@ -185,14 +182,14 @@ func (l *learner) parts(m model.Matrix, f func(part []float32) error) error {
 
 // Restore implements [backend.Learner].
 func (l *learner) Restore(atoms []float32) error {
-	copy(l.encoder.Dictionary.Atoms, atoms)
+	copy(l.Atoms, atoms)
 	for k := range l.atoms {
 		copy(l.dictionary.Row(k), l.Atom(k))
 	}
 	return nil
 }
 
-// Atoms implements [backend.Learner].
-func (l *learner) Atoms() ([]float32, error) {
-	return append([]float32(nil), l.Dictionary.Atoms...), nil
+// Dictionary implements [backend.Learner].
+func (l *learner) Dictionary() ([]float32, error) {
+	return append([]float32(nil), l.Atoms...), nil
 }

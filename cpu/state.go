@@ -13,7 +13,7 @@ import (
 // partFloats is how many float16 numbers are converted at a time.
 const partFloats = 1 << 13
 
-// SaveMatrix implements [backend.Resumable].
+// SaveMatrix implements [backend.Trainer].
 func (s *state) SaveMatrix(m model.Matrix, f func(part []float32) error) error {
 	return s.eachPart(m, func(part []float32, half []uint16) error {
 		for i, h := range half {
@@ -26,7 +26,7 @@ func (s *state) SaveMatrix(m model.Matrix, f func(part []float32) error) error {
 	})
 }
 
-// RestoreMatrix implements [backend.Resumable].
+// RestoreMatrix implements [backend.Trainer].
 func (s *state) RestoreMatrix(m model.Matrix, f func(part []float32) error) error {
 	return s.eachPart(m, func(part []float32, half []uint16) error {
 		if err := f(part); err != nil {
@@ -71,7 +71,7 @@ func (s *state) eachPart(m model.Matrix, f func(part []float32, half []uint16) e
 	return nil
 }
 
-// Restore implements [backend.Resumable].
+// Restore implements [backend.Trainer].
 func (s *state) Restore(dictionary []float32, a *vectors.CSR) error {
 	if len(dictionary) != s.atoms*s.Dim || a.Rows != s.words || a.Cols != s.atoms {
 		return fmt.Errorf("cpu: a state of %d words × %d atoms, want %d × %d", a.Rows, a.Cols, s.words, s.atoms)

@@ -281,16 +281,7 @@ func (s *state) sum(measured []measures, sums *backend.Sums) {
 		}
 		sums.Loss += measured[i].loss
 		sums.Error += measured[i].error
-		sums.Nonzeros += int64(len(t.value))
-		for j, k := range t.index {
-			used[k] = true
-			sums.L1 += max(float64(t.value[j]), -float64(t.value[j]))
-		}
-	}
-	for _, u := range used {
-		if u {
-			sums.UsedAtoms++
-		}
+		sums.Count(t.index, t.value, used)
 	}
 }
 

@@ -72,7 +72,7 @@ type Stream struct {
 	dim    int // of the rows so far
 	tally  tally
 	blocks int
-	words  []string
+	words  []string // of the rows that are not yet a block
 	data   []float32
 }
 
@@ -89,15 +89,16 @@ func (s *Stream) Rows(ctx context.Context, d *vectors.Dense) error {
 	for lo := 0; lo < d.Len(); {
 		hi := min(lo+Block-len(s.words), d.Len())
 		words, data := d.Words[lo:hi], d.Data[lo*d.Dim:hi*d.Dim]
-		if lo = hi; len(words) < Block { // else it is whole where it is
+		if lo = hi; len(words) < Block { // or else they are a block as they are
 			s.words, s.data = append(s.words, words...), append(s.data, data...)
-			words, data = s.words, s.data
-		}
-		if len(words) == Block {
-			s.words, s.data = s.words[:0], s.data[:0]
-			if err := s.block(ctx, words, data); err != nil {
-				return err
+			if len(s.words) < Block {
+				break
 			}
+			words, data = s.words, s.data
+			s.words, s.data = s.words[:0], s.data[:0]
+		}
+		if err := s.block(ctx, words, data); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -124,7 +125,7 @@ func (s *Stream) Finish(ctx context.Context) (e model.Encoding, err error) {
 	return e, nil
 }
 
-// block encodes the rows of the next block, if they are of the shard.
+// block encodes the next block, if it is of the shard.
 func (s *Stream) block(ctx context.Context, words []string, data []float32) error {
 	number := s.blocks
 	s.blocks++
@@ -177,6 +178,7 @@ type tally struct {
 	nonzeros int64
 	loss, l1 float64
 	used     []bool
+	atoms    int // that are used
 }
 
 // name remembers a word whose gap is too large, row i of the block that comes next, unless
@@ -195,7 +197,10 @@ func (t *tally) block(codes *vectors.CSR, loss float64) {
 	var l1 float64
 	for n, v := range codes.Value {
 		l1 += math.Abs(float64(v))
-		t.used[codes.Index[n]] = true
+		if k := codes.Index[n]; !t.used[k] {
+			t.used[k] = true
+			t.atoms++
+		}
 	}
 	t.rows += codes.Rows
 	t.nonzeros += int64(codes.Nonzeros())
@@ -214,10 +219,5 @@ func (t *tally) report(e *model.Encoding) {
 	e.Error, e.L1 = t.loss/rows, t.l1/rows
 	e.Objective = e.Error + e.Lambda*e.L1
 	e.Sparsity = 1 - float64(t.nonzeros)/(rows*float64(len(t.used)))
-	e.UnusedAtoms = 0
-	for _, used := range t.used {
-		if !used {
-			e.UnusedAtoms++
-		}
-	}
+	e.UnusedAtoms = len(t.used) - t.atoms
 }

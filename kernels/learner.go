@@ -207,8 +207,8 @@ func (l *Learner) Restore(atoms []float32) error {
 	return l.gpu.err
 }
 
-// Atoms implements [backend.Learner].
-func (l *Learner) Atoms() ([]float32, error) {
+// Dictionary implements [backend.Learner].
+func (l *Learner) Dictionary() ([]float32, error) {
 	defer l.gpu.enter()()
 	return l.gpu.unpadded(l.dictionary, l.atoms, l.dim, l.dimPitch)
 }

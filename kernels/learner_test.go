@@ -59,7 +59,7 @@ func learnSample() (r struct {
 		}
 		r.codes = append(r.codes, codes)
 	}
-	r.atoms, err = l.Atoms()
+	r.atoms, err = l.Dictionary()
 	return r, err
 }
 
@@ -136,7 +136,7 @@ func TestLearnerAfterFault(t *testing.T) {
 	if _, err := l.Learn(t.Context(), x, 0, 0); err != fault {
 		t.Errorf("error %v, want %v", err, fault)
 	}
-	if _, err := l.Atoms(); err != fault {
+	if _, err := l.Dictionary(); err != fault {
 		t.Errorf("error %v, want %v", err, fault)
 	}
 	if err := l.Close(); err != fault {

@@ -12,19 +12,19 @@ import (
 	"overcomplete/vectors"
 )
 
-// SaveMatrix implements [backend.Resumable].
+// SaveMatrix implements [backend.Trainer].
 func (b *Trainer) SaveMatrix(m model.Matrix, f func(part []float32) error) error {
 	defer b.gpu.enter()()
 	return b.gpu.save(b.part(m), b.codeBatch, f)
 }
 
-// RestoreMatrix implements [backend.Resumable].
+// RestoreMatrix implements [backend.Trainer].
 func (b *Trainer) RestoreMatrix(m model.Matrix, f func(part []float32) error) error {
 	defer b.gpu.enter()()
 	return b.gpu.restore(b.part(m), b.codeBatch, f)
 }
 
-// Restore implements [backend.Resumable].
+// Restore implements [backend.Trainer].
 func (b *Trainer) Restore(dictionary []float32, codes *vectors.CSR) error {
 	if len(dictionary) != b.atoms*b.dim || codes.Rows != b.words || codes.Cols != b.atoms {
 		return fmt.Errorf("kernels: a state of %d words × %d atoms, want %d × %d", codes.Rows, codes.Cols, b.words, b.atoms)

@@ -17,7 +17,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// Trainer trains on a GPU. It implements [backend.Resumable]. Its methods may be
+// Trainer trains on a GPU. It implements [backend.Trainer]. Its methods may be
 // called from any goroutine, one at a time.
 type Trainer struct {
 	*gpu

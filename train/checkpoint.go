@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"overcomplete/internal/atomicfile"
-	"overcomplete/internal/backend"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -100,10 +99,6 @@ func (f *fit) checkpoint() error {
 }
 
 func (f *fit) save() error {
-	t, ok := f.trainer.(backend.Resumable)
-	if !ok {
-		return fmt.Errorf("%s saves no state", f.trainer.Device())
-	}
 	if err := f.fetch(); err != nil {
 		return err
 	}
@@ -113,7 +108,7 @@ func (f *fit) save() error {
 		}
 	}()
 	c := f.options.Checkpoint
-	seal, err := f.model.SaveCheckpoint(c.Dir, c.MayReplace, model.State{Batch: f.batch, Vectors: f.hashes().vectors, Words: f.hashes().words, Each: t.SaveMatrix})
+	seal, err := f.model.SaveCheckpoint(c.Dir, c.MayReplace, model.State{Batch: f.batch, Vectors: f.hashes().vectors, Words: f.hashes().words, Each: f.trainer.SaveMatrix})
 	if atomicfile.InPlace(err) {
 		f.options.note("warning: %v", err)
 	} else if err != nil {
@@ -140,10 +135,6 @@ func (f *fit) resume() error {
 		f.options.note("there is no %s to go on with: training starts anew", c.Dir)
 		return nil
 	}
-	t, ok := f.trainer.(backend.Resumable)
-	if !ok {
-		return fmt.Errorf("train: %s resumes no checkpoint", f.trainer.Device())
-	}
 	saved, err := model.OpenCheckpoint(c.Dir)
 	if err != nil {
 		return &CheckpointError{err}
@@ -163,11 +154,11 @@ func (f *fit) resume() error {
 	if saved.Codes != nil {
 		codes = &saved.Codes.CSR
 	}
-	if err := t.Restore(saved.Dictionary.Atoms, codes); err != nil {
+	if err := f.trainer.Restore(saved.Dictionary.Atoms, codes); err != nil {
 		return err
 	}
 	for _, m := range saved.Info.Matrices() {
-		err := saved.ReadMatrix(m, func(read func([]float32) error) error { return t.RestoreMatrix(m, read) })
+		err := saved.ReadMatrix(m, func(read func([]float32) error) error { return f.trainer.RestoreMatrix(m, read) })
 		if err != nil {
 			return &CheckpointError{err}
 		}

@@ -3,7 +3,6 @@ package train
 import (
 	"context"
 	"errors"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -78,18 +77,9 @@ func (o *online) Epoch(ctx context.Context, epoch, batch int) (sums backend.Sums
 		for _, loss := range a.Loss {
 			sums.RunningLoss += loss
 		}
-		sums.Nonzeros += int64(len(a.Value))
-		for i, v := range a.Value {
-			sums.L1 += math.Abs(float64(v))
-			used[a.Index[i]] = true
-		}
+		sums.Count(a.Index, a.Value, used)
 		if o.words != nil {
 			o.words(len(part))
-		}
-	}
-	for _, u := range used {
-		if u {
-			sums.UsedAtoms++
 		}
 	}
 	// No pass is made to measure alone: encoding does that in the end.
@@ -114,13 +104,10 @@ func (o *online) pull(epoch int, loss float64, rows int) float64 {
 	return o.recipe.Anchor * loss / float64(rows) / o.square
 }
 
-// Dictionary implements [backend.Trainer].
-func (o *online) Dictionary() ([]float32, error) { return o.Atoms() }
-
 // Codes implements [backend.Trainer]. A learner keeps none.
 func (o *online) Codes() (*vectors.CSR, error) { return nil, errors.New("a learner has no codes") }
 
-// Restore implements [backend.Resumable].
+// Restore implements [backend.Trainer].
 func (o *online) Restore(dictionary []float32, _ *vectors.CSR) error {
 	o.started = true
 	return o.Learner.Restore(dictionary)

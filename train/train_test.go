@@ -47,10 +47,13 @@ func at[T any](s []T, i int) (x T) {
 
 func (s *script) Trainer(p backend.Problem) (backend.Trainer, error) {
 	s.problem = p
-	return scripted{s}, nil
+	return scripted{script: s}, nil
 }
 
-type scripted struct{ *script }
+type scripted struct {
+	*script
+	backend.Trainer // none: nothing is saved
+}
 
 func (s scripted) Device() string { return "script" }
 

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -124,24 +125,38 @@ func (p Problem) InitialDictionary() []float32 {
 	return randomDictionary(p.Hyperparameters.Seed, p.Hyperparameters.Atoms, p.Dim)
 }
 
+// Learned is what a device has learned so far, and what it needs to go on from there, in
+// another process, too: matrices ([model.Info.Matrices]).
+type Learned interface {
+	// Device says what learns, for [model.Info].
+	Device() string
+
+	// Dictionary returns a copy of D, K×L.
+	Dictionary() ([]float32, error)
+
+	// SaveMatrix calls f with a matrix in parts. RestoreMatrix has f fill it in parts, before
+	// anything is learned.
+	SaveMatrix(m model.Matrix, f func(part []float32) error) error
+	RestoreMatrix(m model.Matrix, f func(part []float32) error) error
+
+	// Close gives up what is held on the device.
+	Close() error
+}
+
 // A Trainer holds the state of a training on a device. After an error, of a
 // cancelled context too, the state is of no use.
 type Trainer interface {
-	// Device says what trains, for [model.Info].
-	Device() string
+	Learned
 
 	// Epoch moves the dictionary and the codes by one epoch, of which the first is 1.
 	// A dictionary step has batch words; the last may have fewer.
 	Epoch(ctx context.Context, epoch, batch int) (Sums, error)
 
-	// Dictionary returns a copy of D, K×L.
-	Dictionary() ([]float32, error)
-
 	// Codes returns a copy of A, V×K.
 	Codes() (*vectors.CSR, error)
 
-	// Close gives up what the trainer has on its device.
-	Close() error
+	// Restore replaces D and A, before the first epoch.
+	Restore(dictionary []float32, codes *vectors.CSR) error
 }
 
 // Sums are what was measured in an epoch, summed over words.
@@ -159,20 +174,17 @@ type Sums struct {
 	DictionarySeconds, CodeSeconds float64 // of the two passes, wall-clock time
 }
 
-// A Resumable trainer can be gone on with later, in another process, after an epoch.
-// Its state is what it learned and the matrices of [model.State].
-type Resumable interface {
-	Trainer
-
-	// SaveMatrix calls f with a matrix in parts.
-	SaveMatrix(m model.Matrix, f func(part []float32) error) error
-
-	// Restore replaces what was learned. It must be called before the first epoch,
-	// and RestoreMatrix for each matrix then.
-	Restore(dictionary []float32, codes *vectors.CSR) error
-
-	// RestoreMatrix has f fill a matrix in parts.
-	RestoreMatrix(m model.Matrix, f func(part []float32) error) error
+// Count adds the nonzeros of some codes. Used are the atoms that those before have used, and
+// becomes those that these use as well.
+func (s *Sums) Count(index []int32, value []float32, used []bool) {
+	s.Nonzeros += int64(len(value))
+	for i, k := range index {
+		s.L1 += math.Abs(float64(value[i]))
+		if !used[k] {
+			used[k] = true
+			s.UsedAtoms++
+		}
+	}
 }
 
 // A Learner learns a dictionary on a device from batches of rows, and keeps none of
@@ -180,8 +192,7 @@ type Resumable interface {
 // ones count less (Mairal et al., Online Dictionary Learning for Sparse Coding, ICML
 // 2009). After an error, of a cancelled context too, its state is of no use.
 type Learner interface {
-	// Device says what learns, for [model.Info].
-	Device() string
+	Learned
 
 	// Learn makes codes A for x, n×L row-major, less the dictionary's mean, as an encoder
 	// does; makes G = remember·G + AᵀA and B = remember·B + AᵀY with them; and moves each
@@ -190,19 +201,8 @@ type Learner interface {
 	// It returns the codes. It does not change x.
 	Learn(ctx context.Context, x []float32, remember, pull float64) (*encode.Codes, error)
 
-	// Atoms returns a copy of D, K×L.
-	Atoms() ([]float32, error)
-
-	// SaveMatrix calls f with a matrix of its state ([model.Info.Matrices]), in parts.
-	SaveMatrix(m model.Matrix, f func(part []float32) error) error
-
-	// Restore replaces the atoms but not their anchors, before anything is learned, and
-	// RestoreMatrix a matrix then, which f fills in parts.
+	// Restore replaces the atoms but not their anchors, before anything is learned.
 	Restore(atoms []float32) error
-	RestoreMatrix(m model.Matrix, f func(part []float32) error) error
-
-	// Close gives up what the learner has on its device.
-	Close() error
 }
 
 // ErrMemory is returned, wrapped, when a training or an encoder does not fit into

@@ -58,15 +58,18 @@ type device struct {
 	trained       *[]float64
 }
 
-func (d device) Trainer(p backend.Problem) (backend.Trainer, error) { return trainer{d, p}, nil }
+func (d device) Trainer(p backend.Problem) (backend.Trainer, error) {
+	return trainer{device: d, problem: p}, nil
+}
 
 func (d device) Learner(*model.Dictionary, float64, encode.Options) (backend.Learner, error) {
 	return nil, errors.New("learns nothing")
 }
 
 type trainer struct {
-	device  device
-	problem backend.Problem
+	backend.Trainer // none: nothing is saved
+	device          device
+	problem         backend.Problem
 }
 
 func (t trainer) Epoch(ctx context.Context, _, _ int) (backend.Sums, error) {

@@ -192,7 +192,7 @@ func squares(x []float64) (sum float64) {
 
 func atomsOf(t *testing.T, l backend.Learner) []float32 {
 	t.Helper()
-	atoms, err := l.Atoms()
+	atoms, err := l.Dictionary()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,10 @@ import (
 )
 
 // Oracle trains on the tape machine: dense, in float64, one node at a time. It
-// implements [backend.Trainer] and is meant for small problems.
+// implements [backend.Trainer], but saves and restores nothing, and is meant for small problems.
 type Oracle struct {
+	backend.Trainer // none
+
 	spec             graph.Spec
 	algorithm        model.Algorithm
 	words            int
@@ -155,12 +157,6 @@ func (o *Oracle) measure(sums *backend.Sums) error {
 	sums.UsedAtoms = len(used)
 	return nil
 }
-
-// Device implements [backend.Trainer].
-func (o *Oracle) Device() string { return "tape" }
-
-// Close implements [backend.Trainer].
-func (o *Oracle) Close() error { return nil }
 
 // Dictionary implements [backend.Trainer].
 func (o *Oracle) Dictionary() ([]float32, error) {

@@ -211,14 +211,13 @@ func runProgram(t *testing.T, newTrainer New, run RunProgram, build graph.Build,
 		in[name] = widen(x)
 		return x
 	}
-	r := b.(backend.Resumable)
-	if err := r.Restore(random("D", k*p.Dim, false), codes); err != nil {
+	if err := b.Restore(random("D", k*p.Dim, false), codes); err != nil {
 		t.Fatal(err)
 	}
 	matrices := map[string]model.Matrix{"H": model.SquaredGradients, "S": model.GradientSums, "Q": model.SquareSums}
 	for name, m := range matrices {
 		rest := random(name, map[string]int{"H": k * p.Dim, "S": words * k, "Q": words * k}[name], name != "S")
-		if err := r.RestoreMatrix(m, func(part []float32) error {
+		if err := b.RestoreMatrix(m, func(part []float32) error {
 			rest = rest[copy(part, rest):]
 			return nil
 		}); err != nil {
@@ -244,7 +243,7 @@ func runProgram(t *testing.T, newTrainer New, run RunProgram, build graph.Build,
 		var got []float64
 		switch m, ok := matrices[name]; {
 		case ok:
-			err = r.SaveMatrix(m, func(part []float32) error {
+			err = b.SaveMatrix(m, func(part []float32) error {
 				got = append(got, widen(part)...)
 				return nil
 			})

@@ -266,12 +266,8 @@ func (s suite) sameBits(t *testing.T) {
 func (s suite) resumed(t *testing.T) {
 	p := problem{words: 130, atoms: 70, dim: 9, batch: 33}
 	const seed, epochs = 9, 4
-	open := func(seed uint64) backend.Resumable {
-		b, ok := s.start.open(t, p.make(s.algorithm, seed), 0).(backend.Resumable)
-		if !ok {
-			t.Fatalf("%T cannot be resumed", b)
-		}
-		return b
+	open := func(seed uint64) backend.Trainer {
+		return s.start.open(t, p.make(s.algorithm, seed), 0)
 	}
 	whole := trained(t, open(seed), p, 0, epochs)
 	for at := 1; at < epochs; at++ {
