@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 
@@ -143,32 +142,7 @@ func (f *frontierFlags) run(cmd *cobra.Command, path string) (m *experiment.Meas
 	if err := experiment.Open(e, model.Paper{}, f.data); err != nil {
 		return nil, err
 	}
-	lengths := []int{e.X.Dim}
-	for range f.seeds {
-		for _, p := range plan.Points(1) {
-			lengths = append(lengths, p.Training.Base().Atoms)
-		}
-	}
-	e.Plan(lengths...)
-	x, err := e.FrontierDense(ctx, plan, tasks)
-	if err != nil {
-		return nil, err
-	}
-	var points []*experiment.Record
-	for seed := range f.seeds {
-		more, err := e.Frontier(ctx, plan, uint64(seed+1), tasks)
-		if err != nil && ctx.Err() == nil {
-			return nil, err
-		}
-		points = append(points, more...)
-		m = experiment.NewMeasured(x, points, namesOf(tasks), e.Setting.Protocol)
-		if err == nil || seed+1 == f.seeds {
-			if err := f.write(e, m); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return m, ctx.Err()
+	return e.Frontier(ctx, plan, f.seeds, tasks)
 }
 
 // plan returns what is to be measured of the vectors at path.
@@ -189,25 +163,4 @@ func (f *frontierFlags) plan(e *experiment.Experiment, path string, reference *v
 		return p, usagef("--nonzeros has %d, want less than K, which is %d for %d words of %d dimensions", most, p.Atoms, e.X.Len(), e.X.Dim)
 	}
 	return p, nil
-}
-
-// write writes what was measured.
-func (f *frontierFlags) write(e *experiment.Experiment, m *experiment.Measured) error {
-	name := filepath.Join(f.output, "frontier")
-	if err := m.Figure().Save(name); err != nil {
-		return err
-	}
-	write := func(ending, text string) error {
-		return experiment.WriteFile(name+ending, func(w io.Writer) error {
-			_, err := io.WriteString(w, text)
-			return err
-		})
-	}
-	if err := write(".tsv", m.TSV()); err != nil {
-		return err
-	}
-	in := e.Setting.Input
-	return write(".md", fmt.Sprintf("# The frontier of %s\n\nWritten by `overcomplete frontier`: %d words of %d dimensions, word intrusion judged by %s.\n\n"+
-		"![Error, scores and intruders found over nonzeros](frontier.svg)\n\n%s\n%s\n",
-		escape.Markdown(in.Name), in.Words, in.Dim, escape.Markdown(e.Setting.Reference.Name), m.Table().Markdown(nil), escape.Markdown(m.Notes())))
 }

@@ -157,7 +157,7 @@ func (p *progress) done() {
 // terminal or, if lines are wanted, a line for each that is finished elsewhere. It returns
 // what to call with these, from any goroutine, and what ends it.
 func showTasks(w io.Writer, lines bool, name string, tasks []eval.Task) (finished func(task string), end func()) {
-	left := namesOf(tasks)
+	left := eval.Names(tasks)
 	start := time.Now()
 	terminal, ok := terminalOf(w)
 	if !ok && !lines {

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,11 +14,7 @@ import (
 	"overcomplete/internal/input"
 	"overcomplete/lab/eval"
 	"overcomplete/lab/experiment"
-	"overcomplete/model"
 )
-
-// paperFactors are K/L of the paper's figure (§3, "Effect of Vector Length").
-var paperFactors = []int{1, 2, 3, 5, 10, 15, 20}
 
 func newSweep() *cobra.Command {
 	var f experimentFlags
@@ -56,18 +51,17 @@ so.
 			if err != nil {
 				return err
 			}
-			e.Plan(sweepLengths(e.X.Dim, factors)...)
-			table, err := sweep(cmd.Context(), e, f.Paper, factors, tasks)
+			swept, err := e.Sweep(cmd.Context(), f.Paper, factors, tasks)
 			if err != nil {
 				return f.interruption(err)
 			}
-			if len(table.Averaged()) == 0 {
+			if len(swept.Averaged()) == 0 {
 				return usagef("%s: no task but %s has a score for all lengths, so that there is nothing to average", args[0], eval.TuningTask)
 			}
-			if err := drawSweep(table, factors, filepath.Join(f.output, "sweep")); err != nil {
+			if err := swept.Panel().Save(filepath.Join(f.output, "sweep")); err != nil {
 				return err
 			}
-			return writeTable(table, cmd.OutOrStdout(), false, false, asJSON)
+			return writeTable(&swept.Table, cmd.OutOrStdout(), false, false, asJSON)
 		},
 	}
 	f.register(cmd)
@@ -75,7 +69,7 @@ so.
 	flags := cmd.Flags()
 	flags.StringVar((*string)(&f.Method), "method", string(f.Method), "A, or B for binary vectors")
 	flags.Float64Var(&f.Lambda, "lambda", f.Lambda, "weight λ of the codes' Σ|a|: larger is sparser")
-	flags.IntSliceVar(&factors, "factors", paperFactors, "K as `multiples` of the dense length")
+	flags.IntSliceVar(&factors, "factors", experiment.Lengths, "K as `multiples` of the dense length")
 	flags.BoolVar(&f.Center, "center", false, "subtract the mean of the frequent words first")
 	f.registerInput(cmd)
 	f.registerRest(cmd)
@@ -107,54 +101,5 @@ func readTask(ctx context.Context, name, data string) (eval.Task, error) {
 	return input.Wait(ctx, func() (eval.Task, error) { return eval.ReadTask(name, data) })
 }
 
-func namesOf(tasks []eval.Task) (names []string) {
-	for _, t := range tasks {
-		names = append(names, t.Name())
-	}
-	return names
-}
-
 // mostFactor is far beyond what anybody can train with.
 const mostFactor = 1000
-
-// sweepLengths returns the lengths of what sweep measures.
-func sweepLengths(dim int, factors []int) []int {
-	lengths := []int{dim}
-	for _, factor := range factors {
-		lengths = append(lengths, factor*dim)
-	}
-	return lengths
-}
-
-// sweep measures X, and then the vectors of each K/L in factors.
-func sweep(ctx context.Context, e *experiment.Experiment, h model.Paper, factors []int, tasks []eval.Task) (*eval.Table, error) {
-	names := namesOf(tasks)
-	table := &eval.Table{Tasks: names, Options: e.Setting.Protocol}
-	x, err := dense(ctx, e, tasks)
-	if err != nil {
-		return nil, err
-	}
-	table.Rows = append(table.Rows, x.Row("X", names))
-	for _, factor := range factors {
-		h.Atoms = factor * e.X.Dim
-		r, err := e.Point(ctx, h, tasks)
-		if err != nil {
-			return nil, err
-		}
-		name := fmt.Sprintf("%d·L = %d (%.1f %% zeros)", factor, h.Atoms, 100*r.Metrics.Sparsity)
-		table.Rows = append(table.Rows, r.Row(name, names))
-	}
-	return table, nil
-}
-
-// drawSweep draws the averages of sweep's table against K/L.
-func drawSweep(table *eval.Table, factors []int, name string) error {
-	p := experiment.Panel{Title: "average of " + strconv.Itoa(len(table.Averaged())) + " tasks", XLabel: "K/L",
-		YMark: experiment.Mark{Name: "X", At: table.Average(table.Rows[0]).Score}, Lines: make([]experiment.Line, 1)}
-	for i, factor := range factors {
-		a := table.Average(table.Rows[i+1])
-		p.XTicks = append(p.XTicks, float64(factor))
-		p.Lines[0].Points = append(p.Lines[0].Points, experiment.FigurePoint{X: float64(factor), Y: a.Score, Deviation: a.Stderr})
-	}
-	return p.Save(name)
-}

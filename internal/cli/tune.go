@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"overcomplete/internal/escape"
-	"overcomplete/internal/table"
 	"overcomplete/lab/eval"
 	"overcomplete/lab/experiment"
 	"overcomplete/model"
@@ -86,11 +84,6 @@ func (f *experimentFlags) load(cmd *cobra.Command, path, dir string) (*experimen
 	return e, nil
 }
 
-// dense measures the vectors that the experiment is about.
-func dense(ctx context.Context, e *experiment.Experiment, tasks []eval.Task) (*experiment.Record, error) {
-	return e.Untrained(ctx, "X", tasks, func() *eval.Representation { return eval.NewDense("X", e.X) })
-}
-
 // interruption returns err, or how to go on if it is of an interruption.
 func (f *experimentFlags) interruption(err error) error {
 	if errors.Is(err, context.Canceled) {
@@ -137,10 +130,14 @@ method B the binary vectors are measured, as in the paper.
 			if err != nil {
 				return f.interruption(err)
 			}
+			if err := t.Panel().Save(filepath.Join(f.output, "tune")); err != nil {
+				return err
+			}
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), t)
 			}
-			return t.print(cmd.OutOrStdout())
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n%s\nmodel: %s\n", t.Table().Text(nil), t.Verdict(), escape.Text(t.Model))
+			return err
 		},
 	}
 	f.register(cmd)
@@ -155,18 +152,7 @@ method B the binary vectors are measured, as in the paper.
 	return cmd
 }
 
-// tuned is what tune found.
-type tuned struct {
-	Best    *experiment.Record   `json:"best"`
-	Model   string               `json:"model"`   // its directory
-	Reached bool                 `json:"reached"` // best has as many zeros as it should
-	Tried   []*experiment.Record `json:"tried"`
-	Dense   *experiment.Record   `json:"dense"` // X's
-
-	wanted float64 // 0 for the paper's grid
-}
-
-func (f *experimentFlags) tune(cmd *cobra.Command, path string, sparsity float64) (*tuned, error) {
+func (f *experimentFlags) tune(cmd *cobra.Command, path string, sparsity float64) (*experiment.Tuned, error) {
 	var tasks []eval.Task
 	if f.data != "" {
 		task, err := readTask(cmd.Context(), eval.TuningTask, f.data)
@@ -192,123 +178,13 @@ func (f *experimentFlags) tune(cmd *cobra.Command, path string, sparsity float64
 		return nil, err
 	}
 	if sparsity == 0 {
-		e.Plan(gridLengths(e.X.Dim)...)
+		return e.Tune(cmd.Context(), f.Paper, tasks[0])
 	}
-	x, err := dense(cmd.Context(), e, tasks)
-	if err != nil {
-		return nil, err
+	h := f.Paper
+	if h.Atoms == 0 {
+		h.Atoms = f.factor * e.X.Dim
 	}
-	t := &tuned{Dense: x, wanted: sparsity}
-	if sparsity == 0 {
-		t, err = grid(cmd.Context(), e, f.Paper, tasks[0], x)
-	} else {
-		h := f.Paper
-		if h.Atoms == 0 {
-			h.Atoms = f.factor * e.X.Dim
-		}
-		t.Tried, t.Best, t.Reached, err = e.Sparsity(cmd.Context(), h, sparsity, tasks)
-	}
-	if err != nil {
-		return nil, err
-	}
-	t.Model = e.ModelDir(t.Best.Paper())
-	return t, t.draw(filepath.Join(f.output, "tune"))
-}
-
-// gridLengths returns the lengths of X and of the points of the paper's grid.
-func gridLengths(dim int) []int {
-	lengths := []int{dim}
-	for _, factor := range experiment.Factors {
-		for range experiment.Lambdas {
-			lengths = append(lengths, factor*dim)
-		}
-	}
-	return lengths
-}
-
-// grid chooses by the paper's grid.
-func grid(ctx context.Context, e *experiment.Experiment, h model.Paper, task eval.Task, dense *experiment.Record) (*tuned, error) {
-	t := &tuned{Dense: dense}
-	var err error
-	if t.Tried, err = e.Grid(ctx, h, task); err != nil {
-		return nil, err
-	}
-	t.Best, t.Reached = experiment.Best(t.Tried, eval.TuningTask)
-	t.Model = e.ModelDir(t.Best.Paper())
-	return t, nil
+	return e.Sparsity(cmd.Context(), h, sparsity, tasks)
 }
 
 func shortest(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-
-// table has a row for X and for each point that was tried.
-func (t *tuned) table() table.Table {
-	measured := len(t.Dense.Scores) > 0 // else there is nothing to say of WS-353, nor of X
-	rows := table.Table{{"vectors", "λ", "K", "zeros %", "error"}}
-	if measured {
-		rows[0] = append(rows[0], eval.TuningTask)
-		rows = append(rows, []string{"X", "", "", "", "", t.Dense.Result(eval.TuningTask).String()})
-	}
-	for _, r := range t.Tried {
-		h := r.Paper()
-		row := []string{string(h.Method), shortest(h.Lambda), strconv.Itoa(h.Atoms), fmt.Sprintf("%.2f", 100*r.Metrics.Sparsity), fmt.Sprintf("%.4f", r.Metrics.Error)}
-		if measured {
-			row = append(row, r.Result(eval.TuningTask).String())
-		}
-		rows = append(rows, row)
-	}
-	for i := range rows {
-		mark := ""
-		if first := len(rows) - len(t.Tried); i >= first && t.Tried[i-first] == t.Best {
-			mark = "chosen"
-		}
-		rows[i] = append(rows[i], mark)
-	}
-	return rows
-}
-
-// verdict says in a line what was chosen and why.
-func (t *tuned) verdict() string {
-	h := t.Best.Paper()
-	what := fmt.Sprintf("λ = %s, K = %d: %.2f %% zeros", shortest(h.Lambda), h.Atoms, 100*t.Best.Metrics.Sparsity)
-	switch {
-	case t.Reached && t.wanted > 0:
-		return what
-	case t.Reached:
-		return fmt.Sprintf("%s, the highest %s of those with %v %% or more", what, eval.TuningTask, 100*experiment.MinSparsity)
-	case t.wanted > 0:
-		return fmt.Sprintf("%s, which is the nearest, but not within %v of the %v %% that were wanted", what, 100*train.SparsityTolerance, 100*t.wanted)
-	}
-	return fmt.Sprintf("no point has %v %% zeros; the sparsest is %s", 100*experiment.MinSparsity, what)
-}
-
-func (t *tuned) print(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "%s\n%s\nmodel: %s\n", t.table().Text(nil), t.verdict(), escape.Text(t.Model))
-	return err
-}
-
-// draw draws WS-353 against the share of zeros for each K, or the share of zeros
-// against λ.
-func (t *tuned) draw(name string) error {
-	if t.wanted > 0 {
-		p := experiment.Panel{Title: "zeros, %", XLabel: "λ", LogX: true, YMark: experiment.Mark{Name: "wanted", At: 100 * t.wanted}}
-		line := experiment.Line{Look: experiment.Look{Name: fmt.Sprintf("K = %d", t.Best.Paper().Atoms)}}
-		for _, r := range t.Tried {
-			line.Points = append(line.Points, experiment.FigurePoint{X: r.Paper().Lambda, Y: 100 * r.Metrics.Sparsity, Label: shortest(r.Paper().Lambda)})
-		}
-		p.Lines = []experiment.Line{line}
-		return p.Save(name)
-	}
-	p := experiment.Panel{Title: eval.TuningTask + ", ρ × 100", XLabel: "zeros, %",
-		XMark: experiment.Mark{Name: fmt.Sprintf("%v %%", 100*experiment.MinSparsity), At: 100 * experiment.MinSparsity},
-		YMark: experiment.Mark{Name: "X", At: t.Dense.Result(eval.TuningTask).Score}}
-	for _, r := range t.Tried {
-		name := fmt.Sprintf("K = %d", r.Paper().Atoms)
-		if n := len(p.Lines); n == 0 || p.Lines[n-1].Name != name {
-			p.Lines = append(p.Lines, experiment.Line{Look: experiment.Look{Name: name}})
-		}
-		s := r.Result(eval.TuningTask)
-		line := &p.Lines[len(p.Lines)-1]
-		line.Points = append(line.Points, experiment.FigurePoint{X: 100 * r.Metrics.Sparsity, Y: s.Score, Deviation: s.Stderr, Label: "λ = " + shortest(r.Paper().Lambda)})
-	}
-	return p.Save(name)
-}

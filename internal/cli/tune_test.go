@@ -31,7 +31,7 @@ func TestTune(t *testing.T) {
 	t.Parallel()
 	dir, x := evalDir(t)
 	stdout, _ := dir.MustRun(t, "tune x.txt --data data -o out --json")
-	var got tuned
+	var got experiment.Tuned
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestTuneOpensWhatItNames(t *testing.T) {
 	dir, _ := evalDir(t)
 	const line = "tune x.txt -o out --sparsity 0.6 --quiet"
 	stdout, _ := dir.MustRun(t, line+" --json")
-	var got tuned
+	var got experiment.Tuned
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestTuneB(t *testing.T) {
 	t.Parallel()
 	dir, _ := evalDir(t)
 	stdout, _ := dir.MustRun(t, "tune x.txt --data data -o out --method B --center --sparsity 0.9 -k 40 --json")
-	var got tuned
+	var got experiment.Tuned
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
 		t.Fatal(err)
 	}
@@ -248,15 +248,6 @@ func TestPaperResumes(t *testing.T) {
 		"## Length of the vectors", "(x/sweep.svg)", "(small/tune.svg)"} {
 		if !strings.Contains(report, part) {
 			t.Errorf("the report has no %q", part)
-		}
-	}
-}
-
-func TestUpperFirst(t *testing.T) {
-	t.Parallel()
-	for given, want := range map[string]string{"no point": "No point", "λ = 1": "λ = 1"} {
-		if got := upperFirst(given); got != want {
-			t.Errorf("%q becomes %q, want %q", given, got, want)
 		}
 	}
 }

@@ -51,3 +51,11 @@ func ReadTask(name, dir string) (Task, error) {
 	}
 	return nil, fmt.Errorf("task %q is unknown, want one of %s", name, strings.Join(TaskNames(), ", "))
 }
+
+// Names returns the names of tasks.
+func Names(tasks []Task) (names []string) {
+	for _, t := range tasks {
+		names = append(names, t.Name())
+	}
+	return names
+}

@@ -123,18 +123,18 @@ func TestSparsity(t *testing.T) {
 		for wanted := 0.3; wanted < 0.996; wanted += 0.05 {
 			var trained []float64
 			e := open(t, filepath.Join(t.TempDir(), "out"), sparsity, &trained)
-			tried, nearest, reached, err := e.Sparsity(t.Context(), hyper(), wanted, nil)
+			found, err := e.Sparsity(t.Context(), hyper(), wanted, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := sparsity(nearest.Paper().Lambda); !reached || math.Abs(got-wanted) > 0.005+1e-6 || len(trained) > 6 || len(tried) != len(trained) {
-				t.Errorf("%s: wanted %.2f, %v, λ = %v has %v; trained with %v", name, wanted, reached, nearest.Paper().Lambda, got, trained)
+			if got := sparsity(found.Best.Paper().Lambda); !found.Reached || math.Abs(got-wanted) > 0.005+1e-6 || len(trained) > 6 || len(found.Tried) != len(trained) {
+				t.Errorf("%s: wanted %.2f, %v, λ = %v has %v; trained with %v", name, wanted, found.Reached, found.Best.Paper().Lambda, got, trained)
 			}
 			// It is there now.
 			before := len(trained)
-			_, again, _, err := e.Sparsity(t.Context(), hyper(), wanted, nil)
-			if err != nil || again.Training != nearest.Training || len(trained) != before {
-				t.Errorf("%s: wanted %.2f again: %v, λ = %v, not %v", name, wanted, err, again.Paper().Lambda, nearest.Paper().Lambda)
+			again, err := e.Sparsity(t.Context(), hyper(), wanted, nil)
+			if err != nil || again.Best.Training != found.Best.Training || len(trained) != before {
+				t.Errorf("%s: wanted %.2f again: %v, λ = %v, not %v", name, wanted, err, again.Best.Paper().Lambda, found.Best.Paper().Lambda)
 			}
 		}
 	}
@@ -146,7 +146,7 @@ func TestSparsityResumes(t *testing.T) {
 	const wanted = 0.95
 	var whole []float64
 	e := open(t, filepath.Join(t.TempDir(), "out"), curves["GloVe"], &whole)
-	if _, _, _, err := e.Sparsity(t.Context(), hyper(), wanted, nil); err != nil {
+	if _, err := e.Sparsity(t.Context(), hyper(), wanted, nil); err != nil {
 		t.Fatal(err)
 	}
 	if len(whole) < 3 {
@@ -164,7 +164,7 @@ func TestSparsityResumes(t *testing.T) {
 				}
 				return train.Options{}, func() {}
 			}
-			if _, _, _, err := e.Sparsity(ctx, hyper(), wanted, nil); !errors.Is(err, context.Canceled) {
+			if _, err := e.Sparsity(ctx, hyper(), wanted, nil); !errors.Is(err, context.Canceled) {
 				t.Fatalf("interrupted: %v", err)
 			}
 			if !recorded && stop > 0 {
@@ -175,7 +175,7 @@ func TestSparsityResumes(t *testing.T) {
 				}
 			}
 			e = open(t, dir, curves["GloVe"], &trained)
-			if _, _, _, err := e.Sparsity(t.Context(), hyper(), wanted, nil); err != nil || !slices.Equal(trained, whole) {
+			if _, err := e.Sparsity(t.Context(), hyper(), wanted, nil); err != nil || !slices.Equal(trained, whole) {
 				t.Errorf("stopped after %d: %v, trained with %v, uninterrupted %v", stop, err, trained, whole)
 			}
 		}
@@ -186,12 +186,12 @@ func TestSparsityOutOfReach(t *testing.T) {
 	var trained []float64
 	e := open(t, filepath.Join(t.TempDir(), "out"), func(l float64) float64 { return 0.5 + 0.001*math.Log1p(l) }, &trained)
 	for range 2 { // the second time there is nothing left to try
-		_, nearest, reached, err := e.Sparsity(t.Context(), hyper(), 0.9, nil)
-		if err != nil || reached || nearest == nil || len(trained) > 6 {
-			t.Fatalf("%v, reached is %v, trained with %v", err, reached, trained)
+		found, err := e.Sparsity(t.Context(), hyper(), 0.9, nil)
+		if err != nil || found.Reached || len(trained) > 6 {
+			t.Fatalf("%v, %+v, trained with %v", err, found, trained)
 		}
-		if want := slices.Max(trained); nearest.Paper().Lambda != want {
-			t.Errorf("nearest has λ = %v, want the largest, %v", nearest.Paper().Lambda, want)
+		if want := slices.Max(trained); found.Best.Paper().Lambda != want {
+			t.Errorf("nearest has λ = %v, want the largest, %v", found.Best.Paper().Lambda, want)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"overcomplete/encode"
+	"overcomplete/internal/escape"
 	"overcomplete/internal/input"
 	"overcomplete/internal/npy"
 	"overcomplete/internal/table"
@@ -138,9 +140,38 @@ func (p Point) name() string {
 
 func (r *Record) point() Point { return Point{r.Control, r.Training} }
 
-// Frontier measures the points of one seed by tasks and by word intrusion, as far as it is
-// not done yet. If ctx is cancelled, it returns the records that are there with ctx's error.
-func (e *Experiment) Frontier(ctx context.Context, f Frontier, seed uint64, tasks []eval.Task) (records []*Record, err error) {
+// Frontier measures the points of seeds from 1 by tasks and by word intrusion, as far as it is
+// not done yet. After each seed, and if ctx is cancelled, it writes what there is; see
+// [Measured.Write].
+func (e *Experiment) Frontier(ctx context.Context, f Frontier, seeds int, tasks []eval.Task) (m *Measured, err error) {
+	lengths := []int{e.X.Dim}
+	for _, p := range f.Points(1) {
+		lengths = append(lengths, slices.Repeat([]int{p.Training.Base().Atoms}, seeds)...)
+	}
+	e.expect(lengths...)
+	x, err := e.frontierDense(ctx, f, tasks)
+	if err != nil {
+		return nil, err
+	}
+	var points []*Record
+	for seed := range seeds {
+		more, err := e.seed(ctx, f, uint64(seed+1), tasks)
+		if err != nil && ctx.Err() == nil {
+			return nil, err
+		}
+		points = append(points, more...)
+		m = NewMeasured(x, points, eval.Names(tasks), e.Setting.Protocol)
+		if err == nil || seed+1 == seeds {
+			if err := m.Write(e.Dir, e.Setting); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return m, ctx.Err()
+}
+
+// seed measures the points of one seed. If ctx is cancelled, it returns the records that are there with ctx's error.
+func (e *Experiment) seed(ctx context.Context, f Frontier, seed uint64, tasks []eval.Task) (records []*Record, err error) {
 	for _, p := range f.Points(seed) {
 		r, failed := e.frontierPoint(ctx, f, p, tasks)
 		switch {
@@ -282,9 +313,9 @@ func (f Frontier) judge(ctx context.Context, r *Record, codes *vectors.Sparse) e
 	return nil
 }
 
-// FrontierDense measures the vectors that the experiment is about.
-func (e *Experiment) FrontierDense(ctx context.Context, f Frontier, tasks []eval.Task) (*Record, error) {
-	r, err := e.Untrained(ctx, "X", tasks, func() *eval.Representation { return eval.NewDense("X", e.X) })
+// frontierDense measures the vectors that the experiment is about.
+func (e *Experiment) frontierDense(ctx context.Context, f Frontier, tasks []eval.Task) (*Record, error) {
+	r, err := e.Dense(ctx, tasks)
 	if err != nil || r.Intrusion != nil {
 		return r, err
 	}
@@ -580,4 +611,25 @@ func (m *Measured) panel(title string, of measure, mark Mark) Panel {
 		l.Points = append(l.Points, FigurePoint{X: x, Y: y, Deviation: deviation})
 	}
 	return p
+}
+
+// Write writes the table and the figure, as frontier.md, .png and .svg, and all points, as
+// frontier.tsv, into dir.
+func (m *Measured) Write(dir string, s Setting) error {
+	name := filepath.Join(dir, "frontier")
+	if err := m.Figure().Save(name); err != nil {
+		return err
+	}
+	write := func(ending, text string) error {
+		return WriteFile(name+ending, func(w io.Writer) error {
+			_, err := io.WriteString(w, text)
+			return err
+		})
+	}
+	if err := write(".tsv", m.TSV()); err != nil {
+		return err
+	}
+	return write(".md", fmt.Sprintf("# The frontier of %s\n\nWritten by `overcomplete frontier`: %d words of %d dimensions, word intrusion judged by %s.\n\n"+
+		"![Error, scores and intruders found over nonzeros](frontier.svg)\n\n%s\n%s\n",
+		escape.Markdown(s.Input.Name), s.Input.Words, s.Input.Dim, escape.Markdown(s.Reference.Name), m.Table().Markdown(nil), escape.Markdown(m.Notes())))
 }

@@ -14,9 +14,13 @@ type plan struct {
 	spent      time.Duration // on these
 }
 
-// Plan states the lengths of the vectors of all points that will be asked for, L for those
-// that are not trained. Lines of the log then tell how many are left.
-func (e *Experiment) Plan(lengths ...int) {
+// expect states the lengths of the vectors of all points that will be asked for, L for those
+// that are not trained, unless they are part of what was stated. Lines of the log then tell how
+// many are left.
+func (e *Experiment) expect(lengths ...int) {
+	if e.plan.points > 0 {
+		return
+	}
 	e.plan = plan{points: len(lengths)}
 	for _, n := range lengths {
 		e.plan.ahead += float64(n)
