@@ -245,27 +245,44 @@ func (e *Experiment) Point(ctx context.Context, h model.Paper, tasks []eval.Task
 
 func (e *Experiment) point(ctx context.Context, h model.Paper, tasks []eval.Task, wanted float64) (*Record, error) {
 	name := Name(h)
-	r, err := e.record(name)
+	r, known, err := e.start(name, Point{Training: h})
 	if err != nil {
 		return nil, err
 	}
-	if r == nil {
-		r = &Record{Wanted: wanted}
-	} else if r.Training != h {
-		return nil, refuse(e.path(name+".json"), "is of a training with %+v, want %+v; remove it or choose another directory", r.Training, h)
+	if !known {
+		r.Wanted = wanted
 	}
 	defer e.plan.next(h.Atoms)()
 	todo := r.without(tasks)
 	m, err := e.model(ctx, h) // also where nothing is left to measure: the record vouches for it
-	if err != nil || r.Training == h && len(todo) == 0 {
+	if err != nil || known && len(todo) == 0 {
 		return r, err
 	}
-	r.Training, r.Device, r.Metrics = h, m.Info.Training.Device, metrics(m.Info)
+	return r, e.measureModel(ctx, name, r, m, todo)
+}
+
+// start returns the record of a point, and whether there was one, or a new one.
+func (e *Experiment) start(name string, p Point) (r *Record, known bool, err error) {
+	if r, err = e.record(name); err != nil {
+		return nil, false, err
+	}
+	if r == nil {
+		return &Record{Control: p.Control, Training: p.Training}, false, nil
+	}
+	if r.point() != p {
+		return nil, false, refuse(e.path(name+".json"), "is of %+v, want %+v; remove it or choose another directory", r.point(), p)
+	}
+	return r, true, nil
+}
+
+// measureModel adds what a model is, and its scores, to the record of its point, and saves it.
+func (e *Experiment) measureModel(ctx context.Context, name string, r *Record, m *model.Model, tasks []eval.Task) error {
+	r.Device, r.Metrics = m.Info.Training.Device, metrics(m.Info)
 	codes := m.Codes
-	if h.Method == model.Nonnegative {
+	if r.Training.Base().Method == model.Nonnegative {
 		codes = codes.Binary()
 	}
-	return r, e.measure(ctx, r, todo, eval.NewSparse(name, codes))
+	return e.measure(ctx, r, tasks, eval.NewSparse(name, codes))
 }
 
 // model opens the model of a point, or trains it.
@@ -273,7 +290,11 @@ func (e *Experiment) model(ctx context.Context, h model.Paper) (*model.Model, er
 	dir := e.ModelDir(h)
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 		fmt.Fprintf(e.Log, "training %s%s\n", Name(h), e.plan.left())
-		return e.train(ctx, h, dir)
+		m, err := e.fit(ctx, h)
+		if err != nil {
+			return nil, err
+		}
+		return m, m.Save(dir, false)
 	}
 	m, err := model.Open(dir)
 	if err == nil && len(m.Info.Training.Epochs) == 0 {
@@ -286,15 +307,6 @@ func (e *Experiment) model(ctx context.Context, h model.Paper) (*model.Model, er
 		return nil, refuse(dir, "is of a training with %+v, want %+v; remove it or choose another directory", m.Info.Training.Recipe, h)
 	}
 	return m, nil
-}
-
-// train trains the model of a point and saves it.
-func (e *Experiment) train(ctx context.Context, h model.Paper, dir string) (*model.Model, error) {
-	m, err := e.fit(ctx, h)
-	if err != nil {
-		return nil, err
-	}
-	return m, m.Save(dir, false)
 }
 
 // fit trains the model of a point.
@@ -318,12 +330,9 @@ func (e *Experiment) ModelDir(h model.Paper) string { return e.path(Name(h)) }
 // Untrained measures vectors that take no training; open is called if something is
 // to be measured.
 func (e *Experiment) Untrained(ctx context.Context, name string, tasks []eval.Task, open func() *eval.Representation) (*Record, error) {
-	r, err := e.record(name)
+	r, _, err := e.start(name, Point{})
 	if err != nil {
 		return nil, err
-	}
-	if r == nil {
-		r = &Record{}
 	}
 	defer e.plan.next(e.Setting.Input.Dim)()
 	todo := r.without(tasks)

@@ -188,14 +188,9 @@ func (e *Experiment) seed(ctx context.Context, f Frontier, seed uint64, tasks []
 
 func (e *Experiment) frontierPoint(ctx context.Context, f Frontier, p Point, tasks []eval.Task) (*Record, error) {
 	name := p.name()
-	r, err := e.record(name)
+	r, _, err := e.start(name, p)
 	if err != nil {
 		return nil, err
-	}
-	if r == nil {
-		r = &Record{Control: p.Control, Training: p.Training}
-	} else if r.point() != p {
-		return nil, refuse(e.path(name+".json"), "is of %+v, want %+v; remove it or choose another directory", r.point(), p)
 	}
 	defer e.plan.next(p.Training.Base().Atoms)()
 	todo := r.without(tasks)
@@ -216,18 +211,13 @@ func (e *Experiment) frontierPoint(ctx context.Context, f Frontier, p Point, tas
 	if err != nil {
 		return nil, err
 	}
-	r.Device, r.Metrics = m.Info.Training.Device, metrics(m.Info)
 	if err := f.judge(ctx, r, m.Codes); err != nil {
 		return nil, err
 	}
 	if err := e.match(ctx, p, r, m.Dictionary.Atoms); err != nil {
 		return nil, err
 	}
-	codes := m.Codes
-	if p.Training.Base().Method == model.Nonnegative {
-		codes = codes.Binary()
-	}
-	return r, e.measure(ctx, r, todo, eval.NewSparse(name, codes))
+	return r, e.measureModel(ctx, name, r, m, todo)
 }
 
 func withSeed(r model.Recipe, seed uint64) model.Recipe {
