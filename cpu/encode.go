@@ -9,6 +9,7 @@ import (
 	"overcomplete/cpu/simd"
 	"overcomplete/encode"
 	"overcomplete/graph"
+	"overcomplete/internal/backend"
 	"overcomplete/model"
 )
 
@@ -61,12 +62,12 @@ func (d Device) encoder(dictionary *model.Dictionary, o encode.Options) (*encode
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	program, err := graph.Compile(graph.Encode, o.Spec(dictionary))
+	program, err := graph.Compile(graph.Encode, backend.Spec(dictionary, o))
 	if err != nil {
 		return nil, err
 	}
 	e := &encoder{Dictionary: dictionary, options: o, proximal: program.Steps[0].(*graph.Proximal), atoms: dictionary.Len(), kernels: k}
-	if e.step, err = encode.StepSize(dictionary); err != nil {
+	if e.step, err = backend.StepSize(dictionary); err != nil {
 		return nil, err
 	}
 	e.dictionary = simd.NewMatrix(e.atoms, e.Dim)
@@ -164,10 +165,12 @@ func (l *encodeLane) prepare(e *encoder, x []float32, rows int) {
 
 // fista takes steps with shrinkage, less and less of it, until ctx is done.
 func (e *encoder) fista(ctx context.Context, l *encodeLane, rows, steps int) {
-	q := 1.0
-	for n := 0; n < steps && ctx.Err() == nil; n++ {
-		e.correlate(l, rows, encode.Shrinkage(e.proximal.Lambda, n, steps))
-		q = e.advance(l, rows, q)
+	for lambda, momentum := range backend.FISTA(e.proximal.Lambda, steps) {
+		if ctx.Err() != nil {
+			return
+		}
+		e.correlate(l, rows, lambda)
+		e.advance(l, rows, momentum)
 	}
 }
 
@@ -201,11 +204,10 @@ func (e *encoder) floor() float32 {
 }
 
 // advance decodes the new codes b and makes the residuals y − zD, where z goes beyond
-// b by the momentum of q.
-func (e *encoder) advance(l *encodeLane, rows int, q float64) (next float64) {
+// b by the momentum.
+func (e *encoder) advance(l *encodeLane, rows int, momentum float64) {
 	l.decoded, l.last = l.last, l.decoded
 	e.decode(l, rows)
-	momentum, next := encode.Momentum(q)
 	for i := range rows {
 		l.momentum[i] = float32(momentum)
 		if l.against[i] > 0 {
@@ -216,7 +218,6 @@ func (e *encoder) advance(l *encodeLane, rows int, q float64) (next float64) {
 		e.kernels.Combine(r, 1+m, l.decoded.Row(i), -m, l.last.Row(i))
 		e.kernels.Combine(r, 1, l.y.Row(i), -1, r)
 	}
-	return next
 }
 
 // decode multiplies codes with the dictionary.
@@ -271,9 +272,8 @@ func (e *encoder) polish(l *encodeLane, rows int) {
 	}
 	l.dots.Resize(rows, most)
 	l.spareIndex, l.spareValue = simd.Sized(l.spareIndex, most+simd.Width), simd.Sized(l.spareValue, most+simd.Width)
-	e.advance(l, rows, 1) // without momentum: residuals of the codes as they are
-	q := 1.0
-	for range encode.PolishSteps {
+	e.advance(l, rows, 0) // residuals of the codes as they are
+	for _, momentum := range backend.FISTA(0, backend.PolishSteps) {
 		e.correlateSupport(l, rows)
 		for i := range rows {
 			n := len(l.codes.index[i])
@@ -283,7 +283,7 @@ func (e *encoder) polish(l *encodeLane, rows int) {
 			copy(l.codes.value[i], l.a.Row(i))
 		}
 		l.a, l.b = l.b, l.a
-		q = e.advance(l, rows, q)
+		e.advance(l, rows, momentum)
 	}
 	for i := range rows {
 		l.codes.dropZeros(i)

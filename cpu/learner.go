@@ -21,14 +21,14 @@ type learner struct {
 	*encoder
 	update    *graph.AtomUpdate
 	anchors   []float32 // W, K×L
-	spectrum  encode.Spectrum
+	spectrum  backend.Spectrum
 	gram      simd.Matrix // G, K×K
 	products  simd.Matrix // B, K×L
 	residuals simd.Matrix // B − GD of some atoms
 	batch     codes
 }
 
-// Learner implements [backend.Device].
+// Learner implements [train.Device].
 func (d Device) Learner(dictionary *model.Dictionary, norm float64, o encode.Options) (backend.Learner, error) {
 	k, l := float64(dictionary.Len()), float64(dictionary.Dim)
 	lanes := float64(d.workers()) * mostWords
@@ -36,7 +36,7 @@ func (d Device) Learner(dictionary *model.Dictionary, norm float64, o encode.Opt
 	if err := d.checkNeed(fmt.Sprintf("learning %d sparse dimensions takes", dictionary.Len()), bytes, 4*k*max(k, l)); err != nil {
 		return nil, err
 	}
-	spec := o.Spec(dictionary)
+	spec := backend.Spec(dictionary, o)
 	spec.Norm = norm
 	program, err := graph.Compile(graph.Learn, spec)
 	if err != nil {

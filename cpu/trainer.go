@@ -45,7 +45,7 @@ type authors struct {
 	step, evaluate *executable
 }
 
-// Trainer implements [backend.Device]. The problem's vectors are read, never written.
+// Trainer implements [train.Device]. The problem's vectors are read, never written.
 func (d Device) Trainer(p backend.Problem) (backend.Trainer, error) {
 	k, _, err := simd.Choose()
 	if err != nil {

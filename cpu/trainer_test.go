@@ -15,7 +15,6 @@ import (
 	"overcomplete/encode"
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
-	"overcomplete/internal/backend/backendtest"
 	"overcomplete/model"
 	"overcomplete/train"
 )

@@ -25,7 +25,7 @@
 // which begins again from nothing: that is the restart. After some 16 steps, similar words
 // still have similar codes. Further steps lower the objective by making them differ, so more
 // steps are not better.
-// [graph.Encode] states such a step as an expression graph, which devices run.
+// [overcomplete/graph.Encode] states such a step as an expression graph, which devices run.
 //
 // # Exact
 //
@@ -50,9 +50,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 
-	"overcomplete/graph"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -109,12 +107,6 @@ func (o Options) Validate() error {
 	return nil
 }
 
-// Spec states steps towards such codes, and of learning a dictionary like d with them, as
-// graphs: [graph.Encode], and with a norm [graph.Learn].
-func (o Options) Spec(d *model.Dictionary) graph.Spec {
-	return graph.Spec{Atoms: d.Len(), Dim: d.Dim, Lambda: o.Lambda, Nonnegative: o.Nonnegative}
-}
-
 // Most returns density·atoms, rounded to a whole number and at least 1: how many
 // nonzeros a code has if density, 0 to 1, is the share of its values that are not zero.
 func Most(density float64, atoms int) int {
@@ -123,10 +115,6 @@ func Most(density float64, atoms int) int {
 
 // DefaultSteps is how many steps of FISTA a code takes if nothing else was asked for.
 const DefaultSteps = 16
-
-// PolishSteps is how many steps without shrinkage refine a code that was stopped early
-// and has been cut to its largest values.
-const PolishSteps = 5
 
 // A Device is where encodings run: [overcomplete/cpu.Device] or
 // [overcomplete/kernels.Device].
@@ -182,118 +170,6 @@ func (e *RowError) Unwrap() error { return e.Err }
 // that its code overflows single precision.
 var ErrOverflow = errors.New("its vector is too large to be encoded, or not of finite numbers")
 
-// StepSize returns the size of FISTA's steps, s = 1/(2.04·‖D‖₂²), for a valid
-// dictionary. The error wraps [ErrDictionary].
-//
-// FISTA converges with steps of up to 1/(2‖D‖₂²). The spectral norm is computed by
-// power iteration, which approaches it from below; the factor 2.04 leaves 2 % for what
-// is missing, which is less.
-func StepSize(d *model.Dictionary) (float64, error) { return new(Spectrum).StepSize(d) }
-
-// A Spectrum computes the step sizes of dictionaries of which each differs little from
-// the last: it begins where it ended. Its zero value begins anew.
-type Spectrum struct {
-	// Direction is near the right singular vector of the largest singular value, of length L
-	// and norm 1; nil at first.
-	Direction []float32
-}
-
-// StepSize is the function of this name.
-func (s *Spectrum) StepSize(d *model.Dictionary) (float64, error) {
-	const tolerance, most = 1e-6, 1000
-	v, next := make([]float64, d.Dim), make([]float64, d.Dim)
-	if s.Direction == nil {
-		rng := rand.New(rand.NewPCG(1, 1)) // any start that is not orthogonal to the answer
-		for i := range v {
-			v[i] = rng.NormFloat64()
-		}
-		s.Direction = make([]float32, d.Dim)
-	} else {
-		for i, x := range s.Direction {
-			v[i] = float64(x)
-		}
-	}
-	var square float64 // ‖D‖₂², the largest eigenvalue of DᵀD
-	for range most {
-		normalise(v)
-		multiplyGram(next, v, d)
-		before := square
-		square = 0
-		for j := range v {
-			square += v[j] * next[j]
-		}
-		if square == 0 {
-			break // what is left of v is no start
-		}
-		v, next = next, v
-		if square-before <= tolerance*square {
-			break
-		}
-	}
-	step, err := StepOf(square)
-	if err != nil {
-		return 0, err
-	}
-	normalise(v)
-	for i, x := range v {
-		s.Direction[i] = float32(x)
-	}
-	return step, nil
-}
-
-// StepOf returns the size of FISTA's steps for a dictionary of which ‖D‖₂² is known. The
-// error wraps [ErrDictionary].
-func StepOf(square float64) (float64, error) {
-	if square == 0 {
-		return 0, fmt.Errorf("%w: the dictionary is zero", ErrDictionary)
-	}
-	step := 1 / (2.04 * square)
-	const leastNormal = 0x1p-126
-	if !(2*step >= leastNormal && 2*step <= math.MaxFloat32) {
-		return 0, fmt.Errorf("%w: the dictionary has norm %.1e, of whose square single precision has no inverse", ErrDictionary, math.Sqrt(square))
-	}
-	return step, nil
-}
-
-func normalise(v []float64) {
-	var sum float64
-	for _, x := range v {
-		sum += x * x
-	}
-	for i := range v {
-		v[i] /= math.Sqrt(sum)
-	}
-}
-
-// multiplyGram makes next DᵀDv, with four atoms at a time, whose sums do not wait for
-// each other.
-func multiplyGram(next, v []float64, d *model.Dictionary) {
-	clear(next)
-	k := 0
-	for ; k+4 <= d.Len(); k += 4 {
-		a, b, c, e := d.Atom(k)[:len(v)], d.Atom(k + 1)[:len(v)], d.Atom(k + 2)[:len(v)], d.Atom(k + 3)[:len(v)]
-		var ofA, ofB, ofC, ofE float64
-		for j, x := range v {
-			ofA += float64(a[j]) * x
-			ofB += float64(b[j]) * x
-			ofC += float64(c[j]) * x
-			ofE += float64(e[j]) * x
-		}
-		for j := range next[:len(v)] {
-			next[j] += float64(a[j])*ofA + float64(b[j])*ofB + float64(c[j])*ofC + float64(e[j])*ofE
-		}
-	}
-	for ; k < d.Len(); k++ {
-		var of float64
-		for j, x := range d.Atom(k) {
-			of += float64(x) * v[j]
-		}
-		for j, x := range d.Atom(k) {
-			next[j] += float64(x) * of
-		}
-	}
-}
-
 // Shrinkage returns the λ of step n of so many, from 0: ten times λ at first, less by the same
 // factor in each step, and λ itself in the last fifth of them, and in the last one anyway. So a code begins with its few
 // strongest atoms, and others only describe what these leave over (continuation: Hale, Yin and
@@ -305,11 +181,4 @@ func Shrinkage(lambda float64, n, steps int) float64 {
 		return lambda
 	}
 	return lambda * max(1, math.Pow(first, 1-float64(n)/(falls*float64(steps))))
-}
-
-// Momentum returns the factor of FISTA's momentum, (q−1)/q', and the next value
-// q' = (1 + √(1+4q²))/2 of the sequence that begins with q = 1.
-func Momentum(q float64) (momentum, next float64) {
-	next = (1 + math.Sqrt(1+4*q*q)) / 2
-	return (q - 1) / next, next
 }

@@ -78,11 +78,11 @@ func openEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch
 	if d.Precision == FP16 { // nothing bounds what such factors would be
 		return nil, fmt.Errorf("%w: early-stopped codes with the precision fp16", ErrUnsupported)
 	}
-	program, err := graph.Compile(graph.Encode, o.Spec(dictionary))
+	program, err := graph.Compile(graph.Encode, backend.Spec(dictionary, o))
 	if err != nil {
 		return nil, err
 	}
-	step, err := encode.StepSize(dictionary)
+	step, err := backend.StepSize(dictionary)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +180,7 @@ func (e *Encoder) encode(ctx context.Context, x []float32, each func(rows int)) 
 		e.start(x[lo*e.Dim:hi*e.Dim], n)
 		e.fista(n, e.options.Steps, e.proximal.Lambda, false)
 		g.queue(keepLargest{codes: e.codes, shape: e.shape(n), most: int32(e.most)}.launch(), g.compute)
-		e.fista(n, encode.PolishSteps, 0, true)
+		e.fista(n, backend.PolishSteps, 0, true)
 		e.residual(n, 0, FP32) // so that losses are those of the codes
 		toHost(g, out.Loss[lo:hi], e.losses, g.compute)
 		e.packing.append(&out.CSR, e.codes, n)
@@ -211,16 +211,16 @@ func (e *Encoder) start(x []float32, rows int) {
 // fista takes steps from the codes b that there are. With support, what keepLargest has
 // dropped stays zero.
 func (e *Encoder) fista(rows, steps int, lambda float64, support bool) {
-	momentum, q := 0.0, 1.0
-	for n := range steps {
-		e.residual(rows, momentum, e.precision)
+	before := 0.0
+	for lambda, momentum := range backend.FISTA(lambda, steps) {
+		e.residual(rows, before, e.precision)
 		e.gpu.queue(fista{
 			codes: e.codes, before: e.before, against: e.against, residuals: e.residuals, atoms: e.dictionary, momenta: e.momenta,
-			size: -e.proximal.Gradient * e.step, threshold: encode.Shrinkage(lambda, n, steps) * e.step, shape: e.shape(rows), parts: int32(e.parts),
+			size: -e.proximal.Gradient * e.step, threshold: lambda * e.step, shape: e.shape(rows), parts: int32(e.parts),
 			nonnegative: e.proximal.Nonnegative, support: support,
 		}.launch(e.precision), e.gpu.compute)
 		e.codes, e.before = e.before, e.codes
-		momentum, q = encode.Momentum(q)
+		before = momentum
 	}
 }
 

@@ -190,7 +190,7 @@ func TestEncoderRefuses(t *testing.T) {
 // Launches are counted and told apart, and floors are those that the kernels'
 // sources state.
 func TestEncoderProfile(t *testing.T) {
-	const steps, batches, passes = 3, 2, 3 + encode.PolishSteps // of a product each
+	const steps, batches, passes = 3, 2, 3 + backend.PolishSteps // of a product each
 	e, x, _ := sampleEncoder(t, encode.Options{Lambda: 1, Steps: steps, Most: 20}, TF32, encoderSample.batch)
 	e.StartProfile()
 	encodetest.Encode(t, e, x)

@@ -46,7 +46,7 @@ func (d Device) Learner(dictionary *model.Dictionary, norm float64, o encode.Opt
 // newLearner is Device.Learner with a number of rows that are encoded and added up at a
 // time, for tests. G and B depend on it, and so not on the memory that there is.
 func newLearner(d Device, dictionary *model.Dictionary, norm float64, o encode.Options, batch int) (*Learner, error) {
-	spec := o.Spec(dictionary)
+	spec := backend.Spec(dictionary, o)
 	spec.Norm = norm
 	program, err := graph.Compile(graph.Learn, spec)
 	if err != nil {
@@ -122,16 +122,15 @@ func (l *Learner) Learn(ctx context.Context, x []float32, remember, pull float64
 	return codes, l.gpu.err
 }
 
-// refresh makes the encoder's steps those of the atoms as they are now, as [encode.Spectrum]
+// refresh makes the encoder's steps those of the atoms as they are now, as [backend.Spectrum]
 // does. Each time it begins where it ended.
 func (l *Learner) refresh() error {
-	const tolerance, most = 1e-6, 1000
 	g := l.gpu
 	shape := shape{int32(l.atoms), int32(l.dim), int32(l.dim), int32(l.dimPitch), int32(l.dimPitch)}
 	g.queue(remember{sums: l.square, codes: l.dictionary, rows: l.dictionary, shape: shape}.launch(FP32), g.compute)
 	g.queue(power{
 		vector: l.direction.device, work: l.work, value: l.eigenvalue, matrix: l.square,
-		tolerance: tolerance, most: most, dim: int32(l.dim), dimPitch: int32(l.dimPitch),
+		tolerance: backend.SpectrumTolerance, most: backend.SpectrumSteps, dim: int32(l.dim), dimPitch: int32(l.dimPitch),
 	}.launch(), g.compute)
 	var value [1]float64
 	toHost(g, value[:], l.eigenvalue, g.compute)
@@ -140,7 +139,7 @@ func (l *Learner) refresh() error {
 		return g.err
 	}
 	var err error
-	l.step, err = encode.StepOf(value[0])
+	l.step, err = backend.StepOf(value[0])
 	return err
 }
 

@@ -16,7 +16,6 @@ import (
 	"overcomplete/encode"
 	"overcomplete/encode/encodetest"
 	"overcomplete/internal/backend"
-	"overcomplete/internal/backend/backendtest"
 	"overcomplete/model"
 )
 

@@ -26,7 +26,6 @@ import (
 	"overcomplete/encode/encodetest"
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
-	"overcomplete/internal/backend/backendtest"
 	"overcomplete/internal/memory"
 	"overcomplete/model"
 	"overcomplete/train"

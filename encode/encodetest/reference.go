@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"overcomplete/encode"
+	"overcomplete/internal/backend"
 	"overcomplete/model"
 )
 
@@ -20,12 +21,12 @@ func Code(y, d []float64, o encode.Options) []float64 {
 	for i, x := range d {
 		single.Atoms[i] = float32(x)
 	}
-	s, err := encode.StepSize(single)
+	s, err := backend.StepSize(single)
 	if err != nil {
 		panic(err)
 	}
-	fista(a, y, d, s, o.Steps, func(n, _ int, g float64) float64 {
-		return Shrink(g, encode.Shrinkage(o.Lambda, n, o.Steps)*s, o.Nonnegative)
+	fista(a, y, d, s, o.Lambda, o.Steps, func(_ int, g, threshold float64) float64 {
+		return Shrink(g, threshold, o.Nonnegative)
 	})
 	kept := Largest(a, o.Most)
 	for k := range a {
@@ -33,28 +34,25 @@ func Code(y, d []float64, o encode.Options) []float64 {
 			a[k] = 0
 		}
 	}
-	fista(a, y, d, s, encode.PolishSteps, func(_, k int, g float64) float64 {
+	fista(a, y, d, s, 0, backend.PolishSteps, func(k int, g, threshold float64) float64 {
 		if !kept[k] {
 			return 0
 		}
-		return Shrink(g, 0, o.Nonnegative)
+		return Shrink(g, threshold, o.Nonnegative)
 	})
 	return a
 }
 
 // fista takes so many steps from a.
-func fista(a, y, d []float64, s float64, steps int, shrink func(n, k int, g float64) float64) {
+func fista(a, y, d []float64, s, lambda float64, steps int, shrink func(k int, g, threshold float64) float64) {
 	z, b := slices.Clone(a), make([]float64, len(a))
-	q := 1.0
-	for n := range steps {
+	for lambda, momentum := range backend.FISTA(lambda, steps) {
 		c := Correlations(y, d, z)
 		var against float64
 		for k := range b {
-			b[k] = shrink(n, k, z[k]+2*s*c[k])
+			b[k] = shrink(k, z[k]+2*s*c[k], lambda*s)
 			against += (z[k] - b[k]) * (b[k] - a[k])
 		}
-		var momentum float64
-		momentum, q = encode.Momentum(q)
 		if against > 0 {
 			momentum = 0
 		}

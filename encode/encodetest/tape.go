@@ -9,6 +9,7 @@ import (
 
 	"overcomplete/encode"
 	"overcomplete/graph"
+	"overcomplete/internal/backend"
 	"overcomplete/internal/near"
 )
 
@@ -25,15 +26,15 @@ func tape(t *testing.T, tolerance float64, newEncoder New) {
 			d.Center(y[i*dim:][:dim], x[i*dim:][:dim])
 		}
 		wide := Widen(d.Atoms)
-		s, err := encode.StepSize(d)
+		s, err := backend.StepSize(d)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all := onTape(t, func(n int) graph.Spec {
+		all := onTape(t, func(lambda float64) graph.Spec {
 			next := o
-			next.Lambda = encode.Shrinkage(o.Lambda, n, o.Steps)
-			return next.Spec(d)
-		}, Widen(y), wide, make([]float64, rows*atoms), s, o.Steps)
+			next.Lambda = lambda
+			return backend.Spec(d, next)
+		}, Widen(y), wide, make([]float64, rows*atoms), s, o.Lambda, o.Steps)
 		for i := range rows {
 			y, want := Widen(y[i*dim:][:dim]), all[i*atoms:][:atoms]
 			var support []int
@@ -62,7 +63,7 @@ func polish(t *testing.T, o encode.Options, y, d, code []float64, support []int,
 		atoms, values = append(atoms, d[k*dim:][:dim]...), append(values, code[k])
 	}
 	spec := graph.Spec{Atoms: len(support), Dim: dim, Nonnegative: o.Nonnegative}
-	values = onTape(t, func(int) graph.Spec { return spec }, y, atoms, values, s, encode.PolishSteps)
+	values = onTape(t, func(float64) graph.Spec { return spec }, y, atoms, values, s, 0, backend.PolishSteps)
 	for i, k := range support {
 		code[k] = values[i]
 	}
@@ -70,15 +71,13 @@ func polish(t *testing.T, o encode.Options, y, d, code []float64, support []int,
 
 // onTape takes steps of size s, each as its spec says, from the codes a, and returns those that
 // they come to.
-func onTape(t *testing.T, spec func(n int) graph.Spec, y, d, a []float64, s float64, steps int) []float64 {
+func onTape(t *testing.T, spec func(lambda float64) graph.Spec, y, d, a []float64, s, lambda float64, steps int) []float64 {
 	t.Helper()
 	in := map[string][]float64{"X": y, "D": d, "A": a, "Z": slices.Clone(a), "s": {s}}
-	q := 1.0
-	for n := range steps {
-		var momentum float64
-		momentum, q = encode.Momentum(q)
+	for lambda, momentum := range backend.FISTA(lambda, steps) {
 		in["m"] = []float64{momentum}
-		expression, err := graph.Encode(spec(n), len(y)/spec(n).Dim, tensor.Float64)
+		spec := spec(lambda)
+		expression, err := graph.Encode(spec, len(y)/spec.Dim, tensor.Float64)
 		if err != nil {
 			t.Fatal(err)
 		}

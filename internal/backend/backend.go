@@ -1,14 +1,10 @@
-// Package backend is what trainings need of a device, and what devices share: the steps of a
-// trainer and of a learner, what there is to train, and the random numbers that it starts from.
-//
-// [overcomplete/train] has the loops above, for which this is internal: who trains calls
-// [overcomplete/train.Fit], and has a device from [overcomplete/cpu] or [overcomplete/kernels].
-// Package backendtest has the tests that every device passes.
+// Package backend is what trainings and encodings ask of a device, and what devices share:
+// package train has the order of things, package encode the formulas of codes, and devices
+// take the steps. Only devices and their tests need it. [overcomplete/train.Device] is one.
 package backend
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -20,22 +16,6 @@ import (
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
-
-// A Device is where trainings run, and encodings: [overcomplete/cpu.Device] or
-// [overcomplete/kernels.Device].
-type Device interface {
-	encode.Device
-
-	// Trainer prepares a training. It is an error if the device cannot run it, or has
-	// too little memory.
-	Trainer(Problem) (Trainer, error)
-
-	// Learner prepares learning a dictionary online: from d on, with codes as o says, and
-	// with atoms of the given norm, which those of d have. It is an error if d or o are not
-	// valid, if nothing can be encoded with d ([encode.ErrDictionary]), or if the device
-	// cannot do what o asks for or has too little memory. It does not change d.
-	Learner(d *model.Dictionary, norm float64, o encode.Options) (Learner, error)
-}
 
 // Problem is what there is to train by the recipe "paper".
 type Problem struct {
@@ -60,25 +40,22 @@ func (p Problem) Validate() error {
 	if want := p.Hyperparameters.Atoms * p.Dim; p.Dictionary != nil && len(p.Dictionary) != want {
 		return fmt.Errorf("a dictionary of %d numbers to start from, want %d", len(p.Dictionary), want)
 	}
-	if p.Loss == nil {
-		return Validate(p.Hyperparameters)
-	}
-	if _, known := losses[p.Hyperparameters.Loss]; known {
+	unknown := CheckLoss(p.Hyperparameters)
+	switch {
+	case p.Loss == nil && unknown != nil:
+		return unknown
+	case p.Loss != nil && unknown == nil:
 		return fmt.Errorf("loss is %q, want another name for a loss of the program's own", p.Hyperparameters.Loss)
 	}
 	return p.Hyperparameters.Validate()
 }
 
-// Validate returns an error, which begins with the name of a hyperparameter, unless all
-// are valid (see [model.Recipe]) and the loss is one that every program
-// knows.
-func Validate(r model.Recipe) error {
-	if paper, is := r.(model.Paper); is {
-		if _, known := losses[paper.Loss]; !known {
-			return fmt.Errorf("loss is %.60q, want %s", paper.Loss, strings.Join(slices.Sorted(maps.Keys(losses)), " or "))
-		}
+// CheckLoss returns an error unless the loss of h is one that every program knows.
+func CheckLoss(h model.Paper) error {
+	if _, known := losses[h.Loss]; !known {
+		return fmt.Errorf("loss is %.60q, want %s", h.Loss, strings.Join(slices.Sorted(maps.Keys(losses)), " or "))
 	}
-	return r.Validate()
+	return nil
 }
 
 // losses are those that every program knows, by the names that hyperparameters have
@@ -204,7 +181,3 @@ type Learner interface {
 	// Restore replaces the atoms but not their anchors, before anything is learned.
 	Restore(atoms []float32) error
 }
-
-// ErrMemory is returned, wrapped, when a training or an encoder does not fit into
-// the memory of a device or of the machine.
-var ErrMemory = errors.New("not enough memory")

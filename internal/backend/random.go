@@ -38,8 +38,11 @@ func InitialCode(code []float32, seed uint64, word int) {
 // atoms.
 func InitialCodeScale(atoms int) float64 { return 0.6 / math.Sqrt(float64(atoms+1)) }
 
-// RandomDirection sets v to a random direction, not of norm 1: that with number k.
-func RandomDirection(v []float32, seed uint64, k int) { uniform(v, 1, seed, wordStream, uint64(k)) }
+// RandomDirection sets direction to the k-th that atoms start from where there are too few
+// words: uniform in ±1.
+func RandomDirection(direction []float32, seed uint64, k int) {
+	uniform(direction, 1, seed, wordStream, uint64(k))
+}
 
 // uniform fills row of a stream's matrix. Numbers 4i to 4i+3 of the row are the
 // block with the counter (i, stream, row, row>>32) under the key seed, each

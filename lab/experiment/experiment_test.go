@@ -19,7 +19,6 @@ import (
 	"overcomplete/encode"
 	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/backend"
-	"overcomplete/internal/table"
 	"overcomplete/interpret"
 	"overcomplete/lab/eval"
 	"overcomplete/model"

@@ -273,7 +273,7 @@ func againstTape(t *testing.T, p learning, tolerance LearnerTolerance, newLearne
 	x, start := slices.Clone(p.x), slices.Clone(p.dictionary.Atoms)
 	l := newLearner.open(t, p, 0)
 	s := statistics{p.atoms, p.dim, make([]float64, p.atoms*p.atoms), make([]float64, p.atoms*p.dim), encodetest.Widen(start), p.pull}
-	spec := p.options.Spec(p.dictionary)
+	spec := backend.Spec(p.dictionary, p.options)
 	spec.Norm = p.norm
 	rest := p.x
 	for batch, n := range p.batches {
