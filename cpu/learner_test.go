@@ -5,8 +5,8 @@ import (
 
 	"overcomplete/encode"
 	"overcomplete/internal/backend"
+	"overcomplete/internal/backend/backendtest"
 	"overcomplete/model"
-	"overcomplete/train/backendtest"
 )
 
 func TestLearner(t *testing.T) {

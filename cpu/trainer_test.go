@@ -15,6 +15,7 @@ import (
 	"overcomplete/encode"
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
+	"overcomplete/internal/backend/backendtest"
 	"overcomplete/model"
 	"overcomplete/train"
 )

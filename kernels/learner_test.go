@@ -16,6 +16,7 @@ import (
 	"overcomplete/encode"
 	"overcomplete/encode/encodetest"
 	"overcomplete/internal/backend"
+	"overcomplete/internal/backend/backendtest"
 	"overcomplete/model"
 )
 

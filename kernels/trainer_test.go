@@ -26,6 +26,7 @@ import (
 	"overcomplete/encode/encodetest"
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
+	"overcomplete/internal/backend/backendtest"
 	"overcomplete/internal/memory"
 	"overcomplete/model"
 	"overcomplete/train"

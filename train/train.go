@@ -48,34 +48,6 @@ import (
 	"overcomplete/vectors"
 )
 
-// A Device is where trainings run, and encodings: [overcomplete/cpu.Device] or
-// [overcomplete/kernels.Device].
-type Device interface {
-	encode.Device
-
-	// Trainer prepares a training. It is an error if the device cannot run it, or has
-	// too little memory.
-	Trainer(backend.Problem) (backend.Trainer, error)
-
-	// Learner prepares learning a dictionary online: from d on, with codes as o says, and
-	// with atoms of the given norm, which those of d have. It is an error if d or o are not
-	// valid, if nothing can be encoded with d ([encode.ErrDictionary]), or if the device
-	// cannot do what o asks for or has too little memory. It does not change d.
-	Learner(d *model.Dictionary, norm float64, o encode.Options) (backend.Learner, error)
-}
-
-// Validate returns an error, which begins with the name of a hyperparameter, unless all
-// are valid (see [model.Recipe]) and the loss is one that every program
-// knows.
-func Validate(r model.Recipe) error {
-	if paper, is := r.(model.Paper); is {
-		if err := backend.CheckLoss(paper); err != nil {
-			return err
-		}
-	}
-	return r.Validate()
-}
-
 // ErrDiverged is returned, wrapped, when a metric is no longer a finite number.
 var ErrDiverged = errors.New("training diverged")
 

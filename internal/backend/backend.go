@@ -5,6 +5,7 @@ package backend
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -16,6 +17,22 @@ import (
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
+
+// A Device is where trainings run, and encodings: [overcomplete/cpu.Device] or
+// [overcomplete/kernels.Device].
+type Device interface {
+	encode.Device
+
+	// Trainer prepares a training. It is an error if the device cannot run it, or has
+	// too little memory.
+	Trainer(Problem) (Trainer, error)
+
+	// Learner prepares learning a dictionary online: from d on, with codes as o says, and
+	// with atoms of the given norm, which those of d have. It is an error if d or o are not
+	// valid, if nothing can be encoded with d ([encode.ErrDictionary]), or if the device
+	// cannot do what o asks for or has too little memory. It does not change d.
+	Learner(d *model.Dictionary, norm float64, o encode.Options) (Learner, error)
+}
 
 // Problem is what there is to train by the recipe "paper".
 type Problem struct {
@@ -181,3 +198,7 @@ type Learner interface {
 	// Restore replaces the atoms but not their anchors, before anything is learned.
 	Restore(atoms []float32) error
 }
+
+// ErrMemory is returned, wrapped, when a training or an encoder does not fit into
+// the memory of a device or of the machine.
+var ErrMemory = errors.New("not enough memory")

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"cmp"
+
 	"github.com/spf13/cobra"
 
 	"overcomplete/internal/backend"
@@ -31,7 +33,7 @@ func (f *modelFlags) check(cmd *cobra.Command) error {
 	if (f.Loss == model.Huber) != cmd.Flags().Changed("huber-delta") {
 		return usagef("--loss huber and --huber-delta go together")
 	}
-	if err := backend.Validate(f.Paper); err != nil {
+	if err := cmp.Or(backend.CheckLoss(f.Paper), f.Paper.Validate()); err != nil {
 		return usagef("--%w", err)
 	}
 	return nil

@@ -19,6 +19,7 @@ import (
 	"overcomplete/encode"
 	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/backend"
+	"overcomplete/internal/table"
 	"overcomplete/interpret"
 	"overcomplete/lab/eval"
 	"overcomplete/model"
