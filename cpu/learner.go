@@ -150,34 +150,18 @@ func (l *learner) moveAtom(block, i, n int, pull float32) {
 	}
 }
 
-// SaveMatrix implements [backend.Learner].
-func (l *learner) SaveMatrix(m model.Matrix, f func(part []float32) error) error {
-	return l.parts(m, f)
-}
-
-// RestoreMatrix implements [backend.Learner].
-func (l *learner) RestoreMatrix(m model.Matrix, f func(part []float32) error) error {
-	if m == model.Direction {
+// Exchange implements [backend.Learner].
+func (l *learner) Exchange(way backend.Way, m model.Matrix, f func(part []float32) error) error {
+	switch m {
+	case model.CodeProducts:
+		return eachRow(l.gram, l.atoms, f)
+	case model.RowProducts:
+		return eachRow(l.products, l.atoms, f)
+	}
+	if way == backend.Restore {
 		l.spectrum.Direction = make([]float32, l.Dim)
 	}
-	return l.parts(m, f)
-}
-
-// parts calls f with the parts of a matrix of the state, to be read or to be written.
-func (l *learner) parts(m model.Matrix, f func(part []float32) error) error {
-	if m == model.Direction {
-		return f(l.spectrum.Direction)
-	}
-	of := l.gram
-	if m == model.RowProducts {
-		of = l.products
-	}
-	for i := range l.atoms {
-		if err := f(of.Row(i)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return f(l.spectrum.Direction)
 }
 
 // Restore implements [backend.Learner].

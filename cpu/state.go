@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"overcomplete/cpu/simd"
+	"overcomplete/internal/backend"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -13,58 +14,47 @@ import (
 // partFloats is how many float16 numbers are converted at a time.
 const partFloats = 1 << 13
 
-// SaveMatrix implements [backend.Trainer].
-func (s *state) SaveMatrix(m model.Matrix, f func(part []float32) error) error {
-	return s.eachPart(m, func(part []float32, half []uint16) error {
+// Exchange implements [backend.Trainer]. What is kept as float16, S or √Q, is converted in parts.
+func (s *state) Exchange(way backend.Way, m model.Matrix, f func(part []float32) error) error {
+	sums, halves := s.sums.S, s.sums.HalfS
+	switch m {
+	case model.SquaredGradients:
+		return eachRow(s.squares, s.atoms, f)
+	case model.SquareSums:
+		sums, halves = s.sums.Q, s.sums.RootQ
+	}
+	if halves == nil {
+		return f(sums)
+	}
+	room := make([]float32, partFloats)
+	for half := range slices.Chunk(halves, partFloats) {
+		part := room[:len(half)]
 		for i, h := range half {
 			part[i] = simd.Float16FromBits(h)
 			if m == model.SquareSums {
 				part[i] *= part[i] // exactly, in 22 bits
 			}
 		}
-		return f(part)
-	})
-}
-
-// RestoreMatrix implements [backend.Trainer].
-func (s *state) RestoreMatrix(m model.Matrix, f func(part []float32) error) error {
-	return s.eachPart(m, func(part []float32, half []uint16) error {
 		if err := f(part); err != nil {
 			return err
 		}
-		for i := range half {
-			x := part[i]
+		if way == backend.Save {
+			continue
+		}
+		for i, x := range part {
 			if m == model.SquareSums {
 				x = float32(math.Sqrt(float64(x)))
 			}
 			half[i] = simd.Float16Bits(x)
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
-// eachPart calls f with one part of a matrix after another. If it is kept as float32,
-// part is its memory and half is nil. If it is kept as float16, half is its memory, S
-// or √Q, and part is room for as many numbers, which f converts.
-func (s *state) eachPart(m model.Matrix, f func(part []float32, half []uint16) error) error {
-	sums, halves := s.sums.S, s.sums.HalfS
-	switch m {
-	case model.SquaredGradients:
-		for k := range s.atoms {
-			if err := f(s.squares.Row(k), nil); err != nil {
-				return err
-			}
-		}
-		return nil
-	case model.SquareSums:
-		sums, halves = s.sums.Q, s.sums.RootQ
-	}
-	if halves == nil {
-		return f(sums, nil)
-	}
-	room := make([]float32, partFloats)
-	for half := range slices.Chunk(halves, partFloats) {
-		if err := f(room[:len(half)], half); err != nil {
+// eachRow calls f with the first rows of a matrix.
+func eachRow(m simd.Matrix, rows int, f func(row []float32) error) error {
+	for i := range rows {
+		if err := f(m.Row(i)); err != nil {
 			return err
 		}
 	}

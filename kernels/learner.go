@@ -172,27 +172,17 @@ func (l *Learner) move(pull float64) {
 	}
 }
 
-// SaveMatrix implements [backend.Learner].
-func (l *Learner) SaveMatrix(m model.Matrix, f func(part []float32) error) error {
+// Exchange implements [backend.Learner].
+func (l *Learner) Exchange(way backend.Way, m model.Matrix, f func(part []float32) error) error {
 	defer l.gpu.enter()()
-	return l.gpu.save(l.matrix(m), l.batch, f)
-}
-
-// RestoreMatrix implements [backend.Learner].
-func (l *Learner) RestoreMatrix(m model.Matrix, f func(part []float32) error) error {
-	defer l.gpu.enter()()
-	return l.gpu.restore(l.matrix(m), l.batch, f)
-}
-
-func (l *Learner) matrix(m model.Matrix) stateMatrix {
+	of := l.direction
 	switch m {
 	case model.CodeProducts:
-		return l.gram
+		of = l.gram
 	case model.RowProducts:
-		return l.products
-	default:
-		return l.direction
+		of = l.products
 	}
+	return l.gpu.exchange(way, of, l.batch, f)
 }
 
 // Restore implements [backend.Learner].

@@ -7,21 +7,16 @@ import (
 	"math"
 	"unsafe"
 
+	"overcomplete/internal/backend"
 	"overcomplete/internal/npy"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
 
-// SaveMatrix implements [backend.Trainer].
-func (b *Trainer) SaveMatrix(m model.Matrix, f func(part []float32) error) error {
+// Exchange implements [backend.Trainer].
+func (b *Trainer) Exchange(way backend.Way, m model.Matrix, f func(part []float32) error) error {
 	defer b.gpu.enter()()
-	return b.gpu.save(b.part(m), b.codeBatch, f)
-}
-
-// RestoreMatrix implements [backend.Trainer].
-func (b *Trainer) RestoreMatrix(m model.Matrix, f func(part []float32) error) error {
-	defer b.gpu.enter()()
-	return b.gpu.restore(b.part(m), b.codeBatch, f)
+	return b.gpu.exchange(way, b.part(m), b.codeBatch, f)
 }
 
 // Restore implements [backend.Trainer].
@@ -38,15 +33,17 @@ func (b *Trainer) Restore(dictionary []float32, codes *vectors.CSR) error {
 	if b.precision == FP16 {
 		all.kept = kept{halves: true, scale: b.scales.codes}
 	}
-	return g.eachPart(all, b.codeBatch, func(p matrixPart) error {
-		clear(p.rows)
-		for i := range len(p.rows) / b.atoms {
-			index, value := codes.Row(p.first + i)
+	row := 0
+	return g.exchange(backend.Restore, all, b.codeBatch, func(rows []float32) error {
+		clear(rows)
+		for ; len(rows) > 0; rows = rows[b.atoms:] {
+			index, value := codes.Row(row)
 			for j, k := range index {
-				p.rows[i*b.atoms+int(k)] = value[j]
+				rows[k] = value[j]
 			}
+			row++
 		}
-		return p.write()
+		return nil
 	})
 }
 
@@ -122,63 +119,37 @@ func halvesIn(memory []float32) []half {
 	return unsafe.Slice((*half)(unsafe.Pointer(&memory[0])), 2*len(memory))
 }
 
-// matrixPart is some rows of a matrix, without padding.
-type matrixPart struct {
-	rows  []float32
-	first int
-	read  func() error // gets rows from the matrix
-	write func() error // and puts them there
-}
-
-// save calls f with all rows in turn, at most some at a time.
-func (g *gpu) save(m stateMatrix, most int, f func(part []float32) error) error {
-	return g.eachPart(m, most, func(p matrixPart) error {
-		if err := p.read(); err != nil {
-			return err
-		}
-		return f(p.rows)
-	})
-}
-
-// restore has f fill in all rows in turn.
-func (g *gpu) restore(m stateMatrix, most int, f func(part []float32) error) error {
-	return g.eachPart(m, most, func(p matrixPart) error {
-		if err := f(p.rows); err != nil {
-			return err
-		}
-		return p.write()
-	})
-}
-
-// eachPart calls f for all rows in turn, at most some at a time.
-func (g *gpu) eachPart(m stateMatrix, most int, f func(matrixPart) error) error {
+// exchange calls f with all rows in turn, without padding, at most some at a time: to be read, or
+// to be filled in.
+func (g *gpu) exchange(way backend.Way, m stateMatrix, most int, f func(rows []float32) error) error {
 	most = min(most, m.rows)
-	memory, padded := make([]float32, most*m.width), make([]float32, most*m.pitch)
+	room, padded := make([]float32, most*m.width), make([]float32, most*m.pitch)
 	for first := 0; first < m.rows; first += most {
 		n := min(most, m.rows-first)
-		p := matrixPart{rows: memory[:n*m.width], first: first}
+		rows, memory, from := room[:n*m.width], padded[:n*m.pitch], first*m.pitch
 		if m.host != nil {
-			at := m.host[first*m.pitch : (first+n)*m.pitch]
-			p.read = func() error { m.unpack(p.rows, at); return nil }
-			p.write = func() error { m.pack(at, p.rows); return nil }
-		} else {
-			at, padded := m.device.at(first*m.pitch), padded[:n*m.pitch]
-			p.read = func() error {
-				toHost(g, padded, at, g.compute)
-				g.synchronize(g.compute)
-				m.unpack(p.rows, padded)
-				return g.err
-			}
-			p.write = func() error {
-				m.pack(padded, p.rows)
-				toDevice(g, at, padded, g.compute)
-				g.synchronize(g.compute)
-				return g.err
-			}
+			memory = m.host[from : from+n*m.pitch]
 		}
-		if err := f(p); err != nil {
+		if way == backend.Save {
+			if m.host == nil {
+				toHost(g, memory, m.device.at(from), g.compute)
+				g.synchronize(g.compute)
+			}
+			m.unpack(rows, memory)
+		}
+		if g.err != nil {
+			return g.err
+		}
+		if err := f(rows); err != nil {
 			return err
 		}
+		if way == backend.Restore {
+			m.pack(memory, rows)
+			if m.host == nil {
+				toDevice(g, m.device.at(from), memory, g.compute)
+				g.synchronize(g.compute)
+			}
+		}
 	}
-	return nil
+	return g.err
 }

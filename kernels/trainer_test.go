@@ -397,7 +397,7 @@ func saved(t *testing.T, b *Trainer) (restore func(b *Trainer)) {
 	saved, state := learned(t, b), make(map[model.Matrix][]float32)
 	matrices := []model.Matrix{model.SquaredGradients, model.GradientSums, model.SquareSums}
 	for _, m := range matrices {
-		if err := b.SaveMatrix(m, func(part []float32) error {
+		if err := b.Exchange(backend.Save, m, func(part []float32) error {
 			state[m] = append(state[m], part...)
 			return nil
 		}); err != nil {
@@ -411,7 +411,7 @@ func saved(t *testing.T, b *Trainer) (restore func(b *Trainer)) {
 		}
 		for _, m := range matrices {
 			left := state[m]
-			if err := b.RestoreMatrix(m, func(part []float32) error {
+			if err := b.Exchange(backend.Restore, m, func(part []float32) error {
 				left = left[copy(part, left):]
 				return nil
 			}); err != nil {
@@ -447,11 +447,11 @@ func TestStateExchanged(t *testing.T) {
 			for i, b := range trainers {
 				if i > 0 {
 					rest := all[i-1]
-					if err := b.RestoreMatrix(m, func(part []float32) error { rest = rest[copy(part, rest):]; return nil }); err != nil {
+					if err := b.Exchange(backend.Restore, m, func(part []float32) error { rest = rest[copy(part, rest):]; return nil }); err != nil {
 						t.Fatal(err)
 					}
 				}
-				if err := b.SaveMatrix(m, func(part []float32) error { all[i] = append(all[i], part...); return nil }); err != nil {
+				if err := b.Exchange(backend.Save, m, func(part []float32) error { all[i] = append(all[i], part...); return nil }); err != nil {
 					t.Fatal(err)
 				}
 			}

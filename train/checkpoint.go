@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"overcomplete/internal/atomicfile"
+	"overcomplete/internal/backend"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -108,7 +109,12 @@ func (f *fit) save() error {
 		}
 	}()
 	c := f.options.Checkpoint
-	seal, err := f.model.SaveCheckpoint(c.Dir, c.MayReplace, model.State{Batch: f.batch, Vectors: f.hashes().vectors, Words: f.hashes().words, Each: f.trainer.SaveMatrix})
+	seal, err := f.model.SaveCheckpoint(c.Dir, c.MayReplace, model.State{
+		Batch: f.batch, Vectors: f.hashVectors(), Words: f.hashWords(),
+		Each: func(m model.Matrix, read func(part []float32) error) error {
+			return f.trainer.Exchange(backend.Save, m, read)
+		},
+	})
 	if atomicfile.InPlace(err) {
 		f.options.note("warning: %v", err)
 	} else if err != nil {
@@ -158,7 +164,7 @@ func (f *fit) resume() error {
 		return err
 	}
 	for _, m := range saved.Info.Matrices() {
-		err := saved.ReadMatrix(m, func(read func([]float32) error) error { return f.trainer.RestoreMatrix(m, read) })
+		err := saved.ReadMatrix(m, func(fill func([]float32) error) error { return f.trainer.Exchange(backend.Restore, m, fill) })
 		if err != nil {
 			return &CheckpointError{err}
 		}

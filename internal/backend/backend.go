@@ -119,6 +119,15 @@ func (p Problem) InitialDictionary() []float32 {
 	return randomDictionary(p.Hyperparameters.Seed, p.Hyperparameters.Atoms, p.Dim)
 }
 
+// Way is which way numbers go, from a device or to it.
+type Way int
+
+// Save is from a device, Restore to it.
+const (
+	Save Way = iota
+	Restore
+)
+
 // Learned is what a device has learned so far, and what it needs to go on from there, in
 // another process, too: matrices ([model.Info.Matrices]).
 type Learned interface {
@@ -128,10 +137,9 @@ type Learned interface {
 	// Dictionary returns a copy of D, K×L.
 	Dictionary() ([]float32, error)
 
-	// SaveMatrix calls f with a matrix in parts. RestoreMatrix has f fill it in parts, before
-	// anything is learned.
-	SaveMatrix(m model.Matrix, f func(part []float32) error) error
-	RestoreMatrix(m model.Matrix, f func(part []float32) error) error
+	// Exchange calls f with a matrix in parts, in order: with Save for f to read them, and with
+	// Restore, before anything is learned, for f to fill them. It returns the first error of f.
+	Exchange(way Way, m model.Matrix, f func(part []float32) error) error
 
 	// Close gives up what is held on the device.
 	Close() error

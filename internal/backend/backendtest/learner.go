@@ -241,23 +241,23 @@ func learnerResumed(t *testing.T, newLearner NewLearner) {
 	failure := errors.New("disk")
 	for m, size := range map[model.Matrix]int{model.CodeProducts: p.atoms * p.atoms, model.RowProducts: p.atoms * p.dim, model.Direction: p.dim} {
 		var saved []float32
-		if err := from.SaveMatrix(m, func(part []float32) error {
+		if err := from.Exchange(backend.Save, m, func(part []float32) error {
 			saved = append(saved, part...)
 			return nil
 		}); err != nil || len(saved) != size {
 			t.Fatalf("%d numbers of %s saved, want %d; error %v", len(saved), m, size, err)
 		}
-		if err := to.RestoreMatrix(m, func(part []float32) error {
+		if err := to.Exchange(backend.Restore, m, func(part []float32) error {
 			saved = saved[copy(part, saved):]
 			return nil
 		}); err != nil || len(saved) > 0 {
 			t.Fatalf("%d numbers of %s were not restored; error %v", len(saved), m, err)
 		}
 		fails := func([]float32) error { return failure }
-		if err := from.SaveMatrix(m, fails); err != failure {
+		if err := from.Exchange(backend.Save, m, fails); err != failure {
 			t.Errorf("error %v of saving, want %v", err, failure)
 		}
-		if err := newLearner.open(t, p, 0).RestoreMatrix(m, fails); err != failure {
+		if err := newLearner.open(t, p, 0).Exchange(backend.Restore, m, fails); err != failure {
 			t.Errorf("error %v of restoring, want %v", err, failure)
 		}
 	}

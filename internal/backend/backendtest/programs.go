@@ -217,7 +217,7 @@ func runProgram(t *testing.T, newTrainer New, run RunProgram, build graph.Build,
 	matrices := map[string]model.Matrix{"H": model.SquaredGradients, "S": model.GradientSums, "Q": model.SquareSums}
 	for name, m := range matrices {
 		rest := random(name, map[string]int{"H": k * p.Dim, "S": words * k, "Q": words * k}[name], name != "S")
-		if err := b.RestoreMatrix(m, func(part []float32) error {
+		if err := b.Exchange(backend.Restore, m, func(part []float32) error {
 			rest = rest[copy(part, rest):]
 			return nil
 		}); err != nil {
@@ -243,7 +243,7 @@ func runProgram(t *testing.T, newTrainer New, run RunProgram, build graph.Build,
 		var got []float64
 		switch m, ok := matrices[name]; {
 		case ok:
-			err = b.SaveMatrix(m, func(part []float32) error {
+			err = b.Exchange(backend.Save, m, func(part []float32) error {
 				got = append(got, widen(part)...)
 				return nil
 			})

@@ -281,23 +281,23 @@ func (s suite) resumed(t *testing.T) {
 		for m, size := range map[model.Matrix]int{
 			model.SquaredGradients: p.atoms * p.dim, model.GradientSums: p.words * p.atoms, model.SquareSums: p.words * p.atoms,
 		} {
-			if err := from.SaveMatrix(m, func(part []float32) error {
+			if err := from.Exchange(backend.Save, m, func(part []float32) error {
 				saved[m] = append(saved[m], part...)
 				return nil
 			}); err != nil || len(saved[m]) != size {
 				t.Fatalf("%d numbers of %s saved, want %d; error %v", len(saved[m]), m, size, err)
 			}
-			if err := to.RestoreMatrix(m, func(part []float32) error {
+			if err := to.Exchange(backend.Restore, m, func(part []float32) error {
 				saved[m] = saved[m][copy(part, saved[m]):]
 				return nil
 			}); err != nil || len(saved[m]) > 0 {
 				t.Fatalf("%d numbers of %s were not restored; error %v", len(saved[m]), m, err)
 			}
 			fails := func([]float32) error { return failure }
-			if err := from.SaveMatrix(m, fails); err != failure {
+			if err := from.Exchange(backend.Save, m, fails); err != failure {
 				t.Errorf("error %v of saving, want %v", err, failure)
 			}
-			if err := from.RestoreMatrix(m, fails); err != failure {
+			if err := from.Exchange(backend.Restore, m, fails); err != failure {
 				t.Errorf("error %v of restoring, want %v", err, failure)
 			}
 		}
