@@ -110,7 +110,7 @@ func (f *fit) save() error {
 	}()
 	c := f.options.Checkpoint
 	seal, err := f.model.SaveCheckpoint(c.Dir, c.MayReplace, model.State{
-		Batch: f.batch, Vectors: f.hashVectors(), Words: f.hashWords(),
+		Batch: f.batch, Vectors: f.hashes().vectors, Words: f.hashes().words,
 		Each: func(m model.Matrix, read func(part []float32) error) error {
 			return f.trainer.Exchange(backend.Save, m, read)
 		},
