@@ -73,3 +73,18 @@ func TestSpectrum(t *testing.T) {
 		}
 	}
 }
+
+// Momenta by hand: q is 1, (1+√5)/2 = 1.618034, 2.193527, 2.749791, and λ that of [encode.Shrinkage].
+func TestFISTA(t *testing.T) {
+	want := []float64{0, 0.281754, 0.434043}
+	n := 0
+	for lambda, momentum := range backend.FISTA(0.5, len(want)) {
+		if math.Abs(momentum-want[n]) > 1e-6 || lambda != encode.Shrinkage(0.5, n, len(want)) {
+			t.Errorf("step %d: λ = %v and a momentum of %v, want %v", n, lambda, momentum, want[n])
+		}
+		n++
+	}
+	if n != len(want) {
+		t.Errorf("%d steps, want %d", n, len(want))
+	}
+}
