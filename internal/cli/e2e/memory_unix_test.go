@@ -47,7 +47,7 @@ func TestLittleMemory(t *testing.T) {
 	large("large.safetensors", append([]byte{byte(len(tensor)), 0, 0, 0, 0, 0, 0, 0}, tensor...), int64(8+len(tensor))+14_000<<22)
 	// Of a model's dictionary.
 	dir.MustRun(t, "export old -f safetensors -o old.safetensors")
-	info := strings.Replace(string(dir.Read(t, "old/model.json")), `"dim": 8`, `"dim": 100000000`, 1)
+	info := strings.ReplaceAll(string(dir.Read(t, "old/model.json")), `"dim": 8`, `"dim": 100000000`)
 	if err := os.CopyFS(dir.Path("huge"), os.DirFS(dir.Path("old"))); err != nil {
 		t.Fatal(err)
 	}
