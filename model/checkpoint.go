@@ -218,6 +218,9 @@ func openCheckpoint(dir string) (*Checkpoint, error) {
 	if err == nil && p.Own == "" {
 		err = errors.New("is of an older version, whose state.json has no hash of its own: let that version finish it, or train anew")
 	}
+	if _, paper := m.Info.Training.Recipe.(Paper); err == nil && (paper != (m.Codes != nil) || paper && m.Info.Words() != m.Info.Training.Input.Words) {
+		err = errors.New("is beside codes that are not those of the training")
+	}
 	if err == nil && (p.Batch < 1 || p.Batch > m.Info.Training.Input.Words) {
 		err = fmt.Errorf("a dictionary step of %d words", p.Batch)
 	}

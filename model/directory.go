@@ -101,7 +101,8 @@ func open(dir string) (*Model, error) {
 }
 
 // OpenDictionary is [Open] without the words and their codes: Codes of the model that it
-// returns is nil, although Info may say how they were made.
+// returns is nil, although Info may say how they were made. Such a model is for encoding: it
+// can't be saved as it is.
 func OpenDictionary(dir string) (*Model, error) {
 	if info, err := os.Stat(dir); err == nil && info.Mode().IsRegular() {
 		m, err := Open(dir)

@@ -293,6 +293,7 @@ func TestSaveRefuses(t *testing.T) {
 		{"too many atoms", func(m *Model) { changePaper(m, func(p *Paper) { p.Atoms++ }) }, "dictionary.npy: 6 values"},
 		{"short dictionary", func(m *Model) { m.Dictionary.Atoms = m.Dictionary.Atoms[2:] }, "dictionary.npy: 4 values"},
 		{"no dimensions", func(m *Model) { m.Info.Training.Input.Dim = 0 }, "model.json: no model"},
+		{"a negative λ of codes", func(m *Model) { m.Info.Encoding.Lambda = -1 }, "model.json: no encoding has a lambda of -1"},
 		{"another length", func(m *Model) { m.Info.Encoding.Input.Dim = 1 }, "model.json: no encoding"},
 		{"codes of nobody knows what", func(m *Model) { m.Info.Encoding = nil }, "model.json: does not say"},
 		{"NaN in a metric", func(m *Model) { m.Info.Training.Epochs[0].Error = math.NaN() }, "model.json"},
@@ -574,5 +575,32 @@ func TestMark(t *testing.T) {
 	}
 	if err := (Mark{}).Check(); err == nil {
 		t.Error("nothing is a model")
+	}
+}
+
+// A checkpoint has the codes that its training goes on from, and no others.
+func TestCheckpointsHaveTheirCodes(t *testing.T) {
+	for name, change := range map[string]func(m *Model){
+		"none":           func(m *Model) { m.Codes, m.Info.Encoding = nil, nil },
+		"of other words": func(m *Model) { m.Info.Training.Input.Words++ },
+		"of best": func(m *Model) {
+			m.Info.Training.Recipe = Best{Common: m.Info.Training.Recipe.Base(), Sparsity: 0.5, Lambda: 1}
+			m.Dictionary.Mean = make([]float32, m.Dictionary.Dim)
+		},
+		"": func(*Model) {},
+	} {
+		m := testModel(5, 4, 5, false)
+		change(m)
+		dir := filepath.Join(t.TempDir(), "model")
+		zeros := func(matrix Matrix, f func([]float32) error) error {
+			shape := m.Info.shape(matrix)
+			return f(make([]float32, shape[0]*shape[1]))
+		}
+		if _, err := m.SaveCheckpoint(dir, MayReplace(false), State{Batch: 1, Each: zeros}); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if _, err := OpenCheckpoint(dir); (err == nil) != (name == "") {
+			t.Errorf("codes %s: error %v", name, err)
+		}
 	}
 }

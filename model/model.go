@@ -100,6 +100,10 @@ func (i *Info) validate() error {
 		if e.Most < 0 || e.Most > atoms || !isShare(e.Sparsity) {
 			return fmt.Errorf("no encoding has %d nonzeros of %d at most and a sparsity of %v", e.Most, atoms, e.Sparsity)
 		}
+		if !(min(e.Lambda, e.FirstLambda, e.Gap) >= 0) || math.IsInf(max(e.Lambda, e.FirstLambda, e.Gap), 0) || min(e.Steps, e.UnusedAtoms, e.Unreached) < 0 {
+			return fmt.Errorf("no encoding has a lambda of %v, %v at first, a gap of %v, %d steps, %d unused atoms and %d words that did not get there",
+				e.Lambda, e.FirstLambda, e.Gap, e.Steps, e.UnusedAtoms, e.Unreached)
+		}
 	}
 	return nil
 }

@@ -422,6 +422,9 @@ func TestLike(t *testing.T) {
 			t.Errorf("no error for %d atoms of %d numbers", d.Len(), d.Dim)
 		}
 	}
+	if _, err := train.Fit(t.Context(), x, m.Info.Training.Recipe, cpu.Device{}, train.Options{}); err == nil {
+		t.Error("no error for a recipe that names a model to be like, without one")
+	}
 	if _, err := train.Fit(t.Context(), x, samplePaper(), cpu.Device{}, train.Options{Like: &like}); err == nil {
 		t.Error("no error with the recipe paper")
 	}

@@ -158,6 +158,8 @@ func learn(ctx context.Context, x *vectors.Dense, h model.Best, device Device, o
 			return nil, fmt.Errorf("train: the model to be like has %d dimensions, and atoms is %d: want the same, or 0", d.Len(), h.Atoms)
 		}
 		h.Atoms, h.Like = d.Len(), vectors.SHA256(d.Atoms)
+	} else if h.Like != "" {
+		return nil, errors.New("train: the recipe names a model to be like, and Options.Like has none")
 	}
 	if h.Atoms == 0 {
 		h.Atoms = DefaultAtoms(h, x.Len(), x.Dim)

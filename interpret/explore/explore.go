@@ -129,7 +129,7 @@ type pair struct {
 	Correlation float64 `json:"correlation"`        // of the two dimensions' signs (−1, 0, 1), or minus that where they are opposite
 }
 
-// New returns an explorer of m, which the page calls by name. The model must not change
+// New returns an explorer of m, which has codes and which the page calls by name. It must not change
 // afterwards. New computes what is needed for every page; the map, which takes longer,
 // is computed in the background.
 func New(m *model.Model, name string) *Explorer {

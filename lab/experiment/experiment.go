@@ -300,6 +300,9 @@ func (e *Experiment) model(ctx context.Context, h model.Paper) (*model.Model, er
 	if err == nil && len(m.Info.Training.Epochs) == 0 {
 		err = errors.New("has no epochs")
 	}
+	if err == nil && m.Codes == nil {
+		err = errors.New("has no codes")
+	}
 	if err != nil {
 		return nil, refuse(dir, "%w; remove it to have it trained again", err)
 	}

@@ -21,7 +21,8 @@ var (
 
 // decodeNumbers is the [decoder] of numbers.
 func decodeNumbers(l leaf, encoding format.Encoding, most int, b []byte) (func([]float32) error, error) {
-	if l.defined == 0 && len(b) > most*l.size { // and none is null
+	known := encoding == format.Plain || encoding == format.ByteStreamSplit
+	if known && l.defined == 0 && len(b) > most*l.size { // and none is null
 		return nil, errLong
 	}
 	switch encoding {
