@@ -621,3 +621,23 @@ func TestTrainWordsFails(t *testing.T) {
 		}
 	}
 }
+
+// Where the model can't be saved, the labels of what is in its place stay.
+func TestLabelsOfAnotherStay(t *testing.T) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	dir.MustRun(t, "train in.txt -o model -k 20 --sparsity 0.8 --quiet")
+	m := dir.Model(t, "model")
+	precious := interpret.Labels{3: {Dimension: 3, Name: "precious"}}
+	file := dir.Path("model/labels.json")
+	if err := precious.Save(t.Context(), file); err != nil {
+		t.Fatal(err)
+	}
+	f := trainFlags{output: dir.Path("model")}
+	if err := f.save(t.Context(), m, interpret.Labels{3: {Dimension: 3, Name: "other"}}, model.MayReplace(false)); err == nil {
+		t.Error("saved")
+	}
+	if got, err := interpret.ReadLabels(file, 20); err != nil || got[3].Name != "precious" {
+		t.Errorf("labels are %v, error %v", got, err)
+	}
+}

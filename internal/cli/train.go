@@ -309,7 +309,10 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		var info model.Info
 		var first *vectors.Sparse
 		if info, first, err = f.encodeAll(cmd, path, m, source, checkpoint.MayReplace, log); err == nil {
-			if err := cmp.Or(f.saveLabels(ctx, labels), f.report(cmd.OutOrStdout(), info, first)); err != nil {
+			if err := f.saveLabels(ctx, labels); err != nil {
+				return err
+			}
+			if err := f.report(cmd.OutOrStdout(), info, first); err != nil {
 				return err
 			}
 			return train.CheckCodes(info, o.Note)
@@ -319,10 +322,10 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 	}
 	switch {
 	case err == nil:
-		if err := m.SaveOver(f.output, checkpoint.MayReplace); err != nil {
+		if err := f.save(ctx, m, labels, checkpoint.MayReplace); err != nil {
 			return err
 		}
-		return cmp.Or(f.saveLabels(ctx, labels), f.report(cmd.OutOrStdout(), m.Info, m.Codes))
+		return f.report(cmd.OutOrStdout(), m.Info, m.Codes)
 	case errors.Is(err, context.Canceled) && checkpoint.Epoch > 0:
 		return interrupted{fmt.Sprintf("%s is a checkpoint after epoch %d, with which --resume goes on", f.output, checkpoint.Epoch)}
 	case errors.Is(err, context.Canceled) && !sampled, errors.Is(err, train.ErrDiverged), errors.Is(err, train.ErrNothingActive):
@@ -331,7 +334,10 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		}
 		return err
 	case sampled, m != nil && checkpoint.Epoch < len(m.Info.Training.Epochs): // what was learned is not lost
-		if saved := cmp.Or(m.SaveOver(f.output, checkpoint.MayReplace), f.saveLabels(context.WithoutCancel(ctx), labels)); saved != nil {
+		if saved := f.save(ctx, m, labels, checkpoint.MayReplace); saved != nil {
+			if errors.Is(err, context.Canceled) {
+				return interrupted{fmt.Sprintf("nor can the model be saved: %v", saved)}
+			}
 			return fmt.Errorf("%w; nor can the model be saved: %w", err, saved)
 		}
 		if m.Codes == nil {
@@ -406,7 +412,16 @@ func (f *trainFlags) openLike(stderr io.Writer) (*model.Dictionary, interpret.La
 	return &m.Dictionary, labels, nil
 }
 
-// saveLabels gives the new model the labels of the one that it is like.
+// save saves the model, and then its labels: where it can't be, another's are there.
+func (f *trainFlags) save(ctx context.Context, m *model.Model, labels interpret.Labels, may func(path string) error) error {
+	if err := m.SaveOver(f.output, may); err != nil {
+		return err
+	}
+	return f.saveLabels(ctx, labels)
+}
+
+// saveLabels gives the new model, which is there, the labels of the one that it is like, though
+// the command may have been interrupted by now.
 func (f *trainFlags) saveLabels(ctx context.Context, labels interpret.Labels) error {
 	if len(labels) == 0 {
 		return nil
@@ -415,7 +430,7 @@ func (f *trainFlags) saveLabels(ctx context.Context, labels interpret.Labels) er
 	if err != nil {
 		return err
 	}
-	return labels.Save(ctx, file)
+	return labels.Save(context.WithoutCancel(ctx), file)
 }
 
 // atoms returns K for so many words.
