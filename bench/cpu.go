@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -10,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"sync"
@@ -39,74 +39,58 @@ const (
 	copied      = "writing the bytes alone"
 )
 
-// cpuBench is what "bench cpu" was asked for, and what it needs and has.
-type cpuBench struct {
-	python, authors string // peers
-	text            string // the vectors' file
-	x               *vectors.Dense
-	report          CPUReport
-
-	model *model.Model // of the last training
+func (r *CPUReport) declare(flags *flag.FlagSet) {
+	positive(flags, &r.Words, "words", 8000, "to train on")
+	positive(flags, &r.Dim, "dim", 300, "of vectors")
+	positive(flags, &r.Atoms, "atoms", 3000, "of the dictionary")
+	positive(flags, &r.Epochs, "epochs", 20, "of trainings")
+	flags.StringVar(&r.Vectors, "vectors", "", "`file` of vectors to train on instead of generated ones")
+	flags.StringVar(&r.python, "python", os.Getenv("OVERCOMPLETE_PYTHON"), "Python with NumPy and scikit-learn, to compare with")
+	flags.StringVar(&r.authors, "authors", "", "the program of the paper's authors, to compare with")
+	r.sized = func() (sized bool) {
+		flags.Visit(func(f *flag.Flag) { sized = sized || f.Name == "words" || f.Name == "dim" })
+		return sized
+	}
 }
 
-func benchCPU(args []string, stdout io.Writer) error {
-	var b cpuBench
-	flags := flag.NewFlagSet("bench cpu", flag.ContinueOnError)
-	words := positive(flags, "words", 8000, "to train on")
-	dim := positive(flags, "dim", 300, "of vectors")
-	atoms := positive(flags, "atoms", 3000, "of the dictionary")
-	epochs := positive(flags, "epochs", 20, "of trainings")
-	file := flags.String("vectors", "", "`file` of vectors to train on instead of generated ones")
-	flags.StringVar(&b.python, "python", os.Getenv("OVERCOMPLETE_PYTHON"), "Python with NumPy and scikit-learn, to compare with")
-	flags.StringVar(&b.authors, "authors", "", "the program of the paper's authors, to compare with")
-	out := flags.String("json", "", "`file` to write all results to")
-	if err := parse(flags, args, 0); err != nil {
+func (r *CPUReport) run() error {
+	if err := r.open(); err != nil {
 		return err
 	}
-	source := "generated"
-	if *file == "" {
-		b.x = generate(seed, *words, *dim)
-	} else {
-		conflict := false
-		flags.Visit(func(f *flag.Flag) { conflict = conflict || f.Name == "words" || f.Name == "dim" })
-		if conflict {
-			return usageError{errors.New("--words and --dim are for generated vectors, not for --vectors")}
-		}
-		x, from, err := vectors.Read(context.Background(), *file, vectors.ReadOptions{})
-		var bad *vectors.InputError
-		switch {
-		case errors.As(err, &bad):
-			return usageError{err}
-		case err != nil:
-			return err
-		}
-		b.x, source = x, from.Name
-	}
-	machine, err := thisMachine()
-	if err != nil {
-		return usageError{err} // the environment asks for a level that there is not
-	}
-	b.report = CPUReport{Machine: machine, Vectors: source, Words: b.x.Len(), Dim: b.x.Dim, Atoms: *atoms, Epochs: *epochs}
-	dir, err := os.MkdirTemp("", "bench")
-	if err != nil {
+	if err := os.WriteFile(r.file("vectors.txt"), glove(r.x), 0o666); err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	b.text = filepath.Join(dir, "vectors.txt")
-	if err := os.WriteFile(b.text, glove(b.x), 0o666); err != nil {
-		return err
-	}
-	for _, part := range []func(dir string) error{b.train, b.read, b.write, b.peers} {
-		if err := part(dir); err != nil {
+	for _, part := range []func() error{r.train, r.read, r.write} {
+		if err := part(); err != nil {
 			return err
 		}
 	}
-	if *out != "" {
-		if err := writeJSON(*out, b.report); err != nil {
-			return err
+	r.peers()
+	for i, f := range r.Figures {
+		if f.Against != "" {
+			r.Figures[i].Ratio = f.Value / r.value(f.Against)
 		}
 	}
-	return b.report.print(stdout)
+	return nil
+}
+
+// open has the vectors that were asked for.
+func (r *CPUReport) open() error {
+	if r.Vectors == "" {
+		r.Vectors, r.x = "generated", generate(seed, r.Words, r.Dim)
+		return nil
+	}
+	if r.sized() {
+		return usageError{errors.New("--words and --dim are for generated vectors, not for --vectors")}
+	}
+	x, from, err := vectors.Read(context.Background(), r.Vectors, vectors.ReadOptions{})
+	if _, bad := errors.AsType[*vectors.InputError](err); bad {
+		return usageError{err}
+	} else if err != nil {
+		return err
+	}
+	r.x, r.Vectors, r.Words, r.Dim = x, from.Name, x.Len(), x.Dim
+	return nil
 }
 
 // glove returns dense vectors as GloVe's text, with six decimals.
@@ -125,25 +109,27 @@ func glove(x *vectors.Dense) []byte {
 
 // train measures trainings and, before each, the machine: what others who use it
 // leave changes from minute to minute.
-func (b *cpuBench) train(string) error {
-	r := &b.report
+func (r *CPUReport) train() error {
+	const flop, byte, micro = "GFLOP/s", "GB/s", "µs/word/epoch"
 	v, l, k := r.Words, r.Dim, r.Atoms
 	limits, err := newLimits(v, k)
 	if err != nil {
 		return err
 	}
-	var core, all, read, both, code, state, dictionary, floor, word, total []float64
+	asState := fmt.Sprintf("%.0f MB, as S and Q take", 8e-6*float64(v)*float64(k))
 	for range repeats {
 		const n = 50_000
-		core = append(core, fastest(1, 200, func(int) float64 { return limits.kernels.FMA(n) }))
-		all = append(all, fastest(r.Machine.Cores, 20, func(int) float64 { return limits.kernels.FMA(10 * n) }))
-		read = append(read, fastest(r.Machine.Cores, 5, func(i int) float64 { return limits.read(i, r.Machine.Cores) }))
-		both = append(both, fastest(r.Machine.Cores, 5, func(i int) float64 { return limits.update(i, r.Machine.Cores) }))
+		cores := r.Machine.Cores
+		all := fastest(cores, 20, func(int) float64 { return limits.kernels.FMA(10 * n) })
+		r.add(fmaCore, flop, "", "", 1e-9*fastest(1, 200, func(int) float64 { return limits.kernels.FMA(n) }))
+		r.add(fmaAll, flop, fmaCore, "", 1e-9*all)
+		r.add(memoryRead, byte, "", asState, 1e-9*fastest(cores, 5, func(i int) float64 { return limits.read(i, cores) }))
+		r.add(memoryBoth, byte, "", asState, 1e-9*fastest(cores, 5, func(i int) float64 { return limits.update(i, cores) }))
 
 		device := &recorder{Device: cpu.Device{}}
 		var start time.Time
 		begin := func(model.Info) { start = time.Now() }
-		b.model, err = train.Fit(context.Background(), b.x, hyperparameters(k, r.Epochs), device, train.Options{Begin: begin})
+		r.model, err = train.Fit(context.Background(), r.x, hyperparameters(k, r.Epochs), device, train.Options{Begin: begin})
 		if err != nil {
 			return err
 		}
@@ -165,26 +151,14 @@ func (b *cpuBench) train(string) error {
 			}
 		}
 		perWord := 1e6 / float64(v*r.Epochs)
-		code = append(code, median(codeRates))
-		state = append(state, median(stateRates))
-		dictionary = append(dictionary, median(dictionaryRates))
-		floor = append(floor, perWord*flops/all[len(all)-1])
-		word = append(word, perWord*took)
-		total = append(total, took)
+		r.add(codePass, flop, fmaAll, "", 1e-9*median(codeRates))
+		r.add("code pass, S and Q", byte, memoryBoth, "", 1e-9*median(stateRates))
+		r.add("dictionary pass", flop, fmaAll, "", 1e-9*median(dictionaryRates))
+		r.add(trainFloor, micro, "", "", perWord*flops/all)
+		r.add(training, micro, trainFloor, "", perWord*took)
+		last := r.model.Info.Training.Epochs[r.Epochs-1]
+		r.add(trainingAll, "s", "", fmt.Sprintf("objective %.4f, error %.4f, %.2f %% zeros", last.Objective, last.Error, 100*last.Sparsity), took)
 	}
-	const flop, byte, micro = "GFLOP/s", "GB/s", "µs/word/epoch"
-	r.add(fmaCore, flop, scaled(core, 1e-9), "", "")
-	r.add(fmaAll, flop, scaled(all, 1e-9), fmaCore, "")
-	note := fmt.Sprintf("%.0f MB, as S and Q take", 8e-6*float64(v)*float64(k))
-	r.add(memoryRead, byte, scaled(read, 1e-9), "", note)
-	r.add(memoryBoth, byte, scaled(both, 1e-9), "", note)
-	r.add(codePass, flop, scaled(code, 1e-9), fmaAll, "")
-	r.add("code pass, S and Q", byte, scaled(state, 1e-9), memoryBoth, "")
-	r.add("dictionary pass", flop, scaled(dictionary, 1e-9), fmaAll, "")
-	r.add(trainFloor, micro, floor, "", "")
-	r.add(training, micro, word, trainFloor, "")
-	last := b.model.Info.Training.Epochs[r.Epochs-1]
-	r.add(trainingAll, "s", total, "", fmt.Sprintf("objective %.4f, error %.4f, %.2f %% zeros", last.Objective, last.Error, 100*last.Sparsity))
 	return nil
 }
 
@@ -209,87 +183,78 @@ func fastest(workers, tries int, f func(worker int) float64) (best float64) {
 	return best
 }
 
-func scaled(x []float64, by float64) []float64 {
-	y := make([]float64, len(x))
-	for i := range x {
-		y[i] = by * x[i]
-	}
-	return y
-}
-
 // read measures how fast the vectors are read from text. All of it is hashed, in
 // order: no reader is faster than that.
-func (b *cpuBench) read(string) error {
-	text, err := os.ReadFile(b.text)
+func (r *CPUReport) read() error {
+	path := r.file("vectors.txt")
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	all := func() error {
-		_, _, err := vectors.Read(context.Background(), b.text, vectors.ReadOptions{})
-		return err
-	}
-	var hashed, core, cores []float64
 	for range repeats {
-		start := time.Now()
-		sha256.Sum256(text)
-		hashed = append(hashed, rate(text, start))
-
-		processors := runtime.GOMAXPROCS(1)
-		start = time.Now()
-		err := all()
-		core = append(core, rate(text, start))
-		runtime.GOMAXPROCS(processors)
-		if err != nil {
-			return err
+		for _, figure := range []struct {
+			name, against string
+			cores         int
+			run           func() error
+		}{
+			{hash, "", 1, func() error { sha256.Sum256(text); return nil }},
+			{"reading text, one core", hash, 1, func() error { return readAll(path) }},
+			{"reading text, all cores", hash, r.Machine.Cores, func() error { return readAll(path) }},
+		} {
+			before := runtime.GOMAXPROCS(figure.cores)
+			err := r.addRate(figure.name, figure.against, len(text), figure.run)
+			runtime.GOMAXPROCS(before)
+			if err != nil {
+				return err
+			}
 		}
-		start = time.Now()
-		if err := all(); err != nil {
-			return err
-		}
-		cores = append(cores, rate(text, start))
 	}
-	b.report.add(hash, "MB/s", hashed, "", fmt.Sprintf("%.1f MB", float64(len(text))/1e6))
-	b.report.add("reading text, one core", "MB/s", core, hash, "")
-	b.report.add("reading text, all cores", "MB/s", cores, hash, "")
 	return nil
 }
 
-// rate returns how many megabytes a second these are, if they took since start.
-func rate(data []byte, start time.Time) float64 {
-	return float64(len(data)) / 1e6 / time.Since(start).Seconds()
+func readAll(path string) error {
+	_, _, err := vectors.Read(context.Background(), path, vectors.ReadOptions{})
+	return err
+}
+
+// addRate measures how many megabytes a second something that has so many bytes takes.
+func (r *CPUReport) addRate(name, against string, bytes int, run func() error) error {
+	start := time.Now()
+	if err := run(); err != nil {
+		return err
+	}
+	megabytes, note := float64(bytes)/1e6, ""
+	if against == "" {
+		note = fmt.Sprintf("%.1f MB", megabytes)
+	}
+	r.add(name, "MB/s", against, note, megabytes/time.Since(start).Seconds())
+	return nil
 }
 
 // write measures how fast codes are written to files, and how fast bytes that are
 // there already are.
-func (b *cpuBench) write(dir string) error {
+func (r *CPUReport) write() error {
+	path := r.file("codes")
 	for _, format := range []struct {
 		name  string
 		write func(w io.Writer) error
 	}{
-		{"sparse text", func(w io.Writer) error { return vectors.WriteSparseText(w, b.model.Codes) }},
-		{"codes.npz", func(w io.Writer) error { return vectors.WriteCSR(w, &b.model.Codes.CSR) }},
+		{"sparse text", func(w io.Writer) error { return vectors.WriteSparseText(w, r.model.Codes) }},
+		{"codes.npz", func(w io.Writer) error { return vectors.WriteCSR(w, &r.model.Codes.CSR) }},
 	} {
 		var data bytes.Buffer
 		if err := format.write(&data); err != nil {
 			return err
 		}
-		path := filepath.Join(dir, "codes")
-		var raw, made []float64
 		for range repeats {
-			start := time.Now()
-			if err := os.WriteFile(path, data.Bytes(), 0o666); err != nil {
+			alone := copied + ", " + format.name
+			if err := cmp.Or(
+				r.addRate(alone, "", data.Len(), func() error { return os.WriteFile(path, data.Bytes(), 0o666) }),
+				r.addRate("writing "+format.name, alone, data.Len(), func() error { return writeFile(path, format.write) }),
+			); err != nil {
 				return err
 			}
-			raw = append(raw, rate(data.Bytes(), start))
-			start = time.Now()
-			if err := writeFile(path, format.write); err != nil {
-				return err
-			}
-			made = append(made, rate(data.Bytes(), start))
 		}
-		name := copied + ", " + format.name
-		b.report.add(name, "MB/s", raw, "", fmt.Sprintf("%.1f MB", float64(data.Len())/1e6))
-		b.report.add("writing "+format.name, "MB/s", made, name, "")
 	}
 	return nil
 }

@@ -29,8 +29,8 @@ func readJSON(t *testing.T, path string, report any) {
 	}
 }
 
-// benchmark runs "bench cpu" and returns its table and what it wrote as JSON.
-func benchmark(t *testing.T, flags string) (table string, r CPUReport) {
+// benchCPU runs "bench cpu" and returns its table and what it wrote as JSON.
+func benchCPU(t *testing.T, flags string) (table string, r CPUReport) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "bench.json")
 	var out bytes.Buffer
@@ -55,7 +55,7 @@ func (r *CPUReport) figure(t *testing.T, name string) Figure {
 // All that the machine can be asked for is there, and each number is what the
 // others make of it.
 func TestCPU(t *testing.T) {
-	table, r := benchmark(t, tiny)
+	table, r := benchCPU(t, tiny)
 	var again bytes.Buffer
 	if err := r.print(&again); err != nil || again.String() != table {
 		t.Errorf("the table\n%s\nof the JSON, error %v\n%s", table, err, &again)
@@ -99,7 +99,7 @@ func TestCPUVectors(t *testing.T) {
 	if err := os.WriteFile(path, glove(x), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	_, r := benchmark(t, "--atoms 8 --epochs 1 --vectors "+path)
+	_, r := benchCPU(t, "--atoms 8 --epochs 1 --vectors "+path)
 	if r.Vectors != "three.txt" || r.Words != 3 || r.Dim != 4 {
 		t.Errorf("%+v", r)
 	}
@@ -127,7 +127,7 @@ func TestPeersMissing(t *testing.T) {
 		"failing":   {script(t, "echo first >&2; echo broken >&2; exit 1"), script(t, ""), "exit status 1: broken", "ended after 0 epochs"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			table, r := benchmark(t, fmt.Sprintf("%s--python=%s --authors=%s", tiny, test.python, test.authors))
+			table, r := benchCPU(t, fmt.Sprintf("%s--python=%s --authors=%s", tiny, test.python, test.authors))
 			for peer, note := range map[string]string{product: test.pythonNote, learning: test.pythonNote, authors: test.authorsNote} {
 				if f := r.figure(t, peer); f.Value != 0 || f.Repeats != nil || !strings.Contains(f.Note, note) || !strings.Contains(table, f.Note) {
 					t.Errorf("%+v, want a note %q", f, note)
@@ -149,7 +149,7 @@ while true; do
 	printf '\nIteration: %d\n1\r2\r3\r\nError per example: 1' $i >&2
 done
 `)
-	_, r := benchmark(t, tiny+"--python= --authors "+peer)
+	_, r := benchCPU(t, tiny+"--python= --authors "+peer)
 	f := r.figure(t, authors)
 	if len(f.Repeats) != authorsEpochs || f.Value <= 0 || f.Against != training || f.Note != "150 words, 3 epochs" {
 		t.Errorf("%+v", f)
@@ -167,7 +167,7 @@ done
 	}
 
 	// It cannot make 25 dimensions of 8.
-	_, r = benchmark(t, "--words 20 --dim 8 --atoms 25 --epochs 1 --python= --authors "+peer)
+	_, r = benchCPU(t, "--words 20 --dim 8 --atoms 25 --epochs 1 --python= --authors "+peer)
 	if f := r.figure(t, authors); f.Value != 0 || !strings.Contains(f.Note, "multiple of 8") {
 		t.Errorf("%+v", f)
 	}
@@ -180,7 +180,7 @@ func TestPeersInPython(t *testing.T) {
 	if !ok {
 		t.Skip("set OVERCOMPLETE_PYTHON to a Python with NumPy, SciPy and scikit-learn")
 	}
-	_, r := benchmark(t, tiny)
+	_, r := benchCPU(t, tiny)
 	if f := r.figure(t, product); len(f.Repeats) != repeats || f.Value <= 0 || !strings.HasPrefix(f.Note, "NumPy ") {
 		t.Errorf("%+v", f)
 	}
@@ -189,14 +189,14 @@ func TestPeersInPython(t *testing.T) {
 	}
 
 	// Of so few words the sample is all.
-	b := cpuBench{python: python, x: generate(seed, 150, 8)}
-	b.report = CPUReport{Words: 150, Dim: 8, Atoms: 24, Epochs: 3, Machine: Machine{Cores: 1}}
-	if err := b.train(""); err != nil {
+	b := CPUReport{python: python, x: generate(seed, 150, 8), Words: 150, Dim: 8, Atoms: 24, Epochs: 3}
+	b.Machine.Cores, b.dir = 1, t.TempDir()
+	if err := b.train(); err != nil {
 		t.Fatal(err)
 	}
 	last := b.model.Info.Training.Epochs[2]
 	for _, seconds := range []float64{0, 600} {
-		result, err := b.learn(t.TempDir(), seconds)
+		result, err := b.learn(seconds)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,153 +4,78 @@ package main
 
 import (
 	"image/color"
-	"os"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	_ "gonum.org/v1/plot/vg/vgimg" // draws .png
-	_ "gonum.org/v1/plot/vg/vgsvg" // draws .svg
+
+	"overcomplete/lab/experiment"
 )
 
-// draw draws the trainings and their lines, side by side, into name.svg and
-// name.png.
-func (r *GrowthReport) draw(name string) error {
-	var plots []*plot.Plot
-	for _, g := range []*Growth{&r.Words, &r.Atoms} {
-		p, err := g.plot()
-		if err != nil {
-			return err
-		}
-		plots = append(plots, p)
-	}
-	return drawFiles(name, plots)
+var (
+	measured = experiment.Look{Name: "measured", Color: color.RGBA{R: 0x00, G: 0x72, B: 0xB2, A: 0xFF}}
+	fitted   = experiment.Look{Name: "least squares", Color: color.Gray{Y: 0x80}, Dashed: true}
+)
+
+// draw draws what was measured into name.svg and name.png.
+func draw(b benchmark, name string) error {
+	return b.(interface{ figure() experiment.Figure }).figure().Save(name)
 }
 
-// draw draws the most memory over words into name.svg and name.png.
-func (r *MemoryReport) draw(name string) error {
-	plot.DefaultFont.Variant = "Sans"
-	p := plot.New()
-	p.X.Label.Text, p.Y.Label.Text = "words", "most memory resident, MB"
-	for _, command := range []string{"train", "encode"} {
-		var points plotter.XYs
+// sideBySide is a figure of panels with the same kinds of lines.
+func sideBySide(panels []experiment.Panel, legend ...experiment.Look) experiment.Figure {
+	return experiment.Figure{Panels: [][]experiment.Panel{panels}, Legend: legend, Width: vg.Length(len(panels)) * 11 * vg.Centimeter, Height: 8 * vg.Centimeter}
+}
+
+// figure has trainings and their lines over words and over atoms.
+func (r *GrowthReport) figure() experiment.Figure {
+	var panels []experiment.Panel
+	for _, g := range []Growth{r.Words, r.Atoms} {
+		points, most := []experiment.FigurePoint{}, 0.0
+		for _, p := range g.Points {
+			points = append(points, experiment.FigurePoint{X: g.size(p), Y: 1e3 * p.Seconds})
+			most = max(most, g.size(p))
+		}
+		line := []experiment.FigurePoint{{X: 0, Y: 1e3 * g.Intercept}, {X: most, Y: 1e3 * (g.Intercept + g.Slope*most)}}
+		panels = append(panels, experiment.Panel{Title: "ms an epoch: " + g.line(), XLabel: g.Over,
+			Lines: []experiment.Line{{Look: measured, Points: points}, {Look: fitted, Points: line}}})
+	}
+	return sideBySide(panels, measured, fitted)
+}
+
+// figure has the most memory over words.
+func (r *MemoryReport) figure() experiment.Figure {
+	looks := []experiment.Look{measured, fitted}
+	panel := experiment.Panel{Title: "most memory resident, MB", XLabel: "words", YMark: experiment.Mark{Name: "none"}}
+	for i, command := range []string{"train", "encode"} {
+		looks[i].Name = command
+		line := experiment.Line{Look: looks[i]}
 		for _, m := range r.Runs {
 			if m.Command == command {
-				points = append(points, plotter.XY{X: float64(m.Words), Y: float64(m.Bytes) / 1e6})
+				line.Points = append(line.Points, experiment.FigurePoint{X: float64(m.Words), Y: float64(m.Bytes) / 1e6})
 			}
 		}
-		line, scatter, err := plotter.NewLinePoints(points)
-		if err != nil {
-			return err
-		}
-		line.Color, scatter.Radius = color.Gray{Y: 0x80}, 2.5
-		scatter.Color = color.RGBA{R: 0x1f, G: 0x5f, B: 0xa8, A: 0xff}
-		scatter.Shape = draw.CircleGlyph{}
-		if command == "encode" {
-			scatter.Shape = draw.RingGlyph{}
-		}
-		p.Add(line, scatter)
-		p.Legend.Add(command, scatter)
+		panel.Lines = append(panel.Lines, line)
 	}
-	p.X.Min, p.Y.Min = 0, 0
-	p.Y.Max *= 1.3 // room for the legend
-	p.Legend.Top = true
-	return drawFiles(name, []*plot.Plot{p})
+	return sideBySide([]experiment.Panel{panel}, looks...)
 }
 
-// draw draws both scores over the seconds that trainings took, into name.svg and name.png.
-// Those of dense vectors, which take none, are lines.
-func (r *VocabularyReport) draw(name string) error {
-	plot.DefaultFont.Variant = "Sans"
-	var plots []*plot.Plot
-	for _, score := range []struct {
-		label string
-		of    func(v VocabularyRow) float64
-	}{{"WS-353", func(v VocabularyRow) float64 { return v.Similarity }}, {"average of the other tasks", func(v VocabularyRow) float64 { return v.Average }}} {
-		p := plot.New()
-		p.X.Label.Text, p.Y.Label.Text = "seconds to train", score.label
-		for _, v := range r.Rows {
-			y := score.of(v)
-			name, at := plotter.XYLabels{XYs: plotter.XYs{{X: v.Seconds, Y: y}}, Labels: []string{v.Name}}, vg.Point{X: 5, Y: -3}
+// figure has both scores over the seconds that trainings took. Those of dense vectors, which
+// take none, are lines.
+func (r *VocabularyReport) figure() experiment.Figure {
+	panels := []experiment.Panel{{Title: "WS-353"}, {Title: "average of the other tasks"}}
+	trained, dense := measured, fitted
+	trained.Name, dense.Name = "trained", "dense"
+	longest := 0.0
+	for _, v := range r.Rows {
+		longest = max(longest, v.Seconds)
+	}
+	for _, v := range r.Rows {
+		for i, score := range []float64{v.Similarity, v.Average} {
+			line := experiment.Line{Look: trained, Points: []experiment.FigurePoint{{X: v.Seconds, Y: score, Label: v.Name}}}
 			if v.Seconds == 0 {
-				line := plotter.NewFunction(func(float64) float64 { return y })
-				line.Color, line.Dashes = color.Gray{Y: 0x80}, []vg.Length{2, 2}
-				p.Add(line)
-				at = vg.Point{X: 2, Y: 2}
-			} else {
-				dot, err := plotter.NewScatter(name.XYs)
-				if err != nil {
-					return err
-				}
-				dot.Shape, dot.Radius, dot.Color = draw.CircleGlyph{}, 3, color.RGBA{R: 0x1f, G: 0x5f, B: 0xa8, A: 0xff}
-				p.Add(dot)
+				line.Look, line.Points = dense, append(line.Points, experiment.FigurePoint{X: longest, Y: score})
 			}
-			labels, err := plotter.NewLabels(name)
-			if err != nil {
-				return err
-			}
-			labels.Offset = at
-			p.Add(labels)
-			p.X.Max, p.Y.Min, p.Y.Max = max(p.X.Max, 1.35*v.Seconds), min(p.Y.Min, y-1), max(p.Y.Max, y+1)
-		}
-		p.X.Min = 0
-		plots = append(plots, p)
-	}
-	return drawFiles(name, plots)
-}
-
-// drawFiles draws plots side by side into name.svg and name.png.
-func drawFiles(name string, plots []*plot.Plot) error {
-	for _, format := range []string{"svg", "png"} {
-		canvas, err := draw.NewFormattedCanvas(vg.Length(10*len(plots))*vg.Centimeter, 7*vg.Centimeter, format)
-		if err != nil {
-			return err
-		}
-		// The readers' pages may be dark.
-		area := draw.New(canvas)
-		area.SetColor(color.White)
-		area.Fill(area.Rectangle.Path())
-		tiles := draw.Tiles{Rows: 1, Cols: len(plots), PadX: vg.Centimeter, PadTop: 4, PadBottom: 4, PadLeft: 4, PadRight: 12}
-		for i, c := range plot.Align([][]*plot.Plot{plots}, tiles, area)[0] {
-			plots[i].Draw(c)
-		}
-		f, err := os.Create(name + "." + format)
-		if err != nil {
-			return err
-		}
-		if _, err := canvas.WriteTo(f); err != nil {
-			f.Close()
-			return err
-		}
-		if err := f.Close(); err != nil {
-			return err
+			panels[i].XLabel, panels[i].Lines = "seconds to train", append(panels[i].Lines, line)
 		}
 	}
-	return nil
-}
-
-// plot returns the trainings as points, over what they vary, and their line.
-func (g *Growth) plot() (*plot.Plot, error) {
-	var points plotter.XYs
-	for _, p := range g.Points {
-		points = append(points, plotter.XY{X: g.size(p), Y: p.Seconds})
-	}
-	scatter, err := plotter.NewScatter(points)
-	if err != nil {
-		return nil, err
-	}
-	scatter.Shape, scatter.Radius = draw.CircleGlyph{}, 2.5
-	scatter.Color = color.RGBA{R: 0x1f, G: 0x5f, B: 0xa8, A: 0xff}
-	line := plotter.NewFunction(func(x float64) float64 { return g.Intercept + g.Slope*x })
-	line.Color = color.Gray{Y: 0x80}
-
-	plot.DefaultFont.Variant = "Sans"
-	p := plot.New()
-	p.X.Label.Text, p.Y.Label.Text = g.Over, "seconds an epoch"
-	p.Title.Text = g.line()
-	p.Title.TextStyle.Font.Size = 10
-	p.Add(line, scatter)
-	p.X.Min, p.Y.Min = 0, 0
-	return p, nil
+	return sideBySide(panels, trained, dense)
 }

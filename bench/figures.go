@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -12,17 +13,24 @@ import (
 
 	"overcomplete/cpu/simd"
 	"overcomplete/internal/memory"
+	"overcomplete/model"
+	"overcomplete/vectors"
 )
 
 // CPUReport is what "bench cpu" measures.
 type CPUReport struct {
-	Machine Machine  `json:"machine"`
+	common
 	Vectors string   `json:"vectors"` // "generated", or the file they are from
 	Words   int      `json:"words"`
 	Dim     int      `json:"dim"`
 	Atoms   int      `json:"atoms"`
 	Epochs  int      `json:"epochs"`
 	Figures []Figure `json:"figures"`
+
+	python, authors string      // peers
+	sized           func() bool // whether Words or Dim were asked for
+	x               *vectors.Dense
+	model           *model.Model // of the last training
 }
 
 // Machine is what the figures depend on.
@@ -63,13 +71,16 @@ type Figure struct {
 	Note    string    `json:"note,omitempty"`    // what else there is to know; why there is no value
 }
 
-// add adds a figure. If against is the name of another, it is compared with that.
-func (r *CPUReport) add(name, unit string, repeats []float64, against, note string) {
-	f := Figure{Name: name, Value: median(repeats), Unit: unit, Repeats: repeats, Against: against, Note: note}
-	if against != "" {
-		f.Ratio = f.Value / r.value(against)
+// add adds to what was measured of a figure. If against is the name of another, it is compared with that.
+func (r *CPUReport) add(name, unit, against, note string, value float64) {
+	i := slices.IndexFunc(r.Figures, func(f Figure) bool { return f.Name == name })
+	if i < 0 {
+		i = len(r.Figures)
+		r.Figures = append(r.Figures, Figure{Name: name, Unit: unit, Against: against})
 	}
-	r.Figures = append(r.Figures, f)
+	f := &r.Figures[i]
+	f.Note, f.Repeats = note, append(f.Repeats, value)
+	f.Value = median(f.Repeats)
 }
 
 // value returns the value of a figure that was measured before.

@@ -63,27 +63,22 @@ func partNames() (names []string) {
 	return names
 }
 
-func benchGPU(args []string, stdout io.Writer) error {
+func benchGPU(flags *flag.FlagSet, args []string, stdout io.Writer) error {
 	b := gpuBench{settings: make(map[string]string)}
-	flags := flag.NewFlagSet("bench gpu", flag.ContinueOnError)
 	flags.IntVar(&b.device, "device", 0, "index of the GPU")
-	flags.IntVar(&b.words, "words", 400000, "of the main trainings and of encoding")
-	flags.IntVar(&b.dim, "dim", 300, "of vectors")
-	flags.IntVar(&b.atoms, "atoms", 3000, "of dictionaries")
-	flags.IntVar(&b.epochs, "epochs", 20, "of the main trainings")
-	flags.IntVar(&b.repeats, "repeats", 3, "times that each of these runs")
-	flags.IntVar(&b.compareWords, "compare-words", 8000, "of trainings and encoding on GPU and CPU")
-	flags.IntVar(&b.compareEpochs, "compare-epochs", 20, "of trainings on GPU and CPU")
-	scaling := flags.String("scaling", "50000,100000,200000,400000,800000,1600000,2000000", "words of the trainings that show how time grows, with commas between")
-	flags.IntVar(&b.scalingEpochs, "scaling-epochs", 3, "of those trainings, and of those that stream")
-	flags.IntVar(&b.streamWords, "stream-words", 100000, "of trainings that keep their words on the GPU, and stream them")
+	positive(flags, &b.words, "words", 400000, "of the main trainings and of encoding")
+	positive(flags, &b.dim, "dim", 300, "of vectors")
+	positive(flags, &b.atoms, "atoms", 3000, "of dictionaries")
+	positive(flags, &b.epochs, "epochs", 20, "of the main trainings")
+	positive(flags, &b.repeats, "repeats", 3, "times that each of these runs")
+	positive(flags, &b.compareWords, "compare-words", 8000, "of trainings and encoding on GPU and CPU")
+	positive(flags, &b.compareEpochs, "compare-epochs", 20, "of trainings on GPU and CPU")
+	counts(flags, &b.scaling, "scaling", []int{50000, 100000, 200000, 400000, 800000, 1600000, 2000000}, "words of the trainings that show how time grows")
+	positive(flags, &b.scalingEpochs, "scaling-epochs", 3, "of those trainings, and of those that stream")
+	positive(flags, &b.streamWords, "stream-words", 100000, "of trainings that keep their words on the GPU, and stream them")
 	flags.StringVar(&b.json, "json", "", "`file` to write all results to, beside those of other parts that it has")
-	err := parse(flags, args, -1)
-	if err != nil {
+	if err := parse(flags, args, -1); err != nil {
 		return err
-	}
-	if b.scaling, err = numbers(*scaling); err != nil {
-		return usageError{fmt.Errorf("--scaling is %q: %w", *scaling, err)}
 	}
 	flags.VisitAll(func(f *flag.Flag) {
 		if f.Name != "device" && f.Name != "json" { // devices are told apart by what they are
@@ -169,7 +164,7 @@ func (b *gpuBench) first(words int) *vectors.Dense {
 	if b.vectors == nil || b.vectors.Len() < words {
 		b.vectors = generate(seed, words, b.dim)
 	}
-	return firstWords(b.vectors, words)
+	return some(b.vectors, 0, words)
 }
 
 // job is a training to measure.

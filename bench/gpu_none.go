@@ -4,9 +4,10 @@ package main
 
 import (
 	"errors"
+	"flag"
 	"io"
 )
 
-func benchGPU([]string, io.Writer) error {
+func benchGPU(*flag.FlagSet, []string, io.Writer) error {
 	return errors.New("this program was built without GPU support; build it with: go build -tags gpu ./bench")
 }

@@ -8,12 +8,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -24,12 +21,14 @@ import (
 
 // GrowthReport is what "bench growth" measures.
 type GrowthReport struct {
-	Machine Machine `json:"machine"`
-	Dim     int     `json:"dim"`
-	Epoch   int     `json:"epoch"` // that was timed: the last of the training
-	Words   Growth  `json:"words"` // over V, with K = 10·L
-	Atoms   Growth  `json:"atoms"` // over K
-	Memory  Memory  `json:"memory"`
+	common
+	Dim    int    `json:"dim"`
+	Epoch  int    `json:"epoch"` // that was timed: the last of the training
+	Words  Growth `json:"words"` // over V, with K = 10·L
+	Atoms  Growth `json:"atoms"` // over K
+	Memory Memory `json:"memory"`
+
+	words, atoms []int
 }
 
 // Growth is how the seconds of an epoch depend on a size, and the line through
@@ -64,31 +63,30 @@ const growthWords = 8000
 
 const growthRepeats = 3
 
-func benchGrowth(args []string, stdout io.Writer) error {
-	flags := flag.NewFlagSet("bench growth", flag.ContinueOnError)
-	words := counts(flags, "words", []int{1000, 2000, 5000, 10000, 20000, 50000, 100000}, "of trainings with 10 atoms a dimension")
-	atoms := counts(flags, "atoms", []int{500, 1000, 1500, 2000, 3000, 4000, 5000, 6000}, fmt.Sprintf("of trainings with %d words", growthWords))
-	dim := positive(flags, "dim", 300, "of vectors")
-	epochs := positive(flags, "epochs", 5, "of trainings, of which the last is timed")
-	f, err := parseProgramFlags(flags, args)
-	if err != nil {
-		return err
-	}
-	for _, sizes := range [][]int{*words, *atoms} {
+func (r *GrowthReport) declare(flags *flag.FlagSet) {
+	counts(flags, &r.words, "words", []int{1000, 2000, 5000, 10000, 20000, 50000, 100000}, "of trainings with 10 atoms a dimension")
+	counts(flags, &r.atoms, "atoms", []int{500, 1000, 1500, 2000, 3000, 4000, 5000, 6000}, fmt.Sprintf("of trainings with %d words", growthWords))
+	positive(flags, &r.Dim, "dim", 300, "of vectors")
+	positive(flags, &r.Epoch, "epochs", 5, "of trainings, of which the last is timed")
+	r.declareProgram(flags)
+}
+
+func (r *GrowthReport) run() error {
+	for _, sizes := range [][]int{r.words, r.atoms} {
 		if len(slices.Compact(slices.Sorted(slices.Values(sizes)))) < 2 {
 			return usageError{fmt.Errorf("%v: a line takes at least two sizes", sizes)}
 		}
 	}
-	r := GrowthReport{Machine: f.machine, Dim: *dim, Epoch: *epochs, Words: Growth{Over: "words"}, Atoms: Growth{Over: "atoms"}}
-	most := slices.Max(*words)
-	for _, v := range *words {
-		r.Words.Points = append(r.Words.Points, Point{Words: v, Atoms: 10 * *dim})
+	r.Words.Over, r.Atoms.Over = "words", "atoms"
+	most := slices.Max(r.words)
+	for _, v := range r.words {
+		r.Words.Points = append(r.Words.Points, Point{Words: v, Atoms: 10 * r.Dim})
 	}
-	for _, k := range *atoms {
+	for _, k := range r.atoms {
 		r.Atoms.Points = append(r.Atoms.Points, Point{Words: min(growthWords, most), Atoms: k})
 	}
-	x := generate(seed, most, *dim)
-	if r.Memory, err = trainingMemory(f.program, x); err != nil {
+	x := generate(seed, most, r.Dim)
+	if err := r.trainingMemory(x); err != nil {
 		return err
 	}
 	// One after the other, several times over: what others leave of the machine
@@ -96,7 +94,7 @@ func benchGrowth(args []string, stdout io.Writer) error {
 	for range growthRepeats {
 		for _, g := range []*Growth{&r.Words, &r.Atoms} {
 			for i := range g.Points {
-				if err := g.Points[i].measure(x, *epochs); err != nil {
+				if err := g.Points[i].measure(x, r.Epoch); err != nil {
 					return err
 				}
 			}
@@ -104,56 +102,13 @@ func benchGrowth(args []string, stdout io.Writer) error {
 	}
 	r.Words.fit()
 	r.Atoms.fit()
-	return f.finish(&r, stdout)
-}
-
-// programFlags are what "bench growth" and "bench memory" share, which run the program itself.
-type programFlags struct {
-	machine             Machine
-	program, json, plot string
-}
-
-// parseProgramFlags adds the flags that both have, and parses all.
-func parseProgramFlags(flags *flag.FlagSet, args []string) (f programFlags, err error) {
-	flags.StringVar(&f.program, "program", "", "the program overcomplete, whose memory is measured (default built with go)")
-	flags.StringVar(&f.json, "json", "", "`file` to write all results to")
-	flags.StringVar(&f.plot, "plot", "", "`file` to draw, without its endings .svg and .png")
-	if err := parse(flags, args, 0); err != nil {
-		return f, err
-	}
-	if f.program != "" {
-		if _, err := exec.LookPath(f.program); err != nil {
-			return f, usageError{fmt.Errorf("--program: %w", err)}
-		}
-	}
-	if f.machine, err = thisMachine(); err != nil {
-		return f, usageError{err}
-	}
-	return f, nil
-}
-
-// finish writes what was measured to where it was asked for.
-func (f *programFlags) finish(r interface {
-	draw(path string) error
-	print(io.Writer) error
-}, stdout io.Writer) error {
-	if f.json != "" {
-		if err := writeJSON(f.json, r); err != nil {
-			return err
-		}
-	}
-	if f.plot != "" {
-		if err := r.draw(f.plot); err != nil {
-			return err
-		}
-	}
-	return r.print(stdout)
+	return nil
 }
 
 // measure trains once more.
 func (p *Point) measure(x *vectors.Dense, epochs int) error {
 	r := &recorder{Device: cpu.Device{}}
-	if _, err := train.Fit(context.Background(), firstWords(x, p.Words), hyperparameters(p.Atoms, epochs), r, train.Options{}); err != nil {
+	if _, err := train.Fit(context.Background(), some(x, 0, p.Words), hyperparameters(p.Atoms, epochs), r, train.Options{}); err != nil {
 		return err
 	}
 	p.Repeats = append(p.Repeats, seconds(r.epochs[epochs-1]))
@@ -182,62 +137,36 @@ func (g *Growth) line() string {
 	return fmt.Sprintf("%.1f ms + %.2f µs · %s, R² = %.5f", 1e3*g.Intercept, 1e6*g.Slope, g.Over, g.R2)
 }
 
-// built returns the program, which is built in dir unless it is there.
-func built(program, dir string) (string, error) {
-	if program != "" {
-		return program, nil
-	}
-	program = filepath.Join(dir, "overcomplete")
-	if out, err := exec.Command("go", "build", "-o", program, "overcomplete").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("not here: %w %s", err, strings.TrimSpace(string(out)))
-	}
-	return program, nil
-}
-
 // trainingMemory runs a whole training of the vectors with the program.
-func trainingMemory(program string, x *vectors.Dense) (Memory, error) {
-	m := Memory{Words: x.Len(), Atoms: 10 * x.Dim}
-	dir, err := os.MkdirTemp("", "bench")
-	if err != nil {
-		return m, err
+func (r *GrowthReport) trainingMemory(x *vectors.Dense) error {
+	r.Memory = Memory{Words: x.Len(), Atoms: 10 * x.Dim}
+	if err := r.build(); err != nil {
+		r.Memory.Problem = err.Error()
+		return nil
 	}
-	defer os.RemoveAll(dir)
-	if program, err = built(program, dir); err != nil {
-		m.Problem = err.Error()
-		return m, nil
-	}
-	file, list := filepath.Join(dir, "x.npy"), filepath.Join(dir, "words.txt")
+	file, list := r.file("x.npy"), r.file("words.txt")
 	words := []byte(strings.Join(x.Words, "\n") + "\n")
 	if err := errors.Join(writeVectors(file, x.Data, x.Dim), os.WriteFile(list, words, 0o666)); err != nil {
-		return m, err
+		return err
 	}
-	cmd := exec.Command(program, "train", file, "--words", list, "-o", filepath.Join(dir, "model"),
-		"-k", strconv.Itoa(m.Atoms), "--device", "cpu", "--quiet")
-	cmd.Stderr = os.Stderr
-	if err := cmd.Run(); err != nil {
-		return m, fmt.Errorf("%s: %w", program, err)
+	_, resident, err := r.overcomplete(nil, "train", file, "--words", list, "-o", r.file("model"), "-k", strconv.Itoa(r.Memory.Atoms), "--device", "cpu")
+	if r.Memory.Bytes = resident; resident == 0 {
+		r.Memory.Problem = "this system does not tell"
 	}
-	if m.Bytes = maxResident(cmd.ProcessState); m.Bytes == 0 {
-		m.Problem = "this system does not tell"
-	}
-	return m, nil
+	return err
 }
 
 // print writes the report as tables.
 func (r *GrowthReport) print(out io.Writer) error {
 	fmt.Fprintf(out, "%s\nseconds of epoch %d, generated vectors of length %d\n", r.Machine, r.Epoch, r.Dim)
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for _, g := range []Growth{r.Words, r.Atoms} {
-		fmt.Fprint(w, "\nwords\tatoms\tseconds\tns/word/atom\tof the line\t\n")
-		for _, p := range g.Points {
-			fmt.Fprintf(w, "%d\t%d\t%.4g\t%.4g\t%.3f\t\n", p.Words, p.Atoms, p.Seconds, 1e9*p.Seconds/float64(p.Words)/float64(p.Atoms),
-				p.Seconds/(g.Intercept+g.Slope*g.size(p)))
-		}
-		w.Flush()
-		fmt.Fprintln(out, g.line())
+		section(out, g.Points, g.line(), "words,atoms,seconds,ns/word/atom,of the line", func(p Point) []any {
+			return []any{p.Words, p.Atoms, p.Seconds, 1e9 * p.Seconds / float64(p.Words) / float64(p.Atoms),
+				fmt.Sprintf("%.3f", p.Seconds/(g.Intercept+g.Slope*g.size(p)))}
+		})
 	}
 	m := r.Memory
-	fmt.Fprintf(out, "\n%d × %d → %d with the program itself: %s resident at most\n", m.Words, r.Dim, m.Atoms,
+	_, err := fmt.Fprintf(out, "\n%d × %d → %d with the program itself: %s resident at most\n", m.Words, r.Dim, m.Atoms,
 		cmp.Or(m.Problem, fmt.Sprintf("%.2f GB", float64(m.Bytes)/1e9)))
-	return nil
+	return err
 }

@@ -75,30 +75,31 @@ func run(args []string, stdout io.Writer) error {
 	if len(args) == 0 {
 		return errUsage
 	}
+	flags := flag.NewFlagSet("bench "+args[0], flag.ContinueOnError)
 	switch args[0] {
 	case "cpu":
-		return benchCPU(args[1:], stdout)
+		return carryOut(new(CPUReport), flags, args[1:], stdout)
 	case "growth":
-		return benchGrowth(args[1:], stdout)
+		return carryOut(new(GrowthReport), flags, args[1:], stdout)
 	case "memory":
-		return benchMemory(args[1:], stdout)
+		return carryOut(new(MemoryReport), flags, args[1:], stdout)
 	case "vocabulary":
-		return benchVocabulary(args[1:], stdout)
+		return carryOut(new(VocabularyReport), flags, args[1:], stdout)
 	case "gpu":
-		return benchGPU(args[1:], stdout)
+		return benchGPU(flags, args[1:], stdout)
 	case "vectors":
-		flags := flag.NewFlagSet("bench vectors", flag.ContinueOnError)
-		words := positive(flags, "words", 400000, "")
-		dim := positive(flags, "dim", 300, "")
+		var words, dim int
+		positive(flags, &words, "words", 400000, "to generate")
+		positive(flags, &dim, "dim", 300, "of vectors")
 		unit := flags.Bool("unit", false, "scale each to norm 1, as embeddings of texts often are")
 		if err := parse(flags, args[1:], 1); err != nil {
 			return err
 		}
-		x := generate(seed, *words, *dim)
+		x := generate(seed, words, dim)
 		if *unit {
 			toUnit(x)
 		}
-		return writeVectors(flags.Arg(0), x.Data, *dim)
+		return writeVectors(flags.Arg(0), x.Data, dim)
 	case "table":
 		if len(args) != 2 && len(args) != 3 {
 			return errUsage
@@ -137,42 +138,48 @@ func parse(flags *flag.FlagSet, args []string, following int) error {
 }
 
 // positive defines a flag of a whole number that is at least 1.
-func positive(flags *flag.FlagSet, name string, value int, usage string) *int {
-	flags.Func(name, fmt.Sprintf("%s (default %d)", usage, value), func(s string) error {
-		n, err := count(s)
-		value = n
-		return err
-	})
-	return &value
+func positive(flags *flag.FlagSet, n *int, name string, value int, usage string) {
+	*n = value
+	flags.Var((*count)(n), name, usage)
 }
 
-// counts defines a flag of such numbers with commas between.
-func counts(flags *flag.FlagSet, name string, value []int, usage string) *[]int {
-	usage = fmt.Sprintf("%s, with commas between (default %s)", usage, strings.Trim(strings.ReplaceAll(fmt.Sprint(value), " ", ","), "[]"))
-	flags.Func(name, usage, func(list string) (err error) {
-		value, err = numbers(list)
-		return err
-	})
-	return &value
+// counts defines a flag of such numbers.
+func counts(flags *flag.FlagSet, n *[]int, name string, value []int, usage string) {
+	*n = value
+	flags.Var((*countList)(n), name, usage+", with commas between")
 }
 
-func numbers(list string) (all []int, err error) {
-	for _, field := range strings.Split(list, ",") {
-		n, err := count(field)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, n)
-	}
-	return all, nil
-}
+// count implements [flag.Value].
+type count int
 
-func count(s string) (int, error) {
+func (c *count) String() string { return strconv.Itoa(int(*c)) }
+
+func (c *count) Set(s string) error {
 	n, err := strconv.ParseInt(s, 10, 32)
 	if err != nil || n < 1 {
-		return 0, fmt.Errorf("want a whole number from 1 to %d", 1<<31-1)
+		return fmt.Errorf("want a whole number from 1 to %d", 1<<31-1)
 	}
-	return int(n), nil
+	*c = count(n)
+	return nil
+}
+
+// countList implements [flag.Value].
+type countList []int
+
+func (l *countList) String() string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint([]int(*l)), " ", ","), "[]")
+}
+
+func (l *countList) Set(s string) error {
+	*l = nil
+	for field := range strings.SplitSeq(s, ",") {
+		var n count
+		if err := n.Set(field); err != nil {
+			return err
+		}
+		*l = append(*l, int(n))
+	}
+	return nil
 }
 
 // writeJSON writes what was measured to a file, whole or not at all.

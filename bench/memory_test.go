@@ -43,13 +43,9 @@ func TestMemory(t *testing.T) {
 
 func TestWriteBinary(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.bin")
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
 	const words, dim = 10007, 3 // in two parts
-	if err := writeBinary(f, words, dim); err != nil {
+	err := writeBinary(path, words, dim, func(first, n int) *vectors.Dense { return generateFrom(seed, first, n, dim) })
+	if err != nil {
 		t.Fatal(err)
 	}
 	got, _, err := vectors.Read(context.Background(), path, vectors.ReadOptions{})

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -36,32 +35,31 @@ var errNotHere = errors.New("not here")
 
 // peers measures other programs. One that is not here, or fails, is a figure with a
 // note.
-func (b *cpuBench) peers(dir string) error {
+func (r *CPUReport) peers() {
 	for _, peer := range []struct {
 		name    string
-		measure func(dir string) error
+		measure func() error
 	}{
-		{product, b.sgemm},
-		{authors, b.authorsProgram},
-		{learning, b.dictionaryLearning},
+		{product, r.sgemm},
+		{authors, r.authorsProgram},
+		{learning, r.dictionaryLearning},
 	} {
-		if err := peer.measure(dir); err != nil {
-			b.report.Figures = append(b.report.Figures, Figure{Name: peer.name, Note: err.Error()})
+		if err := peer.measure(); err != nil {
+			r.Figures = append(r.Figures, Figure{Name: peer.name, Note: err.Error()})
 		}
 	}
-	return nil
 }
 
 // runPython runs a script, which prints a result as JSON.
-func (b *cpuBench) runPython(script string, result any, args ...any) error {
-	if b.python == "" {
+func (r *CPUReport) runPython(script string, result any, args ...any) error {
+	if r.python == "" {
 		return fmt.Errorf("%w: no --python", errNotHere)
 	}
 	words := []string{"-c", script}
 	for _, a := range args {
 		words = append(words, fmt.Sprint(a))
 	}
-	out, err := exec.Command(b.python, words...).Output()
+	out, err := exec.Command(r.python, words...).Output()
 	var exit *exec.ExitError
 	switch {
 	case errors.As(err, &exit):
@@ -77,45 +75,41 @@ func (b *cpuBench) runPython(script string, result any, args ...any) error {
 }
 
 // sgemm compares the code pass with the product alone that most of it is.
-func (b *cpuBench) sgemm(string) error {
-	r := &b.report
+func (r *CPUReport) sgemm() error {
 	var result struct {
 		Program string
 		Seconds []float64
 	}
-	if err := b.runPython(sgemmScript, &result, r.Words, r.Dim, r.Atoms, repeats); err != nil {
+	if err := r.runPython(sgemmScript, &result, r.Words, r.Dim, r.Atoms, repeats); err != nil {
 		return err
 	}
-	flops := 2 * float64(r.Words) * float64(r.Dim) * float64(r.Atoms)
-	rates := make([]float64, repeats)
-	for i, s := range result.Seconds {
-		rates[i] = flops / s / 1e9
+	for _, s := range result.Seconds {
+		r.add(product, "GFLOP/s", codePass, result.Program, 2e-9*float64(r.Words)*float64(r.Dim)*float64(r.Atoms)/s)
 	}
-	r.add(product, "GFLOP/s", rates, codePass, result.Program)
 	return nil
 }
 
-func (b *cpuBench) dictionaryLearning(dir string) error {
-	result, err := b.learn(dir, 10*b.report.value(trainingAll))
+func (r *CPUReport) dictionaryLearning() error {
+	result, err := r.learn(10 * r.value(trainingAll))
 	if err != nil {
 		return err
 	}
-	b.report.add(learning, "s", []float64{result.Seconds}, trainingAll, result.String())
+	r.add(learning, "s", trainingAll, result.String(), result.Seconds)
 	return nil
 }
 
 // learn gives scikit-learn so many seconds to reach our objective.
-func (b *cpuBench) learn(dir string, seconds float64) (result learningResult, err error) {
-	x, codes, dictionary := filepath.Join(dir, "x.npy"), filepath.Join(dir, "codes.npz"), filepath.Join(dir, "dictionary.npy")
+func (r *CPUReport) learn(seconds float64) (result learningResult, err error) {
+	x, codes, dictionary := r.file("x.npy"), r.file("codes.npz"), r.file("dictionary.npy")
 	if err := errors.Join(
-		writeVectors(x, b.x.Data, b.x.Dim),
-		writeFile(codes, func(w io.Writer) error { return vectors.WriteCSR(w, &b.model.Codes.CSR) }),
-		writeVectors(dictionary, b.model.Dictionary.Atoms, b.x.Dim),
+		writeVectors(x, r.x.Data, r.x.Dim),
+		writeFile(codes, func(w io.Writer) error { return vectors.WriteCSR(w, &r.model.Codes.CSR) }),
+		writeVectors(dictionary, r.model.Dictionary.Atoms, r.x.Dim),
 	); err != nil {
 		return result, err
 	}
-	h := b.model.Info.Training.Recipe.(model.Paper)
-	err = b.runPython(learningScript, &result, x, codes, dictionary, h.Lambda, h.Tau, seconds)
+	h := r.model.Info.Training.Recipe.(model.Paper)
+	err = r.runPython(learningScript, &result, x, codes, dictionary, h.Lambda, h.Tau, seconds)
 	return result, err
 }
 
@@ -146,21 +140,20 @@ const (
 // authorsProgram measures the program of the paper's authors on one core, which
 // is how it gives the same result twice. It tells when it begins an epoch. It has
 // no option for their number, so that it is ended.
-func (b *cpuBench) authorsProgram(dir string) error {
-	r := &b.report
-	if b.authors == "" {
+func (r *CPUReport) authorsProgram() error {
+	if r.authors == "" {
 		return fmt.Errorf("%w: no --authors", errNotHere)
 	}
 	if r.Atoms%r.Dim != 0 {
 		return fmt.Errorf("%d dimensions are no multiple of %d, which is all that it can do", r.Atoms, r.Dim)
 	}
-	some := firstWords(b.x, min(authorsWords, r.Words))
-	file := filepath.Join(dir, "authors.txt")
-	if err := os.WriteFile(file, glove(some), 0o666); err != nil {
+	words := some(r.x, 0, min(authorsWords, r.Words))
+	file := r.file("authors.txt")
+	if err := os.WriteFile(file, glove(words), 0o666); err != nil {
 		return err
 	}
-	h := b.model.Info.Training.Recipe.(model.Paper)
-	cmd := exec.Command(b.authors, file, strconv.Itoa(r.Atoms/r.Dim), fmt.Sprint(h.Lambda), fmt.Sprint(h.Tau), "1", filepath.Join(dir, "authors"))
+	h := r.model.Info.Training.Recipe.(model.Paper)
+	cmd := exec.Command(r.authors, file, strconv.Itoa(r.Atoms/r.Dim), fmt.Sprint(h.Lambda), fmt.Sprint(h.Tau), "1", r.file("authors"))
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		return err
@@ -172,10 +165,11 @@ func (b *cpuBench) authorsProgram(dir string) error {
 	cmd.Process.Kill()
 	cmd.Wait() // it was killed, or gives 1 as ever
 	if len(seconds) < authorsEpochs {
-		return fmt.Errorf("%s ended after %d epochs", b.authors, len(seconds))
+		return fmt.Errorf("%s ended after %d epochs", r.authors, len(seconds))
 	}
-	r.add(authors, "µs/word/epoch", scaled(seconds, 1e6/float64(some.Len())), training,
-		fmt.Sprintf("%d words, %d epochs", some.Len(), authorsEpochs))
+	for _, s := range seconds {
+		r.add(authors, "µs/word/epoch", training, fmt.Sprintf("%d words, %d epochs", words.Len(), authorsEpochs), 1e6*s/float64(words.Len()))
+	}
 	return nil
 }
 

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
-	"text/tabwriter"
 )
 
 // Report is what "bench gpu" measures. Peers write one with Trainings and Products alone.
@@ -156,118 +154,80 @@ func readReport(path string) (r Report, err error) {
 
 // print writes the report as tables.
 func (r *Report) print(out io.Writer) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	row := func(cells ...any) {
-		for i, c := range cells {
-			if i > 0 {
-				fmt.Fprint(w, "\t")
-			}
-			if f, ok := c.(float64); ok {
-				c = fmt.Sprintf("%.4g", f)
-			}
-			fmt.Fprint(w, c)
-		}
-		fmt.Fprintln(w)
-	}
-	head := func(title, columns string) {
-		w.Flush()
-		fmt.Fprintf(w, "\n%s\n", title)
-		w.Flush()
-		row(anys(strings.Fields(columns))...)
-	}
-
-	row(fmt.Sprintf("%s, compute capability %s, driver for CUDA %s; %d processors", r.Device, r.Capability, r.Driver, r.Processors))
+	_, err := fmt.Fprintf(out, "%s, compute capability %s, driver for CUDA %s; %d processors\n", r.Device, r.Capability, r.Driver, r.Processors)
 	if r.Peaks.CopyBytes > 0 {
-		row(fmt.Sprintf("measured: %.0f GB/s copied within its memory, %.1f TFLOP/s of TF32 mma.sync", r.Peaks.CopyBytes/1e9, r.Peaks.TF32Flops/1e12))
+		fmt.Fprintf(out, "measured: %.0f GB/s copied within its memory, %.1f TFLOP/s of TF32 mma.sync\n", r.Peaks.CopyBytes/1e9, r.Peaks.TF32Flops/1e12)
 	}
 	if len(r.Agreement) > 0 {
 		c := r.Agreement[0].CPU
-		head(fmt.Sprintf("GPU against CPU, %d × %d → %d, %d epochs", c.Words, c.Dim, c.Atoms, c.Epochs),
-			"method precision CPU_s GPU_s CPU_objective GPU_objective CPU_sparsity_% GPU_sparsity_% same_bits agree")
-		for _, a := range r.Agreement {
-			row(a.GPU.Method, a.GPU.Precision, a.CPU.Seconds, a.GPU.Seconds, a.CPU.Objective, a.GPU.Objective,
-				percent(a.CPU.Sparsity), percent(a.GPU.Sparsity), a.SameBits, a.Agree)
-		}
+		section(out, r.Agreement, fmt.Sprintf("GPU against CPU, %d × %d → %d, %d epochs", c.Words, c.Dim, c.Atoms, c.Epochs),
+			"method,precision,CPU s,GPU s,CPU objective,GPU objective,CPU sparsity %,GPU sparsity %,same bits,agree", func(a Agreement) []any {
+				return []any{a.GPU.Method, a.GPU.Precision, a.CPU.Seconds, a.GPU.Seconds, a.CPU.Objective, a.GPU.Objective,
+					percent(a.CPU.Sparsity), percent(a.GPU.Sparsity), a.SameBits, a.Agree}
+			})
 	}
 	if len(r.Trainings) > 0 {
 		t := r.Trainings[0]
-		head(fmt.Sprintf("Training, %d × %d → %d", t.Words, t.Dim, t.Atoms),
-			"program recipe method precision epochs seconds ms/epoch dictionary_s codes_s error objective sparsity_% times_ours")
-		for _, t := range r.Trainings {
-			if t.Problem != "" {
-				row(t.Program, t.Recipe, t.Method, t.Precision, t.Epochs, t.Problem)
-				continue
-			}
-			row(t.Program, t.Recipe, t.Method, t.Precision, t.Epochs, t.Seconds, 1000*t.EpochSeconds, t.DictionarySeconds, t.CodeSeconds,
-				t.Error, t.Objective, percent(t.Sparsity), r.ratio(t))
-		}
-	}
-	profile := func(of string, kernels []Kernel) {
-		head("Kernels, "+of+" when each launch is timed",
-			"kernel step launches ms GB/s of_copy_% TFLOP/s of_mma_% of_floor_% registers local_B occupancy_%")
-		for _, k := range kernels {
-			bytes, flops := k.Bytes/k.Seconds, k.Flops/k.Seconds
-			row(k.Name, k.Step, k.Launches, 1000*k.Seconds, bytes/1e9, percent(bytes/r.Peaks.CopyBytes), flops/1e12,
-				percent(flops/r.Peaks.TF32Flops), percent(k.FloorSeconds/k.Seconds), k.Registers, k.Local, percent(k.Occupancy))
-		}
+		section(out, r.Trainings, fmt.Sprintf("Training, %d × %d → %d", t.Words, t.Dim, t.Atoms),
+			"program,recipe,method,precision,epochs,seconds,ms/epoch,dictionary s,codes s,error,objective,sparsity %,times ours", func(t Training) []any {
+				return orProblem(t.Problem, []any{t.Program, t.Recipe, t.Method, t.Precision, t.Epochs}, t.Seconds, 1000*t.EpochSeconds,
+					t.DictionarySeconds, t.CodeSeconds, t.Error, t.Objective, percent(t.Sparsity), r.ratio(t))
+			})
 	}
 	for _, p := range r.Profiles {
 		t := p.Training
-		profile(fmt.Sprintf("method %s, %s, %d epochs in %.3g s", t.Method, t.Precision, t.Epochs, t.Seconds), p.Kernels)
+		r.printKernels(out, fmt.Sprintf("method %s, %s, %d epochs in %.3g s", t.Method, t.Precision, t.Epochs, t.Seconds), p.Kernels)
 	}
 	if len(r.Encodings) > 0 {
 		e := r.Encodings[0]
-		head(fmt.Sprintf("Encoding, %d × %d → %d, %d steps, at most %d nonzeros a word", e.Words, e.Dim, e.Atoms, e.Steps, e.Most),
-			"method precision seconds words/s CPU_words/s error CPU_error objective CPU_objective shared_% same_bits agree")
-		for _, e := range r.Encodings {
-			if e.Problem != "" {
-				row(e.Method, e.Precision, e.Problem)
-				continue
-			}
-			row(e.Method, e.Precision, e.Seconds, e.WordsPerSecond, e.CPUWordsPerSecond, e.Error, e.CPUError, e.Objective, e.CPUObjective,
-				percent(e.Shared), e.SameBits, e.Agree)
-		}
+		section(out, r.Encodings, fmt.Sprintf("Encoding, %d × %d → %d, %d steps, at most %d nonzeros a word", e.Words, e.Dim, e.Atoms, e.Steps, e.Most),
+			"method,precision,seconds,words/s,CPU words/s,error,CPU error,objective,CPU objective,shared %,same bits,agree", func(e Encoding) []any {
+				return orProblem(e.Problem, []any{e.Method, e.Precision}, e.Seconds, e.WordsPerSecond, e.CPUWordsPerSecond,
+					e.Error, e.CPUError, e.Objective, e.CPUObjective, percent(e.Shared), e.SameBits, e.Agree)
+			})
 	}
 	for _, e := range r.Encodings {
-		if len(e.Kernels) > 0 {
-			profile(fmt.Sprintf("encoding, method %s, %s,", e.Method, e.Precision), e.Kernels)
-		}
+		r.printKernels(out, fmt.Sprintf("encoding, method %s, %s,", e.Method, e.Precision), e.Kernels)
 	}
-	if len(r.Products) > 0 {
-		head("Products of these shapes in PyTorch", "program product precision rows columns depth µs TFLOP/s of_mma_%")
-		for _, p := range r.Products {
-			flops := 2 * float64(p.Rows) * float64(p.Columns) * float64(p.Depth) / p.Seconds
-			row(p.Program, p.Name, p.Precision, p.Rows, p.Columns, p.Depth, 1e6*p.Seconds, flops/1e12, percent(flops/r.Peaks.TF32Flops))
-		}
-	}
+	section(out, r.Products, "Products of these shapes in PyTorch", "program,product,precision,rows,columns,depth,µs,TFLOP/s,of mma %", func(p Product) []any {
+		flops := 2 * float64(p.Rows) * float64(p.Columns) * float64(p.Depth) / p.Seconds
+		return []any{p.Program, p.Name, p.Precision, p.Rows, p.Columns, p.Depth, 1e6 * p.Seconds, flops / 1e12, percent(flops / r.Peaks.TF32Flops)}
+	})
 	if s := r.Streaming; s != nil {
-		head(fmt.Sprintf("Streaming, %d × %d → %d with %.3g GB of the GPU's memory", s.Resident.Words, s.Resident.Dim, s.Resident.Atoms, float64(s.Memory)/1e9),
-			"words precision ms/epoch same_bits")
-		for _, run := range []struct {
-			Training
+		type run struct {
 			where string
-		}{{s.Resident, "on the GPU"}, {s.Streamed, "streamed"}} {
-			if run.Program == "" {
-				continue
-			}
-			if run.Problem != "" {
-				row(run.where, run.Precision, run.Problem)
-				continue
-			}
-			row(run.where, run.Precision, 1000*run.EpochSeconds, s.SameBits)
+			Training
 		}
-	}
-	if len(r.Scaling) > 0 {
-		head("Vocabulary", "words precision ms/epoch ns/word sparsity_%")
-		for _, t := range r.Scaling {
-			if t.Problem != "" {
-				row(t.Words, t.Precision, t.Problem)
-				continue
-			}
-			row(t.Words, t.Precision, 1000*t.EpochSeconds, 1e9*t.EpochSeconds/float64(t.Words), percent(t.Sparsity))
+		runs := []run{{"on the GPU", s.Resident}}
+		if s.Streamed.Program != "" { // it is not tried where the other failed
+			runs = append(runs, run{"streamed", s.Streamed})
 		}
+		section(out, runs, fmt.Sprintf("Streaming, %d × %d → %d with %.3g GB of the GPU's memory", s.Resident.Words, s.Resident.Dim, s.Resident.Atoms, float64(s.Memory)/1e9),
+			"words,precision,ms/epoch,same bits", func(t run) []any {
+				return orProblem(t.Problem, []any{t.where, t.Precision}, 1000*t.EpochSeconds, s.SameBits)
+			})
 	}
-	return w.Flush()
+	section(out, r.Scaling, "Vocabulary", "words,precision,ms/epoch,ns/word,sparsity %", func(t Training) []any {
+		return orProblem(t.Problem, []any{t.Words, t.Precision}, 1000*t.EpochSeconds, 1e9*t.EpochSeconds/float64(t.Words), percent(t.Sparsity))
+	})
+	return err
+}
+
+// orProblem is a row of a table: what was measured, or why that is not there.
+func orProblem(problem string, what []any, measured ...any) []any {
+	if problem != "" {
+		return append(what, problem)
+	}
+	return append(what, measured...)
+}
+
+func (r *Report) printKernels(out io.Writer, of string, kernels []Kernel) {
+	section(out, kernels, "Kernels, "+of+" when each launch is timed",
+		"kernel,step,launches,ms,GB/s,of copy %,TFLOP/s,of mma %,of floor %,registers,local B,occupancy %", func(k Kernel) []any {
+			bytes, flops := k.Bytes/k.Seconds, k.Flops/k.Seconds
+			return []any{k.Name, k.Step, k.Launches, 1000 * k.Seconds, bytes / 1e9, percent(bytes / r.Peaks.CopyBytes), flops / 1e12,
+				percent(flops / r.Peaks.TF32Flops), percent(k.FloorSeconds / k.Seconds), k.Registers, k.Local, percent(k.Occupancy)}
+		})
 }
 
 // ratio is how many times as long as ours a peer's training takes.
@@ -286,10 +246,3 @@ func (r *Report) ratio(peer Training) string {
 }
 
 func percent(share float64) string { return fmt.Sprintf("%.2f", 100*share) }
-
-func anys(s []string) (a []any) {
-	for _, x := range s {
-		a = append(a, strings.ReplaceAll(x, "_", " "))
-	}
-	return a
-}

@@ -64,9 +64,10 @@ func generateFrom(seed uint64, first, words, dim int) *vectors.Dense {
 	return x
 }
 
-// firstWords returns the first words of x. They alias x.
-func firstWords(x *vectors.Dense, words int) *vectors.Dense {
-	return &vectors.Dense{Words: x.Words[:words], Dim: x.Dim, Data: x.Data[:words*x.Dim]}
+// some returns words of x from the first on. They alias x.
+func some(x *vectors.Dense, first, words int) *vectors.Dense {
+	end := first + words
+	return &vectors.Dense{Words: x.Words[first:end], Dim: x.Dim, Data: x.Data[first*x.Dim : end*x.Dim]}
 }
 
 // deviations are the square roots of the covariance's eigenvalues.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"overcomplete/lab/eval/evaltest"
+	"overcomplete/vectors"
 )
 
 func TestVocabulary(t *testing.T) {
@@ -19,7 +20,7 @@ func TestVocabulary(t *testing.T) {
 	for i := range x.Data {
 		x.Data[i] += 2 // so that centred vectors are others
 	}
-	if err := writeFile(file, binaryOf(x)); err != nil {
+	if err := writeBinary(file, x.Len(), x.Dim, func(first, n int) *vectors.Dense { return some(x, first, n) }); err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
