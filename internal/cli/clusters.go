@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -16,7 +15,7 @@ func newClusters() *cobra.Command {
 	var words, clusters int
 	var seed uint64
 	var input string
-	var skipBad, asJSON bool
+	var skipBad bool
 	cmd := &cobra.Command{
 		Use:   "clusters MODEL",
 		Short: "Show words that share a binary dimension, beside k-means clusters",
@@ -69,10 +68,7 @@ vectors, it shows as many clusters of theirs, picked from 100 by k-means.`,
 				}
 				found.KMeans = pickClusters(x.Words, members, clusters, words, seed)
 			}
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), found)
-			}
-			return found.print(cmd.OutOrStdout())
+			return show(cmd, found, found.print)
 		},
 	}
 	flags := cmd.Flags()
@@ -82,7 +78,7 @@ vectors, it shows as many clusters of theirs, picked from 100 by k-means.`,
 	flags.IntVar(&clusters, "clusters", 5, "clusters of each kind")
 	flags.Uint64Var(&seed, "seed", 1, "seed of k-means and of what is picked")
 	addSkipBad(cmd, &skipBad)
-	flags.BoolVar(&asJSON, "json", false, "print the same as JSON")
+	addJSON(cmd, "print the same as JSON")
 	return cmd
 }
 
@@ -115,19 +111,16 @@ func pickClusters(words []string, members [][]int, n, shown int, seed uint64) []
 	return picked
 }
 
-func (c clustering) print(w io.Writer) error {
-	var b strings.Builder
+func (c clustering) print(b *strings.Builder) {
 	cells := labelColumn(c.Dimensions, func(d cluster) string { return d.Label })
-	fmt.Fprintf(&b, "dimension  size  %s  words\n", cells[0])
+	fmt.Fprintf(b, "dimension  size  %s  words\n", cells[0])
 	for i, d := range c.Dimensions {
-		fmt.Fprintf(&b, "%9d  %4d  %s  %s\n", d.Number, d.Size, cells[i+1], wordList(d.Words, " "))
+		fmt.Fprintf(b, "%9d  %4d  %s  %s\n", d.Number, d.Size, cells[i+1], wordList(d.Words, " "))
 	}
 	if c.KMeans != nil {
-		fmt.Fprintf(&b, "  k-means  size  words\n")
+		fmt.Fprintf(b, "  k-means  size  words\n")
 		for _, d := range c.KMeans {
-			fmt.Fprintf(&b, "%9d  %4d  %s\n", d.Number, d.Size, wordList(d.Words, " "))
+			fmt.Fprintf(b, "%9d  %4d  %s\n", d.Number, d.Size, wordList(d.Words, " "))
 		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }

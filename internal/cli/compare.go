@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,7 +12,7 @@ import (
 
 func newCompare() *cobra.Command {
 	var dimensions int
-	var skipBad, asJSON bool
+	var skipBad bool
 	cmd := &cobra.Command{
 		Use:   "compare MODEL WORD WORD...",
 		Short: "Show why words are alike, and what tells them apart",
@@ -55,10 +54,7 @@ and b_k. Of more than two words, cosine and parts are means over all pairs.
 			all := x.Compare(rows)
 			c.Shared = newRanking(x, labels, all.Cosine, all.Shared, dimensions)
 			c.Apart = newRanking(x, labels, 1-all.Cosine, all.Apart, dimensions)
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), c)
-			}
-			return c.print(cmd.OutOrStdout())
+			return show(cmd, c, c.print)
 		},
 	}
 	flags := cmd.Flags()
@@ -66,7 +62,7 @@ and b_k. Of more than two words, cosine and parts are means over all pairs.
 	flags.IntVar(&dimensions, "dimensions", 10, "most dimensions of each list, 0 for all")
 	addRare(cmd)
 	addSkipBad(cmd, &skipBad)
-	flags.BoolVar(&asJSON, "json", false, "print the same as JSON")
+	addJSON(cmd, "print the same as JSON")
 	return cmd
 }
 
@@ -125,21 +121,18 @@ func (r ranking) share(part float64) float64 {
 	return 100 * part / r.Sum
 }
 
-func (c comparison) print(w io.Writer) error {
-	var b strings.Builder
+func (c comparison) print(b *strings.Builder) {
 	for _, p := range c.Pairs {
-		fmt.Fprintf(&b, "%s, %s: cosine %.3f\n", escape.Word(p.First), escape.Word(p.Second), p.Cosine)
+		fmt.Fprintf(b, "%s, %s: cosine %.3f\n", escape.Word(p.First), escape.Word(p.Second), p.Cosine)
 	}
 	mean := ""
 	if len(c.Pairs) > 1 {
 		mean = ", the mean"
 	}
-	fmt.Fprintf(&b, "\nwhat they share: %.3f%s\n", c.Shared.Sum, mean)
-	c.table(&b, c.Shared)
-	fmt.Fprintf(&b, "\nwhat tells them apart: %.3f%s\n", c.Apart.Sum, mean)
-	c.table(&b, c.Apart)
-	_, err := io.WriteString(w, b.String())
-	return err
+	fmt.Fprintf(b, "\nwhat they share: %.3f%s\n", c.Shared.Sum, mean)
+	c.table(b, c.Shared)
+	fmt.Fprintf(b, "\nwhat tells them apart: %.3f%s\n", c.Apart.Sum, mean)
+	c.table(b, c.Apart)
 }
 
 func (c comparison) table(b *strings.Builder, r ranking) {

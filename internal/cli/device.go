@@ -96,62 +96,60 @@ type chosenDevice struct {
 
 // Trainer implements [train.Device].
 func (d chosenDevice) Trainer(p backend.Problem) (backend.Trainer, error) {
-	t, gpu, why, err := tryGPU(d.deviceFlags, kernels.Supports(p.Hyperparameters), func(g kernels.Device) (backend.Trainer, error) { return g.Trainer(p) })
-	if err != nil {
-		return nil, err
-	}
-	if why == "" {
-		say(d.log, "training on %s", d.describe(gpu))
-		return t, nil
-	}
-	device := cpu.Device{Workers: d.workers, Overcommit: d.overcommit}
-	if t, err = device.Trainer(p); err != nil {
-		advice := "lower -k or --max-words"
-		if p.Hyperparameters.State != model.Float16 {
-			advice = "--state float16 needs less, or " + advice
+	onGPU := func(g kernels.Device) (backend.Trainer, error) { return g.Trainer(p) }
+	return start(d, "training", kernels.Supports(p.Hyperparameters), onGPU, func(c cpu.Device) (t backend.Trainer, takes string, err error) {
+		if t, err = c.Trainer(p); err != nil {
+			advice := "lower -k or --max-words"
+			if p.Hyperparameters.State != model.Float16 {
+				advice = "--state float16 needs less, or " + advice
+			}
+			return nil, "", d.ofTheUser(err, advice)
 		}
-		return nil, d.ofTheUser(err, advice)
-	}
-	needed := fmt.Sprintf("about %.1f GB", device.Memory(p.Len(), p.Dim, p.Hyperparameters)/1e9)
-	if total, ok := memory.Total(); ok {
-		needed += fmt.Sprintf(" of its %.1f GB memory", float64(total)/1e9)
-	}
-	say(d.log, "training %s, which takes %s", d.onCPU(why), needed)
-	return t, nil
+		takes = fmt.Sprintf(", which takes about %.1f GB", c.Memory(p.Len(), p.Dim, p.Hyperparameters)/1e9)
+		if total, ok := memory.Total(); ok {
+			takes += fmt.Sprintf(" of its %.1f GB memory", float64(total)/1e9)
+		}
+		return t, takes, nil
+	})
 }
 
 // Learner implements [train.Device].
 func (d chosenDevice) Learner(dictionary *model.Dictionary, norm float64, o encode.Options) (backend.Learner, error) {
-	l, gpu, why, err := tryGPU(d.deviceFlags, nil, func(g kernels.Device) (backend.Learner, error) { return g.Learner(dictionary, norm, o) })
-	if err != nil {
-		return nil, err
-	}
-	if why == "" {
-		say(d.log, "learning on %s", d.describe(gpu))
-		return l, nil
-	}
-	if l, err = (cpu.Device{Workers: d.workers, Overcommit: d.overcommit}).Learner(dictionary, norm, o); err != nil {
-		return nil, d.ofTheUser(err, "lower -k")
-	}
-	say(d.log, "learning %s", d.onCPU(why))
-	return l, nil
+	onGPU := func(g kernels.Device) (backend.Learner, error) { return g.Learner(dictionary, norm, o) }
+	return start(d, "learning", nil, onGPU, func(c cpu.Device) (backend.Learner, string, error) {
+		l, err := c.Learner(dictionary, norm, o)
+		return l, "", d.ofTheUser(err, "lower -k")
+	})
 }
 
 // Encoder implements [encode.Device].
 func (d chosenDevice) Encoder(dictionary *model.Dictionary, o encode.Options) (encode.Encoder, error) {
-	e, gpu, why, err := tryGPU(d.deviceFlags, nil, func(g kernels.Device) (encode.Encoder, error) { return g.Encoder(dictionary, o) })
+	onGPU := func(g kernels.Device) (encode.Encoder, error) { return g.Encoder(dictionary, o) }
+	return start(d, "encoding", nil, onGPU, func(c cpu.Device) (e encode.Encoder, takes string, err error) {
+		c.Overcommit = false // it is for training
+		if e, err = c.Encoder(dictionary, o); err != nil {
+			err = usageError{err} // of the dictionary, of memory for --exact, or of the kernels asked for
+		}
+		return e, "", err
+	})
+}
+
+// start opens what is to run, as [tryGPU] does or else on the CPU, and says where it runs and
+// what it takes there.
+func start[T any](d chosenDevice, doing string, onlyOnCPU error, onGPU func(kernels.Device) (T, error), onCPU func(cpu.Device) (T, string, error)) (T, error) {
+	opened, gpu, why, err := tryGPU(d.deviceFlags, onlyOnCPU, onGPU)
 	if err != nil {
-		return nil, err
+		return opened, err
 	}
 	if why == "" {
-		say(d.log, "encoding on %s", d.describe(gpu))
-		return e, nil
+		say(d.log, "%s on %s", doing, d.describe(gpu))
+		return opened, nil
 	}
-	if e, err = (cpu.Device{Workers: d.workers}).Encoder(dictionary, o); err != nil {
-		return nil, usageError{err} // of the dictionary, of memory for --exact, or of the kernels asked for
+	opened, takes, err := onCPU(cpu.Device{Workers: d.workers, Overcommit: d.overcommit})
+	if err == nil {
+		say(d.log, "%s %s%s", doing, d.onCPU(why), takes)
 	}
-	say(d.log, "encoding %s", d.onCPU(why))
-	return e, nil
+	return opened, err
 }
 
 // describe names a GPU that is in use.

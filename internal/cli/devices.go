@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"runtime"
 	"strings"
 
@@ -14,7 +13,6 @@ import (
 )
 
 func newDevices() *cobra.Command {
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "devices",
 		Short: "List what training and encoding can run on: the CPU and NVIDIA GPUs",
@@ -28,13 +26,10 @@ encode takes them, or says why no GPU can be used. That is no failure: the exit 
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), found)
-			}
-			return found.print(cmd.OutOrStdout())
+			return show(cmd, found, found.print)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the list as JSON")
+	addJSON(cmd, "print the list as JSON")
 	return cmd
 }
 
@@ -87,29 +82,26 @@ func findDevices(gpus []kernels.GPU, err error) (*devices, error) {
 }
 
 // print writes a line for each device, and one for each reason not to use it.
-func (d *devices) print(w io.Writer) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "CPU: %d processors", d.CPU.Processors)
+func (d *devices) print(b *strings.Builder) {
+	fmt.Fprintf(b, "CPU: %d processors", d.CPU.Processors)
 	if d.CPU.Memory > 0 {
-		fmt.Fprintf(&b, ", %s memory", gib(d.CPU.Memory))
+		fmt.Fprintf(b, ", %s memory", gib(d.CPU.Memory))
 	}
-	fmt.Fprintf(&b, ", %s kernels: %s\n", d.CPU.Kernels, d.CPU.Why)
+	fmt.Fprintf(b, ", %s kernels: %s\n", d.CPU.Kernels, d.CPU.Why)
 	for _, g := range d.GPUs {
 		free := ""
 		if g.MemoryFree > 0 {
 			free = fmt.Sprintf(" (%s free)", gib(g.MemoryFree))
 		}
-		fmt.Fprintf(&b, "GPU %d: %s, compute capability %s, %s memory%s, driver for CUDA %s\n",
+		fmt.Fprintf(b, "GPU %d: %s, compute capability %s, %s memory%s, driver for CUDA %s\n",
 			g.Index, g.Name, g.ComputeCapability, gib(g.MemoryTotal), free, g.Driver)
 		if g.Unavailable != "" {
-			fmt.Fprintln(&b, g.Unavailable)
+			fmt.Fprintln(b, g.Unavailable)
 		}
 	}
 	if d.Unavailable != "" {
-		fmt.Fprintln(&b, d.Unavailable)
+		fmt.Fprintln(b, d.Unavailable)
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 func gib(bytes uint64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -17,7 +16,7 @@ import (
 func newExplain() *cobra.Command {
 	var words, dimensions, neighbours int
 	var of string
-	var skipBad, asJSON bool
+	var skipBad bool
 	cmd := &cobra.Command{
 		Use:   "explain MODEL WORD...",
 		Short: "Show a word's dimensions, with their top words, and its neighbours",
@@ -67,18 +66,14 @@ labels, and not by the new words alone.
 				}
 				explained = append(explained, explain(x, row, described, labels, words, dimensions, neighbours))
 			}
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), explained)
-			}
-			for i, e := range explained {
-				if i > 0 {
-					fmt.Fprintln(cmd.OutOrStdout())
+			return show(cmd, explained, func(b *strings.Builder) {
+				for i, e := range explained {
+					if i > 0 {
+						b.WriteByte('\n')
+					}
+					e.print(b, x.Codes.Cols)
 				}
-				if err := e.print(cmd.OutOrStdout(), x.Codes.Cols); err != nil {
-					return err
-				}
-			}
-			return nil
+			})
 		},
 	}
 	flags := cmd.Flags()
@@ -89,7 +84,7 @@ labels, and not by the new words alone.
 	flags.StringVar(&of, "vocabulary", "", "describe dimensions by the words of this `model`")
 	addRare(cmd)
 	addSkipBad(cmd, &skipBad)
-	flags.BoolVar(&asJSON, "json", false, "print the same as JSON")
+	addJSON(cmd, "print the same as JSON")
 	return cmd
 }
 
@@ -148,24 +143,21 @@ func explain(x *interpret.Index, row int, by *interpret.Index, labels interpret.
 	return e
 }
 
-func (e explanation) print(w io.Writer, dimensions int) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d of %d dimensions\n", escape.Word(e.Word), e.Active, dimensions)
+func (e explanation) print(b *strings.Builder, dimensions int) {
+	fmt.Fprintf(b, "%s: %d of %d dimensions\n", escape.Word(e.Word), e.Active, dimensions)
 	if len(e.Nearest) > 0 {
 		var nearest []string
 		for _, n := range e.Nearest {
 			nearest = append(nearest, fmt.Sprintf("%s %.2f", escape.Word(n.Word), n.Cosine))
 		}
-		fmt.Fprintf(&b, "nearest: %s\n", strings.Join(nearest, ", "))
+		fmt.Fprintf(b, "nearest: %s\n", strings.Join(nearest, ", "))
 	}
 	cells := labelColumn(e.Strong, func(d labelled) string { return d.Label })
-	fmt.Fprintf(&b, "dimension   weight  %s  words\n", cells[0])
+	fmt.Fprintf(b, "dimension   weight  %s  words\n", cells[0])
 	for i, d := range e.Strong {
-		fmt.Fprintf(&b, "%9d  %7.3g  %s  %s\n", d.Dimension, d.Weight, cells[i+1], wordList(d.Words, " "))
+		fmt.Fprintf(b, "%9d  %7.3g  %s  %s\n", d.Dimension, d.Weight, cells[i+1], wordList(d.Words, " "))
 	}
 	if left := e.Active - len(e.Strong); left > 0 {
-		fmt.Fprintf(&b, "and %d weaker ones\n", left)
+		fmt.Fprintf(b, "and %d weaker ones\n", left)
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"gorgonia.org/tensor"
@@ -52,10 +53,32 @@ for vectors of mean squared norm 1.`,
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			if dot != "" {
-				return writeDOT(cmd, f, dot)
+			if dot != "" && !slices.Contains(stepNames(), dot) {
+				return usagef("--dot is %q, want %s", dot, orNames(stepNames()))
 			}
-			return listPrograms(cmd, f)
+			for i, step := range steps {
+				if dot != "" && dot != step.name {
+					continue
+				}
+				spec := f.exampleSpec(step.loss)
+				expr, err := step.build(spec, exampleWords, tensor.Float32)
+				if err != nil {
+					return err
+				}
+				if dot != "" {
+					_, err := fmt.Fprintln(cmd.OutOrStdout(), expr.Graph.ToDot())
+					return err
+				}
+				p, err := graph.Compile(step.build, spec)
+				if err != nil {
+					return err
+				}
+				if i > 0 {
+					fmt.Fprintln(cmd.OutOrStdout())
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "%d nodes, fused into\n%v", len(expr.Graph.AllNodes()), p)
+			}
+			return nil
 		},
 	}
 	f.register(cmd)
@@ -74,37 +97,4 @@ func (f *modelFlags) exampleSpec(loss bool) graph.Spec {
 		s.Loss, s.Norm = graph.Squared, 1
 	}
 	return s
-}
-
-func listPrograms(cmd *cobra.Command, f modelFlags) error {
-	for i, step := range steps {
-		expr, err := step.build(f.exampleSpec(step.loss), exampleWords, tensor.Float32)
-		if err != nil {
-			return err
-		}
-		p, err := graph.Compile(step.build, f.exampleSpec(step.loss))
-		if err != nil {
-			return err
-		}
-		if i > 0 {
-			fmt.Fprintln(cmd.OutOrStdout())
-		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%d nodes, fused into\n%v", len(expr.Graph.AllNodes()), p)
-	}
-	return nil
-}
-
-func writeDOT(cmd *cobra.Command, f modelFlags, name string) error {
-	for _, step := range steps {
-		if step.name != name {
-			continue
-		}
-		expr, err := step.build(f.exampleSpec(step.loss), exampleWords, tensor.Float32)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintln(cmd.OutOrStdout(), expr.Graph.ToDot())
-		return err
-	}
-	return usagef("--dot is %q, want %s", name, orNames(stepNames()))
 }

@@ -21,7 +21,6 @@ import (
 func newLabels() *cobra.Command {
 	var from string
 	var words int
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "labels MODEL",
 		Short: "Print what dimensions are called, as a table to edit, and take it back",
@@ -53,10 +52,7 @@ dimensions call them by these or, without one, by their most distinctive words.`
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), labels.List())
-			}
-			return printLabels(cmd.OutOrStdout(), labels, x, words)
+			return show(cmd, labels.List(), func(b *strings.Builder) { printLabels(b, labels, x, words) })
 		},
 	}
 	flags := cmd.Flags()
@@ -64,7 +60,7 @@ dimensions call them by these or, without one, by their most distinctive words.`
 	flags.StringVar(&from, "import", "", "take labels from this `file`")
 	flags.IntVarP(&words, "words", "n", 8, "words of each dimension")
 	addRare(cmd)
-	flags.BoolVar(&asJSON, "json", false, "print the labels that people gave, as JSON")
+	addJSON(cmd, "print the labels that people gave, as JSON")
 	return cmd
 }
 
@@ -92,8 +88,8 @@ func loadLabels(path string, x *interpret.Index) (interpret.Labels, error) {
 	return labels, nil
 }
 
-func printLabels(w io.Writer, labels interpret.Labels, x *interpret.Index, words int) error {
-	table := csv.NewWriter(w)
+func printLabels(b *strings.Builder, labels interpret.Labels, x *interpret.Index, words int) {
+	table := csv.NewWriter(b)
 	table.Comma = '\t'
 	table.Write([]string{"dimension", "label", "note", "words"})
 	for k := range x.Codes.Cols {
@@ -109,7 +105,6 @@ func printLabels(w io.Writer, labels interpret.Labels, x *interpret.Index, words
 		table.Write([]string{strconv.Itoa(k), l.Name, l.Note, wordList(top, " ")})
 	}
 	table.Flush()
-	return table.Error()
 }
 
 // mostTable is more bytes than a table of labels has.

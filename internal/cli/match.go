@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -15,7 +14,6 @@ import (
 
 func newMatch() *cobra.Command {
 	var dimensions int
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "match MODEL OTHER",
 		Short: "Show which dimensions of a model are in another one, too",
@@ -54,17 +52,14 @@ their match. ` + aboutLabels,
 				return err
 			}
 			report := newMatchReport(matches, a, b, dimensions)
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), report)
-			}
-			return report.print(cmd.OutOrStdout(), args)
+			return show(cmd, report, func(b *strings.Builder) { report.print(b, args) })
 		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.IntVar(&dimensions, "dimensions", 10, "how many dimensions to list; JSON has the match of all")
 	addRare(cmd)
-	flags.BoolVar(&asJSON, "json", false, "print the same, and the match of each dimension, as JSON")
+	addJSON(cmd, "print the same, and the match of each dimension, as JSON")
 	return cmd
 }
 
@@ -120,17 +115,14 @@ func newMatchReport(matches []interpret.Match, a, b matchSide, most int) matchRe
 	return r
 }
 
-func (r matchReport) print(w io.Writer, names []string) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d dimensions of %s, %d of %s\n", r.Dimensions, escape.Text(names[0]), r.Other, escape.Text(names[1]))
-	fmt.Fprintf(&b, "  mean cosine  %.3f\n  above 0.9    %.1f %%\n", r.Mean, 100*r.Above)
+func (r matchReport) print(b *strings.Builder, names []string) {
+	fmt.Fprintf(b, "%d dimensions of %s, %d of %s\n", r.Dimensions, escape.Text(names[0]), r.Other, escape.Text(names[1]))
+	fmt.Fprintf(b, "  mean cosine  %.3f\n  above 0.9    %.1f %%\n", r.Mean, 100*r.Above)
 	if len(r.Least) > 0 {
 		labels := labelColumn(r.Least, func(m leastMatch) string { return m.Label })
-		fmt.Fprintf(&b, "least in common:\ndimension  %s  other  cosine  its label\n", labels[0])
+		fmt.Fprintf(b, "least in common:\ndimension  %s  other  cosine  its label\n", labels[0])
 		for i, m := range r.Least {
-			fmt.Fprintf(&b, "%9d  %s  %5d  %6.3f  %s\n", m.Dimension, labels[i+1], m.Match.Dimension, m.Cosine, escape.Text(m.OtherLabel))
+			fmt.Fprintf(b, "%9d  %s  %5d  %6.3f  %s\n", m.Dimension, labels[i+1], m.Match.Dimension, m.Cosine, escape.Text(m.OtherLabel))
 		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,7 +14,7 @@ import (
 
 func newNearest() *cobra.Command {
 	var words, dimensions int
-	var skipBad, asJSON bool
+	var skipBad bool
 	cmd := &cobra.Command{
 		Use:   "nearest MODEL WORD [± WORD]... | TEXT",
 		Short: "Show the words nearest to a word, to king - man + woman or to a text, and why",
@@ -54,10 +53,7 @@ named.
 				return usagef("%q is a dimension, and no word: see overcomplete top", args[1])
 			}
 			r := newProximity(x, labels, q, words, dimensions)
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), r)
-			}
-			return r.print(cmd.OutOrStdout())
+			return show(cmd, r, r.print)
 		},
 	}
 	flags := cmd.Flags()
@@ -66,7 +62,7 @@ named.
 	flags.IntVar(&dimensions, "dimensions", 3, "dimensions to show of each, 0 for all")
 	addRare(cmd)
 	addSkipBad(cmd, &skipBad)
-	flags.BoolVar(&asJSON, "json", false, "print the same as JSON")
+	addJSON(cmd, "print the same as JSON")
 	return cmd
 }
 
@@ -103,8 +99,7 @@ func newProximity(x *interpret.Index, labels interpret.Labels, q interpret.Quest
 	return r
 }
 
-func (r proximity) print(w io.Writer) error {
-	var b strings.Builder
+func (r proximity) print(b *strings.Builder) {
 	for i, t := range r.Terms {
 		switch {
 		case t.Weight < 0:
@@ -113,7 +108,7 @@ func (r proximity) print(w io.Writer) error {
 			b.WriteString("+ ")
 		}
 		if times := max(t.Weight, -t.Weight); times != 1 {
-			fmt.Fprintf(&b, "%g·", times)
+			fmt.Fprintf(b, "%g·", times)
 		}
 		end := " "
 		if i == len(r.Terms)-1 {
@@ -122,7 +117,7 @@ func (r proximity) print(w io.Writer) error {
 		b.WriteString(wordList([]string{t.Word}, "") + end)
 	}
 	if len(r.Unknown) > 0 {
-		fmt.Fprintf(&b, "not in the model: %s\n", wordList(r.Unknown, ", "))
+		fmt.Fprintf(b, "not in the model: %s\n", wordList(r.Unknown, ", "))
 	}
 	if len(r.Nearest) == 0 {
 		b.WriteString("no word is near\n")
@@ -130,12 +125,10 @@ func (r proximity) print(w io.Writer) error {
 		b.WriteString("cosine  word  dimensions, % of the cosine\n")
 	}
 	for _, n := range r.Nearest {
-		fmt.Fprintf(&b, "%6.3f  %s  ", n.Cosine.Sum, wordList([]string{n.Word}, ""))
+		fmt.Fprintf(b, "%6.3f  %s  ", n.Cosine.Sum, wordList([]string{n.Word}, ""))
 		for _, d := range n.Cosine.Dimensions {
-			fmt.Fprintf(&b, "%s (%d) %.0f · ", escape.Text(d.Label), d.Dimension, n.Cosine.share(d.Part))
+			fmt.Fprintf(b, "%s (%d) %.0f · ", escape.Text(d.Label), d.Dimension, n.Cosine.share(d.Part))
 		}
-		fmt.Fprintf(&b, "%d others %.0f\n", n.Cosine.Others, n.Cosine.share(n.Cosine.Rest))
+		fmt.Fprintf(b, "%d others %.0f\n", n.Cosine.Others, n.Cosine.share(n.Cosine.Rest))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }

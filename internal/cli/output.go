@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"overcomplete/internal/escape"
@@ -82,3 +84,18 @@ func warn(w io.Writer, format string, args ...any) { say(w, "warning: "+format, 
 
 // printJSON prints what a command found, for --json.
 func printJSON(w io.Writer, v any) error { return escape.JSON(raw(w), v) }
+
+// addJSON adds the flag that has [show] print JSON.
+func addJSON(cmd *cobra.Command, usage string) { cmd.Flags().Bool("json", false, usage) }
+
+// show prints what a command found: as JSON if that was asked for, or else the text that print
+// writes.
+func show(cmd *cobra.Command, found any, print func(b *strings.Builder)) error {
+	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+		return printJSON(cmd.OutOrStdout(), found)
+	}
+	var b strings.Builder
+	print(&b)
+	_, err := io.WriteString(cmd.OutOrStdout(), b.String())
+	return err
+}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"slices"
 	"strconv"
@@ -18,7 +17,7 @@ import (
 func newTop() *cobra.Command {
 	var words, dimensions int
 	var order string
-	var skipBad, asJSON bool
+	var skipBad bool
 	cmd := &cobra.Command{
 		Use:   "top MODEL [DIMENSION...]",
 		Short: "Show the top words of dimensions",
@@ -90,10 +89,7 @@ among equal ones those in whose quarters q1 to q4 it did. The percentages are sh
 				}
 				top = append(top, d)
 			}
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), top)
-			}
-			return printTop(cmd.OutOrStdout(), top)
+			return show(cmd, top, func(b *strings.Builder) { printTop(b, top) })
 		},
 	}
 	flags := cmd.Flags()
@@ -103,7 +99,7 @@ among equal ones those in whose quarters q1 to q4 it did. The percentages are sh
 	flags.StringVar(&order, "sort", "variance", "`what` puts dimensions first: a high variance, or coherence")
 	addRare(cmd)
 	addSkipBad(cmd, &skipBad)
-	flags.BoolVar(&asJSON, "json", false, "print the words with their values as JSON")
+	addJSON(cmd, "print the words with their values as JSON")
 	return cmd
 }
 
@@ -150,14 +146,13 @@ func topOrBottom(x *interpret.Index, k, n int) (entries []interpret.Entry, negat
 	return entries, len(entries) > 0
 }
 
-func printTop(w io.Writer, top []topDimension) error {
-	var b strings.Builder
+func printTop(b *strings.Builder, top []topDimension) {
 	cells := labelColumn(top, func(d topDimension) string { return d.Label })
 	coherence := ""
 	if len(top) > 0 && top[0].Coherence != nil {
 		coherence = "  top   q1   q2   q3   q4"
 	}
-	fmt.Fprintf(&b, "dimension  variance%s  %s  words\n", coherence, cells[0])
+	fmt.Fprintf(b, "dimension  variance%s  %s  words\n", coherence, cells[0])
 	for i, d := range top {
 		var words []string
 		for _, e := range d.Words {
@@ -175,8 +170,6 @@ func printTop(w io.Writer, top []topDimension) error {
 		if len(d.Words) > 0 && d.Words[0].Value < 0 {
 			sign = "− "
 		}
-		fmt.Fprintf(&b, "%9d  %8.2e%s  %s  %s%s\n", d.Dimension, d.Variance, coherence, cells[i+1], sign, wordList(words, " "))
+		fmt.Fprintf(b, "%9d  %8.2e%s  %s  %s%s\n", d.Dimension, d.Variance, coherence, cells[i+1], sign, wordList(words, " "))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
