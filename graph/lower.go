@@ -105,6 +105,9 @@ func (l *lowering) translate(n *gorgonia.Node) (*value, error) {
 	return l.operation(n, op, args)
 }
 
+// unaries are the operations of one argument that are named alike.
+var unaries = map[string]valueOp{"square": opSquare, "sqrt": opSqrt, "abs": opAbs, "sign": opSign}
+
 func (l *lowering) operation(n *gorgonia.Node, op string, a []*value) (*value, error) {
 	if custom, ok := n.Op().(customOp); ok {
 		switch custom.op {
@@ -121,6 +124,9 @@ func (l *lowering) operation(n *gorgonia.Node, op string, a []*value) (*value, e
 		}
 	}
 	name, _, _ := strings.Cut(op, " ") // elementwise operations end in " false" or " true"
+	if unary, ok := unaries[name]; ok {
+		return l.unary(unary, a[0]), nil
+	}
 	switch {
 	case strings.HasPrefix(op, "Repeat"), strings.HasPrefix(op, "Reshape"):
 		// Every operation here broadcasts scalars, so that spreading one out is
@@ -162,14 +168,6 @@ func (l *lowering) operation(n *gorgonia.Node, op string, a []*value) (*value, e
 		}
 	case name == "neg":
 		return l.scaled(-1, a[0]), nil
-	case name == "square":
-		return l.unary(opSquare, a[0]), nil
-	case name == "sqrt":
-		return l.unary(opSqrt, a[0]), nil
-	case name == "abs":
-		return l.unary(opAbs, a[0]), nil
-	case name == "sign":
-		return l.unary(opSign, a[0]), nil
 	}
 	return nil, fmt.Errorf("operation %q has no lowering", op)
 }
