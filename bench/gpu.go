@@ -159,6 +159,12 @@ func (b *gpuBench) keep() {
 	}
 }
 
+// add adds what was measured to the results of a part, and keeps it.
+func add[T any](b *gpuBench, to *[]T, result T) {
+	*to = append(*to, result)
+	b.keep()
+}
+
 // first returns generated words.
 func (b *gpuBench) first(words int) *vectors.Dense {
 	if b.vectors == nil || b.vectors.Len() < words {
@@ -271,13 +277,13 @@ const (
 	sparsityBand  = 0.001
 )
 
+func sameBits(a, b *model.Model) bool {
+	return reflect.DeepEqual(a.Dictionary, b.Dictionary) && reflect.DeepEqual(a.Codes, b.Codes)
+}
+
 // compare trains on the CPU, and twice on the GPU.
 func (b *gpuBench) compare() {
 	b.report.Agreement = nil
-	add := func(a Agreement) {
-		b.report.Agreement = append(b.report.Agreement, a)
-		b.keep()
-	}
 	for _, method := range methods {
 		onCPU := b.job(b.compareWords, b.compareEpochs, method, "cpu")
 		onCPU.device.Device = cpu.Device{}
@@ -295,21 +301,21 @@ func (b *gpuBench) compare() {
 				second, again, err = b.learn(j)
 			}
 			if err != nil {
-				add(Agreement{CPU: reference, GPU: b.named(j, nil, err)})
+				add(b, &b.report.Agreement, Agreement{CPU: reference, GPU: b.named(j, nil, err)})
 				continue
 			}
 			a := Agreement{
 				CPU: reference, GPU: b.named(j, []Training{first, second}, nil),
 				Objective: math.Abs(first.Objective/reference.Objective - 1),
 				Sparsity:  math.Abs(first.Sparsity - reference.Sparsity),
-				SameBits:  reflect.DeepEqual(learned.Dictionary, again.Dictionary) && reflect.DeepEqual(learned.Codes, again.Codes),
+				SameBits:  sameBits(learned, again),
 			}
 			a.Agree = a.Objective <= objectiveBand && a.Sparsity <= sparsityBand && a.SameBits
 			if !a.Agree {
 				b.fail("method %s, %s: objective %.3f %% and sparsity %.3f points from the CPU's; the same bits in two runs: %t",
 					method, precision, 100*a.Objective, 100*a.Sparsity, a.SameBits)
 			}
-			add(a)
+			add(b, &b.report.Agreement, a)
 		}
 	}
 }
@@ -318,22 +324,19 @@ func (b *gpuBench) compare() {
 // command line has it, with atoms as many; what a time limit might cut off comes last.
 func (b *gpuBench) train() {
 	b.report.Trainings = nil
-	add := func(j job) {
-		b.report.Trainings = append(b.report.Trainings, b.measure(j, b.repeats))
-		b.keep()
-	}
+	measure := func(j job) { add(b, &b.report.Trainings, b.measure(j, b.repeats)) }
 	for _, precision := range []kernels.Precision{kernels.TF32, kernels.FP16} {
 		for _, method := range methods {
-			add(b.job(b.words, b.epochs, method, precision))
+			measure(b.job(b.words, b.epochs, method, precision))
 		}
 	}
 	best := b.job(b.words, b.epochs, "A", kernels.TF32)
 	h := train.Best()
 	h.Atoms, h.Epochs, h.Seed = b.atoms, train.DefaultEpochs(h), seed
 	best.recipe = h
-	add(best)
+	measure(best)
 	for _, method := range methods { // the slowest
-		add(b.job(b.words, b.epochs, method, kernels.FP32))
+		measure(b.job(b.words, b.epochs, method, kernels.FP32))
 	}
 }
 
@@ -351,8 +354,7 @@ func (b *gpuBench) profile() {
 			}
 		}
 		t, _, err := b.learn(j)
-		b.report.Profiles = append(b.report.Profiles, Profile{b.named(j, []Training{t}, cmp.Or(err, failure)), b.report.Peaks.kernels(times)})
-		b.keep()
+		add(b, &b.report.Profiles, Profile{b.named(j, []Training{t}, cmp.Or(err, failure)), b.report.Peaks.kernels(times)})
 	}
 }
 
@@ -378,7 +380,7 @@ func (b *gpuBench) stream() {
 		s.Streamed, streamed = learn(s.Memory, true)
 	}
 	if s.Resident.Problem == "" && s.Streamed.Problem == "" {
-		if s.SameBits = reflect.DeepEqual(whole.Dictionary, streamed.Dictionary) && reflect.DeepEqual(whole.Codes, streamed.Codes); !s.SameBits {
+		if s.SameBits = sameBits(whole, streamed); !s.SameBits {
 			b.fail("%d words that stream give other bits than on the GPU", b.streamWords)
 		}
 	}
@@ -390,8 +392,7 @@ func (b *gpuBench) scale() {
 	b.report.Scaling = nil
 	b.first(slices.Max(b.scaling))
 	for _, words := range b.scaling {
-		b.report.Scaling = append(b.report.Scaling, b.measure(b.job(words, b.scalingEpochs, "A", kernels.TF32), 1))
-		b.keep()
+		add(b, &b.report.Scaling, b.measure(b.job(words, b.scalingEpochs, "A", kernels.TF32), 1))
 	}
 }
 

@@ -43,8 +43,7 @@ func (b *gpuBench) encode() {
 				e.Problem = failure.Error()
 				b.fail("encoding, method %s, %s: %w", method, precision, failure)
 			}
-			b.report.Encodings = append(b.report.Encodings, e)
-			b.keep()
+			add(b, &b.report.Encodings, e)
 		}
 	}
 }
