@@ -38,7 +38,7 @@ func Model(ctx context.Context, m *model.Model, x *vectors.Dense, device Device,
 			err = closed
 		}
 	}()
-	codes := &vectors.Sparse{Words: x.Words, CSR: vectors.CSR{Cols: m.Dictionary.Len(), Ptr: []int64{0}}}
+	codes := &vectors.Sparse{Words: x.Words, Texts: x.Texts, CSR: vectors.CSR{Cols: m.Dictionary.Len(), Ptr: []int64{0}}}
 	s := &Stream{Encoder: e, Add: func(block *vectors.Sparse) error {
 		codes.Append(&block.CSR)
 		return nil
@@ -51,6 +51,7 @@ func Model(ctx context.Context, m *model.Model, x *vectors.Dense, device Device,
 		return nil, err
 	}
 	encoding.Input = model.Input{Words: x.Len(), Dim: x.Dim}
+	encoding.DescribeRows(x.Texts)
 	encoded = &model.Model{Info: m.Info, Codes: codes, Dictionary: m.Dictionary}
 	encoded.Info.Encoding = &encoding
 	return encoded, nil
@@ -72,8 +73,7 @@ type Stream struct {
 	dim    int // of the rows so far
 	tally  tally
 	blocks int
-	words  []string // of the rows that are not yet a block
-	data   []float32
+	rest   vectors.Dense // rows that are not yet a block
 }
 
 // Rows takes the next rows of the input, V×L with the same L each time. It encodes
@@ -87,17 +87,17 @@ func (s *Stream) Rows(ctx context.Context, d *vectors.Dense) error {
 		return fmt.Errorf("encode: %d numbers are no vectors of length %d for %d words", len(d.Data), s.dim, d.Len())
 	}
 	for lo := 0; lo < d.Len(); {
-		hi := min(lo+Block-len(s.words), d.Len())
-		words, data := d.Words[lo:hi], d.Data[lo*d.Dim:hi*d.Dim]
-		if lo = hi; len(words) < Block { // or else they are a block as they are
-			s.words, s.data = append(s.words, words...), append(s.data, data...)
-			if len(s.words) < Block {
+		hi := min(lo+Block-s.rest.Len(), d.Len())
+		rows := d.Slice(lo, hi)
+		if lo = hi; rows.Len() < Block { // or else they are a block as they are
+			s.rest.Append(rows)
+			if s.rest.Len() < Block {
 				break
 			}
-			words, data = s.words, s.data
-			s.words, s.data = s.words[:0], s.data[:0]
+			rows = s.rest.Slice(0, Block)
+			s.rest.Words, s.rest.Data = s.rest.Words[:0], s.rest.Data[:0]
 		}
-		if err := s.block(ctx, words, data); err != nil {
+		if err := s.block(ctx, rows); err != nil {
 			return err
 		}
 	}
@@ -107,9 +107,9 @@ func (s *Stream) Rows(ctx context.Context, d *vectors.Dense) error {
 // Finish encodes the last block, which may not be full, and returns what was measured
 // of all codes. It does not know the Input of the result. Its errors are those of [Stream.Rows].
 func (s *Stream) Finish(ctx context.Context) (e model.Encoding, err error) {
-	if words, data := s.words, s.data; len(words) > 0 {
-		s.words, s.data = nil, nil
-		if err := s.block(ctx, words, data); err != nil {
+	if rows := s.rest; rows.Len() > 0 {
+		s.rest = vectors.Dense{}
+		if err := s.block(ctx, &rows); err != nil {
 			return e, err
 		}
 	}
@@ -126,7 +126,8 @@ func (s *Stream) Finish(ctx context.Context) (e model.Encoding, err error) {
 }
 
 // block encodes the next block, if it is of the shard.
-func (s *Stream) block(ctx context.Context, words []string, data []float32) error {
+func (s *Stream) block(ctx context.Context, rows *vectors.Dense) error {
+	words := rows.Words
 	number := s.blocks
 	s.blocks++
 	if s.Shard != nil {
@@ -138,7 +139,7 @@ func (s *Stream) block(ctx context.Context, words []string, data []float32) erro
 			return nil
 		}
 	}
-	codes, err := s.Encoder.Encode(ctx, data)
+	codes, err := s.Encoder.Encode(ctx, rows.Data)
 	if err != nil {
 		return err
 	}
@@ -163,7 +164,7 @@ func (s *Stream) block(ctx context.Context, words []string, data []float32) erro
 		s.Shard.Losses = append(s.Shard.Losses, loss)
 	}
 	s.tally.block(&codes.CSR, loss)
-	return s.Add(&vectors.Sparse{Words: words, CSR: codes.CSR})
+	return s.Add(&vectors.Sparse{Words: words, Texts: rows.Texts, CSR: codes.CSR})
 }
 
 // tally measures codes, block by block. Sums over blocks are sums of their sums,

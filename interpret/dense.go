@@ -5,7 +5,7 @@ import "overcomplete/vectors"
 // FromDense returns dense vectors as a sparse V×L matrix, so that their dimensions can
 // be looked at like those of sparse vectors.
 func FromDense(x *vectors.Dense) *vectors.Sparse {
-	s := &vectors.Sparse{Words: x.Words, CSR: vectors.CSR{
+	s := &vectors.Sparse{Words: x.Words, Texts: x.Texts, CSR: vectors.CSR{
 		Rows: x.Len(), Cols: x.Dim, Ptr: make([]int64, 1, x.Len()+1),
 		Index: make([]int32, 0, len(x.Data)), Value: make([]float32, 0, len(x.Data)),
 	}}
@@ -22,7 +22,7 @@ func FromDense(x *vectors.Dense) *vectors.Sparse {
 
 // SelectRows returns a matrix of the given rows of s, in the order given.
 func SelectRows(s *vectors.Sparse, rows []int) *vectors.Sparse {
-	selected := &vectors.Sparse{CSR: vectors.CSR{Cols: s.Cols, Ptr: make([]int64, 1, len(rows)+1)}}
+	selected := &vectors.Sparse{Texts: s.Texts.Select(rows), CSR: vectors.CSR{Cols: s.Cols, Ptr: make([]int64, 1, len(rows)+1)}}
 	for _, i := range rows {
 		selected.Words = append(selected.Words, s.Words[i])
 		selected.AppendRow(s.Row(i))

@@ -204,7 +204,7 @@ func RandomProjection(ctx context.Context, x *vectors.Dense, codes *vectors.CSR,
 	if err != nil {
 		return nil, err
 	}
-	projected := &vectors.Sparse{Words: x.Words, CSR: vectors.CSR{Cols: codes.Cols, Ptr: make([]int64, 1, codes.Rows+1)}}
+	projected := &vectors.Sparse{Words: x.Words, Texts: x.Texts, CSR: vectors.CSR{Cols: codes.Cols, Ptr: make([]int64, 1, codes.Rows+1)}}
 	for i := range index {
 		projected.AppendRow(index[i], value[i])
 	}

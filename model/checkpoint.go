@@ -162,7 +162,7 @@ func (p *progress) sealed() ([]byte, error) {
 func (m *Model) files() []string {
 	files := []string{infoFile, dictionaryFile}
 	if m.Codes != nil {
-		files = append(files, wordsFile, codesFile)
+		files = append(files, m.Info.Encoding.Input.rowsFile(), codesFile)
 	}
 	if m.Dictionary.Mean != nil {
 		files = append(files, meanFile)

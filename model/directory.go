@@ -2,6 +2,7 @@ package model
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 const (
 	infoFile       = "model.json"
 	wordsFile      = "words.txt"
+	textsFile      = "texts.jsonl"
 	codesFile      = "codes.npz"
 	dictionaryFile = "dictionary.npy"
 	meanFile       = "mean.npy"
@@ -77,8 +79,8 @@ func open(dir string) (*Model, error) {
 		return m, m.validate()
 	}
 	m.Codes = new(vectors.Sparse)
-	err = readFile(dir, wordsFile, func(f *input.File) error {
-		m.Codes.Words, err = readWords(f, m.Info.Words())
+	err = readFile(dir, m.Info.Encoding.Input.rowsFile(), func(f *input.File) error {
+		m.Codes.Words, m.Codes.Texts, err = newRowReader(f, m.Info.Encoding).all()
 		return err
 	})
 	if err != nil {
@@ -304,12 +306,11 @@ func (m *Model) validate() error {
 		return fmt.Errorf("%s: there are no codes, but %s says how they were made", codesFile, infoFile)
 	case m.Info.Encoding == nil:
 		return fmt.Errorf("%s: does not say how the codes were made", infoFile)
-	case len(m.Codes.Words) != words:
-		return fmt.Errorf("%s: %d words, %s says %d", wordsFile, len(m.Codes.Words), infoFile, words)
 	case m.Codes.Rows != words || m.Codes.Cols != atoms:
 		return fmt.Errorf("%s: %d×%d matrix, %s says %d words and %d atoms", codesFile, m.Codes.Rows, m.Codes.Cols, infoFile, words, atoms)
 	}
-	return inFile(codesFile, m.Codes.Validate())
+	e := m.Info.Encoding
+	return cmp.Or(inFile(e.Input.rowsFile(), e.checkRows(m.Codes.Words, m.Codes.Texts)), inFile(codesFile, m.Codes.Validate()))
 }
 
 // centred reports whether a mean is subtracted from the vectors.
@@ -479,7 +480,7 @@ func checkReplaceable(dir string) error {
 	if version, err := formatVersion(data); err != nil || version < 1 {
 		return errors.New("is neither empty nor a model, so it is not replaced")
 	}
-	known := []string{infoFile, wordsFile, codesFile, dictionaryFile, meanFile, CoherenceFile}
+	known := []string{infoFile, wordsFile, textsFile, codesFile, dictionaryFile, meanFile, CoherenceFile}
 	if err := checkOnly(entries, known, stateDir); err != nil {
 		return err
 	}
@@ -516,9 +517,9 @@ func (m *Model) write(dir string) error {
 	if m.Codes == nil {
 		return m.writeDictionary(dir)
 	}
-	err := atomicfile.WriteIn(dir, wordsFile, func(f io.Writer) error {
+	err := atomicfile.WriteIn(dir, m.Info.Encoding.Input.rowsFile(), func(f io.Writer) error {
 		b := bufio.NewWriter(f)
-		if err := writeWords(b, m.Codes.Words, 0); err != nil {
+		if err := writeRows(b, m.Codes.Words, m.Codes.Texts, 0); err != nil {
 			return err
 		}
 		return b.Flush()

@@ -6,7 +6,8 @@
 //	model.json      Info
 //	dictionary.npy  Dictionary.Atoms, a K×L array of float32
 //	mean.npy        Dictionary.Mean, an array of L float32, only if the input was centred
-//	words.txt       Codes.Words, one a line, UTF-8
+//	words.txt       Codes.Words, one a line, UTF-8; only if they are words
+//	texts.jsonl     Codes.Texts, a line of JSON each, with "id", "text" and the columns; only if they are texts
 //	codes.npz       Codes, as scipy.sparse.save_npz writes a CSR matrix
 //	coherence.json  what package interpret measured of the dimensions, only if asked to
 //	labels.json     what people say that dimensions mean, only if they did
@@ -145,14 +146,25 @@ type Input struct {
 	Dim    int    `json:"dim"`    // L
 
 	WordsSHA256 string `json:"words_sha256,omitempty"` // of the list of words, if that was a file of its own
+
+	Texts bool `json:"texts,omitempty"` // rows are texts, and what is counted as words are these
+}
+
+// Kind returns what the rows are.
+func (in *Input) Kind() vectors.Kind {
+	if in.Texts {
+		return vectors.KindTexts
+	}
+	return vectors.KindWords
 }
 
 // Encoding says of what vectors codes are, how they were made, and what was measured of them.
 // Means are over words.
 type Encoding struct {
-	Input  Input   `json:"input"`
-	Device string  `json:"device"` // as [Training.Device]
-	Lambda float64 `json:"lambda"`
+	Input   Input    `json:"input"`
+	Columns []string `json:"columns,omitempty"` // of texts: what else is known of each
+	Device  string   `json:"device"`            // as [Training.Device]
+	Lambda  float64  `json:"lambda"`
 
 	// Codes that the training itself made, of the recipe "paper", have none of these.
 

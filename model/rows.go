@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 
 	"overcomplete/internal/atomicfile"
@@ -31,14 +32,19 @@ func (m *Model) SaveRows(ctx context.Context, dir string, may func(path string) 
 		}
 		defer codes.Close() // what it leaves would be part of the model, or is of a model that failed
 		count := 0
+		var known Encoding // of the rows
 		err = atomicfile.WriteIn(dir, wordsFile, func(f io.Writer) error {
 			words := bufio.NewWriterSize(f, 1<<16)
 			var full error // of writing
 			how, err := rows(func(s *vectors.Sparse) error {
-				if len(s.Words) != s.Rows {
-					return fmt.Errorf("%d words for %d codes", len(s.Words), s.Rows)
+				if count == 0 {
+					known.DescribeRows(s.Texts)
 				}
-				if full = writeWords(words, s.Words, count); full != nil {
+				known.Input.Words = s.Rows
+				if err := known.checkRows(s.Words, s.Texts); err != nil {
+					return err
+				}
+				if full = writeRows(words, s.Words, s.Texts, count); full != nil {
 					return full
 				}
 				count += len(s.Words)
@@ -55,11 +61,17 @@ func (m *Model) SaveRows(ctx context.Context, dir string, may func(path string) 
 				return err
 			}
 			how.Input.Words, how.Input.Dim = count, m.Dictionary.Dim
+			how.Input.Texts, how.Columns = known.Input.Texts, known.Columns
 			saved.Info.Encoding = &how
 			return words.Flush()
 		})
 		if err != nil {
 			return err
+		}
+		if known.Input.Texts {
+			if err := os.Rename(filepath.Join(dir, wordsFile), filepath.Join(dir, textsFile)); err != nil {
+				return err
+			}
 		}
 		if err := atomicfile.WriteIn(dir, codesFile, func(f io.Writer) error { return codes.Write(atomicfile.Writer{Context: ctx, Writer: f}) }); err != nil {
 			return err
@@ -87,7 +99,7 @@ type Rows struct {
 	Info Info
 
 	dir       string
-	words     *wordReader
+	words     *rowReader
 	codes     *vectors.CSRReader
 	files     []*input.File
 	remaining int
@@ -116,11 +128,11 @@ func (r *Rows) open() (err error) {
 	if r.Info.Encoding == nil {
 		return errors.New("has a dictionary and no codes")
 	}
-	words, err := r.openFile(wordsFile)
+	words, err := r.openFile(r.Info.Encoding.Input.rowsFile())
 	if err != nil {
 		return err
 	}
-	r.words = newWordReader(words)
+	r.words = newRowReader(words, r.Info.Encoding)
 	codes, err := r.openFile(codesFile)
 	if err != nil {
 		return err
@@ -148,30 +160,30 @@ func (r *Rows) openFile(name string) (*input.File, error) {
 // they are fewer. It returns an error if a row is missing or not valid.
 func (r *Rows) Next(n int) (*vectors.Sparse, error) {
 	n = min(n, r.remaining)
-	words := make([]string, n)
-	for i := range words {
-		word, err := r.words.next()
+	words, texts := make([]string, 0, n), r.words.newTexts()
+	file := r.words.of.Input.rowsFile()
+	for range n {
+		err := r.words.next(&words, texts)
 		switch {
 		case err == io.EOF:
-			return nil, fmt.Errorf("%s: %s: truncated: fewer words than %s says", r.dir, wordsFile, infoFile)
+			return nil, fmt.Errorf("%s: %s: truncated: fewer words than %s says", r.dir, file, infoFile)
 		case err != nil:
-			return nil, fmt.Errorf("%s: %w", r.dir, inFile(wordsFile, err))
+			return nil, fmt.Errorf("%s: %w", r.dir, inFile(file, err))
 		}
-		words[i] = word
 	}
 	codes, err := r.codes.Next(n)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.dir, inFile(codesFile, err))
 	}
 	r.remaining -= n
-	return &vectors.Sparse{Words: words, CSR: *codes}, nil
+	return &vectors.Sparse{Words: words, Texts: texts, CSR: *codes}, nil
 }
 
 // Finish returns an error if rows were left unread, or if a checksum, which is known
 // only at the end, shows that the file is damaged.
 func (r *Rows) Finish() error {
-	if _, err := r.words.next(); err != io.EOF || r.remaining > 0 {
-		return fmt.Errorf("%s: %s: more words than %s says", r.dir, wordsFile, infoFile)
+	if err := r.words.next(new([]string), r.words.newTexts()); err != io.EOF || r.remaining > 0 {
+		return fmt.Errorf("%s: %s: more words than %s says", r.dir, r.words.of.Input.rowsFile(), infoFile)
 	}
 	if err := r.codes.Finish(); err != nil {
 		return fmt.Errorf("%s: %w", r.dir, inFile(codesFile, err))

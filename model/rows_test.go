@@ -13,7 +13,7 @@ import (
 
 // rowsOf returns the rows of m from lo to hi.
 func rowsOf(m *Model, lo, hi int) *vectors.Sparse {
-	part := &vectors.Sparse{Words: m.Codes.Words[lo:hi], CSR: vectors.CSR{Cols: m.Codes.Cols, Ptr: []int64{0}}}
+	part := &vectors.Sparse{Words: m.Codes.Words[lo:hi], Texts: m.Codes.Texts.Slice(lo, hi), CSR: vectors.CSR{Cols: m.Codes.Cols, Ptr: []int64{0}}}
 	for i := lo; i < hi; i++ {
 		part.AppendRow(m.Codes.Row(i))
 	}
@@ -121,6 +121,11 @@ func readAll(dir string) (*Model, error) {
 			m.Codes = &vectors.Sparse{CSR: vectors.CSR{Cols: rows.Cols, Ptr: []int64{0}}}
 		}
 		m.Codes.Words = append(m.Codes.Words, rows.Words...)
+		if rows.Texts != nil && m.Codes.Texts == nil {
+			m.Codes.Texts = rows.Texts
+		} else {
+			m.Codes.Texts = m.Codes.Texts.Join(rows.Texts)
+		}
 		m.Codes.Append(&rows.CSR)
 	}
 }

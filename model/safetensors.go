@@ -16,6 +16,7 @@ import (
 // The names in a model's .safetensors file: see [Model.WriteSafetensors].
 const (
 	wordsTensor      = "words"
+	textsTensor      = "texts"
 	dictionaryTensor = "dictionary"
 	meanTensor       = "mean"
 	indptrTensor     = "codes.indptr"
@@ -33,7 +34,8 @@ const (
 //	codes.indptr    I64, V+1     the codes, as the arrays of a CSR matrix, if there are any
 //	codes.indices   I32
 //	codes.data      F32
-//	words           U8           UTF-8, with a newline after each word
+//	words           U8           UTF-8, with a newline after each word; only if they are words
+//	texts           U8           the lines of texts.jsonl; only if they are texts
 //
 // The metadata "model.json" is Info as JSON.
 func (m *Model) WriteSafetensors(w io.Writer) error {
@@ -51,18 +53,30 @@ func (m *Model) WriteSafetensors(w io.Writer) error {
 		tensors = append(tensors, safetensors.New(meanTensor, []int{len(m.Dictionary.Mean)}, m.Dictionary.Mean))
 	}
 	if codes := m.Codes; codes != nil {
-		for i, word := range codes.Words {
-			if err := checkWord(i+1, word); err != nil {
-				return inFile(wordsFile, err)
-			}
+		name := info.Encoding.Input.rowsTensor()
+		var lines []string
+		err := rowLines(codes.Words, codes.Texts, 0, func(line []byte) error {
+			lines = append(lines, string(line))
+			return nil
+		})
+		if err != nil {
+			return inFile(name, err)
 		}
 		tensors = append(tensors,
 			safetensors.New(indptrTensor, []int{len(codes.Ptr)}, codes.Ptr),
 			safetensors.New(indicesTensor, []int{len(codes.Index)}, codes.Index),
 			safetensors.New(dataTensor, []int{len(codes.Value)}, codes.Value),
-			safetensors.Lines(wordsTensor, codes.Words))
+			safetensors.Lines(name, lines))
 	}
 	return safetensors.Write(w, map[string]string{infoMetadata: string(text)}, tensors)
+}
+
+// rowsTensor is rowsFile in such a file.
+func (in *Input) rowsTensor() string {
+	if in.Texts {
+		return textsTensor
+	}
+	return wordsTensor
 }
 
 // Is reports whether the path that a user gave for a model or for vectors is for a
@@ -127,13 +141,14 @@ func openSafetensors(path string) (*Model, error) {
 	if m.Info.Encoding == nil {
 		return m, m.validate()
 	}
-	lines, err := f.Text(wordsTensor)
+	in := &m.Info.Encoding.Input
+	lines, err := f.Text(in.rowsTensor())
 	if err != nil {
 		return nil, err
 	}
 	m.Codes = &vectors.Sparse{CSR: vectors.CSR{Rows: words, Cols: atoms}}
-	if m.Codes.Words, err = readWords(lines, words); err != nil {
-		return nil, fmt.Errorf("tensor %q: %w", wordsTensor, err)
+	if m.Codes.Words, m.Codes.Texts, err = newRowReader(lines, m.Info.Encoding).all(); err != nil {
+		return nil, fmt.Errorf("tensor %q: %w", in.rowsTensor(), err)
 	}
 	if m.Codes.Ptr, err = f.Int64(indptrTensor, words+1); err != nil {
 		return nil, err

@@ -3,77 +3,175 @@ package model
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"overcomplete/vectors"
 )
 
-// A wordReader reads words.txt, whose lines are words that [vectors.CheckWord] accepts.
-type wordReader struct {
+// rowsFile returns the file that says what the rows of in are: words.txt, whose lines are words
+// that [vectors.CheckWord] accepts, or, of texts, texts.jsonl, whose lines are objects with the
+// id, the text and the columns of a row, all of them strings.
+func (in *Input) rowsFile() string {
+	if in.Texts {
+		return textsFile
+	}
+	return wordsFile
+}
+
+// DescribeRows says what rows are that are texts, or words if there are none.
+func (e *Encoding) DescribeRows(texts *vectors.Texts) {
+	if e.Input.Texts, e.Columns = texts != nil, nil; texts != nil {
+		e.Columns = texts.Names()
+	}
+}
+
+// checkRows returns an error unless words and texts are those of rows that e describes.
+func (e *Encoding) checkRows(words []string, texts *vectors.Texts) error {
+	switch {
+	case len(words) != e.Input.Words:
+		return fmt.Errorf("%d words, %s says %d", len(words), infoFile, e.Input.Words)
+	case e.Input.Texts != (texts != nil):
+		return fmt.Errorf("there are texts, or %s says that there are, and not both", infoFile)
+	case texts != nil && !slices.Equal(texts.Names(), e.Columns):
+		return fmt.Errorf("the columns are %.60q, %s says %.60q", texts.Names(), infoFile, e.Columns)
+	}
+	return texts.Validate(e.Input.Words)
+}
+
+// A rowReader reads such a file.
+type rowReader struct {
+	of   *Encoding
 	r    *bufio.Reader
 	line int
 }
 
-func newWordReader(r io.Reader) *wordReader {
-	return &wordReader{r: bufio.NewReaderSize(r, 1<<16)}
+func newRowReader(r io.Reader, of *Encoding) *rowReader {
+	return &rowReader{of: of, r: bufio.NewReaderSize(r, 1<<16)}
 }
 
-// next returns the next word, or the error io.EOF if there is none.
-func (w *wordReader) next() (string, error) {
-	w.line++
-	var word []byte
+// next reads the next row into words and texts, or returns the error io.EOF if there is none.
+func (r *rowReader) next(words *[]string, texts *vectors.Texts) error {
+	r.line++
+	var line []byte
 	for {
-		part, err := w.r.ReadSlice('\n')
-		word = append(word, part...)
+		part, err := r.r.ReadSlice('\n')
+		line = append(line, part...)
 		switch {
 		case err == bufio.ErrBufferFull && bytes.IndexByte(part, 0) < 0:
-			continue // a NUL, of which a file may have any number at no cost, is in no word
-		case err == io.EOF && len(word) == 0:
-			return "", io.EOF
+			continue // a NUL, of which a file may have any number at no cost, is in no row
+		case err == io.EOF && len(line) == 0:
+			return io.EOF
 		case err == io.EOF:
-			return "", errors.New("truncated: the last line has no end")
+			return errors.New("truncated: the last line has no end")
 		case err != nil && err != bufio.ErrBufferFull:
-			return "", err
+			return err
 		}
-		text := string(bytes.TrimSuffix(word, []byte("\n")))
-		return text, checkWord(w.line, text)
+		break
 	}
+	line = bytes.TrimSuffix(line, []byte("\n"))
+	word := string(line)
+	if r.of.Input.Texts {
+		var row map[string]string
+		if err := json.Unmarshal(line, &row); err != nil {
+			return fmt.Errorf("line %d, %.60q: want an object of strings", r.line, line)
+		}
+		columns := make([]string, len(r.of.Columns))
+		found := 0
+		for i, name := range append([]string{vectors.IDName, vectors.TextName}, r.of.Columns...) {
+			value, ok := row[name]
+			if !ok {
+				return fmt.Errorf("line %d: there is no %.60q", r.line, name)
+			}
+			if found++; i >= 2 {
+				columns[i-2] = value
+			}
+		}
+		if len(row) != found {
+			return fmt.Errorf("line %d has %d values, %s says %d", r.line, len(row), infoFile, found)
+		}
+		word = row[vectors.IDName]
+		texts.Add(row[vectors.TextName], columns)
+	}
+	*words = append(*words, word)
+	return checkWord(r.line, word)
 }
 
-// readWords reads a words.txt of n words.
-func readWords(r io.Reader, n int) ([]string, error) {
-	var words []string
-	lines := newWordReader(r)
+// newTexts returns texts for the rows to come, or nil if rows are words.
+func (r *rowReader) newTexts() *vectors.Texts {
+	if !r.of.Input.Texts {
+		return nil
+	}
+	t := new(vectors.Texts)
+	for _, name := range r.of.Columns {
+		t.Columns = append(t.Columns, vectors.Column{Name: name})
+	}
+	return t
+}
+
+// all reads all rows, of which there must be in.Words.
+func (r *rowReader) all() (words []string, texts *vectors.Texts, err error) {
+	texts = r.newTexts()
 	for {
-		word, err := lines.next()
-		switch {
+		err := r.next(&words, texts)
+		switch n := r.of.Input.Words; {
 		case err == io.EOF && len(words) == n:
-			return words, nil
+			return words, texts, texts.Validate(n)
 		case err == io.EOF:
-			return nil, fmt.Errorf("%d words, %s says %d", len(words), infoFile, n)
+			return nil, nil, fmt.Errorf("%d words, %s says %d", len(words), infoFile, n)
 		case err != nil:
-			return nil, err
-		case len(words) == n:
-			return nil, fmt.Errorf("more words than the %d that %s says", n, infoFile)
+			return nil, nil, err
+		case len(words) > n:
+			return nil, nil, fmt.Errorf("more words than the %d that %s says", n, infoFile)
 		}
-		words = append(words, word)
 	}
 }
 
-// writeWords writes a words.txt, or more of one that has some lines already.
-func writeWords(w *bufio.Writer, words []string, lines int) error {
+// rowLines calls write with the lines, without their ends, of a file that has some already.
+func rowLines(words []string, texts *vectors.Texts, lines int, write func(line []byte) error) error {
+	var b bytes.Buffer
+	quote := json.NewEncoder(&b)
+	quote.SetEscapeHTML(false)
 	for i, word := range words {
 		if err := checkWord(lines+i+1, word); err != nil {
 			return err
 		}
-		w.WriteString(word)
-		if err := w.WriteByte('\n'); err != nil {
+		b.Reset()
+		if texts == nil {
+			b.WriteString(word)
+		} else {
+			member := func(before, name, value string) {
+				b.WriteString(before)
+				for _, s := range []string{name, value} {
+					quote.Encode(s)         // which is no error of a buffer
+					b.Truncate(b.Len() - 1) // the end of a line
+					b.WriteByte(':')
+				}
+				b.Truncate(b.Len() - 1)
+			}
+			member("{", vectors.IDName, word)
+			member(",", vectors.TextName, texts.Text[i])
+			for _, c := range texts.Columns {
+				member(",", c.Name, c.Values[i])
+			}
+			b.WriteByte('}')
+		}
+		if err := write(b.Bytes()); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// writeRows writes such lines.
+func writeRows(w *bufio.Writer, words []string, texts *vectors.Texts, lines int) error {
+	return rowLines(words, texts, lines, func(line []byte) error {
+		w.Write(line)
+		return w.WriteByte('\n')
+	})
 }
 
 func checkWord(line int, word string) error {

@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"overcomplete/model"
+	"overcomplete/vectors"
 )
 
 // Best returns the recipe "best" that the command line has without flags. Atoms and Epochs are
@@ -64,7 +65,11 @@ func DefaultTrainWords(h model.Best, words int) int {
 // DefaultOrder says whether words are in order of frequency, as files of word vectors have
 // them, or have none: where they are sorted, or where most of the first ones are
 // texts, which have spaces, or numbers.
-func DefaultOrder(words []string) model.Order {
+func DefaultOrder(x *vectors.Dense) model.Order {
+	if x.Texts != nil {
+		return model.None
+	}
+	words := x.Words
 	words = words[:min(len(words), 10000)]
 	others := 0
 	for _, w := range words {

@@ -360,7 +360,7 @@ func TestDefaultOrder(t *testing.T) {
 		model.None:      {{"0", "1", "2"}, {"a text", "another\ntext", "word"}, {"aardvark", "abacus", "zebra"}},
 	} {
 		for _, words := range lists {
-			if got := train.DefaultOrder(words); got != want {
+			if got := train.DefaultOrder(&vectors.Dense{Words: words}); got != want {
 				t.Errorf("%q are of the order %q, want %q", words, got, want)
 			}
 		}

@@ -165,7 +165,7 @@ func learn(ctx context.Context, x *vectors.Dense, h model.Best, device Device, o
 		h.Atoms = DefaultAtoms(h, x.Len(), x.Dim)
 	}
 	if h.Order == "" {
-		h.Order = DefaultOrder(x.Words)
+		h.Order = DefaultOrder(x)
 	}
 	if h.Epochs == 0 {
 		h.Epochs = DefaultEpochs(h)
@@ -222,7 +222,7 @@ func fitOnce(ctx context.Context, x *vectors.Dense, h model.Paper, device Device
 		return nil, fmt.Errorf("train: %w", err)
 	}
 	f := newFit(x, h, o)
-	f.model.Info.Training.Lambda, f.model.Codes = h.Lambda, &vectors.Sparse{Words: x.Words}
+	f.model.Info.Training.Lambda, f.model.Codes = h.Lambda, &vectors.Sparse{Words: x.Words, Texts: x.Texts}
 	if h.Center {
 		f.model.Dictionary.Mean = Frequent(x, h.Atoms).Mean()
 		p.X = make([]float32, len(x.Data))
@@ -256,7 +256,7 @@ func newFit(x *vectors.Dense, r model.Recipe, o Options) *fit {
 
 // inputOf describes rows of a file, or of none.
 func inputOf(x *vectors.Dense, source *vectors.Source) model.Input {
-	in := model.Input{Words: x.Len(), Dim: x.Dim}
+	in := model.Input{Words: x.Len(), Dim: x.Dim, Texts: x.Texts != nil}
 	if source != nil {
 		in.Name, in.SHA256, in.WordsSHA256 = source.Name, source.SHA256, source.WordsSHA256
 	}
@@ -265,12 +265,12 @@ func inputOf(x *vectors.Dense, source *vectors.Source) model.Input {
 
 // Frequent returns the words that so many atoms are learned from by default.
 func Frequent(x *vectors.Dense, atoms int) *vectors.Dense {
-	h := model.Best{Common: model.Common{Atoms: atoms}, Order: DefaultOrder(x.Words)}
+	h := model.Best{Common: model.Common{Atoms: atoms}, Order: DefaultOrder(x)}
 	return firstRows(x, DefaultTrainWords(h, x.Len()))
 }
 
 func firstRows(x *vectors.Dense, n int) *vectors.Dense {
-	return &vectors.Dense{Words: x.Words[:n], Dim: x.Dim, Data: x.Data[:n*x.Dim]}
+	return x.Slice(0, n)
 }
 
 // learnedFrom settles what rows of x are learned from, and returns them.
@@ -345,6 +345,7 @@ func (f *fit) fetch() (err error) {
 			return err
 		}
 		f.model.Codes.CSR, f.model.Info.Encoding = *codes, f.model.Info.Training.Made()
+		f.model.Info.Encoding.DescribeRows(f.model.Codes.Texts)
 	}
 	f.model.Dictionary.Atoms, err = f.trainer.Dictionary()
 	return err

@@ -2,6 +2,7 @@ package vectors
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,8 +53,12 @@ func (c *Content) RandomAccess() (io.ReaderAt, int64, error) {
 
 // A Table is an open file of a registered format.
 type Table struct {
-	Words    bool     // whether rows have words
-	Warnings []string // for [Source]
+	Words   bool     // whether rows have words or texts
+	Kind    Kind     // what these are, or "" if only they can tell
+	IDs     bool     // whether texts have ids
+	Columns []string // names of what else is known of texts
+	// Describe returns what [Source] says of the columns and the warnings, for people, unless it is nil.
+	Describe func(Kind) (columns string, warnings []string)
 	// Next returns some rows at a time, in their order, and io.EOF after the last. What it
 	// returned is overwritten by the next call.
 	Next func() ([]Row, error)
@@ -61,14 +66,17 @@ type Table struct {
 
 // A Row is a row of a [Table].
 type Row struct {
-	Word   string
-	Vector []float32 // of the same length in all rows
-	Err    error     // why the row is malformed, or nil
+	Word    string    // or text
+	NoWord  error     // why that can't be a word, such as null, or nil
+	ID      string    // of a text
+	Columns []string  // values
+	Vector  []float32 // of the same length in all rows
+	Err     error     // why the row is malformed, or nil
 }
 
 type format struct {
 	name, magic string
-	open        func(*Content) (*Table, error)
+	open        func(*Content, ReadOptions) (*Table, error)
 }
 
 var formats []format
@@ -77,7 +85,7 @@ var formats []format
 // for people, such as "Parquet". Packages that know a format call it when they are
 // initialised; like [image.RegisterFormat], it lets programs that do not need a format do
 // without its library.
-func RegisterFormat(name, magic string, open func(*Content) (*Table, error)) {
+func RegisterFormat(name, magic string, open func(*Content, ReadOptions) (*Table, error)) {
 	formats = append(formats, format{name, magic, open})
 }
 
@@ -93,22 +101,30 @@ func find(head []byte) (format, bool) {
 // read adds the rows of a file of the format, which have their words in a list, of their own
 // or none.
 func (f format) read(ctx context.Context, c *Content, b *builder) (warnings []string, err error) {
-	t, err := f.open(c)
+	t, err := f.open(c, b.options)
 	if err != nil {
 		return nil, err
 	}
 	if b.options.WordList != "" {
-		return t.Warnings, b.withWordList(ctx, func() error { return b.readTable(ctx, t) })
+		err = b.withWordList(ctx, func() error { return b.readTable(ctx, t) })
+	} else {
+		if !t.Words {
+			b.numberRows()
+		}
+		err = b.readTable(ctx, t)
 	}
-	if !t.Words {
-		b.numberRows()
+	if err != nil {
+		return nil, err
 	}
-	return t.Warnings, b.readTable(ctx, t)
+	if t.Describe != nil {
+		b.about, warnings = t.Describe(b.kind())
+	}
+	return warnings, nil
 }
 
 // readTable adds the rows of a table.
 func (b *builder) readTable(ctx context.Context, t *Table) error {
-	for !b.full {
+	for first := true; !b.full; first = false {
 		if err := ctx.Err(); err != nil { // a small file can have many rows
 			return err
 		}
@@ -117,6 +133,9 @@ func (b *builder) readTable(ctx context.Context, t *Table) error {
 			return nil
 		} else if err != nil {
 			return err
+		}
+		if first && t.Words && b.name == nil {
+			b.tellTable(t, rows)
 		}
 		c := chunk{rows: make([]row, 0, len(rows)), data: make([]float32, 0, len(rows)*b.dim), span: len(rows)}
 		for i, r := range rows {
@@ -135,13 +154,13 @@ func (b *builder) readTable(ctx context.Context, t *Table) error {
 			default:
 				err = checkVector(r.Vector)
 			}
-			if err == nil && b.name == nil {
-				err = CheckWord(r.Word)
+			if err == nil && b.name == nil && !b.texts {
+				err = notWord(cmp.Or(r.NoWord, CheckWord(r.Word)))
 			}
 			if err == nil {
 				c.data = append(c.data, r.Vector...)
 			}
-			c.rows = append(c.rows, row{number: i, word: r.Word, err: err})
+			c.rows = append(c.rows, row{number: i, word: r.Word, id: r.ID, columns: r.Columns, err: err})
 		}
 		if err := b.add(c); err != nil {
 			return err

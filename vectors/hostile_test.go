@@ -110,7 +110,7 @@ func TestReadEndlessWordList(t *testing.T) {
 	defer w.Close()
 	standardInput(t, r)
 	go io.Copy(w, repeated("word\n")) // until nobody reads any more
-	checkError(t, tempFile(t, npyFile(&Dense{[]string{"a", "b"}, 1, []float32{1, 2}}, false)), ReadOptions{WordList: "-"},
+	checkError(t, tempFile(t, npyFile(&Dense{Words: []string{"a", "b"}, Dim: 1, Data: []float32{1, 2}}, false)), ReadOptions{WordList: "-"},
 		"FILE: more than 2 words for 2 rows")
 }
 

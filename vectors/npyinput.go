@@ -114,6 +114,8 @@ func (b *builder) addArray(data []float32, shape npy.Shape, words []string) erro
 	b.name = func() (string, error) { return words[b.found], nil }
 	if words == nil {
 		b.numberRows()
+	} else {
+		b.tell(words)
 	}
 	c := chunk{data: data[:0], rows: make([]row, 0, shape[0]), span: shape[0]}
 	for i := range shape[0] {

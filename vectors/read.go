@@ -30,11 +30,20 @@ type ReadOptions struct {
 	// words in .npz and .safetensors files and in tables. It may be compressed.
 	WordList string
 
-	// Keep, if not nil, has [Read] keep but some of the words, the first ones. It is told those
-	// so far and L, several times, until it returns how many it wants; 0 is for all, as far
-	// as it can tell. The rest of the rows are checked and counted, but not warned of for their
-	// norms.
-	Keep func(words []string, dim int) int
+	// Rows says whether rows are words or texts. If it is "", rows are texts where the name
+	// of their column says so, or where they look like texts: white space in most, or a line
+	// break in one. Those of text files and of word2vec binary are words then.
+	Rows Kind
+	// The columns of a table to read, by their names. TextColumn has the texts or the words.
+	// Where they are "", they are found by themselves if there are no two to choose from.
+	// IDColumn may be "none".
+	IDColumn, TextColumn, VectorColumn string
+
+	// Keep, if not nil, has [Read] keep but some of the rows, the first ones. It is told those
+	// so far, without their vectors, several times, until it returns how many it wants; 0 is
+	// for all, as far as it can tell. The rest of the rows are checked and counted, but not
+	// warned of for their norms.
+	Keep func(rows *Dense) int
 	// Distinct has [Stream] leave out the rows of words that were there before, and take rows
 	// of zeros, as Read does, for some 50 bytes of memory a word.
 	Distinct bool
@@ -45,10 +54,20 @@ type Source struct {
 	Name     string   // the file's base name, or "stdin"
 	SHA256   string   // of the file's bytes as stored, compressed or not, in hexadecimal
 	Format   string   // for people, such as "word2vec text"
+	Kind     Kind     // what the rows are
+	Columns  string   // which columns were read, for people, if it is a table of texts
 	Warnings []string // for people, a line each, such as on duplicate words
 	Rows     int      // that were read, or would have been if all had been kept
 
 	WordsSHA256 string // the same of the file ReadOptions.WordList, "" if there is none
+}
+
+// About returns the format, and the columns if there are some to name.
+func (s *Source) About() string {
+	if s.Columns == "" {
+		return s.Format
+	}
+	return s.Format + ", " + s.Columns
 }
 
 // The values of Source.Format.
@@ -147,6 +166,10 @@ const window = 1 << 20
 // its first row counts, with a warning. Rows of zeros, and rows whose norm is over
 // 1000 times the median, are kept with a warning.
 //
+// Rows can be texts (see [ReadOptions]): sentences, documents. A text may be anything, and
+// each row is kept, with a number or the input's id to be called by. An id that is there twice
+// makes its row malformed, and so does a vector of null.
+//
 // The result does not depend on the number of CPUs. While it is put together, it
 // takes twice its memory; it is an error if the machine has less. The file is read to
 // its end even if o.MaxWords is reached before, since its SHA-256 is computed.
@@ -242,6 +265,10 @@ func (b *builder) read(ctx context.Context, path string) (*Source, error) {
 		return nil, err
 	}
 	b.file, b.dim, b.want = displayName(path), h.dim, h.words
+	b.texts = b.options.Rows == KindTexts
+	if o := &b.options; o.IDColumn+o.TextColumn+o.VectorColumn != "" && (h.table.open == nil || o.WordList != "" && o.IDColumn+o.TextColumn != "") {
+		return nil, errors.New("--id-column, --text-column and --vector-column are for tables, such as Parquet, whose rows have no list of words")
+	}
 	c := &Content{content, size, in}
 	var warnings []string
 	switch h.format {
@@ -276,6 +303,8 @@ func (b *builder) read(ctx context.Context, path string) (*Source, error) {
 		Name:     filepath.Base(displayName(path)),
 		SHA256:   sum,
 		Format:   h.format,
+		Kind:     b.kind(),
+		Columns:  b.about,
 		Warnings: append(warnings, b.warnings()...),
 		Rows:     b.kept,
 

@@ -221,7 +221,7 @@ func TestReadFormats(t *testing.T) {
 				}
 				checkDense(t, got, d)
 				sum := sha256.Sum256([]byte(stored))
-				want := Source{Name: "file", SHA256: hex.EncodeToString(sum[:]), Format: test.format, Rows: d.Len()}
+				want := Source{Name: "file", SHA256: hex.EncodeToString(sum[:]), Format: test.format, Kind: KindWords, Rows: d.Len()}
 				if o.WordList != "" {
 					sum := sha256.Sum256([]byte(compress(test.wordList)))
 					want.WordsSHA256 = hex.EncodeToString(sum[:])
@@ -407,7 +407,7 @@ func TestReadOddInputs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			checkDense(t, got, &Dense{test.words, len(test.data) / len(test.words), test.data})
+			checkDense(t, got, &Dense{Words: test.words, Dim: len(test.data) / len(test.words), Data: test.data})
 			for i, w := range source.Warnings {
 				source.Warnings[i] = strings.ReplaceAll(w, path, "FILE")
 			}
@@ -499,7 +499,7 @@ var badInputs = []struct {
 	{"npz compressed and cut short", half(gzipped(npzFile(sample(), "vectors", true))), "FILE: the gzip data is cut short"},
 	{"safetensors cut short", half(tensorFile(sample(), "vectors", true)), "FILE: truncated: the tensors need 349 bytes, the file has 74"},
 	{"safetensors compressed and cut short", half(gzipped(tensorFile(sample(), "vectors", true))), "FILE: the gzip data is cut short"},
-	{"safetensors of NaN", tensorFile(&Dense{[]string{"a", "b"}, 1, []float32{1, float32(math.NaN())}}, "x", true), `FILE: row 2: word "b": value 1 is NaN, not a finite number; --skip-bad drops such rows`},
+	{"safetensors of NaN", tensorFile(&Dense{Words: []string{"a", "b"}, Dim: 1, Data: []float32{1, float32(math.NaN())}}, "x", true), `FILE: row 2: word "b": value 1 is NaN, not a finite number; --skip-bad drops such rows`},
 	{"safetensors without a matrix", tensorFile(&Dense{}, "scale", false), "FILE: no tensor of two dimensions has type F32, F64, F16 or BF16"},
 	{"npz cut short", half(npzFile(sample(), "vectors", true)), "FILE: not a .npz file: zip: not a valid zip file"},
 }
@@ -558,7 +558,7 @@ func TestReadWordList(t *testing.T) {
 		{"text without words, and a row cut short", strings.Repeat(".5 1\n", window/4) + "1\n", strings.Repeat("a\n", window/4) + "b\n", `FILE:262145: word "b": 1 numbers, want 2; --skip-bad drops such rows`},
 		{"too few words", npyFile(d, false), "a\n", "FILE: 1 words for 2 rows"},
 		{"too many words", npyFile(d, false), "a\nb\n\n", "FILE: more than 2 words for 2 rows"},
-		{"empty word", npyFile(d, false), "\nb\n", "FILE: row 1: empty word; --skip-bad drops such rows"},
+		{"empty word", npyFile(d, false), "\nb\n", "FILE: row 1: empty word; --skip-bad drops such rows, and if they are texts --rows texts keeps them"},
 		{"infinity", npyFile(d, true), "a\nb\n", `FILE: row 2: word "b": value 2 is +Inf, not a finite number; --skip-bad drops such rows`},
 		{"one dimension", npyFile(&Dense{Words: d.Words}, false), "a\nb\n", "FILE: the array has shape [2 0], want words × dimensions"},
 		{"npy cut short, from a stream", half(gzipped(npyFile(d, false))), "a\nb\n", "FILE: the gzip data is cut short"},
@@ -577,11 +577,11 @@ func TestReadWordList(t *testing.T) {
 	})
 	t.Run("long words", func(t *testing.T) {
 		long := []string{strings.Repeat("x", window/2), "b"}
-		got, _, err := Read(t.Context(), tempFile(t, npyFile(&Dense{long, 1, []float32{1, 2}}, false)), ReadOptions{WordList: tempFile(t, strings.Join(long, "\n"))})
+		got, _, err := Read(t.Context(), tempFile(t, npyFile(&Dense{Words: long, Dim: 1, Data: []float32{1, 2}}, false)), ReadOptions{WordList: tempFile(t, strings.Join(long, "\n"))})
 		if err != nil {
 			t.Fatal(err)
 		}
-		checkDense(t, got, &Dense{long, 1, []float32{1, 2}})
+		checkDense(t, got, &Dense{Words: long, Dim: 1, Data: []float32{1, 2}})
 		list := tempFile(t, "a\n"+strings.Repeat("x", window))
 		_, _, err = Read(t.Context(), tempFile(t, npyFile(d, false)), ReadOptions{WordList: list})
 		if want := list + ":2: a word of over 1048576 bytes"; err == nil || err.Error() != want {
@@ -594,13 +594,13 @@ func TestReadWordList(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		checkDense(t, got, &Dense{[]string{"a"}, 2, []float32{1, 2}})
+		checkDense(t, got, &Dense{Words: []string{"a"}, Dim: 2, Data: []float32{1, 2}})
 		if len(source.Warnings) != 1 {
 			t.Errorf("warnings are %q, want one", source.Warnings)
 		}
 	})
 	t.Run("bad words dropped, with their vectors", func(t *testing.T) {
-		d := &Dense{make([]string, 4), 2, []float32{1, 2, 3, 4, 5, 6, 7, 8}}
+		d := &Dense{Words: make([]string, 4), Dim: 2, Data: []float32{1, 2, 3, 4, 5, 6, 7, 8}}
 		o := ReadOptions{SkipBad: true, WordList: tempFile(t, "a\n\nc\nd\n")}
 		for name, content := range map[string]string{
 			"text":  ".1e1 2\n3 4\n5 6\n7 8\n",
@@ -611,7 +611,7 @@ func TestReadWordList(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			checkDense(t, got, &Dense{[]string{"a", "c", "d"}, 2, []float32{1, 2, 5, 6, 7, 8}})
+			checkDense(t, got, &Dense{Words: []string{"a", "c", "d"}, Dim: 2, Data: []float32{1, 2, 5, 6, 7, 8}})
 		}
 	})
 }
@@ -682,7 +682,7 @@ func TestReadSafetensorsTensors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		checkDense(t, got, &Dense{[]string{"a"}, 1, []float32{test.want}})
+		checkDense(t, got, &Dense{Words: []string{"a"}, Dim: 1, Data: []float32{test.want}})
 	}
 }
 
@@ -737,7 +737,7 @@ func TestReadStdin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkDense(t, d, &Dense{[]string{"w0", "w1", "w2"}, 2, []float32{0, 0, 1, 1, 2, 2}})
+	checkDense(t, d, &Dense{Words: []string{"w0", "w1", "w2"}, Dim: 2, Data: []float32{0, 0, 1, 1, 2, 2}})
 	// All of it is hashed, although only the beginning was wanted.
 	sum := sha256.Sum256([]byte(content))
 	if source.Name != "stdin" || source.SHA256 != hex.EncodeToString(sum[:]) {
@@ -821,12 +821,12 @@ func TestReadNumbersRows(t *testing.T) {
 			t.Errorf("%s, streamed: source %+v", name, source)
 		}
 	}
-	bad := &Dense{d.Words[:3], 1, []float32{1, float32(math.NaN()), 3}}
+	bad := &Dense{Words: d.Words[:3], Dim: 1, Data: []float32{1, float32(math.NaN()), 3}}
 	got, _, err := Read(t.Context(), tempFile(t, npyFile(bad, false)), ReadOptions{SkipBad: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkDense(t, got, &Dense{[]string{"0", "2"}, 1, []float32{1, 3}})
+	checkDense(t, got, &Dense{Words: []string{"0", "2"}, Dim: 1, Data: []float32{1, 3}})
 	checkError(t, tempFile(t, npyFile(bad, false)), ReadOptions{}, `FILE: row 2: word "1": value 1 is NaN, not a finite number; --skip-bad drops such rows`)
 }
 
@@ -853,13 +853,13 @@ func TestReadTableCancelled(t *testing.T) {
 
 // testTable is a format that only tests have: rows of a word and numbers of one digit.
 func init() {
-	RegisterFormat("test table", "TEST", func(c *Content) (*Table, error) {
+	RegisterFormat("test table", "TEST", func(c *Content, _ ReadOptions) (*Table, error) {
 		r, size, err := c.RandomAccess()
 		if err != nil {
 			return nil, err
 		}
 		lines := strings.Split(string(must(io.ReadAll(io.NewSectionReader(r, 0, size)))), "\n")
-		table := &Table{Words: lines[0] == "TEST words", Warnings: []string{"a table of tests"}}
+		table := &Table{Words: lines[0] == "TEST words", Describe: func(Kind) (string, []string) { return "", []string{"a table of tests"} }}
 		lines = lines[1:]
 		table.Next = func() ([]Row, error) {
 			if lines[0] == "" {
@@ -907,7 +907,7 @@ func TestReadRegisteredFormat(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", tt.name, err)
 		}
-		checkDense(t, got, &Dense{tt.words, 2, []float32{1, 2, 3, 4, 5, 6}[:2*len(tt.words)]})
+		checkDense(t, got, &Dense{Words: tt.words, Dim: 2, Data: []float32{1, 2, 3, 4, 5, 6}[:2*len(tt.words)]})
 		warnings := []string{"a table of tests"}
 		if tt.numbered {
 			warnings = append(warnings, numbered)
@@ -917,12 +917,12 @@ func TestReadRegisteredFormat(t *testing.T) {
 		}
 	}
 	for content, message := range map[string]string{
-		"TEST words\na 1 2\nb 1 2 3\n":                               `FILE: row 2: word "b": 3 numbers, want 2; --skip-bad drops such rows`,
-		"TEST words\na\n":                                            `FILE: row 1: word "a": no numbers; --skip-bad drops such rows`,
-		"TEST words\na 1\nb inf\n":                                   `FILE: row 2: word "b": value 1 is +Inf, not a finite number; --skip-bad drops such rows`,
-		"TEST words\na 1\nb x\n":                                     `FILE: row 2: word "b": strconv.ParseFloat: parsing "x": invalid syntax; --skip-bad drops such rows`,
-		"TEST words\n" + strings.Repeat("x", window+1) + " 1\n":      fmt.Sprintf(`FILE: row 1: word "%s"…: a word of over 1048576 bytes; --skip-bad drops such rows`, strings.Repeat("x", 60)),
-		"TEST words\na 1\n\xff 1\n":                                  `FILE: row 2: word "\xff": the word isn't UTF-8; --skip-bad drops such rows`,
+		"TEST words\na 1 2\nb 1 2 3\n": `FILE: row 2: word "b": 3 numbers, want 2; --skip-bad drops such rows`,
+		"TEST words\na\n":              `FILE: row 1: word "a": no numbers; --skip-bad drops such rows`,
+		"TEST words\na 1\nb inf\n":     `FILE: row 2: word "b": value 1 is +Inf, not a finite number; --skip-bad drops such rows`,
+		"TEST words\na 1\nb x\n":       `FILE: row 2: word "b": strconv.ParseFloat: parsing "x": invalid syntax; --skip-bad drops such rows`,
+		"TEST words\na 1\n" + strings.Repeat("x", window+1) + " 1\n": fmt.Sprintf(`FILE: row 2: word "%s"…: a word of over 1048576 bytes; --skip-bad drops such rows, and if they are texts --rows texts keeps them`, strings.Repeat("x", 60)),
+		"TEST words\na 1\n\xff 1\n":                                  `FILE: row 2: word "\xff": the word isn't UTF-8; --skip-bad drops such rows, and if they are texts --rows texts keeps them`,
 		"TEST words\n":                                               "FILE: no word vectors",
 		"TEST words\n" + "a" + strings.Repeat(" 1", MaxDim+1) + "\n": `FILE: row 1: word "a": over 1048576 numbers; --skip-bad drops such rows`,
 	} {
@@ -984,7 +984,7 @@ func FuzzWord2vecBinary(f *testing.F) {
 
 func FuzzSafetensors(f *testing.F) {
 	f.Add([]byte(tensorFile(sample(), "x", true)), false, 0)
-	f.Add([]byte(tensorFile(&Dense{[]string{"a", "b", "a"}, 1, []float32{1, float32(math.NaN()), 3}}, "weight", true)), true, 2)
+	f.Add([]byte(tensorFile(&Dense{Words: []string{"a", "b", "a"}, Dim: 1, Data: []float32{1, float32(math.NaN()), 3}}, "weight", true)), true, 2)
 	f.Fuzz(func(t *testing.T, content []byte, skipBad bool, maxWords int) {
 		fuzzRead(t, content, ReadOptions{SkipBad: skipBad, MaxWords: maxWords})
 	})

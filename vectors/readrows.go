@@ -20,9 +20,11 @@ var wordSeeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 // A row is what was found where a word and its vector should be.
 type row struct {
 	number   int    // of its line (text) or row (other formats), from 0 in its chunk
-	word     string // as far as it is known, if err isn't nil
-	doubtful bool   // the word may have swallowed numbers
-	err      error  // why the row is malformed
+	word     string // or text; as far as it is known, if err isn't nil
+	id       string // of a text, if the input has ids
+	columns  []string
+	doubtful bool  // the word may have swallowed numbers
+	err      error // why the row is malformed
 }
 
 // A chunk is a run of consecutive rows.
@@ -43,9 +45,15 @@ type builder struct {
 	bare    bool // lines have no words
 
 	each func(*Dense) error     // takes the rows, if not nil; else they are kept
-	name func() (string, error) // returns the next row's word, if rows have none
+	name func() (string, error) // returns the next row's word or text, if rows have none
+
+	texts   bool // rows are texts
+	ids     bool // which have ids in the input
+	columns []string
+	about   string // which columns were read, for people
 
 	words  []string
+	said   *Texts // by words, if they are ids
 	chunks [][]float32
 	seen   map[[2]uint64]struct{} // hashes of words
 	kept   int                    // rows so far that are neither malformed nor duplicates
@@ -55,7 +63,7 @@ type builder struct {
 	excess bool                   // there are more rows than wanted
 	enough bool                   // of the rows that are kept: options.Keep said so
 
-	duplicate, dropped, doubtful, zero tally
+	duplicate, dropped, doubtful, zero, mended tally
 
 	wordsSum string // SHA-256 of the word list
 	numbered bool   // the words are the numbers of the rows
@@ -70,7 +78,10 @@ func (b *builder) numberRows() {
 // add takes the rows of c, up to the number that is wanted. After an error or
 // when b.full is set, add must not be called again.
 func (b *builder) add(c chunk) error {
-	distinct := b.each == nil || b.options.Distinct
+	distinct := b.each == nil || b.options.Distinct || b.ids
+	if b.texts && b.said == nil {
+		b.said = newTexts(b.columns)
+	}
 	if b.seen == nil && distinct {
 		b.seen = make(map[[2]uint64]struct{})
 	}
@@ -91,8 +102,23 @@ func (b *builder) add(c chunk) error {
 			if err != nil {
 				return err
 			}
-			if r.word = word; r.err == nil {
-				r.err = CheckWord(word)
+			r.word = word
+		}
+		text := r.word
+		if b.texts {
+			switch r.word = r.id; {
+			case !b.ids:
+				r.word = strconv.Itoa(b.found)
+			case r.id == "" && r.err == nil:
+				r.err = errNoID
+			}
+			if text = b.mend(r.word, text); r.err == nil && len(text) > MaxText {
+				r.err = fmt.Errorf("a text of over %d bytes", MaxText)
+			}
+		}
+		if r.err == nil && (b.texts || b.name != nil) {
+			if r.err = CheckWord(r.word); !b.texts {
+				r.err = notWord(r.err)
 			}
 		}
 		b.found++
@@ -104,14 +130,20 @@ func (b *builder) add(c chunk) error {
 		}
 		if distinct {
 			key := [2]uint64{maphash.String(wordSeeds[0], r.word), maphash.String(wordSeeds[1], r.word)}
-			if _, ok := b.seen[key]; ok {
+			if _, ok := b.seen[key]; ok && b.texts {
+				r.err = fmt.Errorf("the id %s is that of a row before; name a column of ids that differ with --id-column, or none to have rows called by their numbers", quote(r.word))
+				if err := b.reject(r); err != nil {
+					return err
+				}
+				continue
+			} else if ok {
 				b.duplicate.add(quote(r.word))
 				continue
 			}
 			b.seen[key] = struct{}{}
 		}
 		if !slices.ContainsFunc(vector, func(x float32) bool { return x != 0 }) {
-			if !distinct {
+			if !distinct && !b.texts {
 				r.err = errZero
 				if err := b.reject(r); err != nil {
 					return err
@@ -126,6 +158,9 @@ func (b *builder) add(c chunk) error {
 		b.kept++
 		if !b.enough {
 			b.words = append(b.words, r.word)
+			if b.texts {
+				b.said.Add(text, r.columns)
+			}
 		}
 		if kept += b.dim; kept < next {
 			copy(c.data[kept-b.dim:], vector)
@@ -141,8 +176,9 @@ func (b *builder) add(c chunk) error {
 	case b.each == nil:
 		b.chunks = append(b.chunks, c.data[:kept])
 		if b.options.Keep != nil {
-			if most := b.options.Keep(b.words, b.dim); most > 0 && most < len(b.words) {
+			if most := b.options.Keep(&Dense{Words: b.words, Texts: b.said, Dim: b.dim}); most > 0 && most < len(b.words) {
 				b.words, b.enough = b.words[:most], true
+				b.said = b.said.Slice(0, most)
 			}
 		}
 		// In the end, join needs as much memory again: give up now, not when all is read.
@@ -152,8 +188,8 @@ func (b *builder) add(c chunk) error {
 			return b.checkMemory(n * b.dim)
 		}
 	default:
-		d := &Dense{Words: b.words[words:], Dim: b.dim, Data: c.data[:kept]}
-		b.words = nil // they are each's
+		d := &Dense{Words: b.words[words:], Texts: b.said, Dim: b.dim, Data: c.data[:kept]}
+		b.words, b.said = nil, nil // they are each's
 		if err := b.each(d); err != nil {
 			return streamError{err}
 		}
@@ -164,11 +200,26 @@ func (b *builder) add(c chunk) error {
 // streamError is an error of whom rows were handed to, and none of the input.
 type streamError struct{ error }
 
-var errZero = errors.New("all numbers are zero")
+var (
+	errZero = errors.New("all numbers are zero")
+	errNoID = errors.New("it has no id; name a column in which all rows have one with --id-column, or none to have rows called by their numbers")
+)
+
+// mend returns a text in UTF-8, with U+FFFD for what is not.
+func (b *builder) mend(id, text string) string {
+	if utf8.ValidString(text) {
+		return text
+	}
+	b.mended.add(id)
+	return strings.ToValidUTF8(text, "\uFFFD")
+}
 
 // reject counts a malformed row, or returns the error that it is.
 func (b *builder) reject(r row) error {
 	err := &InputError{File: b.file, Word: r.word, Err: r.err}
+	if b.texts {
+		err.Word = ""
+	}
 	number := b.number + r.number + 1
 	if b.text {
 		err.Line = number
@@ -180,7 +231,20 @@ func (b *builder) reject(r row) error {
 		return nil
 	}
 	err.Err = fmt.Errorf("%w; --skip-bad drops such rows", r.err)
+	if _, ok := r.err.(notWordError); ok {
+		err.Err = fmt.Errorf("%w, and if they are texts --rows texts keeps them", err.Err)
+	}
 	return err
+}
+
+// notWordError is why something can't be a word, though it can be a text.
+type notWordError struct{ error }
+
+func notWord(err error) error {
+	if err == nil {
+		return nil
+	}
+	return notWordError{err}
 }
 
 // check returns an error if rows are missing.
@@ -199,7 +263,7 @@ func (b *builder) check() error {
 // finish returns the rows that were kept.
 func (b *builder) finish() (*Dense, error) {
 	data, err := b.join()
-	return &Dense{Words: b.words, Dim: b.dim, Data: data}, err
+	return &Dense{Words: b.words, Texts: b.said, Dim: b.dim, Data: data}, err
 }
 
 // join returns the vectors of the words, which all chunks have or the first ones, and gives
@@ -243,6 +307,7 @@ func (b *builder) warnings() []string {
 		w = append(w, fmt.Sprintf("more rows than the %d that the header declares; the rest is ignored", b.want))
 	}
 	w = b.duplicate.warn(w, "duplicate words, the first of each kept")
+	w = b.mended.warn(w, "texts that are not UTF-8, with U+FFFD for what is not")
 	w = b.dropped.warn(w, "malformed rows dropped")
 	w = b.doubtful.warn(w, "words that end in a number; if it is part of the vector, the row is too long")
 	return b.zero.warn(w, "rows of zeros")

@@ -20,14 +20,16 @@ func NewSample(most int, seed uint64) *Sample {
 
 // Add adds the next rows of the stream, all of one length. It returns no error.
 func (s *Sample) Add(d *Dense) error {
-	s.Rows.Dim = d.Dim
 	for i, word := range d.Words {
 		s.Seen++
 		if s.Rows.Len() < s.most {
-			s.Rows.Words, s.Rows.Data = append(s.Rows.Words, word), append(s.Rows.Data, d.Row(i)...)
+			s.Rows.Append(d.Slice(i, i+1))
 		} else if at := s.rng.IntN(s.Seen); at < s.most {
 			s.Rows.Words[at] = word
 			copy(s.Rows.Row(at), d.Row(i))
+			if d.Texts != nil {
+				s.Rows.Texts.Set(at, d.Texts.Text[i], d.Texts.Row(i))
+			}
 		}
 	}
 	return nil

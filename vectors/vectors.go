@@ -19,10 +19,11 @@ import (
 	"slices"
 )
 
-// Dense is a set of dense word vectors: a V×L matrix whose row i is the vector
-// of Words[i].
+// Dense is a set of dense vectors of words, or of texts: a V×L matrix whose row i is the
+// vector of Words[i].
 type Dense struct {
-	Words []string
+	Words []string  // each once: words, or the ids of texts
+	Texts *Texts    // nil if rows are words
 	Dim   int       // L, the length of a vector
 	Data  []float32 // V×L, row-major
 }
@@ -48,10 +49,27 @@ func (d *Dense) Len() int { return len(d.Words) }
 // Row returns the vector of word i, of length Dim. It is a part of d.Data, not a copy.
 func (d *Dense) Row(i int) []float32 { return d.Data[i*d.Dim : (i+1)*d.Dim : (i+1)*d.Dim] }
 
-// Sparse is a set of sparse word vectors: a V×K matrix whose row i is the vector
-// of Words[i].
+// Slice returns the rows from lo to before hi, as parts of d.
+func (d *Dense) Slice(lo, hi int) *Dense {
+	return &Dense{Words: d.Words[lo:hi:hi], Texts: d.Texts.Slice(lo, hi), Dim: d.Dim, Data: d.Data[lo*d.Dim : hi*d.Dim : hi*d.Dim]}
+}
+
+// Append adds the rows of other, of the same kind and length.
+func (d *Dense) Append(other *Dense) {
+	if d.Len() == 0 {
+		d.Dim, d.Texts = other.Dim, nil
+		if other.Texts != nil {
+			d.Texts = newTexts(other.Texts.Names())
+		}
+	}
+	d.Words, d.Texts, d.Data = append(d.Words, other.Words...), d.Texts.Join(other.Texts), append(d.Data, other.Data...)
+}
+
+// Sparse is a set of sparse vectors of words, or of texts: a V×K matrix whose row i is the
+// vector of Words[i].
 type Sparse struct {
-	Words []string
+	Words []string // each once: words, or the ids of texts
+	Texts *Texts   // nil if rows are words
 	CSR
 }
 

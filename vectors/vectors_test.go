@@ -12,15 +12,15 @@ func TestDenseValidate(t *testing.T) {
 		d    Dense
 		want string // "" if valid
 	}{
-		{Dense{[]string{"a", "b"}, 2, []float32{1, 0, -2, math.MaxFloat32}}, ""},
+		{Dense{Words: []string{"a", "b"}, Dim: 2, Data: []float32{1, 0, -2, math.MaxFloat32}}, ""},
 		{Dense{}, "0 numbers are no vectors of length 0 for 0 words"},
 		{Dense{Dim: 2}, "for 0 words"},
-		{Dense{[]string{"a", "b"}, 2, []float32{1, 2}}, "2 numbers are no vectors of length 2 for 2 words"},
-		{Dense{[]string{"a"}, 2, []float32{1, 2, 3}}, "3 numbers are no vectors"},
-		{Dense{[]string{"a"}, 0, nil}, "of length 0"},
-		{Dense{[]string{"a"}, -2, []float32{1, 2}}, "of length -2"},
-		{Dense{[]string{"a", "b"}, 2, []float32{1, 2, 3, float32(math.NaN())}}, `"b": number 2 of its vector is NaN`},
-		{Dense{[]string{"a", "b"}, 2, []float32{float32(math.Inf(-1)), 2, 3, 4}}, `"a": number 1 of its vector is -Inf`},
+		{Dense{Words: []string{"a", "b"}, Dim: 2, Data: []float32{1, 2}}, "2 numbers are no vectors of length 2 for 2 words"},
+		{Dense{Words: []string{"a"}, Dim: 2, Data: []float32{1, 2, 3}}, "3 numbers are no vectors"},
+		{Dense{Words: []string{"a"}, Dim: 0, Data: nil}, "of length 0"},
+		{Dense{Words: []string{"a"}, Dim: -2, Data: []float32{1, 2}}, "of length -2"},
+		{Dense{Words: []string{"a", "b"}, Dim: 2, Data: []float32{1, 2, 3, float32(math.NaN())}}, `"b": number 2 of its vector is NaN`},
+		{Dense{Words: []string{"a", "b"}, Dim: 2, Data: []float32{float32(math.Inf(-1)), 2, 3, 4}}, `"a": number 1 of its vector is -Inf`},
 	} {
 		if err := tt.d.Validate(); (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%+v: error %v, want %q", tt.d, err, tt.want)

@@ -30,6 +30,8 @@ func (b *builder) openWordList(ctx context.Context) (*wordList, error) {
 	if start, _ := r.Peek(len(byteOrderMark)); string(start) == byteOrderMark {
 		r.Discard(len(byteOrderMark))
 	}
+	head, _ := r.Peek(window)
+	b.tellLines(head)
 	l := newWordList(r, displayName(path))
 	l.stored = f
 	return l, nil

@@ -152,7 +152,7 @@ func (f *frontierFlags) plan(e *experiment.Experiment, path string, reference *v
 		return p, intrusionError(err, path, path, f.reference)
 	}
 	t.Name, t.Seed = e.Setting.Reference.Name, 1
-	p = experiment.Frontier{Atoms: train.DefaultAtoms(train.Best(), e.X.Len(), e.X.Dim), Order: train.DefaultOrder(e.X.Words), Nonzeros: f.nonzeros, Lambdas: f.lambdas}
+	p = experiment.Frontier{Atoms: train.DefaultAtoms(train.Best(), e.X.Len(), e.X.Dim), Order: train.DefaultOrder(e.X), Nonzeros: f.nonzeros, Lambdas: f.lambdas}
 	p.Intrusion = t
 	if p.Standardised, err = intrusion.Standardise(e.X, p.Atoms); err != nil {
 		return p, usagef("%s: %w", path, err)

@@ -270,7 +270,7 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 	words := x.Len() // to learn from
 	best, isBest := f.recipe.(model.Best)
 	if isBest {
-		best.Order = cmp.Or(best.Order, train.DefaultOrder(x.Words))
+		best.Order = cmp.Or(best.Order, train.DefaultOrder(x))
 		best.Epochs = cmp.Or(best.Epochs, train.DefaultEpochs(best))
 		words = min(words, cmp.Or(best.TrainWords, train.DefaultTrainWords(best, words)))
 		best.TrainWords = words
@@ -458,7 +458,7 @@ func (f *trainFlags) read(cmd *cobra.Command, path string, log io.Writer) (x *ve
 		source, err = vectors.Stream(cmd.Context(), path, o, sample.Add)
 		x = &sample.Rows
 	default:
-		o.Keep = func(words []string, dim int) int { return f.keep(best, words, dim) }
+		o.Keep = func(rows *vectors.Dense) int { return f.keep(best, rows) }
 		x, source, err = vectors.Read(cmd.Context(), path, o)
 	}
 	if err != nil {
@@ -467,7 +467,7 @@ func (f *trainFlags) read(cmd *cobra.Command, path string, log io.Writer) (x *ve
 	for _, warning := range source.Warnings {
 		warn(cmd.ErrOrStderr(), "%s: %s", source.Name, warning)
 	}
-	say(log, "read %s: %d words × %d dimensions, %s, in %.1f s", source.Name, source.Rows, x.Dim, source.Format, time.Since(start).Seconds())
+	say(log, "read %s: %d %s × %d dimensions, %s, in %.1f s", source.Name, source.Rows, source.Kind, x.Dim, source.About(), time.Since(start).Seconds())
 	return x, source, nil
 }
 
@@ -479,14 +479,14 @@ func isRegular(path string) bool {
 }
 
 // keep returns how many words to learn from, of a file that begins with these.
-func (f *trainFlags) keep(best model.Best, words []string, dim int) int {
+func (f *trainFlags) keep(best model.Best, rows *vectors.Dense) int {
 	if best.TrainWords > 0 {
 		return best.TrainWords
 	}
 	// As if there were no end of words: if there is, K is smaller, and all are kept.
-	best.Atoms, best.Order = f.atoms(math.MaxInt32, dim), train.DefaultOrder(words)
+	best.Atoms, best.Order = f.atoms(math.MaxInt32, rows.Dim), train.DefaultOrder(rows)
 	most := train.DefaultTrainWords(best, math.MaxInt32)
-	if len(words) <= most {
+	if rows.Len() <= most {
 		return 0
 	}
 	chosen := f.recipe.(model.Best)
@@ -507,7 +507,7 @@ func (f *trainFlags) encodeAll(cmd *cobra.Command, path string, m *model.Model, 
 		Show: func(block *vectors.Sparse) {
 			p.add(block.Rows)
 			for i := range min(block.Rows, shownRows*first.Cols-first.Rows) {
-				first.Words = append(first.Words, block.Words[i])
+				first.Words = append(first.Words, block.Name(i))
 				first.AppendRow(block.Row(i))
 			}
 		},
@@ -582,7 +582,7 @@ func topDimensions(codes *vectors.Sparse) []dimension {
 		}
 		d := dimension{Dimension: k, Words: []string{}}
 		for _, e := range top[k] {
-			d.Words = append(d.Words, codes.Words[e.Row])
+			d.Words = append(d.Words, codes.Name(e.Row))
 			shown[e.Row] = true
 		}
 		out = append(out, d)
@@ -603,17 +603,18 @@ func (f *trainFlags) report(w io.Writer, i model.Info, codes *vectors.Sparse) er
 	t := &i.Training
 	last := t.Epochs[len(t.Epochs)-1]
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d words × %d sparse dimensions after %d epochs\n", escape.Text(f.output), i.Words(), codes.Cols, last.Epoch)
+	rows := i.Encoding.Input.Kind()
+	fmt.Fprintf(&b, "%s: %d %s × %d sparse dimensions after %d epochs\n", escape.Text(f.output), i.Words(), rows, codes.Cols, last.Epoch)
 	if best, is := t.Recipe.(model.Best); is && best.TrainWords < i.Words() {
 		which := "the first"
 		if best.Order == model.None {
 			which = "a random"
 		}
-		fmt.Fprintf(&b, "  learned from   %s %d words\n", which, best.TrainWords)
+		fmt.Fprintf(&b, "  learned from   %s %d %s\n", which, best.TrainWords, rows)
 	}
 	describeCodes(&b, *i.Encoding, codes.Cols)
 	fmt.Fprintf(&b, "  mean atom norm %.4f\n", last.AtomNorm)
-	fmt.Fprintf(&b, "dimensions that the first words have most of:\n")
+	fmt.Fprintf(&b, "dimensions that the first %s have most of:\n", rows)
 	for _, d := range top {
 		fmt.Fprintf(&b, "  %5d  %s\n", d.Dimension, wordList(d.Words, " "))
 	}

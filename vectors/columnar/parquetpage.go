@@ -295,7 +295,7 @@ func (c *chunk[T]) readDictionary(h *format.DictionaryPageHeader, size int64) er
 	if err != nil {
 		return err
 	}
-	if n < 0 || n > len(b)/c.size {
+	if n < 0 || c.size == 0 || n > len(b)/c.size {
 		return errShort
 	}
 	if err := memory.Check(uint64(n) * uint64(unsafe.Sizeof(*new(T)))); err != nil {

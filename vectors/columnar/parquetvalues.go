@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 
 	"github.com/parquet-go/parquet-go/format"
 
@@ -56,9 +57,25 @@ func decodeNumbers(l leaf, encoding format.Encoding, most int, b []byte) (func([
 	return nil, fmt.Errorf("numbers encoded as %v, which is not read", encoding)
 }
 
-// decodeText is the [decoder] of strings.
-func decodeText(_ leaf, encoding format.Encoding, most int, b []byte) (func([]string) error, error) {
+// decodeText is the [decoder] of strings, and of what is kept as strings.
+func decodeText(l leaf, encoding format.Encoding, most int, b []byte) (func([]string) error, error) {
 	var next func() (string, error)
+	switch {
+	case l.print != nil && encoding == format.Plain:
+		next = func() (string, error) {
+			if len(b) < l.size {
+				return "", errShort
+			}
+			s := l.print(b[:l.size])
+			b = b[l.size:]
+			return s, nil
+		}
+		return filler(next), nil
+	case l.kind == scalar && l.print == nil:
+		return decodeBits(encoding, b)
+	case l.print != nil:
+		return nil, fmt.Errorf("numbers encoded as %v, which is not read", encoding)
+	}
 	cut := func(n int) (string, error) {
 		if n < 0 || n > len(b) {
 			return "", errShort
@@ -123,14 +140,36 @@ func decodeText(_ leaf, encoding format.Encoding, most int, b []byte) (func([]st
 	default:
 		return nil, fmt.Errorf("text encoded as %v, which is not read", encoding)
 	}
-	return func(words []string) (err error) {
-		for i := range words {
-			if words[i], err = next(); err != nil {
+	return filler(next), nil
+}
+
+// filler returns a function that fills a slice with what next returns.
+func filler(next func() (string, error)) func([]string) error {
+	return func(values []string) (err error) {
+		for i := range values {
+			if values[i], err = next(); err != nil {
 				return err
 			}
 		}
 		return nil
-	}, nil
+	}
+}
+
+// decodeBits is the [decoder] of what is true or false.
+func decodeBits(encoding format.Encoding, b []byte) (func([]string) error, error) {
+	plain := &packed{b: b, width: 1}
+	read := plain.read
+	switch {
+	case encoding == format.RLE && len(b) >= 4: // their length before all
+		read = (&runs{b: b[4:], width: 1}).read
+	case encoding != format.Plain:
+		return nil, fmt.Errorf("bits encoded as %v, which is not read", encoding)
+	}
+	return filler(func() (string, error) {
+		var x [1]uint32
+		err := read(x[:])
+		return strconv.FormatBool(x[0] > 0), err
+	}), nil
 }
 
 // checkSum returns an error unless there is memory for strings of the lengths that two lists

@@ -89,12 +89,12 @@ func TestRead(t *testing.T) {
 func TestReadRefuses(t *testing.T) {
 	const skip = "; --skip-bad drops such rows"
 	for name, want := range map[string]string{
-		"nulls":     `row 2: column "word" is null, want a word` + skip,
+		"nulls":     `row 2: column "word" is null, want a word` + skip + ", and if they are texts --rows texts keeps them",
 		"numbers":   `row 2: word "b": column "v": value 2 is NaN, want a finite number` + skip,
 		"widenulls": `row 2: word "b": column "x" is null, want a number` + skip,
 		"integers":  `no vectors: want a column of lists, or columns, of float16, float32 or float64; the columns are ["word" "v" "x"]`,
-		"words":     `the columns of text are ["first" "last"]; name the one to read "word"`,
-		"vectors":   `the columns of lists of numbers are ["first" "last"]; name the one to read "vector"`,
+		"words":     `the columns of text are ["first" "last"]; name the one to read with --text-column`,
+		"vectors":   `the columns of lists of numbers are ["first" "last"]; name the one to read with --vector-column`,
 		"none":      "no word vectors",
 	} {
 		for _, name := range both(name) {

@@ -21,21 +21,21 @@ const (
 )
 
 func init() {
-	vectors.RegisterFormat("Arrow", arrowFile, func(c *vectors.Content) (*vectors.Table, error) {
+	vectors.RegisterFormat("Arrow", arrowFile, func(c *vectors.Content, o vectors.ReadOptions) (*vectors.Table, error) {
 		m := &messages{r: c, left: c.Size, file: true}
 		if _, err := m.read(int64(len(arrowFile))); err != nil {
 			return nil, err
 		}
-		return openArrow(m)
+		return openArrow(m, o)
 	})
-	vectors.RegisterFormat("Arrow", arrowStream, func(c *vectors.Content) (*vectors.Table, error) {
-		return openArrow(&messages{r: c, left: c.Size})
+	vectors.RegisterFormat("Arrow", arrowStream, func(c *vectors.Content, o vectors.ReadOptions) (*vectors.Table, error) {
+		return openArrow(&messages{r: c, left: c.Size}, o)
 	})
 	vectors.RegisterFormat("Parquet", parquetMagic, openParquet)
 }
 
 // openArrow reads a stream, a record batch at a time.
-func openArrow(m *messages) (*vectors.Table, error) {
+func openArrow(m *messages, o vectors.ReadOptions) (*vectors.Table, error) {
 	r, err := guard("Arrow", func() (*ipc.Reader, error) {
 		return ipc.NewReaderFromMessageReader(m, ipc.WithAllocator(allocator{arrowmemory.NewGoAllocator(), m}))
 	})
@@ -47,11 +47,11 @@ func openArrow(m *messages) (*vectors.Table, error) {
 	for _, f := range schema.Fields() {
 		columns = append(columns, column{f.Name, arrowKind(f.Type)})
 	}
-	l, err := choose(columns, schema.Metadata().FindKey(dimensions) >= 0)
+	l, err := choose(columns, schema.Metadata().FindKey(dimensions) >= 0, o)
 	if err != nil {
 		return nil, err
 	}
-	a := &arrowRows{layout: l, columns: columns, r: r}
+	a := &arrowRows{layout: l, r: r}
 	return l.table(func() ([]vectors.Row, error) { return guard("Arrow", a.next) }), nil
 }
 
@@ -68,6 +68,8 @@ func arrowKind(t arrow.DataType) kind {
 		if arrowKind(t.(arrow.ListLikeType).Elem()) == number {
 			return list
 		}
+	case arrow.BOOL, arrow.INT8, arrow.INT16, arrow.INT32, arrow.INT64, arrow.UINT8, arrow.UINT16, arrow.UINT32, arrow.UINT64:
+		return scalar
 	case arrow.EXTENSION:
 		return arrowKind(t.(arrow.ExtensionType).StorageType())
 	}
@@ -77,80 +79,66 @@ func arrowKind(t arrow.DataType) kind {
 // arrowRows reads the rows of a stream, some of a batch at a time.
 type arrowRows struct {
 	layout
-	columns []column
-	r       *ipc.Reader
-	batch   arrow.RecordBatch
-	row     int // of the batch
+	r     *ipc.Reader
+	batch arrow.RecordBatch
+	at    int // row of the batch
 	block
 }
 
 // next is that of a [vectors.Table].
 func (a *arrowRows) next() ([]vectors.Row, error) {
-	for a.batch == nil || a.row >= int(a.batch.NumRows()) {
+	for a.batch == nil || a.at >= int(a.batch.NumRows()) {
 		if !a.r.Next() {
 			if err := a.r.Err(); err != nil {
 				return nil, err
 			}
 			return nil, io.EOF
 		}
-		a.batch, a.row = a.r.RecordBatch(), 0
+		a.batch, a.at = a.r.RecordBatch(), 0
 		for i, c := range a.batch.Columns() {
 			if int64(c.Len()) != a.batch.NumRows() {
 				return nil, faulty(a.columns[i], -1, fmt.Sprintf("of %d rows, in a batch of %d", c.Len(), a.batch.NumRows()))
 			}
 		}
 	}
-	word := func(int) (string, error) { return "", nil }
-	if a.word >= 0 {
-		word = a.words(a.word)
-	}
 	a.reset()
 	if a.list {
-		a.lists(word)
+		a.lists()
 	} else {
-		a.wide(word)
+		a.wide()
 	}
 	return a.rows, nil
 }
 
-// words returns a function of the words in a column.
-func (a *arrowRows) words(i int) func(row int) (string, error) {
-	values := storage(a.batch.Column(i))
-	index := func(row int) int { return row }
-	if d, ok := values.(*array.Dictionary); ok {
-		dictionary := storage(d.Dictionary())
-		index = func(row int) int {
-			if d.IsNull(row) {
-				return -1
-			}
-			return d.GetValueIndex(row)
+// rowAt returns row i of the batch, without its vector.
+func (a *arrowRows) rowAt(i int) vectors.Row {
+	r, _ := a.row(func(column int) (string, bool, error) {
+		values, i := storage(a.batch.Column(column)), i
+		if d, ok := values.(*array.Dictionary); ok && !d.IsNull(i) {
+			values, i = storage(d.Dictionary()), d.GetValueIndex(i)
 		}
-		values = dictionary
-	}
-	strs := values.(array.StringLike)
-	return func(row int) (string, error) {
-		at := index(row)
-		if at < 0 || strs.IsNull(at) {
-			return "", faulty(a.columns[i], -1, "null, want a word")
+		if values.IsNull(i) {
+			return "", false, nil
 		}
-		return strings.Clone(strs.Value(at)), nil // or it would keep the batch in memory
-	}
+		return strings.Clone(values.ValueStr(i)), true, nil // or it would keep the batch in memory
+	})
+	return r
 }
 
 // lists reads rows whose vectors are lists.
-func (a *arrowRows) lists(word func(int) (string, error)) {
+func (a *arrowRows) lists() {
 	column := a.columns[a.vectors[0]]
 	lists := storage(a.batch.Column(a.vectors[0])).(array.ListLike)
 	values := storage(lists.ListValues())
 	nulls := values.NullN() != 0
-	for end := int(a.batch.NumRows()); a.row < end && len(a.data) < blockNumbers && len(a.rows) < blockNumbers; a.row++ {
-		w, err := word(a.row)
+	for end := int(a.batch.NumRows()); a.at < end && len(a.data) < blockNumbers && len(a.rows) < blockNumbers; a.at++ {
+		var err error
 		start := len(a.data)
-		if lists.IsNull(a.row) {
-			a.add(w, start, faulty(column, -1, "null, want a list"))
+		if lists.IsNull(a.at) {
+			a.add(a.rowAt(a.at), start, faulty(column, -1, "null, want a list"))
 			continue
 		}
-		lo, hi := lists.ValueOffsets(a.row)
+		lo, hi := lists.ValueOffsets(a.at)
 		a.data = appendNumbers(a.data, values, int(lo), int(hi))
 		for n, x := range a.data[start:] {
 			if err == nil && nulls && values.IsNull(int(lo)+n) {
@@ -159,15 +147,15 @@ func (a *arrowRows) lists(word func(int) (string, error)) {
 				err = checkNumber(column, n, x)
 			}
 		}
-		a.add(w, start, err)
+		a.add(a.rowAt(a.at), start, err)
 	}
 }
 
 // wide reads rows whose vectors are a column for each dimension.
-func (a *arrowRows) wide(word func(int) (string, error)) {
+func (a *arrowRows) wide() {
 	dim := len(a.vectors)
-	first, rows := a.row, min(max(1, blockNumbers/dim), int(a.batch.NumRows())-a.row)
-	a.row += rows
+	first, rows := a.at, min(max(1, blockNumbers/dim), int(a.batch.NumRows())-a.at)
+	a.at += rows
 	a.data = append(a.data, make([]float32, rows*dim)...)
 	errs := make([]error, rows)
 	var numbers []float32
@@ -184,12 +172,10 @@ func (a *arrowRows) wide(word func(int) (string, error)) {
 			}
 		}
 	}
-	for row, err := range errs {
-		w, wrong := word(first + row)
-		if err == nil {
-			err = wrong
-		}
-		a.rows = append(a.rows, vectors.Row{Word: w, Vector: a.data[row*dim : (row+1)*dim], Err: err})
+	for i, err := range errs {
+		r := a.rowAt(first + i)
+		r.Vector, r.Err = a.data[i*dim:(i+1)*dim], err
+		a.rows = append(a.rows, r)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
@@ -16,7 +17,7 @@ import (
 )
 
 // openParquet reads a file a row group at a time, and of each column a page.
-func openParquet(c *vectors.Content) (*vectors.Table, error) {
+func openParquet(c *vectors.Content, o vectors.ReadOptions) (*vectors.Table, error) {
 	r, size, err := c.RandomAccess()
 	if err != nil {
 		return nil, err
@@ -30,7 +31,7 @@ func openParquet(c *vectors.Content) (*vectors.Table, error) {
 		columns = append(columns, l.column)
 	}
 	metadata := slices.ContainsFunc(p.footer.KeyValueMetadata, func(m format.KeyValue) bool { return m.Key == dimensions })
-	if p.layout, err = choose(columns, metadata); err != nil {
+	if p.layout, err = choose(columns, metadata, o); err != nil {
 		return nil, err
 	}
 	return p.table(func() ([]vectors.Row, error) { return guard("Parquet", p.next) }), nil
@@ -45,6 +46,7 @@ type leaf struct {
 	inList  uint32                          // definition level at which there is a place for a value in a list
 	size    int                             // bytes that a value takes at least, if it is plain
 	floats  func(to []float32, from []byte) // converts numbers
+	print   func(b []byte) string           // prints a value that is kept as a string; nil of strings and bits
 }
 
 // A schema is the rest of a tree of elements, in the order of a walk, with the columns of the
@@ -93,6 +95,15 @@ func (s *schema) walk(l *leaf, depth, repeated int) error {
 			l.kind = number
 		case isText(e) && repeated == 0 && depth == 0:
 			l.kind, l.size = text, 4 // its length
+		case repeated == 0 && depth == 0:
+			l.size, l.print, l.kind = scalarOf(e)
+		}
+		if l.kind == number {
+			l.print = func(b []byte) string {
+				var x [1]float32
+				l.floats(x[:], b)
+				return strconv.FormatFloat(float64(x[0]), 'g', -1, 32)
+			}
 		}
 	}
 	for range e.NumChildren.V {
@@ -130,6 +141,27 @@ func floatsOf(e format.SchemaElement) (size int, convert func(to []float32, from
 	return 0, nil
 }
 
+// scalarOf returns the size in bytes of values of an element of the schema that are whole numbers
+// and what prints them, or of bits, which have neither; or the kind other.
+func scalarOf(e format.SchemaElement) (size int, print func(b []byte) string, k kind) {
+	whole, isWhole := e.LogicalType.Value.(*format.IntType)
+	unsigned := isWhole && !whole.IsSigned
+	switch {
+	case e.Type.V == format.Boolean:
+		return 0, nil, scalar
+	case e.LogicalType.Value != nil && !isWhole, e.ConvertedType.Valid && !isWhole: // such as times
+	case e.Type.V == format.Int32 && unsigned:
+		return 4, func(b []byte) string { return strconv.FormatUint(uint64(binary.LittleEndian.Uint32(b)), 10) }, scalar
+	case e.Type.V == format.Int32:
+		return 4, func(b []byte) string { return strconv.Itoa(int(int32(binary.LittleEndian.Uint32(b)))) }, scalar
+	case e.Type.V == format.Int64 && unsigned:
+		return 8, func(b []byte) string { return strconv.FormatUint(binary.LittleEndian.Uint64(b), 10) }, scalar
+	case e.Type.V == format.Int64:
+		return 8, func(b []byte) string { return strconv.FormatInt(int64(binary.LittleEndian.Uint64(b)), 10) }, scalar
+	}
+	return 0, nil, other
+}
+
 // isText reports whether values of an element of the schema are strings.
 func isText(e format.SchemaElement) bool {
 	_, str := e.LogicalType.Value.(*format.StringType)
@@ -144,11 +176,11 @@ type parquetRows struct {
 	size    int64 // of the file
 	opened  int64 // bytes of the chunks so far
 	footer  *format.FileMetaData
-	leaves  []leaf            // columns of the table
-	group   int               // row groups begun
-	left    int64             // rows of the group that are to be read
-	word    *chunk[string]    // nil if rows have no words
-	numbers []*chunk[float32] // of the vectors
+	leaves  []leaf                 // columns of the table
+	group   int                    // row groups begun
+	left    int64                  // rows of the group that are to be read
+	strings map[int]*chunk[string] // by column
+	numbers []*chunk[float32]      // of the vectors
 	block
 }
 
@@ -165,6 +197,9 @@ func (p *parquetRows) open() (err error) {
 		l, err := s.column()
 		if err != nil {
 			return err
+		}
+		if l.kind == scalar && !p.plain(l) {
+			l.kind = other
 		}
 		p.leaves = append(p.leaves, l)
 	}
@@ -185,6 +220,21 @@ func (p *parquetRows) open() (err error) {
 	return nil
 }
 
+// plain reports whether a column's values, which are not needed, are encoded as they can be read.
+func (p *parquetRows) plain(l leaf) bool {
+	for _, g := range p.footer.RowGroups {
+		if l.index >= len(g.Columns) {
+			return false // and an error, below
+		}
+		for _, e := range g.Columns[l.index].MetaData.Encoding {
+			if e != format.Plain && e != format.RLE && e != format.RLEDictionary && e != plainDictionary {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // next is that of a [vectors.Table].
 func (p *parquetRows) next() ([]vectors.Row, error) {
 	for p.left == 0 {
@@ -198,15 +248,24 @@ func (p *parquetRows) next() ([]vectors.Row, error) {
 		if err := p.nextRow(); err != nil {
 			return nil, err
 		}
-		text += len(p.rows[len(p.rows)-1].Word)
+		text += textSize(p.rows[len(p.rows)-1])
 	}
 	return p.rows, nil
 }
 
+// textSize returns how many bytes the strings of a row have.
+func textSize(r vectors.Row) int {
+	n := len(r.Word) + len(r.ID)
+	for _, s := range r.Columns {
+		n += len(s)
+	}
+	return n
+}
+
 // nextGroup begins the next row group.
 func (p *parquetRows) nextGroup() error {
-	if p.word != nil {
-		if err := p.word.finish(); err != nil {
+	for _, c := range p.strings {
+		if err := c.finish(); err != nil {
 			return err
 		}
 	}
@@ -223,12 +282,8 @@ func (p *parquetRows) nextGroup() error {
 	if p.left = group.NumRows; p.left == 0 {
 		return nil // and there need not be pages
 	}
-	p.numbers = p.numbers[:0]
-	chosen := slices.Clone(p.layout.vectors)
-	if p.layout.word >= 0 {
-		chosen = append(chosen, p.layout.word)
-	}
-	for _, i := range chosen {
+	p.numbers, p.strings = p.numbers[:0], make(map[int]*chunk[string])
+	for _, i := range slices.Concat(p.layout.vectors, p.said) {
 		n := group.Columns[p.leaves[i].index].MetaData.TotalCompressedSize
 		if n < 0 || n > p.size-p.opened {
 			return fmt.Errorf("column %.60q: %d bytes of a file of %d, of which %d are other columns", p.leaves[i].name, n, p.size, p.opened)
@@ -236,8 +291,8 @@ func (p *parquetRows) nextGroup() error {
 		p.opened += n
 	}
 	var err error
-	if i := p.layout.word; i >= 0 {
-		if p.word, err = openChunk(p.file, p.size, group.Columns, p.leaves[i], decodeText); err != nil {
+	for _, i := range p.said {
+		if p.strings[i], err = openChunk(p.file, p.size, group.Columns, p.leaves[i], decodeText); err != nil {
 			return err
 		}
 	}
@@ -253,21 +308,20 @@ func (p *parquetRows) nextGroup() error {
 
 // nextRow reads a row.
 func (p *parquetRows) nextRow() error {
-	word := ""
-	var malformed error
-	if c := p.word; c != nil {
+	row, err := p.row(func(column int) (s string, ok bool, err error) {
+		c := p.strings[column]
 		if err := c.begin(); err != nil {
-			return err
+			return "", false, err
 		}
-		if c.definitions[c.i] == c.defined {
-			word = c.values[c.i]
-		} else {
-			malformed = faulty(c.column, -1, "null, want a word")
+		if ok = c.definitions[c.i] == c.defined; ok {
+			s = c.values[c.i]
 		}
-		if err := c.advance(); err != nil {
-			return err
-		}
+		return s, ok, c.advance()
+	})
+	if err != nil {
+		return err
 	}
+	var malformed error
 	start := len(p.data)
 	for _, c := range p.numbers {
 		err := p.appendNumbers(c, &malformed)
@@ -275,7 +329,7 @@ func (p *parquetRows) nextRow() error {
 			return err
 		}
 	}
-	p.add(word, start, malformed)
+	p.add(row, start, malformed)
 	return nil
 }
 

@@ -19,6 +19,7 @@ const (
 	text
 	number // float16, float32 or float64
 	list   // of such numbers
+	scalar // a whole number, or true or false
 )
 
 // A column is a column of a table to read.
@@ -29,36 +30,65 @@ type column struct {
 
 // A layout says which columns to read.
 type layout struct {
-	word    int   // -1 if rows have no words
+	columns []column
+	word    int   // of words or texts; -1 if rows have neither
+	id      int   // -1 if rows have none
+	rest    []int // what else can be kept of texts
 	vectors []int // a list, or numbers of which each is a dimension
 	list    bool
-	left    []string // names of the columns that are not read
+	said    []int // columns to read as strings: of words or texts, of ids, and the rest
+	options vectors.ReadOptions
 }
 
-// choose finds the words and the vectors of a table.
-func choose(columns []column, metadata bool) (layout, error) {
+// Names of columns, of which the first that is there is taken.
+var (
+	wordNames   = []string{"word", "words", "token"}
+	textNames   = []string{"text", "sentence", "document", "content", "passage"}
+	idNames     = []string{vectors.IDName, "_id", "doc_id"}
+	vectorNames = []string{"vector", "vectors", "embedding", "embeddings"}
+)
+
+// choose finds the words, or texts and their ids, and the vectors of a table.
+func choose(columns []column, metadata bool, o vectors.ReadOptions) (layout, error) {
 	if metadata && slices.ContainsFunc(columns, func(c column) bool { return c.name == "indices" }) {
 		return layout{}, errors.New("has the sparse vectors of a model, not dense ones; overcomplete export --format word2vec writes them as dense")
 	}
-	word, err := only(columns, text, "text", "word", "words", "token", "text")
-	if err != nil {
-		return layout{}, err
+	l := layout{columns: columns, word: -1, id: -1, options: o}
+	var err error
+	if o.IDColumn != "none" {
+		if l.id, err = find(columns, o.IDColumn, "--id-column", idNames, text, scalar); err != nil {
+			return layout{}, err
+		}
 	}
-	l := layout{word: word, list: true}
-	vector, err := only(columns, list, "lists of numbers", "vector", "vectors", "embedding", "embeddings")
+	if o.WordList == "" {
+		if l.word, err = only(columns, l.id, "text", o.TextColumn, "--text-column", slices.Concat(wordNames, textNames), text); err != nil {
+			return layout{}, err
+		}
+		if l.word < 0 && l.id >= 0 && columns[l.id].kind == text { // all that rows are called by
+			l.word, l.id = l.id, -1
+		}
+	}
+	vector, err := only(columns, -1, "lists of numbers", o.VectorColumn, "--vector-column", vectorNames, list)
 	if err != nil {
 		return layout{}, err
 	}
 	for i, c := range columns {
 		switch {
-		case i == word:
+		case i == l.word, i == l.id:
 		case i == vector, vector < 0 && c.kind == number:
 			l.vectors = append(l.vectors, i)
-		default:
-			l.left = append(l.left, c.name)
+		case c.kind != other && c.kind != list && l.word >= 0 && !strings.HasPrefix(c.name, "__"): // pandas's own
+			l.rest = append(l.rest, i)
 		}
 	}
 	l.list = vector >= 0
+	if l.word >= 0 {
+		l.said = append(l.said, l.word)
+		if l.id >= 0 {
+			l.said = append(l.said, l.id)
+		}
+		l.said = append(l.said, l.rest...)
+	}
 	switch {
 	case len(l.vectors) == 0:
 		return layout{}, fmt.Errorf("no vectors: want a column of lists, or columns, of float16, float32 or float64; the columns are %s", names(columns))
@@ -68,23 +98,43 @@ func choose(columns []column, metadata bool) (layout, error) {
 	return l, nil
 }
 
-// only returns the first column of a kind that has one of the names, or else the only one of
-// that kind, or -1 if there is none.
-func only(columns []column, k kind, about string, known ...string) (int, error) {
+// find returns the column that a flag names, or else the first that has one of the known names,
+// or -1 if there is none. It must be of one of the kinds.
+func find(columns []column, named, flag string, known []string, kinds ...kind) (int, error) {
+	is := func(name string) int {
+		return slices.IndexFunc(columns, func(c column) bool { return c.name == name && slices.Contains(kinds, c.kind) })
+	}
+	if named != "" {
+		if i := is(named); i >= 0 {
+			return i, nil
+		}
+		if slices.ContainsFunc(columns, func(c column) bool { return c.name == named }) {
+			return 0, fmt.Errorf("column %.60q can't be that of %s: it has something else", named, flag)
+		}
+		return 0, fmt.Errorf("has no column %.60q for %s; the columns are %s", named, flag, names(columns))
+	}
 	for _, name := range known {
-		if i := slices.Index(columns, column{name, k}); i >= 0 {
+		if i := is(name); i >= 0 {
 			return i, nil
 		}
 	}
-	found := -1
+	return -1, nil
+}
+
+// only is find, but where there is none takes the only column of a kind, other than taken.
+func only(columns []column, taken int, about, named, flag string, known []string, k kind) (int, error) {
+	found, err := find(columns, named, flag, known, k)
+	if err != nil || found >= 0 {
+		return found, err
+	}
 	var all []column
 	for i, c := range columns {
-		if c.kind == k {
+		if c.kind == k && i != taken {
 			found, all = i, append(all, c)
 		}
 	}
 	if len(all) > 1 {
-		return 0, fmt.Errorf("the columns of %s are %s; name the one to read %q", about, names(all), known[0])
+		return 0, fmt.Errorf("the columns of %s are %s; name the one to read with %s", about, names(all), flag)
 	}
 	return found, nil
 }
@@ -108,11 +158,80 @@ func shorten(names []string) string {
 
 // table returns the table of that layout.
 func (l layout) table(next func() ([]vectors.Row, error)) *vectors.Table {
-	t := &vectors.Table{Words: l.word >= 0, Next: next}
-	if len(l.left) > 0 {
-		t.Warnings = []string{"columns not read: " + shorten(l.left)}
+	t := &vectors.Table{Words: l.word >= 0, Kind: l.kind(), IDs: l.id >= 0, Next: next, Describe: l.describe}
+	for _, i := range l.rest {
+		name := l.columns[i].name
+		for name == vectors.IDName || name == vectors.TextName || slices.Contains(t.Columns, name) {
+			name += "_"
+		}
+		t.Columns = append(t.Columns, name)
 	}
 	return t
+}
+
+// kind returns what rows are, if the flags or the name of their column say it.
+func (l layout) kind() vectors.Kind {
+	switch {
+	case l.options.Rows != "":
+		return l.options.Rows
+	case l.word < 0:
+		return vectors.KindWords
+	case l.options.TextColumn != "", l.columns[l.word].name != textNames[0] && slices.Contains(textNames, l.columns[l.word].name):
+		return vectors.KindTexts
+	case slices.Contains(wordNames, l.columns[l.word].name):
+		return vectors.KindWords
+	}
+	return ""
+}
+
+// describe is that of a [vectors.Table].
+func (l layout) describe(k vectors.Kind) (about string, warnings []string) {
+	read := slices.Concat([]int{l.word}, l.vectors)
+	if k == vectors.KindTexts && l.word >= 0 {
+		read = append(append(read, l.rest...), l.id)
+		about = fmt.Sprintf("texts of column %.60q", l.columns[l.word].name)
+		if l.id >= 0 {
+			about += fmt.Sprintf(", ids of %.60q", l.columns[l.id].name)
+		}
+		if len(l.rest) > 0 {
+			var kept []string
+			for _, i := range l.rest {
+				kept = append(kept, l.columns[i].name)
+			}
+			about += ", with " + shorten(kept)
+		}
+	}
+	var left []string
+	for i, c := range l.columns {
+		if !slices.Contains(read, i) {
+			left = append(left, c.name)
+		}
+	}
+	if len(left) > 0 {
+		warnings = []string{"columns not read: " + shorten(left)}
+	}
+	return about, warnings
+}
+
+// row returns a row without its vector. The function value reads the next of the columns that
+// are strings, where null is "" and false.
+func (l layout) row(value func(column int) (s string, ok bool, err error)) (r vectors.Row, err error) {
+	for _, i := range l.said {
+		s, ok, err := value(i)
+		switch {
+		case err != nil:
+			return r, err
+		case i == l.word:
+			if r.Word = s; !ok {
+				r.NoWord = faulty(l.columns[i], -1, "null, want a word")
+			}
+		case i == l.id:
+			r.ID = s
+		default:
+			r.Columns = append(r.Columns, s)
+		}
+	}
+	return r, nil
 }
 
 // A block has rows that are read together. Its memory is used again by the next.
@@ -130,8 +249,9 @@ const blockText = 16 << 20
 func (b *block) reset() { b.rows, b.data = b.rows[:0], b.data[:0] }
 
 // add adds a row with the numbers that were appended to data from start on.
-func (b *block) add(word string, start int, err error) {
-	b.rows = append(b.rows, vectors.Row{Word: word, Vector: b.data[start:len(b.data):len(b.data)], Err: err})
+func (b *block) add(r vectors.Row, start int, err error) {
+	r.Vector, r.Err = b.data[start:len(b.data):len(b.data)], err
+	b.rows = append(b.rows, r)
 }
 
 // faulty returns why a row is malformed: the column, the number in its list from 0 unless

@@ -1,0 +1,135 @@
+package model
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"overcomplete/vectors"
+)
+
+// textModel is a testModel of texts that can be anything.
+func textModel() *Model {
+	m := testModel(4, 3, 5, true)
+	m.Codes.Words = []string{"d-1", "d-2", "d-3", "d-4"}
+	m.Codes.Texts = &vectors.Texts{
+		Text:    []string{"two\nlines, \"quoted\" \\ <b>", "", "\x00\x1b[31m שלום e\u0301\u2028", ""},
+		Columns: []vectors.Column{{Name: "label", Values: []string{"0", "", "1", "1"}}, {Name: "a\"b", Values: []string{"x", "y", "z", "\n"}}},
+	}
+	m.Info.Encoding.DescribeRows(m.Codes.Texts)
+	return m
+}
+
+// Texts are the same in a directory, read whole or by rows, and in a .safetensors file.
+func TestTextsRoundTrip(t *testing.T) {
+	m := textModel()
+	dir := filepath.Join(t.TempDir(), "model")
+	if err := m.Save(dir, false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, wordsFile)); err == nil {
+		t.Errorf("%s beside %s", wordsFile, textsFile)
+	}
+	check := func(from string, got *Model, err error) {
+		t.Helper()
+		if err != nil || !reflect.DeepEqual(got.Codes, m.Codes) {
+			t.Errorf("%s: %v\n%+v, want\n%+v", from, err, got.Codes.Texts, m.Codes.Texts)
+		}
+	}
+	got, err := Open(dir)
+	check("a directory", got, err)
+	got, err = readAll(dir)
+	check("rows", got, err)
+	byRows := filepath.Join(t.TempDir(), "rows")
+	if err := saveRows(byRows, m); err != nil {
+		t.Fatal(err)
+	}
+	got, err = Open(byRows)
+	check("a directory saved by rows", got, err)
+	file := filepath.Join(t.TempDir(), "m.safetensors")
+	if err := os.WriteFile(file, writeSafetensors(t, m), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	got, err = Open(file)
+	check("safetensors", got, err)
+
+	// Each line is an object for any program that reads JSON.
+	text, err := os.ReadFile(filepath.Join(dir, textsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, line := range strings.Split(strings.TrimSuffix(string(text), "\n"), "\n") {
+		var row map[string]string
+		if err := json.Unmarshal([]byte(line), &row); err != nil || len(row) != 4 || row["id"] != m.Codes.Words[i] || row["text"] != m.Codes.Texts.Text[i] {
+			t.Errorf("line %d: %q, %v", i+1, line, err)
+		}
+	}
+}
+
+func TestOpenBadTexts(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "model")
+	if err := textModel().Save(dir, false); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, textsFile)
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(good), "\n")
+	for content, want := range map[string]string{
+		"":                               "texts.jsonl: 0 words, model.json says 4",
+		string(good)[:len(good)-1]:       "truncated: the last line has no end",
+		string(good) + "\n":              "line 5",
+		string(good) + rest:              "more words than the 4",
+		"[]\n" + rest:                    `line 1, "[]": want an object of strings`,
+		`{"id":1}` + "\n" + rest:         `want an object of strings`,
+		`{"id":"x","label":""}` + "\n":   `line 1: there is no "text"`,
+		`{"text":"x","label":""}` + "\n": `line 1: there is no "id"`,
+		`{"id":"x","text":"","label":"","a\"b":"","c":""}` + "\n": "line 1 has 5 values, model.json says 4",
+		`{"id":"","text":"","label":"","a\"b":""}` + "\n":         "line 1, \"\": empty word",
+		strings.Repeat("\x00", 1<<18):                             "line 1",
+	} {
+		if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60q: error %v, want %s", content, err, want)
+		}
+		if _, err := readAll(dir); err == nil {
+			t.Errorf("%.60q: read by rows", content)
+		}
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), textsFile) {
+		t.Errorf("error %v without %s", err, textsFile)
+	}
+}
+
+// A model whose parts do not fit is not saved.
+func TestSaveBadTexts(t *testing.T) {
+	for name, change := range map[string]func(m *Model){
+		"texts that are not said":  func(m *Model) { m.Info.Encoding.DescribeRows(nil) },
+		"no texts":                 func(m *Model) { m.Codes.Texts = nil },
+		"fewer texts":              func(m *Model) { m.Codes.Texts.Text = m.Codes.Texts.Text[:3] },
+		"another column":           func(m *Model) { m.Codes.Texts.Columns[0].Name = "other" },
+		"two columns of a name":    func(m *Model) { m.Codes.Texts.Columns[0].Name = "text"; m.Info.Encoding.Columns[0] = "text" },
+		"an id with a line's end":  func(m *Model) { m.Codes.Words[2] = "a\nb" },
+		"fewer values of a column": func(m *Model) { m.Codes.Texts.Columns[1].Values = nil },
+	} {
+		m := textModel()
+		change(m)
+		dir := filepath.Join(t.TempDir(), "model")
+		if err := m.Save(dir, false); err == nil {
+			t.Errorf("%s: saved", name)
+		}
+		if _, err := os.Stat(dir); err == nil {
+			t.Errorf("%s: there is something", name)
+		}
+	}
+}

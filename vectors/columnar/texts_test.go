@@ -1,0 +1,101 @@
+package columnar
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"overcomplete/vectors"
+)
+
+// What Python wrote as texts, with ids and more, is there row by row, in Arrow and in Parquet's
+// encodings, whatever a text is. A column of times is left out, and one of an encoding that is
+// not read.
+func TestReadTexts(t *testing.T) {
+	said := []string{"first\nsecond line", "", "a <b>tag</b> \x1b[31mred", "", "a <b>tag</b> \x1b[31mred", "שלום e\u0301 ไทย", strings.Repeat("x", 3000)}
+	ids := []string{"d-0", "d-1", "d-2", "d-3", "d-4", "d-5", "d-6"}
+	numbers := []string{"0", "1", "2", "3", "4", "5", "6"}
+	columns := []vectors.Column{
+		{Name: "label", Values: []string{"0", "1", "-2", "", "0", "1", "0"}},
+		{Name: "seen", Values: []string{"true", "false", "", "true", "true", "false", "false"}},
+		{Name: "score", Values: []string{"0.5", "", "1", "2", "3", "4", "5.25"}},
+		{Name: "kind", Values: []string{"a", "a", "b", "a", "b", "b", "a"}},
+		{Name: "size", Values: slices.Repeat([]string{"4294967295"}, 7)},
+	}
+	withIDs := slices.Insert(slices.Clone(columns), 0, vectors.Column{Name: "doc_id", Values: ids})
+	data := []float32{0, 1, 1, 1, 2, 1, 3, 1, 4, 1, 5, 1, 6, 1}
+	for _, name := range append(both("texts"), "texts2.parquet") {
+		for _, tt := range []struct {
+			o       vectors.ReadOptions
+			ids     []string
+			columns []vectors.Column
+			about   string
+		}{
+			{vectors.ReadOptions{}, ids, columns, `texts of column "text", ids of "doc_id", with ["label" "seen" "score" "kind" "size"]`},
+			{vectors.ReadOptions{IDColumn: "none"}, numbers, withIDs, `texts of column "text", with 6, such as ["doc_id" "label" "seen" "score" "kind"]`},
+			{vectors.ReadOptions{Rows: vectors.KindTexts, TextColumn: "text", IDColumn: "doc_id", VectorColumn: "embedding"}, ids, columns,
+				`texts of column "text", ids of "doc_id", with ["label" "seen" "score" "kind" "size"]`},
+		} {
+			d, source, err := read(t, name, tt.o)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			want := &vectors.Dense{Words: tt.ids, Dim: 2, Data: data, Texts: &vectors.Texts{Text: said, Columns: tt.columns}}
+			if !reflect.DeepEqual(d, want) {
+				t.Errorf("%s: %+v\n%+v, want\n%+v\n%+v", name, d, d.Texts, want, want.Texts)
+			}
+			if source.Kind != vectors.KindTexts || source.Columns != tt.about || !slices.Equal(source.Warnings, []string{`columns not read: ["when"]`}) {
+				t.Errorf("%s: %+v", name, source)
+			}
+		}
+	}
+	d, source, err := read(t, "delta.parquet", vectors.ReadOptions{})
+	if err != nil || !slices.Equal(d.Words, numbers[:2]) || len(d.Texts.Columns) > 0 || !slices.Equal(source.Warnings, []string{`columns not read: ["n"]`}) {
+		t.Errorf("%+v, %+v, %v", d, source, err)
+	}
+	// Short ones of a column "text" could be words, which are each there once.
+	d, _, err = read(t, "words.parquet", vectors.ReadOptions{TextColumn: "last"})
+	if err != nil || d.Texts == nil || d.Texts.Text[0] != "b" || d.Texts.Columns[0].Name != "first" {
+		t.Errorf("%+v, %v", d, err)
+	}
+	d, _, err = read(t, "words.parquet", vectors.ReadOptions{TextColumn: "last", Rows: vectors.KindWords})
+	if err != nil || d.Texts != nil || d.Words[0] != "b" {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
+
+func TestReadTextsRefuses(t *testing.T) {
+	const skip = "; --skip-bad drops such rows"
+	for _, tt := range []struct {
+		name, want string
+		o          vectors.ReadOptions
+	}{
+		{"repeated", `row 3: the id "1" is that of a row before; name a column of ids that differ with --id-column, or none to have rows called by their numbers` + skip, vectors.ReadOptions{}},
+		{"noid", `row 2: it has no id; name a column in which all rows have one with --id-column, or none to have rows called by their numbers` + skip, vectors.ReadOptions{}},
+		{"novector", `row 2: column "v" is null, want a list` + skip, vectors.ReadOptions{}},
+		{"texts", `has no column "txt" for --text-column; the columns are 9, such as ["doc_id" "text" "label" "seen" "score"]`, vectors.ReadOptions{TextColumn: "txt"}},
+		{"texts", `column "embedding" can't be that of --text-column: it has something else`, vectors.ReadOptions{TextColumn: "embedding"}},
+		{"texts", `column "when" can't be that of --id-column: it has something else`, vectors.ReadOptions{IDColumn: "when"}},
+		{"texts", `column "label" can't be that of --vector-column: it has something else`, vectors.ReadOptions{VectorColumn: "label"}},
+		{"texts", `row 1: word "first\nsecond line": the word contains a tab, a line break or a NUL` + skip + ", and if they are texts --rows texts keeps them", vectors.ReadOptions{Rows: vectors.KindWords}},
+	} {
+		for _, name := range both(tt.name) {
+			if _, _, err := read(t, name, tt.o); err == nil || err.Error() != tt.want {
+				t.Errorf("%s: error\n%v, want\n%s", name, err, tt.want)
+			}
+		}
+	}
+	for _, name := range both("noid") { // and others keep their ids
+		d, _, err := read(t, name, vectors.ReadOptions{SkipBad: true})
+		if err != nil || !slices.Equal(d.Words, []string{"x", "z"}) {
+			t.Errorf("%s: %v, %v", name, d, err)
+		}
+	}
+	for _, name := range both("novector") { // a number is that of the row in the file
+		d, _, err := read(t, name, vectors.ReadOptions{SkipBad: true})
+		if err != nil || !slices.Equal(d.Words, []string{"0", "2"}) || !slices.Equal(d.Texts.Text, []string{"a b", "e f"}) {
+			t.Errorf("%s: %v, %v", name, d, err)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package vectors
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What rows are is told from their words, unless it is said; texts keep every row, whatever
+// they are, and words are each there once.
+func TestReadKinds(t *testing.T) {
+	d := &Dense{Words: []string{"a", "b", "c"}, Dim: 1, Data: []float32{1, 2, 3}}
+	npy := npyFile(d, false)
+	for _, tt := range []struct {
+		name, list string
+		rows       Kind
+		words      []string
+		texts      []string
+	}{
+		{"words", "a\nb\na\n", "", []string{"a", "b"}, nil},
+		{"words that are said to be texts", "a\n\na\n", KindTexts, []string{"0", "1", "2"}, []string{"a", "", "a"}},
+		{"sentences", "it rains\nyes\nit rains\n", "", []string{"0", "1", "2"}, []string{"it rains", "yes", "it rains"}},
+		{"phrases that are said to be words", "New York\nbank\nNew York\n", KindWords, []string{"New York", "bank"}, nil},
+		{"sentences without spaces", "今日は雨が降っています\n私は猫が好きです\n犬\n", "", []string{"0", "1", "2"}, []string{"今日は雨が降っています", "私は猫が好きです", "犬"}},
+		{"not UTF-8", "a\xffb c\nd e\nf g\n", "", []string{"0", "1", "2"}, []string{"a\uFFFDb c", "d e", "f g"}},
+	} {
+		got, source, err := Read(t.Context(), tempFile(t, npy), ReadOptions{WordList: tempFile(t, tt.list), Rows: tt.rows})
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		var texts []string
+		if got.Texts != nil {
+			texts = got.Texts.Text
+		}
+		if !slices.Equal(got.Words, tt.words) || !slices.Equal(texts, tt.texts) || (source.Kind == KindTexts) != (tt.texts != nil) {
+			t.Errorf("%s: words %q, texts %q, %s", tt.name, got.Words, texts, source.Kind)
+		}
+		if bad := strings.Contains(tt.list, "\xff"); bad != (len(source.Warnings) > 0) && tt.texts != nil {
+			t.Errorf("%s: warnings %q", tt.name, source.Warnings)
+		}
+	}
+	// Of a text file, words have what is before the numbers.
+	got, _, err := Read(t.Context(), tempFile(t, "it rains 1 2\nit rains 3 4\n"), ReadOptions{Rows: KindTexts})
+	want := &Dense{Words: []string{"0", "1"}, Dim: 2, Data: []float32{1, 2, 3, 4}, Texts: &Texts{Text: []string{"it rains", "it rains"}}}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	checkError(t, tempFile(t, "a 1\n"), ReadOptions{IDColumn: "id"}, "FILE: --id-column, --text-column and --vector-column are for tables, such as Parquet, whose rows have no list of words")
+}
+
+// A stream has the same rows as Read, of zeros, too, and a sample's texts are those of its rows.
+func TestStreamTexts(t *testing.T) {
+	d := &Dense{Words: []string{"a", "b", "c"}, Dim: 1, Data: []float32{1, 0, 3}}
+	path, o := tempFile(t, npyFile(d, false)), ReadOptions{WordList: tempFile(t, "it rains\nit snows\nit rains\n")}
+	var all Dense
+	if _, err := Stream(t.Context(), path, o, func(d *Dense) error { all.Append(d); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	want, _, err := Read(t.Context(), path, o)
+	if err != nil || !reflect.DeepEqual(&all, want) {
+		t.Errorf("%+v, want %+v, %v", all, want, err)
+	}
+	s := NewSample(2, 1)
+	for range 20 {
+		s.Add(want)
+	}
+	for i, text := range s.Rows.Texts.Text {
+		if at := slices.Index(want.Words, s.Rows.Words[i]); want.Texts.Text[at] != text || s.Rows.Data[i] != want.Data[at] {
+			t.Errorf("row %d is %q of %s with %v", i, text, s.Rows.Words[i], s.Rows.Data[i])
+		}
+	}
+}
+
+func TestTextsValidate(t *testing.T) {
+	column := func(name string, n int) Column { return Column{name, make([]string, n)} }
+	for _, tt := range []struct {
+		texts *Texts
+		want  string
+	}{
+		{nil, ""},
+		{&Texts{Text: []string{"a", ""}, Columns: []Column{column("x", 2), column("y", 2)}}, ""},
+		{&Texts{Text: []string{"a"}}, "1 texts for 2 rows"},
+		{&Texts{Text: []string{"a", "b"}, Columns: []Column{column("x", 1)}}, `1 values of column "x" for 2 rows`},
+		{&Texts{Text: []string{"a", "b"}, Columns: []Column{column("x", 2), column("x", 2)}}, `two columns are called "x"`},
+		{&Texts{Text: []string{"a", "b"}, Columns: []Column{column("id", 2)}}, `two columns are called "id"`},
+	} {
+		if err := tt.texts.Validate(2); (err == nil) != (tt.want == "") || err != nil && err.Error() != tt.want {
+			t.Errorf("error %v, want %s", err, tt.want)
+		}
+	}
+}
