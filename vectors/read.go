@@ -31,7 +31,7 @@ type ReadOptions struct {
 	WordList string
 
 	// Rows says whether rows are words or texts. If it is "", rows are texts where the name
-	// of their column says so, or where they look like texts: white space in most, or a line
+	// of their column says so, or where they look like texts: three words in most, or a line
 	// break in one. Those of text files and of word2vec binary are words then.
 	Rows Kind
 	// The columns of a table to read, by their names. TextColumn has the texts or the words.

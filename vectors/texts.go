@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 )
 
 // A Kind is what rows are.
@@ -159,7 +158,7 @@ func (s *Sparse) Name(i int) string {
 }
 
 // areTexts reports whether what rows begin with are texts, and no words: one of them has a
-// line break, or most of them have white space or are long.
+// line break, or most of them have three words or are long.
 func areTexts(rows []string) bool {
 	const long = 24 // bytes: 8 characters of Chinese
 	most := 0
@@ -167,7 +166,7 @@ func areTexts(rows []string) bool {
 		if strings.ContainsAny(r, "\n\r") {
 			return true
 		}
-		if len(r) >= long || strings.ContainsFunc(r, unicode.IsSpace) {
+		if len(r) >= long || len(strings.Fields(r)) > 2 {
 			most++
 		}
 	}
@@ -205,13 +204,14 @@ func (b *builder) tellTable(t *Table, rows []Row) {
 	}
 }
 
-// tellLines is tell with the lines that a file begins with, the last of which may be cut off.
+// tellLines is tell with the lines that a file begins with, the last of which is cut off if
+// there are more.
 func (b *builder) tellLines(head []byte) {
 	var lines []string
 	for line := range bytes.Lines(head) {
 		lines = append(lines, string(bytes.TrimRight(line, "\r\n")))
 	}
-	if len(lines) > 1 {
+	if len(lines) > 1 && len(head) >= window {
 		lines = lines[:len(lines)-1]
 	}
 	b.tell(lines)

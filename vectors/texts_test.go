@@ -20,10 +20,10 @@ func TestReadKinds(t *testing.T) {
 	}{
 		{"words", "a\nb\na\n", "", []string{"a", "b"}, nil},
 		{"words that are said to be texts", "a\n\na\n", KindTexts, []string{"0", "1", "2"}, []string{"a", "", "a"}},
-		{"sentences", "it rains\nyes\nit rains\n", "", []string{"0", "1", "2"}, []string{"it rains", "yes", "it rains"}},
+		{"sentences", "it rains cats\nyes\nit rains cats\n", "", []string{"0", "1", "2"}, []string{"it rains cats", "yes", "it rains cats"}},
 		{"phrases that are said to be words", "New York\nbank\nNew York\n", KindWords, []string{"New York", "bank"}, nil},
 		{"sentences without spaces", "今日は雨が降っています\n私は猫が好きです\n犬\n", "", []string{"0", "1", "2"}, []string{"今日は雨が降っています", "私は猫が好きです", "犬"}},
-		{"not UTF-8", "a\xffb c\nd e\nf g\n", "", []string{"0", "1", "2"}, []string{"a\uFFFDb c", "d e", "f g"}},
+		{"not UTF-8", "a\xffb c d\nd e f\nf g h\n", "", []string{"0", "1", "2"}, []string{"a\uFFFDb c d", "d e f", "f g h"}},
 	} {
 		got, source, err := Read(t.Context(), tempFile(t, npy), ReadOptions{WordList: tempFile(t, tt.list), Rows: tt.rows})
 		if err != nil {
@@ -42,8 +42,8 @@ func TestReadKinds(t *testing.T) {
 		}
 	}
 	// Of a text file, words have what is before the numbers.
-	got, _, err := Read(t.Context(), tempFile(t, "it rains 1 2\nit rains 3 4\n"), ReadOptions{Rows: KindTexts})
-	want := &Dense{Words: []string{"0", "1"}, Dim: 2, Data: []float32{1, 2, 3, 4}, Texts: &Texts{Text: []string{"it rains", "it rains"}}}
+	got, _, err := Read(t.Context(), tempFile(t, "it rains cats 1 2\nit rains cats 3 4\n"), ReadOptions{Rows: KindTexts})
+	want := &Dense{Words: []string{"0", "1"}, Dim: 2, Data: []float32{1, 2, 3, 4}, Texts: &Texts{Text: []string{"it rains cats", "it rains cats"}}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -53,7 +53,7 @@ func TestReadKinds(t *testing.T) {
 // A stream has the same rows as Read, of zeros, too, and a sample's texts are those of its rows.
 func TestStreamTexts(t *testing.T) {
 	d := &Dense{Words: []string{"a", "b", "c"}, Dim: 1, Data: []float32{1, 0, 3}}
-	path, o := tempFile(t, npyFile(d, false)), ReadOptions{WordList: tempFile(t, "it rains\nit snows\nit rains\n")}
+	path, o := tempFile(t, npyFile(d, false)), ReadOptions{WordList: tempFile(t, "it rains cats\nit snows today\nit rains cats\n")}
 	var all Dense
 	if _, err := Stream(t.Context(), path, o, func(d *Dense) error { all.Append(d); return nil }); err != nil {
 		t.Fatal(err)

@@ -41,8 +41,8 @@ write("texts", doc_id=[f"d-{i}" for i in range(7)], text=texts, label=pa.array([
       seen=[True, False, None, True, True, False, False], score=[.5, None, 1, 2, 3, 4, 5.25], kind=pa.array(list("aababba")).dictionary_encode(),
       when=pa.array([1] * 7, pa.timestamp("s")), size=pa.array([2**32 - 1] * 7, pa.uint32()), embedding=vectors)
 pa.parquet.write_table(pa.parquet.read_table("texts.parquet"), "texts2.parquet", compression="snappy", data_page_version="2.0", use_dictionary=False)
-pa.parquet.write_table(pa.table({"text": ["a b", "c d"], "n": pa.array([1, 2], pa.int64()), "v": lists([[1], [2]])}), "delta.parquet",
+pa.parquet.write_table(pa.table({"text": ["a b c", "c d e"], "n": pa.array([1, 2], pa.int64()), "v": lists([[1], [2]])}), "delta.parquet",
                        use_dictionary=False, column_encoding={"n": "DELTA_BINARY_PACKED", "text": "PLAIN", "v.list.element": "PLAIN"})
-write("repeated", id=pa.array([1, 2, 1], pa.int32()), text=["a b", "c d", "e f"], v=lists([[1], [2], [3]]))
-write("noid", id=["x", None, "z"], text=["a b", "c d", "e f"], v=lists([[1], [2], [3]]))
-write("novector", text=["a b", "c d", "e f"], v=lists([[1], None, [3]]))
+write("repeated", id=pa.array([1, 2, 1], pa.int32()), text=["a b c", "c d e", "e f g"], v=lists([[1], [2], [3]]))
+write("noid", id=["x", None, "z"], text=["a b c", "c d e", "e f g"], v=lists([[1], [2], [3]]))
+write("novector", text=["a b c", "c d e", "e f g"], v=lists([[1], None, [3]]))
