@@ -50,7 +50,7 @@ func File(ctx context.Context, m *model.Model, path, dir string, device Device, 
 		}
 	}()
 	info, err = m.SaveRows(ctx, dir, f.MayReplace, func(add func(*vectors.Sparse) error) (how model.Encoding, err error) {
-		s := &Stream{Encoder: e, Shard: f.Shard, Add: func(block *vectors.Sparse) error {
+		s := &Stream{Encoder: e, Dictionary: &m.Dictionary, Shard: f.Shard, Add: func(block *vectors.Sparse) error {
 			if f.Show != nil {
 				f.Show(block)
 			}

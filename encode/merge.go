@@ -162,7 +162,7 @@ func mergeRows(ctx context.Context, shards []*shard, e *model.Encoding, add func
 		t.worstGap = max(t.worstGap, s.encoding().WorstGap)
 		t.unreached += s.encoding().Unreached
 	}
-	total := shards[0].part().Words
+	total, unmeasured := shards[0].part().Words, false
 	for block := 0; block*Block < total; block++ {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -178,7 +178,13 @@ func mergeRows(ctx context.Context, shards []*shard, e *model.Encoding, add func
 			}
 		}
 		s.done += rows.Rows
-		t.block(&rows.CSR, s.part().Losses[block/len(shards)])
+		squares := 0.0
+		if i := block / len(shards); i < len(s.part().Squares) {
+			squares = s.part().Squares[i]
+		} else {
+			unmeasured = true
+		}
+		t.block(&rows.CSR, s.part().Losses[block/len(shards)], squares)
 		if err := add(rows); err != nil {
 			return err
 		}
@@ -188,6 +194,8 @@ func mergeRows(ctx context.Context, shards []*shard, e *model.Encoding, add func
 			return &ShardError{err}
 		}
 	}
-	t.report(e)
+	if t.report(e); unmeasured { // of a shard of an earlier version
+		e.Variance = 0
+	}
 	return nil
 }

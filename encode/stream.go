@@ -39,7 +39,7 @@ func Model(ctx context.Context, m *model.Model, x *vectors.Dense, device Device,
 		}
 	}()
 	codes := &vectors.Sparse{Words: x.Words, Texts: x.Texts, CSR: vectors.CSR{Cols: m.Dictionary.Len(), Ptr: []int64{0}}}
-	s := &Stream{Encoder: e, Add: func(block *vectors.Sparse) error {
+	s := &Stream{Encoder: e, Dictionary: &m.Dictionary, Add: func(block *vectors.Sparse) error {
 		codes.Append(&block.CSR)
 		return nil
 	}}
@@ -65,6 +65,10 @@ type Stream struct {
 	// Add is called with each block's words and codes, in order. It may keep the codes,
 	// but not the words. If it returns an error, so does the Stream.
 	Add func(block *vectors.Sparse) error
+
+	// Dictionary is that of the Encoder, whose mean tells how much there is to explain; if it is
+	// nil that is not measured.
+	Dictionary *model.Dictionary
 
 	// Shard, if not nil, says which blocks to encode. Index and Of must be set; the
 	// Stream sets the rest.
@@ -160,10 +164,14 @@ func (s *Stream) block(ctx context.Context, rows *vectors.Dense) error {
 			}
 		}
 	}
-	if s.Shard != nil {
-		s.Shard.Losses = append(s.Shard.Losses, loss)
+	squares := 0.0
+	if s.Dictionary != nil {
+		squares = s.Dictionary.Squares(rows.Data)
 	}
-	s.tally.block(&codes.CSR, loss)
+	if s.Shard != nil {
+		s.Shard.Losses, s.Shard.Squares = append(s.Shard.Losses, loss), append(s.Shard.Squares, squares)
+	}
+	s.tally.block(&codes.CSR, loss, squares)
 	return s.Add(&vectors.Sparse{Words: words, Texts: rows.Texts, CSR: codes.CSR})
 }
 
@@ -178,6 +186,7 @@ type tally struct {
 	rows     int
 	nonzeros int64
 	loss, l1 float64
+	squares  float64 // Σ‖x − μ‖²
 	used     []bool
 	atoms    int // that are used
 }
@@ -190,8 +199,8 @@ func (t *tally) name(i int, word string) {
 	}
 }
 
-// block adds a block, whose losses are given.
-func (t *tally) block(codes *vectors.CSR, loss float64) {
+// block adds a block, whose losses and squares are given.
+func (t *tally) block(codes *vectors.CSR, loss, squares float64) {
 	if t.used == nil {
 		t.used = make([]bool, codes.Cols)
 	}
@@ -206,6 +215,7 @@ func (t *tally) block(codes *vectors.CSR, loss float64) {
 	t.rows += codes.Rows
 	t.nonzeros += int64(codes.Nonzeros())
 	t.loss += loss
+	t.squares += squares
 	t.l1 += l1
 }
 
@@ -217,7 +227,7 @@ func (t *tally) report(e *model.Encoding) {
 		return
 	}
 	rows := float64(t.rows)
-	e.Error, e.L1 = t.loss/rows, t.l1/rows
+	e.Variance, e.Error, e.L1 = t.squares/rows, t.loss/rows, t.l1/rows
 	e.Objective = e.Error + e.Lambda*e.L1
 	e.Sparsity = 1 - float64(t.nonzeros)/(rows*float64(len(t.used)))
 	e.UnusedAtoms = len(t.used) - t.atoms

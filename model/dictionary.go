@@ -39,3 +39,18 @@ func (d *Dictionary) Center(dst, x []float32) {
 		dst, x = dst[d.Dim:], x[d.Dim:]
 	}
 }
+
+// Squares returns Σ‖x_i − μ‖² of vectors, n×L row-major, summed in float64: what codes are to explain.
+func (d *Dictionary) Squares(x []float32) (sum float64) {
+	for ; len(x) > 0; x = x[d.Dim:] {
+		row := 0.0
+		for j, v := range x[:d.Dim] {
+			if d.Mean != nil {
+				v -= d.Mean[j]
+			}
+			row += float64(v) * float64(v)
+		}
+		sum += row
+	}
+	return sum
+}

@@ -101,6 +101,9 @@ func (i *Info) validate() error {
 		if e.Most < 0 || e.Most > atoms || !isShare(e.Sparsity) {
 			return fmt.Errorf("no encoding has %d nonzeros of %d at most and a sparsity of %v", e.Most, atoms, e.Sparsity)
 		}
+		if !(e.Variance >= 0) || math.IsInf(e.Variance, 0) {
+			return fmt.Errorf("no encoding is of vectors of variance %v", e.Variance)
+		}
 		if !(min(e.Lambda, e.FirstLambda, e.Gap) >= 0) || math.IsInf(max(e.Lambda, e.FirstLambda, e.Gap), 0) || min(e.Steps, e.UnusedAtoms, e.Unreached) < 0 {
 			return fmt.Errorf("no encoding has a lambda of %v, %v at first, a gap of %v, %d steps, %d unused atoms and %d words that did not get there",
 				e.Lambda, e.FirstLambda, e.Gap, e.Steps, e.UnusedAtoms, e.Unreached)
@@ -173,10 +176,11 @@ type Encoding struct {
 	Most        int     `json:"most,omitempty"`         // the most nonzeros that a code keeps, if not exact
 	Gap         float64 `json:"gap,omitempty"`          // of the exact lasso, as a share of a word's objective
 
-	Error       float64 `json:"error"`     // mean ‖x_i − μ − a_i D‖²
-	Objective   float64 `json:"objective"` // Error + λ·L1; of codes that the training made, as in [Epoch]
-	Sparsity    float64 `json:"sparsity"`  // share of codes that are zero, 0 to 1
-	L1          float64 `json:"l1"`        // mean ‖a_i‖₁
+	Variance    float64 `json:"variance,omitempty"` // mean ‖x_i − μ‖²; 0 where earlier versions did not keep it
+	Error       float64 `json:"error"`              // mean ‖x_i − μ − a_i D‖²
+	Objective   float64 `json:"objective"`          // Error + λ·L1; of codes that the training made, as in [Epoch]
+	Sparsity    float64 `json:"sparsity"`           // share of codes that are zero, 0 to 1
+	L1          float64 `json:"l1"`                 // mean ‖a_i‖₁
 	UnusedAtoms int     `json:"unused_atoms"`
 	WorstGap    float64 `json:"worst_gap,omitempty"` // the largest that was reached
 	Unreached   int     `json:"unreached,omitempty"` // words whose gap is larger than Gap
@@ -184,6 +188,12 @@ type Encoding struct {
 	UnreachedWords []string `json:"unreached_words,omitempty"` // the first five of them
 
 	Shard *Shard `json:"shard,omitempty"` // if these are not all words of the input
+}
+
+// Explained returns the share of the variance that codes explain, 1 − Error/Variance, which is
+// below 0 for codes that are worse than none. It is not known of codes of earlier versions.
+func (e *Encoding) Explained() (share float64, known bool) {
+	return 1 - e.Error/e.Variance, e.Variance > 0
 }
 
 // ByTraining reports whether the training made the codes, as the recipe "paper" does, and not
@@ -211,6 +221,8 @@ type Shard struct {
 	Of     int       `json:"of"`
 	Words  int       `json:"words"`  // of the whole input
 	Losses []float64 `json:"losses"` // Σ‖x_i − μ − a_i D‖² of each of its blocks
+
+	Squares []float64 `json:"squares,omitempty"` // Σ‖x_i − μ‖² of each of its blocks; earlier versions had none
 
 	UnreachedRows []int `json:"unreached_rows,omitempty"` // rows of Encoding.UnreachedWords, counted from 0 in the shard
 }

@@ -36,13 +36,7 @@ var ErrAllSame = errors.New("the vectors to learn from are all the same, or zero
 // meanSquare returns mean‖x − μ‖² of the rows of x, and an error if that is zero but for
 // rounding.
 func meanSquare(x []float32, d *model.Dictionary) (float64, error) {
-	var sum, before float64
-	y := make([]float32, d.Dim)
-	for i := 0; i < len(x); i += d.Dim {
-		d.Center(y, x[i:i+d.Dim])
-		sum += squares(y)
-		before += squares(x[i : i+d.Dim])
-	}
+	sum, before := d.Squares(x), (&model.Dictionary{Dim: d.Dim}).Squares(x)
 	const rounding = 1e-12 // of numbers that single precision rounded by 1e-7 at most
 	if !(sum > rounding*before) {
 		return 0, ErrAllSame

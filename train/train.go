@@ -229,6 +229,7 @@ func fitOnce(ctx context.Context, x *vectors.Dense, h model.Paper, device Device
 		f.model.Dictionary.Center(p.X, x.Data)
 	}
 	f.x, f.batch = p.X, p.Batch()
+	f.variance = (&model.Dictionary{Dim: x.Dim}).Squares(p.X) / float64(x.Len())
 	checkScale(x, o)
 	if h.Init == model.FromWords {
 		var err error
@@ -292,11 +293,12 @@ func learnedFrom(x *vectors.Dense, h *model.Best) *vectors.Dense {
 
 // fit is a training under way.
 type fit struct {
-	trainer backend.Trainer
-	options Options
-	x       []float32 // V×L, that is trained on
-	words   []string
-	hashes  func() hashes // of both
+	trainer  backend.Trainer
+	options  Options
+	x        []float32 // V×L, that is trained on
+	variance float64   // mean‖x_i‖², if the trainer keeps codes
+	words    []string
+	hashes   func() hashes // of both
 
 	model *model.Model // Info.Training.Epochs are those that are done; Codes are nil if the trainer keeps none
 	batch int          // words of the next dictionary step
@@ -346,6 +348,7 @@ func (f *fit) fetch() (err error) {
 		}
 		f.model.Codes.CSR, f.model.Info.Encoding = *codes, f.model.Info.Training.Made()
 		f.model.Info.Encoding.DescribeRows(f.model.Codes.Texts)
+		f.model.Info.Encoding.Variance = f.variance
 	}
 	f.model.Dictionary.Atoms, err = f.trainer.Dictionary()
 	return err

@@ -217,7 +217,7 @@ func reportEncoding(cmd *cobra.Command, output string, i model.Info, asJSON bool
 	}
 	var b strings.Builder
 	atoms := i.Training.Recipe.Base().Atoms
-	fmt.Fprintf(&b, "%s: %d words × %d sparse dimensions\n", escape.Text(output), e.Input.Words, atoms)
+	fmt.Fprintf(&b, "%s: %d %s × %d sparse dimensions\n", escape.Text(output), e.Input.Words, e.Input.Kind(), atoms)
 	if e.Input.Words == 0 { // a shard of an input with fewer blocks than shards
 		fmt.Fprintf(&b, "  no rows of the input are of shard %d/%d: it has %d words, dealt out by %d\n", e.Shard.Index, e.Shard.Of, e.Shard.Words, encode.Block)
 	} else {
@@ -233,8 +233,11 @@ func reportEncoding(cmd *cobra.Command, output string, i model.Info, asJSON bool
 // describeCodes prints what was measured of codes of so many dimensions.
 func describeCodes(w io.Writer, e model.Encoding, atoms int) {
 	fmt.Fprintf(w, "  error          %.4f\n", e.Error)
+	if share, known := e.Explained(); known {
+		fmt.Fprintf(w, "  explained      %.1f %% of mean ‖x − μ‖²\n", 100*share)
+	}
 	fmt.Fprintf(w, "  objective      %.4f\n", e.Objective)
-	fmt.Fprintf(w, "  sparsity       %.2f %% zeros, %.1f nonzeros a word\n", 100*e.Sparsity, (1-e.Sparsity)*float64(atoms))
+	fmt.Fprintf(w, "  sparsity       %.2f %% zeros, %.1f nonzeros a row\n", 100*e.Sparsity, (1-e.Sparsity)*float64(atoms))
 	fmt.Fprintf(w, "  mean |a|       %.4f\n", e.L1)
 	fmt.Fprintf(w, "  unused atoms   %d\n", e.UnusedAtoms)
 }

@@ -35,7 +35,7 @@ pa.feather.write_feather(table, "zstd.arrow", compression="zstd")
 pa.parquet.write_table(table, "groups.parquet", compression="zstd", row_group_size=2, data_page_version="2.0")
 
 # As Hugging Face datasets write them: a text may be anything.
-texts = ["first\nsecond line", "", "a <b>tag</b> \x1b[31mred", None, "a <b>tag</b> \x1b[31mred", "שלום e\u0301 ไทย", "x" * 3000]
+texts = ["first\nsecond line", "", "a <b>tag</b> \x1b[31mred", None, "a <b>tag</b> \x1b[31mred", "שלום e\u0301 ไทย", "x" * 100]
 vectors = lists([[i, 1] for i in range(7)])
 write("texts", doc_id=[f"d-{i}" for i in range(7)], text=texts, label=pa.array([0, 1, -2, None, 0, 1, 0], pa.int64()),
       seen=[True, False, None, True, True, False, False], score=[.5, None, 1, 2, 3, 4, 5.25], kind=pa.array(list("aababba")).dictionary_encode(),
