@@ -16,6 +16,7 @@ const (
 	AboutWords     = "words"      // two to four, to compare: bank river
 	AboutSum       = "arithmetic" // king - man + woman
 	AboutText      = "text"       // in quotes, or of more words
+	AboutSearch    = "search"     // of rows that are texts: those that have it in them
 )
 
 // mostCompared is how many words are compared at most: more are a text.
@@ -27,6 +28,8 @@ type Question struct {
 	Dimension int      // if it is about one
 	Terms     []Term   // its words otherwise, each once
 	Unknown   []string // words of a text that the vocabulary does not have
+	Found     []int    // the first rows that a search found
+	Total     int      // and how many there are
 }
 
 // A Term is a word of a question.
@@ -43,7 +46,8 @@ func (e *UnknownWordError) Error() string { return fmt.Sprintf("no word %.100q i
 // Ask understands a question about a word, several words, their sum and difference, a text
 // or a dimension. Words are found as [Index.Row] does it, and if need be without the
 // punctuation around them. What is a word as a whole, with spaces or a minus in it, is that
-// word. The error is an [*UnknownWordError] if it is about one word.
+// word. Of rows that are texts, words are their ids, and anything else is searched for in the
+// texts: see [Index.Search]. The error is an [*UnknownWordError] if it is about one word.
 func (x *Index) Ask(question string, labels Labels) (Question, error) {
 	question = strings.TrimSpace(question)
 	if question == "" {
@@ -55,11 +59,15 @@ func (x *Index) Ask(question string, labels Labels) (Question, error) {
 	if k, ok := x.dimensionNamed(question, labels); ok {
 		return Question{About: AboutDimension, Dimension: k}, nil
 	}
+	tokens := x.tokens(question)
+	sum := slices.ContainsFunc(tokens, isOperator)
+	if x.Codes.Texts != nil && !(sum && x.knows(tokens)) {
+		return x.search(question)
+	}
 	if text, ok := quoted(question); ok {
 		return x.text(strings.Fields(text))
 	}
-	tokens := x.tokens(question)
-	if slices.ContainsFunc(tokens, isOperator) {
+	if sum {
 		return x.arithmetic(tokens)
 	}
 	if len(tokens) > mostCompared {
@@ -76,6 +84,33 @@ func (x *Index) Ask(question string, labels Labels) (Question, error) {
 	q.About = AboutWords
 	if len(q.Terms) == 1 {
 		q.About = AboutWord
+	}
+	return q, nil
+}
+
+// knows reports whether all tokens are operators and words.
+func (x *Index) knows(tokens []string) bool {
+	return !slices.ContainsFunc(tokens, func(token string) bool {
+		_, ok := x.find(token)
+		return !ok && !isOperator(token)
+	})
+}
+
+// mostFound is how many rows a search shows.
+const mostFound = 50
+
+// search is a question about texts with something in them. If there is one, it is about that.
+func (x *Index) search(query string) (Question, error) {
+	if text, ok := quoted(query); ok {
+		query = text
+	}
+	q := Question{About: AboutSearch}
+	switch q.Found, q.Total = x.Search(query, mostFound); q.Total {
+	case 0:
+		return q, &UnknownWordError{query}
+	case 1:
+		q.About = AboutWord
+		q.add(q.Found[0], 1)
 	}
 	return q, nil
 }

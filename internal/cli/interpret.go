@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -105,11 +106,40 @@ func findWord(x *interpret.Index, word string) (int, error) {
 	if ok {
 		return row, nil
 	}
+	if x.Codes.Texts != nil {
+		return findText(x, word)
+	}
 	closest := "no word is spelled alike"
 	if words := x.Closest(word, 5); len(words) > 0 {
 		closest = "the closest are " + wordList(words, ", ")
 	}
 	return 0, usagef("%.100q is none of the %d words; %s", word, len(x.Codes.Words), closest)
+}
+
+// findText returns the only row whose text has a query in it.
+func findText(x *interpret.Index, query string) (int, error) {
+	const few = 5
+	rows, total := x.Search(query, few)
+	switch total {
+	case 0:
+		return 0, usagef("%.100q is no id and in none of the %d texts", query, x.Codes.Rows)
+	case 1:
+		return rows[0], nil
+	}
+	var found []string
+	for _, i := range rows {
+		found = append(found, fmt.Sprintf("%s: %s", wordList(x.Codes.Words[i:i+1], ""), shortText(x.Codes.Name(i), 60)))
+	}
+	return 0, usagef("%.100q is in %d texts; name one by its id, such as %s", query, total, strings.Join(found, "; "))
+}
+
+// shortText is a text that can be printed, of at most so many characters.
+func shortText(text string, most int) string {
+	runes := []rune(escape.Text(text))
+	if len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return string(runes)
 }
 
 // checkCounts refuses counts below least.
