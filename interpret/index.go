@@ -29,8 +29,9 @@ type Index struct {
 	Known int
 
 	rowOf map[string]int32
-	norms []float64 // ‖a_i‖ of each row
-	scale []float64 // see relevanceScale, of each row
+	norms []float64     // ‖a_i‖ of each row
+	scale []float64     // see relevanceScale, of each row
+	terms func() *terms // of texts, counted when they are first asked for
 
 	// Nonzeros by column, and in each by row. Rows are in blocks of blockRows: those of
 	// column k in block b are low[starts[k·blocks+b]:starts[k·blocks+b+1]].
@@ -68,6 +69,7 @@ func NewIndex(codes *vectors.Sparse) *Index {
 		low:   make([]uint16, codes.Nonzeros()),
 		value: make([]float32, codes.Nonzeros()),
 	}
+	x.terms = sync.OnceValue(func() *terms { return newTerms(codes.Texts.Text) })
 	var lookup sync.WaitGroup
 	lookup.Go(func() {
 		x.rowOf = make(map[string]int32, codes.Rows)
@@ -400,14 +402,7 @@ func (x *Index) Explain(index []int32, value []float32, dimensions, words int) [
 	}
 	explained := make([]Explained, len(active))
 	for i, w := range active {
-		end := x.Top
-		if w.Value < 0 {
-			end = x.Bottom
-		}
-		explained[i] = Explained{w.Dimension, w.Value, []string{}}
-		for _, e := range end(w.Dimension, words) {
-			explained[i].Words = append(explained[i].Words, x.Codes.Words[e.Row])
-		}
+		explained[i] = Explained{w.Dimension, w.Value, x.Words(w.Dimension, words, w.Value < 0)}
 	}
 	return explained
 }

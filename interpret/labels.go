@@ -200,9 +200,12 @@ func (x *Index) Distinctive(dimension, n int, negative bool) []Entry {
 
 // Label returns up to three words that stand for a side of a dimension: the most
 // distinctive ones, of which only one begins alike, since two forms of a word say no more
-// than one.
+// than one. Where rows are texts these are [Index.Words].
 func (x *Index) Label(dimension int, negative bool) []string {
 	const wanted, looked = 3, 12
+	if x.Codes.Texts != nil {
+		return x.Words(dimension, wanted, negative)
+	}
 	words := []string{}
 	for _, e := range x.Distinctive(dimension, looked, negative) {
 		word := x.Codes.Words[e.Row]

@@ -4,11 +4,13 @@ import (
 	"context"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Search returns up to n rows whose word, or whose text if rows are texts, has the words of a
-// query in it, without regard to case: those first in which it stands as a whole, and in row
-// order. It also returns how many there are. "row 17" is the row of that number, from 0.
+// query in it, without regard to case: those first in which it stands as a whole, from the beginning of a
+// word, and in row order. It also returns how many there are. "row 17" is the row of that number, from 0.
 func (x *Index) Search(query string, n int) (rows []int, total int) {
 	query = strings.TrimSpace(query)
 	if number, ok := strings.CutPrefix(query, "row "); ok {
@@ -42,12 +44,23 @@ func (x *Index) Search(query string, n int) (rows []int, total int) {
 }
 
 // holds reports whether a text in lower case has words in it, and whether they stand there as
-// they do in whole.
+// they do in whole, from the beginning of a word.
 func holds(text string, words []string, whole string) (in, asWhole bool) {
 	for _, w := range words {
 		if !strings.Contains(text, w) {
 			return false, false
 		}
 	}
-	return true, strings.Contains(text, whole)
+	for rest := text; ; {
+		at := strings.Index(rest, whole)
+		if at < 0 {
+			return true, false
+		}
+		before, _ := utf8.DecodeLastRuneInString(rest[:at])
+		if at == 0 && len(rest) == len(text) || at > 0 && !unicode.IsLetter(before) && !unicode.IsDigit(before) {
+			return true, true
+		}
+		_, size := utf8.DecodeRuneInString(rest[at:])
+		rest = rest[at+size:]
+	}
 }

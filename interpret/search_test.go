@@ -20,7 +20,7 @@ func textIndex(texts ...string) *Index {
 }
 
 func TestSearch(t *testing.T) {
-	x := textIndex("Rain in\nSpain", "the plain", "SPAIN had RAIN", "", "rain in spain stays", "ŽLUTÝ kůň")
+	x := textIndex("Rain in\nSpain", "the plain", "SPAIN had RAIN", "", "rain in spain stays", "ŽLUTÝ kůň", "aay-ay")
 	for _, tt := range []struct {
 		query string
 		n     int
@@ -30,9 +30,12 @@ func TestSearch(t *testing.T) {
 		{"rain in spain", 10, []int{0, 4, 2}, 3},
 		{"RAIN  in", 1, []int{0}, 3},
 		{"ain", 3, []int{0, 1, 2}, 4},
+		{"plain", 3, []int{1}, 1},
+		{"in spain", 9, []int{0, 4, 2}, 3},
+		{"ay", 9, []int{6, 4}, 2},
 		{"žlutý", 9, []int{5}, 1},
 		{"row 3", 9, []int{3}, 1},
-		{"row 6", 9, nil, 0},
+		{"row 7", 9, nil, 0},
 		{"d3", 9, []int{3}, 1}, // an empty text is called by its id
 		{" ", 9, nil, 0},
 		{"snow", 9, nil, 0},

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"overcomplete/interpret"
+	"overcomplete/vectors"
 )
 
 func newClusters() *cobra.Command {
@@ -44,7 +45,7 @@ vectors, it shows as many clusters of theirs, picked from 100 by k-means.`,
 					members[k] = append(members[k], i)
 				}
 			}
-			found := clustering{Dimensions: pickClusters(m.Codes.Words, members, clusters, words, seed)}
+			found := clustering{Dimensions: pickClusters(names(m.Codes), members, clusters, words, seed)}
 			x := interpret.NewIndex(m.Codes)
 			labels, err := loadLabels(args[0], x)
 			if err != nil {
@@ -66,7 +67,7 @@ vectors, it shows as many clusters of theirs, picked from 100 by k-means.`,
 				for i, c := range clusterOf {
 					members[c] = append(members[c], i)
 				}
-				found.KMeans = pickClusters(x.Words, members, clusters, words, seed)
+				found.KMeans = pickClusters(names(interpret.FromDense(x)), members, clusters, words, seed)
 			}
 			return show(cmd, found, found.print)
 		},
@@ -95,6 +96,18 @@ type cluster struct {
 }
 
 // pickClusters returns n clusters that are not empty, with their first words.
+// names returns what rows are called in a list.
+func names(s *vectors.Sparse) []string {
+	if s.Texts == nil {
+		return s.Words
+	}
+	var all []string
+	for i := range s.Rows {
+		all = append(all, shortText(s.Name(i), shownText/2))
+	}
+	return all
+}
+
 func pickClusters(words []string, members [][]int, n, shown int, seed uint64) []cluster {
 	picked := []cluster{}
 	for _, c := range rand.New(rand.NewPCG(seed, 0)).Perm(len(members)) {

@@ -45,6 +45,9 @@ and b_k. Of more than two words, cosine and parts are means over all pairs.
 				}
 				rows = append(rows, row)
 				c.Words = append(c.Words, x.Codes.Words[row])
+				if x.Codes.Texts != nil {
+					c.Texts = append(c.Texts, x.Codes.Texts.Text[row])
+				}
 			}
 			for j := range rows {
 				for i := range j {
@@ -68,6 +71,7 @@ and b_k. Of more than two words, cosine and parts are means over all pairs.
 
 type comparison struct {
 	Words  []string `json:"words"`
+	Texts  []string `json:"texts,omitempty"` // if words are their ids
 	Pairs  []pair   `json:"pairs"`
 	Shared ranking  `json:"shared"`
 	Apart  ranking  `json:"apart"`
@@ -122,6 +126,9 @@ func (r ranking) share(part float64) float64 {
 }
 
 func (c comparison) print(b *strings.Builder) {
+	for i, text := range c.Texts {
+		fmt.Fprintf(b, "%v\n", item{c.Words[i], text})
+	}
 	for _, p := range c.Pairs {
 		fmt.Fprintf(b, "%s, %s: cosine %.3f\n", escape.Word(p.First), escape.Word(p.Second), p.Cosine)
 	}

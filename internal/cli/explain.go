@@ -71,7 +71,7 @@ labels, and not by the new words alone.
 					if i > 0 {
 						b.WriteByte('\n')
 					}
-					e.print(b, x.Codes.Cols)
+					e.print(b, x.Codes.Cols, x.Codes.Texts != nil)
 				}
 			})
 		},
@@ -110,7 +110,7 @@ func loadVocabulary(cmd *cobra.Command, path, vocabulary string) (*interpret.Ind
 
 // explanation is a word's dimensions and neighbours.
 type explanation struct {
-	Word    string      `json:"word"`
+	item
 	Active  int         `json:"active"` // dimensions that are not zero
 	Nearest []neighbour `json:"nearest"`
 	Strong  []labelled  `json:"dimensions"`
@@ -122,14 +122,14 @@ type labelled struct {
 }
 
 type neighbour struct {
-	Word   string  `json:"word"`
+	item
 	Cosine float64 `json:"cosine"`
 }
 
 // explain describes a row of x by the words of an index with the same dimensions.
 func explain(x *interpret.Index, row int, by *interpret.Index, labels interpret.Labels, words, dimensions, neighbours int) explanation {
 	index, value := x.Codes.Row(row)
-	e := explanation{Word: x.Codes.Words[row], Active: len(index), Nearest: []neighbour{}, Strong: []labelled{}}
+	e := explanation{item: newItem(x, row), Active: len(index), Nearest: []neighbour{}, Strong: []labelled{}}
 	for _, d := range by.Explain(index, value, dimensions, words) {
 		e.Strong = append(e.Strong, labelled{labels.Of(by, d.Dimension, d.Weight < 0), d})
 	}
@@ -138,14 +138,19 @@ func explain(x *interpret.Index, row int, by *interpret.Index, labels interpret.
 		nearest = x.Nearest(row, neighbours)
 	}
 	for _, n := range nearest {
-		e.Nearest = append(e.Nearest, neighbour{by.Codes.Words[n.Row], n.Cosine})
+		e.Nearest = append(e.Nearest, neighbour{newItem(by, n.Row), n.Cosine})
 	}
 	return e
 }
 
-func (e explanation) print(b *strings.Builder, dimensions int) {
+func (e explanation) print(b *strings.Builder, dimensions int, texts bool) {
 	fmt.Fprintf(b, "%s: %d of %d dimensions\n", escape.Word(e.Word), e.Active, dimensions)
-	if len(e.Nearest) > 0 {
+	if texts {
+		fmt.Fprintf(b, "%s\nnearest:\n", escape.Text(strings.Join(strings.Fields(e.Text), " ")))
+		for _, n := range e.Nearest {
+			fmt.Fprintf(b, "%6.2f  %v\n", n.Cosine, n.item)
+		}
+	} else if len(e.Nearest) > 0 {
 		var nearest []string
 		for _, n := range e.Nearest {
 			nearest = append(nearest, fmt.Sprintf("%s %.2f", escape.Word(n.Word), n.Cosine))

@@ -116,6 +116,29 @@ func findWord(x *interpret.Index, word string) (int, error) {
 	return 0, usagef("%.100q is none of the %d words; %s", word, len(x.Codes.Words), closest)
 }
 
+// An item is a row in a list: a word, or the id of a text and the text.
+type item struct {
+	Word string `json:"word"`
+	Text string `json:"text,omitempty"`
+}
+
+func newItem(x *interpret.Index, row int) item {
+	i := item{Word: x.Codes.Words[row]}
+	if x.Codes.Texts != nil {
+		i.Text = x.Codes.Texts.Text[row]
+	}
+	return i
+}
+
+// String returns the item as it is printed.
+func (i item) String() string {
+	word := wordList([]string{i.Word}, "")
+	if i.Text == "" {
+		return word
+	}
+	return word + "  " + shortText(strings.Join(strings.Fields(i.Text), " "), shownText)
+}
+
 // findText returns the only row whose text has a query in it.
 func findText(x *interpret.Index, query string) (int, error) {
 	const few = 5

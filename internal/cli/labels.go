@@ -97,12 +97,8 @@ func printLabels(b *strings.Builder, labels interpret.Labels, x *interpret.Index
 		if len(x.Values(k)) == 0 && !ok {
 			continue
 		}
-		var top []string
-		entries, _ := topOrBottom(x, k, words)
-		for _, e := range entries {
-			top = append(top, x.Codes.Words[e.Row])
-		}
-		table.Write([]string{strconv.Itoa(k), l.Name, l.Note, wordList(top, " ")})
+		_, negative := topOrBottom(x, k, 1)
+		table.Write([]string{strconv.Itoa(k), l.Name, l.Note, wordList(x.Words(k, words, negative), " ")})
 	}
 	table.Flush()
 }

@@ -49,6 +49,10 @@ named.
 			} else if err != nil {
 				return usageError{err}
 			}
+			if q.About == interpret.AboutSearch {
+				_, err := findText(x, strings.Join(args[1:], " ")) // names some of them
+				return err
+			}
 			if q.About == interpret.AboutDimension {
 				return usagef("%q is a dimension, and no word: see overcomplete top", args[1])
 			}
@@ -75,12 +79,12 @@ type proximity struct {
 }
 
 type weighted struct {
-	Word   string  `json:"word"`
+	item
 	Weight float64 `json:"weight"`
 }
 
 type explained struct {
-	Word   string  `json:"word"`
+	item
 	Cosine ranking `json:"cosine"`
 }
 
@@ -88,13 +92,13 @@ func newProximity(x *interpret.Index, labels interpret.Labels, q interpret.Quest
 	r := proximity{About: q.About, Unknown: append([]string{}, q.Unknown...), Nearest: []explained{}}
 	var own []int
 	for _, t := range q.Terms {
-		r.Terms = append(r.Terms, weighted{x.Codes.Words[t.Row], t.Weight})
+		r.Terms = append(r.Terms, weighted{newItem(x, t.Row), t.Weight})
 		own = append(own, t.Row)
 	}
 	index, value := x.Combine(q.Terms)
 	for _, n := range x.NearestTo(index, value, words, own...) {
 		parts := x.Contributions(index, value, n.Row)
-		r.Nearest = append(r.Nearest, explained{x.Codes.Words[n.Row], newRanking(x, labels, n.Cosine, parts, dimensions)})
+		r.Nearest = append(r.Nearest, explained{newItem(x, n.Row), newRanking(x, labels, n.Cosine, parts, dimensions)})
 	}
 	return r
 }
@@ -114,7 +118,7 @@ func (r proximity) print(b *strings.Builder) {
 		if i == len(r.Terms)-1 {
 			end = "\n"
 		}
-		b.WriteString(wordList([]string{t.Word}, "") + end)
+		b.WriteString(t.item.String() + end)
 	}
 	if len(r.Unknown) > 0 {
 		fmt.Fprintf(b, "not in the model: %s\n", wordList(r.Unknown, ", "))
@@ -125,7 +129,10 @@ func (r proximity) print(b *strings.Builder) {
 		b.WriteString("cosine  word  dimensions, % of the cosine\n")
 	}
 	for _, n := range r.Nearest {
-		fmt.Fprintf(b, "%6.3f  %s  ", n.Cosine.Sum, wordList([]string{n.Word}, ""))
+		fmt.Fprintf(b, "%6.3f  %v  ", n.Cosine.Sum, n.item)
+		if n.Text != "" {
+			fmt.Fprintf(b, "\n%8s", "")
+		}
 		for _, d := range n.Cosine.Dimensions {
 			fmt.Fprintf(b, "%s (%d) %.0f · ", escape.Text(d.Label), d.Dimension, n.Cosine.share(d.Part))
 		}

@@ -37,28 +37,19 @@ query that is in one text only, or "row 17".
 				return usagef("%.100q is in none of the %d rows", query, x.Codes.Rows)
 			}
 			type row struct {
-				Row  int    `json:"row"`
-				ID   string `json:"id"`
-				Text string `json:"text,omitempty"`
+				Row int `json:"row"`
+				item
 			}
 			found := []row{}
 			for _, i := range rows {
-				r := row{Row: i, ID: x.Codes.Words[i]}
-				if x.Codes.Texts != nil {
-					r.Text = x.Codes.Texts.Text[i]
-				}
-				found = append(found, r)
+				found = append(found, row{i, newItem(x, i)})
 			}
 			return show(cmd, struct {
 				Total int   `json:"total"`
 				Rows  []row `json:"rows"`
 			}{total, found}, func(b *strings.Builder) {
 				for _, r := range found {
-					fmt.Fprintf(b, "%8d  %s", r.Row, wordList([]string{r.ID}, ""))
-					if x.Codes.Texts != nil {
-						fmt.Fprintf(b, "  %s", shortText(x.Codes.Name(r.Row), shownText))
-					}
-					b.WriteByte('\n')
+					fmt.Fprintf(b, "%8d  %v\n", r.Row, r.item)
 				}
 				if total > len(found) {
 					fmt.Fprintf(b, "and %d more\n", total-len(found))

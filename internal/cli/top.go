@@ -85,11 +85,11 @@ among equal ones those in whose quarters q1 to q4 it did. The percentages are sh
 					d.Coherence = &score
 				}
 				for _, e := range entries {
-					d.Words = append(d.Words, topWord{x.Codes.Words[e.Row], e.Value})
+					d.Words = append(d.Words, topWord{newItem(x, e.Row), e.Value})
 				}
 				top = append(top, d)
 			}
-			return show(cmd, top, func(b *strings.Builder) { printTop(b, top) })
+			return show(cmd, top, func(b *strings.Builder) { printTop(b, top, x.Codes.Texts != nil) })
 		},
 	}
 	flags := cmd.Flags()
@@ -132,7 +132,7 @@ type topDimension struct {
 }
 
 type topWord struct {
-	Word  string  `json:"word"`
+	item
 	Value float32 `json:"value"`
 }
 
@@ -146,13 +146,18 @@ func topOrBottom(x *interpret.Index, k, n int) (entries []interpret.Entry, negat
 	return entries, len(entries) > 0
 }
 
-func printTop(b *strings.Builder, top []topDimension) {
+// printTop prints dimensions, a line each, and below it its texts if rows are texts.
+func printTop(b *strings.Builder, top []topDimension, texts bool) {
 	cells := labelColumn(top, func(d topDimension) string { return d.Label })
 	coherence := ""
 	if len(top) > 0 && top[0].Coherence != nil {
 		coherence = "  top   q1   q2   q3   q4"
 	}
-	fmt.Fprintf(b, "dimension  variance%s  %s  words\n", coherence, cells[0])
+	words := "words"
+	if texts {
+		words = "texts"
+	}
+	fmt.Fprintf(b, "dimension  variance%s  %s  %s\n", coherence, cells[0], words)
 	for i, d := range top {
 		var words []string
 		for _, e := range d.Words {
@@ -170,6 +175,14 @@ func printTop(b *strings.Builder, top []topDimension) {
 		if len(d.Words) > 0 && d.Words[0].Value < 0 {
 			sign = "− "
 		}
+		if texts {
+			words = nil
+		}
 		fmt.Fprintf(b, "%9d  %8.2e%s  %s  %s%s\n", d.Dimension, d.Variance, coherence, cells[i+1], sign, wordList(words, " "))
+		for _, e := range d.Words {
+			if texts {
+				fmt.Fprintf(b, "%20.3g  %v\n", e.Value, e.item)
+			}
+		}
 	}
 }

@@ -507,7 +507,10 @@ func (f *trainFlags) encodeAll(cmd *cobra.Command, path string, m *model.Model, 
 		Show: func(block *vectors.Sparse) {
 			p.add(block.Rows)
 			for i := range min(block.Rows, shownRows*first.Cols-first.Rows) {
-				first.Words = append(first.Words, block.Name(i))
+				first.Words = append(first.Words, block.Words[i])
+				if block.Texts != nil {
+					first.Texts = first.Texts.Join(block.Texts.Slice(i, i+1))
+				}
 				first.AppendRow(block.Row(i))
 			}
 		},
@@ -569,7 +572,7 @@ func topDimensions(codes *vectors.Sparse) []dimension {
 		first[i] = i
 	}
 	codes = interpret.SelectRows(codes, first)
-	top := interpret.TopWords(codes, shownWords)
+	top, x := interpret.TopWords(codes, shownWords), interpret.NewIndex(codes)
 	strongest := interpret.Strongest(top)
 	out := []dimension{}
 	shown := map[int]bool{} // rows
@@ -582,9 +585,9 @@ func topDimensions(codes *vectors.Sparse) []dimension {
 		}
 		d := dimension{Dimension: k, Words: []string{}}
 		for _, e := range top[k] {
-			d.Words = append(d.Words, codes.Name(e.Row))
 			shown[e.Row] = true
 		}
+		d.Words = x.Words(k, shownWords, false)
 		out = append(out, d)
 	}
 	return out

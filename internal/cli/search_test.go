@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"overcomplete/internal/cli/clitest"
+	"overcomplete/vectors"
+)
+
+// textsModel is a model of texts, on their subjects' dimensions: rain (0), banks (1), and cats at
+// the negative end of 1.
+func textsModel(t *testing.T) clitest.Dir {
+	texts := []string{"heavy rain today", "rain and\nmore rain", "the rain stopped today", "rain today", "a bank", "the bank of money", "", "money in a bank", "a \x1b[31mcat", "the cat sleeps"}
+	codes := [][]float32{{3, 0}, {2, 0}, {2.5, 0}, {4, 0}, {0, 2}, {0, 3}, {0, 1}, {1, 2.5}, {0, -1}, {0, -2}}
+	var ids []string
+	for i := range texts {
+		ids = append(ids, "d"+string(rune('0'+i)))
+	}
+	m := clitest.NewModel(ids, codes)
+	m.Codes.Texts = &vectors.Texts{Text: texts}
+	m.Info.Encoding.DescribeRows(m.Codes.Texts)
+	return clitest.Save(t, m)
+}
+
+// Where rows are texts, dimensions are called by keywords, and texts are printed in one line that
+// no terminal misunderstands, with the ids that commands take.
+func TestTexts(t *testing.T) {
+	t.Parallel()
+	dir := textsModel(t)
+	for line, want := range map[string][]string{
+		"search model rain":               {"0  d0  heavy rain today\n", "1  d1  rain and more rain\n"},
+		"search model RAIN -n 1":          {"d0  heavy rain today\nand 3 more\n"},
+		"top model 0 -n 2":                {"label        texts\n", "rain, today", "    4  d3  rain today\n                   3  d0  heavy rain today\n"},
+		"top model 1 --json":              {`"word": "d5"`, `"text": "the bank of money"`, `"label": "bank, money, a"`},
+		"explain model d1":                {"d1: 1 of 2 dimensions\nrain and more rain\nnearest:\n  1.00  d0  heavy rain today\n", "rain, today  rain today"},
+		"explain model sleeps":            {"d9: 1 of 2 dimensions\nthe cat sleeps\n", "  1.00  d8  a \\x1b[31mcat\n", "cat"},
+		"nearest model d7 - d3":           {"d7  money in a bank − d3  rain today\n", "d5  the bank of money"},
+		"nearest model heavy rain":        {"d0  heavy rain today\n", "1.000  d1  rain and more rain"},
+		"compare model d0 row_7 --json": {`"texts": [`, `"d0",`},
+		"compare model d0 d7":             {"d0  heavy rain today\nd7  money in a bank\nd0, d7: cosine 0.371\n"},
+		"labels model":                    {"0\t\t\train today", "1\t\t\tbank money"},
+	} {
+		args := strings.Fields(line)
+		for i := range args {
+			args[i] = strings.ReplaceAll(args[i], "_", " ")
+		}
+		code, stdout, stderr := clitest.Output(t, dir.Command(args...))
+		if code != 0 {
+			t.Errorf("%s: exit code %d, %s", line, code, stderr)
+		}
+		for _, part := range want {
+			if !strings.Contains(stdout, part) {
+				t.Errorf("%s:\n%s\nwithout %q", line, stdout, part)
+			}
+		}
+	}
+	for line, want := range map[string]string{
+		"explain model rain": `"rain" is in 4 texts; name one by its id, such as d0: heavy rain today; d1: rain and more rain; `,
+		"explain model snow": `"snow" is no id and in none of the 10 texts`,
+		"nearest model rain": `"rain" is in 4 texts`,
+		"nearest model snow": `"snow" is no id`,
+		"search model snow":  `"snow" is in none of the 10 rows`,
+	} {
+		if code, _, stderr := dir.Run(t, line); code != 2 || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit code %d, %s\nwithout %s", line, code, stderr, want)
+		}
+	}
+}
