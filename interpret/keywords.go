@@ -53,7 +53,7 @@ func (t *terms) of(i int) []uint32 { return t.ids[t.starts[i]:t.starts[i+1]] }
 //	texts of these with the word × log(1 + A / all texts with it)
 //
 // where A is how many words as many texts have on average. A word that is in one of four texts or
-// more says nothing of them all. Of words that begin alike only the best is taken.
+// more says nothing of them all, nor does one of less than a quarter of the best's score. Of words that begin alike only the best is taken.
 func (t *terms) keywords(texts []int, n int) []string {
 	type candidate struct {
 		id    uint32
@@ -83,6 +83,9 @@ func (t *terms) keywords(texts []int, n int) []string {
 	var words []string
 	for _, c := range candidates {
 		word := t.words[c.id]
+		if c.score < candidates[0].score/4 {
+			break // it tells little: how, is, the
+		}
 		if len(words) < n && !slices.ContainsFunc(words, func(other string) bool { return beginAlike(word, other) }) {
 			words = append(words, word)
 		}
@@ -173,8 +176,11 @@ func (x *Index) Words(dimension, n int, negative bool) []string {
 	for _, e := range strongest(dimension, lookedAt) {
 		texts = append(texts, e.Row)
 	}
-	if words = append(words, x.terms().keywords(texts, n)...); len(words) == 0 && len(texts) > 0 {
+	if words = append(words, x.Keywords(texts, n)...); len(words) == 0 && len(texts) > 0 {
 		words = append(words, x.Codes.Words[texts[0]]) // nothing but its id
 	}
 	return words
 }
+
+// Keywords returns up to n words that tell some rows, which are texts, from all others, best first.
+func (x *Index) Keywords(rows []int, n int) []string { return x.terms().keywords(rows, n) }

@@ -137,17 +137,24 @@ func ReadLabels(path string, dimensions int) (Labels, error) {
 	return ls, nil
 }
 
-// Of returns what a side of a dimension is called: the name that a person gave, with a
-// minus for the negative side, or else its [Index.Label].
+// Of returns what a side of a dimension is called: the name that a person gave, or else its
+// [Index.Label], with a minus for the negative side.
 func (ls Labels) Of(x *Index, dimension int, negative bool) string {
-	switch name := ls[dimension].Name; {
-	case name == "":
-		return strings.Join(x.Label(dimension, negative), ", ")
-	case negative:
-		return "−" + name
-	default:
-		return name
+	name := ls[dimension].Name
+	if name == "" {
+		name = strings.Join(x.Label(dimension, negative), ", ")
 	}
+	if negative && name != "" {
+		return "−" + name
+	}
+	return name
+}
+
+// Stronger reports whether the negative values of a dimension are larger than the positive ones,
+// so that its negative side says what it means.
+func (x *Index) Stronger(dimension int) (negative bool) {
+	top, bottom := x.Top(dimension, 1), x.Bottom(dimension, 1)
+	return len(bottom) > 0 && (len(top) == 0 || -bottom[0].Value > top[0].Value)
 }
 
 // valueWeight is λ of the relevance of words to a topic in LDAvis (Sievert and Shirley 2014,

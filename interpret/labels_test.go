@@ -89,7 +89,7 @@ func TestLabel(t *testing.T) {
 		k        int
 		negative bool
 		want     string
-	}{{0, false, "verbs"}, {0, true, "−verbs"}, {1, true, "cars"}, {1, false, ""}} {
+	}{{0, false, "verbs"}, {0, true, "−verbs"}, {1, true, "−cars"}, {1, false, ""}} {
 		if got := labels.Of(x, tt.k, tt.negative); got != tt.want {
 			t.Errorf("dimension %d, negative %v: %q, want %q", tt.k, tt.negative, got, tt.want)
 		}

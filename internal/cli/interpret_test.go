@@ -59,8 +59,8 @@ func TestTopAndExplain(t *testing.T) {
         1  3.89e-01  close  close
 `)
 	dir.Write(t, "negative.txt", []byte("read 1 -1\nwrite 2 -.5\nclose 3 0\n"))
-	checkTable(t, dir, "top negative.txt 1", `dimension  variance  label        words
-        1  1.67e-01  read, write  − read write
+	checkTable(t, dir, "top negative.txt 1", `dimension  variance  label         words
+        1  1.67e-01  −read, write  − read write
 `)
 	checkOutput(t, dir, "top model 2 --json", `[
   {
@@ -217,7 +217,7 @@ and 1 weaker ones
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
 		t.Fatal(err)
 	}
-	want := labelled{"read, write", interpret.Explained{Dimension: 1, Weight: -1, Words: []string{"read", "write"}}} // the negative end
+	want := labelled{"−read, write", interpret.Explained{Dimension: 1, Weight: -1, Words: []string{"read", "write"}}} // the negative end
 	if len(got) != 1 || len(got[0].Strong) != 2 || !reflect.DeepEqual(got[0].Strong[1], want) {
 		t.Errorf("%+v", got)
 	}

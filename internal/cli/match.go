@@ -71,8 +71,7 @@ type matchSide struct {
 	labels interpret.Labels
 }
 
-func (s matchSide) label(dimension int) string {
-	_, negative := topOrBottom(s.index, dimension, 1)
+func (s matchSide) label(dimension int, negative bool) string {
 	return s.labels.Of(s.index, dimension, negative)
 }
 
@@ -110,7 +109,8 @@ func newMatchReport(matches []interpret.Match, a, b matchSide, most int) matchRe
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(matches[i].Cosine, matches[j].Cosine) })
 	for _, k := range order[:min(most, len(order))] {
-		r.Least = append(r.Least, leastMatch{k, matches[k], a.label(k), b.label(matches[k].Dimension)})
+		negative := a.index.Stronger(k) // of the other, it is the side that is alike
+		r.Least = append(r.Least, leastMatch{k, matches[k], a.label(k, negative), b.label(matches[k].Dimension, negative != (matches[k].Cosine < 0))})
 	}
 	return r
 }

@@ -28,6 +28,9 @@ type questionAnswer struct {
 
 	Dimensions []mixture `json:"dimensions,omitempty"` // of the words together
 	Nearest    []reason  `json:"nearest,omitempty"`
+
+	Total int `json:"total,omitempty"` // texts that a search found; Words are the first
+	said
 }
 
 // mixture is the value of a dimension in the sum of several words' codes, divided by its
@@ -65,6 +68,13 @@ func (x *Explorer) ask(question string) (any, error) {
 	for _, t := range q.Terms {
 		a.Words, a.Weights = append(a.Words, x.model.Codes.Words[t.Row]), append(a.Weights, t.Weight)
 		own = append(own, t.Row)
+		a.add(x, t.Row, false)
+	}
+	for _, row := range q.Found {
+		if q.About == interpret.AboutSearch {
+			a.Words, a.Total = append(a.Words, x.model.Codes.Words[row]), q.Total
+			a.add(x, row, false)
+		}
 	}
 	if q.About != interpret.AboutSum && q.About != interpret.AboutText {
 		return a, nil
@@ -83,8 +93,35 @@ func (x *Explorer) ask(question string) (any, error) {
 			}
 		}
 		a.Nearest = append(a.Nearest, r)
+		a.add(x, n.Row, false)
 	}
 	return a, nil
+}
+
+// completed are words, or ids of texts, that complete what is typed.
+type completed struct {
+	Words []string `json:"words"`
+	said
+}
+
+// complete returns the words that begin with a prefix; of texts, ids that do, and those that have
+// it in them.
+func (x *Explorer) complete(prefix string) (any, error) {
+	c := completed{Words: append([]string{}, x.index.Complete(prefix, suggestions)...)}
+	if !x.about.Texts {
+		return c, nil
+	}
+	found, _ := x.index.Search(prefix, suggestions)
+	for _, row := range found {
+		if word := x.model.Codes.Words[row]; len(c.Words) < suggestions && !slices.Contains(c.Words, word) {
+			c.Words = append(c.Words, word)
+		}
+	}
+	for _, word := range c.Words {
+		row, _ := x.index.Row(word)
+		c.add(x, row, false)
+	}
+	return c, nil
 }
 
 // mixtures are the largest values of the sum of terms.

@@ -27,9 +27,12 @@ const (
 	labelWords   = 8  // words that stand for a dimension
 	listWords    = 40 // words of a dimension on its own page
 	nearestWords = 24
-	together     = 16 // dimensions that fire with one
-	suggestions  = 10 // completions, and closest spellings
-	bins         = 32 // of a histogram
+	together     = 16    // dimensions that fire with one
+	suggestions  = 10    // completions, and closest spellings
+	bins         = 32    // of a histogram
+	listedText   = 240   // characters of a text in a list
+	wholeText    = 20000 // characters of a text on its own page
+	examples     = 5     // texts at the middle and at the weak end of a dimension
 )
 
 // Explorer serves the page of one model. Its methods may be called at the same time.
@@ -52,18 +55,20 @@ type about struct {
 	Input      string       `json:"input"`
 	Method     model.Method `json:"method"`
 	Lambda     float64      `json:"lambda"`
-	Words      int          `json:"words"` // V
-	Dense      int          `json:"dense"` // L
-	Live       int          `json:"live"`  // dimensions that some word uses
+	Words      int          `json:"words"`           // V
+	Texts      bool         `json:"texts,omitempty"` // rows are texts, and what is called a word of a row is its id
+	Dense      int          `json:"dense"`           // L
+	Live       int          `json:"live"`            // dimensions that some word uses
 	Epochs     int          `json:"epochs"`
-	Error      float64      `json:"error,omitempty"` // mean ‖x − μ − aD‖² of a word, if it was measured
-	Other      *otherModel  `json:"other,omitempty"` // that is looked at beside it
-	Judge      string       `json:"judge,omitempty"` // name of the vectors that dimensions' scores are by
-	Nonzeros   int          `json:"nonzeros"`        // in all codes
-	PerWord    histogram    `json:"per_word"`        // of active dimensions
-	PerDim     histogram    `json:"per_dimension"`   // of words, live dimensions only
-	Strongest  []int        `json:"strongest"`       // dimensions, see interpret.Strongest
-	Dimensions []label      `json:"dimensions"`      // K
+	Error      float64      `json:"error,omitempty"`     // mean ‖x − μ − aD‖² of a word, if it was measured
+	Explained  float64      `json:"explained,omitempty"` // share of the variance, if it was measured
+	Other      *otherModel  `json:"other,omitempty"`     // that is looked at beside it
+	Judge      string       `json:"judge,omitempty"`     // name of the vectors that dimensions' scores are by
+	Nonzeros   int          `json:"nonzeros"`            // in all codes
+	PerWord    histogram    `json:"per_word"`            // of active dimensions
+	PerDim     histogram    `json:"per_dimension"`       // of words, live dimensions only
+	Strongest  []int        `json:"strongest"`           // dimensions, see interpret.Strongest
+	Dimensions []label      `json:"dimensions"`          // K
 }
 
 // otherModel is a second model, and where its page is.
@@ -75,12 +80,13 @@ type otherModel struct {
 // label is what stands for a dimension where it is mentioned.
 type label struct {
 	Words  int      `json:"words"`            // that use it
-	Top    []string `json:"top"`              // largest positive values first
+	Top    []string `json:"top"`              // largest positive values first; of texts, keywords: see [interpret.Index.Words]
 	Bottom []string `json:"bottom,omitempty"` // most negative values first
 
 	// What it and its negative side are called: see [interpret.Index.Label].
 	Label       []string `json:"label"`
 	BottomLabel []string `json:"bottom_label,omitempty"`
+	Negative    bool     `json:"negative,omitempty"` // the negative side has the larger values
 
 	Coherence *float64 `json:"coherence,omitempty"` // the share of intruders found, as [interpret.Score.Matched]
 }
@@ -90,6 +96,34 @@ type wordAnswer struct {
 	Row     int         `json:"row"`    // from 0
 	Active  []weight    `json:"active"` // by decreasing absolute value
 	Nearest []neighbour `json:"nearest"`
+	Columns [][2]string `json:"columns,omitempty"` // of a text: names and values of what else is known of it
+	said
+}
+
+// said are the texts of the rows that an answer mentions, by id.
+type said struct {
+	Texts map[string]string `json:"texts,omitempty"`
+}
+
+// add adds the text of a row, of which all is said, or only as much as a list shows.
+func (s *said) add(x *Explorer, row int, all bool) {
+	codes := x.model.Codes
+	if codes.Texts == nil {
+		return
+	}
+	text, most := codes.Texts.Text[row], listedText
+	if all {
+		most = wholeText
+	}
+	if runes := []rune(text); len(runes) > most {
+		text = string(runes[:most-1]) + "…"
+	}
+	if s.Texts == nil {
+		s.Texts = map[string]string{}
+	}
+	if old := s.Texts[codes.Words[row]]; len(text) > len(old) {
+		s.Texts[codes.Words[row]] = text
+	}
 }
 
 type weight struct {
@@ -113,6 +147,10 @@ type dimensionAnswer struct {
 	Distinctive       []entry `json:"distinctive"`
 	DistinctiveBottom []entry `json:"distinctive_bottom"`
 	Together          []pair  `json:"together"`
+	// Of texts, some at the middle and at the weak end of the positive values.
+	Middle []entry `json:"middle,omitempty"`
+	Weak   []entry `json:"weak,omitempty"`
+	said
 }
 
 type entry struct {
@@ -152,10 +190,14 @@ func (x *Explorer) describe(name string) {
 		Lambda:     m.Info.Encoding.Lambda,
 		Error:      m.Info.Encoding.Error,
 		Words:      m.Codes.Rows,
+		Texts:      m.Codes.Texts != nil,
 		Dense:      m.Dictionary.Dim,
 		Epochs:     len(m.Info.Training.Epochs),
 		Nonzeros:   m.Codes.Nonzeros(),
 		Dimensions: make([]label, m.Codes.Cols),
+	}
+	if share, known := m.Info.Encoding.Explained(); known {
+		a.Explained = share
 	}
 	x.signs = make([]signs, m.Codes.Cols)
 	top := make([][]interpret.Entry, m.Codes.Cols)
@@ -171,8 +213,8 @@ func (x *Explorer) describe(name string) {
 			}
 			top[k] = x.index.Top(k, labelWords)
 			a.Dimensions[k] = label{
-				Words: len(values), Top: x.words(top[k]), Bottom: x.words(x.index.Bottom(k, labelWords)),
-				Label: x.index.Label(k, false), BottomLabel: x.index.Label(k, true),
+				Words: len(values), Top: x.index.Words(k, labelWords, false), Bottom: x.index.Words(k, labelWords, true),
+				Label: x.index.Label(k, false), BottomLabel: x.index.Label(k, true), Negative: x.index.Stronger(k),
 			}
 		}
 	})
@@ -194,18 +236,12 @@ func (x *Explorer) describe(name string) {
 	x.about = a
 }
 
-func (x *Explorer) words(entries []interpret.Entry) []string {
-	words := make([]string, len(entries))
-	for i, e := range entries {
-		words[i] = x.model.Codes.Words[e.Row]
-	}
-	return words
-}
-
-func (x *Explorer) entries(from []interpret.Entry) []entry {
+// entries returns entries of an answer, and adds what they say to it.
+func (x *Explorer) entries(from []interpret.Entry, s *said) []entry {
 	to := make([]entry, len(from))
 	for i, e := range from {
 		to[i] = entry{x.model.Codes.Words[e.Row], e.Value}
+		s.add(x, e.Row, false)
 	}
 	return to
 }
@@ -252,6 +288,13 @@ func (x *Explorer) word(row int) wordAnswer {
 	}
 	for _, n := range x.index.Nearest(row, nearestWords) {
 		a.Nearest = append(a.Nearest, neighbour{x.model.Codes.Words[n.Row], n.Cosine})
+		a.add(x, n.Row, false)
+	}
+	a.add(x, row, true)
+	if texts := x.model.Codes.Texts; texts != nil {
+		for _, c := range texts.Columns {
+			a.Columns = append(a.Columns, [2]string{c.Name, c.Values[row]})
+		}
 	}
 	return a
 }
@@ -259,19 +302,38 @@ func (x *Explorer) word(row int) wordAnswer {
 // dimension answers what is asked about dimension k.
 func (x *Explorer) dimension(k int) dimensionAnswer {
 	rows, values := x.index.Dimension(k)
-	return dimensionAnswer{
+	a := dimensionAnswer{
 		Dimension: k,
 		Words:     len(rows),
 		Variance:  x.variances[k],
 		Histogram: newHistogram(values, false),
-		Top:       x.entries(x.index.Top(k, listWords)),
-		Bottom:    x.entries(x.index.Bottom(k, listWords)),
-
-		Distinctive:       x.entries(x.index.Distinctive(k, listWords, false)),
-		DistinctiveBottom: x.entries(x.index.Distinctive(k, listWords, true)),
-
-		Together: x.together(k),
+		Together:  x.together(k),
 	}
+	a.Top, a.Bottom = x.entries(x.index.Top(k, listWords), &a.said), x.entries(x.index.Bottom(k, listWords), &a.said)
+	a.Distinctive = x.entries(x.index.Distinctive(k, listWords, false), &a.said)
+	a.DistinctiveBottom = x.entries(x.index.Distinctive(k, listWords, true), &a.said)
+	if x.about.Texts {
+		a.Middle, a.Weak = x.examples(rows, values, &a.said)
+	}
+	return a
+}
+
+// examples returns texts at the middle and at the weak end of the positive values of a dimension,
+// if there are more than the list of the strongest has.
+func (x *Explorer) examples(rows []int32, values []float32, s *said) (middle, weak []entry) {
+	var positive []interpret.Entry
+	for i, v := range values {
+		if v > 0 {
+			positive = append(positive, interpret.Entry{Row: int(rows[i]), Value: v})
+		}
+	}
+	n := len(positive)
+	if n < listWords+2*examples {
+		return nil, nil
+	}
+	slices.SortStableFunc(positive, func(a, b interpret.Entry) int { return cmp.Compare(b.Value, a.Value) })
+	first := max(n/2-examples/2, listWords)
+	return x.entries(positive[first:first+examples], s), x.entries(positive[n-examples:], s)
 }
 
 // together returns the dimensions that fire with k more often than by chance, by

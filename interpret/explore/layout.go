@@ -39,6 +39,7 @@ type region struct {
 const (
 	regionColours = 8
 	regionWords   = 3
+	regionTexts   = 5 // of each of its dimensions, that keywords of a region are from
 )
 
 // layout makes the map of the live dimensions: those that the same words use are close.
@@ -161,7 +162,7 @@ func components(atoms []float32, n, dim int) [][2]float64 {
 }
 
 // divide cuts the map into regions, by k-means of the places, and names each by words of
-// which it has the most and others have little.
+// which it has the most and others have little, or by keywords of its texts.
 func (x *Explorer) divide(c *chart) {
 	n := len(c.Points)
 	if n == 0 {
@@ -206,6 +207,10 @@ func (x *Explorer) nameRegions(regions []region, regionOf []int, scales []float6
 		row   int
 		score float64
 	}
+	if x.about.Texts {
+		x.nameByTexts(regions, regionOf)
+		return
+	}
 	best := make([][]scored, len(regions))
 	shares := make([]float64, len(regions))
 	for row := range x.model.Codes.Rows {
@@ -231,6 +236,22 @@ func (x *Explorer) nameRegions(regions []region, regionOf []int, scales []float6
 		for _, s := range best[r] {
 			regions[r].Words = append(regions[r].Words, x.model.Codes.Words[s.row])
 		}
+	}
+}
+
+// nameByTexts sets the regions' words to keywords of the strongest texts of their dimensions.
+func (x *Explorer) nameByTexts(regions []region, regionOf []int) {
+	rows := make([][]int, len(regions))
+	for k, d := range x.about.Dimensions {
+		if d.Words > 0 {
+			for _, e := range x.index.Top(k, regionTexts) {
+				rows[regionOf[k]] = append(rows[regionOf[k]], e.Row)
+			}
+		}
+	}
+	for r := range regions {
+		slices.Sort(rows[r])
+		regions[r].Words = append([]string{}, x.index.Keywords(slices.Compact(rows[r]), regionWords)...)
 	}
 }
 

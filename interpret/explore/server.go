@@ -80,9 +80,7 @@ func (x *Explorer) addTo(mux routes, path string) {
 		"/data/dimension": answer("dimension", limit, x.answerDimension),
 		"/data/ask":       answer("question", max(limit, mostAsked), x.ask),
 		"/data/labels":    http.HandlerFunc(x.serveLabels),
-		"/data/complete": answer("prefix", limit, func(prefix string) (any, error) {
-			return append([]string{}, x.index.Complete(prefix, suggestions)...), nil
-		}),
+		"/data/complete":  answer("prefix", limit, x.complete),
 	}
 	for name, handler := range own {
 		mux[path+name] = handler

@@ -57,6 +57,18 @@ class Missing extends Error {
  * question; of another model, which is at that path, if that is given.
  */
 async function ask(kind, parameter, value, path = "") {
+  const answer = await answerTo(kind, parameter, value, path);
+  for (const [id, text] of Object.entries(answer.texts ?? {})) if (text.length > (said.get(id) ?? "").length) said.set(id, text);
+  return answer;
+}
+
+/** said are the texts of rows, by the ids that stand for them. */
+const said = new Map();
+
+/** textOf is the text of an id, on one line, or the word that it is. */
+const textOf = (word) => (said.get(word) ?? "").replace(/\s+/g, " ").trim() || word;
+
+async function answerTo(kind, parameter, value, path) {
   if (embedded) return askEmbedded(kind, parameter, value);
   const query = parameter ? `?${parameter}=${encodeURIComponent(String(value).toWellFormed())}` : "";
   const response = await fetch(`${path}data/${kind}${query}`);
@@ -77,7 +89,7 @@ function askEmbedded(kind, parameter, value) {
   if (!parameter) return embedded[kind];
   if (kind === "complete") {
     const prefix = value.toLowerCase();
-    return embeddedWords().filter((word) => word.toLowerCase().startsWith(prefix)).slice(0, 10);
+    return { words: embeddedWords().filter((word) => word.toLowerCase().startsWith(prefix) || (model.texts && textOf(word).toLowerCase().includes(prefix))).slice(0, 10) };
   }
   if (kind === "ask") {
     const known = (word) => [word, word.toLowerCase()].find((key) => has("word", key));
@@ -97,8 +109,19 @@ const visible = (word) => (/[^\s\p{C}]/u.test(word) ? word : Array.from(word, (c
 
 /** wordLink shows a word, and leads to its page if there is one. */
 function wordLink(word, attributes = {}) {
-  if (!has("word", word)) return h("span", attributes, visible(word));
-  return h("a", { href: address("word", word), ...attributes }, visible(word));
+  const text = textOf(word);
+  const shown = visible(text.length > 200 ? text.slice(0, 199).toWellFormed() + "…" : text);
+  const title = model.texts ? { title: word } : {};
+  if (!has("word", word)) return h("span", { ...title, ...attributes }, shown);
+  return h("a", { href: address("word", word), ...title, ...attributes }, shown);
+}
+
+/** unit is what a row is called. */
+const unit = () => (model?.texts ? "text" : "word");
+
+/** keywordList is words of texts, each of which leads to the texts that have it. */
+function keywordList(words, attributes = {}) {
+  return h("span", { class: "words" }, words.map((word) => [embedded ? h("bdi", {}, word) : h("a", { href: address("ask", word), ...attributes }, visible(word)), " "]));
 }
 
 function dimensionLink(k, ...content) {

@@ -16,15 +16,20 @@ const labelWords = (k, value) => (value < 0 ? model.dimensions[k].bottom_label :
 /** nameText is what that side is called. */
 function nameText(k, value = 1) {
   const name = named.get(k)?.name;
-  return name ? (value < 0 ? "−" : "") + name : labelWords(k, value).join(", ") || (value > 0 && labelWords(k, -1).length > 0 ? "−" + labelWords(k, -1).join(", ") : "no word");
+  const text = name || labelWords(k, value).join(", ");
+  if (text) return (value < 0 ? "−" : "") + text;
+  return value > 0 && labelWords(k, -1).length > 0 ? "−" + labelWords(k, -1).join(", ") : "no word";
 }
 
 /** name is nameText with each word isolated, whichever way it is written. */
 function name(k, value = 1) {
   const words = labelWords(k, value);
   if (named.get(k)?.name || words.length === 0) return h("bdi", {}, nameText(k, value));
-  return words.map((word, i) => [i > 0 && ", ", h("bdi", {}, word)]);
+  return words.map((word, i) => [i > 0 ? ", " : value < 0 && "−", h("bdi", {}, word)]);
 }
+
+/** strongSide is the sign of a dimension's larger values. */
+const strongSide = (k) => (model.dimensions[k].negative ? -1 : 1);
 
 const isScored = () => model.dimensions.some((d) => d.coherence !== undefined);
 
@@ -51,7 +56,8 @@ function nameLink(k, value = 1) {
 /** dimensionText is a dimension's name, and the top words that are not in it. */
 function dimensionText(k, value = 1, own = []) {
   const inName = named.get(k)?.name ? [] : labelWords(k, value);
-  return h("span", { class: "what" }, nameLink(k, value), " ", wordList(ends(k, value).filter((word) => !inName.includes(word)), own, { tabindex: -1 }));
+  const rest = ends(k, value).filter((word) => !inName.includes(word));
+  return h("span", { class: "what" }, nameLink(k, value), " ", model.texts ? keywordList(rest, { tabindex: -1 }) : wordList(rest, own, { tabindex: -1 }));
 }
 
 /** weakNote explains what is grey, if some of the dimensions, with values, are. */
@@ -100,8 +106,8 @@ async function dimensionsPage() {
   const orders = {
     ...(scored && { "most coherent first": (a, b) => (b.coherence ?? -1) - (a.coherence ?? -1) || rank.get(a.k) - rank.get(b.k) }),
     "strongest first": (a, b) => rank.get(a.k) - rank.get(b.k),
-    "most words first": (a, b) => b.words - a.words,
-    "fewest words first": (a, b) => a.words - b.words,
+    [`most ${unit()}s first`]: (a, b) => b.words - a.words,
+    [`fewest ${unit()}s first`]: (a, b) => a.words - b.words,
     "by label": (a, b) => nameText(a.k).localeCompare(nameText(b.k)),
     "by number": () => 0,
     "labelled by people first": (a, b) => Boolean(named.get(b.k)?.name) - Boolean(named.get(a.k)?.name),
@@ -122,14 +128,14 @@ async function dimensionsPage() {
     list.replaceChildren(...h("div", {}, rows.length > 0 && folded(rows, 60, (some) =>
       h("ul", { class: scored ? "bars dims scored" : "bars dims unscored" }, some.map((d) =>
         h("li", {}, scored && (d.coherence === undefined ? h("span", {}) : bar(d.coherence, 0, 1, { mark: 0.2 })), scored && h("span", { class: "value" }, d.coherence === undefined ? "–" : percent(d.coherence)),
-          h("span", { class: "value" }, plural(d.words, "word")), dimensionText(d.k, d.top.length > 0 ? 1 : -1)))))).childNodes);
+          h("span", { class: "value" }, plural(d.words, unit())), dimensionText(d.k, strongSide(d.k))))))).childNodes);
   }
   draw();
   return {
     title: "dimensions",
     content: [
       heading("Dimensions"),
-      h("p", { class: "lead" }, "A dimension means what its top words have in common. ", scored
+      h("p", { class: "lead" }, `A dimension means what its top ${unit()}s have in common. `, scored
         ? `The bar is its coherence: how often ${model.judge || "other vectors"} found the word that does not belong to them. The line is guessing.`
         : embedded ? null : "How coherent they are is not known yet: overcomplete intrusion auto --save finds out."),
       h("div", { class: "filters" }, filter, order, scored && h("label", {}, "coherence from ", least, " ", leastText)),

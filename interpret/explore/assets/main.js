@@ -50,12 +50,12 @@ function wordSearch({ label, placeholder, choose, questions = false }) {
   async function complete() {
     const text = input.value.trim();
     const mine = ++asked;
-    const words = text ? await ask("complete", "prefix", text.slice(0, 200)) : [];
+    const { words } = text ? await ask("complete", "prefix", text.slice(0, 200)) : { words: [] };
     const [, before, last] = input.value.match(/^(.*\s)?(\S*)$/s);
-    const more = questions && before?.trim() && last && words.length === 0 ? await ask("complete", "prefix", last.slice(0, 200)) : [];
+    const more = questions && !model.texts && before?.trim() && last && words.length === 0 ? (await ask("complete", "prefix", last.slice(0, 200))).words : [];
     if (mine !== asked) return; // typed on meanwhile
     const chosen = options[active]?.text; // from the answer before, while this one was on its way
-    options = words.map((word) => ({ text: word, act: () => choose(word) }));
+    options = words.map((word) => ({ text: word, more: model.texts && textOf(word) !== word ? textOf(word).slice(0, 80) : "", act: () => choose(word) }));
     if (questions) {
       const dimension = (k) => ({ text: `dimension ${k}`, more: nameText(k), act: () => go("dimension", k) });
       if (/^\d{1,9}$/.test(text) && Number(text) < model.dimensions.length && has("dimension", Number(text))) options.push({ ...dimension(Number(text)), more: "" });
@@ -138,7 +138,9 @@ async function show() {
     if (!model) {
       const [about, known] = await Promise.all([ask("model"), ask("labels")]);
       model = about;
+      for (const answer of Object.values(embedded?.word ?? {})) for (const [id, text] of Object.entries(answer.texts ?? {})) if (text.length > (said.get(id) ?? "").length) said.set(id, text);
       useLabels(known);
+      if (model.texts) document.querySelector("header input").placeholder = "words of a text · an id · a dimension   /";
       if (model.other)
         document.querySelector("header nav").append(h("a", { href: address("both") }, "Both models"), h("a", { href: model.other.path, class: "other" }, h("bdi", {}, model.other.name)));
     }

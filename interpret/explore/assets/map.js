@@ -23,7 +23,7 @@ async function mapPage(number, word) {
     word === undefined ? undefined : ask("word", "word", word),
   ]);
   const wanted = points.find((p) => String(p.dimension) === number);
-  if (number !== undefined && !wanted) throw new Missing(`Dimension ${number} is not on the map: no word uses it.`, []);
+  if (number !== undefined && !wanted) throw new Missing(`Dimension ${number} is not on the map: no ${unit()} uses it.`, []);
   const values = new Map(lit?.active.map((w) => [w.dimension, w.value]));
   const strongest = Math.max(...[...values.values()].map(Math.abs), 0);
   const most = Math.max(...points.map((p) => p.label.words));
@@ -113,10 +113,11 @@ async function mapPage(number, word) {
     if (!p) return;
     p.circle.classList.add("current");
     drawing.insertBefore(p.circle, names); // above the others
-    card.replaceChildren(
-      h("strong", {}, dimensionLink(p.dimension, `dimension ${p.dimension}`)), ` ${plural(p.label.words, "word")}`,
-      p.value !== undefined && `, ${decimal(p.value)} for ${lit.word}`,
-      h("br"), p.words.join(" "));
+    card.replaceChildren();
+    fill(card, {}, [
+      h("strong", {}, dimensionLink(p.dimension, `dimension ${p.dimension}`)), ` ${plural(p.label.words, unit())}`,
+      p.value !== undefined && `, ${decimal(p.value)} for ${textOf(lit.word).slice(0, 60)}`,
+      h("br"), p.words.join(" ")]);
     placeCard();
   }
 
@@ -255,15 +256,15 @@ async function mapPage(number, word) {
 
   const words = (t) => Math.max(Math.round(most ** t), 1);
   return {
-    title: lit ? `${lit.word} on the map` : "map",
+    title: lit ? `${textOf(lit.word).slice(0, 80)} on the map` : "map",
     content: [
       heading(lit ? [wordLink(lit.word), h("small", {}, " on the map")] : "Map"),
       h("p", { class: "lead" },
-        lit ? [`The larger a dot, the larger ${lit.word}’s value in that dimension. `, h("a", { href: "#/map" }, "Show all dimensions")]
-          : "Dots are dimensions: close if the same words use them, large if many do. Coloured regions have the names of words that are at home there."),
+        lit ? [`The larger a dot, the larger ${model.texts ? "this text" : lit.word}’s value in that dimension. `, h("a", { href: "#/map" }, "Show all dimensions")]
+          : `Dots are dimensions: close if the same ${unit()}s use them, large if many do. Coloured regions have the names of words that are at home there.`),
       h("div", { class: "tools map-tools" },
-        wordSearch({ label: "Light up the dimensions of a word", placeholder: lit ? "light up another word" : "light up a word", choose: (chosen) => go("map", "word", chosen) }),
-        points.length > 0 && slider("Words of a dimension, at least", { say: (t) => whole(words(t)), change: (t) => { atLeast.words = words(t); draw(); } }),
+        wordSearch({ label: `Light up the dimensions of a ${unit()}`, placeholder: lit ? `light up another ${unit()}` : `light up a ${unit()}`, choose: (chosen) => go("map", "word", chosen) }),
+        points.length > 0 && slider(`${model.texts ? "Texts" : "Words"} of a dimension, at least`, { say: (t) => whole(words(t)), change: (t) => { atLeast.words = words(t); draw(); } }),
         isScored() && slider("Coherence, at least", { say: percent, change: (t) => { atLeast.coherence = t; draw(); } })),
       h("div", { class: "map-page" },
         frame,

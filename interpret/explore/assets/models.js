@@ -103,17 +103,17 @@ async function bothPage(word) {
 function bothModelsPage() {
   const alone = (dimensions, inPairs, matches) => dimensions.map((d, k) => ({ k, ...d, best: matches[k] })).filter((d) => d.words > 0 && !inPairs.has(d.k)).sort((x, y) => (y.coherence ?? 0) - (x.coherence ?? 0) || Math.abs(x.best.cosine) - Math.abs(y.best.cosine));
   const list = (some, build) => some.length === 0 ? h("p", {}, "None.") : folded(some, 10, (part) => h("ul", { class: "bars dims" }, build(() => part.map((d) =>
-    h("li", {}, bar(Math.abs(d.best.cosine), 0, 1), h("span", { class: "value", title: other.atoms ? "the cosine with its partner in the other, if it has one" : "the cosine with the closest dimension of the other" }, d.best.dimension < 0 ? "–" : signed(d.best.cosine, 2)), dimensionText(d.k, d.top.length > 0 ? 1 : -1))))));
+    h("li", {}, bar(Math.abs(d.best.cosine), 0, 1), h("span", { class: "value", title: other.atoms ? "the cosine with its partner in the other, if it has one" : "the cosine with the closest dimension of the other" }, d.best.dimension < 0 ? "–" : signed(d.best.cosine, 2)), dimensionText(d.k, strongSide(d.k)))))));
   const only = [alone(model.dimensions, other.pairing, other.first), alone(other.about.dimensions, other.paired, other.second)];
   return {
     title: "both models",
     content: [
       heading(bothNames()),
-      h("p", { class: "lead" }, `${whole(other.pairs.length)} dimensions are alike, of ${whole(model.dimensions.length)} and ${whole(other.about.dimensions.length)}. Two are if ${alikeIf()}.`, other.pairs.some((pair) => pair.cosine < 0) && " Where it is negative, the one's most negative words are the other's top words."),
+      h("p", { class: "lead" }, `${whole(other.pairs.length)} dimensions are alike, of ${whole(model.dimensions.length)} and ${whole(other.about.dimensions.length)}. Two are if ${alikeIf()}.`, other.pairs.some((pair) => pair.cosine < 0) && " Where it is negative, the one's negative side is the other's positive side; the names are of the sides that are alike."),
       h("div", { class: "tools" }, wordSearch({ label: "Look at a word in both", placeholder: "a word, in both", choose: (word) => go("both", word) })),
       h("section", {}, h("h2", {}, "Alike"),
         other.pairs.length === 0 ? h("p", {}, "None.") : folded(other.pairs, 20, (some) => h("ul", { class: "bars dims" }, some.map((pair) =>
-          h("li", {}, bar(Math.abs(pair.cosine), 0, 1), h("span", { class: "value" }, signed(pair.cosine, 2)), h("span", { class: "sides" }, pairText(pair, Math.sign(pair.cosine)))))))),
+          h("li", {}, bar(Math.abs(pair.cosine), 0, 1), h("span", { class: "value" }, signed(pair.cosine, 2)), h("span", { class: "sides" }, pairText(pair, strongSide(pair.k)))))))),
       h("div", { class: "halves" },
         h("section", {}, h("h2", {}, "Only in ", h("span", { class: "first" }, model.name), h("small", {}, ` ${plural(only[0].length, "dimension")}`)), list(only[0], (build) => build())),
         h("section", {}, h("h2", {}, "Only in ", h("span", { class: "second" }, model.other.name), h("small", {}, ` ${plural(only[1].length, "dimension")}`)), list(only[1], within))),

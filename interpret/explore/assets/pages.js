@@ -38,8 +38,9 @@ async function summaryPage() {
     title: "",
     content: [
       heading(model.name),
-      h("p", { class: "lead" }, `${plural(words, "word")} in ${whole(dimensions.length)} sparse dimensions. Ask for a word, `, h("a", { href: "#/dimensions" }, "list"), " all dimensions, wander on the ", h("a", { href: "#/map" }, "map"), ", or begin with one of these dimensions."),
-      !embedded && h("p", { class: "note" }, "In the box above: ", h("b", {}, "bank"), " for a word, ", h("b", {}, "bank river"), " for what two share and what tells them apart, ", h("b", {}, "king − man + woman"), " for what is near to a sum, or a text, in quotes if it is short."),
+      h("p", { class: "lead" }, `${plural(words, unit())} in ${whole(dimensions.length)} sparse dimensions. Ask for a ${unit()}, `, h("a", { href: "#/dimensions" }, "list"), " all dimensions, wander on the ", h("a", { href: "#/map" }, "map"), ", or begin with one of these dimensions."),
+      !embedded && model.texts && h("p", { class: "note" }, "In the box above: what texts have in them, the id of one, several ids to compare, or the name of a dimension."),
+      !embedded && !model.texts && h("p", { class: "note" }, "In the box above: ", h("b", {}, "bank"), " for a word, ", h("b", {}, "bank river"), " for what two share and what tells them apart, ", h("b", {}, "king − man + woman"), " for what is near to a sum, or a text, in quotes if it is short."),
       embedded && h("p", { class: "lead" }, "This page has some of them: ", wordList(embeddedWords())),
       h(
         "ul",
@@ -53,15 +54,16 @@ async function summaryPage() {
         ["method", `${model.method}, λ = ${decimal(model.lambda)}`],
         ["epochs", whole(model.epochs)],
         ["zeros", words ? percent(1 - model.nonzeros / words / dimensions.length) : "none"],
-        ["active dimensions a word", words ? decimal(model.nonzeros / words) : "none"],
+        [`active dimensions a ${unit()}`, words ? decimal(model.nonzeros / words) : "none"],
         ["unused dimensions", whole(dimensions.length - model.live)],
-        model.error !== undefined && ["error of a word", decimal(model.error)],
+        model.error !== undefined && [`error of a ${unit()}`, decimal(model.error)],
+        model.explained !== undefined && ["variance explained", percent(model.explained)],
       ]),
       h(
         "div",
         { class: "halves" },
-        figure("Words by their number of active dimensions", histogram(model.per_word, { unit: "word", label: "Active dimensions of a word", whole: true })),
-        figure("Dimensions by the number of their words", histogram(model.per_dimension, { unit: "dimension", label: "Words of a dimension", whole: true })),
+        figure(`${model.texts ? "Texts" : "Words"} by their number of active dimensions`, histogram(model.per_word, { unit: unit(), label: `Active dimensions of a ${unit()}`, whole: true })),
+        figure(`Dimensions by the number of their ${unit()}s`, histogram(model.per_dimension, { unit: "dimension", label: `${model.texts ? "Texts" : "Words"} of a dimension`, whole: true })),
       ),
     ],
   };
@@ -73,10 +75,11 @@ async function wordPage(word) {
   const [low, high] = [Math.min(0, ...values), Math.max(0, ...values)];
   const format = column(values);
   return {
-    title: answer.word,
+    title: model.texts ? textOf(answer.word).slice(0, 80) : answer.word,
     content: [
-      heading(answer.word),
-      h("p", { class: "lead" }, `Word ${whole(answer.row + 1)} of ${whole(model.words)}, with ${whole(answer.active.length)} of ${plural(model.dimensions.length, "dimension")} active.`),
+      model.texts ? h("h1", { tabindex: -1, class: "text" }, said.get(answer.word)?.trim() || answer.word) : heading(answer.word),
+      model.texts && facts([["id", h("bdi", {}, answer.word)], ...(answer.columns ?? []).map(([name, value]) => [name, h("bdi", {}, value || "–")])]),
+      h("p", { class: "lead" }, `${model.texts ? "Text" : "Word"} ${whole(answer.row + 1)} of ${whole(model.words)}, with ${whole(answer.active.length)} of ${plural(model.dimensions.length, "dimension")} active.`),
       h(
         "div",
         { class: "columns" },
@@ -99,12 +102,12 @@ async function wordPage(word) {
           "section",
           {},
           h("h2", {}, "Compare with"),
-          wordSearch({ label: `Compare ${answer.word} with`, placeholder: "another word", choose: (other) => go("compare", answer.word, other) }),
+          wordSearch({ label: `Compare ${answer.word} with`, placeholder: `another ${unit()}`, choose: (other) => go("compare", answer.word, other) }),
           model.other && h("p", {}, h("a", { class: "name", href: address("both", answer.word) }, "In both models")),
-          h("h2", {}, "Nearest words"),
+          h("h2", {}, `Nearest ${unit()}s`),
           h(
             "ol",
-            { class: "bars nearest" },
+            { class: model.texts ? "bars nearest texts" : "bars nearest" },
             answer.nearest.map((n) =>
               h(
                 "li",
@@ -116,7 +119,7 @@ async function wordPage(word) {
               ),
             ),
           ),
-          answer.nearest.length === 0 && h("p", {}, "No word shares a dimension with it."),
+          answer.nearest.length === 0 && h("p", {}, `No ${unit()} shares a dimension with it.`),
         ),
       ),
     ],
@@ -140,10 +143,17 @@ async function dimensionPage(number) {
     function draw(pressed, those) {
       for (const button of buttons) button.setAttribute("aria-pressed", String(button === pressed));
       list.replaceChildren(...h("div", {}, folded(those, 20, (rows) =>
-        h("ol", { class: "bars values" }, rows.map((e) => h("li", {}, wordLink(e.word), bar(Math.abs(e.value), 0, most, { colour: e.value < 0 ? "negative" : "positive" }), h("span", { class: "value" }, format(e.value))))))).childNodes);
+        h("ol", { class: model.texts ? "bars values texts" : "bars values" }, rows.map((e) => h("li", {}, wordLink(e.word), bar(Math.abs(e.value), 0, most, { colour: e.value < 0 ? "negative" : "positive" }), h("span", { class: "value" }, format(e.value))))))).childNodes);
     }
     draw(buttons[0], entries);
+    if (model.texts && entries.length === distinctive.length && entries.every((e, i) => e.word === distinctive[i].word)) return [h("h2", {}, title), list];
     return [h("h2", {}, title), h("div", { class: "toggle", role: "group", "aria-label": `Order of ${title.toLowerCase()}` }, buttons), list];
+  };
+  /** some are examples, with bars on the scale of the largest values. */
+  const some = (entries, top) => {
+    const most = Math.max(...top.map((e) => e.value));
+    const format = column([most]);
+    return h("ol", { class: "bars values texts" }, entries.map((e) => h("li", {}, wordLink(e.word), bar(e.value, 0, most), h("span", { class: "value" }, format(e.value)))));
   };
   const why = weakness(k);
   const { coherence } = model.dimensions[k];
@@ -153,18 +163,19 @@ async function dimensionPage(number) {
       h("nav", { class: "steps", "aria-label": "Dimensions" }, h("a", { href: others[0], rel: "prev" }, "← stronger"), h("a", { href: address("map", k) }, "on the map"), h("a", { href: others[1], rel: "next" }, "weaker →")),
       h("h1", { tabindex: -1, class: "eyebrow" }, "dimension ", String(k)),
       answer.words > 0 && h("p", { class: why ? "title weak" : "title" }, name(k)),
+      answer.top.length > 0 && answer.bottom.length > 0 && h("p", { class: "lead" }, "Its negative side: ", name(k, -1)),
       coherence !== undefined && h("p", { class: "note" }, h("b", {}, `coherence ${percent(coherence)}`), `: how often ${model.judge || "other vectors"} found the word that does not belong to its top words; 20 % by guessing.`),
       why && h("p", { class: "note" }, coherence === undefined ? `It is ${why}.` : "It is weak: do not build on what its words seem to have in common."),
       labelEditor(k, show),
       answer.words === 0
-        ? h("p", {}, "No word uses this dimension.")
+        ? h("p", {}, `No ${unit()} uses this dimension.`)
         : h(
             "div",
             { class: "columns" },
             h(
               "section",
               {},
-              figure(`${plural(answer.words, "word")}, ${percent(share)} of all, by their value; variance ${decimal(answer.variance)}`, histogram(answer.histogram, { unit: "word", label: "Values of the words" })),
+              figure(`${plural(answer.words, unit())}, ${percent(share)} of all, by their value; variance ${decimal(answer.variance)}`, histogram(answer.histogram, { unit: unit(), label: `Values of the ${unit()}s` })),
               h("h2", {}, "Fires together with"),
               answer.together.length === 0
                 ? h("p", {}, "No other dimension more often than by chance.")
@@ -181,9 +192,11 @@ async function dimensionPage(number) {
                       ),
                     ),
                   ),
-              answer.together.length > 0 && h("p", { class: "note" }, "How many of this dimension's words are in the other, too; the line is how many would be by chance. The largest correlation comes first.", answer.together.some((other) => other.opposite) && " In orange: it is the negative words that fire with this one's top words."),
+              answer.together.length > 0 && h("p", { class: "note" }, `How many of this dimension's ${unit()}s are in the other, too; the line is how many would be by chance. The largest correlation comes first.`, answer.together.some((other) => other.opposite) && ` In orange: it is the negative ${unit()}s that fire with this one's top ${unit()}s.`),
             ),
-            h("section", {}, answer.top.length > 0 && words("Top words", answer.top, answer.distinctive), answer.bottom.length > 0 && words("Most negative words", answer.bottom, answer.distinctive_bottom)),
+            h("section", {}, answer.top.length > 0 && words(`Top ${unit()}s`, answer.top, answer.distinctive),
+              answer.middle && [h("h2", {}, "From the middle"), some(answer.middle, answer.top), h("h2", {}, "From the weak end"), some(answer.weak, answer.top)],
+              answer.bottom.length > 0 && words(`Most negative ${unit()}s`, answer.bottom, answer.distinctive_bottom)),
           ),
     ],
   };
@@ -195,7 +208,7 @@ function missingPage(error) {
     content: [
       heading("Not found"),
       h("p", { class: "lead message" }, error.message),
-      error.closest.length > 0 && [h("h2", {}, embedded ? "Words of this page" : "Did you mean"), h("p", { class: "suggestions" }, error.closest.map((word) => [h("a", { href: error.instead?.(word) ?? address("word", word) }, word), " "]))],
+      error.closest.length > 0 && [h("h2", {}, embedded ? "Words of this page" : "Did you mean"), h("p", { class: "suggestions" }, error.closest.map((word) => [h("a", { href: error.instead?.(word) ?? address("word", word) }, textOf(word)), " "]))],
     ],
   };
 }

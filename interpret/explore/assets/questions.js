@@ -83,13 +83,13 @@ async function comparePage(...words) {
   return {
     title: names.join(", "),
     content: [
-      heading(names.map((name, i) => [i > 0 && h("span", { class: "versus" }, " and "), wordLink(name, { class: colours[i] })])),
+      h("h1", { tabindex: -1, class: model.texts && "text" }, names.map((name, i) => [i > 0 && h("span", { class: "versus" }, " and "), wordLink(name, { class: colours[i] })])),
       names.length > 2 && facts(pairs.map(([pair, value]) => [`cosine of ${pair}`, value])),
       h("figure", { class: "sum" },
         pieces([[cosine, "shared"], ...sums.map((sum, i) => [sum, colours[i]])]),
         h("figcaption", {}, "1 = ", h("b", {}, signed(cosine, 2)), ` shared (${names.length > 2 ? "the mean cosine" : "the cosine"})`, sums.map((sum, i) => [" + ", h("b", { class: colours[i] }, signed(sum, 2)), " apart by ", h("bdi", {}, names[i])]))),
       h("div", { class: "tools" },
-        names.length < 4 && wordSearch({ label: "Compare with another word", placeholder: "add a word", choose: (other) => go("compare", ...names, other) }),
+        names.length < 4 && wordSearch({ label: `Compare with another ${unit()}`, placeholder: `add a ${unit()}`, choose: (other) => go("compare", ...names, other) }),
         names.length > 2 && names.map((name) => h("a", { href: address("compare", ...names.filter((other) => other !== name)) }, "without ", h("bdi", {}, name)))),
       h("section", {},
         h("h2", {}, "What they share", h("small", {}, ` cosine ${signed(cosine, 2)} =`)),
@@ -99,6 +99,18 @@ async function comparePage(...words) {
           h("h2", {}, "What sets ", h("bdi", { class: colours[i] }, names[i]), " apart", h("small", {}, ` ${signed(sums[i], 2)} =`)),
           some.length === 0 ? h("p", {}, "Nothing.") : ranking(some, { of: (row) => row.apart, sum: sums[i], value: side, colour: colours[i], words: (row) => row.values.filter((v) => v !== 0).length > 1 && who(row) })))),
       weakNote(rows.map((row) => ({ dimension: row.dimension, value: side(row) }))),
+    ],
+  };
+}
+
+/** searchPage is the texts that have something in them. */
+function searchPage(question, { words, total }) {
+  return {
+    title: question,
+    content: [
+      heading(question),
+      h("p", { class: "lead" }, `It is in ${plural(total, "text")}${total > words.length ? `, of which these are the first ${whole(words.length)}` : ""}.`),
+      h("ol", { class: "plain texts" }, words.map((word) => h("li", {}, wordLink(word)))),
     ],
   };
 }
@@ -113,6 +125,7 @@ async function askPage(question) {
     throw error;
   }
   const { about, words, weights } = answer;
+  if (about === "search") return searchPage(question, answer);
   const page = { word: ["word", ...words], words: ["compare", ...words], dimension: ["dimension", answer.dimension] }[about];
   if (page) {
     history.replaceState(null, "", address(...page)); // the way back leads to before the question
@@ -125,11 +138,11 @@ async function askPage(question) {
   function explain(reason, i) {
     buttons.forEach((button, j) => button.setAttribute("aria-pressed", String(i === j)));
     why.replaceChildren(...h("div", {},
-      h("h2", {}, "Why ", h("bdi", {}, reason.word), h("small", {}, ` cosine ${signed(reason.cosine, 2)} =`)),
+      h("h2", {}, "Why ", h("bdi", {}, textOf(reason.word).slice(0, 80)), h("small", {}, ` cosine ${signed(reason.cosine, 2)} =`)),
       ranking(reason.parts, { of: (row) => row.part, sum: reason.cosine, value: (row) => row.value, others: reason.others, rest: reason.rest, colour: "shared" }),
       weakNote(reason.parts)).childNodes);
   }
-  const list = h("ol", { class: "bars nearest" }, answer.nearest.map((reason, i) => {
+  const list = h("ol", { class: model.texts ? "bars nearest texts" : "bars nearest" }, answer.nearest.map((reason, i) => {
     const button = h("button", { type: "button", class: "why", "aria-label": `why ${reason.word}`, onclick: () => explain(reason, i) }, "why");
     buttons.push(button);
     return h("li", {}, wordLink(reason.word), bar(reason.cosine, 0, 1), h("span", { class: "value" }, signed(reason.cosine, 2)), button);
@@ -143,13 +156,13 @@ async function askPage(question) {
       sum
         ? heading(words.map((word, i) => [weights[i] < 0 ? (i > 0 ? h("span", { class: "versus" }, " − ") : "−") : i > 0 && h("span", { class: "versus" }, " + "), Math.abs(weights[i]) !== 1 && `${Math.abs(weights[i])} × `, wordLink(word)]))
         : h("h1", { tabindex: -1, class: "text" }, short),
-      h("p", { class: "lead" }, sum ? "Each word counts the same." : `The mean of ${plural(words.length, "word")}: `, !sum && wordList(words),
+      h("p", { class: "lead" }, sum ? `Each ${unit()} counts the same.` : `The mean of ${plural(words.length, "word")}: `, !sum && wordList(words),
         answer.unknown.length > 0 && [" Not in the model: ", answer.unknown.map((word, i) => [i > 0 && ", ", h("bdi", {}, word)]), "."]),
       answer.nearest.length === 0
-        ? h("p", {}, "No word is near: nothing is left of what was asked.")
-        : h("div", { class: "halves" }, h("section", {}, h("h2", {}, "Nearest words"), list), why),
+        ? h("p", {}, `No ${unit()} is near: nothing is left of what was asked.`)
+        : h("div", { class: "halves" }, h("section", {}, h("h2", {}, `Nearest ${unit()}s`), list), why),
       answer.dimensions.length > 0 && h("section", {},
-        h("h2", {}, sum ? "What is left in it" : "What it is about", h("small", {}, " its strongest dimensions, and the words that they come from")),
+        h("h2", {}, sum ? "What is left in it" : "What it is about", h("small", {}, ` its strongest dimensions, and the ${unit()}s that they come from`)),
         folded(answer.dimensions, 12, (some) => h("ul", { class: "bars dims" }, some.map((d) =>
           h("li", {}, bar(d.value, Math.min(0, ...answer.dimensions.map((o) => o.value)), most), h("span", { class: "value" }, signed(d.value, 2)),
             h("span", {}, dimensionText(d.dimension, d.value), h("span", { class: "who" }, carriers(d).map(({ part, word }) => [wordLink(word), ` ${signed(part, 2)} `])))))))),
