@@ -48,11 +48,11 @@ it too.
 
 A code depends on its own row alone. VECTORS is what train takes. It is read, and
 OUT written, in memory that does not grow with the number of rows, but for .npy, .npz
-and .safetensors files. A repeated word is encoded each time. A row of zeros is malformed.
+and .safetensors files. A repeated word is encoded each time. A row of zeros is malformed, unless it is a text's.
 
 By default a code is what a few steps of FISTA come to: stopped early on purpose,
 as codes of similar words then stay similar. It keeps its largest values and
-refines them, and those of a model of method B stay positive. --exact takes
+refines them, and those of a model of method B stay nonnegative. --exact takes
 the minimum of ‖x − aD‖² + λ‖a‖₁ instead, with a ≥ 0 for method B: a lower
 objective, and less similarity between the codes of similar words. It is meant for
 λ of 0.1 and more, on vectors with a mean norm of about 3: below 0.5, each halving

@@ -50,14 +50,15 @@ func newTrain() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "train VECTORS -o MODEL",
 		Short: "Learn sparse vectors and their dictionary from dense vectors",
-		Long: `Train reads dense word vectors and learns a sparse code for each word and the
+		Long: `Train reads dense vectors of words or texts and learns a sparse code for each and the
 dictionary that turns codes back into vectors. It writes a model directory, whole
 or not at all, and prints what it measured and some dimensions by their top words.
 
 VECTORS is a file of GloVe text, word2vec text or binary, fastText .vec, .npy, .npz,
 .safetensors, Arrow (Feather) or Parquet, plain or compressed with gzip or zstd, or -
 for standard input. The format is told from the content. Rows without words are called
-by their numbers, unless --words names them.
+by their numbers, unless --words names them. Of texts, such as sentences with their
+embeddings in Parquet, each row is kept, with an id and the other columns of the table.
 
 The recipe best learns the dictionary online, from words, at the share of zeros that
 --sparsity says, whatever the scale of the vectors. The recipe paper minimises the
