@@ -26,7 +26,7 @@ type encodeFlags struct {
 	output      string
 	force       bool
 	steps       int
-	density     float64
+	nonzeros    int
 	lambda      float64
 	exact       bool
 	gap         float64
@@ -80,7 +80,7 @@ kind, with one --precision.`,
 	flags.StringVarP(&f.output, "output", "o", "", "model `directory` to write")
 	flags.BoolVar(&f.force, "force", false, "replace a model that exists")
 	flags.IntVar(&f.steps, "encode-steps", encode.DefaultSteps, "steps of FISTA; 10 leans to similarity, 40 to a low error")
-	flags.Float64Var(&f.density, "density", 0, "largest share of a code that is not zero (default that of MODEL's codes)")
+	flags.IntVar(&f.nonzeros, "nonzeros", 0, "most values of a code that are not zero (default the mean of MODEL's codes)")
 	flags.Float64Var(&f.lambda, "lambda", 0, "weight λ of the codes' Σ|a| (default MODEL's)")
 	flags.BoolVar(&f.exact, "exact", false, "minimise the objective instead of stopping early")
 	flags.Float64Var(&f.gap, "gap", 1e-4, "with --exact, the duality gap of a word as a share of its objective")
@@ -100,8 +100,8 @@ func (f *encodeFlags) check(changed func(flag string) bool) (shard *model.Shard,
 		return nil, usagef("-o is empty, want the name of a directory")
 	case f.steps < 1 || f.steps > math.MaxInt32:
 		return nil, usagef("--encode-steps is %d, want 1 to %d", f.steps, math.MaxInt32)
-	case changed("density") && !(f.density > 0 && f.density <= 1):
-		return nil, usagef("--density is %v, want more than 0 and at most 1", f.density)
+	case changed("nonzeros") && f.nonzeros < 1:
+		return nil, usagef("--nonzeros is %d, want 1 or more", f.nonzeros)
 	case changed("lambda") && (!(f.lambda >= 0) || math.IsInf(float64(float32(f.lambda)), 0)):
 		return nil, usagef("--lambda is %v, want 0 or more, in the range of single precision", f.lambda)
 	case changed("gap") && !f.exact:
@@ -110,8 +110,8 @@ func (f *encodeFlags) check(changed func(flag string) bool) (shard *model.Shard,
 		return nil, usagef("--gap is %v, want at least %v, below which single precision tells no gap, and less than 1", f.gap, leastGap)
 	case f.exact && changed("encode-steps"):
 		return nil, usagef("--exact goes on to the minimum; drop --encode-steps")
-	case f.exact && changed("density"):
-		return nil, usagef("--exact leaves the density to λ; drop --density")
+	case f.exact && changed("nonzeros"):
+		return nil, usagef("--exact leaves the nonzeros to λ; drop --nonzeros")
 	case changed("workers") && (f.workers < 1 || f.workers > math.MaxInt32):
 		return nil, usagef("--workers is %d, want 1 to %d", f.workers, math.MaxInt32)
 	}
@@ -155,8 +155,10 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
 	if changed("lambda") {
 		o.Lambda = f.lambda
 	}
-	if changed("density") {
-		o.Most = encode.Most(f.density, m.Dictionary.Len())
+	if changed("nonzeros") {
+		if o.Most = f.nonzeros; o.Most > m.Dictionary.Len() {
+			return usagef("--nonzeros is %d, and %s has %d dimensions", f.nonzeros, dir, m.Dictionary.Len())
+		}
 	}
 	if o.Steps = f.steps; f.exact {
 		if o.Gap = f.gap; o.Lambda == 0 {

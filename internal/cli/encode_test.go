@@ -107,8 +107,8 @@ func TestEncode(t *testing.T) {
 	}{
 		{"a new.txt", model.Encoding{Lambda: 0.7, Steps: 16, Most: density("a")}},
 		{"b new.txt", model.Encoding{Lambda: 0.5, Steps: 16, Most: density("b")}},
-		{"a new.txt --encode-steps 5 --density 0.05 --lambda 0.2", model.Encoding{Lambda: 0.2, Steps: 5, Most: 4}},
-		{"b new.txt --density 1e-9 --lambda 0", model.Encoding{Steps: 16, Most: 1}},
+		{"a new.txt --encode-steps 5 --nonzeros 4 --lambda 0.2", model.Encoding{Lambda: 0.2, Steps: 5, Most: 4}},
+		{"b new.txt --nonzeros 1 --lambda 0", model.Encoding{Steps: 16, Most: 1}},
 		{"a new.txt --exact", model.Encoding{Lambda: 0.7, Gap: 1e-4}},
 		{"b new.txt --exact --gap 0.01 --lambda 0.3", model.Encoding{Lambda: 0.3, Gap: 0.01}},
 	} {
@@ -140,7 +140,7 @@ func TestEncode(t *testing.T) {
 	}
 
 	// What was encoded can be encoded with.
-	dir.MustRun(t, "encode a new.txt -o out --force --density 0.05")
+	dir.MustRun(t, "encode a new.txt -o out --force --nonzeros 4")
 	dir.MustRun(t, "encode out new.txt -o again")
 	checkEncoding(t, dir, "again", d, model.Encoding{Lambda: 0.7, Steps: 16, Most: 4})
 
@@ -321,15 +321,14 @@ func TestEncodeRefuses(t *testing.T) {
 		{"encode a in.txt", []string{`"output"`, "encode --help"}},
 		{"encode a -o out", []string{"2 arg", "encode --help"}},
 		{"encode a in.txt -o out --encode-steps 0", []string{"--encode-steps is 0"}},
-		{"encode a in.txt -o out --density 0", []string{"--density is 0"}},
-		{"encode a in.txt -o out --density 1.1", []string{"--density is 1.1"}},
-		{"encode a in.txt -o out --density NaN", []string{"--density is NaN"}},
+		{"encode a in.txt -o out --nonzeros 0", []string{"--nonzeros is 0"}},
+		{"encode a in.txt -o out --nonzeros 81", []string{"--nonzeros is 81, and a has 20 dimensions"}},
 		{"encode a in.txt -o out --lambda -1", []string{"--lambda is -1"}},
 		{"encode a in.txt -o out --lambda 1e39", []string{"--lambda is 1e+39"}},
 		{"encode a in.txt -o out --gap 0.1", []string{"--gap is of --exact"}},
 		{"encode a in.txt -o out --exact --gap 1e-9", []string{"--gap is 1e-09", "1e-05"}},
 		{"encode a in.txt -o out --exact --encode-steps 9", []string{"--encode-steps"}},
-		{"encode a in.txt -o out --exact --density 0.1", []string{"--density"}},
+		{"encode a in.txt -o out --exact --nonzeros 4", []string{"--nonzeros"}},
 		{"encode a in.txt -o out --exact --lambda 0", []string{"--exact needs", "--lambda"}},
 		{"encode a in.txt -o out --shard 0/2", []string{`--shard is "0/2"`}},
 		{"encode a in.txt -o out --shard 3/2", []string{`--shard is "3/2"`}},

@@ -153,7 +153,7 @@ func TestCheckpointsAreNotNamed(t *testing.T) {
 	if code, stdout, stderr := dir.Run(t, "top learned"); code != exitUsage || stdout != "" || stderr != "overcomplete: learned has a dictionary and no codes: encode makes them\n" {
 		t.Errorf("exit code %d, %q", code, stderr)
 	}
-	dir.MustRun(t, "encode learned in.txt -o again --density 0.1")
+	dir.MustRun(t, "encode learned in.txt -o again --nonzeros 4")
 	dir.Write(t, "labels.tsv", []byte("dimension\tlabel\n0\ta\n"))
 	if code, _, stderr := dir.Run(t, "labels model --import labels.tsv"); code != exitUsage || !strings.Contains(stderr, "is a checkpoint, and its dimensions will not be those") {
 		t.Errorf("exit code %d, %s", code, stderr)

@@ -33,6 +33,7 @@ type trainFlags struct {
 	recipeName string
 	recipe     model.Recipe // what all flags come to: see settle
 	sparsity   float64
+	nonzeros   int // instead of sparsity, if it is not 0
 	anchor     float64
 	checkpoint time.Duration // between checkpoints; 0 for none
 	resume     bool
@@ -72,8 +73,13 @@ Method A learns codes of either sign. Method B learns nonnegative codes, of whic
   overcomplete train vectors.npy --words words.txt -o model --json > metrics.json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("sparsity") && !(f.sparsity > 0 && f.sparsity < 1) {
+			switch changed := cmd.Flags().Changed; {
+			case changed("sparsity") && !(f.sparsity > 0 && f.sparsity < 1):
 				return usagef("--sparsity is %v, want a share of zeros between 0 and 1, such as 0.95", f.sparsity)
+			case changed("nonzeros") && f.nonzeros < 1:
+				return usagef("--nonzeros is %d, want 1 or more", f.nonzeros)
+			case changed("nonzeros") && changed("sparsity"):
+				return usagef("give --sparsity or --nonzeros, not both")
 			}
 			if err := f.check(cmd); err != nil {
 				return err
@@ -87,6 +93,7 @@ Method A learns codes of either sign. Method B learns nonnegative codes, of whic
 	flags.IntVarP(&f.Atoms, "atoms", "k", 0, "K, the dimensions of the sparse vectors (default 10 times the dense ones; best: not more than half of the words, unless that is fewer than the dense ones)")
 	flags.IntVar(&f.factor, "factor", 0, "K as a multiple of the dense dimensions, instead of -k")
 	flags.Float64Var(&f.sparsity, "sparsity", 0, fmt.Sprintf("`share` of zeros in the codes (default %v; paper: as comes of λ, or by a search for the λ)", train.Best().Sparsity))
+	flags.IntVar(&f.nonzeros, "nonzeros", 0, "values of a code that are not zero, instead of --sparsity: 1 - nonzeros/K")
 	flags.StringVar(&f.trainWords, "train-words", "", "best: `rows` to learn from: first:n or n, random:n or all; all are encoded (default of words, which are taken to be in order of frequency: the first 20 K; of rows that have none, or are texts: all)")
 	flags.StringVar(&f.like, "like", "", "best: have the dimensions of this `model`, with their numbers and labels, for vectors of the same space")
 	flags.Float64Var(&f.anchor, "anchor", 0, fmt.Sprintf("best: how firmly dimensions are held to the words that they start from, so that they are there again with another seed; 0 for not at all (default %v)", train.Best().Anchor))
@@ -191,11 +198,12 @@ func (f *trainFlags) settle(changed func(flag string) bool) error {
 	}
 	switch f.recipeName {
 	case paper:
-		if f.sparsity > 0 && changed("lambda") {
-			return usagef("give --lambda or --sparsity, which looks for a λ, not both")
+		search := f.sparsity > 0 || f.nonzeros > 0
+		if search && changed("lambda") {
+			return usagef("give --lambda, or --sparsity or --nonzeros, which look for a λ, not both")
 		}
-		if f.sparsity > 0 && (changed("checkpoint") || f.resume) {
-			return usagef("--sparsity makes several trainings with --recipe paper, which have no checkpoints; give --lambda")
+		if search && (changed("checkpoint") || f.resume) {
+			return usagef("--sparsity and --nonzeros make several trainings with --recipe paper, which have no checkpoints; give --lambda")
 		}
 		f.Sparsity = f.sparsity
 		f.recipe = f.Paper
@@ -222,6 +230,18 @@ func (f *trainFlags) settle(changed func(flag string) bool) error {
 		f.recipe = h
 	}
 	return nil
+}
+
+func withSparsity(r model.Recipe, share float64) model.Recipe {
+	switch r := r.(type) {
+	case model.Best:
+		r.Sparsity = share
+		return r
+	case model.Paper:
+		r.Sparsity = share
+		return r
+	}
+	return r
 }
 
 // settleTrainWords reads --train-words.
@@ -268,6 +288,12 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 	c := f.recipe.Base()
 	c.Atoms = f.atoms(source.Rows, x.Dim)
 	f.recipe = f.recipe.With(c)
+	if f.nonzeros > 0 {
+		if f.nonzeros >= c.Atoms {
+			return usagef("--nonzeros is %d of %d dimensions, want fewer", f.nonzeros, c.Atoms)
+		}
+		f.recipe = withSparsity(f.recipe, 1-float64(f.nonzeros)/float64(c.Atoms))
+	}
 	words := x.Len() // to learn from
 	best, isBest := f.recipe.(model.Best)
 	if isBest {
@@ -285,7 +311,7 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 	if c.Atoms <= x.Dim {
 		warn(stderr, "%d sparse dimensions for %d dense ones are not overcomplete", c.Atoms, x.Dim)
 	}
-	if changed := cmd.Flags().Changed; isBest && (changed("atoms") || changed("factor") || changed("sparsity")) {
+	if changed := cmd.Flags().Changed; isBest && (changed("atoms") || changed("factor") || changed("sparsity") || changed("nonzeros")) {
 		f.warnUnusual(stderr, best, source.Rows, x.Dim)
 	}
 	checkpoint := &train.Checkpoint{Dir: f.output, Every: f.checkpoint, Resume: f.resume, Replace: f.force}
@@ -359,19 +385,11 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 func (f *trainFlags) warnUnusual(stderr io.Writer, best model.Best, rows, dim int) {
 	const few = 5 // nonzeros; with fewer, scores in tasks are far below the dense vectors'
 	kept := encode.Most(1-best.Sparsity, best.Atoms)
-	sparsity := func(nonzeros int) (share string) { // in as many digits as it takes
-		for digits, got := 1, 0; digits < 10 && got != nonzeros; digits++ {
-			share = strconv.FormatFloat(1-float64(nonzeros)/float64(best.Atoms), 'f', digits, 64)
-			read, _ := strconv.ParseFloat(share, 64)
-			got = encode.Most(1-read, best.Atoms)
-		}
-		return share
-	}
 	switch {
 	case kept < few && best.Atoms > few:
-		warn(stderr, "codes keep %d values, too few to say much of a word: --sparsity %s keeps %d", kept, sparsity(few), few)
+		warn(stderr, "codes keep %d values, too few to say much of a word: --nonzeros %d keeps more", kept, few)
 	case kept > dim:
-		warn(stderr, "codes keep %d values, more than the %d of the dense vectors: --sparsity %s keeps as many", kept, dim, sparsity(dim))
+		warn(stderr, "codes keep %d values, more than the %d of the dense vectors: --nonzeros %d keeps as many", kept, dim, dim)
 	}
 	if most := max(dim, rows/2); f.like == "" && best.Atoms > most && best.Atoms <= rows { // of more, training says so
 		warn(stderr, "%d sparse dimensions for %d rows, whose vectors they start from: most will be about one row; -k %d has two for each", best.Atoms, rows, most)

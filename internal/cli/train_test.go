@@ -268,8 +268,8 @@ func TestTrainWarns(t *testing.T) {
 	for _, tt := range []struct{ flags, want string }{
 		{"", ""},
 		{"-k 30 --sparsity 0.8", ""},
-		{"-k 30", "codes keep 1 values, too few to say much of a word: --sparsity 0.83 keeps 5"},
-		{"-k 30 --sparsity 0.5 --lambda 0.005", "codes keep 15 values, more than the 8 of the dense vectors: --sparsity 0.73 keeps as many"},
+		{"-k 30", "codes keep 1 values, too few to say much of a word: --nonzeros 5 keeps more"},
+		{"-k 30 --sparsity 0.5 --lambda 0.005", "codes keep 15 values, more than the 8 of the dense vectors: --nonzeros 8 keeps as many"},
 		{"--factor 5 --sparsity 0.85", "40 sparse dimensions for 60 rows, whose vectors they start from: most will be about one row; -k 30 has two for each"},
 	} {
 		_, stderr := dir.MustRun(t, "train in.txt -o model --force --quiet "+tt.flags)
@@ -372,6 +372,28 @@ func TestTrainFloat16(t *testing.T) {
 		if code != exitFailed || !strings.Contains(stderr, "diverged") || !strings.Contains(stderr, "norm near 3") {
 			t.Errorf("method %s: exit code %d: %s", method, code, stderr)
 		}
+	}
+}
+
+// Of a number of nonzeros, codes have as many, whatever K is.
+func TestTrainNonzeros(t *testing.T) {
+	t.Parallel()
+	dir, _ := clitest.Sample(t)
+	for _, k := range []string{"30", "23"} {
+		dir.MustRun(t, "train in.txt -o model --force --nonzeros 7 -k "+k)
+		m := dir.Model(t, "model")
+		for i := range m.Codes.Rows {
+			if index, _ := m.Codes.Row(i); len(index) > 7 {
+				t.Fatalf("-k %s: row %d has %d nonzeros", k, i, len(index))
+			}
+		}
+		if mean := float64(m.Codes.Nonzeros()) / float64(m.Codes.Rows); mean < 6 {
+			t.Errorf("-k %s: %.2f nonzeros a row", k, mean)
+		}
+	}
+	dir.MustRun(t, "encode model in.txt -o codes --nonzeros 2")
+	if m := dir.Model(t, "codes"); m.Codes.Nonzeros() > 2*m.Codes.Rows {
+		t.Errorf("%d nonzeros of %d rows", m.Codes.Nonzeros(), m.Codes.Rows)
 	}
 }
 
