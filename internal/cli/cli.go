@@ -143,7 +143,7 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 	}
 	root.AddCommand(newTrain(), newEncode(), newMerge(), newExport(),
 		newEval(), newTransform(), newTune(), newSweep(), newFrontier(), newPaper(),
-		newTop(), newSearch(), newExplain(), newCompare(), newMatch(), newNearest(), newIntrusion(), newClusters(), newHeatmap(), newLabels(), newExplore(),
+		newTop(), newSearch(), newColumns(), newExplain(), newCompare(), newMatch(), newNearest(), newIntrusion(), newClusters(), newHeatmap(), newLabels(), newExplore(),
 		newGraph(), newDevices(), newVersion(), newMan())
 	// A mistyped command often comes with flags of the right one: it is the command that is
 	// wrong, not the flag.

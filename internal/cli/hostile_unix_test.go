@@ -101,6 +101,8 @@ func TestHostileNames(t *testing.T) {
 		{0, []string{"search", model, "\x1b", "-n", "60"}},
 		{0, []string{"search", text, "o", "--json"}},
 		{2, []string{"search", model, "\x1b]9;none"}},
+		{2, []string{"columns", model, "\x1b]0;title"}},
+		{2, []string{"columns", evil}},
 		{0, append([]string{"explain", model, "-n", "60", "--neighbours", "60"}, evilWords...)},
 		{0, append([]string{"explain", model, "--json"}, evilWords...)},
 		{2, []string{"explain", model, "\x1b]0;title"}},

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -29,17 +30,17 @@ func TestTexts(t *testing.T) {
 	t.Parallel()
 	dir := textsModel(t)
 	for line, want := range map[string][]string{
-		"search model rain":               {"0  d0  heavy rain today\n", "1  d1  rain and more rain\n"},
-		"search model RAIN -n 1":          {"d0  heavy rain today\nand 3 more\n"},
-		"top model 0 -n 2":                {"label        texts\n", "rain, today", "    4  d3  rain today\n                   3  d0  heavy rain today\n"},
-		"top model 1 --json":              {`"word": "d5"`, `"text": "the bank of money"`, `"label": "bank, money, a"`},
-		"explain model d1":                {"d1: 1 of 2 dimensions\nrain and more rain\nnearest:\n  1.00  d0  heavy rain today\n", "rain, today  rain today"},
-		"explain model sleeps":            {"d9: 1 of 2 dimensions\nthe cat sleeps\n", "  1.00  d8  a \\x1b[31mcat\n", "cat"},
-		"nearest model d7 - d3":           {"d7  money in a bank − d3  rain today\n", "d5  the bank of money"},
-		"nearest model heavy rain":        {"d0  heavy rain today\n", "1.000  d1  rain and more rain"},
+		"search model rain":             {"0  d0  heavy rain today\n", "1  d1  rain and more rain\n"},
+		"search model RAIN -n 1":        {"d0  heavy rain today\nand 3 more\n"},
+		"top model 0 -n 2":              {"label        texts\n", "rain, today", "    4  d3  rain today\n                   3  d0  heavy rain today\n"},
+		"top model 1 --json":            {`"word": "d5"`, `"text": "the bank of money"`, `"label": "bank, money, a"`},
+		"explain model d1":              {"d1: 1 of 2 dimensions\nrain and more rain\nnearest:\n  1.00  d0  heavy rain today\n", "rain, today  rain today"},
+		"explain model sleeps":          {"d9: 1 of 2 dimensions\nthe cat sleeps\n", "  1.00  d8  a \\x1b[31mcat\n", "cat"},
+		"nearest model d7 - d3":         {"d7  money in a bank − d3  rain today\n", "d5  the bank of money"},
+		"nearest model heavy rain":      {"d0  heavy rain today\n", "1.000  d1  rain and more rain"},
 		"compare model d0 row_7 --json": {`"texts": [`, `"d0",`},
-		"compare model d0 d7":             {"d0  heavy rain today\nd7  money in a bank\nd0, d7: cosine 0.371\n"},
-		"labels model":                    {"0\t\t\train today", "1\t\t\tbank money"},
+		"compare model d0 d7":           {"d0  heavy rain today\nd7  money in a bank\nd0, d7: cosine 0.371\n"},
+		"labels model":                  {"0\t\t\train today", "1\t\t\tbank money"},
 	} {
 		args := strings.Fields(line)
 		for i := range args {
@@ -65,5 +66,42 @@ func TestTexts(t *testing.T) {
 		if code, _, stderr := dir.Run(t, line); code != 2 || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit code %d, %s\nwithout %s", line, code, stderr, want)
 		}
+	}
+}
+
+// Columns are listed, and one tells which dimensions are of its values.
+func TestColumns(t *testing.T) {
+	t.Parallel()
+	var ids []string
+	var codes [][]float32
+	texts := vectors.Texts{Columns: []vectors.Column{{Name: "kind"}, {Name: "nr"}}}
+	for i := range 40 {
+		ids, codes = append(ids, fmt.Sprintf("d%d", i)), append(codes, []float32{float32(i%2) * float32(i+1), 1, 0})
+		texts.Add(fmt.Sprintf("%s number %d", []string{"rain", "bank"}[i%2], i), []string{[]string{"wet", "\x1bdry"}[i%2], fmt.Sprint(i)})
+	}
+	m := clitest.NewModel(ids, codes)
+	m.Codes.Texts = &texts
+	m.Info.Encoding.DescribeRows(m.Codes.Texts)
+	dir := clitest.Save(t, m)
+	stdout, _ := dir.MustRun(t, "columns model")
+	if want := "kind: 2 values, most of all wet, \\x1bdry\nnr: 40 values, most of all 0, 1, 2, 3, 4\n"; stdout != want {
+		t.Errorf("%q, want %q", stdout, want)
+	}
+	stdout, _ = dir.MustRun(t, "columns model kind --values 1")
+	// The larger class is the first by its name: half of the rows have all values of dimension 0.
+	if want := "\"\\x1bdry\": 20 rows; 1 of 3 dimensions with p < 0.001, 0 by chance\n        0  AUC 1.000  bank, number\n"; stdout != want {
+		t.Errorf("%q, want %q", stdout, want)
+	}
+	for line, want := range map[string]string{
+		"columns model nix":             `model has no column "nix"; it has kind, nr`,
+		"columns model nr":              `no value of column "nr" is that of ten rows`,
+		"columns model kind --values 0": "--values is 0",
+	} {
+		if code, _, stderr := dir.Run(t, line); code != 2 || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit code %d, %s\nwithout %s", line, code, stderr, want)
+		}
+	}
+	if code, _, stderr := textsModel(t).Run(t, "columns model"); code != 2 || !strings.Contains(stderr, "model has no columns") {
+		t.Errorf("exit code %d, %s", code, stderr)
 	}
 }
