@@ -3,7 +3,6 @@ package train
 import (
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 
@@ -63,24 +62,45 @@ func DefaultTrainWords(h model.Best, words int) int {
 }
 
 // DefaultOrder says whether words are in order of frequency, as files of word vectors have
-// them, or have none: where they are sorted, or where most of the first ones are
-// texts, which have spaces, or numbers.
+// them, or have none: where rows are texts, where most of the first words look like texts
+// (they have spaces, or 24 bytes and more) or like ids (they have digits), or where they are
+// sorted, up or down, but for some. (Words of one frequency often are: these are not so many.)
 func DefaultOrder(x *vectors.Dense) model.Order {
 	if x.Texts != nil {
 		return model.None
 	}
 	words := x.Words
 	words = words[:min(len(words), 10000)]
+	const long, few = 24, 50
 	others := 0
 	for _, w := range words {
-		if _, err := strconv.Atoi(w); err == nil || strings.ContainsFunc(w, unicode.IsSpace) {
+		if len(w) >= long || strings.ContainsFunc(w, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsDigit(r) }) {
 			others++
 		}
 	}
-	if 2*others > len(words) || len(words) > 1 && slices.IsSorted(words) {
+	sorted := len(words) > 1 && slices.IsSorted(words)
+	if len(words) >= few { // or else it may be by chance
+		sorted = math.Abs(sortedness(words)) > 0.5
+	}
+	if 2*others > len(words) || sorted {
 		return model.None
 	}
 	return model.Frequency
+}
+
+// sortedness is Spearman's ρ of the order of words with that of their letters: 1 if they are
+// sorted, −1 if they are from z to a, and about 0 if neither.
+func sortedness(words []string) float64 {
+	order := make([]int, len(words))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return strings.Compare(words[a], words[b]) })
+	sum, n := 0.0, float64(len(words))
+	for rank, i := range order {
+		sum += float64(rank-i) * float64(rank-i)
+	}
+	return 1 - 6*sum/(n*(n*n-1))
 }
 
 // The authors' stop rules (their programs sparse and nonneg): at least 20

@@ -355,9 +355,23 @@ func TestLearn(t *testing.T) {
 // What is told of rows: words in order of frequency have none that can be seen, and others
 // are no such words.
 func TestDefaultOrder(t *testing.T) {
+	// sorted are 300 words from a on, or to it, of which some are anywhere.
+	sorted := func(direction, strays int) (words []string) {
+		for i := range 300 {
+			words = append(words, string([]byte{'a' + byte(i/26), 'a' + byte(i%26), 'x'}))
+		}
+		if direction < 0 {
+			slices.Reverse(words)
+		}
+		for i := range strays {
+			words[10*i+5] = "m"
+		}
+		return words
+	}
 	for want, lists := range map[model.Order][][]string{
 		model.Frequency: {{"the", "of", "and", "New York"}, {"the"}, {"of", "and", "the", "2024"}},
-		model.None:      {{"0", "1", "2"}, {"a text", "another\ntext", "word"}, {"aardvark", "abacus", "zebra"}},
+		model.None: {{"0", "1", "2"}, {"a text", "another\ntext", "word"}, {"aardvark", "abacus", "zebra"},
+			{"doc-17", "doc-3", "the"}, {"今日は雨が降っています。", "私は猫が好きです。", "犬"}, sorted(1, 0), sorted(1, 30), sorted(-1, 0), sorted(-1, 30)},
 	} {
 		for _, words := range lists {
 			if got := train.DefaultOrder(&vectors.Dense{Words: words}); got != want {
@@ -614,7 +628,7 @@ func TestFrequent(t *testing.T) {
 	const rows, dim, atoms = 90, 3, 2 // of which 40 are frequent
 	x := &vectors.Dense{Dim: dim}
 	for i := range rows {
-		x.Words = append(x.Words, fmt.Sprintf("w%02d", (i+1)%rows)) // not sorted
+		x.Words = append(x.Words, string([]byte{'a' + byte(37*i%rows/10), 'a' + byte(37*i%10)})) // not sorted
 		for j := range dim {
 			v := float32((7*i + 5*j) % 11)
 			if i >= 40 {

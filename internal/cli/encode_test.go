@@ -441,8 +441,8 @@ func TestTrainWords(t *testing.T) {
 			t.Errorf("%s: other codes in memory, error %v", tt.which, err)
 		}
 	}
-	dir.MustRun(t, "train in.txt -o whole -k 20 --sparsity 0.8")
-	for _, which := range []string{"all", "1000"} {
+	for which, whole := range map[string]string{"all": "", "1000": " --train-words first:60"} {
+		dir.MustRun(t, "train in.txt -o whole --force -k 20 --sparsity 0.8"+whole)
 		dir.MustRun(t, "train in.txt -o all --force -k 20 --sparsity 0.8 --train-words "+which)
 		if !reflect.DeepEqual(dir.Model(t, "all").Codes, dir.Model(t, "whole").Codes) {
 			t.Errorf("%s: other codes from all rows", which)
@@ -599,6 +599,27 @@ func TestTrainWordsFails(t *testing.T) {
 	}
 	if !reflect.DeepEqual(dir.Model(t, "model").Dictionary, dir.Model(t, "whole").Dictionary) {
 		t.Error("the dictionary of an interrupted training is lost")
+	}
+
+	// So is that of one that learns from all words.
+	os.RemoveAll(dir.Path("model"))
+	const all = "train bad.txt --train-words all -k 20 --sparsity 0.8 -o "
+	dir.MustRun(t, all+"all")
+	if code, _, stderr := clitest.Output(t, interruptedAt(dir.Command(strings.Fields(all+"model")...), 1, "encoding on the CPU")); code != exitInterrupted || !strings.HasSuffix(stderr, "interrupted; "+kept) {
+		t.Errorf("exit code %d, %s", code, stderr)
+	}
+	if !reflect.DeepEqual(dir.Model(t, "model").Dictionary, dir.Model(t, "all").Dictionary) {
+		t.Error("the dictionary of an interrupted training from all words is lost")
+	}
+
+	// A model that is whole is not replaced by a dictionary alone.
+	dir.MustRun(t, line+"model --force")
+	before := dir.Tree(t)
+	for _, line := range []string{line, all} {
+		if code, _, stderr := clitest.Output(t, interruptedAt(dir.Command(strings.Fields(line+"model --force --seed 2")...), 1, "encoding on the CPU")); code != exitInterrupted || !strings.Contains(stderr, "model is as it was") {
+			t.Errorf("exit code %d, %s", code, stderr)
+		}
+		dir.Unchanged(t, before)
 	}
 
 	// Nobody reads what the program says of a model that is whole.

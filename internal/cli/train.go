@@ -355,12 +355,19 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		return f.report(cmd.OutOrStdout(), m.Info, m.Codes)
 	case errors.Is(err, context.Canceled) && checkpoint.Epoch > 0:
 		return interrupted{fmt.Sprintf("%s is a checkpoint after epoch %d, with which --resume goes on", f.output, checkpoint.Epoch)}
-	case errors.Is(err, context.Canceled) && !sampled, errors.Is(err, train.ErrDiverged), errors.Is(err, train.ErrNothingActive):
+	case errors.Is(err, context.Canceled) && m == nil, errors.Is(err, train.ErrDiverged), errors.Is(err, train.ErrNothingActive):
 		if checkpoint.Epoch > 0 {
 			return fmt.Errorf("%w; %s is a checkpoint after epoch %d", err, f.output, checkpoint.Epoch)
 		}
 		return err
 	case sampled, m != nil && checkpoint.Epoch < len(m.Info.Training.Epochs): // what was learned is not lost
+		if _, there := os.Lstat(f.output); m.Codes == nil && checkpoint.Epoch == 0 && there == nil {
+			left := fmt.Sprintf("%s is as it was: a dictionary without codes does not replace it, and is lost", f.output)
+			if errors.Is(err, context.Canceled) {
+				return interrupted{left}
+			}
+			return fmt.Errorf("%w; %s", err, left)
+		}
 		if saved := f.save(ctx, m, labels, checkpoint.MayReplace); saved != nil {
 			if errors.Is(err, context.Canceled) {
 				return interrupted{fmt.Sprintf("nor can the model be saved: %v", saved)}
