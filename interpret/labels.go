@@ -82,7 +82,7 @@ func (ls Labels) Save(ctx context.Context, path string) error {
 // change is returned, and nothing is written then. Errors are also those of [ReadLabels] and
 // [Labels.Save].
 func ChangeLabels(ctx context.Context, path string, dimensions int, change func(Labels) error) (Labels, error) {
-	unlock, err := atomicfile.Lock(filepath.Dir(path))
+	unlock, err := atomicfile.Lock(ctx, filepath.Dir(path))
 	if err != nil {
 		return nil, err
 	}

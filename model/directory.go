@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/input"
@@ -254,7 +255,12 @@ func formatVersion(data []byte) (int, error) {
 }
 
 func parseJSON(data []byte, v any) error {
-	if err := json.Unmarshal(data, v); err != nil {
+	err := json.Unmarshal(data, v)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		path := strings.Split(wrong.Field, ".") // in which there are names of this program's types, too
+		return fmt.Errorf("%.100q can't be of the type %.60s", path[len(path)-1], wrong.Value)
+	}
+	if err != nil {
 		return fmt.Errorf("%.200v", err) // a number in it can be of any length
 	}
 	return nil
@@ -502,6 +508,9 @@ func checkReplaceable(dir string) error {
 // perhaps, a directory.
 func checkOnly(entries []os.DirEntry, known []string, dir string) error {
 	for _, e := range entries {
+		if e.Name() == labelsFile {
+			return fmt.Errorf("is not replaced, for people gave its dimensions labels: move its %s away, or write to another directory", labelsFile)
+		}
 		if file := slices.Contains(known, e.Name()) && e.Type().IsRegular(); !file && !(e.IsDir() && e.Name() == dir) {
 			return fmt.Errorf("is not replaced, for it holds %q, which is no file of a model; move it away", e.Name())
 		}

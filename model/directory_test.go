@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"overcomplete/vectors"
 )
@@ -31,7 +32,7 @@ func testModel(words, dim, atoms int, center bool) *Model {
 			Common:    Common{Method: Signed, Atoms: atoms, Epochs: 20, DictionarySteps: 128},
 			Algorithm: Minibatch, Init: FromRandom, Loss: Squared, State: Float32, Stop: AfterEpochs, Rate: 0.05, Center: center,
 		},
-		Epochs: []Epoch{{Epoch: 1, Error: 0.1, Objective: 1.0 / 3, Seconds: 1e-9}, {Epoch: 2, UnusedAtoms: 7}},
+		Epochs: []Epoch{{Epoch: 1, Error: 0.1, Objective: 1.0 / 3, Seconds: 1e-9}, {Epoch: 2, UnusedAtoms: 1}},
 	}
 	m := &Model{
 		Info:       Info{Format: FormatVersion, Training: t, Encoding: t.Made()},
@@ -64,13 +65,13 @@ func changePaper(m *Model, change func(p *Paper)) {
 // The model of the longest training can be opened, whatever its metrics are.
 func TestOpenMostEpochs(t *testing.T) {
 	m := testModel(3, 2, 4, false)
-	changePaper(m, func(p *Paper) { p.Epochs = mostEpochs })
+	changePaper(m, func(p *Paper) { p.Epochs = MostEpochs })
 	const long = -math.MaxFloat64
-	m.Info.Training.Epochs = slices.Repeat([]Epoch{{mostEpochs, long, long, long, long, 1.2345678901234567e-300, long, long, math.MaxInt32, long, long}}, mostEpochs)
+	m.Info.Training.Epochs = slices.Repeat([]Epoch{{MostEpochs, long, long, long, long, 1.2345678901234567e-300, long, long, math.MaxInt32, long, long}}, MostEpochs)
 	dir := filepath.Join(t.TempDir(), "model")
 	save(t, dir, false, m)
 	got, err := Open(dir)
-	if err != nil || len(got.Info.Training.Epochs) != mostEpochs {
+	if err != nil || len(got.Info.Training.Epochs) != MostEpochs {
 		t.Errorf("error %v", err)
 	}
 }
@@ -295,6 +296,14 @@ func TestSaveRefuses(t *testing.T) {
 		{"no dimensions", func(m *Model) { m.Info.Training.Input.Dim = 0 }, "model.json: no model"},
 		{"a negative λ of codes", func(m *Model) { m.Info.Encoding.Lambda = -1 }, "model.json: no encoding has a lambda of -1"},
 		{"another length", func(m *Model) { m.Info.Encoding.Input.Dim = 1 }, "model.json: no encoding"},
+		{"shard 9 of 2", func(m *Model) { m.Info.Encoding.Shard = &Shard{Index: 9, Of: 2, Words: 9} }, "model.json: no encoding of 2 words is shard 9 of 2 of 9 words"},
+		{"a shard of less", func(m *Model) { m.Info.Encoding.Shard = &Shard{Index: 1, Of: 2, Words: 1} }, "model.json: no encoding of 2 words is shard 1 of 2 of 1 words"},
+		{"steps for ever", func(m *Model) { m.Info.Encoding.Steps = 1e12 }, "and 1000000000000 steps"},
+		{"more unused than there are", func(m *Model) { m.Info.Encoding.UnusedAtoms = 4 }, "no encoding has 4 unused atoms of 3"},
+		{"an infinite variance", func(m *Model) { m.Info.Encoding.Variance = math.Inf(1) }, "no encoding is of vectors of variance +Inf"},
+		{"learned from more than there are", func(m *Model) {
+			m.Info.Training.Recipe = Best{Common: Common{Method: Signed, Atoms: 3, Epochs: 1, DictionarySteps: 1}, Sparsity: 0.5, TrainWords: 1e9}
+		}, "train_words is 1000000000, and it was learned from 2 words"},
 		{"codes of nobody knows what", func(m *Model) { m.Info.Encoding = nil }, "model.json: does not say"},
 		{"NaN in a metric", func(m *Model) { m.Info.Training.Epochs[0].Error = math.NaN() }, "model.json"},
 	} {
@@ -307,6 +316,105 @@ func TestSaveRefuses(t *testing.T) {
 			t.Errorf("%s: error %v, want %q", tt.name, err, tt.want)
 		}
 		expectModel(t, dir, old)
+	}
+}
+
+// Frequent words that taught are known where the codes are of all words of the same file.
+func TestKnown(t *testing.T) {
+	best := Best{Common: Common{Atoms: 3}, TrainWords: 40, Order: Frequency}
+	in := Input{SHA256: "x", Words: 60}
+	for _, tt := range []struct {
+		name   string
+		change func(b *Best, e *Encoding)
+		want   int
+	}{
+		{"all words of the file", func(*Best, *Encoding) {}, 40},
+		{"no order", func(b *Best, _ *Encoding) { b.Order = None }, 0},
+		{"another file", func(_ *Best, e *Encoding) { e.Input.SHA256 = "y" }, 0},
+		{"no file", func(_ *Best, e *Encoding) { e.Input.SHA256 = "" }, 0},
+		{"a shard", func(_ *Best, e *Encoding) { e.Shard = &Shard{Index: 1, Of: 2, Words: 60} }, 0},
+		{"all taught", func(b *Best, _ *Encoding) { b.TrainWords = 60 }, 0},
+		{"fewer words than taught", func(b *Best, _ *Encoding) { b.TrainWords = 61 }, 0},
+	} {
+		b, e := best, Encoding{Input: in}
+		tt.change(&b, &e)
+		i := Info{Training: Training{Input: Input{SHA256: "x", Words: b.TrainWords}, Recipe: b}, Encoding: &e}
+		if e.Input.SHA256 == "" {
+			i.Training.Input.SHA256 = ""
+		}
+		if got := i.Known(); got != tt.want {
+			t.Errorf("%s: %d, want %d", tt.name, got, tt.want)
+		}
+	}
+	if got := (&Info{Training: Training{Recipe: best}}).Known(); got != 0 {
+		t.Errorf("without codes: %d", got)
+	}
+	if got := (&Info{Training: Training{Recipe: Paper{}}, Encoding: &Encoding{Input: in}}).Known(); got != 0 {
+		t.Errorf("of the recipe paper: %d", got)
+	}
+}
+
+// A mark tells when the model has been replaced, also by one that got its file's number, or was
+// written in place.
+func TestMark(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "model")
+	if _, err := MarkOf(dir); err == nil {
+		t.Error("a mark of nothing")
+	}
+	if err := (Mark{}).Check(); err == nil {
+		t.Error("nothing is a model")
+	}
+	save(t, dir, false, testModel(3, 2, 3, false))
+	mark, err := MarkOf(dir)
+	if err != nil || mark.Check() != nil {
+		t.Fatal(err, mark.Check())
+	}
+	path := filepath.Join(dir, infoFile)
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(path, info.ModTime(), info.ModTime().Add(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if err := mark.Check(); err == nil {
+		t.Error("another time is not noticed")
+	}
+	mark, _ = MarkOf(dir)
+	save(t, dir, true, testModel(3, 2, 3, false))
+	if info, err = os.Stat(path); err == nil {
+		err = os.Chtimes(path, mark.info.ModTime(), mark.info.ModTime())
+	}
+	if err != nil || mark.Check() == nil {
+		t.Errorf("another file of the same time is not noticed; %v", err)
+	}
+	os.RemoveAll(dir)
+	if err := mark.Check(); err == nil || !strings.Contains(err.Error(), "is not the model any more") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// What is of another type than it can be is named by its place in the file.
+func TestOpenWrongTypes(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "model")
+	save(t, dir, false, testModel(3, 2, 3, false))
+	path := filepath.Join(dir, infoFile)
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for change, want := range map[[2]string]string{
+		{`"atoms": 3`, `"atoms": "3"`}:               `model.json: "atoms" can't be of the type string`,
+		{`"method": "A"`, `"method": 7`}:             `model.json: "method" can't be of the type number`,
+		{`"device": ""`, `"device": []`}:             `model.json: "device" can't be of the type array`,
+		{`"name": "vectors.txt"`, `"name": {"a":1}`}: `can't be of the type object`,
+	} {
+		if err := os.WriteFile(path, []byte(strings.Replace(string(good), change[0], change[1], 1)), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "Go ") {
+			t.Errorf("%s: error %v, want %s", change[1], err, want)
+		}
 	}
 }
 
@@ -424,7 +532,7 @@ func TestOpenBad(t *testing.T) {
 		{"device", replace(infoFile, `"device": ""`, `"device": "cpu\u001b[2J"`), infoFile, `device is "cpu\x1b[2J"`},
 		{"a long device", replace(infoFile, `"device": ""`, `"device": "`+strings.Repeat("x", 1000)+`"`), infoFile, "device is"},
 		{"sparsity", replace(infoFile, `"sparsity": 0`, `"sparsity": -1e300`), infoFile, "sparsity after epoch 1 is -1e+300"},
-		{"a long number", replace(infoFile, `"epoch": 1`, `"epoch": 1`+strings.Repeat("0", 1000)), infoFile, "cannot unmarshal number 1000"},
+		{"a long number", replace(infoFile, `"epoch": 1`, `"epoch": 1`+strings.Repeat("0", 1000)), infoFile, "\"epoch\" can't be of the type number 1000"},
 		{"a word that is not UTF-8", replace(wordsFile, "word 1", "word \xff"), wordsFile, "line 2, "},
 		{"an empty word", replace(wordsFile, "word 1 \u00a0é", ""), wordsFile, `line 2, "": empty word`},
 		{"a NUL in a word", replace(wordsFile, "word 1", "word\x001"), wordsFile, "line 2, "},
@@ -541,7 +649,7 @@ func TestLabelsPath(t *testing.T) {
 	}
 	expectModel(t, dir, m)
 	// What people wrote is not replaced, whatever is forced.
-	if err := m.Save(dir, true); err == nil || !strings.Contains(err.Error(), `holds "labels.json"`) {
+	if err := m.Save(dir, true); err == nil || !strings.Contains(err.Error(), `people gave its dimensions labels: move its labels.json away`) {
 		t.Errorf("replaced: %v", err)
 	}
 	for name, want := range map[string]string{filepath.Join(dir, "model.json"): "this is none", filepath.Join(dir, "nothing"): "this is none"} {
@@ -554,27 +662,6 @@ func TestLabelsPath(t *testing.T) {
 	}
 	if path, err := LabelsPath(dir); err == nil || !strings.Contains(err.Error(), "is a checkpoint") {
 		t.Errorf("a checkpoint's: %q, %v", path, err)
-	}
-}
-
-// A model that was replaced, even by one that is the same, is not what was opened.
-func TestMark(t *testing.T) {
-	m := testModel(20, 3, 11, false)
-	dir := filepath.Join(t.TempDir(), "model")
-	if _, err := MarkOf(dir); err == nil {
-		t.Error("a mark of nothing")
-	}
-	save(t, dir, false, m)
-	mark, err := MarkOf(dir)
-	if err != nil || mark.Check() != nil {
-		t.Fatalf("error %v, and it is %v", err, mark.Check())
-	}
-	save(t, dir, true, m)
-	if err := mark.Check(); err == nil || !strings.Contains(err.Error(), "is not the model any more") {
-		t.Errorf("replaced: error %v", err)
-	}
-	if err := (Mark{}).Check(); err == nil {
-		t.Error("nothing is a model")
 	}
 }
 

@@ -86,6 +86,9 @@ func (i *Info) validate() error {
 	if !(t.Lambda >= 0) || math.IsInf(t.Lambda, 0) {
 		return fmt.Errorf("lambda is %v, want 0 or more", t.Lambda)
 	}
+	if best, is := t.Recipe.(Best); is && best.TrainWords > t.Input.Words {
+		return fmt.Errorf("train_words is %d, and it was learned from %d words", best.TrainWords, t.Input.Words)
+	}
 	for _, e := range t.Epochs {
 		if !isShare(e.Sparsity) {
 			return fmt.Errorf("sparsity after epoch %d is %v, want 0 to 1", e.Epoch, e.Sparsity)
@@ -97,6 +100,12 @@ func (i *Info) validate() error {
 		}
 		if e.Input.Words < 0 || e.Input.Dim != t.Input.Dim {
 			return fmt.Errorf("no encoding is of %d words with %d dimensions, for atoms of %d", e.Input.Words, e.Input.Dim, t.Input.Dim)
+		}
+		if s := e.Shard; s != nil && (s.Index < 1 || s.Index > s.Of || s.Words < e.Input.Words) {
+			return fmt.Errorf("no encoding of %d words is shard %d of %d of %d words", e.Input.Words, s.Index, s.Of, s.Words)
+		}
+		if e.UnusedAtoms > atoms || e.Unreached > e.Input.Words || e.Steps > math.MaxInt32 {
+			return fmt.Errorf("no encoding has %d unused atoms of %d, %d words of %d that did not get there, and %d steps", e.UnusedAtoms, atoms, e.Unreached, e.Input.Words, e.Steps)
 		}
 		if e.Most < 0 || e.Most > atoms || !isShare(e.Sparsity) {
 			return fmt.Errorf("no encoding has %d nonzeros of %d at most and a sparsity of %v", e.Most, atoms, e.Sparsity)

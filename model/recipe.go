@@ -179,11 +179,12 @@ func (p Paper) Validate() error {
 	return err
 }
 
-// mostEpochs have their metrics in a model.json of less than mostInfo bytes.
-const mostEpochs = 100_000
+// MostEpochs are as many as a recipe can have: they have their metrics in a model.json that can be
+// read again.
+const MostEpochs = 100_000
 
 func (c Common) validate(leastSteps int) error {
-	return cmp.Or(oneOf("method", c.Method, Signed, Nonnegative), countFrom("atoms", c.Atoms, 0, math.MaxInt32), countFrom("epochs", c.Epochs, 0, mostEpochs),
+	return cmp.Or(oneOf("method", c.Method, Signed, Nonnegative), countFrom("atoms", c.Atoms, 0, math.MaxInt32), countFrom("epochs", c.Epochs, 0, MostEpochs),
 		countFrom("dictionary-steps", c.DictionarySteps, leastSteps, math.MaxInt32))
 }
 
@@ -200,7 +201,7 @@ func oneOf[T ~string](name string, value, a, b T) error {
 
 func countFrom(name string, value, least, most int) error {
 	if value < least || value > most {
-		return fmt.Errorf("%s is %d, want 1 to %d", name, value, most)
+		return fmt.Errorf("%s is %d, want 1 to %d", name, value, most) // 0, where it may be, is for a default
 	}
 	return nil
 }

@@ -38,10 +38,13 @@ func Paper() model.Paper {
 }
 
 // DefaultAtoms returns K for vectors of length L: 10·L, as in the paper, but with the
-// recipe "best" not more than half as many as there are words, whose rows they start
-// from, unless that is fewer than L.
+// recipe "best" not more than half as many as there are words to learn from, whose rows
+// they start from, unless that is fewer than L.
 func DefaultAtoms(r model.Recipe, words, dim int) int {
-	if _, best := r.(model.Best); best {
+	if best, is := r.(model.Best); is {
+		if best.TrainWords > 0 {
+			words = min(words, best.TrainWords)
+		}
 		return min(10*dim, max(dim, words/2))
 	}
 	return 10 * dim

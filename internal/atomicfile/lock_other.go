@@ -2,5 +2,7 @@
 
 package atomicfile
 
+import "context"
+
 // Lock does nothing: there is no lock on directories here.
-func Lock(string) (unlock func(), err error) { return func() {}, nil }
+func Lock(context.Context, string) (unlock func(), err error) { return func() {}, nil }

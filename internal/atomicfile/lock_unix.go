@@ -3,22 +3,32 @@
 package atomicfile
 
 import (
+	"context"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// Lock waits until no other process holds the directory, and holds it until unlock, so that of
-// two that read a file in it and write it anew neither undoes what the other did. Where the file
-// system has no locks, it does nothing.
-func Lock(dir string) (unlock func(), err error) {
+// Lock waits until no other process holds the directory, or ctx is cancelled, and holds it until
+// unlock, so that of two that read a file in it and write it anew neither undoes what the other
+// did. Where the file system has no locks, it does nothing.
+func Lock(ctx context.Context, dir string) (unlock func(), err error) {
 	d, err := os.Open(dir)
 	if err != nil {
 		return nil, err
 	}
+	const pause = 20 * time.Millisecond // a lock can't be waited for together with ctx
 	for {
-		if err := unix.Flock(int(d.Fd()), unix.LOCK_EX); err != unix.EINTR {
+		err := unix.Flock(int(d.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err != unix.EWOULDBLOCK && err != unix.EINTR {
 			return func() { d.Close() }, nil
+		}
+		select {
+		case <-ctx.Done():
+			d.Close()
+			return nil, ctx.Err()
+		case <-time.After(pause):
 		}
 	}
 }

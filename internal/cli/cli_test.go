@@ -103,7 +103,7 @@ func TestRefuses(t *testing.T) {
 		{"train --recipe paper in.txt -o model -k 2000000000", []string{"60 words", "2000000000 sparse dimensions", "memory"}},
 		{"train --recipe paper in.txt -o model -k 4000000000", []string{"--atoms is 4000000000"}},
 		{"train --recipe paper in.txt -o model --factor 0", []string{"--factor is 0"}},
-		{"train --recipe paper in.txt -o model --factor 2000000000", []string{"--atoms is 16000000000"}},
+		{"train --recipe paper in.txt -o model --factor 2000000000", []string{"--factor is 2000000000, want 1 to 2047"}},
 		{"train --recipe paper in.txt -o model --factor 2305843009213693953", []string{"--factor is 2305843009213693953"}}, // × 8 is 8 in 64 bits
 		{"train --recipe paper in.txt -o model --factor 3 -k 24", []string{"-k or --factor"}},
 		{"train --recipe paper in.txt -o model --lambda -1", []string{"--lambda is -1"}},

@@ -147,13 +147,14 @@ func (f *trainFlags) check(cmd *cobra.Command) error {
 	for _, v := range []struct {
 		flag     string
 		value    int
+		most     int
 		required bool // even if the flag is not given
 	}{
-		{"--atoms", f.Atoms, changed("atoms")}, {"--factor", f.factor, changed("factor")}, {"--epochs", f.Epochs, changed("epochs")},
-		{"--workers", f.workers, changed("workers")},
+		{"--atoms", f.Atoms, math.MaxInt32, changed("atoms")}, {"--factor", f.factor, math.MaxInt32 / vectors.MaxDim, changed("factor")},
+		{"--epochs", f.Epochs, model.MostEpochs, changed("epochs")}, {"--workers", f.workers, math.MaxInt32, changed("workers")},
 	} {
-		if v.required && (v.value < 1 || v.value > math.MaxInt32) {
-			return usagef("%s is %d, want 1 to %d", v.flag, v.value, math.MaxInt32)
+		if v.required && (v.value < 1 || v.value > v.most) {
+			return usagef("%s is %d, want 1 to %d", v.flag, v.value, v.most)
 		}
 	}
 	if err := f.inputFlags.check(changed); err != nil {
@@ -312,7 +313,7 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		warn(stderr, "%d sparse dimensions for %d dense ones are not overcomplete", c.Atoms, x.Dim)
 	}
 	if changed := cmd.Flags().Changed; isBest && (changed("atoms") || changed("factor") || changed("sparsity") || changed("nonzeros")) {
-		f.warnUnusual(stderr, best, source.Rows, x.Dim)
+		f.warnUnusual(stderr, best, words, x.Dim)
 	}
 	checkpoint := &train.Checkpoint{Dir: f.output, Every: f.checkpoint, Resume: f.resume, Replace: f.force}
 	o, done := f.show(f.recipe, words, log, stderr)
@@ -388,7 +389,7 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 	return err
 }
 
-// warnUnusual warns of flags with which codes say little.
+// warnUnusual warns of flags with which codes say little, that are learned from so many rows.
 func (f *trainFlags) warnUnusual(stderr io.Writer, best model.Best, rows, dim int) {
 	const few = 5 // nonzeros; with fewer, scores in tasks are far below the dense vectors'
 	kept := encode.Most(1-best.Sparsity, best.Atoms)
