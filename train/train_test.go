@@ -24,6 +24,7 @@ type script struct {
 	shortened []int     // likewise
 	loss      float64
 	rising    bool // the loss, by itself each epoch
+	sparser   bool // are codes, each epoch
 	dead      bool // no code is nonzero
 	zeros     func(lambda float64) float64
 	cancel    func() // called in the second epoch
@@ -69,6 +70,9 @@ func (s scripted) Epoch(ctx context.Context, epoch, batch int) (backend.Sums, er
 	h := s.problem.Hyperparameters
 	if s.rising {
 		sums.Error = 20 * s.loss * float64(epoch)
+	}
+	if s.sparser {
+		sums.Nonzeros -= int64(epoch)
 	}
 	if s.dead {
 		sums.L1, sums.Nonzeros, sums.UsedAtoms = 0, 0, 0
@@ -295,6 +299,7 @@ func TestWarnings(t *testing.T) {
 		"large vectors":    {&script{loss: 1}, 6, 30, "mean norm is 30,"},
 		"dead atoms":       {&script{loss: 1}, 7, 3, "29 % of the dimensions are not used"},
 		"the error rises":  {&script{loss: 1, rising: true}, 6, 3, "the error has risen from 2 to 4"},
+		"sparser codes":    {&script{loss: 1, rising: true, sparser: true}, 6, 3, ""},
 		"nothing is alive": {&script{loss: 1, dead: true}, 6, 3, "error: all codes are zero"},
 	} {
 		h := six(2)

@@ -1,0 +1,91 @@
+package train
+
+import (
+	"context"
+	"math"
+	"slices"
+	"testing"
+
+	"overcomplete/encode"
+	"overcomplete/internal/backend"
+	"overcomplete/model"
+	"overcomplete/vectors"
+)
+
+// scriptedLearner leaves each row the loss that is scripted for its pass, and keeps what it was
+// asked for.
+type scriptedLearner struct {
+	backend.Learner
+	loss             float64
+	rows             []int
+	remembers, pulls []float64
+}
+
+func (l *scriptedLearner) Learn(_ context.Context, x []float32, remember, pull float64) (*encode.Codes, error) {
+	n := len(x) / 2
+	l.rows, l.remembers, l.pulls = append(l.rows, n), append(l.remembers, remember), append(l.pulls, pull)
+	return &encode.Codes{CSR: vectors.CSR{Rows: n, Cols: 3, Ptr: make([]int64, n+1)}, Loss: slices.Repeat([]float64{l.loss}, n)}, nil
+}
+
+// The pull is Anchor times the mean of what rows left when they were met last, as a share of ρ²:
+// all of it before any is met, that of the rows before in the first pass, and later also that of
+// the others in the pass before.
+func TestPull(t *testing.T) {
+	const rows, square, anchor = 10, 8, 2
+	l := &scriptedLearner{loss: 4}
+	training := &model.Training{}
+	o := &online{Learner: l, x: make([]float32, 2*rows), dim: 2, square: square, training: training,
+		recipe: model.Best{Common: model.Common{Atoms: 3}, Anchor: anchor}}
+	for epoch := 1; epoch <= 2; epoch++ {
+		sums, err := o.Epoch(t.Context(), epoch, 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		training.Epochs = append(training.Epochs, model.Epoch{RunningLoss: sums.RunningLoss / rows})
+		l.loss = 1
+	}
+	if want := []int{4, 4, 2, 4, 4, 2}; !slices.Equal(l.rows, want) {
+		t.Errorf("%v rows, want %v", l.rows, want)
+	}
+	if want := []float64{0, 0.6, 0.8, 0.6, 0.6, 0.8}; !slices.Equal(l.remembers, want) {
+		t.Errorf("remembered %v, want %v", l.remembers, want)
+	}
+	want := []float64{anchor, anchor * 4. / square, anchor * 4. / square,
+		anchor * 4. / square, anchor * (4*1 + 6*4) / 10. / square, anchor * (8*1 + 2*4) / 10. / square}
+	for i, pull := range l.pulls {
+		if math.Abs(pull-want[i]) > 1e-15 {
+			t.Errorf("pull %d is %v, want %v", i, pull, want[i])
+		}
+	}
+}
+
+// A pass that lowers the error by less than 2 % is the last.
+func TestLittleGain(t *testing.T) {
+	for _, tt := range []struct {
+		losses []float64
+		want   bool
+	}{
+		{[]float64{10}, false}, {[]float64{10, 9.79}, false}, {[]float64{10, 9.81}, true}, {[]float64{10, 5, 4.95}, true}, {[]float64{10, 5, 4.85}, false},
+		{[]float64{10, 9, 8, 7}, true}, // all that were asked for
+	} {
+		i := &model.Training{Recipe: model.Best{Common: model.Common{Epochs: 4}}}
+		for _, l := range tt.losses {
+			i.Epochs = append(i.Epochs, model.Epoch{RunningLoss: l})
+		}
+		if got := finished(i); got != tt.want {
+			t.Errorf("%v: finished %v", tt.losses, got)
+		}
+	}
+}
+
+// The atoms of another model keep their directions and get the norm of this one.
+func TestLikeAtoms(t *testing.T) {
+	d := &model.Dictionary{Dim: 2, Atoms: []float32{3, 4, 0, -0.5}}
+	got, err := likeAtoms(d, 10)
+	if want := []float32{6, 8, 0, -10}; err != nil || !slices.Equal(got, want) || d.Atoms[0] != 3 {
+		t.Errorf("%v, want %v, error %v", got, want, err)
+	}
+	if _, err := likeAtoms(&model.Dictionary{Dim: 2, Atoms: []float32{1, 1, 0, 0}}, 1); err == nil {
+		t.Error("an atom of zeros has a direction")
+	}
+}
