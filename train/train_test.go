@@ -23,9 +23,10 @@ type script struct {
 	running   []float64 // of all words, an epoch each; the last one repeats
 	shortened []int     // likewise
 	loss      float64
-	rising    bool // the loss, by itself each epoch
-	sparser   bool // are codes, each epoch
-	dead      bool // no code is nonzero
+	rising    bool    // the loss, by itself each epoch
+	sparser   bool    // are codes, each epoch
+	deadAbove float64 // this λ, no code is nonzero, if it is not 0
+	dead      bool    // no code is nonzero
 	zeros     func(lambda float64) float64
 	cancel    func() // called in the second epoch
 
@@ -74,10 +75,10 @@ func (s scripted) Epoch(ctx context.Context, epoch, batch int) (backend.Sums, er
 	if s.sparser {
 		sums.Nonzeros -= int64(epoch)
 	}
-	if s.dead {
+	if s.dead || s.deadAbove > 0 && h.Lambda > s.deadAbove {
 		sums.L1, sums.Nonzeros, sums.UsedAtoms = 0, 0, 0
 	}
-	if s.zeros != nil {
+	if s.zeros != nil && sums.L1 > 0 {
 		sums.Nonzeros = int64(math.Round((1 - s.zeros(h.Lambda)) * float64(s.problem.Len()*h.Atoms)))
 	}
 	return sums, ctx.Err()
@@ -312,6 +313,22 @@ func TestWarnings(t *testing.T) {
 		if c.want == "" && got != "" || !strings.Contains(got, c.want) || strings.Count(got, "warning: ") > 1 {
 			t.Errorf("%s: said %q", name, got)
 		}
+	}
+}
+
+// A λ with which all codes are zero is one of those that are tried, and no end of the search.
+func TestFitSparsityBeyondZero(t *testing.T) {
+	s := &script{loss: 1, deadAbove: Paper().Lambda / 2, zeros: func(lambda float64) float64 { return lambda / (lambda + 0.02) }}
+	h := six(1)
+	h.Sparsity, h.Atoms = 0.9, 1000
+	var said []string
+	m, err := Fit(t.Context(), words(10), h, s, Options{Note: func(line string) { said = append(said, line) }})
+	if err != nil || math.Abs(m.Info.Encoding.Sparsity-0.9) > SparsityTolerance || !strings.Contains(said[1], "gives 100.00 % zeros") {
+		t.Errorf("error %v, said %q", err, said)
+	}
+	s = &script{loss: 1, dead: true}
+	if _, err := Fit(t.Context(), words(10), h, s, Options{}); !errors.Is(err, ErrNothingActive) {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -133,7 +133,11 @@ func importLabels(cmd *cobra.Command, path, from string, dimensions int, mark mo
 	if err != nil {
 		return err
 	}
-	say(cmd.ErrOrStderr(), "%d labels", len(labels))
+	if len(labels) == 1 {
+		say(cmd.ErrOrStderr(), "1 label")
+	} else {
+		say(cmd.ErrOrStderr(), "%d labels", len(labels))
+	}
 	return nil
 }
 

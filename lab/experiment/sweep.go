@@ -46,7 +46,11 @@ func sweepLengths(dim int, factors []int) []int {
 
 // Panel shows the averages against K/L.
 func (s *Swept) Panel() Panel {
-	p := Panel{Title: "average of " + strconv.Itoa(len(s.Averaged())) + " tasks", XLabel: "K/L",
+	title := "average of " + strconv.Itoa(len(s.Averaged())) + " tasks"
+	if len(s.Averaged()) == 1 {
+		title = s.Averaged()[0]
+	}
+	p := Panel{Title: title, XLabel: "K/L",
 		YMark: Mark{Name: "X", At: s.Average(s.Rows[0]).Score}, Lines: make([]Line, 1)}
 	for i, factor := range s.factors {
 		a := s.Average(s.Rows[i+1])
