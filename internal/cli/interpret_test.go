@@ -485,6 +485,19 @@ func TestIntrusionAuto(t *testing.T) {
 			t.Errorf("%s: %d scores of %d dimensions", name, len(c.Scores), c.Dimensions)
 		}
 		if scores[name] == nil {
+			if name == "a" { // its codes have both signs
+				opposite := *codes
+				opposite.Value = slices.Clone(codes.Value)
+				for i := range opposite.Value {
+					opposite.Value[i] *= -1
+				}
+				negative, err := interpret.NewIntrusion(interpret.NewIndex(&opposite)).OddOneOut(t.Context(), reference, seed)
+				if err != nil || negative.Dimensions == 0 {
+					t.Fatal(negative, err)
+				}
+				negative.Reference = "reference.txt"
+				c.Negative = &negative
+			}
 			scores[name] = &c
 		} else {
 			c.Scores = nil
@@ -495,7 +508,7 @@ func TestIntrusionAuto(t *testing.T) {
 	line := "intrusion auto a b --input in.txt --reference reference.txt"
 	before := dir.Tree(t)
 	text, stderr := dir.MustRun(t, line)
-	for _, want := range []string{"over 60 words", "\na  ", "\n  random directions  ", "\n  random dictionary  ", "\n  word rows  ", "\nin.txt ", "\nguessing "} {
+	for _, want := range []string{"over 60 words", "\na  ", "\n  negative sides  ", "\n  random directions  ", "\n  random dictionary  ", "\n  word rows  ", "\nin.txt ", "\nguessing "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

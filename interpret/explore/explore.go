@@ -88,7 +88,9 @@ type label struct {
 	BottomLabel []string `json:"bottom_label,omitempty"`
 	Negative    bool     `json:"negative,omitempty"` // the negative side has the larger values
 
-	Coherence *float64 `json:"coherence,omitempty"` // the share of intruders found, as [interpret.Score.Matched]
+	// The shares of intruders found in it and in its negative side, as [interpret.Score.Matched].
+	Coherence       *float64 `json:"coherence,omitempty"`
+	BottomCoherence *float64 `json:"bottom_coherence,omitempty"`
 }
 
 type wordAnswer struct {
