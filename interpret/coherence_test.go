@@ -18,7 +18,7 @@ func TestCoherenceFile(t *testing.T) {
 	want := &Coherence{
 		Reference: "glove <6B>.txt", Words: 20, Seed: 1<<64 - 1, Dimensions: 2,
 		Any: Estimate{.95, .9, 1}, Matched: Estimate{.5, .25, .75}, Quarters: []Estimate{{1, 1, 1}, {.8, .8, .8}, {}, {.2, .2, .2}}, Quartered: 1,
-		Scores: []Score{{Dimension: 0, Any: 1, Matched: .7}, {Dimension: 2, Any: .9, Matched: .3, Quarters: []float64{1, .8, 0, .2}}},
+		Scores:   []Score{{Dimension: 0, Any: 1, Matched: .7}, {Dimension: 2, Any: .9, Matched: .3, Quarters: []float64{1, .8, 0, .2}}},
 		Negative: &Coherence{Words: 20, Dimensions: 1, Any: Estimate{.5, .5, .5}, Matched: Estimate{.4, .4, .4}, Scores: []Score{{Dimension: 1, Any: .5, Matched: .4}}},
 	}
 	for range 2 { // the second replaces the first
