@@ -55,26 +55,31 @@ func TestTopAndExplain(t *testing.T) {
 	checkTable(t, dir, "top model 2", `dimension  variance  label       words
         2  1.46e-01  day, write  day write
 `)
-	checkTable(t, dir, "top dense.txt 1", `dimension  variance  label  words
-        1  3.89e-01  close  close
+	checkTable(t, dir, "top dense.txt 1", `dimension  variance  label         words
+        1  3.89e-01  −read, write  read write
+                     close         close
 `)
 	dir.Write(t, "negative.txt", []byte("read 1 -1\nwrite 2 -.5\nclose 3 0\n"))
 	checkTable(t, dir, "top negative.txt 1", `dimension  variance  label         words
-        1  1.67e-01  −read, write  − read write
+        1  1.67e-01  −read, write  read write
 `)
 	checkOutput(t, dir, "top model 2 --json", `[
   {
     "dimension": 2,
-    "label": "day, write",
     "variance": 0.14583333333333334,
-    "words": [
+    "sides": [
       {
-        "word": "day",
-        "value": 1
-      },
-      {
-        "word": "write",
-        "value": 0.5
+        "label": "day, write",
+        "words": [
+          {
+            "word": "day",
+            "value": 1
+          },
+          {
+            "word": "write",
+            "value": 0.5
+          }
+        ]
       }
     ]
   }
@@ -115,28 +120,48 @@ func TestTopByCoherence(t *testing.T) {
 	checkOutput(t, dir, "top model --sort coherence -n 1 --dimensions 1 --json", `[
   {
     "dimension": 2,
-    "label": "day, write",
     "variance": 0.14583333333333334,
-    "coherence": {
-      "dimension": 2,
-      "any": 0.3,
-      "matched": 1,
-      "quarters": [
-        0.2,
-        0.8,
-        0,
-        0
-      ]
-    },
-    "words": [
+    "sides": [
       {
-        "word": "day",
-        "value": 1
+        "label": "day, write",
+        "coherence": {
+          "dimension": 2,
+          "any": 0.3,
+          "matched": 1,
+          "quarters": [
+            0.2,
+            0.8,
+            0,
+            0
+          ]
+        },
+        "words": [
+          {
+            "word": "day",
+            "value": 1
+          }
+        ]
       }
     ]
   }
 ]
 `)
+	// Negative sides have scores of their own, and the better side counts.
+	signed := clitest.Save(t, clitest.NewModel(readableWords, [][]float32{{1, -1}, {2, -2}, {-1, 2}, {-.5, -4}, {0, 1}, {0, 1}}))
+	both := &interpret.Coherence{
+		Words: 6, Dimensions: 2, Scores: []interpret.Score{{Dimension: 0, Matched: .8}, {Dimension: 1, Matched: .1}},
+		Negative: &interpret.Coherence{Words: 6, Dimensions: 1, Scores: []interpret.Score{{Dimension: 1, Matched: .9}}},
+	}
+	if err := both.Save(t.Context(), signed.Path("model/coherence.json")); err != nil {
+		t.Fatal(err)
+	}
+	checkTable(t, signed, "top model --sort coherence -n 2", `dimension  variance  top   q1   q2   q3   q4  label                 words
+        1  4.25e+00   90                      −month, write, read   month write
+                      10                      close, week, day      close week
+        0  9.79e-01   80                      write, read           write read
+                                              −close, month         close month
+`)
+	checkTable(t, signed, "labels model -n 1", "dimension\tlabel\tnote\twords\n0\t\t\twrite − close\n1\t\t\tclose − month\n")
 	// Without, all is as if there were no scores.
 	checkTable(t, dir, "top model --dimensions 1 -n 2 --sort variance", `dimension  variance  label               words
         0  1.33e+00  close, write, read  close write

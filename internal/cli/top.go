@@ -22,12 +22,14 @@ func newTop() *cobra.Command {
 		Use:   "top MODEL [DIMENSION...]",
 		Short: "Show the top words of dimensions",
 		Long: `Top shows the words with the largest values in each of these dimensions, numbered
-from 0, or in those of the highest variance over all words. Where no value is positive,
-it shows those with the most negative ones, after a minus.
+from 0, or in those of the highest variance over all words. Where values are negative, the
+most negative ones have a line of their own, whose label has a minus; the side with the
+larger values comes first.
 
-With --sort coherence these are the dimensions that mean most: those in whose top words
-"overcomplete intrusion auto --save" found the most intruders that are as frequent, and
-among equal ones those in whose quarters q1 to q4 it did. The percentages are shown.
+With --sort coherence these are the dimensions that mean most: those in whose top words,
+of the better side, "overcomplete intrusion auto --save" found the most intruders that are
+as frequent, and among equal ones those in whose quarters q1 to q4 it did. The percentages
+are shown.
 
 ` + aboutLabels + `
 
@@ -52,7 +54,7 @@ among equal ones those in whose quarters q1 to q4 it did. The percentages are sh
 				return err
 			}
 			variances := x.Variances()
-			var scores map[int]interpret.Score
+			var scores [2]map[int]interpret.Score // of positive and of negative sides
 			if order == "coherence" {
 				if scores, err = readScores(args[0], len(variances)); err != nil {
 					return err
@@ -68,28 +70,42 @@ among equal ones those in whose quarters q1 to q4 it did. The percentages are sh
 			}
 			if len(chosen) == 0 {
 				for k := range variances {
-					if _, ok := scores[k]; ok || order == "variance" {
+					_, positive := scores[0][k]
+					if _, negative := scores[1][k]; positive || negative || order == "variance" {
 						chosen = append(chosen, k)
 					}
 				}
+				better := func(k int) interpret.Score {
+					return slices.MaxFunc([]interpret.Score{scores[0][k], scores[1][k]}, compareScores)
+				}
 				slices.SortStableFunc(chosen, func(a, b int) int {
-					return cmp.Or(cmp.Compare(scores[b].Matched, scores[a].Matched), slices.Compare(scores[b].Quarters, scores[a].Quarters), cmp.Compare(variances[b], variances[a]))
+					return cmp.Or(compareScores(better(b), better(a)), cmp.Compare(variances[b], variances[a]))
 				})
 				chosen = chosen[:min(dimensions, len(chosen))]
 			}
 			top := []topDimension{}
 			for _, k := range chosen {
-				entries, negative := topOrBottom(x, k, words)
-				d := topDimension{Dimension: k, Label: labels.Of(x, k, negative), Variance: variances[k], Words: []topWord{}}
-				if score, ok := scores[k]; ok {
-					d.Coherence = &score
-				}
-				for _, e := range entries {
-					d.Words = append(d.Words, topWord{newItem(x, e.Row), e.Value})
+				d := topDimension{Dimension: k, Variance: variances[k], Sides: []topSide{}}
+				for _, negative := range []bool{x.Stronger(k), !x.Stronger(k)} {
+					entries, of := x.Top(k, words), scores[0]
+					if negative {
+						entries, of = x.Bottom(k, words), scores[1]
+					}
+					if len(entries) == 0 {
+						continue
+					}
+					side := topSide{Label: labels.Of(x, k, negative), Negative: negative}
+					if score, ok := of[k]; ok {
+						side.Coherence = &score
+					}
+					for _, e := range entries {
+						side.Words = append(side.Words, topWord{newItem(x, e.Row), e.Value})
+					}
+					d.Sides = append(d.Sides, side)
 				}
 				top = append(top, d)
 			}
-			return show(cmd, top, func(b *strings.Builder) { printTop(b, top, x.Codes.Texts != nil) })
+			return show(cmd, top, func(b *strings.Builder) { printTop(b, top, order == "coherence", x.Codes.Texts != nil) })
 		},
 	}
 	flags := cmd.Flags()
@@ -103,30 +119,45 @@ among equal ones those in whose quarters q1 to q4 it did. The percentages are sh
 	return cmd
 }
 
-// readScores returns the scores of the dimensions of the model at path.
-func readScores(path string, dimensions int) (map[int]interpret.Score, error) {
+// compareScores orders scores by their matched intruders, and then by quarters.
+func compareScores(a, b interpret.Score) int {
+	return cmp.Or(cmp.Compare(a.Matched, b.Matched), slices.Compare(a.Quarters, b.Quarters))
+}
+
+// readScores returns the scores of the positive and of the negative sides of the dimensions of
+// the model at path.
+func readScores(path string, dimensions int) (scores [2]map[int]interpret.Score, err error) {
 	file, err := coherenceFile(path)
 	if err != nil {
-		return nil, err
+		return scores, err
 	}
 	c, err := interpret.ReadCoherence(file, dimensions)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, usagef(`%s has no scores: first run "overcomplete intrusion auto %s --input VECTORS --reference VECTORS --save"`, path, path)
+		return scores, usagef(`%s has no scores: first run "overcomplete intrusion auto %s --input VECTORS --reference VECTORS --save"`, path, path)
 	}
 	if err != nil {
-		return nil, usageError{err}
+		return scores, usageError{err}
 	}
-	scores := make(map[int]interpret.Score)
-	for _, s := range c.Scores {
-		scores[s.Dimension] = s
+	for i, c := range []*interpret.Coherence{c, c.Negative} {
+		scores[i] = make(map[int]interpret.Score)
+		if c != nil {
+			for _, s := range c.Scores {
+				scores[i][s.Dimension] = s
+			}
+		}
 	}
 	return scores, nil
 }
 
 type topDimension struct {
-	Dimension int              `json:"dimension"`
+	Dimension int       `json:"dimension"`
+	Variance  float64   `json:"variance"`
+	Sides     []topSide `json:"sides"` // that have words, the one with the larger values first
+}
+
+type topSide struct {
 	Label     string           `json:"label"`
-	Variance  float64          `json:"variance"`
+	Negative  bool             `json:"negative,omitempty"`
 	Coherence *interpret.Score `json:"coherence,omitempty"` // with --sort coherence
 	Words     []topWord        `json:"words"`
 }
@@ -136,52 +167,50 @@ type topWord struct {
 	Value float32 `json:"value"`
 }
 
-// topOrBottom returns the words with the largest values in a dimension, up to n, or those with
-// the most negative ones if none is positive.
-func topOrBottom(x *interpret.Index, k, n int) (entries []interpret.Entry, negative bool) {
-	if entries = x.Top(k, n); len(entries) > 0 {
-		return entries, false
+// printTop prints sides of dimensions, a line each, and below it its texts if rows are texts.
+func printTop(b *strings.Builder, top []topDimension, scored, texts bool) {
+	var sides []topSide
+	for _, d := range top {
+		sides = append(sides, d.Sides...)
 	}
-	entries = x.Bottom(k, n)
-	return entries, len(entries) > 0
-}
-
-// printTop prints dimensions, a line each, and below it its texts if rows are texts.
-func printTop(b *strings.Builder, top []topDimension, texts bool) {
-	cells := labelColumn(top, func(d topDimension) string { return d.Label })
-	coherence := ""
-	if len(top) > 0 && top[0].Coherence != nil {
+	cells := labelColumn(sides, func(s topSide) string { return s.Label })
+	coherence, words := "", "words"
+	if scored {
 		coherence = "  top   q1   q2   q3   q4"
 	}
-	words := "words"
 	if texts {
 		words = "texts"
 	}
 	fmt.Fprintf(b, "dimension  variance%s  %s  %s\n", coherence, cells[0], words)
-	for i, d := range top {
-		var words []string
-		for _, e := range d.Words {
-			words = append(words, e.Word)
+	for _, d := range top {
+		start := fmt.Sprintf("%9d  %8.2e", d.Dimension, d.Variance)
+		if len(d.Sides) == 0 { // no word uses it
+			fmt.Fprintln(b, start)
 		}
-		coherence := ""
-		if d.Coherence != nil {
-			coherence = fmt.Sprintf("  %3.0f", 100*d.Coherence.Matched)
-			for _, q := range d.Coherence.Quarters {
-				coherence += fmt.Sprintf("  %3.0f", 100*q)
+		for _, side := range d.Sides {
+			coherence := ""
+			if side.Coherence != nil {
+				coherence = fmt.Sprintf("  %3.0f", 100*side.Coherence.Matched)
+				for _, q := range side.Coherence.Quarters {
+					coherence += fmt.Sprintf("  %3.0f", 100*q)
+				}
 			}
-			coherence = fmt.Sprintf("%-25s", coherence)
-		}
-		sign := ""
-		if len(d.Words) > 0 && d.Words[0].Value < 0 {
-			sign = "− "
-		}
-		if texts {
-			words = nil
-		}
-		fmt.Fprintf(b, "%9d  %8.2e%s  %s  %s%s\n", d.Dimension, d.Variance, coherence, cells[i+1], sign, wordList(words, " "))
-		for _, e := range d.Words {
-			if texts {
-				fmt.Fprintf(b, "%20.3g  %v\n", e.Value, e.item)
+			if scored {
+				coherence = fmt.Sprintf("%-25s", coherence)
+			}
+			var words []string
+			for _, e := range side.Words {
+				if !texts {
+					words = append(words, e.Word)
+				}
+			}
+			cells = cells[1:]
+			fmt.Fprintf(b, "%-19s%s  %s  %s\n", start, coherence, cells[0], wordList(words, " "))
+			start = ""
+			for _, e := range side.Words {
+				if texts {
+					fmt.Fprintf(b, "%20.3g  %v\n", e.Value, e.item)
+				}
 			}
 		}
 	}
