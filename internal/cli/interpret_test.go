@@ -162,6 +162,15 @@ func TestTopByCoherence(t *testing.T) {
                                               −close, month         close month
 `)
 	checkTable(t, signed, "labels model -n 1", "dimension\tlabel\tnote\twords\n0\t\t\twrite − close\n1\t\t\tclose − month\n")
+	// Two words have dimensions 0 and 2 in common. The mean cosine of any two is
+	// (3/√10 + 1 − 1/√2 − 2/√5)/15 = 0.023.
+	alike := clitest.Save(t, clitest.NewModel(readableWords, [][]float32{{1, 0, 1}, {2, 0, 1}, {0, 1, 0}, {0, 2, 0}, {-1, 0, 0}, {0, 0, 0}}))
+	checkTable(t, alike, "top model --sort likeness", `dimension  variance  alike  label         words
+        0  8.89e-01   0.98  write, read   write read
+                            −week         week
+        2  2.22e-01   0.98  read, write   read write
+        1  5.83e-01  -0.02  month, close  month close
+`)
 	// Without, all is as if there were no scores.
 	checkTable(t, dir, "top model --dimensions 1 -n 2 --sort variance", `dimension  variance  label               words
         0  1.33e+00  close, write, read  close write
@@ -635,7 +644,7 @@ func TestInterpretRefuses(t *testing.T) {
 		{"top model 1 --dimensions 2", []string{"--dimensions"}},
 		{"top model -n 0", []string{"--words is 0, want 1"}},
 		{"top model --sort coherence", []string{"model has no scores", `"overcomplete intrusion auto model --input VECTORS --reference VECTORS --save"`}},
-		{"top model --sort size", []string{`--sort is "size", want variance or coherence`}},
+		{"top model --sort size", []string{`--sort is "size", want variance, coherence or likeness`}},
 		{"top model 1 --sort variance", []string{"--sort", "not both"}},
 		{"top same.txt --sort coherence", []string{"same.txt: ", "directory of a model"}},
 		{"top model --dimensions -1", []string{"--dimensions is -1"}},

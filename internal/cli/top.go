@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,7 +30,9 @@ larger values comes first.
 With --sort coherence these are the dimensions that mean most: those in whose top words,
 of the better side, "overcomplete intrusion auto --save" found the most intruders that are
 as frequent, and among equal ones those in whose quarters q1 to q4 it did. The percentages
-are shown.
+are shown. --sort likeness needs no other vectors: the eight strongest words of the better
+side have the most in common but for the dimension, as the mean cosine of their codes
+without it, less that of any two words. 0 is chance.
 
 ` + aboutLabels + `
 
@@ -46,15 +49,15 @@ are shown.
 			if len(args) > 1 && (cmd.Flags().Changed("dimensions") || cmd.Flags().Changed("sort")) {
 				return usagef("give dimensions, or --dimensions and --sort to choose them, not both")
 			}
-			if order != "variance" && order != "coherence" {
-				return usagef("--sort is %q, want variance or coherence", order)
+			if order != "variance" && order != "coherence" && order != "likeness" {
+				return usagef("--sort is %q, want variance, coherence or likeness", order)
 			}
 			x, labels, err := loadLabelled(cmd, args[0], skipBad)
 			if err != nil {
 				return err
 			}
 			variances := x.Variances()
-			var scores [2]map[int]interpret.Score // of positive and of negative sides
+			var scores map[bool]map[int]interpret.Score // of positive sides, and of negative ones
 			if order == "coherence" {
 				if scores, err = readScores(args[0], len(variances)); err != nil {
 					return err
@@ -70,16 +73,25 @@ are shown.
 			}
 			if len(chosen) == 0 {
 				for k := range variances {
-					_, positive := scores[0][k]
-					if _, negative := scores[1][k]; positive || negative || order == "variance" {
+					_, positive := scores[false][k]
+					if _, negative := scores[true][k]; positive || negative || order != "coherence" {
 						chosen = append(chosen, k)
 					}
 				}
 				better := func(k int) interpret.Score {
-					return slices.MaxFunc([]interpret.Score{scores[0][k], scores[1][k]}, compareScores)
+					return slices.MaxFunc([]interpret.Score{scores[false][k], scores[true][k]}, compareScores)
 				}
-				slices.SortStableFunc(chosen, func(a, b int) int {
-					return cmp.Or(compareScores(better(b), better(a)), cmp.Compare(variances[b], variances[a]))
+				alike := make([]float64, len(variances)) // of the better sides
+				if order == "likeness" {
+					for k := range alike {
+						alike[k] = x.Likeness(k, false)
+						if negative := x.Likeness(k, true); !(alike[k] >= negative) && !math.IsNaN(negative) {
+							alike[k] = negative
+						}
+					}
+				}
+				slices.SortStableFunc(chosen, func(a, b int) int { // NaN is less than all
+					return cmp.Or(compareScores(better(b), better(a)), cmp.Compare(alike[b], alike[a]), cmp.Compare(variances[b], variances[a]))
 				})
 				chosen = chosen[:min(dimensions, len(chosen))]
 			}
@@ -87,16 +99,18 @@ are shown.
 			for _, k := range chosen {
 				d := topDimension{Dimension: k, Variance: variances[k], Sides: []topSide{}}
 				for _, negative := range []bool{x.Stronger(k), !x.Stronger(k)} {
-					entries, of := x.Top(k, words), scores[0]
-					if negative {
-						entries, of = x.Bottom(k, words), scores[1]
-					}
+					entries := x.Side(k, words, negative)
 					if len(entries) == 0 {
 						continue
 					}
 					side := topSide{Label: labels.Of(x, k, negative), Negative: negative}
-					if score, ok := of[k]; ok {
+					if score, ok := scores[negative][k]; ok {
 						side.Coherence = &score
+					}
+					if order == "likeness" {
+						if likeness := x.Likeness(k, negative); !math.IsNaN(likeness) {
+							side.Likeness = &likeness
+						}
 					}
 					for _, e := range entries {
 						side.Words = append(side.Words, topWord{newItem(x, e.Row), e.Value})
@@ -105,14 +119,14 @@ are shown.
 				}
 				top = append(top, d)
 			}
-			return show(cmd, top, func(b *strings.Builder) { printTop(b, top, order == "coherence", x.Codes.Texts != nil) })
+			return show(cmd, top, func(b *strings.Builder) { printTop(b, top, order, x.Codes.Texts != nil) })
 		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.IntVarP(&words, "words", "n", 8, "words of each dimension")
 	flags.IntVar(&dimensions, "dimensions", 5, "how many dimensions, if none are named")
-	flags.StringVar(&order, "sort", "variance", "`what` puts dimensions first: a high variance, or coherence")
+	flags.StringVar(&order, "sort", "variance", "`what` puts dimensions first: a high variance, coherence, or likeness")
 	addRare(cmd)
 	addSkipBad(cmd, &skipBad)
 	addJSON(cmd, "print the words with their values as JSON")
@@ -124,25 +138,25 @@ func compareScores(a, b interpret.Score) int {
 	return cmp.Or(cmp.Compare(a.Matched, b.Matched), slices.Compare(a.Quarters, b.Quarters))
 }
 
-// readScores returns the scores of the positive and of the negative sides of the dimensions of
-// the model at path.
-func readScores(path string, dimensions int) (scores [2]map[int]interpret.Score, err error) {
+// readScores returns the scores of the positive sides, and of the negative ones, of the dimensions
+// of the model at path.
+func readScores(path string, dimensions int) (map[bool]map[int]interpret.Score, error) {
 	file, err := coherenceFile(path)
 	if err != nil {
-		return scores, err
+		return nil, err
 	}
 	c, err := interpret.ReadCoherence(file, dimensions)
 	if errors.Is(err, fs.ErrNotExist) {
-		return scores, usagef(`%s has no scores: first run "overcomplete intrusion auto %s --input VECTORS --reference VECTORS --save"`, path, path)
+		return nil, usagef(`%s has no scores: first run "overcomplete intrusion auto %s --input VECTORS --reference VECTORS --save"`, path, path)
 	}
 	if err != nil {
-		return scores, usageError{err}
+		return nil, usageError{err}
 	}
-	for i, c := range []*interpret.Coherence{c, c.Negative} {
-		scores[i] = make(map[int]interpret.Score)
+	scores := map[bool]map[int]interpret.Score{false: {}, true: {}}
+	for negative, c := range map[bool]*interpret.Coherence{false: c, true: c.Negative} {
 		if c != nil {
 			for _, s := range c.Scores {
-				scores[i][s.Dimension] = s
+				scores[negative][s.Dimension] = s
 			}
 		}
 	}
@@ -159,6 +173,7 @@ type topSide struct {
 	Label     string           `json:"label"`
 	Negative  bool             `json:"negative,omitempty"`
 	Coherence *interpret.Score `json:"coherence,omitempty"` // with --sort coherence
+	Likeness  *float64         `json:"likeness,omitempty"`  // with --sort likeness
 	Words     []topWord        `json:"words"`
 }
 
@@ -168,35 +183,33 @@ type topWord struct {
 }
 
 // printTop prints sides of dimensions, a line each, and below it its texts if rows are texts.
-func printTop(b *strings.Builder, top []topDimension, scored, texts bool) {
+func printTop(b *strings.Builder, top []topDimension, order string, texts bool) {
 	var sides []topSide
 	for _, d := range top {
 		sides = append(sides, d.Sides...)
 	}
 	cells := labelColumn(sides, func(s topSide) string { return s.Label })
-	coherence, words := "", "words"
-	if scored {
-		coherence = "  top   q1   q2   q3   q4"
-	}
+	score, words := map[string]string{"coherence": "  top   q1   q2   q3   q4", "likeness": "  alike"}[order], "words"
+	scoreWidth := len(score)
 	if texts {
 		words = "texts"
 	}
-	fmt.Fprintf(b, "dimension  variance%s  %s  %s\n", coherence, cells[0], words)
+	fmt.Fprintf(b, "dimension  variance%s  %s  %s\n", score, cells[0], words)
 	for _, d := range top {
 		start := fmt.Sprintf("%9d  %8.2e", d.Dimension, d.Variance)
 		if len(d.Sides) == 0 { // no word uses it
 			fmt.Fprintln(b, start)
 		}
 		for _, side := range d.Sides {
-			coherence := ""
+			score := ""
 			if side.Coherence != nil {
-				coherence = fmt.Sprintf("  %3.0f", 100*side.Coherence.Matched)
+				score = fmt.Sprintf("  %3.0f", 100*side.Coherence.Matched)
 				for _, q := range side.Coherence.Quarters {
-					coherence += fmt.Sprintf("  %3.0f", 100*q)
+					score += fmt.Sprintf("  %3.0f", 100*q)
 				}
 			}
-			if scored {
-				coherence = fmt.Sprintf("%-25s", coherence)
+			if side.Likeness != nil {
+				score = fmt.Sprintf("  %5.2f", *side.Likeness)
 			}
 			var words []string
 			for _, e := range side.Words {
@@ -205,7 +218,7 @@ func printTop(b *strings.Builder, top []topDimension, scored, texts bool) {
 				}
 			}
 			cells = cells[1:]
-			fmt.Fprintf(b, "%-19s%s  %s  %s\n", start, coherence, cells[0], wordList(words, " "))
+			fmt.Fprintf(b, "%-19s%-*s  %s  %s\n", start, scoreWidth, score, cells[0], wordList(words, " "))
 			start = ""
 			for _, e := range side.Words {
 				if texts {
