@@ -61,6 +61,27 @@ func TestBrowserSides(t *testing.T) {
 	b.waitHeading(fmt.Sprint("dimension ", k))
 }
 
+// Without scores, dimensions are in the order of how alike the strongest words of their stronger
+// sides are.
+func TestBrowserLikeness(t *testing.T) {
+	b := openBrowser(t)
+	x := New(turned(), "test")
+	likeness := func(k int) float64 { return x.index.Likeness(k, x.index.Stronger(k)) }
+	first := 1
+	for k := range testAtoms {
+		if likeness(k) > likeness(first) {
+			first = k
+		}
+	}
+	server := httptest.NewServer(x.Handler(""))
+	defer server.Close()
+	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(server.URL+"/#/dimensions"))
+	b.waitHeading("Dimensions")
+	b.do(chromedp.Click(chromedp.CSS(".dims a.name")))
+	b.waitHeading(fmt.Sprint("dimension ", first))
+	b.wait(`document.querySelector(".note").textContent.startsWith(%s)`, quote(fmt.Sprintf("likeness %.2f: ", likeness(first))))
+}
+
 // Matched dimensions of two models are shown by the stronger side of the one, and the side of
 // the other that is like it.
 func TestBrowserMatchedSides(t *testing.T) {

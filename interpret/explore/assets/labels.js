@@ -107,6 +107,7 @@ async function dimensionsPage() {
   const all = model.dimensions.map((d, k) => ({ k, ...d, coherence: coherenceOf(k, strongSide(k)) })).filter((d) => d.words > 0 && has("dimension", d.k));
   const orders = {
     ...(scored && { "most coherent first": (a, b) => (b.coherence ?? -1) - (a.coherence ?? -1) || rank.get(a.k) - rank.get(b.k) }),
+    [`most alike ${unit()}s first`]: (a, b) => (b.likeness ?? -1) - (a.likeness ?? -1) || rank.get(a.k) - rank.get(b.k),
     "strongest first": (a, b) => rank.get(a.k) - rank.get(b.k),
     [`most ${unit()}s first`]: (a, b) => b.words - a.words,
     [`fewest ${unit()}s first`]: (a, b) => a.words - b.words,
@@ -139,7 +140,7 @@ async function dimensionsPage() {
       heading("Dimensions"),
       h("p", { class: "lead" }, `A dimension means what its top ${unit()}s have in common. `, scored
         ? `The bar is its coherence: how often ${model.judge || "other vectors"} found the word that does not belong to them. The line is guessing.${all.some((d) => strongSide(d.k) < 0) && !isScored(-1) ? " Negative sides, which have a minus, were not scored." : ""}`
-        : embedded ? null : "How coherent they are is not known yet: overcomplete intrusion auto --save finds out."),
+        : embedded ? null : `How coherent they are is not known yet: overcomplete intrusion auto --save finds out. Until then those come first whose strongest ${unit()}s are most alike in other dimensions.`),
       h("div", { class: "filters" }, filter, order, scored && h("label", {}, "coherence from ", least, " ", leastText)),
       count,
       list,

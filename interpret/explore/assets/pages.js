@@ -155,6 +155,7 @@ async function dimensionPage(number) {
     const format = column([most]);
     return h("ol", { class: "bars values texts" }, entries.map((e) => h("li", {}, wordLink(e.word), bar(e.value, 0, most), h("span", { class: "value" }, format(e.value)))));
   };
+  const { likeness } = model.dimensions[k];
   const sides = [strongSide(k), -strongSide(k)].filter((side) => ends(k, side).length > 0);
   /** trust is how coherent a side is, if that is known. */
   const trust = (side) => {
@@ -170,6 +171,7 @@ async function dimensionPage(number) {
       h("nav", { class: "steps", "aria-label": "Dimensions" }, h("a", { href: others[0], rel: "prev" }, "← stronger"), h("a", { href: address("map", k) }, "on the map"), h("a", { href: others[1], rel: "next" }, "weaker →")),
       h("h1", { tabindex: -1, class: "eyebrow" }, "dimension ", String(k)),
       answer.words > 0 && h("p", { class: weakness(k, sides[0]) ? "title weak" : "title" }, name(k, sides[0])),
+      !isScored() && likeness !== undefined && h("p", { class: "note" }, h("b", {}, `likeness ${signed(likeness, 2)}`), `: how alike its strongest ${unit()}s are but for this dimension, as the mean cosine of their codes without it, less that of any two ${unit()}s; 0 is chance.`),
       trust(sides[0]),
       sides.length > 1 && h("p", { class: weakness(k, sides[1]) ? "lead weak" : "lead" }, `Its ${sides[1] < 0 ? "negative" : "positive"} side, which is weaker: `, name(k, sides[1])),
       sides.length > 1 && trust(sides[1]),
