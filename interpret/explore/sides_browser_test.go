@@ -35,7 +35,7 @@ func TestBrowserSides(t *testing.T) {
 	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(server.URL+fmt.Sprint("/#/dimension/", k)))
 	b.waitHeading(fmt.Sprint("dimension ", k))
 	got := evaluate[string](b, `[document.querySelector(".title.weak")?.textContent, document.querySelector(".lead:not(.weak)")?.textContent, ...[...document.querySelectorAll(".note > b")].map((e) => e.textContent), document.title].join("|")`)
-	want := strings.Join([]string{negative, "Its positive side, which is weaker: " + positive, "coherence 30 %", "coherence 90 %", fmt.Sprintf("%s, dimension %d", negative, k)}, "|")
+	want := strings.Join([]string{negative, "Its positive side, of smaller values: " + positive, "coherence 30 %", "coherence 90 %", fmt.Sprintf("%s, dimension %d", negative, k)}, "|")
 	if !strings.HasPrefix(got, want) {
 		t.Errorf("its page says\n%s, want\n%s", got, want)
 	}

@@ -173,7 +173,7 @@ async function dimensionPage(number) {
       answer.words > 0 && h("p", { class: weakness(k, sides[0]) ? "title weak" : "title" }, name(k, sides[0])),
       !isScored() && likeness !== undefined && h("p", { class: "note" }, h("b", {}, `likeness ${signed(likeness, 2)}`), `: how alike its strongest ${unit()}s are but for this dimension, as the mean cosine of their codes without it, less that of any two ${unit()}s; 0 is chance.`),
       trust(sides[0]),
-      sides.length > 1 && h("p", { class: weakness(k, sides[1]) ? "lead weak" : "lead" }, `Its ${sides[1] < 0 ? "negative" : "positive"} side, which is weaker: `, name(k, sides[1])),
+      sides.length > 1 && h("p", { class: weakness(k, sides[1]) ? "lead weak" : "lead" }, `Its ${sides[1] < 0 ? "negative" : "positive"} side, of smaller values: `, name(k, sides[1])),
       sides.length > 1 && trust(sides[1]),
       labelEditor(k, show),
       answer.words === 0
