@@ -3,6 +3,7 @@ package interpret
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
@@ -11,7 +12,8 @@ import (
 )
 
 // Coherence says whether dimensions mean something: it is the result of
-// [Intrusion.OddOneOut], and the content of a model's coherence.json.
+// [Intrusion.OddOneOut], and the content of a model's coherence.json. It is of the positive
+// sides of dimensions, and Negative of the negative ones.
 //
 // Shares are of questions that were answered right, 0 to 1. Guessing is right in one
 // of five.
@@ -25,17 +27,17 @@ type Coherence struct {
 	Quarters   []Estimate `json:"quarters,omitempty"` // four, see Score, if some dimensions have them
 	Quartered  int        `json:"quartered"`          // how many do
 	Scores     []Score    `json:"scores,omitempty"`   // of each live dimension, in increasing order
+	Negative   *Coherence `json:"negative,omitempty"` // the same of [Opposite] codes; nil if no value is negative, or nobody asked
 }
 
-// Score is the coherence of one dimension.
+// Score is the coherence of one side of a dimension.
 type Score struct {
 	Dimension int     `json:"dimension"`
 	Any       float64 `json:"any"`
 	Matched   float64 `json:"matched"`
 
-	// Quarters are the shares for words of each quarter of the dimension's positive
-	// values, from the strongest quarter to the weakest: four, or none if there are too
-	// few words.
+	// Quarters are the shares for words of each quarter of the values on that side, from
+	// the strongest quarter to the weakest: four, or none if there are too few words.
 	Quarters []float64 `json:"quarters,omitempty"`
 }
 
@@ -97,6 +99,15 @@ func (c *Coherence) validate(dimensions int) error {
 	}
 	if c.Quartered != quartered || (quartered > 0) != (len(c.Quarters) > 0) {
 		return fmt.Errorf("%d quarters of %d dimensions, and %d scores with quarters", len(c.Quarters), c.Quartered, quartered)
+	}
+	if c.Negative == nil {
+		return nil
+	}
+	if c.Negative.Negative != nil {
+		return errors.New("negative sides have no negative sides")
+	}
+	if err := c.Negative.validate(dimensions); err != nil {
+		return fmt.Errorf("negative sides: %w", err)
 	}
 	return nil
 }

@@ -18,7 +18,8 @@ func TestCoherenceFile(t *testing.T) {
 	want := &Coherence{
 		Reference: "glove <6B>.txt", Words: 20, Seed: 1<<64 - 1, Dimensions: 2,
 		Any: Estimate{.95, .9, 1}, Matched: Estimate{.5, .25, .75}, Quarters: []Estimate{{1, 1, 1}, {.8, .8, .8}, {}, {.2, .2, .2}}, Quartered: 1,
-		Scores: []Score{{Dimension: 0, Any: 1, Matched: .7}, {Dimension: 2, Any: .9, Matched: .3, Quarters: []float64{1, .8, 0, .2}}},
+		Scores:   []Score{{Dimension: 0, Any: 1, Matched: .7}, {Dimension: 2, Any: .9, Matched: .3, Quarters: []float64{1, .8, 0, .2}}},
+		Negative: &Coherence{Words: 20, Dimensions: 1, Any: Estimate{.5, .5, .5}, Matched: Estimate{.4, .4, .4}, Scores: []Score{{Dimension: 1, Any: .5, Matched: .4}}},
 	}
 	for range 2 { // the second replaces the first
 		if err := want.Save(t.Context(), path); err != nil {
@@ -55,6 +56,8 @@ func TestReadCoherenceRefuses(t *testing.T) {
 		{`{"words":9,"dimensions":1,"scores":[{"dimension":1,"any":1.1}]}`, "dimension 1: the scores 1.1"},
 		{`{"words":9,"dimensions":1,"scores":[{"dimension":1,"quarters":[1,1,1]}]}`, "four or none"},
 		{`{"words":9,"dimensions":1,"scores":[{"dimension":1,"quarters":[1,1,1,-0.2]}]}`, "-0.2"},
+		{`{"words":9,"dimensions":0,"negative":{"words":9,"dimensions":1,"scores":[{"dimension":3}]}}`, "negative sides: the score of dimension 3"},
+		{`{"words":9,"dimensions":0,"negative":{"words":9,"dimensions":0,"negative":{"words":9}}}`, "no negative sides"},
 	} {
 		if err := os.WriteFile(path, []byte(tt.text), 0o666); err != nil {
 			t.Fatal(err)

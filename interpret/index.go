@@ -28,10 +28,11 @@ type Index struct {
 	// It is for who makes the index to set.
 	Known int
 
-	rowOf map[string]int32
-	norms []float64     // ‖a_i‖ of each row
-	scale []float64     // see relevanceScale, of each row
-	terms func() *terms // of texts, counted when they are first asked for
+	rowOf  map[string]int32
+	norms  []float64      // ‖a_i‖ of each row
+	scale  []float64      // see relevanceScale, of each row
+	terms  func() *terms  // of texts, counted when they are first asked for
+	chance func() float64 // mean cosine of any two rows, when it is first asked for
 
 	// Nonzeros by column, and in each by row. Rows are in blocks of blockRows: those of
 	// column k in block b are low[starts[k·blocks+b]:starts[k·blocks+b+1]].
@@ -70,6 +71,7 @@ func NewIndex(codes *vectors.Sparse) *Index {
 		value: make([]float32, codes.Nonzeros()),
 	}
 	x.terms = sync.OnceValue(func() *terms { return newTerms(codes.Texts.Text) })
+	x.chance = sync.OnceValue(func() float64 { return x.meanCosine(allRows(codes.Rows), -1) })
 	var lookup sync.WaitGroup
 	lookup.Go(func() {
 		x.rowOf = make(map[string]int32, codes.Rows)
@@ -323,6 +325,14 @@ func (x *Index) Bottom(dimension, n int) []Entry {
 	return x.extremes(dimension, n, true, func(a, b Entry) int {
 		return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(a.Row, b.Row))
 	})
+}
+
+// Side returns what [Index.Top] does or, with negative, what [Index.Bottom] does.
+func (x *Index) Side(dimension, n int, negative bool) []Entry {
+	if negative {
+		return x.Bottom(dimension, n)
+	}
+	return x.Top(dimension, n)
 }
 
 // extremes returns the first n words, in the order of compare, of those whose values in a

@@ -286,6 +286,35 @@ func TestOddOneOut(t *testing.T) {
 	}
 }
 
+// Where the words of the negative sides have directions in the reference and those of the
+// positive sides don't, intruders are found in the opposite codes only.
+func TestOddOneOutOfOpposite(t *testing.T) {
+	const words, dimensions = 2000, 100
+	s := newCodes(2*words, dimensions)
+	reference := &vectors.Dense{Words: s.Words, Dim: dimensions, Data: make([]float32, 2*words*dimensions)}
+	rng := rand.New(rand.NewPCG(1, 1))
+	for i := range 2 * words {
+		value := 1 + rng.Float32()
+		if i%2 == 1 {
+			value = -value
+			reference.Row(i)[i/2%dimensions] = 1
+		}
+		s.Index, s.Value = append(s.Index, int32(i/2%dimensions)), append(s.Value, value)
+		s.Ptr = append(s.Ptr, int64(i+1))
+	}
+	before := slices.Clone(s.Value)
+	negative := oddOneOuts(t, NewIntrusion(NewIndex(Opposite(s))), reference)
+	if one := (Estimate{1, 1, 1}); negative.Dimensions != dimensions || negative.Any != one || negative.Matched != one {
+		t.Errorf("negative sides: %v", negative)
+	}
+	if positive := oddOneOuts(t, NewIntrusion(NewIndex(s)), reference); positive.Dimensions != dimensions || positive.Any.Mean > .35 {
+		t.Errorf("positive sides: %v", positive) // four words of zeros
+	}
+	if !slices.Equal(s.Value, before) {
+		t.Error("the codes were changed")
+	}
+}
+
 // In the reference, the words of one quarter of each dimension have the dimension's
 // direction, and all others are zeros: in that quarter every intruder is found, and in
 // the others the first of five words, which are alike, is taken for it. Words without a

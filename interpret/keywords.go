@@ -161,19 +161,15 @@ const lookedAt = 20
 // or, where rows are texts, the words that tell its strongest texts, twenty at most, from all
 // others.
 func (x *Index) Words(dimension, n int, negative bool) []string {
-	strongest := x.Top
-	if negative {
-		strongest = x.Bottom
-	}
 	words := []string{}
 	if x.Codes.Texts == nil {
-		for _, e := range strongest(dimension, n) {
+		for _, e := range x.Side(dimension, n, negative) {
 			words = append(words, x.Codes.Words[e.Row])
 		}
 		return words
 	}
 	var texts []int
-	for _, e := range strongest(dimension, lookedAt) {
+	for _, e := range x.Side(dimension, lookedAt, negative) {
 		texts = append(texts, e.Row)
 	}
 	if words = append(words, x.Keywords(texts, n)...); len(words) == 0 && len(texts) > 0 {

@@ -55,26 +55,31 @@ func TestTopAndExplain(t *testing.T) {
 	checkTable(t, dir, "top model 2", `dimension  variance  label       words
         2  1.46e-01  day, write  day write
 `)
-	checkTable(t, dir, "top dense.txt 1", `dimension  variance  label  words
-        1  3.89e-01  close  close
+	checkTable(t, dir, "top dense.txt 1", `dimension  variance  label         words
+        1  3.89e-01  −read, write  read write
+                     close         close
 `)
 	dir.Write(t, "negative.txt", []byte("read 1 -1\nwrite 2 -.5\nclose 3 0\n"))
 	checkTable(t, dir, "top negative.txt 1", `dimension  variance  label         words
-        1  1.67e-01  −read, write  − read write
+        1  1.67e-01  −read, write  read write
 `)
 	checkOutput(t, dir, "top model 2 --json", `[
   {
     "dimension": 2,
-    "label": "day, write",
     "variance": 0.14583333333333334,
-    "words": [
+    "sides": [
       {
-        "word": "day",
-        "value": 1
-      },
-      {
-        "word": "write",
-        "value": 0.5
+        "label": "day, write",
+        "words": [
+          {
+            "word": "day",
+            "value": 1
+          },
+          {
+            "word": "write",
+            "value": 0.5
+          }
+        ]
       }
     ]
   }
@@ -115,27 +120,56 @@ func TestTopByCoherence(t *testing.T) {
 	checkOutput(t, dir, "top model --sort coherence -n 1 --dimensions 1 --json", `[
   {
     "dimension": 2,
-    "label": "day, write",
     "variance": 0.14583333333333334,
-    "coherence": {
-      "dimension": 2,
-      "any": 0.3,
-      "matched": 1,
-      "quarters": [
-        0.2,
-        0.8,
-        0,
-        0
-      ]
-    },
-    "words": [
+    "sides": [
       {
-        "word": "day",
-        "value": 1
+        "label": "day, write",
+        "coherence": {
+          "dimension": 2,
+          "any": 0.3,
+          "matched": 1,
+          "quarters": [
+            0.2,
+            0.8,
+            0,
+            0
+          ]
+        },
+        "words": [
+          {
+            "word": "day",
+            "value": 1
+          }
+        ]
       }
     ]
   }
 ]
+`)
+	// Negative sides have scores of their own, and the better side counts.
+	signed := clitest.Save(t, clitest.NewModel(readableWords, [][]float32{{1, -1}, {2, -2}, {-1, 2}, {-.5, -4}, {0, 1}, {0, 1}}))
+	both := &interpret.Coherence{
+		Words: 6, Dimensions: 2, Scores: []interpret.Score{{Dimension: 0, Matched: .8}, {Dimension: 1, Matched: .1}},
+		Negative: &interpret.Coherence{Words: 6, Dimensions: 1, Scores: []interpret.Score{{Dimension: 1, Matched: .9}}},
+	}
+	if err := both.Save(t.Context(), signed.Path("model/coherence.json")); err != nil {
+		t.Fatal(err)
+	}
+	checkTable(t, signed, "top model --sort coherence -n 2", `dimension  variance  top   q1   q2   q3   q4  label                 words
+        1  4.25e+00   90                      −month, write, read   month write
+                      10                      close, week, day      close week
+        0  9.79e-01   80                      write, read           write read
+                                              −close, month         close month
+`)
+	checkTable(t, signed, "labels model -n 1", "dimension\tlabel\tnote\twords\n0\t\t\twrite − close\n1\t\t\tclose − month\n")
+	// Two words have dimensions 0 and 2 in common. The mean cosine of any two is
+	// (3/√10 + 1 − 1/√2 − 2/√5)/15 = 0.023.
+	alike := clitest.Save(t, clitest.NewModel(readableWords, [][]float32{{1, 0, 1}, {2, 0, 1}, {0, 1, 0}, {0, 2, 0}, {-1, 0, 0}, {0, 0, 0}}))
+	checkTable(t, alike, "top model --sort likeness", `dimension  variance  alike  label         words
+        0  8.89e-01   0.98  write, read   write read
+                            −week         week
+        2  2.22e-01   0.98  read, write   read write
+        1  5.83e-01  -0.02  month, close  month close
 `)
 	// Without, all is as if there were no scores.
 	checkTable(t, dir, "top model --dimensions 1 -n 2 --sort variance", `dimension  variance  label               words
@@ -485,6 +519,19 @@ func TestIntrusionAuto(t *testing.T) {
 			t.Errorf("%s: %d scores of %d dimensions", name, len(c.Scores), c.Dimensions)
 		}
 		if scores[name] == nil {
+			if name == "a" { // its codes have both signs
+				opposite := *codes
+				opposite.Value = slices.Clone(codes.Value)
+				for i := range opposite.Value {
+					opposite.Value[i] *= -1
+				}
+				negative, err := interpret.NewIntrusion(interpret.NewIndex(&opposite)).OddOneOut(t.Context(), reference, seed)
+				if err != nil || negative.Dimensions == 0 {
+					t.Fatal(negative, err)
+				}
+				negative.Reference = "reference.txt"
+				c.Negative = &negative
+			}
 			scores[name] = &c
 		} else {
 			c.Scores = nil
@@ -495,7 +542,7 @@ func TestIntrusionAuto(t *testing.T) {
 	line := "intrusion auto a b --input in.txt --reference reference.txt"
 	before := dir.Tree(t)
 	text, stderr := dir.MustRun(t, line)
-	for _, want := range []string{"over 60 words", "\na  ", "\n  random directions  ", "\n  random dictionary  ", "\n  word rows  ", "\nin.txt ", "\nguessing "} {
+	for _, want := range []string{"over 60 words", "\na  ", "\n  negative sides  ", "\n  random directions  ", "\n  random dictionary  ", "\n  word rows  ", "\nin.txt ", "\nguessing "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
@@ -597,7 +644,7 @@ func TestInterpretRefuses(t *testing.T) {
 		{"top model 1 --dimensions 2", []string{"--dimensions"}},
 		{"top model -n 0", []string{"--words is 0, want 1"}},
 		{"top model --sort coherence", []string{"model has no scores", `"overcomplete intrusion auto model --input VECTORS --reference VECTORS --save"`}},
-		{"top model --sort size", []string{`--sort is "size", want variance or coherence`}},
+		{"top model --sort size", []string{`--sort is "size", want variance, coherence or likeness`}},
 		{"top model 1 --sort variance", []string{"--sort", "not both"}},
 		{"top same.txt --sort coherence", []string{"same.txt: ", "directory of a model"}},
 		{"top model --dimensions -1", []string{"--dimensions is -1"}},

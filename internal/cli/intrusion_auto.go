@@ -57,10 +57,13 @@ there are controls, always:
                        as many as the model has atoms or as there are
   and --input itself   in which no value is 0
 
+Of models with codes of both signs, the same is asked about the negative sides of
+dimensions, whose top words have the most negative values.
+
 All are restricted to the words that all have. A word that the reference does not have
 as it stands is looked up in lower case.
 
---save writes the score of each dimension into the directories of the models, as
+--save writes the scores of each dimension into the directories of the models, as
 coherence.json, for "overcomplete top --sort coherence". It replaces older scores.`,
 		Example: `  overcomplete intrusion auto model --input sg.bin --reference glove.6B.50d.txt
   overcomplete intrusion auto model --input sg.bin --reference glove.6B.50d.txt --save
@@ -73,7 +76,7 @@ coherence.json, for "overcomplete top --sort coherence". It replaces older score
 	flags.StringVar(&f.input, "input", "", "`file` of the dense vectors that the models were trained on")
 	flags.StringVar(&f.reference, "reference", "", "`file` of other vectors of the same words, to judge by")
 	flags.Uint64Var(&f.seed, "seed", 1, "seed of questions and controls")
-	flags.BoolVar(&f.save, "save", false, "write the score of each dimension into the models' directories")
+	flags.BoolVar(&f.save, "save", false, "write the scores of each dimension into the models' directories")
 	addSkipBad(cmd, &f.skipBad)
 	flags.BoolVar(&f.json, "json", false, "print the same, and the score of each dimension, as JSON")
 	cmd.MarkFlagRequired("input")
@@ -176,25 +179,31 @@ type autoResult struct {
 
 func (r *autoResult) print(w io.Writer) error {
 	rows := table.Table{{"", "dimensions", "any intruder", "as frequent", "q1", "q2", "q3", "q4", "of dimensions"}}
-	for _, s := range r.Sets {
+	add := func(name string, c *interpret.Coherence) {
 		percent := func(e interpret.Estimate) string {
-			if s.Dimensions == 0 { // which have words enough that the reference knows
+			if c.Dimensions == 0 { // which have words enough that the reference knows
 				return "–"
 			}
 			return fmt.Sprintf("%.1f (%.1f to %.1f)", 100*e.Mean, 100*e.Low, 100*e.High)
 		}
+		row := []string{name, strconv.Itoa(c.Dimensions), percent(c.Any), percent(c.Matched)}
+		for _, q := range c.Quarters {
+			row = append(row, fmt.Sprintf("%.1f", 100*q.Mean))
+		}
+		if c.Quartered > 0 {
+			row = append(row, strconv.Itoa(c.Quartered))
+		}
+		rows = append(rows, row)
+	}
+	for _, s := range r.Sets {
 		name := escape.Word(s.Name)
 		if s.Control != "" {
 			name = "  " + string(s.Control)
 		}
-		row := []string{name, strconv.Itoa(s.Dimensions), percent(s.Any), percent(s.Matched)}
-		for _, q := range s.Quarters {
-			row = append(row, fmt.Sprintf("%.1f", 100*q.Mean))
+		add(name, &s.Coherence)
+		if s.Negative != nil {
+			add("  negative sides", s.Negative)
 		}
-		if s.Quartered > 0 {
-			row = append(row, strconv.Itoa(s.Quartered))
-		}
-		rows = append(rows, row)
 	}
 	rows = append(rows, []string{"guessing", "", "20.0", "20.0", "20.0", "20.0", "20.0", "20.0"})
 	_, err := fmt.Fprintf(w, "intruders found, in %% of questions, over %d words\n%s", r.Sets[0].Words, rows.Text(nil))

@@ -26,7 +26,7 @@ func newLabels() *cobra.Command {
 		Short: "Print what dimensions are called, as a table to edit, and take it back",
 		Long: `Labels prints a table of all dimensions that some word uses, one a line, with tabs
 between its columns: the dimension, the label and the note that a person gave it, and
-its top words, to find one by. Edit it in a spreadsheet or a text editor, and take it
+its top words and, after a minus, its most negative ones, to find one by. Edit it in a spreadsheet or a text editor, and take it
 back with --import. It must keep its first line; of the columns, dimension and label
 are needed. Dimensions that are not in the table keep their labels. An empty label and
 note take them away.
@@ -97,8 +97,11 @@ func printLabels(b *strings.Builder, labels interpret.Labels, x *interpret.Index
 		if len(x.Values(k)) == 0 && !ok {
 			continue
 		}
-		_, negative := topOrBottom(x, k, 1)
-		table.Write([]string{strconv.Itoa(k), l.Name, l.Note, wordList(x.Words(k, words, negative), " ")})
+		described := wordList(x.Words(k, words, false), " ")
+		if negative := x.Words(k, words, true); len(negative) > 0 {
+			described = strings.TrimPrefix(described+" − "+wordList(negative, " "), " ")
+		}
+		table.Write([]string{strconv.Itoa(k), l.Name, l.Note, described})
 	}
 	table.Flush()
 }

@@ -44,6 +44,24 @@ dimension  label               other  cosine  its label
 		t.Errorf("JSON has %+v", got)
 	}
 
+	// Of opposite atoms, the stronger side of the one is the weaker of the other.
+	signed := clitest.NewModel(readableWords, [][]float32{{1}, {-3}, {0}, {0}, {0}, {0}})
+	signed.Dictionary = model.Dictionary{Dim: 2, Atoms: []float32{1, 0}}
+	if err := signed.Save(dir.Path("signed"), false); err != nil {
+		t.Fatal(err)
+	}
+	signed.Dictionary.Atoms[0], signed.Codes.Value[0], signed.Codes.Value[1] = -1, -1, 3
+	if err := signed.Save(dir.Path("opposite"), false); err != nil {
+		t.Fatal(err)
+	}
+	checkOutput(t, dir, "match signed opposite", `1 dimensions of signed, 1 of opposite
+  mean cosine  -1.000
+  above 0.9    0.0 %
+least in common:
+dimension  label   other  cosine  its label
+        0  −write      0  -1.000  write
+`)
+
 	wide := *m
 	wide.Info.Training.Input.Dim, wide.Info.Encoding.Input.Dim = 3, 3
 	wide.Dictionary = model.Dictionary{Dim: 3, Atoms: make([]float32, 9)}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,12 +23,16 @@ func newTop() *cobra.Command {
 		Use:   "top MODEL [DIMENSION...]",
 		Short: "Show the top words of dimensions",
 		Long: `Top shows the words with the largest values in each of these dimensions, numbered
-from 0, or in those of the highest variance over all words. Where no value is positive,
-it shows those with the most negative ones, after a minus.
+from 0, or in those of the highest variance over all words. Where values are negative, the
+most negative ones have a line of their own, whose label has a minus; the side with the
+larger values comes first.
 
-With --sort coherence these are the dimensions that mean most: those in whose top words
-"overcomplete intrusion auto --save" found the most intruders that are as frequent, and
-among equal ones those in whose quarters q1 to q4 it did. The percentages are shown.
+With --sort coherence these are the dimensions that mean most: those in whose top words,
+of the better side, "overcomplete intrusion auto --save" found the most intruders that are
+as frequent, and among equal ones those in whose quarters q1 to q4 it did. The percentages
+are shown. --sort likeness needs no other vectors: the eight strongest words of the better
+side have the most in common but for the dimension, as the mean cosine of their codes
+without it, less that of any two words. 0 is chance.
 
 ` + aboutLabels + `
 
@@ -44,15 +49,15 @@ among equal ones those in whose quarters q1 to q4 it did. The percentages are sh
 			if len(args) > 1 && (cmd.Flags().Changed("dimensions") || cmd.Flags().Changed("sort")) {
 				return usagef("give dimensions, or --dimensions and --sort to choose them, not both")
 			}
-			if order != "variance" && order != "coherence" {
-				return usagef("--sort is %q, want variance or coherence", order)
+			if order != "variance" && order != "coherence" && order != "likeness" {
+				return usagef("--sort is %q, want variance, coherence or likeness", order)
 			}
 			x, labels, err := loadLabelled(cmd, args[0], skipBad)
 			if err != nil {
 				return err
 			}
 			variances := x.Variances()
-			var scores map[int]interpret.Score
+			var scores map[bool]map[int]interpret.Score // of positive sides, and of negative ones
 			if order == "coherence" {
 				if scores, err = readScores(args[0], len(variances)); err != nil {
 					return err
@@ -68,43 +73,74 @@ among equal ones those in whose quarters q1 to q4 it did. The percentages are sh
 			}
 			if len(chosen) == 0 {
 				for k := range variances {
-					if _, ok := scores[k]; ok || order == "variance" {
+					_, positive := scores[false][k]
+					if _, negative := scores[true][k]; positive || negative || order != "coherence" {
 						chosen = append(chosen, k)
 					}
 				}
-				slices.SortStableFunc(chosen, func(a, b int) int {
-					return cmp.Or(cmp.Compare(scores[b].Matched, scores[a].Matched), slices.Compare(scores[b].Quarters, scores[a].Quarters), cmp.Compare(variances[b], variances[a]))
+				better := func(k int) interpret.Score {
+					return slices.MaxFunc([]interpret.Score{scores[false][k], scores[true][k]}, compareScores)
+				}
+				alike := make([]float64, len(variances)) // of the better sides
+				if order == "likeness" {
+					for k := range alike {
+						alike[k] = x.Likeness(k, false)
+						if negative := x.Likeness(k, true); !(alike[k] >= negative) && !math.IsNaN(negative) {
+							alike[k] = negative
+						}
+					}
+				}
+				slices.SortStableFunc(chosen, func(a, b int) int { // NaN is less than all
+					return cmp.Or(compareScores(better(b), better(a)), cmp.Compare(alike[b], alike[a]), cmp.Compare(variances[b], variances[a]))
 				})
 				chosen = chosen[:min(dimensions, len(chosen))]
 			}
 			top := []topDimension{}
 			for _, k := range chosen {
-				entries, negative := topOrBottom(x, k, words)
-				d := topDimension{Dimension: k, Label: labels.Of(x, k, negative), Variance: variances[k], Words: []topWord{}}
-				if score, ok := scores[k]; ok {
-					d.Coherence = &score
-				}
-				for _, e := range entries {
-					d.Words = append(d.Words, topWord{newItem(x, e.Row), e.Value})
+				d := topDimension{Dimension: k, Variance: variances[k], Sides: []topSide{}}
+				for _, negative := range []bool{x.Stronger(k), !x.Stronger(k)} {
+					entries := x.Side(k, words, negative)
+					if len(entries) == 0 {
+						continue
+					}
+					side := topSide{Label: labels.Of(x, k, negative), Negative: negative}
+					if score, ok := scores[negative][k]; ok {
+						side.Coherence = &score
+					}
+					if order == "likeness" {
+						if likeness := x.Likeness(k, negative); !math.IsNaN(likeness) {
+							side.Likeness = &likeness
+						}
+					}
+					for _, e := range entries {
+						side.Words = append(side.Words, topWord{newItem(x, e.Row), e.Value})
+					}
+					d.Sides = append(d.Sides, side)
 				}
 				top = append(top, d)
 			}
-			return show(cmd, top, func(b *strings.Builder) { printTop(b, top, x.Codes.Texts != nil) })
+			return show(cmd, top, func(b *strings.Builder) { printTop(b, top, order, x.Codes.Texts != nil) })
 		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.IntVarP(&words, "words", "n", 8, "words of each dimension")
 	flags.IntVar(&dimensions, "dimensions", 5, "how many dimensions, if none are named")
-	flags.StringVar(&order, "sort", "variance", "`what` puts dimensions first: a high variance, or coherence")
+	flags.StringVar(&order, "sort", "variance", "`what` puts dimensions first: a high variance, coherence, or likeness")
 	addRare(cmd)
 	addSkipBad(cmd, &skipBad)
 	addJSON(cmd, "print the words with their values as JSON")
 	return cmd
 }
 
-// readScores returns the scores of the dimensions of the model at path.
-func readScores(path string, dimensions int) (map[int]interpret.Score, error) {
+// compareScores orders scores by their matched intruders, and then by quarters.
+func compareScores(a, b interpret.Score) int {
+	return cmp.Or(cmp.Compare(a.Matched, b.Matched), slices.Compare(a.Quarters, b.Quarters))
+}
+
+// readScores returns the scores of the positive sides, and of the negative ones, of the dimensions
+// of the model at path.
+func readScores(path string, dimensions int) (map[bool]map[int]interpret.Score, error) {
 	file, err := coherenceFile(path)
 	if err != nil {
 		return nil, err
@@ -116,18 +152,28 @@ func readScores(path string, dimensions int) (map[int]interpret.Score, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
-	scores := make(map[int]interpret.Score)
-	for _, s := range c.Scores {
-		scores[s.Dimension] = s
+	scores := map[bool]map[int]interpret.Score{false: {}, true: {}}
+	for negative, c := range map[bool]*interpret.Coherence{false: c, true: c.Negative} {
+		if c != nil {
+			for _, s := range c.Scores {
+				scores[negative][s.Dimension] = s
+			}
+		}
 	}
 	return scores, nil
 }
 
 type topDimension struct {
-	Dimension int              `json:"dimension"`
+	Dimension int       `json:"dimension"`
+	Variance  float64   `json:"variance"`
+	Sides     []topSide `json:"sides"` // that have words, the one with the larger values first
+}
+
+type topSide struct {
 	Label     string           `json:"label"`
-	Variance  float64          `json:"variance"`
+	Negative  bool             `json:"negative,omitempty"`
 	Coherence *interpret.Score `json:"coherence,omitempty"` // with --sort coherence
+	Likeness  *float64         `json:"likeness,omitempty"`  // with --sort likeness
 	Words     []topWord        `json:"words"`
 }
 
@@ -136,52 +182,48 @@ type topWord struct {
 	Value float32 `json:"value"`
 }
 
-// topOrBottom returns the words with the largest values in a dimension, up to n, or those with
-// the most negative ones if none is positive.
-func topOrBottom(x *interpret.Index, k, n int) (entries []interpret.Entry, negative bool) {
-	if entries = x.Top(k, n); len(entries) > 0 {
-		return entries, false
+// printTop prints sides of dimensions, a line each, and below it its texts if rows are texts.
+func printTop(b *strings.Builder, top []topDimension, order string, texts bool) {
+	var sides []topSide
+	for _, d := range top {
+		sides = append(sides, d.Sides...)
 	}
-	entries = x.Bottom(k, n)
-	return entries, len(entries) > 0
-}
-
-// printTop prints dimensions, a line each, and below it its texts if rows are texts.
-func printTop(b *strings.Builder, top []topDimension, texts bool) {
-	cells := labelColumn(top, func(d topDimension) string { return d.Label })
-	coherence := ""
-	if len(top) > 0 && top[0].Coherence != nil {
-		coherence = "  top   q1   q2   q3   q4"
-	}
-	words := "words"
+	cells := labelColumn(sides, func(s topSide) string { return s.Label })
+	score, words := map[string]string{"coherence": "  top   q1   q2   q3   q4", "likeness": "  alike"}[order], "words"
+	scoreWidth := len(score)
 	if texts {
 		words = "texts"
 	}
-	fmt.Fprintf(b, "dimension  variance%s  %s  %s\n", coherence, cells[0], words)
-	for i, d := range top {
-		var words []string
-		for _, e := range d.Words {
-			words = append(words, e.Word)
+	fmt.Fprintf(b, "dimension  variance%s  %s  %s\n", score, cells[0], words)
+	for _, d := range top {
+		start := fmt.Sprintf("%9d  %8.2e", d.Dimension, d.Variance)
+		if len(d.Sides) == 0 { // no word uses it
+			fmt.Fprintln(b, start)
 		}
-		coherence := ""
-		if d.Coherence != nil {
-			coherence = fmt.Sprintf("  %3.0f", 100*d.Coherence.Matched)
-			for _, q := range d.Coherence.Quarters {
-				coherence += fmt.Sprintf("  %3.0f", 100*q)
+		for _, side := range d.Sides {
+			score := ""
+			if side.Coherence != nil {
+				score = fmt.Sprintf("  %3.0f", 100*side.Coherence.Matched)
+				for _, q := range side.Coherence.Quarters {
+					score += fmt.Sprintf("  %3.0f", 100*q)
+				}
 			}
-			coherence = fmt.Sprintf("%-25s", coherence)
-		}
-		sign := ""
-		if len(d.Words) > 0 && d.Words[0].Value < 0 {
-			sign = "− "
-		}
-		if texts {
-			words = nil
-		}
-		fmt.Fprintf(b, "%9d  %8.2e%s  %s  %s%s\n", d.Dimension, d.Variance, coherence, cells[i+1], sign, wordList(words, " "))
-		for _, e := range d.Words {
-			if texts {
-				fmt.Fprintf(b, "%20.3g  %v\n", e.Value, e.item)
+			if side.Likeness != nil {
+				score = fmt.Sprintf("  %5.2f", *side.Likeness)
+			}
+			var words []string
+			for _, e := range side.Words {
+				if !texts {
+					words = append(words, e.Word)
+				}
+			}
+			cells = cells[1:]
+			fmt.Fprintf(b, "%-19s%-*s  %s  %s\n", start, scoreWidth, score, cells[0], wordList(words, " "))
+			start = ""
+			for _, e := range side.Words {
+				if texts {
+					fmt.Fprintf(b, "%20.3g  %v\n", e.Value, e.item)
+				}
 			}
 		}
 	}

@@ -134,8 +134,11 @@ func TestAboutTellsWhatWasMeasured(t *testing.T) {
 	if got := x.about.Error; got != .125 {
 		t.Errorf("encoded: error %v", got)
 	}
-	x.UseCoherence(&interpret.Coherence{Reference: "other.txt", Scores: []interpret.Score{{Dimension: 3, Any: .1, Matched: .7}, {Dimension: 5, Matched: 0}}})
+	x.UseCoherence(&interpret.Coherence{Reference: "other.txt", Scores: []interpret.Score{{Dimension: 3, Any: .1, Matched: .7}, {Dimension: 5, Matched: 0}}, Negative: &interpret.Coherence{Scores: []interpret.Score{{Dimension: 3, Matched: .2}}}})
 	for k, d := range x.about.Dimensions {
+		if (k == 3) != (d.BottomCoherence != nil) || k == 3 && *d.BottomCoherence != .2 {
+			t.Errorf("dimension %d: score %v of the negative side", k, d.BottomCoherence)
+		}
 		switch {
 		case k == 3 && (d.Coherence == nil || *d.Coherence != .7), k == 5 && (d.Coherence == nil || *d.Coherence != 0), k != 3 && k != 5 && d.Coherence != nil:
 			t.Errorf("dimension %d: score %v", k, d.Coherence)

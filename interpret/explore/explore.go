@@ -87,8 +87,11 @@ type label struct {
 	Label       []string `json:"label"`
 	BottomLabel []string `json:"bottom_label,omitempty"`
 	Negative    bool     `json:"negative,omitempty"` // the negative side has the larger values
+	Likeness    *float64 `json:"likeness,omitempty"` // of the side with the larger values, see [interpret.Index.Likeness], to a thousandth
 
-	Coherence *float64 `json:"coherence,omitempty"` // the share of intruders found, as [interpret.Score.Matched]
+	// The shares of intruders found in it and in its negative side, as [interpret.Score.Matched].
+	Coherence       *float64 `json:"coherence,omitempty"`
+	BottomCoherence *float64 `json:"bottom_coherence,omitempty"`
 }
 
 type wordAnswer struct {
@@ -215,6 +218,10 @@ func (x *Explorer) describe(name string) {
 			a.Dimensions[k] = label{
 				Words: len(values), Top: x.index.Words(k, labelWords, false), Bottom: x.index.Words(k, labelWords, true),
 				Label: x.index.Label(k, false), BottomLabel: x.index.Label(k, true), Negative: x.index.Stronger(k),
+			}
+			if likeness := x.index.Likeness(k, a.Dimensions[k].Negative); !math.IsNaN(likeness) {
+				likeness = math.Round(1000*likeness) / 1000
+				a.Dimensions[k].Likeness = &likeness
 			}
 		}
 	})

@@ -297,7 +297,11 @@ func TestAbout(t *testing.T) {
 			Words: int(words), Top: at(m.Codes.Words, ranked(values, 1, labelWords)), Bottom: at(m.Codes.Words, ranked(values, -1, labelWords)),
 			Label: x.index.Label(k, false), BottomLabel: x.index.Label(k, true), // which package interpret tests
 		}
-		if !reflect.DeepEqual(d, want) {
+		likeness := x.index.Likeness(k, x.index.Stronger(k))
+		if (words == 0) != (d.Likeness == nil) || words > 0 && math.Abs(*d.Likeness-likeness) > .0005001 {
+			t.Errorf("dimension %d: likeness %v, want %v", k, d.Likeness, likeness)
+		}
+		if d.Likeness = nil; !reflect.DeepEqual(d, want) {
 			t.Errorf("dimension %d: %v, want %v", k, d, want)
 		}
 	}

@@ -21,6 +21,11 @@ func (x *Explorer) UseCoherence(c *interpret.Coherence) {
 	for _, s := range c.Scores {
 		x.about.Dimensions[s.Dimension].Coherence = &s.Matched
 	}
+	if c.Negative != nil {
+		for _, s := range c.Negative.Scores {
+			x.about.Dimensions[s.Dimension].BottomCoherence = &s.Matched
+		}
+	}
 }
 
 // UseLabels makes the page show what people called dimensions in the file, if it is there,

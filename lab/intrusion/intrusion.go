@@ -130,14 +130,21 @@ type Result struct {
 	interpret.Coherence
 }
 
-// Score plays the test with the codes of a model, which is the given one of [NewTest], and
-// with controls like them: of as many dimensions, of the same sign, and as sparse. The error
+// Score plays the test with the codes of a model, which is the given one of [NewTest], also
+// with their negative sides if they have some, and with controls like them: of as many dimensions, of the same sign, and as sparse. The error
 // is [train.ErrAllSame] if the frequent ones of the dense vectors cannot be told apart.
 func (t *Test) Score(ctx context.Context, name string, i int, m *model.Model, device encode.Device, controls ...Control) ([]Result, error) {
 	codes := t.Codes(i, m.Codes)
 	c, err := t.Play(ctx, codes)
 	if err != nil {
 		return nil, err
+	}
+	if slices.ContainsFunc(codes.Value, func(v float32) bool { return v < 0 }) {
+		negative, err := t.Play(ctx, interpret.Opposite(codes))
+		if err != nil {
+			return nil, err
+		}
+		c.Negative = &negative
 	}
 	results := []Result{{Name: name, Coherence: c}}
 	y, err := Standardise(t.X, codes.Cols)

@@ -31,15 +31,16 @@ function name(k, value = 1) {
 /** strongSide is the sign of a dimension's larger values. */
 const strongSide = (k) => (model.dimensions[k].negative ? -1 : 1);
 
-const isScored = () => model.dimensions.some((d) => d.coherence !== undefined);
+/** coherenceOf is the coherence of a dimension's side, undefined without. */
+const coherenceOf = (k, value = 1) => (value < 0 ? model.dimensions[k].bottom_coherence : model.dimensions[k].coherence);
 
-/**
- * weakness says why a dimension should not be trusted; it is undefined if nothing says so,
- * as of the negative sides, which have no scores.
- */
+/** isScored reports whether the dimensions' sides of that sign have scores. Negative ones may have none beside positive ones. */
+const isScored = (value = 1) => model.dimensions.some((_, k) => coherenceOf(k, value) !== undefined);
+
+/** weakness says why a side of a dimension should not be trusted; it is undefined if nothing says so. */
 function weakness(k, value = 1) {
-  const { coherence } = model.dimensions[k];
-  if (!isScored() || value < 0) return undefined;
+  const coherence = coherenceOf(k, value);
+  if (!isScored(value)) return undefined;
   if (coherence === undefined) return "not scored: too few of its words are known to the vectors that were asked";
   // By guessing, one dimension in thirty has half of ten questions right.
   return coherence < 0.5 ? `weak: an intruder among its top words is found in ${percent(coherence)} of questions, by guessing in 20 %` : undefined;
@@ -102,13 +103,15 @@ function labelEditor(k, changed) {
 async function dimensionsPage() {
   const scored = isScored();
   const rank = new Map(model.strongest.map((k, i) => [k, i]));
-  const all = model.dimensions.map((d, k) => ({ k, ...d })).filter((d) => d.words > 0 && has("dimension", d.k));
+  // Of each, the stronger side is shown.
+  const all = model.dimensions.map((d, k) => ({ k, ...d, coherence: coherenceOf(k, strongSide(k)) })).filter((d) => d.words > 0 && has("dimension", d.k));
   const orders = {
     ...(scored && { "most coherent first": (a, b) => (b.coherence ?? -1) - (a.coherence ?? -1) || rank.get(a.k) - rank.get(b.k) }),
+    [`most alike ${unit()}s first`]: (a, b) => (b.likeness ?? -1) - (a.likeness ?? -1) || rank.get(a.k) - rank.get(b.k),
     "strongest first": (a, b) => rank.get(a.k) - rank.get(b.k),
     [`most ${unit()}s first`]: (a, b) => b.words - a.words,
     [`fewest ${unit()}s first`]: (a, b) => a.words - b.words,
-    "by label": (a, b) => nameText(a.k).localeCompare(nameText(b.k)),
+    "by label": (a, b) => nameText(a.k, strongSide(a.k)).localeCompare(nameText(b.k, strongSide(b.k))),
     "by number": () => 0,
     "labelled by people first": (a, b) => Boolean(named.get(b.k)?.name) - Boolean(named.get(a.k)?.name),
   };
@@ -118,7 +121,7 @@ async function dimensionsPage() {
   const leastText = h("output", {});
   const count = h("p", { class: "note", role: "status" });
   const list = h("div", {});
-  const text = (d) => [nameText(d.k), named.get(d.k)?.note ?? "", ...d.label, ...d.top, ...(d.bottom ?? []), String(d.k)].join(" ").toLowerCase();
+  const text = (d) => [nameText(d.k), named.get(d.k)?.note ?? "", ...d.label, ...d.top, ...(d.bottom_label ?? []), ...(d.bottom ?? []), String(d.k)].join(" ").toLowerCase();
   function draw() {
     const wanted = filter.value.trim().toLowerCase();
     const from = Number(least.value) / 10;
@@ -136,8 +139,8 @@ async function dimensionsPage() {
     content: [
       heading("Dimensions"),
       h("p", { class: "lead" }, `A dimension means what its top ${unit()}s have in common. `, scored
-        ? `The bar is its coherence: how often ${model.judge || "other vectors"} found the word that does not belong to them. The line is guessing.`
-        : embedded ? null : "How coherent they are is not known yet: overcomplete intrusion auto --save finds out."),
+        ? `The bar is its coherence: how often ${model.judge || "other vectors"} found the word that does not belong to them. The line is guessing.${all.some((d) => strongSide(d.k) < 0) && !isScored(-1) ? " Negative sides, which have a minus, were not scored." : ""}`
+        : embedded ? null : `How coherent they are is not known yet: overcomplete intrusion auto --save finds out. Until then those come first whose strongest ${unit()}s are most alike in other dimensions.`),
       h("div", { class: "filters" }, filter, order, scored && h("label", {}, "coherence from ", least, " ", leastText)),
       count,
       list,

@@ -57,7 +57,7 @@ function wordSearch({ label, placeholder, choose, questions = false }) {
     const chosen = options[active]?.text; // from the answer before, while this one was on its way
     options = words.map((word) => ({ text: word, more: model.texts && textOf(word) !== word ? textOf(word).slice(0, 80) : "", act: () => choose(word) }));
     if (questions) {
-      const dimension = (k) => ({ text: `dimension ${k}`, more: nameText(k), act: () => go("dimension", k) });
+      const dimension = (k) => ({ text: `dimension ${k}`, more: sideLike(k, text), act: () => go("dimension", k) });
       if (/^\d{1,9}$/.test(text) && Number(text) < model.dimensions.length && has("dimension", Number(text))) options.push({ ...dimension(Number(text)), more: "" });
       if (text.length > 1) options.push(...labelledLike(text).slice(0, Math.max(10 - options.length, 3)).map(dimension));
     }
@@ -87,17 +87,20 @@ function wordSearch({ label, placeholder, choose, questions = false }) {
   return h("div", { class: "combobox" }, input, list);
 }
 
+/** sideLike is the name of a dimension's side that has a text in it, of the stronger one first; undefined without. */
+const sideLike = (k, text) => [strongSide(k), -strongSide(k)].map((side) => nameText(k, side)).find((name) => name.toLowerCase().includes(text.toLowerCase()));
+
 /** labelledLike are the dimensions whose names have a text in them, those that are it first. */
 function labelledLike(text) {
   const wanted = text.toLowerCase();
-  const found = model.dimensions.map((_, k) => k).filter((k) => model.dimensions[k].words > 0 && has("dimension", k) && nameText(k).toLowerCase().includes(wanted));
-  const order = (k) => (nameText(k).toLowerCase() === wanted ? 0 : named.get(k)?.name ? 1 : nameText(k).toLowerCase().startsWith(wanted) ? 2 : 3);
-  return found.sort((a, b) => order(a) - order(b));
+  const like = new Map(model.dimensions.map((d, k) => [k, d.words > 0 && has("dimension", k) && sideLike(k, text)?.toLowerCase()]).filter(([, name]) => name));
+  const order = (k) => (like.get(k) === wanted ? 0 : named.get(k)?.name ? 1 : like.get(k).startsWith(wanted) ? 2 : 3);
+  return [...like.keys()].sort((a, b) => order(a) - order(b));
 }
 
 /** askFor answers what is typed: a dimension's label as a whole, or a question. */
 function askFor(text) {
-  const k = labelledLike(text).find((k) => nameText(k).toLowerCase() === text.toLowerCase());
+  const k = labelledLike(text).find((k) => sideLike(k, text).toLowerCase() === text.toLowerCase());
   if (k !== undefined && text.includes(",")) go("dimension", k);
   else go("ask", text);
 }

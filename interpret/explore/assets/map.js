@@ -30,9 +30,9 @@ async function mapPage(number, word) {
   const small = Math.max(Math.min(Math.sqrt(800 / points.length), 1), 0.6);
   for (const p of points) {
     p.value = values.get(p.dimension);
-    p.side = p.value ?? (p.label.top.length > 0 ? 1 : -1);
+    p.side = p.value ?? strongSide(p.dimension);
     p.words = ends(p.dimension, p.side);
-    p.name = (named.get(p.dimension)?.name ?? labelWords(p.dimension, p.side)[0]) || p.words[0];
+    p.name = (p.side < 0 ? "−" : "") + ((named.get(p.dimension)?.name ?? labelWords(p.dimension, p.side)[0]) || p.words[0]);
     const share = p.value === undefined ? 0 : Math.abs(p.value) / strongest;
     p.circle = svg("circle", {
       r: (lit ? (share ? 2.5 + 7 * share : 1.5) : small * (2 + 5 * Math.sqrt(p.label.words / most))).toFixed(1),
@@ -61,7 +61,7 @@ async function mapPage(number, word) {
 
   // What is shown, and what of that the frame has.
   const atLeast = { words: 0, coherence: 0 };
-  const shows = (p) => p.label.words >= atLeast.words && (p.label.coherence ?? 0) >= atLeast.coherence;
+  const shows = (p) => p.label.words >= atLeast.words && (coherenceOf(p.dimension, p.side) ?? 0) >= atLeast.coherence;
   const within = (p) => p.left >= 0 && p.left <= width && p.top >= 0 && p.top <= height;
 
   function draw() {

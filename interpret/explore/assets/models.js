@@ -101,7 +101,7 @@ async function bothPage(word) {
 
 /** bothModelsPage lists which dimensions of the two models are alike. */
 function bothModelsPage() {
-  const alone = (dimensions, inPairs, matches) => dimensions.map((d, k) => ({ k, ...d, best: matches[k] })).filter((d) => d.words > 0 && !inPairs.has(d.k)).sort((x, y) => (y.coherence ?? 0) - (x.coherence ?? 0) || Math.abs(x.best.cosine) - Math.abs(y.best.cosine));
+  const alone = (dimensions, inPairs, matches) => dimensions.map((d, k) => ({ k, ...d, best: matches[k], trust: d.negative ? d.bottom_coherence : d.coherence })).filter((d) => d.words > 0 && !inPairs.has(d.k)).sort((x, y) => (y.trust ?? 0) - (x.trust ?? 0) || Math.abs(x.best.cosine) - Math.abs(y.best.cosine));
   const list = (some, build) => some.length === 0 ? h("p", {}, "None.") : folded(some, 10, (part) => h("ul", { class: "bars dims" }, build(() => part.map((d) =>
     h("li", {}, bar(Math.abs(d.best.cosine), 0, 1), h("span", { class: "value", title: other.atoms ? "the cosine with its partner in the other, if it has one" : "the cosine with the closest dimension of the other" }, d.best.dimension < 0 ? "–" : signed(d.best.cosine, 2)), dimensionText(d.k, strongSide(d.k)))))));
   const only = [alone(model.dimensions, other.pairing, other.first), alone(other.about.dimensions, other.paired, other.second)];
@@ -113,7 +113,7 @@ function bothModelsPage() {
       h("div", { class: "tools" }, wordSearch({ label: "Look at a word in both", placeholder: "a word, in both", choose: (word) => go("both", word) })),
       h("section", {}, h("h2", {}, "Alike"),
         other.pairs.length === 0 ? h("p", {}, "None.") : folded(other.pairs, 20, (some) => h("ul", { class: "bars dims" }, some.map((pair) =>
-          h("li", {}, bar(Math.abs(pair.cosine), 0, 1), h("span", { class: "value" }, signed(pair.cosine, 2)), h("span", { class: "sides" }, pairText(pair, strongSide(pair.k)))))))),
+          h("li", {}, bar(Math.abs(pair.cosine), 0, 1, { colour: pair.cosine < 0 ? "negative" : "positive" }), h("span", { class: "value" }, signed(pair.cosine, 2)), h("span", { class: "sides" }, pairText(pair, strongSide(pair.k)))))))),
       h("div", { class: "halves" },
         h("section", {}, h("h2", {}, "Only in ", h("span", { class: "first" }, model.name), h("small", {}, ` ${plural(only[0].length, "dimension")}`)), list(only[0], (build) => build())),
         h("section", {}, h("h2", {}, "Only in ", h("span", { class: "second" }, model.other.name), h("small", {}, ` ${plural(only[1].length, "dimension")}`)), list(only[1], within))),

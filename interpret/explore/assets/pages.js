@@ -45,7 +45,7 @@ async function summaryPage() {
       h(
         "ul",
         { class: "cards" },
-        model.strongest.slice(0, 12).map((k) => h("li", {}, h("a", { href: address("dimension", k), class: weakness(k) && "weak", title: weakness(k) }, h("b", {}, name(k)), " ", h("span", { class: "number" }, String(k)), h("br"), wordsText(model.dimensions[k].top.filter((word) => named.get(k)?.name || !model.dimensions[k].label.includes(word)))))),
+        model.strongest.slice(0, 12).map((k) => [k, strongSide(k)]).map(([k, side]) => h("li", {}, h("a", { href: address("dimension", k), class: weakness(k, side) && "weak", title: weakness(k, side) }, h("b", {}, name(k, side)), " ", h("span", { class: "number" }, String(k)), h("br"), wordsText(ends(k, side).filter((word) => named.get(k)?.name || !labelWords(k, side).includes(word)))))),
       ),
       h("h2", {}, "The model"),
       facts([
@@ -155,17 +155,26 @@ async function dimensionPage(number) {
     const format = column([most]);
     return h("ol", { class: "bars values texts" }, entries.map((e) => h("li", {}, wordLink(e.word), bar(e.value, 0, most), h("span", { class: "value" }, format(e.value)))));
   };
-  const why = weakness(k);
-  const { coherence } = model.dimensions[k];
+  const { likeness } = model.dimensions[k];
+  const sides = [strongSide(k), -strongSide(k)].filter((side) => ends(k, side).length > 0);
+  /** trust is how coherent a side is, if that is known. */
+  const trust = (side) => {
+    const coherence = coherenceOf(k, side), why = weakness(k, side);
+    return [
+      coherence !== undefined && h("p", { class: "note" }, h("b", {}, `coherence ${percent(coherence)}`), `: how often ${model.judge || "other vectors"} found the word that does not belong to its ${side < 0 ? "most negative" : "top"} words; 20 % by guessing.`),
+      why && h("p", { class: "note" }, coherence === undefined ? `It is ${why}.` : "It is weak: do not build on what its words seem to have in common."),
+    ];
+  };
   return {
-    title: answer.words > 0 ? `${nameText(k)}, dimension ${k}` : `dimension ${k}`,
+    title: answer.words > 0 ? `${nameText(k, sides[0])}, dimension ${k}` : `dimension ${k}`,
     content: [
       h("nav", { class: "steps", "aria-label": "Dimensions" }, h("a", { href: others[0], rel: "prev" }, "← stronger"), h("a", { href: address("map", k) }, "on the map"), h("a", { href: others[1], rel: "next" }, "weaker →")),
       h("h1", { tabindex: -1, class: "eyebrow" }, "dimension ", String(k)),
-      answer.words > 0 && h("p", { class: why ? "title weak" : "title" }, name(k)),
-      answer.top.length > 0 && answer.bottom.length > 0 && h("p", { class: "lead" }, "Its negative side: ", name(k, -1)),
-      coherence !== undefined && h("p", { class: "note" }, h("b", {}, `coherence ${percent(coherence)}`), `: how often ${model.judge || "other vectors"} found the word that does not belong to its top words; 20 % by guessing.`),
-      why && h("p", { class: "note" }, coherence === undefined ? `It is ${why}.` : "It is weak: do not build on what its words seem to have in common."),
+      answer.words > 0 && h("p", { class: weakness(k, sides[0]) ? "title weak" : "title" }, name(k, sides[0])),
+      !isScored() && likeness !== undefined && h("p", { class: "note" }, h("b", {}, `likeness ${signed(likeness, 2)}`), `: how alike its strongest ${unit()}s are but for this dimension, as the mean cosine of their codes without it, less that of any two ${unit()}s; 0 is chance.`),
+      trust(sides[0]),
+      sides.length > 1 && h("p", { class: weakness(k, sides[1]) ? "lead weak" : "lead" }, `Its ${sides[1] < 0 ? "negative" : "positive"} side, of smaller values: `, name(k, sides[1])),
+      sides.length > 1 && trust(sides[1]),
       labelEditor(k, show),
       answer.words === 0
         ? h("p", {}, `No ${unit()} uses this dimension.`)
