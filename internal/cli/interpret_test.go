@@ -308,7 +308,7 @@ func TestSkipBad(t *testing.T) {
 	t.Parallel()
 	dir := clitest.New(t)
 	dir.Write(t, "bad.txt", []byte("read 1 -1\nbad 1 x\nwrite 2 -.5\nclose -3 .5\n"))
-	want := [][]string{{"dimension", "variance", "label", "words"}, {"1", "3.89e-01", "close", "close"}}
+	want := [][]string{{"dimension", "variance", "label", "words"}, {"1", "3.89e-01", "−read, write", "read write"}, {"close", "close"}}
 	if stdout, stderr := dir.MustRun(t, "top bad.txt 1 --skip-bad"); !reflect.DeepEqual(rows(stdout), want) || !strings.Contains(stderr, "warning: bad.txt: ") {
 		t.Errorf("%s%s", stdout, stderr)
 	}

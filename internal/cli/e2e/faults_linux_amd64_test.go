@@ -20,6 +20,7 @@ import (
 
 	"overcomplete/internal/cli/clitest"
 	"overcomplete/internal/npy"
+	"overcomplete/vectors"
 )
 
 // A faultCase is a command to run under faults.
@@ -64,7 +65,13 @@ var faultCases = []faultCase{
 	{args: "paper small.txt -o new --quiet --data data", outputs: "new", resumes: true},
 	{args: "top old"},
 	{args: "top in.bin --json"},
+	{args: "search old word1"},
+	{args: "columns texts"},
+	{args: "columns texts kind --json"},
 	{args: "explain old word1"},
+	{args: "top texts"},
+	{args: "encode old in.txt -o new --rows texts", outputs: "new"},
+	{args: "merge texts1 texts2 -o new", outputs: "new"},
 	{args: "clusters b --input in.txt"},
 	{args: "heatmap old word1,word2 -o new.svg", outputs: "new.svg"},
 	{args: "heatmap old word1,word2 -o out.png --force", outputs: "out.png"},
@@ -122,12 +129,27 @@ func faultDir(t *testing.T) clitest.Dir {
 		"train --recipe paper in.txt -o b --epochs 1 -k 20 --method B",
 		"encode old in.txt -o s1 --shard 1/2",
 		"encode old in.txt -o s2 --shard 2/2",
+		"encode old in.txt -o texts1 --shard 1/2 --rows texts",
+		"encode old in.txt -o texts2 --shard 2/2 --rows texts",
 		"export old -f safetensors -o old.safetensors",
 		"export old -f glove -o reference.txt",
 		"export old -f word2vec-binary -o in.bin",
 		"intrusion make X=in.txt -n 3 -o test.json",
 	} {
 		dir.MustRun(t, line)
+	}
+	texts := &vectors.Texts{Columns: []vectors.Column{{Name: "kind"}}}
+	var ids []string
+	var codes [][]float32
+	for i := range 40 {
+		ids, codes = append(ids, fmt.Sprint(i)), append(codes, []float32{float32(i % 2), 1})
+		texts.Add(fmt.Sprintf("text\n%d", i), []string{fmt.Sprint(i % 2)})
+	}
+	m := clitest.NewModel(ids, codes)
+	m.Codes.Texts = texts
+	m.Info.Encoding.DescribeRows(texts)
+	if err := m.Save(dir.Path("texts"), false); err != nil {
+		t.Fatal(err)
 	}
 	for _, name := range []string{"out", "out_dict", "out_metadata", "out.png"} {
 		dir.Write(t, name, []byte("old"))
