@@ -65,8 +65,8 @@ The recipe best learns the dictionary online, from words, at the share of zeros 
 --sparsity says, whatever the scale of the vectors. The recipe paper minimises the
 paper's objective as the paper does.
 
-Method A learns codes of either sign. Method B learns nonnegative codes, of which
-"overcomplete export --format binary" makes binary vectors.`,
+Method A learns codes of either sign. Method B, the default of texts, learns nonnegative
+codes, of which "overcomplete export --format binary" makes binary vectors.`,
 		Example: `  overcomplete train glove.6B.300d.txt.gz -o model
   overcomplete train vectors.bin -o model --method B -k 2000 --sparsity 0.98
   overcomplete train glove.6B.300d.txt.gz -o model --recipe paper --lambda 1
@@ -101,6 +101,8 @@ Method A learns codes of either sign. Method B learns nonnegative codes, of whic
 	flags.StringVar(&f.recipeName, "recipe", model.Best{}.String(), "best: a dictionary learned online from words; or paper: the paper's objective and trainer")
 	flags.Lookup("lambda").DefValue = "0" // the usage says it
 	flags.Lookup("lambda").Usage += fmt.Sprintf(" (default %v of the mean squared norm; paper: %v)", train.Best().Lambda, f.Lambda)
+	flags.Lookup("method").Usage += " (default A; best: B for texts)"
+	flags.Lookup("method").DefValue = "" // the usage says it
 	for _, name := range []string{"tau", "rate", "loss", "huber-delta"} {
 		flags.Lookup(name).Usage = "paper: " + flags.Lookup(name).Usage
 	}
@@ -288,6 +290,9 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 	}
 	c := f.recipe.Base()
 	c.Atoms = f.atoms(source.Rows, x.Dim)
+	if _, isBest := f.recipe.(model.Best); isBest && x.Texts != nil && !cmd.Flags().Changed("method") {
+		c.Method = model.Nonnegative // whose codes of texts explain more, and are easier to read
+	}
 	f.recipe = f.recipe.With(c)
 	if f.nonzeros > 0 {
 		if f.nonzeros >= c.Atoms {

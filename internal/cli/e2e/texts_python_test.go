@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"overcomplete/internal/cli/clitest"
+	"overcomplete/model"
 )
 
 // writeTexts writes texts.parquet, of more rows than a block: among them repeated, empty, null and
@@ -54,17 +55,22 @@ if "steps" in info["encoding"]: # the paper's codes begin at random
 func TestTextsKeepTheirPlace(t *testing.T) {
 	dir := clitest.New(t)
 	runPython(t, dir, writeTexts, "pyarrow", "scipy")
-	check := func(model, ids string) {
+	check := func(name, ids string) {
 		t.Helper()
-		runPython(t, dir, strings.NewReplacer("MODEL", "'"+model+"'", "IDS(i, doc)", ids).Replace(checkTexts), "pyarrow", "scipy")
+		runPython(t, dir, strings.NewReplacer("MODEL", "'"+name+"'", "IDS(i, doc)", ids).Replace(checkTexts), "pyarrow", "scipy")
 	}
 	_, stderr := dir.MustRun(t, "train texts.parquet -o best -k 64 --sparsity 0.8 --epochs 2 --progress")
 	if want := `5000 texts × 16 dimensions, Parquet, texts of column "text", with ["doc" "label" "wide"]`; !strings.Contains(stderr, want) {
 		t.Errorf("%s\nwithout %s", stderr, want)
 	}
 	check("best", "str(i)")
-	dir.MustRun(t, "train texts.parquet -o ids -k 64 --sparsity 0.8 --epochs 2 --id-column doc --train-words random:1000")
+	dir.MustRun(t, "train texts.parquet -o ids -k 64 --sparsity 0.8 --epochs 2 --id-column doc --train-words random:1000 --method A")
 	check("ids", "doc")
+	for name, want := range map[string]model.Method{"best": model.Nonnegative, "ids": model.Signed} {
+		if got := dir.Model(t, name).Info.Training.Recipe.Base().Method; got != want {
+			t.Errorf("%s is of method %s, want %s", name, got, want)
+		}
+	}
 	dir.MustRun(t, "encode best texts.parquet -o encoded")
 	check("encoded", "str(i)")
 	dir.MustRun(t, "encode best texts.parquet -o s1 --shard 1/2")
