@@ -441,7 +441,8 @@ func MarkOf(dir string) (Mark, error) {
 }
 
 // Check returns an error unless the same model is still there. Call it before something about
-// that model is written beside it.
+// that model is written beside it. Who replaces the model after that, and before it is written, is
+// not noticed: no file system writes on a condition.
 func (m Mark) Check() error {
 	is, err := MarkOf(m.dir)
 	if err == nil && os.SameFile(is.info, m.info) && is.info.ModTime().Equal(m.info.ModTime()) {
