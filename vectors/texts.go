@@ -188,16 +188,22 @@ func (b *builder) tell(first []string) {
 	b.texts = b.options.Rows == KindTexts || b.options.Rows == "" && areTexts(first[:min(some, len(first))])
 }
 
-// tellTable is tell for a table that begins with these rows.
+// tellTable is tell for a table that begins with these rows. More than one in ten that are there
+// before are no words.
 func (b *builder) tellTable(t *Table, rows []Row) {
 	if t.Kind != "" {
 		b.texts = t.Kind == KindTexts
 	} else {
 		var first []string
+		distinct := map[string]bool{}
 		for _, r := range rows {
 			first = append(first, r.Word)
+			distinct[r.Word] = true
 		}
 		b.tell(first)
+		if b.options.Rows == "" && 10*(len(first)-len(distinct)) > len(first) { // words are each there once
+			b.texts = true
+		}
 	}
 	if b.texts {
 		b.ids, b.columns = t.IDs, t.Columns

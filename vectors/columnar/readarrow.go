@@ -56,8 +56,10 @@ func openArrow(m *messages, o vectors.ReadOptions) (*vectors.Table, error) {
 }
 
 func arrowKind(t arrow.DataType) kind {
-	if d, ok := t.(*arrow.DictionaryType); ok && arrowKind(d.ValueType) == text {
-		return text
+	if d, ok := t.(*arrow.DictionaryType); ok {
+		if k := arrowKind(d.ValueType); k == text || k == scalar {
+			return k
+		}
 	}
 	switch t.ID() {
 	case arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW:

@@ -176,7 +176,7 @@ func (l layout) kind() vectors.Kind {
 		return l.options.Rows
 	case l.word < 0:
 		return vectors.KindWords
-	case l.options.TextColumn != "", l.columns[l.word].name != textNames[0] && slices.Contains(textNames, l.columns[l.word].name):
+	case l.options.TextColumn != "", slices.Contains(textNames, l.columns[l.word].name):
 		return vectors.KindTexts
 	case slices.Contains(wordNames, l.columns[l.word].name):
 		return vectors.KindWords

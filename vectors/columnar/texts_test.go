@@ -54,7 +54,7 @@ func TestReadTexts(t *testing.T) {
 	if err != nil || !slices.Equal(d.Words, numbers[:2]) || len(d.Texts.Columns) > 0 || !slices.Equal(source.Warnings, []string{`columns not read: ["n"]`}) {
 		t.Errorf("%+v, %+v, %v", d, source, err)
 	}
-	// Short ones of a column "text" could be words, which are each there once.
+	// A column that is named is of texts, unless it is said that it has words.
 	d, _, err = read(t, "words.parquet", vectors.ReadOptions{TextColumn: "last"})
 	if err != nil || d.Texts == nil || d.Texts.Text[0] != "b" || d.Texts.Columns[0].Name != "first" {
 		t.Errorf("%+v, %v", d, err)
