@@ -50,7 +50,7 @@ many dimensions tell them apart with p < 0.001. One in a thousand does so by cha
 				return err
 			}
 			if len(classes) == 0 {
-				return usagef("no value of column %.60q is that of ten rows, and not of all others but nine", args[1])
+				return usagef("no value of column %.60q has at least ten rows, and ten others beside", args[1])
 			}
 			type separated struct {
 				Label string `json:"label"`

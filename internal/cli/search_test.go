@@ -94,7 +94,7 @@ func TestColumns(t *testing.T) {
 	}
 	for line, want := range map[string]string{
 		"columns model nix":             `model has no column "nix"; it has kind, nr`,
-		"columns model nr":              `no value of column "nr" is that of ten rows`,
+		"columns model nr":              `no value of column "nr" has at least ten rows`,
 		"columns model kind --values 0": "--values is 0",
 	} {
 		if code, _, stderr := dir.Run(t, line); code != 2 || !strings.Contains(stderr, want) {
