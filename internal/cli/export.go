@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"overcomplete/internal/atomicfile"
+	"overcomplete/interpret"
 	"overcomplete/model"
 	"overcomplete/vectors"
 	"overcomplete/vectors/columnar"
@@ -26,6 +27,9 @@ type exportFormat struct {
 type exportFile struct {
 	path  func(output string) string // from the -o flag
 	write func(w io.Writer, m *model.Model) error
+
+	// Or, with the names of dimensions:
+	named func(w io.Writer, s *vectors.Sparse, names vectors.Names) error
 }
 
 var exportFormats = []exportFormat{
@@ -33,24 +37,27 @@ var exportFormats = []exportFormat{
 	{"word2vec", "dense text after a line \"V K\", the numbers of words and dimensions", oneFile(codes(vectors.WriteWord2Vec))},
 	{"word2vec-binary", "the same in word2vec's binary form, dense float32", oneFile(codes(vectors.WriteWord2VecBinary))},
 	{"authors", "what the paper's program writes: 3 digits, and the dictionary in FILE_dict", []exportFile{
-		{samePath, codes(vectors.WriteAuthors)},
-		{dictPath, writeAuthorsDictionary},
+		{path: samePath, write: codes(vectors.WriteAuthors)},
+		{path: dictPath, write: writeAuthorsDictionary},
 	}},
 	{"sparse", "sparse text: word i:v i:v, dimensions from 0", oneFile(codes(vectors.WriteSparseText))},
 	{"csr", "sparse matrix for scipy.sparse.load_npz", oneFile(writeCSR)},
 	{"binary", "sparse matrix of ones, for models of method B", oneFile(writeBinary)},
 	{"bits", "the same as packed bits, for numpy.unpackbits(numpy.load(FILE), axis=1, count=K)", oneFile(writeBits)},
+	{"svmlight", "sparse text for sklearn.datasets.load_svmlight_file, dimensions from 1, the word as a comment", oneFile(codes(vectors.WriteSVMLight))},
+	{"jsonl", "a line of JSON for each row: id, indices, values, names of dimensions", []exportFile{{path: samePath, named: vectors.WriteJSONLines}}},
+	{"opensearch", "lines for the bulk API of OpenSearch and Elasticsearch, with rank_features", []exportFile{{path: samePath, named: vectors.WriteOpenSearch}}},
 	{"safetensors", "codes, dictionary, mean and words as named tensors; a MODEL to other commands", oneFile(writeSafetensors)},
 	{"arrow", "Arrow file (Feather) of word, indices and values", oneFile(codes(columnar.WriteArrow))},
 	{"parquet", "Parquet file of the same", oneFile(codes(columnar.WriteParquet))},
 	{"projector", "for the Embedding Projector: -o x.tsv, and the words in x_metadata.tsv", []exportFile{
-		{samePath, writeProjectorVectors},
-		{metadataPath, writeProjectorMetadata},
+		{path: samePath, write: writeProjectorVectors},
+		{path: metadataPath, write: writeProjectorMetadata},
 	}},
 }
 
 func oneFile(write func(io.Writer, *model.Model) error) []exportFile {
-	return []exportFile{{samePath, write}}
+	return []exportFile{{path: samePath, write: write}}
 }
 
 func samePath(output string) string { return output }
@@ -106,7 +113,7 @@ func writeProjectorMetadata(w io.Writer, m *model.Model) error {
 
 func newExport() *cobra.Command {
 	var format, output string
-	var force, escape bool
+	var force, escape, normalize bool
 	cmd := &cobra.Command{
 		Use:   "export MODEL --format F -o FILE",
 		Short: "Write a model's vectors for other tools",
@@ -122,8 +129,8 @@ would be ambiguous in text and in word2vec's binary form, so it stops the export
   overcomplete export model --format safetensors -o model.safetensors`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			open := func() (*model.Model, error) { return openForExport(cmd, args[0], escape) }
-			return writeFormat(cmd, format, output, force, open)
+			open := func() (*model.Model, error) { return openForExport(cmd, args[0], escape, normalize) }
+			return writeFormat(cmd, format, output, force, args[0], open)
 		},
 	}
 	flags := cmd.Flags()
@@ -131,18 +138,20 @@ would be ambiguous in text and in word2vec's binary form, so it stops the export
 	flags.StringVarP(&output, "output", "o", "", "`file` to write, or - for standard output")
 	flags.BoolVar(&force, "force", false, "replace files that exist")
 	flags.BoolVar(&escape, "escape", false, "encode white space and % in words")
+	flags.BoolVar(&normalize, "normalize", false, "scale each code to norm 1, so that products are cosines")
 	cmd.MarkFlagRequired("format")
 	cmd.MarkFlagRequired("output")
 	cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formatNames(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-// writeFormat writes what open returns to a file, or to standard output for -.
-func writeFormat(cmd *cobra.Command, format, output string, force bool, open func() (*model.Model, error)) error {
-	f, err := findFormat(format)
+// writeFormat writes what open returns of the model at path to a file, or to standard output for -.
+func writeFormat(cmd *cobra.Command, format, output string, force bool, path string, open func() (*model.Model, error)) error {
+	found, err := findFormat(format)
 	if err != nil {
 		return err
 	}
+	f := export{found, path}
 	switch output {
 	case "":
 		err = usagef("-o is empty, want the name of a file")
@@ -154,10 +163,13 @@ func writeFormat(cmd *cobra.Command, format, output string, force bool, open fun
 	if _, ok := errors.AsType[*vectors.WordError](err); ok {
 		return usageError{fmt.Errorf("%w; --escape encodes it", err)}
 	}
+	if errors.Is(err, vectors.ErrNegative) {
+		return usageError{err}
+	}
 	return err
 }
 
-func openForExport(cmd *cobra.Command, dir string, escape bool) (*model.Model, error) {
+func openForExport(cmd *cobra.Command, dir string, escape, normalize bool) (*model.Model, error) {
 	m, err := loadModel(cmd.Context(), cmd.ErrOrStderr(), dir)
 	if err != nil {
 		return nil, err
@@ -165,11 +177,34 @@ func openForExport(cmd *cobra.Command, dir string, escape bool) (*model.Model, e
 	if escape {
 		m.Codes.Words = vectors.Escape(m.Codes.Words)
 	}
+	if normalize {
+		m.Codes = m.Codes.Normalized()
+	}
 	return m, nil
 }
 
+// An export is a format, and the model that is written, whose dimensions have labels.
+type export struct {
+	exportFormat
+	model string
+}
+
+// write writes a file of the format.
+func (f export) write(file exportFile, w io.Writer, m *model.Model) error {
+	if file.named == nil {
+		return file.write(w, m)
+	}
+	x := interpret.NewIndex(m.Codes)
+	x.Known = m.Info.Known()
+	labels, err := loadLabels(f.model, x)
+	if err != nil {
+		return err
+	}
+	return file.named(w, m.Codes, func(k int, negative bool) string { return labels.Of(x, k, negative) })
+}
+
 // writeTo writes a format of one file to w.
-func (f exportFormat) writeTo(ctx context.Context, w io.Writer, open func() (*model.Model, error)) error {
+func (f export) writeTo(ctx context.Context, w io.Writer, open func() (*model.Model, error)) error {
 	if len(f.files) > 1 {
 		return usageError{fmt.Errorf("format %s is %d files: it needs a name, not -o -", f.name, len(f.files))}
 	}
@@ -177,12 +212,12 @@ func (f exportFormat) writeTo(ctx context.Context, w io.Writer, open func() (*mo
 	if err != nil {
 		return err
 	}
-	return f.files[0].write(atomicfile.Writer{Context: ctx, Writer: w}, m)
+	return f.write(f.files[0], atomicfile.Writer{Context: ctx, Writer: w}, m)
 }
 
 // writeFiles writes the files of the format. What forbids that is found before the model
 // is opened.
-func (f exportFormat) writeFiles(ctx context.Context, output string, force bool, open func() (*model.Model, error)) error {
+func (f export) writeFiles(ctx context.Context, output string, force bool, open func() (*model.Model, error)) error {
 	var paths []string
 	for _, file := range f.files {
 		paths = append(paths, file.path(output))
@@ -193,7 +228,7 @@ func (f exportFormat) writeFiles(ctx context.Context, output string, force bool,
 			return err
 		}
 		for i, file := range f.files {
-			if err := file.write(files[i], m); err != nil {
+			if err := f.write(file, files[i], m); err != nil {
 				return err
 			}
 		}

@@ -47,6 +47,11 @@ func TestExport(t *testing.T) {
 		{"csr", map[string]string{"out.x": "\x00\x00\x00\x3f\x00\x00\x00\x40"}},
 		{"binary", map[string]string{"out.x": "\x00\x00\x80\x3f\x00\x00\x80\x3f"}},
 		{"bits", map[string]string{"out.x": "\x40\x00\x00\x80"}},
+		{"svmlight", map[string]string{"out.x": "0 2:0.5 # New%20York\n0 9:2 # Rome\n"}},
+		{"jsonl", map[string]string{"out.x": `{"id":"New%20York","indices":[1],"values":[0.5],"names":["New%20York"]}` + "\n" +
+			`{"id":"Rome","indices":[8],"values":[2],"names":["Rome"]}` + "\n"}},
+		{"opensearch", map[string]string{"out.x": `{"index":{"_id":"New%20York"}}` + "\n" + `{"id":"New%20York","features":{"1 New%20York":0.5}}` + "\n" +
+			`{"index":{"_id":"Rome"}}` + "\n" + `{"id":"Rome","features":{"8 Rome":2}}` + "\n"}},
 		{"safetensors", map[string]string{"out.x": "\x00\x00\x00\x3f\x00\x00\x00\x40"}},
 		{"arrow", map[string]string{"out.x": "ARROW1"}},
 		{"parquet", map[string]string{"out.x": "PAR1"}},

@@ -40,7 +40,7 @@ white space and % in words are written as in a URL.`,
 				}
 				return &model.Model{Codes: transform(x)}, nil
 			}
-			return writeFormat(cmd, "glove", output, force, open)
+			return writeFormat(cmd, "glove", output, force, "", open)
 		},
 	}
 	flags := cmd.Flags()

@@ -1,0 +1,55 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"overcomplete/internal/cli/clitest"
+)
+
+// What is exported for search engines has the codes, ids, texts and names, as other programs read
+// it; values of norm 1 are cosines; and codes that engines do not take are refused.
+func TestExportForSearch(t *testing.T) {
+	dir := clitest.New(t)
+	runPython(t, dir, writeTexts, "pyarrow")
+	dir.MustRun(t, "train texts.parquet -o model -k 64 --nonzeros 9 --epochs 1 --id-column doc")
+	dir.Write(t, "labels.tsv", []byte("dimension\tlabel\n7\tseven. of 9\n"))
+	dir.MustRun(t, "labels model --import labels.tsv")
+	for _, format := range []string{"jsonl", "opensearch", "svmlight"} {
+		dir.MustRun(t, "export model -o out."+format+" -f "+format)
+		dir.MustRun(t, "export model -o norm."+format+" --normalize -f "+format)
+	}
+	runPython(t, dir, `
+import json, numpy as np, scipy.sparse as sp
+from sklearn.datasets import load_svmlight_file
+a = sp.load_npz("model/codes.npz")
+a = a.tocsr()
+norm = sp.csr_array((a.data / np.repeat(np.sqrt(np.asarray(a.multiply(a).sum(1)).ravel()), np.diff(a.indptr)), a.indices, a.indptr), a.shape)
+rows = [json.loads(line) for line in open("model/texts.jsonl", encoding="utf-8", newline="\n")]
+for name, want in [("out", a), ("norm", norm)]:
+    lines = open(name + ".jsonl", encoding="utf-8", newline="\n").read().split("\n")
+    bulk = open(name + ".opensearch", encoding="utf-8", newline="\n").read().split("\n")
+    assert len(lines) == len(rows) + 1 and lines[-1] == "" and len(bulk) == 2 * len(rows) + 1
+    called = {}
+    for i, r in enumerate(rows):
+        got, action, document = json.loads(lines[i]), json.loads(bulk[2 * i]), json.loads(bulk[2 * i + 1])
+        index, value = want.indices[want.indptr[i]:want.indptr[i + 1]], want.data[want.indptr[i]:want.indptr[i + 1]]
+        assert got["indices"] == index.tolist() and np.allclose(got["values"], value, rtol=1e-6) and len(got["names"]) == len(index)
+        assert {k: got[k] for k in r} == r and {k: document[k] for k in r} == r and action == {"index": {"_id": r["id"]}}
+        features = document["features"]
+        assert [int(k.split(" ")[0]) for k in features] == index.tolist() and np.allclose(list(features.values()), value, rtol=1e-6)
+        assert all("." not in k for k in features)
+        for k, n in zip(got["indices"], got["names"]):
+            assert called.setdefault(k, n) == n
+    assert called[7] == "seven. of 9" and "7 seven  of 9" in "".join(bulk)
+    x, _ = load_svmlight_file(name + ".svmlight", n_features=64, zero_based=False)
+    assert abs(x - want).max() < 1e-6
+`, "scipy", "sklearn")
+
+	dir.MustRun(t, "train texts.parquet -o signed -k 64 --nonzeros 9 --epochs 1 --method A")
+	before := dir.Tree(t)
+	if code, _, stderr := dir.Run(t, "export signed -o new -f opensearch"); code != 2 || !strings.Contains(stderr, "use a model of method B") {
+		t.Errorf("exit code %d, %s", code, stderr)
+	}
+	dir.Unchanged(t, before)
+}

@@ -1,0 +1,160 @@
+package vectors
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// ErrNegative is the error, wrapped, of codes for who takes positive values only.
+var ErrNegative = errors.New("a negative value")
+
+// Names says what a side of a dimension is called.
+type Names func(dimension int, negative bool) string
+
+// WriteJSONLines writes an object a line for each row: its id, the columns of its nonzeros, their
+// values and what these sides of dimensions are called; of texts also the text and the columns.
+// It returns an error if the number of words is not that of the rows.
+func WriteJSONLines(w io.Writer, s *Sparse, names Names) error {
+	if err := checkWords(s, ""); err != nil {
+		return err
+	}
+	known := remember(names)
+	return writeChunks(w, s.Rows, func(b []byte, i int) []byte {
+		index, value := s.Row(i)
+		b = appendDocument(b, s, i)
+		b = append(b, `,"indices":[`...)
+		for n, k := range index {
+			b = strconv.AppendInt(appendComma(b, n), int64(k), 10)
+		}
+		b = append(b, `],"values":[`...)
+		for n, v := range value {
+			b = appendExact(appendComma(b, n), v)
+		}
+		b = append(b, `],"names":[`...)
+		for n, k := range index {
+			b = appendJSON(appendComma(b, n), known(int(k), value[n] < 0))
+		}
+		return append(b, "]}\n"...)
+	})
+}
+
+// WriteOpenSearch writes the lines of the bulk API of OpenSearch and Elasticsearch: for each row an
+// action with its id, and a document whose field "features" is of the type rank_features, by the
+// number of a dimension and its name. It returns an error if a value is negative, which these
+// engines do not take, or that of [WriteJSONLines].
+func WriteOpenSearch(w io.Writer, s *Sparse, names Names) error {
+	if err := checkWords(s, ""); err != nil {
+		return err
+	}
+	for i := range s.Rows {
+		if index, value := s.Row(i); len(value) > 0 {
+			for n, v := range value {
+				if v < 0 {
+					return fmt.Errorf("row %d has %w, %v in dimension %d, and search engines take positive ones only: use a model of method B", i+1, ErrNegative, v, index[n])
+				}
+			}
+		}
+	}
+	known := remember(names)
+	return writeChunks(w, s.Rows, func(b []byte, i int) []byte {
+		index, value := s.Row(i)
+		b = append(b, `{"index":{"_id":`...)
+		b = append(appendJSON(b, s.Words[i]), "}}\n"...)
+		b = append(appendDocument(b, s, i), `,"features":{`...)
+		for n, k := range index {
+			name := strings.ReplaceAll(strconv.Itoa(int(k))+" "+known(int(k), false), ".", " ") // a dot would be a path
+			b = append(appendJSON(appendComma(b, n), name), ':')
+			b = appendExact(b, value[n])
+		}
+		return append(b, "}}\n"...)
+	})
+}
+
+// WriteSVMLight writes what svmlight, LIBSVM and scikit-learn's load_svmlight_file read: for each
+// row the label 0, and dimensions, from 1, with their values. What a row is called is a comment.
+func WriteSVMLight(w io.Writer, s *Sparse) error {
+	if err := checkWords(s, "\r\n"); err != nil {
+		return err
+	}
+	return writeChunks(w, s.Rows, func(b []byte, i int) []byte {
+		index, value := s.Row(i)
+		b = append(b, '0')
+		for n, k := range index {
+			b = append(strconv.AppendInt(append(b, ' '), int64(k)+1, 10), ':')
+			b = appendExact(b, value[n])
+		}
+		return append(append(append(b, " # "...), s.Words[i]...), '\n')
+	})
+}
+
+// remember returns names, asked for each side once. It may be called at the same time.
+func remember(names Names) Names {
+	type side struct {
+		dimension int
+		negative  bool
+	}
+	var known sync.Map
+	return func(dimension int, negative bool) string {
+		key := side{dimension, negative}
+		name, ok := known.Load(key)
+		if !ok {
+			name, _ = known.LoadOrStore(key, names(dimension, negative))
+		}
+		return name.(string)
+	}
+}
+
+func appendComma(b []byte, n int) []byte {
+	if n > 0 {
+		b = append(b, ',')
+	}
+	return b
+}
+
+// appendDocument appends an object that has not ended yet: what row i is called, and says.
+func appendDocument(b []byte, s *Sparse, i int) []byte {
+	b = appendJSON(append(b, `{"id":`...), s.Words[i])
+	if s.Texts == nil {
+		return b
+	}
+	b = appendJSON(append(b, `,"text":`...), s.Texts.Text[i])
+	for _, c := range s.Texts.Columns {
+		name := c.Name
+		if slices.Contains([]string{"indices", "values", "names", "features"}, name) {
+			name += "_" // those are ours
+		}
+		b = append(appendJSON(append(b, ','), name), ':')
+		b = appendJSON(b, c.Values[i])
+	}
+	return b
+}
+
+func appendJSON(b []byte, s string) []byte {
+	text, _ := json.Marshal(s) // no error of a string
+	return append(b, text...)
+}
+
+// Normalized returns s with rows of norm 1, so that products of rows are cosines. A row of zeros
+// stays as it is. The result shares all but the values with s.
+func (s *Sparse) Normalized() *Sparse {
+	n := *s
+	n.Value = make([]float32, len(s.Value))
+	for i := range s.Rows {
+		_, value := s.Row(i)
+		sum := 0.0
+		for _, v := range value {
+			sum += float64(v) * float64(v)
+		}
+		for j, v := range value {
+			n.Value[s.Ptr[i]+int64(j)] = float32(float64(v) / math.Sqrt(sum))
+		}
+	}
+	return &n
+}
