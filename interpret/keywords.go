@@ -52,8 +52,9 @@ func (t *terms) of(i int) []uint32 { return t.ids[t.starts[i]:t.starts[i+1]] }
 //
 //	texts of these with the word × log(1 + A / all texts with it)
 //
-// where A is how many words as many texts have on average. A word that is in one of four texts or
-// more says nothing of them all, nor does one of less than a quarter of the best's score. Of words that begin alike only the best is taken.
+// where A is how many words as many texts have on average. Left out is a word that is in only one of
+// four texts or more, that is there hardly more often than in all texts, or that has less than a
+// quarter of the best's score. Of words that begin alike only the best is taken.
 func (t *terms) keywords(texts []int, n int) []string {
 	type candidate struct {
 		id    uint32
@@ -66,6 +67,7 @@ func (t *terms) keywords(texts []int, n int) []string {
 			counts[id]++
 		}
 	}
+	const more = 1.5 // times as often as by chance
 	least := 1
 	if len(texts) >= 4 {
 		least = 2
@@ -73,7 +75,8 @@ func (t *terms) keywords(texts []int, n int) []string {
 	average := float64(len(t.ids)) / float64(len(t.starts)-1) * float64(len(texts))
 	var candidates []candidate
 	for id, count := range counts {
-		if count >= least {
+		often := float64(t.counts[id]) / float64(len(t.starts)-1) * float64(len(texts)) // by chance
+		if count >= least && float64(count) >= more*often {
 			candidates = append(candidates, candidate{id, count, float64(count) * math.Log(1+average/float64(t.counts[id]))})
 		}
 	}

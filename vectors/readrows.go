@@ -119,6 +119,8 @@ func (b *builder) add(c chunk) error {
 		if r.err == nil && (b.texts || b.name != nil) {
 			if r.err = CheckWord(r.word); !b.texts {
 				r.err = notWord(r.err)
+			} else if r.err != nil {
+				r.err = fmt.Errorf("its id, %s, can't be one: %w; name another column with --id-column, or none to have rows called by their numbers", quote(r.word), r.err)
 			}
 		}
 		b.found++

@@ -95,7 +95,6 @@ type cluster struct {
 	Words  []string `json:"words"`           // the first of them
 }
 
-// pickClusters returns n clusters that are not empty, with their first words.
 // names returns what rows are called in a list.
 func names(s *vectors.Sparse) []string {
 	if s.Texts == nil {
@@ -103,11 +102,12 @@ func names(s *vectors.Sparse) []string {
 	}
 	var all []string
 	for i := range s.Rows {
-		all = append(all, shortText(s.Name(i), shownText/2))
+		all = append(all, s.Name(i))
 	}
 	return all
 }
 
+// pickClusters returns n clusters that are not empty, with their first words.
 func pickClusters(words []string, members [][]int, n, shown int, seed uint64) []cluster {
 	picked := []cluster{}
 	for _, c := range rand.New(rand.NewPCG(seed, 0)).Perm(len(members)) {
@@ -128,12 +128,12 @@ func (c clustering) print(b *strings.Builder) {
 	cells := labelColumn(c.Dimensions, func(d cluster) string { return d.Label })
 	fmt.Fprintf(b, "dimension  size  %s  words\n", cells[0])
 	for i, d := range c.Dimensions {
-		fmt.Fprintf(b, "%9d  %4d  %s  %s\n", d.Number, d.Size, cells[i+1], wordList(d.Words, " "))
+		fmt.Fprintf(b, "%9d  %4d  %s  %s\n", d.Number, d.Size, cells[i+1], wordList(cutWords(d.Words), " "))
 	}
 	if c.KMeans != nil {
 		fmt.Fprintf(b, "  k-means  size  words\n")
 		for _, d := range c.KMeans {
-			fmt.Fprintf(b, "%9d  %4d  %s\n", d.Number, d.Size, wordList(d.Words, " "))
+			fmt.Fprintf(b, "%9d  %4d  %s\n", d.Number, d.Size, wordList(cutWords(d.Words), " "))
 		}
 	}
 }

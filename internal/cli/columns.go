@@ -63,8 +63,9 @@ many dimensions tell them apart with p < 0.001. One in a thousand does so by cha
 			var all []class
 			for _, c := range classes {
 				of := class{Class: c, Dimensions: []separated{}}
-				for _, d := range c.Dimensions { // codes of the class are larger, or more negative
-					of.Dimensions = append(of.Dimensions, separated{labels.Of(x, d.Dimension, x.Stronger(d.Dimension)), d})
+				for _, d := range c.Dimensions { // its name is that of the side on which the class is
+					negative := d.AUC < 0.5 && len(x.Bottom(d.Dimension, 1)) > 0
+					of.Dimensions = append(of.Dimensions, separated{labels.Of(x, d.Dimension, negative), d})
 				}
 				all = append(all, of)
 			}

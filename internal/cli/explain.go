@@ -146,7 +146,7 @@ func explain(x *interpret.Index, row int, by *interpret.Index, labels interpret.
 func (e explanation) print(b *strings.Builder, dimensions int, texts bool) {
 	fmt.Fprintf(b, "%s: %d of %d dimensions\n", escape.Word(e.Word), e.Active, dimensions)
 	if texts {
-		fmt.Fprintf(b, "%s\nnearest:\n", escape.Text(strings.Join(strings.Fields(e.Text), " ")))
+		fmt.Fprintf(b, "%s\nnearest:\n", shortText(strings.Join(strings.Fields(e.Text), " "), 20*shownText))
 		for _, n := range e.Nearest {
 			fmt.Fprintf(b, "%6.2f  %v\n", n.Cosine, n.item)
 		}

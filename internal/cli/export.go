@@ -121,7 +121,8 @@ func newExport() *cobra.Command {
 
 ` + describeFormats() + `
 V is the number of words, K that of sparse dimensions. The rows of csr, binary and
-bits are the words of the model's words.txt, in that order. A word with white space
+bits are those of the model's words.txt or texts.jsonl, in that order, and texts are called by
+their ids but in jsonl and opensearch. A word with white space
 would be ambiguous in text and in word2vec's binary form, so it stops the export; with
 --escape, white space and % in words are written as in a URL, "New York" as "New%20York".`,
 		Example: `  overcomplete export model --format word2vec -o vectors.txt

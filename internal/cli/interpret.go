@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -163,6 +164,17 @@ func shortText(text string, most int) string {
 		return string(runes[:most-1]) + "…"
 	}
 	return string(runes)
+}
+
+// cutWords returns words to list, of which long ones are cut.
+func cutWords(words []string) []string {
+	cut := slices.Clone(words)
+	for i, word := range cut {
+		if runes := []rune(word); len(runes) > shownText/2 {
+			cut[i] = string(runes[:shownText/2-1]) + "…"
+		}
+	}
+	return cut
 }
 
 // checkCounts refuses counts below least.

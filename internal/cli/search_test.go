@@ -89,7 +89,7 @@ func TestColumns(t *testing.T) {
 	}
 	stdout, _ = dir.MustRun(t, "columns model kind --values 1")
 	// The larger class is the first by its name: half of the rows have all values of dimension 0.
-	if want := "\"\\x1bdry\": 20 rows; 1 of 3 dimensions with p < 0.001, 0 by chance\n        0  AUC 1.000  bank, number\n"; stdout != want {
+	if want := "\"\\x1bdry\": 20 rows; 1 of 3 dimensions with p < 0.001, 0 by chance\n        0  AUC 1.000  bank\n"; stdout != want {
 		t.Errorf("%q, want %q", stdout, want)
 	}
 	for line, want := range map[string]string{

@@ -269,6 +269,11 @@ func (e *NotFoundError) Error() string {
 
 func (x *Explorer) findWord(word string) (row int, err error) {
 	row, ok := x.index.Row(word)
+	if !ok && x.about.Texts { // or what is in one text only
+		if rows, total := x.index.Search(word, 1); total == 1 {
+			return rows[0], nil
+		}
+	}
 	if !ok {
 		return 0, x.unknown(&interpret.UnknownWordError{Word: word})
 	}

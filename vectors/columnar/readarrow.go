@@ -122,6 +122,14 @@ func (a *arrowRows) rowAt(i int) vectors.Row {
 		if values.IsNull(i) {
 			return "", false, nil
 		}
+		switch values := values.(type) {
+		case *array.Float16:
+			return formatNumber(float64(values.Value(i).Float32()), 32), true, nil
+		case *array.Float32:
+			return formatNumber(float64(values.Value(i)), 32), true, nil
+		case *array.Float64:
+			return formatNumber(values.Value(i), 64), true, nil
+		}
 		return strings.Clone(values.ValueStr(i)), true, nil // or it would keep the batch in memory
 	})
 	return r

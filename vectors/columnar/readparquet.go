@@ -100,9 +100,12 @@ func (s *schema) walk(l *leaf, depth, repeated int) error {
 		}
 		if l.kind == number {
 			l.print = func(b []byte) string {
+				if len(b) == 8 {
+					return formatNumber(math.Float64frombits(binary.LittleEndian.Uint64(b)), 64)
+				}
 				var x [1]float32
 				l.floats(x[:], b)
-				return strconv.FormatFloat(float64(x[0]), 'g', -1, 32)
+				return formatNumber(float64(x[0]), 32)
 			}
 		}
 	}

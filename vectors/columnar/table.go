@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"overcomplete/vectors"
@@ -33,6 +34,7 @@ type layout struct {
 	columns []column
 	word    int   // of words or texts; -1 if rows have neither
 	id      int   // -1 if rows have none
+	called  bool  // word is the column of ids: there is nothing else
 	rest    []int // what else can be kept of texts
 	vectors []int // a list, or numbers of which each is a dimension
 	list    bool
@@ -55,8 +57,18 @@ func choose(columns []column, metadata bool, o vectors.ReadOptions) (layout, err
 	}
 	l := layout{columns: columns, word: -1, id: -1, options: o}
 	var err error
+	ids := []kind{text, scalar}
+	if slices.ContainsFunc(columns, func(c column) bool { return c.kind == list }) {
+		ids = append(ids, number) // which are no dimensions then
+	}
+	taken := -1
+	if o.TextColumn != "" {
+		if taken, err = find(columns, -1, o.TextColumn, "--text-column", nil, text); err != nil {
+			return layout{}, err
+		}
+	}
 	if o.IDColumn != "none" {
-		if l.id, err = find(columns, o.IDColumn, "--id-column", idNames, text, scalar); err != nil {
+		if l.id, err = find(columns, taken, o.IDColumn, "--id-column", idNames, ids...); err != nil {
 			return layout{}, err
 		}
 	}
@@ -64,8 +76,8 @@ func choose(columns []column, metadata bool, o vectors.ReadOptions) (layout, err
 		if l.word, err = only(columns, l.id, "text", o.TextColumn, "--text-column", slices.Concat(wordNames, textNames), text); err != nil {
 			return layout{}, err
 		}
-		if l.word < 0 && l.id >= 0 && columns[l.id].kind == text { // all that rows are called by
-			l.word, l.id = l.id, -1
+		if l.word < 0 && l.id >= 0 && (columns[l.id].kind == text || o.IDColumn != "") { // all that rows are called by
+			l.word, l.id, l.called = l.id, -1, true
 		}
 	}
 	vector, err := only(columns, -1, "lists of numbers", o.VectorColumn, "--vector-column", vectorNames, list)
@@ -99,12 +111,20 @@ func choose(columns []column, metadata bool, o vectors.ReadOptions) (layout, err
 }
 
 // find returns the column that a flag names, or else the first that has one of the known names,
-// or -1 if there is none. It must be of one of the kinds.
-func find(columns []column, named, flag string, known []string, kinds ...kind) (int, error) {
+// or -1 if there is none. It must be of one of the kinds, and not the one that is taken.
+func find(columns []column, taken int, named, flag string, known []string, kinds ...kind) (int, error) {
 	is := func(name string) int {
-		return slices.IndexFunc(columns, func(c column) bool { return c.name == name && slices.Contains(kinds, c.kind) })
+		for i, c := range columns {
+			if c.name == name && i != taken && slices.Contains(kinds, c.kind) {
+				return i
+			}
+		}
+		return -1
 	}
 	if named != "" {
+		if taken >= 0 && columns[taken].name == named {
+			return 0, fmt.Errorf("column %.60q can't be that of ids and of texts: name another with %s", named, flag)
+		}
 		if i := is(named); i >= 0 {
 			return i, nil
 		}
@@ -123,7 +143,7 @@ func find(columns []column, named, flag string, known []string, kinds ...kind) (
 
 // only is find, but where there is none takes the only column of a kind, other than taken.
 func only(columns []column, taken int, about, named, flag string, known []string, k kind) (int, error) {
-	found, err := find(columns, named, flag, known, k)
+	found, err := find(columns, taken, named, flag, known, k)
 	if err != nil || found >= 0 {
 		return found, err
 	}
@@ -174,7 +194,7 @@ func (l layout) kind() vectors.Kind {
 	switch {
 	case l.options.Rows != "":
 		return l.options.Rows
-	case l.word < 0:
+	case l.word < 0, l.called:
 		return vectors.KindWords
 	case l.options.TextColumn != "", slices.Contains(textNames, l.columns[l.word].name):
 		return vectors.KindTexts
@@ -211,6 +231,15 @@ func (l layout) describe(k vectors.Kind) (about string, warnings []string) {
 		warnings = []string{"columns not read: " + shorten(left)}
 	}
 	return about, warnings
+}
+
+// formatNumber writes a number of 32 or 64 bits, in as many digits as it takes to read the same
+// again, and without an exponent unless that is long.
+func formatNumber(x float64, bits int) string {
+	if a := math.Abs(x); a != 0 && (a < 1e-6 || a >= 1e17) {
+		return strconv.FormatFloat(x, 'g', -1, bits)
+	}
+	return strconv.FormatFloat(x, 'f', -1, bits)
 }
 
 // row returns a row without its vector. The function value reads the next of the columns that

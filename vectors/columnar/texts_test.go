@@ -19,7 +19,7 @@ func TestReadTexts(t *testing.T) {
 	columns := []vectors.Column{
 		{Name: "label", Values: []string{"0", "1", "-2", "", "0", "1", "0"}},
 		{Name: "seen", Values: []string{"true", "false", "", "true", "true", "false", "false"}},
-		{Name: "score", Values: []string{"0.5", "", "1", "2", "3", "4", "5.25"}},
+		{Name: "score", Values: []string{"0.5", "", "1", "2", "3", "0.3333333333333333", "123456789.125"}},
 		{Name: "kind", Values: []string{"a", "a", "b", "a", "b", "b", "a"}},
 		{Name: "size", Values: slices.Repeat([]string{"4294967295"}, 7)},
 	}
@@ -65,6 +65,31 @@ func TestReadTexts(t *testing.T) {
 	}
 }
 
+// Ids that are all that rows have are what they are called by, and numbers can be ids.
+func TestReadIDs(t *testing.T) {
+	uuids := []string{"00000000-0000-1eef-0000-000000000000", "00000000-0000-1eef-0000-000000000001", "00000000-0000-1eef-0000-000000000002"}
+	for _, tt := range []struct {
+		name  string
+		o     vectors.ReadOptions
+		words []string
+		texts bool
+	}{
+		{"uuids", vectors.ReadOptions{}, uuids, false},
+		{"numbers_only", vectors.ReadOptions{IDColumn: "id"}, []string{"100", "200", "300"}, false},
+		{"numbers_only", vectors.ReadOptions{}, []string{"0", "1", "2"}, false},
+		{"floats", vectors.ReadOptions{}, []string{"123456781", "2", "3"}, true},
+		{"repeated", vectors.ReadOptions{TextColumn: "text", IDColumn: "none"}, []string{"0", "1", "2"}, true},
+		{"badid", vectors.ReadOptions{TextColumn: "id"}, []string{"0", "1", "2"}, true},
+	} {
+		for _, name := range both(tt.name) {
+			d, _, err := read(t, name, tt.o)
+			if err != nil || !slices.Equal(d.Words, tt.words) || (d.Texts != nil) != tt.texts {
+				t.Errorf("%s: %+v, %v", name, d, err)
+			}
+		}
+	}
+}
+
 func TestReadTextsRefuses(t *testing.T) {
 	const skip = "; --skip-bad drops such rows"
 	for _, tt := range []struct {
@@ -73,6 +98,9 @@ func TestReadTextsRefuses(t *testing.T) {
 	}{
 		{"repeated", `row 3: the id "1" is that of a row before; name a column of ids that differ with --id-column, or none to have rows called by their numbers` + skip, vectors.ReadOptions{}},
 		{"noid", `row 2: it has no id; name a column in which all rows have one with --id-column, or none to have rows called by their numbers` + skip, vectors.ReadOptions{}},
+		{"badid", `row 1: its id, "x\ty", can't be one: the word contains a tab, a line break or a NUL; name another column with --id-column, or none to have rows called by their numbers` + skip, vectors.ReadOptions{}},
+		{"badid", `column "text" can't be that of ids and of texts: name another with --id-column`, vectors.ReadOptions{TextColumn: "text", IDColumn: "text"}},
+		{"badid", `column "text" can't be that of ids and of texts: name another with --id-column`, vectors.ReadOptions{IDColumn: "text", TextColumn: "text"}},
 		{"novector", `row 2: column "v" is null, want a list` + skip, vectors.ReadOptions{}},
 		{"texts", `has no column "txt" for --text-column; the columns are 9, such as ["doc_id" "text" "label" "seen" "score"]`, vectors.ReadOptions{TextColumn: "txt"}},
 		{"texts", `column "embedding" can't be that of --text-column: it has something else`, vectors.ReadOptions{TextColumn: "embedding"}},

@@ -38,11 +38,16 @@ pa.parquet.write_table(table, "groups.parquet", compression="zstd", row_group_si
 texts = ["first\nsecond line", "", "a <b>tag</b> \x1b[31mred", None, "a <b>tag</b> \x1b[31mred", "שלום e\u0301 ไทย", "x" * 100]
 vectors = lists([[i, 1] for i in range(7)])
 write("texts", doc_id=[f"d-{i}" for i in range(7)], text=texts, label=pa.array([0, 1, -2, None, 0, 1, 0], pa.int64()),
-      seen=[True, False, None, True, True, False, False], score=[.5, None, 1, 2, 3, 4, 5.25], kind=pa.array(list("aababba")).dictionary_encode(),
+      seen=[True, False, None, True, True, False, False], score=[.5, None, 1, 2, 3, 1 / 3, 123456789.125], kind=pa.array(list("aababba")).dictionary_encode(),
       when=pa.array([1] * 7, pa.timestamp("s")), size=pa.array([2**32 - 1] * 7, pa.uint32()), embedding=vectors)
 pa.parquet.write_table(pa.parquet.read_table("texts.parquet"), "texts2.parquet", compression="snappy", data_page_version="2.0", use_dictionary=False)
 pa.parquet.write_table(pa.table({"text": ["a b c", "c d e"], "n": pa.array([1, 2], pa.int64()), "v": lists([[1], [2]])}), "delta.parquet",
                        use_dictionary=False, column_encoding={"n": "DELTA_BINARY_PACKED", "text": "PLAIN", "v.list.element": "PLAIN"})
 write("repeated", id=pa.array([1, 2, 1], pa.int32()), text=["a b c", "c d e", "e f g"], v=lists([[1], [2], [3]]))
 write("noid", id=["x", None, "z"], text=["a b c", "c d e", "e f g"], v=lists([[1], [2], [3]]))
+uuids = [f"00000000-0000-1eef-0000-{i:012}" for i in range(3)]
+write("uuids", id=uuids, v=lists([[1], [2], [3]]))
+write("numbers_only", id=[100, 200, 300], v=lists([[1], [2], [3]]))
+write("floats", id=[123456781.0, 2.0, 3.0], text=["a", "b", "a"], v=lists([[1], [2], [3]]))
+write("badid", id=["x\ty", "y", "z"], text=["a b c", "c d e", "e f g"], v=lists([[1], [2], [3]]))
 write("novector", text=["a b c", "c d e", "e f g"], v=lists([[1], None, [3]]))
