@@ -44,6 +44,7 @@ func TestBrowserSides(t *testing.T) {
 	// dimension by the side that the word is on, and lists call it by the stronger one.
 	link := func(page, name string, weak bool) {
 		t.Helper()
+		evaluate[chromedp.Void](b, `document.querySelector("main").replaceChildren()`) // which may have the same link
 		b.do(chromedp.Navigate(server.URL + "/#/" + page))
 		selector := fmt.Sprintf(`.dims a.name[href="#/dimension/%d"]`, k)
 		b.wait(`document.querySelector(%s)?.textContent === %s`, quote(selector), quote(name+" dimension "+fmt.Sprint(k)+map[bool]string{true: " (weak: an intruder among its top words is found in 30 % of questions, by guessing in 20 %)"}[weak]))

@@ -117,6 +117,7 @@ function searchPage(question, { words, total }) {
 
 /** askPage goes to the page that a question is about, or answers it. */
 async function askPage(question) {
+  const here = location.hash;
   let answer;
   try {
     answer = await ask("ask", "question", question);
@@ -127,6 +128,7 @@ async function askPage(question) {
   const { about, words, weights } = answer;
   if (about === "search") return searchPage(question, answer);
   const page = { word: ["word", ...words], words: ["compare", ...words], dimension: ["dimension", answer.dimension] }[about];
+  if (page && location.hash !== here) return new Promise(() => {}); // gone elsewhere meanwhile, where another page is made
   if (page) {
     history.replaceState(null, "", address(...page)); // the way back leads to before the question
     return route()();
