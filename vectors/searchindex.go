@@ -12,8 +12,9 @@ import (
 	"sync"
 )
 
-// ErrNegative is the error, wrapped, of codes for who takes positive values only.
-var ErrNegative = errors.New("a negative value")
+// ErrUnindexable is the error, wrapped, of a row that a search engine would refuse, or take in place
+// of another.
+var ErrUnindexable = errors.New("search engines can't take it")
 
 // Names says what a side of a dimension is called.
 type Names func(dimension int, negative bool) string
@@ -47,18 +48,22 @@ func WriteJSONLines(w io.Writer, s *Sparse, names Names) error {
 
 // WriteOpenSearch writes the lines of the bulk API of OpenSearch and Elasticsearch: for each row an
 // action with its id, and a document whose field "features" is of the type rank_features, by the
-// number of a dimension and its name. It returns an error if a value is negative, which these
-// engines do not take, or that of [WriteJSONLines].
+// number of a dimension and its name. It returns an [ErrUnindexable] if a value is negative, or if two
+// rows have one id, of which an engine would keep the last; or the error of [WriteJSONLines].
 func WriteOpenSearch(w io.Writer, s *Sparse, names Names) error {
 	if err := checkWords(s, ""); err != nil {
 		return err
 	}
-	for i := range s.Rows {
-		if index, value := s.Row(i); len(value) > 0 {
-			for n, v := range value {
-				if v < 0 {
-					return fmt.Errorf("row %d has %w, %v in dimension %d, and search engines take positive ones only: use a model of method B", i+1, ErrNegative, v, index[n])
-				}
+	first := make(map[string]int, s.Rows)
+	for i, id := range s.Words {
+		if other, ok := first[id]; ok {
+			return fmt.Errorf("row %d: %w: its id %s is that of row %d, too; leave one out", i+1, ErrUnindexable, quote(id), other+1)
+		}
+		first[id] = i
+		index, value := s.Row(i)
+		for n, v := range value {
+			if v < 0 {
+				return fmt.Errorf("row %d: %w: its value in dimension %d is negative, %v; use a model of method B", i+1, ErrUnindexable, index[n], v)
 			}
 		}
 	}

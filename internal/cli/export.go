@@ -164,7 +164,7 @@ func writeFormat(cmd *cobra.Command, format, output string, force bool, path str
 	if _, ok := errors.AsType[*vectors.WordError](err); ok {
 		return usageError{fmt.Errorf("%w; --escape encodes it", err)}
 	}
-	if errors.Is(err, vectors.ErrNegative) {
+	if errors.Is(err, vectors.ErrUnindexable) {
 		return usageError{err}
 	}
 	return err
