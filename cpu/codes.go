@@ -52,7 +52,7 @@ func (c *codes) decode(k *simd.Kernels, out, d simd.Matrix, lo, hi, first, last 
 	size := blockRows(d.Pitch)
 	if c.dense != nil {
 		for block := first; block < last; block += size {
-			k.Multiply(out, hi-lo, c.dense.Factor(lo, block), d.From(block), min(size, last-block))
+			k.Multiply(out, hi-lo, c.dense.View(lo, block), d.From(block), min(size, last-block))
 		}
 		return
 	}

@@ -110,7 +110,7 @@ func (l *learner) move(pull float32) {
 			first := i * simd.TileRows
 			rows := min(simd.TileRows, n-first)
 			r := l.residuals.From(first)
-			l.kernels.Multiply(r, rows, l.gram.Factor(lo+first, 0), l.dictionary, l.atoms)
+			l.kernels.Multiply(r, rows, l.gram.View(lo+first, 0), l.dictionary, l.atoms)
 			for j := range rows {
 				l.kernels.Combine(r.Row(j), 1, l.products.Row(lo+first+j), -1, r.Row(j))
 			}
@@ -124,7 +124,7 @@ func (l *learner) move(pull float32) {
 func (l *learner) moveAtom(block, i, n int, pull float32) {
 	k := block + i
 	g := l.gram.Row(k)
-	if !(float64(g[k]) > l.update.Unused) {
+	if !(float64(g[k]) > l.update.LeastUse) {
 		return
 	}
 	d, r := l.dictionary.Row(k), l.residuals.Row(i)

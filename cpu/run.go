@@ -216,13 +216,13 @@ func (x *executable) accumulateProducts(l *lane, f *frame, s *graph.Accumulate, 
 	for block := 0; block < f.words; block += blockRows(r.Pitch) {
 		words := min(blockRows(r.Pitch), f.words-block)
 		codes := simd.Matrix{Data: f.codes.dense.From(block).Data[lo:], Width: hi - lo, Pitch: f.codes.dense.Pitch}
-		x.kernels.Multiply(sum, hi-lo, codes.Factor(0, 0).Transposed(), r.From(block), words)
+		x.kernels.Multiply(sum, hi-lo, codes.View(0, 0).Transposed(), r.From(block), words)
 		if s.Squares {
 			codes2.Resize(words, hi-lo)
 			r2.Resize(words, r.Width)
 			x.squareRows(*codes2, codes, words)
 			x.squareRows(*r2, r.From(block), words)
-			x.kernels.Multiply(squares, hi-lo, codes2.Factor(0, 0).Transposed(), *r2, words)
+			x.kernels.Multiply(squares, hi-lo, codes2.View(0, 0).Transposed(), *r2, words)
 		}
 	}
 }

@@ -266,7 +266,7 @@ func (s *state) store(i int, f *frame) {
 }
 
 // measures are what a program measures of a tile's codes.
-type measures struct{ loss, error float64 }
+type measures struct{ loss, squared float64 } // squared is Σ‖x − aD‖²
 
 func (x *executable) measures(f *frame) measures {
 	return measures{x.number(f, "loss"), x.number(f, "error")}
@@ -280,7 +280,7 @@ func (s *state) sum(measured []measures, sums *backend.Sums) {
 			continue // cancelled before its first pass
 		}
 		sums.Loss += measured[i].loss
-		sums.Error += measured[i].error
+		sums.Error += measured[i].squared
 		sums.Count(t.index, t.value, used)
 	}
 }

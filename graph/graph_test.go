@@ -591,7 +591,7 @@ func TestCompileErrors(t *testing.T) {
 		{"atoms with another length", changed(Learn, "D", square), "step 1 (atom update) of the learn program: D′ = unit(U)² does not move atoms"},
 		{"atoms that go too far", custom(func(b *builder) {
 			D, G, B := b.input("D"), b.input("G"), b.input("B")
-			step := b.apply(overDiagonalOp(Unused), b.sub(b.product(G, D), b.add(B, B)), G, b.input("c"))
+			step := b.apply(overDiagonalOp(LeastUse), b.sub(b.product(G, D), b.add(B, B)), G, b.input("c"))
 			b.output("D", b.apply(unitOp(), b.sub(D, step), D))
 		}), "step 1 (atom update) of the custom program: D′ = unit(D − (diag(G) + c)⁻¹·(p1 − 2·B)) does not move atoms to D + (diag(G) + c)⁻¹·(B − G · D − c∘(D − W))"},
 		{"products of codes that are kept", custom(func(b *builder) { b.output("G", b.square(b.input("G"))) }),

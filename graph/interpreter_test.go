@@ -91,7 +91,7 @@ func (in *interpreter) run(step Step, fused bool) {
 	case *AtomUpdate:
 		D, G, B, W, c := in.inputs["D"], in.inputs["G"], in.inputs["B"], in.inputs["W"], in.inputs["c"][0]
 		for a := range k {
-			if g := G[a*k+a]; g > s.Unused {
+			if g := G[a*k+a]; g > s.LeastUse {
 				products := make([]float64, l)
 				fill(products, l, k, func(_, j, other int) float64 { return G[a*k+other] * D[other*l+j] })
 				for j, product := range products {

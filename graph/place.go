@@ -455,7 +455,7 @@ func (p *placer) number(v *value) (at int, err error) {
 func (p *placer) shareTemporaries(body []Instruction) {
 	last := make(map[int]int) // the instruction that needs a temporary last
 	for i := range body {
-		made, read := body[i].Vectors()
+		made, read := body[i].VectorOperands()
 		for _, v := range append(made, read...) {
 			last[*v] = i
 		}
@@ -468,7 +468,7 @@ func (p *placer) shareTemporaries(body []Instruction) {
 	}
 	places := make(map[int]int)
 	for i := range body {
-		made, read := body[i].Vectors()
+		made, read := body[i].VectorOperands()
 		for _, v := range read {
 			if temporary := *v; temporary < 0 {
 				*v = places[temporary]

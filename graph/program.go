@@ -53,9 +53,9 @@ type Vector struct {
 // in, for the step's own instructions.
 const (
 	VectorX           = iota
-	DecodeProduct     // n×L
-	AccumulateProduct // K×L
-	SquaresProduct    // K×L
+	DecodeProduct     // n×L, of a [Decode]
+	AccumulateProduct // K×L, of an [Accumulate]
+	SquaresProduct    // K×L, its second one: squared codes, transposed, times squared residuals
 )
 
 // Step is a step of a program, one of
@@ -150,12 +150,12 @@ type Proximal struct {
 
 // AtomUpdate moves every row of D, each in turn with those before it moved already:
 //
-//	u = d_k + (b_k − g_k D − c(d_k − w_k))/(g_kk + c), d_k where g_kk ≤ Unused
+//	u = d_k + (b_k − g_k D − c(d_k − w_k))/(g_kk + c), d_k where g_kk ≤ LeastUse
 //	d_k = Norm·u/‖u‖, in its own direction where u = 0
 //
 // D, G, B, W and c are the learner's own.
 type AtomUpdate struct {
-	Norm, Unused float64
+	Norm, LeastUse float64
 
 	listing []string
 }
@@ -197,17 +197,17 @@ const (
 
 	Sqrt        // vector = √A
 	Abs         // vector = |A|
-	Sign        // vector = −1, 0 or 1
+	Sign        // vector = −1, 0 or 1, as A is below, at or above 0
 	NotNegative // vector = 1 where A ≥ 0, else 0
 	Relu        // vector = max(A, 0)
 
 	RowSum // number = Σ A of a vector
 
-	Add // number = A + B, of numbers
-	Sub
-	Mul
-	Div
-	Ratio // ClampedRatio(A, B)
+	Add   // number = A + B, of numbers
+	Sub   // number = A − B
+	Mul   // number = A·B
+	Div   // number = A/B
+	Ratio // number = ClampedRatio(A, B)
 
 	Store      // number A of each row is kept as its Dst-th
 	Total      // number = the sum of the rows' A-th numbers
@@ -229,8 +229,9 @@ func (o Op) Arithmetic(a, b float64) float64 {
 	return ClampedRatio(a, b)
 }
 
-// Vectors returns where the instruction names the vectors that it makes and reads.
-func (in *Instruction) Vectors() (made, read []*int) {
+// VectorOperands returns pointers to those of Dst, A and B that name vectors, not numbers: of
+// the vector that the instruction makes, and of those that it reads.
+func (in *Instruction) VectorOperands() (made, read []*int) {
 	switch {
 	case in.Op <= DivRoot:
 		return []*int{&in.Dst}, []*int{&in.A, &in.B}

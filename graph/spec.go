@@ -12,9 +12,9 @@ import (
 // to matter otherwise, and a normal float32 because GPUs flush denormals.
 const Epsilon = 1e-30
 
-// Unused is a Σa² that counts as nothing: an atom that codes have used no more than that stays
-// where it is. It fits data of any scale, which is the atoms' scale and not the codes'.
-const Unused = 1e-8
+// LeastUse is the Σa² that the codes of an atom must exceed for it to move: with less there is
+// nothing to learn from. It needs no scale: long vectors have long atoms, and codes like others'.
+const LeastUse = 1e-8
 
 // Spec states the model whose steps are to be built.
 type Spec struct {
@@ -258,7 +258,7 @@ func Encode(s Spec, words int, dtype tensor.Dtype) (*Expression, error) {
 // K×K, and B = Σ aᵀx. The anchors W, K×L, are where atoms started from:
 //
 //	∇ = ∂(tr(DᵀGD) − 2tr(DᵀB) + c‖D − W‖²)/∂D
-//	u_k = d_k − ½∇_k/(g_kk + c)  d_k where g_kk ≤ [Unused]
+//	u_k = d_k − ½∇_k/(g_kk + c)  d_k where g_kk ≤ [LeastUse]
 //	d_k = ρu_k/‖u_k‖             its own direction where u_k = 0
 //
 // The least of that sum, which is quadratic in d_k, is at u_k. With c = σ²/s² it is −2σ²
@@ -276,7 +276,7 @@ func Learn(s Spec, words int, dtype tensor.Dtype) (*Expression, error) {
 	traces := b.add(b.mul(b.constant(-2), b.sum(b.mul(D, B))), b.sum(b.mul(D, b.product(G, D))))
 	pull := b.mul(c, b.sum(b.square(b.sub(D, W))))
 	gradient := b.grads(b.add(traces, pull), D)[0]
-	step := b.apply(overDiagonalOp(Unused), b.mul(b.constant(0.5), gradient), G, c)
+	step := b.apply(overDiagonalOp(LeastUse), b.mul(b.constant(0.5), gradient), G, c)
 	U := b.name("U", b.sub(D, step))
 
 	b.output("D", b.mul(b.positive("norm", s.Norm), b.apply(unitOp(), U, D)))

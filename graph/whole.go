@@ -91,7 +91,7 @@ func (p *placer) atomUpdate() (*AtomUpdate, error) {
 			if step.op != opOverDiagonal || step.args[1] != G || step.args[2] != c {
 				break
 			}
-			s.Unused = step.constant
+			s.LeastUse = step.constant
 			residual := p.linear(step.args[0], factor)
 			product := p.take(residual, must(p.matMul(G, D)))
 			away, back := p.take(residual, D), p.take(residual, W)

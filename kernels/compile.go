@@ -138,7 +138,7 @@ func (x *executable) addBody(s graph.Step, b *graph.Body) {
 		if list := x.translate(in, t); !t.join(in, b.Each[i+1:]) {
 			t.body = append(t.body, list...)
 		}
-		made, read := in.Vectors()
+		made, read := in.VectorOperands()
 		for i, v := range append(read, made...) {
 			switch {
 			case x.Vectors[*v].Rows == graph.One:
@@ -151,7 +151,7 @@ func (x *executable) addBody(s graph.Step, b *graph.Body) {
 	}
 	for _, h := range x.halves {
 		if slices.ContainsFunc(b.Each, func(in graph.Instruction) bool {
-			made, _ := in.Vectors()
+			made, _ := in.VectorOperands()
 			return len(made) > 0 && *made[0] == h.vector
 		}) {
 			t.body = append(t.body, instruction{opHalves, int32(h.place), int32(h.vector), int32(h.number)})
@@ -174,7 +174,7 @@ func (s *step) join(in graph.Instruction, following []graph.Instruction) bool {
 		return false
 	}
 	for _, f := range following {
-		made, read := f.Vectors()
+		made, read := f.VectorOperands()
 		if slices.ContainsFunc(read, func(v *int) bool { return *v == in.A }) {
 			return false
 		}

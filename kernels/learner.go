@@ -161,7 +161,7 @@ func (l *Learner) move(pull float64) {
 		shape.atoms = int32(hi - lo)
 		g.queue(moveAtoms{
 			atoms: l.dictionary.at(block), moves: l.moves, predicted: l.predicted.at(block), products: l.products.device.at(block),
-			anchors: l.anchors.at(block), gram: gram.at(lo), norm: l.update.Norm, unused: l.update.Unused, pull: pull, shape: shape,
+			anchors: l.anchors.at(block), gram: gram.at(lo), norm: l.update.Norm, unused: l.update.LeastUse, pull: pull, shape: shape,
 		}.launch(), g.compute)
 		if hi < l.atoms {
 			shape.words, shape.atoms = int32(hi-lo), int32(l.atoms-hi)

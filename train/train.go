@@ -96,9 +96,9 @@ type Options struct {
 // If ctx is cancelled, the error is ctx's, and what is left is a checkpoint, if there was
 // to be one.
 //
-// Where training itself succeeds and what comes after it fails, which is the release of the
-// device and the encoding of the recipe "best", or where all codes are zero
-// (ErrNothingActive), the error is a [*LearnedError], which has the model.
+// The error is a [*LearnedError], which has the model, if training succeeded and what comes
+// after it failed: the release of the device, or the encoding of the recipe "best". So it is
+// if all codes are zero (ErrNothingActive).
 func Fit(ctx context.Context, x *vectors.Dense, r model.Recipe, device Device, o Options) (*model.Model, error) {
 	switch r := r.(type) {
 	case model.Best:

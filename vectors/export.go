@@ -107,7 +107,7 @@ func WriteWord2VecBinary(w io.Writer, s *Sparse) error {
 
 // WriteAuthors writes what the program of the paper's authors writes: the text of
 // [WriteGloVe], but with 3 significant digits and a space before each newline. It
-// returns the same errors.
+// returns the errors that WriteGloVe returns.
 func WriteAuthors(w io.Writer, s *Sparse) error {
 	return writeDenseText(w, "", s, appendAuthors, " \n")
 }

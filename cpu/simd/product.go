@@ -20,18 +20,18 @@ const (
 	correlateColumns = 256
 )
 
-// Factor is a part of a matrix, or of its transpose, that multiplies: term l of row i
-// is data[i·row+l·term].
-type Factor struct {
+// View is a part of a matrix, or of a transpose of one, as the left side of a product: its
+// element in row i and column l, the l-th term of that row, is data[i·row+l·term].
+type View struct {
 	data      []float32
 	row, term int
 }
 
-// Factor returns the part of m that starts with element (i, j).
-func (m Matrix) Factor(i, j int) Factor { return Factor{m.Data[i*m.Pitch+j:], m.Pitch, 1} }
+// View returns the part of m that starts with element (i, j).
+func (m Matrix) View(i, j int) View { return View{m.Data[i*m.Pitch+j:], m.Pitch, 1} }
 
 // Transposed returns the transpose.
-func (f Factor) Transposed() Factor { return Factor{f.data, f.term, f.row} }
+func (v View) Transposed() View { return View{v.data, v.term, v.row} }
 
 // Multiply adds a dense product to the rows of out:
 //
@@ -39,8 +39,8 @@ func (f Factor) Transposed() Factor { return Factor{f.data, f.term, f.row} }
 //
 // It reads beyond the rows of a and the columns of b, and writes beyond those of out,
 // no further than [NewMatrix], Resize and Zero leave room for.
-func (k *Kernels) Multiply(out Matrix, rows int, a Factor, b Matrix, terms int) {
-	k.tiles(out.Data, out.Pitch, rows, b.Width, a, Factor{b.Data, 1, b.Pitch}, terms, prefetch{})
+func (k *Kernels) Multiply(out Matrix, rows int, a View, b Matrix, terms int) {
+	k.tiles(out.Data, out.Pitch, rows, b.Width, a, View{b.Data, 1, b.Pitch}, terms, prefetch{})
 }
 
 // Correlate multiplies the rows of x from lo to hi with all rows of the matrix that p
@@ -58,11 +58,11 @@ func (k *Kernels) Correlate(x Matrix, lo, hi int, p *Panels, ahead *State, room 
 	sums := *room
 	for block := 0; block < p.rows; block += correlateColumns {
 		columns := min(correlateColumns, p.rows-block)
-		panels := Factor{p.data[block*p.width:], p.width, k.columns}
+		panels := View{p.data[block*p.width:], p.width, k.columns}
 		for first := lo; first < hi; first += k.rows {
 			clear(sums)
 			rows := min(k.rows, hi-first)
-			k.tiles(sums, correlateColumns, k.rows, columns, x.Factor(first, 0), panels, p.width, ahead.prefetch(first, block, rows))
+			k.tiles(sums, correlateColumns, k.rows, columns, x.View(first, 0), panels, p.width, ahead.prefetch(first, block, rows))
 			for i := range rows {
 				each(first+i, block, sums[i*correlateColumns:][:columns])
 			}
@@ -73,7 +73,7 @@ func (k *Kernels) Correlate(x Matrix, lo, hi int, p *Panels, ahead *State, room 
 // tiles adds the product of a and b to dst, whose rows are pitch apart. Term l of
 // column j+c of b is b.data[j·row+l·term+c], where column j is a tile's first and c
 // counts its columns. One tile's columns of b stay in cache while all rows use them.
-func (k *Kernels) tiles(dst []float32, pitch, rows, columns int, a, b Factor, terms int, next prefetch) {
+func (k *Kernels) tiles(dst []float32, pitch, rows, columns int, a, b View, terms int, next prefetch) {
 	every := max(1, terms/k.rows)
 	for j := 0; j < columns; j += k.columns {
 		s, q := unsafe.Add(next.s, j*next.size), unsafe.Add(next.q, j*next.size)

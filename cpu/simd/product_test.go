@@ -71,16 +71,16 @@ func TestMultiply(t *testing.T) {
 					b := random(g, terms+3, columns)
 					plain, transposed := random(g, rows+2, terms+4), random(g, terms+2, rows+4)
 					for _, a := range []struct {
-						Factor
+						View
 						term func(i, l int) float32
 					}{
-						{plain.Factor(2, 4), func(i, l int) float32 { return plain.Row(2 + i)[4+l] }},
-						{transposed.Factor(2, 4).Transposed(), func(i, l int) float32 { return transposed.Row(2 + l)[4+i] }},
+						{plain.View(2, 4), func(i, l int) float32 { return plain.Row(2 + i)[4+l] }},
+						{transposed.View(2, 4).Transposed(), func(i, l int) float32 { return transposed.Row(2 + l)[4+i] }},
 					} {
 						var out Matrix
 						out.Zero(rows, columns)
 						out.Row(0)[0] = 5
-						k.Multiply(out, rows, a.Factor, b.From(3), terms)
+						k.Multiply(out, rows, a.View, b.From(3), terms)
 						for i := range rows {
 							for j := range columns {
 								var want sum

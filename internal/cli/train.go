@@ -90,7 +90,7 @@ codes, of which "overcomplete export --format binary" makes binary vectors.`,
 	flags := cmd.Flags()
 	flags.StringVarP(&f.output, "output", "o", "", "model `directory` to write")
 	flags.BoolVar(&f.force, "force", false, "replace a model that exists")
-	flags.IntVarP(&f.Atoms, "atoms", "k", 0, "K, the dimensions of the sparse vectors (default 10 times the dense ones; best: not more than half of the words, unless that is fewer than the dense ones)")
+	flags.IntVarP(&f.Atoms, "atoms", "k", 0, "K, the dimensions of the sparse vectors (default 10 times the dense ones; best: at most half as many as words, but no fewer than the dense ones)")
 	flags.IntVar(&f.factor, "factor", 0, "K as a multiple of the dense dimensions, instead of -k")
 	flags.Float64Var(&f.sparsity, "sparsity", 0, fmt.Sprintf("`share` of zeros in the codes (default %v; paper: as comes of λ, or by a search for the λ)", train.Best().Sparsity))
 	flags.IntVar(&f.nonzeros, "nonzeros", 0, "values of a code that are not zero, instead of --sparsity: 1 - nonzeros/K")

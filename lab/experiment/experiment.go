@@ -73,7 +73,7 @@ type Record struct {
 	Training model.Recipe      `json:"training,omitzero"`
 	Device   string            `json:"device,omitempty"`
 	Metrics  model.Epoch       `json:"metrics,omitzero"` // of the last epoch, and of the codes that package encode made after it
-	// Wanted is the sparsity in whose search it was trained, 0 if in none.
+	// Wanted is the sparsity that was looked for when it was trained, 0 if none was.
 	Wanted float64                `json:"wanted,omitempty"`
 	Scores map[string]eval.Result `json:"scores"` // by task
 	// Intrusion is what a frontier has of word intrusion, without the scores of each dimension.
