@@ -127,5 +127,5 @@ func section[T any](out io.Writer, all []T, title, columns string, row func(T) [
 		}
 		rows = append(rows, cells)
 	}
-	fmt.Fprintf(out, "\n%s\n\n%s", title, rows.Text(nil))
+	fmt.Fprintf(out, "\n%s\n\n%s", title, rows.Text("lr", nil))
 }

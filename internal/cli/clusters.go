@@ -1,13 +1,14 @@
 package cli
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"overcomplete/internal/table"
 	"overcomplete/interpret"
 	"overcomplete/vectors"
 )
@@ -125,15 +126,15 @@ func pickClusters(words []string, members [][]int, n, shown int, seed uint64) []
 }
 
 func (c clustering) print(b *strings.Builder) {
-	cells := labelColumn(c.Dimensions, func(d cluster) string { return d.Label })
-	fmt.Fprintf(b, "dimension  size  %s  words\n", cells[0])
-	for i, d := range c.Dimensions {
-		fmt.Fprintf(b, "%9d  %4d  %s  %s\n", d.Number, d.Size, cells[i+1], wordList(cutWords(d.Words), " "))
+	rows := table.Table{{"dimension", "size", "label", "words"}}
+	for _, d := range c.Dimensions {
+		rows = append(rows, []string{strconv.Itoa(d.Number), strconv.Itoa(d.Size), d.Label, wordList(cutWords(d.Words), " ")})
 	}
 	if c.KMeans != nil {
-		fmt.Fprintf(b, "  k-means  size  words\n")
+		rows = append(rows, []string{"k-means", "size", "words"})
 		for _, d := range c.KMeans {
-			fmt.Fprintf(b, "%9d  %4d  %s\n", d.Number, d.Size, wordList(cutWords(d.Words), " "))
+			rows = append(rows, []string{strconv.Itoa(d.Number), strconv.Itoa(d.Size), wordList(cutWords(d.Words), " ")})
 		}
 	}
+	b.WriteString(rows.Text("rrl", nil))
 }

@@ -2,11 +2,13 @@ package cli
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"overcomplete/internal/escape"
+	"overcomplete/internal/table"
 	"overcomplete/interpret"
 )
 
@@ -143,16 +145,22 @@ func (c comparison) print(b *strings.Builder) {
 }
 
 func (c comparison) table(b *strings.Builder, r ranking) {
-	cells := labelColumn(r.Dimensions, func(d contribution) string { return d.Label })
-	fmt.Fprintf(b, "   part     %%  dimension  %s  %s\n", cells[0], wordList(c.Words, "  "))
-	for i, d := range r.Dimensions {
-		fmt.Fprintf(b, "%7.4f  %4.1f  %9d  %s", d.Part, r.share(d.Part), d.Dimension, cells[i+1])
-		for j, v := range d.Values {
-			fmt.Fprintf(b, "  %*.3f", len([]rune(wordList(c.Words[j:j+1], ""))), v)
+	rows := table.Table{{"part", "%", "dimension", "label"}}
+	for i := range c.Words {
+		rows[0] = append(rows[0], wordList(c.Words[i:i+1], ""))
+	}
+	add := func(part float64, cells ...string) {
+		rows = append(rows, append([]string{fmt.Sprintf("%7.4f", part), fmt.Sprintf("%4.1f", r.share(part))}, cells...))
+	}
+	for _, d := range r.Dimensions {
+		cells := []string{strconv.Itoa(d.Dimension), d.Label}
+		for _, v := range d.Values {
+			cells = append(cells, fmt.Sprintf("%.3f", v))
 		}
-		b.WriteString("\n")
+		add(d.Part, cells...)
 	}
 	if r.Others > 0 {
-		fmt.Fprintf(b, "%7.4f  %4.1f  and %d others\n", r.Rest, r.share(r.Rest), r.Others)
+		add(r.Rest, fmt.Sprintf("and %d others", r.Others))
 	}
+	b.WriteString(rows.Text("rrrlr", nil))
 }

@@ -24,11 +24,11 @@ func TestCompare(t *testing.T) {
 	checkOutput(t, dir, "compare model read WRITE", `read, write: cosine 0.480
 
 what they share: 0.480
-   part     %  dimension  label               read  write
+   part      %  dimension  label                read  write
  0.4800  100.0          0  write, read, close  0.600  0.800
 
 what tells them apart: 0.520
-   part     %  dimension  label               read  write
+   part     %  dimension  label                read  write
  0.3200  61.5          1  read, month, week   0.800  0.000
  0.1800  34.6          2  write, day          0.000  0.600
  0.0200   3.8          0  write, read, close  0.600  0.800

@@ -3,12 +3,14 @@ package cli
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"overcomplete/internal/escape"
 	"overcomplete/internal/input"
+	"overcomplete/internal/table"
 	"overcomplete/interpret"
 	"overcomplete/model"
 )
@@ -157,11 +159,11 @@ func (e explanation) print(b *strings.Builder, dimensions int, texts bool) {
 		}
 		fmt.Fprintf(b, "nearest: %s\n", strings.Join(nearest, ", "))
 	}
-	cells := labelColumn(e.Strong, func(d labelled) string { return d.Label })
-	fmt.Fprintf(b, "dimension   weight  %s  words\n", cells[0])
-	for i, d := range e.Strong {
-		fmt.Fprintf(b, "%9d  %7.3g  %s  %s\n", d.Dimension, d.Weight, cells[i+1], wordList(d.Words, " "))
+	rows := table.Table{{"dimension", " weight", "label", "words"}}
+	for _, d := range e.Strong {
+		rows = append(rows, []string{strconv.Itoa(d.Dimension), fmt.Sprintf("%.3g", d.Weight), d.Label, wordList(d.Words, " ")})
 	}
+	b.WriteString(rows.Text("rrl", nil))
 	if left := e.Active - len(e.Strong); left > 0 {
 		fmt.Fprintf(b, "and %d weaker ones\n", left)
 	}

@@ -73,7 +73,7 @@ evaluation data is refused.`,
 			case f.json:
 				return printJSON(cmd.OutOrStdout(), m.JSON())
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n%s\nfigure: %s\n", m.Table().Text(nil), m.Notes(), escape.Text(filepath.Join(f.output, "frontier.png")))
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n%s\nfigure: %s\n", m.Table().Text("lr", nil), m.Notes(), escape.Text(filepath.Join(f.output, "frontier.png")))
 			return err
 		},
 	}

@@ -231,7 +231,7 @@ func printScores(w io.Writer, scores []judge.Score) error {
 		rows = append(rows, append(row, defined("%.1f", 100*s.Accuracy()), strconv.Itoa(s.Shared),
 			defined("%.1f", 100*s.Agreement), defined("%.2f", s.Kappa)))
 	}
-	_, err := io.WriteString(w, rows.Text(nil))
+	_, err := io.WriteString(w, rows.Text("lr", nil))
 	return err
 }
 

@@ -206,6 +206,6 @@ func (r *autoResult) print(w io.Writer) error {
 		}
 	}
 	rows = append(rows, []string{"guessing", "", "20.0", "20.0", "20.0", "20.0", "20.0", "20.0"})
-	_, err := fmt.Fprintf(w, "intruders found, in %% of questions, over %d words\n%s", r.Sets[0].Words, rows.Text(nil))
+	_, err := fmt.Fprintf(w, "intruders found, in %% of questions, over %d words\n%s", r.Sets[0].Words, rows.Text("lr", nil))
 	return err
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"overcomplete/internal/escape"
 	"overcomplete/internal/input"
 	"overcomplete/interpret"
 	"overcomplete/model"
@@ -185,20 +184,4 @@ func parseLabels(text string) ([]tableLabel, error) {
 		}
 		labels = append(labels, l)
 	}
-}
-
-// labelColumn makes the cells of a column, its head and the label of each, as wide as the
-// widest.
-func labelColumn[T any](all []T, label func(T) string) []string {
-	cells := []string{"label"}
-	width := len(cells[0])
-	for _, of := range all {
-		cell := escape.Text(label(of))
-		cells = append(cells, cell)
-		width = max(width, utf8.RuneCountInString(cell))
-	}
-	for i, cell := range cells {
-		cells[i] = cell + strings.Repeat(" ", width-utf8.RuneCountInString(cell))
-	}
-	return cells
 }

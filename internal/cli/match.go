@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"overcomplete/internal/escape"
+	"overcomplete/internal/table"
 	"overcomplete/interpret"
 )
 
@@ -119,10 +121,10 @@ func (r matchReport) print(b *strings.Builder, names []string) {
 	fmt.Fprintf(b, "%d dimensions of %s, %d of %s\n", r.Dimensions, escape.Text(names[0]), r.Other, escape.Text(names[1]))
 	fmt.Fprintf(b, "  mean cosine  %.3f\n  above 0.9    %.1f %%\n", r.Mean, 100*r.Above)
 	if len(r.Least) > 0 {
-		labels := labelColumn(r.Least, func(m leastMatch) string { return m.Label })
-		fmt.Fprintf(b, "least in common:\ndimension  %s  other  cosine  its label\n", labels[0])
-		for i, m := range r.Least {
-			fmt.Fprintf(b, "%9d  %s  %5d  %6.3f  %s\n", m.Dimension, labels[i+1], m.Match.Dimension, m.Cosine, escape.Text(m.OtherLabel))
+		rows := table.Table{{"dimension", "label", "other", "cosine", "its label"}}
+		for _, m := range r.Least {
+			rows = append(rows, []string{strconv.Itoa(m.Dimension), m.Label, strconv.Itoa(m.Match.Dimension), fmt.Sprintf("%.3f", m.Cosine), m.OtherLabel})
 		}
+		b.WriteString("least in common:\n" + rows.Text("rlrrl", nil))
 	}
 }

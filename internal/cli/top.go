@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"overcomplete/internal/table"
 	"overcomplete/interpret"
 )
 
@@ -184,47 +185,47 @@ type topWord struct {
 
 // printTop prints sides of dimensions, a line each, and below it its texts if rows are texts.
 func printTop(b *strings.Builder, top []topDimension, order string, texts bool) {
-	var sides []topSide
-	for _, d := range top {
-		sides = append(sides, d.Sides...)
-	}
-	cells := labelColumn(sides, func(s topSide) string { return s.Label })
-	score, words := map[string]string{"coherence": "  top   q1   q2   q3   q4", "likeness": "  alike"}[order], "words"
-	scoreWidth := len(score)
+	scores := map[string][]string{"coherence": {"top", "q1", "q2", "q3", "q4"}, "likeness": {"alike"}}[order]
+	words := "words"
 	if texts {
 		words = "texts"
 	}
-	fmt.Fprintf(b, "dimension  variance%s  %s  %s\n", score, cells[0], words)
+	rows := table.Table{append(append([]string{"dimension", "variance"}, scores...), "label", words)}
 	for _, d := range top {
-		start := fmt.Sprintf("%9d  %8.2e", d.Dimension, d.Variance)
+		row := []string{strconv.Itoa(d.Dimension), fmt.Sprintf("%.2e", d.Variance)}
 		if len(d.Sides) == 0 { // no word uses it
-			fmt.Fprintln(b, start)
+			rows = append(rows, row)
 		}
 		for _, side := range d.Sides {
-			score := ""
-			if side.Coherence != nil {
-				score = fmt.Sprintf("  %3.0f", 100*side.Coherence.Matched)
-				for _, q := range side.Coherence.Quarters {
-					score += fmt.Sprintf("  %3.0f", 100*q)
+			row = append(append(row, side.scores(len(scores))...), side.Label)
+			if texts {
+				rows = append(rows, append(row, ""))
+				for _, e := range side.Words {
+					rows = append(rows, []string{fmt.Sprintf("%20.3g  %v", e.Value, e.item)})
 				}
-			}
-			if side.Likeness != nil {
-				score = fmt.Sprintf("  %5.2f", *side.Likeness)
-			}
-			var words []string
-			for _, e := range side.Words {
-				if !texts {
+			} else {
+				var words []string
+				for _, e := range side.Words {
 					words = append(words, e.Word)
 				}
+				rows = append(rows, append(row, wordList(words, " ")))
 			}
-			cells = cells[1:]
-			fmt.Fprintf(b, "%-19s%-*s  %s  %s\n", start, scoreWidth, score, cells[0], wordList(words, " "))
-			start = ""
-			for _, e := range side.Words {
-				if texts {
-					fmt.Fprintf(b, "%20.3g  %v\n", e.Value, e.item)
-				}
-			}
+			row = []string{"", ""} // the other side says no more of the dimension
 		}
 	}
+	b.WriteString(rows.Text("rr"+strings.Repeat("r", len(scores))+"l", nil))
+}
+
+// scores returns the cells of a side's scores, n of them, blank where it has none.
+func (s topSide) scores(n int) []string {
+	cells := make([]string, n)
+	if s.Coherence != nil {
+		for i, score := range append([]float64{s.Coherence.Matched}, s.Coherence.Quarters...) {
+			cells[i] = fmt.Sprintf("%3.0f", 100*score)
+		}
+	}
+	if s.Likeness != nil {
+		cells[0] = fmt.Sprintf("%.2f", *s.Likeness)
+	}
+	return cells
 }

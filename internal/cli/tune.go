@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -136,7 +135,7 @@ method B the binary vectors are measured, as in the paper.
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), t)
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n%s\nmodel: %s\n", t.Table().Text(nil), t.Verdict(), escape.Text(t.Model))
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n%s\nmodel: %s\n", t.Table().Text("lr", nil), t.Verdict(), escape.Text(t.Model))
 			return err
 		},
 	}
@@ -186,5 +185,3 @@ func (f *experimentFlags) tune(cmd *cobra.Command, path string, sparsity float64
 	}
 	return e.Sparsity(cmd.Context(), h, sparsity, tasks)
 }
-
-func shortest(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"image/png"
 	"maps"
 	"math"
@@ -126,12 +127,12 @@ func TestTuneB(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
 		t.Fatal(err)
 	}
-	dir.MustRun(t, "train --recipe paper x.txt -o b --method B --center -k 40 --quiet --lambda "+shortest(got.Best.Paper().Lambda))
+	dir.MustRun(t, "train --recipe paper x.txt -o b --method B --center -k 40 --quiet --lambda "+fmt.Sprint(got.Best.Paper().Lambda))
 	if dir.Learned(t, "b") != dir.Learned(t, got.Model) {
 		t.Error("train --recipe paper learns another model")
 	}
 	stdout, _ = dir.MustRun(t, "eval b:binary --data data --tasks WS-353 --json")
-	if want := shortest(got.Best.Scores["WS-353"].Score); !strings.Contains(stdout, `"score": `+want) {
+	if want := fmt.Sprint(got.Best.Scores["WS-353"].Score); !strings.Contains(stdout, `"score": `+want) {
 		t.Errorf("WS-353 is %v, not that of\n%s", want, stdout)
 	}
 }

@@ -8,35 +8,40 @@ import (
 	"overcomplete/internal/escape"
 )
 
-// Table is rows of cells, the names of the columns first. All but the first column hold
-// numbers. Cells can hold anything: what others wrote is made safe to print.
+// Table is rows of cells, the names of the columns first. In Markdown and in LaTeX, all but the
+// first column hold numbers. Cells can hold anything: what others wrote is made safe to print.
 type Table [][]string
 
 // Bold says which cells stand out, by their row and column; nil for none.
 type Bold func(row, column int) bool
 
-// Text returns the table with a column aligned below its name. Bold cells have the escape
-// sequences of a terminal.
-func (t Table) Text(bold Bold) string {
+// Text returns the table with columns aligned below their names, to the left or to the right:
+// sides has an l or an r for each of them, and its last letter is that of those that follow. The
+// last cell of a row that ends before others do is remarks, and may reach beyond its column.
+// Bold cells have the escape sequences of a terminal.
+func (t Table) Text(sides string, bold Bold) string {
 	t = t.cells(escape.Text, nil, "", "")
 	widths := make([]int, len(t[0]))
 	for _, row := range t {
 		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+			if i+1 < len(row) || len(row) == len(t[0]) {
+				widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+			}
 		}
 	}
 	marked := t.cells(func(s string) string { return s }, bold, "\x1b[1m", "\x1b[0m")
 	var b strings.Builder
 	for n, row := range t {
+		line := ""
 		for i, cell := range row {
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			if i == 0 {
-				b.WriteString(marked[n][i] + pad)
+			pad := strings.Repeat(" ", max(0, widths[i]-utf8.RuneCountInString(cell)))
+			if sides[min(i, len(sides)-1)] == 'l' {
+				line += marked[n][i] + pad + "  "
 			} else {
-				b.WriteString("  " + pad + marked[n][i])
+				line += pad + marked[n][i] + "  "
 			}
 		}
-		b.WriteByte('\n')
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	return b.String()
 }

@@ -8,8 +8,8 @@ func TestTable(t *testing.T) {
 	rows := Table{{"", "λ", "error"}, {"a_b\n", "0.5", "10"}, {"c|", "é", "–"}, {"short"}}
 	bold := func(row, column int) bool { return row == 2 && column == 1 }
 	for _, tt := range []struct{ name, got, want string }{
-		{"text", rows.Text(nil), "         λ  error\na_b\\n  0.5     10\nc|       é      –\nshort\n"},
-		{"bold text", rows.Text(bold), "         λ  error\na_b\\n  0.5     10\nc|       \x1b[1mé\x1b[0m      –\nshort\n"},
+		{"text", rows.Text("lr", nil), "         λ  error\na_b\\n  0.5     10\nc|       é      –\nshort\n"},
+		{"bold text", rows.Text("lr", bold), "         λ  error\na_b\\n  0.5     10\nc|       \x1b[1mé\x1b[0m      –\nshort\n"},
 		{"Markdown", rows.Markdown(bold), "|  | λ | error |\n|---|---:|---:|\n| a\\_b\\\\n | 0.5 | 10 |\n| c\\| | **é** | – |\n| short |\n"},
 		{"LaTeX", rows[:3].LaTeX(bold), "\\begin{tabular}{lrr}\n\\hline\n & $\\lambda$ & error \\\\\n\\hline\na\\_b\\textbackslash{}n & 0.5 & 10 \\\\\nc| & \\textbf{é} & -- \\\\\n\\hline\n\\end{tabular}\n"},
 	} {

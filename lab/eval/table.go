@@ -84,7 +84,7 @@ func (t *Table) WriteText(w io.Writer, bold bool) error {
 	if bold {
 		best = t.best()
 	}
-	text := t.grid().Text(best)
+	text := t.grid().Text("lr", best)
 	for _, note := range t.notes() {
 		text += "\n" + escape.Text(note)
 	}
