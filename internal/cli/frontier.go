@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -25,7 +26,6 @@ type frontierFlags struct {
 	nonzeros  []int
 	lambdas   []float64
 	seeds     int
-	json      bool
 }
 
 func newFrontier() *cobra.Command {
@@ -67,14 +67,12 @@ evaluation data is refused.`,
 				return err
 			}
 			m, err := f.run(cmd, args[0])
-			switch {
-			case err != nil:
+			if err != nil {
 				return f.interruption(err)
-			case f.json:
-				return printJSON(cmd.OutOrStdout(), m.JSON())
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n%s\nfigure: %s\n", m.Table().Text("lr", nil), m.Notes(), escape.Text(filepath.Join(f.output, "frontier.png")))
-			return err
+			return show(cmd, m.JSON(), func(b *strings.Builder) {
+				fmt.Fprintf(b, "%s\n%s\nfigure: %s\n", m.Table().Text("lr", nil), m.Notes(), escape.Text(filepath.Join(f.output, "frontier.png")))
+			})
 		},
 	}
 	f.register(cmd)
@@ -85,7 +83,7 @@ evaluation data is refused.`,
 	flags.IntVar(&f.seeds, "seeds", 3, "how many seeds, from 1")
 	f.registerInput(cmd)
 	f.registerRest(cmd)
-	flags.BoolVar(&f.json, "json", false, "print all points as JSON")
+	addJSON(cmd, "print all points as JSON")
 	cmd.MarkFlagRequired("data")
 	cmd.MarkFlagRequired("reference")
 	return cmd

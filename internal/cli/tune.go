@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -94,7 +95,6 @@ func (f *experimentFlags) interruption(err error) error {
 func newTune() *cobra.Command {
 	var f experimentFlags
 	var sparsity float64
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "tune VECTORS -o OUT",
 		Short: "Choose λ and K by the paper's grid, or λ by the share of zeros",
@@ -132,11 +132,9 @@ method B the binary vectors are measured, as in the paper.
 			if err := t.Panel().Save(filepath.Join(f.output, "tune")); err != nil {
 				return err
 			}
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), t)
-			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n%s\nmodel: %s\n", t.Table().Text("lr", nil), t.Verdict(), escape.Text(t.Model))
-			return err
+			return show(cmd, t, func(b *strings.Builder) {
+				fmt.Fprintf(b, "%s\n%s\nmodel: %s\n", t.Table().Text("lr", nil), t.Verdict(), escape.Text(t.Model))
+			})
 		},
 	}
 	f.register(cmd)
@@ -147,7 +145,7 @@ method B the binary vectors are measured, as in the paper.
 	flags.BoolVar(&f.Center, "center", false, "subtract the mean of the frequent words first")
 	f.registerInput(cmd)
 	f.registerRest(cmd)
-	flags.BoolVar(&asJSON, "json", false, "print what was tried as JSON")
+	addJSON(cmd, "print what was tried as JSON")
 	return cmd
 }
 

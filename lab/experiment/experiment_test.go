@@ -378,7 +378,7 @@ func TestMeasured(t *testing.T) {
 	cosine := .965
 	points[3].Stability = &cosine
 
-	m := NewMeasured(x, points, tasks, eval.Options{})
+	m := newMeasured(x, points, tasks, eval.Options{})
 	want := table.Table{
 		{"vectors", "λ", "seeds", "nonzeros", "error", "WS-353", "average", "top", "q1", "q2", "q3", "q4", "stability"},
 		{"X", "", "", "–", "–", "–", "60.0", "25.0", "–", "–", "–", "–", "–"},
@@ -396,7 +396,7 @@ func TestMeasured(t *testing.T) {
 	if got := m.TSV(); got != tsv {
 		t.Errorf("the file is\n%swant\n%s", got, tsv)
 	}
-	for _, m := range []*Measured{m, NewMeasured(x, nil, tasks, eval.Options{}), NewMeasured(x, points[2:3], nil, eval.Options{})} {
+	for _, m := range []*Measured{m, newMeasured(x, nil, tasks, eval.Options{}), newMeasured(x, points[2:3], nil, eval.Options{})} {
 		name := filepath.Join(t.TempDir(), "f")
 		if err := m.Figure().Save(name); err != nil {
 			t.Fatal(err)

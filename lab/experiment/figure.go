@@ -57,6 +57,15 @@ type Look struct {
 	Dashed bool
 }
 
+// add adds a point to the last line, if it looks so, or to a new one.
+func (p *Panel) add(look Look, q FigurePoint) {
+	if n := len(p.Lines); n == 0 || p.Lines[n-1].Look != look {
+		p.Lines = append(p.Lines, Line{Look: look})
+	}
+	l := &p.Lines[len(p.Lines)-1]
+	l.Points = append(l.Points, q)
+}
+
 // Mark is a dashed line across a panel at a value, if it has a name and the value is a number.
 type Mark struct {
 	Name string

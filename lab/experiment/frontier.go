@@ -54,44 +54,75 @@ type Point struct {
 	Training model.Recipe // nil of no point, which is X
 }
 
+// A kind is a dictionary that frontiers compare: its name, the color of its lines, and what it
+// is made with but for what [Frontier.add] sets.
+type kind struct {
+	name  string
+	color color.Color
+	Point
+}
+
+// kinds are all.
+var kinds = func() []kind {
+	best, free, paper, words := train.Best(), train.Best(), train.Paper(), train.Paper()
+	free.Anchor = 0
+	words.Init, words.Center = model.FromWords, true
+	return []kind{
+		{"best", blue, Point{"", best}},
+		{"best, no anchor", skyBlue, Point{"", free}},
+		{"paper", vermillion, Point{"", paper}},
+		{"paper, words", orange, Point{"", words}},
+		{"random dictionary", color.Gray{0x80}, Point{intrusion.RandomDictionary, best}},
+		{"word rows", color.Gray{0x00}, Point{intrusion.WordRows, best}},
+	}
+}()
+
+// kind returns the kind of a point that is one of a frontier's.
+func (p Point) kind() kind {
+	return kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.unlike() == p.unlike() })]
+}
+
+// unlike is what tells a point from those of other kinds.
+func (p Point) unlike() Point {
+	switch h := p.Training.(type) {
+	case model.Best:
+		p.Training = model.Best{Anchor: h.Anchor}
+	case model.Paper:
+		p.Training = model.Paper{Init: h.Init}
+	}
+	return p
+}
+
 // Points returns the points of one seed, by kind. What can be compared at once, method A
 // and the controls, comes first.
 func (f Frontier) Points(seed uint64) (points []Point) {
-	paper, best := train.Paper(), train.Best()
-	words := paper
-	words.Init, words.Center = model.FromWords, true
-	free := best
-	free.Anchor = 0
-	learned := func(method model.Method) {
-		for _, r := range []model.Recipe{best, free, paper, words} {
-			c := r.Base()
-			c.Method = method
-			points = f.add(points, "", r.With(c), seed)
+	for _, method := range []model.Method{model.Signed, model.Nonnegative} {
+		for _, k := range kinds {
+			if method == model.Signed || k.Control == "" {
+				points = f.add(points, k, method, seed)
+			}
 		}
 	}
-	learned(model.Signed)
-	for _, control := range []intrusion.Control{intrusion.RandomDictionary, intrusion.WordRows} {
-		points = f.add(points, control, best, seed)
-	}
-	learned(model.Nonnegative)
 	return points
 }
 
 // add adds the points of a kind, from few nonzeros to many.
-func (f Frontier) add(points []Point, control intrusion.Control, r model.Recipe, seed uint64) []Point {
-	switch h := r.(type) {
+func (f Frontier) add(points []Point, k kind, method model.Method, seed uint64) []Point {
+	c := k.Training.Base()
+	c.Atoms, c.Method, c.Seed = f.Atoms, method, seed
+	switch h := k.Training.With(c).(type) {
 	case model.Best:
-		h.Atoms, h.Seed, h.Order = f.Atoms, seed, f.Order
+		h.Order = f.Order
 		h.Epochs = train.DefaultEpochs(h)
 		for _, n := range slices.Sorted(slices.Values(f.Nonzeros)) {
 			h.Sparsity = 1 - float64(n)/float64(f.Atoms)
-			points = append(points, Point{control, h})
+			points = append(points, Point{k.Control, h})
 		}
 	case model.Paper:
-		h.Atoms, h.Seed, h.Epochs = f.Atoms, seed, train.DefaultEpochs(h)
+		h.Epochs = train.DefaultEpochs(h)
 		for _, lambda := range slices.Backward(slices.Sorted(slices.Values(f.Lambdas))) {
 			h.Lambda = lambda
-			points = append(points, Point{control, h})
+			points = append(points, Point{k.Control, h})
 		}
 	}
 	return points
@@ -100,23 +131,13 @@ func (f Frontier) add(points []Point, control intrusion.Control, r model.Recipe,
 // Kind names a point's dictionary, and the method of those that are learned. That of no
 // point is X.
 func (p Point) Kind() string {
-	kind := func(what string) string { return string(p.Training.Base().Method) + ", " + what }
-	switch h := p.Training.(type) {
-	case nil:
+	switch {
+	case p.Training == nil:
 		return "X"
-	case model.Paper:
-		if h.Init == model.FromWords {
-			return kind("paper, words")
-		}
-	case model.Best:
-		if p.Control != "" {
-			return string(p.Control)
-		}
-		if h.Anchor == 0 {
-			return kind("best, no anchor")
-		}
+	case p.Control != "":
+		return p.kind().name
 	}
-	return kind(p.Training.String())
+	return string(p.Training.Base().Method) + ", " + p.kind().name
 }
 
 // lambda returns λ where it decides how many nonzeros there are.
@@ -155,35 +176,22 @@ func (e *Experiment) Frontier(ctx context.Context, f Frontier, seeds int, tasks 
 	}
 	var points []*Record
 	for seed := range seeds {
-		more, err := e.seed(ctx, f, uint64(seed+1), tasks)
-		if err != nil && ctx.Err() == nil {
-			return nil, err
+		for _, p := range f.Points(uint64(seed + 1)) {
+			switch r, err := e.frontierPoint(ctx, f, p, tasks); {
+			case err == nil:
+				points = append(points, r)
+			case ctx.Err() == nil: // else go on: other points may be there
+				return nil, err
+			}
 		}
-		points = append(points, more...)
-		m = NewMeasured(x, points, eval.Names(tasks), e.Setting.Protocol)
-		if err == nil || seed+1 == seeds {
+		m = newMeasured(x, points, eval.Names(tasks), e.Setting.Protocol)
+		if ctx.Err() == nil || seed+1 == seeds {
 			if err := m.Write(e.Dir, e.Setting); err != nil {
 				return nil, err
 			}
 		}
 	}
 	return m, ctx.Err()
-}
-
-// seed measures the points of one seed. If ctx is cancelled, it returns the records that are there with ctx's error.
-func (e *Experiment) seed(ctx context.Context, f Frontier, seed uint64, tasks []eval.Task) (records []*Record, err error) {
-	for _, p := range f.Points(seed) {
-		r, failed := e.frontierPoint(ctx, f, p, tasks)
-		switch {
-		case failed == nil:
-			records = append(records, r)
-		case ctx.Err() == nil:
-			return nil, failed
-		default: // and go on: other points may be there
-			err = ctx.Err()
-		}
-	}
-	return records, err
 }
 
 func (e *Experiment) frontierPoint(ctx context.Context, f Frontier, p Point, tasks []eval.Task) (*Record, error) {
@@ -338,9 +346,9 @@ type Measured struct {
 	scores eval.Table // of X and then of points
 }
 
-// NewMeasured puts records together: of X and of points. Points whose codes are all zero
+// newMeasured puts records together: of X and of points. Points whose codes are all zero
 // are no vectors to speak of, and left out.
-func NewMeasured(dense *Record, points []*Record, tasks []string, o eval.Options) *Measured {
+func newMeasured(dense *Record, points []*Record, tasks []string, o eval.Options) *Measured {
 	m := &Measured{dense: dense, scores: eval.Table{Tasks: tasks, Options: o}}
 	m.scores.Rows = append(m.scores.Rows, dense.Row("X", tasks))
 	for _, r := range points {
@@ -374,22 +382,25 @@ var (
 	}}
 	unused = measure{"unused", 0, func(r *Record) float64 { return float64(r.Metrics.UnusedAtoms) }}
 
-	// intruders is those found among a dimension's top words, in percent.
+	similarity = score(eval.TuningTask)
+
+	// meaning is the intruders found among a dimension's top words, in percent, and in quarters
+	// of its values, and how like those of seed 1 atoms are.
+	meaning   = []measure{intruders, quarter(0), quarter(1), quarter(2), quarter(3), stability}
 	intruders = measure{"top", 1, func(r *Record) float64 {
 		if r.Intrusion.Dimensions == 0 {
 			return math.NaN()
 		}
 		return 100 * r.Intrusion.Any.Mean
 	}}
+	// stability is the mean cosine of atoms matched with those of seed 1, in percent.
+	stability = measure{"stability", 1, func(r *Record) float64 {
+		if r.Stability == nil {
+			return math.NaN()
+		}
+		return 100 * *r.Stability
+	}}
 )
-
-// stability is the mean cosine of atoms matched with those of seed 1, in percent.
-var stability = measure{"stability", 1, func(r *Record) float64 {
-	if r.Stability == nil {
-		return math.NaN()
-	}
-	return 100 * *r.Stability
-}}
 
 func (m *Measured) average() measure {
 	return measure{"average", 1, func(r *Record) float64 { return m.scores.Average(r.Row("", m.scores.Tasks)).Score }}
@@ -457,23 +468,13 @@ func (m *Measured) overSeeds() (groups [][]*Record) {
 // Table has a row for X and for each kind and number of nonzeros: means and standard
 // deviations over seeds.
 func (m *Measured) Table() table.Table {
-	columns := []measure{nonzeros, residual, score(eval.TuningTask), m.average(), intruders, quarter(0), quarter(1), quarter(2), quarter(3), stability}
-	t := table.Table{{"vectors", "λ", "seeds"}}
-	for _, c := range columns {
-		t[0] = append(t[0], c.name)
-	}
-	for _, records := range append([][]*Record{{m.dense}}, m.overSeeds()...) {
-		p := records[0].point()
-		row := []string{p.Kind(), p.lambda(), ""}
-		if p != (Point{}) {
-			row[2] = strconv.Itoa(len(records))
+	columns := append([]measure{nonzeros, residual, similarity, m.average()}, meaning...)
+	return m.table("vectors λ seeds", columns, m.overSeeds(), measure.cell, func(records []*Record) string {
+		if records[0] == m.dense {
+			return ""
 		}
-		for _, c := range columns {
-			row = append(row, c.cell(records))
-		}
-		t = append(t, row)
-	}
-	return t
+		return strconv.Itoa(len(records))
+	})
 }
 
 // TSV has a row for X and for each point, for programs, with nothing where there is no
@@ -483,26 +484,42 @@ func (m *Measured) TSV() string {
 	for _, task := range m.scores.Tasks {
 		columns = append(columns, score(task))
 	}
-	columns = append(columns, m.average(), intruders, quarter(0), quarter(1), quarter(2), quarter(3), stability)
-	var b strings.Builder
-	b.WriteString("vectors\tlambda\tseed")
+	number := func(v measure, records []*Record) string {
+		if x := v.of(records[0]); !math.IsNaN(x) {
+			return strconv.FormatFloat(x, 'g', 10, 64)
+		}
+		return ""
+	}
+	seed := func(records []*Record) string {
+		if records[0] == m.dense {
+			return "0"
+		}
+		return fmt.Sprint(records[0].Training.Base().Seed)
+	}
+	columns, each := append(append(columns, m.average()), meaning...), slices.Collect(slices.Chunk(m.points, 1))
+	text := ""
+	for _, row := range m.table("vectors lambda seed", columns, each, number, seed) {
+		text += strings.Join(row, "\t") + "\n"
+	}
+	return text
+}
+
+// table has a row for X and for each group of records of one kind and λ. The first three names
+// are those of kind, λ and what seeds says.
+func (m *Measured) table(first string, columns []measure, groups [][]*Record, cell func(measure, []*Record) string, seeds func([]*Record) string) table.Table {
+	rows := table.Table{strings.Fields(first)}
 	for _, c := range columns {
-		b.WriteString("\t" + c.name)
+		rows[0] = append(rows[0], c.name)
 	}
-	for _, r := range append([]*Record{m.dense}, m.points...) {
-		seed := uint64(0)
-		if r.Training != nil {
-			seed = r.Training.Base().Seed
-		}
-		fmt.Fprintf(&b, "\n%s\t%s\t%d", r.point().Kind(), r.point().lambda(), seed)
+	for _, records := range append([][]*Record{{m.dense}}, groups...) {
+		p := records[0].point()
+		row := []string{p.Kind(), p.lambda(), seeds(records)}
 		for _, c := range columns {
-			b.WriteByte('\t')
-			if x := c.of(r); !math.IsNaN(x) {
-				b.WriteString(strconv.FormatFloat(x, 'g', 10, 64))
-			}
+			row = append(row, cell(c, records))
 		}
+		rows = append(rows, row)
 	}
-	return b.String() + "\n"
+	return rows
 }
 
 // Notes says what the numbers of the table are.
@@ -532,31 +549,13 @@ func (m *Measured) JSON() any {
 	}{append([]string{}, m.scores.Averaged()...), m.scores.Options.Describe(), m.dense, append([]*Record{}, m.points...)}
 }
 
-// Looks of a frontier's lines: a colour for each dictionary, by its part of [Point.Kind], and a
-// dash for method B.
-var looks = []struct {
-	dictionary string
-	Look
-}{
-	{"best", Look{Name: "best", Color: blue}},
-	{"best, no anchor", Look{Name: "best, no anchor", Color: skyBlue}},
-	{"paper", Look{Name: "paper", Color: vermillion}},
-	{"paper, words", Look{Name: "paper, from words", Color: orange}},
-	{string(intrusion.RandomDictionary), Look{Name: "random dictionary (control)", Color: color.Gray{0x80}}},
-	{string(intrusion.WordRows), Look{Name: "word rows (control)", Color: color.Gray{0x00}}},
-}
-
-// look returns how points of a kind are drawn.
-func look(kind string) Look {
-	dictionary, signed := strings.CutPrefix(kind, "A, ")
-	dictionary, binary := strings.CutPrefix(dictionary, "B, ")
-	for _, l := range looks {
-		if l.dictionary == dictionary {
-			l.Dashed = binary && !signed
-			return l.Look
-		}
+// look is how points of a kind are drawn: a colour for the dictionary, and a dash for method B.
+func (p Point) look() Look {
+	k := p.kind()
+	if p.Control != "" {
+		k.name += " (control)"
 	}
-	return Look{Color: color.Black}
+	return Look{k.name, k.color, p.Training.Base().Method == model.Nonnegative}
 }
 
 // Figure shows measures over the number of nonzeros, with standard deviations over seeds.
@@ -566,7 +565,6 @@ func (m *Measured) Figure() Figure {
 		averaged = strconv.Itoa(n) + " tasks"
 	}
 	x := func(v measure) Mark { return Mark{"dense X", v.of(m.dense)} }
-	similarity := score(eval.TuningTask)
 	f := Figure{Panels: [][]Panel{{
 		m.panel("reconstruction error, mean ‖x − aD‖²", residual, Mark{}),
 		m.panel("average score in "+averaged+", %", m.average(), x(m.average())),
@@ -580,8 +578,8 @@ func (m *Measured) Figure() Figure {
 	for i := range f.Panels[1] {
 		f.Panels[1][i].XLabel = "nonzeros a word"
 	}
-	for _, l := range looks {
-		f.Legend = append(f.Legend, l.Look)
+	for _, k := range kinds {
+		f.Legend = append(f.Legend, k.look())
 	}
 	f.Legend = append(f.Legend, Look{Name: "A", Color: color.Black}, Look{Name: "B (binary in tasks)", Color: color.Black, Dashed: true})
 	return f
@@ -590,15 +588,10 @@ func (m *Measured) Figure() Figure {
 // panel shows a measure, with a line for each kind.
 func (m *Measured) panel(title string, of measure, mark Mark) Panel {
 	p := Panel{Title: title, LogX: true, YMark: mark}
-	last := ""
 	for _, records := range m.overSeeds() {
 		x, _ := nonzeros.estimate(records)
 		y, deviation := of.estimate(records)
-		if kind := records[0].point().Kind(); len(p.Lines) == 0 || kind != last {
-			p.Lines, last = append(p.Lines, Line{Look: look(kind)}), kind
-		}
-		l := &p.Lines[len(p.Lines)-1]
-		l.Points = append(l.Points, FigurePoint{X: x, Y: y, Deviation: deviation})
+		p.add(records[0].point().look(), FigurePoint{X: x, Y: y, Deviation: deviation})
 	}
 	return p
 }

@@ -51,11 +51,11 @@ func (s *Swept) Panel() Panel {
 		title = s.Averaged()[0]
 	}
 	p := Panel{Title: title, XLabel: "K/L",
-		YMark: Mark{Name: "X", At: s.Average(s.Rows[0]).Score}, Lines: make([]Line, 1)}
+		YMark: Mark{Name: "X", At: s.Average(s.Rows[0]).Score}}
 	for i, factor := range s.factors {
 		a := s.Average(s.Rows[i+1])
 		p.XTicks = append(p.XTicks, float64(factor))
-		p.Lines[0].Points = append(p.Lines[0].Points, FigurePoint{X: float64(factor), Y: a.Score, Deviation: a.Stderr})
+		p.add(Look{}, FigurePoint{X: float64(factor), Y: a.Score, Deviation: a.Stderr})
 	}
 	return p
 }

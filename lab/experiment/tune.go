@@ -199,26 +199,19 @@ func (t *Tuned) Verdict() string {
 // Panel shows WS-353 against the share of zeros for each K, or the share of zeros
 // against λ.
 func (t *Tuned) Panel() Panel {
-	if t.wanted > 0 {
-		p := Panel{Title: "zeros, %", XLabel: "λ", LogX: true, YMark: Mark{Name: "wanted", At: 100 * t.wanted}}
-		line := Line{Look: Look{Name: fmt.Sprintf("K = %d", t.Best.Paper().Atoms)}}
-		for _, r := range t.Tried {
-			line.Points = append(line.Points, FigurePoint{X: r.Paper().Lambda, Y: 100 * r.Metrics.Sparsity, Label: number(r.Paper().Lambda)})
-		}
-		p.Lines = []Line{line}
-		return p
-	}
 	p := Panel{Title: eval.TuningTask + ", ρ × 100", XLabel: "zeros, %",
 		XMark: Mark{Name: fmt.Sprintf("%v %%", 100*MinSparsity), At: 100 * MinSparsity},
 		YMark: Mark{Name: "X", At: t.Dense.Result(eval.TuningTask).Score}}
+	if t.wanted > 0 {
+		p = Panel{Title: "zeros, %", XLabel: "λ", LogX: true, YMark: Mark{Name: "wanted", At: 100 * t.wanted}}
+	}
 	for _, r := range t.Tried {
-		name := fmt.Sprintf("K = %d", r.Paper().Atoms)
-		if n := len(p.Lines); n == 0 || p.Lines[n-1].Name != name {
-			p.Lines = append(p.Lines, Line{Look: Look{Name: name}})
+		h, s, zeros := r.Paper(), r.Result(eval.TuningTask), 100*r.Metrics.Sparsity
+		point := FigurePoint{X: zeros, Y: s.Score, Deviation: s.Stderr, Label: "λ = " + number(h.Lambda)}
+		if t.wanted > 0 {
+			point = FigurePoint{X: h.Lambda, Y: zeros, Label: number(h.Lambda)}
 		}
-		s := r.Result(eval.TuningTask)
-		line := &p.Lines[len(p.Lines)-1]
-		line.Points = append(line.Points, FigurePoint{X: 100 * r.Metrics.Sparsity, Y: s.Score, Deviation: s.Stderr, Label: "λ = " + number(r.Paper().Lambda)})
+		p.add(Look{Name: fmt.Sprintf("K = %d", h.Atoms)}, point)
 	}
 	return p
 }
