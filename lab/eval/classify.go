@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -39,9 +38,11 @@ func (t *classification) Name() string { return t.name }
 
 func (t *classification) evaluate(e *evaluation) (Result, error) {
 	var x *features
-	var err error
-	failed := e.compute(func() { x, err = newFeatures(e, t.texts, len(t.labels), t.layout) })
-	if err := cmp.Or(failed, err); err != nil {
+	err := e.compute(func() (err error) {
+		x, err = newFeatures(e, t.texts, len(t.labels), t.layout)
+		return err
+	})
+	if err != nil {
 		return Result{}, err
 	}
 	r := Result{Covered: x.covered, Total: x.total, Unit: "tokens"}
@@ -124,19 +125,17 @@ func (s *search) fit(ctx context.Context, n int, start parameters, precision flo
 // fitted finely, until all that are near are.
 func tune(e *evaluation, x *features, folds []fold) (best int, converged [len(grid)]bool, err error) {
 	searches := make([]*search, len(folds))
-	err = each(len(folds), func(f int) (err error) {
-		failed := e.compute(func() {
-			s := &search{regression: newRegression(x, folds[f].train), test: folds[f].test}
-			searches[f] = s
-			var p parameters
-			for n := range grid {
-				if err = s.fit(e.ctx, n, p, coarse); err != nil {
-					return
-				}
-				p = s.fits[n]
+	err = e.computeEach(len(folds), func(f int) error {
+		s := &search{regression: newRegression(x, folds[f].train), test: folds[f].test}
+		searches[f] = s
+		var p parameters
+		for n := range grid {
+			if err := s.fit(e.ctx, n, p, coarse); err != nil {
+				return err
 			}
-		})
-		return cmp.Or(failed, err)
+			p = s.fits[n]
+		}
+		return nil
 	})
 	if err != nil {
 		return 0, converged, err
@@ -167,15 +166,13 @@ func tune(e *evaluation, x *features, folds []fold) (best int, converged [len(gr
 		if near == nil {
 			break
 		}
-		err = each(len(folds), func(f int) (err error) {
-			failed := e.compute(func() {
-				for _, n := range near {
-					if err = searches[f].fit(e.ctx, n, searches[f].fits[n], fine); err != nil {
-						return
-					}
+		err = e.computeEach(len(folds), func(f int) error {
+			for _, n := range near {
+				if err := searches[f].fit(e.ctx, n, searches[f].fits[n], fine); err != nil {
+					return err
 				}
-			})
-			return cmp.Or(failed, err)
+			}
+			return nil
 		})
 		if err != nil {
 			return 0, converged, err
@@ -191,18 +188,16 @@ func tune(e *evaluation, x *features, folds []fold) (best int, converged [len(gr
 // all fits converged.
 func test(e *evaluation, x *features, folds []fold, c float64) (right []bool, converged bool, err error) {
 	parts, converges := make([][]bool, len(folds)), make([]bool, len(folds))
-	err = each(len(folds), func(f int) (err error) {
-		failed := e.compute(func() {
-			r := newRegression(x, folds[f].train)
-			var p parameters
-			if p, _, err = r.fit(e.ctx, c, nil, coarse); err != nil {
-				return
-			}
-			if p, converges[f], err = r.fit(e.ctx, c, p, fine); err == nil {
-				parts[f] = r.correct(p, folds[f].test)
-			}
-		})
-		return cmp.Or(failed, err)
+	err = e.computeEach(len(folds), func(f int) error {
+		r := newRegression(x, folds[f].train)
+		p, _, err := r.fit(e.ctx, c, nil, coarse)
+		if err != nil {
+			return err
+		}
+		if p, converges[f], err = r.fit(e.ctx, c, p, fine); err == nil {
+			parts[f] = r.correct(p, folds[f].test)
+		}
+		return err
 	})
 	return slices.Concat(parts...), !slices.Contains(converges, false), err
 }

@@ -194,15 +194,20 @@ func each(n int, f func(i int) error) error {
 	return nil
 }
 
-// compute runs f when a processor is free. f must not wait for others.
-func (e *evaluation) compute(f func()) error {
+// compute runs f when a processor is free, unless the evaluation is cancelled. f must not wait
+// for others.
+func (e *evaluation) compute(f func() error) error {
 	e.workers <- struct{}{}
 	defer func() { <-e.workers }()
 	if err := e.ctx.Err(); err != nil {
 		return err
 	}
-	f()
-	return nil
+	return f()
+}
+
+// computeEach computes f(0) … f(n−1), and returns the first error by index.
+func (e *evaluation) computeEach(n int, f func(i int) error) error {
+	return each(n, func(i int) error { return e.compute(func() error { return f(i) }) })
 }
 
 // random returns the generator that a task uses for one purpose.

@@ -3,7 +3,6 @@ package eval
 import (
 	"errors"
 	"fmt"
-	"strings"
 )
 
 // labels numbers the classes of a task in the order in which they are met.
@@ -66,18 +65,4 @@ func newTask(name string, l *labels, parts []part, split func(*evaluation) split
 		return nil, inputError(t.path, 0, fmt.Errorf("all texts have the label %q, want two or more", l.names[0]))
 	}
 	return t, nil
-}
-
-// readLabelled reads a file of a text a line after its label, which cut takes off.
-func readLabelled(path string, decode encoding, l *labels, cut func(line string) (label, rest string, err error)) (part, error) {
-	p := newPart(path)
-	err := readLines(path, decode, func(number int, line string) error {
-		label, rest, err := cut(line)
-		if err != nil {
-			return err
-		}
-		p.add(text{l.of(label), strings.Fields(rest)}, number)
-		return nil
-	})
-	return p, err
 }

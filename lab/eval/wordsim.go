@@ -46,8 +46,11 @@ func ReadWordSimilarity(name, path string) (Task, error) {
 func (t *wordSimilarity) Name() string { return t.name }
 
 func (t *wordSimilarity) evaluate(e *evaluation) (r Result, err error) {
-	failed := e.compute(func() { r = t.correlate(e) })
-	return r, failed
+	err = e.compute(func() error {
+		r = t.correlate(e)
+		return nil
+	})
+	return r, err
 }
 
 func (t *wordSimilarity) correlate(e *evaluation) Result {
