@@ -17,7 +17,7 @@ import (
 
 func newHeatmap() *cobra.Command {
 	var output string
-	var force, skipBad, asJSON bool
+	var force, skipBad bool
 	cmd := &cobra.Command{
 		Use:   "heatmap MODEL WORD,WORD... [WORD,WORD...] -o FILE",
 		Short: "Draw the values of groups of words, and count what they share",
@@ -64,10 +64,7 @@ being nonzero there, and so all words of all groups.
 				if err := heatmap.New(x, groups).Write(cmd.Context(), files[0], format); err != nil {
 					return err
 				}
-				if asJSON {
-					return printJSON(cmd.OutOrStdout(), overlap)
-				}
-				return overlap.print(cmd.OutOrStdout())
+				return show(cmd, overlap, overlap.print)
 			})
 		},
 	}
@@ -76,7 +73,7 @@ being nonzero there, and so all words of all groups.
 	flags.StringVarP(&output, "output", "o", "", "picture to write, a `file` that ends in .png or .svg")
 	flags.BoolVar(&force, "force", false, "replace a file that exists")
 	addSkipBad(cmd, &skipBad)
-	flags.BoolVar(&asJSON, "json", false, "print the counts as JSON")
+	addJSON(cmd, "print the counts as JSON")
 	cmd.MarkFlagRequired("output")
 	return cmd
 }
@@ -119,16 +116,13 @@ func (o *overlaps) add(x *interpret.Index, rows []int) {
 	o.Groups = append(o.Groups, g)
 }
 
-func (o *overlaps) print(w io.Writer) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "dimensions in common, of %d\n", o.Dimensions)
+func (o *overlaps) print(b *strings.Builder) {
+	fmt.Fprintf(b, "dimensions in common, of %d\n", o.Dimensions)
 	for _, g := range o.Groups {
 		var words []string
 		for i, word := range g.Words {
 			words = append(words, fmt.Sprintf("%s (%d)", escape.Word(word), g.Active[i]))
 		}
-		fmt.Fprintf(&b, "%5d  %s\n", g.Common, strings.Join(words, ", "))
+		fmt.Fprintf(b, "%5d  %s\n", g.Common, strings.Join(words, ", "))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }

@@ -133,7 +133,6 @@ func drawQuestions(cmd *cobra.Command, condition, path string, skipBad bool, n i
 }
 
 func newIntrusionScore() *cobra.Command {
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "score TEST.key.json ANSWERS...",
 		Short: "Score the answers of a test",
@@ -171,13 +170,10 @@ Of a judge's answers to the same question the first counts.`,
 				warn(cmd.ErrOrStderr(), "%d answers do not count, such as %q's to question %d, for the judge had answered the question before",
 					len(repeated), repeated[0].Judge, repeated[0].Number)
 			}
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), jsonScores(scores))
-			}
-			return printScores(cmd.OutOrStdout(), scores)
+			return show(cmd, jsonScores(scores), func(b *strings.Builder) { b.WriteString(scoreTable(scores).Text("lr", nil)) })
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the same as JSON")
+	addJSON(cmd, "print the same as JSON")
 	return cmd
 }
 
@@ -217,7 +213,7 @@ func jsonScores(scores []judge.Score) []jsonScore {
 	return list
 }
 
-func printScores(w io.Writer, scores []judge.Score) error {
+func scoreTable(scores []judge.Score) table.Table {
 	rows := table.Table{{"condition", "questions"}}
 	for _, a := range scores[0].Judges {
 		rows[0] = append(rows[0], escape.Word(a.Judge))
@@ -231,8 +227,7 @@ func printScores(w io.Writer, scores []judge.Score) error {
 		rows = append(rows, append(row, defined("%.1f", 100*s.Accuracy()), strconv.Itoa(s.Shared),
 			defined("%.1f", 100*s.Agreement), defined("%.2f", s.Kappa)))
 	}
-	_, err := io.WriteString(w, rows.Text("lr", nil))
-	return err
+	return rows
 }
 
 // defined formats a number, or a dash for what is not defined.

@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -21,9 +20,9 @@ import (
 
 // autoFlags are what intrusion auto was asked for.
 type autoFlags struct {
-	input, reference    string
-	seed                uint64
-	save, skipBad, json bool
+	input, reference string
+	seed             uint64
+	save, skipBad    bool
 }
 
 func newIntrusionAuto() *cobra.Command {
@@ -78,7 +77,7 @@ coherence.json, for "overcomplete top --sort coherence". It replaces older score
 	flags.Uint64Var(&f.seed, "seed", 1, "seed of questions and controls")
 	flags.BoolVar(&f.save, "save", false, "write the scores of each dimension into the models' directories")
 	addSkipBad(cmd, &f.skipBad)
-	flags.BoolVar(&f.json, "json", false, "print the same, and the score of each dimension, as JSON")
+	addJSON(cmd, "print the same, and the score of each dimension, as JSON")
 	cmd.MarkFlagRequired("input")
 	cmd.MarkFlagRequired("reference")
 	return cmd
@@ -155,10 +154,7 @@ func (f *autoFlags) auto(cmd *cobra.Command, paths []string) error {
 			}
 		}
 	}
-	if f.json {
-		return printJSON(cmd.OutOrStdout(), r)
-	}
-	return r.print(cmd.OutOrStdout())
+	return show(cmd, r, r.print)
 }
 
 // intrusionError names what was to have words in common, if err says that they can't be
@@ -177,7 +173,7 @@ type autoResult struct {
 	Sets []intrusion.Result `json:"sets"`
 }
 
-func (r *autoResult) print(w io.Writer) error {
+func (r *autoResult) print(b *strings.Builder) {
 	rows := table.Table{{"", "dimensions", "any intruder", "as frequent", "q1", "q2", "q3", "q4", "of dimensions"}}
 	add := func(name string, c *interpret.Coherence) {
 		percent := func(e interpret.Estimate) string {
@@ -186,12 +182,9 @@ func (r *autoResult) print(w io.Writer) error {
 			}
 			return fmt.Sprintf("%.1f (%.1f to %.1f)", 100*e.Mean, 100*e.Low, 100*e.High)
 		}
-		row := []string{name, strconv.Itoa(c.Dimensions), percent(c.Any), percent(c.Matched)}
-		for _, q := range c.Quarters {
-			row = append(row, fmt.Sprintf("%.1f", 100*q.Mean))
-		}
-		if c.Quartered > 0 {
-			row = append(row, strconv.Itoa(c.Quartered))
+		row := []string{name, strconv.Itoa(c.Dimensions), percent(c.Any), percent(c.Matched), "", "", "", "", ""}
+		for i, q := range c.Quarters { // four, or none
+			row[4+i], row[8] = fmt.Sprintf("%.1f", 100*q.Mean), strconv.Itoa(c.Quartered)
 		}
 		rows = append(rows, row)
 	}
@@ -205,7 +198,6 @@ func (r *autoResult) print(w io.Writer) error {
 			add("  negative sides", s.Negative)
 		}
 	}
-	rows = append(rows, []string{"guessing", "", "20.0", "20.0", "20.0", "20.0", "20.0", "20.0"})
-	_, err := fmt.Fprintf(w, "intruders found, in %% of questions, over %d words\n%s", r.Sets[0].Words, rows.Text("lr", nil))
-	return err
+	rows = append(rows, []string{"guessing", "", "20.0", "20.0", "20.0", "20.0", "20.0", "20.0", ""})
+	fmt.Fprintf(b, "intruders found, in %% of questions, over %d words\n%s", r.Sets[0].Words, rows.Text("lr", nil))
 }
