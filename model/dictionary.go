@@ -1,6 +1,10 @@
 package model
 
-import "fmt"
+import (
+	"context"
+	"fmt"
+	"math"
+)
 
 // A Dictionary turns codes into dense vectors: the code a, of length K, stands for
 // the vector μ + aD.
@@ -53,4 +57,39 @@ func (d *Dictionary) Squares(x []float32) (sum float64) {
 		sum += row
 	}
 	return sum
+}
+
+// Decode writes μ + aD to dst, of length L, for the code a that is given by its nonzero values
+// and their columns.
+func (d *Dictionary) Decode(dst []float64, index []int32, value []float32) {
+	clear(dst)
+	for j, m := range d.Mean {
+		dst[j] = float64(m)
+	}
+	for i, k := range index {
+		a := float64(value[i])
+		for j, v := range d.Atom(int(k)) {
+			dst[j] += a * float64(v)
+		}
+	}
+}
+
+// Norms returns ‖μ + aD‖ of each code a: the norms of the vectors that they stand for. The error
+// is ctx's.
+func (m *Model) Norms(ctx context.Context) ([]float64, error) {
+	norms := make([]float64, m.Codes.Rows)
+	x := make([]float64, m.Dictionary.Dim)
+	for i := range norms {
+		if i%1024 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		index, value := m.Codes.Row(i)
+		m.Dictionary.Decode(x, index, value)
+		squares := 0.0
+		for _, v := range x {
+			squares += v * v
+		}
+		norms[i] = math.Sqrt(squares)
+	}
+	return norms, nil
 }

@@ -146,19 +146,30 @@ func appendJSON(b []byte, s string) []byte {
 	return append(b, text...)
 }
 
-// Normalized returns s with rows of norm 1, so that products of rows are cosines. A row of zeros
-// stays as it is. The result shares all but the values with s.
-func (s *Sparse) Normalized() *Sparse {
+// Norms returns ‖a_i‖ of each row.
+func (s *CSR) Norms() []float64 {
+	norms := make([]float64, s.Rows)
+	for i := range norms {
+		_, value := s.Row(i)
+		for _, v := range value {
+			norms[i] += float64(v) * float64(v)
+		}
+		norms[i] = math.Sqrt(norms[i])
+	}
+	return norms
+}
+
+// Over returns s with each row divided by its norm of these. A row
+// whose norm is 0 stays as it is.
+func (s *Sparse) Over(norms []float64) *Sparse {
 	n := *s
 	n.Value = make([]float32, len(s.Value))
-	for i := range s.Rows {
-		_, value := s.Row(i)
-		sum := 0.0
-		for _, v := range value {
-			sum += float64(v) * float64(v)
+	for i, norm := range norms {
+		if norm == 0 {
+			norm = 1
 		}
-		for j, v := range value {
-			n.Value[s.Ptr[i]+int64(j)] = float32(float64(v) / math.Sqrt(sum))
+		for j := s.Ptr[i]; j < s.Ptr[i+1]; j++ {
+			n.Value[j] = float32(float64(s.Value[j]) / norm)
 		}
 	}
 	return &n

@@ -142,7 +142,7 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 		return cmd.Help()
 	}
 	root.AddCommand(newTrain(), newEncode(), newMerge(), newExport(),
-		newEval(), newTransform(), newTune(), newSweep(), newFrontier(), newPaper(),
+		newEval(), newTransform(), newRecall(), newTune(), newSweep(), newFrontier(), newPaper(),
 		newTop(), newSearch(), newColumns(), newExplain(), newCompare(), newMatch(), newNearest(), newIntrusion(), newClusters(), newHeatmap(), newLabels(), newExplore(),
 		newGraph(), newDevices(), newVersion(), newMan())
 	// A mistyped command often comes with flags of the right one: it is the command that is

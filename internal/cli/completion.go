@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"overcomplete/lab/eval"
+	"overcomplete/vectors"
 )
 
 // flagValues are the values of flags that take one of a few, by the flag's name, or by
@@ -28,6 +29,8 @@ var flagValues = map[string][]string{
 	"features":         {"unit", "raw"},
 	"format":           formatNames(),
 	"dot":              stepNames(),
+	"normalize":        normalizations,
+	"rows":             {string(vectors.KindWords), string(vectors.KindTexts)},
 }
 
 // completeValues makes shells complete the values of flags, of cmd and all below it. In a

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -111,9 +112,13 @@ func writeProjectorMetadata(w io.Writer, m *model.Model) error {
 	return vectors.WriteProjectorMetadata(w, m.Codes.Words)
 }
 
+// normalizations are the norms that codes are divided by.
+var normalizations = []string{"codes", "vectors"}
+
 func newExport() *cobra.Command {
 	var format, output string
-	var force, escape, normalize bool
+	var normalize string
+	var force, escape bool
 	cmd := &cobra.Command{
 		Use:   "export MODEL --format F -o FILE",
 		Short: "Write a model's vectors for other tools",
@@ -139,7 +144,7 @@ would be ambiguous in text and in word2vec's binary form, so it stops the export
 	flags.StringVarP(&output, "output", "o", "", "`file` to write, or - for standard output")
 	flags.BoolVar(&force, "force", false, "replace files that exist")
 	flags.BoolVar(&escape, "escape", false, "encode white space and % in words")
-	flags.BoolVar(&normalize, "normalize", false, "scale each code to norm 1, so that products are cosines")
+	flags.StringVar(&normalize, "normalize", "", "for search: divide each code by its own norm (`codes`), where questions are codes, or by that of the vector that it stands for, ‖μ + aD‖ (vectors), where they are products with atoms")
 	cmd.MarkFlagRequired("format")
 	cmd.MarkFlagRequired("output")
 	cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formatNames(), cobra.ShellCompDirectiveNoFileComp))
@@ -170,7 +175,10 @@ func writeFormat(cmd *cobra.Command, format, output string, force bool, path str
 	return err
 }
 
-func openForExport(cmd *cobra.Command, dir string, escape, normalize bool) (*model.Model, error) {
+func openForExport(cmd *cobra.Command, dir string, escape bool, normalize string) (*model.Model, error) {
+	if cmd.Flags().Changed("normalize") && !slices.Contains(normalizations, normalize) {
+		return nil, usagef("--normalize is %q, want %s", normalize, orNames(normalizations))
+	}
 	m, err := loadModel(cmd.Context(), cmd.ErrOrStderr(), dir)
 	if err != nil {
 		return nil, err
@@ -178,8 +186,15 @@ func openForExport(cmd *cobra.Command, dir string, escape, normalize bool) (*mod
 	if escape {
 		m.Codes.Words = vectors.Escape(m.Codes.Words)
 	}
-	if normalize {
-		m.Codes = m.Codes.Normalized()
+	switch normalize {
+	case "codes":
+		m.Codes = m.Codes.Over(m.Codes.Norms())
+	case "vectors":
+		norms, err := m.Norms(cmd.Context())
+		if err != nil {
+			return nil, err
+		}
+		m.Codes = m.Codes.Over(norms)
 	}
 	return m, nil
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // What is exported for search engines has the codes, ids, texts and names, as other programs read
-// it; values of norm 1 are cosines; and codes that engines do not take are refused.
+// it; values divided by a norm are; and codes that engines do not take are refused.
 func TestExportForSearch(t *testing.T) {
 	dir := clitest.New(t)
 	runPython(t, dir, writeTexts, "pyarrow")
@@ -17,16 +17,19 @@ func TestExportForSearch(t *testing.T) {
 	dir.MustRun(t, "labels model --import labels.tsv")
 	for _, format := range []string{"jsonl", "opensearch", "svmlight"} {
 		dir.MustRun(t, "export model -o out."+format+" -f "+format)
-		dir.MustRun(t, "export model -o norm."+format+" --normalize -f "+format)
+		dir.MustRun(t, "export model -o codes."+format+" --normalize codes -f "+format)
+		dir.MustRun(t, "export model -o vectors."+format+" --normalize vectors -f "+format)
 	}
 	runPython(t, dir, `
 import json, numpy as np, scipy.sparse as sp
 from sklearn.datasets import load_svmlight_file
 a = sp.load_npz("model/codes.npz")
 a = a.tocsr()
-norm = sp.csr_array((a.data / np.repeat(np.sqrt(np.asarray(a.multiply(a).sum(1)).ravel()), np.diff(a.indptr)), a.indices, a.indptr), a.shape)
+over = lambda norms: sp.csr_array((a.data / np.repeat(norms, np.diff(a.indptr)), a.indices, a.indptr), a.shape)
+codes = over(np.sqrt(np.asarray(a.multiply(a).sum(1)).ravel()))
+decoded = over(np.linalg.norm(np.load("model/mean.npy") + a @ np.load("model/dictionary.npy"), axis=1))
 rows = [json.loads(line) for line in open("model/texts.jsonl", encoding="utf-8", newline="\n")]
-for name, want in [("out", a), ("norm", norm)]:
+for name, want in [("out", a), ("codes", codes), ("vectors", decoded)]:
     lines = open(name + ".jsonl", encoding="utf-8", newline="\n").read().split("\n")
     bulk = open(name + ".opensearch", encoding="utf-8", newline="\n").read().split("\n")
     assert len(lines) == len(rows) + 1 and lines[-1] == "" and len(bulk) == 2 * len(rows) + 1
@@ -52,4 +55,42 @@ for name, want in [("out", a), ("norm", norm)]:
 		t.Errorf("exit code %d, %s", code, stderr)
 	}
 	dir.Unchanged(t, before)
+}
+
+// A search of what was exported finds what recall says: the products of the question and the atoms
+// with codes over the norms of their vectors, and codes with codes.
+func TestRecall(t *testing.T) {
+	dir := clitest.New(t)
+	runPython(t, dir, writeTexts, "pyarrow")
+	dir.MustRun(t, "train texts.parquet -o model -k 64 --nonzeros 9 --epochs 1 --max-words 1500")
+	for _, normalize := range []string{"codes", "vectors"} {
+		dir.MustRun(t, "export model -o "+normalize+".jsonl -f jsonl --normalize "+normalize)
+	}
+	found, _ := dir.MustRun(t, "recall texts.parquet model --json --max-words 1500 -k 4 --questions 1500")
+	dir.Write(t, "recall.json", []byte(found))
+	runPython(t, dir, `
+import json, numpy as np, pyarrow.parquet as pq
+x = np.stack(pq.read_table("texts.parquet")["embedding"].to_numpy(zero_copy_only=False))[:1500].astype("f8")
+d = np.load("model/dictionary.npy").astype("f8")
+def rows(name):
+    a = np.zeros((len(x), len(d)))
+    for i, line in enumerate(open(name, encoding="utf-8", newline="\n")):
+        row = json.loads(line)
+        a[i, row["indices"]] = row["values"]
+    return a
+def nearest(scores):
+    np.fill_diagonal(scores, -np.inf)
+    return np.argsort(-scores, axis=1, kind="stable")[:, :4]
+unit = x / np.linalg.norm(x, axis=1, keepdims=True)
+want = nearest(unit @ unit.T)
+said = json.load(open("recall.json"))
+assert (said["questions"], said["rows"], said["k"], said["dense"]["bytes"]) == (1500, 1500, 4, x.size * 4)
+codes = rows("codes.jsonl")
+assert said["models"][0]["bytes"] == 8 * np.count_nonzero(codes)
+for name, scores in [("codes", codes @ codes.T), ("products", (x @ d.T) @ rows("vectors.jsonl").T)]:
+    found = nearest(scores)
+    recall = np.mean([len(set(f) & set(w)) / 4 for f, w in zip(found, want)])
+    assert abs(recall - said["models"][0][name]["recall"]) < 1e-3, (name, recall, said) # some are nearly as near
+    assert 0.2 < recall < 0.95
+`)
 }

@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+
+	"overcomplete/internal/cli/clitest"
+)
+
+// What is measured of made rows is what can be seen: codes of two directions, of vectors of which
+// two and two are near to each other.
+func TestRecall(t *testing.T) {
+	t.Parallel()
+	words := []string{"a", "b", "c", "d"}
+	m := clitest.NewModel(words, [][]float32{{1, 0}, {2, 0}, {0, 1}, {0, 3}})
+	m.Dictionary.Atoms = []float32{1, 0, 0, 1}
+	m.Info.Encoding.Error, m.Info.Encoding.Variance = 1, 4
+	dir := clitest.Save(t, m)
+	dir.Write(t, "x.txt", []byte("a 1 0.1\nb 2 0\nc 0.1 1\nd 0.2 3\n"))
+	// With codes, each question finds one row alone, the right one.
+	times := regexp.MustCompile(`\d+\.\d\d ms`)
+	stdout, stderr := dir.MustRun(t, "recall x.txt model -k 1")
+	if got := times.ReplaceAllString(stdout, "T ms"); got != `recall@1 of 4 questions to 4 rows; by dense vectors T ms each, 0.0 MB
+model  nonzeros  explained   index         codes               products                refined
+model       1.0     75.0 %  0.0 MB  1.000 ±0.000  T ms  1.000 ±0.000  T ms  1.000 ±0.000  T ms
+` {
+		t.Errorf("printed\n%s", got)
+	}
+	if !strings.Contains(stderr, "model has the codes of another file, in.txt, than x.txt") {
+		t.Errorf("standard error is %s", stderr)
+	}
+	stdout, _ = dir.MustRun(t, "recall x.txt model -k 2 --json --questions 3 --seed 2")
+	var got recallReport
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+		t.Fatal(err)
+	}
+	// Of the second nearest there is no code that has a product with the question's.
+	if found := got.Models[0]; got.Questions != 3 || got.Dense.Bytes != 32 || found.Bytes != 32 || found.Codes.Recall != 0.5 || found.Products.Recall < 0.5 {
+		t.Errorf("JSON is %s", stdout)
+	}
+
+	dir.Write(t, "wide.txt", []byte("a 1 2 3\nb 3 4 5\n"))
+	dir.Write(t, "other.txt", []byte("a 1 2\nb 3 4\nd 1 2\nc 3 3\n"))
+	before := dir.Tree(t)
+	for args, want := range map[string]string{
+		"recall x.txt":                                "2 arg",
+		"recall x.txt model -k 4":                     "x.txt: 4 rows, of which 4 are not zero, are too few for questions about the nearest 4",
+		"recall x.txt model -k 0":                     "-k is 0",
+		"recall x.txt model --questions -1":           "--questions is -1",
+		"recall x.txt model --rows columns":           "--rows",
+		"recall x.txt nothing -k 1":                   "nothing",
+		"recall wide.txt model -k 1":                  "model: its atoms have 2 numbers, and the vectors 3",
+		"recall other.txt model -k 1":                 `model: row 2 is "c" in it, and "d" in the vectors`,
+		"recall x.txt model -k 1 --max-words 3":       "model: it has the codes of 4 rows, and there are 3 vectors",
+		"export model -f jsonl -o - --normalize rows": `--normalize is "rows", want codes or vectors`,
+		"export model -f jsonl -o - --normalize=":     `--normalize is "", want codes or vectors`,
+	} {
+		checkRefused(t, dir, args, []string{want}, before)
+	}
+}
