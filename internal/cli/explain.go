@@ -17,7 +17,7 @@ import (
 
 func newExplain() *cobra.Command {
 	var words, dimensions, neighbours int
-	var of string
+	var of, embedder string
 	var skipBad bool
 	cmd := &cobra.Command{
 		Use:   "explain MODEL WORD...",
@@ -34,46 +34,41 @@ The codes that encode gave to new words have the dimensions of the model that th
 were made with. With --vocabulary, that model, they are described by its words and
 labels, and not by the new words alone.
 
+` + aboutEmbedder + `
+
 ` + aboutInput,
 		Example: `  overcomplete explain model bank
   overcomplete explain model bank river --dimensions 5 --json
-  overcomplete explain encoded "river bank" --vocabulary model`,
+  overcomplete explain encoded "river bank" --vocabulary model
+  overcomplete explain model "Where is the Nile ?" --embedder "python embed.py"`,
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := checkCounts(0, count{"--words", words}, count{"--dimensions", dimensions}, count{"--neighbours", neighbours})
 			if err != nil {
 				return err
 			}
-			x, err := loadIndex(cmd, args[0], skipBad)
-			if err != nil {
-				return err
+			var q asked
+			switch {
+			case embedder == "":
+				q, err = askWords(cmd, args[0], of, args[1:], skipBad)
+			case of == "":
+				q, err = askTexts(cmd, args[0], embedder, args[1:])
+			default:
+				err = usagef("give one of --embedder and --vocabulary")
 			}
-			vocabulary := args[0]
-			described := x // by the words of this
-			if of != "" {
-				vocabulary = of
-				if described, err = loadVocabulary(cmd, args[0], of); err != nil {
-					return err
-				}
-			}
-			labels, err := loadLabels(vocabulary, described)
 			if err != nil {
 				return err
 			}
 			var explained []explanation
-			for _, word := range args[1:] {
-				row, err := findWord(x, word)
-				if err != nil {
-					return err
-				}
-				explained = append(explained, explain(x, row, described, labels, words, dimensions, neighbours))
+			for _, row := range q.rows {
+				explained = append(explained, explain(q.codes, row, q.by, q.labels, words, dimensions, neighbours))
 			}
 			return show(cmd, explained, func(b *strings.Builder) {
 				for i, e := range explained {
 					if i > 0 {
 						b.WriteByte('\n')
 					}
-					e.print(b, x.Codes.Cols, x.Codes.Texts != nil)
+					e.print(b, q.by.Codes.Cols, q.by.Codes.Texts != nil)
 				}
 			})
 		},
@@ -83,11 +78,44 @@ labels, and not by the new words alone.
 	flags.IntVarP(&words, "words", "n", 8, "words of each dimension")
 	flags.IntVar(&dimensions, "dimensions", 20, "most dimensions to show, 0 for all")
 	flags.IntVar(&neighbours, "neighbours", 10, "nearest words to show")
+	flags.StringVar(&embedder, "embedder", "", "explain texts of your own, which this `command` turns into vectors")
 	flags.StringVar(&of, "vocabulary", "", "describe dimensions by the words of this `model`")
 	addRare(cmd)
 	addSkipBad(cmd, &skipBad)
 	addJSON(cmd, "print the same as JSON")
 	return cmd
+}
+
+// asked is rows of codes to explain, by an index of the same dimensions with its labels.
+type asked struct {
+	codes, by *interpret.Index
+	rows      []int
+	labels    interpret.Labels
+}
+
+// askWords finds words in what is at path, to be explained by the words of a vocabulary, or by its own.
+func askWords(cmd *cobra.Command, path, vocabulary string, words []string, skipBad bool) (q asked, err error) {
+	if q.codes, err = loadIndex(cmd, path, skipBad); err != nil {
+		return q, err
+	}
+	q.by = q.codes
+	if vocabulary != "" {
+		if q.by, err = loadVocabulary(cmd, path, vocabulary); err != nil {
+			return q, err
+		}
+		path = vocabulary
+	}
+	if q.labels, err = loadLabels(path, q.by); err != nil {
+		return q, err
+	}
+	for _, word := range words {
+		row, err := findWord(q.codes, word)
+		if err != nil {
+			return q, err
+		}
+		q.rows = append(q.rows, row)
+	}
+	return q, nil
 }
 
 // loadVocabulary reads the model whose words describe the dimensions of the one at path,
@@ -148,7 +176,10 @@ func explain(x *interpret.Index, row int, by *interpret.Index, labels interpret.
 func (e explanation) print(b *strings.Builder, dimensions int, texts bool) {
 	fmt.Fprintf(b, "%s: %d of %d dimensions\n", escape.Word(e.Word), e.Active, dimensions)
 	if texts {
-		fmt.Fprintf(b, "%s\nnearest:\n", shortText(strings.Join(strings.Fields(e.Text), " "), 20*shownText))
+		if e.Text != "" {
+			fmt.Fprintln(b, shortText(strings.Join(strings.Fields(e.Text), " "), 20*shownText))
+		}
+		b.WriteString("nearest:\n")
 		for _, n := range e.Nearest {
 			fmt.Fprintf(b, "%6.2f  %v\n", n.Cosine, n.item)
 		}
