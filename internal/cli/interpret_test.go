@@ -161,7 +161,7 @@ func TestTopByCoherence(t *testing.T) {
         0  9.79e-01   80                      write, read           write read
                                               −close, month         close month
 `)
-	checkTable(t, signed, "labels model -n 1", "dimension\tlabel\tnote\twords\n0\t\t\twrite − close\n1\t\t\tclose − month\n")
+	checkTable(t, signed, "labels model -n 1", "dimension\tlabel\tnote\tscore\twords\n0\t\t\t\twrite − close\n1\t\t\t\tclose − month\n")
 	// Two words have dimensions 0 and 2 in common. The mean cosine of any two is
 	// (3/√10 + 1 − 1/√2 − 2/√5)/15 = 0.023.
 	alike := clitest.Save(t, clitest.NewModel(readableWords, [][]float32{{1, 0, 1}, {2, 0, 1}, {0, 1, 0}, {0, 2, 0}, {-1, 0, 0}, {0, 0, 0}}))

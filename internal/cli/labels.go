@@ -24,11 +24,13 @@ func newLabels() *cobra.Command {
 		Use:   "labels MODEL",
 		Short: "Print what dimensions are called, as a table to edit, and take it back",
 		Long: `Labels prints a table of all dimensions that some word uses, one a line, with tabs
-between its columns: the dimension, the label and the note that a person gave it, and
-its top words and, after a minus, its most negative ones, to find one by. Edit it in a spreadsheet or a text editor, and take it
-back with --import. It must keep its first line; of the columns, dimension and label
-are needed. Dimensions that are not in the table keep their labels. An empty label and
-note take them away.
+between its columns: the dimension, the label and the note that it was given, the
+score of the label, and its top words and, after a minus, its most negative ones, to find
+one by. Edit it in a spreadsheet or a text editor, or have a program make one, and take it back
+with --import. It must keep its first line; of the columns, dimension and label are
+needed. Dimensions that are not in the table keep their labels. An empty label and note
+take them away. A score, from 0 to 1, says how well a label does in a test of who gave it, such
+as a language model; it stays until the label is another.
 
 Labels are kept in the model's directory, in labels.json. The commands that show
 dimensions call them by these or, without one, by their most distinctive words.`,
@@ -59,7 +61,7 @@ dimensions call them by these or, without one, by their most distinctive words.`
 	flags.StringVar(&from, "import", "", "take labels from this `file`")
 	flags.IntVarP(&words, "words", "n", 8, "words of each dimension")
 	addRare(cmd)
-	addJSON(cmd, "print the labels that people gave, as JSON")
+	addJSON(cmd, "print the labels that were given, as JSON")
 	return cmd
 }
 
@@ -90,7 +92,7 @@ func loadLabels(path string, x *interpret.Index) (interpret.Labels, error) {
 func printLabels(b *strings.Builder, labels interpret.Labels, x *interpret.Index, words int) {
 	table := csv.NewWriter(b)
 	table.Comma = '\t'
-	table.Write([]string{"dimension", "label", "note", "words"})
+	table.Write([]string{"dimension", "label", "note", "score", "words"})
 	for k := range x.Codes.Cols {
 		l, ok := labels[k]
 		if len(x.Values(k)) == 0 && !ok {
@@ -100,7 +102,11 @@ func printLabels(b *strings.Builder, labels interpret.Labels, x *interpret.Index
 		if negative := x.Words(k, words, true); len(negative) > 0 {
 			described = strings.TrimPrefix(described+" − "+wordList(negative, " "), " ")
 		}
-		table.Write([]string{strconv.Itoa(k), l.Name, l.Note, described})
+		score := ""
+		if l.Score != nil {
+			score = strconv.FormatFloat(*l.Score, 'g', -1, 64)
+		}
+		table.Write([]string{strconv.Itoa(k), l.Name, l.Note, score, described})
 	}
 	table.Flush()
 }
@@ -148,7 +154,7 @@ type tableLabel struct {
 	line int
 }
 
-// parseLabels parses a table with the columns dimension and label, and perhaps a note.
+// parseLabels parses a table with the columns dimension and label, and perhaps note and score.
 func parseLabels(text string) ([]tableLabel, error) {
 	if !utf8.ValidString(text) {
 		return nil, errors.New("is not UTF-8: save the table as that")
@@ -156,7 +162,8 @@ func parseLabels(text string) ([]tableLabel, error) {
 	r := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\ufeff"))) // which spreadsheets begin with
 	r.Comma = '\t'
 	head, err := r.Read()
-	dimension, name, note := slices.Index(head, "dimension"), slices.Index(head, "label"), slices.Index(head, "note")
+	column := func(name string) int { return slices.Index(head, name) }
+	dimension, name, note, score := column("dimension"), column("label"), column("note"), column("score")
 	if err != nil || dimension < 0 || name < 0 {
 		return nil, errors.New(`the first line is not that of a table of labels: want the columns "dimension" and "label", with a tab between`)
 	}
@@ -181,6 +188,13 @@ func parseLabels(text string) ([]tableLabel, error) {
 		seen[l.Dimension] = line
 		if note >= 0 {
 			l.Note = row[note]
+		}
+		if score >= 0 && row[score] != "" {
+			value, err := strconv.ParseFloat(row[score], 64)
+			if err != nil {
+				return nil, fmt.Errorf("line %d: the score is %.50q, want a number from 0 to 1", line, row[score])
+			}
+			l.Score = &value
 		}
 		labels = append(labels, l)
 	}
