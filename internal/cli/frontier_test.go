@@ -157,7 +157,7 @@ func TestFrontier(t *testing.T) {
 	a, b := got.Points[0].Scores["WS-353"].Score, got.Points[16].Scores["WS-353"].Score
 	fields := strings.Split(strings.Split(string(dir.Read(t, "out/frontier.md")), "\n")[9], " | ")
 	want := fmt.Sprintf("%.1f ±%.1f", (a+b)/2, math.Abs(a-b)/math.Sqrt2)
-	if len(fields) < 6 || fields[0] != "| A, best" || fields[2] != "2" || fields[5] != want {
+	if len(fields) < 7 || fields[0] != "| A, best" || fields[2] != "2" || fields[6] != want {
 		t.Errorf("the first row of the table is %q, want WS-353 of %s", fields, want)
 	}
 	if !strings.Contains(text, "\nword rows ") || !strings.HasSuffix(text, "\nfigure: out/frontier.png\n") {

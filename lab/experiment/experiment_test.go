@@ -378,25 +378,25 @@ func TestMeasured(t *testing.T) {
 	cosine := .965
 	points[3].Stability = &cosine
 
-	m := newMeasured(x, points, tasks, eval.Options{})
+	m := newMeasured(x, 8, points, tasks, eval.Options{})
 	want := table.Table{
-		{"vectors", "λ", "seeds", "nonzeros", "error", "WS-353", "average", "top", "q1", "q2", "q3", "q4", "stability"},
-		{"X", "", "", "–", "–", "–", "60.0", "25.0", "–", "–", "–", "–", "–"},
-		{"A, best", "", "2", "25.0 ±0.0", "2.500 ±0.707", "–", "71.5 ±2.1", "50.0 ±0.0", "40.0 ±0.0", "30.0 ±0.0", "20.0 ±0.0", "10.0 ±0.0", "96.5"},
-		{"A, paper", "0.5", "1", "50.0", "0.000", "–", "80.0", "50.0", "–", "–", "–", "–", "–"},
+		{"vectors", "λ", "seeds", "nonzeros", "error", "explained", "WS-353", "average", "top", "q1", "q2", "q3", "q4", "stability"},
+		{"X", "", "", "–", "–", "–", "–", "60.0", "25.0", "–", "–", "–", "–", "–"},
+		{"A, best", "", "2", "25.0 ±0.0", "2.500 ±0.707", "68.8 ±8.8", "–", "71.5 ±2.1", "50.0 ±0.0", "40.0 ±0.0", "30.0 ±0.0", "20.0 ±0.0", "10.0 ±0.0", "96.5"},
+		{"A, paper", "0.5", "1", "50.0", "0.000", "100.0", "–", "80.0", "50.0", "–", "–", "–", "–", "–"},
 	}
 	if got := m.Table(); !reflect.DeepEqual(got, want) {
 		t.Errorf("the table is\n%q\nwant\n%q", got, want)
 	}
-	tsv := "vectors\tlambda\tseed\tnonzeros\terror\tunused\tWS-353\tSST\taverage\ttop\tq1\tq2\tq3\tq4\tstability\n" +
-		"X\t\t0\t\t\t0\t\t60\t60\t25\t\t\t\t\t\n" +
-		"A, best\t\t1\t25\t2\t0\t\t70\t70\t50\t40\t30\t20\t10\t\n" +
-		"A, paper\t0.5\t1\t50\t0\t0\t\t80\t80\t50\t\t\t\t\t\n" +
-		"A, best\t\t2\t25\t3\t0\t\t73\t73\t50\t40\t30\t20\t10\t96.5\n"
+	tsv := "vectors\tlambda\tseed\tnonzeros\terror\texplained\tunused\tWS-353\tSST\taverage\ttop\tq1\tq2\tq3\tq4\tstability\n" +
+		"X\t\t0\t\t\t\t0\t\t60\t60\t25\t\t\t\t\t\n" +
+		"A, best\t\t1\t25\t2\t75\t0\t\t70\t70\t50\t40\t30\t20\t10\t\n" +
+		"A, paper\t0.5\t1\t50\t0\t100\t0\t\t80\t80\t50\t\t\t\t\t\n" +
+		"A, best\t\t2\t25\t3\t62.5\t0\t\t73\t73\t50\t40\t30\t20\t10\t96.5\n"
 	if got := m.TSV(); got != tsv {
 		t.Errorf("the file is\n%swant\n%s", got, tsv)
 	}
-	for _, m := range []*Measured{m, newMeasured(x, nil, tasks, eval.Options{}), newMeasured(x, points[2:3], nil, eval.Options{})} {
+	for _, m := range []*Measured{m, newMeasured(x, 8, nil, tasks, eval.Options{}), newMeasured(x, 8, points[2:3], nil, eval.Options{})} {
 		name := filepath.Join(t.TempDir(), "f")
 		if err := m.Figure().Save(name); err != nil {
 			t.Fatal(err)

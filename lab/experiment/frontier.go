@@ -174,6 +174,8 @@ func (e *Experiment) Frontier(ctx context.Context, f Frontier, seeds int, tasks 
 	if err != nil {
 		return nil, err
 	}
+	mean := model.Dictionary{Dim: e.X.Dim, Mean: e.X.Mean()}
+	variance := mean.Squares(e.X.Data) / float64(e.X.Len())
 	var points []*Record
 	for seed := range seeds {
 		for _, p := range f.Points(uint64(seed + 1)) {
@@ -184,7 +186,7 @@ func (e *Experiment) Frontier(ctx context.Context, f Frontier, seeds int, tasks 
 				return nil, err
 			}
 		}
-		m = newMeasured(x, points, eval.Names(tasks), e.Setting.Protocol)
+		m = newMeasured(x, variance, points, eval.Names(tasks), e.Setting.Protocol)
 		if ctx.Err() == nil || seed+1 == seeds {
 			if err := m.Write(e.Dir, e.Setting); err != nil {
 				return nil, err
@@ -344,12 +346,14 @@ type Measured struct {
 	dense  *Record
 	points []*Record
 	scores eval.Table // of X and then of points
+
+	variance float64 // mean ‖x − x̄‖² of X
 }
 
 // newMeasured puts records together: of X and of points. Points whose codes are all zero
 // are no vectors to speak of, and left out.
-func newMeasured(dense *Record, points []*Record, tasks []string, o eval.Options) *Measured {
-	m := &Measured{dense: dense, scores: eval.Table{Tasks: tasks, Options: o}}
+func newMeasured(dense *Record, variance float64, points []*Record, tasks []string, o eval.Options) *Measured {
+	m := &Measured{dense: dense, variance: variance, scores: eval.Table{Tasks: tasks, Options: o}}
 	m.scores.Rows = append(m.scores.Rows, dense.Row("X", tasks))
 	for _, r := range points {
 		if r.Metrics.Sparsity < 1 {
@@ -401,6 +405,14 @@ var (
 		return 100 * *r.Stability
 	}}
 )
+
+// explained is how much of the variance of X, whatever was subtracted from it, is not error, in
+// percent: so recipes can be compared.
+func (m *Measured) explained() measure {
+	return measure{"explained", 1, func(r *Record) float64 {
+		return 100 * (1 - residual.of(r)/m.variance)
+	}}
+}
 
 func (m *Measured) average() measure {
 	return measure{"average", 1, func(r *Record) float64 { return m.scores.Average(r.Row("", m.scores.Tasks)).Score }}
@@ -468,7 +480,7 @@ func (m *Measured) overSeeds() (groups [][]*Record) {
 // Table has a row for X and for each kind and number of nonzeros: means and standard
 // deviations over seeds.
 func (m *Measured) Table() table.Table {
-	columns := append([]measure{nonzeros, residual, similarity, m.average()}, meaning...)
+	columns := append([]measure{nonzeros, residual, m.explained(), similarity, m.average()}, meaning...)
 	return m.table("vectors λ seeds", columns, m.overSeeds(), measure.cell, func(records []*Record) string {
 		if records[0] == m.dense {
 			return ""
@@ -480,7 +492,7 @@ func (m *Measured) Table() table.Table {
 // TSV has a row for X and for each point, for programs, with nothing where there is no
 // number.
 func (m *Measured) TSV() string {
-	columns := []measure{nonzeros, residual, unused}
+	columns := []measure{nonzeros, residual, m.explained(), unused}
 	for _, task := range m.scores.Tasks {
 		columns = append(columns, score(task))
 	}
@@ -524,7 +536,7 @@ func (m *Measured) table(first string, columns []measure, groups [][]*Record, ce
 
 // Notes says what the numbers of the table are.
 func (m *Measured) Notes() string {
-	notes := []string{"Means ± standard deviations over seeds. Error is the mean ‖x − aD‖², of x less the mean where that is subtracted. " +
+	notes := []string{"Means ± standard deviations over seeds. Error is the mean ‖x − aD‖², of x less the mean where that is subtracted, and explained is 1 − error / mean ‖x − x̄‖², in %. " +
 		"Scores of method B are those of its binary vectors, all else that of its codes."}
 	if averaged := m.scores.Averaged(); len(averaged) > 0 {
 		notes = append(notes, "The average is that of "+strings.Join(averaged, ", ")+
