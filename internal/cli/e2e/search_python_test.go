@@ -94,3 +94,34 @@ for name, scores in [("codes", codes @ codes.T), ("products", (x @ d.T) @ rows("
     assert 0.2 < recall < 0.95
 `)
 }
+
+// A search engine finds what the products of codes and questions say, with the rows as docs/texts.md
+// gives them to it, and with weights of both signs.
+func TestQdrant(t *testing.T) {
+	dir := clitest.New(t)
+	runPython(t, dir, writeTexts, "pyarrow")
+	dir.MustRun(t, "train texts.parquet -o model -k 64 --nonzeros 9 --epochs 1 --max-words 600 --method A")
+	dir.MustRun(t, "export model -o rows.jsonl -f jsonl --normalize vectors")
+	runPython(t, dir, `
+import json, numpy as np, pyarrow.parquet as pq
+from qdrant_client import QdrantClient, models
+x = np.stack(pq.read_table("texts.parquet")["embedding"].to_numpy(zero_copy_only=False))[:600]
+d = np.load("model/dictionary.npy")
+client = QdrantClient(":memory:")
+client.create_collection("texts", vectors_config={}, sparse_vectors_config={"codes": models.SparseVectorParams()})
+a, points = np.zeros((len(x), len(d))), []
+for i, line in enumerate(open("rows.jsonl", encoding="utf8", newline="\n")):
+    row = json.loads(line)
+    a[i, row["indices"]] = row["values"]
+    points.append(models.PointStruct(id=i, vector={"codes": models.SparseVector(indices=row["indices"], values=row["values"])}, payload={"id": row["id"]}))
+client.upsert("texts", points)
+for i in range(0, 600, 30):
+    weights = d @ x[i]
+    found = client.query_points("texts", using="codes", limit=10, with_payload=True,
+        query=models.SparseVector(indices=list(range(len(weights))), values=weights.tolist())).points
+    scores = a @ weights
+    assert np.allclose([p.score for p in found], np.sort(scores)[::-1][:10], rtol=1e-5), i # rows can be equal
+    assert np.allclose([scores[p.id] for p in found], [p.score for p in found], rtol=1e-5), i
+    assert [p.payload["id"] for p in found] == [str(p.id) for p in found], i
+`, "pyarrow", "qdrant_client")
+}
