@@ -44,6 +44,34 @@ var (
 	readableCodes = [][]float32{{1, 0, 0}, {2, 0, .5}, {3, 0, 0}, {0, 3, 0}, {0, 2, 0}, {0, 1, 1}}
 )
 
+// Sentences stand below the side of a dimension that they are of.
+func TestTopCorpus(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Save(t, readable())
+	dir.Write(t, "corpus.txt", []byte("It rained.\nthe last\x1b[2J week of the month\nwrite and close it\n"))
+	checkOutput(t, dir, "top model --words 2 --dimensions 2 --corpus corpus.txt", `dimension  variance  label               words
+        0  1.33e+00  close, write, read  close write
+           “write and close it”
+        1  1.33e+00  month, week, day    month week
+           “the last\x1b[2J week of the month”
+`)
+	stdout, _ := dir.MustRun(t, "top model 1 --corpus corpus.txt --json")
+	if !strings.Contains(stdout, `"examples": [
+          "the last\u001b[2J week of the month"
+        ]`) {
+		t.Errorf("JSON is %s", stdout)
+	}
+	dir.Write(t, "zipped", []byte("\x1f\x8b\x08\xff\xff"))
+	before := dir.Tree(t)
+	for args, want := range map[string]string{
+		"top model --corpus zipped":  "zipped: line 1 is not UTF-8",
+		"top model --corpus nothing": "nothing: no such file or directory",
+		"top model --corpus model":   "is a directory",
+	} {
+		checkRefused(t, dir, args, []string{want}, before)
+	}
+}
+
 func TestTopAndExplain(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Save(t, readable())

@@ -68,7 +68,7 @@ var faultCases = []faultCase{
 	{args: "frontier small.txt -o new --quiet --data data --reference reference.txt --seeds 1 --nonzeros 2 --lambda 0.1 --json", outputs: "new", resumes: true},
 	{args: "paper small.txt -o new --quiet --data data", outputs: "new", resumes: true},
 	{args: "top old"},
-	{args: "top in.bin --json"},
+	{args: "top in.bin --json --corpus in.txt"},
 	{args: "search old word1"},
 	{args: "columns texts"},
 	{args: "columns texts kind --json"},
