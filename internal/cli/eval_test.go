@@ -96,7 +96,7 @@ func TestEvalUsage(t *testing.T) {
 		args string
 		want string
 	}{
-		{"eval x.txt --data data", "data/trec/raw.TREC.train: no such file"},
+		{"eval x.txt --data data", "data/trec/raw.TREC.train: no such file or directory: task TREC is read from there; docs/evaluation.md says"},
 		{"eval x.txt", "the paper's tasks need --data"},
 		{"eval x.txt --tasks NP --wordsim bad.txt", "the paper's tasks need --data"},
 		{"eval x.txt --labelled SST=one.txt,one.txt", "a task of your own is called SST"},

@@ -496,6 +496,42 @@ func TestBrowserMap(t *testing.T) {
 	b.waitHeading("dimension " + next)
 }
 
+// What the map shows is in its address: a link and the way back show it again.
+func TestBrowserMapAddress(t *testing.T) {
+	b := openBrowser(t)
+	x := New(testModel(), "test")
+	server := httptest.NewServer(x.Handler(""))
+	defer server.Close()
+	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(server.URL+"/#/map"))
+	const view = `[document.querySelector(".slider b")?.textContent, ...[...document.querySelectorAll(".dot:not(.out)")].map((e) => e.dataset.dimension + " " + Math.round(e.getAttribute("cx")) + " " + Math.round(e.getAttribute("cy"))).sort()].join()`
+	b.wait(`document.querySelectorAll(".dot").length > 0 && document.querySelector(".dot").getAttribute("cx") !== null`)
+	first := evaluate[string](b, view)
+	b.do(chromedp.Click(chromedp.CSS(`[aria-label="zoom in"]`)), chromedp.Focus(chromedp.CSS(`[role=application]`)), chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowDown),
+		chromedp.Focus(chromedp.CSS(`input[type=range]`)), chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowRight))
+	b.wait(`location.hash.startsWith("#/map?at=") && location.hash.includes("words=0.02")`)
+	shown := evaluate[string](b, view)
+	if shown == first {
+		t.Fatal("the view is as it was")
+	}
+	entries := evaluate[int](b, `history.length`)
+	link := evaluate[string](b, `location.href`)
+
+	evaluate[chromedp.Void](b, `go("dimension", "3")`)
+	b.waitHeading("dimension 3")
+	evaluate[chromedp.Void](b, `history.back()`)
+	b.wait(view+` === %s`, quote(shown))
+	if now := evaluate[int](b, `history.length`); now != entries+1 {
+		t.Errorf("%d places to go back to, want %d and the dimension's", now, entries)
+	}
+	b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(link))
+	b.wait(view+` === %s`, quote(shown))
+	b.wait(`document.querySelector("nav [aria-current]")?.textContent === "Map"`)
+	for _, nonsense := range []string{"at=x+y", "at=9+-9+1e9&words=7", "at=&words=x&coherence=2", "%zz"} {
+		b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(server.URL+"/#/map?"+nonsense))
+		b.wait(`document.querySelector(".map") && document.querySelector(".dot").getAttribute("cx") !== null && ![...document.querySelectorAll(".dot")].some((e) => isNaN(e.getAttribute("cx")))`)
+	}
+}
+
 // The map's list, regions and sliders, and a word that is lit up.
 func TestBrowserMapList(t *testing.T) {
 	b := openBrowser(t)

@@ -113,7 +113,8 @@ function go(...parts) {
 function route() {
   let parts;
   try {
-    parts = location.hash.replace(/^#?\/?/, "").split("/").filter(Boolean).map(decodeURIComponent);
+    const path = location.hash.replace(/^#?\/?/, "").replace(/^(map\b[^?]*)\?.*/, "$1"); // a map's view comes after it
+    parts = path.split("/").filter(Boolean).map(decodeURIComponent);
   } catch {
     parts = ["malformed"];
   }
@@ -156,7 +157,7 @@ async function show() {
   document.title = [result.title, model?.name, "overcomplete"].filter(Boolean).join(" · ");
   document.getElementById("brand").textContent = model?.name ?? "overcomplete";
   for (const link of document.querySelectorAll("header nav a")) {
-    if (link.hash === (location.hash || "#/")) link.setAttribute("aria-current", "page");
+    if (link.hash === (location.hash.replace(/^(#\/map)\?.*/, "$1") || "#/")) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
   main.replaceChildren(...h("div", {}, result.content).childNodes);

@@ -15,7 +15,15 @@ function slider(label, { value = 0, say, change }) {
   return h("label", { class: "slider" }, h("span", {}, label, " ", output), input);
 }
 
-/** mapPage is the map, around a dimension (mapPage("7")), or with those of a word lit up (mapPage("word", "bank")). */
+const clamp = (n, low, high) => Math.min(Math.max(n, low), high);
+
+/** zooms are how small and how large the map can be, as times the frame. */
+const zooms = [0.5, 40];
+
+/**
+ * mapPage is the map, around a dimension (mapPage("7")), or with those of a word lit up (mapPage("word", "bank")).
+ * The view and the sliders are in the address after a question mark: #/map?at=0.52+0.4+3&words=0.3.
+ */
 async function mapPage(number, word) {
   if (word !== undefined) number = undefined;
   const [{ points, regions }, lit] = await Promise.all([
@@ -49,18 +57,25 @@ async function mapPage(number, word) {
     h("div", { class: "zoom" },
       h("button", { type: "button", "aria-label": "zoom in", onclick: () => zoom(1.6) }, "+"),
       h("button", { type: "button", "aria-label": "zoom out", onclick: () => zoom(1 / 1.6) }, "−"),
-      h("button", { type: "button", "aria-label": "show all", onclick: () => { view = { x: 0.5, y: 0.5, zoom: 1 }; draw(); } }, "⤢")));
+      h("button", { type: "button", "aria-label": "show all", onclick: () => { view = { x: 0.5, y: 0.5, zoom: 1 }; moved = false; draw(); } }, "⤢")));
 
   // The view: what point of the map is in the middle of the frame, and how much larger
   // than the frame the map is.
   const margin = 30;
   let width = 0, height = 0, current;
-  let view = { x: 0.5, y: 0.5, zoom: 1 };
+  const [page, asked = ""] = location.hash.split("?");
+  const given = new URLSearchParams(asked);
+  const [x = 0.5, y = 0.5, magnified = 1] = (given.get("at") ?? "").split(" ").filter(Boolean).map(Number).map((n) => (isFinite(n) ? n : undefined));
+  let view = { x: clamp(x, 0, 1), y: clamp(y, 0, 1), zoom: clamp(magnified, ...zooms) };
+  let moved = given.has("at"); // the view is not the first one
   const scale = () => view.zoom * Math.max(Math.min(width, height) - 2 * margin, 50);
   const place = (p) => [width / 2 + (p.x - view.x) * scale(), height / 2 + (p.y - view.y) * scale()];
 
   // What is shown, and what of that the frame has.
-  const atLeast = { words: 0, coherence: 0 };
+  const words = (t) => Math.max(Math.round(most ** t), 1);
+  const part = (name) => clamp(Number(given.get(name)) || 0, 0, 1);
+  const sliders = { words: part("words"), coherence: part("coherence") };
+  const atLeast = { words: sliders.words && words(sliders.words), coherence: sliders.coherence };
   const shows = (p) => p.label.words >= atLeast.words && (coherenceOf(p.dimension, p.side) ?? 0) >= atLeast.coherence;
   const within = (p) => p.left >= 0 && p.left <= width && p.top >= 0 && p.top <= height;
 
@@ -102,6 +117,19 @@ async function mapPage(number, word) {
     names.replaceChildren(...shown);
     if (current) placeCard();
     list();
+    clearTimeout(resting);
+    resting = setTimeout(remember, 200); // browsers take few changes of the address a second
+  }
+
+  /** remember puts the view into the address, so that a copied link shows the same, and so does the way back. */
+  let resting;
+  function remember() {
+    const [path, before = ""] = location.hash.split("?");
+    if (!frame.isConnected || path !== page) return; // gone elsewhere
+    const now = new URLSearchParams();
+    if (moved) now.set("at", [view.x.toFixed(4), view.y.toFixed(4), view.zoom.toFixed(3)].join(" "));
+    for (const [name, value] of Object.entries(sliders)) if (value) now.set(name, value);
+    if (now.toString() !== before) history.replaceState(history.state, "", page + (now.size ? `?${now}` : ""));
   }
 
   function select(p, touch = false) {
@@ -133,15 +161,17 @@ async function mapPage(number, word) {
   /** zoom keeps the place of the given pixel. */
   function zoom(factor, left = width / 2, top = height / 2) {
     const before = scale();
-    view.zoom = Math.min(Math.max(view.zoom * factor, 0.5), 40);
+    moved = true;
+    view.zoom = clamp(view.zoom * factor, ...zooms);
     view.x += (left - width / 2) * (1 / before - 1 / scale());
     view.y += (top - height / 2) * (1 / before - 1 / scale());
     draw();
   }
 
   function pan(dx, dy) {
-    view.x = Math.min(Math.max(view.x - dx / scale(), 0), 1);
-    view.y = Math.min(Math.max(view.y - dy / scale(), 0), 1);
+    moved = true;
+    view.x = clamp(view.x - dx / scale(), 0, 1);
+    view.y = clamp(view.y - dy / scale(), 0, 1);
     draw();
   }
 
@@ -239,12 +269,13 @@ async function mapPage(number, word) {
   /** enter shows a region: its middle, and so much around that most of its points are in. */
   function enter(r) {
     const own = points.filter((p) => regions[p.region] === r).map((p) => Math.max(Math.abs(p.x - r.x), Math.abs(p.y - r.y))).sort((a, b) => a - b);
+    moved = true;
     view = { x: r.x, y: r.y, zoom: Math.min(Math.max(0.45 / (own[Math.floor(0.9 * own.length)] || 1), 1), 12) };
     draw();
     frame.scrollIntoView({ block: "nearest" });
   }
 
-  if (wanted) view = { x: wanted.x, y: wanted.y, zoom: 3 };
+  if (wanted && !moved) view = { x: wanted.x, y: wanted.y, zoom: 3 };
   new ResizeObserver(() => {
     if (frame.clientWidth === 0) return; // no longer shown
     width = frame.clientWidth;
@@ -254,7 +285,6 @@ async function mapPage(number, word) {
     if (wanted && !current) select(wanted, true);
   }).observe(frame);
 
-  const words = (t) => Math.max(Math.round(most ** t), 1);
   return {
     title: lit ? `${textOf(lit.word).slice(0, 80)} on the map` : "map",
     content: [
@@ -264,8 +294,8 @@ async function mapPage(number, word) {
           : `Dots are dimensions: close if the same ${unit()}s use them, large if many do. Coloured regions have the names of words that are at home there.`),
       h("div", { class: "tools map-tools" },
         wordSearch({ label: `Light up the dimensions of a ${unit()}`, placeholder: lit ? `light up another ${unit()}` : `light up a ${unit()}`, choose: (chosen) => go("map", "word", chosen) }),
-        points.length > 0 && slider(`${model.texts ? "Texts" : "Words"} of a dimension, at least`, { say: (t) => whole(words(t)), change: (t) => { atLeast.words = words(t); draw(); } }),
-        isScored() && slider("Coherence, at least", { say: percent, change: (t) => { atLeast.coherence = t; draw(); } })),
+        points.length > 0 && slider(`${model.texts ? "Texts" : "Words"} of a dimension, at least`, { value: sliders.words, say: (t) => whole(words(t)), change: (t) => { sliders.words = t; atLeast.words = words(t); draw(); } }),
+        isScored() && slider("Coherence, at least", { value: sliders.coherence, say: percent, change: (t) => { sliders.coherence = atLeast.coherence = t; draw(); } })),
       h("div", { class: "map-page" },
         frame,
         h("div", { class: "beside" },
