@@ -23,9 +23,9 @@ words, or to the mean of the words of a text, and the labels of the dimensions t
 have the largest parts in each cosine, in percent of it. Each word of the question
 counts the same, whatever the norm of its code. None of them is an answer.
 
-+ and - stand between spaces, or between words that the model has: king-man+woman. Five words or more are a text, and fewer in quotes that the
-shell leaves: '"river bank"'. Words that a model does not have are left out of a text, and
-named.
++ and - stand between spaces, or between words that the model has: king-man+woman. Five
+words or more are a text, and fewer in quotes that the shell leaves: '"river bank"'. Words
+that a model does not have are left out of a text, and named.
 
 ` + aboutLabels + `
 

@@ -1,7 +1,9 @@
 package eval
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 )
@@ -46,7 +48,11 @@ func TaskNames() []string {
 func ReadTask(name, dir string) (Task, error) {
 	for _, t := range suite {
 		if t.name == name {
-			return t.read(name, dir)
+			task, err := t.read(name, dir)
+			if errors.Is(err, fs.ErrNotExist) {
+				err = fmt.Errorf("%w: task %s is read from there; docs/evaluation.md says what the folder of the data has, and where to get it", err, name)
+			}
+			return task, err
 		}
 	}
 	return nil, fmt.Errorf("task %q is unknown, want one of %s", name, strings.Join(TaskNames(), ", "))
