@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -355,5 +356,66 @@ func TestServe(t *testing.T) {
 	}
 	if _, err := http.Get(base + "/"); err == nil {
 		t.Error("still serves")
+	}
+}
+
+// The documents have each path that is served, and each field of its answer.
+func TestDataIsDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/interpret.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "\n### The page's data\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	quoted := func(s string) map[string]bool {
+		found := map[string]bool{"texts": true} // of each
+		for i, part := range strings.Split(s, "`") {
+			if i%2 == 1 {
+				found[part] = true
+			}
+		}
+		return found
+	}
+	rows := map[string]map[string]bool{} // what a path's row names
+	for line := range strings.Lines(section) {
+		if path, rest, ok := strings.Cut(strings.TrimPrefix(line, "| `"), "` |"); ok && strings.HasPrefix(path, "/data/") {
+			path, _, _ = strings.Cut(path, "?")
+			rows[path] = quoted(rest)
+		}
+	}
+	x := New(testTexts(), "first")
+	x.UseOther(New(testModel(), "second"))
+	mux := routes{}
+	x.addTo(mux, "")
+	for path := range mux {
+		if !strings.HasPrefix(path, "/data/") {
+			if !quoted(section)[path] {
+				t.Errorf("%s is not in the documents", path)
+			}
+			continue
+		}
+		targets := map[string][]string{
+			"/data/word": {"?word=bank"}, "/data/dimension": {"?dimension=3"}, "/data/complete": {"?prefix=b"},
+			"/data/ask": {"?question=bank", "?question=bank+-+river", "?question=common", "?question=first+line"},
+		}[path]
+		if targets == nil {
+			targets = []string{""}
+		}
+		for _, query := range targets {
+			w := get(mux, path+query)
+			var answer map[string]any
+			if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || w.Code != http.StatusOK {
+				t.Errorf("%s%s: %d, %v", path, query, w.Code, err)
+			}
+			for field := range answer {
+				if !rows[path][field] {
+					t.Errorf("%s answers %s with %q, which is not in its row of docs/interpret.md: %v", path, query, field, rows[path])
+				}
+			}
+		}
+		delete(rows, path)
+	}
+	for path := range rows {
+		t.Errorf("docs/interpret.md has %s, which is not served", path)
 	}
 }
