@@ -72,15 +72,18 @@ func byPart(contributions []Contribution) {
 }
 
 // Combine returns the code Σ w·a/‖a‖ over the terms of a question, as its nonzero values
-// and their columns, which increase: each word counts the same, however many dimensions it
-// has.
-func (x *Index) Combine(terms []Term) (index []int32, value []float32) {
+// and their columns, which increase, less the dimensions that it switches off: each word counts the
+// same, however many dimensions it has.
+func (x *Index) Combine(q Question) (index []int32, value []float32) {
 	sum := make([]float64, x.Codes.Cols)
-	for _, t := range terms {
+	for _, t := range q.Terms {
 		columns, values := x.Codes.Row(t.Row)
 		for j, k := range columns {
 			sum[k] += t.Weight * float64(values[j]) / x.norms[t.Row]
 		}
+	}
+	for _, k := range q.Without {
+		sum[k] = 0
 	}
 	for k, v := range sum {
 		if v := float32(v); v != 0 {

@@ -27,6 +27,7 @@ type Question struct {
 	About     string
 	Dimension int      // if it is about one
 	Terms     []Term   // its words otherwise, each once
+	Without   []int    // dimensions that are switched off in their sum: bank - #13
 	Unknown   []string // words of a text that the vocabulary does not have
 	Found     []int    // the first rows that a search found
 	Total     int      // and how many there are
@@ -45,7 +46,8 @@ func (e *UnknownWordError) Error() string { return fmt.Sprintf("no word %.100q i
 
 // Ask understands a question about a word, several words, their sum and difference, a text
 // or a dimension. Words are found as [Index.Row] does it, and if need be without the
-// punctuation around them. What is a word as a whole, with spaces or a minus in it, is that
+// punctuation around them. A dimension's number after "#" can be taken away from words, too: their
+// code counts without it then. What is a word as a whole, with spaces or a minus in it, is that
 // word. Of rows that are texts, words are their ids, and anything else is searched for in the
 // texts: see [Index.Search]. The error is an [*UnknownWordError] if it is about one word.
 func (x *Index) Ask(question string, labels Labels) (Question, error) {
@@ -92,7 +94,8 @@ func (x *Index) Ask(question string, labels Labels) (Question, error) {
 func (x *Index) knows(tokens []string) bool {
 	return !slices.ContainsFunc(tokens, func(token string) bool {
 		_, ok := x.find(token)
-		return !ok && !isOperator(token)
+		_, dimension := x.numbered(token)
+		return !ok && !dimension && !isOperator(token)
 	})
 }
 
@@ -130,6 +133,14 @@ func (x *Index) dimensionNamed(name string, labels Labels) (k int, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// numbered returns the dimension that a token is the number of, after "#", unless it is a word.
+func (x *Index) numbered(token string) (k int, ok bool) {
+	number, marked := strings.CutPrefix(token, "#")
+	k, err := strconv.Atoi(number)
+	_, word := x.Row(token)
+	return k, marked && err == nil && k >= 0 && k < x.Codes.Cols && !word
 }
 
 // quoted returns a text that begins with a quotation mark without those around it.
@@ -210,13 +221,18 @@ func (x *Index) arithmetic(tokens []string) (Question, error) {
 		case !wanted:
 			return q, fmt.Errorf("there is no + or − between %.100q and %.100q", tokens[i-1], token)
 		default:
-			row, ok := x.find(token)
-			if !ok {
+			if k, ok := x.numbered(token); ok && weight < 0 {
+				q.Without = append(q.Without, k)
+			} else if row, ok := x.find(token); ok {
+				q.add(row, weight)
+			} else {
 				return q, &UnknownWordError{token}
 			}
-			q.add(row, weight)
 			wanted = false
 		}
+	}
+	if len(q.Terms) == 0 && len(q.Without) > 0 {
+		return q, errors.New("there is no word to take the dimension away from")
 	}
 	if wanted {
 		return q, fmt.Errorf("there is no word after the last %s", tokens[len(tokens)-1])

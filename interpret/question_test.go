@@ -27,6 +27,9 @@ func read(x *Index, q Question) string {
 	for _, t := range q.Terms {
 		text += fmt.Sprintf(" %+g %s", t.Weight, x.Codes.Words[t.Row])
 	}
+	if len(q.Without) > 0 {
+		text += fmt.Sprint(" without ", q.Without)
+	}
 	if len(q.Unknown) > 0 {
 		text += fmt.Sprintf(" %q", q.Unknown)
 	}
@@ -54,6 +57,9 @@ func TestAsk(t *testing.T) {
 		"bank, river":           "words: +1 bank +1 river",
 		"bank river money king": "words: +1 bank +1 river +1 money +1 king",
 
+		"bank - #3":          "arithmetic: +1 bank without [3]",
+		"bank - #7 - #11":    "arithmetic: +1 bank without [7 11]",
+		"king - man - #0":    "arithmetic: +1 king -1 man without [0]",
 		"king - man + woman": "arithmetic: +1 king -1 man +1 woman",
 		"king − man + woman": "arithmetic: +1 king -1 man +1 woman",
 		"king -man +woman":   "arithmetic: +1 king -1 man +1 woman",

@@ -44,6 +44,24 @@ var (
 	readableCodes = [][]float32{{1, 0, 0}, {2, 0, .5}, {3, 0, 0}, {0, 3, 0}, {0, 2, 0}, {0, 1, 1}}
 )
 
+// A dimension that is switched off has no part in what is near.
+func TestNearestWithout(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Save(t, readable())
+	stdout, _ := dir.MustRun(t, "nearest model day - #1 --json")
+	var got proximity
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Without) != 1 || got.Without[0] != 1 || len(got.Nearest) != 1 || got.Nearest[0].Word != "write" {
+		t.Errorf("JSON is %s", stdout)
+	}
+	if stdout, _ = dir.MustRun(t, "nearest model day - #1"); !strings.Contains(stdout, "day\nwithout dimension 1\n") {
+		t.Errorf("it prints\n%s", stdout)
+	}
+	checkRefused(t, dir, "nearest model -- - #1", []string{"there is no word to take the dimension away from"}, dir.Tree(t))
+}
+
 // Sentences stand below the side of a dimension that they are of.
 func TestTopCorpus(t *testing.T) {
 	t.Parallel()

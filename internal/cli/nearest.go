@@ -25,13 +25,15 @@ counts the same, whatever the norm of its code. None of them is an answer.
 
 + and - stand between spaces, or between words that the model has: king-man+woman. Five
 words or more are a text, and fewer in quotes that the shell leaves: '"river bank"'. Words
-that a model does not have are left out of a text, and named.
+that a model does not have are left out of a text, and named. bank - #13 is bank without
+its dimension 13.
 
 ` + aboutLabels + `
 
 ` + aboutInput,
 		Example: `  overcomplete nearest model bank
   overcomplete nearest model king - man + woman
+  overcomplete nearest model "bank - #13"
   overcomplete nearest model "the river rose above its banks" --json`,
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -74,7 +76,8 @@ that a model does not have are left out of a text, and named.
 type proximity struct {
 	About   string      `json:"about"` // as in [interpret.Question]
 	Terms   []weighted  `json:"terms"`
-	Unknown []string    `json:"unknown"` // words of a text
+	Without []int       `json:"without,omitempty"` // dimensions
+	Unknown []string    `json:"unknown"`           // words of a text
 	Nearest []explained `json:"nearest"`
 }
 
@@ -89,13 +92,13 @@ type explained struct {
 }
 
 func newProximity(x *interpret.Index, labels interpret.Labels, q interpret.Question, words, dimensions int) proximity {
-	r := proximity{About: q.About, Unknown: append([]string{}, q.Unknown...), Nearest: []explained{}}
+	r := proximity{About: q.About, Without: q.Without, Unknown: append([]string{}, q.Unknown...), Nearest: []explained{}}
 	var own []int
 	for _, t := range q.Terms {
 		r.Terms = append(r.Terms, weighted{newItem(x, t.Row), t.Weight})
 		own = append(own, t.Row)
 	}
-	index, value := x.Combine(q.Terms)
+	index, value := x.Combine(q)
 	for _, n := range x.NearestTo(index, value, words, own...) {
 		parts := x.Contributions(index, value, n.Row)
 		r.Nearest = append(r.Nearest, explained{newItem(x, n.Row), newRanking(x, labels, n.Cosine, parts, dimensions)})
@@ -119,6 +122,9 @@ func (r proximity) print(b *strings.Builder) {
 			end = "\n"
 		}
 		b.WriteString(t.item.String() + end)
+	}
+	for _, k := range r.Without {
+		fmt.Fprintf(b, "without dimension %d\n", k)
 	}
 	if len(r.Unknown) > 0 {
 		fmt.Fprintf(b, "not in the model: %s\n", wordList(r.Unknown, ", "))

@@ -23,8 +23,9 @@ type questionAnswer struct {
 	About     string    `json:"about"` // as in [interpret.Question]
 	Dimension int       `json:"dimension"`
 	Words     []string  `json:"words"`
-	Weights   []float64 `json:"weights"` // of the words
-	Unknown   []string  `json:"unknown"` // words of a text
+	Weights   []float64 `json:"weights"`           // of the words
+	Without   []int     `json:"without,omitempty"` // dimensions that are switched off
+	Unknown   []string  `json:"unknown"`           // words of a text
 
 	Dimensions []mixture `json:"dimensions,omitempty"` // of the words together
 	Nearest    []reason  `json:"nearest,omitempty"`
@@ -63,7 +64,7 @@ func (x *Explorer) ask(question string) (any, error) {
 	} else if err != nil {
 		return nil, badRequest("%v", err)
 	}
-	a := questionAnswer{About: q.About, Dimension: q.Dimension, Words: []string{}, Weights: []float64{}, Unknown: append([]string{}, q.Unknown...)}
+	a := questionAnswer{About: q.About, Dimension: q.Dimension, Without: q.Without, Words: []string{}, Weights: []float64{}, Unknown: append([]string{}, q.Unknown...)}
 	var own []int
 	for _, t := range q.Terms {
 		a.Words, a.Weights = append(a.Words, x.model.Codes.Words[t.Row]), append(a.Weights, t.Weight)
@@ -79,7 +80,7 @@ func (x *Explorer) ask(question string) (any, error) {
 	if q.About != interpret.AboutSum && q.About != interpret.AboutText {
 		return a, nil
 	}
-	index, value := x.index.Combine(q.Terms)
+	index, value := x.index.Combine(q)
 	a.Dimensions = x.mixtures(q.Terms, index, value)
 	a.Nearest = []reason{}
 	for _, n := range x.index.NearestTo(index, value, answers, own...) {

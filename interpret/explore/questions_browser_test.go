@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -88,6 +89,50 @@ func TestBrowserAsks(t *testing.T) {
 	b.waitHeading("Not found")
 	b.do(chromedp.Click(chromedp.CSS(".suggestions a")))
 	b.waitHeading("bank and river and money")
+}
+
+// Dimensions are switched off one after the other, and what is near is without them.
+func TestBrowserWithoutDimension(t *testing.T) {
+	b := openBrowser(t)
+	x := New(testModel(), "test")
+	server := httptest.NewServer(x.Handler(""))
+	defer server.Close()
+	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(server.URL+"/#/word/bank"))
+	b.waitHeading("bank")
+	first := x.word(0).Active[0].Dimension
+	b.do(chromedp.Click(chromedp.CSS(".dims li:first-child .compare")))
+	b.wait(`location.hash === "#/ask/" + encodeURIComponent("bank - #%d") && document.querySelector("h1").textContent.startsWith("bank without ")`, first)
+	checkNearest := func(question string) questionAnswer {
+		t.Helper()
+		a, err := x.ask(question)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer := a.(questionAnswer)
+		var words []string
+		for _, n := range answer.Nearest {
+			words = append(words, n.Word)
+		}
+		b.wait(`[...document.querySelectorAll(".nearest li > a")].map((a) => decodeURIComponent(a.hash.split("/")[2])).join(" ") === %s`, quote(strings.Join(words, " ")))
+		return answer
+	}
+	answer := checkNearest(fmt.Sprintf("bank - #%d", first))
+	if len(answer.Nearest) == 0 {
+		t.Fatal("nothing is near")
+	}
+	for _, n := range answer.Nearest {
+		for _, p := range n.Parts {
+			if p.Dimension == first {
+				t.Errorf("%s is near by dimension %d", n.Word, first)
+			}
+		}
+	}
+	second := answer.Dimensions[0].Dimension
+	b.do(chromedp.Click(chromedp.CSS("section:last-of-type .dims li:first-child .compare")))
+	b.wait(`location.hash === "#/ask/" + encodeURIComponent("bank - #%d - #%d")`, first, second)
+	checkNearest(fmt.Sprintf("bank - #%d - #%d", first, second))
+	b.do(chromedp.NavigateBack())
+	checkNearest(fmt.Sprintf("bank - #%d", first))
 }
 
 // A label is given on the page of a dimension, and then it is called so everywhere.

@@ -92,7 +92,7 @@ async function wordPage(word) {
               "ul",
               { class: "bars dims" },
               rows.map(({ dimension, value }) =>
-                h("li", {}, bar(value, low, high), h("span", { class: "value" }, format(value)), dimensionText(dimension, value, [answer.word])),
+                h("li", {}, bar(value, low, high), h("span", { class: "value" }, format(value)), h("span", {}, dimensionText(dimension, value, [answer.word]), !/\s/.test(answer.word) && withoutLink(answer.word, dimension))),
               ),
             ),
           ),

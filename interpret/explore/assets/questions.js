@@ -116,6 +116,11 @@ function searchPage(question, { words, total }) {
 }
 
 /** askPage goes to the page that a question is about, or answers it. */
+/** withoutLink leads to what is near to words when a dimension is switched off. */
+function withoutLink(question, k) {
+  return !embedded && h("a", { class: "compare", tabindex: -1, href: address("ask", `${question} - #${k}`), "aria-label": `nearest without dimension ${k}`, title: "nearest without it" }, "⊖");
+}
+
 async function askPage(question) {
   const here = location.hash;
   let answer;
@@ -125,7 +130,7 @@ async function askPage(question) {
     if (error.word) error.instead = (other) => address("ask", question.replace(error.word, () => other));
     throw error;
   }
-  const { about, words, weights } = answer;
+  const { about, words, weights, without: off = [] } = answer;
   if (about === "search") return searchPage(question, answer);
   const page = { word: ["word", ...words], words: ["compare", ...words], dimension: ["dimension", answer.dimension] }[about];
   if (page && location.hash !== here) return new Promise(() => {}); // gone elsewhere meanwhile, where another page is made
@@ -156,7 +161,7 @@ async function askPage(question) {
     title: short,
     content: [
       sum
-        ? heading(words.map((word, i) => [weights[i] < 0 ? (i > 0 ? h("span", { class: "versus" }, " − ") : "−") : i > 0 && h("span", { class: "versus" }, " + "), Math.abs(weights[i]) !== 1 && `${Math.abs(weights[i])} × `, wordLink(word)]))
+        ? heading(words.map((word, i) => [weights[i] < 0 ? (i > 0 ? h("span", { class: "versus" }, " − ") : "−") : i > 0 && h("span", { class: "versus" }, " + "), Math.abs(weights[i]) !== 1 && `${Math.abs(weights[i])} × `, wordLink(word)]).concat(off.map((k) => [h("span", { class: "versus" }, " without "), nameLink(k)])))
         : h("h1", { tabindex: -1, class: "text" }, short),
       h("p", { class: "lead" }, sum ? `Each ${unit()} counts the same.` : `The mean of ${plural(words.length, "word")}: `, !sum && wordList(words),
         answer.unknown.length > 0 && [" Not in the model: ", answer.unknown.map((word, i) => [i > 0 && ", ", h("bdi", {}, word)]), "."]),
@@ -167,7 +172,7 @@ async function askPage(question) {
         h("h2", {}, sum ? "What is left in it" : "What it is about", h("small", {}, ` its strongest dimensions, and the ${unit()}s that they come from`)),
         folded(answer.dimensions, 12, (some) => h("ul", { class: "bars dims" }, some.map((d) =>
           h("li", {}, bar(d.value, Math.min(0, ...answer.dimensions.map((o) => o.value)), most), h("span", { class: "value" }, signed(d.value, 2)),
-            h("span", {}, dimensionText(d.dimension, d.value), h("span", { class: "who" }, carriers(d).map(({ part, word }) => [wordLink(word), ` ${signed(part, 2)} `])))))))),
+            h("span", {}, dimensionText(d.dimension, d.value), sum && withoutLink(question, d.dimension), h("span", { class: "who" }, carriers(d).map(({ part, word }) => [wordLink(word), ` ${signed(part, 2)} `])))))))),
     ],
   };
 }
