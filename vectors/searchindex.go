@@ -46,10 +46,14 @@ func WriteJSONLines(w io.Writer, s *Sparse, names Names) error {
 	})
 }
 
+// mostID is how many bytes an id of OpenSearch and Elasticsearch has at most.
+const mostID = 512
+
 // WriteOpenSearch writes the lines of the bulk API of OpenSearch and Elasticsearch: for each row an
 // action with its id, and a document whose field "features" is of the type rank_features, by the
-// number of a dimension and its name. It returns an [ErrUnindexable] if a value is negative, or if two
-// rows have one id, of which an engine would keep the last; or the error of [WriteJSONLines].
+// number of a dimension and its name. It returns an [ErrUnindexable] if a value is negative, if two
+// rows have one id, of which an engine would keep the last, or if an id is longer than engines
+// take; or the error of [WriteJSONLines].
 func WriteOpenSearch(w io.Writer, s *Sparse, names Names) error {
 	if err := checkWords(s, ""); err != nil {
 		return err
@@ -58,6 +62,9 @@ func WriteOpenSearch(w io.Writer, s *Sparse, names Names) error {
 	for i, id := range s.Words {
 		if other, ok := first[id]; ok {
 			return fmt.Errorf("row %d: %w: its id %s is that of row %d, too; leave one out", i+1, ErrUnindexable, quote(id), other+1)
+		}
+		if len(id) > mostID {
+			return fmt.Errorf("row %d: %w: its id %s has %d bytes, want %d at most; train on texts with other ids", i+1, ErrUnindexable, quote(id), len(id), mostID)
 		}
 		first[id] = i
 		index, value := s.Row(i)
