@@ -129,7 +129,7 @@ func (r ranking) share(part float64) float64 {
 
 func (c comparison) print(b *strings.Builder) {
 	for i, text := range c.Texts {
-		fmt.Fprintf(b, "%v\n", item{c.Words[i], text})
+		fmt.Fprintf(b, "%v\n", item{c.Words[i], &text})
 	}
 	for _, p := range c.Pairs {
 		fmt.Fprintf(b, "%s, %s: cosine %.3f\n", escape.Word(p.First), escape.Word(p.Second), p.Cosine)

@@ -176,8 +176,8 @@ func explain(x *interpret.Index, row int, by *interpret.Index, labels interpret.
 func (e explanation) print(b *strings.Builder, dimensions int, texts bool) {
 	fmt.Fprintf(b, "%s: %d of %d dimensions\n", escape.Word(e.Word), e.Active, dimensions)
 	if texts {
-		if e.Text != "" {
-			fmt.Fprintln(b, shortText(strings.Join(strings.Fields(e.Text), " "), 20*shownText))
+		if e.Text != nil && *e.Text != "" {
+			fmt.Fprintln(b, shortText(strings.Join(strings.Fields(*e.Text), " "), 20*shownText))
 		}
 		b.WriteString("nearest:\n")
 		for _, n := range e.Nearest {

@@ -119,14 +119,14 @@ func findWord(x *interpret.Index, word string) (int, error) {
 
 // An item is a row in a list: a word, or the id of a text and the text.
 type item struct {
-	Word string `json:"word"`
-	Text string `json:"text,omitempty"`
+	Word string  `json:"word"`
+	Text *string `json:"text,omitempty"` // nil of a word; a text may be empty
 }
 
 func newItem(x *interpret.Index, row int) item {
 	i := item{Word: x.Codes.Words[row]}
 	if x.Codes.Texts != nil {
-		i.Text = x.Codes.Texts.Text[row]
+		i.Text = &x.Codes.Texts.Text[row]
 	}
 	return i
 }
@@ -134,10 +134,10 @@ func newItem(x *interpret.Index, row int) item {
 // String returns the item as it is printed.
 func (i item) String() string {
 	word := wordList([]string{i.Word}, "")
-	if i.Text == "" {
+	if i.Text == nil || *i.Text == "" {
 		return word
 	}
-	return word + "  " + shortText(strings.Join(strings.Fields(i.Text), " "), shownText)
+	return word + "  " + shortText(strings.Join(strings.Fields(*i.Text), " "), shownText)
 }
 
 // findText returns the only row whose text has a query in it.

@@ -136,7 +136,7 @@ func (r proximity) print(b *strings.Builder) {
 	}
 	for _, n := range r.Nearest {
 		fmt.Fprintf(b, "%6.3f  %v  ", n.Cosine.Sum, n.item)
-		if n.Text != "" {
+		if n.Text != nil {
 			fmt.Fprintf(b, "\n%8s", "")
 		}
 		for _, d := range n.Cosine.Dimensions {

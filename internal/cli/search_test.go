@@ -35,6 +35,8 @@ func TestTexts(t *testing.T) {
 		"top model 0 -n 2":              {"label        texts\n", "rain, today", "    4  d3  rain today\n                   3  d0  heavy rain today\n"},
 		"top model 1 --json":            {`"word": "d5"`, `"text": "the bank of money"`, `"label": "bank, money, a"`},
 		"explain model d1":              {"d1: 1 of 2 dimensions\nrain and more rain\nnearest:\n  1.00  d0  heavy rain today\n", "rain, today  rain today"},
+		"explain model d6 --json":       {"\"word\": \"d6\",\n    \"text\": \"\",\n"}, // empty, and no word
+		"explain model d6":              {"d6: 1 of 2 dimensions\nnearest:\n"},
 		"explain model sleeps":          {"d9: 1 of 2 dimensions\nthe cat sleeps\n", "  1.00  d8  a \\x1b[31mcat\n", "cat"},
 		"nearest model d7 - d3":         {"d7  money in a bank − d3  rain today\n", "d5  the bank of money"},
 		"nearest model heavy rain":      {"d0  heavy rain today\n", "1.000  d1  rain and more rain"},
