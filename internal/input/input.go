@@ -16,8 +16,13 @@ import (
 )
 
 // Wait returns what f returns, or the error of ctx once ctx is done. It leaves f behind
-// then, for no system call that waits for somebody else can be called off.
+// then, for no system call that waits for somebody else can be called off. If ctx is done
+// before it begins, f isn't called.
 func Wait[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	var none T
+	if err := ctx.Err(); err != nil {
+		return none, err
+	}
 	type result struct {
 		value T
 		err   error
@@ -31,7 +36,6 @@ func Wait[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	case r := <-done:
 		return r.value, r.err
 	case <-ctx.Done():
-		var none T
 		return none, ctx.Err()
 	}
 }

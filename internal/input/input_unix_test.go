@@ -85,14 +85,21 @@ func TestWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error)
+	begun, done := make(chan bool), make(chan error)
 	go func() {
-		_, err := Wait(ctx, func() ([]byte, error) { return Read(pipe, 1<<20) })
+		_, err := Wait(ctx, func() ([]byte, error) {
+			begun <- true
+			return Read(pipe, 1<<20)
+		})
 		done <- err
 	}()
+	<-begun
 	cancel()
 	if err := <-done; err != context.Canceled {
 		t.Errorf("error %v, want %v", err, context.Canceled)
 	}
 	os.WriteFile(pipe, nil, 0o666) // so that nobody goes on waiting
+	if _, err := Wait(ctx, func() (int, error) { panic("called") }); err != context.Canceled {
+		t.Errorf("error %v of a context that is done, want %v", err, context.Canceled)
+	}
 }
