@@ -8,12 +8,13 @@
 #	OVERCOMPLETE_PYTHON    a Python that has the packages of .ci/requirements.txt
 #	OVERCOMPLETE_CHROMIUM  Chromium, or Chrome
 #	OVERCOMPLETE_AXE       axe.min.js of axe-core
+#	OVERCOMPLETE_LUCENE    lucene-core.jar, of 9.12; its test runs java, 17 or later
 #	OVERCOMPLETE_DATA      a folder with published vectors and tasks, for tests with those
 #	CUDA_HOME              a folder that has include/cuda.h, of CUDA 11.8 to 13.x
 #	NVRTC                  libnvrtc.so.11.2, of CUDA 11.8
 #	PTXAS, NVDISASM        ptxas, of CUDA 12.9, and nvdisasm
 #
-# Tests that lack one of the first four are skipped, and say so.
+# Tests that lack one of the first five are skipped, and say so.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -41,7 +42,7 @@ comma = ,
 python := build/python/bin/python
 pip := $(python) -m pip install -q --disable-pip-version-check
 
-tools: build/python/packages build/cuda-11.8/include/cuda.h build/cuda-12.9/include/cuda.h build/cuda-13.5/include/cuda.h build/nvrtc build/ptxas build/nvdisasm build/staticcheck build/axe-core ## install into build/ what the rest needs, but for g++, QEMU and Chromium
+tools: build/python/packages build/cuda-11.8/include/cuda.h build/cuda-12.9/include/cuda.h build/cuda-13.5/include/cuda.h build/nvrtc build/ptxas build/nvdisasm build/staticcheck build/axe-core build/lucene ## install into build/ what the rest needs, but for g++, QEMU, Chromium and Java
 	find . -name go.mod -not -path './build/*' -execdir go mod download \;
 	go mod tidy -diff # downloads more: what tests of others' packages import
 
@@ -81,6 +82,13 @@ build/axe-core:
 	mkdir $@.new && tar -xzf build/axe-core-4.10.3.tgz -C $@.new --strip-components=1 package/axe.min.js package/LICENSE
 	mv $@.new $@ && rm build/axe-core-4.10.3.tgz
 
+# The index that OpenSearch and Elasticsearch keep features in. Only tests use it.
+build/lucene:
+	@$(call need,mvn,maven)
+	mvn -q -B dependency:copy -Dartifact=org.apache.lucene:lucene-core:9.12.3 -DoutputDirectory=$(CURDIR)/$@.new -Dmdep.stripVersion=true
+	echo 'b64a3f8098a7572034fb30085cdee01b34ec81fb0e5a31b471536af58dc6c01b  $@.new/lucene-core.jar' | sha256sum --check --quiet
+	mv $@.new $@
+
 vectors: build/vectors/glove.6B.100d.txt ## fetch a whole vocabulary to measure with
 
 build/vectors/glove.6B.100d.txt: bench/vocabulary.py
@@ -93,6 +101,9 @@ build/vectors/glove.6B.100d.txt: bench/vocabulary.py
 
 ifneq ($(wildcard build/axe-core),)
 export OVERCOMPLETE_AXE ?= $(CURDIR)/build/axe-core/axe.min.js
+endif
+ifneq ($(wildcard build/lucene),)
+export OVERCOMPLETE_LUCENE ?= $(CURDIR)/build/lucene/lucene-core.jar
 endif
 ifneq ($(wildcard build/python/packages),)
 export OVERCOMPLETE_PYTHON ?= $(CURDIR)/$(python)
