@@ -40,10 +40,11 @@ type Explorer struct {
 	model     *model.Model
 	index     *interpret.Index
 	about     about
-	variances []float64    // of each dimension
-	signs     []signs      // of each dimension
-	strongest []int        // live dimensions, see interpret.Strongest
-	mapped    func() chart // of the live dimensions
+	variances []float64       // of each dimension
+	signs     []signs         // of each dimension
+	strongest []int           // live dimensions, see interpret.Strongest
+	mapped    func() chart    // of the live dimensions
+	rows      func() rowChart // of words or texts
 	labels    keptLabels
 	other     *Explorer                // nil without
 	matches   func() interpret.Matches // of dimensions with the other's, nil without
@@ -177,6 +178,7 @@ func New(m *model.Model, name string) *Explorer {
 	x := &Explorer{model: m, index: interpret.NewIndex(m.Codes)}
 	x.index.Known = m.Info.Known()
 	x.mapped = sync.OnceValue(x.layout)
+	x.rows = sync.OnceValue(x.layoutRows)
 	x.variances = x.index.Variances()
 	x.describe(name)
 	go x.mapped()

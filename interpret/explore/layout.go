@@ -161,26 +161,17 @@ func components(atoms []float32, n, dim int) [][2]float64 {
 	return at
 }
 
-// divide cuts the map into regions, by k-means of the places, and names each by words of
-// which it has the most and others have little, or by keywords of its texts.
+// divide cuts the map into regions and names each by words of which it has the most and others
+// have little, or by keywords of its texts.
 func (x *Explorer) divide(c *chart) {
-	n := len(c.Points)
-	if n == 0 {
-		return
+	var of []int
+	places := make([][2]float32, len(c.Points))
+	for i, p := range c.Points {
+		places[i] = [2]float32{p.X, p.Y}
 	}
-	places := &vectors.Dense{Words: make([]string, n), Dim: 2}
-	for _, p := range c.Points {
-		places.Data = append(places.Data, p.X, p.Y)
-	}
-	count := int(math.Ceil(math.Sqrt(float64(n)) / 2.5))
-	of, err := interpret.KMeans(context.Background(), places, count, 1)
-	if err != nil {
-		panic(err) // places are finite, and nobody cancels
-	}
+	c.Regions, of = cut(places)
 	regionOf := make([]int, x.model.Codes.Cols) // of a dimension
 	scales := make([]float64, x.model.Codes.Cols)
-	sizes := make([]float32, count)
-	c.Regions = make([]region, count)
 	for i := range c.Points {
 		p := &c.Points[i]
 		p.Region = of[i]
@@ -188,15 +179,38 @@ func (x *Explorer) divide(c *chart) {
 		for _, v := range x.index.Values(p.Dimension) {
 			scales[p.Dimension] += float64(v) * float64(v)
 		}
-		r := &c.Regions[of[i]]
-		sizes[of[i]]++
-		r.X += (p.X - r.X) / sizes[of[i]]
-		r.Y += (p.Y - r.Y) / sizes[of[i]]
 	}
 	x.nameRegions(c.Regions, regionOf, scales)
-	for i := range c.Regions {
-		c.Regions[i].Colour = colour(c.Regions[:i], c.Regions[i])
+}
+
+// cut divides places into regions by k-means, and says of each place which it is in.
+func cut(places [][2]float32) (regions []region, of []int) {
+	n := len(places)
+	if n == 0 {
+		return []region{}, nil
 	}
+	x := &vectors.Dense{Words: make([]string, n), Dim: 2}
+	for _, p := range places {
+		x.Data = append(x.Data, p[:]...)
+	}
+	count := int(math.Ceil(math.Sqrt(float64(n)) / 2.5))
+	of, err := interpret.KMeans(context.Background(), x, count, 1)
+	if err != nil {
+		panic(err) // places are finite, and nobody cancels
+	}
+	regions = make([]region, count)
+	sizes := make([]float32, count)
+	for i, p := range places {
+		r := &regions[of[i]]
+		sizes[of[i]]++
+		r.X += (p[0] - r.X) / sizes[of[i]]
+		r.Y += (p[1] - r.Y) / sizes[of[i]]
+	}
+	for i := range regions {
+		regions[i].Words = []string{}
+		regions[i].Colour = colour(regions[:i], regions[i])
+	}
+	return regions, of
 }
 
 // nameRegions sets the regions' words. A word's share of a dimension is its squared value
@@ -232,7 +246,6 @@ func (x *Explorer) nameRegions(regions []region, regionOf []int, scales []float6
 		}
 	}
 	for r := range regions {
-		regions[r].Words = []string{}
 		for _, s := range best[r] {
 			regions[r].Words = append(regions[r].Words, x.model.Codes.Words[s.row])
 		}
@@ -251,7 +264,7 @@ func (x *Explorer) nameByTexts(regions []region, regionOf []int) {
 	}
 	for r := range regions {
 		slices.Sort(rows[r])
-		regions[r].Words = append([]string{}, x.index.Keywords(slices.Compact(rows[r]), regionWords)...)
+		regions[r].Words = append(regions[r].Words, x.index.Keywords(slices.Compact(rows[r]), regionWords)...)
 	}
 }
 
@@ -391,6 +404,9 @@ func affinities(near [][]link) [][]link {
 // scale turns a row's squared distances d into the probabilities p(j|i) = exp(−βd)/Σ,
 // divided by total, with β such that their entropy is log perplexity, or as near as it can.
 func scale(row []link, total float64) {
+	if len(row) == 0 {
+		return
+	}
 	least := row[0].value
 	weigh := func(beta float64) (sum, mean float64) {
 		for _, l := range row {

@@ -76,6 +76,7 @@ func (x *Explorer) addTo(mux routes, path string) {
 		"/icon.svg":       file("image/svg+xml", mustAsset("icon.svg")),
 		"/data/model":     file("application/json", mustJSON(x.about)),
 		"/data/map":       answer("", 0, func(string) (any, error) { return x.mapped(), nil }),
+		"/data/rows":      answer("", 0, func(string) (any, error) { return x.rows(), nil }),
 		"/data/word":      answer("word", limit, x.answerWord),
 		"/data/dimension": answer("dimension", limit, x.answerDimension),
 		"/data/ask":       answer("question", max(limit, mostAsked), x.ask),

@@ -45,6 +45,7 @@ func TestServes(t *testing.T) {
 		{"/icon.svg", "image/svg+xml", "<svg"},
 		{"/data/model", "application/json", `"words":300`},
 		{"/data/map", "application/json", `"x":`},
+		{"/data/rows", "application/json", `"columns":`},
 		{"/data/word?word=bank", "application/json", `"word":"bank"`},
 		{"/data/word?word=River", "application/json", `"word":"river"`},
 		{"/data/dimension?dimension=0", "application/json", `"histogram"`},

@@ -113,7 +113,7 @@ function go(...parts) {
 function route() {
   let parts;
   try {
-    const path = location.hash.replace(/^#?\/?/, "").replace(/^(map\b[^?]*)\?.*/, "$1"); // a map's view comes after it
+    const path = location.hash.replace(/^#?\/?/, "").replace(/^((map|rows)\b[^?]*)\?.*/, "$1"); // a map's view comes after it
     parts = path.split("/").filter(Boolean).map(decodeURIComponent);
   } catch {
     parts = ["malformed"];
@@ -127,6 +127,7 @@ function route() {
   if (kind === "both" && rest.length <= 1) return () => bothPage(...rest);
   if (kind === "dimensions" && rest.length === 0) return () => dimensionsPage();
   if (kind === "map" && (rest.length <= 1 || (rest.length === 2 && rest[0] === "word"))) return () => mapPage(...rest);
+  if (kind === "rows" && rest.length <= 1 && !embedded) return () => rowsPage(...rest);
   return () => Promise.reject(new Missing("There is no page with this address.", []));
 }
 
@@ -157,7 +158,7 @@ async function show() {
   document.title = [result.title, model?.name, "overcomplete"].filter(Boolean).join(" · ");
   document.getElementById("brand").textContent = model?.name ?? "overcomplete";
   for (const link of document.querySelectorAll("header nav a")) {
-    if (link.hash === (location.hash.replace(/^(#\/map)\?.*/, "$1") || "#/")) link.setAttribute("aria-current", "page");
+    if (link.hash === (location.hash.replace(/^#\/(map|rows)\b.*/, "#/map") || "#/")) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
   main.replaceChildren(...h("div", {}, result.content).childNodes);

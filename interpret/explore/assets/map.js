@@ -1,7 +1,7 @@
 "use strict";
 
-// The map of all dimensions that are in use, with a list beside it. Those that the same
-// words use are close.
+// Maps, with a list beside them: of all dimensions that are in use, where those that the same words
+// use are close; and of words or texts, where those that have the same dimensions are.
 
 /** slider is a labelled range from 0 to 1; say tells its value, which change gets. */
 function slider(label, { value = 0, say, change }) {
@@ -20,38 +20,32 @@ const clamp = (n, low, high) => Math.min(Math.max(n, low), high);
 /** zooms are how small and how large the map can be, as times the frame. */
 const zooms = [0.5, 40];
 
+/** given is what the address has after its question mark: the view of a map, and what it is set to. */
+const given = () => new URLSearchParams(location.hash.split("?")[1] ?? "");
+
+/** short is a name that has room on a map. */
+const short = (text) => (text.length > 24 ? text.slice(0, 23) + "…" : text);
+
 /**
- * mapPage is the map, around a dimension (mapPage("7")), or with those of a word lit up (mapPage("word", "bank")).
- * The view and the sliders are in the address after a question mark: #/map?at=0.52+0.4+3&words=0.3.
+ * mapView draws points and returns { draw, content }, which show it and what is beside it. Of what:
+ *
+ *   points   with x, y from 0 to 1, a name, a region, a colour and the radius and classes of their dots; first those that are named first
+ *   regions  with x, y, words and a colour, or another class as their shade; named on the map if namedRegions says so
+ *   kind     what a point is: dimension, word or text
+ *   key      the field of a point that tells it from others
+ *   shows    whether a point is drawn, names whether it has a name at a zoom, lists whether it is in the list
+ *   many     how many points have names when all are in view
+ *   card     what is said of a point, row its line in the list, open what a click does
+ *   wanted   the point to begin at
+ *   beside   what is above the list, which gets a function that shows a region
+ *   state    what is in the address beside the view
+ *
+ * The view is in the address after a question mark: #/map?at=0.52+0.4+3.
  */
-async function mapPage(number, word) {
-  if (word !== undefined) number = undefined;
-  const [{ points, regions }, lit] = await Promise.all([
-    ask("map").then((map) => ({ ...map, points: map.points.map((p) => ({ ...p, label: model.dimensions[p.dimension] })) })),
-    word === undefined ? undefined : ask("word", "word", word),
-  ]);
-  const wanted = points.find((p) => String(p.dimension) === number);
-  if (number !== undefined && !wanted) throw new Missing(`Dimension ${number} is not on the map: no ${unit()} uses it.`, []);
-  const values = new Map(lit?.active.map((w) => [w.dimension, w.value]));
-  const strongest = Math.max(...[...values.values()].map(Math.abs), 0);
-  const most = Math.max(...points.map((p) => p.label.words));
-  const small = Math.max(Math.min(Math.sqrt(800 / points.length), 1), 0.6);
-  for (const p of points) {
-    p.value = values.get(p.dimension);
-    p.side = p.value ?? strongSide(p.dimension);
-    p.words = ends(p.dimension, p.side);
-    p.name = (p.side < 0 ? "−" : "") + ((named.get(p.dimension)?.name ?? labelWords(p.dimension, p.side)[0]) || p.words[0]);
-    const share = p.value === undefined ? 0 : Math.abs(p.value) / strongest;
-    p.circle = svg("circle", {
-      r: (lit ? (share ? 2.5 + 7 * share : 1.5) : small * (2 + 5 * Math.sqrt(p.label.words / most))).toFixed(1),
-      "data-dimension": p.dimension,
-      class: ["dot", `region${regions[p.region].colour}`, has("dimension", p.dimension) ? "" : "faint", lit ? (share ? "lit" : "unlit") : ""].join(" "),
-    });
-  }
-  // Those that are lit are above the others, and named first.
-  if (lit) points.sort((p, q) => Math.abs(q.value ?? 0) - Math.abs(p.value ?? 0));
+function mapView({ points, regions, kind, key, shows, names: hasName = shows, lists = shows, many, namedRegions, card: say, row, open, wanted, beside, state }) {
+  for (const p of points) p.circle = svg("circle", { class: "dot", r: p.radius.toFixed(1), [`data-${key}`]: p[key] });
   const names = svg("g", { class: "names" });
-  const drawing = svg("svg", { role: "application", tabindex: 0, "aria-roledescription": "map", "aria-label": `Map of ${plural(points.length, "dimension")}. Arrow keys move to the next one, Enter opens it, plus and minus zoom. The list after it has the same.` }, points.toReversed().map((p) => p.circle), names);
+  const drawing = svg("svg", { role: "application", tabindex: 0, "aria-roledescription": "map", "aria-label": `Map of ${plural(points.length, kind)}. Arrow keys move to the next one, Enter opens it, plus and minus zoom. The list after it has the same.` }, points.toReversed().map((p) => p.circle), names);
   const card = h("div", { class: "card", "aria-live": "polite", hidden: true });
   const frame = h("div", { class: "map" }, drawing, card,
     h("div", { class: "zoom" },
@@ -63,20 +57,14 @@ async function mapPage(number, word) {
   // than the frame the map is.
   const margin = 30;
   let width = 0, height = 0, current;
-  const [page, asked = ""] = location.hash.split("?");
-  const given = new URLSearchParams(asked);
-  const [x = 0.5, y = 0.5, magnified = 1] = (given.get("at") ?? "").split(" ").filter(Boolean).map(Number).map((n) => (isFinite(n) ? n : undefined));
+  const [page] = location.hash.split("?");
+  const at = given().get("at");
+  const [x = 0.5, y = 0.5, magnified = 1] = (at ?? "").split(" ").filter(Boolean).map(Number).map((n) => (isFinite(n) ? n : undefined));
   let view = { x: clamp(x, 0, 1), y: clamp(y, 0, 1), zoom: clamp(magnified, ...zooms) };
-  let moved = given.has("at"); // the view is not the first one
+  let moved = at !== null; // the view is not the first one
   const scale = () => view.zoom * Math.max(Math.min(width, height) - 2 * margin, 50);
   const place = (p) => [width / 2 + (p.x - view.x) * scale(), height / 2 + (p.y - view.y) * scale()];
 
-  // What is shown, and what of that the frame has.
-  const words = (t) => Math.max(Math.round(most ** t), 1);
-  const part = (name) => clamp(Number(given.get(name)) || 0, 0, 1);
-  const sliders = { words: part("words"), coherence: part("coherence") };
-  const atLeast = { words: sliders.words && words(sliders.words), coherence: sliders.coherence };
-  const shows = (p) => p.label.words >= atLeast.words && (coherenceOf(p.dimension, p.side) ?? 0) >= atLeast.coherence;
   const within = (p) => p.left >= 0 && p.left <= width && p.top >= 0 && p.top <= height;
 
   function draw() {
@@ -84,7 +72,7 @@ async function mapPage(number, word) {
       [p.left, p.top] = place(p);
       p.circle.setAttribute("cx", p.left.toFixed(1));
       p.circle.setAttribute("cy", p.top.toFixed(1));
-      p.circle.classList.toggle("out", !shows(p));
+      p.circle.setAttribute("class", ["dot", `region${p.colour}`, p.classes, p === current ? "current" : "", shows(p) ? "" : "out"].join(" "));
     }
     // Names where there is room: those of regions, then of the strongest dimensions.
     const taken = [];
@@ -96,23 +84,22 @@ async function mapPage(number, word) {
       taken.push(box);
       shown.push(svg("text", { x: left.toFixed(1), y: top.toFixed(1), ...attributes }, text));
     };
-    const short = (text) => (text.length > 24 ? text.slice(0, 23) + "…" : text);
     const above = (p, attributes) => name(short(p.name), p.left, p.top - 9, 13, attributes);
     if (current) above(current);
-    if (!lit && view.zoom < 6)
+    if (namedRegions && view.zoom < 6)
       for (const r of regions)
         if (r.words.length > 0) {
           const [left, top] = place(r);
           if (left < 0 || left > width) continue;
           const text = r.words.slice(0, width < 500 ? 1 : 2).map(short).join(" · ");
           const half = 0.28 * 16 * text.length + 4;
-          name(text, Math.min(Math.max(left, half), width - half), top + 5, 16, { class: `region region${r.colour}` });
+          name(text, Math.min(Math.max(left, half), width - half), top + 5, 16, { class: `region ${r.shade ?? `region${r.colour}`}` });
         }
-    const few = view.zoom < 1.5 ? (lit ? 40 : 24) : 120;
+    const few = view.zoom < 1.5 ? many : 120;
     const before = shown.length;
     for (const p of points) {
       if (shown.length - before >= few) break;
-      if (p !== current && within(p) && shows(p) && (!lit || p.value !== undefined)) above(p);
+      if (p !== current && within(p) && shows(p) && hasName(p, view.zoom)) above(p);
     }
     names.replaceChildren(...shown);
     if (current) placeCard();
@@ -128,7 +115,7 @@ async function mapPage(number, word) {
     if (!frame.isConnected || path !== page) return; // gone elsewhere
     const now = new URLSearchParams();
     if (moved) now.set("at", [view.x.toFixed(4), view.y.toFixed(4), view.zoom.toFixed(3)].join(" "));
-    for (const [name, value] of Object.entries(sliders)) if (value) now.set(name, value);
+    for (const [name, value] of Object.entries(state)) if (value) now.set(name, value);
     if (now.toString() !== before) history.replaceState(history.state, "", page + (now.size ? `?${now}` : ""));
   }
 
@@ -142,10 +129,7 @@ async function mapPage(number, word) {
     p.circle.classList.add("current");
     drawing.insertBefore(p.circle, names); // above the others
     card.replaceChildren();
-    fill(card, {}, [
-      h("strong", {}, dimensionLink(p.dimension, `dimension ${p.dimension}`)), ` ${plural(p.label.words, unit())}`,
-      p.value !== undefined && `, ${decimal(p.value)} for ${textOf(lit.word).slice(0, 60)}`,
-      h("br"), p.words.join(" ")]);
+    fill(card, {}, say(p));
     placeCard();
   }
 
@@ -155,8 +139,6 @@ async function mapPage(number, word) {
     const below = current.top + 14;
     card.style.transform = `translate(${left}px, ${below + high < height ? below : Math.max(current.top - high - 14, 4)}px)`;
   }
-
-  const open = (p) => p && has("dimension", p.dimension) && go("dimension", p.dimension);
 
   /** zoom keeps the place of the given pixel. */
   function zoom(factor, left = width / 2, top = height / 2) {
@@ -214,7 +196,7 @@ async function mapPage(number, word) {
     const touch = event.pointerType === "touch";
     const p = closest(...local(event), touch ? 32 : 24);
     if (touch) select(p, true);
-    else open(p);
+    else if (p) open(p);
   });
   drawing.addEventListener("pointercancel", (event) => pointers.delete(event.pointerId));
   drawing.addEventListener("pointerleave", () => pointers.size === 0 && !card.classList.contains("touch") && select(undefined));
@@ -225,7 +207,7 @@ async function mapPage(number, word) {
   drawing.addEventListener("keydown", (event) => {
     const direction = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
     if (direction) step(...direction);
-    else if (event.key === "Enter") open(current);
+    else if (event.key === "Enter") current && open(current);
     else if (event.key === "Escape") select(undefined);
     else if (event.key === "+" || event.key === "=") zoom(1.6);
     else if (event.key === "-") zoom(1 / 1.6);
@@ -253,16 +235,16 @@ async function mapPage(number, word) {
   const rows = h("ul", { class: "plain" });
   const status = h("h2", { role: "status" });
   function list() {
-    const all = points.filter((p) => shows(p) && within(p) && (!lit || p.value !== undefined));
-    const text = `${plural(all.length, "dimension")} in view`;
+    const all = points.filter((p) => shows(p) && within(p) && lists(p));
+    const text = `${plural(all.length, kind)} in view`;
     if (status.textContent !== text) status.textContent = text;
     const those = all.slice(0, 40);
-    if (those.length === rows.children.length && those.every((p, i) => rows.children[i].dataset.dimension === String(p.dimension))) return;
+    if (those.length === rows.children.length && those.every((p, i) => rows.children[i].dataset[key] === String(p[key]) && rows.children[i].classList.contains(`region${p.colour}`))) return;
     rows.replaceChildren(
       ...those.map((p) =>
-        h("li", { "data-dimension": p.dimension, onpointerenter: () => select(p), onpointerleave: () => select(undefined), onfocusin: () => select(p) },
-          h("span", { class: `swatch region${regions[p.region].colour}` }),
-          nameLink(p.dimension, p.side))));
+        h("li", { [`data-${key}`]: p[key], class: `region${p.colour}`, onpointerenter: () => select(p), onpointerleave: () => select(undefined), onfocusin: () => select(p) },
+          h("span", { class: "swatch" }),
+          row(p))));
     if (those.length === 0) rows.append(h("li", { class: "note" }, "None: zoom out, or lower what they must have."));
   }
 
@@ -286,6 +268,67 @@ async function mapPage(number, word) {
   }).observe(frame);
 
   return {
+    draw,
+    content: h("div", { class: "map-page" },
+      frame,
+      h("div", { class: "beside" }, beside(enter), h("section", {}, status, rows))),
+  };
+}
+
+/** regionsList is the names of regions, which show them. */
+const regionsList = (regions, enter) => regions.length > 1 && h("section", {},
+  h("h2", {}, "Regions"),
+  h("ul", { class: "plain" }, regions.map((r) => h("li", {}, h("button", { type: "button", class: "link", onclick: () => enter(r) }, h("span", { class: `swatch region${r.colour}` }), h("span", {}, wordsText(r.words)))))));
+
+/** mapTabs leads from one map to the other. */
+const mapTabs = (rows) => !embedded && h("nav", { class: "tabs", "aria-label": "Maps" },
+  [["map", "dimensions", !rows], ["rows", `${unit()}s`, rows]].map(([page, text, here]) => h("a", { href: address(page), "aria-current": here ? "page" : null }, text)));
+
+/**
+ * mapPage is the map, around a dimension (mapPage("7")), or with those of a word lit up (mapPage("word", "bank")).
+ * The sliders are in the address: #/map?words=0.3.
+ */
+async function mapPage(number, word) {
+  if (word !== undefined) number = undefined;
+  const [{ points, regions }, lit] = await Promise.all([
+    ask("map").then((map) => ({ ...map, points: map.points.map((p) => ({ ...p, label: model.dimensions[p.dimension] })) })),
+    word === undefined ? undefined : ask("word", "word", word),
+  ]);
+  const wanted = points.find((p) => String(p.dimension) === number);
+  if (number !== undefined && !wanted) throw new Missing(`Dimension ${number} is not on the map: no ${unit()} uses it.`, []);
+  const values = new Map(lit?.active.map((w) => [w.dimension, w.value]));
+  const strongest = Math.max(...[...values.values()].map(Math.abs), 0);
+  const most = Math.max(...points.map((p) => p.label.words));
+  const small = Math.max(Math.min(Math.sqrt(800 / points.length), 1), 0.6);
+  for (const p of points) {
+    p.value = values.get(p.dimension);
+    p.side = p.value ?? strongSide(p.dimension);
+    p.words = ends(p.dimension, p.side);
+    p.name = (p.side < 0 ? "−" : "") + ((named.get(p.dimension)?.name ?? labelWords(p.dimension, p.side)[0]) || p.words[0]);
+    p.colour = regions[p.region].colour;
+    const share = p.value === undefined ? 0 : Math.abs(p.value) / strongest;
+    p.radius = lit ? (share ? 2.5 + 7 * share : 1.5) : small * (2 + 5 * Math.sqrt(p.label.words / most));
+    p.classes = [has("dimension", p.dimension) ? "" : "faint", lit ? (share ? "lit" : "unlit") : ""].join(" ");
+  }
+  // Those that are lit are above the others, and named first.
+  if (lit) points.sort((p, q) => Math.abs(q.value ?? 0) - Math.abs(p.value ?? 0));
+  const words = (t) => Math.max(Math.round(most ** t), 1);
+  const part = (name) => clamp(Number(given().get(name)) || 0, 0, 1);
+  const state = { words: part("words"), coherence: part("coherence") };
+  const isLit = (p) => !lit || p.value !== undefined;
+  const { draw, content } = mapView({
+    points, regions, wanted, state, kind: "dimension", key: "dimension",
+    many: lit ? 40 : 24, namedRegions: !lit, names: isLit, lists: isLit,
+    shows: (p) => (!state.words || p.label.words >= words(state.words)) && (coherenceOf(p.dimension, p.side) ?? 0) >= state.coherence,
+    card: (p) => [
+      h("strong", {}, dimensionLink(p.dimension, `dimension ${p.dimension}`)), ` ${plural(p.label.words, unit())}`,
+      p.value !== undefined && `, ${decimal(p.value)} for ${textOf(lit.word).slice(0, 60)}`,
+      h("br"), p.words.join(" ")],
+    row: (p) => nameLink(p.dimension, p.side),
+    open: (p) => has("dimension", p.dimension) && go("dimension", p.dimension),
+    beside: (enter) => !lit && regionsList(regions, enter),
+  });
+  return {
     title: lit ? `${textOf(lit.word).slice(0, 80)} on the map` : "map",
     content: [
       heading(lit ? [wordLink(lit.word), h("small", {}, " on the map")] : "Map"),
@@ -293,16 +336,71 @@ async function mapPage(number, word) {
         lit ? [`The larger a dot, the larger ${model.texts ? "this text" : lit.word}’s value in that dimension. `, h("a", { href: "#/map" }, "Show all dimensions")]
           : `Dots are dimensions: close if the same ${unit()}s use them, large if many do. Coloured regions have the names of words that are at home there.`),
       h("div", { class: "tools map-tools" },
+        mapTabs(false),
         wordSearch({ label: `Light up the dimensions of a ${unit()}`, placeholder: lit ? `light up another ${unit()}` : `light up a ${unit()}`, choose: (chosen) => go("map", "word", chosen) }),
-        points.length > 0 && slider(`${model.texts ? "Texts" : "Words"} of a dimension, at least`, { value: sliders.words, say: (t) => whole(words(t)), change: (t) => { sliders.words = t; atLeast.words = words(t); draw(); } }),
-        isScored() && slider("Coherence, at least", { value: sliders.coherence, say: percent, change: (t) => { sliders.coherence = atLeast.coherence = t; draw(); } })),
-      h("div", { class: "map-page" },
-        frame,
-        h("div", { class: "beside" },
-          !lit && regions.length > 1 && h("section", {},
-            h("h2", {}, "Regions"),
-            h("ul", { class: "plain" }, regions.map((r) => h("li", {}, h("button", { type: "button", class: "link", onclick: () => enter(r) }, h("span", { class: `swatch region${r.colour}` }), h("span", {}, wordsText(r.words))))))),
-          h("section", {}, status, rows))),
+        points.length > 0 && slider(`${model.texts ? "Texts" : "Words"} of a dimension, at least`, { value: state.words, say: (t) => whole(words(t)), change: (t) => { state.words = t; draw(); } }),
+        isScored() && slider("Coherence, at least", { value: state.coherence, say: percent, change: (t) => { state.coherence = t; draw(); } })),
+      content,
+    ],
+  };
+}
+
+/** grey is the colour of what has none of a column's frequent values. */
+const grey = 7;
+
+/** rowsPage is the map of words or texts, around one of them, with colours by region or by a column: #/rows?colour=label. */
+async function rowsPage(word) {
+  const { points, regions, columns } = await ask("rows");
+  const wanted = points.find((p) => p.word === word);
+  if (word !== undefined && !wanted) throw new Missing(`${textOf(word)} is not among the ${whole(points.length)} ${unit()}s of the map.`, []);
+  const small = Math.max(Math.min(Math.sqrt(800 / points.length), 1), 0.5);
+  for (const p of points) {
+    p.name = visible(textOf(p.word));
+    p.radius = 4 * small;
+    p.classes = "";
+  }
+  const legend = h("div", {});
+  const state = { colour: given().get("colour") };
+  function paint() {
+    const column = columns.find((c) => c.name === state.colour);
+    state.colour = column?.name;
+    for (const r of regions) r.shade = column ? "" : undefined;
+    points.forEach((p, i) => {
+      const value = column?.of[i];
+      p.colour = column ? (value < 0 ? grey : value) : regions[p.region].colour;
+      p.value = column && (value < 0 ? "another" : column.values[value] || "–");
+    });
+    const values = column && [...column.values.map((value, i) => [value || "–", i, i]), ["others", -1, grey]];
+    const count = (i) => column.of.filter((of) => of === i).length;
+    legend.replaceChildren();
+    fill(legend, {}, [column
+      ? h("section", {}, h("h2", {}, h("bdi", {}, column.name)), h("ul", { class: "plain" }, values.filter(([, i]) => count(i) > 0).map(([value, i, colour]) =>
+        h("li", {}, h("span", { class: `swatch region${colour}` }), h("bdi", {}, value), h("span", { class: "number" }, whole(count(i)))))))
+      : regionsList(regions, (r) => show(r))]);
+  }
+  let show;
+  paint();
+  const { draw, content } = mapView({
+    points, regions, wanted, state, kind: unit(), key: "row", many: 24, namedRegions: true,
+    shows: () => true, names: (p, zoom) => !model.texts || zoom > 3,
+    card: (p) => [h("strong", {}, wordLink(p.word)), p.value && [h("br"), h("bdi", {}, state.colour), ": ", h("bdi", {}, p.value)]],
+    row: (p) => wordLink(p.word),
+    open: (p) => go("word", p.word),
+    beside: (enter) => { show = enter; return legend; },
+  });
+  const colours = h("select", { onchange: (event) => { state.colour = event.currentTarget.value; paint(); draw(); } },
+    h("option", { value: "" }, "region"), columns.map((c) => h("option", { value: c.name, selected: c.name === state.colour }, c.name)));
+  return {
+    title: `map of ${unit()}s`,
+    content: [
+      heading(`Map of ${unit()}s`),
+      h("p", { class: "lead" }, `Dots are ${unit()}s: close if they have the same dimensions.`,
+        points.length < model.words && (model.texts ? ` These are ${whole(points.length)} of ${whole(model.words)}, from everywhere.` : ` These are the first ${whole(points.length)} of ${whole(model.words)}.`)),
+      h("div", { class: "tools map-tools" },
+        mapTabs(true),
+        wordSearch({ label: `Show a ${unit()} on the map`, placeholder: `show a ${unit()}`, choose: (chosen) => go("rows", chosen) }),
+        columns.length > 0 && h("label", {}, "Colours by ", colours)),
+      content,
     ],
   };
 }

@@ -1,0 +1,59 @@
+package explore
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// The map of texts: its dots, colours by region and by a column, a text that is looked for, and its
+// address.
+func TestBrowserRowMap(t *testing.T) {
+	b := openBrowser(t)
+	x := New(testTexts(), "test")
+	server := httptest.NewServer(x.Handler(""))
+	defer server.Close()
+	c := x.rows()
+	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(server.URL+"/#/map"))
+	b.wait(`document.querySelector(".tabs")`)
+	b.do(chromedp.Click(chromedp.CSS(".tabs a:nth-child(2)")))
+	b.waitHeading("Map of texts")
+	b.wait(`document.querySelectorAll(".dot").length === %d`, len(c.Points))
+	b.wait(`document.querySelector("header nav [aria-current]")?.textContent === "Map" && document.querySelector(".tabs [aria-current]")?.textContent === "texts"`)
+	colours := func(of func(i int) int) {
+		t.Helper()
+		for i, p := range c.Points[:40] {
+			b.wait(`document.querySelector(".dot[data-row='%d']").classList.contains("region%d")`, p.Row, of(i))
+		}
+	}
+	colours(func(i int) int { return c.Regions[c.Points[i].Region].Colour })
+	b.wait(`document.querySelectorAll(".beside [data-row]").length === 40`)
+
+	// A column's values are colours, which the legend counts, and which are in the address.
+	b.do(chromedp.SetValue(chromedp.CSS("main select"), "label"))
+	evaluate[chromedp.Void](b, `document.querySelector("main select").dispatchEvent(new Event("change"))`)
+	colours(func(i int) int { return c.Columns[0].Of[i] })
+	counts := make([]int, 3)
+	for _, of := range c.Columns[0].Of {
+		counts[of]++
+	}
+	for i, n := range counts {
+		b.wait(`document.querySelector(".beside li:nth-child(%d)").textContent === %s`, i+1, quote(fmt.Sprint(c.Columns[0].Values[i], n)))
+	}
+	b.wait(`location.hash.endsWith("colour=label")`)
+	link := evaluate[string](b, `location.href`)
+	b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(link))
+	b.wait(`document.querySelector("main select")?.value === "label" && document.querySelectorAll(".dot").length > 0`)
+	colours(func(i int) int { return c.Columns[0].Of[i] })
+
+	// A text is looked for, and opened with the keyboard; one that the map lacks is said to be missing.
+	b.do(chromedp.SendKeys(chromedp.CSS("main [role=combobox]"), "river"+kb.Enter))
+	b.wait(`document.querySelector(".card:not([hidden])") && document.querySelector(".current").dataset.row === "%d"`, 1)
+	b.do(chromedp.Focus(chromedp.CSS("[role=application]")), chromedp.KeyEvent(kb.Enter))
+	b.wait(`location.hash === "#/word/river"`)
+	b.do(chromedp.Navigate(server.URL + "/#/rows/bnak"))
+	b.waitHeading("Not found")
+}

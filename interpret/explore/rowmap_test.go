@@ -1,0 +1,135 @@
+package explore
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"overcomplete/model"
+	"overcomplete/vectors"
+)
+
+// grouped is a model of rows that are in one group each, i%groups, and have half of its dimensions
+// and now and then another.
+func grouped(rows, groups int) *model.Model {
+	rng := rand.New(rand.NewPCG(3, 4))
+	m := planted(groups, 20, 0)
+	c := m.Codes
+	c.Rows = rows
+	for i := range rows {
+		c.Words = append(c.Words, fmt.Sprint("w", i))
+		for k := range c.Cols {
+			if in := k%groups == i%groups; in && rng.IntN(2) == 0 || rng.IntN(100) == 0 {
+				c.Index, c.Value = append(c.Index, int32(k)), append(c.Value, rng.Float32()+.5)
+			}
+		}
+		c.Ptr = append(c.Ptr, int64(len(c.Index)))
+	}
+	return m
+}
+
+// On the map of words, those next to one are of its own group, whatever the number of processors is;
+// regions are called by words of the groups that they have.
+func TestRowMap(t *testing.T) {
+	const groups = 30
+	m := grouped(1500, groups)
+	c := New(m, "test").rows()
+	points := make([]point, len(c.Points))
+	majority := make([]map[int]int, len(c.Regions)) // of each region: its words by group
+	for i, p := range c.Points {
+		if p.Row != i || p.Word != m.Codes.Words[i] || !(p.X >= 0 && p.X <= 1 && p.Y >= 0 && p.Y <= 1) {
+			t.Fatalf("point %d is %+v", i, p)
+		}
+		points[i] = point{X: p.X, Y: p.Y}
+		if majority[p.Region] == nil {
+			majority[p.Region] = map[int]int{}
+		}
+		majority[p.Region][i%groups]++
+	}
+	if share := recall(points, func(i, j int) bool { return i%groups == j%groups }); share < .95 {
+		t.Errorf("%.3f of the twelve nearest words are of the same group, want 0.95", share)
+	}
+	for r, region := range c.Regions {
+		if len(region.Words) != regionWords {
+			t.Errorf("region %d is called %q", r, region.Words)
+		}
+		for _, w := range region.Words {
+			var row int
+			fmt.Sscanf(w, "w%d", &row)
+			if 10*majority[r][row%groups] < len(c.Points)/groups {
+				t.Errorf("region %d is called %q, of whose group it has %d", r, w, majority[r][row%groups])
+			}
+		}
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
+	if again := New(m, "test").rows(); !slices.Equal(again.Points, c.Points) {
+		t.Error("another map with another number of processors")
+	}
+}
+
+// Of many words the map has the first, of many texts some from everywhere, with colours by the
+// columns that a few values have most of.
+func TestRowMapChooses(t *testing.T) {
+	m := grouped(mappedRows+500, 10)
+	m.Codes.Ptr[1] = 0 // row 0 has no dimension, and its values are row 1's
+	c := New(m, "test").rows()
+	if n := len(c.Points); n != mappedRows || c.Points[0].Row != 1 || c.Points[n-1].Row != mappedRows || len(c.Columns) != 0 {
+		t.Errorf("%d points, from %+v to %+v", n, c.Points[0], c.Points[n-1])
+	}
+	texts := &vectors.Texts{Columns: []vectors.Column{{Name: "kind"}, {Name: "date"}, {Name: "constant"}}}
+	for i := range m.Codes.Rows {
+		texts.Text = append(texts.Text, strings.Repeat("text ", 100))
+		for j, value := range []string{fmt.Sprint("k", int(math.Sqrt(float64(i%100)))), fmt.Sprint(i), ""} {
+			texts.Columns[j].Values = append(texts.Columns[j].Values, value)
+		}
+	}
+	m.Codes.Texts = texts
+	m.Info.Encoding.DescribeRows(texts)
+	c = New(m, "test").rows()
+	if last := c.Points[len(c.Points)-1]; len(c.Points) != mappedRows || last.Row < mappedRows+490 {
+		t.Errorf("%d points, the last is %+v", len(c.Points), last)
+	}
+	if len(c.Columns) != 1 || c.Columns[0].Name != "kind" {
+		t.Fatalf("columns %+v", c.Columns)
+	}
+	// Of 100, 19 are k9, 17 k8, … 1 k0.
+	if got, want := c.Columns[0].Values, strings.Fields("k9 k8 k7 k6 k5 k4 k3"); !slices.Equal(got, want) {
+		t.Errorf("values %q, want %q", got, want)
+	}
+	for i, p := range c.Points {
+		if want := slices.Index(c.Columns[0].Values, texts.Columns[0].Values[p.Row]); c.Columns[0].Of[i] != want {
+			t.Fatalf("point %d has value %d, want %d", i, c.Columns[0].Of[i], want)
+		}
+		if len([]rune(c.Texts[p.Word])) != listedText {
+			t.Fatalf("point %d has a text of %d characters", i, len(c.Texts[p.Word]))
+		}
+	}
+}
+
+// Rows without neighbours, and models without a nonzero, have a map, too.
+func TestRowMapOdd(t *testing.T) {
+	m := planted(3, 2, 0)
+	c := m.Codes
+	c.Rows, c.Words, c.Ptr = 6, strings.Fields("a b c d e f"), []int64{0}
+	for i := range 6 {
+		c.Index, c.Value = append(c.Index, int32(i)), append(c.Value, []float32{1e-45, 1e30, 1, 1, 1, 1}[i])
+		c.Ptr = append(c.Ptr, int64(i+1))
+	}
+	for _, rows := range []int{6, 2, 1, 0} {
+		c.Rows, c.Words, c.Ptr = rows, c.Words[:rows], c.Ptr[:rows+1]
+		c.Index, c.Value = c.Index[:rows], c.Value[:rows]
+		got := New(m, "test").rows()
+		if len(got.Points) != rows {
+			t.Errorf("%d rows: %+v", rows, got)
+		}
+		for _, p := range got.Points {
+			if !(p.X >= 0 && p.X <= 1 && p.Y >= 0 && p.Y <= 1) {
+				t.Errorf("%d rows: %+v", rows, p)
+			}
+		}
+	}
+}
