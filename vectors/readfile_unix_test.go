@@ -27,8 +27,8 @@ func TestReadCancelOpening(t *testing.T) {
 	if err := <-done; err != context.Canceled {
 		t.Errorf("error is %v, want %v", err, context.Canceled)
 	}
-	// Nobody goes on waiting.
-	w, err := os.OpenFile(path, os.O_WRONLY, 0)
+	// Nobody goes on waiting. If it was cancelled before it began, nobody waits: to write alone would.
+	w, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/http/httptest"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -189,6 +191,17 @@ func TestBrowserTwoModels(t *testing.T) {
 	n := len(x.word(0).Active)
 	want := fmt.Sprintf("%d,%d,%d,100 %%,100 %%", n, n, n)
 	b.wait(`[...document.querySelectorAll(".facts dd")].map((e) => e.textContent).join() === %s`, quote(want))
+	var nearest []string // in both, whose dimensions are in another order
+	for _, e := range x.word(0).Nearest {
+		nearest = append(nearest, e.Word)
+	}
+	slices.Sort(nearest)
+	for i, path := range []string{"", "other/"} {
+		got := evaluate[string](b, `[...document.querySelectorAll(".nearest")[%d].querySelectorAll("a")].map((a) => a.getAttribute("href")).filter((href) => href.startsWith("%s#/word/")).map((href) => decodeURIComponent(href.split("/").pop())).sort().join(" ")`, i, path)
+		if want := strings.Join(nearest, " "); got != want {
+			t.Errorf("nearest %q, want %q", got, want)
+		}
+	}
 	b.do(chromedp.SendKeys(chromedp.CSS("main input"), "bnak"+kb.Enter))
 	b.waitHeading("Not found")
 	b.do(chromedp.Click(chromedp.CSS(".suggestions a")))

@@ -94,6 +94,10 @@ async function bothPage(word) {
       h("div", { class: "halves" },
         h("section", {}, h("h2", {}, "Only in ", h("span", { class: "first" }, model.name), h("small", {}, ` ${share(only[0], (row) => row.value)} of its code`)), list(only[0], "first", (build) => build())),
         h("section", {}, h("h2", {}, "Only in ", h("span", { class: "second" }, model.other.name), h("small", {}, ` ${share(only[1], (row) => row.value)} of its code`)), list(only[1], "second", within))),
+      h("div", { class: "halves" }, asked.map(({ value: { nearest } }, i) => {
+        const build = () => nearest.length === 0 ? h("p", {}, "None.") : h("ol", { class: "bars nearest" }, nearest.map((n) => h("li", {}, wordLink(n.word), bar(n.cosine, 0, 1, { colour: i ? "second" : "first" }), h("span", { class: "value" }, n.cosine.toFixed(2)))));
+        return h("section", {}, h("h2", {}, "Nearest in ", h("span", { class: i ? "second" : "first" }, i ? model.other.name : model.name)), i ? within(build) : build());
+      })),
       h("p", { class: "note" }, `Two dimensions are alike if ${alikeIf()}. The word is in both if it is on the same side of both. Shares are of squared values, which add up to 100 % in each model.`),
     ],
   };
