@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,10 +25,10 @@ func WriteJSONLines(w io.Writer, s *Sparse, names Names) error {
 	if err := checkWords(s, ""); err != nil {
 		return err
 	}
-	known := remember(names)
+	known, table := remember(names), s.Table("id", "indices", "values", "names", "features")
 	return writeChunks(w, s.Rows, func(b []byte, i int) []byte {
 		index, value := s.Row(i)
-		b = appendDocument(b, s, i)
+		b = appendDocument(b, table, i)
 		b = append(b, `,"indices":[`...)
 		for n, k := range index {
 			b = strconv.AppendInt(appendComma(b, n), int64(k), 10)
@@ -74,12 +73,12 @@ func WriteOpenSearch(w io.Writer, s *Sparse, names Names) error {
 			}
 		}
 	}
-	known := remember(names)
+	known, table := remember(names), s.Table("id", "indices", "values", "names", "features")
 	return writeChunks(w, s.Rows, func(b []byte, i int) []byte {
 		index, value := s.Row(i)
 		b = append(b, `{"index":{"_id":`...)
 		b = append(appendJSON(b, s.Words[i]), "}}\n"...)
-		b = append(appendDocument(b, s, i), `,"features":{`...)
+		b = append(appendDocument(b, table, i), `,"features":{`...)
 		for n, k := range index {
 			name := strings.ReplaceAll(strconv.Itoa(int(k))+" "+known(int(k), false), ".", " ") // a dot would be a path
 			b = append(appendJSON(appendComma(b, n), name), ':')
@@ -130,20 +129,11 @@ func appendComma(b []byte, n int) []byte {
 	return b
 }
 
-// appendDocument appends an object that has not ended yet: what row i is called, and says.
-func appendDocument(b []byte, s *Sparse, i int) []byte {
-	b = appendJSON(append(b, `{"id":`...), s.Words[i])
-	if s.Texts == nil {
-		return b
-	}
-	b = appendJSON(append(b, `,"text":`...), s.Texts.Text[i])
-	for _, c := range s.Texts.Columns {
-		name := c.Name
-		if slices.Contains([]string{"indices", "values", "names", "features"}, name) {
-			name += "_" // those are ours
-		}
-		b = append(appendJSON(append(b, ','), name), ':')
-		b = appendJSON(b, c.Values[i])
+// appendDocument begins an object with what is known of row i.
+func appendDocument(b []byte, table []Column, i int) []byte {
+	b = append(b, '{')
+	for n, c := range table {
+		b = appendJSON(append(appendJSON(appendComma(b, n), c.Name), ':'), c.Values[i])
 	}
 	return b
 }

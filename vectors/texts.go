@@ -46,6 +46,27 @@ const (
 	TextName = "text"
 )
 
+// Table returns what is known of the rows beside their codes, as columns: the words, by the name
+// that is given, or the ids, texts and columns of texts. A column whose name is taken gets as
+// many underscores after it as it needs to have its own.
+func (s *Sparse) Table(words string, taken ...string) []Column {
+	if s.Texts == nil {
+		return []Column{{words, s.Words}}
+	}
+	table := []Column{{IDName, s.Words}, {TextName, s.Texts.Text}}
+	others := s.Texts.Names()
+	for _, c := range s.Texts.Columns {
+		if slices.Contains(taken, c.Name) {
+			for slices.Contains(taken, c.Name) || slices.Contains(others, c.Name) {
+				c.Name += "_"
+			}
+			others = append(others, c.Name)
+		}
+		table = append(table, c)
+	}
+	return table
+}
+
 // Names returns the names of the columns.
 func (t *Texts) Names() []string {
 	var names []string

@@ -91,3 +91,26 @@ func TestTextsValidate(t *testing.T) {
 		}
 	}
 }
+
+// Names that are taken get underscores, and no two columns have one name.
+func TestTable(t *testing.T) {
+	s := &Sparse{Words: []string{"a"}}
+	if got := s.Table("word", "values"); len(got) != 1 || got[0].Name != "word" || got[0].Values[0] != "a" {
+		t.Errorf("%q", got)
+	}
+	s.Texts = &Texts{Text: []string{"A b."}}
+	for _, name := range []string{"values", "values_", "label", "names", "values__"} {
+		s.Texts.Columns = append(s.Texts.Columns, Column{name, []string{"of " + name}})
+	}
+	var got []string
+	for _, c := range s.Table("word", "values", "names") {
+		got = append(got, c.Name+"="+c.Values[0])
+	}
+	want := []string{"id=a", "text=A b.", "values___=of values", "values_=of values_", "label=of label", "names_=of names", "values__=of values__"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if s.Texts.Columns[0].Name != "values" {
+		t.Error("the model's column has another name now")
+	}
+}

@@ -49,7 +49,7 @@ var exportFormats = []exportFormat{
 	{"jsonl", "a line of JSON for each row: id, indices, values, names of dimensions", []exportFile{{path: samePath, named: vectors.WriteJSONLines}}},
 	{"opensearch", "lines for the bulk API of OpenSearch and Elasticsearch, with rank_features", []exportFile{{path: samePath, named: vectors.WriteOpenSearch}}},
 	{"safetensors", "codes, dictionary, mean and words as named tensors; a MODEL to other commands", oneFile(writeSafetensors)},
-	{"arrow", "Arrow file (Feather) of word, indices and values", oneFile(codes(columnar.WriteArrow))},
+	{"arrow", "Arrow file (Feather) of word, indices and values; of texts with id, text and columns", oneFile(codes(columnar.WriteArrow))},
 	{"parquet", "Parquet file of the same", oneFile(codes(columnar.WriteParquet))},
 	{"projector", "for the Embedding Projector: -o x.tsv, and the words in x_metadata.tsv", []exportFile{
 		{path: samePath, write: writeProjectorVectors},

@@ -15,7 +15,7 @@
 //
 // Sparse vectors are written as such a table:
 //
-//	word     string
+//	word     string           or of texts: id, text and their columns
 //	indices  list of int32    the columns of its nonzeros, from 0, increasing
 //	values   list of float32  the values of these nonzeros
 //
@@ -40,29 +40,39 @@ import (
 	"overcomplete/vectors"
 )
 
-// dimensions is the metadata with the number of columns.
-const dimensions = "dimensions"
+// The names of what is written; dimensions is the metadata with the number of the matrix's columns.
+const (
+	indicesName = "indices"
+	valuesName  = "values"
+	dimensions  = "dimensions"
+)
 
 // WriteArrow writes an Arrow IPC file (Feather, version 2), in record batches of some
-// 32 MiB. It returns an error if the number of words is not that of the rows, if a word
+// 32 MiB. It returns an error if the number of words is not that of the rows, if one
 // is not UTF-8, or if w fails.
 func WriteArrow(w io.Writer, codes *vectors.Sparse) error {
-	if err := check(codes); err != nil {
+	table, err := check(codes)
+	if err != nil {
 		return err
 	}
 	metadata := arrow.NewMetadata([]string{dimensions}, []string{strconv.Itoa(codes.Cols)})
-	schema := arrow.NewSchema([]arrow.Field{
-		{Name: "word", Type: arrow.BinaryTypes.String},
-		{Name: "indices", Type: arrow.ListOfNonNullable(arrow.PrimitiveTypes.Int32)},
-		{Name: "values", Type: arrow.ListOfNonNullable(arrow.PrimitiveTypes.Float32)},
-	}, &metadata)
+	var fields []arrow.Field
+	for _, c := range table {
+		fields = append(fields, arrow.Field{Name: c.Name, Type: arrow.BinaryTypes.String})
+	}
+	indicesType, valuesType := arrow.ListOfNonNullable(arrow.PrimitiveTypes.Int32), arrow.ListOfNonNullable(arrow.PrimitiveTypes.Float32)
+	schema := arrow.NewSchema(append(fields, arrow.Field{Name: indicesName, Type: indicesType}, arrow.Field{Name: valuesName, Type: valuesType}), &metadata)
 	f, err := ipc.NewFileWriter(w, ipc.WithSchema(schema))
 	if err != nil {
 		return err
 	}
-	for first, end := range batches(codes) {
-		b := array.NewStringBuilder(memory.DefaultAllocator)
-		b.AppendValues(codes.Words[first:end], nil)
+	for first, end := range batches(codes, table) {
+		var columns []arrow.Array
+		for _, c := range table {
+			b := array.NewStringBuilder(memory.DefaultAllocator)
+			b.AppendValues(c.Values[first:end], nil)
+			columns = append(columns, b.NewStringArray())
+		}
 		low, high := codes.Ptr[first], codes.Ptr[end]
 		offsets := make([]int32, 0, end-first+1)
 		for _, p := range codes.Ptr[first : end+1] {
@@ -71,11 +81,8 @@ func WriteArrow(w io.Writer, codes *vectors.Sparse) error {
 		rows := arrow.Int32Traits.CastToBytes(offsets)
 		indices := arrow.Int32Traits.CastToBytes(codes.Index[low:high])
 		values := arrow.Float32Traits.CastToBytes(codes.Value[low:high])
-		batch := array.NewRecordBatch(schema, []arrow.Array{
-			b.NewStringArray(),
-			listArray(schema.Field(1).Type, rows, indices),
-			listArray(schema.Field(2).Type, rows, values),
-		}, int64(end-first))
+		columns = append(columns, listArray(indicesType, rows, indices), listArray(valuesType, rows, values))
+		batch := array.NewRecordBatch(schema, columns, int64(end-first))
 		if err := f.Write(batch); err != nil {
 			return err
 		}
@@ -93,28 +100,34 @@ func listArray(t arrow.DataType, offsets, numbers []byte) arrow.Array {
 	return array.NewListData(data(t, len(offsets)/4-1, offsets, elements))
 }
 
-// check returns an error unless there is a word for each row, in UTF-8.
-func check(codes *vectors.Sparse) error {
+// check returns what is known of each row, or an error unless that is UTF-8.
+func check(codes *vectors.Sparse) ([]vectors.Column, error) {
 	if len(codes.Words) != codes.Rows {
-		return fmt.Errorf("%d words for %d vectors", len(codes.Words), codes.Rows)
+		return nil, fmt.Errorf("%d words for %d vectors", len(codes.Words), codes.Rows)
 	}
-	for i, word := range codes.Words {
-		if !utf8.ValidString(word) {
-			return fmt.Errorf("word %d, %.60q, isn't UTF-8", i+1, word)
+	table := codes.Table("word", indicesName, valuesName)
+	for _, c := range table {
+		for i, s := range c.Values {
+			if !utf8.ValidString(s) {
+				return nil, fmt.Errorf("%s %d, %.60q, isn't UTF-8", c.Name, i+1, s)
+			}
 		}
 	}
-	return nil
+	return table, nil
 }
 
 // batches yields the first and the end of runs of rows that are written together.
 // A run takes some 32 MiB, unless one row takes more.
-func batches(codes *vectors.Sparse) iter.Seq2[int, int] {
+func batches(codes *vectors.Sparse, table []vectors.Column) iter.Seq2[int, int] {
 	const most = 32 << 20
 	return func(yield func(first, end int) bool) {
 		first, size := 0, 0
-		for i, word := range codes.Words {
+		for i := range codes.Rows {
 			index, _ := codes.Row(i)
-			size += 8 + len(word) + 8*len(index)
+			size += 8 * (1 + len(index))
+			for _, c := range table {
+				size += len(c.Values[i])
+			}
 			if size >= most {
 				if !yield(first, i+1) {
 					return
@@ -122,8 +135,8 @@ func batches(codes *vectors.Sparse) iter.Seq2[int, int] {
 				first, size = i+1, 0
 			}
 		}
-		if first < len(codes.Words) {
-			yield(first, len(codes.Words))
+		if first < codes.Rows {
+			yield(first, codes.Rows)
 		}
 	}
 }

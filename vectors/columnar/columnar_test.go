@@ -33,7 +33,7 @@ func sample() *vectors.Sparse {
 func TestBatches(t *testing.T) {
 	codes := sample()
 	next, count := 0, 0
-	for first, end := range batches(codes) {
+	for first, end := range batches(codes, codes.Table("word")) {
 		if first != next || end <= first {
 			t.Fatalf("rows %d to %d come after %d", first, end, next)
 		}
@@ -50,7 +50,8 @@ func TestBatches(t *testing.T) {
 	if next != codes.Rows || count < 2 {
 		t.Errorf("%d rows in %d batches, want %d in several", next, count, codes.Rows)
 	}
-	for range batches(&vectors.Sparse{CSR: vectors.CSR{Ptr: []int64{0}}}) {
+	none := &vectors.Sparse{CSR: vectors.CSR{Ptr: []int64{0}}}
+	for range batches(none, none.Table("word")) {
 		t.Error("there is a batch of no rows")
 	}
 }

@@ -2,6 +2,7 @@ package columnar
 
 import (
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/parquet-go/parquet-go"
@@ -9,25 +10,35 @@ import (
 	"overcomplete/vectors"
 )
 
-// parquetRow is a row of the table that is written.
-type parquetRow struct {
-	Word    string    `parquet:"word"`
-	Indices []int32   `parquet:"indices,list"`
-	Values  []float32 `parquet:"values,list"`
-}
-
 // WriteParquet writes a Parquet file, compressed with zstd, in row groups of some
 // 32 MiB. Its errors are those of [WriteArrow].
 func WriteParquet(w io.Writer, codes *vectors.Sparse) error {
-	if err := check(codes); err != nil {
+	table, err := check(codes)
+	if err != nil {
 		return err
 	}
-	p := parquet.NewGenericWriter[parquetRow](w, parquet.Compression(&parquet.Zstd),
+	root := columns{Group: parquet.Group{
+		indicesName: parquet.List(parquet.Int(32)),
+		valuesName:  parquet.List(parquet.Leaf(parquet.FloatType)),
+	}}
+	for _, c := range table {
+		root.Group[c.Name] = parquet.String()
+		root.order = append(root.order, c.Name)
+	}
+	root.order = append(root.order, indicesName, valuesName)
+	p := parquet.NewWriter(w, parquet.NewSchema("codes", root), parquet.Compression(&parquet.Zstd),
 		parquet.KeyValueMetadata(dimensions, strconv.Itoa(codes.Cols)))
-	for first, end := range batches(codes) {
+	var row parquet.Row
+	for first, end := range batches(codes, table) {
 		for i := first; i < end; i++ {
+			row = row[:0]
+			for n, c := range table {
+				row = append(row, parquet.ByteArrayValue([]byte(c.Values[i])).Level(0, 0, n))
+			}
 			index, value := codes.Row(i)
-			if _, err := p.Write([]parquetRow{{codes.Words[i], index, value}}); err != nil {
+			row = appendList(row, len(table), index, parquet.Int32Value)
+			row = appendList(row, len(table)+1, value, parquet.FloatValue)
+			if _, err := p.WriteRows([]parquet.Row{row}); err != nil {
 				return err
 			}
 		}
@@ -36,4 +47,29 @@ func WriteParquet(w io.Writer, codes *vectors.Sparse) error {
 		}
 	}
 	return p.Close()
+}
+
+// columns is a group whose fields have an order of their own.
+type columns struct {
+	parquet.Group
+	order []string
+}
+
+func (c columns) Fields() []parquet.Field {
+	fields := c.Group.Fields()
+	slices.SortFunc(fields, func(a, b parquet.Field) int {
+		return slices.Index(c.order, a.Name()) - slices.Index(c.order, b.Name())
+	})
+	return fields
+}
+
+// appendList adds a list, which is never null, to a row.
+func appendList[T any](row parquet.Row, column int, list []T, value func(T) parquet.Value) parquet.Row {
+	if len(list) == 0 {
+		return append(row, parquet.NullValue().Level(0, 0, column))
+	}
+	for j, v := range list {
+		row = append(row, value(v).Level(min(j, 1), 1, column))
+	}
+	return row
 }

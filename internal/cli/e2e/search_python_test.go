@@ -17,6 +17,7 @@ func TestExportForSearch(t *testing.T) {
 	dir.MustRun(t, "train texts.parquet -o model -k 64 --nonzeros 9 --epochs 1 --id-column doc")
 	dir.Write(t, "labels.tsv", []byte("dimension\tlabel\n7\tseven. of 9\n"))
 	dir.MustRun(t, "labels model --import labels.tsv")
+	exportAll(t, dir, "arrow", "parquet")
 	for _, format := range []string{"jsonl", "opensearch", "svmlight"} {
 		dir.MustRun(t, "export model -o out."+format+" -f "+format)
 		dir.MustRun(t, "export model -o codes."+format+" --normalize codes -f "+format)
@@ -24,6 +25,7 @@ func TestExportForSearch(t *testing.T) {
 	}
 	runPython(t, dir, `
 import json, numpy as np, scipy.sparse as sp
+from pyarrow import feather, parquet
 from sklearn.datasets import load_svmlight_file
 a = sp.load_npz("model/codes.npz")
 a = a.tocsr()
@@ -31,6 +33,12 @@ over = lambda norms: sp.csr_array((a.data / np.repeat(norms, np.diff(a.indptr)),
 codes = over(np.sqrt(np.asarray(a.multiply(a).sum(1)).ravel()))
 decoded = over(np.linalg.norm(np.load("model/mean.npy") + a @ np.load("model/dictionary.npy"), axis=1))
 rows = [json.loads(line) for line in open("model/texts.jsonl", encoding="utf-8", newline="\n")]
+for table in [feather.read_table("out.arrow"), parquet.read_table("out.parquet")]:
+    assert table.column_names == [*rows[0], "indices", "values"] and list(rows[0])[:2] == ["id", "text"]
+    assert table.drop_columns(["indices", "values"]).to_pylist() == rows
+    for name, want in [("indices", a.indices), ("values", a.data)]:
+        lists = table[name].combine_chunks()
+        assert (lists.flatten().to_numpy() == want).all() and (lists.offsets.to_numpy() == a.indptr).all()
 for name, want in [("out", a), ("codes", codes), ("vectors", decoded)]:
     lines = open(name + ".jsonl", encoding="utf-8", newline="\n").read().split("\n")
     bulk = open(name + ".opensearch", encoding="utf-8", newline="\n").read().split("\n")
@@ -49,7 +57,7 @@ for name, want in [("out", a), ("codes", codes), ("vectors", decoded)]:
     assert called[7] == "seven. of 9" and "7 seven  of 9" in "".join(bulk)
     x, _ = load_svmlight_file(name + ".svmlight", n_features=64, zero_based=False)
     assert abs(x - want).max() < 1e-6
-`, "scipy", "sklearn")
+`, "scipy", "sklearn", "pyarrow")
 
 	dir.MustRun(t, "train texts.parquet -o signed -k 64 --nonzeros 9 --epochs 1 --method A")
 	before := dir.Tree(t)
