@@ -283,7 +283,11 @@ func (x *Explorer) findWord(word string) (row int, err error) {
 }
 
 func (x *Explorer) unknown(err *interpret.UnknownWordError) error {
-	return &NotFoundError{err.Error(), err.Word, x.index.Closest(err.Word, suggestions)}
+	message := err.Error()
+	if x.about.Texts {
+		message = fmt.Sprintf("%.100q is no id, and in no text", err.Word)
+	}
+	return &NotFoundError{message, err.Word, x.index.Closest(err.Word, suggestions)}
 }
 
 func (x *Explorer) checkDimension(k int) error {
