@@ -18,8 +18,8 @@
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help check check-full tools vectors gpu release gpu-bundle bench-cpu \
-	lint cross generate ptx gpu-model test noasm gpu-test gpu-asan gpu-headers sample release-test arm64 race fuzz faults cluster first
+.PHONY: help check check-full tools vectors gpu release wheel gpu-bundle bench-cpu \
+	lint cross generate ptx gpu-model test noasm gpu-test gpu-asan gpu-headers sample release-test python arm64 race fuzz faults cluster first
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z0-9-]*\):.* ## /\1\t/p' Makefile | expand -t 14
@@ -42,7 +42,7 @@ comma = ,
 python := build/python/bin/python
 pip := $(python) -m pip install -q --disable-pip-version-check
 
-tools: build/python/packages build/cuda-11.8/include/cuda.h build/cuda-12.9/include/cuda.h build/cuda-13.5/include/cuda.h build/nvrtc build/ptxas build/nvdisasm build/staticcheck build/axe-core build/lucene ## install into build/ what the rest needs, but for g++, QEMU, Chromium and Java
+tools: build/python/packages build/cuda-11.8/include/cuda.h build/cuda-12.9/include/cuda.h build/cuda-13.5/include/cuda.h build/nvrtc build/ptxas build/nvdisasm build/staticcheck build/axe-core build/lucene build/wheelhouse ## install into build/ what the rest needs, but for g++, QEMU, Chromium and Java
 	find . -name go.mod -not -path './build/*' -execdir go mod download \;
 	go mod tidy -diff # downloads more: what tests of others' packages import
 
@@ -81,6 +81,11 @@ build/axe-core:
 	echo '0f2b4d7dcdf7d1219df8d1959ad68e565f51d14c3f0d88bb71cd59abeb956292  build/axe-core-4.10.3.tgz' | sha256sum --check --quiet
 	mkdir $@.new && tar -xzf build/axe-core-4.10.3.tgz -C $@.new --strip-components=1 package/axe.min.js package/LICENSE
 	mv $@.new $@ && rm build/axe-core-4.10.3.tgz
+
+# What the Python package needs, to install it without the network.
+build/wheelhouse: | $(python)
+	$(python) -m pip download -q --disable-pip-version-check --only-binary :all: -d $@.new numpy==2.4.6 scipy==1.17.1
+	mv $@.new $@
 
 # The index that OpenSearch and Elasticsearch keep features in. Only tests use it.
 build/lucene:
@@ -127,6 +132,9 @@ gpu: $(cuda_h) ## build the program with GPU support
 
 release: $(cuda_h) ## make archives for Linux, macOS and Windows in build/release
 	$(with_cuda) .ci/release
+
+wheel: $(cuda_h) ## make Python wheels for Linux, macOS and Windows in dist
+	$(with_cuda) python3 python/build.py
 
 # What measures the training on a machine with an NVIDIA GPU and neither Go nor a CUDA
 # toolkit: copy build/gpu-bundle.tar.gz there, unpack it and run gpu.sh. See bench/results/README.md.
@@ -216,6 +224,18 @@ release-test: release ## made elsewhere, releases are the same bytes, and need n
 	ldd build/overcomplete-linux-amd64/overcomplete | (! grep cuda)
 	build/overcomplete-linux-amd64/overcomplete --version | grep 'with GPU support'
 	OVERCOMPLETE_LIBCUDA=none.so build/overcomplete-linux-amd64/overcomplete devices | grep 'GPU unavailable'
+
+python: build/wheelhouse ## the Python package: its types, its wheel in a bare environment, its tests
+	$(python) -m mypy --strict --ignore-missing-imports --allow-subclassing-any python/overcomplete_vectors
+	rm -rf dist build/bare
+	$(python) python/build.py $(call of_tier,linux/amd64,linux/amd64 linux/arm64 darwin/arm64 windows/amd64)
+	sha256sum dist/* >build/dist.sum
+	$(python) python/build.py linux/amd64 && sha256sum --check --quiet build/dist.sum
+	python3 -m venv build/bare
+	build/bare/bin/python -m pip install -q --disable-pip-version-check --no-index --find-links build/wheelhouse dist/*manylinux*_x86_64.whl
+	build/bare/bin/overcomplete version
+	build/bare/bin/python -W error python/tests/bare.py
+	OVERCOMPLETE=$(CURDIR)/build/bare/bin/overcomplete PYTHONPATH=python $(python) -W ignore::UserWarning -m unittest discover -s python/tests
 
 arm64: ## the kernels of arm64, under QEMU
 	@$(call need,qemu-aarch64-static,qemu-user-static)

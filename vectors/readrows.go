@@ -302,7 +302,7 @@ func (b *builder) checkMemory(numbers int) error {
 
 func (b *builder) warnings() []string {
 	var w []string
-	if b.numbered {
+	if b.numbered && b.options.Rows != KindTexts { // texts are called by their numbers
 		w = append(w, "no words: its rows are called by their numbers, from 0; train and encode take a list of words (--words), all commands a .npz with an array of words")
 	}
 	if b.excess {

@@ -19,7 +19,7 @@ func newExplore() *cobra.Command {
 	var listen, output string
 	var words []string
 	var dimensions []int
-	var force bool
+	var force, frame bool
 	cmd := &cobra.Command{
 		Use:   "explore MODEL [MODEL]",
 		Short: "Look around in a model: a web page on this machine",
@@ -42,8 +42,10 @@ of each word, where no words are, the top words of each dimension.`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("export") {
-				if cmd.Flags().Changed("listen") {
-					return usagef("give --export or --listen, not both")
+				for _, name := range []string{"listen", "frame"} {
+					if cmd.Flags().Changed(name) {
+						return usagef("give --export or --%s, not both", name)
+					}
 				}
 				if len(args) > 1 {
 					return usagef("--export writes the page of one model")
@@ -74,6 +76,9 @@ of each word, where no words are, the top words of each dimension.`,
 				}
 				x.UseOther(other)
 			}
+			if frame {
+				x.AllowFrames()
+			}
 			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "http://%s/\n", reachable(listener.Addr().(*net.TCPAddr))); err != nil {
 				return err
 			}
@@ -86,6 +91,7 @@ of each word, where no words are, the top words of each dimension.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&listen, "listen", "127.0.0.1:8420", "`address` and port to serve at; port 0 is any that is free")
+	flags.BoolVar(&frame, "frame", false, "let pages of this machine, such as notebooks, show it in a frame")
 	flags.StringVar(&output, "export", "", "write the page into this `file` instead")
 	flags.StringSliceVar(&words, "words", nil, "`words` to export; quote one that has a comma: '\",\"'")
 	flags.IntSliceVar(&dimensions, "dimensions", nil, "`dimensions` to export")

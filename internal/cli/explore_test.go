@@ -102,6 +102,7 @@ func TestExploreRefuses(t *testing.T) {
 		want string
 	}{
 		{[]string{"old", "--listen", ""}, "--listen is empty"},
+		{[]string{"old", "--export", "page.html", "--words", "word1", "--frame"}, "give --export or --frame, not both"},
 		{[]string{"old", "--export", "", "--words", "word1"}, "--export is empty"},
 		{[]string{"old", "--export", "-", "--words", "word1"}, "--export writes a file, not standard output"},
 		{[]string{"old", "old", "--export", "page.html", "--words", "word1"}, "--export writes the page of one model"},

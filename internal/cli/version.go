@@ -10,6 +10,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// Version is that of the program, of its packages in other languages and of what cites it.
+const Version = "0.1.0"
+
 func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
@@ -50,5 +53,5 @@ func version(info *debug.BuildInfo) string {
 	if slices.Contains(strings.Split(settings["-tags"], ","), "gpu") {
 		build += ", with GPU support"
 	}
-	return fmt.Sprintf("overcomplete %s\ncommit %s\nbuild %s\n", known(info.Main.Version), commit, build)
+	return fmt.Sprintf("overcomplete %s\ncommit %s\nbuild %s\n", Version, commit, build)
 }

@@ -11,17 +11,15 @@ import (
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	for want, info := range map[string]debug.BuildInfo{
-		"overcomplete v1.2.3\ncommit 320e0ec, with changes\nbuild go1.26.8, linux/amd64, with GPU support\n": {
+		"overcomplete " + Version + "\ncommit 320e0ec, with changes\nbuild go1.26.8, linux/amd64, with GPU support\n": {
 			GoVersion: "go1.26.8",
-			Main:      debug.Module{Version: "v1.2.3"},
 			Settings: []debug.BuildSetting{
 				{Key: "-tags", Value: "other,gpu"}, {Key: "GOOS", Value: "linux"}, {Key: "GOARCH", Value: "amd64"},
 				{Key: "vcs.revision", Value: "320e0ec"}, {Key: "vcs.modified", Value: "true"},
 			},
 		},
-		"overcomplete (devel)\ncommit unknown\nbuild go1.26.8, windows/amd64\n": {
+		"overcomplete " + Version + "\ncommit unknown\nbuild go1.26.8, windows/amd64\n": {
 			GoVersion: "go1.26.8",
-			Main:      debug.Module{Version: "(devel)"},
 			Settings:  []debug.BuildSetting{{Key: "GOOS", Value: "windows"}, {Key: "GOARCH", Value: "amd64"}},
 		},
 	} {

@@ -46,6 +46,7 @@ type Explorer struct {
 	mapped    func() chart    // of the live dimensions
 	rows      func() rowChart // of words or texts
 	labels    keptLabels
+	framed    bool                     // pages of this machine may have it in a frame
 	other     *Explorer                // nil without
 	matches   func() interpret.Matches // of dimensions with the other's, nil without
 }

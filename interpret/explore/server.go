@@ -60,8 +60,16 @@ func (x *Explorer) Handler(host string) http.Handler {
 	if x.other != nil {
 		x.other.addTo(mux, beside)
 	}
-	return guard(host, mux)
+	frames := "'none'"
+	if x.framed {
+		frames = "http://localhost:* http://127.0.0.1:* https://localhost:* https://127.0.0.1:* vscode-webview:"
+	}
+	return guard(host, frames, mux)
 }
+
+// AllowFrames lets pages of this machine, such as notebooks, show the page in a frame. Call it
+// before [Explorer.Handler].
+func (x *Explorer) AllowFrames() { x.framed = true }
 
 // beside is where the page of a second model is.
 const beside = "/other"
@@ -146,11 +154,11 @@ func (m routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // guard refuses requests that did not come from this machine's user looking at
-// this page.
-func guard(host string, next http.Handler) http.Handler {
+// this page. Frames are the sources that may show it in theirs.
+func guard(host, frames string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
-		header.Set("Content-Security-Policy", "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+		header.Set("Content-Security-Policy", "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors "+frames)
 		header.Set("Cross-Origin-Resource-Policy", "same-origin")
 		header.Set("Referrer-Policy", "no-referrer")
 		header.Set("X-Content-Type-Options", "nosniff")

@@ -14,6 +14,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/chromedp/chromedp"
 )
 
 // get asks the handler of the test's model. Header fields are "Name: value".
@@ -418,5 +420,35 @@ func TestDataIsDocumented(t *testing.T) {
 	}
 	for path := range rows {
 		t.Errorf("docs/interpret.md has %s, which is not served", path)
+	}
+}
+
+// A page of this machine can have the page in a frame where that is allowed.
+func TestBrowserFrames(t *testing.T) {
+	b := openBrowser(t)
+	x := New(testModel(), "test")
+	x.AllowFrames()
+	handler := x.Handler("")
+	if got := get(handler, "/").Header().Get("Content-Security-Policy"); !strings.Contains(got, "; frame-ancestors http://localhost:* http://127.0.0.1:*") {
+		t.Errorf("policy %q", got)
+	}
+	asked := make(chan bool, 100)
+	framed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/data/model" { // by the page's script
+			asked <- true
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	defer framed.Close()
+	notebook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprintf(w, "<title>notebook</title><link rel=icon href=data:,><iframe src=%q></iframe>", framed.URL)
+	}))
+	defer notebook.Close()
+	b.do(chromedp.Navigate(strings.Replace(notebook.URL, "127.0.0.1", "localhost", 1)))
+	select {
+	case <-asked:
+	case <-b.ctx.Done():
+		t.Error("the page in the frame did not ask for its data")
 	}
 }

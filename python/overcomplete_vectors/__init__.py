@@ -1,0 +1,30 @@
+"""Sparse, overcomplete vectors whose dimensions people can read.
+
+    from overcomplete_vectors import SparseEmbedding, Model, run
+
+    codes = SparseEmbedding(n_components=1024, nonzeros=40).fit_transform(X)
+
+    run("train", "sentences.parquet", "-o", "model")
+    model = Model.load("model")
+    model.explore()
+
+`SparseEmbedding` is a transformer of scikit-learn, which it needs. `Model` is a model on disk. `run` runs any
+command of the program `overcomplete`, which the package contains and which does the work of all three.
+"""
+
+from typing import Any
+
+from ._model import Model
+from ._program import run
+
+__all__ = ["Model", "SparseEmbedding", "run"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "SparseEmbedding":
+        try:
+            from ._sklearn import SparseEmbedding
+        except ModuleNotFoundError as error:
+            raise ImportError(f"SparseEmbedding needs {error.name}: pip install scikit-learn") from error
+        return SparseEmbedding
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

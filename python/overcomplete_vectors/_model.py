@@ -1,0 +1,234 @@
+"""A model on disk."""
+
+import json
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ._program import matrix, program, run, save
+
+
+class Model:
+    """A model that `overcomplete train` or `encode` wrote: V rows, words or texts, in K sparse dimensions from L dense ones.
+
+    What a model has is read when it is asked for. Tables are data frames where pandas is installed, and else
+    dictionaries of lists.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        try:
+            self.info: dict[str, Any] = json.loads((self.path / "model.json").read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise ValueError(f"{self.path}: no model that can be read: {error}") from error
+        if "training" not in self.info:
+            raise ValueError(f"{self.path}: a model of an earlier version: overcomplete encode makes another of its dictionary")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Model":
+        """Opens the directory of a model. Raises ValueError if it is none."""
+        return cls(path)
+
+    def __repr__(self) -> str:
+        k, dense = self.dictionary.shape
+        rows = f"{len(self.words):,} {'texts' if self._texts else 'words'} × " if (self.path / "codes.npz").exists() else ""
+        return f"<{self.path.name}: {rows}{k:,} sparse dimensions from {dense:,}>"
+
+    @cached_property
+    def _texts(self) -> list[dict[str, str]] | None:
+        """The lines of texts.jsonl; None if rows are words."""
+        path = self.path / "texts.jsonl"
+        if not path.exists():
+            return None
+        with open(path, encoding="utf-8", newline="\n") as lines:
+            return [json.loads(line) for line in lines]
+
+    @cached_property
+    def words(self) -> list[str]:
+        """What each row is called: V words, or ids of texts."""
+        if self._texts is not None:
+            return [row["id"] for row in self._texts]
+        return (self.path / "words.txt").read_bytes().decode("utf-8").split("\n")[:-1]
+
+    @cached_property
+    def texts(self) -> Any:
+        """A table of V texts: id, text and the other columns of the input; None if rows are words."""
+        if self._texts is None:
+            return None
+        return _table({name: [row[name] for row in self._texts] for name in self._texts[0]}) if self._texts else _table({})
+
+    @cached_property
+    def codes(self) -> sp.csr_array:
+        """The sparse vectors, V×K float32. They stay on disk until they are used."""
+        parts = _mapped(self.path / "codes.npz")
+        return sp.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=tuple(parts["shape"]))
+
+    @cached_property
+    def dictionary(self) -> np.ndarray:
+        """The atoms, K×L float32. They stay on disk until they are used."""
+        return np.asarray(np.load(self.path / "dictionary.npy", mmap_mode="r"))
+
+    @cached_property
+    def mean(self) -> np.ndarray:
+        """μ, L numbers, which were taken from each row before; zeros if none were."""
+        path = self.path / "mean.npy"
+        return np.load(path) if path.exists() else np.zeros(self.dictionary.shape[1], np.float32)
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """What each of the K dimensions is called, by its stronger side: by people, or by its words."""
+        names = [""] * len(self.dictionary)
+        for d in json.loads(run("top", self.path, "--dimensions", len(names), "-n", 1, "--json")):
+            names[d["dimension"]] = d["sides"][0]["label"] if d["sides"] else ""
+        return names
+
+    def row(self, x: str | int) -> int:
+        """Returns the number of the row of a word, an id, or that number itself. Raises KeyError if there is none."""
+        if isinstance(x, str):
+            if x not in self._rows:
+                raise KeyError(f"no word or id {x!r} in {self.path}")
+            return self._rows[x]
+        if not 0 <= x < len(self.words):
+            raise KeyError(f"no row {x} in {self.path}: they are 0 to {len(self.words) - 1}")
+        return int(x)
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        return {word: i for i, word in reversed(list(enumerate(self.words)))}
+
+    @cached_property
+    def _columns(self) -> sp.csc_array:
+        return self.codes.tocsc()
+
+    @cached_property
+    def _norms(self) -> np.ndarray:
+        squares = np.asarray(self.codes.multiply(self.codes).sum(1))
+        return np.asarray(np.maximum(np.sqrt(squares), np.finfo(np.float32).tiny))
+
+    def top(self, dimension: int, n: int = 10, negative: bool = False) -> Any:
+        """Returns a table of the n rows with the largest positive (or most negative) values in a dimension."""
+        if not 0 <= dimension < len(self.dictionary):
+            raise IndexError(f"no dimension {dimension}: they are 0 to {len(self.dictionary) - 1}")
+        low, high = self._columns.indptr[dimension : dimension + 2]
+        rows, values = self._columns.indices[low:high], self._columns.data[low:high]
+        values, rows = values[(values < 0) == negative], rows[(values < 0) == negative]
+        best = np.argsort(-np.abs(values), kind="stable")[:n]
+        return self._rows_table(rows[best], value=values[best])
+
+    def nearest(self, x: Any, n: int = 10) -> Any:
+        """Returns a table of the n rows whose codes have the largest positive cosines with that of x.
+
+        x is a word or id, a row's number, or a dense vector of L numbers.
+        """
+        row, code = self._code(x)
+        norm = np.sqrt((code.data**2).sum()) or 1
+        cosines = np.asarray((self.codes @ code.T).todense()).ravel() / (self._norms * norm)
+        if row is not None:
+            cosines[row] = 0
+        best = np.argsort(-cosines, kind="stable")[:n]
+        best = best[cosines[best] > 0]
+        return self._rows_table(best, cosine=cosines[best])
+
+    def explain(self, x: Any, n: int = 10) -> Any:
+        """Returns a table of the n dimensions that are largest in the code of x, as in nearest, with their labels."""
+        _, code = self._code(x)
+        best = np.argsort(-np.abs(code.data), kind="stable")[:n]
+        dimensions = code.indices[best]
+        return _table({"dimension": dimensions.tolist(), "value": code.data[best].tolist(), "label": [self.labels[k] for k in dimensions]})
+
+    def _code(self, x: Any) -> tuple[int | None, sp.csr_array]:
+        if isinstance(x, (str, int, np.integer)):
+            row = self.row(x if isinstance(x, str) else int(x))
+            return row, self.codes[[row]]
+        return None, self.encode(np.reshape(matrix(x), (1, -1)))
+
+    def _rows_table(self, rows: np.ndarray, **numbers: np.ndarray) -> Any:
+        columns: dict[str, Sequence[Any]] = {"row": rows.tolist(), "word" if self._texts is None else "id": [self.words[i] for i in rows]}
+        columns |= {name: values.tolist() for name, values in numbers.items()}
+        if self._texts is not None:
+            columns["text"] = [self._texts[i]["text"] for i in rows]
+        return _table(columns)
+
+    def encode(self, X: Any, *, nonzeros: int | None = None, n_jobs: int | None = None, device: str = "auto", verbose: bool = False) -> sp.csr_array:
+        """Returns the codes of n dense vectors, n×K, with at most nonzeros values each (as many as the model's own unless given).
+
+        X is n×L: an array, a data frame, or a column of lists. n_jobs is how many processors work, all unless given.
+        Raises ValueError if a row has other than L numbers, or one that is not finite.
+        """
+        return encode(self.path, matrix(X), nonzeros, n_jobs, device, verbose)
+
+    def explore(self, height: int = 800) -> None:
+        """Shows the explorer in the cell of a notebook, or prints its address. It ends with this process."""
+        # Who waits for the end of this process is another one: it hears of it however that comes.
+        wait = "import subprocess, sys; p = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL); sys.stdin.read(); p.terminate(); p.wait()"
+        line = [program(), "explore", str(self.path), "--listen", "127.0.0.1:0", "--frame"]
+        server = subprocess.Popen([sys.executable, "-c", wait, *line], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
+        assert server.stdout
+        address = server.stdout.readline().strip()
+        if not address:
+            raise RuntimeError(f"the explorer of {self.path} did not start")
+        _servers.append(server)
+        try:
+            from IPython import get_ipython
+            from IPython.display import IFrame, display
+        except ModuleNotFoundError:
+            get_ipython = None
+        if get_ipython and get_ipython() and "IPKernelApp" in get_ipython().config:
+            display(IFrame(address, width="100%", height=height))
+        else:
+            print(address)
+
+
+_servers: list[subprocess.Popen[str]] = []  # whose standard input stays open as long as this process lives
+
+
+def encode(model: Path, x: Any, nonzeros: int | None, n_jobs: int | None, device: str, verbose: bool) -> sp.csr_array:
+    """Returns the codes of rows with the dictionary of a model on disk."""
+    with tempfile.TemporaryDirectory(prefix="overcomplete-") as name:
+        folder = Path(name)
+        save(folder / "X.npy", x)
+        options = [*option("--nonzeros", nonzeros), *option("--workers", n_jobs), "--device", device, "--rows", "texts"]
+        run("encode", model.resolve(), "X.npy", "-o", "codes", *options, "--progress" if verbose else "--quiet", verbose=verbose, cwd=folder)
+        return sp.csr_array(sp.load_npz(folder / "codes" / "codes.npz"))
+
+
+def option(flag: str, value: Any) -> list[Any]:
+    """Returns a flag with its value, or nothing if that is None."""
+    return [] if value is None else [flag, value]
+
+
+def _table(columns: dict[str, Any]) -> Any:
+    try:
+        import pandas as pd
+    except ModuleNotFoundError:
+        return columns
+    return pd.DataFrame(columns)
+
+
+def _mapped(path: Path) -> dict[str, np.ndarray]:
+    """Returns the arrays of an .npz, which is not compressed, without reading those of some size."""
+    arrays = {}
+    with zipfile.ZipFile(path) as archive, open(path, "rb") as file:
+        for member in archive.infolist():
+            name = member.filename.removesuffix(".npy")
+            if member.compress_type != zipfile.ZIP_STORED or member.file_size < 1 << 12:
+                with archive.open(member) as part:
+                    arrays[name] = np.lib.format.read_array(part)
+                continue
+            file.seek(member.header_offset + 26)  # the lengths of its name and of what is after that
+            file.seek(sum(struct.unpack("<HH", file.read(4))), os.SEEK_CUR)
+            major, _ = np.lib.format.read_magic(file)
+            read = np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
+            shape, fortran, dtype = read(file)
+            arrays[name] = np.memmap(path, dtype, "r", file.tell(), shape, "F" if fortran else "C")
+    return arrays

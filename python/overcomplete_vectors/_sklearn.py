@@ -1,0 +1,131 @@
+"""A transformer of scikit-learn."""
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ._model import encode, option
+from ._program import matrix, run, save
+
+
+class SparseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Sparse codes of dense vectors, in dimensions that people can read.
+
+    Each row x of X becomes a code a of n_components numbers, of which a few are not zero, so that x ≈ μ + aD. The
+    dictionary D is learned online, from rows (Faruqui et al. 2015, with the program's own recipe, "best").
+
+    Parameters
+    ----------
+    n_components : int, optional
+        K, the number of dimensions. Ten times those of X unless given, but at most half as many as rows, and no
+        fewer than those of X.
+    method : "A" or "B"
+        A has codes of either sign, B nonnegative ones.
+    sparsity : float, optional
+        The share of zeros, 0.97 unless given.
+    nonzeros : int, optional
+        How many values of a row are not zero, at most, instead of sparsity.
+    epochs : int, optional
+        How often each row teaches, 4 times unless given.
+    random_state : int
+        The seed. Dimensions are held to rows that they start from, so that most are there again with another one.
+    n_jobs : int, optional
+        How many processors work, all unless given. The codes do not depend on it.
+    device : str
+        "cpu", "cuda" (an NVIDIA GPU), or "auto", a GPU if there is one.
+    verbose : bool
+        Show a bar of progress.
+
+    Attributes
+    ----------
+    components_ : array of K×L float32
+        The atoms D.
+    mean_ : array of L float32
+        μ.
+    reconstruction_err_ : float
+        The mean of ‖x − μ − aD‖² over the rows of X.
+    n_nonzero_ : int
+        How many values of a code are not zero, at most.
+    n_features_in_, feature_names_in_ :
+        As in other estimators.
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        method: str = "B",
+        sparsity: float | None = None,
+        nonzeros: int | None = None,
+        epochs: int | None = None,
+        random_state: int = 1,
+        n_jobs: int | None = None,
+        device: str = "auto",
+        verbose: bool = False,
+    ) -> None:
+        self.n_components = n_components
+        self.method = method
+        self.sparsity = sparsity
+        self.nonzeros = nonzeros
+        self.epochs = epochs
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.device = device
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None) -> "SparseEmbedding":
+        """Learns a dictionary from X, n×L. Raises ValueError if X or a parameter can't be used."""
+        self._fit(X)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> sp.csr_array:
+        """Learns a dictionary from X, n×L, and returns its codes, n×K: the same as those of fit and transform."""
+        return self._fit(X)
+
+    def _fit(self, X: Any) -> sp.csr_array:
+        X = validate_data(self, matrix(X), dtype=np.float32, ensure_min_samples=2)
+        with tempfile.TemporaryDirectory(prefix="overcomplete-") as name:
+            folder = Path(name)
+            save(folder / "X.npy", X)
+            options = [
+                *option("-k", self.n_components), *option("--sparsity", self.sparsity), *option("--nonzeros", self.nonzeros),
+                *option("--epochs", self.epochs), *option("--workers", self.n_jobs), "--method", self.method, "--seed", self.random_state,
+                "--rows", "texts", "--device", self.device, "--progress" if self.verbose else "--quiet",
+            ]  # fmt: skip
+            run("train", "X.npy", "-o", "model", *options, verbose=self.verbose, cwd=folder)
+            info = json.loads((folder / "model/model.json").read_text("utf-8"))
+            self.components_ = np.load(folder / "model/dictionary.npy")
+            self.mean_ = np.load(folder / "model/mean.npy")
+            codes = sp.csr_array(sp.load_npz(folder / "model/codes.npz"))
+        self.n_nonzero_ = int(info["encoding"]["most"])
+        self.reconstruction_err_ = float(info["encoding"]["error"])
+        self._n_features_out = len(self.components_)
+        self._info = json.dumps(info)
+        return codes
+
+    def transform(self, X: Any) -> sp.csr_array:
+        """Returns the codes of X, n×K."""
+        check_is_fitted(self)
+        X = validate_data(self, matrix(X), dtype=np.float32, reset=False)
+        with tempfile.TemporaryDirectory(prefix="overcomplete-") as name:
+            model = Path(name)
+            (model / "model.json").write_text(self._info, "utf-8")
+            np.save(model / "dictionary.npy", self.components_)
+            np.save(model / "mean.npy", self.mean_)
+            return encode(model, X, self.n_nonzero_, self.n_jobs, self.device, self.verbose)
+
+    def inverse_transform(self, X: Any) -> np.ndarray:
+        """Returns what codes stand for, μ + aD, n×L."""
+        check_is_fitted(self)
+        return np.asarray(X @ self.components_ + self.mean_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags

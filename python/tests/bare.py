@@ -1,0 +1,22 @@
+"""What the package does where there is nothing but NumPy and SciPy, run with -W error."""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from overcomplete_vectors import Model, run
+
+sample = Path(__file__).resolve().parents[2] / "testdata" / "godoc.50d.txt.gz"
+with tempfile.TemporaryDirectory() as folder:
+    run("train", sample, "-o", Path(folder) / "model", "--epochs", 1)
+    model = Model.load(Path(folder) / "model")
+    table = model.nearest("mutex", 3)
+    assert isinstance(table, dict) and len(table["word"]) == 3, table
+    assert model.encode(np.ones((2, 50))).shape == (2, 500)
+    del model
+try:
+    from overcomplete_vectors import SparseEmbedding
+except ImportError as error:
+    assert str(error) == "SparseEmbedding needs sklearn: pip install scikit-learn", error
+else:
+    raise AssertionError(f"there is {SparseEmbedding}, without scikit-learn")

@@ -1,0 +1,263 @@
+"""Tests of the package, against NumPy, SciPy and what the program writes."""
+
+import json
+import os
+import pickle
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import urllib.error
+import urllib.request
+import warnings
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import scipy.sparse as sp
+from overcomplete_vectors import Model, SparseEmbedding, _program, run
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import check_estimator
+
+SAMPLE = Path(__file__).resolve().parents[2] / "testdata" / "godoc.50d.txt.gz"
+
+
+def planted(n=400, dense=12, atoms=24, seed=3):
+    """Rows that are three of some directions each, and which the first of them is."""
+    rng = np.random.default_rng(seed)
+    directions = rng.normal(size=(atoms, dense))
+    chosen = np.array([rng.choice(atoms, 3, replace=False) for _ in range(n)])
+    x = directions[chosen[:, 0]] * 2 + directions[chosen[:, 1]] + directions[chosen[:, 2]]
+    return (x + rng.normal(scale=0.05, size=x.shape)).astype(np.float32), chosen[:, 0]
+
+
+class Folder(unittest.TestCase):
+    """A test with a folder of its own, in which is all that is temporary."""
+
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+        (self.folder / "temporary").mkdir()
+        self.enterContext(mock.patch("tempfile.tempdir", str(self.folder / "temporary")))
+
+    def tearDown(self):
+        self.assertEqual(list((self.folder / "temporary").glob("overcomplete-*")), [])
+
+    def fake(self, script):
+        """Has another program in the place of ours."""
+        path = self.folder / "fake"
+        path.write_text("#!/bin/sh\n" + script)
+        path.chmod(0o755)
+        return mock.patch.dict(os.environ, OVERCOMPLETE=str(path))
+
+
+class TestRun(Folder):
+    def test_prints(self):
+        self.assertRegex(run("version"), r"^overcomplete \d+\.\d+\.\d+\ncommit ")
+
+    def test_errors(self):
+        with self.assertRaisesRegex(ValueError, r"^unknown flag: --nothing; "):
+            run("train", "--nothing")
+        with self.assertRaisesRegex(ValueError, r"^nowhere\.txt: no such file or directory"):
+            run("train", "nowhere.txt", "-o", self.folder / "model")
+        with self.fake("echo overcomplete: no room >&2; exit 1"), self.assertRaisesRegex(RuntimeError, "^no room$"):
+            run("train")
+        with self.fake("echo panic; echo what panics say >&2; kill -9 $$"), self.assertRaisesRegex(RuntimeError, "^what panics say$"):
+            run("train")
+        with self.fake("exit 130"), self.assertRaises(KeyboardInterrupt):
+            run("train")
+
+    def test_warnings(self):
+        with self.fake("echo 'warning: that is odd' >&2; echo done"), self.assertWarnsRegex(UserWarning, "^that is odd$"):
+            self.assertEqual(run("train"), "done\n")
+
+    def test_much_output(self):
+        with self.fake("head -c 3000000 /dev/zero | tr '\\0' x; head -c 3000000 /dev/zero | tr '\\0' '\\n' >&2"):
+            self.assertEqual(len(run("train")), 3_000_000)
+
+    def test_progress(self):
+        with mock.patch("sys.stderr") as stderr:
+            run("train", SAMPLE, "-o", self.folder / "model", "--epochs", 4, "--progress", verbose=True)
+        text = "".join(call.args[0] for call in stderr.write.call_args_list)
+        self.assertIn("\r█████░░░░░░░░░░░░░░░ epoch 1/4 ", text)
+        self.assertIn("\r████████████████████ epoch 4/4 ", text)
+
+    def test_interrupt_ends_the_program(self):
+        pid = self.folder / "pid"
+        script = f"trap 'echo stopped >{pid}; exit 130' INT; echo $$ >{pid}; echo epoch 1/9 >&2; while :; do sleep 0.01; done"
+        with self.fake(script), mock.patch.object(_program, "_show", side_effect=KeyboardInterrupt), self.assertRaises(KeyboardInterrupt):
+            run("train", verbose=True)
+        self.assertEqual(pid.read_text(), "stopped\n")
+
+    def test_interrupted_fit_leaves_nothing(self):
+        x, _ = planted()
+        with mock.patch.object(_program, "_show", side_effect=KeyboardInterrupt), self.assertRaises(KeyboardInterrupt):
+            SparseEmbedding(epochs=1000, verbose=True).fit(x)
+
+
+class TestModel(Folder):
+    @classmethod
+    def setUpClass(cls):
+        cls.models = Path(tempfile.mkdtemp())
+        cls.addClassCleanup(shutil.rmtree, cls.models)
+        run("train", SAMPLE, "-o", cls.models / "words", "-k", 200, "--nonzeros", 8)
+        x, kind = planted()
+        cls.x = x
+        texts = [["first", "second"][k % 2] + f" text of kind {k}\nin two lines" for k in kind]
+        texts[5] = texts[6] = ""
+        pq.write_table(pa.table({"id": [f"t{i}" for i in range(len(x))], "text": texts, "kind": kind, "embedding": list(x)}), cls.models / "x.parquet")
+        run("train", cls.models / "x.parquet", "-o", cls.models / "texts", "-k", 24, "--nonzeros", 3)
+        cls.texts = texts
+
+    def test_arrays(self):
+        m = Model.load(self.models / "words")
+        want = sp.load_npz(self.models / "words/codes.npz")
+        self.assertEqual((m.codes != want).nnz, 0)
+        self.assertEqual(m.codes.shape, (5000, 200))
+        for array in (m.codes.data, m.codes.indices, m.dictionary):  # they are on disk
+            while not isinstance(array, np.memmap) and array.base is not None:
+                array = array.base
+            self.assertIsInstance(array, np.memmap)
+        np.testing.assert_array_equal(m.dictionary, np.load(self.models / "words/dictionary.npy"))
+        np.testing.assert_array_equal(m.mean, np.load(self.models / "words/mean.npy"))
+        self.assertEqual(m.words[:3], (self.models / "words/words.txt").read_text().split("\n")[:3])
+        self.assertIsNone(m.texts)
+        self.assertEqual(repr(m), "<words: 5,000 words × 200 sparse dimensions from 50>")
+
+    def test_top(self):
+        m = Model.load(self.models / "words")
+        column = m.codes.toarray()[:, 7]
+        for negative in (False, True):
+            table = m.top(7, 5, negative)
+            order = np.argsort(column if negative else -column, kind="stable")[:5]
+            self.assertEqual(list(table.columns), ["row", "word", "value"])
+            self.assertEqual(table["word"].tolist(), [m.words[i] for i in order])
+            np.testing.assert_array_equal(table["value"], column[order].astype(float))
+
+    def test_nearest(self):
+        m = Model.load(self.models / "words")
+        a = m.codes.toarray().astype(float)
+        row = m.words.index("mutex")
+        cosines = a @ a[row] / (np.linalg.norm(a, axis=1) * np.linalg.norm(a[row]))
+        cosines[row] = -1
+        table = m.nearest("mutex", 7)
+        np.testing.assert_allclose(table["cosine"], np.sort(cosines)[:-8:-1], rtol=1e-6)
+        self.assertEqual(m.nearest(row, 7)["word"].tolist(), table["word"].tolist())
+        said = json.loads(run("nearest", m.path, "mutex", "-n", 7, "--json"))
+        self.assertEqual(said["nearest"][0]["word"], table["word"][0])
+        self.assertAlmostEqual(said["nearest"][0]["cosine"]["sum"], table["cosine"][0], 5)
+
+    def test_explain_and_labels(self):
+        m = Model.load(self.models / "words")
+        table = m.explain("mutex", 3)
+        code = m.codes[[m.row("mutex")]].toarray()[0]
+        self.assertEqual(table["dimension"].tolist(), np.argsort(-np.abs(code), kind="stable")[:3].tolist())
+        said = json.loads(run("top", m.path, int(table["dimension"][0]), "--json"))
+        self.assertEqual(table["label"][0], said[0]["sides"][0]["label"])
+        self.assertEqual(len(m.labels), 200)
+
+    def test_texts(self):
+        m = Model.load(self.models / "texts")
+        self.assertEqual(m.texts["text"].tolist(), self.texts)
+        self.assertEqual(list(m.texts.columns), ["id", "text", "kind"])
+        self.assertEqual(m.row("t17"), 17)
+        self.assertEqual(list(m.nearest("t17", 2).columns), ["row", "id", "cosine", "text"])
+        with mock.patch.dict(sys.modules, pandas=None):
+            table = m.top(3, 2)
+        self.assertEqual((type(table), list(table)), (dict, ["row", "id", "value", "text"]))
+
+    def test_encode(self):
+        m = Model.load(self.models / "texts")
+        for x in (self.x, self.x.astype(float), self.x.tolist(), pl.DataFrame(self.x), pd.DataFrame(self.x), pd.Series(list(self.x)),
+                  pq.read_table(self.models / "x.parquet")["embedding"], pl.read_parquet(self.models / "x.parquet")["embedding"]):  # fmt: skip
+            self.assertEqual((m.encode(x) != m.codes).nnz, 0, type(x))
+        self.assertLessEqual(np.diff(m.encode(self.x, nonzeros=1).indptr).max(), 1)
+        self.assertEqual(m.nearest(self.x[17], 1)["id"][0], "t17")
+        self.assertEqual(m.explain(self.x[17])["dimension"].tolist(), m.explain("t17")["dimension"].tolist())
+
+    def test_bad_input(self):
+        m = Model.load(self.models / "texts")
+        for error, why, call in [
+            (ValueError, "no model", lambda: Model.load(self.folder)),
+            (KeyError, "no word or id 'none'", lambda: m.nearest("none")),
+            (KeyError, "no row 400", lambda: m.nearest(400)),
+            (IndexError, "no dimension 24", lambda: m.top(24)),
+            (ValueError, "^X.npy: .*11", lambda: m.encode(self.x[:, 1:])),
+            (ValueError, "^X.npy: row 1: value 4 is NaN", lambda: m.encode(np.where(np.arange(12) == 3, np.nan, self.x[:3]))),
+            (ValueError, "nonzeros", lambda: m.encode(self.x, nonzeros=0)),
+        ]:  # fmt: skip
+            with self.assertRaisesRegex(error, why):
+                call()
+
+    def test_explorer_ends_with_its_process(self):
+        script = "import sys, time; from overcomplete_vectors import Model; Model.load(sys.argv[1]).explore(); sys.stdout.flush(); time.sleep(600)"
+        p = subprocess.Popen([sys.executable, "-c", script, str(self.models / "texts")], stdout=subprocess.PIPE, text=True)
+        address = p.stdout.readline().strip()
+        with urllib.request.urlopen(address) as page:
+            self.assertIn("frame-ancestors http://localhost:*", page.headers["Content-Security-Policy"])
+        p.send_signal(signal.SIGKILL)
+        p.communicate()
+        end = time.monotonic() + 30
+        while time.monotonic() < end:
+            try:
+                urllib.request.urlopen(address, timeout=1).close()
+            except (urllib.error.URLError, ConnectionError):
+                return
+        self.fail("the explorer is still there")
+
+
+class TestSparseEmbedding(Folder):
+    def test_check_estimator(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of few rows in many dimensions
+            for result in check_estimator(SparseEmbedding(), on_fail=None, on_skip=None):
+                self.assertIn(result["status"], ("passed", "skipped"), result)
+
+    def test_codes(self):
+        x, _ = planted()
+        e = SparseEmbedding(24, nonzeros=3)
+        a = e.fit_transform(x)
+        self.assertIsInstance(a, sp.csr_array)
+        self.assertEqual((a.shape, a.dtype, np.diff(a.indptr).max(), a.data.min() > 0), ((400, 24), np.float32, 3, True))
+        self.assertEqual((a != clone(e).fit(x).transform(x)).nnz, 0)
+        error = ((x - e.inverse_transform(a)) ** 2).sum(1).mean()
+        self.assertAlmostEqual(error / e.reconstruction_err_, 1, 4)
+        self.assertLess(error, 0.3 * x.var(0).sum())
+        self.assertEqual(e.get_feature_names_out()[:2].tolist(), ["sparseembedding0", "sparseembedding1"])
+        again = pickle.loads(pickle.dumps(e))
+        self.assertEqual((again.transform(x[:9]) != a[:9]).nnz, 0)
+        self.assertLess(SparseEmbedding(24, method="A", nonzeros=3).fit_transform(x).min(), 0)
+        self.assertEqual((SparseEmbedding(24, nonzeros=3, n_jobs=1).fit_transform(x) != a).nnz, 0)
+
+    def test_frames(self):
+        x, _ = planted()
+        frame = pd.DataFrame(x, columns=[f"x{i}" for i in range(12)])
+        e = SparseEmbedding(24).fit(frame)
+        self.assertEqual(e.feature_names_in_.tolist(), list(frame.columns))
+
+    def test_search(self):
+        x, kind = planted()
+        search = GridSearchCV(make_pipeline(SparseEmbedding(24), LogisticRegression(max_iter=2000)), {"sparseembedding__nonzeros": [1, 3]}, n_jobs=2, cv=3)
+        search.fit(x, kind % 2)
+        self.assertGreater(search.best_score_, 0.8)
+
+    def test_bad_parameters(self):
+        x, _ = planted()
+        for why, e in [("method", SparseEmbedding(method="C")), ("sparsity", SparseEmbedding(sparsity=2)), ("atoms", SparseEmbedding(-1)),
+                       ("device", SparseEmbedding(device="abacus")), ("nonzeros", SparseEmbedding(24, nonzeros=3, sparsity=0.9))]:  # fmt: skip
+            with self.assertRaisesRegex(ValueError, why):
+                e.fit(x)
+
+
+if __name__ == "__main__":
+    unittest.main()
