@@ -19,7 +19,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .PHONY: help check check-full tools vectors gpu release wheel gpu-bundle bench-cpu \
-	lint cross generate ptx gpu-model test noasm gpu-test gpu-asan gpu-headers sample release-test python arm64 race fuzz faults cluster first
+	lint cross generate ptx gpu-model test noasm gpu-test gpu-asan gpu-headers sample release-test python image container home arm64 race fuzz faults cluster first
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z0-9-]*\):.* ## /\1\t/p' Makefile | expand -t 14
@@ -130,8 +130,19 @@ with_cuda = CGO_ENABLED=1 CGO_CFLAGS="$(strip -I$(CURDIR)/kernels/driver/cuda13 
 gpu: $(cuda_h) ## build the program with GPU support
 	$(with_cuda) go build -tags gpu .
 
-release: $(cuda_h) ## make archives for Linux, macOS and Windows in build/release
+build/cyclonedx-gomod:
+	GOBIN=$(CURDIR)/build go install github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
+
+release: $(cuda_h) build/cyclonedx-gomod ## make archives and wheels for Linux, macOS and Windows in build/release
 	$(with_cuda) .ci/release
+
+image: ## a container image of the program, without GPU support
+	@$(call need,buildah,buildah)
+	rm -rf build/image && mkdir -p build/image
+	CGO_ENABLED=0 go build $(stripped) -o build/image/overcomplete .
+	CGO_ENABLED=0 .ci/licences >build/image/THIRD_PARTY_LICENSES.txt
+	cp LICENSE build/image
+	buildah bud -q -f containers/Dockerfile -t overcomplete build/image
 
 wheel: $(cuda_h) ## make Python wheels for Linux, macOS and Windows in dist
 	$(with_cuda) python3 python/build.py
@@ -220,6 +231,8 @@ release-test: release ## made elsewhere, releases are the same bytes, and need n
 	tar -c --exclude=./build . | tar -x -C $$elsewhere; \
 	$(MAKE) -C $$elsewhere release CUDA_HOME=$(abspath $(CUDA_HOME)); \
 	diff build/release/SHA256SUMS $$elsewhere/build/release/SHA256SUMS
+	[ $$(ls build/release/*.whl | wc -l) = 5 ]
+	grep -q '"pkg:golang/gorgonia.org/gorgonia@' build/release/overcomplete.cdx.json
 	tar -xzf build/release/overcomplete-linux-amd64.tar.gz -C build
 	ldd build/overcomplete-linux-amd64/overcomplete | (! grep cuda)
 	build/overcomplete-linux-amd64/overcomplete --version | grep 'with GPU support'
@@ -235,7 +248,21 @@ python: build/wheelhouse ## the Python package: its types, its wheel in a bare e
 	build/bare/bin/python -m pip install -q --disable-pip-version-check --no-index --find-links build/wheelhouse dist/*manylinux*_x86_64.whl
 	build/bare/bin/overcomplete version
 	build/bare/bin/python -W error python/tests/bare.py
-	OVERCOMPLETE=$(CURDIR)/build/bare/bin/overcomplete PYTHONPATH=python $(python) -W ignore::UserWarning -m unittest discover -s python/tests
+	OVERCOMPLETE=$(CURDIR)/build/bare/bin/overcomplete PYTHONPATH=$(CURDIR)/python $(python) -W ignore::UserWarning -m unittest discover -s python/tests
+
+container: export STORAGE_DRIVER ?= vfs
+container: export BUILDAH_ISOLATION ?= chroot
+container: image ## the image trains, without root's rights
+	data=$$(mktemp -d); chmod 777 $$data; container=$$(buildah from overcomplete); \
+	trap 'buildah rm $$container >/dev/null; rm -rf $$data' EXIT; \
+	buildah run -v $(CURDIR)/testdata:/sample:ro -v $$data:/data $$container -- /overcomplete train /sample/godoc.50d.txt.gz -o model; \
+	[ $$(stat -c %u $$data/model/codes.npz) = 65534 ]
+
+home: ## with another module path all builds, and follows the same rules
+	elsewhere=$$(mktemp -d); trap 'rm -rf $$elsewhere' EXIT; \
+	tar -c --exclude=./build --exclude=./.git . | tar -x -C $$elsewhere; cd $$elsewhere; \
+	.ci/home example.org/deep/overcomplete; ! grep -rn '"overcomplete/' --include=*.go .; \
+	go vet ./...; go test -count=1 -v -run 'Imports|Links' .
 
 arm64: ## the kernels of arm64, under QEMU
 	@$(call need,qemu-aarch64-static,qemu-user-static)

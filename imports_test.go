@@ -20,6 +20,7 @@ var (
 // Packages import no others of this module, and no plotting library, than the table in
 // ARCHITECTURE.md allows them, for any system and any build tag. Tests may.
 func TestImports(t *testing.T) {
+	module, _, _ := strings.Cut(strings.TrimPrefix(read(t, "go.mod"), "module "), "\n")
 	allowed := make(map[string]string) // what is in the last column, by package
 	for _, r := range row.FindAllStringSubmatch(read(t, "ARCHITECTURE.md"), -1) {
 		allowed[r[1]] = r[2]
@@ -46,7 +47,7 @@ func TestImports(t *testing.T) {
 			return err
 		}
 		for _, s := range syntax.Imports {
-			imported, ours := strings.CutPrefix(strings.Trim(s.Path.Value, `"`), "overcomplete/")
+			imported, ours := strings.CutPrefix(strings.Trim(s.Path.Value, `"`), module+"/")
 			helper := allowed[imported] == "is a helper" && may != "nothing"
 			// The column lists what is allowed, or after "everything but" what is not.
 			listed := slices.Contains(quoted.FindAllString(may, -1), "`"+imported+"`")

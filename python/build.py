@@ -65,7 +65,7 @@ def build(target: str) -> Path:
     environment = {"GOOS": system, "GOARCH": processor, "CGO_ENABLED": "1" if gpu else "0"}
     made = ROOT / "build" / "wheel-program"
     # Without the build ID, which depends on where the C headers are.
-    output("go", "build", *tags, "-trimpath", "-ldflags=-s -w -buildid=", "-o", str(made), ".", **environment)
+    output("go", "build", *tags, "-buildvcs=auto", "-trimpath", "-ldflags=-s -w -buildid=", "-o", str(made), ".", **environment)
     program = made.read_bytes()
     made.unlink()
     tag = TAGS[target].format(glibc=glibc(program) if gpu else "")

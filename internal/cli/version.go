@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"overcomplete/cpu/simd"
 )
 
 // Version is that of the program, of its packages in other languages and of what cites it.
@@ -28,7 +30,13 @@ func printVersion(w io.Writer) error {
 	if !ok {
 		info = &debug.BuildInfo{}
 	}
-	_, err := io.WriteString(w, version(info))
+	kernels := "unknown"
+	if k, why, err := simd.Choose(); err != nil {
+		kernels += ": " + err.Error()
+	} else {
+		kernels = fmt.Sprintf("%s: %s", k.Name, why)
+	}
+	_, err := fmt.Fprintf(w, "%skernels %s\n", version(info), kernels)
 	return err
 }
 

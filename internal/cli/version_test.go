@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"os"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -37,5 +38,17 @@ func TestVersionIsPrinted(t *testing.T) {
 	asFlag, _ := dir.MustRun(t, "--version")
 	if asCommand != asFlag || !strings.HasPrefix(asFlag, "overcomplete ") {
 		t.Errorf("version prints %q, --version %q", asCommand, asFlag)
+	}
+}
+
+// The version is one for all.
+func TestVersionIsCited(t *testing.T) {
+	t.Parallel()
+	citation, err := os.ReadFile("../../CITATION.cff")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line := "\nversion: " + Version + "\n"; !strings.Contains(string(citation), line) {
+		t.Errorf("CITATION.cff has no line %q", strings.TrimSpace(line))
 	}
 }

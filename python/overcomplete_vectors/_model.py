@@ -169,10 +169,10 @@ class Model:
 
     def explore(self, height: int = 800) -> None:
         """Shows the explorer in the cell of a notebook, or prints its address. It ends with this process."""
-        # Who waits for the end of this process is another one: it hears of it however that comes.
+        # Another process waits for the end of this one, however that comes, and is not interrupted with it.
         wait = "import subprocess, sys; p = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL); sys.stdin.read(); p.terminate(); p.wait()"
         line = [program(), "explore", str(self.path), "--listen", "127.0.0.1:0", "--frame"]
-        server = subprocess.Popen([sys.executable, "-c", wait, *line], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
+        server = subprocess.Popen([sys.executable, "-c", wait, *line], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8", start_new_session=True)
         assert server.stdout
         address = server.stdout.readline().strip()
         if not address:

@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import re
 import shutil
 import signal
 import subprocess
@@ -16,12 +17,14 @@ import warnings
 from pathlib import Path
 from unittest import mock
 
+import nbformat
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import scipy.sparse as sp
+from nbclient import NotebookClient
 from overcomplete_vectors import Model, SparseEmbedding, _program, run
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -257,6 +260,26 @@ class TestSparseEmbedding(Folder):
                        ("device", SparseEmbedding(device="abacus")), ("nonzeros", SparseEmbedding(24, nonzeros=3, sparsity=0.9))]:  # fmt: skip
             with self.assertRaisesRegex(ValueError, why):
                 e.fit(x)
+
+
+class TestNotebook(unittest.TestCase):
+    def test_example(self):
+        """Its cells run, and show the explorer in a frame that has a page."""
+        folder = SAMPLE.parents[1] / "examples" / "python"
+        self.addCleanup(shutil.rmtree, folder / "godoc.model", ignore_errors=True)
+        notebook = nbformat.read(folder / "words.ipynb", as_version=4)
+        self.assertTrue(all(not cell.get("outputs") for cell in notebook.cells))  # as it is committed
+        client = NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}})
+        with client.setup_kernel():
+            for i, cell in enumerate(notebook.cells):
+                client.execute_cell(cell, i)
+            shown = [o["data"] for cell in notebook.cells for o in cell.get("outputs", []) if "data" in o]
+            frame = next(d["text/html"] for d in shown if "<iframe" in d.get("text/html", ""))
+            with urllib.request.urlopen(re.search('src="([^"]+)"', frame)[1]) as page:
+                self.assertIn(b"<title>overcomplete</title>", page.read())
+        self.assertIn("mutex, lock", str(shown))
+        scores = [float(s) for s in re.findall(r"0\.\d+", shown[-1]["text/plain"])]
+        self.assertGreater(min(scores), 0.7)
 
 
 if __name__ == "__main__":
