@@ -1,5 +1,6 @@
 """A model on disk."""
 
+import importlib
 import json
 import os
 import struct
@@ -84,13 +85,18 @@ class Model:
         path = self.path / "mean.npy"
         return np.load(path) if path.exists() else np.zeros(self.dictionary.shape[1], np.float32)
 
-    @cached_property
+    @property
     def labels(self) -> list[str]:
-        """What each of the K dimensions is called, by its stronger side: by people, or by its words."""
-        names = [""] * len(self.dictionary)
-        for d in json.loads(run("top", self.path, "--dimensions", len(names), "-n", 1, "--json")):
-            names[d["dimension"]] = d["sides"][0]["label"] if d["sides"] else ""
-        return names
+        """What each of the K dimensions is called, by its stronger side: by people, or by its words. "" if no row has it."""
+        return [next(iter(sides.values()), "") for sides in self._sides]
+
+    @cached_property
+    def _sides(self) -> list[dict[bool, str]]:
+        """The names of each dimension's sides, the stronger one first, by whether it is the negative one."""
+        sides: list[dict[bool, str]] = [{} for _ in range(len(self.dictionary))]
+        for d in json.loads(run("top", self.path, "--dimensions", len(sides), "-n", 1, "--json")):
+            sides[d["dimension"]] = {s.get("negative", False): s["label"] for s in d["sides"]}
+        return sides
 
     def row(self, x: str | int) -> int:
         """Returns the number of the row of a word, an id, or that number itself. Raises KeyError if there is none."""
@@ -143,8 +149,9 @@ class Model:
         """Returns a table of the n dimensions that are largest in the code of x, as in nearest, with their labels."""
         _, code = self._code(x)
         best = np.argsort(-np.abs(code.data), kind="stable")[:n]
-        dimensions = code.indices[best]
-        return _table({"dimension": dimensions.tolist(), "value": code.data[best].tolist(), "label": [self.labels[k] for k in dimensions]})
+        dimensions, values = code.indices[best].tolist(), code.data[best].tolist()
+        labels = [self._sides[k].get(value < 0, "") for k, value in zip(dimensions, values)]
+        return _table({"dimension": dimensions, "value": values, "label": labels})
 
     def _code(self, x: Any) -> tuple[int | None, sp.csr_array]:
         if isinstance(x, (str, int, np.integer)):
@@ -179,12 +186,12 @@ class Model:
             raise RuntimeError(f"the explorer of {self.path} did not start")
         _servers.append(server)
         try:
-            from IPython import get_ipython
-            from IPython.display import IFrame, display
+            ipython: Any = importlib.import_module("IPython")
+            shell = ipython.get_ipython()
         except ModuleNotFoundError:
-            get_ipython = None
-        if get_ipython and get_ipython() and "IPKernelApp" in get_ipython().config:
-            display(IFrame(address, width="100%", height=height))
+            shell = None
+        if shell is not None and "IPKernelApp" in shell.config:
+            ipython.display.display(ipython.display.IFrame(address, width="100%", height=height))
         else:
             print(address)
 
@@ -197,7 +204,7 @@ def encode(model: Path, x: Any, nonzeros: int | None, n_jobs: int | None, device
     with tempfile.TemporaryDirectory(prefix="overcomplete-") as name:
         folder = Path(name)
         save(folder / "X.npy", x)
-        options = [*option("--nonzeros", nonzeros), *option("--workers", n_jobs), "--device", device, "--rows", "texts"]
+        options = [*option("--nonzeros", nonzeros), *workers(n_jobs), "--device", device, "--rows", "texts"]
         run("encode", model.resolve(), "X.npy", "-o", "codes", *options, "--progress" if verbose else "--quiet", verbose=verbose, cwd=folder)
         return sp.csr_array(sp.load_npz(folder / "codes" / "codes.npz"))
 
@@ -205,6 +212,11 @@ def encode(model: Path, x: Any, nonzeros: int | None, n_jobs: int | None, device
 def option(flag: str, value: Any) -> list[Any]:
     """Returns a flag with its value, or nothing if that is None."""
     return [] if value is None else [flag, value]
+
+
+def workers(n_jobs: int | None) -> list[Any]:
+    """Returns the flag for that many processors; None and −1 are all."""
+    return option("--workers", None if n_jobs == -1 else n_jobs)
 
 
 def _table(columns: dict[str, Any]) -> Any:

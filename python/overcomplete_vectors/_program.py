@@ -45,8 +45,12 @@ def run(*args: str | os.PathLike[str] | float, verbose: bool = False, cwd: Path 
     messages: list[str] = []
     with (
         tempfile.TemporaryFile() as out,
-        subprocess.Popen(line, cwd=cwd, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE, encoding="utf-8", errors="replace") as process,
-    ):
+        subprocess.Popen(
+            line, cwd=cwd, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE, encoding="utf-8", errors="replace",
+            # A key that interrupts both would be the program's first signal, and ours its second, which ends it at once.
+            start_new_session=os.name != "nt",
+        ) as process,
+    ):  # fmt: skip
         try:
             assert process.stderr
             for message in process.stderr:

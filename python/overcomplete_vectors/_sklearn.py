@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._model import encode, option
+from ._model import encode, option, workers
 from ._program import matrix, run, save
 
 
@@ -36,7 +36,7 @@ class SparseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     random_state : int
         The seed. Dimensions are held to rows that they start from, so that most are there again with another one.
     n_jobs : int, optional
-        How many processors work, all unless given. The codes do not depend on it.
+        How many processors work, all unless given, or if it is −1. The codes do not depend on it.
     device : str
         "cpu", "cuda" (an NVIDIA GPU), or "auto", a GPU if there is one.
     verbose : bool
@@ -95,7 +95,7 @@ class SparseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             save(folder / "X.npy", X)
             options = [
                 *option("-k", self.n_components), *option("--sparsity", self.sparsity), *option("--nonzeros", self.nonzeros),
-                *option("--epochs", self.epochs), *option("--workers", self.n_jobs), "--method", self.method, "--seed", self.random_state,
+                *option("--epochs", self.epochs), *workers(self.n_jobs), "--method", self.method, "--seed", self.random_state,
                 "--rows", "texts", "--device", self.device, "--progress" if self.verbose else "--quiet",
             ]  # fmt: skip
             run("train", "X.npy", "-o", "model", *options, verbose=self.verbose, cwd=folder)

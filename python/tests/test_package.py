@@ -168,6 +168,11 @@ class TestModel(Folder):
         said = json.loads(run("top", m.path, int(table["dimension"][0]), "--json"))
         self.assertEqual(table["label"][0], said[0]["sides"][0]["label"])
         self.assertEqual(len(m.labels), 200)
+        table = m.explain("mutex", 200)  # of method A: a negative value has the other side's name
+        negative = table[table["value"] < 0]
+        self.assertGreater(len(negative), 0)
+        self.assertTrue(negative["label"].str.startswith("−").all())
+        self.assertFalse(table[table["value"] > 0]["label"].str.startswith("−").any())
 
     def test_texts(self):
         m = Model.load(self.models / "texts")
@@ -240,7 +245,7 @@ class TestSparseEmbedding(Folder):
         again = pickle.loads(pickle.dumps(e))
         self.assertEqual((again.transform(x[:9]) != a[:9]).nnz, 0)
         self.assertLess(SparseEmbedding(24, method="A", nonzeros=3).fit_transform(x).min(), 0)
-        self.assertEqual((SparseEmbedding(24, nonzeros=3, n_jobs=1).fit_transform(x) != a).nnz, 0)
+        self.assertEqual((SparseEmbedding(24, nonzeros=3, n_jobs=-1).fit_transform(x) != a).nnz, 0)
 
     def test_frames(self):
         x, _ = planted()
