@@ -1,5 +1,6 @@
 """The program `overcomplete`: where it is, and how it is run."""
 
+import importlib.metadata
 import os
 import shutil
 import signal
@@ -8,6 +9,7 @@ import sys
 import sysconfig
 import tempfile
 import warnings
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,10 @@ USAGE, INTERRUPTED = 2, 130
 
 
 def program() -> str:
-    """Returns the path of the program: what OVERCOMPLETE names, that of this package, or one on PATH."""
+    """Returns the path of the program: what OVERCOMPLETE names, that of this package, or one on PATH.
+
+    Raises FileNotFoundError if there is none, and RuntimeError if it is of another version than the package.
+    """
     name = "overcomplete.exe" if os.name == "nt" else "overcomplete"
     folders = [
         Path(sysconfig.get_path("scripts")),
@@ -27,10 +32,25 @@ def program() -> str:
         Path(__file__).parents[1] / "bin",  # of pip install --target
     ]
     found = [os.environ.get("OVERCOMPLETE"), *(str(f / name) for f in folders if (f / name).is_file()), shutil.which(name)]
-    for path in found:
-        if path:
-            return path
-    raise FileNotFoundError("the program overcomplete is missing: install the package overcomplete-vectors again")
+    path = next((path for path in found if path), None)
+    if path is None:
+        raise FileNotFoundError("the program overcomplete is missing: install the package overcomplete-vectors again")
+    check_version(path)
+    return path
+
+
+@cache
+def check_version(path: str) -> None:
+    """Raises RuntimeError if a program is not of the version of the installed package."""
+    for package in ("overcomplete-vectors", "overcomplete-vectors-gpu"):
+        try:
+            wanted = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        said = subprocess.run([path, "version"], stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8").stdout
+        if said.split("\n")[0] != f"overcomplete {wanted}":
+            raise RuntimeError(f"{path} is not overcomplete {wanted}, which {package} needs: install that again")
+        return
 
 
 def run(*args: str | os.PathLike[str] | float, verbose: bool = False, cwd: Path | None = None) -> str:

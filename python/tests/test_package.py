@@ -14,6 +14,7 @@ import unittest
 import urllib.error
 import urllib.request
 import warnings
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from unittest import mock
 
@@ -106,6 +107,19 @@ class TestRun(Folder):
         x, _ = planted()
         with mock.patch.object(_program, "_show", side_effect=KeyboardInterrupt), self.assertRaises(KeyboardInterrupt):
             SparseEmbedding(epochs=1000, verbose=True).fit(x)
+
+
+    def test_program_missing_or_another(self):
+        with mock.patch.dict(os.environ, OVERCOMPLETE="", PATH=""), mock.patch("sysconfig.get_path", return_value=str(self.folder)):
+            with self.assertRaisesRegex(FileNotFoundError, "^the program overcomplete is missing"):
+                run("version")
+        with mock.patch("importlib.metadata.version", return_value="9.9.9"), self.fake("echo overcomplete 0.0.1"):
+            with self.assertRaisesRegex(RuntimeError, "fake is not overcomplete 9.9.9, which overcomplete-vectors needs"):
+                run("train")
+        with mock.patch("importlib.metadata.version", return_value=run("version").split()[1]):
+            _program.check_version.cache_clear()
+            run("version")
+        _program.check_version.cache_clear()
 
 
 class TestModel(Folder):
@@ -258,6 +272,49 @@ class TestSparseEmbedding(Folder):
         search = GridSearchCV(make_pipeline(SparseEmbedding(24), LogisticRegression(max_iter=2000)), {"sparseembedding__nonzeros": [1, 3]}, n_jobs=2, cv=3)
         search.fit(x, kind % 2)
         self.assertGreater(search.best_score_, 0.8)
+
+    def test_odd_input(self):
+        x, _ = planted()
+        want = SparseEmbedding(24, nonzeros=3).fit_transform(x)
+        for odd in (np.asfortranarray(x), x.astype(object), np.repeat(x, 2, axis=1)[:, ::2]):
+            self.assertEqual((SparseEmbedding(24, nonzeros=3).fit_transform(odd) != want).nnz, 0)
+        half = x.astype(np.float16)
+        got, want = (SparseEmbedding(24, nonzeros=3).fit_transform(h) for h in (half, half.astype(np.float32)))
+        self.assertEqual((got != want).nnz, 0)
+        x[7] = 0
+        self.assertEqual(SparseEmbedding(24, nonzeros=3).fit_transform(x).shape, (400, 24))
+        self.assertEqual(SparseEmbedding(50).fit_transform(x[:30]).shape, (30, 50))  # more than rows
+        nan, inf = x.copy(), x.copy()
+        nan[3, 4], inf[3, 4] = np.nan, np.inf
+        e = SparseEmbedding(24).fit(x)
+        for why, bad in [("NaN", nan), ("infinity", inf), ("2D", x[0]), ("dim 3", x[None]), ("0 sample", x[:0]), ("0 feature", x[:, :0]),
+                         ("convert|numeric", np.full((9, 12), "a")), ("ragged|inhomogeneous|sequence|shape|2D", [[1.0, 2.0], [3.0]])]:  # fmt: skip
+            for call in (SparseEmbedding(24).fit, e.transform):
+                with self.assertRaisesRegex(ValueError, why):
+                    call(bad)
+        with self.assertRaisesRegex(TypeError, "[Ss]parse"):
+            e.transform(sp.csr_array(x))
+
+    def test_temporary_folder(self):
+        x, _ = planted()
+        with mock.patch("tempfile.tempdir", str(self.folder / "nowhere")), self.assertRaises(FileNotFoundError):
+            SparseEmbedding(24).fit(x)
+
+    def test_two_at_once(self):
+        x, _ = planted()
+        want = SparseEmbedding(24, nonzeros=3).fit_transform(x)
+        with ThreadPool(2) as pool:
+            for got in pool.map(SparseEmbedding(24, nonzeros=3).fit_transform, [x, x]):
+                self.assertEqual((got != want).nnz, 0)
+
+    def test_model_removed_meanwhile(self):
+        run("train", SAMPLE, "-o", self.folder / "model", "--epochs", 1)
+        m = Model.load(self.folder / "model")
+        column = m.top(3)
+        shutil.rmtree(self.folder / "model")
+        self.assertTrue(m.top(3).equals(column))  # what was read is there
+        with self.assertRaisesRegex(ValueError, "no such file"):
+            m.encode(np.ones((2, 50)))
 
     def test_bad_parameters(self):
         x, _ = planted()
