@@ -75,7 +75,7 @@ func (s *starting) choose(ctx context.Context, o Options) (atoms []float32, norm
 	}
 	norm = math.Sqrt(square)
 	if least, most := 1e-15, 1e15; norm < least || norm > most {
-		return nil, 0, fmt.Errorf("train: the vectors' norm is %.1e, less the mean, and single precision takes %.0e to %.0e: scale them", norm, least, most)
+		return nil, 0, fmt.Errorf("train: the vectors' norm is %.1e, less the mean, and single precision takes %.0e to %.0e: %w", norm, least, most, ErrScale)
 	}
 	if o.Like != nil {
 		atoms, err = likeAtoms(o.Like, norm)

@@ -59,6 +59,9 @@ type Device = backend.Device
 // the memory of a device or of the machine.
 var ErrMemory = backend.ErrMemory
 
+// ErrScale is the error, wrapped, of vectors whose norm single precision does not take.
+var ErrScale = errors.New("scale them")
+
 // Options of [Fit]. The zero value is useful.
 type Options struct {
 	Source *vectors.Source // of the vectors, for model.json; nil for vectors from no file

@@ -116,7 +116,7 @@ func isUsage(err error) bool {
 	var shards *encode.ShardError
 	var checkpoint *train.CheckpointError
 	return errors.As(err, &usage) || errors.As(err, &input) || errors.As(err, &output) || errors.As(err, &shards) || errors.As(err, &checkpoint) ||
-		errors.Is(err, memory.ErrTooLarge) || errors.Is(err, encode.ErrOverflow) || errors.Is(err, encode.ErrDictionary)
+		errors.Is(err, memory.ErrTooLarge) || errors.Is(err, encode.ErrOverflow) || errors.Is(err, encode.ErrDictionary) || errors.Is(err, train.ErrScale)
 }
 
 func newRoot() *cobra.Command {

@@ -62,7 +62,7 @@ func (x *Explorer) Handler(host string) http.Handler {
 	}
 	frames := "'none'"
 	if x.framed {
-		frames = "http://localhost:* http://127.0.0.1:* https://localhost:* https://127.0.0.1:* vscode-webview:"
+		frames = "http://localhost:* http://127.0.0.1:* https://localhost:* https://127.0.0.1:* vscode-webview: vscode-file:"
 	}
 	return guard(host, frames, mux)
 }

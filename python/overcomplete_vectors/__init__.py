@@ -24,7 +24,7 @@ def __getattr__(name: str) -> Any:
     if name == "SparseEmbedding":
         try:
             from ._sklearn import SparseEmbedding
-        except ModuleNotFoundError as error:
-            raise ImportError(f"SparseEmbedding needs {error.name}: pip install scikit-learn") from error
+        except ImportError as error:
+            raise ImportError("SparseEmbedding needs scikit-learn: pip install 'scikit-learn>=1.6'") from error
         return SparseEmbedding
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,7 +5,6 @@ import json
 import os
 import struct
 import subprocess
-import sys
 import tempfile
 import zipfile
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ._program import matrix, program, run, save
+from ._program import failure, matrix, run, save, start
 
 
 class Model:
@@ -27,11 +26,14 @@ class Model:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        self.path = Path(path).absolute()
         try:
-            self.info: dict[str, Any] = json.loads((self.path / "model.json").read_text("utf-8"))
+            self._text = (self.path / "model.json").read_text("utf-8")
+            self.info: dict[str, Any] = json.loads(self._text)
         except (OSError, ValueError) as error:
             raise ValueError(f"{self.path}: no model that can be read: {error}") from error
+        self._named: tuple[int, list[dict[bool, str]]] | None = None
+        self._explorer: tuple[str, subprocess.Popen[str]] | None = None
         if "training" not in self.info:
             raise ValueError(f"{self.path}: a model of an earlier version: overcomplete encode makes another of its dictionary")
 
@@ -45,10 +47,20 @@ class Model:
         rows = f"{len(self.words):,} {'texts' if self._texts else 'words'} × " if (self.path / "codes.npz").exists() else ""
         return f"<{self.path.name}: {rows}{k:,} sparse dimensions from {dense:,}>"
 
+    def _file(self, name: str) -> Path:
+        """Returns the path of a file of the model. Raises RuntimeError if the model is another one than was loaded."""
+        try:
+            same = (self.path / "model.json").read_text("utf-8") == self._text
+        except OSError:
+            same = False
+        if not same:
+            raise RuntimeError(f"{self.path} has changed since it was loaded: load it again")
+        return self.path / name
+
     @cached_property
     def _texts(self) -> list[dict[str, str]] | None:
         """The lines of texts.jsonl; None if rows are words."""
-        path = self.path / "texts.jsonl"
+        path = self._file("texts.jsonl")
         if not path.exists():
             return None
         with open(path, encoding="utf-8", newline="\n") as lines:
@@ -59,7 +71,7 @@ class Model:
         """What each row is called: V words, or ids of texts."""
         if self._texts is not None:
             return [row["id"] for row in self._texts]
-        return (self.path / "words.txt").read_bytes().decode("utf-8").split("\n")[:-1]
+        return self._file("words.txt").read_bytes().decode("utf-8").split("\n")[:-1]
 
     @cached_property
     def texts(self) -> Any:
@@ -71,18 +83,24 @@ class Model:
     @cached_property
     def codes(self) -> sp.csr_array:
         """The sparse vectors, V×K float32. They stay on disk until they are used."""
-        parts = _mapped(self.path / "codes.npz")
-        return sp.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=tuple(parts["shape"]))
+        path = self._file("codes.npz")
+        try:
+            parts = _mapped(path)
+            codes = sp.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=tuple(parts["shape"]))
+            codes.check_format(full_check=True)  # SciPy believes indices, whatever they are
+        except (OSError, KeyError, ValueError, struct.error, zipfile.BadZipFile) as error:
+            raise ValueError(f"{path}: no codes that can be read: {error}") from error
+        return codes
 
     @cached_property
     def dictionary(self) -> np.ndarray:
         """The atoms, K×L float32. They stay on disk until they are used."""
-        return np.asarray(np.load(self.path / "dictionary.npy", mmap_mode="r"))
+        return np.asarray(np.load(self._file("dictionary.npy"), mmap_mode="r"))
 
     @cached_property
     def mean(self) -> np.ndarray:
         """μ, L numbers, which were taken from each row before; zeros if none were."""
-        path = self.path / "mean.npy"
+        path = self._file("mean.npy")
         return np.load(path) if path.exists() else np.zeros(self.dictionary.shape[1], np.float32)
 
     @property
@@ -90,12 +108,17 @@ class Model:
         """What each of the K dimensions is called, by its stronger side: by people, or by its words. "" if no row has it."""
         return [next(iter(sides.values()), "") for sides in self._sides]
 
-    @cached_property
+    @property
     def _sides(self) -> list[dict[bool, str]]:
         """The names of each dimension's sides, the stronger one first, by whether it is the negative one."""
+        given = self._file("labels.json")
+        when = given.stat().st_mtime_ns if given.exists() else 0  # people change them
+        if self._named and self._named[0] == when:
+            return self._named[1]
         sides: list[dict[bool, str]] = [{} for _ in range(len(self.dictionary))]
         for d in json.loads(run("top", self.path, "--dimensions", len(sides), "-n", 1, "--json")):
             sides[d["dimension"]] = {s.get("negative", False): s["label"] for s in d["sides"]}
+        self._named = when, sides
         return sides
 
     def row(self, x: str | int) -> int:
@@ -150,14 +173,18 @@ class Model:
         _, code = self._code(x)
         best = np.argsort(-np.abs(code.data), kind="stable")[:n]
         dimensions, values = code.indices[best].tolist(), code.data[best].tolist()
-        labels = [self._sides[k].get(value < 0, "") for k, value in zip(dimensions, values)]
+        sides = self._sides
+        labels = [sides[k].get(value < 0, "") for k, value in zip(dimensions, values)]
         return _table({"dimension": dimensions, "value": values, "label": labels})
 
     def _code(self, x: Any) -> tuple[int | None, sp.csr_array]:
         if isinstance(x, (str, int, np.integer)):
             row = self.row(x if isinstance(x, str) else int(x))
             return row, self.codes[[row]]
-        return None, self.encode(np.reshape(matrix(x), (1, -1)))
+        vector, dense = np.ravel(matrix(x)), self.dictionary.shape[1]
+        if len(vector) != dense:
+            raise ValueError(f"x is no word, id or number of a row, and no vector of {dense} numbers, but of {len(vector)}")
+        return None, self.encode(vector.reshape(1, -1))
 
     def _rows_table(self, rows: np.ndarray, **numbers: np.ndarray) -> Any:
         columns: dict[str, Sequence[Any]] = {"row": rows.tolist(), "word" if self._texts is None else "id": [self.words[i] for i in rows]}
@@ -172,28 +199,36 @@ class Model:
         X is n×L: an array, a data frame, or a column of lists. n_jobs is how many processors work, all unless given.
         Raises ValueError if a row has other than L numbers, or one that is not finite.
         """
-        return encode(self.path, matrix(X), nonzeros, n_jobs, device, verbose)
+        return encode(self._file("model.json").parent, matrix(X), nonzeros, n_jobs, device, verbose)
 
     def explore(self, height: int = 800) -> None:
-        """Shows the explorer in the cell of a notebook, or prints its address. It ends with this process."""
-        # Another process waits for the end of this one, however that comes, and is not interrupted with it.
-        wait = "import subprocess, sys; p = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL); sys.stdin.read(); p.terminate(); p.wait()"
-        line = [program(), "explore", str(self.path), "--listen", "127.0.0.1:0", "--frame"]
-        server = subprocess.Popen([sys.executable, "-c", wait, *line], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8", start_new_session=True)
-        assert server.stdout
-        address = server.stdout.readline().strip()
-        if not address:
-            raise RuntimeError(f"the explorer of {self.path} did not start")
-        _servers.append(server)
+        """Prints the address of the explorer and, in a notebook, shows it in the cell. It ends with this process.
+
+        Raises ValueError, or RuntimeError, if it can't start.
+        """
+        if self._explorer is None or self._explorer[1].poll() is not None:
+            with tempfile.TemporaryFile("w+", encoding="utf-8") as errors:
+                server = start("explore", self.path, "--listen", "127.0.0.1:0", "--frame", stdout=subprocess.PIPE, stderr=errors)
+                assert server.stdout
+                address = server.stdout.readline().strip()
+                if not address:
+                    code = server.wait()
+                    errors.seek(0)
+                    raise failure(code, errors.read().splitlines())
+            _servers.append(server)
+            self._explorer = address, server
+        address = self._explorer[0]
+        print(address)
         try:
             ipython: Any = importlib.import_module("IPython")
             shell = ipython.get_ipython()
         except ModuleNotFoundError:
-            shell = None
+            return
         if shell is not None and "IPKernelApp" in shell.config:
             ipython.display.display(ipython.display.IFrame(address, width="100%", height=height))
-        else:
-            print(address)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_explorer": None}
 
 
 _servers: list[subprocess.Popen[str]] = []  # whose standard input stays open as long as this process lives
@@ -204,8 +239,8 @@ def encode(model: Path, x: Any, nonzeros: int | None, n_jobs: int | None, device
     with tempfile.TemporaryDirectory(prefix="overcomplete-") as name:
         folder = Path(name)
         save(folder / "X.npy", x)
-        options = [*option("--nonzeros", nonzeros), *workers(n_jobs), "--device", device, "--rows", "texts"]
-        run("encode", model.resolve(), "X.npy", "-o", "codes", *options, "--progress" if verbose else "--quiet", verbose=verbose, cwd=folder)
+        options = [*option("--nonzeros", nonzeros), *workers(n_jobs), "--device", device, "--rows", "texts", *([] if verbose else ["--quiet"])]
+        run("encode", model, "X.npy", "-o", "codes", *options, verbose=verbose, cwd=folder)
         return sp.csr_array(sp.load_npz(folder / "codes" / "codes.npz"))
 
 

@@ -3,7 +3,6 @@
 import importlib.metadata
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import sysconfig
@@ -32,9 +31,10 @@ def program() -> str:
         Path(__file__).parents[1] / "bin",  # of pip install --target
     ]
     found = [os.environ.get("OVERCOMPLETE"), *(str(f / name) for f in folders if (f / name).is_file()), shutil.which(name)]
-    path = next((path for path in found if path), None)
+    path = shutil.which(next((path for path in found if path), ""))
     if path is None:
         raise FileNotFoundError("the program overcomplete is missing: install the package overcomplete-vectors again")
+    path = os.path.abspath(path)
     check_version(path)
     return path
 
@@ -53,6 +53,29 @@ def check_version(path: str) -> None:
         return
 
 
+# Another process waits for the end of this one, however that comes, and then interrupts the program. It hears of it
+# by its standard input. Keys that interrupt this process are not its own: a second signal would end the program at once.
+_WAITER = """
+import os, signal, subprocess, sys, threading
+p = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)
+os.close(1)
+def end():
+    sys.stdin.read()
+    p.kill() if os.name == "nt" else p.send_signal(signal.SIGINT)
+threading.Thread(target=end, daemon=True).start()
+code = p.wait()
+os._exit(code if code >= 0 else 128 - code)
+"""
+
+
+def start(*args: Any, stdout: Any, stderr: Any, cwd: Path | None = None) -> subprocess.Popen[str]:
+    """Starts the program, which is interrupted when the standard input of what this returns is closed."""
+    line = [sys.executable, "-I", "-S", "-c", _WAITER, program(), *(str(a) for a in args)]
+    return subprocess.Popen(
+        line, cwd=cwd, stdin=subprocess.PIPE, stdout=stdout, stderr=stderr, encoding="utf-8", errors="replace", start_new_session=os.name != "nt"
+    )
+
+
 def run(*args: str | os.PathLike[str] | float, verbose: bool = False, cwd: Path | None = None) -> str:
     """Runs a command, such as run("train", "vectors.txt", "-o", "model"), and returns what it prints.
 
@@ -61,39 +84,34 @@ def run(*args: str | os.PathLike[str] | float, verbose: bool = False, cwd: Path 
 
     Raises ValueError if the arguments or the files are at fault, and else RuntimeError, with the program's words.
     """
-    line = [program(), *(str(a) for a in args)]
     messages: list[str] = []
-    with (
-        tempfile.TemporaryFile() as out,
-        subprocess.Popen(
-            line, cwd=cwd, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE, encoding="utf-8", errors="replace",
-            # A key that interrupts both would be the program's first signal, and ours its second, which ends it at once.
-            start_new_session=os.name != "nt",
-        ) as process,
-    ):  # fmt: skip
+    with tempfile.TemporaryFile() as out, start(*args, stdout=out, stderr=subprocess.PIPE, cwd=cwd) as process:
+        assert process.stdin and process.stderr
         try:
-            assert process.stderr
             for message in process.stderr:
                 messages.append(message.rstrip("\n"))
-                if verbose:
+                if verbose and not message.startswith(("warning: ", "overcomplete: ")):
                     _show(messages[-1])
             code = process.wait()
-        except BaseException:
-            process.send_signal(signal.SIGINT) if os.name != "nt" else process.kill()
-            process.wait()
-            raise
+        finally:
+            process.stdin.close()
         out.seek(0)
         printed = out.read().decode()
-    for message in messages:
-        if message.startswith("warning: "):
-            warnings.warn(message.removeprefix("warning: "), stacklevel=2)
     if code == INTERRUPTED:
         raise KeyboardInterrupt
     if code != 0:
-        why = next((m for m in reversed(messages) if m.startswith("overcomplete: ")), "\n".join(messages[-20:]))
-        error = ValueError if code == USAGE else RuntimeError
-        raise error(why.removeprefix("overcomplete: ") or f"overcomplete ended with {code}")
+        raise failure(code, messages)
+    for message in messages:
+        if message.startswith("warning: "):
+            warnings.warn(message.removeprefix("warning: "), stacklevel=2)
     return printed
+
+
+def failure(code: int, messages: list[str]) -> Exception:
+    """Returns the error of a program that ended with a code."""
+    why = next((m for m in reversed(messages) if m.startswith("overcomplete: ")), "\n".join(messages[-20:]))
+    error = ValueError if code == USAGE else RuntimeError
+    return error(why.removeprefix("overcomplete: ") or f"overcomplete ended with {code}")
 
 
 def _show(message: str) -> None:
@@ -118,5 +136,7 @@ def matrix(x: Any) -> Any:
 
 
 def save(path: Path, x: Any) -> None:
-    """Writes an array as the program reads it."""
+    """Writes an array as the program reads it. Raises TypeError if x is sparse or complex."""
+    if sp.issparse(x) or np.iscomplexobj(x):
+        raise TypeError("rows are sparse or complex, want dense vectors of real numbers")
     np.save(path, np.ascontiguousarray(x, np.float32))

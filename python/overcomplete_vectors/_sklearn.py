@@ -34,7 +34,7 @@ class SparseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     epochs : int, optional
         How often each row teaches, 4 times unless given.
     random_state : int
-        The seed. Dimensions are held to rows that they start from, so that most are there again with another one.
+        The seed, 1 also if it is None. Dimensions are held to rows that they start from, so that most are there again with another one.
     n_jobs : int, optional
         How many processors work, all unless given, or if it is −1. The codes do not depend on it.
     device : str
@@ -64,7 +64,7 @@ class SparseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         sparsity: float | None = None,
         nonzeros: int | None = None,
         epochs: int | None = None,
-        random_state: int = 1,
+        random_state: int | None = 1,
         n_jobs: int | None = None,
         device: str = "auto",
         verbose: bool = False,
@@ -95,8 +95,8 @@ class SparseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             save(folder / "X.npy", X)
             options = [
                 *option("-k", self.n_components), *option("--sparsity", self.sparsity), *option("--nonzeros", self.nonzeros),
-                *option("--epochs", self.epochs), *workers(self.n_jobs), "--method", self.method, "--seed", self.random_state,
-                "--rows", "texts", "--device", self.device, "--progress" if self.verbose else "--quiet",
+                *option("--epochs", self.epochs), *workers(self.n_jobs), *option("--seed", self.random_state),
+                "--method", self.method, "--rows", "texts", "--device", self.device, "--progress" if self.verbose else "--quiet",
             ]  # fmt: skip
             run("train", "X.npy", "-o", "model", *options, verbose=self.verbose, cwd=folder)
             info = json.loads((folder / "model/model.json").read_text("utf-8"))
@@ -118,7 +118,7 @@ class SparseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             (model / "model.json").write_text(self._info, "utf-8")
             np.save(model / "dictionary.npy", self.components_)
             np.save(model / "mean.npy", self.mean_)
-            return encode(model, X, self.n_nonzero_, self.n_jobs, self.device, self.verbose)
+            return encode(model.resolve(), X, self.n_nonzero_, self.n_jobs, self.device, self.verbose)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Returns what codes stand for, μ + aD, n×L."""

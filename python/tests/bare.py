@@ -17,6 +17,6 @@ with tempfile.TemporaryDirectory() as folder:
 try:
     from overcomplete_vectors import SparseEmbedding
 except ImportError as error:
-    assert str(error) == "SparseEmbedding needs sklearn: pip install scikit-learn", error
+    assert str(error) == "SparseEmbedding needs scikit-learn: pip install 'scikit-learn>=1.6'", error
 else:
     raise AssertionError(f"there is {SparseEmbedding}, without scikit-learn")

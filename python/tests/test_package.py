@@ -1,5 +1,6 @@
 """Tests of the package, against NumPy, SciPy and what the program writes."""
 
+import contextlib
 import json
 import os
 import pickle
@@ -45,6 +46,14 @@ def planted(n=400, dense=12, atoms=24, seed=3):
     return (x + rng.normal(scale=0.05, size=x.shape)).astype(np.float32), chosen[:, 0]
 
 
+def until(true):
+    """Waits, for at most a minute, until something is so."""
+    end = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < end, "it did not come to be"
+        time.sleep(0.01)
+
+
 class Folder(unittest.TestCase):
     """A test with a folder of its own, in which is all that is temporary."""
 
@@ -63,6 +72,14 @@ class Folder(unittest.TestCase):
         path.write_text("#!/bin/sh\n" + script)
         path.chmod(0o755)
         return mock.patch.dict(os.environ, OVERCOMPLETE=str(path))
+
+
+def answers(address):
+    try:
+        urllib.request.urlopen(address, timeout=1).close()
+    except (urllib.error.URLError, ConnectionError):
+        return False
+    return True
 
 
 class TestRun(Folder):
@@ -229,13 +246,42 @@ class TestModel(Folder):
             self.assertIn("frame-ancestors http://localhost:*", page.headers["Content-Security-Policy"])
         p.send_signal(signal.SIGKILL)
         p.communicate()
-        end = time.monotonic() + 30
-        while time.monotonic() < end:
-            try:
-                urllib.request.urlopen(address, timeout=1).close()
-            except (urllib.error.URLError, ConnectionError):
-                return
-        self.fail("the explorer is still there")
+        until(lambda: not answers(address))
+
+    def test_explorer(self):
+        m = Model.load(self.models / "texts")
+        with mock.patch("builtins.print") as printed:
+            m.explore()
+            m.explore()
+        first, second = (call.args[0] for call in printed.call_args_list)
+        self.assertEqual(first, second)  # the one that there is
+        shutil.copytree(self.models / "texts", self.folder / "without", ignore=shutil.ignore_patterns("codes.npz"))
+        with self.assertRaisesRegex(ValueError, "codes.npz"):
+            Model.load(self.folder / "without").explore()
+
+    def test_damaged_codes(self):
+        path = self.folder / "damaged"
+        for damage, why in [(lambda data: data[:-30], "no codes that can be read"), (lambda data: data.replace(np.arange(3, dtype="i4").tobytes(), b"\xff" * 12), "no codes")]:
+            shutil.copytree(self.models / "words", path)
+            m = Model.load(path)
+            rows = np.arange(2001, dtype="i4")
+            codes = sp.csr_array((np.ones(2000, "f4"), rows[:-1] % 200, rows), shape=(2000, 200))
+            sp.save_npz(path / "codes.npz", codes, compressed=False)
+            (path / "codes.npz").write_bytes(damage((path / "codes.npz").read_bytes()))
+            with self.assertRaisesRegex(ValueError, why):
+                m.codes
+            shutil.rmtree(path)
+
+    def test_relative_paths(self):
+        with contextlib.chdir(self.models):
+            m = Model.load("words")
+        self.assertEqual(m.encode(np.ones((1, 50))).shape, (1, 200))
+        for why, x in [("no vector of 50 numbers, but of 3", np.ones(3)), ("no vector of 50 numbers, but of 100", np.ones((2, 50)))]:
+            with self.assertRaisesRegex(ValueError, why):
+                m.nearest(x)
+        for x in (sp.csr_array((1, 50)), np.ones((1, 50)) * 1j):
+            with self.assertRaisesRegex(TypeError, "sparse or complex"):
+                m.encode(x)
 
 
 class TestSparseEmbedding(Folder):
@@ -287,7 +333,7 @@ class TestSparseEmbedding(Folder):
         nan, inf = x.copy(), x.copy()
         nan[3, 4], inf[3, 4] = np.nan, np.inf
         e = SparseEmbedding(24).fit(x)
-        for why, bad in [("NaN", nan), ("infinity", inf), ("2D", x[0]), ("dim 3", x[None]), ("0 sample", x[:0]), ("0 feature", x[:, :0]),
+        for why, bad in [("NaN", nan), ("infinity", inf), ("2D", x[0]), ("dim 3", x[None]), ("0 sample", x[:0]), ("0 feature", x[:, :0]), ("too large|scale them", x * np.float32(1e30)),
                          ("convert|numeric", np.full((9, 12), "a")), ("ragged|inhomogeneous|sequence|shape|2D", [[1.0, 2.0], [3.0]])]:  # fmt: skip
             for call in (SparseEmbedding(24).fit, e.transform):
                 with self.assertRaisesRegex(ValueError, why):
@@ -313,8 +359,29 @@ class TestSparseEmbedding(Folder):
         column = m.top(3)
         shutil.rmtree(self.folder / "model")
         self.assertTrue(m.top(3).equals(column))  # what was read is there
-        with self.assertRaisesRegex(ValueError, "no such file"):
+        with self.assertRaisesRegex(RuntimeError, "has changed since it was loaded"):
             m.encode(np.ones((2, 50)))
+        run("train", SAMPLE, "-o", self.folder / "model", "--epochs", 1, "-k", 60)
+        with self.assertRaisesRegex(RuntimeError, "load it again"):
+            m.labels
+        self.assertEqual(len(Model.load(self.folder / "model").labels), 60)
+
+    def test_verbose(self):
+        x, _ = planted()
+        with mock.patch("sys.stderr"):
+            e = SparseEmbedding(24, nonzeros=3, verbose=True)
+            self.assertEqual((e.fit_transform(x) != e.transform(x)).nnz, 0)
+
+    def test_ends_with_python(self):
+        """A fit whose process is killed goes on no longer."""
+        script = "import numpy as np; from overcomplete_vectors import SparseEmbedding; SparseEmbedding(epochs=10**6).fit(np.random.default_rng(1).normal(size=(2000, 50)))"
+        noted = self.folder / "pid"
+        with self.fake(f"echo $$ >{noted}.new; mv {noted}.new {noted}; exec {shutil.which(os.environ['OVERCOMPLETE'])} \"$@\""):
+            p = subprocess.Popen([sys.executable, "-c", script], env=os.environ | {"TMPDIR": str(self.folder)})
+            until(noted.exists)
+            p.send_signal(signal.SIGKILL)
+            p.wait()
+        until(lambda: not Path(f"/proc/{noted.read_text().strip()}").exists())
 
     def test_bad_parameters(self):
         x, _ = planted()
