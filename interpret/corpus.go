@@ -16,7 +16,8 @@ import (
 // A Corpus is sentences in which words of a vocabulary stand, to show what they have in common
 // there.
 type Corpus struct {
-	Lines []string // as they are
+	Lines   []string // as they are
+	LeftOut int      // lines that were too long
 
 	of [][]int32 // of each row, some lines with its word
 }
@@ -34,12 +35,18 @@ func (x *Index) ReadCorpus(ctx context.Context, r io.Reader) (*Corpus, error) {
 	c := &Corpus{of: make([][]int32, x.Codes.Rows)}
 	lines := bufio.NewReaderSize(r, 1<<16)
 	for number := 1; ; number++ {
-		line, err := readLine(lines)
+		line, long, err := readLine(lines)
 		if err != nil && err != io.EOF {
 			return nil, err
 		}
-		if err == io.EOF && line == "" {
+		if err == io.EOF {
 			return c, nil
+		}
+		if long {
+			c.LeftOut++
+		}
+		if number == 1 {
+			line = strings.TrimPrefix(line, "\ufeff") // some editors begin a file with it
 		}
 		if number%1024 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -61,27 +68,25 @@ func (x *Index) ReadCorpus(ctx context.Context, r io.Reader) (*Corpus, error) {
 }
 
 // readLine returns the next line without its end, or nothing of one that is too long.
-func readLine(r *bufio.Reader) (string, error) {
+func readLine(r *bufio.Reader) (text string, long bool, err error) {
 	line, err := r.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
 		for errors.Is(err, bufio.ErrBufferFull) {
 			_, err = r.ReadSlice('\n')
 		}
-		line = nil
+		long = true
 	}
-	if len(line) > longestLine {
-		line = nil
-	}
-	if err == io.EOF && len(line) == 0 {
-		return "", err
-	}
-	if err == io.EOF {
+	if err == io.EOF && len(line) > 0 {
 		err = nil // of the next call
 	}
-	return strings.TrimSpace(string(line)), err
+	if long || len(line) > longestLine {
+		return "", true, err
+	}
+	return strings.TrimSpace(string(line)), false, err
 }
 
-// wordsOf returns the rows of the words in a line, each once.
+// wordsOf returns the rows of the words in a line, each once. What is no word with its hyphens and
+// dashes is words between them.
 func (x *Index) wordsOf(line string) []int {
 	var rows []int
 	for _, word := range strings.FieldsFunc(line, func(r rune) bool {
@@ -89,6 +94,12 @@ func (x *Index) wordsOf(line string) []int {
 	}) {
 		if row, ok := x.Row(word); ok {
 			rows = append(rows, row)
+			continue
+		}
+		for part := range strings.SplitSeq(word, "-") {
+			if row, ok := x.Row(strings.Trim(part, "'")); ok {
+				rows = append(rows, row)
+			}
 		}
 	}
 	slices.Sort(rows)

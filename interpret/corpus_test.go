@@ -42,6 +42,20 @@ func TestExamples(t *testing.T) {
 	}
 }
 
+// Words stand between quotation marks, dashes and hyphens, too, and after what marks a file as UTF-8.
+func TestReadCorpusFindsWords(t *testing.T) {
+	x := corpusIndex()
+	for _, line := range []string{"an 'rain' here", "rain--palette", "RAIN-soaked", "\ufeffrain", "-rain", "(rain)"} {
+		c, err := x.ReadCorpus(t.Context(), strings.NewReader(line))
+		if err != nil || len(c.Lines) != 1 || c.Lines[0] != strings.TrimPrefix(line, "\ufeff") || c.LeftOut != 0 {
+			t.Errorf("%q: %+v, %v", line, c, err)
+		}
+	}
+	if c, err := x.ReadCorpus(t.Context(), strings.NewReader("rainy bank's")); err != nil || len(c.Lines) != 0 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
 // Memory is bounded by the vocabulary, and nothing is kept of lines that nobody reads.
 func TestReadCorpusKeepsFew(t *testing.T) {
 	x := corpusIndex()
@@ -54,8 +68,8 @@ func TestReadCorpusKeepsFew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Lines) != eachWord+1 || c.Lines[eachWord] != "bank" {
-		t.Errorf("%d lines: %.100q", len(c.Lines), c.Lines)
+	if len(c.Lines) != eachWord+1 || c.Lines[eachWord] != "bank" || c.LeftOut != 2 {
+		t.Errorf("%d lines, %d left out: %.100q", len(c.Lines), c.LeftOut, c.Lines)
 	}
 	if _, err := x.ReadCorpus(t.Context(), strings.NewReader("rain\n\x1f\x8b\xff\n")); err == nil || !strings.Contains(err.Error(), "line 2 is not UTF-8") {
 		t.Errorf("error %v", err)

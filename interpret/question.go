@@ -138,9 +138,9 @@ func (x *Index) dimensionNamed(name string, labels Labels) (k int, ok bool) {
 // numbered returns the dimension that a token is the number of, after "#", unless it is a word.
 func (x *Index) numbered(token string) (k int, ok bool) {
 	number, marked := strings.CutPrefix(token, "#")
-	k, err := strconv.Atoi(number)
+	n, err := strconv.ParseUint(number, 10, 31)
 	_, word := x.Row(token)
-	return k, marked && err == nil && k >= 0 && k < x.Codes.Cols && !word
+	return int(n), marked && err == nil && !word
 }
 
 // quoted returns a text that begins with a quotation mark without those around it.
@@ -221,7 +221,11 @@ func (x *Index) arithmetic(tokens []string) (Question, error) {
 		case !wanted:
 			return q, fmt.Errorf("there is no + or − between %.100q and %.100q", tokens[i-1], token)
 		default:
-			if k, ok := x.numbered(token); ok && weight < 0 {
+			if k, ok := x.numbered(token); ok && weight > 0 {
+				return q, fmt.Errorf("dimension %s can be taken away from words, and not be added to them", token)
+			} else if ok && k >= x.Codes.Cols {
+				return q, fmt.Errorf("no dimension %s: they are 0 to %d", token, x.Codes.Cols-1)
+			} else if ok {
 				q.Without = append(q.Without, k)
 			} else if row, ok := x.find(token); ok {
 				q.add(row, weight)

@@ -48,6 +48,9 @@ func WriteJSONLines(w io.Writer, s *Sparse, names Names) error {
 // mostID is how many bytes an id of OpenSearch and Elasticsearch has at most.
 const mostID = 512
 
+// engineFields are names of fields that a document can't have: of what engines keep beside it.
+var engineFields = []string{"", "_id", "_index", "_source", "_type", "_routing", "_ignored", "_field_names", "_version", "_seq_no", "_doc_count", "_nested_path"}
+
 // WriteOpenSearch writes the lines of the bulk API of OpenSearch and Elasticsearch: for each row an
 // action with its id, and a document whose field "features" is of the type rank_features, by the
 // number of a dimension and its name. It returns an [ErrUnindexable] if a value is negative, if two
@@ -73,7 +76,7 @@ func WriteOpenSearch(w io.Writer, s *Sparse, names Names) error {
 			}
 		}
 	}
-	known, table := remember(names), s.Table("id", "indices", "values", "names", "features")
+	known, table := remember(names), s.Table("id", append(engineFields, "features", "indices", "values", "names")...)
 	return writeChunks(w, s.Rows, func(b []byte, i int) []byte {
 		index, value := s.Row(i)
 		b = append(b, `{"index":{"_id":`...)

@@ -29,3 +29,19 @@ func TestWriteOpenSearchRefuses(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Columns have no names that engines keep for themselves, or that are ours.
+func TestWriteOpenSearchNamesColumns(t *testing.T) {
+	s := &Sparse{Words: []string{"a"}, CSR: CSR{Rows: 1, Cols: 1, Ptr: []int64{0, 1}, Index: []int32{0}, Value: []float32{1}}}
+	s.Texts = &Texts{Text: []string{"A."}, Columns: []Column{{"_id", []string{"1"}}, {"", []string{"2"}}, {"features", []string{"3"}}, {"label", []string{"4"}}}}
+	var b strings.Builder
+	if err := WriteOpenSearch(&b, s, func(int, bool) string { return "name" }); err != nil {
+		t.Fatal(err)
+	}
+	want := `{"index":{"_id":"a"}}
+{"id":"a","text":"A.","_id_":"1","_":"2","features_":"3","label":"4","features":{"0 name":1}}
+`
+	if b.String() != want {
+		t.Errorf("got\n%swant\n%s", b.String(), want)
+	}
+}

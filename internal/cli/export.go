@@ -127,7 +127,7 @@ func newExport() *cobra.Command {
 ` + describeFormats() + `
 V is the number of words, K that of sparse dimensions. The rows of csr, binary and
 bits are those of the model's words.txt or texts.jsonl, in that order, and texts are called by
-their ids but in jsonl and opensearch. A word with white space
+their ids but in jsonl, opensearch, arrow and parquet. A word with white space
 would be ambiguous in text and in word2vec's binary form, so it stops the export; with
 --escape, white space and % in words are written as in a URL, "New York" as "New%20York".`,
 		Example: `  overcomplete export model --format word2vec -o vectors.txt
@@ -178,6 +178,9 @@ func writeFormat(cmd *cobra.Command, format, output string, force bool, path str
 func openForExport(cmd *cobra.Command, dir string, escape bool, normalize string) (*model.Model, error) {
 	if cmd.Flags().Changed("normalize") && !slices.Contains(normalizations, normalize) {
 		return nil, usagef("--normalize is %q, want %s", normalize, orNames(normalizations))
+	}
+	if format, _ := cmd.Flags().GetString("format"); normalize != "" && format == "safetensors" {
+		return nil, usagef("--normalize is for codes alone: a model in safetensors would be another one")
 	}
 	m, err := loadModel(cmd.Context(), cmd.ErrOrStderr(), dir)
 	if err != nil {

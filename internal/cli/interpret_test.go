@@ -79,6 +79,10 @@ func TestTopCorpus(t *testing.T) {
         ]`) {
 		t.Errorf("JSON is %s", stdout)
 	}
+	dir.Write(t, "long", []byte("week "+strings.Repeat("x", 2000)+"\n"))
+	if _, stderr := dir.MustRun(t, "top model 1 --corpus long"); stderr != "warning: long: 1 lines have more than 1,024 bytes and were left out: want a sentence a line\nwarning: long: no line has a word of the model\n" {
+		t.Errorf("on standard error\n%s", stderr)
+	}
 	dir.Write(t, "zipped", []byte("\x1f\x8b\x08\xff\xff"))
 	before := dir.Tree(t)
 	for args, want := range map[string]string{

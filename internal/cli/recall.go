@@ -53,7 +53,9 @@ a question on all processors. There are three ways to ask:
   products   the question is the dense vector's products with all atoms, w = Dx; rows
              are nearest by w·a / ‖μ + aD‖. As w·a = x·(aD), that is close to the cosine
              of x and what the code stands for. All nonzeros are looked at
-  refined    of the 100 nearest by codes, those that are nearest by products
+             Half of the weights are negative, which not every search engine takes
+  refined    of the 100 nearest by codes (or k, if that is more), those that are nearest
+             by products
 
 The sizes are those of an index with 4 bytes for the row and 4 for the value of a nonzero,
 and of the dense vectors. "overcomplete export" writes codes for search engines:

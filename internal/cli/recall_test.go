@@ -45,17 +45,18 @@ model       1.0     75.0 %  0.0 MB  1.000 ±0.000  T ms  1.000 ±0.000  T ms  1.
 	dir.Write(t, "other.txt", []byte("a 1 2\nb 3 4\nd 1 2\nc 3 3\n"))
 	before := dir.Tree(t)
 	for args, want := range map[string]string{
-		"recall x.txt":                                "2 arg",
-		"recall x.txt model -k 4":                     "x.txt: 4 rows, of which 4 are not zero, are too few for questions about the nearest 4",
-		"recall x.txt model -k 0":                     "-k is 0",
-		"recall x.txt model --questions -1":           "--questions is -1",
-		"recall x.txt model --rows columns":           "--rows",
-		"recall x.txt nothing -k 1":                   "nothing",
-		"recall wide.txt model -k 1":                  "model: its atoms have 2 numbers, and the vectors 3",
-		"recall other.txt model -k 1":                 `model: row 2 is "c" in it, and "d" in the vectors`,
-		"recall x.txt model -k 1 --max-words 3":       "model: it has the codes of 4 rows, and there are 3 vectors",
-		"export model -f jsonl -o - --normalize rows": `--normalize is "rows", want codes or vectors`,
-		"export model -f jsonl -o - --normalize=":     `--normalize is "", want codes or vectors`,
+		"recall x.txt":                                         "2 arg",
+		"recall x.txt model -k 4":                              "x.txt: 4 rows, of which 4 are not zero, are too few for questions about the nearest 4",
+		"recall x.txt model -k 0":                              "-k is 0",
+		"recall x.txt model --questions -1":                    "--questions is -1",
+		"recall x.txt model --rows columns":                    "--rows",
+		"recall x.txt nothing -k 1":                            "nothing",
+		"recall wide.txt model -k 1":                           "model: its atoms have 2 numbers, and the vectors 3",
+		"recall other.txt model -k 1":                          `model: row 2 is "c" in it, and "d" in the vectors`,
+		"recall x.txt model -k 1 --max-words 3":                "model: it has the codes of 4 rows, and there are 3 vectors",
+		"export model -f safetensors -o new --normalize codes": "--normalize is for codes alone",
+		"export model -f jsonl -o - --normalize rows":          `--normalize is "rows", want codes or vectors`,
+		"export model -f jsonl -o - --normalize=":              `--normalize is "", want codes or vectors`,
 	} {
 		checkRefused(t, dir, args, []string{want}, before)
 	}

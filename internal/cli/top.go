@@ -173,6 +173,12 @@ func readCorpus(cmd *cobra.Command, x *interpret.Index, path string) (*interpret
 	if err != nil && cmd.Context().Err() == nil {
 		return nil, usageError{err}
 	}
+	if err == nil && c.LeftOut > 0 {
+		warn(cmd.ErrOrStderr(), "%s: %d lines have more than 1,024 bytes and were left out: want a sentence a line", path, c.LeftOut)
+	}
+	if err == nil && len(c.Lines) == 0 {
+		warn(cmd.ErrOrStderr(), "%s: no line has a word of the model", path)
+	}
 	return c, err
 }
 

@@ -120,15 +120,21 @@ func (s *said) add(x *Explorer, row int, all bool) {
 	if all {
 		most = wholeText
 	}
-	if runes := []rune(text); len(runes) > most {
-		text = string(runes[:most-1]) + "…"
-	}
+	text = cut(text, most)
 	if s.Texts == nil {
 		s.Texts = map[string]string{}
 	}
 	if old := s.Texts[codes.Words[row]]; len(text) > len(old) {
 		s.Texts[codes.Words[row]] = text
 	}
+}
+
+// cut returns a text of at most so many characters.
+func cut(text string, most int) string {
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return text
 }
 
 type weight struct {

@@ -169,7 +169,7 @@ func (x *Explorer) divide(c *chart) {
 	for i, p := range c.Points {
 		places[i] = [2]float32{p.X, p.Y}
 	}
-	c.Regions, of = cut(places)
+	c.Regions, of = cluster(places)
 	regionOf := make([]int, x.model.Codes.Cols) // of a dimension
 	scales := make([]float64, x.model.Codes.Cols)
 	for i := range c.Points {
@@ -183,8 +183,8 @@ func (x *Explorer) divide(c *chart) {
 	x.nameRegions(c.Regions, regionOf, scales)
 }
 
-// cut divides places into regions by k-means, and says of each place which it is in.
-func cut(places [][2]float32) (regions []region, of []int) {
+// cluster divides places into regions by k-means, and says of each place which it is in.
+func cluster(places [][2]float32) (regions []region, of []int) {
 	n := len(places)
 	if n == 0 {
 		return []region{}, nil

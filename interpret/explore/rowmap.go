@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"overcomplete/interpret"
-	"overcomplete/vectors"
 )
 
 const (
@@ -43,13 +42,7 @@ type coloured struct {
 func (x *Explorer) layoutRows() rowChart {
 	codes := x.model.Codes
 	chosen := x.chooseRows()
-	part := &vectors.Sparse{CSR: vectors.CSR{Rows: len(chosen), Cols: codes.Cols, Ptr: []int64{0}}}
-	for _, row := range chosen {
-		index, values := codes.Row(row)
-		part.Words = append(part.Words, codes.Words[row])
-		part.Index, part.Value = append(part.Index, index...), append(part.Value, values...)
-		part.Ptr = append(part.Ptr, int64(len(part.Index)))
-	}
+	part := interpret.SelectRows(codes, chosen)
 	index := interpret.NewIndex(part)
 	near := make([][]link, len(chosen))
 	for i := range near {
@@ -81,7 +74,7 @@ func (x *Explorer) layoutRows() rowChart {
 		places[i] = [2]float32{float32(p[0]), float32(p[1])}
 	}
 	var of []int
-	c.Regions, of = cut(places)
+	c.Regions, of = cluster(places)
 	members := make([][]int, len(c.Regions))
 	for i, row := range chosen {
 		c.Points[i] = rowPoint{row, codes.Words[row], places[i][0], places[i][1], of[i]}
@@ -143,6 +136,9 @@ func (x *Explorer) columns(rows []int) []coloured {
 		return all
 	}
 	for _, column := range x.model.Codes.Texts.Columns {
+		if column.Name == "" { // what is chosen by its name
+			continue
+		}
 		counts := map[string]int{}
 		for _, row := range rows {
 			counts[column.Values[row]]++
@@ -160,6 +156,9 @@ func (x *Explorer) columns(rows []int) []coloured {
 			if c.Of[i] = slices.Index(c.Values, column.Values[row]); c.Of[i] >= 0 {
 				some++
 			}
+		}
+		for i, value := range c.Values {
+			c.Values[i] = cut(value, listedText)
 		}
 		if len(c.Values) > 1 && 2*some >= len(rows) {
 			all = append(all, c)

@@ -54,6 +54,8 @@ func TestBrowserRowMap(t *testing.T) {
 	b.wait(`document.querySelector(".card:not([hidden])") && document.querySelector(".current").dataset.row === "%d"`, 1)
 	b.do(chromedp.Focus(chromedp.CSS("[role=application]")), chromedp.KeyEvent(kb.Enter))
 	b.wait(`location.hash === "#/word/river"`)
+	b.do(chromedp.Navigate(server.URL + "/#/rows/second%20line")) // what is in one text only
+	b.wait(`document.querySelector(".card:not([hidden])")?.textContent.startsWith("The first line,")`)
 	b.do(chromedp.Navigate(server.URL + "/#/rows/bnak"))
 	b.waitHeading("Not found")
 }

@@ -68,7 +68,7 @@ func Ask(ctx context.Context, x *vectors.Dense, n, k int, seed uint64) (*Questio
 			q.Rows = append(q.Rows, i)
 		}
 	}
-	if len(q.Rows) == 0 || x.Len() <= k {
+	if len(q.Rows) == 0 || k < 1 || x.Len() <= k {
 		return nil, fmt.Errorf("%d rows, of which %d are not zero, are too few for questions about the nearest %d", x.Len(), len(q.Rows), k)
 	}
 	var err error

@@ -350,9 +350,9 @@ const grey = 7;
 
 /** rowsPage is the map of words or texts, around one of them, with colours by region or by a column: #/rows?colour=label. */
 async function rowsPage(word) {
-  const { points, regions, columns } = await ask("rows");
-  const wanted = points.find((p) => p.word === word);
-  if (word !== undefined && !wanted) throw new Missing(`${textOf(word)} is not among the ${whole(points.length)} ${unit()}s of the map.`, []);
+  const [{ points, regions, columns }, found] = await Promise.all([ask("rows"), word === undefined ? undefined : ask("word", "word", word)]);
+  const wanted = points.find((p) => p.word === found?.word);
+  if (found && !wanted) throw new Missing(`It is not among the ${whole(points.length)} ${unit()}s of the map, but has a page:`, [found.word]);
   const small = Math.max(Math.min(Math.sqrt(800 / points.length), 1), 0.5);
   for (const p of points) {
     p.name = visible(textOf(p.word));
@@ -368,13 +368,13 @@ async function rowsPage(word) {
     points.forEach((p, i) => {
       const value = column?.of[i];
       p.colour = column ? (value < 0 ? grey : value) : regions[p.region].colour;
-      p.value = column && (value < 0 ? "another" : column.values[value] || "–");
+      p.value = column && (value < 0 ? "another" : column.values[value] === "" ? "–" : visible(column.values[value]));
     });
-    const values = column && [...column.values.map((value, i) => [value || "–", i, i]), ["others", -1, grey]];
+    const values = column && [...column.values.map((value, i) => [value === "" ? "–" : visible(value), i, i]), ["others", -1, grey]];
     const count = (i) => column.of.filter((of) => of === i).length;
     legend.replaceChildren();
     fill(legend, {}, [column
-      ? h("section", {}, h("h2", {}, h("bdi", {}, column.name)), h("ul", { class: "plain" }, values.filter(([, i]) => count(i) > 0).map(([value, i, colour]) =>
+      ? h("section", {}, h("h2", {}, h("bdi", {}, visible(column.name))), h("ul", { class: "plain" }, values.filter(([, i]) => count(i) > 0).map(([value, i, colour]) =>
         h("li", {}, h("span", { class: `swatch region${colour}` }), h("bdi", {}, value), h("span", { class: "number" }, whole(count(i)))))))
       : regionsList(regions, (r) => show(r))]);
   }
@@ -389,13 +389,13 @@ async function rowsPage(word) {
     beside: (enter) => { show = enter; return legend; },
   });
   const colours = h("select", { onchange: (event) => { state.colour = event.currentTarget.value; paint(); draw(); } },
-    h("option", { value: "" }, "region"), columns.map((c) => h("option", { value: c.name, selected: c.name === state.colour }, c.name)));
+    h("option", { value: "" }, "region"), columns.map((c) => h("option", { value: c.name, selected: c.name === state.colour }, visible(c.name))));
   return {
     title: `map of ${unit()}s`,
     content: [
       heading(`Map of ${unit()}s`),
       h("p", { class: "lead" }, `Dots are ${unit()}s: close if they have the same dimensions.`,
-        points.length < model.words && (model.texts ? ` These are ${whole(points.length)} of ${whole(model.words)}, from everywhere.` : ` These are the first ${whole(points.length)} of ${whole(model.words)}.`)),
+        points.length < model.words && ` These are ${whole(points.length)} of ${whole(model.words)}, ${model.texts ? "from everywhere" : "the first that have any"}.`),
       h("div", { class: "tools map-tools" },
         mapTabs(true),
         wordSearch({ label: `Show a ${unit()} on the map`, placeholder: `show a ${unit()}`, choose: (chosen) => go("rows", chosen) }),
