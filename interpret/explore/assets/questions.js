@@ -117,7 +117,7 @@ function searchPage(question, { words, total }) {
 
 /** withoutLink leads to what is near to words when a dimension is switched off. */
 function withoutLink(question, k) {
-  return !embedded && h("a", { class: "compare", href: address("ask", `${question} - #${k}`), "aria-label": `nearest without dimension ${k}`, title: "nearest without it" }, "⊖");
+  return !embedded && h("a", { class: "compare", tabindex: -1, href: address("ask", `${question} - #${k}`), "aria-label": `nearest without dimension ${k}`, title: "nearest without it" }, "⊖");
 }
 
 /** askPage goes to the page that a question is about, or answers it. */
