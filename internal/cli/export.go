@@ -135,6 +135,9 @@ would be ambiguous in text and in word2vec's binary form, so it stops the export
   overcomplete export model --format safetensors -o model.safetensors`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if normalize != "" && format == "safetensors" {
+				return usagef("--normalize is for codes alone: a model in safetensors would be another one")
+			}
 			open := func() (*model.Model, error) { return openForExport(cmd, args[0], escape, normalize) }
 			return writeFormat(cmd, format, output, force, args[0], open)
 		},
@@ -178,9 +181,6 @@ func writeFormat(cmd *cobra.Command, format, output string, force bool, path str
 func openForExport(cmd *cobra.Command, dir string, escape bool, normalize string) (*model.Model, error) {
 	if cmd.Flags().Changed("normalize") && !slices.Contains(normalizations, normalize) {
 		return nil, usagef("--normalize is %q, want %s", normalize, orNames(normalizations))
-	}
-	if format, _ := cmd.Flags().GetString("format"); normalize != "" && format == "safetensors" {
-		return nil, usagef("--normalize is for codes alone: a model in safetensors would be another one")
 	}
 	m, err := loadModel(cmd.Context(), cmd.ErrOrStderr(), dir)
 	if err != nil {
