@@ -47,20 +47,21 @@ class Model:
         rows = f"{len(self.words):,} {'texts' if self._texts else 'words'} × " if (self.path / "codes.npz").exists() else ""
         return f"<{self.path.name}: {rows}{k:,} sparse dimensions from {dense:,}>"
 
-    def _file(self, name: str) -> Path:
-        """Returns the path of a file of the model. Raises RuntimeError if the model is another one than was loaded."""
+    @property
+    def _here(self) -> Path:
+        """The directory. Raises RuntimeError if the model there is another one than was loaded."""
         try:
             same = (self.path / "model.json").read_text("utf-8") == self._text
         except OSError:
             same = False
         if not same:
             raise RuntimeError(f"{self.path} has changed since it was loaded: load it again")
-        return self.path / name
+        return self.path
 
     @cached_property
     def _texts(self) -> list[dict[str, str]] | None:
         """The lines of texts.jsonl; None if rows are words."""
-        path = self._file("texts.jsonl")
+        path = self._here / "texts.jsonl"
         if not path.exists():
             return None
         with open(path, encoding="utf-8", newline="\n") as lines:
@@ -71,7 +72,7 @@ class Model:
         """What each row is called: V words, or ids of texts."""
         if self._texts is not None:
             return [row["id"] for row in self._texts]
-        return self._file("words.txt").read_bytes().decode("utf-8").split("\n")[:-1]
+        return (self._here / "words.txt").read_bytes().decode("utf-8").split("\n")[:-1]
 
     @cached_property
     def texts(self) -> Any:
@@ -83,7 +84,7 @@ class Model:
     @cached_property
     def codes(self) -> sp.csr_array:
         """The sparse vectors, V×K float32. They stay on disk until they are used."""
-        path = self._file("codes.npz")
+        path = self._here / "codes.npz"
         try:
             parts = _mapped(path)
             codes = sp.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=tuple(parts["shape"]))
@@ -95,12 +96,12 @@ class Model:
     @cached_property
     def dictionary(self) -> np.ndarray:
         """The atoms, K×L float32. They stay on disk until they are used."""
-        return np.asarray(np.load(self._file("dictionary.npy"), mmap_mode="r"))
+        return np.asarray(np.load(self._here / "dictionary.npy", mmap_mode="r"))
 
     @cached_property
     def mean(self) -> np.ndarray:
         """μ, L numbers, which were taken from each row before; zeros if none were."""
-        path = self._file("mean.npy")
+        path = self._here / "mean.npy"
         return np.load(path) if path.exists() else np.zeros(self.dictionary.shape[1], np.float32)
 
     @property
@@ -111,7 +112,7 @@ class Model:
     @property
     def _sides(self) -> list[dict[bool, str]]:
         """The names of each dimension's sides, the stronger one first, by whether it is the negative one."""
-        given = self._file("labels.json")
+        given = self._here / "labels.json"
         when = given.stat().st_mtime_ns if given.exists() else 0  # people change them
         if self._named and self._named[0] == when:
             return self._named[1]
@@ -199,7 +200,7 @@ class Model:
         X is n×L: an array, a data frame, or a column of lists. n_jobs is how many processors work, all unless given.
         Raises ValueError if a row has other than L numbers, or one that is not finite.
         """
-        return encode(self._file("model.json").parent, matrix(X), nonzeros, n_jobs, device, verbose)
+        return encode(self._here, matrix(X), nonzeros, n_jobs, device, verbose)
 
     def explore(self, height: int = 800) -> None:
         """Prints the address of the explorer and, in a notebook, shows it in the cell. It ends with this process.
