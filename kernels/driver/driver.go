@@ -36,6 +36,10 @@ const oldest = 11080
 
 var load = sync.OnceValue(func() error {
 	libraries := []string{"libcuda.so.1", "libcuda.so"}
+	// Where containers, WSL and NixOS put it, which the system's linker need not be told of.
+	for _, folder := range []string{"/usr/local/nvidia/lib64", "/usr/lib/wsl/lib", "/run/opengl-driver/lib"} {
+		libraries = append(libraries, folder+"/libcuda.so.1")
+	}
 	if path := os.Getenv("OVERCOMPLETE_LIBCUDA"); path != "" {
 		libraries = []string{path}
 	}
@@ -55,8 +59,9 @@ var load = sync.OnceValue(func() error {
 })
 
 // Err loads and starts the CUDA driver, when called for the first time, and
-// returns why none can be used. The driver is libcuda.so.1, or the library that
-// the environment variable OVERCOMPLETE_LIBCUDA names.
+// returns why none can be used. The driver is libcuda.so.1, where the system's linker or
+// else containers, WSL or NixOS have it, or the library that the environment variable
+// OVERCOMPLETE_LIBCUDA names.
 func Err() error { return load() }
 
 // open loads the first library that there is.

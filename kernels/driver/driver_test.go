@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -144,6 +145,29 @@ func TestDriver(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The system's linker is asked first, and then folders that it need not know of.
+func TestWhereItIs(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "LOOK_AT_DRIVER=1", "OVERCOMPLETE_LIBCUDA=", "LD_DEBUG=files")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var got []string // what the linker was asked to load, in order
+	for _, m := range regexp.MustCompile(`file=(\S*libcuda\.\S*) \[0\];  (?:dynamically loaded by|generating)`).FindAllStringSubmatch(string(out), -1) {
+		if !slices.Contains(got, m[1]) {
+			got = append(got, m[1])
+		}
+	}
+	want := []string{"libcuda.so.1", "libcuda.so", "/usr/local/nvidia/lib64/libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1", "/run/opengl-driver/lib/libcuda.so.1"}
+	if bytes.Contains(out, []byte("driver: <nil>")) { // a machine with a driver, which is not looked for any further
+		want = want[:len(got)]
+	}
+	if len(got) == 0 || !slices.Equal(got, want) {
+		t.Errorf("asked for %q, want %q", got, want)
 	}
 }
 
