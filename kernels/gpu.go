@@ -360,7 +360,8 @@ func (r *repeated) forget() {
 // with no copies of Go's memory. The first time f launches its kernels, which also has the
 // driver load them; the second time they are captured as a graph, and from then on the graph
 // is launched, so that kernels can follow each other sooner. Where there can be no graph, for
-// which plans leave no memory, f launches them every time.
+// which plans leave no memory, or which a profiler or other tool does not let the driver make,
+// f launches them every time.
 func (g *gpu) repeat(key int, f func()) {
 	if g.err != nil {
 		return
@@ -375,8 +376,13 @@ func (g *gpu) repeat(key int, f func()) {
 		r.key = key
 	}
 	if r.times++; r.times == 2 {
-		if r.graph, _ = driver.Capture(g.compute, f); g.err != nil {
-			return
+		r.graph, _ = driver.Capture(g.compute, f)
+		if g.err != nil { // of the capture alone, which has launched nothing; without it, f will tell
+			g.err = nil
+			if r.graph != nil { // it lacks what failed
+				r.graph.Destroy()
+				r.graph = nil
+			}
 		}
 	}
 	if r.graph == nil || r.graph.Launch(g.compute) != nil {
