@@ -463,10 +463,10 @@ func TestStateExchanged(t *testing.T) {
 }
 
 // lostLaunch and latentFailure are the errors of a launch that fails and of what
-// waits for one that did.
+// waits for one that did, in which the process is of no use for GPUs from then on.
 var (
-	lostLaunch    = regexp.MustCompile(`^kernels: launch of (\w+) \(\w+\.go:\d+\): \w+$`)
-	latentFailure = regexp.MustCompile(`^kernels: cu(Stream|Event)Synchronize \(a kernel or copy before it failed\) \(\w+\.go:\d+\): \w+$`)
+	lostLaunch    = regexp.MustCompile(`^kernels: launch of (\w+) \(\w+\.go:\d+\): Unknown: [^\n]+$`)
+	latentFailure = regexp.MustCompile(`^kernels: cu(Stream|Event)Synchronize \(a kernel or copy before it failed\) \(\w+\.go:\d+\): \w+: no GPU works in this process [^\n]+ a new one$`)
 )
 
 // Launches of an epoch are made to fail in turn, at once or while they run, with

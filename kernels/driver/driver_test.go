@@ -64,6 +64,10 @@ const fake = `
 #ifdef INIT
 int cuInit(unsigned flags) { return flags == 0 ? INIT : 1; }
 #endif
+int cuGetErrorName(int result, const char **name) {
+	*name = result == 222 ? "CUDA_ERROR_UNSUPPORTED_PTX_VERSION" : NULL;
+	return *name ? 0 : 1;
+}
 int cuDriverGetVersion(int *version) { *version = VERSION; return 0; }
 int cuDeviceGetCount(int *count) { *count = 3; return 0; }
 #ifdef HOST
@@ -113,7 +117,14 @@ func TestDriver(t *testing.T) {
 			"capture: NotInitialized"}},
 		{"another library", []string{}, []string{"driver: no CUDA driver was found: LIBRARY: undefined symbol: cuInit", "devices: 0 NotInitialized"}},
 		{"no GPU", []string{"-DINIT=100"}, []string{"driver: the CUDA driver did not start: cuInit: NoDevice", "no device: true"}},
-		{"broken", []string{"-DINIT=999"}, []string{"driver: the CUDA driver did not start: cuInit: Unknown"}},
+		{"broken", []string{"-DINIT=999"}, []string{"driver: the CUDA driver did not start: cuInit: Unknown: the driver says no more, but dmesg or nvidia-smi may; " +
+			"a container needs all of /dev/nvidia*, nvidia-uvm too (docker run --gpus all)"}},
+		{"no fabric manager", []string{"-DINIT=802"}, []string{"driver: the CUDA driver did not start: cuInit: SystemNotReady: " +
+			"start NVIDIA's services, on machines with NVSwitch the fabric manager (systemctl start nvidia-fabricmanager)"}},
+		{"other versions", []string{"-DINIT=803"}, []string{"driver: the CUDA driver did not start: cuInit: SystemDriverMismatch: libcuda and the kernel's module " +
+			"are of different versions: restart the machine after an update of the NVIDIA driver; a container must use the host's libcuda"}},
+		{"a name of the driver's", []string{"-DINIT=222"}, []string{"driver: the CUDA driver did not start: cuInit: CUDA_ERROR_UNSUPPORTED_PTX_VERSION: " +
+			"the driver is too old for these kernels: update the NVIDIA driver"}},
 		{"without a name", []string{"-DINIT=34"}, []string{"driver: the CUDA driver did not start: cuInit: UnknownErrorCode:34"}},
 		{"old", []string{"-DINIT=0", "-DVERSION=11070"}, []string{"driver: the CUDA driver is for CUDA 11.7, want 11.8 or newer: update the NVIDIA driver"}},
 		{"just new enough", []string{"-DINIT=0", "-DVERSION=11080"}, []string{"driver: <nil>"}},
