@@ -3,9 +3,12 @@
 package kernels
 
 import (
+	"io/fs"
 	"math"
 	"math/rand/v2"
+	"path"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -21,7 +24,14 @@ type bench struct {
 
 func newBench(t testing.TB) *bench {
 	t.Helper()
-	g, err := openGPU(0)
+	files, err := fs.Glob(ptx, "ptx/*.ptx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, file := range files {
+		files[i] = strings.TrimSuffix(path.Base(file), ".ptx")
+	}
+	g, err := Device{}.open(files...)
 	if err != nil {
 		t.Fatal(err)
 	}

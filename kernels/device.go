@@ -24,6 +24,10 @@ type Device struct {
 	Index     int       // of the GPU, as [GPUs] counts
 	Precision Precision // of the products; "" means TF32
 	Memory    int64     // bytes of the GPU's memory to use at most; 0 for what is free
+
+	// Compiling, if not nil, is called before the driver compiles kernels for the GPU, which
+	// takes seconds where it does not have them from an earlier time, and done when it has.
+	Compiling func() (done func())
 }
 
 // Precision is how products of matrices are computed. All else is float32, and

@@ -3,15 +3,20 @@
 package kernels
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"gorgonia.org/cu"
+
+	"overcomplete/encode"
+	"overcomplete/encode/encodetest"
 )
 
 // Whoever asks for the devices may be at work on one.
@@ -40,6 +45,56 @@ func TestDevicesKeepContext(t *testing.T) {
 		if d.Name == "" || d.Free == 0 || d.Free > d.Total || d.Driver == "" || d.Major == 0 {
 			t.Errorf("%+v", d)
 		}
+	}
+}
+
+// Those kernels are compiled that are needed, and who asked for it knows when.
+func TestCompiling(t *testing.T) {
+	_, dictionary := encodetest.Problem(1, 8, 16)
+	options := encode.Options{Lambda: 1, Steps: 1, Most: 4}
+	var told []string
+	d := Device{Compiling: func() func() {
+		told = append(told, "compiling")
+		return func() { told = append(told, "done") }
+	}}
+	for _, tt := range []struct {
+		name  string
+		files int
+		open  func() (*gpu, error)
+	}{
+		{"encoder", 3, func() (*gpu, error) {
+			e, err := d.Encoder(dictionary, options)
+			return e.(*Encoder).gpu, err
+		}},
+		{"learner", 4, func() (*gpu, error) {
+			l, err := d.Learner(dictionary, 1, options)
+			return l.(*Learner).gpu, err
+		}},
+		{"trainer", 6, func() (*gpu, error) {
+			b, err := d.Trainer(sample(10))
+			return b.(*Trainer).gpu, err
+		}},
+	} {
+		told = nil
+		g, err := tt.open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(g.modules) != tt.files || !slices.Equal(told, []string{"compiling", "done"}) {
+			t.Errorf("%s: kernels of %d files, want %d; told %q", tt.name, len(g.modules), tt.files, told)
+		}
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	for variable, want := range map[string][]string{"EMULATED_FAIL_CONTEXT": nil, "EMULATED_FAIL_MODULE": {"compiling", "done"}} {
+		t.Run(variable, func(t *testing.T) {
+			told = nil
+			setting(t, variable, "222")
+			if _, err := d.Trainer(sample(10)); !errors.Is(err, ErrUnavailable) || !slices.Equal(told, want) {
+				t.Errorf("told %q, want %q; error %v", told, want, err)
+			}
+		})
 	}
 }
 

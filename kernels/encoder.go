@@ -64,8 +64,9 @@ func newEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch 
 	return e, nil
 }
 
-// openEncoder is newEncoder but for the memory on the device.
-func openEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch int) (*Encoder, error) {
+// openEncoder is newEncoder but for the memory on the device. It also loads kernels of further
+// files.
+func openEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch int, files ...string) (*Encoder, error) {
 	if err := dictionary.Validate(); err != nil {
 		return nil, fmt.Errorf("kernels: %w", err)
 	}
@@ -86,7 +87,7 @@ func openEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch
 	if err != nil {
 		return nil, err
 	}
-	g, err := d.open()
+	g, err := d.open(append(files, "decode", "encode", "codes")...)
 	if err != nil {
 		return nil, err
 	}

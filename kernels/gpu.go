@@ -40,46 +40,46 @@ type gpu struct {
 	compute, load, store cu.Stream // kernels, copies to the device, copies from it
 }
 
-// open makes a context on the device.
-func (d Device) open() (*gpu, error) {
-	g, err := openGPU(d.Index)
+// open makes a context on the device, with the kernels of some files. Where it can't be had,
+// somebody else has the GPU or all of its memory, or the driver can't compile them.
+func (d Device) open(files ...string) (*gpu, error) {
+	device, err := Find(d.Index)
 	if err != nil {
 		return nil, err
 	}
-	g.mostMemory = d.Memory
-	return g, nil
-}
-
-// openGPU makes a context on a device.
-func openGPU(index int) (*gpu, error) {
-	device, err := Find(index)
-	if err != nil {
-		return nil, err
-	}
-	g := &gpu{device: device, functions: make(map[string]*function)}
+	g := &gpu{device: device, functions: make(map[string]*function), mostMemory: d.Memory}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if err := g.start(index); err != nil {
-		return nil, err
+	g.start()
+	if g.err == nil {
+		done := func() {}
+		if d.Compiling != nil {
+			done = d.Compiling()
+		}
+		g.compile(files)
+		done()
 	}
-	g.loadKernels()
 	for _, s := range []*cu.Stream{&g.compute, &g.load, &g.store} {
 		if g.err == nil {
 			*s, err = cu.MakeStream(cu.NonBlocking)
 			g.check("cuStreamCreate", err)
 		}
 	}
-	if g.err != nil {
-		g.context.Destroy()
-		return nil, g.err
+	if g.err == nil {
+		return g, nil
 	}
-	return g, nil
+	if g.context != (cu.CUContext{}) {
+		g.context.Destroy()
+	}
+	if errors.Is(g.err, cu.OutOfMemory) {
+		return nil, fmt.Errorf("%w on GPU %d to start it: %w", backend.ErrMemory, d.Index, g.err)
+	}
+	return nil, fmt.Errorf("%w: %w", ErrUnavailable, g.err)
 }
 
-// start makes the context. If that fails, somebody else has the GPU or all of
-// its memory.
-func (g *gpu) start(index int) error {
-	device, err := cu.GetDevice(index)
+// start makes the context.
+func (g *gpu) start() {
+	device, err := cu.GetDevice(g.device.Index)
 	g.check("cuDeviceGet", err)
 	if g.err == nil {
 		const maxSharedMemoryPerBlockOptIn cu.DeviceAttribute = 97 // cu has no name for it
@@ -90,30 +90,21 @@ func (g *gpu) start(index int) error {
 		g.context, err = device.MakeContext(cu.SchedAuto)
 		g.check("cuCtxCreate", err)
 	}
-	switch {
-	case errors.Is(g.err, cu.OutOfMemory):
-		return fmt.Errorf("%w on GPU %d to start it: %w", backend.ErrMemory, index, g.err)
-	case g.err != nil:
-		return fmt.Errorf("%w: %w", ErrUnavailable, g.err)
-	}
-	return nil
 }
 
-// loadKernels has the driver compile all kernels for its device.
-func (g *gpu) loadKernels() {
-	files, _ := ptx.ReadDir("ptx") // no reading fails of what is embedded
+// compile has the driver compile the kernels of some files for its device.
+func (g *gpu) compile(files []string) {
 	for _, file := range files {
 		if g.err != nil {
 			return
 		}
-		source, _ := ptx.ReadFile("ptx/" + file.Name())
+		source, _ := ptx.ReadFile("ptx/" + file + ".ptx") // no reading fails of what is embedded
 		log := &cu.JITErrorLogBuffer{Buffer: make([]byte, 8<<10)}
 		m, err := cu.LoadDataEx(string(source), log)
-		if err != nil {
-			text, _, _ := bytes.Cut(log.Buffer, []byte{0})
+		if text, _, _ := bytes.Cut(log.Buffer, []byte{0}); err != nil && len(text) > 0 {
 			err = fmt.Errorf("%w: %s", driver.Named(err), bytes.Join(bytes.Fields(text), []byte{' '}))
 		}
-		g.check("cuModuleLoadDataEx of "+file.Name(), err)
+		g.check("cuModuleLoadDataEx of "+file+".ptx", err)
 		g.modules = append(g.modules, m)
 	}
 }
@@ -360,7 +351,8 @@ func (r *repeated) forget() {
 // with no copies of Go's memory. The first time f launches its kernels, which also has the
 // driver load them; the second time they are captured as a graph, and from then on the graph
 // is launched, so that kernels can follow each other sooner. Where there can be no graph, for
-// which plans leave no memory, f launches them every time.
+// which plans leave no memory, or which a profiler or other tool does not let the driver make,
+// f launches them every time.
 func (g *gpu) repeat(key int, f func()) {
 	if g.err != nil {
 		return
@@ -375,8 +367,13 @@ func (g *gpu) repeat(key int, f func()) {
 		r.key = key
 	}
 	if r.times++; r.times == 2 {
-		if r.graph, _ = driver.Capture(g.compute, f); g.err != nil {
-			return
+		r.graph, _ = driver.Capture(g.compute, f)
+		if g.err != nil { // of the capture alone, which has launched nothing; without it, f will tell
+			g.err = nil
+			if r.graph != nil { // it lacks what failed
+				r.graph.Destroy()
+				r.graph = nil
+			}
 		}
 	}
 	if r.graph == nil || r.graph.Launch(g.compute) != nil {

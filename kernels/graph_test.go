@@ -162,39 +162,55 @@ func TestCaptureFails(t *testing.T) {
 	if !emulated {
 		t.Skip("needs the emulated driver")
 	}
-	random := randomCodes{shape: shape{words: 1}}
+	random := randomCodes{shape: shape{words: 1}}.launch(TF32)
+	wrong := random
+	wrong.threads = 2000
 	for _, tt := range []struct {
-		want string
-		f    func(g *gpu)
+		name, want string
+		f          func(g *gpu, call int) // the second call is the capture
 	}{
-		{"", func(*gpu) { cu.MemAlloc(16) }},
-		{"cuStreamSynchronize .*: StreamCaptureUnsupported", func(g *gpu) { g.synchronize(g.compute) }},
-		{"launch of random_codes .*: StreamCaptureInvalidated", func(g *gpu) {
+		{"a call of others", "", func(*gpu, int) { cu.MemAlloc(16) }},
+		{"a call", "", func(g *gpu, _ int) { g.synchronize(g.compute) }},
+		{"launches after a call of others", "", func(g *gpu, _ int) {
 			cu.MemAlloc(16)
-			g.queue(random.launch(TF32), g.compute)
+			g.queue(random, g.compute)
+		}},
+		{"a launch, once", "", func(g *gpu, call int) {
+			if call == 2 {
+				g.queue(wrong, g.compute)
+			}
+		}},
+		{"launches", "launch of random_codes .*: InvalidValue", func(g *gpu, call int) {
+			if call == 1 {
+				g.queue(random, g.compute)
+			} else {
+				g.queue(wrong, g.compute)
+			}
 		}},
 	} {
-		b := open(t, sample(20), TF32, 0)
-		leave, calls := b.enter(), 0
-		for range 4 {
-			b.repeat(1, func() { calls++; tt.f(b.gpu) })
-		}
-		leave()
-		switch {
-		case tt.want != "":
-			if b.err == nil || !regexp.MustCompile(`^kernels: `+tt.want+`$`).MatchString(b.err.Error()) {
-				t.Errorf("error %v, want %s", b.err, tt.want)
+		t.Run(tt.name, func(t *testing.T) {
+			b := open(t, sample(20), TF32, 0)
+			leave, calls := b.enter(), 0
+			for range 4 {
+				b.repeat(1, func() { calls++; tt.f(b.gpu, calls) })
 			}
-		case b.err != nil || calls != 5 || b.repeated.graph != nil: // one of them is the capture
-			t.Errorf("%d calls, error %v, graph %v", calls, b.err, b.repeated.graph)
-		}
-		b.err = nil
-		if _, err := b.Epoch(t.Context(), 1, 3); err != nil {
-			t.Errorf("after a capture that failed: %v", err)
-		}
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
+			leave()
+			switch {
+			case tt.want != "":
+				if b.err == nil || !regexp.MustCompile(`^kernels: `+tt.want+`$`).MatchString(b.err.Error()) || calls != 3 {
+					t.Errorf("%d calls, error %v, want %s", calls, b.err, tt.want)
+				}
+			case b.err != nil || calls != 5 || b.repeated.graph != nil: // one of them is the capture
+				t.Errorf("%d calls, error %v, graph %v", calls, b.err, b.repeated.graph)
+			}
+			b.err = nil
+			if _, err := b.Epoch(t.Context(), 1, 3); err != nil {
+				t.Errorf("after a capture that failed: %v", err)
+			}
+			if err := b.Close(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 

@@ -52,7 +52,7 @@ func newLearner(d Device, dictionary *model.Dictionary, norm float64, o encode.O
 	if err != nil {
 		return nil, err
 	}
-	e, err := openEncoder(d, dictionary, o, batch)
+	e, err := openEncoder(d, dictionary, o, batch, "learner")
 	if err != nil {
 		return nil, err
 	}

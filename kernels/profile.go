@@ -121,7 +121,7 @@ type Peaks struct {
 // Measure measures a GPU that does nothing else, in a context of its own. It
 // takes part of a second and up to 2 GiB.
 func Measure(device int) (Peaks, error) {
-	g, err := openGPU(device)
+	g, err := Device{Index: device}.open("peak")
 	if err != nil {
 		return Peaks{}, err
 	}

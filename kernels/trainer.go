@@ -82,7 +82,7 @@ func newTrainer(d Device, p backend.Problem, codeBatch int) (*Trainer, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, err := d.open()
+	g, err := d.open("decode", "accumulate", "correlate", "body", "codes", "random")
 	if err != nil {
 		return nil, err
 	}

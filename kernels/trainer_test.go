@@ -463,10 +463,10 @@ func TestStateExchanged(t *testing.T) {
 }
 
 // lostLaunch and latentFailure are the errors of a launch that fails and of what
-// waits for one that did.
+// waits for one that did, in which the process is of no use for GPUs from then on.
 var (
-	lostLaunch    = regexp.MustCompile(`^kernels: launch of (\w+) \(\w+\.go:\d+\): \w+$`)
-	latentFailure = regexp.MustCompile(`^kernels: cu(Stream|Event)Synchronize \(a kernel or copy before it failed\) \(\w+\.go:\d+\): \w+$`)
+	lostLaunch    = regexp.MustCompile(`^kernels: launch of (\w+) \(\w+\.go:\d+\): Unknown: [^\n]+$`)
+	latentFailure = regexp.MustCompile(`^kernels: cu(Stream|Event)Synchronize \(a kernel or copy before it failed\) \(\w+\.go:\d+\): \w+: no GPU works in this process [^\n]+ a new one$`)
 )
 
 // Launches of an epoch are made to fail in turn, at once or while they run, with
@@ -698,14 +698,25 @@ func TestContextFails(t *testing.T) {
 	}
 }
 
-// What the driver's compiler has to say of kernels that it refuses is part of the error, in
-// its one line.
-func TestCompilerRefuses(t *testing.T) {
-	setting(t, "EMULATED_FAIL_MODULE", "218")
-	_, err := Device{}.Trainer(sample(10))
-	want := regexp.MustCompile(`^kernels: cuModuleLoadDataEx of accumulate.ptx \(\w+\.go:\d+\): \w*Ptx\w*: [^\n]*line 1; fatal : the emulated compiler refuses$`)
-	if err == nil || !want.MatchString(err.Error()) {
-		t.Errorf("error %v, want %v", err, want)
+// Where the driver has no compiler, or one that is too old, or it refuses kernels, no GPU can
+// be used. What it has to say of them is part of the error, in its one line, and what to do.
+func TestCompilerFails(t *testing.T) {
+	const says = "ptxas application ptx input, line 1; fatal : the emulated compiler refuses"
+	for code, want := range map[string]string{
+		"218": "InvalidPtx: " + says,
+		"221": "JitCompilerNotFound: install the driver's compiler, [^\n]+: " + says,
+		"222": "CUDA_ERROR_UNSUPPORTED_PTX_VERSION: [^\n]+: update the NVIDIA driver: " + says,
+	} {
+		setting(t, "EMULATED_FAIL_MODULE", code)
+		_, err := Device{}.Trainer(sample(10))
+		want := regexp.MustCompile(`^GPU unavailable: kernels: cuModuleLoadDataEx of decode.ptx \(\w+\.go:\d+\): ` + want + "$")
+		if !errors.Is(err, ErrUnavailable) || !want.MatchString(err.Error()) {
+			t.Errorf("error %v, want %v", err, want)
+		}
+	}
+	setting(t, "EMULATED_FAIL_MODULE", "2")
+	if _, err := (Device{}).Trainer(sample(10)); !errors.Is(err, backend.ErrMemory) || errors.Is(err, ErrUnavailable) {
+		t.Errorf("error %v, want %v", err, backend.ErrMemory)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -137,7 +138,7 @@ func (d chosenDevice) Encoder(dictionary *model.Dictionary, o encode.Options) (e
 // start opens what is to run, as [tryGPU] does or else on the CPU, and says where it runs and
 // what it takes there.
 func start[T any](d chosenDevice, doing string, onlyOnCPU error, onGPU func(kernels.Device) (T, error), onCPU func(cpu.Device) (T, string, error)) (T, error) {
-	opened, gpu, why, err := tryGPU(d.deviceFlags, onlyOnCPU, onGPU)
+	opened, gpu, why, err := tryGPU(d, onlyOnCPU, onGPU)
 	if err != nil {
 		return opened, err
 	}
@@ -170,14 +171,14 @@ func (f *deviceFlags) onCPU(why string) string {
 // tryGPU opens what is to run on the GPU that was asked for, or on the first that has
 // room, and says on which. Where it is to run on the CPU, or no GPU can be used and none
 // was asked for, it says why. OnlyOnCPU is why no GPU does the work, if it is known.
-func tryGPU[T any](f *deviceFlags, onlyOnCPU error, open func(kernels.Device) (T, error)) (opened T, gpu int, why string, err error) {
+func tryGPU[T any](d chosenDevice, onlyOnCPU error, open func(kernels.Device) (T, error)) (opened T, gpu int, why string, err error) {
 	switch {
-	case f.device == "cpu":
+	case d.device == "cpu":
 		return opened, 0, "--device cpu", nil
 	case onlyOnCPU != nil:
 		return opened, 0, onlyOnCPU.Error(), nil
 	}
-	gpu, asked, _ := f.cuda()
+	gpu, asked, _ := d.cuda()
 	count := 1 // of those to try, where one was asked for
 	if !asked {
 		if count, err = kernels.Count(); err != nil {
@@ -186,7 +187,7 @@ func tryGPU[T any](f *deviceFlags, onlyOnCPU error, open func(kernels.Device) (T
 	}
 	var first error
 	for range count {
-		if opened, err = open(kernels.Device{Index: gpu, Precision: kernels.Precision(f.precision)}); err == nil {
+		if opened, err = open(d.gpu(gpu)); err == nil {
 			return opened, gpu, "", nil
 		}
 		if !unable(err) {
@@ -198,9 +199,30 @@ func tryGPU[T any](f *deviceFlags, onlyOnCPU error, open func(kernels.Device) (T
 		gpu++
 	}
 	if asked {
-		return opened, 0, "", usagef("--device %s: %w", f.device, first)
+		return opened, 0, "", usagef("--device %s: %w", d.device, first)
 	}
 	return opened, 0, first.Error(), nil
+}
+
+// gpu is a GPU, with the precision that was asked for.
+func (d chosenDevice) gpu(index int) kernels.Device {
+	return kernels.Device{Index: index, Precision: kernels.Precision(d.precision), Compiling: func() (done func()) {
+		return sayAfter(time.Second/2, d.log, fmt.Sprintf("compiling kernels for GPU %d …", index))
+	}}
+}
+
+// sayAfter says that something goes on, once it has taken so long and unless it is done.
+func sayAfter(long time.Duration, log io.Writer, line string) (done func()) {
+	said := make(chan struct{})
+	timer := time.AfterFunc(long, func() {
+		say(log, "%s", line)
+		close(said)
+	})
+	return func() {
+		if !timer.Stop() {
+			<-said
+		}
+	}
 }
 
 // unable reports whether an error says that a GPU can't take the work, rather than

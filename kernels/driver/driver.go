@@ -36,6 +36,10 @@ const oldest = 11080
 
 var load = sync.OnceValue(func() error {
 	libraries := []string{"libcuda.so.1", "libcuda.so"}
+	// Where containers, WSL and NixOS put it, which the system's linker need not be told of.
+	for _, folder := range []string{"/usr/local/nvidia/lib64", "/usr/lib/wsl/lib", "/run/opengl-driver/lib"} {
+		libraries = append(libraries, folder+"/libcuda.so.1")
+	}
 	if path := os.Getenv("OVERCOMPLETE_LIBCUDA"); path != "" {
 		libraries = []string{path}
 	}
@@ -43,7 +47,7 @@ var load = sync.OnceValue(func() error {
 		return fmt.Errorf("no CUDA driver was found: %w", err)
 	}
 	if err := asError(C.start_driver()); err != nil {
-		return fmt.Errorf("the CUDA driver did not start: cuInit: %w", err)
+		return fmt.Errorf("the CUDA driver did not start: cuInit: %w", Named(err))
 	}
 	switch version := cu.Version(); {
 	case version < 0:
@@ -55,8 +59,9 @@ var load = sync.OnceValue(func() error {
 })
 
 // Err loads and starts the CUDA driver, when called for the first time, and
-// returns why none can be used. The driver is libcuda.so.1, or the library that
-// the environment variable OVERCOMPLETE_LIBCUDA names.
+// returns why none can be used. The driver is libcuda.so.1, where the system's linker or
+// else containers, WSL or NixOS have it, or the library that the environment variable
+// OVERCOMPLETE_LIBCUDA names.
 func Err() error { return load() }
 
 // open loads the first library that there is.
@@ -132,18 +137,55 @@ func (g *Graph) Launch(stream cu.Stream) error {
 // Destroy releases the graph. Work that was launched is still done.
 func (g *Graph) Destroy() error { return asError(C.cuGraphExecDestroy(g.executable)) }
 
-// Named gives an error of cu's that it has no name for, such as
-// CUDA_ERROR_DEVICE_UNAVAILABLE, the driver's name.
+// Named gives an error of the driver its name, the driver's own where cu has none, and says
+// what to do about it, if that is known.
 func Named(err error) error {
 	code := reflect.ValueOf(err)
-	if code.Kind() != reflect.Int || !strings.HasPrefix(err.Error(), "UnknownErrorCode") {
+	if code.Kind() != reflect.Int {
 		return err
 	}
+	result, text := C.CUresult(code.Int()), err.Error()
 	var name *C.char
-	if C.cuGetErrorName(C.CUresult(code.Int()), &name) != C.CUDA_SUCCESS || name == nil {
+	if strings.HasPrefix(text, "UnknownErrorCode") && C.cuGetErrorName(result, &name) == C.CUDA_SUCCESS && name != nil {
+		text = C.GoString(name)
+	}
+	if what := advice(result); what != "" {
+		text += ": " + what
+	}
+	if text == err.Error() {
 		return err
 	}
-	return fmt.Errorf("%s (%w)", C.GoString(name), err)
+	return named{err, text}
+}
+
+// named is an error of cu's in other words.
+type named struct {
+	error
+	text string
+}
+
+func (n named) Error() string { return n.text }
+func (n named) Unwrap() error { return n.error }
+
+// advice returns what to do about a result, or "".
+func advice(result C.CUresult) string {
+	switch result {
+	case C.CUDA_ERROR_JIT_COMPILER_NOT_FOUND:
+		return "install the driver's compiler, libnvidia-ptxjitcompiler.so.1 (Debian's package libnvidia-ptxjitcompiler1), or name its folder in LD_LIBRARY_PATH"
+	case C.CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
+		return "the driver is too old for these kernels: update the NVIDIA driver"
+	case C.CUDA_ERROR_SYSTEM_NOT_READY:
+		return "start NVIDIA's services, on machines with NVSwitch the fabric manager (systemctl start nvidia-fabricmanager)"
+	case C.CUDA_ERROR_SYSTEM_DRIVER_MISMATCH:
+		return "libcuda and the kernel's module are of different versions: restart the machine after an update of the NVIDIA driver; a container must use the host's libcuda"
+	case C.CUDA_ERROR_UNKNOWN:
+		return "the driver says no more, but dmesg or nvidia-smi may; a container needs all of /dev/nvidia*, nvidia-uvm too (docker run --gpus all)"
+	case C.CUDA_ERROR_ILLEGAL_ADDRESS, C.CUDA_ERROR_LAUNCH_TIMEOUT, C.CUDA_ERROR_ASSERT, C.CUDA_ERROR_HARDWARE_STACK_ERROR,
+		C.CUDA_ERROR_ILLEGAL_INSTRUCTION, C.CUDA_ERROR_MISALIGNED_ADDRESS, C.CUDA_ERROR_INVALID_ADDRESS_SPACE,
+		C.CUDA_ERROR_INVALID_PC, C.CUDA_ERROR_LAUNCH_FAILED:
+		return "no GPU works in this process from now on: begin again in a new one"
+	}
+	return ""
 }
 
 // asError returns cu's error for a result.

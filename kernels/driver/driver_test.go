@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -63,6 +64,10 @@ const fake = `
 #ifdef INIT
 int cuInit(unsigned flags) { return flags == 0 ? INIT : 1; }
 #endif
+int cuGetErrorName(int result, const char **name) {
+	*name = result == 222 ? "CUDA_ERROR_UNSUPPORTED_PTX_VERSION" : NULL;
+	return *name ? 0 : 1;
+}
 int cuDriverGetVersion(int *version) { *version = VERSION; return 0; }
 int cuDeviceGetCount(int *count) { *count = 3; return 0; }
 #ifdef HOST
@@ -112,7 +117,14 @@ func TestDriver(t *testing.T) {
 			"capture: NotInitialized"}},
 		{"another library", []string{}, []string{"driver: no CUDA driver was found: LIBRARY: undefined symbol: cuInit", "devices: 0 NotInitialized"}},
 		{"no GPU", []string{"-DINIT=100"}, []string{"driver: the CUDA driver did not start: cuInit: NoDevice", "no device: true"}},
-		{"broken", []string{"-DINIT=999"}, []string{"driver: the CUDA driver did not start: cuInit: Unknown"}},
+		{"broken", []string{"-DINIT=999"}, []string{"driver: the CUDA driver did not start: cuInit: Unknown: the driver says no more, but dmesg or nvidia-smi may; " +
+			"a container needs all of /dev/nvidia*, nvidia-uvm too (docker run --gpus all)"}},
+		{"no fabric manager", []string{"-DINIT=802"}, []string{"driver: the CUDA driver did not start: cuInit: SystemNotReady: " +
+			"start NVIDIA's services, on machines with NVSwitch the fabric manager (systemctl start nvidia-fabricmanager)"}},
+		{"other versions", []string{"-DINIT=803"}, []string{"driver: the CUDA driver did not start: cuInit: SystemDriverMismatch: libcuda and the kernel's module " +
+			"are of different versions: restart the machine after an update of the NVIDIA driver; a container must use the host's libcuda"}},
+		{"a name of the driver's", []string{"-DINIT=222"}, []string{"driver: the CUDA driver did not start: cuInit: CUDA_ERROR_UNSUPPORTED_PTX_VERSION: " +
+			"the driver is too old for these kernels: update the NVIDIA driver"}},
 		{"without a name", []string{"-DINIT=34"}, []string{"driver: the CUDA driver did not start: cuInit: UnknownErrorCode:34"}},
 		{"old", []string{"-DINIT=0", "-DVERSION=11070"}, []string{"driver: the CUDA driver is for CUDA 11.7, want 11.8 or newer: update the NVIDIA driver"}},
 		{"just new enough", []string{"-DINIT=0", "-DVERSION=11080"}, []string{"driver: <nil>"}},
@@ -144,6 +156,29 @@ func TestDriver(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The system's linker is asked first, and then folders that it need not know of.
+func TestWhereItIs(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "LOOK_AT_DRIVER=1", "OVERCOMPLETE_LIBCUDA=", "LD_DEBUG=files")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var got []string // what the linker was asked to load, in order
+	for _, m := range regexp.MustCompile(`file=(\S*libcuda\.\S*) \[0\];  (?:dynamically loaded by|generating)`).FindAllStringSubmatch(string(out), -1) {
+		if !slices.Contains(got, m[1]) {
+			got = append(got, m[1])
+		}
+	}
+	want := []string{"libcuda.so.1", "libcuda.so", "/usr/local/nvidia/lib64/libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1", "/run/opengl-driver/lib/libcuda.so.1"}
+	if bytes.Contains(out, []byte("driver: <nil>")) { // a machine with a driver, which is not looked for any further
+		want = want[:len(got)]
+	}
+	if len(got) == 0 || !slices.Equal(got, want) {
+		t.Errorf("asked for %q, want %q", got, want)
 	}
 }
 

@@ -119,6 +119,9 @@ func TestGPUProgram(t *testing.T) {
 		{"no such device", "--device cuda:5", "", clitest.Usage, "there is no GPU 5"},
 		{"old device", "--device cuda", "EMULATED_CAPABILITY=7.5", clitest.Usage, "7.5"},
 		{"no memory", "--device cuda", "EMULATED_MEMORY=5000000", clitest.Usage, "words"},
+		{"no compiler", "--device cuda", "EMULATED_FAIL_MODULE=221", clitest.Usage, "install the driver's compiler"},
+		{"old compiler", "--device cuda", "EMULATED_FAIL_MODULE=222", clitest.Usage, "update the NVIDIA driver"},
+		{"no context", "--device cuda", "EMULATED_FAIL_CONTEXT=999", clitest.Usage, "nvidia-uvm"},
 		{"failed kernel", "--device cuda", "EMULATED_FAIL_LAUNCH=9", clitest.Failed, "LaunchFailed"},
 		{"lost device", "--device cuda", "EMULATED_LOSE_DEVICE=30", clitest.Failed, "kernels: "},
 		{"failed kernel, auto", "", "EMULATED_FAIL_LAUNCH=9", clitest.Failed, "LaunchFailed"},
@@ -137,6 +140,9 @@ func TestGPUProgram(t *testing.T) {
 		{"no driver", "OVERCOMPLETE_LIBCUDA=./none.so", "none.so"},
 		{"no memory", "EMULATED_MEMORY=5000000", "not enough memory on GPU 0"},
 		{"old device", "EMULATED_CAPABILITY=7.5", "7.5"},
+		{"no compiler", "EMULATED_FAIL_MODULE=221", "install the driver's compiler"},
+		{"old compiler", "EMULATED_FAIL_MODULE=222", "update the NVIDIA driver"},
+		{"no context", "EMULATED_FAIL_CONTEXT=999", "nvidia-uvm"},
 	} {
 		t.Run("auto falls back: "+tt.name, func(t *testing.T) {
 			defer os.RemoveAll(dir.Path("model"))
