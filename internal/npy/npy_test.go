@@ -420,6 +420,19 @@ func TestArchive(t *testing.T) {
 	if _, err := NewArchive(bytes.NewReader(data[:len(data)/2]), int64(len(data)/2)); err == nil {
 		t.Error("truncated archive: no error")
 	}
+
+	// So is a name that changed in one of the two places that have it, or its length.
+	const header, entry = 26, 28 // where these have the length of a name, in the header and the directory
+	for _, at := range []int{
+		bytes.Index(data, []byte("values.npy")), bytes.LastIndex(data, []byte("format.npy")),
+		header, bytes.Index(data, []byte("PK\x01\x02")) + entry,
+	} {
+		damaged := write()
+		damaged[at]++
+		if _, err := NewArchive(bytes.NewReader(damaged), int64(len(damaged))); err == nil {
+			t.Errorf("byte %d is another: no error", at)
+		}
+	}
 }
 
 func TestArchiveDeflated(t *testing.T) { // as numpy.savez_compressed writes it

@@ -2,6 +2,8 @@ package npy
 
 import (
 	"archive/zip"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -18,7 +20,8 @@ type Archive struct {
 
 // NewArchive opens r, a .npz file of size bytes. It is an error if it is not one.
 func NewArchive(r io.ReaderAt, size int64) (*Archive, error) {
-	z, err := zip.NewReader(r, size)
+	headers := &lastRead{ReaderAt: r}
+	z, err := zip.NewReader(headers, size)
 	if err != nil {
 		return nil, fmt.Errorf("not a .npz file: %w", err)
 	}
@@ -28,6 +31,9 @@ func NewArchive(r io.ReaderAt, size int64) (*Archive, error) {
 			return nil, fmt.Errorf("%.60q is there twice", f.Name)
 		}
 		if err := checkSize(f, uint64(size)); err != nil {
+			return nil, fmt.Errorf("%.60q: %w", f.Name, err)
+		}
+		if err := headers.check(f); err != nil {
 			return nil, fmt.Errorf("%.60q: %w", f.Name, err)
 		}
 		a.members[f.Name] = f
@@ -50,6 +56,32 @@ func checkSize(f *zip.File, file uint64) error {
 		return fmt.Errorf("truncated: %d bytes in a file of %d", stored, file)
 	case f.Method == zip.Store && size != stored, f.Method == zip.Deflate && size/most > stored:
 		return fmt.Errorf("damaged: %d bytes are stored in %d", size, stored)
+	}
+	return nil
+}
+
+// A lastRead knows where it was read from last.
+type lastRead struct {
+	io.ReaderAt
+	at int64
+}
+
+func (r *lastRead) ReadAt(p []byte, at int64) (int, error) {
+	r.at = at
+	return r.ReaderAt.ReadAt(p, at)
+}
+
+// check returns an error unless the header in front of a member has the name that the directory
+// of the archive has: if that is damaged, words may not be found.
+func (r *lastRead) check(f *zip.File) error {
+	const nameLength, name = 26, 30 // their places in the header
+	if _, err := f.DataOffset(); err != nil {
+		return err
+	}
+	header := make([]byte, name+len(f.Name)) // which is what DataOffset has just looked at
+	_, err := r.ReaderAt.ReadAt(header, r.at)
+	if err != nil || int(binary.LittleEndian.Uint16(header[nameLength:])) != len(f.Name) || string(header[name:]) != f.Name {
+		return errors.New("damaged: it has another name in its own header than in the archive's directory")
 	}
 	return nil
 }
