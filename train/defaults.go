@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -48,6 +49,27 @@ func DefaultAtoms(r model.Recipe, words, dim int) int {
 		return min(10*dim, max(dim, words/2))
 	}
 	return 10 * dim
+}
+
+// Settled returns r as [Fit] trains on x with it: its defaults, which depend on x, in place of
+// what it has no value of.
+func Settled(r model.Recipe, x *vectors.Dense) model.Recipe {
+	c := r.Base()
+	c.Atoms = cmp.Or(c.Atoms, DefaultAtoms(r, x.Len(), x.Dim))
+	switch h := r.With(c).(type) {
+	case model.Best:
+		h.Order = cmp.Or(h.Order, DefaultOrder(x))
+		h.Epochs = cmp.Or(h.Epochs, DefaultEpochs(h))
+		h.TrainWords = min(cmp.Or(h.TrainWords, DefaultTrainWords(h, x.Len())), x.Len())
+		return h
+	case model.Paper:
+		h.Epochs = cmp.Or(h.Epochs, DefaultEpochs(h))
+		if h.Algorithm == model.Authors {
+			h.DictionarySteps = 0 // a step a word
+		}
+		return h
+	}
+	return r
 }
 
 // frequentRows is how many rows a dictionary is learned from for each atom, of words that are

@@ -89,8 +89,8 @@ type Options struct {
 }
 
 // Fit learns a model from x: codes for its words and their dictionary. It leaves x
-// as it is. Atoms, Epochs and TrainWords of the recipe may be 0 for their defaults,
-// [DefaultAtoms], [DefaultEpochs] and [DefaultTrainWords], and Order empty for [DefaultOrder].
+// as it is. Atoms, Epochs and TrainWords of the recipe may be 0, and Order empty, for what
+// [Settled] puts there.
 //
 // It is an error if hyperparameters are outside their domain, if x is not valid (see
 // [vectors.Dense.Validate]) or there is nothing to learn from it, if the device can't run
@@ -164,19 +164,11 @@ func learn(ctx context.Context, x *vectors.Dense, h model.Best, device Device, o
 	} else if h.Like != "" {
 		return nil, errors.New("train: the recipe names a model to be like, and Options.Like has none")
 	}
-	if h.Atoms == 0 {
-		h.Atoms = DefaultAtoms(h, x.Len(), x.Dim)
-	}
-	if h.Order == "" {
-		h.Order = DefaultOrder(x)
-	}
-	if h.Epochs == 0 {
-		h.Epochs = DefaultEpochs(h)
-	}
+	h = Settled(h, x).(model.Best)
 	if err := cmp.Or(x.Validate(), h.Validate()); err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
-	x = learnedFrom(x, &h)
+	x = learnedFrom(x, h)
 	f := newFit(x, h, o)
 	mean := model.Dictionary{Dim: x.Dim, Mean: x.Mean()}
 	start := starting{x: x.Data, mean: &mean, atoms: h.Atoms, order: h.Order, seed: h.Seed}
@@ -211,15 +203,7 @@ func fitPaper(ctx context.Context, x *vectors.Dense, h model.Paper, device Devic
 
 // fitOnce is fitPaper with the λ of h.
 func fitOnce(ctx context.Context, x *vectors.Dense, h model.Paper, device Device, o Options) (*model.Model, error) {
-	if h.Algorithm == model.Authors {
-		h.DictionarySteps = 0 // a step a word
-	}
-	if h.Atoms == 0 {
-		h.Atoms = DefaultAtoms(h, x.Len(), x.Dim)
-	}
-	if h.Epochs == 0 {
-		h.Epochs = DefaultEpochs(h)
-	}
+	h = Settled(h, x).(model.Paper)
 	p := backend.Problem{X: x.Data, Dim: x.Dim, Hyperparameters: h, Loss: o.Loss, Words: o.Words}
 	if err := cmp.Or(x.Validate(), p.Validate()); err != nil {
 		return nil, fmt.Errorf("train: %w", err)
@@ -270,24 +254,16 @@ func inputOf(x *vectors.Dense, source *vectors.Source) model.Input {
 // Frequent returns the words that so many atoms are learned from by default.
 func Frequent(x *vectors.Dense, atoms int) *vectors.Dense {
 	h := model.Best{Common: model.Common{Atoms: atoms}, Order: DefaultOrder(x)}
-	return firstRows(x, DefaultTrainWords(h, x.Len()))
+	return x.Slice(0, DefaultTrainWords(h, x.Len()))
 }
 
-func firstRows(x *vectors.Dense, n int) *vectors.Dense {
-	return x.Slice(0, n)
-}
-
-// learnedFrom settles what rows of x are learned from, and returns them.
-func learnedFrom(x *vectors.Dense, h *model.Best) *vectors.Dense {
-	if h.TrainWords == 0 {
-		h.TrainWords = DefaultTrainWords(*h, x.Len())
-	}
-	h.TrainWords = min(h.TrainWords, x.Len())
+// learnedFrom returns the rows of x that are learned from.
+func learnedFrom(x *vectors.Dense, h model.Best) *vectors.Dense {
 	switch {
 	case h.TrainWords == x.Len():
 		return x
 	case h.Order == model.Frequency:
-		return firstRows(x, h.TrainWords)
+		return x.Slice(0, h.TrainWords)
 	}
 	s := vectors.NewSample(h.TrainWords, h.Seed)
 	s.Add(x)

@@ -137,7 +137,7 @@ func (f *frontierFlags) run(cmd *cobra.Command, path string) (m *experiment.Meas
 	if err != nil {
 		return nil, err
 	}
-	if err := experiment.Open(e, model.Paper{}, f.data); err != nil {
+	if err := experiment.Open(e, nil, f.data); err != nil {
 		return nil, err
 	}
 	return e.Frontier(ctx, plan, f.seeds, tasks)

@@ -14,6 +14,7 @@ import (
 	"overcomplete/internal/input"
 	"overcomplete/lab/eval"
 	"overcomplete/lab/experiment"
+	"overcomplete/model"
 )
 
 func newSweep() *cobra.Command {
@@ -26,11 +27,12 @@ func newSweep() *cobra.Command {
 		Long: `Sweep trains with K of 1, 2, 3, 5, 10, 15 and 20 times the dense length, or by
 --factors, and measures each by the paper's tasks, as eval does. It prints the table
 and draws the average against K/L, with its standard error, as the paper's figure
-does (§3): OUT/sweep.png and .svg. A data set that is not there is left out, and said
+does (§3): OUT/sweep.png and .svg. With --sparsity or --nonzeros the recipe paper
+looks for the λ that gives as many zeros at each length. A data set that is not there is left out, and said
 so.
 ` + aboutExperiment,
 		Example: `  overcomplete sweep glove.txt --data eval -o swept --lambda 1
-  overcomplete sweep glove.txt --data eval -o swept --factors 2,4,8`,
+  overcomplete sweep glove.txt --data eval -o swept.best --recipe best --factors 2,4,8`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(cmd); err != nil {
@@ -47,11 +49,22 @@ so.
 			for _, m := range missing {
 				warn(cmd.ErrOrStderr(), "left out: %s", m)
 			}
-			e, err := f.open(cmd, args[0], f.output)
+			e, err := f.load(cmd, args[0], f.output)
 			if err != nil {
 				return err
 			}
-			swept, err := e.Sweep(cmd.Context(), f.Paper, factors, tasks)
+			var points []model.Recipe
+			for _, factor := range factors {
+				h, err := f.at(cmd, factor*e.X.Dim, e.X)
+				if err != nil {
+					return err
+				}
+				points = append(points, h)
+			}
+			if err := experiment.Open(e, f.recipe, f.data); err != nil {
+				return err
+			}
+			swept, err := e.Sweep(cmd.Context(), points, tasks)
 			if err != nil {
 				return f.interruption(err)
 			}
@@ -67,10 +80,8 @@ so.
 	f.register(cmd)
 	cmd.MarkFlagRequired("data")
 	flags := cmd.Flags()
-	flags.StringVar((*string)(&f.Method), "method", string(f.Method), "A, or B for binary vectors")
-	flags.Float64Var(&f.Lambda, "lambda", f.Lambda, "weight λ of the codes' Σ|a|: larger is sparser")
 	flags.IntSliceVar(&factors, "factors", experiment.Lengths, "K as `multiples` of the dense length")
-	flags.BoolVar(&f.Center, "center", false, "subtract the mean of the frequent words first")
+	f.registerRecipe(cmd, model.Paper{})
 	f.registerInput(cmd)
 	f.registerRest(cmd)
 	flags.BoolVar(&asJSON, "json", false, "print the results as JSON")

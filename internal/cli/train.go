@@ -9,7 +9,6 @@ import (
 	"math"
 	"os"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"time"
 
@@ -27,21 +26,14 @@ import (
 
 // trainFlags are what train was asked for.
 type trainFlags struct {
-	modelFlags
+	recipeFlags
 	inputFlags
 	deviceFlags
-	recipeName string
-	recipe     model.Recipe // what all flags come to: see settle
-	sparsity   float64
-	nonzeros   int // instead of sparsity, if it is not 0
-	anchor     float64
 	checkpoint time.Duration // between checkpoints; 0 for none
 	resume     bool
 	output     string
 	force      bool
-	factor     int
 	like       string // a model
-	trainWords string // rows to learn from: all, [first:]n or random:n
 	json       bool
 	progressFlags
 }
@@ -73,14 +65,6 @@ codes, of which "overcomplete export --format binary" makes binary vectors.`,
   overcomplete train vectors.npy --words words.txt -o model --json > metrics.json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			switch changed := cmd.Flags().Changed; {
-			case changed("sparsity") && !(f.sparsity > 0 && f.sparsity < 1):
-				return usagef("--sparsity is %v, want a share of zeros between 0 and 1, such as 0.95", f.sparsity)
-			case changed("nonzeros") && f.nonzeros < 1:
-				return usagef("--nonzeros is %d, want 1 or more", f.nonzeros)
-			case changed("nonzeros") && changed("sparsity"):
-				return usagef("give --sparsity or --nonzeros, not both")
-			}
 			if err := f.check(cmd); err != nil {
 				return err
 			}
@@ -90,33 +74,10 @@ codes, of which "overcomplete export --format binary" makes binary vectors.`,
 	flags := cmd.Flags()
 	flags.StringVarP(&f.output, "output", "o", "", "model `directory` to write")
 	flags.BoolVar(&f.force, "force", false, "replace a model that exists")
-	flags.IntVarP(&f.Atoms, "atoms", "k", 0, "K, the dimensions of the sparse vectors (default 10 times the dense ones; best: at most half as many as words, but no fewer than the dense ones)")
-	flags.IntVar(&f.factor, "factor", 0, "K as a multiple of the dense dimensions, instead of -k")
-	flags.Float64Var(&f.sparsity, "sparsity", 0, fmt.Sprintf("`share` of zeros in the codes (default %v; paper: as comes of λ, or by a search for the λ)", train.Best().Sparsity))
-	flags.IntVar(&f.nonzeros, "nonzeros", 0, "values of a code that are not zero, instead of --sparsity: 1 - nonzeros/K")
-	flags.StringVar(&f.trainWords, "train-words", "", "best: `rows` to learn from: first:n or n, random:n or all; all are encoded (default of words, which are taken to be in order of frequency: the first 20 K; of rows that have none, or are texts: all)")
+	f.registerAtoms(cmd)
 	flags.StringVar(&f.like, "like", "", "best: have the dimensions of this `model`, with their numbers and labels, for vectors of the same space")
-	flags.Float64Var(&f.anchor, "anchor", 0, fmt.Sprintf("best: how firmly dimensions are held to the words that they start from, so that they are there again with another seed; 0 for not at all (default %v)", train.Best().Anchor))
-	f.register(cmd)
-	flags.StringVar(&f.recipeName, "recipe", model.Best{}.String(), "best: a dictionary learned online from words; or paper: the paper's objective and trainer")
-	flags.Lookup("lambda").DefValue = "0" // the usage says it
-	flags.Lookup("lambda").Usage += fmt.Sprintf(" (default %v of the mean squared norm; paper: %v)", train.Best().Lambda, f.Lambda)
-	flags.Lookup("method").Usage += " (default A; best: B for texts)"
-	flags.Lookup("method").DefValue = "" // the usage says it
-	for _, name := range []string{"tau", "rate", "loss", "huber-delta"} {
-		flags.Lookup(name).Usage = "paper: " + flags.Lookup(name).Usage
-	}
-	flags.StringVar((*string)(&f.Init), "init", string(f.Init), "paper: start the dictionary from random numbers (random) or from words that are far apart (words)")
-	flags.BoolVar(&f.Center, "center", false, "paper: subtract the mean of the frequent words first, as best always does")
-	flags.IntVar(&f.Epochs, "epochs", 0, fmt.Sprintf("epochs to train, at most (default %d, or %d of rows in no order of frequency, such as texts; paper: %d for method A, %d for B)",
-		train.DefaultEpochs(model.Best{}), train.DefaultEpochs(model.Best{Order: model.None}),
-		train.DefaultEpochs(model.Paper{}), train.DefaultEpochs(model.Paper{Common: model.Common{Method: model.Nonnegative}})))
-	flags.StringVar((*string)(&f.Stop), "stop", string(f.Stop), "paper: stop after --epochs (epochs), or by the rule of the paper's program (authors)")
-	flags.StringVar((*string)(&f.Algorithm), "algorithm", string(f.Algorithm), "paper: minibatch, or that of its program, word by word and slow (authors)")
-	flags.IntVar(&f.DictionarySteps, "dictionary-steps", f.DictionarySteps, "dictionary steps an epoch; best: or fewer, so that each has 256 words")
-	flags.Uint64Var(&f.Seed, "seed", f.Seed, "seed of all that is random")
+	f.registerRecipe(cmd, model.Best{})
 	f.registerInput(cmd)
-	flags.StringVar((*string)(&f.State), "state", string(f.State), "paper: what to keep sums of gradients as: float32, 8 bytes for each word and dimension, or float16, half of it, rounded")
 	f.registerTrainingDevice(cmd)
 	flags.DurationVar(&f.checkpoint, "checkpoint", 0, "save what it takes to go on with the training at this interval, such as 5m, and when interrupted")
 	flags.BoolVar(&f.resume, "resume", false, "go on with the checkpoint in MODEL, if there is one, to the result of a training never stopped")
@@ -135,135 +96,24 @@ func (f *trainFlags) registerTrainingDevice(cmd *cobra.Command) {
 // check settles the recipe, and refuses flags outside their domain.
 func (f *trainFlags) check(cmd *cobra.Command) error {
 	changed := cmd.Flags().Changed
-	if err := f.settle(changed); err != nil {
+	if err := cmp.Or(f.recipeFlags.check(cmd), f.inputFlags.check(changed)); err != nil {
 		return err
 	}
-	paper, isPaper := f.recipe.(model.Paper)
-	if isPaper {
-		if err := f.modelFlags.check(cmd); err != nil {
-			return err
-		}
-	} else if err := f.recipe.Validate(); err != nil {
-		return usagef("--%w", err)
-	}
-	for _, v := range []struct {
-		flag     string
-		value    int
-		most     int
-		required bool // even if the flag is not given
-	}{
-		{"--atoms", f.Atoms, math.MaxInt32, changed("atoms")}, {"--factor", f.factor, math.MaxInt32 / vectors.MaxDim, changed("factor")},
-		{"--epochs", f.Epochs, model.MostEpochs, changed("epochs")}, {"--workers", f.workers, math.MaxInt32, changed("workers")},
-	} {
-		if v.required && (v.value < 1 || v.value > v.most) {
-			return usagef("%s is %d, want 1 to %d", v.flag, v.value, v.most)
-		}
-	}
-	if err := f.inputFlags.check(changed); err != nil {
-		return err
-	}
+	_, isPaper := f.recipe.(model.Paper)
 	switch {
+	case changed("workers") && (f.workers < 1 || f.workers > math.MaxInt32):
+		return usagef("--workers is %d, want 1 to %d", f.workers, math.MaxInt32)
 	case changed("like") && f.like == "":
 		return usagef("--like is empty, want the directory of a model")
 	case f.output == "":
 		return usagef("-o is empty, want the name of a directory")
-	case changed("atoms") && changed("factor"):
-		return usagef("give -k or --factor, not both")
-	case changed("stop") && changed("epochs"):
-		return usagef("give --epochs or --stop, not both")
 	case changed("checkpoint") && f.checkpoint <= 0:
 		return usagef("--checkpoint is %v, want a time such as 5m", f.checkpoint)
-	case f.Algorithm == model.Authors && changed("dictionary-steps"):
-		return usagef("--dictionary-steps has no meaning with --algorithm authors, which takes one step a word")
+	case isPaper && f.searches() && (changed("checkpoint") || f.resume):
+		return usagef("--sparsity and --nonzeros make several trainings with --recipe paper, which have no checkpoints; give --lambda")
 	}
-	if f.halves = isPaper; isPaper && paper.Epochs == 0 {
-		f.Epochs = train.DefaultEpochs(paper)
-		f.recipe = f.Paper
-	}
+	f.halves = isPaper
 	return f.deviceFlags.check(kernels.Supports(f.recipe), changed)
-}
-
-// settle makes a recipe of the flags, and refuses those of the other.
-func (f *trainFlags) settle(changed func(flag string) bool) error {
-	best, paper := model.Best{}.String(), model.Paper{}.String()
-	if f.recipeName != best && f.recipeName != paper {
-		return usagef("--recipe is %.60q, want %s or %s", f.recipeName, best, paper)
-	}
-	for recipe, flags := range map[string][]string{
-		best:  {"train-words", "anchor", "like"},
-		paper: {"tau", "rate", "loss", "huber-delta", "init", "stop", "algorithm", "state"},
-	} {
-		for _, flag := range flags {
-			if f.recipeName != recipe && changed(flag) {
-				return usagef("--%s is of --recipe %s", flag, recipe)
-			}
-		}
-	}
-	switch f.recipeName {
-	case paper:
-		search := f.sparsity > 0 || f.nonzeros > 0
-		if search && changed("lambda") {
-			return usagef("give --lambda, or --sparsity or --nonzeros, which look for a λ, not both")
-		}
-		if search && (changed("checkpoint") || f.resume) {
-			return usagef("--sparsity and --nonzeros make several trainings with --recipe paper, which have no checkpoints; give --lambda")
-		}
-		f.Sparsity = f.sparsity
-		f.recipe = f.Paper
-	case best:
-		if changed("center") && !f.Center {
-			return usagef("--recipe best centres the vectors; drop --center=false")
-		}
-		h := train.Best()
-		h.Common = f.Common
-		if changed("anchor") {
-			h.Anchor = f.anchor
-		}
-		if changed("lambda") {
-			h.Lambda = f.Lambda
-		}
-		if changed("sparsity") {
-			h.Sparsity = f.sparsity
-		}
-		if changed("train-words") {
-			if err := settleTrainWords(&h, f.trainWords); err != nil {
-				return err
-			}
-		}
-		f.recipe = h
-	}
-	return nil
-}
-
-func withSparsity(r model.Recipe, share float64) model.Recipe {
-	switch r := r.(type) {
-	case model.Best:
-		r.Sparsity = share
-		return r
-	case model.Paper:
-		r.Sparsity = share
-		return r
-	}
-	return r
-}
-
-// settleTrainWords reads --train-words.
-func settleTrainWords(best *model.Best, flag string) error {
-	which, number, two := strings.Cut(flag, ":")
-	if !two && which == "all" {
-		best.TrainWords = math.MaxInt32
-		return nil
-	}
-	if !two {
-		which, number = "first", which
-	}
-	n, err := strconv.Atoi(number)
-	order, ok := map[string]model.Order{"first": model.Frequency, "random": model.None}[which]
-	if err != nil || !ok || n < 1 || n > math.MaxInt32 {
-		return usagef("--train-words is %q, want first:n or n, random:n or all, with n from 1 to %d", flag, math.MaxInt32)
-	}
-	best.TrainWords, best.Order = n, order
-	return nil
 }
 
 func (f *trainFlags) train(cmd *cobra.Command, path string) error {
@@ -281,41 +131,26 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	x, source, err := f.read(cmd, path, log)
+	x, source, err := f.read(cmd, path, log, false)
 	if err != nil {
 		return err
 	}
 	if like != nil && like.Dim != x.Dim {
 		return usagef("%s has atoms of %d numbers, and %s vectors of %d: they are of different spaces", f.like, like.Dim, path, x.Dim)
 	}
-	c := f.recipe.Base()
-	c.Atoms = f.atoms(source.Rows, x.Dim)
-	if _, isBest := f.recipe.(model.Best); isBest && x.Texts != nil && !cmd.Flags().Changed("method") {
-		c.Method = model.Nonnegative // whose codes of texts explain more, and are easier to read
+	if f.recipe, err = f.at(cmd, f.atoms(source.Rows, x.Dim), x); err != nil {
+		return err
 	}
-	f.recipe = f.recipe.With(c)
-	if f.nonzeros > 0 {
-		if f.nonzeros >= c.Atoms {
-			return usagef("--nonzeros is %d of %d dimensions, want fewer", f.nonzeros, c.Atoms)
-		}
-		f.recipe = withSparsity(f.recipe, 1-float64(f.nonzeros)/float64(c.Atoms))
-	}
+	f.recipe = train.Settled(f.recipe, x)
 	words := x.Len() // to learn from
 	best, isBest := f.recipe.(model.Best)
 	if isBest {
-		best.Order = cmp.Or(best.Order, train.DefaultOrder(x))
-		best.Epochs = cmp.Or(best.Epochs, train.DefaultEpochs(best))
-		words = min(words, cmp.Or(best.TrainWords, train.DefaultTrainWords(best, words)))
-		best.TrainWords = words
-		f.recipe = best
+		words = best.TrainWords
 	}
 	// Where rows were left out, codes are made in a second reading.
 	again := x.Len() < source.Rows
-	if err := f.recipe.Validate(); err != nil {
-		return usagef("--%w", err)
-	}
-	if c.Atoms <= x.Dim {
-		warn(stderr, "%d sparse dimensions for %d dense ones are not overcomplete", c.Atoms, x.Dim)
+	if k := f.recipe.Base().Atoms; k <= x.Dim {
+		warn(stderr, "%d sparse dimensions for %d dense ones are not overcomplete", k, x.Dim)
 	}
 	if changed := cmd.Flags().Changed; isBest && (changed("atoms") || changed("factor") || changed("sparsity") || changed("nonzeros")) {
 		f.warnUnusual(stderr, best, words, x.Dim)
@@ -465,25 +300,14 @@ func (f *trainFlags) saveLabels(ctx context.Context, labels interpret.Labels) er
 	return labels.Save(context.WithoutCancel(ctx), file)
 }
 
-// atoms returns K for so many words.
-func (f *trainFlags) atoms(words, dim int) int {
-	switch {
-	case f.factor > 0:
-		return f.factor * dim
-	case f.Atoms == 0:
-		return train.DefaultAtoms(f.recipe, words, dim)
-	}
-	return f.Atoms
-}
-
-// read reads the vectors to train on: all of them, or those that a dictionary is learned
-// from where all can be read a second time.
-func (f *trainFlags) read(cmd *cobra.Command, path string, log io.Writer) (x *vectors.Dense, source *vectors.Source, err error) {
+// read reads the vectors to train on: all of them or, unless these are wanted, those that a
+// dictionary is learned from where all can be read a second time.
+func (f *trainFlags) read(cmd *cobra.Command, path string, log io.Writer, all bool) (x *vectors.Dense, source *vectors.Source, err error) {
 	start := time.Now()
 	o := f.readOptions()
 	best, isBest := f.recipe.(model.Best)
 	switch sample := vectors.NewSample(best.TrainWords, best.Seed); {
-	case !isBest || !isRegular(path): // a pipe is read once
+	case all || !isBest || !isRegular(path): // a pipe is read once
 		x, source, err = vectors.Read(cmd.Context(), path, o)
 	case best.Order == model.None:
 		o.Distinct = true

@@ -24,18 +24,17 @@ type experimentFlags struct {
 }
 
 const aboutExperiment = `
-Models are trained by the recipe paper, and λ is that of "train --recipe paper": the
-recipe best, which train has by default, takes other ones.
+Flags of a recipe are those of train. The usual recipe is paper here, as these are the
+paper's experiments; best, which train has by default, has a λ that is not to be compared.
 
 What is finished is kept in OUT as plain files: a model directory and a .json file
-of its hyperparameters, metrics and scores for each point. The same command goes on
-where it was interrupted, tune and sweep of the same vectors can share OUT, and a
-point that is there is not trained again. OUT of other vectors, settings or
-evaluation data is refused.`
+of its recipe, metrics and scores for each point. The same command goes on where it was
+interrupted, tune and sweep of the same vectors and recipe can share OUT, and a point
+that is there is not trained again. OUT of other vectors, settings or evaluation data is
+refused.`
 
 func (f *experimentFlags) register(cmd *cobra.Command) {
-	f.Paper, f.recipeName = train.Paper(), model.Paper{}.String()
-	f.factor = 10
+	f.Paper, f.recipe = train.Paper(), train.Paper()
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVarP(&f.output, "output", "o", "", "`directory` for what is tried and what comes out, OUT")
@@ -55,7 +54,7 @@ func (f *experimentFlags) open(cmd *cobra.Command, path, dir string) (*experimen
 	if err != nil {
 		return nil, err
 	}
-	return e, experiment.Open(e, f.Paper, f.data)
+	return e, experiment.Open(e, f.recipe, f.data)
 }
 
 // load reads the vectors at path for an experiment in dir, which is not touched.
@@ -65,7 +64,7 @@ func (f *experimentFlags) load(cmd *cobra.Command, path, dir string) (*experimen
 	}
 	stderr := cmd.ErrOrStderr()
 	log := f.log(stderr)
-	x, source, err := f.read(cmd, path, log)
+	x, source, err := f.read(cmd, path, log, true)
 	if err != nil {
 		return nil, err
 	}
@@ -94,38 +93,40 @@ func (f *experimentFlags) interruption(err error) error {
 
 func newTune() *cobra.Command {
 	var f experimentFlags
-	var sparsity float64
 	cmd := &cobra.Command{
 		Use:   "tune VECTORS -o OUT",
 		Short: "Choose λ and K by the paper's grid, or λ by the share of zeros",
 		Long: `Tune trains with λ of 0.1, 0.5 and 1 and K of 10 and 20 times the dense length, the
 paper's grid (§3), and chooses what has the highest correlation with people in the
 task WS-353 among the models with at least 90 % zeros. If none has as many, it says
-so and names the sparsest.
+so and names the sparsest. With --recipe best, which takes a share of zeros as it is,
+the grid has 90, 95 and 97 % instead of λ.
 
-With --sparsity it looks for the λ that gives this share of zeros instead, to half a
-point, in at most six trainings; --data is then needed only to see WS-353 as well.
+With --sparsity or --nonzeros it trains for this share of zeros instead: by the recipe
+paper it looks for the λ that gives it, to half a point, in at most six trainings. --data
+is then needed only to see WS-353 as well.
 
 It prints a table of all that was tried and draws it, as OUT/tune.png and .svg. Of
 method B the binary vectors are measured, as in the paper.
 ` + aboutExperiment,
 		Example: `  overcomplete tune glove.txt --data eval -o tuned
+  overcomplete tune glove.txt --data eval -o tuned.best --recipe best
   overcomplete tune glove.txt --sparsity 0.92 -k 1000 -o tuned`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			changed := cmd.Flags().Changed
-			switch search := changed("sparsity"); {
-			case search && !(sparsity > 0 && sparsity < 1):
-				return usagef("--sparsity is %v, want a share between 0 and 1", sparsity)
-			case !search && changed("atoms"):
+			_, isPaper := f.recipe.(model.Paper)
+			switch changed := cmd.Flags().Changed; {
+			case isPaper && changed("lambda"):
+				return usagef("--lambda is what tune chooses with the recipe paper; drop it")
+			case !f.searches() && (changed("atoms") || changed("factor")):
 				return usagef("-k goes with --sparsity; the paper's grid has K of its own")
-			case !search && f.data == "":
+			case !f.searches() && f.data == "":
 				return usagef("tuning needs --data, or else --sparsity")
 			}
-			t, err := f.tune(cmd, args[0], sparsity)
+			t, err := f.tune(cmd, args[0])
 			if err != nil {
 				return f.interruption(err)
 			}
@@ -138,21 +139,20 @@ method B the binary vectors are measured, as in the paper.
 		},
 	}
 	f.register(cmd)
-	flags := cmd.Flags()
-	flags.Float64Var(&sparsity, "sparsity", 0, "find the λ with this `share` of zeros, such as 0.92, instead")
-	flags.IntVarP(&f.Atoms, "atoms", "k", 0, "K, the dimensions of the sparse vectors, with --sparsity (default 10 times the dense ones)")
-	flags.StringVar((*string)(&f.Method), "method", string(f.Method), "A, or B for binary vectors")
-	flags.BoolVar(&f.Center, "center", false, "subtract the mean of the frequent words first")
+	f.registerAtoms(cmd)
+	f.registerRecipe(cmd, model.Paper{})
+	cmd.Flags().Lookup("sparsity").Usage = "train for this `share` of zeros, such as 0.92, instead of the grid"
 	f.registerInput(cmd)
 	f.registerRest(cmd)
 	addJSON(cmd, "print what was tried as JSON")
 	return cmd
 }
 
-func (f *experimentFlags) tune(cmd *cobra.Command, path string, sparsity float64) (*experiment.Tuned, error) {
+func (f *experimentFlags) tune(cmd *cobra.Command, path string) (*experiment.Tuned, error) {
+	ctx := cmd.Context()
 	var tasks []eval.Task
 	if f.data != "" {
-		task, err := readTask(cmd.Context(), eval.TuningTask, f.data)
+		task, err := readTask(ctx, eval.TuningTask, f.data)
 		if err != nil {
 			return nil, err
 		}
@@ -162,8 +162,12 @@ func (f *experimentFlags) tune(cmd *cobra.Command, path string, sparsity float64
 	if err != nil {
 		return nil, err
 	}
-	if sparsity == 0 { // found out before anything is written
-		results, err := eval.Run(cmd.Context(), eval.NewDense("X", e.X), tasks, e.Setting.Protocol, nil)
+	h, err := f.at(cmd, f.atoms(e.X.Len(), e.X.Dim), e.X)
+	if err != nil {
+		return nil, err
+	}
+	if !f.searches() { // found out before anything is written
+		results, err := eval.Run(ctx, eval.NewDense("X", e.X), tasks, e.Setting.Protocol, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -171,15 +175,11 @@ func (f *experimentFlags) tune(cmd *cobra.Command, path string, sparsity float64
 			return nil, usagef("%s can't be tuned on %s: %s", path, eval.TuningTask, note)
 		}
 	}
-	if err := experiment.Open(e, f.Paper, f.data); err != nil {
+	if err := experiment.Open(e, f.recipe, f.data); err != nil {
 		return nil, err
 	}
-	if sparsity == 0 {
-		return e.Tune(cmd.Context(), f.Paper, tasks[0])
+	if f.searches() {
+		return e.Sparsity(ctx, h, tasks)
 	}
-	h := f.Paper
-	if h.Atoms == 0 {
-		h.Atoms = f.factor * e.X.Dim
-	}
-	return e.Sparsity(cmd.Context(), h, sparsity, tasks)
+	return e.Tune(ctx, h, tasks[0])
 }

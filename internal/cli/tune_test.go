@@ -137,6 +137,38 @@ func TestTuneB(t *testing.T) {
 	}
 }
 
+// The recipe best is tuned by shares of zeros, and makes the models of train. They take as many as
+// are wanted, without a search.
+func TestTuneBest(t *testing.T) {
+	t.Parallel()
+	dir, x := evalDir(t)
+	const line = "tune x.txt --data data -o out --recipe best --anchor 1 --seed 2"
+	stdout, _ := dir.MustRun(t, line+" --json")
+	var got experiment.Tuned
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range got.Tried {
+		if h := r.Training.(model.Best); h.Sparsity != []float64{.9, .95, .97}[i%3] || h.Atoms != x.Dim*[]int{10, 20}[i/3] || h.Anchor != 1 || h.Seed != 2 {
+			t.Errorf("point %d is of %+v", i, h)
+		}
+	}
+	h := got.Best.Training.(model.Best)
+	dir.MustRun(t, fmt.Sprintf("train x.txt -o m --anchor 1 --seed 2 --quiet --sparsity %v -k %d", h.Sparsity, h.Atoms))
+	if len(got.Tried) != 6 || !got.Reached || dir.Model(t, "m").Info.Training.Recipe != model.Recipe(h) || dir.Learned(t, "m") != dir.Learned(t, got.Model) {
+		t.Errorf("chose %s of %d, with another model than train's", got.Model, len(got.Tried))
+	}
+	before := clitest.Dir(dir.Path("out")).Tree(t)
+	text, stderr := dir.MustRun(t, line)
+	if strings.Contains(stderr, "training") || !strings.Contains(text, "vectors  nonzeros    K") || !maps.Equal(before, clitest.Dir(dir.Path("out")).Tree(t)) {
+		t.Errorf("the same again:\n%s\n%s", stderr, text)
+	}
+	text, stderr = dir.MustRun(t, "tune x.txt -o out --recipe best --anchor 1 --seed 2 --nonzeros 5 -k 50")
+	if want := "nonzeros = 5, K = 50: 90.00 % zeros\nmodel: out/A-best-k50-n5\n"; strings.Count(stderr, "training A-best") != 1 || !strings.HasSuffix(text, want) {
+		t.Errorf("%s\nwant %s", text, want)
+	}
+}
+
 func TestTuneNotSparseEnough(t *testing.T) {
 	t.Parallel()
 	dir, x := evalDir(t)
@@ -147,6 +179,28 @@ func TestTuneNotSparseEnough(t *testing.T) {
 	stdout, _ := dir.MustRun(t, "tune x.txt --data data -o out --quiet")
 	if !strings.Contains(stdout, "no point has 90 % zeros; the sparsest is λ = ") {
 		t.Errorf("it prints\n%s", stdout)
+	}
+}
+
+// Each length has the share of zeros that is wanted, by either recipe.
+func TestSweepSparsity(t *testing.T) {
+	t.Parallel()
+	dir, _ := evalDir(t)
+	for _, folder := range []string{"20news-bydate", "trec", "sst2", "np-bracketing"} {
+		if err := os.RemoveAll(dir.Path("data/" + folder)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, recipe := range []string{"best", "paper"} {
+		out := "out." + recipe
+		stdout, _ := dir.MustRun(t, "sweep x.txt --data data --factors 5,10 --sparsity 0.8 --recipe "+recipe+" -o "+out)
+		if !regexp.MustCompile(`(?m)^5·L = 60 \((79\.[5-9]|80\.[0-5]) % zeros\) .*\n10·L = 120 \((79\.[5-9]|80\.[0-5]) % zeros\) `).MatchString(stdout) {
+			t.Errorf("%s:\n%s", recipe, stdout)
+		}
+		before := clitest.Dir(dir.Path(out)).Tree(t)
+		if _, stderr := dir.MustRun(t, "sweep x.txt --data data --factors 5,10 --sparsity 0.8 --recipe "+recipe+" -o "+out); strings.Contains(stderr, "training") || !maps.Equal(before, clitest.Dir(dir.Path(out)).Tree(t)) {
+			t.Errorf("%s: the same again:\n%s", recipe, stderr)
+		}
 	}
 }
 
@@ -305,6 +359,12 @@ func TestExperimentsRefuse(t *testing.T) {
 		{"tune x.txt --sparsity 0.9 -o no/where", []string{"no/where: ", "no such file"}},
 		{"tune y.txt --sparsity 0.6 -o done", []string{"done: ", "SHA-256", "another directory"}},
 		{"tune x.txt --sparsity 0.6 -o done --center", []string{"done: ", "--center was false and is true"}},
+		{"tune x.txt --sparsity 0.6 -o done --recipe best", []string{"done: ", "--recipe was paper and is best"}},
+		{"tune x.txt --sparsity 0.6 -o out --lambda 1", []string{"give --lambda, or --sparsity"}},
+		{"tune x.txt --data data -o out --lambda 1", []string{"--lambda is what tune chooses"}},
+		{"tune x.txt --data data -o out --recipe best --tau 1", []string{"--tau is of --recipe paper"}},
+		{"tune x.txt -o out --nonzeros 60 -k 60", []string{"--nonzeros is 60 of 60 dimensions"}},
+		{"sweep x.txt --data data -o out --recipe worst", []string{`--recipe is "worst"`}},
 		{"tune x.txt --sparsity 0.6 -o done --max-words 50", []string{"done: ", "number of words was 120 and is 50"}},
 		{"sweep x.txt -o out", []string{`"data"`}},
 		{"sweep x.txt -o out --data sub", []string{"--data sub has none of the paper's data"}},

@@ -4,11 +4,12 @@
 // vectors, with the same settings:
 //
 //	experiment.json         what is the same for all: Setting
-//	A-k500-lambda0.1/       a model, as train writes it
-//	A-k500-lambda0.1.json   its Record: hyperparameters, metrics, scores
+//	A-k500-lambda0.1/       a model, as train writes it, of the recipe paper
+//	A-k500-lambda0.1.json   its Record: recipe, metrics, scores
+//	A-best-k500-n15.json    that of a model of the recipe best
 //	X.json                  a Record of vectors that were not trained
 //
-// Every file has its name only when it is whole. A point is the vectors of a
+// All are of one recipe. Every file has its name only when it is whole. A point is the vectors of a
 // model: codes for method A, binary ones for method B, as in the paper.
 package experiment
 
@@ -30,6 +31,7 @@ import (
 	"strconv"
 	"strings"
 
+	"overcomplete/encode"
 	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/input"
 	"overcomplete/interpret"
@@ -44,7 +46,7 @@ import (
 type Setting struct {
 	Input     model.Input  `json:"input"`
 	Reference model.Input  `json:"reference,omitzero"` // the vectors that word intrusion is judged by, of a frontier
-	Training  model.Paper  `json:"training,omitzero"`  // Method, Atoms, Lambda and Epochs, which differ, are zero; all, of a frontier
+	Training  model.Recipe `json:"training,omitzero"`  // but for what differs: see shared; nil of a frontier
 	Protocol  eval.Options `json:"protocol"`
 	// Data has the SHA-256 of each folder of evaluation data that was there.
 	Data map[string]string `json:"data"`
@@ -100,9 +102,31 @@ func (r *Record) Row(name string, tasks []string) eval.Row {
 	return row
 }
 
+// shared returns what all points of an experiment have of a recipe, and zero for the rest.
+func shared(r model.Recipe) model.Recipe {
+	c := r.Base()
+	c.Method, c.Atoms, c.Epochs = "", 0, 0
+	switch h := r.With(c).(type) {
+	case model.Best:
+		h.Sparsity = 0
+		return h
+	case model.Paper:
+		h.Lambda, h.Sparsity = 0, 0
+		return h
+	}
+	return nil
+}
+
+// most returns how many nonzeros a word has, at most, by the recipe best.
+func most(h model.Best) int { return encode.Most(1-h.Sparsity, h.Atoms) }
+
 // Name returns the name that a point has in its directory.
-func Name(h model.Paper) string {
-	return fmt.Sprintf("%s-k%d-lambda%s", h.Method, h.Atoms, number(h.Lambda))
+func Name(r model.Recipe) string {
+	c := r.Base()
+	if h, is := r.(model.Best); is {
+		return fmt.Sprintf("%s-best-k%d-n%d", c.Method, c.Atoms, most(h))
+	}
+	return fmt.Sprintf("%s-k%d-lambda%s", c.Method, c.Atoms, number(r.(model.Paper).Lambda))
 }
 
 func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
@@ -114,11 +138,12 @@ const mostJSON = 1 << 24
 
 // Open creates the directory e.Dir, or goes on with it if it is there and e's
 // setting is its own. It refuses anything else with an [*atomicfile.OutputError].
-// h is a training's, of which only what all points share is kept; data is the
+// r is the recipe of a point, of which only what all share is kept, or nil; data is the
 // directory of evaluation data, or "".
-func Open(e *Experiment, h model.Paper, data string) error {
-	h.Method, h.Atoms, h.Lambda, h.Epochs = "", 0, 0, 0
-	e.Setting.Training = h
+func Open(e *Experiment, r model.Recipe, data string) error {
+	if r != nil {
+		e.Setting.Training = shared(r)
+	}
 	var err error
 	if e.Setting.Data, err = digests(data); err != nil {
 		return err
@@ -130,9 +155,6 @@ func Open(e *Experiment, h model.Paper, data string) error {
 	var saved Setting
 	if err := json.Unmarshal(was, &saved); err != nil {
 		return refuse(e.Dir, "%s: %w", settingFile, err)
-	}
-	if saved.Training != (model.Paper{}) {
-		saved.Training.Init = cmp.Or(saved.Training.Init, model.FromRandom) // which older versions did not say
 	}
 	if err := e.Setting.same(saved); err != nil {
 		return refuse(e.Dir, "is an experiment of other settings: %w; choose another directory", err)
@@ -173,6 +195,18 @@ func Claim(dir, file string, v any) (was []byte, err error) {
 	})
 }
 
+// center reports whether a recipe has this choice, and took it.
+func center(r model.Recipe) bool {
+	h, _ := r.(model.Paper)
+	return h.Center
+}
+
+// describe says all of a recipe.
+func describe(r model.Recipe) string {
+	text, _ := json.Marshal(r) // of numbers and names
+	return string(text)
+}
+
 // same returns an error unless points of both settings can stand side by side.
 func (s Setting) same(saved Setting) error {
 	for _, v := range []struct {
@@ -185,8 +219,9 @@ func (s Setting) same(saved Setting) error {
 		{"the vectors' length", saved.Input.Dim, s.Input.Dim},
 		{"the reference's SHA-256", saved.Reference.SHA256, s.Reference.SHA256},
 		{"the number of the reference's words", saved.Reference.Words, s.Reference.Words},
-		{"--center", saved.Training.Center, s.Training.Center},
-		{"training", saved.Training, s.Training},
+		{"--recipe", fmt.Sprint(saved.Training), fmt.Sprint(s.Training)},
+		{"--center", center(saved.Training), center(s.Training)},
+		{"training", describe(saved.Training), describe(s.Training)},
 		{"the protocol of evaluation", saved.Protocol, s.Protocol},
 	} {
 		if v.was != v.is {
@@ -238,12 +273,14 @@ func digests(data string) (map[string]string, error) {
 	return sums, nil
 }
 
-// Point trains with h and measures by tasks what of both is not done yet.
-func (e *Experiment) Point(ctx context.Context, h model.Paper, tasks []eval.Task) (*Record, error) {
+// Point trains with h, with the defaults of [train.Settled], and measures by tasks what of both
+// is not done yet.
+func (e *Experiment) Point(ctx context.Context, h model.Recipe, tasks []eval.Task) (*Record, error) {
 	return e.point(ctx, h, tasks, 0)
 }
 
-func (e *Experiment) point(ctx context.Context, h model.Paper, tasks []eval.Task, wanted float64) (*Record, error) {
+func (e *Experiment) point(ctx context.Context, h model.Recipe, tasks []eval.Task, wanted float64) (*Record, error) {
+	h = train.Settled(h, e.X)
 	name := Name(h)
 	r, known, err := e.start(name, Point{Training: h})
 	if err != nil {
@@ -252,7 +289,7 @@ func (e *Experiment) point(ctx context.Context, h model.Paper, tasks []eval.Task
 	if !known {
 		r.Wanted = wanted
 	}
-	defer e.plan.next(h.Atoms)()
+	defer e.plan.next(h.Base().Atoms)()
 	todo := r.without(tasks)
 	m, err := e.model(ctx, h) // also where nothing is left to measure: the record vouches for it
 	if err != nil || known && len(todo) == 0 {
@@ -270,7 +307,7 @@ func (e *Experiment) start(name string, p Point) (r *Record, known bool, err err
 		return &Record{Control: p.Control, Training: p.Training}, false, nil
 	}
 	if r.point() != p {
-		return nil, false, refuse(e.path(name+".json"), "is of %+v, want %+v; remove it or choose another directory", r.point(), p)
+		return nil, false, refuse(e.path(name+".json"), "is of %s, want %s; remove it or choose another directory", describe(r.Training), describe(p.Training))
 	}
 	return r, true, nil
 }
@@ -286,7 +323,7 @@ func (e *Experiment) measureModel(ctx context.Context, name string, r *Record, m
 }
 
 // model opens the model of a point, or trains it.
-func (e *Experiment) model(ctx context.Context, h model.Paper) (*model.Model, error) {
+func (e *Experiment) model(ctx context.Context, h model.Recipe) (*model.Model, error) {
 	dir := e.ModelDir(h)
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 		fmt.Fprintf(e.Log, "training %s%s\n", Name(h), e.plan.left())
@@ -307,7 +344,7 @@ func (e *Experiment) model(ctx context.Context, h model.Paper) (*model.Model, er
 		return nil, refuse(dir, "%w; remove it to have it trained again", err)
 	}
 	if m.Info.Training.Recipe != h || m.Info.Training.Input.SHA256 != e.Setting.Input.SHA256 {
-		return nil, refuse(dir, "is of a training with %+v, want %+v; remove it or choose another directory", m.Info.Training.Recipe, h)
+		return nil, refuse(dir, "is of a training with %s, want %s; remove it or choose another directory", describe(m.Info.Training.Recipe), describe(h))
 	}
 	return m, nil
 }
@@ -328,7 +365,7 @@ func (e *Experiment) fit(ctx context.Context, h model.Recipe) (*model.Model, err
 }
 
 // ModelDir returns the directory of a point's model.
-func (e *Experiment) ModelDir(h model.Paper) string { return e.path(Name(h)) }
+func (e *Experiment) ModelDir(h model.Recipe) string { return e.path(Name(h)) }
 
 // Untrained measures vectors that take no training; open is called if something is
 // to be measured.
@@ -410,16 +447,35 @@ func (r *Record) UnmarshalJSON(data []byte) error {
 	type fields Record
 	raw := struct {
 		*fields
-		Training json.RawMessage `json:"training"`
+		Training recipe `json:"training"`
 	}{fields: (*fields)(r)}
 	err := json.Unmarshal(data, &raw)
-	if err == nil && raw.Training != nil {
-		r.Training, err = model.ParseRecipe(raw.Training)
-	}
+	r.Training = raw.Training.Recipe
 	return err
 }
 
-// Paper returns what the training of a point was asked for that is none of a frontier.
+// UnmarshalJSON implements [json.Unmarshaler].
+func (s *Setting) UnmarshalJSON(data []byte) error {
+	type fields Setting
+	raw := struct {
+		*fields
+		Training recipe `json:"training"`
+	}{fields: (*fields)(s)}
+	err := json.Unmarshal(data, &raw)
+	s.Training = raw.Training.Recipe
+	return err
+}
+
+// recipe is one that can be read from JSON.
+type recipe struct{ model.Recipe }
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (r *recipe) UnmarshalJSON(data []byte) (err error) {
+	r.Recipe, err = model.ParseRecipe(data)
+	return err
+}
+
+// Paper returns the recipe of a point that was trained by the recipe paper.
 func (r *Record) Paper() model.Paper {
 	h, _ := r.Training.(model.Paper)
 	return h

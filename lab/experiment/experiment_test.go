@@ -112,6 +112,13 @@ func open(t *testing.T, dir string, sparsity curve, trained *[]float64) *Experim
 	return e
 }
 
+// wanting returns what is to have a share of zeros.
+func wanting(share float64) model.Paper {
+	h := hyper()
+	h.Sparsity = share
+	return h
+}
+
 func hyper() model.Paper {
 	h := train.Paper()
 	h.Atoms, h.Epochs = 1000, 1
@@ -123,7 +130,7 @@ func TestSparsity(t *testing.T) {
 		for wanted := 0.3; wanted < 0.996; wanted += 0.05 {
 			var trained []float64
 			e := open(t, filepath.Join(t.TempDir(), "out"), sparsity, &trained)
-			found, err := e.Sparsity(t.Context(), hyper(), wanted, nil)
+			found, err := e.Sparsity(t.Context(), wanting(wanted), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -132,7 +139,7 @@ func TestSparsity(t *testing.T) {
 			}
 			// It is there now.
 			before := len(trained)
-			again, err := e.Sparsity(t.Context(), hyper(), wanted, nil)
+			again, err := e.Sparsity(t.Context(), wanting(wanted), nil)
 			if err != nil || again.Best.Training != found.Best.Training || len(trained) != before {
 				t.Errorf("%s: wanted %.2f again: %v, λ = %v, not %v", name, wanted, err, again.Best.Paper().Lambda, found.Best.Paper().Lambda)
 			}
@@ -146,7 +153,7 @@ func TestSparsityResumes(t *testing.T) {
 	const wanted = 0.95
 	var whole []float64
 	e := open(t, filepath.Join(t.TempDir(), "out"), curves["GloVe"], &whole)
-	if _, err := e.Sparsity(t.Context(), hyper(), wanted, nil); err != nil {
+	if _, err := e.Sparsity(t.Context(), wanting(wanted), nil); err != nil {
 		t.Fatal(err)
 	}
 	if len(whole) < 3 {
@@ -164,7 +171,7 @@ func TestSparsityResumes(t *testing.T) {
 				}
 				return train.Options{}, func() {}
 			}
-			if _, err := e.Sparsity(ctx, hyper(), wanted, nil); !errors.Is(err, context.Canceled) {
+			if _, err := e.Sparsity(ctx, wanting(wanted), nil); !errors.Is(err, context.Canceled) {
 				t.Fatalf("interrupted: %v", err)
 			}
 			if !recorded && stop > 0 {
@@ -175,7 +182,7 @@ func TestSparsityResumes(t *testing.T) {
 				}
 			}
 			e = open(t, dir, curves["GloVe"], &trained)
-			if _, err := e.Sparsity(t.Context(), hyper(), wanted, nil); err != nil || !slices.Equal(trained, whole) {
+			if _, err := e.Sparsity(t.Context(), wanting(wanted), nil); err != nil || !slices.Equal(trained, whole) {
 				t.Errorf("stopped after %d: %v, trained with %v, uninterrupted %v", stop, err, trained, whole)
 			}
 		}
@@ -186,7 +193,7 @@ func TestSparsityOutOfReach(t *testing.T) {
 	var trained []float64
 	e := open(t, filepath.Join(t.TempDir(), "out"), func(l float64) float64 { return 0.5 + 0.001*math.Log1p(l) }, &trained)
 	for range 2 { // the second time there is nothing left to try
-		found, err := e.Sparsity(t.Context(), hyper(), 0.9, nil)
+		found, err := e.Sparsity(t.Context(), wanting(0.9), nil)
 		if err != nil || found.Reached || len(trained) > 6 {
 			t.Fatalf("%v, %+v, trained with %v", err, found, trained)
 		}
@@ -258,7 +265,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"SHA-256", dir, func(s *Setting, _ *model.Paper) { s.Input.SHA256 = "1" }},
 		{"number of words", dir, func(s *Setting, _ *model.Paper) { s.Input.Words = 7 }},
 		{"--center", dir, func(_ *Setting, h *model.Paper) { h.Center = true }},
-		{"training", dir, func(_ *Setting, h *model.Paper) { h.Seed = 2 }},
+		{`"seed":1`, dir, func(_ *Setting, h *model.Paper) { h.Seed = 2 }},
 		{"protocol", dir, func(s *Setting, _ *model.Paper) { s.Protocol.Seed = 2 }},
 		{"not empty", filepath.Join(base, "photos"), same},
 		{"not a directory", filepath.Join(base, "photos", "cat"), same},
@@ -273,6 +280,22 @@ func TestOpenRefuses(t *testing.T) {
 		if _, refused := errors.AsType[*atomicfile.OutputError](err); !refused || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%v, want an OutputError with %q", err, tt.want)
 		}
+	}
+	if err := Open(&Experiment{Dir: dir, Setting: Setting{Input: model.Input{SHA256: "0", Words: 1, Dim: 2}}}, train.Best(), ""); err == nil || !strings.Contains(err.Error(), "--recipe was paper and is best") {
+		t.Errorf("another recipe: %v", err)
+	}
+	// The first experiments did not say which recipe is theirs, which was paper, nor what it starts from.
+	text, err := os.ReadFile(filepath.Join(dir, settingFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := regexp.MustCompile(`"(recipe|init)": .*\n *`).ReplaceAllString(string(text), "")
+	if strings.Contains(old, "paper") || strings.Contains(old, "random") {
+		t.Fatalf("it says\n%s", old)
+	}
+	put("out/"+settingFile, old)
+	if err := opened(dir, same); err != nil {
+		t.Errorf("an experiment of an older version: %v", err)
 	}
 	// Data may come, but not change.
 	put("data/trec/b", "2")

@@ -16,7 +16,6 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/plot/vg"
 
-	"overcomplete/encode"
 	"overcomplete/internal/escape"
 	"overcomplete/internal/input"
 	"overcomplete/internal/npy"
@@ -110,20 +109,20 @@ func (f Frontier) Points(seed uint64) (points []Point) {
 func (f Frontier) add(points []Point, k kind, method model.Method, seed uint64) []Point {
 	c := k.Training.Base()
 	c.Atoms, c.Method, c.Seed = f.Atoms, method, seed
-	switch h := k.Training.With(c).(type) {
-	case model.Best:
-		h.Order = f.Order
-		h.Epochs = train.DefaultEpochs(h)
-		for _, n := range slices.Sorted(slices.Values(f.Nonzeros)) {
-			h.Sparsity = 1 - float64(n)/float64(f.Atoms)
-			points = append(points, Point{k.Control, h})
-		}
-	case model.Paper:
-		h.Epochs = train.DefaultEpochs(h)
-		for _, lambda := range slices.Backward(slices.Sorted(slices.Values(f.Lambdas))) {
-			h.Lambda = lambda
-			points = append(points, Point{k.Control, h})
-		}
+	h := k.Training.With(c)
+	if best, is := h.(model.Best); is {
+		best.Order = f.Order
+		h = best
+	}
+	c.Epochs = train.DefaultEpochs(h)
+	var sparsities []float64
+	for _, n := range slices.Sorted(slices.Values(f.Nonzeros)) {
+		sparsities = append(sparsities, 1-float64(n)/float64(f.Atoms))
+	}
+	lambdas := slices.Sorted(slices.Values(f.Lambdas))
+	slices.Reverse(lambdas)
+	for _, h := range varied(h.With(c), lambdas, sparsities) {
+		points = append(points, Point{k.Control, h})
 	}
 	return points
 }
@@ -153,7 +152,7 @@ func (p Point) name() string {
 	h := p.Training.Base()
 	asked := "lambda" + p.lambda()
 	if best, is := p.Training.(model.Best); is {
-		asked = fmt.Sprintf("n%d", encode.Most(1-best.Sparsity, h.Atoms))
+		asked = fmt.Sprintf("n%d", most(best))
 	}
 	kind := strings.NewReplacer(", ", "-", " ", "-").Replace(p.Kind())
 	return fmt.Sprintf("%s-k%d-%s-seed%d", kind, h.Atoms, asked, h.Seed)
@@ -165,11 +164,11 @@ func (r *Record) point() Point { return Point{r.Control, r.Training} }
 // not done yet. After each seed, and if ctx is cancelled, it writes what there is; see
 // [Measured.Write].
 func (e *Experiment) Frontier(ctx context.Context, f Frontier, seeds int, tasks []eval.Task) (m *Measured, err error) {
-	lengths := []int{e.X.Dim}
+	all := []model.Recipe{nil}
 	for _, p := range f.Points(1) {
-		lengths = append(lengths, slices.Repeat([]int{p.Training.Base().Atoms}, seeds)...)
+		all = append(all, slices.Repeat([]model.Recipe{p.Training}, seeds)...)
 	}
-	e.expect(lengths...)
+	e.expect(all...)
 	x, err := e.frontierDense(ctx, f, tasks)
 	if err != nil {
 		return nil, err
@@ -214,7 +213,7 @@ func (e *Experiment) frontierPoint(ctx context.Context, f Frontier, p Point, tas
 	var m *model.Model
 	if p.Control != "" {
 		h := p.Training.(model.Best) // as all controls have
-		m, err = f.Standardised.Encode(ctx, p.Control, h.Atoms, encode.Most(1-h.Sparsity, h.Atoms), h.Method, h.Seed, e.Device)
+		m, err = f.Standardised.Encode(ctx, p.Control, h.Atoms, most(h), h.Method, h.Seed, e.Device)
 	} else {
 		m, err = e.fit(ctx, p.Training)
 	}

@@ -13,7 +13,6 @@ import (
 	"overcomplete/internal/table"
 	"overcomplete/lab/eval"
 	"overcomplete/model"
-	"overcomplete/train"
 )
 
 // Repeated is what the paper's experiments found with a file of vectors.
@@ -31,14 +30,13 @@ type Repeated struct {
 // and B are trained with h, but for what A's tuning decides.
 func (e *Experiment) Repeat(ctx context.Context, name string, h model.Paper, tasks []eval.Task) (*Repeated, error) {
 	in := &Repeated{Name: name, dim: e.X.Dim, words: e.X.Len()}
-	lengths := []int{in.dim, in.dim, in.dim, 10 * in.dim, 10 * in.dim} // of compare
+	points := append([]model.Recipe{nil, nil, nil}, multiples(h, in.dim, []int{10, 10})...) // of compare
 	if tasks[0].Name() == eval.TuningTask {
-		lengths = append(append(lengths, in.dim), gridLengths(in.dim)...) // X tells whether it can be tuned
+		points = append(append(points, nil), grid(h, in.dim)...) // X tells whether it can be tuned
 	}
-	e.expect(append(lengths, sweepLengths(in.dim, Lengths)...)...)
+	e.expect(append(append(points, nil), multiples(h, in.dim, Lengths)...)...)
 	b := h
 	b.Method = model.Nonnegative
-	b.Epochs = train.DefaultEpochs(b)
 	if err := in.tune(ctx, e, &h, tasks); err != nil {
 		return nil, err
 	}
@@ -46,7 +44,7 @@ func (e *Experiment) Repeat(ctx context.Context, name string, h model.Paper, tas
 		return nil, err
 	}
 	var err error
-	if in.sweep, err = e.Sweep(ctx, h, Lengths, tasks); err != nil {
+	if in.sweep, err = e.Sweep(ctx, multiples(h, in.dim, Lengths), tasks); err != nil {
 		return nil, err
 	}
 	if in.tuned != nil {
@@ -104,7 +102,7 @@ func (in *Repeated) compare(ctx context.Context, e *Experiment, a, b model.Paper
 	if err := add("A", in.a, err); err != nil {
 		return err
 	}
-	b.Lambda, b.Atoms = a.Lambda, a.Atoms
+	b.Lambda, b.Atoms = a.Lambda, a.Atoms // but its own epochs
 	in.b, err = e.Point(ctx, b, tasks)
 	return add("B", in.b, err)
 }

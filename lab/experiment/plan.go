@@ -3,6 +3,8 @@ package experiment
 import (
 	"fmt"
 	"time"
+
+	"overcomplete/model"
 )
 
 // plan is how far an experiment is, for whoever waits. A point is taken to need time in
@@ -14,17 +16,24 @@ type plan struct {
 	spent      time.Duration // on these
 }
 
-// expect states the lengths of the vectors of all points that will be asked for, L for those
-// that are not trained, unless they are part of what was stated. Lines of the log then tell how
-// many are left.
-func (e *Experiment) expect(lengths ...int) {
+// expect states all points that will be asked for, as far as they are not part of what was stated: nil for
+// vectors that are not trained. Lines of the log then tell how many are left.
+func (e *Experiment) expect(points ...model.Recipe) {
 	if e.plan.points > 0 {
 		return
 	}
-	e.plan = plan{points: len(lengths)}
-	for _, n := range lengths {
-		e.plan.ahead += float64(n)
+	e.plan = plan{points: len(points)}
+	for _, p := range points {
+		e.plan.ahead += float64(e.length(p))
 	}
+}
+
+// length returns that of the vectors of a point.
+func (e *Experiment) length(r model.Recipe) int {
+	if r == nil {
+		return e.X.Dim
+	}
+	return r.Base().Atoms
 }
 
 // next begins a point, and returns what ends it.

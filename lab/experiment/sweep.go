@@ -3,11 +3,15 @@ package experiment
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"overcomplete/lab/eval"
 	"overcomplete/model"
 )
+
+// Lengths are K/L of the paper's figure (§3, "Effect of Vector Length").
+var Lengths = []int{1, 2, 3, 5, 10, 15, 20}
 
 // Swept is the scores of X, and then of vectors of each length.
 type Swept struct {
@@ -15,33 +19,38 @@ type Swept struct {
 	factors []int // K/L
 }
 
-// Sweep measures X, and then the vectors of each K/L in factors, trained with h but for K.
-func (e *Experiment) Sweep(ctx context.Context, h model.Paper, factors []int, tasks []eval.Task) (*Swept, error) {
-	e.expect(sweepLengths(e.X.Dim, factors)...)
-	s := &Swept{eval.Table{Tasks: eval.Names(tasks), Options: e.Setting.Protocol}, factors}
+// Sweep measures X, and then the vectors of points, whose K is each a multiple of L. Where the
+// recipe paper wants a share of zeros, it looks for the λ of each.
+func (e *Experiment) Sweep(ctx context.Context, points []model.Recipe, tasks []eval.Task) (*Swept, error) {
+	if !slices.ContainsFunc(points, searches) { // or else nobody knows how many there will be
+		e.expect(append([]model.Recipe{nil}, points...)...)
+	}
+	s := &Swept{Table: eval.Table{Tasks: eval.Names(tasks), Options: e.Setting.Protocol}}
 	x, err := e.Dense(ctx, tasks)
 	if err != nil {
 		return nil, err
 	}
 	s.Rows = append(s.Rows, x.Row("X", s.Tasks))
-	for _, factor := range factors {
-		h.Atoms = factor * e.X.Dim
-		r, err := e.Point(ctx, h, tasks)
+	for _, h := range points {
+		r, _, err := e.reach(ctx, h, tasks)
 		if err != nil {
 			return nil, err
 		}
-		s.Rows = append(s.Rows, r.Row(fmt.Sprintf("%d·L = %d (%.1f %% zeros)", factor, h.Atoms, 100*r.Metrics.Sparsity), s.Tasks))
+		k := h.Base().Atoms
+		s.factors = append(s.factors, k/e.X.Dim)
+		s.Rows = append(s.Rows, r.Row(fmt.Sprintf("%d·L = %d (%.1f %% zeros)", k/e.X.Dim, k, 100*r.Metrics.Sparsity), s.Tasks))
 	}
 	return s, nil
 }
 
-// sweepLengths returns the lengths of X and of what is trained.
-func sweepLengths(dim int, factors []int) []int {
-	lengths := []int{dim}
+// multiples returns a recipe with K of each multiple of a length.
+func multiples(r model.Recipe, dim int, factors []int) (points []model.Recipe) {
+	c := r.Base()
 	for _, factor := range factors {
-		lengths = append(lengths, factor*dim)
+		c.Atoms = factor * dim
+		points = append(points, r.With(c))
 	}
-	return lengths
+	return points
 }
 
 // Panel shows the averages against K/L.

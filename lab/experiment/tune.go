@@ -20,8 +20,9 @@ var (
 	Factors = []int{10, 20} // K/L
 )
 
-// Lengths are K/L of the paper's figure (§3, "Effect of Vector Length").
-var Lengths = []int{1, 2, 3, 5, 10, 15, 20}
+// Sparsities are what the grid has in place of λ with the recipe best, which takes a share of
+// zeros as it is.
+var Sparsities = []float64{0.9, 0.95, 0.97}
 
 // MinSparsity is the share of zeros that the paper's choice has at least.
 const MinSparsity = 0.9
@@ -34,7 +35,7 @@ type Tuned struct {
 	Tried   []*Record `json:"tried"`
 	Dense   *Record   `json:"dense"` // X's
 
-	wanted float64 // share of zeros, 0 for the paper's grid
+	wanted float64 // share of zeros, 0 for the grid
 }
 
 // Dense measures the vectors that the experiment is about.
@@ -42,35 +43,47 @@ func (e *Experiment) Dense(ctx context.Context, tasks []eval.Task) (*Record, err
 	return e.Untrained(ctx, "X", tasks, func() *eval.Representation { return eval.NewDense("X", e.X) })
 }
 
-// Tune chooses λ and K by the paper's grid. Method and Epochs are h's.
-func (e *Experiment) Tune(ctx context.Context, h model.Paper, tuning eval.Task) (t *Tuned, err error) {
-	e.expect(gridLengths(e.X.Dim)...)
+// Tune chooses K, and λ or the share of zeros, by the paper's grid. All else is h's.
+func (e *Experiment) Tune(ctx context.Context, h model.Recipe, tuning eval.Task) (t *Tuned, err error) {
+	points := grid(h, e.X.Dim)
+	e.expect(append([]model.Recipe{nil}, points...)...)
 	t = new(Tuned)
 	if t.Dense, err = e.Dense(ctx, []eval.Task{tuning}); err != nil {
 		return nil, err
 	}
-	for _, factor := range Factors {
-		for _, lambda := range Lambdas {
-			h.Atoms, h.Lambda = factor*e.X.Dim, lambda
-			r, err := e.Point(ctx, h, []eval.Task{tuning})
-			if err != nil {
-				return nil, err
-			}
-			t.Tried = append(t.Tried, r)
+	for _, h := range points {
+		r, err := e.Point(ctx, h, []eval.Task{tuning})
+		if err != nil {
+			return nil, err
 		}
+		t.Tried = append(t.Tried, r)
 	}
 	t.Best, t.Reached = Best(t.Tried, tuning.Name())
-	t.Model = e.ModelDir(t.Best.Paper())
+	t.Model = e.ModelDir(t.Best.Training)
 	return t, nil
 }
 
-// gridLengths returns the lengths of X and of the points of the paper's grid.
-func gridLengths(dim int) []int {
-	lengths := []int{dim}
-	for _, factor := range Factors {
-		lengths = append(lengths, slices.Repeat([]int{factor * dim}, len(Lambdas))...)
+// grid returns the points of the paper's grid.
+func grid(h model.Recipe, dim int) (points []model.Recipe) {
+	for _, h := range multiples(h, dim, Factors) {
+		points = append(points, varied(h, Lambdas, Sparsities)...)
 	}
-	return lengths
+	return points
+}
+
+// varied returns a recipe with each λ, or if it is best with each share of zeros.
+func varied(r model.Recipe, lambdas, sparsities []float64) (points []model.Recipe) {
+	switch h := r.(type) {
+	case model.Best:
+		for _, h.Sparsity = range sparsities {
+			points = append(points, h)
+		}
+	case model.Paper:
+		for _, h.Lambda = range lambdas {
+			points = append(points, h)
+		}
+	}
+	return points
 }
 
 // Best returns the point that the paper chooses: of those with [MinSparsity] the
@@ -95,18 +108,52 @@ func Best(tried []*Record, task string) (best *Record, enough bool) {
 	return best, enough
 }
 
-// Sparsity looks for the λ with which a share of codes between 0 and 1 is zero.
-// Method, Epochs and Atoms are h's; points of the same that are there already are
-// made use of. It has tried these and those that it trained, by λ; the best is the nearest,
-// which is to be within [train.SparsityTolerance].
-func (e *Experiment) Sparsity(ctx context.Context, h model.Paper, wanted float64, tasks []eval.Task) (t *Tuned, err error) {
-	t = &Tuned{wanted: wanted}
+// Sparsity trains for the share of zeros that h has, as [Experiment.Point] does with the recipe
+// best. With the recipe paper it looks for the λ: points that differ by λ alone and are there
+// already are made use of. It has tried these and those that it trained, by λ; the best is the
+// nearest, which is to be within [train.SparsityTolerance].
+func (e *Experiment) Sparsity(ctx context.Context, h model.Recipe, tasks []eval.Task) (t *Tuned, err error) {
+	t = &Tuned{wanted: wanted(h)}
 	if t.Dense, err = e.Dense(ctx, tasks); err != nil {
 		return nil, err
 	}
+	if t.Best, t.Tried, err = e.reach(ctx, h, tasks); err != nil {
+		return nil, err
+	}
+	t.Reached, t.Model = t.Best.tried().Off(t.wanted) <= train.SparsityTolerance, e.ModelDir(t.Best.Training)
+	return t, nil
+}
+
+// wanted returns the share of zeros that a recipe asks for, 0 if it asks for none.
+func wanted(r model.Recipe) float64 {
+	switch h := r.(type) {
+	case model.Best:
+		return h.Sparsity
+	case model.Paper:
+		return h.Sparsity
+	}
+	return 0
+}
+
+// searches reports whether a recipe has a share of zeros that it takes a search for λ to reach.
+func searches(r model.Recipe) bool {
+	h, is := r.(model.Paper)
+	return is && h.Sparsity > 0
+}
+
+// reach measures a point and, where it takes a search for λ, all that are
+// tried. The best is the nearest.
+func (e *Experiment) reach(ctx context.Context, r model.Recipe, tasks []eval.Task) (best *Record, all []*Record, err error) {
+	if !searches(r) {
+		best, err = e.Point(ctx, r, tasks)
+		return best, []*Record{best}, err
+	}
+	h := train.Settled(r, e.X).(model.Paper)
+	wanted := h.Sparsity
+	h.Sparsity = 0
 	before, err := e.points(h)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var known []train.Tried
 	trained := 0
@@ -127,19 +174,17 @@ func (e *Experiment) Sparsity(ctx context.Context, h model.Paper, wanted float64
 		return r.Metrics.Sparsity, nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if t.Tried, err = e.points(h); err != nil {
-		return nil, err
+	if all, err = e.points(h); err != nil {
+		return nil, nil, err
 	}
-	for i, r := range t.Tried { // what was trained before may lack scores
-		if t.Tried[i], err = e.point(ctx, r.Paper(), tasks, 0); err != nil {
-			return nil, err
+	for i, r := range all { // what was trained before may lack scores
+		if all[i], err = e.Point(ctx, r.Training, tasks); err != nil {
+			return nil, nil, err
 		}
 	}
-	t.Best = slices.MinFunc(t.Tried, func(a, b *Record) int { return cmp.Compare(a.tried().Off(wanted), b.tried().Off(wanted)) })
-	t.Reached, t.Model = t.Best.tried().Off(wanted) <= train.SparsityTolerance, e.ModelDir(t.Best.Paper())
-	return t, nil
+	return slices.MinFunc(all, func(a, b *Record) int { return cmp.Compare(a.tried().Off(wanted), b.tried().Off(wanted)) }), all, nil
 }
 
 func (r *Record) tried() train.Tried {
@@ -158,14 +203,16 @@ func sparsity(r *Record) float64 {
 // Table has a row for X and for each point that was tried.
 func (t *Tuned) Table() table.Table {
 	measured := len(t.Dense.Scores) > 0 // else there is nothing to say of WS-353, nor of X
-	rows := table.Table{{"vectors", "λ", "K", "zeros %", "error"}}
+	name, _ := asked(t.Best.Training)
+	rows := table.Table{{"vectors", name, "K", "zeros %", "error"}}
 	if measured {
 		rows[0] = append(rows[0], eval.TuningTask)
 		rows = append(rows, []string{"X", "", "", "", "", t.Dense.Result(eval.TuningTask).String()})
 	}
 	for _, r := range t.Tried {
-		h := r.Paper()
-		row := []string{string(h.Method), number(h.Lambda), strconv.Itoa(h.Atoms), fmt.Sprintf("%.2f", 100*r.Metrics.Sparsity), fmt.Sprintf("%.4f", r.Metrics.Error)}
+		c := r.Training.Base()
+		_, value := asked(r.Training)
+		row := []string{string(c.Method), number(value), strconv.Itoa(c.Atoms), fmt.Sprintf("%.2f", 100*r.Metrics.Sparsity), fmt.Sprintf("%.4f", r.Metrics.Error)}
 		if measured {
 			row = append(row, r.Result(eval.TuningTask).String())
 		}
@@ -181,10 +228,18 @@ func (t *Tuned) Table() table.Table {
 	return rows
 }
 
+// asked returns what decides how many nonzeros there are.
+func asked(r model.Recipe) (name string, value float64) {
+	if h, is := r.(model.Best); is {
+		return "nonzeros", float64(most(h))
+	}
+	return "λ", r.(model.Paper).Lambda
+}
+
 // Verdict says in a line what was chosen and why.
 func (t *Tuned) Verdict() string {
-	h := t.Best.Paper()
-	what := fmt.Sprintf("λ = %s, K = %d: %.2f %% zeros", number(h.Lambda), h.Atoms, 100*t.Best.Metrics.Sparsity)
+	name, value := asked(t.Best.Training)
+	what := fmt.Sprintf("%s = %s, K = %d: %.2f %% zeros", name, number(value), t.Best.Training.Base().Atoms, 100*t.Best.Metrics.Sparsity)
 	switch {
 	case t.Reached && t.wanted > 0:
 		return what
@@ -199,19 +254,21 @@ func (t *Tuned) Verdict() string {
 // Panel shows WS-353 against the share of zeros for each K, or the share of zeros
 // against λ.
 func (t *Tuned) Panel() Panel {
+	name, _ := asked(t.Best.Training)
 	p := Panel{Title: eval.TuningTask + ", ρ × 100", XLabel: "zeros, %",
 		XMark: Mark{Name: fmt.Sprintf("%v %%", 100*MinSparsity), At: 100 * MinSparsity},
 		YMark: Mark{Name: "X", At: t.Dense.Result(eval.TuningTask).Score}}
 	if t.wanted > 0 {
-		p = Panel{Title: "zeros, %", XLabel: "λ", LogX: true, YMark: Mark{Name: "wanted", At: 100 * t.wanted}}
+		p = Panel{Title: "zeros, %", XLabel: name, LogX: true, YMark: Mark{Name: "wanted", At: 100 * t.wanted}}
 	}
 	for _, r := range t.Tried {
-		h, s, zeros := r.Paper(), r.Result(eval.TuningTask), 100*r.Metrics.Sparsity
-		point := FigurePoint{X: zeros, Y: s.Score, Deviation: s.Stderr, Label: "λ = " + number(h.Lambda)}
+		_, value := asked(r.Training)
+		s, zeros := r.Result(eval.TuningTask), 100*r.Metrics.Sparsity
+		point := FigurePoint{X: zeros, Y: s.Score, Deviation: s.Stderr, Label: name + " = " + number(value)}
 		if t.wanted > 0 {
-			point = FigurePoint{X: h.Lambda, Y: zeros, Label: number(h.Lambda)}
+			point = FigurePoint{X: value, Y: zeros, Label: number(value)}
 		}
-		p.add(Look{Name: fmt.Sprintf("K = %d", h.Atoms)}, point)
+		p.add(Look{Name: fmt.Sprintf("K = %d", r.Training.Base().Atoms)}, point)
 	}
 	return p
 }
