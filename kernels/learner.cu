@@ -69,7 +69,7 @@ extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) remember_fp32(R
 // Floor, in bytes: 4·(7·atoms·dim + atoms²). It is latency and one SM's L1 that bound it: at 128
 // bytes a clock and 1.8 GHz the moves of 64 atoms of 300, which are 2.4 MB as often as they
 // are read, take 11 µs; for 3000 atoms that is half a millisecond.
-extern "C" __global__ void __launch_bounds__(MOVE_THREADS) move_atoms(MoveAtoms args)
+extern "C" __global__ void __launch_bounds__(MOVE_THREADS, 1) move_atoms(MoveAtoms args)
 {
     SHARED_MEMORY(double, warps);
     const Shape& s = args.shape;
@@ -110,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(MOVE_THREADS) move_atoms(MoveAtoms 
 //
 // Floor, in bytes: 4·dim². What it takes depends on the iterations, each of which reads the
 // matrix: 300 × 300 from one SM's L1 and L2 some µs.
-extern "C" __global__ void __launch_bounds__(POWER_THREADS) power(Power args)
+extern "C" __global__ void __launch_bounds__(POWER_THREADS, 1) power(Power args)
 {
     SHARED_MEMORY(double, warps);
     const int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
