@@ -19,7 +19,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .PHONY: help check check-full tools vectors gpu release wheel gpu-bundle bench-cpu \
-	lint cross generate ptx gpu-model test noasm gpu-test gpu-asan gpu-headers sample release-test python image container home arm64 race fuzz faults cluster first
+	lint cross generate ptx gpu-model gpu-tables test noasm gpu-test gpu-asan gpu-headers sample release-test python image container home arm64 race fuzz faults cluster first
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z0-9-]*\):.* ## /\1\t/p' Makefile | expand -t 14
@@ -199,8 +199,12 @@ ptx: $(filter build/nvrtc/%,$(NVRTC)) $(filter build/ptxas/%,$(PTXAS)) $(filter 
 	python3 kernels/ptx/ptxas.py --check $(PTXAS)
 	python3 kernels/ptx/model.py --check docs/gpu.md $(PTXAS) $(NVDISASM)
 
-gpu-model: $(filter build/ptxas/%,$(PTXAS)) $(filter build/nvdisasm/%,$(NVDISASM)) ## what an epoch should take on some GPUs, by counting
-	python3 kernels/ptx/model.py $(PTXAS) $(NVDISASM)
+# "make gpu-model RATES=--rates=BENCH.json" takes the rates that were measured on a GPU.
+gpu-model: $(filter build/ptxas/%,$(PTXAS)) $(filter build/nvdisasm/%,$(NVDISASM)) ## what training and encoding should take on some GPUs, by counting
+	python3 kernels/ptx/model.py $(RATES) $(PTXAS) $(NVDISASM)
+
+gpu-tables: $(filter build/ptxas/%,$(PTXAS)) $(filter build/nvdisasm/%,$(NVDISASM)) ## write that into docs/gpu.md
+	python3 kernels/ptx/model.py --write docs/gpu.md $(PTXAS) $(NVDISASM)
 
 build/nvrtc/%: build/nvrtc ;
 build/ptxas/%: build/ptxas ;

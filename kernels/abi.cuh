@@ -84,7 +84,7 @@ constexpr int TOTALS_SHARED = 256;
 // A block of decode, accumulate and correlate computes a tile of the result, ROWS ×
 // COLUMNS; fista has correlate's. SHARED is dynamic shared memory in bytes: below the
 // 99 KB of the smaller chips (sm_86, sm_89), and little enough for two blocks on an SM
-// of the larger (sm_80, sm_90). product.cuh says what DEPTH and STAGES are.
+// of the larger (sm_80, sm_90), but for what is ahead. product.cuh says what DEPTH and STAGES are.
 constexpr int PRODUCT_THREADS = 256;
 
 constexpr int DECODE_ROWS = 128;
@@ -109,8 +109,10 @@ constexpr int CORRELATE_SHARED = 73728;
 constexpr int HALF_DECODE_ROWS = 128;
 constexpr int HALF_DECODE_COLUMNS = 160;
 constexpr int HALF_DECODE_DEPTH = 64;
-constexpr int HALF_DECODE_STAGES = 2; // three would need 120 KB
+constexpr int HALF_DECODE_STAGES = 2;
 constexpr int HALF_DECODE_SHARED = 79872;
+constexpr int AHEAD_HALF_DECODE_STAGES = 3; // where a block may have that much
+constexpr int AHEAD_HALF_DECODE_SHARED = 119808;
 
 constexpr int HALF_ACCUMULATE_ROWS = 128;
 constexpr int HALF_ACCUMULATE_COLUMNS = 64;

@@ -87,7 +87,7 @@ const totalsShared = 256
 // A block of decode, accumulate and correlate computes a tile of the result, ROWS ×
 // COLUMNS; fista has correlate's. SHARED is dynamic shared memory in bytes: below the
 // 99 KB of the smaller chips (sm_86, sm_89), and little enough for two blocks on an SM
-// of the larger (sm_80, sm_90). product.cuh says what DEPTH and STAGES are.
+// of the larger (sm_80, sm_90), but for what is ahead. product.cuh says what DEPTH and STAGES are.
 const productThreads = 256
 
 const decodeRows = 128
@@ -112,8 +112,10 @@ const correlateShared = 73728
 const halfDecodeRows = 128
 const halfDecodeColumns = 160
 const halfDecodeDepth = 64
-const halfDecodeStages = 2 // three would need 120 KB
+const halfDecodeStages = 2
 const halfDecodeShared = 79872
+const aheadHalfDecodeStages = 3 // where a block may have that much
+const aheadHalfDecodeShared = 119808
 
 const halfAccumulateRows = 128
 const halfAccumulateColumns = 64

@@ -22,6 +22,11 @@
 // five times, 71 flops a byte of L2. A warp has 32 × 80 of them. A dictionary step has 50 such
 // tiles, too few: two blocks share one, each with half of the atoms, and leave a part of the
 // sum each. Whoever reads the product adds them.
+//
+// Its 8 warps, of one block an SM, are too few to hide behind each other: with two stages each
+// step waits for its copies' latency and then for their bytes. decode_ahead_fp16 has a third, and
+// so copies two steps ahead, in 120 KB of shared memory, which sm_80, sm_90 and sm_100 have for a
+// block, and sm_86, sm_89 and sm_120 have not.
 #include "product.cuh"
 
 template <bool SPLIT>
@@ -39,11 +44,12 @@ __device__ __forceinline__ void decode(const Decode& args)
 extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) decode_tf32(Decode args) { decode<false>(args); }
 extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) decode_fp32(Decode args) { decode<true>(args); }
 
-extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 1) decode_fp16(DecodeHalf args)
+template <int STAGES, int SHARED>
+__device__ __forceinline__ void decode(const DecodeHalf& args)
 {
-    using P = Product<Half, HALF_DECODE_ROWS, HALF_DECODE_COLUMNS, HALF_DECODE_DEPTH, HALF_DECODE_STAGES, ALONG_ROWS,
-                      ALONG_COLUMNS, false, false, HALF_DECODE_COLUMNS / 2>;
-    static_assert(P::SHARED == HALF_DECODE_SHARED, "the host asks for this much");
+    using P = Product<Half, HALF_DECODE_ROWS, HALF_DECODE_COLUMNS, HALF_DECODE_DEPTH, STAGES, ALONG_ROWS, ALONG_COLUMNS, false,
+                      false, HALF_DECODE_COLUMNS / 2>;
+    static_assert(P::SHARED == SHARED, "the host asks for this much");
     SHARED_MEMORY(Half, shared_halves);
     const Shape& s = args.shape;
     P p;
@@ -61,4 +67,14 @@ extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 1) decode_fp16(Dec
     }
     p.run(shared_halves, {args.codes, s.words, s.code_pitch}, {args.atoms, s.atoms, s.dim_pitch}, last, first);
     p.store(product, s.words, s.dim_pitch, p.sums, float_once(1 / args.scale));
+}
+
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 1) decode_fp16(DecodeHalf args)
+{
+    decode<HALF_DECODE_STAGES, HALF_DECODE_SHARED>(args);
+}
+
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 1) decode_ahead_fp16(DecodeHalf args)
+{
+    decode<AHEAD_HALF_DECODE_STAGES, AHEAD_HALF_DECODE_SHARED>(args);
 }

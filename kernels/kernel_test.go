@@ -227,38 +227,55 @@ func forShapes(t *testing.T, check func(b *bench, precision Precision, words, at
 func TestDecode(t *testing.T) { forShapes(t, checkDecode, FP16, TF32, FP32) }
 
 func checkDecode(b *bench, precision Precision, words, atoms, dim int) {
-	codes, d := b.codes(words, atoms), b.normal(atoms*dim, 0)
 	if precision == FP16 {
-		const scale, atomScale = 64, 0.125
-		a, atomRows := b.halves(codes, words, atoms, scale), b.halves(d, atoms, dim, atomScale)
-		result := b.pitched(nil, words, dim, 8)
-		k := decodeHalf{
-			product: result.data, codes: pointer[half](a.data), atoms: pointer[half](atomRows.data), scale: scale * atomScale,
-			shape: newHalfWidths(atoms, dim).shape(words),
+		for _, mostShared := range []int{halfDecodeShared, b.mostShared} {
+			checkDecodeHalves(b, mostShared, words, atoms, dim)
 		}
-		b.run(k.launch())
-		whole, rest := b.read(result), b.pitched(nil, words, dim, 8)
-		k.rest = rest.data
-		b.run(k.launch())
-		for i, part := range b.read(result) {
-			whole[i] -= part
-		}
-		want, magnitude := multiply(words, dim, atoms,
-			func(i, k int) float32 { return codes[i*atoms+k] }, func(k, j int) float32 { return d[k*dim+j] })
-		for i, v := range b.read(rest) {
-			if !(math.Abs(float64(whole[i]-v)) <= 1e-5*magnitude[i]) {
-				b.t.Fatalf("element %d of the second part is %v, want %v", i, v, whole[i])
-			}
-			want[i] -= float64(v)
-		}
-		b.expect("first part", b.read(result), want, magnitude, tolerance[precision])
 		return
 	}
+	codes, d := b.codes(words, atoms), b.normal(atoms*dim, 0)
 	a, atomRows, result := b.array(codes, words, atoms), b.array(d, atoms, dim), b.array(nil, words, dim)
 	b.run(decode{product: result.data, codes: a.data, atoms: atomRows.data, shape: newWidths(atoms, dim).shape(words)}.launch(precision))
 	want, magnitude := multiply(words, dim, atoms,
 		func(i, k int) float32 { return codes[i*atoms+k] }, func(k, j int) float32 { return d[k*dim+j] })
 	b.expect("product", b.read(result), want, magnitude, tolerance[precision])
+}
+
+// checkDecodeHalves takes how much shared memory a block may have.
+func checkDecodeHalves(b *bench, mostShared, words, atoms, dim int) {
+	codes, d := b.codes(words, atoms), b.normal(atoms*dim, 0)
+	const scale, atomScale = 64, 0.125
+	a, atomRows := b.halves(codes, words, atoms, scale), b.halves(d, atoms, dim, atomScale)
+	result := b.pitched(nil, words, dim, 8)
+	k := decodeHalf{
+		product: result.data, codes: pointer[half](a.data), atoms: pointer[half](atomRows.data), scale: scale * atomScale,
+		shape: newHalfWidths(atoms, dim).shape(words),
+	}
+	b.run(k.launch(mostShared))
+	whole, rest := b.read(result), b.pitched(nil, words, dim, 8)
+	k.rest = rest.data
+	b.run(k.launch(mostShared))
+	for i, part := range b.read(result) {
+		whole[i] -= part
+	}
+	want, magnitude := multiply(words, dim, atoms,
+		func(i, k int) float32 { return codes[i*atoms+k] }, func(k, j int) float32 { return d[k*dim+j] })
+	for i, v := range b.read(rest) {
+		if !(math.Abs(float64(whole[i]-v)) <= 1e-5*magnitude[i]) {
+			b.t.Fatalf("element %d of the second part is %v, want %v", i, v, whole[i])
+		}
+		want[i] -= float64(v)
+	}
+	b.expect("first part", b.read(result), want, magnitude, tolerance[FP16])
+}
+
+// What is ahead is for devices whose blocks may have the shared memory for it.
+func TestDecodeAhead(t *testing.T) {
+	for mostShared, want := range map[int]string{99 << 10: "decode_fp16", 163 << 10: "decode_ahead_fp16", 227 << 10: "decode_ahead_fp16"} {
+		if l := (decodeHalf{}).launch(mostShared); l.kernel != want || l.shared > mostShared {
+			t.Errorf("with %d bytes it is %s with %d", mostShared, l.kernel, l.shared)
+		}
+	}
 }
 
 func TestAccumulate(t *testing.T) { forShapes(t, checkAccumulate, FP16, TF32, FP32) }

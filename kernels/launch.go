@@ -29,6 +29,7 @@ var (
 	rememberTile   = tile{rememberRows, rememberColumns, rememberShared}
 
 	halfDecodeTile     = tile{halfDecodeRows, halfDecodeColumns, halfDecodeShared}
+	aheadDecodeTile    = tile{halfDecodeRows, halfDecodeColumns, aheadHalfDecodeShared}
 	halfAccumulateTile = tile{halfAccumulateRows, halfAccumulateColumns, halfAccumulateShared}
 	halfCorrelateTile  = tile{halfCorrelateRows, halfCorrelateColumns, halfCorrelateShared}
 )
@@ -91,15 +92,20 @@ func (l launch) sums(halves bool, n float64) launch {
 	return l
 }
 
-func (k decodeHalf) launch() launch {
+// launch takes how much shared memory a block may have, in bytes.
+func (k decodeHalf) launch(mostShared int) launch {
 	words, atoms, dim := k.shape.floats()
 	bytes, flops := 2*(words*atoms+atoms*dim)+4*words*dim, words*atoms*dim
-	g := halfDecodeTile.grid(k.shape.words, k.shape.dimPitch)
+	kernel, tile := "decode_fp16", halfDecodeTile
+	if mostShared >= aheadDecodeTile.shared {
+		kernel, tile = "decode_ahead_fp16", aheadDecodeTile
+	}
+	g := tile.grid(k.shape.words, k.shape.dimPitch)
 	if k.rest != 0 {
 		g.x *= 2
 		bytes += 4 * words * dim
 	}
-	return launch{"decode_fp16", unsafe.Pointer(&k), g, bytes, flops}
+	return launch{kernel, unsafe.Pointer(&k), g, bytes, flops}
 }
 
 func (k accumulateHalf) launch() launch {

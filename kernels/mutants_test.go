@@ -131,8 +131,14 @@ func trials(kernel string) (all []func(b *bench)) {
 		}
 		for _, s := range sizes {
 			switch name {
-			case "decode":
-				add(func(b *bench) { checkDecode(b, p, s.rows, s.depth, s.columns) })
+			case "decode", "decode_ahead":
+				if p != FP16 {
+					add(func(b *bench) { checkDecode(b, p, s.rows, s.depth, s.columns) })
+				} else if name == "decode" {
+					add(func(b *bench) { checkDecodeHalves(b, halfDecodeShared, s.rows, s.depth, s.columns) })
+				} else {
+					add(func(b *bench) { checkDecodeHalves(b, aheadHalfDecodeShared, s.rows, s.depth, s.columns) })
+				}
 			case "accumulate":
 				add(func(b *bench) { checkAccumulate(b, p, s.depth, s.rows, s.columns) })
 			case "update":

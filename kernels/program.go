@@ -199,7 +199,7 @@ func (b *Trainer) multiplyHalves(p *program, s graph.Step, at parts[pointer[floa
 		if p.rest > 0 {
 			k.rest = p.places[p.rest].data
 		}
-		g.queue(k.launch(), g.compute)
+		g.queue(k.launch(g.mostShared), g.compute)
 	case *graph.Accumulate:
 		residuals, scale := factor(s.Residuals)
 		g.queue(accumulateHalf{

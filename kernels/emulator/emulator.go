@@ -46,7 +46,8 @@
 // Read by cuInit:
 //
 //	EMULATED_DEVICES          number of devices (default 1)
-//	EMULATED_CAPABILITY       their compute capability (default 8.0)
+//	EMULATED_CAPABILITY       their compute capability (default 8.0), which says how much shared
+//	                          memory a block may have
 package emulator
 
 import (

@@ -1,31 +1,41 @@
 #!/usr/bin/env python3
-"""Computes, without a GPU, how long an epoch of training takes on some, and what bounds
-each kernel: 400,000 words × 300 → 3000, in 128 dictionary steps.
+"""Computes, without a GPU, how long training and encoding take on some, and what bounds each
+kernel: 400,000 words × 300 → 3000.
 
-usage: model.py [--check DOCUMENT] [PTXAS [NVDISASM]]
+    paper   an epoch of train --recipe paper: 128 dictionary steps and one of the codes
+    best    train with its defaults: learning from the 60,000 most frequent words, twice, in 128
+            batches each, then encoding all
+    encode  encoding alone, with encode's defaults
+
+usage: model.py [--rates BENCH.json] [--check DOCUMENT | --write DOCUMENT] [PTXAS [NVDISASM]]
 
 PTXAS and NVDISASM are paths of ptxas of CUDA 12.9 and nvdisasm; without them the
-environment variables of these names say. A launch is counted as five things that go on
-beside each other, and the longest is its time, with START more:
+environment variables of these names say. --write puts the tables that DOCUMENT marks into it,
+--check exits 1 if they are not there as they are counted now. --rates takes the rates that
+"bench gpu" has measured on a GPU, and prints the tables of that one.
 
-    issue    the instructions of a step of the product's loop, from the machine code, for
-             all warps of a block, a quarter of them to each scheduler of an SM; and those
-             of the rest of the kernel, once
+A launch is counted as things that go on beside each other, of which the longest is its time:
+
+    issue    instructions, from the machine code, for all warps of an SM, a quarter of them to
+             each scheduler; those of a product's loop as often as it has steps
     tensor   mma at the rate that mma.sync reaches
     shared   128 bytes a clock of what goes into shared memory and out of it
+    double   float64 instructions, of which some chips do few
     L2       all that the blocks read and write
     DRAM     each matrix that L2 does not hold from one launch to the next, once
+    latency  what a warp waits for: of products the copies of a step, and in kernels of few
+             warps one instruction for another (see Code.walk)
 
---check prints no tables: it compares the epochs' times with the table "an epoch, ms" of
-docs/gpu.md, and exits 1 naming what differs.
-
-It is a floor, as nothing waits: blocks go to SMs in equal shares, but whole ones, banks
-don't conflict, and no instruction waits for another. Rows of the row machine are counted
-by what an instruction of it takes on a row, ROW_ISSUE.
+Each is computed twice: as a floor, with nothing in the way, and as is likely, with the second
+of each pair below. Blocks go to SMs in equal shares, but whole ones. Rows of the row machine
+are counted by what an instruction of it takes on a row, ROW_ISSUE.
 """
 
 import argparse
 import collections
+import difflib
+import functools
+import json
 import math
 import os
 import pathlib
@@ -35,91 +45,288 @@ import sys
 import tempfile
 
 WORDS, ATOMS, DIM, STEPS = 400_000, 3000, 300, 128
-START = 1.5e-6  # seconds from one launch's end to the next one's work
+CODE_BATCH = 16384  # words of a code step, as kernels/plan.go has it
 ROW_ISSUE = 260  # instructions of a warp for one of the row machine, on a row of 300
 NUMBER_ISSUE = 40  # and for one on numbers
-SUM_LATENCY = 2.5e-6  # seconds of one SM, which reads a number of each row and adds up across its threads
-CODE_BATCH = 16384  # words of a code step, as plan.go has it
+
+# The recipe best: train/defaults.go, train/online.go, encode/encode.go, internal/backend/fista.go.
+TAUGHT, PASSES, BLOCK = 20 * ATOMS, 2, 4096  # rows to learn from, and that are encoded at a time
+FISTA_STEPS, POLISH_STEPS = 16, 5
+
+# Pairs are of the floor, and of what is likely. All of these are assumed.
+START = 1.0e-6, 2.5e-6  # seconds from one launch's end to the next one's work: in a graph, in a stream
+REACHED = 1, 0.75  # of what bounds a launch: nothing overlaps perfectly
+HELD = 0.8, 0.5  # of L2, whose halves may both hold what all SMs read
+LOADED = 0, 700  # clocks until a copy begins to arrive, from an L2 that is busy
+EDGE = 0, 1500  # clocks of a block before its first step and after its last, if no other block hides them
+L1_LATENCY = 40, 45  # clocks
+L2_LATENCY = 260, 400
+SUM_LATENCY = 2.5e-6, 4e-6  # seconds of one SM, which reads a number of each row and adds up across its threads
+SWEEPS = 6, 11  # of keep_largest over a row; 11 at most
+ITERATIONS = 5, 16  # of power, from where it ended the last time: in a training of the sample vectors
+HOST = 0, 1.6e-6  # seconds of the host for each row that is learned from or encoded, with the GPU idle
+
+# Of a chip: KB of shared memory that a block may have at most, and float64 instructions of a
+# thread that an SM does in a clock, both from NVIDIA's programming guide.
+Chip = collections.namedtuple("Chip", "shared doubles")
+CHIPS = {"sm_80": Chip(163, 32), "sm_86": Chip(99, 2), "sm_89": Chip(99, 2), "sm_90": Chip(227, 64), "sm_100": Chip(227, 64), "sm_120": Chip(99, 2)}
+
+# Clock in Hz, DRAM and L2 in bytes a second, mma in multiplications of 16-bit factors by an SM
+# in a clock.
+#
+# SMs, clocks and L2's size are the data sheets'; the H100's second clock is what its data sheet's
+# tensor rates are computed with, its first the highest. DRAM is about 0.9 of the data sheets.
+# Of their tensor rates mma.sync reaches all on the A100 and on GeForce (with float32 sums), and 62 %
+# on Hopper (arXiv:2402.13499). Of L2 the H100's 6.65e12 is "measured" in XLA's
+# cost model (gpu_dot_fusion_cost_model.cc); 5.5e12 is about what a PCIe card of 114 SMs reads; the others' are assumed.
+GPU = collections.namedtuple("GPU", "name architecture sms clock dram l2 l2_size mma tf32_cost start")
+GPUS = [
+    GPU("A100", "sm_80", 108, (1.41e9, 1.41e9), (1.8e12, 1.8e12), (4.5e12, 4.0e12), 40e6, 1024, 2, START),
+    GPU("H100", "sm_90", 132, (1.98e9, 1.755e9), (3.0e12, 3.0e12), (6.65e12, 5.5e12), 50e6, 1270, 2, START),
+    GPU("H200", "sm_90", 132, (1.98e9, 1.755e9), (4.3e12, 4.3e12), (6.65e12, 5.5e12), 50e6, 1270, 2, START),
+    GPU("RTX 4090", "sm_89", 128, (2.7e9, 2.52e9), (0.93e12, 0.93e12), (5.0e12, 4.0e12), 72e6, 256, 2, START),
+]
+
+
+def measured(path):
+    """Returns the GPU that a report of "bench gpu" is of, with the rates that it has measured."""
+    report = json.loads(path.read_text())
+    p, architecture = report["peaks"], "sm_" + report["compute_capability"].replace(".", "")
+    if architecture not in CHIPS:
+        sys.exit(f"model.py: {path} is of {architecture}, which CHIPS lacks")
+    twice = lambda x: (x, x)
+    sms, clock = p["multiprocessors"], p["clock_hertz"]
+    return GPU(report["device"], architecture, sms, twice(clock), twice(p["copy_bytes_per_second"]), twice(p["l2_bytes_per_second"]),
+               p["l2_size_bytes"], p["fp16_flops_per_second"] / 2 / sms / clock, p["fp16_flops_per_second"] / p["tf32_flops_per_second"],
+               (p["graph_launch_seconds"], p["launch_seconds"]))
+
 
 here = pathlib.Path(__file__).resolve().parent
+constants = {name: int(n) for name, n in re.findall(r"^constexpr int (\w+) = (\d+);", (here.parent / "abi.cuh").read_text(), re.MULTILINE)}
+registers = {(kernel, architecture): int(n) for kernel, architecture, n, *_ in map(str.split, (here / "ptxas.txt").read_text().splitlines()[1:])}  # of a thread
+PRODUCT_WARPS = constants["PRODUCT_THREADS"] // 32
+FILES = "decode", "accumulate", "correlate", "encode", "learner"
 
-# clock in Hz, DRAM and L2 in bytes a second, mma in multiplications of 16-bit factors by an
-# SM in a clock. Of the data sheets' tensor rates mma.sync reaches all on the A100 and about
-# 62 % on Hopper; L2 rates are those that others have measured.
-GPU = collections.namedtuple("GPU", "name architecture sms clock dram l2 l2_size mma")
-GPUS = [
-    GPU("A100", "sm_80", 108, 1.41e9, 1.8e12, 4.5e12, 40e6, 1024),
-    GPU("H100", "sm_90", 132, 1.755e9, 3.0e12, 5.5e12, 50e6, 1270),
-    GPU("H200", "sm_90", 132, 1.755e9, 4.3e12, 5.5e12, 50e6, 1270),
-]
-MMA = {"HMMA.16816": (16 * 8 * 16, 1), "HMMA.1688": (16 * 8 * 8, 2)}  # multiplications; their cost in those of 16 bits
-
-
-def disassemble(ptxas, nvdisasm, path, architecture):
-    """Returns each kernel's instructions, and the first and last of each of its loops."""
-    with tempfile.NamedTemporaryFile() as cubin:
-        subprocess.run([ptxas, "-arch", architecture, "-o", cubin.name, path], check=True)
-        text = subprocess.run([nvdisasm, "-c", cubin.name], check=True, capture_output=True, text=True).stdout
-    kernels = {}
-    for name, body in re.findall(r"^\.text\.(\w+):\n(.*?)(?=^//-----|\Z)", text, re.MULTILINE | re.DOTALL):
-        instructions, labels, loops = [], {}, []
-        for line in body.splitlines():
-            if label := re.match(r"(\.L_\w+):", line):
-                labels[label[1]] = len(instructions)
-            elif found := re.match(r"\s+/\*[0-9a-f]+\*/\s+(?:\{ )?(?:@!?U?P\w+ )?\s*([A-Z0-9_.]+)(.*?);", line):
-                to = re.search(r"`\((\.L_\w+)\)", found[2])
-                if found[1] == "BRA" and to and to[1] in labels:
-                    loops.append((labels[to[1]], len(instructions)))
-                instructions.append(found[1])
-        kernels[name] = instructions, loops
-    return kernels
+Instruction = collections.namedtuple("Instruction", "name writes reads")  # registers, but for the results of stores and branches
 
 
 class Code:
-    """What the machine code of a product's kernel takes: of a step of its loop, and around it."""
+    """A kernel's machine code, but for what lies behind its end: ways that are seldom taken."""
 
-    def __init__(self, instructions, loops):
+    def __init__(self, body):
+        self.instructions, self.loops = [], []  # loops as their first and last instruction, inner ones first
+        labels = {}
+        for line in body.splitlines():
+            if label := re.match(r"(\.L_\w+):", line):
+                labels[label[1]] = len(self.instructions)
+            elif found := re.match(r"\s+/\*[0-9a-f]+\*/\s+(?:\{ )?(@!?U?P\w+ )?\s*([A-Z0-9_.]+)(.*?);", line):
+                condition, name, operands = found[1] or "", found[2], found[3]
+                to = re.search(r"`\((\.L_\w+)\)", operands)
+                if name == "BRA" and to and to[1] in labels:
+                    self.loops.append((labels[to[1]], len(self.instructions)))
+                registers = [re.findall(r"\bU?[RP]\d+\b", operand) for operand in operands.split(",")]
+                if registers and not registers[0]:  # a predicate that is not wanted, or an address
+                    registers = registers[1:] if operands.split(",")[0].strip() == "PT" else [[], *registers]
+                writes = [] if name.startswith(("ST", "RED", "BRA")) else registers[0][:1] if registers else []
+                reads = [r for operand in registers[bool(writes):] for r in operand] + re.findall(r"U?P\d+", condition)
+                self.instructions.append(Instruction(name, writes, reads))
+                if name == "EXIT" and not condition:
+                    break
+        self.loops.sort(key=lambda l: l[1] - l[0])
+
+    def count(self, loop, name):
+        return sum(i.name.startswith(name) for i in self.instructions[loop[0] : loop[1] + 1])
+
+    def walk(self, trips, load):
+        """Walks a warp through the code: an instruction begins when the one before it has begun and what it reads is
+        there. It returns the clocks, instructions, and instructions on doubles. trips(loop, depth) is how often a
+        loop, in depth others, is gone through; branches forwards are not taken. load is the clocks of a load."""
+        latency = lambda name: next((clocks for prefix, clocks in (
+            ("LDG", load), ("LDS", 30), ("SHFL", 25), ("BAR", 30), ("MUFU", 20), ("F2F", 12), ("D", 8), ("S2R", 20)) if name.startswith(prefix)), 4)
+        ready, done = {}, [0, 0, 0]  # when registers are, and what is returned
+
+        def part(first, last, depth):
+            at = first
+            while at <= last:
+                loop = next((l for l in reversed(self.loops) if l[0] == at and l[1] <= last and (l != (first, last) or not depth)), None)
+                if loop and loop not in inside:
+                    inside.append(loop)
+                    n = trips(loop, depth)
+                    for _ in range(min(2, math.ceil(n))):  # the second time is as all others
+                        before = list(done)
+                        part(*loop, depth + 1)
+                    for i in range(3 if n > 2 else 0):
+                        done[i] += (n - 2) * (done[i] - before[i])
+                    if n > 2:  # so much later, too, is what is still under way
+                        later = (n - 2) / (n - 1) * (done[0] - before[0])
+                        ready.update({r: t + later for r, t in ready.items() if t > before[0]})
+                    inside.remove(loop)
+                    at = loop[1] + 1
+                    continue
+                i = self.instructions[at]
+                done[0] = max([done[0] + 1] + [ready.get(r, 0) for r in i.reads])
+                for r in i.writes:
+                    ready[r] = done[0] + latency(i.name)
+                if i.name.startswith("BAR"):
+                    done[0] += latency(i.name)
+                done[1] += 1
+                done[2] += bool(re.match(r"D(FMA|ADD|MUL|SETP)", i.name))
+                at += 1
+
+        inside = []
+        part(0, len(self.instructions) - 1, 0)
+        return done
+
+
+@functools.cache
+class Step:
+    """What a product's kernel takes: of a step of its loop, and around it. A warp has so many
+    multiplications in a step: loops in it are gone through as often as they take."""
+
+    MMA = {"HMMA.16816": 16 * 8 * 16, "HMMA.1688": 16 * 8 * 8}
+
+    def __init__(self, code, multiplications):
         # The loop over steps is the one around both the copies and the products.
-        def has(loop, name):
-            return any(i.startswith(name) for i in instructions[loop[0] : loop[1] + 1])
-
-        first, last = min((l for l in loops if has(l, "LDGSTS") and has(l, "HMMA")), key=lambda l: l[1] - l[0])
-        step = instructions[first : last + 1]
-        self.step, self.rest = len(step), len(instructions) - len(step)
-        self.mma = sum(m * cost for i in step for name, (m, cost) in MMA.items() if i.startswith(name))
-        self.shared = sum(self.shared_bytes(i) for i in step)
+        step = next(l for l in code.loops if code.count(l, "LDGSTS") and code.count(l, "HMMA"))
+        inner = next((l for l in code.loops if step[0] <= l[0] and l[1] < step[1] and code.count(l, "HMMA")), (0, -1))
+        of = lambda loop, what: sum(what(i.name) for i in code.instructions[loop[0] : loop[1] + 1])
+        mma = lambda name: next((n for prefix, n in self.MMA.items() if name.startswith(prefix)), 0)
+        once = of(inner, mma)
+        trips = (multiplications - of(step, mma) + once) / (once or 1) if once else 1
+        if trips != int(trips) or not once and of(step, mma) != multiplications:
+            sys.exit(f"model.py: a step has {of(step, mma)} multiplications a warp, {once} of them in a loop, and should have {multiplications}")
+        total = lambda what: of(step, what) + (trips - 1) * of(inner, what)
+        self.issue, self.rest = total(lambda name: 1), len(code.instructions) - of(step, lambda name: 1)
+        self.mma16 = total(lambda name: mma(name) * name.startswith("HMMA.16816"))
+        self.mma32 = total(lambda name: mma(name) * name.startswith("HMMA.1688."))
+        self.shared = total(self.shared_bytes)
 
     @staticmethod
-    def shared_bytes(instruction):
+    def shared_bytes(name):
         """Of a warp, as shared memory moves them: 128 in each clock."""
-        if instruction.startswith("LDGSTS"):
+        if name.startswith("LDGSTS"):
             return 512
-        if instruction.startswith("LDSM"):
-            return 128 * int(instruction[-1])
-        if instruction.startswith("LDS"):
-            return {"64": 256, "128": 512}.get(instruction.rpartition(".")[2], 128)
+        if name.startswith("LDSM"):
+            return 128 * int(name[-1])
+        if name.startswith("LDS"):
+            return {"64": 256, "128": 512}.get(name.rpartition(".")[2], 128)
         return 0
 
 
-Launch = collections.namedtuple("Launch", "kernel clocks l2 dram")  # clocks of an SM, by what takes them; bytes
+def disassemble(ptxas, nvdisasm, architecture):
+    """Returns the kernels' code on an architecture."""
+    codes = {}
+    for name in FILES:
+        with tempfile.NamedTemporaryFile() as cubin:
+            subprocess.run([ptxas, "-arch", architecture, "-o", cubin.name, here / f"{name}.ptx"], check=True)
+            text = subprocess.run([nvdisasm, "-c", cubin.name], check=True, capture_output=True, text=True).stdout
+        codes |= {kernel: Code(body) for kernel, body in re.findall(r"^\.text\.(\w+):\n(.*?)(?=^//-----|\Z)", text, re.MULTILINE | re.DOTALL)}
+    return codes
 
 
-class Epoch:
-    """The launches of an epoch on a GPU, in a precision, with sums of a state."""
+# Clocks of an SM, by what takes them, and that nothing hides; bytes.
+Launch = collections.namedtuple("Launch", "kernel clocks waits l2 dram")
 
-    def __init__(self, gpu, precision, state, codes):
-        self.gpu, self.precision, self.state, self.codes = gpu, precision, state, codes
-        self.name = precision if state == "float32" else f"{precision}, --state {state}"
+
+class Count:
+    """The launches of a recipe on a GPU, in a precision, and what the host does. end is 0 for
+    the floor, and 1 for what is likely."""
+
+    def __init__(self, gpu, precision, codes, end):
+        self.gpu, self.precision, self.codes, self.end = gpu, precision, codes, end
         self.factor = 2 if precision == "fp16" else 4  # bytes
-        self.launches = collections.Counter()
+        self.chip, self.clock, self.l2 = CHIPS[gpu.architecture], gpu.clock[end], gpu.l2[end]
+        self.launches, self.host = collections.Counter(), collections.Counter()
+        self.part = ""
+        self.fill()
+
+    def add(self, count, launch):
+        self.launches[self.part, launch] += count
+
+    def kept(self, bytes):
+        """Whether L2 keeps so much."""
+        return bytes < HELD[self.end] * self.gpu.l2_size
+
+    def product(self, kernel, rows, columns, depth, result, dram, precision=None, parts=1):
+        """A product: result is what its epilogue reads and writes, in bytes. Blocks may share
+        the depth of a tile."""
+        precision = precision or self.precision
+        name, factor = f"{kernel}_{precision}", 2 if precision == "fp16" else 4
+        if kernel == "correlate_float16":
+            kernel = "correlate"
+        tile = {"update": "accumulate", "fista": "correlate"}.get(kernel, kernel)
+        size = lambda what: constants["_".join(["HALF"] * (factor == 2) + [tile.upper(), what])]
+        stages, shared = size("STAGES"), size("SHARED")
+        if name == "decode_fp16" and self.chip.shared << 10 >= constants["AHEAD_HALF_DECODE_SHARED"]:
+            name, stages, shared = "decode_ahead_fp16", constants["AHEAD_HALF_DECODE_STAGES"], constants["AHEAD_HALF_DECODE_SHARED"]
+        products = (3 if precision == "fp32" else 1) * (2 if tile == "accumulate" else 1)
+        step = Step(self.codes[name], products * size("ROWS") * size("COLUMNS") * size("DEPTH") // PRODUCT_WARPS)
+        blocks = parts * math.ceil(rows / size("ROWS")) * math.ceil(columns / size("COLUMNS"))
+        steps = math.ceil(depth / size("DEPTH") / parts)
+        most = math.ceil(blocks / self.gpu.sms)  # of an SM
+        beside = min(most, (self.chip.shared + 1 << 10) // (shared + 1024), 65536 // (registers[name, self.gpu.architecture] + 7 & ~7) // constants["PRODUCT_THREADS"])
+        warps, copied = most * PRODUCT_WARPS, size("DEPTH") * (size("ROWS") + size("COLUMNS")) * factor
+        arrives = LOADED[self.end] + copied * min(blocks, self.gpu.sms * beside) / self.l2 * self.clock / beside
+        return Launch(
+            name,
+            (("issue", warps * (steps * step.issue + step.rest) / 4),
+             ("tensor", warps * steps * (step.mma16 + step.mma32 * self.gpu.tf32_cost) / self.gpu.mma),
+             ("shared", warps * steps * step.shared / 128),
+             ("latency", most * steps * arrives / (beside * (stages - 1)))),
+            math.ceil(most / beside) * EDGE[self.end],
+            blocks * steps * copied + parts * result, dram)
+
+    def rows(self, rows, vectors, numbers, matrices, dram):
+        """The row machine: instructions on vectors and on numbers, and matrices that they read and write."""
+        warps = math.ceil(rows / self.gpu.sms)
+        return Launch("body", (("issue", warps * (vectors * ROW_ISSUE + numbers * NUMBER_ISSUE) / 4),), EDGE[self.end], matrices * rows * DIM * 4, dram)
+
+    def totals(self, rows, sums):
+        return Launch("totals", (("latency", sums * SUM_LATENCY[self.end] * self.clock),), 0, 8 * rows * sums, 0)
+
+    def moved(self, kernel, l2, dram):
+        """A kernel that does little but read and write."""
+        return Launch(kernel, (), EDGE[self.end], l2, dram)
+
+    def walked(self, kernel, warps, trips, load, l2, together=1):
+        """A kernel whose warps, so many of an SM, and of them so many together, wait for their own instructions."""
+        clocks, instructions, doubles = self.codes[kernel].walk(trips, load[self.end])
+        return Launch(kernel, (("latency", clocks * math.ceil(warps / together)), ("issue", warps * instructions / 4),
+                               ("double", warps * doubles * 32 / self.chip.doubles)), EDGE[self.end], l2, 0)
+
+    def seconds(self, launch):
+        """Returns what a launch takes, and what bounds it."""
+        times = {name: clocks / self.clock for name, clocks in launch.clocks}
+        times |= {"L2": launch.l2 / self.l2, "DRAM": launch.dram / self.gpu.dram[self.end]}
+        for name in times.keys() - {"latency"}:
+            times[name] /= REACHED[self.end]
+        bound = max(times, key=times.get)
+        return self.gpu.start[self.end] + times[bound] + launch.waits / self.clock, bound
+
+    def sums(self):
+        """Returns the seconds of each part."""
+        sums = collections.Counter(self.host)
+        for (part, launch), count in self.launches.items():
+            sums[part] += count * self.seconds(launch)[0]
+        return sums
+
+
+class Paper(Count):
+    """An epoch of the recipe paper."""
+
+    def __init__(self, gpu, precision, codes, end, state="float32"):
+        self.state = state
+        super().__init__(gpu, precision, codes, end)
+
+    def fill(self):
         words = math.ceil(WORDS / STEPS)
         vectors, atoms = words * DIM * 4, ATOMS * DIM * 4
         factors = words * ATOMS * self.factor
-        kept = 0 if factors + 4 * vectors + 6 * atoms < 0.8 * gpu.l2_size else factors  # of them, that L2 does not keep
+        kept = 0 if self.kept(factors + 4 * vectors + 6 * atoms) else factors  # of them, that L2 does not keep
         self.part = "dictionary"
-        parts = 2 if precision == "fp16" else 1  # which the row machine adds up
-        halves = 1 if precision == "fp16" else 0  # an instruction that copies what is made for the next product
-        self.add(STEPS, self.product("decode", words, DIM, ATOMS, vectors, factors, parts))
+        parts = 2 if self.precision == "fp16" else 1  # which the row machine adds up
+        halves = 1 if self.precision == "fp16" else 0  # an instruction that copies what is made for the next product
+        self.add(STEPS, self.product("decode", words, DIM, ATOMS, vectors, factors, parts=parts))
         self.add(STEPS, self.rows(words, 1 + parts + halves, 1, 2 + parts + halves / 2, vectors))  # R, Σ R²
         self.add(STEPS, self.totals(words, 1))
         if halves:
@@ -127,7 +334,7 @@ class Epoch:
         else:
             self.add(STEPS, self.product("accumulate", ATOMS, DIM, words, 2 * atoms, kept))
             self.add(STEPS, self.rows(ATOMS, 15, 0, 6, 0))
-        self.add(STEPS, self.product("decode", words, DIM, ATOMS, vectors, kept, parts))
+        self.add(STEPS, self.product("decode", words, DIM, ATOMS, vectors, kept, parts=parts))
         self.add(STEPS, self.rows(words, 1 + parts, 2, 1 + parts, 0))  # Σ R∘p, Σ p²
         self.add(STEPS, self.totals(words, 2))
         self.add(STEPS, self.rows(ATOMS, 2 + halves, 0, 3 + halves / 2, 0))  # D
@@ -137,111 +344,229 @@ class Epoch:
         batches = WORDS / words
         self.add(batches, self.product("decode", words, DIM, ATOMS, vectors, factors))
         self.add(batches, self.rows(words, 1 + halves, 0, 3 + halves / 2, 3 * vectors))  # R
-        sums = {"float32": 4, "float16": 2}[state] * codes  # S and Q, read and written
-        self.add(batches, self.product("correlate", words, ATOMS, DIM, sums + factors, sums + factors + vectors))
+        sums = {"float32": 4, "float16": 2}[self.state] * codes  # S and Q, read and written
+        correlate = "correlate" if self.state == "float32" else "correlate_float16"
+        self.add(batches, self.product(correlate, words, ATOMS, DIM, sums + factors, sums + factors + vectors))
         self.add(batches, self.product("decode", words, DIM, ATOMS, vectors, factors))
         self.add(batches, self.rows(words, 5, 3, 2, 2 * vectors))  # β, the loss
-        self.add(batches, self.finish(words, 1.5 * factors))  # if half of the rows are scaled
+        self.add(batches, self.moved("finish_codes", 1.5 * factors, 1.5 * factors))  # if half of the rows are scaled
         self.add(batches, self.totals(words, 3))
 
-    def add(self, count, launch):
-        self.launches[self.part, launch] += count
 
-    def product(self, kernel, rows, columns, depth, result, dram, parts=1):
-        """A product: result is what its epilogue reads and writes, in bytes. Blocks may share
-        the depth of a tile."""
-        tile = kernel if self.factor == 4 else "half_" + {"update": "accumulate"}.get(kernel, kernel)
-        size = lambda what: constants[f"{tile}_{what}".upper()]
-        name = f"{kernel}_float16_{self.precision}" if (kernel, self.state) == ("correlate", "float16") else f"{kernel}_{self.precision}"
-        code = self.codes[self.gpu.architecture][name]
-        blocks = parts * math.ceil(rows / size("rows")) * math.ceil(columns / size("columns"))
-        steps = math.ceil(depth / size("depth") / parts)
-        warps = math.ceil(blocks / self.gpu.sms) * constants["PRODUCT_THREADS"] // 32  # of the SM that has most
-        return Launch(
-            name,
-            (("issue", warps * (steps * code.step + code.rest) / 4),
-             ("tensor", warps * steps * code.mma / self.gpu.mma),
-             ("shared", warps * steps * code.shared / 128)),
-            blocks * steps * size("depth") * (size("rows") + size("columns")) * self.factor + parts * result, dram)
+class Encode(Count):
+    """Encoding all words."""
 
-    def rows(self, rows, vectors, numbers, matrices, dram):
-        """The row machine: instructions on vectors and on numbers, and matrices that they read and write."""
-        warps = math.ceil(rows / self.gpu.sms)
-        return Launch("body", (("issue", warps * (vectors * ROW_ISSUE + numbers * NUMBER_ISSUE) / 4),), matrices * rows * DIM * 4, dram)
+    def fill(self):
+        self.encode("encoding", WORDS, BLOCK)
 
-    def finish(self, words, dram):
-        return Launch("finish_codes", (), dram, dram)
+    def kernel(self, name):
+        """The precision that a kernel has: tf32 where it has not that of all."""
+        return self.precision if f"{name}_{self.precision}" in self.codes else "tf32"
 
-    def totals(self, rows, sums):
-        return Launch("totals", (("latency", sums * SUM_LATENCY * self.gpu.clock),), 8 * rows * sums, 0)
+    def encode(self, part, words, batch):
+        self.part = part
+        self.host[part] += words * HOST[self.end]
+        batches = words / batch
+        vectors, codes = batch * DIM * 4, batch * ATOMS * self.factor
+        dram = 0 if self.kept(2 * codes + 5 * vectors) else codes
+        steps = FISTA_STEPS + POLISH_STEPS
+        self.add(batches * steps, self.product("decode", batch, DIM, ATOMS, vectors, dram))
+        self.add(batches * steps, self.product("fista", batch, ATOMS, DIM, 3 * codes, 3 * dram))
+        parts = math.ceil(ATOMS / constants["FISTA_COLUMNS"])
+        self.add(batches * (steps + 1), self.moved("fista_residuals", 4 * batch * (4 * DIM + parts), 0))
+        self.add(batches, self.keep_largest(batch))
+        self.add(batches, self.product("decode", batch, DIM, ATOMS, vectors, dram, precision="fp32"))  # the loss
+        self.add(batches, self.moved("finish_codes", codes, dram))
+        self.add(batches, self.moved("pack_codes", codes, dram))
 
-    def seconds(self, launch):
-        """Returns what a launch takes, and what bounds it."""
-        times = {name: clocks / self.gpu.clock for name, clocks in launch.clocks}
-        times |= {"L2": launch.l2 / self.gpu.l2, "DRAM": launch.dram / self.gpu.dram}
-        bound = max(times, key=times.get)
-        return START + times[bound], bound
+    def keep_largest(self, words):
+        """A warp goes over its row, which L2 has, several elements a lane and time: SWEEPS times to find out what stays,
+        and once more. An SM has 64 warps, or 48, at a time."""
+        code = self.codes["keep_largest"]
 
-    def sums(self):
-        """Returns the seconds of each part."""
-        sums = collections.Counter()
-        for (part, launch), count in self.launches.items():
-            sums[part] += count * self.seconds(launch)[0]
-        return sums
+        def trips(loop, depth):
+            loads = code.count(loop, "LDG")
+            inner = any(l != loop and loop[0] <= l[0] and l[1] <= loop[1] for l in code.loops)
+            if inner:  # around the sweeps, or around all of a row
+                return SWEEPS[self.end] if depth == 1 else 1
+            return ATOMS / 32 / loads
+
+        return self.walked("keep_largest", math.ceil(words / self.gpu.sms), trips, L2_LATENCY, words * ATOMS * 4 * (SWEEPS[self.end] + 2), 48)
+
+
+class Best(Encode):
+    """Learning and encoding by the recipe best."""
+
+    def __init__(self, gpu, precision, codes, end, taught=TAUGHT):
+        self.taught = taught
+        super().__init__(gpu, precision, codes, end)
+
+    def fill(self):
+        batch, batches = math.ceil(self.taught / STEPS), PASSES * STEPS
+        self.encode("learning", PASSES * self.taught, batch)
+        gram, atoms = 4 * ATOMS * ATOMS, 4 * ATOMS * DIM
+        dram = 0 if self.kept(gram + 5 * atoms) else gram
+        self.add(batches, self.product("remember", DIM, DIM, ATOMS, 4 * DIM * DIM, 0, precision="fp32"))  # DᵀD
+        self.add(batches, self.power())
+        self.add(batches, self.product("remember", ATOMS, ATOMS, batch, 2 * gram, 2 * dram, precision=self.kernel("remember")))
+        self.add(batches, self.product("remember", ATOMS, DIM, batch, 2 * atoms, 0, precision=self.kernel("remember")))
+        self.add(batches, self.product("decode", ATOMS, DIM, ATOMS, atoms, dram, precision="fp32"))  # GD
+        blocks = math.ceil(ATOMS / constants["BLOCK_ATOMS"])
+        self.add(batches * blocks, self.move_atoms())
+        # Of the atoms after a block, half of all on average.
+        self.add(batches * (blocks - 1), self.product("remember", ATOMS // 2, DIM, constants["BLOCK_ATOMS"], atoms, 0, precision=self.kernel("remember")))
+        super().fill()
+
+    def move_atoms(self):
+        """One block, with a thread for one or four columns. Its atoms come in turn, as many in a loop's body as it takes roots;
+        each takes in the moves of those before it, half of a block's on average, eight (or MOVE_TOGETHER) at a time, in the
+        loops that are furthest inside. Moves are in L1, or shared memory, but for one load of eight. A loop with no root
+        before that reads G, an element a thread and time."""
+        code, block, together = self.codes["move_atoms"], constants["BLOCK_ATOMS"], constants.get("MOVE_TOGETHER", 8)
+        threads = constants["MOVE_THREADS"] if constants["MOVE_THREADS"] > DIM else math.ceil(DIM / 4)
+        warps = math.ceil(min(threads, DIM) / 32)
+
+        def trips(loop, depth):
+            roots, loads = code.count(loop, "MUFU.RSQ"), code.count(loop, "LDG")
+            if roots:
+                return block / roots if depth == 0 else 1
+            if depth == 0:
+                return block / 32
+            if depth == 1:
+                around = next(l for l in reversed(code.loops) if l[0] <= loop[0] and loop[1] <= l[1])
+                return 1 if code.count(around, "MUFU.RSQ") else block / warps / max(1, loads)
+            return (block - together) / 2 / together
+
+        load = L1_LATENCY[0], (7 * L1_LATENCY[1] + L2_LATENCY[0]) / 8
+        return self.walked("move_atoms", warps, trips, load, 28 * block * DIM, warps)
+
+    def power(self):
+        """One block, of whose warps each multiplies rows of DᵀD with the vector, and adds up: ITERATIONS times. A lane's share
+        of a row is in the code after the loop over 16 of its elements."""
+        code, warps = self.codes["power"], constants["POWER_THREADS"] // 32
+
+        def trips(loop, depth):
+            if code.count(loop, "SHFL"):
+                return ITERATIONS[self.end] if depth == 0 else math.ceil(DIM / warps)
+            return 0 if code.count(loop, "DFMA") else math.ceil(DIM / warps) / 4
+
+        return self.walked("power", warps, trips, L2_LATENCY, 4 * DIM * DIM * ITERATIONS[self.end], warps)
+
+
+def interval(low, high, digits=1):
+    return f"{low:.{digits}f}–{high:.{digits}f}" if f"{low:.{digits}f}" != f"{high:.{digits}f}" else f"{low:.{digits}f}"
+
+
+class Range:
+    """A recipe's two counts."""
+
+    def __init__(self, name, gpu, counts):
+        self.name, self.gpu, self.counts = name, gpu, counts
+
+    def total(self):
+        return [count.sums().total() for count in self.counts]
+
+    def kernels(self):
+        """Yields, of a part's launches of a kernel, their number, the lowest and highest seconds of one, all seconds,
+        and what bounds them, by the floor and by what is likely."""
+        floor, likely = self.counts
+        groups = collections.defaultdict(list)
+        for key, other in zip(floor.launches, likely.launches):
+            groups[key[0], key[1].kernel].append((floor.launches[key], *floor.seconds(key[1]), *likely.seconds(other[1]), key[1]))
+        return groups
 
     def table(self):
-        print(f"{self.gpu.name}, {self.name}".ljust(36) + "launches  issue  tensor  shared   L2 MB  DRAM MB   each, µs      ms")
-        for (part, launch), count in self.launches.items():
-            seconds, bound = self.seconds(launch)
-            clocks = dict(launch.clocks)
-            cell = lambda name: f"{clocks[name] / 1000:.0f}k" if name in clocks else ""
-            print(f"  {part:11} {launch.kernel:22}{count:8.0f} {cell('issue'):>7} {cell('tensor'):>7} {cell('shared'):>7}"
-                  f"{launch.l2 / 1e6:8.0f}{launch.dram / 1e6:9.0f}{seconds * 1e6:7.1f} {bound:7}{count * seconds * 1e3:5.1f}")
-        sums = self.sums()
-        print(f"  {'':11} {'the epoch':22}" + f"{1e3 * sums.total():.1f} ms: {', '.join(f'{part} {1e3 * s:.1f}' for part, s in sums.items())}".rjust(66) + "\n")
+        """Prints all launches."""
+        print(f"{self.gpu.name}, {self.name}".ljust(36) + "launches  issue  tensor  shared  double latency   L2 MB  DRAM MB   each, µs             bound             ms")
+        for (part, kernel), launches in self.kernels().items():
+            for count, low, bound, high, other, launch in launches:
+                clocks = dict(launch.clocks)
+                cell = lambda name: f"{clocks[name] / 1000:.0f}k" if name in clocks else ""
+                print(f"  {part:11} {kernel:22}{count:8.0f} {cell('issue'):>7} {cell('tensor'):>7} {cell('shared'):>7} {cell('double'):>7} {cell('latency'):>7}"
+                      f"{launch.l2 / 1e6:8.0f}{launch.dram / 1e6:9.0f}   {interval(low * 1e6, high * 1e6):14}{bound + ' ' + other:>16}{interval(1e3 * count * low, 1e3 * count * high):>14}")
+        for part in self.counts[0].host:
+            print(f"  {part:11} the host{interval(*(1e3 * count.host[part] for count in self.counts)):>113}")
+        print(f"  {'':11} all: {interval(*(1e3 * s for s in self.total()))} ms\n")
+
+    def rows(self):
+        """Returns the rows of a document's table, of a kernel's launches in a part each."""
+        rows = []
+        for (part, kernel), launches in self.kernels().items():
+            low, high = (sum(count * l[i] for l in launches for count in l[:1]) for i in (1, 3))
+            bounds = " or ".join(dict.fromkeys(b for l in launches for b in (l[2], l[4])))
+            each = interval(min(l[1] for l in launches) * 1e6, max(l[3] for l in launches) * 1e6)
+            rows.append(f"| {part} | {kernel} | {sum(l[0] for l in launches):,.0f} | {each} | {bounds} | {interval(1e3 * low, 1e3 * high)} |")
+        for part in self.counts[0].host:
+            rows.append(f"| {part} | (the host) | | | | {interval(*(1e3 * count.host[part] for count in self.counts))} |")
+        return rows
 
 
-def check(document, epochs):
-    """Compares epochs with a document's table of them: a row a precision and state, a column a GPU."""
-    table = re.search(r"^\| an epoch, ms \|.*\n(?:\|.*\n)*", document.read_text(), re.MULTILINE)
-    if not table:
-        sys.exit(f'model.py: {document} lacks the table "an epoch, ms"')
-    (_, *gpus), _, *rows = [[cell.replace("`", "").strip() for cell in line.strip("|").split("|")] for line in table[0].splitlines()]
-    written = {(name, gpu): ms for name, *cells in rows for gpu, ms in zip(gpus, cells)}
-    counted = {(e.name, e.gpu.name): f"{1e3 * e.sums().total():.1f}" for e in epochs}
-    wrong = [f"{' on '.join(key)}: {written.get(key, 'nothing')}, counted {counted.get(key, 'nothing')}"
-             for key in sorted(written.keys() | counted.keys()) if written.get(key) != counted.get(key)]
-    if wrong:
-        sys.exit("\n".join([f"model.py: {document} does not have the ms of an epoch as they are counted now:", *wrong]))
+def ranges(gpus, codes):
+    """Returns what is counted, by recipe, name and GPU."""
+    all = {}
+    for gpu in gpus:
+        def add(recipe, name, kind, precision, **settings):
+            all[recipe, name, gpu.name] = Range(name, gpu, [kind(gpu, precision, codes[gpu.architecture], end, **settings) for end in (0, 1)])
+        for precision in "tf32", "fp16":
+            for state in "float32", "float16":
+                add("paper", f"`{precision}`" + (f", `--state {state}`" if state != "float32" else ""), Paper, precision, state=state)
+        for precision in (p for p in ("tf32", "fp16", "fp32") if f"fista_{p}" in codes[gpu.architecture]):
+            add("best", f"`train`, `{precision}`", Best, precision)
+            add("best", f"`train --train-words all`, `{precision}`", Best, precision, taught=WORDS)
+            add("best", f"`encode`, `{precision}`", Encode, precision)
+    return all
+
+
+def tables(all):
+    """Returns the tables for documents, by the names that these mark them with."""
+    gpus = list(dict.fromkeys(gpu for _, _, gpu in all))
+
+    def totals(recipe, head, unit, digits):
+        names = dict.fromkeys(name for r, name, _ in all if r == recipe)
+        cells = lambda name: " | ".join(interval(*(s / unit for s in all[recipe, name, gpu].total()), digits) for gpu in gpus)
+        return [f"| {head} | {' | '.join(gpus)} |", "|---|" + "---:|" * len(gpus), *(f"| {name} | {cells(name)} |" for name in names)]
+
+    result = {"paper": totals("paper", "an epoch, ms", 1e-3, 0), "best": totals("best", "seconds", 1, 2)}
+    for (recipe, name, gpu), r in all.items():
+        result[f"{recipe}, {name.replace('`', '')}, {gpu}"] = ["| part | kernel | launches | each, µs | bound | ms |", "|---|---|---:|---:|---|---:|", *r.rows()]
+    return {name: "\n".join(lines) + "\n" for name, lines in result.items()}
+
+
+def filled(text, tables):
+    """Returns a document with the tables that it marks."""
+    def table(mark):
+        if mark[2] not in tables:
+            sys.exit(f'model.py: there is no table "{mark[2]}"; there are {"; ".join(tables)}')
+        return f"{mark[1]}\n\n{tables[mark[2]]}\n{mark[3]}"
+    return re.sub(r"(<!-- counted: (.*?) -->)\n.*?(<!-- /counted -->)", table, text, flags=re.DOTALL)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rates", type=pathlib.Path, metavar="BENCH.json")
     parser.add_argument("--check", type=pathlib.Path, metavar="DOCUMENT")
+    parser.add_argument("--write", type=pathlib.Path, metavar="DOCUMENT")
     parser.add_argument("ptxas", nargs="?", default=os.environ.get("PTXAS"))
     parser.add_argument("nvdisasm", nargs="?", default=os.environ.get("NVDISASM"))
     args = parser.parse_args()
     if not args.ptxas or not args.nvdisasm:
         parser.error("give the paths of ptxas and nvdisasm, or set PTXAS and NVDISASM to them")
-    codes = {gpu.architecture: {} for gpu in GPUS}
-    for architecture, of in codes.items():
-        for name in "decode", "accumulate", "correlate":
-            kernels = disassemble(args.ptxas, args.nvdisasm, here / f"{name}.ptx", architecture)
-            of |= {kernel: Code(*code) for kernel, code in kernels.items() if kernel.endswith(("_tf32", "_fp16"))}
-    epochs = [Epoch(gpu, precision, state, codes) for gpu in GPUS for precision in ("tf32", "fp16") for state in ("float32", "float16")]
-    if args.check:
-        check(args.check, epochs)
+    gpus = [measured(args.rates)] if args.rates else GPUS
+    codes = {architecture: disassemble(args.ptxas, args.nvdisasm, architecture) for architecture in {gpu.architecture for gpu in gpus}}
+    all = ranges(gpus, codes)
+    document = args.check or args.write
+    if not document:
+        for r in all.values():
+            r.table()
         return
-    for architecture, of in codes.items():
-        for name, code in of.items():
-            print(f"{architecture} {name:22} {code.step:5} instructions a warp and step, {code.mma:6} multiplications, "
-                  f"{code.shared:6} bytes of shared memory; {code.rest} instructions around the loop")
-    print()
-    for epoch in epochs:
-        epoch.table()
+    old = document.read_text()
+    new = filled(old, tables(all))
+    if args.write:
+        document.write_text(new)
+    elif new != old:
+        differ = difflib.unified_diff(old.splitlines(), new.splitlines(), "there", "now", lineterm="", n=0)
+        sys.exit("\n".join([f"model.py: {document} does not have what is counted now; make gpu-tables writes it", *differ]))
 
-
-constants = {name: int(n) for name, n in re.findall(r"^constexpr int (\w+) = (\d+);", (here.parent / "abi.cuh").read_text(), re.MULTILINE)}
 
 if __name__ == "__main__":
     main()

@@ -337,6 +337,14 @@ struct Context {
 bool initialised;
 std::vector<Device> devices;
 int capability; // major * 10 + minor
+
+// Bytes of shared memory that a block may have.
+size_t opt_in_shared()
+{
+    if (capability == 80 || capability == 87) return 163 << 10;
+    if (capability >= 90 && capability < 120) return max_shared;
+    return 99 << 10;
+}
 std::vector<std::unique_ptr<Context>> contexts;
 thread_local std::vector<Context*> stack; // the last one is current
 
@@ -798,9 +806,9 @@ API cuDeviceGetAttribute(int* value, int attribute, int device)
         {40, 2}, // ASYNC_ENGINE_COUNT
         {41, 1}, // UNIFIED_ADDRESSING
         {75, capability / 10}, {76, capability % 10}, // COMPUTE_CAPABILITY_MAJOR, MINOR
-        {81, max_shared + reserved_shared}, // MAX_SHARED_MEMORY_PER_MULTIPROCESSOR
+        {81, opt_in_shared() + reserved_shared}, // MAX_SHARED_MEMORY_PER_MULTIPROCESSOR
         {82, registers_a_multiprocessor}, // MAX_REGISTERS_PER_MULTIPROCESSOR
-        {97, max_shared}, // MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+        {97, opt_in_shared()}, // MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
         {106, blocks_a_multiprocessor}, // MAX_BLOCKS_PER_MULTIPROCESSOR
         {111, reserved_shared}, // RESERVED_SHARED_MEMORY_PER_BLOCK
     };
@@ -1090,7 +1098,7 @@ API cuFuncSetAttribute(void* handle, int attribute, int value)
     if (!function) return CUDA_ERROR_INVALID_HANDLE;
     switch (attribute) {
     case 8: // MAX_DYNAMIC_SHARED_SIZE_BYTES
-        if (value < 0 || size_t(value) > max_shared) return CUDA_ERROR_INVALID_VALUE;
+        if (value < 0 || size_t(value) > opt_in_shared()) return CUDA_ERROR_INVALID_VALUE;
         function->max_shared = value;
         return CUDA_SUCCESS;
     case 9: // PREFERRED_SHARED_MEMORY_CARVEOUT, a hint in percent
@@ -1126,7 +1134,7 @@ API cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void* handle, int t
     const size_t rounded = (threads + 31) / 32 * 32;
     *blocks = shared > function->max_shared ? 0
         : std::min({threads_a_multiprocessor / rounded, registers_a_multiprocessor / (registers * rounded),
-              (max_shared + reserved_shared) / (shared + reserved_shared), blocks_a_multiprocessor});
+              (opt_in_shared() + reserved_shared) / (shared + reserved_shared), blocks_a_multiprocessor});
     return CUDA_SUCCESS;
 }
 

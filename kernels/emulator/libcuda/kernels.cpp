@@ -25,6 +25,7 @@ const std::vector<emulation::Kernel>& emulation::kernels()
         EMULATION_KERNEL(correlate_fp16),
         EMULATION_KERNEL(correlate_fp32),
         EMULATION_KERNEL(correlate_tf32),
+        EMULATION_KERNEL(decode_ahead_fp16),
         EMULATION_KERNEL(decode_fp16),
         EMULATION_KERNEL(decode_fp32),
         EMULATION_KERNEL(decode_tf32),

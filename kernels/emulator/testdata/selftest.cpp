@@ -1220,7 +1220,7 @@ static void check_launches()
 
     // What has the least room for another block decides: threads, blocks, registers, shared memory.
     using Case = std::array<int, 3>;
-    for (auto [threads, bytes, want] : {Case{512, 0, 2}, Case{32, 0, 16}, Case{1024, 0, 1}, Case{32, 49 << 10, 2}, Case{33, 99 << 10, 1}, Case{32, limit + 1, 0}}) {
+    for (auto [threads, bytes, want] : {Case{512, 0, 2}, Case{32, 0, 16}, Case{1024, 0, 1}, Case{32, 80 << 10, 2}, Case{33, limit, 1}, Case{32, limit + 1, 0}}) {
         int blocks;
         OK(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, threads, bytes));
         CHECK(blocks == want);
