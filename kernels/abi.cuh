@@ -132,10 +132,15 @@ constexpr int REMEMBER_DEPTH = 32;
 constexpr int REMEMBER_STAGES = 2;
 constexpr int REMEMBER_SHARED = 69632;
 
-// Most atoms that a launch of move_atoms moves: a multiple of REMEMBER_DEPTH. A block of it
-// has at most MOVE_THREADS. Dynamic shared memory is a double a warp, in power's block as well.
+// Most atoms that a launch of move_atoms moves: a multiple of REMEMBER_DEPTH, and of
+// MOVE_TOGETHER, a multiple of 4. A block of it has at most MOVE_THREADS. SHARED is its dynamic
+// shared memory in bytes.
 constexpr int BLOCK_ATOMS = 64;
-constexpr int MOVE_THREADS = 1024;
+constexpr int MOVE_TOGETHER = 8;
+constexpr int MOVE_THREADS = 384;
+constexpr int MOVE_SHARED = 17504;
+
+// A block of power; its dynamic shared memory is a double a warp.
 constexpr int POWER_THREADS = 1024;
 constexpr int POWER_SHARED = 256;
 
@@ -342,7 +347,8 @@ struct Remember {
     const float* rows; // words × dim
     double keep;
     Shape shape;
-    char padding[4];
+    bool symmetric; // rows are codes
+    char padding[3];
 };
 LAYOUT(Remember, 56, 3)
 

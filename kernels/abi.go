@@ -135,10 +135,15 @@ const rememberDepth = 32
 const rememberStages = 2
 const rememberShared = 69632
 
-// Most atoms that a launch of move_atoms moves: a multiple of REMEMBER_DEPTH. A block of it
-// has at most MOVE_THREADS. Dynamic shared memory is a double a warp, in power's block as well.
+// Most atoms that a launch of move_atoms moves: a multiple of REMEMBER_DEPTH, and of
+// MOVE_TOGETHER, a multiple of 4. A block of it has at most MOVE_THREADS. SHARED is its dynamic
+// shared memory in bytes.
 const blockAtoms = 64
-const moveThreads = 1024
+const moveTogether = 8
+const moveThreads = 384
+const moveShared = 17504
+
+// A block of power; its dynamic shared memory is a double a warp.
 const powerThreads = 1024
 const powerShared = 256
 
@@ -354,12 +359,13 @@ type keepLargest struct {
 var _ [32]byte = [unsafe.Sizeof(keepLargest{})]byte{}
 
 type remember struct {
-	sums  pointer[float32] // atoms × dim
-	codes pointer[float32]
-	rows  pointer[float32] // words × dim
-	keep  float64
-	shape shape
-	_     [4]byte
+	sums      pointer[float32] // atoms × dim
+	codes     pointer[float32]
+	rows      pointer[float32] // words × dim
+	keep      float64
+	shape     shape
+	symmetric bool // rows are codes
+	_         [3]byte
 }
 
 var _ [56]byte = [unsafe.Sizeof(remember{})]byte{}

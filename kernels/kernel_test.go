@@ -750,10 +750,16 @@ func checkKeepLargest(b *bench, words, atoms int) {
 func TestRemember(t *testing.T) { forShapes(t, checkRemember, TF32, FP32) }
 
 func checkRemember(b *bench, precision Precision, words, atoms, dim int) {
-	const keep = 0.75
-	for _, before := range []int{0, 8} { // columns
+	for _, keep := range []float64{0, 0.75} {
+		before := 0 // columns
+		if keep > 0 {
+			before = 8
+		}
 		width := before + atoms
 		a, r, s := b.codes(words+1, width), b.normal(words*dim, 0), b.normal(atoms*dim, 0)
+		if keep == 0 { // what was there before does not matter
+			s[0] = float32(math.NaN())
+		}
 		codes, rows, sums := b.array(a, words+1, width), b.array(r, words, dim), b.array(s, atoms, dim)
 		shape := newWidths(atoms, dim).shape(words)
 		shape.codePitch = int32(codes.pitch)
@@ -761,18 +767,47 @@ func checkRemember(b *bench, precision Precision, words, atoms, dim int) {
 		want, magnitude := multiply(atoms, dim, words,
 			func(i, k int) float32 { return a[k*width+before+i] }, func(k, j int) float32 { return r[k*dim+j] })
 		for i := range want {
-			want[i] += keep * float64(s[i])
-			magnitude[i] += keep * math.Abs(float64(s[i]))
+			if keep > 0 {
+				want[i] += keep * float64(s[i])
+				magnitude[i] += keep * math.Abs(float64(s[i]))
+			}
 		}
 		b.expect(fmt.Sprintf("sums of columns from %d on", before), b.read(sums), want, magnitude, tolerance[precision])
 	}
+}
+
+// Of codes with themselves half is computed, and all is written.
+func TestRememberSymmetric(t *testing.T) {
+	b := newBench(t)
+	for _, precision := range []Precision{TF32, FP32} {
+		for _, s := range []struct{ words, atoms int }{{3, 5}, {40, 133}, {20, 260}} {
+			b.sub(t, fmt.Sprintf("%s %d×%d", precision, s.words, s.atoms), func() { checkRememberSymmetric(b, precision, s.words, s.atoms) })
+		}
+	}
+}
+
+func checkRememberSymmetric(b *bench, precision Precision, words, atoms int) {
+	a, s := b.codes(words, atoms), b.normal(atoms*atoms, 0)
+	for i := range atoms {
+		for j := range i {
+			s[j*atoms+i] = s[i*atoms+j]
+		}
+	}
+	codes, sums := b.array(a, words, atoms), b.array(s, atoms, atoms)
+	b.run(remember{sums: sums.data, codes: codes.data, rows: codes.data, keep: 0.5, shape: newWidths(atoms, atoms).shape(words), symmetric: true}.launch(precision))
+	want, magnitude := multiply(atoms, atoms, words, func(i, k int) float32 { return a[k*atoms+i] }, func(k, j int) float32 { return a[k*atoms+j] })
+	for i := range want {
+		want[i] += 0.5 * float64(s[i])
+		magnitude[i] += 0.5 * math.Abs(float64(s[i]))
+	}
+	b.expect("sums of codes with codes", b.read(sums), want, magnitude, tolerance[precision])
 }
 
 // Each atom of a block moves to where those before it have left it room for, except those
 // that are not used, or whose new direction is none.
 func TestMoveAtoms(t *testing.T) {
 	b := newBench(t)
-	for _, s := range []struct{ atoms, dim int }{{1, 1}, {3, 5}, {blockAtoms, 33}, {9, 300}, {20, moveThreads + 70}} {
+	for _, s := range []struct{ atoms, dim int }{{1, 1}, {3, 5}, {blockAtoms, 33}, {9, 300}, {20, 4*moveThreads + 70}} {
 		b.sub(t, fmt.Sprintf("%d×%d", s.atoms, s.dim), func() { checkMoveAtoms(b, s.atoms, s.dim) })
 	}
 }
@@ -786,11 +821,13 @@ func checkMoveAtoms(b *bench, atoms, dim int) {
 	for i := range atoms {
 		*diagonal(i) = 1 + 10*b.rng.Float32()
 		row := d[i*dim : (i+1)*dim]
-		switch stays[i] = i > 0; i % 7 { // prime to the eight that the kernel takes at once
+		switch stays[i] = i > 0; i % 7 { // prime to moveTogether
 		case 2:
 			*diagonal(i) = unused
 		case 3: // u is zero: no atom before it matters
-			clear(g[(first+i)*all : (first+i)*all+first+i])
+			for j := range first + i {
+				g[j*all+first+i] = 0
+			}
 			clear(row)
 			clear(anchors[i*dim : (i+1)*dim])
 			copy(products[i*dim:(i+1)*dim], p[i*dim:(i+1)*dim])
@@ -820,7 +857,7 @@ func checkMoveAtoms(b *bench, atoms, dim int) {
 			sum := float64(p[at]) - float64(products[at])
 			magnitude[c] = math.Abs(float64(p[at])) + math.Abs(float64(products[at]))
 			for j := range i { // from the very moves that it made before
-				move := float64(g[(first+i)*all+first+j]) * float64(gotMoves[j*dim+c])
+				move := float64(g[(first+j)*all+first+i]) * float64(gotMoves[j*dim+c])
 				sum, magnitude[c] = sum+move, magnitude[c]+math.Abs(move)
 			}
 			u[c], magnitude[c] = float64(d[at])-(sum+away)/(size+pull), math.Abs(float64(d[at]))+(magnitude[c]+math.Abs(away))/(size+pull)

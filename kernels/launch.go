@@ -129,14 +129,17 @@ func (k fista) launch(p Precision) launch {
 func (k remember) launch(p Precision) launch {
 	words, atoms, dim := k.shape.floats()
 	bytes, flops := 4*(words*atoms+words*dim+2*atoms*dim), 2*words*atoms*dim
+	if k.symmetric {
+		bytes, flops = 4*(words*atoms+2*atoms*dim), flops/2
+	}
 	return launch{"remember", unsafe.Pointer(&k), rememberTile.grid(k.shape.atoms, k.shape.dimPitch), bytes, flops}.in(p)
 }
 
 // launch has one block: an atom's move needs that of the atom before it.
 func (k moveAtoms) launch() launch {
-	threads := min(moveThreads, roundUp(int(k.shape.dim), warp))
+	threads := min(moveThreads, roundUp(divide(int(k.shape.dimPitch), 4), warp))
 	atoms, dim := float64(k.shape.atoms), float64(k.shape.dim)
-	return launch{"move_atoms", unsafe.Pointer(&k), grid{1, 1, threads, 8 * threads / warp}, 4 * atoms * (7*dim + atoms), 0}
+	return launch{"move_atoms", unsafe.Pointer(&k), grid{1, 1, threads, moveShared}, 4 * atoms * (7*dim + atoms), 0}
 }
 
 func (k power) launch() launch {

@@ -15,16 +15,25 @@
 // stand for its columns.
 #include "product.cuh"
 
+// load and store read and write four numbers of a row; add returns c + a·b of such.
+__device__ __forceinline__ float4 load(const float* from) { return *reinterpret_cast<const float4*>(from); }
+__device__ __forceinline__ void store(float* to, float4 x) { *reinterpret_cast<float4*>(to) = x; }
+__device__ __forceinline__ float4 add(float a, float4 b, float4 c)
+{
+    return make_float4(fmaf(a, b.x, c.x), fmaf(a, b.y, c.y), fmaf(a, b.z, c.z), fmaf(a, b.w, c.w));
+}
+
 // remember: sums[atoms × dim] = keep·sums + codesᵀ · rows
 //
 // with codes[words × atoms] and rows[words × dim]. The reduction runs along the columns of
-// both factors; see product.cuh.
+// both factors; see product.cuh. With `symmetric` rows are the codes, and half of the product is
+// computed: the tiles on the diagonal and below.
 //
 // Floor, in bytes: 4·(words·atoms + words·dim + 2·atoms·dim); in flops: 2·words·atoms·dim,
-// three times that for fp32. For G of 4096 words and 3000 atoms on an H200: 170 MB, if the
-// codes come twice, 40 µs at 4.3 TB/s, and 74 Gflop, 0.25 ms if mma.sync does 300 TFLOP/s
-// in TF32, a fifth of what the 50 products of the codes take for rows of 300. Half of G
-// would do.
+// three times that for fp32; half of both if it is symmetric, but for the sums' bytes. For G of
+// 4096 words and 3000 atoms on an H200: 120 MB, 28 µs at 4.3 TB/s, and 37 Gflop, 0.12 ms if
+// mma.sync does 300 TFLOP/s in TF32, a tenth of what the 50 products of the codes take for rows
+// of 300.
 //
 // Shape: correlate's 128 × 128, as atoms are many and the result is read and written
 // whole.
@@ -36,23 +45,74 @@ __device__ __forceinline__ void remember(const Remember& args)
     SHARED_MEMORY(float, shared);
     const Shape& s = args.shape;
     P p;
+    if (args.symmetric && p.column > p.row)
+        return; // what lies below the diagonal is written here as well
     p.run(shared, {args.codes, s.words, s.code_pitch}, {args.rows, s.words, s.dim_pitch}, s.words);
     const float keep = float_once(args.keep);
+    const bool mirrored = args.symmetric && p.column < p.row;
     p.each_row([&](int row, int column, int i, int half) {
         UNROLL
         for (int j = 0; j < P::ACROSS; j++)
             if (row < s.atoms && column + 8 * j < s.dim_pitch) {
                 float2* at = reinterpret_cast<float2*>(args.sums + static_cast<size_t>(row) * s.dim_pitch + column + 8 * j);
-                float2 sum = *at;
+                float2 sum = keep == 0 ? make_float2(0, 0) : *at; // which may be no number
                 sum.x = fmaf(keep, sum.x, p.sums[i][j][2 * half]);
                 sum.y = fmaf(keep, sum.y, p.sums[i][j][2 * half + 1]);
                 *at = sum;
+                if (mirrored) { // eight lanes write 32 bytes of a row
+                    float* across = args.sums + static_cast<size_t>(column + 8 * j) * s.dim_pitch + row;
+                    across[0] = sum.x;
+                    across[s.dim_pitch] = sum.y;
+                }
             }
     });
 }
 
 extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) remember_tf32(Remember args) { remember<false>(args); }
 extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) remember_fp32(Remember args) { remember<true>(args); }
+
+// A thread of move_atoms has some atoms d at a time, and what is known of their u: of four
+// columns in registers, or of more in memory, where the atoms' moves will be.
+struct InRegisters {
+    static constexpr int TOGETHER = MOVE_TOGETHER;
+    static constexpr bool ONCE = true; // there are no further columns
+    float4 d[TOGETHER], u[TOGETHER];
+
+    __device__ __forceinline__ InRegisters(float*, float*, int)
+    {
+        UNROLL
+        for (int k = 0; k < TOGETHER; k++)
+            d[k] = u[k] = make_float4(0, 0, 0, 0);
+    }
+    __device__ __forceinline__ float4 atom(int k, int) const { return d[k]; }
+    __device__ __forceinline__ float4 get(int k, int) const { return u[k]; }
+    __device__ __forceinline__ void set(int k, int, float4 x) { u[k] = x; }
+    __device__ __forceinline__ void set_atom(int k, float4 x) { d[k] = x; }
+};
+
+struct InMemory {
+    static constexpr int TOGETHER = 4; // less code, for what is rare
+    static constexpr bool ONCE = false;
+    float *atoms, *moves;
+    int pitch;
+
+    __device__ __forceinline__ InMemory(float* d, float* u, int p) : atoms(d), moves(u), pitch(p) {}
+    __device__ __forceinline__ float4 atom(int k, int column) const { return load(atoms + static_cast<size_t>(k) * pitch + column); }
+    __device__ __forceinline__ float4 get(int k, int column) const { return load(moves + static_cast<size_t>(k) * pitch + column); }
+    __device__ __forceinline__ void set(int k, int column, float4 x) { store(moves + static_cast<size_t>(k) * pitch + column, x); }
+    __device__ __forceinline__ void set_atom(int, float4) {}
+};
+
+// each_column calls f for each four columns that the thread has, or once if there are no more.
+template <bool ONCE, typename F>
+__device__ __forceinline__ void each_column(int pitch, F f)
+{
+    for (int column = 4 * threadIdx.x; column < pitch; column += 4 * blockDim.x) {
+        f(column);
+        if (ONCE)
+            break;
+    }
+}
 
 // move_atoms moves each of the block's atoms d, in turn, to where tr(DᵀGD) − 2tr(DᵀB) +
 // pull·‖D − W‖² is least with the others fixed, and gives it its norm again:
@@ -63,44 +123,128 @@ extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) remember_fp32(R
 // those of G with the block's atoms that have moved. Its move is zero if g is not above
 // `unused`, or if u is zero or no number.
 //
-// A thread has columns, of all atoms: it reads nothing that another one writes. What they
-// have to tell each other is ‖u‖.
+// A thread has columns, four at a time, of all atoms: it reads nothing that another one
+// writes. What they have to tell each other is ‖u‖: one barrier an atom. Some
+// atoms at a time have the moves before them taken off their u at once, each read once, and
+// then those of each other, as they are made.
 //
-// Floor, in bytes: 4·(7·atoms·dim + atoms²). It is latency and one SM's L1 that bound it: at 128
-// bytes a clock and 1.8 GHz the moves of 64 atoms of 300, which are 2.4 MB as often as they
-// are read, take 11 µs; for 3000 atoms that is half a millisecond.
-extern "C" __global__ void __launch_bounds__(MOVE_THREADS, 1) move_atoms(MoveAtoms args)
+// Floor, in bytes: 4·(7·atoms·dim + atoms²). What bounds it is one SM, and waiting. Of 64 atoms
+// of 300 a warp has 285 instructions each, by sm_90's machine code, 130 of them for the atoms
+// before, and waits some 300 clocks: for the sum of its lanes, for the other warps, for
+// memory. That makes 21 µs at 1.755 GHz, and 1 ms for 3000 atoms.
+template <typename Atoms>
+__device__ __forceinline__ void move_in_turn(const MoveAtoms& args, float* shared)
 {
-    SHARED_MEMORY(double, warps);
     const Shape& s = args.shape;
-    for (int i = 0; i < s.atoms; i++) {
-        float* atom = args.atoms + static_cast<size_t>(i) * s.dim_pitch;
-        float* move = args.moves + static_cast<size_t>(i) * s.dim_pitch;
-        const float* p = args.predicted + static_cast<size_t>(i) * s.dim_pitch;
-        const float* b = args.products + static_cast<size_t>(i) * s.dim_pitch;
-        const float* w = args.anchors + static_cast<size_t>(i) * s.dim_pitch;
-        const float* g = args.gram + static_cast<size_t>(i) * s.code_pitch;
-        const float pull = float_once(args.pull), size = 1 / (g[i] + pull);
-        const float own = g[i] * size, anchored = pull * size;
-        double squares = 0;
-        for (int column = threadIdx.x; column < s.dim; column += blockDim.x) {
-            float sum = p[column];
-            UNROLL_BY(8)
-            for (int j = 0; j < i; j++)
-                sum = fmaf(g[j], args.moves[static_cast<size_t>(j) * s.dim_pitch + column], sum);
-            float u = fmaf(size, b[column] - sum, fmaf(own, atom[column], anchored * w[column]));
-            move[column] = u;
-            squares += static_cast<double>(u) * u;
-        }
-        squares = block_sum(warps, squares);
-        const bool moves = g[i] > args.unused && squares > 0;
-        const float scale = float_once(args.norm / sqrt(squares));
-        for (int column = threadIdx.x; column < s.dim; column += blockDim.x) {
-            float d = atom[column], change = moves ? fmaf(scale, move[column], -d) : 0;
-            move[column] = change;
-            atom[column] = d + change;
+    const int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, pitch = s.dim_pitch;
+    // u is in units of the norm: its square is within float's range.
+    float* weights = shared; // −g_j/((g + pull)·norm): a row for each j, of all atoms
+    float *sizes = weights + BLOCK_ATOMS * BLOCK_ATOMS, *staying = sizes + BLOCK_ATOMS, *pulled = staying + BLOCK_ATOMS;
+    float* norms = pulled + BLOCK_ATOMS;                    // 0 for an atom that is not used
+    float* parts = norms + BLOCK_ATOMS;                     // of two atoms' ‖u‖², of each warp
+    constexpr int TOGETHER = Atoms::TOGETHER, PARTS = MOVE_THREADS / WARP;
+    static_assert(4 * (BLOCK_ATOMS * (BLOCK_ATOMS + 4) + 2 * PARTS) == MOVE_SHARED, "the host asks for this much");
+    for (int i = lane; i < BLOCK_ATOMS; i += WARP) {
+        const bool is = i < s.atoms;
+        const float g = is ? args.gram[static_cast<size_t>(i) * s.code_pitch + i] : 1, pull = float_once(args.pull), norm = float_once(args.norm);
+        const float size = 1 / ((g + pull) * norm);
+        for (int j = warp; j < BLOCK_ATOMS; j += blockDim.x / WARP)
+            weights[j * BLOCK_ATOMS + i] = is && j < i ? -size * args.gram[static_cast<size_t>(j) * s.code_pitch + i] : 0;
+        if (warp == 0) {
+            sizes[i] = size;
+            staying[i] = size * g;
+            pulled[i] = size * pull;
+            norms[i] = g > args.unused ? norm : 0;
         }
     }
+    if (threadIdx.x < 2 * PARTS)
+        parts[threadIdx.x] = 0;
+    __syncthreads();
+    for (int first = 0; first < s.atoms; first += TOGETHER) {
+        const int count = min(TOGETHER, s.atoms - first);
+        const size_t row = static_cast<size_t>(first) * pitch;
+        Atoms all(args.atoms + row, args.moves + row, pitch);
+        each_column<Atoms::ONCE>(pitch, [&](int column) {
+            float4 u[TOGETHER];
+            UNROLL
+            for (int k = 0; k < TOGETHER; k++) {
+                u[k] = make_float4(0, 0, 0, 0);
+                if (k < count) {
+                    const size_t at = row + static_cast<size_t>(k) * pitch + column;
+                    const float4 d = load(args.atoms + at);
+                    all.set_atom(k, d);
+                    u[k] = add(staying[first + k], d, u[k]);
+                    u[k] = add(pulled[first + k], load(args.anchors + at), u[k]);
+                    u[k] = add(sizes[first + k], add(-1, load(args.predicted + at), load(args.products + at)), u[k]);
+                }
+            }
+            for (int before = 0; before < first; before += TOGETHER) {
+                float4 move[TOGETHER];
+                UNROLL
+                for (int j = 0; j < TOGETHER; j++)
+                    move[j] = load(args.moves + static_cast<size_t>(before + j) * pitch + column);
+                UNROLL
+                for (int j = 0; j < TOGETHER; j++) {
+                    UNROLL
+                    for (int k = 0; k < TOGETHER; k += 4) {
+                        const float4 weight = load(weights + (before + j) * BLOCK_ATOMS + first + k);
+                        u[k] = add(weight.x, move[j], u[k]);
+                        u[k + 1] = add(weight.y, move[j], u[k + 1]);
+                        u[k + 2] = add(weight.z, move[j], u[k + 2]);
+                        u[k + 3] = add(weight.w, move[j], u[k + 3]);
+                    }
+                }
+            }
+            UNROLL
+            for (int k = 0; k < TOGETHER; k++)
+                if (k < count)
+                    all.set(k, column, u[k]);
+        });
+        UNROLL
+        for (int k = 0; k < TOGETHER; k++)
+            if (k < count) {
+                float squares = 0;
+                each_column<Atoms::ONCE>(pitch, [&](int column) {
+                    const float4 u = all.get(k, column);
+                    squares += u.x * u.x + u.y * u.y + u.z * u.z + u.w * u.w;
+                });
+                squares = warp_sum(squares);
+                float* part = parts + k % 2 * PARTS; // the other atom's may still be read
+                if (lane == 0)
+                    part[warp] = squares;
+                __syncthreads();
+                float4 sum = load(part);
+                UNROLL
+                for (int i = 4; i < PARTS; i += 4)
+                    sum = add(1, load(part + i), sum);
+                squares = sum.x + sum.y + (sum.z + sum.w);
+                float inverse = inverse_sqrt(squares);
+                inverse *= fmaf(-0.5f * squares * inverse, inverse, 1.5f); // a step of Newton's; not above 0 if squares are 0 or no number
+                const float scale = norms[first + k] * inverse;
+                each_column<Atoms::ONCE>(pitch, [&](int column) {
+                    const float4 d = all.atom(k, column);
+                    float4 move = make_float4(0, 0, 0, 0);
+                    if (scale > 0)
+                        move = add(scale, all.get(k, column), make_float4(-d.x, -d.y, -d.z, -d.w));
+                    UNROLL
+                    for (int j = k + 1; j < TOGETHER; j++)
+                        if (j < count)
+                            all.set(j, column, add(weights[(first + k) * BLOCK_ATOMS + first + j], move, all.get(j, column)));
+                    const size_t at = row + static_cast<size_t>(k) * pitch + column;
+                    store(args.moves + at, move);
+                    store(args.atoms + at, add(1, move, d));
+                });
+            }
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(MOVE_THREADS, 1) move_atoms(MoveAtoms args)
+{
+    SHARED_MEMORY(float, shared_weights);
+    if (args.shape.dim_pitch <= 4 * MOVE_THREADS)
+        move_in_turn<InRegisters>(args, shared_weights);
+    else
+        move_in_turn<InMemory>(args, shared_weights);
 }
 
 // power finds the largest eigenvalue of a symmetric matrix[dim × dim] without negative ones, by

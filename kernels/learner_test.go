@@ -113,7 +113,7 @@ func learnerMemory(t *testing.T) int {
 // Launches are made to fail in turn, at once or while they run: nothing is said to be learned,
 // and one line says where.
 func TestLearnerFaults(t *testing.T) {
-	failEachLaunch(t, "decode_fp32 decode_tf32 finish_codes fista_residuals fista_tf32 keep_largest move_atoms pack_codes power remember_fp32 remember_tf32",
+	failEachLaunch(t, "decode_fp32 decode_tf32 finish_codes fista_residuals fista_tf32 keep_largest move_atoms pack_codes power remember_tf32",
 		func() error {
 			_, err := learnSample()
 			return err
@@ -194,10 +194,9 @@ func TestLearnerProfile(t *testing.T) {
 	const last = 150 - 2*blockAtoms       // atoms of the third block
 	const later = 150 + last - blockAtoms // atoms after the first block and after the second
 	want := map[string]KernelTime{
-		"remember_tf32": {Launches: 4,
-			Bytes: 4 * (rows*(2*atoms+codes+pitch) + 2*atoms*(codes+pitch) + blockAtoms*later + 2*blockAtoms*pitch + 2*later*pitch),
-			Flops: 2 * (rows*atoms*(codes+pitch) + blockAtoms*later*pitch)},
-		"remember_fp32": {Launches: 1, Bytes: 4 * (atoms*(dim+pitch) + 2*dim*pitch), Flops: 3 * 2 * atoms * dim * pitch},
+		"remember_tf32": {Launches: 5, // of G, B, for the blocks, and of DᵀD
+			Bytes: 4 * (rows*(2*atoms+pitch) + 2*atoms*(codes+pitch) + blockAtoms*later + 2*blockAtoms*pitch + 2*later*pitch + atoms*dim + 2*dim*pitch),
+			Flops: 2*(rows*atoms*(codes/2+pitch)+blockAtoms*later*pitch) + atoms*dim*pitch},
 		"decode_fp32": {Launches: 2, // of the losses and of GD
 			Bytes: 4 * ((rows+atoms)*(atoms+pitch) + 2*atoms*pitch), Flops: 3 * 2 * (rows + atoms) * atoms * pitch},
 		"move_atoms": {Launches: 3, Bytes: 4 * (7*atoms*dim + 2*blockAtoms*blockAtoms + last*last)},

@@ -153,6 +153,11 @@ func trials(kernel string) (all []func(b *bench)) {
 				add(func(b *bench) { checkRemember(b, p, s.depth, s.rows, s.columns) })
 			}
 		}
+		if name == "remember" {
+			for _, atoms := range []int{256, 148} { // tiles that are written twice: a full one, and one that is not
+				add(func(b *bench) { checkRememberSymmetric(b, p, 20, atoms) })
+			}
+		}
 	}
 	stored := FP32
 	if strings.HasSuffix(kernel, "_fp16") {
@@ -188,7 +193,7 @@ func trials(kernel string) (all []func(b *bench)) {
 			add(func(b *bench) { checkKeepLargest(b, 3+atoms%19, atoms) })
 		}
 	case "move_atoms":
-		for _, s := range []struct{ atoms, dim int }{{blockAtoms, 33}, {20, 5}, {11, moveThreads + 40}, {1, 60}} {
+		for _, s := range []struct{ atoms, dim int }{{blockAtoms, 33}, {20, 5}, {11, 4*moveThreads + 40}, {1, 60}} {
 			add(func(b *bench) { checkMoveAtoms(b, s.atoms, s.dim) })
 		}
 	case "power":
