@@ -46,7 +46,8 @@
 // Read by cuInit:
 //
 //	EMULATED_DEVICES          number of devices (default 1)
-//	EMULATED_CAPABILITY       their compute capability (default 8.0)
+//	EMULATED_CAPABILITY       their compute capabilities (default 8.0), such as 8.0,9.0; the last
+//	                          one is of all further devices, too
 package emulator
 
 import (

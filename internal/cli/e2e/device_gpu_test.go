@@ -61,8 +61,8 @@ func TestGPUProgram(t *testing.T) {
 		if code != 0 || stderr != "" {
 			t.Errorf("exit code %d: %s", code, stderr)
 		}
-		var d struct{ GPUs []struct{ Name string } }
-		if err := json.Unmarshal([]byte(stdout), &d); err != nil || len(d.GPUs) != 2 || d.GPUs[1].Name != "Emulated GPU" {
+		var d struct{ GPUs []struct{ Name, UUID string } }
+		if err := json.Unmarshal([]byte(stdout), &d); err != nil || len(d.GPUs) != 2 || d.GPUs[1].Name != "Emulated GPU" || d.GPUs[1].UUID == d.GPUs[0].UUID {
 			t.Errorf("%v: %s", err, stdout)
 		}
 	})

@@ -196,6 +196,7 @@ struct Module {
 
 struct Device {
     int number;
+    int capability; // major * 10 + minor
     size_t used = 0; // bytes
     bool lost = false;
 };
@@ -336,7 +337,6 @@ struct Context {
 
 bool initialised;
 std::vector<Device> devices;
-int capability; // major * 10 + minor
 std::vector<std::unique_ptr<Context>> contexts;
 thread_local std::vector<Context*> stack; // the last one is current
 
@@ -532,7 +532,7 @@ size_t parameter_size(const std::string& declaration)
     return size;
 }
 
-CUresult parse(const std::string& text, Module* module)
+CUresult parse(const std::string& text, int capability, Module* module)
 {
     const auto version = directive(text, ".version", ".");
     const auto target = directive(text, ".target sm_", "");
@@ -598,7 +598,7 @@ CUresult load_module(void** out, const void* image)
     if (!out || !image) return CUDA_ERROR_INVALID_VALUE;
     auto module = std::make_unique<Module>();
     auto result = static_cast<CUresult>(setting("EMULATED_FAIL_MODULE", 0));
-    if (result == CUDA_SUCCESS) result = parse(static_cast<const char*>(image), module.get());
+    if (result == CUDA_SUCCESS) result = parse(static_cast<const char*>(image), call.context->device.capability, module.get());
     if (result != CUDA_SUCCESS) return result;
     *out = module.get();
     call.context->modules[module.get()] = std::move(module);
@@ -692,16 +692,21 @@ API cuInit(unsigned flags)
     std::lock_guard<std::mutex> lock(driver);
     if (flags) return CUDA_ERROR_INVALID_VALUE;
     if (initialised) return CUDA_SUCCESS;
-    const char* text = getenv("EMULATED_CAPABILITY");
+    const std::string capabilities = text("EMULATED_CAPABILITY");
+    const char* next = capabilities.c_str();
     int major = 8, minor = 0;
-    if (text && *text && (sscanf(text, "%d.%d", &major, &minor) != 2 || major < 1 || minor < 0 || minor > 9)) {
-        fprintf(stderr, "emulated device: EMULATED_CAPABILITY is %s, not such as 8.0\n", text);
-        abort();
-    }
     const auto count = setting("EMULATED_DEVICES", 1);
     if (count == 0) return CUDA_ERROR_NO_DEVICE;
-    capability = major * 10 + minor;
-    for (unsigned long long i = 0; i < count; i++) devices.push_back({int(i)});
+    for (unsigned long long i = 0; i < count; i++) {
+        int length = 0;
+        if (*next && (sscanf(next, "%d.%d%n", &major, &minor, &length) != 2 || major < 1 || minor < 0 || minor > 9)) {
+            fprintf(stderr, "emulated device: EMULATED_CAPABILITY is %s, not such as 8.0 or 8.0,9.0\n", capabilities.c_str());
+            abort();
+        }
+        next += length;
+        if (*next == ',') next++;
+        devices.push_back({int(i), major * 10 + minor});
+    }
     catch_bad_addresses();
     initialised = true;
     return CUDA_SUCCESS;
@@ -765,7 +770,7 @@ API cuDeviceTotalMem_v2(size_t* bytes, int device)
     return check_device(device);
 }
 
-API cuDeviceGetUuid(char (*uuid)[16], int device)
+API cuDeviceGetUuid_v2(char (*uuid)[16], int device)
 {
     std::lock_guard<std::mutex> lock(driver);
     memcpy(*uuid, "emulated GPU \0\0\0", 16);
@@ -797,7 +802,6 @@ API cuDeviceGetAttribute(int* value, int attribute, int device)
         {39, threads_a_multiprocessor}, // MAX_THREADS_PER_MULTIPROCESSOR
         {40, 2}, // ASYNC_ENGINE_COUNT
         {41, 1}, // UNIFIED_ADDRESSING
-        {75, capability / 10}, {76, capability % 10}, // COMPUTE_CAPABILITY_MAJOR, MINOR
         {81, max_shared + reserved_shared}, // MAX_SHARED_MEMORY_PER_MULTIPROCESSOR
         {82, registers_a_multiprocessor}, // MAX_REGISTERS_PER_MULTIPROCESSOR
         {97, max_shared}, // MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
@@ -806,6 +810,11 @@ API cuDeviceGetAttribute(int* value, int attribute, int device)
     };
     const auto at = values.find(attribute);
     const CUresult result = check_device(device);
+    if (result == CUDA_SUCCESS && (attribute == 75 || attribute == 76)) { // COMPUTE_CAPABILITY_MAJOR, MINOR
+        const int capability = to_device(device)->capability;
+        *value = attribute == 75 ? capability / 10 : capability % 10;
+        return result;
+    }
     if (result == CUDA_SUCCESS && at == values.end()) return CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) *value = at->second;
     return result;
@@ -1109,7 +1118,7 @@ API cuFuncGetAttribute(int* value, int attribute, void* handle)
     case 0: *value = function->max_threads; break; // MAX_THREADS_PER_BLOCK
     case 1: case 2: case 3: *value = 0; break; // SHARED, CONST, LOCAL_SIZE_BYTES
     case 4: *value = registers; break; // NUM_REGS
-    case 5: case 6: *value = capability; break; // PTX_VERSION, BINARY_VERSION
+    case 5: case 6: *value = call.context->device.capability; break; // PTX_VERSION, BINARY_VERSION
     case 8: *value = function->max_shared; break; // MAX_DYNAMIC_SHARED_SIZE_BYTES
     default: return CUDA_ERROR_INVALID_VALUE;
     }
