@@ -46,6 +46,7 @@
 package encode
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -142,6 +143,28 @@ type Encoder interface {
 	// whatever rows are encoded with it. If ctx is cancelled, Encode returns its error.
 	// A row whose code overflows single precision is no error: its Loss is not finite.
 	Encode(ctx context.Context, x []float32) (*Codes, error)
+}
+
+// Several are encoders of one kind, such as one for each GPU of a machine, that encode at the same
+// time. They are an Encoder as the first of them is; a [Stream] deals out its blocks to all, in
+// turn, and the codes are those of one.
+type Several []Encoder
+
+// Device implements [Encoder].
+func (s Several) Device() string { return s[0].Device() }
+
+// Options implements [Encoder].
+func (s Several) Options() Options { return s[0].Options() }
+
+// Encode implements [Encoder].
+func (s Several) Encode(ctx context.Context, x []float32) (*Codes, error) { return s[0].Encode(ctx, x) }
+
+// Close closes them all and returns the first error.
+func (s Several) Close() (err error) {
+	for _, e := range s {
+		err = cmp.Or(err, e.Close())
+	}
+	return err
 }
 
 // Codes are the codes of n rows, and what was measured of each.

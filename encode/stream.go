@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"sync"
 
 	"overcomplete/model"
 	"overcomplete/vectors"
@@ -58,9 +59,10 @@ func Model(ctx context.Context, m *model.Model, x *vectors.Dense, device Device,
 }
 
 // A Stream encodes rows that come a few at a time and need not fit in memory: it holds
-// one [Block] of them. It also measures the codes. [File] does all of this with a file.
+// one [Block] of them for each encoder. It also measures the codes. [File] does all of this
+// with a file.
 type Stream struct {
-	Encoder Encoder
+	Encoder Encoder // or [Several]
 
 	// Add is called with each block's words and codes, in order. It may keep the codes,
 	// but not the words. If it returns an error, so does the Stream.
@@ -78,10 +80,17 @@ type Stream struct {
 	tally  tally
 	blocks int
 	rest   vectors.Dense // rows that are not yet a block
+	dealt  []dealt       // blocks that wait for others to be encoded with
+}
+
+// dealt is a block for one of the encoders.
+type dealt struct {
+	number int
+	rows   *vectors.Dense
 }
 
 // Rows takes the next rows of the input, V×L with the same L each time. It encodes
-// them as soon as a block is full. Its errors are those of the encoder and of Add, and
+// them as soon as a block is full, or one for each encoder. Its errors are those of the encoder and of Add, and
 // one that wraps [ErrOverflow] for a row that cannot be encoded.
 func (s *Stream) Rows(ctx context.Context, d *vectors.Dense) error {
 	if s.dim == 0 {
@@ -117,6 +126,9 @@ func (s *Stream) Finish(ctx context.Context) (e model.Encoding, err error) {
 			return e, err
 		}
 	}
+	if err := s.encode(ctx); err != nil {
+		return e, err
+	}
 	o := s.Encoder.Options()
 	e = model.Encoding{Device: s.Encoder.Device(), Lambda: o.Lambda, Gap: o.Gap, Shard: s.Shard}
 	if e.Gap == 0 {
@@ -129,24 +141,60 @@ func (s *Stream) Finish(ctx context.Context) (e model.Encoding, err error) {
 	return e, nil
 }
 
-// block encodes the next block, if it is of the shard.
+// block deals out the next block, if it is of the shard.
 func (s *Stream) block(ctx context.Context, rows *vectors.Dense) error {
-	words := rows.Words
 	number := s.blocks
 	s.blocks++
 	if s.Shard != nil {
 		if s.Shard.Index < 1 || s.Shard.Index > s.Shard.Of {
 			return fmt.Errorf("encode: there is no shard %d of %d", s.Shard.Index, s.Shard.Of)
 		}
-		s.Shard.Words += len(words)
+		s.Shard.Words += rows.Len()
 		if number%s.Shard.Of != s.Shard.Index-1 {
 			return nil
 		}
 	}
-	codes, err := s.Encoder.Encode(ctx, rows.Data)
-	if err != nil {
-		return err
+	if len(s.dealt)+1 < len(s.encoders()) {
+		kept := new(vectors.Dense) // the caller may use its own again
+		kept.Append(rows)
+		s.dealt = append(s.dealt, dealt{number, kept})
+		return nil
 	}
+	s.dealt = append(s.dealt, dealt{number, rows})
+	return s.encode(ctx)
+}
+
+func (s *Stream) encoders() Several {
+	if several, ok := s.Encoder.(Several); ok {
+		return several
+	}
+	return Several{s.Encoder}
+}
+
+// encode has each encoder encode a block that was dealt out, all at once.
+func (s *Stream) encode(ctx context.Context) error {
+	blocks := s.dealt
+	s.dealt = nil
+	codes, errs := make([]*Codes, len(blocks)), make([]error, len(blocks))
+	var all sync.WaitGroup
+	for i, e := range s.encoders()[:len(blocks)] {
+		all.Go(func() { codes[i], errs[i] = e.Encode(ctx, blocks[i].rows.Data) })
+	}
+	all.Wait()
+	for i, b := range blocks {
+		if errs[i] != nil {
+			return errs[i]
+		}
+		if err := s.add(b.number, b.rows, codes[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add measures a block's codes and hands them on.
+func (s *Stream) add(number int, rows *vectors.Dense, codes *Codes) error {
+	words := rows.Words
 	if codes.Rows != len(words) {
 		return fmt.Errorf("encode: %d codes for %d words: the encoder's atoms are not of length %d", codes.Rows, len(words), s.dim)
 	}

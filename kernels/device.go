@@ -9,12 +9,12 @@ import (
 
 // GPU is an NVIDIA GPU.
 type GPU struct {
-	Index        int // as the CUDA driver counts, which CUDA_VISIBLE_DEVICES may change
-	Name         string
+	Index        int    // as the CUDA driver counts, which CUDA_VISIBLE_DEVICES may change
+	Name         string // which ends with such as "MIG 1g.5gb" for a slice of a GPU
+	UUID         string // as CUDA_VISIBLE_DEVICES takes it, "" where the driver does not tell
 	Major, Minor int    // compute capability
-	Free, Total  uint64 // bytes of memory; Free is 0 where it is not known
+	Total        uint64 // bytes of memory
 	Driver       string // newest version of CUDA that the driver supports, such as "12.4"
-	Problem      string // why the GPU can't be started now, "" if it can or was not tried
 }
 
 // Device trains and encodes on an NVIDIA GPU: it is a [overcomplete/train.Device]. Its zero value is
@@ -65,9 +65,6 @@ func (g GPU) Usable() error {
 	if g.Major < oldestMajor {
 		return fmt.Errorf("%w: GPU %d (%s) has compute capability %d.%d, want %d.0 or higher",
 			ErrUnavailable, g.Index, g.Name, g.Major, g.Minor, oldestMajor)
-	}
-	if g.Problem != "" {
-		return fmt.Errorf("%w: GPU %d (%s): %s", ErrUnavailable, g.Index, g.Name, g.Problem)
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import "C"
 
 import (
 	"fmt"
-	"runtime"
+	"strings"
 
 	"gorgonia.org/cu"
 
@@ -18,7 +18,8 @@ import (
 )
 
 // GPUs returns all GPUs of the machine: at least one, or an error that wraps
-// [ErrUnavailable]. Some may not be usable now, see [GPU.Usable].
+// [ErrUnavailable]. It starts none of them, so that others may have them for themselves; some
+// may be too old, see [GPU.Usable].
 func GPUs() ([]GPU, error) {
 	count, err := Count()
 	if err != nil {
@@ -29,15 +30,12 @@ func GPUs() ([]GPU, error) {
 		if devices[i], err = identify(i); err != nil {
 			return nil, err
 		}
-		if devices[i].Free, err = freeMemory(i); err != nil {
-			devices[i].Problem = err.Error()
-		}
 	}
 	return devices, nil
 }
 
 // Count returns how many GPUs the machine has: at least one, or an error that
-// wraps [ErrUnavailable]. Unlike [GPUs] it starts none of them.
+// wraps [ErrUnavailable].
 func Count() (int, error) {
 	err := driver.Err()
 	if err != nil {
@@ -53,8 +51,7 @@ func Count() (int, error) {
 	return count, nil
 }
 
-// Find returns the GPU with an index, if the kernels can run on it, without
-// starting it: its free memory is not known.
+// Find returns the GPU with an index, if the kernels can run on it, without starting it.
 func Find(index int) (GPU, error) {
 	count, err := Count()
 	if err != nil {
@@ -90,29 +87,15 @@ func identify(index int) (GPU, error) {
 		total, err = device.TotalMem()
 		d.Total = uint64(total)
 	}
+	if uuid, unknown := driver.UUID(device); err == nil && unknown == nil {
+		kind := "GPU"
+		if strings.Contains(d.Name, " MIG ") {
+			kind = "MIG"
+		}
+		d.UUID = fmt.Sprintf("%s-%x-%x-%x-%x-%x", kind, uuid[:4], uuid[4:6], uuid[6:8], uuid[8:10], uuid[10:])
+	}
 	if err != nil {
 		return d, fmt.Errorf("%w: %s of GPU %d: %w", ErrUnavailable, call, index, driver.Named(err))
 	}
 	return d, nil
-}
-
-// freeMemory returns the bytes that are free on a GPU. It starts the GPU for a
-// moment: only a context of the current thread can be asked.
-func freeMemory(index int) (uint64, error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	device, err := cu.GetDevice(index)
-	if err != nil {
-		return 0, fmt.Errorf("cuDeviceGet: %w", driver.Named(err))
-	}
-	context, err := device.MakeContext(cu.SchedAuto)
-	if err != nil {
-		return 0, fmt.Errorf("cuCtxCreate: %w", driver.Named(err))
-	}
-	defer context.Destroy()
-	free, _, err := cu.MemInfo()
-	if err != nil {
-		return 0, fmt.Errorf("cuMemGetInfo: %w", driver.Named(err))
-	}
-	return uint64(free), nil
 }

@@ -8,45 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
-	"gorgonia.org/cu"
-
 	"overcomplete/encode"
 	"overcomplete/encode/encodetest"
 )
-
-// Whoever asks for the devices may be at work on one.
-func TestDevicesKeepContext(t *testing.T) {
-	devices, err := GPUs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	for i := range devices {
-		mine, err := cu.Device(i).MakeContext(cu.SchedAuto)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer mine.Destroy()
-		again, err := GPUs()
-		if err != nil || len(again) != len(devices) {
-			t.Errorf("%d devices, then %d, %v", len(devices), len(again), err)
-		}
-		if now, err := cu.CurrentContext(); err != nil || now != mine {
-			t.Errorf("context %v is current, want %v; %v", now, mine, err)
-		}
-	}
-	for _, d := range devices {
-		if d.Name == "" || d.Free == 0 || d.Free > d.Total || d.Driver == "" || d.Major == 0 {
-			t.Errorf("%+v", d)
-		}
-	}
-}
 
 // Those kernels are compiled that are needed, and who asked for it knows when.
 func TestCompiling(t *testing.T) {
@@ -98,41 +66,44 @@ func TestCompiling(t *testing.T) {
 	}
 }
 
-// exclusive is a driver with two devices; the second is another process's.
-const exclusive = `
+// listed is a driver with two devices, which nobody may start: the first does not tell its UUID,
+// the second is a slice of a GPU.
+const listed = `
 #include <stddef.h>
 #include <string.h>
 int cuInit(unsigned flags) { return 0; }
 int cuDriverGetVersion(int *version) { *version = 12080; return 0; }
 int cuDeviceGetCount(int *count) { *count = 2; return 0; }
 int cuDeviceGet(int *device, int number) { *device = number; return 0; }
-int cuDeviceGetName(char *name, int size, int device) { strcpy(name, device == 0 ? "first" : "second"); return 0; }
+int cuDeviceGetName(char *name, int size, int device) { strcpy(name, device == 0 ? "NVIDIA T" : "NVIDIA A MIG 1g.5gb"); return 0; }
+int cuDeviceGetUuid_v2(void *uuid, int device) {
+	memcpy(uuid, "\x89\x32\xf9\x37\xd7\x2c\x41\x06\xc1\x2f\x20\xbd\x9f\xae\xd9\x06", 16);
+	return device == 0 ? 801 : 0;
+}
 int cuDeviceGetAttribute(int *value, int attribute, int device) { *value = attribute == 75 ? 9 : 0; return attribute != 75 && attribute != 76; }
 int cuDeviceTotalMem_v2(size_t *bytes, int device) { *bytes = 1000 + device; return 0; }
-int cuCtxCreate_v2(void **context, unsigned flags, int device) { static int some; *context = &some; return device == 0 ? 0 : 46; }
-int cuCtxDestroy_v2(void *context) { return 0; }
-int cuMemGetInfo_v2(size_t *free, size_t *total) { *free = 600; *total = 1000; return 0; }
+int cuCtxCreate_v2(void **context, unsigned flags, int device) { __builtin_trap(); }
 `
 
-func TestDevicesExclusive(t *testing.T) {
+func TestGPUs(t *testing.T) {
 	if os.Getenv("LIST_DEVICES") != "" { // in a process of its own: one loads one driver
 		fmt.Println(GPUs())
 		return
 	}
 	dir := t.TempDir()
-	source, library := filepath.Join(dir, "exclusive.c"), filepath.Join(dir, "libcuda.so.1")
-	if err := os.WriteFile(source, []byte(exclusive), 0o666); err != nil {
+	source, library := filepath.Join(dir, "listed.c"), filepath.Join(dir, "libcuda.so.1")
+	if err := os.WriteFile(source, []byte(listed), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := exec.Command("gcc", "-shared", "-fPIC", "-o", library, source).CombinedOutput(); err != nil {
 		t.Fatalf("gcc: %v\n%s", err, out)
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestDevicesExclusive$")
+	cmd := exec.Command(os.Args[0], "-test.run=^TestGPUs$")
 	cmd.Env = append(os.Environ(), "LIST_DEVICES=1", "OVERCOMPLETE_LIBCUDA="+library)
 	out, err := cmd.CombinedOutput()
 	want := fmt.Sprintln([]GPU{
-		{Index: 0, Name: "first", Major: 9, Free: 600, Total: 1000, Driver: "12.8"},
-		{Index: 1, Name: "second", Major: 9, Total: 1001, Driver: "12.8", Problem: "cuCtxCreate: UnknownErrorCode:46"},
+		{Index: 0, Name: "NVIDIA T", Major: 9, Total: 1000, Driver: "12.8"},
+		{Index: 1, Name: "NVIDIA A MIG 1g.5gb", UUID: "MIG-8932f937-d72c-4106-c12f-20bd9faed906", Major: 9, Total: 1001, Driver: "12.8"},
 	}, error(nil))
 	if err != nil || !strings.HasPrefix(string(out), want) {
 		t.Errorf("%v\n%swant\n%s", err, out, want)

@@ -161,6 +161,7 @@ func TestRefuses(t *testing.T) {
 		{"train --recipe paper in.txt -o model --algorithm best", []string{`--algorithm is "best"`}},
 		{"train --recipe paper in.txt -o model --device gpu", []string{`--device is "gpu"`, "cuda:i"}},
 		{"train --recipe paper in.txt -o model --device cuda:", []string{`--device is "cuda:"`}},
+		{"train --recipe paper in.txt -o model --device cuda:all", []string{"--device cuda:all is of encode", "cuda:i"}},
 		{"train --recipe paper in.txt -o model --device cuda:-1", []string{`--device is "cuda:-1"`}},
 		{"train --recipe paper in.txt -o model --device cuda --algorithm authors", []string{"algorithm authors", "--device cuda"}},
 		{"train --recipe paper in.txt -o model --state float64", []string{`--state is "float64"`, "float32 or float16"}},

@@ -22,9 +22,10 @@ import (
 
 // deviceFlags are where training or encoding was asked to run.
 type deviceFlags struct {
-	device     string // auto, cpu, cuda or cuda:i
+	device     string // auto, cpu, cuda, cuda:i or cuda:all
 	precision  string // of products on a GPU
 	halves     bool   // whether it may be fp16
+	several    bool   // whether device may be cuda:all
 	workers    int    // on the CPU
 	overcommit bool   // its memory
 }
@@ -32,8 +33,11 @@ type deviceFlags struct {
 // registerDevice adds the flags that say where something, such as "train", runs, and with
 // which precisions.
 func (f *deviceFlags) registerDevice(cmd *cobra.Command, what, precisions string) {
-	flags := cmd.Flags()
-	flags.StringVar(&f.device, "device", "auto", "where to "+what+": cpu, cuda (an NVIDIA GPU), cuda:i (the i-th, from 0), or auto, a GPU if there is one")
+	flags, all := cmd.Flags(), ""
+	if f.several {
+		all = "cuda:all (all of one machine), "
+	}
+	flags.StringVar(&f.device, "device", "auto", "where to "+what+": cpu, cuda (an NVIDIA GPU), cuda:i (the i-th, from 0), "+all+"or auto, a GPU if there is one")
 	flags.StringVar(&f.precision, "precision", "tf32", "precision of products on a GPU: "+precisions)
 	flags.IntVar(&f.workers, "workers", 0, "processors to use on the CPU (default all); the result does not depend on it")
 }
@@ -71,14 +75,18 @@ func (f *deviceFlags) available() error {
 	return nil
 }
 
-// cuda returns the GPU that --device names: cuda is false if it need not be one.
+const allGPUs = "cuda:all"
+
+// cuda returns the GPU that --device names, of all the first: cuda is false if it need not be one.
 func (f *deviceFlags) cuda() (index int, cuda bool, err error) {
 	name, number, numbered := strings.Cut(f.device, ":")
 	switch {
 	case f.device == "auto" || f.device == "cpu":
 		return 0, false, nil
-	case name == "cuda" && !numbered:
+	case name == "cuda" && !numbered, f.device == allGPUs && f.several:
 		return 0, true, nil
+	case f.device == allGPUs:
+		return 0, false, usagef("--device %s is of encode; here one GPU does the work: give cuda or cuda:i with i from 0", allGPUs)
 	case name == "cuda":
 		if i, err := strconv.ParseUint(number, 10, 16); err == nil {
 			return int(i), true, nil
@@ -125,6 +133,13 @@ func (d chosenDevice) Learner(dictionary *model.Dictionary, norm float64, o enco
 
 // Encoder implements [encode.Device].
 func (d chosenDevice) Encoder(dictionary *model.Dictionary, o encode.Options) (encode.Encoder, error) {
+	if d.device == allGPUs {
+		several, err := d.everyGPU(dictionary, o)
+		if unable(err) {
+			err = usagef("--device %s: %w", allGPUs, err)
+		}
+		return several, err
+	}
 	onGPU := func(g kernels.Device) (encode.Encoder, error) { return g.Encoder(dictionary, o) }
 	return start(d, "encoding", nil, onGPU, func(c cpu.Device) (e encode.Encoder, takes string, err error) {
 		c.Overcommit = false // it is for training
@@ -133,6 +148,35 @@ func (d chosenDevice) Encoder(dictionary *model.Dictionary, o encode.Options) (e
 		}
 		return e, "", err
 	})
+}
+
+// everyGPU opens an encoder on each GPU of the machine. Their codes are those of one if they are of
+// one kind.
+func (d chosenDevice) everyGPU(dictionary *model.Dictionary, o encode.Options) (encode.Several, error) {
+	gpus, err := kernels.GPUs()
+	if err != nil {
+		return nil, err
+	}
+	first := gpus[0]
+	for _, gpu := range gpus {
+		if gpu.Major != first.Major || gpu.Minor != first.Minor {
+			return nil, usagef("--device %s: GPU 0 has compute capability %d.%d and GPU %d has %d.%d, and so their codes would differ in the last digits; name one of them, or hide others with CUDA_VISIBLE_DEVICES",
+				allGPUs, first.Major, first.Minor, gpu.Index, gpu.Major, gpu.Minor)
+		}
+	}
+	var several encode.Several
+	for _, gpu := range gpus {
+		e, err := d.gpu(gpu.Index).Encoder(dictionary, o)
+		if err != nil {
+			several.Close()
+			return nil, err
+		}
+		several = append(several, e)
+	}
+	for _, gpu := range gpus {
+		say(d.log, "encoding on %s", d.describe(gpu.Index))
+	}
+	return several, nil
 }
 
 // start opens what is to run, as [tryGPU] does or else on the CPU, and says where it runs and

@@ -17,7 +17,8 @@ func newDevices() *cobra.Command {
 		Use:   "devices",
 		Short: "List what training and encoding can run on: the CPU and NVIDIA GPUs",
 		Long: `Devices lists the CPU and all NVIDIA GPUs, numbered as --device cuda:i of train and
-encode takes them, or says why no GPU can be used. That is no failure: the exit code is 0.`,
+encode takes them, or says why no GPU can be used. That is no failure: the exit code is 0.
+It starts no GPU, and so does not know which of their memory others have.`,
 		Example: `  overcomplete devices
   overcomplete devices --json`,
 		Args: cobra.NoArgs,
@@ -49,8 +50,8 @@ type devices struct {
 type gpuDevice struct {
 	Index             int    `json:"index"`
 	Name              string `json:"name"`
+	UUID              string `json:"uuid,omitempty"` // as CUDA_VISIBLE_DEVICES takes it
 	ComputeCapability string `json:"compute_capability"`
-	MemoryFree        uint64 `json:"memory_free,omitempty"`
 	MemoryTotal       uint64 `json:"memory_total"`
 	Driver            string `json:"driver"` // the newest version of CUDA that it supports
 	Unavailable       string `json:"unavailable,omitempty"`
@@ -70,8 +71,8 @@ func findDevices(gpus []kernels.GPU, err error) (*devices, error) {
 	}
 	for _, gpu := range gpus {
 		g := gpuDevice{
-			Index: gpu.Index, Name: gpu.Name, ComputeCapability: fmt.Sprintf("%d.%d", gpu.Major, gpu.Minor),
-			MemoryFree: gpu.Free, MemoryTotal: gpu.Total, Driver: gpu.Driver,
+			Index: gpu.Index, Name: gpu.Name, UUID: gpu.UUID, ComputeCapability: fmt.Sprintf("%d.%d", gpu.Major, gpu.Minor),
+			MemoryTotal: gpu.Total, Driver: gpu.Driver,
 		}
 		if err := gpu.Usable(); err != nil {
 			g.Unavailable = err.Error()
@@ -89,12 +90,12 @@ func (d *devices) print(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, ", %s kernels: %s\n", d.CPU.Kernels, d.CPU.Why)
 	for _, g := range d.GPUs {
-		free := ""
-		if g.MemoryFree > 0 {
-			free = fmt.Sprintf(" (%s free)", gib(g.MemoryFree))
+		fmt.Fprintf(b, "GPU %d: %s, compute capability %s, %s memory, driver for CUDA %s",
+			g.Index, g.Name, g.ComputeCapability, gib(g.MemoryTotal), g.Driver)
+		if g.UUID != "" {
+			fmt.Fprintf(b, ", %s", g.UUID)
 		}
-		fmt.Fprintf(b, "GPU %d: %s, compute capability %s, %s memory%s, driver for CUDA %s\n",
-			g.Index, g.Name, g.ComputeCapability, gib(g.MemoryTotal), free, g.Driver)
+		fmt.Fprintln(b)
 		if g.Unavailable != "" {
 			fmt.Fprintln(b, g.Unavailable)
 		}

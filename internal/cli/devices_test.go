@@ -22,9 +22,9 @@ func TestPrintDevices(t *testing.T) {
 		want   string
 	}{
 		{"GPUs", []kernels.GPU{
-			{Index: 0, Name: "NVIDIA H200", Major: 9, Minor: 0, Free: 3 << 29, Total: 141 << 30, Driver: "12.4"}, old,
+			{Index: 0, Name: "NVIDIA H200", Major: 9, Minor: 0, Total: 141 << 30, Driver: "12.4", UUID: "GPU-8932f937-d72c"}, old,
 		}, nil, 5 << 28, "CPU: 3 processors, 1.2 GiB memory, avx2 kernels: it has them\n" +
-			"GPU 0: NVIDIA H200, compute capability 9.0, 141.0 GiB memory (1.5 GiB free), driver for CUDA 12.4\n" +
+			"GPU 0: NVIDIA H200, compute capability 9.0, 141.0 GiB memory, driver for CUDA 12.4, GPU-8932f937-d72c\n" +
 			"GPU 1: Tesla T4, compute capability 7.5, 15.0 GiB memory, driver for CUDA 12.4\n" +
 			old.Usable().Error() + "\n"},
 		{"none", nil, errors.New("GPU unavailable: none is there"), 0, "CPU: 3 processors, avx2 kernels: it has them\nGPU unavailable: none is there\n"},

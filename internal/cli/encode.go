@@ -62,6 +62,8 @@ Both take the squared loss, also with a dictionary that was trained with another
 
 To spread a large input over many processes, run encode with --shard 1/16, 2/16
 and so on up to 16/16, and put the outputs together with "overcomplete merge".
+--device cuda:all shares the work among the GPUs of one machine, if they are of one
+kind; the codes are those of one of them.
 
 Without --exact, encoding runs on a GPU where there is one. Kinds of processor differ
 in the last digits of codes, --precision tf32 in the third or fourth, and now and then
@@ -86,6 +88,7 @@ kind, with one --precision.`,
 	flags.Float64Var(&f.gap, "gap", 1e-4, "with --exact, the duality gap of a word as a share of its objective")
 	flags.StringVar(&f.shard, "shard", "", "encode only part `i/n` of the rows, i from 1 to n")
 	f.registerInput(cmd)
+	f.several = true
 	f.registerDevice(cmd, "encode", "tf32 (fast, 11-bit factors) or fp32")
 	flags.BoolVar(&f.json, "json", false, "print the results as JSON")
 	flags.BoolVar(&f.quiet, "quiet", false, "print no progress")

@@ -86,6 +86,12 @@ func Version() string { return versionString(cu.Version()) }
 
 func versionString(v int) string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10) }
 
+// UUID returns a GPU's UUID or, in a slice of one (MIG), the slice's.
+func UUID(device cu.Device) (uuid [16]byte, err error) {
+	err = asError(C.cuDeviceGetUuid_v2((*C.CUuuid)(unsafe.Pointer(&uuid)), C.CUdevice(device)))
+	return uuid, err
+}
+
 // HostAlloc returns page-locked memory of the host, which the device copies
 // from and to on its own. It belongs to the current context.
 func HostAlloc(bytes int64) (unsafe.Pointer, error) {

@@ -1,5 +1,5 @@
 // Every function of the CUDA driver that gorgonia.org/cu v0.9.6 calls, and the
-// seven that it lacks, under the names that cuda.h of CUDA 11.8 to 12.9 gives
+// eight that it lacks, under the names that cuda.h of CUDA 11.8 to 12.9 gives
 // them. One that is missing here fails the link: "undefined reference to cu…".
 FUNCTION(cuArray3DCreate_v2)
 FUNCTION(cuArray3DGetDescriptor_v2)
@@ -33,6 +33,7 @@ FUNCTION(cuDeviceGetCount)
 FUNCTION(cuDeviceGetName)
 FUNCTION(cuDeviceGetP2PAttribute)
 FUNCTION(cuDeviceGetUuid)
+FUNCTION(cuDeviceGetUuid_v2)
 FUNCTION(cuDevicePrimaryCtxGetState)
 FUNCTION(cuDevicePrimaryCtxRelease_v2)
 FUNCTION(cuDevicePrimaryCtxReset_v2)

@@ -46,8 +46,9 @@
 // Read by cuInit:
 //
 //	EMULATED_DEVICES          number of devices (default 1)
-//	EMULATED_CAPABILITY       their compute capability (default 8.0), which says how much shared
-//	                          memory a block may have
+//	EMULATED_CAPABILITY       their compute capabilities (default 8.0), such as 8.0,9.0; the last
+//	                          one is of all further devices, too; it says how much shared memory
+//	                          a block may have
 package emulator
 
 import (

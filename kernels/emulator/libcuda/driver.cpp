@@ -196,8 +196,17 @@ struct Module {
 
 struct Device {
     int number;
+    int capability; // major * 10 + minor
     size_t used = 0; // bytes
     bool lost = false;
+
+    // Bytes of shared memory that a block may have.
+    size_t opt_in_shared() const
+    {
+        if (capability == 80 || capability == 87) return 163 << 10;
+        if (capability >= 90 && capability < 120) return max_shared;
+        return 99 << 10;
+    }
 };
 
 // When operations are done.
@@ -336,15 +345,6 @@ struct Context {
 
 bool initialised;
 std::vector<Device> devices;
-int capability; // major * 10 + minor
-
-// Bytes of shared memory that a block may have.
-size_t opt_in_shared()
-{
-    if (capability == 80 || capability == 87) return 163 << 10;
-    if (capability >= 90 && capability < 120) return max_shared;
-    return 99 << 10;
-}
 std::vector<std::unique_ptr<Context>> contexts;
 thread_local std::vector<Context*> stack; // the last one is current
 
@@ -540,7 +540,7 @@ size_t parameter_size(const std::string& declaration)
     return size;
 }
 
-CUresult parse(const std::string& text, Module* module)
+CUresult parse(const std::string& text, int capability, Module* module)
 {
     const auto version = directive(text, ".version", ".");
     const auto target = directive(text, ".target sm_", "");
@@ -606,7 +606,7 @@ CUresult load_module(void** out, const void* image)
     if (!out || !image) return CUDA_ERROR_INVALID_VALUE;
     auto module = std::make_unique<Module>();
     auto result = static_cast<CUresult>(setting("EMULATED_FAIL_MODULE", 0));
-    if (result == CUDA_SUCCESS) result = parse(static_cast<const char*>(image), module.get());
+    if (result == CUDA_SUCCESS) result = parse(static_cast<const char*>(image), call.context->device.capability, module.get());
     if (result != CUDA_SUCCESS) return result;
     *out = module.get();
     call.context->modules[module.get()] = std::move(module);
@@ -700,16 +700,21 @@ API cuInit(unsigned flags)
     std::lock_guard<std::mutex> lock(driver);
     if (flags) return CUDA_ERROR_INVALID_VALUE;
     if (initialised) return CUDA_SUCCESS;
-    const char* text = getenv("EMULATED_CAPABILITY");
+    const std::string capabilities = text("EMULATED_CAPABILITY");
+    const char* next = capabilities.c_str();
     int major = 8, minor = 0;
-    if (text && *text && (sscanf(text, "%d.%d", &major, &minor) != 2 || major < 1 || minor < 0 || minor > 9)) {
-        fprintf(stderr, "emulated device: EMULATED_CAPABILITY is %s, not such as 8.0\n", text);
-        abort();
-    }
     const auto count = setting("EMULATED_DEVICES", 1);
     if (count == 0) return CUDA_ERROR_NO_DEVICE;
-    capability = major * 10 + minor;
-    for (unsigned long long i = 0; i < count; i++) devices.push_back({int(i)});
+    for (unsigned long long i = 0; i < count; i++) {
+        int length = 0;
+        if (*next && (sscanf(next, "%d.%d%n", &major, &minor, &length) != 2 || major < 1 || minor < 0 || minor > 9)) {
+            fprintf(stderr, "emulated device: EMULATED_CAPABILITY is %s, not such as 8.0 or 8.0,9.0\n", capabilities.c_str());
+            abort();
+        }
+        next += length;
+        if (*next == ',') next++;
+        devices.push_back({int(i), major * 10 + minor});
+    }
     catch_bad_addresses();
     initialised = true;
     return CUDA_SUCCESS;
@@ -773,7 +778,7 @@ API cuDeviceTotalMem_v2(size_t* bytes, int device)
     return check_device(device);
 }
 
-API cuDeviceGetUuid(char (*uuid)[16], int device)
+API cuDeviceGetUuid_v2(char (*uuid)[16], int device)
 {
     std::lock_guard<std::mutex> lock(driver);
     memcpy(*uuid, "emulated GPU \0\0\0", 16);
@@ -805,17 +810,22 @@ API cuDeviceGetAttribute(int* value, int attribute, int device)
         {39, threads_a_multiprocessor}, // MAX_THREADS_PER_MULTIPROCESSOR
         {40, 2}, // ASYNC_ENGINE_COUNT
         {41, 1}, // UNIFIED_ADDRESSING
-        {75, capability / 10}, {76, capability % 10}, // COMPUTE_CAPABILITY_MAJOR, MINOR
-        {81, opt_in_shared() + reserved_shared}, // MAX_SHARED_MEMORY_PER_MULTIPROCESSOR
         {82, registers_a_multiprocessor}, // MAX_REGISTERS_PER_MULTIPROCESSOR
-        {97, opt_in_shared()}, // MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
         {106, blocks_a_multiprocessor}, // MAX_BLOCKS_PER_MULTIPROCESSOR
         {111, reserved_shared}, // RESERVED_SHARED_MEMORY_PER_BLOCK
     };
     const auto at = values.find(attribute);
     const CUresult result = check_device(device);
-    if (result == CUDA_SUCCESS && at == values.end()) return CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS) *value = at->second;
+    if (result != CUDA_SUCCESS) return result;
+    const Device& of = *to_device(device);
+    switch (attribute) {
+    case 75: *value = of.capability / 10; return result; // COMPUTE_CAPABILITY_MAJOR
+    case 76: *value = of.capability % 10; return result; // COMPUTE_CAPABILITY_MINOR
+    case 81: *value = of.opt_in_shared() + reserved_shared; return result; // MAX_SHARED_MEMORY_PER_MULTIPROCESSOR
+    case 97: *value = of.opt_in_shared(); return result; // MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+    }
+    if (at == values.end()) return CUDA_ERROR_INVALID_VALUE;
+    *value = at->second;
     return result;
 }
 
@@ -1098,7 +1108,7 @@ API cuFuncSetAttribute(void* handle, int attribute, int value)
     if (!function) return CUDA_ERROR_INVALID_HANDLE;
     switch (attribute) {
     case 8: // MAX_DYNAMIC_SHARED_SIZE_BYTES
-        if (value < 0 || size_t(value) > opt_in_shared()) return CUDA_ERROR_INVALID_VALUE;
+        if (value < 0 || size_t(value) > call.context->device.opt_in_shared()) return CUDA_ERROR_INVALID_VALUE;
         function->max_shared = value;
         return CUDA_SUCCESS;
     case 9: // PREFERRED_SHARED_MEMORY_CARVEOUT, a hint in percent
@@ -1117,7 +1127,7 @@ API cuFuncGetAttribute(int* value, int attribute, void* handle)
     case 0: *value = function->max_threads; break; // MAX_THREADS_PER_BLOCK
     case 1: case 2: case 3: *value = 0; break; // SHARED, CONST, LOCAL_SIZE_BYTES
     case 4: *value = registers; break; // NUM_REGS
-    case 5: case 6: *value = capability; break; // PTX_VERSION, BINARY_VERSION
+    case 5: case 6: *value = call.context->device.capability; break; // PTX_VERSION, BINARY_VERSION
     case 8: *value = function->max_shared; break; // MAX_DYNAMIC_SHARED_SIZE_BYTES
     default: return CUDA_ERROR_INVALID_VALUE;
     }
@@ -1134,7 +1144,7 @@ API cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void* handle, int t
     const size_t rounded = (threads + 31) / 32 * 32;
     *blocks = shared > function->max_shared ? 0
         : std::min({threads_a_multiprocessor / rounded, registers_a_multiprocessor / (registers * rounded),
-              (opt_in_shared() + reserved_shared) / (shared + reserved_shared), blocks_a_multiprocessor});
+              (call.context->device.opt_in_shared() + reserved_shared) / (shared + reserved_shared), blocks_a_multiprocessor});
     return CUDA_SUCCESS;
 }
 
