@@ -1,6 +1,8 @@
 package columnar
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -12,6 +14,7 @@ import (
 	arrowmemory "github.com/apache/arrow-go/v18/arrow/memory"
 	flatbuffers "github.com/google/flatbuffers/go"
 	"github.com/parquet-go/parquet-go/format"
+	"github.com/pierrec/lz4/v4"
 
 	"overcomplete/internal/memory"
 )
@@ -22,7 +25,6 @@ import (
 type messages struct {
 	r    io.Reader
 	left int64 // bytes, or less than 0 if only reading will tell
-	done int64 // bytes that have been read
 	file bool  // that has a footer behind its messages, and no mere stream
 }
 
@@ -46,12 +48,15 @@ func (m *messages) Message() (*ipc.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	size, err := checkMessage(metadata)
+	size, batch, err := checkMessage(metadata)
 	if err != nil {
 		return nil, err
 	}
 	body, err := m.read(size)
 	if err != nil {
+		return nil, err
+	}
+	if body, err = decompress(batch, body); err != nil {
 		return nil, err
 	}
 	return ipc.NewMessage(arrowmemory.NewBufferBytes(metadata), arrowmemory.NewBufferBytes(body)), nil
@@ -114,40 +119,7 @@ func (m *messages) read(n int64) ([]byte, error) {
 		}
 	}
 	m.left -= n
-	m.done += n
 	return b, nil
-}
-
-// allocator is that of the library, which asks it for what messages say that their buffers have
-// when they are decompressed. It panics if that can't be, or is more than there is memory for;
-// the library returns what it panics with as an error.
-type allocator struct {
-	arrowmemory.Allocator
-	messages *messages
-}
-
-func (a allocator) Allocate(size int) []byte {
-	a.check(size)
-	return a.Allocator.Allocate(size)
-}
-
-func (a allocator) Reallocate(size int, b []byte) []byte {
-	a.check(size)
-	return a.Allocator.Reallocate(size, b)
-}
-
-func (a allocator) check(size int) {
-	const small = 1 << 20
-	if size >= 0 && size <= small {
-		return
-	}
-	// What has been read decompresses to as much: LZ4 to less than Zstandard.
-	if size < 0 || int64(size) > expansion[format.Zstd]*a.messages.done {
-		panic(fmt.Errorf("a buffer of %d bytes, which is more than it can decompress to", size))
-	}
-	if err := memory.Check(uint64(size)); err != nil {
-		panic(err)
-	}
 }
 
 var errMetadata = errors.New("the metadata of a message makes no sense")
@@ -161,9 +133,10 @@ const (
 	typeUnion                                   = 14
 )
 
-// checkMessage checks the metadata of a message and returns the length of its body.
-func checkMessage(metadata []byte) (body int64, err error) {
-	return guardMetadata(func() int64 {
+// checkMessage checks the metadata of a message. It returns the length of its body, and of the
+// metadata what a record batch or a dictionary's values say of that.
+func checkMessage(metadata []byte) (body int64, batch flatbuffers.Table, err error) {
+	body, err = guardMetadata(func() int64 {
 		c := &elements{left: len(metadata) / 4}
 		message := flatbuffers.Table{Bytes: metadata, Pos: flatbuffers.GetUOffsetT(metadata)}
 		c.vector(message, slot4)
@@ -180,15 +153,126 @@ func checkMessage(metadata []byte) (body int64, err error) {
 			c.fields(header, slot1, 0)
 		case headerDictionary:
 			if o := header.Offset(slot1); o != 0 {
-				batch := header
+				batch = header
 				batch.Pos = header.Indirect(header.Pos + flatbuffers.UOffsetT(o))
 				c.batch(batch)
 			}
 		case headerBatch:
-			c.batch(header)
+			batch = header
+			c.batch(batch)
 		}
 		return message.GetInt64Slot(slot3, 0)
 	})
+	return body, batch, err
+}
+
+// decompress returns the body of a batch with its buffers decompressed, and says in the batch where
+// these are then: the library, which takes memory on the word of each, and for windows of the
+// codec besides, finds none that is compressed.
+func decompress(batch flatbuffers.Table, body []byte) (whole []byte, err error) {
+	if batch.Bytes == nil || batch.Offset(slot3) == 0 {
+		return body, nil
+	}
+	_, failed := guardMetadata(func() int64 {
+		compression := batch
+		compression.Pos = batch.Indirect(batch.Pos + flatbuffers.UOffsetT(batch.Offset(slot3)))
+		whole, err = decompressBuffers(batch, body, compression.GetByteSlot(slot0, 0))
+		return 0
+	})
+	return whole, cmp.Or(failed, err)
+}
+
+// The codecs of buffers, and what says in place of a buffer's size that it is not compressed.
+const (
+	codecLZ4, codecZstandard = 0, 1
+	uncompressed             = -1
+)
+
+func decompressBuffers(batch flatbuffers.Table, body []byte, codec byte) ([]byte, error) {
+	const (
+		entry = 16 // bytes of the place and the length of a buffer
+		head  = 8  // bytes of its size, before it
+	)
+	most := map[byte]int64{codecLZ4: expansion[format.Lz4Raw], codecZstandard: expansion[format.Zstd]}[codec]
+	if most == 0 {
+		return nil, fmt.Errorf("compressed with codec %d of Arrow, which is not read; want LZ4 or Zstandard", codec)
+	}
+	place := func(at flatbuffers.UOffsetT) []byte { // which its entry says that a buffer has
+		from, n := batch.GetInt64(at), batch.GetInt64(at+entry/2)
+		return body[from:][:n]
+	}
+	padded := func(size int64) int64 { return head + (size+7)&^7 }
+	n, start := (&elements{left: math.MaxInt}).vector(batch, slot2)
+	total := int64(0)
+	for i := range flatbuffers.UOffsetT(n) {
+		b := place(start + entry*i)
+		if len(b) == 0 {
+			continue
+		}
+		size, stored := int64(binary.LittleEndian.Uint64(b)), int64(len(b)-head)
+		if size == uncompressed {
+			size = stored
+		} else if size < 0 || size > most*stored {
+			return nil, fmt.Errorf("a buffer of %d bytes, which is more than it can decompress to", size)
+		}
+		if total += padded(size); total < 0 {
+			return nil, errMetadata
+		}
+	}
+	need := uint64(total)
+	if codec == codecLZ4 { // whose library leaves behind what it looked back at
+		need *= 2
+	}
+	if err := memory.Check(need); err != nil {
+		return nil, err
+	}
+	whole := make([]byte, 0, total)
+	for i := range flatbuffers.UOffsetT(n) {
+		b, at := place(start+entry*i), int64(len(whole))
+		if len(b) == 0 {
+			continue
+		}
+		size := int64(binary.LittleEndian.Uint64(b))
+		whole = append(whole, "\xff\xff\xff\xff\xff\xff\xff\xff"...)
+		if size == uncompressed {
+			size = int64(len(b) - head)
+			whole = append(whole, b[head:]...)
+		} else if err := decompressBuffer(whole[at+head:][:size], b[head:], codec); err != nil {
+			return nil, err
+		}
+		whole = whole[:at+padded(size)]
+		binary.LittleEndian.PutUint64(batch.Bytes[start+entry*i:], uint64(at))
+		binary.LittleEndian.PutUint64(batch.Bytes[start+entry*i+entry/2:], uint64(head+size))
+	}
+	return whole, nil
+}
+
+// decompressBuffer fills to with what b decompresses to.
+func decompressBuffer(to, b []byte, codec byte) error {
+	n := 0
+	if codec == codecZstandard {
+		z, err := zstandard()
+		if err == nil {
+			b, err = z.DecodeAll(b, to[:0:len(to)])
+		}
+		if err != nil {
+			return err
+		}
+		n = len(b)
+	} else {
+		r := lz4.NewReader(bytes.NewReader(b))
+		var err error
+		if n, err = io.ReadFull(r, to); err == nil {
+			_, err = io.ReadFull(r, make([]byte, 1))
+		}
+		if err != io.EOF && err != io.ErrUnexpectedEOF {
+			return cmp.Or(err, errLong)
+		}
+	}
+	if n < len(to) {
+		return errShort
+	}
+	return nil
 }
 
 // guardMetadata calls f, which panics where an offset leads out of the metadata.

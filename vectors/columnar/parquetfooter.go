@@ -14,48 +14,70 @@ import (
 )
 
 const (
-	parquetMagic = "PAR1"
-	maxNested    = 32 // levels of structs and lists in a header, of which Parquet has 7
+	parquetMagic     = "PAR1"
+	parquetEncrypted = "PARE" // where the footer is encrypted, too
+	maxNested        = 32     // levels of structs and lists in a header, of which Parquet has 7
 )
+
+var errEncrypted = errors.New("is encrypted, which is not read: decrypt it first")
 
 var errHeader = errors.New("a header makes no sense")
 
+// fileMetaData is what is needed of a footer, as [format.FileMetaData] is, which refuses metadata
+// without a value.
+type fileMetaData struct {
+	Schema           []format.SchemaElement `thrift:"2,required"`
+	NumRows          int64                  `thrift:"3,required"`
+	RowGroups        []format.RowGroup      `thrift:"4,required"`
+	KeyValueMetadata []struct {
+		Key string `thrift:"1,required"`
+	} `thrift:"5,optional"`
+	EncryptionAlgorithm format.EncryptionAlgorithm `thrift:"8,optional"`
+}
+
 // readFooter returns what is in the footer of a file of size bytes: the columns, and where
 // their values are.
-func readFooter(r io.ReaderAt, size int64) (*format.FileMetaData, error) {
-	const magic, end = int64(len(parquetMagic)), int64(len(parquetMagic) + 4)
-	if size < magic+end {
+func readFooter(r io.ReaderAt, size int64) (*fileMetaData, error) {
+	const magic, tail = int64(len(parquetMagic)), int64(len(parquetMagic) + 4)
+	if size < magic+tail {
 		return nil, errors.New("cut short: no Parquet file is that small")
 	}
-	var last [end]byte
-	if _, err := r.ReadAt(last[:], size-end); err != nil {
+	var last [tail]byte
+	if _, err := r.ReadAt(last[:], size-tail); err != nil {
 		return nil, err
+	}
+	if string(last[4:]) == parquetEncrypted {
+		return nil, errEncrypted
 	}
 	if string(last[4:]) != parquetMagic {
 		return nil, fmt.Errorf("cut short: it does not end with %s", parquetMagic)
 	}
 	length := int64(binary.LittleEndian.Uint32(last[:]))
-	if length > size-end-magic {
+	if length > size-tail-magic {
 		return nil, fmt.Errorf("a footer of %d bytes in a file of %d", length, size)
 	}
 	if err := memory.Check(2 * uint64(length)); err != nil {
 		return nil, err
 	}
 	b := make([]byte, length)
-	if _, err := r.ReadAt(b, size-end-length); err != nil {
+	if _, err := r.ReadAt(b, size-tail-length); err != nil {
 		return nil, err
 	}
 	structs := uint64(0)
-	if err := scan(new(thrift.CompactProtocol).NewReaderFromBytes(b), len(b), thrift.STRUCT, 0, &structs); err != nil {
+	scanned := new(thrift.CompactProtocol).NewReaderFromBytes(b)
+	if err := scan(scanned, len(b), thrift.STRUCT, 0, &structs); err != nil {
 		return nil, fmt.Errorf("footer: %w", err)
 	}
 	// Most are, or are smaller than, the description of a column in a row group.
 	if err := memory.Check(structs * uint64(unsafe.Sizeof(format.ColumnChunk{}))); err != nil {
 		return nil, err
 	}
-	footer := new(format.FileMetaData)
-	if err := thrift.Unmarshal(new(thrift.CompactProtocol), b, footer); err != nil {
+	footer, end := new(fileMetaData), scanned.BytesRead()
+	if err := thrift.Unmarshal(new(thrift.CompactProtocol), b[:end], footer); err != nil {
 		return nil, fmt.Errorf("footer: %w", err)
+	}
+	if footer.EncryptionAlgorithm.Value == nil && end < len(b) { // where columns are encrypted, a signature follows
+		return nil, fmt.Errorf("footer: %w", errHeader)
 	}
 	return footer, nil
 }

@@ -63,8 +63,10 @@ type decoder[T float32 | string] func(l leaf, encoding format.Encoding, most int
 // openChunk returns the chunk of a row group, in a file of size bytes, that has the values of a
 // leaf, at its first place.
 func openChunk[T float32 | string](file io.ReaderAt, size int64, group []format.ColumnChunk, l leaf, decode decoder[T]) (*chunk[T], error) {
-	if c := group[l.index]; c.CryptoMetadata.Value != nil || c.FilePath != "" {
-		return nil, fmt.Errorf("column %.60q is encrypted or in another file, which is not read", l.name)
+	if c := group[l.index]; c.CryptoMetadata.Value != nil {
+		return nil, fmt.Errorf("column %.60q %w", l.name, errEncrypted)
+	} else if c.FilePath != "" {
+		return nil, fmt.Errorf("column %.60q is in another file, which is not read", l.name)
 	}
 	m := group[l.index].MetaData
 	at := m.DataPageOffset

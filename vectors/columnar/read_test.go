@@ -103,6 +103,12 @@ func TestReadRefuses(t *testing.T) {
 			}
 		}
 	}
+	for name, want := range map[string]string{"encrypted": "is encrypted", "encrypted_word": `column "word" is encrypted`} {
+		_, _, err := read(t, name+".parquet", vectors.ReadOptions{})
+		if want += ", which is not read: decrypt it first"; err == nil || err.Error() != want {
+			t.Errorf("%s: error\n%v, want\n%s", name, err, want)
+		}
+	}
 	for name, write := range writers {
 		var b bytes.Buffer
 		if err := write(&b, &vectors.Sparse{Words: []string{"a", "b"}, CSR: matrix}); err != nil {
@@ -141,6 +147,36 @@ func contents(t testing.TB, pattern string) map[string][]byte {
 		files[filepath.Base(name)] = content
 	}
 	return files
+}
+
+// Metadata need not have values.
+func TestReadMetadataWithoutValue(t *testing.T) {
+	parquet := contents(t, "*.parquet")["lists.parquet"]
+	end := len(parquet) - 8
+	start := end - int(binary.LittleEndian.Uint32(parquet[end:]))
+	// The struct of the footer's metadata, field 5 of it, is behind its row groups: a list (9) of a
+	// struct (c) whose field 1 is a string (18) of a byte.
+	at := start + bytes.LastIndex(parquet[start:end], []byte("\x19\x1c\x18\x0cARROW:schema"))
+	if at < start {
+		t.Fatal("no metadata")
+	}
+	rest := parquet[at+16:] // its value, field 2, and how many bytes that has
+	length, n := binary.Uvarint(rest[1:])
+	without := slices.Concat(parquet[:at+16], rest[1+n+int(length):])
+	binary.LittleEndian.PutUint32(without[len(without)-8:], uint32(len(without)-8-start))
+
+	// In Arrow it is a table, of 12 bytes, of two strings, whose places in it a vtable of 8 bytes has.
+	stream := writeArrow(t, []string{"a", "b", "c"}, 2)
+	both, key := []byte{8, 0, 12, 0, 8, 0, 4, 0}, []byte{8, 0, 12, 0, 8, 0, 0, 0}
+	if bytes.Count(stream, both) != 1 {
+		t.Fatal("no metadata")
+	}
+	stream = bytes.Replace(stream, both, key, 1)
+	for name, content := range map[string][]byte{"Parquet": without, "Arrow": stream} {
+		if d, err := readBytes(t, content, vectors.ReadOptions{}); err != nil || !slices.Equal(d.Words, []string{"a", "b", "c"}) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
 }
 
 // A file that is cut short is refused.
@@ -369,7 +405,7 @@ func TestReadChecksSizes(t *testing.T) {
 		{"fewer columns than the schema", group(func(g *format.RowGroup) { g.Columns = g.Columns[:1] }), "row group 1 has 3 rows of 1 columns, want 2"},
 		{"an element with more below than there is", footer(t, whole, func(m *format.FileMetaData) { m.Schema[2].NumChildren.V = 1 << 30 }), "its schema makes no sense"},
 		{"no schema", footer(t, whole, func(m *format.FileMetaData) { m.Schema = nil }), "its schema makes no sense"},
-		{"another file's column", group(func(g *format.RowGroup) { g.Columns[0].FilePath = "other" }), `column "word" is encrypted or in another file`},
+		{"another file's column", group(func(g *format.RowGroup) { g.Columns[0].FilePath = "other" }), `column "word" is in another file`},
 		{"an Arrow schema of 2 GiB", []byte(arrowStream + "\xff\xff\xff\x7f"), "damaged Arrow file: "},
 		{"an Arrow batch of 1 TiB", bodyLength(t, 1<<40), "damaged Arrow file: cut short"},
 		{"an Arrow buffer that grows to 16 GiB", grown, "a buffer of 17179869184 bytes, which is more than it can decompress to"},

@@ -8,7 +8,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
-	arrowmemory "github.com/apache/arrow-go/v18/arrow/memory"
 
 	"overcomplete/internal/npy"
 	"overcomplete/vectors"
@@ -32,12 +31,13 @@ func init() {
 		return openArrow(&messages{r: c, left: c.Size}, o)
 	})
 	vectors.RegisterFormat("Parquet", parquetMagic, openParquet)
+	vectors.RegisterFormat("Parquet", parquetEncrypted, openParquet)
 }
 
 // openArrow reads a stream, a record batch at a time.
 func openArrow(m *messages, o vectors.ReadOptions) (*vectors.Table, error) {
 	r, err := guard("Arrow", func() (*ipc.Reader, error) {
-		return ipc.NewReaderFromMessageReader(m, ipc.WithAllocator(allocator{arrowmemory.NewGoAllocator(), m}))
+		return ipc.NewReaderFromMessageReader(m)
 	})
 	if err != nil {
 		return nil, err

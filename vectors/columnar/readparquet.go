@@ -30,8 +30,11 @@ func openParquet(c *vectors.Content, o vectors.ReadOptions) (*vectors.Table, err
 	for _, l := range p.leaves {
 		columns = append(columns, l.column)
 	}
-	metadata := slices.ContainsFunc(p.footer.KeyValueMetadata, func(m format.KeyValue) bool { return m.Key == dimensions })
-	if p.layout, err = choose(columns, metadata, o); err != nil {
+	codes := false
+	for _, m := range p.footer.KeyValueMetadata {
+		codes = codes || m.Key == dimensions
+	}
+	if p.layout, err = choose(columns, codes, o); err != nil {
 		return nil, err
 	}
 	return p.table(func() ([]vectors.Row, error) { return guard("Parquet", p.next) }), nil
@@ -178,7 +181,7 @@ type parquetRows struct {
 	file    io.ReaderAt
 	size    int64 // of the file
 	opened  int64 // bytes of the chunks so far
-	footer  *format.FileMetaData
+	footer  *fileMetaData
 	leaves  []leaf                 // columns of the table
 	group   int                    // row groups begun
 	left    int64                  // rows of the group that are to be read
@@ -223,11 +226,15 @@ func (p *parquetRows) open() (err error) {
 	return nil
 }
 
-// plain reports whether a column's values, which are not needed, are encoded as they can be read.
+// plain reports whether a column's values, which are not needed, are encoded as they can be read, and
+// not encrypted.
 func (p *parquetRows) plain(l leaf) bool {
 	for _, g := range p.footer.RowGroups {
 		if l.index >= len(g.Columns) {
 			return false // and an error, below
+		}
+		if g.Columns[l.index].CryptoMetadata.Value != nil {
+			return false
 		}
 		for _, e := range g.Columns[l.index].MetaData.Encoding {
 			if e != format.Plain && e != format.RLE && e != format.RLEDictionary && e != plainDictionary {

@@ -312,6 +312,9 @@ func notFinite(c column, number int, x float32) error {
 // an error.
 func guard[T any](format string, f func() (T, error)) (result T, err error) {
 	damaged := func(err error) error {
+		if errors.Is(err, errEncrypted) {
+			return err
+		}
 		if strings.Contains(err.Error(), "runtime error") { // of the library, which tells nobody what to do
 			err = errors.New("its parts do not fit together")
 		}

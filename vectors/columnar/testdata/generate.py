@@ -51,3 +51,24 @@ write("numbers_only", id=[100, 200, 300], v=lists([[1], [2], [3]]))
 write("floats", id=[123456781.0, 2.0, 3.0], text=["a", "b", "a"], v=lists([[1], [2], [3]]))
 write("badid", id=["x\ty", "y", "z"], text=["a b c", "c d e", "e f g"], v=lists([[1], [2], [3]]))
 write("novector", text=["a b c", "c d e", "e f g"], v=lists([[1], None, [3]]))
+
+
+# Files that are encrypted, differently each time: all of one, and the words of the other.
+import base64, pyarrow.parquet.encryption as encryption
+
+
+class Keys(encryption.KmsClient):
+    def wrap_key(self, key, name):
+        return base64.b64encode(key)
+
+    def unwrap_key(self, key, name):
+        return base64.b64decode(key)
+
+
+keys = encryption.CryptoFactory(lambda _: Keys())
+table = pa.table({"word": ["a", "b", "c"], "v": lists(rows)})
+for name, plain, columns in ("encrypted", False, ["word", "v.list.element"]), ("encrypted_word", True, ["word"]):
+    how = encryption.EncryptionConfiguration("key", column_keys={"key": columns}, plaintext_footer=plain)
+    how = keys.file_encryption_properties(encryption.KmsConnectionConfig(), how)
+    with pa.parquet.ParquetWriter(f"{name}.parquet", table.schema, encryption_properties=how) as w:
+        w.write_table(table)

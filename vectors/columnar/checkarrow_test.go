@@ -1,0 +1,119 @@
+package columnar
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	arrowmemory "github.com/apache/arrow-go/v18/arrow/memory"
+	flatbuffers "github.com/google/flatbuffers/go"
+
+	"overcomplete/internal/memory"
+	"overcomplete/vectors"
+)
+
+// writeArrow returns a stream of a table of words with vectors of so many dimensions.
+func writeArrow(t *testing.T, words []string, dim int, o ...ipc.Option) []byte {
+	t.Helper()
+	metadata := arrow.NewMetadata([]string{"key"}, []string{"value"})
+	schema := arrow.NewSchema([]arrow.Field{
+		{Name: "word", Type: arrow.BinaryTypes.String},
+		{Name: "vector", Type: arrow.FixedSizeListOf(int32(dim), arrow.PrimitiveTypes.Float32)},
+	}, &metadata)
+	text := array.NewStringBuilder(arrowmemory.DefaultAllocator)
+	text.AppendValues(words, nil)
+	lists := array.NewFixedSizeListBuilder(arrowmemory.DefaultAllocator, int32(dim), arrow.PrimitiveTypes.Float32)
+	for i := range words {
+		lists.Append(true)
+		for k := range dim {
+			lists.ValueBuilder().(*array.Float32Builder).Append(float32(math.Sin(float64(i*dim + k))))
+		}
+	}
+	var b bytes.Buffer
+	w := ipc.NewWriter(&b, append(o, ipc.WithSchema(schema))...)
+	if err := w.Write(array.NewRecordBatch(schema, []arrow.Array{text.NewArray(), lists.NewArray()}, int64(len(words)))); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// Buffers that are compressed have what they had before, also where some are not, for they would
+// not shrink.
+func TestReadCompressedArrow(t *testing.T) {
+	words := strings.Fields(strings.Repeat("so many words that they shrink ", 40))
+	for i := range words {
+		words[i] += strings.Repeat("x", i) // each another
+	}
+	want, err := readBytes(t, writeArrow(t, words, 5), vectors.ReadOptions{})
+	if err != nil || want.Len() != len(words) {
+		t.Fatal(err)
+	}
+	for name, codec := range map[string]ipc.Option{"LZ4": ipc.WithLZ4(), "Zstandard": ipc.WithZstd()} {
+		for _, savings := range []float64{0, 0.5} {
+			got, err := readBytes(t, writeArrow(t, words, 5, codec, ipc.WithMinSpaceSavings(savings)), vectors.ReadOptions{})
+			if err != nil || !slices.Equal(got.Words, want.Words) || !slices.Equal(got.Data, want.Data) {
+				t.Errorf("%s, where it saves %v: other words or numbers, error %v", name, savings, err)
+			}
+		}
+	}
+}
+
+// oneBuffer returns a record batch that says of its body that it is a buffer of so many bytes.
+func oneBuffer(length int) flatbuffers.Table {
+	b := flatbuffers.NewBuilder(0)
+	b.StartVector(16, 1, 8)
+	b.PrependInt64(int64(length))
+	b.PrependInt64(0)
+	buffers := b.EndVector(1)
+	b.StartObject(3)
+	b.PrependUOffsetTSlot(2, buffers, 0)
+	b.Finish(b.EndObject())
+	return flatbuffers.Table{Bytes: b.FinishedBytes(), Pos: flatbuffers.GetUOffsetT(b.FinishedBytes())}
+}
+
+// What Zstandard looks back at is what it has decompressed: no memory is taken for a window on
+// the word of a frame.
+func TestArrowWindow(t *testing.T) {
+	body := binary.LittleEndian.AppendUint64(nil, 2000)
+	body = append(body, 0x28, 0xb5, 0x2f, 0xfd, 0, (29-10)<<3) // a window of 2^29 bytes, as large as the library has them
+	for last, letter := range []byte{'a', 'b'} {               // each a thousand times
+		const run = 1
+		header := 1000<<3 | run<<1 | last
+		body = append(body, byte(header), byte(header>>8), byte(header>>16), letter)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got, err := decompressBuffers(oneBuffer(len(body)), body, codecZstandard)
+	runtime.ReadMemStats(&after)
+	want := strings.Repeat("\xff", 8) + strings.Repeat("a", 1000) + strings.Repeat("b", 1000)
+	if err != nil || string(got) != want {
+		t.Errorf("%.20q…, error %v", got, err)
+	}
+	if n := after.TotalAlloc - before.TotalAlloc; n > 16<<20 {
+		t.Errorf("%d bytes allocated for %d", n, len(body))
+	}
+}
+
+// LZ4's library leaves copies of blocks behind, for which there must be memory, too.
+func TestArrowLZ4Memory(t *testing.T) {
+	total, ok := memory.Total()
+	if !ok {
+		t.Skip("nobody knows how much memory there is")
+	}
+	size := int(total / 3 * 2)
+	body := make([]byte, 8+size/255+1) // never looked at
+	binary.LittleEndian.PutUint64(body, uint64(size))
+	if _, err := decompressBuffers(oneBuffer(len(body)), body, codecLZ4); err == nil || !strings.Contains(err.Error(), "more than there is memory for") {
+		t.Errorf("error %v", err)
+	}
+}
