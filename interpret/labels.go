@@ -76,13 +76,15 @@ func (ls Labels) Set(l Label, dimensions int) error {
 // Save writes the labels as the file at path, whole or not at all, in place of one that is
 // there.
 func (ls Labels) Save(ctx context.Context, path string) error {
-	list := ls.List()
-	return atomicfile.WriteFile(ctx, path, true, func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		e.SetEscapeHTML(false)
-		return e.Encode(list)
-	})
+	return atomicfile.WriteFile(ctx, path, true, ls.Write)
+}
+
+// Write writes what [Labels.Save] does.
+func (ls Labels) Write(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(ls.List())
 }
 
 // ChangeLabels changes the labels that are kept at path, of a model with K dimensions, and

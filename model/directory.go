@@ -417,9 +417,13 @@ const labelsFile = "labels.json"
 // LabelsPath returns where the labels of the dimensions of the model at path are kept (see
 // [overcomplete/interpret.Labels]), whether there are any or not. It is an error if there
 // can be none: a .safetensors file has no place for them, and while a model is trained its
-// directory is replaced time and again.
+// directory is replaced time and again. That it can't be told is a [*fs.PathError].
 func LabelsPath(path string) (string, error) {
-	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+	info, err := os.Stat(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	if err != nil || !info.IsDir() {
 		return "", fmt.Errorf("%s: labels are kept in the directory of a model, and this is none", path)
 	}
 	if IsCheckpoint(path) {
@@ -564,6 +568,12 @@ func (m *Model) writeDictionary(dir string) error {
 	err = atomicfile.WriteIn(dir, dictionaryFile, func(f io.Writer) error {
 		return npy.Write(f, []int{m.Dictionary.Len(), m.Dictionary.Dim}, m.Dictionary.Atoms)
 	})
+	if err == nil && m.Labels != nil {
+		err = atomicfile.WriteIn(dir, labelsFile, func(f io.Writer) error {
+			_, err := f.Write(m.Labels)
+			return err
+		})
+	}
 	if err != nil || m.Dictionary.Mean == nil {
 		return err
 	}

@@ -44,6 +44,10 @@ type Model struct {
 	Info       Info
 	Dictionary Dictionary
 	Codes      *vectors.Sparse // A, V×K, and its words in the input's order; nil if there is a dictionary alone
+
+	// Labels is what the file at [LabelsPath] is to have when the model is saved, nil for no such
+	// file. [Open] leaves it nil: labels are changed beside the model.
+	Labels []byte
 }
 
 // FormatVersion is the version of the model directory that this package writes. It

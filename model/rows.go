@@ -23,7 +23,7 @@ import (
 // left. Until all rows are there the codes are in temporary files, so that beside dir
 // there must be room for them twice.
 func (m *Model) SaveRows(ctx context.Context, dir string, may func(path string) error, rows func(add func(*vectors.Sparse) error) (Encoding, error)) (Info, error) {
-	saved := &Model{Info: m.Info, Dictionary: m.Dictionary}
+	saved := &Model{Info: m.Info, Dictionary: m.Dictionary, Labels: m.Labels}
 	var failed error // of rows itself, not of what it adds
 	err := atomicfile.WriteDir(dir, true, may, func(dir string) error {
 		codes, err := vectors.NewCSRWriter(dir, m.Dictionary.Len())

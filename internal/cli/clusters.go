@@ -48,7 +48,7 @@ vectors, it shows as many clusters of theirs, picked from 100 by k-means.`,
 			}
 			found := clustering{Dimensions: pickClusters(names(m.Codes), members, clusters, words, seed)}
 			x := interpret.NewIndex(m.Codes)
-			labels, err := loadLabels(args[0], x)
+			labels, err := loadLabels(args[0], x.Codes.Cols)
 			if err != nil {
 				return err
 			}

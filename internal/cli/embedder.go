@@ -44,7 +44,7 @@ func askTexts(cmd *cobra.Command, path, embedder string, texts []string) (q aske
 	for row := range texts {
 		q.rows = append(q.rows, row)
 	}
-	q.labels, err = loadLabels(path, q.by)
+	q.labels, err = loadLabels(path, q.by.Codes.Cols)
 	return q, err
 }
 

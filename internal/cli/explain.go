@@ -105,7 +105,7 @@ func askWords(cmd *cobra.Command, path, vocabulary string, words []string, skipB
 		}
 		path = vocabulary
 	}
-	if q.labels, err = loadLabels(path, q.by); err != nil {
+	if q.labels, err = loadLabels(path, q.by.Codes.Cols); err != nil {
 		return q, err
 	}
 	for _, word := range words {

@@ -119,10 +119,14 @@ func openExplorer(cmd *cobra.Command, path string) (*explore.Explorer, error) {
 		path = absolute // "." has a name, too
 	}
 	x := explore.New(m, filepath.Base(path))
-	if file, err := model.LabelsPath(path); err == nil {
-		if err := x.UseLabels(file, mark.Check); err != nil {
-			return nil, usageError{err}
-		}
+	file, err := model.LabelsPath(path)
+	if err == nil {
+		err = x.UseLabels(file, mark.Check)
+	} else if !untold(err) {
+		err = nil // there can be none
+	}
+	if err != nil {
+		return nil, usageError{err}
 	}
 	if file, err := coherenceFile(path); err == nil {
 		c, err := interpret.ReadCoherence(file, m.Codes.Cols)
@@ -132,6 +136,8 @@ func openExplorer(cmd *cobra.Command, path string) (*explore.Explorer, error) {
 		case !errors.Is(err, fs.ErrNotExist):
 			return nil, usageError{err}
 		}
+	} else if untold(err) {
+		return nil, err
 	}
 	return x, nil
 }

@@ -215,7 +215,7 @@ func (f export) write(file exportFile, w io.Writer, m *model.Model) error {
 	}
 	x := interpret.NewIndex(m.Codes)
 	x.Known = m.Info.Known()
-	labels, err := loadLabels(f.model, x)
+	labels, err := loadLabels(f.model, x.Codes.Cols)
 	if err != nil {
 		return err
 	}

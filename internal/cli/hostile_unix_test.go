@@ -202,7 +202,15 @@ func TestHostileNames(t *testing.T) {
 	if rows != 3 {
 		t.Errorf("%d rows in\n%s", rows, stdout)
 	}
-	// What was exported has the words as they are.
+	// What was exported has the words as they are, on standard output, too.
+	for file, args := range map[string][]string{
+		evil + ".out":    {"export", model, "-f", "glove", "-o", "-"},
+		evil + ".thresh": {"transform", text, "--method", "thresh1", "-o", "-"},
+	} {
+		if _, stdout, stderr := clitest.Output(t, dir.Command(args...)); stdout != string(dir.Read(t, file)) {
+			t.Errorf("%q: other than in the file: %q, %s", args, stdout, stderr)
+		}
+	}
 	back, _, err := vectors.Read(t.Context(), dir.Path(evil+".out"), vectors.ReadOptions{})
 	if err != nil || !slices.Equal(back.Words, d.Words) {
 		t.Errorf("read back %q, %v", back.Words, err)

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -84,7 +86,11 @@ func loadModel(ctx context.Context, stderr io.Writer, path string) (*model.Model
 // coherenceFile returns the file in which the directory of a model has the scores of its
 // dimensions.
 func coherenceFile(path string) (string, error) {
-	if stat, err := os.Stat(path); err != nil || !stat.IsDir() {
+	stat, err := os.Stat(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", usageError{err}
+	}
+	if err != nil || !stat.IsDir() {
 		return "", usagef("%s: scores of dimensions are kept in the directory of a model, which this is not", path)
 	}
 	return filepath.Join(path, model.CoherenceFile), nil

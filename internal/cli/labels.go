@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,7 +50,7 @@ dimensions call them by these or, without one, by their most distinctive words.`
 			if from != "" {
 				return importLabels(cmd, args[0], from, x.Codes.Cols, mark)
 			}
-			labels, err := loadLabels(args[0], x)
+			labels, err := loadLabels(args[0], x.Codes.Cols)
 			if err != nil {
 				return err
 			}
@@ -71,22 +72,31 @@ func loadLabelled(cmd *cobra.Command, path string, skipBad bool) (*interpret.Ind
 	if err != nil {
 		return nil, interpret.Labels{}, err
 	}
-	labels, err := loadLabels(path, x)
+	labels, err := loadLabels(path, x.Codes.Cols)
 	return x, labels, err
 }
 
-// loadLabels reads the labels of the dimensions of a model, or of a file of vectors, which
+// loadLabels reads the labels of the K dimensions of a model, or of a file of vectors, which
 // has none.
-func loadLabels(path string, x *interpret.Index) (interpret.Labels, error) {
+func loadLabels(path string, dimensions int) (interpret.Labels, error) {
 	file, err := model.LabelsPath(path)
+	if untold(err) {
+		return nil, usageError{err}
+	}
 	if err != nil {
 		return interpret.Labels{}, nil
 	}
-	labels, err := interpret.ReadLabels(file, x.Codes.Cols)
+	labels, err := interpret.ReadLabels(file, dimensions)
 	if err != nil {
 		return nil, usageError{err}
 	}
 	return labels, nil
+}
+
+// untold reports whether an error is that what is there can't be told.
+func untold(err error) bool {
+	_, ok := errors.AsType[*fs.PathError](err)
+	return ok
 }
 
 func printLabels(b *strings.Builder, labels interpret.Labels, x *interpret.Index, words int) {

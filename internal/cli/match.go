@@ -41,7 +41,7 @@ their match. ` + aboutLabels,
 					return err
 				}
 				sides[i] = matchSide{atoms: m.Dictionary.Atoms, dim: m.Dictionary.Dim, index: newIndex(cmd, m)}
-				if sides[i].labels, err = loadLabels(path, sides[i].index); err != nil {
+				if sides[i].labels, err = loadLabels(path, sides[i].index.Codes.Cols); err != nil {
 					return err
 				}
 			}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -173,13 +174,13 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		return usageError{fmt.Errorf("%s: %w", path, err)}
 	}
 	sampled := err == nil && again
+	if m != nil {
+		m.Labels = labels
+	}
 	if sampled {
 		var info model.Info
 		var first *vectors.Sparse
 		if info, first, err = f.encodeAll(cmd, path, m, source, checkpoint.MayReplace, log); err == nil {
-			if err := f.saveLabels(ctx, labels); err != nil {
-				return err
-			}
 			if err := f.report(cmd.OutOrStdout(), info, first); err != nil {
 				return err
 			}
@@ -190,7 +191,7 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 	}
 	switch {
 	case err == nil:
-		if err := f.save(ctx, m, labels, checkpoint.MayReplace); err != nil {
+		if err := m.SaveOver(f.output, checkpoint.MayReplace); err != nil {
 			return err
 		}
 		return f.report(cmd.OutOrStdout(), m.Info, m.Codes)
@@ -209,7 +210,7 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 			}
 			return fmt.Errorf("%w; %s", err, left)
 		}
-		if saved := f.save(ctx, m, labels, checkpoint.MayReplace); saved != nil {
+		if saved := m.SaveOver(f.output, checkpoint.MayReplace); saved != nil {
 			if errors.Is(err, context.Canceled) {
 				return interrupted{fmt.Sprintf("nor can the model be saved: %v", saved)}
 			}
@@ -246,7 +247,7 @@ func (f *trainFlags) warnUnusual(stderr io.Writer, best model.Best, rows, dim in
 
 // openLike returns the dictionary of the model that --like names, and its labels, or nil. K
 // becomes its K.
-func (f *trainFlags) openLike(stderr io.Writer) (*model.Dictionary, interpret.Labels, error) {
+func (f *trainFlags) openLike(stderr io.Writer) (like *model.Dictionary, labels []byte, err error) {
 	if f.like == "" {
 		return nil, nil, nil
 	}
@@ -266,38 +267,14 @@ func (f *trainFlags) openLike(stderr io.Writer) (*model.Dictionary, interpret.La
 	f.Atoms = k
 	if model.IsCheckpoint(f.like) {
 		warn(stderr, "%s is a checkpoint: its dimensions are not what they will be", f.like)
-		return &m.Dictionary, nil, nil
 	}
-	file, err := model.LabelsPath(f.like)
-	if err != nil { // where there can be none
-		return &m.Dictionary, nil, nil
+	all, err := loadLabels(f.like, k)
+	if err != nil || len(all) == 0 {
+		return &m.Dictionary, nil, err
 	}
-	labels, err := interpret.ReadLabels(file, k)
-	if err != nil {
-		return nil, nil, usageError{err}
-	}
-	return &m.Dictionary, labels, nil
-}
-
-// save saves the model, and then its labels: where it can't be, another's are there.
-func (f *trainFlags) save(ctx context.Context, m *model.Model, labels interpret.Labels, may func(path string) error) error {
-	if err := m.SaveOver(f.output, may); err != nil {
-		return err
-	}
-	return f.saveLabels(ctx, labels)
-}
-
-// saveLabels gives the new model, which is there, the labels of the one that it is like, though
-// the command may have been interrupted by now.
-func (f *trainFlags) saveLabels(ctx context.Context, labels interpret.Labels) error {
-	if len(labels) == 0 {
-		return nil
-	}
-	file, err := model.LabelsPath(f.output)
-	if err != nil {
-		return err
-	}
-	return labels.Save(context.WithoutCancel(ctx), file)
+	var text bytes.Buffer
+	err = all.Write(&text)
+	return &m.Dictionary, text.Bytes(), err
 }
 
 // read reads the vectors to train on: all of them or, unless these are wanted, those that a

@@ -41,6 +41,7 @@ func runWatched() int {
 			runtime.ReadMemStats(&m)
 			fmt.Println(runtime.NumGoroutine(), m.HeapAlloc)
 		}
+		os.Exit(1) // who asked is no more
 	}()
 	return cli.Main()
 }

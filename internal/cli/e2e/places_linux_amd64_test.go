@@ -275,3 +275,42 @@ func TestCheckpointsAfterFault(t *testing.T) {
 		}
 	})
 }
+
+// Where it can't be told whether what is there is the directory of a model, it is not taken for
+// one without labels and scores.
+func TestUntoldLabels(t *testing.T) {
+	t.Parallel()
+	dir := faultDir(t)
+	f := &faults{t: t, dir: dir, before: dir.Tree(t)}
+	for _, args := range []string{
+		"top labelled --sort coherence",
+		"explore labelled --export new --dimensions 3",
+		"train in.txt -o new --quiet --epochs 1 --like labelled",
+	} {
+		f.args = args
+		_, wanted, _ := f.run(func(sysCall) syscall.Errno { return 0 })
+		want := withoutSeconds(dir.Tree(t))
+		for at := 1; ; at++ {
+			dir.Restore(t, f.before)
+			n := 0
+			ended, stdout, stderr := f.run(func(c sysCall) syscall.Errno {
+				if c.class == "stat" && c.path == "labelled" {
+					if n++; n == at {
+						return syscall.EIO
+					}
+				}
+				return 0
+			})
+			if n < at {
+				if at == 1 {
+					t.Errorf("%s does not look at the model", args)
+				}
+				break
+			}
+			if ended.ExitStatus() == 0 && (stdout != wanted || !maps.Equal(withoutSeconds(dir.Tree(t)), want)) {
+				t.Errorf("%s, %d: passes in silence: %s", args, at, stderr)
+			}
+		}
+		dir.Restore(t, f.before)
+	}
+}

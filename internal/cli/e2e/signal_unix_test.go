@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"bufio"
 	"bytes"
 	"io"
 	"os"
@@ -147,5 +148,45 @@ func checkInterrupted(t *testing.T, cmd *exec.Cmd, stderr *bytes.Buffer) {
 	}
 	if !strings.HasPrefix(stderr.String(), "overcomplete: interrupted") || strings.Count(stderr.String(), "\n") != 1 {
 		t.Errorf("standard error: %s", stderr)
+	}
+}
+
+// The second signal ends the program where the first one lets it go on: a training with
+// checkpoints to the end of its epoch, which takes far longer here than a signal.
+func TestSecondSignal(t *testing.T) {
+	t.Parallel()
+	dir := clitest.New(t)
+	dir.Write(t, "in.txt", clitest.Text(clitest.Vectors(1000, 20)))
+	cmd := dir.Command(strings.Fields("train --recipe paper in.txt -o model -k 1000 --epochs 100000 --dictionary-steps 1000 --checkpoint 1h --progress")...)
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said := bufio.NewScanner(stderr)
+	for said.Scan() && !strings.HasPrefix(said.Text(), "epoch 1/") {
+	}
+	ended := make(chan bool)
+	go func() {
+		for said.Scan() {
+		}
+		cmd.Wait()
+		close(ended)
+	}()
+	// How many come before the first one is taken note of is chance.
+	again := time.NewTicker(time.Millisecond)
+	defer again.Stop()
+	for going := true; going; {
+		cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-ended:
+			going = false
+		case <-again.C:
+		}
+	}
+	if status := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGTERM {
+		t.Error(cmd.ProcessState)
 	}
 }
