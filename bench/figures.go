@@ -1,18 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"runtime"
 	"slices"
-	"strings"
-	"text/tabwriter"
 
 	"github.com/klauspost/cpuid/v2"
 
 	"overcomplete/cpu/simd"
 	"overcomplete/internal/memory"
+	"overcomplete/internal/table"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -96,8 +94,7 @@ func (r *CPUReport) value(name string) float64 {
 // print writes the report as a table.
 func (r *CPUReport) print(out io.Writer) error {
 	fmt.Fprintf(out, "%s\n%s vectors, %d × %d → %d, %d epochs\n\n", r.Machine, r.Vectors, r.Words, r.Dim, r.Atoms, r.Epochs)
-	var table bytes.Buffer
-	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	var rows table.Table
 	for _, f := range r.Figures {
 		value, against := "–", ""
 		if f.Repeats != nil {
@@ -110,11 +107,8 @@ func (r *CPUReport) print(out io.Writer) error {
 		default:
 			against = fmt.Sprintf("%.3g × %s", f.Ratio, f.Against)
 		}
-		fmt.Fprintf(w, "%s\t%s %s\t%s\t%s\n", f.Name, value, f.Unit, against, f.Note)
+		rows = append(rows, []string{f.Name, value + " " + f.Unit, against, f.Note})
 	}
-	w.Flush()
-	for line := range strings.Lines(table.String()) {
-		fmt.Fprintln(out, strings.TrimRight(line, " \n"))
-	}
-	return nil
+	_, err := io.WriteString(out, rows.Text("l", nil))
+	return err
 }

@@ -170,7 +170,7 @@ func (b *gpuBench) first(words int) *vectors.Dense {
 	if b.vectors == nil || b.vectors.Len() < words {
 		b.vectors = generate(seed, words, b.dim)
 	}
-	return some(b.vectors, 0, words)
+	return b.vectors.Slice(0, words)
 }
 
 // job is a training to measure.

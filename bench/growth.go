@@ -108,7 +108,7 @@ func (r *GrowthReport) run() error {
 // measure trains once more.
 func (p *Point) measure(x *vectors.Dense, epochs int) error {
 	r := &recorder{Device: cpu.Device{}}
-	if _, err := train.Fit(context.Background(), some(x, 0, p.Words), hyperparameters(p.Atoms, epochs), r, train.Options{}); err != nil {
+	if _, err := train.Fit(context.Background(), x.Slice(0, p.Words), hyperparameters(p.Atoms, epochs), r, train.Options{}); err != nil {
 		return err
 	}
 	p.Repeats = append(p.Repeats, seconds(r.epochs[epochs-1]))

@@ -46,7 +46,7 @@ func (r *MemoryReport) run() error {
 		return err
 	}
 	x, model := r.file("x.bin"), r.file("model")
-	generated := func(first, words int) *vectors.Dense { return generateFrom(seed, first, words, r.Dim) }
+	generated := func(first, end int) *vectors.Dense { return generateFrom(seed, first, end-first, r.Dim) }
 	for _, words := range r.words {
 		if err := writeBinary(x, words, r.Dim, generated); err != nil {
 			return err
@@ -69,14 +69,14 @@ func (r *MemoryReport) run() error {
 }
 
 // writeBinary writes vectors as word2vec's binary form, which programs can read without
-// holding all of it. It asks for some at a time.
-func writeBinary(path string, words, dim int, some func(first, words int) *vectors.Dense) error {
+// holding all of it. It asks for a slice at a time.
+func writeBinary(path string, words, dim int, slice func(first, end int) *vectors.Dense) error {
 	return writeFile(path, func(w io.Writer) error {
 		out := bufio.NewWriter(w) // whose Flush returns all errors
 		fmt.Fprintf(out, "%d %d\n", words, dim)
 		const part = 10000
 		for first := 0; first < words; first += part {
-			x := some(first, min(part, words-first))
+			x := slice(first, min(first+part, words))
 			for i, word := range x.Words {
 				row := append([]byte(word), ' ')
 				for _, v := range x.Row(i) {

@@ -147,7 +147,7 @@ func (r *CPUReport) authorsProgram() error {
 	if r.Atoms%r.Dim != 0 {
 		return fmt.Errorf("%d dimensions are no multiple of %d, which is all that it can do", r.Atoms, r.Dim)
 	}
-	words := some(r.x, 0, min(authorsWords, r.Words))
+	words := r.x.Slice(0, min(authorsWords, r.Words))
 	file := r.file("authors.txt")
 	if err := os.WriteFile(file, glove(words), 0o666); err != nil {
 		return err

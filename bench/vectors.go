@@ -64,12 +64,6 @@ func generateFrom(seed uint64, first, words, dim int) *vectors.Dense {
 	return x
 }
 
-// some returns words of x from the first on. They alias x.
-func some(x *vectors.Dense, first, words int) *vectors.Dense {
-	end := first + words
-	return &vectors.Dense{Words: x.Words[first:end], Dim: x.Dim, Data: x.Data[first*x.Dim : end*x.Dim]}
-}
-
 // deviations are the square roots of the covariance's eigenvalues.
 func deviations(dim int) []float64 {
 	deviation := make([]float64, dim)

@@ -21,7 +21,7 @@ import (
 func TestGenerateIsAFunctionOfTheRow(t *testing.T) {
 	const words, dim = 60, 20
 	x := generate(1, words, dim)
-	if fewer := generate(1, 7, dim); !reflect.DeepEqual(fewer, some(x, 0, 7)) {
+	if fewer := generate(1, 7, dim); !reflect.DeepEqual(fewer, x.Slice(0, 7)) {
 		t.Error("fewer words are not the first of more")
 	}
 	if later := generateFrom(1, 7, words-7, dim); !slices.Equal(later.Words, x.Words[7:]) || !slices.Equal(later.Data, x.Data[7*dim:]) {

@@ -89,23 +89,19 @@ func (r *VocabularyReport) center(path string) error {
 	for i := range x.Data {
 		x.Data[i] -= mean[i%x.Dim]
 	}
-	return writeBinary(path, x.Len(), x.Dim, func(first, words int) *vectors.Dense { return some(x, first, words) })
+	return writeBinary(path, x.Len(), x.Dim, x.Slice)
 }
 
 // train trains with these flags beside the usual ones.
 func (r *VocabularyReport) train(row *VocabularyRow, model string, flags []string) (err error) {
 	var said struct {
 		Encoding struct{ Error, Sparsity float64 }
-		Epochs   []struct{ Error, Sparsity float64 }
 	}
 	row.Seconds, row.Bytes, err = r.overcomplete(&said, append([]string{"train", r.Vectors, "-o", model, "--force", "--device", "cpu", "--json"}, flags...)...)
 	if err != nil {
 		return err
 	}
-	if row.Error, row.Zeros = said.Encoding.Error, said.Encoding.Sparsity; row.Zeros == 0 { // the paper's trainer makes codes itself
-		last := said.Epochs[len(said.Epochs)-1]
-		row.Error, row.Zeros = last.Error, last.Sparsity
-	}
+	row.Error, row.Zeros = said.Encoding.Error, said.Encoding.Sparsity
 	return nil
 }
 

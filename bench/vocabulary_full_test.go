@@ -20,7 +20,7 @@ func TestVocabulary(t *testing.T) {
 	for i := range x.Data {
 		x.Data[i] += 2 // so that centred vectors are others
 	}
-	if err := writeBinary(file, x.Len(), x.Dim, func(first, n int) *vectors.Dense { return some(x, first, n) }); err != nil {
+	if err := writeBinary(file, x.Len(), x.Dim, x.Slice); err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer

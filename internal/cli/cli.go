@@ -75,7 +75,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetErr(errs)
 	started := false
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		err := cmd.ValidateRequiredFlags()
+		err := cmp.Or(cmd.ValidateRequiredFlags(), checkValues(cmd))
 		started = err == nil
 		return err
 	}
@@ -153,7 +153,7 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 		}
 		return err
 	})
-	takeDecimals(root)
+	prepareFlags(root)
 	completeValues(root)
 	root.InitDefaultHelpCmd()
 	help, _, _ := root.Find([]string{"help"})
@@ -166,16 +166,17 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 	return root
 }
 
-// takeDecimals makes all flags of whole numbers take them as people write them: pflag
-// takes 010 for eight, as in C.
-func takeDecimals(cmd *cobra.Command) {
+// prepareFlags has help list all flags in the order in which they were added, and makes those of
+// whole numbers take them as people write them: pflag takes 010 for eight, as in C.
+func prepareFlags(cmd *cobra.Command) {
+	cmd.Flags().SortFlags = false
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if t := f.Value.Type(); t == "int" || t == "uint64" {
 			f.Value = decimal{f.Value}
 		}
 	})
 	for _, c := range cmd.Commands() {
-		takeDecimals(c)
+		prepareFlags(c)
 	}
 }
 

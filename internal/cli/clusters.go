@@ -17,7 +17,6 @@ func newClusters() *cobra.Command {
 	var words, clusters int
 	var seed uint64
 	var input string
-	var skipBad bool
 	cmd := &cobra.Command{
 		Use:   "clusters MODEL",
 		Short: "Show words that share a binary dimension, beside k-means clusters",
@@ -32,7 +31,7 @@ vectors, it shows as many clusters of theirs, picked from 100 by k-means.`,
 			if err := checkCounts(1, count{"--words", words}, count{"--clusters", clusters}); err != nil {
 				return err
 			}
-			m, err := loadModel(cmd.Context(), cmd.ErrOrStderr(), args[0])
+			m, err := loadModel(cmd, args[0])
 			if err != nil {
 				return err
 			}
@@ -56,7 +55,7 @@ vectors, it shows as many clusters of theirs, picked from 100 by k-means.`,
 				found.Dimensions[i].Label = labels.Of(x, c.Number, false)
 			}
 			if input != "" {
-				x, _, err := readDense(cmd.Context(), cmd.ErrOrStderr(), input, skipBad)
+				x, _, err := readDense(cmd, input)
 				if err != nil {
 					return err
 				}
@@ -74,12 +73,11 @@ vectors, it shows as many clusters of theirs, picked from 100 by k-means.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	flags.StringVar(&input, "input", "", "`file` of the dense vectors, for k-means")
 	flags.IntVarP(&words, "words", "n", 8, "words of each cluster")
 	flags.IntVar(&clusters, "clusters", 5, "clusters of each kind")
 	flags.Uint64Var(&seed, "seed", 1, "seed of k-means and of what is picked")
-	addSkipBad(cmd, &skipBad)
+	addSkipBad(cmd)
 	addJSON(cmd, "print the same as JSON")
 	return cmd
 }

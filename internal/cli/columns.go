@@ -30,7 +30,7 @@ many dimensions tell them apart with p < 0.001. One in a thousand does so by cha
 			if err := checkCounts(1, count{"--values", values}, count{"--dimensions", dimensions}); err != nil {
 				return err
 			}
-			x, labels, err := loadLabelled(cmd, args[0], false)
+			x, labels, err := loadLabelled(cmd, args[0])
 			if err != nil {
 				return err
 			}
@@ -80,7 +80,6 @@ many dimensions tell them apart with p < 0.001. One in a thousand does so by cha
 		},
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	flags.IntVar(&values, "values", 10, "most values of the column to show")
 	flags.IntVar(&dimensions, "dimensions", 5, "dimensions of each")
 	addJSON(cmd, "print the same as JSON")

@@ -14,7 +14,6 @@ import (
 
 func newCompare() *cobra.Command {
 	var dimensions int
-	var skipBad bool
 	cmd := &cobra.Command{
 		Use:   "compare MODEL WORD WORD...",
 		Short: "Show why words are alike, and what tells them apart",
@@ -34,7 +33,7 @@ and b_k. Of more than two words, cosine and parts are means over all pairs.
 			if err := checkCounts(0, count{"--dimensions", dimensions}); err != nil {
 				return err
 			}
-			x, labels, err := loadLabelled(cmd, args[0], skipBad)
+			x, labels, err := loadLabelled(cmd, args[0])
 			if err != nil {
 				return err
 			}
@@ -63,10 +62,9 @@ and b_k. Of more than two words, cosine and parts are means over all pairs.
 		},
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	flags.IntVar(&dimensions, "dimensions", 10, "most dimensions of each list, 0 for all")
 	addRare(cmd)
-	addSkipBad(cmd, &skipBad)
+	addSkipBad(cmd)
 	addJSON(cmd, "print the same as JSON")
 	return cmd
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,7 +11,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// flagValues are the values of flags that take one of a few, by the flag's name, or by
+// flagValues are the values of flags that take one of a few, or a list of these, by the flag's name, or by
 // the command's and the flag's where a command has its own.
 var flagValues = map[string][]string{
 	"method":           {"A", "B"},
@@ -21,26 +22,43 @@ var flagValues = map[string][]string{
 	"algorithm":        {"minibatch", "authors"},
 	"state":            {"float32", "float16"},
 	"device":           {"auto", "cpu", "cuda"},
-	"precision":        {"tf32", "fp32", "fp16"},
+	"precision":        {"fp16", "tf32", "fp32"},
 	"encode precision": {"tf32", "fp32"},
 	"tasks":            eval.TaskNames(),
 	"oov":              {string(eval.Skip), string(eval.Zero), string(eval.Mean)},
 	"case":             {string(eval.Fallback), string(eval.Exact), string(eval.Lower)},
 	"features":         {"unit", "raw"},
+	"sort":             {"variance", "coherence", "likeness"},
 	"format":           formatNames(),
 	"dot":              stepNames(),
 	"normalize":        normalizations,
 	"rows":             {string(vectors.KindWords), string(vectors.KindTexts)},
 }
 
+// valuesOf returns the values that a flag of a command takes, nil of most.
+func valuesOf(cmd *cobra.Command, f *pflag.Flag) []string {
+	if values := flagValues[cmd.Name()+" "+f.Name]; values != nil {
+		return values
+	}
+	return flagValues[f.Name]
+}
+
+// checkValues refuses other values, but for --device, which can have a number.
+func checkValues(cmd *cobra.Command) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		values, given := valuesOf(cmd, f), f.Value.String()
+		if err == nil && values != nil && f.Value.Type() == "string" && f.Name != "device" && !slices.Contains(values, given) {
+			err = usagef("--%s is %.60q, want %s", f.Name, given, orNames(values))
+		}
+	})
+	return err
+}
+
 // completeValues makes shells complete the values of flags, of cmd and all below it. In a
 // list, that is what follows the last comma.
 func completeValues(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		values := flagValues[cmd.Name()+" "+f.Name]
-		if values == nil {
-			values = flagValues[f.Name]
-		}
+		values := valuesOf(cmd, f)
 		if values == nil {
 			return
 		}

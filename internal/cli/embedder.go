@@ -28,7 +28,7 @@ func askTexts(cmd *cobra.Command, path, embedder string, texts []string) (q aske
 	if !model.Is(path) {
 		return q, usagef("%s: --embedder needs a model that can encode vectors, which this is not", path)
 	}
-	m, err := loadModel(cmd.Context(), cmd.ErrOrStderr(), path)
+	m, err := loadModel(cmd, path)
 	if err != nil {
 		return q, err
 	}

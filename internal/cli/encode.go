@@ -23,15 +23,14 @@ import (
 type encodeFlags struct {
 	inputFlags
 	deviceFlags
-	output      string
-	force       bool
-	steps       int
-	nonzeros    int
-	lambda      float64
-	exact       bool
-	gap         float64
-	shard       string
-	json, quiet bool
+	output   string
+	steps    int
+	nonzeros int
+	lambda   float64
+	exact    bool
+	gap      float64
+	shard    string
+	quiet    bool
 }
 
 const leastGap = 1e-5 // that single precision tells from none
@@ -78,9 +77,7 @@ kind, with one --precision.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
-	flags.StringVarP(&f.output, "output", "o", "", "model `directory` to write")
-	flags.BoolVar(&f.force, "force", false, "replace a model that exists")
+	addOutput(cmd, &f.output, "model `directory` to write", "a model that exists")
 	flags.IntVar(&f.steps, "encode-steps", encode.DefaultSteps, "steps of FISTA; 10 leans to similarity, 40 to a low error")
 	flags.IntVar(&f.nonzeros, "nonzeros", 0, "most values of a code that are not zero (default the mean of MODEL's codes)")
 	flags.Float64Var(&f.lambda, "lambda", 0, "weight λ of the codes' Σ|a| (default MODEL's)")
@@ -90,9 +87,8 @@ kind, with one --precision.`,
 	f.registerInput(cmd)
 	f.several = true
 	f.registerDevice(cmd, "encode", "tf32 (fast, 11-bit factors) or fp32")
-	flags.BoolVar(&f.json, "json", false, "print the results as JSON")
+	addJSON(cmd, "print the results as JSON")
 	flags.BoolVar(&f.quiet, "quiet", false, "print no progress")
-	cmd.MarkFlagRequired("output")
 	return cmd
 }
 
@@ -151,7 +147,7 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if err := model.CheckSave(f.output, model.MayReplace(f.force)); err != nil {
+	if err := model.CheckSave(f.output, model.MayReplace(forced(cmd))); err != nil {
 		return err
 	}
 	o := encode.Defaults(m.Info)
@@ -179,7 +175,7 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
 	}
 	p := newCounter(log)
 	info, source, err := encode.File(cmd.Context(), m, path, f.output, chosenDevice{&f.deviceFlags, log}, o, encode.FileOptions{
-		Read: f.readOptions(), Shard: shard, MayReplace: model.MayReplace(f.force), Show: func(block *vectors.Sparse) { p.add(block.Rows) },
+		Read: f.readOptions(), Shard: shard, MayReplace: model.MayReplace(forced(cmd)), Show: func(block *vectors.Sparse) { p.add(block.Rows) },
 	})
 	p.done(err == nil)
 	if errors.Is(err, encode.ErrDictionary) {
@@ -191,7 +187,7 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
 	for _, warning := range source.Warnings {
 		warn(stderr, "%s: %s", source.Name, warning)
 	}
-	return reportEncoding(cmd, f.output, info, f.json)
+	return reportEncoding(cmd, f.output, info)
 }
 
 // noteLoss says so if codes are made with another loss than their dictionary.
@@ -202,7 +198,7 @@ func noteLoss(stderr io.Writer, dir string, i model.Info) {
 }
 
 // reportEncoding prints what was measured of codes.
-func reportEncoding(cmd *cobra.Command, output string, i model.Info, asJSON bool) error {
+func reportEncoding(cmd *cobra.Command, output string, i model.Info) error {
 	e := i.Encoding
 	if e.Unreached > 0 {
 		var named []string
@@ -214,25 +210,21 @@ func reportEncoding(cmd *cobra.Command, output string, i model.Info, asJSON bool
 		}
 		warn(cmd.ErrOrStderr(), "words that did not get to a gap of %v: %d (%s)", e.Gap, e.Unreached, strings.Join(named, ", "))
 	}
-	if asJSON {
-		return printJSON(cmd.OutOrStdout(), struct {
-			Model string `json:"model"`
-			model.Info
-		}{output, i})
-	}
-	var b strings.Builder
-	atoms := i.Training.Recipe.Base().Atoms
-	fmt.Fprintf(&b, "%s: %d %s × %d sparse dimensions\n", escape.Text(output), e.Input.Words, e.Input.Kind(), atoms)
-	if e.Input.Words == 0 { // a shard of an input with fewer blocks than shards
-		fmt.Fprintf(&b, "  no rows of the input are of shard %d/%d: it has %d words, dealt out by %d\n", e.Shard.Index, e.Shard.Of, e.Shard.Words, encode.Block)
-	} else {
-		describeCodes(&b, *e, atoms)
-		if e.Gap > 0 {
-			fmt.Fprintf(&b, "  largest gap    %.1e of a word's objective\n", e.WorstGap)
+	return show(cmd, struct {
+		Model string `json:"model"`
+		model.Info
+	}{output, i}, func(b *strings.Builder) {
+		atoms := i.Training.Recipe.Base().Atoms
+		fmt.Fprintf(b, "%s: %d %s × %d sparse dimensions\n", escape.Text(output), e.Input.Words, e.Input.Kind(), atoms)
+		if e.Input.Words == 0 { // a shard of an input with fewer blocks than shards
+			fmt.Fprintf(b, "  no rows of the input are of shard %d/%d: it has %d words, dealt out by %d\n", e.Shard.Index, e.Shard.Of, e.Shard.Words, encode.Block)
+		} else {
+			describeCodes(b, *e, atoms)
+			if e.Gap > 0 {
+				fmt.Fprintf(b, "  largest gap    %.1e of a word's objective\n", e.WorstGap)
+			}
 		}
-	}
-	_, err := io.WriteString(cmd.OutOrStdout(), b.String())
-	return err
+	})
 }
 
 // describeCodes prints what was measured of codes of so many dimensions.

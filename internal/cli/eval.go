@@ -32,7 +32,6 @@ type evalFlags struct {
 
 func (f *evalFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	flags.StringVar(&f.data, "data", "", "`directory` with the folders wordsim, sst2, trec, 20news-bydate and np-bracketing")
 	flags.StringVar(&f.oov, "oov", string(eval.Skip), "words without a vector: skip (left out), zero or mean (of all vectors)")
 	flags.StringVar(&f.look, "case", string(eval.Fallback), "look tokens up as they stand, else in lower case (fallback), exact or lower")
@@ -40,21 +39,8 @@ func (f *evalFlags) register(cmd *cobra.Command) {
 	flags.Uint64Var(&f.seed, "seed", 1, "seed of random splits and of the bootstrap")
 }
 
-// options returns what was chosen, or an error that names the flag.
-func (f *evalFlags) options() (eval.Options, error) {
-	for _, v := range []struct {
-		flag, value string
-		want        []string
-	}{
-		{"oov", f.oov, []string{"skip", "zero", "mean"}},
-		{"case", f.look, []string{"fallback", "exact", "lower"}},
-		{"features", f.features, []string{"unit", "raw"}},
-	} {
-		if !slices.Contains(v.want, v.value) {
-			return eval.Options{}, usagef("--%s is %q, want %s", v.flag, v.value, orNames(v.want))
-		}
-	}
-	return eval.Options{OOV: eval.OOV(f.oov), Case: eval.Case(f.look), Raw: f.features == "raw", Seed: f.seed}, nil
+func (f *evalFlags) options() eval.Options {
+	return eval.Options{OOV: eval.OOV(f.oov), Case: eval.Case(f.look), Raw: f.features == "raw", Seed: f.seed}
 }
 
 // read reads the tasks that were chosen.
@@ -105,7 +91,7 @@ func (f *evalFlags) read() (tasks []eval.Task, err error) {
 func newEval() *cobra.Command {
 	var f evalFlags
 	var progress progressFlags
-	var skipBad, markdown, latex, json bool
+	var markdown, latex, json bool
 	cmd := &cobra.Command{
 		Use:   "eval VECTORS… [--data DIR]",
 		Short: "Measure vectors by the paper's benchmark tasks",
@@ -131,10 +117,6 @@ rows that are finished.`,
 			if n := countTrue(markdown, latex, json); n > 1 {
 				return usagef("give one of --markdown, --latex and --json")
 			}
-			o, err := f.options()
-			if err != nil {
-				return err
-			}
 			if own := len(f.wordsim)+len(f.labelled) > 0; own && f.data == "" && !cmd.Flags().Changed("tasks") {
 				f.tasks = nil
 			}
@@ -145,15 +127,12 @@ rows that are finished.`,
 			if len(tasks) == 0 {
 				return usagef("no tasks: give some with --tasks, --wordsim or --labelled")
 			}
-			table := &eval.Table{Options: o}
-			for _, t := range tasks {
-				table.Tasks = append(table.Tasks, t.Name())
-			}
+			table := &eval.Table{Options: f.options(), Tasks: eval.Names(tasks)}
 			// All are opened first: what is wrong with one should not come out when
 			// others are done.
 			var representations []*eval.Representation
 			for _, spec := range args {
-				r, err := openRepresentation(cmd.Context(), spec, skipBad, cmd.ErrOrStderr())
+				r, err := openRepresentation(cmd, spec)
 				if err != nil {
 					return err
 				}
@@ -165,7 +144,7 @@ rows that are finished.`,
 				start := time.Now()
 				finished, end := showTasks(log, progress.lines, r.Name, tasks)
 				var results []eval.Result
-				results, err = eval.Run(cmd.Context(), r, tasks, o, finished)
+				results, err = eval.Run(cmd.Context(), r, tasks, table.Options, finished)
 				if end(); err != nil {
 					break
 				}
@@ -188,7 +167,7 @@ rows that are finished.`,
 	flags.StringSliceVar(&f.tasks, "tasks", eval.TaskNames(), "tasks of the paper to evaluate by")
 	flags.StringArrayVar(&f.wordsim, "wordsim", nil, "another word similarity task: a `file` with lines \"word word score\"")
 	flags.StringArrayVar(&f.labelled, "labelled", nil, "a classification task of your own: `NAME=TRAIN,TEST`, files with lines \"label<TAB>text\"; NAME=TRAIN,DEV,TEST chooses C on DEV")
-	addSkipBad(cmd, &skipBad)
+	addSkipBad(cmd)
 	flags.BoolVar(&markdown, "markdown", false, "print the table in Markdown")
 	flags.BoolVar(&latex, "latex", false, "print the table in LaTeX")
 	flags.BoolVar(&json, "json", false, "print the results as JSON")
@@ -220,10 +199,10 @@ func countTrue(b ...bool) int {
 }
 
 // openRepresentation reads what eval was given.
-func openRepresentation(ctx context.Context, spec string, skipBad bool, stderr io.Writer) (*eval.Representation, error) {
+func openRepresentation(cmd *cobra.Command, spec string) (*eval.Representation, error) {
 	if name, path, ok := strings.Cut(spec, ":"); ok {
 		if transform := eval.Transforms[name]; transform != nil {
-			x, _, err := readDense(ctx, stderr, path, skipBad)
+			x, _, err := readDense(cmd, path)
 			if err != nil {
 				return nil, err
 			}
@@ -232,13 +211,13 @@ func openRepresentation(ctx context.Context, spec string, skipBad bool, stderr i
 	}
 	path, binary := strings.CutSuffix(spec, ":binary")
 	if !binary && !model.Is(path) {
-		x, _, err := readDense(ctx, stderr, path, skipBad)
+		x, _, err := readDense(cmd, path)
 		if err != nil {
 			return nil, err
 		}
 		return eval.NewDense(spec, x), nil
 	}
-	m, err := loadModel(ctx, stderr, path)
+	m, err := loadModel(cmd, path)
 	if err != nil {
 		return nil, err
 	}

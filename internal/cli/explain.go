@@ -18,7 +18,6 @@ import (
 func newExplain() *cobra.Command {
 	var words, dimensions, neighbours int
 	var of, embedder string
-	var skipBad bool
 	cmd := &cobra.Command{
 		Use:   "explain MODEL WORD...",
 		Short: "Show a word's dimensions, with their top words, and its neighbours",
@@ -50,7 +49,7 @@ labels, and not by the new words alone.
 			var q asked
 			switch {
 			case embedder == "":
-				q, err = askWords(cmd, args[0], of, args[1:], skipBad)
+				q, err = askWords(cmd, args[0], of, args[1:])
 			case of == "":
 				q, err = askTexts(cmd, args[0], embedder, args[1:])
 			default:
@@ -74,14 +73,13 @@ labels, and not by the new words alone.
 		},
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	flags.IntVarP(&words, "words", "n", 8, "words of each dimension")
 	flags.IntVar(&dimensions, "dimensions", 20, "most dimensions to show, 0 for all")
 	flags.IntVar(&neighbours, "neighbours", 10, "nearest words to show")
 	flags.StringVar(&embedder, "embedder", "", "explain texts of your own, which this `command` turns into vectors")
 	flags.StringVar(&of, "vocabulary", "", "describe dimensions by the words of this `model`")
 	addRare(cmd)
-	addSkipBad(cmd, &skipBad)
+	addSkipBad(cmd)
 	addJSON(cmd, "print the same as JSON")
 	return cmd
 }
@@ -94,8 +92,8 @@ type asked struct {
 }
 
 // askWords finds words in what is at path, to be explained by the words of a vocabulary, or by its own.
-func askWords(cmd *cobra.Command, path, vocabulary string, words []string, skipBad bool) (q asked, err error) {
-	if q.codes, err = loadIndex(cmd, path, skipBad); err != nil {
+func askWords(cmd *cobra.Command, path, vocabulary string, words []string) (q asked, err error) {
+	if q.codes, err = loadIndex(cmd, path); err != nil {
 		return q, err
 	}
 	q.by = q.codes
@@ -128,7 +126,7 @@ func loadVocabulary(cmd *cobra.Command, path, vocabulary string) (*interpret.Ind
 	if err != nil {
 		return nil, usageError{err}
 	}
-	m, err := loadModel(cmd.Context(), cmd.ErrOrStderr(), vocabulary)
+	m, err := loadModel(cmd, vocabulary)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ func newExplore() *cobra.Command {
 	var listen, output string
 	var words []string
 	var dimensions []int
-	var force, frame bool
+	var frame bool
 	cmd := &cobra.Command{
 		Use:   "explore MODEL [MODEL]",
 		Short: "Look around in a model: a web page on this machine",
@@ -50,7 +50,7 @@ of each word, where no words are, the top words of each dimension.`,
 				if len(args) > 1 {
 					return usagef("--export writes the page of one model")
 				}
-				return exportPage(cmd, args[0], output, force, words, dimensions)
+				return exportPage(cmd, args[0], output, words, dimensions)
 			}
 			for _, name := range []string{"words", "dimensions", "force"} {
 				if cmd.Flags().Changed(name) {
@@ -95,7 +95,7 @@ of each word, where no words are, the top words of each dimension.`,
 	flags.StringVar(&output, "export", "", "write the page into this `file` instead")
 	flags.StringSliceVar(&words, "words", nil, "`words` to export; quote one that has a comma: '\",\"'")
 	flags.IntSliceVar(&dimensions, "dimensions", nil, "`dimensions` to export")
-	flags.BoolVar(&force, "force", false, "replace a file that exists")
+	addForce(cmd, "a file that exists")
 	return cmd
 }
 
@@ -111,7 +111,7 @@ func reachable(a *net.TCPAddr) *net.TCPAddr {
 // openExplorer opens the model at path. The page has the name of its last part.
 func openExplorer(cmd *cobra.Command, path string) (*explore.Explorer, error) {
 	mark, _ := model.MarkOf(path)
-	m, err := loadModel(cmd.Context(), cmd.ErrOrStderr(), path)
+	m, err := loadModel(cmd, path)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func openExplorer(cmd *cobra.Command, path string) (*explore.Explorer, error) {
 	return x, nil
 }
 
-func exportPage(cmd *cobra.Command, dir, output string, force bool, words []string, dimensions []int) error {
+func exportPage(cmd *cobra.Command, dir, output string, words []string, dimensions []int) error {
 	switch {
 	case output == "":
 		return usagef("--export is empty, want the name of a file")
@@ -151,7 +151,7 @@ func exportPage(cmd *cobra.Command, dir, output string, force bool, words []stri
 	case len(words)+len(dimensions) == 0:
 		return usagef("--export needs --words or --dimensions")
 	}
-	return writeFiles(cmd.Context(), []string{output}, force, func(files []io.Writer) error {
+	return writeFiles(cmd, []string{output}, func(files []io.Writer) error {
 		x, err := openExplorer(cmd, dir)
 		if err != nil {
 			return err

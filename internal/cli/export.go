@@ -118,7 +118,7 @@ var normalizations = []string{"codes", "vectors"}
 func newExport() *cobra.Command {
 	var format, output string
 	var normalize string
-	var force, escape bool
+	var escape bool
 	cmd := &cobra.Command{
 		Use:   "export MODEL --format F -o FILE",
 		Short: "Write a model's vectors for other tools",
@@ -139,35 +139,29 @@ would be ambiguous in text and in word2vec's binary form, so it stops the export
 				return usagef("--normalize is for codes alone: a model in safetensors would be another one")
 			}
 			open := func() (*model.Model, error) { return openForExport(cmd, args[0], escape, normalize) }
-			return writeFormat(cmd, format, output, force, args[0], open)
+			return writeFormat(cmd, format, output, args[0], open)
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&format, "format", "f", "", "`format`, one of "+strings.Join(formatNames(), ", "))
-	flags.StringVarP(&output, "output", "o", "", "`file` to write, or - for standard output")
-	flags.BoolVar(&force, "force", false, "replace files that exist")
+	addOutput(cmd, &output, "`file` to write, or - for standard output", "files that exist")
 	flags.BoolVar(&escape, "escape", false, "encode white space and % in words")
 	flags.StringVar(&normalize, "normalize", "", "for search: divide each code by its own norm (`codes`), where questions are codes, or by that of the vector that it stands for, ‖μ + aD‖ (vectors), where they are products with atoms")
 	cmd.MarkFlagRequired("format")
-	cmd.MarkFlagRequired("output")
-	cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formatNames(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
 // writeFormat writes what open returns of the model at path to a file, or to standard output for -.
-func writeFormat(cmd *cobra.Command, format, output string, force bool, path string, open func() (*model.Model, error)) error {
-	found, err := findFormat(format)
-	if err != nil {
-		return err
-	}
-	f := export{found, path}
+func writeFormat(cmd *cobra.Command, format, output, path string, open func() (*model.Model, error)) error {
+	f := export{exportFormats[slices.Index(formatNames(), format)], path}
+	var err error
 	switch output {
 	case "":
 		err = usagef("-o is empty, want the name of a file")
 	case "-":
 		err = f.writeTo(cmd.Context(), raw(cmd.OutOrStdout()), open)
 	default:
-		err = f.writeFiles(cmd.Context(), output, force, open)
+		err = f.writeFiles(cmd, output, open)
 	}
 	if _, ok := errors.AsType[*vectors.WordError](err); ok {
 		return usageError{fmt.Errorf("%w; --escape encodes it", err)}
@@ -179,10 +173,7 @@ func writeFormat(cmd *cobra.Command, format, output string, force bool, path str
 }
 
 func openForExport(cmd *cobra.Command, dir string, escape bool, normalize string) (*model.Model, error) {
-	if cmd.Flags().Changed("normalize") && !slices.Contains(normalizations, normalize) {
-		return nil, usagef("--normalize is %q, want %s", normalize, orNames(normalizations))
-	}
-	m, err := loadModel(cmd.Context(), cmd.ErrOrStderr(), dir)
+	m, err := loadModel(cmd, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -236,12 +227,12 @@ func (f export) writeTo(ctx context.Context, w io.Writer, open func() (*model.Mo
 
 // writeFiles writes the files of the format. What forbids that is found before the model
 // is opened.
-func (f export) writeFiles(ctx context.Context, output string, force bool, open func() (*model.Model, error)) error {
+func (f export) writeFiles(cmd *cobra.Command, output string, open func() (*model.Model, error)) error {
 	var paths []string
 	for _, file := range f.files {
 		paths = append(paths, file.path(output))
 	}
-	return writeFiles(ctx, paths, force, func(files []io.Writer) error {
+	return writeFiles(cmd, paths, func(files []io.Writer) error {
 		m, err := open()
 		if err != nil {
 			return err
@@ -253,25 +244,6 @@ func (f export) writeFiles(ctx context.Context, output string, force bool, open 
 		}
 		return nil
 	})
-}
-
-// writeFiles is [atomicfile.WriteFiles] where these may be.
-func writeFiles(ctx context.Context, paths []string, force bool, write func(files []io.Writer) error) error {
-	for _, path := range paths {
-		if model.Contains(path) {
-			return usagef("%s: %w", path, model.ErrContained)
-		}
-	}
-	return atomicfile.WriteFiles(ctx, paths, force, write)
-}
-
-func findFormat(name string) (exportFormat, error) {
-	for _, f := range exportFormats {
-		if f.name == name {
-			return f, nil
-		}
-	}
-	return exportFormat{}, usageError{fmt.Errorf("--format %q is unknown, want one of %s", name, strings.Join(formatNames(), ", "))}
 }
 
 func formatNames() []string {

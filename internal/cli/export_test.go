@@ -109,7 +109,7 @@ func TestExportRefuses(t *testing.T) {
 	}
 	before := dir.Tree(t)
 	for _, tt := range []struct{ args, want string }{
-		{"--format csv -o out", `"csv" is unknown, want one of glove, `},
+		{"--format csv -o out", `"csv", want glove, `},
 		{"--format glove -o out", `word 1, "New York"`},
 		{"--format word2vec-binary -o out", `word 1, "New York"`},
 		{"--format glove -o -", "--escape"},

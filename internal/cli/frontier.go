@@ -124,7 +124,7 @@ func (f *frontierFlags) run(cmd *cobra.Command, path string) (m *experiment.Meas
 	for _, m := range missing {
 		warn(stderr, "left out: %s", m)
 	}
-	reference, source, err := readDense(ctx, stderr, f.reference, f.skipBad)
+	reference, source, err := readDense(cmd, f.reference)
 	if err != nil {
 		return nil, err
 	}

@@ -91,7 +91,7 @@ func TestFrontier(t *testing.T) {
 	}
 	for i, r := range got.Points {
 		h := r.Training.Base()
-		best, isBest := r.Training.(model.Best)
+		best, isBest := r.Training.Recipe.(model.Best)
 		name := fmt.Sprint("p", i)
 		if r.Control != "" {
 			if h.Seed == 1 { // all words are in the reference, so that the controls are those of a model as sparse
@@ -117,7 +117,7 @@ func TestFrontier(t *testing.T) {
 		}
 		dir.MustRun(t, flags)
 		m := dir.Model(t, name)
-		want := r.Training
+		want := r.Training.Recipe
 		if isBest { // which settles them, and finds the words in order of the alphabet
 			best.TrainWords, best.Order = m.Info.Words(), model.None
 			want = best

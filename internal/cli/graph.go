@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 	"gorgonia.org/tensor"
@@ -52,9 +51,6 @@ for vectors of mean squared norm 1.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd); err != nil {
 				return err
-			}
-			if dot != "" && !slices.Contains(stepNames(), dot) {
-				return usagef("--dot is %q, want %s", dot, orNames(stepNames()))
 			}
 			for i, step := range steps {
 				if dot != "" && dot != step.name {

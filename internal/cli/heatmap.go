@@ -17,7 +17,6 @@ import (
 
 func newHeatmap() *cobra.Command {
 	var output string
-	var force, skipBad bool
 	cmd := &cobra.Command{
 		Use:   "heatmap MODEL WORD,WORD... [WORD,WORD...] -o FILE",
 		Short: "Draw the values of groups of words, and count what they share",
@@ -39,7 +38,7 @@ being nonzero there, and so all words of all groups.
 			if format != "png" && format != "svg" {
 				return usagef("-o is %q, want a name that ends in .png or .svg", output)
 			}
-			x, err := loadIndex(cmd, args[0], skipBad)
+			x, err := loadIndex(cmd, args[0])
 			if err != nil {
 				return err
 			}
@@ -60,7 +59,7 @@ being nonzero there, and so all words of all groups.
 			if len(groups) > 1 {
 				overlap.add(x, slices.Concat(groups...))
 			}
-			return writeFiles(cmd.Context(), []string{output}, force, func(files []io.Writer) error {
+			return writeFiles(cmd, []string{output}, func(files []io.Writer) error {
 				if err := heatmap.New(x, groups).Write(cmd.Context(), files[0], format); err != nil {
 					return err
 				}
@@ -68,13 +67,9 @@ being nonzero there, and so all words of all groups.
 			})
 		},
 	}
-	flags := cmd.Flags()
-	flags.SortFlags = false
-	flags.StringVarP(&output, "output", "o", "", "picture to write, a `file` that ends in .png or .svg")
-	flags.BoolVar(&force, "force", false, "replace a file that exists")
-	addSkipBad(cmd, &skipBad)
+	addOutput(cmd, &output, "picture to write, a `file` that ends in .png or .svg", "a file that exists")
+	addSkipBad(cmd)
 	addJSON(cmd, "print the counts as JSON")
-	cmd.MarkFlagRequired("output")
 	return cmd
 }
 

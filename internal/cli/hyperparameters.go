@@ -24,7 +24,6 @@ type modelFlags struct {
 func (f *modelFlags) register(cmd *cobra.Command) {
 	f.Paper = train.Paper()
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	flags.StringVar((*string)(&f.Method), "method", string(f.Method), "A, or B for nonnegative codes")
 	flags.Float64Var(&f.Lambda, "lambda", f.Lambda, "weight λ of the codes' Σ|a|: larger is sparser")
 	flags.Float64Var(&f.Tau, "tau", f.Tau, "weight τ of the dictionary's ‖D‖²")
@@ -136,9 +135,6 @@ func (f *recipeFlags) check(cmd *cobra.Command) error {
 // settle makes a recipe of the flags, and refuses those of the other.
 func (f *recipeFlags) settle(changed func(flag string) bool) error {
 	best, paper := model.Best{}.String(), model.Paper{}.String()
-	if f.recipeName != best && f.recipeName != paper {
-		return usagef("--recipe is %.60q, want %s or %s", f.recipeName, best, paper)
-	}
 	for recipe, flags := range map[string][]string{
 		best:  {"train-words", "anchor", "like"},
 		paper: {"tau", "rate", "loss", "huber-delta", "init", "stop", "algorithm", "state"},

@@ -41,11 +41,6 @@ func (f *inputFlags) check(changed func(flag string) bool) error {
 	if changed("max-words") && (f.maxWords < 1 || f.maxWords > math.MaxInt32) {
 		return usagef("--max-words is %d, want 1 to %d", f.maxWords, math.MaxInt32)
 	}
-	if changed("rows") {
-		if _, err := vectors.ParseKind(f.rows); err != nil {
-			return usagef("--rows: %w", err)
-		}
-	}
 	for flag, name := range map[string]string{"id-column": f.idColumn, "text-column": f.textColumn, "vector-column": f.vectorColumn} {
 		if changed(flag) && name == "" {
 			return usagef("--%s is empty, want the name of a column", flag)

@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -31,8 +29,8 @@ distinctive words, which few other dimensions have. Of a vocabulary whose freque
 the model was learned from, these come first in lists, if they have at least half of the
 largest value.`
 
-func addSkipBad(cmd *cobra.Command, skipBad *bool) {
-	cmd.Flags().BoolVar(skipBad, "skip-bad", false, "drop malformed rows of dense vectors instead of stopping at the first")
+func addSkipBad(cmd *cobra.Command) {
+	cmd.Flags().Bool("skip-bad", false, "drop malformed rows of dense vectors instead of stopping at the first")
 }
 
 // addRare adds the flag that has lists of words begin with rare ones, too.
@@ -41,15 +39,15 @@ func addRare(cmd *cobra.Command) {
 }
 
 // loadIndex reads a model, or a file of dense vectors, to look at its dimensions.
-func loadIndex(cmd *cobra.Command, path string, skipBad bool) (*interpret.Index, error) {
+func loadIndex(cmd *cobra.Command, path string) (*interpret.Index, error) {
 	if model.Is(path) {
-		m, err := loadModel(cmd.Context(), cmd.ErrOrStderr(), path)
+		m, err := loadModel(cmd, path)
 		if err != nil {
 			return nil, err
 		}
 		return newIndex(cmd, m), nil
 	}
-	x, _, err := readDense(cmd.Context(), cmd.ErrOrStderr(), path, skipBad)
+	x, _, err := readDense(cmd, path)
 	if err != nil {
 		return nil, err
 	}
@@ -68,8 +66,8 @@ func newIndex(cmd *cobra.Command, m *model.Model) *interpret.Index {
 
 // loadModel opens a model that has codes, which takes a while if it is large. It says if the
 // model is not what it will be.
-func loadModel(ctx context.Context, stderr io.Writer, path string) (*model.Model, error) {
-	m, err := input.Wait(ctx, func() (*model.Model, error) { return model.Open(path) })
+func loadModel(cmd *cobra.Command, path string) (*model.Model, error) {
+	m, err := input.Wait(cmd.Context(), func() (*model.Model, error) { return model.Open(path) })
 	switch {
 	case err != nil:
 		return nil, usageError{err}
@@ -78,7 +76,7 @@ func loadModel(ctx context.Context, stderr io.Writer, path string) (*model.Model
 	case m.Codes == nil:
 		return nil, usagef("%s has a dictionary and no codes: encode makes them", path)
 	case model.IsCheckpoint(path):
-		warn(stderr, "%s is a checkpoint: its training is not finished, and train --resume goes on with it", path)
+		warn(cmd.ErrOrStderr(), "%s is a checkpoint: its training is not finished, and train --resume goes on with it", path)
 	}
 	return m, nil
 }
@@ -96,13 +94,20 @@ func coherenceFile(path string) (string, error) {
 	return filepath.Join(path, model.CoherenceFile), nil
 }
 
-func readDense(ctx context.Context, stderr io.Writer, path string, skipBad bool) (*vectors.Dense, *vectors.Source, error) {
-	x, source, err := vectors.Read(ctx, path, vectors.ReadOptions{SkipBad: skipBad})
+// readDense reads vectors, without malformed rows if the command has the flag of addSkipBad.
+func readDense(cmd *cobra.Command, path string) (*vectors.Dense, *vectors.Source, error) {
+	skip, _ := cmd.Flags().GetBool("skip-bad")
+	return readVectors(cmd, path, vectors.ReadOptions{SkipBad: skip})
+}
+
+// readVectors reads vectors, and says what is odd about them.
+func readVectors(cmd *cobra.Command, path string, o vectors.ReadOptions) (*vectors.Dense, *vectors.Source, error) {
+	x, source, err := vectors.Read(cmd.Context(), path, o)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, warning := range source.Warnings {
-		warn(stderr, "%s: %s", source.Name, warning)
+		warn(cmd.ErrOrStderr(), "%s: %s", source.Name, warning)
 	}
 	return x, source, nil
 }

@@ -42,7 +42,6 @@ func newIntrusionMake() *cobra.Command {
 	var output string
 	var dimensions int
 	var seed uint64
-	var force, skipBad bool
 	cmd := &cobra.Command{
 		Use:   "make CONDITION=MODEL... -o TEST.json",
 		Short: "Make a test for people, and its key",
@@ -67,14 +66,14 @@ A condition is what is compared with others; several models can be of the same o
 			}
 			var questions []judge.Solution
 			paths := []string{output, strings.TrimSuffix(output, ".json") + ".key.json"}
-			err := writeFiles(cmd.Context(), paths, force, func(files []io.Writer) error {
+			err := writeFiles(cmd, paths, func(files []io.Writer) error {
 				rng := rand.New(rand.NewPCG(seed, 0))
 				for _, arg := range args {
 					condition, path, ok := strings.Cut(arg, "=")
 					if !ok || condition == "" {
 						return usagef("%.100q is no CONDITION=MODEL, such as A=%.100s", arg, strings.TrimPrefix(arg, "="))
 					}
-					drawn, err := drawQuestions(cmd, condition, path, skipBad, dimensions, rng)
+					drawn, err := drawQuestions(cmd, condition, path, dimensions, rng)
 					if err != nil {
 						return err
 					}
@@ -97,20 +96,17 @@ A condition is what is compared with others; several models can be of the same o
 		},
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
-	flags.StringVarP(&output, "output", "o", "", "`file` to write the questions to, a name that ends in .json")
+	addOutput(cmd, &output, "`file` to write the questions to, a name that ends in .json", "files that exist")
 	flags.IntVarP(&dimensions, "dimensions", "n", 25, "dimensions of each model")
 	flags.Uint64Var(&seed, "seed", 1, "seed of intruders and order")
-	addSkipBad(cmd, &skipBad)
-	flags.BoolVar(&force, "force", false, "replace files that exist")
-	cmd.MarkFlagRequired("output")
+	addSkipBad(cmd)
 	return cmd
 }
 
 // drawQuestions draws a question for each of the n dimensions of the highest
 // variance.
-func drawQuestions(cmd *cobra.Command, condition, path string, skipBad bool, n int, rng *rand.Rand) ([]judge.Solution, error) {
-	x, err := loadIndex(cmd, path, skipBad)
+func drawQuestions(cmd *cobra.Command, condition, path string, n int, rng *rand.Rand) ([]judge.Solution, error) {
+	x, err := loadIndex(cmd, path)
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ import (
 type autoFlags struct {
 	input, reference string
 	seed             uint64
-	save, skipBad    bool
+	save             bool
 }
 
 func newIntrusionAuto() *cobra.Command {
@@ -71,12 +71,11 @@ coherence.json, for "overcomplete top --sort coherence". It replaces older score
 		RunE: func(cmd *cobra.Command, args []string) error { return f.auto(cmd, args) },
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	flags.StringVar(&f.input, "input", "", "`file` of the dense vectors that the models were trained on")
 	flags.StringVar(&f.reference, "reference", "", "`file` of other vectors of the same words, to judge by")
 	flags.Uint64Var(&f.seed, "seed", 1, "seed of questions and controls")
 	flags.BoolVar(&f.save, "save", false, "write the scores of each dimension into the models' directories")
-	addSkipBad(cmd, &f.skipBad)
+	addSkipBad(cmd)
 	addJSON(cmd, "print the same, and the score of each dimension, as JSON")
 	cmd.MarkFlagRequired("input")
 	cmd.MarkFlagRequired("reference")
@@ -85,11 +84,11 @@ coherence.json, for "overcomplete top --sort coherence". It replaces older score
 
 func (f *autoFlags) auto(cmd *cobra.Command, paths []string) error {
 	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
-	input, source, err := readDense(ctx, stderr, f.input, f.skipBad)
+	input, source, err := readDense(cmd, f.input)
 	if err != nil {
 		return err
 	}
-	reference, judge, err := readDense(ctx, stderr, f.reference, f.skipBad)
+	reference, judge, err := readDense(cmd, f.reference)
 	if err != nil {
 		return err
 	}
@@ -98,7 +97,7 @@ func (f *autoFlags) auto(cmd *cobra.Command, paths []string) error {
 	for _, path := range paths {
 		mark, _ := model.MarkOf(path)
 		marks = append(marks, mark)
-		m, err := loadModel(ctx, stderr, path)
+		m, err := loadModel(cmd, path)
 		if err != nil {
 			return err
 		}

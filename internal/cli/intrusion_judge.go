@@ -66,7 +66,6 @@ interrupted.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	flags.StringVarP(&output, "output", "o", "", "`file` to add the answers to")
 	flags.StringVar(&name, "judge", "", "`name` of who answers in the terminal")
 	flags.BoolVar(&web, "web", false, "ask on a web page of this machine")

@@ -43,7 +43,7 @@ dimensions call them by these or, without one, by their most distinctive words.`
 				return err
 			}
 			mark, _ := model.MarkOf(args[0])
-			x, err := loadIndex(cmd, args[0], false)
+			x, err := loadIndex(cmd, args[0])
 			if err != nil {
 				return err
 			}
@@ -58,7 +58,6 @@ dimensions call them by these or, without one, by their most distinctive words.`
 		},
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	flags.StringVar(&from, "import", "", "take labels from this `file`")
 	flags.IntVarP(&words, "words", "n", 8, "words of each dimension")
 	addRare(cmd)
@@ -67,8 +66,8 @@ dimensions call them by these or, without one, by their most distinctive words.`
 }
 
 // loadLabelled is loadIndex and loadLabels.
-func loadLabelled(cmd *cobra.Command, path string, skipBad bool) (*interpret.Index, interpret.Labels, error) {
-	x, err := loadIndex(cmd, path, skipBad)
+func loadLabelled(cmd *cobra.Command, path string) (*interpret.Index, interpret.Labels, error) {
+	x, err := loadIndex(cmd, path)
 	if err != nil {
 		return nil, interpret.Labels{}, err
 	}

@@ -36,7 +36,7 @@ their match. ` + aboutLabels,
 			}
 			var sides [2]matchSide
 			for i, path := range args {
-				m, err := loadModel(cmd.Context(), cmd.ErrOrStderr(), path)
+				m, err := loadModel(cmd, path)
 				if err != nil {
 					return err
 				}
@@ -58,7 +58,6 @@ their match. ` + aboutLabels,
 		},
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	flags.IntVar(&dimensions, "dimensions", 10, "how many dimensions to list; JSON has the match of all")
 	addRare(cmd)
 	addJSON(cmd, "print the same, and the match of each dimension, as JSON")

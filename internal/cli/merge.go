@@ -9,7 +9,6 @@ import (
 
 func newMerge() *cobra.Command {
 	var output string
-	var force, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "merge SHARD... -o OUT",
 		Short: "Put the outputs of encode --shard together",
@@ -23,20 +22,17 @@ processor; what they hold is streamed, however much it is.`,
 			if output == "" {
 				return usagef("-o is empty, want the name of a directory")
 			}
-			if err := model.CheckSave(output, model.MayReplace(force)); err != nil {
+			if err := model.CheckSave(output, model.MayReplace(forced(cmd))); err != nil {
 				return err
 			}
-			info, err := encode.Merge(cmd.Context(), output, force, args...)
+			info, err := encode.Merge(cmd.Context(), output, forced(cmd), args...)
 			if err != nil {
 				return err
 			}
-			return reportEncoding(cmd, output, info, asJSON)
+			return reportEncoding(cmd, output, info)
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringVarP(&output, "output", "o", "", "model `directory` to write")
-	flags.BoolVar(&force, "force", false, "replace a model that exists")
-	flags.BoolVar(&asJSON, "json", false, "print the results as JSON")
-	cmd.MarkFlagRequired("output")
+	addOutput(cmd, &output, "model `directory` to write", "a model that exists")
+	addJSON(cmd, "print the results as JSON")
 	return cmd
 }

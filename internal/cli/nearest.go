@@ -14,7 +14,6 @@ import (
 
 func newNearest() *cobra.Command {
 	var words, dimensions int
-	var skipBad bool
 	cmd := &cobra.Command{
 		Use:   "nearest MODEL WORD [± WORD]... | TEXT",
 		Short: "Show the words nearest to a word, to king - man + woman or to a text, and why",
@@ -40,7 +39,7 @@ its dimension 13.
 			if err := cmp.Or(checkCounts(1, count{"--words", words}), checkCounts(0, count{"--dimensions", dimensions})); err != nil {
 				return err
 			}
-			x, labels, err := loadLabelled(cmd, args[0], skipBad)
+			x, labels, err := loadLabelled(cmd, args[0])
 			if err != nil {
 				return err
 			}
@@ -63,11 +62,10 @@ its dimension 13.
 		},
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	flags.IntVarP(&words, "words", "n", 10, "nearest words to show")
 	flags.IntVar(&dimensions, "dimensions", 3, "dimensions to show of each, 0 for all")
 	addRare(cmd)
-	addSkipBad(cmd, &skipBad)
+	addSkipBad(cmd)
 	addJSON(cmd, "print the same as JSON")
 	return cmd
 }

@@ -12,7 +12,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/escape"
+	"overcomplete/model"
 )
 
 // A stream is standard output or standard error, to which commands write by an
@@ -84,6 +86,33 @@ func warn(w io.Writer, format string, args ...any) { say(w, "warning: "+format, 
 
 // printJSON prints what a command found, for --json.
 func printJSON(w io.Writer, v any) error { return escape.JSON(raw(w), v) }
+
+// addOutput adds the flags that say where to write, and whether to replace what is there.
+func addOutput(cmd *cobra.Command, output *string, what, replaced string) {
+	cmd.Flags().StringVarP(output, "output", "o", "", what)
+	addForce(cmd, replaced)
+	cmd.MarkFlagRequired("output")
+}
+
+func addForce(cmd *cobra.Command, replaced string) {
+	cmd.Flags().Bool("force", false, "replace "+replaced)
+}
+
+// forced reports whether what is there may be replaced.
+func forced(cmd *cobra.Command) bool {
+	force, _ := cmd.Flags().GetBool("force")
+	return force
+}
+
+// writeFiles is [atomicfile.WriteFiles] where these may be.
+func writeFiles(cmd *cobra.Command, paths []string, write func(files []io.Writer) error) error {
+	for _, path := range paths {
+		if model.Contains(path) {
+			return usagef("%s: %w", path, model.ErrContained)
+		}
+	}
+	return atomicfile.WriteFiles(cmd.Context(), paths, forced(cmd), write)
+}
 
 // addJSON adds the flag that has [show] print JSON.
 func addJSON(cmd *cobra.Command, usage string) { cmd.Flags().Bool("json", false, usage) }

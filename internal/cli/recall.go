@@ -81,7 +81,6 @@ The rows of a model are those of VECTORS, in their order: what chooses them, suc
 		},
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	flags.IntVarP(&k, "neighbours", "k", 10, "how many nearest rows are asked for")
 	flags.IntVar(&questions, "questions", 1000, "rows to ask about")
 	flags.Uint64Var(&seed, "seed", 1, "seed of their choice")
@@ -92,12 +91,9 @@ The rows of a model are those of VECTORS, in their order: what chooses them, suc
 
 func measureRecall(cmd *cobra.Command, read vectors.ReadOptions, path string, models []string, questions, k int, seed uint64) (r recallReport, err error) {
 	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
-	x, source, err := vectors.Read(ctx, path, read)
+	x, source, err := readVectors(cmd, path, read)
 	if err != nil {
 		return r, err
-	}
-	for _, warning := range source.Warnings {
-		warn(stderr, "%s: %s", source.Name, warning)
 	}
 	q, err := recall.Ask(ctx, x, questions, k, seed)
 	if err != nil {
@@ -105,7 +101,7 @@ func measureRecall(cmd *cobra.Command, read vectors.ReadOptions, path string, mo
 	}
 	r = recallReport{Questions: len(q.Rows), K: k, Rows: x.Len(), Dense: denseSearch{4 * int64(len(x.Data)), q.Seconds}}
 	for _, name := range models {
-		m, err := loadModel(ctx, stderr, name)
+		m, err := loadModel(cmd, name)
 		if err != nil {
 			return r, err
 		}

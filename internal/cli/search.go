@@ -9,7 +9,6 @@ import (
 
 func newSearch() *cobra.Command {
 	var most int
-	var skipBad bool
 	cmd := &cobra.Command{
 		Use:   "search MODEL QUERY...",
 		Short: "Find texts, or words, that have something in them",
@@ -27,7 +26,7 @@ query that is in one text only, or "row 17".
 			if err := checkCounts(1, count{"--most", most}); err != nil {
 				return err
 			}
-			x, err := loadIndex(cmd, args[0], skipBad)
+			x, err := loadIndex(cmd, args[0])
 			if err != nil {
 				return err
 			}
@@ -58,9 +57,8 @@ query that is in one text only, or "row 17".
 		},
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	flags.IntVarP(&most, "most", "n", 20, "rows to print at most")
-	addSkipBad(cmd, &skipBad)
+	addSkipBad(cmd)
 	addJSON(cmd, "print the rows with their whole texts as JSON")
 	return cmd
 }

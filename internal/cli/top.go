@@ -21,7 +21,6 @@ import (
 func newTop() *cobra.Command {
 	var words, dimensions int
 	var order, corpus string
-	var skipBad bool
 	cmd := &cobra.Command{
 		Use:   "top MODEL [DIMENSION...]",
 		Short: "Show the top words of dimensions",
@@ -56,10 +55,7 @@ dimension: those with most of it.
 			if len(args) > 1 && (cmd.Flags().Changed("dimensions") || cmd.Flags().Changed("sort")) {
 				return usagef("give dimensions, or --dimensions and --sort to choose them, not both")
 			}
-			if order != "variance" && order != "coherence" && order != "likeness" {
-				return usagef("--sort is %q, want variance, coherence or likeness", order)
-			}
-			x, labels, err := loadLabelled(cmd, args[0], skipBad)
+			x, labels, err := loadLabelled(cmd, args[0])
 			if err != nil {
 				return err
 			}
@@ -137,13 +133,12 @@ dimension: those with most of it.
 		},
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	flags.IntVarP(&words, "words", "n", 8, "words of each dimension")
 	flags.IntVar(&dimensions, "dimensions", 5, "how many dimensions, if none are named")
 	flags.StringVar(&order, "sort", "variance", "`what` puts dimensions first: a high variance, coherence, or likeness")
 	flags.StringVar(&corpus, "corpus", "", "show sentences with top words, from this `file` with one a line")
 	addRare(cmd)
-	addSkipBad(cmd, &skipBad)
+	addSkipBad(cmd)
 	addJSON(cmd, "print the words with their values as JSON")
 	return cmd
 }

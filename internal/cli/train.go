@@ -33,9 +33,7 @@ type trainFlags struct {
 	checkpoint time.Duration // between checkpoints; 0 for none
 	resume     bool
 	output     string
-	force      bool
 	like       string // a model
-	json       bool
 	progressFlags
 }
 
@@ -73,8 +71,7 @@ codes, of which "overcomplete export --format binary" makes binary vectors.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&f.output, "output", "o", "", "model `directory` to write")
-	flags.BoolVar(&f.force, "force", false, "replace a model that exists")
+	addOutput(cmd, &f.output, "model `directory` to write", "a model that exists")
 	f.registerAtoms(cmd)
 	flags.StringVar(&f.like, "like", "", "best: have the dimensions of this `model`, with their numbers and labels, for vectors of the same space")
 	f.registerRecipe(cmd, model.Best{})
@@ -82,9 +79,8 @@ codes, of which "overcomplete export --format binary" makes binary vectors.`,
 	f.registerTrainingDevice(cmd)
 	flags.DurationVar(&f.checkpoint, "checkpoint", 0, "save what it takes to go on with the training at this interval, such as 5m, and when interrupted")
 	flags.BoolVar(&f.resume, "resume", false, "go on with the checkpoint in MODEL, if there is one, to the result of a training never stopped")
-	flags.BoolVar(&f.json, "json", false, "print the results as JSON")
+	addJSON(cmd, "print the results as JSON")
 	f.registerProgress(flags, "an epoch")
-	cmd.MarkFlagRequired("output")
 	return cmd
 }
 
@@ -121,7 +117,7 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
 	log := f.log(stderr)
 	// What forbids saving is found before hours of training.
-	if err := model.CheckSave(f.output, model.MayReplace(f.force || f.resume)); err != nil {
+	if err := model.CheckSave(f.output, model.MayReplace(forced(cmd) || f.resume)); err != nil {
 		return err
 	}
 	if err := f.available(); err != nil {
@@ -156,7 +152,7 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 	if changed := cmd.Flags().Changed; isBest && (changed("atoms") || changed("factor") || changed("sparsity") || changed("nonzeros")) {
 		f.warnUnusual(stderr, best, words, x.Dim)
 	}
-	checkpoint := &train.Checkpoint{Dir: f.output, Every: f.checkpoint, Resume: f.resume, Replace: f.force}
+	checkpoint := &train.Checkpoint{Dir: f.output, Every: f.checkpoint, Resume: f.resume, Replace: forced(cmd)}
 	o, done := f.show(f.recipe, words, log, stderr)
 	o.Source, o.Checkpoint, o.Like = source, checkpoint, like
 	device := chosenDevice{&f.deviceFlags, log}
@@ -181,7 +177,7 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		var info model.Info
 		var first *vectors.Sparse
 		if info, first, err = f.encodeAll(cmd, path, m, source, checkpoint.MayReplace, log); err == nil {
-			if err := f.report(cmd.OutOrStdout(), info, first); err != nil {
+			if err := f.report(cmd, info, first); err != nil {
 				return err
 			}
 			return train.CheckCodes(info, o.Note)
@@ -194,7 +190,7 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 		if err := m.SaveOver(f.output, checkpoint.MayReplace); err != nil {
 			return err
 		}
-		return f.report(cmd.OutOrStdout(), m.Info, m.Codes)
+		return f.report(cmd, m.Info, m.Codes)
 	case errors.Is(err, context.Canceled) && checkpoint.Epoch > 0:
 		return interrupted{fmt.Sprintf("%s is a checkpoint after epoch %d, with which --resume goes on", f.output, checkpoint.Epoch)}
 	case errors.Is(err, context.Canceled) && m == nil, errors.Is(err, train.ErrDiverged), errors.Is(err, train.ErrNothingActive):
@@ -427,33 +423,29 @@ func topDimensions(codes *vectors.Sparse) []dimension {
 }
 
 // report prints a training's results, and dimensions by the first of these codes.
-func (f *trainFlags) report(w io.Writer, i model.Info, codes *vectors.Sparse) error {
+func (f *trainFlags) report(cmd *cobra.Command, i model.Info, codes *vectors.Sparse) error {
 	top := topDimensions(codes)
-	if f.json {
-		return printJSON(w, struct {
-			Model string `json:"model"`
-			model.Info
-			Dimensions []dimension `json:"dimensions"`
-		}{f.output, i, top})
-	}
-	t := &i.Training
-	last := t.Epochs[len(t.Epochs)-1]
-	var b strings.Builder
-	rows := i.Encoding.Input.Kind()
-	fmt.Fprintf(&b, "%s: %d %s × %d sparse dimensions after %d epochs\n", escape.Text(f.output), i.Words(), rows, codes.Cols, last.Epoch)
-	if best, is := t.Recipe.(model.Best); is && best.TrainWords < i.Words() {
-		which := "the first"
-		if best.Order == model.None {
-			which = "a random"
+	return show(cmd, struct {
+		Model string `json:"model"`
+		model.Info
+		Dimensions []dimension `json:"dimensions"`
+	}{f.output, i, top}, func(b *strings.Builder) {
+		t := &i.Training
+		last := t.Epochs[len(t.Epochs)-1]
+		rows := i.Encoding.Input.Kind()
+		fmt.Fprintf(b, "%s: %d %s × %d sparse dimensions after %d epochs\n", escape.Text(f.output), i.Words(), rows, codes.Cols, last.Epoch)
+		if best, is := t.Recipe.(model.Best); is && best.TrainWords < i.Words() {
+			which := "the first"
+			if best.Order == model.None {
+				which = "a random"
+			}
+			fmt.Fprintf(b, "  learned from   %s %d %s\n", which, best.TrainWords, rows)
 		}
-		fmt.Fprintf(&b, "  learned from   %s %d %s\n", which, best.TrainWords, rows)
-	}
-	describeCodes(&b, *i.Encoding, codes.Cols)
-	fmt.Fprintf(&b, "  mean atom norm %.4f\n", last.AtomNorm)
-	fmt.Fprintf(&b, "dimensions that the first %s have most of:\n", rows)
-	for _, d := range top {
-		fmt.Fprintf(&b, "  %5d  %s\n", d.Dimension, wordList(d.Words, " "))
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
+		describeCodes(b, *i.Encoding, codes.Cols)
+		fmt.Fprintf(b, "  mean atom norm %.4f\n", last.AtomNorm)
+		fmt.Fprintf(b, "dimensions that the first %s have most of:\n", rows)
+		for _, d := range top {
+			fmt.Fprintf(b, "  %5d  %s\n", d.Dimension, wordList(d.Words, " "))
+		}
+	})
 }

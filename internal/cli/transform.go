@@ -10,7 +10,7 @@ import (
 
 func newTransform() *cobra.Command {
 	var method, output string
-	var force, escape, skipBad bool
+	var escape bool
 	cmd := &cobra.Command{
 		Use:   "transform VECTORS --method M -o FILE",
 		Short: "Make dense vectors sparse without training, as the paper does to compare",
@@ -26,30 +26,24 @@ white space and % in words are written as in a URL.`,
 		Example: `  overcomplete transform glove.txt --method thresh2 -o glove.thresh2.txt`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			transform := eval.Transforms[method]
-			if transform == nil {
-				return usagef("--method is %q, want thresh1 or thresh2", method)
-			}
 			open := func() (*model.Model, error) {
-				x, _, err := readDense(cmd.Context(), cmd.ErrOrStderr(), args[0], skipBad)
+				x, _, err := readDense(cmd, args[0])
 				if err != nil {
 					return nil, err
 				}
 				if escape {
 					x.Words = vectors.Escape(x.Words)
 				}
-				return &model.Model{Codes: transform(x)}, nil
+				return &model.Model{Codes: eval.Transforms[method](x)}, nil
 			}
-			return writeFormat(cmd, "glove", output, force, "", open)
+			return writeFormat(cmd, "glove", output, "", open)
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&method, "method", "", "thresh1 or thresh2")
-	flags.StringVarP(&output, "output", "o", "", "`file` to write, or - for standard output")
-	flags.BoolVar(&force, "force", false, "replace a file that exists")
+	addOutput(cmd, &output, "`file` to write, or - for standard output", "a file that exists")
 	flags.BoolVar(&escape, "escape", false, "encode white space and % in words")
-	addSkipBad(cmd, &skipBad)
+	addSkipBad(cmd)
 	cmd.MarkFlagRequired("method")
-	cmd.MarkFlagRequired("output")
 	return cmd
 }

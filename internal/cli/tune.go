@@ -36,7 +36,6 @@ refused.`
 func (f *experimentFlags) register(cmd *cobra.Command) {
 	f.Paper, f.recipe = train.Paper(), train.Paper()
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	flags.StringVarP(&f.output, "output", "o", "", "`directory` for what is tried and what comes out, OUT")
 	flags.StringVar(&f.data, "data", "", "`directory` with the folders wordsim, sst2, trec, 20news-bydate and np-bracketing")
 	cmd.MarkFlagRequired("output")

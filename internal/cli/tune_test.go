@@ -55,7 +55,7 @@ func TestTune(t *testing.T) {
 		t.Errorf("chose %+v of %d, want %+v", got.Best.Training, enough, best.Training)
 	}
 	m := dir.Model(t, got.Model)
-	if m.Info.Training.Recipe != best.Training || best.Metrics.Sparsity != m.Info.Training.Epochs[19].Sparsity {
+	if m.Info.Training.Recipe != best.Training.Recipe || best.Metrics.Sparsity != m.Info.Training.Epochs[19].Sparsity {
 		t.Errorf("%s is of %+v", got.Model, m.Info.Training.Recipe)
 	}
 	stdout, _ = dir.MustRun(t, "eval "+got.Model+" --data data --tasks WS-353 --json")
@@ -149,11 +149,11 @@ func TestTuneBest(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, r := range got.Tried {
-		if h := r.Training.(model.Best); h.Sparsity != []float64{.9, .95, .97}[i%3] || h.Atoms != x.Dim*[]int{10, 20}[i/3] || h.Anchor != 1 || h.Seed != 2 {
+		if h := r.Training.Recipe.(model.Best); h.Sparsity != []float64{.9, .95, .97}[i%3] || h.Atoms != x.Dim*[]int{10, 20}[i/3] || h.Anchor != 1 || h.Seed != 2 {
 			t.Errorf("point %d is of %+v", i, h)
 		}
 	}
-	h := got.Best.Training.(model.Best)
+	h := got.Best.Training.Recipe.(model.Best)
 	dir.MustRun(t, fmt.Sprintf("train x.txt -o m --anchor 1 --seed 2 --quiet --sparsity %v -k %d", h.Sparsity, h.Atoms))
 	if len(got.Tried) != 6 || !got.Reached || dir.Model(t, "m").Info.Training.Recipe != model.Recipe(h) || dir.Learned(t, "m") != dir.Learned(t, got.Model) {
 		t.Errorf("chose %s of %d, with another model than train's", got.Model, len(got.Tried))

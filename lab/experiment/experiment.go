@@ -46,7 +46,7 @@ import (
 type Setting struct {
 	Input     model.Input  `json:"input"`
 	Reference model.Input  `json:"reference,omitzero"` // the vectors that word intrusion is judged by, of a frontier
-	Training  model.Recipe `json:"training,omitzero"`  // but for what differs: see shared; nil of a frontier
+	Training  Recipe       `json:"training,omitzero"`  // but for what differs: see shared; none of a frontier
 	Protocol  eval.Options `json:"protocol"`
 	// Data has the SHA-256 of each folder of evaluation data that was there.
 	Data map[string]string `json:"data"`
@@ -72,7 +72,7 @@ type Experiment struct {
 // Record is what is known of a point, or of vectors that were not trained.
 type Record struct {
 	Control  intrusion.Control `json:"control,omitempty"` // see [Point]
-	Training model.Recipe      `json:"training,omitzero"`
+	Training Recipe            `json:"training,omitzero"`
 	Device   string            `json:"device,omitempty"`
 	Metrics  model.Epoch       `json:"metrics,omitzero"` // of the last epoch, and of the codes that package encode made after it
 	// Wanted is the sparsity that was looked for when it was trained, 0 if none was.
@@ -142,7 +142,7 @@ const mostJSON = 1 << 24
 // directory of evaluation data, or "".
 func Open(e *Experiment, r model.Recipe, data string) error {
 	if r != nil {
-		e.Setting.Training = shared(r)
+		e.Setting.Training = Recipe{shared(r)}
 	}
 	var err error
 	if e.Setting.Data, err = digests(data); err != nil {
@@ -209,6 +209,7 @@ func describe(r model.Recipe) string {
 
 // same returns an error unless points of both settings can stand side by side.
 func (s Setting) same(saved Setting) error {
+	was, is := saved.Training.Recipe, s.Training.Recipe
 	for _, v := range []struct {
 		name    string
 		was, is any
@@ -219,9 +220,9 @@ func (s Setting) same(saved Setting) error {
 		{"the vectors' length", saved.Input.Dim, s.Input.Dim},
 		{"the reference's SHA-256", saved.Reference.SHA256, s.Reference.SHA256},
 		{"the number of the reference's words", saved.Reference.Words, s.Reference.Words},
-		{"--recipe", fmt.Sprint(saved.Training), fmt.Sprint(s.Training)},
-		{"--center", center(saved.Training), center(s.Training)},
-		{"training", describe(saved.Training), describe(s.Training)},
+		{"--recipe", fmt.Sprint(was), fmt.Sprint(is)},
+		{"--center", center(was), center(is)},
+		{"training", describe(was), describe(is)},
 		{"the protocol of evaluation", saved.Protocol, s.Protocol},
 	} {
 		if v.was != v.is {
@@ -304,10 +305,10 @@ func (e *Experiment) start(name string, p Point) (r *Record, known bool, err err
 		return nil, false, err
 	}
 	if r == nil {
-		return &Record{Control: p.Control, Training: p.Training}, false, nil
+		return &Record{Control: p.Control, Training: Recipe{p.Training}}, false, nil
 	}
 	if r.point() != p {
-		return nil, false, refuse(e.path(name+".json"), "is of %s, want %s; remove it or choose another directory", describe(r.Training), describe(p.Training))
+		return nil, false, refuse(e.path(name+".json"), "is of %s, want %s; remove it or choose another directory", describe(r.Training.Recipe), describe(p.Training))
 	}
 	return r, true, nil
 }
@@ -424,7 +425,7 @@ func (e *Experiment) record(name string) (*Record, error) {
 	if err == nil {
 		err = json.Unmarshal(data, r)
 	}
-	if err == nil && r.Training != nil { // else it is of vectors that were not trained
+	if err == nil && r.Training.Recipe != nil { // else it is of vectors that were not trained
 		err = r.Training.Validate()
 	}
 	if s := r.Metrics.Sparsity; err == nil && !(s >= 0 && s <= 1) {
@@ -442,42 +443,21 @@ func (e *Experiment) record(name string) (*Record, error) {
 	return r, nil
 }
 
-// UnmarshalJSON implements [json.Unmarshaler].
-func (r *Record) UnmarshalJSON(data []byte) error {
-	type fields Record
-	raw := struct {
-		*fields
-		Training recipe `json:"training"`
-	}{fields: (*fields)(r)}
-	err := json.Unmarshal(data, &raw)
-	r.Training = raw.Training.Recipe
-	return err
-}
+// A Recipe is one that can be read from JSON, or none.
+type Recipe struct{ model.Recipe }
+
+// MarshalJSON implements [json.Marshaler].
+func (r Recipe) MarshalJSON() ([]byte, error) { return json.Marshal(r.Recipe) }
 
 // UnmarshalJSON implements [json.Unmarshaler].
-func (s *Setting) UnmarshalJSON(data []byte) error {
-	type fields Setting
-	raw := struct {
-		*fields
-		Training recipe `json:"training"`
-	}{fields: (*fields)(s)}
-	err := json.Unmarshal(data, &raw)
-	s.Training = raw.Training.Recipe
-	return err
-}
-
-// recipe is one that can be read from JSON.
-type recipe struct{ model.Recipe }
-
-// UnmarshalJSON implements [json.Unmarshaler].
-func (r *recipe) UnmarshalJSON(data []byte) (err error) {
+func (r *Recipe) UnmarshalJSON(data []byte) (err error) {
 	r.Recipe, err = model.ParseRecipe(data)
 	return err
 }
 
 // Paper returns the recipe of a point that was trained by the recipe paper.
 func (r *Record) Paper() model.Paper {
-	h, _ := r.Training.(model.Paper)
+	h, _ := r.Training.Recipe.(model.Paper)
 	return h
 }
 

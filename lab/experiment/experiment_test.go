@@ -386,7 +386,7 @@ func TestMeasured(t *testing.T) {
 			c.Atoms, c.Seed = 100, seed
 			h = h.With(c)
 		}
-		return &Record{Training: h, Metrics: model.Epoch{Sparsity: sparsity, Error: failed}, Intrusion: &c, Scores: map[string]eval.Result{
+		return &Record{Training: Recipe{h}, Metrics: model.Epoch{Sparsity: sparsity, Error: failed}, Intrusion: &c, Scores: map[string]eval.Result{
 			eval.TuningTask: {Score: math.NaN(), Stderr: math.NaN(), Note: "none"}, "SST": {Score: score, Stderr: 1},
 		}}
 	}

@@ -200,20 +200,17 @@ func (of Panel) plot() (*plot.Plot, error) {
 	grid.Vertical.Color, grid.Horizontal.Color = nil, color.Gray{0xE4}
 	p.Add(grid)
 
-	xs, ys := newSpan(of.LogX), newSpan(of.LogY)
 	room := 0.05                                  // at the ends of X
 	for _, l := range slices.Backward(of.Lines) { // what comes first lies on top
 		points, labels := errorBars{}, plotter.XYLabels{}
 		for _, q := range l.Points {
-			xs.add(q.X)
+			p.X.Min, p.X.Max = min(p.X.Min, q.X), max(p.X.Max, q.X)
 			if math.IsNaN(q.Y) || of.LogY && q.Y <= 0 {
 				continue
 			}
 			if math.IsNaN(q.Deviation) || of.LogY && q.Deviation >= q.Y {
 				q.Deviation = 0
 			}
-			ys.add(q.Y - q.Deviation)
-			ys.add(q.Y + q.Deviation)
 			points.XYs = append(points.XYs, plotter.XY{X: q.X, Y: q.Y})
 			points.YErrors = append(points.YErrors, struct{ Low, High float64 }{q.Deviation, q.Deviation})
 			labels.Labels = append(labels.Labels, q.Label)
@@ -245,16 +242,14 @@ func (of Panel) plot() (*plot.Plot, error) {
 		bars.LineStyle, bars.CapWidth = draw.LineStyle{Color: joined.Color, Width: 1}, 5
 		p.Add(joined, bars, dots, names)
 	}
-	if of.XMark.drawn() {
-		xs.add(of.XMark.At)
+	if m := of.XMark; m.drawn() {
+		p.X.Min, p.X.Max = min(p.X.Min, m.At), max(p.X.Max, m.At)
 	}
-	if of.YMark.drawn() {
-		ys.add(of.YMark.At)
+	if m := of.YMark; m.drawn() {
+		p.Y.Min, p.Y.Max = min(p.Y.Min, m.At), max(p.Y.Max, m.At)
 	}
-	p.X.Min, p.X.Max = xs.padded(room)
-	p.Y.Min, p.Y.Max = ys.padded(0.06)
-	p.X.Scale, p.X.Tick.Marker = scale(of.LogX, p.X.Min, p.X.Max)
-	p.Y.Scale, p.Y.Tick.Marker = scale(of.LogY, p.Y.Min, p.Y.Max)
+	pad(&p.X, of.LogX, room)
+	pad(&p.Y, of.LogY, 0.06)
 	if of.XTicks != nil {
 		var ticks plot.ConstantTicks
 		for _, x := range of.XTicks {
@@ -290,40 +285,22 @@ func (of Panel) plot() (*plot.Plot, error) {
 	return p, nil
 }
 
-// scale returns a scale and the ticks on it.
-func scale(log bool, low, high float64) (plot.Normalizer, plot.Ticker) {
+// pad makes an axis longer by a share of its length at both ends, and puts ticks on it.
+func pad(a *plot.Axis, log bool, share float64) {
+	if a.Min > a.Max { // nothing is drawn
+		a.Min, a.Max = 1, 10
+	}
 	if log {
-		return plot.LogScale{}, logTicks(low, high)
+		f := math.Pow(a.Max/a.Min, share) * 1.01
+		a.Min, a.Max, a.Scale, a.Tick.Marker = a.Min/f, a.Max*f, plot.LogScale{}, plot.TickerFunc(logTicks)
+		return
 	}
-	return plot.LinearScale{}, ticks(low, high)
-}
-
-// A span is the range of some numbers.
-type span struct {
-	log       bool
-	low, high float64
-}
-
-func newSpan(log bool) *span { return &span{log, math.Inf(1), math.Inf(-1)} }
-
-func (s *span) add(x float64) { s.low, s.high = min(s.low, x), max(s.high, x) }
-
-// padded returns the range with a share of its length more at both ends.
-func (s *span) padded(share float64) (low, high float64) {
-	low, high = s.low, s.high
-	if low > high {
-		low, high = 1, 10
-	}
-	if s.log {
-		f := math.Pow(high/low, share) * 1.01
-		return low / f, high * f
-	}
-	pad := share*(high-low) + 0.5
-	return low - pad, high + pad
+	by := share*(a.Max-a.Min) + 0.5
+	a.Min, a.Max, a.Tick.Marker = a.Min-by, a.Max+by, plot.TickerFunc(ticks)
 }
 
 // ticks returns two to seven ticks at multiples of 1, 2 or 5 times a power of ten.
-func ticks(low, high float64) (ticks plot.ConstantTicks) {
+func ticks(low, high float64) (ticks []plot.Tick) {
 	step := math.Pow(10, math.Floor(math.Log10(high-low)))
 	for _, factor := range []float64{0.2, 0.5, 1, 2} {
 		if (high-low)/(factor*step) <= 7 {
@@ -340,7 +317,7 @@ func ticks(low, high float64) (ticks plot.ConstantTicks) {
 
 // logTicks returns ticks at 1 and 3 times powers of ten or, if these are fewer than two, at
 // more multiples, or in the middle.
-func logTicks(low, high float64) (ticks plot.ConstantTicks) {
+func logTicks(low, high float64) (ticks []plot.Tick) {
 	for _, digits := range [][]float64{{1, 3}, {1, 2, 5}, {1, 2, 3, 4, 5, 6, 7, 8, 9}} {
 		ticks = nil
 		for exponent := math.Floor(math.Log10(low)); exponent <= math.Log10(high); exponent++ {

@@ -158,7 +158,7 @@ func (p Point) name() string {
 	return fmt.Sprintf("%s-k%d-%s-seed%d", kind, h.Atoms, asked, h.Seed)
 }
 
-func (r *Record) point() Point { return Point{r.Control, r.Training} }
+func (r *Record) point() Point { return Point{r.Control, r.Training.Recipe} }
 
 // Frontier measures the points of seeds from 1 by tasks and by word intrusion, as far as it is
 // not done yet. After each seed, and if ctx is cancelled, it writes what there is; see
@@ -372,13 +372,13 @@ type measure struct {
 
 var (
 	nonzeros = measure{"nonzeros", 1, func(r *Record) float64 {
-		if r.Training == nil {
+		if r.Training.Recipe == nil {
 			return math.NaN() // X's
 		}
 		return (1 - r.Metrics.Sparsity) * float64(r.Training.Base().Atoms)
 	}}
 	residual = measure{"error", 3, func(r *Record) float64 {
-		if r.Training == nil {
+		if r.Training.Recipe == nil {
 			return math.NaN()
 		}
 		return r.Metrics.Error

@@ -59,7 +59,7 @@ func (e *Experiment) Tune(ctx context.Context, h model.Recipe, tuning eval.Task)
 		t.Tried = append(t.Tried, r)
 	}
 	t.Best, t.Reached = Best(t.Tried, tuning.Name())
-	t.Model = e.ModelDir(t.Best.Training)
+	t.Model = e.ModelDir(t.Best.Training.Recipe)
 	return t, nil
 }
 
@@ -120,7 +120,7 @@ func (e *Experiment) Sparsity(ctx context.Context, h model.Recipe, tasks []eval.
 	if t.Best, t.Tried, err = e.reach(ctx, h, tasks); err != nil {
 		return nil, err
 	}
-	t.Reached, t.Model = t.Best.tried().Off(t.wanted) <= train.SparsityTolerance, e.ModelDir(t.Best.Training)
+	t.Reached, t.Model = t.Best.tried().Off(t.wanted) <= train.SparsityTolerance, e.ModelDir(t.Best.Training.Recipe)
 	return t, nil
 }
 
@@ -180,7 +180,7 @@ func (e *Experiment) reach(ctx context.Context, r model.Recipe, tasks []eval.Tas
 		return nil, nil, err
 	}
 	for i, r := range all { // what was trained before may lack scores
-		if all[i], err = e.Point(ctx, r.Training, tasks); err != nil {
+		if all[i], err = e.Point(ctx, r.Training.Recipe, tasks); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -203,7 +203,7 @@ func sparsity(r *Record) float64 {
 // Table has a row for X and for each point that was tried.
 func (t *Tuned) Table() table.Table {
 	measured := len(t.Dense.Scores) > 0 // else there is nothing to say of WS-353, nor of X
-	name, _ := asked(t.Best.Training)
+	name, _ := asked(t.Best.Training.Recipe)
 	rows := table.Table{{"vectors", name, "K", "zeros %", "error"}}
 	if measured {
 		rows[0] = append(rows[0], eval.TuningTask)
@@ -211,7 +211,7 @@ func (t *Tuned) Table() table.Table {
 	}
 	for _, r := range t.Tried {
 		c := r.Training.Base()
-		_, value := asked(r.Training)
+		_, value := asked(r.Training.Recipe)
 		row := []string{string(c.Method), number(value), strconv.Itoa(c.Atoms), fmt.Sprintf("%.2f", 100*r.Metrics.Sparsity), fmt.Sprintf("%.4f", r.Metrics.Error)}
 		if measured {
 			row = append(row, r.Result(eval.TuningTask).String())
@@ -238,7 +238,7 @@ func asked(r model.Recipe) (name string, value float64) {
 
 // Verdict says in a line what was chosen and why.
 func (t *Tuned) Verdict() string {
-	name, value := asked(t.Best.Training)
+	name, value := asked(t.Best.Training.Recipe)
 	what := fmt.Sprintf("%s = %s, K = %d: %.2f %% zeros", name, number(value), t.Best.Training.Base().Atoms, 100*t.Best.Metrics.Sparsity)
 	switch {
 	case t.Reached && t.wanted > 0:
@@ -254,7 +254,7 @@ func (t *Tuned) Verdict() string {
 // Panel shows WS-353 against the share of zeros for each K, or the share of zeros
 // against λ.
 func (t *Tuned) Panel() Panel {
-	name, _ := asked(t.Best.Training)
+	name, _ := asked(t.Best.Training.Recipe)
 	p := Panel{Title: eval.TuningTask + ", ρ × 100", XLabel: "zeros, %",
 		XMark: Mark{Name: fmt.Sprintf("%v %%", 100*MinSparsity), At: 100 * MinSparsity},
 		YMark: Mark{Name: "X", At: t.Dense.Result(eval.TuningTask).Score}}
@@ -262,7 +262,7 @@ func (t *Tuned) Panel() Panel {
 		p = Panel{Title: "zeros, %", XLabel: name, LogX: true, YMark: Mark{Name: "wanted", At: 100 * t.wanted}}
 	}
 	for _, r := range t.Tried {
-		_, value := asked(r.Training)
+		_, value := asked(r.Training.Recipe)
 		s, zeros := r.Result(eval.TuningTask), 100*r.Metrics.Sparsity
 		point := FigurePoint{X: zeros, Y: s.Score, Deviation: s.Stderr, Label: name + " = " + number(value)}
 		if t.wanted > 0 {
