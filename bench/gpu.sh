@@ -68,9 +68,8 @@ device() {
   ! command -v nvidia-smi || nvidia-smi
 }
 
-# The test that compiles a driver has nothing to do with the GPU.
 tests() {
-  "$bundle/kernels.test" -test.v -test.timeout=450s -test.skip='^TestDevicesExclusive$'
+  "$bundle/kernels.test" -test.v -test.timeout=450s
 }
 
 # part PART [FLAG…]
