@@ -3,6 +3,7 @@ package model
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -444,15 +445,27 @@ func MarkOf(dir string) (Mark, error) {
 	return Mark{dir, info}, err
 }
 
-// Check returns an error unless the same model is still there. Call it before something about
-// that model is written beside it. Who replaces the model after that, and before it is written, is
-// not noticed: no file system writes on a condition.
+// Check returns an error unless the same model is still there.
 func (m Mark) Check() error {
 	is, err := MarkOf(m.dir)
 	if err == nil && os.SameFile(is.info, m.info) && is.info.ModTime().Equal(m.info.ModTime()) {
 		return nil
 	}
 	return fmt.Errorf("%s is not the model any more that was opened: open it again", m.dir)
+}
+
+// Hold calls write, which writes something about the model beside it, if the same model is still
+// there. Nobody replaces it meanwhile, but on Windows, where directories have no locks.
+func (m Mark) Hold(ctx context.Context, write func() error) error {
+	unlock, err := atomicfile.Lock(ctx, m.dir)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := m.Check(); err != nil {
+		return err
+	}
+	return write()
 }
 
 // Displaced returns where the model is that was at dir, if a process was killed at the

@@ -385,6 +385,18 @@ func TestMark(t *testing.T) {
 	if err := os.Chtimes(path, mark.info.ModTime(), mark.info.ModTime()); err != nil || mark.Check() == nil {
 		t.Errorf("another file of the same time is not noticed; %v", err)
 	}
+	err = mark.Hold(t.Context(), func() error {
+		t.Error("something is written about a model that is gone")
+		return nil
+	})
+	if err == nil {
+		t.Error("a model that is gone can be held")
+	}
+	mark, _ = MarkOf(dir)
+	failed := errors.New("failed")
+	if err := mark.Hold(t.Context(), func() error { return failed }); err != failed {
+		t.Errorf("error %v", err)
+	}
 	os.RemoveAll(dir)
 	if err := mark.Check(); err == nil || !strings.Contains(err.Error(), "is not the model any more") {
 		t.Errorf("error %v", err)

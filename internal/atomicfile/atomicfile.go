@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // An OutputError reports an output that cannot be written where it was asked for: the
@@ -394,6 +395,9 @@ func placeDir(temp, path string, mayReplace func(path string) error) (old string
 	return moveDir(temp, path, exists, mayReplace)
 }
 
+// patience is how long a directory that others hold may be waited for: they hold it for a moment.
+const patience = 10 * time.Second
+
 // moveDir moves the new directory in temp to path, and what exists there to temp:
 // both at once where the file system can. Elsewhere, as none renames over a
 // directory that is not empty, there is nothing at path for a moment. What became something
@@ -401,6 +405,14 @@ func placeDir(temp, path string, mayReplace func(path string) error) (old string
 func moveDir(temp, path string, exists bool, mayReplace func(path string) error) (old string, err error) {
 	dir := filepath.Join(temp, newName)
 	if exists {
+		// Who holds it has made sure that it is still there, and writes in it.
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		unlock, err := Lock(ctx, path)
+		if err != nil {
+			return "", fmt.Errorf("cannot be replaced: %w", reason(err))
+		}
+		defer unlock()
 		if exchange(dir, path) == nil {
 			err := mayReplace(dir)
 			if err == nil {

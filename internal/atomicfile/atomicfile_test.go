@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -499,4 +500,29 @@ func TestDirChangesMeanwhile(t *testing.T) {
 		t.Errorf("labels are %q, error %v", text, err)
 	}
 	expect(t, dir, "model=directory")
+}
+
+// Who holds a directory to write in it, and has made sure that it is still there, is waited for: it is
+// held while it is moved, and looked at again.
+func TestDirIsHeldWhileReplaced(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("directories have no locks")
+	}
+	model := filepath.Join(t.TempDir(), "model")
+	if err := os.Mkdir(model, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	now, cancel := context.WithCancel(t.Context())
+	cancel()
+	var held []bool
+	err := WriteDir(model, false, func(path string) error {
+		unlock, err := Lock(now, path)
+		if held = append(held, err == context.Canceled); err == nil {
+			unlock()
+		}
+		return nil
+	}, func(dir string) error { return nil })
+	if err != nil || !slices.Equal(held, []bool{false, true}) {
+		t.Errorf("held %v, error %v", held, err)
+	}
 }

@@ -142,13 +142,10 @@ func (f *autoFlags) auto(cmd *cobra.Command, paths []string) error {
 	if f.save {
 		for i, path := range paths {
 			file, err := coherenceFile(path)
-			if err == nil {
-				err = marks[i].Check()
-			}
-			if err == nil {
-				err = found[i].Save(ctx, file)
-			}
 			if err != nil {
+				return err
+			}
+			if err := marks[i].Hold(ctx, func() error { return found[i].Save(ctx, file) }); err != nil {
 				return err
 			}
 		}
