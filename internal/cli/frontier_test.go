@@ -181,28 +181,11 @@ func TestFrontier(t *testing.T) {
 func TestFrontierResumes(t *testing.T) {
 	t.Parallel()
 	dir := frontierDir(t)
-	_, stderr := dir.MustRun(t, frontierLine+" -o whole")
-	lines := strings.Count(stderr, "\n")
-	want := timelessTree(t, dir, "whole")
-	interruptions := 0
-	for after := 4; ; after += lines/4 + 1 { // further each time, so that it ends even if nothing were kept
-		code, _, stderr := clitest.Output(t, interruptedAt(dir.Command(strings.Fields(frontierLine+" -o parts")...), after, "\n"))
-		if code == 0 {
-			break
+	checkResumes(t, dir, frontierLine+" -o ", 4, 4, func() {
+		if rows := strings.Count(string(dir.Read(t, "parts/frontier.tsv")), "\n"); rows < 3 || rows > 1+1+32 {
+			t.Errorf("%d rows after an interruption", rows)
 		}
-		if want := "overcomplete: interrupted; the same command goes on with what is finished in parts\n"; code != exitInterrupted || !strings.HasSuffix(stderr, want) {
-			t.Fatalf("exit code %d\n%s", code, stderr)
-		}
-		if interruptions++; interruptions > 1 {
-			rows := strings.Count(string(dir.Read(t, "parts/frontier.tsv")), "\n")
-			if rows < 3 || rows > 1+1+32 {
-				t.Errorf("%d rows after %d interruptions", rows, interruptions)
-			}
-		}
-	}
-	if got := timelessTree(t, dir, "parts"); interruptions < 2 || !maps.Equal(got, want) {
-		t.Errorf("after %d interruptions there are\n%q\nwant\n%q", interruptions, slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
-	}
+	})
 }
 
 func TestFrontierRefuses(t *testing.T) {

@@ -466,7 +466,7 @@ X                  3   100.0   100.0   100.0       3      100.0      –
 		!strings.Contains(stderr, "warning: 17 answers do not count, such as \"ann\"'s to question 1,") || !strings.Contains(stderr, "warning: cut.jsonl: the last line was cut short") {
 		t.Errorf("%s\nnot\n%s\n%s", stdout, again, stderr)
 	}
-	var scores []jsonScore
+	var scores []struct{ Kappa, Accuracy *float64 }
 	if err := json.Unmarshal([]byte(stdout), &scores); err != nil || len(scores) != 2 || scores[0].Kappa != nil || *scores[1].Accuracy != 1 {
 		t.Errorf("%s: %v", stdout, err)
 	}

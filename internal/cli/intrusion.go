@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"fmt"
 	"io"
-	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"strconv"
@@ -166,47 +164,11 @@ Of a judge's answers to the same question the first counts.`,
 				warn(cmd.ErrOrStderr(), "%d answers do not count, such as %q's to question %d, for the judge had answered the question before",
 					len(repeated), repeated[0].Judge, repeated[0].Number)
 			}
-			return show(cmd, jsonScores(scores), func(b *strings.Builder) { b.WriteString(scoreTable(scores).Text("lr", nil)) })
+			return show(cmd, scores, func(b *strings.Builder) { b.WriteString(scoreTable(scores).Text("lr", nil)) })
 		},
 	}
 	addJSON(cmd, "print the same as JSON")
 	return cmd
-}
-
-// jsonScore is a [judge.Score] with null for what is not defined.
-type jsonScore struct {
-	Condition string         `json:"condition"`
-	Questions int            `json:"questions"`
-	Judges    []jsonAccuracy `json:"judges"`
-	Accuracy  *float64       `json:"accuracy"` // mean over judges
-	Shared    int            `json:"shared"`   // questions that two judges or more have answered
-	Agreement *float64       `json:"agreement"`
-	Kappa     *float64       `json:"kappa"`
-}
-
-type jsonAccuracy struct {
-	Judge    string   `json:"judge"`
-	Right    int      `json:"right"`
-	Answered int      `json:"answered"`
-	Accuracy *float64 `json:"accuracy"`
-}
-
-func jsonScores(scores []judge.Score) []jsonScore {
-	number := func(x float64) *float64 {
-		if math.IsNaN(x) {
-			return nil
-		}
-		return &x
-	}
-	var list []jsonScore
-	for _, s := range scores {
-		j := jsonScore{s.Condition, s.Questions, []jsonAccuracy{}, number(s.Accuracy()), s.Shared, number(s.Agreement), number(s.Kappa)}
-		for _, a := range s.Judges {
-			j.Judges = append(j.Judges, jsonAccuracy{a.Judge, a.Right, a.Answered, number(a.Share())})
-		}
-		list = append(list, j)
-	}
-	return list
 }
 
 func scoreTable(scores []judge.Score) table.Table {
@@ -218,18 +180,10 @@ func scoreTable(scores []judge.Score) table.Table {
 	for _, s := range scores {
 		row := []string{escape.Word(s.Condition), strconv.Itoa(s.Questions)}
 		for _, a := range s.Judges {
-			row = append(row, defined("%.1f", 100*a.Share()))
+			row = append(row, (100 * a.Share).Text("%.1f"))
 		}
-		rows = append(rows, append(row, defined("%.1f", 100*s.Accuracy()), strconv.Itoa(s.Shared),
-			defined("%.1f", 100*s.Agreement), defined("%.2f", s.Kappa)))
+		rows = append(rows, append(row, (100*s.Accuracy).Text("%.1f"), strconv.Itoa(s.Shared),
+			(100*s.Agreement).Text("%.1f"), s.Kappa.Text("%.2f")))
 	}
 	return rows
-}
-
-// defined formats a number, or a dash for what is not defined.
-func defined(format string, x float64) string {
-	if math.IsNaN(x) {
-		return "–"
-	}
-	return fmt.Sprintf(format, x)
 }

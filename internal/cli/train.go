@@ -185,43 +185,40 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 			return err
 		}
 	}
+	stopped := errors.Is(err, context.Canceled)
+	but := func(format string, args ...any) error { // err, and what is left of the training
+		left := fmt.Errorf(format, args...)
+		if stopped {
+			return interrupted{left.Error()}
+		}
+		return fmt.Errorf("%w; %w", err, left)
+	}
 	switch {
 	case err == nil:
 		if err := m.SaveOver(f.output, checkpoint.MayReplace); err != nil {
 			return err
 		}
 		return f.report(cmd, m.Info, m.Codes)
-	case errors.Is(err, context.Canceled) && checkpoint.Epoch > 0:
-		return interrupted{fmt.Sprintf("%s is a checkpoint after epoch %d, with which --resume goes on", f.output, checkpoint.Epoch)}
-	case errors.Is(err, context.Canceled) && m == nil, errors.Is(err, train.ErrDiverged), errors.Is(err, train.ErrNothingActive):
+	case stopped && checkpoint.Epoch > 0:
+		return but("%s is a checkpoint after epoch %d, with which --resume goes on", f.output, checkpoint.Epoch)
+	case stopped && m == nil, errors.Is(err, train.ErrDiverged), errors.Is(err, train.ErrNothingActive):
 		if checkpoint.Epoch > 0 {
-			return fmt.Errorf("%w; %s is a checkpoint after epoch %d", err, f.output, checkpoint.Epoch)
+			return but("%s is a checkpoint after epoch %d", f.output, checkpoint.Epoch)
 		}
 		return err
 	case sampled, m != nil && checkpoint.Epoch < len(m.Info.Training.Epochs): // what was learned is not lost
 		if _, there := os.Lstat(f.output); m.Codes == nil && checkpoint.Epoch == 0 && there == nil {
-			left := fmt.Sprintf("%s is as it was: a dictionary without codes does not replace it, and is lost", f.output)
-			if errors.Is(err, context.Canceled) {
-				return interrupted{left}
-			}
-			return fmt.Errorf("%w; %s", err, left)
+			return but("%s is as it was: a dictionary without codes does not replace it, and is lost", f.output)
 		}
 		if saved := m.SaveOver(f.output, checkpoint.MayReplace); saved != nil {
-			if errors.Is(err, context.Canceled) {
-				return interrupted{fmt.Sprintf("nor can the model be saved: %v", saved)}
-			}
-			return fmt.Errorf("%w; nor can the model be saved: %w", err, saved)
+			return but("nor can the model be saved: %w", saved)
 		}
 		if m.Codes == nil {
-			left := fmt.Sprintf("%s has the dictionary, with which encode makes codes", f.output)
-			if errors.Is(err, context.Canceled) {
-				return interrupted{left}
-			}
-			return fmt.Errorf("%w; %s", err, left)
+			return but("%s has the dictionary, with which encode makes codes", f.output)
 		}
 		return fmt.Errorf("%w; %s is whole", err, f.output)
 	case checkpoint.Epoch > 0:
-		return fmt.Errorf("%w; %s is a checkpoint after epoch %d, with which --resume goes on", err, f.output, checkpoint.Epoch)
+		return but("%s is a checkpoint after epoch %d, with which --resume goes on", f.output, checkpoint.Epoch)
 	}
 	return err
 }
@@ -366,8 +363,9 @@ func notLearnable(err error) bool {
 // ends that.
 func (f *trainFlags) show(r model.Recipe, words int, log, stderr io.Writer) (o train.Options, done func()) {
 	passes := 2 // over the words, an epoch
-	if _, best := r.(model.Best); best {
+	if best, is := r.(model.Best); is {
 		passes = 1
+		words = min(words, cmp.Or(best.TrainWords, words))
 	}
 	p := newProgress(log, f.lines, words, passes, r.Base().Epochs)
 	// A training's memory is a few large arrays without pointers: collecting is cheap,

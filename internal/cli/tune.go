@@ -24,8 +24,8 @@ type experimentFlags struct {
 }
 
 const aboutExperiment = `
-Flags of a recipe are those of train. The usual recipe is paper here, as these are the
-paper's experiments; best, which train has by default, has a λ that is not to be compared.
+Flags of a recipe are those of train. The recipe is paper unless --recipe best is given,
+as these are the paper's experiments; their λ can't be compared.
 
 What is finished is kept in OUT as plain files: a model directory and a .json file
 of its recipe, metrics and scores for each point. The same command goes on where it was

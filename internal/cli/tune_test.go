@@ -260,7 +260,38 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// However often paper is interrupted, it ends with the files of a run that was not.
+// checkResumes checks that a command that is interrupted time and again ends with the files of a
+// run that was not, which it returns. The first interruption is after so many lines, each other
+// one a part of all further, so that it would end even if nothing were kept. Each, if not nil, is
+// called after all but the first.
+func checkResumes(t *testing.T, dir clitest.Dir, line string, after, parts int, each func()) clitest.Tree {
+	t.Helper()
+	_, stderr := dir.MustRun(t, line+"whole")
+	want, lines, interruptions := timelessTree(t, dir, "whole"), strings.Count(stderr, "\n"), 0
+	for ; ; after += lines/parts + 1 {
+		code, _, stderr := clitest.Output(t, interruptedAt(dir.Command(strings.Fields(line+"parts")...), after, "\n"))
+		if code == 0 {
+			break
+		}
+		if want := "overcomplete: interrupted; the same command goes on with what is finished in parts\n"; code != exitInterrupted || !strings.HasSuffix(stderr, want) {
+			t.Fatalf("exit code %d\n%s", code, stderr)
+		}
+		if interruptions++; interruptions > 1 && each != nil {
+			each()
+		}
+	}
+	got := timelessTree(t, dir, "parts")
+	for _, path := range slices.Sorted(maps.Keys(want)) {
+		if got[path] != want[path] {
+			t.Errorf("%s differs", path)
+		}
+	}
+	if interruptions < 2 || len(got) != len(want) {
+		t.Errorf("after %d interruptions there are\n%q\nwant\n%q", interruptions, slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
+	}
+	return want
+}
+
 func TestPaperResumes(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -275,29 +306,7 @@ func TestPaperResumes(t *testing.T) {
 	x.Dim, x.Data = 6, x.Data[:6*x.Len()]
 	dir.Write(t, "small.txt", clitest.Text(x))
 	const line = "paper x.txt small.txt --data data -o "
-	_, stderr := dir.MustRun(t, line+"whole")
-	lines := strings.Count(stderr, "\n")
-	want := timelessTree(t, dir, "whole")
-	interruptions := 0
-	for after := 3; ; after += lines/6 + 1 { // further each time, so that it ends even if nothing were kept
-		code, _, stderr := clitest.Output(t, interruptedAt(dir.Command(strings.Fields(line+"parts")...), after, "\n"))
-		if code == 0 {
-			break
-		}
-		if want := "overcomplete: interrupted; the same command goes on with what is finished in parts\n"; code != exitInterrupted || !strings.HasSuffix(stderr, want) {
-			t.Fatalf("exit code %d\n%s", code, stderr)
-		}
-		interruptions++
-	}
-	got := timelessTree(t, dir, "parts")
-	if interruptions < 2 || !maps.Equal(got, want) {
-		for _, path := range slices.Sorted(maps.Keys(want)) {
-			if got[path] != want[path] {
-				t.Errorf("%s differs", path)
-			}
-		}
-		t.Fatalf("after %d interruptions there are\n%q\nwant\n%q", interruptions, slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
-	}
+	want := checkResumes(t, dir, line, 3, 6, nil)
 	report := want["report.md"]
 	for _, part := range []string{"- Sports (data/20news-bydate", "## Hyperparameters", "## Results", "## Alternative transformations", "| thresh2 |",
 		"## Length of the vectors", "(x/sweep.svg)", "(small/tune.svg)"} {

@@ -1,6 +1,10 @@
 package table
 
-import "testing"
+import (
+	"encoding/json"
+	"math"
+	"testing"
+)
 
 // Columns are aligned by characters, what others wrote is escaped, and what is bold is so in
 // each kind of table without moving its column. A remark at the end of a row widens none.
@@ -17,6 +21,23 @@ func TestTable(t *testing.T) {
 	} {
 		if tt.got != tt.want {
 			t.Errorf("%s:\n%q\nwant\n%q", tt.name, tt.got, tt.want)
+		}
+	}
+}
+
+// What is not defined is a dash, and null in JSON, which is read back.
+func TestNumber(t *testing.T) {
+	for _, tt := range []struct {
+		x          Number
+		text, json string
+	}{{0.125, "0.1", "0.125"}, {Number(math.NaN()), "–", "null"}} {
+		var back Number
+		text, err := json.Marshal(tt.x)
+		if err == nil {
+			err = json.Unmarshal(text, &back)
+		}
+		if got := tt.x.Text("%.1f"); err != nil || got != tt.text || string(text) != tt.json || back.Text("%g") != tt.x.Text("%g") {
+			t.Errorf("%v is %s and %s, read back as %v: %v", tt.x, got, text, back, err)
 		}
 	}
 }

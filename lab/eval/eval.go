@@ -22,6 +22,7 @@ import (
 	"runtime"
 	"sync"
 
+	"overcomplete/internal/table"
 	"overcomplete/vectors"
 )
 
@@ -84,52 +85,41 @@ const fewest = 10
 
 // Result is the score of one representation in one task.
 type Result struct {
-	Score   float64 // accuracy, or Spearman's ρ, × 100; NaN if there is none: see Note
-	Stderr  float64 // standard error of Score, by a bootstrap over the test items
-	Covered int     // how many of Total have vectors
-	Total   int     // pairs or tokens in all parts of the task, training included
-	Unit    string  // what Covered and Total count: "pairs" or "tokens"
-	C       float64 // the C of the logistic regression that was chosen; 0 in other tasks
+	Score   float64 `json:"-"`           // accuracy, or Spearman's ρ, × 100; NaN if there is none: see Note
+	Stderr  float64 `json:"-"`           // standard error of Score, by a bootstrap over the test items
+	Covered int     `json:"covered"`     // how many of Total have vectors
+	Total   int     `json:"total"`       // pairs or tokens in all parts of the task, training included
+	Unit    string  `json:"unit"`        // what Covered and Total count: "pairs" or "tokens"
+	C       float64 `json:"c,omitempty"` // the C of the logistic regression that was chosen; 0 in other tasks
 
 	// Unconverged are the values of C for which a regression was ended before it
 	// reached its optimum. Their accuracies may be slightly wrong.
-	Unconverged []float64
-
-	Note string // why there is no score, "" if there is one
-}
-
-// resultJSON is a Result in JSON. Its score is null if there is none.
-type resultJSON struct {
-	Score       *float64  `json:"score"`
-	Stderr      *float64  `json:"stderr"`
-	Covered     int       `json:"covered"`
-	Total       int       `json:"total"`
-	Unit        string    `json:"unit"`
-	C           float64   `json:"c,omitempty"`
 	Unconverged []float64 `json:"unconverged,omitempty"`
-	Note        string    `json:"note,omitempty"`
+
+	Note string `json:"note,omitempty"` // why there is no score, "" if there is one
 }
+
+// resultJSON is a Result in JSON.
+type resultJSON struct {
+	Score  table.Number `json:"score"`
+	Stderr table.Number `json:"stderr"`
+	*resultFields
+}
+
+type resultFields Result
 
 // MarshalJSON implements [json.Marshaler]. A score of NaN becomes null.
 func (r Result) MarshalJSON() ([]byte, error) {
-	j := resultJSON{Covered: r.Covered, Total: r.Total, Unit: r.Unit, C: r.C, Unconverged: r.Unconverged, Note: r.Note}
-	if r.Note == "" {
-		j.Score, j.Stderr = &r.Score, &r.Stderr
-	}
-	return json.Marshal(j)
+	return json.Marshal(resultJSON{table.Number(r.Score), table.Number(r.Stderr), (*resultFields)(&r)})
 }
 
 // UnmarshalJSON implements [json.Unmarshaler].
 func (r *Result) UnmarshalJSON(b []byte) error {
-	var j resultJSON
-	if err := json.Unmarshal(b, &j); err != nil {
-		return err
-	}
-	*r = Result{math.NaN(), math.NaN(), j.Covered, j.Total, j.Unit, j.C, j.Unconverged, j.Note}
-	if j.Score != nil && j.Stderr != nil {
-		r.Score, r.Stderr = *j.Score, *j.Stderr
-	}
-	return nil
+	none := table.Number(math.NaN())
+	j := resultJSON{none, none, (*resultFields)(r)}
+	err := json.Unmarshal(b, &j)
+	r.Score, r.Stderr = float64(j.Score), float64(j.Stderr)
+	return err
 }
 
 // left returns the result of a task that has no score.

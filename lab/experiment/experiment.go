@@ -277,50 +277,63 @@ func digests(data string) (map[string]string, error) {
 // Point trains with h, with the defaults of [train.Settled], and measures by tasks what of both
 // is not done yet.
 func (e *Experiment) Point(ctx context.Context, h model.Recipe, tasks []eval.Task) (*Record, error) {
-	return e.point(ctx, h, tasks, 0)
+	return e.trained(ctx, h, tasks, 0)
 }
 
-func (e *Experiment) point(ctx context.Context, h model.Recipe, tasks []eval.Task, wanted float64) (*Record, error) {
+func (e *Experiment) trained(ctx context.Context, h model.Recipe, tasks []eval.Task, wanted float64) (*Record, error) {
 	h = train.Settled(h, e.X)
-	name := Name(h)
-	r, known, err := e.start(name, Point{Training: h})
-	if err != nil {
+	return e.point(ctx, Name(h), Point{Training: h}, tasks, func(r *Record, whole bool) (*eval.Representation, error) {
+		m, err := e.model(ctx, h) // also where nothing is left to measure: the record vouches for it
+		if err != nil || whole {
+			return nil, err
+		}
+		if r.Device == "" { // it is new
+			r.Wanted = wanted
+		}
+		return r.made(Name(h), m), nil
+	})
+}
+
+// Untrained measures vectors that take no training; open is called if something is
+// to be measured.
+func (e *Experiment) Untrained(ctx context.Context, name string, tasks []eval.Task, open func() *eval.Representation) (*Record, error) {
+	return e.point(ctx, name, Point{}, tasks, func(_ *Record, whole bool) (*eval.Representation, error) {
+		if whole {
+			return nil, nil
+		}
+		return open(), nil
+	})
+}
+
+// point measures by tasks what is not measured yet of a point, and keeps its record. Make makes
+// its vectors, and adds to the record what they are; where that has all scores, it may return none.
+func (e *Experiment) point(ctx context.Context, name string, p Point, tasks []eval.Task, make func(r *Record, whole bool) (*eval.Representation, error)) (*Record, error) {
+	r, err := e.record(name)
+	known := r != nil
+	switch {
+	case err != nil:
 		return nil, err
+	case !known:
+		r = &Record{Control: p.Control, Training: Recipe{p.Training}}
+	case r.point() != p:
+		return nil, refuse(e.path(name+".json"), "is of %s, want %s; remove it or choose another directory", describe(r.Training.Recipe), describe(p.Training))
 	}
-	if !known {
-		r.Wanted = wanted
-	}
-	defer e.plan.next(h.Base().Atoms)()
+	defer e.plan.next(e.length(p.Training))()
 	todo := r.without(tasks)
-	m, err := e.model(ctx, h) // also where nothing is left to measure: the record vouches for it
-	if err != nil || known && len(todo) == 0 {
+	vectors, err := make(r, known && len(todo) == 0)
+	if err != nil || vectors == nil {
 		return r, err
 	}
-	return r, e.measureModel(ctx, name, r, m, todo)
+	return r, e.measure(ctx, r, todo, vectors)
 }
 
-// start returns the record of a point, and whether there was one, or a new one.
-func (e *Experiment) start(name string, p Point) (r *Record, known bool, err error) {
-	if r, err = e.record(name); err != nil {
-		return nil, false, err
-	}
-	if r == nil {
-		return &Record{Control: p.Control, Training: Recipe{p.Training}}, false, nil
-	}
-	if r.point() != p {
-		return nil, false, refuse(e.path(name+".json"), "is of %s, want %s; remove it or choose another directory", describe(r.Training.Recipe), describe(p.Training))
-	}
-	return r, true, nil
-}
-
-// measureModel adds what a model is, and its scores, to the record of its point, and saves it.
-func (e *Experiment) measureModel(ctx context.Context, name string, r *Record, m *model.Model, tasks []eval.Task) error {
+// made adds what a model is to the record of its point, and returns its vectors.
+func (r *Record) made(name string, m *model.Model) *eval.Representation {
 	r.Device, r.Metrics = m.Info.Training.Device, metrics(m.Info)
-	codes := m.Codes
 	if r.Training.Base().Method == model.Nonnegative {
-		codes = codes.Binary()
+		return eval.NewSparse(name, m.Codes.Binary())
 	}
-	return e.measure(ctx, r, tasks, eval.NewSparse(name, codes))
+	return eval.NewSparse(name, m.Codes)
 }
 
 // model opens the model of a point, or trains it.
@@ -367,21 +380,6 @@ func (e *Experiment) fit(ctx context.Context, h model.Recipe) (*model.Model, err
 
 // ModelDir returns the directory of a point's model.
 func (e *Experiment) ModelDir(h model.Recipe) string { return e.path(Name(h)) }
-
-// Untrained measures vectors that take no training; open is called if something is
-// to be measured.
-func (e *Experiment) Untrained(ctx context.Context, name string, tasks []eval.Task, open func() *eval.Representation) (*Record, error) {
-	r, _, err := e.start(name, Point{})
-	if err != nil {
-		return nil, err
-	}
-	defer e.plan.next(e.Setting.Input.Dim)()
-	todo := r.without(tasks)
-	if len(todo) == 0 {
-		return r, nil
-	}
-	return r, e.measure(ctx, r, todo, open())
-}
 
 // measure adds scores to a record and saves it.
 func (e *Experiment) measure(ctx context.Context, r *Record, tasks []eval.Task, vectors *eval.Representation) error {

@@ -169,7 +169,12 @@ func (e *Experiment) Frontier(ctx context.Context, f Frontier, seeds int, tasks 
 		all = append(all, slices.Repeat([]model.Recipe{p.Training}, seeds)...)
 	}
 	e.expect(all...)
-	x, err := e.frontierDense(ctx, f, tasks)
+	x, err := e.point(ctx, "X", Point{}, tasks, func(r *Record, whole bool) (*eval.Representation, error) {
+		if whole && r.Intrusion != nil {
+			return nil, nil
+		}
+		return eval.NewDense("X", e.X), f.judge(ctx, r, interpret.FromDense(e.X))
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -197,36 +202,33 @@ func (e *Experiment) Frontier(ctx context.Context, f Frontier, seeds int, tasks 
 
 func (e *Experiment) frontierPoint(ctx context.Context, f Frontier, p Point, tasks []eval.Task) (*Record, error) {
 	name := p.name()
-	r, _, err := e.start(name, p)
-	if err != nil {
-		return nil, err
-	}
-	defer e.plan.next(p.Training.Base().Atoms)()
-	todo := r.without(tasks)
-	if r.Intrusion != nil && len(todo) == 0 && e.matched(p, r) {
-		return r, nil
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	fmt.Fprintf(e.Log, "making %s%s\n", name, e.plan.left())
-	var m *model.Model
-	if p.Control != "" {
-		h := p.Training.(model.Best) // as all controls have
-		m, err = f.Standardised.Encode(ctx, p.Control, h.Atoms, most(h), h.Method, h.Seed, e.Device)
-	} else {
-		m, err = e.fit(ctx, p.Training)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := f.judge(ctx, r, m.Codes); err != nil {
-		return nil, err
-	}
-	if err := e.match(ctx, p, r, m.Dictionary.Atoms); err != nil {
-		return nil, err
-	}
-	return r, e.measureModel(ctx, name, r, m, todo)
+	return e.point(ctx, name, p, tasks, func(r *Record, whole bool) (*eval.Representation, error) {
+		if whole && r.Intrusion != nil && e.matched(p, r) {
+			return nil, nil
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(e.Log, "making %s%s\n", name, e.plan.left())
+		var m *model.Model
+		var err error
+		if p.Control != "" {
+			h := p.Training.(model.Best) // as all controls have
+			m, err = f.Standardised.Encode(ctx, p.Control, h.Atoms, most(h), h.Method, h.Seed, e.Device)
+		} else {
+			m, err = e.fit(ctx, p.Training)
+		}
+		if err == nil {
+			err = f.judge(ctx, r, m.Codes)
+		}
+		if err == nil {
+			err = e.match(ctx, p, r, m.Dictionary.Atoms)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return r.made(name, m), nil
+	})
 }
 
 func withSeed(r model.Recipe, seed uint64) model.Recipe {
@@ -310,18 +312,6 @@ func (f Frontier) judge(ctx context.Context, r *Record, codes *vectors.Sparse) e
 	c.Scores = nil
 	r.Intrusion = &c
 	return nil
-}
-
-// frontierDense measures the vectors that the experiment is about.
-func (e *Experiment) frontierDense(ctx context.Context, f Frontier, tasks []eval.Task) (*Record, error) {
-	r, err := e.Dense(ctx, tasks)
-	if err != nil || r.Intrusion != nil {
-		return r, err
-	}
-	if err := f.judge(ctx, r, interpret.FromDense(e.X)); err != nil {
-		return nil, err
-	}
-	return r, writeJSON(e.path("X.json"), r)
 }
 
 // checkIntrusion returns an error unless c can be what a frontier has kept.

@@ -167,7 +167,7 @@ func (e *Experiment) reach(ctx context.Context, r model.Recipe, tasks []eval.Tas
 		trained++
 		fmt.Fprintf(e.Log, "looking for λ, with training %d of at most %d\n", trained, train.MostTrainings)
 		h.Lambda = lambda
-		r, err := e.point(ctx, h, tasks, wanted)
+		r, err := e.trained(ctx, h, tasks, wanted)
 		if err != nil {
 			return 0, err
 		}

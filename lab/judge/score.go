@@ -1,15 +1,17 @@
 package judge
 
 import (
-	"math"
 	"slices"
+
+	"overcomplete/internal/table"
 )
 
 // Score says how well the judges found the intruders of one condition.
 type Score struct {
-	Condition string
-	Questions int
-	Judges    []Accuracy // in the order of their names
+	Condition string       `json:"condition"`
+	Questions int          `json:"questions"`
+	Judges    []Accuracy   `json:"judges"`   // in the order of their names
+	Accuracy  table.Number `json:"accuracy"` // mean of the judges' shares of right answers, NaN if there are none
 	// Shared is the number of questions that two or more judges have answered.
 	// Agreement and Kappa are [FleissKappa]'s, with the two categories right and wrong:
 	// pairs of judges agree on these questions, and chance is by the answers to all
@@ -17,35 +19,17 @@ type Score struct {
 	// whether its figures are for these two or for the five words. With 57 % right
 	// answers and 70 % agreement, its κ of about 0.40 fits two categories; five would
 	// give over 0.6.)
-	Shared           int
-	Agreement, Kappa float64
+	Shared    int          `json:"shared"`
+	Agreement table.Number `json:"agreement"`
+	Kappa     table.Number `json:"kappa"`
 }
 
 // Accuracy counts the answers of one judge and those of them that are right.
 type Accuracy struct {
-	Judge           string
-	Right, Answered int
-}
-
-// Share returns Right/Answered, or NaN if nothing is answered.
-func (a Accuracy) Share() float64 {
-	if a.Answered == 0 {
-		return math.NaN()
-	}
-	return float64(a.Right) / float64(a.Answered)
-}
-
-// Accuracy returns the mean of the judges' shares of right answers, or NaN if there are
-// no judges.
-func (s *Score) Accuracy() float64 {
-	sum, n := 0.0, 0
-	for _, a := range s.Judges {
-		if a.Answered > 0 {
-			sum += a.Share()
-			n++
-		}
-	}
-	return sum / float64(n)
+	Judge    string       `json:"judge"`
+	Right    int          `json:"right"`
+	Answered int          `json:"answered"`
+	Share    table.Number `json:"accuracy"` // Right/Answered, NaN if nothing is answered
 }
 
 // Score scores the answers of all judges. It returns a score for each condition, in the
@@ -104,7 +88,17 @@ func (k *Key) score(condition string, judges []string, right []map[string]bool) 
 			s.Shared++
 		}
 	}
-	s.Agreement, s.Kappa = FleissKappa(counts)
+	sum, n := 0.0, 0
+	for i, a := range s.Judges {
+		share := float64(a.Right) / float64(a.Answered)
+		s.Judges[i].Share = table.Number(share)
+		if a.Answered > 0 {
+			sum += share
+			n++
+		}
+	}
+	agreement, kappa := FleissKappa(counts)
+	s.Accuracy, s.Agreement, s.Kappa = table.Number(sum/float64(n)), table.Number(agreement), table.Number(kappa)
 	return s
 }
 
