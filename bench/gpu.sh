@@ -1,19 +1,21 @@
 #!/usr/bin/env bash
 # Everything there is to measure on a machine with an NVIDIA GPU: the kernels' tests,
-# the benchmark in its parts, the tool, and the same algorithm in PyTorch where that is
-# installed.
+# the benchmark in its parts, the tool, what NVIDIA's own tools see, and the same algorithm in
+# PyTorch, where these are installed.
 #
 # usage: gpu.sh RESULTS [flags of "bench gpu"]
 #
 # It is part of what "make gpu-bundle" makes, and runs beside it: the machine needs an
 # NVIDIA driver, neither Go nor a CUDA toolkit. Results go to the directory RESULTS, JSON and
-# logs, and a table comes last. Each stage is a process of its own with a time limit; after the
-# kernels' tests, which tell what the rest is worth, comes the most valuable first. One that
-# fails or hangs is reported, what it had measured is kept, and the rest still runs; the exit
-# status is 1 then.
+# logs, and a table comes last; all of that is in one file as well, RESULTS.tar.gz, which is made
+# after each stage, and when the script ends or is told to. Each stage is a process of its own
+# with a time limit; after a few of the kernels' tests, which tell what the rest is worth, comes
+# the most valuable first. One that fails or hangs is reported, what it had measured is kept, and
+# the rest still runs; the exit status is 1 then.
 #
-# STAGES names those to run, such as "tests train": the others' results are kept. Without it,
-# what RESULTS has of an earlier run is removed.
+# STAGES names those to run, such as "tests train", or "first" for those that say most in six
+# minutes: the others' results are kept. Without it, what RESULTS has of an earlier run is
+# removed. ARCHIVE is another path for the one file.
 # PYTHON is the Python with PyTorch and NumPy (python3). WORDS, DIM, ATOMS and EPOCHS
 # are the sizes of the benchmark (400000, 300, 3000, 20). Of the GPUs that
 # CUDA_VISIBLE_DEVICES names it takes the first.
@@ -25,20 +27,42 @@ bundle=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1"
 results=$(cd "$1" && pwd)
 shift
+archive=$(realpath "${ARCHIVE:-$results.tar.gz}")
 words=${WORDS:-400000} dim=${DIM:-300} atoms=${ATOMS:-3000} epochs=${EPOCHS:-20}
+first="device peaks smoke sanitize train profile ncu torch"
+stages=${STAGES:-}
+[ "$stages" != first ] || stages=$first
+for name in $stages; do
+  grep -q "^stage $name " "$0" || { echo "gpu.sh: STAGES has $name, which is none" >&2; exit 2; }
+done
 export OVERCOMPLETE_LIBCUDA=${OVERCOMPLETE_LIBCUDA:-libcuda.so.1}
 gpus=${CUDA_VISIBLE_DEVICES:-0}
 export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=${gpus%%,*} # nvidia-smi counts in that order
 export CUDA_CACHE_PATH=$results/jit-cache CUDA_CACHE_DISABLE=0 # the driver compiles the kernels once
 data=$(mktemp -d)
-trap 'rm -rf "$data"' EXIT
 cd "$data"
 
-for name in ${STAGES:-}; do
-  grep -q "^stage $name " "$0" || { echo "gpu.sh: STAGES has $name, which is none" >&2; exit 2; }
-done
-[ -n "${STAGES:-}" ] || rm -f "$results"/{bench,torch}.json "$results/stages.txt"
+# pack leaves the results in the one file, whole or as it was. Kernels are compiled again in seconds.
+pack() {
+  tar -C "$results" --exclude=./jit-cache -czf "$archive.new" . && mv "$archive.new" "$archive"
+}
+
+jobs=() # processes to end with the script
+finish() {
+  kill "${jobs[@]}" 2>/dev/null || true
+  pack || true
+  rm -rf "$data"
+}
+trap finish EXIT
+trap 'exit 143' TERM INT HUP # a wait ends at once
+
+[ -n "$stages" ] || rm -f "$results"/{bench,torch}.json "$results"/{stages.txt,clocks.csv}
 touch "$results/stages.txt"
+if command -v nvidia-smi >/dev/null; then
+  nvidia-smi --id="$CUDA_VISIBLE_DEVICES" --query-gpu=timestamp,clocks.sm,clocks.mem,power.draw,temperature.gpu,utilization.gpu \
+    --format=csv --loop-ms=200 >>"$results/clocks.csv" 2>&1 &
+  jobs+=($!)
+fi
 failed=0
 
 # stage NAME SECONDS COMMAND… runs a command, or a function, in a shell of its own with a
@@ -48,10 +72,13 @@ stage() {
   local name=$1 limit=$2 start=$SECONDS status=0 word
   local log=$results/$name.log
   shift 2
-  [[ " ${STAGES:-$name} " == *" $name "* ]] || return 0
+  [[ " ${stages:-$name} " == *" $name "* ]] || return 0
   sed -i "/^$name /d" "$results/stages.txt"
   printf '=== %s\n' "$name"
-  timeout --kill-after=1 "$limit" bash -euo pipefail -c '"$@"' "$name" "$@" >"$log" 2>&1 || status=$?
+  timeout --kill-after=1 "$limit" bash -euo pipefail -c '"$@"' "$name" "$@" >"$log" 2>&1 &
+  jobs+=($!)
+  wait $! || status=$?
+  unset 'jobs[-1]'
   case $status in
     0) word=passed ;;
     3) word=skipped ;;
@@ -61,30 +88,58 @@ stage() {
   case $word in passed | skipped) ;; *) failed=1 ;; esac
   [ "$word" = passed ] || grep -A 3 -e '--- FAIL' "$log" || tail -n 20 "$log"
   printf '%-8s %-12s %4d s\n' "$name" "$word" $((SECONDS - start)) | tee -a "$results/stages.txt"
+  pack
 }
 
 device() {
   "$bundle/overcomplete" devices
-  ! command -v nvidia-smi || nvidia-smi
+  ! command -v nvidia-smi || nvidia-smi -q
+  ldconfig -p 2>/dev/null | grep -i -e cuda -e nvidia || true
 }
 
 tests() {
   "$bundle/kernels.test" -test.v -test.timeout=450s
 }
 
+smoke() {
+  "$bundle/kernels.test" -test.v -test.timeout=55s \
+    -test.run='^Test(Decode|Update|Correlate|FISTA|KeepLargest|Remember|MoveAtoms|Power|Totals|Learner|Graph|Edges)$'
+}
+
+# What no emulator proves: accesses out of bounds, races and barriers of the machine code that runs.
+sanitize() {
+  command -v compute-sanitizer || exit 3
+  compute-sanitizer --error-exitcode 9 "$bundle/overcomplete" devices || exit 3 # not with every driver
+  for tool in memcheck racecheck synccheck; do
+    echo "--- $tool"
+    compute-sanitizer --tool "$tool" --error-exitcode 9 "$bundle/kernels.test" -test.v \
+      -test.run='^Test(Decode|Accumulate|Update|Correlate|FISTA|Remember|MoveAtoms|Power|Totals)$/(129×130×33|9×300|^33$|5000)'
+  done
+}
+
+# The kernels of a dictionary step and of a batch of a learner, of as many words as have one of
+# 400,000 and of 60,000: what they wait for, and how much of L2 and the tensor cores they use.
+counters() {
+  command -v ncu || exit 3
+  kernels='regex:decode|correlate|fista|move_atoms|power|keep_largest|remember|update|accumulate'
+  count() { # WORDS COUNT FLAGS…
+    "$bundle/bench" vectors --words "$1" --dim "$dim" counted.npy
+    seq "$1" >counted.txt
+    status=0
+    ncu --clock-control none --set basic -k "$kernels" -c "$2" \
+      "$bundle/overcomplete" train counted.npy --words counted.txt -o counted --device cuda -k "$atoms" --epochs 1 "${@:3}" 2>&1 | tee counted.log || status=$?
+    ! grep -q -e ERR_NVGPUCTRPERM -e 'No kernels were profiled' counted.log || exit 3 # only root may count on some machines
+    rm -rf counted
+    return $status
+  }
+  count 3125 12 --recipe paper --precision fp16 --dictionary-steps 1
+  count 3125 12 --recipe paper --dictionary-steps 1
+  count 3752 20 --dictionary-steps 8
+}
+
 # part PART [FLAG…]
 part() {
   "$bundle/bench" gpu --words "$words" --dim "$dim" --atoms "$atoms" --epochs "$epochs" --json "$results/bench.json" "${@:2}" "$1"
-}
-
-train() {
-  if command -v nvidia-smi; then
-    nvidia-smi --id="$CUDA_VISIBLE_DEVICES" --query-gpu=timestamp,clocks.sm,clocks.mem,power.draw,temperature.gpu,utilization.gpu \
-      --format=csv --loop-ms=200 >"$results/clocks.csv" 2>&1 &
-    sampler=$!
-    trap 'kill $sampler || true' EXIT
-  fi
-  part train "$@"
 }
 
 tool() {
@@ -102,14 +157,18 @@ peer() {
 
 # timeout runs programs, not functions: each is one for a shell of its own.
 export bundle results words dim atoms epochs
-export -f device tests part train tool peer
+export -f device tests smoke sanitize counters part tool peer
 stage device 15 device
+stage peaks 20 part peaks "$@"
+stage smoke 60 smoke
+stage sanitize 60 sanitize
+stage train 130 part train "$@"
+stage profile 60 part profile "$@"
+stage ncu 60 counters
+stage torch 120 peer
 stage tests 460 tests
-stage train 200 train "$@"
 stage encode 70 part encode "$@"
 stage compare 90 part compare "$@"
-stage profile 60 part profile "$@"
-stage torch 200 peer
 stage stream 60 part stream "$@"
 stage tool 40 tool
 stage scale 150 part scale "$@"

@@ -12,8 +12,9 @@ import (
 	"testing"
 )
 
-// All of gpu.sh, small, but that PyTorch is missing. The kernels' tests are a program that
-// fails as Go's do when they panic; what it says is shown, and the rest runs.
+// All of gpu.sh, small, but that PyTorch and NVIDIA's sanitizer are missing. The kernels' tests are a
+// program that fails as Go's do when they panic; what it says is shown, and the rest runs. With END it
+// ends the script instead. Instead of counting, ncu runs what it is given.
 func TestGPUScript(t *testing.T) {
 	if !emulated {
 		t.Skip("needs the emulated driver")
@@ -28,10 +29,17 @@ func TestGPUScript(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"gpu.sh":       string(script),
-		"timeout":      "#!/usr/bin/env bash\nshift\nlimit=$1\nshift\nexec '" + timeout + "' $((20*limit)) \"$@\"\n", // a GPU is faster
-		"bench":        "#!/bin/sh\n" + asProgram + "=1 exec '" + os.Args[0] + "' \"$@\"\n",
-		"kernels.test": "#!/bin/sh\necho \"panic: device $CUDA_VISIBLE_DEVICES, $CUDA_CACHE_PATH\"\nexit 2\n",
+		"gpu.sh":  string(script),
+		"timeout": "#!/usr/bin/env bash\nshift\nlimit=$1\nshift\nexec '" + timeout + "' $((20*limit)) \"$@\"\n", // a GPU is faster
+		"bench":   "#!/bin/sh\n" + asProgram + "=1 exec '" + os.Args[0] + "' \"$@\"\n",
+		"kernels.test": `#!/bin/sh
+echo "panic: device $CUDA_VISIBLE_DEVICES, $CUDA_CACHE_PATH"
+[ -n "$END" ] || exit 2
+parent() { cut -d' ' -f4 "/proc/$1/stat"; }
+kill "$(parent "$(parent $PPID)")" # above the stage's shell and timeout
+exec sleep 600
+`,
+		"ncu": "#!/bin/sh\nwhile [ \"${1##*/}\" != overcomplete ]; do shift; done\nexec \"$@\"\n",
 	} {
 		if err := os.WriteFile(filepath.Join(bundle, name), []byte(text), 0o777); err != nil {
 			t.Fatal(err)
@@ -57,8 +65,8 @@ func TestGPUScript(t *testing.T) {
 	for line := range strings.Lines(string(stages)) {
 		got = append(got, strings.Join(strings.Fields(line)[:2], " "))
 	}
-	want := "device passed, tests failed, train passed, encode passed, compare passed, profile passed, " +
-		"torch skipped, stream passed, tool passed, scale passed"
+	want := "device passed, peaks passed, smoke failed, sanitize skipped, train passed, profile passed, ncu passed, torch skipped, " +
+		"tests failed, encode passed, compare passed, stream passed, tool passed, scale passed"
 	if strings.Join(got, ", ") != want {
 		t.Errorf("stages are %v, want %s\n%s", got, want, out)
 	}
@@ -66,15 +74,29 @@ func TestGPUScript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Agreement) != 6 || len(r.Trainings) != 7 || len(r.Profiles) != 3 || len(r.Encodings) != 4 || len(r.Scaling) != 2 {
+	if len(r.Agreement) != 6 || len(r.Trainings) != 7 || len(r.Profiles) != 4 || len(r.Encodings) != 4 || len(r.Scaling) != 2 {
 		t.Errorf("%+v", r)
 	}
-	if s := r.Streaming; s == nil || !s.SameBits || s.Resident.Objective != s.Streamed.Objective || s.Streamed.Words != 70000 {
+	if s := r.Streaming; s == nil || !s.SameBits || s.Resident.Objective != s.Streamed.Objective || s.Streamed.Words != fewestStreamed {
 		t.Errorf("%+v", s)
 	}
 	table, err := os.ReadFile(filepath.Join(results, "table.txt"))
 	if err != nil || !strings.Contains(string(table), "streamed") || !strings.Contains(string(out), string(table)) {
 		t.Errorf("error %v\n%s", err, out)
+	}
+
+	packed, err := exec.Command("tar", "-tzf", results+".tar.gz").Output()
+	if names := string(packed); err != nil || !strings.Contains(names, "./table.txt\n") || !strings.Contains(names, "./bench.json\n") || strings.Contains(names, "jit-cache") {
+		t.Errorf("error %v, packed are\n%s", err, names)
+	}
+
+	// What ends the script leaves what it has.
+	ended := exec.Command(cmd.Path, results)
+	ended.Env = append(cmd.Env, "STAGES=tests", "END=1", "ARCHIVE="+results+".ended.tar.gz")
+	out, _ = ended.CombinedOutput()
+	log, err := exec.Command("tar", "-xzOf", results+".ended.tar.gz", "./tests.log").Output()
+	if ended.ProcessState.ExitCode() != 143 || err != nil || !strings.HasPrefix(string(log), "panic: device 3") {
+		t.Errorf("%v, error %v, log %s\n%s", ended.ProcessState, err, log, out)
 	}
 
 	// A stage that runs again leaves the others' results as they are.
@@ -84,7 +106,7 @@ func TestGPUScript(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	stages, err = os.ReadFile(filepath.Join(results, "stages.txt"))
-	if lines := strings.Split(strings.TrimSpace(string(stages)), "\n"); err != nil || len(lines) != len(got) || !strings.HasPrefix(lines[len(lines)-2], "device ") {
+	if lines := strings.Split(strings.TrimSpace(string(stages)), "\n"); err != nil || len(lines) != len(got)-1 || !strings.HasPrefix(lines[len(lines)-2], "device ") {
 		t.Errorf("error %v\n%s", err, stages)
 	}
 	if r, err = readReport(filepath.Join(results, "bench.json")); err != nil || len(r.Trainings) != 7 || len(r.Scaling) != 2 {
@@ -112,6 +134,9 @@ func TestGPUScript(t *testing.T) {
 	}
 	for _, part := range regexp.MustCompile(`STAGES="(.*)" gpu-bundle/gpu.sh`).FindAllStringSubmatch(string(instructions), -1) {
 		seconds := 0
+		if part[1] == "first" {
+			part = regexp.MustCompile(`(?m)^first="(.*)"`).FindStringSubmatch(string(script))
+		}
 		for _, stage := range strings.Fields(part[1]) {
 			seconds += left[stage]
 			delete(left, stage)

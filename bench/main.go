@@ -33,7 +33,7 @@ const usage = `usage: bench cpu [flags]                     measure trainings on
        bench memory [flags]                  measure the memory of learning from a sample and encoding all
        bench vocabulary [flags]              measure scores, time and memory of a whole vocabulary
        bench gpu [flags] [PART...]           measure trainings and encoding on a GPU, or some parts of that:
-                                             train, encode, compare, profile, stream, scale
+                                             peaks, train, encode, compare, profile, stream, scale
        bench vectors [flags] FILE.npy        write generated vectors
        bench table BENCH.json [TORCH.json]   print results of "bench gpu"
 

@@ -24,10 +24,17 @@ type Report struct {
 	Scaling    []Training        `json:"scaling"` // over the vocabulary
 }
 
-// Peaks are the device's own speed: see kernels.Peaks.
+// Peaks are the device's own speed: see kernels.Peaks. kernels/ptx/model.py reads them.
 type Peaks struct {
-	CopyBytes float64 `json:"copy_bytes_per_second"`
-	TF32Flops float64 `json:"tf32_flops_per_second"`
+	Multiprocessors int     `json:"multiprocessors"`
+	Clock           float64 `json:"clock_hertz"`
+	L2Size          float64 `json:"l2_size_bytes"`
+	CopyBytes       float64 `json:"copy_bytes_per_second"`
+	L2Bytes         float64 `json:"l2_bytes_per_second"`
+	TF32Flops       float64 `json:"tf32_flops_per_second"`
+	FP16Flops       float64 `json:"fp16_flops_per_second"`
+	Launch          float64 `json:"launch_seconds"`
+	GraphLaunch     float64 `json:"graph_launch_seconds"`
 }
 
 // ours is the program that peers are compared with.
@@ -155,8 +162,9 @@ func readReport(path string) (r Report, err error) {
 // print writes the report as tables.
 func (r *Report) print(out io.Writer) error {
 	_, err := fmt.Fprintf(out, "%s, compute capability %s, driver for CUDA %s; %d processors\n", r.Device, r.Capability, r.Driver, r.Processors)
-	if r.Peaks.CopyBytes > 0 {
-		fmt.Fprintf(out, "measured: %.0f GB/s copied within its memory, %.1f TFLOP/s of TF32 mma.sync\n", r.Peaks.CopyBytes/1e9, r.Peaks.TF32Flops/1e12)
+	if p := r.Peaks; p.CopyBytes > 0 {
+		fmt.Fprintf(out, "measured: %.0f GB/s copied within its memory, %.0f GB/s read from L2; %.1f TFLOP/s of mma.sync with TF32, %.1f with halves; "+
+			"%.2f µs from launch to launch, %.2f in a graph\n", p.CopyBytes/1e9, p.L2Bytes/1e9, p.TF32Flops/1e12, p.FP16Flops/1e12, 1e6*p.Launch, 1e6*p.GraphLaunch)
 	}
 	if len(r.Agreement) > 0 {
 		c := r.Agreement[0].CPU
@@ -168,15 +176,15 @@ func (r *Report) print(out io.Writer) error {
 	}
 	if len(r.Trainings) > 0 {
 		t := r.Trainings[0]
-		section(out, r.Trainings, fmt.Sprintf("Training, %d × %d → %d", t.Words, t.Dim, t.Atoms),
-			"program,recipe,method,precision,epochs,seconds,ms/epoch,dictionary s,codes s,error,objective,sparsity %,times ours", func(t Training) []any {
-				return orProblem(t.Problem, []any{t.Program, t.Recipe, t.Method, t.Precision, t.Epochs}, t.Seconds, 1000*t.EpochSeconds,
+		section(out, r.Trainings, fmt.Sprintf("Training, %d → %d", t.Dim, t.Atoms),
+			"program,recipe,method,precision,words,epochs,seconds,ms/epoch,dictionary s,codes s,error,objective,sparsity %,times ours", func(t Training) []any {
+				return orProblem(t.Problem, []any{t.Program, t.Recipe, t.Method, t.Precision, t.Words, t.Epochs}, t.Seconds, 1000*t.EpochSeconds,
 					t.DictionarySeconds, t.CodeSeconds, t.Error, t.Objective, percent(t.Sparsity), r.ratio(t))
 			})
 	}
 	for _, p := range r.Profiles {
 		t := p.Training
-		r.printKernels(out, fmt.Sprintf("method %s, %s, %d epochs in %.3g s", t.Method, t.Precision, t.Epochs, t.Seconds), p.Kernels)
+		r.printKernels(out, fmt.Sprintf("%s, method %s, %s, %d epochs in %.3g s", t.Recipe, t.Method, t.Precision, t.Epochs, t.Seconds), p.Kernels)
 	}
 	if len(r.Encodings) > 0 {
 		e := r.Encodings[0]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"overcomplete/encode"
 	"overcomplete/internal/backend"
 	"overcomplete/model"
 	"overcomplete/train"
@@ -16,17 +17,23 @@ func hyperparameters(atoms, epochs int) model.Paper {
 	return h
 }
 
-// A recorder is a device that keeps its last trainer, and what that measured.
+// A recorder is a device that keeps its last trainer or learner, and what a trainer measured.
 type recorder struct {
 	train.Device
-	trainer backend.Trainer
+	learned backend.Learned
 	epochs  []backend.Sums
 }
 
-func (r *recorder) Trainer(p backend.Problem) (t backend.Trainer, err error) {
-	r.epochs = nil
-	r.trainer, err = r.Device.Trainer(p)
-	return recorded{r.trainer, r}, err
+func (r *recorder) Trainer(p backend.Problem) (backend.Trainer, error) {
+	t, err := r.Device.Trainer(p)
+	r.epochs, r.learned = nil, t
+	return recorded{t, r}, err
+}
+
+func (r *recorder) Learner(d *model.Dictionary, norm float64, o encode.Options) (backend.Learner, error) {
+	l, err := r.Device.Learner(d, norm, o)
+	r.learned = l
+	return l, err
 }
 
 // recorded is a trainer whose epochs are kept.

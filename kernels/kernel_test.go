@@ -1313,27 +1313,36 @@ func checkRandomCodes(b *bench, precision Precision, words, atoms, first int, se
 
 func TestPeak(t *testing.T) {
 	b := newBench(t)
-	b.sub(t, "2×3", func() { checkPeak(b, 2, 3) })
+	for _, p := range []Precision{TF32, FP16} {
+		b.sub(t, string(p)+" 2×3", func() { checkPeak(b, p, 2, 3) })
+	}
+	b.sub(t, "L2 2×4", func() { checkPeakL2(b, 2, 4) })
 }
 
-func checkPeak(b *bench, blocks, steps int) {
+func checkPeak(b *bench, precision Precision, blocks, steps int) {
 	out := b.array(nil, 1, blocks*peakThreads)
-	b.run(peakTF32{out: out.data, steps: int32(steps)}.launch(blocks))
+	b.run(peak{out: out.data, steps: int32(steps)}.launch(blocks, precision))
 	// A warp's factors as matrices: a lane has elements of a in rows g, g+8, g,
-	// g+8 and columns t, t, t+4, t+4, of b in rows t, t+4 and column g.
-	var left [16][8]float32
-	var right [8][8]float32
+	// g+8 and columns t, t, t+4, t+4, of b in rows t, t+4 and column g. Of halves it has
+	// two for each: t and t+4 are then 2t and 2t+8, and the next ones.
+	var left [16][16]float32
+	var right [16][8]float32
+	each := map[Precision]int{TF32: 1, FP16: 2}[precision]
 	for lane := range 32 {
-		g, t := lane/4, lane%4
+		g, t := lane/4, lane%4*each
 		for i := range 4 {
-			left[g+i%2*8][t+i/2*4] = float32(1 + (4*lane+i)%7)
+			for j := range each {
+				left[g+i%2*8][t+i/2*4*each+j] = float32(1 + (each*(4*lane+i)+j)%7)
+			}
 		}
 		for i := range 2 {
-			right[t+i*4][g] = float32(1 + (2*lane+i)%5)
+			for j := range each {
+				right[t+i*4*each+j][g] = float32(1 + (each*(2*lane+i)+j)%5)
+			}
 		}
 	}
 	element := func(row, column int) (sum float32) {
-		for k := range 8 {
+		for k := range 8 * each {
 			sum += left[row][k] * right[k][column]
 		}
 		return sum
@@ -1341,6 +1350,30 @@ func checkPeak(b *bench, blocks, steps int) {
 	for i, got := range b.read(out) {
 		g, c := i%32/4, 2*(i%4)
 		want := peakChains * float32(steps) * (element(g, c) + element(g, c+1) + element(g+8, c) + element(g+8, c+1))
+		if got != want { // integers: exact
+			b.t.Fatalf("thread %d has %v, want %v", i, got, want)
+		}
+	}
+}
+
+func checkPeakL2(b *bench, blocks, steps int) {
+	const tiles = 5
+	data := make([]float32, tiles*peakTile)
+	for i := range data {
+		data[i] = float32(1 + i%97 + i/peakTile)
+	}
+	out := b.array(nil, 1, blocks*peakThreads)
+	b.run(peakL2{out: out.data, data: put(b, data), tiles: tiles, steps: int32(steps)}.launch(blocks))
+	for i, got := range b.read(out) {
+		var want float32
+		if steps > 0 {
+			tile := data[(i/peakThreads+(steps-1)*blocks)%tiles*peakTile:][:peakTile]
+			for at := 4 * (i % peakThreads); at < peakTile; at += 4 * peakThreads {
+				for _, x := range tile[at : at+4] {
+					want += x
+				}
+			}
+		}
 		if got != want { // integers: exact
 			b.t.Fatalf("thread %d has %v, want %v", i, got, want)
 		}

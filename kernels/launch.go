@@ -196,9 +196,18 @@ func (k totals) launch(sums int) launch {
 	return launch{"totals", unsafe.Pointer(&k), grid{1, 1, totalsThreads, totalsShared}, 8 * float64(k.rows) * float64(sums), 0}
 }
 
-func (k peakTF32) launch(blocks int) launch {
+// launch takes the precision, tf32 or fp16. Flops are counted as they are.
+func (k peak) launch(blocks int, p Precision) launch {
 	flops := float64(k.steps) * float64(blocks) * peakThreads / warp * peakChains * 2 * 16 * 8 * 8
-	return launch{"peak_tf32", unsafe.Pointer(&k), grid{blocks, 1, peakThreads, 0}, 0, flops}
+	if p == FP16 {
+		flops *= 2
+	}
+	return launch{"peak_" + string(p), unsafe.Pointer(&k), grid{blocks, 1, peakThreads, 0}, 0, flops}
+}
+
+// launch has bytes that L2 reads.
+func (k peakL2) launch(blocks int) launch {
+	return launch{"peak_l2", unsafe.Pointer(&k), grid{blocks, 1, peakThreads, peakShared}, 4 * peakTile * float64(k.steps) * float64(blocks), 0}
 }
 
 // at is the address of element i.

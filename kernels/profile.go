@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"gorgonia.org/cu"
+
+	"overcomplete/kernels/driver"
 )
 
 // KernelTime is what the launches of a kernel by one step took together, and the least
@@ -112,14 +114,22 @@ func (s *step) rowTotals() (n int) {
 	return n
 }
 
-// Peaks are what a device can do, measured.
+// Peaks are what a device is and can do: the first are what it says, the others measured.
 type Peaks struct {
-	CopyBytes float64 // a second, read and written, of a copy in its own memory
-	TF32Flops float64 // a second, of mma.sync on registers alone
+	Multiprocessors int
+	Clock           float64 // a second, at most
+	L2Size          float64 // bytes
+
+	CopyBytes   float64 // a second, read and written, of a copy in its own memory
+	L2Bytes     float64 // a second, read by all multiprocessors
+	TF32Flops   float64 // a second, of mma.sync on registers alone
+	FP16Flops   float64 // the same of factors that are halves, with sums that are floats
+	Launch      float64 // seconds from one kernel's begin to the next one's, of kernels that do nothing
+	GraphLaunch float64 // the same in a graph
 }
 
 // Measure measures a GPU that does nothing else, in a context of its own. It
-// takes part of a second and up to 2 GiB.
+// takes a few seconds at most and up to 2 GiB.
 func Measure(device int) (Peaks, error) {
 	g, err := Device{Index: device}.open("peak")
 	if err != nil {
@@ -130,24 +140,55 @@ func Measure(device int) (Peaks, error) {
 
 func (g *gpu) measure() (p Peaks) {
 	defer g.enter()()
+	attribute := func(a cu.DeviceAttribute) int {
+		n, err := cu.Device(g.device.Index).Attribute(a)
+		g.check("cuDeviceGetAttribute", err)
+		return n
+	}
+	p.Multiprocessors = attribute(cu.MultiprocessorCount)
+	p.Clock, p.L2Size = 1000*float64(attribute(cu.ClockRate)), float64(attribute(cu.L2CacheSize))
 	bytes := min(1<<30, g.room()/4)
 	from, to := alloc[byte](g, int(bytes)), alloc[byte](g, int(bytes))
 	p.CopyBytes = 2 * float64(bytes) / g.best(func() {
 		g.check("cuMemcpyDtoDAsync", cu.MemcpyDtoDAsync(cu.DevicePtr(to), cu.DevicePtr(from), bytes, g.compute))
 	})
 
-	multiprocessors, err := cu.Device(g.device.Index).Attribute(cu.MultiprocessorCount)
-	g.check("cuDeviceGetAttribute", err)
-	blocks := max(1, 4*multiprocessors) // each has room for 8 warps a part
+	blocks := max(1, 4*p.Multiprocessors) // each has room for 8 warps a part
 	out := alloc[float32](g, blocks*peakThreads)
-	// Enough steps that starting the kernel does not count.
-	const enough = 0.01
-	for steps := int32(16); g.err == nil; steps *= 2 {
-		l := peakTF32{out: out, steps: steps}.launch(blocks)
-		seconds := g.best(func() { g.queue(l, g.compute) })
-		p.TF32Flops = l.flops / seconds
-		if seconds > enough {
-			break
+	// rate launches with steps enough that starting the kernel does not count.
+	rate := func(of func(steps int32) launch) (l launch, seconds float64) {
+		const enough = 0.01
+		for steps := int32(16); seconds < enough && g.err == nil; steps *= 2 {
+			l = of(steps)
+			seconds = g.best(func() { g.queue(l, g.compute) })
+		}
+		return l, seconds
+	}
+	for precision, flops := range map[Precision]*float64{TF32: &p.TF32Flops, FP16: &p.FP16Flops} {
+		l, seconds := rate(func(steps int32) launch { return peak{out: out, steps: steps}.launch(blocks, precision) })
+		*flops = l.flops / seconds
+	}
+	tiles := min(16<<20, int(bytes)) / (4 * peakTile) // less than any L2 to speak of
+	l, seconds := rate(func(steps int32) launch {
+		return peakL2{out: out, data: pointer[float32](from), tiles: int32(tiles), steps: steps}.launch(min(blocks, tiles))
+	})
+	p.L2Bytes = l.bytes / seconds
+
+	const launches = 1000
+	nothing := peak{out: out}.launch(1, TF32)
+	nothing.threads = warp
+	all := func() {
+		for range launches {
+			g.queue(nothing, g.compute)
+		}
+	}
+	p.Launch = g.best(all) / launches
+	if g.err == nil {
+		graph, err := driver.Capture(g.compute, all)
+		g.check("capture of a graph", err)
+		if g.err == nil {
+			p.GraphLaunch = g.best(func() { g.check("cuGraphLaunch", graph.Launch(g.compute)) }) / launches
+			g.check("cuGraphExecDestroy", graph.Destroy())
 		}
 	}
 	return p

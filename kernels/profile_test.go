@@ -110,8 +110,13 @@ func TestTraffic(t *testing.T) {
 
 func TestMeasure(t *testing.T) {
 	p, err := Measure(0)
-	if err != nil || !(p.CopyBytes > 0 && p.TF32Flops > 0) || math.IsInf(p.CopyBytes+p.TF32Flops, 0) {
+	if err != nil || p.Multiprocessors < 1 {
 		t.Errorf("%+v, error %v", p, err)
+	}
+	for _, x := range []float64{p.Clock, p.L2Size, p.CopyBytes, p.L2Bytes, p.TF32Flops, p.FP16Flops, p.Launch, p.GraphLaunch} {
+		if !(x > 0) || math.IsInf(x, 0) {
+			t.Errorf("%+v", p)
+		}
 	}
 	if _, err := Measure(99); err == nil {
 		t.Error("there is a GPU 99")

@@ -102,7 +102,9 @@ def measured(path):
 
 
 here = pathlib.Path(__file__).resolve().parent
-constants = {name: int(n) for name, n in re.findall(r"^constexpr int (\w+) = (\d+);", (here.parent / "abi.cuh").read_text(), re.MULTILINE)}
+abi = (here.parent / "abi.cuh").read_text()
+constants = {name: int(n) for name, n in re.findall(r"^constexpr int (\w+) = (\d+);", abi, re.MULTILINE)}
+SYMMETRIC = "bool symmetric;" in abi  # whether remember makes half of what is symmetric
 registers = {(kernel, architecture): int(n) for kernel, architecture, n, *_ in map(str.split, (here / "ptxas.txt").read_text().splitlines()[1:])}  # of a thread
 PRODUCT_WARPS = constants["PRODUCT_THREADS"] // 32
 FILES = "decode", "accumulate", "correlate", "encode", "learner"
@@ -247,9 +249,9 @@ class Count:
         """Whether L2 keeps so much."""
         return bytes < HELD[self.end] * self.gpu.l2_size
 
-    def product(self, kernel, rows, columns, depth, result, dram, precision=None, parts=1):
+    def product(self, kernel, rows, columns, depth, result, dram, precision=None, parts=1, symmetric=False):
         """A product: result is what its epilogue reads and writes, in bytes. Blocks may share
-        the depth of a tile."""
+        the depth of a tile, or make half of a symmetric result."""
         precision = precision or self.precision
         name, factor = f"{kernel}_{precision}", 2 if precision == "fp16" else 4
         if kernel == "correlate_float16":
@@ -261,7 +263,8 @@ class Count:
             name, stages, shared = "decode_ahead_fp16", constants["AHEAD_HALF_DECODE_STAGES"], constants["AHEAD_HALF_DECODE_SHARED"]
         products = (3 if precision == "fp32" else 1) * (2 if tile == "accumulate" else 1)
         step = Step(self.codes[name], products * size("ROWS") * size("COLUMNS") * size("DEPTH") // PRODUCT_WARPS)
-        blocks = parts * math.ceil(rows / size("ROWS")) * math.ceil(columns / size("COLUMNS"))
+        down = math.ceil(rows / size("ROWS"))
+        blocks = down * (down + 1) // 2 if symmetric else parts * down * math.ceil(columns / size("COLUMNS"))
         steps = math.ceil(depth / size("DEPTH") / parts)
         most = math.ceil(blocks / self.gpu.sms)  # of an SM
         beside = min(most, (self.chip.shared + 1 << 10) // (shared + 1024), 65536 // (registers[name, self.gpu.architecture] + 7 & ~7) // constants["PRODUCT_THREADS"])
@@ -366,18 +369,19 @@ class Encode(Count):
     def encode(self, part, words, batch):
         self.part = part
         self.host[part] += words * HOST[self.end]
-        batches = words / batch
-        vectors, codes = batch * DIM * 4, batch * ATOMS * self.factor
-        dram = 0 if self.kept(2 * codes + 5 * vectors) else codes
-        steps = FISTA_STEPS + POLISH_STEPS
-        self.add(batches * steps, self.product("decode", batch, DIM, ATOMS, vectors, dram))
-        self.add(batches * steps, self.product("fista", batch, ATOMS, DIM, 3 * codes, 3 * dram))
+        batches, vectors = words / batch, batch * DIM * 4
+        bytes_of = lambda precision: batch * ATOMS * (2 if precision == "fp16" else 4)  # of codes
+        kept = lambda precision: 0 if self.kept(2 * bytes_of(precision) + 5 * vectors) else bytes_of(precision)  # of them, that L2 does not keep
+        polish = "tf32" if self.precision == "fp16" else self.precision  # from where codes are floats
+        for steps, precision in (FISTA_STEPS, self.precision), (POLISH_STEPS, polish):
+            self.add(batches * steps, self.product("decode", batch, DIM, ATOMS, vectors, kept(precision), precision, 2 if precision == "fp16" else 1))
+            self.add(batches * steps, self.product("fista", batch, ATOMS, DIM, 3 * bytes_of(precision), 3 * kept(precision), precision))
         parts = math.ceil(ATOMS / constants["FISTA_COLUMNS"])
-        self.add(batches * (steps + 1), self.moved("fista_residuals", 4 * batch * (4 * DIM + parts), 0))
+        self.add(batches * (FISTA_STEPS + POLISH_STEPS + 1), self.moved("fista_residuals", 4 * batch * (4 * DIM + parts), 0))
         self.add(batches, self.keep_largest(batch))
-        self.add(batches, self.product("decode", batch, DIM, ATOMS, vectors, dram, precision="fp32"))  # the loss
-        self.add(batches, self.moved("finish_codes", codes, dram))
-        self.add(batches, self.moved("pack_codes", codes, dram))
+        self.add(batches, self.product("decode", batch, DIM, ATOMS, vectors, kept(polish), "fp32"))  # the loss
+        self.add(batches, self.moved("finish_codes", bytes_of(polish), kept(polish)))
+        self.add(batches, self.moved("pack_codes", bytes_of(polish), kept(polish)))
 
     def keep_largest(self, words):
         """A warp goes over its row, which L2 has, several elements a lane and time: SWEEPS times to find out what stays,
@@ -406,25 +410,25 @@ class Best(Encode):
         self.encode("learning", PASSES * self.taught, batch)
         gram, atoms = 4 * ATOMS * ATOMS, 4 * ATOMS * DIM
         dram = 0 if self.kept(gram + 5 * atoms) else gram
-        self.add(batches, self.product("remember", DIM, DIM, ATOMS, 4 * DIM * DIM, 0, precision="fp32"))  # DᵀD
+        precision = self.kernel("remember")
+        self.add(batches, self.product("remember", DIM, DIM, ATOMS, 4 * DIM * DIM, 0, precision if SYMMETRIC else "fp32", symmetric=SYMMETRIC))  # DᵀD
         self.add(batches, self.power())
-        self.add(batches, self.product("remember", ATOMS, ATOMS, batch, 2 * gram, 2 * dram, precision=self.kernel("remember")))
-        self.add(batches, self.product("remember", ATOMS, DIM, batch, 2 * atoms, 0, precision=self.kernel("remember")))
-        self.add(batches, self.product("decode", ATOMS, DIM, ATOMS, atoms, dram, precision="fp32"))  # GD
+        self.add(batches, self.product("remember", ATOMS, ATOMS, batch, 2 * gram, 2 * dram, precision, symmetric=SYMMETRIC))
+        self.add(batches, self.product("remember", ATOMS, DIM, batch, 2 * atoms, 0, precision))
+        self.add(batches, self.product("decode", ATOMS, DIM, ATOMS, atoms, dram, "fp32"))  # GD
         blocks = math.ceil(ATOMS / constants["BLOCK_ATOMS"])
         self.add(batches * blocks, self.move_atoms())
         # Of the atoms after a block, half of all on average.
-        self.add(batches * (blocks - 1), self.product("remember", ATOMS // 2, DIM, constants["BLOCK_ATOMS"], atoms, 0, precision=self.kernel("remember")))
+        self.add(batches * (blocks - 1), self.product("remember", ATOMS // 2, DIM, constants["BLOCK_ATOMS"], atoms, 0, precision))
         super().fill()
 
     def move_atoms(self):
-        """One block, with a thread for one or four columns. Its atoms come in turn, as many in a loop's body as it takes roots;
+        """One block, with a thread for a column, or for four with MOVE_TOGETHER. Its atoms come in turn, as many in a loop's body as it takes roots;
         each takes in the moves of those before it, half of a block's on average, eight (or MOVE_TOGETHER) at a time, in the
         loops that are furthest inside. Moves are in L1, or shared memory, but for one load of eight. A loop with no root
         before that reads G, an element a thread and time."""
         code, block, together = self.codes["move_atoms"], constants["BLOCK_ATOMS"], constants.get("MOVE_TOGETHER", 8)
-        threads = constants["MOVE_THREADS"] if constants["MOVE_THREADS"] > DIM else math.ceil(DIM / 4)
-        warps = math.ceil(min(threads, DIM) / 32)
+        warps = math.ceil(DIM / (4 if "MOVE_TOGETHER" in constants else 1) / 32)
 
         def trips(loop, depth):
             roots, loads = code.count(loop, "MUFU.RSQ"), code.count(loop, "LDG")

@@ -38,6 +38,8 @@ const std::vector<emulation::Kernel>& emulation::kernels()
         EMULATION_KERNEL(move_atoms),
         EMULATION_KERNEL(pack_codes),
         EMULATION_KERNEL(pack_codes_fp16),
+        EMULATION_KERNEL(peak_fp16),
+        EMULATION_KERNEL(peak_l2),
         EMULATION_KERNEL(peak_tf32),
         EMULATION_KERNEL(power),
         EMULATION_KERNEL(random_codes),
