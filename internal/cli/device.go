@@ -114,10 +114,10 @@ func (d chosenDevice) Trainer(p backend.Problem) (backend.Trainer, error) {
 }
 
 // Learner implements [train.Device].
-func (d chosenDevice) Learner(dictionary *model.Dictionary, norm float64, o encode.Options) (backend.Learner, error) {
-	onGPU := func(g kernels.Device) (backend.Learner, error) { return g.Learner(dictionary, norm, o) }
+func (d chosenDevice) Learner(x []float32, dictionary *model.Dictionary, norm float64, o encode.Options) (backend.Learner, error) {
+	onGPU := func(g kernels.Device) (backend.Learner, error) { return g.Learner(x, dictionary, norm, o) }
 	return start(d, "learning", nil, onGPU, func(c cpu.Device) (backend.Learner, string, error) {
-		l, err := c.Learner(dictionary, norm, o)
+		l, err := c.Learner(x, dictionary, norm, o)
 		return l, "", d.ofTheUser(err, "lower -k")
 	})
 }
