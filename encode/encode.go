@@ -142,6 +142,11 @@ type Encoder interface {
 	// whatever rows are encoded with it. If ctx is cancelled, Encode returns its error.
 	// A row whose code overflows single precision is no error: its Loss is not finite.
 	Encode(ctx context.Context, x []float32) (*Codes, error)
+
+	// Start is Encode in two halves: it may return before there are codes, and what it returns
+	// waits for them. So a device computes while the codes before are looked at. Until then x
+	// must stay as it is. What was started first is waited for first, or never.
+	Start(ctx context.Context, x []float32) (wait func() (*Codes, error))
 }
 
 // Codes are the codes of n rows, and what was measured of each.

@@ -58,6 +58,10 @@ func (e *rounds) Device() string          { return "rounds" }
 func (e *rounds) Options() encode.Options { return e.options }
 func (e *rounds) Close() error            { e.closed++; return nil }
 
+func (e *rounds) Start(ctx context.Context, x []float32) func() (*encode.Codes, error) {
+	return func() (*encode.Codes, error) { return e.Encode(ctx, x) }
+}
+
 func (e *rounds) Encode(_ context.Context, x []float32) (*encode.Codes, error) {
 	c := new(encode.Codes)
 	c.Rows, c.Cols, c.Ptr = len(x)/e.dim, e.dim, []int64{0}
@@ -153,6 +157,68 @@ func TestStream(t *testing.T) {
 	}
 	if len(unreached) <= 5 || !slices.Equal(e.UnreachedWords, unreached[:5]) || e.Unreached != len(unreached) || e.WorstGap != float64(worst) {
 		t.Errorf("named %v and counted %d up to %v, want the first of %v up to %v", e.UnreachedWords, e.Unreached, e.WorstGap, unreached, worst)
+	}
+}
+
+// ahead is rounds that has begun a block before it gives the codes of the one before.
+type ahead struct {
+	rounds
+	underWay, most int
+}
+
+func (e *ahead) Start(ctx context.Context, x []float32) func() (*encode.Codes, error) {
+	e.underWay++
+	e.most = max(e.most, e.underWay)
+	return func() (*encode.Codes, error) {
+		e.underWay--
+		return e.Encode(ctx, x)
+	}
+}
+
+// Two blocks are under way at a time, whether their rows come at once or a few at a time, in
+// memory that has others afterwards.
+func TestStreamAhead(t *testing.T) {
+	const rows, dim = 3*encode.Block + 10, 2
+	d := &vectors.Dense{Dim: dim}
+	rng := rand.New(rand.NewPCG(3, 4))
+	for i := range rows {
+		d.Words = append(d.Words, fmt.Sprint(i))
+		d.Data = append(d.Data, rng.Float32(), 3*rng.Float32())
+	}
+	want, err := (&rounds{dim: dim}).Encode(t.Context(), d.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []int{rows, encode.Block, 1000, 2*encode.Block - 1} {
+		var words []string
+		got := vectors.CSR{Cols: dim, Ptr: []int64{0}}
+		e := &ahead{rounds: rounds{dim: dim}}
+		s := &encode.Stream{Encoder: e, Add: func(block *vectors.Sparse) error {
+			words = append(words, block.Words...)
+			got.Append(&block.CSR)
+			return nil
+		}}
+		memory := new(vectors.Dense)
+		for lo := 0; lo < rows; lo += part {
+			*memory = vectors.Dense{Words: memory.Words[:0], Data: memory.Data[:0]}
+			memory.Append(d.Slice(lo, min(lo+part, rows)))
+			if err := s.Rows(t.Context(), memory); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := s.Finish(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(words, d.Words) || !reflect.DeepEqual(got, want.CSR) {
+			t.Errorf("%d rows at a time: other words or codes", part)
+		}
+		most := 2
+		if part == encode.Block { // each is a block, which nobody may look at afterwards
+			most = 1
+		}
+		if e.most != most || e.underWay != 0 {
+			t.Errorf("%d rows at a time: %d blocks under way, want %d; in the end %d", part, e.most, most, e.underWay)
+		}
 	}
 }
 

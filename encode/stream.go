@@ -58,7 +58,7 @@ func Model(ctx context.Context, m *model.Model, x *vectors.Dense, device Device,
 }
 
 // A Stream encodes rows that come a few at a time and need not fit in memory: it holds
-// one [Block] of them. It also measures the codes. [File] does all of this with a file.
+// two [Block] of them, one of which is encoded while the other becomes full. It also measures the codes. [File] does all of this with a file.
 type Stream struct {
 	Encoder Encoder
 
@@ -78,6 +78,15 @@ type Stream struct {
 	tally  tally
 	blocks int
 	rest   vectors.Dense // rows that are not yet a block
+	spare  vectors.Dense // the block before it, if it was the stream's own
+	begun  *begun        // the block that is encoded, if any
+}
+
+// begun is a block whose codes are still to be waited for.
+type begun struct {
+	number int
+	rows   *vectors.Dense
+	wait   func() (*Codes, error)
 }
 
 // Rows takes the next rows of the input, V×L with the same L each time. It encodes
@@ -90,20 +99,26 @@ func (s *Stream) Rows(ctx context.Context, d *vectors.Dense) error {
 	if d.Dim != s.dim || len(d.Data) != d.Len()*d.Dim {
 		return fmt.Errorf("encode: %d numbers are no vectors of length %d for %d words", len(d.Data), s.dim, d.Len())
 	}
+	lent := false // whether the block that is encoded is of d, which is the caller's
 	for lo := 0; lo < d.Len(); {
 		hi := min(lo+Block-s.rest.Len(), d.Len())
 		rows := d.Slice(lo, hi)
-		if lo = hi; rows.Len() < Block { // or else they are a block as they are
+		part := rows.Len() < Block
+		if lo = hi; part { // or else they are a block as they are
 			s.rest.Append(rows)
 			if s.rest.Len() < Block {
 				break
 			}
 			rows = s.rest.Slice(0, Block)
-			s.rest.Words, s.rest.Data = s.rest.Words[:0], s.rest.Data[:0]
+			s.rest, s.spare = vectors.Dense{Words: s.spare.Words[:0], Data: s.spare.Data[:0]}, s.rest
 		}
 		if err := s.block(ctx, rows); err != nil {
 			return err
 		}
+		lent = !part
+	}
+	if lent {
+		return s.finish()
 	}
 	return nil
 }
@@ -117,6 +132,9 @@ func (s *Stream) Finish(ctx context.Context) (e model.Encoding, err error) {
 			return e, err
 		}
 	}
+	if err := s.finish(); err != nil {
+		return e, err
+	}
 	o := s.Encoder.Options()
 	e = model.Encoding{Device: s.Encoder.Device(), Lambda: o.Lambda, Gap: o.Gap, Shard: s.Shard}
 	if e.Gap == 0 {
@@ -129,21 +147,34 @@ func (s *Stream) Finish(ctx context.Context) (e model.Encoding, err error) {
 	return e, nil
 }
 
-// block encodes the next block, if it is of the shard.
+// block begins to encode the next block, if it is of the shard, and finishes the one before.
 func (s *Stream) block(ctx context.Context, rows *vectors.Dense) error {
-	words := rows.Words
 	number := s.blocks
 	s.blocks++
 	if s.Shard != nil {
 		if s.Shard.Index < 1 || s.Shard.Index > s.Shard.Of {
 			return fmt.Errorf("encode: there is no shard %d of %d", s.Shard.Index, s.Shard.Of)
 		}
-		s.Shard.Words += len(words)
+		s.Shard.Words += rows.Len()
 		if number%s.Shard.Of != s.Shard.Index-1 {
 			return nil
 		}
 	}
-	codes, err := s.Encoder.Encode(ctx, rows.Data)
+	next := &begun{number, rows, s.Encoder.Start(ctx, rows.Data)}
+	err := s.finish()
+	s.begun = next
+	return err
+}
+
+// finish waits for the codes of the block that was begun, measures them and hands them on.
+func (s *Stream) finish() error {
+	if s.begun == nil {
+		return nil
+	}
+	number, rows := s.begun.number, s.begun.rows
+	words := rows.Words
+	codes, err := s.begun.wait()
+	s.begun = nil
 	if err != nil {
 		return err
 	}
