@@ -163,6 +163,9 @@ func (g *gpu) Close() error {
 	defer runtime.UnlockOSThread()
 	failed := g.err
 	cu.SetCurrentContext(g.context)
+	for _, s := range []cu.Stream{g.compute, g.load, g.store} {
+		s.Synchronize() // what is given up may still be under way
+	}
 	for _, p := range g.pinned {
 		driver.HostFree(p)
 	}
