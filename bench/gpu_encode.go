@@ -87,12 +87,16 @@ func (b *gpuBench) measureEncoding(e *Encoding, d *model.Dictionary, o encode.Op
 			e.Objective, e.CPUObjective, 100*e.Shared, e.SameBits)
 	}
 	encodeAll := func() error { // as encode.Stream does
+		wait := encoder.Start(context.Background(), nil)
 		for block := range slices.Chunk(all, encode.Block*b.dim) {
-			if _, err := encoder.Encode(context.Background(), block); err != nil {
+			next := encoder.Start(context.Background(), block)
+			if _, err := wait(); err != nil {
 				return err
 			}
+			wait = next
 		}
-		return nil
+		_, err := wait()
+		return err
 	}
 	for range b.repeats {
 		start := time.Now()

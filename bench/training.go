@@ -30,8 +30,8 @@ func (r *recorder) Trainer(p backend.Problem) (backend.Trainer, error) {
 	return recorded{t, r}, err
 }
 
-func (r *recorder) Learner(d *model.Dictionary, norm float64, o encode.Options) (backend.Learner, error) {
-	l, err := r.Device.Learner(d, norm, o)
+func (r *recorder) Learner(x []float32, d *model.Dictionary, norm float64, o encode.Options) (backend.Learner, error) {
+	l, err := r.Device.Learner(x, d, norm, o)
 	r.learned = l
 	return l, err
 }

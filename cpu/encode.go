@@ -102,7 +102,16 @@ func (e *encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error
 	if len(x)%e.Dim != 0 {
 		return nil, fmt.Errorf("cpu: %d numbers are no vectors of length %d", len(x), e.Dim)
 	}
-	rows := len(x) / e.Dim
+	return e.encode(ctx, len(x)/e.Dim, func(i int) []float32 { return x[i*e.Dim:][:e.Dim] })
+}
+
+// Start implements [encode.Encoder]. No core is idle while others wait: it leaves all to wait.
+func (e *encoder) Start(ctx context.Context, x []float32) (wait func() (*encode.Codes, error)) {
+	return func() (*encode.Codes, error) { return e.Encode(ctx, x) }
+}
+
+// encode is Encode of so many rows.
+func (e *encoder) encode(ctx context.Context, rows int, row func(i int) []float32) (*encode.Codes, error) {
 	out := &encode.Codes{Loss: make([]float64, rows)}
 	if e.options.Gap > 0 {
 		out.Gap = make([]float64, rows)
@@ -120,7 +129,7 @@ func (e *encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error
 		lo, hi := i*words, min((i+1)*words, rows)
 		n := hi - lo
 		l.y = e.y.From(lo)
-		l.prepare(e, x[lo*e.Dim:], n)
+		l.prepare(e, n, func(i int) []float32 { return row(lo + i) })
 		if e.options.Gap > 0 {
 			e.fista(ctx, l, n, lassoSteps)
 			e.lasso(ctx, l, out.Loss[lo:hi], out.Gap[lo:hi])
@@ -143,8 +152,8 @@ func (e *encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error
 	return out, nil
 }
 
-// prepare takes rows of x, less the mean, and makes their codes zero.
-func (l *encodeLane) prepare(e *encoder, x []float32, rows int) {
+// prepare takes so many rows, less the mean, and makes their codes zero.
+func (l *encodeLane) prepare(e *encoder, rows int, row func(i int) []float32) {
 	for _, m := range []*simd.Matrix{&l.r, &l.decoded, &l.last} {
 		m.Resize(rows, e.Dim)
 	}
@@ -155,7 +164,7 @@ func (l *encodeLane) prepare(e *encoder, x []float32, rows int) {
 	clear(l.decoded.Data)
 	for i := range rows {
 		y := l.y.Row(i)
-		e.Center(y, x[i*e.Dim:(i+1)*e.Dim])
+		e.Center(y, row(i))
 		copy(l.r.Row(i), y)
 	}
 	l.codes.index, l.codes.value = simd.Sized(l.codes.index, rows), simd.Sized(l.codes.value, rows)

@@ -19,6 +19,7 @@ const blockAtoms = 4 * simd.TileRows
 // learner moves the encoder's own dictionary.
 type learner struct {
 	*encoder
+	x         []float32 // V×L
 	update    *graph.AtomUpdate
 	anchors   []float32 // W, K×L
 	spectrum  backend.Spectrum
@@ -29,7 +30,7 @@ type learner struct {
 }
 
 // Learner implements [train.Device].
-func (d Device) Learner(dictionary *model.Dictionary, norm float64, o encode.Options) (backend.Learner, error) {
+func (d Device) Learner(x []float32, dictionary *model.Dictionary, norm float64, o encode.Options) (backend.Learner, error) {
 	k, l := float64(dictionary.Len()), float64(dictionary.Dim)
 	lanes := float64(d.workers()) * mostWords
 	bytes := 4 * (k*k + 7*k*l + lanes*4*k) // G; B, D, W, packed atoms, copies; what lanes have in hand
@@ -47,24 +48,31 @@ func (d Device) Learner(dictionary *model.Dictionary, norm float64, o encode.Opt
 	if err != nil {
 		return nil, err
 	}
+	if len(x)%e.Dim != 0 {
+		return nil, fmt.Errorf("cpu: %d numbers are no vectors of length %d", len(x), e.Dim)
+	}
 	return &learner{
-		encoder: e, update: program.Steps[0].(*graph.AtomUpdate), anchors: append([]float32(nil), dictionary.Atoms...),
+		encoder: e, x: x, update: program.Steps[0].(*graph.AtomUpdate), anchors: append([]float32(nil), dictionary.Atoms...),
 		gram: simd.NewMatrix(e.atoms, e.atoms), products: simd.NewMatrix(e.atoms, e.Dim),
 	}, nil
 }
 
 // Learn implements [backend.Learner].
-func (l *learner) Learn(ctx context.Context, x []float32, remember, pull float64) (*encode.Codes, error) {
+func (l *learner) Learn(ctx context.Context, rows []int32, remember, pull float64, sums *backend.Sums) error {
 	if err := l.refresh(); err != nil {
-		return nil, err
+		return err
 	}
-	a, err := l.Encode(ctx, x)
+	a, err := l.encode(ctx, len(rows), func(i int) []float32 { return l.x[int(rows[i])*l.Dim:][:l.Dim] })
 	if err != nil {
-		return nil, err
+		return err
 	}
 	l.remember(a, float32(remember))
 	l.move(float32(pull))
-	return a, nil
+	for _, loss := range a.Loss {
+		sums.RunningLoss += loss
+	}
+	sums.Count(a.Index, a.Value)
+	return nil
 }
 
 // refresh prepares encoding with the atoms as they are now.

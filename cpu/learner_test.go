@@ -11,8 +11,8 @@ import (
 
 func TestLearner(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
-		backendtest.RunLearner(t, backendtest.LearnerFloat32, func(d *model.Dictionary, norm float64, o encode.Options, workers int) (backend.Learner, error) {
-			return Device{Workers: workers}.Learner(d, norm, o)
+		backendtest.RunLearner(t, backendtest.LearnerFloat32, func(x []float32, d *model.Dictionary, norm float64, o encode.Options, workers int) (backend.Learner, error) {
+			return Device{Workers: workers}.Learner(x, d, norm, o)
 		})
 	})
 }

@@ -274,14 +274,14 @@ func (x *executable) measures(f *frame) measures {
 
 // sum adds up what the tiles hold and what was measured of them, in their order.
 func (s *state) sum(measured []measures, sums *backend.Sums) {
-	used := make([]bool, s.atoms)
+	sums.Used = make([]bool, s.atoms)
 	for i, t := range s.tiles {
 		if t == nil {
 			continue // cancelled before its first pass
 		}
 		sums.Loss += measured[i].loss
 		sums.Error += measured[i].squared
-		sums.Count(t.index, t.value, used)
+		sums.Count(t.index, t.value)
 	}
 }
 

@@ -143,25 +143,40 @@ type Encoder interface {
 	// whatever rows are encoded with it. If ctx is cancelled, Encode returns its error.
 	// A row whose code overflows single precision is no error: its Loss is not finite.
 	Encode(ctx context.Context, x []float32) (*Codes, error)
+
+	// Start is Encode in two halves: it may return before there are codes, and what it returns
+	// waits for them. So a device computes while the codes before are looked at. Until then x
+	// must stay as it is. What was started first is waited for first, or never.
+	Start(ctx context.Context, x []float32) (wait func() (*Codes, error))
 }
 
-// Several are encoders of one kind, such as one for each GPU of a machine, that encode at the same
-// time. They are an Encoder as the first of them is; a [Stream] deals out its blocks to all, in
-// turn, and the codes are those of one.
-type Several []Encoder
+// Several is an encoder that has others of one kind, such as one for each GPU of a machine. What
+// is started is dealt out to them, in turn, so that they encode at the same time; a [Stream] has
+// a block under way for each.
+type Several struct {
+	Encoders []Encoder
+	next     int // of Start
+}
 
 // Device implements [Encoder].
-func (s Several) Device() string { return s[0].Device() }
+func (s *Several) Device() string { return s.Encoders[0].Device() }
 
 // Options implements [Encoder].
-func (s Several) Options() Options { return s[0].Options() }
+func (s *Several) Options() Options { return s.Encoders[0].Options() }
 
 // Encode implements [Encoder].
-func (s Several) Encode(ctx context.Context, x []float32) (*Codes, error) { return s[0].Encode(ctx, x) }
+func (s *Several) Encode(ctx context.Context, x []float32) (*Codes, error) { return s.Start(ctx, x)() }
+
+// Start implements [Encoder].
+func (s *Several) Start(ctx context.Context, x []float32) (wait func() (*Codes, error)) {
+	e := s.Encoders[s.next]
+	s.next = (s.next + 1) % len(s.Encoders)
+	return e.Start(ctx, x)
+}
 
 // Close closes them all and returns the first error.
-func (s Several) Close() (err error) {
-	for _, e := range s {
+func (s *Several) Close() (err error) {
+	for _, e := range s.Encoders {
 		err = cmp.Or(err, e.Close())
 	}
 	return err

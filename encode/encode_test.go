@@ -58,6 +58,10 @@ func (e *rounds) Device() string          { return "rounds" }
 func (e *rounds) Options() encode.Options { return e.options }
 func (e *rounds) Close() error            { e.closed++; return nil }
 
+func (e *rounds) Start(ctx context.Context, x []float32) func() (*encode.Codes, error) {
+	return func() (*encode.Codes, error) { return e.Encode(ctx, x) }
+}
+
 func (e *rounds) Encode(_ context.Context, x []float32) (*encode.Codes, error) {
 	c := new(encode.Codes)
 	c.Rows, c.Cols, c.Ptr = len(x)/e.dim, e.dim, []int64{0}
@@ -156,101 +160,84 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// together is rounds that may wait for others, or fail.
-type together struct {
+// ahead is rounds that begins blocks before it gives the codes of those before.
+type ahead struct {
 	rounds
-	call func()
-	err  error
+	underWay, most *int // of all that share them
 }
 
-func (e *together) Encode(ctx context.Context, x []float32) (*encode.Codes, error) {
-	e.call()
-	if e.err != nil {
-		return nil, e.err
+func (e *ahead) Start(ctx context.Context, x []float32) func() (*encode.Codes, error) {
+	*e.underWay++
+	*e.most = max(*e.most, *e.underWay)
+	return func() (*encode.Codes, error) {
+		*e.underWay--
+		return e.Encode(ctx, x)
 	}
-	return e.rounds.Encode(ctx, x)
 }
 
-// Blocks are dealt out in turn and encoded at the same time. What comes out is what one encoder
-// gives, in order.
-func TestSeveral(t *testing.T) {
+// A block is under way for each encoder while the next one begins, whether rows come at once or a
+// few at a time, in memory that has others afterwards. What comes out is what one encoder gives,
+// in order.
+func TestStreamAhead(t *testing.T) {
 	const rows, dim = 4*encode.Block + 10, 2
-	options := encode.Options{Lambda: 2, Steps: 3, Most: dim}
 	d := &vectors.Dense{Dim: dim}
 	rng := rand.New(rand.NewPCG(3, 4))
 	for i := range rows {
 		d.Words = append(d.Words, fmt.Sprint(i))
 		d.Data = append(d.Data, rng.Float32(), 3*rng.Float32())
 	}
-	for _, shard := range []*model.Shard{nil, {Index: 2, Of: 2}} {
-		codes := func(e encode.Encoder) (all vectors.CSR, words []string, how model.Encoding) {
-			all = vectors.CSR{Cols: dim, Ptr: []int64{0}}
-			s := &encode.Stream{Encoder: e, Add: func(block *vectors.Sparse) error {
+	want, err := (&rounds{dim: dim}).Encode(t.Context(), d.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := 1; n <= 2; n++ { // encoders
+		for _, part := range []int{rows, encode.Block, 1000} {
+			at := fmt.Sprintf("%d encoders, %d rows at a time", n, part)
+			underWay, most := 0, 0
+			several := new(encode.Several)
+			for range n {
+				several.Encoders = append(several.Encoders, &ahead{rounds{dim: dim}, &underWay, &most})
+			}
+			var words []string
+			got := vectors.CSR{Cols: dim, Ptr: []int64{0}}
+			s := &encode.Stream{Encoder: several, Add: func(block *vectors.Sparse) error {
 				words = append(words, block.Words...)
-				all.Append(&block.CSR)
+				got.Append(&block.CSR)
 				return nil
 			}}
-			if shard != nil {
-				part := *shard
-				s.Shard = &part
+			if n == 1 {
+				s.Encoder = several.Encoders[0]
 			}
-			buffer := new(vectors.Dense) // rows are not the stream's to keep
-			for lo := 0; lo < rows; lo += encode.Block {
-				*buffer = vectors.Dense{Words: buffer.Words[:0], Data: buffer.Data[:0]}
-				buffer.Append(d.Slice(lo, min(lo+encode.Block, rows)))
-				if err := s.Rows(t.Context(), buffer); err != nil {
+			memory := new(vectors.Dense)
+			for lo := 0; lo < rows; lo += part {
+				*memory = vectors.Dense{Words: memory.Words[:0], Data: memory.Data[:0]}
+				memory.Append(d.Slice(lo, min(lo+part, rows)))
+				if err := s.Rows(t.Context(), memory); err != nil {
 					t.Fatal(err)
 				}
 			}
-			how, err := s.Finish(t.Context())
-			if err != nil {
+			if _, err := s.Finish(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			return all, words, how
-		}
-		want, wantWords, wantHow := codes(&rounds{dim: dim, options: options})
-		var meet [2]chan struct{}
-		several, calls := encode.Several{}, [][]int{{encode.Block, encode.Block, 10}, {encode.Block, encode.Block}}
-		if shard != nil {
-			calls = [][]int{{encode.Block}, {encode.Block}}
-		}
-		for i := range meet {
-			meet[i] = make(chan struct{}, 1)
-		}
-		for i := range meet {
-			e := &together{rounds: rounds{dim: dim, options: options}}
-			e.call = func() {
-				if len(e.calls) < len(calls[1]) { // the other has a block, too
-					meet[i] <- struct{}{}
-					<-meet[1-i]
+			if !slices.Equal(words, d.Words) || !reflect.DeepEqual(got, want.CSR) {
+				t.Errorf("%s: other words or codes", at)
+			}
+			wantMost := n + 1
+			if part == encode.Block { // each is a block, which nobody may look at afterwards
+				wantMost = 1
+			}
+			if most != wantMost || underWay != 0 {
+				t.Errorf("%s: %d blocks under way, want %d; in the end %d", at, most, wantMost, underWay)
+			}
+			if err := several.Close(); err != nil {
+				t.Error(err)
+			}
+			for i, e := range several.Encoders { // of five blocks, the first has the odd one
+				if e := e.(*ahead); len(e.calls) != (5-i+n-1)/n || e.closed != 1 {
+					t.Errorf("%s: encoder %d had rows %v, closed %d times", at, i, e.calls, e.closed)
 				}
 			}
-			several = append(several, e)
 		}
-		got, words, how := codes(several)
-		if !reflect.DeepEqual(got, want) || !slices.Equal(words, wantWords) || !reflect.DeepEqual(how, wantHow) {
-			t.Errorf("shard %v: %d rows, %+v, want %d, %+v", shard, got.Rows, how, want.Rows, wantHow)
-		}
-		if err := several.Close(); err != nil {
-			t.Error(err)
-		}
-		for i, e := range several {
-			if e := e.(*together); !slices.Equal(e.calls, calls[i]) || e.closed != 1 {
-				t.Errorf("shard %v: encoder %d had rows %v, want %v; closed %d times", shard, i, e.calls, calls[i], e.closed)
-			}
-		}
-	}
-}
-
-// The error is that of the earlier block, whichever fails first.
-func TestSeveralFail(t *testing.T) {
-	first, second := errors.New("first"), errors.New("second")
-	failed := make(chan struct{})
-	several := encode.Several{&together{call: func() { <-failed }, err: first}, &together{call: func() { close(failed) }, err: second}}
-	s := &encode.Stream{Encoder: several}
-	err := s.Rows(t.Context(), &vectors.Dense{Words: make([]string, 2*encode.Block), Dim: 1, Data: make([]float32, 2*encode.Block)})
-	if err != first {
-		t.Errorf("error %v, want %v", err, first)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"sync"
 
 	"overcomplete/model"
 	"overcomplete/vectors"
@@ -59,10 +58,10 @@ func Model(ctx context.Context, m *model.Model, x *vectors.Dense, device Device,
 }
 
 // A Stream encodes rows that come a few at a time and need not fit in memory: it holds
-// one [Block] of them for each encoder. It also measures the codes. [File] does all of this
-// with a file.
+// some [Block] of them, one that becomes full and one for each encoder. It also measures the
+// codes. [File] does all of this with a file.
 type Stream struct {
-	Encoder Encoder // or [Several]
+	Encoder Encoder // or a [Several]
 
 	// Add is called with each block's words and codes, in order. It may keep the codes,
 	// but not the words. If it returns an error, so does the Stream.
@@ -79,18 +78,21 @@ type Stream struct {
 	dim    int // of the rows so far
 	tally  tally
 	blocks int
-	rest   vectors.Dense // rows that are not yet a block
-	dealt  []dealt       // blocks that wait for others to be encoded with
+	rest   vectors.Dense   // rows that are not yet a block
+	spare  []vectors.Dense // memory of blocks that are done with
+	begun  []begun         // blocks that are encoded, in order: one for each encoder at most
 }
 
-// dealt is a block for one of the encoders.
-type dealt struct {
+// begun is a block whose codes are still to be waited for.
+type begun struct {
 	number int
 	rows   *vectors.Dense
+	own    bool // rows are in memory of the stream's
+	wait   func() (*Codes, error)
 }
 
 // Rows takes the next rows of the input, V×L with the same L each time. It encodes
-// them as soon as a block is full, or one for each encoder. Its errors are those of the encoder and of Add, and
+// them as soon as a block is full. Its errors are those of the encoder and of Add, and
 // one that wraps [ErrOverflow] for a row that cannot be encoded.
 func (s *Stream) Rows(ctx context.Context, d *vectors.Dense) error {
 	if s.dim == 0 {
@@ -99,20 +101,29 @@ func (s *Stream) Rows(ctx context.Context, d *vectors.Dense) error {
 	if d.Dim != s.dim || len(d.Data) != d.Len()*d.Dim {
 		return fmt.Errorf("encode: %d numbers are no vectors of length %d for %d words", len(d.Data), s.dim, d.Len())
 	}
+	lent := false // whether a block that is encoded is of d, which is the caller's
 	for lo := 0; lo < d.Len(); {
 		hi := min(lo+Block-s.rest.Len(), d.Len())
 		rows := d.Slice(lo, hi)
-		if lo = hi; rows.Len() < Block { // or else they are a block as they are
+		own := rows.Len() < Block
+		if lo = hi; own { // or else they are a block as they are
 			s.rest.Append(rows)
 			if s.rest.Len() < Block {
 				break
 			}
 			rows = s.rest.Slice(0, Block)
-			s.rest.Words, s.rest.Data = s.rest.Words[:0], s.rest.Data[:0]
+			s.rest = vectors.Dense{}
+			if n := len(s.spare); n > 0 {
+				s.rest, s.spare = s.spare[n-1], s.spare[:n-1]
+			}
 		}
-		if err := s.block(ctx, rows); err != nil {
+		if err := s.block(ctx, rows, own); err != nil {
 			return err
 		}
+		lent = lent || !own
+	}
+	if lent {
+		return s.finish(0)
 	}
 	return nil
 }
@@ -122,11 +133,11 @@ func (s *Stream) Rows(ctx context.Context, d *vectors.Dense) error {
 func (s *Stream) Finish(ctx context.Context) (e model.Encoding, err error) {
 	if rows := s.rest; rows.Len() > 0 {
 		s.rest = vectors.Dense{}
-		if err := s.block(ctx, &rows); err != nil {
+		if err := s.block(ctx, &rows, true); err != nil {
 			return e, err
 		}
 	}
-	if err := s.encode(ctx); err != nil {
+	if err := s.finish(0); err != nil {
 		return e, err
 	}
 	o := s.Encoder.Options()
@@ -141,58 +152,56 @@ func (s *Stream) Finish(ctx context.Context) (e model.Encoding, err error) {
 	return e, nil
 }
 
-// block deals out the next block, if it is of the shard.
-func (s *Stream) block(ctx context.Context, rows *vectors.Dense) error {
-	number := s.blocks
+// block begins to encode the next block, if it is of the shard, and finishes the one for whose
+// encoder it is.
+func (s *Stream) block(ctx context.Context, rows *vectors.Dense, own bool) error {
+	next := begun{s.blocks, rows, own, nil}
 	s.blocks++
 	if s.Shard != nil {
 		if s.Shard.Index < 1 || s.Shard.Index > s.Shard.Of {
 			return fmt.Errorf("encode: there is no shard %d of %d", s.Shard.Index, s.Shard.Of)
 		}
 		s.Shard.Words += rows.Len()
-		if number%s.Shard.Of != s.Shard.Index-1 {
+		if next.number%s.Shard.Of != s.Shard.Index-1 {
+			s.giveUp(next)
 			return nil
 		}
 	}
-	if len(s.dealt)+1 < len(s.encoders()) {
-		kept := new(vectors.Dense) // the caller may use its own again
-		kept.Append(rows)
-		s.dealt = append(s.dealt, dealt{number, kept})
-		return nil
+	next.wait = s.Encoder.Start(ctx, rows.Data)
+	s.begun = append(s.begun, next)
+	encoders := 1
+	if several, ok := s.Encoder.(*Several); ok {
+		encoders = len(several.Encoders)
 	}
-	s.dealt = append(s.dealt, dealt{number, rows})
-	return s.encode(ctx)
+	return s.finish(encoders)
 }
 
-func (s *Stream) encoders() Several {
-	if several, ok := s.Encoder.(Several); ok {
-		return several
+// giveUp keeps the memory of a block that is done with, if it is the stream's.
+func (s *Stream) giveUp(b begun) {
+	if b.own {
+		s.spare = append(s.spare, vectors.Dense{Words: b.rows.Words[:0], Data: b.rows.Data[:0]})
 	}
-	return Several{s.Encoder}
 }
 
-// encode has each encoder encode a block that was dealt out, all at once.
-func (s *Stream) encode(ctx context.Context) error {
-	blocks := s.dealt
-	s.dealt = nil
-	codes, errs := make([]*Codes, len(blocks)), make([]error, len(blocks))
-	var all sync.WaitGroup
-	for i, e := range s.encoders()[:len(blocks)] {
-		all.Go(func() { codes[i], errs[i] = e.Encode(ctx, blocks[i].rows.Data) })
-	}
-	all.Wait()
-	for i, b := range blocks {
-		if errs[i] != nil {
-			return errs[i]
+// finish waits for the codes of the first blocks that were begun, but for the last left, measures
+// them and hands them on.
+func (s *Stream) finish(left int) error {
+	for len(s.begun) > left {
+		b := s.begun[0]
+		s.begun = append(s.begun[:0], s.begun[1:]...)
+		codes, err := b.wait()
+		if err == nil {
+			err = s.add(b.number, b.rows, codes)
 		}
-		if err := s.add(b.number, b.rows, codes[i]); err != nil {
+		if err != nil {
 			return err
 		}
+		s.giveUp(b)
 	}
 	return nil
 }
 
-// add measures a block's codes and hands them on.
+// add measures the codes of a block and hands them on.
 func (s *Stream) add(number int, rows *vectors.Dense, codes *Codes) error {
 	words := rows.Words
 	if codes.Rows != len(words) {

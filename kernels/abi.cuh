@@ -384,6 +384,15 @@ struct Power {
 };
 LAYOUT(Power, 56, 4)
 
+struct Gather {
+    float* batch;      // words × dim
+    const float* rows; // any number × dim
+    const int* index;  // of words: which rows
+    Shape shape;
+    char padding[4];
+};
+LAYOUT(Gather, 48, 3)
+
 struct Body {
     const Instruction* program;
     const Place* places;

@@ -404,6 +404,16 @@ type power struct {
 
 var _ [56]byte = [unsafe.Sizeof(power{})]byte{}
 
+type gather struct {
+	batch pointer[float32] // words × dim
+	rows  pointer[float32] // any number × dim
+	index pointer[int32]   // of words: which rows
+	shape shape
+	_     [4]byte
+}
+
+var _ [48]byte = [unsafe.Sizeof(gather{})]byte{}
+
 type body struct {
 	program      pointer[instruction]
 	places       pointer[place]

@@ -17,7 +17,7 @@ func (d Device) Trainer(p backend.Problem) (backend.Trainer, error) {
 
 // Learner implements [backend.Device]. In this build, without -tags gpu, it returns an error
 // that wraps [ErrUnavailable].
-func (d Device) Learner(dictionary *model.Dictionary, norm float64, o encode.Options) (backend.Learner, error) {
+func (d Device) Learner(x []float32, dictionary *model.Dictionary, norm float64, o encode.Options) (backend.Learner, error) {
 	_, err := Count()
 	return nil, err
 }

@@ -34,8 +34,8 @@ func TestCompiling(t *testing.T) {
 			e, err := d.Encoder(dictionary, options)
 			return e.(*Encoder).gpu, err
 		}},
-		{"learner", 4, func() (*gpu, error) {
-			l, err := d.Learner(dictionary, 1, options)
+		{"learner", 5, func() (*gpu, error) {
+			l, err := d.Learner(make([]float32, 8), dictionary, 1, options)
 			return l.(*Learner).gpu, err
 		}},
 		{"trainer", 6, func() (*gpu, error) {

@@ -42,6 +42,7 @@
 //	remember          sums of products of codes, with codes and with rows
 //	move_atoms        of a block of atoms, one after the other
 //	power             ‖D‖₂², which the size of the next codes' steps comes from
+//	gather            a batch of the rows, which are on the device if they fit
 //
 // # Sums
 //

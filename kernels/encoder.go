@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"gorgonia.org/cu"
 
@@ -30,14 +31,37 @@ type Encoder struct {
 	batch     int     // most rows at a time
 	parts     int     // that a row's ⟨z−b, b−a⟩ is summed in
 
-	staging                     []float32        // batch×L, page-locked: rows without their mean
-	dictionary                  pointer[float32] // K×L
-	y, residuals, decoded, last pointer[float32] // batch×L: rows, what their z leaves of them, bD and aD
-	codes, before               pointer[float32] // batch×K: b and a
-	against                     pointer[float32] // batch×parts
-	momenta                     pointer[float32] // batch
-	losses                      pointer[float64] // batch
-	packing                     packing
+	dictionary               pointer[float32] // K×L
+	residuals, decoded, last pointer[float32] // batch×L: what z leaves of the rows, bD and aD
+	codes, before            pointer[float32] // batch×K: b and a
+	against                  pointer[float32] // batch×parts
+	momenta                  pointer[float32] // batch
+	used                     pointer[int32]   // K
+	starts                   pointer[int64]   // batch: where a row's nonzeros begin, most after those before
+
+	*encoderSlot                // of the rows that are encoded
+	slots        []*encoderSlot // those with rows under way first, in order
+	underWay     int
+}
+
+// encoderSlot has rows and what comes of them, so that those of one slot are copied, and on
+// the host, while kernels work on those of another.
+type encoderSlot struct {
+	staging  []float32        // batch×L, page-locked: rows without their mean
+	y        pointer[float32] // batch×L: the same
+	losses   pointer[float64] // batch
+	nonzeros pointer[float64] // batch; after these, as many Σ|a|
+	index    pointer[int32]   // batch×most, and
+	value    pointer[float32] // packed
+	onHost   struct {         // the same, page-locked
+		losses, nonzeros []float64
+		index            []int32
+		value            []float32
+	}
+	loaded, computed, stored cu.Event
+
+	of   *encode.Codes // that its rows are for
+	rows int           // of them
 }
 
 // Encoder implements [encode.Device]. It does not do exact codes, Options.Gap. What it
@@ -57,7 +81,7 @@ func newEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch 
 	if err != nil {
 		return nil, err
 	}
-	if err := e.prepare(1, 0); err != nil {
+	if err := e.prepare(1, 0, 2); err != nil {
 		e.gpu.Close()
 		return nil, err
 	}
@@ -107,41 +131,47 @@ func (e *Encoder) Options() encode.Options { return e.options }
 
 // fixedBytes is the device memory that does not depend on the number of rows at a time.
 func (e *Encoder) fixedBytes() int64 {
-	const slack = 4 << 20 // what the driver rounds up
 	return slack + 4*int64(e.atoms)*int64(e.dimPitch+1)
 }
 
-// rowBytes is the device memory that each row takes while it is encoded.
-func (e *Encoder) rowBytes() int64 {
-	return 4*int64(2*e.codePitch+4*e.dimPitch+e.parts+2*e.most) + 4*(1+2+2+2+2)
+// slack is the device memory that the driver takes where it rounds up.
+const slack = 4 << 20
+
+// rowBytes is the device memory that each row takes while it is encoded, in one of so many
+// slots.
+func (e *Encoder) rowBytes(slots int) int64 {
+	return 4*int64(2*e.codePitch+3*e.dimPitch+e.parts+1) + 8 + int64(slots)*int64(4*e.dimPitch+8*e.most+8*3)
 }
 
-// prepare takes device memory, for batch rows or as many as fit beside so many bytes, and
-// copies the dictionary. It is an error if fewer than least fit.
-func (e *Encoder) prepare(least int, beside int64) error {
+// prepare takes device memory, for batch rows or as many as fit beside so many bytes, in each
+// of so many slots, and copies the dictionary. It is an error if fewer than least fit.
+func (e *Encoder) prepare(least int, beside int64, slots int) error {
 	g := e.gpu
 	defer g.enter()()
 	room := g.room()
 	if g.err != nil {
 		return g.err
 	}
-	e.batch = int(min(int64(e.batch), (room/20*19-e.fixedBytes()-beside)/e.rowBytes()))
+	e.batch = int(min(int64(e.batch), (room/20*19-e.fixedBytes()-beside)/e.rowBytes(slots)))
 	if e.batch < least {
 		return fmt.Errorf("%w on GPU %d for %d sparse dimensions", backend.ErrMemory, g.device.Index, e.atoms)
 	}
 	rows := e.batch
 	e.dictionary = alloc[float32](g, e.atoms*e.dimPitch)
-	for _, m := range []*pointer[float32]{&e.y, &e.residuals, &e.decoded, &e.last} {
+	for _, m := range []*pointer[float32]{&e.residuals, &e.decoded, &e.last} {
 		*m = alloc[float32](g, rows*e.dimPitch)
 	}
 	e.codes, e.before = alloc[float32](g, rows*e.codePitch), alloc[float32](g, rows*e.codePitch)
-	e.against, e.momenta, e.losses = alloc[float32](g, rows*e.parts), alloc[float32](g, rows), alloc[float64](g, rows)
-	e.packing = packing{
-		gpu: g, widths: e.widths,
-		nonzeros: alloc[float64](g, rows), l1: alloc[float64](g, rows), used: alloc[int32](g, e.atoms), starts: alloc[int64](g, rows),
+	e.against, e.momenta, e.used = alloc[float32](g, rows*e.parts), alloc[float32](g, rows), alloc[int32](g, e.atoms)
+	starts := make([]int64, rows)
+	for i := range starts {
+		starts[i] = int64(i * e.most)
 	}
-	e.packing.reserve(rows * e.most)
-	e.staging = g.allocHost(rows * e.dimPitch)
+	e.starts = upload(g, starts)
+	for range slots {
+		e.slots = append(e.slots, newEncoderSlot(g, rows, e.dimPitch, e.most))
+	}
+	e.encoderSlot = e.slots[0]
 	toDevice(g, e.dictionary, pitched(e.Atoms, e.Dim, e.dimPitch), g.compute)
 	return e.prepared()
 }
@@ -156,57 +186,125 @@ func (e *Encoder) prepared() error {
 	return g.err
 }
 
+func newEncoderSlot(g *gpu, rows, dimPitch, most int) *encoderSlot {
+	s := &encoderSlot{
+		staging: allocHost[float32](g, rows*dimPitch), y: alloc[float32](g, rows*dimPitch), losses: alloc[float64](g, 3*rows),
+		index: alloc[int32](g, rows*most), value: alloc[float32](g, rows*most),
+		loaded: g.event(cu.DisableTiming), computed: g.event(cu.DisableTiming), stored: g.event(cu.DisableTiming),
+	}
+	s.nonzeros = s.losses.at(rows)
+	s.onHost.losses, s.onHost.nonzeros = allocHost[float64](g, rows), allocHost[float64](g, rows)
+	s.onHost.index, s.onHost.value = allocHost[int32](g, rows*most), allocHost[float32](g, rows*most)
+	return s
+}
+
 // Encode implements [encode.Encoder].
 func (e *Encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error) {
-	return e.encode(ctx, x, func(int) {})
+	return e.Start(ctx, x)()
 }
 
-// encode is Encode that calls each when some rows and their codes are on the device, with
-// their number.
-func (e *Encoder) encode(ctx context.Context, x []float32, each func(rows int)) (*encode.Codes, error) {
+// Start implements [encode.Encoder].
+func (e *Encoder) Start(ctx context.Context, x []float32) func() (*encode.Codes, error) {
 	if len(x)%e.Dim != 0 {
-		return nil, fmt.Errorf("kernels: %d numbers are no vectors of length %d", len(x), e.Dim)
-	}
-	g := e.gpu
-	defer g.enter()()
-	rows := len(x) / e.Dim
-	out := &encode.Codes{Loss: make([]float64, rows)}
-	out.Rows, out.Cols, out.Ptr = rows, e.atoms, make([]int64, 1, rows+1)
-	for lo := 0; lo < rows && g.err == nil; lo += e.batch {
-		if err := ctx.Err(); err != nil {
-			return nil, err
+		return func() (*encode.Codes, error) {
+			return nil, fmt.Errorf("kernels: %d numbers are no vectors of length %d", len(x), e.Dim)
 		}
-		hi := min(lo+e.batch, rows)
-		n := hi - lo
-		e.start(x[lo*e.Dim:hi*e.Dim], n)
-		e.fista(n, e.options.Steps, e.proximal.Lambda, false)
-		g.queue(keepLargest{codes: e.codes, shape: e.shape(n), most: int32(e.most)}.launch(), g.compute)
-		e.fista(n, backend.PolishSteps, 0, true)
-		e.residual(n, 0, FP32) // so that losses are those of the codes
-		toHost(g, out.Loss[lo:hi], e.losses, g.compute)
-		e.packing.append(&out.CSR, e.codes, n)
-		each(n)
 	}
-	if g.err != nil {
-		return nil, g.err
+	defer e.gpu.enter()()
+	rows := len(x) / e.Dim
+	out := &encode.Codes{Loss: make([]float64, 0, rows)}
+	out.Cols, out.Ptr = e.atoms, make([]int64, 1, rows+1)
+	for lo := 0; lo < rows && ctx.Err() == nil && e.gpu.err == nil; lo += e.batch {
+		if e.underWay == len(e.slots) {
+			e.collect()
+		}
+		e.begin(out, min(e.batch, rows-lo), func(i int) []float32 { return x[(lo+i)*e.Dim:][:e.Dim] })
 	}
-	return out, nil
+	return func() (*encode.Codes, error) {
+		defer e.gpu.enter()()
+		for e.underWay > 0 && out.Rows < rows && ctx.Err() == nil {
+			e.collect()
+		}
+		switch {
+		case e.gpu.err != nil:
+			return nil, e.gpu.err
+		case out.Rows < rows:
+			return nil, ctx.Err()
+		}
+		return out, nil
+	}
 }
 
-// start copies rows to the device, and sets their codes to zero.
-func (e *Encoder) start(x []float32, rows int) {
-	g := e.gpu
-	y := e.staging[:rows*e.dimPitch]
-	copyRows(y, e.dimPitch, x, e.Dim)
-	for i := range rows {
-		row := y[i*e.dimPitch:][:e.Dim]
-		e.Center(row, row)
+// begin queues all of what makes codes of n rows, in the next slot.
+func (e *Encoder) begin(out *encode.Codes, n int, row func(i int) []float32) {
+	g, s := e.gpu, e.slots[e.underWay]
+	e.underWay++
+	e.encoderSlot, s.of, s.rows = s, out, n
+	e.load(n, row)
+	e.encode(n)
+	g.queue(packCodes{codes: pointer[byte](e.codes), starts: e.starts, index: s.index, value: s.value, shape: e.shape(n)}.launch(FP32), g.compute)
+	g.record(s.computed, g.compute)
+	g.wait(g.store, s.computed)
+	toHost(g, s.onHost.losses[:n], s.losses, g.store)
+	toHost(g, s.onHost.nonzeros[:n], s.nonzeros, g.store)
+	toHost(g, s.onHost.index[:n*e.most], s.index, g.store)
+	toHost(g, s.onHost.value[:n*e.most], s.value, g.store)
+	g.record(s.stored, g.store)
+}
+
+// collect waits for the rows that have been under way longest, and adds their codes to those
+// that they are for.
+func (e *Encoder) collect() {
+	s := e.slots[0]
+	e.gpu.finished(s.stored)
+	copy(e.slots, e.slots[1:])
+	e.slots[len(e.slots)-1] = s
+	e.underWay--
+	if e.gpu.err != nil {
+		return
 	}
-	toDevice(g, e.y, y, g.compute)
-	zero(g, e.codes, rows*e.codePitch, g.compute)
-	zero(g, e.before, rows*e.codePitch, g.compute)
-	zero(g, e.decoded, rows*e.dimPitch, g.compute)
-	zero(g, e.last, rows*e.dimPitch, g.compute)
+	nonzeros := 0
+	for _, n := range s.onHost.nonzeros[:s.rows] {
+		nonzeros += int(n)
+	}
+	out := s.of
+	out.Index, out.Value = slices.Grow(out.Index, nonzeros), slices.Grow(out.Value, nonzeros)
+	for i, n := range s.onHost.nonzeros[:s.rows] {
+		lo, hi := i*e.most, i*e.most+int(n)
+		out.AppendRow(s.onHost.index[lo:hi], s.onHost.value[lo:hi])
+	}
+	out.Loss = append(out.Loss, s.onHost.losses[:s.rows]...)
+}
+
+// load copies n rows to the device, less the mean.
+func (e *Encoder) load(n int, row func(i int) []float32) {
+	g, s := e.gpu, e.encoderSlot
+	g.finished(s.loaded) // what was there before
+	for i := range n {
+		y := s.staging[i*e.dimPitch:][:e.dimPitch]
+		e.Center(y[:e.Dim], row(i))
+		clear(y[e.Dim:])
+	}
+	g.wait(g.load, s.computed)
+	toDevice(g, s.y, s.staging[:n*e.dimPitch], g.load)
+	g.record(s.loaded, g.load)
+	g.wait(g.compute, s.loaded)
+}
+
+// encode queues the kernels that make codes of n rows, which are on the device.
+func (e *Encoder) encode(n int) {
+	g := e.gpu
+	zero(g, e.codes, n*e.codePitch, g.compute)
+	zero(g, e.before, n*e.codePitch, g.compute)
+	zero(g, e.decoded, n*e.dimPitch, g.compute)
+	zero(g, e.last, n*e.dimPitch, g.compute)
+	e.fista(n, e.options.Steps, e.proximal.Lambda, false)
+	g.queue(keepLargest{codes: e.codes, shape: e.shape(n), most: int32(e.most)}.launch(), g.compute)
+	e.fista(n, backend.PolishSteps, 0, true)
+	e.residual(n, 0, FP32) // so that losses are those of the codes
+	g.queue(finishCodes{
+		codes: pointer[byte](e.codes), nonzeros: e.nonzeros, l1: e.nonzeros.at(e.batch), used: e.used, shape: e.shape(n),
+	}.launch(FP32), g.compute)
 }
 
 // fista takes steps from the codes b that there are. With support, what keepLargest has

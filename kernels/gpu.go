@@ -154,6 +154,9 @@ func (g *gpu) Close() error {
 	defer runtime.UnlockOSThread()
 	failed := g.err
 	cu.SetCurrentContext(g.context)
+	for _, s := range []cu.Stream{g.compute, g.load, g.store} {
+		s.Synchronize() // what is given up may still be under way
+	}
 	for _, p := range g.pinned {
 		driver.HostFree(p)
 	}
@@ -192,7 +195,7 @@ func (g *gpu) room() int64 {
 	free, _, err := cu.MemInfo()
 	g.check("cuMemGetInfo", err)
 	if g.mostMemory != 0 {
-		free = min(free, g.mostMemory)
+		free = min(free, g.mostMemory-g.allocated)
 	}
 	return free
 }
@@ -226,11 +229,11 @@ func zero[T any](g *gpu, p pointer[T], n int, s cu.Stream) {
 
 // allocHost returns host memory for n elements, that the device reads and writes on its
 // own, until close.
-func (g *gpu) allocHost(n int) []float32 {
+func allocHost[T any](g *gpu, n int) []T {
 	if g.err != nil {
 		return nil
 	}
-	bytes := bytesOf[float32](n)
+	bytes := bytesOf[T](n)
 	p, err := driver.HostAlloc(bytes)
 	g.check(fmt.Sprintf("cuMemAllocHost of %d bytes", bytes), err)
 	if g.lacksHost = err != nil; g.lacksHost {
@@ -238,7 +241,7 @@ func (g *gpu) allocHost(n int) []float32 {
 	}
 	g.pinned = append(g.pinned, p)
 	g.locked += bytes
-	return unsafe.Slice((*float32)(p), n)
+	return unsafe.Slice((*T)(p), n)
 }
 
 // toDevice copies src to the device when the stream comes to it. Until the stream

@@ -111,7 +111,7 @@ func TestGraphBatches(t *testing.T) {
 			}
 			sums, got := epoch(b)
 			wantSums, want := epoch(plain)
-			if sums != wantSums || !reflect.DeepEqual(got, want) {
+			if !reflect.DeepEqual(sums, wantSums) || !reflect.DeepEqual(got, want) {
 				t.Fatalf("%s, epoch %d: other bits than launch by launch", precision, i+1)
 			}
 		}

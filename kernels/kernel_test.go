@@ -877,6 +877,28 @@ func checkMoveAtoms(b *bench, atoms, dim int) {
 	}
 }
 
+func TestGather(t *testing.T) {
+	b := newBench(t)
+	for _, s := range []struct{ words, dim int }{{1, 1}, {3, 31}, {9, 128}, {17, 129}, {40, 300}} {
+		b.sub(t, fmt.Sprintf("%d×%d", s.words, s.dim), func() { checkGather(b, s.words, s.dim) })
+	}
+}
+
+func checkGather(b *bench, words, dim int) {
+	const all = 23
+	rows := b.normal(all*dim, 0)
+	index, want := make([]int32, words), make([]float32, 0, words*dim)
+	for i := range index {
+		index[i] = int32(b.rng.IntN(all)) // some twice
+		want = append(want, rows[int(index[i])*dim:][:dim]...)
+	}
+	batch, of := b.array(nil, words, dim), b.array(rows, all, dim)
+	b.run(few(gather{batch: batch.data, rows: of.data, index: put(b, index), shape: newWidths(1, dim).shape(words)}.launch()))
+	if !slices.Equal(b.read(batch), want) {
+		b.t.Error("other rows")
+	}
+}
+
 func TestPower(t *testing.T) {
 	b := newBench(t)
 	for _, dim := range []int{1, 2, 33, 64, 133} {

@@ -146,6 +146,10 @@ func (k power) launch() launch {
 	return launch{"power", unsafe.Pointer(&k), grid{1, 1, powerThreads, powerShared}, 4 * float64(k.dim) * float64(k.dim), 0}
 }
 
+func (k gather) launch() launch {
+	return launch{"gather", unsafe.Pointer(&k), rowGrid(k.shape.words), 8 * float64(k.shape.words) * float64(k.shape.dim), 0}
+}
+
 func (k fistaResiduals) launch() launch {
 	bytes := 4 * float64(k.shape.words) * float64(4*k.shape.dim+k.parts)
 	return launch{"fista_residuals", unsafe.Pointer(&k), rowGrid(k.shape.words), bytes, 0}

@@ -292,3 +292,17 @@ extern "C" __global__ void __launch_bounds__(POWER_THREADS, 1) power(Power args)
     if (threadIdx.x == 0)
         *args.value = value;
 }
+
+// gather copies those rows that index names, with their padding: batch[i] = rows[index[i]]. A
+// warp takes a row at a time, and a lane 16 bytes.
+//
+// Floor, in bytes: 8·words·dim.
+extern "C" __global__ void __launch_bounds__(ROW_THREADS) gather(Gather args)
+{
+    for (long long row = first_row(); row < args.shape.words; row += row_step()) {
+        const float4* from = reinterpret_cast<const float4*>(args.rows + static_cast<long long>(args.index[row]) * args.shape.dim_pitch);
+        float4* to = reinterpret_cast<float4*>(args.batch + row * args.shape.dim_pitch);
+        for (int i = threadIdx.x % WARP; i < args.shape.dim_pitch / 4; i += WARP)
+            to[i] = from[i];
+    }
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"overcomplete/encode"
 	"overcomplete/graph"
@@ -20,6 +21,7 @@ import (
 // The dictionary is the encoder's own, on the device.
 type Learner struct {
 	*Encoder
+	x      []float32 // V×L
 	update *graph.AtomUpdate
 
 	gram, products stateMatrix // G, K×K, and B, K×L
@@ -31,12 +33,17 @@ type Learner struct {
 	square     pointer[float32] // DᵀD, L×L
 	work       pointer[float64] // power's
 	eigenvalue pointer[float64]
+
+	resident pointer[float32]     // V×L: all rows without their mean, or 0 if these don't fit
+	chosen   pointer[int32]       // batch: which of them are encoded
+	adding   pointer[instruction] // totals' program
+	sums     pointer[float64]     // of losses, nonzeros and Σ|a|, and room for one more
 }
 
 // Learner implements [backend.Device]. It does not do exact codes, Options.Gap. What it
 // returns is a [*Learner].
-func (d Device) Learner(dictionary *model.Dictionary, norm float64, o encode.Options) (backend.Learner, error) {
-	l, err := newLearner(d, dictionary, norm, o, encode.Block)
+func (d Device) Learner(x []float32, dictionary *model.Dictionary, norm float64, o encode.Options) (backend.Learner, error) {
+	l, err := newLearner(d, x, dictionary, norm, o, encode.Block)
 	if err != nil {
 		return nil, err
 	}
@@ -45,18 +52,21 @@ func (d Device) Learner(dictionary *model.Dictionary, norm float64, o encode.Opt
 
 // newLearner is Device.Learner with a number of rows that are encoded and added up at a
 // time, for tests. G and B depend on it, and so not on the memory that there is.
-func newLearner(d Device, dictionary *model.Dictionary, norm float64, o encode.Options, batch int) (*Learner, error) {
+func newLearner(d Device, x []float32, dictionary *model.Dictionary, norm float64, o encode.Options, batch int) (*Learner, error) {
 	spec := backend.Spec(dictionary, o)
 	spec.Norm = norm
 	program, err := graph.Compile(graph.Learn, spec)
 	if err != nil {
 		return nil, err
 	}
-	e, err := openEncoder(d, dictionary, o, batch, "learner")
+	if len(x)%dictionary.Dim != 0 {
+		return nil, fmt.Errorf("kernels: %d numbers are no vectors of length %d", len(x), dictionary.Dim)
+	}
+	e, err := openEncoder(d, dictionary, o, batch, "learner", "body")
 	if err != nil {
 		return nil, err
 	}
-	l := &Learner{Encoder: e, update: program.Steps[0].(*graph.AtomUpdate)}
+	l := &Learner{Encoder: e, x: x, update: program.Steps[0].(*graph.AtomUpdate)}
 	if err := l.prepare(dictionary.Atoms); err != nil {
 		e.gpu.Close()
 		return nil, err
@@ -64,14 +74,19 @@ func newLearner(d Device, dictionary *model.Dictionary, norm float64, o encode.O
 	return l, nil
 }
 
-// learningBytes is the device memory that a learner takes beside an encoder's.
+// summed is how many numbers of each row are added up: its loss, its nonzeros and its Σ|a|.
+const summed = 3
+
+// learningBytes is the device memory that a learner takes beside an encoder's, but for that of
+// all rows.
 func (l *Learner) learningBytes() int64 {
-	return 4*int64(l.atoms)*int64(l.codePitch+3*l.dimPitch) + 4*int64(blockAtoms+l.dim)*int64(l.dimPitch) + 4*int64(l.dim) + 8*int64(2*l.dim+1)
+	return 4*int64(l.atoms)*int64(l.codePitch+3*l.dimPitch) + 4*int64(blockAtoms+l.dim)*int64(l.dimPitch) + 4*int64(l.dim) + 8*int64(2*l.dim+1) +
+		4*int64(l.batch) + 8*(summed+1) + 16*2*summed
 }
 
 // prepare takes device memory.
 func (l *Learner) prepare(start []float32) error {
-	if err := l.Encoder.prepare(l.batch, l.learningBytes()); err != nil {
+	if err := l.Encoder.prepare(l.batch, l.learningBytes(), 1); err != nil {
 		return err
 	}
 	g := l.gpu
@@ -83,6 +98,13 @@ func (l *Learner) prepare(start []float32) error {
 	l.moves, l.square = alloc[float32](g, blockAtoms*l.dimPitch), alloc[float32](g, l.dim*l.dimPitch)
 	l.direction = stateMatrix{nil, upload(g, direction(l.dim)), 1, l.dim, l.dim, floats}
 	l.work, l.eigenvalue = alloc[float64](g, 2*l.dim), alloc[float64](g, 1)
+	var adding []instruction
+	for i := range int32(summed) {
+		adding = append(adding, instruction{op: opTotal, dst: summed, a: i}, instruction{op: opAccumulate, dst: i, a: summed})
+	}
+	l.chosen = alloc[int32](g, l.batch)
+	l.adding, l.sums = upload(g, adding), alloc[float64](g, summed+1)
+	l.keep()
 	return l.prepared()
 }
 
@@ -100,26 +122,68 @@ func direction(dim int) []float32 {
 	return v
 }
 
+// keep copies all rows to the device, if there is room.
+func (l *Learner) keep() {
+	g, rows := l.gpu, len(l.x)/l.dim
+	if 4*int64(rows)*int64(l.dimPitch) > g.room()/20*19-slack {
+		return
+	}
+	l.resident = alloc[float32](g, rows*l.dimPitch)
+	g.synchronize(g.compute) // which makes it zero
+	slot := l.y
+	for lo := 0; lo < rows; lo += l.batch {
+		l.y = l.resident.at(lo * l.dimPitch)
+		l.load(min(l.batch, rows-lo), func(i int) []float32 { return l.row(lo + i) })
+	}
+	l.y = slot
+}
+
+func (l *Learner) row(i int) []float32 { return l.x[i*l.dim:][:l.dim] }
+
 // Learn implements [backend.Learner]. It learns from all rows or, if ctx was cancelled
-// before, from none.
-func (l *Learner) Learn(ctx context.Context, x []float32, remember, pull float64) (*encode.Codes, error) {
+// before, from none. All that it does is queued without waiting, if the rows are on the device.
+func (l *Learner) Learn(ctx context.Context, rows []int32, remember, pull float64, sums *backend.Sums) error {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return err
 	}
-	defer l.gpu.enter()()
+	g := l.gpu
+	defer g.enter()()
 	if err := l.refresh(); err != nil {
-		return nil, err
+		return err
 	}
-	codes, err := l.encode(context.WithoutCancel(ctx), x, func(rows int) {
-		l.remember(l.gram, l.codes, rows, remember)
-		l.remember(l.products, l.y, rows, remember)
+	zero(g, l.used, l.atoms, g.compute)
+	zero(g, l.sums, summed+1, g.compute)
+	for part := range slices.Chunk(rows, l.batch) {
+		n := len(part)
+		if l.resident != 0 {
+			toDevice(g, l.chosen, part, g.compute)
+			g.queue(gather{batch: l.y, rows: l.resident, index: l.chosen, shape: l.shape(n)}.launch(), g.compute)
+		} else {
+			l.load(n, func(i int) []float32 { return l.row(int(part[i])) })
+		}
+		l.encode(n)
+		g.queue(totals{
+			program: l.adding, numbers: l.sums, rowNumbers: l.losses, rowPitch: int64(l.batch), instructions: 2 * summed, rows: int32(n),
+		}.launch(summed), g.compute)
+		l.remember(l.gram, l.codes, n, remember)
+		l.remember(l.products, l.y, n, remember)
 		remember = 1
-	})
-	if err != nil {
-		return nil, err
+		g.record(l.computed, g.compute)
 	}
 	l.move(pull)
-	return codes, l.gpu.err
+	var measured [summed]float64
+	used := make([]int32, l.atoms)
+	toHost(g, measured[:], l.sums, g.compute)
+	toHost(g, used, l.used, g.compute)
+	g.synchronize(g.compute)
+	if g.err != nil {
+		return g.err
+	}
+	sums.RunningLoss += measured[0]
+	sums.Nonzeros += int64(measured[1])
+	sums.L1 += measured[2]
+	use(sums.Used, used)
+	return nil
 }
 
 // refresh makes the encoder's steps those of the atoms as they are now, as [backend.Spectrum]

@@ -29,8 +29,8 @@ func TestLearner(t *testing.T) {
 		TF32: {Codes: 0.01, Atoms: 0.003},
 	} {
 		t.Run(string(precision), func(t *testing.T) {
-			backendtest.RunLearner(t, tolerance, func(d *model.Dictionary, norm float64, o encode.Options, _ int) (backend.Learner, error) {
-				return newLearner(Device{Precision: precision}, d, norm, o, 100)
+			backendtest.RunLearner(t, tolerance, func(x []float32, d *model.Dictionary, norm float64, o encode.Options, _ int) (backend.Learner, error) {
+				return newLearner(Device{Precision: precision}, x, d, norm, o, 100)
 			})
 		})
 	}
@@ -40,43 +40,77 @@ func TestLearner(t *testing.T) {
 // go at a time.
 var learnerSample = struct{ rows, dim, atoms, batch int }{60, 21, 150, 16}
 
-// learnSample learns from the sample, and returns all that comes of it.
-func learnSample() (r struct {
-	codes []*encode.Codes
-	atoms []float32
-}, err error) {
+// learnedSample is all that comes of learning.
+type learnedSample struct {
+	sums        backend.Sums
+	codes, rows []float32 // G and B
+	atoms       []float32
+	resident    bool
+}
+
+// learnSample learns from the sample, the last row of which is there so often that there are
+// so many.
+func learnSample(rows int) (r learnedSample, err error) {
 	s := learnerSample
 	x, d := encodetest.Problem(s.rows, s.dim, s.atoms)
-	l, err := newLearner(Device{}, d, 5, encode.Options{Lambda: 1, Steps: 5, Most: 20}, s.batch)
+	for range rows - s.rows {
+		x = append(x, x[len(x)-s.dim:]...)
+	}
+	l, err := newLearner(Device{}, x, d, 5, encode.Options{Lambda: 1, Steps: 5, Most: 20}, s.batch)
 	if err != nil {
 		return r, err
 	}
 	defer l.Close()
-	for half := range slices.Chunk(x, len(x)/2) {
-		codes, err := l.Learn(context.Background(), half, 0.5, 0.5)
-		if err != nil {
+	r.sums.Used = make([]bool, s.atoms)
+	for half := range slices.Chunk(sampleRows(), s.rows/2) {
+		if err := l.Learn(context.Background(), half, 0.5, 0.5, &r.sums); err != nil {
 			return r, err
 		}
-		r.codes = append(r.codes, codes)
 	}
+	for m, to := range map[model.Matrix]*[]float32{model.CodeProducts: &r.codes, model.RowProducts: &r.rows} {
+		if err := l.Exchange(backend.Save, m, func(part []float32) error {
+			*to = append(*to, part...)
+			return nil
+		}); err != nil {
+			return r, err
+		}
+	}
+	r.resident = l.resident != 0
 	r.atoms, err = l.Dictionary()
 	return r, err
 }
 
+// sampleRows lists the rows of the sample, the last ones first.
+func sampleRows() (rows []int32) {
+	for i := range int32(learnerSample.rows) {
+		rows = append(rows, int32(learnerSample.rows)-1-i)
+	}
+	return rows
+}
+
 // What is learned is the same bits in all orders that the emulated driver can work in, with
-// whatever memory. Where a batch's rows don't fit, there is no learning.
+// whatever memory. Where not all rows fit, they come from the host, and where a batch's don't,
+// there is no learning.
 func TestLearnerKeepsBits(t *testing.T) {
-	want, err := learnSample()
+	const rows = 50_000 // 4.8 MB, more than what is left of the least memory
+	want, err := learnSample(rows)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if !want.resident {
+		t.Error("rows are not on the device")
 	}
 	learned := func(variable, value string) {
 		t.Run(variable+"="+value, func(t *testing.T) {
 			setting(t, variable, value)
-			got, err := learnSample()
+			got, err := learnSample(rows)
 			if err != nil {
 				t.Fatal(err)
 			}
+			if got.resident != (variable != "EMULATED_MEMORY") {
+				t.Errorf("all rows on the device is %t", got.resident)
+			}
+			got.resident = true
 			if !reflect.DeepEqual(got, want) {
 				t.Error("other bits")
 			}
@@ -91,7 +125,7 @@ func TestLearnerKeepsBits(t *testing.T) {
 	least := learnerMemory(t)
 	learned("EMULATED_MEMORY", strconv.Itoa(least))
 	setting(t, "EMULATED_MEMORY", strconv.Itoa(least-100))
-	if _, err := learnSample(); !errors.Is(err, backend.ErrMemory) || strings.Contains(err.Error(), "\n") {
+	if _, err := learnSample(rows); !errors.Is(err, backend.ErrMemory) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("error %v, want %v", err, backend.ErrMemory)
 	}
 }
@@ -100,22 +134,22 @@ func TestLearnerKeepsBits(t *testing.T) {
 func learnerMemory(t *testing.T) int {
 	t.Helper()
 	s := learnerSample
-	_, d := encodetest.Problem(1, s.dim, s.atoms)
-	l, err := newLearner(Device{}, d, 1, encode.Options{Steps: 1, Most: 20}, s.batch)
+	x, d := encodetest.Problem(1, s.dim, s.atoms)
+	l, err := newLearner(Device{}, x, d, 1, encode.Options{Steps: 1, Most: 20}, s.batch)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	taken := l.fixedBytes() + l.learningBytes() + int64(s.batch)*l.rowBytes()
+	taken := l.fixedBytes() + l.learningBytes() + int64(s.batch)*l.rowBytes(1)
 	return int((taken + 18) / 19 * 20)
 }
 
 // Launches are made to fail in turn, at once or while they run: nothing is said to be learned,
 // and one line says where.
 func TestLearnerFaults(t *testing.T) {
-	failEachLaunch(t, "decode_fp32 decode_tf32 finish_codes fista_residuals fista_tf32 keep_largest move_atoms pack_codes power remember_tf32",
+	failEachLaunch(t, "decode_fp32 decode_tf32 finish_codes fista_residuals fista_tf32 gather keep_largest move_atoms power remember_fp32 remember_tf32 totals",
 		func() error {
-			_, err := learnSample()
+			_, err := learnSample(learnerSample.rows)
 			return err
 		})
 }
@@ -125,15 +159,18 @@ func TestLearnerAfterFault(t *testing.T) {
 	s := learnerSample
 	x, d := encodetest.Problem(s.rows, s.dim, s.atoms)
 	setting(t, "EMULATED_LOSE_DEVICE", "9")
-	l, err := newLearner(Device{}, d, 1, encode.Options{Steps: 1, Most: 20}, s.batch)
+	l, err := newLearner(Device{}, x, d, 1, encode.Options{Steps: 1, Most: 20}, s.batch)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, fault := l.Learn(t.Context(), x, 0, 0)
+	learn := func() error {
+		return l.Learn(t.Context(), sampleRows(), 0, 0, &backend.Sums{Used: make([]bool, s.atoms)})
+	}
+	fault := learn()
 	if fault == nil {
 		t.Fatal("no error")
 	}
-	if _, err := l.Learn(t.Context(), x, 0, 0); err != fault {
+	if err := learn(); err != fault {
 		t.Errorf("error %v, want %v", err, fault)
 	}
 	if _, err := l.Dictionary(); err != fault {
@@ -142,7 +179,7 @@ func TestLearnerAfterFault(t *testing.T) {
 	if err := l.Close(); err != fault {
 		t.Errorf("error %v, want %v", err, fault)
 	}
-	if _, err := l.Learn(t.Context(), x, 0, 0); err != errClosed {
+	if err := learn(); err != errClosed {
 		t.Errorf("error %v, want %v", err, errClosed)
 	}
 	setting(t, "EMULATED_LOSE_DEVICE", "")
@@ -151,11 +188,11 @@ func TestLearnerAfterFault(t *testing.T) {
 
 // Memory that somebody else has taken meanwhile.
 func TestLearnerAllocations(t *testing.T) {
-	_, d := encodetest.Problem(1, learnerSample.dim, learnerSample.atoms)
+	x, d := encodetest.Problem(1, learnerSample.dim, learnerSample.atoms)
 	failed := 0
 	for n := 1; n < 40; n++ {
 		setting(t, "EMULATED_FAIL_ALLOCATION", strconv.Itoa(n))
-		l, err := Device{}.Learner(d, 1, encode.Options{Steps: 1, Most: 20})
+		l, err := Device{}.Learner(x, d, 1, encode.Options{Steps: 1, Most: 20})
 		if err == nil {
 			l.Close()
 			continue
@@ -164,8 +201,8 @@ func TestLearnerAllocations(t *testing.T) {
 			t.Errorf("allocation %d: error %v", n, err)
 		}
 	}
-	if failed != 17+9 {
-		t.Errorf("%d allocations failed, of an encoder's 17 and 9", failed)
+	if failed != 19+13 {
+		t.Errorf("%d allocations failed, of an encoder's 19, with one slot, and 13", failed)
 	}
 }
 
@@ -173,13 +210,13 @@ func TestLearnerAllocations(t *testing.T) {
 func TestLearnerProfile(t *testing.T) {
 	s := learnerSample
 	x, d := encodetest.Problem(s.rows, s.dim, s.atoms)
-	l, err := newLearner(Device{}, d, 1, encode.Options{Lambda: 1, Steps: 3, Most: 20}, encode.Block)
+	l, err := newLearner(Device{}, x, d, 1, encode.Options{Lambda: 1, Steps: 3, Most: 20}, encode.Block)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
 	l.StartProfile()
-	if _, err := l.Learn(t.Context(), x, 0, 0); err != nil {
+	if err := l.Learn(t.Context(), sampleRows(), 0, 0, &backend.Sums{Used: make([]bool, s.atoms)}); err != nil {
 		t.Fatal(err)
 	}
 	times, err := l.Profile()

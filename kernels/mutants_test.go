@@ -199,6 +199,10 @@ func trials(kernel string) (all []func(b *bench)) {
 		for _, s := range []struct{ atoms, dim int }{{blockAtoms, 33}, {20, 5}, {11, 4*moveThreads + 40}, {1, 60}} {
 			add(func(b *bench) { checkMoveAtoms(b, s.atoms, s.dim) })
 		}
+	case "gather":
+		for _, s := range []struct{ words, dim int }{{17, 133}, {5, 2}, {3, 300}} {
+			add(func(b *bench) { checkGather(b, s.words, s.dim) })
+		}
 	case "power":
 		for _, dim := range []int{36, 68, 100, 2, 270} {
 			add(func(b *bench) { checkPower(b, dim) })

@@ -18,6 +18,13 @@ type packing struct {
 	value        pointer[float32]
 }
 
+// use says which dimensions finishCodes has found used.
+func use(used []bool, found []int32) {
+	for k, u := range found {
+		used[k] = used[k] || u != 0
+	}
+}
+
 // append adds the codes of some words to all, and waits for that.
 func (p *packing) append(all *vectors.CSR, codes pointer[float32], words int) {
 	g := p.gpu

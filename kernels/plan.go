@@ -62,7 +62,6 @@ func (s sizes) wordBytes() int64 {
 // fixedBytes is what does not depend on the number of words on the device. It
 // leaves room for what the driver rounds up.
 func (s sizes) fixedBytes(programs ...*executable) int64 {
-	const slack = 4 << 20
 	bytes := slack + 4*int64(s.dimPitch)*int64(s.rows(graph.Words)+2*s.atoms) // products
 	rowNumbers := 0
 	for _, x := range programs {

@@ -171,8 +171,8 @@ func (b *Trainer) fill(p backend.Problem, dictionaryStep, codeStep *executable) 
 	if !resident {
 		slots = 2
 		sums := b.words * b.sumPitch
-		b.host.codes, b.host.sumG, b.host.sumQ = g.allocHost(b.words*b.storePitch), g.allocHost(sums), g.allocHost(sums)
-		b.host.x = g.allocHost(b.words * b.dimPitch)
+		b.host.codes, b.host.sumG, b.host.sumQ = allocHost[float32](g, b.words*b.storePitch), allocHost[float32](g, sums), allocHost[float32](g, sums)
+		b.host.x = allocHost[float32](g, b.words*b.dimPitch)
 	}
 	for range slots {
 		sums := b.slotWords * b.sumPitch
@@ -278,9 +278,8 @@ func (b *Trainer) codePass(ctx context.Context, epoch int, sums *backend.Sums) e
 	of, err := b.sums(p)
 	b.fresh, b.nonzeros = false, int64(of["nonzeros"])
 	sums.Loss, sums.Error, sums.L1, sums.Nonzeros = of["loss"], of["error"], of["l1"], b.nonzeros
-	for _, u := range used {
-		sums.UsedAtoms += int(u)
-	}
+	sums.Used = make([]bool, b.atoms)
+	use(sums.Used, used)
 	return err
 }
 

@@ -260,8 +260,8 @@ func TestUsedAtoms(t *testing.T) {
 		}
 		slices.Sort(codes.Index)
 		want := len(slices.Compact(codes.Index))
-		if sums.UsedAtoms != want || (want == 0) != (epoch == 10000) {
-			t.Errorf("epoch %d: %d used dimensions, want %d", epoch, sums.UsedAtoms, want)
+		if sums.UsedAtoms() != want || (want == 0) != (epoch == 10000) {
+			t.Errorf("epoch %d: %d used dimensions, want %d", epoch, sums.UsedAtoms(), want)
 		}
 	}
 }
@@ -752,12 +752,12 @@ func TestMemoryLimit(t *testing.T) {
 		if _, err := d.Trainer(p); !errors.Is(err, backend.ErrMemory) {
 			t.Errorf("%d bytes for a trainer: error %v, want %v", limit, err, backend.ErrMemory)
 		}
-		_, dictionary := encodetest.Problem(1, p.Dim, 24)
+		x, dictionary := encodetest.Problem(1, p.Dim, 24)
 		o := encode.Options{Lambda: 0.1, Steps: 1, Most: 4}
 		if _, err := d.Encoder(dictionary, o); !errors.Is(err, backend.ErrMemory) {
 			t.Errorf("%d bytes for an encoder: error %v, want %v", limit, err, backend.ErrMemory)
 		}
-		if _, err := d.Learner(dictionary, 1, o); !errors.Is(err, backend.ErrMemory) {
+		if _, err := d.Learner(x, dictionary, 1, o); !errors.Is(err, backend.ErrMemory) {
 			t.Errorf("%d bytes for a learner: error %v, want %v", limit, err, backend.ErrMemory)
 		}
 	}

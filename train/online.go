@@ -26,8 +26,7 @@ const (
 // own. G and B remember about as many rows as that.
 type online struct {
 	backend.Learner
-	x        []float32 // V×L
-	dim      int
+	rows     int // V
 	recipe   model.Best
 	words    func(n int)     // as [Options.Words]
 	square   float64         // ρ², the squared norm of an atom
@@ -39,45 +38,35 @@ type online struct {
 // subtracts the mean, as an encoder does.
 func newOnline(x *vectors.Dense, h model.Best, start *model.Dictionary, norm float64, f *fit, device Device) (*online, error) {
 	training := &f.model.Info.Training
-	l, err := device.Learner(start, norm, encode.Options{
+	l, err := device.Learner(x.Data, start, norm, encode.Options{
 		Lambda: training.Lambda, Nonnegative: h.Method == model.Nonnegative, Steps: encode.DefaultSteps, Most: encode.Most(1-h.Sparsity, h.Atoms),
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &online{Learner: l, x: x.Data, dim: x.Dim, recipe: h, words: f.options.Words, square: norm * norm, training: training}, nil
+	return &online{Learner: l, rows: x.Len(), recipe: h, words: f.options.Words, square: norm * norm, training: training}, nil
 }
-
-// rows returns V.
-func (o *online) rows() int { return len(o.x) / o.dim }
 
 // Epoch implements [backend.Trainer].
 func (o *online) Epoch(ctx context.Context, epoch, batch int) (sums backend.Sums, err error) {
 	start := time.Now()
-	order := rand.New(rand.NewPCG(o.recipe.Seed, uint64(epoch))).Perm(o.rows())
-	used := make([]bool, o.recipe.Atoms)
-	rows := make([]float32, 0, batch*o.dim)
+	order := make([]int32, o.rows)
+	for i, row := range rand.New(rand.NewPCG(o.recipe.Seed, uint64(epoch))).Perm(o.rows) {
+		order[i] = int32(row)
+	}
+	sums.Used = make([]bool, o.recipe.Atoms)
 	seen := 0 // rows of this pass
 	for part := range slices.Chunk(order, batch) {
-		rows = rows[:0]
-		for _, i := range part {
-			rows = append(rows, o.x[i*o.dim:][:o.dim]...)
-		}
 		remember := 0.
 		if o.started {
-			remember = 1 - float64(len(part))/float64(o.rows())
+			remember = 1 - float64(len(part))/float64(o.rows)
 		}
-		a, err := o.Learn(ctx, rows, remember, o.pull(epoch, sums.RunningLoss, seen))
-		if err != nil {
+		if err := o.Learn(ctx, part, remember, o.pull(epoch, sums.RunningLoss, seen), &sums); err != nil {
 			return sums, err
 		}
 		seen += len(part)
 		o.started = true
 		sums.Steps++
-		for _, loss := range a.Loss {
-			sums.RunningLoss += loss
-		}
-		sums.Count(a.Index, a.Value, used)
 		if o.words != nil {
 			o.words(len(part))
 		}
@@ -96,8 +85,8 @@ func (o *online) Epoch(ctx context.Context, epoch, batch int) (sums backend.Sums
 func (o *online) pull(epoch int, loss float64, rows int) float64 {
 	switch {
 	case epoch > 1: // of the others in the pass before
-		loss += o.training.Epochs[epoch-2].RunningLoss * float64(o.rows()-rows)
-		rows = o.rows()
+		loss += o.training.Epochs[epoch-2].RunningLoss * float64(o.rows-rows)
+		rows = o.rows
 	case rows == 0:
 		loss, rows = o.square, 1
 	}

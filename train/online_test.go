@@ -6,10 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"overcomplete/encode"
 	"overcomplete/internal/backend"
 	"overcomplete/model"
-	"overcomplete/vectors"
 )
 
 // scriptedLearner leaves each row the loss that is scripted for its pass, and keeps what it was
@@ -17,14 +15,16 @@ import (
 type scriptedLearner struct {
 	backend.Learner
 	loss             float64
-	rows             []int
+	rows             []int   // of each batch
+	order            []int32 // of all rows
 	remembers, pulls []float64
 }
 
-func (l *scriptedLearner) Learn(_ context.Context, x []float32, remember, pull float64) (*encode.Codes, error) {
-	n := len(x) / 2
-	l.rows, l.remembers, l.pulls = append(l.rows, n), append(l.remembers, remember), append(l.pulls, pull)
-	return &encode.Codes{CSR: vectors.CSR{Rows: n, Cols: 3, Ptr: make([]int64, n+1)}, Loss: slices.Repeat([]float64{l.loss}, n)}, nil
+func (l *scriptedLearner) Learn(_ context.Context, rows []int32, remember, pull float64, sums *backend.Sums) error {
+	l.rows, l.remembers, l.pulls = append(l.rows, len(rows)), append(l.remembers, remember), append(l.pulls, pull)
+	l.order = append(l.order, rows...)
+	sums.RunningLoss += l.loss * float64(len(rows))
+	return nil
 }
 
 // The pull is Anchor times the mean of what rows left when they were met last, as a share of ρ²:
@@ -34,7 +34,7 @@ func TestPull(t *testing.T) {
 	const rows, square, anchor = 10, 8, 2
 	l := &scriptedLearner{loss: 4}
 	training := &model.Training{}
-	o := &online{Learner: l, x: make([]float32, 2*rows), dim: 2, square: square, training: training,
+	o := &online{Learner: l, rows: rows, square: square, training: training,
 		recipe: model.Best{Common: model.Common{Atoms: 3}, Anchor: anchor}}
 	for epoch := 1; epoch <= 2; epoch++ {
 		sums, err := o.Epoch(t.Context(), epoch, 4)
@@ -43,6 +43,16 @@ func TestPull(t *testing.T) {
 		}
 		training.Epochs = append(training.Epochs, model.Epoch{RunningLoss: sums.RunningLoss / rows})
 		l.loss = 1
+	}
+	first, second := l.order[:rows], l.order[rows:]
+	if slices.Equal(first, second) {
+		t.Error("both passes have one order")
+	}
+	for _, order := range [][]int32{first, second} {
+		slices.Sort(order)
+		if want := []int32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}; !slices.Equal(order, want) {
+			t.Errorf("a pass meets rows %v, want each once", order)
+		}
 	}
 	if want := []int{4, 4, 2, 4, 4, 2}; !slices.Equal(l.rows, want) {
 		t.Errorf("%v rows, want %v", l.rows, want)

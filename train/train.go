@@ -375,7 +375,7 @@ func (f *fit) measure(t int, s backend.Sums) (model.Epoch, error) {
 		Sparsity:    1 - float64(s.Nonzeros)/(words*float64(atoms)),
 		L1:          s.L1 / words,
 		AtomNorm:    norms / float64(atoms),
-		UnusedAtoms: atoms - s.UsedAtoms,
+		UnusedAtoms: atoms - s.UsedAtoms(),
 		LineSearch:  float64(s.Shortened) / float64(s.Steps),
 	}
 	paper, isPaper := training.Recipe.(model.Paper)

@@ -36,7 +36,7 @@ type script struct {
 	encode.Device
 }
 
-func (s *script) Learner(*model.Dictionary, float64, encode.Options) (backend.Learner, error) {
+func (s *script) Learner([]float32, *model.Dictionary, float64, encode.Options) (backend.Learner, error) {
 	return nil, errors.New("no learner")
 }
 
@@ -66,7 +66,7 @@ func (s scripted) Epoch(ctx context.Context, epoch, batch int) (backend.Sums, er
 	}
 	sums := backend.Sums{
 		RunningLoss: at(s.running, epoch-1), Steps: 100, Shortened: at(s.shortened, epoch-1),
-		Loss: s.loss, Error: 2 * s.loss, L1: 30, Nonzeros: 12, UsedAtoms: 5,
+		Loss: s.loss, Error: 2 * s.loss, L1: 30, Nonzeros: 12, Used: slices.Repeat([]bool{true}, 5),
 	}
 	h := s.problem.Hyperparameters
 	if s.rising {
@@ -76,7 +76,7 @@ func (s scripted) Epoch(ctx context.Context, epoch, batch int) (backend.Sums, er
 		sums.Nonzeros -= int64(epoch)
 	}
 	if s.dead || s.deadAbove > 0 && h.Lambda > s.deadAbove {
-		sums.L1, sums.Nonzeros, sums.UsedAtoms = 0, 0, 0
+		sums.L1, sums.Nonzeros, sums.Used = 0, 0, nil
 	}
 	if s.zeros != nil && sums.L1 > 0 {
 		sums.Nonzeros = int64(math.Round((1 - s.zeros(h.Lambda)) * float64(s.problem.Len()*h.Atoms)))

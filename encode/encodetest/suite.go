@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -43,6 +44,7 @@ func Run(t *testing.T, tolerance float64, newEncoder New) {
 		SameBits(t, encode.Options{Lambda: 0.5, Steps: 15, Most: 40}, newEncoder)
 		SameBits(t, encode.Options{Lambda: 1, Steps: 15, Most: 20, Nonnegative: true}, newEncoder)
 	})
+	t.Run("started", func(t *testing.T) { started(t, newEncoder) })
 	t.Run("too large", func(t *testing.T) { tooLarge(t, newEncoder) })
 	t.Run("cancelled", func(t *testing.T) {
 		x, d := Problem(10, 8, 40)
@@ -146,6 +148,39 @@ func SameBits(t *testing.T, o encode.Options, newEncoder New) {
 			if !slices.Equal(gotIndex, wantIndex) || !slices.Equal(gotValue, wantValue) || got.Loss[i-lo] != want.Loss[i] {
 				t.Fatalf("%+v: row %d has another code among others", o, i)
 			}
+		}
+	}
+}
+
+// started tests that rows which are started before others are waited for have the codes that
+// they have alone, also where some are given up, and that of rows which are waited for nothing
+// is read later.
+func started(t *testing.T, newEncoder New) {
+	const dim, atoms = 8, 40
+	x, d := Problem(60, dim, atoms)
+	o := encode.Options{Lambda: 0.5, Steps: 10, Most: 8}
+	for _, workers := range []int{1, 20} { // of which the latter may be few rows at a time
+		e := newEncoder.open(t, d, o, workers)
+		var waits []func() (*encode.Codes, error)
+		var want []*encode.Codes
+		for _, rows := range [][2]int{{0, 1}, {1, 30}, {30, 30}, {30, 45}, {45, 60}} {
+			part := slices.Clone(x[rows[0]*dim : rows[1]*dim])
+			want = append(want, Encode(t, newEncoder.open(t, d, o, workers), part))
+			waits = append(waits, e.Start(t.Context(), part))
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		given := e.Start(ctx, x)
+		cancel()
+		for i, wait := range waits {
+			if got, err := wait(); err != nil || !reflect.DeepEqual(got, want[i]) {
+				t.Errorf("%d workers: codes of part %d differ, or error %v", workers, i, err)
+			}
+		}
+		if _, err := given(); err != nil && err != context.Canceled {
+			t.Error(err)
+		}
+		if got := Encode(t, e, x[:dim]); !reflect.DeepEqual(got, want[0]) {
+			t.Errorf("%d workers: other codes after some that were given up", workers)
 		}
 	}
 }

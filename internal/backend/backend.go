@@ -27,11 +27,12 @@ type Device interface {
 	// too little memory.
 	Trainer(Problem) (Trainer, error)
 
-	// Learner prepares learning a dictionary online: from d on, with codes as o says, and
-	// with atoms of the given norm, which those of d have. It is an error if d or o are not
-	// valid, if nothing can be encoded with d ([encode.ErrDictionary]), or if the device
-	// cannot do what o asks for or has too little memory. It does not change d.
-	Learner(d *model.Dictionary, norm float64, o encode.Options) (Learner, error)
+	// Learner prepares learning a dictionary online from rows x, V×L row-major: from d on, with
+	// codes as o says, and with atoms of the given norm, which those of d have. It is an error
+	// if x are no rows, if d or o are not valid, if nothing can be encoded with d
+	// ([encode.ErrDictionary]), or if the device cannot do what o asks for or has too little
+	// memory. It changes neither x nor d; until it is closed x must stay as it is.
+	Learner(x []float32, d *model.Dictionary, norm float64, o encode.Options) (Learner, error)
 }
 
 // Problem is what there is to train by the recipe "paper".
@@ -167,26 +168,32 @@ type Sums struct {
 	Steps       int     // of the dictionary
 	Shortened   int     // of these, steps that the line search shortened, α < 1
 
-	Loss      float64 // Σ ℓ(x_i − a_i D) with the epoch's final D and A
-	Error     float64 // Σ ‖x_i − a_i D‖² with these
-	L1        float64 // Σ ‖a_i‖₁
-	Nonzeros  int64
-	UsedAtoms int // dimensions with a nonzero
+	Loss     float64 // Σ ℓ(x_i − a_i D) with the epoch's final D and A
+	Error    float64 // Σ ‖x_i − a_i D‖² with these
+	L1       float64 // Σ ‖a_i‖₁
+	Nonzeros int64
+	Used     []bool // K: dimensions with a nonzero; made by who has the codes
 
 	DictionarySeconds, CodeSeconds float64 // of the two passes, wall-clock time
 }
 
-// Count adds the nonzeros of some codes. Used are the atoms that those before have used, and
-// becomes those that these use as well.
-func (s *Sums) Count(index []int32, value []float32, used []bool) {
+// Count adds the nonzeros of some codes.
+func (s *Sums) Count(index []int32, value []float32) {
 	s.Nonzeros += int64(len(value))
 	for i, k := range index {
 		s.L1 += math.Abs(float64(value[i]))
-		if !used[k] {
-			used[k] = true
-			s.UsedAtoms++
+		s.Used[k] = true
+	}
+}
+
+// UsedAtoms returns how many dimensions have a nonzero.
+func (s *Sums) UsedAtoms() (n int) {
+	for _, used := range s.Used {
+		if used {
+			n++
 		}
 	}
+	return n
 }
 
 // A Learner learns a dictionary on a device from batches of rows, and keeps none of
@@ -196,12 +203,12 @@ func (s *Sums) Count(index []int32, value []float32, used []bool) {
 type Learner interface {
 	Learned
 
-	// Learn makes codes A for x, n×L row-major, less the dictionary's mean, as an encoder
-	// does; makes G = remember·G + AᵀA and B = remember·B + AᵀY with them; and moves each
+	// Learn makes codes A for the rows with these indices, less the dictionary's mean, as an
+	// encoder does; makes G = remember·G + AᵀA and B = remember·B + AᵀY with them; and moves each
 	// atom in turn to where tr(DᵀGD) − 2tr(DᵀB) + pull·‖D − W‖² is least with the others
 	// fixed, scaled to its norm. W are the anchors: the atoms that the learner started from.
-	// It returns the codes. It does not change x.
-	Learn(ctx context.Context, x []float32, remember, pull float64) (*encode.Codes, error)
+	// It adds what the codes are and leave to sums: RunningLoss, L1, Nonzeros and Used.
+	Learn(ctx context.Context, rows []int32, remember, pull float64, sums *Sums) error
 
 	// Restore replaces the atoms but not their anchors, before anything is learned.
 	Restore(atoms []float32) error

@@ -123,10 +123,10 @@ func (d chosenDevice) Trainer(p backend.Problem) (backend.Trainer, error) {
 }
 
 // Learner implements [train.Device].
-func (d chosenDevice) Learner(dictionary *model.Dictionary, norm float64, o encode.Options) (backend.Learner, error) {
-	onGPU := func(g kernels.Device) (backend.Learner, error) { return g.Learner(dictionary, norm, o) }
+func (d chosenDevice) Learner(x []float32, dictionary *model.Dictionary, norm float64, o encode.Options) (backend.Learner, error) {
+	onGPU := func(g kernels.Device) (backend.Learner, error) { return g.Learner(x, dictionary, norm, o) }
 	return start(d, "learning", nil, onGPU, func(c cpu.Device) (backend.Learner, string, error) {
-		l, err := c.Learner(dictionary, norm, o)
+		l, err := c.Learner(x, dictionary, norm, o)
 		return l, "", d.ofTheUser(err, "lower -k")
 	})
 }
@@ -152,7 +152,7 @@ func (d chosenDevice) Encoder(dictionary *model.Dictionary, o encode.Options) (e
 
 // everyGPU opens an encoder on each GPU of the machine. Their codes are those of one if they are of
 // one kind.
-func (d chosenDevice) everyGPU(dictionary *model.Dictionary, o encode.Options) (encode.Several, error) {
+func (d chosenDevice) everyGPU(dictionary *model.Dictionary, o encode.Options) (*encode.Several, error) {
 	gpus, err := kernels.GPUs()
 	if err != nil {
 		return nil, err
@@ -164,14 +164,14 @@ func (d chosenDevice) everyGPU(dictionary *model.Dictionary, o encode.Options) (
 				allGPUs, first.Major, first.Minor, gpu.Index, gpu.Major, gpu.Minor)
 		}
 	}
-	var several encode.Several
+	several := new(encode.Several)
 	for _, gpu := range gpus {
 		e, err := d.gpu(gpu.Index).Encoder(dictionary, o)
 		if err != nil {
 			several.Close()
 			return nil, err
 		}
-		several = append(several, e)
+		several.Encoders = append(several.Encoders, e)
 	}
 	for _, gpu := range gpus {
 		say(d.log, "encoding on %s", d.describe(gpu.Index))

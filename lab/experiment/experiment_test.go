@@ -62,7 +62,7 @@ func (d device) Trainer(p backend.Problem) (backend.Trainer, error) {
 	return trainer{device: d, problem: p}, nil
 }
 
-func (d device) Learner(*model.Dictionary, float64, encode.Options) (backend.Learner, error) {
+func (d device) Learner([]float32, *model.Dictionary, float64, encode.Options) (backend.Learner, error) {
 	return nil, errors.New("learns nothing")
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"testing"
@@ -20,12 +21,12 @@ import (
 
 // NewLearner makes the learner under test. What a device calls workers is its own
 // affair; 0 is its default.
-type NewLearner func(d *model.Dictionary, norm float64, o encode.Options, workers int) (backend.Learner, error)
+type NewLearner func(x []float32, d *model.Dictionary, norm float64, o encode.Options, workers int) (backend.Learner, error)
 
 // open makes a learner for a test, at whose end it is closed.
 func (n NewLearner) open(t *testing.T, p learning, workers int) backend.Learner {
 	t.Helper()
-	l, err := n(p.dictionary, p.norm, p.options, workers)
+	l, err := n(p.x, p.dictionary, p.norm, p.options, workers)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,10 +38,10 @@ func (n NewLearner) open(t *testing.T, p learning, workers int) backend.Learner 
 	return l
 }
 
-// LearnerTolerance is how far a learner may be from the truth: its codes from those of
-// the dictionary that it had, as a part of their norm, and then each number of its
-// dictionary from where the tape machine has it with these very codes, as a part of the
-// atoms' norm.
+// LearnerTolerance is how far a learner may be from the truth: what it has measured and
+// remembers of its codes from that of the formulas' codes of the dictionary that it had, as a
+// part of it, and then each number of its dictionary from where the tape machine has it with
+// what it remembers, as a part of the atoms' norm.
 type LearnerTolerance struct{ Codes, Atoms float64 }
 
 // LearnerFloat32 is for learners that compute in float32: 25 steps build on each other's
@@ -71,10 +72,9 @@ func RunLearner(t *testing.T, tolerance LearnerTolerance, newLearner NewLearner)
 		for i := range want.atoms {
 			want.atoms[i] *= scale
 		}
-		for _, c := range want.codes {
-			for i := range c.Loss {
-				c.Loss[i] *= scale * scale
-			}
+		want.sums.RunningLoss *= scale * scale
+		for i := range want.rows {
+			want.rows[i] *= scale
 		}
 		if !reflect.DeepEqual(scaled, want) {
 			t.Errorf("of rows %d times as long other bits are learned", scale)
@@ -85,26 +85,24 @@ func RunLearner(t *testing.T, tolerance LearnerTolerance, newLearner NewLearner)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		l := newLearner.open(t, plain, 0)
-		if _, err := l.Learn(ctx, plain.x, 0, 0); err != context.Canceled {
+		if err := l.Learn(ctx, plain.order, 0, 0, &backend.Sums{Used: make([]bool, plain.atoms)}); err != context.Canceled {
 			t.Errorf("error %v, want %v", err, context.Canceled)
 		}
 		if got := atomsOf(t, l); !slices.Equal(got, plain.dictionary.Atoms) {
 			t.Error("atoms have moved")
 		}
 	})
-	t.Run("no rows of this length", func(t *testing.T) {
-		if _, err := newLearner.open(t, plain, 0).Learn(t.Context(), plain.x[1:], 0, 0); err == nil {
-			t.Error("no error")
-		}
-	})
 	t.Run("refuses", func(t *testing.T) {
 		for _, d := range []model.Dictionary{{Dim: 3}, {Dim: 3, Atoms: make([]float32, 7)}, {Dim: 3, Atoms: make([]float32, 6)}} {
-			if _, err := newLearner(&d, 1, plain.options, 0); err == nil {
+			if _, err := newLearner(plain.x[:3], &d, 1, plain.options, 0); err == nil {
 				t.Errorf("no error for %+v", d)
 			}
 		}
-		if _, err := newLearner(plain.dictionary, plain.norm, encode.Options{Steps: 1}, 0); err == nil {
+		if _, err := newLearner(plain.x, plain.dictionary, plain.norm, encode.Options{Steps: 1}, 0); err == nil {
 			t.Error("no error for codes of no nonzeros")
+		}
+		if _, err := newLearner(plain.x[1:], plain.dictionary, plain.norm, plain.options, 0); err == nil {
+			t.Error("no error for a row that lacks a number")
 		}
 	})
 }
@@ -118,9 +116,11 @@ type learning struct {
 	nonnegative bool
 	centred     bool // the dictionary has a mean
 	zeroRows    bool
+	twice       bool    // rows are in a batch twice, one after the other
 	pull        float64 // towards the anchors
 
-	x          []float32 // of all batches
+	x          []float32 // as many rows as all batches have
+	order      []int32   // the rows of all batches
 	norm       float64
 	dictionary *model.Dictionary
 	options    encode.Options
@@ -136,6 +136,7 @@ var learnings = []learning{
 	{name: "zero rows", atoms: 24, dim: 6, batches: []int{40, 40}, zeroRows: true},
 	{name: "odd sizes", atoms: 147, dim: 21, batches: []int{131, 67}}, // blocks of atoms, and one that is not full
 	{name: "odd sizes, nonnegative", atoms: 147, dim: 21, batches: []int{131, 61}, nonnegative: true},
+	{name: "rows twice", atoms: 40, dim: 8, batches: []int{40, 30, 17}, twice: true},
 	{name: "wide", atoms: 70, dim: 300, batches: []int{50}},
 	{name: "atoms that no row uses", atoms: 60, dim: 8, batches: []int{20, 5}, most: 1},
 	{name: "one row", atoms: 12, dim: 4, batches: []int{1, 1, 1}},
@@ -151,6 +152,11 @@ func (p learning) make(scale float32) learning {
 	}
 	// A dictionary that the rows are not of.
 	p.x, p.dictionary = encodetest.Problem(rows, p.dim, p.atoms)
+	for i, row := range rand.New(rand.NewPCG(1, 1)).Perm(rows) {
+		if p.order = append(p.order, int32(row)); p.twice {
+			p.order[i] = p.order[i/2*2]
+		}
+	}
 	slices.Reverse(p.dictionary.Atoms)
 	for i := range p.x {
 		if p.x[i] *= scale; p.zeroRows && i/p.dim%3 == 0 {
@@ -201,36 +207,50 @@ func atomsOf(t *testing.T, l backend.Learner) []float32 {
 
 // hasLearned is all that comes of learning.
 type hasLearned struct {
-	codes []*encode.Codes
-	atoms []float32
+	sums        backend.Sums
+	codes, rows []float32 // G and B
+	atoms       []float32
 }
 
 func learnedBy(t *testing.T, l backend.Learner, p learning) (r hasLearned) {
 	t.Helper()
-	rest := p.x
+	r.sums.Used = make([]bool, p.atoms)
+	rest := p.order
 	for i, n := range p.batches {
-		codes, err := l.Learn(t.Context(), rest[:n*p.dim], p.remembered(i), p.pull)
-		if err != nil {
+		if err := l.Learn(t.Context(), rest[:n], p.remembered(i), p.pull, &r.sums); err != nil {
 			t.Fatal(err)
 		}
-		r.codes, rest = append(r.codes, codes), rest[n*p.dim:]
+		rest = rest[n:]
 	}
-	r.atoms = atomsOf(t, l)
+	r.codes, r.rows, r.atoms = saved(t, l, model.CodeProducts), saved(t, l, model.RowProducts), atomsOf(t, l)
 	return r
+}
+
+// saved returns a matrix of a learner.
+func saved(t *testing.T, l backend.Learner, m model.Matrix) (all []float32) {
+	t.Helper()
+	if err := l.Exchange(backend.Save, m, func(part []float32) error {
+		all = append(all, part...)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 // learnerResumed compares, bit by bit, a learner with one that was saved and restored on the
 // way.
 func learnerResumed(t *testing.T, newLearner NewLearner) {
 	p := learning{atoms: 147, dim: 21, batches: []int{60, 40}}.make(1)
-	first, rest := p.x[:60*p.dim], p.x[60*p.dim:]
-	learn := func(l backend.Learner, x []float32, remember float64) *encode.Codes {
+	first, rest := p.order[:60], p.order[60:]
+	learn := func(l backend.Learner, rows []int32, remember float64) (r hasLearned) {
 		t.Helper()
-		codes, err := l.Learn(t.Context(), x, remember, 0.5)
-		if err != nil {
+		r.sums.Used = make([]bool, p.atoms)
+		if err := l.Learn(t.Context(), rows, remember, 0.5, &r.sums); err != nil {
 			t.Fatal(err)
 		}
-		return codes
+		r.atoms = atomsOf(t, l)
+		return r
 	}
 	from := newLearner.open(t, p, 0)
 	learn(from, first, 0)
@@ -240,12 +260,9 @@ func learnerResumed(t *testing.T, newLearner NewLearner) {
 	}
 	failure := errors.New("disk")
 	for m, size := range map[model.Matrix]int{model.CodeProducts: p.atoms * p.atoms, model.RowProducts: p.atoms * p.dim, model.Direction: p.dim} {
-		var saved []float32
-		if err := from.Exchange(backend.Save, m, func(part []float32) error {
-			saved = append(saved, part...)
-			return nil
-		}); err != nil || len(saved) != size {
-			t.Fatalf("%d numbers of %s saved, want %d; error %v", len(saved), m, size, err)
+		saved := saved(t, from, m)
+		if len(saved) != size {
+			t.Fatalf("%d numbers of %s saved, want %d", len(saved), m, size)
 		}
 		if err := to.Exchange(backend.Restore, m, func(part []float32) error {
 			saved = saved[copy(part, saved):]
@@ -261,61 +278,80 @@ func learnerResumed(t *testing.T, newLearner NewLearner) {
 			t.Errorf("error %v of restoring, want %v", err, failure)
 		}
 	}
-	want, got := learn(from, rest, 0.7), learn(to, rest, 0.7)
-	if !reflect.DeepEqual(got, want) || !slices.Equal(atomsOf(t, to), atomsOf(t, from)) {
+	if want, got := learn(from, rest, 0.7), learn(to, rest, 0.7); !reflect.DeepEqual(got, want) {
 		t.Error("resumed, other bits are learned")
 	}
 }
 
-// againstTape compares codes of each batch with the formulas, which encodetest compares
-// with the tape machine, and the atoms with that machine itself.
+// againstTape compares what is measured and remembered of each batch with the formulas, which
+// encodetest compares with the tape machine, and the atoms with that machine itself.
 func againstTape(t *testing.T, p learning, tolerance LearnerTolerance, newLearner NewLearner) {
 	x, start := slices.Clone(p.x), slices.Clone(p.dictionary.Atoms)
 	l := newLearner.open(t, p, 0)
 	s := statistics{p.atoms, p.dim, make([]float64, p.atoms*p.atoms), make([]float64, p.atoms*p.dim), encodetest.Widen(start), p.pull}
 	spec := backend.Spec(p.dictionary, p.options)
 	spec.Norm = p.norm
-	rest := p.x
+	rest := p.order
 	for batch, n := range p.batches {
 		at := func(what string) string { return fmt.Sprintf("batch %d: %s", batch+1, what) }
 		before := encodetest.Widen(atomsOf(t, l))
-		codes, err := l.Learn(t.Context(), rest[:n*p.dim], p.remembered(batch), p.pull)
-		if err != nil {
+		sums := backend.Sums{RunningLoss: 1, L1: 2, Nonzeros: 3, Used: make([]bool, p.atoms)} // which it adds to
+		if err := l.Learn(t.Context(), rest[:n], p.remembered(batch), p.pull, &sums); err != nil {
 			t.Fatal(err)
 		}
-		if err := codes.Validate(); err != nil || codes.Rows != n || codes.Cols != p.atoms {
-			t.Fatal(at(fmt.Sprintf("codes %d×%d, error %v", codes.Rows, codes.Cols, err)))
-		}
 		s.forget(p.remembered(batch))
-		var off, size float64
-		for i := range n {
-			y, a := encodetest.Widen(rest[i*p.dim:][:p.dim]), encodetest.Row(codes, i)
+		wantSums, wantUsed := []float64{1, 2, 3}, make([]bool, p.atoms)
+		var square float64
+		for _, row := range rest[:n] {
+			y := encodetest.Widen(p.x[int(row)*p.dim:][:p.dim])
 			for j := range p.dictionary.Mean {
 				y[j] -= float64(p.dictionary.Mean[j])
 			}
-			for k, want := range encodetest.Code(y, before, p.options) {
-				off, size = off+(a[k]-want)*(a[k]-want), size+want*want
-				if p.nonnegative && a[k] < 0 {
-					t.Error(at(fmt.Sprintf("code %d of row %d is %v", k, i, a[k])))
+			a := encodetest.Code(y, before, p.options)
+			for k, v := range a {
+				if wantSums[1] += math.Abs(v); v != 0 {
+					wantSums[2]++
+					wantUsed[k] = true
 				}
 			}
-			if want := squares(encodetest.Residual(y, before, a)); !(math.Abs(codes.Loss[i]-want) <= 1e-5*squares(y)) {
-				t.Error(at(fmt.Sprintf("loss of row %d is %v, want %v", i, codes.Loss[i], want)))
-			}
+			wantSums[0] += squares(encodetest.Residual(y, before, a))
+			square += squares(y)
 			s.add(a, y)
 		}
-		if !(math.Sqrt(off) <= tolerance.Codes*math.Sqrt(size)) || size == 0 {
-			t.Error(at(fmt.Sprintf("codes of norm %v are off by %.2g of it", math.Sqrt(size), math.Sqrt(off/size))))
+		for i, got := range []float64{sums.RunningLoss, sums.L1, float64(sums.Nonzeros)} {
+			if of := []float64{square, wantSums[1], wantSums[2]}[i]; !(math.Abs(got-wantSums[i]) <= tolerance.Codes*of) {
+				t.Error(at(fmt.Sprintf("%s is %v, want %v", []string{"the loss", "Σ|a|", "the number of nonzeros"}[i], got, wantSums[i])))
+			}
 		}
+		g, b := encodetest.Widen(saved(t, l, model.CodeProducts)), encodetest.Widen(saved(t, l, model.RowProducts))
+		for name, m := range map[string][2][]float64{"G": {g, s.g}, "B": {b, s.b}} {
+			var off float64
+			for i, got := range m[0] {
+				off += (got - m[1][i]) * (got - m[1][i])
+			}
+			// A product of two codes is off by what both are.
+			if size := math.Sqrt(squares(m[1])); !(math.Sqrt(off) <= 2*tolerance.Codes*size) || size == 0 {
+				t.Error(at(fmt.Sprintf("%s, of norm %v, is off by %.2g of it", name, size, math.Sqrt(off)/size)))
+			}
+		}
+		if p.nonnegative && slices.Min(g) < 0 {
+			t.Error(at(fmt.Sprintf("codes have a product of %v", slices.Min(g))))
+		}
+		if tolerance == LearnerFloat32 && !slices.Equal(sums.Used, wantUsed) {
+			t.Error(at(fmt.Sprintf("atoms used are %v, want %v", sums.Used, wantUsed)))
+		}
+		s.g, s.b = g, b
 		want, got := slices.Clone(before), encodetest.Widen(atomsOf(t, l))
 		s.move(t, want, spec)
 		unused := 0
 		for k := range p.atoms {
 			atom := got[k*p.dim : (k+1)*p.dim]
-			if s.g[k*p.atoms+k] == 0 {
+			if used := s.g[k*p.atoms+k] != 0; !used {
 				if unused++; !slices.Equal(atom, before[k*p.dim:(k+1)*p.dim]) {
 					t.Error(at(fmt.Sprintf("atom %d has moved, and no row uses it", k)))
 				}
+			} else if batch == 0 && !sums.Used[k] {
+				t.Error(at(fmt.Sprintf("atom %d is used, and that is not said", k)))
 			}
 			if d := math.Sqrt(squares(atom))/p.norm - 1; !(math.Abs(d) <= 1e-6) {
 				t.Error(at(fmt.Sprintf("the norm of atom %d is off by %.2g of it", k, d)))
@@ -329,7 +365,7 @@ func againstTape(t *testing.T, p learning, tolerance LearnerTolerance, newLearne
 		if unused == p.atoms || unused == 0 && p.most == 1 {
 			t.Error(at(fmt.Sprintf("no row uses %d of %d atoms: a poor test", unused, p.atoms)))
 		}
-		rest = rest[n*p.dim:]
+		rest = rest[n:]
 	}
 	if !slices.Equal(p.x, x) || !slices.Equal(p.dictionary.Atoms, start) {
 		t.Error("the learner has changed the rows, or the dictionary that it was given")

@@ -146,15 +146,14 @@ func (o *Oracle) measure(sums *backend.Sums) error {
 			sums.Error += r * r
 		}
 	}
-	used := make(map[int]bool)
+	sums.Used = make([]bool, k)
 	for i, a := range o.a {
 		if a != 0 {
 			sums.Nonzeros++
 			sums.L1 += math.Abs(a)
-			used[i%k] = true
+			sums.Used[i%k] = true
 		}
 	}
-	sums.UsedAtoms = len(used)
 	return nil
 }
 

@@ -179,8 +179,8 @@ func (s suite) againstOracle(t *testing.T, p problem) {
 		if got.Steps != want.Steps || got.Shortened != want.Shortened {
 			t.Errorf("%s, want %d and %d", at(fmt.Sprintf("%d steps, %d shortened", got.Steps, got.Shortened)), want.Steps, want.Shortened)
 		}
-		if int(got.Nonzeros) != codes.Nonzeros() || got.UsedAtoms != usedAtoms(codes) {
-			t.Errorf("epoch %d: says %d nonzeros in %d atoms, has %d in %d", e, got.Nonzeros, got.UsedAtoms, codes.Nonzeros(), usedAtoms(codes))
+		if int(got.Nonzeros) != codes.Nonzeros() || got.UsedAtoms() != usedAtoms(codes) {
+			t.Errorf("epoch %d: says %d nonzeros in %d atoms, has %d in %d", e, got.Nonzeros, got.UsedAtoms(), codes.Nonzeros(), usedAtoms(codes))
 		}
 		if slack := 2 + want.Nonzeros/100; got.Nonzeros-want.Nonzeros > slack || want.Nonzeros-got.Nonzeros > slack {
 			t.Errorf("epoch %d: %d nonzeros, want %d", e, got.Nonzeros, want.Nonzeros)

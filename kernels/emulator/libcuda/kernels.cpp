@@ -34,6 +34,7 @@ const std::vector<emulation::Kernel>& emulation::kernels()
         EMULATION_KERNEL(fista_fp32),
         EMULATION_KERNEL(fista_residuals),
         EMULATION_KERNEL(fista_tf32),
+        EMULATION_KERNEL(gather),
         EMULATION_KERNEL(keep_largest),
         EMULATION_KERNEL(move_atoms),
         EMULATION_KERNEL(pack_codes),
