@@ -223,7 +223,7 @@ func TestGPUFails(t *testing.T) {
 	}
 	t.Setenv("EMULATED_FAIL_LAUNCH", "700") // of every context: the longer trainings
 	err := small("compare train scale")
-	if err == nil || !strings.Contains(err.Error(), "100 words, method A, tf32: kernels: ") {
+	if err == nil || !strings.Contains(err.Error(), "100 words, method A, fp16: kernels: ") {
 		t.Fatalf("error %v", err)
 	}
 	r, err := readReport(path)

@@ -238,12 +238,12 @@ class Count:
         self.gpu, self.precision, self.codes, self.end = gpu, precision, codes, end
         self.factor = 2 if precision == "fp16" else 4  # bytes
         self.chip, self.clock, self.l2 = CHIPS[gpu.architecture], gpu.clock[end], gpu.l2[end]
-        self.launches, self.host = collections.Counter(), collections.Counter()
+        self.launches, self.host = [], collections.Counter()  # parts, launches and their numbers; seconds of a part
         self.part = ""
         self.fill()
 
     def add(self, count, launch):
-        self.launches[self.part, launch] += count
+        self.launches.append((self.part, launch, count))
 
     def kept(self, bytes):
         """Whether L2 keeps so much."""
@@ -309,7 +309,7 @@ class Count:
     def sums(self):
         """Returns the seconds of each part."""
         sums = collections.Counter(self.host)
-        for (part, launch), count in self.launches.items():
+        for part, launch, count in self.launches:
             sums[part] += count * self.seconds(launch)[0]
         return sums
 
@@ -471,12 +471,15 @@ class Range:
         return [count.sums().total() for count in self.counts]
 
     def kernels(self):
-        """Yields, of a part's launches of a kernel, their number, the lowest and highest seconds of one, all seconds,
-        and what bounds them, by the floor and by what is likely."""
+        """Returns, of a part's launches of a kernel, their number, seconds and what bounds them, as a floor and as is
+        likely, and the launch of the floor."""
         floor, likely = self.counts
+        alike = collections.Counter()
+        for (part, launch, count), (_, other, _) in zip(floor.launches, likely.launches, strict=True):
+            alike[part, launch, other] += count
         groups = collections.defaultdict(list)
-        for key, other in zip(floor.launches, likely.launches):
-            groups[key[0], key[1].kernel].append((floor.launches[key], *floor.seconds(key[1]), *likely.seconds(other[1]), key[1]))
+        for (part, launch, other), count in alike.items():
+            groups[part, launch.kernel].append((count, *floor.seconds(launch), *likely.seconds(other), launch))
         return groups
 
     def table(self):
@@ -496,7 +499,7 @@ class Range:
         """Returns the rows of a document's table, of a kernel's launches in a part each."""
         rows = []
         for (part, kernel), launches in self.kernels().items():
-            low, high = (sum(count * l[i] for l in launches for count in l[:1]) for i in (1, 3))
+            low, high = (sum(l[0] * l[i] for l in launches) for i in (1, 3))
             bounds = " or ".join(dict.fromkeys(b for l in launches for b in (l[2], l[4])))
             each = interval(min(l[1] for l in launches) * 1e6, max(l[3] for l in launches) * 1e6)
             rows.append(f"| {part} | {kernel} | {sum(l[0] for l in launches):,.0f} | {each} | {bounds} | {interval(1e3 * low, 1e3 * high)} |")
