@@ -10,6 +10,7 @@
 #	OVERCOMPLETE_AXE       axe.min.js of axe-core
 #	OVERCOMPLETE_LUCENE    lucene-core.jar, of 9.12; its test runs java, 17 or later
 #	OVERCOMPLETE_DATA      a folder with published vectors and tasks, for tests with those
+#	OVERCOMPLETE_FUZZ_CACHE  where fuzzing keeps what it found worth it, build/fuzz unless it is said
 #	CUDA_HOME              a folder that has include/cuda.h, of CUDA 11.8 to 13.x
 #	NVRTC                  libnvrtc.so.11.2, of CUDA 11.8
 #	PTXAS, NVDISASM        ptxas, of CUDA 12.9, and nvdisasm
@@ -19,7 +20,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .PHONY: help check check-full tools vectors gpu release wheel gpu-bundle bench-cpu \
-	lint cross generate ptx gpu-model gpu-tables test noasm gpu-test gpu-asan gpu-headers sample release-test python image container home arm64 race fuzz faults soak cluster first
+	lint cross generate ptx gpu-model gpu-tables test noasm gpu-test gpu-asan gpu-headers sample release-test vulnerabilities python image container home arm64 race fuzz faults soak cluster first
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z0-9-]*\):.* ## /\1\t/p' Makefile | expand -t 14
@@ -242,6 +243,19 @@ release-test: release ## made elsewhere, releases are the same bytes, and need n
 	build/overcomplete-linux-amd64/overcomplete --version | grep 'with GPU support'
 	OVERCOMPLETE_LIBCUDA=none.so build/overcomplete-linux-amd64/overcomplete devices | grep 'GPU unavailable'
 
+build/govulncheck:
+	GOBIN=$(CURDIR)/build go install golang.org/x/vuln/cmd/govulncheck@v1.9.0
+
+# What is known today, so that it is no check of every change. VULNDB is the URL of another database than
+# the one that is made of the reports' module.
+vulnerabilities: build/govulncheck ## what is known of vulnerabilities of all that is in the program, Go's library too
+	CGO_ENABLED=0 go build -o build/overcomplete .
+ifndef VULNDB
+	rm -rf build/vulndb
+	.ci/vulnerabilities "$$(cd / && go mod download -json golang.org/x/vulndb@latest | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')" build/vulndb
+endif
+	build/govulncheck -db $(or $(VULNDB),file://$(CURDIR)/build/vulndb) -mode binary build/overcomplete
+
 python: build/wheelhouse ## the Python package: its types, its wheel in a bare environment, its tests
 	$(python) -m mypy --strict --ignore-missing-imports --allow-subclassing-any python/overcomplete_vectors
 	rm -rf dist build/bare
@@ -278,12 +292,15 @@ arm64: ## the kernels of arm64, under QEMU
 race: ## the race detector, on packages that start goroutines
 	env -u OVERCOMPLETE_DATA go test -race -short -skip 'ExplainsSizes|/avx$(call of_tier,|ScikitLearn|Accessibility)' -count=1 -timeout=30m ./cpu/... ./train ./vectors/... ./lab/... ./interpret/... $(call of_tier,,./internal/...)
 
-# Counted, not timed: go test may report its own deadline as a failure.
+# Counted, not timed: go test may report its own deadline as a failure. Inputs that reached new code are
+# kept in build/fuzz, or another folder that outlives it, and are where the next run begins.
 fuzz: inputs = $(call of_tier,3000,30000)
+fuzz: export OVERCOMPLETE_FUZZ_CACHE ?= $(CURDIR)/build/fuzz
 fuzz: ## each fuzz target for 3000 inputs, or 30000
 	for file in $$(grep -rl --include='*_test.go' '^func Fuzz' .); do \
 		for target in $$(sed -n 's/^func \(Fuzz[^(]*\).*/\1/p' $$file); do \
-			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(inputs)x -fuzzminimizetime 10x ./$$(dirname $$file); \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(inputs)x -fuzzminimizetime 10x ./$$(dirname $$file) \
+				-args -test.fuzzcachedir="$$OVERCOMPLETE_FUZZ_CACHE/$$(dirname $$file)"; \
 		done; \
 	done
 

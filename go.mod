@@ -3,7 +3,7 @@ module overcomplete
 go 1.26.0
 
 require (
-	github.com/andybalholm/brotli v1.2.3 // Parquet pages compressed with it
+	github.com/andybalholm/brotli v1.2.7 // Parquet pages compressed with it
 	github.com/apache/arrow-go/v18 v18.8.0 // Arrow files
 	github.com/chewxy/hm v1.0.0 // types of the operations that Gorgonia lacks
 	github.com/chromedp/cdproto v0.159.0 // commands of the browser that tests the explorer
