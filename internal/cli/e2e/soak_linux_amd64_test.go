@@ -485,12 +485,9 @@ func sums(t *testing.T, dir clitest.Dir, name string) map[string]string {
 func (s soak) train(t *testing.T) {
 	t.Parallel()
 	dir := clitest.New(t)
-	words := 1000
-	if s.long > 0 {
-		words = 5000
-	}
-	dir.Write(t, "in.txt", clitest.Text(clitest.Vectors(words, 50)))
-	line := "train in.txt -k 100 --quiet --force -o "
+	const words = 1000
+	dir.Write(t, "in.txt", clitest.Text(clitest.Vectors(words, 8)))
+	line := "train --recipe paper in.txt -k 4000 --epochs 1 --quiet --force -o "
 	dir.MustRun(t, "train --recipe paper in.txt -o model --epochs 1 -k 4 --max-words 100")
 	// peak returns the most kilobytes of addresses, and of memory, of a command.
 	peak := func(args string) (addresses, resident int) {
