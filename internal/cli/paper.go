@@ -70,8 +70,11 @@ func runPaper(cmd *cobra.Command, f *experimentFlags, paths []string) error {
 		if len(inputs) > 1 {
 			say(f.log(cmd.ErrOrStderr()), "%s (vectors %d of %d)", in.name, i+1, len(inputs))
 		}
-		e, err := f.open(cmd, in.path, filepath.Join(f.output, in.name))
+		e, err := f.load(cmd, in.path, filepath.Join(f.output, in.name))
 		if err != nil {
+			return err
+		}
+		if err := experiment.Open(e, f.recipe, f.data); err != nil {
 			return err
 		}
 		found, err := e.Repeat(cmd.Context(), in.name, f.Paper, tasks)

@@ -47,15 +47,6 @@ func (f *experimentFlags) registerRest(cmd *cobra.Command) {
 	f.registerProgress(cmd.Flags(), "an epoch and a task")
 }
 
-// open reads the vectors at path and opens their experiment in dir.
-func (f *experimentFlags) open(cmd *cobra.Command, path, dir string) (*experiment.Experiment, error) {
-	e, err := f.load(cmd, path, dir)
-	if err != nil {
-		return nil, err
-	}
-	return e, experiment.Open(e, f.recipe, f.data)
-}
-
 // load reads the vectors at path for an experiment in dir, which is not touched.
 func (f *experimentFlags) load(cmd *cobra.Command, path, dir string) (*experiment.Experiment, error) {
 	if err := f.available(); err != nil {
