@@ -133,6 +133,7 @@ func (l *Learner) refresh() error {
 		vector: l.direction.device, work: l.work, value: l.eigenvalue, matrix: l.square,
 		tolerance: backend.SpectrumTolerance, most: backend.SpectrumSteps, dim: int32(l.dim), dimPitch: int32(l.dimPitch),
 	}.launch(), g.compute)
+	l.halveDictionary()
 	var value [1]float64
 	toHost(g, value[:], l.eigenvalue, g.compute)
 	g.synchronize(g.compute)

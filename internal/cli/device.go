@@ -23,7 +23,6 @@ import (
 type deviceFlags struct {
 	device     string // auto, cpu, cuda or cuda:i
 	precision  string // of products on a GPU
-	halves     bool   // whether it may be fp16
 	workers    int    // on the CPU
 	overcommit bool   // its memory
 }
@@ -44,8 +43,6 @@ func (f *deviceFlags) check(onlyOnCPU error, given func(flag string) bool) error
 	switch {
 	case err != nil:
 		return err
-	case f.precision == "fp16" && !f.halves:
-		return usagef("--precision is %q, which is of train --recipe paper; want tf32 or fp32", f.precision)
 	case f.precision != "fp16" && f.precision != "tf32" && f.precision != "fp32":
 		return usagef("--precision is %q, want fp16, tf32 or fp32", f.precision)
 	case cuda && given("workers"):

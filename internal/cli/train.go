@@ -128,7 +128,7 @@ codes, of which "overcomplete export --format binary" makes binary vectors.`,
 
 // registerTrainingDevice adds the flags that say where training runs.
 func (f *trainFlags) registerTrainingDevice(cmd *cobra.Command) {
-	f.registerDevice(cmd, "train", "tf32 (fast, 11-bit factors), fp32, or, with --recipe paper, fp16 (faster, and as precise as tf32)")
+	f.registerDevice(cmd, "train", "tf32 (fast, 11-bit factors), fp16 (faster, and as precise), or fp32")
 	cmd.Flags().BoolVar(&f.overcommit, "overcommit", false, "train on the CPU even if it seems to have too little memory")
 }
 
@@ -176,7 +176,7 @@ func (f *trainFlags) check(cmd *cobra.Command) error {
 	case f.Algorithm == model.Authors && changed("dictionary-steps"):
 		return usagef("--dictionary-steps has no meaning with --algorithm authors, which takes one step a word")
 	}
-	if f.halves = isPaper; isPaper && paper.Epochs == 0 {
+	if isPaper && paper.Epochs == 0 {
 		f.Epochs = train.DefaultEpochs(paper)
 		f.recipe = f.Paper
 	}
