@@ -2,6 +2,7 @@ package encode
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -190,6 +191,9 @@ func (s *Stream) finish(left int) error {
 		b := s.begun[0]
 		s.begun = append(s.begun[:0], s.begun[1:]...)
 		codes, err := b.wait()
+		if row, ok := errors.AsType[*RowError](err); ok { // of the block's
+			err = &RowError{Row: b.number*Block + row.Row, Word: b.rows.Words[row.Row], Err: row.Err}
+		}
 		if err == nil {
 			err = s.add(b.number, b.rows, codes)
 		}

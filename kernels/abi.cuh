@@ -324,26 +324,67 @@ struct Fista {
 };
 LAYOUT(Fista, 96, 6)
 
+struct FistaHalf {
+    const Half* codes;     // b
+    Half* before;          // a, then b'
+    float* against;        // words × parts: ⟨z − b', b' − b⟩
+    const Half* residuals; // words × dim
+    const Half* atoms;
+    const float* momenta; // of words
+    const float* scales;  // of words
+    double size;          // times the scale of codes, over those of residuals and atoms, squared the last
+    double threshold;     // times the scale of codes
+    Shape shape;
+    int parts;
+    bool nonnegative;
+    char padding[7];
+};
+LAYOUT(FistaHalf, 104, 7)
+
 struct FistaResiduals {
-    float* residuals;     // words × dim
+    void* residuals;      // words × dim
     float* momenta;       // of words
     double* losses;       // of words
     const float* y;       // words × dim
     const float* decoded; // words × dim: bD
     const float* last;    // words × dim: aD
     const float* against; // words × parts
+    const float* scales;  // of words, with halves
     double momentum;
+    double scale;   // of residuals that are halves
+    long long rest; // floats from decoded to its second part, and from last to its
     Shape shape;
     int parts;
 };
-LAYOUT(FistaResiduals, 88, 7)
+LAYOUT(FistaResiduals, 112, 8)
 
+struct RowScales {
+    float* scales;  // of words
+    const float* y; // words × dim
+    Shape shape;
+    char padding[4];
+};
+LAYOUT(RowScales, 40, 2)
+
+struct ToHalves {
+    Half* halves;      // words × dim
+    const float* rows; // words × dim
+    double scale;
+    Shape shape;
+    char padding[4];
+};
+LAYOUT(ToHalves, 48, 2)
+
+// Codes that are halves are scale⁻¹·scales[row] times what they stand for.
 struct KeepLargest {
     float* codes;
+    const Half* halves;  // what there are instead, or null
+    const float* scales; // of words, with halves
+    double scale;
     Shape shape;
     int most;
 };
-LAYOUT(KeepLargest, 32, 1)
+LAYOUT(KeepLargest, 56, 3)
 
 struct Remember {
     float* sums; // atoms × dim

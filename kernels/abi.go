@@ -339,28 +339,72 @@ type fista struct {
 
 var _ [96]byte = [unsafe.Sizeof(fista{})]byte{}
 
+type fistaHalf struct {
+	codes       pointer[half]    // b
+	before      pointer[half]    // a, then b'
+	against     pointer[float32] // words × parts: ⟨z − b', b' − b⟩
+	residuals   pointer[half]    // words × dim
+	atoms       pointer[half]
+	momenta     pointer[float32] // of words
+	scales      pointer[float32] // of words
+	size        float64          // times the scale of codes, over those of residuals and atoms, squared the last
+	threshold   float64          // times the scale of codes
+	shape       shape
+	parts       int32
+	nonnegative bool
+	_           [7]byte
+}
+
+var _ [104]byte = [unsafe.Sizeof(fistaHalf{})]byte{}
+
 type fistaResiduals struct {
-	residuals pointer[float32] // words × dim
+	residuals pointer[byte]    // words × dim
 	momenta   pointer[float32] // of words
 	losses    pointer[float64] // of words
 	y         pointer[float32] // words × dim
 	decoded   pointer[float32] // words × dim: bD
 	last      pointer[float32] // words × dim: aD
 	against   pointer[float32] // words × parts
+	scales    pointer[float32] // of words, with halves
 	momentum  float64
+	scale     float64 // of residuals that are halves
+	rest      int64   // floats from decoded to its second part, and from last to its
 	shape     shape
 	parts     int32
 }
 
-var _ [88]byte = [unsafe.Sizeof(fistaResiduals{})]byte{}
+var _ [112]byte = [unsafe.Sizeof(fistaResiduals{})]byte{}
 
-type keepLargest struct {
-	codes pointer[float32]
-	shape shape
-	most  int32
+type rowScales struct {
+	scales pointer[float32] // of words
+	y      pointer[float32] // words × dim
+	shape  shape
+	_      [4]byte
 }
 
-var _ [32]byte = [unsafe.Sizeof(keepLargest{})]byte{}
+var _ [40]byte = [unsafe.Sizeof(rowScales{})]byte{}
+
+type toHalves struct {
+	halves pointer[half]    // words × dim
+	rows   pointer[float32] // words × dim
+	scale  float64
+	shape  shape
+	_      [4]byte
+}
+
+var _ [48]byte = [unsafe.Sizeof(toHalves{})]byte{}
+
+// Codes that are halves are scale⁻¹·scales[row] times what they stand for.
+type keepLargest struct {
+	codes  pointer[float32]
+	halves pointer[half]    // what there are instead, or null
+	scales pointer[float32] // of words, with halves
+	scale  float64
+	shape  shape
+	most   int32
+}
+
+var _ [56]byte = [unsafe.Sizeof(keepLargest{})]byte{}
 
 type remember struct {
 	sums      pointer[float32] // atoms × dim

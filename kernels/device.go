@@ -35,7 +35,7 @@ type Device struct {
 type Precision string
 
 const (
-	FP16 Precision = "fp16" // factors are float16, of 11 bits, scaled; for Device.Trainer alone
+	FP16 Precision = "fp16" // factors are float16, of 11 bits, scaled
 	TF32 Precision = "tf32" // factors with 11 bits, as tensor cores take them; sums in float32
 	FP32 Precision = "fp32" // factors in two TF32 parts each: three products for one
 )

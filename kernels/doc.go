@@ -36,6 +36,7 @@
 //	fista             a step of all codes, in the epilogue of the product
 //	fista_residuals   what the rows' decoded codes leave, with their momentum
 //	keep_largest      of each row's codes
+//	row_scales        what rows are scaled by where codes are halves; to_halves makes halves of atoms
 //
 // A [Learner] has an encoder's, whose dictionary it moves where it is, on the device:
 //
@@ -48,7 +49,8 @@
 //
 // Products are of TF32 factors, of factors in two TF32 parts, or, in training, of float16
 // factors, added in float32. Float16 factors are in memory what they are: codes as such, D and
-// the row machine's vectors as copies that it makes; scales.go says how they are scaled. Sums over rows are float64. Nothing is added atomically and no order
+// the row machine's vectors as copies that it makes; scales.go says how they are scaled, and of
+// encoders encoder_halves.go. Sums over rows are float64. Nothing is added atomically and no order
 // depends on the device or on how words are split: a training gives the same
 // bits on every run, a row the same code among whatever rows, and a batch of rows moves
 // the dictionary to the same bits.

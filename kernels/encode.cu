@@ -30,19 +30,27 @@
 // with decoded = bD, last = aD. A row has `parts` parts. A warp takes a row at a time.
 //
 // Squares are float: rows whose squares float cannot hold have infinite losses.
+//
+// fista_residuals_fp16 takes scales[row]·y for y, as decoded and last are scaled alike, and
+// leaves residuals as halves, scaled once more, and no losses. Decoded and last are in two parts.
+__device__ __forceinline__ float momentum_of(const FistaResiduals& args, long long row)
+{
+    double sum = 0;
+    for (int i = threadIdx.x % WARP; i < args.parts; i += WARP)
+        sum += args.against[row * args.parts + i];
+    return warp_sum(sum) > 0 ? 0 : float(args.momentum);
+}
+
 extern "C" __global__ void __launch_bounds__(ROW_THREADS) fista_residuals(FistaResiduals args)
 {
     int lane = threadIdx.x % WARP;
     for (long long row = first_row(); row < args.shape.words; row += row_step()) {
-        double sum = 0;
-        for (int i = lane; i < args.parts; i += WARP)
-            sum += args.against[row * args.parts + i];
-        float m = warp_sum(sum) > 0 ? 0 : float(args.momentum);
+        float m = momentum_of(args, row);
         double loss = 0;
         for (int i = lane; i < args.shape.dim; i += WARP) {
             size_t at = row * args.shape.dim_pitch + i;
             float r = args.y[at] - fmaf(m, args.decoded[at] - args.last[at], args.decoded[at]);
-            args.residuals[at] = r;
+            static_cast<float*>(args.residuals)[at] = r;
             loss += r * r;
         }
         loss = warp_sum(loss);
@@ -51,6 +59,54 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS) fista_residuals(FistaR
             args.losses[row] = loss;
         }
     }
+}
+
+extern "C" __global__ void __launch_bounds__(ROW_THREADS) fista_residuals_fp16(FistaResiduals args)
+{
+    int lane = threadIdx.x % WARP;
+    const float scale = float_once(args.scale);
+    for (long long row = first_row(); row < args.shape.words; row += row_step()) {
+        float m = momentum_of(args, row), of = args.scales[row];
+        for (int i = lane; i < args.shape.dim; i += WARP) {
+            size_t at = row * args.shape.dim_pitch + i;
+            float decoded = args.decoded[at] + args.decoded[at + args.rest], last = args.last[at] + args.last[at + args.rest];
+            static_cast<Half*>(args.residuals)[at].bits = half_bits(scale * (of * args.y[at] - fmaf(m, decoded - last, decoded)));
+        }
+        if (lane == 0)
+            args.momenta[row] = m;
+    }
+}
+
+// row_scales: scales[row] is the power of two that makes ‖y‖ 1 to 2, or 1 where float has none.
+// A warp takes a row at a time.
+//
+// Floor, in bytes: 4·words·dim.
+extern "C" __global__ void __launch_bounds__(ROW_THREADS) row_scales(RowScales args)
+{
+    for (long long row = first_row(); row < args.shape.words; row += row_step()) {
+        double squares = 0;
+        for (int i = threadIdx.x % WARP; i < args.shape.dim; i += WARP) {
+            double y = args.y[row * args.shape.dim_pitch + i];
+            squares += y * y;
+        }
+        // 2ⁿ ≤ ‖y‖² < 2ⁿ⁺¹, and so 2^⌊n/2⌋ ≤ ‖y‖ < 2^⌊n/2⌋⁺¹.
+        const int n = static_cast<int>(__float_as_uint(float(warp_sum(squares))) >> 23) - 127;
+        if (threadIdx.x % WARP == 0)
+            args.scales[row] = n > -127 && n < 128 ? __uint_as_float((127 - (n >> 1)) << 23) : 1;
+    }
+}
+
+// to_halves: halves = scale·rows, words × dim. A warp takes a row at a time.
+//
+// Floor, in bytes: 6·words·dim.
+extern "C" __global__ void __launch_bounds__(ROW_THREADS) to_halves(ToHalves args)
+{
+    const float scale = float_once(args.scale);
+    for (long long row = first_row(); row < args.shape.words; row += row_step())
+        for (int i = threadIdx.x % WARP; i < args.shape.dim; i += WARP) {
+            size_t at = row * args.shape.dim_pitch + i;
+            args.halves[at].bits = half_bits(scale * args.rows[at]);
+        }
 }
 
 // Step is the constants of a step of FISTA.
@@ -120,6 +176,62 @@ __device__ __forceinline__ void fista(const Fista& args)
     });
 }
 
+// fista_fp16 has b, a, residuals and atoms as halves. A code is `scale` times the row's scale
+// times as large as what it stands for, and size and threshold have what that takes. Beyond the
+// range of halves it is infinite, and so will the row's loss be, or no number: nothing is cut
+// off unseen.
+//
+// A lane has four codes of a row that follow each other, as in correlate.
+__device__ __forceinline__ float4 four_codes(const Half* from)
+{
+    uint2 x = *reinterpret_cast<const uint2*>(from);
+    return make_float4(first_half(x.x), second_half(x.x), first_half(x.y), second_half(x.y));
+}
+
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) fista_fp16(FistaHalf args)
+{
+    using P = Product<Half, HALF_CORRELATE_ROWS, HALF_CORRELATE_COLUMNS, HALF_CORRELATE_DEPTH, HALF_CORRELATE_STAGES,
+                      ALONG_ROWS, ALONG_ROWS, false, false, 32, true>;
+    static_assert(P::SHARED == HALF_CORRELATE_SHARED, "the host asks for this much");
+    static_assert(8 * P::ACROSS == FISTA_COLUMNS, "a warp has a part of a sum");
+    SHARED_MEMORY(Half, shared_halves);
+    const Shape& s = args.shape;
+    P p;
+    p.run(shared_halves, {args.residuals, s.words, s.dim_pitch}, {args.atoms, s.atoms, s.dim_pitch}, s.dim_pitch);
+    const float threshold = float_once(args.threshold);
+    Step step = {float_once(args.size), 0, args.nonnegative ? 0 : __uint_as_float(0xff800000), 0xffffffff}; // −∞; none are dropped
+    const int part = (p.column + p.warp_column) / FISTA_COLUMNS;
+    p.each_row([&](int row, int column, int i, int half) {
+        constexpr int QUADS = P::ACROSS / 2;
+        float4 b[QUADS], a[QUADS];
+        size_t at = static_cast<size_t>(row) * s.code_pitch + column;
+        float momentum = 0, sum = 0;
+        if (row < s.words) {
+            momentum = args.momenta[row];
+            step.threshold = threshold * args.scales[row];
+        }
+        UNROLL
+        for (int j = 0; j < QUADS; j++)
+            if (row < s.words && column + 16 * j < s.code_pitch) {
+                b[j] = four_codes(args.codes + at + 16 * j);
+                a[j] = four_codes(args.before + at + 16 * j);
+            }
+        UNROLL
+        for (int j = 0; j < QUADS; j++)
+            if (row < s.words && column + 16 * j < s.code_pitch) {
+                const float4 x = p.quad(i, j, half);
+                const unsigned first = halves(step.code(x.x, b[j].x, a[j].x, momentum, sum), step.code(x.y, b[j].y, a[j].y, momentum, sum));
+                const unsigned second = halves(step.code(x.z, b[j].z, a[j].z, momentum, sum), step.code(x.w, b[j].w, a[j].w, momentum, sum));
+                *reinterpret_cast<uint2*>(args.before + at + 16 * j) = make_uint2(first, second);
+            }
+        // The four lanes of a row.
+        sum += __shfl_xor_sync(ALL_LANES, sum, 1);
+        sum += __shfl_xor_sync(ALL_LANES, sum, 2);
+        if (row < s.words && p.t == 0)
+            args.against[static_cast<size_t>(row) * args.parts + part] = sum;
+    });
+}
+
 extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) fista_tf32(Fista args) { fista<false>(args); }
 extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) fista_fp32(Fista args) { fista<true>(args); }
 
@@ -133,22 +245,33 @@ extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) fista_fp32(Fist
 // in shared memory, which trained codes, of few different exponents, would queue for.
 //
 // Floor in bytes: 8·words·atoms.
-extern "C" __global__ void __launch_bounds__(ROW_THREADS) keep_largest(KeepLargest args)
+//
+// keep_largest_fp16 reads codes that are halves, as fista_fp16 has them, and writes what they
+// stand for: 6·words·atoms bytes, and 5 sweeps.
+__device__ __forceinline__ unsigned magnitude_of(const float* x) { return __float_as_uint(fabsf(*x)); }
+__device__ __forceinline__ unsigned magnitude_of(const Half* x) { return x->bits & 0x7fff; }
+__device__ __forceinline__ float value_of(const float* x, float) { return *x; }
+__device__ __forceinline__ float value_of(const Half* x, float factor) { return factor * first_half(x->bits); }
+
+template <typename T>
+__device__ __forceinline__ void keep(const KeepLargest& args, const T* codes)
 {
     const int atom_count = args.shape.atoms, most = args.most;
     constexpr int BITS = 3, DIGITS = 1 << BITS;
-    constexpr int HIGHEST = 30; // bit of a magnitude
+    constexpr int HIGHEST = sizeof(T) == 2 ? 12 : 30; // bit of a magnitude, or of its highest digit
     static_assert(HIGHEST % BITS == 0, "the last digit is of bit 0");
     int lane = threadIdx.x % WARP;
     unsigned lanes_before = (1u << lane) - 1;
     for (long long row = first_row(); row < args.shape.words; row += row_step()) {
-        float* code = args.codes + row * args.shape.code_pitch;
+        const T* code = codes + row * args.shape.code_pitch;
+        float* kept = args.codes + row * args.shape.code_pitch;
+        const float factor = sizeof(T) == sizeof(Half) ? float(args.scale) / args.scales[row] : 1;
         unsigned least = 0; // `most` magnitudes or more are at least this
         int larger = 0;     // and so many are larger, if `least` is known to its last digit
         for (int shift = HIGHEST, found = atom_count; shift >= 0 && found != most; shift -= BITS) {
             int counts[DIGITS] = {}; // counts[d]: at least least + (d << shift)
             for (int column = lane; column < atom_count; column += WARP) {
-                unsigned magnitude = __float_as_uint(fabsf(code[column])) >> shift;
+                unsigned magnitude = magnitude_of(code + column) >> shift;
                 UNROLL
                 for (int d = 1; d < DIGITS; d++)
                     counts[d] += magnitude >= (least >> shift) + d;
@@ -169,14 +292,17 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS) keep_largest(KeepLarge
         int equal = most - larger; // of those that are just `least` so many stay, or more than there are
         for (int first = 0; first < atom_count; first += WARP) {
             int column = first + lane;
-            float a = column < atom_count ? code[column] : 0;
-            unsigned magnitude = __float_as_uint(fabsf(a));
+            float a = column < atom_count ? value_of(code + column, factor) : 0;
+            unsigned magnitude = column < atom_count ? magnitude_of(code + column) : 0;
             unsigned ties = __ballot_sync(ALL_LANES, column < atom_count && magnitude == least);
             if (magnitude < least || (magnitude == least && __popc(ties & lanes_before) >= equal))
                 a = 0;
             equal -= __popc(ties);
             if (column < atom_count)
-                code[column] = a == 0 ? -0.0f : a;
+                kept[column] = a == 0 ? -0.0f : a;
         }
     }
 }
+
+extern "C" __global__ void __launch_bounds__(ROW_THREADS) keep_largest(KeepLargest args) { keep<float>(args, args.codes); }
+extern "C" __global__ void __launch_bounds__(ROW_THREADS) keep_largest_fp16(KeepLargest args) { keep<Half>(args, args.halves); }

@@ -25,11 +25,12 @@ type Encoder struct {
 	widths
 	options   encode.Options
 	proximal  *graph.Proximal
-	precision Precision
-	step      float64 // s
-	most      int     // k, not above K
-	batch     int     // most rows at a time
-	parts     int     // that a row's ⟨z−b, b−a⟩ is summed in
+	precision Precision // of products of floats
+	halving   *halving  // with FP16, or nil
+	step      float64   // s
+	most      int       // k, not above K
+	batch     int       // most rows at a time
+	parts     int       // that a row's ⟨z−b, b−a⟩ is summed in
 
 	dictionary               pointer[float32] // K×L
 	residuals, decoded, last pointer[float32] // batch×L: what z leaves of the rows, bD and aD
@@ -100,9 +101,6 @@ func openEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch
 	if o.Gap > 0 {
 		return nil, fmt.Errorf("%w: exact codes", ErrUnsupported)
 	}
-	if d.Precision == FP16 { // nothing bounds what such factors would be
-		return nil, fmt.Errorf("%w: early-stopped codes with the precision fp16", ErrUnsupported)
-	}
 	program, err := graph.Compile(graph.Encode, backend.Spec(dictionary, o))
 	if err != nil {
 		return nil, err
@@ -116,22 +114,32 @@ func openEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch
 		return nil, err
 	}
 	atoms := dictionary.Len()
-	return &Encoder{
+	e := &Encoder{
 		Dictionary: dictionary, gpu: g, widths: newWidths(atoms, dictionary.Dim),
 		options: o, proximal: program.Steps[0].(*graph.Proximal), precision: cmp.Or(d.Precision, TF32), step: step, most: min(o.Most, atoms), batch: batch,
 		parts: divide(atoms, correlateColumns) * (correlateColumns / fistaColumns),
-	}, nil
+	}
+	if d.Precision == FP16 {
+		e.precision, e.widths, e.halving = TF32, newHalfWidths(atoms, dictionary.Dim), newHalving(dictionary.Atoms, dictionary.Dim)
+	}
+	return e, nil
 }
 
 // Device implements [encode.Encoder].
-func (e *Encoder) Device() string { return e.gpu.name(e.precision) }
+func (e *Encoder) Device() string {
+	if e.halving != nil {
+		return e.gpu.name(FP16)
+	}
+	return e.gpu.name(e.precision)
+}
 
 // Options implements [encode.Encoder].
 func (e *Encoder) Options() encode.Options { return e.options }
 
 // fixedBytes is the device memory that does not depend on the number of rows at a time.
 func (e *Encoder) fixedBytes() int64 {
-	return slack + 4*int64(e.atoms)*int64(e.dimPitch+1)
+	_, atom := e.halvingBytes()
+	return slack + int64(e.atoms)*(4*int64(e.dimPitch+1)+atom)
 }
 
 // slack is the device memory that the driver takes where it rounds up.
@@ -140,7 +148,8 @@ const slack = 4 << 20
 // rowBytes is the device memory that each row takes while it is encoded, in one of so many
 // slots.
 func (e *Encoder) rowBytes(slots int) int64 {
-	return 4*int64(2*e.codePitch+3*e.dimPitch+e.parts+1) + 8 + int64(slots)*int64(4*e.dimPitch+8*e.most+8*3)
+	row, _ := e.halvingBytes()
+	return row + 4*int64(2*e.codePitch+3*e.dimPitch+e.parts+1) + 8 + int64(slots)*int64(4*e.dimPitch+8*e.most+8*3)
 }
 
 // prepare takes device memory, for batch rows or as many as fit beside so many bytes, in each
@@ -173,6 +182,8 @@ func (e *Encoder) prepare(least int, beside int64, slots int) error {
 	}
 	e.encoderSlot = e.slots[0]
 	toDevice(g, e.dictionary, pitched(e.Atoms, e.Dim, e.dimPitch), g.compute)
+	e.prepareHalving(rows)
+	e.halveDictionary()
 	return e.prepared()
 }
 
@@ -230,6 +241,9 @@ func (e *Encoder) Start(ctx context.Context, x []float32) func() (*encode.Codes,
 			return nil, e.gpu.err
 		case out.Rows < rows:
 			return nil, ctx.Err()
+		}
+		if err := e.withinHalves(out.Loss); err != nil {
+			return nil, err
 		}
 		return out, nil
 	}
@@ -298,8 +312,12 @@ func (e *Encoder) encode(n int) {
 	zero(g, e.before, n*e.codePitch, g.compute)
 	zero(g, e.decoded, n*e.dimPitch, g.compute)
 	zero(g, e.last, n*e.dimPitch, g.compute)
-	e.fista(n, e.options.Steps, e.proximal.Lambda, false)
-	g.queue(keepLargest{codes: e.codes, shape: e.shape(n), most: int32(e.most)}.launch(), g.compute)
+	if e.halving != nil {
+		e.fistaHalves(n)
+	} else {
+		e.fista(n, e.options.Steps, e.proximal.Lambda, false)
+		g.queue(keepLargest{codes: e.codes, shape: e.shape(n), most: int32(e.most)}.launch(), g.compute)
+	}
 	e.fista(n, backend.PolishSteps, 0, true)
 	e.residual(n, 0, FP32) // so that losses are those of the codes
 	g.queue(finishCodes{
@@ -329,7 +347,7 @@ func (e *Encoder) residual(rows int, momentum float64, p Precision) {
 	e.decoded, e.last = e.last, e.decoded
 	g.queue(decode{product: e.decoded, codes: e.codes, atoms: e.dictionary, shape: e.shape(rows)}.launch(p), g.compute)
 	g.queue(fistaResiduals{
-		residuals: e.residuals, momenta: e.momenta, losses: e.losses, y: e.y, decoded: e.decoded, last: e.last, against: e.against,
+		residuals: pointer[byte](e.residuals), momenta: e.momenta, losses: e.losses, y: e.y, decoded: e.decoded, last: e.last, against: e.against,
 		momentum: momentum, shape: e.shape(rows), parts: int32(e.parts),
 	}.launch(), g.compute)
 }

@@ -48,12 +48,36 @@ func sampleEncoder(t *testing.T, o encode.Options, p Precision, batch int) (e *E
 	return e, x, d
 }
 
-// TF32 changes a code by some parts in a thousand, and now and then which of two
+// TF32 and halves change a code by some parts in a thousand, and now and then which of two
 // codes of nearly the same size is kept. That adds nothing to the objective.
-func TestEncoderTF32(t *testing.T) {
+func TestEncoderTF32(t *testing.T) { roundedEncoder(t, TF32, 1) }
+
+// Halves have rows and dictionaries of all norms, here of some 0.001 to 100,000.
+func TestEncoderFP16(t *testing.T) {
+	for _, size := range []float32{1, 0.0003, 30000} {
+		roundedEncoder(t, FP16, size)
+	}
+}
+
+// roundedEncoder encodes the sample, times a size.
+func roundedEncoder(t *testing.T, p Precision, size float32) {
 	for _, nonnegative := range []bool{false, true} {
-		o := encode.Options{Lambda: 1, Steps: 20, Most: 20, Nonnegative: nonnegative}
-		e, x, d := sampleEncoder(t, o, "", encode.Block)
+		o := encode.Options{Lambda: float64(size) * float64(size), Steps: 20, Most: 20, Nonnegative: nonnegative}
+		s := encoderSample
+		x, d := encodetest.Problem(s.rows, s.dim, s.atoms)
+		for _, all := range [][]float32{x, d.Atoms} {
+			for i := range all {
+				all[i] *= size
+			}
+		}
+		for i := range x[:10*s.dim] { // rows of other norms, and one that is zero
+			x[i] *= float32(i / s.dim)
+		}
+		e, err := newEncoder(Device{Precision: p}, d, o, encode.Block)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
 		got := encodetest.Encode(t, e, x)
 		var gotObjective, wantObjective float64
 		kept, shared := 0, 0
@@ -87,6 +111,21 @@ func TestEncoderTF32(t *testing.T) {
 		if n := len(got.Value); shared < kept*99/100 || n < kept*99/100 || n > kept*101/100 {
 			t.Errorf("nonnegative %t: %d of %d nonzeros shared, of %d", nonnegative, shared, kept, n)
 		}
+	}
+}
+
+// A row that halves can't have is an error that names it, and those after it are encoded still.
+func TestEncoderBeyondHalves(t *testing.T) {
+	o := encode.Options{Lambda: 1, Steps: 5, Most: 20}
+	e, x, _ := sampleEncoder(t, o, FP16, encoderSample.batch)
+	want := encodetest.Encode(t, e, x)
+	wrong := slices.Clone(x)
+	wrong[45*encoderSample.dim] = 1e30
+	if _, err := e.Encode(t.Context(), wrong); err == nil || !strings.Contains(err.Error(), "row 46,") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("error %v", err)
+	}
+	if got := encodetest.Encode(t, e, x); !slices.Equal(got.Value, want.Value) || !slices.Equal(got.Loss, want.Loss) {
+		t.Error("other bits after an error")
 	}
 }
 

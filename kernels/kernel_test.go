@@ -535,14 +535,17 @@ func TestLostSums(t *testing.T) {
 
 // A step of FISTA. It shrinks, which makes no error larger, and adds up what
 // belongs to the very codes that it wrote.
-func TestFISTA(t *testing.T) { forShapes(t, checkFISTA, TF32, FP32) }
+func TestFISTA(t *testing.T) { forShapes(t, checkFISTA, FP16, TF32, FP32) }
 
 func checkFISTA(b *bench, precision Precision, words, atoms, dim int) {
-	const size = 0.05
+	const size, codeScale = 0.05, 16
 	for _, c := range []struct {
 		threshold            float64
 		nonnegative, support bool
 	}{{0.3, false, false}, {0.3, true, false}, {0, false, true}, {0, true, true}, {1e6, false, false}} {
+		if precision == FP16 && c.support { // which takes floats
+			continue
+		}
 		r, d := b.normal(words*dim, 0), b.normal(atoms*dim, 0)
 		x, before, momenta := b.codes(words, atoms), b.codes(words, atoms), b.normal(words, 0.5)
 		for i := range x {
@@ -551,35 +554,63 @@ func checkFISTA(b *bench, precision Precision, words, atoms, dim int) {
 			}
 		}
 		parts := divide(atoms, correlateColumns) * (correlateColumns / fistaColumns)
-		residuals, atomRows, against := b.array(r, words, dim), b.array(d, atoms, dim), b.array(nil, words, parts)
-		codes, result := b.array(x, words, atoms), b.array(before, words, atoms)
-		b.run(fista{
-			codes: codes.data, before: result.data, against: against.data, residuals: residuals.data, atoms: atomRows.data,
-			momenta: put(b, momenta), size: size, threshold: c.threshold,
-			shape: newWidths(atoms, dim).shape(words), parts: int32(parts), nonnegative: c.nonnegative, support: c.support,
-		}.launch(precision))
+		against := b.array(nil, words, parts)
+		scales, got := make([]float32, words), []float32(nil)
+		if precision == FP16 {
+			const residualScale, atomScale = 64, 0.125
+			x, before = rounded(x, codeScale), rounded(before, codeScale)
+			for i := range scales {
+				scales[i] = float32(int(1) << (i % 3)) // which thresholds have
+			}
+			residuals, atomRows := b.halves(r, words, dim, residualScale), b.halves(d, atoms, dim, atomScale)
+			codes, result := b.halves(x, words, atoms, codeScale), b.halves(before, words, atoms, codeScale)
+			b.run(fistaHalf{
+				codes: pointer[half](codes.data), before: pointer[half](result.data), against: against.data, residuals: pointer[half](residuals.data),
+				atoms: pointer[half](atomRows.data), momenta: put(b, momenta), scales: put(b, scales),
+				size: size * codeScale / (residualScale * atomScale), threshold: c.threshold * codeScale,
+				shape: newHalfWidths(atoms, dim).shape(words), parts: int32(parts), nonnegative: c.nonnegative,
+			}.launch())
+			got = b.readHalves(result, codeScale)
+		} else {
+			for i := range scales {
+				scales[i] = 1
+			}
+			residuals, atomRows := b.array(r, words, dim), b.array(d, atoms, dim)
+			codes, result := b.array(x, words, atoms), b.array(before, words, atoms)
+			b.run(fista{
+				codes: codes.data, before: result.data, against: against.data, residuals: residuals.data, atoms: atomRows.data,
+				momenta: put(b, momenta), size: size, threshold: c.threshold,
+				shape: newWidths(atoms, dim).shape(words), parts: int32(parts), nonnegative: c.nonnegative, support: c.support,
+			}.launch(precision))
+			got = b.read(result)
+		}
 		p, magnitude := multiply(words, atoms, dim,
 			func(i, k int) float32 { return r[i*dim+k] }, func(k, j int) float32 { return d[j*dim+k] })
-		got, sums := b.read(result), b.read(against)
+		sums := b.read(against)
 		zeros := 0
 		for i := range words {
-			var sum, sizes, gotSum float64
+			var sum, sizes, roundings, gotSum float64
 			for k := range atoms {
 				at := i*atoms + k
 				z := float64(x[at]) + float64(momenta[i])*(float64(x[at])-float64(before[at]))
-				want := encodetest.Shrink(z+size*p[at], c.threshold, c.nonnegative)
+				want := encodetest.Shrink(z+size*p[at], c.threshold*float64(scales[i]), c.nonnegative)
 				dropped := c.support && math.Float32bits(x[at]) == math.Float32bits(minusZero)
 				if dropped {
 					want = 0
 				}
 				next := float64(got[at])
-				// z and what is added to it round to float32.
-				if !(math.Abs(next-want) <= tolerance[precision]*size*magnitude[at]+1e-6*(math.Abs(z)+c.threshold)) || c.nonnegative && next < 0 ||
+				// z and what is added to it round to float32, and halves once more.
+				off := tolerance[precision]*size*magnitude[at] + 1e-6*(math.Abs(z)+c.threshold*float64(scales[i]))
+				if precision == FP16 {
+					off += math.Abs(want)/2040 + 0x1p-28
+				}
+				if !(math.Abs(next-want) <= off) || c.nonnegative && next < 0 ||
 					dropped != (c.support && math.Float32bits(got[at]) == math.Float32bits(minusZero)) {
 					b.t.Fatalf("%+v: code %d of word %d is %v, want %v", c, k, i, next, want)
 				}
 				product := (z - next) * (next - float64(x[at]))
 				sum, sizes = sum+product, sizes+(math.Abs(z)+math.Abs(next))*(math.Abs(next)+math.Abs(float64(x[at])))
+				roundings += (math.Abs(z) + 2*math.Abs(next) + math.Abs(float64(x[at]))) * (math.Abs(next)/2040 + 0x1p-28)
 				if next == 0 {
 					zeros++
 				}
@@ -587,8 +618,13 @@ func checkFISTA(b *bench, precision Precision, words, atoms, dim int) {
 			for _, part := range sums[i*parts : (i+1)*parts] {
 				gotSum += float64(part)
 			}
-			// Differences round to float32, and 32 products add up in it.
-			if !(math.Abs(gotSum-sum) <= 1e-6*sizes) {
+			// Differences round to float32, and 32 products add up in it. Of halves they are as if
+			// b' had not been rounded.
+			most := 1e-6 * sizes
+			if precision == FP16 {
+				gotSum, most = gotSum/codeScale/codeScale, most+roundings
+			}
+			if !(math.Abs(gotSum-sum) <= most) {
 				b.t.Fatalf("%+v: ⟨z−b', b'−b⟩ of word %d is %v, want %v", c, i, gotSum, sum)
 			}
 		}
@@ -659,23 +695,54 @@ func TestLarge(t *testing.T) {
 func TestFISTAResiduals(t *testing.T) {
 	b := newBench(t)
 	for _, s := range []struct{ words, dim, parts int }{{1, 1, 4}, {3, 31, 4}, {9, 32, 32}, {17, 33, 36}, {40, 300, 96}} {
-		b.sub(t, fmt.Sprintf("%d×%d", s.words, s.dim), func() { checkFISTAResiduals(b, s.words, s.dim, s.parts) })
+		for _, precision := range []Precision{FP16, FP32} {
+			b.sub(t, fmt.Sprintf("%s %d×%d", precision, s.words, s.dim), func() { checkFISTAResiduals(b, precision, s.words, s.dim, s.parts) })
+		}
 	}
 }
 
-func checkFISTAResiduals(b *bench, words, dim, parts int) {
+func checkFISTAResiduals(b *bench, precision Precision, words, dim, parts int) {
 	y, p, q := b.normal(words*dim, 0), b.normal(words*dim, 0), b.normal(words*dim, 0)
 	sums := b.normal(words*parts, 0)
 	clear(sums[:parts]) // neither for nor against
-	against := b.array(sums, words, parts)
-	rows, decoded, last, result := b.array(y, words, dim), b.array(p, words, dim), b.array(q, words, dim), b.array(nil, words, dim)
-	momenta, losses := b.array(nil, 1, words), zeros[float64](b, words)
+	against, momenta := b.array(sums, words, parts), b.array(nil, 1, words)
 	const momentum = 0.6
-	b.run(few(fistaResiduals{
-		residuals: result.data, momenta: momenta.data, losses: losses, y: rows.data, decoded: decoded.data, last: last.data,
-		against: against.data, momentum: momentum, shape: newWidths(1, dim).shape(words), parts: int32(parts),
-	}.launch()))
-	got, gotMomenta, gotLosses := b.read(result), b.read(momenta), readBack(b, losses, words)
+	var got []float32
+	gotLosses := make([]float64, words)
+	scales := make([]float32, words)
+	for i := range scales {
+		scales[i] = 1
+	}
+	if precision == FP16 {
+		const scale = 64
+		for i := range scales {
+			scales[i] = float32(int(1) << (i % 3))
+		}
+		rows, result, pitch := b.pitched(y, words, dim, 8), b.halves(nil, words, dim, scale), roundUp(dim, 8)
+		parts := func(whole []float32) pointer[float32] { // with a gap between
+			x := make([]float32, (2*words+1)*pitch)
+			for i, v := range whole {
+				part := b.rng.Float32()
+				x[i/dim*pitch+i%dim], x[((words+1)+i/dim)*pitch+i%dim] = part*v, v-part*v
+			}
+			return put(b, x)
+		}
+		b.run(few(fistaResiduals{
+			residuals: pointer[byte](result.data), momenta: momenta.data, y: rows.data, decoded: parts(p), last: parts(q),
+			against: against.data, scales: put(b, scales), momentum: momentum, scale: scale, rest: int64((words + 1) * pitch),
+			shape: newHalfWidths(1, dim).shape(words), parts: int32(len(sums) / words),
+		}.launch()))
+		got = b.readHalves(result, scale)
+	} else {
+		rows, decoded, last, result := b.array(y, words, dim), b.array(p, words, dim), b.array(q, words, dim), b.array(nil, words, dim)
+		losses := zeros[float64](b, words)
+		b.run(few(fistaResiduals{
+			residuals: pointer[byte](result.data), momenta: momenta.data, losses: losses, y: rows.data, decoded: decoded.data, last: last.data,
+			against: against.data, momentum: momentum, shape: newWidths(1, dim).shape(words), parts: int32(parts),
+		}.launch()))
+		got, gotLosses = b.read(result), readBack(b, losses, words)
+	}
+	gotMomenta := b.read(momenta)
 	for i := range words {
 		var sum, loss float64
 		for _, part := range sums[i*parts : (i+1)*parts] {
@@ -690,15 +757,72 @@ func checkFISTAResiduals(b *bench, words, dim, parts int) {
 		}
 		for j := range dim {
 			at := i*dim + j
-			want := float64(y[at]) - float64(p[at]) - m*(float64(p[at])-float64(q[at]))
+			want := float64(scales[i])*float64(y[at]) - float64(p[at]) - m*(float64(p[at])-float64(q[at]))
 			loss += want * want
-			if !(math.Abs(float64(got[at])-want) <= 1e-6*(1+math.Abs(want))) {
+			off := 1e-6 * (1 + math.Abs(want))
+			if precision == FP16 {
+				off += math.Abs(want)/2048 + 2e-6
+			}
+			if !(math.Abs(float64(got[at])-want) <= off) {
 				b.t.Fatalf("residual %d of word %d is %v, want %v", j, i, got[at], want)
 			}
 		}
-		if !(math.Abs(gotLosses[i]-loss) <= 1e-6*(1+loss)) {
+		if precision != FP16 && !(math.Abs(gotLosses[i]-loss) <= 1e-6*(1+loss)) {
 			b.t.Errorf("loss of word %d is %v, want %v", i, gotLosses[i], loss)
 		}
+	}
+}
+
+// Rows get scales of whatever norm floats can have, and halves of rows are those of Go's rounding.
+func TestRowScales(t *testing.T) {
+	b := newBench(t)
+	for _, dim := range []int{1, 33, 300} {
+		b.sub(t, fmt.Sprint(dim), func() { checkRowScales(b, dim) })
+	}
+}
+
+func checkRowScales(b *bench, dim int) {
+	words := dim + 60 // of which the first have one number each
+	y := b.normal(words*dim, 0)
+	norms := make([]float64, words)
+	for i := range words {
+		row := y[i*dim : (i+1)*dim]
+		if i < dim {
+			clear(row)
+			row[i] = 5
+		} else if i%15 == 14 {
+			clear(row)
+		}
+		for j := range row {
+			row[j] *= float32(math.Pow(10, float64(i%60)/2-12))
+			norms[i] += float64(row[j]) * float64(row[j])
+		}
+		norms[i] = math.Sqrt(norms[i])
+	}
+	rows, scales := b.array(y, words, dim), b.array(nil, 1, words)
+	b.run(few(rowScales{scales: scales.data, y: rows.data, shape: newWidths(1, dim).shape(words)}.launch()))
+	for i, got := range b.read(scales) {
+		fraction, _ := math.Frexp(float64(got))
+		if norm := norms[i] * float64(got); fraction != 0.5 || !(norm >= 1-1e-6 && norm < 2+1e-6) && norms[i] != 0 || norms[i] == 0 && got != 1 {
+			b.t.Errorf("scale %v of a row of norm %v", got, norms[i])
+		}
+	}
+}
+
+func TestToHalves(t *testing.T) {
+	b := newBench(t)
+	for _, dim := range []int{1, 33, 300} {
+		b.sub(t, fmt.Sprint(dim), func() { checkToHalves(b, dim) })
+	}
+}
+
+func checkToHalves(b *bench, dim int) {
+	const words, scale = 9, 0.25
+	x := b.normal(words*dim, 0.2)
+	rows, result := b.pitched(x, words, dim, 8), b.halves(nil, words, dim, 1)
+	b.run(few(toHalves{halves: pointer[half](result.data), rows: rows.data, scale: scale, shape: newHalfWidths(1, dim).shape(words)}.launch()))
+	if !slices.Equal(b.readHalves(result, scale), rounded(x, scale)) {
+		b.t.Error("other halves")
 	}
 }
 
@@ -707,11 +831,17 @@ func checkFISTAResiduals(b *bench, words, dim, parts int) {
 func TestKeepLargest(t *testing.T) {
 	b := newBench(t)
 	for _, s := range []struct{ words, atoms int }{{1, 1}, {3, 5}, {10, 128}, {33, 129}, {20, 515}} {
-		b.sub(t, fmt.Sprintf("%d×%d", s.words, s.atoms), func() { checkKeepLargest(b, s.words, s.atoms) })
+		for _, precision := range []Precision{FP16, FP32} {
+			b.sub(t, fmt.Sprintf("%s %d×%d", precision, s.words, s.atoms), func() { checkKeepLargest(b, precision, s.words, s.atoms) })
+		}
 	}
 }
 
-func checkKeepLargest(b *bench, words, atoms int) {
+func checkKeepLargest(b *bench, precision Precision, words, atoms int) {
+	reach := 1.
+	if precision == FP16 {
+		reach = 0.1
+	}
 	for _, most := range []int{1, 3, atoms / 3, atoms} {
 		most = min(max(1, most), atoms)
 		values := b.codes(words, atoms)
@@ -720,7 +850,7 @@ func checkKeepLargest(b *bench, words, atoms int) {
 			case 1:
 				values[i] = float32(math.Round(float64(2*values[i]))) / 2 // many are equal
 			case 2:
-				values[i] *= float32(math.Pow(10, float64(b.rng.IntN(70)-40))) // down to denormals
+				values[i] *= float32(math.Pow(10, float64(b.rng.IntN(70)-40)*reach)) // down to denormals
 			case 3:
 				values[i] = 7
 			}
@@ -728,6 +858,23 @@ func checkKeepLargest(b *bench, words, atoms int) {
 		values[len(values)-1] = float32(math.Inf(-1))
 		codes := b.array(values, words, atoms)
 		k := keepLargest{codes: codes.data, shape: newWidths(atoms, 1).shape(words), most: int32(most)}
+		if precision == FP16 {
+			const scale = 16
+			scales := make([]float32, words)
+			for i := range scales {
+				scales[i] = float32(int(1) << (i % 3))
+			}
+			halves := b.halves(values, words, atoms, scale)
+			for i := range values { // as they are, which is finite but for the last
+				values[i] = fromHalf(toHalf(values[i]*scale)) / scale / scales[i/atoms]
+			}
+			values[len(values)-1] = float32(math.Inf(-1))
+			codes = b.pitched(nil, words, atoms, 8)
+			k = keepLargest{
+				codes: codes.data, halves: pointer[half](halves.data), scales: put(b, scales), scale: 1. / scale,
+				shape: newHalfWidths(atoms, 1).shape(words), most: int32(most),
+			}
+		}
 		b.run(few(k.launch()))
 		var want []uint32
 		for i := range words {

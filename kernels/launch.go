@@ -126,6 +126,12 @@ func (k fista) launch(p Precision) launch {
 	return launch{"fista", unsafe.Pointer(&k), correlateTile.grid(k.shape.words, k.shape.codePitch), bytes, flops}.in(p)
 }
 
+func (k fistaHalf) launch() launch {
+	words, atoms, dim := k.shape.floats()
+	bytes, flops := 6*words*atoms+2*(words+atoms)*dim, words*atoms*dim
+	return launch{"fista", unsafe.Pointer(&k), halfCorrelateTile.grid(k.shape.words, k.shape.codePitch), bytes, flops}.in(FP16)
+}
+
 func (k remember) launch(p Precision) launch {
 	words, atoms, dim := k.shape.floats()
 	bytes, flops := 4*(words*atoms+words*dim+2*atoms*dim), 2*words*atoms*dim
@@ -151,8 +157,19 @@ func (k gather) launch() launch {
 }
 
 func (k fistaResiduals) launch() launch {
-	bytes := 4 * float64(k.shape.words) * float64(4*k.shape.dim+k.parts)
-	return launch{"fista_residuals", unsafe.Pointer(&k), rowGrid(k.shape.words), bytes, 0}
+	words, dim := float64(k.shape.words), float64(k.shape.dim)
+	if k.scales != 0 {
+		return launch{"fista_residuals_fp16", unsafe.Pointer(&k), rowGrid(k.shape.words), words * (22*dim + 4*float64(k.parts)), 0}
+	}
+	return launch{"fista_residuals", unsafe.Pointer(&k), rowGrid(k.shape.words), 4 * words * (4*dim + float64(k.parts)), 0}
+}
+
+func (k rowScales) launch() launch {
+	return launch{"row_scales", unsafe.Pointer(&k), rowGrid(k.shape.words), 4 * float64(k.shape.words) * float64(k.shape.dim), 0}
+}
+
+func (k toHalves) launch() launch {
+	return launch{"to_halves", unsafe.Pointer(&k), rowGrid(k.shape.words), 6 * float64(k.shape.words) * float64(k.shape.dim), 0}
 }
 
 // codes is the launch of a kernel that reads or writes codes, so often.
@@ -165,6 +182,9 @@ func (s shape) codes(kernel string, arguments unsafe.Pointer, times float64, p P
 }
 
 func (k keepLargest) launch() launch {
+	if k.halves != 0 {
+		return k.shape.codes("keep_largest", unsafe.Pointer(&k), 3, FP16)
+	}
 	return k.shape.codes("keep_largest", unsafe.Pointer(&k), 2, FP32)
 }
 

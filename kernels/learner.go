@@ -179,6 +179,9 @@ func (l *Learner) Learn(ctx context.Context, rows []int32, remember, pull float6
 	if g.err != nil {
 		return g.err
 	}
+	if l.halving != nil && !(measured[0] <= math.MaxFloat64) {
+		return fmt.Errorf("kernels: %w", errHalves)
+	}
 	sums.RunningLoss += measured[0]
 	sums.Nonzeros += int64(measured[1])
 	sums.L1 += measured[2]
@@ -197,6 +200,7 @@ func (l *Learner) refresh() error {
 		vector: l.direction.device, work: l.work, value: l.eigenvalue, matrix: l.square,
 		tolerance: backend.SpectrumTolerance, most: backend.SpectrumSteps, dim: int32(l.dim), dimPitch: int32(l.dimPitch),
 	}.launch(), g.compute)
+	l.halveDictionary()
 	var value [1]float64
 	toHost(g, value[:], l.eigenvalue, g.compute)
 	g.synchronize(g.compute)

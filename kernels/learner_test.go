@@ -27,6 +27,10 @@ func TestLearner(t *testing.T) {
 		// kept, others are. Sums of rounded factors are of rows that are off by as
 		// much, which shows in the small differences that atoms move by.
 		TF32: {Codes: 0.01, Atoms: 0.003},
+		// With codes that are rounded after each step that happens to one of 500 that are kept
+		// (TestEncoderFP16), and then the row's others change as well. In the smallest of these
+		// problems it is a sixth of the norm.
+		FP16: {Codes: 0.2, Atoms: 0.003},
 	} {
 		t.Run(string(precision), func(t *testing.T) {
 			backendtest.RunLearner(t, tolerance, func(x []float32, d *model.Dictionary, norm float64, o encode.Options, _ int) (backend.Learner, error) {
@@ -147,7 +151,7 @@ func learnerMemory(t *testing.T) int {
 // Launches are made to fail in turn, at once or while they run: nothing is said to be learned,
 // and one line says where.
 func TestLearnerFaults(t *testing.T) {
-	failEachLaunch(t, "decode_fp32 decode_tf32 finish_codes fista_residuals fista_tf32 gather keep_largest move_atoms power remember_fp32 remember_tf32 totals",
+	failEachLaunch(t, "decode_fp32 decode_tf32 finish_codes fista_residuals fista_tf32 gather keep_largest move_atoms power remember_tf32 totals",
 		func() error {
 			_, err := learnSample(learnerSample.rows)
 			return err

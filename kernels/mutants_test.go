@@ -75,7 +75,7 @@ var harmless = []struct {
 	{"accumulate_|decode_|remember_", bounds, 1, "a step too many is loaded, of zeros, and not used"},
 	{"correlate_|fista_", bounds, 3, "the same, and the depth is a multiple of 4, never 1, and so is positive the number of steps"},
 	{"(finish|pack)_codes$", "parameter", 1, "the scale, which codes in float32 do without"},
-	{"fista_residuals", "parameter", 1, "the pitch for the width: padding is zeros"},
+	{"fista_residuals|row_scales|to_halves", "parameter", 1, "the pitch for the width: padding is zeros"},
 	{"keep_largest", "selection", 7, "a count that would have ended the search for digits before the last one"},
 	{"peak_l2", bounds, 1, "a step too many is copied, and not used"},
 	{"peak_l2", "copied beyond the end", 1, "all that it copies is there"},
@@ -185,15 +185,23 @@ func trials(kernel string) (all []func(b *bench)) {
 		for atoms := 128; atoms < 134; atoms++ {
 			add(func(b *bench) { checkRandomCodes(b, stored, atoms-120, atoms, 1<<33+5, 42) })
 		}
-	case "fista_residuals":
+	case "fista_residuals", "fista_residuals_fp16":
 		for _, s := range []struct{ words, dim, parts int }{
 			{17, 133, 36}, {100, 28, 4}, {100, 60, 128}, {100, 92, 64}, {100, 124, 100}, {100, 300, 292}, {100, 4, 96},
 		} {
-			add(func(b *bench) { checkFISTAResiduals(b, s.words, s.dim, s.parts) })
+			add(func(b *bench) { checkFISTAResiduals(b, stored, s.words, s.dim, s.parts) })
 		}
-	case "keep_largest":
+	case "keep_largest", "keep_largest_fp16":
 		for _, atoms := range []int{515, 1, 28, 60, 92, 124, 128, 160, 192, 224, 300} {
-			add(func(b *bench) { checkKeepLargest(b, 3+atoms%19, atoms) })
+			add(func(b *bench) { checkKeepLargest(b, stored, 3+atoms%19, atoms) })
+		}
+	case "row_scales":
+		for _, dim := range []int{1, 28, 60, 133} {
+			add(func(b *bench) { checkRowScales(b, dim) })
+		}
+	case "to_halves":
+		for _, dim := range []int{1, 28, 60, 133} {
+			add(func(b *bench) { checkToHalves(b, dim) })
 		}
 	case "move_atoms":
 		for _, s := range []struct{ atoms, dim int }{{blockAtoms, 33}, {20, 5}, {11, 4*moveThreads + 40}, {1, 60}} {

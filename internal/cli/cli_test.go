@@ -167,7 +167,6 @@ func TestRefuses(t *testing.T) {
 		{"train --recipe paper in.txt -o model --state float64", []string{`--state is "float64"`, "float32 or float16"}},
 		{"train --recipe paper in.txt -o model --device cuda --workers 3", []string{"--workers", "--device cuda"}},
 		{"train --recipe paper in.txt -o model --precision fp8", []string{`--precision is "fp8"`, "fp16, tf32 or fp32"}},
-		{"train in.txt -o model --precision fp16", []string{`--precision is "fp16"`, "--recipe paper"}},
 		{"train --recipe paper in.txt -o model --precision fp32 --device cpu", []string{"--precision", "CPU"}},
 		{"train --recipe paper in.txt -o model --words nowhere.txt", []string{"in.txt: ", "--words"}},
 		{"train --recipe paper in.txt -o model --frobnicate", []string{"--frobnicate", "train --help"}},

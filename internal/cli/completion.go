@@ -23,7 +23,6 @@ var flagValues = map[string][]string{
 	"state":            {"float32", "float16"},
 	"device":           {"auto", "cpu", "cuda"},
 	"precision":        {"fp16", "tf32", "fp32"},
-	"encode precision": {"tf32", "fp32"},
 	"tasks":            eval.TaskNames(),
 	"oov":              {string(eval.Skip), string(eval.Zero), string(eval.Mean)},
 	"case":             {string(eval.Fallback), string(eval.Exact), string(eval.Lower)},

@@ -24,7 +24,6 @@ import (
 type deviceFlags struct {
 	device     string // auto, cpu, cuda, cuda:i or cuda:all
 	precision  string // of products on a GPU
-	halves     bool   // whether it may be fp16
 	several    bool   // whether device may be cuda:all
 	workers    int    // on the CPU
 	overcommit bool   // its memory
@@ -49,10 +48,6 @@ func (f *deviceFlags) check(onlyOnCPU error, given func(flag string) bool) error
 	switch {
 	case err != nil:
 		return err
-	case f.precision == "fp16" && !f.halves:
-		return usagef("--precision is %q, which is of train --recipe paper; want tf32 or fp32", f.precision)
-	case f.precision != "fp16" && f.precision != "tf32" && f.precision != "fp32":
-		return usagef("--precision is %q, want fp16, tf32 or fp32", f.precision)
 	case cuda && given("workers"):
 		return usagef("--workers is of the CPU; drop it, or --device %s", f.device)
 	case cuda && f.overcommit:

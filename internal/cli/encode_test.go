@@ -338,7 +338,7 @@ func TestEncodeRefuses(t *testing.T) {
 		{"encode a in.txt -o out --workers 0", []string{"--workers is 0"}},
 		{"encode a in.txt -o out --max-words -1", []string{"--max-words is -1"}},
 		{"encode a in.txt -o out --device gpu", []string{`--device is "gpu"`}},
-		{"encode a in.txt -o out --precision fp16", []string{`--precision is "fp16"`}},
+		{"encode a in.txt -o out --precision fp8", []string{`--precision is "fp8"`, "fp16, tf32 or fp32"}},
 		{"encode a in.txt -o out --device cpu --precision fp32", []string{"--precision is of GPUs"}},
 		{"encode a in.txt -o out --device cuda --workers 1", []string{"--workers is of the CPU"}},
 		{"encode a in.txt -o out --device cuda --exact", []string{"--exact is of the CPU only", "--device cuda"}},

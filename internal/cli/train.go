@@ -86,7 +86,7 @@ codes, of which "overcomplete export --format binary" makes binary vectors.`,
 
 // registerTrainingDevice adds the flags that say where training runs.
 func (f *trainFlags) registerTrainingDevice(cmd *cobra.Command) {
-	f.registerDevice(cmd, "train", "tf32 (fast, 11-bit factors), fp32, or, with --recipe paper, fp16 (faster, and as precise as tf32)")
+	f.registerDevice(cmd, "train", "tf32 (fast, 11-bit factors), fp16 (faster, and as precise), or fp32")
 	cmd.Flags().BoolVar(&f.overcommit, "overcommit", false, "train on the CPU even if it seems to have too little memory")
 }
 
@@ -109,7 +109,6 @@ func (f *trainFlags) check(cmd *cobra.Command) error {
 	case isPaper && f.searches() && (changed("checkpoint") || f.resume):
 		return usagef("--sparsity and --nonzeros make several trainings with --recipe paper, which have no checkpoints; give --lambda")
 	}
-	f.halves = isPaper
 	return f.deviceFlags.check(kernels.Supports(f.recipe), changed)
 }
 

@@ -1,0 +1,117 @@
+//go:build gpu
+
+package kernels
+
+import (
+	"errors"
+	"math"
+
+	"overcomplete/encode"
+	"overcomplete/internal/backend"
+)
+
+// Of an encoder with FP16 the steps with shrinkage, which are most of the work, have codes,
+// residuals and atoms as halves. Nothing bounds codes, but they are of the size of ‖y‖ over the
+// norm of an atom. So each row is scaled to a norm of 1 to 2, and the dictionary to one of 1 to 2
+// of its largest atom, by powers of two, which round nothing. In these units there is room for
+// codes of 4,000 and residuals of 64. What is more becomes infinite, and ends the encoding.
+const (
+	unitCodes     = 1 << 4
+	unitResiduals = 1 << 10
+	unitAtoms     = 1 << 10
+)
+
+// halving is what such an encoder has beside the others.
+type halving struct {
+	codeScale, atomScale float64
+	dictionary           pointer[half]    // K×L
+	codes, before        pointer[half]    // batch×K: b and a
+	residuals            pointer[half]    // batch×L
+	rows                 pointer[float32] // batch: the scale of each
+}
+
+// newHalving returns the scales for a dictionary.
+func newHalving(atoms []float32, dim int) *halving {
+	var most float64
+	for lo := 0; lo < len(atoms); lo += dim {
+		var square float64
+		for _, v := range atoms[lo : lo+dim] {
+			square += float64(v) * float64(v)
+		}
+		most = math.Max(most, square)
+	}
+	s := scale(2*unitAtoms, math.Sqrt(most))
+	return &halving{atomScale: s, codeScale: unitCodes * unitAtoms / s}
+}
+
+// halvingBytes is the device memory that halves take for each row, and for each atom.
+func (e *Encoder) halvingBytes() (row, atom int64) {
+	if e.halving == nil {
+		return 0, 0
+	}
+	return 4*int64(e.codePitch) + 10*int64(e.dimPitch) + 4, 2 * int64(e.dimPitch)
+}
+
+// prepareHalving takes device memory for some rows.
+func (e *Encoder) prepareHalving(rows int) {
+	if h, g := e.halving, e.gpu; h != nil {
+		h.dictionary = alloc[half](g, e.atoms*e.dimPitch)
+		h.codes, h.before = alloc[half](g, rows*e.codePitch), alloc[half](g, rows*e.codePitch)
+		h.residuals, h.rows = alloc[half](g, rows*e.dimPitch), alloc[float32](g, rows)
+		for _, m := range []*pointer[float32]{&e.decoded, &e.last} { // in two parts
+			free(g, *m)
+			*m = alloc[float32](g, 2*rows*e.dimPitch)
+		}
+	}
+}
+
+// halveDictionary launches the copy of the dictionary that there is now.
+func (e *Encoder) halveDictionary() {
+	if h := e.halving; h != nil {
+		e.gpu.queue(toHalves{halves: h.dictionary, rows: e.dictionary, scale: h.atomScale, shape: e.shape(e.atoms)}.launch(), e.gpu.compute)
+	}
+}
+
+// fistaHalves takes the steps with shrinkage from codes that are zero, and leaves the largest
+// codes.
+func (e *Encoder) fistaHalves(rows int) {
+	g, h, shape, rest := e.gpu, e.halving, e.shape(rows), e.batch*e.dimPitch
+	zero(g, h.codes, rows*e.codePitch, g.compute)
+	zero(g, h.before, rows*e.codePitch, g.compute)
+	zero(g, e.last, 2*rest, g.compute)
+	zero(g, e.decoded, 2*rest, g.compute)
+	g.queue(rowScales{scales: h.rows, y: e.y, shape: shape}.launch(), g.compute)
+	before := 0.0
+	for lambda, momentum := range backend.FISTA(e.proximal.Lambda, e.options.Steps) {
+		e.decoded, e.last = e.last, e.decoded
+		g.queue(decodeHalf{
+			product: e.decoded, rest: e.decoded.at(rest), codes: h.codes, atoms: h.dictionary, scale: h.codeScale * h.atomScale, shape: shape,
+		}.launch(g.mostShared), g.compute)
+		g.queue(fistaResiduals{
+			residuals: pointer[byte](h.residuals), momenta: e.momenta, losses: e.losses, y: e.y, decoded: e.decoded, last: e.last, against: e.against,
+			scales: h.rows, momentum: before, scale: unitResiduals, rest: int64(rest), shape: shape, parts: int32(e.parts),
+		}.launch(), g.compute)
+		g.queue(fistaHalf{
+			codes: h.codes, before: h.before, against: e.against, residuals: h.residuals, atoms: h.dictionary, momenta: e.momenta, scales: h.rows,
+			size: -e.proximal.Gradient * e.step * h.codeScale / (unitResiduals * h.atomScale), threshold: lambda * e.step * h.codeScale,
+			shape: shape, parts: int32(e.parts), nonnegative: e.proximal.Nonnegative,
+		}.launch(), g.compute)
+		h.codes, h.before = h.before, h.codes
+		before = momentum
+	}
+	g.queue(keepLargest{codes: e.codes, halves: h.codes, scales: h.rows, scale: 1 / h.codeScale, shape: shape, most: int32(e.most)}.launch(), g.compute)
+}
+
+// errHalves is the error where codes left the range of halves on the way.
+var errHalves = errors.New("codes are beyond the range of float16; take the precision tf32 or fp32")
+
+// withinHalves returns an error that names the first of some rows whose codes were too large, as
+// its loss shows.
+func (e *Encoder) withinHalves(losses []float64) error {
+	for i, loss := range losses {
+		if e.halving != nil && !(loss <= math.MaxFloat64) {
+			return &encode.RowError{Row: i, Err: errHalves}
+		}
+	}
+	return nil
+}
