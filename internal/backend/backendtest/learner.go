@@ -152,9 +152,13 @@ func (p learning) make(scale float32) learning {
 	}
 	// A dictionary that the rows are not of.
 	p.x, p.dictionary = encodetest.Problem(rows, p.dim, p.atoms)
-	for i, row := range rand.New(rand.NewPCG(1, 1)).Perm(rows) {
-		if p.order = append(p.order, int32(row)); p.twice {
-			p.order[i] = p.order[i/2*2]
+	rng := rand.New(rand.NewPCG(1, 1))
+	for _, n := range p.batches {
+		first := len(p.order)
+		for i, row := range rng.Perm(n) {
+			if p.order = append(p.order, int32(first+row)); p.twice {
+				p.order[first+i] = p.order[first+i/2*2]
+			}
 		}
 	}
 	slices.Reverse(p.dictionary.Atoms)
