@@ -62,9 +62,10 @@ EDGE = 0, 1500  # clocks of a block before its first step and after its last, if
 L1_LATENCY = 40, 45  # clocks
 L2_LATENCY = 260, 400
 SUM_LATENCY = 2.5e-6, 4e-6  # seconds of one SM, which reads a number of each row and adds up across its threads
-SWEEPS = 6, 11  # of keep_largest over a row; 11 at most
+SWEEPS = {"keep_largest": (6, 11), "keep_largest_fp16": (4, 5)}  # over a row; 11 and 5 at most
 ITERATIONS = 5, 16  # of power, from where it ended the last time: in a training of the sample vectors
-HOST = 0, 1.6e-6  # seconds of the host for each row that is learned from or encoded, with the GPU idle
+HOST_ROW = 0, 1.6e-6  # seconds of the host for each row that is encoded, while the GPU has others
+HOST_BATCH = 0, 1e-4  # and for each batch that is learned from, with the GPU idle: it waits for numbers twice
 
 # Of a chip: KB of shared memory that a block may have at most, and float64 instructions of a
 # thread that an SM does in a clock, both from NVIDIA's programming guide.
@@ -104,7 +105,6 @@ def measured(path):
 here = pathlib.Path(__file__).resolve().parent
 abi = (here.parent / "abi.cuh").read_text()
 constants = {name: int(n) for name, n in re.findall(r"^constexpr int (\w+) = (\d+);", abi, re.MULTILINE)}
-SYMMETRIC = "bool symmetric;" in abi  # whether remember makes half of what is symmetric
 registers = {(kernel, architecture): int(n) for kernel, architecture, n, *_ in map(str.split, (here / "ptxas.txt").read_text().splitlines()[1:])}  # of a thread
 PRODUCT_WARPS = constants["PRODUCT_THREADS"] // 32
 FILES = "decode", "accumulate", "correlate", "encode", "learner"
@@ -238,7 +238,8 @@ class Count:
         self.gpu, self.precision, self.codes, self.end = gpu, precision, codes, end
         self.factor = 2 if precision == "fp16" else 4  # bytes
         self.chip, self.clock, self.l2 = CHIPS[gpu.architecture], gpu.clock[end], gpu.l2[end]
-        self.launches, self.host = [], collections.Counter()  # parts, launches and their numbers; seconds of a part
+        self.launches = []  # parts, launches and their numbers
+        self.host, self.meanwhile = collections.Counter(), collections.Counter()  # seconds of the host in a part, with the GPU idle and not
         self.part = ""
         self.fill()
 
@@ -308,10 +309,10 @@ class Count:
 
     def sums(self):
         """Returns the seconds of each part."""
-        sums = collections.Counter(self.host)
+        sums = collections.Counter()
         for part, launch, count in self.launches:
             sums[part] += count * self.seconds(launch)[0]
-        return sums
+        return collections.Counter({part: max(sums[part], self.meanwhile[part]) + self.host[part] for part in sums})
 
 
 class Paper(Count):
@@ -361,6 +362,8 @@ class Encode(Count):
 
     def fill(self):
         self.encode("encoding", WORDS, BLOCK)
+        self.meanwhile[self.part] = WORDS * HOST_ROW[self.end]
+        self.add(WORDS / BLOCK, self.moved("pack_codes", 4 * BLOCK * ATOMS, 4 * BLOCK * ATOMS))
 
     def kernel(self, name):
         """The precision that a kernel has: tf32 where it has not that of all."""
@@ -368,34 +371,38 @@ class Encode(Count):
 
     def encode(self, part, words, batch):
         self.part = part
-        self.host[part] += words * HOST[self.end]
         batches, vectors = words / batch, batch * DIM * 4
         bytes_of = lambda precision: batch * ATOMS * (2 if precision == "fp16" else 4)  # of codes
         kept = lambda precision: 0 if self.kept(2 * bytes_of(precision) + 5 * vectors) else bytes_of(precision)  # of them, that L2 does not keep
-        polish = "tf32" if self.precision == "fp16" else self.precision  # from where codes are floats
-        for steps, precision in (FISTA_STEPS, self.precision), (POLISH_STEPS, polish):
-            self.add(batches * steps, self.product("decode", batch, DIM, ATOMS, vectors, kept(precision), precision, 2 if precision == "fp16" else 1))
-            self.add(batches * steps, self.product("fista", batch, ATOMS, DIM, 3 * bytes_of(precision), 3 * kept(precision), precision))
         parts = math.ceil(ATOMS / constants["FISTA_COLUMNS"])
-        self.add(batches * (FISTA_STEPS + POLISH_STEPS + 1), self.moved("fista_residuals", 4 * batch * (4 * DIM + parts), 0))
-        self.add(batches, self.keep_largest(batch))
+        halves = self.precision == "fp16"
+        polish = "tf32" if halves else self.precision  # from where codes are floats
+        if halves:
+            self.add(batches, self.moved("row_scales", vectors, 0))
+        for steps, precision in (FISTA_STEPS, self.precision), (POLISH_STEPS, polish):
+            both = precision == "fp16"
+            self.add(batches * steps, self.product("decode", batch, DIM, ATOMS, vectors, kept(precision), precision, 2 if both else 1))
+            self.add(batches * steps, self.product("fista", batch, ATOMS, DIM, 3 * bytes_of(precision), 3 * kept(precision), precision))
+            residuals = ("fista_residuals_fp16", 22) if both else ("fista_residuals", 16)
+            self.add(batches * steps, self.moved(residuals[0], batch * (residuals[1] * DIM + 4 * parts), 0))
+        self.add(batches, self.keep_largest("keep_largest_fp16" if halves else "keep_largest", batch))
         self.add(batches, self.product("decode", batch, DIM, ATOMS, vectors, kept(polish), "fp32"))  # the loss
+        self.add(batches, self.moved("fista_residuals", 4 * batch * (4 * DIM + parts), 0))
         self.add(batches, self.moved("finish_codes", bytes_of(polish), kept(polish)))
-        self.add(batches, self.moved("pack_codes", bytes_of(polish), kept(polish)))
 
-    def keep_largest(self, words):
+    def keep_largest(self, kernel, words):
         """A warp goes over its row, which L2 has, several elements a lane and time: SWEEPS times to find out what stays,
         and once more. An SM has 64 warps, or 48, at a time."""
-        code = self.codes["keep_largest"]
+        code, sweeps, bytes = self.codes[kernel], SWEEPS[kernel][self.end], 2 if kernel.endswith("fp16") else 4
 
         def trips(loop, depth):
             loads = code.count(loop, "LDG")
             inner = any(l != loop and loop[0] <= l[0] and l[1] <= loop[1] for l in code.loops)
             if inner:  # around the sweeps, or around all of a row
-                return SWEEPS[self.end] if depth == 1 else 1
+                return sweeps if depth == 1 else 1
             return ATOMS / 32 / loads
 
-        return self.walked("keep_largest", math.ceil(words / self.gpu.sms), trips, L2_LATENCY, words * ATOMS * 4 * (SWEEPS[self.end] + 2), 48)
+        return self.walked(kernel, math.ceil(words / self.gpu.sms), trips, L2_LATENCY, words * ATOMS * (bytes * (sweeps + 1) + 4), 48)
 
 
 class Best(Encode):
@@ -408,12 +415,17 @@ class Best(Encode):
     def fill(self):
         batch, batches = math.ceil(self.taught / STEPS), PASSES * STEPS
         self.encode("learning", PASSES * self.taught, batch)
+        self.host[self.part] = batches * HOST_BATCH[self.end]
+        self.add(batches, self.moved("gather", 8 * batch * DIM, 0))
+        self.add(batches, self.totals(batch, 3))  # loss, nonzeros, Σ|a|
+        if self.precision == "fp16":
+            self.add(batches, self.moved("to_halves", 6 * ATOMS * DIM, 0))
         gram, atoms = 4 * ATOMS * ATOMS, 4 * ATOMS * DIM
         dram = 0 if self.kept(gram + 5 * atoms) else gram
         precision = self.kernel("remember")
-        self.add(batches, self.product("remember", DIM, DIM, ATOMS, 4 * DIM * DIM, 0, precision if SYMMETRIC else "fp32", symmetric=SYMMETRIC))  # DᵀD
+        self.add(batches, self.product("remember", DIM, DIM, ATOMS, 4 * DIM * DIM, 0, precision, symmetric=True))  # DᵀD
         self.add(batches, self.power())
-        self.add(batches, self.product("remember", ATOMS, ATOMS, batch, 2 * gram, 2 * dram, precision, symmetric=SYMMETRIC))
+        self.add(batches, self.product("remember", ATOMS, ATOMS, batch, 2 * gram, 2 * dram, precision, symmetric=True))
         self.add(batches, self.product("remember", ATOMS, DIM, batch, 2 * atoms, 0, precision))
         self.add(batches, self.product("decode", ATOMS, DIM, ATOMS, atoms, dram, "fp32"))  # GD
         blocks = math.ceil(ATOMS / constants["BLOCK_ATOMS"])
@@ -423,12 +435,12 @@ class Best(Encode):
         super().fill()
 
     def move_atoms(self):
-        """One block, with a thread for a column, or for four with MOVE_TOGETHER. Its atoms come in turn, as many in a loop's body as it takes roots;
-        each takes in the moves of those before it, half of a block's on average, eight (or MOVE_TOGETHER) at a time, in the
-        loops that are furthest inside. Moves are in L1, or shared memory, but for one load of eight. A loop with no root
-        before that reads G, an element a thread and time."""
-        code, block, together = self.codes["move_atoms"], constants["BLOCK_ATOMS"], constants.get("MOVE_TOGETHER", 8)
-        warps = math.ceil(DIM / (4 if "MOVE_TOGETHER" in constants else 1) / 32)
+        """One block, with a thread for four columns. Its atoms come in turn, as many in a loop's body as it takes roots; each
+        takes in the moves of those before it, half of a block's on average, MOVE_TOGETHER at a time, in the loops that are
+        furthest inside. Moves are in L1, but for one load of eight. A loop with no root before that reads G, an element a
+        thread and time."""
+        code, block, together = self.codes["move_atoms"], constants["BLOCK_ATOMS"], constants["MOVE_TOGETHER"]
+        warps = math.ceil(DIM / 4 / 32)
 
         def trips(loop, depth):
             roots, loads = code.count(loop, "MUFU.RSQ"), code.count(loop, "LDG")
@@ -491,8 +503,8 @@ class Range:
                 cell = lambda name: f"{clocks[name] / 1000:.0f}k" if name in clocks else ""
                 print(f"  {part:11} {kernel:22}{count:8.0f} {cell('issue'):>7} {cell('tensor'):>7} {cell('shared'):>7} {cell('double'):>7} {cell('latency'):>7}"
                       f"{launch.l2 / 1e6:8.0f}{launch.dram / 1e6:9.0f}   {interval(low * 1e6, high * 1e6):14}{bound + ' ' + other:>16}{interval(1e3 * count * low, 1e3 * count * high):>14}")
-        for part in self.counts[0].host:
-            print(f"  {part:11} the host{interval(*(1e3 * count.host[part] for count in self.counts)):>113}")
+        for part, who, times in self.hosts():
+            print(f"  {part:11} {who:22}{times:>99}")
         print(f"  {'':11} all: {interval(*(1e3 * s for s in self.total()))} ms\n")
 
     def rows(self):
@@ -503,9 +515,13 @@ class Range:
             bounds = " or ".join(dict.fromkeys(b for l in launches for b in (l[2], l[4])))
             each = interval(min(l[1] for l in launches) * 1e6, max(l[3] for l in launches) * 1e6)
             rows.append(f"| {part} | {kernel} | {sum(l[0] for l in launches):,.0f} | {each} | {bounds} | {interval(1e3 * low, 1e3 * high)} |")
-        for part in self.counts[0].host:
-            rows.append(f"| {part} | (the host) | | | | {interval(*(1e3 * count.host[part] for count in self.counts))} |")
-        return rows
+        return rows + [f"| {part} | ({who}) | | | | {times} |" for part, who, times in self.hosts()]
+
+    def hosts(self):
+        """Returns what the host does: parts, how, and milliseconds."""
+        for how, who in ("host", "the host"), ("meanwhile", "the host, meanwhile"):
+            for part in getattr(self.counts[0], how):
+                yield part, who, interval(*(1e3 * getattr(count, how)[part] for count in self.counts))
 
 
 def ranges(gpus, codes):
