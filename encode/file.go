@@ -26,7 +26,8 @@ type FileOptions struct {
 }
 
 // File encodes the rows of the file of vectors at path, on a device, with the dictionary of m,
-// and saves them as a model in the directory dir. It holds a [Block] of rows at a time. It
+// and saves them as a model in the directory dir. It holds some [Block] of rows, as a
+// [Stream] does. It
 // returns what model.json says, which is that these are the codes of this file, and what else
 // is known of the file.
 //

@@ -332,7 +332,7 @@ struct FistaHalf {
     const Half* atoms;
     const float* momenta; // of words
     const float* scales;  // of words
-    double size;          // times the scale of codes, over those of residuals and atoms, squared the last
+    double size;          // times the scale of codes, over those of residuals and atoms
     double threshold;     // times the scale of codes
     Shape shape;
     int parts;

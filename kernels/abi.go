@@ -347,7 +347,7 @@ type fistaHalf struct {
 	atoms       pointer[half]
 	momenta     pointer[float32] // of words
 	scales      pointer[float32] // of words
-	size        float64          // times the scale of codes, over those of residuals and atoms, squared the last
+	size        float64          // times the scale of codes, over those of residuals and atoms
 	threshold   float64          // times the scale of codes
 	shape       shape
 	parts       int32

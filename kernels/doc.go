@@ -47,7 +47,7 @@
 //
 // # Sums
 //
-// Products are of TF32 factors, of factors in two TF32 parts, or, in training, of float16
+// Products are of TF32 factors, of factors in two TF32 parts, or of float16
 // factors, added in float32. Float16 factors are in memory what they are: codes as such, D and
 // the row machine's vectors as copies that it makes; scales.go says how they are scaled, and of
 // encoders encoder_halves.go. Sums over rows are float64. Nothing is added atomically and no order

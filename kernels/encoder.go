@@ -82,7 +82,7 @@ func newEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch 
 	if err != nil {
 		return nil, err
 	}
-	if err := e.prepare(1, 0, 2); err != nil {
+	if err := e.prepare(1, 0, 2, e.most); err != nil {
 		e.gpu.Close()
 		return nil, err
 	}
@@ -146,22 +146,30 @@ func (e *Encoder) fixedBytes() int64 {
 const slack = 4 << 20
 
 // rowBytes is the device memory that each row takes while it is encoded, in one of so many
-// slots.
-func (e *Encoder) rowBytes(slots int) int64 {
+// slots, with so many packed values.
+func (e *Encoder) rowBytes(slots, packed int) int64 {
 	row, _ := e.halvingBytes()
-	return row + 4*int64(2*e.codePitch+3*e.dimPitch+e.parts+1) + 8 + int64(slots)*int64(4*e.dimPitch+8*e.most+8*3)
+	return row + 4*int64(2*e.codePitch+3*e.dimPitch+e.parts+1) + 8 + int64(slots)*int64(4*e.dimPitch+8*packed+8*3)
 }
 
+// mostPacked is how many bytes of packed codes a slot has at most, on the device and page-locked on
+// the host: codes of few nonzeros take far less.
+const mostPacked = 256 << 20
+
 // prepare takes device memory, for batch rows or as many as fit beside so many bytes, in each
-// of so many slots, and copies the dictionary. It is an error if fewer than least fit.
-func (e *Encoder) prepare(least int, beside int64, slots int) error {
+// of so many slots, and copies the dictionary. A slot has room for so many packed values of a row.
+// It is an error if fewer than least fit.
+func (e *Encoder) prepare(least int, beside int64, slots, packed int) error {
 	g := e.gpu
 	defer g.enter()()
 	room := g.room()
 	if g.err != nil {
 		return g.err
 	}
-	e.batch = int(min(int64(e.batch), (room/20*19-e.fixedBytes()-beside)/e.rowBytes(slots)))
+	e.batch = int(min(int64(e.batch), (room/20*19-e.fixedBytes()-beside)/e.rowBytes(slots, packed)))
+	if packed > 0 {
+		e.batch = min(e.batch, max(1, mostPacked/(8*packed)))
+	}
 	if e.batch < least {
 		return fmt.Errorf("%w on GPU %d for %d sparse dimensions", backend.ErrMemory, g.device.Index, e.atoms)
 	}
@@ -178,7 +186,7 @@ func (e *Encoder) prepare(least int, beside int64, slots int) error {
 	}
 	e.starts = upload(g, starts)
 	for range slots {
-		e.slots = append(e.slots, newEncoderSlot(g, rows, e.dimPitch, e.most))
+		e.slots = append(e.slots, newEncoderSlot(g, rows, e.dimPitch, packed))
 	}
 	e.encoderSlot = e.slots[0]
 	toDevice(g, e.dictionary, pitched(e.Atoms, e.Dim, e.dimPitch), g.compute)
@@ -197,15 +205,17 @@ func (e *Encoder) prepared() error {
 	return g.err
 }
 
-func newEncoderSlot(g *gpu, rows, dimPitch, most int) *encoderSlot {
+func newEncoderSlot(g *gpu, rows, dimPitch, packed int) *encoderSlot {
 	s := &encoderSlot{
 		staging: allocHost[float32](g, rows*dimPitch), y: alloc[float32](g, rows*dimPitch), losses: alloc[float64](g, 3*rows),
-		index: alloc[int32](g, rows*most), value: alloc[float32](g, rows*most),
 		loaded: g.event(cu.DisableTiming), computed: g.event(cu.DisableTiming), stored: g.event(cu.DisableTiming),
 	}
 	s.nonzeros = s.losses.at(rows)
-	s.onHost.losses, s.onHost.nonzeros = allocHost[float64](g, rows), allocHost[float64](g, rows)
-	s.onHost.index, s.onHost.value = allocHost[int32](g, rows*most), allocHost[float32](g, rows*most)
+	if n := rows * packed; n > 0 {
+		s.index, s.value = alloc[int32](g, n), alloc[float32](g, n)
+		s.onHost.losses, s.onHost.nonzeros = allocHost[float64](g, rows), allocHost[float64](g, rows)
+		s.onHost.index, s.onHost.value = allocHost[int32](g, n), allocHost[float32](g, n)
+	}
 	return s
 }
 

@@ -139,7 +139,7 @@ func TestEncoderKeepsBits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			setting(t, variable, value)
 			e, x, _ := sampleEncoder(t, o, TF32, batch)
-			fixed, rowBytes = int(e.fixedBytes()), int(e.rowBytes(2))
+			fixed, rowBytes = int(e.fixedBytes()), int(e.rowBytes(2, e.most))
 			if e.batch != wantBatch {
 				t.Errorf("%d rows at a time, want %d", e.batch, wantBatch)
 			}

@@ -86,7 +86,7 @@ func (l *Learner) learningBytes() int64 {
 
 // prepare takes device memory.
 func (l *Learner) prepare(start []float32) error {
-	if err := l.Encoder.prepare(l.batch, l.learningBytes(), 1); err != nil {
+	if err := l.Encoder.prepare(l.batch, l.learningBytes(), 1, 0); err != nil {
 		return err
 	}
 	g := l.gpu
@@ -141,7 +141,8 @@ func (l *Learner) keep() {
 func (l *Learner) row(i int) []float32 { return l.x[i*l.dim:][:l.dim] }
 
 // Learn implements [backend.Learner]. It learns from all rows or, if ctx was cancelled
-// before, from none. All that it does is queued without waiting, if the rows are on the device.
+// before, from none. Where the rows are on the device it waits twice: for the size of steps, and
+// for the sums at its end.
 func (l *Learner) Learn(ctx context.Context, rows []int32, remember, pull float64, sums *backend.Sums) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -153,7 +153,7 @@ func learnerMemory(t *testing.T) int {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	taken := l.fixedBytes() + l.learningBytes() + int64(s.batch)*l.rowBytes(1)
+	taken := l.fixedBytes() + l.learningBytes() + int64(s.batch)*l.rowBytes(1, 0)
 	return int((taken + 18) / 19 * 20)
 }
 

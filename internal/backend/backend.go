@@ -196,8 +196,8 @@ func (s *Sums) UsedAtoms() (n int) {
 	return n
 }
 
-// A Learner learns a dictionary on a device from batches of rows, and keeps none of
-// them: of all rows so far it has G = Σ aᵀa, K×K, and B = Σ aᵀy, K×L, in which earlier
+// A Learner learns a dictionary on a device from batches of rows. Of the codes of all rows so
+// far it has G = Σ aᵀa, K×K, and B = Σ aᵀy, K×L, in which earlier
 // ones count less (Mairal et al., Online Dictionary Learning for Sparse Coding, ICML
 // 2009). After an error, of a cancelled context too, its state is of no use.
 type Learner interface {

@@ -154,6 +154,9 @@ func (d chosenDevice) everyGPU(dictionary *model.Dictionary, o encode.Options) (
 	}
 	first := gpus[0]
 	for _, gpu := range gpus {
+		if err := gpu.Usable(); err != nil {
+			return nil, usagef("--device %s: GPU %d: %w; hide it with CUDA_VISIBLE_DEVICES", allGPUs, gpu.Index, err)
+		}
 		if gpu.Major != first.Major || gpu.Minor != first.Minor {
 			return nil, usagef("--device %s: GPU 0 has compute capability %d.%d and GPU %d has %d.%d, and so their codes would differ in the last digits; name one of them, or hide others with CUDA_VISIBLE_DEVICES",
 				allGPUs, first.Major, first.Minor, gpu.Index, gpu.Major, gpu.Minor)

@@ -86,7 +86,7 @@ codes, of which "overcomplete export --format binary" makes binary vectors.`,
 
 // registerTrainingDevice adds the flags that say where training runs.
 func (f *trainFlags) registerTrainingDevice(cmd *cobra.Command) {
-	f.registerDevice(cmd, "train", "tf32 (fast, 11-bit factors), fp16 (faster, and as precise), or fp32")
+	f.registerDevice(cmd, "train", "tf32 (fast, 11-bit factors), fp16 (as many bits in half the bytes), or fp32")
 	cmd.Flags().BoolVar(&f.overcommit, "overcommit", false, "train on the CPU even if it seems to have too little memory")
 }
 
