@@ -342,7 +342,7 @@ func WriteDir(path string, keep bool, mayReplace func(path string) error, write 
 		if !keep && old == "" {
 			return leftover(fmt.Errorf("%s: %w", path, err), temp, os.RemoveAll(temp))
 		}
-		return fmt.Errorf("%s: %w; the new one is kept as %s", path, err, dir)
+		return &KeptError{path, dir, err}
 	}
 	if err = syncPlace(path); err != nil && old != "" {
 		return fmt.Errorf("%w; what was there is kept as %s", err, old)
@@ -395,8 +395,11 @@ func placeDir(temp, path string, mayReplace func(path string) error) (old string
 	return moveDir(temp, path, exists, mayReplace)
 }
 
-// patience is how long a directory that others hold may be waited for: they hold it for a moment.
-const patience = 10 * time.Second
+// patience is how long a directory that others hold may be waited for: they hold it for a moment, and
+// no signal ends this wait.
+const patience = 3 * time.Second
+
+var errHeld = errors.New("another process holds it; try again when that has ended")
 
 // moveDir moves the new directory in temp to path, and what exists there to temp:
 // both at once where the file system can. Elsewhere, as none renames over a
@@ -409,6 +412,9 @@ func moveDir(temp, path string, exists bool, mayReplace func(path string) error)
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		unlock, err := Lock(ctx, path)
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = errHeld
+		}
 		if err != nil {
 			return "", fmt.Errorf("cannot be replaced: %w", reason(err))
 		}
@@ -537,6 +543,18 @@ func (e *UnsyncedError) Error() string {
 	return fmt.Sprintf("%s: is written, but a loss of power may undo that: %v", e.Path, e.Err)
 }
 func (e *UnsyncedError) Unwrap() error { return e.Err }
+
+// A KeptError reports that a directory is whole but could not be given its name.
+type KeptError struct {
+	Path string // that name
+	Kept string // the name that it has
+	Err  error  // why
+}
+
+func (e *KeptError) Error() string {
+	return fmt.Sprintf("%s: %v; the new one is kept as %s", e.Path, e.Err, e.Kept)
+}
+func (e *KeptError) Unwrap() error { return e.Err }
 
 // InPlace reports whether an output is in its place in spite of an error of writing it.
 func InPlace(err error) bool {

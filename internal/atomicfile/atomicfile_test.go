@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -524,5 +525,64 @@ func TestDirIsHeldWhileReplaced(t *testing.T) {
 	}, func(dir string) error { return nil })
 	if err != nil || !slices.Equal(held, []bool{false, true}) {
 		t.Errorf("held %v, error %v", held, err)
+	}
+}
+
+// Who waits for a directory that is replaced meanwhile holds the one that has come to its place.
+func TestLockOfReplaced(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("directories have no locks")
+	}
+	dir := t.TempDir()
+	model, first, second := filepath.Join(dir, "model"), filepath.Join(dir, "first"), filepath.Join(dir, "second")
+	for _, d := range []string{model, second} {
+		if err := os.Mkdir(d, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	unlockFirst, err := Lock(t.Context(), model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var unlock func()
+	var all sync.WaitGroup
+	all.Go(func() { unlock, err = Lock(t.Context(), model) })
+	if err := errors.Join(os.Rename(model, first), os.Rename(second, model)); err != nil {
+		t.Fatal(err)
+	}
+	unlockFirst()
+	all.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Lock(now, model); err != context.Canceled {
+		t.Errorf("error %v: the one that is there is not held", err)
+	}
+	unlock()
+}
+
+// A directory that others hold on to is not replaced, and the new one is kept.
+func TestDirIsHeldTooLong(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("directories have no locks")
+	}
+	model := filepath.Join(t.TempDir(), "model")
+	if err := os.Mkdir(model, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := Lock(t.Context(), model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	err = WriteDir(model, true, func(string) error { return nil }, func(string) error { return nil })
+	kept, ok := errors.AsType[*KeptError](err)
+	if !ok || !strings.Contains(err.Error(), "another process holds it") {
+		t.Fatalf("error %v", err)
+	}
+	if _, err := os.Stat(kept.Kept); err != nil {
+		t.Error(err)
 	}
 }

@@ -285,7 +285,8 @@ func TestCompletesValues(t *testing.T) {
 		"__complete graph --dot ":                 "dictionary\ncode\nauthors\nencode\nlearn\n:4\n",
 		"__complete eval --tasks WS-353,SimLex":   "WS-353,SimLex-999\n",
 		"__complete man intrusion ":               "auto\n",
-		"__complete encode --device ":             "auto\ncpu\ncuda\n:4\n",
+		"__complete encode --device ":             "auto\ncpu\ncuda\ncuda:all\n:4\n",
+		"__complete train --device ":              "auto\ncpu\ncuda\n:4\n",
 		"__complete export model --format word2v": "word2vec\n",
 	} {
 		if code, stdout, stderr := inProcess(t.Context(), strings.Split(args, " ")...); code != 0 || !strings.Contains(stdout, want) {

@@ -22,6 +22,7 @@ var flagValues = map[string][]string{
 	"algorithm":        {"minibatch", "authors"},
 	"state":            {"float32", "float16"},
 	"device":           {"auto", "cpu", "cuda"},
+	"encode device":    {"auto", "cpu", "cuda", allGPUs},
 	"precision":        {"fp16", "tf32", "fp32"},
 	"tasks":            eval.TaskNames(),
 	"oov":              {string(eval.Skip), string(eval.Zero), string(eval.Mean)},

@@ -87,7 +87,11 @@ func (f *deviceFlags) cuda() (index int, cuda bool, err error) {
 			return int(i), true, nil
 		}
 	}
-	return 0, false, usagef("--device is %q, want auto, cpu, cuda or cuda:i with i from 0", f.device)
+	all := ""
+	if f.several {
+		all = ", cuda:all"
+	}
+	return 0, false, usagef("--device is %q, want auto, cpu, cuda%s or cuda:i with i from 0", f.device, all)
 }
 
 // chosenDevice is the GPU that was asked for, the first that has room, or the CPU where

@@ -222,7 +222,7 @@ func (f *recipeFlags) at(cmd *cobra.Command, atoms int, x *vectors.Dense) (model
 		if f.nonzeros >= atoms {
 			return nil, usagef("--nonzeros is %d of %d dimensions, want fewer", f.nonzeros, atoms)
 		}
-		r = withSparsity(r, 1-float64(f.nonzeros)/float64(atoms))
+		r = withSparsity(r, float64(atoms-f.nonzeros)/float64(atoms))
 	}
 	if err := r.Validate(); err != nil {
 		return nil, usagef("--%w", err)

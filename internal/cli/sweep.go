@@ -28,8 +28,8 @@ func newSweep() *cobra.Command {
 --factors, and measures each by the paper's tasks, as eval does. It prints the table
 and draws the average against K/L, with its standard error, as the paper's figure
 does (§3): OUT/sweep.png and .svg. With --sparsity or --nonzeros the recipe paper
-looks for the λ that gives as many zeros at each length. A data set that is not there is left out, and said
-so.
+looks for the λ that gives as many zeros at each length. A data set that is not there is
+left out, and said so.
 ` + aboutExperiment,
 		Example: `  overcomplete sweep glove.txt --data eval -o swept --lambda 1
   overcomplete sweep glove.txt --data eval -o swept.best --recipe best --factors 2,4,8`,

@@ -180,7 +180,7 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 				return err
 			}
 			return train.CheckCodes(info, o.Note)
-		} else if atomicfile.InPlace(err) {
+		} else if _, kept := errors.AsType[*atomicfile.KeptError](err); kept || atomicfile.InPlace(err) {
 			return err
 		}
 	}

@@ -25,7 +25,7 @@ type experimentFlags struct {
 
 const aboutExperiment = `
 Flags of a recipe are those of train. The recipe is paper unless --recipe best is given,
-as these are the paper's experiments; their λ can't be compared.
+as these are the paper's experiments; the λ of the two recipes can't be compared.
 
 What is finished is kept in OUT as plain files: a model directory and a .json file
 of its recipe, metrics and scores for each point. The same command goes on where it was
@@ -112,9 +112,9 @@ method B the binary vectors are measured, as in the paper.
 			case isPaper && changed("lambda"):
 				return usagef("--lambda is what tune chooses with the recipe paper; drop it")
 			case !f.searches() && (changed("atoms") || changed("factor")):
-				return usagef("-k goes with --sparsity; the paper's grid has K of its own")
+				return usagef("-k and --factor go with --sparsity or --nonzeros; the paper's grid has K of its own")
 			case !f.searches() && f.data == "":
-				return usagef("tuning needs --data, or else --sparsity")
+				return usagef("tuning needs --data, or else --sparsity or --nonzeros")
 			}
 			t, err := f.tune(cmd, args[0])
 			if err != nil {
@@ -131,7 +131,11 @@ method B the binary vectors are measured, as in the paper.
 	f.register(cmd)
 	f.registerAtoms(cmd)
 	f.registerRecipe(cmd, model.Paper{})
-	cmd.Flags().Lookup("sparsity").Usage = "train for this `share` of zeros, such as 0.92, instead of the grid"
+	flags := cmd.Flags()
+	flags.Lookup("sparsity").Usage = "train for this `share` of zeros, such as 0.92, instead of the grid"
+	flags.Lookup("atoms").Usage = "with --sparsity or --nonzeros: " + flags.Lookup("atoms").Usage
+	flags.Lookup("factor").Usage = "with --sparsity or --nonzeros: " + flags.Lookup("factor").Usage
+	flags.Lookup("lambda").Usage = fmt.Sprintf("best: weight λ of the codes' Σ|a| (default %v of the mean squared norm)", train.Best().Lambda)
 	f.registerInput(cmd)
 	f.registerRest(cmd)
 	addJSON(cmd, "print what was tried as JSON")

@@ -353,7 +353,7 @@ func TestExperimentsRefuse(t *testing.T) {
 	}{
 		{"tune x.txt -o out", []string{"--data", "--sparsity"}},
 		{"tune x.txt --data data", []string{`"output"`}},
-		{"tune x.txt --data data -o out -k 30", []string{"-k goes with --sparsity"}},
+		{"tune x.txt --data data -o out -k 30", []string{"-k and --factor go with --sparsity"}},
 		{"tune x.txt -o out --sparsity 1", []string{"--sparsity is 1"}},
 		{"tune x.txt -o out --sparsity NaN", []string{"--sparsity is NaN"}},
 		{"tune x.txt -o out --sparsity 92", []string{"--sparsity is 92"}},
