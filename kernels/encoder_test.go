@@ -114,18 +114,38 @@ func roundedEncoder(t *testing.T, p Precision, size float32) {
 	}
 }
 
-// A row that halves can't have is an error that names it, and those after it are encoded still.
+// A row whose codes leave the range of halves, and not that of floats, is an error that names it,
+// and those after it are encoded still. Codes do so only after thousands of steps, or here of steps
+// that are ten times too long, with which they grow without end, but for rows so short that all
+// their codes are zero.
 func TestEncoderBeyondHalves(t *testing.T) {
 	o := encode.Options{Lambda: 1, Steps: 5, Most: 20}
-	e, x, _ := sampleEncoder(t, o, FP16, encoderSample.batch)
-	want := encodetest.Encode(t, e, x)
-	wrong := slices.Clone(x)
-	wrong[45*encoderSample.dim] = 1e30
-	if _, err := e.Encode(t.Context(), wrong); err == nil || !strings.Contains(err.Error(), "row 46,") || strings.Contains(err.Error(), "\n") {
-		t.Errorf("error %v", err)
-	}
-	if got := encodetest.Encode(t, e, x); !slices.Equal(got.Value, want.Value) || !slices.Equal(got.Loss, want.Loss) {
-		t.Error("other bits after an error")
+	const large = 45
+	for _, precision := range []Precision{TF32, FP16} {
+		e, x, _ := sampleEncoder(t, o, precision, encoderSample.batch)
+		e.step *= 10
+		short := slices.Clone(x)
+		for i := range short {
+			short[i] /= 1000
+		}
+		want := encodetest.Encode(t, e, short)
+		for _, sign := range []float32{1, -1} {
+			wrong := slices.Clone(short)
+			for i := large * e.Dim; i < (large+1)*e.Dim; i++ {
+				wrong[i] = sign * x[i]
+			}
+			got, err := e.Encode(t.Context(), wrong)
+			if precision == FP16 {
+				if row, ok := errors.AsType[*encode.RowError](err); !ok || row.Row != large || row.Err != errHalves {
+					t.Errorf("error %v", err)
+				}
+			} else if err != nil || !(got.Loss[large] <= math.MaxFloat32) {
+				t.Errorf("error %v, losses %v", err, got)
+			}
+			if got := encodetest.Encode(t, e, short); !slices.Equal(got.Value, want.Value) || !slices.Equal(got.Loss, want.Loss) {
+				t.Error("other bits after an error")
+			}
+		}
 	}
 }
 
