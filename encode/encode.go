@@ -142,6 +142,8 @@ type Encoder interface {
 	// dictionary's mean. It does not change x. The code of a row has the same bits
 	// whatever rows are encoded with it. If ctx is cancelled, Encode returns its error.
 	// A row whose code overflows single precision is no error: its Loss is not finite.
+	// A device that computes with less may refuse rows whose codes leave the range of
+	// its precision alone, by a [*RowError].
 	Encode(ctx context.Context, x []float32) (*Codes, error)
 
 	// Start is Encode in two halves: it may return before there are codes, and what it returns

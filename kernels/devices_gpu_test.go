@@ -112,3 +112,23 @@ func TestGPUs(t *testing.T) {
 		t.Errorf("%v\n%swant\n%s", err, out, want)
 	}
 }
+
+// What has been freed can be taken again.
+func TestRoom(t *testing.T) {
+	g, err := Device{Memory: 1 << 20}.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	defer g.enter()()
+	for range 2 {
+		p := alloc[float32](g, 1000)
+		if room := g.room(); room != 1<<20-4000 {
+			t.Errorf("%d bytes are left", room)
+		}
+		free(g, p)
+		if room := g.room(); room != 1<<20 || g.err != nil {
+			t.Errorf("%d bytes are left, error %v", room, g.err)
+		}
+	}
+}

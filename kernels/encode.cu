@@ -77,7 +77,8 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS) fista_residuals_fp16(F
     }
 }
 
-// row_scales: scales[row] is the power of two that makes ‖y‖ 1 to 2, or 1 where float has none.
+// row_scales: scales[row] is the power of two that makes ‖y‖ 1 to 2, or the nearest that is a
+// normal float. For a row of zeros it is 1.
 // A warp takes a row at a time.
 //
 // Floor, in bytes: 4·words·dim.
@@ -89,10 +90,11 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS) row_scales(RowScales a
             double y = args.y[row * args.shape.dim_pitch + i];
             squares += y * y;
         }
-        // 2ⁿ ≤ ‖y‖² < 2ⁿ⁺¹, and so 2^⌊n/2⌋ ≤ ‖y‖ < 2^⌊n/2⌋⁺¹.
-        const int n = static_cast<int>(__float_as_uint(float(warp_sum(squares))) >> 23) - 127;
+        // 2ⁿ ≤ ‖y‖² < 2ⁿ⁺¹, and so 2^⌊n/2⌋ ≤ ‖y‖ < 2^⌊n/2⌋⁺¹. In double no row's n is out of range.
+        squares = warp_sum(squares);
+        const int n = (__double2hiint(squares) >> 20) - 1023;
         if (threadIdx.x % WARP == 0)
-            args.scales[row] = n > -127 && n < 128 ? __uint_as_float((127 - (n >> 1)) << 23) : 1;
+            args.scales[row] = squares == 0 ? 1 : __uint_as_float((127 + max(-126, min(-(n >> 1), 127))) << 23);
     }
 }
 

@@ -175,9 +175,12 @@ func (e *Encoder) prepare(least int, beside int64, slots, packed int) error {
 	}
 	rows := e.batch
 	e.dictionary = alloc[float32](g, e.atoms*e.dimPitch)
-	for _, m := range []*pointer[float32]{&e.residuals, &e.decoded, &e.last} {
-		*m = alloc[float32](g, rows*e.dimPitch)
+	products := rows * e.dimPitch
+	e.residuals = alloc[float32](g, products)
+	if e.halving != nil { // in two parts
+		products *= 2
 	}
+	e.decoded, e.last = alloc[float32](g, products), alloc[float32](g, products)
 	e.codes, e.before = alloc[float32](g, rows*e.codePitch), alloc[float32](g, rows*e.codePitch)
 	e.against, e.momenta, e.used = alloc[float32](g, rows*e.parts), alloc[float32](g, rows), alloc[int32](g, e.atoms)
 	starts := make([]int64, rows)
@@ -252,7 +255,7 @@ func (e *Encoder) Start(ctx context.Context, x []float32) func() (*encode.Codes,
 		case out.Rows < rows:
 			return nil, ctx.Err()
 		}
-		if err := e.withinHalves(out.Loss); err != nil {
+		if err := e.withinHalves(x, out.Loss); err != nil {
 			return nil, err
 		}
 		return out, nil
@@ -320,11 +323,11 @@ func (e *Encoder) encode(n int) {
 	g := e.gpu
 	zero(g, e.codes, n*e.codePitch, g.compute)
 	zero(g, e.before, n*e.codePitch, g.compute)
-	zero(g, e.decoded, n*e.dimPitch, g.compute)
-	zero(g, e.last, n*e.dimPitch, g.compute)
 	if e.halving != nil {
 		e.fistaHalves(n)
 	} else {
+		zero(g, e.decoded, n*e.dimPitch, g.compute)
+		zero(g, e.last, n*e.dimPitch, g.compute)
 		e.fista(n, e.options.Steps, e.proximal.Lambda, false)
 		g.queue(keepLargest{codes: e.codes, shape: e.shape(n), most: int32(e.most)}.launch(), g.compute)
 	}

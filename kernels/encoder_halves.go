@@ -58,10 +58,6 @@ func (e *Encoder) prepareHalving(rows int) {
 		h.dictionary = alloc[half](g, e.atoms*e.dimPitch)
 		h.codes, h.before = alloc[half](g, rows*e.codePitch), alloc[half](g, rows*e.codePitch)
 		h.residuals, h.rows = alloc[half](g, rows*e.dimPitch), alloc[float32](g, rows)
-		for _, m := range []*pointer[float32]{&e.decoded, &e.last} { // in two parts
-			free(g, *m)
-			*m = alloc[float32](g, 2*rows*e.dimPitch)
-		}
 	}
 }
 
@@ -75,7 +71,7 @@ func (e *Encoder) halveDictionary() {
 // fistaHalves takes the steps with shrinkage from codes that are zero, and leaves the largest
 // codes.
 func (e *Encoder) fistaHalves(rows int) {
-	g, h, shape, rest := e.gpu, e.halving, e.shape(rows), e.batch*e.dimPitch
+	g, h, shape, rest := e.gpu, e.halving, e.shape(rows), rows*e.dimPitch
 	zero(g, h.codes, rows*e.codePitch, g.compute)
 	zero(g, h.before, rows*e.codePitch, g.compute)
 	zero(g, e.last, 2*rest, g.compute)
@@ -105,11 +101,24 @@ func (e *Encoder) fistaHalves(rows int) {
 // errHalves is the error where codes left the range of halves on the way.
 var errHalves = errors.New("codes are beyond the range of float16; take the precision tf32 or fp32")
 
-// withinHalves returns an error that names the first of some rows whose codes were too large, as
-// its loss shows.
-func (e *Encoder) withinHalves(losses []float64) error {
+// withinHalves returns an error that names the first of the rows of x whose codes were too large,
+// as its loss shows. Where ‖y‖² alone is too large for single precision, it is for any precision,
+// and that is no error.
+func (e *Encoder) withinHalves(x []float32, losses []float64) error {
+	if e.halving == nil {
+		return nil
+	}
+	y := make([]float32, e.Dim)
 	for i, loss := range losses {
-		if e.halving != nil && !(loss <= math.MaxFloat64) {
+		if loss <= math.MaxFloat64 {
+			continue
+		}
+		e.Center(y, x[i*e.Dim:][:e.Dim])
+		var square float64
+		for _, v := range y {
+			square += float64(v) * float64(v)
+		}
+		if square <= math.MaxFloat32 {
 			return &encode.RowError{Row: i, Err: errHalves}
 		}
 	}

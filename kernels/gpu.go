@@ -28,10 +28,11 @@ type gpu struct {
 	mostShared int   // dynamic shared memory that a block may have, in bytes
 	mostMemory int64 // bytes to use at most, or 0
 	pinned     []unsafe.Pointer
-	pinner     runtime.Pinner // keeps in place what copies under way read or write
-	allocated  int64          // bytes on the device
-	locked     int64          // bytes of the host that are page-locked
-	lacksHost  bool           // whether more could not be page-locked
+	pinner     runtime.Pinner         // keeps in place what copies under way read or write
+	sizes      map[cu.DevicePtr]int64 // bytes of what is allocated on the device
+	allocated  int64                  // their sum
+	locked     int64                  // bytes of the host that are page-locked
+	lacksHost  bool                   // whether more could not be page-locked
 	profiling  bool
 	step       string // of a program, whose launches follow
 	profile    []timedLaunch
@@ -47,7 +48,7 @@ func (d Device) open(files ...string) (*gpu, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &gpu{device: device, functions: make(map[string]*function), mostMemory: d.Memory}
+	g := &gpu{device: device, functions: make(map[string]*function), sizes: make(map[cu.DevicePtr]int64), mostMemory: d.Memory}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	g.start()
@@ -209,6 +210,7 @@ func alloc[T any](g *gpu, n int) pointer[T] {
 	p, err := cu.MemAlloc(bytes)
 	g.check(fmt.Sprintf("cuMemAlloc of %d bytes", bytes), err)
 	if err == nil {
+		g.sizes[p] = bytes
 		g.allocated += bytes
 	}
 	zero(g, pointer[byte](p), int(bytes), g.compute)
@@ -218,6 +220,7 @@ func alloc[T any](g *gpu, n int) pointer[T] {
 func free[T any](g *gpu, p pointer[T]) {
 	if g.err == nil && p != 0 {
 		g.check("cuMemFree", cu.MemFree(cu.DevicePtr(p)))
+		g.allocated -= g.sizes[cu.DevicePtr(p)]
 	}
 }
 

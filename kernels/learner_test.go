@@ -63,13 +63,13 @@ type learnedSample struct {
 
 // learnSample learns from the sample, the last row of which is there so often that there are
 // so many.
-func learnSample(rows int) (r learnedSample, err error) {
+func learnSample(p Precision, rows int) (r learnedSample, err error) {
 	s := learnerSample
 	x, d := encodetest.Problem(s.rows, s.dim, s.atoms)
 	for range rows - s.rows {
 		x = append(x, x[len(x)-s.dim:]...)
 	}
-	l, err := newLearner(Device{}, x, d, 5, encode.Options{Lambda: 1, Steps: 5, Most: 20}, s.batch)
+	l, err := newLearner(Device{Precision: p}, x, d, 5, encode.Options{Lambda: 1, Steps: 5, Most: 20}, s.batch)
 	if err != nil {
 		return r, err
 	}
@@ -105,8 +105,14 @@ func sampleRows() (rows []int32) {
 // whatever memory. Where not all rows fit, they come from the host, and where a batch's don't,
 // there is no learning.
 func TestLearnerKeepsBits(t *testing.T) {
+	for _, precision := range []Precision{TF32, FP16} {
+		t.Run(string(precision), func(t *testing.T) { learnerKeepsBits(t, precision) })
+	}
+}
+
+func learnerKeepsBits(t *testing.T, p Precision) {
 	const rows = 50_000 // 4.8 MB, more than what is left of the least memory
-	want, err := learnSample(rows)
+	want, err := learnSample(p, rows)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +122,7 @@ func TestLearnerKeepsBits(t *testing.T) {
 	learned := func(variable, value string) {
 		t.Run(variable+"="+value, func(t *testing.T) {
 			setting(t, variable, value)
-			got, err := learnSample(rows)
+			got, err := learnSample(p, rows)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -135,20 +141,20 @@ func TestLearnerKeepsBits(t *testing.T) {
 	for _, seed := range []string{"2", "3"} {
 		learned("EMULATED_SEED", seed)
 	}
-	least := learnerMemory(t)
+	least := learnerMemory(t, p)
 	learned("EMULATED_MEMORY", strconv.Itoa(least))
 	setting(t, "EMULATED_MEMORY", strconv.Itoa(least-100))
-	if _, err := learnSample(rows); !errors.Is(err, backend.ErrMemory) || strings.Contains(err.Error(), "\n") {
+	if _, err := learnSample(p, rows); !errors.Is(err, backend.ErrMemory) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("error %v, want %v", err, backend.ErrMemory)
 	}
 }
 
 // learnerMemory is the memory of a device on which the sample just fits.
-func learnerMemory(t *testing.T) int {
+func learnerMemory(t *testing.T, p Precision) int {
 	t.Helper()
 	s := learnerSample
 	x, d := encodetest.Problem(1, s.dim, s.atoms)
-	l, err := newLearner(Device{}, x, d, 1, encode.Options{Steps: 1, Most: 20}, s.batch)
+	l, err := newLearner(Device{Precision: p}, x, d, 1, encode.Options{Steps: 1, Most: 20}, s.batch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +168,7 @@ func learnerMemory(t *testing.T) int {
 func TestLearnerFaults(t *testing.T) {
 	failEachLaunch(t, "decode_fp32 decode_tf32 finish_codes fista_residuals fista_tf32 gather keep_largest move_atoms power remember_tf32 totals",
 		func() error {
-			_, err := learnSample(learnerSample.rows)
+			_, err := learnSample(TF32, learnerSample.rows)
 			return err
 		})
 }
@@ -202,20 +208,22 @@ func TestLearnerAfterFault(t *testing.T) {
 // Memory that somebody else has taken meanwhile.
 func TestLearnerAllocations(t *testing.T) {
 	x, d := encodetest.Problem(1, learnerSample.dim, learnerSample.atoms)
-	failed := 0
-	for n := 1; n < 40; n++ {
-		setting(t, "EMULATED_FAIL_ALLOCATION", strconv.Itoa(n))
-		l, err := Device{}.Learner(x, d, 1, encode.Options{Steps: 1, Most: 20})
-		if err == nil {
-			l.Close()
-			continue
+	for precision, want := range map[Precision]int{TF32: 13 + 13, FP16: 13 + 5 + 13} { // an encoder's, with one slot that packs nothing, and others
+		failed := 0
+		for n := 1; n < 45; n++ {
+			setting(t, "EMULATED_FAIL_ALLOCATION", strconv.Itoa(n))
+			l, err := Device{Precision: precision}.Learner(x, d, 1, encode.Options{Steps: 1, Most: 20})
+			if err == nil {
+				l.Close()
+				continue
+			}
+			if failed++; !errors.Is(err, backend.ErrMemory) || !errors.Is(err, cu.OutOfMemory) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: allocation %d: error %v", precision, n, err)
+			}
 		}
-		if failed++; !errors.Is(err, backend.ErrMemory) || !errors.Is(err, cu.OutOfMemory) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("allocation %d: error %v", n, err)
+		if failed != want {
+			t.Errorf("%s: %d allocations failed, of %d", precision, failed, want)
 		}
-	}
-	if failed != 13+13 {
-		t.Errorf("%d allocations failed, of an encoder's 13, with one slot that packs nothing, and 13", failed)
 	}
 }
 

@@ -40,6 +40,11 @@ func (n New) open(t *testing.T, d *model.Dictionary, o encode.Options, workers i
 func Run(t *testing.T, tolerance float64, newEncoder New) {
 	t.Run("formulas", func(t *testing.T) { formulas(t, tolerance, newEncoder) })
 	t.Run("tape", func(t *testing.T) { tape(t, tolerance, newEncoder) })
+	RunRounded(t, newEncoder)
+}
+
+// RunRounded is Run but for the values of codes, for encoders that round them on the way.
+func RunRounded(t *testing.T, newEncoder New) {
 	t.Run("same bits", func(t *testing.T) {
 		SameBits(t, encode.Options{Lambda: 0.5, Steps: 15, Most: 40}, newEncoder)
 		SameBits(t, encode.Options{Lambda: 1, Steps: 15, Most: 20, Nonnegative: true}, newEncoder)
