@@ -92,9 +92,9 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS) row_scales(RowScales a
         }
         // 2ⁿ ≤ ‖y‖² < 2ⁿ⁺¹, and so 2^⌊n/2⌋ ≤ ‖y‖ < 2^⌊n/2⌋⁺¹. In double no row's n is out of range.
         squares = warp_sum(squares);
-        const int n = (__double2hiint(squares) >> 20) - 1023;
+        const int n = static_cast<int>(static_cast<unsigned long long>(__double_as_longlong(squares)) >> 52) - 1023;
         if (threadIdx.x % WARP == 0)
-            args.scales[row] = squares == 0 ? 1 : __uint_as_float((127 + max(-126, min(-(n >> 1), 127))) << 23);
+            args.scales[row] = squares == 0 ? 1 : __uint_as_float(max(1, min(127 - (n >> 1), 254)) << 23);
     }
 }
 

@@ -50,6 +50,7 @@ var operations = map[string]operation{
 	"mul.wide.u32": apply2(func(a, b uint32) uint64 { return uint64(a) * uint64(b) }),
 	"mul.hi.u32":   apply2(func(a, b uint32) uint32 { hi, _ := bits.Mul32(a, b); return hi }),
 	"min.s32":      apply2(func(a, b int32) int32 { return min(a, b) }),
+	"max.s32":      apply2(func(a, b int32) int32 { return max(a, b) }),
 	"mad.lo.s32":   apply3(func(a, b, c uint32) uint32 { return a*b + c }),
 	"div.u32":      apply2(divide),
 	"and.b32":      apply2(and[uint32]), "or.b32": apply2(or[uint32]), "xor.b32": apply2(xor[uint32]), "not.b32": apply1(not[uint32]),

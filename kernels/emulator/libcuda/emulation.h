@@ -441,9 +441,9 @@ inline int __ffs(int x) { return __builtin_ffs(x); }
 inline unsigned __umulhi(unsigned x, unsigned y) { return unsigned(uint64_t(x) * y >> 32); }
 inline unsigned __float_as_uint(float x) { return emulation::bits(x); }
 inline float __uint_as_float(unsigned x) { return emulation::from_bits(x); }
-inline int __double2hiint(double x)
+inline long long __double_as_longlong(double x)
 {
-    int64_t bits;
+    long long bits;
     memcpy(&bits, &x, sizeof bits);
-    return int(bits >> 32);
+    return bits;
 }
