@@ -133,12 +133,13 @@ constexpr int REMEMBER_STAGES = 2;
 constexpr int REMEMBER_SHARED = 69632;
 
 // Most atoms that a launch of move_atoms moves: a multiple of REMEMBER_DEPTH, and of
-// MOVE_TOGETHER, a multiple of 4. A block of it has at most MOVE_THREADS. SHARED is its dynamic
-// shared memory in bytes.
+// MOVE_TOGETHER, a multiple of 4, which a set of its threads has. A block of it has at most
+// MOVE_THREADS. SHARED is its dynamic shared memory in bytes, and if there are several sets two
+// rows more.
 constexpr int BLOCK_ATOMS = 64;
 constexpr int MOVE_TOGETHER = 8;
-constexpr int MOVE_THREADS = 384;
-constexpr int MOVE_SHARED = 17504;
+constexpr int MOVE_THREADS = 768;
+constexpr int MOVE_SHARED = 17664;
 
 // A block of power; its dynamic shared memory is a double a warp.
 constexpr int POWER_THREADS = 1024;
@@ -397,20 +398,30 @@ struct Remember {
 };
 LAYOUT(Remember, 56, 3)
 
+struct Forces {
+    float* forces;         // atoms × dim: P, then what is made of it
+    const float* atoms;    // D, atoms × dim
+    const float* products; // B, atoms × dim
+    const float* anchors;  // W, atoms × dim
+    const float* gram;     // G, atoms × atoms
+    double pull;
+    Shape shape;
+    char padding[4];
+};
+LAYOUT(Forces, 72, 5)
+
 struct MoveAtoms {
-    float* atoms;           // of the block
-    float* moves;           // atoms × dim
-    const float* predicted; // P, atoms × dim
-    const float* products;  // B, atoms × dim
-    const float* anchors;   // W, atoms × dim
-    const float* gram;      // G, from the block's first element of the diagonal on
+    float* atoms;        // of the block
+    float* moves;        // atoms × dim
+    const float* forces; // atoms × dim
+    const float* gram;   // G, from the block's first element of the diagonal on
     double norm;
     double unused;
     double pull;
     Shape shape; // of the block, but for the pitches
     char padding[4];
 };
-LAYOUT(MoveAtoms, 96, 6)
+LAYOUT(MoveAtoms, 80, 4)
 
 struct Power {
     float* vector; // of dim, and of norm 1

@@ -136,12 +136,13 @@ const rememberStages = 2
 const rememberShared = 69632
 
 // Most atoms that a launch of move_atoms moves: a multiple of REMEMBER_DEPTH, and of
-// MOVE_TOGETHER, a multiple of 4. A block of it has at most MOVE_THREADS. SHARED is its dynamic
-// shared memory in bytes.
+// MOVE_TOGETHER, a multiple of 4, which a set of its threads has. A block of it has at most
+// MOVE_THREADS. SHARED is its dynamic shared memory in bytes, and if there are several sets two
+// rows more.
 const blockAtoms = 64
 const moveTogether = 8
-const moveThreads = 384
-const moveShared = 17504
+const moveThreads = 768
+const moveShared = 17664
 
 // A block of power; its dynamic shared memory is a double a warp.
 const powerThreads = 1024
@@ -418,21 +419,32 @@ type remember struct {
 
 var _ [56]byte = [unsafe.Sizeof(remember{})]byte{}
 
-type moveAtoms struct {
-	atoms     pointer[float32] // of the block
-	moves     pointer[float32] // atoms × dim
-	predicted pointer[float32] // P, atoms × dim
-	products  pointer[float32] // B, atoms × dim
-	anchors   pointer[float32] // W, atoms × dim
-	gram      pointer[float32] // G, from the block's first element of the diagonal on
-	norm      float64
-	unused    float64
-	pull      float64
-	shape     shape // of the block, but for the pitches
-	_         [4]byte
+type forces struct {
+	forces   pointer[float32] // atoms × dim: P, then what is made of it
+	atoms    pointer[float32] // D, atoms × dim
+	products pointer[float32] // B, atoms × dim
+	anchors  pointer[float32] // W, atoms × dim
+	gram     pointer[float32] // G, atoms × atoms
+	pull     float64
+	shape    shape
+	_        [4]byte
 }
 
-var _ [96]byte = [unsafe.Sizeof(moveAtoms{})]byte{}
+var _ [72]byte = [unsafe.Sizeof(forces{})]byte{}
+
+type moveAtoms struct {
+	atoms  pointer[float32] // of the block
+	moves  pointer[float32] // atoms × dim
+	forces pointer[float32] // atoms × dim
+	gram   pointer[float32] // G, from the block's first element of the diagonal on
+	norm   float64
+	unused float64
+	pull   float64
+	shape  shape // of the block, but for the pitches
+	_      [4]byte
+}
+
+var _ [80]byte = [unsafe.Sizeof(moveAtoms{})]byte{}
 
 type power struct {
 	vector    pointer[float32] // of dim, and of norm 1

@@ -41,7 +41,9 @@
 // A [Learner] has an encoder's, whose dictionary it moves where it is, on the device:
 //
 //	remember          sums of products of codes, with codes and with rows
+//	forces            on each atom, of the others, the rows and its anchor
 //	move_atoms        of a block of atoms, one after the other
+//	move_wide_atoms   the same of long ones
 //	power             ‖D‖₂², which the size of the next codes' steps comes from
 //	gather            a batch of the rows, which are on the device if they fit
 //

@@ -959,24 +959,48 @@ func checkRememberSymmetric(b *bench, precision Precision, words, atoms int) {
 	b.expect("sums of codes with codes", b.read(sums), want, magnitude, tolerance[precision])
 }
 
+func TestForces(t *testing.T) {
+	b := newBench(t)
+	for _, s := range []struct{ atoms, dim int }{{1, 1}, {3, 31}, {9, 128}, {19, 300}} {
+		b.sub(t, fmt.Sprintf("%d×%d", s.atoms, s.dim), func() { checkForces(b, s.atoms, s.dim) })
+	}
+}
+
+func checkForces(b *bench, atoms, dim int) {
+	const pull = 0.75
+	p, d, products, anchors, g := b.normal(atoms*dim, 0), b.normal(atoms*dim, 0), b.normal(atoms*dim, 0), b.normal(atoms*dim, 0), b.normal(atoms*atoms, 0)
+	f := b.array(p, atoms, dim)
+	b.run(few(forces{
+		forces: f.data, atoms: b.array(d, atoms, dim).data, products: b.array(products, atoms, dim).data, anchors: b.array(anchors, atoms, dim).data,
+		gram: b.array(g, atoms, atoms).data, pull: pull, shape: newWidths(atoms, dim).shape(0),
+	}.launch()))
+	want, magnitude := make([]float64, len(p)), make([]float64, len(p))
+	for i := range want {
+		for _, term := range []float64{
+			float64(p[i]), -float64(g[i/dim*(atoms+1)]) * float64(d[i]), -float64(products[i]), -pull * float64(anchors[i]),
+		} {
+			want[i], magnitude[i] = want[i]+term, magnitude[i]+math.Abs(term)
+		}
+	}
+	b.expect("forces", b.read(f), want, magnitude, 2e-7) // three sums, each rounded to 6e-8
+}
+
 // Each atom of a block moves to where those before it have left it room for, except those
 // that are not used, or whose new direction is none.
 func TestMoveAtoms(t *testing.T) {
 	b := newBench(t)
-	for _, s := range []struct{ atoms, dim int }{{1, 1}, {3, 5}, {blockAtoms, 33}, {9, 300}, {20, 4*moveThreads + 70}} {
+	for _, s := range []struct{ atoms, dim int }{{1, 1}, {3, 5}, {blockAtoms, 33}, {9, 300}, {41, 700}, {blockAtoms, 2*moveThreads + 20}, {20, 4*moveThreads + 70}} {
 		b.sub(t, fmt.Sprintf("%d×%d", s.atoms, s.dim), func() { checkMoveAtoms(b, s.atoms, s.dim) })
 	}
 }
 
 func checkMoveAtoms(b *bench, atoms, dim int) {
 	const norm, unused, pull, first, all = 2.5, 0.25, 0.75, 5, 90 // of all atoms the block's first is the sixth
-	d, p, products, g := b.normal(atoms*dim, 0), b.normal(atoms*dim, 0), b.normal(atoms*dim, 0), b.normal(all*all, 0.3)
-	anchors := b.normal(atoms*dim, 0)
+	d, f, g := b.normal(atoms*dim, 0), b.normal(atoms*dim, 0), b.normal(all*all, 0.3)
 	diagonal := func(i int) *float32 { return &g[(first+i)*all+first+i] }
 	stays := make([]bool, atoms)
 	for i := range atoms {
 		*diagonal(i) = 1 + 10*b.rng.Float32()
-		row := d[i*dim : (i+1)*dim]
 		switch stays[i] = i > 0; i % 7 { // prime to moveTogether
 		case 2:
 			*diagonal(i) = unused
@@ -984,11 +1008,9 @@ func checkMoveAtoms(b *bench, atoms, dim int) {
 			for j := range first + i {
 				g[j*all+first+i] = 0
 			}
-			clear(row)
-			clear(anchors[i*dim : (i+1)*dim])
-			copy(products[i*dim:(i+1)*dim], p[i*dim:(i+1)*dim])
+			clear(f[i*dim : (i+1)*dim])
 		case 4:
-			products[i*dim] = float32(math.NaN())
+			f[i*dim] = float32(math.NaN())
 		case 5:
 			*diagonal(i) = float32(math.NaN())
 		default:
@@ -1000,23 +1022,21 @@ func checkMoveAtoms(b *bench, atoms, dim int) {
 	shape := newWidths(all, dim).shape(0)
 	shape.atoms = int32(atoms)
 	b.run(moveAtoms{
-		atoms: dictionary.data, moves: moves.data, predicted: b.array(p, atoms, dim).data, products: b.array(products, atoms, dim).data,
-		anchors: b.array(anchors, atoms, dim).data, gram: gram.data.at(first*gram.pitch + first), norm: norm, unused: unused, pull: pull, shape: shape,
+		atoms: dictionary.data, moves: moves.data, forces: b.array(f, atoms, dim).data, gram: gram.data.at(first*gram.pitch + first),
+		norm: norm, unused: unused, pull: pull, shape: shape,
 	}.launch())
 	got, gotMoves := b.read(dictionary), b.read(moves)
 	for i := range atoms {
 		u, magnitude := make([]float64, dim), make([]float64, dim)
 		var squares float64
 		for c := range dim {
-			at, size := i*dim+c, float64(*diagonal(i))
-			away := pull * (float64(d[at]) - float64(anchors[at]))
-			sum := float64(p[at]) - float64(products[at])
-			magnitude[c] = math.Abs(float64(p[at])) + math.Abs(float64(products[at]))
+			size, sum := float64(*diagonal(i))+pull, float64(f[i*dim+c])
+			magnitude[c] = math.Abs(sum)
 			for j := range i { // from the very moves that it made before
 				move := float64(g[(first+j)*all+first+i]) * float64(gotMoves[j*dim+c])
 				sum, magnitude[c] = sum+move, magnitude[c]+math.Abs(move)
 			}
-			u[c], magnitude[c] = float64(d[at])-(sum+away)/(size+pull), math.Abs(float64(d[at]))+(magnitude[c]+math.Abs(away))/(size+pull)
+			u[c], magnitude[c] = -sum/size, magnitude[c]/size
 			squares += u[c] * u[c]
 		}
 		for c := range dim {

@@ -141,11 +141,25 @@ func (k remember) launch(p Precision) launch {
 	return launch{"remember", unsafe.Pointer(&k), rememberTile.grid(k.shape.atoms, k.shape.dimPitch), bytes, flops}.in(p)
 }
 
-// launch has one block: an atom's move needs that of the atom before it.
+func (k forces) launch() launch {
+	_, atoms, dim := k.shape.floats()
+	return launch{"forces", unsafe.Pointer(&k), rowGrid(k.shape.atoms), 20 * atoms * dim, 0}
+}
+
+// launch has one block, as an atom's move needs that of the atom before it, with a set of threads
+// for each group of atoms if there are so many threads.
 func (k moveAtoms) launch() launch {
 	threads := min(moveThreads, roundUp(divide(int(k.shape.dimPitch), 4), warp))
+	sets, shared := min(moveThreads/threads, divide(int(k.shape.atoms), moveTogether)), moveShared
+	if sets > 1 {
+		shared += 4 * 2 * int(k.shape.dimPitch)
+	}
+	kernel := "move_atoms"
+	if int(k.shape.dimPitch) > 4*moveThreads {
+		kernel = "move_wide_atoms"
+	}
 	atoms, dim := float64(k.shape.atoms), float64(k.shape.dim)
-	return launch{"move_atoms", unsafe.Pointer(&k), grid{1, 1, threads, moveShared}, 4 * atoms * (7*dim + atoms), 0}
+	return launch{kernel, unsafe.Pointer(&k), grid{1, 1, sets * threads, shared}, 4 * atoms * (4*dim + atoms), 0}
 }
 
 func (k power) launch() launch {

@@ -2,9 +2,10 @@
 // rows Y[words × dim]:
 //
 //     remember      G = keep·G + AᵀA,  B = keep·B + AᵀY
-//     decode        P = GD, which B would be if no atom were to move (decode.cu)
+//     decode        F = GD (decode.cu)
+//     forces        F −= diag(G)·D + B + pull·W: what moves each atom
 //     move_atoms    each atom of a block in turn
-//     remember      P += G[·, block] · moves, for the atoms after the block; and so on
+//     remember      F += G[·, block] · moves, for the atoms after the block; and so on
 //
 // and before the next batch, whose codes need ‖D‖₂², remember makes DᵀD, and power finds its
 // largest eigenvalue.
@@ -71,43 +72,62 @@ __device__ __forceinline__ void remember(const Remember& args)
 extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) remember_tf32(Remember args) { remember<false>(args); }
 extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) remember_fp32(Remember args) { remember<true>(args); }
 
-// A thread of move_atoms has some atoms d at a time, and what is known of their u: of four
-// columns in registers, or of more in memory, where the atoms' moves will be.
+// forces makes of P = GD what the other atoms, the rows and the anchors do to each atom d:
+//
+//     f = p − g·d − b − pull·w
+//
+// where p, d, b and w are its rows of P, D, B and W, and g is its element of G's diagonal. The
+// gradient of tr(DᵀGD) − 2tr(DᵀB) + pull·‖D − W‖² by d is 2(f + (g + pull)·d). A warp takes a row
+// at a time, and a lane four numbers.
+//
+// Floor, in bytes: 20·atoms·dim.
+extern "C" __global__ void __launch_bounds__(ROW_THREADS) forces(Forces args)
+{
+    const Shape& s = args.shape;
+    const float pull = float_once(args.pull);
+    for (long long row = first_row(); row < s.atoms; row += row_step()) {
+        const float g = args.gram[row * s.code_pitch + row];
+        UNROLL_BY(1)
+        for (int i = 4 * (threadIdx.x % WARP); i < s.dim_pitch; i += 4 * WARP) {
+            const long long at = row * s.dim_pitch + i;
+            float4 f = add(-g, load(args.atoms + at), load(args.forces + at));
+            f = add(-1, load(args.products + at), f);
+            store(args.forces + at, add(-pull, load(args.anchors + at), f));
+        }
+    }
+}
+
+// A thread of move_atoms has u of a group of atoms: of four columns in registers, or of more in
+// memory, where the atoms' moves will be.
 struct InRegisters {
     static constexpr int TOGETHER = MOVE_TOGETHER;
     static constexpr bool ONCE = true; // there are no further columns
-    float4 d[TOGETHER], u[TOGETHER];
+    float4 u[TOGETHER];
 
-    __device__ __forceinline__ InRegisters(float*, float*, int)
-    {
-        UNROLL
-        for (int k = 0; k < TOGETHER; k++)
-            d[k] = u[k] = make_float4(0, 0, 0, 0);
-    }
-    __device__ __forceinline__ float4 atom(int k, int) const { return d[k]; }
+    __device__ __forceinline__ InRegisters(int) {}
+    __device__ __forceinline__ void begin(float*) {}
     __device__ __forceinline__ float4 get(int k, int) const { return u[k]; }
     __device__ __forceinline__ void set(int k, int, float4 x) { u[k] = x; }
-    __device__ __forceinline__ void set_atom(int k, float4 x) { d[k] = x; }
 };
 
 struct InMemory {
     static constexpr int TOGETHER = 4; // less code, for what is rare
     static constexpr bool ONCE = false;
-    float *atoms, *moves;
+    float4 u[TOGETHER]; // of the columns that are at hand
+    float* moves;
     int pitch;
 
-    __device__ __forceinline__ InMemory(float* d, float* u, int p) : atoms(d), moves(u), pitch(p) {}
-    __device__ __forceinline__ float4 atom(int k, int column) const { return load(atoms + static_cast<size_t>(k) * pitch + column); }
-    __device__ __forceinline__ float4 get(int k, int column) const { return load(moves + static_cast<size_t>(k) * pitch + column); }
-    __device__ __forceinline__ void set(int k, int column, float4 x) { store(moves + static_cast<size_t>(k) * pitch + column, x); }
-    __device__ __forceinline__ void set_atom(int, float4) {}
+    __device__ __forceinline__ InMemory(int p) : pitch(p) {}
+    __device__ __forceinline__ void begin(float* rows) { moves = rows; }
+    __device__ __forceinline__ float4 get(int k, int column) const { return load(moves + k * pitch + column); }
+    __device__ __forceinline__ void set(int k, int column, float4 x) { store(moves + k * pitch + column, x); }
 };
 
-// each_column calls f for each four columns that the thread has, or once if there are no more.
+// each_column calls f for each four columns that a thread has, or once if there are no more.
 template <bool ONCE, typename F>
-__device__ __forceinline__ void each_column(int pitch, F f)
+__device__ __forceinline__ void each_column(int thread, int threads, int pitch, F f)
 {
-    for (int column = 4 * threadIdx.x; column < pitch; column += 4 * blockDim.x) {
+    for (int column = 4 * thread; column < pitch; column += 4 * threads) {
         f(column);
         if (ONCE)
             break;
@@ -117,116 +137,133 @@ __device__ __forceinline__ void each_column(int pitch, F f)
 // move_atoms moves each of the block's atoms d, in turn, to where tr(DᵀGD) − 2tr(DᵀB) +
 // pull·‖D − W‖² is least with the others fixed, and gives it its norm again:
 //
-//     u = (b − p − Σ g_j·move_j + g·d + pull·w)/(g + pull),  move = norm·u/‖u‖ − d,  d += move
+//     u = −(f + Σ g_j·move_j)/(g + pull),  move = norm·u/‖u‖ − d,  d += move
 //
-// where p, b and w are its rows of P, B and W, g is its element of G's diagonal, and g_j are
-// those of G with the block's atoms that have moved. Its move is zero if g is not above
-// `unused`, or if u is zero or no number.
+// where f is its row of the forces, and g_j are those of G with the block's atoms that have
+// moved. Its move is zero if g is not above `unused`, or if u is zero or no number.
 //
-// A thread has columns, four at a time, of all atoms: it reads nothing that another one
-// writes. What they have to tell each other is ‖u‖: one barrier an atom. Some
-// atoms at a time have the moves before them taken off their u at once, each read once, and
-// then those of each other, as they are made.
+// A set of threads has the u of a group of atoms, and a thread four of their columns. What the
+// threads of a set have to tell each other is ‖u‖, and what they tell other sets is the move: one
+// barrier an atom is for both. While the atoms of one group move in turn, the sets of those after
+// it take each move off their u, a barrier later. A set whose group has moved begins another one.
+// Where columns are many, sets are fewer: one, where a thread has more than four of them.
 //
-// Floor, in bytes: 4·(7·atoms·dim + atoms²). What bounds it is one SM, and waiting. Of 64 atoms
-// of 300 a warp has 304 instructions each, by sm_90's machine code, 130 of them for the atoms
-// before, and waits some 330 clocks: for the sum of its lanes, for the other warps, for
-// memory. That makes 23 µs at 1.755 GHz, and 1.1 ms for 3000 atoms.
+// Floor, in bytes: 4·(4·atoms·dim + atoms²). What bounds it is waiting, on one SM: for the sum of
+// lanes, for other warps, for a root. By sm_90's machine code (ptx/model.py) a warp has some 140
+// instructions for an atom in turn, and waits 230 clocks: 13 µs for 64 atoms of 300 at 1.98 GHz.
 template <typename Atoms>
 __device__ __forceinline__ void move_in_turn(const MoveAtoms& args, float* shared)
 {
     const Shape& s = args.shape;
-    const int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, pitch = s.dim_pitch;
+    const int pitch = s.dim_pitch, threads = Atoms::ONCE ? (pitch / 4 + WARP - 1) / WARP * WARP : blockDim.x; // of a set
+    const int sets = blockDim.x / threads, set = threadIdx.x / threads, thread = threadIdx.x - set * threads;
+    const int lane = threadIdx.x % WARP, warps = threads / WARP;
+    constexpr int TOGETHER = Atoms::TOGETHER, PARTS = 4 * MOVE_THREADS / WARP;
     // u is in units of the norm: its square is within float's range.
-    float* weights = shared; // −g_j/((g + pull)·norm): a row for each j, of all atoms
-    float *sizes = weights + BLOCK_ATOMS * BLOCK_ATOMS, *staying = sizes + BLOCK_ATOMS, *pulled = staying + BLOCK_ATOMS;
-    float* norms = pulled + BLOCK_ATOMS;                    // 0 for an atom that is not used
-    float* parts = norms + BLOCK_ATOMS;                     // of two atoms' ‖u‖², of each warp
-    constexpr int TOGETHER = Atoms::TOGETHER, PARTS = MOVE_THREADS / WARP;
-    static_assert(4 * (BLOCK_ATOMS * (BLOCK_ATOMS + 4) + 2 * PARTS) == MOVE_SHARED, "the host asks for this much");
+    float* weights = shared;                               // −g_j/((g + pull)·norm): a row for each j, of all atoms
+    float* sizes = weights + BLOCK_ATOMS * BLOCK_ATOMS;    // −1/((g + pull)·norm)
+    float* norms = sizes + BLOCK_ATOMS;                    // 0 for an atom that is not used
+    float* parts = norms + BLOCK_ATOMS;                    // of two atoms' ‖u‖², four of each warp
+    float* latest = parts + 2 * PARTS;                     // the moves of two atoms, for other sets
+    static_assert(4 * (BLOCK_ATOMS * (BLOCK_ATOMS + 2) + 2 * PARTS) == MOVE_SHARED, "the host asks for this much, and for the moves");
     for (int i = lane; i < BLOCK_ATOMS; i += WARP) {
         const bool is = i < s.atoms;
         const float g = is ? args.gram[static_cast<size_t>(i) * s.code_pitch + i] : 1, pull = float_once(args.pull), norm = float_once(args.norm);
-        const float size = 1 / ((g + pull) * norm);
-        for (int j = warp; j < BLOCK_ATOMS; j += blockDim.x / WARP)
-            weights[j * BLOCK_ATOMS + i] = is && j < i ? -size * args.gram[static_cast<size_t>(j) * s.code_pitch + i] : 0;
-        if (warp == 0) {
+        const float size = -1 / ((g + pull) * norm);
+        for (int j = threadIdx.x / WARP; j < BLOCK_ATOMS; j += blockDim.x / WARP)
+            weights[j * BLOCK_ATOMS + i] = is && j < i ? size * args.gram[static_cast<size_t>(j) * s.code_pitch + i] : 0;
+        if (threadIdx.x < WARP) {
             sizes[i] = size;
-            staying[i] = size * g;
-            pulled[i] = size * pull;
             norms[i] = g > args.unused ? norm : 0;
         }
     }
-    if (threadIdx.x < 2 * PARTS)
-        parts[threadIdx.x] = 0;
+    for (int i = threadIdx.x; i < 2 * PARTS; i += blockDim.x)
+        parts[i] = 0;
     __syncthreads();
-    for (int first = 0; first < s.atoms; first += TOGETHER) {
-        const int count = min(TOGETHER, s.atoms - first);
-        const size_t row = static_cast<size_t>(first) * pitch;
-        Atoms all(args.atoms + row, args.moves + row, pitch);
-        each_column<Atoms::ONCE>(pitch, [&](int column) {
-            float4 u[TOGETHER];
-            UNROLL
-            for (int k = 0; k < TOGETHER; k++) {
-                u[k] = make_float4(0, 0, 0, 0);
-                if (k < count) {
-                    const size_t at = row + static_cast<size_t>(k) * pitch + column;
-                    const float4 d = load(args.atoms + at);
-                    all.set_atom(k, d);
-                    u[k] = add(staying[first + k], d, u[k]);
-                    u[k] = add(pulled[first + k], load(args.anchors + at), u[k]);
-                    u[k] = add(sizes[first + k], add(-1, load(args.predicted + at), load(args.products + at)), u[k]);
-                }
-            }
-            for (int before = 0; before < first; before += TOGETHER) {
-                float4 move[TOGETHER];
-                UNROLL
-                for (int j = 0; j < TOGETHER; j++)
-                    move[j] = load(args.moves + static_cast<size_t>(before + j) * pitch + column);
-                UNROLL
-                for (int j = 0; j < TOGETHER; j++) {
-                    UNROLL
-                    for (int k = 0; k < TOGETHER; k += 4) {
-                        const float4 weight = load(weights + (before + j) * BLOCK_ATOMS + first + k);
-                        u[k] = add(weight.x, move[j], u[k]);
-                        u[k + 1] = add(weight.y, move[j], u[k + 1]);
-                        u[k + 2] = add(weight.z, move[j], u[k + 2]);
-                        u[k + 3] = add(weight.w, move[j], u[k + 3]);
-                    }
-                }
-            }
+
+    Atoms all(pitch);
+    int first; // of the set's group
+    // take takes the move of an atom off the group's u.
+    const auto take = [&](int atom, float4 move) {
+        UNROLL
+        for (int k = 0; k < TOGETHER; k += 4) {
+            const float4 weight = load(weights + atom * BLOCK_ATOMS + first + k);
+            all.u[k] = add(weight.x, move, all.u[k]);
+            all.u[k + 1] = add(weight.y, move, all.u[k + 1]);
+            all.u[k + 2] = add(weight.z, move, all.u[k + 2]);
+            all.u[k + 3] = add(weight.w, move, all.u[k + 3]);
+        }
+    };
+    // begin begins the set's group, when those before `moved` have moved.
+    const auto begin = [&](int moved) {
+        if (first >= s.atoms)
+            return;
+        all.begin(args.moves + first * pitch);
+        each_column<Atoms::ONCE>(thread, threads, pitch, [&](int column) {
+            const float4 zero = make_float4(0, 0, 0, 0);
             UNROLL
             for (int k = 0; k < TOGETHER; k++)
-                if (k < count)
-                    all.set(k, column, u[k]);
+                all.u[k] = first + k < s.atoms ? add(sizes[first + k], load(args.forces + (first + k) * pitch + column), zero) : zero;
+            UNROLL_BY(4)
+            for (int before = 0; before < moved; before++)
+                take(before, load(args.moves + before * pitch + column));
+            UNROLL
+            for (int k = 0; k < TOGETHER; k++)
+                if (first + k < s.atoms)
+                    all.set(k, column, all.u[k]);
         });
+    };
+    first = set * TOGETHER;
+    begin(0);
+    for (int group = 0; group < s.atoms; group += TOGETHER) {
+        const bool turn = first == group, later = Atoms::ONCE && first > group && 4 * thread < pitch;
+        const int count = s.atoms - group;
+        float4 atoms[2]; // in turn, and the next one
         UNROLL
-        for (int k = 0; k < TOGETHER; k++)
-            if (k < count) {
+        for (int k = 0; k < TOGETHER; k++) {
+            const int atom = group + k;
+            if (k >= count)
+                return;
+            float* part = parts + k % 2 * PARTS; // the other atom's may still be read, and so may the other move
+            float* move_here = latest + k % 2 * pitch;
+            float norm = 0;
+            if (turn) {
+                norm = norms[atom];
                 float squares = 0;
-                each_column<Atoms::ONCE>(pitch, [&](int column) {
+                each_column<Atoms::ONCE>(thread, threads, pitch, [&](int column) {
+                    if (Atoms::ONCE && k == 0)
+                        atoms[0] = load(args.atoms + atom * pitch + column);
                     const float4 u = all.get(k, column);
-                    squares += u.x * u.x + u.y * u.y + u.z * u.z + u.w * u.w;
+                    const float part = u.x * u.x + u.y * u.y + (u.z * u.z + u.w * u.w);
+                    squares = Atoms::ONCE ? part : squares + part;
                 });
-                squares = warp_sum(squares);
-                float* part = parts + k % 2 * PARTS; // the other atom's may still be read
-                if (lane == 0)
-                    part[warp] = squares;
-                __syncthreads();
-                float4 sum = load(part);
                 UNROLL
-                for (int i = 4; i < PARTS; i += 4)
-                    sum = add(1, load(part + i), sum);
-                squares = sum.x + sum.y + (sum.z + sum.w);
+                for (int apart = WARP / 2; apart >= 4; apart /= 2)
+                    squares += __shfl_xor_sync(ALL_LANES, squares, apart);
+                if (lane < 4)
+                    part[4 * (thread / WARP) + lane] = squares;
+            }
+            __syncthreads();
+            if (turn) {
+                const auto four_warps = [&](const float* of) {
+                    return add(1, add(1, load(of), load(of + 4)), add(1, load(of + 8), load(of + 12)));
+                };
+                float4 sum = four_warps(part);
+                if (Atoms::ONCE && k + 1 < min(TOGETHER, count) && 4 * thread < pitch)
+                    atoms[(k + 1) % 2] = load(args.atoms + (atom + 1) * pitch + 4 * thread);
+                UNROLL_BY(1)
+                for (int i = 4; i < warps; i += 4)
+                    sum = add(1, four_warps(part + 4 * i), sum);
+                const float squares = sum.x + sum.y + (sum.z + sum.w);
                 float inverse = inverse_sqrt(squares);
                 inverse *= fmaf(-0.5f * squares * inverse, inverse, 1.5f); // a step of Newton's; not above 0 if squares are 0 or no number
                 float length = squares * inverse;
                 length = fmaf(fmaf(-length, length, squares), 0.5f * inverse, length);
-                const float norm = inverse > 0 ? norms[first + k] : 0;
-                each_column<Atoms::ONCE>(pitch, [&](int column) {
-                    const float4 d = all.atom(k, column);
+                each_column<Atoms::ONCE>(thread, threads, pitch, [&](int column) {
+                    const int at = atom * pitch + column;
+                    const float4 d = Atoms::ONCE ? atoms[k % 2] : load(args.atoms + at);
                     float4 move = make_float4(0, 0, 0, 0);
-                    if (norm > 0) { // u/‖u‖ is rounded well: u of one number makes atoms of just the norm
+                    if (norm > 0 && inverse > 0) { // u/‖u‖ is rounded well: u of one number makes atoms of just the norm
                         const float4 u = all.get(k, column), whole = add(inverse, u, move);
                         const float4 rest = make_float4(fmaf(-whole.x, length, u.x), fmaf(-whole.y, length, u.y),
                                                         fmaf(-whole.z, length, u.z), fmaf(-whole.w, length, u.w));
@@ -234,23 +271,38 @@ __device__ __forceinline__ void move_in_turn(const MoveAtoms& args, float* share
                     }
                     UNROLL
                     for (int j = k + 1; j < TOGETHER; j++)
-                        if (j < count)
-                            all.set(j, column, add(weights[(first + k) * BLOCK_ATOMS + first + j], move, all.get(j, column)));
-                    const size_t at = row + static_cast<size_t>(k) * pitch + column;
+                        if (Atoms::ONCE || group + j < s.atoms) // else they have no place
+                            all.set(j, column, add(weights[atom * BLOCK_ATOMS + group + j], move, all.get(j, column)));
                     store(args.moves + at, move);
                     store(args.atoms + at, add(1, move, d));
+                    if (sets > 1)
+                        store(move_here + column, move);
                 });
+            } else if (later && k > 0) {
+                take(atom - 1, load(latest + (k - 1) % 2 * pitch + 4 * thread));
             }
+        }
+        __syncthreads();
+        if (later)
+            take(group + TOGETHER - 1, load(latest + (TOGETHER - 1) % 2 * pitch + 4 * thread));
+        if (turn) {
+            first += sets * TOGETHER;
+            begin(group + TOGETHER);
+        }
     }
 }
 
 extern "C" __global__ void __launch_bounds__(MOVE_THREADS, 1) move_atoms(MoveAtoms args)
 {
     SHARED_MEMORY(float, shared_weights);
-    if (args.shape.dim_pitch <= 4 * MOVE_THREADS)
-        move_in_turn<InRegisters>(args, shared_weights);
-    else
-        move_in_turn<InMemory>(args, shared_weights);
+    move_in_turn<InRegisters>(args, shared_weights);
+}
+
+// move_wide_atoms is move_atoms where a thread has more than four columns.
+extern "C" __global__ void __launch_bounds__(MOVE_THREADS, 1) move_wide_atoms(MoveAtoms args)
+{
+    SHARED_MEMORY(float, shared_wide_weights);
+    move_in_turn<InMemory>(args, shared_wide_weights);
 }
 
 // power finds the largest eigenvalue of a symmetric matrix[dim × dim] without negative ones, by
@@ -259,29 +311,56 @@ extern "C" __global__ void __launch_bounds__(MOVE_THREADS, 1) move_atoms(MoveAto
 // has one block.
 //
 // Floor, in bytes: 4·dim². What it takes depends on the iterations, each of which reads the
-// matrix: 300 × 300 from one SM's L1 and L2 some µs.
+// matrix: 300 × 300 are 360 KB, at an SM's 64 bytes a clock from L2 3 µs.
 extern "C" __global__ void __launch_bounds__(POWER_THREADS, 1) power(Power args)
 {
     SHARED_MEMORY(double, warps);
+    constexpr int TOGETHER = 5, WARPS = POWER_THREADS / WARP; // rows that a warp waits for at once
     const int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     double *vector = args.work, *next = vector + args.dim;
-    for (int row = warp; row < args.dim; row += POWER_THREADS / WARP)
-        if (lane == 0)
-            vector[row] = args.vector[row];
+    UNROLL_BY(1)
+    for (int i = threadIdx.x; i < args.dim; i += POWER_THREADS)
+        vector[i] = args.vector[i];
     __syncthreads();
     double value = 0, scale = 1; // scale·vector has norm 1
     for (int n = 0; n < args.most; n++) {
         double product = 0, squares = 0; // of vector and what the matrix makes of it
-        for (int row = warp; row < args.dim; row += POWER_THREADS / WARP) {
-            const float* elements = args.matrix + static_cast<size_t>(row) * args.dim_pitch;
-            double part = 0; // that the lane has
-            for (int i = lane; i < args.dim; i += WARP)
-                part += elements[i] * vector[i];
-            const double dot = warp_sum(part);
-            product += vector[row] * part;
-            squares += dot * part;
-            if (lane == 0)
-                next[row] = scale * dot;
+        for (int first = warp; first < args.dim; first += TOGETHER * WARPS) {
+            double parts[TOGETHER] = {}, dots[TOGETHER], own[TOGETHER]; // parts that the lane has of rows' products
+            const float* rows[TOGETHER];
+            UNROLL
+            for (int r = 0; r < TOGETHER; r++) // the last one several times
+                rows[r] = args.matrix + static_cast<size_t>(min(first + r * WARPS, args.dim - 1)) * args.dim_pitch;
+            UNROLL_BY(2)
+            for (int i = lane; i < args.dim; i += WARP) {
+                const double x = vector[i];
+                UNROLL
+                for (int r = 0; r < TOGETHER; r++)
+                    parts[r] += rows[r][i] * x;
+            }
+            UNROLL
+            for (int r = 0; r < TOGETHER; r++) {
+                own[r] = first + r * WARPS < args.dim ? vector[first + r * WARPS] : 0;
+                dots[r] = parts[r];
+            }
+            UNROLL
+            for (int apart = WARP / 2; apart > 0; apart /= 2) { // as warp_sum does
+                double others[TOGETHER];
+                UNROLL
+                for (int r = 0; r < TOGETHER; r++)
+                    others[r] = __shfl_xor_sync(ALL_LANES, dots[r], apart);
+                UNROLL
+                for (int r = 0; r < TOGETHER; r++)
+                    dots[r] += others[r];
+            }
+            UNROLL
+            for (int r = 0; r < TOGETHER; r++)
+                if (first + r * WARPS < args.dim) {
+                    product += own[r] * parts[r];
+                    squares += dots[r] * parts[r];
+                    if (lane == 0)
+                        next[first + r * WARPS] = scale * dots[r];
+                }
         }
         const double before = value;
         value = scale * scale * block_sum(warps, product);
@@ -292,9 +371,9 @@ extern "C" __global__ void __launch_bounds__(POWER_THREADS, 1) power(Power args)
         if (!(value - before > args.tolerance * value)) // nor if it is no number
             break;
     }
-    for (int row = warp; row < args.dim; row += POWER_THREADS / WARP)
-        if (lane == 0)
-            args.vector[row] = float(scale * vector[row]);
+    UNROLL_BY(1)
+    for (int i = threadIdx.x; i < args.dim; i += POWER_THREADS)
+        args.vector[i] = float(scale * vector[i]);
     if (threadIdx.x == 0)
         *args.value = value;
 }

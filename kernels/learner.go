@@ -28,7 +28,7 @@ type Learner struct {
 	direction      stateMatrix // 1×L: near the eigenvector of DᵀD with the largest eigenvalue
 
 	anchors    pointer[float32] // W, K×L
-	predicted  pointer[float32] // GD, K×L
+	forces     pointer[float32] // K×L: GD, and what is made of it
 	moves      pointer[float32] // of a block of atoms
 	square     pointer[float32] // DᵀD, L×L
 	work       pointer[float64] // power's
@@ -94,7 +94,7 @@ func (l *Learner) prepare(start []float32) error {
 	l.gram = stateMatrix{nil, alloc[float32](g, l.atoms*l.codePitch), l.atoms, l.atoms, l.codePitch, floats}
 	l.products = stateMatrix{nil, alloc[float32](g, l.atoms*l.dimPitch), l.atoms, l.dim, l.dimPitch, floats}
 	l.anchors = upload(g, pitched(start, l.dim, l.dimPitch))
-	l.predicted = alloc[float32](g, l.atoms*l.dimPitch)
+	l.forces = alloc[float32](g, l.atoms*l.dimPitch)
 	l.moves, l.square = alloc[float32](g, blockAtoms*l.dimPitch), alloc[float32](g, l.dim*l.dimPitch)
 	l.direction = stateMatrix{nil, upload(g, direction(l.dim)), 1, l.dim, l.dim, floats}
 	l.work, l.eigenvalue = alloc[float64](g, 2*l.dim), alloc[float64](g, 1)
@@ -223,20 +223,22 @@ func (l *Learner) remember(m stateMatrix, rows pointer[float32], words int, keep
 // of larger numbers: hence FP32, though G and B may be of TF32 factors.
 func (l *Learner) move(pull float64) {
 	g := l.gpu
-	g.queue(decode{product: l.predicted, codes: l.gram.device, atoms: l.dictionary, shape: l.shape(l.atoms)}.launch(FP32), g.compute)
+	g.queue(decode{product: l.forces, codes: l.gram.device, atoms: l.dictionary, shape: l.shape(l.atoms)}.launch(FP32), g.compute)
+	g.queue(forces{
+		forces: l.forces, atoms: l.dictionary, products: l.products.device, anchors: l.anchors, gram: l.gram.device, pull: pull, shape: l.shape(0),
+	}.launch(), g.compute)
 	for lo := 0; lo < l.atoms; lo += blockAtoms {
 		hi := min(lo+blockAtoms, l.atoms)
 		block, gram := lo*l.dimPitch, l.gram.device.at(lo*l.codePitch)
 		shape := l.shape(0)
 		shape.atoms = int32(hi - lo)
 		g.queue(moveAtoms{
-			atoms: l.dictionary.at(block), moves: l.moves, predicted: l.predicted.at(block), products: l.products.device.at(block),
-			anchors: l.anchors.at(block), gram: gram.at(lo), norm: l.update.Norm, unused: l.update.LeastUse, pull: pull, shape: shape,
+			atoms: l.dictionary.at(block), moves: l.moves, forces: l.forces.at(block), gram: gram.at(lo), norm: l.update.Norm, unused: l.update.LeastUse, pull: pull, shape: shape,
 		}.launch(), g.compute)
 		if hi < l.atoms {
 			shape.words, shape.atoms = int32(hi-lo), int32(l.atoms-hi)
 			g.queue(remember{
-				sums: l.predicted.at(hi * l.dimPitch), codes: gram.at(hi), rows: l.moves, keep: 1, shape: shape,
+				sums: l.forces.at(hi * l.dimPitch), codes: gram.at(hi), rows: l.moves, keep: 1, shape: shape,
 			}.launch(l.precision), g.compute)
 		}
 	}

@@ -166,7 +166,7 @@ func learnerMemory(t *testing.T, p Precision) int {
 // Launches are made to fail in turn, at once or while they run: nothing is said to be learned,
 // and one line says where.
 func TestLearnerFaults(t *testing.T) {
-	failEachLaunch(t, "decode_fp32 decode_tf32 finish_codes fista_residuals fista_tf32 gather keep_largest move_atoms power remember_tf32 totals",
+	failEachLaunch(t, "decode_fp32 decode_tf32 finish_codes fista_residuals fista_tf32 forces gather keep_largest move_atoms power remember_tf32 totals",
 		func() error {
 			_, err := learnSample(TF32, learnerSample.rows)
 			return err
@@ -255,7 +255,7 @@ func TestLearnerProfile(t *testing.T) {
 			Flops: 2*(rows*atoms*(codes/2+pitch)+blockAtoms*later*pitch) + atoms*dim*pitch},
 		"decode_fp32": {Launches: 2, // of the losses and of GD
 			Bytes: 4 * ((rows+atoms)*(atoms+pitch) + 2*atoms*pitch), Flops: 3 * 2 * (rows + atoms) * atoms * pitch},
-		"move_atoms": {Launches: 3, Bytes: 4 * (7*atoms*dim + 2*blockAtoms*blockAtoms + last*last)},
+		"move_atoms": {Launches: 3, Bytes: 4 * (4*atoms*dim + 2*blockAtoms*blockAtoms + last*last)},
 		"power":      {Launches: 1, Bytes: 4 * dim * dim},
 	}
 	for _, k := range times {

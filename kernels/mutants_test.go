@@ -203,8 +203,16 @@ func trials(kernel string) (all []func(b *bench)) {
 		for _, dim := range []int{1, 28, 60, 133} {
 			add(func(b *bench) { checkToHalves(b, dim) })
 		}
+	case "forces":
+		for _, s := range []struct{ atoms, dim int }{{17, 133}, {5, 2}, {3, 300}} {
+			add(func(b *bench) { checkForces(b, s.atoms, s.dim) })
+		}
 	case "move_atoms":
-		for _, s := range []struct{ atoms, dim int }{{blockAtoms, 33}, {20, 5}, {11, 4*moveThreads + 40}, {1, 60}} {
+		for _, s := range []struct{ atoms, dim int }{{blockAtoms, 33}, {20, 5}, {41, 700}, {blockAtoms, 2*moveThreads + 20}, {1, 60}} {
+			add(func(b *bench) { checkMoveAtoms(b, s.atoms, s.dim) })
+		}
+	case "move_wide_atoms":
+		for _, s := range []struct{ atoms, dim int }{{11, 4*moveThreads + 40}, {5, 8 * moveThreads}} {
 			add(func(b *bench) { checkMoveAtoms(b, s.atoms, s.dim) })
 		}
 	case "gather":

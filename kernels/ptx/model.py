@@ -21,6 +21,7 @@ A launch is counted as things that go on beside each other, of which the longest
     tensor   mma at the rate that mma.sync reaches
     shared   128 bytes a clock of what goes into shared memory and out of it
     double   float64 instructions, of which some chips do few
+    port     what an SM reads and writes, where it is by itself
     L2       all that the blocks read and write
     DRAM     each matrix that L2 does not hold from one launch to the next, once
     latency  what a warp waits for: of products the copies of a step, and in kernels of few
@@ -59,8 +60,8 @@ REACHED = 1, 0.75  # of what bounds a launch: nothing overlaps perfectly
 HELD = 0.8, 0.5  # of L2, whose halves may both hold what all SMs read
 LOADED = 0, 700  # clocks until a copy begins to arrive, from an L2 that is busy
 EDGE = 0, 1500  # clocks of a block before its first step and after its last, if no other block hides them
-L1_LATENCY = 40, 45  # clocks
-L2_LATENCY = 260, 400
+L2_LATENCY = 260, 400  # clocks
+PORT = 64  # bytes that an SM has from L2 in a clock
 SUM_LATENCY = 2.5e-6, 4e-6  # seconds of one SM, which reads a number of each row and adds up across its threads
 SWEEPS = {"keep_largest": (6, 11), "keep_largest_fp16": (4, 5)}  # over a row; 11 and 5 at most
 ITERATIONS = 5, 16  # of power, from where it ended the last time: in a training of the sample vectors
@@ -117,15 +118,19 @@ class Code:
 
     def __init__(self, body):
         self.instructions, self.loops = [], []  # loops as their first and last instruction, inner ones first
-        labels = {}
+        self.jumps = {}  # forwards: to where, and whether always
+        labels, jumps = {}, {}
         for line in body.splitlines():
             if label := re.match(r"(\.L_\w+):", line):
                 labels[label[1]] = len(self.instructions)
             elif found := re.match(r"\s+/\*[0-9a-f]+\*/\s+(?:\{ )?(@!?U?P\w+ )?\s*([A-Z0-9_.]+)(.*?);", line):
                 condition, name, operands = found[1] or "", found[2], found[3]
                 to = re.search(r"`\((\.L_\w+)\)", operands)
-                if name == "BRA" and to and to[1] in labels:
-                    self.loops.append((labels[to[1]], len(self.instructions)))
+                if name == "BRA" and to:
+                    if to[1] in labels:
+                        self.loops.append((labels[to[1]], len(self.instructions)))
+                    else:
+                        jumps[len(self.instructions)] = to[1], not condition
                 registers = [re.findall(r"\bU?[RP]\d+\b", operand) for operand in operands.split(",")]
                 if registers and not registers[0]:  # a predicate that is not wanted, or an address
                     registers = registers[1:] if operands.split(",")[0].strip() == "PT" else [[], *registers]
@@ -135,14 +140,16 @@ class Code:
                 if name == "EXIT" and not condition:
                     break
         self.loops.sort(key=lambda l: l[1] - l[0])
+        self.jumps = {at: (labels[to], always) for at, (to, always) in jumps.items() if to in labels}
 
     def count(self, loop, name):
         return sum(i.name.startswith(name) for i in self.instructions[loop[0] : loop[1] + 1])
 
-    def walk(self, trips, load):
+    def walk(self, trips, load, skips=None):
         """Walks a warp through the code: an instruction begins when the one before it has begun and what it reads is
         there. It returns the clocks, instructions, and instructions on doubles. trips(loop, depth) is how often a
-        loop, in depth others, is gone through; branches forwards are not taken. load is the clocks of a load."""
+        loop, in depth others, is gone through. Branches forwards are not taken, or with skips, which is asked whether
+        what lies between two instructions is left out. load is the clocks of a load."""
         latency = lambda name: next((clocks for prefix, clocks in (
             ("LDG", load), ("LDS", 30), ("SHFL", 25), ("BAR", 30), ("MUFU", 20), ("F2F", 12), ("D", 8), ("S2R", 20)) if name.startswith(prefix)), 4)
         ready, done = {}, [0, 0, 0]  # when registers are, and what is returned
@@ -166,6 +173,8 @@ class Code:
                     at = loop[1] + 1
                     continue
                 i = self.instructions[at]
+                if skips and at in self.jumps and at < (to := self.jumps[at][0]) <= last and (self.jumps[at][1] or skips(at + 1, to - 1)):
+                    at = to - 1
                 done[0] = max([done[0] + 1] + [ready.get(r, 0) for r in i.reads])
                 for r in i.writes:
                     ready[r] = done[0] + latency(i.name)
@@ -292,11 +301,11 @@ class Count:
         """A kernel that does little but read and write."""
         return Launch(kernel, (), EDGE[self.end], l2, dram)
 
-    def walked(self, kernel, warps, trips, load, l2, together=1):
+    def walked(self, kernel, warps, trips, load, l2, together, sms):
         """A kernel whose warps, so many of an SM, and of them so many together, wait for their own instructions."""
         clocks, instructions, doubles = self.codes[kernel].walk(trips, load[self.end])
         return Launch(kernel, (("latency", clocks * math.ceil(warps / together)), ("issue", warps * instructions / 4),
-                               ("double", warps * doubles * 32 / self.chip.doubles)), EDGE[self.end], l2, 0)
+                               ("double", warps * doubles * 32 / self.chip.doubles), ("port", l2 / sms / PORT)), EDGE[self.end], l2, 0)
 
     def seconds(self, launch):
         """Returns what a launch takes, and what bounds it."""
@@ -402,7 +411,7 @@ class Encode(Count):
                 return sweeps if depth == 1 else 1
             return ATOMS / 32 / loads
 
-        return self.walked(kernel, math.ceil(words / self.gpu.sms), trips, L2_LATENCY, words * ATOMS * (bytes * (sweeps + 1) + 4), 48)
+        return self.walked(kernel, math.ceil(words / self.gpu.sms), trips, L2_LATENCY, words * ATOMS * (bytes * (sweeps + 1) + 4), 48, self.gpu.sms)
 
 
 class Best(Encode):
@@ -428,6 +437,7 @@ class Best(Encode):
         self.add(batches, self.product("remember", ATOMS, ATOMS, batch, 2 * gram, 2 * dram, precision, symmetric=True))
         self.add(batches, self.product("remember", ATOMS, DIM, batch, 2 * atoms, 0, precision))
         self.add(batches, self.product("decode", ATOMS, DIM, ATOMS, atoms, dram, "fp32"))  # GD
+        self.add(batches, self.moved("forces", 5 * atoms, 0))
         blocks = math.ceil(ATOMS / constants["BLOCK_ATOMS"])
         self.add(batches * blocks, self.move_atoms())
         # Of the atoms after a block, half of all on average.
@@ -435,38 +445,39 @@ class Best(Encode):
         super().fill()
 
     def move_atoms(self):
-        """One block, with a thread for four columns. Its atoms come in turn, as many in a loop's body as it takes roots; each
-        takes in the moves of those before it, half of a block's on average, MOVE_TOGETHER at a time, in the loops that are
-        furthest inside. Moves are in L1, but for one load of eight. A loop with no root before that reads G, an element a
-        thread and time."""
-        code, block, together = self.codes["move_atoms"], constants["BLOCK_ATOMS"], constants["MOVE_TOGETHER"]
-        warps = math.ceil(DIM / 4 / 32)
+        """One block, with a set of warps for each group of atoms. While a group's atoms move in turn, with a root each, the
+        sets of those after it, half of all on average, take each move off, in code without roots or stores. The loop over
+        groups has barriers, and one in it reads the sums of a set's warps after its first four."""
+        code, block = self.codes["move_atoms"], constants["BLOCK_ATOMS"]
+        groups, warps = block // constants["MOVE_TOGETHER"], math.ceil(DIM / 4 / 32)
 
         def trips(loop, depth):
-            roots, loads = code.count(loop, "MUFU.RSQ"), code.count(loop, "LDG")
-            if roots:
-                return block / roots if depth == 0 else 1
-            if depth == 0:
-                return block / 32
-            if depth == 1:
-                around = next(l for l in reversed(code.loops) if l[0] <= loop[0] and loop[1] <= l[1])
-                return 1 if code.count(around, "MUFU.RSQ") else block / warps / max(1, loads)
-            return (block - together) / 2 / together
+            if code.count(loop, "BAR"):
+                return groups
+            if code.count(loop, "LDG"):  # of G, first; or of the moves before a set's next group, which there isn't
+                return 0 if depth and code.count(loop, "LDS") else block / 32 if depth == 0 else block / (groups * warps)
+            return math.ceil(warps / 4) - 1
 
-        load = L1_LATENCY[0], (7 * L1_LATENCY[1] + L2_LATENCY[0]) / 8
-        return self.walked("move_atoms", warps, trips, load, 28 * block * DIM, warps)
+        turns = next(loop for loop in code.loops if code.count(loop, "BAR"))
+        others = lambda first, last: first > turns[0] and code.count((first, last), "FFMA") >= 32 and not any(code.count((first, last), n) for n in ("STG", "BAR"))
+        in_turn = lambda first, last: any(code.count((first, last), n) for n in ("SHFL", "STG", "MUFU.RSQ")) and not code.count((first, last), "BAR")
+        walk = lambda skips: code.walk(trips, L2_LATENCY[self.end], skips)
+        clocks, instructions, _ = walk(others)
+        later = walk(in_turn)[1] * (groups - 1) / 2
+        bytes = 4 * block * (4 * DIM + block)
+        return Launch("move_atoms", (("latency", clocks), ("issue", warps * (instructions + later) / 4), ("port", bytes / PORT)), EDGE[self.end], bytes, 0)
 
     def power(self):
-        """One block, of whose warps each multiplies rows of DᵀD with the vector, and adds up: ITERATIONS times. A lane's share
-        of a row is in the code after the loop over 16 of its elements."""
+        """One block, of whose warps each multiplies five rows of DᵀD at a time with the vector, and adds up: ITERATIONS times.
+        A lane's share of a row is in a loop over two of its elements, and in the code before it."""
         code, warps = self.codes["power"], constants["POWER_THREADS"] // 32
 
         def trips(loop, depth):
             if code.count(loop, "SHFL"):
-                return ITERATIONS[self.end] if depth == 0 else math.ceil(DIM / warps)
-            return 0 if code.count(loop, "DFMA") else math.ceil(DIM / warps) / 4
+                return ITERATIONS[self.end] if depth == 0 else math.ceil(DIM / warps / 5)
+            return DIM / 32 // 2 if code.count(loop, "DFMA") else DIM / (32 * warps)
 
-        return self.walked("power", warps, trips, L2_LATENCY, 4 * DIM * DIM * ITERATIONS[self.end], warps)
+        return self.walked("power", warps, trips, L2_LATENCY, 4 * DIM * DIM * ITERATIONS[self.end], warps, 1)
 
 
 def interval(low, high, digits=1):
