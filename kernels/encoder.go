@@ -14,6 +14,7 @@ import (
 	"overcomplete/encode"
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
+	"overcomplete/internal/parallel"
 	"overcomplete/model"
 )
 
@@ -307,15 +308,20 @@ func (e *Encoder) collect() {
 func (e *Encoder) load(n int, row func(i int) []float32) {
 	g, s := e.gpu, e.encoderSlot
 	g.finished(s.loaded) // what was there before
-	for i := range n {
-		y := s.staging[i*e.dimPitch:][:e.dimPitch]
-		e.Center(y[:e.Dim], row(i))
-		clear(y[e.Dim:])
-	}
+	e.stage(n, row)
 	g.wait(g.load, s.computed)
 	toDevice(g, s.y, s.staging[:n*e.dimPitch], g.load)
 	g.record(s.loaded, g.load)
 	g.wait(g.compute, s.loaded)
+}
+
+// stage is load's work on the host.
+func (e *Encoder) stage(n int, row func(i int) []float32) {
+	parallel.Each(n, func(i int) {
+		y := e.staging[i*e.dimPitch:][:e.dimPitch]
+		e.Center(y[:e.Dim], row(i))
+		clear(y[e.Dim:])
+	})
 }
 
 // encode queues the kernels that make codes of n rows, which are on the device.
