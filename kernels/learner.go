@@ -130,12 +130,9 @@ func (l *Learner) keep() {
 	}
 	l.resident = alloc[float32](g, rows*l.dimPitch)
 	g.synchronize(g.compute) // which makes it zero
-	slot := l.y
 	for lo := 0; lo < rows; lo += l.batch {
-		l.y = l.resident.at(lo * l.dimPitch)
-		l.load(min(l.batch, rows-lo), func(i int) []float32 { return l.row(lo + i) })
+		l.load(l.resident.at(lo*l.dimPitch), min(l.batch, rows-lo), func(i int) []float32 { return l.row(lo + i) })
 	}
-	l.y = slot
 }
 
 func (l *Learner) row(i int) []float32 { return l.x[i*l.dim:][:l.dim] }
@@ -155,21 +152,21 @@ func (l *Learner) Learn(ctx context.Context, rows []int32, remember, pull float6
 	zero(g, l.used, l.atoms, g.compute)
 	zero(g, l.sums, summed+1, g.compute)
 	for part := range slices.Chunk(rows, l.batch) {
-		n := len(part)
+		n, s := len(part), l.slot
 		if l.resident != 0 {
 			toDevice(g, l.chosen, part, g.compute)
-			g.queue(gather{batch: l.y, rows: l.resident, index: l.chosen, shape: l.shape(n)}.launch(), g.compute)
+			g.queue(gather{batch: s.y, rows: l.resident, index: l.chosen, shape: l.shape(n)}.launch(), g.compute)
 		} else {
-			l.load(n, func(i int) []float32 { return l.row(int(part[i])) })
+			l.load(s.y, n, func(i int) []float32 { return l.row(int(part[i])) })
 		}
 		l.encode(n)
 		g.queue(totals{
-			program: l.adding, numbers: l.sums, rowNumbers: l.losses, rowPitch: int64(l.batch), instructions: 2 * summed, rows: int32(n),
+			program: l.adding, numbers: l.sums, rowNumbers: s.losses, rowPitch: int64(l.batch), instructions: 2 * summed, rows: int32(n),
 		}.launch(summed), g.compute)
 		l.remember(l.gram, l.codes, n, remember)
-		l.remember(l.products, l.y, n, remember)
+		l.remember(l.products, s.y, n, remember)
 		remember = 1
-		g.record(l.computed, g.compute)
+		g.record(s.computed, g.compute)
 	}
 	l.move(pull)
 	var measured [summed]float64
