@@ -76,25 +76,21 @@ func (e *Encoder) fistaHalves(rows int) {
 var errHalves = errors.New("codes are beyond the range of float16; take the precision tf32 or fp32")
 
 // withinHalves returns an error that names the first of the rows of x whose codes were too large,
-// as its loss shows. Where ‖y‖² alone is too large for single precision, it is for any precision,
-// and that is no error.
+// as its loss shows.
 func (e *Encoder) withinHalves(x []float32, losses []float64) error {
-	if e.halving == nil {
-		return nil
-	}
-	y := make([]float32, e.Dim)
 	for i, loss := range losses {
-		if loss <= math.MaxFloat64 {
-			continue
-		}
-		e.Center(y, x[i*e.Dim:][:e.Dim])
-		var square float64
-		for _, v := range y {
-			square += float64(v) * float64(v)
-		}
-		if square <= math.MaxFloat32 {
+		if e.halving != nil && !(loss <= math.MaxFloat64) && !e.tooLong(x[i*e.Dim:][:e.Dim]) {
 			return &encode.RowError{Row: i, Err: errHalves}
 		}
 	}
 	return nil
+}
+
+// tooLong is whether ‖y‖² of a row is too large for single precision: then its loss is for any
+// precision, and halves are not to blame.
+func (e *Encoder) tooLong(row []float32) bool {
+	y := make([]float32, e.Dim)
+	e.Center(y, row)
+	norm := largestNorm(y, e.Dim)
+	return !(norm*norm <= math.MaxFloat32)
 }

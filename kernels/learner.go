@@ -4,10 +4,13 @@ package kernels
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"gorgonia.org/cu"
 
 	"overcomplete/encode"
 	"overcomplete/graph"
@@ -125,10 +128,14 @@ func direction(dim int) []float32 {
 // keep copies all rows to the device, if there is room.
 func (l *Learner) keep() {
 	g, rows := l.gpu, len(l.x)/l.dim
-	if 4*int64(rows)*int64(l.dimPitch) > g.room()/20*19-slack {
+	if g.err != nil || 4*int64(rows)*int64(l.dimPitch) > g.room()/20*19-slack {
 		return
 	}
 	l.resident = alloc[float32](g, rows*l.dimPitch)
+	if errors.Is(g.err, cu.OutOfMemory) { // somebody else has taken what was free
+		l.resident, g.err = 0, nil
+		return
+	}
 	g.synchronize(g.compute) // which makes it zero
 	for lo := 0; lo < rows; lo += l.batch {
 		l.load(l.resident.at(lo*l.dimPitch), min(l.batch, rows-lo), func(i int) []float32 { return l.row(lo + i) })
@@ -177,7 +184,7 @@ func (l *Learner) Learn(ctx context.Context, rows []int32, remember, pull float6
 	if g.err != nil {
 		return g.err
 	}
-	if l.halving != nil && !(measured[0] <= math.MaxFloat64) {
+	if l.halving != nil && !(measured[0] <= math.MaxFloat64) && !slices.ContainsFunc(rows, func(i int32) bool { return l.tooLong(l.row(int(i))) }) {
 		return fmt.Errorf("kernels: %w", errHalves)
 	}
 	sums.RunningLoss += measured[0]
