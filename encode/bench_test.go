@@ -20,13 +20,16 @@ import (
 // ready is a device, and its encoder, that has the codes of a block before it is asked for them.
 type ready struct {
 	rounds
-	codes *encode.Codes
+	codes []*encode.Codes // of blocks, in turn
+	next  int
 }
 
 func (r *ready) Encoder(*model.Dictionary, encode.Options) (encode.Encoder, error) { return r, nil }
 
 func (r *ready) Start(context.Context, []float32) func() (*encode.Codes, error) {
-	return func() (*encode.Codes, error) { return r.codes, nil }
+	codes := r.codes[r.next%len(r.codes)]
+	r.next++
+	return func() (*encode.Codes, error) { return codes, nil }
 }
 
 // What the host does for each row, 300 → 3000 with 90 nonzeros, around an encoder: of vectors in
@@ -35,15 +38,19 @@ func BenchmarkStream(b *testing.B) {
 	const dim, atoms, most, blocks = 300, 3000, 90, 16
 	x, d := encodetest.Problem(encode.Block, dim, atoms)
 	d.Mean = x[:dim]
-	codes := new(encode.Codes)
-	codes.Cols = atoms
-	for range encode.Block {
-		index, value := make([]int32, most), make([]float32, most)
-		for j := range most {
-			index[j], value[j] = int32(j*atoms/most), x[j]
+	device := &ready{rounds: rounds{options: encode.Options{Lambda: 1, Steps: 1, Most: most}}}
+	for range blocks { // more than caches hold
+		codes := new(encode.Codes)
+		codes.Cols = atoms
+		for range encode.Block {
+			index, value := make([]int32, most), make([]float32, most)
+			for j := range most {
+				index[j], value[j] = int32(j*atoms/most), x[j]
+			}
+			codes.AppendRow(index, value)
+			codes.Loss = append(codes.Loss, 1)
 		}
-		codes.AppendRow(index, value)
-		codes.Loss = append(codes.Loss, 1)
+		device.codes = append(device.codes, codes)
 	}
 	all := &vectors.Dense{Dim: dim, Data: slices.Repeat(x, blocks)}
 	for i := range blocks * encode.Block {
@@ -52,7 +59,6 @@ func BenchmarkStream(b *testing.B) {
 	h := train.Paper()
 	h.Atoms, h.Center = atoms, true
 	m := &model.Model{Info: model.Info{Training: model.Training{Input: model.Input{Dim: dim}, Recipe: h}, Format: model.FormatVersion}, Dictionary: *d}
-	device := &ready{rounds{options: encode.Options{Lambda: 1, Steps: 1, Most: most}}, codes}
 	perRow := func(b *testing.B) {
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(all.Len()), "ns/row")
 	}
