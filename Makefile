@@ -290,7 +290,7 @@ arm64: ## the kernels of arm64, under QEMU
 # data, files that expand to many megabytes, and comparisons with other programs take it long
 # and start nothing that other tests don't.
 race: ## the race detector, on packages that start goroutines
-	env -u OVERCOMPLETE_DATA go test -race -short -skip 'ExplainsSizes|/avx$(call of_tier,|ScikitLearn|Accessibility)' -count=1 -timeout=30m ./cpu/... ./train ./vectors/... ./lab/... ./interpret/... $(call of_tier,,./internal/...)
+	env -u OVERCOMPLETE_DATA go test -race -short -skip 'ExplainsSizes|/avx$(call of_tier,|ScikitLearn|Accessibility)' -count=1 -timeout=30m ./cpu/... ./train ./internal/parallel ./vectors/... ./lab/... ./interpret/... $(call of_tier,,./internal/...)
 
 # Counted, not timed: go test may report its own deadline as a failure. Inputs that reached new code are
 # kept in build/fuzz, or another folder that outlives it, and are where the next run begins.

@@ -39,9 +39,11 @@ func Model(ctx context.Context, m *model.Model, x *vectors.Dense, device Device,
 			err = closed
 		}
 	}()
-	codes := &vectors.Sparse{Words: x.Words, Texts: x.Texts, CSR: vectors.CSR{Cols: m.Dictionary.Len(), Ptr: []int64{0}}}
+	var blocks []*vectors.CSR
+	nonzeros := 0
 	s := &Stream{Encoder: e, Dictionary: &m.Dictionary, Add: func(block *vectors.Sparse) error {
-		codes.Append(&block.CSR)
+		blocks = append(blocks, &block.CSR)
+		nonzeros += block.Nonzeros()
 		return nil
 	}}
 	if err := s.Rows(ctx, x); err != nil {
@@ -53,6 +55,13 @@ func Model(ctx context.Context, m *model.Model, x *vectors.Dense, device Device,
 	}
 	encoding.Input = model.Input{Words: x.Len(), Dim: x.Dim}
 	encoding.DescribeRows(x.Texts)
+	codes := &vectors.Sparse{Words: x.Words, Texts: x.Texts, CSR: vectors.CSR{
+		Cols: m.Dictionary.Len(), Ptr: make([]int64, 1, x.Len()+1), Index: make([]int32, 0, nonzeros), Value: make([]float32, 0, nonzeros),
+	}}
+	for i, block := range blocks {
+		codes.Append(block)
+		blocks[i] = nil // its memory can be had again
+	}
 	encoded = &model.Model{Info: m.Info, Codes: codes, Dictionary: m.Dictionary}
 	encoded.Info.Encoding = &encoding
 	return encoded, nil

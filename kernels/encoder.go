@@ -14,6 +14,7 @@ import (
 	"overcomplete/encode"
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
+	"overcomplete/internal/parallel"
 	"overcomplete/model"
 )
 
@@ -40,9 +41,9 @@ type Encoder struct {
 	used                     pointer[int32]   // K
 	starts                   pointer[int64]   // batch: where a row's nonzeros begin, most after those before
 
-	*encoderSlot                // of the rows that are encoded
-	slots        []*encoderSlot // those with rows under way first, in order
-	underWay     int
+	slot     *encoderSlot   // of the rows that are encoded
+	slots    []*encoderSlot // those with rows under way first, in order
+	underWay int
 }
 
 // encoderSlot has rows and what comes of them, so that those of one slot are copied, and on
@@ -191,7 +192,7 @@ func (e *Encoder) prepare(least int, beside int64, slots, packed int) error {
 	for range slots {
 		e.slots = append(e.slots, newEncoderSlot(g, rows, e.dimPitch, packed))
 	}
-	e.encoderSlot = e.slots[0]
+	e.slot = e.slots[0]
 	toDevice(g, e.dictionary, pitched(e.Atoms, e.Dim, e.dimPitch), g.compute)
 	e.prepareHalving(rows)
 	e.halveDictionary()
@@ -266,8 +267,8 @@ func (e *Encoder) Start(ctx context.Context, x []float32) func() (*encode.Codes,
 func (e *Encoder) begin(out *encode.Codes, n int, row func(i int) []float32) {
 	g, s := e.gpu, e.slots[e.underWay]
 	e.underWay++
-	e.encoderSlot, s.of, s.rows = s, out, n
-	e.load(n, row)
+	e.slot, s.of, s.rows = s, out, n
+	e.load(s.y, n, row)
 	e.encode(n)
 	g.queue(packCodes{codes: pointer[byte](e.codes), starts: e.starts, index: s.index, value: s.value, shape: e.shape(n)}.launch(FP32), g.compute)
 	g.record(s.computed, g.compute)
@@ -304,18 +305,23 @@ func (e *Encoder) collect() {
 }
 
 // load copies n rows to the device, less the mean.
-func (e *Encoder) load(n int, row func(i int) []float32) {
-	g, s := e.gpu, e.encoderSlot
+func (e *Encoder) load(y pointer[float32], n int, row func(i int) []float32) {
+	g, s := e.gpu, e.slot
 	g.finished(s.loaded) // what was there before
-	for i := range n {
-		y := s.staging[i*e.dimPitch:][:e.dimPitch]
-		e.Center(y[:e.Dim], row(i))
-		clear(y[e.Dim:])
-	}
+	e.stage(n, row)
 	g.wait(g.load, s.computed)
-	toDevice(g, s.y, s.staging[:n*e.dimPitch], g.load)
+	toDevice(g, y, s.staging[:n*e.dimPitch], g.load)
 	g.record(s.loaded, g.load)
 	g.wait(g.compute, s.loaded)
+}
+
+// stage is load's work on the host.
+func (e *Encoder) stage(n int, row func(i int) []float32) {
+	parallel.Each(n, func(i int) {
+		y := e.slot.staging[i*e.dimPitch:][:e.dimPitch]
+		e.Center(y[:e.Dim], row(i))
+		clear(y[e.Dim:])
+	})
 }
 
 // encode queues the kernels that make codes of n rows, which are on the device.
@@ -328,28 +334,37 @@ func (e *Encoder) encode(n int) {
 	} else {
 		zero(g, e.decoded, n*e.dimPitch, g.compute)
 		zero(g, e.last, n*e.dimPitch, g.compute)
-		e.fista(n, e.options.Steps, e.proximal.Lambda, false)
+		e.fista(n, e.options.Steps, e.proximal.Lambda, e.precision, false)
 		g.queue(keepLargest{codes: e.codes, shape: e.shape(n), most: int32(e.most)}.launch(), g.compute)
 	}
-	e.fista(n, backend.PolishSteps, 0, true)
+	e.fista(n, backend.PolishSteps, 0, e.precision, true)
 	e.residual(n, 0, FP32) // so that losses are those of the codes
 	g.queue(finishCodes{
-		codes: pointer[byte](e.codes), nonzeros: e.nonzeros, l1: e.nonzeros.at(e.batch), used: e.used, shape: e.shape(n),
+		codes: pointer[byte](e.codes), nonzeros: e.slot.nonzeros, l1: e.slot.nonzeros.at(e.batch), used: e.used, shape: e.shape(n),
 	}.launch(FP32), g.compute)
 }
 
 // fista takes steps from the codes b that there are. With support, what keepLargest has
 // dropped stays zero.
-func (e *Encoder) fista(rows, steps int, lambda float64, support bool) {
+func (e *Encoder) fista(rows, steps int, lambda float64, p Precision, support bool) {
 	before := 0.0
 	for lambda, momentum := range backend.FISTA(lambda, steps) {
-		e.residual(rows, before, e.precision)
-		e.gpu.queue(fista{
-			codes: e.codes, before: e.before, against: e.against, residuals: e.residuals, atoms: e.dictionary, momenta: e.momenta,
-			size: -e.proximal.Gradient * e.step, threshold: lambda * e.step, shape: e.shape(rows), parts: int32(e.parts),
-			nonnegative: e.proximal.Nonnegative, support: support,
-		}.launch(e.precision), e.gpu.compute)
-		e.codes, e.before = e.before, e.codes
+		e.residual(rows, before, p)
+		size, threshold := -e.proximal.Gradient*e.step, lambda*e.step
+		if h := e.halving; p == FP16 {
+			e.gpu.queue(fistaHalf{
+				codes: h.codes, before: h.before, against: e.against, residuals: h.residuals, atoms: h.dictionary, momenta: e.momenta, scales: h.rows,
+				size: size * h.codeScale / (unitResiduals * h.atomScale), threshold: threshold * h.codeScale,
+				shape: e.shape(rows), parts: int32(e.parts), nonnegative: e.proximal.Nonnegative,
+			}.launch(), e.gpu.compute)
+			h.codes, h.before = h.before, h.codes
+		} else {
+			e.gpu.queue(fista{
+				codes: e.codes, before: e.before, against: e.against, residuals: e.residuals, atoms: e.dictionary, momenta: e.momenta,
+				size: size, threshold: threshold, shape: e.shape(rows), parts: int32(e.parts), nonnegative: e.proximal.Nonnegative, support: support,
+			}.launch(p), e.gpu.compute)
+			e.codes, e.before = e.before, e.codes
+		}
 		before = momentum
 	}
 }
@@ -358,9 +373,18 @@ func (e *Encoder) fista(rows, steps int, lambda float64, support bool) {
 func (e *Encoder) residual(rows int, momentum float64, p Precision) {
 	g := e.gpu
 	e.decoded, e.last = e.last, e.decoded
-	g.queue(decode{product: e.decoded, codes: e.codes, atoms: e.dictionary, shape: e.shape(rows)}.launch(p), g.compute)
-	g.queue(fistaResiduals{
-		residuals: pointer[byte](e.residuals), momenta: e.momenta, losses: e.losses, y: e.y, decoded: e.decoded, last: e.last, against: e.against,
-		momentum: momentum, shape: e.shape(rows), parts: int32(e.parts),
-	}.launch(), g.compute)
+	residuals := fistaResiduals{
+		residuals: pointer[byte](e.residuals), momenta: e.momenta, losses: e.slot.losses, y: e.slot.y, decoded: e.decoded, last: e.last,
+		against: e.against, momentum: momentum, shape: e.shape(rows), parts: int32(e.parts),
+	}
+	if h := e.halving; p == FP16 {
+		rest := rows * e.dimPitch
+		g.queue(decodeHalf{
+			product: e.decoded, rest: e.decoded.at(rest), codes: h.codes, atoms: h.dictionary, scale: h.codeScale * h.atomScale, shape: e.shape(rows),
+		}.launch(g.mostShared), g.compute)
+		residuals.residuals, residuals.scales, residuals.scale, residuals.rest = pointer[byte](h.residuals), h.rows, unitResiduals, int64(rest)
+	} else {
+		g.queue(decode{product: e.decoded, codes: e.codes, atoms: e.dictionary, shape: e.shape(rows)}.launch(p), g.compute)
+	}
+	g.queue(residuals.launch(), g.compute)
 }

@@ -7,7 +7,6 @@ import (
 	"math"
 
 	"overcomplete/encode"
-	"overcomplete/internal/backend"
 )
 
 // Of an encoder with FP16 the steps with shrinkage, which are most of the work, have codes,
@@ -32,15 +31,7 @@ type halving struct {
 
 // newHalving returns the scales for a dictionary.
 func newHalving(atoms []float32, dim int) *halving {
-	var most float64
-	for lo := 0; lo < len(atoms); lo += dim {
-		var square float64
-		for _, v := range atoms[lo : lo+dim] {
-			square += float64(v) * float64(v)
-		}
-		most = math.Max(most, square)
-	}
-	s := scale(2*unitAtoms, math.Sqrt(most))
+	s := scale(2*unitAtoms, largestNorm(atoms, dim))
 	return &halving{atomScale: s, codeScale: unitCodes * unitAtoms / s}
 }
 
@@ -76,25 +67,8 @@ func (e *Encoder) fistaHalves(rows int) {
 	zero(g, h.before, rows*e.codePitch, g.compute)
 	zero(g, e.last, 2*rest, g.compute)
 	zero(g, e.decoded, 2*rest, g.compute)
-	g.queue(rowScales{scales: h.rows, y: e.y, shape: shape}.launch(), g.compute)
-	before := 0.0
-	for lambda, momentum := range backend.FISTA(e.proximal.Lambda, e.options.Steps) {
-		e.decoded, e.last = e.last, e.decoded
-		g.queue(decodeHalf{
-			product: e.decoded, rest: e.decoded.at(rest), codes: h.codes, atoms: h.dictionary, scale: h.codeScale * h.atomScale, shape: shape,
-		}.launch(g.mostShared), g.compute)
-		g.queue(fistaResiduals{
-			residuals: pointer[byte](h.residuals), momenta: e.momenta, losses: e.losses, y: e.y, decoded: e.decoded, last: e.last, against: e.against,
-			scales: h.rows, momentum: before, scale: unitResiduals, rest: int64(rest), shape: shape, parts: int32(e.parts),
-		}.launch(), g.compute)
-		g.queue(fistaHalf{
-			codes: h.codes, before: h.before, against: e.against, residuals: h.residuals, atoms: h.dictionary, momenta: e.momenta, scales: h.rows,
-			size: -e.proximal.Gradient * e.step * h.codeScale / (unitResiduals * h.atomScale), threshold: lambda * e.step * h.codeScale,
-			shape: shape, parts: int32(e.parts), nonnegative: e.proximal.Nonnegative,
-		}.launch(), g.compute)
-		h.codes, h.before = h.before, h.codes
-		before = momentum
-	}
+	g.queue(rowScales{scales: h.rows, y: e.slot.y, shape: shape}.launch(), g.compute)
+	e.fista(rows, e.options.Steps, e.proximal.Lambda, FP16, false)
 	g.queue(keepLargest{codes: e.codes, halves: h.codes, scales: h.rows, scale: 1 / h.codeScale, shape: shape, most: int32(e.most)}.launch(), g.compute)
 }
 
@@ -102,25 +76,21 @@ func (e *Encoder) fistaHalves(rows int) {
 var errHalves = errors.New("codes are beyond the range of float16; take the precision tf32 or fp32")
 
 // withinHalves returns an error that names the first of the rows of x whose codes were too large,
-// as its loss shows. Where ‖y‖² alone is too large for single precision, it is for any precision,
-// and that is no error.
+// as its loss shows.
 func (e *Encoder) withinHalves(x []float32, losses []float64) error {
-	if e.halving == nil {
-		return nil
-	}
-	y := make([]float32, e.Dim)
 	for i, loss := range losses {
-		if loss <= math.MaxFloat64 {
-			continue
-		}
-		e.Center(y, x[i*e.Dim:][:e.Dim])
-		var square float64
-		for _, v := range y {
-			square += float64(v) * float64(v)
-		}
-		if square <= math.MaxFloat32 {
+		if e.halving != nil && !(loss <= math.MaxFloat64) && !e.tooLong(x[i*e.Dim:][:e.Dim]) {
 			return &encode.RowError{Row: i, Err: errHalves}
 		}
 	}
 	return nil
+}
+
+// tooLong is whether ‖y‖² of a row is too large for single precision: then its loss is for any
+// precision, and halves are not to blame.
+func (e *Encoder) tooLong(row []float32) bool {
+	y := make([]float32, e.Dim)
+	e.Center(y, row)
+	norm := largestNorm(y, e.Dim)
+	return !(norm*norm <= math.MaxFloat32)
 }

@@ -4,10 +4,13 @@ package kernels
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"gorgonia.org/cu"
 
 	"overcomplete/encode"
 	"overcomplete/graph"
@@ -125,17 +128,18 @@ func direction(dim int) []float32 {
 // keep copies all rows to the device, if there is room.
 func (l *Learner) keep() {
 	g, rows := l.gpu, len(l.x)/l.dim
-	if 4*int64(rows)*int64(l.dimPitch) > g.room()/20*19-slack {
+	if g.err != nil || 4*int64(rows)*int64(l.dimPitch) > g.room()/20*19-slack {
 		return
 	}
 	l.resident = alloc[float32](g, rows*l.dimPitch)
-	g.synchronize(g.compute) // which makes it zero
-	slot := l.y
-	for lo := 0; lo < rows; lo += l.batch {
-		l.y = l.resident.at(lo * l.dimPitch)
-		l.load(min(l.batch, rows-lo), func(i int) []float32 { return l.row(lo + i) })
+	if errors.Is(g.err, cu.OutOfMemory) { // somebody else has taken what was free
+		l.resident, g.err = 0, nil
+		return
 	}
-	l.y = slot
+	g.synchronize(g.compute) // which makes it zero
+	for lo := 0; lo < rows; lo += l.batch {
+		l.load(l.resident.at(lo*l.dimPitch), min(l.batch, rows-lo), func(i int) []float32 { return l.row(lo + i) })
+	}
 }
 
 func (l *Learner) row(i int) []float32 { return l.x[i*l.dim:][:l.dim] }
@@ -155,21 +159,21 @@ func (l *Learner) Learn(ctx context.Context, rows []int32, remember, pull float6
 	zero(g, l.used, l.atoms, g.compute)
 	zero(g, l.sums, summed+1, g.compute)
 	for part := range slices.Chunk(rows, l.batch) {
-		n := len(part)
+		n, s := len(part), l.slot
 		if l.resident != 0 {
 			toDevice(g, l.chosen, part, g.compute)
-			g.queue(gather{batch: l.y, rows: l.resident, index: l.chosen, shape: l.shape(n)}.launch(), g.compute)
+			g.queue(gather{batch: s.y, rows: l.resident, index: l.chosen, shape: l.shape(n)}.launch(), g.compute)
 		} else {
-			l.load(n, func(i int) []float32 { return l.row(int(part[i])) })
+			l.load(s.y, n, func(i int) []float32 { return l.row(int(part[i])) })
 		}
 		l.encode(n)
 		g.queue(totals{
-			program: l.adding, numbers: l.sums, rowNumbers: l.losses, rowPitch: int64(l.batch), instructions: 2 * summed, rows: int32(n),
+			program: l.adding, numbers: l.sums, rowNumbers: s.losses, rowPitch: int64(l.batch), instructions: 2 * summed, rows: int32(n),
 		}.launch(summed), g.compute)
 		l.remember(l.gram, l.codes, n, remember)
-		l.remember(l.products, l.y, n, remember)
+		l.remember(l.products, s.y, n, remember)
 		remember = 1
-		g.record(l.computed, g.compute)
+		g.record(s.computed, g.compute)
 	}
 	l.move(pull)
 	var measured [summed]float64
@@ -180,7 +184,7 @@ func (l *Learner) Learn(ctx context.Context, rows []int32, remember, pull float6
 	if g.err != nil {
 		return g.err
 	}
-	if l.halving != nil && !(measured[0] <= math.MaxFloat64) {
+	if l.halving != nil && !(measured[0] <= math.MaxFloat64) && !slices.ContainsFunc(rows, func(i int32) bool { return l.tooLong(l.row(int(i))) }) {
 		return fmt.Errorf("kernels: %w", errHalves)
 	}
 	sums.RunningLoss += measured[0]

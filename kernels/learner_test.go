@@ -5,6 +5,7 @@ package kernels
 import (
 	"context"
 	"errors"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -205,15 +206,22 @@ func TestLearnerAfterFault(t *testing.T) {
 	regain(t)
 }
 
-// Memory that somebody else has taken meanwhile.
+// Memory that somebody else has taken meanwhile. Where it was to be that of all rows, they come
+// from the host.
 func TestLearnerAllocations(t *testing.T) {
 	x, d := encodetest.Problem(1, learnerSample.dim, learnerSample.atoms)
-	for precision, want := range map[Precision]int{TF32: 13 + 13, FP16: 13 + 5 + 13} { // an encoder's, with one slot that packs nothing, and others
+	for precision, want := range map[Precision]int{TF32: 13 + 12, FP16: 13 + 5 + 12} { // an encoder's, with one slot that packs nothing, and others
 		failed := 0
 		for n := 1; n < 45; n++ {
 			setting(t, "EMULATED_FAIL_ALLOCATION", strconv.Itoa(n))
 			l, err := Device{Precision: precision}.Learner(x, d, 1, encode.Options{Steps: 1, Most: 20})
 			if err == nil {
+				if resident := l.(*Learner).resident != 0; resident == (n == want+1) {
+					t.Errorf("%s: allocation %d: all rows on the device is %t", precision, n, resident)
+				}
+				if err := l.Learn(t.Context(), []int32{0}, 0, 0, &backend.Sums{Used: make([]bool, d.Len())}); err != nil {
+					t.Errorf("%s: allocation %d: error %v", precision, n, err)
+				}
 				l.Close()
 				continue
 			}
@@ -223,6 +231,38 @@ func TestLearnerAllocations(t *testing.T) {
 		}
 		if failed != want {
 			t.Errorf("%s: %d allocations failed, of %d", precision, failed, want)
+		}
+	}
+}
+
+// Codes that leave the range of halves, here because these have too little room, are an error that
+// says so. A row whose norm is too large for any precision is not: its loss tells.
+func TestLearnerBeyondHalves(t *testing.T) {
+	s := learnerSample
+	for _, precision := range []Precision{TF32, FP16} {
+		for _, long := range []bool{false, true} {
+			x, d := encodetest.Problem(s.rows, s.dim, s.atoms)
+			if long {
+				x[0] = 1e30
+			}
+			l, err := newLearner(Device{Precision: precision}, x, d, 5, encode.Options{Lambda: 1, Steps: 5, Most: 20}, s.batch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			if l.halving != nil && !long {
+				l.halving.codeScale *= 0x1p20
+			}
+			sums := backend.Sums{Used: make([]bool, s.atoms)}
+			err = l.Learn(t.Context(), sampleRows(), 0, 0.5, &sums)
+			switch finite := sums.RunningLoss <= math.MaxFloat64; {
+			case precision == FP16 && !long:
+				if !errors.Is(err, errHalves) {
+					t.Errorf("error %v, want %v", err, errHalves)
+				}
+			case err != nil || finite == long:
+				t.Errorf("%s, a long row is %t: error %v, loss %v", precision, long, err, sums.RunningLoss)
+			}
 		}
 	}
 }

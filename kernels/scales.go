@@ -4,6 +4,7 @@ package kernels
 
 import (
 	"math"
+	"slices"
 
 	"overcomplete/internal/backend"
 	"overcomplete/model"
@@ -36,14 +37,8 @@ func newScales(p backend.Problem, precision Precision) scales {
 	if precision != FP16 && h.State != model.Float16 {
 		return s
 	}
-	var norm, atom, atoms float64
-	for i := 0; i < len(p.X); i += p.Dim {
-		var square float64
-		for _, v := range p.X[i : i+p.Dim] {
-			square += float64(v) * float64(v)
-		}
-		norm = math.Max(norm, math.Sqrt(square))
-	}
+	norm := largestNorm(p.X, p.Dim)
+	var atom, atoms float64
 	for _, v := range p.InitialDictionary() {
 		atom = math.Max(atom, math.Abs(float64(v)))
 		atoms += float64(v) * float64(v)
@@ -58,6 +53,19 @@ func newScales(p backend.Problem, precision Precision) scales {
 		s.steps = scale(1<<12, math.Sqrt(float64(p.Batch())))
 	}
 	return s
+}
+
+// largestNorm is that of the longest row of x.
+func largestNorm(x []float32, dim int) float64 {
+	var most float64
+	for row := range slices.Chunk(x, dim) {
+		var square float64
+		for _, v := range row {
+			square += float64(v) * float64(v)
+		}
+		most = math.Max(most, square)
+	}
+	return math.Sqrt(most)
 }
 
 // scale is the largest power of two that makes a number no larger than most; 1 where that is

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+
+	"overcomplete/internal/parallel"
 )
 
 // A Dictionary turns codes into dense vectors: the code a, of length K, stands for
@@ -46,14 +48,18 @@ func (d *Dictionary) Center(dst, x []float32) {
 
 // Squares returns Σ‖x_i − μ‖² of vectors, n×L row-major, summed in float64: what codes are to explain.
 func (d *Dictionary) Squares(x []float32) (sum float64) {
-	for ; len(x) > 0; x = x[d.Dim:] {
+	squares := make([]float64, len(x)/d.Dim)
+	parallel.Each(len(squares), func(i int) {
 		row := 0.0
-		for j, v := range x[:d.Dim] {
+		for j, v := range x[i*d.Dim:][:d.Dim] {
 			if d.Mean != nil {
 				v -= d.Mean[j]
 			}
 			row += float64(v) * float64(v)
 		}
+		squares[i] = row
+	})
+	for _, row := range squares {
 		sum += row
 	}
 	return sum

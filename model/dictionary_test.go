@@ -1,6 +1,7 @@
 package model
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 )
@@ -48,5 +49,30 @@ func TestCenter(t *testing.T) {
 	}
 	if !slices.Equal(x, []float32{1, 2, 3, 4}) {
 		t.Errorf("x became %v", x)
+	}
+}
+
+// Sums are those of one row after the other, bit for bit, however many processors there are.
+func TestSquares(t *testing.T) {
+	const rows, dim = 1000, 3
+	x, rng := make([]float32, rows*dim), rand.New(rand.NewPCG(1, 2))
+	for i := range x {
+		x[i] = float32(rng.NormFloat64())
+	}
+	for _, mean := range [][]float32{nil, {1, -0.5, 0.1}} {
+		want := 0.0
+		for i := range rows {
+			row := 0.0
+			for j, v := range x[i*dim:][:dim] {
+				if mean != nil {
+					v -= mean[j]
+				}
+				row += float64(v) * float64(v)
+			}
+			want += row
+		}
+		if got := (&Dictionary{Dim: dim, Mean: mean}).Squares(x); got != want {
+			t.Errorf("mean %v: %v, want %v", mean, got, want)
+		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"overcomplete/internal/memory"
+	"overcomplete/internal/parallel"
 )
 
 // wordSeeds make two hashes of a word, which together no two words of a file share.
@@ -319,16 +320,7 @@ func (b *builder) warnings() []string {
 // not zero.
 func normWarnings(d *Dense) []string {
 	norms := make([]float64, d.Len())
-	var wg sync.WaitGroup
-	const block = 1 << 10
-	for first := 0; first < len(norms); first += block {
-		wg.Go(func() {
-			for i := first; i < min(first+block, len(norms)); i++ {
-				norms[i] = norm(d.Row(i))
-			}
-		})
-	}
-	wg.Wait()
+	parallel.Each(len(norms), func(i int) { norms[i] = norm(d.Row(i)) })
 	var large tally
 	if nonzero := slices.DeleteFunc(slices.Clone(norms), func(n float64) bool { return n == 0 }); len(nonzero) > 0 {
 		slices.Sort(nonzero)
