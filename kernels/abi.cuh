@@ -87,6 +87,9 @@ constexpr int TOTALS_SHARED = 256;
 // of the larger (sm_80, sm_90), but for what is ahead. product.cuh says what DEPTH and STAGES are.
 constexpr int PRODUCT_THREADS = 256;
 
+// Most blocks that share a tile of decode.
+constexpr int MOST_SHARES = 8;
+
 constexpr int DECODE_ROWS = 128;
 constexpr int DECODE_COLUMNS = 64;
 constexpr int DECODE_DEPTH = 32;
@@ -172,14 +175,18 @@ LAYOUT(Shape, 20, 0)
 // The arguments of the kernels, a struct each. What a kernel does with them is said where
 // it is defined.
 
+// Blocks may share the depth of a tile. Then what they leave is `shares` products of words × dim,
+// each share_pitch floats after the one before it, and their sum is meant.
+
 struct Decode {
     float* product; // words × dim
     const float* codes;
     const float* atoms;
+    long long share_pitch;
     Shape shape;
-    char padding[4];
+    int shares;
 };
-LAYOUT(Decode, 48, 3)
+LAYOUT(Decode, 56, 3)
 
 struct Accumulate {
     float* product; // atoms × dim
@@ -216,14 +223,14 @@ LAYOUT(Correlate, 96, 5)
 
 struct DecodeHalf {
     float* product; // words × dim
-    float* rest;    // the same of the second half of the atoms, or null
     const Half* codes;
     const Half* atoms;
     double scale;
+    long long share_pitch;
     Shape shape;
-    char padding[4];
+    int shares;
 };
-LAYOUT(DecodeHalf, 64, 4)
+LAYOUT(DecodeHalf, 64, 3)
 
 struct AccumulateHalf {
     float* product; // atoms × dim
@@ -352,12 +359,14 @@ struct FistaResiduals {
     const float* against; // words × parts
     const float* scales;  // of words, with halves
     double momentum;
-    double scale;   // of residuals that are halves
-    long long rest; // floats from decoded to its second part, and from last to its
+    double scale;          // of residuals that are halves
+    long long share_pitch; // of decoded and of last
     Shape shape;
     int parts;
+    int shares;
+    char padding[4];
 };
-LAYOUT(FistaResiduals, 112, 8)
+LAYOUT(FistaResiduals, 120, 8)
 
 struct RowScales {
     float* scales;  // of words

@@ -90,6 +90,9 @@ const totalsShared = 256
 // of the larger (sm_80, sm_90), but for what is ahead. product.cuh says what DEPTH and STAGES are.
 const productThreads = 256
 
+// Most blocks that share a tile of decode.
+const mostShares = 8
+
 const decodeRows = 128
 const decodeColumns = 64
 const decodeDepth = 32
@@ -176,15 +179,19 @@ var _ [20]byte = [unsafe.Sizeof(shape{})]byte{}
 // The arguments of the kernels, a struct each. What a kernel does with them is said where
 // it is defined.
 
+// Blocks may share the depth of a tile. Then what they leave is `shares` products of words × dim,
+// each share_pitch floats after the one before it, and their sum is meant.
+
 type decode struct {
-	product pointer[float32] // words × dim
-	codes   pointer[float32]
-	atoms   pointer[float32]
-	shape   shape
-	_       [4]byte
+	product    pointer[float32] // words × dim
+	codes      pointer[float32]
+	atoms      pointer[float32]
+	sharePitch int64
+	shape      shape
+	shares     int32
 }
 
-var _ [48]byte = [unsafe.Sizeof(decode{})]byte{}
+var _ [56]byte = [unsafe.Sizeof(decode{})]byte{}
 
 type accumulate struct {
 	product   pointer[float32] // atoms × dim
@@ -222,13 +229,13 @@ var _ [96]byte = [unsafe.Sizeof(correlate{})]byte{}
 // product's scale is that of the left times that of the right.
 
 type decodeHalf struct {
-	product pointer[float32] // words × dim
-	rest    pointer[float32] // the same of the second half of the atoms, or null
-	codes   pointer[half]
-	atoms   pointer[half]
-	scale   float64
-	shape   shape
-	_       [4]byte
+	product    pointer[float32] // words × dim
+	codes      pointer[half]
+	atoms      pointer[half]
+	scale      float64
+	sharePitch int64
+	shape      shape
+	shares     int32
 }
 
 var _ [64]byte = [unsafe.Sizeof(decodeHalf{})]byte{}
@@ -359,22 +366,24 @@ type fistaHalf struct {
 var _ [104]byte = [unsafe.Sizeof(fistaHalf{})]byte{}
 
 type fistaResiduals struct {
-	residuals pointer[byte]    // words × dim
-	momenta   pointer[float32] // of words
-	losses    pointer[float64] // of words
-	y         pointer[float32] // words × dim
-	decoded   pointer[float32] // words × dim: bD
-	last      pointer[float32] // words × dim: aD
-	against   pointer[float32] // words × parts
-	scales    pointer[float32] // of words, with halves
-	momentum  float64
-	scale     float64 // of residuals that are halves
-	rest      int64   // floats from decoded to its second part, and from last to its
-	shape     shape
-	parts     int32
+	residuals  pointer[byte]    // words × dim
+	momenta    pointer[float32] // of words
+	losses     pointer[float64] // of words
+	y          pointer[float32] // words × dim
+	decoded    pointer[float32] // words × dim: bD
+	last       pointer[float32] // words × dim: aD
+	against    pointer[float32] // words × parts
+	scales     pointer[float32] // of words, with halves
+	momentum   float64
+	scale      float64 // of residuals that are halves
+	sharePitch int64   // of decoded and of last
+	shape      shape
+	parts      int32
+	shares     int32
+	_          [4]byte
 }
 
-var _ [112]byte = [unsafe.Sizeof(fistaResiduals{})]byte{}
+var _ [120]byte = [unsafe.Sizeof(fistaResiduals{})]byte{}
 
 type rowScales struct {
 	scales pointer[float32] // of words

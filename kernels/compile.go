@@ -16,7 +16,7 @@ type executable struct {
 	numbers    int // the program's, and those that are added up over runs
 	steps      []*step
 	halves     []halfMatrix
-	rest       int            // the place of the second part of decodes' products, if they have two
+	rest       int            // the place of the second share of decodes' products, if they have two
 	sums       map[string]int // numbers that add up over runs: loss, error, shortened, nonzeros, l1
 	rowNumbers int            // that rows leave for totals and factors
 	finish     *finish        // nil if the program leaves the codes alone

@@ -18,16 +18,36 @@
 // 14 TB/s of L2. On many words at once this bound, not the tensor cores', is
 // the one to expect.
 //
+// Where words are fewer, several blocks share a tile, each with some of the atoms, and leave a
+// part of the sum each. Whoever reads the product adds them, which costs more the more words there
+// are.
+//
 // decode_fp16 has half the bytes, and 160 columns a tile: codes are read twice instead of
 // five times, 71 flops a byte of L2. A warp has 32 × 80 of them. A dictionary step has 50 such
-// tiles, too few: two blocks share one, each with half of the atoms, and leave a part of the
-// sum each. Whoever reads the product adds them.
+// tiles, too few, and so two shares.
 //
 // Its 8 warps, of one block an SM, are too few to hide behind each other: with two stages each
 // step waits for its copies' latency and then for their bytes. decode_ahead_fp16 has a third, and
 // so copies two steps ahead, in 120 KB of shared memory, which sm_80, sm_90 and sm_100 have for a
 // block, and sm_86, sm_89 and sm_120 have not.
 #include "product.cuh"
+
+// Share is the atoms that a block has of its tile, and where it leaves their product.
+struct Share {
+    int first, last;
+    float* product;
+};
+
+// share_of returns the share of the block that has p. Those that share tiles have as many rows of
+// tiles each, one after the other.
+template <int ROWS, int DEPTH, typename P, typename Args>
+__device__ __forceinline__ Share share_of(P& p, const Args& args)
+{
+    const unsigned rows = (args.shape.words + ROWS - 1) / ROWS * ROWS, shares = args.shares;
+    const unsigned number = p.row / rows, depth = (args.shape.atoms + shares * DEPTH - 1) / (shares * DEPTH) * DEPTH;
+    p.row -= number * rows;
+    return {int(number * depth), min(args.shape.atoms, int((number + 1) * depth)), args.product + number * args.share_pitch};
+}
 
 template <bool SPLIT>
 __device__ __forceinline__ void decode(const Decode& args)
@@ -37,8 +57,9 @@ __device__ __forceinline__ void decode(const Decode& args)
     SHARED_MEMORY(float, shared);
     const Shape& s = args.shape;
     P p;
-    p.run(shared, {args.codes, s.words, s.code_pitch}, {args.atoms, s.atoms, s.dim_pitch}, s.atoms);
-    p.store(args.product, s.words, s.dim_pitch, p.sums);
+    const Share share = share_of<DECODE_ROWS, DECODE_DEPTH>(p, args);
+    p.run(shared, {args.codes, s.words, s.code_pitch}, {args.atoms, s.atoms, s.dim_pitch}, share.last, share.first);
+    p.store(share.product, s.words, s.dim_pitch, p.sums);
 }
 
 extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2) decode_tf32(Decode args) { decode<false>(args); }
@@ -53,20 +74,9 @@ __device__ __forceinline__ void decode(const DecodeHalf& args)
     SHARED_MEMORY(Half, shared_halves);
     const Shape& s = args.shape;
     P p;
-    int first = 0, last = s.atoms, end = (s.words + HALF_DECODE_ROWS - 1) / HALF_DECODE_ROWS * HALF_DECODE_ROWS;
-    float* product = args.product;
-    if (args.rest) { // twice as many rows of tiles
-        int middle = (s.atoms + 2 * HALF_DECODE_DEPTH - 1) / (2 * HALF_DECODE_DEPTH) * HALF_DECODE_DEPTH;
-        if (p.row < end) {
-            last = min(last, middle);
-        } else {
-            first = middle;
-            product = args.rest;
-            p.row -= end;
-        }
-    }
-    p.run(shared_halves, {args.codes, s.words, s.code_pitch}, {args.atoms, s.atoms, s.dim_pitch}, last, first);
-    p.store(product, s.words, s.dim_pitch, p.sums, float_once(1 / args.scale));
+    const Share share = share_of<HALF_DECODE_ROWS, HALF_DECODE_DEPTH>(p, args);
+    p.run(shared_halves, {args.codes, s.words, s.code_pitch}, {args.atoms, s.atoms, s.dim_pitch}, share.last, share.first);
+    p.store(share.product, s.words, s.dim_pitch, p.sums, float_once(1 / args.scale));
 }
 
 extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 1) decode_fp16(DecodeHalf args)

@@ -27,31 +27,60 @@
 //
 //     residuals = y − (decoded + m·(decoded − last)),  losses = Σ residuals²
 //
-// with decoded = bD, last = aD. A row has `parts` parts. A warp takes a row at a time.
+// with decoded = bD, last = aD, which are in shares; last is not read where m is 0. A row has
+// `parts` parts. A warp takes a row at a time.
 //
 // Squares are float: rows whose squares float cannot hold have infinite losses.
 //
 // fista_residuals_fp16 takes scales[row]·y for y, as decoded and last are scaled alike, and
-// leaves residuals as halves, scaled once more, and no losses. Decoded and last are in two parts.
+// leaves residuals as halves, scaled once more, and no losses.
 __device__ __forceinline__ float momentum_of(const FistaResiduals& args, long long row)
 {
     double sum = 0;
+    UNROLL_BY(1)
     for (int i = threadIdx.x % WARP; i < args.parts; i += WARP)
         sum += args.against[row * args.parts + i];
     return warp_sum(sum) > 0 ? 0 : float(args.momentum);
 }
 
-extern "C" __global__ void __launch_bounds__(ROW_THREADS) fista_residuals(FistaResiduals args)
+// of_shares returns the sum of the shares of four numbers. All of them are on their way at once.
+__device__ __forceinline__ float4 of_shares(const FistaResiduals& args, const float* first)
+{
+    float4 shares[MOST_SHARES];
+    UNROLL
+    for (int i = 0; i < MOST_SHARES; i++)
+        shares[i] = i < args.shares ? load(first + i * args.share_pitch) : make_float4(0, 0, 0, 0);
+    UNROLL
+    for (int i = 1; i < MOST_SHARES; i++)
+        shares[0] = add(1, shares[i], shares[0]);
+    return shares[0];
+}
+
+// residual returns of·y − zD of four numbers.
+__device__ __forceinline__ float4 residual(const FistaResiduals& args, float of, float m, size_t at)
+{
+    const float4 y = load(args.y + at);
+    float4 z = of_shares(args, args.decoded + at);
+    if (m != 0)
+        z = add(m, add(-1, of_shares(args, args.last + at), z), z);
+    return add(of, y, make_float4(-z.x, -z.y, -z.z, -z.w));
+}
+
+extern "C" __global__ void __launch_bounds__(ROW_THREADS, 2) fista_residuals(FistaResiduals args)
 {
     int lane = threadIdx.x % WARP;
     for (long long row = first_row(); row < args.shape.words; row += row_step()) {
         float m = momentum_of(args, row);
         double loss = 0;
-        for (int i = lane; i < args.shape.dim; i += WARP) {
+        UNROLL_BY(1)
+        for (int i = 4 * lane; i < args.shape.dim_pitch; i += 4 * WARP) {
             size_t at = row * args.shape.dim_pitch + i;
-            float r = args.y[at] - fmaf(m, args.decoded[at] - args.last[at], args.decoded[at]);
-            static_cast<float*>(args.residuals)[at] = r;
-            loss += r * r;
+            const float4 r = residual(args, 1, m, at);
+            store(static_cast<float*>(args.residuals) + at, r);
+            loss += r.x * r.x;
+            loss += r.y * r.y;
+            loss += r.z * r.z;
+            loss += r.w * r.w;
         }
         loss = warp_sum(loss);
         if (lane == 0) {
@@ -61,16 +90,17 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS) fista_residuals(FistaR
     }
 }
 
-extern "C" __global__ void __launch_bounds__(ROW_THREADS) fista_residuals_fp16(FistaResiduals args)
+extern "C" __global__ void __launch_bounds__(ROW_THREADS, 2) fista_residuals_fp16(FistaResiduals args)
 {
     int lane = threadIdx.x % WARP;
     const float scale = float_once(args.scale);
     for (long long row = first_row(); row < args.shape.words; row += row_step()) {
         float m = momentum_of(args, row), of = args.scales[row];
-        for (int i = lane; i < args.shape.dim; i += WARP) {
+        UNROLL_BY(1)
+        for (int i = 4 * lane; i < args.shape.dim_pitch; i += 4 * WARP) {
             size_t at = row * args.shape.dim_pitch + i;
-            float decoded = args.decoded[at] + args.decoded[at + args.rest], last = args.last[at] + args.last[at + args.rest];
-            static_cast<Half*>(args.residuals)[at].bits = half_bits(scale * (of * args.y[at] - fmaf(m, decoded - last, decoded)));
+            const float4 r = residual(args, of, m, at);
+            *reinterpret_cast<uint2*>(static_cast<Half*>(args.residuals) + at) = make_uint2(halves(scale * r.x, scale * r.y), halves(scale * r.z, scale * r.w));
         }
         if (lane == 0)
             args.momenta[row] = m;

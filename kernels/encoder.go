@@ -31,6 +31,7 @@ type Encoder struct {
 	step      float64   // s
 	most      int       // k, not above K
 	batch     int       // most rows at a time
+	shares    int       // blocks that share a tile of decode
 	parts     int       // that a row's ⟨z−b, b−a⟩ is summed in
 
 	dictionary               pointer[float32] // K×L
@@ -117,7 +118,7 @@ func openEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch
 	atoms := dictionary.Len()
 	e := &Encoder{
 		Dictionary: dictionary, gpu: g, widths: newWidths(atoms, dictionary.Dim),
-		options: o, proximal: program.Steps[0].(*graph.Proximal), precision: cmp.Or(d.Precision, TF32), step: step, most: min(o.Most, atoms), batch: batch,
+		options: o, proximal: program.Steps[0].(*graph.Proximal), precision: cmp.Or(d.Precision, TF32), step: step, most: min(o.Most, atoms), batch: batch, shares: 1,
 		parts: divide(atoms, correlateColumns) * (correlateColumns / fistaColumns),
 	}
 	if d.Precision == FP16 {
@@ -332,8 +333,6 @@ func (e *Encoder) encode(n int) {
 	if e.halving != nil {
 		e.fistaHalves(n)
 	} else {
-		zero(g, e.decoded, n*e.dimPitch, g.compute)
-		zero(g, e.last, n*e.dimPitch, g.compute)
 		e.fista(n, e.options.Steps, e.proximal.Lambda, e.precision, false)
 		g.queue(keepLargest{codes: e.codes, shape: e.shape(n), most: int32(e.most)}.launch(), g.compute)
 	}
@@ -373,18 +372,24 @@ func (e *Encoder) fista(rows, steps int, lambda float64, p Precision, support bo
 func (e *Encoder) residual(rows int, momentum float64, p Precision) {
 	g := e.gpu
 	e.decoded, e.last = e.last, e.decoded
+	shares, pitch := e.shares, int64(rows*e.dimPitch)
+	if p == FP16 {
+		shares = max(2, shares)
+	}
 	residuals := fistaResiduals{
 		residuals: pointer[byte](e.residuals), momenta: e.momenta, losses: e.slot.losses, y: e.slot.y, decoded: e.decoded, last: e.last,
-		against: e.against, momentum: momentum, shape: e.shape(rows), parts: int32(e.parts),
+		against: e.against, momentum: momentum, shape: e.shape(rows), parts: int32(e.parts), shares: int32(shares), sharePitch: pitch,
 	}
 	if h := e.halving; p == FP16 {
-		rest := rows * e.dimPitch
 		g.queue(decodeHalf{
-			product: e.decoded, rest: e.decoded.at(rest), codes: h.codes, atoms: h.dictionary, scale: h.codeScale * h.atomScale, shape: e.shape(rows),
+			product: e.decoded, codes: h.codes, atoms: h.dictionary, scale: h.codeScale * h.atomScale, shape: e.shape(rows),
+			shares: int32(shares), sharePitch: pitch,
 		}.launch(g.mostShared), g.compute)
-		residuals.residuals, residuals.scales, residuals.scale, residuals.rest = pointer[byte](h.residuals), h.rows, unitResiduals, int64(rest)
+		residuals.residuals, residuals.scales, residuals.scale = pointer[byte](h.residuals), h.rows, unitResiduals
 	} else {
-		g.queue(decode{product: e.decoded, codes: e.codes, atoms: e.dictionary, shape: e.shape(rows)}.launch(p), g.compute)
+		g.queue(decode{
+			product: e.decoded, codes: e.codes, atoms: e.dictionary, shape: e.shape(rows), shares: int32(shares), sharePitch: pitch,
+		}.launch(p), g.compute)
 	}
 	g.queue(residuals.launch(), g.compute)
 }

@@ -62,11 +62,9 @@ func (e *Encoder) halveDictionary() {
 // fistaHalves takes the steps with shrinkage from codes that are zero, and leaves the largest
 // codes.
 func (e *Encoder) fistaHalves(rows int) {
-	g, h, shape, rest := e.gpu, e.halving, e.shape(rows), rows*e.dimPitch
+	g, h, shape := e.gpu, e.halving, e.shape(rows)
 	zero(g, h.codes, rows*e.codePitch, g.compute)
 	zero(g, h.before, rows*e.codePitch, g.compute)
-	zero(g, e.last, 2*rest, g.compute)
-	zero(g, e.decoded, 2*rest, g.compute)
 	g.queue(rowScales{scales: h.rows, y: e.slot.y, shape: shape}.launch(), g.compute)
 	e.fista(rows, e.options.Steps, e.proximal.Lambda, FP16, false)
 	g.queue(keepLargest{codes: e.codes, halves: h.codes, scales: h.rows, scale: 1 / h.codeScale, shape: shape, most: int32(e.most)}.launch(), g.compute)

@@ -234,11 +234,13 @@ func checkDecode(b *bench, precision Precision, words, atoms, dim int) {
 		return
 	}
 	codes, d := b.codes(words, atoms), b.normal(atoms*dim, 0)
-	a, atomRows, result := b.array(codes, words, atoms), b.array(d, atoms, dim), b.array(nil, words, dim)
-	b.run(decode{product: result.data, codes: a.data, atoms: atomRows.data, shape: newWidths(atoms, dim).shape(words)}.launch(precision))
-	want, magnitude := multiply(words, dim, atoms,
-		func(i, k int) float32 { return codes[i*atoms+k] }, func(k, j int) float32 { return d[k*dim+j] })
-	b.expect("product", b.read(result), want, magnitude, tolerance[precision])
+	a, atomRows := b.array(codes, words, atoms), b.array(d, atoms, dim)
+	checkShares(b, precision, codes, d, words, atoms, dim, 4, func(result array, shares int) launch {
+		return decode{
+			product: result.data, codes: a.data, atoms: atomRows.data, shape: newWidths(atoms, dim).shape(words),
+			shares: int32(shares), sharePitch: int64(words * result.pitch),
+		}.launch(precision)
+	})
 }
 
 // checkDecodeHalves takes how much shared memory a block may have.
@@ -246,27 +248,27 @@ func checkDecodeHalves(b *bench, mostShared, words, atoms, dim int) {
 	codes, d := b.codes(words, atoms), b.normal(atoms*dim, 0)
 	const scale, atomScale = 64, 0.125
 	a, atomRows := b.halves(codes, words, atoms, scale), b.halves(d, atoms, dim, atomScale)
-	result := b.pitched(nil, words, dim, 8)
-	k := decodeHalf{
-		product: result.data, codes: pointer[half](a.data), atoms: pointer[half](atomRows.data), scale: scale * atomScale,
-		shape: newHalfWidths(atoms, dim).shape(words),
-	}
-	b.run(k.launch(mostShared))
-	whole, rest := b.read(result), b.pitched(nil, words, dim, 8)
-	k.rest = rest.data
-	b.run(k.launch(mostShared))
-	for i, part := range b.read(result) {
-		whole[i] -= part
-	}
+	checkShares(b, FP16, codes, d, words, atoms, dim, 8, func(result array, shares int) launch {
+		return decodeHalf{
+			product: result.data, codes: pointer[half](a.data), atoms: pointer[half](atomRows.data), scale: scale * atomScale,
+			shape: newHalfWidths(atoms, dim).shape(words), shares: int32(shares), sharePitch: int64(words * result.pitch),
+		}.launch(mostShared)
+	})
+}
+
+// checkShares checks what a decode leaves, in one product and in several that are its shares.
+func checkShares(b *bench, precision Precision, codes, d []float32, words, atoms, dim, unit int, decode func(result array, shares int) launch) {
 	want, magnitude := multiply(words, dim, atoms,
 		func(i, k int) float32 { return codes[i*atoms+k] }, func(k, j int) float32 { return d[k*dim+j] })
-	for i, v := range b.read(rest) {
-		if !(math.Abs(float64(whole[i]-v)) <= 1e-5*magnitude[i]) {
-			b.t.Fatalf("element %d of the second part is %v, want %v", i, v, whole[i])
+	for _, shares := range []int{1, 2, 3} {
+		result := b.pitched(nil, shares*words, dim, unit)
+		b.run(decode(result, shares))
+		got := b.read(result)
+		for i, v := range got[words*dim:] {
+			got[i%(words*dim)] += v
 		}
-		want[i] -= float64(v)
+		b.expect(fmt.Sprintf("product in %d shares", shares), got[:words*dim], want, magnitude, tolerance[precision])
 	}
-	b.expect("first part", b.read(result), want, magnitude, tolerance[FP16])
 }
 
 // What is ahead is for devices whose blocks may have the shared memory for it.
@@ -694,62 +696,78 @@ func TestLarge(t *testing.T) {
 
 func TestFISTAResiduals(t *testing.T) {
 	b := newBench(t)
-	for _, s := range []struct{ words, dim, parts int }{{1, 1, 4}, {3, 31, 4}, {9, 32, 32}, {17, 33, 36}, {40, 300, 96}} {
+	for _, s := range []struct{ words, dim, parts, shares int }{{1, 1, 4, 1}, {3, 31, 4, 2}, {9, 32, 32, 1}, {17, 33, 36, 6}, {40, 300, 96, 8}} {
 		for _, precision := range []Precision{FP16, FP32} {
-			b.sub(t, fmt.Sprintf("%s %d×%d", precision, s.words, s.dim), func() { checkFISTAResiduals(b, precision, s.words, s.dim, s.parts) })
+			b.sub(t, fmt.Sprintf("%s %d×%d in %d", precision, s.words, s.dim, s.shares), func() {
+				checkFISTAResiduals(b, precision, s.words, s.dim, s.parts, s.shares)
+			})
 		}
 	}
 }
 
-func checkFISTAResiduals(b *bench, precision Precision, words, dim, parts int) {
+func checkFISTAResiduals(b *bench, precision Precision, words, dim, parts, shares int) {
 	y, p, q := b.normal(words*dim, 0), b.normal(words*dim, 0), b.normal(words*dim, 0)
 	sums := b.normal(words*parts, 0)
 	clear(sums[:parts]) // neither for nor against
 	against, momenta := b.array(sums, words, parts), b.array(nil, 1, words)
-	const momentum = 0.6
-	var got []float32
-	gotLosses := make([]float64, words)
-	scales := make([]float32, words)
-	for i := range scales {
-		scales[i] = 1
+	stops := func(i int) bool { // as the steps went against the momentum
+		sum := 0.0
+		for _, part := range sums[i*parts : (i+1)*parts] {
+			sum += float64(part)
+		}
+		return sum > 0
 	}
+	const momentum = 0.6
+	scales := make([]float32, words)
+	unit, scale := 4, 1.
 	if precision == FP16 {
-		const scale = 64
-		for i := range scales {
+		unit, scale = 8, 64
+	}
+	for i := range scales {
+		if scales[i] = 1; precision == FP16 {
 			scales[i] = float32(int(1) << (i % 3))
 		}
-		rows, result, pitch := b.pitched(y, words, dim, 8), b.halves(nil, words, dim, scale), roundUp(dim, 8)
-		parts := func(whole []float32) pointer[float32] { // with a gap between
-			x := make([]float32, (2*words+1)*pitch)
-			for i, v := range whole {
-				part := b.rng.Float32()
-				x[i/dim*pitch+i%dim], x[((words+1)+i/dim)*pitch+i%dim] = part*v, v-part*v
+	}
+	pitch := roundUp(dim, unit)
+	inShares := func(whole []float32, isRead func(i int) bool) pointer[float32] { // with a gap between
+		x := make([]float32, (shares*(words+1)-1)*pitch)
+		for i, v := range whole {
+			for s := range shares {
+				part := v
+				if s < shares-1 {
+					part = b.rng.Float32() * v
+				}
+				if v -= part; !isRead(i / dim) {
+					part = float32(math.NaN())
+				}
+				x[(s*(words+1)+i/dim)*pitch+i%dim] = part
 			}
-			return put(b, x)
 		}
-		b.run(few(fistaResiduals{
-			residuals: pointer[byte](result.data), momenta: momenta.data, y: rows.data, decoded: parts(p), last: parts(q),
-			against: against.data, scales: put(b, scales), momentum: momentum, scale: scale, rest: int64((words + 1) * pitch),
-			shape: newHalfWidths(1, dim).shape(words), parts: int32(len(sums) / words),
-		}.launch()))
+		return put(b, x)
+	}
+	rows, losses := b.pitched(y, words, dim, unit), zeros[float64](b, words)
+	k := fistaResiduals{
+		momenta: momenta.data, losses: losses, y: rows.data, decoded: inShares(p, func(int) bool { return true }),
+		last: inShares(q, func(i int) bool { return !stops(i) }), against: against.data, momentum: momentum, scale: scale,
+		shape: newWidths(1, dim).shape(words), parts: int32(parts), shares: int32(shares), sharePitch: int64((words + 1) * pitch),
+	}
+	var got []float32
+	gotLosses := make([]float64, words)
+	if precision == FP16 {
+		result := b.halves(nil, words, dim, scale)
+		k.residuals, k.scales, k.shape = pointer[byte](result.data), put(b, scales), newHalfWidths(1, dim).shape(words)
+		b.run(few(k.launch()))
 		got = b.readHalves(result, scale)
 	} else {
-		rows, decoded, last, result := b.array(y, words, dim), b.array(p, words, dim), b.array(q, words, dim), b.array(nil, words, dim)
-		losses := zeros[float64](b, words)
-		b.run(few(fistaResiduals{
-			residuals: pointer[byte](result.data), momenta: momenta.data, losses: losses, y: rows.data, decoded: decoded.data, last: last.data,
-			against: against.data, momentum: momentum, shape: newWidths(1, dim).shape(words), parts: int32(parts),
-		}.launch()))
+		result := b.array(nil, words, dim)
+		k.residuals = pointer[byte](result.data)
+		b.run(few(k.launch()))
 		got, gotLosses = b.read(result), readBack(b, losses, words)
 	}
 	gotMomenta := b.read(momenta)
 	for i := range words {
-		var sum, loss float64
-		for _, part := range sums[i*parts : (i+1)*parts] {
-			sum += float64(part)
-		}
-		m := float64(float32(momentum))
-		if sum > 0 {
+		loss, m := 0., float64(float32(momentum))
+		if stops(i) {
 			m = 0
 		}
 		if float64(gotMomenta[i]) != m {

@@ -59,8 +59,17 @@ func (s shape) floats() (words, atoms, dim float64) {
 
 func (k decode) launch(p Precision) launch {
 	words, atoms, dim := k.shape.floats()
-	bytes, flops := 4*(words*atoms+atoms*dim+words*dim), 2*words*atoms*dim
-	return launch{"decode", unsafe.Pointer(&k), decodeTile.grid(k.shape.words, k.shape.dimPitch), bytes, flops}.in(p)
+	bytes, flops := 4*(words*atoms+atoms*dim), 2*words*atoms*dim
+	return launch{"decode", unsafe.Pointer(&k), decodeTile.grid(k.shape.words, k.shape.dimPitch), bytes, flops}.inShares(&k.shares, k.shape).in(p)
+}
+
+// inShares takes how many blocks share a tile of a decode, one if it is not said.
+func (l launch) inShares(shares *int32, s shape) launch {
+	*shares = max(1, *shares)
+	words, _, dim := s.floats()
+	l.x *= int(*shares)
+	l.bytes += 4 * words * dim * float64(*shares)
+	return l
 }
 
 func (k accumulate) launch(p Precision) launch {
@@ -95,17 +104,12 @@ func (l launch) sums(halves bool, n float64) launch {
 // launch takes how much shared memory a block may have, in bytes.
 func (k decodeHalf) launch(mostShared int) launch {
 	words, atoms, dim := k.shape.floats()
-	bytes, flops := 2*(words*atoms+atoms*dim)+4*words*dim, words*atoms*dim
+	bytes, flops := 2*(words*atoms+atoms*dim), words*atoms*dim
 	kernel, tile := "decode_fp16", halfDecodeTile
 	if mostShared >= aheadDecodeTile.shared {
 		kernel, tile = "decode_ahead_fp16", aheadDecodeTile
 	}
-	g := tile.grid(k.shape.words, k.shape.dimPitch)
-	if k.rest != 0 {
-		g.x *= 2
-		bytes += 4 * words * dim
-	}
-	return launch{kernel, unsafe.Pointer(&k), g, bytes, flops}
+	return launch{kernel, unsafe.Pointer(&k), tile.grid(k.shape.words, k.shape.dimPitch), bytes, flops}.inShares(&k.shares, k.shape)
 }
 
 func (k accumulateHalf) launch() launch {
@@ -172,10 +176,12 @@ func (k gather) launch() launch {
 
 func (k fistaResiduals) launch() launch {
 	words, dim := float64(k.shape.words), float64(k.shape.dim)
+	k.shares = max(1, k.shares)
+	bytes := words * (4*dim + 8*dim*float64(k.shares) + 4*float64(k.parts))
 	if k.scales != 0 {
-		return launch{"fista_residuals_fp16", unsafe.Pointer(&k), rowGrid(k.shape.words), words * (22*dim + 4*float64(k.parts)), 0}
+		return launch{"fista_residuals_fp16", unsafe.Pointer(&k), rowGrid(k.shape.words), bytes + 2*words*dim, 0}
 	}
-	return launch{"fista_residuals", unsafe.Pointer(&k), rowGrid(k.shape.words), 4 * words * (4*dim + float64(k.parts)), 0}
+	return launch{"fista_residuals", unsafe.Pointer(&k), rowGrid(k.shape.words), bytes + 4*words*dim, 0}
 }
 
 func (k rowScales) launch() launch {

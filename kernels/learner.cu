@@ -16,14 +16,6 @@
 // stand for its columns.
 #include "product.cuh"
 
-// load and store read and write four numbers of a row; add returns c + a·b of such.
-__device__ __forceinline__ float4 load(const float* from) { return *reinterpret_cast<const float4*>(from); }
-__device__ __forceinline__ void store(float* to, float4 x) { *reinterpret_cast<float4*>(to) = x; }
-__device__ __forceinline__ float4 add(float a, float4 b, float4 c)
-{
-    return make_float4(fmaf(a, b.x, c.x), fmaf(a, b.y, c.y), fmaf(a, b.z, c.z), fmaf(a, b.w, c.w));
-}
-
 // remember: sums[atoms × dim] = keep·sums + codesᵀ · rows
 //
 // with codes[words × atoms] and rows[words × dim]. The reduction runs along the columns of

@@ -166,6 +166,9 @@ func (l *Learner) Learn(ctx context.Context, rows []int32, remember, pull float6
 		} else {
 			l.load(s.y, n, func(i int) []float32 { return l.row(int(part[i])) })
 		}
+		// A GPU has some 130 multiprocessors, and 469 rows of 300 have 20 tiles. There is room for
+		// the shares of a batch in all.
+		l.shares = max(1, min(mostShares, l.batch/n))
 		l.encode(n)
 		g.queue(totals{
 			program: l.adding, numbers: l.sums, rowNumbers: s.losses, rowPitch: int64(l.batch), instructions: 2 * summed, rows: int32(n),

@@ -294,7 +294,7 @@ func TestLearnerProfile(t *testing.T) {
 			Bytes: 4 * (rows*(2*atoms+pitch) + 2*atoms*(codes+pitch) + blockAtoms*later + 2*blockAtoms*pitch + 2*later*pitch + atoms*dim + 2*dim*pitch),
 			Flops: 2*(rows*atoms*(codes/2+pitch)+blockAtoms*later*pitch) + atoms*dim*pitch},
 		"decode_fp32": {Launches: 2, // of the losses and of GD
-			Bytes: 4 * ((rows+atoms)*(atoms+pitch) + 2*atoms*pitch), Flops: 3 * 2 * (rows + atoms) * atoms * pitch},
+			Bytes: 4 * ((rows+atoms)*atoms + (mostShares*rows+atoms)*pitch + 2*atoms*pitch), Flops: 3 * 2 * (rows + atoms) * atoms * pitch},
 		"move_atoms": {Launches: 3, Bytes: 4 * (4*atoms*dim + 2*blockAtoms*blockAtoms + last*last)},
 		"power":      {Launches: 1, Bytes: 4 * dim * dim},
 	}

@@ -60,7 +60,7 @@ func (b *Trainer) newProgram(x *executable) (*program, error) {
 		p.scales = append(p.scales, scale)
 	}
 	if x.rest > 0 {
-		p.places[x.rest] = place{alloc[float32](g, b.batch*b.dimPitch), int64(b.dimPitch)}
+		p.places[x.rest] = place{b.products[graph.DecodeProduct].at(b.rows(graph.Words) * b.dimPitch), int64(b.dimPitch)}
 	}
 	for _, s := range x.steps {
 		places := slices.Clone(p.places)
@@ -197,7 +197,7 @@ func (b *Trainer) multiplyHalves(p *program, s graph.Step, at parts[pointer[floa
 		atoms, scale := factor(s.Atoms)
 		k := decodeHalf{product: p.places[graph.DecodeProduct].data, codes: codes, atoms: atoms, scale: b.scales.codes * scale, shape: shape}
 		if p.rest > 0 {
-			k.rest = p.places[p.rest].data
+			k.shares, k.sharePitch = 2, int64(b.rows(graph.Words)*b.dimPitch)
 		}
 		g.queue(k.launch(g.mostShared), g.compute)
 	case *graph.Accumulate:

@@ -154,7 +154,11 @@ func (b *Trainer) fill(p backend.Problem, dictionaryStep, codeStep *executable) 
 	b.used = alloc[int32](g, b.atoms)
 	atoms := b.atoms * b.dimPitch
 	b.dictionary, b.squares = alloc[float32](g, atoms), alloc[float32](g, atoms)
-	b.products[graph.DecodeProduct] = alloc[float32](g, b.rows(graph.Words)*b.dimPitch)
+	decoded := b.rows(graph.Words)
+	if dictionaryStep.rest > 0 {
+		decoded += b.batch
+	}
+	b.products[graph.DecodeProduct] = alloc[float32](g, decoded*b.dimPitch)
 	b.products[graph.AccumulateProduct], b.products[graph.SquaresProduct] = alloc[float32](g, atoms), alloc[float32](g, atoms)
 	if b.precision == FP16 {
 		b.dictionaryHalves = alloc[half](g, atoms)

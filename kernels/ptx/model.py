@@ -390,18 +390,30 @@ class Encode(Count):
         parts = math.ceil(ATOMS / constants["FISTA_COLUMNS"])
         halves = self.precision == "fp16"
         polish = "tf32" if halves else self.precision  # from where codes are floats
+        shares = lambda precision: max(2 if precision == "fp16" else 1, min(constants["MOST_SHARES"], BLOCK // batch))
+        residuals = lambda precision: batch * ((4 + 8 * shares(precision) + (2 if precision == "fp16" else 4)) * DIM + 4 * parts)
         if halves:
             self.add(batches, self.moved("row_scales", vectors, 0))
         for steps, precision in (FISTA_STEPS, self.precision), (POLISH_STEPS, polish):
-            both = precision == "fp16"
-            self.add(batches * steps, self.product("decode", batch, DIM, ATOMS, vectors, kept(precision), precision, 2 if both else 1))
+            self.add(batches * steps, self.product("decode", batch, DIM, ATOMS, vectors, kept(precision), precision, shares(precision)))
             self.add(batches * steps, self.product("fista", batch, ATOMS, DIM, 3 * bytes_of(precision), 3 * kept(precision), precision))
-            residuals = ("fista_residuals_fp16", 22) if both else ("fista_residuals", 16)
-            self.add(batches * steps, self.moved(residuals[0], batch * (residuals[1] * DIM + 4 * parts), 0))
+            kernel = "fista_residuals_fp16" if precision == "fp16" else "fista_residuals"
+            self.add(batches * steps, self.residuals(kernel, batch, residuals(precision)))
         self.add(batches, self.keep_largest("keep_largest_fp16" if halves else "keep_largest", batch))
-        self.add(batches, self.product("decode", batch, DIM, ATOMS, vectors, kept(polish), "fp32"))  # the loss
-        self.add(batches, self.moved("fista_residuals", 4 * batch * (4 * DIM + parts), 0))
+        self.add(batches, self.product("decode", batch, DIM, ATOMS, vectors, kept(polish), "fp32", shares("fp32")))  # the loss
+        self.add(batches, self.residuals("fista_residuals", batch, residuals("fp32")))
         self.add(batches, self.moved("finish_codes", bytes_of(polish), kept(polish)))
+
+    def residuals(self, kernel, words, l2):
+        """A warp goes over its row, four elements a lane and time, all shares of them at once, after the row's parts."""
+        code = self.codes[kernel]
+
+        def trips(loop, depth):
+            if depth == 0:
+                return 1
+            return math.ceil(DIM / 128) if code.count(loop, "STG") else math.ceil(ATOMS / constants["FISTA_COLUMNS"] / 32)
+
+        return self.walked(kernel, math.ceil(words / self.gpu.sms), trips, L2_LATENCY, l2, 32, self.gpu.sms)
 
     def keep_largest(self, kernel, words):
         """A warp goes over its row, which L2 has, several elements a lane and time: SWEEPS times to find out what stays,
