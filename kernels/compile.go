@@ -16,7 +16,7 @@ type executable struct {
 	numbers    int // the program's, and those that are added up over runs
 	steps      []*step
 	halves     []halfMatrix
-	rest       int            // the place of the second share of decodes' products, if they have two
+	share      int            // the place of the second share of decodes' products, if they have two
 	sums       map[string]int // numbers that add up over runs: loss, error, shortened, nonzeros, l1
 	rowNumbers int            // that rows leave for totals and factors
 	finish     *finish        // nil if the program leaves the codes alone
@@ -57,7 +57,7 @@ func compile(p *graph.Program, precision Precision) *executable {
 		}
 		// Programs that move the dictionary have few words, and so few tiles.
 		if slices.ContainsFunc(p.Steps, func(s graph.Step) bool { _, ok := s.(*graph.Update); return ok }) {
-			x.rest = x.places()
+			x.share = x.places()
 		}
 	}
 	for _, s := range p.Steps {
@@ -90,7 +90,7 @@ func (x *executable) addFactor(vector int) {
 	}
 }
 
-// places is how many places instructions name, but for the rest of a product: of the vectors,
+// places is how many places instructions name, but for a share of a product: of the vectors,
 // of what a translation needs more, and of the halves.
 func (x *executable) places() int { return len(x.Vectors) + 1 + len(x.halves) }
 
@@ -131,8 +131,8 @@ func (x *executable) add(s graph.Step) {
 func (x *executable) addBody(s graph.Step, b *graph.Body) {
 	t := &step{Step: s, rows: b.Rows}
 	here := make(map[int]bool) // what a row's warp has at hand
-	if _, ok := s.(*graph.Decode); ok && x.rest > 0 {
-		t.body = append(t.body, instruction{opAddVV, graph.DecodeProduct, graph.DecodeProduct, int32(x.rest)})
+	if _, ok := s.(*graph.Decode); ok && x.share > 0 {
+		t.body = append(t.body, instruction{opAddVV, graph.DecodeProduct, graph.DecodeProduct, int32(x.share)})
 	}
 	for i, in := range b.Each {
 		if list := x.translate(in, t); !t.join(in, b.Each[i+1:]) {

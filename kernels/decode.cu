@@ -3,7 +3,7 @@
 // The reduction runs along the rows of codes and along the columns of atoms;
 // see product.cuh for what follows from that.
 //
-// Floor, in bytes: 4·(words·atoms + atoms·dim + words·dim); in flops:
+// Floor, in bytes: 4·(words·atoms + atoms·dim + shares·words·dim); in flops:
 // 2·words·atoms·dim, three times that for fp32. For 400,000 × 3000 → 300 on an
 // H200: 5.3 GB, 1.2 ms at 4.3 TB/s, and 0.72 Tflop, 2.4 ms if mma.sync does 300
 // TFLOP/s in TF32 (the data sheet's 495 are wgmma's, which only Hopper has).

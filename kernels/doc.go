@@ -54,7 +54,7 @@
 // the row machine's vectors as copies that it makes; scales.go says how they are scaled, and of
 // encoders encoder_halves.go. Sums over rows are float64. Nothing is added atomically and no order
 // depends on the device or on how words are split: a training gives the same
-// bits on every run, a row the same code among whatever rows, and a batch of rows moves
+// bits on every run, an encoder's row the same code among whatever rows, and a batch of rows moves
 // the dictionary to the same bits.
 //
 // # Tests

@@ -17,7 +17,7 @@
 // writes no other −0.
 //
 // Floor, in bytes: fista 12·words·atoms + 4·(words + atoms)·dim, fista_residuals
-// 4·words·(4·dim + parts); in flops: fista 2·words·atoms·dim, three times that for
+// 4·words·((2 + 2·shares)·dim + parts); in flops: fista 2·words·atoms·dim, three times that for
 // fp32. With decode's, a step of a word of 300 → 3000 on an H200 is 56 KB, 13 ns at 4.3
 // TB/s, and 3.6 Mflop, 12 ns if mma.sync does 300 TFLOP/s in TF32.
 #include "product.cuh"

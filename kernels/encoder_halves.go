@@ -84,11 +84,11 @@ func (e *Encoder) withinHalves(x []float32, losses []float64) error {
 	return nil
 }
 
-// tooLong is whether ‖y‖² of a row is too large for single precision: then its loss is for any
-// precision, and halves are not to blame.
+// tooLong is whether a number of y has a square that is too large for single precision: then the
+// loss is for any precision, and halves are not to blame.
 func (e *Encoder) tooLong(row []float32) bool {
 	y := make([]float32, e.Dim)
 	e.Center(y, row)
-	norm := largestNorm(y, e.Dim)
-	return !(norm*norm <= math.MaxFloat32)
+	most := largestNorm(y, 1)
+	return !(most*most <= math.MaxFloat32)
 }

@@ -256,18 +256,27 @@ func checkDecodeHalves(b *bench, mostShared, words, atoms, dim int) {
 	})
 }
 
-// checkShares checks what a decode leaves, in one product and in several that are its shares.
+// checkShares checks what a decode leaves, in one product and in several that are its shares, each of
+// some of the atoms.
 func checkShares(b *bench, precision Precision, codes, d []float32, words, atoms, dim, unit int, decode func(result array, shares int) launch) {
-	want, magnitude := multiply(words, dim, atoms,
-		func(i, k int) float32 { return codes[i*atoms+k] }, func(k, j int) float32 { return d[k*dim+j] })
-	for _, shares := range []int{1, 2, 3} {
+	depth := decodeDepth
+	if precision == FP16 {
+		depth = halfDecodeDepth
+	}
+	product := func(first, last int) (want, magnitude []float64) {
+		return multiply(words, dim, last-first,
+			func(i, k int) float32 { return codes[i*atoms+first+k] }, func(k, j int) float32 { return d[(first+k)*dim+j] })
+	}
+	_, magnitude := product(0, atoms) // of a share alone it could be of a code that as a half has few bits
+	for _, shares := range []int{1, 3, mostShares} {
 		result := b.pitched(nil, shares*words, dim, unit)
 		b.run(decode(result, shares))
-		got := b.read(result)
-		for i, v := range got[words*dim:] {
-			got[i%(words*dim)] += v
+		got, each := b.read(result), divide(atoms, shares*depth)*depth
+		for share := range shares {
+			first, last := min(share*each, atoms), min((share+1)*each, atoms)
+			want, _ := product(first, last)
+			b.expect(fmt.Sprintf("share %d of %d", share+1, shares), got[share*words*dim:][:words*dim], want, magnitude, tolerance[precision])
 		}
-		b.expect(fmt.Sprintf("product in %d shares", shares), got[:words*dim], want, magnitude, tolerance[precision])
 	}
 }
 
@@ -698,26 +707,27 @@ func TestFISTAResiduals(t *testing.T) {
 	b := newBench(t)
 	for _, s := range []struct{ words, dim, parts, shares int }{{1, 1, 4, 1}, {3, 31, 4, 2}, {9, 32, 32, 1}, {17, 33, 36, 6}, {40, 300, 96, 8}} {
 		for _, precision := range []Precision{FP16, FP32} {
-			b.sub(t, fmt.Sprintf("%s %d×%d in %d", precision, s.words, s.dim, s.shares), func() {
-				checkFISTAResiduals(b, precision, s.words, s.dim, s.parts, s.shares)
-			})
+			for _, momentum := range []float64{0, 0.6} {
+				b.sub(t, fmt.Sprintf("%s %d×%d in %d, momentum %v", precision, s.words, s.dim, s.shares, momentum), func() {
+					checkFISTAResiduals(b, precision, s.words, s.dim, s.parts, s.shares, momentum)
+				})
+			}
 		}
 	}
 }
 
-func checkFISTAResiduals(b *bench, precision Precision, words, dim, parts, shares int) {
+func checkFISTAResiduals(b *bench, precision Precision, words, dim, parts, shares int, momentum float64) {
 	y, p, q := b.normal(words*dim, 0), b.normal(words*dim, 0), b.normal(words*dim, 0)
 	sums := b.normal(words*parts, 0)
 	clear(sums[:parts]) // neither for nor against
 	against, momenta := b.array(sums, words, parts), b.array(nil, 1, words)
-	stops := func(i int) bool { // as the steps went against the momentum
+	stops := func(i int) bool { // as there is no momentum, or the steps went against it
 		sum := 0.0
 		for _, part := range sums[i*parts : (i+1)*parts] {
 			sum += float64(part)
 		}
-		return sum > 0
+		return sum > 0 || momentum == 0
 	}
-	const momentum = 0.6
 	scales := make([]float32, words)
 	unit, scale := 4, 1.
 	if precision == FP16 {

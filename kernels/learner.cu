@@ -208,7 +208,7 @@ __device__ __forceinline__ void move_in_turn(const MoveAtoms& args, float* share
     first = set * TOGETHER;
     begin(0);
     for (int group = 0; group < s.atoms; group += TOGETHER) {
-        const bool turn = first == group, later = Atoms::ONCE && first > group && 4 * thread < pitch;
+        const bool turn = first == group, later = Atoms::ONCE && first > group && first < s.atoms && 4 * thread < pitch;
         const int count = s.atoms - group;
         float4 atoms[2]; // in turn, and the next one
         UNROLL
@@ -226,8 +226,8 @@ __device__ __forceinline__ void move_in_turn(const MoveAtoms& args, float* share
                     if (Atoms::ONCE && k == 0)
                         atoms[0] = load(args.atoms + atom * pitch + column);
                     const float4 u = all.get(k, column);
-                    const float part = u.x * u.x + u.y * u.y + (u.z * u.z + u.w * u.w);
-                    squares = Atoms::ONCE ? part : squares + part;
+                    const float four = u.x * u.x + u.y * u.y + (u.z * u.z + u.w * u.w);
+                    squares = Atoms::ONCE ? four : squares + four;
                 });
                 UNROLL
                 for (int apart = WARP / 2; apart >= 4; apart /= 2)

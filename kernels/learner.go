@@ -144,6 +144,14 @@ func (l *Learner) keep() {
 
 func (l *Learner) row(i int) []float32 { return l.x[i*l.dim:][:l.dim] }
 
+// sharesOf is how many blocks share a tile of decode of n rows: so many that there are blocks for the
+// multiprocessors of a GPU, some 130, that each has a step, and that there is room for the shares.
+// What is learned depends on it, and so it doesn't depend on the GPU.
+func (l *Learner) sharesOf(n int) int {
+	tiles := decodeTile.grid(int32(n), int32(l.dimPitch))
+	return max(1, min(mostShares, l.batch/n, 160/(tiles.x*tiles.y), l.atoms/decodeDepth))
+}
+
 // Learn implements [backend.Learner]. It learns from all rows or, if ctx was cancelled
 // before, from none. Where the rows are on the device it waits twice: for the size of steps, and
 // for the sums at its end.
@@ -166,9 +174,7 @@ func (l *Learner) Learn(ctx context.Context, rows []int32, remember, pull float6
 		} else {
 			l.load(s.y, n, func(i int) []float32 { return l.row(int(part[i])) })
 		}
-		// A GPU has some 130 multiprocessors, and 469 rows of 300 have 20 tiles. There is room for
-		// the shares of a batch in all.
-		l.shares = max(1, min(mostShares, l.batch/n))
+		l.shares = l.sharesOf(n)
 		l.encode(n)
 		g.queue(totals{
 			program: l.adding, numbers: l.sums, rowNumbers: s.losses, rowPitch: int64(l.batch), instructions: 2 * summed, rows: int32(n),

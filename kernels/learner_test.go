@@ -287,6 +287,7 @@ func TestLearnerProfile(t *testing.T) {
 	rows, dim, atoms := float64(s.rows), float64(s.dim), float64(s.atoms)
 	const pitch = 24                      // of rows of 21, all of which products compute
 	const codes = 152                     // of codes
+	const shares = 4                      // of the losses: 150 atoms are four steps of a decode, and more
 	const last = 150 - 2*blockAtoms       // atoms of the third block
 	const later = 150 + last - blockAtoms // atoms after the first block and after the second
 	want := map[string]KernelTime{
@@ -294,7 +295,7 @@ func TestLearnerProfile(t *testing.T) {
 			Bytes: 4 * (rows*(2*atoms+pitch) + 2*atoms*(codes+pitch) + blockAtoms*later + 2*blockAtoms*pitch + 2*later*pitch + atoms*dim + 2*dim*pitch),
 			Flops: 2*(rows*atoms*(codes/2+pitch)+blockAtoms*later*pitch) + atoms*dim*pitch},
 		"decode_fp32": {Launches: 2, // of the losses and of GD
-			Bytes: 4 * ((rows+atoms)*atoms + (mostShares*rows+atoms)*pitch + 2*atoms*pitch), Flops: 3 * 2 * (rows + atoms) * atoms * pitch},
+			Bytes: 4 * ((rows+atoms)*atoms + (shares*rows+atoms)*pitch + 2*atoms*pitch), Flops: 3 * 2 * (rows + atoms) * atoms * pitch},
 		"move_atoms": {Launches: 3, Bytes: 4 * (4*atoms*dim + 2*blockAtoms*blockAtoms + last*last)},
 		"power":      {Launches: 1, Bytes: 4 * dim * dim},
 	}

@@ -73,7 +73,7 @@ func (s sizes) fixedBytes(programs ...*executable) int64 {
 		for _, h := range x.halves {
 			bytes += 2 * int64(s.rows(x.Vectors[h.vector].Rows)) * int64(s.dimPitch)
 		}
-		if x.rest > 0 {
+		if x.share > 0 {
 			bytes += 4 * int64(s.batch) * int64(s.dimPitch)
 		}
 		rowNumbers = max(rowNumbers, x.rowNumbers)

@@ -4,8 +4,8 @@
 // of DEPTH: cp.async brings the next steps' tiles of both factors into shared
 // memory while the tensor cores work on this one's, STAGES tiles deep. A warp
 // holds its part of the result in registers from the first step to the last, so
-// that an element is summed by one warp, in one order, whatever the grid: the
-// same numbers give the same bits.
+// that an element, or a share of it (decode.cu), is summed by one warp, in one
+// order, whatever the grid: the same numbers give the same bits.
 //
 // A factor's tile lies in shared memory as it lies in global memory, so that 16
 // bytes stay 16 bytes and nothing has to be transposed. What differs is how a

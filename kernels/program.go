@@ -59,8 +59,8 @@ func (b *Trainer) newProgram(x *executable) (*program, error) {
 		p.places[h.place] = place{pointer[float32](data), int64(b.dimPitch)}
 		p.scales = append(p.scales, scale)
 	}
-	if x.rest > 0 {
-		p.places[x.rest] = place{b.products[graph.DecodeProduct].at(b.rows(graph.Words) * b.dimPitch), int64(b.dimPitch)}
+	if x.share > 0 {
+		p.places[x.share] = place{b.products[graph.DecodeProduct].at(b.rows(graph.Words) * b.dimPitch), int64(b.dimPitch)}
 	}
 	for _, s := range x.steps {
 		places := slices.Clone(p.places)
@@ -196,7 +196,7 @@ func (b *Trainer) multiplyHalves(p *program, s graph.Step, at parts[pointer[floa
 	case *graph.Decode:
 		atoms, scale := factor(s.Atoms)
 		k := decodeHalf{product: p.places[graph.DecodeProduct].data, codes: codes, atoms: atoms, scale: b.scales.codes * scale, shape: shape}
-		if p.rest > 0 {
+		if p.share > 0 {
 			k.shares, k.sharePitch = 2, int64(b.rows(graph.Words)*b.dimPitch)
 		}
 		g.queue(k.launch(g.mostShared), g.compute)

@@ -155,7 +155,7 @@ func (b *Trainer) fill(p backend.Problem, dictionaryStep, codeStep *executable) 
 	atoms := b.atoms * b.dimPitch
 	b.dictionary, b.squares = alloc[float32](g, atoms), alloc[float32](g, atoms)
 	decoded := b.rows(graph.Words)
-	if dictionaryStep.rest > 0 {
+	if dictionaryStep.share > 0 {
 		decoded += b.batch
 	}
 	b.products[graph.DecodeProduct] = alloc[float32](g, decoded*b.dimPitch)

@@ -2,6 +2,7 @@ package model
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 )
@@ -71,8 +72,12 @@ func TestSquares(t *testing.T) {
 			}
 			want += row
 		}
-		if got := (&Dictionary{Dim: dim, Mean: mean}).Squares(x); got != want {
-			t.Errorf("mean %v: %v, want %v", mean, got, want)
+		for processors := range 3 {
+			before := runtime.GOMAXPROCS(1 + processors)
+			if got := (&Dictionary{Dim: dim, Mean: mean}).Squares(x); got != want {
+				t.Errorf("mean %v: %v, want %v", mean, got, want)
+			}
+			runtime.GOMAXPROCS(before)
 		}
 	}
 }

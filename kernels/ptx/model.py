@@ -386,11 +386,12 @@ class Encode(Count):
         self.part = part
         batches, vectors = words / batch, batch * DIM * 4
         bytes_of = lambda precision: batch * ATOMS * (2 if precision == "fp16" else 4)  # of codes
-        kept = lambda precision: 0 if self.kept(2 * bytes_of(precision) + 5 * vectors) else bytes_of(precision)  # of them, that L2 does not keep
+        kept = lambda precision: 0 if self.kept(2 * bytes_of(precision) + (3 + 2 * shares(precision)) * vectors) else bytes_of(precision)  # of them, that L2 does not keep
         parts = math.ceil(ATOMS / constants["FISTA_COLUMNS"])
         halves = self.precision == "fp16"
         polish = "tf32" if halves else self.precision  # from where codes are floats
-        shares = lambda precision: max(2 if precision == "fp16" else 1, min(constants["MOST_SHARES"], BLOCK // batch))
+        tiles = math.ceil(batch / constants["DECODE_ROWS"]) * math.ceil(DIM / constants["DECODE_COLUMNS"])
+        shares = lambda precision: max(2 if precision == "fp16" else 1, min(constants["MOST_SHARES"], BLOCK // batch, 160 // tiles, ATOMS // constants["DECODE_DEPTH"]))
         residuals = lambda precision: batch * ((4 + 8 * shares(precision) + (2 if precision == "fp16" else 4)) * DIM + 4 * parts)
         if halves:
             self.add(batches, self.moved("row_scales", vectors, 0))
@@ -475,7 +476,8 @@ class Best(Encode):
             return math.ceil(warps / 4) - 1
 
         turns = next(loop for loop in code.loops if code.count(loop, "BAR"))
-        others = lambda first, last: first > turns[0] and code.count((first, last), "FFMA") >= 32 and not any(code.count((first, last), n) for n in ("STG", "BAR"))
+        barrier = max(at for at in range(turns[0], turns[1]) if code.instructions[at].name.startswith("BAR"))  # the set whose turn is next takes a move off
+        others = lambda first, last: first > turns[0] and (first < barrier or code.count((first, last), "LDG")) and code.count((first, last), "FFMA") >= 32 and not any(code.count((first, last), n) for n in ("STG", "BAR"))
         in_turn = lambda first, last: any(code.count((first, last), n) for n in ("SHFL", "STG", "MUFU.RSQ")) and not code.count((first, last), "BAR")
         walk = lambda skips: code.walk(trips, L2_LATENCY[self.end], skips)
         clocks, instructions, _ = walk(others)
