@@ -318,10 +318,12 @@ func (e *Encoder) load(y pointer[float32], n int, row func(i int) []float32) {
 
 // stage is load's work on the host.
 func (e *Encoder) stage(n int, row func(i int) []float32) {
-	parallel.Each(n, func(i int) {
-		y := e.slot.staging[i*e.dimPitch:][:e.dimPitch]
-		e.Center(y[:e.Dim], row(i))
-		clear(y[e.Dim:])
+	parallel.Ranges(n, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			y := e.slot.staging[i*e.dimPitch:][:e.dimPitch]
+			e.Center(y[:e.Dim], row(i))
+			clear(y[e.Dim:])
+		}
 	})
 }
 

@@ -49,15 +49,17 @@ func (d *Dictionary) Center(dst, x []float32) {
 // Squares returns Σ‖x_i − μ‖² of vectors, n×L row-major, summed in float64: what codes are to explain.
 func (d *Dictionary) Squares(x []float32) (sum float64) {
 	squares := make([]float64, len(x)/d.Dim)
-	parallel.Each(len(squares), func(i int) {
-		row := 0.0
-		for j, v := range x[i*d.Dim:][:d.Dim] {
-			if d.Mean != nil {
-				v -= d.Mean[j]
+	parallel.Ranges(len(squares), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			row := 0.0
+			for j, v := range x[i*d.Dim:][:d.Dim] {
+				if d.Mean != nil {
+					v -= d.Mean[j]
+				}
+				row += float64(v) * float64(v)
 			}
-			row += float64(v) * float64(v)
+			squares[i] = row
 		}
-		squares[i] = row
 	})
 	for _, row := range squares {
 		sum += row

@@ -320,7 +320,11 @@ func (b *builder) warnings() []string {
 // not zero.
 func normWarnings(d *Dense) []string {
 	norms := make([]float64, d.Len())
-	parallel.Each(len(norms), func(i int) { norms[i] = norm(d.Row(i)) })
+	parallel.Ranges(len(norms), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			norms[i] = norm(d.Row(i))
+		}
+	})
 	var large tally
 	if nonzero := slices.DeleteFunc(slices.Clone(norms), func(n float64) bool { return n == 0 }); len(nonzero) > 0 {
 		slices.Sort(nonzero)

@@ -1,19 +1,18 @@
 // Package parallel deals work out to all processors.
 package parallel
 
-import "sync"
+import (
+	"runtime"
+	"sync"
+)
 
-// Each calls f with 0 to n-1, for each of which it has little to do and writes what no other
-// reads or writes, in an order that is left to chance.
-func Each(n int, f func(i int)) {
-	const run = 256 // so many are worth a goroutine
+// Ranges calls f with parts of 0 to n, at the same time, and waits for all of them. There are as many
+// as processors, and some may be empty.
+func Ranges(n int, f func(lo, hi int)) {
 	var group sync.WaitGroup
-	for first := 0; first < n; first += run {
-		group.Go(func() {
-			for i := first; i < min(first+run, n); i++ {
-				f(i)
-			}
-		})
+	parts := runtime.GOMAXPROCS(0)
+	for p := range parts {
+		group.Go(func() { f(n*p/parts, n*(p+1)/parts) })
 	}
 	group.Wait()
 }

@@ -13,11 +13,11 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
 
+	"overcomplete/internal/parallel"
 	"overcomplete/interpret"
 	"overcomplete/model"
 )
@@ -213,7 +213,7 @@ func (x *Explorer) describe(name string) {
 	}
 	x.signs = make([]signs, m.Codes.Cols)
 	top := make([][]interpret.Entry, m.Codes.Cols)
-	eachRange(m.Codes.Cols, func(lo, hi int) {
+	parallel.Ranges(m.Codes.Cols, func(lo, hi int) {
 		for k := lo; k < hi; k++ {
 			values := x.index.Values(k)
 			for _, v := range values {
@@ -368,7 +368,7 @@ func (x *Explorer) together(k int) []pair {
 	codes := x.model.Codes
 	counts := make([]int32, 2*codes.Cols) // of each other, words with the same sign and with opposite ones
 	var adding sync.Mutex
-	eachRange(len(rows), func(lo, hi int) {
+	parallel.Ranges(len(rows), func(lo, hi int) {
 		part := make([]int32, len(counts))
 		for j, i := range rows[lo:hi] {
 			sign := math.Float32bits(values[lo+j]) >> 31
@@ -440,14 +440,4 @@ func newHistogram(values []float32, whole bool) histogram {
 		h.Counts[i]++
 	}
 	return h
-}
-
-// eachRange calls f with parts of 0 to n, at the same time.
-func eachRange(n int, f func(lo, hi int)) {
-	var group sync.WaitGroup
-	parts := runtime.GOMAXPROCS(0)
-	for p := range parts {
-		group.Go(func() { f(n*p/parts, n*(p+1)/parts) })
-	}
-	group.Wait()
 }

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
+	"overcomplete/internal/parallel"
 	"overcomplete/interpret"
 	"overcomplete/vectors"
 )
@@ -81,7 +82,7 @@ func (x *Explorer) neighbours(k int) [][]link {
 	}
 	most := max(50, int(1e9*float64(codes.Rows)/float64(codes.Nonzeros()+1)/float64(codes.Cols)))
 	near := make([][]link, len(x.strongest))
-	eachRange(len(near), func(lo, hi int) {
+	parallel.Ranges(len(near), func(lo, hi int) {
 		products := make([]float64, codes.Cols)
 		cosines := make([]float64, len(near))
 		for i := lo; i < hi; i++ {
@@ -327,7 +328,7 @@ func place(near [][]link, start [][2]float64) [][2]float64 {
 			pull, momentum = exaggeration, .5
 		}
 		tree.build(at)
-		eachRange(n, func(lo, hi int) {
+		parallel.Ranges(n, func(lo, hi int) {
 			for i := lo; i < hi; i++ {
 				push[i], parts[i] = tree.repulsion(at[i])
 			}
@@ -336,7 +337,7 @@ func place(near [][]link, start [][2]float64) [][2]float64 {
 		for _, part := range parts {
 			z += part
 		}
-		eachRange(n, func(lo, hi int) {
+		parallel.Ranges(n, func(lo, hi int) {
 			for i := lo; i < hi; i++ {
 				var gradient [2]float64 // a quarter of equation (5)
 				for _, l := range weights[i] {
@@ -374,7 +375,7 @@ func distance2(a, b [2]float64) float64 {
 func affinities(near [][]link) [][]link {
 	n := len(near)
 	weights := make([][]link, n)
-	eachRange(n, func(lo, hi int) {
+	parallel.Ranges(n, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			weights[i] = slices.Clone(near[i])
 			scale(weights[i], float64(2*n))

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"overcomplete/internal/parallel"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -18,7 +19,7 @@ import (
 func recall(points []point, near func(i, j int) bool) float64 {
 	const k = 12
 	found := make([]int, len(points))
-	eachRange(len(points), func(lo, hi int) {
+	parallel.Ranges(len(points), func(lo, hi int) {
 		order := make([]int, len(points))
 		for i := lo; i < hi; i++ {
 			distance := func(j int) float64 {
