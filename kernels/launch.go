@@ -176,7 +176,6 @@ func (k gather) launch() launch {
 
 func (k fistaResiduals) launch() launch {
 	words, dim := float64(k.shape.words), float64(k.shape.dim)
-	k.shares = max(1, k.shares)
 	bytes := words * (4*dim + 8*dim*float64(k.shares) + 4*float64(k.parts))
 	if k.scales != 0 {
 		return launch{"fista_residuals_fp16", unsafe.Pointer(&k), rowGrid(k.shape.words), bytes + 2*words*dim, 0}
