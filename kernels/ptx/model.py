@@ -69,7 +69,7 @@ ITERATIONS = 5, 16  # of power, from where it ended the last time: in a training
 # Seconds of the host for each row that is encoded, while the GPU has others, vectors and codes in memory: 0.24e-6 to centre
 # it and 0.20e-6 to copy its code (BenchmarkEncoderHost of kernels), and 0.70e-6 to measure and keep it (BenchmarkStream/memory
 # of encode), on two cores of an AMD EPYC of 2017 (Zen 1).
-HOST_ROW = 0, 1.15e-6
+HOST_ROW = 0, 0.99e-6
 HOST_BATCH = 0, 1e-4  # and for each batch that is learned from, with the GPU idle: it waits for numbers twice
 
 # Of a chip: KB of shared memory that a block may have at most, and float64 instructions of a
