@@ -126,7 +126,7 @@ CUDA_HOME ?= $(firstword $(patsubst %/include/cuda.h,%,$(wildcard $(addsuffix /i
 	$(CUDA_PATH) /usr/local/cuda /usr/local/cuda-* /opt/cuda /usr))) build/cuda-12.9)
 cuda_h = $(CUDA_HOME)/include/cuda.h
 endif
-with_cuda = CGO_ENABLED=1 CGO_CFLAGS="$(strip -I$(CURDIR)/kernels/driver/cuda13 $(CGO_CFLAGS) $(patsubst %/cuda.h,-I%,$(abspath $(cuda_h))))"
+with_cuda = CGO_ENABLED=1 CGO_CFLAGS="$(strip -I$(CURDIR)/kernels/internal/driver/cuda13 $(CGO_CFLAGS) $(patsubst %/cuda.h,-I%,$(abspath $(cuda_h))))"
 
 gpu: $(cuda_h) ## build the program with GPU support
 	$(with_cuda) go build -tags gpu .
@@ -189,8 +189,8 @@ cross: ## build without cgo, vet for other systems
 	done
 
 generate: ## make generated Go and assembly again; fail if it was not what it is now
-	@sums() { find cpu kernels -type f -exec sha256sum {} + | sort -k 2; }; \
-	before=$$(sums); go generate -x ./cpu/... ./kernels/...; diff <(echo "$$before") <(sums)
+	@sums() { find internal/simd kernels -type f -exec sha256sum {} + | sort -k 2; }; \
+	before=$$(sums); go generate -x ./internal/simd ./kernels; diff <(echo "$$before") <(sums)
 
 NVRTC ?= build/nvrtc/nvidia/cuda_nvrtc/lib/libnvrtc.so.11.2
 PTXAS ?= build/ptxas/nvidia/cuda_nvcc/bin/ptxas
@@ -215,15 +215,15 @@ test: ## the README's test command, verbose
 	GOFLAGS="$(verbose) $(call of_tier,,-tags=full)" $(call readme,test)
 
 noasm: ## what needs no assembly does without
-	go test -tags noasm -short -count=1 ./cpu/...
+	go test -tags noasm -short -count=1 ./cpu ./internal/simd
 
 gpu-test: $(cuda_h) ## GPU support, on the emulated driver
-	$(with_cuda) go test -tags gpu$(full) $(verbose) ./kernels ./kernels/driver ./kernels/emulator
+	$(with_cuda) go test -tags gpu$(full) $(verbose) ./kernels ./kernels/internal/driver ./internal/testonly/emulator
 	$(with_cuda) go test -tags gpu$(full) $(verbose) -run 'GPU|Device' ./internal/cli/... ./bench
 
 # What fails in turn, and what has the host do the same again, other tests do once.
 gpu-asan: $(cuda_h) ## the same with the address sanitizer, less what it takes long to say nothing new of
-	$(with_cuda) go test -tags gpu -asan $(verbose) -skip 'Faults|Float16|TestGraphBatches|TestTraining$$|TestTrainer$$/(workers|long)|TestEncoder(Halves)?$$/same|TestLearner$$/fp32|TestLearner$$/tf32/^w' ./kernels ./kernels/emulator
+	$(with_cuda) go test -tags gpu -asan $(verbose) -skip 'Faults|Float16|TestGraphBatches|TestTraining$$|TestTrainer$$/(workers|long)|TestEncoder(Halves)?$$/same|TestLearner$$/fp32|TestLearner$$/tf32/^w' ./kernels ./internal/testonly/emulator
 
 gpu-headers: ## GPU support builds with the headers of CUDA 11.8, 12.9 and 13.5
 	for version in 11.8 12.9 13.5; do $(MAKE) --no-print-directory gpu CUDA_HOME=build/cuda-$$version; done
@@ -284,13 +284,13 @@ home: ## with another module path all builds, and follows the same rules
 
 arm64: ## the kernels of arm64, under QEMU
 	@$(call need,qemu-aarch64-static,qemu-user-static)
-	CGO_ENABLED=0 GOARCH=arm64 go test -exec qemu-aarch64-static -short -count=1 -timeout=30m ./cpu/$(call of_tier,simd,...)
+	CGO_ENABLED=0 GOARCH=arm64 go test -exec qemu-aarch64-static -short -count=1 -timeout=30m ./internal/simd $(call of_tier,,./cpu)
 
 # The race detector does not see into assembly: plain Go is the level to test. Published
 # data, files that expand to many megabytes, and comparisons with other programs take it long
 # and start nothing that other tests don't.
 race: ## the race detector, on packages that start goroutines
-	env -u OVERCOMPLETE_DATA go test -race -short -skip 'ExplainsSizes|/avx$(call of_tier,|ScikitLearn|Accessibility)' -count=1 -timeout=30m ./cpu/... ./train ./internal/parallel ./vectors/... ./lab/... ./interpret/... $(call of_tier,,./internal/...)
+	env -u OVERCOMPLETE_DATA go test -race -short -skip 'ExplainsSizes|/avx$(call of_tier,|ScikitLearn|Accessibility)' -count=1 -timeout=30m ./cpu ./train ./vectors/... ./interpret/... ./internal/simd ./internal/parallel ./internal/lab/... $(call of_tier,,./internal/...)
 
 # Counted, not timed: go test may report its own deadline as a failure. Inputs that reached new code are
 # kept in build/fuzz, or another folder that outlives it, and are where the next run begins.

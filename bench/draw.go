@@ -7,7 +7,7 @@ import (
 
 	"gonum.org/v1/plot/vg"
 
-	"overcomplete/lab/experiment"
+	"overcomplete/internal/lab/experiment"
 )
 
 var (

@@ -8,8 +8,8 @@ import (
 
 	"github.com/klauspost/cpuid/v2"
 
-	"overcomplete/cpu/simd"
 	"overcomplete/internal/memory"
+	"overcomplete/internal/simd"
 	"overcomplete/internal/table"
 	"overcomplete/model"
 	"overcomplete/vectors"

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"overcomplete/kernels/emulator"
+	"overcomplete/internal/testonly/emulator"
 )
 
 // emulated is whether the tests run on the emulated driver, as in package kernels.

@@ -1,8 +1,8 @@
 package main
 
 import (
-	"overcomplete/cpu/simd"
 	"overcomplete/internal/memory"
+	"overcomplete/internal/simd"
 )
 
 // limits runs loops that do nothing but what no training can avoid, with the

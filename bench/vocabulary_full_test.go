@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"overcomplete/lab/eval/evaltest"
+	"overcomplete/internal/testonly/evaltest"
 	"overcomplete/vectors"
 )
 

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"overcomplete/cpu/simd"
 	"overcomplete/internal/backend"
+	"overcomplete/internal/simd"
 	"overcomplete/train"
 )
 

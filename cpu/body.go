@@ -1,8 +1,8 @@
 package cpu
 
 import (
-	"overcomplete/cpu/simd"
 	"overcomplete/graph"
+	"overcomplete/internal/simd"
 )
 
 // body runs a step's instructions on the rows from lo to hi.

@@ -3,8 +3,8 @@ package cpu
 import (
 	"slices"
 
-	"overcomplete/cpu/simd"
 	"overcomplete/internal/backend"
+	"overcomplete/internal/simd"
 )
 
 // codes are rows of A: the columns, increasing, and the values of each row's nonzeros.

@@ -5,9 +5,9 @@ import (
 	"math"
 	"runtime"
 
-	"overcomplete/cpu/simd"
 	"overcomplete/internal/backend"
 	"overcomplete/internal/memory"
+	"overcomplete/internal/simd"
 	"overcomplete/model"
 )
 

@@ -1,6 +1,6 @@
 // Package cpu trains and encodes on the processor's cores. A [Device] makes the
 // trainers of package train and the encoders of package encode. The loops that take the
-// time are those of package cpu/simd.
+// time are those of package internal/simd.
 //
 // # Training
 //
@@ -40,6 +40,6 @@
 // A row or an atom is summed by one worker, in a fixed order. Where work is cut into
 // parts that are added up later, it is cut by size and not by the number of workers.
 // Totals over rows are added in the order of rows, in float64. So results are the
-// same bits for any number of workers. Levels of instructions (see package cpu/simd)
+// same bits for any number of workers. Levels of instructions (see package internal/simd)
 // round differently, and agree within what float32 allows.
 package cpu

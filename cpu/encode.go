@@ -6,10 +6,10 @@ import (
 	"math"
 	"slices"
 
-	"overcomplete/cpu/simd"
 	"overcomplete/encode"
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
+	"overcomplete/internal/simd"
 	"overcomplete/model"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"overcomplete/encode"
-	"overcomplete/encode/encodetest"
+	"overcomplete/internal/testonly/encodetest"
 	"overcomplete/model"
 )
 

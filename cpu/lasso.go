@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"overcomplete/cpu/simd"
+	"overcomplete/internal/simd"
 )
 
 // The exact lasso is solved for one row at a time, in rounds of coordinate descent on

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"math"
 
-	"overcomplete/cpu/simd"
 	"overcomplete/encode"
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
+	"overcomplete/internal/simd"
 	"overcomplete/model"
 )
 

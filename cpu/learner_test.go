@@ -5,7 +5,7 @@ import (
 
 	"overcomplete/encode"
 	"overcomplete/internal/backend"
-	"overcomplete/internal/backend/backendtest"
+	"overcomplete/internal/testonly/backendtest"
 	"overcomplete/model"
 )
 

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"overcomplete/cpu/simd"
 	"overcomplete/graph"
+	"overcomplete/internal/simd"
 )
 
 const (

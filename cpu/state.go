@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"overcomplete/cpu/simd"
 	"overcomplete/internal/backend"
+	"overcomplete/internal/simd"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"time"
 
-	"overcomplete/cpu/simd"
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
 	"overcomplete/internal/memory"
+	"overcomplete/internal/simd"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )

@@ -11,11 +11,11 @@ import (
 
 	"gorgonia.org/gorgonia"
 
-	"overcomplete/cpu/simd"
 	"overcomplete/encode"
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
-	"overcomplete/internal/backend/backendtest"
+	"overcomplete/internal/simd"
+	"overcomplete/internal/testonly/backendtest"
 	"overcomplete/model"
 	"overcomplete/train"
 )

@@ -1,8 +1,8 @@
 package cpu
 
 import (
-	"overcomplete/cpu/simd"
 	"overcomplete/graph"
+	"overcomplete/internal/simd"
 )
 
 // update moves D. D takes its step in full, as if α were 1, as soon as that is

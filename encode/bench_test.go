@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"overcomplete/encode"
-	"overcomplete/encode/encodetest"
+	"overcomplete/internal/testonly/encodetest"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"

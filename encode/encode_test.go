@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"overcomplete/encode"
-	"overcomplete/encode/encodetest"
+	"overcomplete/internal/testonly/encodetest"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"

@@ -13,7 +13,7 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
-	"overcomplete/internal/near"
+	"overcomplete/internal/testonly/near"
 )
 
 // losses are ours and some that only a user would have, which together take every

@@ -10,7 +10,7 @@ import (
 	gonum "gonum.org/v1/gonum/floats"
 	"gorgonia.org/tensor"
 
-	"overcomplete/internal/near"
+	"overcomplete/internal/testonly/near"
 )
 
 // With λ = 0 and a step of size 1, codes go from Z along the loss's gradient.

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"overcomplete/encode"
-	"overcomplete/encode/encodetest"
+	"overcomplete/internal/testonly/encodetest"
 	"overcomplete/vectors"
 )
 

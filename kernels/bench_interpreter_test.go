@@ -10,7 +10,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"overcomplete/kernels/interpreter"
+	"overcomplete/internal/testonly/interpreter"
 )
 
 // emulated is whether tests run on the emulated driver.

@@ -9,7 +9,7 @@
 // codes are written once, and that is most of what there is to do.
 //
 // The kernels with float16 in their names keep S and √Q instead, as scaled halves, as package
-// cpu does (cpu/simd/state.go says why √Q), and compute with them as floats.
+// cpu does (internal/simd/state.go says why √Q), and compute with them as floats.
 //
 // Floor, in bytes: 20·words·atoms + 4·(words + atoms)·dim, of which sums that are halves
 // save 8·words·atoms; in flops:

@@ -5,7 +5,7 @@ package kernels
 // The linker takes the flags of a package before those of packages that it
 // imports: each that imports cu needs what driver has.
 
-// #cgo LDFLAGS: -L${SRCDIR}/driver -Wl,--as-needed
+// #cgo LDFLAGS: -L${SRCDIR}/internal/driver -Wl,--as-needed
 import "C"
 
 import (
@@ -14,7 +14,7 @@ import (
 
 	"gorgonia.org/cu"
 
-	"overcomplete/kernels/driver"
+	"overcomplete/kernels/internal/driver"
 )
 
 // GPUs returns all GPUs of the machine: at least one, or an error that wraps

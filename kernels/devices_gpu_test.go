@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"overcomplete/encode"
-	"overcomplete/encode/encodetest"
+	"overcomplete/internal/testonly/encodetest"
 )
 
 // Those kernels are compiled that are needed, and who asked for it knows when.

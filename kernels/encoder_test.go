@@ -15,8 +15,8 @@ import (
 	"gorgonia.org/cu"
 
 	"overcomplete/encode"
-	"overcomplete/encode/encodetest"
 	"overcomplete/internal/backend"
+	"overcomplete/internal/testonly/encodetest"
 	"overcomplete/model"
 )
 

@@ -13,7 +13,7 @@ import (
 	"gorgonia.org/cu"
 
 	"overcomplete/internal/backend"
-	"overcomplete/kernels/driver"
+	"overcomplete/kernels/internal/driver"
 )
 
 // gpu is what Trainer and Encoder share: a CUDA context with our kernels. It is used

@@ -10,9 +10,9 @@ import (
 
 	gonum "gonum.org/v1/gonum/floats"
 
-	"overcomplete/encode/encodetest"
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
+	"overcomplete/internal/testonly/encodetest"
 )
 
 // The kernels, one at a time, against plain loops in float64. They run on what bench is:

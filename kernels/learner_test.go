@@ -15,9 +15,9 @@ import (
 	"gorgonia.org/cu"
 
 	"overcomplete/encode"
-	"overcomplete/encode/encodetest"
 	"overcomplete/internal/backend"
-	"overcomplete/internal/backend/backendtest"
+	"overcomplete/internal/testonly/backendtest"
+	"overcomplete/internal/testonly/encodetest"
 	"overcomplete/model"
 )
 

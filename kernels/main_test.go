@@ -7,7 +7,7 @@ import (
 	"os"
 	"testing"
 
-	"overcomplete/kernels/emulator"
+	"overcomplete/internal/testonly/emulator"
 )
 
 // libcuda says where the driver is, if it is not to be the emulated one.

@@ -15,7 +15,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"overcomplete/kernels/interpreter"
+	"overcomplete/internal/testonly/interpreter"
 )
 
 // TestMutants breaks instructions of the PTX, one at a time: the interpreter, or the

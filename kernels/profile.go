@@ -9,7 +9,7 @@ import (
 
 	"gorgonia.org/cu"
 
-	"overcomplete/kernels/driver"
+	"overcomplete/kernels/internal/driver"
 )
 
 // KernelTime is what the launches of a kernel by one step took together, and the least

@@ -8,8 +8,8 @@ import (
 
 	gonum "gonum.org/v1/gonum/floats"
 
-	"overcomplete/encode/encodetest"
 	"overcomplete/internal/backend"
+	"overcomplete/internal/testonly/encodetest"
 	"overcomplete/model"
 	"overcomplete/train"
 )

@@ -23,11 +23,11 @@ import (
 
 	"overcomplete/cpu"
 	"overcomplete/encode"
-	"overcomplete/encode/encodetest"
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
-	"overcomplete/internal/backend/backendtest"
 	"overcomplete/internal/memory"
+	"overcomplete/internal/testonly/backendtest"
+	"overcomplete/internal/testonly/encodetest"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"

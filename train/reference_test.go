@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"overcomplete/cpu"
-	"overcomplete/internal/realdata"
+	"overcomplete/internal/testonly/realdata"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"

@@ -27,8 +27,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"overcomplete/internal/npy"
-	"overcomplete/internal/realdata"
 	"overcomplete/internal/safetensors"
+	"overcomplete/internal/testonly/realdata"
 )
 
 // sample returns words and values that are awkward in one way or another, all

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"overcomplete/encode"
-	"overcomplete/encode/encodetest"
 	"overcomplete/internal/backend"
+	"overcomplete/internal/testonly/encodetest"
 	"overcomplete/model"
 )
 

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"overcomplete/internal/cli/clitest"
+	"overcomplete/internal/testonly/clitest"
 )
 
 // badInputs adds files that training refuses.

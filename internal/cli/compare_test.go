@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"overcomplete/internal/cli/clitest"
+	"overcomplete/internal/testonly/clitest"
 )
 
 // alike is readable with two words whose cosine is 0.6·0.8 = 0.48.

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"overcomplete/lab/eval"
+	"overcomplete/internal/lab/eval"
 	"overcomplete/vectors"
 )
 

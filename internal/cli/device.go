@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"overcomplete/cpu"
-	"overcomplete/cpu/simd"
 	"overcomplete/encode"
 	"overcomplete/internal/backend"
 	"overcomplete/internal/memory"
+	"overcomplete/internal/simd"
 	"overcomplete/kernels"
 	"overcomplete/model"
 	"overcomplete/train"

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"overcomplete/cpu/simd"
 	"overcomplete/internal/memory"
+	"overcomplete/internal/simd"
 	"overcomplete/kernels"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"overcomplete/internal/cli/clitest"
+	"overcomplete/internal/testonly/clitest"
 )
 
 // The vector of a word, given as a text of one's own, has the code and the neighbours of the word.

@@ -15,8 +15,8 @@ import (
 
 	"overcomplete/cpu"
 	"overcomplete/encode"
-	"overcomplete/encode/encodetest"
-	"overcomplete/internal/cli/clitest"
+	"overcomplete/internal/testonly/clitest"
+	"overcomplete/internal/testonly/encodetest"
 	"overcomplete/interpret"
 	"overcomplete/model"
 	"overcomplete/train"

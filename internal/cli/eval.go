@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"overcomplete/internal/input"
-	"overcomplete/lab/eval"
+	"overcomplete/internal/lab/eval"
 	"overcomplete/model"
 )
 

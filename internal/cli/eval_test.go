@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"overcomplete/internal/cli/clitest"
-	"overcomplete/lab/eval"
-	"overcomplete/lab/eval/evaltest"
+	"overcomplete/internal/lab/eval"
+	"overcomplete/internal/testonly/clitest"
+	"overcomplete/internal/testonly/evaltest"
 	"overcomplete/vectors"
 )
 

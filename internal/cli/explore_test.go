@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"overcomplete/internal/cli/clitest"
+	"overcomplete/internal/testonly/clitest"
 )
 
 // The command prints where the page is, serves it, and ends well when it is told to.

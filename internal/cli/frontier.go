@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"overcomplete/internal/escape"
-	"overcomplete/lab/experiment"
-	"overcomplete/lab/intrusion"
+	"overcomplete/internal/lab/experiment"
+	"overcomplete/internal/lab/intrusion"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"

@@ -13,10 +13,10 @@ import (
 	"strings"
 	"testing"
 
-	"overcomplete/internal/cli/clitest"
+	"overcomplete/internal/lab/experiment"
+	"overcomplete/internal/lab/intrusion"
+	"overcomplete/internal/testonly/clitest"
 	"overcomplete/interpret"
-	"overcomplete/lab/experiment"
-	"overcomplete/lab/intrusion"
 	"overcomplete/model"
 )
 

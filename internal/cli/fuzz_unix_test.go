@@ -19,10 +19,10 @@ import (
 	"strings"
 	"testing"
 
-	"overcomplete/internal/cli/clitest"
+	"overcomplete/internal/lab/judge"
 	"overcomplete/internal/npy"
 	"overcomplete/internal/safetensors"
-	"overcomplete/lab/judge"
+	"overcomplete/internal/testonly/clitest"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"overcomplete/internal/escape"
+	"overcomplete/internal/lab/heatmap"
 	"overcomplete/interpret"
-	"overcomplete/lab/heatmap"
 )
 
 func newHeatmap() *cobra.Command {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"overcomplete/internal/cli/clitest"
+	"overcomplete/internal/testonly/clitest"
 	"overcomplete/vectors"
 )
 

@@ -24,10 +24,10 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"overcomplete/cpu"
-	"overcomplete/internal/cli/clitest"
+	"overcomplete/internal/lab/intrusion"
+	"overcomplete/internal/lab/judge"
+	"overcomplete/internal/testonly/clitest"
 	"overcomplete/interpret"
-	"overcomplete/lab/intrusion"
-	"overcomplete/lab/judge"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )

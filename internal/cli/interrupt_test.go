@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"overcomplete/internal/cli/clitest"
+	"overcomplete/internal/testonly/clitest"
 )
 
 // A computation that would take years ends, too.

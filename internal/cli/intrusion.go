@@ -11,9 +11,9 @@ import (
 
 	"overcomplete/internal/escape"
 	"overcomplete/internal/input"
+	"overcomplete/internal/lab/judge"
 	"overcomplete/internal/table"
 	"overcomplete/interpret"
-	"overcomplete/lab/judge"
 )
 
 func newIntrusion() *cobra.Command {

@@ -11,9 +11,9 @@ import (
 
 	"overcomplete/cpu"
 	"overcomplete/internal/escape"
+	"overcomplete/internal/lab/intrusion"
 	"overcomplete/internal/table"
 	"overcomplete/interpret"
-	"overcomplete/lab/intrusion"
 	"overcomplete/model"
 	"overcomplete/train"
 )

@@ -16,7 +16,7 @@ import (
 
 	"overcomplete/internal/escape"
 	"overcomplete/internal/input"
-	"overcomplete/lab/judge"
+	"overcomplete/internal/lab/judge"
 	"overcomplete/model"
 )
 

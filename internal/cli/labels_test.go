@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"overcomplete/internal/cli/clitest"
+	"overcomplete/internal/testonly/clitest"
 )
 
 // A table goes out, is edited as spreadsheets do, and comes back; then all commands call

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"overcomplete/internal/cli/clitest"
+	"overcomplete/internal/testonly/clitest"
 )
 
 func TestMain(m *testing.M) { clitest.Main(m, program) }

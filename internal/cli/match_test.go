@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"overcomplete/internal/cli/clitest"
+	"overcomplete/internal/testonly/clitest"
 	"overcomplete/model"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"overcomplete/internal/cli/clitest"
+	"overcomplete/internal/testonly/clitest"
 )
 
 // Whatever a command prints, that it could not is its failure. What it writes to a file

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"overcomplete/internal/escape"
-	"overcomplete/lab/experiment"
+	"overcomplete/internal/lab/experiment"
 )
 
 func newPaper() *cobra.Command {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"overcomplete/internal/escape"
-	"overcomplete/lab/eval"
+	"overcomplete/internal/lab/eval"
 	"overcomplete/model"
 )
 

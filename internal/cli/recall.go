@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"overcomplete/internal/lab/recall"
 	"overcomplete/internal/table"
-	"overcomplete/lab/recall"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )

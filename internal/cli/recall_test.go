@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"overcomplete/internal/cli/clitest"
+	"overcomplete/internal/testonly/clitest"
 )
 
 // What is measured of made rows is what can be seen: codes of two directions, of vectors of which

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"overcomplete/internal/cli/clitest"
+	"overcomplete/internal/testonly/clitest"
 	"overcomplete/vectors"
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"overcomplete/internal/input"
-	"overcomplete/lab/eval"
-	"overcomplete/lab/experiment"
+	"overcomplete/internal/lab/eval"
+	"overcomplete/internal/lab/experiment"
 	"overcomplete/model"
 )
 

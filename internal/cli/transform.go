@@ -3,7 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
-	"overcomplete/lab/eval"
+	"overcomplete/internal/lab/eval"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"overcomplete/internal/escape"
-	"overcomplete/lab/eval"
-	"overcomplete/lab/experiment"
+	"overcomplete/internal/lab/eval"
+	"overcomplete/internal/lab/experiment"
 	"overcomplete/model"
 	"overcomplete/train"
 )

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"overcomplete/internal/cli/clitest"
-	"overcomplete/lab/experiment"
+	"overcomplete/internal/lab/experiment"
+	"overcomplete/internal/testonly/clitest"
 	"overcomplete/model"
 )
 

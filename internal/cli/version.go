@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"overcomplete/cpu/simd"
+	"overcomplete/internal/simd"
 )
 
 // Version is that of the program, of its packages in other languages and of what cites it.

@@ -19,8 +19,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"overcomplete/internal/cli/clitest"
 	"overcomplete/internal/npy"
+	"overcomplete/internal/testonly/clitest"
 	"overcomplete/model"
 )
 

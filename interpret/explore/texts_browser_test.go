@@ -13,7 +13,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"overcomplete/cpu"
-	"overcomplete/internal/realdata"
+	"overcomplete/internal/testonly/realdata"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"

@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"overcomplete/encode"
-	"overcomplete/internal/cli/clitest"
-	"overcomplete/kernels/emulator"
+	"overcomplete/internal/testonly/clitest"
+	"overcomplete/internal/testonly/emulator"
 	"overcomplete/model"
 )
 

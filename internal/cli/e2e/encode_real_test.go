@@ -12,9 +12,9 @@ import (
 
 	"overcomplete/cpu"
 	"overcomplete/encode"
-	"overcomplete/internal/cli/clitest"
 	"overcomplete/internal/npy"
-	"overcomplete/internal/realdata"
+	"overcomplete/internal/testonly/clitest"
+	"overcomplete/internal/testonly/realdata"
 	"overcomplete/vectors"
 )
 

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"overcomplete/internal/cli/clitest"
-	"overcomplete/internal/realdata"
-	"overcomplete/lab/eval"
+	"overcomplete/internal/lab/eval"
+	"overcomplete/internal/testonly/clitest"
+	"overcomplete/internal/testonly/realdata"
 )
 
 // scores returns the scores of tables in Markdown, by row and column. The names of

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"overcomplete/internal/cli/clitest"
+	"overcomplete/internal/testonly/clitest"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"

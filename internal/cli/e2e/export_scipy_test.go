@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"overcomplete/internal/cli/clitest"
+	"overcomplete/internal/testonly/clitest"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"

@@ -18,8 +18,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"golang.org/x/sys/unix"
 
-	"overcomplete/internal/cli/clitest"
 	"overcomplete/internal/npy"
+	"overcomplete/internal/testonly/clitest"
 	"overcomplete/vectors"
 )
 

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 
-	"overcomplete/internal/cli/clitest"
-	"overcomplete/internal/realdata"
+	"overcomplete/internal/testonly/clitest"
+	"overcomplete/internal/testonly/realdata"
 )
 
 // Method B's dimensions are more coherent than random directions, in the eyes of

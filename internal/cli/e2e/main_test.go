@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"overcomplete/internal/cli"
-	"overcomplete/internal/cli/clitest"
+	"overcomplete/internal/testonly/clitest"
 )
 
 func TestMain(m *testing.M) {

@@ -14,8 +14,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
-	"overcomplete/internal/cli/clitest"
 	"overcomplete/internal/npy"
+	"overcomplete/internal/testonly/clitest"
 )
 
 // The commands of the table in docs/reliability.md have hardly more memory resident than it

@@ -14,8 +14,8 @@ import (
 	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
 
-	"overcomplete/internal/cli/clitest"
 	"overcomplete/internal/npy"
+	"overcomplete/internal/testonly/clitest"
 )
 
 // What does not fit into the memory that a process may have is told in one line, with

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"overcomplete/internal/cli/clitest"
+	"overcomplete/internal/testonly/clitest"
 )
 
 // No command waits for ever where a pipe, to which nobody writes, is in the place of a file

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"overcomplete/internal/cli/clitest"
+	"overcomplete/internal/testonly/clitest"
 )
 
 // fails returns the fate of a class of calls from the nth on, of which the first is 1.

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"overcomplete/internal/cli/clitest"
+	"overcomplete/internal/testonly/clitest"
 )
 
 // underShell returns a command that a shell starts after one of its own, such as a limit.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"overcomplete/internal/cli/clitest"
+	"overcomplete/internal/testonly/clitest"
 )
 
 // What is exported for search engines has the codes, ids, texts and names, as other programs read

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"overcomplete/internal/cli/clitest"
+	"overcomplete/internal/testonly/clitest"
 )
 
 // The first signal ends a command that waits for somebody else: for a pipe to be written

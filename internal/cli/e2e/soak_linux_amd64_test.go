@@ -24,8 +24,8 @@ import (
 	"testing"
 	"time"
 
-	"overcomplete/internal/cli/clitest"
 	"overcomplete/internal/npy"
+	"overcomplete/internal/testonly/clitest"
 )
 
 // A soak is an hour of what people do for days: an explorer that many ask, that is labelled and

@@ -18,7 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"overcomplete/internal/cli/clitest"
+	"overcomplete/internal/testonly/clitest"
 )
 
 // A sysCall is a system call that a traced program is about to make, about a file.

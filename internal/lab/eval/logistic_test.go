@@ -1,0 +1,434 @@
+package eval
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/diff/fd"
+	"gonum.org/v1/gonum/floats"
+
+	"overcomplete/internal/testonly/evaltest"
+	"overcomplete/vectors"
+)
+
+func newEvaluation(r *Representation, o Options) *evaluation {
+	return &evaluation{r, o, context.Background(), make(chan struct{}, 1)}
+}
+
+// sparsified returns the vectors with a third of their values.
+func sparsified(x *vectors.Dense) *Representation {
+	return NewSparse("sparse", transform(x, func(v float32) float32 {
+		if math.Abs(float64(v)) < 0.4 {
+			return 0
+		}
+		return v
+	}))
+}
+
+// denseFeatures computes features as the protocol says, without any product of
+// matrices.
+func denseFeatures(e *evaluation, texts []text, l layout) [][]float64 {
+	mean := make([]float64, e.cols)
+	for i := range e.rows {
+		index, value := e.row(i)
+		for n, j := range index {
+			mean[j] += float64(value[n]) / float64(e.rows)
+		}
+	}
+	var all [][]float64
+	for _, t := range texts {
+		var parts [][]float64
+		for _, token := range t.tokens {
+			row, ok := e.word[token]
+			if !ok {
+				row, ok = e.word[strings.ToLower(token)]
+			}
+			v := make([]float64, e.cols)
+			switch {
+			case ok:
+				index, value := e.row(row)
+				for n, j := range index {
+					v[j] = float64(value[n])
+				}
+			case e.OOV == Mean:
+				copy(v, mean)
+			case e.OOV == Skip && l == averaged:
+				continue
+			}
+			parts = append(parts, v)
+		}
+		var x []float64
+		if l == appended {
+			for _, v := range parts {
+				x = append(x, v...)
+			}
+		} else {
+			x = make([]float64, e.cols)
+			for _, v := range parts {
+				floats.AddScaled(x, 1/float64(len(parts)), v)
+			}
+		}
+		if norm := floats.Norm(x, 2); !e.Raw && norm > 0 {
+			floats.Scale(1/norm, x)
+		}
+		all = append(all, x)
+	}
+	return all
+}
+
+// rows returns X, multiplied out.
+func (x *features) rows() [][]float64 {
+	var rows [][]float64
+	for i := range x.label {
+		row := make([]float64, x.cols)
+		for j := x.ptr[i]; j < x.ptr[i+1]; j++ {
+			x.terms[x.of[j]].addTo(row, x.weight[j])
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func readTask(t *testing.T, name, dir string) *classification {
+	t.Helper()
+	task, err := ReadTask(name, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return task.(*classification)
+}
+
+func mustFeatures(t *testing.T, e *evaluation, task *classification) *features {
+	t.Helper()
+	x, err := newFeatures(e, task.texts, len(task.labels), task.layout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+func TestFeatures(t *testing.T) {
+	dir, x := evaltest.Write(t)
+	for _, name := range []string{"SST", "NP"} {
+		task := readTask(t, name, dir)
+		for _, oov := range []OOV{Skip, Zero, Mean} {
+			for _, raw := range []bool{false, true} {
+				e := newEvaluation(sparsified(x), Options{OOV: oov, Case: Fallback, Raw: raw})
+				got := mustFeatures(t, e, task).rows()
+				for i, want := range denseFeatures(e, task.texts, task.layout) {
+					// The mean is kept in float32.
+					if !floats.EqualApprox(got[i], want, 1e-7) {
+						t.Fatalf("%s, %s, raw %v: features of text %d are\n%v, want\n%v", name, oov, raw, i, got[i], want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// denseLoss is the objective divided by C and the number of rows, as it is written.
+func denseLoss(rows [][]float64, labels []int, outputs int, c float64, p []float64) float64 {
+	cols := len(rows[0])
+	w, intercepts := p[:cols*outputs], p[cols*outputs:]
+	var loss float64
+	for i, x := range rows {
+		scores := make([]float64, outputs)
+		for k := range scores {
+			scores[k] = intercepts[k]
+			for j := range x {
+				scores[k] += x[j] * w[j*outputs+k]
+			}
+		}
+		if outputs == 1 {
+			scores = []float64{0, scores[0]}
+		}
+		loss += floats.LogSumExp(scores) - scores[labels[i]]
+	}
+	return (floats.Dot(w, w)/2 + c*loss) / (c * float64(len(rows)))
+}
+
+// uncentred returns parameters with the intercepts of rows as they are.
+func (r *regression) uncentred(p parameters) []float64 {
+	q := append([]float64{}, p...)
+	for k := range r.outputs {
+		for j, mean := range r.mean {
+			q[r.weights()+k] -= mean * p[j*r.outputs+k]
+		}
+	}
+	return q
+}
+
+func TestRegressionAgainstItsDefinition(t *testing.T) {
+	dir, x := evaltest.Write(t)
+	for _, name := range []string{"SST", "TREC", "NP"} {
+		task := readTask(t, name, dir)
+		f := mustFeatures(t, newEvaluation(sparsified(x), defaults), task)
+		rng := rand.New(rand.NewPCG(1, 2))
+		train := rng.Perm(len(task.texts))[:100]
+		r := newRegression(f, train)
+		all := f.rows()
+		var rows [][]float64
+		var labels []int
+		for _, i := range train {
+			rows, labels = append(rows, all[i]), append(labels, f.label[i])
+		}
+		loss := func(c float64) func([]float64) float64 {
+			return func(p []float64) float64 { return denseLoss(rows, labels, r.outputs, c, p) }
+		}
+
+		// Gradient and products with the Hessian are what differences of the loss say.
+		p := make(parameters, r.outputs*(r.cols+1))
+		v := make(parameters, len(p))
+		for j := range p {
+			p[j], v[j] = rng.NormFloat64(), rng.NormFloat64()
+		}
+		const noPenalty = 1e30
+		central := &fd.Settings{Formula: fd.Central}
+		linearised := func(p parameters) *fit {
+			f := &fit{regression: r, p: p, scores: make([]float64, len(train)*r.outputs)}
+			r.score(f.scores, p)
+			f.linearise()
+			return f
+		}
+		f0 := linearised(p)
+		// Central differences are off by the square of their step (gonum's is 6e-6) times a third
+		// derivative, and by the loss's rounding, 1e-14, divided by that step.
+		want := fd.Gradient(nil, func(p []float64) float64 { return loss(noPenalty)(r.uncentred(p)) }, p, central)
+		if !floats.EqualApprox(f0.gradient, want, 1e-8) {
+			t.Errorf("%s: gradient is off by %v", name, floats.Distance(f0.gradient, want, math.Inf(1)))
+		}
+		curved, product := make([]float64, len(f0.scores)), make([]float64, len(p))
+		r.score(curved, v)
+		f0.curve(curved)
+		r.transposed(product, curved)
+		const h = 1e-5
+		floats.AddScaledTo(want, p, h, v)
+		after := linearised(want).gradient
+		want = make([]float64, len(p))
+		floats.AddScaledTo(want, p, -h, v)
+		floats.SubTo(want, after, linearised(want).gradient)
+		floats.Scale(1/(2*h), want)
+		if !floats.EqualApprox(product, want, 1e-8) {
+			t.Errorf("%s: product with the Hessian is off by %v", name, floats.Distance(product, want, math.Inf(1)))
+		}
+
+		// The objective is convex: where its gradient is zero is the optimum.
+		var start parameters
+		for _, c := range []float64{0.1, 10, 1000, 1e6} {
+			p, converged, err := r.fit(context.Background(), c, start, 1e-6)
+			if err != nil || !converged {
+				t.Fatalf("%s, C = %v: converged is %v, error %v", name, c, converged, err)
+			}
+			q := r.uncentred(p)
+			g := fd.Gradient(nil, loss(c), q, central)
+			zero := floats.Norm(fd.Gradient(nil, loss(c), make([]float64, len(q)), central), 2)
+			if norm := floats.Norm(g, 2); norm > 1e-6*zero {
+				t.Errorf("%s, C = %v: gradient has norm %v, %v at zero", name, c, norm, zero)
+			}
+			start = p
+		}
+	}
+}
+
+// regressScikitLearn fits, for each C, on the training rows of each of test's
+// folds, to the optimum, and counts the other rows that are right. Then it chooses C
+// on tune's folds. Where there are more columns than rows, the rows are expressed in
+// an orthonormal basis of their span, in which the optimum is the same.
+const regressScikitLearn = `
+import base64, json, sys, warnings
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+warnings.simplefilter("error")
+
+def right(task, x, y, fold, cs):
+    train, test = x[fold["train"]], x[fold["test"]]
+    mean = train.mean(axis=0)
+    train, test = train - mean, test - mean
+    if train.shape[1] > train.shape[0]:
+        u, s, v = np.linalg.svd(train, full_matrices=False)
+        train, test = u * s, test @ v.T
+    counts = []
+    for c in cs:
+        model = LogisticRegression(C=c, solver="newton-cholesky", tol=1e-8, max_iter=1000).fit(train, y[fold["train"]])
+        counts.append(int((model.predict(test) == y[fold["test"]]).sum()))
+    return np.array(counts)
+
+out = []
+given = json.load(sys.stdin)
+for task in given["tasks"]:
+    y = np.array(task["y"])
+    x = np.frombuffer(base64.b64decode(task["x"])).reshape(len(y), -1)
+    tuned = sum(right(task, x, y, fold, given["grid"]) for fold in task["tune"])
+    out.append({
+        "right": sum(right(task, x, y, fold, given["c"]) for fold in task["test"]).tolist(),
+        "tuned": tuned.tolist(),
+        "best": given["grid"][int(tuned.argmax())],
+    })
+print(json.dumps(out))
+`
+
+// Texts that all look alike, as many of each class, leave the gradient nothing but
+// rounding, in whose direction the objective may have no curvature.
+func TestNothingToLearn(t *testing.T) {
+	for _, value := range []float32{0, 0.5, 1} {
+		x := NewDense("x", &vectors.Dense{Words: []string{"a"}, Dim: 1, Data: []float32{value}})
+		for n := 3; n <= 60; n += 3 {
+			task := &classification{labels: []string{"0", "1", "2"}}
+			for i := range n {
+				task.texts = append(task.texts, text{tokens: []string{"a"}, label: i % 3})
+			}
+			r := newRegression(mustFeatures(t, newEvaluation(x, defaults), task), span(0, n))
+			for _, c := range grid {
+				p, converged, err := r.fit(t.Context(), c, nil, fine)
+				if err != nil || !converged || !(floats.Norm(p, math.Inf(1)) < 1e-6) {
+					t.Errorf("%d texts of value %v, C = %g: %v, converged %v, %v", n, value, c, p, converged, err)
+				}
+			}
+		}
+	}
+}
+
+// A fit that is cut short has not converged, however short its last step was cut.
+func TestConvergedIsNotCutShort(t *testing.T) {
+	dir, x := evaltest.Write(t)
+	defer func(most int) { mostProducts = most }(mostProducts)
+	for _, name := range []string{"SST", "TREC"} {
+		task := readTask(t, name, dir)
+		r := newRegression(mustFeatures(t, newEvaluation(sparsified(x), defaults), task), span(0, 100))
+		for _, precision := range []float64{coarse, fine} {
+			mostProducts = 1000
+			want, converged, err := r.fit(t.Context(), 1e4, nil, precision)
+			if err != nil || !converged {
+				t.Fatalf("%s: converged %v, %v", name, converged, err)
+			}
+			first := 0
+			for mostProducts = 1; first == 0; mostProducts++ {
+				p, converged, err := r.fit(t.Context(), 1e4, nil, precision)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if converged {
+					first = mostProducts
+					if !slices.Equal(p, want) {
+						t.Errorf("%s to %g: converged when cut after %d products", name, precision, first)
+					}
+				}
+			}
+			if first < 5 {
+				t.Errorf("%s to %g needs %d products, too few to cut", name, precision, first)
+			}
+		}
+	}
+}
+
+// compareWithScikitLearn holds the accuracies of tasks at fixed C against those of
+// scikit-learn on the same features, and the C that is chosen. Both stop near the same
+// optimum, not at it: up to 0.2 % of the texts, those on the border, may get another label.
+func compareWithScikitLearn(t *testing.T, r *Representation, dir string, names []string, cs []float64) {
+	type givenFold struct {
+		Train []int `json:"train"`
+		Test  []int `json:"test"`
+	}
+	type givenTask struct {
+		X    []byte      `json:"x"` // float64
+		Y    []int       `json:"y"`
+		Tune []givenFold `json:"tune"`
+		Test []givenFold `json:"test"`
+	}
+	var given []givenTask
+	var ours [][][]bool // of each task and C
+	var best []float64
+	e := newEvaluation(r, defaults)
+	for _, name := range names {
+		task := readTask(t, name, dir)
+		var g givenTask
+		for _, row := range denseFeatures(e, task.texts, task.layout) {
+			for _, v := range row {
+				g.X = binary.LittleEndian.AppendUint64(g.X, math.Float64bits(v))
+			}
+		}
+		for _, text := range task.texts {
+			g.Y = append(g.Y, text.label)
+		}
+		s := task.split(e)
+		for _, f := range s.tune {
+			g.Tune = append(g.Tune, givenFold{f.train, f.test})
+		}
+		for _, f := range s.test {
+			g.Test = append(g.Test, givenFold{f.train, f.test})
+		}
+		given, ours = append(given, g), append(ours, nil)
+		x := mustFeatures(t, e, task)
+		for _, c := range cs {
+			right, converged, err := test(e, x, s.test, c)
+			if err != nil || !converged {
+				t.Fatalf("%s, C = %g: converged is %v, error %v", name, c, converged, err)
+			}
+			ours[len(ours)-1] = append(ours[len(ours)-1], right)
+		}
+		n, _, err := tune(e, x, s.tune)
+		if err != nil {
+			t.Fatal(err)
+		}
+		best = append(best, grid[n])
+	}
+	type result struct {
+		Right, Tuned []int
+		Best         float64
+	}
+	for i, want := range pythonOutput[[]result](t, regressScikitLearn, map[string]any{"tasks": given, "c": cs, "grid": grid}) {
+		for n, c := range cs {
+			got, total := count(ours[i][n]), len(ours[i][n])
+			t.Logf("%s, C = %g: %d of %d right, %d of scikit-learn", names[i], c, got, total, want.Right[n])
+			if math.Abs(float64(got-want.Right[n])) > 0.002*float64(total) {
+				t.Errorf("%s, C = %g: %d of %d right, %d of scikit-learn", names[i], c, got, total, want.Right[n])
+			}
+		}
+		t.Logf("%s: C = %g is chosen, %g by scikit-learn from %d", names[i], best[i], want.Best, want.Tuned)
+		if best[i] != want.Best {
+			t.Errorf("%s: C = %g is chosen, %g by scikit-learn from %d", names[i], best[i], want.Best, want.Tuned)
+		}
+	}
+}
+
+// overcompleteCodes returns sparse vectors of K columns like those that are to be
+// evaluated, without any training: of the products of a word's vector with K random
+// ones, the 8 % that are largest in magnitude.
+func overcompleteCodes(x *vectors.Dense, k int) *Representation {
+	rng := rand.New(rand.NewPCG(3, 4))
+	atoms := make([]float64, k*x.Dim)
+	for i := range atoms {
+		atoms[i] = rng.NormFloat64()
+	}
+	s := &vectors.Sparse{Words: x.Words, CSR: vectors.CSR{Rows: x.Len(), Cols: k, Ptr: []int64{0}}}
+	for i := range x.Len() {
+		row := make([]float64, x.Dim)
+		for j, v := range x.Row(i) {
+			row[j] = float64(v)
+		}
+		products, sizes := make([]float64, k), make([]float64, k)
+		for j := range products {
+			products[j] = floats.Dot(row, atoms[j*x.Dim:][:x.Dim])
+			sizes[j] = math.Abs(products[j])
+		}
+		slices.Sort(sizes)
+		for j, v := range products {
+			if math.Abs(v) > sizes[k-1-k*8/100] {
+				s.Index, s.Value = append(s.Index, int32(j)), append(s.Value, float32(v))
+			}
+		}
+		s.Ptr = append(s.Ptr, int64(len(s.Value)))
+	}
+	return NewSparse("codes", s)
+}
+
+func TestAgainstScikitLearn(t *testing.T) {
+	dir, x := evaltest.Write(t)
+	compareWithScikitLearn(t, sparsified(x), dir, TaskNames()[2:], []float64{0.1, 10, 1000})
+	compareWithScikitLearn(t, overcompleteCodes(x, 3000), dir, []string{"SST", "TREC", "Comp"}, []float64{1e-3, 1, 1e6})
+}

@@ -1,0 +1,150 @@
+package intrusion
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"overcomplete/cpu"
+	"overcomplete/encode"
+	"overcomplete/internal/testonly/clitest"
+	"overcomplete/internal/testonly/encodetest"
+	"overcomplete/model"
+	"overcomplete/train"
+	"overcomplete/vectors"
+)
+
+// The codes of controls are those of the definition, on the scale of the input: with
+// atoms of norm ρ = √(mean ‖y‖²) and λ = 0.04ρ², in float64.
+func TestControls(t *testing.T) {
+	const dim, atoms, most = 8, 30, 4
+	x := clitest.Vectors(40, dim)
+	for i := range x.Data {
+		x.Data[i] = 100 * (x.Data[i] + 7)
+	}
+	y := make([]float64, len(x.Data))
+	squares := 0.0
+	for j := range dim {
+		mean := 0.0
+		for i := range x.Len() {
+			mean += float64(x.Row(i)[j]) / 40
+		}
+		for i := range x.Len() {
+			y[i*dim+j] = float64(x.Row(i)[j]) - mean
+			squares += y[i*dim+j] * y[i*dim+j] / 40
+		}
+	}
+	scale := math.Sqrt(squares)
+	// Twenty words of which two have the mean vector, which is no atom.
+	few := clitest.Vectors(20, dim)
+	few.Data = append(few.Data[:9*dim], make([]float32, 11*dim)...)
+	for i := range 9 {
+		for j, v := range few.Row(i) {
+			few.Row(i + 9)[j] = -v
+		}
+	}
+	spread, err := Standardise(few, atoms)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := rowAtoms(spread.Dense, atoms, 1); d.Len() != 18 {
+		t.Errorf("%d atoms of 18 words", d.Len())
+	}
+
+	unit, err := Standardise(x, atoms)
+	if err != nil || math.Abs(unit.norm-scale) > 1e-9*scale {
+		t.Fatalf("the norm is %v, want %v: %v", unit.norm, scale, err)
+	}
+	for _, method := range []model.Method{model.Signed, model.Nonnegative} {
+		for name, d := range map[Control]model.Dictionary{WordRows: rowAtoms(unit.Dense, atoms, 1), RandomDictionary: randomAtoms(atoms, dim, 1)} {
+			got, err := unit.Encode(t.Context(), name, atoms, most, method, 1, cpu.Device{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			drawn := map[int]bool{}
+			scaled := make([]float64, atoms*dim)
+			for k := range atoms {
+				norm := 0.0
+				for j, v := range d.Atom(k) {
+					scaled[k*dim+j] = scale * float64(v)
+					norm += float64(v) * float64(v)
+				}
+				if math.Abs(norm-1) > 1e-6 {
+					t.Errorf("%s: atom %d has norm √%v", name, k, norm)
+				}
+				for i := range x.Len() {
+					dot, squares := 0.0, 0.0
+					for j, v := range d.Atom(k) {
+						dot, squares = dot+float64(v)*y[i*dim+j], squares+y[i*dim+j]*y[i*dim+j]
+					}
+					if dot > (1-1e-6)*math.Sqrt(squares) {
+						drawn[i] = true
+					}
+				}
+			}
+			if want := map[Control]int{WordRows: atoms}[name]; len(drawn) != want {
+				t.Errorf("%s: %d atoms are words, want %d", name, len(drawn), want)
+			}
+			o := encode.Options{Lambda: .04 * squares, Nonnegative: method == "B", Steps: encode.DefaultSteps, Most: most}
+			for i := range x.Len() {
+				code := encodetest.Code(y[i*dim:(i+1)*dim], scaled, o)
+				index, value := got.Codes.Row(i)
+				for j, k := range index {
+					code[k] -= float64(value[j])
+				}
+				for k, off := range code {
+					if math.Abs(off) > 1e-4 { // of numbers of about 1, in float32
+						t.Errorf("%s, %s: row %d, atom %d is off by %v", method, name, i, k, off)
+					}
+				}
+			}
+		}
+	}
+	// Of many words only the frequent ones, 20 for each atom, count.
+	many := clitest.Vectors(60, dim)
+	for i := range many.Words { // not sorted
+		many.Words[i] = string([]byte{'a' + byte(37*i%60/10), 'a' + byte(37*i%10)})
+	}
+	for i := 40; i < 60; i++ {
+		for j := range many.Row(i) {
+			many.Row(i)[j] += 1000
+		}
+	}
+	centred, err := Standardise(many, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for j, v := range (&vectors.Dense{Words: many.Words[:40], Dim: dim, Data: centred.Data[:40*dim]}).Mean() {
+		if math.Abs(float64(v)) > 1e-6 {
+			t.Errorf("the frequent words' mean is %v in dimension %d", v, j)
+		}
+	}
+	for seed := range uint64(20) { // of the others each atom would be the same, nearly
+		product, d := 0.0, rowAtoms(centred.Dense, 2, seed)
+		for j, v := range d.Atom(0) {
+			product += float64(v) * float64(d.Atom(1)[j])
+		}
+		if product > 0.999 {
+			t.Errorf("seed %d: atoms of rare words", seed)
+		}
+	}
+	for i := range 40 {
+		copy(many.Row(i), many.Row(0))
+	}
+	if _, err := Standardise(many, 2); !errors.Is(err, train.ErrAllSame) {
+		t.Error("frequent words that are equal can be told apart")
+	}
+	if a, b := randomAtoms(5, 3, 1), randomAtoms(5, 3, 2); slices.Equal(a.Atoms, b.Atoms) {
+		t.Error("the same random atoms with another seed")
+	}
+	if a, b := rowAtoms(unit.Dense, 5, 1), rowAtoms(unit.Dense, 5, 2); slices.Equal(a.Atoms, b.Atoms) {
+		t.Error("the same words with another seed")
+	}
+	for _, n := range []int{2, 49, 98, 103} { // of some, 1/n times their sum is another vector
+		equal := &vectors.Dense{Words: make([]string, n), Dim: 2, Data: slices.Repeat([]float32{.1, 2}, n)}
+		if _, err := Standardise(equal, 5); !errors.Is(err, train.ErrAllSame) {
+			t.Errorf("%d equal vectors can be told apart", n)
+		}
+	}
+}

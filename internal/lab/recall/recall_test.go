@@ -1,0 +1,238 @@
+package recall
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"overcomplete/internal/testonly/clitest"
+	"overcomplete/interpret"
+	"overcomplete/model"
+	"overcomplete/vectors"
+)
+
+const rows, dim, atoms, k = 300, 8, 20, 5
+
+// sample is vectors and codes that have nothing to do with each other, with a row of zeros in
+// both, so that each way to ask finds other rows.
+func sample(t *testing.T) (*vectors.Dense, *model.Model) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	x := clitest.Vectors(rows, dim)
+	clear(x.Row(7))
+	dense := make([][]float32, rows)
+	for i := range dense {
+		dense[i] = make([]float32, atoms)
+		for j := range dense[i] {
+			if i != 7 && rng.IntN(4) == 0 {
+				dense[i][j] = float32(rng.NormFloat64())
+			}
+		}
+	}
+	m := clitest.NewModel(x.Words, dense)
+	m.Dictionary = model.Dictionary{Dim: dim, Atoms: make([]float32, atoms*dim), Mean: make([]float32, dim)}
+	for i := range m.Dictionary.Atoms {
+		m.Dictionary.Atoms[i] = float32(rng.NormFloat64())
+	}
+	for j := range m.Dictionary.Mean {
+		m.Dictionary.Mean[j] = float32(rng.NormFloat64())
+	}
+	return x, m
+}
+
+// first returns the n rows with the largest scores, but for one.
+func first(scores []float64, n, without int, among []int) []int {
+	order := slices.Clone(among)
+	order = slices.DeleteFunc(order, func(i int) bool { return i == without })
+	slices.SortStableFunc(order, func(i, j int) int {
+		switch {
+		case scores[i] > scores[j]:
+			return -1
+		case scores[i] < scores[j]:
+			return 1
+		}
+		return 0
+	})
+	return order[:min(n, len(order))]
+}
+
+func cosine(a, b []float64) float64 {
+	var ab, aa, bb float64
+	for i := range a {
+		ab, aa, bb = ab+a[i]*b[i], aa+a[i]*a[i], bb+b[i]*b[i]
+	}
+	if aa == 0 || bb == 0 {
+		return 0
+	}
+	return ab / math.Sqrt(aa*bb)
+}
+
+func widen(v []float32) []float64 {
+	w := make([]float64, len(v))
+	for i := range v {
+		w[i] = float64(v[i])
+	}
+	return w
+}
+
+// What is found is what full matrices say: here products are those of the question and aD, not of
+// its weights and a.
+func TestFindAgainstFullMatrices(t *testing.T) {
+	x, m := sample(t)
+	q, err := Ask(t.Context(), x, rows, k, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(q.Rows) != rows-1 || slices.Contains(q.Rows, 7) {
+		t.Fatalf("%d rows ask, the row of zeros among them: %v", len(q.Rows), slices.Contains(q.Rows, 7))
+	}
+	got, err := q.Find(t.Context(), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var a, decoded, part [rows][]float64 // codes, μ + aD, aD
+	all := make([]int, rows)
+	for i := range rows {
+		all[i] = i
+		a[i] = make([]float64, atoms)
+		part[i] = make([]float64, dim)
+		index, value := m.Codes.Row(i)
+		for j, c := range index {
+			a[i][c] = float64(value[j])
+			for l, d := range m.Dictionary.Atom(int(c)) {
+				part[i][l] += float64(value[j]) * float64(d)
+			}
+		}
+		decoded[i] = slices.Clone(part[i])
+		for l, mean := range m.Dictionary.Mean {
+			decoded[i][l] += float64(mean)
+		}
+	}
+	var codes, products, refined float64
+	for n, row := range q.Rows {
+		dense, byCodes, byProducts := make([]float64, rows), make([]float64, rows), make([]float64, rows)
+		var candidates []int
+		for i := range rows {
+			dense[i] = cosine(widen(x.Row(row)), widen(x.Row(i)))
+			byCodes[i] = cosine(a[row], a[i])
+			if byCodes[i] > 0 {
+				candidates = append(candidates, i)
+			}
+			var dot, squares float64
+			for l := range dim {
+				dot += float64(x.Row(row)[l]) * part[i][l]
+				squares += decoded[i][l] * decoded[i][l]
+			}
+			byProducts[i] = dot / math.Sqrt(squares)
+		}
+		want := first(dense, k, row, all)
+		if !slices.Equal(q.Nearest[n], want) {
+			t.Fatalf("nearest to row %d: %v, want %v", row, q.Nearest[n], want)
+		}
+		share := func(found []int) (s float64) {
+			for _, i := range found {
+				if slices.Contains(want, i) {
+					s += 1 / float64(k) / float64(len(q.Rows))
+				}
+			}
+			return s
+		}
+		codes += share(first(byCodes, k, row, candidates))
+		products += share(first(byProducts, k, row, all))
+		refined += share(first(byProducts, k, row, first(byCodes, Candidates, row, candidates)))
+	}
+	if refined == products || refined == codes || codes == products {
+		t.Fatalf("ways to ask find the same: %v, %v, %v", codes, products, refined)
+	}
+	const rounding = 1e-9
+	for _, way := range []struct {
+		name      string
+		got, want float64
+	}{{"codes", got.Codes.Recall, codes}, {"products", got.Products.Recall, products}, {"refined", got.Refined.Recall, refined}} {
+		if math.Abs(way.got-way.want) > rounding {
+			t.Errorf("by %s: %v, want %v", way.name, way.got, way.want)
+		}
+	}
+}
+
+// Codes that are the vectors find all there is, in each way.
+func TestFindAll(t *testing.T) {
+	x := clitest.Vectors(rows, dim)
+	for i, v := range x.Data {
+		x.Data[i] = max(v, -v) + 0.01 // so that all products are positive
+	}
+	m := &model.Model{Codes: interpret.FromDense(x), Dictionary: model.Dictionary{Dim: dim, Atoms: make([]float32, dim*dim)}}
+	for j := range dim {
+		m.Dictionary.Atom(j)[j] = 1
+	}
+	q, err := Ask(t.Context(), x, 50, k, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(q.Rows) != 50 {
+		t.Errorf("%d rows ask, want 50", len(q.Rows))
+	}
+	f, err := q.Find(t.Context(), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, s := range map[string]Search{"codes": f.Codes, "products": f.Products, "refined": f.Refined} {
+		if s.Recall != 1 || s.StdErr != 0 {
+			t.Errorf("by %s: %+v, want a recall of 1", name, s)
+		}
+	}
+}
+
+func TestScore(t *testing.T) {
+	q := Questions{Nearest: [][]int{{1, 2}, {3, 4}, {5, 6}, {7, 8}}}
+	s := q.score([][]int{{2, 1}, {3, 9}, nil, {8, 7}})
+	// Shares 1, ½, 0, 1: their mean, and s/√n with s² = Σ(x − mean)²/3.
+	if want := math.Sqrt((2*0.375*0.375 + 0.125*0.125 + 0.625*0.625) / 3 / 4); s.Recall != 0.625 || math.Abs(s.StdErr-want) > 1e-15 {
+		t.Errorf("%+v, want 0.625 and %v", s, want)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	x, m := sample(t)
+	q, err := Ask(t.Context(), x, 10, k, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fails := func(want string, err error) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+	_, err = Ask(t.Context(), x.Slice(0, k), 10, k, 1)
+	fails("too few", err)
+	_, err = Ask(t.Context(), x.Slice(7, 8), 10, 0, 1)
+	fails("too few", err)
+
+	other := *m
+	other.Dictionary.Dim = 2 * dim
+	_, err = q.Find(t.Context(), &other)
+	fails("atoms have 16 numbers", err)
+	other = *m
+	codes := *m.Codes
+	codes.Words = slices.Clone(codes.Words)
+	codes.Words[3] = "other"
+	other.Codes = &codes
+	_, err = q.Find(t.Context(), &other)
+	fails(`row 3 is "other"`, err)
+	codes.Rows--
+	_, err = q.Find(t.Context(), &other)
+	fails("299 rows", err)
+
+	done, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Ask(done, x, 10, k, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v of what was cancelled", err)
+	}
+	if _, err := q.Find(done, m); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v of what was cancelled", err)
+	}
+}

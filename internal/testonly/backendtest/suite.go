@@ -1,0 +1,337 @@
+package backendtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"overcomplete/graph"
+	"overcomplete/internal/backend"
+	"overcomplete/internal/testonly/near"
+	"overcomplete/model"
+	"overcomplete/train"
+	"overcomplete/vectors"
+)
+
+// New makes the trainer under test. What a device calls workers is its own affair; 0
+// is its default.
+type New func(p backend.Problem, workers int) (backend.Trainer, error)
+
+// open makes a trainer for a test, at whose end it is closed.
+func (n New) open(t *testing.T, p backend.Problem, workers int) backend.Trainer {
+	t.Helper()
+	b, err := n(p, workers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+// Float32 is how far a trainer that computes in float32 may be from the tape
+// machine after three epochs, as a part of the largest number: it rounds to 6e-8
+// relative, in sums of up to a few hundred terms, and each epoch builds on the
+// last. A code at the threshold may be zero in one and just not in the other,
+// which moves values by no more than the rounding does.
+const Float32 = 2e-4
+
+// Run tests a device's training with an algorithm against the tape machine, from which
+// it may be as far as the tolerance says, and its promises.
+func Run(t *testing.T, algorithm model.Algorithm, tolerance float64, newTrainer New) {
+	s := suite{algorithm, tolerance, newTrainer}
+	for _, p := range problems {
+		t.Run(p.name, func(t *testing.T) { s.againstOracle(t, s.sized(p)) })
+	}
+	t.Run("workers", s.sameBits)
+	t.Run("cancelled", s.cancelled)
+	t.Run("cancelled later", s.cancelledLater)
+	t.Run("resumed", s.resumed)
+}
+
+type suite struct {
+	algorithm model.Algorithm
+	tolerance float64
+	start     New
+}
+
+// sized leaves out words that only batches need: in the authors' algorithm every word is
+// a step.
+func (s suite) sized(p problem) problem {
+	if s.algorithm == model.Authors {
+		p.words = min(p.words, 40)
+	}
+	return p
+}
+
+// problem is a small problem of a shape that may be awkward for a backend.
+type problem struct {
+	name              string
+	words, atoms, dim int
+	batch             int // words of a dictionary step
+	change            func(*backend.Problem)
+	zeroRows          bool
+
+	// What the oracle must meet, so that the problem tests it.
+	shortens bool // steps with α < 1
+	damps    bool // words with 0 < β < 1
+}
+
+var problems = []problem{
+	{name: "plain", words: 40, atoms: 24, dim: 6, batch: 8},
+	{name: "nonnegative", words: 40, atoms: 24, dim: 6, batch: 8, change: func(p *backend.Problem) { p.Hyperparameters.Method = "B" }},
+	{name: "huber", words: 40, atoms: 24, dim: 6, batch: 8, change: func(p *backend.Problem) { p.Loss = graph.Huber(0.4) }},
+	{name: "huber nonnegative", words: 33, atoms: 17, dim: 5, batch: 7, change: func(p *backend.Problem) {
+		p.Loss, p.Hyperparameters.Method = graph.Huber(0.4), "B"
+	}},
+	{name: "pseudo-huber", words: 20, atoms: 10, dim: 4, batch: 5, change: func(p *backend.Problem) { p.Loss = pseudoHuber }},
+	{name: "bold steps", words: 40, atoms: 24, dim: 6, batch: 20, change: func(p *backend.Problem) { p.Hyperparameters.Rate = 1 }, shortens: true, damps: true},
+	{name: "bold huber steps", words: 40, atoms: 24, dim: 6, batch: 8, change: func(p *backend.Problem) {
+		p.Hyperparameters.Rate, p.Loss = 0.5, graph.Huber(0.4)
+	}, shortens: true, damps: true},
+	{name: "no tau", words: 20, atoms: 10, dim: 4, batch: 5, change: func(p *backend.Problem) { p.Hyperparameters.Tau = 0 }},
+	{name: "no lambda", words: 20, atoms: 10, dim: 4, batch: 5, change: func(p *backend.Problem) { p.Hyperparameters.Lambda = 0 }},
+	{name: "all codes zero", words: 20, atoms: 10, dim: 4, batch: 5, change: func(p *backend.Problem) { p.Hyperparameters.Lambda = 1e4 }},
+	{name: "one word", words: 1, atoms: 12, dim: 4, batch: 1},
+	{name: "batches of one word", words: 6, atoms: 12, dim: 4, batch: 1},
+	{name: "batch of more words than there are", words: 6, atoms: 12, dim: 4, batch: 10},
+	{name: "one atom", words: 20, atoms: 1, dim: 4, batch: 5},
+	{name: "one dimension", words: 20, atoms: 5, dim: 1, batch: 5},
+	{name: "odd sizes", words: 131, atoms: 67, dim: 13, batch: 37},
+	{name: "wide", words: 9, atoms: 150, dim: 520, batch: 4}, // D does not fit in a block
+	{name: "odd sizes, sparse", words: 131, atoms: 67, dim: 13, batch: 37, change: func(p *backend.Problem) { p.Hyperparameters.Lambda = 0.6 }},
+	{name: "wide, sparse", words: 9, atoms: 150, dim: 520, batch: 4, change: func(p *backend.Problem) { p.Hyperparameters.Lambda = 25 }},
+	{name: "long, sparse", words: 600, atoms: 20, dim: 520, batch: 520, change: func(p *backend.Problem) { p.Hyperparameters.Lambda = 5 }},
+	{name: "long", words: 300, atoms: 20, dim: 520, batch: 260}, // nor do the residuals
+	{name: "zero vectors", words: 20, atoms: 10, dim: 4, batch: 5, zeroRows: true},
+}
+
+// pseudoHuber is 4(√(1+r²/4) − 1), a loss that no executor has heard of: r²/2
+// near 0.
+func pseudoHuber(r *gorgonia.Node) (*gorgonia.Node, error) {
+	constant := func(x float64) *gorgonia.Node {
+		if r.Dtype() == tensor.Float32 {
+			return gorgonia.NewConstant(float32(x))
+		}
+		return gorgonia.NewConstant(x)
+	}
+	half := gorgonia.Must(gorgonia.HadamardProd(constant(0.25), gorgonia.Must(gorgonia.Square(r))))
+	root := gorgonia.Must(gorgonia.Sqrt(gorgonia.Must(gorgonia.Add(half, constant(1)))))
+	return gorgonia.HadamardProd(constant(4), gorgonia.Must(gorgonia.Sub(root, constant(1))))
+}
+
+// make returns the problem as trainers take it, for steps of p.batch words.
+func (p problem) make(algorithm model.Algorithm, seed uint64) backend.Problem {
+	h := train.Paper()
+	h.Algorithm, h.Atoms, h.Lambda, h.Tau = algorithm, p.atoms, 0.1, 1e-3
+	h.DictionarySteps, h.Seed = max(1, p.words/p.batch), seed
+	problem := backend.Problem{Dim: p.dim, Hyperparameters: h}
+	if p.change != nil {
+		p.change(&problem)
+	}
+	if problem.Loss != nil {
+		problem.Hyperparameters.Loss = "the test's own"
+	}
+	rng := rand.New(rand.NewPCG(5, uint64(p.words*p.atoms)))
+	problem.X = make([]float32, p.words*p.dim)
+	for i := range problem.X {
+		problem.X[i] = float32(rng.NormFloat64())
+		if p.zeroRows && i/p.dim%3 == 0 {
+			problem.X[i] = 0
+		}
+	}
+	return problem
+}
+
+// againstOracle compares three epochs.
+func (s suite) againstOracle(t *testing.T, p problem) {
+	problem := p.make(s.algorithm, 3)
+	b := s.start.open(t, problem, 0)
+	oracle := NewOracle(problem)
+	for e := 1; e <= 3; e++ {
+		got, err := b.Epoch(t.Context(), e, p.batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := oracle.Epoch(t.Context(), e, p.batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := func(what string) string { return fmt.Sprintf("epoch %d: %s", e, what) }
+		near.Equal(t, at("running loss"), []float64{got.RunningLoss}, []float64{want.RunningLoss}, s.tolerance)
+		near.Equal(t, at("loss"), []float64{got.Loss}, []float64{want.Loss}, s.tolerance)
+		near.Equal(t, at("error"), []float64{got.Error}, []float64{want.Error}, s.tolerance)
+		near.Equal(t, at("sum of |a|"), []float64{got.L1}, []float64{want.L1}, s.tolerance)
+		dictionary, codes := learned(t, b)
+		near.Equal(t, at("dictionary"), widen(dictionary), oracle.d, s.tolerance)
+		near.Equal(t, at("codes"), dense(t, codes), oracle.a, s.tolerance)
+		if got.Steps != want.Steps || got.Shortened != want.Shortened {
+			t.Errorf("%s, want %d and %d", at(fmt.Sprintf("%d steps, %d shortened", got.Steps, got.Shortened)), want.Steps, want.Shortened)
+		}
+		if int(got.Nonzeros) != codes.Nonzeros() || got.UsedAtoms() != usedAtoms(codes) {
+			t.Errorf("epoch %d: says %d nonzeros in %d atoms, has %d in %d", e, got.Nonzeros, got.UsedAtoms(), codes.Nonzeros(), usedAtoms(codes))
+		}
+		if slack := 2 + want.Nonzeros/100; got.Nonzeros-want.Nonzeros > slack || want.Nonzeros-got.Nonzeros > slack {
+			t.Errorf("epoch %d: %d nonzeros, want %d", e, got.Nonzeros, want.Nonzeros)
+		}
+	}
+	if s.algorithm != model.Authors && (p.shortens && oracle.shortened == 0 || p.damps && oracle.damped == 0) {
+		t.Errorf("the oracle met %d shortened steps and %d damped words: the problem does not test what it is for", oracle.shortened, oracle.damped)
+	}
+}
+
+func learned(t *testing.T, b backend.Trainer) ([]float32, *vectors.CSR) {
+	t.Helper()
+	dictionary, err := b.Dictionary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	codes, err := b.Codes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dictionary, codes
+}
+
+// result is what a training came to.
+type result struct {
+	sums       backend.Sums // of the last epoch, without times
+	dictionary []float32
+	codes      *vectors.CSR
+}
+
+// trained trains from after an epoch to another.
+func trained(t *testing.T, b backend.Trainer, p problem, after, last int) (r result) {
+	t.Helper()
+	for e := after + 1; e <= last; e++ {
+		var err error
+		if r.sums, err = b.Epoch(t.Context(), e, p.batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.sums.DictionarySeconds, r.sums.CodeSeconds = 0, 0
+	r.dictionary, r.codes = learned(t, b)
+	return r
+}
+
+// dense checks that s is well formed and spreads it out.
+func dense(t *testing.T, s *vectors.CSR) []float64 {
+	t.Helper()
+	if err := s.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	out := make([]float64, s.Rows*s.Cols)
+	for i := range s.Rows {
+		index, value := s.Row(i)
+		for j, k := range index {
+			out[i*s.Cols+int(k)] = float64(value[j])
+		}
+	}
+	return out
+}
+
+func usedAtoms(s *vectors.CSR) int {
+	used := slices.Clone(s.Index)
+	slices.Sort(used)
+	return len(slices.Compact(used))
+}
+
+// sameBits compares the results of different numbers of workers, bit by bit.
+func (s suite) sameBits(t *testing.T) {
+	// Atoms and residuals make several blocks, words several tiles. The first epoch begins
+	// with dense codes, all others with sparse ones.
+	const epochs = 2
+	p := s.sized(problem{words: 300, atoms: 400, dim: 200, batch: 150})
+	one := trained(t, s.start.open(t, p.make(s.algorithm, 9), 1), p, 0, epochs)
+	for _, workers := range []int{2, 7} {
+		if !reflect.DeepEqual(trained(t, s.start.open(t, p.make(s.algorithm, 9), workers), p, 0, epochs), one) {
+			t.Errorf("%d workers do not compute what one does", workers)
+		}
+	}
+}
+
+// resumed compares, bit by bit, a training with one that was saved and restored
+// on the way, for each epoch that it could be.
+func (s suite) resumed(t *testing.T) {
+	p := problem{words: 130, atoms: 70, dim: 9, batch: 33}
+	const seed, epochs = 9, 4
+	open := func(seed uint64) backend.Trainer {
+		return s.start.open(t, p.make(s.algorithm, seed), 0)
+	}
+	whole := trained(t, open(seed), p, 0, epochs)
+	for at := 1; at < epochs; at++ {
+		from, to := open(seed), open(seed+1) // what is restored must not come from the seed
+		r := trained(t, from, p, 0, at)
+		if err := to.Restore(r.dictionary, r.codes); err != nil {
+			t.Fatal(err)
+		}
+		saved := make(map[model.Matrix][]float32)
+		failure := errors.New("disk")
+		for m, size := range map[model.Matrix]int{
+			model.SquaredGradients: p.atoms * p.dim, model.GradientSums: p.words * p.atoms, model.SquareSums: p.words * p.atoms,
+		} {
+			if err := from.Exchange(backend.Save, m, func(part []float32) error {
+				saved[m] = append(saved[m], part...)
+				return nil
+			}); err != nil || len(saved[m]) != size {
+				t.Fatalf("%d numbers of %s saved, want %d; error %v", len(saved[m]), m, size, err)
+			}
+			if err := to.Exchange(backend.Restore, m, func(part []float32) error {
+				saved[m] = saved[m][copy(part, saved[m]):]
+				return nil
+			}); err != nil || len(saved[m]) > 0 {
+				t.Fatalf("%d numbers of %s were not restored; error %v", len(saved[m]), m, err)
+			}
+			fails := func([]float32) error { return failure }
+			if err := from.Exchange(backend.Save, m, fails); err != failure {
+				t.Errorf("error %v of saving, want %v", err, failure)
+			}
+			if err := from.Exchange(backend.Restore, m, fails); err != failure {
+				t.Errorf("error %v of restoring, want %v", err, failure)
+			}
+		}
+		if !reflect.DeepEqual(trained(t, to, p, at, epochs), whole) {
+			t.Errorf("resumed after epoch %d, the training comes to other bits", at)
+		}
+	}
+}
+
+// cancelled checks that an epoch ends at once, with the context's error.
+func (s suite) cancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	b := s.start.open(t, problems[0].make(s.algorithm, 1), 0)
+	if _, err := b.Epoch(ctx, 1, problems[0].batch); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want %v", err, context.Canceled)
+	}
+}
+
+// cancelledLater does the same between an epoch's two passes.
+func (s suite) cancelledLater(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	p := problems[0].make(s.algorithm, 1)
+	var done atomic.Int64
+	p.Words = func(n int) {
+		if done.Add(int64(n)) == int64(p.Len()) {
+			cancel()
+		}
+	}
+	b := s.start.open(t, p, 0)
+	if _, err := b.Epoch(ctx, 1, problems[0].batch); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want %v", err, context.Canceled)
+	}
+	if n := int(done.Load()); n >= 2*p.Len() {
+		t.Errorf("%d words were done with", n)
+	}
+}

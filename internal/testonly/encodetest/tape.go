@@ -1,0 +1,93 @@
+package encodetest
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"gorgonia.org/tensor"
+
+	"overcomplete/encode"
+	"overcomplete/graph"
+	"overcomplete/internal/backend"
+	"overcomplete/internal/testonly/near"
+)
+
+// tape compares codes, and those of the formulas, with what the tape machine computes
+// of the graph that states a step.
+func tape(t *testing.T, tolerance float64, newEncoder New) {
+	const rows, dim, atoms = 30, 8, 40
+	for _, o := range []encode.Options{{Lambda: 0.5, Steps: 20, Most: 8}, {Lambda: 0.5, Steps: 20, Most: 8, Nonnegative: true}} {
+		x, d := Problem(rows, dim, atoms)
+		d.Mean = x[:dim]
+		codes := Encode(t, newEncoder.open(t, d, o, 2), x)
+		y := make([]float32, len(x))
+		for i := range rows {
+			d.Center(y[i*dim:][:dim], x[i*dim:][:dim])
+		}
+		wide := Widen(d.Atoms)
+		s, err := backend.StepSize(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := onTape(t, func(lambda float64) graph.Spec {
+			next := o
+			next.Lambda = lambda
+			return backend.Spec(d, next)
+		}, Widen(y), wide, make([]float64, rows*atoms), s, o.Lambda, o.Steps)
+		for i := range rows {
+			y, want := Widen(y[i*dim:][:dim]), all[i*atoms:][:atoms]
+			var support []int
+			for k, kept := range Largest(want, o.Most) {
+				if kept {
+					support = append(support, k)
+				} else {
+					want[k] = 0
+				}
+			}
+			if len(support) > 0 {
+				polish(t, o, y, wide, want, support, s)
+			}
+			near.Equal(t, fmt.Sprintf("%+v: code of row %d", o, i), Row(codes, i), want, tolerance)
+			near.Equal(t, fmt.Sprintf("%+v: code of row %d by the formulas", o, i), Code(y, wide, o), want, 1e-12)
+		}
+	}
+}
+
+// polish refines a code on its support: by steps with a dictionary of these atoms
+// alone, without shrinkage.
+func polish(t *testing.T, o encode.Options, y, d, code []float64, support []int, s float64) {
+	dim := len(y)
+	var atoms, values []float64
+	for _, k := range support {
+		atoms, values = append(atoms, d[k*dim:][:dim]...), append(values, code[k])
+	}
+	spec := graph.Spec{Atoms: len(support), Dim: dim, Nonnegative: o.Nonnegative}
+	values = onTape(t, func(float64) graph.Spec { return spec }, y, atoms, values, s, 0, backend.PolishSteps)
+	for i, k := range support {
+		code[k] = values[i]
+	}
+}
+
+// onTape takes steps of size s, each as its spec says, from the codes a, and returns those that
+// they come to.
+func onTape(t *testing.T, spec func(lambda float64) graph.Spec, y, d, a []float64, s, lambda float64, steps int) []float64 {
+	t.Helper()
+	in := map[string][]float64{"X": y, "D": d, "A": a, "Z": slices.Clone(a), "s": {s}}
+	for lambda, momentum := range backend.FISTA(lambda, steps) {
+		in["m"] = []float64{momentum}
+		spec := spec(lambda)
+		expression, err := graph.Encode(spec, len(y)/spec.Dim, tensor.Float64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		machine := graph.NewTape(expression)
+		out, err := machine.Run(in)
+		machine.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		in["A"], in["Z"] = out["A"], out["Z"]
+	}
+	return in["A"]
+}
