@@ -1,18 +1,59 @@
-// Package parallel deals work out to all processors.
+// Package parallel distributes loops over all processors. What a loop computes must not depend on
+// which goroutine runs an iteration, so that results are the same for any number of processors.
 package parallel
 
 import (
+	"context"
 	"runtime"
 	"sync"
+	"sync/atomic"
 )
 
-// Ranges calls f with parts of 0 to n, at the same time, and waits for all of them. There are as many
-// as processors, and some may be empty.
-func Ranges(n int, f func(lo, hi int)) {
-	var group sync.WaitGroup
-	parts := runtime.GOMAXPROCS(0)
-	for p := range parts {
-		group.Go(func() { f(n*p/parts, n*(p+1)/parts) })
+// Each calls f(0) to f(n−1), one goroutine per processor, and waits for them. Once ctx is done it
+// leaves out the calls that have not begun, and returns ctx's error.
+func Each(ctx context.Context, n int, f func(i int)) error {
+	var skipped atomic.Bool
+	With(make([]struct{}, runtime.GOMAXPROCS(0)), n, func(_ struct{}, i int) {
+		if ctx.Err() == nil {
+			f(i)
+		} else {
+			skipped.Store(true)
+		}
+	})
+	if skipped.Load() {
+		return ctx.Err()
 	}
+	return nil
+}
+
+// Ranges splits 0 to n into one contiguous range per processor, calls f with each range
+// concurrently, and waits for all calls. Ranges may be empty.
+func Ranges(n int, f func(lo, hi int)) {
+	parts := runtime.GOMAXPROCS(0)
+	With(make([]struct{}, parts), parts, func(_ struct{}, p int) {
+		f(n*p/parts, n*(p+1)/parts)
+	})
+}
+
+// With calls f with 0 to n−1 and waits for all calls. Each worker runs in one goroutine, the first
+// in the caller's, so that f may use the worker's buffers without locks.
+func With[W any](workers []W, n int, f func(w W, i int)) {
+	if len(workers) == 1 || n <= 1 {
+		for i := range n {
+			f(workers[0], i)
+		}
+		return
+	}
+	var next atomic.Int64
+	run := func(w W) {
+		for i := int(next.Add(1) - 1); i < n; i = int(next.Add(1) - 1) {
+			f(w, i)
+		}
+	}
+	var group sync.WaitGroup
+	for _, w := range workers[1:min(len(workers), n)] {
+		group.Go(func() { run(w) })
+	}
+	run(workers[0])
 	group.Wait()
 }
