@@ -98,7 +98,7 @@ func openShards(dirs []string) (shards []*shard, m *model.Model, err error) {
 			return shards, nil, fmt.Errorf("shard %d of %d is missing", i+1, of)
 		}
 		blocks, words := shares(s.part())
-		if len(s.part().Losses) != blocks || s.rows.Info.Words() != words {
+		if len(s.part().Losses) != blocks || len(s.part().Squares) != blocks || s.rows.Info.Words() != words {
 			return shards, nil, fmt.Errorf("%s: model.json: %d words in %d blocks, want %d in %d: shard %d of %d of %d words",
 				s.dir, s.rows.Info.Words(), len(s.part().Losses), words, blocks, i+1, of, s.part().Words)
 		}
@@ -144,7 +144,6 @@ func sameRun(a, b *shard, first, second *model.Model) error {
 		{"inputs", in.SHA256 != other.SHA256 || in.Name != other.Name || x.Shard.Words != y.Shard.Words},
 		{"word lists", in.WordsSHA256 != other.WordsSHA256},
 		{"numbers of shards", x.Shard.Of != y.Shard.Of},
-		{"versions of the program", x.Gap == y.Gap && (x.FirstLambda == 0) != (y.FirstLambda == 0)},
 		{"flags of encode", x.Lambda != y.Lambda || x.FirstLambda != y.FirstLambda || x.Steps != y.Steps || x.Most != y.Most || x.Gap != y.Gap},
 		{fmt.Sprintf("kinds of processor, %s and %s (--device, --precision and OVERCOMPLETE_CPU choose it)", x.Device, y.Device), x.Device != y.Device},
 	} {
@@ -162,7 +161,7 @@ func mergeRows(ctx context.Context, shards []*shard, e *model.Encoding, add func
 		t.worstGap = max(t.worstGap, s.encoding().WorstGap)
 		t.unreached += s.encoding().Unreached
 	}
-	total, unmeasured := shards[0].part().Words, false
+	total := shards[0].part().Words
 	for block := 0; block*Block < total; block++ {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -178,13 +177,8 @@ func mergeRows(ctx context.Context, shards []*shard, e *model.Encoding, add func
 			}
 		}
 		s.done += rows.Rows
-		squares := 0.0
-		if i := block / len(shards); i < len(s.part().Squares) {
-			squares = s.part().Squares[i]
-		} else {
-			unmeasured = true
-		}
-		t.block(&rows.CSR, s.part().Losses[block/len(shards)], squares)
+		i := block / len(shards)
+		t.block(&rows.CSR, s.part().Losses[i], s.part().Squares[i])
 		if err := add(rows); err != nil {
 			return err
 		}
@@ -194,8 +188,6 @@ func mergeRows(ctx context.Context, shards []*shard, e *model.Encoding, add func
 			return &ShardError{err}
 		}
 	}
-	if t.report(e); unmeasured { // of a shard of an earlier version
-		e.Variance = 0
-	}
+	t.report(e)
 	return nil
 }

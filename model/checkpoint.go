@@ -141,9 +141,9 @@ func Seal(dir string) (string, error) {
 type progress struct {
 	Batch   int               `json:"batch"`
 	Vectors string            `json:"vectors"`
-	Words   string            `json:"words,omitempty"` // earlier versions had none
-	SHA256  map[string]string `json:"sha256"`          // of all other files, in hexadecimal
-	Own     string            `json:"own"`             // SHA-256 of this with "own" empty
+	Words   string            `json:"words"`
+	SHA256  map[string]string `json:"sha256"` // of all other files, in hexadecimal
+	Own     string            `json:"own"`    // SHA-256 of this with "own" empty
 }
 
 // sealed returns the file that p is.
@@ -214,9 +214,6 @@ func openCheckpoint(dir string) (*Checkpoint, error) {
 		return nil, fmt.Errorf("%s: is a model, but no checkpoint: its training is finished, or kept none", dir)
 	case err == nil:
 		err = parseJSON(data, &p)
-	}
-	if err == nil && p.Own == "" {
-		err = errors.New("is of an older version, whose state.json has no hash of its own: let that version finish it, or train anew")
 	}
 	if _, paper := m.Info.Training.Recipe.(Paper); err == nil && (paper != (m.Codes != nil) || paper && m.Info.Words() != m.Info.Training.Input.Words) {
 		err = errors.New("is beside codes that are not those of the training")

@@ -171,16 +171,14 @@ func readInfo(dir string) (Info, error) {
 // number for each block of them.
 const mostInfo = 1 << 26
 
-// parseInfo parses a model.json of this version or of one before.
+// parseInfo parses and checks a model.json.
 func parseInfo(data []byte) (Info, error) {
 	var info Info
 	version, err := formatVersion(data)
 	switch {
 	case err != nil:
-	case version < 1 || version > FormatVersion:
-		err = fmt.Errorf("format version is %d, want 1 to %d", version, FormatVersion)
-	case version < 4:
-		err = info.parseBefore4(data, version)
+	case version != FormatVersion:
+		err = fmt.Errorf("format version is %d, want %d", version, FormatVersion)
 	default:
 		err = parseJSON(data, &info)
 	}
@@ -190,65 +188,7 @@ func parseInfo(data []byte) (Info, error) {
 	return info, inFile(infoFile, err)
 }
 
-// parseBefore4 parses a model.json of the versions that had one Input: that of the codes,
-// and of the training unless it said something else.
-func (i *Info) parseBefore4(data []byte, version int) error {
-	var was struct {
-		Input    Input
-		Training json.RawMessage // what is Recipe now
-		Device   string
-		Epochs   []struct {
-			Epoch
-			RunningError float64 `json:"running_error"` // in version 1
-		}
-		Encoding *struct {
-			Encoding
-			TrainedOn Input `json:"trained_on"`
-		}
-	}
-	err := parseJSON(data, &was)
-	if err != nil {
-		return err
-	}
-	t := Training{Input: was.Input, Device: was.Device}
-	parse := ParseRecipe
-	if version < 3 { // in which "best" was the paper's, encoded in the end
-		parse = parsePaper
-	}
-	if t.Recipe, err = parse(was.Training); err != nil {
-		return err
-	}
-	paper, isPaper := t.Recipe.(Paper)
-	for _, e := range was.Epochs {
-		if version == 1 { // what it called errors were losses
-			e.RunningLoss, e.Loss = e.RunningError, e.Error
-			if paper.Loss != Squared {
-				e.Error = 0
-			}
-		}
-		t.Epochs = append(t.Epochs, e.Epoch)
-	}
-	switch best, _ := t.Recipe.(Best); {
-	case isPaper:
-		t.Lambda = paper.Lambda
-	case len(t.Epochs) > 0:
-		norm := t.Epochs[len(t.Epochs)-1].AtomNorm
-		t.Lambda = best.Lambda * norm * norm
-	}
-	*i = Info{Format: version}
-	if e := was.Encoding; e != nil {
-		t.Input, e.Input = e.TrainedOn, was.Input
-		t.Input.Dim = was.Input.Dim
-		i.Encoding = &e.Encoding
-	} else if isPaper { // of best these were codes of zero
-		i.Encoding = t.Made()
-	}
-	i.Training = t
-	return nil
-}
-
-// formatVersion returns the version in a model.json, which may have fields that
-// this version does not know.
+// formatVersion returns the version that a model.json declares.
 func formatVersion(data []byte) (int, error) {
 	var info struct{ Format int }
 	err := parseJSON(data, &info)

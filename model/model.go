@@ -50,12 +50,8 @@ type Model struct {
 	Labels []byte
 }
 
-// FormatVersion is the version of the model directory that this package writes. It
-// reads the versions before:
-//
-//   - 3 had no dictionaries without codes, but codes of zero, and one Input for both parts.
-//   - 1 and 2 had dictionaries of the recipe "paper" alone; in 1, an epoch's "error" was its loss.
-const FormatVersion = 4
+// FormatVersion is the version of the model directory that this package reads and writes.
+const FormatVersion = 1
 
 // Info is the content of model.json.
 type Info struct {
@@ -184,12 +180,12 @@ type Encoding struct {
 
 	// Codes that the training itself made, of the recipe "paper", have none of these.
 
-	FirstLambda float64 `json:"first_lambda,omitempty"` // of the first step, if not exact; earlier versions had Lambda in all
+	FirstLambda float64 `json:"first_lambda,omitempty"` // of the first step, if not exact
 	Steps       int     `json:"steps,omitempty"`        // of FISTA, if not exact
 	Most        int     `json:"most,omitempty"`         // the most nonzeros that a code keeps, if not exact
 	Gap         float64 `json:"gap,omitempty"`          // of the exact lasso, as a share of a word's objective
 
-	Variance    float64 `json:"variance,omitempty"` // mean ‖x_i − μ‖²; 0 where earlier versions did not keep it
+	Variance    float64 `json:"variance,omitempty"` // mean ‖x_i − μ‖², if not measured by the training
 	Error       float64 `json:"error"`              // mean ‖x_i − μ − a_i D‖²
 	Objective   float64 `json:"objective"`          // Error + λ·L1; of codes that the training made, as in [Epoch]
 	Sparsity    float64 `json:"sparsity"`           // share of codes that are zero, 0 to 1
@@ -203,15 +199,11 @@ type Encoding struct {
 	Shard *Shard `json:"shard,omitempty"` // if these are not all words of the input
 }
 
-// Explained returns the share of the variance that codes explain, 1 − Error/Variance, which is
-// below 0 for codes that are worse than none. It is not known of codes of earlier versions.
+// Explained returns the explained variance, 1 − Error/Variance. It is negative for codes that are
+// worse than none, and unknown for codes that the training itself made.
 func (e *Encoding) Explained() (share float64, known bool) {
 	return 1 - e.Error/e.Variance, e.Variance > 0
 }
-
-// ByTraining reports whether the training made the codes, as the recipe "paper" does, and not
-// package encode after it.
-func (e *Encoding) ByTraining() bool { return e.Steps == 0 && e.Gap == 0 }
 
 // Made returns the encoding of the codes that t itself made of its input, as its last epoch
 // measured it.
@@ -235,7 +227,7 @@ type Shard struct {
 	Words  int       `json:"words"`  // of the whole input
 	Losses []float64 `json:"losses"` // Σ‖x_i − μ − a_i D‖² of each of its blocks
 
-	Squares []float64 `json:"squares,omitempty"` // Σ‖x_i − μ‖² of each of its blocks; earlier versions had none
+	Squares []float64 `json:"squares"` // Σ‖x_i − μ‖² of each of its blocks
 
 	UnreachedRows []int `json:"unreached_rows,omitempty"` // rows of Encoding.UnreachedWords, counted from 0 in the shard
 }
@@ -245,7 +237,7 @@ type Epoch struct {
 	Epoch       int     `json:"epoch"`        // t = 1, 2, …
 	RunningLoss float64 `json:"running_loss"` // mean loss of a word as the dictionary pass met it, D and A still moving
 	Loss        float64 `json:"loss"`         // mean loss of a word with the epoch's final D and A
-	Error       float64 `json:"error"`        // mean ‖x_i − μ − a_i D‖² with these, whatever the loss; 0 where version 1 did not keep it
+	Error       float64 `json:"error"`        // mean ‖x_i − μ − a_i D‖² with these, whatever the loss
 	Objective   float64 `json:"objective"`    // Loss + λ·L1 + τ‖D‖²/V
 	Sparsity    float64 `json:"sparsity"`     // share of codes that are zero, 0 to 1
 	L1          float64 `json:"l1"`           // mean ‖a_i‖₁

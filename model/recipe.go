@@ -241,8 +241,7 @@ func (p Paper) MarshalJSON() ([]byte, error) {
 	}{p.String(), fields(p)})
 }
 
-// ParseRecipe parses the JSON of a recipe, of this version or of one before. It does not
-// validate it.
+// ParseRecipe parses the JSON of a recipe. It does not validate it.
 func ParseRecipe(data []byte) (Recipe, error) {
 	var is struct{ Recipe string }
 	if err := parseJSON(data, &is); err != nil {
@@ -253,16 +252,12 @@ func ParseRecipe(data []byte) (Recipe, error) {
 		var b Best
 		err := parseJSON(data, &b)
 		return b, err
-	case Paper{}.String(), "": // the first models had no other, and did not say so
-		return parsePaper(data)
+	case Paper{}.String():
+		var p Paper
+		err := parseJSON(data, &p)
+		return p, err
 	}
 	return nil, fmt.Errorf("recipe is %.60q, want best or paper", is.Recipe)
-}
-
-func parsePaper(data []byte) (Recipe, error) {
-	p := Paper{Init: FromRandom, State: Float32} // which the first models did not say either
-	err := parseJSON(data, &p)
-	return p, err
 }
 
 // UnmarshalJSON implements [json.Unmarshaler].

@@ -57,7 +57,7 @@ func TestOpenBadSafetensors(t *testing.T) {
 	for _, tt := range []struct{ old, new, want string }{
 		{`{"__metadata__"`, `{"__metadatum_"`, `"__metadatum_": "model.json": unknown`},
 		{`"model.json":`, `"motel.json":`, `its metadata has no "model.json"`},
-		{`\"format\":4`, `\"format\":5`, "format version is 5, want 1 to 4"},
+		{`\"format\":1`, `\"format\":5`, "format version is 5, want 1"},
 		{`\"words\":4`, `\"words\":5`, `tensor "words": 4 words, model.json says 5`},
 		{`\"words\":4`, `\"words\":-`, "model.json: "},
 		{`\"dim\":2`, `\"dim\":3`, "has shape ["},

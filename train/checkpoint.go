@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 
@@ -149,7 +148,7 @@ func (f *fit) resume() error {
 	err = sameTraining(saved.Info.Training, f.model.Info.Training)
 	switch {
 	case err != nil:
-	case saved.Words != "" && saved.Words != f.hashes().words, saved.Words == "" && saved.Codes != nil && !slices.Equal(saved.Codes.Words, f.words):
+	case saved.Words != f.hashes().words:
 		err = errors.New("the words are others")
 	case saved.Vectors != f.hashes().vectors:
 		err = errors.New("the vectors are others")

@@ -295,7 +295,7 @@ func TestEncodeRefuses(t *testing.T) {
 		}
 	}
 	spoiled("fewer", "model.json", ofEncoding(func(s string) string { return strings.Replace(s, `"words": 60`, `"words": 59`, 1) }))
-	spoiled("future", "model.json", func(b []byte) []byte { return []byte(strings.Replace(string(b), `"format": 4`, `"format": 9`, 1)) })
+	spoiled("future", "model.json", func(b []byte) []byte { return []byte(strings.Replace(string(b), `"format": 1`, `"format": 9`, 1)) })
 	spoiled("gpu", "model.json", ofEncoding(func(s string) string { return regexp.MustCompile(`"cpu \w+"`).ReplaceAllString(s, `"cuda 9.0 tf32"`) }))
 	spoiled("zero", "dictionary.npy", func(b []byte) []byte { clear(b[128:]); return b })
 	before := dir.Tree(t)
@@ -313,7 +313,7 @@ func TestEncodeRefuses(t *testing.T) {
 		{"encode a nowhere.txt -o out --quiet", []string{"nowhere.txt: no such file"}},
 		{"encode nowhere in.txt -o out", []string{"nowhere: no such file or directory"}},
 		{"encode photos in.txt -o out", []string{"photos: not a model"}},
-		{"encode future in.txt -o out", []string{"future: model.json: format version is 9, want 1 to 4"}},
+		{"encode future in.txt -o out", []string{"future: model.json: format version is 9, want 1"}},
 		{"encode zero in.txt -o out", []string{"zero: nothing can be encoded: the dictionary is zero"}},
 		{"encode a in.txt -o a", []string{"a: already exists", "--force"}},
 		{"encode a in.txt -o photos --force", []string{"photos: ", "neither empty nor a model"}},

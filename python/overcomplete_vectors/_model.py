@@ -34,8 +34,8 @@ class Model:
             raise ValueError(f"{self.path}: no model that can be read: {error}") from error
         self._named: tuple[int, list[dict[bool, str]]] | None = None
         self._explorer: tuple[str, subprocess.Popen[str]] | None = None
-        if "training" not in self.info:
-            raise ValueError(f"{self.path}: a model of an earlier version: overcomplete encode makes another of its dictionary")
+        if self.info.get("format") != 1:
+            raise ValueError(f"{self.path}: format version is {self.info.get('format')}, want 1")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Model":

@@ -77,16 +77,6 @@ func TestTextsKeepTheirPlace(t *testing.T) {
 	dir.MustRun(t, "encode best texts.parquet -o s2 --shard 2/2")
 	dir.MustRun(t, "merge s1 s2 -o merged")
 	check("merged", "str(i)")
-	// Shards of earlier versions do not say how much there was to explain.
-	runPython(t, dir, `
-import json
-info = json.load(open("s1/model.json"))
-del info["encoding"]["shard"]["squares"]
-json.dump(info, open("s1/model.json", "w"))`)
-	dir.MustRun(t, "merge s1 s2 -o merged --force")
-	if e := dir.Model(t, "merged").Info.Encoding; e.Variance != 0 || e.Error == 0 {
-		t.Errorf("variance %v, error %v", e.Variance, e.Error)
-	}
 	dir.MustRun(t, "train texts.parquet -o paper -k 64 --recipe paper --center --lambda 0.2 --epochs 3 --checkpoint 1ns --id-column doc")
 	check("paper", "doc")
 }
