@@ -22,10 +22,9 @@ import (
 
 // A Label is what a person, or another program, says that a dimension means.
 type Label struct {
-	Dimension int      `json:"dimension"`
-	Name      string   `json:"name"`            // short; "" if there is only a note
-	Note      string   `json:"note,omitempty"`  // anything more
-	Score     *float64 `json:"score,omitempty"` // how well the name fits, 0 to 1, by a test of who gave it; nil if nobody tried
+	Dimension int    `json:"dimension"`
+	Name      string `json:"name"`           // short; "" if there is only a note
+	Note      string `json:"note,omitempty"` // anything more
 }
 
 // Labels are the labels that people gave to dimensions, by dimension, and the content of
@@ -39,10 +38,9 @@ const (
 )
 
 // Set makes l that of its dimension, of a model with K dimensions, in place of one that
-// it has; a label without name and note takes that away. Where the name stays and no score is
-// given, the score stays, too. White space around name and note is left out. It is an error if the
-// model does not have the dimension, if name or note are not one line of text each, of at most
-// 100 and 2,000 bytes, or if the score is not one of a name, from 0 to 1.
+// it has; a label without name and note takes that away. White space around name and note is
+// left out. It is an error if the model does not have the dimension, or if name or note are
+// not one line of text each, of at most 100 and 2,000 bytes.
 func (ls Labels) Set(l Label, dimensions int) error {
 	l.Name, l.Note = strings.TrimSpace(l.Name), strings.TrimSpace(l.Note)
 	if l.Dimension < 0 || l.Dimension >= dimensions {
@@ -58,12 +56,6 @@ func (ls Labels) Set(l Label, dimensions int) error {
 		case !utf8.ValidString(text.text) || strings.ContainsFunc(text.text, unicode.IsControl):
 			return fmt.Errorf("the %s of dimension %d is %.50q, want one line of text", text.what, l.Dimension, text.text)
 		}
-	}
-	if l.Score != nil && (l.Name == "" || !(*l.Score >= 0 && *l.Score <= 1)) {
-		return fmt.Errorf("the score of dimension %d is %v of the name %q, want 0 to 1, and a name", l.Dimension, *l.Score, l.Name)
-	}
-	if before := ls[l.Dimension]; l.Score == nil && l.Name == before.Name {
-		l.Score = before.Score
 	}
 	if l.Name == "" && l.Note == "" {
 		delete(ls, l.Dimension)
@@ -102,16 +94,10 @@ func ChangeLabels(ctx context.Context, path string, dimensions int, change func(
 		return nil, err
 	}
 	before := maps.Clone(ls)
-	if err := change(ls); err != nil || maps.EqualFunc(before, ls, sameLabel) {
+	if err := change(ls); err != nil || maps.Equal(before, ls) {
 		return ls, err
 	}
 	return ls, ls.Save(ctx, path)
-}
-
-func sameLabel(a, b Label) bool {
-	sameScore := a.Score == b.Score || a.Score != nil && b.Score != nil && *a.Score == *b.Score
-	a.Score, b.Score = nil, nil
-	return sameScore && a == b
 }
 
 // List returns the labels in the order of dimensions.

@@ -84,7 +84,7 @@ func TestLabel(t *testing.T) {
 	if got := x.Label(1, false); len(got) != 0 {
 		t.Errorf("a side without words: %q", got)
 	}
-	labels := Labels{0: {0, "verbs", "", nil}, 1: {1, "", "only a note", nil}}
+	labels := Labels{0: {0, "verbs", ""}, 1: {1, "", "only a note"}}
 	for _, tt := range []struct {
 		k        int
 		negative bool
@@ -110,55 +110,22 @@ func TestLabelsAreKept(t *testing.T) {
 	if len(ls) != 0 {
 		t.Fatalf("before any: %v", ls)
 	}
-	for _, l := range []Label{{10, " <b>kings</b> & queens ", "", nil}, {2, "", "not clear", nil}, {29, "日本", "where\u00a0it is", nil}, {3, "gone", "soon", nil}, {3, "", " ", nil}} {
+	for _, l := range []Label{{10, " <b>kings</b> & queens ", ""}, {2, "", "not clear"}, {29, "日本", "where\u00a0it is"}, {3, "gone", "soon"}, {3, "", " "}} {
 		if err := ls.Set(l, 30); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want := Labels{10: {10, "<b>kings</b> & queens", "", nil}, 2: {2, "", "not clear", nil}, 29: {29, "日本", "where\u00a0it is", nil}}
+	want := Labels{10: {10, "<b>kings</b> & queens", ""}, 2: {2, "", "not clear"}, 29: {29, "日本", "where\u00a0it is"}}
 	for range 2 { // the second time in place of the first
 		if err := ls.Save(t.Context(), path); err != nil {
 			t.Fatal(err)
 		}
-		if got := read(); !maps.EqualFunc(got, want, sameLabel) {
+		if got := read(); !maps.Equal(got, want) {
 			t.Errorf("%v, want %v", got, want)
 		}
 	}
-	if got := fmt.Sprint(ls.List()); got != "[{2  not clear <nil>} {10 <b>kings</b> & queens  <nil>} {29 日本 where\u00a0it is <nil>}]" {
+	if got := fmt.Sprint(ls.List()); got != "[{2  not clear} {10 <b>kings</b> & queens } {29 日本 where\u00a0it is}]" {
 		t.Errorf("list %s", got)
-	}
-}
-
-// A score is that of a name: it stays with it, also on disk, and goes with it.
-func TestLabelScores(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "labels.json")
-	score := func(s float64) *float64 { return &s }
-	for _, tt := range []struct {
-		set  Label
-		want *float64
-	}{
-		{Label{1, "kings", "", score(0)}, score(0)},
-		{Label{1, " kings ", "a note", nil}, score(0)},
-		{Label{1, "kings", "", score(0.75)}, score(0.75)},
-		{Label{1, "queens", "", nil}, nil},
-		{Label{1, "queens", "", score(1)}, score(1)},
-	} {
-		if _, err := ChangeLabels(t.Context(), path, 30, func(ls Labels) error { return ls.Set(tt.set, 30) }); err != nil {
-			t.Fatal(err)
-		}
-		ls, err := ReadLabels(path, 30)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := ls[1]
-		if want := (Label{1, strings.TrimSpace(tt.set.Name), tt.set.Note, tt.want}); !sameLabel(got, want) {
-			t.Errorf("after %+v: %+v, want %+v", tt.set, got, want)
-		}
-	}
-	for _, l := range []Label{{1, "a", "", score(1.1)}, {1, "a", "", score(-1)}, {1, "a", "", score(math.NaN())}, {1, "", "a", score(1)}} {
-		if err := (Labels{}).Set(l, 30); err == nil || !strings.Contains(err.Error(), "the score of dimension 1") {
-			t.Errorf("%+v: error %v", l, err)
-		}
 	}
 }
 
@@ -168,13 +135,13 @@ func TestLabelsRefuse(t *testing.T) {
 		l    Label
 		want string
 	}{
-		{Label{30, "a", "", nil}, "no dimension 30: they are 0 to 29"},
-		{Label{-1, "a", "", nil}, "no dimension -1"},
-		{Label{1, "a\nb", "", nil}, `the name of dimension 1 is "a\nb", want one line of text`},
-		{Label{1, "", "\x1b[2J", nil}, `the note of dimension 1 is "\x1b[2J", want one line`},
-		{Label{1, "\xff", "", nil}, `the name of dimension 1 is "\xff"`},
-		{Label{1, strings.Repeat("a", 101), "", nil}, "the name of dimension 1 has 101 bytes, want 100 at most"},
-		{Label{1, "", strings.Repeat("a", 2001), nil}, "the note of dimension 1 has 2001 bytes, want 2000 at most"},
+		{Label{30, "a", ""}, "no dimension 30: they are 0 to 29"},
+		{Label{-1, "a", ""}, "no dimension -1"},
+		{Label{1, "a\nb", ""}, `the name of dimension 1 is "a\nb", want one line of text`},
+		{Label{1, "", "\x1b[2J"}, `the note of dimension 1 is "\x1b[2J", want one line`},
+		{Label{1, "\xff", ""}, `the name of dimension 1 is "\xff"`},
+		{Label{1, strings.Repeat("a", 101), ""}, "the name of dimension 1 has 101 bytes, want 100 at most"},
+		{Label{1, "", strings.Repeat("a", 2001)}, "the note of dimension 1 has 2001 bytes, want 2000 at most"},
 	} {
 		if err := ls.Set(tt.l, 30); err == nil || !strings.Contains(err.Error(), tt.want) || len(ls) > 0 {
 			t.Errorf("%v: %v, want %s", tt.l, err, tt.want)

@@ -15,7 +15,7 @@ func questions() (*Index, Labels) {
 	s.Words = []string{"king", "man", "woman", "bank", "river", "New York", "x-ray", "7", "money", "the", "well-known", "known"}
 	s.Rows = len(s.Words)
 	s.Ptr = make([]int64, s.Rows+1)
-	return NewIndex(s), Labels{3: {3, "Royalty", "", nil}, 4: {4, "river", "", nil}, 5: {5, "", "a note", nil}}
+	return NewIndex(s), Labels{3: {3, "Royalty", ""}, 4: {4, "river", ""}, 5: {5, "", "a note"}}
 }
 
 // read writes a question as it was understood.

@@ -17,7 +17,7 @@ import (
 
 func newExplain() *cobra.Command {
 	var words, dimensions, neighbours int
-	var of, embedder string
+	var of string
 	cmd := &cobra.Command{
 		Use:   "explain MODEL WORD...",
 		Short: "Show a word's dimensions, with their top words, and its neighbours",
@@ -33,28 +33,17 @@ The codes that encode gave to new words have the dimensions of the model that th
 were made with. With --vocabulary, that model, they are described by its words and
 labels, and not by the new words alone.
 
-` + aboutEmbedder + `
-
 ` + aboutInput,
 		Example: `  overcomplete explain model bank
   overcomplete explain model bank river --dimensions 5 --json
-  overcomplete explain encoded "river bank" --vocabulary model
-  overcomplete explain model "Where is the Nile ?" --embedder "python embed.py"`,
+  overcomplete explain encoded "river bank" --vocabulary model`,
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := checkCounts(0, count{"--words", words}, count{"--dimensions", dimensions}, count{"--neighbours", neighbours})
 			if err != nil {
 				return err
 			}
-			var q asked
-			switch {
-			case embedder == "":
-				q, err = askWords(cmd, args[0], of, args[1:])
-			case of == "":
-				q, err = askTexts(cmd, args[0], embedder, args[1:])
-			default:
-				err = usagef("give one of --embedder and --vocabulary")
-			}
+			q, err := askWords(cmd, args[0], of, args[1:])
 			if err != nil {
 				return err
 			}
@@ -76,7 +65,6 @@ labels, and not by the new words alone.
 	flags.IntVarP(&words, "words", "n", 8, "words of each dimension")
 	flags.IntVar(&dimensions, "dimensions", 20, "most dimensions to show, 0 for all")
 	flags.IntVar(&neighbours, "neighbours", 10, "nearest words to show")
-	flags.StringVar(&embedder, "embedder", "", "explain texts of your own, which this `command` turns into vectors")
 	flags.StringVar(&of, "vocabulary", "", "describe dimensions by the words of this `model`")
 	addRare(cmd)
 	addSkipBad(cmd)

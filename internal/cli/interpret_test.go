@@ -62,38 +62,6 @@ func TestNearestWithout(t *testing.T) {
 	checkRefused(t, dir, "nearest model -- - #1", []string{"there is no word to take the dimension away from"}, dir.Tree(t))
 }
 
-// Sentences stand below the side of a dimension that they are of.
-func TestTopCorpus(t *testing.T) {
-	t.Parallel()
-	dir := clitest.Save(t, readable())
-	dir.Write(t, "corpus.txt", []byte("It rained.\nthe last\x1b[2J week of the month\nwrite and close it\n"))
-	checkOutput(t, dir, "top model --words 2 --dimensions 2 --corpus corpus.txt", `dimension  variance  label               words
-        0  1.33e+00  close, write, read  close write
-           “write and close it”
-        1  1.33e+00  month, week, day    month week
-           “the last\x1b[2J week of the month”
-`)
-	stdout, _ := dir.MustRun(t, "top model 1 --corpus corpus.txt --json")
-	if !strings.Contains(stdout, `"examples": [
-          "the last\u001b[2J week of the month"
-        ]`) {
-		t.Errorf("JSON is %s", stdout)
-	}
-	dir.Write(t, "long", []byte("week "+strings.Repeat("x", 2000)+"\n"))
-	if _, stderr := dir.MustRun(t, "top model 1 --corpus long"); stderr != "warning: long: 1 lines have more than 1,024 bytes and were left out: want a sentence a line\nwarning: long: no line has a word of the model\n" {
-		t.Errorf("on standard error\n%s", stderr)
-	}
-	dir.Write(t, "zipped", []byte("\x1f\x8b\x08\xff\xff"))
-	before := dir.Tree(t)
-	for args, want := range map[string]string{
-		"top model --corpus zipped":  "zipped: line 1 is not UTF-8",
-		"top model --corpus nothing": "nothing: no such file or directory",
-		"top model --corpus model":   "is a directory",
-	} {
-		checkRefused(t, dir, args, []string{want}, before)
-	}
-}
-
 func TestTopAndExplain(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Save(t, readable())
@@ -211,7 +179,7 @@ func TestTopByCoherence(t *testing.T) {
         0  9.79e-01   80                      write, read           write read
                                               −close, month         close month
 `)
-	checkTable(t, signed, "labels model -n 1", "dimension\tlabel\tnote\tscore\twords\n0\t\t\t\twrite − close\n1\t\t\t\tclose − month\n")
+	checkTable(t, signed, "labels model -n 1", "dimension\tlabel\tnote\twords\n0\t\t\twrite − close\n1\t\t\tclose − month\n")
 	// Two words have dimensions 0 and 2 in common. The mean cosine of any two is
 	// (3/√10 + 1 − 1/√2 − 2/√5)/15 = 0.023.
 	alike := clitest.Save(t, clitest.NewModel(readableWords, [][]float32{{1, 0, 1}, {2, 0, 1}, {0, 1, 0}, {0, 2, 0}, {-1, 0, 0}, {0, 0, 0}}))

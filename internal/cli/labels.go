@@ -25,13 +25,12 @@ func newLabels() *cobra.Command {
 		Use:   "labels MODEL",
 		Short: "Print what dimensions are called, as a table to edit, and take it back",
 		Long: `Labels prints a table of all dimensions that some word uses, one a line, with tabs
-between its columns: the dimension, the label and the note that it was given, the
-score of the label, and its top words and, after a minus, its most negative ones, to find
+between its columns: the dimension, the label and the note that it was given, and its
+top words and, after a minus, its most negative ones, to find
 one by. Edit it in a spreadsheet or a text editor, or have a program make one, and take it back
 with --import. It must keep its first line; of the columns, dimension and label are
 needed. Dimensions that are not in the table keep their labels. An empty label and note
-take them away. A score, from 0 to 1, says how well a label does in a test of who gave it, such
-as a language model; it stays until the label is another.
+take them away.
 
 Labels are kept in the model's directory, in labels.json. The commands that show
 dimensions call them by these or, without one, by their most distinctive words.`,
@@ -101,7 +100,7 @@ func untold(err error) bool {
 func printLabels(b *strings.Builder, labels interpret.Labels, x *interpret.Index, words int) {
 	table := csv.NewWriter(b)
 	table.Comma = '\t'
-	table.Write([]string{"dimension", "label", "note", "score", "words"})
+	table.Write([]string{"dimension", "label", "note", "words"})
 	for k := range x.Codes.Cols {
 		l, ok := labels[k]
 		if len(x.Values(k)) == 0 && !ok {
@@ -111,11 +110,7 @@ func printLabels(b *strings.Builder, labels interpret.Labels, x *interpret.Index
 		if negative := x.Words(k, words, true); len(negative) > 0 {
 			described = strings.TrimPrefix(described+" − "+wordList(negative, " "), " ")
 		}
-		score := ""
-		if l.Score != nil {
-			score = strconv.FormatFloat(*l.Score, 'g', -1, 64)
-		}
-		table.Write([]string{strconv.Itoa(k), l.Name, l.Note, score, described})
+		table.Write([]string{strconv.Itoa(k), l.Name, l.Note, described})
 	}
 	table.Flush()
 }
@@ -163,7 +158,7 @@ type tableLabel struct {
 	line int
 }
 
-// parseLabels parses a table with the columns dimension and label, and perhaps note and score.
+// parseLabels parses a table with the columns dimension and label, and perhaps note.
 func parseLabels(text string) ([]tableLabel, error) {
 	if !utf8.ValidString(text) {
 		return nil, errors.New("is not UTF-8: save the table as that")
@@ -172,7 +167,7 @@ func parseLabels(text string) ([]tableLabel, error) {
 	r.Comma = '\t'
 	head, err := r.Read()
 	column := func(name string) int { return slices.Index(head, name) }
-	dimension, name, note, score := column("dimension"), column("label"), column("note"), column("score")
+	dimension, name, note := column("dimension"), column("label"), column("note")
 	if err != nil || dimension < 0 || name < 0 {
 		return nil, errors.New(`the first line is not that of a table of labels: want the columns "dimension" and "label", with a tab between`)
 	}
@@ -197,13 +192,6 @@ func parseLabels(text string) ([]tableLabel, error) {
 		seen[l.Dimension] = line
 		if note >= 0 {
 			l.Note = row[note]
-		}
-		if score >= 0 && row[score] != "" {
-			value, err := strconv.ParseFloat(row[score], 64)
-			if err != nil {
-				return nil, fmt.Errorf("line %d: the score is %.50q, want a number from 0 to 1", line, row[score])
-			}
-			l.Score = &value
 		}
 		labels = append(labels, l)
 	}

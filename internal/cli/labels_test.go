@@ -13,13 +13,13 @@ import (
 func TestLabels(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Save(t, readable())
-	const before = "dimension\tlabel\tnote\tscore\twords\n0\t\t\t\tclose write read\n1\t\t\t\tmonth week day\n2\t\t\t\tday write\n"
+	const before = "dimension\tlabel\tnote\twords\n0\t\t\tclose write read\n1\t\t\tmonth week day\n2\t\t\tday write\n"
 	checkOutput(t, dir, "labels model", before)
-	dir.Write(t, "labels.tsv", []byte("\ufeffdimension\twords\tnote\tlabel\tscore\r\n1\tmonth\t\"of \"\"time\"\"\"\tcalendar\t0.85\r\n0\t\t\tfiles <&>\t\r\n"))
+	dir.Write(t, "labels.tsv", []byte("\ufeffdimension\twords\tnote\tlabel\r\n1\tmonth\t\"of \"\"time\"\"\"\tcalendar\r\n0\t\t\tfiles <&>\r\n"))
 	if _, stderr := dir.MustRun(t, "labels model --import labels.tsv"); stderr != "2 labels\n" {
 		t.Errorf("%q", stderr)
 	}
-	const after = "dimension\tlabel\tnote\tscore\twords\n0\tfiles <&>\t\t\tclose\n1\tcalendar\t\"of \"\"time\"\"\"\t0.85\tmonth\n2\t\t\t\tday\n"
+	const after = "dimension\tlabel\tnote\twords\n0\tfiles <&>\t\tclose\n1\tcalendar\t\"of \"\"time\"\"\"\tmonth\n2\t\t\tday\n"
 	checkOutput(t, dir, "labels model -n 1", after)
 	checkOutput(t, dir, "labels model --json", `[
   {
@@ -29,8 +29,7 @@ func TestLabels(t *testing.T) {
   {
     "dimension": 1,
     "name": "calendar",
-    "note": "of \"time\"",
-    "score": 0.85
+    "note": "of \"time\""
   }
 ]
 `)
@@ -75,9 +74,6 @@ func TestLabelsImportRefuses(t *testing.T) {
 		{"model", "dimension\tlabel\n0\ta\x00b\n", `line 2: the name of dimension 0 is "a\\x00b", want one line of text`},
 		{"model", "dimension\tlabel\n0\t\"a\nb\"\n", `line 2: the name of dimension 0 is "a\\nb", want one line of text`},
 		{"model", "dimension\tlabel\n0\t\xff\n", "is not UTF-8"},
-		{"model", "dimension\tlabel\tscore\n0\ta\tgood\n", `line 2: the score is "good", want a number from 0 to 1`},
-		{"model", "dimension\tlabel\tscore\n0\ta\t85\n", "line 2: the score of dimension 0 is 85"},
-		{"model", "dimension\tlabel\tscore\n0\ta\tNaN\n", "line 2: the score of dimension 0 is NaN"},
 		{"model.safetensors", "dimension\tlabel\n0\ta\n", "labels are kept in the directory of a model"},
 	} {
 		dir.Write(t, "labels.tsv", []byte(tt.table))

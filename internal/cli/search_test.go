@@ -42,7 +42,7 @@ func TestTexts(t *testing.T) {
 		"nearest model heavy rain":      {"d0  heavy rain today\n", "1.000  d1  rain and more rain"},
 		"compare model d0 row_7 --json": {`"texts": [`, `"d0",`},
 		"compare model d0 d7":           {"d0  heavy rain today\nd7  money in a bank\nd0, d7: cosine 0.371\n"},
-		"labels model":                  {"0\t\t\t\train today", "1\t\t\t\tbank money"},
+		"labels model":                  {"0\t\t\train today", "1\t\t\tbank money"},
 	} {
 		args := strings.Fields(line)
 		for i := range args {

@@ -6,21 +6,19 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"overcomplete/internal/input"
 	"overcomplete/internal/table"
 	"overcomplete/interpret"
 )
 
 func newTop() *cobra.Command {
 	var words, dimensions int
-	var order, corpus string
+	var order string
 	cmd := &cobra.Command{
 		Use:   "top MODEL [DIMENSION...]",
 		Short: "Show the top words of dimensions",
@@ -36,16 +34,12 @@ are shown. --sort likeness needs no other vectors: the eight strongest words of 
 side have the most in common but for the dimension, as the mean cosine of their codes
 without it, less that of any two words. 0 is chance.
 
-With --corpus, sentences in which top words stand are shown below each side of a
-dimension: those with most of it.
-
 ` + aboutLabels + `
 
 ` + aboutInput,
 		Example: `  overcomplete top model
   overcomplete top model --sort coherence --dimensions 20
   overcomplete top model 210 218 --words 20
-  overcomplete top model 210 --corpus sentences.txt
   overcomplete top glove.6B.300d.txt.gz`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -56,10 +50,6 @@ dimension: those with most of it.
 				return usagef("give dimensions, or --dimensions and --sort to choose them, not both")
 			}
 			x, labels, err := loadLabelled(cmd, args[0])
-			if err != nil {
-				return err
-			}
-			sentences, err := readCorpus(cmd, x, corpus)
 			if err != nil {
 				return err
 			}
@@ -119,9 +109,6 @@ dimension: those with most of it.
 							side.Likeness = &likeness
 						}
 					}
-					if sentences != nil {
-						side.Examples = x.Examples(sentences, k, shownExamples, negative)
-					}
 					for _, e := range entries {
 						side.Words = append(side.Words, topWord{newItem(x, e.Row), e.Value})
 					}
@@ -136,45 +123,10 @@ dimension: those with most of it.
 	flags.IntVarP(&words, "words", "n", 8, "words of each dimension")
 	flags.IntVar(&dimensions, "dimensions", 5, "how many dimensions, if none are named")
 	flags.StringVar(&order, "sort", "variance", "`what` puts dimensions first: a high variance, coherence, or likeness")
-	flags.StringVar(&corpus, "corpus", "", "show sentences with top words, from this `file` with one a line")
 	addRare(cmd)
 	addSkipBad(cmd)
 	addJSON(cmd, "print the words with their values as JSON")
 	return cmd
-}
-
-// shownExamples is how many sentences of a side are shown.
-const shownExamples = 3
-
-// readCorpus reads sentences with the words of x from the file at path, if that is not "".
-func readCorpus(cmd *cobra.Command, x *interpret.Index, path string) (*interpret.Corpus, error) {
-	if path == "" {
-		return nil, nil
-	}
-	if x.Codes.Texts != nil {
-		return nil, usagef("--corpus is for words: where rows are texts, these are shown")
-	}
-	c, err := input.Wait(cmd.Context(), func() (*interpret.Corpus, error) {
-		file, err := os.Open(path)
-		if err != nil {
-			return nil, err
-		}
-		defer file.Close()
-		return x.ReadCorpus(cmd.Context(), file)
-	})
-	if _, ok := errors.AsType[*fs.PathError](err); err != nil && !ok && cmd.Context().Err() == nil {
-		err = fmt.Errorf("%s: %w", path, err)
-	}
-	if err != nil && cmd.Context().Err() == nil {
-		return nil, usageError{err}
-	}
-	if err == nil && c.LeftOut > 0 {
-		warn(cmd.ErrOrStderr(), "%s: %d lines have more than 1,024 bytes and were left out: want a sentence a line", path, c.LeftOut)
-	}
-	if err == nil && len(c.Lines) == 0 {
-		warn(cmd.ErrOrStderr(), "%s: no line has a word of the model", path)
-	}
-	return c, err
 }
 
 // compareScores orders scores by their matched intruders, and then by quarters.
@@ -219,7 +171,6 @@ type topSide struct {
 	Coherence *interpret.Score `json:"coherence,omitempty"` // with --sort coherence
 	Likeness  *float64         `json:"likeness,omitempty"`  // with --sort likeness
 	Words     []topWord        `json:"words"`
-	Examples  []string         `json:"examples,omitempty"` // with --corpus: sentences
 }
 
 type topWord struct {
@@ -253,9 +204,6 @@ func printTop(b *strings.Builder, top []topDimension, order string, texts bool) 
 					words = append(words, e.Word)
 				}
 				rows = append(rows, append(row, wordList(words, " ")))
-				for _, sentence := range side.Examples {
-					rows = append(rows, []string{strings.Repeat(" ", 11) + "“" + shortText(sentence, 2*shownText) + "”"})
-				}
 			}
 			row = []string{"", ""} // the other side says no more of the dimension
 		}

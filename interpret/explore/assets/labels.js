@@ -69,9 +69,8 @@ function weakNote(rows) {
 
 /** labelEditor shows a dimension's note and, where labels can be changed, a form to do so. */
 function labelEditor(k, changed) {
-  const { name: given = "", note = "", score } = named.get(k) ?? {};
+  const { name: given = "", note = "" } = named.get(k) ?? {};
   const shown = h("div", { class: "label" },
-    score !== undefined && h("p", { class: "note" }, h("b", {}, `score ${percent(score)}`), ": how well the name fits, by a test of who gave it."),
     note && h("p", { class: "label-note" }, h("bdi", {}, note)));
   if (!labels.writable) return shown;
   const field = h("input", { type: "text", value: given, maxlength: 100, autocomplete: "off", placeholder: labelWords(k, 1).join(", ") });
