@@ -30,11 +30,11 @@ func (b *gpuBench) encode() {
 		_, m, err := b.learn(b.job(b.compareWords, b.compareEpochs, method, kernels.TF32))
 		if err == nil {
 			o = encode.Defaults(m.Info)
-			o.Most = encode.Most(encodeShare, b.atoms)
+			o.Nonzeros = model.Nonzeros(1-encodeShare, b.atoms)
 			onCPU, err = b.encodeOnCPU(&m.Dictionary, o)
 		}
 		for _, precision := range precisions {
-			e := Encoding{Method: string(method), Precision: string(precision), Words: b.words, Dim: b.dim, Atoms: b.atoms, Steps: o.Steps, Most: o.Most}
+			e := Encoding{Method: string(method), Precision: string(precision), Words: b.words, Dim: b.dim, Atoms: b.atoms, Steps: o.Steps, Most: o.Nonzeros}
 			failure := err
 			if failure == nil {
 				failure = b.measureEncoding(&e, &m.Dictionary, o, onCPU)

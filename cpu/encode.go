@@ -239,7 +239,7 @@ func (e *encoder) decode(l *encodeLane, rows int) {
 func (e *encoder) keepLargest(l *encodeLane, rows int) {
 	for i := range rows {
 		index, value := l.codes.index[i], l.codes.value[i]
-		most := e.options.Most
+		most := e.options.Nonzeros
 		if len(value) <= most {
 			continue
 		}

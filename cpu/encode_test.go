@@ -42,7 +42,7 @@ func dot(x, y []float64) (sum float64) {
 
 // More workers than any machine has memory for are no more than there is work for.
 func TestEncoderWorkers(t *testing.T) {
-	e := newEncoder(t, &model.Dictionary{Dim: 2, Atoms: []float32{1, 0, 0, 1}}, encode.Options{Lambda: 1, Steps: 1, Most: 1}, 1<<40)
+	e := newEncoder(t, &model.Dictionary{Dim: 2, Atoms: []float32{1, 0, 0, 1}}, encode.Options{Lambda: 1, Steps: 1, Nonzeros: 1}, 1<<40)
 	if codes := encodetest.Encode(t, e, []float32{2, 0, 0, 2}); codes.Rows != 2 {
 		t.Errorf("codes of %d rows", codes.Rows)
 	}
@@ -134,14 +134,14 @@ func TestEncodeExactCancelledAmidTile(t *testing.T) {
 
 func TestEncoderRefuses(t *testing.T) {
 	nan := math.NaN()
-	good, d := encode.Options{Lambda: 1, Steps: 1, Most: 1}, model.Dictionary{Dim: 3, Atoms: []float32{1, 2, 3, 4, 5, 6}}
+	good, d := encode.Options{Lambda: 1, Steps: 1, Nonzeros: 1}, model.Dictionary{Dim: 3, Atoms: []float32{1, 2, 3, 4, 5, 6}}
 	for _, c := range []struct {
 		d model.Dictionary
 		o encode.Options
 	}{
 		{model.Dictionary{Dim: 1, Atoms: []float32{1e-30}}, good}, {model.Dictionary{Dim: 1, Atoms: []float32{1e30}}, good},
 		{model.Dictionary{Dim: 1, Atoms: []float32{float32(nan)}}, good},
-		{d, encode.Options{Lambda: 1e39, Steps: 1, Most: 1}},
+		{d, encode.Options{Lambda: 1e39, Steps: 1, Nonzeros: 1}},
 		{d, encode.Options{Lambda: 1, Gap: nan}}, {d, encode.Options{Lambda: 1, Gap: 1}}, {d, encode.Options{Gap: 0.1}},
 	} {
 		if _, err := anyEncoder(&c.d, c.o, 1); err == nil {
@@ -155,7 +155,7 @@ func TestEncoderRefuses(t *testing.T) {
 func BenchmarkEncode(b *testing.B) {
 	const dim, atoms = 300, 3000
 	x, d := benchEncode(4 * mostWords)
-	e := newEncoder(b, d, encode.Options{Lambda: 0.5, Steps: 20, Most: 240}, 1)
+	e := newEncoder(b, d, encode.Options{Lambda: 0.5, Steps: 20, Nonzeros: 240}, 1)
 	rows := len(x) / dim
 	for b.Loop() {
 		encodetest.Encode(b, e, x)

@@ -217,7 +217,7 @@ func TestUnknownLevel(t *testing.T) {
 	for name, f := range map[string]func() error{
 		"Trainer": func() error { _, err := newTrainer(small(2), 0); return err },
 		"Encoder": func() error {
-			_, err := Device{}.Encoder(&model.Dictionary{Dim: 1, Atoms: []float32{1}}, encode.Options{Lambda: 1, Steps: 1, Most: 1})
+			_, err := Device{}.Encoder(&model.Dictionary{Dim: 1, Atoms: []float32{1}}, encode.Options{Lambda: 1, Steps: 1, Nonzeros: 1})
 			return err
 		},
 	} {

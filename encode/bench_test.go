@@ -38,7 +38,7 @@ func BenchmarkStream(b *testing.B) {
 	const dim, atoms, most, blocks = 300, 3000, 90, 16
 	x, d := encodetest.Problem(encode.Block, dim, atoms)
 	d.Mean = x[:dim]
-	device := &ready{rounds: rounds{options: encode.Options{Lambda: 1, Steps: 1, Most: most}}}
+	device := &ready{rounds: rounds{options: encode.Options{Lambda: 1, Steps: 1, Nonzeros: most}}}
 	for range blocks { // more than caches hold
 		codes := new(encode.Codes)
 		codes.Cols = atoms

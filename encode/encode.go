@@ -61,10 +61,10 @@ type Options struct {
 	Lambda      float64 // λ, weight of ‖a‖₁
 	Nonnegative bool    // a ≥ 0, for dictionaries of method B
 	Steps       int     // n, of FISTA
-	Most        int     // k, the most nonzeros that a code keeps
+	Nonzeros    int     // k, the most nonzeros per row
 
 	// Gap, if positive, asks for exact codes: the duality gap of each row shall be at
-	// most this share of its objective. Steps and Most are not used then.
+	// most this share of its objective. Steps and Nonzeros are not used then.
 	Gap float64
 }
 
@@ -76,18 +76,16 @@ func Defaults(i model.Info) Options {
 	if t.Recipe == nil { // of no model: [Options.Validate] says what is missing
 		return Options{Steps: DefaultSteps}
 	}
-	atoms := t.Recipe.Base().Atoms
-	o := Options{Lambda: t.Lambda, Nonnegative: t.Recipe.Base().Method == model.Nonnegative, Steps: DefaultSteps}
-	best, isBest := t.Recipe.(model.Best)
+	recipe := t.Recipe.Base()
+	atoms := recipe.Atoms
+	o := Options{Lambda: t.Lambda, Nonnegative: recipe.Method == model.Nonnegative, Steps: DefaultSteps}
 	switch {
-	case e != nil && e.Most > 0:
-		o.Lambda, o.Most = e.Lambda, e.Most
+	case e != nil && e.Nonzeros > 0:
+		o.Lambda, o.Nonzeros = e.Lambda, e.Nonzeros
 	case e != nil:
-		o.Lambda, o.Most = e.Lambda, Most(1-e.Sparsity, atoms)
-	case isBest:
-		o.Most = Most(1-best.Sparsity, atoms)
+		o.Lambda, o.Nonzeros = e.Lambda, model.Nonzeros(e.Sparsity, atoms)
 	default:
-		o.Most = atoms
+		o.Nonzeros = cmp.Or(recipe.Nonzeros, atoms)
 	}
 	return o
 }
@@ -102,16 +100,10 @@ func (o Options) Validate() error {
 		return fmt.Errorf("encode: the gap is %v, want a share of the objective, below 1, or 0", o.Gap)
 	case o.Gap > 0 && lambda == 0:
 		return fmt.Errorf("encode: λ is %v, and the exact lasso needs more than 0", o.Lambda)
-	case o.Gap == 0 && (o.Steps < 1 || o.Most < 1):
-		return fmt.Errorf("encode: %d steps and %d nonzeros, want at least 1 of each", o.Steps, o.Most)
+	case o.Gap == 0 && (o.Steps < 1 || o.Nonzeros < 1):
+		return fmt.Errorf("encode: %d steps and %d nonzeros, want at least 1 of each", o.Steps, o.Nonzeros)
 	}
 	return nil
-}
-
-// Most returns density·atoms, rounded to a whole number and at least 1: how many
-// nonzeros a code has if density, 0 to 1, is the share of its values that are not zero.
-func Most(density float64, atoms int) int {
-	return max(1, int(math.Round(density*float64(atoms))))
 }
 
 // DefaultSteps is how many steps of FISTA a code takes if nothing else was asked for.

@@ -27,7 +27,7 @@ func TestReferenceOrthonormal(t *testing.T) {
 	y := []float64{3, 1}
 	dots := []float64{0.6*3 + 0.8, -0.8*3 + 0.6}
 	for _, nonnegative := range []bool{false, true} {
-		o := encode.Options{Lambda: 1, Nonnegative: nonnegative, Steps: 300, Most: 2}
+		o := encode.Options{Lambda: 1, Nonnegative: nonnegative, Steps: 300, Nonzeros: 2}
 		want := []float64{encodetest.Shrink(dots[0], 0.5, nonnegative), encodetest.Shrink(dots[1], 0.5, nonnegative)}
 		// The steps without shrinkage come near what least squares make of the support:
 		// 2s is 1/1.02, so that the first of five leaves 2 % of the distance, 0.5.
@@ -426,7 +426,7 @@ func TestModel(t *testing.T) {
 		Dictionary: model.Dictionary{Dim: 3, Atoms: make([]float32, 9)},
 	}
 	d := &vectors.Dense{Words: []string{"a", "b"}, Dim: 3, Data: []float32{1.4, 2, 3, 4, 5, 0}}
-	o := encode.Options{Lambda: 1, Steps: 7, Most: 2}
+	o := encode.Options{Lambda: 1, Steps: 7, Nonzeros: 2}
 	var device rounding
 	got, err := encode.Model(t.Context(), m, d, &device, o)
 	if err != nil {
@@ -434,7 +434,7 @@ func TestModel(t *testing.T) {
 	}
 	e := got.Info.Encoding
 	if !slices.Equal(got.Codes.Value, []float32{1, 2, 3, 4, 5}) || !slices.Equal(got.Codes.Words, d.Words) || got.Info.Encoding.Input != (model.Input{Words: 2, Dim: 3}) ||
-		e.Device != "rounds" || e.Steps != 7 || e.Most != 2 || got.Info.Training.Input.Name != "old" || e.L1 != 7.5 {
+		e.Device != "rounds" || e.Steps != 7 || e.Nonzeros != 2 || got.Info.Training.Input.Name != "old" || e.L1 != 7.5 {
 		t.Errorf("encoded to %+v, %+v", got, e)
 	}
 	if m.Codes.Rows != 0 || m.Info.Encoding != nil || m.Codes.Words[0] != "old" {
@@ -460,23 +460,23 @@ func TestDefaults(t *testing.T) {
 	h.Atoms, h.Method = 200, model.Nonnegative
 	learned := model.Training{Recipe: h, Lambda: 0.7, Epochs: []model.Epoch{{Sparsity: 0.1}, {Sparsity: 0.902}}}
 	i := model.Info{Training: learned, Encoding: learned.Made()}
-	want := encode.Options{Lambda: 0.7, Nonnegative: true, Steps: 16, Most: 20}
+	want := encode.Options{Lambda: 0.7, Nonnegative: true, Steps: 16, Nonzeros: 20}
 	if got := encode.Defaults(i); got != want {
 		t.Errorf("after training %+v, want %+v", got, want)
 	}
-	i.Encoding = &model.Encoding{Most: 33, Sparsity: 0.9}
-	if got := encode.Defaults(i); got.Most != 33 {
-		t.Errorf("after encoding %d of 33", got.Most)
+	i.Encoding = &model.Encoding{Nonzeros: 33, Sparsity: 0.9}
+	if got := encode.Defaults(i); got.Nonzeros != 33 {
+		t.Errorf("after encoding %d of 33", got.Nonzeros)
 	}
-	i.Encoding.Most = 0 // exact
-	if got := encode.Defaults(i); got.Most != 20 {
-		t.Errorf("after exact encoding %d of 20", got.Most)
+	i.Encoding.Nonzeros = 0 // exact
+	if got := encode.Defaults(i); got.Nonzeros != 20 {
+		t.Errorf("after exact encoding %d of 20", got.Nonzeros)
 	}
 	if err := encode.Defaults(model.Info{}).Validate(); err == nil {
 		t.Error("no error for the options of no model")
 	}
-	if got := encode.Most(1e-9, 200); got != 1 {
-		t.Errorf("%d of no density", got)
+	if got := model.Nonzeros(1-1e-9, 200); got != 1 {
+		t.Errorf("%d nonzeros at a sparsity of 1", got)
 	}
 }
 

@@ -30,7 +30,7 @@ func TestFile(t *testing.T) {
 		Info:       model.Info{Training: model.Training{Input: learned, Recipe: h}, Format: model.FormatVersion},
 		Dictionary: model.Dictionary{Dim: 3, Atoms: []float32{1, 0, 0, 0, 1, 0, 0, 0, 1}},
 	}
-	o := encode.Options{Lambda: 0.1, Steps: encode.DefaultSteps, Most: 2}
+	o := encode.Options{Lambda: 0.1, Steps: encode.DefaultSteps, Nonzeros: 2}
 	shown := 0
 	info, source, err := encode.File(t.Context(), m, path, out, cpu.Device{}, o, encode.FileOptions{Show: func(b *vectors.Sparse) { shown += b.Rows }})
 	if err != nil {

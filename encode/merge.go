@@ -144,7 +144,7 @@ func sameRun(a, b *shard, first, second *model.Model) error {
 		{"inputs", in.SHA256 != other.SHA256 || in.Name != other.Name || x.Shard.Words != y.Shard.Words},
 		{"word lists", in.WordsSHA256 != other.WordsSHA256},
 		{"numbers of shards", x.Shard.Of != y.Shard.Of},
-		{"flags of encode", x.Lambda != y.Lambda || x.FirstLambda != y.FirstLambda || x.Steps != y.Steps || x.Most != y.Most || x.Gap != y.Gap},
+		{"flags of encode", x.Lambda != y.Lambda || x.FirstLambda != y.FirstLambda || x.Steps != y.Steps || x.Nonzeros != y.Nonzeros || x.Gap != y.Gap},
 		{fmt.Sprintf("kinds of processor, %s and %s (--device, --precision and OVERCOMPLETE_CPU choose it)", x.Device, y.Device), x.Device != y.Device},
 	} {
 		if v.differ {

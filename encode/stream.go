@@ -153,7 +153,7 @@ func (s *Stream) Finish(ctx context.Context) (e model.Encoding, err error) {
 	o := s.Encoder.Options()
 	e = model.Encoding{Device: s.Encoder.Device(), Lambda: o.Lambda, Gap: o.Gap, Shard: s.Shard}
 	if e.Gap == 0 {
-		e.Steps, e.Most, e.FirstLambda = o.Steps, o.Most, Shrinkage(o.Lambda, 0, o.Steps)
+		e.Steps, e.Nonzeros, e.FirstLambda = o.Steps, o.Nonzeros, Shrinkage(o.Lambda, 0, o.Steps)
 	}
 	s.tally.report(&e)
 	if s.Shard != nil {

@@ -106,7 +106,7 @@ func BenchmarkEncoderHost(b *testing.B) {
 	x, d := encodetest.Problem(rows, dim, atoms)
 	d.Mean = x[:dim]
 	x = slices.Repeat(x, blocks) // more than caches hold
-	e, err := newEncoder(Device{}, d, encode.Options{Lambda: 1, Steps: 1, Most: most}, rows)
+	e, err := newEncoder(Device{}, d, encode.Options{Lambda: 1, Steps: 1, Nonzeros: most}, rows)
 	if err != nil {
 		b.Fatal(err)
 	}

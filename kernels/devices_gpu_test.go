@@ -19,7 +19,7 @@ import (
 // Those kernels are compiled that are needed, and who asked for it knows when.
 func TestCompiling(t *testing.T) {
 	_, dictionary := encodetest.Problem(1, 8, 16)
-	options := encode.Options{Lambda: 1, Steps: 1, Most: 4}
+	options := encode.Options{Lambda: 1, Steps: 1, Nonzeros: 4}
 	var told []string
 	d := Device{Compiling: func() func() {
 		told = append(told, "compiling")

@@ -118,7 +118,7 @@ func openEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch
 	atoms := dictionary.Len()
 	e := &Encoder{
 		Dictionary: dictionary, gpu: g, widths: newWidths(atoms, dictionary.Dim),
-		options: o, proximal: program.Steps[0].(*graph.Proximal), precision: cmp.Or(d.Precision, TF32), step: step, most: min(o.Most, atoms), batch: batch, shares: 1,
+		options: o, proximal: program.Steps[0].(*graph.Proximal), precision: cmp.Or(d.Precision, TF32), step: step, most: min(o.Nonzeros, atoms), batch: batch, shares: 1,
 		parts: divide(atoms, correlateColumns) * (correlateColumns / fistaColumns),
 	}
 	if d.Precision == FP16 {

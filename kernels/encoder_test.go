@@ -99,7 +99,7 @@ var roundedSample = roundedProblem{
 // roundedEncoder compares codes with those of the formulas.
 func roundedEncoder(t *testing.T, p Precision, s roundedProblem) {
 	for _, nonnegative := range []bool{false, true} {
-		o := encode.Options{Lambda: s.lambda * float64(s.size) * float64(s.size), Steps: 20, Most: s.most, Nonnegative: nonnegative}
+		o := encode.Options{Lambda: s.lambda * float64(s.size) * float64(s.size), Steps: 20, Nonzeros: s.most, Nonnegative: nonnegative}
 		x, d := encodetest.Problem(s.rows, s.dim, s.atoms)
 		for i := range s.rows {
 			row, factor := x[i*s.dim:][:s.dim], 1.
@@ -179,7 +179,7 @@ func norm(x []float64) float64 {
 // that are ten times too long, with which they grow without end, but for rows so short that all
 // their codes are zero.
 func TestEncoderBeyondHalves(t *testing.T) {
-	o := encode.Options{Lambda: 1, Steps: 5, Most: 20}
+	o := encode.Options{Lambda: 1, Steps: 5, Nonzeros: 20}
 	const large = 45
 	for _, precision := range []Precision{TF32, FP16} {
 		e, x, _ := sampleEncoder(t, o, precision, encoderSample.batch)
@@ -218,7 +218,7 @@ func TestEncoderKeepsBits(t *testing.T) {
 }
 
 func encoderKeepsBits(t *testing.T, p Precision) {
-	o := encode.Options{Lambda: 1, Steps: 5, Most: 20}
+	o := encode.Options{Lambda: 1, Steps: 5, Nonzeros: 20}
 	var want *encode.Codes
 	var fixed, rowBytes int
 	encoded := func(name, variable, value string, batch, wantBatch int) {
@@ -265,7 +265,7 @@ func TestEncoderFaults(t *testing.T) {
 	for precision, kernels := range map[Precision]string{TF32: floats, FP16: halves} {
 		t.Run(string(precision), func(t *testing.T) {
 			failEachLaunch(t, kernels, func() error {
-				e, err := newEncoder(Device{Precision: precision}, d, encode.Options{Lambda: 1, Steps: 1, Most: 20}, encoderSample.batch)
+				e, err := newEncoder(Device{Precision: precision}, d, encode.Options{Lambda: 1, Steps: 1, Nonzeros: 20}, encoderSample.batch)
 				if err != nil {
 					return err
 				}
@@ -287,7 +287,7 @@ func TestEncoderAllocations(t *testing.T) {
 		failed := 0
 		for n := 1; n < 40; n++ {
 			setting(t, "EMULATED_FAIL_ALLOCATION", strconv.Itoa(n))
-			e, err := Device{Precision: precision}.Encoder(d, encode.Options{Steps: 1, Most: 20})
+			e, err := Device{Precision: precision}.Encoder(d, encode.Options{Steps: 1, Nonzeros: 20})
 			if err == nil {
 				e.Close()
 				continue
@@ -310,9 +310,9 @@ func TestEncoderRefuses(t *testing.T) {
 		o      encode.Options
 		device int
 	}{
-		"there is no GPU 7":      {d, encode.Options{Steps: 1, Most: 1}, 7},
+		"there is no GPU 7":      {d, encode.Options{Steps: 1, Nonzeros: 1}, 7},
 		"exact codes":            {d, encode.Options{Lambda: 1, Gap: 1e-4}, 0},
-		"the dictionary is zero": {zero, encode.Options{Steps: 1, Most: 1}, 0},
+		"the dictionary is zero": {zero, encode.Options{Steps: 1, Nonzeros: 1}, 0},
 	} {
 		if _, err := (Device{Index: test.device}).Encoder(test.d, test.o); err == nil || !regexp.MustCompile("^[^\n]*"+want).MatchString(err.Error()) {
 			t.Errorf("error %v, want %q", err, want)
@@ -324,7 +324,7 @@ func TestEncoderRefuses(t *testing.T) {
 // sources state.
 func TestEncoderProfile(t *testing.T) {
 	const steps, batches, passes = 3, 2, 3 + backend.PolishSteps // of a product each
-	e, x, _ := sampleEncoder(t, encode.Options{Lambda: 1, Steps: steps, Most: 20}, TF32, encoderSample.batch)
+	e, x, _ := sampleEncoder(t, encode.Options{Lambda: 1, Steps: steps, Nonzeros: 20}, TF32, encoderSample.batch)
 	e.StartProfile()
 	encodetest.Encode(t, e, x)
 	times, err := e.Profile()

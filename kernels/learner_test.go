@@ -70,7 +70,7 @@ func learnSample(p Precision, rows int) (r learnedSample, err error) {
 	for range rows - s.rows {
 		x = append(x, x[len(x)-s.dim:]...)
 	}
-	l, err := newLearner(Device{Precision: p}, x, d, 5, encode.Options{Lambda: 1, Steps: 5, Most: 20}, s.batch)
+	l, err := newLearner(Device{Precision: p}, x, d, 5, encode.Options{Lambda: 1, Steps: 5, Nonzeros: 20}, s.batch)
 	if err != nil {
 		return r, err
 	}
@@ -155,7 +155,7 @@ func learnerMemory(t *testing.T, p Precision) int {
 	t.Helper()
 	s := learnerSample
 	x, d := encodetest.Problem(1, s.dim, s.atoms)
-	l, err := newLearner(Device{Precision: p}, x, d, 1, encode.Options{Steps: 1, Most: 20}, s.batch)
+	l, err := newLearner(Device{Precision: p}, x, d, 1, encode.Options{Steps: 1, Nonzeros: 20}, s.batch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func TestLearnerAfterFault(t *testing.T) {
 	s := learnerSample
 	x, d := encodetest.Problem(s.rows, s.dim, s.atoms)
 	setting(t, "EMULATED_LOSE_DEVICE", "9")
-	l, err := newLearner(Device{}, x, d, 1, encode.Options{Steps: 1, Most: 20}, s.batch)
+	l, err := newLearner(Device{}, x, d, 1, encode.Options{Steps: 1, Nonzeros: 20}, s.batch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func TestLearnerAllocations(t *testing.T) {
 		failed := 0
 		for n := 1; n < 45; n++ {
 			setting(t, "EMULATED_FAIL_ALLOCATION", strconv.Itoa(n))
-			l, err := Device{Precision: precision}.Learner(x, d, 1, encode.Options{Steps: 1, Most: 20})
+			l, err := Device{Precision: precision}.Learner(x, d, 1, encode.Options{Steps: 1, Nonzeros: 20})
 			if err == nil {
 				if resident := l.(*Learner).resident != 0; resident == (n == want+1) {
 					t.Errorf("%s: allocation %d: all rows on the device is %t", precision, n, resident)
@@ -247,7 +247,7 @@ func TestLearnerBeyondHalves(t *testing.T) {
 			if first > 0 {
 				x[0], x[1] = first, first
 			}
-			l, err := newLearner(Device{Precision: precision}, x, d, 5, encode.Options{Lambda: 1, Steps: 5, Most: 20}, s.batch)
+			l, err := newLearner(Device{Precision: precision}, x, d, 5, encode.Options{Lambda: 1, Steps: 5, Nonzeros: 20}, s.batch)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -273,7 +273,7 @@ func TestLearnerBeyondHalves(t *testing.T) {
 func TestLearnerProfile(t *testing.T) {
 	s := learnerSample
 	x, d := encodetest.Problem(s.rows, s.dim, s.atoms)
-	l, err := newLearner(Device{}, x, d, 1, encode.Options{Lambda: 1, Steps: 3, Most: 20}, encode.Block)
+	l, err := newLearner(Device{}, x, d, 1, encode.Options{Lambda: 1, Steps: 3, Nonzeros: 20}, encode.Block)
 	if err != nil {
 		t.Fatal(err)
 	}

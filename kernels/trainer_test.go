@@ -753,7 +753,7 @@ func TestMemoryLimit(t *testing.T) {
 			t.Errorf("%d bytes for a trainer: error %v, want %v", limit, err, backend.ErrMemory)
 		}
 		x, dictionary := encodetest.Problem(1, p.Dim, 24)
-		o := encode.Options{Lambda: 0.1, Steps: 1, Most: 4}
+		o := encode.Options{Lambda: 0.1, Steps: 1, Nonzeros: 4}
 		if _, err := d.Encoder(dictionary, o); !errors.Is(err, backend.ErrMemory) {
 			t.Errorf("%d bytes for an encoder: error %v, want %v", limit, err, backend.ErrMemory)
 		}

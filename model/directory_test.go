@@ -258,7 +258,7 @@ func TestSaveRefuses(t *testing.T) {
 		{"more unused than there are", func(m *Model) { m.Info.Encoding.UnusedAtoms = 4 }, "no encoding has 4 unused atoms of 3"},
 		{"an infinite variance", func(m *Model) { m.Info.Encoding.Variance = math.Inf(1) }, "no encoding is of vectors of variance +Inf"},
 		{"learned from more than there are", func(m *Model) {
-			m.Info.Training.Recipe = Best{Common: Common{Method: Signed, Atoms: 3, Epochs: 1, DictionarySteps: 1}, Sparsity: 0.5, TrainWords: 1e9}
+			m.Info.Training.Recipe = Best{Common: Common{Method: Signed, Atoms: 3, Epochs: 1, DictionarySteps: 1}, TrainWords: 1e9}
 		}, "train_words is 1000000000, and it was learned from 2 words"},
 		{"codes of nobody knows what", func(m *Model) { m.Info.Encoding = nil }, "model.json: does not say"},
 		{"NaN in a metric", func(m *Model) { m.Info.Training.Epochs[0].Error = math.NaN() }, "model.json"},
@@ -636,7 +636,7 @@ func TestCheckpointsHaveTheirCodes(t *testing.T) {
 		"none":           func(m *Model) { m.Codes, m.Info.Encoding = nil, nil },
 		"of other words": func(m *Model) { m.Info.Training.Input.Words++ },
 		"of best": func(m *Model) {
-			m.Info.Training.Recipe = Best{Common: m.Info.Training.Recipe.Base(), Sparsity: 0.5, Lambda: 1}
+			m.Info.Training.Recipe = Best{Common: m.Info.Training.Recipe.Base(), Lambda: 1}
 			m.Dictionary.Mean = make([]float32, m.Dictionary.Dim)
 		},
 		"": func(*Model) {},

@@ -107,8 +107,8 @@ func (i *Info) validate() error {
 		if e.UnusedAtoms > atoms || e.Unreached > e.Input.Words || e.Steps > math.MaxInt32 {
 			return fmt.Errorf("no encoding has %d unused atoms of %d, %d words of %d that did not get there, and %d steps", e.UnusedAtoms, atoms, e.Unreached, e.Input.Words, e.Steps)
 		}
-		if e.Most < 0 || e.Most > atoms || !isShare(e.Sparsity) {
-			return fmt.Errorf("no encoding has %d nonzeros of %d at most and a sparsity of %v", e.Most, atoms, e.Sparsity)
+		if e.Nonzeros < 0 || e.Nonzeros > atoms || !isShare(e.Sparsity) {
+			return fmt.Errorf("no encoding has at most %d nonzeros of %d and a sparsity of %v", e.Nonzeros, atoms, e.Sparsity)
 		}
 		if !(e.Variance >= 0) || math.IsInf(e.Variance, 0) {
 			return fmt.Errorf("no encoding is of vectors of variance %v", e.Variance)
@@ -182,7 +182,7 @@ type Encoding struct {
 
 	FirstLambda float64 `json:"first_lambda,omitempty"` // of the first step, if not exact
 	Steps       int     `json:"steps,omitempty"`        // of FISTA, if not exact
-	Most        int     `json:"most,omitempty"`         // the most nonzeros that a code keeps, if not exact
+	Nonzeros    int     `json:"nonzeros,omitempty"`     // the most nonzeros per row, if not exact
 	Gap         float64 `json:"gap,omitempty"`          // of the exact lasso, as a share of a word's objective
 
 	Variance    float64 `json:"variance,omitempty"` // mean ‖x_i − μ‖², if not measured by the training

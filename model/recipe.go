@@ -42,6 +42,17 @@ type Common struct {
 	Epochs          int    `json:"epochs"`           // most epochs to run: passes over all words
 	DictionarySteps int    `json:"dictionary_steps"` // dictionary steps an epoch; "authors" takes one a word; best: or fewer, so that each has 256 words
 	Seed            uint64 `json:"seed"`
+
+	// Nonzeros is how many nonzeros a row has: in the recipe "best" each row at most, in "paper"
+	// the mean, for which it looks for λ. 0 is the default: of "best" 3 % of the atoms, of "paper"
+	// as many as λ gives. [Nonzeros] converts from a sparsity.
+	Nonzeros int `json:"nonzeros,omitempty"`
+}
+
+// Nonzeros returns the nonzeros per row of a sparsity, the share of zeros: (1 − sparsity)·atoms,
+// rounded and at least 1.
+func Nonzeros(sparsity float64, atoms int) int {
+	return max(1, int(math.Round((1-sparsity)*float64(atoms))))
 }
 
 // Base implements [Recipe].
@@ -51,7 +62,6 @@ func (c Common) Base() Common { return c }
 // that package encode makes with it.
 type Best struct {
 	Common
-	Sparsity   float64 `json:"sparsity"`              // share of codes that shall be zero
 	Lambda     float64 `json:"lambda"`                // λ, weight of Σ‖a_i‖₁, as a share of mean‖x − μ‖²
 	Anchor     float64 `json:"anchor,omitempty"`      // how firmly atoms are held to the words that they start from: the inverse of the variance that they have about these, as a share of mean‖x − μ‖²
 	TrainWords int     `json:"train_words,omitempty"` // rows that D and μ are learned from: the first, or if there is no order a random sample; 0 before it is settled, or where all were
@@ -74,11 +84,10 @@ type Paper struct {
 	Common
 	Algorithm  Algorithm `json:"algorithm"`
 	Init       Init      `json:"init"`
-	Lambda     float64   `json:"lambda"`             // λ, weight of Σ‖a_i‖₁
-	Sparsity   float64   `json:"sparsity,omitempty"` // share of codes that shall be zero, to half a point, by another λ; 0 to take λ as it is
-	Tau        float64   `json:"tau"`                // τ, weight of ‖D‖²
-	Rate       float64   `json:"rate"`               // η, AdaGrad's learning rate
-	Loss       string    `json:"loss"`               // [Squared], [Huber], or the name of one of the program's own
+	Lambda     float64   `json:"lambda"` // λ, weight of Σ‖a_i‖₁
+	Tau        float64   `json:"tau"`    // τ, weight of ‖D‖²
+	Rate       float64   `json:"rate"`   // η, AdaGrad's learning rate
+	Loss       string    `json:"loss"`   // [Squared], [Huber], or the name of one of the program's own
 	HuberDelta float64   `json:"huber_delta,omitempty"`
 	State      Storage   `json:"state"` // what S and Q are kept as
 	Stop       Stop      `json:"stop"`
@@ -140,14 +149,8 @@ func (Paper) String() string { return "paper" }
 func (b Best) Validate() error {
 	err := cmp.Or(b.Common.validate(1), atLeast0("lambda", b.Lambda), atLeast0("anchor", b.Anchor), countFrom("train-words", b.TrainWords, 0, math.MaxInt32),
 		checkName("like", b.Like))
-	switch {
-	case err != nil:
-		return err
-	case b.Order != "":
+	if err == nil && b.Order != "" {
 		err = oneOf("order", b.Order, Frequency, None)
-	}
-	if !(b.Sparsity > 0 && b.Sparsity < 1) {
-		return errSparsity(b.Sparsity)
 	}
 	return err
 }
@@ -170,10 +173,7 @@ func (p Paper) Validate() error {
 	case p.HuberDelta != 0:
 		err = fmt.Errorf("huber-delta is %v, which goes with the loss huber, and the loss is %s", p.HuberDelta, p.Loss)
 	}
-	switch {
-	case !(p.Sparsity >= 0 && p.Sparsity < 1):
-		return errSparsity(p.Sparsity)
-	case p.Algorithm == Authors && p.Init == FromWords:
+	if err == nil && p.Algorithm == Authors && p.Init == FromWords {
 		return errors.New("init is words, and the algorithm authors starts from random numbers")
 	}
 	return err
@@ -185,11 +185,7 @@ const MostEpochs = 100_000
 
 func (c Common) validate(leastSteps int) error {
 	return cmp.Or(oneOf("method", c.Method, Signed, Nonnegative), countFrom("atoms", c.Atoms, 0, math.MaxInt32), countFrom("epochs", c.Epochs, 0, MostEpochs),
-		countFrom("dictionary-steps", c.DictionarySteps, leastSteps, math.MaxInt32))
-}
-
-func errSparsity(share float64) error {
-	return fmt.Errorf("sparsity is %v, want a share of zeros between 0 and 1, such as 0.95", share)
+		countFrom("dictionary-steps", c.DictionarySteps, leastSteps, math.MaxInt32), countFrom("nonzeros", c.Nonzeros, 0, cmp.Or(c.Atoms, math.MaxInt32)))
 }
 
 func oneOf[T ~string](name string, value, a, b T) error {

@@ -37,7 +37,7 @@ func saveRows(dir string, m *Model) error {
 func TestSaveRows(t *testing.T) {
 	for _, words := range []int{0, 1, 20} {
 		m := testModel(words, 3, 11, words == 20)
-		m.Info.Encoding = &Encoding{Input: m.Info.Encoding.Input, Lambda: 0.5, Steps: 20, Most: 3, Shard: &Shard{Index: 1, Of: 2, Words: words, Losses: []float64{1.0 / 3}}}
+		m.Info.Encoding = &Encoding{Input: m.Info.Encoding.Input, Lambda: 0.5, Steps: 20, Nonzeros: 3, Shard: &Shard{Index: 1, Of: 2, Words: words, Losses: []float64{1.0 / 3}}}
 		whole, dir := filepath.Join(t.TempDir(), "whole"), filepath.Join(t.TempDir(), "model")
 		save(t, whole, false, m)
 		if err := saveRows(dir, m); err != nil {

@@ -46,8 +46,8 @@ func CheckCodes(i model.Info, note func(line string)) error {
 	if unused := float64(e.UnusedAtoms) / float64(h.Atoms); unused > mostUnused {
 		o.note("warning: %.0f %% of the dimensions are not used by any word: lower --atoms", 100*unused)
 	}
-	if e.Sparsity > h.Sparsity+SparsityTolerance {
-		o.note("warning: %.4g %% of the codes are zero, more than the %.4g %% that were asked for: lower --lambda", 100*e.Sparsity, 100*h.Sparsity)
+	if wanted := sparsity(h.Common); e.Sparsity > wanted+SparsityTolerance {
+		o.note("warning: %.4g %% of the codes are zero, more than the %.4g %% that were asked for: lower --lambda", 100*e.Sparsity, 100*wanted)
 	}
 	return nil
 }

@@ -11,14 +11,16 @@ import (
 	"overcomplete/vectors"
 )
 
+// DefaultSparsity is the share of zeros in codes of the recipe "best" whose Nonzeros are 0.
+const DefaultSparsity = 0.97
+
 // Best returns the recipe "best" that the command line has without flags. Atoms and Epochs are
 // 0, for [DefaultAtoms] and [DefaultEpochs], and TrainWords for [DefaultTrainWords].
 func Best() model.Best {
 	return model.Best{
-		Common:   model.Common{Method: model.Signed, DictionarySteps: 128, Seed: 1},
-		Sparsity: 0.97,
-		Lambda:   0.04,
-		Anchor:   2,
+		Common: model.Common{Method: model.Signed, DictionarySteps: 128, Seed: 1},
+		Lambda: 0.04,
+		Anchor: 2,
 	}
 }
 
@@ -60,6 +62,7 @@ func Settled(r model.Recipe, x *vectors.Dense) model.Recipe {
 	case model.Best:
 		h.Order = cmp.Or(h.Order, DefaultOrder(x))
 		h.Epochs = cmp.Or(h.Epochs, DefaultEpochs(h))
+		h.Nonzeros = cmp.Or(h.Nonzeros, model.Nonzeros(DefaultSparsity, h.Atoms))
 		h.TrainWords = min(cmp.Or(h.TrainWords, DefaultTrainWords(h, x.Len())), x.Len())
 		return h
 	case model.Paper:

@@ -72,7 +72,7 @@ var changesOfPaper = map[string]change[model.Paper]{
 }
 
 var changesOfBest = map[string]change[model.Best]{
-	"Sparsity":        {func(h *model.Best) { h.Sparsity = 0.8 }, ""},
+	"Nonzeros":        {func(h *model.Best) { h.Nonzeros = 8 }, ""},
 	"Anchor":          {func(h *model.Best) { h.Anchor = 0.9 }, ""},
 	"TrainWords":      {func(h *model.Best) { h.TrainWords = 690 }, ""},
 	"Order":           {func(h *model.Best) { h.Order = model.None }, ""},
@@ -142,7 +142,7 @@ func everyCounts[R model.Recipe](t *testing.T, base R, changes map[string]change
 }
 
 func TestEveryHyperparameterCounts(t *testing.T) {
-	everyCounts(t, samplePaper(), changesOfPaper, []string{"Sparsity"}, func(h model.Paper) *model.Model { return fitSample(t, h, train.Options{}) })
+	everyCounts(t, samplePaper(), changesOfPaper, []string{"Nonzeros"}, func(h model.Paper) *model.Model { return fitSample(t, h, train.Options{}) })
 }
 
 // sampleOfBest has batches of fewestRows words, more than one.
@@ -157,7 +157,7 @@ func sampleOfBest(t *testing.T) *vectors.Dense {
 
 func best() model.Best {
 	h := train.Best()
-	h.Atoms, h.Epochs, h.Sparsity, h.TrainWords, h.Order = 60, 2, 0.9, 700, model.Frequency
+	h.Atoms, h.Epochs, h.Nonzeros, h.TrainWords, h.Order = 60, 2, 6, 700, model.Frequency
 	return h
 }
 
@@ -248,10 +248,10 @@ func TestResumeBest(t *testing.T) {
 		}
 		c = &train.Checkpoint{Dir: dir, Resume: true}
 		other := h
-		other.Sparsity = 0.8
+		other.Nonzeros = 8
 		var wrong *train.CheckpointError
 		if _, err := train.Fit(t.Context(), x, other, cpu.Device{}, train.Options{Checkpoint: c}); !errors.As(err, &wrong) {
-			t.Errorf("with another sparsity: error %v", err)
+			t.Errorf("with other nonzeros: error %v", err)
 		}
 		m := fitBest(t, x, h, train.Options{Checkpoint: c})
 		for _, m := range []*model.Model{m, whole} {
@@ -480,7 +480,7 @@ func TestPlantedAtoms(t *testing.T) {
 		}
 	}
 	h := train.Best()
-	h.Atoms, h.Sparsity, h.Epochs = atoms, 1-float64(active)/atoms, 20
+	h.Atoms, h.Nonzeros, h.Epochs = atoms, active, 20
 	m := fitBest(t, x, h, train.Options{})
 	found := 0
 	for _, d := range planted {

@@ -39,7 +39,7 @@ type online struct {
 func newOnline(x *vectors.Dense, h model.Best, start *model.Dictionary, norm float64, f *fit, device Device) (*online, error) {
 	training := &f.model.Info.Training
 	l, err := device.Learner(x.Data, start, norm, encode.Options{
-		Lambda: training.Lambda, Nonnegative: h.Method == model.Nonnegative, Steps: encode.DefaultSteps, Most: encode.Most(1-h.Sparsity, h.Atoms),
+		Lambda: training.Lambda, Nonnegative: h.Method == model.Nonnegative, Steps: encode.DefaultSteps, Nonzeros: h.Nonzeros,
 	})
 	if err != nil {
 		return nil, err

@@ -101,27 +101,31 @@ func round(lambda float64) float64 {
 	return r
 }
 
+// sparsity returns the share of zeros of the nonzeros that a recipe with its atoms has.
+func sparsity(c model.Common) float64 { return 1 - float64(c.Nonzeros)/float64(c.Atoms) }
+
 // fitSparsity trains with one λ after another until the share of zeros is the one that is
 // wanted, and returns the nearest model.
 func fitSparsity(ctx context.Context, x *vectors.Dense, h model.Paper, device Device, o Options) (*model.Model, error) {
+	wanted := sparsity(Settled(h, x).Base())
 	if o.Checkpoint != nil && (o.Checkpoint.Every > 0 || o.Checkpoint.Resume) {
-		return nil, fmt.Errorf("train: a search for the λ of %.4g %% zeros makes several trainings, and has no checkpoints", 100*h.Sparsity)
+		return nil, fmt.Errorf("train: a search for the λ of %.4g %% zeros makes several trainings, and has no checkpoints", 100*wanted)
 	}
 	quiet := o
 	quiet.Note = nil // what is said of a training concerns the one that is chosen
 	checkScale(x, o)
 	var nearest *model.Model
 	tried, off := 0, math.Inf(1)
-	err := SearchLambda(nil, MostTrainings, h.Sparsity, func(lambda float64) (float64, error) {
+	err := SearchLambda(nil, MostTrainings, wanted, func(lambda float64) (float64, error) {
 		once := h
-		once.Sparsity, once.Lambda = 0, lambda
+		once.Nonzeros, once.Lambda = 0, lambda
 		m, err := fitOnce(ctx, x, once, device, quiet)
 		if err != nil {
 			return 0, err
 		}
 		got := m.Info.Encoding.Sparsity
 		o.note("λ = %v gives %.2f %% zeros", lambda, 100*got)
-		if d := (Tried{lambda, got}).Off(h.Sparsity); d < off {
+		if d := (Tried{lambda, got}).Off(wanted); d < off {
 			nearest, off = m, d
 		}
 		tried++
@@ -131,7 +135,7 @@ func fitSparsity(ctx context.Context, x *vectors.Dense, h model.Paper, device De
 		return nil, err
 	}
 	if off > SparsityTolerance {
-		o.note("warning: no λ of %d that were tried gives %.4g %% zeros to %.2g points: this is the nearest", tried, 100*h.Sparsity, 100*SparsityTolerance)
+		o.note("warning: no λ of %d that were tried gives %.4g %% zeros to %.2g points: this is the nearest", tried, 100*wanted, 100*SparsityTolerance)
 	}
 	checkResult(nearest.Info, o)
 	return nearest, nil

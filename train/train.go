@@ -191,7 +191,7 @@ func fitPaper(ctx context.Context, x *vectors.Dense, h model.Paper, device Devic
 		return nil, errors.New("train: the recipe paper has no model to be like: use the recipe best")
 	}
 	fit := fitOnce
-	if h.Sparsity > 0 {
+	if h.Nonzeros > 0 {
 		fit = fitSparsity
 	}
 	m, err := fit(ctx, x, h, device, o)

@@ -320,7 +320,7 @@ func TestWarnings(t *testing.T) {
 func TestFitSparsityBeyondZero(t *testing.T) {
 	s := &script{loss: 1, deadAbove: Paper().Lambda / 2, zeros: func(lambda float64) float64 { return lambda / (lambda + 0.02) }}
 	h := six(1)
-	h.Sparsity, h.Atoms = 0.9, 1000
+	h.Nonzeros, h.Atoms = 100, 1000
 	var said []string
 	m, err := Fit(t.Context(), words(10), h, s, Options{Note: func(line string) { said = append(said, line) }})
 	if err != nil || math.Abs(m.Info.Encoding.Sparsity-0.9) > SparsityTolerance || !strings.Contains(said[1], "gives 100.00 % zeros") {
@@ -346,7 +346,7 @@ func TestFitSparsity(t *testing.T) {
 			return lambda / (lambda + c.half)
 		}}
 		h := six(1)
-		h.Sparsity, h.Atoms = c.wanted, 1000
+		h.Nonzeros, h.Atoms = model.Nonzeros(c.wanted, 1000), 1000
 		var said []string
 		m, err := Fit(t.Context(), words(10), h, s, Options{Note: func(line string) { said = append(said, line) }})
 		if err != nil {
@@ -360,12 +360,12 @@ func TestFitSparsity(t *testing.T) {
 			continue
 		}
 		got, λ := m.Info.Training.Epochs[0].Sparsity, m.Info.Training.Lambda
-		if math.Abs(got-c.wanted) > SparsityTolerance || m.Info.Training.Recipe.(model.Paper).Sparsity != 0 || math.Abs(λ/(λ+c.half)-got) > 1e-3 {
+		if math.Abs(got-c.wanted) > SparsityTolerance || m.Info.Training.Recipe.Base().Nonzeros != 0 || math.Abs(λ/(λ+c.half)-got) > 1e-3 {
 			t.Errorf("%v zeros with λ = %v, want %v", got, λ, c.wanted)
 		}
 	}
 	h := six(1)
-	h.Sparsity = 0.9
+	h.Nonzeros = 1
 	if _, err := Fit(t.Context(), words(10), h, &script{}, Options{Checkpoint: &Checkpoint{Dir: t.TempDir(), Every: 1}}); err == nil {
 		t.Error("no error for checkpoints of several trainings")
 	}

@@ -132,7 +132,7 @@ func TestRefuses(t *testing.T) {
 		{"train --recipe paper in.txt -o model --sparsity 0.9 --lambda 1", []string{"--lambda, or --sparsity"}},
 		{"train --recipe paper in.txt -o model --sparsity 0.9 --checkpoint 1m", []string{"--sparsity", "no checkpoints"}},
 		{"train in.txt -o model --nonzeros 0", []string{"--nonzeros is 0"}},
-		{"train in.txt -o model -k 30 --nonzeros 30", []string{"--nonzeros is 30 of 30 dimensions"}},
+		{"train in.txt -o model -k 30 --nonzeros 31", []string{"--nonzeros is 31, want 1 to 30"}},
 		{"train in.txt -o model --nonzeros 3 --sparsity 0.9", []string{"--sparsity or --nonzeros, not both"}},
 		{"train --recipe paper in.txt -o model --nonzeros 3 --checkpoint 1m", []string{"--nonzeros", "no checkpoints"}},
 		{"train --recipe paper in.txt -o model --train-words 10", []string{"--train-words is of --recipe best"}},

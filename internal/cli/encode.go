@@ -155,7 +155,7 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
 		o.Lambda = f.lambda
 	}
 	if changed("nonzeros") {
-		if o.Most = f.nonzeros; o.Most > m.Dictionary.Len() {
+		if o.Nonzeros = f.nonzeros; o.Nonzeros > m.Dictionary.Len() {
 			return usagef("--nonzeros is %d, and %s has %d dimensions", f.nonzeros, dir, m.Dictionary.Len())
 		}
 	}

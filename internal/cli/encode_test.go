@@ -31,14 +31,14 @@ func checkEncoding(t *testing.T, dir clitest.Dir, name string, d *vectors.Dense,
 	if e == nil {
 		t.Fatal("model.json says nothing of the encoding")
 	}
-	if got := (model.Encoding{Lambda: e.Lambda, Steps: e.Steps, Most: e.Most, Gap: e.Gap}); !reflect.DeepEqual(got, want) {
+	if got := (model.Encoding{Lambda: e.Lambda, Steps: e.Steps, Nonzeros: e.Nonzeros, Gap: e.Gap}); !reflect.DeepEqual(got, want) {
 		t.Errorf("encoded by %+v, want %+v", got, want)
 	}
 	if !slices.Equal(m.Codes.Words, d.Words) || m.Info.Encoding.Input.Words != d.Len() {
 		t.Fatalf("%d words, want %d", len(m.Codes.Words), d.Len())
 	}
 	nonnegative := m.Info.Training.Recipe.Base().Method == "B"
-	o := encode.Options{Lambda: e.Lambda, Nonnegative: nonnegative, Steps: e.Steps, Most: e.Most}
+	o := encode.Options{Lambda: e.Lambda, Nonnegative: nonnegative, Steps: e.Steps, Nonzeros: e.Nonzeros}
 	dictionary := make([]float64, len(m.Dictionary.Atoms))
 	for i, x := range m.Dictionary.Atoms {
 		dictionary[i] = float64(x)
@@ -105,10 +105,10 @@ func TestEncode(t *testing.T) {
 		args string
 		want model.Encoding
 	}{
-		{"a new.txt", model.Encoding{Lambda: 0.7, Steps: 16, Most: density("a")}},
-		{"b new.txt", model.Encoding{Lambda: 0.5, Steps: 16, Most: density("b")}},
-		{"a new.txt --encode-steps 5 --nonzeros 4 --lambda 0.2", model.Encoding{Lambda: 0.2, Steps: 5, Most: 4}},
-		{"b new.txt --nonzeros 1 --lambda 0", model.Encoding{Steps: 16, Most: 1}},
+		{"a new.txt", model.Encoding{Lambda: 0.7, Steps: 16, Nonzeros: density("a")}},
+		{"b new.txt", model.Encoding{Lambda: 0.5, Steps: 16, Nonzeros: density("b")}},
+		{"a new.txt --encode-steps 5 --nonzeros 4 --lambda 0.2", model.Encoding{Lambda: 0.2, Steps: 5, Nonzeros: 4}},
+		{"b new.txt --nonzeros 1 --lambda 0", model.Encoding{Steps: 16, Nonzeros: 1}},
 		{"a new.txt --exact", model.Encoding{Lambda: 0.7, Gap: 1e-4}},
 		{"b new.txt --exact --gap 0.01 --lambda 0.3", model.Encoding{Lambda: 0.3, Gap: 0.01}},
 	} {
@@ -142,7 +142,7 @@ func TestEncode(t *testing.T) {
 	// What was encoded can be encoded with.
 	dir.MustRun(t, "encode a new.txt -o out --force --nonzeros 4")
 	dir.MustRun(t, "encode out new.txt -o again")
-	checkEncoding(t, dir, "again", d, model.Encoding{Lambda: 0.7, Steps: 16, Most: 4})
+	checkEncoding(t, dir, "again", d, model.Encoding{Lambda: 0.7, Steps: 16, Nonzeros: 4})
 
 	stdout, stderr := dir.MustRun(t, "encode a new.txt -o out --force --exact --quiet")
 	if !strings.HasPrefix(stdout, "out: 200 words × 80 sparse dimensions\n") || !strings.Contains(stdout, "largest gap") || stderr != "" {
@@ -377,7 +377,7 @@ func TestRecipeBest(t *testing.T) {
 	}{
 		{"", func(*model.Best) {}},
 		{"--recipe best --method B --sparsity 0.8 --lambda 0.1 -k 20 --epochs 4 --dictionary-steps 3 --seed 5 --center", func(h *model.Best) {
-			h.Method, h.Sparsity, h.Lambda, h.Atoms, h.Epochs, h.DictionarySteps, h.Seed = "B", 0.8, 0.1, 20, 4, 3, 5
+			h.Method, h.Nonzeros, h.Lambda, h.Atoms, h.Epochs, h.DictionarySteps, h.Seed = "B", 4, 0.1, 20, 4, 3, 5
 		}},
 		{"--factor 3", func(h *model.Best) { h.Atoms = 24 }},
 	} {
@@ -421,7 +421,7 @@ func TestTrainWords(t *testing.T) {
 			t.Errorf("no %q in\n%s", tt.said, stdout)
 		}
 		h := train.Best()
-		h.Atoms, h.Sparsity, h.Order = 20, 0.8, tt.order
+		h.Atoms, h.Nonzeros, h.Order = 20, 4, tt.order
 		want, err := train.Learn(t.Context(), tt.rows, h, cpu.Device{}, train.Options{})
 		if err != nil {
 			t.Fatal(err)

@@ -95,7 +95,7 @@ func TestFrontier(t *testing.T) {
 		name := fmt.Sprint("p", i)
 		if r.Control != "" {
 			if h.Seed == 1 { // all words are in the reference, so that the controls are those of a model as sparse
-				dir.MustRun(t, fmt.Sprintf("train x.txt -o %s --quiet --sparsity %v", name, best.Sparsity))
+				dir.MustRun(t, fmt.Sprintf("train x.txt -o %s --quiet --nonzeros %d", name, best.Nonzeros))
 				for _, s := range scored(name) {
 					if s.Control == r.Control {
 						compare(name+" "+string(r.Control), r, s.Coherence, "")
@@ -110,7 +110,7 @@ func TestFrontier(t *testing.T) {
 			evaluated += ":binary"
 		}
 		if isBest {
-			flags += fmt.Sprintf(" --sparsity %v --anchor %v", best.Sparsity, best.Anchor)
+			flags += fmt.Sprintf(" --nonzeros %d --anchor %v", best.Nonzeros, best.Anchor)
 		} else {
 			paper := r.Paper()
 			flags += fmt.Sprintf(" --lambda %v --init %s --center=%v", paper.Lambda, paper.Init, paper.Center)
@@ -225,7 +225,7 @@ func TestFrontierRefuses(t *testing.T) {
 	} {
 		checkRefused(t, dir, tt.args, tt.want, before)
 	}
-	for from, to := range map[string]string{`"sparsity": 0.9333333333333333`: `"sparsity": 0.9`, `"mean": 0.`: `"mean": 7.`, `"seed": 1`: `"seed": 2`} {
+	for from, to := range map[string]string{`"nonzeros": 4`: `"nonzeros": 6`, `"mean": 0.`: `"mean": 7.`, `"seed": 1`: `"seed": 2`} {
 		damaged := strings.ReplaceAll(string(whole), from, to)
 		if damaged == string(whole) {
 			t.Fatalf("no %s in\n%s", from, whole)

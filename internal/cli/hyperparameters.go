@@ -65,7 +65,7 @@ func (f *recipeFlags) registerAtoms(cmd *cobra.Command) {
 // registerRecipe adds all other flags of recipes, of which the usual one is that by default.
 func (f *recipeFlags) registerRecipe(cmd *cobra.Command, usual model.Recipe) {
 	flags := cmd.Flags()
-	flags.Float64Var(&f.sparsity, "sparsity", 0, fmt.Sprintf("`share` of zeros in the codes (default %v; paper: as comes of λ, or by a search for the λ)", train.Best().Sparsity))
+	flags.Float64Var(&f.sparsity, "sparsity", 0, fmt.Sprintf("`share` of zeros in the codes (default %v; paper: as comes of λ, or by a search for the λ)", train.DefaultSparsity))
 	flags.IntVar(&f.nonzeros, "nonzeros", 0, "values of a code that are not zero, instead of --sparsity: 1 - nonzeros/K")
 	flags.StringVar(&f.trainWords, "train-words", "", "best: `rows` to learn from: first:n or n, random:n or all; all are encoded (default of words, which are taken to be in order of frequency: the first 20 K; of rows that have none, or are texts: all)")
 	flags.Float64Var(&f.anchor, "anchor", 0, fmt.Sprintf("best: how firmly dimensions are held to the words that they start from, so that they are there again with another seed; 0 for not at all (default %v)", train.Best().Anchor))
@@ -150,7 +150,6 @@ func (f *recipeFlags) settle(changed func(flag string) bool) error {
 		if f.searches() && changed("lambda") {
 			return usagef("give --lambda, or --sparsity or --nonzeros, which look for a λ, not both")
 		}
-		f.Sparsity = f.sparsity
 		f.recipe = f.Paper
 	case best:
 		if changed("center") && !f.Center {
@@ -163,9 +162,6 @@ func (f *recipeFlags) settle(changed func(flag string) bool) error {
 		}
 		if changed("lambda") {
 			h.Lambda = f.Lambda
-		}
-		if changed("sparsity") {
-			h.Sparsity = f.sparsity
 		}
 		if changed("train-words") {
 			if err := settleTrainWords(&h, f.trainWords); err != nil {
@@ -213,31 +209,16 @@ func (f *recipeFlags) atoms(words, dim int) int {
 // at returns the recipe with K atoms for vectors x, but for the defaults of training.
 func (f *recipeFlags) at(cmd *cobra.Command, atoms int, x *vectors.Dense) (model.Recipe, error) {
 	c := f.recipe.Base()
-	c.Atoms = atoms
+	c.Atoms, c.Nonzeros = atoms, f.nonzeros
+	if f.sparsity > 0 {
+		c.Nonzeros = model.Nonzeros(f.sparsity, atoms)
+	}
 	if _, isBest := f.recipe.(model.Best); isBest && x.Texts != nil && !cmd.Flags().Changed("method") {
 		c.Method = model.Nonnegative // whose codes of texts explain more, and are easier to read
 	}
 	r := f.recipe.With(c)
-	if f.nonzeros > 0 {
-		if f.nonzeros >= atoms {
-			return nil, usagef("--nonzeros is %d of %d dimensions, want fewer", f.nonzeros, atoms)
-		}
-		r = withSparsity(r, float64(atoms-f.nonzeros)/float64(atoms))
-	}
 	if err := r.Validate(); err != nil {
 		return nil, usagef("--%w", err)
 	}
 	return r, nil
-}
-
-func withSparsity(r model.Recipe, share float64) model.Recipe {
-	switch r := r.(type) {
-	case model.Best:
-		r.Sparsity = share
-		return r
-	case model.Paper:
-		r.Sparsity = share
-		return r
-	}
-	return r
 }

@@ -225,7 +225,7 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 // warnUnusual warns of flags with which codes say little, that are learned from so many rows.
 func (f *trainFlags) warnUnusual(stderr io.Writer, best model.Best, rows, dim int) {
 	const few = 5 // nonzeros; with fewer, scores in tasks are far below the dense vectors'
-	kept := encode.Most(1-best.Sparsity, best.Atoms)
+	kept := best.Nonzeros
 	switch {
 	case kept < few && best.Atoms > few:
 		warn(stderr, "codes keep %d values, too few to say much of a word: --nonzeros %d keeps more", kept, few)

@@ -149,12 +149,12 @@ func TestTuneBest(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, r := range got.Tried {
-		if h := r.Training.Recipe.(model.Best); h.Sparsity != []float64{.9, .95, .97}[i%3] || h.Atoms != x.Dim*[]int{10, 20}[i/3] || h.Anchor != 1 || h.Seed != 2 {
+		if h := r.Training.Recipe.(model.Best); h.Nonzeros != model.Nonzeros([]float64{.9, .95, .97}[i%3], h.Atoms) || h.Atoms != x.Dim*[]int{10, 20}[i/3] || h.Anchor != 1 || h.Seed != 2 {
 			t.Errorf("point %d is of %+v", i, h)
 		}
 	}
 	h := got.Best.Training.Recipe.(model.Best)
-	dir.MustRun(t, fmt.Sprintf("train x.txt -o m --anchor 1 --seed 2 --quiet --sparsity %v -k %d", h.Sparsity, h.Atoms))
+	dir.MustRun(t, fmt.Sprintf("train x.txt -o m --anchor 1 --seed 2 --quiet --nonzeros %d -k %d", h.Nonzeros, h.Atoms))
 	if len(got.Tried) != 6 || !got.Reached || dir.Model(t, "m").Info.Training.Recipe != model.Recipe(h) || dir.Learned(t, "m") != dir.Learned(t, got.Model) {
 		t.Errorf("chose %s of %d, with another model than train's", got.Model, len(got.Tried))
 	}
@@ -372,7 +372,7 @@ func TestExperimentsRefuse(t *testing.T) {
 		{"tune x.txt --sparsity 0.6 -o out --lambda 1", []string{"give --lambda, or --sparsity"}},
 		{"tune x.txt --data data -o out --lambda 1", []string{"--lambda is what tune chooses"}},
 		{"tune x.txt --data data -o out --recipe best --tau 1", []string{"--tau is of --recipe paper"}},
-		{"tune x.txt -o out --nonzeros 60 -k 60", []string{"--nonzeros is 60 of 60 dimensions"}},
+		{"tune x.txt -o out --nonzeros 61 -k 60", []string{"--nonzeros is 61, want 1 to 60"}},
 		{"sweep x.txt --data data -o out --recipe worst", []string{`--recipe is "worst"`}},
 		{"tune x.txt --sparsity 0.6 -o done --max-words 50", []string{"done: ", "number of words was 120 and is 50"}},
 		{"sweep x.txt -o out", []string{`"data"`}},

@@ -103,7 +103,7 @@ class SparseEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             self.components_ = np.load(folder / "model/dictionary.npy")
             self.mean_ = np.load(folder / "model/mean.npy")
             codes = sp.csr_array(sp.load_npz(folder / "model/codes.npz"))
-        self.n_nonzero_ = int(info["encoding"]["most"])
+        self.n_nonzero_ = int(info["encoding"]["nonzeros"])
         self.reconstruction_err_ = float(info["encoding"]["error"])
         self._n_features_out = len(self.components_)
         self._info = json.dumps(info)

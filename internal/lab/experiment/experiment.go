@@ -31,7 +31,6 @@ import (
 	"strconv"
 	"strings"
 
-	"overcomplete/encode"
 	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/input"
 	"overcomplete/internal/lab/eval"
@@ -105,28 +104,22 @@ func (r *Record) Row(name string, tasks []string) eval.Row {
 // shared returns what all points of an experiment have of a recipe, and zero for the rest.
 func shared(r model.Recipe) model.Recipe {
 	c := r.Base()
-	c.Method, c.Atoms, c.Epochs = "", 0, 0
-	switch h := r.With(c).(type) {
-	case model.Best:
-		h.Sparsity = 0
-		return h
-	case model.Paper:
-		h.Lambda, h.Sparsity = 0, 0
+	c.Method, c.Atoms, c.Epochs, c.Nonzeros = "", 0, 0, 0
+	r = r.With(c)
+	if h, is := r.(model.Paper); is {
+		h.Lambda = 0
 		return h
 	}
-	return nil
+	return r
 }
-
-// most returns how many nonzeros a word has, at most, by the recipe best.
-func most(h model.Best) int { return encode.Most(1-h.Sparsity, h.Atoms) }
 
 // Name returns the name that a point has in its directory.
 func Name(r model.Recipe) string {
 	c := r.Base()
-	if h, is := r.(model.Best); is {
-		return fmt.Sprintf("%s-best-k%d-n%d", c.Method, c.Atoms, most(h))
+	if h, is := r.(model.Paper); is {
+		return fmt.Sprintf("%s-k%d-lambda%s", c.Method, c.Atoms, number(h.Lambda))
 	}
-	return fmt.Sprintf("%s-k%d-lambda%s", c.Method, c.Atoms, number(r.(model.Paper).Lambda))
+	return fmt.Sprintf("%s-best-k%d-n%d", c.Method, c.Atoms, c.Nonzeros)
 }
 
 func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

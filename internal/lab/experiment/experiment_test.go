@@ -115,7 +115,7 @@ func open(t *testing.T, dir string, sparsity curve, trained *[]float64) *Experim
 // wanting returns what is to have a share of zeros.
 func wanting(share float64) model.Paper {
 	h := hyper()
-	h.Sparsity = share
+	h.Nonzeros = model.Nonzeros(share, h.Atoms)
 	return h
 }
 

@@ -115,13 +115,10 @@ func (f Frontier) add(points []Point, k kind, method model.Method, seed uint64) 
 		h = best
 	}
 	c.Epochs = train.DefaultEpochs(h)
-	var sparsities []float64
-	for _, n := range slices.Sorted(slices.Values(f.Nonzeros)) {
-		sparsities = append(sparsities, 1-float64(n)/float64(f.Atoms))
-	}
+	nonzeros := slices.Sorted(slices.Values(f.Nonzeros))
 	lambdas := slices.Sorted(slices.Values(f.Lambdas))
 	slices.Reverse(lambdas)
-	for _, h := range varied(h.With(c), lambdas, sparsities) {
+	for _, h := range varied(h.With(c), lambdas, nonzeros) {
 		points = append(points, Point{k.Control, h})
 	}
 	return points
@@ -152,7 +149,7 @@ func (p Point) name() string {
 	h := p.Training.Base()
 	asked := "lambda" + p.lambda()
 	if best, is := p.Training.(model.Best); is {
-		asked = fmt.Sprintf("n%d", most(best))
+		asked = fmt.Sprintf("n%d", best.Nonzeros)
 	}
 	kind := strings.NewReplacer(", ", "-", " ", "-").Replace(p.Kind())
 	return fmt.Sprintf("%s-k%d-%s-seed%d", kind, h.Atoms, asked, h.Seed)
@@ -214,7 +211,7 @@ func (e *Experiment) frontierPoint(ctx context.Context, f Frontier, p Point, tas
 		var err error
 		if p.Control != "" {
 			h := p.Training.(model.Best) // as all controls have
-			m, err = f.Standardised.Encode(ctx, p.Control, h.Atoms, most(h), h.Method, h.Seed, e.Device)
+			m, err = f.Standardised.Encode(ctx, p.Control, h.Atoms, h.Nonzeros, h.Method, h.Seed, e.Device)
 		} else {
 			m, err = e.fit(ctx, p.Training)
 		}

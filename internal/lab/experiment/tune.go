@@ -66,16 +66,20 @@ func (e *Experiment) Tune(ctx context.Context, h model.Recipe, tuning eval.Task)
 // grid returns the points of the paper's grid.
 func grid(h model.Recipe, dim int) (points []model.Recipe) {
 	for _, h := range multiples(h, dim, Factors) {
-		points = append(points, varied(h, Lambdas, Sparsities)...)
+		var nonzeros []int
+		for _, s := range Sparsities {
+			nonzeros = append(nonzeros, model.Nonzeros(s, h.Base().Atoms))
+		}
+		points = append(points, varied(h, Lambdas, nonzeros)...)
 	}
 	return points
 }
 
-// varied returns a recipe with each λ, or if it is best with each share of zeros.
-func varied(r model.Recipe, lambdas, sparsities []float64) (points []model.Recipe) {
+// varied returns a recipe with each λ, or if it is best with each number of nonzeros.
+func varied(r model.Recipe, lambdas []float64, nonzeros []int) (points []model.Recipe) {
 	switch h := r.(type) {
 	case model.Best:
-		for _, h.Sparsity = range sparsities {
+		for _, h.Nonzeros = range nonzeros {
 			points = append(points, h)
 		}
 	case model.Paper:
@@ -126,19 +130,17 @@ func (e *Experiment) Sparsity(ctx context.Context, h model.Recipe, tasks []eval.
 
 // wanted returns the share of zeros that a recipe asks for, 0 if it asks for none.
 func wanted(r model.Recipe) float64 {
-	switch h := r.(type) {
-	case model.Best:
-		return h.Sparsity
-	case model.Paper:
-		return h.Sparsity
+	c := r.Base()
+	if c.Nonzeros == 0 {
+		return 0
 	}
-	return 0
+	return 1 - float64(c.Nonzeros)/float64(c.Atoms)
 }
 
 // searches reports whether a recipe has a share of zeros that it takes a search for λ to reach.
 func searches(r model.Recipe) bool {
 	h, is := r.(model.Paper)
-	return is && h.Sparsity > 0
+	return is && h.Nonzeros > 0
 }
 
 // reach measures a point and, where it takes a search for λ, all that are
@@ -149,8 +151,8 @@ func (e *Experiment) reach(ctx context.Context, r model.Recipe, tasks []eval.Tas
 		return best, []*Record{best}, err
 	}
 	h := train.Settled(r, e.X).(model.Paper)
-	wanted := h.Sparsity
-	h.Sparsity = 0
+	wanted := wanted(h)
+	h.Nonzeros = 0
 	before, err := e.points(h)
 	if err != nil {
 		return nil, nil, err
@@ -231,7 +233,7 @@ func (t *Tuned) Table() table.Table {
 // asked returns what decides how many nonzeros there are.
 func asked(r model.Recipe) (name string, value float64) {
 	if h, is := r.(model.Best); is {
-		return "nonzeros", float64(most(h))
+		return "nonzeros", float64(h.Nonzeros)
 	}
 	return "λ", r.(model.Paper).Lambda
 }

@@ -82,7 +82,7 @@ func (y Standardised) Encode(ctx context.Context, control Control, atoms, most i
 		d = rowAtoms(y.Dense, atoms, seed)
 	}
 	m, err := encode.Model(ctx, &model.Model{Dictionary: d}, y.Dense, device, encode.Options{
-		Lambda: controlLambda, Nonnegative: method == model.Nonnegative, Steps: encode.DefaultSteps, Most: most,
+		Lambda: controlLambda, Nonnegative: method == model.Nonnegative, Steps: encode.DefaultSteps, Nonzeros: most,
 	})
 	if err != nil {
 		return nil, err

@@ -86,7 +86,7 @@ func TestControls(t *testing.T) {
 			if want := map[Control]int{WordRows: atoms}[name]; len(drawn) != want {
 				t.Errorf("%s: %d atoms are words, want %d", name, len(drawn), want)
 			}
-			o := encode.Options{Lambda: .04 * squares, Nonnegative: method == "B", Steps: encode.DefaultSteps, Most: most}
+			o := encode.Options{Lambda: .04 * squares, Nonnegative: method == "B", Steps: encode.DefaultSteps, Nonzeros: most}
 			for i := range x.Len() {
 				code := encodetest.Code(y[i*dim:(i+1)*dim], scaled, o)
 				index, value := got.Codes.Row(i)

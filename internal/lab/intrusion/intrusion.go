@@ -159,7 +159,7 @@ func (t *Test) Score(ctx context.Context, name string, i int, m *model.Model, de
 			m.Dictionary.Center(centred.Data, t.X.Data)
 			made, err = interpret.RandomProjection(ctx, centred, &codes.CSR, method == model.Nonnegative, t.Seed)
 		} else {
-			most := encode.Most(float64(codes.Nonzeros())/float64(codes.Rows*codes.Cols), codes.Cols)
+			most := model.Nonzeros(1-float64(codes.Nonzeros())/float64(codes.Rows*codes.Cols), codes.Cols)
 			var encoded *model.Model
 			if encoded, err = y.Encode(ctx, control, codes.Cols, most, method, t.Seed, device); err == nil {
 				made = encoded.Codes

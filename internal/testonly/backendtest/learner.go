@@ -185,9 +185,9 @@ func (p learning) make(scale float32) learning {
 	if p.centred {
 		p.dictionary.Mean = slices.Clone(p.x[:p.dim])
 	}
-	p.options = encode.Options{Lambda: 0.04 * p.norm * p.norm, Steps: 20, Most: p.most, Nonnegative: p.nonnegative}
+	p.options = encode.Options{Lambda: 0.04 * p.norm * p.norm, Steps: 20, Nonzeros: p.most, Nonnegative: p.nonnegative}
 	if p.most == 0 {
-		p.options.Most = 1 + p.atoms/6
+		p.options.Nonzeros = 1 + p.atoms/6
 	}
 	return p
 }

@@ -28,7 +28,7 @@ func Code(y, d []float64, o encode.Options) []float64 {
 	fista(a, y, d, s, o.Lambda, o.Steps, func(_ int, g, threshold float64) float64 {
 		return Shrink(g, threshold, o.Nonnegative)
 	})
-	kept := Largest(a, o.Most)
+	kept := Largest(a, o.Nonzeros)
 	for k := range a {
 		if !kept[k] {
 			a[k] = 0

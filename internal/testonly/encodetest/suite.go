@@ -46,8 +46,8 @@ func Run(t *testing.T, tolerance float64, newEncoder New) {
 // RunRounded is Run but for the values of codes, for encoders that round them on the way.
 func RunRounded(t *testing.T, newEncoder New) {
 	t.Run("same bits", func(t *testing.T) {
-		SameBits(t, encode.Options{Lambda: 0.5, Steps: 15, Most: 40}, newEncoder)
-		SameBits(t, encode.Options{Lambda: 1, Steps: 15, Most: 20, Nonnegative: true}, newEncoder)
+		SameBits(t, encode.Options{Lambda: 0.5, Steps: 15, Nonzeros: 40}, newEncoder)
+		SameBits(t, encode.Options{Lambda: 1, Steps: 15, Nonzeros: 20, Nonnegative: true}, newEncoder)
 	})
 	t.Run("started", func(t *testing.T) { started(t, newEncoder) })
 	t.Run("too large", func(t *testing.T) { tooLarge(t, newEncoder) })
@@ -55,7 +55,7 @@ func RunRounded(t *testing.T, newEncoder New) {
 		x, d := Problem(10, 8, 40)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := newEncoder.open(t, d, encode.Options{Steps: 1, Most: 5}, 2).Encode(ctx, x); err != context.Canceled {
+		if _, err := newEncoder.open(t, d, encode.Options{Steps: 1, Nonzeros: 5}, 2).Encode(ctx, x); err != context.Canceled {
 			t.Errorf("error %v, want %v", err, context.Canceled)
 		}
 	})
@@ -63,17 +63,17 @@ func RunRounded(t *testing.T, newEncoder New) {
 		for _, d := range []model.Dictionary{
 			{Dim: 3}, {Dim: 3, Atoms: make([]float32, 7)}, {Dim: 3, Atoms: make([]float32, 6), Mean: make([]float32, 2)}, {Dim: 3, Atoms: make([]float32, 6)},
 		} {
-			if _, err := newEncoder(&d, encode.Options{Steps: 1, Most: 1}, 1); err == nil {
+			if _, err := newEncoder(&d, encode.Options{Steps: 1, Nonzeros: 1}, 1); err == nil {
 				t.Errorf("no error for %+v", d)
 			}
 		}
 		_, d := Problem(1, 8, 40)
-		for _, o := range []encode.Options{{Most: 1}, {Steps: 1}, {Lambda: -1, Steps: 1, Most: 1}, {Lambda: math.NaN(), Steps: 1, Most: 1}} {
+		for _, o := range []encode.Options{{Nonzeros: 1}, {Steps: 1}, {Lambda: -1, Steps: 1, Nonzeros: 1}, {Lambda: math.NaN(), Steps: 1, Nonzeros: 1}} {
 			if _, err := newEncoder(d, o, 1); err == nil {
 				t.Errorf("no error for %+v", o)
 			}
 		}
-		if _, err := newEncoder.open(t, d, encode.Options{Steps: 1, Most: 1}, 1).Encode(t.Context(), make([]float32, 9)); err == nil {
+		if _, err := newEncoder.open(t, d, encode.Options{Steps: 1, Nonzeros: 1}, 1).Encode(t.Context(), make([]float32, 9)); err == nil {
 			t.Error("no error for a row and a bit")
 		}
 	})
@@ -90,15 +90,15 @@ func formulas(t *testing.T, tolerance float64, newEncoder New) {
 		twice      bool // every atom: the first of two equal codes is kept
 		o          encode.Options
 	}{
-		{8, 40, false, encode.Options{Lambda: 0.5, Steps: 20, Most: 8}},
-		{8, 40, false, encode.Options{Lambda: 0.5, Steps: 20, Most: 8, Nonnegative: true}},
-		{8, 40, true, encode.Options{Lambda: 0.5, Steps: 20, Most: 7}},
-		{50, 301, false, encode.Options{Lambda: 1, Steps: 20, Most: 30}},
-		{50, 301, false, encode.Options{Lambda: 3, Steps: 40, Most: 301}},
-		{50, 600, false, encode.Options{Lambda: 2, Steps: 10, Most: 60, Nonnegative: true}},
-		{17, 33, false, encode.Options{Lambda: 0, Steps: 3, Most: 1}},
-		{1, 5, false, encode.Options{Lambda: 0.1, Steps: 5, Most: 2}},
-		{20, 50, false, encode.Options{Lambda: 1e6, Steps: 5, Most: 5}}, // all codes are zero
+		{8, 40, false, encode.Options{Lambda: 0.5, Steps: 20, Nonzeros: 8}},
+		{8, 40, false, encode.Options{Lambda: 0.5, Steps: 20, Nonzeros: 8, Nonnegative: true}},
+		{8, 40, true, encode.Options{Lambda: 0.5, Steps: 20, Nonzeros: 7}},
+		{50, 301, false, encode.Options{Lambda: 1, Steps: 20, Nonzeros: 30}},
+		{50, 301, false, encode.Options{Lambda: 3, Steps: 40, Nonzeros: 301}},
+		{50, 600, false, encode.Options{Lambda: 2, Steps: 10, Nonzeros: 60, Nonnegative: true}},
+		{17, 33, false, encode.Options{Lambda: 0, Steps: 3, Nonzeros: 1}},
+		{1, 5, false, encode.Options{Lambda: 0.1, Steps: 5, Nonzeros: 2}},
+		{20, 50, false, encode.Options{Lambda: 1e6, Steps: 5, Nonzeros: 5}}, // all codes are zero
 	} {
 		what := fmt.Sprintf("%d → %d, twice %t, %+v", c.dim, c.atoms, c.twice, c.o)
 		x, d := Problem(rows, c.dim, c.atoms)
@@ -163,7 +163,7 @@ func SameBits(t *testing.T, o encode.Options, newEncoder New) {
 func started(t *testing.T, newEncoder New) {
 	const dim, atoms = 8, 40
 	x, d := Problem(60, dim, atoms)
-	o := encode.Options{Lambda: 0.5, Steps: 10, Most: 8}
+	o := encode.Options{Lambda: 0.5, Steps: 10, Nonzeros: 8}
 	for _, workers := range []int{1, 20} { // of which the latter may be few rows at a time
 		e := newEncoder.open(t, d, o, workers)
 		var waits []func() (*encode.Codes, error)
@@ -195,7 +195,7 @@ func started(t *testing.T, newEncoder New) {
 func tooLarge(t *testing.T, newEncoder New) {
 	const rows, dim, atoms, large = 20, 8, 40, 3
 	for _, nonnegative := range []bool{false, true} {
-		o := encode.Options{Lambda: 0.5, Steps: 20, Most: 8, Nonnegative: nonnegative}
+		o := encode.Options{Lambda: 0.5, Steps: 20, Nonzeros: 8, Nonnegative: nonnegative}
 		x, d := Problem(rows, dim, atoms)
 		e := newEncoder.open(t, d, o, 1)
 		want := Encode(t, e, x)

@@ -17,7 +17,7 @@ import (
 // of the graph that states a step.
 func tape(t *testing.T, tolerance float64, newEncoder New) {
 	const rows, dim, atoms = 30, 8, 40
-	for _, o := range []encode.Options{{Lambda: 0.5, Steps: 20, Most: 8}, {Lambda: 0.5, Steps: 20, Most: 8, Nonnegative: true}} {
+	for _, o := range []encode.Options{{Lambda: 0.5, Steps: 20, Nonzeros: 8}, {Lambda: 0.5, Steps: 20, Nonzeros: 8, Nonnegative: true}} {
 		x, d := Problem(rows, dim, atoms)
 		d.Mean = x[:dim]
 		codes := Encode(t, newEncoder.open(t, d, o, 2), x)
@@ -38,7 +38,7 @@ func tape(t *testing.T, tolerance float64, newEncoder New) {
 		for i := range rows {
 			y, want := Widen(y[i*dim:][:dim]), all[i*atoms:][:atoms]
 			var support []int
-			for k, kept := range Largest(want, o.Most) {
+			for k, kept := range Largest(want, o.Nonzeros) {
 				if kept {
 					support = append(support, k)
 				} else {
