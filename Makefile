@@ -333,11 +333,10 @@ first:
 
 # --- Measurements
 
-# What is measured on a CPU: see bench/results/README.md. BENCH has flags of "bench cpu".
-results = bench/results/xeon-avx512-2026-11-21
+# See bench/results/README.md. BENCH has flags of "bench cpu".
+results = bench/results/$(shell date +%F)
 
-bench-cpu: ## the measurements in bench/results
+bench-cpu: ## measure the CPU into bench/results
 	mkdir -p $(results)
-	go run ./bench cpu --json $(results)/bench.json $(BENCH) >$(results)/table.txt
-	go run ./bench growth --json $(results)/growth.json --plot $(results)/growth >$(results)/growth.txt
-	cat $(results)/table.txt $(results)/growth.txt
+	go run ./bench cpu $(BENCH) | tee $(results)/cpu.txt
+	go run ./bench growth --plot $(results)/growth.svg | tee $(results)/growth.txt

@@ -64,6 +64,10 @@ func partNames() (names []string) {
 	return names
 }
 
+func init() {
+	commands["gpu"] = command{"trainings and encoding on a GPU, or some parts of that: " + strings.Join(partNames(), ", "), benchGPU}
+}
+
 func benchGPU(flags *flag.FlagSet, args []string, stdout io.Writer) error {
 	b := gpuBench{settings: make(map[string]string)}
 	flags.IntVar(&b.device, "device", 0, "index of the GPU")

@@ -2,10 +2,38 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
+
+	"overcomplete/internal/table"
 )
+
+func init() {
+	commands["table"] = command{"print the results of \"bench gpu\", BENCH.json, and of a peer, TORCH.json", benchTable}
+}
+
+func benchTable(_ *flag.FlagSet, args []string, out io.Writer) error {
+	if len(args) != 1 && len(args) != 2 {
+		return usageError{errors.New("want BENCH.json, or BENCH.json and TORCH.json")}
+	}
+	r, err := readReport(args[0])
+	if err != nil {
+		return err
+	}
+	if len(args) == 2 {
+		peer, err := readReport(args[1])
+		if err != nil {
+			return err
+		}
+		r.Trainings, r.Products = slices.Concat(r.Trainings, peer.Trainings), peer.Products
+	}
+	return r.print(out)
+}
 
 // Report is what "bench gpu" measures. Peers write one with Trainings and Products alone.
 type Report struct {
@@ -254,3 +282,23 @@ func (r *Report) ratio(peer Training) string {
 }
 
 func percent(share float64) string { return fmt.Sprintf("%.2f", 100*share) }
+
+// section prints a table of all items, if there are any, below a title. columns are separated by
+// commas; numbers that are not whole are printed with four digits.
+func section[T any](out io.Writer, all []T, title, columns string, row func(T) []any) {
+	if len(all) == 0 {
+		return
+	}
+	rows := table.Table{strings.Split(columns, ",")}
+	for _, x := range all {
+		var cells []string
+		for _, c := range row(x) {
+			if f, ok := c.(float64); ok {
+				c = fmt.Sprintf("%.4g", f)
+			}
+			cells = append(cells, fmt.Sprint(c))
+		}
+		rows = append(rows, cells)
+	}
+	fmt.Fprintf(out, "\n%s\n\n%s", title, rows.Text("lr", nil))
+}

@@ -10,14 +10,14 @@ import (
 	"overcomplete/train"
 )
 
-// hyperparameters are the defaults, for so many atoms and epochs.
+// hyperparameters returns the defaults of the paper's recipe for these numbers of atoms and epochs.
 func hyperparameters(atoms, epochs int) model.Paper {
 	h := train.Paper()
 	h.Atoms, h.Epochs, h.Seed = atoms, epochs, seed
 	return h
 }
 
-// A recorder is a device that keeps its last trainer or learner, and what a trainer measured.
+// A recorder is a device that keeps its last trainer or learner, and the sums of a trainer's epochs.
 type recorder struct {
 	train.Device
 	learned backend.Learned
@@ -36,7 +36,7 @@ func (r *recorder) Learner(x []float32, d *model.Dictionary, norm float64, o enc
 	return l, err
 }
 
-// recorded is a trainer whose epochs are kept.
+// recorded is a trainer that records its epochs.
 type recorded struct {
 	backend.Trainer
 	by *recorder
@@ -48,7 +48,7 @@ func (t recorded) Epoch(ctx context.Context, epoch, batch int) (backend.Sums, er
 	return sums, err
 }
 
-// seconds is how long the passes of an epoch took.
+// seconds returns the seconds of both passes of an epoch.
 func seconds(s backend.Sums) float64 { return s.DictionarySeconds + s.CodeSeconds }
 
 func median(x []float64) float64 {

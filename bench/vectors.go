@@ -1,15 +1,17 @@
 package main
 
 import (
+	"context"
 	"encoding/binary"
+	"flag"
 	"io"
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"strconv"
-	"sync"
 
+	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/npy"
+	"overcomplete/internal/parallel"
 	"overcomplete/vectors"
 )
 
@@ -26,45 +28,52 @@ const (
 	clusterStart = 200   //
 )
 
-// seed is that of all vectors and trainings here.
+// seed is the seed of all vectors and trainings here.
 const seed = 1
 
-// Streams keep random numbers for different purposes apart.
+// Streams of random numbers.
 const (
 	wordStream = iota
 	clusterStream
 )
 
-// generate returns words with vectors that have the spectrum, the norms and about
-// the nearness to each other of real ones. A vector is a function of the seed
-// and its row alone: fewer words are the first of more.
-//
-// A word is its cluster's centre plus noise, both Gaussian, times a number with a
-// heavy tail, and turned so that no axis is special.
-func generate(seed uint64, words, dim int) *vectors.Dense {
-	return generateFrom(seed, 0, words, dim)
+func init() {
+	commands["vectors"] = command{"write generated vectors to FILE.npy, for other programs to train on", benchVectors}
 }
 
-// generateFrom returns words of which the first is row first.
-func generateFrom(seed uint64, first, words, dim int) *vectors.Dense {
+func benchVectors(flags *flag.FlagSet, args []string, _ io.Writer) error {
+	var words, dim int
+	positive(flags, &words, "words", 400000, "number of vectors")
+	positive(flags, &dim, "dim", 300, "length of vectors")
+	if err := parse(flags, args, 1); err != nil {
+		return err
+	}
+	x := generate(seed, words, dim)
+	return atomicfile.WriteFile(context.Background(), flags.Arg(0), true, func(w io.Writer) error {
+		return npy.Write(w, []int{words, dim}, x.Data)
+	})
+}
+
+// generate returns vectors that have the spectrum and the norms of real ones, and about their
+// nearness to each other. A vector is a function of the seed and its row: fewer rows are the first
+// of more.
+//
+// A vector is its cluster's centre plus noise, both Gaussian, times a norm with a heavy tail, and
+// rotated so that no axis is special.
+func generate(seed uint64, words, dim int) *vectors.Dense {
 	deviation := deviations(dim)
 	x := &vectors.Dense{Words: make([]string, words), Dim: dim, Data: make([]float32, words*dim)}
-	var group sync.WaitGroup
-	workers := runtime.GOMAXPROCS(0)
-	for w := range workers {
-		group.Go(func() {
-			g := generator{seed: seed, deviation: deviation, row: make([]float64, dim)}
-			for i := w; i < words; i += workers {
-				x.Words[i] = "word" + strconv.Itoa(first+i)
-				g.word(x.Row(i), first+i)
-			}
-		})
-	}
-	group.Wait()
+	parallel.Ranges(words, func(lo, hi int) {
+		g := generator{seed: seed, deviation: deviation, row: make([]float64, dim)}
+		for i := lo; i < hi; i++ {
+			x.Words[i] = "word" + strconv.Itoa(i)
+			g.vector(x.Row(i), i)
+		}
+	})
 	return x
 }
 
-// deviations are the square roots of the covariance's eigenvalues.
+// deviations returns the square roots of the covariance's eigenvalues.
 func deviations(dim int) []float64 {
 	deviation := make([]float64, dim)
 	var total float64
@@ -84,7 +93,7 @@ type generator struct {
 	row       []float64
 }
 
-// random returns the numbers that belong to a row of a stream.
+// random returns the generator of a row of a stream.
 func (g *generator) random(stream, row int) *rand.Rand {
 	var key [32]byte
 	binary.LittleEndian.PutUint64(key[0:], g.seed)
@@ -93,7 +102,7 @@ func (g *generator) random(stream, row int) *rand.Rand {
 	return rand.New(rand.NewChaCha8(key))
 }
 
-func (g *generator) word(x []float32, i int) {
+func (g *generator) vector(x []float32, i int) {
 	own := g.random(wordStream, i)
 	cluster := clusterStart * (math.Pow(clusters/clusterStart+1, own.Float64()) - 1)
 	centre := g.random(clusterStream, int(cluster))
@@ -101,29 +110,14 @@ func (g *generator) word(x []float32, i int) {
 	for j, d := range g.deviation {
 		g.row[j] = norm * d * (math.Sqrt(clusterShare)*centre.NormFloat64() + math.Sqrt(1-clusterShare)*own.NormFloat64())
 	}
-	turn(g.row)
+	rotate(g.row)
 	for j := range x {
 		x[j] = float32(g.row[j] + meanNorm*meanOffset/math.Sqrt(float64(len(x))))
 	}
 }
 
-// toUnit scales each vector to norm 1.
-func toUnit(x *vectors.Dense) {
-	for i := range x.Len() {
-		row := x.Row(i)
-		var squares float64
-		for _, v := range row {
-			squares += float64(v) * float64(v)
-		}
-		for j := range row {
-			row[j] = float32(float64(row[j]) / math.Sqrt(squares))
-		}
-	}
-}
-
-// turn rotates a vector by rotations in planes, which leave no coordinate as it
-// was.
-func turn(x []float64) {
+// rotate rotates a vector in planes, so that each coordinate mixes with others.
+func rotate(x []float64) {
 	sin, cos := math.Sincos(1)
 	for apart := 1; apart < len(x); apart *= 2 {
 		for i := range x {
@@ -131,9 +125,4 @@ func turn(x []float64) {
 			x[i], x[j] = cos*x[i]-sin*x[j], sin*x[i]+cos*x[j]
 		}
 	}
-}
-
-// writeVectors writes vectors as NumPy's .npy.
-func writeVectors(path string, x []float32, dim int) error {
-	return writeFile(path, func(w io.Writer) error { return npy.Write(w, []int{len(x) / dim, dim}, x) })
 }

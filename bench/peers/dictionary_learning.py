@@ -1,17 +1,17 @@
-"""scikit-learn's MiniBatchDictionaryLearning on the way to our objective.
+"""Runs scikit-learn's MiniBatchDictionaryLearning until it reaches the objective of a model.
 
-usage: dictionary_learning.py VECTORS.npy CODES.npz DICTIONARY.npy LAMBDA TAU SECONDS
+usage: dictionary_learning.py MODEL VECTORS.npy SECONDS
 
-CODES and DICTIONARY are ours. It stops when it has reached our objective, or after
-so many seconds, whichever comes first. Only learning is timed; a mini-batch that
-has begun is finished. Without scikit-learn the script says so and exits with 3.
+MODEL is the directory that "overcomplete train --recipe paper" wrote for VECTORS. The script
+stops when it has reached the model's objective, or after SECONDS. Only learning is timed; a
+mini-batch that has begun is finished. It prints a JSON object.
 
-The objective of both is, a word,
+The objective of both is, per row,
 
     (Σ‖x − aD‖² + λ Σ|a|)/n + τ‖D‖²/V
 
-over the same n words: evenly spread, 100 to 199 of them (all, of fewer), for coding
-all takes scikit-learn minutes.
+over the same n rows: 100 to 199, evenly spread, or all of fewer. Coding all rows takes
+scikit-learn minutes.
 
 scikit-learn minimises ½‖x − aD‖² + α|a| with atoms of norm 1 at most. Ours have any
 norm, and as long ones make |a| small it could not reach our objective so. Its
@@ -25,20 +25,20 @@ import sys
 import time
 import warnings
 
-try:
-    import numpy as np
-    import scipy.sparse
-    import sklearn
-    from sklearn.decomposition import MiniBatchDictionaryLearning, sparse_encode
-except ImportError as error:
-    print(error, file=sys.stderr)
-    sys.exit(3)
+import numpy as np
+import scipy.sparse
+import sklearn
+from sklearn.decomposition import MiniBatchDictionaryLearning, sparse_encode
 
 warnings.simplefilter("ignore")  # that coding did not converge
-x = np.load(sys.argv[1]).astype(np.float64)
-codes = scipy.sparse.load_npz(sys.argv[2]).astype(np.float64)
-dictionary = np.load(sys.argv[3]).astype(np.float64)
-lam, tau, limit = map(float, sys.argv[4:])
+folder, vectors, limit = sys.argv[1], sys.argv[2], float(sys.argv[3])
+recipe = json.load(open(folder + "/model.json", encoding="utf8"))["training"]["recipe"]
+lam, tau = recipe["lambda"], recipe["tau"]
+codes = scipy.sparse.load_npz(folder + "/codes.npz").astype(np.float64)
+dictionary = np.load(folder + "/dictionary.npy").astype(np.float64)
+x = np.load(vectors).astype(np.float64)
+if recipe.get("center"):
+    x -= np.load(folder + "/mean.npy")
 
 sample = slice(None, None, max(1, len(x) // 100))
 

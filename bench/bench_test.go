@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"overcomplete/cpu"
+	"overcomplete/train"
+)
+
+// metrics returns the metrics of the lines of a benchmark, by unit.
+func metrics(t *testing.T, out, name string) (all []map[string]float64) {
+	t.Helper()
+	for line := range strings.Lines(out) {
+		fields := strings.Fields(line)
+		if !strings.HasPrefix(line, "Benchmark"+name) {
+			continue
+		}
+		values := make(map[string]float64)
+		for i := 2; i+1 < len(fields); i += 2 {
+			v, err := strconv.ParseFloat(fields[i], 64)
+			if err != nil {
+				t.Fatalf("%s: %v", line, err)
+			}
+			values[fields[i+1]] = v
+		}
+		all = append(all, values)
+	}
+	return all
+}
+
+func TestCPU(t *testing.T) {
+	var out bytes.Buffer
+	if err := run(strings.Fields("cpu --words 150 --dim 8 --atoms 24 --epochs 3 --count 2"), &out); err != nil {
+		t.Fatal(err)
+	}
+	machine, training := metrics(t, out.String(), "Machine"), metrics(t, out.String(), "Training/V=150/L=8/K=24")
+	if len(machine) != 2 || len(training) != 2 {
+		t.Fatal(out.String())
+	}
+	for i, m := range training {
+		if r := m["ns/row/epoch"] * 150 / m["ns/op"]; math.Abs(r-1) > 1e-3 {
+			t.Errorf("an epoch is %v times its rows", r)
+		}
+		if r := m["codes-GFLOP/s"] / machine[i]["FMA-GFLOP/s"] / (m["codes-%FMA"] / 100); math.Abs(r-1) > 1e-2 {
+			t.Errorf("the share of FMA is wrong by a factor of %v", r)
+		}
+		if m["floor-%"] < 100 || !(m["objective"] > 0) {
+			t.Errorf("%v", m)
+		}
+	}
+}
+
+// scikit-learn's script computes the objective that training reports for the same codes.
+func TestDictionaryLearning(t *testing.T) {
+	python, ok := os.LookupEnv("OVERCOMPLETE_PYTHON")
+	if !ok {
+		t.Skip("set OVERCOMPLETE_PYTHON to a Python with NumPy, SciPy and scikit-learn")
+	}
+	dir := t.TempDir()
+	file, trained := filepath.Join(dir, "x.npy"), filepath.Join(dir, "model")
+	if err := run([]string{"vectors", "--words", "150", "--dim", "8", file}, nil); err != nil {
+		t.Fatal(err)
+	}
+	m, err := train.Fit(t.Context(), generate(seed, 150, 8), hyperparameters(24, 3), cpu.Device{}, train.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Save(trained, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, seconds := range []string{"0", "600"} {
+		out, err := exec.Command(python, "peers/dictionary_learning.py", trained, file, seconds).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r struct {
+			Seconds, Objective, Ours float64
+			Words                    int
+			Reached                  bool
+		}
+		if err := json.Unmarshal(out, &r); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		// Training sums residuals that were rounded to float32.
+		if want := m.Info.Training.Epochs[2].Objective; math.Abs(r.Ours/want-1) > 1e-5 {
+			t.Errorf("objective %v, training reports %v", r.Ours, want)
+		}
+		if r.Reached != (r.Objective <= r.Ours) || r.Words == 0 || !r.Reached && seconds != "0" {
+			t.Errorf("given %s s: %+v", seconds, r)
+		}
+	}
+}
+
+func TestMistakesExitWith2(t *testing.T) {
+	for _, args := range []string{
+		"", "nonsense", "cpu more", "cpu --words", "cpu --words 0", "cpu --atoms 1e3", "cpu --epochs 4294967296", "cpu --nonsense",
+		"vectors --dim 0 x.npy", "vectors", "table",
+	} {
+		var message bytes.Buffer
+		err := run(strings.Fields(args), io.Discard)
+		if got := status(err, &message); got != 2 || message.Len() == 0 {
+			t.Errorf("bench %s: status %d, %v", args, got, err)
+		}
+	}
+	t.Setenv("OVERCOMPLETE_CPU", "sse")
+	if got := status(run([]string{"cpu"}, io.Discard), io.Discard); got != 2 {
+		t.Errorf("a level that this processor lacks: status %d", got)
+	}
+}
