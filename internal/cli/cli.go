@@ -142,8 +142,8 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 		return cmd.Help()
 	}
 	root.AddCommand(newTrain(), newEncode(), newMerge(), newExport(),
-		newEval(), newTransform(), newRecall(), newTune(), newSweep(), newFrontier(), newPaper(),
-		newTop(), newSearch(), newColumns(), newExplain(), newCompare(), newMatch(), newNearest(), newIntrusion(), newClusters(), newHeatmap(), newLabels(), newExplore(),
+		newEval(), newRecall(),
+		newTop(), newSearch(), newColumns(), newExplain(), newCompare(), newMatch(), newNearest(), newIntrusion(), newLabels(), newExplore(),
 		newGraph(), newDevices(), newVersion(), newMan())
 	// A mistyped command often comes with flags of the right one: it is the command that is
 	// wrong, not the flag.

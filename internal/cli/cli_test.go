@@ -92,7 +92,6 @@ func TestRefuses(t *testing.T) {
 		{"encode old in.txt -o old/model", []string{"old/model: is in the directory of a model"}},
 		{"encode old in.txt -o ./old/./words.txt", []string{"words.txt: is in the directory of a model"}},
 		{"merge old -o old/model", []string{"old/model: is in the directory of a model"}},
-		{"tune in.txt --sparsity 0.5 -o old/tuned", []string{"old/tuned: is in the directory of a model"}},
 		{"encode old large.txt -o model --quiet", []string{`large.txt: row 2, "large": its vector is too large to be encoded`}},
 
 		{"train --recipe paper in.txt -o model --epochs 0x10", []string{`"0x10" for "--epochs"`}},
@@ -226,8 +225,7 @@ func TestCancelled(t *testing.T) {
 	dir.MustRun(t, "train --recipe paper in.txt -o old --epochs 1")
 	before := dir.Tree(t)
 	for _, args := range []string{"train --recipe paper in.txt -o model", "train in.txt -o old --force", "export old -f sparse -o out", "export old -f csr -o -",
-		"encode old in.txt -o new --quiet", "explore old --export out --words word1",
-		"heatmap old word1,word2 -o map.png"} {
+		"encode old in.txt -o new --quiet", "explore old --export out --words word1"} {
 		code, stdout, stderr := clitest.Output(t, interruptedAt(dir.Command(strings.Fields(args)...), 0, ""))
 		if code != exitInterrupted || stdout != "" || stderr != "overcomplete: interrupted, no file was written\n" {
 			t.Errorf("%s: exit code %d, %q on standard output, %q on standard error", args, code, stdout, stderr)
@@ -263,11 +261,11 @@ func TestSuggestsCommands(t *testing.T) {
 	dir := clitest.New(t)
 	for args, want := range map[string]string{
 		"trian":          `no command "trian"; did you mean train?; see overcomplete --help`,
-		"swep a -o b":    `no command "swep"; did you mean sweep?; see overcomplete --help`,
+		"expot a -o b":   `no command "expot"; did you mean export?; see overcomplete --help`,
 		"xyzzy":          `no command "xyzzy"; see overcomplete --help`,
 		"intrusion atuo": `no command "atuo"; did you mean auto?; see overcomplete intrusion --help`,
 		"help trian":     `no command "trian"; did you mean train?; see overcomplete help --help`,
-		"man swep":       `no command "swep"; did you mean sweep?`,
+		"man expot":      `no command "expot"; did you mean export?`,
 	} {
 		if code, stdout, stderr := dir.Run(t, args); code != exitUsage || stdout != "" || stderr != "overcomplete: "+want+"\n" {
 			t.Errorf("%s: exit code %d, %q, %q", args, code, stdout, stderr)
@@ -280,7 +278,6 @@ func TestCompletesValues(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
 		"__complete train --method ":              "A\nB\n:4\n",
-		"__complete transform --method ":          "thresh1\nthresh2\n:4\n",
 		"__complete graph --loss ":                "squared\nhuber\n:4\n",
 		"__complete graph --dot ":                 "dictionary\ncode\nauthors\nencode\nlearn\n:4\n",
 		"__complete eval --tasks WS-353,SimLex":   "WS-353,SimLex-999\n",

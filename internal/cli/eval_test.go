@@ -33,10 +33,8 @@ func TestEval(t *testing.T) {
 	dir.MustRun(t, "train --recipe paper x.txt -o a --lambda 0.1 --quiet")
 	dir.MustRun(t, "train --recipe paper x.txt -o b --lambda 0.1 --method B --quiet")
 	dir.MustRun(t, "export b -f binary -o b.npz")
-	dir.MustRun(t, "transform x.txt --method thresh2 -o t2.txt")
-	dir.MustRun(t, "transform x.txt --method thresh1 -o t1.txt")
 	dir.Write(t, "spam.txt", []byte(strings.Repeat("yes\taa ab ac\nno\tba bb\n", 10)))
-	const specs = "x.txt a b b:binary thresh1:x.txt t1.txt thresh2:x.txt t2.txt"
+	const specs = "x.txt a b b:binary thresh1:x.txt thresh2:x.txt"
 	stdout, stderr := dir.MustRun(t, "eval "+specs+" --data data --json --wordsim data/wordsim/EN-WS-353-ALL.txt --labelled spam=spam.txt,spam.txt")
 	var got struct {
 		Rows []struct {
@@ -65,9 +63,6 @@ func TestEval(t *testing.T) {
 		if !strings.Contains(stderr, "evaluated "+name+" in ") {
 			t.Errorf("no word of %s in\n%s", name, stderr)
 		}
-	}
-	if scores["t1.txt"] != scores["thresh1:x.txt"] || scores["t2.txt"] != scores["thresh2:x.txt"] {
-		t.Error("transformed on the fly is not what transform writes")
 	}
 	if scores["b"] == scores["b:binary"] || scores["a"] == scores["x.txt"] {
 		t.Error("what should differ is the same")
@@ -118,17 +113,11 @@ func TestEvalUsage(t *testing.T) {
 		{"eval a:binary --data data --tasks NP", "a:binary: binary vectors need a model of method B"},
 		{"eval data --data data --tasks NP", "data: not a model"},
 		{"eval thresh1:a --data data --tasks NP", "a: "},
-		{"transform x.txt --method thresh3 -o y.txt", `--method is "thresh3"`},
-		{"transform x.txt --method thresh1 -o x.txt", "x.txt: already exists"},
-		{"transform bad.txt --method thresh1 -o y.txt", "bad.txt:"},
 	} {
 		code, stdout, stderr := dir.Run(t, tt.args)
 		if code != exitUsage || stdout != "" || !strings.Contains(filepath.ToSlash(stderr), tt.want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%s: exit code %d, %q on standard output, want %q in\n%s", tt.args, code, stdout, tt.want, stderr)
 		}
-	}
-	if _, err := os.Stat(dir.Path("y.txt")); err == nil {
-		t.Error("a failed transform wrote a file")
 	}
 }
 

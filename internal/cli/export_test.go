@@ -155,7 +155,7 @@ func TestSafetensorsAsModel(t *testing.T) {
 	dir.MustRun(t, "export dir -f safetensors -o file")
 	for _, line := range []string{
 		"top MODEL", "explain MODEL word1", "encode MODEL in.txt -o MODEL.encoded --json --quiet",
-		"heatmap MODEL word1,word2 word3 -o MODEL.svg", "intrusion make X=MODEL -n 2 -o MODEL.json",
+		"intrusion make X=MODEL -n 2 -o MODEL.json",
 	} {
 		ofDir, _ := dir.MustRun(t, strings.ReplaceAll(line, "MODEL", "dir"))
 		ofFile, _ := dir.MustRun(t, strings.ReplaceAll(line, "MODEL", "file"))
@@ -163,10 +163,8 @@ func TestSafetensorsAsModel(t *testing.T) {
 			t.Errorf("%s: of the file\n%s\nof the directory\n%s", line, ofFile, ofDir)
 		}
 	}
-	for _, ending := range []string{".svg", ".json"} {
-		if ofDir, ofFile := string(dir.Read(t, "dir"+ending)), string(dir.Read(t, "file"+ending)); ofFile != strings.ReplaceAll(ofDir, `"dir"`, `"file"`) {
-			t.Errorf("%s files differ", ending)
-		}
+	if ofDir, ofFile := string(dir.Read(t, "dir.json")), string(dir.Read(t, "file.json")); ofFile != strings.ReplaceAll(ofDir, `"dir"`, `"file"`) {
+		t.Error("the tests differ")
 	}
 }
 
@@ -260,7 +258,7 @@ func TestProjectorIsReadBack(t *testing.T) {
 			t.Errorf("row %d is %v, want %v", i, got.Row(i), want)
 		}
 	}
-	for _, line := range []string{"transform out.tsv --method thresh1 -o -", "train --recipe paper out.tsv -o new", "top out.tsv"} {
+	for _, line := range []string{"train --recipe paper out.tsv -o new", "top out.tsv"} {
 		if code, _, stderr := dir.Run(t, line); code != exitUsage || !strings.Contains(stderr, "out.tsv: no line begins with a word") || !strings.Contains(stderr, "--words") {
 			t.Errorf("%s: exit code %d, %s", line, code, stderr)
 		}
@@ -279,9 +277,8 @@ func TestCommandsReadTables(t *testing.T) {
 	results := func(path string) string {
 		dir.MustRun(t, "train --recipe paper "+path+" -o model -k 5 --epochs 2 --quiet --force")
 		dir.MustRun(t, "encode model "+path+" -o encoded --quiet --force")
-		transformed, _ := dir.MustRun(t, "transform "+path+" --method thresh2 -o -")
 		top, _ := dir.MustRun(t, "top "+path)
-		return fmt.Sprint(transformed, top, *dir.Model(t, "model").Codes, *dir.Model(t, "encoded").Codes)
+		return fmt.Sprint(top, *dir.Model(t, "model").Codes, *dir.Model(t, "encoded").Codes)
 	}
 	want := results("lists.txt")
 	for _, name := range []string{"lists.arrow", "stream.arrow", "lists.parquet"} {
@@ -289,7 +286,7 @@ func TestCommandsReadTables(t *testing.T) {
 			t.Errorf("%s: got\n%s, want\n%s", name, got, want)
 		}
 	}
-	if _, stderr := dir.MustRun(t, "transform "+filepath.Join(tables, "bare.parquet")+" --method thresh1 -o -"); stderr != "warning: bare.parquet: no words: its rows are called by their numbers, from 0; train and encode take a list of words (--words), all commands a .npz with an array of words\n" {
+	if _, stderr := dir.MustRun(t, "top "+filepath.Join(tables, "bare.parquet")); stderr != "warning: bare.parquet: no words: its rows are called by their numbers, from 0; train and encode take a list of words (--words), all commands a .npz with an array of words\n" {
 		t.Errorf("standard error is %q", stderr)
 	}
 }

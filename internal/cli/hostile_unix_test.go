@@ -3,9 +3,6 @@
 package cli
 
 import (
-	"bytes"
-	"encoding/xml"
-	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -85,19 +82,6 @@ func TestHostileNames(t *testing.T) {
 		{0, []string{"recall", text, model}},
 		{2, []string{"recall", text, evil}},
 		{2, []string{"recall", evil + ".broken", model}},
-		{0, []string{"transform", text, "--method", "thresh1", "-o", evil + ".thresh"}},
-		{2, []string{"transform", evil, "--method", "thresh1", "-o", "y"}},
-		{2, []string{"transform", text, "--method", evil, "-o", "y"}},
-		{0, []string{"tune", text, "-o", evil + ".tuned", "--sparsity", "0.5", "-k", "10", "--quiet"}},
-		{2, []string{"tune", text, "-o", evil + ".tuned", "--data", evil}},
-		{2, []string{"tune", text, "-o", model, "--sparsity", "0.5"}},
-		{2, []string{"sweep", text, "-o", "y", "--data", evil}},
-		{2, []string{"sweep", text, "-o", model, "--data", "data"}},
-		{0, []string{"frontier", text, "-o", evil + ".frontier", "--data", "data", "--reference", evil + ".thresh", "--seeds", "1", "--nonzeros", "3", "--lambda", "0.1"}},
-		{2, []string{"frontier", text, "-o", "y", "--data", "data", "--reference", evil}},
-		{2, []string{"frontier", text, "-o", model, "--data", "data", "--reference", evil + ".thresh"}},
-		{2, []string{"paper", text, text, "-o", "y", "--data", evil}},
-		{2, []string{"paper", text, "-o", model, "--data", "data"}},
 		{0, []string{"top", model, "-n", "60"}},
 		{0, []string{"top", text, "-n", "60", "--json"}},
 		{2, []string{"top", model, evil}},
@@ -138,12 +122,6 @@ func TestHostileNames(t *testing.T) {
 		{0, []string{"intrusion", "auto", model, "--input", text, "--reference", evil + ".out", "--save", "--json"}},
 		{0, []string{"top", model, "--sort", "coherence", "-n", "60"}},
 		{2, []string{"top", text, "--sort", "coherence"}},
-		{0, []string{"clusters", model, "-n", "60", "--clusters", "100"}},
-		{0, []string{"clusters", model, "--input", text, "--json"}},
-		{2, []string{"clusters", evil}},
-		{0, append([]string{"heatmap", model, "-o", evil + ".svg"}, evilWords...)},
-		{2, []string{"heatmap", model, "-o", evil + ".gif", "word20"}},
-		{2, []string{"heatmap", model, "-o", "y.svg", "\x1b]0;titl\a"}},
 		{0, []string{"explore", model, "--export", evil + ".html", "--words", evilWords[0]}},
 		{2, []string{"explore", model, "--export", "y.html", "--words", "\x1b]0;titl\a"}},
 		{2, []string{"explore", model, "--listen", evil}},
@@ -176,18 +154,6 @@ func TestHostileNames(t *testing.T) {
 	}
 	checkCovered(t, covered)
 
-	// The picture is XML, and shows the words as text.
-	for d := xml.NewDecoder(bytes.NewReader(dir.Read(t, evil+".svg"))); ; {
-		token, err := d.Token()
-		if err == io.EOF {
-			break
-		} else if err != nil {
-			t.Fatalf("SVG: %v", err)
-		}
-		if text, ok := token.(xml.CharData); ok {
-			checkPlain(t, []string{"heatmap"}, string(text))
-		}
-	}
 	// A table keeps its rows and columns.
 	_, stdout, _ := clitest.Output(t, dir.Command(append([]string{"eval", model, "--markdown"}, pairs...)...))
 	rows := 0
@@ -204,8 +170,7 @@ func TestHostileNames(t *testing.T) {
 	}
 	// What was exported has the words as they are, on standard output, too.
 	for file, args := range map[string][]string{
-		evil + ".out":    {"export", model, "-f", "glove", "-o", "-"},
-		evil + ".thresh": {"transform", text, "--method", "thresh1", "-o", "-"},
+		evil + ".out": {"export", model, "-f", "glove", "-o", "-"},
 	} {
 		if _, stdout, stderr := clitest.Output(t, dir.Command(args...)); stdout != string(dir.Read(t, file)) {
 			t.Errorf("%q: other than in the file: %q, %s", args, stdout, stderr)

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"image/png"
 	"io"
 	"io/fs"
 	"math"
@@ -226,23 +225,6 @@ nearest: " 1.00, ça,va 0.71
 dimension   weight  label               words
         1    1e-05  ", ça,va, `+persian+`  "\""
 `)
-	checkTable(t, dir, "clusters model", `dimension  size  label                     words
-        0     3   , \x1b[2Jread, New York  "New York" "\x1b[2Jread" " "
-        1     3  ", ça,va, `+persian+`        "\"" `+persian+` ça,va
-        2     2  ça,va, \x1b[2Jread        "\x1b[2Jread" ça,va
-`)
-	// A word with a comma is a group, as it stands.
-	checkTable(t, dir, "heatmap model ça,va \x1b[2Jread,\" -o map.svg", `dimensions in common, of 3
-    2  ça,va (2)
-    0  "\x1b[2Jread" (2), " (1)
-    0  ça,va (2), "\x1b[2Jread" (2), " (1)
-`)
-	// In a group of others it is quoted.
-	checkTable(t, dir, "heatmap model \"ça,va\",\x1b[2Jread \"\"\"\","+persian+" -o quoted.svg", `dimensions in common, of 3
-    1  ça,va (2), "\x1b[2Jread" (2)
-    1  " (1), `+persian+` (1)
-    0  ça,va (2), "\x1b[2Jread" (2), " (1), `+persian+` (1)
-`)
 	if _, _, stderr := dir.Run(t, "explain model [2Jread"); strings.Contains(stderr, "\x1b") || !strings.Contains(stderr, `the closest are "\x1b[2Jread"`) {
 		t.Errorf("%q", stderr)
 	}
@@ -272,53 +254,6 @@ and 1 weaker ones
 	want := labelled{"−read, write", interpret.Explained{Dimension: 1, Weight: -1, Words: []string{"read", "write"}}} // the negative end
 	if len(got) != 1 || len(got[0].Strong) != 2 || !reflect.DeepEqual(got[0].Strong[1], want) {
 		t.Errorf("%+v", got)
-	}
-}
-
-func TestClusters(t *testing.T) {
-	t.Parallel()
-	dir := clitest.Save(t, readable())
-	dir.Write(t, "dense.txt", []byte("a 0 0\nb 9 9\nc 0 0\nd 0 0\n"))
-	checkOutput(t, dir, "clusters model --clusters 3 -n 2 --input dense.txt", `dimension  size  label               words
-        0     3  close, write, read  read write
-        1     3  month, week, day    month week
-        2     2  day, write          write day
-  k-means  size  words
-        0     3  a c
-        1     1  b
-`)
-	var got clustering
-	dir.Write(t, "many.txt", clitest.Text(clitest.Vectors(300, 8)))
-	stdout, _ := dir.MustRun(t, "clusters model --clusters 1000 --input many.txt --json")
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil || len(got.KMeans) != 100 {
-		t.Errorf("%d clusters of 300 words, want 100, %v", len(got.KMeans), err)
-	}
-	got = clustering{}
-	stdout, _ = dir.MustRun(t, "clusters model --clusters 1 --json")
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil || len(got.Dimensions) != 1 || got.KMeans != nil {
-		t.Errorf("%s: %v", stdout, err)
-	}
-}
-
-func TestHeatmap(t *testing.T) {
-	t.Parallel()
-	dir := clitest.Save(t, readable())
-	checkOutput(t, dir, "heatmap model read,write,close month,week,day -o map.PNG", `dimensions in common, of 3
-    1  read (1), write (2), close (1)
-    1  month (1), week (1), day (2)
-    0  read (1), write (2), close (1), month (1), week (1), day (2)
-`)
-	if _, err := png.Decode(bytes.NewReader(dir.Read(t, "map.PNG"))); err != nil {
-		t.Error(err)
-	}
-	stdout, _ := dir.MustRun(t, "heatmap model write,day -o map.svg --json")
-	want := overlaps{3, []overlap{{[]string{"write", "day"}, []int{2, 2}, 1}}}
-	var got overlaps
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("%s: %v", stdout, err)
-	}
-	if svg := dir.Read(t, "map.svg"); !bytes.Contains(svg, []byte("<svg")) || !bytes.Contains(svg, []byte(">write<")) {
-		t.Errorf("%.500s", svg)
 	}
 }
 
@@ -670,17 +605,6 @@ func TestInterpretRefuses(t *testing.T) {
 		{"explain model raed", []string{`"raed"`, "6 words", "closest are read"}},
 		{"explain model xylophone", []string{`"xylophone"`, "no word is spelled alike"}},
 		{"explain model read --neighbours -1", []string{"--neighbours is -1"}},
-		{"clusters signed", []string{"method B", "method A"}},
-		{"clusters in.txt", []string{"in.txt: "}},
-		{"clusters model --clusters 0", []string{"--clusters is 0"}},
-		{"clusters model --input nowhere", []string{"nowhere: no such file"}},
-		{"heatmap model read,write", []string{`"output"`}},
-		{"heatmap model read,, -o m.png", []string{`""`}},
-		{"heatmap model read,wrote -o m.png", []string{`"wrote"`, "closest are write"}},
-		{"heatmap model read, -o m.png", []string{`""`}},
-		{"heatmap model read -o m.bmp", []string{"m.bmp", ".png or .svg"}},
-		{"heatmap model read -o model/m.png", []string{"in the directory of a model"}},
-		{"heatmap model read -o empty/x/m.png", []string{"no such file or directory"}},
 		{"intrusion", []string{"make, judge, score or auto"}},
 		{"intrusion mark", []string{`"mark"`}},
 		{"intrusion make model -o t.json", []string{`"model"`, "CONDITION=MODEL", "A=model"}},

@@ -42,11 +42,6 @@ dimension   weight  label       words
         1        1  calendar    month week
         2        1  day, write  day write
 `)
-	checkTable(t, dir, "clusters model -n 2", `dimension  size  label       words
-        0     3  files <&>   read write
-        1     3  calendar    month week
-        2     2  day, write  write day
-`)
 	// What was printed takes nothing away; an empty name and note do, of that dimension alone.
 	stdout, _ := dir.MustRun(t, "labels model -n 1")
 	dir.Write(t, "again.tsv", []byte(stdout))
@@ -86,7 +81,7 @@ func TestLabelsImportRefuses(t *testing.T) {
 		}
 	}
 	dir.Write(t, "model/labels.json", []byte(`[{"dimension": 3, "name": "a"}]`))
-	for _, line := range []string{"labels model", "top model", "explain model day", "clusters model"} {
+	for _, line := range []string{"labels model", "top model", "explain model day"} {
 		if code, stdout, stderr := dir.Run(t, line); code != exitUsage || stdout != "" || !strings.Contains(stderr, "labels.json: no dimension 3") {
 			t.Errorf("%s: exit code %d, %s", line, code, stderr)
 		}
@@ -135,7 +130,7 @@ func TestCheckpointsAreNotNamed(t *testing.T) {
 	if err := os.Mkdir(dir.Path("model/state"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"top model", "explain model word1", "nearest model word1", "compare model word1 word2", "clusters model",
+	for _, line := range []string{"top model", "explain model word1", "nearest model word1", "compare model word1 word2",
 		"export model -f sparse -o -", "explore model --export page.html --words word1"} {
 		if code, _, stderr := dir.Run(t, line); code != 0 || stderr != "warning: model is a checkpoint: its training is not finished, and train --resume goes on with it\n" {
 			t.Errorf("%s: exit code %d, %q", line, code, stderr)

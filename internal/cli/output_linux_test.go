@@ -25,10 +25,9 @@ func TestFullStandardOutput(t *testing.T) {
 	defer full.Close()
 	for _, args := range []string{
 		"", "help", "help train", "train --recipe paper --help", "version", "--version", "graph", "graph --dot code", "devices", "devices --json", "completion bash",
-		"top old", "top old --json", "explain old word1 word2", "clusters old", "heatmap old word1,word2 -o map.svg",
+		"top old", "top old --json", "explain old word1 word2",
 		"eval old --wordsim pairs.txt", "eval old --wordsim pairs.txt --json", "eval old --wordsim pairs.txt --markdown",
 		"intrusion score test.key.json answers.jsonl", "export old -f sparse -o -", "export old -f csr -o -",
-		"transform in.txt --method thresh1 -o -",
 	} {
 		cmd := dir.Command(strings.Fields(args)...)
 		cmd.Stdout = full

@@ -127,12 +127,11 @@ func TestLittleMemory(t *testing.T) {
 		"train --recipe paper rows.npz --words word.txt -o model":      "rows.npz: 1 words for 734003200 rows",
 		"train --recipe paper packed.npz.gz --words word.txt -o model": "expand to more than 100 times as many",
 		"top bomb": "bomb: codes.npz: row offsets end at 367001600 in a 60×80 matrix",
-		"heatmap in.txt " + strings.Repeat("word1,", 9000) + "word2 -o x.png": "a picture of 9001 words: ",
-		"train --recipe paper in.txt -o model -k 100000000":                   "60 words × 100000000 sparse dimensions need about ",
-		"train --recipe paper in.txt -o model -k 100000000 --overcommit":      "which the system does not give; ",
-		"train in.txt --quiet -o model -k 1000000":                            "learning 1000000 sparse dimensions takes about 4006.4 GB, and there can be ",
-		"train in.txt --quiet -o model -k 1000000 --overcommit":               "which the system does not give; lower -k",
-		"train in.txt --quiet -o model -k 10000000 --overcommit":              "which is more than any machine has; lower -k",
+		"train --recipe paper in.txt -o model -k 100000000":              "60 words × 100000000 sparse dimensions need about ",
+		"train --recipe paper in.txt -o model -k 100000000 --overcommit": "which the system does not give; ",
+		"train in.txt --quiet -o model -k 1000000":                       "learning 1000000 sparse dimensions takes about 4006.4 GB, and there can be ",
+		"train in.txt --quiet -o model -k 1000000 --overcommit":          "which the system does not give; lower -k",
+		"train in.txt --quiet -o model -k 10000000 --overcommit":         "which is more than any machine has; lower -k",
 	} {
 		cmd := underShell(dir, "ulimit -v 2500000", strings.Fields(args)...)
 		var stdout, stderr bytes.Buffer

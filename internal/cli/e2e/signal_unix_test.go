@@ -37,8 +37,6 @@ func TestSignalEndsWaiting(t *testing.T) {
 		"train --recipe paper pipe -o model",
 		"encode old pipe -o new --quiet",
 		"top pipe",
-		"heatmap pipe a,b -o map.svg",
-		"transform pipe --method thresh1 -o out",
 		"eval old --wordsim pipe",
 		"eval old --labelled mine=pipe,in.txt",
 		"eval pipe --wordsim pairs.txt",
@@ -47,14 +45,8 @@ func TestSignalEndsWaiting(t *testing.T) {
 		"intrusion score pipe answers.jsonl",
 		"intrusion score test.key.json pipe",
 		"intrusion auto old --input pipe --reference in.txt",
-		"clusters old --input pipe",
 	} {
 		t.Run(args, func(t *testing.T) {
-			if strings.HasPrefix(args, "clusters") {
-				dir.MustRun(t, "train --recipe paper in.txt -o b --method B --epochs 1")
-				defer os.RemoveAll(dir.Path("b"))
-				args = "clusters b --input pipe"
-			}
 			cmd := dir.Command(strings.Fields(args)...)
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
@@ -72,7 +64,6 @@ func TestSignalEndsWaiting(t *testing.T) {
 	for i, args := range []string{
 		"export large -f glove -o -",
 		"export large -f csr -o -",
-		"transform large.txt --method thresh2 -o -",
 		"explain large word0 word1 word2 --neighbours 3000 --dimensions 0 -n 3000",
 		"top large --dimensions 400 -n 3000 --json",
 	} {
