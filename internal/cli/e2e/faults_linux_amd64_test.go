@@ -91,7 +91,6 @@ var faultCases = []faultCase{
 	{args: "compare old word1 word2"},
 	{args: "match old b"},
 	{args: "nearest old word1 - word2 + word3"},
-	{args: "man train"},
 	{args: "graph"},
 	{args: "devices"},
 	{args: "version"},
