@@ -122,19 +122,20 @@ sanitize() {
 counters() {
   command -v ncu || exit 3
   kernels='regex:decode|correlate|fista|move_atoms|power|keep_largest|remember|update|accumulate'
-  count() { # WORDS COUNT FLAGS…
-    "$bundle/bench" vectors --words "$1" --dim "$dim" counted.npy
-    seq "$1" >counted.txt
+  count() { # COMMAND WORDS COUNT FLAGS…
+    "$bundle/bench" vectors --words "$2" --dim "$dim" counted.npy
+    seq "$2" >counted.txt
     status=0
-    ncu --clock-control none --set basic -k "$kernels" -c "$2" \
-      "$bundle/overcomplete" train counted.npy --words counted.txt -o counted --device cuda -k "$atoms" --epochs 1 "${@:3}" 2>&1 | tee counted.log || status=$?
+    # shellcheck disable=SC2086 # a command of two words
+    ncu --clock-control none --set basic -k "$kernels" -c "$3" \
+      "$bundle/overcomplete" $1 counted.npy --words counted.txt -o counted --device cuda -k "$atoms" --epochs 1 "${@:4}" 2>&1 | tee counted.log || status=$?
     ! grep -q -e ERR_NVGPUCTRPERM -e 'No kernels were profiled' counted.log || exit 3 # only root may count on some machines
     rm -rf counted
     return $status
   }
-  count 3125 12 --recipe paper --precision fp16 --dictionary-steps 1
-  count 3125 12 --recipe paper --dictionary-steps 1
-  count 3752 20 --dictionary-steps 8
+  count "paper train" 3125 12 --precision fp16 --dictionary-steps 1
+  count "paper train" 3125 12 --dictionary-steps 1
+  count train 3752 20 --dictionary-steps 8
 }
 
 # part PART [FLAG…]

@@ -60,10 +60,10 @@ func checkResult(i model.Info, o Options) {
 	const rise = 1.25
 	unused := float64(last.UnusedAtoms) / float64(i.Training.Recipe.Base().Atoms)
 	if unused > mostUnused {
-		o.note("warning: %.0f %% of the dimensions are not used by any word: lower --lambda or --atoms, or use --recipe best", 100*unused)
+		o.note("warning: %.0f %% of the dimensions are not used by any word: lower --lambda or --atoms, or use the recipe best", 100*unused)
 	}
 	// Codes get sparser from epoch to epoch, which alone makes the error rise.
 	if last.Error > rise*lowest.Error && last.Sparsity <= lowest.Sparsity {
-		o.note("warning: the error has risen from %.4g to %.4g: use fewer --epochs or a lower --rate, or --recipe best", lowest.Error, last.Error)
+		o.note("warning: the error has risen from %.4g to %.4g: use fewer --epochs or a lower --rate, or the recipe best", lowest.Error, last.Error)
 	}
 }

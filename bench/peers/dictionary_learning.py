@@ -2,7 +2,7 @@
 
 usage: dictionary_learning.py MODEL VECTORS.npy SECONDS
 
-MODEL is the directory that "overcomplete train --recipe paper" wrote for VECTORS. The script
+MODEL is the directory that "overcomplete paper train" wrote for VECTORS. The script
 stops when it has reached the model's objective, or after SECONDS. Only learning is timed; a
 mini-batch that has begun is finished. It prints a JSON object.
 

@@ -9,7 +9,7 @@ error Σ‖y − aD‖² / Σ‖y‖², zeros, processor and wall-clock seconds 
 and the most memory that was resident by then. Into FOLDER go the codes of each peer
 as text, for "overcomplete eval" and "overcomplete intrusion auto", and our model.
 
-  overcomplete    train --recipe best; "learn" is all of it, with reading and writing
+  overcomplete    train; "learn" is all of it, with reading and writing
   SPAMS, L0       trainDL with OMP (mode 3) while it learns, then OMP
   SPAMS, lasso    trainDL with LARS (mode 2), λ of our recipe, then LARS with that λ and
                   the cap on nonzeros

@@ -27,7 +27,7 @@ func TestResume(t *testing.T) {
 	for _, flags := range []string{"", "--method B --center", "--algorithm authors", "--stop authors --lambda 0.05", "--rate 2 --dictionary-steps 4", "--state float16", "--state float16 --algorithm authors"} {
 		t.Run(flags, func(t *testing.T) {
 			dir, _ := clitest.Sample(t)
-			line := "train --recipe paper in.txt -k 20 " + flags
+			line := "paper train in.txt -k 20 " + flags
 			if !strings.Contains(flags, "--stop") {
 				line += " --epochs 6"
 			}
@@ -68,8 +68,8 @@ func TestResume(t *testing.T) {
 func TestCheckpointInterval(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
-	dir.MustRun(t, "train --recipe paper in.txt -o whole --epochs 4")
-	dir.MustRun(t, "train --recipe paper in.txt -o model --epochs 4 --checkpoint 1ns")
+	dir.MustRun(t, "paper train in.txt -o whole --epochs 4")
+	dir.MustRun(t, "paper train in.txt -o model --epochs 4 --checkpoint 1ns")
 	if dir.Learned(t, "model") != dir.Learned(t, "whole") {
 		t.Error("checkpoints changed the result")
 	}
@@ -81,7 +81,7 @@ func TestCheckpointInterval(t *testing.T) {
 func TestResumeStartsAnew(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
-	_, stderr := dir.MustRun(t, "train --recipe paper in.txt -o model --epochs 2 --resume")
+	_, stderr := dir.MustRun(t, "paper train in.txt -o model --epochs 2 --resume")
 	if !strings.Contains(stderr, "there is no model to go on with: training starts anew\n") {
 		t.Error(stderr)
 	}
@@ -92,10 +92,10 @@ func TestResumeRefuses(t *testing.T) {
 	dir, _ := clitest.Sample(t)
 	dir.Write(t, "other.txt", clitest.Text(clitest.Vectors(61, 8)))
 	const line = "in.txt -k 20 --epochs 6 --checkpoint 1h"
-	if code, _ := interruptedRun(t, dir, "train --recipe paper -o model "+line, 2); code != exitInterrupted {
+	if code, _ := interruptedRun(t, dir, "paper train -o model "+line, 2); code != exitInterrupted {
 		t.Fatal(code)
 	}
-	dir.MustRun(t, "train --recipe paper in.txt -o done --epochs 1")
+	dir.MustRun(t, "paper train in.txt -o done --epochs 1")
 	for _, damage := range []struct {
 		dir, file string
 		size      int64
@@ -138,7 +138,7 @@ func TestResumeRefuses(t *testing.T) {
 		{"in.txt -o x --checkpoint 0s", "--checkpoint is 0s"},
 		{"in.txt -o x --checkpoint often", `"often" for "--checkpoint"`},
 	} {
-		code, _, stderr := dir.Run(t, "train --recipe paper --quiet --resume "+tt.line)
+		code, _, stderr := dir.Run(t, "paper train --quiet --resume "+tt.line)
 		if code != exitUsage || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, tt.want) {
 			t.Errorf("%s: exit code %d, %q, want one line with %q", tt.line, code, stderr, tt.want)
 		}
@@ -151,7 +151,7 @@ func TestResumeRefuses(t *testing.T) {
 func TestResumeDamaged(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
-	const line = "train --recipe paper in.txt -k 20 --epochs 6 --checkpoint 1h --center "
+	const line = "paper train in.txt -k 20 --epochs 6 --checkpoint 1h --center "
 	for name, epoch := range map[string]int{"model": 2, "later": 3} {
 		if code, _ := interruptedRun(t, dir, line+"-o "+name, epoch); code != exitInterrupted {
 			t.Fatal(code)

@@ -144,7 +144,7 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 	root.AddCommand(newTrain(), newEncode(), newMerge(), newExport(),
 		newEval(), newRecall(),
 		newTop(), newSearch(), newColumns(), newExplain(), newCompare(), newMatch(), newNearest(), newIntrusion(), newLabels(), newExplore(),
-		newGraph(), newDevices(), newVersion(), newMan())
+		newPaper(), newGraph(), newDevices(), newVersion(), newMan())
 	// A mistyped command often comes with flags of the right one: it is the command that is
 	// wrong, not the flag.
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {

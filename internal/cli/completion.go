@@ -15,7 +15,7 @@ import (
 // the command's and the flag's where a command has its own.
 var flagValues = map[string][]string{
 	"method":        {"A", "B"},
-	"recipe":        {"paper", "best"},
+	"init":          {"random", "words"},
 	"loss":          {"squared", "huber"},
 	"stop":          {"epochs", "authors"},
 	"algorithm":     {"minibatch", "authors"},

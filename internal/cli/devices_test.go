@@ -70,7 +70,7 @@ func TestDevices(t *testing.T) {
 	if _, stdout, _ := with("generic", "devices"); !strings.Contains(stdout, "generic kernels: OVERCOMPLETE_CPU asks for it\n") {
 		t.Error(stdout)
 	}
-	for _, line := range []string{"devices", "train --recipe paper in.txt -o model --device cpu --quiet"} {
+	for _, line := range []string{"devices", "paper train in.txt -o model --device cpu --quiet"} {
 		if code, stdout, stderr := with("mmx", line); code != exitUsage || stdout != "" || !strings.HasPrefix(stderr, `overcomplete: cpu: no such kernels: OVERCOMPLETE_CPU is "mmx"`) {
 			t.Errorf("%s: exit code %d, %q, standard error %q", line, code, stdout, stderr)
 		}

@@ -93,8 +93,8 @@ func checkEncoding(t *testing.T, dir clitest.Dir, name string, d *vectors.Dense,
 func TestEncode(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
-	dir.MustRun(t, "train --recipe paper in.txt -o a --center --lambda 0.7 --epochs 10")
-	dir.MustRun(t, "train --recipe paper in.txt -o b --method B --epochs 10")
+	dir.MustRun(t, "paper train in.txt -o a --center --lambda 0.7 --epochs 10")
+	dir.MustRun(t, "paper train in.txt -o b --method B --epochs 10")
 	d := clitest.Vectors(200, 8) // the first 60 were trained on
 	dir.Write(t, "new.txt", clitest.Text(d))
 	density := func(name string) int {
@@ -153,7 +153,7 @@ func TestEncode(t *testing.T) {
 func TestEncodeStandardInput(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
-	dir.MustRun(t, "train --recipe paper in.txt -o a --epochs 3")
+	dir.MustRun(t, "paper train in.txt -o a --epochs 3")
 	dir.MustRun(t, "encode a in.txt -o want")
 	f, err := os.Open(dir.Path("in.txt"))
 	if err != nil {
@@ -178,7 +178,7 @@ func TestEncodeStandardInput(t *testing.T) {
 func TestEncodeOddRows(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
-	dir.MustRun(t, "train --recipe paper in.txt -o a -k 20 --epochs 3")
+	dir.MustRun(t, "paper train in.txt -o a -k 20 --epochs 3")
 	dir.Write(t, "odd.txt", []byte("x 1 2 3 4 5 6 7 8\nx 8 7 6 5 4 3 2 1\nnull 0 0 0 0 0 0 0 0\ny 1 1 1 1 1 1 1 1\n"))
 	_, stderr := dir.MustRun(t, "encode a odd.txt -o out --skip-bad --max-words 3")
 	if m := dir.Model(t, "out"); !slices.Equal(m.Codes.Words, []string{"x", "x", "y"}) || !strings.Contains(stderr, `malformed rows dropped: 1 (odd.txt:3: word "null": all numbers are zero)`) {
@@ -206,7 +206,7 @@ func TestMerge(t *testing.T) {
 	t.Parallel()
 	dir := clitest.New(t)
 	manyVectors(t, dir, 3*encode.Block+100)
-	dir.MustRun(t, "train --recipe paper many.txt -o model --epochs 2 -k 9 --max-words 500 --center")
+	dir.MustRun(t, "paper train many.txt -o model --epochs 2 -k 9 --max-words 500 --center")
 	for _, flags := range []string{"", "--exact --gap 1e-5"} {
 		stdout, _ := dir.MustRun(t, "encode model many.txt -o whole --force --workers 1 "+flags)
 		want := clitest.Dir(dir.Path("whole")).Tree(t)
@@ -238,7 +238,7 @@ func TestMerge(t *testing.T) {
 func TestEncodeSays(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
-	dir.MustRun(t, "train --recipe paper in.txt -o a --epochs 2 -k 20 --loss huber --huber-delta 0.3")
+	dir.MustRun(t, "paper train in.txt -o a --epochs 2 -k 20 --loss huber --huber-delta 0.3")
 	stdout, stderr := dir.MustRun(t, "encode a in.txt -o empty --shard 2/2 --quiet")
 	if want := "empty: 0 words × 20 sparse dimensions\n  no rows of the input are of shard 2/2: it has 60 words, dealt out by 4096\n"; stdout != want {
 		t.Errorf("of an empty shard is printed %q, want %q", stdout, want)
@@ -266,8 +266,8 @@ func TestEncodeRefuses(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
 	badInputs(t, dir)
-	dir.MustRun(t, "train --recipe paper in.txt -o a --epochs 1 -k 20")
-	dir.MustRun(t, "train --recipe paper in.txt -o other --epochs 2 -k 20")
+	dir.MustRun(t, "paper train in.txt -o a --epochs 1 -k 20")
+	dir.MustRun(t, "paper train in.txt -o other --epochs 2 -k 20")
 	dir.Write(t, "short.vec", []byte("x 1 2 3\ny 1 2 4\n"))
 	dir.Write(t, "nil.txt", []byte("x 1 2 3 4 5 6 7 8\nnull 0 0 0 0 0 0 0 0\n"))
 	dir.Write(t, "huge.txt", []byte("x 1 2 3 4 5 6 7 8\nhuge 3e38 -3e38 3e38 1 1 1 1 1\n"))
@@ -376,7 +376,7 @@ func TestRecipeBest(t *testing.T) {
 		change func(h *model.Best)
 	}{
 		{"", func(*model.Best) {}},
-		{"--recipe best --method B --sparsity 0.8 --lambda 0.1 -k 20 --epochs 4 --dictionary-steps 3 --seed 5 --center", func(h *model.Best) {
+		{"--method B --sparsity 0.8 --lambda 0.1 -k 20 --epochs 4 --dictionary-steps 3 --seed 5", func(h *model.Best) {
 			h.Method, h.Nonzeros, h.Lambda, h.Atoms, h.Epochs, h.DictionarySteps, h.Seed = "B", 4, 0.1, 20, 4, 3, 5
 		}},
 		{"--factor 3", func(h *model.Best) { h.Atoms = 24 }},
@@ -538,14 +538,13 @@ func TestTrainLike(t *testing.T) {
 	dir.Write(t, "wide.txt", clitest.Text(clitest.Vectors(60, 9)))
 	before := dir.Tree(t)
 	for args, want := range map[string]string{
-		"train in.txt -o model --like old -k 21":          "old has 20 dimensions",
-		"train in.txt -o model --like old --factor 2":     "old has 20 dimensions",
-		"train wide.txt -o model --like old":              "old has atoms of 8 numbers, and wide.txt vectors of 9",
-		"train in.txt -o plain --like ./plain --force":    "--like and -o are the same model",
-		"train in.txt -o model --like=":                   "--like is empty",
-		"train in.txt -o model --like nothing":            "nothing: no such file",
-		"train in.txt -o model --like in.txt":             "in.txt: ",
-		"train --recipe paper in.txt -o model --like old": "--like is of --recipe best",
+		"train in.txt -o model --like old -k 21":       "old has 20 dimensions",
+		"train in.txt -o model --like old --factor 2":  "old has 20 dimensions",
+		"train wide.txt -o model --like old":           "old has atoms of 8 numbers, and wide.txt vectors of 9",
+		"train in.txt -o plain --like ./plain --force": "--like and -o are the same model",
+		"train in.txt -o model --like=":                "--like is empty",
+		"train in.txt -o model --like nothing":         "nothing: no such file",
+		"train in.txt -o model --like in.txt":          "in.txt: ",
 	} {
 		checkRefused(t, dir, args, []string{want}, before)
 	}

@@ -17,11 +17,11 @@ import (
 func TestExplore(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
-	dir.MustRun(t, "train --recipe paper in.txt -o old --epochs 1")
+	dir.MustRun(t, "paper train in.txt -o old --epochs 1")
 	ctx, cancel := context.WithCancel(t.Context())
 	stdout, print := io.Pipe()
 	var stderr bytes.Buffer
-	dir.MustRun(t, "train --recipe paper in.txt -o other --method B --epochs 1")
+	dir.MustRun(t, "paper train in.txt -o other --method B --epochs 1")
 	ended := make(chan int, 1)
 	go func() {
 		ended <- run(ctx, []string{"explore", dir.Path("old"), dir.Path("other"), "--listen", "127.0.0.1:0"}, print, &stderr)
@@ -56,7 +56,7 @@ func TestExplore(t *testing.T) {
 func TestExploreEverywhere(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
-	dir.MustRun(t, "train --recipe paper in.txt -o old --epochs 1")
+	dir.MustRun(t, "paper train in.txt -o old --epochs 1")
 	for _, listen := range []string{":0", "0.0.0.0:0", "[::]:0"} {
 		ctx, cancel := context.WithCancel(t.Context())
 		var address string
@@ -82,7 +82,7 @@ func TestExploreEverywhere(t *testing.T) {
 func TestExploreInterrupted(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
-	dir.MustRun(t, "train --recipe paper in.txt -o old --epochs 1")
+	dir.MustRun(t, "paper train in.txt -o old --epochs 1")
 	cmd := interruptedAt(dir.Command("explore", "old", "--listen", "127.0.0.1:0"), 0, "")
 	if code, stdout, stderr := clitest.Output(t, cmd); code != exitInterrupted || stdout != "" {
 		t.Errorf("exit code %d, %s%s", code, stdout, stderr)
@@ -92,9 +92,9 @@ func TestExploreInterrupted(t *testing.T) {
 func TestExploreRefuses(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
-	dir.MustRun(t, "train --recipe paper in.txt -o old --epochs 1")
+	dir.MustRun(t, "paper train in.txt -o old --epochs 1")
 	for name, file := range map[string]string{"named": "labels.json", "scored": "coherence.json"} {
-		dir.MustRun(t, "train --recipe paper in.txt --epochs 1 -o "+name)
+		dir.MustRun(t, "paper train in.txt --epochs 1 -o "+name)
 		dir.Write(t, name+"/"+file, []byte(`[{"dimension": 1000, "name": "a"}]`))
 	}
 	for _, tt := range []struct {
@@ -120,7 +120,7 @@ func TestExploreRefuses(t *testing.T) {
 func TestExploreExport(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
-	dir.MustRun(t, "train --recipe paper in.txt -o old --epochs 1")
+	dir.MustRun(t, "paper train in.txt -o old --epochs 1")
 	dir.Write(t, "labels.tsv", []byte("dimension\tlabel\n3\tkings\n"))
 	dir.MustRun(t, "labels old --import labels.tsv")
 	dir.MustRun(t, "explore old --export page.html --words word1,word2 --dimensions 3")

@@ -151,7 +151,7 @@ func TestSafetensorsAsModel(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
 	// With as many dimensions as words, the dictionary would do for vectors.
-	dir.MustRun(t, "train --recipe paper in.txt -o dir --center --epochs 3 -k 60")
+	dir.MustRun(t, "paper train in.txt -o dir --center --epochs 3 -k 60")
 	dir.MustRun(t, "export dir -f safetensors -o file")
 	for _, line := range []string{
 		"top MODEL", "explain MODEL word1", "encode MODEL in.txt -o MODEL.encoded --json --quiet",
@@ -172,9 +172,9 @@ func TestSafetensorsAsModel(t *testing.T) {
 func TestSafetensorsAsVectors(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
-	dir.MustRun(t, "train --recipe paper in.txt -o dir --epochs 1 -k 60")
+	dir.MustRun(t, "paper train in.txt -o dir --epochs 1 -k 60")
 	dir.MustRun(t, "export dir -f safetensors -o file")
-	for _, line := range []string{"train --recipe paper file -o out", "encode dir file -o out"} {
+	for _, line := range []string{"paper train file -o out", "encode dir file -o out"} {
 		code, stdout, stderr := dir.Run(t, line)
 		if code != exitUsage || stdout != "" || !strings.Contains(stderr, "file: is a model, not dense vectors; ") {
 			t.Errorf("%s: exit code %d, %s%s", line, code, stdout, stderr)
@@ -258,7 +258,7 @@ func TestProjectorIsReadBack(t *testing.T) {
 			t.Errorf("row %d is %v, want %v", i, got.Row(i), want)
 		}
 	}
-	for _, line := range []string{"train --recipe paper out.tsv -o new", "top out.tsv"} {
+	for _, line := range []string{"paper train out.tsv -o new", "top out.tsv"} {
 		if code, _, stderr := dir.Run(t, line); code != exitUsage || !strings.Contains(stderr, "out.tsv: no line begins with a word") || !strings.Contains(stderr, "--words") {
 			t.Errorf("%s: exit code %d, %s", line, code, stderr)
 		}
@@ -275,7 +275,7 @@ func TestCommandsReadTables(t *testing.T) {
 	dir := clitest.New(t)
 	dir.Write(t, "lists.txt", []byte("a 1 2\nb 3 4\nc 5 6\n"))
 	results := func(path string) string {
-		dir.MustRun(t, "train --recipe paper "+path+" -o model -k 5 --epochs 2 --quiet --force")
+		dir.MustRun(t, "paper train "+path+" -o model -k 5 --epochs 2 --quiet --force")
 		dir.MustRun(t, "encode model "+path+" -o encoded --quiet --force")
 		top, _ := dir.MustRun(t, "top "+path)
 		return fmt.Sprint(top, *dir.Model(t, "model").Codes, *dir.Model(t, "encoded").Codes)

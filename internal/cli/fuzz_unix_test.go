@@ -33,7 +33,7 @@ var fuzzed = []struct{ args, files string }{
 	{"encode DIR/model DIR/in.txt -o DIR/out --quiet", "model/"},
 	{"export DIR/model.safetensors -f csr -o DIR/out", "model.safetensors"},
 	{"merge DIR/1 DIR/2 -o DIR/out", "1/ 2/"},
-	{"train --recipe paper DIR/in.txt -o DIR/checkpoint --epochs 3 -k 4 --resume --quiet", "checkpoint/"},
+	{"paper train DIR/in.txt -o DIR/checkpoint --epochs 3 -k 4 --resume --quiet", "checkpoint/"},
 	{"intrusion score DIR/test.key.json DIR/answers.jsonl --json", "test.key.json answers.jsonl"},
 	{"intrusion judge DIR/test.json -o DIR/answers.jsonl --judge ann", "test.json answers.jsonl"},
 	{"top DIR/vectors.npz", "vectors.npz"},
@@ -112,7 +112,7 @@ func FuzzFiles(f *testing.F) {
 // fuzzDir makes the files.
 func fuzzDir(f *testing.F, dir clitest.Dir, d *vectors.Dense) {
 	for _, line := range []string{
-		"train --recipe paper in.txt -o model --epochs 1 -k 4 --center --quiet",
+		"paper train in.txt -o model --epochs 1 -k 4 --center --quiet",
 		"export model -f safetensors -o model.safetensors",
 		"encode model in.txt -o 1 --shard 1/2 --quiet",
 		"encode model in.txt -o 2 --shard 2/2 --quiet",
@@ -147,7 +147,7 @@ func fuzzDir(f *testing.F, dir clitest.Dir, d *vectors.Dense) {
 		}
 	}
 	answers.Close()
-	if code, stderr := interruptedRun(f, dir, "train --recipe paper in.txt -o checkpoint --epochs 3 -k 4 --checkpoint 1h", 2); code != exitInterrupted {
+	if code, stderr := interruptedRun(f, dir, "paper train in.txt -o checkpoint --epochs 3 -k 4 --checkpoint 1h", 2); code != exitInterrupted {
 		f.Fatal(stderr)
 	}
 }

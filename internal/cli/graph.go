@@ -8,6 +8,7 @@ import (
 
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
+	"overcomplete/model"
 )
 
 // steps are the graphs that can be looked at.
@@ -31,7 +32,7 @@ func stepNames() (names []string) {
 }
 
 func newGraph() *cobra.Command {
-	var f modelFlags
+	var f objectiveFlags
 	var dot string
 	cmd := &cobra.Command{
 		Use:   "graph",
@@ -77,7 +78,8 @@ for vectors of mean squared norm 1.`,
 			return nil
 		},
 	}
-	f.register(cmd)
+	cmd.Flags().StringVar((*string)(&f.Method), "method", string(model.Signed), "A, or B for nonnegative codes")
+	f.registerObjective(cmd)
 	cmd.Flags().StringVar(&dot, "dot", "", "print the expression graph of a `step` ("+orNames(stepNames())+") for Graphviz instead")
 	return cmd
 }
@@ -85,7 +87,7 @@ for vectors of mean squared norm 1.`,
 // The listing does not depend on the sizes, and a picture needs only small ones.
 const exampleAtoms, exampleDim, exampleWords = 5, 3, 4
 
-func (f *modelFlags) exampleSpec(loss bool) graph.Spec {
+func (f *objectiveFlags) exampleSpec(loss bool) graph.Spec {
 	h := f.Paper
 	h.Atoms = exampleAtoms
 	s := backend.Problem{Dim: exampleDim, Hyperparameters: h}.Spec()

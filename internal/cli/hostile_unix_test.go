@@ -45,12 +45,12 @@ func TestHostileNames(t *testing.T) {
 		code int
 		args []string
 	}{
-		{0, []string{"train", text, "-o", model, "--recipe", "paper", "--method", "B", "--epochs", "3", "--lambda", "0.1"}},
+		{0, []string{"paper", "train", text, "-o", model, "--method", "B", "--epochs", "3", "--lambda", "0.1"}},
 		{0, []string{"train", text, "-o", evil + ".json", "--epochs", "1", "--json"}},
 		{2, []string{"train", text, "-o", model}},
 		{2, []string{"train", evil, "-o", "x"}},
 		{2, []string{"train", evil + ".broken", "-o", "x"}},
-		{0, []string{"train", evil + ".broken", "-o", "x", "--skip-bad", "--epochs", "1", "--recipe", "paper"}},
+		{0, []string{"paper", "train", evil + ".broken", "-o", "x", "--skip-bad", "--epochs", "1"}},
 		{2, []string{"train", text, "-o", evil + "/missing"}},
 		{2, []string{"train", text, "-o", "x", "--words", evil}},
 		{2, []string{"train", text, "-o", "x", "--method", evil}},

@@ -271,7 +271,7 @@ func TestSkipBad(t *testing.T) {
 func TestIntrusion(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
-	dir.MustRun(t, "train --recipe paper in.txt -o model --epochs 5 --quiet")
+	dir.MustRun(t, "paper train in.txt -o model --epochs 5 --quiet")
 	make := "intrusion make X=in.txt A=model A=model -n 3 -o test.json"
 	dir.MustRun(t, make)
 	test, key := dir.Read(t, "test.json"), dir.Read(t, "test.key.json")
@@ -453,8 +453,8 @@ func TestIntrusionAuto(t *testing.T) {
 	dir, _ := clitest.Sample(t)
 	x, reference := clitest.Vectors(60, 8), clitest.Vectors(60, 5)
 	dir.Write(t, "reference.txt", clitest.Text(reference))
-	dir.MustRun(t, "train --recipe paper in.txt -o a --epochs 5 --quiet --center")
-	dir.MustRun(t, "train --recipe paper in.txt -o b --epochs 5 --quiet --center --method B")
+	dir.MustRun(t, "paper train in.txt -o a --epochs 5 --quiet --center")
+	dir.MustRun(t, "paper train in.txt -o b --epochs 5 --quiet --center --method B")
 	var seed uint64
 	var want []intrusion.Result
 	var scores map[string]*interpret.Coherence // of the models, with those of their dimensions
@@ -552,7 +552,7 @@ func TestIntrusionAuto(t *testing.T) {
 		t.Errorf("says %s", stderr)
 	}
 	// A model that is replaced takes its scores along.
-	dir.MustRun(t, "train --recipe paper in.txt -o a --epochs 5 --quiet --force")
+	dir.MustRun(t, "paper train in.txt -o a --epochs 5 --quiet --force")
 	if _, err := os.Stat(dir.Path("a/coherence.json")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the new model has the old one's scores: %v", err)
 	}

@@ -14,7 +14,7 @@ import (
 func TestInterruptedSteps(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
-	dir.MustRun(t, "train --recipe paper in.txt -o old --epochs 1")
+	dir.MustRun(t, "paper train in.txt -o old --epochs 1")
 	before := dir.Tree(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(100*time.Millisecond, cancel) // at whatever step it is
@@ -44,7 +44,7 @@ func TestInterruptedWithoutReaders(t *testing.T) {
 		<-stderr.entered
 		cancel()
 	}()
-	if code := run(ctx, []string{"train", "--recipe", "paper", dir.Path("in.txt"), "-o", dir.Path("model"), "--epochs", "100000"}, io.Discard, stderr); code != exitInterrupted {
+	if code := run(ctx, []string{"paper", "train", dir.Path("in.txt"), "-o", dir.Path("model"), "--epochs", "100000"}, io.Discard, stderr); code != exitInterrupted {
 		t.Errorf("exit code %d, want %d", code, exitInterrupted)
 	}
 	dir.Unchanged(t, before)

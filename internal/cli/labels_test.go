@@ -126,7 +126,7 @@ func TestExplainVocabulary(t *testing.T) {
 func TestCheckpointsAreNotNamed(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
-	dir.MustRun(t, "train --recipe paper in.txt -o model --method B --epochs 1")
+	dir.MustRun(t, "paper train in.txt -o model --method B --epochs 1")
 	if err := os.Mkdir(dir.Path("model/state"), 0o777); err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 func TestFullStandardOutput(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
-	dir.MustRun(t, "train --recipe paper in.txt -o old --epochs 1 --method B")
+	dir.MustRun(t, "paper train in.txt -o old --epochs 1 --method B")
 	dir.MustRun(t, "intrusion make X=in.txt -n 2 -o test.json")
 	dir.Write(t, "answers.jsonl", nil)
 	dir.Write(t, "pairs.txt", []byte("word0 word1 1\nword2 word3 3\nword0 word3 2\n"))
@@ -24,7 +24,7 @@ func TestFullStandardOutput(t *testing.T) {
 	}
 	defer full.Close()
 	for _, args := range []string{
-		"", "help", "help train", "train --recipe paper --help", "version", "--version", "graph", "graph --dot code", "devices", "devices --json", "completion bash",
+		"", "help", "help train", "paper train --help", "version", "--version", "graph", "graph --dot code", "devices", "devices --json", "completion bash",
 		"top old", "top old --json", "explain old word1 word2",
 		"eval old --wordsim pairs.txt", "eval old --wordsim pairs.txt --json", "eval old --wordsim pairs.txt --markdown",
 		"intrusion score test.key.json answers.jsonl", "export old -f sparse -o -", "export old -f csr -o -",

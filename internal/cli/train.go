@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,15 +20,15 @@ import (
 	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/escape"
 	"overcomplete/interpret"
-	"overcomplete/kernels"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
 )
 
-// trainFlags are what train was asked for.
+// trainFlags are the flags that "train" and "paper train" share.
 type trainFlags struct {
-	recipeFlags
+	recipe model.Recipe // of the flags, but for what depends on the vectors: see [sizeFlags.at]
+	sizeFlags
 	inputFlags
 	deviceFlags
 	checkpoint time.Duration // between checkpoints; 0 for none
@@ -39,12 +40,14 @@ type trainFlags struct {
 
 func newTrain() *cobra.Command {
 	var f trainFlags
+	var trainWords string
+	h := train.Best()
 	cmd := &cobra.Command{
 		Use:   "train VECTORS -o MODEL",
 		Short: "Learn sparse vectors and their dictionary from dense vectors",
-		Long: `Train reads dense vectors of words or texts and learns a sparse code for each and the
-dictionary that turns codes back into vectors. It writes a model directory, whole
-or not at all, and prints what it measured and some dimensions by their top words.
+		Long: `Train reads dense vectors of words or texts, learns the dictionary online, at the
+sparsity that --sparsity says, and encodes every row. It writes a model directory
+atomically, and prints what it measured and some dimensions by their top words.
 
 VECTORS is a file of GloVe text, word2vec text or binary, fastText .vec, .npy, .npz,
 .safetensors, Arrow (Feather) or Parquet, plain or compressed with gzip or zstd, or -
@@ -52,51 +55,64 @@ for standard input. The format is told from the content. Rows without words are 
 by their numbers, unless --words names them. Of texts, such as sentences with their
 embeddings in Parquet, each row is kept, with an id and the other columns of the table.
 
-The recipe best learns the dictionary online, from words, at the share of zeros that
---sparsity says, whatever the scale of the vectors. The recipe paper minimises the
-paper's objective as the paper does.
-
 Method A learns codes of either sign. Method B, the default of texts, learns nonnegative
 codes, of which "overcomplete export --format binary" makes binary vectors.`,
 		Example: `  overcomplete train glove.6B.300d.txt.gz -o model
   overcomplete train vectors.bin -o model --method B -k 2000 --sparsity 0.98
-  overcomplete train glove.6B.300d.txt.gz -o model --recipe paper --lambda 1
   overcomplete train vectors.npy --words words.txt -o model --json > metrics.json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.check(cmd); err != nil {
+			if err := parseTrainWords(&h, trainWords); err != nil {
+				return err
+			}
+			f.recipe = h
+			if err := f.check(cmd, nil); err != nil {
 				return err
 			}
 			return f.train(cmd, args[0])
 		},
 	}
 	flags := cmd.Flags()
-	addOutput(cmd, &f.output, "model `directory` to write", "a model that exists")
-	f.registerAtoms(cmd)
-	flags.StringVar(&f.like, "like", "", "best: have the dimensions of this `model`, with their numbers and labels, for vectors of the same space")
-	f.registerRecipe(cmd, model.Best{})
-	f.registerInput(cmd)
-	f.registerTrainingDevice(cmd)
-	flags.DurationVar(&f.checkpoint, "checkpoint", 0, "save what it takes to go on with the training at this interval, such as 5m, and when interrupted")
-	flags.BoolVar(&f.resume, "resume", false, "go on with the checkpoint in MODEL, if there is one, to the result of a training never stopped")
-	addJSON(cmd, "print the results as JSON")
-	f.registerProgress(flags, "an epoch")
+	f.registerOutput(cmd)
+	f.registerCommon(cmd, &h.Common, "(default 10 times the dense ones, at most half as many as words, but no fewer than the dense ones)",
+		fmt.Sprintf("(default %v)", train.DefaultSparsity),
+		epochsOf("(default %d, or %d of rows in no order of frequency, such as texts)", model.Best{}, model.Best{Order: model.None}))
+	flags.Lookup("dictionary-steps").Usage += ", or fewer, so that each has 256 words"
+	flags.StringVar((*string)(&h.Method), "method", string(h.Method), "A, or B for nonnegative codes (default A, or B of texts)")
+	flags.Lookup("method").DefValue = "" // the usage says it
+	flags.Float64Var(&h.Lambda, "lambda", h.Lambda, "weight λ of the codes' Σ|a|, as a share of the mean squared norm")
+	flags.Float64Var(&h.Anchor, "anchor", h.Anchor, "how strongly atoms are regularised towards the words that they are initialised from, for dimensions that are stable across seeds; 0 for not at all")
+	flags.StringVar(&trainWords, "train-words", "", "`rows` to learn from: first:n or n, random:n or all; all are encoded (default of words, which are taken to be in order of frequency: the first 20 K; of rows that have none, or are texts: all)")
+	flags.StringVar(&f.like, "like", "", "have the dimensions of this `model`, with their numbers and labels, for vectors of the same space")
+	f.registerRest(cmd)
 	return cmd
 }
 
-// registerTrainingDevice adds the flags that say where training runs.
-func (f *trainFlags) registerTrainingDevice(cmd *cobra.Command) {
-	f.registerDevice(cmd, "train", "tf32 (fast, 11-bit factors), fp16 (as many bits in half the bytes), or fp32")
-	cmd.Flags().BoolVar(&f.overcommit, "overcommit", false, "train on the CPU even if it seems to have too little memory")
+func (f *trainFlags) registerOutput(cmd *cobra.Command) {
+	addOutput(cmd, &f.output, "model `directory` to write", "a model that exists")
 }
 
-// check settles the recipe, and refuses flags outside their domain.
-func (f *trainFlags) check(cmd *cobra.Command) error {
+// registerRest adds the flags that are no hyperparameters.
+func (f *trainFlags) registerRest(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	f.registerInput(cmd)
+	f.registerDevice(cmd, "train", "tf32 (fast, 11-bit factors), fp16 (as many bits in half the bytes), or fp32")
+	flags.BoolVar(&f.overcommit, "overcommit", false, "train on the CPU even if it seems to have too little memory")
+	flags.DurationVar(&f.checkpoint, "checkpoint", 0, "save what it takes to resume the training at this interval, such as 5m, and when interrupted")
+	flags.BoolVar(&f.resume, "resume", false, "resume from the checkpoint in MODEL, if there is one, to the result of a training never stopped")
+	addJSON(cmd, "print the results as JSON")
+	f.registerProgress(flags, "an epoch")
+}
+
+// check refuses flags outside their domain. OnlyOnCPU says why no GPU runs the training, or is nil.
+func (f *trainFlags) check(cmd *cobra.Command, onlyOnCPU error) error {
 	changed := cmd.Flags().Changed
-	if err := cmp.Or(f.recipeFlags.check(cmd), f.inputFlags.check(changed)); err != nil {
+	if err := cmp.Or(f.sizeFlags.check(cmd, f.recipe.Base()), f.inputFlags.check(changed)); err != nil {
 		return err
 	}
-	_, isPaper := f.recipe.(model.Paper)
+	if err := f.recipe.Validate(); err != nil {
+		return usagef("--%w", err)
+	}
 	switch {
 	case changed("workers") && (f.workers < 1 || f.workers > math.MaxInt32):
 		return usagef("--workers is %d, want 1 to %d", f.workers, math.MaxInt32)
@@ -106,10 +122,30 @@ func (f *trainFlags) check(cmd *cobra.Command) error {
 		return usagef("-o is empty, want the name of a directory")
 	case changed("checkpoint") && f.checkpoint <= 0:
 		return usagef("--checkpoint is %v, want a time such as 5m", f.checkpoint)
-	case isPaper && f.searches() && (changed("checkpoint") || f.resume):
-		return usagef("--sparsity and --nonzeros make several trainings with --recipe paper, which have no checkpoints; give --lambda")
 	}
-	return f.deviceFlags.check(kernels.Supports(f.recipe), changed)
+	return f.deviceFlags.check(onlyOnCPU, changed)
+}
+
+// parseTrainWords reads --train-words into h.
+func parseTrainWords(h *model.Best, flag string) error {
+	switch flag {
+	case "":
+		return nil
+	case "all":
+		h.TrainWords = math.MaxInt32
+		return nil
+	}
+	which, number, two := strings.Cut(flag, ":")
+	if !two {
+		which, number = "first", which
+	}
+	n, err := strconv.Atoi(number)
+	order, ok := map[string]model.Order{"first": model.Frequency, "random": model.None}[which]
+	if err != nil || !ok || n < 1 || n > math.MaxInt32 {
+		return usagef("--train-words is %q, want first:n or n, random:n or all, with n from 1 to %d", flag, math.MaxInt32)
+	}
+	h.TrainWords, h.Order = n, order
+	return nil
 }
 
 func (f *trainFlags) train(cmd *cobra.Command, path string) error {
@@ -127,14 +163,18 @@ func (f *trainFlags) train(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	x, source, err := f.read(cmd, path, log, false)
+	x, source, err := f.read(cmd, path, log)
 	if err != nil {
 		return err
 	}
 	if like != nil && like.Dim != x.Dim {
 		return usagef("%s has atoms of %d numbers, and %s vectors of %d: they are of different spaces", f.like, like.Dim, path, x.Dim)
 	}
-	if f.recipe, err = f.at(cmd, f.atoms(source.Rows, x.Dim), x); err != nil {
+	if best, is := f.recipe.(model.Best); is && x.Texts != nil && !cmd.Flags().Changed("method") {
+		best.Method = model.Nonnegative // whose codes of texts explain more, and are easier to read
+		f.recipe = best
+	}
+	if f.recipe, err = f.at(f.recipe, x, source.Rows); err != nil {
 		return err
 	}
 	f.recipe = train.Settled(f.recipe, x)
@@ -253,10 +293,12 @@ func (f *trainFlags) openLike(stderr io.Writer) (like *model.Dictionary, labels 
 		return nil, nil, usageError{err}
 	}
 	k := m.Dictionary.Len()
-	if f.factor > 0 || f.Atoms > 0 && f.Atoms != k {
+	c := f.recipe.Base()
+	if f.factor > 0 || c.Atoms > 0 && c.Atoms != k {
 		return nil, nil, usagef("%s has %d dimensions, and so will what is like it: drop -k and --factor", f.like, k)
 	}
-	f.Atoms = k
+	c.Atoms = k
+	f.recipe = f.recipe.With(c)
 	if model.IsCheckpoint(f.like) {
 		warn(stderr, "%s is a checkpoint: its dimensions are not what they will be", f.like)
 	}
@@ -269,14 +311,14 @@ func (f *trainFlags) openLike(stderr io.Writer) (like *model.Dictionary, labels 
 	return &m.Dictionary, text.Bytes(), err
 }
 
-// read reads the vectors to train on: all of them or, unless these are wanted, those that a
-// dictionary is learned from where all can be read a second time.
-func (f *trainFlags) read(cmd *cobra.Command, path string, log io.Writer, all bool) (x *vectors.Dense, source *vectors.Source, err error) {
+// read reads the vectors to train on: those that a dictionary is learned from where all can be
+// read a second time, else all of them.
+func (f *trainFlags) read(cmd *cobra.Command, path string, log io.Writer) (x *vectors.Dense, source *vectors.Source, err error) {
 	start := time.Now()
 	o := f.readOptions()
 	best, isBest := f.recipe.(model.Best)
 	switch sample := vectors.NewSample(best.TrainWords, best.Seed); {
-	case all || !isBest || !isRegular(path): // a pipe is read once
+	case !isBest || !isRegular(path): // a pipe is read once
 		x, source, err = vectors.Read(cmd.Context(), path, o)
 	case best.Order == model.None:
 		o.Distinct = true
@@ -309,7 +351,12 @@ func (f *trainFlags) keep(best model.Best, rows *vectors.Dense) int {
 		return best.TrainWords
 	}
 	// As if there were no end of words: if there is, K is smaller, and all are kept.
-	best.Atoms, best.Order = f.atoms(math.MaxInt32, rows.Dim), train.DefaultOrder(rows)
+	all, err := f.at(best, rows, math.MaxInt32)
+	if err != nil {
+		return 0 // to be found when all are read
+	}
+	best = all.(model.Best)
+	best.Order = train.DefaultOrder(rows)
 	most := train.DefaultTrainWords(best, math.MaxInt32)
 	if rows.Len() <= most {
 		return 0

@@ -59,7 +59,7 @@ func TestTrain(t *testing.T) {
 	} {
 		t.Run(tt.flags, func(t *testing.T) {
 			dir, d := clitest.Sample(t)
-			stdout, stderr := dir.MustRun(t, "train --recipe paper in.txt -o model --json --progress "+tt.flags)
+			stdout, stderr := dir.MustRun(t, "paper train in.txt -o model --json --progress "+tt.flags)
 			m := dir.Model(t, "model")
 
 			if got := dir.Names(t); !slices.Equal(got, []string{"in.txt", "model"}) {
@@ -236,7 +236,7 @@ func checkProgress(t *testing.T, stderr string, epochs []model.Epoch) {
 func TestTrainReport(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
-	stdout, stderr := dir.MustRun(t, "train --recipe paper in.txt -o model --epochs 2 --quiet")
+	stdout, stderr := dir.MustRun(t, "paper train in.txt -o model --epochs 2 --quiet")
 	if stderr != "" {
 		t.Errorf("--quiet: standard error has %q", stderr)
 	}
@@ -256,7 +256,7 @@ func TestTrainWarns(t *testing.T) {
 	dir, d := clitest.Sample(t)
 	d.Words[3] = d.Words[2]
 	dir.Write(t, "in.txt", clitest.Text(d))
-	_, stderr := dir.MustRun(t, "train --recipe paper in.txt -o model --epochs 1 --quiet -k 8")
+	_, stderr := dir.MustRun(t, "paper train in.txt -o model --epochs 1 --quiet -k 8")
 	want := "warning: in.txt: duplicate words, the first of each kept: 1 (\"word2\")\n" +
 		"warning: 8 sparse dimensions for 8 dense ones are not overcomplete\n"
 	if stderr != want {
@@ -301,7 +301,7 @@ func TestTrainIsDeterministic(t *testing.T) {
 	z.Close()
 	dir.Write(t, "in.txt.gz", gz.Bytes())
 	dir.Write(t, "in.txt.zst", zst.Bytes())
-	dir.MustRun(t, "train --recipe paper in.txt -o first --epochs 3")
+	dir.MustRun(t, "paper train in.txt -o first --epochs 3")
 	first := dir.Learned(t, "first")
 	for i, tt := range []struct {
 		args string
@@ -316,7 +316,7 @@ func TestTrainIsDeterministic(t *testing.T) {
 		{"in.txt --seed 2", false},
 	} {
 		name := fmt.Sprint(i)
-		cmd := dir.Command(strings.Fields("train --recipe paper -o " + name + " --epochs 3 " + tt.args)...)
+		cmd := dir.Command(strings.Fields("paper train -o " + name + " --epochs 3 " + tt.args)...)
 		cmd.Stdin = bytes.NewReader(text)
 		if code, _, stderr := clitest.Output(t, cmd); code != 0 {
 			t.Fatalf("%s: exit code %d, %s", tt.args, code, stderr)
@@ -333,8 +333,8 @@ func TestTrainIsDeterministic(t *testing.T) {
 func TestTrainForce(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
-	dir.MustRun(t, "train --recipe paper in.txt -o model --epochs 1 --center")
-	dir.MustRun(t, "train --recipe paper in.txt -o model --epochs 2 --force")
+	dir.MustRun(t, "paper train in.txt -o model --epochs 1 --center")
+	dir.MustRun(t, "paper train in.txt -o model --epochs 2 --force")
 	if m := dir.Model(t, "model"); len(m.Info.Training.Epochs) != 2 {
 		t.Errorf("the model has %d epochs, want 2", len(m.Info.Training.Epochs))
 	}
@@ -349,8 +349,8 @@ func TestTrainForce(t *testing.T) {
 func TestTrainFloat16(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
-	dir.MustRun(t, "train --recipe paper in.txt -o single --epochs 5")
-	dir.MustRun(t, "train --recipe paper in.txt -o half --epochs 5 --state float16")
+	dir.MustRun(t, "paper train in.txt -o single --epochs 5")
+	dir.MustRun(t, "paper train in.txt -o half --epochs 5 --state float16")
 	if dir.Learned(t, "half") == dir.Learned(t, "single") {
 		t.Error("float16 sums changed nothing")
 	}
@@ -367,8 +367,8 @@ func TestTrainFloat16(t *testing.T) {
 	}
 	dir.Write(t, "large.txt", clitest.Text(large))
 	for _, method := range []string{"A", "B"} {
-		dir.MustRun(t, "train --recipe paper large.txt -o float32 --quiet --force --method "+method)
-		code, _, stderr := dir.Run(t, "train --recipe paper large.txt -o model --quiet --state float16 --method "+method)
+		dir.MustRun(t, "paper train large.txt -o float32 --quiet --force --method "+method)
+		code, _, stderr := dir.Run(t, "paper train large.txt -o model --quiet --state float16 --method "+method)
 		if code != exitFailed || !strings.Contains(stderr, "diverged") || !strings.Contains(stderr, "norm near 3") {
 			t.Errorf("method %s: exit code %d: %s", method, code, stderr)
 		}
@@ -401,7 +401,7 @@ func TestTrainNonzeros(t *testing.T) {
 func TestTrainNothingActive(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
-	code, stdout, stderr := dir.Run(t, "train --recipe paper in.txt -o model --lambda 1000")
+	code, stdout, stderr := dir.Run(t, "paper train in.txt -o model --lambda 1000")
 	if code != exitFailed || stdout != "" || !strings.Contains(stderr, "overcomplete: all codes are zero: lower --lambda") {
 		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
 	}
@@ -409,7 +409,7 @@ func TestTrainNothingActive(t *testing.T) {
 		t.Errorf("left %q", got)
 	}
 	// But for its checkpoints, which it names.
-	code, _, stderr = dir.Run(t, "train --recipe paper in.txt -o model --lambda 1000 --epochs 4 --checkpoint 1ns --quiet")
+	code, _, stderr = dir.Run(t, "paper train in.txt -o model --lambda 1000 --epochs 4 --checkpoint 1ns --quiet")
 	if code != exitFailed || !strings.HasSuffix(stderr, "overcomplete: all codes are zero: lower --lambda or --sparsity; model is a checkpoint after epoch 3\n") {
 		t.Errorf("exit code %d, %q", code, stderr)
 	}

@@ -83,7 +83,7 @@ func TestGPUProgram(t *testing.T) {
 				case "float16":
 					flags = "--device cuda --precision fp16 --state float16"
 				}
-				code, _, stderr := p.run(t, dir, "train --recipe paper large.txt -o "+device+" --epochs 6 --force --method "+method+" "+flags)
+				code, _, stderr := p.run(t, dir, "paper train large.txt -o "+device+" --epochs 6 --force --method "+method+" "+flags)
 				if code != 0 || !strings.Contains(stderr, "training "+says) {
 					t.Fatalf("exit code %d: %s", code, stderr)
 				}
@@ -131,7 +131,7 @@ func TestGPUProgram(t *testing.T) {
 		{"words' codes on the CPU only", "--device cuda --algorithm authors", "", clitest.Usage, "algorithm authors"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			code, stdout, stderr := p.run(t, dir, "train --recipe paper large.txt -o model --quiet "+tt.line, tt.env)
+			code, stdout, stderr := p.run(t, dir, "paper train large.txt -o model --quiet "+tt.line, tt.env)
 			if code != tt.code || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, tt.want) {
 				t.Errorf("exit code %d, want %d; standard error %q, want one line with %q", code, tt.code, stderr, tt.want)
 			}
@@ -149,7 +149,7 @@ func TestGPUProgram(t *testing.T) {
 	} {
 		t.Run("auto falls back: "+tt.name, func(t *testing.T) {
 			defer os.RemoveAll(dir.Path("model"))
-			code, _, stderr := p.run(t, dir, "train --recipe paper large.txt -o model --epochs 1", tt.env)
+			code, _, stderr := p.run(t, dir, "paper train large.txt -o model --epochs 1", tt.env)
 			line, _, _ := strings.Cut(stderr[strings.Index(stderr, "training on the CPU"):], "\n")
 			if code != 0 || !strings.Contains(line, tt.why) {
 				t.Errorf("exit code %d: %s", code, stderr)
@@ -172,7 +172,7 @@ func encodesOnGPU(t *testing.T, p gpuProgram) {
 		return stdout, stderr
 	}
 	for _, method := range []string{"A", "B"} {
-		must("train --recipe paper in.txt -o m --force --center --epochs 10 --device cpu --method " + method)
+		must("paper train in.txt -o m --force --center --epochs 10 --device cpu --method " + method)
 		encoded := make(map[string]*model.Model)
 		for _, c := range []struct{ name, flags, says, device string }{
 			{"cpu", "--device cpu", "encoding on the CPU\n", "cpu "},
@@ -209,7 +209,7 @@ func encodesOnGPU(t *testing.T, p gpuProgram) {
 			t.Errorf("method %s: exit code %d, %s", method, code, stderr)
 		}
 
-		must("train in.txt -o best --force --recipe best --epochs 5 --method " + method)
+		must("train in.txt -o best --force --epochs 5 --method " + method)
 		if got := dir.Model(t, "best").Info; got.Training.Device != "cuda 8.0 tf32" || got.Encoding.Device != "cuda 8.0 tf32" {
 			t.Errorf("method %s: the recipe best trained on %q and encoded on %q", method, got.Training.Device, got.Encoding.Device)
 		}
@@ -262,7 +262,7 @@ func encodesOnAll(t *testing.T, p gpuProgram) {
 	dir, _ := clitest.Sample(t)
 	dir.Write(t, "large.txt", clitest.Text(clitest.Vectors(encode.Block+100, 8)))
 	for _, line := range []string{
-		"train --recipe paper in.txt -o m --epochs 3 --device cpu",
+		"paper train in.txt -o m --epochs 3 --device cpu",
 		"encode m large.txt -o one --encode-steps 1 --device cuda",
 		"encode m large.txt -o all --encode-steps 1 --device cuda:all",
 	} {

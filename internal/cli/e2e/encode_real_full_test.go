@@ -93,7 +93,7 @@ func shared(dense, sparse [][]int) (mean float64) {
 // the same by codes as by dense vectors.
 func TestHeldOutRealData(t *testing.T) {
 	t.Parallel()
-	dir, trained, held := heldOut(t, 8000, "--recipe best --sparsity 0.92 --quiet")
+	dir, trained, held := heldOut(t, 8000, "--sparsity 0.92 --quiet")
 	dir.MustRun(t, "encode model test.txt -o test --quiet")
 	m, test := dir.Model(t, "model"), dir.Model(t, "test")
 	const some, k = 2000, 10

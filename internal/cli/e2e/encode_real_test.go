@@ -41,7 +41,7 @@ func heldOut(t *testing.T, words int, flags string) (dir clitest.Dir, trained, h
 	}
 	dir.Write(t, "train.txt", clitest.Text(trained))
 	dir.Write(t, "test.txt", clitest.Text(held))
-	dir.MustRun(t, "train --recipe paper train.txt -o model --device cpu "+flags)
+	dir.MustRun(t, "paper train train.txt -o model --device cpu "+flags)
 	return dir, trained, held
 }
 

@@ -75,8 +75,8 @@ func TestRealDataTable(t *testing.T) {
 		"eval googlenews.txt.gz thresh1:googlenews.txt.gz thresh2:googlenews.txt.gz --tasks WS-353,SimLex-999",
 	}
 	if full {
-		dir.MustRun(t, "train --recipe paper glove.txt.gz -o glove.A --lambda 1 --device cpu --quiet")
-		dir.MustRun(t, "train --recipe paper glove.txt.gz -o glove.B --lambda 1 --method B --device cpu --quiet")
+		dir.MustRun(t, "paper train glove.txt.gz -o glove.A --lambda 1 --device cpu --quiet")
+		dir.MustRun(t, "paper train glove.txt.gz -o glove.B --lambda 1 --method B --device cpu --quiet")
 		lines = []string{
 			"eval glove.txt.gz thresh1:glove.txt.gz thresh2:glove.txt.gz glove.A glove.B:binary",
 			"eval googlenews.txt.gz thresh1:googlenews.txt.gz thresh2:googlenews.txt.gz --tasks WS-353,SimLex-999,Relig",

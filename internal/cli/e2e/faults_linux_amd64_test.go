@@ -33,11 +33,11 @@ type faultCase struct {
 
 // faultCases has every command that reads or writes files, in all the ways that it does.
 var faultCases = []faultCase{
-	{args: "train --recipe paper in.txt -o new --epochs 2", outputs: "new"},
-	{args: "train --recipe paper in.txt -o old --force --epochs 2 --center", outputs: "old"},
-	{args: "train --recipe paper in.npy --words words.txt -o new --epochs 2 --checkpoint 1ns --resume", outputs: "new", resumes: true},
-	{args: "train --recipe paper in.txt -o checkpoint --epochs 3 -k 10 --checkpoint 1ns --resume", outputs: "checkpoint", resumes: true},
-	{args: "train --recipe paper long.txt -o new --epochs 1 -k 4", outputs: "new"},
+	{args: "paper train in.txt -o new --epochs 2", outputs: "new"},
+	{args: "paper train in.txt -o old --force --epochs 2 --center", outputs: "old"},
+	{args: "paper train in.npy --words words.txt -o new --epochs 2 --checkpoint 1ns --resume", outputs: "new", resumes: true},
+	{args: "paper train in.txt -o checkpoint --epochs 3 -k 10 --checkpoint 1ns --resume", outputs: "checkpoint", resumes: true},
+	{args: "paper train long.txt -o new --epochs 1 -k 4", outputs: "new"},
 	{args: "train long.txt -o new --quiet --train-words 500 -k 20 --sparsity 0.8 --like old", outputs: "new"},
 	{args: "train long.txt -o new --quiet --train-words 500 -k 20 --epochs 2 --checkpoint 1ns --resume", outputs: "new", resumes: true},
 	{args: "train in.txt -o new --quiet --epochs 1 --like labelled", outputs: "new"},
@@ -139,8 +139,8 @@ func faultDir(t *testing.T) clitest.Dir {
 		dir.Write(t, name, table)
 	}
 	for _, line := range []string{
-		"train --recipe paper in.txt -o old --epochs 1 -k 20",
-		"train --recipe paper in.txt -o b --epochs 1 -k 20 --method B",
+		"paper train in.txt -o old --epochs 1 -k 20",
+		"paper train in.txt -o b --epochs 1 -k 20 --method B",
 		"encode old in.txt -o s1 --shard 1/2",
 		"encode old in.txt -o s2 --shard 2/2",
 		"encode old in.txt -o texts1 --shard 1/2 --rows texts",
@@ -149,7 +149,7 @@ func faultDir(t *testing.T) clitest.Dir {
 		"export old -f glove -o reference.txt",
 		"export old -f word2vec-binary -o in.bin",
 		"intrusion make X=in.txt -n 3 -o test.json",
-		"train --recipe paper in.txt -o labelled --epochs 1 -k 20",
+		"paper train in.txt -o labelled --epochs 1 -k 20",
 		"labels labelled --import others.tsv",
 		"intrusion auto labelled --input in.txt --reference reference.txt --save",
 	} {
@@ -178,7 +178,7 @@ func faultDir(t *testing.T) clitest.Dir {
 	}
 	// A checkpoint after two epochs, for the program is killed when the next is to take its place.
 	f := &faults{t: t, dir: dir}
-	f.args = "train --recipe paper in.txt -o checkpoint --epochs 3 -k 10 --checkpoint 1ns"
+	f.args = "paper train in.txt -o checkpoint --epochs 3 -k 10 --checkpoint 1ns"
 	f.run(fails("exchange", 2, kill))
 	left, err := fs.Glob(os.DirFS(string(dir)), "checkpoint.tmp*")
 	if m := dir.Model(t, "checkpoint"); len(m.Info.Training.Epochs) != 2 || err != nil || len(left) != 1 {
@@ -244,7 +244,7 @@ func TestDisplaced(t *testing.T) {
 	t.Parallel()
 	dir := faultDir(t)
 	f := &faults{t: t, dir: dir, before: dir.Tree(t)}
-	f.args = "train --recipe paper in.txt -o checkpoint --epochs 3 -k 10 --checkpoint 1ns --resume"
+	f.args = "paper train in.txt -o checkpoint --epochs 3 -k 10 --checkpoint 1ns --resume"
 	displaced := 0
 	for at := 0; ; at++ {
 		renames := 0

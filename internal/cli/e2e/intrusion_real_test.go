@@ -14,7 +14,7 @@ func TestIntrusionAutoRealData(t *testing.T) {
 	t.Parallel()
 	x, glove := realdata.Path(t, "vectors/googlenews.300d.8000.txt.gz"), realdata.Path(t, "vectors/glove.6B.50d.9163.txt.gz")
 	dir := clitest.New(t)
-	dir.MustRun(t, "train --recipe paper "+x+" -o model --method B --max-words 3000 -k 600 --quiet")
+	dir.MustRun(t, "paper train "+x+" -o model --method B --max-words 3000 -k 600 --quiet")
 	stdout, _ := dir.MustRun(t, "intrusion auto model --input "+x+" --reference "+glove+" --json")
 	var r struct {
 		Sets []struct {

@@ -25,7 +25,7 @@ import (
 func TestLittleMemory(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
-	dir.MustRun(t, "train --recipe paper in.txt -o old --epochs 1")
+	dir.MustRun(t, "paper train in.txt -o old --epochs 1")
 	dir.Write(t, "words.txt", []byte(strings.Repeat("a\n", 14_000)))
 	header := func(h npy.Header) []byte {
 		var b bytes.Buffer
@@ -118,20 +118,20 @@ func TestLittleMemory(t *testing.T) {
 
 	before := dir.Names(t)
 	for args, want := range map[string]string{
-		"train --recipe paper large.npy --words words.txt -o model":         "large.npy: array of shape [14000 1048576]: 58.7 GB is more than there is memory for",
-		"train --recipe paper large.safetensors --words words.txt -o model": `large.safetensors: tensor "vectors" of shape [14000 1048576]: 58.7 GB is more than there is memory for`,
-		"top huge":                                                     "huge: dictionary.npy: array of shape [80 100000000]: 32.0 GB is more than there is memory for",
-		"export huge -f csr -o out":                                    "huge: dictionary.npy: array of shape [80 100000000]: 32.0 GB is more than there is memory for",
-		"encode huge in.txt -o out":                                    "huge: dictionary.npy: array of shape [80 100000000]: 32.0 GB is more than there is memory for",
-		"train --recipe paper many.txt.gz -o model":                    "many.txt.gz: after ",
-		"train --recipe paper rows.npz --words word.txt -o model":      "rows.npz: 1 words for 734003200 rows",
-		"train --recipe paper packed.npz.gz --words word.txt -o model": "expand to more than 100 times as many",
+		"paper train large.npy --words words.txt -o model":         "large.npy: array of shape [14000 1048576]: 58.7 GB is more than there is memory for",
+		"paper train large.safetensors --words words.txt -o model": `large.safetensors: tensor "vectors" of shape [14000 1048576]: 58.7 GB is more than there is memory for`,
+		"top huge":                                            "huge: dictionary.npy: array of shape [80 100000000]: 32.0 GB is more than there is memory for",
+		"export huge -f csr -o out":                           "huge: dictionary.npy: array of shape [80 100000000]: 32.0 GB is more than there is memory for",
+		"encode huge in.txt -o out":                           "huge: dictionary.npy: array of shape [80 100000000]: 32.0 GB is more than there is memory for",
+		"paper train many.txt.gz -o model":                    "many.txt.gz: after ",
+		"paper train rows.npz --words word.txt -o model":      "rows.npz: 1 words for 734003200 rows",
+		"paper train packed.npz.gz --words word.txt -o model": "expand to more than 100 times as many",
 		"top bomb": "bomb: codes.npz: row offsets end at 367001600 in a 60×80 matrix",
-		"train --recipe paper in.txt -o model -k 100000000":              "60 words × 100000000 sparse dimensions need about ",
-		"train --recipe paper in.txt -o model -k 100000000 --overcommit": "which the system does not give; ",
-		"train in.txt --quiet -o model -k 1000000":                       "learning 1000000 sparse dimensions takes about 4006.4 GB, and there can be ",
-		"train in.txt --quiet -o model -k 1000000 --overcommit":          "which the system does not give; lower -k",
-		"train in.txt --quiet -o model -k 10000000 --overcommit":         "which is more than any machine has; lower -k",
+		"paper train in.txt -o model -k 100000000":               "60 words × 100000000 sparse dimensions need about ",
+		"paper train in.txt -o model -k 100000000 --overcommit":  "which the system does not give; ",
+		"train in.txt --quiet -o model -k 1000000":               "learning 1000000 sparse dimensions takes about 4006.4 GB, and there can be ",
+		"train in.txt --quiet -o model -k 1000000 --overcommit":  "which the system does not give; lower -k",
+		"train in.txt --quiet -o model -k 10000000 --overcommit": "which is more than any machine has; lower -k",
 	} {
 		cmd := underShell(dir, "ulimit -v 2500000", strings.Fields(args)...)
 		var stdout, stderr bytes.Buffer

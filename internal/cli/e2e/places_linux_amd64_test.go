@@ -126,9 +126,9 @@ func TestUnflushedNames(t *testing.T) {
 	dir := faultDir(t)
 	f := &faults{t: t, dir: dir, before: dir.Tree(t)}
 	for args, code := range map[string]int{
-		"export old -f glove -o new":                    clitest.Failed,
-		"train --recipe paper in.txt -o new --epochs 1": clitest.Failed,
-		"intrusion judge test.json -o new --judge ann":  clitest.Usage, // which begins when its file is there
+		"export old -f glove -o new":                   clitest.Failed,
+		"paper train in.txt -o new --epochs 1":         clitest.Failed,
+		"intrusion judge test.json -o new --judge ann": clitest.Usage, // which begins when its file is there
 	} {
 		f.args, f.stdin = args, "1\n1\n1\n"
 		for _, tt := range []struct {
@@ -159,7 +159,7 @@ func TestUnflushedReplacement(t *testing.T) {
 	t.Parallel()
 	dir := faultDir(t)
 	f := &faults{t: t, dir: dir, before: dir.Tree(t)}
-	f.args = "train --recipe paper in.txt -o old --epochs 2 -k 10 --force"
+	f.args = "paper train in.txt -o old --epochs 2 -k 10 --force"
 	if ended, _, stderr := f.run(func(sysCall) syscall.Errno { return 0 }); ended.ExitStatus() != 0 {
 		t.Fatal(stderr)
 	}
@@ -213,7 +213,7 @@ func TestCheckpointsAfterFault(t *testing.T) {
 	t.Parallel()
 	dir := faultDir(t)
 	f := &faults{t: t, dir: dir}
-	const line = "train --recipe paper in.txt --epochs 6 -k 10 --center "
+	const line = "paper train in.txt --epochs 6 -k 10 --center "
 	dir.MustRun(t, line+"-o whole")
 	f.args = line + "-o new --checkpoint 1ns --resume"
 	f.before = dir.Tree(t)

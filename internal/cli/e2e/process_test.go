@@ -28,7 +28,7 @@ func underShell(dir clitest.Dir, first string, args ...string) *exec.Cmd {
 func TestProcess(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
-	dir.MustRun(t, "train --recipe paper in.txt -o old --epochs 1")
+	dir.MustRun(t, "paper train in.txt -o old --epochs 1")
 	dir.Write(t, "large.txt", clitest.Text(clitest.Vectors(3000, 20)))
 	before := dir.Tree(t)
 
@@ -37,10 +37,10 @@ func TestProcess(t *testing.T) {
 		signal os.Signal
 		args   string
 	}{
-		{"interrupt", os.Interrupt, "train --recipe paper large.txt -o model --epochs 100000"},
-		{"hang up", syscall.SIGHUP, "train --recipe paper large.txt -o model --epochs 100000"},
-		{"terminate", syscall.SIGTERM, "train --recipe paper large.txt -o old --force --epochs 100000"},
-		{"interrupt authors", os.Interrupt, "train --recipe paper large.txt -o model --algorithm authors --epochs 100000 -k 10"},
+		{"interrupt", os.Interrupt, "paper train large.txt -o model --epochs 100000"},
+		{"hang up", syscall.SIGHUP, "paper train large.txt -o model --epochs 100000"},
+		{"terminate", syscall.SIGTERM, "paper train large.txt -o old --force --epochs 100000"},
+		{"interrupt authors", os.Interrupt, "paper train large.txt -o model --algorithm authors --epochs 100000 -k 10"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ended, after := signalled(t, tt.signal, dir.Command(strings.Fields(tt.args+" --progress")...))
@@ -51,7 +51,7 @@ func TestProcess(t *testing.T) {
 
 	t.Run("hang up under nohup", func(t *testing.T) {
 		defer os.RemoveAll(dir.Path("model"))
-		if ended, _ := signalled(t, syscall.SIGHUP, underShell(dir, `trap "" HUP`, strings.Fields("train --recipe paper in.txt -o model --epochs 500 --progress")...)); !ended.Success() {
+		if ended, _ := signalled(t, syscall.SIGHUP, underShell(dir, `trap "" HUP`, strings.Fields("paper train in.txt -o model --epochs 500 --progress")...)); !ended.Success() {
 			t.Error(ended)
 		}
 		dir.Model(t, "model")
@@ -74,7 +74,7 @@ func TestProcess(t *testing.T) {
 			}
 			defer w.Close()
 			r.Close()
-			cmd := dir.Command(strings.Fields("train --recipe paper in.txt -o model --epochs 3")...)
+			cmd := dir.Command(strings.Fields("paper train in.txt -o model --epochs 3")...)
 			tt.pipe(cmd, w)
 			cmd.Run()
 			if code := cmd.ProcessState.ExitCode(); code != tt.code {
@@ -86,7 +86,7 @@ func TestProcess(t *testing.T) {
 
 	// Nothing but the last moment needs a temporary directory.
 	t.Run("kill", func(t *testing.T) {
-		signalled(t, os.Kill, dir.Command(strings.Fields("train --recipe paper large.txt -o old --force --epochs 100000 --progress")...))
+		signalled(t, os.Kill, dir.Command(strings.Fields("paper train large.txt -o old --force --epochs 100000 --progress")...))
 		dir.Unchanged(t, before)
 	})
 
@@ -116,8 +116,8 @@ func TestProcess(t *testing.T) {
 	for _, tt := range []struct {
 		limit, args, want string
 	}{
-		{"64", "train --recipe paper large.txt -o model --epochs 1", "/model: codes.npz: file too large"},
-		{"64", "train --recipe paper large.txt -o old --force --epochs 1", "/old: codes.npz: file too large"},
+		{"64", "paper train large.txt -o model --epochs 1", "/model: codes.npz: file too large"},
+		{"64", "paper train large.txt -o old --force --epochs 1", "/old: codes.npz: file too large"},
 		{"1", "export old -f glove -o out", "/out: file too large"},
 	} {
 		t.Run("full disk, "+tt.args, func(t *testing.T) {
@@ -206,7 +206,7 @@ func wantInterrupted(t *testing.T, state *os.ProcessState, lines []string) {
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
-	line := "train --recipe paper in.txt -k 2000 --device cpu --epochs 20"
+	line := "paper train in.txt -k 2000 --device cpu --epochs 20"
 	if full {
 		line = strings.Replace(line, "20", "80", 1)
 	}

@@ -22,7 +22,7 @@ import (
 func TestSignalEndsWaiting(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
-	dir.MustRun(t, "train --recipe paper in.txt -o old --epochs 1")
+	dir.MustRun(t, "paper train in.txt -o old --epochs 1")
 	dir.MustRun(t, "intrusion make X=in.txt -n 4 -o test.json")
 	dir.Write(t, "answers.jsonl", nil)
 	dir.Write(t, "pairs.txt", []byte("word0 word1 1\n"))
@@ -34,7 +34,7 @@ func TestSignalEndsWaiting(t *testing.T) {
 
 	// Commands that read the pipe. Once it has been opened, they do.
 	for i, args := range []string{
-		"train --recipe paper pipe -o model",
+		"paper train pipe -o model",
 		"encode old pipe -o new --quiet",
 		"top pipe",
 		"eval old --wordsim pipe",
@@ -60,7 +60,7 @@ func TestSignalEndsWaiting(t *testing.T) {
 
 	// Commands that write more than a pipe holds, of which only the beginning is read.
 	dir.Write(t, "large.txt", clitest.Text(clitest.Vectors(3000, 20)))
-	dir.MustRun(t, "train --recipe paper large.txt -o large --epochs 1")
+	dir.MustRun(t, "paper train large.txt -o large --epochs 1")
 	for i, args := range []string{
 		"export large -f glove -o -",
 		"export large -f csr -o -",
@@ -148,7 +148,7 @@ func TestSecondSignal(t *testing.T) {
 	t.Parallel()
 	dir := clitest.New(t)
 	dir.Write(t, "in.txt", clitest.Text(clitest.Vectors(1000, 20)))
-	cmd := dir.Command(strings.Fields("train --recipe paper in.txt -o model -k 1000 --epochs 100000 --dictionary-steps 1000 --checkpoint 1h --progress")...)
+	cmd := dir.Command(strings.Fields("paper train in.txt -o model -k 1000 --epochs 100000 --dictionary-steps 1000 --checkpoint 1h --progress")...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

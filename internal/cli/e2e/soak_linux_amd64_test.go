@@ -487,8 +487,8 @@ func (s soak) train(t *testing.T) {
 	dir := clitest.New(t)
 	const words = 1000
 	dir.Write(t, "in.txt", clitest.Text(clitest.Vectors(words, 8)))
-	line := "train --recipe paper in.txt -k 4000 --epochs 1 --quiet --force -o "
-	dir.MustRun(t, "train --recipe paper in.txt -o model --epochs 1 -k 4 --max-words 100")
+	line := "paper train in.txt -k 4000 --epochs 1 --quiet --force -o "
+	dir.MustRun(t, "paper train in.txt -o model --epochs 1 -k 4 --max-words 100")
 	// peak returns the most kilobytes of addresses, and of memory, of a command.
 	peak := func(args string) (addresses, resident int) {
 		t.Helper()

@@ -77,6 +77,6 @@ func TestTextsKeepTheirPlace(t *testing.T) {
 	dir.MustRun(t, "encode best texts.parquet -o s2 --shard 2/2")
 	dir.MustRun(t, "merge s1 s2 -o merged")
 	check("merged", "str(i)")
-	dir.MustRun(t, "train texts.parquet -o paper -k 64 --recipe paper --center --lambda 0.2 --epochs 3 --checkpoint 1ns --id-column doc")
+	dir.MustRun(t, "paper train texts.parquet -o paper -k 64 --center --lambda 0.2 --epochs 3 --checkpoint 1ns --id-column doc")
 	check("paper", "doc")
 }
