@@ -71,19 +71,14 @@ func (d Device) checkMemory(words, dim int, h model.Paper) error {
 	return d.checkNeed(what, d.Memory(words, dim, h), largest)
 }
 
-// checkNeed refuses what needs more bytes than there can be: asking for them would end the
-// program, now or, worse, when they are filled. With d.Overcommit it only refuses what the
-// system does not even promise, in arrays of at most that size.
+// checkNeed refuses a need of more bytes than there can be: to ask for them would end the program, at
+// once or when they are filled. With d.Overcommit it refuses only arrays that no machine can address.
 func (d Device) checkNeed(what string, bytes, largest float64) error {
 	what = fmt.Sprintf("%s about %.1f GB", what, bytes/1e9)
 	if max(bytes, largest) > addressable {
 		return fmt.Errorf("%w: %s, which is more than any machine has", backend.ErrMemory, what)
 	}
-	if d.Overcommit {
-		if !memory.Granted(uint64(bytes), uint64(largest)) {
-			return fmt.Errorf("%w: %s, which the system does not give", backend.ErrMemory, what)
-		}
-	} else if total, ok := memory.Total(); ok && bytes > float64(total) {
+	if total, ok := memory.Total(); ok && !d.Overcommit && bytes > float64(total) {
 		return fmt.Errorf("%w: %s, and there can be %.1f GB", backend.ErrMemory, what, float64(total)/1e9)
 	}
 	return nil

@@ -87,9 +87,6 @@ func (m *Model) SaveRows(ctx context.Context, dir string, may func(path string) 
 	if failed == nil {
 		return saved.Info, err
 	}
-	if left, ok := errors.AsType[*atomicfile.LeftoverError](err); ok {
-		return Info{}, fmt.Errorf("%w; %w", failed, left)
-	}
 	return Info{}, failed
 }
 

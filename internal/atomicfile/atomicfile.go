@@ -1,9 +1,10 @@
-// Package atomicfile writes files and directories whole or not at all. They are written
-// under a temporary name in the same directory and renamed when everything is on disk.
-// Until then, and after any failure, what was there before is still there.
+// Package atomicfile writes files and directories atomically: under a temporary name in the same
+// directory, renamed when everything is on disk. Until then, and after any failure, what was there
+// before is still there.
 package atomicfile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,9 +19,9 @@ import (
 	"time"
 )
 
-// An OutputError reports an output that cannot be written where it was asked for: the
-// user has to choose another place, or allow what is there to be replaced. A failure
-// while writing, such as a full disk, is not an OutputError.
+// An OutputError reports an output that cannot be written where it was asked for: the user has to
+// choose another place, or allow its replacement. A failure while writing, such as a full disk, is
+// not an OutputError.
 type OutputError struct {
 	Path string
 	Err  error
@@ -29,8 +30,7 @@ type OutputError struct {
 func (e *OutputError) Error() string { return e.Path + ": " + e.Err.Error() }
 func (e *OutputError) Unwrap() error { return e.Err }
 
-// A Writer is an io.Writer whose Write returns the error of Context once that is
-// cancelled.
+// A Writer is an io.Writer that fails with the error of Context once that is cancelled.
 type Writer struct {
 	Context context.Context
 	io.Writer
@@ -48,16 +48,16 @@ func WriteFile(ctx context.Context, path string, force bool, write func(w io.Wri
 	return WriteFiles(ctx, []string{path}, force, func(files []io.Writer) error { return write(files[0]) })
 }
 
-// WriteFiles makes files at these paths of what write writes to each: all of them, once
-// write has succeeded and everything is on disk, or none. Regular files that are there
-// already are replaced with force, and an error without: an [*OutputError], as for all that
-// is wrong before write is called. Once ctx is cancelled, writes fail, and nothing is
-// replaced.
+// WriteFiles calls write with a writer for each path and, if write succeeds and everything is on disk,
+// gives all files their names. With force it replaces regular files; without, it returns an
+// [*OutputError] that wraps [ErrExists], as it returns one for everything that is wrong before write is
+// called. Once ctx is cancelled, writes fail and nothing is replaced.
 func WriteFiles(ctx context.Context, paths []string, force bool, write func(files []io.Writer) error) (err error) {
 	var files []*file
 	defer func() {
 		for _, f := range files {
-			err = f.discard(err)
+			f.temp.Close() // fails if it is closed already
+			err = remove(err, f.path, f.temp.Name())
 		}
 	}()
 	var writers []io.Writer
@@ -73,18 +73,15 @@ func WriteFiles(ctx context.Context, paths []string, force bool, write func(file
 		return err
 	}
 	for _, f := range files {
-		if err := f.finish(); err != nil {
+		if err := f.inFile(cmp.Or(f.temp.Sync(), f.temp.Close())); err != nil {
 			return err
 		}
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	for i, f := range files {
-		if err := f.place(len(files) > 1); err != nil {
-			for _, placed := range files[:i] {
-				err = placed.undo(err)
-			}
+	for _, f := range files {
+		if err := f.place(force); err != nil {
 			return err
 		}
 	}
@@ -96,14 +93,10 @@ func WriteFiles(ctx context.Context, paths []string, force bool, write func(file
 	return nil
 }
 
-// A file is written under a temporary name, and then placed.
+// A file is written under a temporary name until it is placed at path.
 type file struct {
-	temp  *os.File
-	name  string // of temp, until that is the file's own
-	path  string
-	force bool
-	isNew bool   // at its place there was nothing
-	old   string // another name of what was there, if that may have to come back
+	temp *os.File
+	path string
 }
 
 func create(path string, force bool) (*file, error) {
@@ -117,10 +110,10 @@ func create(path string, force bool) (*file, error) {
 		return nil, &OutputError{path, fmt.Errorf("cannot be created: %w", reason(err))}
 	}
 	permit(temp.Name(), path)
-	return &file{temp: temp, name: temp.Name(), path: path, force: force}, nil
+	return &file{temp, path}, nil
 }
 
-// permissions returns those of what is at path, or all, of which the umask takes some.
+// permissions returns the permissions of what is at path, or all, which the umask restricts.
 func permissions(path string) fs.FileMode {
 	if info, err := os.Lstat(path); err == nil {
 		return info.Mode().Perm()
@@ -128,8 +121,8 @@ func permissions(path string) fs.FileMode {
 	return 0o777
 }
 
-// permit gives what is at temp the permissions of what it replaces at path, as far as the file
-// system has them. What a directory inherits besides, such as the group of its files, it keeps.
+// permit gives temp the permissions of what it replaces at path. A directory keeps what it inherits
+// besides, such as the group of its files.
 func permit(temp, path string) {
 	old, err := os.Lstat(path)
 	if err != nil {
@@ -158,110 +151,39 @@ func (f *file) inFile(err error) error {
 	return fmt.Errorf("%s: %w", f.path, reason(err))
 }
 
-// finish leaves the file on disk.
-func (f *file) finish() error {
-	err := f.temp.Sync()
-	if closed := f.temp.Close(); err == nil {
-		err = closed
-	}
-	return f.inFile(err)
-}
-
-// place gives the file its name, in a way that can be undone if it has to be.
-func (f *file) place(undoable bool) error {
-	if !f.force {
-		// A link, unlike a new name, never replaces what somebody else has just
-		// put there.
-		err := os.Link(f.name, f.path)
+// place gives the file its name.
+func (f *file) place(force bool) error {
+	if !force {
+		// Unlike a new name, a link never replaces what somebody else has just put there.
+		err := os.Link(f.temp.Name(), f.path)
 		if err == nil {
-			f.isNew = true
 			return nil
 		}
 		if errors.Is(err, fs.ErrExist) {
-			return &OutputError{f.path, errExists}
+			return &OutputError{f.path, ErrExists}
 		}
 		// This file system has no links.
 	}
-	if err := checkFile(f.path, f.force); err != nil {
+	if err := checkFile(f.path, force); err != nil {
 		return err
 	}
-	isNew := false
-	if undoable {
-		old := tempName(f.path)
-		err := os.Link(f.path, old)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // no links here: nothing is in its place for a moment
-			err = os.Rename(f.path, old)
-		}
-		switch {
-		case err == nil:
-			f.old = old
-		case errors.Is(err, fs.ErrNotExist):
-			isNew = true
-		default:
-			return f.inFile(err)
-		}
-	}
-	if err := os.Rename(f.name, f.path); err != nil {
-		return f.undo(f.inFile(err))
-	}
-	f.name, f.isNew = "", isNew
-	return nil
+	return f.inFile(os.Rename(f.temp.Name(), f.path))
 }
 
-// undo undoes place, which may have failed. It adds to err what could not be undone: then
-// what was there keeps its other name.
-func (f *file) undo(err error) error {
-	if f.isNew {
-		return leftover(err, f.path, os.Remove(f.path))
-	}
-	if f.old == "" {
+// remove removes a temporary name of the output at path. A failure is added to err, the outcome.
+func remove(err error, path, temp string) error {
+	failed := os.RemoveAll(temp)
+	switch {
+	case failed == nil:
 		return err
+	case err == nil:
+		return &PlacedError{path, fmt.Errorf("%s is left over: %w", temp, reason(failed))}
 	}
-	// If both are names of the same file, they stay, and discard removes the other.
-	if failed := os.Rename(f.old, f.path); failed != nil {
-		err = fmt.Errorf("%w; %s: what was there is now %s, for it cannot be put back: %w", err, f.path, f.old, reason(failed))
-		f.old = ""
-	}
-	return err
+	return fmt.Errorf("%w; %s is left over: %w", err, temp, reason(failed))
 }
 
-// discard removes temporary names. It adds to err what could not be removed.
-func (f *file) discard(err error) error {
-	f.temp.Close() // which fails if finish closed it
-	for _, name := range []string{f.name, f.old} {
-		if name != "" {
-			err = leftover(err, name, os.Remove(name))
-		}
-	}
-	return err
-}
-
-// A LeftoverError reports something of no use that could not be removed: beside an output
-// that is written, if there is no other error.
-type LeftoverError struct {
-	Path string
-	Err  error
-}
-
-func (e *LeftoverError) Error() string {
-	return fmt.Sprintf("%s is left over, for it cannot be removed: %v", e.Path, e.Err)
-}
-func (e *LeftoverError) Unwrap() error { return e.Err }
-
-// leftover adds to err, which may be nil, that a file or directory could not be removed,
-// if failed says so.
-func leftover(err error, path string, failed error) error {
-	if failed == nil || errors.Is(failed, fs.ErrNotExist) {
-		return err
-	}
-	left := &LeftoverError{path, reason(failed)}
-	if err == nil {
-		return left
-	}
-	return fmt.Errorf("%w; %w", err, left)
-}
-
-var errExists = errors.New("already exists; --force replaces it")
+// ErrExists reports a file that exists and was not to be replaced.
+var ErrExists = errors.New("already exists")
 
 func checkFile(path string, force bool) error {
 	info, err := os.Lstat(path)
@@ -273,14 +195,13 @@ func checkFile(path string, force bool) error {
 	case !info.Mode().IsRegular():
 		return &OutputError{path, errors.New("exists and is not a regular file")}
 	case !force:
-		return &OutputError{path, errExists}
+		return &OutputError{path, ErrExists}
 	}
 	return nil
 }
 
-// CheckDir returns nil if [WriteDir] can write a directory at path, or else an
-// [*OutputError]. If there is something at path, mayReplace is called: it returns nil if
-// that may be replaced, or an error that says why not.
+// CheckDir returns nil if [WriteDir] can write a directory at path, or else an [*OutputError]. If
+// something exists at path, mayReplace is called and returns an error unless it may be replaced.
 func CheckDir(path string, mayReplace func(path string) error) error {
 	path = resolve(path)
 	if err := tryDir(path, mayReplace); err != nil {
@@ -289,7 +210,7 @@ func CheckDir(path string, mayReplace func(path string) error) error {
 	return nil
 }
 
-func tryDir(path string, mayReplace func(path string) error) (err error) {
+func tryDir(path string, mayReplace func(path string) error) error {
 	exists, err := checkDir(path, mayReplace)
 	if err != nil {
 		return err
@@ -298,28 +219,23 @@ func tryDir(path string, mayReplace func(path string) error) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if failed := os.Remove(temp); failed != nil && err == nil {
-			err = fmt.Errorf("cannot be written: what is tried cannot be removed: %w", failed)
-		}
-	}()
-	if !exists {
-		return nil
+	if err := os.Remove(temp); err != nil {
+		return fmt.Errorf("cannot be written: a temporary directory cannot be removed: %w", err)
 	}
-	if err := tryMove(path, temp); err != nil {
-		return fmt.Errorf("cannot be replaced: %w", err)
+	if exists {
+		if err := checkMove(path); err != nil {
+			return fmt.Errorf("cannot be replaced: %w", err)
+		}
 	}
 	return nil
 }
 
-// WriteDir makes a directory at path. It calls write with a temporary directory, in
-// which write creates the files by [WriteIn], and then gives that directory its name.
-// What is at path is replaced if mayReplace allows it, as in [CheckDir].
+// WriteDir calls write with a temporary directory, in which write creates files by [WriteIn], and then
+// gives that directory the name path. It replaces what is at path if mayReplace allows it, as in
+// [CheckDir].
 //
-// If write fails, the temporary directory is removed. If write succeeds but the
-// directory cannot be renamed, it is removed too or, with keep, left under its temporary
-// name, which the error tells, so that no work is lost. If what is replaced may come back
-// after a loss of power, it is left as well, and the [*UnsyncedError] tells where.
+// If write fails, the temporary directory is removed. If the directory cannot be renamed, it is removed
+// too or, with keep, left under its temporary name, which the [*KeptError] tells.
 func WriteDir(path string, keep bool, mayReplace func(path string) error, write func(dir string) error) error {
 	path = resolve(path)
 	temp, err := makeTemp(path)
@@ -335,33 +251,30 @@ func WriteDir(path string, keep bool, mayReplace func(path string) error, write 
 		err = SyncDir(dir)
 	}
 	if err != nil {
-		return leftover(fmt.Errorf("%s: %w", path, reason(err)), temp, os.RemoveAll(temp))
+		return remove(fmt.Errorf("%s: %w", path, reason(err)), path, temp)
 	}
 	old, err := placeDir(temp, path, mayReplace)
 	if err != nil {
 		if !keep && old == "" {
-			return leftover(fmt.Errorf("%s: %w", path, err), temp, os.RemoveAll(temp))
+			return remove(fmt.Errorf("%s: %w", path, err), path, temp)
 		}
 		return &KeptError{path, dir, err}
 	}
 	if err = syncPlace(path); err != nil && old != "" {
 		return fmt.Errorf("%w; what was there is kept as %s", err, old)
 	}
-	return leftover(err, temp, os.RemoveAll(temp))
+	return remove(err, path, temp)
 }
 
-// WriteIn creates a file of a directory that [WriteDir] makes, of what write writes, and
-// flushes it to disk. Its errors name the file.
+// WriteIn creates a file in the directory that [WriteDir] makes, calls write, and flushes the file to
+// disk. Its errors name the file.
 func WriteIn(dir, name string, write func(w io.Writer) error) error {
 	f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err == nil {
-		err = write(f)
-		if err == nil {
+		if err = write(f); err == nil {
 			err = f.Sync()
 		}
-		if closed := f.Close(); err == nil {
-			err = closed
-		}
+		err = cmp.Or(err, f.Close())
 	}
 	if err == nil {
 		return nil
@@ -372,13 +285,13 @@ func WriteIn(dir, name string, write func(w io.Writer) error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// What a temporary directory holds.
+// Names in a temporary directory.
 const (
 	newName = "new"
 	oldName = "old" // for a moment
 )
 
-// placeDir moves the new directory in temp to path. It returns where in temp that is what
+// placeDir moves the new directory in temp to path. It returns the path in temp to which it moved what
 // was at path, or "".
 func placeDir(temp, path string, mayReplace func(path string) error) (old string, err error) {
 	exists, err := checkDir(path, mayReplace) // somebody may have been faster
@@ -386,8 +299,7 @@ func placeDir(temp, path string, mayReplace func(path string) error) (old string
 		return "", err
 	}
 	if exists {
-		// Where names can't be flushed, each of many checkpoints would leave its
-		// forerunner behind.
+		// Where names cannot be flushed, each of many checkpoints would leave its predecessor behind.
 		if err := SyncDir(filepath.Dir(path)); err != nil {
 			return "", fmt.Errorf("cannot be replaced: %w", err)
 		}
@@ -395,20 +307,17 @@ func placeDir(temp, path string, mayReplace func(path string) error) (old string
 	return moveDir(temp, path, exists, mayReplace)
 }
 
-// patience is how long a directory that others hold may be waited for: they hold it for a moment, and
-// no signal ends this wait.
+// patience is the time to wait for another process that holds a directory, which it does for a moment.
 const patience = 3 * time.Second
 
 var errHeld = errors.New("another process holds it; try again when that has ended")
 
-// moveDir moves the new directory in temp to path, and what exists there to temp:
-// both at once where the file system can. Elsewhere, as none renames over a
-// directory that is not empty, there is nothing at path for a moment. What became something
-// else since it was looked at is moved back.
+// moveDir moves the new directory in temp to path, and what exists there to temp: atomically where the
+// file system can exchange names. Elsewhere nothing is at path for a moment. What changed since it was
+// checked is moved back.
 func moveDir(temp, path string, exists bool, mayReplace func(path string) error) (old string, err error) {
 	dir := filepath.Join(temp, newName)
 	if exists {
-		// Who holds it has made sure that it is still there, and writes in it.
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		unlock, err := Lock(ctx, path)
@@ -449,9 +358,8 @@ func moveDir(temp, path string, exists bool, mayReplace func(path string) error)
 	return old, nil
 }
 
-// Displaced returns the path of what was at path, if a process was killed in the moment
-// in which [WriteDir] had moved that away and not yet put the new directory in its place,
-// or "".
+// Displaced returns the path of what was at path if a process was killed at the moment when [WriteDir]
+// had moved that away and not yet put the new directory in its place, or "".
 func Displaced(path string) string {
 	path = resolve(path)
 	entries, _ := os.ReadDir(filepath.Dir(path))
@@ -466,8 +374,7 @@ func Displaced(path string) string {
 	return ""
 }
 
-// checkDir reports whether there is something at path, or why that may not be
-// replaced.
+// checkDir reports whether something exists at path, or why it may not be replaced.
 func checkDir(path string, mayReplace func(path string) error) (exists bool, err error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -490,8 +397,7 @@ func makeTemp(path string) (string, error) {
 	return temp, nil
 }
 
-// resolve follows path if it is a symbolic link, so that what it points to is
-// replaced and not the link.
+// resolve follows a symbolic link, so that its target is replaced and not the link.
 func resolve(path string) string {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
@@ -507,8 +413,8 @@ func tempName(path string) string {
 	return fmt.Sprintf("%s%08x", tempPrefix(path), rand.Uint32())
 }
 
-// tempPrefix is what temporary names begin with. Of a name that is as long as a file system
-// allows, an end is left out.
+// tempPrefix returns the beginning of temporary names. It shortens names that are as long as a file
+// system allows.
 func tempPrefix(path string) string {
 	const longest = 255 // bytes
 	dir, name := filepath.Split(path)
@@ -520,8 +426,7 @@ func tempPrefix(path string) string {
 	return dir + name + ".tmp"
 }
 
-// reason returns an error of the operating system without the file name in it, which
-// may be a temporary one.
+// reason returns an error of the operating system without its file name, which may be temporary.
 func reason(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err
@@ -532,19 +437,23 @@ func reason(err error) error {
 	return err
 }
 
-// An UnsyncedError reports that an output is in its place, but may not be there after a loss
-// of power.
-type UnsyncedError struct {
+// A PlacedError reports that an output is in its place, but something is wrong: a loss of power may
+// undo it, or a temporary file is left over.
+type PlacedError struct {
 	Path string
 	Err  error
 }
 
-func (e *UnsyncedError) Error() string {
-	return fmt.Sprintf("%s: is written, but a loss of power may undo that: %v", e.Path, e.Err)
-}
-func (e *UnsyncedError) Unwrap() error { return e.Err }
+func (e *PlacedError) Error() string { return fmt.Sprintf("%s is written, but %v", e.Path, e.Err) }
+func (e *PlacedError) Unwrap() error { return e.Err }
 
-// A KeptError reports that a directory is whole but could not be given its name.
+// InPlace reports whether an output is in its place in spite of err.
+func InPlace(err error) bool {
+	_, ok := errors.AsType[*PlacedError](err)
+	return ok
+}
+
+// A KeptError reports that a directory is complete but could not be given its name.
 type KeptError struct {
 	Path string // that name
 	Kept string // the name that it has
@@ -556,31 +465,22 @@ func (e *KeptError) Error() string {
 }
 func (e *KeptError) Unwrap() error { return e.Err }
 
-// InPlace reports whether an output is in its place in spite of an error of writing it.
-func InPlace(err error) bool {
-	_, onlyLeft := err.(*LeftoverError)
-	_, unsynced := errors.AsType[*UnsyncedError](err)
-	return onlyLeft || unsynced
-}
-
-// syncPlace flushes the name of an output to disk, which has just been given to it.
+// syncPlace flushes the new name of an output to disk.
 func syncPlace(path string) error {
 	if err := SyncDir(filepath.Dir(path)); err != nil {
-		return &UnsyncedError{path, err}
+		return &PlacedError{path, fmt.Errorf("a loss of power may undo that: %w", err)}
 	}
 	return nil
 }
 
-// SyncDir flushes the names of the files in a directory to disk, on systems that can, so
-// that they survive a loss of power.
+// SyncDir flushes the names of the files in a directory to disk, on systems that can.
 func SyncDir(name string) error {
 	dir, err := os.Open(name)
 	if err == nil {
 		defer dir.Close()
 		err = dir.Sync()
 	}
-	// A directory may be written, but not read, and Windows flushes none. Some file
-	// systems flush no names either.
+	// A directory may be writable but not readable; Windows and some file systems flush no names.
 	if err == nil || errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) {
 		return nil
 	}

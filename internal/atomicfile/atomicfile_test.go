@@ -116,25 +116,6 @@ func TestFileCancelled(t *testing.T) {
 	}
 }
 
-func TestFileModeFollowsUmask(t *testing.T) {
-	dir := t.TempDir()
-	write(t, filepath.Join(dir, "plain"), "")
-	if err := writeText(filepath.Join(dir, "ours"), false, ""); err != nil {
-		t.Fatal(err)
-	}
-	plain, err := os.Stat(filepath.Join(dir, "plain"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ours, err := os.Stat(filepath.Join(dir, "ours"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if ours.Mode() != plain.Mode() {
-		t.Errorf("mode %v, want %v", ours.Mode(), plain.Mode())
-	}
-}
-
 func TestFileRefuses(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "file"), "kept")
@@ -195,72 +176,29 @@ func TestFileBehindDanglingSymlink(t *testing.T) {
 	}
 }
 
-// Of files that belong together all are written, or none, whatever forbids the last one
-// and however late.
+// Unless all files can be written, none is.
 func TestFilesTogether(t *testing.T) {
-	for _, tt := range []struct {
-		name    string
-		old     bool // are all there already
-		meddle  func(last string) error
-		force   bool
-		content []string // afterwards; nil for what was there
-	}{
-		{"new", false, nil, false, []string{"a=new", "b=new", "c=new"}},
-		{"replaced", true, nil, true, []string{"a=new", "b=new", "c=new"}},
-		{"some replaced", false, nil, true, []string{"a=new", "b=new", "c=new"}},
-		{"the last is there", false, func(last string) error { return os.WriteFile(last, []byte("other"), 0o666) }, false, []string{"c=other"}},
-		{"the last is a directory", false, func(last string) error { return os.Mkdir(last, 0o777) }, true, []string{"c=directory"}},
-		{"the last becomes a directory", true, func(last string) error {
-			return errors.Join(os.Remove(last), os.Mkdir(last, 0o777))
-		}, true, []string{"a=old", "b=old", "c=directory"}},
-		{"the last can't be renamed", true, func(last string) error {
-			temp, err := filepath.Glob(last + ".tmp*")
-			return errors.Join(err, os.Remove(temp[0]))
-		}, true, []string{"a=old", "b=old", "c=old"}},
-		{"the second can't be renamed", true, func(last string) error {
-			temp, err := filepath.Glob(filepath.Join(filepath.Dir(last), "b.tmp*"))
-			return errors.Join(err, os.Remove(temp[0]))
-		}, true, []string{"a=old", "b=old", "c=old"}},
-	} {
+	for want, force := range map[string]bool{"already exists": false, "": true} {
 		dir := t.TempDir()
-		var paths []string
-		for _, name := range []string{"a", "b", "c"} {
-			path := filepath.Join(dir, name)
-			paths = append(paths, path)
-			if tt.old {
-				write(t, path, "old")
-			}
-		}
-		err := WriteFiles(t.Context(), paths, tt.force, func(files []io.Writer) error {
+		write(t, filepath.Join(dir, "b"), "old")
+		paths := []string{filepath.Join(dir, "a"), filepath.Join(dir, "b")}
+		err := WriteFiles(t.Context(), paths, force, func(files []io.Writer) error {
 			for _, f := range files {
 				if _, err := io.WriteString(f, "new"); err != nil {
 					return err
 				}
 			}
-			if tt.meddle != nil {
-				return tt.meddle(paths[2])
-			}
 			return nil
 		})
-		if (err == nil) != (tt.meddle == nil) {
-			t.Errorf("%s: error %v", tt.name, err)
+		if want != "" {
+			wantOutputError(t, err, want)
+			expect(t, dir, "b=old")
+			continue
 		}
-		expect(t, dir, tt.content...)
-	}
-}
-
-// A name that can't be given up is told, for nobody else would.
-func TestFileLeftOver(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "a")
-	err := WriteFile(t.Context(), path, true, func(io.Writer) error {
-		// In the place of the temporary file there is a directory that is not empty.
-		temp, err := filepath.Glob(path + ".tmp*")
-		return errors.Join(err, os.Remove(temp[0]), os.MkdirAll(filepath.Join(temp[0], "x"), 0o777), errors.New("failed"))
-	})
-	left, ok := errors.AsType[*LeftoverError](err)
-	if !ok || !strings.HasPrefix(left.Path, path+".tmp") || !strings.HasPrefix(err.Error(), "failed; ") {
-		t.Errorf("error %v", err)
+		if err != nil {
+			t.Error(err)
+		}
+		expect(t, dir, "a=new", "b=new")
 	}
 }
 

@@ -10,12 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Lock waits until no other process holds the directory, or ctx is cancelled, and holds it until
-// unlock, so that of two that read a file in it and write it anew neither undoes what the other
-// did. Where the directory is replaced meanwhile, it holds the one that is there then. Where the file
-// system has no locks, it does nothing.
+// Lock waits until no other process holds the directory, or ctx is cancelled, and holds it until unlock,
+// so that two processes that update a file in it do not undo each other's changes. If the directory is
+// replaced meanwhile, Lock holds the new one. On file systems without locks it does nothing.
 func Lock(ctx context.Context, dir string) (unlock func(), err error) {
-	const pause = 20 * time.Millisecond // a lock can't be waited for together with ctx
+	const pause = 20 * time.Millisecond // flock cannot wait for ctx as well
 	for {
 		d, err := os.Open(dir)
 		if err != nil {

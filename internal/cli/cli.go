@@ -89,8 +89,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case errors.Is(err, context.Canceled):
 		if e, ok := errors.AsType[interrupted](err); ok {
 			say(errs, "overcomplete: %v", e)
-		} else if e, ok := errors.AsType[*atomicfile.LeftoverError](err); ok {
-			say(errs, "overcomplete: interrupted; %v", e)
 		} else {
 			say(errs, "overcomplete: interrupted, no file was written")
 		}
@@ -101,7 +99,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case errors.Is(err, syscall.EPIPE):
 		return exitFailed // whoever read the results has seen enough
 	}
-	say(errs, "overcomplete: %v", err)
+	advice := ""
+	if errors.Is(err, atomicfile.ErrExists) {
+		advice = "; --force replaces it"
+	}
+	say(errs, "overcomplete: %v%s", err, advice)
 	if isUsage(err) {
 		return exitUsage
 	}

@@ -1,4 +1,4 @@
-// Package memory tells how much memory the program can have, and gets large parts of it.
+// Package memory reports how much memory the program can have, and allocates large arrays.
 package memory
 
 import (
@@ -8,25 +8,22 @@ import (
 	"runtime/metrics"
 )
 
-// Total returns the most bytes of memory that the program can have: the machine's
-// physical memory or, where that is less, what its container (a control group) or its
-// own limit (ulimit -v) allows. ok is false where it is not known.
+// Total returns the most bytes of memory that the program can have: the least of the machine's physical
+// memory, the limit of its control group and its own limit (ulimit -v). ok is false where it is unknown.
 func Total() (bytes uint64, ok bool) { return total() }
 
-// ErrTooLarge is returned, wrapped, for what does not fit into memory.
+// ErrTooLarge reports what does not fit into memory.
 var ErrTooLarge = errors.New("is more than there is memory for")
 
-// Check returns an error that wraps [ErrTooLarge] unless the program can have so many
-// bytes beside those that it has in use. To ask the system for more would end the
-// program, at once or when they are filled. It does not ask for what is little, of which
-// there may be millions: to ask takes longer than to fill it.
+// Check returns an error that wraps [ErrTooLarge] unless the program can have that many bytes beside those
+// in use: to ask the system for them would end the program, at once or when they are filled. Small
+// amounts, of which there may be millions, pass unchecked, because the check takes longer than to fill them.
 func Check(bytes uint64) error {
 	const little = 1 << 16
 	if bytes <= little {
 		return nil
 	}
 	limit, ok := total()
-	// What is reachable, and what was but has not been collected yet.
 	const inUse = "/memory/classes/heap/objects:bytes"
 	if !ok || fits(bytes, read(inUse), limit) {
 		return nil
@@ -56,9 +53,8 @@ func read(names ...string) (sum uint64) {
 
 func gigabytes(bytes uint64) string { return fmt.Sprintf("%.1f GB", float64(bytes)/1e9) }
 
-// Zeros returns n zeros, in large pages where the system has them: the first pass
-// over gigabytes otherwise spends more time on faults, one for each 4 KiB, than on
-// its work.
+// Zeros returns n zeros, in huge pages where the system has them. The first pass over gigabytes in pages
+// of 4 KiB would spend more time on page faults than on its work.
 func Zeros[T float32 | uint16](n int) []T {
 	x := make([]T, n)
 	hugePages(x)

@@ -20,14 +20,12 @@ func total() (uint64, bool) {
 	return min(uint64(info.Totalram)*uint64(info.Unit), groupLimit("/"), ownLimit()), true
 }
 
-// ownLimit returns what a limit of the program's addresses leaves to its heap, the largest
-// number for no limit.
+// ownLimit returns what the limit of the program's address space leaves to its heap, or MaxUint64.
 func ownLimit() uint64 {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_AS, &limit) != nil || limit.Cur == unix.RLIM_INFINITY {
 		return math.MaxUint64
 	}
-	// Much is reserved for what may never come to be.
 	statm, _ := os.ReadFile("/proc/self/statm") // pages of the program's addresses come first
 	first, _, _ := strings.Cut(string(statm), " ")
 	pages, _ := strconv.ParseUint(first, 10, 64)
@@ -37,8 +35,7 @@ func ownLimit() uint64 {
 	return limit.Cur - min(limit.Cur, others)
 }
 
-// groupLimit returns the least memory that the control groups of the program allow
-// (see cgroups(7)), the largest number for no limit. The file system begins at root.
+// groupLimit returns the least limit of the program's control groups (see cgroups(7)), or MaxUint64.
 func groupLimit(root string) uint64 {
 	limit := uint64(math.MaxUint64)
 	// Lines of hierarchy:controllers:group. Version 2 names no controllers.

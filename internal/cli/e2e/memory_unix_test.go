@@ -128,9 +128,7 @@ func TestLittleMemory(t *testing.T) {
 		"paper train packed.npz.gz --words word.txt -o model": "expand to more than 100 times as many",
 		"top bomb": "bomb: codes.npz: row offsets end at 367001600 in a 60×80 matrix",
 		"paper train in.txt -o model -k 100000000":               "60 words × 100000000 sparse dimensions need about ",
-		"paper train in.txt -o model -k 100000000 --overcommit":  "which the system does not give; ",
 		"train in.txt --quiet -o model -k 1000000":               "learning 1000000 sparse dimensions takes about 4006.4 GB, and there can be ",
-		"train in.txt --quiet -o model -k 1000000 --overcommit":  "which the system does not give; lower -k",
 		"train in.txt --quiet -o model -k 10000000 --overcommit": "which is more than any machine has; lower -k",
 	} {
 		cmd := underShell(dir, "ulimit -v 2500000", strings.Fields(args)...)
