@@ -13,14 +13,14 @@
 #	OVERCOMPLETE_FUZZ_CACHE  where fuzzing keeps what it found worth it, build/fuzz unless it is said
 #	CUDA_HOME              a folder that has include/cuda.h, of CUDA 11.8 to 13.x
 #	NVRTC                  libnvrtc.so.11.2, of CUDA 11.8
-#	PTXAS, NVDISASM        ptxas, of CUDA 12.9, and nvdisasm
+#	PTXAS                  ptxas, of CUDA 12.9
 #
 # Tests that lack one of the first five are skipped, and say so.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .PHONY: help check check-full tools vectors gpu release wheel gpu-bundle bench-cpu \
-	lint cross generate ptx gpu-model gpu-tables test noasm gpu-test gpu-asan gpu-headers sample release-test vulnerabilities python image container home arm64 race fuzz faults soak cluster first
+	lint cross generate ptx test noasm gpu-test gpu-asan gpu-headers sample release-test vulnerabilities python image container home arm64 race fuzz faults soak cluster first
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z0-9-]*\):.* ## /\1\t/p' Makefile | expand -t 14
@@ -43,7 +43,7 @@ comma = ,
 python := build/python/bin/python
 pip := $(python) -m pip install -q --disable-pip-version-check
 
-tools: build/python/packages build/cuda-11.8/include/cuda.h build/cuda-12.9/include/cuda.h build/cuda-13.5/include/cuda.h build/nvrtc build/ptxas build/nvdisasm build/staticcheck build/axe-core build/lucene build/wheelhouse ## install into build/ what the rest needs, but for g++, QEMU, Chromium and Java
+tools: build/python/packages build/cuda-11.8/include/cuda.h build/cuda-12.9/include/cuda.h build/cuda-13.5/include/cuda.h build/nvrtc build/ptxas build/staticcheck build/axe-core build/lucene build/wheelhouse ## install into build/ what the rest needs, but for g++, QEMU, Chromium and Java
 	find . -name go.mod -not -path './build/*' -execdir go mod download \;
 	go mod tidy -diff # downloads more: what tests of others' packages import
 
@@ -70,9 +70,6 @@ build/nvrtc: | $(python)
 
 build/ptxas: | $(python)
 	$(pip) --no-deps --target $@ nvidia-cuda-nvcc-cu12==12.9.86
-
-build/nvdisasm: | $(python)
-	$(pip) --no-deps --target $@ nvidia-cuda-nvdisasm==13.5.37
 
 # What audits the accessibility of the explorer's page. Only tests use it.
 build/axe-core:
@@ -194,22 +191,12 @@ generate: ## make generated Go and assembly again; fail if it was not what it is
 
 NVRTC ?= build/nvrtc/nvidia/cuda_nvrtc/lib/libnvrtc.so.11.2
 PTXAS ?= build/ptxas/nvidia/cuda_nvcc/bin/ptxas
-NVDISASM ?= build/nvdisasm/nvidia/cu13/bin/nvdisasm
-ptx: $(filter build/nvrtc/%,$(NVRTC)) $(filter build/ptxas/%,$(PTXAS)) $(filter build/nvdisasm/%,$(NVDISASM)) ## the committed PTX is what the kernels compile to, and takes the registers and the time that are recorded
+ptx: $(filter build/nvrtc/%,$(NVRTC)) $(filter build/ptxas/%,$(PTXAS)) ## the committed PTX is what NVRTC makes of the kernels, and takes the recorded registers
 	python3 kernels/ptx/build.py --check $(NVRTC)
 	python3 kernels/ptx/ptxas.py --check $(PTXAS)
-	python3 kernels/ptx/model.py --check docs/gpu.md $(PTXAS) $(NVDISASM)
-
-# "make gpu-model RATES=--rates=BENCH.json" takes the rates that were measured on a GPU.
-gpu-model: $(filter build/ptxas/%,$(PTXAS)) $(filter build/nvdisasm/%,$(NVDISASM)) ## what training and encoding should take on some GPUs, by counting
-	python3 kernels/ptx/model.py $(RATES) $(PTXAS) $(NVDISASM)
-
-gpu-tables: $(filter build/ptxas/%,$(PTXAS)) $(filter build/nvdisasm/%,$(NVDISASM)) ## write that into docs/gpu.md
-	python3 kernels/ptx/model.py --write docs/gpu.md $(PTXAS) $(NVDISASM)
 
 build/nvrtc/%: build/nvrtc ;
 build/ptxas/%: build/ptxas ;
-build/nvdisasm/%: build/nvdisasm ;
 
 test: ## the README's test command, verbose
 	GOFLAGS="$(verbose) $(call of_tier,,-tags=full)" $(call readme,test)

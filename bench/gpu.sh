@@ -6,8 +6,8 @@
 # usage: gpu.sh RESULTS [flags of "bench gpu"]
 #
 # It is part of what "make gpu-bundle" makes, and runs beside it: the machine needs an
-# NVIDIA driver, neither Go nor a CUDA toolkit. Results go to the directory RESULTS, JSON and
-# logs, and a table comes last; all of that is in one file as well, RESULTS.tar.gz, which is made
+# NVIDIA driver, neither Go nor a CUDA toolkit. Results go to the directory RESULTS: bench-STAGE.txt for
+# benchstat, and logs. All of that is in one file as well, RESULTS.tar.gz, which is made
 # after each stage, and when the script ends or is told to. Each stage is a process of its own
 # with a time limit; after a few of the kernels' tests, which tell what the rest is worth, comes
 # the most valuable first. One that fails or hangs is reported, what it had measured is kept, and
@@ -29,7 +29,7 @@ results=$(cd "$1" && pwd)
 shift
 archive=$(realpath "${ARCHIVE:-$results.tar.gz}")
 words=${WORDS:-400000} dim=${DIM:-300} atoms=${ATOMS:-3000} epochs=${EPOCHS:-20}
-first="device peaks smoke sanitize train profile ncu torch"
+first="device smoke sanitize train profile ncu torch"
 stages=${STAGES:-}
 [ "$stages" != first ] || stages=$first
 for name in $stages; do
@@ -56,7 +56,7 @@ finish() {
 trap finish EXIT
 trap 'exit 143' TERM INT HUP # a wait ends at once
 
-[ -n "$stages" ] || rm -f "$results"/{bench,torch}.json "$results"/{stages.txt,clocks.csv}
+[ -n "$stages" ] || rm -f "$results"/bench-*.txt "$results"/{stages.txt,clocks.csv}
 touch "$results/stages.txt"
 if command -v nvidia-smi >/dev/null; then
   nvidia-smi --id="$CUDA_VISIBLE_DEVICES" --query-gpu=timestamp,clocks.sm,clocks.mem,power.draw,temperature.gpu,utilization.gpu \
@@ -140,7 +140,7 @@ counters() {
 
 # part PART [FLAG…]
 part() {
-  "$bundle/bench" gpu --words "$words" --dim "$dim" --atoms "$atoms" --epochs "$epochs" --json "$results/bench.json" "${@:2}" "$1"
+  "$bundle/bench" gpu --words "$words" --dim "$dim" --atoms "$atoms" --epochs "$epochs" "${@:2}" "$1" | tee "$results/bench-$1.txt"
 }
 
 tool() {
@@ -153,14 +153,13 @@ tool() {
 peer() {
   "${PYTHON:-python3}" -c 'import numpy, torch' || exit 3
   "$bundle/bench" vectors --words "$words" --dim "$dim" vectors.npy
-  "${PYTHON:-python3}" "$bundle/torch_rda.py" vectors.npy --atoms "$atoms" --epochs "$epochs" --json "$results/torch.json"
+  "${PYTHON:-python3}" "$bundle/torch_rda.py" vectors.npy --atoms "$atoms" --epochs "$epochs" | tee "$results/bench-torch.txt"
 }
 
 # timeout runs programs, not functions: each is one for a shell of its own.
 export bundle results words dim atoms epochs
 export -f device tests smoke sanitize counters part tool peer
 stage device 15 device
-stage peaks 20 part peaks "$@"
 stage smoke 60 smoke
 stage sanitize 60 sanitize
 stage train 130 part train "$@"
@@ -170,15 +169,9 @@ stage torch 120 peer
 stage tests 460 tests
 stage encode 70 part encode "$@"
 stage compare 90 part compare "$@"
-stage stream 60 part stream "$@"
 stage tool 40 tool
 stage scale 150 part scale "$@"
 
-if [ -e "$results/bench.json" ]; then
-  reports=("$results/bench.json")
-  [ ! -e "$results/torch.json" ] || reports+=("$results/torch.json")
-  "$bundle/bench" table "${reports[@]}" | tee "$results/table.txt"
-fi
 echo
 cat "$results/stages.txt"
 exit $failed

@@ -19,6 +19,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"overcomplete/cpu"
+	"overcomplete/internal/table"
 	"overcomplete/train"
 	"overcomplete/vectors"
 )
@@ -118,11 +119,13 @@ func (g *growth) String() string {
 
 func (g *growth) print(out io.Writer, dim, epochs int) {
 	title := fmt.Sprintf("Seconds of epoch %d, generated vectors of length %d: %v", epochs, dim, g)
-	section(out, g.points, title, "words,atoms,seconds,ns/word/atom,of the line", func(p point) []any {
+	rows := table.Table{{"words", "atoms", "seconds", "ns/word/atom", "of the line"}}
+	for _, p := range g.points {
 		s := median(p.repeats)
-		return []any{p.words, p.atoms, s, 1e9 * s / float64(p.words) / float64(p.atoms),
-			fmt.Sprintf("%.3f", s/(g.intercept+g.slope*p.size))}
-	})
+		rows = append(rows, []string{fmt.Sprint(p.words), fmt.Sprint(p.atoms), fmt.Sprintf("%.4g", s),
+			fmt.Sprintf("%.4g", 1e9*s/float64(p.words)/float64(p.atoms)), fmt.Sprintf("%.3f", s/(g.intercept+g.slope*p.size))})
+	}
+	fmt.Fprintf(out, "\n%s\n\n%s", title, rows.Text("lr", nil))
 }
 
 // drawGrowth draws one panel per series.

@@ -3,8 +3,6 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -18,7 +16,6 @@ import (
 
 	"github.com/klauspost/cpuid/v2"
 
-	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/memory"
 	"overcomplete/internal/simd"
 )
@@ -136,16 +133,4 @@ func printMachine(out io.Writer) error {
 	_, err = fmt.Fprintf(out, "goos: %s\ngoarch: %s\npkg: overcomplete/bench\ncpu: %s\nlevel: %s\nmemory: %.1f GB\ngo: %s\n",
 		runtime.GOOS, runtime.GOARCH, cpuid.CPU.BrandName, level.Name, float64(total)/1e9, runtime.Version())
 	return err
-}
-
-// writeJSON writes a report atomically.
-func writeJSON(path string, report any) error {
-	data, err := json.MarshalIndent(report, "", "  ")
-	if err != nil {
-		return err
-	}
-	return atomicfile.WriteFile(context.Background(), path, true, func(w io.Writer) error {
-		_, err := w.Write(append(data, '\n'))
-		return err
-	})
 }

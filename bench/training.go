@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"overcomplete/encode"
 	"overcomplete/internal/backend"
 	"overcomplete/model"
 	"overcomplete/train"
@@ -17,23 +16,16 @@ func hyperparameters(atoms, epochs int) model.Paper {
 	return h
 }
 
-// A recorder is a device that keeps its last trainer or learner, and the sums of a trainer's epochs.
+// A recorder is a device that records the sums of the epochs of its last trainer.
 type recorder struct {
 	train.Device
-	learned backend.Learned
-	epochs  []backend.Sums
+	epochs []backend.Sums
 }
 
 func (r *recorder) Trainer(p backend.Problem) (backend.Trainer, error) {
 	t, err := r.Device.Trainer(p)
-	r.epochs, r.learned = nil, t
+	r.epochs = nil
 	return recorded{t, r}, err
-}
-
-func (r *recorder) Learner(x []float32, d *model.Dictionary, norm float64, o encode.Options) (backend.Learner, error) {
-	l, err := r.Device.Learner(x, d, norm, o)
-	r.learned = l
-	return l, err
 }
 
 // recorded is a trainer that records its epochs.

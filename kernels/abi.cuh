@@ -151,14 +151,6 @@ constexpr int POWER_SHARED = 256;
 // Columns of the result of fista that a warp has; a row's sum has a part for each.
 constexpr int FISTA_COLUMNS = 32;
 
-// A block of the kernels that measure a device, and the sums that each warp of peak_tf32 and
-// peak_fp16 adds to. In a step a block of peak_l2 copies a tile of so many floats; SHARED is its
-// dynamic shared memory in bytes.
-constexpr int PEAK_THREADS = 256;
-constexpr int PEAK_CHAINS = 8;
-constexpr int PEAK_TILE = 4096;
-constexpr int PEAK_SHARED = 32768;
-
 // The sizes of matrices, which are row-major: codes are words × atoms, a dictionary is
 // atoms × dim, vectors are words × dim. A row begins code_pitch floats after the one
 // before it in codes, and dim_pitch floats in the others, to be aligned to 16 bytes. The
@@ -479,18 +471,3 @@ struct Totals {
     int rows;
 };
 LAYOUT(Totals, 40, 3)
-
-struct Peak {
-    float* out; // of threads
-    int steps;
-    char padding[4];
-};
-LAYOUT(Peak, 16, 1)
-
-struct PeakL2 {
-    float* out;        // of threads
-    const float* data; // tiles
-    int tiles;
-    int steps;
-};
-LAYOUT(PeakL2, 24, 2)

@@ -154,14 +154,6 @@ const powerShared = 256
 // Columns of the result of fista that a warp has; a row's sum has a part for each.
 const fistaColumns = 32
 
-// A block of the kernels that measure a device, and the sums that each warp of peak_tf32 and
-// peak_fp16 adds to. In a step a block of peak_l2 copies a tile of so many floats; SHARED is its
-// dynamic shared memory in bytes.
-const peakThreads = 256
-const peakChains = 8
-const peakTile = 4096
-const peakShared = 32768
-
 // The sizes of matrices, which are row-major: codes are words × atoms, a dictionary is
 // atoms × dim, vectors are words × dim. A row begins code_pitch floats after the one
 // before it in codes, and dim_pitch floats in the others, to be aligned to 16 bytes. The
@@ -506,20 +498,3 @@ type totals struct {
 }
 
 var _ [40]byte = [unsafe.Sizeof(totals{})]byte{}
-
-type peak struct {
-	out   pointer[float32] // of threads
-	steps int32
-	_     [4]byte
-}
-
-var _ [16]byte = [unsafe.Sizeof(peak{})]byte{}
-
-type peakL2 struct {
-	out   pointer[float32] // of threads
-	data  pointer[float32] // tiles
-	tiles int32
-	steps int32
-}
-
-var _ [24]byte = [unsafe.Sizeof(peakL2{})]byte{}

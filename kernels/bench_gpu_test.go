@@ -98,9 +98,7 @@ func allowSameValue[T any](*bench, pointer[T]) {}
 // run launches a kernel.
 func (b *bench) run(l launch) { b.queue(l, b.compute) }
 
-// What the host does for each row, 300 → 3000 with 90 nonzeros, while the GPU has others: a part
-// of what kernels/ptx/model.py has as HOST_ROW, the rest of which BenchmarkStream of package encode
-// measures. No kernel runs.
+// BenchmarkEncoderHost measures the host's work per row, 300 → 3000 with 90 nonzeros. It runs no kernel.
 func BenchmarkEncoderHost(b *testing.B) {
 	const rows, dim, atoms, most, blocks = encode.Block, 300, 3000, 90, 16
 	x, d := encodetest.Problem(rows, dim, atoms)

@@ -39,11 +39,10 @@ type finish struct {
 // that runs on each row, then one that runs once.
 type step struct {
 	graph.Step
-	rows     graph.Axis
-	body     []instruction
-	totals   []instruction
-	scratch  []int // vectors that body has in scratch rows
-	matrices int   // that it reads and has not written, and that it writes
+	rows    graph.Axis
+	body    []instruction
+	totals  []instruction
+	scratch []int // vectors that body has in scratch rows
 }
 
 // compile turns a program into kernel launches.
@@ -130,7 +129,6 @@ func (x *executable) add(s graph.Step) {
 
 func (x *executable) addBody(s graph.Step, b *graph.Body) {
 	t := &step{Step: s, rows: b.Rows}
-	here := make(map[int]bool) // what a row's warp has at hand
 	if _, ok := s.(*graph.Decode); ok && x.share > 0 {
 		t.body = append(t.body, instruction{opAddVV, graph.DecodeProduct, graph.DecodeProduct, int32(x.share)})
 	}
@@ -139,14 +137,10 @@ func (x *executable) addBody(s graph.Step, b *graph.Body) {
 			t.body = append(t.body, list...)
 		}
 		made, read := in.VectorOperands()
-		for i, v := range append(read, made...) {
-			switch {
-			case x.Vectors[*v].Rows == graph.One:
+		for _, v := range append(read, made...) {
+			if x.Vectors[*v].Rows == graph.One {
 				t.use(*v)
-			case i >= len(read) || !here[*v]:
-				t.matrices++
 			}
-			here[*v] = true
 		}
 	}
 	for _, h := range x.halves {

@@ -28,6 +28,11 @@ type Device struct {
 	// Compiling, if not nil, is called before the driver compiles kernels for the GPU, which
 	// takes seconds where it does not have them from an earlier time, and done when it has.
 	Compiling func() (done func())
+
+	// Timed, if not nil, is called with the seconds of each kernel launch; step is that of a training's
+	// program, such as "dictionary 1", or empty. Timing keeps kernels apart that could follow each
+	// other at once, so that passes take longer than without.
+	Timed func(step, kernel string, seconds float64)
 }
 
 // Precision is how products of matrices are computed. All else is float32, and

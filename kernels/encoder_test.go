@@ -319,37 +319,3 @@ func TestEncoderRefuses(t *testing.T) {
 		}
 	}
 }
-
-// Launches are counted and told apart, and floors are those that the kernels'
-// sources state.
-func TestEncoderProfile(t *testing.T) {
-	const steps, batches, passes = 3, 2, 3 + backend.PolishSteps // of a product each
-	e, x, _ := sampleEncoder(t, encode.Options{Lambda: 1, Steps: steps, Nonzeros: 20}, TF32, encoderSample.batch)
-	e.StartProfile()
-	encodetest.Encode(t, e, x)
-	times, err := e.Profile()
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, dim, atoms := float64(encoderSample.rows), float64(encoderSample.dim), float64(encoderSample.atoms)
-	const pitch = 24                                                                                                // of rows of 21, all of which products compute
-	once := KernelTime{Bytes: 4 * (rows*atoms + batches*atoms*pitch + rows*pitch), Flops: 2 * rows * atoms * pitch} // a decode
-	want := map[string]KernelTime{
-		"decode_tf32":     {Launches: passes * batches, Bytes: passes * once.Bytes, Flops: passes * once.Flops},
-		"decode_fp32":     {Launches: batches, Bytes: once.Bytes, Flops: 3 * once.Flops},
-		"fista_tf32":      {Launches: passes * batches, Bytes: passes * (once.Bytes + 8*rows*atoms), Flops: passes * once.Flops},
-		"fista_residuals": {Launches: (passes + 1) * batches, Bytes: (passes + 1) * 4 * rows * (4*dim + 8)}, // 150 atoms in two tiles of four parts
-		"keep_largest":    {Launches: batches, Bytes: 8 * rows * atoms},
-		"finish_codes":    {Launches: batches, Bytes: 4 * rows * atoms},
-		"pack_codes":      {Launches: batches, Bytes: 4 * rows * atoms},
-	}
-	for _, k := range times {
-		w, ok := want[k.Name]
-		if delete(want, k.Name); !ok || k.Launches != w.Launches || k.Bytes != w.Bytes || k.Flops != w.Flops || k.Seconds <= 0 {
-			t.Errorf("%+v, want %+v", k, w)
-		}
-	}
-	if len(want) > 0 {
-		t.Errorf("missing %v", want)
-	}
-}

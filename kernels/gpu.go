@@ -33,9 +33,9 @@ type gpu struct {
 	allocated  int64                  // their sum
 	locked     int64                  // bytes of the host that are page-locked
 	lacksHost  bool                   // whether more could not be page-locked
-	profiling  bool
-	step       string // of a program, whose launches follow
-	profile    []timedLaunch
+	onLaunch   func(step, kernel string, seconds float64)
+	step       string        // of a program, whose launches follow
+	timed      []timedLaunch // not yet reported
 	err        error
 
 	compute, load, store cu.Stream // kernels, copies to the device, copies from it
@@ -48,7 +48,7 @@ func (d Device) open(files ...string) (*gpu, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &gpu{device: device, functions: make(map[string]*function), sizes: make(map[cu.DevicePtr]int64), mostMemory: d.Memory}
+	g := &gpu{device: device, functions: make(map[string]*function), sizes: make(map[cu.DevicePtr]int64), mostMemory: d.Memory, onLaunch: d.Timed}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	g.start()
@@ -285,6 +285,7 @@ func (g *gpu) synchronize(s cu.Stream) {
 	}
 	if g.err == nil && s == g.compute { // Go's memory is copied on no other stream
 		g.pinner.Unpin()
+		g.reportTimes()
 	}
 }
 
@@ -328,14 +329,14 @@ func (g *gpu) queue(l launch, s cu.Stream) {
 		g.check("cuFuncSetAttribute of "+l.kernel, driver.SetDynamicShared(f.Function, l.shared))
 	}
 	var start cu.Event
-	if g.profiling {
+	if g.onLaunch != nil {
 		start = g.mark(s)
 	}
 	if g.err == nil {
 		g.check("launch of "+l.kernel, driver.Launch(f.Function, l.x, l.y, l.threads, l.shared, s, l.arguments))
 	}
-	if g.profiling {
-		g.profile = append(g.profile, timedLaunch{l, g.step, start, g.mark(s)})
+	if g.onLaunch != nil {
+		g.timed = append(g.timed, timedLaunch{g.step, l.kernel, start, g.mark(s)})
 	}
 }
 
@@ -363,7 +364,7 @@ func (g *gpu) repeat(key int, f func()) {
 	if g.err != nil {
 		return
 	}
-	if g.profiling { // each launch is timed
+	if g.onLaunch != nil { // each launch is timed
 		f()
 		return
 	}

@@ -31,11 +31,19 @@ func TestGraph(t *testing.T) {
 			if emulated {
 				setting(t, "EMULATED_SCHEDULE", schedule)
 			}
-			train := func(profile bool) (r result, b *Trainer) {
+			ofSteps := 0 // launches of dictionary steps
+			train := func(timed bool) (r result, b *Trainer) {
 				b = open(t, p, precision, 0)
 				t.Cleanup(func() { b.Close() })
-				if profile {
-					b.StartProfile()
+				if timed {
+					b.onLaunch = func(step, kernel string, seconds float64) {
+						if !(seconds > 0) || strings.HasPrefix(kernel, "correlate") != (step == "code 2") {
+							t.Errorf("%s of step %q took %v s", kernel, step, seconds)
+						}
+						if strings.HasPrefix(step, "dictionary ") {
+							ofSteps++
+						}
+					}
 				}
 				return trained(t, b, p, epochs), b
 			}
@@ -65,21 +73,11 @@ func TestGraph(t *testing.T) {
 			if !emulated {
 				return
 			}
-			log := func(profile bool) []string { return launches(t, func() error { train(profile); return nil }) }
+			log := func(timed bool) []string { return launches(t, func() error { train(timed); return nil }) }
 			all, graphs := log(false), 0
 			for i, kernel := range all {
 				if name, ok := strings.CutPrefix(kernel, graphed); ok {
 					graphs, all[i] = graphs+1, name
-				}
-			}
-			times, err := plain.Profile()
-			if err != nil {
-				t.Fatal(err)
-			}
-			ofSteps := 0
-			for _, k := range times {
-				if strings.HasPrefix(k.Step, "dictionary ") {
-					ofSteps += k.Launches
 				}
 			}
 			if want := ofSteps / (epochs * (wholeSteps + 1)) * (epochs - 1) * wholeSteps; graphs != want {
@@ -99,7 +97,7 @@ func TestGraphBatches(t *testing.T) {
 		b, plain := open(t, p, precision, 0), open(t, p, precision, 0)
 		defer b.Close()
 		defer plain.Close()
-		plain.StartProfile()
+		plain.onLaunch = func(string, string, float64) {}
 		for i, batch := range []int{13, 13, 13, 10, 10, 13, 10, 12, 13, 13} {
 			epoch := func(b *Trainer) (backend.Sums, result) {
 				sums, err := b.Epoch(t.Context(), i+1, batch)

@@ -1293,7 +1293,7 @@ func (b *bench) body(program []instruction, places []place, numbers []float64, s
 	k.program, k.places, k.numbers = put(b, program), put(b, places), put(b, numbers)
 	k.instructions, k.numberCount = int32(len(program)), int32(len(numbers))
 	k.rowNumbers, k.rowPitch = zeros[float64](b, max(1, stored)*int(k.rows)), int64(k.rows)
-	b.run(few(k.launch(0)))
+	b.run(few(k.launch()))
 	return readBack(b, k.rowNumbers, stored*int(k.rows))
 }
 
@@ -1385,7 +1385,7 @@ func checkTotals(b *bench, rows int) {
 	b.run(totals{
 		program: put(b, program), instructions: int32(len(program)), numbers: numbers,
 		rowNumbers: put(b, values), rowPitch: int64(rows), rows: int32(rows),
-	}.launch(0))
+	}.launch())
 	got := readBack(b, numbers, len(want))
 	want[2] = graph.ClampedRatio(got[0], got[1])
 	if want[2] < 1 {
@@ -1534,74 +1534,5 @@ func checkRandomCodes(b *bench, precision Precision, words, atoms, first int, se
 	}
 	if !slices.Equal(got, want) {
 		b.t.Error("other numbers than the CPU's")
-	}
-}
-
-func TestPeak(t *testing.T) {
-	b := newBench(t)
-	for _, p := range []Precision{TF32, FP16} {
-		b.sub(t, string(p)+" 2×3", func() { checkPeak(b, p, 2, 3) })
-	}
-	b.sub(t, "L2 2×4", func() { checkPeakL2(b, 2, 4) })
-}
-
-func checkPeak(b *bench, precision Precision, blocks, steps int) {
-	out := b.array(nil, 1, blocks*peakThreads)
-	b.run(peak{out: out.data, steps: int32(steps)}.launch(blocks, precision))
-	// A warp's factors as matrices: a lane has elements of a in rows g, g+8, g,
-	// g+8 and columns t, t, t+4, t+4, of b in rows t, t+4 and column g. Of halves it has
-	// two for each: t and t+4 are then 2t and 2t+8, and the next ones.
-	var left [16][16]float32
-	var right [16][8]float32
-	each := map[Precision]int{TF32: 1, FP16: 2}[precision]
-	for lane := range 32 {
-		g, t := lane/4, lane%4*each
-		for i := range 4 {
-			for j := range each {
-				left[g+i%2*8][t+i/2*4*each+j] = float32(1 + (each*(4*lane+i)+j)%7)
-			}
-		}
-		for i := range 2 {
-			for j := range each {
-				right[t+i*4*each+j][g] = float32(1 + (each*(2*lane+i)+j)%5)
-			}
-		}
-	}
-	element := func(row, column int) (sum float32) {
-		for k := range 8 * each {
-			sum += left[row][k] * right[k][column]
-		}
-		return sum
-	}
-	for i, got := range b.read(out) {
-		g, c := i%32/4, 2*(i%4)
-		want := peakChains * float32(steps) * (element(g, c) + element(g, c+1) + element(g+8, c) + element(g+8, c+1))
-		if got != want { // integers: exact
-			b.t.Fatalf("thread %d has %v, want %v", i, got, want)
-		}
-	}
-}
-
-func checkPeakL2(b *bench, blocks, steps int) {
-	const tiles = 5
-	data := make([]float32, tiles*peakTile)
-	for i := range data {
-		data[i] = float32(1 + i%97 + i/peakTile)
-	}
-	out := b.array(nil, 1, blocks*peakThreads)
-	b.run(peakL2{out: out.data, data: put(b, data), tiles: tiles, steps: int32(steps)}.launch(blocks))
-	for i, got := range b.read(out) {
-		var want float32
-		if steps > 0 {
-			tile := data[(i/peakThreads+(steps-1)*blocks)%tiles*peakTile:][:peakTile]
-			for at := 4 * (i % peakThreads); at < peakTile; at += 4 * peakThreads {
-				for _, x := range tile[at : at+4] {
-					want += x
-				}
-			}
-		}
-		if got != want { // integers: exact
-			b.t.Fatalf("thread %d has %v, want %v", i, got, want)
-		}
 	}
 }

@@ -178,7 +178,7 @@ func (l *Learner) Learn(ctx context.Context, rows []int32, remember, pull float6
 		l.encode(n)
 		g.queue(totals{
 			program: l.adding, numbers: l.sums, rowNumbers: s.losses, rowPitch: int64(l.batch), instructions: 2 * summed, rows: int32(n),
-		}.launch(summed), g.compute)
+		}.launch(), g.compute)
 		l.remember(l.gram, l.codes, n, remember)
 		l.remember(l.products, s.y, n, remember)
 		remember = 1

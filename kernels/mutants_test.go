@@ -77,11 +77,6 @@ var harmless = []struct {
 	{"(finish|pack)_codes$", "parameter", 1, "the scale, which codes in float32 do without"},
 	{"fista_residuals|row_scales|to_halves", "parameter", 1, "the pitch for the width: padding is zeros"},
 	{"keep_largest", "selection", 7, "a count that would have ended the search for digits before the last one"},
-	{"peak_l2", bounds, 1, "a step too many is copied, and not used"},
-	{"peak_l2", "copied beyond the end", 1, "all that it copies is there"},
-	{"peak_l2", "shorter wait", 1, "of copies to one place the interpreter makes the last one last; the end waits for all"},
-	{"peak_tf32", "rounding left out", 6, "its factors are small integers"},
-	{"peak_(tf32|fp16)", "sums swapped", 1e3, "all of a lane's sums are added up"},
 }
 
 func allowance(kernel, mutation string) int {
@@ -224,14 +219,6 @@ func trials(kernel string) (all []func(b *bench)) {
 	case "power":
 		for _, dim := range []int{36, 68, 100, 2, 270} {
 			add(func(b *bench) { checkPower(b, dim) })
-		}
-	case "peak_tf32", "peak_fp16":
-		for steps := range 10 {
-			add(func(b *bench) { checkPeak(b, Precision(precision), 2, steps) })
-		}
-	case "peak_l2":
-		for steps := range 5 {
-			add(func(b *bench) { checkPeakL2(b, 2, steps) })
 		}
 	}
 	return all

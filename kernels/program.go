@@ -133,14 +133,14 @@ func (b *Trainer) run(p *program, at parts[pointer[float32]], words, epoch int) 
 		if s.rows == graph.Words {
 			rows = words
 		}
-		if g.profiling {
+		if g.onLaunch != nil {
 			g.step = fmt.Sprintf("%s %d", p.Name, i+1)
 		}
 		b.multiply(p, s.Step, at, words, epoch)
 		if len(s.body) > 0 {
 			k := p.steps[i].body
 			k.input, k.rows = at.x, int32(rows)
-			g.queue(k.launch(s.matrices), g.compute)
+			g.queue(k.launch(), g.compute)
 		}
 		if f := p.finish; f != nil && i == len(p.steps)-1 {
 			g.queue(finishCodes{
@@ -151,7 +151,7 @@ func (b *Trainer) run(p *program, at parts[pointer[float32]], words, epoch int) 
 		if len(s.totals) > 0 {
 			k := p.steps[i].totals
 			k.rows = int32(rows)
-			g.queue(k.launch(s.rowTotals()), g.compute)
+			g.queue(k.launch(), g.compute)
 		}
 	}
 	g.step = ""
@@ -241,7 +241,7 @@ func (b *Trainer) halve() {
 		program: upload(g, program), places: upload(g, places), input: b.dictionary, numbers: upload(g, []float64{b.scales.dictionary}),
 		instructions: 1, numberCount: 1, rows: int32(b.atoms), width: int32(b.dim),
 	}
-	g.queue(k.launch(2), g.compute)
+	g.queue(k.launch(), g.compute)
 	g.synchronize(g.compute)
 	free(g, k.program)
 	free(g, k.places)

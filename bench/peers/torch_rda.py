@@ -11,18 +11,14 @@ the passes, after two epochs to warm up (which is when compilation happens), and
 end when the device is done. What only metrics need is left out of the passes,
 which "bench gpu" does compute there.
 
-A mode is eager, the name of a mode of torch.compile, or graph. --json has an object
-like that of "bench gpu", with the products and trainings alone; it is written after
-the products, which are cuBLAS's, and after each mode.
+A mode is eager, the name of a mode of torch.compile, or graph. Results are lines of Go's
+benchmark format, as those of "bench gpu". The products are cuBLAS's.
 Without PyTorch or a GPU to run on, the script says so and exits with 3.
 """
 
 import argparse
-import json
 import math
-import os
 import platform
-import statistics
 import sys
 import time
 
@@ -150,13 +146,6 @@ class Training:
                 "sparsity": zeros / self.A.numel()}
 
 
-def save(report, path):
-    if path:
-        with open(path + ".new", "w") as f:
-            json.dump(report, f, indent=2)
-        os.replace(path + ".new", path)
-
-
 def synchronize(X):
     if X.is_cuda:
         torch.cuda.synchronize()
@@ -168,22 +157,18 @@ def measure(X, o, mode):
     for t in (1, 2):
         warm.epoch(t)
     del warm
-    runs = []
     for _ in range(o.repeats):
         training = Training(X, o, *how)
-        epochs = [training.epoch(t) for t in range(1, o.epochs + 1)]
-        runs.append((sum(epochs), statistics.median(epochs), training.metrics()))
+        seconds = sum(training.epoch(t) for t in range(1, o.epochs + 1))
+        metrics = training.metrics()
         del training
-    runs.sort(key=lambda run: run[0])
-    seconds, epoch_seconds, metrics = runs[len(runs) // 2]
-    return {"seconds": seconds, "epoch_seconds": epoch_seconds, "repeats": [run[0] for run in runs], **metrics}
+        yield seconds, metrics
 
 
 def products(X, o):
-    """Times the products of a step of each pass: a 20th of 20 in a row, the median of five times."""
+    """Times the products of a step of each pass, five times 20 in a row."""
     words, dim = X.shape
     batch, code_batch = batches(words, o)
-    times = []
     for precision, dtype in (("tf32", torch.float32), ("fp16", torch.float16)) if X.is_cuda else (("fp32", torch.float32),):
 
         def factor(rows, columns):
@@ -191,17 +176,15 @@ def products(X, o):
 
         A, R, D, C = factor(batch, o.atoms), factor(batch, dim), factor(o.atoms, dim), factor(code_batch, dim)
         for name, left, right in (("decode", A, D), ("accumulate", A.T, R), ("correlate", C, D.T)):
-            seconds = []
-            for _ in range(6):  # the first is to warm up
+            for i in range(6):
                 synchronize(X)
                 start = time.perf_counter()
                 for _ in range(20):
                     left @ right
                 synchronize(X)
-                seconds.append((time.perf_counter() - start) / 20)
-            times.append({"program": f"torch {torch.__version__}", "name": name, "precision": precision, "rows": left.shape[0],
-                          "columns": right.shape[1], "depth": left.shape[1], "seconds": statistics.median(seconds[1:])})
-    return times
+                seconds = time.perf_counter() - start
+                if i > 0:  # the first is to warm up
+                    print(f"BenchmarkTorchProduct/{name}/precision={precision}/{left.shape[0]}x{left.shape[1]}x{right.shape[1]} 20 {5e7 * seconds:.0f} ns/op")
 
 
 def main():
@@ -219,7 +202,6 @@ def main():
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--modes", default="eager,default,graph", help="such as max-autotune-no-cudagraphs, which takes minutes to compile")
-    parser.add_argument("--json")
     o = parser.parse_args()
     if o.device.startswith("cuda") and not torch.cuda.is_available():
         print(f"torch_rda.py: skipped: PyTorch {torch.__version__} finds no GPU", file=sys.stderr)
@@ -227,22 +209,19 @@ def main():
     torch.set_float32_matmul_precision("high")  # TF32
     X = torch.from_numpy(np.load(o.vectors)).to(o.device)
     on_gpu = X.is_cuda
-    report = {"device": torch.cuda.get_device_name(X.device) if on_gpu else platform.processor() or "CPU", "products": products(X, o), "trainings": []}
-    for product in report["products"]:
-        print(product)
-    save(report, o.json)
+    print("gpu:", torch.cuda.get_device_name(X.device) if on_gpu else platform.processor() or "CPU")
+    print(f"torch: {torch.__version__}", flush=True)
+    products(X, o)
     failed = False
     for mode in o.modes.split(","):
-        training = {"program": f"torch {torch.__version__} {mode}", "recipe": "paper", "method": o.method, "precision": "tf32" if on_gpu else "fp32",
-                    "words": X.shape[0], "dim": X.shape[1], "atoms": o.atoms, "epochs": o.epochs}
+        name = f"TorchTraining/mode={mode}/recipe=paper/method={o.method}/precision={'tf32' if on_gpu else 'fp32'}/V={X.shape[0]}/L={X.shape[1]}/K={o.atoms}"
         try:
-            training |= measure(X, o, mode)
+            for seconds, metrics in measure(X, o, mode):
+                print(f"Benchmark{name} {o.epochs} {1e9 * seconds / o.epochs:.0f} ns/op {1e9 * seconds / o.epochs / X.shape[0]:.4g} ns/row/epoch "
+                      f"{metrics['error']:.6g} error {metrics['objective']:.6g} objective {100 * metrics['sparsity']:.4f} sparsity-%", flush=True)
         except Exception as error:  # one mode's failure must not lose the others
             failed = True
-            training["problem"] = f"{type(error).__name__}: {error}".splitlines()[0]
-        report["trainings"].append(training)
-        print({key: training[key] for key in ("program", "seconds", "epoch_seconds", "error", "objective", "sparsity", "problem") if key in training})
-        save(report, o.json)
+            print(f"torch_rda.py: {name}: {type(error).__name__}: {error}".splitlines()[0], file=sys.stderr)
     sys.exit(failed)
 
 

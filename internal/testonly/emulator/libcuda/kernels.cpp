@@ -9,7 +9,6 @@
 #include "decode.cu"
 #include "encode.cu"
 #include "learner.cu"
-#include "peak.cu"
 #include "random.cu"
 
 const std::vector<emulation::Kernel>& emulation::kernels()
@@ -44,9 +43,6 @@ const std::vector<emulation::Kernel>& emulation::kernels()
         EMULATION_KERNEL(move_wide_atoms),
         EMULATION_KERNEL(pack_codes),
         EMULATION_KERNEL(pack_codes_fp16),
-        EMULATION_KERNEL(peak_fp16),
-        EMULATION_KERNEL(peak_l2),
-        EMULATION_KERNEL(peak_tf32),
         EMULATION_KERNEL(power),
         EMULATION_KERNEL(random_codes),
         EMULATION_KERNEL(random_codes_fp16),
