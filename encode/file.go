@@ -57,12 +57,19 @@ func File(ctx context.Context, m *model.Model, path, dir string, device Device, 
 			}
 			return add(block)
 		}}
-		source, err = vectors.Stream(ctx, path, f.Read, func(d *vectors.Dense) error {
-			if d.Dim != m.Dictionary.Dim {
-				return &vectors.InputError{File: path, Err: fmt.Errorf("vectors of %d numbers, and the dictionary's atoms have %d", d.Dim, m.Dictionary.Dim)}
+		source = new(vectors.Source)
+		for d, failed := range vectors.Stream(ctx, path, f.Read, source) {
+			switch err = failed; {
+			case err != nil:
+			case d.Dim != m.Dictionary.Dim:
+				err = &vectors.InputError{File: path, Err: fmt.Errorf("vectors of %d numbers, and the dictionary's atoms have %d", d.Dim, m.Dictionary.Dim)}
+			default:
+				err = s.Rows(ctx, d)
 			}
-			return s.Rows(ctx, d)
-		})
+			if err != nil {
+				break
+			}
+		}
 		if err == nil {
 			how, err = s.Finish(ctx)
 		}

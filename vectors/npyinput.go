@@ -1,78 +1,65 @@
 package vectors
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"overcomplete/internal/npy"
 )
 
-// readNpy adds the rows of a .npy file to b. Their words are in a list, if there is one.
-func readNpy(ctx context.Context, c *Content, b *builder) error {
-	array, err := npy.Open(c, c.Size)
+// readNpy returns the rows of a .npy file, which a word list may name.
+func (r *reader) readNpy(c *content) (iter.Seq2[chunk, error], error) {
+	array, err := npy.Open(c, c.size)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := checkShape(array.Shape); err != nil {
-		return err
-	}
-	var words []string
-	if b.options.WordList != "" {
-		if words, err = b.readWordList(ctx, array.Shape[0]); err != nil {
-			return err
-		}
+		return nil, err
 	}
 	data, err := array.Float32(array.Shape...)
-	if err != nil {
-		return err
-	}
-	return b.addArray(data, array.Shape, words)
+	return r.readArray(data, array.Shape, nil), err
 }
 
-// readNpz adds the rows of an array in a .npz file to b. Their words are in a list or in
-// another array, if there is either.
-func readNpz(ctx context.Context, c *Content, b *builder) error {
+// readNpz returns the rows of an array in a .npz file, which a word list or another array may
+// name.
+func (r *reader) readNpz(c *content) (iter.Seq2[chunk, error], error) {
 	file, size, err := c.RandomAccess()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	archive, err := npy.NewArchive(file, size)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(archive.Names()) == 0 {
-		return errors.New("a zip archive without NumPy arrays; unzip it first")
+		return nil, errors.New("a zip archive without NumPy arrays; unzip it first")
 	}
 	name, err := vectorsName(archive.Names())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	array, err := archive.Open(name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := checkShape(array.Shape); err != nil {
-		return err
+		return nil, err
 	}
 	var words []string
 	switch {
-	case b.options.WordList != "":
-		words, err = b.readWordList(ctx, array.Shape[0])
+	case r.names != nil:
 	case slices.Contains(archive.Names(), "words"):
 		words, err = npy.Read(archive, "words", (*npy.Array).Strings, array.Shape[0])
 	case archive.Holds("words"):
 		err = errors.New(`no words: what is called "words" in it is to be called "words.npy"`)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	data, err := npy.Read(archive, name, (*npy.Array).Float32, array.Shape...)
-	if err != nil {
-		return err
-	}
-	return b.addArray(data, array.Shape, words)
+	return r.readArray(data, array.Shape, words), err
 }
 
 // checkShape returns an error unless an array of this shape can be words × dimensions.
@@ -107,24 +94,27 @@ func list(names []string) string {
 	return fmt.Sprintf("%.60q", names)
 }
 
-// addArray adds the rows of a matrix of that shape, which have numbers for words if words
-// is nil.
-func (b *builder) addArray(data []float32, shape npy.Shape, words []string) error {
-	b.dim = shape[1]
-	b.name = func() (string, error) { return words[b.found], nil }
-	if words == nil {
-		b.numberRows()
-	} else {
-		b.tell(words)
+// readArray returns the rows of a matrix, which have numbers for words if neither words nor a
+// word list names them.
+func (r *reader) readArray(data []float32, shape npy.Shape, words []string) iter.Seq2[chunk, error] {
+	switch {
+	case words != nil:
+		r.names = func() (string, error) { return words[r.found], nil }
+		r.setKind(words)
+	case r.names == nil:
+		r.numberRows()
 	}
-	c := chunk{data: data[:0], rows: make([]row, 0, shape[0]), span: shape[0]}
-	for i := range shape[0] {
-		vector := data[i*b.dim : (i+1)*b.dim]
-		err := checkVector(vector)
-		if err == nil {
-			c.data = append(c.data, vector...) // in place
+	return func(yield func(chunk, error) bool) {
+		r.dim = shape[1]
+		c := chunk{data: data[:0], rows: make([]row, 0, shape[0]), span: shape[0]}
+		for i := range shape[0] {
+			vector := data[i*r.dim : (i+1)*r.dim]
+			err := checkVector(vector)
+			if err == nil {
+				c.data = append(c.data, vector...) // in place
+			}
+			c.rows = append(c.rows, row{number: i, err: err})
 		}
-		c.rows = append(c.rows, row{number: i, err: err})
+		yield(c, nil)
 	}
-	return b.add(c)
 }

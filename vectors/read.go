@@ -8,12 +8,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path/filepath"
+	"iter"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"overcomplete/internal/safetensors"
+	"overcomplete/vectors/internal/tabular"
 )
 
 // ReadOptions says what [Read] and [Stream] read. With its zero value they read every
@@ -62,7 +63,7 @@ type Source struct {
 	WordsSHA256 string // the same of the file ReadOptions.WordList, "" if there is none
 }
 
-// About returns the format, and the columns if there are some to name.
+// About returns the format, followed by the columns of a table of texts.
 func (s *Source) About() string {
 	if s.Columns == "" {
 		return s.Format
@@ -89,6 +90,9 @@ type InputError struct {
 	Row  int    // row of any other file, counted from 1; 0 if the error has none
 	Word string // word of the malformed row, if it is known
 	Err  error  // what is wrong
+
+	// Options are the fields of [ReadOptions] by which the input can be read all the same.
+	Options []string
 }
 
 func (e *InputError) Error() string {
@@ -118,7 +122,7 @@ func quote[T string | []byte](s T) string {
 }
 
 // MaxDim bounds L, and with it what is allocated on the word of a header.
-const MaxDim = 1 << 20
+const MaxDim = tabular.MaxDim
 
 // window is how much of a file is looked at to tell its format, in bytes.
 const window = 1 << 20
@@ -177,67 +181,69 @@ const window = 1 << 20
 // What is wrong with the input is reported as an [*InputError]. If ctx is cancelled,
 // Read returns ctx.Err() at once, even while it waits for standard input.
 func Read(ctx context.Context, path string, o ReadOptions) (*Dense, *Source, error) {
-	b := &builder{options: o}
-	s, err := b.readFrom(ctx, path)
-	if err != nil {
-		return nil, nil, err
+	o.Distinct = true
+	var s Source
+	c := collector{keep: o.Keep}
+	for block, err := range Stream(ctx, path, o, &s) {
+		if err == nil {
+			if err = c.add(block); err != nil {
+				err = inputError(path, err)
+			}
+		}
+		if err != nil {
+			return nil, nil, err
+		}
 	}
-	d, err := b.finish()
-	if err != nil {
+	if err := c.join(); err != nil {
 		return nil, nil, inputError(path, err)
 	}
-	s.Warnings = append(s.Warnings, normWarnings(d)...)
-	return d, s, nil
+	s.Warnings = append(s.Warnings, normWarnings(&c.rows)...)
+	return &c.rows, &s, nil
 }
 
-// Stream reads the same files as [Read] and calls each with their rows, some at a
-// time and in the file's order. The memory that it takes does not grow with the
-// number of rows, except for .npy, .npz and .safetensors files, which it holds whole.
-// (Of a Parquet file it holds a page of each column, of an Arrow file a record batch.)
-// The function each may keep the rows that it gets; if it returns an error, Stream
-// ends and returns that error. Other errors are those of Read.
+// Stream reads the same files as [Read] and yields their rows, some at a time and in the
+// file's order. Its memory does not grow with the number of rows, except for .npy, .npz and
+// .safetensors files, which it holds whole. (Of a Parquet file it holds a page of each column,
+// of an Arrow file a record batch.) The caller may keep the rows. An error is the last thing
+// that is yielded. If there is none, Stream sets *source at the end.
 //
-// Stream does not remember the rows that it has handed over. Other than Read, it
-// therefore does not notice repeated words, unless o.Distinct is set, or unusual norms. A
-// row of zeros is malformed here, unless o.Distinct is set.
-func Stream(ctx context.Context, path string, o ReadOptions, each func(*Dense) error) (*Source, error) {
-	b := &builder{options: o, each: each}
-	s, err := b.readFrom(ctx, path)
-	if of, ok := errors.AsType[streamError](err); ok {
-		return nil, of.error
+// Unlike Read, Stream forgets the rows that it has yielded: it notices neither repeated words,
+// unless o.Distinct is set, nor unusual norms. A row of zeros is malformed here, unless
+// o.Distinct is set.
+func Stream(ctx context.Context, path string, o ReadOptions, source *Source) iter.Seq2[*Dense, error] {
+	return func(yield func(*Dense, error) bool) {
+		readCtx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		r := &reader{options: o}
+		s, err := r.read(readCtx, path, yield)
+		switch {
+		case err == errStopped:
+		case ctx.Err() != nil:
+			yield(nil, ctx.Err())
+		case err != nil:
+			yield(nil, inputError(path, err))
+		default:
+			*source = *s
+		}
 	}
-	return s, err
 }
 
-// readFrom adds the rows of the file at path.
-func (b *builder) readFrom(ctx context.Context, path string) (*Source, error) {
-	readCtx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	s, err := b.read(readCtx, path)
-	switch {
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case err != nil:
-		return nil, inputError(path, err)
-	}
-	return s, nil
-}
-
-// inputError returns err as an InputError that names the file at path, if it
-// isn't one already.
+// inputError returns err as an InputError, which names the file at path unless it is one
+// already.
 func inputError(path string, err error) error {
-	var input *InputError
-	if errors.As(err, &input) {
-		return input
+	input, ok := errors.AsType[*InputError](err)
+	if !ok {
+		if fromOS, ok := errors.AsType[*fs.PathError](err); ok {
+			err = fromOS.Err // it names the path again
+		}
+		input = &InputError{File: displayName(path), Err: err}
 	}
-	if _, ok := err.(streamError); ok {
-		return err
+	for err := input.Err; input.Options == nil && err != nil; err = errors.Unwrap(err) {
+		if o, ok := err.(*tabular.OptionError); ok {
+			input.Options = append(input.Options, o.Option)
+		}
 	}
-	var fromOS *fs.PathError
-	if errors.As(err, &fromOS) {
-		err = fromOS.Err // it names the path again
-	}
-	return &InputError{File: displayName(path), Err: err}
+	return input
 }
 
 func displayName(path string) string {
@@ -247,92 +253,27 @@ func displayName(path string) string {
 	return path
 }
 
-func (b *builder) read(ctx context.Context, path string) (*Source, error) {
-	if path == "-" && b.options.WordList == "-" {
-		return nil, errors.New("it can't be both the vectors and the word list (--words)")
-	}
-	in, err := open(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	content, size, err := decompress(in)
-	if err != nil {
-		return nil, err
-	}
-	h, err := detect(content, b.options.WordList != "")
-	if err != nil {
-		return nil, err
-	}
-	b.file, b.dim, b.want = displayName(path), h.dim, h.words
-	b.texts = b.options.Rows == KindTexts
-	if o := &b.options; o.IDColumn+o.TextColumn+o.VectorColumn != "" && (h.table.open == nil || o.WordList != "" && o.IDColumn+o.TextColumn != "") {
-		return nil, errors.New("--id-column, --text-column and --vector-column are for tables, such as Parquet, whose rows have no list of words")
-	}
-	c := &Content{content, size, in}
-	var warnings []string
-	switch h.format {
-	case formatGloVe, formatText:
-		b.text, b.number = true, h.lines
-		err = readText(ctx, content, b, textChunk)
-	case formatBare:
-		b.text, b.bare = true, true
-		err = b.withWordList(ctx, func() error { return readText(ctx, content, b, textChunk) })
-	case formatBinary:
-		err = readBinary(content, b)
-	case formatNpy:
-		err = readNpy(ctx, c, b)
-	case formatNpz:
-		err = readNpz(ctx, c, b)
-	case formatTensor:
-		err = readSafetensors(ctx, c, b)
-	default:
-		warnings, err = h.table.read(ctx, c, b)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := b.check(); err != nil {
-		return nil, err
-	}
-	sum, err := in.sum()
-	if err != nil {
-		return nil, err
-	}
-	return &Source{
-		Name:     filepath.Base(displayName(path)),
-		SHA256:   sum,
-		Format:   h.format,
-		Kind:     b.kind(),
-		Columns:  b.about,
-		Warnings: append(warnings, b.warnings()...),
-		Rows:     b.kept,
-
-		WordsSHA256: b.wordsSum,
-	}, nil
-}
-
 // A heading is what the beginning of a file says about the rest.
 type heading struct {
 	format string
-	words  int    // V as the header declares it, or -1
-	dim    int    // L, or 0 if the file's own header has it
-	lines  int    // lines before the first row
-	table  format // one that is registered
+	words  int             // V as the header declares it, or -1
+	dim    int             // L, or 0 if the file's own header has it
+	lines  int             // lines before the first row
+	table  *tabular.Format // nil for other formats
 }
 
 var (
-	errOwnWords = errors.New("it has words of its own; a word list (--words) is for files that have none, and for .npz, .safetensors and tables")
-	errNoWords  = errors.New("no line begins with a word; vectors alone, such as those for the Embedding Projector, need a file with a word a line (--words)")
+	errOwnWords = errors.New("it has words of its own; a word list is for files that have none, and for .npz, .safetensors and tables")
+	errNoWords  = &tabular.OptionError{Option: "WordList", Err: errors.New("no line begins with a word; vectors alone, such as those for the Embedding Projector, need a file with a word a line")}
 	errPickle   = errors.New("a Python pickle, such as gensim's .kv, which only Python reads; save the vectors with gensim's save_word2vec_format, or with numpy.save")
 )
 
-// errFormat is the error of what is none of the formats.
+// errFormat reports an unrecognised format.
 func errFormat() error {
 	others := ""
-	for _, f := range formats {
-		if !strings.Contains(others, f.name) {
-			others += f.name + ", "
+	for _, f := range tabular.Formats {
+		if !strings.Contains(others, f.Name) {
+			others += f.Name + ", "
 		}
 	}
 	return fmt.Errorf("not word vectors: want text (GloVe, word2vec, fastText), word2vec binary, %s.npy, .npz or .safetensors, plain or compressed with gzip or zstd", others)
@@ -361,8 +302,8 @@ func detect(r *bufio.Reader, listed bool) (heading, error) {
 	case len(head) > 1 && head[0] == 0x80 && head[1] <= 5: // no text begins so
 		return heading{}, errPickle
 	}
-	if f, ok := find(head); ok {
-		return heading{format: f.name, words: -1, table: f}, nil
+	if f := findFormat(head); f != nil {
+		return heading{format: f.Name, words: -1, table: f}, nil
 	}
 	skip := 0
 	if bytes.HasPrefix(head, []byte(byteOrderMark)) {

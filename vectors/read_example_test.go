@@ -47,15 +47,15 @@ func ExampleRead() {
 // Rows come some at a time, so that a file may be larger than memory.
 func ExampleStream() {
 	words := 0
-	source, err := vectors.Stream(context.Background(), "../testdata/godoc.50d.txt.gz", vectors.ReadOptions{}, func(d *vectors.Dense) error {
+	var source vectors.Source
+	for d, err := range vectors.Stream(context.Background(), "../testdata/godoc.50d.txt.gz", vectors.ReadOptions{}, &source) {
+		if err != nil {
+			log.Fatal(err)
+		}
 		if words == 0 {
 			fmt.Printf("%s … have %d numbers each\n", d.Words[:3], d.Dim)
 		}
 		words += d.Len()
-		return nil
-	})
-	if err != nil {
-		log.Fatal(err)
 	}
 	fmt.Println(words, "words of", source.Name)
 	// Output:

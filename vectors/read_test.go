@@ -29,6 +29,7 @@ import (
 	"overcomplete/internal/npy"
 	"overcomplete/internal/safetensors"
 	"overcomplete/internal/testonly/realdata"
+	"overcomplete/vectors/internal/tabular"
 )
 
 // sample returns words and values that are awkward in one way or another, all
@@ -420,9 +421,9 @@ func TestReadOddInputs(t *testing.T) {
 
 const (
 	pickleMessage  = "FILE: a Python pickle, such as gensim's .kv, which only Python reads; save the vectors with gensim's save_word2vec_format, or with numpy.save"
-	noWordsMessage = "FILE: no line begins with a word; vectors alone, such as those for the Embedding Projector, need a file with a word a line (--words)"
-	numbered       = "no words: its rows are called by their numbers, from 0; train and encode take a list of words (--words), all commands a .npz with an array of words"
-	ownWords       = "FILE: it has words of its own; a word list (--words) is for files that have none, and for .npz, .safetensors and tables"
+	noWordsMessage = "FILE: no line begins with a word; vectors alone, such as those for the Embedding Projector, need a file with a word a line"
+	numbered       = "no words: rows are named by their numbers, from 0, where no word list names them"
+	ownWords       = "FILE: it has words of its own; a word list is for files that have none, and for .npz, .safetensors and tables"
 )
 
 const formatMessage = "FILE: not word vectors: want text (GloVe, word2vec, fastText), word2vec binary, test table, .npy, .npz or .safetensors, plain or compressed with gzip or zstd"
@@ -447,26 +448,26 @@ var badInputs = []struct {
 	{"no words, and no fractions", "0 1 2\n3 4 5\n0 7 8", noWordsMessage},
 	{"no words, in one row", "0.5 1 2", noWordsMessage},
 
-	{"too few numbers", "a 1 2\nb 1 2\nbank 1\n", `FILE:3: word "bank": 1 numbers, want 2; --skip-bad drops such rows`},
-	{"too few numbers after a word with spaces", "a 1 2\nb 1 2\n. . . 1\n", `FILE:3: word ". .": value 1 is ".", not a finite number; --skip-bad drops such rows`},
-	{"too many numbers", "a 1 2\nb 1 2\nbank 1 .5 1 2\n", `FILE:3: word "bank": 4 numbers, want 2; --skip-bad drops such rows`},
-	{"too many numbers after a number", "a 1 2\nb 1 2\n5 .5 1 2\n", `FILE:3: word "5": 3 numbers, want 2; --skip-bad drops such rows`},
-	{"no word", "a 1 2\nb 1 2\n\n 1 2\n", `FILE:4: word "1": 1 numbers, want 2; --skip-bad drops such rows`},
-	{"no numbers", "a 1 2\nb 1 2\nc\n", `FILE:3: word "c": 0 numbers, want 2; --skip-bad drops such rows`},
-	{"too few numbers after a header", "2 2\nbank 1\nb 1 2\n", `FILE:2: word "bank": 1 numbers, want 2; --skip-bad drops such rows`},
-	{"NaN", "a 1 2\nb NaN 2\n", `FILE:2: word "b": value 1 is "NaN", not a finite number; --skip-bad drops such rows`},
-	{"infinity", "a 1 2\nb 1 -inf\nc 1 2\n", `FILE:2: word "b": value 2 is "-inf", not a finite number; --skip-bad drops such rows`},
-	{"overflow", "a 1 2\nb 1 -3.5e38\nc 1 2\n", `FILE:2: word "b": value 2 is "-3.5e38", too large for a float32; --skip-bad drops such rows`},
-	{"hexadecimal", "a 1 2\nb 1 0x1p-2\nc 1 2\n", `FILE:2: word "b": value 2 is "0x1p-2", not a finite number; --skip-bad drops such rows`},
-	{"decimal commas", "a 1.5 2.5\nb 1,5 2.5\nc 1 2\n", `FILE:2: word "b": value 1 is "1,5", not a finite number; --skip-bad drops such rows`},
-	{"a long field", "a 1 2\nb 1 " + strings.Repeat("x", 99) + "\nc 1 2\n", `FILE:2: word "b": value 2 is "` + strings.Repeat("x", 60) + `"…, not a finite number; --skip-bad drops such rows`},
-	{"Latin-1", "a 1 2\nna\xefve 1 2\n", `FILE:2: word "na\xefve": the word isn't UTF-8; --skip-bad drops such rows`},
-	{"Latin-1 after a header", "1 2\nna\xefve 1 2\n", `FILE:2: word "na\xefve": the word isn't UTF-8; --skip-bad drops such rows`},
-	{"a tab in a word", "a 1 2\nb\tc 1 2\n", `FILE:2: word "b\tc": the word contains a tab, a line break or a NUL; --skip-bad drops such rows`},
-	{"a carriage return in a word", "a 1 2\nb\rc 1 2\n", `FILE:2: word "b\rc": the word contains a tab, a line break or a NUL; --skip-bad drops such rows`},
-	{"a NUL in a word", "a 1 2\nb\x00c 1 2\n", `FILE:2: word "b\x00c": the word contains a tab, a line break or a NUL; --skip-bad drops such rows`},
-	{"a malformed row in Latin-1 after a header", "2 2\nna\xefve 1\nb 1 2\n", `FILE:2: word "na\xefve": 1 numbers, want 2; --skip-bad drops such rows`},
-	{"the first of two bad rows", manyRows(90000) + "b 1\nc 1 2 3 x\n" + manyRows(9), `FILE:90001: word "b": 1 numbers, want 2; --skip-bad drops such rows`},
+	{"too few numbers", "a 1 2\nb 1 2\nbank 1\n", `FILE:3: word "bank": 1 numbers, want 2`},
+	{"too few numbers after a word with spaces", "a 1 2\nb 1 2\n. . . 1\n", `FILE:3: word ". .": value 1 is ".", not a finite number`},
+	{"too many numbers", "a 1 2\nb 1 2\nbank 1 .5 1 2\n", `FILE:3: word "bank": 4 numbers, want 2`},
+	{"too many numbers after a number", "a 1 2\nb 1 2\n5 .5 1 2\n", `FILE:3: word "5": 3 numbers, want 2`},
+	{"no word", "a 1 2\nb 1 2\n\n 1 2\n", `FILE:4: word "1": 1 numbers, want 2`},
+	{"no numbers", "a 1 2\nb 1 2\nc\n", `FILE:3: word "c": 0 numbers, want 2`},
+	{"too few numbers after a header", "2 2\nbank 1\nb 1 2\n", `FILE:2: word "bank": 1 numbers, want 2`},
+	{"NaN", "a 1 2\nb NaN 2\n", `FILE:2: word "b": value 1 is "NaN", not a finite number`},
+	{"infinity", "a 1 2\nb 1 -inf\nc 1 2\n", `FILE:2: word "b": value 2 is "-inf", not a finite number`},
+	{"overflow", "a 1 2\nb 1 -3.5e38\nc 1 2\n", `FILE:2: word "b": value 2 is "-3.5e38", too large for a float32`},
+	{"hexadecimal", "a 1 2\nb 1 0x1p-2\nc 1 2\n", `FILE:2: word "b": value 2 is "0x1p-2", not a finite number`},
+	{"decimal commas", "a 1.5 2.5\nb 1,5 2.5\nc 1 2\n", `FILE:2: word "b": value 1 is "1,5", not a finite number`},
+	{"a long field", "a 1 2\nb 1 " + strings.Repeat("x", 99) + "\nc 1 2\n", `FILE:2: word "b": value 2 is "` + strings.Repeat("x", 60) + `"…, not a finite number`},
+	{"Latin-1", "a 1 2\nna\xefve 1 2\n", `FILE:2: word "na\xefve": the word isn't UTF-8`},
+	{"Latin-1 after a header", "1 2\nna\xefve 1 2\n", `FILE:2: word "na\xefve": the word isn't UTF-8`},
+	{"a tab in a word", "a 1 2\nb\tc 1 2\n", `FILE:2: word "b\tc": the word contains a tab, a line break or a NUL`},
+	{"a carriage return in a word", "a 1 2\nb\rc 1 2\n", `FILE:2: word "b\rc": the word contains a tab, a line break or a NUL`},
+	{"a NUL in a word", "a 1 2\nb\x00c 1 2\n", `FILE:2: word "b\x00c": the word contains a tab, a line break or a NUL`},
+	{"a malformed row in Latin-1 after a header", "2 2\nna\xefve 1\nb 1 2\n", `FILE:2: word "na\xefve": 1 numbers, want 2`},
+	{"the first of two bad rows", manyRows(90000) + "b 1\nc 1 2 3 x\n" + manyRows(9), `FILE:90001: word "b": 1 numbers, want 2`},
 
 	{"text cut short", "3 2\na 1 2\nb 3 4\n", "FILE: the header declares 3 words, the file has 2; it is cut short"},
 	{"a header only", "3 2\n", "FILE: the header declares 3 words, the file has 0; it is cut short"},
@@ -480,10 +481,10 @@ var badInputs = []struct {
 	{"a binary cut in a vector", "2 1\na \x00\x00\x80\x3f\nb \x00\x00", "FILE: the header declares 2 words, the file has 1; it is cut short"},
 	{"a binary cut between rows", "2 1\na \x00\x00\x80\x3f\n", "FILE: the header declares 2 words, the file has 1; it is cut short"},
 	{"a binary far shorter than its header", "9223372036854775807 1048576\na \x00\x00\x80\x3f", "FILE: the header declares 9223372036854775807 words, the file has 0; it is cut short"},
-	{"infinity in a binary", "1 1\na \x00\x00\x80\xff", `FILE: row 1: word "a": value 1 is -Inf, not a finite number; --skip-bad drops such rows`},
-	{"an empty word in a binary", "1 1\n \x00\x00\x80\x3f", `FILE: row 1: empty word; --skip-bad drops such rows`},
-	{"a newline in a word of a binary", "1 1\n\n\na \x00\x00\x80\x3f", `FILE: row 1: word "\na": the word contains a tab, a line break or a NUL; --skip-bad drops such rows`},
-	{"Latin-1 in a binary", "1 1\na\xe9 \x00\x00\x80\x3f", `FILE: row 1: word "a\xe9": the word isn't UTF-8; --skip-bad drops such rows`},
+	{"infinity in a binary", "1 1\na \x00\x00\x80\xff", `FILE: row 1: word "a": value 1 is -Inf, not a finite number`},
+	{"an empty word in a binary", "1 1\n \x00\x00\x80\x3f", `FILE: row 1: empty word`},
+	{"a newline in a word of a binary", "1 1\n\n\na \x00\x00\x80\x3f", `FILE: row 1: word "\na": the word contains a tab, a line break or a NUL`},
+	{"Latin-1 in a binary", "1 1\na\xe9 \x00\x00\x80\x3f", `FILE: row 1: word "a\xe9": the word isn't UTF-8`},
 	{"no end of a word in a binary", "1 1\n" + strings.Repeat("\x01", window), "FILE: damaged: no end of a word in 1048576 bytes"},
 
 	{"gzip cut in its header", gzipped("a 1 2\n")[:5], "FILE: the gzip data is cut short"},
@@ -499,7 +500,7 @@ var badInputs = []struct {
 	{"npz compressed and cut short", half(gzipped(npzFile(sample(), "vectors", true))), "FILE: the gzip data is cut short"},
 	{"safetensors cut short", half(tensorFile(sample(), "vectors", true)), "FILE: truncated: the tensors need 349 bytes, the file has 74"},
 	{"safetensors compressed and cut short", half(gzipped(tensorFile(sample(), "vectors", true))), "FILE: the gzip data is cut short"},
-	{"safetensors of NaN", tensorFile(&Dense{Words: []string{"a", "b"}, Dim: 1, Data: []float32{1, float32(math.NaN())}}, "x", true), `FILE: row 2: word "b": value 1 is NaN, not a finite number; --skip-bad drops such rows`},
+	{"safetensors of NaN", tensorFile(&Dense{Words: []string{"a", "b"}, Dim: 1, Data: []float32{1, float32(math.NaN())}}, "x", true), `FILE: row 2: word "b": value 1 is NaN, not a finite number`},
 	{"safetensors without a matrix", tensorFile(&Dense{}, "scale", false), "FILE: no tensor of two dimensions has type F32, F64, F16 or BF16"},
 	{"npz cut short", half(npzFile(sample(), "vectors", true)), "FILE: not a .npz file: zip: not a valid zip file"},
 }
@@ -555,11 +556,11 @@ func TestReadWordList(t *testing.T) {
 		{"text with a row that has a word", "0 1 2\nb 3 4\n", "a\nb\n", ownWords},
 		{"text without words, and too few in the list", "0.5 1\n2 3\n", "a\n", "FILE: 1 words for more rows"},
 		{"text without words, and too many in the list", "0.5 1\n2 3\n", "a\nb\nc\n", "FILE: more than 2 words for 2 rows"},
-		{"text without words, and a row cut short", strings.Repeat(".5 1\n", window/4) + "1\n", strings.Repeat("a\n", window/4) + "b\n", `FILE:262145: word "b": 1 numbers, want 2; --skip-bad drops such rows`},
+		{"text without words, and a row cut short", strings.Repeat(".5 1\n", window/4) + "1\n", strings.Repeat("a\n", window/4) + "b\n", `FILE:262145: word "b": 1 numbers, want 2`},
 		{"too few words", npyFile(d, false), "a\n", "FILE: 1 words for 2 rows"},
 		{"too many words", npyFile(d, false), "a\nb\n\n", "FILE: more than 2 words for 2 rows"},
-		{"empty word", npyFile(d, false), "\nb\n", "FILE: row 1: empty word; --skip-bad drops such rows, and if they are texts --rows texts keeps them"},
-		{"infinity", npyFile(d, true), "a\nb\n", `FILE: row 2: word "b": value 2 is +Inf, not a finite number; --skip-bad drops such rows`},
+		{"empty word", npyFile(d, false), "\nb\n", "FILE: row 1: empty word"},
+		{"infinity", npyFile(d, true), "a\nb\n", `FILE: row 2: word "b": value 2 is +Inf, not a finite number`},
 		{"one dimension", npyFile(&Dense{Words: d.Words}, false), "a\nb\n", "FILE: the array has shape [2 0], want words × dimensions"},
 		{"npy cut short, from a stream", half(gzipped(npyFile(d, false))), "a\nb\n", "FILE: the gzip data is cut short"},
 	}
@@ -717,7 +718,7 @@ func TestReadNpzFromStdin(t *testing.T) {
 
 func TestReadStdinTwice(t *testing.T) {
 	_, _, err := Read(t.Context(), "-", ReadOptions{WordList: "-"})
-	if want := "stdin: it can't be both the vectors and the word list (--words)"; err == nil || err.Error() != want {
+	if want := "stdin: it can't be both the vectors and the word list"; err == nil || err.Error() != want {
 		t.Errorf("error is %v, want %s", err, want)
 	}
 }
@@ -827,7 +828,7 @@ func TestReadNumbersRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkDense(t, got, &Dense{Words: []string{"0", "2"}, Dim: 1, Data: []float32{1, 3}})
-	checkError(t, tempFile(t, npyFile(bad, false)), ReadOptions{}, `FILE: row 2: word "1": value 1 is NaN, not a finite number; --skip-bad drops such rows`)
+	checkError(t, tempFile(t, npyFile(bad, false)), ReadOptions{}, `FILE: row 2: word "1": value 1 is NaN, not a finite number`)
 }
 
 // A table whose rows take no bytes ends when its context does.
@@ -835,49 +836,52 @@ func TestReadTableCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	blocks := 0
-	table := &Table{Next: func() ([]Row, error) {
+	table := &tabular.Table{Next: func() ([]tabular.Row, error) {
 		switch blocks++; blocks {
 		case 3:
 			cancel()
 		case 100:
 			return nil, io.EOF
 		}
-		return []Row{{Vector: []float32{1}}}, nil
+		return []tabular.Row{{Vector: []float32{1}}}, nil
 	}}
-	b := &builder{want: -1}
-	b.numberRows()
-	if err := b.readTable(ctx, table); !errors.Is(err, context.Canceled) || blocks != 3 || b.kept != 3 {
-		t.Errorf("error %v after %d blocks, %d words", err, blocks, b.kept)
+	r := &reader{declared: -1}
+	chunks, err := r.readTable(ctx, &tabular.Format{Open: func(tabular.Content, tabular.Options) (*tabular.Table, error) { return table, nil }}, nil)
+	if err == nil {
+		_, err = r.collect(chunks)
+	}
+	if !errors.Is(err, context.Canceled) || blocks != 3 || r.kept != 2 {
+		t.Errorf("error %v after %d blocks, %d words", err, blocks, r.kept)
 	}
 }
 
 // testTable is a format that only tests have: rows of a word and numbers of one digit.
 func init() {
-	RegisterFormat("test table", "TEST", func(c *Content, _ ReadOptions) (*Table, error) {
+	tabular.Formats = append(tabular.Formats, tabular.Format{Name: "test table", Magic: "TEST", Open: func(c tabular.Content, _ tabular.Options) (*tabular.Table, error) {
 		r, size, err := c.RandomAccess()
 		if err != nil {
 			return nil, err
 		}
 		lines := strings.Split(string(must(io.ReadAll(io.NewSectionReader(r, 0, size)))), "\n")
-		table := &Table{Words: lines[0] == "TEST words", Describe: func(Kind) (string, []string) { return "", []string{"a table of tests"} }}
+		table := &tabular.Table{Named: lines[0] == "TEST words", Describe: func(bool) (string, []string) { return "", []string{"a table of tests"} }}
 		lines = lines[1:]
-		table.Next = func() ([]Row, error) {
+		table.Next = func() ([]tabular.Row, error) {
 			if lines[0] == "" {
 				return nil, io.EOF
 			}
-			var row Row
+			var row tabular.Row
 			for i, field := range strings.Fields(lines[0]) {
-				if x, err := strconv.ParseFloat(field, 32); i > 0 || !table.Words {
+				if x, err := strconv.ParseFloat(field, 32); i > 0 || !table.Named {
 					row.Vector, row.Err = append(row.Vector, float32(x)), err
 				} else {
-					row.Word = field
+					row.Name = field
 				}
 			}
 			lines = lines[1:]
-			return []Row{row}, nil
+			return []tabular.Row{row}, nil
 		}
 		return table, nil
-	})
+	}})
 }
 
 func must[T any](x T, err error) T {
@@ -917,14 +921,14 @@ func TestReadRegisteredFormat(t *testing.T) {
 		}
 	}
 	for content, message := range map[string]string{
-		"TEST words\na 1 2\nb 1 2 3\n": `FILE: row 2: word "b": 3 numbers, want 2; --skip-bad drops such rows`,
-		"TEST words\na\n":              `FILE: row 1: word "a": no numbers; --skip-bad drops such rows`,
-		"TEST words\na 1\nb inf\n":     `FILE: row 2: word "b": value 1 is +Inf, not a finite number; --skip-bad drops such rows`,
-		"TEST words\na 1\nb x\n":       `FILE: row 2: word "b": strconv.ParseFloat: parsing "x": invalid syntax; --skip-bad drops such rows`,
-		"TEST words\na 1\n" + strings.Repeat("x", window+1) + " 1\n": fmt.Sprintf(`FILE: row 2: word "%s"…: a word of over 1048576 bytes; --skip-bad drops such rows, and if they are texts --rows texts keeps them`, strings.Repeat("x", 60)),
-		"TEST words\na 1\n\xff 1\n":                                  `FILE: row 2: word "\xff": the word isn't UTF-8; --skip-bad drops such rows, and if they are texts --rows texts keeps them`,
+		"TEST words\na 1 2\nb 1 2 3\n": `FILE: row 2: word "b": 3 numbers, want 2`,
+		"TEST words\na\n":              `FILE: row 1: word "a": no numbers`,
+		"TEST words\na 1\nb inf\n":     `FILE: row 2: word "b": value 1 is +Inf, not a finite number`,
+		"TEST words\na 1\nb x\n":       `FILE: row 2: word "b": strconv.ParseFloat: parsing "x": invalid syntax`,
+		"TEST words\na 1\n" + strings.Repeat("x", window+1) + " 1\n": fmt.Sprintf(`FILE: row 2: word "%s"…: a word of over 1048576 bytes`, strings.Repeat("x", 60)),
+		"TEST words\na 1\n\xff 1\n":                                  `FILE: row 2: word "\xff": the word isn't UTF-8`,
 		"TEST words\n":                                               "FILE: no word vectors",
-		"TEST words\n" + "a" + strings.Repeat(" 1", MaxDim+1) + "\n": `FILE: row 1: word "a": over 1048576 numbers; --skip-bad drops such rows`,
+		"TEST words\n" + "a" + strings.Repeat(" 1", MaxDim+1) + "\n": `FILE: row 1: word "a": over 1048576 numbers`,
 	} {
 		checkError(t, tempFile(t, content), ReadOptions{}, message)
 	}

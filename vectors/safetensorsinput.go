@@ -1,10 +1,9 @@
 package vectors
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
+	"iter"
 	"slices"
 
 	"overcomplete/internal/safetensors"
@@ -13,46 +12,40 @@ import (
 // modelMetadata is the metadata of models, which package model writes.
 const modelMetadata = "model.json"
 
-// readSafetensors adds the rows of a tensor in a .safetensors file to b. Their words are
-// in a list or in another tensor, if there is either.
-func readSafetensors(ctx context.Context, c *Content, b *builder) error {
+// readSafetensors returns the rows of a tensor in a .safetensors file, which a word list or
+// another tensor may name.
+func (r *reader) readSafetensors(c *content) (iter.Seq2[chunk, error], error) {
 	file, size, err := c.RandomAccess()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	f, err := safetensors.Open(file, size)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if _, ok := f.Metadata[modelMetadata]; ok {
-		return errors.New("is a model, not dense vectors; overcomplete export --format word2vec writes its codes as vectors")
+		return nil, errors.New("is a model, not dense vectors; export its codes in a dense format first")
 	}
 	name, err := matrixName(f)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	shape := f.Shape(name)
 	if err := checkShape(shape); err != nil {
-		return err
+		return nil, err
 	}
 	var words []string
-	switch {
-	case b.options.WordList != "":
-		words, err = b.readWordList(ctx, shape[0])
-	case slices.Contains(f.Names(), "words"):
-		var text io.Reader
-		if text, err = f.Text("words"); err == nil {
-			words, err = newWordList(text, b.file).all(shape[0])
+	if r.names == nil && slices.Contains(f.Names(), "words") {
+		text, err := f.Text("words")
+		if err != nil {
+			return nil, err
+		}
+		if words, err = newWordList(text, r.file).all(shape[0]); err != nil {
+			return nil, err
 		}
 	}
-	if err != nil {
-		return err
-	}
 	data, err := f.Float32(name, shape...)
-	if err != nil {
-		return err
-	}
-	return b.addArray(data, shape, words)
+	return r.readArray(data, shape, words), err
 }
 
 // matrixName returns which tensor holds the vectors.

@@ -18,8 +18,8 @@ func NewSample(most int, seed uint64) *Sample {
 	return &Sample{most: most, rng: rand.New(rand.NewPCG(seed, 0))}
 }
 
-// Add adds the next rows of the stream, all of one length. It returns no error.
-func (s *Sample) Add(d *Dense) error {
+// Add adds the next rows of the stream, all of one length.
+func (s *Sample) Add(d *Dense) {
 	for i, word := range d.Words {
 		s.Seen++
 		if s.Rows.Len() < s.most {
@@ -28,9 +28,8 @@ func (s *Sample) Add(d *Dense) error {
 			s.Rows.Words[at] = word
 			copy(s.Rows.Row(at), d.Row(i))
 			if d.Texts != nil {
-				s.Rows.Texts.Set(at, d.Texts.Text[i], d.Texts.Row(i))
+				s.Rows.Texts.set(at, d.Texts.Text[i], d.Texts.row(i))
 			}
 		}
 	}
-	return nil
 }

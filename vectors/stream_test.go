@@ -18,14 +18,17 @@ import (
 func streamed(t *testing.T, path string, o ReadOptions) (*Dense, *Source, error) {
 	t.Helper()
 	all := new(Dense)
-	s, err := Stream(t.Context(), path, o, func(d *Dense) error {
+	var s Source
+	for d, err := range Stream(t.Context(), path, o, &s) {
+		if err != nil {
+			return nil, nil, err
+		}
 		all.Words, all.Data, all.Dim = append(all.Words, d.Words...), append(all.Data, d.Data...), d.Dim
 		if d.Len() == 0 || len(d.Data) != d.Len()*d.Dim {
 			t.Errorf("%d words with %d numbers", d.Len(), len(d.Data))
 		}
-		return nil
-	})
-	return all, s, err
+	}
+	return all, &s, nil
 }
 
 // Stream reads what Read does, where there is nothing that they treat differently.
@@ -82,7 +85,7 @@ func TestStreamDiffers(t *testing.T) {
 	}
 	path := tempFile(t, content)
 	_, _, err = streamed(t, path, ReadOptions{})
-	if want := path + `:2: word "b": all numbers are zero; --skip-bad drops such rows`; err == nil || err.Error() != want {
+	if want := path + `:2: word "b": all numbers are zero`; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }
@@ -93,9 +96,12 @@ func TestStreamErrors(t *testing.T) {
 	if _, _, err := streamed(t, path, ReadOptions{}); !errors.As(err, &input) || !strings.Contains(err.Error(), "cut short") {
 		t.Errorf("error %v", err)
 	}
-	mine := errors.New("enough")
-	if _, err := Stream(t.Context(), path, ReadOptions{}, func(*Dense) error { return mine }); err != mine {
-		t.Errorf("error %v, want %v", err, mine)
+	var s Source
+	for range Stream(t.Context(), path, ReadOptions{}, &s) {
+		break // before the error
+	}
+	if s.Rows != 0 {
+		t.Errorf("source %+v", s)
 	}
 }
 

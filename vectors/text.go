@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"runtime"
 	"slices"
 	"sync"
@@ -15,46 +16,46 @@ const (
 	maxLine   = 1 << 25 // holds MaxDim numbers of 31 bytes
 )
 
-// readText parses the rows of text in r on all CPUs, about size bytes at a time,
-// and adds them to b in file order. A few such pieces of text per CPU are in
-// memory at any time.
-func readText(ctx context.Context, r io.Reader, b *builder, size int) error {
-	ctx, cancel := context.WithCancel(ctx)
-	pending := make(chan chan chunk, runtime.GOMAXPROCS(0)) // in file order
-	var buffers sync.Pool
-	var readErr error
-	go func() {
-		defer close(pending)
-		readErr = splitLines(r, size, &buffers, func(lines []byte) bool {
-			parsed := make(chan chunk, 1)
-			select {
-			case pending <- parsed:
-			case <-ctx.Done():
-				return false
+// readText returns the rows of text in file, which it parses on all CPUs, about size bytes at
+// a time. A few such pieces of text per CPU are in memory at any time.
+func (r *reader) readText(ctx context.Context, file io.Reader, size int, bare bool) iter.Seq2[chunk, error] {
+	return func(yield func(chunk, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		pending := make(chan chan chunk, runtime.GOMAXPROCS(0)) // in file order
+		var buffers sync.Pool
+		var readErr error
+		go func() {
+			defer close(pending)
+			readErr = splitLines(file, size, &buffers, func(lines []byte) bool {
+				parsed := make(chan chunk, 1)
+				select {
+				case pending <- parsed:
+				case <-ctx.Done():
+					return false
+				}
+				go func() {
+					parsed <- parseRows(lines, r.dim, bare, r.options.SkipBad)
+					buffers.Put(&lines)
+				}()
+				return true
+			})
+		}()
+		for parsed := range pending {
+			if yield(<-parsed, nil) {
+				continue
 			}
-			go func() {
-				parsed <- parseRows(lines, b.dim, b.bare, b.options.SkipBad)
-				buffers.Put(&lines)
-			}()
-			return true
-		})
-	}()
-	for parsed := range pending {
-		if err := b.add(<-parsed); err != nil {
-			cancel() // r may be waiting for standard input: don't wait for it
-			return err
+			cancel()
+			if r.full { // the rest of the file is read by another
+				for range pending {
+				}
+			} // or else it may be standard input, which nobody waits for
+			return
 		}
-		if b.full {
-			break
+		if readErr != nil {
+			yield(chunk{}, readErr)
 		}
 	}
-	cancel()
-	for range pending { // until nobody uses r any more
-	}
-	if b.full {
-		return nil
-	}
-	return readErr
 }
 
 // splitLines calls yield with one piece of r after the other, of about size
@@ -134,30 +135,24 @@ func parseRow(line []byte, vector []float32) row {
 	word, numbers := cutField(line)
 	err := parseVector(numbers, vector)
 	if err == nil {
-		return wordRow(word)
+		return row{name: string(word)}
 	}
 	spaced, numbers := cutVector(line, len(vector))
 	if len(spaced) <= len(word) {
-		return row{word: string(word), err: err}
+		return row{name: string(word), err: err}
 	}
-	if err := parseVector(numbers, vector); err != nil {
-		return row{word: string(spaced), err: err}
+	r := row{name: string(spaced)}
+	if r.err = parseVector(numbers, vector); r.err != nil {
+		return r
 	}
-	r := wordRow(spaced)
 	if n, word := trailingNumbers(line); n > len(vector) {
 		// "iphone 4" may be a word, but in "bank 0.25" the row is too long.
 		if !isWhole(spaced[lastField(spaced):]) {
-			return row{word: string(word), err: countError(n, len(vector))}
+			return row{name: string(word), err: countError(n, len(vector))}
 		}
 		r.doubtful = true
 	}
 	return r
-}
-
-// wordRow returns a row that is malformed only if the word is.
-func wordRow(word []byte) row {
-	w := string(word)
-	return row{word: w, err: CheckWord(w)}
 }
 
 // parseVector parses the fields of b as the numbers of vector.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -37,29 +38,23 @@ func TestReadTextIsDeterministic(t *testing.T) {
 			bad.WriteString(word + " 1 2 3\n")
 		}
 	}
-	const message = `file:101: word "w100": value 3 is "x", not a finite number; --skip-bad drops such rows`
+	const message = `file:101: word "w100": value 3 is "x", not a finite number`
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for _, workers := range []int{1, 2, 7} {
 		runtime.GOMAXPROCS(workers)
 		for _, size := range []int{1, 16, 100, 1000, textChunk} {
-			b := &builder{dim: 3, want: -1}
-			if err := readText(t.Context(), iotest.HalfReader(strings.NewReader(good.String())), b, size); err != nil {
-				t.Fatal(err)
-			}
-			if err := b.check(); err != nil {
-				t.Fatal(err)
-			}
-			got, err := b.finish()
+			r := &reader{options: ReadOptions{Distinct: true}, dim: 3, declared: -1}
+			got, err := r.collect(r.readText(t.Context(), iotest.HalfReader(strings.NewReader(good.String())), size, false))
 			if err != nil {
 				t.Fatal(err)
 			}
 			checkDense(t, got, want)
-			if b.duplicate.count != 300 {
-				t.Errorf("%d duplicates, want 300", b.duplicate.count)
+			if r.duplicate.count != 300 {
+				t.Errorf("%d duplicates, want 300", r.duplicate.count)
 			}
 
-			b = &builder{file: "file", text: true, dim: 3, want: -1}
-			err = readText(t.Context(), strings.NewReader(bad.String()), b, size)
+			r = &reader{file: "file", lines: true, dim: 3, declared: -1}
+			_, err = r.collect(r.readText(t.Context(), strings.NewReader(bad.String()), size, false))
 			if err == nil || err.Error() != message {
 				t.Errorf("error with %d workers and chunks of %d bytes is %v, want %s", workers, size, err, message)
 			}
@@ -67,16 +62,25 @@ func TestReadTextIsDeterministic(t *testing.T) {
 	}
 }
 
+// collect returns the rows of chunks.
+func (r *reader) collect(chunks iter.Seq2[chunk, error]) (*Dense, error) {
+	var c collector
+	err := r.filterAll(chunks, func(block *Dense, _ error) bool { return c.add(block) == nil })
+	if err == nil {
+		err = c.join()
+	}
+	return &c.rows, err
+}
+
 // A malformed row before the place where reading fails is reported first.
 func TestReadTextErrorOrder(t *testing.T) {
 	broken := errors.New("broken")
 	for text, message := range map[string]string{
-		"a 1\nb x\nc":  `: word "b": value 1 is "x", not a finite number; --skip-bad drops such rows`,
+		"a 1\nb x\nc":  `: word "b": value 1 is "x", not a finite number`,
 		"a 1\nb 2\ncx": "broken",
 	} {
-		b := &builder{dim: 1, want: -1}
-		r := io.MultiReader(strings.NewReader(text), iotest.ErrReader(broken))
-		err := readText(t.Context(), r, b, textChunk)
+		r := &reader{dim: 1, declared: -1}
+		_, err := r.collect(r.readText(t.Context(), io.MultiReader(strings.NewReader(text), iotest.ErrReader(broken)), textChunk, false))
 		if err == nil || !strings.HasSuffix(err.Error(), message) {
 			t.Errorf("error is %v, want %s", err, message)
 		}
@@ -84,9 +88,8 @@ func TestReadTextErrorOrder(t *testing.T) {
 }
 
 func TestReadTextLineTooLong(t *testing.T) {
-	b := &builder{dim: 1, want: -1}
-	r := io.LimitReader(endless{}, 1<<40)
-	if err := readText(t.Context(), r, b, textChunk); err == nil || err.Error() != "a line of over 33554432 bytes" {
+	r := &reader{dim: 1, declared: -1}
+	if _, err := r.collect(r.readText(t.Context(), io.LimitReader(endless{}, 1<<40), textChunk, false)); err == nil || err.Error() != "a line of over 33554432 bytes" {
 		t.Errorf("error is %v", err)
 	}
 }

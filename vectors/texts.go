@@ -1,7 +1,6 @@
 package vectors
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,7 +25,7 @@ func ParseKind(name string) (Kind, error) {
 // Texts are what V rows say that are texts, such as sentences, and no words. What is Words of
 // such rows are their ids: those of a column of the input, or else their numbers in it, from 0.
 type Texts struct {
-	Text    []string // in UTF-8, of at most [MaxText] bytes; may be empty, have line breaks and be there twice
+	Text    []string // in UTF-8, of at most 16 MiB bytes; may be empty, have line breaks and be there twice
 	Columns []Column // what else the input knows of each row
 }
 
@@ -36,8 +35,8 @@ type Column struct {
 	Values []string
 }
 
-// MaxText bounds a text, in bytes.
-const MaxText = 1 << 24
+// maxText bounds a text, in bytes.
+const maxText = 1 << 24
 
 // The name of a table's column can't be that of the ids or of the texts where all are together,
 // as in a model's directory.
@@ -93,16 +92,16 @@ func (t *Texts) Add(text string, columns []string) {
 	}
 }
 
-// Set replaces row i.
-func (t *Texts) Set(i int, text string, columns []string) {
+// set replaces row i.
+func (t *Texts) set(i int, text string, columns []string) {
 	t.Text[i] = text
 	for c, value := range columns {
 		t.Columns[c].Values[i] = value
 	}
 }
 
-// Row returns the values of row i in the columns.
-func (t *Texts) Row(i int) []string {
+// row returns the values of row i in the columns.
+func (t *Texts) row(i int) []string {
 	values := make([]string, len(t.Columns))
 	for c, column := range t.Columns {
 		values[c] = column.Values[i]
@@ -129,7 +128,7 @@ func (t *Texts) Select(rows []int) *Texts {
 	}
 	part := newTexts(t.Names())
 	for _, i := range rows {
-		part.Add(t.Text[i], t.Row(i))
+		part.Add(t.Text[i], t.row(i))
 	}
 	return part
 }
@@ -176,70 +175,4 @@ func (s *Sparse) Name(i int) string {
 		}
 	}
 	return s.Words[i]
-}
-
-// areTexts reports whether what rows begin with are texts, and no words: one of them has a
-// line break, or most of them have three words or are long.
-func areTexts(rows []string) bool {
-	const long = 24 // bytes: 8 characters of Chinese
-	most := 0
-	for _, r := range rows {
-		if strings.ContainsAny(r, "\n\r") {
-			return true
-		}
-		if len(r) >= long || len(strings.Fields(r)) > 2 {
-			most++
-		}
-	}
-	return 2*most > len(rows)
-}
-
-// kind returns what the rows are.
-func (b *builder) kind() Kind {
-	if b.texts {
-		return KindTexts
-	}
-	return KindWords
-}
-
-// tell decides what the rows are, of which the first are given: what was asked for, or what they
-// look like.
-func (b *builder) tell(first []string) {
-	const some = 1000
-	b.texts = b.options.Rows == KindTexts || b.options.Rows == "" && areTexts(first[:min(some, len(first))])
-}
-
-// tellTable is tell for a table that begins with these rows. More than one in ten that are there
-// before are no words.
-func (b *builder) tellTable(t *Table, rows []Row) {
-	if t.Kind != "" {
-		b.texts = t.Kind == KindTexts
-	} else {
-		var first []string
-		distinct := map[string]bool{}
-		for _, r := range rows {
-			first = append(first, r.Word)
-			distinct[r.Word] = true
-		}
-		b.tell(first)
-		if b.options.Rows == "" && 10*(len(first)-len(distinct)) > len(first) { // words are each there once
-			b.texts = true
-		}
-	}
-	if b.texts {
-		b.ids, b.columns = t.IDs, t.Columns
-	}
-}
-
-// tellLines is tell with the lines that a file begins with, the last of which is cut off if
-// there are more.
-func (b *builder) tellLines(head []byte) {
-	var lines []string
-	for line := range bytes.Lines(head) {
-		lines = append(lines, string(bytes.TrimRight(line, "\r\n")))
-	}
-	if len(lines) > 1 && len(head) >= window {
-		lines = lines[:len(lines)-1]
-	}
-	b.tell(lines)
 }

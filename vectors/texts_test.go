@@ -55,8 +55,11 @@ func TestStreamTexts(t *testing.T) {
 	d := &Dense{Words: []string{"a", "b", "c"}, Dim: 1, Data: []float32{1, 0, 3}}
 	path, o := tempFile(t, npyFile(d, false)), ReadOptions{WordList: tempFile(t, "it rains cats\nit snows today\nit rains cats\n")}
 	var all Dense
-	if _, err := Stream(t.Context(), path, o, func(d *Dense) error { all.Append(d); return nil }); err != nil {
-		t.Fatal(err)
+	for d, err := range Stream(t.Context(), path, o, new(Source)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Append(d)
 	}
 	want, _, err := Read(t.Context(), path, o)
 	if err != nil || !reflect.DeepEqual(&all, want) {

@@ -6,36 +6,34 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 )
 
 const binaryChunk = 1 << 16 // numbers that are read in one go
 
-// readBinary adds the rows of word2vec's binary format in r, which is after the
-// header, to b. If r ends too early, rows are missing from b.
-func readBinary(r *bufio.Reader, b *builder) error {
-	for b.number < b.want && !b.full {
-		rows := min(max(1, binaryChunk/b.dim), b.want-b.number)
-		c, readErr := readBinaryRows(r, rows, b.dim)
-		if err := b.add(c); err != nil {
-			return err
+// readBinary returns the rows of word2vec's binary format in r, which is after the header. If
+// there are more than declared, it returns one of them.
+func readBinary(r *bufio.Reader, dim, declared int) iter.Seq2[chunk, error] {
+	return func(yield func(chunk, error) bool) {
+		for left := declared; left > 0; {
+			c, err := readBinaryRows(r, min(max(1, binaryChunk/dim), left), dim)
+			left -= c.span
+			if !yield(c, nil) || err == io.EOF {
+				return
+			}
+			if err != nil {
+				yield(chunk{}, err)
+				return
+			}
 		}
-		if readErr == io.EOF {
-			return nil
-		}
-		if readErr != nil && !b.full {
-			return readErr
+		rest, err := r.Peek(2)
+		if err != nil && err != io.EOF {
+			yield(chunk{}, err)
+		} else if len(bytes.TrimPrefix(rest, newline)) > 0 {
+			yield(chunk{rows: make([]row, 1)}, nil)
 		}
 	}
-	if b.full {
-		return nil
-	}
-	rest, err := r.Peek(2)
-	b.excess = len(bytes.TrimPrefix(rest, newline)) > 0
-	if err != io.EOF {
-		return err
-	}
-	return nil
 }
 
 // readBinaryRows reads up to n rows. The error is io.EOF if r ends before.
@@ -57,12 +55,9 @@ func readBinaryRows(r *bufio.Reader, n, dim int) (chunk, error) {
 			vector[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
 		}
 		if err = checkVector(vector); err == nil {
-			err = CheckWord(word)
-		}
-		if err == nil {
 			c.data = c.data[:len(c.data)+dim]
 		}
-		c.rows = append(c.rows, row{number: c.span, word: word, err: err})
+		c.rows = append(c.rows, row{number: c.span, name: word, err: err})
 		c.span++
 	}
 	return c, nil

@@ -2,6 +2,7 @@ package vectors
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -15,26 +16,47 @@ type wordList struct {
 	stored *storedFile // nil if the list is part of another file
 }
 
-// openWordList opens the file that has the words.
-func (b *builder) openWordList(ctx context.Context) (*wordList, error) {
-	path := b.options.WordList
+// openWordList lets the file that the options name give the rows their names.
+func (r *reader) openWordList(ctx context.Context) error {
+	path := r.options.WordList
 	f, err := open(ctx, path)
 	if err != nil {
-		return nil, inputError(path, err)
+		return inputError(path, err)
 	}
-	r, _, err := decompress(f)
+	content, _, err := decompress(f)
 	if err != nil {
 		f.Close()
-		return nil, inputError(path, err)
+		return inputError(path, err)
 	}
-	if start, _ := r.Peek(len(byteOrderMark)); string(start) == byteOrderMark {
-		r.Discard(len(byteOrderMark))
+	if start, _ := content.Peek(len(byteOrderMark)); string(start) == byteOrderMark {
+		content.Discard(len(byteOrderMark))
 	}
-	head, _ := r.Peek(window)
-	b.tellLines(head)
-	l := newWordList(r, displayName(path))
+	head, _ := content.Peek(window)
+	r.setListKind(head)
+	l := newWordList(content, displayName(path))
 	l.stored = f
-	return l, nil
+	r.list = l
+	r.names = func() (string, error) {
+		word, err := l.next()
+		if err == io.EOF {
+			err = fmt.Errorf("%d words for more rows", l.read)
+		}
+		return word, err
+	}
+	return nil
+}
+
+// setListKind is setKind for a word list that begins with head. The last line is cut if there
+// are more.
+func (r *reader) setListKind(head []byte) {
+	var lines []string
+	for line := range bytes.Lines(head) {
+		lines = append(lines, string(bytes.TrimRight(line, "\r\n")))
+	}
+	if len(lines) > 1 && len(head) >= window {
+		lines = lines[:len(lines)-1]
+	}
+	r.setKind(lines)
 }
 
 func newWordList(r io.Reader, file string) *wordList {
@@ -90,41 +112,4 @@ func (l *wordList) sum() (string, error) {
 		err = inputError(l.file, err)
 	}
 	return sum, err
-}
-
-// readWordList returns the words of the file that has them, of which there must be n.
-func (b *builder) readWordList(ctx context.Context, n int) ([]string, error) {
-	l, err := b.openWordList(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer l.stored.Close()
-	words, err := l.all(n)
-	if err == nil {
-		b.wordsSum, err = l.sum()
-	}
-	return words, err
-}
-
-// withWordList calls read to add rows that get their words from the file that has them.
-func (b *builder) withWordList(ctx context.Context, read func() error) error {
-	l, err := b.openWordList(ctx)
-	if err != nil {
-		return err
-	}
-	defer l.stored.Close()
-	b.name = func() (string, error) {
-		word, err := l.next()
-		if err == io.EOF {
-			err = fmt.Errorf("%d words for more rows", l.read)
-		}
-		return word, err
-	}
-	if err = read(); err == nil && !b.full {
-		err = l.end()
-	}
-	if err == nil {
-		b.wordsSum, err = l.sum()
-	}
-	return err
 }

@@ -99,11 +99,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case errors.Is(err, syscall.EPIPE):
 		return exitFailed // whoever read the results has seen enough
 	}
-	advice := ""
-	if errors.Is(err, atomicfile.ErrExists) {
-		advice = "; --force replaces it"
-	}
-	say(errs, "overcomplete: %v%s", err, advice)
+	say(errs, "overcomplete: %v%s", err, advice(err))
 	if isUsage(err) {
 		return exitUsage
 	}

@@ -286,7 +286,7 @@ func TestCommandsReadTables(t *testing.T) {
 			t.Errorf("%s: got\n%s, want\n%s", name, got, want)
 		}
 	}
-	if _, stderr := dir.MustRun(t, "top "+filepath.Join(tables, "bare.parquet")); stderr != "warning: bare.parquet: no words: its rows are called by their numbers, from 0; train and encode take a list of words (--words), all commands a .npz with an array of words\n" {
+	if _, stderr := dir.MustRun(t, "top "+filepath.Join(tables, "bare.parquet")); stderr != "warning: bare.parquet: no words: rows are named by their numbers, from 0, where no word list names them\n" {
 		t.Errorf("standard error is %q", stderr)
 	}
 }

@@ -322,7 +322,13 @@ func (f *trainFlags) read(cmd *cobra.Command, path string, log io.Writer) (x *ve
 		x, source, err = vectors.Read(cmd.Context(), path, o)
 	case best.Order == model.None:
 		o.Distinct = true
-		source, err = vectors.Stream(cmd.Context(), path, o, sample.Add)
+		source = new(vectors.Source)
+		for rows, err := range vectors.Stream(cmd.Context(), path, o, source) {
+			if err != nil {
+				return nil, nil, err
+			}
+			sample.Add(rows)
+		}
 		x = &sample.Rows
 	default:
 		o.Keep = func(rows *vectors.Dense) int { return f.keep(best, rows) }

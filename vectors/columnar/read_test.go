@@ -38,7 +38,7 @@ func read(t *testing.T, name string, o vectors.ReadOptions) (*vectors.Dense, *ve
 // both returns the names of a table's files.
 func both(name string) []string { return []string{name + ".arrow", name + ".parquet"} }
 
-const numbered = "no words: its rows are called by their numbers, from 0; train and encode take a list of words (--words), all commands a .npz with an array of words"
+const numbered = "no words: rows are named by their numbers, from 0, where no word list names them"
 
 func TestRead(t *testing.T) {
 	abc := []string{"a", "b", "c"}
@@ -87,14 +87,14 @@ func TestRead(t *testing.T) {
 }
 
 func TestReadRefuses(t *testing.T) {
-	const skip = "; --skip-bad drops such rows"
+	const skip = ""
 	for name, want := range map[string]string{
-		"nulls":     `row 2: column "word" is null, want a word` + skip + ", and if they are texts --rows texts keeps them",
+		"nulls":     `row 2: column "word" is null, want a word` + skip + "",
 		"numbers":   `row 2: word "b": column "v": value 2 is NaN, want a finite number` + skip,
 		"widenulls": `row 2: word "b": column "x" is null, want a number` + skip,
 		"integers":  `no vectors: want a column of lists, or columns, of float16, float32 or float64; the columns are ["word" "v" "x"]`,
-		"words":     `the columns of text are ["first" "last"]; name the one to read with --text-column`,
-		"vectors":   `the columns of lists of numbers are ["first" "last"]; name the one to read with --vector-column`,
+		"words":     `the columns of text are ["first" "last"], and none is chosen`,
+		"vectors":   `the columns of lists of numbers are ["first" "last"], and none is chosen`,
 		"none":      "no word vectors",
 	} {
 		for _, name := range both(name) {
@@ -114,7 +114,7 @@ func TestReadRefuses(t *testing.T) {
 		if err := write(&b, &vectors.Sparse{Words: []string{"a", "b"}, CSR: matrix}); err != nil {
 			t.Fatal(err)
 		}
-		want := "has the sparse vectors of a model, not dense ones; overcomplete export --format word2vec writes them as dense"
+		want := "has the sparse vectors of a model, not dense ones; export its codes in a dense format first"
 		if _, err := readBytes(t, b.Bytes(), vectors.ReadOptions{}); err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%s: error %v, want %s", name, err, want)
 		}
@@ -678,9 +678,12 @@ func TestStreamArrow(t *testing.T) {
 		}
 	}()
 	n, most := 0, uint64(0)
-	_, err = vectors.Stream(t.Context(), "-", vectors.ReadOptions{}, func(d *vectors.Dense) error {
+	for d, err := range vectors.Stream(t.Context(), "-", vectors.ReadOptions{}, new(vectors.Source)) {
+		if err != nil {
+			t.Fatal(err)
+		}
 		if d.Words[0] != fmt.Sprint(n) || d.Dim != 100 || d.Row(0)[99] != 100 {
-			return fmt.Errorf("row %d is %q, %v", n, d.Words[0], d.Row(0))
+			t.Fatalf("row %d is %q, %v", n, d.Words[0], d.Row(0))
 		}
 		if n += d.Len(); n%(10*rows) < d.Len() {
 			runtime.GC()
@@ -688,10 +691,9 @@ func TestStreamArrow(t *testing.T) {
 			runtime.ReadMemStats(&m)
 			most = max(most, m.HeapAlloc)
 		}
-		return nil
-	})
-	if err != nil || n != batches*rows {
-		t.Errorf("%d rows, %v", n, err)
+	}
+	if n != batches*rows {
+		t.Errorf("%d rows", n)
 	}
 	if most > 16<<20 {
 		t.Errorf("%d bytes in use", most)

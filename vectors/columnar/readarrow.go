@@ -10,7 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
 	"overcomplete/internal/npy"
-	"overcomplete/vectors"
+	"overcomplete/vectors/internal/tabular"
 )
 
 // An Arrow file is a magic number, padding, the stream and a footer, whose index is not needed.
@@ -20,22 +20,23 @@ const (
 )
 
 func init() {
-	vectors.RegisterFormat("Arrow", arrowFile, func(c *vectors.Content, o vectors.ReadOptions) (*vectors.Table, error) {
-		m := &messages{r: c, left: c.Size, file: true}
-		if _, err := m.read(int64(len(arrowFile))); err != nil {
-			return nil, err
-		}
-		return openArrow(m, o)
-	})
-	vectors.RegisterFormat("Arrow", arrowStream, func(c *vectors.Content, o vectors.ReadOptions) (*vectors.Table, error) {
-		return openArrow(&messages{r: c, left: c.Size}, o)
-	})
-	vectors.RegisterFormat("Parquet", parquetMagic, openParquet)
-	vectors.RegisterFormat("Parquet", parquetEncrypted, openParquet)
+	tabular.Formats = append(tabular.Formats,
+		tabular.Format{Name: "Arrow", Magic: arrowFile, Open: func(c tabular.Content, o tabular.Options) (*tabular.Table, error) {
+			m := &messages{r: c, left: c.Size(), file: true}
+			if _, err := m.read(int64(len(arrowFile))); err != nil {
+				return nil, err
+			}
+			return openArrow(m, o)
+		}},
+		tabular.Format{Name: "Arrow", Magic: arrowStream, Open: func(c tabular.Content, o tabular.Options) (*tabular.Table, error) {
+			return openArrow(&messages{r: c, left: c.Size()}, o)
+		}},
+		tabular.Format{Name: "Parquet", Magic: parquetMagic, Open: openParquet},
+		tabular.Format{Name: "Parquet", Magic: parquetEncrypted, Open: openParquet})
 }
 
 // openArrow reads a stream, a record batch at a time.
-func openArrow(m *messages, o vectors.ReadOptions) (*vectors.Table, error) {
+func openArrow(m *messages, o tabular.Options) (*tabular.Table, error) {
 	r, err := guard("Arrow", func() (*ipc.Reader, error) {
 		return ipc.NewReaderFromMessageReader(m)
 	})
@@ -52,7 +53,7 @@ func openArrow(m *messages, o vectors.ReadOptions) (*vectors.Table, error) {
 		return nil, err
 	}
 	a := &arrowRows{layout: l, r: r}
-	return l.table(func() ([]vectors.Row, error) { return guard("Arrow", a.next) }), nil
+	return l.table(func() ([]tabular.Row, error) { return guard("Arrow", a.next) }), nil
 }
 
 func arrowKind(t arrow.DataType) kind {
@@ -87,8 +88,8 @@ type arrowRows struct {
 	block
 }
 
-// next is that of a [vectors.Table].
-func (a *arrowRows) next() ([]vectors.Row, error) {
+// next is that of a [tabular.Table].
+func (a *arrowRows) next() ([]tabular.Row, error) {
 	for a.batch == nil || a.at >= int(a.batch.NumRows()) {
 		if !a.r.Next() {
 			if err := a.r.Err(); err != nil {
@@ -113,7 +114,7 @@ func (a *arrowRows) next() ([]vectors.Row, error) {
 }
 
 // rowAt returns row i of the batch, without its vector.
-func (a *arrowRows) rowAt(i int) vectors.Row {
+func (a *arrowRows) rowAt(i int) tabular.Row {
 	r, _ := a.row(func(column int) (string, bool, error) {
 		values, i := storage(a.batch.Column(column)), i
 		if d, ok := values.(*array.Dictionary); ok && !d.IsNull(i) {

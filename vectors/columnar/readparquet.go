@@ -13,11 +13,11 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"overcomplete/internal/npy"
-	"overcomplete/vectors"
+	"overcomplete/vectors/internal/tabular"
 )
 
 // openParquet reads a file a row group at a time, and of each column a page.
-func openParquet(c *vectors.Content, o vectors.ReadOptions) (*vectors.Table, error) {
+func openParquet(c tabular.Content, o tabular.Options) (*tabular.Table, error) {
 	r, size, err := c.RandomAccess()
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func openParquet(c *vectors.Content, o vectors.ReadOptions) (*vectors.Table, err
 	if p.layout, err = choose(columns, codes, o); err != nil {
 		return nil, err
 	}
-	return p.table(func() ([]vectors.Row, error) { return guard("Parquet", p.next) }), nil
+	return p.table(func() ([]tabular.Row, error) { return guard("Parquet", p.next) }), nil
 }
 
 // A leaf is a column of the table, if it can be read, as the file has it: as one run of
@@ -185,7 +185,7 @@ type parquetRows struct {
 	leaves  []leaf                 // columns of the table
 	group   int                    // row groups begun
 	left    int64                  // rows of the group that are to be read
-	strings map[int]*chunk[string] // by column
+	texts   map[int]*chunk[string] // by column
 	numbers []*chunk[float32]      // of the vectors
 	block
 }
@@ -245,8 +245,8 @@ func (p *parquetRows) plain(l leaf) bool {
 	return true
 }
 
-// next is that of a [vectors.Table].
-func (p *parquetRows) next() ([]vectors.Row, error) {
+// next is that of a [tabular.Table].
+func (p *parquetRows) next() ([]tabular.Row, error) {
 	for p.left == 0 {
 		if err := p.nextGroup(); err != nil {
 			return nil, err
@@ -264,8 +264,8 @@ func (p *parquetRows) next() ([]vectors.Row, error) {
 }
 
 // textSize returns how many bytes the strings of a row have.
-func textSize(r vectors.Row) int {
-	n := len(r.Word) + len(r.ID)
+func textSize(r tabular.Row) int {
+	n := len(r.Name) + len(r.ID)
 	for _, s := range r.Columns {
 		n += len(s)
 	}
@@ -274,7 +274,7 @@ func textSize(r vectors.Row) int {
 
 // nextGroup begins the next row group.
 func (p *parquetRows) nextGroup() error {
-	for _, c := range p.strings {
+	for _, c := range p.texts {
 		if err := c.finish(); err != nil {
 			return err
 		}
@@ -292,8 +292,8 @@ func (p *parquetRows) nextGroup() error {
 	if p.left = group.NumRows; p.left == 0 {
 		return nil // and there need not be pages
 	}
-	p.numbers, p.strings = p.numbers[:0], make(map[int]*chunk[string])
-	for _, i := range slices.Concat(p.layout.vectors, p.said) {
+	p.numbers, p.texts = p.numbers[:0], make(map[int]*chunk[string])
+	for _, i := range slices.Concat(p.layout.vectors, p.layout.strings) {
 		n := group.Columns[p.leaves[i].index].MetaData.TotalCompressedSize
 		if n < 0 || n > p.size-p.opened {
 			return fmt.Errorf("column %.60q: %d bytes of a file of %d, of which %d are other columns", p.leaves[i].name, n, p.size, p.opened)
@@ -301,8 +301,8 @@ func (p *parquetRows) nextGroup() error {
 		p.opened += n
 	}
 	var err error
-	for _, i := range p.said {
-		if p.strings[i], err = openChunk(p.file, p.size, group.Columns, p.leaves[i], decodeText); err != nil {
+	for _, i := range p.layout.strings {
+		if p.texts[i], err = openChunk(p.file, p.size, group.Columns, p.leaves[i], decodeText); err != nil {
 			return err
 		}
 	}
@@ -319,7 +319,7 @@ func (p *parquetRows) nextGroup() error {
 // nextRow reads a row.
 func (p *parquetRows) nextRow() error {
 	row, err := p.row(func(column int) (s string, ok bool, err error) {
-		c := p.strings[column]
+		c := p.texts[column]
 		if err := c.begin(); err != nil {
 			return "", false, err
 		}
@@ -350,8 +350,8 @@ func (p *parquetRows) appendNumbers(c *chunk[float32], malformed *error) error {
 		return err
 	}
 	for n := 0; ; n++ {
-		if n == vectors.MaxDim {
-			return fmt.Errorf("column %.60q: a list of over %d numbers", c.name, vectors.MaxDim)
+		if n == tabular.MaxDim {
+			return fmt.Errorf("column %.60q: a list of over %d numbers", c.name, tabular.MaxDim)
 		}
 		place := n
 		if c.kind == number {

@@ -91,22 +91,22 @@ func TestReadIDs(t *testing.T) {
 }
 
 func TestReadTextsRefuses(t *testing.T) {
-	const skip = "; --skip-bad drops such rows"
+	const skip = ""
 	for _, tt := range []struct {
 		name, want string
 		o          vectors.ReadOptions
 	}{
-		{"repeated", `row 3: the id "1" is that of a row before; name a column of ids that differ with --id-column, or none to have rows called by their numbers` + skip, vectors.ReadOptions{}},
-		{"noid", `row 2: it has no id; name a column in which all rows have one with --id-column, or none to have rows called by their numbers` + skip, vectors.ReadOptions{}},
-		{"badid", `row 1: its id, "x\ty", can't be one: the word contains a tab, a line break or a NUL; name another column with --id-column, or none to have rows called by their numbers` + skip, vectors.ReadOptions{}},
-		{"badid", `column "text" can't be that of ids and of texts: name another with --id-column`, vectors.ReadOptions{TextColumn: "text", IDColumn: "text"}},
-		{"badid", `column "text" can't be that of ids and of texts: name another with --id-column`, vectors.ReadOptions{IDColumn: "text", TextColumn: "text"}},
+		{"repeated", `row 3: the id "1" is that of a row before` + skip, vectors.ReadOptions{}},
+		{"noid", `row 2: it has no id` + skip, vectors.ReadOptions{}},
+		{"badid", `row 1: its id, "x\ty", can't be one: the word contains a tab, a line break or a NUL` + skip, vectors.ReadOptions{}},
+		{"badid", `column "text" can't be that of ids and of texts`, vectors.ReadOptions{TextColumn: "text", IDColumn: "text"}},
+		{"badid", `column "text" can't be that of ids and of texts`, vectors.ReadOptions{IDColumn: "text", TextColumn: "text"}},
 		{"novector", `row 2: column "v" is null, want a list` + skip, vectors.ReadOptions{}},
-		{"texts", `has no column "txt" for --text-column; the columns are 9, such as ["doc_id" "text" "label" "seen" "score"]`, vectors.ReadOptions{TextColumn: "txt"}},
-		{"texts", `column "embedding" can't be that of --text-column: it has something else`, vectors.ReadOptions{TextColumn: "embedding"}},
-		{"texts", `column "when" can't be that of --id-column: it has something else`, vectors.ReadOptions{IDColumn: "when"}},
-		{"texts", `column "label" can't be that of --vector-column: it has something else`, vectors.ReadOptions{VectorColumn: "label"}},
-		{"texts", `row 1: word "first\nsecond line": the word contains a tab, a line break or a NUL` + skip + ", and if they are texts --rows texts keeps them", vectors.ReadOptions{Rows: vectors.KindWords}},
+		{"texts", `has no column "txt"; the columns are 9, such as ["doc_id" "text" "label" "seen" "score"]`, vectors.ReadOptions{TextColumn: "txt"}},
+		{"texts", `column "embedding" can't be that of text: it has something else`, vectors.ReadOptions{TextColumn: "embedding"}},
+		{"texts", `column "when" can't be that of ids: it has something else`, vectors.ReadOptions{IDColumn: "when"}},
+		{"texts", `column "label" can't be that of lists of numbers: it has something else`, vectors.ReadOptions{VectorColumn: "label"}},
+		{"texts", `row 1: word "first\nsecond line": the word contains a tab, a line break or a NUL` + skip + "", vectors.ReadOptions{Rows: vectors.KindWords}},
 	} {
 		for _, name := range both(tt.name) {
 			if _, _, err := read(t, name, tt.o); err == nil || err.Error() != tt.want {

@@ -1,0 +1,36 @@
+package cli
+
+import (
+	"errors"
+	"strings"
+
+	"overcomplete/internal/atomicfile"
+	"overcomplete/vectors"
+)
+
+// optionAdvice says which flag sets a field of [vectors.ReadOptions] that mends an input.
+var optionAdvice = map[string]string{
+	"SkipBad":      "--skip-bad drops such rows",
+	"Rows":         "--rows texts keeps such rows, if they are texts",
+	"WordList":     "--words names that file",
+	"IDColumn":     "--id-column names another column of ids, or none to name rows by their numbers",
+	"TextColumn":   "--text-column names one",
+	"VectorColumn": "--vector-column names one",
+}
+
+// advice returns what follows the message of err: the flags that help.
+func advice(err error) string {
+	var all []string
+	if input, ok := errors.AsType[*vectors.InputError](err); ok {
+		for _, option := range input.Options {
+			all = append(all, optionAdvice[option])
+		}
+	}
+	if errors.Is(err, atomicfile.ErrExists) {
+		all = append(all, "--force replaces it")
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return "; " + strings.Join(all, "; ")
+}

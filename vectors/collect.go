@@ -1,0 +1,105 @@
+package vectors
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"overcomplete/internal/memory"
+	"overcomplete/internal/parallel"
+)
+
+// A collector puts the blocks of a stream together.
+type collector struct {
+	keep   func(rows *Dense) int // as in [ReadOptions]
+	rows   Dense                 // without vectors before join
+	blocks [][]float32           // the vectors
+	full   bool                  // keep wants no more
+}
+
+// add adds a block. It returns an error if there is no memory to join all of them.
+func (c *collector) add(block *Dense) error {
+	if c.full {
+		return nil
+	}
+	before := c.rows.Len()
+	if before == 0 {
+		c.rows = Dense{Dim: block.Dim, Words: block.Words, Texts: block.Texts}
+	} else {
+		c.rows.Words, c.rows.Texts = append(c.rows.Words, block.Words...), c.rows.Texts.Join(block.Texts)
+	}
+	c.blocks = append(c.blocks, block.Data)
+	if c.keep != nil {
+		if most := c.keep(&c.rows); most > 0 && most < c.rows.Len() {
+			c.rows.Words, c.rows.Texts, c.full = c.rows.Words[:most], c.rows.Texts.Slice(0, most), true
+		}
+	}
+	// In the end, join needs as much memory again: give up now, not when all is read.
+	const often = 1 << 26 // numbers, where a word counts as some
+	n, one := c.rows.Len(), block.Dim+64
+	if len(c.blocks) > 1 && n*one/often > before*one/often {
+		return c.checkMemory()
+	}
+	return nil
+}
+
+// join puts the vectors of all blocks into one slice.
+func (c *collector) join() error {
+	numbers := c.rows.Len() * c.rows.Dim
+	if len(c.blocks) == 1 {
+		c.rows.Data = slices.Clip(c.blocks[0][:numbers])
+		return nil
+	}
+	if err := c.checkMemory(); err != nil {
+		return err
+	}
+	c.rows.Data = make([]float32, numbers)
+	starts := make([]int, len(c.blocks)+1)
+	for i, b := range c.blocks {
+		starts[i+1] = starts[i] + len(b)
+	}
+	parallel.Each(context.Background(), len(c.blocks), func(i int) {
+		copy(c.rows.Data[min(starts[i], numbers):], c.blocks[i])
+		c.blocks[i] = nil // frees its memory
+	})
+	return nil
+}
+
+// checkMemory returns an error unless there is memory for the vectors once more.
+func (c *collector) checkMemory() error {
+	if err := memory.Check(4 * uint64(c.rows.Len()*c.rows.Dim)); err != nil {
+		return fmt.Errorf("after %d words of %d numbers: %w", c.rows.Len(), c.rows.Dim, err)
+	}
+	return nil
+}
+
+// normWarnings warns of the rows whose norm is over 1000 times the median of those that are
+// not zero.
+func normWarnings(d *Dense) []string {
+	norms := make([]float64, d.Len())
+	parallel.Ranges(len(norms), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			norms[i] = norm(d.Row(i))
+		}
+	})
+	var large tally
+	if nonzero := slices.DeleteFunc(slices.Clone(norms), func(n float64) bool { return n == 0 }); len(nonzero) > 0 {
+		slices.Sort(nonzero)
+		limit := 1000 * nonzero[len(nonzero)/2]
+		for i, n := range norms {
+			if n > limit {
+				large.add(quote(d.Words[i]))
+			}
+		}
+	}
+	return large.warn(nil, "rows with a norm over 1000 times the median")
+}
+
+func norm(v []float32) float64 {
+	var sum float64
+	for _, x := range v {
+		sum += float64(x) * float64(x)
+	}
+	return math.Sqrt(sum)
+}

@@ -1,0 +1,354 @@
+package columnar
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"overcomplete/vectors/internal/tabular"
+)
+
+// A kind is what a column can be read as.
+type kind int
+
+const (
+	other kind = iota
+	text
+	number // float16, float32 or float64
+	list   // of such numbers
+	scalar // a whole number, or true or false
+)
+
+// A column is a column of a table to read.
+type column struct {
+	name string
+	kind kind
+}
+
+// A layout says which columns to read. Columns are numbers, −1 for none.
+type layout struct {
+	columns  []column
+	name     int   // of words or texts
+	id       int   // of texts
+	idIsName bool  // rows have ids and no other names: these are words
+	rest     []int // other columns of texts
+	vectors  []int // a list, or numbers of which each is a dimension
+	list     bool
+	strings  []int // columns to read as strings: name, id and rest
+	options  tabular.Options
+}
+
+// Names of columns, of which the first that exists is taken.
+var (
+	wordNames   = []string{"word", "words", "token"}
+	textNames   = []string{"text", "sentence", "document", "content", "passage"}
+	idNames     = []string{tabular.IDName, "_id", "doc_id"}
+	vectorNames = []string{"vector", "vectors", "embedding", "embeddings"}
+)
+
+// choose finds the names of rows, their ids and the vectors of a table. It refuses the tables
+// that this package writes, which have metadata.
+func choose(columns []column, metadata bool, o tabular.Options) (layout, error) {
+	if metadata && slices.ContainsFunc(columns, func(c column) bool { return c.name == "indices" }) {
+		return layout{}, errors.New("has the sparse vectors of a model, not dense ones; export its codes in a dense format first")
+	}
+	l := layout{columns: columns, name: -1, id: -1, options: o}
+	ids := []kind{text, scalar}
+	if slices.ContainsFunc(columns, func(c column) bool { return c.kind == list }) {
+		ids = append(ids, number) // which are no dimensions then
+	}
+	names := search{columns, -1, "TextColumn", o.TextColumn, "text", slices.Concat(wordNames, textNames), []kind{text}}
+	taken := -1
+	var err error
+	if o.TextColumn != "" {
+		if taken, err = names.find(); err != nil {
+			return layout{}, err
+		}
+	}
+	if o.IDColumn != "none" {
+		if l.id, err = (search{columns, taken, "IDColumn", o.IDColumn, "ids", idNames, ids}).find(); err != nil {
+			return layout{}, err
+		}
+	}
+	if !o.WordList {
+		names.taken = l.id
+		if l.name, err = names.findOrOnly(); err != nil {
+			return layout{}, err
+		}
+		if l.name < 0 && l.id >= 0 && (columns[l.id].kind == text || o.IDColumn != "") {
+			l.name, l.id, l.idIsName = l.id, -1, true
+		}
+	}
+	vector, err := (search{columns, -1, "VectorColumn", o.VectorColumn, "lists of numbers", vectorNames, []kind{list}}).findOrOnly()
+	if err != nil {
+		return layout{}, err
+	}
+	for i, c := range columns {
+		switch {
+		case i == l.name, i == l.id:
+		case i == vector, vector < 0 && c.kind == number:
+			l.vectors = append(l.vectors, i)
+		case c.kind != other && c.kind != list && l.name >= 0 && !strings.HasPrefix(c.name, "__"): // pandas's own
+			l.rest = append(l.rest, i)
+		}
+	}
+	l.list = vector >= 0
+	if l.name >= 0 {
+		l.strings = append(l.strings, l.name)
+		if l.id >= 0 {
+			l.strings = append(l.strings, l.id)
+		}
+		l.strings = append(l.strings, l.rest...)
+	}
+	switch {
+	case len(l.vectors) == 0:
+		return layout{}, fmt.Errorf("no vectors: want a column of lists, or columns, of float16, float32 or float64; the columns are %s", listNames(columns))
+	case len(l.vectors) > tabular.MaxDim:
+		return layout{}, fmt.Errorf("vectors of over %d numbers", tabular.MaxDim)
+	}
+	return l, nil
+}
+
+// A search looks for a column of some kinds.
+type search struct {
+	columns []column
+	taken   int      // a column that is something else, or −1
+	option  string   // the option that names the column
+	named   string   // its value, or ""
+	what    string   // content of the column, for people
+	known   []string // names of which the first that exists is taken
+	kinds   []kind
+}
+
+func (s search) fail(format string, a ...any) (int, error) {
+	return 0, &tabular.OptionError{Option: s.option, Err: fmt.Errorf(format, a...)}
+}
+
+// find returns the column that the option or a known name tells, or −1.
+func (s search) find() (int, error) {
+	if s.named != "" && s.taken >= 0 && s.columns[s.taken].name == s.named {
+		return s.fail("column %.60q can't be that of ids and of texts", s.named)
+	}
+	known := s.known
+	if s.named != "" {
+		known = []string{s.named}
+	}
+	for _, name := range known {
+		for i, c := range s.columns {
+			if c.name == name && i != s.taken && slices.Contains(s.kinds, c.kind) {
+				return i, nil
+			}
+		}
+	}
+	switch {
+	case s.named == "":
+		return -1, nil
+	case slices.ContainsFunc(s.columns, func(c column) bool { return c.name == s.named }):
+		return s.fail("column %.60q can't be that of %s: it has something else", s.named, s.what)
+	}
+	return s.fail("has no column %.60q; the columns are %s", s.named, listNames(s.columns))
+}
+
+// findOrOnly is find, but falls back to the only column of the kind.
+func (s search) findOrOnly() (int, error) {
+	found, err := s.find()
+	if err != nil || found >= 0 {
+		return found, err
+	}
+	var all []column
+	for i, c := range s.columns {
+		if c.kind == s.kinds[0] && i != s.taken {
+			found, all = i, append(all, c)
+		}
+	}
+	if len(all) > 1 {
+		return s.fail("the columns of %s are %s, and none is chosen", s.what, listNames(all))
+	}
+	return found, nil
+}
+
+// listNames lists the names of columns on a line.
+func listNames(columns []column) string {
+	var all []string
+	for _, c := range columns {
+		all = append(all, c.name)
+	}
+	return shorten(all)
+}
+
+func shorten(names []string) string {
+	const most = 5
+	if len(names) > most {
+		return fmt.Sprintf("%d, such as %.60q", len(names), names[:most])
+	}
+	return fmt.Sprintf("%.60q", names)
+}
+
+// table returns the table of that layout.
+func (l layout) table(next func() ([]tabular.Row, error)) *tabular.Table {
+	t := &tabular.Table{Named: l.name >= 0, Kind: l.kind(), IDs: l.id >= 0, Next: next, Describe: l.describe}
+	for _, i := range l.rest {
+		name := l.columns[i].name
+		for name == tabular.IDName || name == tabular.TextName || slices.Contains(t.Columns, name) {
+			name += "_"
+		}
+		t.Columns = append(t.Columns, name)
+	}
+	return t
+}
+
+// kind returns the kind of rows, if the options or the name of their column tell.
+func (l layout) kind() string {
+	switch {
+	case l.options.Rows != "":
+		return l.options.Rows
+	case l.name < 0, l.idIsName:
+		return tabular.Words
+	case l.options.TextColumn != "", slices.Contains(textNames, l.columns[l.name].name):
+		return tabular.Texts
+	case slices.Contains(wordNames, l.columns[l.name].name):
+		return tabular.Words
+	}
+	return ""
+}
+
+// describe is Describe of a [tabular.Table].
+func (l layout) describe(texts bool) (columns string, warnings []string) {
+	read := slices.Concat([]int{l.name}, l.vectors)
+	if texts && l.name >= 0 {
+		read = append(append(read, l.rest...), l.id)
+		columns = fmt.Sprintf("texts of column %.60q", l.columns[l.name].name)
+		if l.id >= 0 {
+			columns += fmt.Sprintf(", ids of %.60q", l.columns[l.id].name)
+		}
+		if len(l.rest) > 0 {
+			columns += ", with " + l.shorten(l.rest)
+		}
+	}
+	var left []int
+	for i := range l.columns {
+		if !slices.Contains(read, i) {
+			left = append(left, i)
+		}
+	}
+	if len(left) > 0 {
+		warnings = []string{"columns not read: " + l.shorten(left)}
+	}
+	return columns, warnings
+}
+
+// shorten lists the names of some columns.
+func (l layout) shorten(columns []int) string {
+	var names []string
+	for _, i := range columns {
+		names = append(names, l.columns[i].name)
+	}
+	return shorten(names)
+}
+
+// formatNumber writes a number of 32 or 64 bits, in as many digits as it takes to read the same
+// again, and without an exponent unless that is long.
+func formatNumber(x float64, bits int) string {
+	if a := math.Abs(x); a != 0 && (a < 1e-6 || a >= 1e17) {
+		return strconv.FormatFloat(x, 'g', -1, bits)
+	}
+	return strconv.FormatFloat(x, 'f', -1, bits)
+}
+
+// row returns a row without its vector. The function value reads the next of the columns that
+// are strings, where null is "" and false.
+func (l layout) row(value func(column int) (s string, ok bool, err error)) (r tabular.Row, err error) {
+	for _, i := range l.strings {
+		s, ok, err := value(i)
+		switch {
+		case err != nil:
+			return r, err
+		case i == l.name:
+			if r.Name = s; !ok {
+				r.NotWord = faulty(l.columns[i], -1, "null, want a word")
+			}
+		case i == l.id:
+			r.ID = s
+		default:
+			r.Columns = append(r.Columns, s)
+		}
+	}
+	return r, nil
+}
+
+// A block has rows that are read together. Its memory is used again by the next.
+type block struct {
+	rows []tabular.Row
+	data []float32
+}
+
+// blockNumbers is how many numbers are read together, unless one row has more.
+const blockNumbers = 1 << 16
+
+// blockText is how many bytes of words are read together, or a word more.
+const blockText = 16 << 20
+
+func (b *block) reset() { b.rows, b.data = b.rows[:0], b.data[:0] }
+
+// add adds a row with the numbers that were appended to data from start on.
+func (b *block) add(r tabular.Row, start int, err error) {
+	r.Vector, r.Err = b.data[start:len(b.data):len(b.data)], err
+	b.rows = append(b.rows, r)
+}
+
+// faulty returns why a row is malformed: the column, the number in its list from 0 unless
+// that is negative, and what it is.
+func faulty(c column, number int, what string) error {
+	if number < 0 {
+		return fmt.Errorf("column %.60q is %s", c.name, what)
+	}
+	return fmt.Errorf("column %.60q: value %d is %s", c.name, number+1, what)
+}
+
+// checkNumber returns why a number of a column can't be that of a vector.
+func checkNumber(c column, number int, x float32) error {
+	if x-x == 0 {
+		return nil
+	}
+	return notFinite(c, number, x)
+}
+
+func notFinite(c column, number int, x float32) error {
+	what := "infinite, or beyond the range of float32"
+	if math.IsNaN(float64(x)) {
+		what = "NaN"
+	}
+	return faulty(c, number, what+", want a finite number")
+}
+
+// guard calls f, and returns what a library that was given a damaged file panics with as
+// an error.
+func guard[T any](format string, f func() (T, error)) (result T, err error) {
+	damaged := func(err error) error {
+		if errors.Is(err, errEncrypted) {
+			return err
+		}
+		if strings.Contains(err.Error(), "runtime error") { // of the library, which tells nobody what to do
+			err = errors.New("its parts do not fit together")
+		}
+		return fmt.Errorf("damaged %s file: %w", format, err)
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			var ok bool
+			if err, ok = r.(error); !ok {
+				err = fmt.Errorf("%.200v", r)
+			}
+			err = damaged(err)
+		}
+	}()
+	result, err = f()
+	if err != nil && err != io.EOF {
+		err = damaged(err)
+	}
+	return result, err
+}

@@ -1,0 +1,148 @@
+package vectors
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+
+	"overcomplete/internal/memory"
+	"overcomplete/vectors/internal/tabular"
+)
+
+// content is the decompressed content of a file.
+type content struct {
+	io.Reader
+	size   int64 // in bytes, or -1 if only reading tells
+	stored *storedFile
+}
+
+// Size implements [tabular.Content].
+func (c *content) Size() int64 { return c.size }
+
+// RandomAccess implements [tabular.Content]. It holds in memory a content that is compressed or
+// comes from a pipe, unless that is too large, or expands to more than a hundred times its size.
+func (c *content) RandomAccess() (io.ReaderAt, int64, error) {
+	if c.size >= 0 {
+		return c.stored, c.size, nil
+	}
+	// Vectors are hardly compressible, unlike what was made to fill the memory.
+	const most, free = 100, 16 << 20
+	data := make([]byte, 0, 1<<20)
+	for {
+		if len(data) == cap(data) {
+			if err := memory.Check(2 * uint64(len(data))); err != nil {
+				return nil, 0, fmt.Errorf("its content must be held in memory: %w", err)
+			}
+			data = slices.Grow(data, len(data))
+		}
+		n, err := c.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		switch {
+		case err == io.EOF:
+			return bytes.NewReader(data), int64(len(data)), nil
+		case err != nil:
+			return nil, 0, err
+		case int64(len(data)) > free+most*c.stored.delivered:
+			return nil, 0, fmt.Errorf("%d bytes expand to more than %d times as many; if that is right, decompress it first", c.stored.delivered, most)
+		}
+	}
+}
+
+// findFormat returns the registered format of a file that begins with head, or nil.
+func findFormat(head []byte) *tabular.Format {
+	i := slices.IndexFunc(tabular.Formats, func(f tabular.Format) bool { return bytes.HasPrefix(head, []byte(f.Magic)) })
+	if i < 0 {
+		return nil
+	}
+	return &tabular.Formats[i]
+}
+
+// readTable returns the rows of a file of a registered format, which a word list may name.
+func (r *reader) readTable(ctx context.Context, f *tabular.Format, c *content) (iter.Seq2[chunk, error], error) {
+	o := &r.options
+	t, err := f.Open(c, tabular.Options{
+		Rows: string(o.Rows), IDColumn: o.IDColumn, TextColumn: o.TextColumn, VectorColumn: o.VectorColumn, WordList: o.WordList != "",
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.table = t
+	named := t.Named && r.names == nil
+	if !named && r.names == nil {
+		r.numberRows()
+	}
+	return func(yield func(chunk, error) bool) {
+		for first := true; ; first = false {
+			rows, err := t.Next()
+			switch {
+			case err == io.EOF:
+				return
+			case err == nil:
+				err = ctx.Err() // a small file can have many rows
+			}
+			if err != nil {
+				yield(chunk{}, err)
+				return
+			}
+			if first && named {
+				r.setTableKind(rows)
+			}
+			if !yield(r.tableChunk(rows), nil) {
+				return
+			}
+		}
+	}, nil
+}
+
+// setTableKind is setKind for a table that begins with rows. Words are not repeated: if more
+// than one in ten is, they are texts.
+func (r *reader) setTableKind(rows []tabular.Row) {
+	var names []string
+	distinct := map[string]bool{}
+	for _, row := range rows {
+		names = append(names, row.Name)
+		distinct[row.Name] = true
+	}
+	switch {
+	case r.table.Kind != "":
+		r.texts = r.table.Kind == tabular.Texts
+	case 10*(len(names)-len(distinct)) > len(names):
+		r.texts = true
+	default:
+		r.setKind(names)
+	}
+	if r.texts {
+		r.hasIDs, r.columns = r.table.IDs, r.table.Columns
+	}
+}
+
+// tableChunk returns rows with their vectors checked. The first valid row tells their length.
+func (r *reader) tableChunk(rows []tabular.Row) chunk {
+	c := chunk{rows: make([]row, 0, len(rows)), data: make([]float32, 0, len(rows)*r.dim), span: len(rows)}
+	for i, t := range rows {
+		if r.dim == 0 && t.Err == nil {
+			r.dim = len(t.Vector)
+		}
+		err := t.Err
+		switch {
+		case err != nil:
+		case len(t.Vector) == 0:
+			err = errors.New("no numbers")
+		case len(t.Vector) > MaxDim:
+			err = fmt.Errorf("over %d numbers", MaxDim)
+		case len(t.Vector) != r.dim:
+			err = countError(len(t.Vector), r.dim)
+		default:
+			err = checkVector(t.Vector)
+		}
+		if err == nil {
+			c.data = append(c.data, t.Vector...)
+		}
+		c.rows = append(c.rows, row{number: i, name: t.Name, notWord: t.NotWord, id: t.ID, columns: t.Columns, err: err})
+	}
+	return c
+}
