@@ -47,7 +47,7 @@ func TestReadKinds(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	checkError(t, tempFile(t, "a 1\n"), ReadOptions{IDColumn: "id"}, "FILE: --id-column, --text-column and --vector-column are for tables, such as Parquet, whose rows have no list of words")
+	checkError(t, tempFile(t, "a 1\n"), ReadOptions{IDColumn: "id"}, "FILE: columns can be named only in tables, such as Parquet, whose rows have no word list")
 }
 
 // A stream has the same rows as Read, of zeros, too, and a sample's texts are those of its rows.

@@ -163,10 +163,10 @@ func TestRefuses(t *testing.T) {
 		{"paper train in.txt -o model --device cuda --workers 3", []string{"--workers", "--device cuda"}},
 		{"paper train in.txt -o model --precision fp8", []string{`--precision is "fp8"`, "fp16, tf32 or fp32"}},
 		{"paper train in.txt -o model --precision fp32 --device cpu", []string{"--precision", "CPU"}},
-		{"paper train in.txt -o model --words nowhere.txt", []string{"in.txt: ", "--words"}},
+		{"paper train in.txt -o model --words nowhere.txt", []string{"in.txt: ", "word list"}},
 		{"paper train in.txt -o model --frobnicate", []string{"--frobnicate", "train --help"}},
 
-		{"paper train - --words - -o model", []string{"stdin: ", "--words"}},
+		{"paper train - --words - -o model", []string{"stdin: ", "word list"}},
 		{"paper train in.txt --output=", []string{"-o is empty"}},
 		{"paper train in.txt --force --output=", []string{"-o is empty"}},
 
