@@ -18,8 +18,12 @@ func (r *reader) readNpy(c *content) (iter.Seq2[chunk, error], error) {
 	if err := checkShape(array.Shape); err != nil {
 		return nil, err
 	}
+	words, err := r.listedWords(array.Shape[0])
+	if err != nil {
+		return nil, err
+	}
 	data, err := array.Float32(array.Shape...)
-	return r.readArray(data, array.Shape, nil), err
+	return r.readArray(data, array.Shape, words), err
 }
 
 // readNpz returns the rows of an array in a .npz file, which a word list or another array may
@@ -49,7 +53,8 @@ func (r *reader) readNpz(c *content) (iter.Seq2[chunk, error], error) {
 	}
 	var words []string
 	switch {
-	case r.names != nil:
+	case r.list != nil:
+		words, err = r.listedWords(array.Shape[0])
 	case slices.Contains(archive.Names(), "words"):
 		words, err = npy.Read(archive, "words", (*npy.Array).Strings, array.Shape[0])
 	case archive.Holds("words"):
@@ -94,15 +99,13 @@ func list(names []string) string {
 	return fmt.Sprintf("%.60q", names)
 }
 
-// readArray returns the rows of a matrix, which have numbers for words if neither words nor a
-// word list names them.
+// readArray returns the rows of a matrix, which have numbers for words if words is nil.
 func (r *reader) readArray(data []float32, shape npy.Shape, words []string) iter.Seq2[chunk, error] {
-	switch {
-	case words != nil:
+	if words == nil {
+		r.numberRows()
+	} else {
 		r.names = func() (string, error) { return words[r.found], nil }
 		r.setKind(words)
-	case r.names == nil:
-		r.numberRows()
 	}
 	return func(yield func(chunk, error) bool) {
 		r.dim = shape[1]

@@ -34,8 +34,11 @@ func (r *reader) readSafetensors(c *content) (iter.Seq2[chunk, error], error) {
 	if err := checkShape(shape); err != nil {
 		return nil, err
 	}
-	var words []string
-	if r.names == nil && slices.Contains(f.Names(), "words") {
+	words, err := r.listedWords(shape[0])
+	if err != nil {
+		return nil, err
+	}
+	if r.list == nil && slices.Contains(f.Names(), "words") {
 		text, err := f.Text("words")
 		if err != nil {
 			return nil, err

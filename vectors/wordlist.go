@@ -93,6 +93,15 @@ func (l *wordList) all(n int) (words []string, err error) {
 	return words, l.end()
 }
 
+// listedWords returns all words of the word list, of which there must be n; nil without a list.
+// It is cheaper than to read an array whose rows it does not name.
+func (r *reader) listedWords(n int) ([]string, error) {
+	if r.list == nil {
+		return nil, nil
+	}
+	return r.list.all(n)
+}
+
 // end returns an error if there is another word: what follows may have no end.
 func (l *wordList) end() error {
 	_, err := l.next()
