@@ -20,7 +20,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .PHONY: help check check-full tools vectors gpu release wheel gpu-bundle bench-cpu \
-	lint cross generate ptx test noasm gpu-test gpu-asan gpu-headers sample release-test vulnerabilities python image container home arm64 race fuzz faults soak cluster first
+	lint cross generate ptx test noasm gpu-test gpu-asan gpu-headers sample release-test vulnerabilities python image container home arm64 race fuzz cluster first
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z0-9-]*\):.* ## /\1\t/p' Makefile | expand -t 14
@@ -290,13 +290,6 @@ fuzz: ## each fuzz target for 3000 inputs, or 30000
 				-args -test.fuzzcachedir="$$OVERCOMPLETE_FUZZ_CACHE/$$(dirname $$file)"; \
 		done; \
 	done
-
-faults: ## each command, killed at each of its system calls, and each failing: takes up to an hour
-	OVERCOMPLETE_FAULTS=all nice go test ./internal/cli/e2e -run 'TestFaults$$' -v -count=1 -timeout=6h
-
-soak: export OVERCOMPLETE_SOAK ?= 1h
-soak: ## for an hour, what people do for days: an explorer, shards of a million rows that are killed, little memory
-	nice go test ./internal/cli/e2e -run 'TestSoak$$' -parallel=3 -v -count=1 -timeout=6h
 
 cluster: ## the examples of encoding on many machines, with GNU parallel and a Slurm of this machine alone; as root
 	@$(call need,parallel,parallel)

@@ -100,29 +100,3 @@ func TestPrograms(t *testing.T) {
 		}
 	}
 }
-
-// The tests that docs/reliability.md names are there.
-func TestReliabilityNamesTests(t *testing.T) {
-	tests := map[string]bool{}
-	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		if err == nil && strings.HasSuffix(path, "_test.go") {
-			for _, match := range declared.FindAllStringSubmatch(read(t, path), -1) {
-				tests[match[1]] = true
-			}
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	named := regexp.MustCompile("`((?:Test|Fuzz)\\w+)`").FindAllStringSubmatch(read(t, "docs/reliability.md"), -1)
-	if len(named) < 30 {
-		t.Errorf("%d tests are named", len(named))
-	}
-	for _, match := range named {
-		if !tests[match[1]] {
-			t.Errorf("there is no test %s", match[1])
-		}
-	}
-}

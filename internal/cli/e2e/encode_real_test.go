@@ -18,10 +18,10 @@ import (
 	"overcomplete/vectors"
 )
 
-// heldOut trains a model named model, by the given flags, on nine words in ten of
+// heldOut trains a model named model, by a command, on nine words in ten of
 // the first GoogleNews vectors, in train.txt, and returns the others, too, which are in
 // test.txt.
-func heldOut(t *testing.T, words int, flags string) (dir clitest.Dir, trained, held *vectors.Dense) {
+func heldOut(t *testing.T, words int, command, flags string) (dir clitest.Dir, trained, held *vectors.Dense) {
 	t.Helper()
 	path := realdata.Path(t, "vectors/googlenews.300d.8000.txt.gz")
 	dir = clitest.New(t)
@@ -41,7 +41,7 @@ func heldOut(t *testing.T, words int, flags string) (dir clitest.Dir, trained, h
 	}
 	dir.Write(t, "train.txt", clitest.Text(trained))
 	dir.Write(t, "test.txt", clitest.Text(held))
-	dir.MustRun(t, "paper train train.txt -o model --device cpu "+flags)
+	dir.MustRun(t, command+" train.txt -o model --device cpu "+flags)
 	return dir, trained, held
 }
 
@@ -67,7 +67,7 @@ func TestExactRealData(t *testing.T) {
 		t.Skipf("%s cannot import scikit-learn: %v\n%s", interpreter, err, out)
 	}
 	const rows, penalty = 50, 0.5
-	dir, _, held := heldOut(t, 2000, "--center --epochs 3 -k 1200 --quiet")
+	dir, _, held := heldOut(t, 2000, "paper train", "--center --epochs 3 -k 1200 --quiet")
 	m := dir.Model(t, "model")
 	dim := held.Dim
 	y := make([]float32, rows*dim)

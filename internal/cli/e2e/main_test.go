@@ -1,16 +1,12 @@
 package e2e
 
 import (
-	"bufio"
-	"fmt"
 	"os"
 	"os/signal"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 
-	"overcomplete/internal/cli"
 	"overcomplete/internal/testonly/clitest"
 )
 
@@ -21,29 +17,7 @@ func TestMain(m *testing.M) {
 			signal.Notify(make(chan os.Signal, 1), sig)
 		}
 	}
-	if os.Getenv(watched) != "" {
-		os.Exit(runWatched())
-	}
 	clitest.MainOfBuilt(m)
-}
-
-// watched is set in the environment of a test binary that is to be the program, and to tell
-// what watch asks for.
-const watched = "OVERCOMPLETE_TEST_WATCHED"
-
-// runWatched is the program, and writes a line for each line of standard input: the number of
-// goroutines, and the bytes that are reachable.
-func runWatched() int {
-	go func() {
-		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-			runtime.GC()
-			var m runtime.MemStats
-			runtime.ReadMemStats(&m)
-			fmt.Println(runtime.NumGoroutine(), m.HeapAlloc)
-		}
-		os.Exit(1) // who asked is no more
-	}()
-	return cli.Main()
 }
 
 // checkCovered checks that there is a line for every command.

@@ -1,3 +1,5 @@
+//go:build full && linux && amd64
+
 package e2e
 
 import (
@@ -17,9 +19,6 @@ import (
 // reads is seen when it is traced.
 func TestPipesInPlaceOfFiles(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("takes hundreds of runs")
-	}
 	whole := faultDir(t)
 	for _, tt := range faultCases {
 		t.Run(tt.args, func(t *testing.T) {
