@@ -55,10 +55,10 @@ type State struct {
 
 // Matrices returns those of a training's state.
 func (i *Info) Matrices() []Matrix {
-	if _, best := i.Training.Recipe.(Best); best {
-		return []Matrix{CodeProducts, RowProducts, Direction}
+	if i.Training.Recipe.makesCodes() {
+		return []Matrix{SquaredGradients, GradientSums, SquareSums}
 	}
-	return []Matrix{SquaredGradients, GradientSums, SquareSums}
+	return []Matrix{CodeProducts, RowProducts, Direction}
 }
 
 // shape returns the rows and columns of a matrix of the state.
@@ -215,7 +215,8 @@ func openCheckpoint(dir string) (*Checkpoint, error) {
 	case err == nil:
 		err = parseJSON(data, &p)
 	}
-	if _, paper := m.Info.Training.Recipe.(Paper); err == nil && (paper != (m.Codes != nil) || paper && m.Info.Words() != m.Info.Training.Input.Words) {
+	t := &m.Info.Training
+	if made := t.Recipe.makesCodes(); err == nil && (made != (m.Codes != nil) || made && m.Info.Words() != t.Input.Words) {
 		err = errors.New("is beside codes that are not those of the training")
 	}
 	if err == nil && (p.Batch < 1 || p.Batch > m.Info.Training.Input.Words) {

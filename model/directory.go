@@ -139,7 +139,7 @@ func openDictionary(dir string) (m *Model, err error) {
 	if m.Dictionary.Atoms, err = readArray(dir, dictionaryFile, m.Info.Training.Recipe.Base().Atoms, dim); err != nil {
 		return nil, err
 	}
-	if m.Info.centred() {
+	if m.Info.Training.Recipe.centred() {
 		m.Dictionary.Mean, err = readArray(dir, meanFile, dim)
 		return m, err
 	}
@@ -260,12 +260,6 @@ func (m *Model) validate() error {
 	return cmp.Or(inFile(e.Input.rowsFile(), e.checkRows(m.Codes.Words, m.Codes.Texts)), inFile(codesFile, m.Codes.Validate()))
 }
 
-// centred reports whether a mean is subtracted from the vectors.
-func (i *Info) centred() bool {
-	paper, is := i.Training.Recipe.(Paper)
-	return !is || paper.Center
-}
-
 // validateDictionary is validate for all but words and codes.
 func (m *Model) validateDictionary() error {
 	if err := m.Info.validate(); err != nil {
@@ -275,9 +269,9 @@ func (m *Model) validateDictionary() error {
 	switch {
 	case m.Dictionary.Dim != dim || len(m.Dictionary.Atoms)%dim != 0 || m.Dictionary.Len() != atoms:
 		return fmt.Errorf("%s: %d values, %s says %d atoms of length %d", dictionaryFile, len(m.Dictionary.Atoms), infoFile, atoms, dim)
-	case m.Info.centred() && len(m.Dictionary.Mean) != dim:
+	case m.Info.Training.Recipe.centred() && len(m.Dictionary.Mean) != dim:
 		return fmt.Errorf("%s: %d values, %s says %d", meanFile, len(m.Dictionary.Mean), infoFile, dim)
-	case !m.Info.centred() && m.Dictionary.Mean != nil:
+	case !m.Info.Training.Recipe.centred() && m.Dictionary.Mean != nil:
 		return fmt.Errorf("%s: %d values, but %s says that the input was not centred", meanFile, len(m.Dictionary.Mean), infoFile)
 	}
 	if err := checkFinite(m.Dictionary.Atoms); err != nil {

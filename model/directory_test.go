@@ -65,13 +65,13 @@ func changePaper(m *Model, change func(p *Paper)) {
 // The model of the longest training can be opened, whatever its metrics are.
 func TestOpenMostEpochs(t *testing.T) {
 	m := testModel(3, 2, 4, false)
-	changePaper(m, func(p *Paper) { p.Epochs = MostEpochs })
+	changePaper(m, func(p *Paper) { p.Epochs = mostEpochs })
 	const long = -math.MaxFloat64
-	m.Info.Training.Epochs = slices.Repeat([]Epoch{{MostEpochs, long, long, long, long, 1.2345678901234567e-300, long, long, math.MaxInt32, long, long}}, MostEpochs)
+	m.Info.Training.Epochs = slices.Repeat([]Epoch{{mostEpochs, long, long, long, long, 1.2345678901234567e-300, long, long, math.MaxInt32, long, long}}, mostEpochs)
 	dir := filepath.Join(t.TempDir(), "model")
 	save(t, dir, false, m)
 	got, err := Open(dir)
-	if err != nil || len(got.Info.Training.Epochs) != MostEpochs {
+	if err != nil || len(got.Info.Training.Epochs) != mostEpochs {
 		t.Errorf("error %v", err)
 	}
 }

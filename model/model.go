@@ -77,6 +77,9 @@ func (i *Info) validate() error {
 		return errors.New("training has no recipe")
 	}
 	atoms := t.Recipe.Base().Atoms
+	if t.Recipe.Base().Method == "" {
+		return errors.New("training has no method")
+	}
 	if t.Input.Words < 0 || t.Input.Dim <= 0 || atoms <= 0 {
 		return fmt.Errorf("no model was learned from %d words of %d dimensions and has %d atoms", t.Input.Words, t.Input.Dim, atoms)
 	}
@@ -86,8 +89,8 @@ func (i *Info) validate() error {
 	if !(t.Lambda >= 0) || math.IsInf(t.Lambda, 0) {
 		return fmt.Errorf("lambda is %v, want 0 or more", t.Lambda)
 	}
-	if best, is := t.Recipe.(Best); is && best.TrainWords > t.Input.Words {
-		return fmt.Errorf("train_words is %d, and it was learned from %d words", best.TrainWords, t.Input.Words)
+	if n, _ := t.Recipe.trainRows(); n > t.Input.Words {
+		return fmt.Errorf("train_words is %d, and it was learned from %d words", n, t.Input.Words)
 	}
 	for _, e := range t.Epochs {
 		if !isShare(e.Sparsity) {
@@ -132,12 +135,12 @@ func (i *Info) Words() int {
 // Known returns how many of the words with a code are those that the dictionary was learned
 // from, as the frequent ones of a larger vocabulary, which come first; or 0 if that is not so.
 func (i *Info) Known() int {
-	best, is := i.Training.Recipe.(Best)
+	n, first := i.Training.Recipe.trainRows()
 	e := i.Encoding
-	if !is || best.Order != Frequency || e == nil || e.Shard != nil || e.Input.SHA256 == "" || i.Training.Input.SHA256 != e.Input.SHA256 || best.TrainWords >= e.Input.Words {
+	if !first || e == nil || e.Shard != nil || e.Input.SHA256 == "" || i.Training.Input.SHA256 != e.Input.SHA256 || n >= e.Input.Words {
 		return 0
 	}
-	return best.TrainWords
+	return n
 }
 
 func isShare(x float64) bool { return x >= 0 && x <= 1 }

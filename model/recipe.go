@@ -3,30 +3,37 @@ package model
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 )
 
-// A Recipe is a way to learn a dictionary with its hyperparameters, which choose the objective
-// and how it is minimised: [Best] or [Paper]. Recipes are values, and equal ones are ==. Start
-// from [overcomplete/train.Best] or [overcomplete/train.Paper]. Fields have the names of the
-// flags of "overcomplete train".
+// A Recipe is the algorithm of a training with its hyperparameters: [Best] or [Paper]. Recipes are
+// values that == compares. Start from [overcomplete/train.Best] or [overcomplete/train.Paper].
+// Most fields have the name of a flag of "overcomplete train" or "overcomplete paper train".
 type Recipe interface {
-	// Base returns what all recipes have, and With a recipe with other values of these.
+	// Base returns the hyperparameters that all recipes have, and With a recipe with other ones.
 	Base() Common
 	With(Common) Recipe
 
-	// Validate returns nil if every hyperparameter has a value that can be trained with, or
-	// else an error that begins with the name of the first that has not and says what is
-	// wanted. Atoms and Epochs may be 0, for their defaults.
+	// Validate returns nil if all hyperparameters are in their domains, or else an
+	// [*InvalidError] for the first that is not. A hyperparameter may be 0 or empty if it has a
+	// default.
 	Validate() error
 
-	// String is the recipe's name.
+	// String returns the name of the recipe.
 	fmt.Stringer
+
+	// makesCodes reports whether the training makes codes of its rows, beside the dictionary.
+	makesCodes() bool
+
+	// centred reports whether the mean is subtracted from rows.
+	centred() bool
+
+	// trainRows returns the number of training rows, 0 for all, and whether they are the first.
+	trainRows() (n int, first bool)
 }
 
-// A Method says which codes there are.
+// A Method is a constraint on codes.
 type Method string
 
 // The methods of the paper.
@@ -37,15 +44,15 @@ const (
 
 // Common are the hyperparameters that all recipes have.
 type Common struct {
-	Method          Method `json:"method"`
-	Atoms           int    `json:"atoms"`            // K
-	Epochs          int    `json:"epochs"`           // most epochs to run: passes over all words
-	DictionarySteps int    `json:"dictionary_steps"` // dictionary steps an epoch; "authors" takes one a word; best: or fewer, so that each has 256 words
+	Method          Method `json:"method"`           // in the recipe "best", empty for its default
+	Atoms           int    `json:"atoms"`            // K; 0 for the default
+	Epochs          int    `json:"epochs"`           // maximum of epochs, which are passes over all training rows; 0 for the default
+	DictionarySteps int    `json:"dictionary_steps"` // dictionary updates per epoch; one per word with the algorithm "authors"; fewer in "best" if batches had less than 256 rows
 	Seed            uint64 `json:"seed"`
 
-	// Nonzeros is how many nonzeros a row has: in the recipe "best" each row at most, in "paper"
-	// the mean, for which it looks for λ. 0 is the default: of "best" 3 % of the atoms, of "paper"
-	// as many as λ gives. [Nonzeros] converts from a sparsity.
+	// Nonzeros is the number of nonzeros per row: the maximum in the recipe "best", where 0 is for
+	// the default; in "paper" the mean to search λ for, where 0 takes λ as it is. [Nonzeros]
+	// converts from a sparsity.
 	Nonzeros int `json:"nonzeros,omitempty"`
 }
 
@@ -58,18 +65,18 @@ func Nonzeros(sparsity float64, atoms int) int {
 // Base implements [Recipe].
 func (c Common) Base() Common { return c }
 
-// Best is the recipe of that name: a dictionary that is learned online, from words, and codes
-// that package encode makes with it.
+// Best is the default recipe: the dictionary is learned online, initialised from words, and
+// package encode makes the codes.
 type Best struct {
 	Common
 	Lambda     float64 `json:"lambda"`                // λ, weight of Σ‖a_i‖₁, as a share of mean‖x − μ‖²
-	Anchor     float64 `json:"anchor,omitempty"`      // how firmly atoms are held to the words that they start from: the inverse of the variance that they have about these, as a share of mean‖x − μ‖²
-	TrainWords int     `json:"train_words,omitempty"` // rows that D and μ are learned from: the first, or if there is no order a random sample; 0 before it is settled, or where all were
-	Order      Order   `json:"order,omitempty"`       // empty before it is told from the rows
-	Like       string  `json:"like,omitempty"`        // SHA-256 of the atoms, float32 and little-endian, of another model's that D started from and was held to
+	Anchor     float64 `json:"anchor,omitempty"`      // inverse of the variance of atoms about the words that they are initialised from, as a share of mean‖x − μ‖²
+	TrainWords int     `json:"train_words,omitempty"` // training rows of D and μ: the first, or without an order a random sample; 0 for the default
+	Order      Order   `json:"order,omitempty"`       // empty for the default
+	Like       string  `json:"like,omitempty"`        // SHA-256 of the atoms, float32 and little-endian, of the model that the dictionary is initialised from and regularised towards
 }
 
-// An Order is one of rows.
+// An Order is an order of rows.
 type Order string
 
 // The orders of rows.
@@ -78,8 +85,8 @@ const (
 	None      Order = "none"
 )
 
-// Paper is the recipe of that name: the paper's objective and its trainer, which learns
-// dictionary and codes together.
+// Paper is the recipe of the paper: its objective and its trainer, which learns dictionary and
+// codes together.
 type Paper struct {
 	Common
 	Algorithm  Algorithm `json:"algorithm"`
@@ -87,50 +94,50 @@ type Paper struct {
 	Lambda     float64   `json:"lambda"` // λ, weight of Σ‖a_i‖₁
 	Tau        float64   `json:"tau"`    // τ, weight of ‖D‖²
 	Rate       float64   `json:"rate"`   // η, AdaGrad's learning rate
-	Loss       string    `json:"loss"`   // [Squared], [Huber], or the name of one of the program's own
+	Loss       string    `json:"loss"`   // [Squared], [Huber], or the name of a loss of the calling program
 	HuberDelta float64   `json:"huber_delta,omitempty"`
-	State      Storage   `json:"state"` // what S and Q are kept as
+	State      Storage   `json:"state"` // storage of the sums of gradients S and Q
 	Stop       Stop      `json:"stop"`
-	Center     bool      `json:"center"` // subtract the mean vector of the frequent words first
+	Center     bool      `json:"center"` // subtract the mean vector of the frequent words
 }
 
-// Algorithm is how the recipe paper goes through the words.
+// An Algorithm is the order of updates of the recipe "paper".
 type Algorithm string
 
 // The algorithms.
 const (
-	Minibatch Algorithm = "minibatch" // two passes an epoch, of matrix products
-	Authors   Algorithm = "authors"   // that of the paper's program, word by word
+	Minibatch Algorithm = "minibatch" // two passes of matrix products per epoch
+	Authors   Algorithm = "authors"   // word by word, as the authors' program
 )
 
-// Init is what a dictionary starts from.
+// An Init is an initialisation of the dictionary.
 type Init string
 
-// What a dictionary starts from.
+// The initialisations.
 const (
-	FromRandom Init = "random" // numbers
-	FromWords  Init = "words"  // that are far apart
+	FromRandom Init = "random" // random numbers
+	FromWords  Init = "words"  // words that are far apart
 )
 
-// Storage is what sums of gradients are kept as.
+// A Storage is a format of sums of gradients.
 type Storage string
 
-// Float16 is rounded, and takes half of the memory.
+// The formats. Float16 rounds, and halves the memory.
 const (
 	Float32 Storage = "float32"
 	Float16 Storage = "float16"
 )
 
-// Stop is the rule by which training ends.
+// A Stop is a stop rule.
 type Stop string
 
-// The rules.
+// The stop rules.
 const (
-	AfterEpochs Stop = "epochs"  // all of them
-	AuthorsRule Stop = "authors" // that of the paper's program, but not after more epochs than that
+	AfterEpochs Stop = "epochs"  // after all epochs
+	AuthorsRule Stop = "authors" // by the rule of the authors' program, or after all epochs
 )
 
-// The losses of a residual r that every program knows.
+// The losses of a residual r that have a name.
 const (
 	Squared = "squared" // Σr²
 	Huber   = "huber"   // r² up to HuberDelta, linear beyond
@@ -145,24 +152,30 @@ func (p Paper) With(c Common) Recipe { p.Common = c; return p }
 func (Best) String() string  { return "best" }
 func (Paper) String() string { return "paper" }
 
+func (Best) makesCodes() bool  { return false }
+func (Paper) makesCodes() bool { return true }
+
+func (Best) centred() bool    { return true }
+func (p Paper) centred() bool { return p.Center }
+
+func (b Best) trainRows() (n int, first bool) { return b.TrainWords, b.Order == Frequency }
+func (Paper) trainRows() (n int, first bool)  { return 0, true }
+
 // Validate implements [Recipe].
 func (b Best) Validate() error {
-	err := cmp.Or(b.Common.validate(1), atLeast0("lambda", b.Lambda), atLeast0("anchor", b.Anchor), countFrom("train-words", b.TrainWords, 0, math.MaxInt32),
-		checkName("like", b.Like))
-	if err == nil && b.Order != "" {
-		err = oneOf("order", b.Order, Frequency, None)
-	}
-	return err
+	b.Method, b.Order = cmp.Or(b.Method, Signed), cmp.Or(b.Order, None)
+	return cmp.Or(b.Common.validate(1), atLeast0("lambda", b.Lambda), atLeast0("anchor", b.Anchor),
+		countFrom("train-words", b.TrainWords, 0, math.MaxInt32), oneOf("order", b.Order, Frequency, None), checkName("like", b.Like))
 }
 
 // Validate implements [Recipe]. Loss may have any name, since programs can have losses of their
 // own.
 func (p Paper) Validate() error {
-	steps := 1
-	if p.Algorithm == Authors { // which takes a step a word, whatever this says
-		steps = 0
+	leastSteps := 1
+	if p.Algorithm == Authors { // one step per word, whatever DictionarySteps says
+		leastSteps = 0
 	}
-	err := cmp.Or(p.Common.validate(steps), oneOf("algorithm", p.Algorithm, Minibatch, Authors), oneOf("init", p.Init, FromRandom, FromWords),
+	err := cmp.Or(p.Common.validate(leastSteps), oneOf("algorithm", p.Algorithm, Minibatch, Authors), oneOf("init", p.Init, FromRandom, FromWords),
 		oneOf("state", p.State, Float32, Float16), oneOf("stop", p.Stop, AfterEpochs, AuthorsRule),
 		atLeast0("lambda", p.Lambda), atLeast0("tau", p.Tau), positive("rate", p.Rate), checkName("loss", p.Loss))
 	switch {
@@ -171,50 +184,62 @@ func (p Paper) Validate() error {
 	case p.Loss == Huber:
 		err = positive("huber-delta", p.HuberDelta)
 	case p.HuberDelta != 0:
-		err = fmt.Errorf("huber-delta is %v, which goes with the loss huber, and the loss is %s", p.HuberDelta, p.Loss)
+		err = invalid("huber-delta", "is %v, which goes with the loss huber, and the loss is %s", p.HuberDelta, p.Loss)
 	}
 	if err == nil && p.Algorithm == Authors && p.Init == FromWords {
-		return errors.New("init is words, and the algorithm authors starts from random numbers")
+		return invalid("init", "is words, and the algorithm authors starts from random numbers")
 	}
 	return err
 }
 
-// MostEpochs are as many as a recipe can have: they have their metrics in a model.json that can be
-// read again.
-const MostEpochs = 100_000
+// mostEpochs is the maximum of epochs, so that a model.json with the metrics of all can be read
+// again.
+const mostEpochs = 100_000
 
 func (c Common) validate(leastSteps int) error {
-	return cmp.Or(oneOf("method", c.Method, Signed, Nonnegative), countFrom("atoms", c.Atoms, 0, math.MaxInt32), countFrom("epochs", c.Epochs, 0, MostEpochs),
+	return cmp.Or(oneOf("method", c.Method, Signed, Nonnegative), countFrom("atoms", c.Atoms, 0, math.MaxInt32), countFrom("epochs", c.Epochs, 0, mostEpochs),
 		countFrom("dictionary-steps", c.DictionarySteps, leastSteps, math.MaxInt32), countFrom("nonzeros", c.Nonzeros, 0, cmp.Or(c.Atoms, math.MaxInt32)))
+}
+
+// An InvalidError reports a hyperparameter outside its domain.
+type InvalidError struct {
+	Name    string // of the hyperparameter, in lower case with hyphens
+	Problem string // such as "is 0, want 1 to 5"
+}
+
+func (e *InvalidError) Error() string { return e.Name + " " + e.Problem }
+
+func invalid(name, format string, args ...any) error {
+	return &InvalidError{name, fmt.Sprintf(format, args...)}
 }
 
 func oneOf[T ~string](name string, value, a, b T) error {
 	if value != a && value != b {
-		return fmt.Errorf("%s is %.60q, want %s or %s", name, value, a, b)
+		return invalid(name, "is %.60q, want %s or %s", value, a, b)
 	}
 	return nil
 }
 
 func countFrom(name string, value, least, most int) error {
 	if value < least || value > most {
-		return fmt.Errorf("%s is %d, want 1 to %d", name, value, most) // 0, where it may be, is for a default
+		return invalid(name, "is %d, want 1 to %d", value, most) // 0, where allowed, is for a default
 	}
 	return nil
 }
 
 func positive(name string, value float64) error {
 	if !(value > 0) || math.IsInf(value, 0) {
-		return fmt.Errorf("%s is %v, want a positive number", name, value)
+		return invalid(name, "is %v, want a positive number", value)
 	}
 	return atLeast0(name, value)
 }
 
 func atLeast0(name string, value float64) error {
 	if !(value >= 0) {
-		return fmt.Errorf("%s is %v, want 0 or more", name, value)
+		return invalid(name, "is %v, want 0 or more", value)
 	}
 	if single := float32(value); value != 0 && single == 0 || math.IsInf(float64(single), 0) {
-		return fmt.Errorf("%s is %v, which is %v in single precision, that of training", name, value, single)
+		return invalid(name, "is %v, which is %v in single precision, that of training", value, single)
 	}
 	return nil
 }
@@ -237,13 +262,13 @@ func (p Paper) MarshalJSON() ([]byte, error) {
 	}{p.String(), fields(p)})
 }
 
-// ParseRecipe parses the JSON of a recipe. It does not validate it.
-func ParseRecipe(data []byte) (Recipe, error) {
-	var is struct{ Recipe string }
-	if err := parseJSON(data, &is); err != nil {
+// parseRecipe parses the JSON of a recipe and does not validate it.
+func parseRecipe(data []byte) (Recipe, error) {
+	var name struct{ Recipe string }
+	if err := parseJSON(data, &name); err != nil {
 		return nil, err
 	}
-	switch is.Recipe {
+	switch name.Recipe {
 	case Best{}.String():
 		var b Best
 		err := parseJSON(data, &b)
@@ -253,7 +278,7 @@ func ParseRecipe(data []byte) (Recipe, error) {
 		err := parseJSON(data, &p)
 		return p, err
 	}
-	return nil, fmt.Errorf("recipe is %.60q, want best or paper", is.Recipe)
+	return nil, fmt.Errorf("recipe is %.60q, want best or paper", name.Recipe)
 }
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -265,7 +290,7 @@ func (t *Training) UnmarshalJSON(data []byte) error {
 	}{fields: (*fields)(t)}
 	err := parseJSON(data, &raw)
 	if err == nil && raw.Recipe != nil {
-		t.Recipe, err = ParseRecipe(raw.Recipe)
+		t.Recipe, err = parseRecipe(raw.Recipe)
 	}
 	return err
 }

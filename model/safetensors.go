@@ -131,7 +131,7 @@ func openSafetensors(path string) (*Model, error) {
 		return nil, err
 	}
 	m.Dictionary.Dim = dim
-	if m.Info.centred() {
+	if m.Info.Training.Recipe.centred() {
 		if m.Dictionary.Mean, err = f.Float32(meanTensor, dim); err != nil {
 			return nil, err
 		}

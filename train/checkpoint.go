@@ -19,56 +19,54 @@ import (
 	"overcomplete/vectors"
 )
 
-// A Checkpoint lets a training outlive its process. With one, a training whose
-// context is cancelled finishes its epoch and saves it before it returns the context's
-// error.
+// A Checkpoint lets a training outlive its process. A training with checkpoints whose context is
+// cancelled finishes its epoch and saves it before it returns the context's error.
 type Checkpoint struct {
-	Dir     string        // of the model
-	Every   time.Duration // the least time from one checkpoint to the next; 0 to write none
-	Resume  bool          // go on with the checkpoint in Dir, if there is one
-	Replace bool          // what is at Dir may be replaced, if it is a model
+	Dir     string        // directory of the model
+	Every   time.Duration // least time between checkpoints; 0 to write none
+	Resume  bool          // resume from the checkpoint in Dir, if there is one
+	Replace bool          // replace a model at Dir
 
-	// Epoch is set by [Fit]: that of the checkpoint which is in Dir, 0 if none is.
+	// Epoch is set by [Fit]: the epoch of the checkpoint in Dir, 0 if there is none.
 	Epoch int
 
 	seal string // of that checkpoint
 }
 
-// MayReplace returns an error unless what is at path, which is Dir, may be replaced by the next
-// checkpoint or by what the training comes to: a model if Replace says so, or else nothing but
-// the checkpoint that is there since this training wrote it, or went on with it.
-func (c *Checkpoint) MayReplace(path string) error {
+// mayReplace returns an error unless the next checkpoint or the model may replace what is at path,
+// which is Dir: a model if Replace is set, else only the checkpoint that this training wrote or
+// resumed from.
+func (c *Checkpoint) mayReplace(path string) error {
 	if c.Replace || c.seal == "" {
 		return model.MayReplace(c.Replace)(path)
 	}
 	if seal, err := model.Seal(path); err != nil || seal != c.seal {
-		return errors.New("is not the checkpoint that this training left there, so it is not replaced; --force replaces a model")
+		return errors.New("is not the checkpoint that this training left there, so it is not replaced")
 	}
 	return model.MayReplace(true)(path)
 }
 
-// CheckpointError is the type of all errors of checkpoints that can't be resumed. They
-// name the directory.
-type CheckpointError struct{ Err error }
+// checkpointError is an [ErrCheckpoint].
+type checkpointError struct{ error }
 
-func (e *CheckpointError) Error() string { return e.Err.Error() }
-func (e *CheckpointError) Unwrap() error { return e.Err }
+func (e checkpointError) Unwrap() error        { return e.error }
+func (e checkpointError) Is(target error) bool { return target == ErrCheckpoint }
 
-// interruptible returns the context of epochs, until stop. With checkpoints, an epoch
-// is finished when ctx is cancelled, for there is no way back from its middle.
+// interruptible returns the context of epochs, until stop. With checkpoints an epoch is finished
+// when ctx is cancelled: its middle can't be saved.
 func (f *fit) interruptible(ctx context.Context) (epochs context.Context, stop func()) {
-	f.interrupted, f.saved = ctx, time.Now()
+	f.caller, f.saved = ctx, time.Now()
 	if f.options.Checkpoint == nil || f.options.Checkpoint.Every <= 0 {
 		return ctx, func() {}
 	}
-	said := make(chan struct{})
+	noted := make(chan struct{})
 	cancel := context.AfterFunc(ctx, func() {
 		f.options.note("interrupted: a checkpoint is written after this epoch; interrupt again to stop without")
-		close(said)
+		close(noted)
 	})
 	return context.WithoutCancel(ctx), func() {
 		if !cancel() {
-			<-said
+			<-noted
 		}
 	}
 }
@@ -79,19 +77,19 @@ func (o *Options) note(format string, args ...any) {
 	}
 }
 
-// checkpoint saves the training after an epoch, if it is time, or if it ends here.
+// checkpoint saves the training after an epoch, if it is time or the caller has interrupted it.
 func (f *fit) checkpoint() error {
 	c := f.options.Checkpoint
-	last := finished(&f.model.Info.Training)
+	last := f.finished()
 	if c == nil || c.Every <= 0 || last && f.model.Codes != nil { // nothing is left to do
 		return nil
 	}
-	stop := f.interrupted.Err()
+	stop := f.caller.Err()
 	if stop == nil && !last && time.Since(f.saved) < c.Every {
 		return nil
 	}
 	err := f.save()
-	f.saved = time.Now() // or tried: the next is due as long after this
+	f.saved = time.Now() // also after a failure: the next is due as long after
 	if err != nil && stop == nil {
 		f.options.note("warning: no checkpoint after epoch %d: %v", len(f.model.Info.Training.Epochs), err)
 		return nil
@@ -109,7 +107,7 @@ func (f *fit) save() error {
 		}
 	}()
 	c := f.options.Checkpoint
-	seal, err := f.model.SaveCheckpoint(c.Dir, c.MayReplace, model.State{
+	seal, err := f.model.SaveCheckpoint(c.Dir, c.mayReplace, model.State{
 		Batch: f.batch, Vectors: f.hashes().vectors, Words: f.hashes().words,
 		Each: func(m model.Matrix, read func(part []float32) error) error {
 			return f.trainer.Exchange(backend.Save, m, read)
@@ -136,14 +134,14 @@ func (f *fit) resume() error {
 	}
 	if _, err := os.Lstat(c.Dir); errors.Is(err, fs.ErrNotExist) {
 		if old := model.Displaced(c.Dir); old != "" {
-			return &CheckpointError{fmt.Errorf("%s: is not there, but what was is %s, left by a process that was killed while it replaced it; move that back", c.Dir, old)}
+			return checkpointError{fmt.Errorf("%s: is not there, but what was is %s, left by a process that was killed while it replaced it; move that back", c.Dir, old)}
 		}
-		f.options.note("there is no %s to go on with: training starts anew", c.Dir)
+		f.options.note("there is no %s to resume from: training starts anew", c.Dir)
 		return nil
 	}
 	saved, err := model.OpenCheckpoint(c.Dir)
 	if err != nil {
-		return &CheckpointError{err}
+		return checkpointError{err}
 	}
 	err = sameTraining(saved.Info.Training, f.model.Info.Training)
 	switch {
@@ -154,7 +152,7 @@ func (f *fit) resume() error {
 		err = errors.New("the vectors are others")
 	}
 	if err != nil {
-		return &CheckpointError{fmt.Errorf("%s: the checkpoint is of another training: %w", c.Dir, err)}
+		return checkpointError{fmt.Errorf("%s: the checkpoint is of another training: %w", c.Dir, err)}
 	}
 	var codes *vectors.CSR
 	if saved.Codes != nil {
@@ -166,7 +164,7 @@ func (f *fit) resume() error {
 	for _, m := range saved.Info.Matrices() {
 		err := saved.ReadMatrix(m, func(fill func([]float32) error) error { return f.trainer.Exchange(backend.Restore, m, fill) })
 		if err != nil {
-			return &CheckpointError{err}
+			return checkpointError{err}
 		}
 	}
 	f.model.Info.Training.Epochs, f.batch, c.Epoch, c.seal = saved.Info.Training.Epochs, saved.Batch, len(saved.Info.Training.Epochs), saved.Seal
@@ -177,10 +175,9 @@ func (f *fit) resume() error {
 	return nil
 }
 
-// hashes are the SHA-256 of what is trained on, in hexadecimal: of words each with a newline.
+// hashes are the SHA-256 of the training rows, in hexadecimal, with a newline after each word.
 type hashes struct{ vectors, words string }
 
-// hash returns them.
 func (f *fit) hash() hashes {
 	words := sha256.New()
 	for _, w := range f.words {

@@ -24,13 +24,15 @@ import (
 	"overcomplete/vectors"
 )
 
+const sampleFile = "../testdata/godoc.50d.txt.gz"
+
 // short scales vectors so that the authors' rule stops as early as it may.
 const short = 0.02
 
 // sample returns real vectors, scaled.
 func sample(t *testing.T, scale float32) *vectors.Dense {
 	t.Helper()
-	x, _, err := vectors.Read(t.Context(), "../testdata/godoc.50d.txt.gz", vectors.ReadOptions{MaxWords: 200})
+	x, _, err := vectors.Read(t.Context(), sampleFile, vectors.ReadOptions{MaxWords: 200})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +150,7 @@ func TestEveryHyperparameterCounts(t *testing.T) {
 // sampleOfBest has batches of fewestRows words, more than one.
 func sampleOfBest(t *testing.T) *vectors.Dense {
 	t.Helper()
-	x, _, err := vectors.Read(t.Context(), "../testdata/godoc.50d.txt.gz", vectors.ReadOptions{MaxWords: 700})
+	x, _, err := vectors.Read(t.Context(), sampleFile, vectors.ReadOptions{MaxWords: 700})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,6 +159,7 @@ func sampleOfBest(t *testing.T) *vectors.Dense {
 
 func best() model.Best {
 	h := train.Best()
+	h.Method = model.Signed
 	h.Atoms, h.Epochs, h.Nonzeros, h.TrainWords, h.Order = 60, 2, 6, 700, model.Frequency
 	return h
 }
@@ -249,8 +252,7 @@ func TestResumeBest(t *testing.T) {
 		c = &train.Checkpoint{Dir: dir, Resume: true}
 		other := h
 		other.Nonzeros = 8
-		var wrong *train.CheckpointError
-		if _, err := train.Fit(t.Context(), x, other, cpu.Device{}, train.Options{Checkpoint: c}); !errors.As(err, &wrong) {
+		if _, err := train.Fit(t.Context(), x, other, cpu.Device{}, train.Options{Checkpoint: c}); !errors.Is(err, train.ErrCheckpoint) {
 			t.Errorf("with other nonzeros: error %v", err)
 		}
 		m := fitBest(t, x, h, train.Options{Checkpoint: c})
@@ -265,45 +267,41 @@ func TestResumeBest(t *testing.T) {
 	}
 }
 
-// A model that somebody puts where the checkpoints are is replaced by none of them, nor by what
-// the training comes to.
+// A model that somebody puts where the checkpoints are is replaced neither by the next checkpoint
+// nor by the model of the training.
 func TestCheckpointsReplaceTheirOwn(t *testing.T) {
 	h := train.Paper()
 	h.Atoms, h.Epochs, h.Lambda = 20, 6, 0.01
 	dir := filepath.Join(t.TempDir(), "model")
 	precious := fitBest(t, sampleOfBest(t), best(), train.Options{})
 	var warnings []string
-	c := &train.Checkpoint{Dir: dir, Every: time.Nanosecond}
-	m := fitSample(t, h, train.Options{
-		Checkpoint: c, Note: func(line string) {
-			if strings.Contains(line, "no checkpoint") {
-				warnings = append(warnings, line)
-			}
-		},
-		Epoch: func(e model.Epoch) {
-			if e.Epoch != 3 {
-				return
-			}
-			if c.Epoch != 2 {
-				t.Errorf("the checkpoint is of epoch %d, want 2", c.Epoch)
-			}
+	o := train.FileOptions{Read: vectors.ReadOptions{MaxWords: 200}}
+	o.Checkpoint = &train.Checkpoint{Every: time.Nanosecond}
+	o.Note = func(line string) {
+		if strings.Contains(line, "no checkpoint") {
+			warnings = append(warnings, line)
+		}
+	}
+	o.Epoch = func(e model.Epoch) {
+		if e.Epoch == 3 {
 			if err := errors.Join(os.RemoveAll(dir), precious.Save(dir, false)); err != nil {
 				t.Fatal(err)
 			}
-		},
-	})
+		}
+	}
+	result, err := train.File(t.Context(), sampleFile, h, cpu.Device{}, dir, o)
+	if err == nil || !strings.Contains(err.Error(), "is not the checkpoint") || result.Status != train.Unchanged {
+		t.Errorf("saved in its place: %+v, error %v", result, err)
+	}
 	if n := len(warnings); n != 3 || !strings.Contains(warnings[0], "no checkpoint after epoch 3: ") || !strings.Contains(warnings[0], "is not the checkpoint that this training left there") {
 		t.Errorf("%d warnings: %q", n, warnings)
-	}
-	if err := m.SaveOver(dir, c.MayReplace); err == nil || !strings.Contains(err.Error(), "is not the checkpoint") {
-		t.Errorf("saved in its place: error %v", err)
 	}
 	if is, err := model.Open(dir); err != nil || !reflect.DeepEqual(is.Dictionary, precious.Dictionary) {
 		t.Errorf("the precious model is gone: %v", err)
 	}
-	c.Replace = true
-	if err := m.SaveOver(dir, c.MayReplace); err != nil {
-		t.Error(err)
+	o.Epoch, o.Replace = nil, true
+	if result, err := train.File(t.Context(), sampleFile, h, cpu.Device{}, dir, o); err != nil || result.Status != train.Complete {
+		t.Errorf("%+v, error %v", result, err)
 	}
 }
 
@@ -319,11 +317,9 @@ func TestEncodingFails(t *testing.T) {
 	x := sampleOfBest(t)
 	want := fitBest(t, x, best(), train.Options{})
 	m, err := train.Fit(t.Context(), x, best(), unencoding{}, train.Options{})
-	learned, ok := errors.AsType[*train.LearnedError](err)
-	if !ok || err.Error() != "no encoder" || m != nil {
+	if m == nil || err == nil || err.Error() != "no encoder" {
 		t.Fatalf("error %v with the model %v", err, m)
 	}
-	m = learned.Model
 	dir := filepath.Join(t.TempDir(), "model")
 	if err := m.Save(dir, false); err != nil {
 		t.Fatal(err)
@@ -374,7 +370,8 @@ func TestDefaultOrder(t *testing.T) {
 			{"doc-17", "doc-3", "the"}, {"今日は雨が降っています。", "私は猫が好きです。", "犬"}, sorted(1, 0), sorted(1, 30), sorted(-1, 0), sorted(-1, 30)},
 	} {
 		for _, words := range lists {
-			if got := train.DefaultOrder(&vectors.Dense{Words: words}); got != want {
+			x := &vectors.Dense{Words: words, Dim: 1, Data: make([]float32, len(words))}
+			if got := train.Settled(train.Best(), x).(model.Best).Order; got != want {
 				t.Errorf("%q are of the order %q, want %q", words, got, want)
 			}
 		}
@@ -535,8 +532,7 @@ func TestResume(t *testing.T) {
 	for name, h := range others {
 		o := train.Options{Checkpoint: &train.Checkpoint{Dir: dir, Resume: true}}
 		_, err := train.Fit(t.Context(), sample(t, short), h, cpu.Device{}, o)
-		var wrong *train.CheckpointError
-		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), "the checkpoint is of another training: ") {
+		if !errors.Is(err, train.ErrCheckpoint) || !strings.Contains(err.Error(), "the checkpoint is of another training: ") {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}

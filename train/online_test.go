@@ -34,8 +34,8 @@ func TestPull(t *testing.T) {
 	const rows, square, anchor = 10, 8, 2
 	l := &scriptedLearner{loss: 4}
 	training := &model.Training{}
-	o := &online{Learner: l, rows: rows, square: square, training: training,
-		recipe: model.Best{Common: model.Common{Atoms: 3}, Anchor: anchor}}
+	o := &online{Learner: l, rows: rows, norm2: square, training: training,
+		recipe: best{Common: model.Common{Atoms: 3}, Anchor: anchor}}
 	for epoch := 1; epoch <= 2; epoch++ {
 		sums, err := o.Epoch(t.Context(), epoch, 4)
 		if err != nil {
@@ -78,11 +78,12 @@ func TestLittleGain(t *testing.T) {
 		{[]float64{10}, false}, {[]float64{10, 9.79}, false}, {[]float64{10, 9.81}, true}, {[]float64{10, 5, 4.95}, true}, {[]float64{10, 5, 4.85}, false},
 		{[]float64{10, 9, 8, 7}, true}, // all that were asked for
 	} {
-		i := &model.Training{Recipe: model.Best{Common: model.Common{Epochs: 4}}}
+		f := fit{model: &model.Model{Info: model.Info{Training: model.Training{Recipe: model.Best{Common: model.Common{Epochs: 4}}}}}}
+		i := &f.model.Info.Training
 		for _, l := range tt.losses {
 			i.Epochs = append(i.Epochs, model.Epoch{RunningLoss: l})
 		}
-		if got := finished(i); got != tt.want {
+		if got := f.finished(); got != tt.want {
 			t.Errorf("%v: finished %v", tt.losses, got)
 		}
 	}

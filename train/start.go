@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -19,27 +18,22 @@ import (
 	"overcomplete/model"
 )
 
-// startRows is how many rows there are to choose each starting atom from, at most: the
-// first ones.
+// startRows is the most rows per atom that initial atoms are chosen from: the first ones.
 const startRows = 8
 
-// apart are the cosines that rows to start from are below, any two of them: the first that
-// leaves as many rows as there are atoms. The last is below that of rows that are the same
-// but for rounding. The smaller it is, the less is left over by codes; the larger, the less
-// do some rows more or less change what is chosen. They are few so that these seldom mean
-// another.
-var apart = []float64{0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1 - 1e-5}
+// coherenceLimits are limits for the cosine between any two initial atoms, tried in order until as
+// many rows as atoms are within the limit. The last is below the cosine of rows that are equal except
+// for rounding. A lower limit gives a lower error; a higher limit makes the choice depend less on
+// single rows. There are few limits so that a few more rows seldom change the limit.
+var coherenceLimits = []float64{0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1 - 1e-5}
 
-// ErrAllSame is returned if the vectors to learn from are all the same, or zero.
-var ErrAllSame = errors.New("the vectors to learn from are all the same, or zero")
-
-// meanSquare returns mean‖x − μ‖² of the rows of x, and an error if that is zero but for
+// meanSquare returns mean‖x − μ‖² of the rows of x, and ErrAllSame if that is zero except for
 // rounding.
 func meanSquare(x []float32, d *model.Dictionary) (float64, error) {
 	sum, before := d.Squares(x), (&model.Dictionary{Dim: d.Dim}).Squares(x)
 	const rounding = 1e-12 // of numbers that single precision rounded by 1e-7 at most
 	if !(sum > rounding*before) {
-		return 0, ErrAllSame
+		return 0, startError{ErrAllSame}
 	}
 	return sum / float64(len(x)/d.Dim), nil
 }
@@ -51,17 +45,17 @@ func squares(x []float32) (sum float64) {
 	return sum
 }
 
-// starting is what a dictionary starts from: words.
+// starting chooses initial atoms among rows.
 type starting struct {
-	x     []float32         // V×L, their vectors
-	mean  *model.Dictionary // which is subtracted from x; it has no atoms
+	x     []float32         // V×L
+	mean  *model.Dictionary // with the mean to subtract from x, and no atoms
 	atoms int               // K
 	order model.Order
 	seed  uint64
 }
 
-// choose returns atoms to start from, K×L, which are words, or those of the model to be like,
-// and their norm: that of the rows of x, less the mean, in the root mean square.
+// choose returns initial atoms, K×L, which are rows or the atoms of o.Like, and their norm: the
+// root mean square norm of the rows of x, less the mean.
 func (s *starting) choose(ctx context.Context, o Options) (atoms []float32, norm float64, err error) {
 	square, err := meanSquare(s.x, s.mean)
 	if err != nil {
@@ -71,11 +65,11 @@ func (s *starting) choose(ctx context.Context, o Options) (atoms []float32, norm
 	rows := min(len(s.x)/dim, startRows*s.atoms)
 	bytes := 4 * float64(dim) * (2*float64(s.atoms) + float64(rows)) // with a copy for the device
 	if total, ok := memory.Total(); ok && bytes > float64(total) {
-		return nil, 0, fmt.Errorf("train: %w: %d sparse dimensions need about %.1f GB to start from, and there can be %.1f GB", ErrMemory, s.atoms, bytes/1e9, float64(total)/1e9)
+		return nil, 0, startError{fmt.Errorf("%w: %d sparse dimensions need about %.1f GB to start from, and there can be %.1f GB", ErrMemory, s.atoms, bytes/1e9, float64(total)/1e9)}
 	}
 	norm = math.Sqrt(square)
 	if least, most := 1e-15, 1e15; norm < least || norm > most {
-		return nil, 0, fmt.Errorf("train: the vectors' norm is %.1e, less the mean, and single precision takes %.0e to %.0e: %w", norm, least, most, ErrScale)
+		return nil, 0, startError{fmt.Errorf("the vectors' norm is %.1e, less the mean, and single precision takes %.0e to %.0e: scale them", norm, least, most)}
 	}
 	if o.Like != nil {
 		atoms, err = likeAtoms(o.Like, norm)
@@ -92,9 +86,9 @@ func (s *starting) choose(ctx context.Context, o Options) (atoms []float32, norm
 	return atoms, norm, nil
 }
 
-// startOrder lists the rows of x in the order in which words to start from are looked for.
-// It is that of the rows, if the frequent words come first. If not, it is one that depends on
-// what a row is and not on where it stands, so that rows which come or go change little.
+// startOrder returns the order in which rows of x are candidates for initial atoms. It is the order
+// of the rows if frequent words come first. If not, it depends on the contents of a row and
+// not on its position, so that rows that are added or removed change little.
 func startOrder(x []float32, dim int, frequent bool) []int {
 	order := make([]int, len(x)/dim)
 	for i := range order {
@@ -118,11 +112,10 @@ func startOrder(x []float32, dim int, frequent bool) []int {
 	return order
 }
 
-// wordAtoms returns K atoms of the given norm, K×L, to start from and to be held to: the
-// first rows of x in this order, less the mean of d, that are apart. What is chosen depends
-// on nothing random, and little on a few rows more or less. Words is how many atoms are
-// rows: where fewer differ in direction, the others are random directions. It ends early
-// when ctx is done.
+// wordAtoms returns K initial atoms of the given norm, K×L: the first rows of x in this order, less
+// the mean of d, within the coherence limit. The choice depends on nothing random, and little on
+// single rows. Words is the number of atoms that are rows; where too few rows differ in direction,
+// the others are random directions. It ends early when ctx is done.
 func wordAtoms(ctx context.Context, x []float32, d *model.Dictionary, norm float64, atoms int, order []int, seed uint64, workers int) (start []float32, words int) {
 	if workers < 1 {
 		workers = runtime.GOMAXPROCS(0)
@@ -131,7 +124,7 @@ func wordAtoms(ctx context.Context, x []float32, d *model.Dictionary, norm float
 	for _, i := range order[:min(len(order), startRows*atoms)] {
 		c.add(x[i*d.Dim:][:d.Dim], d)
 	}
-	for _, limit := range apart {
+	for _, limit := range coherenceLimits {
 		if c.choose(ctx, atoms, limit); len(c.chosen) == atoms*d.Dim || ctx.Err() != nil {
 			break
 		}
@@ -151,7 +144,7 @@ func wordAtoms(ctx context.Context, x []float32, d *model.Dictionary, norm float
 	return start, words
 }
 
-// likeAtoms returns the atoms of another dictionary, at a norm.
+// likeAtoms returns the atoms of d, scaled to a norm.
 func likeAtoms(d *model.Dictionary, norm float64) ([]float32, error) {
 	atoms := slices.Clone(d.Atoms)
 	for k := range d.Len() {
@@ -167,7 +160,7 @@ func likeAtoms(d *model.Dictionary, norm float64) ([]float32, error) {
 	return atoms, nil
 }
 
-// candidates are rows to choose from.
+// candidates are rows to choose initial atoms from.
 type candidates struct {
 	dim     int
 	workers int
@@ -175,14 +168,14 @@ type candidates struct {
 	chosen  []float32 // K×L, in order
 }
 
-// candidate is a row, of norm 1.
+// candidate is a row, scaled to norm 1.
 type candidate struct {
-	row     []float32
-	looked  int     // at how many of those chosen: the first
-	nearest float64 // the largest cosine to these
+	row      []float32
+	compared int     // number of chosen rows that it was compared with: the first
+	nearest  float64 // largest cosine to these
 }
 
-// add adds a row of the input, unless it is the mean.
+// add adds a row of the input, unless it equals the mean.
 func (c *candidates) add(x []float32, d *model.Dictionary) {
 	y := make([]float32, d.Dim)
 	d.Center(y, x)
@@ -196,17 +189,17 @@ func (c *candidates) add(x []float32, d *model.Dictionary) {
 	c.rows = append(c.rows, candidate{row: y})
 }
 
-// lookTogether is how many rows all workers look at before the first of them is chosen.
-const lookTogether = 64
+// blockRows is the number of rows that all workers compare before the first of them is chosen.
+const blockRows = 64
 
-// choose chooses the rows, in order, whose cosine to all chosen before is below limit, until
-// there are so many atoms.
+// choose chooses rows in order whose cosine to all rows chosen before is below limit, until there
+// are enough atoms.
 func (c *candidates) choose(ctx context.Context, atoms int, limit float64) {
 	c.chosen = c.chosen[:0]
 	for i := range c.rows {
-		c.rows[i].looked, c.rows[i].nearest = 0, -1
+		c.rows[i].compared, c.rows[i].nearest = 0, -1
 	}
-	for block := range slices.Chunk(c.rows, lookTogether) {
+	for block := range slices.Chunk(c.rows, blockRows) {
 		if ctx.Err() != nil {
 			return
 		}
@@ -214,7 +207,7 @@ func (c *candidates) choose(ctx context.Context, atoms int, limit float64) {
 		for part := range slices.Chunk(block, (len(block)-1)/c.workers+1) {
 			group.Go(func() {
 				for i := range part {
-					c.look(&part[i], limit)
+					c.compare(&part[i], limit)
 				}
 			})
 		}
@@ -223,17 +216,18 @@ func (c *candidates) choose(ctx context.Context, atoms int, limit float64) {
 			if len(c.chosen) == atoms*c.dim {
 				return
 			}
-			if c.look(&block[i], limit); block[i].nearest < limit { // to those chosen in the block, too
+			c.compare(&block[i], limit) // with rows chosen in this block
+			if block[i].nearest < limit {
 				c.chosen = append(c.chosen, block[i].row...)
 			}
 		}
 	}
 }
 
-// look compares a row with those chosen, until one is as near as the limit.
-func (c *candidates) look(r *candidate, limit float64) {
-	for ; r.nearest < limit && r.looked < len(c.chosen)/c.dim; r.looked++ {
-		cosine := blas32.Dot(c.vector(r.row), c.vector(c.chosen[r.looked*c.dim:][:c.dim]))
+// compare compares a row with the chosen rows, until one reaches the limit.
+func (c *candidates) compare(r *candidate, limit float64) {
+	for ; r.nearest < limit && r.compared < len(c.chosen)/c.dim; r.compared++ {
+		cosine := blas32.Dot(c.vector(r.row), c.vector(c.chosen[r.compared*c.dim:][:c.dim]))
 		r.nearest = max(r.nearest, float64(cosine))
 	}
 }
@@ -241,3 +235,8 @@ func (c *candidates) look(r *candidate, limit float64) {
 func (c *candidates) vector(row []float32) blas32.Vector {
 	return blas32.Vector{N: c.dim, Inc: 1, Data: row}
 }
+
+// startError reports vectors that no dictionary can be initialised from.
+type startError struct{ error }
+
+func (e startError) Unwrap() error { return e.error }

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -126,7 +127,7 @@ func TestWordAtomsOfFewRows(t *testing.T) {
 	}
 	// Less their mean, rows that are all the same are nothing.
 	same := &model.Dictionary{Dim: dim, Mean: x[:dim]}
-	if _, err := meanSquare(slices.Repeat(x[:dim], 3), same); err != ErrAllSame {
+	if _, err := meanSquare(slices.Repeat(x[:dim], 3), same); !errors.Is(err, ErrAllSame) {
 		t.Errorf("error %v", err)
 	}
 	if square, err := meanSquare([]float32{3, 4, 0, 5}, &model.Dictionary{Dim: 2}); square != 25 || err != nil {
@@ -136,9 +137,9 @@ func TestWordAtomsOfFewRows(t *testing.T) {
 
 // The search for a λ finds it on curves like those of word vectors, in few trainings.
 // Codes that are all zero are near no share that is wanted.
-func TestOff(t *testing.T) {
-	zero, some := Tried{1, 1}.Off(.997), Tried{1, .9}.Off(.997)
-	if zero <= SparsityTolerance || zero <= some {
+func TestTrialDistance(t *testing.T) {
+	zero, some := trial{1, 1}.distance(.997), trial{1, .9}.distance(.997)
+	if zero <= sparsityTolerance || zero <= some {
 		t.Errorf("%v and %v from 99.7 %%", zero, some)
 	}
 }
@@ -147,14 +148,14 @@ func TestNextLambda(t *testing.T) {
 	for _, slope := range []float64{0.8, 1.5} {
 		for _, half := range []float64{0.01, 0.3, 20} { // the λ of half zeros
 			for _, wanted := range []float64{0.3, 0.9, 0.97} {
-				var tried []Tried
+				var tried []trial
 				share := -1.
-				for len(tried) < MostTrainings && math.Abs(share-wanted) > SparsityTolerance {
+				for len(tried) < mostTrainings && math.Abs(share-wanted) > sparsityTolerance {
 					lambda := nextLambda(tried, wanted)
 					share = 1 / (1 + math.Exp(-slope*math.Log(lambda/half)))
-					tried = append([]Tried{{lambda, share}}, tried...) // any order
+					tried = append([]trial{{lambda, share}}, tried...) // any order
 				}
-				if math.Abs(share-wanted) > SparsityTolerance {
+				if math.Abs(share-wanted) > sparsityTolerance {
 					t.Errorf("slope %v around λ = %v: %v zeros, want %v", slope, half, share, wanted)
 				}
 			}

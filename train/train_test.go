@@ -298,7 +298,7 @@ func TestWarnings(t *testing.T) {
 		"all is well":      {&script{loss: 1}, 6, 3, ""},
 		"small vectors":    {&script{loss: 1}, 6, 1, "mean norm is 1,"},
 		"large vectors":    {&script{loss: 1}, 6, 30, "mean norm is 30,"},
-		"dead atoms":       {&script{loss: 1}, 7, 3, "29 % of the dimensions are not used"},
+		"dead atoms":       {&script{loss: 1}, 7, 3, "29 % of the atoms are dead"},
 		"the error rises":  {&script{loss: 1, rising: true}, 6, 3, "the error has risen from 2 to 4"},
 		"sparser codes":    {&script{loss: 1, rising: true, sparser: true}, 6, 3, ""},
 		"nothing is alive": {&script{loss: 1, dead: true}, 6, 3, "error: all codes are zero"},
@@ -323,7 +323,7 @@ func TestFitSparsityBeyondZero(t *testing.T) {
 	h.Nonzeros, h.Atoms = 100, 1000
 	var said []string
 	m, err := Fit(t.Context(), words(10), h, s, Options{Note: func(line string) { said = append(said, line) }})
-	if err != nil || math.Abs(m.Info.Encoding.Sparsity-0.9) > SparsityTolerance || !strings.Contains(said[1], "gives 100.00 % zeros") {
+	if err != nil || math.Abs(m.Info.Encoding.Sparsity-0.9) > sparsityTolerance || !strings.Contains(said[1], "gives 100.00 % zeros") {
 		t.Errorf("error %v, said %q", err, said)
 	}
 	s = &script{loss: 1, dead: true}
@@ -360,7 +360,7 @@ func TestFitSparsity(t *testing.T) {
 			continue
 		}
 		got, λ := m.Info.Training.Epochs[0].Sparsity, m.Info.Training.Lambda
-		if math.Abs(got-c.wanted) > SparsityTolerance || m.Info.Training.Recipe.Base().Nonzeros != 0 || math.Abs(λ/(λ+c.half)-got) > 1e-3 {
+		if math.Abs(got-c.wanted) > sparsityTolerance || m.Info.Training.Recipe.Base().Nonzeros != 0 || math.Abs(λ/(λ+c.half)-got) > 1e-3 {
 			t.Errorf("%v zeros with λ = %v, want %v", got, λ, c.wanted)
 		}
 	}

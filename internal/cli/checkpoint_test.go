@@ -82,7 +82,7 @@ func TestResumeStartsAnew(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
 	_, stderr := dir.MustRun(t, "paper train in.txt -o model --epochs 2 --resume")
-	if !strings.Contains(stderr, "there is no model to go on with: training starts anew\n") {
+	if !strings.Contains(stderr, "there is no model to resume from: training starts anew\n") {
 		t.Error(stderr)
 	}
 }

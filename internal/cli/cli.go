@@ -112,9 +112,8 @@ func isUsage(err error) bool {
 	var input *vectors.InputError
 	var output *atomicfile.OutputError
 	var shards *encode.ShardError
-	var checkpoint *train.CheckpointError
-	return errors.As(err, &usage) || errors.As(err, &input) || errors.As(err, &output) || errors.As(err, &shards) || errors.As(err, &checkpoint) ||
-		errors.Is(err, memory.ErrTooLarge) || errors.Is(err, encode.ErrOverflow) || errors.Is(err, encode.ErrDictionary) || errors.Is(err, train.ErrScale)
+	return errors.As(err, &usage) || errors.As(err, &input) || errors.As(err, &output) || errors.As(err, &shards) || errors.Is(err, train.ErrCheckpoint) ||
+		errors.Is(err, memory.ErrTooLarge) || errors.Is(err, encode.ErrOverflow) || errors.Is(err, encode.ErrDictionary)
 }
 
 func newRoot() *cobra.Command {

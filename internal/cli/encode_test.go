@@ -500,7 +500,7 @@ func TestTrainWordsFromPipes(t *testing.T) {
 		if _, err := os.Stat(dir.Path("zeros")); err == nil {
 			t.Errorf("%s: a model of zeros was saved", from)
 		}
-		if code, stderr := run("train " + from + flags + "sparse --lambda 1"); code != 0 || !strings.Contains(stderr, "lower --lambda") {
+		if code, stderr := run("train " + from + flags + "sparse --lambda 1"); code != 0 || !strings.Contains(stderr, "a smaller λ") {
 			t.Errorf("%s: exit code %d, %s", from, code, stderr)
 		}
 	}
@@ -540,7 +540,7 @@ func TestTrainLike(t *testing.T) {
 	for args, want := range map[string]string{
 		"train in.txt -o model --like old -k 21":       "old has 20 dimensions",
 		"train in.txt -o model --like old --factor 2":  "old has 20 dimensions",
-		"train wide.txt -o model --like old":           "old has atoms of 8 numbers, and wide.txt vectors of 9",
+		"train wide.txt -o model --like old":           "wide.txt: vectors of length 9, and the atoms to be like have 8",
 		"train in.txt -o plain --like ./plain --force": "--like and -o are the same model",
 		"train in.txt -o model --like=":                "--like is empty",
 		"train in.txt -o model --like nothing":         "nothing: no such file",

@@ -1,8 +1,7 @@
 package cli
 
 import (
-	"cmp"
-	"fmt"
+	"errors"
 	"math"
 
 	"github.com/spf13/cobra"
@@ -33,10 +32,19 @@ func (f *objectiveFlags) check(cmd *cobra.Command) error {
 	if (f.Loss == model.Huber) != cmd.Flags().Changed("huber-delta") {
 		return usagef("--loss huber and --huber-delta go together")
 	}
-	if err := cmp.Or(backend.CheckLoss(f.Paper), f.Paper.Validate()); err != nil {
+	if err := backend.CheckLoss(f.Paper); err != nil {
 		return usagef("--%w", err)
 	}
-	return nil
+	return withFlag(f.Paper.Validate())
+}
+
+// withFlag returns err, as a [usageError] that names the flag if a hyperparameter is outside its
+// domain.
+func withFlag(err error) error {
+	if e, ok := errors.AsType[*model.InvalidError](err); ok {
+		return usagef("--%w", e)
+	}
+	return err
 }
 
 // sizeFlags are the flags of K and of the nonzeros per row that depend on the vectors.
@@ -61,18 +69,14 @@ func (f *sizeFlags) registerCommon(cmd *cobra.Command, c *model.Common, atoms, s
 // check refuses values outside their domain.
 func (f *sizeFlags) check(cmd *cobra.Command, c model.Common) error {
 	changed := cmd.Flags().Changed
-	for _, v := range []struct {
-		flag        string
-		value, most int
-	}{
-		{"atoms", c.Atoms, math.MaxInt32}, {"factor", f.factor, math.MaxInt32 / vectors.MaxDim},
-		{"nonzeros", c.Nonzeros, math.MaxInt32}, {"epochs", c.Epochs, model.MostEpochs},
-	} {
-		if changed(v.flag) && (v.value < 1 || v.value > v.most) {
-			return usagef("--%s is %d, want 1 to %d", v.flag, v.value, v.most)
+	for flag, value := range map[string]int{"atoms": c.Atoms, "factor": f.factor, "nonzeros": c.Nonzeros, "epochs": c.Epochs} {
+		if changed(flag) && value < 1 {
+			return usagef("--%s is %d, want 1 or more", flag, value)
 		}
 	}
-	switch {
+	switch most := math.MaxInt32 / vectors.MaxDim; {
+	case f.factor > most:
+		return usagef("--factor is %d, want 1 to %d", f.factor, most)
 	case changed("sparsity") && !(f.sparsity > 0 && f.sparsity < 1):
 		return usagef("--sparsity is %v, want a share of zeros between 0 and 1, such as 0.95", f.sparsity)
 	case changed("nonzeros") && changed("sparsity"):
@@ -81,33 +85,4 @@ func (f *sizeFlags) check(cmd *cobra.Command, c model.Common) error {
 		return usagef("give -k or --factor, not both")
 	}
 	return nil
-}
-
-// at returns r with the K and the nonzeros that the flags ask for, for vectors x of a file of n
-// rows.
-func (f *sizeFlags) at(r model.Recipe, x *vectors.Dense, rows int) (model.Recipe, error) {
-	c := r.Base()
-	switch {
-	case f.factor > 0:
-		c.Atoms = f.factor * x.Dim
-	case c.Atoms == 0:
-		c.Atoms = train.DefaultAtoms(r, rows, x.Dim)
-	}
-	if f.sparsity > 0 {
-		c.Nonzeros = model.Nonzeros(f.sparsity, c.Atoms)
-	}
-	r = r.With(c)
-	if err := r.Validate(); err != nil {
-		return nil, usagef("--%w", err)
-	}
-	return r, nil
-}
-
-// epochsOf lists default numbers of epochs.
-func epochsOf(format string, recipes ...model.Recipe) string {
-	var epochs []any
-	for _, r := range recipes {
-		epochs = append(epochs, train.DefaultEpochs(r))
-	}
-	return fmt.Sprintf(format, epochs...)
 }

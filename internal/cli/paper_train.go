@@ -8,7 +8,7 @@ import (
 )
 
 func newPaperTrain() *cobra.Command {
-	var f trainFlags
+	f := trainFlags{passes: 2}
 	var objective objectiveFlags
 	h := &objective.Paper
 	cmd := &cobra.Command{
@@ -28,7 +28,7 @@ a point, in at most six trainings.`,
 	f.registerOutput(cmd)
 	objective.registerObjective(cmd)
 	f.registerCommon(cmd, &h.Common, "(default 10 times the dense ones)", "(default as λ gives): searches for the λ",
-		epochsOf("(default %d for method A, %d for B)", model.Paper{}, model.Paper{Common: model.Common{Method: model.Nonnegative}}))
+		"(default 20 for method A, 30 for B)")
 	flags.StringVar((*string)(&h.Method), "method", string(h.Method), "A, or B for nonnegative codes")
 	flags.StringVar((*string)(&h.Init), "init", string(h.Init), "initialise the dictionary from random numbers (random) or from words that are far apart (words)")
 	flags.BoolVar(&h.Center, "center", false, "subtract the mean of the frequent words first")
@@ -38,7 +38,6 @@ a point, in at most six trainings.`,
 	f.registerRest(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		changed := flags.Changed
-		f.recipe = *h
 		searches := changed("sparsity") || changed("nonzeros")
 		if err := objective.check(cmd); err != nil {
 			return err
@@ -53,10 +52,10 @@ a point, in at most six trainings.`,
 		case h.Algorithm == model.Authors && changed("dictionary-steps"):
 			return usagef("--dictionary-steps has no meaning with --algorithm authors, which takes one step a word")
 		}
-		if err := f.check(cmd, kernels.Supports(*h)); err != nil {
+		if err := f.check(cmd, *h, kernels.Supports(*h)); err != nil {
 			return err
 		}
-		return f.train(cmd, args[0])
+		return f.train(cmd, args[0], *h)
 	}
 	return cmd
 }

@@ -9,15 +9,13 @@ import (
 	"io"
 	"math"
 	"os"
-	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"overcomplete/encode"
-	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/escape"
 	"overcomplete/interpret"
 	"overcomplete/model"
@@ -27,7 +25,6 @@ import (
 
 // trainFlags are the flags that "train" and "paper train" share.
 type trainFlags struct {
-	recipe model.Recipe // of the flags, but for what depends on the vectors: see [sizeFlags.at]
 	sizeFlags
 	inputFlags
 	deviceFlags
@@ -35,11 +32,13 @@ type trainFlags struct {
 	resume     bool
 	output     string
 	like       string // a model
+	passes     int    // over the words per epoch
+	unusual    bool   // whether to warn of unusual hyperparameters
 	progressFlags
 }
 
 func newTrain() *cobra.Command {
-	var f trainFlags
+	f := trainFlags{passes: 1}
 	var trainWords string
 	h := train.Best()
 	cmd := &cobra.Command{
@@ -65,21 +64,19 @@ codes, of which "overcomplete export --format binary" makes binary vectors.`,
 			if err := parseTrainWords(&h, trainWords); err != nil {
 				return err
 			}
-			f.recipe = h
-			if err := f.check(cmd, nil); err != nil {
+			if err := f.check(cmd, h, nil); err != nil {
 				return err
 			}
-			return f.train(cmd, args[0])
+			f.unusual = slices.ContainsFunc([]string{"atoms", "factor", "sparsity", "nonzeros"}, cmd.Flags().Changed)
+			return f.train(cmd, args[0], h)
 		},
 	}
 	flags := cmd.Flags()
 	f.registerOutput(cmd)
 	f.registerCommon(cmd, &h.Common, "(default 10 times the dense ones, at most half as many as words, but no fewer than the dense ones)",
-		fmt.Sprintf("(default %v)", train.DefaultSparsity),
-		epochsOf("(default %d, or %d of rows in no order of frequency, such as texts)", model.Best{}, model.Best{Order: model.None}))
+		"(default 0.97)", "(default 2, or 4 of rows in no order of frequency, such as texts)")
 	flags.Lookup("dictionary-steps").Usage += ", or fewer, so that each has 256 words"
 	flags.StringVar((*string)(&h.Method), "method", string(h.Method), "A, or B for nonnegative codes (default A, or B of texts)")
-	flags.Lookup("method").DefValue = "" // the usage says it
 	flags.Float64Var(&h.Lambda, "lambda", h.Lambda, "weight λ of the codes' Σ|a|, as a share of the mean squared norm")
 	flags.Float64Var(&h.Anchor, "anchor", h.Anchor, "how strongly atoms are regularised towards the words that they are initialised from, for dimensions that are stable across seeds; 0 for not at all")
 	flags.StringVar(&trainWords, "train-words", "", "`rows` to learn from: first:n or n, random:n or all; all are encoded (default of words, which are taken to be in order of frequency: the first 20 K; of rows that have none, or are texts: all)")
@@ -105,13 +102,10 @@ func (f *trainFlags) registerRest(cmd *cobra.Command) {
 }
 
 // check refuses flags outside their domain. OnlyOnCPU says why no GPU runs the training, or is nil.
-func (f *trainFlags) check(cmd *cobra.Command, onlyOnCPU error) error {
+func (f *trainFlags) check(cmd *cobra.Command, r model.Recipe, onlyOnCPU error) error {
 	changed := cmd.Flags().Changed
-	if err := cmp.Or(f.sizeFlags.check(cmd, f.recipe.Base()), f.inputFlags.check(changed)); err != nil {
+	if err := cmp.Or(f.sizeFlags.check(cmd, r.Base()), f.inputFlags.check(changed), withFlag(r.Validate())); err != nil {
 		return err
-	}
-	if err := f.recipe.Validate(); err != nil {
-		return usagef("--%w", err)
 	}
 	switch {
 	case changed("workers") && (f.workers < 1 || f.workers > math.MaxInt32):
@@ -148,138 +142,65 @@ func parseTrainWords(h *model.Best, flag string) error {
 	return nil
 }
 
-func (f *trainFlags) train(cmd *cobra.Command, path string) error {
-	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
+// train learns by a recipe from the file at path, and prints the result.
+func (f *trainFlags) train(cmd *cobra.Command, path string, recipe model.Recipe) error {
+	stderr := cmd.ErrOrStderr()
 	log := f.log(stderr)
-	// What forbids saving is found before hours of training.
-	if err := model.CheckSave(f.output, model.MayReplace(forced(cmd) || f.resume)); err != nil {
-		return err
-	}
 	if err := f.available(); err != nil {
 		return err
 	}
-
-	like, labels, err := f.openLike(stderr)
+	view := &trainView{cmd: cmd, flags: f, log: log, start: time.Now()}
+	o := train.FileOptions{
+		Options: train.Options{
+			Checkpoint: &train.Checkpoint{Every: f.checkpoint, Resume: f.resume}, Workers: f.workers,
+			Begin: func(i model.Info) { view.progress.begin(i.Training.Epochs) },
+			Words: func(n int) { view.progress.words(n) },
+			Epoch: func(e model.Epoch) { view.progress.epoch(e) },
+			Note:  view.note,
+		},
+		Read: f.readOptions(), Replace: forced(cmd), Factor: f.factor, Sparsity: f.sparsity,
+		Ready: view.ready, Encoded: view.encoded,
+	}
+	var err error
+	if o.Like, o.Labels, err = f.openLike(stderr, recipe.Base().Atoms); err != nil {
+		return err
+	}
+	result, err := train.File(cmd.Context(), path, recipe, chosenDevice{&f.deviceFlags, log}, f.output, o)
+	view.done(err)
 	if err != nil {
-		return err
+		return f.left(result, withFlag(err))
 	}
-	x, source, err := f.read(cmd, path, log)
-	if err != nil {
-		return err
-	}
-	if like != nil && like.Dim != x.Dim {
-		return usagef("%s has atoms of %d numbers, and %s vectors of %d: they are of different spaces", f.like, like.Dim, path, x.Dim)
-	}
-	if best, is := f.recipe.(model.Best); is && x.Texts != nil && !cmd.Flags().Changed("method") {
-		best.Method = model.Nonnegative // whose codes of texts explain more, and are easier to read
-		f.recipe = best
-	}
-	if f.recipe, err = f.at(f.recipe, x, source.Rows); err != nil {
-		return err
-	}
-	f.recipe = train.Settled(f.recipe, x)
-	words := x.Len() // to learn from
-	best, isBest := f.recipe.(model.Best)
-	if isBest {
-		words = best.TrainWords
-	}
-	// Where rows were left out, codes are made in a second reading.
-	again := x.Len() < source.Rows
-	if k := f.recipe.Base().Atoms; k <= x.Dim {
-		warn(stderr, "%d sparse dimensions for %d dense ones are not overcomplete", k, x.Dim)
-	}
-	if changed := cmd.Flags().Changed; isBest && (changed("atoms") || changed("factor") || changed("sparsity") || changed("nonzeros")) {
-		f.warnUnusual(stderr, best, words, x.Dim)
-	}
-	checkpoint := &train.Checkpoint{Dir: f.output, Every: f.checkpoint, Resume: f.resume, Replace: forced(cmd)}
-	o, done := f.show(f.recipe, words, log, stderr)
-	o.Source, o.Checkpoint, o.Like = source, checkpoint, like
-	device := chosenDevice{&f.deviceFlags, log}
-	var m *model.Model
-	if again {
-		m, err = train.Learn(ctx, x, best, device, o)
-	} else {
-		m, err = train.Fit(ctx, x, f.recipe, device, o)
-	}
-	if learned, ok := errors.AsType[*train.LearnedError](err); ok {
-		m = learned.Model
-	}
-	done()
-	if notLearnable(err) {
-		return usageError{fmt.Errorf("%s: %w", path, err)}
-	}
-	sampled := err == nil && again
-	if m != nil {
-		m.Labels = labels
-	}
-	if sampled {
-		var info model.Info
-		var first *vectors.Sparse
-		if info, first, err = f.encodeAll(cmd, path, m, source, checkpoint.MayReplace, log); err == nil {
-			if err := f.report(cmd, info, first); err != nil {
-				return err
-			}
-			return train.CheckCodes(info, o.Note)
-		} else if _, kept := errors.AsType[*atomicfile.KeptError](err); kept || atomicfile.InPlace(err) {
-			return err
-		}
-	}
-	stopped := errors.Is(err, context.Canceled)
-	but := func(format string, args ...any) error { // err, and what is left of the training
-		left := fmt.Errorf(format, args...)
-		if stopped {
-			return interrupted{left.Error()}
-		}
-		return fmt.Errorf("%w; %w", err, left)
-	}
-	switch {
-	case err == nil:
-		if err := m.SaveOver(f.output, checkpoint.MayReplace); err != nil {
-			return err
-		}
-		return f.report(cmd, m.Info, m.Codes)
-	case stopped && checkpoint.Epoch > 0:
-		return but("%s is a checkpoint after epoch %d, with which --resume goes on", f.output, checkpoint.Epoch)
-	case stopped && m == nil, errors.Is(err, train.ErrDiverged), errors.Is(err, train.ErrNothingActive):
-		if checkpoint.Epoch > 0 {
-			return but("%s is a checkpoint after epoch %d", f.output, checkpoint.Epoch)
-		}
-		return err
-	case sampled, m != nil && checkpoint.Epoch < len(m.Info.Training.Epochs): // what was learned is not lost
-		if _, there := os.Lstat(f.output); m.Codes == nil && checkpoint.Epoch == 0 && there == nil {
-			return but("%s is as it was: a dictionary without codes does not replace it, and is lost", f.output)
-		}
-		if saved := m.SaveOver(f.output, checkpoint.MayReplace); saved != nil {
-			return but("nor can the model be saved: %w", saved)
-		}
-		if m.Codes == nil {
-			return but("%s has the dictionary, with which encode makes codes", f.output)
-		}
-		return fmt.Errorf("%w; %s is whole", err, f.output)
-	case checkpoint.Epoch > 0:
-		return but("%s is a checkpoint after epoch %d, with which --resume goes on", f.output, checkpoint.Epoch)
-	}
-	return err
+	return f.report(cmd, result.Info, cmp.Or(result.Codes, &view.first))
 }
 
-// warnUnusual warns of flags with which codes say little, that are learned from so many rows.
-func (f *trainFlags) warnUnusual(stderr io.Writer, best model.Best, rows, dim int) {
-	const few = 5 // nonzeros; with fewer, scores in tasks are far below the dense vectors'
-	kept := best.Nonzeros
-	switch {
-	case kept < few && best.Atoms > few:
-		warn(stderr, "codes keep %d values, too few to say much of a word: --nonzeros %d keeps more", kept, few)
-	case kept > dim:
-		warn(stderr, "codes keep %d values, more than the %d of the dense vectors: --nonzeros %d keeps as many", kept, dim, dim)
+// left returns the error of a training, with what it left at f.output.
+func (f *trainFlags) left(result train.Result, err error) error {
+	hopeless := errors.Is(err, train.ErrNothingActive)
+	if hopeless {
+		err = fmt.Errorf("%w: lower --lambda or --sparsity", err)
 	}
-	if most := max(dim, rows/2); f.like == "" && best.Atoms > most && best.Atoms <= rows { // of more, training says so
-		warn(stderr, "%d sparse dimensions for %d rows, whose vectors they start from: most will be about one row; -k %d has two for each", best.Atoms, rows, most)
+	var left string
+	switch result.Status {
+	case train.Checkpointed:
+		left = fmt.Sprintf("%s is a checkpoint after epoch %d", f.output, result.Epoch)
+		if !hopeless && !errors.Is(err, train.ErrDiverged) {
+			left += ", with which --resume goes on"
+		}
+	case train.DictionaryOnly:
+		left = f.output + " has the dictionary, with which encode makes codes"
+	case train.DictionaryLost:
+		left = f.output + " is as it was: a dictionary without codes does not replace it, and is lost"
+	default:
+		return err
 	}
+	if errors.Is(err, context.Canceled) {
+		return interrupted{left}
+	}
+	return fmt.Errorf("%w; %s", err, left)
 }
 
-// openLike returns the dictionary of the model that --like names, and its labels, or nil. K
-// becomes its K.
-func (f *trainFlags) openLike(stderr io.Writer) (like *model.Dictionary, labels []byte, err error) {
+// openLike returns the dictionary of the model that --like names, and its labels, or nil.
+func (f *trainFlags) openLike(stderr io.Writer, atoms int) (like *model.Dictionary, labels []byte, err error) {
 	if f.like == "" {
 		return nil, nil, nil
 	}
@@ -293,12 +214,9 @@ func (f *trainFlags) openLike(stderr io.Writer) (like *model.Dictionary, labels 
 		return nil, nil, usageError{err}
 	}
 	k := m.Dictionary.Len()
-	c := f.recipe.Base()
-	if f.factor > 0 || c.Atoms > 0 && c.Atoms != k {
+	if f.factor > 0 || atoms > 0 && atoms != k {
 		return nil, nil, usagef("%s has %d dimensions, and so will what is like it: drop -k and --factor", f.like, k)
 	}
-	c.Atoms = k
-	f.recipe = f.recipe.With(c)
 	if model.IsCheckpoint(f.like) {
 		warn(stderr, "%s is a checkpoint: its dimensions are not what they will be", f.like)
 	}
@@ -311,127 +229,77 @@ func (f *trainFlags) openLike(stderr io.Writer) (like *model.Dictionary, labels 
 	return &m.Dictionary, text.Bytes(), err
 }
 
-// read reads the vectors to train on: those that a dictionary is learned from where all can be
-// read a second time, else all of them.
-func (f *trainFlags) read(cmd *cobra.Command, path string, log io.Writer) (x *vectors.Dense, source *vectors.Source, err error) {
-	start := time.Now()
-	o := f.readOptions()
-	best, isBest := f.recipe.(model.Best)
-	switch sample := vectors.NewSample(best.TrainWords, best.Seed); {
-	case !isBest || !isRegular(path): // a pipe is read once
-		x, source, err = vectors.Read(cmd.Context(), path, o)
-	case best.Order == model.None:
-		o.Distinct = true
-		source = new(vectors.Source)
-		for rows, err := range vectors.Stream(cmd.Context(), path, o, source) {
-			if err != nil {
-				return nil, nil, err
-			}
-			sample.Add(rows)
-		}
-		x = &sample.Rows
-	default:
-		o.Keep = func(rows *vectors.Dense) int { return f.keep(best, rows) }
-		x, source, err = vectors.Read(cmd.Context(), path, o)
-	}
-	if err != nil {
-		return nil, nil, err
-	}
+// trainView shows a training under way.
+type trainView struct {
+	cmd      *cobra.Command
+	flags    *trainFlags
+	log      io.Writer
+	start    time.Time
+	progress *progress      // of the training, nil before it is ready
+	counter  *counter       // of rows encoded in a second reading, nil before it
+	first    vectors.Sparse // codes of the first rows, of a second reading
+}
+
+func (v *trainView) ready(source *vectors.Source, t model.Training) {
+	stderr, f := v.cmd.ErrOrStderr(), v.flags
 	for _, warning := range source.Warnings {
-		warn(cmd.ErrOrStderr(), "%s: %s", source.Name, warning)
+		warn(stderr, "%s: %s", source.Name, warning)
 	}
-	say(log, "read %s: %d %s × %d dimensions, %s, in %.1f s", source.Name, source.Rows, source.Kind, x.Dim, source.About(), time.Since(start).Seconds())
-	return x, source, nil
+	say(v.log, "read %s: %d %s × %d dimensions, %s, in %.1f s", source.Name, source.Rows, source.Kind, t.Input.Dim, source.About(), time.Since(v.start).Seconds())
+	c := t.Recipe.Base()
+	if c.Atoms <= t.Input.Dim {
+		warn(stderr, "%d sparse dimensions for %d dense ones are not overcomplete", c.Atoms, t.Input.Dim)
+	}
+	if f.unusual {
+		f.warnUnusual(stderr, c, t.Input)
+	}
+	v.progress = newProgress(v.log, f.lines, t.Input.Words, f.passes, c.Epochs)
 }
 
-// isRegular reports whether path is a file that can be read again, and not a pipe. Where
-// nobody knows, reading it tells what is wrong.
-func isRegular(path string) bool {
-	info, err := os.Stat(path)
-	return path != "-" && (err != nil || info.Mode().IsRegular())
+func (v *trainView) note(line string) {
+	if v.progress == nil {
+		say(v.cmd.ErrOrStderr(), "%s", line)
+		return
+	}
+	v.progress.say(v.cmd.ErrOrStderr(), line)
 }
 
-// keep returns how many words to learn from, of a file that begins with these.
-func (f *trainFlags) keep(best model.Best, rows *vectors.Dense) int {
-	if best.TrainWords > 0 {
-		return best.TrainWords
+// encoded counts the rows of a second reading, and keeps the codes of the first rows.
+func (v *trainView) encoded(block *vectors.Sparse) {
+	if v.counter == nil {
+		v.counter = newCounter(v.log)
+		v.first.CSR = vectors.CSR{Cols: block.Cols, Ptr: []int64{0}}
 	}
-	// As if there were no end of words: if there is, K is smaller, and all are kept.
-	all, err := f.at(best, rows, math.MaxInt32)
-	if err != nil {
-		return 0 // to be found when all are read
+	v.counter.add(block.Rows)
+	for i := range min(block.Rows, shownRows*block.Cols-v.first.Rows) {
+		v.first.Words = append(v.first.Words, block.Words[i])
+		if block.Texts != nil {
+			v.first.Texts = v.first.Texts.Join(block.Texts.Slice(i, i+1))
+		}
+		v.first.AppendRow(block.Row(i))
 	}
-	best = all.(model.Best)
-	best.Order = train.DefaultOrder(rows)
-	most := train.DefaultTrainWords(best, math.MaxInt32)
-	if rows.Len() <= most {
-		return 0
-	}
-	chosen := f.recipe.(model.Best)
-	chosen.Order = best.Order // for the rows that are kept may look like others
-	f.recipe = chosen
-	return most
 }
 
-// encodeAll reads the file at path again, of which m was learned from a sample, and saves the
-// codes of all its rows. It returns what model.json says, and the first codes.
-func (f *trainFlags) encodeAll(cmd *cobra.Command, path string, m *model.Model, source *vectors.Source, may func(path string) error, log io.Writer) (model.Info, *vectors.Sparse, error) {
-	first := &vectors.Sparse{CSR: vectors.CSR{Cols: m.Dictionary.Len(), Ptr: []int64{0}}}
-	read := f.readOptions()
-	read.Distinct = true
-	p := newCounter(log)
-	info, again, err := encode.File(cmd.Context(), m, path, f.output, chosenDevice{&f.deviceFlags, log}, encode.Defaults(m.Info), encode.FileOptions{
-		Read: read, MayReplace: may,
-		Show: func(block *vectors.Sparse) {
-			p.add(block.Rows)
-			for i := range min(block.Rows, shownRows*first.Cols-first.Rows) {
-				first.Words = append(first.Words, block.Words[i])
-				if block.Texts != nil {
-					first.Texts = first.Texts.Join(block.Texts.Slice(i, i+1))
-				}
-				first.AppendRow(block.Row(i))
-			}
-		},
-		Accept: func(e *model.Encoding) error {
-			if e.L1 == 0 {
-				return train.ErrNothingActive
-			}
-			return nil
-		},
-	})
-	p.done(err == nil)
-	if err == nil && again.SHA256 != source.SHA256 {
-		warn(cmd.ErrOrStderr(), "%s changed between its two readings: the dictionary was learned from what it was before", path)
+func (v *trainView) done(err error) {
+	if v.progress != nil {
+		v.progress.done()
 	}
-	return info, first, err
+	if v.counter != nil {
+		v.counter.done(err == nil)
+	}
 }
 
-// notLearnable reports whether an error is of the vectors, or of a K that they can't start.
-func notLearnable(err error) bool {
-	return errors.Is(err, train.ErrAllSame) || errors.Is(err, train.ErrMemory) && !isUsage(err)
-}
-
-// show returns the options of a training of so many words, which show it on log, and what
-// ends that.
-func (f *trainFlags) show(r model.Recipe, words int, log, stderr io.Writer) (o train.Options, done func()) {
-	passes := 2 // over the words, an epoch
-	if best, is := r.(model.Best); is {
-		passes = 1
-		words = min(words, cmp.Or(best.TrainWords, words))
+// warnUnusual warns of hyperparameters with which codes say little.
+func (f *trainFlags) warnUnusual(stderr io.Writer, c model.Common, in model.Input) {
+	const few = 5 // nonzeros; with fewer, scores in tasks are far below the dense vectors'
+	switch {
+	case c.Nonzeros < few && c.Atoms > few:
+		warn(stderr, "codes keep %d values, too few to say much of a word: --nonzeros %d keeps more", c.Nonzeros, few)
+	case c.Nonzeros > in.Dim:
+		warn(stderr, "codes keep %d values, more than the %d of the dense vectors: --nonzeros %d keeps as many", c.Nonzeros, in.Dim, in.Dim)
 	}
-	p := newProgress(log, f.lines, words, passes, r.Base().Epochs)
-	// A training's memory is a few large arrays without pointers: collecting is cheap,
-	// and codes of past epochs are garbage as large as what is in use.
-	percent := debug.SetGCPercent(20)
-	o = train.Options{
-		Workers: f.workers,
-		Begin:   func(i model.Info) { p.begin(i.Training.Epochs) },
-		Words:   p.words, Epoch: p.epoch,
-		Note: func(line string) { p.say(stderr, line) },
-	}
-	return o, func() {
-		p.done()
-		debug.SetGCPercent(percent)
+	if most := max(in.Dim, in.Words/2); f.like == "" && c.Atoms > most && c.Atoms <= in.Words { // of more, training says so
+		warn(stderr, "%d sparse dimensions for %d rows, whose vectors they start from: most will be about one row; -k %d has two for each", c.Atoms, in.Words, most)
 	}
 }
 
@@ -484,12 +352,12 @@ func (f *trainFlags) report(cmd *cobra.Command, i model.Info, codes *vectors.Spa
 		last := t.Epochs[len(t.Epochs)-1]
 		rows := i.Encoding.Input.Kind()
 		fmt.Fprintf(b, "%s: %d %s × %d sparse dimensions after %d epochs\n", escape.Text(f.output), i.Words(), rows, codes.Cols, last.Epoch)
-		if best, is := t.Recipe.(model.Best); is && best.TrainWords < i.Words() {
+		if n := t.Input.Words; n < i.Words() {
 			which := "the first"
-			if best.Order == model.None {
+			if i.Known() == 0 {
 				which = "a random"
 			}
-			fmt.Fprintf(b, "  learned from   %s %d %s\n", which, best.TrainWords, rows)
+			fmt.Fprintf(b, "  learned from   %s %d %s\n", which, n, rows)
 		}
 		describeCodes(b, *i.Encoding, codes.Cols)
 		fmt.Fprintf(b, "  mean atom norm %.4f\n", last.AtomNorm)

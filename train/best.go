@@ -1,0 +1,273 @@
+package train
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"overcomplete/encode"
+	"overcomplete/internal/backend"
+	"overcomplete/model"
+	"overcomplete/vectors"
+)
+
+const (
+	// defaultSparsity is the share of zeros of the default nonzeros.
+	defaultSparsity = 0.97
+
+	// frequentRows is the number of training rows per atom, of words in order of frequency: the
+	// rest of a whole vocabulary is mostly names and misspellings, whose mean and directions are
+	// not those of language.
+	frequentRows = 20
+
+	// minBatch is the least number of rows of a batch: each batch moves all atoms, which takes
+	// as long as encoding some hundred rows.
+	minBatch = 256
+
+	// minGain is the share of an epoch's error by which the next has to be lower to go on.
+	minGain = 0.02
+)
+
+// best trains by the recipe "best".
+type best model.Best
+
+func (h best) settled(x *vectors.Dense, n int) model.Recipe {
+	if h.Method == "" {
+		h.Method = model.Signed
+		if x.Texts != nil { // nonnegative codes of texts explain more and are easier to read
+			h.Method = model.Nonnegative
+		}
+	}
+	h.Atoms = cmp.Or(h.Atoms, h.defaultAtoms(n, x.Dim))
+	h.Order = cmp.Or(h.Order, defaultOrder(x))
+	h.Epochs = cmp.Or(h.Epochs, h.defaultEpochs())
+	h.Nonzeros = cmp.Or(h.Nonzeros, model.Nonzeros(defaultSparsity, h.Atoms))
+	h.TrainWords = min(cmp.Or(h.TrainWords, h.defaultTrainWords(x.Len())), x.Len())
+	return model.Best(h)
+}
+
+// defaultAtoms returns K for n rows of length dim.
+func (h best) defaultAtoms(n, dim int) int {
+	if h.TrainWords > 0 {
+		n = min(n, h.TrainWords)
+	}
+	return min(10*dim, max(dim, n/2))
+}
+
+// defaultEpochs returns the number of passes over the training rows. Texts differ more than
+// frequent words do, and there are fewer of them per atom.
+func (h best) defaultEpochs() int {
+	if h.Order == model.None {
+		return 4
+	}
+	return 2
+}
+
+// defaultTrainWords returns the number of training rows out of n.
+func (h best) defaultTrainWords(n int) int {
+	if h.Order == model.Frequency {
+		return min(n, frequentRows*h.Atoms)
+	}
+	return n
+}
+
+// defaultOrder returns None for texts, for rows most of whose first names look like texts (with spaces, or of
+// 24 bytes or more) or ids (with digits), and for sorted ones; else Frequency. Words of equal
+// frequency are often sorted, so a few sorted words do not count.
+func defaultOrder(x *vectors.Dense) model.Order {
+	if x.Texts != nil {
+		return model.None
+	}
+	words := x.Words
+	words = words[:min(len(words), 10000)]
+	const longText, fewWords = 24, 50
+	others := 0
+	for _, w := range words {
+		if len(w) >= longText || strings.ContainsFunc(w, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsDigit(r) }) {
+			others++
+		}
+	}
+	sorted := len(words) > 1 && slices.IsSorted(words)
+	if len(words) >= fewWords { // fewer may correlate by chance
+		sorted = math.Abs(sortedness(words)) > 0.5
+	}
+	if 2*others > len(words) || sorted {
+		return model.None
+	}
+	return model.Frequency
+}
+
+// sortedness returns Spearman's ρ between the order of words and their alphabetical order.
+func sortedness(words []string) float64 {
+	order := make([]int, len(words))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return strings.Compare(words[a], words[b]) })
+	sum, n := 0.0, float64(len(words))
+	for rank, i := range order {
+		sum += float64(rank-i) * float64(rank-i)
+	}
+	return 1 - 6*sum/(n*(n*n-1))
+}
+
+func (h best) fit(ctx context.Context, x *vectors.Dense, device Device, o Options) (*model.Model, error) {
+	m, err := h.learn(ctx, x, device, o)
+	if err != nil {
+		return m, err
+	}
+	encoded, err := encode.Model(ctx, m, x, device, encode.Defaults(m.Info))
+	if err != nil {
+		return m, err
+	}
+	encoded.Info.Encoding.Input = inputOf(x, o.Source)
+	return encoded, checkCodes(encoded.Info, o)
+}
+
+// learn is [Learn].
+func (h best) learn(ctx context.Context, x *vectors.Dense, device Device, o Options) (*model.Model, error) {
+	if d := o.Like; d != nil {
+		switch {
+		case d.Dim != x.Dim:
+			return nil, fmt.Errorf("train: the model to be like has atoms of %d numbers, and the vectors have %d", d.Dim, x.Dim)
+		case h.Atoms != 0 && h.Atoms != d.Len():
+			return nil, fmt.Errorf("train: the model to be like has %d dimensions, and atoms is %d: want the same, or 0", d.Len(), h.Atoms)
+		}
+		h.Atoms, h.Like = d.Len(), vectors.SHA256(d.Atoms)
+	} else if h.Like != "" {
+		return nil, errors.New("train: the recipe names a model to be like, and Options.Like has none")
+	}
+	r := h.settled(x, x.Len()).(model.Best)
+	if err := cmp.Or(x.Validate(), r.Validate()); err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	h = best(r)
+	x = h.trainingRows(x)
+	f := newFit(x, r, o)
+	mean := model.Dictionary{Dim: x.Dim, Mean: x.Mean()}
+	start := starting{x: x.Data, mean: &mean, atoms: h.Atoms, order: h.Order, seed: h.Seed}
+	atoms, norm, err := start.choose(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	f.model.Dictionary.Mean, f.model.Info.Training.Lambda = mean.Mean, h.Lambda*norm*norm
+	f.batch = min(max(backend.Batch(x.Len(), h.DictionarySteps), minBatch), x.Len())
+	return f.run(ctx, func() (backend.Trainer, error) {
+		d := mean
+		d.Atoms = atoms
+		l, err := device.Learner(x.Data, &d, norm, encode.Options{
+			Lambda: f.model.Info.Training.Lambda, Nonnegative: h.Method == model.Nonnegative, Steps: encode.DefaultSteps, Nonzeros: h.Nonzeros,
+		})
+		if err != nil {
+			return nil, err
+		}
+		return &online{Learner: l, rows: x.Len(), recipe: h, words: o.Words, norm2: norm * norm, training: &f.model.Info.Training}, nil
+	})
+}
+
+// trainingRows returns the rows of x to learn from.
+func (h best) trainingRows(x *vectors.Dense) *vectors.Dense {
+	switch {
+	case h.TrainWords == x.Len():
+		return x
+	case h.Order == model.Frequency:
+		return x.Slice(0, h.TrainWords)
+	}
+	s := vectors.NewSample(h.TrainWords, h.Seed)
+	s.Add(x)
+	return &s.Rows
+}
+
+func (h best) converged(epochs []model.Epoch) bool {
+	t := len(epochs)
+	return t > 1 && epochs[t-2].RunningLoss-epochs[t-1].RunningLoss < minGain*epochs[t-2].RunningLoss
+}
+
+// checkCodes notes what is wrong with codes of a dictionary of the recipe "best". It returns
+// ErrNothingActive if all are zero.
+func checkCodes(i model.Info, o Options) error {
+	e, c := i.Encoding, i.Training.Recipe.Base()
+	if e.L1 == 0 {
+		return ErrNothingActive
+	}
+	if dead := float64(e.UnusedAtoms) / float64(c.Atoms); dead > mostDead {
+		o.note("warning: %.0f %% of the atoms are dead: fewer atoms lose nothing", 100*dead)
+	}
+	if wanted := sparsityOf(c); e.Sparsity > wanted+sparsityTolerance {
+		o.note("warning: the sparsity is %.4g %%, more than the %.4g %% asked for: a smaller λ keeps more nonzeros", 100*e.Sparsity, 100*wanted)
+	}
+	return nil
+}
+
+// online is a [backend.Trainer] on a learner. An epoch is a pass over all rows in a random order.
+type online struct {
+	backend.Learner
+	rows     int // V
+	recipe   best
+	words    func(n int)     // [Options.Words]
+	norm2    float64         // ρ², the squared norm of an atom
+	started  bool            // whether G and B hold sums
+	training *model.Training // whose Epochs are those before
+}
+
+// Epoch implements [backend.Trainer].
+func (o *online) Epoch(ctx context.Context, epoch, batch int) (sums backend.Sums, err error) {
+	start := time.Now()
+	order := make([]int32, o.rows)
+	for i, row := range rand.New(rand.NewPCG(o.recipe.Seed, uint64(epoch))).Perm(o.rows) {
+		order[i] = int32(row)
+	}
+	sums.Used = make([]bool, o.recipe.Atoms)
+	seen := 0 // rows of this epoch
+	for part := range slices.Chunk(order, batch) {
+		forgetting := 0. // G and B forget about a pass of rows
+		if o.started {
+			forgetting = 1 - float64(len(part))/float64(o.rows)
+		}
+		if err := o.Learn(ctx, part, forgetting, o.anchorWeight(epoch, sums.RunningLoss, seen), &sums); err != nil {
+			return sums, err
+		}
+		seen += len(part)
+		o.started = true
+		sums.Steps++
+		if o.words != nil {
+			o.words(len(part))
+		}
+	}
+	// No pass is made for measuring alone: encoding does that in the end.
+	sums.Loss, sums.Error = sums.RunningLoss, sums.RunningLoss
+	sums.DictionarySeconds = time.Since(start).Seconds()
+	return sums, nil
+}
+
+// anchorWeight returns the weight of the penalty ‖D − W‖². It is the MAP weight, noise variance /
+// prior variance, under x = aD + noise and d_k ~ N(w_k, ρ²/Anchor); variances are sums over
+// coordinates. The noise variance is the mean loss of each row at its latest visit: all of its
+// norm before any visit. Atoms that the data determine follow the data, and others stay at their
+// anchors, whatever the seed.
+func (o *online) anchorWeight(epoch int, loss float64, rows int) float64 {
+	switch {
+	case epoch > 1: // rows not yet visited in this epoch count as in the epoch before
+		loss += o.training.Epochs[epoch-2].RunningLoss * float64(o.rows-rows)
+		rows = o.rows
+	case rows == 0:
+		loss, rows = o.norm2, 1
+	}
+	return o.recipe.Anchor * loss / float64(rows) / o.norm2
+}
+
+// Codes implements [backend.Trainer]. A learner keeps none.
+func (o *online) Codes() (*vectors.CSR, error) { return nil, errors.New("a learner has no codes") }
+
+// Restore implements [backend.Trainer].
+func (o *online) Restore(dictionary []float32, _ *vectors.CSR) error {
+	o.started = true
+	return o.Learner.Restore(dictionary)
+}

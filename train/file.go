@@ -1,0 +1,256 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+
+	"overcomplete/encode"
+	"overcomplete/internal/atomicfile"
+	"overcomplete/model"
+	"overcomplete/vectors"
+)
+
+// FileOptions are the options of [File]. The zero value is useful.
+type FileOptions struct {
+	Options // File sets Source, and the Dir and Replace of a copy of Checkpoint
+
+	Read    vectors.ReadOptions
+	Replace bool // replace a model at the directory
+
+	Factor   int     // K as a multiple of L, instead of the recipe's Atoms; 0 for these
+	Sparsity float64 // share of zeros, instead of the recipe's Nonzeros; 0 for these
+	Labels   []byte  // labels.json of the model; nil for none
+
+	// Ready, if not nil, is called before the training, with the source of the vectors and the
+	// Input and settled Recipe of the training.
+	Ready func(source *vectors.Source, t model.Training)
+
+	// Encoded, if not nil, is called with each block of codes, in order, if the file is read twice.
+	// It may not change them.
+	Encoded func(block *vectors.Sparse)
+}
+
+// A Status says what [File] left in the directory.
+type Status int
+
+const (
+	// Unchanged is the status of a directory as it was before.
+	Unchanged Status = iota
+
+	// Checkpointed is the status of a checkpoint, from which a training can be resumed.
+	Checkpointed
+
+	// DictionaryOnly is the status of a learned dictionary whose rows could not be encoded.
+	DictionaryOnly
+
+	// DictionaryLost is Unchanged after a dictionary was learned but its rows could not be encoded,
+	// because a dictionary alone does not replace a model.
+	DictionaryLost
+
+	// Complete is the status of a model with the codes of all rows.
+	Complete
+)
+
+// Result is the result of [File], also beside an error.
+type Result struct {
+	Status Status
+	Epoch  int        // of the checkpoint, if Status is Checkpointed
+	Info   model.Info // of the model, if Status is Complete
+
+	// Codes are the codes of all rows, if Status is Complete and the file was read once.
+	Codes *vectors.Sparse
+}
+
+// File learns a dictionary from the file of vectors at path, encodes all its rows, and writes the
+// model to the directory dir, atomically. If the recipe "best" learns from some of the rows and
+// the file can be read a second time, only these rows are held in memory.
+//
+// Its errors are those of [Fit], [vectors.Read], [encode.File] and [model.Model.Save]. Vectors that
+// nothing can be learned from are a [*vectors.InputError]. What was learned is saved if encoding
+// fails.
+func File(ctx context.Context, path string, r model.Recipe, device Device, dir string, o FileOptions) (Result, error) {
+	var c Checkpoint
+	if o.Checkpoint != nil {
+		c = *o.Checkpoint
+	}
+	c.Dir, c.Replace, c.Epoch = dir, o.Replace, 0
+	o.Checkpoint = &c
+	if err := model.CheckSave(dir, model.MayReplace(o.Replace || c.Resume)); err != nil { // before hours of training
+		return Result{}, err
+	}
+	x, r, err := o.read(ctx, path, r)
+	if err != nil {
+		return Result{}, err
+	}
+	if o.Ready != nil {
+		t := model.Training{Input: inputOf(x, o.Source), Recipe: r}
+		if h, is := r.(model.Best); is {
+			t.Input.Words = h.TrainWords
+		}
+		o.Ready(o.Source, t)
+	}
+	f := file{path: path, dir: dir, device: device, options: o}
+	if h, is := r.(model.Best); is && x.Len() < o.Source.Rows {
+		m, err := Learn(ctx, x, h, device, o.Options)
+		if err != nil {
+			return f.salvage(ctx, m, f.inputError(err))
+		}
+		m.Labels = o.Labels
+		info, err := f.encode(ctx, m)
+		if _, kept := errors.AsType[*atomicfile.KeptError](err); kept || atomicfile.InPlace(err) {
+			return Result{Status: Unchanged}, err
+		}
+		if err != nil {
+			return f.salvage(ctx, m, err)
+		}
+		return Result{Status: Complete, Info: info}, checkCodes(info, o.Options)
+	}
+	m, err := Fit(ctx, x, r, device, o.Options)
+	if m != nil {
+		m.Labels = o.Labels
+	}
+	if err != nil {
+		return f.salvage(ctx, m, f.inputError(err))
+	}
+	if err := m.SaveOver(dir, c.mayReplace); err != nil {
+		return Result{}, err
+	}
+	return Result{Status: Complete, Info: m.Info, Codes: m.Codes}, nil
+}
+
+// read reads the rows to learn from. It sets o.Source and settles r.
+func (o *FileOptions) read(ctx context.Context, path string, r model.Recipe) (x *vectors.Dense, _ model.Recipe, err error) {
+	if o.Like != nil {
+		c := r.Base()
+		c.Atoms = o.Like.Len()
+		r = r.With(c)
+	}
+	if h, is := r.(model.Best); is && isRegular(path) {
+		x, r, err = o.readSample(ctx, path, h)
+	} else { // a pipe can't be read again
+		x, o.Source, err = vectors.Read(ctx, path, o.Read)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.Like != nil && o.Like.Dim != x.Dim {
+		return nil, nil, &vectors.InputError{File: path, Err: fmt.Errorf("vectors of length %d, and the atoms to be like have %d: they are of different spaces", x.Dim, o.Like.Dim)}
+	}
+	r = trainingOf(o.sized(r, x.Dim)).settled(x, o.Source.Rows)
+	if c := r.Base(); o.Sparsity > 0 {
+		c.Nonzeros = model.Nonzeros(o.Sparsity, c.Atoms)
+		r = r.With(c)
+	}
+	return x, r, r.Validate()
+}
+
+// readSample reads the rows that h learns from, where all can be read a second time.
+func (o *FileOptions) readSample(ctx context.Context, path string, h model.Best) (x *vectors.Dense, r model.Recipe, err error) {
+	read := o.Read
+	if h.Order == model.None && h.TrainWords > 0 {
+		sample := vectors.NewSample(h.TrainWords, h.Seed)
+		read.Distinct = true
+		o.Source = new(vectors.Source)
+		for rows, err := range vectors.Stream(ctx, path, read, o.Source) {
+			if err != nil {
+				return nil, nil, err
+			}
+			sample.Add(rows)
+		}
+		return &sample.Rows, h, nil
+	}
+	read.Keep = func(first *vectors.Dense) int {
+		if h.TrainWords > 0 {
+			return h.TrainWords
+		}
+		// As if the file had no end: if it is short, K is smaller and all rows are kept.
+		endless := best(o.sized(h, first.Dim).(model.Best))
+		endless.Order = defaultOrder(first)
+		endless.Atoms = endless.defaultAtoms(math.MaxInt32, first.Dim)
+		n := endless.defaultTrainWords(math.MaxInt32)
+		if first.Len() <= n {
+			return 0
+		}
+		h.Order = endless.Order // of many rows, and not only those that are kept
+		return n
+	}
+	x, o.Source, err = vectors.Read(ctx, path, read)
+	return x, h, err
+}
+
+// sized returns r with the K that o.Factor asks for.
+func (o *FileOptions) sized(r model.Recipe, dim int) model.Recipe {
+	if o.Factor == 0 {
+		return r
+	}
+	c := r.Base()
+	c.Atoms = o.Factor * dim
+	return r.With(c)
+}
+
+// isRegular reports whether the file at path can be read again: it is not a pipe. If it can't be
+// opened, reading it reports why.
+func isRegular(path string) bool {
+	info, err := os.Stat(path)
+	return path != "-" && (err != nil || info.Mode().IsRegular())
+}
+
+// file is the work of [File] after the training.
+type file struct {
+	path, dir string
+	device    Device
+	options   FileOptions
+}
+
+// inputError returns err, as a [*vectors.InputError] if the vectors are at fault.
+func (f *file) inputError(err error) error {
+	if e, ok := errors.AsType[startError](err); ok {
+		return &vectors.InputError{File: f.path, Err: e.error}
+	}
+	return err
+}
+
+// encode reads the file again and saves the codes of all its rows with the dictionary of m.
+func (f *file) encode(ctx context.Context, m *model.Model) (model.Info, error) {
+	o := &f.options
+	read := o.Read
+	read.Distinct = true
+	info, again, err := encode.File(ctx, m, f.path, f.dir, f.device, encode.Defaults(m.Info), encode.FileOptions{
+		Read: read, MayReplace: o.Checkpoint.mayReplace, Show: o.Encoded,
+		Accept: func(e *model.Encoding) error {
+			if e.L1 == 0 {
+				return ErrNothingActive
+			}
+			return nil
+		},
+	})
+	if err == nil && again.SHA256 != o.Source.SHA256 {
+		o.note("warning: %s changed between its two readings: the dictionary was learned from what it was before", f.path)
+	}
+	return info, err
+}
+
+// salvage saves what was learned before err. m is nil if the training failed.
+func (f *file) salvage(ctx context.Context, m *model.Model, err error) (Result, error) {
+	c := f.options.Checkpoint
+	useless := m == nil || errors.Is(err, ErrNothingActive)
+	if c.Epoch > 0 && (useless || ctx.Err() != nil) {
+		return Result{Status: Checkpointed, Epoch: c.Epoch}, err
+	}
+	if useless {
+		return Result{}, err
+	}
+	if _, none := os.Lstat(f.dir); m.Codes == nil && c.Epoch == 0 && none == nil {
+		return Result{Status: DictionaryLost}, err
+	}
+	if failed := m.SaveOver(f.dir, c.mayReplace); failed != nil {
+		return Result{}, fmt.Errorf("%w; nor can the model be saved: %w", err, failed)
+	}
+	if m.Codes == nil {
+		return Result{Status: DictionaryOnly}, err
+	}
+	return Result{Status: Complete, Info: m.Info, Codes: m.Codes}, fmt.Errorf("%w; %s is complete", err, f.dir)
+}

@@ -1,0 +1,170 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"overcomplete/internal/backend"
+	"overcomplete/model"
+	"overcomplete/vectors"
+)
+
+// fit is the state of a training.
+type fit struct {
+	trainer  backend.Trainer
+	options  Options
+	x        []float32 // V×L, to train on
+	variance float64   // mean‖x_i‖², if the trainer keeps codes
+	tau      float64   // τ, 0 for the recipe "best"
+	advice   string    // for a training that diverged
+	words    []string
+	hashes   func() hashes // of x and words
+
+	model *model.Model // Info.Training.Epochs are complete ones; Codes are nil if the trainer keeps none
+	batch int          // words of the next dictionary step
+
+	caller context.Context // epochs of a training with checkpoints run uncancelled: see interruptible
+	saved  time.Time       // time of the last checkpoint, or of the start
+}
+
+// run trains with the trainer that start makes, and completes the model. It returns the model
+// beside an error in closing the trainer.
+func (f *fit) run(ctx context.Context, start func() (backend.Trainer, error)) (m *model.Model, err error) {
+	if f.trainer, err = start(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if closed := f.trainer.Close(); err == nil {
+			err = closed
+		}
+	}()
+	t := &f.model.Info.Training
+	t.Device = f.trainer.Device()
+	if err := f.resume(); err != nil {
+		return nil, err
+	}
+	if f.options.Begin != nil {
+		f.options.Begin(f.model.Info)
+	}
+	ctx, stop := f.interruptible(ctx)
+	defer stop()
+	for !f.finished() {
+		if err := f.epoch(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := f.fetch(); err != nil {
+		return nil, err
+	}
+	return f.model, nil
+}
+
+// finished reports whether no epoch is left.
+func (f *fit) finished() bool {
+	t := &f.model.Info.Training
+	return len(t.Epochs) >= t.Recipe.Base().Epochs || trainingOf(t.Recipe).converged(t.Epochs)
+}
+
+// fetch copies dictionary and codes from the device into the model.
+func (f *fit) fetch() (err error) {
+	if f.model.Codes != nil {
+		codes, err := f.trainer.Codes()
+		if err != nil {
+			return err
+		}
+		f.model.Codes.CSR, f.model.Info.Encoding = *codes, f.model.Info.Training.Made()
+		f.model.Info.Encoding.DescribeRows(f.model.Codes.Texts)
+		f.model.Info.Encoding.Variance = f.variance
+	}
+	f.model.Dictionary.Atoms, err = f.trainer.Dictionary()
+	return err
+}
+
+// epoch runs one epoch, measures it, and saves a checkpoint if it is time.
+func (f *fit) epoch(ctx context.Context) error {
+	start := time.Now()
+	training := &f.model.Info.Training
+	t := len(training.Epochs) + 1
+	sums, err := f.trainer.Epoch(ctx, t, f.batch)
+	if err != nil {
+		return err
+	}
+	e, err := f.measure(t, sums)
+	if err != nil {
+		return err
+	}
+	e.Seconds = time.Since(start).Seconds()
+	training.Epochs = append(training.Epochs, e)
+	// Steps that need shortening often ask too much of a batch's size.
+	if 10*sums.Shortened > sums.Steps {
+		f.batch = max(1, f.batch/2)
+	}
+	if f.options.Epoch != nil {
+		f.options.Epoch(e)
+	}
+	return f.checkpoint()
+}
+
+// measure turns an epoch's sums into its metrics.
+func (f *fit) measure(t int, s backend.Sums) (model.Epoch, error) {
+	d, err := f.trainer.Dictionary()
+	if err != nil {
+		return model.Epoch{}, err
+	}
+	training := &f.model.Info.Training
+	words, atoms := float64(training.Input.Words), training.Recipe.Base().Atoms
+	squares, norms := atomNorms(d, training.Input.Dim)
+	e := model.Epoch{
+		Epoch:       t,
+		RunningLoss: s.RunningLoss / words,
+		Loss:        s.Loss / words,
+		Error:       s.Error / words,
+		Sparsity:    1 - float64(s.Nonzeros)/(words*float64(atoms)),
+		L1:          s.L1 / words,
+		AtomNorm:    norms / float64(atoms),
+		UnusedAtoms: atoms - s.UsedAtoms(),
+		LineSearch:  float64(s.Shortened) / float64(s.Steps),
+	}
+	e.Objective = e.Loss + training.Lambda*e.L1 + f.tau*squares/words
+	for _, metric := range []struct {
+		name  string
+		value float64
+	}{{"running loss", e.RunningLoss}, {"loss", e.Loss}, {"error", e.Error}, {"mean |a|", e.L1}, {"atom norm", e.AtomNorm}} {
+		if math.IsNaN(metric.value) || math.IsInf(metric.value, 0) {
+			return e, fmt.Errorf("%w: %s is %v after epoch %d; %s", ErrDiverged, metric.name, metric.value, t, f.advice)
+		}
+	}
+	return e, nil
+}
+
+// atomNorms returns ‖D‖² and the sum of the atoms' norms.
+func atomNorms(d []float32, dim int) (sum, norms float64) {
+	for ; len(d) > 0; d = d[dim:] {
+		square := squares(d[:dim])
+		sum += square
+		norms += math.Sqrt(square)
+	}
+	return sum, norms
+}
+
+// newFit returns a training by a settled recipe.
+func newFit(x *vectors.Dense, r model.Recipe, o Options) *fit {
+	f := &fit{x: x.Data, words: x.Words, options: o, advice: "scale the vectors", model: &model.Model{
+		Info:       model.Info{Format: model.FormatVersion, Training: model.Training{Input: inputOf(x, o.Source), Recipe: r}},
+		Dictionary: model.Dictionary{Dim: x.Dim},
+	}}
+	f.hashes = sync.OnceValue(f.hash)
+	return f
+}
+
+// inputOf describes rows x of a source, which may be nil.
+func inputOf(x *vectors.Dense, source *vectors.Source) model.Input {
+	in := model.Input{Words: x.Len(), Dim: x.Dim, Texts: x.Texts != nil}
+	if source != nil {
+		in.Name, in.SHA256, in.WordsSHA256 = source.Name, source.SHA256, source.WordsSHA256
+	}
+	return in
+}
