@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,48 +17,32 @@ import (
 	"overcomplete/model"
 )
 
-// evalFlags are which tasks to evaluate by, and how.
+// evalFlags select the tasks of an evaluation.
 type evalFlags struct {
 	data     string
 	tasks    []string
 	wordsim  []string
 	labelled []string
-	oov      string
-	look     string
-	features string
-	seed     uint64
 }
 
-func (f *evalFlags) register(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.StringVar(&f.data, "data", "", "`directory` with the folders wordsim, sst2, trec, 20news-bydate and np-bracketing")
-	flags.StringVar(&f.oov, "oov", string(eval.Skip), "words without a vector: skip (left out), zero or mean (of all vectors)")
-	flags.StringVar(&f.look, "case", string(eval.Fallback), "look tokens up as they stand, else in lower case (fallback), exact or lower")
-	flags.StringVar(&f.features, "features", "unit", "features of a text: scaled to unit length (unit) or as they are (raw)")
-	flags.Uint64Var(&f.seed, "seed", 1, "seed of random splits and of the bootstrap")
-}
-
-func (f *evalFlags) options() eval.Options {
-	return eval.Options{OOV: eval.OOV(f.oov), Case: eval.Case(f.look), Raw: f.features == "raw", Seed: f.seed}
-}
-
-// read reads the tasks that were chosen.
+// read reads the selected tasks.
 func (f *evalFlags) read() (tasks []eval.Task, err error) {
 	add := func(task eval.Task, err error) error {
 		if err != nil {
 			return err
 		}
-		if name := task.Name(); len(tasks) >= len(f.tasks) && (slices.Contains(eval.TaskNames(), name) || name == eval.Average) {
-			return usagef("a task of your own is called %s, as the paper's; give it another name", name)
+		name := task.Name()
+		if len(tasks) >= len(f.tasks) && (slices.Contains(eval.TaskNames(), name) || name == eval.Average) {
+			return usagef("task %s: the name is taken; give your own task another name", name)
 		}
-		if slices.ContainsFunc(tasks, func(t eval.Task) bool { return t.Name() == task.Name() }) {
-			return usagef("task %s is given twice", task.Name())
+		if slices.Contains(eval.Names(tasks), name) {
+			return usagef("task %s is given twice", name)
 		}
 		tasks = append(tasks, task)
 		return nil
 	}
 	if len(f.tasks) > 0 && f.data == "" {
-		return nil, usagef("the paper's tasks need --data; tasks of your own are given with --wordsim and --labelled")
+		return nil, usagef("the paper's tasks need --data; give your own tasks with --wordsim and --labelled")
 	}
 	for _, name := range f.tasks {
 		if !slices.Contains(eval.TaskNames(), name) {
@@ -85,37 +68,40 @@ func (f *evalFlags) read() (tasks []eval.Task, err error) {
 			return nil, err
 		}
 	}
+	if len(tasks) == 0 {
+		return nil, usagef("no tasks: give some with --tasks, --wordsim or --labelled")
+	}
 	return tasks, nil
 }
 
 func newEval() *cobra.Command {
 	var f evalFlags
 	var progress progressFlags
-	var markdown, latex, json bool
+	var seed uint64
+	var markdown bool
 	cmd := &cobra.Command{
 		Use:   "eval VECTORS… [--data DIR]",
-		Short: "Measure vectors by the paper's benchmark tasks",
-		Long: `Eval measures vectors by the tasks of the paper: two of word similarity, sentiment
-(SST), questions (TREC), three pairs of newsgroups and the bracketing of noun
-phrases. It prints a table as the paper's, a row for each of VECTORS, which are
+		Short: "Score vectors by the paper's benchmark tasks",
+		Long: `Eval scores vectors by the tasks of the paper: word similarity (WS-353, SimLex-999),
+sentiment (SST), questions (TREC), three pairs of newsgroups, and the bracketing of noun
+phrases. It prints a table with a row for each of VECTORS, which are
 
   FILE            dense vectors, in any format that train reads
-  MODEL           a model directory, whose sparse vectors are meant
+  MODEL           the sparse vectors of a model directory
   MODEL:binary    the binary vectors of a model of method B
   thresh1:FILE    1 where a dense vector is positive, 0 elsewhere
   thresh2:FILE    1 and -1 beyond the mean of all positive and negative values
 
-Every score has its standard error; differences that are smaller mean little. The
-lines below the table say how many pairs and tokens had vectors, and what the
-protocol was: scores of other choices can't be compared. Interrupted, it prints the
-rows that are finished.`,
+Each score has a standard error. The lines below the table state the coverage and the
+protocol: scores of other protocols can't be compared. If interrupted, eval prints the
+finished rows.`,
 		Example: `  overcomplete eval glove.txt model model:binary thresh1:glove.txt thresh2:glove.txt --data eval
   overcomplete eval model --data eval --tasks WS-353,SST --json
   overcomplete eval model --labelled spam=train.tsv,test.tsv --wordsim men.txt`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if n := countTrue(markdown, latex, json); n > 1 {
-				return usagef("give one of --markdown, --latex and --json")
+			if asJSON, _ := cmd.Flags().GetBool("json"); asJSON && markdown {
+				return usagef("give one of --markdown and --json")
 			}
 			if own := len(f.wordsim)+len(f.labelled) > 0; own && f.data == "" && !cmd.Flags().Changed("tasks") {
 				f.tasks = nil
@@ -124,12 +110,7 @@ rows that are finished.`,
 			if err != nil {
 				return err
 			}
-			if len(tasks) == 0 {
-				return usagef("no tasks: give some with --tasks, --wordsim or --labelled")
-			}
-			table := &eval.Table{Options: f.options(), Tasks: eval.Names(tasks)}
-			// All are opened first: what is wrong with one should not come out when
-			// others are done.
+			// All vectors are opened first, so that a mistake in one stops the command early.
 			var representations []*eval.Representation
 			for _, spec := range args {
 				r, err := openRepresentation(cmd, spec)
@@ -138,17 +119,18 @@ rows that are finished.`,
 				}
 				representations = append(representations, r)
 			}
+			table := &eval.Table{Seed: seed, Tasks: eval.Names(tasks)}
 			log := progress.log(cmd.ErrOrStderr())
 			first := time.Now()
 			for i, r := range representations {
 				start := time.Now()
 				finished, end := showTasks(log, progress.lines, r.Name, tasks)
 				var results []eval.Result
-				results, err = eval.Run(cmd.Context(), r, tasks, table.Options, finished)
+				results, err = eval.Run(cmd.Context(), r, tasks, seed, finished)
 				if end(); err != nil {
 					break
 				}
-				representations[i] = nil // its memory is free
+				representations[i] = nil // frees its memory
 				table.Rows = append(table.Rows, eval.Row{Name: r.Name, Results: results})
 				say(log, "evaluated %s in %.1f s%s", r.Name, time.Since(start).Seconds(), remaining(first, i+1, len(representations)))
 			}
@@ -158,47 +140,29 @@ rows that are finished.`,
 			if errors.Is(err, context.Canceled) {
 				err = interrupted{"the table has the vectors that were finished"}
 			}
-			written := writeTable(table, cmd.OutOrStdout(), markdown, latex, json)
-			return cmp.Or(err, written)
+			return cmp.Or(err, show(cmd, table, func(b *strings.Builder) {
+				if markdown {
+					b.WriteString(table.Markdown())
+				} else {
+					b.WriteString(table.Text())
+				}
+			}))
 		},
 	}
-	f.register(cmd)
 	flags := cmd.Flags()
-	flags.StringSliceVar(&f.tasks, "tasks", eval.TaskNames(), "tasks of the paper to evaluate by")
+	flags.StringVar(&f.data, "data", "", "`directory` with the folders wordsim, sst2, trec, 20news-bydate and np-bracketing")
+	flags.StringSliceVar(&f.tasks, "tasks", eval.PaperTasks(), "tasks of the paper")
 	flags.StringArrayVar(&f.wordsim, "wordsim", nil, "another word similarity task: a `file` with lines \"word word score\"")
-	flags.StringArrayVar(&f.labelled, "labelled", nil, "a classification task of your own: `NAME=TRAIN,TEST`, files with lines \"label<TAB>text\"; NAME=TRAIN,DEV,TEST chooses C on DEV")
+	flags.StringArrayVar(&f.labelled, "labelled", nil, "your own classification task: `NAME=TRAIN,TEST`, files with lines \"label<TAB>text\"; NAME=TRAIN,DEV,TEST chooses C on DEV")
+	flags.Uint64Var(&seed, "seed", 1, "seed of random splits and of the bootstrap")
 	addSkipBad(cmd)
 	flags.BoolVar(&markdown, "markdown", false, "print the table in Markdown")
-	flags.BoolVar(&latex, "latex", false, "print the table in LaTeX")
-	flags.BoolVar(&json, "json", false, "print the results as JSON")
+	addJSON(cmd, "print the results as JSON")
 	progress.registerProgress(flags, "a task")
 	return cmd
 }
 
-func writeTable(t *eval.Table, w io.Writer, markdown, latex, json bool) error {
-	switch {
-	case markdown:
-		return t.WriteMarkdown(w)
-	case latex:
-		return t.WriteLaTeX(w)
-	case json:
-		return t.WriteJSON(raw(w))
-	}
-	_, bold := terminalOf(w)
-	return t.WriteText(raw(w), bold)
-}
-
-func countTrue(b ...bool) int {
-	n := 0
-	for _, b := range b {
-		if b {
-			n++
-		}
-	}
-	return n
-}
-
-// openRepresentation reads what eval was given.
+// openRepresentation reads the vectors of an argument of eval.
 func openRepresentation(cmd *cobra.Command, spec string) (*eval.Representation, error) {
 	if name, path, ok := strings.Cut(spec, ":"); ok {
 		if transform := eval.Transforms[name]; transform != nil {

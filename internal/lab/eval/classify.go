@@ -1,52 +1,60 @@
 package eval
 
 import (
-	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
+
+	"overcomplete/internal/table"
 )
 
 // A text is an item of a classification task.
 type text struct {
-	label  int
+	label  string
 	tokens []string
 }
 
 // A classification is a task that classifies texts.
 type classification struct {
-	name   string
-	path   string // of the training texts
-	layout layout
-	labels []string // of the classes
-	texts  []text   // all parts
-	split  func(e *evaluation) split
+	name        string
+	path        string // of the training texts
+	texts       []text // of all parts
+	classes     map[string]int
+	concatenate bool // the features are concatenated vectors rather than their mean
+	split       func(seed uint64) split
 }
 
-// A split says what the texts of a task are used for. C is the value of the grid with
-// which most texts of the folds in tune are classified right; of equal ones it is the
-// smallest. The score is the share of texts of the folds in test that are classified
-// right with that C.
+// A split assigns the texts of a task. C is the value of the grid that classifies most texts of the
+// tune folds correctly, the smallest of equals; the score is the accuracy on the test folds.
 type split struct{ tune, test []fold }
 
-// A fold has the indices of texts to train on and of texts to classify then.
+// A fold has the indices of texts to train on, and then to classify.
 type fold struct{ train, test []int }
 
-// grid is the values of C that are tried.
+// grid lists the values of C to choose from.
 var grid = [...]float64{1e-3, 1e-2, 1e-1, 1, 10, 100, 1e3, 1e4, 1e5, 1e6}
 
 func (t *classification) Name() string { return t.name }
 
+// check returns an error if the training texts of a fold have only one label.
+func (t *classification) check(seed uint64) error {
+	s := t.split(seed)
+	for _, f := range slices.Concat(s.tune, s.test) {
+		first := t.texts[f.train[0]].label
+		if !slices.ContainsFunc(f.train, func(i int) bool { return t.texts[i].label != first }) {
+			return inputError(t.path, 0, fmt.Errorf("with %d texts held out, all training texts of %s have the label %q; want more texts of each label", len(f.test), t.name, first))
+		}
+	}
+	return nil
+}
+
 func (t *classification) evaluate(e *evaluation) (Result, error) {
-	var x *features
-	err := e.compute(func() (err error) {
-		x, err = newFeatures(e, t.texts, len(t.labels), t.layout)
-		return err
-	})
+	x, err := newFeatures(e.Representation, t)
 	if err != nil {
 		return Result{}, err
 	}
 	r := Result{Covered: x.covered, Total: x.total, Unit: "tokens"}
-	s := t.split(e)
+	s := t.split(e.seed)
 	known, texts := 0, 0
 	for _, f := range s.test {
 		for _, i := range f.test {
@@ -56,15 +64,15 @@ func (t *classification) evaluate(e *evaluation) (Result, error) {
 			}
 		}
 	}
-	if known < fewest {
-		return r.left(fmt.Sprintf("%d of %d test texts have a word with a vector, too few", known, texts)), nil
+	if known < minItems {
+		return r.withoutScore(fmt.Sprintf("%d of %d test texts have a word with a vector, want at least %d", known, texts, minItems)), nil
 	}
 	best, converged, err := tune(e, x, s.tune)
 	if err != nil {
 		return r, err
 	}
 	r.C = grid[best]
-	right, tested, err := test(e, x, s.test, r.C)
+	correct, tested, err := test(e, x, s.test, r.C)
 	if err != nil {
 		return r, err
 	}
@@ -74,128 +82,105 @@ func (t *classification) evaluate(e *evaluation) (Result, error) {
 			r.Unconverged = append(r.Unconverged, c)
 		}
 	}
-	r.Score = 100 * float64(count(right)) / float64(len(right))
-	r.Stderr = 100 * e.bootstrap(len(right), func(sample []int) float64 {
+	percent := func(n int) float64 { return 100 * float64(n) / float64(len(correct)) }
+	r.Score = table.Number(percent(count(correct)))
+	r.Stderr = e.bootstrap(len(correct), func(sample []int) float64 {
 		n := 0
 		for _, i := range sample {
-			if right[i] {
+			if correct[i] {
 				n++
 			}
 		}
-		return float64(n) / float64(len(right))
+		return percent(n)
 	})
 	return r, nil
 }
 
-// check returns an error if a fold has no texts of two labels to learn from.
-func (t *classification) check(e *evaluation) error {
-	s := t.split(e)
-	for _, f := range slices.Concat(s.tune, s.test) {
-		labels := map[int]bool{}
-		for _, i := range f.train {
-			labels[t.texts[i].label] = true
-		}
-		if len(labels) < 2 {
-			return inputError(t.path, 0, fmt.Errorf("when %d texts are held out, %s has no two labels left to train on; want more texts of each label", len(f.test), t.name))
-		}
-	}
-	return nil
-}
-
-// A search has, for one fold, the fit of each value of the grid.
+// A search has the fits of one fold for all values of the grid.
 type search struct {
 	*regression
 	test      []int
 	fits      [len(grid)]parameters
 	converged [len(grid)]bool
-	right     [len(grid)]int // texts of test
+	correct   [len(grid)]int // texts of test
 }
 
-// fit fits for the value with index n.
-func (s *search) fit(ctx context.Context, n int, start parameters, precision float64) (err error) {
-	if s.fits[n], s.converged[n], err = s.regression.fit(ctx, grid[n], start, precision); err == nil {
-		s.right[n] = count(s.correct(s.fits[n], s.test))
-	}
-	return err
-}
-
-// tune returns the index of the best value of the grid, and reports for which
-// values all fits converged. All are fitted coarsely first, which costs a fraction
-// where it takes long. Those with nearly as many right texts as the best are then
-// fitted finely, until all that are near are.
+// tune returns the index of the best value of the grid, and reports for which values all fits
+// converged. It fits all values coarsely, which takes a fraction of the time, then finely those
+// that classify nearly as many texts correctly as the best, until no more are near.
 func tune(e *evaluation, x *features, folds []fold) (best int, converged [len(grid)]bool, err error) {
-	searches := make([]*search, len(folds))
-	err = e.computeEach(len(folds), func(f int) error {
-		s := &search{regression: newRegression(x, folds[f].train), test: folds[f].test}
-		searches[f] = s
-		var p parameters
-		for n := range grid {
-			if err := s.fit(e.ctx, n, p, coarse); err != nil {
-				return err
-			}
-			p = s.fits[n]
+	searches := make([]search, len(folds))
+	fit := func(f, n int, start parameters, precision float64) (err error) {
+		s := &searches[f]
+		if s.fits[n], s.converged[n], err = s.regression.fit(e.ctx, grid[n], start, precision); err == nil {
+			s.correct[n] = count(s.classify(s.fits[n], s.test))
 		}
-		return nil
-	})
-	if err != nil {
-		return 0, converged, err
+		return err
 	}
 	texts := 0
 	for _, f := range folds {
 		texts += len(f.test)
 	}
-	var finely [len(grid)]bool
-	for {
-		var sums [len(grid)]int
+	err = e.each(len(folds), func(f int) error {
+		searches[f] = search{regression: newRegression(x, folds[f].train), test: folds[f].test}
+		var start parameters
+		for n := range grid {
+			if err := fit(f, n, start, coarse); err != nil {
+				return err
+			}
+			start = searches[f].fits[n]
+		}
+		return nil
+	})
+	var refined [len(grid)]bool
+	for err == nil {
+		var correct [len(grid)]int
 		for _, s := range searches {
-			for n, right := range s.right {
-				sums[n] += right
+			for n := range grid {
+				correct[n] += s.correct[n]
 			}
 		}
-		best = slices.Index(sums[:], slices.Max(sums[:]))
-		// With GoogleNews A, coarse fits have at most 0.9 % fewer of the paper's texts
-		// right, and of a few texts up to 5 fewer. (They have up to 2.7 % more where C is
-		// far too large.)
+		most := slices.Max(correct[:])
+		best = slices.Index(correct[:], most)
+		// With GoogleNews A, coarse fits classify at most 0.9 % fewer of the paper's texts correctly,
+		// and up to 5 fewer of a few texts. (Far too large values of C classify up to 2.7 % more.)
 		var near []int
-		for n, sum := range sums {
-			if !finely[n] && sum >= sums[best]-texts/100-5 {
+		for n := range grid {
+			if !refined[n] && correct[n] >= most-texts/100-5 {
 				near = append(near, n)
-				finely[n] = true
+				refined[n] = true
 			}
 		}
 		if near == nil {
 			break
 		}
-		err = e.computeEach(len(folds), func(f int) error {
+		err = e.each(len(folds), func(f int) error {
 			for _, n := range near {
-				if err := searches[f].fit(e.ctx, n, searches[f].fits[n], fine); err != nil {
+				if err := fit(f, n, searches[f].fits[n], fine); err != nil {
 					return err
 				}
 			}
 			return nil
 		})
-		if err != nil {
-			return 0, converged, err
-		}
 	}
 	for n := range grid {
-		converged[n] = !slices.ContainsFunc(searches, func(s *search) bool { return !s.converged[n] })
+		converged[n] = !slices.ContainsFunc(searches, func(s search) bool { return !s.converged[n] })
 	}
-	return best, converged, nil
+	return best, converged, err
 }
 
-// test reports which texts of the folds are right with a value of C, and whether
-// all fits converged.
-func test(e *evaluation, x *features, folds []fold, c float64) (right []bool, converged bool, err error) {
+// test reports for each text of the folds whether it is classified correctly with C = c, and
+// whether all fits converged.
+func test(e *evaluation, x *features, folds []fold, c float64) (correct []bool, converged bool, err error) {
 	parts, converges := make([][]bool, len(folds)), make([]bool, len(folds))
-	err = e.computeEach(len(folds), func(f int) error {
+	err = e.each(len(folds), func(f int) error {
 		r := newRegression(x, folds[f].train)
 		p, _, err := r.fit(e.ctx, c, nil, coarse)
 		if err != nil {
 			return err
 		}
 		if p, converges[f], err = r.fit(e.ctx, c, p, fine); err == nil {
-			parts[f] = r.correct(p, folds[f].test)
+			parts[f] = r.classify(p, folds[f].test)
 		}
 		return err
 	})
@@ -212,19 +197,19 @@ func count(b []bool) int {
 	return n
 }
 
-// span returns the numbers from first to last−1.
-func span(first, last int) []int {
-	s := make([]int, 0, last-first)
-	for i := first; i < last; i++ {
-		s = append(s, i)
+// span returns the numbers from first to end−1.
+func span(first, end int) []int {
+	s := make([]int, end-first)
+	for i := range s {
+		s[i] = first + i
 	}
 	return s
 }
 
-// withDevelopment is the split of a task whose texts are train, then dev, then test:
-// C is chosen on dev.
-func withDevelopment(train, dev, test int) func(*evaluation) split {
-	return func(*evaluation) split {
+// withDevelopment splits texts in the order training, development, test: C is chosen on the
+// development texts, which nothing is trained on.
+func withDevelopment(train, dev, test int) func(seed uint64) split {
+	return func(uint64) split {
 		return split{
 			tune: []fold{{span(0, train), span(train, train+dev)}},
 			test: []fold{{span(0, train), span(train+dev, train+dev+test)}},
@@ -232,27 +217,24 @@ func withDevelopment(train, dev, test int) func(*evaluation) split {
 	}
 }
 
-// withHeldOut chooses C on the last held of the training texts, in random order.
-func withHeldOut(train, held, test int) func(*evaluation) split {
-	return func(e *evaluation) split {
-		order := e.random(forSplits).Perm(train)
+// withHeldOut chooses C on random training texts, which nothing is trained on.
+func withHeldOut(train, heldOut, test int) func(seed uint64) split {
+	return func(seed uint64) split {
+		order := shuffled(train, seed)
 		return split{
-			tune: []fold{{order[:train-held], order[train-held:]}},
-			test: []fold{{order[:train-held], span(train, train+test)}},
+			tune: []fold{{order[:train-heldOut], order[train-heldOut:]}},
+			test: []fold{{order[:train-heldOut], span(train, train+test)}},
 		}
 	}
 }
 
-const tuningFolds = 5
-
-// withCrossValidation chooses C by cross-validation on the training texts, in
-// random order.
-func withCrossValidation(train, test int) func(*evaluation) split {
-	return func(e *evaluation) split {
-		folds := make([]fold, tuningFolds)
-		for n, i := range e.random(forSplits).Perm(train) {
+// withCrossValidation chooses C by five-fold cross-validation on the training texts.
+func withCrossValidation(train, test int) func(seed uint64) split {
+	return func(seed uint64) split {
+		folds := make([]fold, 5)
+		for n, i := range shuffled(train, seed) {
 			for f := range folds {
-				if n%tuningFolds == f {
+				if n%len(folds) == f {
 					folds[f].test = append(folds[f].test, i)
 				} else {
 					folds[f].train = append(folds[f].train, i)
@@ -262,3 +244,5 @@ func withCrossValidation(train, test int) func(*evaluation) split {
 		return split{tune: folds, test: []fold{{span(0, train), span(train, train+test)}}}
 	}
 }
+
+func shuffled(n int, seed uint64) []int { return rand.New(rand.NewPCG(seed, forSplits)).Perm(n) }

@@ -4,145 +4,94 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"gonum.org/v1/gonum/floats"
 )
 
-// features is the design matrix X of a regression, a row for each text, kept as
-// the product W·E of two sparse matrices: row t of E is the vector of a term, and
-// W says how much of each term a text has. The average of twenty sparse vectors is
-// dense, so that X would have ten times the nonzeros of W and E, which are all that
-// a regression on them costs.
+// features is the design matrix X of a regression, a row per text, stored as the product W·E of
+// sparse matrices. Each row of E is the vector of a term; W has the weights of a text's terms. The
+// mean of twenty sparse vectors is dense, so that X would have ten times the nonzeros of W and E.
 type features struct {
 	cols  int // of X
 	terms []term
-	// Row i of W has weight[j] in the column of[j], for ptr[i] ≤ j < ptr[i+1].
+	// Row i of W has weight[j] in column index[j], for ptr[i] ≤ j < ptr[i+1].
 	ptr    []int
-	of     []int32
+	index  []int32
 	weight []float64
 
-	label   []int // class of each row
+	class   []int // of each row
 	classes int
 
-	known          []bool // texts with a token that has a vector
+	known          []bool // of each text: has a token with a vector
 	covered, total int    // tokens
 }
 
-// A term is the vector of a word and where it begins in a row of X.
+// A term is a word vector in a row of X, which it enters at an offset.
 type term struct {
 	vector
 	offset int
 }
 
-// A termKey is what tells terms apart: a word's row, or noRow for the mean
-// vector, and its place.
-type termKey struct{ row, place int }
+// A termKey identifies a term: the row of its vector and its position in concatenated features.
+type termKey struct{ row, position int }
 
-const noRow = -1
-
-// A layout says how a text's vectors make its features.
-type layout int
-
-const (
-	averaged layout = iota // the average of the tokens' vectors
-	appended               // the vectors of the tokens, of which all texts have as many, side by side
-)
-
-// newFeatures makes the features of texts. Vectors with infinities or NaN are an
-// error.
-func newFeatures(e *evaluation, texts []text, classes int, l layout) (*features, error) {
-	x := &features{cols: e.cols, ptr: []int{0}, classes: classes}
-	if l == appended && len(texts) > 0 {
-		x.cols *= len(texts[0].tokens)
+// newFeatures returns the features of a task's texts, or an error if one isn't finite.
+func newFeatures(r *Representation, t *classification) (*features, error) {
+	x := &features{cols: r.cols, ptr: []int{0}, classes: len(t.classes)}
+	if t.concatenate {
+		x.cols *= len(t.texts[0].tokens)
 	}
 	ids := map[termKey]int32{}
-	scratch := make([]float64, x.cols)
-	for _, t := range texts {
-		counts, keys, n := x.count(e, t, l)
-		first := len(x.of)
-		for _, key := range keys {
+	row := make([]float64, x.cols)
+	for _, text := range t.texts {
+		first := len(x.index)
+		columns := map[int32]int{} // where the terms of this text are in index
+		for position, token := range text.tokens {
+			x.total++
+			word, ok := r.find(token)
+			if !ok {
+				continue
+			}
+			x.covered++
+			key := termKey{row: word}
+			if t.concatenate {
+				key.position = position
+			}
 			id, ok := ids[key]
 			if !ok {
 				id = int32(len(x.terms))
 				ids[key] = id
-				x.terms = append(x.terms, newTerm(e, key))
+				x.terms = append(x.terms, term{r.vector(word), key.position * r.cols})
 			}
-			x.of, x.weight = append(x.of, id), append(x.weight, counts[key])
+			if j, repeated := columns[id]; repeated {
+				x.weight[j]++
+				continue
+			}
+			columns[id] = len(x.index)
+			x.index, x.weight = append(x.index, id), append(x.weight, 1)
 		}
-		clear(scratch)
-		for j, id := range x.of[first:] {
-			x.terms[id].addTo(scratch, x.weight[first+j])
+		clear(row)
+		for j := first; j < len(x.index); j++ {
+			x.terms[x.index[j]].addTo(row, x.weight[j])
 		}
-		norm := euclidean(scratch)
+		norm := floats.Norm(row, 2)
 		if math.IsNaN(norm) || math.IsInf(norm, 0) {
-			return nil, fmt.Errorf("features of the text %q are not finite", strings.Join(t.tokens, " "))
+			return nil, fmt.Errorf("features of the text %q are not finite", strings.Join(text.tokens, " "))
 		}
-		s := 1 / float64(max(1, n))
-		if !e.Raw {
-			s = 1
-			if norm > 0 {
-				s = 1 / norm
-			}
+		if norm > 0 {
+			floats.Scale(1/norm, x.weight[first:])
 		}
-		for j := range x.weight[first:] {
-			x.weight[first+j] *= s
-		}
-		x.ptr = append(x.ptr, len(x.of))
-		x.label = append(x.label, t.label)
+		x.ptr = append(x.ptr, len(x.index))
+		x.class = append(x.class, t.classes[text.label])
+		x.known = append(x.known, len(x.index) > first)
 	}
 	return x, nil
-}
-
-// count returns how often each term occurs in a text, the terms in the order in
-// which they first do, and what to divide by: the number of tokens in an average.
-func (x *features) count(e *evaluation, t text, l layout) (counts map[termKey]float64, keys []termKey, n int) {
-	counts = map[termKey]float64{}
-	known := false
-	for i, token := range t.tokens {
-		x.total++
-		row, ok := e.find(token, e.Case)
-		switch {
-		case ok:
-			x.covered++
-			known = true
-		case e.OOV == Mean:
-			row = noRow
-		case e.OOV == Zero:
-			n++
-			continue
-		default:
-			continue
-		}
-		n++
-		key := termKey{row: row}
-		if l == appended {
-			key.place = i
-		}
-		if counts[key] == 0 {
-			keys = append(keys, key)
-		}
-		counts[key]++
-	}
-	if l == appended {
-		n = 1
-	}
-	x.known = append(x.known, known)
-	return counts, keys, n
-}
-
-func newTerm(e *evaluation, key termKey) term {
-	t := term{offset: key.place * e.cols}
-	if key.row == noRow {
-		t.vector = e.mean()
-	} else {
-		t.vector = e.vector(key.row)
-	}
-	return t
 }
 
 // addTo adds s times the term to a row of X.
 func (t term) addTo(row []float64, s float64) { t.vector.addTo(row[t.offset:], s) }
 
-// times sets z to the product of the term with W, which has a row of len(z) for
-// each column of X.
+// times sets z to the product of the term and W, which has a row of len(z) for each column of X.
 func (t term) times(w, z []float64) {
 	n := len(z)
 	w = w[t.offset*n:]
@@ -150,8 +99,8 @@ func (t term) times(w, z []float64) {
 		z[0] = t.dot(w)
 		return
 	}
-	// Three at a time stay in registers. Two classes have one output, so that there
-	// are three or more; the last ones may be computed twice.
+	// Three outputs at a time stay in registers. There are three or more, since two classes have
+	// one output; the last ones may be computed twice.
 	value := t.value[:len(t.index)]
 	for k := 0; k < n; k += 3 {
 		k := min(k, n-3)
@@ -165,7 +114,7 @@ func (t term) times(w, z []float64) {
 	}
 }
 
-// addOuter adds the outer product of the term and z to a matrix like W.
+// addOuter adds the outer product of the term and z to a matrix with the shape of W.
 func (t term) addOuter(w, z []float64) {
 	n := len(z)
 	w = w[t.offset*n:]
@@ -181,12 +130,4 @@ func (t term) addOuter(w, z []float64) {
 			row[k] += v * z
 		}
 	}
-}
-
-func euclidean(x []float64) float64 {
-	var squares float64
-	for _, v := range x {
-		squares += v * v
-	}
-	return math.Sqrt(squares)
 }

@@ -7,69 +7,99 @@ import (
 	"strings"
 )
 
-// A cut takes the label off a line. The rest is a text, with white space between its tokens.
-type cut func(line string) (label, rest string, err error)
+// A part has the texts of one file or folder.
+type part struct {
+	path  string
+	texts []text
+	first map[string]int // the line of the first text of each label, 0 in folders
+}
 
-// ReadLabelled reads a task of the user's own. A file has a line "label<TAB>text" for
-// each text; tokens are separated by white space. With two paths, the files are for
-// training and test, and C is chosen by five-fold cross-validation on the training
-// texts. With three, they are for training, development and test, and C is chosen by
-// the accuracy on the development texts.
+func newPart(path string) *part { return &part{path: path, first: map[string]int{}} }
+
+func (p *part) add(label string, tokens []string, line int) {
+	if _, seen := p.first[label]; !seen {
+		p.first[label] = line
+	}
+	p.texts = append(p.texts, text{label, tokens})
+}
+
+// newTask returns a task of these parts, from training to test, whose labels must be the same.
+func newTask(name string, split func(seed uint64) split, parts ...*part) (*classification, error) {
+	t := &classification{name: name, path: parts[0].path, classes: map[string]int{}, split: split}
+	for _, p := range parts {
+		if len(p.texts) == 0 {
+			return nil, inputError(p.path, 0, errors.New("no texts"))
+		}
+		for _, text := range p.texts {
+			for _, other := range parts {
+				if _, ok := other.first[text.label]; !ok {
+					return nil, inputError(p.path, p.first[text.label], fmt.Errorf("label %q is missing in %s; all parts of %s need the same labels", text.label, other.path, name))
+				}
+			}
+			if _, seen := t.classes[text.label]; !seen {
+				t.classes[text.label] = len(t.classes)
+			}
+		}
+		t.texts = append(t.texts, p.texts...)
+	}
+	if len(t.classes) < 2 {
+		return nil, inputError(t.path, 0, fmt.Errorf("all texts have the label %q, want two labels or more", t.texts[0].label))
+	}
+	return t, nil
+}
+
+// A cut splits a line into its label and its text, whose tokens are separated by white space.
+type cut func(line string) (label, text string, err error)
+
+// ReadLabelled reads a classification task from files of lines "label<TAB>text", for training and
+// test or for training, development and test. C is chosen on the development texts, or by five-fold
+// cross-validation on the training texts.
 func ReadLabelled(name string, paths []string) (Task, error) {
 	return readLabelled(name, paths, utf8Text, func(line string) (string, string, error) {
-		label, rest, tab := strings.Cut(line, "\t")
+		label, text, tab := strings.Cut(line, "\t")
 		if !tab || label == "" {
 			return "", "", errors.New("want a label, a tab and a text")
 		}
-		return label, rest, nil
+		return label, text, nil
 	})
 }
 
-// readSentiment reads the binary Stanford Sentiment Treebank from the files
-// stsa.binary.train, .dev and .test of a directory. They have a line "0 tokens" or
-// "1 tokens" for each sentence. C is chosen by the accuracy on .dev, which is never
-// trained on.
+// readSentiment reads the binary Stanford Sentiment Treebank, in lines "0 tokens" or "1 tokens".
 func readSentiment(name, dir string) (Task, error) {
-	file := filepath.Join(dir, "stsa.binary.")
+	file := filepath.Join(dir, "sst2", "stsa.binary.")
 	return readLabelled(name, []string{file + "train", file + "dev", file + "test"}, utf8Text, func(line string) (string, string, error) {
-		label, rest, _ := strings.Cut(line, " ")
+		label, text, _ := strings.Cut(line, " ")
 		if label != "0" && label != "1" {
 			return "", "", fmt.Errorf("label is %q, want 0 or 1", label)
 		}
-		return label, rest, nil
+		return label, text, nil
 	})
 }
 
-// readTREC reads the TREC questions from the files raw.TREC.train and raw.TREC.test of
-// a directory. They are in Latin-1 and have a line "CLASS:kind tokens" for each
-// question. The six coarse classes are the labels. As there are no development
-// questions, C is chosen by five-fold cross-validation on the training questions.
+// readTREC reads the TREC questions, in lines "CLASS:kind tokens" in Latin-1. The six classes are
+// the labels.
 func readTREC(name, dir string) (Task, error) {
-	file := filepath.Join(dir, "raw.TREC.")
+	file := filepath.Join(dir, "trec", "raw.TREC.")
 	return readLabelled(name, []string{file + "train", file + "test"}, latin1Text, func(line string) (string, string, error) {
-		first, rest := line, ""
-		if i := strings.IndexAny(line, " \t"); i >= 0 {
-			first, rest = line[:i], line[i:]
+		class, rest, colon := strings.Cut(line, ":")
+		if !colon || class == "" || strings.ContainsAny(class, " \t") {
+			return "", "", errors.New("want a line that begins with CLASS:kind")
 		}
-		class, _, fine := strings.Cut(first, ":")
-		if !fine || class == "" {
-			return "", "", errors.New("does not begin with CLASS:kind")
+		if i := strings.IndexAny(rest, " \t"); i >= 0 {
+			return class, rest[i:], nil
 		}
-		return class, rest, nil
+		return class, "", nil
 	})
 }
 
-// readLabelled reads a task from files of a text a line: for training and test, or for training,
-// development and test.
 func readLabelled(name string, paths []string, decode encoding, cut cut) (Task, error) {
-	var l labels
-	var parts []part
+	var parts []*part
 	for _, path := range paths {
 		p := newPart(path)
 		err := readLines(path, decode, func(number int, line string) error {
-			label, rest, err := cut(line)
+			label, text, err := cut(line)
 			if err == nil {
-				p.add(text{l.of(label), strings.Fields(rest)}, number)
+				p.add(label, strings.Fields(text), number)
 			}
 			return err
 		})
@@ -78,8 +108,9 @@ func readLabelled(name string, paths []string, decode encoding, cut cut) (Task, 
 		}
 		parts = append(parts, p)
 	}
+	train, test := len(parts[0].texts), len(parts[len(parts)-1].texts)
 	if len(parts) == 3 {
-		return newTask(name, &l, parts, withDevelopment(len(parts[0].texts), len(parts[1].texts), len(parts[2].texts)))
+		return newTask(name, withDevelopment(train, len(parts[1].texts), test), parts...)
 	}
-	return newTask(name, &l, parts, withCrossValidation(len(parts[0].texts), len(parts[1].texts)))
+	return newTask(name, withCrossValidation(train, test), parts...)
 }

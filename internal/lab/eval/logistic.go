@@ -8,43 +8,41 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A regression is logistic regression on some rows of X:
+// A regression is a logistic regression on some rows of X:
 //
-//	minimise ½‖w‖² + C·Σ loss        over w and intercepts, which are not penalised
+//	minimise ½‖w‖² + C·Σ loss        over w and unpenalised intercepts
 //
-// With two classes the loss is log(1 + exp(∓(xw + b))), with more −log softmax of
-// xW + b, which has a w and an intercept for each class. scikit-learn's
-// LogisticRegression(C=C) minimises the same.
+// The loss of two classes is log(1 + exp(∓(xw + b))), that of more is −log softmax(xW + b), with a w
+// and an intercept per class. scikit-learn's LogisticRegression(C=C) has the same objective.
 //
-// It is minimised by a truncated Newton method: conjugate gradients solve for the
-// Newton step with nothing but products of the Hessian and a vector, which X as
-// its factors is enough for, and an exact search on the line of the step follows.
-// LIBLINEAR does so too, because first-order methods and L-BFGS take thousands of
-// steps where C is large. Rows are taken about their mean, which the intercept makes
-// up for, and the objective is divided by C and the number of rows n.
+// The minimiser is a truncated Newton method, as in LIBLINEAR, since first-order methods and L-BFGS
+// take thousands of steps if C is large. Conjugate gradients solve for the Newton step with products
+// of the Hessian and vectors, for which the factors of X are enough; an exact line search follows.
+// Rows are centred, which the intercepts compensate, and the objective is divided by C and the
+// number of rows n.
 type regression struct {
 	*features
 	rows     []int
 	active   []int32 // terms of the rows
 	outputs  int     // vectors w: 1 for two classes
 	mean     []float64
-	axes     *mat.Dense // whose columns are the principal axes of the rows; nil for the columns of X
+	axes     *mat.Dense // columns are the principal axes of the rows; nil for the columns of X
 	variance []float64  // on each axis
 
-	base []float64 // of each output: its score of a row of zeros
-	z    []float64 // of each term and output: ⟨term, w⟩, or the sum of its rows' residuals
+	base []float64 // of each output: the score of a zero row
+	z    []float64 // of each term and output: ⟨term, w⟩, or the sum of the residuals of its rows
 }
 
-// A fit's precision is the change of the rows' scores by its last step, as a root
-// mean square with the weights p(1−p), in which the loss feels it.
+// The precision of a fit is the root mean square change of the rows' scores in its last step, with
+// the weights p(1−p) of the loss.
 const (
 	coarse = 0.2
 	fine   = 1e-3
 )
 
-// mostProducts with the Hessian end a fit that has not come to its precision. With
-// GoogleNews A, none takes a thousand in the paper's tasks. Only tests change it.
-var mostProducts = 20000
+// maxProducts limits the products with the Hessian in a fit. No fit takes a thousand in the paper's
+// tasks with GoogleNews A. Only tests change it.
+var maxProducts = 20000
 
 func newRegression(x *features, rows []int) *regression {
 	r := &regression{features: x, rows: rows, outputs: x.classes}
@@ -57,7 +55,7 @@ func newRegression(x *features, rows []int) *regression {
 	for _, i := range rows {
 		clear(row)
 		for j := x.ptr[i]; j < x.ptr[i+1]; j++ {
-			t := x.of[j]
+			t := x.index[j]
 			x.terms[t].addTo(row, x.weight[j])
 			if !seen[t] {
 				seen[t] = true
@@ -74,7 +72,7 @@ func newRegression(x *features, rows []int) *regression {
 		r.mean[j] /= n
 		r.variance[j] = max(0, r.variance[j]/n-r.mean[j]*r.mean[j])
 	}
-	if x.cols <= mostAxes {
+	if x.cols <= maxAxes {
 		r.findAxes()
 	}
 	r.base = make([]float64, r.outputs)
@@ -82,19 +80,17 @@ func newRegression(x *features, rows []int) *regression {
 	return r
 }
 
-// mostAxes is how many columns may be taken on their principal axes. Dense vectors
-// need many more iterations on their columns, and have few of them; the time for the
-// axes grows with the cube.
-const mostAxes = 300
+// maxAxes is the largest number of columns that are expressed in principal axes. Dense vectors need
+// many more iterations without them; the time for the axes grows with the cube of the columns.
+const maxAxes = 300
 
-// findAxes sets axes and variance to the eigenvectors and eigenvalues of the rows'
-// covariance.
+// findAxes sets axes and variance to the eigenvectors and eigenvalues of the covariance of rows.
 func (r *regression) findAxes() {
 	centred := mat.NewDense(len(r.rows), r.cols, nil)
 	for n, i := range r.rows {
 		row := centred.RawRowView(n)
 		for j := r.ptr[i]; j < r.ptr[i+1]; j++ {
-			r.terms[r.of[j]].addTo(row, r.weight[j])
+			r.terms[r.index[j]].addTo(row, r.weight[j])
 		}
 		floats.Sub(row, r.mean)
 	}
@@ -111,23 +107,22 @@ func (r *regression) findAxes() {
 	}
 }
 
-// parameters are the weights W of each column for all outputs, column by column,
-// then the scores of the mean row.
+// parameters are the weights W, for each column those of all outputs, then the scores of the mean
+// row.
 type parameters []float64
 
-// weights returns how many weights there are, which intercepts follow.
+// weights returns the number of weights, which the intercepts follow.
 func (r *regression) weights() int { return r.outputs * r.cols }
 
-// fit returns the parameters that minimise the objective for C = c, searched for
-// from start, or from zero if it is nil. It reports whether they have the precision
-// that is wanted; mostProducts may come first.
+// fit minimises the objective for C = c from start, or from zero if that is nil. It reports whether
+// the parameters reached the precision before maxProducts.
 func (r *regression) fit(ctx context.Context, c float64, start parameters, precision float64) (p parameters, converged bool, err error) {
 	p = make(parameters, r.outputs*(r.cols+1))
 	copy(p, start)
 	f := &fit{regression: r, penalty: 1 / (c * float64(len(r.rows))), p: p}
 	f.scores = make([]float64, len(r.rows)*r.outputs)
 	r.score(f.scores, p)
-	for f.products < mostProducts {
+	for f.products < maxProducts {
 		f.linearise()
 		before := f.products
 		change, err := f.newtonStep(ctx, math.Sqrt(precision))
@@ -136,17 +131,16 @@ func (r *regression) fit(ctx context.Context, c float64, start parameters, preci
 		}
 		f.searchLine(change)
 		small := change <= precision*precision*floats.Sum(f.spread)/float64(r.outputs)
-		// A step that mostProducts cut short is no measure, and one without a product
-		// would be taken for ever.
-		if f.products < mostProducts && small || f.products == before {
+		// A step that maxProducts cut short doesn't count, and one without a product would repeat
+		// forever.
+		if f.products < maxProducts && small || f.products == before {
 			return p, small, nil
 		}
 	}
 	return p, false, nil
 }
 
-// A fit is the state of regression.fit. Where it has a value for each row and
-// output, rows follow one another.
+// A fit is the state of [regression.fit]. Values for each row and output are stored row by row.
 type fit struct {
 	*regression
 	penalty  float64 // of ½‖w‖² where the loss is the mean
@@ -154,7 +148,7 @@ type fit struct {
 
 	p           parameters
 	scores      []float64 // of the rows, by p
-	probability []float64 // of the rows' classes; with one output, of class 1
+	probability []float64 // of the classes of rows; with one output, of class 1
 	spread      []float64 // of each output: the mean of p(1−p)
 	gradient    []float64
 
@@ -162,8 +156,7 @@ type fit struct {
 	stepScores []float64  // the change of scores by it
 }
 
-// linearise computes what depends on p: probabilities, their spread and the
-// gradient.
+// linearise computes the probabilities, their spread and the gradient at p.
 func (f *fit) linearise() {
 	f.probability = append(f.probability[:0], f.scores...)
 	f.probabilities(f.probability)
@@ -176,17 +169,16 @@ func (f *fit) linearise() {
 	f.gradient = make([]float64, len(f.p))
 	f.transposed(f.gradient, residual)
 	if f.outputs > 1 {
-		// The same constant on all intercepts changes nothing: what there is of it in
-		// the gradient is from rounding, and nothing would bound a step along it.
+		// Adding a constant to all intercepts changes nothing. In the gradient it is rounding, and
+		// nothing would bound a step along it.
 		intercepts := f.gradient[f.weights():]
 		floats.AddConst(-floats.Sum(intercepts)/float64(f.outputs), intercepts)
 	}
 	floats.AddScaled(f.gradient[:f.weights()], f.penalty, f.p[:f.weights()])
 }
 
-// precondition sets z to the product of v and the inverse of what H's blocks of
-// each output, or else their diagonals, would be if all rows had the same
-// probabilities.
+// precondition sets z to the product of v and the inverse of the blocks of H for each output, or of
+// their diagonals without axes, as if all rows had the same probabilities.
 func (f *fit) precondition(z, v []float64) {
 	n := f.weights()
 	weights := mat.NewDense(f.cols, f.outputs, z[:n])
@@ -209,10 +201,9 @@ func (f *fit) precondition(z, v []float64) {
 	}
 }
 
-// newtonStep solves H·step = −gradient by preconditioned conjugate gradients. It
-// stops when the last of k iterations lowered the quadratic model by less than the
-// share truncation of what all did on average (Nash and Sofer, 1990), and returns
-// stepᵀ·H·step.
+// newtonStep solves H·step = −gradient by preconditioned conjugate gradients. It stops when the last
+// iteration lowered the quadratic model by less than truncation times the average of all iterations
+// (Nash and Sofer, 1990), and returns stepᵀ·H·step.
 func (f *fit) newtonStep(ctx context.Context, truncation float64) (change float64, err error) {
 	n := len(f.p)
 	f.step, f.stepScores = make(parameters, n), make([]float64, len(f.scores))
@@ -235,15 +226,15 @@ func (f *fit) newtonStep(ctx context.Context, truncation float64) (change float6
 		f.products++
 
 		curvature := floats.Dot(direction, product)
-		if !(curvature > 0) { // all that is left is rounding
+		if !(curvature > 0) { // rounding
 			break
 		}
 		length := rz / curvature
 		floats.AddScaled(f.step, length, direction)
 		floats.AddScaled(f.stepScores, length, directionScores)
 		floats.AddScaled(residual, -length, product)
-		change += length * rz // twice what the model is lowered by
-		if length*rz*float64(k) <= truncation*change || f.products == mostProducts {
+		change += length * rz // twice the decrease of the model
+		if length*rz*float64(k) <= truncation*change || f.products == maxProducts {
 			break
 		}
 		f.precondition(z, residual)
@@ -255,9 +246,8 @@ func (f *fit) newtonStep(ctx context.Context, truncation float64) (change float6
 	return change, nil
 }
 
-// searchLine moves p along the step to where the objective's slope is at most a
-// tenth of what it is at p, which is −change. Scores are linear in the parameters, so that
-// this takes no product with X.
+// searchLine moves p along the step until the slope of the objective is at most a tenth of the slope
+// at p, −change. Scores are linear in the parameters, so that it needs no product with X.
 func (f *fit) searchLine(change float64) {
 	w, step := f.p[:f.weights()], f.step[:f.weights()]
 	linear, quadratic := f.penalty*floats.Dot(w, step), f.penalty*floats.Dot(step, step)
@@ -268,7 +258,7 @@ func (f *fit) searchLine(change float64) {
 		f.subtractLabels(at)
 		return floats.Dot(at, f.stepScores)/float64(len(f.rows)) + linear + t*quadratic
 	}
-	// The slope increases with t.
+	// Bisection: the slope increases with t.
 	low, high, t := 0.0, math.Inf(1), 1.0
 	for range 50 {
 		s := slope(t)
@@ -286,7 +276,7 @@ func (f *fit) searchLine(change float64) {
 	floats.AddScaled(f.scores, t, f.stepScores)
 }
 
-// project prepares the scores of rows that have only the given terms.
+// project prepares [regression.decide] for rows with the given terms only.
 func (r *regression) project(p parameters, terms []int32) {
 	copy(r.base, p[r.weights():])
 	for j, mean := range r.mean {
@@ -299,17 +289,17 @@ func (r *regression) project(p parameters, terms []int32) {
 	}
 }
 
-// decide sets scores to those of row i, after project.
+// decide computes the scores of row i, after project.
 func (r *regression) decide(i int, scores []float64) {
 	copy(scores, r.base)
 	for j := r.ptr[i]; j < r.ptr[i+1]; j++ {
-		for k, z := range r.z[int(r.of[j])*r.outputs:][:r.outputs] {
+		for k, z := range r.z[int(r.index[j])*r.outputs:][:r.outputs] {
 			scores[k] += r.weight[j] * z
 		}
 	}
 }
 
-// score sets scores to those of the regression's rows.
+// score computes the scores of all rows of the regression.
 func (r *regression) score(scores []float64, p parameters) {
 	r.project(p, r.active)
 	for n, i := range r.rows {
@@ -317,8 +307,8 @@ func (r *regression) score(scores []float64, p parameters) {
 	}
 }
 
-// transposed sets sum to the derivative of the rows' mean ⟨residual, score⟩ by the
-// parameters: to score's transpose times residual/n.
+// transposed computes the derivative of the mean ⟨residual, score⟩ over rows by the parameters: the
+// transpose of score, times residual/n.
 func (r *regression) transposed(sum, residual []float64) {
 	for _, t := range r.active {
 		clear(r.z[int(t)*r.outputs:][:r.outputs])
@@ -329,7 +319,7 @@ func (r *regression) transposed(sum, residual []float64) {
 		residual := residual[n*r.outputs:][:r.outputs]
 		floats.Add(intercepts, residual)
 		for j := r.ptr[i]; j < r.ptr[i+1]; j++ {
-			z := r.z[int(r.of[j])*r.outputs:][:r.outputs]
+			z := r.z[int(r.index[j])*r.outputs:][:r.outputs]
 			for k, residual := range residual {
 				z[k] += r.weight[j] * residual
 			}
@@ -344,8 +334,8 @@ func (r *regression) transposed(sum, residual []float64) {
 	floats.Scale(1/float64(len(r.rows)), sum)
 }
 
-// probabilities replaces the scores of rows by the probabilities of the classes;
-// with one output, by that of class 1.
+// probabilities replaces the scores of rows by the probabilities of the classes, or of class 1 with
+// one output.
 func (r *regression) probabilities(scores []float64) {
 	if r.outputs == 1 {
 		for i, s := range scores {
@@ -367,18 +357,18 @@ func (r *regression) probabilities(scores []float64) {
 	}
 }
 
-// subtractLabels makes the loss's derivatives by the scores of probabilities.
+// subtractLabels turns probabilities into the derivatives of the loss by the scores.
 func (r *regression) subtractLabels(probability []float64) {
 	for n, i := range r.rows {
 		if r.outputs == 1 {
-			probability[n] -= float64(r.label[i])
+			probability[n] -= float64(r.class[i])
 		} else {
-			probability[n*r.outputs+r.label[i]]--
+			probability[n*r.outputs+r.class[i]]--
 		}
 	}
 }
 
-// curve multiplies what scores change by with the loss's second derivatives.
+// curve multiplies a change of scores by the second derivatives of the loss.
 func (f *fit) curve(change []float64) {
 	if f.outputs == 1 {
 		for i, p := range f.probability {
@@ -395,15 +385,15 @@ func (f *fit) curve(change []float64) {
 	}
 }
 
-// correct reports for each of the rows whether p gives it its class.
-func (r *regression) correct(p parameters, rows []int) []bool {
+// classify reports for each of the rows whether p predicts its class.
+func (r *regression) classify(p parameters, rows []int) []bool {
 	all := make([]int32, len(r.terms))
 	for t := range all {
 		all[t] = int32(t)
 	}
 	r.project(p, all)
 	scores := make([]float64, r.outputs)
-	right := make([]bool, len(rows))
+	correct := make([]bool, len(rows))
 	for n, i := range rows {
 		r.decide(i, scores)
 		class := floats.MaxIdx(scores)
@@ -413,7 +403,7 @@ func (r *regression) correct(p parameters, rows []int) []bool {
 				class = 1
 			}
 		}
-		right[n] = class == r.label[i]
+		correct[n] = class == r.class[i]
 	}
-	return right
+	return correct
 }

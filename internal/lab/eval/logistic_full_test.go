@@ -13,7 +13,7 @@ import (
 func TestRealDataAgainstScikitLearn(t *testing.T) {
 	x := realVectors(t, "glove.6B.50d.9163.txt.gz")
 	dir := realdata.Path(t, "eval")
-	compareWithScikitLearn(t, NewDense("glove", x), dir, TaskNames()[2:], []float64{1, 100, 1e6})
+	compareWithScikitLearn(t, NewDense("glove", x), dir, PaperTasks()[2:], []float64{1, 100, 1e6})
 	compareWithScikitLearn(t, overcompleteCodes(x, 3000), dir, []string{"Comp"}, []float64{1e-3, 1, 1e6})
 }
 

@@ -3,6 +3,7 @@ package eval
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -16,9 +17,7 @@ import (
 	"overcomplete/vectors"
 )
 
-func newEvaluation(r *Representation, o Options) *evaluation {
-	return &evaluation{r, o, context.Background(), make(chan struct{}, 1)}
-}
+func newEvaluation(r *Representation) *evaluation { return &evaluation{r, context.Background(), 1} }
 
 // sparsified returns the vectors with a third of their values.
 func sparsified(x *vectors.Dense) *Representation {
@@ -30,50 +29,36 @@ func sparsified(x *vectors.Dense) *Representation {
 	}))
 }
 
-// denseFeatures computes features as the protocol says, without any product of
-// matrices.
-func denseFeatures(e *evaluation, texts []text, l layout) [][]float64 {
-	mean := make([]float64, e.cols)
-	for i := range e.rows {
-		index, value := e.row(i)
-		for n, j := range index {
-			mean[j] += float64(value[n]) / float64(e.rows)
-		}
-	}
+// denseFeatures computes features as the protocol says, without sparse factors.
+func denseFeatures(r *Representation, task *classification) [][]float64 {
 	var all [][]float64
-	for _, t := range texts {
+	for _, t := range task.texts {
 		var parts [][]float64
 		for _, token := range t.tokens {
-			row, ok := e.word[token]
+			row, ok := r.rows[token]
 			if !ok {
-				row, ok = e.word[strings.ToLower(token)]
+				row, ok = r.rows[strings.ToLower(token)]
 			}
-			v := make([]float64, e.cols)
-			switch {
-			case ok:
-				index, value := e.row(row)
+			v := make([]float64, r.cols)
+			if ok {
+				index, value := r.row(row)
 				for n, j := range index {
 					v[j] = float64(value[n])
 				}
-			case e.OOV == Mean:
-				copy(v, mean)
-			case e.OOV == Skip && l == averaged:
+			} else if !task.concatenate {
 				continue
 			}
 			parts = append(parts, v)
 		}
-		var x []float64
-		if l == appended {
-			for _, v := range parts {
-				x = append(x, v...)
-			}
+		x := make([]float64, r.cols)
+		if task.concatenate {
+			x = slices.Concat(parts...)
 		} else {
-			x = make([]float64, e.cols)
 			for _, v := range parts {
 				floats.AddScaled(x, 1/float64(len(parts)), v)
 			}
 		}
-		if norm := floats.Norm(x, 2); !e.Raw && norm > 0 {
+		if norm := floats.Norm(x, 2); norm > 0 {
 			floats.Scale(1/norm, x)
 		}
 		all = append(all, x)
@@ -81,13 +66,13 @@ func denseFeatures(e *evaluation, texts []text, l layout) [][]float64 {
 	return all
 }
 
-// rows returns X, multiplied out.
-func (x *features) rows() [][]float64 {
+// dense returns X, multiplied out.
+func (x *features) dense() [][]float64 {
 	var rows [][]float64
-	for i := range x.label {
+	for i := range x.class {
 		row := make([]float64, x.cols)
 		for j := x.ptr[i]; j < x.ptr[i+1]; j++ {
-			x.terms[x.of[j]].addTo(row, x.weight[j])
+			x.terms[x.index[j]].addTo(row, x.weight[j])
 		}
 		rows = append(rows, row)
 	}
@@ -103,9 +88,9 @@ func readTask(t *testing.T, name, dir string) *classification {
 	return task.(*classification)
 }
 
-func mustFeatures(t *testing.T, e *evaluation, task *classification) *features {
+func mustFeatures(t *testing.T, r *Representation, task *classification) *features {
 	t.Helper()
-	x, err := newFeatures(e, task.texts, len(task.labels), task.layout)
+	x, err := newFeatures(r, task)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,17 +100,11 @@ func mustFeatures(t *testing.T, e *evaluation, task *classification) *features {
 func TestFeatures(t *testing.T) {
 	dir, x := evaltest.Write(t)
 	for _, name := range []string{"SST", "NP"} {
-		task := readTask(t, name, dir)
-		for _, oov := range []OOV{Skip, Zero, Mean} {
-			for _, raw := range []bool{false, true} {
-				e := newEvaluation(sparsified(x), Options{OOV: oov, Case: Fallback, Raw: raw})
-				got := mustFeatures(t, e, task).rows()
-				for i, want := range denseFeatures(e, task.texts, task.layout) {
-					// The mean is kept in float32.
-					if !floats.EqualApprox(got[i], want, 1e-7) {
-						t.Fatalf("%s, %s, raw %v: features of text %d are\n%v, want\n%v", name, oov, raw, i, got[i], want)
-					}
-				}
+		task, r := readTask(t, name, dir), sparsified(x)
+		got := mustFeatures(t, r, task).dense()
+		for i, want := range denseFeatures(r, task) {
+			if !floats.EqualApprox(got[i], want, 1e-14) { // rounding of float64
+				t.Fatalf("%s: features of text %d are\n%v, want\n%v", name, i, got[i], want)
 			}
 		}
 	}
@@ -167,15 +146,15 @@ func TestRegressionAgainstItsDefinition(t *testing.T) {
 	dir, x := evaltest.Write(t)
 	for _, name := range []string{"SST", "TREC", "NP"} {
 		task := readTask(t, name, dir)
-		f := mustFeatures(t, newEvaluation(sparsified(x), defaults), task)
+		f := mustFeatures(t, sparsified(x), task)
 		rng := rand.New(rand.NewPCG(1, 2))
 		train := rng.Perm(len(task.texts))[:100]
 		r := newRegression(f, train)
-		all := f.rows()
+		all := f.dense()
 		var rows [][]float64
 		var labels []int
 		for _, i := range train {
-			rows, labels = append(rows, all[i]), append(labels, f.label[i])
+			rows, labels = append(rows, all[i]), append(labels, f.class[i])
 		}
 		loss := func(c float64) func([]float64) float64 {
 			return func(p []float64) float64 { return denseLoss(rows, labels, r.outputs, c, p) }
@@ -278,11 +257,11 @@ func TestNothingToLearn(t *testing.T) {
 	for _, value := range []float32{0, 0.5, 1} {
 		x := NewDense("x", &vectors.Dense{Words: []string{"a"}, Dim: 1, Data: []float32{value}})
 		for n := 3; n <= 60; n += 3 {
-			task := &classification{labels: []string{"0", "1", "2"}}
+			task := &classification{classes: map[string]int{"0": 0, "1": 1, "2": 2}}
 			for i := range n {
-				task.texts = append(task.texts, text{tokens: []string{"a"}, label: i % 3})
+				task.texts = append(task.texts, text{fmt.Sprint(i % 3), []string{"a"}})
 			}
-			r := newRegression(mustFeatures(t, newEvaluation(x, defaults), task), span(0, n))
+			r := newRegression(mustFeatures(t, x, task), span(0, n))
 			for _, c := range grid {
 				p, converged, err := r.fit(t.Context(), c, nil, fine)
 				if err != nil || !converged || !(floats.Norm(p, math.Inf(1)) < 1e-6) {
@@ -296,24 +275,24 @@ func TestNothingToLearn(t *testing.T) {
 // A fit that is cut short has not converged, however short its last step was cut.
 func TestConvergedIsNotCutShort(t *testing.T) {
 	dir, x := evaltest.Write(t)
-	defer func(most int) { mostProducts = most }(mostProducts)
+	defer func(most int) { maxProducts = most }(maxProducts)
 	for _, name := range []string{"SST", "TREC"} {
 		task := readTask(t, name, dir)
-		r := newRegression(mustFeatures(t, newEvaluation(sparsified(x), defaults), task), span(0, 100))
+		r := newRegression(mustFeatures(t, sparsified(x), task), span(0, 100))
 		for _, precision := range []float64{coarse, fine} {
-			mostProducts = 1000
+			maxProducts = 1000
 			want, converged, err := r.fit(t.Context(), 1e4, nil, precision)
 			if err != nil || !converged {
 				t.Fatalf("%s: converged %v, %v", name, converged, err)
 			}
 			first := 0
-			for mostProducts = 1; first == 0; mostProducts++ {
+			for maxProducts = 1; first == 0; maxProducts++ {
 				p, converged, err := r.fit(t.Context(), 1e4, nil, precision)
 				if err != nil {
 					t.Fatal(err)
 				}
 				if converged {
-					first = mostProducts
+					first = maxProducts
 					if !slices.Equal(p, want) {
 						t.Errorf("%s to %g: converged when cut after %d products", name, precision, first)
 					}
@@ -343,19 +322,19 @@ func compareWithScikitLearn(t *testing.T, r *Representation, dir string, names [
 	var given []givenTask
 	var ours [][][]bool // of each task and C
 	var best []float64
-	e := newEvaluation(r, defaults)
+	e := newEvaluation(r)
 	for _, name := range names {
 		task := readTask(t, name, dir)
 		var g givenTask
-		for _, row := range denseFeatures(e, task.texts, task.layout) {
+		for _, row := range denseFeatures(r, task) {
 			for _, v := range row {
 				g.X = binary.LittleEndian.AppendUint64(g.X, math.Float64bits(v))
 			}
 		}
 		for _, text := range task.texts {
-			g.Y = append(g.Y, text.label)
+			g.Y = append(g.Y, task.classes[text.label])
 		}
-		s := task.split(e)
+		s := task.split(e.seed)
 		for _, f := range s.tune {
 			g.Tune = append(g.Tune, givenFold{f.train, f.test})
 		}
@@ -363,7 +342,7 @@ func compareWithScikitLearn(t *testing.T, r *Representation, dir string, names [
 			g.Test = append(g.Test, givenFold{f.train, f.test})
 		}
 		given, ours = append(given, g), append(ours, nil)
-		x := mustFeatures(t, e, task)
+		x := mustFeatures(t, r, task)
 		for _, c := range cs {
 			right, converged, err := test(e, x, s.test, c)
 			if err != nil || !converged {
@@ -429,6 +408,6 @@ func overcompleteCodes(x *vectors.Dense, k int) *Representation {
 
 func TestAgainstScikitLearn(t *testing.T) {
 	dir, x := evaltest.Write(t)
-	compareWithScikitLearn(t, sparsified(x), dir, TaskNames()[2:], []float64{0.1, 10, 1000})
+	compareWithScikitLearn(t, sparsified(x), dir, PaperTasks()[2:], []float64{0.1, 10, 1000})
 	compareWithScikitLearn(t, overcompleteCodes(x, 3000), dir, []string{"SST", "TREC", "Comp"}, []float64{1e-3, 1, 1e6})
 }

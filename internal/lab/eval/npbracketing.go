@@ -4,31 +4,29 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// readNPBracketing reads noun phrases of three words, which bracket to the left,
-// "(blood pressure) medicine", or to the right, "local (phone company)". The file has
-// a header line whose first field is Fold_id, then a line for each phrase:
+// readNPBracketing reads noun phrases of three words, which bracket to the left, "(blood pressure)
+// medicine", or to the right, "local (phone company)". After a header line, which begins with
+// Fold_id, the file has lines
 //
 //	fold<TAB>lemma-POS_lemma-POS_lemma-POS<TAB>L or R
 //
-// The features are the vectors of the three lemmas side by side. C is chosen by
-// training on all folds but 0 and testing on fold 0. The score is the accuracy of
-// cross-validation over the folds other than 0.
-func readNPBracketing(name, path string) (Task, error) {
-	var l labels
-	p := newPart(path)
-	folds := map[int][]int{} // texts
+// The features are the concatenated vectors of the lemmas.
+func readNPBracketing(name, dir string) (Task, error) {
+	p := newPart(filepath.Join(dir, "np-bracketing", "dataset.txt"))
+	folds := map[int][]int{} // the texts of each fold
 	header := true
-	err := readLines(path, utf8Text, func(number int, line string) error {
+	err := readLines(p.path, utf8Text, func(number int, line string) error {
 		fields := strings.Split(line, "\t")
 		if header {
 			header = false
-			if fields[0] != npHeader {
-				return fmt.Errorf("begins with %q, want a header line that begins with %s", fields[0], npHeader)
+			if fields[0] != "Fold_id" {
+				return fmt.Errorf("first field is %q, want a header line that begins with Fold_id", fields[0])
 			}
 			return nil
 		}
@@ -44,8 +42,8 @@ func readNPBracketing(name, path string) (Task, error) {
 			return fmt.Errorf("phrase %q has %d words, want three joined by _", fields[1], len(words))
 		}
 		for i, w := range words {
-			if at := strings.LastIndexByte(w, '-'); at > 0 {
-				words[i] = w[:at]
+			if hyphen := strings.LastIndexByte(w, '-'); hyphen > 0 {
+				words[i] = w[:hyphen]
 			}
 		}
 		bracketing := strings.TrimSpace(fields[2])
@@ -53,36 +51,34 @@ func readNPBracketing(name, path string) (Task, error) {
 			return fmt.Errorf("bracketing is %q, want L or R", bracketing)
 		}
 		folds[fold] = append(folds[fold], len(p.texts))
-		p.add(text{l.of(bracketing), words}, number)
+		p.add(bracketing, words, number)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	if len(folds) < 3 || folds[0] == nil {
-		return nil, inputError(path, 0, errors.New("want fold 0 and two or more others"))
+		return nil, inputError(p.path, 0, errors.New("want fold 0 and two or more others"))
 	}
-	t, err := newTask(name, &l, []part{p}, func(*evaluation) split { return withFolds(folds) })
+	t, err := newTask(name, func(uint64) split { return withFolds(folds) }, p)
 	if err != nil {
 		return nil, err
 	}
-	t.layout = appended
+	t.concatenate = true
 	return t, nil
 }
 
-const npHeader = "Fold_id"
-
-// withFolds chooses C on fold 0 and cross-validates over the others.
-func withFolds(texts map[int][]int) split {
-	var rest []int
-	numbers := slices.Sorted(maps.Keys(texts))
-	for _, n := range numbers[1:] {
-		rest = append(rest, texts[n]...)
+// withFolds chooses C on fold 0 and tests by cross-validation on the other folds.
+func withFolds(folds map[int][]int) split {
+	numbers := slices.Sorted(maps.Keys(folds))[1:]
+	var others []int
+	for _, n := range numbers {
+		others = append(others, folds[n]...)
 	}
-	s := split{tune: []fold{{rest, texts[0]}}}
-	for _, n := range numbers[1:] {
-		train := slices.DeleteFunc(slices.Clone(rest), func(i int) bool { return slices.Contains(texts[n], i) })
-		s.test = append(s.test, fold{train, texts[n]})
+	s := split{tune: []fold{{others, folds[0]}}}
+	for _, n := range numbers {
+		train := slices.DeleteFunc(slices.Clone(others), func(i int) bool { return slices.Contains(folds[n], i) })
+		s.test = append(s.test, fold{train, folds[n]})
 	}
 	return s
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -64,16 +65,10 @@ func wantFold(t *testing.T, what string, c *classification, f fold, train, test 
 
 // Texts that choose C are drawn at random, by the seed.
 func TestSplitsAreShuffled(t *testing.T) {
-	for name, make := range map[string]func(*evaluation) split{
+	for name, split := range map[string]func(uint64) split{
 		"held out": withHeldOut(1000, 300, 1), "cross-validation": withCrossValidation(1000, 1),
 	} {
-		drawn := func(seed uint64) []int {
-			o := defaults
-			o.Seed = seed
-			s := make(newEvaluation(NewDense("x", &vectors.Dense{Words: []string{"a"}, Dim: 1, Data: []float32{1}}), o))
-			return s.tune[0].test
-		}
-		first := drawn(1)
+		first := split(1).tune[0].test
 		early := 0
 		for _, i := range first {
 			if i < 500 {
@@ -84,8 +79,8 @@ func TestSplitsAreShuffled(t *testing.T) {
 		if n := float64(len(first)); math.Abs(float64(early)-n/2) > 5*math.Sqrt(n/4) {
 			t.Errorf("%s: %d of %d texts are from the first half", name, early, len(first))
 		}
-		if !slices.Equal(first, drawn(1)) || slices.Equal(first, drawn(2)) {
-			t.Errorf("%s: seeds 1, 1 and 2 draw %v, %v and %v", name, first, drawn(1), drawn(2))
+		if !slices.Equal(first, split(1).tune[0].test) || slices.Equal(first, split(2).tune[0].test) {
+			t.Errorf("%s: seeds 1 and 2 draw %v and %v", name, first, split(2).tune[0].test)
 		}
 	}
 }
@@ -94,14 +89,13 @@ func TestSplitsAreShuffled(t *testing.T) {
 func TestSplits(t *testing.T) {
 	dir := t.TempDir()
 	type counts = map[string]int
-	e := newEvaluation(NewDense("x", &vectors.Dense{Words: []string{"a"}, Dim: 1, Data: []float32{1}}), defaults)
 
 	binary := func(i int) string { return fmt.Sprint(i % 2) }
 	for part, n := range (counts{"train": 30, "dev": 11, "test": 12}) {
 		writeData(t, dir, "sst2/stsa.binary."+part, numbered(n, part, binary)...)
 	}
 	sst := readTask(t, "SST", dir)
-	s := sst.split(e)
+	s := sst.split(1)
 	wantFold(t, "SST's choice of C", sst, s.tune[0], counts{"train": 30}, counts{"dev": 11})
 	wantFold(t, "SST", sst, s.test[0], counts{"train": 30}, counts{"test": 12})
 	if len(s.tune) != 1 || len(s.test) != 1 {
@@ -112,7 +106,7 @@ func TestSplits(t *testing.T) {
 		writeData(t, dir, "trec/raw.TREC."+part, numbered(n, part, func(i int) string { return fmt.Sprintf("C%d:x", i%6) })...)
 	}
 	trec := readTask(t, "TREC", dir)
-	s = trec.split(e)
+	s = trec.split(1)
 	var held []int
 	for _, f := range s.tune {
 		wantFold(t, "TREC's choice of C", trec, f, counts{"train": 52 - len(f.test)}, counts{"train": len(f.test)})
@@ -138,7 +132,7 @@ func TestSplits(t *testing.T) {
 	}
 	for task, held := range (counts{"Sports": 239, "Comp": 239, "Relig": 209}) {
 		news := readTask(t, task, dir)
-		s := news.split(e)
+		s := news.split(1)
 		wantFold(t, task+"'s choice of C", news, s.tune[0], counts{"train": 260 - held}, counts{"train": held})
 		wantFold(t, task, news, s.test[0], counts{"train": 260 - held}, counts{"test": 14})
 		if !slices.Equal(s.tune[0].train, s.test[0].train) {
@@ -152,7 +146,7 @@ func TestSplits(t *testing.T) {
 	}
 	writeData(t, dir, "np-bracketing/dataset.txt", lines...)
 	np := readTask(t, "NP", dir)
-	s = np.split(e)
+	s = np.split(1)
 	wantFold(t, "NP's choice of C", np, s.tune[0], counts{"foldb": 10, "foldc": 10, "foldd": 10}, counts{"folda": 10})
 	if len(s.tune) != 1 || len(s.test) != 3 {
 		t.Fatalf("NP has %d and %d folds, want 1 and 3", len(s.tune), len(s.test))
@@ -166,11 +160,11 @@ func TestSplits(t *testing.T) {
 // fine fit for each C, counted on the texts that the split says.
 func TestChoiceOfC(t *testing.T) {
 	dir, x := evaltest.Write(t)
-	e := newEvaluation(sparsified(x), defaults)
+	representation := sparsified(x)
 	other := 0
-	for _, name := range TaskNames()[2:] {
+	for _, name := range PaperTasks()[2:] {
 		task := readTask(t, name, dir)
-		x := mustFeatures(t, e, task)
+		x := mustFeatures(t, representation, task)
 		share := func(folds []fold, c float64) float64 {
 			right, all := 0, 0
 			for _, f := range folds {
@@ -179,7 +173,7 @@ func TestChoiceOfC(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				right += count(r.correct(p, f.test))
+				right += count(r.classify(p, f.test))
 				all += len(f.test)
 			}
 			return 100 * float64(right) / float64(all)
@@ -194,10 +188,10 @@ func TestChoiceOfC(t *testing.T) {
 			}
 			return best
 		}
-		s := task.split(e)
+		s := task.split(1)
 		c := choice(s.tune)
-		r := mustEvaluate(t, e.Representation, []Task{task}, defaults)[0]
-		if score := share(s.test, c); r.C != c || r.Score != score {
+		r := mustEvaluate(t, representation, task)[0]
+		if score := share(s.test, c); r.C != c || float64(r.Score) != score {
 			t.Errorf("%s: %.2f with C = %g, want %.2f with %g", name, r.Score, r.C, score, c)
 		}
 		if choice(s.test) != c {
@@ -220,7 +214,7 @@ func TestTiesGoToTheSmallerC(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := NewDense("x", &vectors.Dense{Words: []string{"a", "b"}, Dim: 1, Data: []float32{1, -1}})
-	if r := mustEvaluate(t, x, []Task{task}, defaults)[0]; r.C != 1e-3 || r.Score != 100 {
+	if r := mustEvaluate(t, x, task)[0]; r.C != 1e-3 || r.Score != 100 {
 		t.Errorf("C = %g is chosen, with %v %%, want 0.001 with 100 %%", r.C, r.Score)
 	}
 }
@@ -232,19 +226,18 @@ func TestTRECIsLatin1(t *testing.T) {
 	writeData(t, dir, "trec/raw.TREC.train", lines...)
 	writeData(t, dir, "trec/raw.TREC.test", lines...)
 	x := NewDense("x", &vectors.Dense{Words: []string{"été", "naïve"}, Dim: 1, Data: []float32{1, -1}})
-	if r := mustEvaluate(t, x, []Task{readTask(t, "TREC", dir)}, defaults)[0]; r.Covered != 40 || r.Score != 100 {
+	if r := mustEvaluate(t, x, readTask(t, "TREC", dir))[0]; r.Covered != 40 || r.Score != 100 {
 		t.Errorf("%+v", r)
 	}
 	// A byte order mark says that a file is UTF-8.
 	writeData(t, dir, "trec/raw.TREC.test", "\ufeffA:x été", "B:x naïve")
-	if r := mustEvaluate(t, x, []Task{readTask(t, "TREC", dir)}, defaults)[0]; r.Covered != 22 {
+	if r := mustEvaluate(t, x, readTask(t, "TREC", dir))[0]; r.Covered != 22 {
 		t.Errorf("%d of 22 tokens covered with a byte order mark", r.Covered)
 	}
 }
 
 func TestPosts(t *testing.T) {
-	dir := t.TempDir()
-	group := filepath.Join("20news-bydate", "20news-bydate-train", "g")
+	p := newPart(t.TempDir())
 	for name, content := range map[string]string{
 		"1":         "From: me\nSubject: x\n\nfirst paragraph\n\nsecond, isn't\xe9it\n",
 		"2":         "From: me\r\nSubject: x\r\n\r\nfirst paragraph\r\n\r\nsecond, isn't\xe9it\r\n",
@@ -252,16 +245,15 @@ func TestPosts(t *testing.T) {
 		"4":         "\r\nfirst paragraph\r\n\r\nsecond, isn't\xe9it\r\n",
 		".DS_Store": "no post",
 	} {
-		writeData(t, dir, filepath.Join(group, name), content)
+		writeData(t, p.path, "g/"+name, content)
 	}
-	posts, err := readPosts(filepath.Join(dir, group), 0)
-	if err != nil || len(posts) != 4 {
-		t.Fatalf("%d posts, error %v", len(posts), err)
+	if err := p.readPosts("g"); err != nil || len(p.texts) != 4 {
+		t.Fatalf("%d posts, error %v", len(p.texts), err)
 	}
-	want := []string{"first", "paragraph", "second", "isn't", "it"}
-	for i, p := range posts {
-		if !slices.Equal(p.tokens, want) {
-			t.Errorf("post %d has tokens %q, want %q", i+1, p.tokens, want)
+	want := text{"g", []string{"first", "paragraph", "second", "isn't", "it"}}
+	for i, got := range p.texts {
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("post %d is %q, want %q", i+1, got, want)
 		}
 	}
 }
@@ -269,7 +261,6 @@ func TestPosts(t *testing.T) {
 // What editors do to files.
 func TestBlankLinesAndByteOrderMarks(t *testing.T) {
 	dir, x := evaltest.Write(t)
-	e := newEvaluation(NewDense("x", x), defaults)
 	for task, file := range map[string]string{"SST": "sst2/stsa.binary.train", "TREC": "trec/raw.TREC.train", "NP": "np-bracketing/dataset.txt"} {
 		want := fmt.Sprint(readTask(t, task, dir).texts)
 		path := filepath.Join(dir, filepath.FromSlash(file))
@@ -288,7 +279,7 @@ func TestBlankLinesAndByteOrderMarks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, _ := task.evaluate(e); r.Covered != 2 || r.Total != 2 {
+	if r := mustEvaluate(t, NewDense("x", x), task)[0]; r.Covered != 2 || r.Total != 2 {
 		t.Errorf("%d of %d pairs covered, want 2 of 2", r.Covered, r.Total)
 	}
 }
@@ -314,8 +305,8 @@ func TestFewest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, r := range mustEvaluate(t, x, []Task{pairTask, textTask}, defaults) {
-			if few := n < 10; math.IsNaN(r.Score) != few || (r.Note != "") != few {
+		for i, r := range mustEvaluate(t, x, pairTask, textTask) {
+			if few := n < 10; math.IsNaN(float64(r.Score)) != few || (r.Note != "") != few {
 				t.Errorf("task %d with %d covered items: %+v", i, n, r)
 			}
 		}
@@ -341,33 +332,20 @@ func TestFoldsOfOneLabel(t *testing.T) {
 		task Task
 		want string
 	}{
-		{readTask(t, "NP", dir), filepath.Join(dir, "np-bracketing", "dataset.txt") + ": when 10 texts are held out, NP has no two labels left"},
-		{spam, filepath.Join(dir, "train") + ": when 1 texts are held out, spam has no two labels left"},
+		{readTask(t, "NP", dir), filepath.Join(dir, "np-bracketing", "dataset.txt") + ": with 10 texts held out, all training texts of NP have the label \"R\""},
+		{spam, filepath.Join(dir, "train") + ": with 1 texts held out, all training texts of spam have the label \"yes\""},
 	} {
-		_, err := Run(t.Context(), x, []Task{tt.task}, defaults, nil)
+		_, err := Run(t.Context(), x, []Task{tt.task}, 1, nil)
 		if _, input := errors.AsType[*vectors.InputError](err); !input || !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("%v, want an InputError %q", err, tt.want)
 		}
 	}
 }
 
-// The scale of unscaled features may be anything that float32 has.
-func TestRawScales(t *testing.T) {
+func TestNotFinite(t *testing.T) {
 	dir, x := evaltest.Write(t)
-	task := readTask(t, "SST", dir)
-	raw := Options{OOV: Skip, Case: Fallback, Raw: true, Seed: 1}
-	for _, scale := range []float32{1e-37, 1e-20, 1, 1e20, 1e37} {
-		scaled := &vectors.Dense{Words: x.Words, Dim: x.Dim}
-		for _, v := range x.Data {
-			scaled.Data = append(scaled.Data, v*scale)
-		}
-		r := mustEvaluate(t, NewDense("x", scaled), []Task{task}, raw)[0]
-		if math.IsNaN(r.Score) || r.Score < 50 || r.C == 0 || len(r.Unconverged) > 0 {
-			t.Errorf("times %g: %+v", scale, r)
-		}
-	}
 	x.Data[3*x.Dim] = float32(math.Inf(1))
-	if _, err := Run(t.Context(), NewDense("x", x), []Task{task}, raw, nil); err == nil || !strings.Contains(err.Error(), "are not finite") {
+	if _, err := Run(t.Context(), NewDense("x", x), []Task{readTask(t, "SST", dir)}, 1, nil); err == nil || !strings.Contains(err.Error(), "are not finite") {
 		t.Errorf("an infinite value: %v", err)
 	}
 }

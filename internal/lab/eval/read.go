@@ -8,19 +8,19 @@ import (
 	"unicode/utf8"
 
 	"overcomplete/internal/input"
+	"overcomplete/vectors"
 )
 
-// An encoding turns bytes into a string, or says that they are not of it.
+// An encoding decodes bytes.
 type encoding func(b []byte) (string, error)
 
 func utf8Text(b []byte) (string, error) {
 	if !utf8.Valid(b) {
-		return "", errors.New("is not UTF-8")
+		return "", errors.New("not valid UTF-8")
 	}
 	return string(b), nil
 }
 
-// latin1Text never fails: every byte is a character.
 func latin1Text(b []byte) (string, error) {
 	runes := make([]rune, len(b))
 	for i, c := range b {
@@ -29,9 +29,8 @@ func latin1Text(b []byte) (string, error) {
 	return string(runes), nil
 }
 
-// readLines calls f for each line of a file that is not blank, without the newline
-// and what Windows puts before it, and with its number. An error of f gets the file
-// and line. A file that begins with a byte order mark is UTF-8.
+// readLines calls f with the number of each line of a file that isn't blank, and the line without
+// its end. Errors of f are reported at that line. A file with a byte order mark is UTF-8.
 func readLines(path string, decode encoding, f func(number int, line string) error) error {
 	data, err := readFile(path)
 	if err != nil {
@@ -54,22 +53,26 @@ func readLines(path string, decode encoding, f func(number int, line string) err
 	return nil
 }
 
-// mostData is how many bytes of data are read from a file: more than any data set has
-// whose texts are to be classified.
-const mostData = 1 << 30
+// maxBytes limits the size of a file of data.
+const maxBytes = 1 << 30
 
 func readFile(path string) ([]byte, error) {
-	data, err := input.Read(path, mostData)
+	data, err := input.Read(path, maxBytes)
 	if err != nil {
 		return nil, unreadable(path, err)
 	}
 	return data, nil
 }
 
-// unreadable says which data can't be read.
+// unreadable wraps an error of reading, and names the file once.
 func unreadable(path string, err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		err = e.Err // the file is named once
+		err = e.Err
 	}
 	return inputError(path, 0, err)
+}
+
+// inputError returns an error about a line of a file, or about the file if line is 0.
+func inputError(file string, line int, err error) error {
+	return &vectors.InputError{File: file, Line: line, Err: err}
 }

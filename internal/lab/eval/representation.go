@@ -3,26 +3,20 @@ package eval
 import (
 	"math"
 	"strings"
-	"sync"
 
 	"overcomplete/vectors"
 )
 
-// A Representation is the vectors to evaluate: a row for each of V words, with K
-// columns.
+// A Representation is the word vectors to evaluate: V rows of K columns, sparse or dense.
 type Representation struct {
 	Name string
 	cols int // K
-	rows int // V
-	word map[string]int
-	// row returns the columns that may be other than zero, increasing, and
-	// their values.
-	row  func(i int) (index []int32, value []float32)
-	mean func() vector // of all vectors
+	rows map[string]int
+	// row returns the columns of a row that may be nonzero, increasing, and their values.
+	row func(i int) (index []int32, value []float32)
 }
 
-// NewDense returns a representation of dense vectors, with L columns. If a word is
-// there more than once, its first row counts.
+// NewDense returns the representation of dense vectors. The first row of a repeated word counts.
 func NewDense(name string, d *vectors.Dense) *Representation {
 	all := make([]int32, d.Dim)
 	for j := range all {
@@ -31,62 +25,43 @@ func NewDense(name string, d *vectors.Dense) *Representation {
 	return newRepresentation(name, d.Words, d.Dim, func(i int) ([]int32, []float32) { return all, d.Row(i) })
 }
 
-// NewSparse returns a representation of sparse vectors: row i of codes, V×K, is the
-// vector of words[i]. If a word is there more than once, its first row counts.
+// NewSparse returns the representation of sparse vectors. The first row of a repeated word counts.
 func NewSparse(name string, s *vectors.Sparse) *Representation {
 	return newRepresentation(name, s.Words, s.Cols, s.Row)
 }
 
 func newRepresentation(name string, words []string, cols int, row func(int) ([]int32, []float32)) *Representation {
-	r := &Representation{Name: name, cols: cols, rows: len(words), word: make(map[string]int, len(words)), row: row}
+	r := &Representation{name, cols, make(map[string]int, len(words)), row}
 	for i, w := range words {
-		if _, again := r.word[w]; !again {
-			r.word[w] = i
+		if _, repeated := r.rows[w]; !repeated {
+			r.rows[w] = i
 		}
 	}
-	r.mean = sync.OnceValue(r.average)
 	return r
 }
 
 // find returns the row of a token.
-func (r *Representation) find(token string, c Case) (row int, ok bool) {
-	if c != Lower {
-		if row, ok = r.word[token]; ok || c == Exact {
-			return row, ok
-		}
+func (r *Representation) find(token string) (row int, ok bool) {
+	if row, ok = r.rows[token]; !ok {
+		row, ok = r.rows[strings.ToLower(token)]
 	}
-	row, ok = r.word[strings.ToLower(token)]
 	return row, ok
 }
 
-// vector is a row as a task sees it.
+func (r *Representation) vector(row int) vector {
+	index, value := r.row(row)
+	return vector{index, value}
+}
+
+// A vector has the nonzeros of a row.
 type vector struct {
 	index []int32
 	value []float32
 }
 
-func (r *Representation) vector(i int) vector {
-	index, value := r.row(i)
-	return vector{index, value}
-}
-
-func (r *Representation) average() vector {
-	sum := make([]float64, r.cols)
-	for i := range r.rows {
-		r.vector(i).addTo(sum, 1)
-	}
-	var m vector
-	for j, x := range sum {
-		if x != 0 {
-			m.index, m.value = append(m.index, int32(j)), append(m.value, float32(x/float64(r.rows)))
-		}
-	}
-	return m
-}
-
-// dot returns ⟨v, w⟩ with a vector w of all columns.
+// dot returns ⟨v, w⟩ with a dense w.
 func (v vector) dot(w []float64) float64 {
-	var sum [4]float64 // for the processor to add at the same time
+	var sum [4]float64 // independent sums, added in parallel by the processor
 	index, value := v.index, v.value[:len(v.index)]
 	i := 0
 	for ; i+4 <= len(index); i += 4 {
@@ -127,10 +102,10 @@ func (v vector) inner(u vector) float64 {
 	return sum
 }
 
-// cosine returns the cosine of the angle between v and u, 0 if one is zero.
+// cosine returns the cosine of v and u, 0 if one is zero.
 func (v vector) cosine(u vector) float64 {
-	// Of binary vectors all three products are whole numbers: pairs with the same
-	// products have the same cosine to the last bit, and share a rank.
+	// The products of binary vectors are integers: equal products give equal cosines, to the
+	// last bit, and so share a rank.
 	norms := math.Sqrt(v.inner(v) * u.inner(u))
 	if norms == 0 {
 		return 0

@@ -8,32 +8,31 @@ import (
 	"strings"
 )
 
-// suite has the paper's tasks in the order of its table. All but WS-353, by which the
-// paper chooses hyperparameters, are averaged.
+// suite lists the tasks that [ReadTask] reads. A new task is a line here and a file of its own.
 var suite = []struct {
 	name string
 	read func(name, dir string) (Task, error)
 }{
-	{TuningTask, func(name, dir string) (Task, error) {
-		return ReadWordSimilarity(name, filepath.Join(dir, "wordsim", "EN-WS-353-ALL.txt"))
-	}},
-	{"SimLex-999", func(name, dir string) (Task, error) {
-		return ReadWordSimilarity(name, filepath.Join(dir, "wordsim", "EN-SIMLEX-999.txt"))
-	}},
-	{"SST", func(name, dir string) (Task, error) { return readSentiment(name, filepath.Join(dir, "sst2")) }},
-	{"TREC", func(name, dir string) (Task, error) { return readTREC(name, filepath.Join(dir, "trec")) }},
+	{TuningTask, wordSimilarityIn("EN-WS-353-ALL.txt")},
+	{"SimLex-999", wordSimilarityIn("EN-SIMLEX-999.txt")},
+	{"SST", readSentiment},
+	{"TREC", readTREC},
 	{"Sports", sports.read},
 	{"Comp", computer.read},
 	{"Relig", religion.read},
-	{"NP", func(name, dir string) (Task, error) {
-		return readNPBracketing(name, filepath.Join(dir, "np-bracketing", "dataset.txt"))
-	}},
+	{"NP", readNPBracketing},
 }
 
 // TuningTask is the task by which the paper chooses hyperparameters (§3).
 const TuningTask = "WS-353"
 
-// TaskNames returns the names of the paper's tasks in the order of its table.
+// averagedTasks are the tasks of the paper's average.
+var averagedTasks = []string{"SimLex-999", "SST", "TREC", "Sports", "Comp", "Relig", "NP"}
+
+// PaperTasks returns the tasks of the paper's table of results, in its order.
+func PaperTasks() []string { return append([]string{TuningTask}, averagedTasks...) }
+
+// TaskNames returns the names of all tasks that [ReadTask] reads.
 func TaskNames() []string {
 	var names []string
 	for _, t := range suite {
@@ -42,20 +41,19 @@ func TaskNames() []string {
 	return names
 }
 
-// ReadTask reads the paper's task of the given name, one of [TaskNames], from a
-// directory that holds the folders wordsim, sst2, trec, 20news-bydate and
-// np-bracketing. It is an error if there is no task of that name.
+// ReadTask reads the task of the given name, one of [TaskNames], from a directory with the folders
+// wordsim, sst2, trec, 20news-bydate and np-bracketing.
 func ReadTask(name, dir string) (Task, error) {
 	for _, t := range suite {
 		if t.name == name {
 			task, err := t.read(name, dir)
 			if errors.Is(err, fs.ErrNotExist) {
-				err = fmt.Errorf("%w: task %s is read from there; docs/evaluation.md says what the folder of the data has, and where to get it", err, name)
+				err = fmt.Errorf("%w: task %s needs it; docs/evaluation.md lists the files and their sources", err, name)
 			}
 			return task, err
 		}
 	}
-	return nil, fmt.Errorf("task %q is unknown, want one of %s", name, strings.Join(TaskNames(), ", "))
+	return nil, fmt.Errorf("task %q: unknown, want one of %s", name, strings.Join(TaskNames(), ", "))
 }
 
 // Names returns the names of tasks.
@@ -64,4 +62,10 @@ func Names(tasks []Task) (names []string) {
 		names = append(names, t.Name())
 	}
 	return names
+}
+
+func wordSimilarityIn(file string) func(name, dir string) (Task, error) {
+	return func(name, dir string) (Task, error) {
+		return ReadWordSimilarity(name, filepath.Join(dir, "wordsim", file))
+	}
 }

@@ -1,15 +1,21 @@
 package eval
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
+
+	"gonum.org/v1/gonum/stat"
+
+	"overcomplete/internal/table"
 )
 
-// wordSimilarity compares the cosine of two words' vectors with people's
-// judgments of their similarity, by Spearman's ρ over all pairs.
+// wordSimilarity is a task whose score is Spearman's ρ of human judgments of word pairs and the
+// cosines of their vectors.
 type wordSimilarity struct {
 	name  string
 	pairs []pair
@@ -20,9 +26,8 @@ type pair struct {
 	score float64
 }
 
-// ReadWordSimilarity reads pairs of words with people's judgments of their similarity
-// from a file with a line "word word score" for each pair, separated by white space.
-// The score of the task is Spearman's ρ of the judgments and the vectors' cosines.
+// ReadWordSimilarity reads a word similarity task from a file of lines "word word score",
+// separated by white space.
 func ReadWordSimilarity(name, path string) (Task, error) {
 	t := &wordSimilarity{name: name}
 	err := readLines(path, utf8Text, func(_ int, line string) error {
@@ -38,60 +43,68 @@ func ReadWordSimilarity(name, path string) (Task, error) {
 		return nil
 	})
 	if err == nil && len(t.pairs) == 0 {
-		err = inputError(path, 0, errors.New("holds no pairs"))
+		err = inputError(path, 0, errors.New("no pairs"))
 	}
 	return t, err
 }
 
 func (t *wordSimilarity) Name() string { return t.name }
 
-func (t *wordSimilarity) evaluate(e *evaluation) (r Result, err error) {
-	err = e.compute(func() error {
-		r = t.correlate(e)
-		return nil
-	})
-	return r, err
-}
+func (t *wordSimilarity) check(uint64) error { return nil }
 
-func (t *wordSimilarity) correlate(e *evaluation) Result {
+func (t *wordSimilarity) evaluate(e *evaluation) (Result, error) {
 	r := Result{Total: len(t.pairs), Unit: "pairs"}
-	var unknown vector // zero
-	if e.OOV == Mean {
-		unknown = e.mean()
-	}
 	var judged, cosines []float64
 	for _, p := range t.pairs {
-		known := 0
-		var v [2]vector
-		for i, word := range p.words {
-			v[i] = unknown
-			if row, ok := e.find(word, e.Case); ok {
-				v[i] = e.vector(row)
-				known++
-			}
+		a, ok := e.find(p.words[0])
+		b, too := e.find(p.words[1])
+		if ok && too {
+			judged = append(judged, p.score)
+			cosines = append(cosines, e.vector(a).cosine(e.vector(b)))
 		}
-		if known == 2 {
-			r.Covered++
-		} else if e.OOV == Skip {
-			continue
-		}
-		judged = append(judged, p.score)
-		cosines = append(cosines, v[0].cosine(v[1]))
 	}
-	if r.Covered < fewest {
-		return r.left(fmt.Sprintf("%d of %d pairs have vectors, too few", r.Covered, r.Total))
+	r.Covered = len(judged)
+	if r.Covered < minItems {
+		return r.withoutScore(fmt.Sprintf("%d of %d pairs have vectors, want at least %d", r.Covered, r.Total, minItems)), nil
 	}
 	rho := Spearman(judged, cosines)
 	if math.IsNaN(rho) {
-		return r.left("all pairs are equally similar")
+		return r.withoutScore("all pairs are equally similar"), nil
 	}
-	sampleJudged, sampleCosines := make([]float64, len(judged)), make([]float64, len(judged))
-	r.Score = 100 * rho
+	x, y := make([]float64, len(judged)), make([]float64, len(judged))
+	r.Score = table.Number(100 * rho)
 	r.Stderr = 100 * e.bootstrap(len(judged), func(sample []int) float64 {
 		for i, j := range sample {
-			sampleJudged[i], sampleCosines[i] = judged[j], cosines[j]
+			x[i], y[i] = judged[j], cosines[j]
 		}
-		return Spearman(sampleJudged, sampleCosines)
+		return Spearman(x, y)
 	})
-	return r
+	return r, nil
+}
+
+// Spearman returns Spearman's rank correlation ρ of x and y, which have the same length. Equal
+// values share the mean of their ranks. It is NaN if all values of x or of y are equal.
+func Spearman(x, y []float64) float64 {
+	return stat.Correlation(ranks(x), ranks(y), nil)
+}
+
+// ranks returns the rank of each value, from 1.
+func ranks(x []float64) []float64 {
+	order := make([]int, len(x))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(x[i], x[j]) })
+	rank := make([]float64, len(x))
+	for first := 0; first < len(order); {
+		last := first
+		for last+1 < len(order) && x[order[last+1]] == x[order[first]] {
+			last++
+		}
+		for _, i := range order[first : last+1] {
+			rank[i] = float64(first+last)/2 + 1
+		}
+		first = last + 1
+	}
+	return rank
 }
