@@ -7,10 +7,11 @@ import (
 
 func newMan() *cobra.Command {
 	return &cobra.Command{
-		Use:    "man DIR",
-		Short:  "Write the manual pages of all commands into a directory",
-		Hidden: true, // releases contain them
-		Args:   cobra.ExactArgs(1),
+		Use:     "man DIR",
+		Short:   "Write the manual pages of all commands into a directory",
+		Example: "  overcomplete man /usr/local/share/man/man1",
+		Hidden:  true, // releases contain the pages
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cmd.Root().DisableAutoGenTag = true // it has the date
 			return doc.GenManTree(cmd.Root(), &doc.GenManHeader{Source: "overcomplete"}, args[0])
