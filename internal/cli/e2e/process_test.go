@@ -8,11 +8,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"overcomplete/internal/testonly/clitest"
 )
@@ -198,64 +196,5 @@ func wantInterrupted(t *testing.T, state *os.ProcessState, lines []string) {
 	const want = "overcomplete: interrupted, no file was written"
 	if len(lines) == 0 || lines[len(lines)-1] != want || strings.Count(strings.Join(lines, "\n"), "overcomplete: ") != 1 {
 		t.Errorf("standard error after the signal: %q", lines)
-	}
-}
-
-// Whenever a training is killed, while it writes a checkpoint too, the last good
-// checkpoint is there and goes on to the result of one that was never stopped.
-func TestKilled(t *testing.T) {
-	t.Parallel()
-	dir, _ := clitest.Sample(t)
-	line := "paper train in.txt -k 2000 --device cpu --epochs 20"
-	if full {
-		line = strings.Replace(line, "20", "80", 1)
-	}
-	dir.MustRun(t, line+" -o whole")
-	killed := 0
-	for {
-		cmd := dir.Command(strings.Fields(line + " -o model --checkpoint 1ns --resume --progress")...)
-		stderr, err := cmd.StderrPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		// After an epoch's line its checkpoint is written. Signals come at different
-		// times of that; how far it is then is chance.
-		epochs := 0
-		var last string
-		for s := bufio.NewScanner(stderr); s.Scan(); last = s.Text() {
-			if strings.HasPrefix(s.Text(), "epoch ") {
-				if epochs++; epochs == 3 {
-					time.Sleep(time.Duration(killed%10) * 500 * time.Microsecond)
-					cmd.Process.Kill()
-				}
-			}
-		}
-		if err := cmd.Wait(); err == nil {
-			break
-		} else if cmd.ProcessState.ExitCode() >= 0 {
-			t.Fatalf("%v: %s", err, last)
-		}
-		killed++
-		if _, err := os.Stat(dir.Path("model/words.txt")); err == nil {
-			if _, err := os.Stat(dir.Path("model/state")); err != nil {
-				break // it was done, but for ending
-			}
-		}
-	}
-	if killed < 5 {
-		t.Errorf("killed %d times only", killed)
-	}
-	if dir.Learned(t, "model") != dir.Learned(t, "whole") {
-		t.Error("a training that was killed came to another result")
-	}
-	left, err := filepath.Glob(dir.Path("model.tmp*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if full && len(left) == 0 {
-		t.Errorf("killed %d times, never while a checkpoint was written", killed)
 	}
 }
