@@ -135,7 +135,8 @@ type Encoder interface {
 	// whatever rows are encoded with it. If ctx is cancelled, Encode returns its error.
 	// A row whose code overflows single precision is no error: its Loss is not finite.
 	// A device that computes with less may refuse rows whose codes leave the range of
-	// its precision alone, by a [*RowError].
+	// its precision alone, by a
+	// [*vectors.InputError] with the Row.
 	Encode(ctx context.Context, x []float32) (*Codes, error)
 
 	// Start is Encode in two halves: it may return before there are codes, and what it returns
@@ -144,33 +145,28 @@ type Encoder interface {
 	Start(ctx context.Context, x []float32) (wait func() (*Codes, error))
 }
 
-// Several is an encoder that has others of one kind, such as one for each GPU of a machine. What
-// is started is dealt out to them, in turn, so that they encode at the same time; a [Stream] has
-// a block under way for each.
-type Several struct {
-	Encoders []Encoder
+// Several returns an encoder that deals blocks out to encoders of one kind in turn, such as one
+// for each GPU of a machine, so that they encode at the same time.
+func Several(encoders []Encoder) Encoder { return &several{encoders: encoders} }
+
+type several struct {
+	encoders []Encoder
 	next     int // of Start
 }
 
-// Device implements [Encoder].
-func (s *Several) Device() string { return s.Encoders[0].Device() }
+func (s *several) Device() string   { return s.encoders[0].Device() }
+func (s *several) Options() Options { return s.encoders[0].Options() }
 
-// Options implements [Encoder].
-func (s *Several) Options() Options { return s.Encoders[0].Options() }
+func (s *several) Encode(ctx context.Context, x []float32) (*Codes, error) { return s.Start(ctx, x)() }
 
-// Encode implements [Encoder].
-func (s *Several) Encode(ctx context.Context, x []float32) (*Codes, error) { return s.Start(ctx, x)() }
-
-// Start implements [Encoder].
-func (s *Several) Start(ctx context.Context, x []float32) (wait func() (*Codes, error)) {
-	e := s.Encoders[s.next]
-	s.next = (s.next + 1) % len(s.Encoders)
+func (s *several) Start(ctx context.Context, x []float32) (wait func() (*Codes, error)) {
+	e := s.encoders[s.next]
+	s.next = (s.next + 1) % len(s.encoders)
 	return e.Start(ctx, x)
 }
 
-// Close closes them all and returns the first error.
-func (s *Several) Close() (err error) {
-	for _, e := range s.Encoders {
+func (s *several) Close() (err error) {
+	for _, e := range s.encoders {
 		err = cmp.Or(err, e.Close())
 	}
 	return err
@@ -187,16 +183,6 @@ type Codes struct {
 // with: it is all zeros, or so large or small that the size of FISTA's steps is not a
 // normal number of single precision.
 var ErrDictionary = errors.New("nothing can be encoded")
-
-// A RowError says which row cannot be encoded.
-type RowError struct {
-	Row  int // of all that were given to a [Stream], from 0
-	Word string
-	Err  error
-}
-
-func (e *RowError) Error() string { return fmt.Sprintf("row %d, %.100q: %v", e.Row+1, e.Word, e.Err) }
-func (e *RowError) Unwrap() error { return e.Err }
 
 // ErrOverflow is the error, wrapped, for a row whose values are not finite or so large
 // that its code overflows single precision.

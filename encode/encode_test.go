@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -79,29 +80,28 @@ func (e *rounds) Encode(_ context.Context, x []float32) (*encode.Codes, error) {
 	return c, nil
 }
 
-// stream encodes d, handed over in parts, and returns the words that come out and
-// what was measured.
-func stream(t *testing.T, d *vectors.Dense, part int, s *encode.Stream) ([]string, model.Encoding) {
-	t.Helper()
-	var words []string
-	s.Add = func(block *vectors.Sparse) error {
-		if len(block.Words) != block.Rows {
-			t.Errorf("%d words for %d codes", len(block.Words), block.Rows)
+// parts yields the rows of d, some at a time.
+func parts(d *vectors.Dense, part int) iter.Seq2[*vectors.Dense, error] {
+	return func(yield func(*vectors.Dense, error) bool) {
+		for lo := 0; lo < d.Len(); lo += part {
+			hi := min(lo+part, d.Len())
+			if !yield(&vectors.Dense{Words: d.Words[lo:hi], Dim: d.Dim, Data: d.Data[lo*d.Dim : hi*d.Dim]}, nil) {
+				return
+			}
 		}
-		words = append(words, block.Words...)
-		return nil
 	}
-	for lo := 0; lo < d.Len(); lo += part {
-		hi := min(lo+part, d.Len())
-		if err := s.Rows(t.Context(), &vectors.Dense{Words: d.Words[lo:hi], Dim: d.Dim, Data: d.Data[lo*d.Dim : hi*d.Dim]}); err != nil {
+}
+
+// stream encodes d, some rows at a time, and returns the words that have codes.
+func stream(t *testing.T, d *vectors.Dense, part int, s *encode.Stream) (words []string, e model.Encoding) {
+	t.Helper()
+	for block, err := range s.Codes(t.Context(), parts(d, part)) {
+		if err != nil {
 			t.Fatal(err)
 		}
+		words = append(words, block.Words...)
 	}
-	e, err := s.Finish(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return words, e
+	return words, s.Encoding()
 }
 
 func TestStream(t *testing.T) {
@@ -175,9 +175,8 @@ func (e *ahead) Start(ctx context.Context, x []float32) func() (*encode.Codes, e
 	}
 }
 
-// A block is under way for each encoder while the next one begins, whether rows come at once or a
-// few at a time, in memory that has others afterwards. What comes out is what one encoder gives,
-// in order.
+// A block is under way for each encoder while the next one begins, however many rows come at a time.
+// The codes are those of one encoder, in order.
 func TestStreamAhead(t *testing.T) {
 	const rows, dim = 4*encode.Block + 10, 2
 	d := &vectors.Dense{Dim: dim}
@@ -194,45 +193,30 @@ func TestStreamAhead(t *testing.T) {
 		for _, part := range []int{rows, encode.Block, 1000} {
 			at := fmt.Sprintf("%d encoders, %d rows at a time", n, part)
 			underWay, most := 0, 0
-			several := new(encode.Several)
+			var encoders []encode.Encoder
 			for range n {
-				several.Encoders = append(several.Encoders, &ahead{rounds{dim: dim}, &underWay, &most})
+				encoders = append(encoders, &ahead{rounds{dim: dim}, &underWay, &most})
 			}
+			several := encode.Several(encoders)
 			var words []string
 			got := vectors.CSR{Cols: dim, Ptr: []int64{0}}
-			s := &encode.Stream{Encoder: several, Add: func(block *vectors.Sparse) error {
-				words = append(words, block.Words...)
-				got.Append(&block.CSR)
-				return nil
-			}}
-			if n == 1 {
-				s.Encoder = several.Encoders[0]
-			}
-			memory := new(vectors.Dense)
-			for lo := 0; lo < rows; lo += part {
-				*memory = vectors.Dense{Words: memory.Words[:0], Data: memory.Data[:0]}
-				memory.Append(d.Slice(lo, min(lo+part, rows)))
-				if err := s.Rows(t.Context(), memory); err != nil {
+			for block, err := range (&encode.Stream{Encoder: several}).Codes(t.Context(), parts(d, part)) {
+				if err != nil {
 					t.Fatal(err)
 				}
-			}
-			if _, err := s.Finish(t.Context()); err != nil {
-				t.Fatal(err)
+				words = append(words, block.Words...)
+				got.Append(&block.CSR)
 			}
 			if !slices.Equal(words, d.Words) || !reflect.DeepEqual(got, want.CSR) {
 				t.Errorf("%s: other words or codes", at)
 			}
-			wantMost := n + 1
-			if part == encode.Block { // each is a block, which nobody may look at afterwards
-				wantMost = 1
-			}
-			if most != wantMost || underWay != 0 {
-				t.Errorf("%s: %d blocks under way, want %d; in the end %d", at, most, wantMost, underWay)
+			if most != n+1 || underWay != 0 {
+				t.Errorf("%s: %d blocks under way, want %d; in the end %d", at, most, n+1, underWay)
 			}
 			if err := several.Close(); err != nil {
 				t.Error(err)
 			}
-			for i, e := range several.Encoders { // of five blocks, the first has the odd one
+			for i, e := range encoders { // of five blocks, the first has the odd one
 				if e := e.(*ahead); len(e.calls) != (5-i+n-1)/n || e.closed != 1 {
 					t.Errorf("%s: encoder %d had rows %v, closed %d times", at, i, e.calls, e.closed)
 				}
@@ -244,43 +228,37 @@ func TestStreamAhead(t *testing.T) {
 func TestStreamFails(t *testing.T) {
 	mine := errors.New("enough")
 	d := &vectors.Dense{Words: []string{"a"}, Dim: 1, Data: []float32{1}}
-	s := &encode.Stream{Encoder: &rounds{dim: 1}, Add: func(*vectors.Sparse) error { return mine }}
-	if err := s.Rows(t.Context(), d); err != nil {
-		t.Fatal(err)
+	run := func(s *encode.Stream, rows ...*vectors.Dense) error {
+		input := func(yield func(*vectors.Dense, error) bool) {
+			for _, d := range rows {
+				if !yield(d, nil) {
+					return
+				}
+			}
+			yield(nil, mine)
+		}
+		for _, err := range s.Codes(t.Context(), input) {
+			if err == nil {
+				t.Error("there were codes")
+			}
+			return err
+		}
+		return nil
 	}
-	if _, err := s.Finish(t.Context()); err != mine {
+	if err := run(&encode.Stream{Encoder: &rounds{dim: 1}}, d); err != mine {
 		t.Errorf("error %v, want %v", err, mine)
 	}
-
 	for name, rows := range map[string][]*vectors.Dense{
-		"fewer numbers":       {{Words: []string{"a", "b"}, Dim: 1, Data: []float32{1}}},
-		"fewer words":         {{Dim: 1, Data: []float32{1}}},
-		"vectors of 1 and 2":  {d, {Words: []string{"b"}, Dim: 2, Data: []float32{1, 2}}},
-		"an encoder of 1, 2s": {{Words: []string{"b"}, Dim: 2, Data: []float32{1, 2}}},
+		"fewer numbers":      {{Words: []string{"a", "b"}, Dim: 1, Data: []float32{1}}},
+		"fewer words":        {{Dim: 1, Data: []float32{1}}},
+		"vectors of 1 and 2": {d, {Words: []string{"b"}, Dim: 2, Data: []float32{1, 2}}},
 	} {
-		s := &encode.Stream{Encoder: &rounds{dim: 1}, Add: func(*vectors.Sparse) error {
-			t.Errorf("%s: there were codes", name)
-			return nil
-		}}
-		var err error
-		for _, d := range rows {
-			if err == nil {
-				err = s.Rows(t.Context(), d)
-			}
-		}
-		if err == nil {
-			_, err = s.Finish(t.Context())
-		}
-		if err == nil {
-			t.Errorf("%s: no error", name)
+		if err := run(&encode.Stream{Encoder: &rounds{dim: 1}}, rows...); err == nil || err == mine {
+			t.Errorf("%s: error %v", name, err)
 		}
 	}
 	for _, shard := range []model.Shard{{}, {Index: 1}, {Index: 0, Of: 2}, {Index: 3, Of: 2}, {Index: -1, Of: -2}} {
-		s := &encode.Stream{Encoder: &rounds{dim: 1}, Shard: &shard}
-		if err := s.Rows(t.Context(), d); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Finish(t.Context()); err == nil || !strings.Contains(err.Error(), "there is no shard") {
+		if err := run(&encode.Stream{Encoder: &rounds{dim: 1}, Shard: &shard}, d); err == nil || !strings.Contains(err.Error(), "there is no shard") {
 			t.Errorf("shard %d of %d: error %v", shard.Index, shard.Of, err)
 		}
 	}
@@ -294,15 +272,21 @@ func saveStream(t *testing.T, dir string, d *vectors.Dense, shard *model.Shard) 
 	h.Atoms, h.Epochs = d.Dim, 1
 	m := &model.Model{Info: model.Info{Training: model.Training{Input: model.Input{Dim: d.Dim}, Recipe: h}}, Dictionary: model.Dictionary{Dim: 3, Atoms: []float32{1, 0, 0, 0, 1, 0, 0, 0, 1}}}
 	s := &encode.Stream{Encoder: &rounds{dim: d.Dim, options: encode.Options{Lambda: 1, Gap: 0.99}}, Shard: shard}
-	info, err := m.SaveRows(t.Context(), dir, model.MayReplace(true), func(add func(*vectors.Sparse) error) (model.Encoding, error) {
-		s.Add = add
-		if err := s.Rows(t.Context(), d); err != nil {
-			return model.Encoding{}, err
+	w, err := m.NewWriter(dir, model.MayReplace(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for block, err := range s.Codes(t.Context(), parts(d, d.Len())) {
+		if err == nil {
+			err = w.Add(block)
 		}
-		e, err := s.Finish(t.Context())
-		e.Input = model.Input{Name: "in.npy", SHA256: "1", WordsSHA256: "2"}
-		return e, err
-	})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	e := s.Encoding()
+	e.Input = model.Input{Name: "in.npy", SHA256: "1", WordsSHA256: "2"}
+	info, err := w.Commit(t.Context(), e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,10 +349,10 @@ func TestMergeRefuses(t *testing.T) {
 		file, old, new string
 		want           string
 	}{
-		{"dictionary.npy", "\x00\x00\x80\x3f", "\x00\x00\x80\x40", "1 and 2 are of different models"},
-		{"model.json", `"words_sha256": "2"`, `"words_sha256": "3"`, "1 and 2 are of different word lists"},
-		{"model.json", `"sha256": "1"`, `"sha256": "3"`, "1 and 2 are of different inputs"},
-		{"model.json", `"gap": 0.99`, `"gap": 0.9`, "1 and 2 are of different flags"},
+		{"dictionary.npy", "\x00\x00\x80\x3f", "\x00\x00\x80\x40", "2: is of another model than 1"},
+		{"model.json", `"words_sha256": "2"`, `"words_sha256": "3"`, "2: is of another word list than 1"},
+		{"model.json", `"sha256": "1"`, `"sha256": "3"`, "2: is of another input than 1"},
+		{"model.json", `"gap": 0.99`, `"gap": 0.9`, "2: is of another set of encoding options than 1"},
 		{"model.json", `"losses": null`, `"losses": null, "unreached_rows": [0]`, "2: model.json: shard 2 of 2"},
 	} {
 		path := "2/" + tt.file
@@ -384,7 +368,7 @@ func TestMergeRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = encode.Merge(t.Context(), "new", false, "1", "2")
-		if _, ok := errors.AsType[*encode.ShardError](err); !ok || !strings.Contains(err.Error(), tt.want) {
+		if _, ok := errors.AsType[*vectors.InputError](err); !ok || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want %q", tt.new, err, tt.want)
 		}
 		if _, err := os.Lstat("new"); err == nil {

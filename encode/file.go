@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 
 	"overcomplete/model"
 	"overcomplete/vectors"
@@ -50,40 +51,49 @@ func File(ctx context.Context, m *model.Model, path, dir string, device Device, 
 			err = closed
 		}
 	}()
-	info, err = m.SaveRows(ctx, dir, f.MayReplace, func(add func(*vectors.Sparse) error) (how model.Encoding, err error) {
-		s := &Stream{Encoder: e, Dictionary: &m.Dictionary, Shard: f.Shard, Add: func(block *vectors.Sparse) error {
+	w, err := m.NewWriter(dir, f.MayReplace)
+	if err != nil {
+		return info, nil, err
+	}
+	defer func() { err = w.Abort(err) }()
+	source = new(vectors.Source)
+	s := &Stream{Encoder: e, Dictionary: &m.Dictionary, Shard: f.Shard}
+	rows := checkDim(vectors.Stream(ctx, path, f.Read, source), m.Dictionary.Dim)
+	for block, err := range s.Codes(ctx, rows) {
+		if err == nil {
 			if f.Show != nil {
 				f.Show(block)
 			}
-			return add(block)
-		}}
-		source = new(vectors.Source)
-		for d, failed := range vectors.Stream(ctx, path, f.Read, source) {
-			switch err = failed; {
-			case err != nil:
-			case d.Dim != m.Dictionary.Dim:
-				err = &vectors.InputError{File: path, Err: fmt.Errorf("vectors of %d numbers, and the dictionary's atoms have %d", d.Dim, m.Dictionary.Dim)}
-			default:
-				err = s.Rows(ctx, d)
-			}
-			if err != nil {
-				break
-			}
+			err = w.Add(block)
 		}
-		if err == nil {
-			how, err = s.Finish(ctx)
-		}
-		if row, ok := errors.AsType[*RowError](err); ok {
-			err = fmt.Errorf("%s: %w", path, row)
-		}
-		if err == nil && f.Accept != nil {
-			err = f.Accept(&how)
+		if input, ok := errors.AsType[*vectors.InputError](err); ok && input.File == "" {
+			input.File = path
 		}
 		if err != nil {
-			return how, err
+			return info, source, err
 		}
-		how.Input = model.Input{Name: source.Name, SHA256: source.SHA256, WordsSHA256: source.WordsSHA256}
-		return how, nil
-	})
+	}
+	encoding := s.Encoding()
+	if f.Accept != nil {
+		if err := f.Accept(&encoding); err != nil {
+			return info, source, err
+		}
+	}
+	encoding.Input = model.Input{Name: source.Name, SHA256: source.SHA256, WordsSHA256: source.WordsSHA256}
+	info, err = w.Commit(ctx, encoding)
 	return info, source, err
+}
+
+// checkDim yields rows, which must have vectors of dim numbers.
+func checkDim(rows iter.Seq2[*vectors.Dense, error], dim int) iter.Seq2[*vectors.Dense, error] {
+	return func(yield func(*vectors.Dense, error) bool) {
+		for d, err := range rows {
+			if err == nil && d.Dim != dim {
+				d, err = nil, &vectors.InputError{Err: fmt.Errorf("vectors of %d numbers, and the dictionary's atoms have %d", d.Dim, dim)}
+			}
+			if !yield(d, err) || err != nil {
+				return
+			}
+		}
+	}
 }

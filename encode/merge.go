@@ -1,6 +1,7 @@
 package encode
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,22 +12,14 @@ import (
 	"overcomplete/vectors"
 )
 
-// A ShardError says why models cannot be merged: they are not the shards of one input,
-// or one of them is damaged.
-type ShardError struct{ Err error }
-
-func (e *ShardError) Error() string { return e.Err.Error() }
-func (e *ShardError) Unwrap() error { return e.Err }
-
-// Merge puts the shards of one input together. The directories dirs hold the shards,
-// in any order. The model of the whole input is saved as the directory dir, with force
-// as in [model.Model.Save]. Its files are, to the byte, those that a [Stream] without a
-// shard would have made. Merge returns the content of its model.json.
+// Merge puts the shards of one input together. The directories dirs hold the shards, in any order.
+// The model of the whole input is saved as the directory dir, with force as in [model.Model.Save].
+// Its files are, to the byte, those of an encoding without shards. Merge returns the content of its
+// model.json.
 //
-// The error is a [*ShardError] if a shard is missing, there twice or damaged, or if
-// they differ in model, input, word list, options or kind of processor. Other errors
-// are those of [model.Model.SaveRows], or of ctx if it is cancelled.
-func Merge(ctx context.Context, dir string, force bool, dirs ...string) (model.Info, error) {
+// The error is a [*vectors.InputError] if a shard is missing, repeated or damaged, or if they differ
+// in model, input, word list, options or kind of processor.
+func Merge(ctx context.Context, dir string, force bool, dirs ...string) (info model.Info, err error) {
 	shards, m, err := openShards(dirs)
 	defer func() {
 		for _, s := range shards {
@@ -34,13 +27,33 @@ func Merge(ctx context.Context, dir string, force bool, dirs ...string) (model.I
 		}
 	}()
 	if err != nil {
-		return model.Info{}, &ShardError{err}
+		return info, err
 	}
-	return m.SaveRows(ctx, dir, model.MayReplace(force), func(add func(*vectors.Sparse) error) (model.Encoding, error) {
-		e := *m.Info.Encoding
-		err := mergeRows(ctx, shards, &e, add)
-		return e, err
-	})
+	w, err := m.NewWriter(dir, model.MayReplace(force))
+	if err != nil {
+		return info, err
+	}
+	defer func() { err = w.Abort(err) }()
+	t := new(tally)
+	for block := 0; block*Block < shards[0].part().Words; block++ {
+		rows, err := shards[block%len(shards)].next(t, block/len(shards))
+		if err == nil {
+			err = cmp.Or(ctx.Err(), w.Add(rows))
+		}
+		if err != nil {
+			return info, err
+		}
+	}
+	for _, s := range shards {
+		if err := s.rows.Finish(); err != nil {
+			return info, err
+		}
+		t.worstGap = max(t.worstGap, s.encoding().WorstGap)
+		t.unreached += s.encoding().Unreached
+	}
+	e := *m.Info.Encoding
+	t.report(&e)
+	return w.Commit(ctx, e)
 }
 
 // shard is a model of part of an input's rows.
@@ -53,58 +66,61 @@ type shard struct {
 func (s *shard) encoding() *model.Encoding { return s.rows.Info.Encoding }
 func (s *shard) part() *model.Shard        { return s.encoding().Shard }
 
-// openShards opens shards, in their order, and returns what their model is to be
-// but for words, codes and what is measured of them. The caller closes those that
-// were opened, also after an error.
+// refuse returns the error for a shard that can't be merged.
+func (s *shard) refuse(format string, a ...any) error {
+	return &vectors.InputError{File: s.dir, Err: fmt.Errorf(format, a...)}
+}
+
+// openShards opens shards, sorts them, and returns their model, whose Encoding is that of the whole
+// input except for what is measured. The caller closes those that were opened, also after an error.
 func openShards(dirs []string) (shards []*shard, m *model.Model, err error) {
 	for _, dir := range dirs {
-		rows, err := model.OpenRows(dir)
+		s := &shard{dir: dir}
+		if s.rows, err = model.OpenRows(dir); err != nil {
+			return shards, nil, err
+		}
+		shards = append(shards, s)
+		if e := s.encoding(); e == nil || e.Shard == nil {
+			return shards, nil, s.refuse("is not a shard")
+		}
+		if p := s.part(); p.Index < 1 || p.Index > p.Of || p.Words < 0 || len(p.UnreachedRows) != len(s.encoding().UnreachedWords) {
+			return shards, nil, s.refuse("model.json: shard %d of %d, of %d words, with %d rows for %d words that are named",
+				p.Index, p.Of, p.Words, len(p.UnreachedRows), len(s.encoding().UnreachedWords))
+		}
+		head, err := model.OpenDictionary(dir)
 		if err != nil {
 			return shards, nil, err
 		}
-		s := &shard{dir: dir, rows: rows}
-		shards = append(shards, s)
-		if e := rows.Info.Encoding; e == nil || e.Shard == nil {
-			return shards, nil, fmt.Errorf("%s: is no output of encode --shard", dir)
+		if !reflect.DeepEqual(head.Info, s.rows.Info) {
+			return shards, nil, s.refuse("has been replaced while it was read")
 		}
-		if p := s.part(); p.Index < 1 || p.Index > p.Of || p.Words < 0 || len(p.UnreachedRows) != len(s.encoding().UnreachedWords) {
-			return shards, nil, fmt.Errorf("%s: model.json: shard %d of %d, of %d words, with %d rows for %d words that are named",
-				dir, p.Index, p.Of, p.Words, len(p.UnreachedRows), len(s.encoding().UnreachedWords))
-		}
-		head, err := model.OpenDictionary(dir)
-		if err == nil && !reflect.DeepEqual(head.Info, rows.Info) {
-			err = fmt.Errorf("%s: has been replaced while it was read", dir)
-		}
-		switch {
-		case err != nil:
-			return shards, nil, err
-		case m == nil:
+		if m == nil {
 			m = head
-		default:
-			if err := sameRun(shards[0], s, m, head); err != nil {
-				return shards, nil, err
-			}
+		} else if what := difference(m, head); what != "" {
+			return shards, nil, s.refuse("is of another %s than %s", what, dirs[0])
 		}
 	}
 	if len(shards) == 0 {
-		return nil, nil, errors.New("there are no shards to merge")
+		return nil, nil, &vectors.InputError{Err: errors.New("there are no shards to merge")}
 	}
 	slices.SortFunc(shards, func(a, b *shard) int { return a.part().Index - b.part().Index })
 	of := shards[0].part().Of
-	for i, s := range shards {
-		if index := s.part().Index; index < i+1 {
-			return shards, nil, fmt.Errorf("%s and %s are both shard %d of %d", shards[i-1].dir, s.dir, index, of)
-		} else if index > i+1 {
-			return shards, nil, fmt.Errorf("shard %d of %d is missing", i+1, of)
+	for i := range of {
+		if i >= len(shards) || shards[i].part().Index > i+1 {
+			return shards, nil, &vectors.InputError{Err: fmt.Errorf("shard %d of %d is missing", i+1, of)}
+		}
+		s := shards[i]
+		if s.part().Index < i+1 {
+			return shards, nil, s.refuse("shard %d of %d, as is %s", s.part().Index, of, shards[i-1].dir)
 		}
 		blocks, words := shares(s.part())
 		if len(s.part().Losses) != blocks || len(s.part().Squares) != blocks || s.rows.Info.Words() != words {
-			return shards, nil, fmt.Errorf("%s: model.json: %d words in %d blocks, want %d in %d: shard %d of %d of %d words",
-				s.dir, s.rows.Info.Words(), len(s.part().Losses), words, blocks, i+1, of, s.part().Words)
+			return shards, nil, s.refuse("model.json: %d words in %d blocks, want %d in %d: shard %d of %d of %d words",
+				s.rows.Info.Words(), len(s.part().Losses), words, blocks, i+1, of, s.part().Words)
 		}
 	}
-	if len(shards) < of {
-		return shards, nil, fmt.Errorf("shard %d of %d is missing", len(shards)+1, of)
+	if len(shards) > of {
+		return shards, nil, shards[of].refuse("shard %d of %d, as is %s", of, of, shards[of-1].dir)
 	}
 	e := *m.Info.Encoding
 	e.Shard = nil
@@ -130,64 +146,38 @@ func shares(p *model.Shard) (blocks, words int) {
 	return blocks, words
 }
 
-// sameRun returns an error unless two shards are of one input, encoded in the same
-// way with the same dictionary.
-func sameRun(a, b *shard, first, second *model.Model) error {
-	x, y := first.Info.Encoding, second.Info.Encoding
-	in, other := x.Input, y.Input
-	for _, v := range []struct {
-		what   string
-		differ bool
-	}{
-		{"models", !slices.Equal(first.Dictionary.Atoms, second.Dictionary.Atoms) || !slices.Equal(first.Dictionary.Mean, second.Dictionary.Mean) ||
-			!reflect.DeepEqual(first.Info.Training, second.Info.Training)},
-		{"inputs", in.SHA256 != other.SHA256 || in.Name != other.Name || x.Shard.Words != y.Shard.Words},
-		{"word lists", in.WordsSHA256 != other.WordsSHA256},
-		{"numbers of shards", x.Shard.Of != y.Shard.Of},
-		{"flags of encode", x.Lambda != y.Lambda || x.FirstLambda != y.FirstLambda || x.Steps != y.Steps || x.Nonzeros != y.Nonzeros || x.Gap != y.Gap},
-		{fmt.Sprintf("kinds of processor, %s and %s (--device, --precision and OVERCOMPLETE_CPU choose it)", x.Device, y.Device), x.Device != y.Device},
-	} {
-		if v.differ {
-			return fmt.Errorf("%s and %s are of different %s", a.dir, b.dir, v.what)
-		}
+// difference returns what differs between the runs that made two shards, or "".
+func difference(a, b *model.Model) string {
+	x, y := a.Info.Encoding, b.Info.Encoding
+	switch {
+	case !slices.Equal(a.Dictionary.Atoms, b.Dictionary.Atoms) || !slices.Equal(a.Dictionary.Mean, b.Dictionary.Mean) || !reflect.DeepEqual(a.Info.Training, b.Info.Training):
+		return "model"
+	case x.Input.SHA256 != y.Input.SHA256 || x.Input.Name != y.Input.Name || x.Shard.Words != y.Shard.Words:
+		return "input"
+	case x.Input.WordsSHA256 != y.Input.WordsSHA256:
+		return "word list"
+	case x.Shard.Of != y.Shard.Of:
+		return "number of shards"
+	case x.Lambda != y.Lambda || x.FirstLambda != y.FirstLambda || x.Steps != y.Steps || x.Nonzeros != y.Nonzeros || x.Gap != y.Gap:
+		return "set of encoding options"
+	case x.Device != y.Device:
+		return fmt.Sprintf("kind of processor, %s and not %s,", y.Device, x.Device)
 	}
-	return nil
+	return ""
 }
 
-// mergeRows adds the shards' blocks in turn, and fills in what is measured of them.
-func mergeRows(ctx context.Context, shards []*shard, e *model.Encoding, add func(*vectors.Sparse) error) error {
-	t := new(tally)
-	for _, s := range shards {
-		t.worstGap = max(t.worstGap, s.encoding().WorstGap)
-		t.unreached += s.encoding().Unreached
+// next returns the next block of the shard, which is its nth, and measures it.
+func (s *shard) next(t *tally, n int) (*vectors.Sparse, error) {
+	rows, err := s.rows.Next(Block)
+	if err != nil {
+		return nil, err
 	}
-	total := shards[0].part().Words
-	for block := 0; block*Block < total; block++ {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		s := shards[block%len(shards)]
-		rows, err := s.rows.Next(Block)
-		if err != nil {
-			return &ShardError{err}
-		}
-		for _, row := range s.part().UnreachedRows {
-			if i := row - s.done; i >= 0 && i < rows.Rows {
-				t.name(i, rows.Words[i])
-			}
-		}
-		s.done += rows.Rows
-		i := block / len(shards)
-		t.block(&rows.CSR, s.part().Losses[i], s.part().Squares[i])
-		if err := add(rows); err != nil {
-			return err
+	for _, row := range s.part().UnreachedRows {
+		if i := row - s.done; i >= 0 && i < rows.Rows {
+			t.name(i, rows.Words[i])
 		}
 	}
-	for _, s := range shards {
-		if err := s.rows.Finish(); err != nil {
-			return &ShardError{err}
-		}
-	}
-	t.report(e)
-	return nil
+	s.done += rows.Rows
+	t.block(&rows.CSR, s.part().Losses[n], s.part().Squares[n])
+	return rows, nil
 }

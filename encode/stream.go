@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 
 	"overcomplete/model"
@@ -39,119 +40,199 @@ func Model(ctx context.Context, m *model.Model, x *vectors.Dense, device Device,
 			err = closed
 		}
 	}()
+	codes := &vectors.Sparse{Words: x.Words, Texts: x.Texts, CSR: vectors.CSR{Cols: m.Dictionary.Len(), Ptr: make([]int64, 1, x.Len()+1)}}
 	var blocks []*vectors.CSR
 	nonzeros := 0
-	s := &Stream{Encoder: e, Dictionary: &m.Dictionary, Add: func(block *vectors.Sparse) error {
+	s := &Stream{Encoder: e, Dictionary: &m.Dictionary}
+	for block, err := range s.Codes(ctx, func(yield func(*vectors.Dense, error) bool) { yield(x, nil) }) {
+		if err != nil {
+			return nil, err
+		}
 		blocks = append(blocks, &block.CSR)
 		nonzeros += block.Nonzeros()
-		return nil
-	}}
-	if err := s.Rows(ctx, x); err != nil {
-		return nil, err
 	}
-	encoding, err := s.Finish(ctx)
-	if err != nil {
-		return nil, err
-	}
-	encoding.Input = model.Input{Words: x.Len(), Dim: x.Dim}
-	encoding.DescribeRows(x.Texts)
-	codes := &vectors.Sparse{Words: x.Words, Texts: x.Texts, CSR: vectors.CSR{
-		Cols: m.Dictionary.Len(), Ptr: make([]int64, 1, x.Len()+1), Index: make([]int32, 0, nonzeros), Value: make([]float32, 0, nonzeros),
-	}}
+	codes.Index, codes.Value = make([]int32, 0, nonzeros), make([]float32, 0, nonzeros)
 	for i, block := range blocks {
 		codes.Append(block)
-		blocks[i] = nil // its memory can be had again
+		blocks[i] = nil // frees its memory
 	}
+	encoding := s.Encoding()
+	encoding.Input = model.Input{Words: x.Len(), Dim: x.Dim}
+	encoding.SetKind(x.Texts)
 	encoded = &model.Model{Info: m.Info, Codes: codes, Dictionary: m.Dictionary}
 	encoded.Info.Encoding = &encoding
 	return encoded, nil
 }
 
-// A Stream encodes rows that come a few at a time and need not fit in memory: it holds
-// some [Block] of them, one that becomes full and one for each encoder. It also measures the
-// codes. [File] does all of this with a file.
+// A Stream encodes rows that need not fit in memory, and measures their codes. It holds some
+// [Block] of rows: one that becomes full, and one for each encoder. [File] encodes a file.
 type Stream struct {
-	Encoder Encoder // or a [Several]
+	Encoder Encoder // or one of [Several]
 
-	// Add is called with each block's words and codes, in order. It may keep the codes,
-	// but not the words. If it returns an error, so does the Stream.
-	Add func(block *vectors.Sparse) error
-
-	// Dictionary is that of the Encoder, whose mean tells how much there is to explain; if it is
-	// nil that is not measured.
+	// Dictionary is that of the Encoder, whose mean the variance needs; nil if that is not
+	// measured.
 	Dictionary *model.Dictionary
 
-	// Shard, if not nil, says which blocks to encode. Index and Of must be set; the
-	// Stream sets the rest.
+	// Shard, if not nil, selects the blocks to encode by Index and Of. The Stream sets its other
+	// fields.
 	Shard *model.Shard
 
-	dim    int // of the rows so far
-	tally  tally
-	blocks int
-	rest   vectors.Dense   // rows that are not yet a block
-	spare  []vectors.Dense // memory of blocks that are done with
-	begun  []begun         // blocks that are encoded, in order: one for each encoder at most
+	tally tally
+	spare []vectors.Dense // memory of blocks that were encoded
 }
 
-// begun is a block whose codes are still to be waited for.
-type begun struct {
-	number int
-	rows   *vectors.Dense
-	own    bool // rows are in memory of the stream's
-	wait   func() (*Codes, error)
+// A block is a run of rows that are encoded together.
+type block struct {
+	number int // of all blocks of the input
+	*vectors.Dense
+	own  bool // rows are in memory of the stream
+	wait func() (*Codes, error)
 }
 
-// Rows takes the next rows of the input, V×L with the same L each time. It encodes
-// them as soon as a block is full. Its errors are those of the encoder and of Add, and
-// one that wraps [ErrOverflow] for a row that cannot be encoded.
-func (s *Stream) Rows(ctx context.Context, d *vectors.Dense) error {
-	if s.dim == 0 {
-		s.dim = d.Dim
+// Codes yields the codes of rows, V×L with the same L each time, in order and a block at a time.
+// The rows must stay as they are until their codes are there. An error is the last thing that is
+// yielded: of rows, of the encoder, or a [*vectors.InputError] that wraps [ErrOverflow] for a row
+// that can't be encoded. The caller may keep the codes, but not their words.
+func (s *Stream) Codes(ctx context.Context, rows iter.Seq2[*vectors.Dense, error]) iter.Seq2[*vectors.Sparse, error] {
+	encoders := 1
+	if several, ok := s.Encoder.(*several); ok {
+		encoders = len(several.encoders)
 	}
-	if d.Dim != s.dim || len(d.Data) != d.Len()*d.Dim {
-		return fmt.Errorf("encode: %d numbers are no vectors of length %d for %d words", len(d.Data), s.dim, d.Len())
-	}
-	lent := false // whether a block that is encoded is of d, which is the caller's
-	for lo := 0; lo < d.Len(); {
-		hi := min(lo+Block-s.rest.Len(), d.Len())
-		rows := d.Slice(lo, hi)
-		own := rows.Len() < Block
-		if lo = hi; own { // or else they are a block as they are
-			s.rest.Append(rows)
-			if s.rest.Len() < Block {
-				break
+	return func(yield func(*vectors.Sparse, error) bool) {
+		var started []block // in order
+		finish := func(left int) bool {
+			for ; len(started) > left; started = started[1:] {
+				codes, err := s.finish(started[0])
+				if !yield(codes, err) || err != nil {
+					return false
+				}
+				s.recycle(started[0])
 			}
-			rows = s.rest.Slice(0, Block)
-			s.rest = vectors.Dense{}
-			if n := len(s.spare); n > 0 {
-				s.rest, s.spare = s.spare[n-1], s.spare[:n-1]
+			return true
+		}
+		for b, err := range s.blocks(rows) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if s.Shard != nil {
+				s.Shard.Words += b.Len()
+				if b.number%s.Shard.Of != s.Shard.Index-1 {
+					s.recycle(b)
+					continue
+				}
+			}
+			b.wait = s.Encoder.Start(ctx, b.Data)
+			started = append(started, b)
+			if !finish(encoders) {
+				return
 			}
 		}
-		if err := s.block(ctx, rows, own); err != nil {
-			return err
-		}
-		lent = lent || !own
+		finish(0)
 	}
-	if lent {
-		return s.finish(0)
-	}
-	return nil
 }
 
-// Finish encodes the last block, which may not be full, and returns what was measured
-// of all codes. It does not know the Input of the result. Its errors are those of [Stream.Rows].
-func (s *Stream) Finish(ctx context.Context) (e model.Encoding, err error) {
-	if rows := s.rest; rows.Len() > 0 {
-		s.rest = vectors.Dense{}
-		if err := s.block(ctx, &rows, true); err != nil {
-			return e, err
+// blocks yields rows in blocks, of which the last may not be full.
+func (s *Stream) blocks(rows iter.Seq2[*vectors.Dense, error]) iter.Seq2[block, error] {
+	return func(yield func(block, error) bool) {
+		if p := s.Shard; p != nil && (p.Index < 1 || p.Index > p.Of) {
+			yield(block{}, fmt.Errorf("encode: there is no shard %d of %d", p.Index, p.Of))
+			return
+		}
+		var rest vectors.Dense // rows that are not yet a block
+		dim, number := 0, 0
+		for d, err := range rows {
+			if err == nil && dim == 0 {
+				dim = d.Dim
+			}
+			if err == nil && (d.Dim != dim || len(d.Data) != d.Len()*d.Dim) {
+				err = fmt.Errorf("encode: %d numbers are no vectors of length %d for %d words", len(d.Data), dim, d.Len())
+			}
+			if err != nil {
+				yield(block{}, err)
+				return
+			}
+			for lo := 0; lo < d.Len(); {
+				hi := min(lo+Block-rest.Len(), d.Len())
+				part, own := d.Slice(lo, hi), hi-lo < Block
+				lo = hi
+				if own {
+					rest.Append(part)
+					if rest.Len() < Block {
+						break
+					}
+					part = rest.Slice(0, Block)
+					rest = vectors.Dense{}
+					if n := len(s.spare); n > 0 {
+						rest, s.spare = s.spare[n-1], s.spare[:n-1]
+					}
+				}
+				if !yield(block{number: number, Dense: part, own: own}, nil) {
+					return
+				}
+				number++
+			}
+		}
+		if rest.Len() > 0 {
+			yield(block{number: number, Dense: &rest}, nil)
 		}
 	}
-	if err := s.finish(0); err != nil {
-		return e, err
+}
+
+// recycle keeps the memory of a block that is done with, if it is the stream's.
+func (s *Stream) recycle(b block) {
+	if b.own {
+		s.spare = append(s.spare, vectors.Dense{Words: b.Words[:0], Data: b.Data[:0]})
 	}
+}
+
+// finish waits for the codes of a block and measures them.
+func (s *Stream) finish(b block) (*vectors.Sparse, error) {
+	codes, err := b.wait()
+	if row, ok := errors.AsType[*vectors.InputError](err); ok { // of the block's
+		return nil, b.refuse(row.Row-1, row.Err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if codes.Rows != b.Len() {
+		return nil, fmt.Errorf("encode: %d codes for %d words: the encoder's atoms are not of length %d", codes.Rows, b.Len(), b.Dim)
+	}
+	var loss float64
+	for i, l := range codes.Loss {
+		if l-l != 0 { // infinite or NaN
+			return nil, b.refuse(i, ErrOverflow)
+		}
+		loss += l
+		if gap := s.Encoder.Options().Gap; gap > 0 {
+			s.tally.worstGap = max(s.tally.worstGap, codes.Gap[i])
+			if !(codes.Gap[i] <= gap) {
+				s.tally.unreached++
+				s.tally.name(i, b.Words[i])
+			}
+		}
+	}
+	squares := 0.0
+	if s.Dictionary != nil {
+		squares = s.Dictionary.Squares(b.Data)
+	}
+	if s.Shard != nil {
+		s.Shard.Losses, s.Shard.Squares = append(s.Shard.Losses, loss), append(s.Shard.Squares, squares)
+	}
+	s.tally.block(&codes.CSR, loss, squares)
+	return &vectors.Sparse{Words: b.Words, Texts: b.Texts, CSR: codes.CSR}, nil
+}
+
+// refuse returns the error for row i of the block, which can't be encoded.
+func (b *block) refuse(i int, err error) error {
+	return &vectors.InputError{Row: b.number*Block + i + 1, Word: b.Words[i], Err: err}
+}
+
+// Encoding returns what was measured of all codes, once they are yielded. It does not know the
+// Input of the result.
+func (s *Stream) Encoding() model.Encoding {
 	o := s.Encoder.Options()
-	e = model.Encoding{Device: s.Encoder.Device(), Lambda: o.Lambda, Gap: o.Gap, Shard: s.Shard}
+	e := model.Encoding{Device: s.Encoder.Device(), Lambda: o.Lambda, Gap: o.Gap, Shard: s.Shard}
 	if e.Gap == 0 {
 		e.Steps, e.Nonzeros, e.FirstLambda = o.Steps, o.Nonzeros, Shrinkage(o.Lambda, 0, o.Steps)
 	}
@@ -159,93 +240,10 @@ func (s *Stream) Finish(ctx context.Context) (e model.Encoding, err error) {
 	if s.Shard != nil {
 		s.Shard.UnreachedRows = s.tally.unreachedRows
 	}
-	return e, nil
+	return e
 }
 
-// block begins to encode the next block, if it is of the shard, and finishes the one for whose
-// encoder it is.
-func (s *Stream) block(ctx context.Context, rows *vectors.Dense, own bool) error {
-	next := begun{s.blocks, rows, own, nil}
-	s.blocks++
-	if s.Shard != nil {
-		if s.Shard.Index < 1 || s.Shard.Index > s.Shard.Of {
-			return fmt.Errorf("encode: there is no shard %d of %d", s.Shard.Index, s.Shard.Of)
-		}
-		s.Shard.Words += rows.Len()
-		if next.number%s.Shard.Of != s.Shard.Index-1 {
-			s.giveUp(next)
-			return nil
-		}
-	}
-	next.wait = s.Encoder.Start(ctx, rows.Data)
-	s.begun = append(s.begun, next)
-	encoders := 1
-	if several, ok := s.Encoder.(*Several); ok {
-		encoders = len(several.Encoders)
-	}
-	return s.finish(encoders)
-}
-
-// giveUp keeps the memory of a block that is done with, if it is the stream's.
-func (s *Stream) giveUp(b begun) {
-	if b.own {
-		s.spare = append(s.spare, vectors.Dense{Words: b.rows.Words[:0], Data: b.rows.Data[:0]})
-	}
-}
-
-// finish waits for the codes of the first blocks that were begun, but for the last left, measures
-// them and hands them on.
-func (s *Stream) finish(left int) error {
-	for len(s.begun) > left {
-		b := s.begun[0]
-		s.begun = append(s.begun[:0], s.begun[1:]...)
-		codes, err := b.wait()
-		if row, ok := errors.AsType[*RowError](err); ok { // of the block's
-			err = &RowError{Row: b.number*Block + row.Row, Word: b.rows.Words[row.Row], Err: row.Err}
-		}
-		if err == nil {
-			err = s.add(b.number, b.rows, codes)
-		}
-		if err != nil {
-			return err
-		}
-		s.giveUp(b)
-	}
-	return nil
-}
-
-// add measures the codes of a block and hands them on.
-func (s *Stream) add(number int, rows *vectors.Dense, codes *Codes) error {
-	words := rows.Words
-	if codes.Rows != len(words) {
-		return fmt.Errorf("encode: %d codes for %d words: the encoder's atoms are not of length %d", codes.Rows, len(words), s.dim)
-	}
-	var loss float64
-	for i, l := range codes.Loss {
-		if l-l != 0 { // infinite or NaN
-			return &RowError{Row: number*Block + i, Word: words[i], Err: ErrOverflow}
-		}
-		loss += l
-		if gap := s.Encoder.Options().Gap; gap > 0 {
-			s.tally.worstGap = max(s.tally.worstGap, codes.Gap[i])
-			if !(codes.Gap[i] <= gap) {
-				s.tally.unreached++
-				s.tally.name(i, words[i])
-			}
-		}
-	}
-	squares := 0.0
-	if s.Dictionary != nil {
-		squares = s.Dictionary.Squares(rows.Data)
-	}
-	if s.Shard != nil {
-		s.Shard.Losses, s.Shard.Squares = append(s.Shard.Losses, loss), append(s.Shard.Squares, squares)
-	}
-	s.tally.block(&codes.CSR, loss, squares)
-	return s.Add(&vectors.Sparse{Words: words, Texts: rows.Texts, CSR: codes.CSR})
-}
-
-// tally measures codes, block by block. Sums over blocks are sums of their sums,
+// A tally measures codes, block by block. Sums over blocks are sums of their sums,
 // the same for shards that are merged as for an input encoded at once.
 type tally struct {
 	worstGap       float64

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"math"
 
-	"overcomplete/encode"
+	"overcomplete/vectors"
 )
 
 // Of an encoder with FP16 the steps with shrinkage, which are most of the work, have codes,
@@ -78,7 +78,7 @@ var errHalves = errors.New("codes are beyond the range of float16; take the prec
 func (e *Encoder) withinHalves(x []float32, losses []float64) error {
 	for i, loss := range losses {
 		if e.halving != nil && !(loss <= math.MaxFloat64) && !e.tooLong(x[i*e.Dim:][:e.Dim]) {
-			return &encode.RowError{Row: i, Err: errHalves}
+			return &vectors.InputError{Row: i + 1, Err: errHalves}
 		}
 	}
 	return nil

@@ -196,7 +196,7 @@ func TestEncoderBeyondHalves(t *testing.T) {
 			}
 			got, err := e.Encode(t.Context(), wrong)
 			if precision == FP16 {
-				if row, ok := errors.AsType[*encode.RowError](err); !ok || row.Row != large || row.Err != errHalves {
+				if row, ok := errors.AsType[*vectors.InputError](err); !ok || row.Row != large+1 || row.Err != errHalves {
 					t.Errorf("error %v", err)
 				}
 			} else if err != nil || !(got.Loss[large] <= math.MaxFloat32) {

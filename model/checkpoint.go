@@ -211,7 +211,7 @@ func openCheckpoint(dir string) (*Checkpoint, error) {
 	data, err := input.ReadRegular(filepath.Join(dir, progressFile), mostInfo)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s: is a model, but no checkpoint: its training is finished, or kept none", dir)
+		return nil, inputError(dir, errors.New("is a model, but no checkpoint: its training is finished, or kept none"))
 	case err == nil:
 		err = parseJSON(data, &p)
 	}
@@ -229,7 +229,7 @@ func openCheckpoint(dir string) (*Checkpoint, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", dir, inFile(progressFile, err))
+		return nil, inputError(dir, inFile(progressFile, err))
 	}
 	for _, file := range m.files() {
 		sum, err := hashFile(dir, file)
@@ -237,7 +237,7 @@ func openCheckpoint(dir string) (*Checkpoint, error) {
 			err = inFile(file, errDamaged)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", dir, err)
+			return nil, inputError(dir, err)
 		}
 	}
 	return &Checkpoint{m, p.Batch, p.Vectors, p.Words, p.Own, dir, p.SHA256}, nil
@@ -269,8 +269,5 @@ func (c *Checkpoint) ReadMatrix(matrix Matrix, use func(read func(part []float32
 		}
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("%s: %w", c.dir, err)
-	}
-	return nil
+	return inputError(c.dir, err)
 }

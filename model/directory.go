@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"overcomplete/internal/atomicfile"
+	"overcomplete/internal/csr"
 	"overcomplete/internal/input"
 	"overcomplete/internal/npy"
 	"overcomplete/vectors"
@@ -36,8 +37,8 @@ const (
 // that Save does not keep it, and no part of a Model.
 const CoherenceFile = "coherence.json"
 
-// Open reads the model at path, a directory or a .safetensors file. It returns an
-// error, which names the file, if anything is missing or damaged, if words, codes,
+// Open reads the model at path, a directory or a .safetensors file. It returns a
+// [*vectors.InputError], which names the file, if anything is missing or damaged, if words, codes,
 // dictionary and mean do not fit each other and Info, if the codes are not valid
 // ([vectors.CSR.Validate]), or if a number is not finite.
 func Open(path string) (*Model, error) {
@@ -47,9 +48,20 @@ func Open(path string) (*Model, error) {
 	}
 	m, err := unreplaced(path, func() (*Model, error) { return read(path) })
 	if err != nil {
-		return nil, inFile(path, err)
+		return nil, inputError(path, err)
 	}
 	return m, nil
+}
+
+// inputError returns err as a [*vectors.InputError] of the model at path.
+func inputError(path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := err.(*fs.PathError); ok {
+		err = e.Err // the file is named once
+	}
+	return &vectors.InputError{File: path, Err: err}
 }
 
 // unreplaced returns what read returns of the directory at path, which must be the same
@@ -89,7 +101,7 @@ func open(dir string) (*Model, error) {
 		return nil, err
 	}
 	err = readFile(dir, codesFile, func(f *input.File) error {
-		codes, err := vectors.ReadCSR(f, f.Size(), m.Info.Words(), m.Dictionary.Len())
+		codes, err := csr.Read(f, f.Size(), m.Info.Words(), m.Dictionary.Len())
 		if err == nil {
 			m.Codes.CSR = *codes
 		}
@@ -124,7 +136,7 @@ func OpenDictionary(dir string) (*Model, error) {
 		return m, err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", dir, err)
+		return nil, inputError(dir, err)
 	}
 	return m, nil
 }
@@ -489,7 +501,7 @@ func (m *Model) write(dir string) error {
 		return err
 	}
 	err = atomicfile.WriteIn(dir, codesFile, func(f io.Writer) error {
-		return vectors.WriteCSR(f, &m.Codes.CSR)
+		return csr.Write(f, &m.Codes.CSR)
 	})
 	if err != nil {
 		return err

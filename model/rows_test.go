@@ -21,17 +21,18 @@ func rowsOf(m *Model, lo, hi int) *vectors.Sparse {
 }
 
 // saveRows saves m a few rows at a time.
-func saveRows(dir string, m *Model) error {
-	head := &Model{Info: m.Info, Dictionary: m.Dictionary}
-	_, err := head.SaveRows(context.Background(), dir, MayReplace(false), func(add func(*vectors.Sparse) error) (Encoding, error) {
-		for lo := 0; lo < m.Codes.Rows; lo += 7 {
-			if err := add(rowsOf(m, lo, min(lo+7, m.Codes.Rows))); err != nil {
-				return Encoding{}, err
-			}
+func saveRows(ctx context.Context, dir string, m *Model) error {
+	w, err := (&Model{Info: m.Info, Dictionary: m.Dictionary}).NewWriter(dir, MayReplace(false))
+	if err != nil {
+		return err
+	}
+	for lo := 0; lo < m.Codes.Rows; lo += 7 {
+		if err := w.Add(rowsOf(m, lo, min(lo+7, m.Codes.Rows))); err != nil {
+			return w.Abort(err)
 		}
-		return *m.Info.Encoding, nil
-	})
-	return err
+	}
+	_, err = w.Commit(ctx, *m.Info.Encoding)
+	return w.Abort(err)
 }
 
 func TestSaveRows(t *testing.T) {
@@ -40,7 +41,7 @@ func TestSaveRows(t *testing.T) {
 		m.Info.Encoding = &Encoding{Input: m.Info.Encoding.Input, Lambda: 0.5, Steps: 20, Nonzeros: 3, Shard: &Shard{Index: 1, Of: 2, Words: words, Losses: []float64{1.0 / 3}}}
 		whole, dir := filepath.Join(t.TempDir(), "whole"), filepath.Join(t.TempDir(), "model")
 		save(t, whole, false, m)
-		if err := saveRows(dir, m); err != nil {
+		if err := saveRows(t.Context(), dir, m); err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range []string{infoFile, wordsFile, codesFile, dictionaryFile} {
@@ -66,37 +67,28 @@ func TestSaveRows(t *testing.T) {
 	}
 }
 
-func TestSaveRowsFails(t *testing.T) {
+func TestWriterFails(t *testing.T) {
 	m := testModel(20, 3, 11, false)
 	mine := errors.New("enough")
 	dir := filepath.Join(t.TempDir(), "model")
-	for _, fail := range []func(add func(*vectors.Sparse) error) error{
-		func(add func(*vectors.Sparse) error) error {
-			if err := add(rowsOf(m, 0, 5)); err != nil {
-				return err
-			}
-			return mine
-		},
-		func(add func(*vectors.Sparse) error) error {
-			row := rowsOf(m, 0, 1)
-			row.Words = []string{"two\nlines"}
-			if err := add(row); err == nil || !strings.Contains(err.Error(), "line break") {
-				t.Errorf("error %v for a newline", err)
-			}
-			row.Words = nil
-			if err := add(row); err == nil {
-				t.Error("no error for a code without a word")
-			}
-			return mine
-		},
-	} {
-		rows := func(add func(*vectors.Sparse) error) (Encoding, error) { return Encoding{}, fail(add) }
-		if _, err := m.SaveRows(t.Context(), dir, MayReplace(false), rows); err != mine {
-			t.Errorf("error %v, want %v", err, mine)
-		}
+	w, err := m.NewWriter(dir, MayReplace(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := rowsOf(m, 0, 1)
+	row.Words = []string{"two\nlines"}
+	if err := w.Add(row); err == nil || !strings.Contains(err.Error(), "line break") {
+		t.Errorf("error %v for a newline", err)
+	}
+	row.Words = nil
+	if err := w.Add(row); err == nil {
+		t.Error("no error for a code without a word")
+	}
+	if err := w.Abort(mine); err != mine {
+		t.Errorf("error %v, want %v", err, mine)
 	}
 	m.Dictionary.Atoms = m.Dictionary.Atoms[3:]
-	if err := saveRows(dir, m); err == nil || !strings.Contains(err.Error(), "rows of 11 columns for a matrix of 10") {
+	if err := saveRows(t.Context(), dir, m); err == nil || !strings.Contains(err.Error(), "rows of 11 columns for a matrix of 10") {
 		t.Errorf("error %v", err)
 	}
 	expectNames(t, filepath.Dir(dir))
@@ -221,10 +213,8 @@ func TestSaveRowsCancelled(t *testing.T) {
 	m := testModel(20, 3, 11, false)
 	dir := filepath.Join(t.TempDir(), "model")
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := m.SaveRows(ctx, dir, MayReplace(false), func(add func(*vectors.Sparse) error) (Encoding, error) {
-		defer cancel() // rows are all there, and the file of codes is to be written
-		return Encoding{}, add(m.Codes)
-	})
+	cancel() // rows are read, and the file of codes isn't written yet
+	err := saveRows(ctx, dir, m)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want %v", err, context.Canceled)
 	}

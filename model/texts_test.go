@@ -19,7 +19,7 @@ func textModel() *Model {
 		Text:    []string{"two\nlines, \"quoted\" \\ <b>", "", "\x00\x1b[31m שלום e\u0301\u2028", ""},
 		Columns: []vectors.Column{{Name: "label", Values: []string{"0", "", "1", "1"}}, {Name: "a\"b", Values: []string{"x", "y", "z", "\n"}}},
 	}
-	m.Info.Encoding.DescribeRows(m.Codes.Texts)
+	m.Info.Encoding.SetKind(m.Codes.Texts)
 	return m
 }
 
@@ -44,7 +44,7 @@ func TestTextsRoundTrip(t *testing.T) {
 	got, err = readAll(dir)
 	check("rows", got, err)
 	byRows := filepath.Join(t.TempDir(), "rows")
-	if err := saveRows(byRows, m); err != nil {
+	if err := saveRows(t.Context(), byRows, m); err != nil {
 		t.Fatal(err)
 	}
 	got, err = Open(byRows)
@@ -114,7 +114,7 @@ func TestOpenBadTexts(t *testing.T) {
 // A model whose parts do not fit is not saved.
 func TestSaveBadTexts(t *testing.T) {
 	for name, change := range map[string]func(m *Model){
-		"texts that are not said":  func(m *Model) { m.Info.Encoding.DescribeRows(nil) },
+		"texts that are not said":  func(m *Model) { m.Info.Encoding.SetKind(nil) },
 		"no texts":                 func(m *Model) { m.Codes.Texts = nil },
 		"fewer texts":              func(m *Model) { m.Codes.Texts.Text = m.Codes.Texts.Text[:3] },
 		"another column":           func(m *Model) { m.Codes.Texts.Columns[0].Name = "other" },

@@ -22,8 +22,8 @@ func (in *Input) rowsFile() string {
 	return wordsFile
 }
 
-// DescribeRows says what rows are that are texts, or words if there are none.
-func (e *Encoding) DescribeRows(texts *vectors.Texts) {
+// SetKind records the kind of rows and the columns of texts, which are nil if rows are words.
+func (e *Encoding) SetKind(texts *vectors.Texts) {
 	if e.Input.Texts, e.Columns = texts != nil, nil; texts != nil {
 		e.Columns = texts.Names()
 	}

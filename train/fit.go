@@ -76,7 +76,7 @@ func (f *fit) fetch() (err error) {
 			return err
 		}
 		f.model.Codes.CSR, f.model.Info.Encoding = *codes, f.model.Info.Training.Made()
-		f.model.Info.Encoding.DescribeRows(f.model.Codes.Texts)
+		f.model.Info.Encoding.SetKind(f.model.Codes.Texts)
 		f.model.Info.Encoding.Variance = f.variance
 	}
 	f.model.Dictionary.Atoms, err = f.trainer.Dictionary()

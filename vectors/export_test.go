@@ -290,7 +290,6 @@ func TestFullDisk(t *testing.T) {
 		"authors":    WriteAuthors(full, small),
 		"dictionary": WriteAuthorsDictionary(full, []float32{1, 2}, 1),
 		"sparse":     WriteSparseText(full, small),
-		"CSR":        WriteCSR(full, &small.CSR),
 		"bits":       WritePackedBits(full, &small.CSR),
 		"projector":  WriteProjectorVectors(full, &small.CSR),
 		"metadata":   WriteProjectorMetadata(full, small.Words),
@@ -313,7 +312,6 @@ func BenchmarkWrite(b *testing.B) {
 		{"authors", func(w io.Writer) error { return WriteAuthors(w, codes) }},
 		{"sparse", func(w io.Writer) error { return WriteSparseText(w, codes) }},
 		{"projector", func(w io.Writer) error { return WriteProjectorVectors(w, &codes.CSR) }},
-		{"CSR", func(w io.Writer) error { return WriteCSR(w, &codes.CSR) }},
 		{"bits", func(w io.Writer) error { return WritePackedBits(w, &codes.CSR) }},
 		{"floor=strconv", func(w io.Writer) error {
 			var b []byte

@@ -85,7 +85,7 @@ const (
 // An InputError reports a file that cannot be read or does not hold word vectors: the
 // user has to mend the input.
 type InputError struct {
-	File string // as it was given, or "stdin"
+	File string // as it was given, or "stdin"; "" if the input isn't from a file
 	Line int    // line of a text file, counted from 1; 0 if the error has none
 	Row  int    // row of any other file, counted from 1; 0 if the error has none
 	Word string // word of the malformed row, if it is known
@@ -96,17 +96,19 @@ type InputError struct {
 }
 
 func (e *InputError) Error() string {
-	place := e.File
+	var places []string
 	if e.Line > 0 {
-		place += ":" + strconv.Itoa(e.Line)
+		places = append(places, e.File+":"+strconv.Itoa(e.Line))
+	} else if e.File != "" {
+		places = append(places, e.File)
 	}
 	if e.Row > 0 {
-		place += ": row " + strconv.Itoa(e.Row)
+		places = append(places, "row "+strconv.Itoa(e.Row))
 	}
 	if e.Word != "" {
-		place += ": word " + quote(e.Word)
+		places = append(places, "word "+quote(e.Word))
 	}
-	return place + ": " + e.Err.Error()
+	return strings.Join(append(places, e.Err.Error()), ": ")
 }
 
 func (e *InputError) Unwrap() error { return e.Err }

@@ -2,10 +2,7 @@ package vectors
 
 import (
 	"fmt"
-	"io"
 	"math"
-
-	"overcomplete/internal/npy"
 )
 
 // Validate returns nil if s is well-formed, or else an error that says what is
@@ -65,76 +62,4 @@ func (s *CSR) AppendRow(index []int32, value []float32) {
 	s.Rows++
 	s.Index, s.Value = append(s.Index, index...), append(s.Value, value...)
 	s.Ptr = append(s.Ptr, int64(len(s.Value)))
-}
-
-// WriteCSR writes s as an uncompressed .npz file, which scipy.sparse.load_npz and
-// [ReadCSR] read. Row offsets are int32 if they fit, int64 if not.
-func WriteCSR(w io.Writer, s *CSR) error {
-	pointers := func(w io.Writer) error {
-		b := make([]byte, 0, 8)
-		for _, p := range s.Ptr {
-			if _, err := w.Write(appendPointer(b, p, int64(len(s.Value)))); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	return writeCSR(w, s.Rows, s.Cols,
-		csrPart{len(s.Index), func(w io.Writer) error { return npy.WriteElements(w, s.Index) }},
-		csrPart{len(s.Ptr), pointers},
-		csrPart{len(s.Value), func(w io.Writer) error { return npy.WriteElements(w, s.Value) }})
-}
-
-// ReadCSR reads a CSR matrix from r, a .npz file of size bytes that [WriteCSR] or
-// scipy.sparse.save_npz wrote. It returns an error if the file is damaged or holds
-// anything else, such as a matrix that is not rows×cols; the matrix that it returns is
-// valid, as [CSR.Validate] has it.
-func ReadCSR(r io.ReaderAt, size int64, rows, cols int) (*CSR, error) {
-	a, err := npy.NewArchive(r, size)
-	if err != nil {
-		return nil, err
-	}
-	s := new(CSR)
-	if s.Rows, s.Cols, err = readShape(a); err != nil {
-		return nil, err
-	}
-	if s.Rows != rows || s.Cols != cols {
-		return nil, fmt.Errorf("%d×%d matrix, want %d×%d", s.Rows, s.Cols, rows, cols)
-	}
-	if s.Ptr, err = npy.Read(a, "indptr", (*npy.Array).Int64, rows+1); err != nil {
-		return nil, err
-	}
-	nonzeros := s.Ptr[rows]
-	if nonzeros < 0 || nonzeros/int64(max(cols, 1)) > int64(rows) {
-		return nil, fmt.Errorf("row offsets end at %d in a %d×%d matrix", nonzeros, rows, cols)
-	}
-	if s.Index, err = npy.Read(a, "indices", (*npy.Array).Int32, int(nonzeros)); err != nil {
-		return nil, err
-	}
-	if s.Value, err = npy.Read(a, "data", (*npy.Array).Float32, int(nonzeros)); err != nil {
-		return nil, err
-	}
-	if err := s.Validate(); err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
-// readShape reads the shape of a matrix, whose format must be CSR.
-func readShape(a *npy.Archive) (rows, cols int, err error) {
-	format, err := npy.Read(a, "format", (*npy.Array).Strings)
-	if err != nil {
-		return 0, 0, err
-	}
-	if format[0] != "csr" {
-		return 0, 0, fmt.Errorf("sparse format is %.20q, not csr", format[0])
-	}
-	shape, err := npy.Read(a, "shape", (*npy.Array).Int64, 2)
-	if err != nil {
-		return 0, 0, err
-	}
-	if shape[0] < 0 || shape[0] > math.MaxInt-1 || shape[1] < 0 || shape[1] > math.MaxInt32 {
-		return 0, 0, fmt.Errorf("no sparse matrix can have shape %v", shape)
-	}
-	return int(shape[0]), int(shape[1]), nil
 }

@@ -230,40 +230,64 @@ func tryDir(path string, mayReplace func(path string) error) error {
 	return nil
 }
 
-// WriteDir calls write with a temporary directory, in which write creates files by [WriteIn], and then
-// gives that directory the name path. It replaces what is at path if mayReplace allows it, as in
-// [CheckDir].
-//
-// If write fails, the temporary directory is removed. If the directory cannot be renamed, it is removed
-// too or, with keep, left under its temporary name, which the [*KeptError] tells.
-func WriteDir(path string, keep bool, mayReplace func(path string) error, write func(dir string) error) error {
+// A Dir is a directory that is written under a temporary name, and gets its own when it is complete.
+type Dir struct {
+	Path string // absolute, where it will be
+	Temp string // the temporary directory, in which [WriteIn] creates files
+}
+
+// NewDir begins the directory at path.
+func NewDir(path string) (*Dir, error) {
 	path = resolve(path)
 	temp, err := makeTemp(path)
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	dir := filepath.Join(temp, newName)
-	if err = os.Mkdir(dir, permissions(path)|0o700); err == nil {
-		err = write(dir)
+	d := &Dir{path, filepath.Join(temp, newName)}
+	if err := os.Mkdir(d.Temp, permissions(path)|0o700); err != nil {
+		return nil, d.Abort(d.name(err))
 	}
-	if err == nil {
-		permit(dir, path)
-		err = SyncDir(dir)
+	return d, nil
+}
+
+// Abort removes the temporary directory. It returns err and, if that fails, the reason.
+func (d *Dir) Abort(err error) error { return remove(err, d.Path, filepath.Dir(d.Temp)) }
+
+// name returns err with the path of the directory.
+func (d *Dir) name(err error) error { return fmt.Errorf("%s: %w", d.Path, reason(err)) }
+
+// Commit gives the directory its name. It replaces what is at path if mayReplace allows it, as in
+// [CheckDir]. If the directory cannot be renamed, it is removed or, with keep, left under its temporary
+// name, which the [*KeptError] tells.
+func (d *Dir) Commit(keep bool, mayReplace func(path string) error) error {
+	permit(d.Temp, d.Path)
+	if err := SyncDir(d.Temp); err != nil {
+		return d.Abort(d.name(err))
 	}
-	if err != nil {
-		return remove(fmt.Errorf("%s: %w", path, reason(err)), path, temp)
-	}
-	old, err := placeDir(temp, path, mayReplace)
+	temp := filepath.Dir(d.Temp)
+	old, err := placeDir(temp, d.Path, mayReplace)
 	if err != nil {
 		if !keep && old == "" {
-			return remove(fmt.Errorf("%s: %w", path, err), path, temp)
+			return d.Abort(d.name(err))
 		}
-		return &KeptError{path, dir, err}
+		return &KeptError{d.Path, d.Temp, err}
 	}
-	if err = syncPlace(path); err != nil && old != "" {
+	if err = syncPlace(d.Path); err != nil && old != "" {
 		return fmt.Errorf("%w; what was there is kept as %s", err, old)
 	}
-	return remove(err, path, temp)
+	return remove(err, d.Path, temp)
+}
+
+// WriteDir writes a [Dir], whose files write creates.
+func WriteDir(path string, keep bool, mayReplace func(path string) error, write func(dir string) error) error {
+	d, err := NewDir(path)
+	if err != nil {
+		return err
+	}
+	if err := write(d.Temp); err != nil {
+		return d.Abort(d.name(err))
+	}
+	return d.Commit(keep, mayReplace)
 }
 
 // WriteIn creates a file in the directory that [WriteDir] makes, calls write, and flushes the file to

@@ -111,8 +111,7 @@ func isUsage(err error) bool {
 	var usage usageError
 	var input *vectors.InputError
 	var output *atomicfile.OutputError
-	var shards *encode.ShardError
-	return errors.As(err, &usage) || errors.As(err, &input) || errors.As(err, &output) || errors.As(err, &shards) || errors.Is(err, train.ErrCheckpoint) ||
+	return errors.As(err, &usage) || errors.As(err, &input) || errors.As(err, &output) || errors.Is(err, train.ErrCheckpoint) ||
 		errors.Is(err, memory.ErrTooLarge) || errors.Is(err, encode.ErrOverflow) || errors.Is(err, encode.ErrDictionary)
 }
 

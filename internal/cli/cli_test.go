@@ -93,7 +93,7 @@ func TestRefuses(t *testing.T) {
 		{"encode old in.txt -o old/model", []string{"old/model: is in the directory of a model"}},
 		{"encode old in.txt -o ./old/./words.txt", []string{"words.txt: is in the directory of a model"}},
 		{"merge old -o old/model", []string{"old/model: is in the directory of a model"}},
-		{"encode old large.txt -o model --quiet", []string{`large.txt: row 2, "large": its vector is too large to be encoded`}},
+		{"encode old large.txt -o model --quiet", []string{`large.txt: row 2: word "large": its vector is too large to be encoded`}},
 
 		{"paper train in.txt -o model --epochs 0x10", []string{`"0x10" for "--epochs"`}},
 		{"paper train in.txt -o model --epochs 1_0", []string{`"1_0" for "--epochs"`}},

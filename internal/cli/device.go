@@ -151,7 +151,7 @@ func (d chosenDevice) Encoder(dictionary *model.Dictionary, o encode.Options) (e
 
 // everyGPU opens an encoder on each GPU of the machine. Their codes are those of one if they are of
 // one kind.
-func (d chosenDevice) everyGPU(dictionary *model.Dictionary, o encode.Options) (*encode.Several, error) {
+func (d chosenDevice) everyGPU(dictionary *model.Dictionary, o encode.Options) (encode.Encoder, error) {
 	gpus, err := kernels.GPUs()
 	if err != nil {
 		return nil, err
@@ -166,19 +166,19 @@ func (d chosenDevice) everyGPU(dictionary *model.Dictionary, o encode.Options) (
 				allGPUs, first.Major, first.Minor, gpu.Index, gpu.Major, gpu.Minor)
 		}
 	}
-	several := new(encode.Several)
+	var encoders []encode.Encoder
 	for _, gpu := range gpus {
 		e, err := d.gpu(gpu.Index).Encoder(dictionary, o)
 		if err != nil {
-			several.Close()
+			encode.Several(encoders).Close()
 			return nil, err
 		}
-		several.Encoders = append(several.Encoders, e)
+		encoders = append(encoders, e)
 	}
 	for _, gpu := range gpus {
 		say(d.log, "encoding on %s", d.describe(gpu.Index))
 	}
-	return several, nil
+	return encode.Several(encoders), nil
 }
 
 // start opens what is to run, as [tryGPU] does or else on the CPU, and says where it runs and

@@ -345,13 +345,13 @@ func TestEncodeRefuses(t *testing.T) {
 
 		{"merge s1 -o out", []string{"shard 2 of 2 is missing"}},
 		{"merge s2 -o out", []string{"shard 1 of 2 is missing"}},
-		{"merge s1 s2 s1 -o out", []string{"s1 and s1 are both shard 1 of 2"}},
-		{"merge s1 o2 -o out", []string{"s1 and o2 are of different models"}},
-		{"merge s1 i2 -o out", []string{"s1 and i2 are of different inputs"}},
-		{"merge s1 e2 -o out", []string{"s1 and e2 are of different flags"}},
-		{"merge s2 s3 -o out", []string{"s2 and s3 are of different numbers of shards"}},
-		{"merge gpu s2 -o out", []string{"gpu and s2 are of different kinds of processor, cuda 9.0 tf32 and cpu "}},
-		{"merge a s2 -o out", []string{"a: is no output of encode --shard"}},
+		{"merge s1 s2 s1 -o out", []string{"s1: shard 1 of 2, as is s1"}},
+		{"merge s1 o2 -o out", []string{"o2: is of another model than s1"}},
+		{"merge s1 i2 -o out", []string{"i2: is of another input than s1"}},
+		{"merge s1 e2 -o out", []string{"e2: is of another set of encoding options than s1"}},
+		{"merge s2 s3 -o out", []string{"s3: is of another number of shards than s2"}},
+		{"merge gpu s2 -o out", []string{"s2: is of another kind of processor, cpu "}},
+		{"merge a s2 -o out", []string{"a: is not a shard"}},
 		{"merge cutcodes s2 -o out", []string{"cutcodes: codes.npz: "}},
 		{"merge cutwords s2 -o out", []string{"cutwords: words.txt: truncated"}},
 		{"merge flipped s2 -o out", []string{"flipped: codes.npz: "}},
@@ -566,7 +566,7 @@ func TestTrainWordsFails(t *testing.T) {
 	for _, flags := range []string{"", " --checkpoint 1h"} {
 		os.RemoveAll(dir.Path("model"))
 		code, stdout, stderr := dir.Run(t, line+"model"+flags)
-		if row := fmt.Sprintf("bad.txt: row %d, ", bad+1); code != exitUsage || stdout != "" || !strings.Contains(stderr, row) || !strings.HasSuffix(stderr, kept) {
+		if row := fmt.Sprintf("bad.txt: row %d: ", bad+1); code != exitUsage || stdout != "" || !strings.Contains(stderr, row) || !strings.HasSuffix(stderr, kept) {
 			t.Fatalf("exit code %d, %s", code, stderr)
 		}
 		if m := dir.Model(t, "model"); !reflect.DeepEqual(m.Dictionary, dir.Model(t, "whole").Dictionary) || m.Info.Training.Input.Words != 40 || m.Codes != nil {

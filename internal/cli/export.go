@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"overcomplete/internal/atomicfile"
+	"overcomplete/internal/csr"
 	"overcomplete/interpret"
 	"overcomplete/model"
 	"overcomplete/vectors"
@@ -78,13 +79,13 @@ func writeAuthorsDictionary(w io.Writer, m *model.Model) error {
 	return vectors.WriteAuthorsDictionary(w, m.Dictionary.Atoms, m.Codes.Cols)
 }
 
-func writeCSR(w io.Writer, m *model.Model) error { return vectors.WriteCSR(w, &m.Codes.CSR) }
+func writeCSR(w io.Writer, m *model.Model) error { return csr.Write(w, &m.Codes.CSR) }
 
 func writeBinary(w io.Writer, m *model.Model) error {
 	if err := checkBinary(m); err != nil {
 		return err
 	}
-	return vectors.WriteCSR(w, &m.Codes.Binary().CSR)
+	return csr.Write(w, &m.Codes.Binary().CSR)
 }
 
 func writeBits(w io.Writer, m *model.Model) error {

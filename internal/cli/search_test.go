@@ -20,7 +20,7 @@ func textsModel(t *testing.T) clitest.Dir {
 	}
 	m := clitest.NewModel(ids, codes)
 	m.Codes.Texts = &vectors.Texts{Text: texts}
-	m.Info.Encoding.DescribeRows(m.Codes.Texts)
+	m.Info.Encoding.SetKind(m.Codes.Texts)
 	return clitest.Save(t, m)
 }
 
@@ -83,7 +83,7 @@ func TestColumns(t *testing.T) {
 	}
 	m := clitest.NewModel(ids, codes)
 	m.Codes.Texts = &texts
-	m.Info.Encoding.DescribeRows(m.Codes.Texts)
+	m.Info.Encoding.SetKind(m.Codes.Texts)
 	dir := clitest.Save(t, m)
 	stdout, _ := dir.MustRun(t, "columns model")
 	if want := "kind: 2 values, most of all wet, \\x1bdry\nnr: 40 values, most of all 0, 1, 2, 3, 4\n"; stdout != want {

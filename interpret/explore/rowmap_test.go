@@ -89,7 +89,7 @@ func TestRowMapChooses(t *testing.T) {
 		}
 	}
 	m.Codes.Texts = texts
-	m.Info.Encoding.DescribeRows(texts)
+	m.Info.Encoding.SetKind(texts)
 	c = New(m, "test").rows()
 	if last := c.Points[len(c.Points)-1]; len(c.Points) != mappedRows || last.Row < mappedRows+490 {
 		t.Errorf("%d points, the last is %+v", len(c.Points), last)

@@ -38,7 +38,7 @@ func testTexts() *model.Model {
 	text[1] = "" // called by its id
 	text[2] = "שלום e\u0301 \u202eright to left"
 	text[3] = strings.Repeat("long ", 10000)
-	m.Info.Encoding.DescribeRows(m.Codes.Texts)
+	m.Info.Encoding.SetKind(m.Codes.Texts)
 	return m
 }
 

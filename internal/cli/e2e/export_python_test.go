@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"overcomplete/internal/csr"
 	"overcomplete/internal/testonly/clitest"
 	"overcomplete/model"
 	"overcomplete/train"
@@ -282,7 +283,7 @@ func TestPyArrowReadsWhatWeWrite(t *testing.T) {
 	none := &vectors.Sparse{CSR: vectors.CSR{Cols: 7, Ptr: []int64{0}}}
 	for name, codes := range map[string]*vectors.Sparse{"large": large, "none": none} {
 		for ending, write := range map[string]func(io.Writer) error{
-			"npz":     func(w io.Writer) error { return vectors.WriteCSR(w, &codes.CSR) },
+			"npz":     func(w io.Writer) error { return csr.Write(w, &codes.CSR) },
 			"arrow":   func(w io.Writer) error { return columnar.WriteArrow(w, codes) },
 			"parquet": func(w io.Writer) error { return columnar.WriteParquet(w, codes) },
 		} {

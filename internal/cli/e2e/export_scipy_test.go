@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"overcomplete/internal/csr"
 	"overcomplete/internal/testonly/clitest"
 	"overcomplete/model"
 	"overcomplete/train"
@@ -135,7 +136,7 @@ func TestSciPyReadsWhatWeWrite(t *testing.T) {
 
 	for _, name := range []string{"compressed.npz", "array.npz", "int64.npz"} {
 		data := dir.Read(t, name)
-		codes, err := vectors.ReadCSR(bytes.NewReader(data), int64(len(data)), m.Codes.Rows, m.Codes.Cols)
+		codes, err := csr.Read(bytes.NewReader(data), int64(len(data)), m.Codes.Rows, m.Codes.Cols)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if !reflect.DeepEqual(codes, &m.Codes.CSR) {

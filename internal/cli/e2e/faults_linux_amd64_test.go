@@ -168,7 +168,7 @@ func faultDir(t *testing.T) clitest.Dir {
 	}
 	m := clitest.NewModel(ids, codes)
 	m.Codes.Texts = texts
-	m.Info.Encoding.DescribeRows(texts)
+	m.Info.Encoding.SetKind(texts)
 	if err := m.Save(dir.Path("texts"), false); err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"testing"
 
+	"overcomplete/internal/csr"
 	"overcomplete/internal/testonly/clitest"
 	"overcomplete/vectors"
 )
@@ -191,7 +192,7 @@ func ourContent(t *testing.T, dir clitest.Dir, theirs content) content {
 	t.Helper()
 	if strings.HasSuffix(theirs.File, ".csr") {
 		f := dir.Read(t, theirs.File)
-		m, err := vectors.ReadCSR(bytes.NewReader(f), int64(len(f)), 3, 4)
+		m, err := csr.Read(bytes.NewReader(f), int64(len(f)), 3, 4)
 		if err != nil {
 			return content{Error: err.Error()}
 		}

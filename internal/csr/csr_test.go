@@ -1,30 +1,39 @@
-package vectors
+package csr
 
 import (
 	"archive/zip"
 	"bytes"
 	"io"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"runtime"
 	"strings"
 	"testing"
 
 	"overcomplete/internal/npy"
+	"overcomplete/vectors"
 )
 
-func TestCSRRoundTrip(t *testing.T) {
-	for name, s := range map[string]*CSR{
-		"small":  &small.CSR,
-		"random": &randomSparse(300, 70, 0.1).CSR,
+var small = &vectors.CSR{
+	Rows: 3, Cols: 9,
+	Ptr:   []int64{0, 2, 2, 5},
+	Index: []int32{1, 3, 0, 2, 8},
+	Value: []float32{-0.1, 1e-5, 1. / 3, 1e6, 1 << 24},
+}
+
+func TestRoundTrip(t *testing.T) {
+	for name, s := range map[string]*vectors.CSR{
+		"small":  small,
+		"random": randomRows(rand.New(rand.NewPCG(1, 2)), 300, 70),
 		"zero":   {Rows: 2, Cols: 3, Ptr: []int64{0, 0, 0}, Index: []int32{}, Value: []float32{}},
 		"empty":  {Rows: 0, Cols: 3, Ptr: []int64{0}, Index: []int32{}, Value: []float32{}},
 	} {
 		var b bytes.Buffer
-		if err := WriteCSR(&b, s); err != nil {
+		if err := Write(&b, s); err != nil {
 			t.Fatal(err)
 		}
-		got, err := ReadCSR(bytes.NewReader(b.Bytes()), int64(b.Len()), s.Rows, s.Cols)
+		got, err := Read(bytes.NewReader(b.Bytes()), int64(b.Len()), s.Rows, s.Cols)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if !reflect.DeepEqual(got, s) {
@@ -33,10 +42,10 @@ func TestCSRRoundTrip(t *testing.T) {
 	}
 }
 
-// Validate and ReadCSR must find the same mistakes.
+// Validate and Read must find the same mistakes.
 func TestInvalid(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
-	lengths := map[string]string{ // ReadCSR looks at these first, before it reads what would be of other lengths
+	lengths := map[string]string{ // Read looks at these first, before it reads what would be of other lengths
 		"offsets missing":   `array "indptr": array of shape [2], want [3]`,
 		"offsets end early": `array "indices": array of shape [1], want [0]`,
 		"offsets end late":  `array "indices": array of shape [1], want [2]`,
@@ -44,39 +53,39 @@ func TestInvalid(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name string
-		s    CSR
+		s    vectors.CSR
 		want string
 	}{
-		{"negative rows", CSR{Rows: -1, Cols: 1}, "-1"},
-		{"negative columns", CSR{Rows: 0, Cols: -1, Ptr: []int64{0}}, "-1"},
-		{"offsets missing", CSR{Rows: 2, Cols: 2, Ptr: []int64{0, 0}}, "2 row offsets"},
-		{"offsets do not start at 0", CSR{Rows: 1, Cols: 2, Ptr: []int64{1, 1}, Index: []int32{0}, Value: []float32{1}}, "run from 1"},
-		{"offsets end early", CSR{Rows: 1, Cols: 2, Ptr: []int64{0, 0}, Index: []int32{0}, Value: []float32{1}}, "to 0"},
-		{"offsets end late", CSR{Rows: 1, Cols: 2, Ptr: []int64{0, 2}, Index: []int32{0}, Value: []float32{1}}, "to 2"},
-		{"offsets decrease", CSR{Rows: 3, Cols: 2, Ptr: []int64{0, 1, 0, 1}, Index: []int32{0}, Value: []float32{1}}, "row 1 ends at 0"},
-		{"offset negative", CSR{Rows: 2, Cols: 2, Ptr: []int64{0, -1, 1}, Index: []int32{0}, Value: []float32{1}}, "row 0 ends at -1"},
-		{"offset out of range", CSR{Rows: 2, Cols: 2, Ptr: []int64{0, 9, 1}, Index: []int32{0}, Value: []float32{1}}, "row 0 ends at 9"},
-		{"more indices", CSR{Rows: 1, Cols: 2, Ptr: []int64{0, 1}, Index: []int32{0, 1}, Value: []float32{1}}, "2 column indices for 1 values"},
-		{"column twice", CSR{Rows: 1, Cols: 2, Ptr: []int64{0, 2}, Index: []int32{1, 1}, Value: []float32{1, 1}}, "column 1 after 1"},
-		{"columns decrease", CSR{Rows: 1, Cols: 2, Ptr: []int64{0, 2}, Index: []int32{1, 0}, Value: []float32{1, 1}}, "column 0 after 1"},
-		{"column out of range", CSR{Rows: 2, Cols: 2, Ptr: []int64{0, 0, 1}, Index: []int32{2}, Value: []float32{1}}, "row 1: column 2"},
-		{"column negative", CSR{Rows: 1, Cols: 2, Ptr: []int64{0, 1}, Index: []int32{-1}, Value: []float32{1}}, "column -1"},
-		{"zero", CSR{Rows: 1, Cols: 2, Ptr: []int64{0, 1}, Index: []int32{1}, Value: []float32{0}}, "row 0, column 1: stored value is 0"},
-		{"NaN", CSR{Rows: 1, Cols: 2, Ptr: []int64{0, 1}, Index: []int32{1}, Value: []float32{nan}}, "NaN"},
-		{"infinite", CSR{Rows: 1, Cols: 2, Ptr: []int64{0, 1}, Index: []int32{1}, Value: []float32{inf}}, "+Inf"},
+		{"negative rows", vectors.CSR{Rows: -1, Cols: 1}, "-1"},
+		{"negative columns", vectors.CSR{Rows: 0, Cols: -1, Ptr: []int64{0}}, "-1"},
+		{"offsets missing", vectors.CSR{Rows: 2, Cols: 2, Ptr: []int64{0, 0}}, "2 row offsets"},
+		{"offsets do not start at 0", vectors.CSR{Rows: 1, Cols: 2, Ptr: []int64{1, 1}, Index: []int32{0}, Value: []float32{1}}, "run from 1"},
+		{"offsets end early", vectors.CSR{Rows: 1, Cols: 2, Ptr: []int64{0, 0}, Index: []int32{0}, Value: []float32{1}}, "to 0"},
+		{"offsets end late", vectors.CSR{Rows: 1, Cols: 2, Ptr: []int64{0, 2}, Index: []int32{0}, Value: []float32{1}}, "to 2"},
+		{"offsets decrease", vectors.CSR{Rows: 3, Cols: 2, Ptr: []int64{0, 1, 0, 1}, Index: []int32{0}, Value: []float32{1}}, "row 1 ends at 0"},
+		{"offset negative", vectors.CSR{Rows: 2, Cols: 2, Ptr: []int64{0, -1, 1}, Index: []int32{0}, Value: []float32{1}}, "row 0 ends at -1"},
+		{"offset out of range", vectors.CSR{Rows: 2, Cols: 2, Ptr: []int64{0, 9, 1}, Index: []int32{0}, Value: []float32{1}}, "row 0 ends at 9"},
+		{"more indices", vectors.CSR{Rows: 1, Cols: 2, Ptr: []int64{0, 1}, Index: []int32{0, 1}, Value: []float32{1}}, "2 column indices for 1 values"},
+		{"column twice", vectors.CSR{Rows: 1, Cols: 2, Ptr: []int64{0, 2}, Index: []int32{1, 1}, Value: []float32{1, 1}}, "column 1 after 1"},
+		{"columns decrease", vectors.CSR{Rows: 1, Cols: 2, Ptr: []int64{0, 2}, Index: []int32{1, 0}, Value: []float32{1, 1}}, "column 0 after 1"},
+		{"column out of range", vectors.CSR{Rows: 2, Cols: 2, Ptr: []int64{0, 0, 1}, Index: []int32{2}, Value: []float32{1}}, "row 1: column 2"},
+		{"column negative", vectors.CSR{Rows: 1, Cols: 2, Ptr: []int64{0, 1}, Index: []int32{-1}, Value: []float32{1}}, "column -1"},
+		{"zero", vectors.CSR{Rows: 1, Cols: 2, Ptr: []int64{0, 1}, Index: []int32{1}, Value: []float32{0}}, "row 0, column 1: stored value is 0"},
+		{"NaN", vectors.CSR{Rows: 1, Cols: 2, Ptr: []int64{0, 1}, Index: []int32{1}, Value: []float32{nan}}, "NaN"},
+		{"infinite", vectors.CSR{Rows: 1, Cols: 2, Ptr: []int64{0, 1}, Index: []int32{1}, Value: []float32{inf}}, "+Inf"},
 	} {
 		if err := tt.s.Validate(); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: Validate gives %v, want %q", tt.name, err, tt.want)
 		}
 		var b bytes.Buffer
-		if err := WriteCSR(&b, &tt.s); err != nil {
+		if err := Write(&b, &tt.s); err != nil {
 			t.Fatal(err)
 		}
 		if want, ok := lengths[tt.name]; ok {
 			tt.want = want
 		}
-		if _, err := ReadCSR(bytes.NewReader(b.Bytes()), int64(b.Len()), tt.s.Rows, tt.s.Cols); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: ReadCSR gives %v, want %q", tt.name, err, tt.want)
+		if _, err := Read(bytes.NewReader(b.Bytes()), int64(b.Len()), tt.s.Rows, tt.s.Cols); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: Read gives %v, want %q", tt.name, err, tt.want)
 		}
 	}
 	if err := small.Validate(); err != nil {
@@ -84,14 +93,14 @@ func TestInvalid(t *testing.T) {
 	}
 }
 
-func TestReadCSRRefusesOtherFiles(t *testing.T) {
+func TestReadRefusesOtherFiles(t *testing.T) {
 	var b bytes.Buffer
-	if err := WriteCSR(&b, &small.CSR); err != nil {
+	if err := Write(&b, small); err != nil {
 		t.Fatal(err)
 	}
 	for old, new := range map[string]string{"|S3": "|S2", "format.npy": "farmot.npy", "indices.npy": "indexes.npy"} {
 		data := bytes.ReplaceAll(b.Bytes(), []byte(old), []byte(new))
-		if _, err := ReadCSR(bytes.NewReader(data), int64(len(data)), small.Rows, small.Cols); err == nil {
+		if _, err := Read(bytes.NewReader(data), int64(len(data)), small.Rows, small.Cols); err == nil {
 			t.Errorf("%s as %s: no error", old, new)
 		}
 	}
@@ -99,7 +108,7 @@ func TestReadCSRRefusesOtherFiles(t *testing.T) {
 
 // What a matrix of so many words and atoms can't hold is not read, however little its
 // file takes, and an array of two dimensions is none of one.
-func TestReadCSRExplainsSizes(t *testing.T) {
+func TestReadExplainsSizes(t *testing.T) {
 	deflated := func(arrays map[string]npy.Header, elements map[string]int) []byte {
 		var b bytes.Buffer
 		z := zip.NewWriter(&b)
@@ -147,7 +156,7 @@ func TestReadCSRExplainsSizes(t *testing.T) {
 		file := deflated(arrays, map[string]int{"data": many, "indices": many})
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, err := ReadCSR(bytes.NewReader(file), int64(len(file)), 3, 4)
+		_, err := Read(bytes.NewReader(file), int64(len(file)), 3, 4)
 		runtime.ReadMemStats(&after)
 		if err == nil || err.Error() != tt.want {
 			t.Errorf("%s: error %v, want %q", tt.name, err, tt.want)
@@ -158,14 +167,14 @@ func TestReadCSRExplainsSizes(t *testing.T) {
 	}
 }
 
-func FuzzReadCSR(f *testing.F) {
+func FuzzRead(f *testing.F) {
 	var b bytes.Buffer
-	if err := WriteCSR(&b, &small.CSR); err != nil {
+	if err := Write(&b, small); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(b.Bytes())
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := ReadCSR(bytes.NewReader(data), int64(len(data)), small.Rows, small.Cols)
+		s, err := Read(bytes.NewReader(data), int64(len(data)), small.Rows, small.Cols)
 		if err != nil {
 			return
 		}

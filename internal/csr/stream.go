@@ -1,4 +1,4 @@
-package vectors
+package csr
 
 import (
 	"bufio"
@@ -11,28 +11,29 @@ import (
 	"os"
 
 	"overcomplete/internal/npy"
+	"overcomplete/vectors"
 )
 
-// A CSRWriter writes the same file as [WriteCSR], for a matrix whose rows come a few
+// A Writer writes the same file as [Write], for a matrix whose rows come a few
 // at a time and may not fit in memory. Each array of the file begins with its
 // length, so the arrays are kept in temporary files until the last row has come.
-type CSRWriter struct {
+type Writer struct {
 	rows, cols           int
 	nonzeros             int64
-	index, value, length part // length: nonzeros of each row, int32
+	index, value, length tempFile // length: nonzeros of each row, int32
 }
 
-// part is a temporary file that gathers the elements of an array.
-type part struct {
+// A tempFile is a temporary file that gathers the elements of an array.
+type tempFile struct {
 	file *os.File
 	*bufio.Writer
 }
 
-// NewCSRWriter returns a writer for a matrix of cols columns. It creates temporary
-// files in dir, which take 8 bytes a nonzero and which [CSRWriter.Close] removes.
-func NewCSRWriter(dir string, cols int) (*CSRWriter, error) {
-	w := &CSRWriter{cols: cols}
-	for _, p := range w.parts() {
+// NewWriter returns a writer for a matrix of cols columns. It creates temporary
+// files in dir, which take 8 bytes a nonzero and which [Writer.Close] removes.
+func NewWriter(dir string, cols int) (*Writer, error) {
+	w := &Writer{cols: cols}
+	for _, p := range w.files() {
 		f, err := os.CreateTemp(dir, "codes")
 		if err != nil {
 			w.Close()
@@ -43,11 +44,11 @@ func NewCSRWriter(dir string, cols int) (*CSRWriter, error) {
 	return w, nil
 }
 
-func (w *CSRWriter) parts() []*part { return []*part{&w.index, &w.value, &w.length} }
+func (w *Writer) files() []*tempFile { return []*tempFile{&w.index, &w.value, &w.length} }
 
 // Add appends the rows of s. It returns an error if s does not have the writer's
 // number of columns, or if a temporary file cannot be written.
-func (w *CSRWriter) Add(s *CSR) error {
+func (w *Writer) Add(s *vectors.CSR) error {
 	if s.Cols != w.cols {
 		return fmt.Errorf("rows of %d columns for a matrix of %d", s.Cols, w.cols)
 	}
@@ -67,9 +68,9 @@ func (w *CSRWriter) Add(s *CSR) error {
 }
 
 // Write writes the .npz file of all rows that were added to out. Call it once, after
-// the last [CSRWriter.Add].
-func (w *CSRWriter) Write(out io.Writer) error {
-	for _, p := range w.parts() {
+// the last [Writer.Add].
+func (w *Writer) Write(out io.Writer) error {
+	for _, p := range w.files() {
 		if err := p.Flush(); err != nil {
 			return err
 		}
@@ -78,11 +79,11 @@ func (w *CSRWriter) Write(out io.Writer) error {
 		}
 	}
 	nonzeros := int(w.nonzeros)
-	return writeCSR(out, w.rows, w.cols, csrPart{nonzeros, w.index.copyTo}, csrPart{w.rows + 1, w.writePointers}, csrPart{nonzeros, w.value.copyTo})
+	return writeArrays(out, w.rows, w.cols, part{nonzeros, w.index.copyTo}, part{w.rows + 1, w.writePointers}, part{nonzeros, w.value.copyTo})
 }
 
 // writePointers writes row offsets, which are sums of lengths.
-func (w *CSRWriter) writePointers(out io.Writer) error {
+func (w *Writer) writePointers(out io.Writer) error {
 	lengths := bufio.NewReaderSize(w.length.file, 1<<16)
 	var length [1]int32
 	var end int64
@@ -98,15 +99,15 @@ func (w *CSRWriter) writePointers(out io.Writer) error {
 	}
 }
 
-func (p *part) copyTo(out io.Writer) error {
+func (p *tempFile) copyTo(out io.Writer) error {
 	_, err := io.Copy(out, p.file)
 	return err
 }
 
 // Close removes the temporary files. It returns the first error of removing one.
-func (w *CSRWriter) Close() error {
+func (w *Writer) Close() error {
 	var first error
-	for _, p := range w.parts() {
+	for _, p := range w.files() {
 		if p.file != nil {
 			p.file.Close()
 			if err := os.Remove(p.file.Name()); first == nil {
@@ -117,14 +118,14 @@ func (w *CSRWriter) Close() error {
 	return first
 }
 
-// csrPart is one of the file's long arrays.
-type csrPart struct {
+// part is one of the file's long arrays.
+type part struct {
 	elements int
 	write    func(io.Writer) error
 }
 
-// writeCSR writes the file's arrays. Row offsets are int32 if they fit.
-func writeCSR(w io.Writer, rows, cols int, index, pointers, value csrPart) error {
+// writeArrays writes the file's arrays. Row offsets are int32 if they fit.
+func writeArrays(w io.Writer, rows, cols int, index, pointers, value part) error {
 	pointer := "<i8"
 	if value.elements <= math.MaxInt32 {
 		pointer = "<i4"
@@ -172,9 +173,9 @@ func appendPointer(b []byte, p, nonzeros int64) []byte {
 	return binary.LittleEndian.AppendUint64(b, uint64(p))
 }
 
-// A CSRReader reads a matrix from a file a few rows at a time, so that it need not
+// A Reader reads a matrix from a file a few rows at a time, so that it need not
 // fit in memory. Call Next until Rows rows are read, then Finish.
-type CSRReader struct {
+type Reader struct {
 	Rows, Cols int
 
 	index, pointers, value array
@@ -188,14 +189,14 @@ type array struct {
 	*bufio.Reader
 }
 
-// NewCSRReader returns a reader of r, a .npz file of size bytes that [WriteCSR] or a
-// [CSRWriter] wrote. It returns an error if the file is damaged or another program's.
-func NewCSRReader(r io.ReaderAt, size int64) (*CSRReader, error) {
+// NewReader returns a reader of r, a .npz file of size bytes that [Write] or a
+// [Writer] wrote. It returns an error if the file is damaged or another program's.
+func NewReader(r io.ReaderAt, size int64) (*Reader, error) {
 	a, err := npy.NewArchive(r, size)
 	if err != nil {
 		return nil, err
 	}
-	c := new(CSRReader)
+	c := new(Reader)
 	if c.Rows, c.Cols, err = readShape(a); err != nil {
 		return nil, err
 	}
@@ -223,7 +224,7 @@ func NewCSRReader(r io.ReaderAt, size int64) (*CSRReader, error) {
 }
 
 // pointer reads the next row offset.
-func (c *CSRReader) pointer() (int64, error) {
+func (c *Reader) pointer() (int64, error) {
 	if c.pointers.Type == "<i8" {
 		var p [1]int64
 		err := npy.ReadElements(c.pointers, p[:])
@@ -235,10 +236,10 @@ func (c *CSRReader) pointer() (int64, error) {
 }
 
 // Next reads the next rows. It returns an error if the file has fewer, or if they
-// are not valid ([CSR.Validate]). Whether the file's checksums hold is known only
-// after [CSRReader.Finish].
-func (c *CSRReader) Next(rows int) (*CSR, error) {
-	s := &CSR{Rows: rows, Cols: c.Cols, Ptr: make([]int64, 1, rows+1)}
+// are not valid ([vectors.CSR.Validate]). Whether the file's checksums hold is known only
+// after [Reader.Finish].
+func (c *Reader) Next(rows int) (*vectors.CSR, error) {
+	s := &vectors.CSR{Rows: rows, Cols: c.Cols, Ptr: make([]int64, 1, rows+1)}
 	for range rows {
 		end, err := c.pointer()
 		if err != nil {
@@ -263,7 +264,7 @@ func (c *CSRReader) Next(rows int) (*CSR, error) {
 
 // Finish returns an error if the file has more rows than were read, or if a
 // checksum shows that it is damaged.
-func (c *CSRReader) Finish() error {
+func (c *Reader) Finish() error {
 	if c.end != c.nonzeros {
 		return fmt.Errorf("the last row ends at nonzero %d of %d", c.end, c.nonzeros)
 	}

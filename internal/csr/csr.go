@@ -1,0 +1,84 @@
+// Package csr reads and writes sparse matrices as .npz files, whole or a few rows at a time. They
+// are those of scipy.sparse.save_npz.
+package csr
+
+import (
+	"fmt"
+	"io"
+	"math"
+
+	"overcomplete/internal/npy"
+	"overcomplete/vectors"
+)
+
+// Write writes s as an uncompressed .npz file, which scipy.sparse.load_npz and
+// [Read] read. Row offsets are int32 if they fit, int64 if not.
+func Write(w io.Writer, s *vectors.CSR) error {
+	pointers := func(w io.Writer) error {
+		b := make([]byte, 0, 8)
+		for _, p := range s.Ptr {
+			if _, err := w.Write(appendPointer(b, p, int64(len(s.Value)))); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return writeArrays(w, s.Rows, s.Cols,
+		part{len(s.Index), func(w io.Writer) error { return npy.WriteElements(w, s.Index) }},
+		part{len(s.Ptr), pointers},
+		part{len(s.Value), func(w io.Writer) error { return npy.WriteElements(w, s.Value) }})
+}
+
+// Read reads a CSR matrix from r, a .npz file of size bytes that [Write] or
+// scipy.sparse.save_npz wrote. It returns an error if the file is damaged or holds
+// anything else, such as a matrix that is not rows×cols; the matrix that it returns is
+// valid, as [vectors.CSR.Validate] has it.
+func Read(r io.ReaderAt, size int64, rows, cols int) (*vectors.CSR, error) {
+	a, err := npy.NewArchive(r, size)
+	if err != nil {
+		return nil, err
+	}
+	s := new(vectors.CSR)
+	if s.Rows, s.Cols, err = readShape(a); err != nil {
+		return nil, err
+	}
+	if s.Rows != rows || s.Cols != cols {
+		return nil, fmt.Errorf("%d×%d matrix, want %d×%d", s.Rows, s.Cols, rows, cols)
+	}
+	if s.Ptr, err = npy.Read(a, "indptr", (*npy.Array).Int64, rows+1); err != nil {
+		return nil, err
+	}
+	nonzeros := s.Ptr[rows]
+	if nonzeros < 0 || nonzeros/int64(max(cols, 1)) > int64(rows) {
+		return nil, fmt.Errorf("row offsets end at %d in a %d×%d matrix", nonzeros, rows, cols)
+	}
+	if s.Index, err = npy.Read(a, "indices", (*npy.Array).Int32, int(nonzeros)); err != nil {
+		return nil, err
+	}
+	if s.Value, err = npy.Read(a, "data", (*npy.Array).Float32, int(nonzeros)); err != nil {
+		return nil, err
+	}
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// readShape reads the shape of a matrix, whose format must be CSR.
+func readShape(a *npy.Archive) (rows, cols int, err error) {
+	format, err := npy.Read(a, "format", (*npy.Array).Strings)
+	if err != nil {
+		return 0, 0, err
+	}
+	if format[0] != "csr" {
+		return 0, 0, fmt.Errorf("sparse format is %.20q, not csr", format[0])
+	}
+	shape, err := npy.Read(a, "shape", (*npy.Array).Int64, 2)
+	if err != nil {
+		return 0, 0, err
+	}
+	if shape[0] < 0 || shape[0] > math.MaxInt-1 || shape[1] < 0 || shape[1] > math.MaxInt32 {
+		return 0, 0, fmt.Errorf("no sparse matrix can have shape %v", shape)
+	}
+	return int(shape[0]), int(shape[1]), nil
+}

@@ -1,0 +1,205 @@
+package csr
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+
+	"overcomplete/internal/npy"
+	"overcomplete/vectors"
+)
+
+// randomRows returns a valid matrix.
+func randomRows(rng *rand.Rand, rows, cols int) *vectors.CSR {
+	s := &vectors.CSR{Rows: rows, Cols: cols, Ptr: []int64{0}}
+	for range rows {
+		for k := range cols {
+			if rng.IntN(3) == 0 {
+				s.Index, s.Value = append(s.Index, int32(k)), append(s.Value, rng.Float32()+1)
+			}
+		}
+		s.Ptr = append(s.Ptr, int64(len(s.Index)))
+	}
+	return s
+}
+
+// rowsFrom returns the rows from lo to hi.
+func rowsFrom(s *vectors.CSR, lo, hi int) *vectors.CSR {
+	part := &vectors.CSR{Cols: s.Cols, Ptr: []int64{0}}
+	for i := lo; i < hi; i++ {
+		part.AppendRow(s.Row(i))
+	}
+	return part
+}
+
+// Rows that are written as they come make the file that Write does, and rows
+// that are read as they come are those that Read has.
+func TestInParts(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, rows := range []int{0, 1, 7, 500} {
+		all := randomRows(rng, rows, 11)
+		w, err := NewWriter(t.TempDir(), 11)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		for lo := 0; lo < rows; lo += 100 {
+			if err := w.Add(rowsFrom(all, lo, min(lo+100, rows))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var got, want bytes.Buffer
+		if err := w.Write(&got); err != nil {
+			t.Fatal(err)
+		}
+		if err := Write(&want, all); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got.Bytes(), want.Bytes()) {
+			t.Errorf("%d rows make another file than Write's", rows)
+		}
+
+		r, err := NewReader(bytes.NewReader(got.Bytes()), int64(got.Len()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Rows != rows || r.Cols != 11 {
+			t.Errorf("%d×%d", r.Rows, r.Cols)
+		}
+		for lo := 0; lo < rows; lo += 70 {
+			hi := min(lo+70, rows)
+			part, err := r.Next(hi - lo)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := rowsFrom(all, lo, hi); fmt.Sprint(part) != fmt.Sprint(want) {
+				t.Errorf("rows from %d are %v, want %v", lo, part, want)
+			}
+		}
+		if err := r.Finish(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Whatever byte of the file is changed or missing, it is an error, at the end at
+// the latest, and never a panic. (Changes of the archive's own fields that mean
+// nothing here, such as times, are none.)
+func TestReaderDamaged(t *testing.T) {
+	var b bytes.Buffer
+	all := randomRows(rand.New(rand.NewPCG(1, 2)), 20, 5)
+	if err := Write(&b, all); err != nil {
+		t.Fatal(err)
+	}
+	read := func(data []byte) (rows *vectors.CSR, err error) {
+		r, err := NewReader(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			return nil, err
+		}
+		if rows, err = r.Next(r.Rows); err != nil {
+			return nil, err
+		}
+		return rows, r.Finish()
+	}
+	for n := range b.Len() {
+		if _, err := read(b.Bytes()[:n]); err == nil {
+			t.Fatalf("no error for %d of %d bytes", n, b.Len())
+		}
+		changed := bytes.Clone(b.Bytes())
+		changed[n] ^= 0x41
+		if rows, err := read(changed); err == nil && fmt.Sprint(rows) != fmt.Sprint(all) {
+			t.Fatalf("byte %d changed makes other rows, without an error", n)
+		}
+	}
+}
+
+// Offsets that no matrix has are errors that say which, at the end at the latest.
+// Reading all at once, where package model checks what it read, agrees.
+func TestReaderOffsets(t *testing.T) {
+	for _, tt := range []struct {
+		ptr  []int64
+		want string // "" if this is a matrix
+	}{
+		{[]int64{0, 2, 2, 4}, ""},
+		{[]int64{1, 2, 2, 4}, "the first row begins at nonzero 1"},
+		{[]int64{-1, 2, 2, 4}, "the first row begins at nonzero -1"},
+		{[]int64{0, 2, 1, 4}, "a row from 2 to 1 of 4"},
+		{[]int64{0, 2, 2, 5}, "a row from 2 to 5 of 4"},
+		{[]int64{0, 4, 4, 4}, "a row from 0 to 4 of 4"}, // in three columns
+		{[]int64{0, 2, 2, 3}, "the last row ends at nonzero 3 of 4"},
+		{[]int64{0, 2, 4}, "not a matrix"},
+		{[]int64{0, 2, 2, 4, 4}, "not a matrix"},
+	} {
+		var b bytes.Buffer
+		index, value := []int32{0, 2, 1, 2}, []float32{1, 2, 3, 4}
+		err := writeArrays(&b, 3, 3, part{4, func(w io.Writer) error { return npy.WriteElements(w, index) }},
+			part{len(tt.ptr), func(w io.Writer) error {
+				for _, p := range tt.ptr {
+					if err := npy.WriteElements(w, []int32{int32(p)}); err != nil {
+						return err
+					}
+				}
+				return nil
+			}},
+			part{4, func(w io.Writer) error { return npy.WriteElements(w, value) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := bytes.NewReader(b.Bytes())
+		if _, err := Read(file, file.Size(), 3, 3); (err == nil) != (tt.want == "") {
+			t.Errorf("%v: Read's error is %v", tt.ptr, err)
+		}
+		r, err := NewReader(file, file.Size())
+		for range 3 {
+			if err == nil {
+				_, err = r.Next(1)
+			}
+		}
+		if err == nil {
+			err = r.Finish()
+		}
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%v: error %v, want %q", tt.ptr, err, tt.want)
+		}
+	}
+}
+
+// Rows that were not read are missed at the end, and rows that there are not when
+// they are asked for.
+func TestReaderCount(t *testing.T) {
+	var b bytes.Buffer
+	if err := Write(&b, randomRows(rand.New(rand.NewPCG(1, 2)), 20, 5)); err != nil {
+		t.Fatal(err)
+	}
+	r, err := NewReader(bytes.NewReader(b.Bytes()), int64(b.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Next(19); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Finish(); err == nil {
+		t.Error("no error for 19 of 20 rows")
+	}
+	if _, err := r.Next(2); err == nil {
+		t.Error("no error for row 21")
+	}
+}
+
+func TestWriterLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	w, err := NewWriter(dir, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left %v, %v", left, err)
+	}
+}
