@@ -28,7 +28,7 @@ var evilWords = []string{"\x1b]0;title\a", "\u009b2J", "\u202etxt.exe", "\ufffe"
 // run, for good and for bad.
 func TestHostileNames(t *testing.T) {
 	t.Parallel()
-	dir, _ := evalDir(t)
+	dir, x := evalDir(t)
 	d := clitest.Vectors(60, 8)
 	copy(d.Words, evilWords)
 	text := evil + ".txt"
@@ -37,7 +37,11 @@ func TestHostileNames(t *testing.T) {
 	dir.Write(t, evil+".pairs", []byte("\x1b[2J "+evilWords[1]+" 1\nword20 word21 3\nword22 word23 2\nword20 word23 2\n"))
 	dir.Write(t, evil+".nonsense", []byte("\x1b[2J\x9b 1\n"))
 	dir.Write(t, evil+".labels", []byte(strings.Repeat("\x1b[2J\tword20 word21\n\u009b\tword22\n", 10)))
-	model := evil + ".model"
+	model, mixed := evil+".model", evil+".mixed"
+	for i, word := range evilWords {
+		x.Words, x.Data = append(x.Words, word), append(x.Data, x.Row(i)...)
+	}
+	dir.Write(t, mixed, clitest.Text(x))
 	pairs := []string{"--wordsim", evil + ".pairs"}
 
 	covered := map[string]bool{}
@@ -82,6 +86,11 @@ func TestHostileNames(t *testing.T) {
 		{0, []string{"recall", text, model}},
 		{2, []string{"recall", text, evil}},
 		{2, []string{"recall", evil + ".broken", model}},
+		{0, []string{"paper", "tune", "x.txt", "-o", evil + ".paper", "--data", "data", "--factor", "1", "--lambda", "0.1"}},
+		{2, []string{"paper", "tune", text, "-o", "y", "--data", "data"}},
+		{2, []string{"paper", "tune", text, "-o", "y", "--data", evil}},
+		{0, []string{"paper", "report", mixed, "-o", evil + ".report", "--data", "data", "--factor", "1", "--lambda", "0.1", "--length", "1", "--heatmap", strings.Join(evilWords[:1], ",")}},
+		{2, []string{"paper", "report", text, "-o", model, "--data", "data", "--reference", text}},
 		{0, []string{"top", model, "-n", "60"}},
 		{0, []string{"top", text, "-n", "60", "--json"}},
 		{2, []string{"top", model, evil}},
@@ -153,6 +162,7 @@ func TestHostileNames(t *testing.T) {
 	}
 	checkCovered(t, covered)
 
+	checkPlain(t, []string{"paper", "report"}, string(dir.Read(t, evil+".report/report.md")))
 	// A table keeps its rows and columns.
 	_, stdout, _ := clitest.Output(t, dir.Command(append([]string{"eval", model, "--markdown"}, pairs...)...))
 	rows := 0

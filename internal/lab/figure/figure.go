@@ -39,7 +39,7 @@ type Line struct {
 }
 
 // A Point is a measurement with its standard deviation, 0 if unknown, and a label. Points whose Y
-// is NaN are left out.
+// is NaN, or without a logarithm where that is drawn, are left out.
 type Point struct {
 	X, Y, Deviation float64
 	Label           string
@@ -58,7 +58,7 @@ func Save(name string, columns int, panels ...Panel) error {
 	tiles := draw.Tiles{Rows: (len(panels) + columns - 1) / columns, Cols: columns, PadX: 16, PadY: 12}
 	plots := make([][]*plot.Plot, tiles.Rows)
 	legend := plot.NewLegend()
-	legend.Top, legend.Left = true, true
+	legend.Top, legend.Left, legend.Padding = true, true, 3
 	var named []string
 	for i, panel := range panels {
 		p := plot.New()
@@ -105,7 +105,7 @@ func (panel *Panel) add(p *plot.Plot, l Line) ([]plot.Thumbnailer, error) {
 	}
 	var labels []string
 	for _, q := range l.Points {
-		if math.IsNaN(q.Y) || panel.LogY && q.Y <= 0 {
+		if math.IsNaN(q.Y) || panel.LogX && q.X <= 0 || panel.LogY && q.Y <= 0 {
 			continue
 		}
 		if math.IsNaN(q.Deviation) || panel.LogY && q.Deviation >= q.Y {
@@ -190,4 +190,7 @@ func save(name string, width, height vg.Length, paint func(c draw.Canvas)) error
 	})
 }
 
-func init() { plot.DefaultFont = font.Font{Typeface: "Liberation", Variant: "Sans"} }
+func init() {
+	plot.DefaultFont = font.Font{Typeface: "Liberation", Variant: "Sans"}
+	plotter.DefaultFont = plot.DefaultFont
+}

@@ -1,0 +1,192 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"overcomplete/internal/escape"
+	"overcomplete/internal/lab/intrusion"
+	"overcomplete/internal/lab/paper"
+	"overcomplete/model"
+	"overcomplete/train"
+)
+
+// experimentFlags are the flags that "paper tune" and "paper report" share.
+type experimentFlags struct {
+	inputFlags
+	deviceFlags
+	progressFlags
+	paper.Experiments
+	data string
+}
+
+const aboutExperiment = `
+Models are kept in OUT, one directory for each λ and K, and both commands can share
+OUT. An interrupted command continues with the models that are there; remove them to
+train again.
+
+DIR has the folders wordsim, sst2, trec, 20news-bydate and np-bracketing.`
+
+func (f *experimentFlags) register(cmd *cobra.Command) {
+	f.Recipe = train.Paper()
+	flags := cmd.Flags()
+	flags.StringVarP(&f.Dir, "output", "o", "", "`directory` of models, tables and figures, OUT")
+	flags.StringVar(&f.data, "data", "", "`directory` of the tasks' data")
+	flags.Float64SliceVar(&f.Lambdas, "lambda", paper.Lambdas, "`weights` λ to choose from")
+	flags.IntSliceVar(&f.Factors, "factor", paper.Factors, "K to choose from, as `multiples` of the dense dimensions")
+	f.registerInput(cmd)
+	cmd.MarkFlagRequired("output")
+	cmd.MarkFlagRequired("data")
+}
+
+// registerLast adds the flags that "paper train" has at its end, too.
+func (f *experimentFlags) registerLast(cmd *cobra.Command) {
+	f.registerDevice(cmd, "train", "tf32 (fast, 11-bit factors), fp16 (as many bits in half the bytes), or fp32")
+	f.registerProgress(cmd.Flags(), "an epoch")
+}
+
+// open checks the flags and reads the vectors at path and the tasks.
+func (f *experimentFlags) open(cmd *cobra.Command, path string) error {
+	if err := cmp.Or(f.inputFlags.check(cmd.Flags().Changed), f.deviceFlags.check(nil, cmd.Flags().Changed), f.available()); err != nil {
+		return err
+	}
+	for _, lambda := range f.Lambdas {
+		h := f.Recipe
+		if h.Lambda = lambda; lambda == 0 || h.Validate() != nil {
+			return usagef("--lambda is %v, want positive numbers", f.Lambdas)
+		}
+	}
+	for flag, factors := range map[string][]int{"factor": f.Factors, "length": f.Lengths} {
+		for _, factor := range factors {
+			if factor < 1 || factor > maxFactor {
+				return usagef("--%s is %v, want integers from 1 to %d", flag, factors, maxFactor)
+			}
+		}
+	}
+	if len(f.Lambdas) == 0 || len(f.Factors) == 0 {
+		return usagef("--lambda and --factor are empty, want at least one number each")
+	}
+	tasks, missing, err := paper.ReadTasks(f.data)
+	if err != nil {
+		return err
+	}
+	stderr := cmd.ErrOrStderr()
+	if missing != nil {
+		warn(stderr, "%s has no data for %s, which are left out", f.data, strings.Join(missing, ", "))
+	}
+	log := f.log(stderr)
+	f.Tasks, f.Device = tasks, chosenDevice{&f.deviceFlags, log}
+	f.Log = func(format string, args ...any) { say(log, format, args...) }
+	f.Show = func(r model.Recipe) (train.Options, func()) {
+		p := newProgress(log, f.lines, f.X.Len(), 2, r.Base().Epochs)
+		return train.Options{
+			Workers: f.workers, Begin: func(i model.Info) { p.begin(i.Training.Epochs) }, Words: p.words, Epoch: p.epoch,
+			Note: func(line string) { p.say(stderr, line) },
+		}, p.done
+	}
+	f.X, f.Source, err = readVectors(cmd, path, f.readOptions())
+	return err
+}
+
+// maxFactor bounds K/L far beyond what is practical.
+const maxFactor = 1000
+
+// interruption returns err, with advice if it is an interruption.
+func (f *experimentFlags) interruption(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return interrupted{"the same command continues with the models in " + f.Dir}
+	}
+	return err
+}
+
+func newPaperTune() *cobra.Command {
+	var f experimentFlags
+	cmd := &cobra.Command{
+		Use:   "tune VECTORS --data DIR -o OUT",
+		Short: "Choose λ and K by a grid",
+		Long: `Tune trains method A with each --lambda and each --factor, the paper's grid (§3). It
+chooses the setting with the highest score in WS-353 among those with a sparsity of
+90 % or more, or the sparsest if there is none. It prints a table and writes it to
+OUT/tune.tsv, with a figure, OUT/tune.png and .svg.
+` + aboutExperiment,
+		Example: `  overcomplete paper tune glove.txt --data eval -o tuned
+  overcomplete paper tune glove.txt --data eval -o tuned --lambda 1,2 --factor 5,10`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.open(cmd, args[0]); err != nil {
+				return err
+			}
+			t, err := f.Tune(cmd.Context())
+			if err != nil {
+				return f.interruption(err)
+			}
+			return show(cmd, t, func(b *strings.Builder) {
+				fmt.Fprintf(b, "%s\n%s\n", t.Table().Text("r", nil), t.Verdict())
+			})
+		},
+	}
+	f.register(cmd)
+	f.registerLast(cmd)
+	addJSON(cmd, "print the settings as JSON")
+	return cmd
+}
+
+func newPaperReport() *cobra.Command {
+	var f experimentFlags
+	var reference string
+	var groups []string
+	cmd := &cobra.Command{
+		Use:   "report VECTORS --data DIR -o OUT",
+		Short: "Repeat the paper's experiments and write their tables and figures",
+		Long: `Report chooses λ and K as tune does, trains methods A and B with them, and compares
+the dense vectors X, two transformations of them (thresh1: 1 where a value is positive;
+thresh2: 1 or -1 beyond the mean of the positive or negative values), A and B by all
+tasks. It scores vectors of each --length, the dimensions of X, A and B by word
+intrusion, which --reference judges, and shows dimensions of B beside clusters of X by
+k-means, and the codes of --heatmap words as a heat map. It writes OUT/report.md with tables
+(.tsv) and figures (.png, .svg) beside it, and prints its name.
+` + aboutExperiment,
+		Example: `  overcomplete paper report glove.txt --data eval -o glove.paper
+  overcomplete paper report sg.bin --data eval --reference glove.6B.50d.txt -o sg.paper --lambda 0.5 --factor 10`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.open(cmd, args[0]); err != nil {
+				return err
+			}
+			if reference != "" {
+				judge, _, err := readDense(cmd, reference)
+				if err != nil {
+					return err
+				}
+				if f.Test, err = intrusion.NewTest(f.X, judge, f.X.Words); err != nil {
+					return intrusionError(err, args[0], args[0], reference)
+				}
+			}
+			f.Groups = paper.Groups
+			for i, words := range groups {
+				if i == 0 {
+					f.Groups = nil
+				}
+				f.Groups = append(f.Groups, strings.Split(words, ","))
+			}
+			if err := f.Report(cmd.Context()); err != nil {
+				return f.interruption(err)
+			}
+			say(cmd.OutOrStdout(), "%s", escape.Text(filepath.Join(f.Dir, paper.ReportFile)))
+			return nil
+		},
+	}
+	f.register(cmd)
+	flags := cmd.Flags()
+	flags.IntSliceVar(&f.Lengths, "length", paper.Lengths, "K to compare, as `multiples` of the dense dimensions")
+	flags.StringVar(&reference, "reference", "", "`file` of other vectors of the same words, to judge word intrusion by")
+	flags.StringArrayVar(&groups, "heatmap", nil, "`words` of a group of the heat map, separated by commas (default fish,horse,dog and chicago,seattle,boston)")
+	f.registerLast(cmd)
+	return cmd
+}

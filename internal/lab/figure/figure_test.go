@@ -1,0 +1,82 @@
+package figure
+
+import (
+	"encoding/xml"
+	"image/color"
+	"image/png"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// check checks that a figure was written as PNG and SVG, and returns the text of the SVG.
+func check(t *testing.T, name string) string {
+	t.Helper()
+	file, err := os.Open(name + ".png")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := png.Decode(file); err != nil {
+		t.Error(err)
+	}
+	svg, err := os.ReadFile(name + ".svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for d := xml.NewDecoder(strings.NewReader(string(svg))); ; {
+		if _, err := d.Token(); err == io.EOF {
+			return string(svg)
+		} else if err != nil {
+			t.Fatalf("SVG: %v", err)
+		}
+	}
+}
+
+func TestSave(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "f")
+	nan := math.NaN()
+	line := Line{Name: "a<b", Color: color.Black, Points: []Point{{X: 1, Y: 2, Deviation: 3}, {X: 4, Y: nan, Deviation: nan}, {X: 5, Y: 8, Label: "last"}}}
+	err := Save(name, 2, Panel{}, Panel{Lines: []Line{{Name: "none", Points: []Point{{X: 1, Y: nan}}}}},
+		Panel{Title: "title", LogX: true, LogY: true, XTicks: []float64{1, 5}, Lines: []Line{line, line}}, Panel{Level: 3, Lines: []Line{{Color: color.Black, Points: line.Points[:1]}}},
+		Panel{LogY: true, Lines: []Line{{Points: []Point{{X: 1}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	svg := check(t, name)
+	for text, want := range map[string]int{">a&lt;b<": 1, ">last<": 2, ">title<": 1, ">5<": 1} {
+		if got := strings.Count(svg, text); got < want {
+			t.Errorf("%q %d times, want %d", text, got, want)
+		}
+	}
+}
+
+// The colours of values are those of the rows and columns that they stand in.
+func TestSaveHeatMap(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "h")
+	rows := []Row{{"close", []float64{1, 0, -3}}, {"write", []float64{2, .5, 0}}, {}, {"co<lor", []float64{0, 0, 4}}}
+	if err := SaveHeatMap(name, "dimensions", 3, rows); err != nil {
+		t.Fatal(err)
+	}
+	svg := check(t, name)
+	fills := []string{}
+	for _, path := range strings.Split(svg, "<path ")[1:] {
+		if _, fill, ok := strings.Cut(path, "fill:#"); ok && strings.HasPrefix(path, "d=") {
+			fills = append(fills, fill[:6])
+		}
+	}
+	// The page and the plot, then columns from left to right, in each the rows from below: blue of 2 and 1
+	// of 4, blue of .5, blue of 4, red of −3.
+	if got, want := strings.Join(fills, " "), "FFFFFF FFFFFF 7F7FFF BFBFFF DFDFFF 0000FF FF4040"; got != want {
+		t.Errorf("colours are %s, want %s", got, want)
+	}
+	if !strings.Contains(svg, ">co&lt;lor<") {
+		t.Error("a word is missing")
+	}
+	if err := SaveHeatMap(name, "", 0, []Row{{Name: "zeros"}}); err != nil {
+		t.Error(err)
+	}
+}
