@@ -15,14 +15,9 @@ import (
 	"unicode"
 )
 
-// readComments returns the prose in the comments of the Go files in fsys: the
-// words of each paragraph, in order. All comments count, not only doc comments:
-// that doubles the text, and the vectors are far better.
-//
-// What is repeated many times would be learned best, so licence headers,
-// generated files and repeated paragraphs are left out. Vendored code is left
-// out because it has other authors and licences, and testdata because its
-// comments are input for tests.
+// readComments returns the paragraphs of all comments of the Go files in fsys, as words in order.
+// Vendored code is left out because it has other authors and licences, testdata because its comments
+// are input of tests, and repeated paragraphs because they would be learned best.
 func readComments(fsys fs.FS) ([][]string, error) {
 	var text [][]string
 	seen := make(map[string]bool)
@@ -40,30 +35,26 @@ func readComments(fsys fs.FS) ([][]string, error) {
 			return err
 		}
 		found, err := paragraphs(name, src)
-		if err != nil {
-			return err
-		}
 		for _, p := range found {
-			if seen[p] {
-				continue
+			if !seen[p] {
+				seen[p] = true
+				text = append(text, words(p))
 			}
-			seen[p] = true
-			text = append(text, words(p))
 		}
-		return nil
+		return err
 	})
 	return text, err
 }
 
-// paragraphs returns the paragraphs, headings and list items of the comments of
-// a Go file, without code blocks and bare URLs.
+// directive matches a directive, such as //sys of the system calls, or code that was commented out.
+var directive = regexp.MustCompile(`^//\S`)
+
+// paragraphs returns the paragraphs, headings and list items of a Go file's comments, without code,
+// directives, licences and bare URLs.
 func paragraphs(name string, src []byte) ([]string, error) {
 	file, err := parser.ParseFile(token.NewFileSet(), name, src, parser.ParseComments|parser.SkipObjectResolution)
-	if err != nil {
+	if err != nil || ast.IsGenerated(file) {
 		return nil, err
-	}
-	if ast.IsGenerated(file) {
-		return nil, nil
 	}
 	var found []string
 	var p comment.Parser
@@ -71,21 +62,10 @@ func paragraphs(name string, src []byte) ([]string, error) {
 		if group.Pos() < file.Package && group != file.Doc {
 			continue // licence, build constraints
 		}
-		found = appendText(found, p.Parse(proseLines(group).Text()).Content)
+		group.List = slices.DeleteFunc(group.List, func(c *ast.Comment) bool { return directive.MatchString(c.Text) })
+		found = appendText(found, p.Parse(group.Text()).Content)
 	}
 	return found, nil
-}
-
-var directive = regexp.MustCompile(`^//\S`)
-
-// proseLines returns group without the lines that no space sets off from their
-// slashes, which are directives or code that was commented out. Left in, the
-// //sys lines of the system calls make timeval a neighbour of error.
-func proseLines(group *ast.CommentGroup) *ast.CommentGroup {
-	lines := slices.DeleteFunc(slices.Clone(group.List), func(c *ast.Comment) bool {
-		return directive.MatchString(c.Text)
-	})
-	return &ast.CommentGroup{List: lines}
 }
 
 func appendText(found []string, blocks []comment.Block) []string {
@@ -104,33 +84,33 @@ func appendText(found []string, blocks []comment.Block) []string {
 	return found
 }
 
-// plain returns text without its markup.
-func plain(text []comment.Text) string {
-	var b strings.Builder
+// plain returns text without markup and without automatic links, whose text is the URL.
+func plain(text []comment.Text) (s string) {
 	for _, t := range text {
 		switch t := t.(type) {
 		case comment.Plain:
-			b.WriteString(string(t))
+			s += string(t)
 		case comment.Italic:
-			b.WriteString(string(t))
+			s += string(t)
 		case *comment.DocLink:
-			b.WriteString(plain(t.Text))
+			s += plain(t.Text)
 		case *comment.Link:
-			if !t.Auto { // an automatic link's text is the URL
-				b.WriteString(plain(t.Text))
+			if !t.Auto {
+				s += plain(t.Text)
 			}
 		}
 	}
-	return b.String()
+	return s
 }
 
 var word = regexp.MustCompile(`^([A-Za-z][a-z']*|[A-Z]+)$`)
 
-// words returns the words of a paragraph in lower case. Numbers, and identifiers
-// that are recognisable as such (maxLen, io.Reader, x86), are no words.
-func words(paragraph string) []string {
-	var found []string
-	for f := range strings.FieldsFuncSeq(paragraph, separatesWords) {
+// words returns the words of a paragraph in lower case, without numbers and recognisable identifiers
+// (maxLen, io.Reader, x86, _test).
+func words(paragraph string) (found []string) {
+	separates := func(r rune) bool { return unicode.IsSpace(r) || r == '-' || r == '/' }
+	isPunctuation := func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	for f := range strings.FieldsFuncSeq(paragraph, separates) {
 		f = strings.TrimSuffix(strings.TrimFunc(f, isPunctuation), "'s")
 		if word.MatchString(f) {
 			found = append(found, strings.ToLower(f))
@@ -139,15 +119,7 @@ func words(paragraph string) []string {
 	return found
 }
 
-func separatesWords(r rune) bool { return unicode.IsSpace(r) || r == '-' || r == '/' }
-
-// isPunctuation takes the underscore for part of an identifier.
-func isPunctuation(r rune) bool {
-	return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
-}
-
-// vocabulary returns the n most frequent words of text, most frequent first and
-// alphabetically where they are equally frequent.
+// vocabulary returns the n most frequent words of text, most frequent first, ties in alphabetical order.
 func vocabulary(text [][]string, n int) []string {
 	frequency := make(map[string]int)
 	for _, paragraph := range text {

@@ -25,23 +25,6 @@ const madeWith = "go1.26.8"
 
 const committed = "godoc.50d.txt.gz"
 
-func TestWords(t *testing.T) {
-	for _, test := range []struct {
-		paragraph string
-		want      []string
-	}{
-		{"Read reads up to len(p) bytes.", []string{"read", "reads", "up", "to", "bytes"}},
-		{"An HTTP/2 server's big-endian (IEEE 754) I'th value", []string{"an", "http", "server", "big", "endian", "ieee", "i'th", "value"}},
-		{"maxLen io.Reader x86 _test 0x10 ≤ snake_case f()", []string{"f"}},
-		{"don't; naïve\n\tΩ", []string{"don't"}},
-		{"", nil},
-	} {
-		if got := words(test.paragraph); !slices.Equal(got, test.want) {
-			t.Errorf("words(%q) = %q, want %q", test.paragraph, got, test.want)
-		}
-	}
-}
-
 func TestReadComments(t *testing.T) {
 	fsys := fstest.MapFS{
 		"a/a.go": {Data: []byte(`// Copyright of somebody.
@@ -90,49 +73,6 @@ func F() {
 	}
 }
 
-func TestReadCommentsReportsFile(t *testing.T) {
-	_, err := readComments(fstest.MapFS{"a/bad.go": {Data: []byte("pakage a\n")}})
-	if err == nil || !strings.Contains(err.Error(), "a/bad.go:1:1") {
-		t.Errorf("error %v does not say where the file is wrong", err)
-	}
-}
-
-func TestVocabulary(t *testing.T) {
-	text := [][]string{{"b", "a", "rare"}, {"the", "the", "b", "a", "the"}}
-	for n, want := range [][]string{{}, {"the"}, {"the", "a"}, {"the", "a", "b"}, {"the", "a", "b", "rare"}, {"the", "a", "b", "rare"}} {
-		if got := vocabulary(text, n); !slices.Equal(got, want) {
-			t.Errorf("vocabulary(%d) = %q, want %q", n, got, want)
-		}
-	}
-}
-
-func TestCount(t *testing.T) {
-	text := [][]string{{"a", "b", "unknown", "a", "b", "b"}, {"b"}, nil, {"a"}}
-	got := count(text, []string{"a", "b"}, 2)
-	// a b a b b with weight 2 for neighbours and 1 for the next but one:
-	// ab 2, ba 2, ab 2, bb 2; aa 1, bb 1, ab 1. A pair counts both ways.
-	want := [][]uint32{{2, 7}, {7, 6}}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-}
-
-func TestPPMI(t *testing.T) {
-	// Row sums 4, 5, 1; total 10.
-	m := ppmi([][]uint32{{0, 3, 1}, {3, 2, 0}, {1, 0, 0}})
-	want := &sparse{
-		column: [][]int{{1, 2}, {0}, {0}}, // C[1][1] is less than by chance: 2 < 5·5/10
-		value: [][]float64{
-			{math.Log(1.5), math.Log(2.5)}, // 3·10/(4·5), 1·10/(4·1)
-			{math.Log(1.5)},
-			{math.Log(2.5)},
-		},
-	}
-	if !reflect.DeepEqual(m, want) {
-		t.Errorf("got %v, want %v", m, want)
-	}
-}
-
 // randomSparse returns a symmetric matrix with about a tenth of its entries
 // nonzero, sparse and dense.
 func randomSparse(n int) (*sparse, *mat.Dense) {
@@ -166,7 +106,7 @@ func randomSparse(n int) (*sparse, *mat.Dense) {
 func TestSVD(t *testing.T) {
 	const n, k, tolerance = 120, 6, 1e-9
 	m, dense := randomSparse(n)
-	u, sigma := svd(m, k, seed)
+	u, sigma := svd(m, k)
 
 	var f mat.SVD
 	if !f.Factorize(dense, mat.SVDThin) {
@@ -190,25 +130,6 @@ func TestSVD(t *testing.T) {
 		if largest, smallest := slices.Max(column), slices.Min(column); largest < -smallest {
 			t.Errorf("largest component of column %d is negative: %v", j, smallest)
 		}
-	}
-}
-
-func TestEmbed(t *testing.T) {
-	u := mat.NewDense(2, 2, []float64{1, 0, 0, 1})
-	got := embed(u, []float64{9, 1}, 3) // rows of norm 3 and 1, so scaled by 1.5
-	if want := mat.NewDense(2, 2, []float64{4.5, 0, 0, 1.5}); !mat.EqualApprox(got, want, 1e-15) {
-		t.Errorf("got %v", mat.Formatted(got))
-	}
-}
-
-func TestWriteText(t *testing.T) {
-	var b strings.Builder
-	err := writeText(&b, []string{"the", "i'th"}, mat.NewDense(2, 2, []float64{1, -0.12346, 1e-9, 12}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, want := b.String(), "the 1.0000 -0.1235\ni'th 0.0000 12.0000\n"; got != want {
-		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
