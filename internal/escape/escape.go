@@ -1,5 +1,5 @@
-// Package escape makes what others wrote, words and names of files, safe in each place
-// that it is printed to. There is one function for each place.
+// Package escape makes words and file names that others wrote safe to print. It has one function for each
+// kind of output.
 package escape
 
 import (
@@ -13,20 +13,19 @@ import (
 	"unicode/utf8"
 )
 
-// plain reports whether a character shows as what it is: no terminal takes it for a
-// command, and no reader for nothing or for the end of a line. Persian and other scripts
-// need the two joiners, which don't show.
+// plain reports whether a character is visible and no terminal command. The two joiners, which are
+// invisible, are required by Persian and other scripts.
 func plain(r rune) bool { return unicode.IsPrint(r) || r == '\u200c' || r == '\u200d' }
 
-// Text returns s for a terminal or a picture, on one line: characters that are not plain, and
-// bytes that are not UTF-8, are written as in a Go string.
+// Text returns s on one line for a terminal or a picture. Characters that are not plain, and bytes that are
+// not UTF-8, are escaped as in a Go string.
 func Text(s string) string { return replace(s, "", escaped) }
 
-// replace returns s with each character that is neither plain nor among kept, or a byte
-// that is not UTF-8, replaced. Of the latter r is RuneError.
+// replace replaces each character that is neither plain nor in kept, and each byte that is not UTF-8, for
+// which r is RuneError.
 func replace(s, kept string, by func(r rune, bytes string) string) string {
 	var b strings.Builder
-	start := 0 // of what is to be copied
+	start := 0 // of the text to copy
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		if bad := r == utf8.RuneError && n == 1; bad || !plain(r) && !strings.ContainsRune(kept, r) {
@@ -48,8 +47,8 @@ func escaped(_ rune, bytes string) string {
 	return quoted[1 : len(quoted)-1]
 }
 
-// Word returns a word as it is, or in quotes if [Text] changes it: it could be mistaken
-// for another that looks the same.
+// Word returns a word unchanged, or in quotes if [Text] changes it, because it could be mistaken for another
+// that looks the same.
 func Word(s string) string {
 	if Text(s) != s {
 		return strconv.Quote(s)
@@ -57,7 +56,7 @@ func Word(s string) string {
 	return s
 }
 
-// Writer writes lines of text as [Text] does; it leaves their ends, and tabs.
+// Writer escapes as [Text] does, except line ends and tabs.
 type Writer struct{ io.Writer }
 
 func (w Writer) Write(p []byte) (int, error) {
@@ -67,8 +66,7 @@ func (w Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// JSON writes v as JSON, indented, and escaped as JSON does it: what reads it gets v's own
-// strings.
+// JSON writes v as indented JSON, with JSON's own escapes, so that a reader gets the same strings.
 func JSON(w io.Writer, v any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

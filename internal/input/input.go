@@ -1,5 +1,4 @@
-// Package input opens what a user names to be read, which may be anything that a system
-// can have under a name: a file, a pipe, a device without an end.
+// Package input opens the inputs that a user names: files, pipes, or devices without an end.
 package input
 
 import (
@@ -15,9 +14,8 @@ import (
 	"overcomplete/internal/memory"
 )
 
-// Wait returns what f returns, or the error of ctx once ctx is done. It leaves f behind
-// then, for no system call that waits for somebody else can be called off. If ctx is done
-// before it begins, f isn't called.
+// Wait returns the result of f, or the error of ctx once ctx is done. It then abandons f, because a blocking
+// system call cannot be cancelled. If ctx is done already, f isn't called.
 func Wait[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	var none T
 	if err := ctx.Err(); err != nil {
@@ -40,8 +38,8 @@ func Wait[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	}
 }
 
-// Read reads a file whole, which may be a pipe or a device without an end. It is an error
-// if there are more than most bytes of it, or more than there is memory for.
+// Read reads a whole file, which may be a pipe or a device. More than most bytes, or more than there is
+// memory for, are an error.
 func Read(path string, most int) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -72,7 +70,7 @@ func readAll(r io.Reader, most int) ([]byte, error) {
 	return nil, tooMuch(most)
 }
 
-// ofFile returns err as package os does, with the name of the file.
+// ofFile returns err as a PathError.
 func ofFile(path string, err error) error {
 	if _, ok := err.(*fs.PathError); ok || err == nil {
 		return err
@@ -84,13 +82,13 @@ func tooMuch(most int) error {
 	return fmt.Errorf("more than %d bytes, which is too much to be read whole", most)
 }
 
-// A File is an open regular file. What it held when it was opened can be read.
+// A File is an open regular file, with the size that it had when it was opened.
 type File struct {
 	*io.SectionReader
 	file *os.File
 }
 
-// Open opens a regular file and refuses all else, without waiting for it.
+// Open opens a regular file and refuses anything else, without blocking.
 func Open(path string) (*File, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -113,8 +111,7 @@ func Open(path string) (*File, error) {
 // Close closes the file.
 func (f *File) Close() error { return f.file.Close() }
 
-// ReadRegular reads a regular file whole, which [Open] opens, unless it has more than
-// most bytes.
+// ReadRegular reads a whole regular file of at most the given number of bytes.
 func ReadRegular(path string, most int) ([]byte, error) {
 	f, err := Open(path)
 	if err != nil {

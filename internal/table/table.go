@@ -1,4 +1,4 @@
-// Package table writes tables for people to read: aligned, in Markdown, and in LaTeX.
+// Package table formats tables: aligned text, Markdown and LaTeX.
 package table
 
 import (
@@ -8,17 +8,16 @@ import (
 	"overcomplete/internal/escape"
 )
 
-// Table is rows of cells, the names of the columns first. In Markdown and in LaTeX, all but the
-// first column hold numbers. Cells can hold anything: what others wrote is made safe to print.
+// Table is rows of cells, the names of the columns first. In Markdown and LaTeX all columns but the first
+// are numbers. Cells are escaped.
 type Table [][]string
 
-// Bold says which cells stand out, by their row and column; nil for none.
+// Bold reports whether a cell is bold. A nil Bold means none.
 type Bold func(row, column int) bool
 
-// Text returns the table with columns aligned below their names, to the left or to the right:
-// sides has an l or an r for each of them, and its last letter is that of those that follow. The
-// last cell of a row that ends before others do is remarks, and may reach beyond its column.
-// Bold cells have the escape sequences of a terminal.
+// Text returns aligned columns. sides has an l or r for the alignment of each column; its last letter holds for
+// the rest. The last cell of a shorter row is a remark, which may extend beyond its column. Bold cells have
+// the escape sequences of a terminal.
 func (t Table) Text(sides string, bold Bold) string {
 	t = t.cells(escape.Text, nil, "", "")
 	widths := make([]int, len(t[0]))

@@ -1,6 +1,5 @@
-// Package clitest is what tests of the command line share: directories in which they run
-// command lines, each in a process of its own, and small vectors and models. So tests run
-// beside each other, and all that a command says and leaves is what people get.
+// Package clitest runs command lines in directories of their own, each in its own process, and makes small
+// vectors and models for them. So tests run in parallel and see the output that users see.
 package clitest
 
 import (
@@ -26,17 +25,16 @@ const (
 	Interrupted = 130
 )
 
-// What runs command lines, and what it needs in its environment.
 var (
-	program     string
-	environment []string
+	program     string   // runs command lines
+	environment []string // that it requires
 )
 
-// asProgram is set in the environment of a test binary that is to be the program.
+// asProgram is set in the environment of a test binary that stands for the program.
 const asProgram = "OVERCOMPLETE_TEST_PROGRAM"
 
-// Main is the TestMain of tests that do not need the program as people build it: the test
-// binary stands for it, and does what main says when a test runs it.
+// Main is the TestMain of tests for which the test binary stands for the program: run by a test, it calls
+// main.
 func Main(m *testing.M, main func() int) {
 	if os.Getenv(asProgram) != "" {
 		os.Exit(main())
@@ -49,32 +47,27 @@ func Main(m *testing.M, main func() int) {
 	os.Exit(m.Run())
 }
 
-// MainOfBuilt is the TestMain of tests that need the program as people build it.
+// MainOfBuilt is the TestMain of tests of the program as people build it.
 func MainOfBuilt(m *testing.M) {
-	code, err := runBuilt(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func runBuilt(m *testing.M) (code int, err error) {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
-		return 0, err
+		panic(err)
 	}
-	defer os.RemoveAll(dir)
 	program = filepath.Join(dir, "overcomplete")
 	build := exec.Command("go", "build", "-o", program, "overcomplete")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return 0, fmt.Errorf("%w: %s", err, out)
+	out, err := build.CombinedOutput()
+	code := 1
+	if err == nil {
+		code = m.Run()
+	} else {
+		fmt.Fprintf(os.Stderr, "%v: %s", err, out)
 	}
-	return m.Run(), nil
+	os.RemoveAll(dir)
+	os.Exit(code)
 }
 
-// A Dir is a directory in which a test runs command lines. Names of files are those in it.
+// A Dir is a directory in which a test runs command lines. File names are relative to it.
 type Dir string
 
 // New returns an empty directory.
@@ -129,7 +122,7 @@ func (d Dir) MustRun(t testing.TB, line string) (stdout, stderr string) {
 	return stdout, stderr
 }
 
-// Write writes a file, and makes the directories that it is in.
+// Write writes a file and creates its directories.
 func (d Dir) Write(t testing.TB, name string, data []byte) {
 	t.Helper()
 	err := os.MkdirAll(filepath.Dir(d.Path(name)), 0o777)
@@ -141,7 +134,7 @@ func (d Dir) Write(t testing.TB, name string, data []byte) {
 	}
 }
 
-// Read returns what is in a file.
+// Read returns the content of a file.
 func (d Dir) Read(t testing.TB, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(d.Path(name))
@@ -151,7 +144,7 @@ func (d Dir) Read(t testing.TB, name string) []byte {
 	return data
 }
 
-// Names returns the names of what is in the directory.
+// Names returns the names of the directory's entries.
 func (d Dir) Names(t testing.TB) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(string(d))
@@ -174,26 +167,24 @@ func (d Dir) Model(t testing.TB, name string) *model.Model {
 	return m
 }
 
-// Learned returns what a training learned, as it is stored.
+// Learned returns the stored codes and dictionary of a model.
 func (d Dir) Learned(t testing.TB, name string) string {
 	t.Helper()
 	return string(d.Read(t, name+"/codes.npz")) + string(d.Read(t, name+"/dictionary.npy"))
 }
 
-// Copy makes another directory with the same files.
+// Copy returns another directory with the same files.
 func (d Dir) Copy(t testing.TB) Dir {
 	t.Helper()
 	other := New(t)
-	if err := os.CopyFS(string(other), os.DirFS(string(d))); err != nil {
-		t.Fatal(err)
-	}
+	other.Restore(t, d.Tree(t))
 	return other
 }
 
-// A Tree is what is in a directory: files with their content, directories with a slash.
+// A Tree is the content of a directory by path. The paths of directories end in a slash.
 type Tree map[string]string
 
-// Tree returns what there is.
+// Tree returns the content of the directory.
 func (d Dir) Tree(t testing.TB) Tree {
 	t.Helper()
 	all := make(Tree)
@@ -212,7 +203,7 @@ func (d Dir) Tree(t testing.TB) Tree {
 	return all
 }
 
-// Restore makes the directory what it was when Tree returned it.
+// Restore gives the directory the content that Tree returned.
 func (d Dir) Restore(t testing.TB, before Tree) {
 	t.Helper()
 	after := d.Tree(t)
@@ -235,7 +226,7 @@ func (d Dir) Restore(t testing.TB, before Tree) {
 	}
 }
 
-// Unchanged checks that the directory is what it was when Tree returned it.
+// Unchanged checks that the directory has the content that Tree returned.
 func (d Dir) Unchanged(t testing.TB, before Tree) {
 	t.Helper()
 	if changed := before.Differences(d.Tree(t)); changed != nil {
@@ -243,8 +234,7 @@ func (d Dir) Unchanged(t testing.TB, before Tree) {
 	}
 }
 
-// Differences names the files of b that are others: those that are gone (-), new (+) or
-// changed (≠).
+// Differences names the files of b that are missing (-), new (+) or changed (≠).
 func (a Tree) Differences(b Tree) (names []string) {
 	for path := range a {
 		if is, ok := b[path]; !ok {

@@ -12,7 +12,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// Vectors returns random vectors with a mean other than zero, the same ones at each call.
+// Vectors returns random vectors with a nonzero mean, the same at each call.
 func Vectors(words, dim int) *vectors.Dense {
 	d := &vectors.Dense{Dim: dim}
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -25,7 +25,7 @@ func Vectors(words, dim int) *vectors.Dense {
 	return d
 }
 
-// Text writes vectors as GloVe does, so that reading gives the same float32.
+// Text returns vectors as GloVe text, which reads back to the same bits.
 func Text(d *vectors.Dense) []byte {
 	var b bytes.Buffer
 	for i, w := range d.Words {
@@ -46,7 +46,7 @@ func Sample(t testing.TB) (Dir, *vectors.Dense) {
 	return dir, d
 }
 
-// NewModel returns a model of method B and vectors of length 2. Its atoms are all 0.
+// NewModel returns a model of method B for vectors of length 2, with atoms of zeros.
 func NewModel(words []string, codes [][]float32) *model.Model {
 	const dim = 2
 	atoms := len(codes[0])
@@ -69,7 +69,7 @@ func NewModel(words []string, codes [][]float32) *model.Model {
 	}
 }
 
-// Save returns a directory that holds nothing but m, "model".
+// Save returns a directory that contains only m, as "model".
 func Save(t testing.TB, m *model.Model) Dir {
 	t.Helper()
 	dir := New(t)
