@@ -144,6 +144,11 @@ func (e *encoder) encode(ctx context.Context, rows int, row func(i int) []float3
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	nonzeros := 0
+	for i := range tiles {
+		nonzeros += len(tiles[i].index)
+	}
+	out.Index, out.Value = make([]int32, 0, nonzeros), make([]float32, 0, nonzeros)
 	for i := range tiles {
 		for j := range tiles[i].end {
 			out.AppendRow(tiles[i].row(j))

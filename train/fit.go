@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"runtime"
 	"sync"
 	"time"
 
@@ -40,6 +41,8 @@ func (f *fit) run(ctx context.Context, start func() (backend.Trainer, error)) (m
 		if closed := f.trainer.Close(); err == nil {
 			err = closed
 		}
+		f.trainer = nil
+		runtime.GC() // encoding needs the memory
 	}()
 	t := &f.model.Info.Training
 	t.Device = f.trainer.Device()

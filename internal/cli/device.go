@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -94,9 +95,8 @@ func (f *deviceFlags) cuda() (index int, cuda bool, err error) {
 	return 0, false, usagef("--device is %q, want auto, cpu, cuda%s or cuda:i with i from 0", f.device, all)
 }
 
-// chosenDevice is the GPU that was asked for, the first that has room, or the CPU where
-// none was asked for and none can be used. It says which, and why. It is a
-// [train.Device].
+// chosenDevice is a [train.Device]: the GPU that --device names or, with auto, the first that has
+// room, or the CPU if no GPU can be used. It logs which, and why.
 type chosenDevice struct {
 	*deviceFlags
 	log io.Writer
@@ -104,33 +104,26 @@ type chosenDevice struct {
 
 // Trainer implements [train.Device].
 func (d chosenDevice) Trainer(p backend.Problem) (backend.Trainer, error) {
-	onGPU := func(g kernels.Device) (backend.Trainer, error) { return g.Trainer(p) }
-	return start(d, "training", kernels.Supports(p.Hyperparameters), onGPU, func(c cpu.Device) (t backend.Trainer, takes string, err error) {
-		if t, err = c.Trainer(p); err != nil {
-			advice := "lower -k or --max-words"
-			if p.Hyperparameters.State != model.Float16 {
-				advice = "--state float16 needs less, or " + advice
-			}
-			return nil, "", d.ofTheUser(err, advice)
-		}
-		takes = fmt.Sprintf(", which takes about %.1f GB", c.Memory(p.Len(), p.Dim, p.Hyperparameters)/1e9)
-		if total, ok := memory.Total(); ok {
-			takes += fmt.Sprintf(" of its %.1f GB memory", float64(total)/1e9)
-		}
-		return t, takes, nil
-	})
+	h := p.Hyperparameters
+	takes := fmt.Sprintf(", which takes about %.1f GB", cpu.Device{Workers: d.workers}.Memory(p.Len(), p.Dim, h)/1e9)
+	if total, ok := memory.Total(); ok {
+		takes += fmt.Sprintf(" of its %.1f GB memory", float64(total)/1e9)
+	}
+	t, err := start(d, "training", takes, kernels.Supports(h), func(on train.Device) (backend.Trainer, error) { return on.Trainer(p) })
+	advice := "lower -k or --max-words"
+	if h.State != model.Float16 {
+		advice = "--state float16 needs less, or " + advice
+	}
+	return t, d.adviseMemory(err, advice)
 }
 
 // Learner implements [train.Device].
 func (d chosenDevice) Learner(x []float32, dictionary *model.Dictionary, norm float64, o encode.Options) (backend.Learner, error) {
-	onGPU := func(g kernels.Device) (backend.Learner, error) { return g.Learner(x, dictionary, norm, o) }
-	return start(d, "learning", nil, onGPU, func(c cpu.Device) (backend.Learner, string, error) {
-		l, err := c.Learner(x, dictionary, norm, o)
-		return l, "", d.ofTheUser(err, "lower -k")
-	})
+	l, err := start(d, "learning", "", nil, func(on train.Device) (backend.Learner, error) { return on.Learner(x, dictionary, norm, o) })
+	return l, d.adviseMemory(err, "lower -k")
 }
 
-// Encoder implements [encode.Device].
+// Encoder implements [train.Device].
 func (d chosenDevice) Encoder(dictionary *model.Dictionary, o encode.Options) (encode.Encoder, error) {
 	if d.device == allGPUs {
 		several, err := d.everyGPU(dictionary, o)
@@ -139,14 +132,8 @@ func (d chosenDevice) Encoder(dictionary *model.Dictionary, o encode.Options) (e
 		}
 		return several, err
 	}
-	onGPU := func(g kernels.Device) (encode.Encoder, error) { return g.Encoder(dictionary, o) }
-	return start(d, "encoding", nil, onGPU, func(c cpu.Device) (e encode.Encoder, takes string, err error) {
-		c.Overcommit = false // it is for training
-		if e, err = c.Encoder(dictionary, o); err != nil {
-			err = usageError{err} // of the dictionary, of memory for --exact, or of the kernels asked for
-		}
-		return e, "", err
-	})
+	e, err := start(d, "encoding", "", nil, func(on train.Device) (encode.Encoder, error) { return on.Encoder(dictionary, o) })
+	return e, d.adviseMemory(err, "")
 }
 
 // everyGPU opens an encoder on each GPU of the machine. Their codes are those of one if they are of
@@ -181,73 +168,46 @@ func (d chosenDevice) everyGPU(dictionary *model.Dictionary, o encode.Options) (
 	return encode.Several(encoders), nil
 }
 
-// start opens what is to run, as [tryGPU] does or else on the CPU, and says where it runs and
-// what it takes there.
-func start[T any](d chosenDevice, doing string, onlyOnCPU error, onGPU func(kernels.Device) (T, error), onCPU func(cpu.Device) (T, string, error)) (T, error) {
-	opened, gpu, why, err := tryGPU(d, onlyOnCPU, onGPU)
-	if err != nil {
-		return opened, err
+// start opens a trainer, learner or encoder on the chosen device, and logs on which; takes is the
+// memory that it takes on the CPU. unsupported is the reason why no GPU can run it, or nil.
+func start[T any](d chosenDevice, doing, takes string, unsupported error, open func(train.Device) (T, error)) (opened T, err error) {
+	first, asked, _ := d.cuda()
+	reason := unsupported // for not using a GPU
+	if d.device != "cpu" && unsupported == nil {
+		count := 1
+		if !asked {
+			count, reason = kernels.Count()
+		}
+		for i := first; i < first+count; i++ {
+			opened, err = open(d.gpu(i))
+			if err == nil {
+				say(d.log, "%s on %s", doing, d.describe(i))
+				return opened, nil
+			}
+			if !unable(err) {
+				return opened, err
+			}
+			reason = cmp.Or(reason, err)
+		}
+		if asked {
+			return opened, usagef("--device %s: %w", d.device, reason)
+		}
 	}
-	if why == "" {
-		say(d.log, "%s on %s", doing, d.describe(gpu))
-		return opened, nil
-	}
-	opened, takes, err := onCPU(cpu.Device{Workers: d.workers, Overcommit: d.overcommit})
+	opened, err = open(cpu.Device{Workers: d.workers, Overcommit: d.overcommit})
 	if err == nil {
-		say(d.log, "%s %s%s", doing, d.onCPU(why), takes)
+		where := "the CPU"
+		if d.device != "cpu" && gpuSupport { // "devices" says that a program is without GPU support
+			where += fmt.Sprintf(" (%v)", reason)
+		}
+		say(d.log, "%s on %s%s", doing, where, takes)
 	}
 	return opened, err
 }
 
-// describe names a GPU that is in use.
+// describe names a GPU in use.
 func (f *deviceFlags) describe(index int) string {
 	gpu, _ := kernels.Find(index)
 	return fmt.Sprintf("GPU %d, %s, %s", index, gpu.Name, f.precision)
-}
-
-// onCPU says that something runs on the CPU, and why if that was not asked for. A program
-// without GPU support runs nothing elsewhere, and "devices" says that.
-func (f *deviceFlags) onCPU(why string) string {
-	if f.device == "cpu" || !gpuSupport {
-		return "on the CPU"
-	}
-	return "on the CPU (" + why + ")"
-}
-
-// tryGPU opens what is to run on the GPU that was asked for, or on the first that has
-// room, and says on which. Where it is to run on the CPU, or no GPU can be used and none
-// was asked for, it says why. OnlyOnCPU is why no GPU does the work, if it is known.
-func tryGPU[T any](d chosenDevice, onlyOnCPU error, open func(kernels.Device) (T, error)) (opened T, gpu int, why string, err error) {
-	switch {
-	case d.device == "cpu":
-		return opened, 0, "--device cpu", nil
-	case onlyOnCPU != nil:
-		return opened, 0, onlyOnCPU.Error(), nil
-	}
-	gpu, asked, _ := d.cuda()
-	count := 1 // of those to try, where one was asked for
-	if !asked {
-		if count, err = kernels.Count(); err != nil {
-			return opened, 0, err.Error(), nil
-		}
-	}
-	var first error
-	for range count {
-		if opened, err = open(d.gpu(gpu)); err == nil {
-			return opened, gpu, "", nil
-		}
-		if !unable(err) {
-			return opened, 0, "", err
-		}
-		if first == nil {
-			first = err
-		}
-		gpu++
-	}
-	if asked {
-		return opened, 0, "", usagef("--device %s: %w", d.device, first)
-	}
-	return opened, 0, first.Error(), nil
 }
 
 // gpu is a GPU, with the precision that was asked for.
@@ -257,37 +217,34 @@ func (d chosenDevice) gpu(index int) kernels.Device {
 	}}
 }
 
-// sayAfter says that something goes on, once it has taken so long and unless it is done.
+// sayAfter writes a line after a while, unless done is called before.
 func sayAfter(long time.Duration, log io.Writer, line string) (done func()) {
-	said := make(chan struct{})
+	written := make(chan struct{})
 	timer := time.AfterFunc(long, func() {
 		say(log, "%s", line)
-		close(said)
+		close(written)
 	})
 	return func() {
 		if !timer.Stop() {
-			<-said
+			<-written
 		}
 	}
 }
 
-// unable reports whether an error says that a GPU can't take the work, rather than
-// that it failed.
+// unable reports whether an error says that a GPU can't run the work, rather than that it failed.
 func unable(err error) bool {
 	return errors.Is(err, kernels.ErrUnavailable) || errors.Is(err, kernels.ErrUnsupported) || errors.Is(err, train.ErrMemory)
 }
 
-// ofTheUser marks errors of preparing the CPU that the user can mend, and says
-// how; advice is for too little memory.
-func (f *deviceFlags) ofTheUser(err error, advice string) error {
+// adviseMemory returns err, as a [usageError] with advice if the machine has too little memory.
+func (f *deviceFlags) adviseMemory(err error, advice string) error {
 	switch {
-	case errors.Is(err, train.ErrMemory):
-		if !f.overcommit {
-			advice += ", or try it with --overcommit"
-		}
-		return usagef("%w; %s", err, advice)
-	case errors.Is(err, simd.ErrLevel):
+	case errors.Is(err, simd.ErrLevel), errors.Is(err, train.ErrMemory) && advice == "":
 		return usageError{err}
+	case !errors.Is(err, train.ErrMemory) || isUsage(err):
+		return err
+	case !f.overcommit:
+		advice += ", or try it with --overcommit"
 	}
-	return err
+	return usagef("%w; %s", err, advice)
 }

@@ -88,7 +88,7 @@ func (f *experimentFlags) open(cmd *cobra.Command, path string) error {
 		return train.Options{
 			Workers: f.workers, Begin: func(i model.Info) { p.begin(i.Training.Epochs) }, Words: p.words, Epoch: p.epoch,
 			Note: func(line string) { p.say(stderr, line) },
-		}, p.done
+		}, p.bar.clear
 	}
 	f.X, f.Source, err = readVectors(cmd, path, f.readOptions())
 	return err

@@ -282,7 +282,7 @@ func (v *trainView) encoded(block *vectors.Sparse) {
 
 func (v *trainView) done(err error) {
 	if v.progress != nil {
-		v.progress.done()
+		v.progress.bar.clear()
 	}
 	if v.counter != nil {
 		v.counter.done(err == nil)
