@@ -162,6 +162,22 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 	return root
 }
 
+// newGroup returns a command that has only subcommands.
+func newGroup(name, short, long, example string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: name, Short: short, Long: long, Example: example, Args: noCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var names []string
+			for _, c := range commands {
+				names = append(names, c.Name())
+			}
+			return usagef("%s needs one of its commands: %s; see %s --help", name, orNames(names), cmd.CommandPath())
+		},
+	}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
 // prepareFlags has help list all flags in the order in which they were added, and makes those of
 // whole numbers take them as people write them: pflag takes 010 for eight, as in C.
 func prepareFlags(cmd *cobra.Command) {

@@ -155,7 +155,7 @@ func TestSafetensorsAsModel(t *testing.T) {
 	dir.MustRun(t, "export dir -f safetensors -o file")
 	for _, line := range []string{
 		"top MODEL", "explain MODEL word1", "encode MODEL in.txt -o MODEL.encoded --json --quiet",
-		"intrusion make X=MODEL -n 2 -o MODEL.json",
+		"intrusion make X=MODEL -n 2 -o MODEL.tsv",
 	} {
 		ofDir, _ := dir.MustRun(t, strings.ReplaceAll(line, "MODEL", "dir"))
 		ofFile, _ := dir.MustRun(t, strings.ReplaceAll(line, "MODEL", "file"))

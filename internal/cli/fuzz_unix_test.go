@@ -19,7 +19,6 @@ import (
 	"strings"
 	"testing"
 
-	"overcomplete/internal/lab/judge"
 	"overcomplete/internal/npy"
 	"overcomplete/internal/safetensors"
 	"overcomplete/internal/testonly/clitest"
@@ -34,8 +33,7 @@ var fuzzed = []struct{ args, files string }{
 	{"export DIR/model.safetensors -f csr -o DIR/out", "model.safetensors"},
 	{"merge DIR/1 DIR/2 -o DIR/out", "1/ 2/"},
 	{"paper train DIR/in.txt -o DIR/checkpoint --epochs 3 -k 4 --resume --quiet", "checkpoint/"},
-	{"intrusion score DIR/test.key.json DIR/answers.jsonl --json", "test.key.json answers.jsonl"},
-	{"intrusion judge DIR/test.json -o DIR/answers.jsonl --judge ann", "test.json answers.jsonl"},
+	{"intrusion score DIR/test.key.json DIR/test.tsv --json", "test.key.json test.tsv"},
 	{"top DIR/vectors.npz", "vectors.npz"},
 	{"top DIR/vectors.safetensors", "vectors.safetensors"},
 }
@@ -116,7 +114,7 @@ func fuzzDir(f *testing.F, dir clitest.Dir, d *vectors.Dense) {
 		"export model -f safetensors -o model.safetensors",
 		"encode model in.txt -o 1 --shard 1/2 --quiet",
 		"encode model in.txt -o 2 --shard 2/2 --quiet",
-		"intrusion make X=in.txt -n 3 -o test.json",
+		"intrusion make X=in.txt -n 3 -o test.tsv",
 	} {
 		dir.MustRun(f, line)
 	}
@@ -133,20 +131,6 @@ func fuzzDir(f *testing.F, dir clitest.Dir, d *vectors.Dense) {
 		f.Fatal(err)
 	}
 	dir.Write(f, "vectors.safetensors", tensors.Bytes())
-	test, err := judge.ReadTest(dir.Path("test.json"))
-	if err != nil {
-		f.Fatal(err)
-	}
-	answers, _, err := judge.OpenAnswers(dir.Path("answers.jsonl"), test)
-	if err != nil {
-		f.Fatal(err)
-	}
-	for _, q := range test.Questions {
-		if err := answers.Add(judge.Answer{Judge: "bob", Number: q.Number, Word: q.Words[0]}); err != nil {
-			f.Fatal(err)
-		}
-	}
-	answers.Close()
 	if code, stderr := interruptedRun(f, dir, "paper train in.txt -o checkpoint --epochs 3 -k 4 --checkpoint 1h", 2); code != exitInterrupted {
 		f.Fatal(stderr)
 	}

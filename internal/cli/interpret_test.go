@@ -1,34 +1,18 @@
 package cli
 
 import (
-	"bufio"
 	"bytes"
-	"cmp"
-	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"io/fs"
-	"math"
-	"net/http"
-	"net/url"
 	"os"
 	"reflect"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/klauspost/compress/gzip"
 
-	"overcomplete/cpu"
-	"overcomplete/internal/lab/intrusion"
-	"overcomplete/internal/lab/judge"
 	"overcomplete/internal/testonly/clitest"
 	"overcomplete/interpret"
 	"overcomplete/model"
-	"overcomplete/vectors"
 )
 
 // readable is a model of method B whose dimensions can be read off:
@@ -267,297 +251,6 @@ func TestSkipBad(t *testing.T) {
 	}
 }
 
-// A test is made, judged by two and scored; the sample is made of two conditions.
-func TestIntrusion(t *testing.T) {
-	t.Parallel()
-	dir, _ := clitest.Sample(t)
-	dir.MustRun(t, "paper train in.txt -o model --epochs 5 --quiet")
-	make := "intrusion make X=in.txt A=model A=model -n 3 -o test.json"
-	dir.MustRun(t, make)
-	test, key := dir.Read(t, "test.json"), dir.Read(t, "test.key.json")
-	dir.MustRun(t, make+" --force --seed 1")
-	if !bytes.Equal(dir.Read(t, "test.json"), test) || !bytes.Equal(dir.Read(t, "test.key.json"), key) {
-		t.Error("the same seed made another test")
-	}
-	dir.MustRun(t, make+" --force --seed 2")
-	if bytes.Equal(dir.Read(t, "test.json"), test) {
-		t.Error("another seed made the same test")
-	}
-	k, err := judge.ReadKey(dir.Path("test.key.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Three dimensions of the highest variance of each, and the conditions mixed:
-	// two of 84 orders have all questions of X at one end, that of this seed does not.
-	x := clitest.Vectors(60, 8)
-	variance := func(k int) float64 {
-		sum, squares := 0.0, 0.0
-		for i := range x.Len() {
-			v := float64(x.Row(i)[k])
-			sum, squares = sum+v, squares+v*v
-		}
-		return squares - sum*sum/float64(x.Len())
-	}
-	highest := []int{0, 1, 2, 3, 4, 5, 6, 7}
-	slices.SortFunc(highest, func(a, b int) int { return cmp.Compare(variance(b), variance(a)) })
-	highest = highest[:3]
-	slices.Sort(highest)
-	conditions := map[string]int{}
-	order := ""
-	var dimensions []int
-	for _, q := range k.Questions {
-		conditions[q.Condition+" "+q.Source]++
-		order += q.Condition
-		if q.Condition == "X" {
-			dimensions = append(dimensions, q.Dimension)
-		}
-	}
-	if want := map[string]int{"X in.txt": 3, "A model": 6}; !reflect.DeepEqual(conditions, want) {
-		t.Errorf("questions %v, want %v", conditions, want)
-	}
-	if order == "XXXAAAAAA" || order == "AAAAAAXXX" {
-		t.Errorf("conditions are not mixed: %s", order)
-	}
-	if slices.Sort(dimensions); !slices.Equal(dimensions, highest) {
-		t.Errorf("dimensions %v of the vectors, want %v", dimensions, highest)
-	}
-
-	answer := func(judge string, lines ...string) string {
-		cmd := dir.Command("intrusion", "judge", "test.json", "-o", "answers.jsonl", "--judge", judge)
-		cmd.Stdin = strings.NewReader(strings.Join(lines, "\n"))
-		code, _, stderr := clitest.Output(t, cmd)
-		if code != 0 {
-			t.Fatalf("exit code %d, %s", code, stderr)
-		}
-		return stderr
-	}
-	checkTable(t, dir, "intrusion score test.key.json "+os.DevNull, `condition  questions    mean  shared  agreement  kappa
-A                  6       –       0          –      –
-X                  3       –       0          –      –
-`)
-	if stdout, _ := dir.MustRun(t, "intrusion score test.key.json --json "+os.DevNull); strings.Count(stdout, `"judges": []`) != 2 {
-		t.Errorf("without judges:\n%s", stdout)
-	}
-	right := func(from, to int) (lines []string) {
-		for _, q := range k.Questions[from:to] {
-			for i, w := range q.Words {
-				if w == q.Intruder {
-					lines = append(lines, fmt.Sprint(" ", i+1))
-				}
-			}
-		}
-		return lines
-	}
-	if out := answer("ann", append(right(0, 4), "0", "6", "one", "", "q", "1")...); !strings.HasSuffix(out, "4 of 9 questions are answered.\n") || strings.Count(out, "Type a number from 1 to 5, or q.\n") != 4 {
-		t.Errorf("ann is told\n%s", out)
-	}
-	if out := answer(" ben ", right(0, 9)...); !strings.HasSuffix(out, "All 9 questions are answered. Thank you, ben.\n") {
-		t.Errorf("ben is told\n%s", out)
-	}
-	if out := answer("ann", right(4, 9)...); !strings.HasSuffix(out, "All 9 questions are answered. Thank you, ann.\n") || strings.Contains(out, "\n4 of 9\n") {
-		t.Errorf("ann is told when she comes back\n%s", out)
-	}
-	checkTable(t, dir, "intrusion score test.key.json answers.jsonl", `condition  questions     ann     ben    mean  shared  agreement  kappa
-A                  6   100.0   100.0   100.0       6      100.0      –
-X                  3   100.0   100.0   100.0       3      100.0      –
-`)
-	// A file that is given twice, and one that was cut short.
-	all := dir.Read(t, "answers.jsonl")
-	dir.Write(t, "cut.jsonl", all[:len(all)-20])
-	stdout, stderr := dir.MustRun(t, "intrusion score test.key.json cut.jsonl answers.jsonl --json")
-	if again, _ := dir.MustRun(t, "intrusion score test.key.json answers.jsonl --json"); again != stdout ||
-		!strings.Contains(stderr, "warning: 17 answers do not count, such as \"ann\"'s to question 1,") || !strings.Contains(stderr, "warning: cut.jsonl: the last line was cut short") {
-		t.Errorf("%s\nnot\n%s\n%s", stdout, again, stderr)
-	}
-	var scores []struct{ Kappa, Accuracy *float64 }
-	if err := json.Unmarshal([]byte(stdout), &scores); err != nil || len(scores) != 2 || scores[0].Kappa != nil || *scores[1].Accuracy != 1 {
-		t.Errorf("%s: %v", stdout, err)
-	}
-}
-
-// A judge who interrupts is told how to go on; input that can't be read is no end.
-func TestIntrusionJudgeEnds(t *testing.T) {
-	t.Parallel()
-	dir, _ := clitest.Sample(t)
-	dir.MustRun(t, "intrusion make X=in.txt -n 2 -o test.json")
-	cmd := interruptedAt(dir.Command("intrusion", "judge", "test.json", "-o", "answers.jsonl", "--judge", "ann"), 1, "> ")
-	silent, writer, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer silent.Close()
-	defer writer.Close()
-	cmd.Stdin = silent
-	code, _, stderr := clitest.Output(t, cmd)
-	if want := "overcomplete: interrupted; 0 of 2 questions are answered; the same command goes on\n"; code != exitInterrupted || !strings.HasSuffix(stderr, want) {
-		t.Errorf("exit code %d, %q, want %q", code, stderr, want)
-	}
-	cmd = dir.Command("intrusion", "judge", "test.json", "-o", "answers.jsonl", "--judge", "ann")
-	cmd.Stdin = strings.NewReader(strings.Repeat("1", 1<<17))
-	if code, _, stderr := clitest.Output(t, cmd); code != exitFailed || !strings.HasSuffix(stderr, bufio.ErrTooLong.Error()+"\n") {
-		t.Errorf("an endless line: exit code %d, %q", code, stderr)
-	}
-}
-
-// The page is there until the program is interrupted; answers are in the file.
-func TestIntrusionJudgeWeb(t *testing.T) {
-	t.Parallel()
-	dir, _ := clitest.Sample(t)
-	dir.MustRun(t, "intrusion make X=in.txt -n 2 -o test.json")
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	stderr, out := io.Pipe()
-	done := make(chan int)
-	go func() {
-		done <- run(ctx, []string{"intrusion", "judge", dir.Path("test.json"), "-o", dir.Path("answers.jsonl"), "--web"}, io.Discard, out)
-		out.Close()
-	}()
-	said := make([]byte, 200)
-	n, err := stderr.Read(said)
-	if err != nil {
-		t.Fatal(err)
-	}
-	go io.Copy(io.Discard, stderr)
-	address := regexp.MustCompile(`http://127\.0\.0\.1:\d+`).FindString(string(said[:n]))
-	if address == "" {
-		t.Fatalf("no address in %q", said[:n])
-	}
-	test, err := judge.ReadTest(dir.Path("test.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	reply, err := http.PostForm(address+"/answer", url.Values{"judge": {"ann"}, "question": {"1"}, "word": {test.Questions[0].Words[2]}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := io.ReadAll(reply.Body)
-	reply.Body.Close()
-	if err != nil || reply.StatusCode != 200 || !bytes.Contains(page, []byte("1 of 2 answered")) {
-		t.Errorf("%s %s, %v", reply.Status, page, err)
-	}
-	http.DefaultClient.CloseIdleConnections()
-	cancel()
-	if code := <-done; code != 0 {
-		t.Errorf("exit code %d", code)
-	}
-	answers, _, err := judge.ReadAnswers(dir.Path("answers.jsonl"), test)
-	if want := []judge.Answer{{Test: test.ID, Judge: "ann", Number: 1, Word: test.Questions[0].Words[2]}}; err != nil || !reflect.DeepEqual(answers, want) {
-		t.Errorf("%v, %v", answers, err)
-	}
-}
-
-// The figures are those of the definitions, of a model of each method: of its
-// codes, of controls from the same input, and of the input.
-func TestIntrusionAuto(t *testing.T) {
-	t.Parallel()
-	dir, _ := clitest.Sample(t)
-	x, reference := clitest.Vectors(60, 8), clitest.Vectors(60, 5)
-	dir.Write(t, "reference.txt", clitest.Text(reference))
-	dir.MustRun(t, "paper train in.txt -o a --epochs 5 --quiet --center")
-	dir.MustRun(t, "paper train in.txt -o b --epochs 5 --quiet --center --method B")
-	var seed uint64
-	var want []intrusion.Result
-	var scores map[string]*interpret.Coherence // of the models, with those of their dimensions
-	add := func(name, control string, codes *vectors.Sparse, err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := interpret.NewIntrusion(interpret.NewIndex(codes)).OddOneOut(t.Context(), reference, seed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.Reference = "reference.txt"
-		if len(c.Scores) != c.Dimensions || c.Dimensions == 0 {
-			t.Errorf("%s: %d scores of %d dimensions", name, len(c.Scores), c.Dimensions)
-		}
-		if scores[name] == nil {
-			if name == "a" { // its codes have both signs
-				opposite := *codes
-				opposite.Value = slices.Clone(codes.Value)
-				for i := range opposite.Value {
-					opposite.Value[i] *= -1
-				}
-				negative, err := interpret.NewIntrusion(interpret.NewIndex(&opposite)).OddOneOut(t.Context(), reference, seed)
-				if err != nil || negative.Dimensions == 0 {
-					t.Fatal(negative, err)
-				}
-				negative.Reference = "reference.txt"
-				c.Negative = &negative
-			}
-			scores[name] = &c
-		} else {
-			c.Scores = nil
-		}
-		want = append(want, intrusion.Result{Name: name, Control: intrusion.Control(control), Coherence: c})
-	}
-
-	line := "intrusion auto a b --input in.txt --reference reference.txt"
-	before := dir.Tree(t)
-	text, stderr := dir.MustRun(t, line)
-	for _, want := range []string{"over 60 words", "\na  ", "\n  negative sides  ", "\n  random directions  ", "\n  random dictionary  ", "\n  word rows  ", "\nin.txt ", "\nguessing "} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q in\n%s", want, text)
-		}
-	}
-	if stderr != "" {
-		t.Errorf("says %s", stderr)
-	}
-	for _, seed = range []uint64{2, 1} {
-		want, scores = nil, map[string]*interpret.Coherence{}
-		for _, name := range []string{"a", "b"} {
-			m := dir.Model(t, name)
-			codes, centred := m.Codes, clitest.Vectors(60, 8)
-			m.Dictionary.Center(centred.Data, centred.Data)
-			add(name, "", codes, nil)
-			random, err := interpret.RandomProjection(t.Context(), centred, &codes.CSR, name == "b", seed)
-			add(name, "random directions", random, err)
-			y, err := intrusion.Standardise(x, 80)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, control := range []intrusion.Control{intrusion.RandomDictionary, intrusion.WordRows} {
-				encoded, err := y.Encode(t.Context(), control, 80, int(math.Round(float64(codes.Nonzeros())/60)), m.Info.Training.Recipe.Base().Method, seed, cpu.Device{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				add(name, string(control), encoded.Codes, nil)
-			}
-		}
-		add("in.txt", "", interpret.FromDense(x), nil)
-		want[len(want)-1].Scores = nil
-		for i, s := range want {
-			for _, other := range want[:i] {
-				if s.Any == other.Any && s.Matched == other.Matched {
-					t.Fatalf("%s, %s and %s, %s can't be told apart: %v", s.Name, s.Control, other.Name, other.Control, s.Coherence)
-				}
-			}
-		}
-		stdout, _ := dir.MustRun(t, fmt.Sprint(line, " --json --seed ", seed))
-		var r autoResult
-		if err := json.Unmarshal([]byte(stdout), &r); err != nil || !reflect.DeepEqual(r.Sets, want) {
-			t.Errorf("%s\nwant %+v, %v", stdout, want, err)
-		}
-	}
-	dir.Unchanged(t, before) // without --save
-	dir.MustRun(t, line+" --save --seed 2")
-	dir.MustRun(t, line+" --save")
-	for _, name := range []string{"a", "b"} {
-		if got, err := interpret.ReadCoherence(dir.Path(name+"/coherence.json"), 80); err != nil || !reflect.DeepEqual(got, scores[name]) {
-			t.Errorf("%s: saved %+v, %v, want %+v", name, got, err, scores[name])
-		}
-	}
-	dir.Write(t, "copy.txt", append(clitest.Text(x), clitest.Text(&vectors.Dense{Words: []string{"more"}, Dim: 8, Data: make([]float32, 8)})...))
-	if _, stderr := dir.MustRun(t, "intrusion auto a --input copy.txt --reference reference.txt"); !strings.Contains(stderr, "warning: a was trained on another file, in.txt, than copy.txt") {
-		t.Errorf("says %s", stderr)
-	}
-	// A model that is replaced takes its scores along.
-	dir.MustRun(t, "paper train in.txt -o a --epochs 5 --quiet --force")
-	if _, err := os.Stat(dir.Path("a/coherence.json")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the new model has the old one's scores: %v", err)
-	}
-}
-
 func TestInterpretRefuses(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Save(t, readable())
@@ -578,7 +271,6 @@ func TestInterpretRefuses(t *testing.T) {
 	dir.Write(t, "other.txt", []byte("zzz 1 2\nyyy 1 3\n"))
 	dir.Write(t, "equal.txt", []byte("read 1 2\nwrite 1 2\n"))
 	dir.MustRun(t, "export model --format safetensors -o model.safetensors")
-	dir.MustRun(t, "intrusion make X=in.txt -n 2 -o test.json")
 	if err := os.Mkdir(dir.Path("empty"), 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -605,35 +297,6 @@ func TestInterpretRefuses(t *testing.T) {
 		{"explain model raed", []string{`"raed"`, "6 words", "closest are read"}},
 		{"explain model xylophone", []string{`"xylophone"`, "no word is spelled alike"}},
 		{"explain model read --neighbours -1", []string{"--neighbours is -1"}},
-		{"intrusion", []string{"make, judge, score or auto"}},
-		{"intrusion mark", []string{`"mark"`}},
-		{"intrusion make model -o t.json", []string{`"model"`, "CONDITION=MODEL", "A=model"}},
-		{"intrusion make =model -o t.json", []string{"CONDITION=MODEL", "such as A=model\n"}},
-		{"intrusion make A=nowhere -o t.json", []string{"nowhere: no such file"}},
-		{"intrusion make A=model -o t.json", []string{"model: only 0 dimensions"}},
-		{"intrusion make X=in.txt -o t.json", []string{"in.txt: only 8 dimensions", "--dimensions 8"}},
-		{"intrusion make X=in.txt -n 0 -o t.json", []string{"--dimensions is 0"}},
-		{"intrusion make X=in.txt -n 2 -o t.txt", []string{"t.txt", ".json"}},
-		{"intrusion make X=in.txt -n 2 -o test.json", []string{"test.json: already exists", "--force"}},
-		{"intrusion make X=in.txt -n 2 -o model/t.json", []string{"in the directory of a model"}},
-		{"intrusion judge test.json -o a.jsonl", []string{"--judge", "--web"}},
-		{"intrusion judge test.json -o a.jsonl --web --judge ann", []string{"--judge", "--web"}},
-		{"intrusion judge test.json -o a.jsonl --judge=", []string{"--judge: ", "name"}},
-		{"intrusion judge nowhere -o a.jsonl --judge ann", []string{"nowhere: no such file"}},
-		{"intrusion judge in.txt -o a.jsonl --judge ann", []string{"in.txt: ", "no word intrusion test"}},
-		{"intrusion judge test.json -o in.txt --judge ann", []string{"in.txt:1: is no answer"}},
-		{"intrusion judge test.json -o empty/x/a --judge ann", []string{"no such file or directory"}},
-		{"intrusion judge test.json -o model/a --judge ann", []string{"in the directory of a model"}},
-		{"intrusion score test.json in.txt", []string{"test.json: ", "is it a key?"}},
-		{"intrusion score test.key.json in.txt", []string{"in.txt:1: is no answer"}},
-		{"intrusion score test.key.json", []string{"2 arg"}},
-		{"intrusion auto model --input in.txt", []string{`"reference"`}},
-		{"intrusion auto model --input in.txt --reference other.txt", []string{"in.txt has 8 dimensions", "trained on vectors of 2"}},
-		{"intrusion auto model --input other.txt --reference in.txt", []string{"no word is in all of"}},
-		{"intrusion auto model --input same.txt --reference same.txt.gz", []string{"same.txt.gz has the same vectors as same.txt"}},
-		{"intrusion auto in.txt --input in.txt --reference in.txt", []string{"in.txt: "}},
-		{"intrusion auto model --input equal.txt --reference same.txt", []string{"equal.txt: of the words that all have, the first, 2, have one vector"}},
-		{"intrusion auto model.safetensors --input same.txt --reference equal.txt --save", []string{"model.safetensors: scores", "directory of a model"}},
 	} {
 		checkRefused(t, dir, tt.args, tt.want, before)
 	}

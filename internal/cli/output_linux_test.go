@@ -14,8 +14,7 @@ func TestFullStandardOutput(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
 	dir.MustRun(t, "paper train in.txt -o old --epochs 1 --method B")
-	dir.MustRun(t, "intrusion make X=in.txt -n 2 -o test.json")
-	dir.Write(t, "answers.jsonl", nil)
+	dir.MustRun(t, "intrusion make X=in.txt -n 2 -o test.tsv")
 	dir.Write(t, "pairs.txt", []byte("word0 word1 1\nword2 word3 3\nword0 word3 2\n"))
 	before := dir.Tree(t)
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
@@ -27,7 +26,7 @@ func TestFullStandardOutput(t *testing.T) {
 		"", "help", "help train", "paper train --help", "version", "--version", "graph", "graph --dot code", "devices", "devices --json", "completion bash",
 		"top old", "top old --json", "explain old word1 word2",
 		"eval old --wordsim pairs.txt", "eval old --wordsim pairs.txt --json", "eval old --wordsim pairs.txt --markdown",
-		"intrusion score test.key.json answers.jsonl", "export old -f sparse -o -", "export old -f csr -o -",
+		"intrusion score test.key.json test.tsv", "export old -f sparse -o -", "export old -f csr -o -",
 	} {
 		cmd := dir.Command(strings.Fields(args)...)
 		cmd.Stdout = full

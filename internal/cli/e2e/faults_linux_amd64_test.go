@@ -30,7 +30,6 @@ import (
 // A faultCase is a command to run under faults.
 type faultCase struct {
 	args    string
-	stdin   string
 	outputs string // files and directories that it makes, each whole or not at all
 	resumes bool   // run again, it goes on; the parts of its output come one after the other
 }
@@ -68,10 +67,8 @@ var faultCases = []faultCase{
 	{args: "columns texts"},
 	{args: "explain old word1"},
 	{args: "explore labelled --export new --dimensions 3", outputs: "new"},
-	{args: "intrusion make X=old Y=in.txt -n 2 -o new.json", outputs: "new.json new.key.json"},
-	{args: "intrusion judge test.json -o new --judge ann", stdin: "1\n1\n1\n", outputs: "new", resumes: true},
-	{args: "intrusion judge test.json -o answers --judge bob", stdin: "1\n1\n1\n", outputs: "answers", resumes: true},
-	{args: "intrusion score test.key.json answers"},
+	{args: "intrusion make X=old Y=in.txt -n 2 -o new.tsv", outputs: "new.tsv new.html new.key.json"},
+	{args: "intrusion score test.key.json test.tsv"},
 	{args: "intrusion auto old --input in.txt --reference reference.txt --save", outputs: "old/coherence.json"},
 	{args: "labels old"},
 	{args: "labels old --import labels.tsv", outputs: "old/labels.json"},
@@ -131,7 +128,7 @@ func faultDir(t *testing.T) clitest.Dir {
 		"encode old in.txt -o s2 --shard 2/2",
 		"export old -f safetensors -o old.safetensors",
 		"export old -f glove -o reference.txt",
-		"intrusion make X=in.txt -n 3 -o test.json",
+		"intrusion make X=in.txt -n 3 -o test.tsv",
 		"paper train in.txt -o labelled --epochs 1 -k 20",
 		"labels labelled --import others.tsv",
 		"intrusion auto labelled --input in.txt --reference reference.txt --save",
@@ -153,11 +150,6 @@ func faultDir(t *testing.T) clitest.Dir {
 	}
 	for _, name := range []string{"out", "out_metadata"} {
 		dir.Write(t, name, []byte("old"))
-	}
-	judging := dir.Command(strings.Fields("intrusion judge test.json -o answers --judge ann")...)
-	judging.Stdin = strings.NewReader("1\n2\n3\n")
-	if code, _, stderr := clitest.Output(t, judging); code != 0 {
-		t.Fatalf("exit code %d, %s", code, stderr)
 	}
 	// A checkpoint after two epochs, for the program is killed when the next is to take its place.
 	f := &faults{t: t, dir: dir}
@@ -409,16 +401,6 @@ func (f *faults) run(fate func(sysCall) syscall.Errno) (ended unix.WaitStatus, s
 	f.t.Helper()
 	cmd := f.dir.Command(strings.Fields(f.args)...)
 	cmd.Env = append(cmd.Env, "GOMAXPROCS=1") // faster, for less is to be traced
-	if f.stdin != "" {
-		r, w, err := os.Pipe()
-		if err != nil {
-			f.t.Fatal(err)
-		}
-		defer r.Close()
-		w.WriteString(f.stdin)
-		w.Close()
-		cmd.Stdin = r
-	}
 	return trace(f.t, cmd, fate)
 }
 

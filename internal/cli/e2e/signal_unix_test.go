@@ -23,8 +23,7 @@ func TestSignalEndsWaiting(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
 	dir.MustRun(t, "paper train in.txt -o old --epochs 1")
-	dir.MustRun(t, "intrusion make X=in.txt -n 4 -o test.json")
-	dir.Write(t, "answers.jsonl", nil)
+	dir.MustRun(t, "intrusion make X=in.txt -n 4 -o test.tsv")
 	dir.Write(t, "pairs.txt", []byte("word0 word1 1\n"))
 	if err := syscall.Mkfifo(dir.Path("pipe"), 0o666); err != nil {
 		t.Fatal(err)
@@ -40,9 +39,8 @@ func TestSignalEndsWaiting(t *testing.T) {
 		"eval old --wordsim pipe",
 		"eval old --labelled mine=pipe,in.txt",
 		"eval pipe --wordsim pairs.txt",
-		"intrusion make X=pipe -o other.json",
-		"intrusion judge pipe -o answers.jsonl --judge ann",
-		"intrusion score pipe answers.jsonl",
+		"intrusion make X=pipe -o other.tsv",
+		"intrusion score pipe test.tsv",
 		"intrusion score test.key.json pipe",
 		"intrusion auto old --input pipe --reference in.txt",
 	} {

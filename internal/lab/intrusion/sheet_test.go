@@ -1,0 +1,159 @@
+package intrusion
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"html"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// sampleSheet has n questions of each of two conditions.
+func sampleSheet(n int) *Sheet {
+	var questions []Question
+	for i := range 2 * n {
+		q := Question{Intruder: i % 5, Condition: "XA"[i%2 : i%2+1], Dimension: i}
+		for j := range q.Words {
+			q.Words[j] = fmt.Sprint("word", i, "-", j)
+		}
+		questions = append(questions, q)
+	}
+	return NewSheet(questions)
+}
+
+func write(t *testing.T, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestSheetFiles(t *testing.T) {
+	s := sampleSheet(2)
+	s.Questions[1].Words[2] = "\t<script>\n"
+	s = NewSheet(s.Questions)
+	var sheet, key bytes.Buffer
+	if err := s.WriteTSV(&sheet); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.WriteKey(&key); err != nil {
+		t.Fatal(err)
+	}
+	if want := s.ID + "\tword 1\tword 2\tword 3\tword 4\tword 5\tanswer\n" +
+		"1\tword0-0\tword0-1\tword0-2\tword0-3\tword0-4\t\n2\tword1-0\tword1-1\t\\t<script>\\n\tword1-3\tword1-4\t\n"; !strings.HasPrefix(sheet.String(), want) {
+		t.Errorf("the sheet is\n%s\nwant\n%s", &sheet, want)
+	}
+	if got, err := ReadKey(write(t, key.String())); err != nil || !reflect.DeepEqual(got, s) {
+		t.Errorf("%+v, %v, want %+v", got, err, s)
+	}
+	for _, bad := range []string{"", "5", `{"test": "", "questions": []}`, strings.Replace(key.String(), "word0-0", "other", 1)} {
+		if _, err := ReadKey(write(t, bad)); err == nil {
+			t.Errorf("reads the key %q", bad)
+		}
+	}
+	// As a spreadsheet, a judge and the page leave them.
+	for table, want := range map[string][]int{
+		sheet.String(): {-1, -1, -1, -1},
+		"\ufeff" + strings.ReplaceAll(strings.Replace(sheet.String(), "word0-4\t", "word0-4\t 3", 1), "\n", "\r\n"): {2, -1, -1, -1},
+		s.ID + "\tanswer\n4\t1\n2\t5\n": {-1, 4, -1, 0},
+	} {
+		if got, err := s.ReadAnswers(write(t, table)); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q has the answers %v, %v, want %v", table, got, err, want)
+		}
+	}
+	for table, want := range map[string]string{
+		"": "no answers to this test", "test-00\n": "no answers to this test",
+		s.ID + "\n5\t1\n":       ":2: unknown or repeated question",
+		s.ID + "\n1\t1\n1\t1\n": ":3: unknown or repeated question",
+		s.ID + "\n1\t6\n":       ":2: no number of a word",
+	} {
+		if _, err := s.ReadAnswers(write(t, table)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q", table, err, want)
+		}
+	}
+}
+
+// The page runs its own script and style only, loads nothing, and escapes words.
+func TestPage(t *testing.T) {
+	s := sampleSheet(1)
+	s.Questions[0].Words[1] = `"><script>alert(1)</script>&`
+	var b bytes.Buffer
+	if err := s.WriteHTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	policy := regexp.MustCompile(`content="(default-src 'none'[^"]*)"`).FindStringSubmatch(text)
+	if policy == nil || strings.Contains(policy[1], "unsafe") {
+		t.Fatalf("policy %q in\n%s", policy, text)
+	}
+	for _, element := range []string{"style", "script"} {
+		found := regexp.MustCompile(`(?s)<`+element+`>(.*?)</`+element+`>`).FindAllStringSubmatch(text, -1)
+		if len(found) != 1 {
+			t.Fatalf("%d elements %s in\n%s", len(found), element, text)
+		}
+		sum := sha256.Sum256([]byte(found[0][1]))
+		if want := element + "-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"; !strings.Contains(html.UnescapeString(policy[1]), want) {
+			t.Errorf("policy %q, want %q", policy[1], want)
+		}
+	}
+	if strings.Contains(text, "://") || strings.Count(text, `type="radio"`) != 10 || !strings.Contains(text, "&lt;script&gt;alert(1)") {
+		t.Errorf("the page is\n%s", text)
+	}
+}
+
+func TestScore(t *testing.T) {
+	s := sampleSheet(2) // conditions X, A, X, A with intruders 0 to 3
+	got := s.Score([][]int{{0, 1, 2, 4}, {4, 1, -1, 3}, {-1, -1, -1, -1}})
+	// κ by hand. P is (1 + 0)/2 for A, and 0 for X, of one question. P_e is (3/4)² + (1/4)² for both.
+	const want = `[{A 2 [0.5 1 NaN] 0.75 0.5 -0.3333333333333333} {X 2 [1 0 NaN] 0.5 0 -1.6666666666666667}]`
+	if fmt.Sprint(got) != want {
+		t.Errorf("got %v\nwant %s", got, want)
+	}
+}
+
+// Published examples: that of Wikipedia's article on Fleiss' kappa (κ = 0.210), that of Fleiss 1971
+// (κ = 0.430), and one with missing ratings (Gwet 2014, κ = 0.761).
+func TestFleissKappa(t *testing.T) {
+	for _, tt := range []struct {
+		name             string
+		counts           [][]int
+		agreement, kappa float64
+	}{
+		{"Wikipedia", [][]int{
+			{0, 0, 0, 0, 14}, {0, 2, 6, 4, 2}, {0, 0, 3, 5, 6}, {0, 3, 9, 2, 0}, {2, 2, 8, 1, 1},
+			{7, 7, 0, 0, 0}, {3, 2, 6, 3, 0}, {2, 5, 3, 2, 2}, {6, 5, 2, 1, 0}, {0, 2, 2, 3, 7},
+		}, .3780, .2099},
+		{"Fleiss", [][]int{
+			{0, 0, 0, 6, 0}, {0, 3, 0, 0, 3}, {0, 1, 4, 0, 1}, {0, 0, 0, 0, 6}, {0, 3, 0, 3, 0},
+			{2, 0, 4, 0, 0}, {0, 0, 4, 0, 2}, {2, 0, 3, 1, 0}, {2, 0, 0, 4, 0}, {0, 0, 0, 0, 6},
+			{1, 0, 0, 5, 0}, {1, 1, 0, 4, 0}, {0, 3, 3, 0, 0}, {1, 0, 0, 5, 0}, {0, 2, 0, 3, 1},
+			{0, 0, 5, 0, 1}, {3, 0, 0, 1, 2}, {5, 1, 0, 0, 0}, {0, 2, 0, 4, 0}, {1, 0, 2, 0, 3},
+			{0, 0, 0, 0, 6}, {0, 1, 0, 5, 0}, {0, 2, 0, 1, 3}, {2, 0, 0, 4, 0}, {1, 0, 0, 4, 1},
+			{0, 5, 0, 1, 0}, {4, 0, 0, 0, 2}, {0, 2, 0, 4, 0}, {1, 0, 5, 0, 0}, {0, 0, 0, 0, 6},
+		}, .5556, .4302},
+		{"Gwet", [][]int{
+			{3, 0, 0, 0, 0}, {0, 3, 1, 0, 0}, {0, 0, 4, 0, 0}, {0, 0, 4, 0, 0}, {0, 4, 0, 0, 0}, {1, 1, 1, 1, 0},
+			{0, 0, 0, 4, 0}, {3, 1, 0, 0, 0}, {0, 4, 0, 0, 0}, {0, 0, 0, 0, 3}, {2, 0, 0, 0, 0}, {0, 0, 1, 0, 0},
+		}, .8182, .7612},
+	} {
+		agreement, kappa := FleissKappa(tt.counts)
+		if math.Abs(agreement-tt.agreement) > 5e-5 || math.Abs(kappa-tt.kappa) > 5e-5 {
+			t.Errorf("%s: agreement %.5f, κ %.5f; want %.4f, %.4f", tt.name, agreement, kappa, tt.agreement, tt.kappa)
+		}
+	}
+	for name, counts := range map[string][][]int{"no items": nil, "one judge": {{1, 0}, {0, 1}}, "one category": {{3, 0}, {3, 0}}} {
+		if _, kappa := FleissKappa(counts); !math.IsNaN(kappa) {
+			t.Errorf("%s: κ is %v", name, kappa)
+		}
+	}
+}
