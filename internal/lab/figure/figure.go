@@ -54,12 +54,13 @@ var Colors = []color.Color{
 // Save draws panels in rows of the given number of columns, with a legend on the right, as
 // name.png and name.svg.
 func Save(name string, columns int, panels ...Panel) error {
-	const panelWidth, panelHeight, legendWidth = 4 * vg.Inch, 3 * vg.Inch, 1.5 * vg.Inch
+	const panelWidth, panelHeight = 4 * vg.Inch, 3 * vg.Inch
 	tiles := draw.Tiles{Rows: (len(panels) + columns - 1) / columns, Cols: columns, PadX: 16, PadY: 12}
 	plots := make([][]*plot.Plot, tiles.Rows)
 	legend := plot.NewLegend()
 	legend.Top, legend.Left, legend.Padding = true, true, 3
 	var named []string
+	legendWidth := vg.Length(0)
 	for i, panel := range panels {
 		p := plot.New()
 		if i%columns == 0 {
@@ -74,19 +75,15 @@ func Save(name string, columns int, panels ...Panel) error {
 			if l.Name != "" && !slices.Contains(named, l.Name) {
 				legend.Add(l.Name, shown...)
 				named = append(named, l.Name)
+				legendWidth = max(legendWidth, legend.TextStyle.Width(l.Name)+legend.ThumbnailWidth+24)
 			}
 		}
 		panel.style(p)
 	}
-	width, height := vg.Length(columns)*panelWidth, vg.Length(tiles.Rows)*panelHeight
-	if named != nil {
-		width += legendWidth
-	}
+	width, height := vg.Length(columns)*panelWidth+legendWidth, vg.Length(tiles.Rows)*panelHeight
 	return save(name, width, height, func(c draw.Canvas) {
-		if named != nil {
-			legend.Draw(draw.Crop(c, c.Max.X-c.Min.X-legendWidth+12, 0, 0, 0))
-			c = draw.Crop(c, 0, -legendWidth, 0, 0)
-		}
+		legend.Draw(draw.Crop(c, c.Max.X-c.Min.X-legendWidth+12, 0, 0, 0))
+		c = draw.Crop(c, 0, -legendWidth, 0, 0)
 		for i, row := range plot.Align(plots, tiles, c) {
 			for j, at := range row {
 				if plots[i][j] != nil {
