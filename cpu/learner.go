@@ -8,6 +8,7 @@ import (
 	"overcomplete/encode"
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
+	"overcomplete/internal/checkpoint"
 	"overcomplete/internal/simd"
 	"overcomplete/model"
 )
@@ -159,11 +160,11 @@ func (l *learner) moveAtom(block, i, n int, pull float32) {
 }
 
 // Exchange implements [backend.Learner].
-func (l *learner) Exchange(way backend.Way, m model.Matrix, f func(part []float32) error) error {
+func (l *learner) Exchange(way backend.Way, m checkpoint.Matrix, f func(part []float32) error) error {
 	switch m {
-	case model.CodeProducts:
+	case checkpoint.CodeProducts:
 		return eachRow(l.gram, l.atoms, f)
-	case model.RowProducts:
+	case checkpoint.RowProducts:
 		return eachRow(l.products, l.atoms, f)
 	}
 	if way == backend.Restore {

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"overcomplete/internal/backend"
+	"overcomplete/internal/checkpoint"
 	"overcomplete/internal/simd"
-	"overcomplete/model"
 	"overcomplete/vectors"
 )
 
@@ -15,12 +15,12 @@ import (
 const partFloats = 1 << 13
 
 // Exchange implements [backend.Trainer]. What is kept as float16, S or √Q, is converted in parts.
-func (s *state) Exchange(way backend.Way, m model.Matrix, f func(part []float32) error) error {
+func (s *state) Exchange(way backend.Way, m checkpoint.Matrix, f func(part []float32) error) error {
 	sums, halves := s.sums.S, s.sums.HalfS
 	switch m {
-	case model.SquaredGradients:
+	case checkpoint.SquaredGradients:
 		return eachRow(s.squares, s.atoms, f)
-	case model.SquareSums:
+	case checkpoint.SquareSums:
 		sums, halves = s.sums.Q, s.sums.RootQ
 	}
 	if halves == nil {
@@ -31,7 +31,7 @@ func (s *state) Exchange(way backend.Way, m model.Matrix, f func(part []float32)
 		part := room[:len(half)]
 		for i, h := range half {
 			part[i] = simd.Float16FromBits(h)
-			if m == model.SquareSums {
+			if m == checkpoint.SquareSums {
 				part[i] *= part[i] // exactly, in 22 bits
 			}
 		}
@@ -42,7 +42,7 @@ func (s *state) Exchange(way backend.Way, m model.Matrix, f func(part []float32)
 			continue
 		}
 		for i, x := range part {
-			if m == model.SquareSums {
+			if m == checkpoint.SquareSums {
 				x = float32(math.Sqrt(float64(x)))
 			}
 			half[i] = simd.Float16Bits(x)

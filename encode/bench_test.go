@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"overcomplete/encode"
+	"overcomplete/internal/modeldir"
 	"overcomplete/internal/testonly/encodetest"
 	"overcomplete/model"
 	"overcomplete/train"
@@ -80,7 +81,7 @@ func BenchmarkStream(b *testing.B) {
 		if err := os.WriteFile(path, file, 0o666); err != nil {
 			b.Fatal(err)
 		}
-		may := encode.FileOptions{MayReplace: model.MayReplace(true)}
+		may := encode.FileOptions{MayReplace: modeldir.MayReplace(true)}
 		for b.Loop() {
 			if _, _, err := encode.File(b.Context(), m, path, filepath.Join(dir, "out"), device, encode.Options{}, may); err != nil {
 				b.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 
+	"overcomplete/internal/modeldir"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -15,8 +16,8 @@ type FileOptions struct {
 	Read  vectors.ReadOptions
 	Shard *model.Shard // which blocks to encode, as in [Stream], or nil for all
 
-	// MayReplace decides whether what is in the place of the new model may be replaced, as
-	// [model.MayReplace] does; nil is for nothing.
+	// MayReplace decides whether what is at the directory may be replaced, as in
+	// [model.Model.SaveWith]; nil is for nothing.
 	MayReplace func(path string) error
 
 	// Show, if not nil, is called with each block's words and codes, which it may not change.
@@ -37,9 +38,9 @@ type FileOptions struct {
 // [*RowError] is of a row that can't be encoded.
 func File(ctx context.Context, m *model.Model, path, dir string, device Device, o Options, f FileOptions) (info model.Info, source *vectors.Source, err error) {
 	if f.MayReplace == nil {
-		f.MayReplace = model.MayReplace(false)
+		f.MayReplace = modeldir.MayReplace(false)
 	}
-	if err := model.CheckSave(dir, f.MayReplace); err != nil { // before there is work to lose
+	if err := modeldir.CheckSave(dir, f.MayReplace); err != nil { // before there is work to lose
 		return info, nil, err
 	}
 	e, err := device.Encoder(&m.Dictionary, o)

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"reflect"
 	"slices"
 
+	"overcomplete/internal/modeldir"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -21,15 +23,15 @@ import (
 // in model, input, word list, options or kind of processor.
 func Merge(ctx context.Context, dir string, force bool, dirs ...string) (info model.Info, err error) {
 	shards, m, err := openShards(dirs)
-	defer func() {
-		for _, s := range shards {
-			s.rows.Close()
-		}
-	}()
 	if err != nil {
 		return info, err
 	}
-	w, err := m.NewWriter(dir, model.MayReplace(force))
+	for _, s := range shards {
+		var stop func()
+		s.rows, stop = iter.Pull2(s.model.Rows(s.dir, Block))
+		defer stop()
+	}
+	w, err := m.NewWriter(dir, modeldir.MayReplace(force))
 	if err != nil {
 		return info, err
 	}
@@ -45,8 +47,8 @@ func Merge(ctx context.Context, dir string, force bool, dirs ...string) (info mo
 		}
 	}
 	for _, s := range shards {
-		if err := s.rows.Finish(); err != nil {
-			return info, err
+		if _, err, more := s.rows(); more {
+			return info, err // that of a checksum
 		}
 		t.worstGap = max(t.worstGap, s.encoding().WorstGap)
 		t.unreached += s.encoding().Unreached
@@ -58,12 +60,13 @@ func Merge(ctx context.Context, dir string, force bool, dirs ...string) (info mo
 
 // shard is a model of part of an input's rows.
 type shard struct {
-	dir  string
-	rows *model.Rows
-	done int // rows that were read
+	dir   string
+	model *model.Model // without codes
+	rows  func() (*vectors.Sparse, error, bool)
+	done  int // rows that were read
 }
 
-func (s *shard) encoding() *model.Encoding { return s.rows.Info.Encoding }
+func (s *shard) encoding() *model.Encoding { return s.model.Info.Encoding }
 func (s *shard) part() *model.Shard        { return s.encoding().Shard }
 
 // refuse returns the error for a shard that can't be merged.
@@ -72,32 +75,25 @@ func (s *shard) refuse(format string, a ...any) error {
 }
 
 // openShards opens shards, sorts them, and returns their model, whose Encoding is that of the whole
-// input except for what is measured. The caller closes those that were opened, also after an error.
+// input except for what is measured.
 func openShards(dirs []string) (shards []*shard, m *model.Model, err error) {
 	for _, dir := range dirs {
 		s := &shard{dir: dir}
-		if s.rows, err = model.OpenRows(dir); err != nil {
-			return shards, nil, err
+		if s.model, err = model.OpenDictionary(dir); err != nil {
+			return nil, nil, err
 		}
-		shards = append(shards, s)
 		if e := s.encoding(); e == nil || e.Shard == nil {
-			return shards, nil, s.refuse("is not a shard")
+			return nil, nil, s.refuse("is not a shard")
 		}
 		if p := s.part(); p.Index < 1 || p.Index > p.Of || p.Words < 0 || len(p.UnreachedRows) != len(s.encoding().UnreachedWords) {
-			return shards, nil, s.refuse("model.json: shard %d of %d, of %d words, with %d rows for %d words that are named",
+			return nil, nil, s.refuse("model.json: shard %d of %d, of %d words, with %d rows for %d words that are named",
 				p.Index, p.Of, p.Words, len(p.UnreachedRows), len(s.encoding().UnreachedWords))
 		}
-		head, err := model.OpenDictionary(dir)
-		if err != nil {
-			return shards, nil, err
-		}
-		if !reflect.DeepEqual(head.Info, s.rows.Info) {
-			return shards, nil, s.refuse("has been replaced while it was read")
-		}
-		if m == nil {
-			m = head
-		} else if what := difference(m, head); what != "" {
-			return shards, nil, s.refuse("is of another %s than %s", what, dirs[0])
+		if shards = append(shards, s); len(shards) > 1 {
+			if what := difference(shards[0].model, s.model); what != "" {
+				return nil, nil, s.refuse("is of another %s than %s", what, dirs[0])
+			}
+			s.model.Dictionary = shards[0].model.Dictionary // frees its own
 		}
 	}
 	if len(shards) == 0 {
@@ -107,23 +103,24 @@ func openShards(dirs []string) (shards []*shard, m *model.Model, err error) {
 	of := shards[0].part().Of
 	for i := range of {
 		if i >= len(shards) || shards[i].part().Index > i+1 {
-			return shards, nil, &vectors.InputError{Err: fmt.Errorf("shard %d of %d is missing", i+1, of)}
+			return nil, nil, &vectors.InputError{Err: fmt.Errorf("shard %d of %d is missing", i+1, of)}
 		}
 		s := shards[i]
 		if s.part().Index < i+1 {
-			return shards, nil, s.refuse("shard %d of %d, as is %s", s.part().Index, of, shards[i-1].dir)
+			return nil, nil, s.refuse("shard %d of %d, as is %s", s.part().Index, of, shards[i-1].dir)
 		}
 		blocks, words := shares(s.part())
-		if len(s.part().Losses) != blocks || len(s.part().Squares) != blocks || s.rows.Info.Words() != words {
-			return shards, nil, s.refuse("model.json: %d words in %d blocks, want %d in %d: shard %d of %d of %d words",
-				s.rows.Info.Words(), len(s.part().Losses), words, blocks, i+1, of, s.part().Words)
+		if len(s.part().Losses) != blocks || len(s.part().Squares) != blocks || s.model.Info.Words() != words {
+			return nil, nil, s.refuse("model.json: %d words in %d blocks, want %d in %d: shard %d of %d of %d words",
+				s.model.Info.Words(), len(s.part().Losses), words, blocks, i+1, of, s.part().Words)
 		}
 	}
 	if len(shards) > of {
-		return shards, nil, shards[of].refuse("shard %d of %d, as is %s", of, of, shards[of-1].dir)
+		return nil, nil, shards[of].refuse("shard %d of %d, as is %s", of, of, shards[of-1].dir)
 	}
-	e := *m.Info.Encoding
+	e := *shards[0].encoding()
 	e.Shard = nil
+	m = &model.Model{Info: shards[0].model.Info, Dictionary: shards[0].model.Dictionary}
 	m.Info.Encoding = &e
 	return shards, m, nil
 }
@@ -168,7 +165,7 @@ func difference(a, b *model.Model) string {
 
 // next returns the next block of the shard, which is its nth, and measures it.
 func (s *shard) next(t *tally, n int) (*vectors.Sparse, error) {
-	rows, err := s.rows.Next(Block)
+	rows, err, _ := s.rows()
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"overcomplete/encode"
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
+	"overcomplete/internal/checkpoint"
 	"overcomplete/model"
 )
 
@@ -258,13 +259,13 @@ func (l *Learner) move(pull float64) {
 }
 
 // Exchange implements [backend.Learner].
-func (l *Learner) Exchange(way backend.Way, m model.Matrix, f func(part []float32) error) error {
+func (l *Learner) Exchange(way backend.Way, m checkpoint.Matrix, f func(part []float32) error) error {
 	defer l.gpu.enter()()
 	of := l.direction
 	switch m {
-	case model.CodeProducts:
+	case checkpoint.CodeProducts:
 		of = l.gram
-	case model.RowProducts:
+	case checkpoint.RowProducts:
 		of = l.products
 	}
 	return l.gpu.exchange(way, of, l.batch, f)

@@ -16,6 +16,7 @@ import (
 
 	"overcomplete/encode"
 	"overcomplete/internal/backend"
+	"overcomplete/internal/checkpoint"
 	"overcomplete/internal/testonly/backendtest"
 	"overcomplete/internal/testonly/encodetest"
 	"overcomplete/model"
@@ -81,7 +82,7 @@ func learnSample(p Precision, rows int) (r learnedSample, err error) {
 			return r, err
 		}
 	}
-	for m, to := range map[model.Matrix]*[]float32{model.CodeProducts: &r.codes, model.RowProducts: &r.rows} {
+	for m, to := range map[checkpoint.Matrix]*[]float32{checkpoint.CodeProducts: &r.codes, checkpoint.RowProducts: &r.rows} {
 		if err := l.Exchange(backend.Save, m, func(part []float32) error {
 			*to = append(*to, part...)
 			return nil

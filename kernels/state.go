@@ -8,13 +8,13 @@ import (
 	"unsafe"
 
 	"overcomplete/internal/backend"
+	"overcomplete/internal/checkpoint"
 	"overcomplete/internal/npy"
-	"overcomplete/model"
 	"overcomplete/vectors"
 )
 
 // Exchange implements [backend.Trainer].
-func (b *Trainer) Exchange(way backend.Way, m model.Matrix, f func(part []float32) error) error {
+func (b *Trainer) Exchange(way backend.Way, m checkpoint.Matrix, f func(part []float32) error) error {
 	defer b.gpu.enter()()
 	return b.gpu.exchange(way, b.part(m), b.codeBatch, f)
 }
@@ -65,11 +65,11 @@ type kept struct {
 
 var floats kept
 
-func (b *Trainer) part(m model.Matrix) stateMatrix {
+func (b *Trainer) part(m checkpoint.Matrix) stateMatrix {
 	switch sums := (kept{halves: b.halfSums, scale: b.scales.sums}); m {
-	case model.SquaredGradients:
+	case checkpoint.SquaredGradients:
 		return stateMatrix{nil, b.squares, b.atoms, b.dim, b.dimPitch, floats}
-	case model.GradientSums:
+	case checkpoint.GradientSums:
 		return stateMatrix{b.host.sumG, b.slots[0].sumG, b.words, b.atoms, b.sumPitch, sums}
 	default:
 		sums.roots = true

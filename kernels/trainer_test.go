@@ -25,6 +25,7 @@ import (
 	"overcomplete/encode"
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
+	"overcomplete/internal/checkpoint"
 	"overcomplete/internal/memory"
 	"overcomplete/internal/testonly/backendtest"
 	"overcomplete/internal/testonly/encodetest"
@@ -394,8 +395,8 @@ func partsResumed(t *testing.T, precision Precision, sums model.Storage) {
 // saved returns what gives a trainer the state that b has now.
 func saved(t *testing.T, b *Trainer) (restore func(b *Trainer)) {
 	t.Helper()
-	saved, state := learned(t, b), make(map[model.Matrix][]float32)
-	matrices := []model.Matrix{model.SquaredGradients, model.GradientSums, model.SquareSums}
+	saved, state := learned(t, b), make(map[checkpoint.Matrix][]float32)
+	matrices := []checkpoint.Matrix{checkpoint.SquaredGradients, checkpoint.GradientSums, checkpoint.SquareSums}
 	for _, m := range matrices {
 		if err := b.Exchange(backend.Save, m, func(part []float32) error {
 			state[m] = append(state[m], part...)
@@ -442,7 +443,7 @@ func TestStateExchanged(t *testing.T) {
 		if _, err := trainers[0].Epoch(t.Context(), 1, p.Batch()); err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range []model.Matrix{model.GradientSums, model.SquareSums} {
+		for _, m := range []checkpoint.Matrix{checkpoint.GradientSums, checkpoint.SquareSums} {
 			var all [3][]float32
 			for i, b := range trainers {
 				if i > 0 {

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"overcomplete/internal/atomicfile"
+	"overcomplete/internal/modeldir"
 	"overcomplete/vectors"
 )
 
@@ -78,7 +80,7 @@ func TestOpenMostEpochs(t *testing.T) {
 
 func save(t *testing.T, dir string, force bool, m *Model) {
 	t.Helper()
-	if err := CheckSave(dir, MayReplace(force)); err != nil {
+	if err := modeldir.CheckSave(dir, modeldir.MayReplace(force)); err != nil {
 		t.Fatal(err)
 	}
 	if err := m.Save(dir, force); err != nil {
@@ -130,8 +132,8 @@ func TestDictionaryAlone(t *testing.T) {
 	m.Codes, m.Info.Encoding = nil, nil
 	save(t, dir, false, m)
 	expectModel(t, dir, m)
-	expectNames(t, dir, dictionaryFile, meanFile, infoFile)
-	if _, err := OpenRows(dir); err == nil || !strings.Contains(err.Error(), "a dictionary and no codes") {
+	expectNames(t, dir, modeldir.Dictionary, modeldir.Mean, modeldir.Info)
+	if _, err := readAll(dir); err == nil || !strings.Contains(err.Error(), "a dictionary and no codes") {
 		t.Errorf("rows: %v", err)
 	}
 	file := dir + ".safetensors"
@@ -149,7 +151,7 @@ func TestFilesDependOnModelAlone(t *testing.T) {
 	save(t, a, false, m)
 	m.Info.Format = 0 // Save says which version it writes
 	save(t, b, false, m)
-	files := []string{codesFile, dictionaryFile, meanFile, infoFile, wordsFile}
+	files := []string{modeldir.Codes, modeldir.Dictionary, modeldir.Mean, modeldir.Info, modeldir.Words}
 	expectNames(t, a, files...)
 	for _, name := range files {
 		x, err := os.ReadFile(filepath.Join(a, name))
@@ -173,13 +175,13 @@ func TestForceReplaces(t *testing.T) {
 	}
 	save(t, dir, true, testModel(20, 3, 11, true))
 	// What was measured of the old model goes with it.
-	if err := os.WriteFile(filepath.Join(dir, CoherenceFile), []byte("{}"), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, modeldir.Coherence), []byte("{}"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	other := testModel(5, 2, 4, false) // without mean.npy
 	save(t, dir, true, other)
 	expectModel(t, dir, other)
-	expectNames(t, dir, codesFile, dictionaryFile, infoFile, wordsFile)
+	expectNames(t, dir, modeldir.Codes, modeldir.Dictionary, modeldir.Info, modeldir.Words)
 }
 
 func TestCheckSaveRefuses(t *testing.T) {
@@ -224,8 +226,8 @@ func TestCheckSaveRefuses(t *testing.T) {
 		{"file/model", true, "not a directory"},
 		{"missing/model", false, "no such file or directory"},
 	} {
-		err := CheckSave(path(tt.name), MayReplace(tt.force))
-		if _, ok := errors.AsType[*OutputError](err); !ok || !strings.Contains(err.Error(), tt.want) {
+		err := modeldir.CheckSave(path(tt.name), modeldir.MayReplace(tt.force))
+		if _, ok := errors.AsType[*atomicfile.OutputError](err); !ok || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s, force %v: error %v, want an OutputError with %q", tt.name, tt.force, err, tt.want)
 		}
 	}
@@ -310,22 +312,22 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// A mark tells when the model has been replaced, also by one that got its file's number, or was
+// An identity tells when the model has been replaced, also by one that got its file's number, or was
 // written in place.
-func TestMark(t *testing.T) {
+func TestIdentity(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
-	if _, err := MarkOf(dir); err == nil {
-		t.Error("a mark of nothing")
+	if _, err := modeldir.Identify(dir); err == nil {
+		t.Error("an identity of nothing")
 	}
-	if err := (Mark{}).Check(); err == nil {
+	if err := (modeldir.Identity{}).Check(); err == nil {
 		t.Error("nothing is a model")
 	}
 	save(t, dir, false, testModel(3, 2, 3, false))
-	mark, err := MarkOf(dir)
-	if err != nil || mark.Check() != nil {
-		t.Fatal(err, mark.Check())
+	identity, err := modeldir.Identify(dir)
+	if err != nil || identity.Check() != nil {
+		t.Fatal(err, identity.Check())
 	}
-	path := filepath.Join(dir, infoFile)
+	path := filepath.Join(dir, modeldir.Info)
 	info, err := os.Stat(path)
 	if err != nil {
 		t.Fatal(err)
@@ -333,28 +335,28 @@ func TestMark(t *testing.T) {
 	if err := os.Chtimes(path, info.ModTime(), info.ModTime().Add(time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	if err := mark.Check(); err == nil {
+	if err := identity.Check(); err == nil {
 		t.Error("another time is not noticed")
 	}
-	mark, _ = MarkOf(dir)
+	identity, _ = modeldir.Identify(dir)
 	save(t, dir, true, testModel(3, 2, 3, false))
-	if err := os.Chtimes(path, mark.info.ModTime(), mark.info.ModTime()); err != nil || mark.Check() == nil {
+	if err := os.Chtimes(path, info.ModTime(), info.ModTime().Add(time.Second)); err != nil || identity.Check() == nil {
 		t.Errorf("another file of the same time is not noticed; %v", err)
 	}
-	err = mark.Hold(t.Context(), func() error {
+	err = identity.WriteBeside(t.Context(), func() error {
 		t.Error("something is written about a model that is gone")
 		return nil
 	})
 	if err == nil {
 		t.Error("a model that is gone can be held")
 	}
-	mark, _ = MarkOf(dir)
+	identity, _ = modeldir.Identify(dir)
 	failed := errors.New("failed")
-	if err := mark.Hold(t.Context(), func() error { return failed }); err != failed {
+	if err := identity.WriteBeside(t.Context(), func() error { return failed }); err != failed {
 		t.Errorf("error %v", err)
 	}
 	os.RemoveAll(dir)
-	if err := mark.Check(); err == nil || !strings.Contains(err.Error(), "is not the model any more") {
+	if err := identity.Check(); err == nil || !strings.Contains(err.Error(), "is not the model any more") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -363,7 +365,7 @@ func TestMark(t *testing.T) {
 func TestOpenWrongTypes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
 	save(t, dir, false, testModel(3, 2, 3, false))
-	path := filepath.Join(dir, infoFile)
+	path := filepath.Join(dir, modeldir.Info)
 	good, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -387,7 +389,7 @@ func TestOpenWrongTypes(t *testing.T) {
 func TestSaveKeepsTheModel(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
 	other, m := testModel(3, 2, 3, false), testModel(4, 2, 3, true)
-	if err := CheckSave(dir, MayReplace(false)); err != nil {
+	if err := modeldir.CheckSave(dir, modeldir.MayReplace(false)); err != nil {
 		t.Fatal(err)
 	}
 	save(t, dir, false, other)
@@ -422,7 +424,7 @@ func wantOpenError(t *testing.T, what, dir, file, want string) {
 func TestOpenTruncated(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
 	save(t, dir, false, testModel(4, 2, 3, true))
-	for _, name := range []string{infoFile, wordsFile, codesFile, dictionaryFile, meanFile} {
+	for _, name := range []string{modeldir.Info, modeldir.Words, modeldir.Codes, modeldir.Dictionary, modeldir.Mean} {
 		path := filepath.Join(dir, name)
 		whole, err := os.ReadFile(path)
 		if err != nil {
@@ -477,33 +479,33 @@ func TestOpenBad(t *testing.T) {
 		file  string
 		want  string
 	}{
-		{"version", replace(infoFile, `"format": 1`, `"format": 5`), infoFile, "format version is 5, want 1"},
-		{"no version", replace(infoFile, `"format": 1`, `"former": 1`), infoFile, "format version is 0"},
-		{"type", replace(infoFile, `"words": 4`, `"words": "4"`), infoFile, "words"},
-		{"negative words", replace(infoFile, `"words": 4`, `"words": -4`), infoFile, "no model was learned from -4 words"},
-		{"words", replace(infoFile, `"words": 4`, `"words": 5`), wordsFile, "4 words, model.json says 5"},
-		{"dimensions", replace(infoFile, `"dim": 2`, `"dim": 3`), dictionaryFile, "[3 3]"},
-		{"atoms", replace(infoFile, `"atoms": 3`, `"atoms": 4`), dictionaryFile, "[4 2]"},
-		{"not centred", replace(infoFile, `"center": true`, `"center": false`), meanFile, "not centred"},
-		{"codes of fewer words", mix(codesFile, testModel(3, 2, 3, true)), codesFile, "3×3"},
-		{"codes of more atoms", mix(codesFile, testModel(4, 2, 5, true)), codesFile, "4×5"},
-		{"dictionary of more atoms", mix(dictionaryFile, testModel(4, 2, 5, true)), dictionaryFile, "[5 2]"},
-		{"longer mean", mix(meanFile, testModel(4, 3, 3, true)), meanFile, "[3]"},
-		{"NaN in the dictionary", replace(dictionaryFile, bits, "\x00\x00\xc0\x7f"), dictionaryFile, "value 0 is NaN"},
-		{"changed code", replace(codesFile, bits, "\x00\x00\x80\x40"), codesFile, "checksum"},
-		{"method", replace(infoFile, `"recipe": "paper"`, `"recipe": "Z\u001b[2J"`), infoFile, `recipe is "Z\x1b[2J", want best or paper`},
-		{"method", replace(infoFile, `"method": "A"`, `"method": "Z\u001b[2J"`), infoFile, `method is "Z\x1b[2J", want A or B`},
-		{"loss", replace(infoFile, `"loss": "squared"`, `"loss": "\u009b2J"`), infoFile, `loss is "\u009b2J", want a name`},
-		{"device", replace(infoFile, `"device": ""`, `"device": "cpu\u001b[2J"`), infoFile, `device is "cpu\x1b[2J"`},
-		{"a long device", replace(infoFile, `"device": ""`, `"device": "`+strings.Repeat("x", 1000)+`"`), infoFile, "device is"},
-		{"sparsity", replace(infoFile, `"sparsity": 0`, `"sparsity": -1e300`), infoFile, "sparsity after epoch 1 is -1e+300"},
-		{"a long number", replace(infoFile, `"epoch": 1`, `"epoch": 1`+strings.Repeat("0", 1000)), infoFile, "\"epoch\" can't be of the type number 1000"},
-		{"a word that is not UTF-8", replace(wordsFile, "word 1", "word \xff"), wordsFile, "line 2, "},
-		{"an empty word", replace(wordsFile, "word 1 \u00a0é", ""), wordsFile, `line 2, "": empty word`},
-		{"a NUL in a word", replace(wordsFile, "word 1", "word\x001"), wordsFile, "line 2, "},
-		{"a tab in a word", replace(wordsFile, "word 1", "word\t1"), wordsFile, "line 2, "},
-		{"a carriage return in a word", replace(wordsFile, "word 1", "word\r1"), wordsFile, "line 2, "},
-		{"two words a line", replace(wordsFile, "\nword 1", " word 1"), wordsFile, "3 words"},
+		{"version", replace(modeldir.Info, `"format": 1`, `"format": 5`), modeldir.Info, "format version is 5, want 1"},
+		{"no version", replace(modeldir.Info, `"format": 1`, `"former": 1`), modeldir.Info, "format version is 0"},
+		{"type", replace(modeldir.Info, `"words": 4`, `"words": "4"`), modeldir.Info, "words"},
+		{"negative words", replace(modeldir.Info, `"words": 4`, `"words": -4`), modeldir.Info, "no model was learned from -4 words"},
+		{"words", replace(modeldir.Info, `"words": 4`, `"words": 5`), modeldir.Words, "4 words, model.json says 5"},
+		{"dimensions", replace(modeldir.Info, `"dim": 2`, `"dim": 3`), modeldir.Dictionary, "[3 3]"},
+		{"atoms", replace(modeldir.Info, `"atoms": 3`, `"atoms": 4`), modeldir.Dictionary, "[4 2]"},
+		{"not centred", replace(modeldir.Info, `"center": true`, `"center": false`), modeldir.Mean, "not centred"},
+		{"codes of fewer words", mix(modeldir.Codes, testModel(3, 2, 3, true)), modeldir.Codes, "3×3"},
+		{"codes of more atoms", mix(modeldir.Codes, testModel(4, 2, 5, true)), modeldir.Codes, "4×5"},
+		{"dictionary of more atoms", mix(modeldir.Dictionary, testModel(4, 2, 5, true)), modeldir.Dictionary, "[5 2]"},
+		{"longer mean", mix(modeldir.Mean, testModel(4, 3, 3, true)), modeldir.Mean, "[3]"},
+		{"NaN in the dictionary", replace(modeldir.Dictionary, bits, "\x00\x00\xc0\x7f"), modeldir.Dictionary, "value 0 is NaN"},
+		{"changed code", replace(modeldir.Codes, bits, "\x00\x00\x80\x40"), modeldir.Codes, "checksum"},
+		{"method", replace(modeldir.Info, `"recipe": "paper"`, `"recipe": "Z\u001b[2J"`), modeldir.Info, `recipe is "Z\x1b[2J", want best or paper`},
+		{"method", replace(modeldir.Info, `"method": "A"`, `"method": "Z\u001b[2J"`), modeldir.Info, `method is "Z\x1b[2J", want A or B`},
+		{"loss", replace(modeldir.Info, `"loss": "squared"`, `"loss": "\u009b2J"`), modeldir.Info, `loss is "\u009b2J", want a name`},
+		{"device", replace(modeldir.Info, `"device": ""`, `"device": "cpu\u001b[2J"`), modeldir.Info, `device is "cpu\x1b[2J"`},
+		{"a long device", replace(modeldir.Info, `"device": ""`, `"device": "`+strings.Repeat("x", 1000)+`"`), modeldir.Info, "device is"},
+		{"sparsity", replace(modeldir.Info, `"sparsity": 0`, `"sparsity": -1e300`), modeldir.Info, "sparsity after epoch 1 is -1e+300"},
+		{"a long number", replace(modeldir.Info, `"epoch": 1`, `"epoch": 1`+strings.Repeat("0", 1000)), modeldir.Info, "\"epoch\" can't be of the type number 1000"},
+		{"a word that is not UTF-8", replace(modeldir.Words, "word 1", "word \xff"), modeldir.Words, "line 2, "},
+		{"an empty word", replace(modeldir.Words, "word 1 \u00a0é", ""), modeldir.Words, `line 2, "": empty word`},
+		{"a NUL in a word", replace(modeldir.Words, "word 1", "word\x001"), modeldir.Words, "line 2, "},
+		{"a tab in a word", replace(modeldir.Words, "word 1", "word\t1"), modeldir.Words, "line 2, "},
+		{"a carriage return in a word", replace(modeldir.Words, "word 1", "word\r1"), modeldir.Words, "line 2, "},
+		{"two words a line", replace(modeldir.Words, "\nword 1", " word 1"), modeldir.Words, "3 words"},
 	} {
 		dir := filepath.Join(t.TempDir(), "model")
 		m := testModel(4, 2, 3, true)
@@ -515,7 +517,7 @@ func TestOpenBad(t *testing.T) {
 	wantOpenError(t, "no directory", filepath.Join(t.TempDir(), "model"), "model", "no such file or directory")
 }
 
-func BenchmarkSave(b *testing.B) {
+func BenchidentitySave(b *testing.B) {
 	m := testModel(20_000, 300, 1000, false)
 	b.SetBytes(int64(8*m.Codes.Nonzeros() + 4*len(m.Dictionary.Atoms)))
 	dir := filepath.Join(b.TempDir(), "model")
@@ -526,7 +528,7 @@ func BenchmarkSave(b *testing.B) {
 	}
 }
 
-func BenchmarkOpen(b *testing.B) {
+func BenchidentityOpen(b *testing.B) {
 	m := testModel(20_000, 300, 1000, false)
 	dir := filepath.Join(b.TempDir(), "model")
 	if err := m.Save(dir, false); err != nil {
@@ -583,16 +585,10 @@ func TestOpenWhileReplaced(t *testing.T) {
 			t.Errorf("opened another dictionary, %v", err)
 			break
 		}
-		rows, err := OpenRows(dir)
-		if err != nil {
-			t.Error(err)
-			break
-		}
-		codes, err := rows.Next(200)
-		rows.Close()
-		if err != nil || !reflect.DeepEqual(codes, a.Codes) && !reflect.DeepEqual(codes, b.Codes) {
-			t.Errorf("opened rows that were never saved, %v", err)
-			break
+		for codes, err := range d.Rows(dir, 200) {
+			if err != nil && !strings.Contains(err.Error(), "has been replaced") || err == nil && !reflect.DeepEqual(codes, a.Codes) && !reflect.DeepEqual(codes, b.Codes) {
+				t.Errorf("opened rows that were never saved, %v", err)
+			}
 		}
 	}
 	close(stop)
@@ -605,7 +601,7 @@ func TestLabelsPath(t *testing.T) {
 	m := testModel(20, 3, 11, false)
 	dir := filepath.Join(t.TempDir(), "model")
 	save(t, dir, false, m)
-	path, err := LabelsPath(dir)
+	path, err := modeldir.LabelsPath(dir)
 	if err != nil || path != filepath.Join(dir, "labels.json") {
 		t.Errorf("%s, %v", path, err)
 	}
@@ -618,41 +614,14 @@ func TestLabelsPath(t *testing.T) {
 		t.Errorf("replaced: %v", err)
 	}
 	for name, want := range map[string]string{filepath.Join(dir, "model.json"): "this is none", filepath.Join(dir, "nothing"): "this is none"} {
-		if path, err := LabelsPath(name); err == nil || !strings.Contains(err.Error(), want) {
+		if path, err := modeldir.LabelsPath(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %q, %v", name, path, err)
 		}
 	}
 	if err := os.Mkdir(filepath.Join(dir, "state"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if path, err := LabelsPath(dir); err == nil || !strings.Contains(err.Error(), "is a checkpoint") {
+	if path, err := modeldir.LabelsPath(dir); err == nil || !strings.Contains(err.Error(), "is a checkpoint") {
 		t.Errorf("a checkpoint's: %q, %v", path, err)
-	}
-}
-
-// A checkpoint has the codes that its training goes on from, and no others.
-func TestCheckpointsHaveTheirCodes(t *testing.T) {
-	for name, change := range map[string]func(m *Model){
-		"none":           func(m *Model) { m.Codes, m.Info.Encoding = nil, nil },
-		"of other words": func(m *Model) { m.Info.Training.Input.Words++ },
-		"of best": func(m *Model) {
-			m.Info.Training.Recipe = Best{Common: m.Info.Training.Recipe.Base(), Lambda: 1}
-			m.Dictionary.Mean = make([]float32, m.Dictionary.Dim)
-		},
-		"": func(*Model) {},
-	} {
-		m := testModel(5, 4, 5, false)
-		change(m)
-		dir := filepath.Join(t.TempDir(), "model")
-		zeros := func(matrix Matrix, f func([]float32) error) error {
-			shape := m.Info.shape(matrix)
-			return f(make([]float32, shape[0]*shape[1]))
-		}
-		if _, err := m.SaveCheckpoint(dir, MayReplace(false), State{Batch: 1, Each: zeros}); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if _, err := OpenCheckpoint(dir); (err == nil) != (name == "") {
-			t.Errorf("codes %s: error %v", name, err)
-		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"overcomplete/internal/atomicfile"
 )
 
 // A disk that is full is stood in for by a limit on the size of files, which
@@ -22,7 +24,7 @@ func TestSaveFailsToWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := m.Save(dir, true)
-		if _, ok := errors.AsType[*OutputError](err); ok || !errors.Is(err, syscall.EFBIG) {
+		if _, ok := errors.AsType[*atomicfile.OutputError](err); ok || !errors.Is(err, syscall.EFBIG) {
 			t.Errorf("error %v, want %v", err, syscall.EFBIG)
 		}
 		return

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"overcomplete/internal/modeldir"
 )
 
 // openings read a model in each way that there is.
@@ -22,7 +24,7 @@ var openings = map[string]func(dir string) error{
 func TestOpenSpecialFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
 	save(t, dir, false, testModel(4, 2, 3, true))
-	for _, name := range []string{infoFile, wordsFile, codesFile, dictionaryFile, meanFile} {
+	for _, name := range []string{modeldir.Info, modeldir.Words, modeldir.Codes, modeldir.Dictionary, modeldir.Mean} {
 		path := filepath.Join(dir, name)
 		whole, err := os.ReadFile(path)
 		if err != nil {
@@ -73,7 +75,7 @@ func TestOpenFilesOfHoles(t *testing.T) {
 	const size = 1 << 42
 	dir := filepath.Join(t.TempDir(), "model")
 	save(t, dir, false, testModel(4, 2, 3, true))
-	for _, name := range []string{infoFile, wordsFile, codesFile, dictionaryFile, meanFile} {
+	for _, name := range []string{modeldir.Info, modeldir.Words, modeldir.Codes, modeldir.Dictionary, modeldir.Mean} {
 		path := filepath.Join(dir, name)
 		info, err := os.Stat(path)
 		if err != nil {

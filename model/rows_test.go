@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"overcomplete/internal/modeldir"
 	"overcomplete/vectors"
 )
 
@@ -22,7 +23,7 @@ func rowsOf(m *Model, lo, hi int) *vectors.Sparse {
 
 // saveRows saves m a few rows at a time.
 func saveRows(ctx context.Context, dir string, m *Model) error {
-	w, err := (&Model{Info: m.Info, Dictionary: m.Dictionary}).NewWriter(dir, MayReplace(false))
+	w, err := (&Model{Info: m.Info, Dictionary: m.Dictionary}).NewWriter(dir, modeldir.MayReplace(false))
 	if err != nil {
 		return err
 	}
@@ -44,7 +45,7 @@ func TestSaveRows(t *testing.T) {
 		if err := saveRows(t.Context(), dir, m); err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range []string{infoFile, wordsFile, codesFile, dictionaryFile} {
+		for _, name := range []string{modeldir.Info, modeldir.Words, modeldir.Codes, modeldir.Dictionary} {
 			want, err := os.ReadFile(filepath.Join(whole, name))
 			if err != nil {
 				t.Fatal(err)
@@ -71,7 +72,7 @@ func TestWriterFails(t *testing.T) {
 	m := testModel(20, 3, 11, false)
 	mine := errors.New("enough")
 	dir := filepath.Join(t.TempDir(), "model")
-	w, err := m.NewWriter(dir, MayReplace(false))
+	w, err := m.NewWriter(dir, modeldir.MayReplace(false))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,23 +95,16 @@ func TestWriterFails(t *testing.T) {
 	expectNames(t, filepath.Dir(dir))
 }
 
+// readAll reads a model a few rows at a time.
 func readAll(dir string) (*Model, error) {
-	r, err := OpenRows(dir)
+	m, err := OpenDictionary(dir)
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
-	m := &Model{Info: r.Info}
-	for {
-		rows, err := r.Next(6)
+	m.Codes = &vectors.Sparse{CSR: vectors.CSR{Cols: m.Dictionary.Len(), Ptr: []int64{0}}}
+	for rows, err := range m.Rows(dir, 6) {
 		if err != nil {
 			return nil, err
-		}
-		if rows.Rows == 0 {
-			return m, r.Finish()
-		}
-		if m.Codes == nil {
-			m.Codes = &vectors.Sparse{CSR: vectors.CSR{Cols: rows.Cols, Ptr: []int64{0}}}
 		}
 		m.Codes.Words = append(m.Codes.Words, rows.Words...)
 		if rows.Texts != nil && m.Codes.Texts == nil {
@@ -120,9 +114,10 @@ func readAll(dir string) (*Model, error) {
 		}
 		m.Codes.Append(&rows.CSR)
 	}
+	return m, nil
 }
 
-func TestOpenRows(t *testing.T) {
+func TestRows(t *testing.T) {
 	m := testModel(20, 3, 11, false)
 	dir := filepath.Join(t.TempDir(), "model")
 	save(t, dir, false, m)
@@ -130,7 +125,6 @@ func TestOpenRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got.Dictionary = m.Dictionary
 	copied := filepath.Join(t.TempDir(), "model")
 	save(t, copied, false, got)
 	expectModel(t, copied, m)
@@ -138,10 +132,10 @@ func TestOpenRows(t *testing.T) {
 
 // However short a file of the model is cut, it is an error of one line that names
 // it, and no panic.
-func TestOpenRowsTruncated(t *testing.T) {
+func TestRowsTruncated(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
 	save(t, dir, false, testModel(4, 2, 3, false))
-	for _, name := range []string{infoFile, wordsFile, codesFile} {
+	for _, name := range []string{modeldir.Info, modeldir.Words, modeldir.Codes} {
 		path := filepath.Join(dir, name)
 		whole, err := os.ReadFile(path)
 		if err != nil {
@@ -159,7 +153,7 @@ func TestOpenRowsTruncated(t *testing.T) {
 		if err := os.WriteFile(path, append(whole, "x\n"...), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := readAll(dir); err == nil && name != codesFile { // what follows a zip archive is no part of it
+		if _, err := readAll(dir); err == nil && name != modeldir.Codes { // what follows a zip archive is no part of it
 			t.Errorf("no error for more data in %s", name)
 		}
 		if err := os.WriteFile(path, whole, 0o666); err != nil {
@@ -168,43 +162,19 @@ func TestOpenRowsTruncated(t *testing.T) {
 	}
 }
 
-// Finish knows whether all rows were read, and that words.txt has no more.
-func TestRowsFinish(t *testing.T) {
+// Rows are those of the model that was opened.
+func TestRowsReplaced(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
 	save(t, dir, false, testModel(4, 2, 3, false))
-	read := func(rows ...int) error {
-		t.Helper()
-		r, err := OpenRows(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Close()
-		for _, n := range rows {
-			if _, err := r.Next(n); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return r.Finish()
-	}
-	for _, rows := range [][]int{{4}, {1, 3}, {3, 100}, {4, 0, 1}} {
-		if err := read(rows...); err != nil {
-			t.Errorf("rows %v: error %v", rows, err)
-		}
-	}
-	for _, rows := range [][]int{{}, {3}, {1, 2}} {
-		if err := read(rows...); err == nil {
-			t.Errorf("no error for rows %v of 4", rows)
-		}
-	}
-	words, err := os.ReadFile(filepath.Join(dir, wordsFile))
+	m, err := OpenDictionary(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, wordsFile), append(words, "fifth\n"...), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if err := read(4); err == nil || !strings.Contains(err.Error(), "words.txt: more words than model.json says") {
-		t.Errorf("a fifth word: error %v", err)
+	save(t, dir, true, testModel(5, 2, 3, false))
+	for _, err := range m.Rows(dir, 2) {
+		if err == nil || !strings.Contains(err.Error(), "has been replaced") {
+			t.Errorf("error %v", err)
+		}
 	}
 }
 

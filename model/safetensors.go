@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"overcomplete/internal/input"
+	"overcomplete/internal/modeldir"
 	"overcomplete/internal/safetensors"
 	"overcomplete/vectors"
 )
@@ -22,7 +23,7 @@ const (
 	indptrTensor     = "codes.indptr"
 	indicesTensor    = "codes.indices"
 	dataTensor       = "codes.data"
-	infoMetadata     = infoFile
+	infoMetadata     = modeldir.Info
 )
 
 // WriteSafetensors writes m as one .safetensors file, which [Open] reads. Before
@@ -60,7 +61,7 @@ func (m *Model) WriteSafetensors(w io.Writer) error {
 			return nil
 		})
 		if err != nil {
-			return inFile(name, err)
+			return modeldir.InFile(name, err)
 		}
 		tensors = append(tensors,
 			safetensors.New(indptrTensor, []int{len(codes.Ptr)}, codes.Ptr),

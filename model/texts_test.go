@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"overcomplete/internal/modeldir"
 	"overcomplete/vectors"
 )
 
@@ -30,8 +31,8 @@ func TestTextsRoundTrip(t *testing.T) {
 	if err := m.Save(dir, false); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(filepath.Join(dir, wordsFile)); err == nil {
-		t.Errorf("%s beside %s", wordsFile, textsFile)
+	if _, err := os.Stat(filepath.Join(dir, modeldir.Words)); err == nil {
+		t.Errorf("%s beside %s", modeldir.Words, modeldir.Texts)
 	}
 	check := func(from string, got *Model, err error) {
 		t.Helper()
@@ -57,7 +58,7 @@ func TestTextsRoundTrip(t *testing.T) {
 	check("safetensors", got, err)
 
 	// Each line is an object for any program that reads JSON.
-	text, err := os.ReadFile(filepath.Join(dir, textsFile))
+	text, err := os.ReadFile(filepath.Join(dir, modeldir.Texts))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +75,7 @@ func TestOpenBadTexts(t *testing.T) {
 	if err := textModel().Save(dir, false); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(dir, textsFile)
+	path := filepath.Join(dir, modeldir.Texts)
 	good, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -106,8 +107,8 @@ func TestOpenBadTexts(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), textsFile) {
-		t.Errorf("error %v without %s", err, textsFile)
+	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), modeldir.Texts) {
+		t.Errorf("error %v without %s", err, modeldir.Texts)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 
+	"overcomplete/internal/modeldir"
 	"overcomplete/vectors"
 )
 
@@ -17,9 +18,9 @@ import (
 // id, the text and the columns of a row, all of them strings.
 func (in *Input) rowsFile() string {
 	if in.Texts {
-		return textsFile
+		return modeldir.Texts
 	}
-	return wordsFile
+	return modeldir.Words
 }
 
 // SetKind records the kind of rows and the columns of texts, which are nil if rows are words.
@@ -33,11 +34,11 @@ func (e *Encoding) SetKind(texts *vectors.Texts) {
 func (e *Encoding) checkRows(words []string, texts *vectors.Texts) error {
 	switch {
 	case len(words) != e.Input.Words:
-		return fmt.Errorf("%d words, %s says %d", len(words), infoFile, e.Input.Words)
+		return fmt.Errorf("%d words, %s says %d", len(words), modeldir.Info, e.Input.Words)
 	case e.Input.Texts != (texts != nil):
-		return fmt.Errorf("there are texts, or %s says that there are, and not both", infoFile)
+		return fmt.Errorf("there are texts, or %s says that there are, and not both", modeldir.Info)
 	case texts != nil && !slices.Equal(texts.Names(), e.Columns):
-		return fmt.Errorf("the columns are %.60q, %s says %.60q", texts.Names(), infoFile, e.Columns)
+		return fmt.Errorf("the columns are %.60q, %s says %.60q", texts.Names(), modeldir.Info, e.Columns)
 	}
 	return texts.Validate(e.Input.Words)
 }
@@ -91,7 +92,7 @@ func (r *rowReader) next(words *[]string, texts *vectors.Texts) error {
 			}
 		}
 		if len(row) != found {
-			return fmt.Errorf("line %d has %d values, %s says %d", r.line, len(row), infoFile, found)
+			return fmt.Errorf("line %d has %d values, %s says %d", r.line, len(row), modeldir.Info, found)
 		}
 		word = row[vectors.IDName]
 		texts.Add(row[vectors.TextName], columns)
@@ -121,11 +122,11 @@ func (r *rowReader) all() (words []string, texts *vectors.Texts, err error) {
 		case err == io.EOF && len(words) == n:
 			return words, texts, texts.Validate(n)
 		case err == io.EOF:
-			return nil, nil, fmt.Errorf("%d words, %s says %d", len(words), infoFile, n)
+			return nil, nil, fmt.Errorf("%d words, %s says %d", len(words), modeldir.Info, n)
 		case err != nil:
 			return nil, nil, err
 		case len(words) > n:
-			return nil, nil, fmt.Errorf("more words than the %d that %s says", n, infoFile)
+			return nil, nil, fmt.Errorf("more words than the %d that %s says", n, modeldir.Info)
 		}
 	}
 }

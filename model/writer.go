@@ -10,6 +10,7 @@ import (
 
 	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/csr"
+	"overcomplete/internal/modeldir"
 	"overcomplete/vectors"
 )
 
@@ -35,7 +36,7 @@ func (m *Model) NewWriter(path string, may func(path string) error) (*Writer, er
 	}
 	w := &Writer{model: Model{Info: m.Info, Dictionary: m.Dictionary, Labels: m.Labels}, may: may, dir: dir}
 	if w.codes, err = csr.NewWriter(dir.Temp, m.Dictionary.Len()); err != nil {
-		return nil, dir.Abort(inFile(path, inFile(codesFile, err)))
+		return nil, dir.Abort(modeldir.InFile(path, modeldir.InFile(modeldir.Codes, err)))
 	}
 	return w, nil
 }
@@ -58,13 +59,15 @@ func (w *Writer) Add(rows *vectors.Sparse) error {
 	}
 	w.known.Input.Words += rows.Rows
 	if err := w.codes.Add(&rows.CSR); err != nil {
-		return w.failed(codesFile, err)
+		return w.failed(modeldir.Codes, err)
 	}
 	return nil
 }
 
 // failed returns err with the place of a file that can't be written.
-func (w *Writer) failed(file string, err error) error { return inFile(w.dir.Path, inFile(file, err)) }
+func (w *Writer) failed(file string, err error) error {
+	return modeldir.InFile(w.dir.Path, modeldir.InFile(file, err))
+}
 
 // create creates the file of words or texts.
 func (w *Writer) create() error {
@@ -88,7 +91,7 @@ func (w *Writer) Commit(ctx context.Context, e Encoding) (Info, error) {
 		}
 	}
 	if err := w.finish(ctx); err != nil {
-		return Info{}, w.Abort(inFile(w.dir.Path, err))
+		return Info{}, w.Abort(modeldir.InFile(w.dir.Path, err))
 	}
 	dir := w.dir
 	w.dir = nil
@@ -98,14 +101,14 @@ func (w *Writer) Commit(ctx context.Context, e Encoding) (Info, error) {
 // finish writes the files.
 func (w *Writer) finish(ctx context.Context) error {
 	if err := cmp.Or(w.lines.Flush(), w.file.Sync(), w.file.Close()); err != nil {
-		return inFile(w.known.Input.rowsFile(), err)
+		return modeldir.InFile(w.known.Input.rowsFile(), err)
 	}
-	err := atomicfile.WriteIn(w.dir.Temp, codesFile, func(f io.Writer) error { return w.codes.Write(atomicfile.Writer{Context: ctx, Writer: f}) })
+	err := atomicfile.WriteIn(w.dir.Temp, modeldir.Codes, func(f io.Writer) error { return w.codes.Write(atomicfile.Writer{Context: ctx, Writer: f}) })
 	if err != nil {
 		return err
 	}
 	if err := w.codes.Close(); err != nil {
-		return inFile(codesFile, err)
+		return modeldir.InFile(modeldir.Codes, err)
 	}
 	if err := w.model.validateDictionary(); err != nil {
 		return err

@@ -15,6 +15,8 @@ import (
 
 	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/backend"
+	"overcomplete/internal/checkpoint"
+	"overcomplete/internal/modeldir"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -30,20 +32,20 @@ type Checkpoint struct {
 	// Epoch is set by [Fit]: the epoch of the checkpoint in Dir, 0 if there is none.
 	Epoch int
 
-	seal string // of that checkpoint
+	hash string // of that checkpoint
 }
 
 // mayReplace returns an error unless the next checkpoint or the model may replace what is at path,
 // which is Dir: a model if Replace is set, else only the checkpoint that this training wrote or
 // resumed from.
 func (c *Checkpoint) mayReplace(path string) error {
-	if c.Replace || c.seal == "" {
-		return model.MayReplace(c.Replace)(path)
+	if c.Replace || c.hash == "" {
+		return modeldir.MayReplace(c.Replace)(path)
 	}
-	if seal, err := model.Seal(path); err != nil || seal != c.seal {
+	if hash, err := checkpoint.Hash(path); err != nil || hash != c.hash {
 		return errors.New("is not the checkpoint that this training left there, so it is not replaced")
 	}
-	return model.MayReplace(true)(path)
+	return modeldir.MayReplace(true)(path)
 }
 
 // checkpointError is an [ErrCheckpoint].
@@ -107,18 +109,16 @@ func (f *fit) save() error {
 		}
 	}()
 	c := f.options.Checkpoint
-	seal, err := f.model.SaveCheckpoint(c.Dir, c.mayReplace, model.State{
-		Batch: f.batch, Vectors: f.hashes().vectors, Words: f.hashes().words,
-		Each: func(m model.Matrix, read func(part []float32) error) error {
-			return f.trainer.Exchange(backend.Save, m, read)
-		},
+	state := checkpoint.State{Batch: f.batch, Vectors: f.hashes().vectors, Words: f.hashes().words}
+	hash, err := checkpoint.Save(f.model, c.Dir, c.mayReplace, state, func(m checkpoint.Matrix, write func(part []float32) error) error {
+		return f.trainer.Exchange(backend.Save, m, write)
 	})
 	if atomicfile.InPlace(err) {
 		f.options.note("warning: %v", err)
 	} else if err != nil {
 		return err
 	}
-	c.Epoch, c.seal = len(f.model.Info.Training.Epochs), seal
+	c.Epoch, c.hash = len(f.model.Info.Training.Epochs), hash
 	return nil
 }
 
@@ -129,17 +129,17 @@ func (f *fit) resume() error {
 	if c == nil {
 		return nil
 	}
-	if c.Epoch, c.seal = 0, ""; !c.Resume {
+	if c.Epoch, c.hash = 0, ""; !c.Resume {
 		return nil
 	}
 	if _, err := os.Lstat(c.Dir); errors.Is(err, fs.ErrNotExist) {
-		if old := model.Displaced(c.Dir); old != "" {
+		if old := atomicfile.Displaced(c.Dir); old != "" {
 			return checkpointError{fmt.Errorf("%s: is not there, but what was is %s, left by a process that was killed while it replaced it; move that back", c.Dir, old)}
 		}
 		f.options.note("there is no %s to resume from: training starts anew", c.Dir)
 		return nil
 	}
-	saved, err := model.OpenCheckpoint(c.Dir)
+	saved, err := checkpoint.Open(c.Dir)
 	if err != nil {
 		return checkpointError{err}
 	}
@@ -161,13 +161,13 @@ func (f *fit) resume() error {
 	if err := f.trainer.Restore(saved.Dictionary.Atoms, codes); err != nil {
 		return err
 	}
-	for _, m := range saved.Info.Matrices() {
-		err := saved.ReadMatrix(m, func(fill func([]float32) error) error { return f.trainer.Exchange(backend.Restore, m, fill) })
-		if err != nil {
-			return checkpointError{err}
-		}
+	err = saved.Restore(func(m checkpoint.Matrix, read func(part []float32) error) error {
+		return f.trainer.Exchange(backend.Restore, m, read)
+	})
+	if err != nil {
+		return checkpointError{err}
 	}
-	f.model.Info.Training.Epochs, f.batch, c.Epoch, c.seal = saved.Info.Training.Epochs, saved.Batch, len(saved.Info.Training.Epochs), saved.Seal
+	f.model.Info.Training.Epochs, f.batch, c.Epoch, c.hash = saved.Info.Training.Epochs, saved.Batch, len(saved.Info.Training.Epochs), saved.Hash
 	f.options.note("resuming after epoch %d", c.Epoch)
 	if was, is := saved.Info.Training.Device, f.trainer.Device(); was != is {
 		f.options.note("warning: it was trained on %s: on %s the last bits differ", was, is)

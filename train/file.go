@@ -9,6 +9,7 @@ import (
 
 	"overcomplete/encode"
 	"overcomplete/internal/atomicfile"
+	"overcomplete/internal/modeldir"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -78,7 +79,7 @@ func File(ctx context.Context, path string, r model.Recipe, device Device, dir s
 	}
 	c.Dir, c.Replace, c.Epoch = dir, o.Replace, 0
 	o.Checkpoint = &c
-	if err := model.CheckSave(dir, model.MayReplace(o.Replace || c.Resume)); err != nil { // before hours of training
+	if err := modeldir.CheckSave(dir, modeldir.MayReplace(o.Replace || c.Resume)); err != nil { // before hours of training
 		return Result{}, err
 	}
 	x, r, err := o.read(ctx, path, r)
@@ -115,7 +116,7 @@ func File(ctx context.Context, path string, r model.Recipe, device Device, dir s
 	if err != nil {
 		return f.salvage(ctx, m, f.inputError(err))
 	}
-	if err := m.SaveOver(dir, c.mayReplace); err != nil {
+	if err := m.SaveWith(dir, c.mayReplace, nil); err != nil {
 		return Result{}, err
 	}
 	return Result{Status: Complete, Info: m.Info, Codes: m.Codes}, nil
@@ -246,7 +247,7 @@ func (f *file) salvage(ctx context.Context, m *model.Model, err error) (Result, 
 	if _, none := os.Lstat(f.dir); m.Codes == nil && c.Epoch == 0 && none == nil {
 		return Result{Status: DictionaryLost}, err
 	}
-	if failed := m.SaveOver(f.dir, c.mayReplace); failed != nil {
+	if failed := m.SaveWith(f.dir, c.mayReplace, nil); failed != nil {
 		return Result{}, fmt.Errorf("%w; nor can the model be saved: %w", err, failed)
 	}
 	if m.Codes == nil {

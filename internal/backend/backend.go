@@ -14,6 +14,7 @@ import (
 
 	"overcomplete/encode"
 	"overcomplete/graph"
+	"overcomplete/internal/checkpoint"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -140,7 +141,7 @@ type Learned interface {
 
 	// Exchange calls f with a matrix in parts, in order: with Save for f to read them, and with
 	// Restore, before anything is learned, for f to fill them. It returns the first error of f.
-	Exchange(way Way, m model.Matrix, f func(part []float32) error) error
+	Exchange(way Way, m checkpoint.Matrix, f func(part []float32) error) error
 
 	// Close gives up what is held on the device.
 	Close() error

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"overcomplete/internal/atomicfile"
+	"overcomplete/internal/modeldir"
 	"overcomplete/vectors"
 )
 
@@ -25,6 +26,9 @@ func advice(err error) string {
 		for _, option := range input.Options {
 			all = append(all, optionAdvice[option])
 		}
+	}
+	if errors.Is(err, modeldir.ErrCheckpoint) {
+		all = append(all, "train --resume goes on with it")
 	}
 	if errors.Is(err, atomicfile.ErrExists) {
 		all = append(all, "--force replaces it")

@@ -15,6 +15,7 @@ import (
 
 	"overcomplete/encode"
 	"overcomplete/internal/escape"
+	"overcomplete/internal/modeldir"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
@@ -147,7 +148,7 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if err := model.CheckSave(f.output, model.MayReplace(forced(cmd))); err != nil {
+	if err := modeldir.CheckSave(f.output, modeldir.MayReplace(forced(cmd))); err != nil {
 		return err
 	}
 	o := encode.Defaults(m.Info)
@@ -166,7 +167,7 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
 	}
 	stderr := cmd.ErrOrStderr()
 	noteLoss(stderr, dir, m.Info)
-	if model.IsCheckpoint(dir) {
+	if modeldir.IsCheckpoint(dir) {
 		warn(stderr, "%s is a checkpoint: its dictionary is not what it will be", dir)
 	}
 	log := stderr
@@ -175,7 +176,7 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
 	}
 	p := newCounter(log)
 	info, source, err := encode.File(cmd.Context(), m, path, f.output, chosenDevice{&f.deviceFlags, log}, o, encode.FileOptions{
-		Read: f.readOptions(), Shard: shard, MayReplace: model.MayReplace(forced(cmd)), Show: func(block *vectors.Sparse) { p.add(block.Rows) },
+		Read: f.readOptions(), Shard: shard, MayReplace: modeldir.MayReplace(forced(cmd)), Show: func(block *vectors.Sparse) { p.add(block.Rows) },
 	})
 	p.done(err == nil)
 	if errors.Is(err, encode.ErrDictionary) {

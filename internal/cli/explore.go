@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"overcomplete/internal/modeldir"
 	"overcomplete/interpret"
 	"overcomplete/interpret/explore"
-	"overcomplete/model"
 )
 
 func newExplore() *cobra.Command {
@@ -110,7 +110,7 @@ func reachable(a *net.TCPAddr) *net.TCPAddr {
 
 // openExplorer opens the model at path. The page has the name of its last part.
 func openExplorer(cmd *cobra.Command, path string) (*explore.Explorer, error) {
-	mark, _ := model.MarkOf(path)
+	mark, _ := modeldir.Identify(path)
 	m, err := loadModel(cmd, path)
 	if err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func openExplorer(cmd *cobra.Command, path string) (*explore.Explorer, error) {
 		path = absolute // "." has a name, too
 	}
 	x := explore.New(m, filepath.Base(path))
-	file, err := model.LabelsPath(path)
+	file, err := modeldir.LabelsPath(path)
 	if err == nil {
 		err = x.UseLabels(file, mark.Check)
 	} else if !untold(err) {

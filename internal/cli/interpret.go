@@ -14,6 +14,7 @@ import (
 
 	"overcomplete/internal/escape"
 	"overcomplete/internal/input"
+	"overcomplete/internal/modeldir"
 	"overcomplete/interpret"
 	"overcomplete/model"
 	"overcomplete/vectors"
@@ -71,11 +72,11 @@ func loadModel(cmd *cobra.Command, path string) (*model.Model, error) {
 	switch {
 	case err != nil:
 		return nil, usageError{err}
-	case m.Codes == nil && model.IsCheckpoint(path):
+	case m.Codes == nil && modeldir.IsCheckpoint(path):
 		return nil, usagef("%s is a checkpoint that has a dictionary and no codes yet: train --resume goes on with it, and encode makes codes with what it is now", path)
 	case m.Codes == nil:
 		return nil, usagef("%s has a dictionary and no codes: encode makes them", path)
-	case model.IsCheckpoint(path):
+	case modeldir.IsCheckpoint(path):
 		warn(cmd.ErrOrStderr(), "%s is a checkpoint: its training is not finished, and train --resume goes on with it", path)
 	}
 	return m, nil
@@ -91,7 +92,7 @@ func coherenceFile(path string) (string, error) {
 	if err != nil || !stat.IsDir() {
 		return "", usagef("%s: scores of dimensions are kept in the directory of a model, which this is not", path)
 	}
-	return filepath.Join(path, model.CoherenceFile), nil
+	return filepath.Join(path, modeldir.Coherence), nil
 }
 
 // readDense reads vectors, without malformed rows if the command has the flag of addSkipBad.

@@ -12,6 +12,7 @@ import (
 	"overcomplete/cpu"
 	"overcomplete/internal/escape"
 	"overcomplete/internal/lab/intrusion"
+	"overcomplete/internal/modeldir"
 	"overcomplete/internal/table"
 	"overcomplete/interpret"
 	"overcomplete/model"
@@ -93,9 +94,9 @@ func (f *autoFlags) auto(cmd *cobra.Command, paths []string) error {
 		return err
 	}
 	var models []*model.Model
-	var marks []model.Mark
+	var marks []modeldir.Identity
 	for _, path := range paths {
-		mark, _ := model.MarkOf(path)
+		mark, _ := modeldir.Identify(path)
 		marks = append(marks, mark)
 		m, err := loadModel(cmd, path)
 		if err != nil {
@@ -145,7 +146,7 @@ func (f *autoFlags) auto(cmd *cobra.Command, paths []string) error {
 			if err != nil {
 				return err
 			}
-			if err := marks[i].Hold(ctx, func() error { return found[i].Save(ctx, file) }); err != nil {
+			if err := marks[i].WriteBeside(ctx, func() error { return found[i].Save(ctx, file) }); err != nil {
 				return err
 			}
 		}

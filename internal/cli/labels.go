@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"overcomplete/internal/input"
+	"overcomplete/internal/modeldir"
 	"overcomplete/interpret"
-	"overcomplete/model"
 )
 
 func newLabels() *cobra.Command {
@@ -41,7 +41,7 @@ dimensions call them by these or, without one, by their most distinctive words.`
 			if err := checkCounts(0, count{"--words", words}); err != nil {
 				return err
 			}
-			mark, _ := model.MarkOf(args[0])
+			mark, _ := modeldir.Identify(args[0])
 			x, err := loadIndex(cmd, args[0])
 			if err != nil {
 				return err
@@ -77,7 +77,7 @@ func loadLabelled(cmd *cobra.Command, path string) (*interpret.Index, interpret.
 // loadLabels reads the labels of the K dimensions of a model, or of a file of vectors, which
 // has none.
 func loadLabels(path string, dimensions int) (interpret.Labels, error) {
-	file, err := model.LabelsPath(path)
+	file, err := modeldir.LabelsPath(path)
 	if untold(err) {
 		return nil, usageError{err}
 	}
@@ -118,8 +118,8 @@ func printLabels(b *strings.Builder, labels interpret.Labels, x *interpret.Index
 // mostTable is more bytes than a table of labels has.
 const mostTable = 1 << 26
 
-func importLabels(cmd *cobra.Command, path, from string, dimensions int, mark model.Mark) error {
-	file, err := model.LabelsPath(path)
+func importLabels(cmd *cobra.Command, path, from string, dimensions int, mark modeldir.Identity) error {
+	file, err := modeldir.LabelsPath(path)
 	if err != nil {
 		return usageError{err}
 	}

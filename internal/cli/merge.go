@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"overcomplete/encode"
-	"overcomplete/model"
+	"overcomplete/internal/modeldir"
 )
 
 func newMerge() *cobra.Command {
@@ -22,7 +22,7 @@ processor; what they hold is streamed, however much it is.`,
 			if output == "" {
 				return usagef("-o is empty, want the name of a directory")
 			}
-			if err := model.CheckSave(output, model.MayReplace(forced(cmd))); err != nil {
+			if err := modeldir.CheckSave(output, modeldir.MayReplace(forced(cmd))); err != nil {
 				return err
 			}
 			info, err := encode.Merge(cmd.Context(), output, forced(cmd), args...)

@@ -14,7 +14,7 @@ import (
 
 	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/escape"
-	"overcomplete/model"
+	"overcomplete/internal/modeldir"
 )
 
 // A stream is standard output or standard error, to which commands write by an
@@ -107,8 +107,8 @@ func forced(cmd *cobra.Command) bool {
 // writeFiles is [atomicfile.WriteFiles] where these may be.
 func writeFiles(cmd *cobra.Command, paths []string, write func(files []io.Writer) error) error {
 	for _, path := range paths {
-		if model.Contains(path) {
-			return usagef("%s: %w", path, model.ErrContained)
+		if modeldir.Contains(path) {
+			return usagef("%s: %w", path, modeldir.ErrContained)
 		}
 	}
 	return atomicfile.WriteFiles(cmd.Context(), paths, forced(cmd), write)

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"overcomplete/internal/escape"
+	"overcomplete/internal/modeldir"
 	"overcomplete/interpret"
 	"overcomplete/model"
 	"overcomplete/train"
@@ -217,7 +218,7 @@ func (f *trainFlags) openLike(stderr io.Writer, atoms int) (like *model.Dictiona
 	if f.factor > 0 || atoms > 0 && atoms != k {
 		return nil, nil, usagef("%s has %d dimensions, and so will what is like it: drop -k and --factor", f.like, k)
 	}
-	if model.IsCheckpoint(f.like) {
+	if modeldir.IsCheckpoint(f.like) {
 		warn(stderr, "%s is a checkpoint: its dimensions are not what they will be", f.like)
 	}
 	all, err := loadLabels(f.like, k)

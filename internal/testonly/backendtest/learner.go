@@ -15,6 +15,7 @@ import (
 	"overcomplete/encode"
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
+	"overcomplete/internal/checkpoint"
 	"overcomplete/internal/testonly/encodetest"
 	"overcomplete/model"
 )
@@ -233,12 +234,12 @@ func learnedBy(t *testing.T, l backend.Learner, p learning) (r hasLearned) {
 		}
 		rest = rest[n:]
 	}
-	r.codes, r.rows, r.atoms = saved(t, l, model.CodeProducts), saved(t, l, model.RowProducts), atomsOf(t, l)
+	r.codes, r.rows, r.atoms = saved(t, l, checkpoint.CodeProducts), saved(t, l, checkpoint.RowProducts), atomsOf(t, l)
 	return r
 }
 
 // saved returns a matrix of a learner.
-func saved(t *testing.T, l backend.Learner, m model.Matrix) (all []float32) {
+func saved(t *testing.T, l backend.Learner, m checkpoint.Matrix) (all []float32) {
 	t.Helper()
 	if err := l.Exchange(backend.Save, m, func(part []float32) error {
 		all = append(all, part...)
@@ -270,7 +271,7 @@ func learnerResumed(t *testing.T, newLearner NewLearner) {
 		t.Fatal(err)
 	}
 	failure := errors.New("disk")
-	for m, size := range map[model.Matrix]int{model.CodeProducts: p.atoms * p.atoms, model.RowProducts: p.atoms * p.dim, model.Direction: p.dim} {
+	for m, size := range map[checkpoint.Matrix]int{checkpoint.CodeProducts: p.atoms * p.atoms, checkpoint.RowProducts: p.atoms * p.dim, checkpoint.Direction: p.dim} {
 		saved := saved(t, from, m)
 		if len(saved) != size {
 			t.Fatalf("%d numbers of %s saved, want %d", len(saved), m, size)
@@ -339,7 +340,7 @@ func againstTape(t *testing.T, p learning, tolerance LearnerTolerance, newLearne
 				t.Error(at(fmt.Sprintf("%s is %v, want %v", []string{"the loss", "Σ|a|", "the number of nonzeros"}[i], got, wantSums[i])))
 			}
 		}
-		g, b := encodetest.Widen(saved(t, l, model.CodeProducts)), encodetest.Widen(saved(t, l, model.RowProducts))
+		g, b := encodetest.Widen(saved(t, l, checkpoint.CodeProducts)), encodetest.Widen(saved(t, l, checkpoint.RowProducts))
 		for name, m := range map[string][2][]float64{"G": {g, s.g}, "B": {b, s.b}} {
 			var off float64
 			for i, got := range m[0] {

@@ -11,6 +11,7 @@ import (
 
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
+	"overcomplete/internal/checkpoint"
 	"overcomplete/internal/testonly/near"
 	"overcomplete/model"
 	"overcomplete/vectors"
@@ -214,7 +215,7 @@ func runProgram(t *testing.T, newTrainer New, run RunProgram, build graph.Build,
 	if err := b.Restore(random("D", k*p.Dim, false), codes); err != nil {
 		t.Fatal(err)
 	}
-	matrices := map[string]model.Matrix{"H": model.SquaredGradients, "S": model.GradientSums, "Q": model.SquareSums}
+	matrices := map[string]checkpoint.Matrix{"H": checkpoint.SquaredGradients, "S": checkpoint.GradientSums, "Q": checkpoint.SquareSums}
 	for name, m := range matrices {
 		rest := random(name, map[string]int{"H": k * p.Dim, "S": words * k, "Q": words * k}[name], name != "S")
 		if err := b.Exchange(backend.Restore, m, func(part []float32) error {

@@ -15,6 +15,7 @@ import (
 
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
+	"overcomplete/internal/checkpoint"
 	"overcomplete/internal/testonly/near"
 	"overcomplete/model"
 	"overcomplete/train"
@@ -276,10 +277,10 @@ func (s suite) resumed(t *testing.T) {
 		if err := to.Restore(r.dictionary, r.codes); err != nil {
 			t.Fatal(err)
 		}
-		saved := make(map[model.Matrix][]float32)
+		saved := make(map[checkpoint.Matrix][]float32)
 		failure := errors.New("disk")
-		for m, size := range map[model.Matrix]int{
-			model.SquaredGradients: p.atoms * p.dim, model.GradientSums: p.words * p.atoms, model.SquareSums: p.words * p.atoms,
+		for m, size := range map[checkpoint.Matrix]int{
+			checkpoint.SquaredGradients: p.atoms * p.dim, checkpoint.GradientSums: p.words * p.atoms, checkpoint.SquareSums: p.words * p.atoms,
 		} {
 			if err := from.Exchange(backend.Save, m, func(part []float32) error {
 				saved[m] = append(saved[m], part...)

@@ -1,0 +1,49 @@
+package checkpoint
+
+import (
+	"path/filepath"
+	"testing"
+
+	"overcomplete/internal/modeldir"
+	"overcomplete/model"
+	"overcomplete/vectors"
+)
+
+// A checkpoint has the codes that its training goes on from, and no others.
+func TestOpen(t *testing.T) {
+	common := model.Common{Method: model.Signed, Atoms: 3, Epochs: 1, DictionarySteps: 1, Nonzeros: 1}
+	for name, change := range map[string]func(m *model.Model){
+		"none":           func(m *model.Model) { m.Codes, m.Info.Encoding = nil, nil },
+		"of other words": func(m *model.Model) { m.Info.Training.Input.Words++ },
+		"of best": func(m *model.Model) {
+			m.Info.Training.Recipe = model.Best{Common: common, Lambda: 1}
+			m.Dictionary.Mean = make([]float32, m.Dictionary.Dim)
+		},
+		"": func(*model.Model) {},
+	} {
+		training := model.Training{Input: model.Input{Words: 1, Dim: 2}, Recipe: model.Paper{
+			Common: common, Algorithm: model.Minibatch, Init: model.FromRandom, Loss: model.Squared, State: model.Float32, Stop: model.AfterEpochs, Rate: 0.05,
+		}}
+		m := &model.Model{
+			Info:       model.Info{Training: training, Encoding: training.Made()},
+			Dictionary: model.Dictionary{Dim: 2, Atoms: make([]float32, 6)},
+			Codes:      &vectors.Sparse{Words: []string{"a"}, CSR: vectors.CSR{Rows: 1, Cols: 3, Ptr: []int64{0, 0}}},
+		}
+		change(m)
+		dir := filepath.Join(t.TempDir(), "model")
+		hash, err := Save(m, dir, modeldir.MayReplace(false), State{Batch: 1}, func(matrix Matrix, f func([]float32) error) error {
+			_, shapes := matrices(&m.Info)
+			return f(make([]float32, shapes[matrix][0]*shapes[matrix][1]))
+		})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		c, err := Open(dir)
+		if (err == nil) != (name == "") {
+			t.Errorf("codes %s: error %v", name, err)
+		}
+		if err == nil && c.Hash != hash {
+			t.Errorf("hash %s, want %s", c.Hash, hash)
+		}
+	}
+}
