@@ -28,7 +28,7 @@ func advice(err error) string {
 		}
 	}
 	if errors.Is(err, modeldir.ErrCheckpoint) {
-		all = append(all, "train --resume goes on with it")
+		all = append(all, "--resume goes on with it")
 	}
 	if errors.Is(err, atomicfile.ErrExists) {
 		all = append(all, "--force replaces it")
@@ -36,5 +36,5 @@ func advice(err error) string {
 	if len(all) == 0 {
 		return ""
 	}
-	return "; " + strings.Join(all, "; ")
+	return "; " + strings.Join(all, ", ")
 }

@@ -40,7 +40,7 @@ func TestResume(t *testing.T) {
 				t.Errorf("the checkpoint has %d epochs", len(m.Info.Training.Epochs))
 			}
 			// The same command again must not replace it, and says what goes on with it.
-			if code, _, stderr := dir.Run(t, line+" -o model --checkpoint 1h"); code != exitUsage || !strings.Contains(stderr, "model: already exists, a checkpoint: --resume goes on with it") {
+			if code, _, stderr := dir.Run(t, line+" -o model --checkpoint 1h"); code != exitUsage || !strings.Contains(stderr, "model: already exists, a checkpoint; --resume goes on with it") {
 				t.Errorf("again: exit code %d: %s", code, stderr)
 			}
 			if code, _ := interruptedRun(t, dir, line+" -o model --checkpoint 1h --resume", 4); code != exitInterrupted {

@@ -358,7 +358,7 @@ func TestEncodeRefuses(t *testing.T) {
 		{"merge fewer s2 -o out", []string{"fewer: "}},
 		{"merge future s2 -o out", []string{"format version is 9"}},
 		{"merge s1 nowhere -o out", []string{"nowhere: no such file or directory"}},
-		{"merge s1 in.txt -o out", []string{"in.txt: not a model's directory"}},
+		{"merge s1 in.txt -o out", []string{"in.txt: not a model"}},
 		{"merge s1 s2 -o a", []string{"a: already exists"}},
 		{"merge s1 s2 --output=", []string{"-o is empty"}},
 		{"merge -o out", []string{"1 arg", "merge --help"}},

@@ -17,6 +17,7 @@ import (
 	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/lab/eval"
 	"overcomplete/internal/lab/intrusion"
+	"overcomplete/internal/modeldir"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -78,7 +79,7 @@ func Model(ctx context.Context, dir string, x *vectors.Dense, r model.Recipe, de
 	m, err := model.Open(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if err := model.CheckSave(dir, model.MayReplace(false)); err != nil {
+		if err := modeldir.CheckSave(dir, modeldir.MayReplace(false)); err != nil {
 			return nil, err
 		}
 		m, err := train.Fit(ctx, x, r, device, o)
