@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"io"
 	"io/fs"
 	"math/rand/v2"
@@ -264,8 +263,7 @@ func (d *Dir) Commit(keep bool, mayReplace func(path string) error) error {
 	if err := SyncDir(d.Temp); err != nil {
 		return d.Abort(d.name(err))
 	}
-	temp := filepath.Dir(d.Temp)
-	old, err := placeDir(temp, d.Path, mayReplace)
+	old, err := d.place(mayReplace)
 	if err != nil {
 		if !keep && old == "" {
 			return d.Abort(d.name(err))
@@ -275,7 +273,7 @@ func (d *Dir) Commit(keep bool, mayReplace func(path string) error) error {
 	if err = syncPlace(d.Path); err != nil && old != "" {
 		return fmt.Errorf("%w; what was there is kept as %s", err, old)
 	}
-	return remove(err, d.Path, temp)
+	return d.Abort(err)
 }
 
 // WriteDir writes a [Dir], whose files write creates.
@@ -309,72 +307,50 @@ func WriteIn(dir, name string, write func(w io.Writer) error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// Names in a temporary directory.
+// Names in the directory that Temp is in.
 const (
 	newName = "new"
 	oldName = "old" // for a moment
 )
 
-// placeDir moves the new directory in temp to path. It returns the path in temp to which it moved what
-// was at path, or "".
-func placeDir(temp, path string, mayReplace func(path string) error) (old string, err error) {
-	exists, err := checkDir(path, mayReplace) // somebody may have been faster
+// patience is the time to wait for another process that holds a directory, which it does for a moment.
+const patience = 3 * time.Second
+
+// place moves the directory to its path, and what exists there to old, "" if nothing does: atomically where
+// the file system can exchange names. Elsewhere nothing is at path for a moment.
+func (d *Dir) place(mayReplace func(path string) error) (old string, err error) {
+	exists, err := checkDir(d.Path, mayReplace)
 	if err != nil {
 		return "", err
 	}
 	if exists {
 		// Where names cannot be flushed, each of many checkpoints would leave its predecessor behind.
-		if err := SyncDir(filepath.Dir(path)); err != nil {
+		if err := SyncDir(filepath.Dir(d.Path)); err != nil {
 			return "", fmt.Errorf("cannot be replaced: %w", err)
 		}
-	}
-	return moveDir(temp, path, exists, mayReplace)
-}
-
-// patience is the time to wait for another process that holds a directory, which it does for a moment.
-const patience = 3 * time.Second
-
-var errHeld = errors.New("another process holds it; try again when that has ended")
-
-// moveDir moves the new directory in temp to path, and what exists there to temp: atomically where the
-// file system can exchange names. Elsewhere nothing is at path for a moment. What changed since it was
-// checked is moved back.
-func moveDir(temp, path string, exists bool, mayReplace func(path string) error) (old string, err error) {
-	dir := filepath.Join(temp, newName)
-	if exists {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		unlock, err := Lock(ctx, path)
+		unlock, err := Lock(ctx, d.Path) // others may write in it
 		if errors.Is(err, context.DeadlineExceeded) {
-			err = errHeld
+			err = errors.New("another process holds it; try again when that has ended")
 		}
 		if err != nil {
 			return "", fmt.Errorf("cannot be replaced: %w", reason(err))
 		}
 		defer unlock()
-		if exchange(dir, path) == nil {
-			err := mayReplace(dir)
-			if err == nil {
-				return dir, nil
-			}
-			if exchange(dir, path) != nil {
-				return dir, fmt.Errorf("%w; what was there is now %s", reason(err), dir)
-			}
-			return "", reason(err)
+		if _, err := checkDir(d.Path, mayReplace); err != nil { // it may have changed before
+			return "", err
 		}
-		old = filepath.Join(temp, oldName)
-		if err := os.Rename(path, old); err != nil {
-			return "", reason(err)
+		if exchange(d.Temp, d.Path) == nil {
+			return d.Temp, nil
 		}
-		if err := mayReplace(old); err != nil {
-			if os.Rename(old, path) != nil {
-				return old, fmt.Errorf("%w; what was there is now %s", reason(err), old)
-			}
+		old = filepath.Join(filepath.Dir(d.Temp), oldName)
+		if err := os.Rename(d.Path, old); err != nil {
 			return "", reason(err)
 		}
 	}
-	if err := os.Rename(dir, path); err != nil {
-		if exists && os.Rename(old, path) != nil {
+	if err := os.Rename(d.Temp, d.Path); err != nil {
+		if old != "" && os.Rename(old, d.Path) != nil {
 			return old, fmt.Errorf("%w; what was there is now %s", reason(err), old)
 		}
 		return "", reason(err)
@@ -388,7 +364,7 @@ func Displaced(path string) string {
 	path = resolve(path)
 	entries, _ := os.ReadDir(filepath.Dir(path))
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), filepath.Base(tempPrefix(path))) {
+		if strings.HasPrefix(e.Name(), filepath.Base(path)+".tmp") {
 			old := filepath.Join(filepath.Dir(path), e.Name(), oldName)
 			if _, err := os.Lstat(old); err == nil {
 				return old
@@ -434,20 +410,7 @@ func resolve(path string) string {
 }
 
 func tempName(path string) string {
-	return fmt.Sprintf("%s%08x", tempPrefix(path), rand.Uint32())
-}
-
-// tempPrefix returns the beginning of temporary names. It shortens names that are as long as a file
-// system allows.
-func tempPrefix(path string) string {
-	const longest = 255 // bytes
-	dir, name := filepath.Split(path)
-	if most := longest - len(".tmp01234567"); len(name) > most {
-		h := fnv.New32a()
-		h.Write([]byte(name))
-		name = fmt.Sprintf("%s%08x", strings.ToValidUTF8(name[:most-8], ""), h.Sum32())
-	}
-	return dir + name + ".tmp"
+	return fmt.Sprintf("%s.tmp%08x", path, rand.Uint32())
 }
 
 // reason returns an error of the operating system without its file name, which may be temporary.

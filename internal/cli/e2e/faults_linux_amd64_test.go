@@ -193,7 +193,7 @@ func TestFaults(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var lines []string
+	lines := []string{"paper tune", "paper report"} // these write directories of files, each of them atomically
 	for _, tt := range faultCases {
 		lines = append(lines, tt.args)
 	}
