@@ -56,10 +56,10 @@ func Example() {
 	// 8. What dimensions mean.
 	index := interpret.NewIndex(m.Codes)
 	word := 74
-	columns, values := encoded.Codes.Row(word)
+	code := interpret.NewIndex(encoded.Codes).Code(word)
 	fmt.Println(encoded.Codes.Words[word])
-	for _, d := range index.Explain(columns, values, 2, 6) {
-		fmt.Printf("%.2f %v\n", d.Weight, d.Words)
+	for _, w := range code.Weights()[:2] {
+		fmt.Printf("%.2f %v\n", w.Value, index.Words(w.Pole(), 6))
 	}
 
 	// 9. Which dimensions of two models are the same.
@@ -77,7 +77,9 @@ func Example() {
 	fmt.Printf("%d in 10 dimensions are there again\n", 10*there/len(matches))
 
 	// 10. The explorer, for a server of one's own.
-	page := explore.New(m, "small").Handler("localhost:8080")
+	explorer, err := explore.New(m, "small", explore.Options{})
+	check(err)
+	page := explorer.Handler("localhost:8080")
 	_ = http.Server{Addr: "localhost:8080", Handler: page} // and ListenAndServe
 	// Output:
 	// 5000 words of godoc.50d.txt.gz

@@ -30,9 +30,9 @@ func Example() {
 
 	encoded, err := encode.Model(ctx, m, phrase, cpu.Device{}, encode.Defaults(m.Info))
 	check(err)
-	columns, values := encoded.Codes.Row(0)
-	for _, d := range index.Explain(columns, values, 5, 6) {
-		fmt.Printf("%.3f %d %v\n", d.Weight, d.Dimension, d.Words)
+	code := interpret.NewIndex(encoded.Codes).Code(0)
+	for _, w := range code.Weights()[:5] {
+		fmt.Printf("%.3f %d %v\n", w.Value, w.Dimension, index.Words(w.Pole(), 6))
 	}
 	// Output:
 	// 0.284 415 [objects garbage gc heap allocator memory]

@@ -7,7 +7,7 @@ import (
 	"overcomplete/vectors"
 )
 
-// Four words in three dimensions, of which the first is about animals.
+// sample has four words in three dimensions. Dimension 0 is about animals.
 func sample() *interpret.Index {
 	return interpret.NewIndex(&vectors.Sparse{
 		Words: []string{"cat", "dog", "hotdog", "ketchup"},
@@ -19,12 +19,11 @@ func sample() *interpret.Index {
 	})
 }
 
-func ExampleIndex_Explain() {
+func ExampleCode_Weights() {
 	x := sample()
 	row, _ := x.Row("hotdog")
-	columns, values := x.Codes.Row(row)
-	for _, d := range x.Explain(columns, values, 5, 3) {
-		fmt.Println(d.Dimension, d.Weight, d.Words)
+	for _, w := range x.Code(row).Weights() {
+		fmt.Println(w.Dimension, w.Value, x.Words(w.Pole(), 3))
 	}
 	// Output:
 	// 1 2 [ketchup hotdog]
@@ -33,28 +32,16 @@ func ExampleIndex_Explain() {
 
 func ExampleIndex_Nearest() {
 	x := sample()
-	row, ok := x.Row("hotdgo")
-	if !ok {
-		word := x.Closest("hotdgo", 1)[0] // as it is spelled
-		row, _ = x.Row(word)
+	row, _ := x.Row("hotdog")
+	for _, n := range x.Nearest(x.Code(row), 2, row) {
+		fmt.Printf("%s %.2f\n", x.Codes.Words[n.Row], n.Cosine)
 	}
-	for _, n := range x.Nearest(row, 2) {
+	// A code that package encode made of a new word.
+	for _, n := range x.Nearest(interpret.Code{Index: []int32{0, 2}, Value: []float32{2, -1}}, 1) {
 		fmt.Printf("%s %.2f\n", x.Codes.Words[n.Row], n.Cosine)
 	}
 	// Output:
 	// ketchup 0.83
 	// cat 0.45
-}
-
-func ExampleIndex_NearestTo() {
-	x := sample()
-	// The code of a new word, as package encode makes them.
-	columns, values := []int32{0, 2}, []float32{2, -1}
-	for _, n := range x.NearestTo(columns, values, 3) {
-		fmt.Printf("%s %.2f\n", x.Codes.Words[n.Row], n.Cosine)
-	}
-	// Output:
 	// cat 0.89
-	// dog 0.83
-	// hotdog 0.40
 }

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sort"
+
+	"overcomplete/internal/parallel"
 )
 
 // An Instance is one question of a word intrusion test (paper §4.1): the four words
@@ -37,8 +39,8 @@ func NewIntrusion(x *Index) *Intrusion {
 	n := x.Codes.Rows
 	t := &Intrusion{x: x, median: make([]float32, x.Codes.Cols)}
 	tenth := make([]float32, x.Codes.Cols)
-	parallel(context.Background(), len(tenth), func(k int) {
-		values := x.Values(k)
+	parallel.Each(context.Background(), len(tenth), func(k int) {
+		values := x.values(k)
 		t.median[k] = ranked(values, n, n/2)
 		tenth[k] = ranked(values, n, max(n/10, 1)-1)
 	})
@@ -79,7 +81,7 @@ func ranked(values []float32, n, rank int) float32 {
 // four words have a positive value in it and there is an intruder for it.
 func (t *Intrusion) Dimensions() []int {
 	isLive := make([]bool, t.x.Codes.Cols)
-	parallel(context.Background(), len(isLive), func(k int) { isLive[k] = t.pool(k) != nil })
+	parallel.Each(context.Background(), len(isLive), func(k int) { isLive[k] = t.pool(k) != nil })
 	var live []int
 	for k, ok := range isLive {
 		if ok {
@@ -106,7 +108,7 @@ type pool struct {
 
 // pool returns that of a dimension, nil if the dimension is not live.
 func (t *Intrusion) pool(dimension int) *pool {
-	p := &pool{dimension: dimension, top: t.x.Top(dimension, topWords)}
+	p := &pool{dimension: dimension, top: t.x.Top(Pole{Dimension: dimension}, topWords)}
 	if len(p.top) < topWords {
 		return nil
 	}
@@ -208,4 +210,8 @@ func (q *quarter) draw(rng *rand.Rand) Instance {
 	}
 	p := pool{q.dimension, q.words[:topWords], q.inactive}
 	return p.drawMatched(rng)
+}
+
+func compareEntries(a, b Entry) int {
+	return cmp.Or(cmp.Compare(b.Value, a.Value), cmp.Compare(a.Row, b.Row))
 }

@@ -4,36 +4,36 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
-// terms are the words of texts, each text's once: 4 bytes a word of a text, and some 80 for each
-// word that is not another's.
+// terms are the distinct words of each text. They take 4 bytes per word of a text and about 80
+// per word of the vocabulary.
 type terms struct {
-	words  []string // in the order in which they were met
-	counts []int32  // texts that have each
-	starts []int64  // of each text's in ids
-	ids    []uint32 // words' numbers
+	words  []string // in the order of their first text
+	counts []int32  // number of texts with each word
+	starts []int64  // of each text in ids
+	ids    []uint32 // of words
 }
 
-// mostRead is how many bytes of a text are looked at: who wrote more said it by then.
-const mostRead = 20000
+// maxTextBytes is the length of the beginning of a text that is read.
+const maxTextBytes = 20000
 
 func newTerms(texts []string) *terms {
 	t := &terms{starts: make([]int64, 1, len(texts)+1)}
-	number := make(map[string]uint32)
-	var last []int // text in which each word was met last
+	idOf := make(map[string]uint32)
+	var lastText []int // of each word
 	for i, text := range texts {
-		for _, word := range tokenize(text[:min(len(text), mostRead)]) {
-			id, ok := number[word]
+		for _, word := range tokenize(text[:min(len(text), maxTextBytes)]) {
+			id, ok := idOf[word]
 			if !ok {
 				id = uint32(len(t.words))
-				number[word] = id
-				t.words, t.counts, last = append(t.words, word), append(t.counts, 0), append(last, -1)
+				idOf[word] = id
+				t.words, t.counts, lastText = append(t.words, word), append(t.counts, 0), append(lastText, -1)
 			}
-			if last[id] != i {
-				last[id] = i
+			if lastText[id] != i {
+				lastText[id] = i
 				t.counts[id]++
 				t.ids = append(t.ids, id)
 			}
@@ -43,40 +43,39 @@ func newTerms(texts []string) *terms {
 	return t
 }
 
-// of returns the words of text i.
-func (t *terms) of(i int) []uint32 { return t.ids[t.starts[i]:t.starts[i+1]] }
-
-// keywords returns up to n words that tell some texts from the rest, best first, by the c-TF-IDF
-// of BERTopic (Grootendorst 2022, §3.3) with texts for counts, so that a long one says no more
-// than a short one:
+// Keywords returns up to n words that distinguish some rows, which are texts, from all others, best
+// first. The score is the c-TF-IDF of BERTopic (Grootendorst 2022, §3.3) with the number of texts
+// for counts, so that long texts count no more than short ones:
 //
-//	texts of these with the word × log(1 + A / all texts with it)
+//	texts among rows with the word × log(1 + A / all texts with the word)
 //
-// where A is how many words as many texts have on average. Left out is a word that is in only one of
-// four texts or more, that is there hardly more often than in all texts, or that has less than a
-// quarter of the best's score. Of words that begin alike only the best is taken.
-func (t *terms) keywords(texts []int, n int) []string {
+// with A distinct words in as many texts on average. Words are left out if they are in only one of
+// four texts or more, less than 1.5 times as frequent as in all texts, or score less than a quarter
+// of the best. Of words that share a five-letter prefix, the best-scoring one is kept.
+func (x *Index) Keywords(rows []int, n int) []string {
 	type candidate struct {
 		id    uint32
 		count int
 		score float64
 	}
+	const minRatio = 1.5
+	t := x.terms()
 	counts := map[uint32]int{}
-	for _, i := range texts {
-		for _, id := range t.of(i) {
+	for _, i := range rows {
+		for _, id := range t.ids[t.starts[i]:t.starts[i+1]] {
 			counts[id]++
 		}
 	}
-	const more = 1.5 // times as often as by chance
-	least := 1
-	if len(texts) >= 4 {
-		least = 2
+	minCount := 1
+	if len(rows) >= 4 {
+		minCount = 2
 	}
-	average := float64(len(t.ids)) / float64(len(t.starts)-1) * float64(len(texts))
+	share := float64(len(rows)) / float64(len(t.starts)-1)
+	average := share * float64(len(t.ids))
 	var candidates []candidate
 	for id, count := range counts {
-		often := float64(t.counts[id]) / float64(len(t.starts)-1) * float64(len(texts)) // by chance
-		if count >= least && float64(count) >= more*often {
+		expected := share * float64(t.counts[id])
+		if count >= minCount && float64(count) >= minRatio*expected {
 			candidates = append(candidates, candidate{id, count, float64(count) * math.Log(1+average/float64(t.counts[id]))})
 		}
 	}
@@ -85,101 +84,63 @@ func (t *terms) keywords(texts []int, n int) []string {
 	})
 	var words []string
 	for _, c := range candidates {
-		word := t.words[c.id]
-		if c.score < candidates[0].score/4 {
-			break // it tells little: how, is, the
+		if len(words) == n || c.score < candidates[0].score/4 {
+			break
 		}
-		if len(words) < n && !slices.ContainsFunc(words, func(other string) bool { return beginAlike(word, other) }) {
+		if word := t.words[c.id]; !sharesPrefix(word, words) {
 			words = append(words, word)
 		}
 	}
 	return words
 }
 
-// unspaced are scripts that are written without spaces between words.
+// unspaced are the scripts without spaces between words.
 var unspaced = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar}
 
-// tokenize returns the words of a text in lower case: runs of letters, marks and digits, and an
-// apostrophe between two of them. Of scripts without spaces these are pairs of characters, which
-// is what search engines do where they have no dictionary; a mark is part of its character.
+// tokenize returns the words of a text in lower case: runs of letters, marks, digits, and apostrophes
+// between them. Scripts without spaces yield pairs of adjacent characters, as in search engines that
+// have no dictionary for them. A mark belongs to the character before it.
 func tokenize(text string) []string {
 	var words []string
-	var word []byte    // so far
-	var pair [2][]byte // characters of a script without spaces: the last two
-	joined := 0        // bytes of word before an apostrophe that may be its last
-	alone := false     // pair has one character that is in no word
-	endWord := func() {
-		if joined > 0 {
-			word = word[:joined]
+	runs := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r) && r != '\'' && r != '’'
+	})
+	for _, run := range runs {
+		word := ""
+		var characters []string // of a script without spaces
+		for _, r := range run {
+			switch {
+			case unicode.IsMark(r) && len(characters) > 0:
+				characters[len(characters)-1] += string(r)
+			case unicode.In(r, unspaced...):
+				words, word = appendWord(words, word), ""
+				characters = append(characters, string(r))
+			default:
+				words, characters = appendPairs(words, characters), nil
+				word += string(r)
+			}
 		}
-		if len(word) > 0 {
-			words = append(words, string(word))
-		}
-		word, joined = word[:0], 0
-	}
-	endRun := func() {
-		if alone {
-			words = append(words, string(pair[1]))
-		}
-		pair, alone = [2][]byte{}, false
-	}
-	endPair := func() { // the last character is whole
-		if len(pair[0]) > 0 && len(pair[1]) > 0 {
-			words = append(words, string(pair[0])+string(pair[1]))
-			alone = false
-		}
-	}
-	for _, r := range text {
-		switch {
-		case unicode.In(r, unspaced...) && !unicode.IsMark(r):
-			endWord()
-			endPair()
-			alone = pair[1] == nil
-			pair[0], pair[1] = pair[1], utf8.AppendRune(nil, unicode.ToLower(r))
-		case unicode.IsMark(r) && pair[1] != nil:
-			pair[1] = utf8.AppendRune(pair[1], r)
-		case unicode.IsLetter(r), unicode.IsMark(r), unicode.IsDigit(r):
-			endPair()
-			endRun()
-			word, joined = utf8.AppendRune(word, unicode.ToLower(r)), 0
-		case (r == '\'' || r == '’') && len(word) > 0 && joined == 0:
-			joined = len(word)
-			word = append(word, '\'')
-		default:
-			endWord()
-			endPair()
-			endRun()
-		}
-	}
-	endWord()
-	endPair()
-	endRun()
-	return words
-}
-
-// lookedAt is how many of the strongest texts of a dimension its keywords are from.
-const lookedAt = 20
-
-// Words returns up to n words that stand for a side of a dimension: those with the largest values
-// or, where rows are texts, the words that tell its strongest texts, twenty at most, from all
-// others.
-func (x *Index) Words(dimension, n int, negative bool) []string {
-	words := []string{}
-	if x.Codes.Texts == nil {
-		for _, e := range x.Side(dimension, n, negative) {
-			words = append(words, x.Codes.Words[e.Row])
-		}
-		return words
-	}
-	var texts []int
-	for _, e := range x.Side(dimension, lookedAt, negative) {
-		texts = append(texts, e.Row)
-	}
-	if words = append(words, x.Keywords(texts, n)...); len(words) == 0 && len(texts) > 0 {
-		words = append(words, x.Codes.Words[texts[0]]) // nothing but its id
+		words = appendPairs(appendWord(words, word), characters)
 	}
 	return words
 }
 
-// Keywords returns up to n words that tell some rows, which are texts, from all others, best first.
-func (x *Index) Keywords(rows []int, n int) []string { return x.terms().keywords(rows, n) }
+func appendWord(words []string, word string) []string {
+	for word := range strings.SplitSeq(strings.ReplaceAll(word, "’", "'"), "''") {
+		if word = strings.Trim(word, "'"); word != "" {
+			words = append(words, word)
+		}
+	}
+	return words
+}
+
+// appendPairs appends the pairs of adjacent characters, or the only one.
+func appendPairs(words, characters []string) []string {
+	if len(characters) == 1 {
+		return append(words, characters[0])
+	}
+	for i := 1; i < len(characters); i++ {
+		words = append(words, characters[i-1]+characters[i])
+	}
+	return words
+}

@@ -52,7 +52,7 @@ func TestKeywords(t *testing.T) {
 	}
 	x := NewIndex(codes)
 	for subject := range subjects {
-		got := x.Label(subject/2, subject%2 == 1)
+		got := x.Label(Pole{subject / 2, subject%2 == 1})
 		slices.Sort(got)
 		var want []string
 		for i := range own {
@@ -67,16 +67,16 @@ func TestKeywords(t *testing.T) {
 // One text of a dimension, empty ones and an enormous one are no reason to stop.
 func TestKeywordsOfFew(t *testing.T) {
 	x := textIndex(strings.Repeat("long ", 1<<18)+"end", "", "one two", "")
-	if got := x.terms().keywords([]int{2}, 3); !slices.Equal(got, []string{"one", "two"}) {
+	if got := x.Keywords([]int{2}, 3); !slices.Equal(got, []string{"one", "two"}) {
 		t.Errorf("%q", got)
 	}
-	if got := x.terms().keywords([]int{0}, 3); !slices.Equal(got, []string{"long"}) {
+	if got := x.Keywords([]int{0}, 3); !slices.Equal(got, []string{"long"}) {
 		t.Errorf("%q", got)
 	}
-	if got := x.terms().keywords([]int{1, 3}, 3); len(got) > 0 {
+	if got := x.Keywords([]int{1, 3}, 3); len(got) > 0 {
 		t.Errorf("%q", got)
 	}
-	if got := x.Label(0, false); len(got) > 3 {
+	if got := x.Label(Pole{}); len(got) > 3 {
 		t.Errorf("%q", got)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 
+	"overcomplete/internal/parallel"
 	"overcomplete/vectors"
 )
 
@@ -57,7 +58,7 @@ func plusPlus(ctx context.Context, x *vectors.Dense, k int, rng *rand.Rand) ([]f
 			centers = append(centers, float64(v))
 		}
 		center := centers[len(centers)-x.Dim:]
-		err := parallel(ctx, (x.Len()+chunk-1)/chunk, func(c int) {
+		err := parallel.Each(ctx, (x.Len()+chunk-1)/chunk, func(c int) {
 			for i := c * chunk; i < min((c+1)*chunk, x.Len()); i++ {
 				d := 0.0
 				for l, v := range x.Row(i) {
@@ -93,7 +94,7 @@ func lloyd(ctx context.Context, x *vectors.Dense, centers []float64) ([]int, err
 		for i, c := range cluster {
 			members[c] = append(members[c], i)
 		}
-		err = parallel(ctx, k, func(c int) {
+		err = parallel.Each(ctx, k, func(c int) {
 			if len(members[c]) == 0 {
 				return
 			}
@@ -125,7 +126,7 @@ func assign(ctx context.Context, x *vectors.Dense, mean, centers []float64, clus
 		squares[i/x.Dim] += v * v
 	}
 	changes := make([]bool, (x.Len()+chunk-1)/chunk)
-	err = parallel(ctx, len(changes), func(part int) {
+	err = parallel.Each(ctx, len(changes), func(part int) {
 		lo, hi := part*chunk, min((part+1)*chunk, x.Len())
 		rows := blas64.General{Rows: hi - lo, Cols: x.Dim, Stride: x.Dim, Data: make([]float64, (hi-lo)*x.Dim)}
 		for i, v := range x.Data[lo*x.Dim : hi*x.Dim] {

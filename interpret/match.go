@@ -2,96 +2,131 @@ package interpret
 
 import (
 	"context"
+	"fmt"
 	"math"
-	"runtime"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// A Match is the dimension of another model that is most like one.
+// A Match is a dimension of another model and its cosine with a given one. Dimension is −1 if there
+// is none.
 type Match struct {
-	Dimension int     `json:"dimension"` // −1 if no word is in both
-	Cosine    float64 `json:"cosine"`    // of the two dimensions' atoms, or values over the words of both; negative if they point opposite ways
+	Dimension int     `json:"dimension"`
+	Cosine    float64 `json:"cosine"` // negative if the two have opposite signs
 }
 
-// closer reports whether m is a better match than other. Of equal ones the lower dimension
-// is.
-func (m Match) closer(other Match) bool {
-	a, b := math.Abs(m.Cosine), math.Abs(other.Cosine)
-	return a > b || a == b && m.Dimension < other.Dimension
-}
-
-// Matches says which dimensions of two models are alike.
-type Matches struct {
-	Words int     `json:"words"` // that the dimensions were compared over
-	Atoms bool    `json:"atoms"` // their atoms were compared instead, one to one
-	First []Match `json:"first"` // of each dimension of the first model: the best in the second
-	Other []Match `json:"other"` // of each dimension of the second model: the best in the first
-}
-
-// MatchDimensions compares each dimension of a with each of b by the cosine of their
-// values over the words that both have as they stand: the first ones of a, at most as many
-// as most says. The best match has the largest absolute cosine.
-func MatchDimensions(a, b *Index, most int) Matches {
-	const none = -1
-	rowOf := make([]int32, a.Codes.Rows) // of a's words in b
-	m := Matches{First: make([]Match, a.Codes.Cols), Other: make([]Match, b.Codes.Cols)}
-	squares := make([]float64, b.Codes.Cols)
-	for i, w := range a.Codes.Words {
-		rowOf[i] = none
-		row, ok := b.rowOf[w]
-		if !ok || m.Words == most || int(a.rowOf[w]) != i {
-			continue
+// MatchAtoms matches the atoms of two dictionaries, K×L row-major, one to one, with the largest sum
+// of cosines: the measure of stability across seeds. It returns the match of each atom of a. Atoms
+// of zeros have the cosine 0. If ctx is cancelled, it returns ctx's error.
+//
+// It is the Hungarian method by shortest augmenting paths (Jonker and Volgenant, A Shortest
+// Augmenting Path Algorithm for Dense and Sparse Linear Assignment Problems, 1987).
+func MatchAtoms(ctx context.Context, a, b []float32, dim int) ([]Match, error) {
+	if dim < 1 || len(a)%dim != 0 || len(b)%dim != 0 {
+		return nil, fmt.Errorf("interpret: match atoms: %d and %d numbers aren't atoms of length %d", len(a), len(b), dim)
+	}
+	n, m := len(a)/dim, len(b)/dim
+	if n > m {
+		back, err := MatchAtoms(ctx, b, a, dim)
+		if err != nil {
+			return nil, err
 		}
-		rowOf[i] = row
-		m.Words++
-		columns, values := b.Codes.Row(int(row))
-		for j, k := range columns {
-			squares[k] += float64(values[j]) * float64(values[j])
+		matches := unmatched(n)
+		for j, match := range back {
+			matches[match.Dimension] = Match{j, match.Cosine}
+		}
+		return matches, nil
+	}
+	cosines := blas32.General{Rows: n, Cols: m, Stride: m, Data: make([]float32, n*m)}
+	if n > 0 {
+		blas32.Gemm(blas.NoTrans, blas.Trans, 1, normalized(a, dim), normalized(b, dim), 0, cosines)
+	}
+	rowOf, err := assignColumns(ctx, cosines)
+	if err != nil {
+		return nil, err
+	}
+	matches := unmatched(n)
+	for j, i := range rowOf {
+		if i >= 0 {
+			matches[i] = Match{j, float64(cosines.Data[i*m+j])}
 		}
 	}
-	for k := range m.Other {
-		m.Other[k].Dimension = none
+	return matches, nil
+}
+
+func unmatched(n int) []Match {
+	matches := make([]Match, n)
+	for i := range matches {
+		matches[i].Dimension = -1
 	}
-	parts := min(runtime.GOMAXPROCS(0), a.Codes.Cols)
-	best := make([][]Match, parts) // of b's dimensions, among a part of a's
-	parallel(context.Background(), parts, func(p int) {
-		best[p] = append([]Match(nil), m.Other...)
-		products := make([]float64, b.Codes.Cols)
-		for k := p; k < a.Codes.Cols; k += parts {
-			clear(products)
-			own := 0.0
-			rows, values := a.Dimension(k)
-			for j, i := range rows {
-				if rowOf[i] == none {
+	return matches
+}
+
+// normalized returns atoms of norm 1, except zeros.
+func normalized(atoms []float32, dim int) blas32.General {
+	u := blas32.General{Rows: len(atoms) / dim, Cols: dim, Stride: dim, Data: make([]float32, len(atoms))}
+	for i := 0; i < len(atoms); i += dim {
+		norm := Code{Value: atoms[i : i+dim]}.Norm()
+		if norm > 0 {
+			for j, v := range atoms[i : i+dim] {
+				u.Data[i+j] = float32(float64(v) / norm)
+			}
+		}
+	}
+	return u
+}
+
+// assignColumns gives each of n rows a column of its own, of m ≥ n, at the largest sum of cosines, and
+// returns the row of each column, or −1.
+func assignColumns(ctx context.Context, cosines blas32.General) (rowOf []int, err error) {
+	n, m := cosines.Rows, cosines.Cols
+	rowOf = make([]int, m+1)     // column m is the start of a path
+	previous := make([]int, m+1) // column on the path to a column
+	u, v := make([]float64, n), make([]float64, m+1)
+	distance, done := make([]float64, m), make([]bool, m+1)
+	for j := range rowOf {
+		rowOf[j] = -1
+	}
+	for i := range n {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		for j := range distance {
+			distance[j] = math.Inf(1)
+		}
+		clear(done)
+		j := m
+		rowOf[m] = i
+		for rowOf[j] >= 0 { // until a column is free
+			done[j] = true
+			row, least, next := rowOf[j], math.Inf(1), -1
+			for k := range m {
+				if done[k] {
 					continue
 				}
-				v := float64(values[j])
-				own += v * v
-				columns, others := b.Codes.Row(int(rowOf[i]))
-				for l, other := range columns {
-					products[other] += v * float64(others[l])
+				cost := 1 - float64(cosines.Data[row*m+k])
+				if d := cost - u[row] - v[k]; d < distance[k] {
+					distance[k], previous[k] = d, j
+				}
+				if distance[k] < least {
+					least, next = distance[k], k
 				}
 			}
-			m.First[k] = Match{Dimension: none}
-			for l, product := range products {
-				if product == 0 {
-					continue
-				}
-				cosine := product / math.Sqrt(own*squares[l])
-				if found := (Match{l, cosine}); m.First[k].Dimension == none || found.closer(m.First[k]) {
-					m.First[k] = found
-				}
-				if found := (Match{k, cosine}); best[p][l].Dimension == none || found.closer(best[p][l]) {
-					best[p][l] = found
+			for k := range done {
+				if done[k] {
+					u[rowOf[k]] += least
+					v[k] -= least
+				} else {
+					distance[k] -= least
 				}
 			}
+			j = next
 		}
-	})
-	for _, part := range best {
-		for l, found := range part {
-			if found.Dimension != none && (m.Other[l].Dimension == none || found.closer(m.Other[l])) {
-				m.Other[l] = found
-			}
+		for j != m {
+			rowOf[j] = rowOf[previous[j]]
+			j = previous[j]
 		}
 	}
-	return m
+	return rowOf[:m], nil
 }

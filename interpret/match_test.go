@@ -1,76 +1,81 @@
 package interpret
 
 import (
+	"context"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
-// Against all cosines of dense columns over the words of both.
-func TestMatchDimensions(t *testing.T) {
-	first, second := randomCodes(3, 80, 15, .3), randomCodes(4, 60, 9, .3)
-	for i := range second.Words { // the first 25 of the second are the last of the first, in the other order
-		if i < 25 {
-			second.Words[i] = first.Words[79-i]
-		} else {
-			second.Words[i] = "other " + second.Words[i]
-		}
-	}
-	first.Words[60] = first.Words[79] // of two rows of a word, the first counts
-	a, b := NewIndex(first), NewIndex(second)
-	x, y := dense(first), dense(second)
-	for _, most := range []int{1000, 10} {
-		var rows [][2]int
-		for i, w := range first.Words {
-			for j, v := range second.Words {
-				if w == v && i != 79 && len(rows) < most {
-					rows = append(rows, [2]int{i, j})
+// Against all permutations of few atoms, also where one dictionary has more than the other.
+func TestMatchAtoms(t *testing.T) {
+	const dim = 3
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, size := range [][2]int{{1, 1}, {5, 5}, {6, 6}, {4, 6}, {6, 4}, {0, 3}, {3, 0}} {
+		a, b := make([]float32, size[0]*dim), make([]float32, size[1]*dim)
+		for range 20 {
+			for _, x := range [][]float32{a, b} {
+				for i := range x {
+					x[i] = float32(rng.NormFloat64()) * float32(1+i/dim) // norms do not matter
 				}
 			}
-		}
-		got := MatchDimensions(a, b, most)
-		if got.Words != len(rows) {
-			t.Fatalf("%d words, want %d", got.Words, len(rows))
-		}
-		cosine := func(k, l int) float64 {
-			var product, own, other float64
-			for _, r := range rows {
-				v, w := x[r[0]][k], y[r[1]][l]
-				product, own, other = product+v*w, own+v*v, other+w*w
+			matches, err := MatchAtoms(t.Context(), a, b, dim)
+			if err != nil || len(matches) != size[0] {
+				t.Fatalf("%d matches, error %v", len(matches), err)
 			}
-			if product == 0 {
-				return 0
+			cosine := func(i, j int) float64 {
+				var ab, aa, bb float64
+				for l := range dim {
+					x, y := float64(a[i*dim+l]), float64(b[j*dim+l])
+					ab, aa, bb = ab+x*y, aa+x*x, bb+y*y
+				}
+				return ab / math.Sqrt(aa*bb)
 			}
-			return product / math.Sqrt(own*other)
-		}
-		check := func(k int, got Match, n int, cosine func(l int) float64) {
-			t.Helper()
-			best := 0.0
-			for l := range n {
-				best = max(best, math.Abs(cosine(l)))
+			var sum float64
+			matched := make([]bool, size[1])
+			for i, m := range matches {
+				if m.Dimension < 0 {
+					continue
+				}
+				if matched[m.Dimension] || math.Abs(m.Cosine-cosine(i, m.Dimension)) > 1e-6 {
+					t.Fatalf("atom %d is matched with %+v, whose cosine is %v", i, m, cosine(i, m.Dimension))
+				}
+				matched[m.Dimension] = true
+				sum += m.Cosine
 			}
-			if got.Dimension < 0 && best > 0 || got.Dimension >= 0 && (math.Abs(got.Cosine-cosine(got.Dimension)) > 1e-12 || math.Abs(math.Abs(got.Cosine)-best) > 1e-12) {
-				t.Errorf("dimension %d: %+v, but the largest cosine is %v", k, got, best)
+			var best func(i int, free []int, unmatched int) float64
+			best = func(i int, free []int, unmatched int) float64 {
+				if i == size[0] {
+					return 0
+				}
+				most := math.Inf(-1)
+				if unmatched > 0 {
+					most = best(i+1, free, unmatched-1)
+				}
+				for at, j := range free {
+					most = max(most, cosine(i, j)+best(i+1, slices.Delete(slices.Clone(free), at, at+1), unmatched))
+				}
+				return most
 			}
-		}
-		for k, m := range got.First {
-			check(k, m, 9, func(l int) float64 { return cosine(k, l) })
-		}
-		for l, m := range got.Other {
-			check(l, m, 15, func(k int) float64 { return cosine(k, l) })
+			free := make([]int, size[1])
+			for j := range free {
+				free[j] = j
+			}
+			if want := best(0, free, max(0, size[0]-size[1])); math.Abs(sum-want) > 1e-5 {
+				t.Fatalf("%d and %d atoms: cosines add up to %v, want %v", size[0], size[1], sum, want)
+			}
 		}
 	}
-	// A model is like itself.
-	for k, m := range MatchDimensions(a, a, 1000).First {
-		if m.Dimension != k || math.Abs(m.Cosine-1) > 1e-12 {
-			t.Errorf("dimension %d of the same model: %+v", k, m)
-		}
+	if _, err := MatchAtoms(t.Context(), make([]float32, 4), make([]float32, 6), 3); err == nil {
+		t.Error("no error for atoms of other lengths")
 	}
-	for i := range second.Words {
-		second.Words[i] += "!"
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := MatchAtoms(ctx, make([]float32, 6), make([]float32, 6), 3); err != context.Canceled {
+		t.Errorf("cancelled: error %v", err)
 	}
-	for k, m := range MatchDimensions(a, NewIndex(second), 1000).First {
-		if m.Dimension != -1 {
-			t.Errorf("dimension %d, without words in both: %+v", k, m)
-		}
+	if matches, err := MatchAtoms(t.Context(), make([]float32, 3), []float32{1, 2, 3}, 3); err != nil || matches[0] != (Match{0, 0}) {
+		t.Errorf("an atom of zeros is matched with %v, error %v", matches, err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
+	"overcomplete/internal/parallel"
 	"overcomplete/vectors"
 )
 
@@ -46,7 +47,7 @@ func (t *Intrusion) OddOneOut(ctx context.Context, reference *vectors.Dense, see
 	for k := range random {
 		random[k] = rand.New(rand.NewPCG(seeds.Uint64(), seeds.Uint64()))
 	}
-	err := parallel(ctx, len(scores), func(k int) {
+	err := parallel.Each(ctx, len(scores), func(k int) {
 		p := t.pool(k)
 		if p == nil {
 			return
@@ -179,7 +180,7 @@ func RandomProjection(ctx context.Context, x *vectors.Dense, codes *vectors.CSR,
 		return max(v, -v)
 	}
 	index, value := make([][]int32, x.Len()), make([][]float32, x.Len())
-	err := parallel(ctx, (x.Len()+chunk-1)/chunk, func(c int) {
+	err := parallel.Each(ctx, (x.Len()+chunk-1)/chunk, func(c int) {
 		lo, hi := c*chunk, min((c+1)*chunk, x.Len())
 		rows := general(hi-lo, x.Dim, x.Data[lo*x.Dim:hi*x.Dim])
 		products := general(hi-lo, codes.Cols, nil)

@@ -24,8 +24,9 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, e := range interpret.TopWords(m.Codes, 6)[109] {
-		fmt.Println(m.Codes.Words[e.Row])
+	index := interpret.NewIndex(m.Codes)
+	for _, word := range index.Words(interpret.Pole{Dimension: 109}, 6) {
+		fmt.Println(word)
 	}
 	// Output:
 	// image

@@ -139,7 +139,7 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 	}
 	root.AddCommand(newTrain(), newEncode(), newMerge(), newExport(),
 		newEval(), newRecall(),
-		newTop(), newSearch(), newColumns(), newExplain(), newCompare(), newMatch(), newNearest(), newIntrusion(), newLabels(), newExplore(),
+		newTop(), newColumns(), newExplain(), newCompare(), newNearest(), newIntrusion(), newLabels(), newExplore(),
 		newPaper(), newGraph(), newDevices(), newVersion(), newMan())
 	// A mistyped command often comes with flags of the right one: it is the command that is
 	// wrong, not the flag.

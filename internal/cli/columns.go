@@ -15,12 +15,12 @@ func newColumns() *cobra.Command {
 	var values, dimensions int
 	cmd := &cobra.Command{
 		Use:   "columns MODEL [COLUMN]",
-		Short: "Show which dimensions tell the values of a column apart, where rows are texts",
-		Long: `Columns prints the columns that a model of texts keeps, such as label or split, and how
-many values each has. Of one COLUMN it prints, for each of the values that most rows
-have, the dimensions that tell these rows from all others: the AUC, which is the chance
-that one of them has a larger value in the dimension than one of the others, and how
-many dimensions tell them apart with p < 0.001. One in a thousand does so by chance.
+		Short: "Show the dimensions that separate the values of a column of texts",
+		Long: `Columns prints the columns of a model of texts, such as label or split, and their numbers
+of values. For each of the most frequent values of one COLUMN it prints the dimensions that
+separate its rows from all others, with the AUC: the probability that one of its rows has
+a larger value in the dimension than another row. It also prints the number of dimensions
+with p < 0.001, which is one in a thousand by chance.
 
 ` + aboutLabels,
 		Example: `  overcomplete columns model
@@ -36,7 +36,7 @@ many dimensions tell them apart with p < 0.001. One in a thousand does so by cha
 			}
 			texts := x.Codes.Texts
 			if texts == nil || len(texts.Columns) == 0 {
-				return usagef("%s has no columns: they are those of a table of texts that it was made from", args[0])
+				return usagef("%s has no columns: only models of tables of texts have some", args[0])
 			}
 			if len(args) == 1 {
 				return listColumns(cmd, x)
@@ -45,29 +45,32 @@ many dimensions tell them apart with p < 0.001. One in a thousand does so by cha
 			if i < 0 {
 				return usagef("%s has no column %.60q; it has %s", args[0], args[1], wordList(texts.Names(), ", "))
 			}
-			classes, err := x.Separate(cmd.Context(), texts.Columns[i].Values, values, dimensions)
+			classes, err := x.Classes(cmd.Context(), texts.Columns[i].Values, values, dimensions)
 			if err != nil {
 				return err
 			}
 			if len(classes) == 0 {
 				return usagef("no value of column %.60q has at least ten rows, and ten others beside", args[1])
 			}
-			type separated struct {
+			type separation struct {
 				Label string `json:"label"`
-				interpret.Separated
+				interpret.Separation
 			}
 			type class struct {
 				interpret.Class
-				Dimensions []separated `json:"dimensions"`
+				Dimensions []separation `json:"dimensions"`
 			}
 			var all []class
 			for _, c := range classes {
-				of := class{Class: c, Dimensions: []separated{}}
-				for _, d := range c.Dimensions { // its name is that of the side on which the class is
-					negative := d.AUC < 0.5 && len(x.Bottom(d.Dimension, 1)) > 0
-					of.Dimensions = append(of.Dimensions, separated{labels.Of(x, d.Dimension, negative), d})
+				labelled := class{Class: c, Dimensions: []separation{}}
+				for _, d := range c.Dimensions {
+					pole := interpret.Pole{Dimension: d.Dimension, Negative: d.AUC < 0.5} // that of the class
+					if !slices.Contains(x.Poles(d.Dimension), pole) {
+						pole.Negative = false
+					}
+					labelled.Dimensions = append(labelled.Dimensions, separation{labels.Name(x, pole), d})
 				}
-				all = append(all, of)
+				all = append(all, labelled)
 			}
 			return show(cmd, all, func(b *strings.Builder) {
 				for _, c := range all {
@@ -80,7 +83,7 @@ many dimensions tell them apart with p < 0.001. One in a thousand does so by cha
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntVar(&values, "values", 10, "most values of the column to show")
+	flags.IntVar(&values, "values", 10, "most values of the column to print")
 	flags.IntVar(&dimensions, "dimensions", 5, "dimensions of each")
 	addJSON(cmd, "print the same as JSON")
 	return cmd
@@ -113,7 +116,7 @@ func listColumns(cmd *cobra.Command, x *interpret.Index) error {
 			for _, v := range c.Most {
 				most = append(most, shortText(v, shownText/few))
 			}
-			fmt.Fprintf(b, "%s: %d values, most of all %s\n", wordList([]string{c.Name}, ""), c.Values, wordList(most, ", "))
+			fmt.Fprintf(b, "%s: %d values, most often %s\n", wordList([]string{c.Name}, ""), c.Values, wordList(most, ", "))
 		}
 	})
 }

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -10,71 +12,57 @@ import (
 	"overcomplete/internal/escape"
 	"overcomplete/internal/table"
 	"overcomplete/interpret"
+	"overcomplete/model"
 )
 
 func newCompare() *cobra.Command {
 	var dimensions int
 	cmd := &cobra.Command{
-		Use:   "compare MODEL WORD WORD...",
-		Short: "Show why words are alike, and what tells them apart",
-		Long: `Compare shows the cosine of words and which dimensions it is made of: with a and b for
-the codes of two words, divided by their norms, dimension k has the part a_k·b_k in
-their cosine, and (a_k − b_k)²/2 in what is left of 1. So parts add up to the number
-above them. Beside each part are its percentage of that number, the dimension, and a_k
-and b_k. Of more than two words, cosine and parts are means over all pairs.
+		Use:   "compare MODEL WORD WORD... | MODEL OTHER",
+		Short: "Compare words by their dimensions, or match the dimensions of two models",
+		Long: `Of words, compare prints the cosine and the part of each dimension in it. With a and b for
+the codes of two words, divided by their norms, dimension k has the part a_k·b_k in the
+cosine, and (a_k − b_k)²/2 in the rest to 1. The parts add up to the number above them.
+Each has its percentage of that number, the dimension, and a_k and b_k. For more than two
+words, cosine and parts are means over all pairs.
+
+Of two models, it matches the atoms one to one, with the largest sum of cosines, and
+prints the mean cosine: 1 if both have the same dimensions. This measures the stability
+across seeds or across vocabularies. The models must be of vectors of one space, such as
+those of one file. The dimensions that are listed have the lowest cosines.
 
 ` + aboutLabels + `
 
 ` + aboutInput,
 		Example: `  overcomplete compare model bank river
-  overcomplete compare model bank river money --dimensions 5 --json`,
-		Args: cobra.MinimumNArgs(3),
+  overcomplete compare model bank river money --dimensions 5 --json
+  overcomplete compare model retrained`,
+		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkCounts(0, count{"--dimensions", dimensions}); err != nil {
 				return err
 			}
-			x, labels, err := loadLabelled(cmd, args[0])
-			if err != nil {
-				return err
+			if len(args) == 2 {
+				return compareModels(cmd, args[0], args[1], dimensions)
 			}
-			var rows []int
-			c := comparison{Words: []string{}, Pairs: []pair{}}
-			for _, word := range args[1:] {
-				row, err := findWord(x, word)
-				if err != nil {
-					return err
-				}
-				rows = append(rows, row)
-				c.Words = append(c.Words, x.Codes.Words[row])
-				if x.Codes.Texts != nil {
-					c.Texts = append(c.Texts, x.Codes.Texts.Text[row])
-				}
-			}
-			for j := range rows {
-				for i := range j {
-					c.Pairs = append(c.Pairs, pair{c.Words[i], c.Words[j], x.Compare([]int{rows[i], rows[j]}).Cosine})
-				}
-			}
-			all := x.Compare(rows)
-			c.Shared = newRanking(x, labels, all.Cosine, all.Shared, dimensions)
-			c.Apart = newRanking(x, labels, 1-all.Cosine, all.Apart, dimensions)
-			return show(cmd, c, c.print)
+			return compareWords(cmd, args[0], args[1:], dimensions)
 		},
 	}
 	flags := cmd.Flags()
 	flags.IntVar(&dimensions, "dimensions", 10, "most dimensions of each list, 0 for all")
 	addRare(cmd)
 	addSkipBad(cmd)
-	addJSON(cmd, "print the same as JSON")
+	addJSON(cmd, "print the same as JSON, with the matches of all dimensions of two models")
 	return cmd
 }
 
+// comparison is the result for words.
 type comparison struct {
-	Words  []string `json:"words"`
-	Texts  []string `json:"texts,omitempty"` // if words are their ids
-	Pairs  []pair   `json:"pairs"`
-	Shared ranking  `json:"shared"`
-	Apart  ranking  `json:"apart"`
+	Words  []string  `json:"words"`
+	Texts  []string  `json:"texts,omitempty"` // if words are their ids
+	Pairs  []pair    `json:"pairs"`
+	Shared breakdown `json:"shared"`
+	Apart  breakdown `json:"apart"`
 }
 
 type pair struct {
@@ -83,13 +71,48 @@ type pair struct {
 	Cosine float64 `json:"cosine"`
 }
 
-// A ranking is a number and the dimensions that it is made of: it is the sum of their
-// parts and of Rest.
-type ranking struct {
+func compareWords(cmd *cobra.Command, path string, words []string, dimensions int) error {
+	x, labels, err := loadLabelled(cmd, path)
+	if err != nil {
+		return err
+	}
+	c := comparison{Pairs: []pair{}}
+	var codes []interpret.Code
+	for _, word := range words {
+		row, err := findWord(x, word)
+		if err != nil {
+			return err
+		}
+		word = x.Codes.Words[row]
+		code := x.Code(row)
+		for i, other := range codes {
+			shared, _ := interpret.Compare(other, code)
+			c.Pairs = append(c.Pairs, pair{c.Words[i], word, sumOf(shared)})
+		}
+		codes, c.Words = append(codes, code), append(c.Words, word)
+		if x.Codes.Texts != nil {
+			c.Texts = append(c.Texts, x.Codes.Texts.Text[row])
+		}
+	}
+	shared, apart := interpret.Compare(codes...)
+	c.Shared = newBreakdown(x, labels, sumOf(shared), shared, dimensions)
+	c.Apart = newBreakdown(x, labels, 1-sumOf(shared), apart, dimensions)
+	return show(cmd, c, c.print)
+}
+
+func sumOf(parts []interpret.Contribution) (sum float64) {
+	for _, p := range parts {
+		sum += p.Part
+	}
+	return sum
+}
+
+// A breakdown is a number and its parts, one per dimension. The sum is that of the parts and of Rest.
+type breakdown struct {
 	Sum        float64        `json:"sum"`
 	Dimensions []contribution `json:"dimensions"`
-	Others     int            `json:"others"` // dimensions that are left out
-	Rest       float64        `json:"rest"`   // their parts
+	Others     int            `json:"others"` // number of dimensions that are left out
+	Rest       float64        `json:"rest"`   // sum of their parts
 }
 
 type contribution struct {
@@ -97,32 +120,25 @@ type contribution struct {
 	interpret.Contribution
 }
 
-// newRanking takes as many of the largest parts as most says, or all if that is 0.
-func newRanking(x *interpret.Index, labels interpret.Labels, sum float64, parts []interpret.Contribution, most int) ranking {
-	r := ranking{Sum: sum, Dimensions: []contribution{}}
-	for i, p := range parts {
-		if most > 0 && i >= most {
-			r.Others++
-			r.Rest += p.Part
-			continue
-		}
-		strongest := 0.0 // of the sides that the words are on, the label is that of the strongest
-		for _, v := range p.Values {
-			if max(v, -v) > max(strongest, -strongest) {
-				strongest = v
-			}
-		}
-		r.Dimensions = append(r.Dimensions, contribution{labels.Of(x, p.Dimension, strongest < 0), p})
+// newBreakdown keeps the n largest parts, or all if n is 0.
+func newBreakdown(x *interpret.Index, labels interpret.Labels, sum float64, parts []interpret.Contribution, n int) breakdown {
+	if n == 0 {
+		n = len(parts)
 	}
-	return r
+	n = min(n, len(parts))
+	b := breakdown{Sum: sum, Dimensions: []contribution{}, Others: len(parts) - n, Rest: sumOf(parts[n:])}
+	for _, p := range parts[:n] {
+		b.Dimensions = append(b.Dimensions, contribution{labels.Name(x, p.Pole()), p})
+	}
+	return b
 }
 
-// share is a part in percent of the sum.
-func (r ranking) share(part float64) float64 {
-	if r.Sum == 0 {
+// percent returns a part in percent of the sum.
+func (b breakdown) percent(part float64) float64 {
+	if b.Sum == 0 {
 		return 0
 	}
-	return 100 * part / r.Sum
+	return 100 * part / b.Sum
 }
 
 func (c comparison) print(b *strings.Builder) {
@@ -136,29 +152,110 @@ func (c comparison) print(b *strings.Builder) {
 	if len(c.Pairs) > 1 {
 		mean = ", the mean"
 	}
-	fmt.Fprintf(b, "\nwhat they share: %.3f%s\n", c.Shared.Sum, mean)
-	c.table(b, c.Shared)
-	fmt.Fprintf(b, "\nwhat tells them apart: %.3f%s\n", c.Apart.Sum, mean)
-	c.table(b, c.Apart)
+	fmt.Fprintf(b, "\nshared: %.3f%s\n", c.Shared.Sum, mean)
+	b.WriteString(c.Shared.table(c.Words))
+	fmt.Fprintf(b, "\napart: %.3f%s\n", c.Apart.Sum, mean)
+	b.WriteString(c.Apart.table(c.Words))
 }
 
-func (c comparison) table(b *strings.Builder, r ranking) {
+func (b breakdown) table(words []string) string {
 	rows := table.Table{{"part", "%", "dimension", "label"}}
-	for i := range c.Words {
-		rows[0] = append(rows[0], wordList(c.Words[i:i+1], ""))
+	for i := range words {
+		rows[0] = append(rows[0], wordList(words[i:i+1], ""))
 	}
 	add := func(part float64, cells ...string) {
-		rows = append(rows, append([]string{fmt.Sprintf("%7.4f", part), fmt.Sprintf("%4.1f", r.share(part))}, cells...))
+		rows = append(rows, append([]string{fmt.Sprintf("%7.4f", part), fmt.Sprintf("%4.1f", b.percent(part))}, cells...))
 	}
-	for _, d := range r.Dimensions {
+	for _, d := range b.Dimensions {
 		cells := []string{strconv.Itoa(d.Dimension), d.Label}
 		for _, v := range d.Values {
 			cells = append(cells, fmt.Sprintf("%.3f", v))
 		}
 		add(d.Part, cells...)
 	}
-	if r.Others > 0 {
-		add(r.Rest, fmt.Sprintf("and %d others", r.Others))
+	if b.Others > 0 {
+		add(b.Rest, fmt.Sprintf("and %d others", b.Others))
 	}
-	b.WriteString(rows.Text("rrrlr", nil))
+	return rows.Text("rrrlr", nil)
+}
+
+// modelMatch is the result for two models.
+type modelMatch struct {
+	Dimensions int               `json:"dimensions"`  // of MODEL
+	Other      int               `json:"other"`       // of OTHER
+	Mean       float64           `json:"mean_cosine"` // of the dimensions that have a match
+	Above      float64           `json:"above_0.9"`   // share of them
+	Matches    []interpret.Match `json:"matches"`     // of each dimension of MODEL
+	Lowest     []labelledMatch   `json:"lowest"`      // by cosine
+}
+
+type labelledMatch struct {
+	Dimension int `json:"dimension"` // of MODEL
+	interpret.Match
+	Label      string `json:"label"`
+	OtherLabel string `json:"other_label"`
+}
+
+func compareModels(cmd *cobra.Command, path, otherPath string, dimensions int) error {
+	var dictionaries [2]model.Dictionary
+	var indices [2]*interpret.Index
+	var labels [2]interpret.Labels
+	for i, path := range []string{path, otherPath} {
+		m, err := loadModel(cmd, path)
+		if err != nil {
+			return err
+		}
+		dictionaries[i], indices[i] = m.Dictionary, newIndex(cmd, m)
+		if labels[i], err = loadLabels(path, m.Codes.Cols); err != nil {
+			return err
+		}
+	}
+	a, b := dictionaries[0], dictionaries[1]
+	if a.Dim != b.Dim {
+		return usagef("atoms of %s have %d numbers, and those of %s %d: they are of different spaces", path, a.Dim, otherPath, b.Dim)
+	}
+	matches, err := interpret.MatchAtoms(cmd.Context(), a.Atoms, b.Atoms, a.Dim)
+	if err != nil {
+		return err
+	}
+	r := modelMatch{Dimensions: a.Len(), Other: b.Len(), Matches: matches, Lowest: []labelledMatch{}}
+	var order []int
+	for k, m := range matches {
+		if m.Dimension < 0 {
+			continue
+		}
+		order = append(order, k)
+		r.Mean += m.Cosine
+		if m.Cosine > 0.9 {
+			r.Above++
+		}
+	}
+	if n := float64(len(order)); n > 0 {
+		r.Mean, r.Above = r.Mean/n, r.Above/n
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(matches[i].Cosine, matches[j].Cosine) })
+	if dimensions > 0 {
+		order = order[:min(dimensions, len(order))]
+	}
+	for _, k := range order {
+		m := matches[k]
+		pole := interpret.Pole{Dimension: k}
+		if poles := indices[0].Poles(k); len(poles) > 0 {
+			pole = poles[0]
+		}
+		other := interpret.Pole{Dimension: m.Dimension, Negative: pole.Negative != (m.Cosine < 0)}
+		r.Lowest = append(r.Lowest, labelledMatch{k, m, labels[0].Name(indices[0], pole), labels[1].Name(indices[1], other)})
+	}
+	return show(cmd, r, func(b *strings.Builder) {
+		fmt.Fprintf(b, "%d dimensions of %s, %d of %s\n", r.Dimensions, escape.Text(path), r.Other, escape.Text(otherPath))
+		fmt.Fprintf(b, "  mean cosine  %.3f\n  above 0.9    %.1f %%\n", r.Mean, 100*r.Above)
+		if len(r.Lowest) == 0 {
+			return
+		}
+		rows := table.Table{{"dimension", "label", "other", "cosine", "its label"}}
+		for _, m := range r.Lowest {
+			rows = append(rows, []string{strconv.Itoa(m.Dimension), m.Label, strconv.Itoa(m.Match.Dimension), fmt.Sprintf("%.3f", m.Cosine), m.OtherLabel})
+		}
+		b.WriteString("lowest cosines:\n" + rows.Text("rlrrl", nil))
+	})
 }

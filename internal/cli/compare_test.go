@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"overcomplete/internal/testonly/clitest"
+	"overcomplete/model"
 )
 
 // alike is readable with two words whose cosine is 0.6·0.8 = 0.48.
@@ -23,11 +24,11 @@ func TestCompare(t *testing.T) {
 	dir := alike(t)
 	checkOutput(t, dir, "compare model read WRITE", `read, write: cosine 0.480
 
-what they share: 0.480
+shared: 0.480
    part      %  dimension  label                read  write
  0.4800  100.0          0  write, read, close  0.600  0.800
 
-what tells them apart: 0.520
+apart: 0.520
    part     %  dimension  label                read  write
  0.3200  61.5          1  read, month, week   0.800  0.000
  0.1800  34.6          2  write, day          0.000  0.600
@@ -55,7 +56,7 @@ what tells them apart: 0.520
 		t.Errorf("%+v", got)
 	}
 	for line, want := range map[string]string{
-		"compare model read":                       "requires at least 3 arg",
+		"compare model read":                       "read: no such file",
 		"compare model read wriet":                 `"wriet" is none of the 6 words; the closest are write`,
 		"compare model read write --dimensions -1": "--dimensions is -1, want 0 or more",
 	} {
@@ -84,16 +85,94 @@ not in the model: the, months:, and
 cosine  word  dimensions, % of the cosine
  0.968  week  read, month, week (1) 100 · 0 others 0
 `)
+	stdout, _ := dir.MustRun(t, "nearest model day - #1 --json")
+	var got neighbourhood
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got.Without, []int{1}) || len(got.Nearest) != 1 || got.Nearest[0].Word != "write" {
+		t.Errorf("JSON is %s", stdout)
+	}
 	checkOutput(t, dir, "nearest model month - month", "0·month\nno word is near\n")
 	for line, want := range map[string]string{
 		"nearest model":             "requires at least 2 arg",
 		"nearest model mnoth":       `"mnoth" is none of the 6 words; the closest are month`,
-		"nearest model month -":     "there is no word after the last -",
+		"nearest model month -":     "no word after the last -",
 		"nearest model 2":           `"2" is a dimension, and no word: see overcomplete top`,
 		"nearest model a b c d e f": "the model has none of the words of this text",
 	} {
 		if code, stdout, stderr := dir.Run(t, line); code != exitUsage || stdout != "" || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%s: exit code %d, %s", line, code, stderr)
 		}
+	}
+}
+
+func TestCompareModels(t *testing.T) {
+	t.Parallel()
+	m := clitest.NewModel(readableWords, readableCodes)
+	m.Dictionary = model.Dictionary{Dim: 2, Atoms: []float32{1, 0, 0, 2, 3, 4}}
+	dir := clitest.Save(t, m)
+	// The same dimensions in another order, but for one, at cosines of 1, 1 and 0.8.
+	other := *m
+	other.Dictionary.Atoms = []float32{0, 1, 24, 7, 2, 0}
+	if err := other.Save(dir.Path("other"), false); err != nil {
+		t.Fatal(err)
+	}
+	checkOutput(t, dir, "compare model other --dimensions 2", `3 dimensions of model, 3 of other
+  mean cosine  0.933
+  above 0.9    66.7 %
+lowest cosines:
+dimension  label               other  cosine  its label
+        2  day, write              1   0.800  month, week, day
+        0  close, write, read      2   1.000  day, write
+`)
+	stdout, _ := dir.MustRun(t, "compare model other --json --dimensions 1")
+	var got struct {
+		Matches []struct{ Dimension int }
+		Lowest  []any
+	}
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+		t.Fatal(err)
+	}
+	matched := []int{}
+	for _, m := range got.Matches {
+		matched = append(matched, m.Dimension)
+	}
+	if slices.Sort(matched); !slices.Equal(matched, []int{0, 1, 2}) || len(got.Lowest) != 1 {
+		t.Errorf("JSON has %+v", got)
+	}
+
+	// Of opposite atoms, the stronger pole of the one is the weaker of the other.
+	signed := clitest.NewModel(readableWords, [][]float32{{1}, {-3}, {0}, {0}, {0}, {0}})
+	signed.Dictionary = model.Dictionary{Dim: 2, Atoms: []float32{1, 0}}
+	if err := signed.Save(dir.Path("signed"), false); err != nil {
+		t.Fatal(err)
+	}
+	signed.Dictionary.Atoms[0], signed.Codes.Value[0], signed.Codes.Value[1] = -1, -1, 3
+	if err := signed.Save(dir.Path("opposite"), false); err != nil {
+		t.Fatal(err)
+	}
+	checkOutput(t, dir, "compare signed opposite", `1 dimensions of signed, 1 of opposite
+  mean cosine  -1.000
+  above 0.9    0.0 %
+lowest cosines:
+dimension  label   other  cosine  its label
+        0  −write      0  -1.000  write
+`)
+
+	wide := *m
+	wide.Info.Training.Input.Dim, wide.Info.Encoding.Input.Dim = 3, 3
+	wide.Dictionary = model.Dictionary{Dim: 3, Atoms: make([]float32, 9)}
+	if err := wide.Save(dir.Path("wide"), false); err != nil {
+		t.Fatal(err)
+	}
+	dir.Write(t, "x.txt", []byte("a 1 2\nb 3 4\n"))
+	before := dir.Tree(t)
+	for args, want := range map[string]string{
+		"compare model wide":                  "atoms of model have 2 numbers, and those of wide 3",
+		"compare model x.txt":                 "x.txt: ",
+		"compare model other --dimensions=-1": "--dimensions is -1",
+	} {
+		checkRefused(t, dir, args, []string{want}, before)
 	}
 }

@@ -24,7 +24,7 @@ var flagValues = map[string][]string{
 	"encode device": {"auto", "cpu", "cuda", allGPUs},
 	"precision":     {"fp16", "tf32", "fp32"},
 	"tasks":         eval.TaskNames(),
-	"sort":          {"variance", "coherence", "likeness"},
+	"sort":          {byVariance, byIntrusion, byCoherence},
 	"format":        formatNames(),
 	"dot":           stepNames(),
 	"normalize":     normalizations,

@@ -647,16 +647,16 @@ func TestLabelsOfAnotherStay(t *testing.T) {
 	dir, _ := clitest.Sample(t)
 	dir.MustRun(t, "train in.txt -o model -k 20 --sparsity 0.8 --quiet")
 	m := dir.Model(t, "model")
-	precious := interpret.Labels{3: {Dimension: 3, Name: "precious"}}
+	precious := []interpret.Label{{Dimension: 3, Name: "precious"}}
 	file := dir.Path("model/labels.json")
-	if err := precious.Save(t.Context(), file); err != nil {
+	if _, err := interpret.ChangeLabels(t.Context(), file, 20, precious, func() error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	m.Labels = []byte("[]\n")
 	if err := m.Save(dir.Path("model"), false); err == nil {
 		t.Error("saved")
 	}
-	if got, err := interpret.ReadLabels(file, 20); err != nil || got[3].Name != "precious" {
+	if got, err := interpret.ReadLabels(file, 20); err != nil || got.Get(3).Name != "precious" {
 		t.Errorf("labels are %v, error %v", got, err)
 	}
 }

@@ -4,14 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
+	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"overcomplete/internal/modeldir"
-	"overcomplete/interpret"
 	"overcomplete/interpret/explore"
 )
 
@@ -22,20 +21,20 @@ func newExplore() *cobra.Command {
 	var frame bool
 	cmd := &cobra.Command{
 		Use:   "explore MODEL [MODEL]",
-		Short: "Look around in a model: a web page on this machine",
-		Long: `Explore prints the address of a web page, until it is interrupted. Ask it for a word,
-for several (bank river: what they share, and what tells them apart), for a sum of words
-(king - man + woman), for a text, or for a dimension; list and sort all dimensions by
-how coherent they are, give them labels, and see them on a map. Of two models, it also
-shows which of their dimensions are alike, and a word in both.
+		Short: "Browse a model on a web page on this machine",
+		Long: `Explore serves a web page and prints its address, until it is interrupted. The page
+answers queries for a word, for several (bank river: their similarity and differences),
+for a sum of words (king - man + woman), for a text, or for a dimension. It lists and maps
+all dimensions, and edits their labels. Of two models, it also shows which of their
+dimensions are alike, and a word in both.
 
-Labels are saved in the model's directory (see labels), and how coherent dimensions are
-is what "intrusion auto --save" measured. Nothing comes from the network, and nobody
-else can reach the page unless --listen names an address that others can.
+Labels are stored in the model's directory (see labels). Word intrusion accuracies are
+those of "intrusion auto --save". The page loads nothing from the network. Other machines
+can reach it only if --listen names an address that they can reach.
 
-With --export the page becomes one file instead, to send to somebody. It shows the
-chosen words and dimensions. Where no dimensions are chosen these are the strongest
-of each word, where no words are, the top words of each dimension.`,
+--export writes the page as one file instead, with the chosen words and dimensions. If
+no dimensions are chosen, these are the strongest of each word; if no words are, the top
+words of each dimension.`,
 		Example: `  overcomplete explore model
   overcomplete explore model other
   overcomplete explore model --export bank.html --words bank,river,money`,
@@ -65,19 +64,15 @@ of each word, where no words are, the top words of each dimension.`,
 				return usagef("--listen: %w; choose another ADDRESS:PORT", err)
 			}
 			defer listener.Close()
-			x, err := openExplorer(cmd, args[0])
-			if err != nil {
-				return err
-			}
+			options := explore.Options{Frames: frame}
 			if len(args) > 1 {
-				other, err := openExplorer(cmd, args[1])
-				if err != nil {
+				if options.Other, err = openExplorer(cmd, args[1], explore.Options{}); err != nil {
 					return err
 				}
-				x.UseOther(other)
 			}
-			if frame {
-				x.AllowFrames()
+			x, err := openExplorer(cmd, args[0], options)
+			if err != nil {
+				return err
 			}
 			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "http://%s/\n", reachable(listener.Addr().(*net.TCPAddr))); err != nil {
 				return err
@@ -99,8 +94,8 @@ of each word, where no words are, the top words of each dimension.`,
 	return cmd
 }
 
-// reachable returns an address at which this machine's browsers find a listener,
-// which may listen at all of the machine's.
+// reachable returns an address at which this machine's browsers reach a listener, which may listen at
+// all addresses.
 func reachable(a *net.TCPAddr) *net.TCPAddr {
 	if a.IP.IsUnspecified() {
 		return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: a.Port}
@@ -108,8 +103,8 @@ func reachable(a *net.TCPAddr) *net.TCPAddr {
 	return a
 }
 
-// openExplorer opens the model at path. The page has the name of its last part.
-func openExplorer(cmd *cobra.Command, path string) (*explore.Explorer, error) {
+// openExplorer opens the model at path. The page shows the last part of the path as its name.
+func openExplorer(cmd *cobra.Command, path string, o explore.Options) (*explore.Explorer, error) {
 	mark, _ := modeldir.Identify(path)
 	m, err := loadModel(cmd, path)
 	if err != nil {
@@ -118,26 +113,19 @@ func openExplorer(cmd *cobra.Command, path string) (*explore.Explorer, error) {
 	if absolute, err := filepath.Abs(path); err == nil {
 		path = absolute // "." has a name, too
 	}
-	x := explore.New(m, filepath.Base(path))
-	file, err := modeldir.LabelsPath(path)
-	if err == nil {
-		err = x.UseLabels(file, mark.Check)
-	} else if !untold(err) {
-		err = nil // there can be none
-	}
-	if err != nil {
+	o.Labels, err = modeldir.LabelsPath(path)
+	o.CheckModel = mark.Check
+	if isPathError(err) {
 		return nil, usageError{err}
 	}
-	if file, err := coherenceFile(path); err == nil {
-		c, err := interpret.ReadCoherence(file, m.Codes.Cols)
-		switch {
-		case err == nil:
-			x.UseCoherence(c)
-		case !errors.Is(err, fs.ErrNotExist):
-			return nil, usageError{err}
+	if stat, err := os.Stat(path); err == nil && stat.IsDir() {
+		if o.Judge, o.Accuracy, err = readAccuracy(path, m.Codes.Cols); err != nil {
+			return nil, err
 		}
-	} else if untold(err) {
-		return nil, err
+	}
+	x, err := explore.New(m, filepath.Base(path), o)
+	if err != nil {
+		return nil, usageError{err}
 	}
 	return x, nil
 }
@@ -152,7 +140,7 @@ func exportPage(cmd *cobra.Command, dir, output string, words []string, dimensio
 		return usagef("--export needs --words or --dimensions")
 	}
 	return writeFiles(cmd, []string{output}, func(files []io.Writer) error {
-		x, err := openExplorer(cmd, dir)
+		x, err := openExplorer(cmd, dir, explore.Options{})
 		if err != nil {
 			return err
 		}

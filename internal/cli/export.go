@@ -211,7 +211,9 @@ func (f export) write(file exportFile, w io.Writer, m *model.Model) error {
 	if err != nil {
 		return err
 	}
-	return file.named(w, m.Codes, func(k int, negative bool) string { return labels.Of(x, k, negative) })
+	return file.named(w, m.Codes, func(k int, negative bool) string {
+		return labels.Name(x, interpret.Pole{Dimension: k, Negative: negative})
+	})
 }
 
 // writeTo writes a format of one file to w.

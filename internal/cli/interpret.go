@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,23 +19,23 @@ import (
 	"overcomplete/vectors"
 )
 
-// What the commands that look at dimensions share.
+// Parts of the help of commands that show dimensions.
+const (
+	aboutInput = `MODEL is a model, or a file of dense vectors as train reads them.`
 
-const aboutInput = `MODEL is a model, or a file of dense vectors as train reads them, whose dimensions
-can be looked at in the same way.`
-
-const aboutLabels = `The label of a dimension is what a person called it (see labels), or else its most
-distinctive words, which few other dimensions have. Of a vocabulary whose frequent words
-the model was learned from, these come first in lists, if they have at least half of the
-largest value.`
+	aboutLabels = `The label of a dimension is its name in the model's labels (see labels), or else its most
+distinctive words, which few other dimensions have. If the model was learned from the
+frequent words of a vocabulary, these come first in lists if they have at least half of
+the largest value.`
+)
 
 func addSkipBad(cmd *cobra.Command) {
 	cmd.Flags().Bool("skip-bad", false, "drop malformed rows of dense vectors instead of stopping at the first")
 }
 
-// addRare adds the flag that has lists of words begin with rare ones, too.
+// addRare adds the flag that switches off [interpret.Index.Known].
 func addRare(cmd *cobra.Command) {
-	cmd.Flags().Bool("rare", false, "put rare words before the frequent ones that the model was learned from, if they have larger values")
+	cmd.Flags().Bool("rare", false, "list rare words by their values, too, not after the frequent words that the model was learned from")
 }
 
 // loadIndex reads a model, or a file of dense vectors, to look at its dimensions.
@@ -55,8 +54,8 @@ func loadIndex(cmd *cobra.Command, path string) (*interpret.Index, error) {
 	return interpret.NewIndex(interpret.FromDense(x)), nil
 }
 
-// newIndex is an index of a model's codes, for a command that lists words with the known ones
-// first if it has the flag of addRare.
+// newIndex returns an index of a model's codes. Commands with the flag of addRare list known words
+// first, unless it is set.
 func newIndex(cmd *cobra.Command, m *model.Model) *interpret.Index {
 	x := interpret.NewIndex(m.Codes)
 	if rare, err := cmd.Flags().GetBool("rare"); err == nil && !rare {
@@ -65,8 +64,7 @@ func newIndex(cmd *cobra.Command, m *model.Model) *interpret.Index {
 	return x
 }
 
-// loadModel opens a model that has codes, which takes a while if it is large. It says if the
-// model is not what it will be.
+// loadModel opens a model that has codes, and warns if it is a checkpoint.
 func loadModel(cmd *cobra.Command, path string) (*model.Model, error) {
 	m, err := input.Wait(cmd.Context(), func() (*model.Model, error) { return model.Open(path) })
 	switch {
@@ -82,17 +80,53 @@ func loadModel(cmd *cobra.Command, path string) (*model.Model, error) {
 	return m, nil
 }
 
-// coherenceFile returns the file in which the directory of a model has the scores of its
-// dimensions.
+// loadLabelled is loadIndex and loadLabels.
+func loadLabelled(cmd *cobra.Command, path string) (*interpret.Index, interpret.Labels, error) {
+	x, err := loadIndex(cmd, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	labels, err := loadLabels(path, x.Codes.Cols)
+	return x, labels, err
+}
+
+// coherenceFile returns the path of the word intrusion scores of the model at path.
 func coherenceFile(path string) (string, error) {
 	stat, err := os.Stat(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", usageError{err}
 	}
 	if err != nil || !stat.IsDir() {
-		return "", usagef("%s: scores of dimensions are kept in the directory of a model, which this is not", path)
+		return "", usagef("%s: scores of dimensions are stored in the directory of a model, and this is none", path)
 	}
 	return filepath.Join(path, modeldir.Coherence), nil
+}
+
+// readAccuracy returns the word intrusion accuracy of the poles of a model with K dimensions, with
+// intruders as frequent as the top words, and the name of the vectors that found the intruders. The
+// map is nil if the accuracy wasn't measured.
+func readAccuracy(path string, dimensions int) (judge string, accuracy map[interpret.Pole]float64, err error) {
+	file, err := coherenceFile(path)
+	if err != nil {
+		return "", nil, err
+	}
+	c, err := interpret.ReadCoherence(file, dimensions)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil, nil
+	}
+	if err != nil {
+		return "", nil, usageError{err}
+	}
+	accuracy = map[interpret.Pole]float64{}
+	for _, s := range c.Scores {
+		accuracy[interpret.Pole{Dimension: s.Dimension}] = s.Matched
+	}
+	if c.Negative != nil {
+		for _, s := range c.Negative.Scores {
+			accuracy[interpret.Pole{Dimension: s.Dimension, Negative: true}] = s.Matched
+		}
+	}
+	return c.Reference, accuracy, nil
 }
 
 // readDense reads vectors, without malformed rows if the command has the flag of addSkipBad.
@@ -113,20 +147,27 @@ func readVectors(cmd *cobra.Command, path string, o vectors.ReadOptions) (*vecto
 	return x, source, nil
 }
 
-// findWord returns the row of a word.
+// findWord returns the row of a word, or of the only text that contains it.
 func findWord(x *interpret.Index, word string) (int, error) {
-	row, ok := x.Row(word)
-	if ok {
-		return row, nil
+	row, err := x.Find(word)
+	if unknown, ok := errors.AsType[*interpret.UnknownWordError](err); ok {
+		return 0, unknownWord(x, unknown)
 	}
-	if x.Codes.Texts != nil {
-		return findText(x, word)
+	return row, err
+}
+
+// unknownWord is the error for an unknown word, with words that can be given instead.
+func unknownWord(x *interpret.Index, err *interpret.UnknownWordError) error {
+	closest := wordList(err.Closest[:min(5, len(err.Closest))], ", ")
+	switch {
+	case err.Texts > 0:
+		return usagef("%.100q is in %d texts; name one by its id, such as %s", err.Word, err.Texts, closest)
+	case x.Codes.Texts != nil:
+		return usagef("%.100q is no id and in none of the %d texts", err.Word, x.Codes.Rows)
+	case closest == "":
+		return usagef("%.100q is none of the %d words; no word is spelled alike", err.Word, x.Codes.Rows)
 	}
-	closest := "no word is spelled alike"
-	if words := x.Closest(word, 5); len(words) > 0 {
-		closest = "the closest are " + wordList(words, ", ")
-	}
-	return 0, usagef("%.100q is none of the %d words; %s", word, len(x.Codes.Words), closest)
+	return usagef("%.100q is none of the %d words; the closest are %s", err.Word, x.Codes.Rows, closest)
 }
 
 // An item is a row in a list: a word, or the id of a text and the text.
@@ -152,28 +193,14 @@ func (i item) String() string {
 	return word + "  " + shortText(strings.Join(strings.Fields(*i.Text), " "), shownText)
 }
 
-// findText returns the only row whose text has a query in it.
-func findText(x *interpret.Index, query string) (int, error) {
-	const few = 5
-	rows, total := x.Search(query, few)
-	switch total {
-	case 0:
-		return 0, usagef("%.100q is no id and in none of the %d texts", query, x.Codes.Rows)
-	case 1:
-		return rows[0], nil
-	}
-	var found []string
-	for _, i := range rows {
-		found = append(found, fmt.Sprintf("%s: %s", wordList(x.Codes.Words[i:i+1], ""), shortText(x.Codes.Name(i), 60)))
-	}
-	return 0, usagef("%.100q is in %d texts; name one by its id, such as %s", query, total, strings.Join(found, "; "))
-}
+// shownText is the number of characters of a text in a list.
+const shownText = 100
 
-// shortText is a text that can be printed, of at most so many characters.
-func shortText(text string, most int) string {
+// shortText returns the first n characters of a text, made safe to print.
+func shortText(text string, n int) string {
 	runes := []rune(escape.Text(text))
-	if len(runes) > most {
-		return string(runes[:most-1]) + "…"
+	if len(runes) > n {
+		return string(runes[:n-1]) + "…"
 	}
 	return string(runes)
 }

@@ -27,24 +27,6 @@ var (
 	readableCodes = [][]float32{{1, 0, 0}, {2, 0, .5}, {3, 0, 0}, {0, 3, 0}, {0, 2, 0}, {0, 1, 1}}
 )
 
-// A dimension that is switched off has no part in what is near.
-func TestNearestWithout(t *testing.T) {
-	t.Parallel()
-	dir := clitest.Save(t, readable())
-	stdout, _ := dir.MustRun(t, "nearest model day - #1 --json")
-	var got proximity
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
-		t.Fatal(err)
-	}
-	if len(got.Without) != 1 || got.Without[0] != 1 || len(got.Nearest) != 1 || got.Nearest[0].Word != "write" {
-		t.Errorf("JSON is %s", stdout)
-	}
-	if stdout, _ = dir.MustRun(t, "nearest model day - #1"); !strings.Contains(stdout, "day\nwithout dimension 1\n") {
-		t.Errorf("it prints\n%s", stdout)
-	}
-	checkRefused(t, dir, "nearest model -- - #1", []string{"there is no word to take the dimension away from"}, dir.Tree(t))
-}
-
 func TestTopAndExplain(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Save(t, readable())
@@ -68,7 +50,7 @@ func TestTopAndExplain(t *testing.T) {
   {
     "dimension": 2,
     "variance": 0.14583333333333334,
-    "sides": [
+    "poles": [
       {
         "label": "day, write",
         "words": [
@@ -93,53 +75,46 @@ dimension   weight  label               words
 `)
 }
 
-// Matched intruders count before quarters, quarters before the variance, and dimensions
-// without a score are left out.
-func TestTopByCoherence(t *testing.T) {
+// Dimensions are sorted by the better pole, and those without a score are left out.
+func TestTopBySort(t *testing.T) {
 	t.Parallel()
-	dir := clitest.Save(t, clitest.NewModel(readableWords, [][]float32{
-		{1, 0, 0, 1, 0}, {2, 0, .5, 0, 1}, {3, 0, 0, 1, 0}, {0, 3, 0, 1, 2}, {0, 2, 0, 1, 0}, {0, 1, 1, 2, 3},
-	}))
+	dir := clitest.Save(t, clitest.NewModel(readableWords, [][]float32{{1, -1, 0}, {2, -2, 1}, {-1, 2, 0}, {-.5, -4, 0}, {0, 1, 0}, {0, 1, 0}}))
 	c := &interpret.Coherence{
-		Words: 6, Dimensions: 4, Quarters: make([]interpret.Estimate, 4), Quartered: 2,
-		Scores: []interpret.Score{
-			{Dimension: 0, Any: 1, Matched: .9},
-			{Dimension: 2, Any: .3, Matched: 1, Quarters: []float64{.2, .8, 0, 0}},
-			{Dimension: 3, Any: 0, Matched: 1, Quarters: []float64{.2, 0, .4, .6}},
-			{Dimension: 4, Any: .1, Matched: .9},
-		},
+		Words: 6, Dimensions: 2, Scores: []interpret.Score{{Dimension: 0, Matched: .8}, {Dimension: 1, Matched: .1}},
+		Negative: &interpret.Coherence{Words: 6, Dimensions: 1, Scores: []interpret.Score{{Dimension: 1, Matched: .9}}},
 	}
 	if err := c.Save(t.Context(), dir.Path("model/coherence.json")); err != nil {
 		t.Fatal(err)
 	}
-	checkOutput(t, dir, "top model --sort coherence -n 2", `dimension  variance  top   q1   q2   q3   q4  label               words
-        2  1.46e-01  100   20   80    0    0  day, write          day write
-        3  3.33e-01  100   20    0   40   60  day, read, week     day read
-        0  1.33e+00   90                      close, write, read  close write
-        4  1.33e+00   90                      day, month, write   day month
+	checkTable(t, dir, "top model --sort intrusion -n 2", `dimension  variance  intrusion  label                 words
+        1  4.25e+00       90 %  −month, write, read   month write
+                          10 %  close, week, day      close week
+        0  9.79e-01       80 %  write, read           write read
+                                −close, month         close month
 `)
-	checkOutput(t, dir, "top model --sort coherence -n 1 --dimensions 1 --json", `[
+	checkOutput(t, dir, "top model --sort intrusion -n 1 --dimensions 1 --json", `[
   {
-    "dimension": 2,
-    "variance": 0.14583333333333334,
-    "sides": [
+    "dimension": 1,
+    "variance": 4.25,
+    "poles": [
       {
-        "label": "day, write",
-        "coherence": {
-          "dimension": 2,
-          "any": 0.3,
-          "matched": 1,
-          "quarters": [
-            0.2,
-            0.8,
-            0,
-            0
-          ]
-        },
+        "label": "−month, write, read",
+        "negative": true,
+        "score": 0.9,
         "words": [
           {
-            "word": "day",
-            "value": 1
+            "word": "month",
+            "value": -4
+          }
+        ]
+      },
+      {
+        "label": "close, week, day",
+        "score": 0.1,
+        "words": [
+          {
+            "word": "close",
+            "value": 2
           }
         ]
       }
@@ -147,42 +122,24 @@ func TestTopByCoherence(t *testing.T) {
   }
 ]
 `)
-	// Negative sides have scores of their own, and the better side counts.
-	signed := clitest.Save(t, clitest.NewModel(readableWords, [][]float32{{1, -1}, {2, -2}, {-1, 2}, {-.5, -4}, {0, 1}, {0, 1}}))
-	both := &interpret.Coherence{
-		Words: 6, Dimensions: 2, Scores: []interpret.Score{{Dimension: 0, Matched: .8}, {Dimension: 1, Matched: .1}},
-		Negative: &interpret.Coherence{Words: 6, Dimensions: 1, Scores: []interpret.Score{{Dimension: 1, Matched: .9}}},
-	}
-	if err := both.Save(t.Context(), signed.Path("model/coherence.json")); err != nil {
-		t.Fatal(err)
-	}
-	checkTable(t, signed, "top model --sort coherence -n 2", `dimension  variance  top   q1   q2   q3   q4  label                 words
-        1  4.25e+00   90                      −month, write, read   month write
-                      10                      close, week, day      close week
-        0  9.79e-01   80                      write, read           write read
-                                              −close, month         close month
-`)
-	checkTable(t, signed, "labels model -n 1", "dimension\tlabel\tnote\twords\n0\t\t\twrite − close\n1\t\t\tclose − month\n")
+	checkTable(t, dir, "labels model -n 1", "dimension\tlabel\tnote\twords\n0\t\t\twrite − close\n1\t\t\tclose − month\n2\t\t\twrite\n")
 	// Two words have dimensions 0 and 2 in common. The mean cosine of any two is
 	// (3/√10 + 1 − 1/√2 − 2/√5)/15 = 0.023.
 	alike := clitest.Save(t, clitest.NewModel(readableWords, [][]float32{{1, 0, 1}, {2, 0, 1}, {0, 1, 0}, {0, 2, 0}, {-1, 0, 0}, {0, 0, 0}}))
-	checkTable(t, alike, "top model --sort likeness", `dimension  variance  alike  label         words
-        0  8.89e-01   0.98  write, read   write read
-                            −week         week
-        2  2.22e-01   0.98  read, write   read write
-        1  5.83e-01  -0.02  month, close  month close
-`)
-	// Without, all is as if there were no scores.
-	checkTable(t, dir, "top model --dimensions 1 -n 2 --sort variance", `dimension  variance  label               words
-        0  1.33e+00  close, write, read  close write
+	checkTable(t, alike, "top model --sort coherence", `dimension  variance  coherence  label         words
+        0  8.89e-01       0.98  write, read   write read
+                                −week         week
+        2  2.22e-01       0.98  read, write   read write
+        1  5.83e-01      -0.02  month, close  month close
 `)
 	if err := readable().Save(dir.Path("smaller"), false); err != nil {
 		t.Fatal(err)
 	}
+	c.Scores[1].Dimension = 3
 	if err := c.Save(t.Context(), dir.Path("smaller/coherence.json")); err != nil {
 		t.Fatal(err)
 	}
-	checkRefused(t, dir, "top smaller --sort coherence", []string{"smaller/coherence.json: ", "dimension 3", "less than 3"}, dir.Tree(t))
+	checkRefused(t, dir, "top smaller --sort intrusion", []string{"smaller/coherence.json: ", "dimension 3", "less than 3"}, dir.Tree(t))
 }
 
 // Words are shown so that they can be told apart, and never as commands to the
@@ -235,8 +192,8 @@ and 1 weaker ones
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
 		t.Fatal(err)
 	}
-	want := labelled{"−read, write", interpret.Explained{Dimension: 1, Weight: -1, Words: []string{"read", "write"}}} // the negative end
-	if len(got) != 1 || len(got[0].Strong) != 2 || !reflect.DeepEqual(got[0].Strong[1], want) {
+	want := labelledWeight{"−read, write", 1, -1, []string{"read", "write"}}
+	if len(got) != 1 || len(got[0].Dimensions) != 2 || !reflect.DeepEqual(got[0].Dimensions[1], want) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -288,10 +245,10 @@ func TestInterpretRefuses(t *testing.T) {
 		{"top model one", []string{`no dimension "one"`}},
 		{"top model 1 --dimensions 2", []string{"--dimensions"}},
 		{"top model -n 0", []string{"--words is 0, want 1"}},
-		{"top model --sort coherence", []string{"model has no scores", `"overcomplete intrusion auto model --input VECTORS --reference VECTORS --save"`}},
-		{"top model --sort size", []string{`--sort is "size", want variance, coherence or likeness`}},
+		{"top model --sort intrusion", []string{"model has no scores", `"overcomplete intrusion auto model --input VECTORS --reference VECTORS --save"`}},
+		{"top model --sort size", []string{`--sort is "size", want variance, intrusion or coherence`}},
 		{"top model 1 --sort variance", []string{"--sort", "not both"}},
-		{"top same.txt --sort coherence", []string{"same.txt: ", "directory of a model"}},
+		{"top same.txt --sort intrusion", []string{"same.txt: ", "directory of a model"}},
 		{"top model --dimensions -1", []string{"--dimensions is -1"}},
 		{"explain model", []string{"2 arg"}},
 		{"explain model raed", []string{`"raed"`, "6 words", "closest are read"}},

@@ -64,10 +64,10 @@ All are restricted to the words that all have. A word that the reference does no
 as it stands is looked up in lower case.
 
 --save writes the scores of each dimension into the directories of the models, as
-coherence.json, for "overcomplete top --sort coherence". It replaces older scores.`,
+coherence.json, for "overcomplete top --sort intrusion". It replaces older scores.`,
 		Example: `  overcomplete intrusion auto model --input sg.bin --reference glove.6B.50d.txt
   overcomplete intrusion auto model --input sg.bin --reference glove.6B.50d.txt --save
-  overcomplete top model --sort coherence`,
+  overcomplete top model --sort intrusion`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.auto(cmd, args) },
 	}

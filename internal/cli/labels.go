@@ -23,17 +23,15 @@ func newLabels() *cobra.Command {
 	var words int
 	cmd := &cobra.Command{
 		Use:   "labels MODEL",
-		Short: "Print what dimensions are called, as a table to edit, and take it back",
-		Long: `Labels prints a table of all dimensions that some word uses, one a line, with tabs
-between its columns: the dimension, the label and the note that it was given, and its
-top words and, after a minus, its most negative ones, to find
-one by. Edit it in a spreadsheet or a text editor, or have a program make one, and take it back
-with --import. It must keep its first line; of the columns, dimension and label are
-needed. Dimensions that are not in the table keep their labels. An empty label and note
-take them away.
+		Short: "Export and import dimension labels",
+		Long: `Labels prints a table of all dimensions that some word uses, one per line, with tabs
+between its columns: dimension, label, note, and top words, with the most negative ones
+after a minus. Edit it in a spreadsheet or a text editor, or have a program make one, and
+import it with --import. The first line and the columns dimension and label are required.
+Dimensions that the table lacks keep their labels. An empty label and note delete them.
 
-Labels are kept in the model's directory, in labels.json. The commands that show
-dimensions call them by these or, without one, by their most distinctive words.`,
+Labels are stored in the model's directory, in labels.json. The commands that show
+dimensions name them by their labels or, without one, by their most distinctive words.`,
 		Example: `  overcomplete labels model > labels.tsv
   overcomplete labels model --import labels.tsv`,
 		Args: cobra.ExactArgs(1),
@@ -42,43 +40,28 @@ dimensions call them by these or, without one, by their most distinctive words.`
 				return err
 			}
 			mark, _ := modeldir.Identify(args[0])
-			x, err := loadIndex(cmd, args[0])
+			x, labels, err := loadLabelled(cmd, args[0])
 			if err != nil {
 				return err
 			}
 			if from != "" {
 				return importLabels(cmd, args[0], from, x.Codes.Cols, mark)
 			}
-			labels, err := loadLabels(args[0], x.Codes.Cols)
-			if err != nil {
-				return err
-			}
-			return show(cmd, labels.List(), func(b *strings.Builder) { printLabels(b, labels, x, words) })
+			return show(cmd, labels, func(b *strings.Builder) { printLabels(b, labels, x, words) })
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&from, "import", "", "take labels from this `file`")
 	flags.IntVarP(&words, "words", "n", 8, "words of each dimension")
 	addRare(cmd)
-	addJSON(cmd, "print the labels that were given, as JSON")
+	addJSON(cmd, "print the labels as JSON, without words")
 	return cmd
 }
 
-// loadLabelled is loadIndex and loadLabels.
-func loadLabelled(cmd *cobra.Command, path string) (*interpret.Index, interpret.Labels, error) {
-	x, err := loadIndex(cmd, path)
-	if err != nil {
-		return nil, interpret.Labels{}, err
-	}
-	labels, err := loadLabels(path, x.Codes.Cols)
-	return x, labels, err
-}
-
-// loadLabels reads the labels of the K dimensions of a model, or of a file of vectors, which
-// has none.
+// loadLabels reads the labels of a model with K dimensions. Files of vectors have none.
 func loadLabels(path string, dimensions int) (interpret.Labels, error) {
 	file, err := modeldir.LabelsPath(path)
-	if untold(err) {
+	if isPathError(err) {
 		return nil, usageError{err}
 	}
 	if err != nil {
@@ -91,8 +74,8 @@ func loadLabels(path string, dimensions int) (interpret.Labels, error) {
 	return labels, nil
 }
 
-// untold reports whether an error is that what is there can't be told.
-func untold(err error) bool {
+// isPathError reports whether the file system failed.
+func isPathError(err error) bool {
 	_, ok := errors.AsType[*fs.PathError](err)
 	return ok
 }
@@ -102,12 +85,12 @@ func printLabels(b *strings.Builder, labels interpret.Labels, x *interpret.Index
 	table.Comma = '\t'
 	table.Write([]string{"dimension", "label", "note", "words"})
 	for k := range x.Codes.Cols {
-		l, ok := labels[k]
-		if len(x.Values(k)) == 0 && !ok {
+		l := labels.Get(k)
+		if l.Name == "" && l.Note == "" && len(x.Poles(k)) == 0 {
 			continue
 		}
-		described := wordList(x.Words(k, words, false), " ")
-		if negative := x.Words(k, words, true); len(negative) > 0 {
+		described := wordList(x.Words(interpret.Pole{Dimension: k}, words), " ")
+		if negative := x.Words(interpret.Pole{Dimension: k, Negative: true}, words); len(negative) > 0 {
 			described = strings.TrimPrefix(described+" − "+wordList(negative, " "), " ")
 		}
 		table.Write([]string{strconv.Itoa(k), l.Name, l.Note, described})
@@ -115,64 +98,44 @@ func printLabels(b *strings.Builder, labels interpret.Labels, x *interpret.Index
 	table.Flush()
 }
 
-// mostTable is more bytes than a table of labels has.
-const mostTable = 1 << 26
+// maxLabelsTable is the largest size of a table of labels in bytes.
+const maxLabelsTable = 1 << 26
 
 func importLabels(cmd *cobra.Command, path, from string, dimensions int, mark modeldir.Identity) error {
 	file, err := modeldir.LabelsPath(path)
 	if err != nil {
 		return usageError{err}
 	}
-	text, err := input.Wait(cmd.Context(), func() ([]byte, error) { return input.Read(from, mostTable) })
+	text, err := input.Wait(cmd.Context(), func() ([]byte, error) { return input.Read(from, maxLabelsTable) })
 	if err != nil {
 		return usageError{err}
 	}
-	given, err := parseLabels(string(text))
+	changes, err := parseLabels(string(text), dimensions)
 	if err != nil {
 		return usagef("%s: %w", from, err)
 	}
-	if _, err := interpret.ReadLabels(file, dimensions); err != nil {
-		return usageError{err}
-	}
-	labels, err := interpret.ChangeLabels(cmd.Context(), file, dimensions, func(labels interpret.Labels) error {
-		for _, l := range given {
-			if err := labels.Set(l.Label, dimensions); err != nil {
-				return usagef("%s: line %d: %w", from, l.line, err)
-			}
-		}
-		return mark.Check()
-	})
+	labels, err := interpret.ChangeLabels(cmd.Context(), file, dimensions, changes, mark.Check)
 	if err != nil {
 		return err
 	}
-	if len(labels) == 1 {
-		say(cmd.ErrOrStderr(), "1 label")
-	} else {
-		say(cmd.ErrOrStderr(), "%d labels", len(labels))
-	}
+	say(cmd.ErrOrStderr(), "%d labels", len(labels))
 	return nil
 }
 
-type tableLabel struct {
-	interpret.Label
-	line int
-}
-
-// parseLabels parses a table with the columns dimension and label, and perhaps note.
-func parseLabels(text string) ([]tableLabel, error) {
+// parseLabels parses a table with the columns dimension and label, and optionally note.
+func parseLabels(text string, dimensions int) ([]interpret.Label, error) {
 	if !utf8.ValidString(text) {
-		return nil, errors.New("is not UTF-8: save the table as that")
+		return nil, errors.New("not UTF-8: save the table as UTF-8")
 	}
-	r := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\ufeff"))) // which spreadsheets begin with
+	r := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\ufeff"))) // the byte order mark of spreadsheets
 	r.Comma = '\t'
-	head, err := r.Read()
-	column := func(name string) int { return slices.Index(head, name) }
-	dimension, name, note := column("dimension"), column("label"), column("note")
+	header, err := r.Read()
+	dimension, name, note := slices.Index(header, "dimension"), slices.Index(header, "label"), slices.Index(header, "note")
 	if err != nil || dimension < 0 || name < 0 {
-		return nil, errors.New(`the first line is not that of a table of labels: want the columns "dimension" and "label", with a tab between`)
+		return nil, errors.New(`the first line lacks the columns "dimension" and "label", with a tab between`)
 	}
-	var labels []tableLabel
-	seen := map[int]int{}
+	var labels []interpret.Label
+	lineOf := map[int]int{}
 	for {
 		row, err := r.Read()
 		if err == io.EOF {
@@ -182,16 +145,19 @@ func parseLabels(text string) ([]tableLabel, error) {
 			return nil, err
 		}
 		line, _ := r.FieldPos(0)
-		l := tableLabel{interpret.Label{Name: row[name]}, line}
+		l := interpret.Label{Name: row[name]}
+		if note >= 0 {
+			l.Note = row[note]
+		}
 		if l.Dimension, err = strconv.Atoi(row[dimension]); err != nil {
 			return nil, fmt.Errorf("line %d: %.50q is no dimension's number", line, row[dimension])
 		}
-		if first, ok := seen[l.Dimension]; ok {
+		if first, ok := lineOf[l.Dimension]; ok {
 			return nil, fmt.Errorf("line %d: dimension %d is in line %d already", line, l.Dimension, first)
 		}
-		seen[l.Dimension] = line
-		if note >= 0 {
-			l.Note = row[note]
+		lineOf[l.Dimension] = line
+		if err := l.Check(dimensions); err != nil {
+			return nil, fmt.Errorf("line %d: %w", line, err)
 		}
 		labels = append(labels, l)
 	}

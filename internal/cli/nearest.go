@@ -16,16 +16,20 @@ func newNearest() *cobra.Command {
 	var words, dimensions int
 	cmd := &cobra.Command{
 		Use:   "nearest MODEL WORD [± WORD]... | TEXT",
-		Short: "Show the words nearest to a word, to king - man + woman or to a text, and why",
-		Long: `Nearest shows the words with the largest cosines to a word, to a sum and difference of
+		Short: "Find the nearest words of a word, a sum or a text, and why they are near; search texts",
+		Long: `Nearest prints the words with the largest cosines to a word, to a sum and difference of
 words, or to the mean of the words of a text, and the labels of the dimensions that
-have the largest parts in each cosine, in percent of it. Each word of the question
-counts the same, whatever the norm of its code. None of them is an answer.
+have the largest parts in each cosine, in percent of it. Each word of the query counts
+the same, whatever the norm of its code. None of them is an answer.
 
 + and - stand between spaces, or between words that the model has: king-man+woman. Five
 words or more are a text, and fewer in quotes that the shell leaves: '"river bank"'. Words
-that a model does not have are left out of a text, and named. bank - #13 is bank without
-its dimension 13.
+that a model lacks are left out of a text, and named. bank - #13 is bank without its
+dimension 13.
+
+If rows are texts, words are ids. Any other query is searched for in the texts, whatever
+its case. If one text contains it, this is the query; if several do, these are listed, with
+those first in which its words stand side by side.
 
 ` + aboutLabels + `
 
@@ -33,7 +37,7 @@ its dimension 13.
 		Example: `  overcomplete nearest model bank
   overcomplete nearest model king - man + woman
   overcomplete nearest model "bank - #13"
-  overcomplete nearest model "the river rose above its banks" --json`,
+  overcomplete nearest sentences "a triumph of" -n 50`,
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cmp.Or(checkCounts(1, count{"--words", words}), checkCounts(0, count{"--dimensions", dimensions})); err != nil {
@@ -43,38 +47,59 @@ its dimension 13.
 			if err != nil {
 				return err
 			}
-			q, err := x.Ask(strings.Join(args[1:], " "), nil)
+			query := strings.Join(args[1:], " ")
+			q, err := x.Parse(query, nil)
 			if unknown, ok := errors.AsType[*interpret.UnknownWordError](err); ok {
-				_, err = findWord(x, unknown.Word) // says what is spelled alike
-				return err
+				return unknownWord(x, unknown)
 			} else if err != nil {
 				return usageError{err}
 			}
-			if q.About == interpret.AboutSearch {
-				_, err := findText(x, strings.Join(args[1:], " ")) // names some of them
-				return err
-			}
-			if q.About == interpret.AboutDimension {
+			switch q.Kind {
+			case interpret.QueryDimension:
 				return usagef("%q is a dimension, and no word: see overcomplete top", args[1])
+			case interpret.QuerySearch:
+				return search(cmd, x, query, words)
 			}
-			r := newProximity(x, labels, q, words, dimensions)
-			return show(cmd, r, r.print)
+			n := newNeighbourhood(x, labels, q, words, dimensions)
+			return show(cmd, n, n.print)
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntVarP(&words, "words", "n", 10, "nearest words to show")
-	flags.IntVar(&dimensions, "dimensions", 3, "dimensions to show of each, 0 for all")
+	flags.IntVarP(&words, "words", "n", 10, "most words or texts to print")
+	flags.IntVar(&dimensions, "dimensions", 3, "dimensions to print of each, 0 for all")
 	addRare(cmd)
 	addSkipBad(cmd)
-	addJSON(cmd, "print the same as JSON")
+	addJSON(cmd, "print the same as JSON, with whole texts")
 	return cmd
 }
 
-// proximity is what is near to a question, and why.
-type proximity struct {
-	About   string      `json:"about"` // as in [interpret.Question]
+// search prints the first n texts that contain a query.
+func search(cmd *cobra.Command, x *interpret.Index, query string, n int) error {
+	rows, total := x.Search(query, n)
+	found := []item{}
+	for _, row := range rows {
+		found = append(found, newItem(x, row))
+	}
+	return show(cmd, struct {
+		Kind  string `json:"kind"`
+		Total int    `json:"total"`
+		Texts []item `json:"texts"`
+	}{interpret.QuerySearch, total, found}, func(b *strings.Builder) {
+		fmt.Fprintf(b, "%d texts contain it:\n", total)
+		for _, i := range found {
+			fmt.Fprintf(b, "  %v\n", i)
+		}
+		if total > len(found) {
+			fmt.Fprintf(b, "and %d more\n", total-len(found))
+		}
+	})
+}
+
+// neighbourhood is the result for words.
+type neighbourhood struct {
+	Kind    string      `json:"kind"` // see [interpret.Query]
 	Terms   []weighted  `json:"terms"`
-	Without []int       `json:"without,omitempty"` // dimensions
+	Without []int       `json:"without,omitempty"` // excluded dimensions
 	Unknown []string    `json:"unknown"`           // words of a text
 	Nearest []explained `json:"nearest"`
 }
@@ -86,60 +111,60 @@ type weighted struct {
 
 type explained struct {
 	item
-	Cosine ranking `json:"cosine"`
+	Cosine breakdown `json:"cosine"`
 }
 
-func newProximity(x *interpret.Index, labels interpret.Labels, q interpret.Question, words, dimensions int) proximity {
-	r := proximity{About: q.About, Without: q.Without, Unknown: append([]string{}, q.Unknown...), Nearest: []explained{}}
+func newNeighbourhood(x *interpret.Index, labels interpret.Labels, q interpret.Query, words, dimensions int) neighbourhood {
+	h := neighbourhood{Kind: q.Kind, Without: q.Without, Unknown: append([]string{}, q.Unknown...), Nearest: []explained{}}
 	var own []int
 	for _, t := range q.Terms {
-		r.Terms = append(r.Terms, weighted{newItem(x, t.Row), t.Weight})
+		h.Terms = append(h.Terms, weighted{newItem(x, t.Row), t.Weight})
 		own = append(own, t.Row)
 	}
-	index, value := x.Combine(q)
-	for _, n := range x.NearestTo(index, value, words, own...) {
-		parts := x.Contributions(index, value, n.Row)
-		r.Nearest = append(r.Nearest, explained{newItem(x, n.Row), newRanking(x, labels, n.Cosine, parts, dimensions)})
+	sum := x.Sum(q)
+	for _, n := range x.Nearest(sum, words, own...) {
+		shared, _ := interpret.Compare(sum, x.Code(n.Row))
+		h.Nearest = append(h.Nearest, explained{newItem(x, n.Row), newBreakdown(x, labels, n.Cosine, shared, dimensions)})
 	}
-	return r
+	return h
 }
 
-func (r proximity) print(b *strings.Builder) {
-	for i, t := range r.Terms {
+func (h neighbourhood) print(b *strings.Builder) {
+	for i, t := range h.Terms {
 		switch {
 		case t.Weight < 0:
 			b.WriteString("− ")
-		case i > 0 && r.About == interpret.AboutSum:
+		case i > 0 && h.Kind == interpret.QuerySum:
 			b.WriteString("+ ")
 		}
 		if times := max(t.Weight, -t.Weight); times != 1 {
 			fmt.Fprintf(b, "%g·", times)
 		}
 		end := " "
-		if i == len(r.Terms)-1 {
+		if i == len(h.Terms)-1 {
 			end = "\n"
 		}
 		b.WriteString(t.item.String() + end)
 	}
-	for _, k := range r.Without {
+	for _, k := range h.Without {
 		fmt.Fprintf(b, "without dimension %d\n", k)
 	}
-	if len(r.Unknown) > 0 {
-		fmt.Fprintf(b, "not in the model: %s\n", wordList(r.Unknown, ", "))
+	if len(h.Unknown) > 0 {
+		fmt.Fprintf(b, "not in the model: %s\n", wordList(h.Unknown, ", "))
 	}
-	if len(r.Nearest) == 0 {
+	if len(h.Nearest) == 0 {
 		b.WriteString("no word is near\n")
 	} else {
 		b.WriteString("cosine  word  dimensions, % of the cosine\n")
 	}
-	for _, n := range r.Nearest {
+	for _, n := range h.Nearest {
 		fmt.Fprintf(b, "%6.3f  %v  ", n.Cosine.Sum, n.item)
 		if n.Text != nil {
 			fmt.Fprintf(b, "\n%8s", "")
 		}
 		for _, d := range n.Cosine.Dimensions {
-			fmt.Fprintf(b, "%s (%d) %.0f · ", escape.Text(d.Label), d.Dimension, n.Cosine.share(d.Part))
+			fmt.Fprintf(b, "%s (%d) %.0f · ", escape.Text(d.Label), d.Dimension, n.Cosine.percent(d.Part))
 		}
-		fmt.Fprintf(b, "%d others %.0f\n", n.Cosine.Others, n.Cosine.share(n.Cosine.Rest))
+		fmt.Fprintf(b, "%d others %.0f\n", n.Cosine.Others, n.Cosine.percent(n.Cosine.Rest))
 	}
 }

@@ -2,9 +2,7 @@ package cli
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"slices"
 	"strconv"
@@ -22,17 +20,15 @@ func newTop() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "top MODEL [DIMENSION...]",
 		Short: "Show the top words of dimensions",
-		Long: `Top shows the words with the largest values in each of these dimensions, numbered
-from 0, or in those of the highest variance over all words. Where values are negative, the
-most negative ones have a line of their own, whose label has a minus; the side with the
+		Long: `Top prints the words with the largest values in each of these dimensions, numbered
+from 0, or in those of the highest variance over all words. If values are negative, the
+most negative words have a line of their own, whose label has a minus. The pole with the
 larger values comes first.
 
-With --sort coherence these are the dimensions that mean most: those in whose top words,
-of the better side, "overcomplete intrusion auto --save" found the most intruders that are
-as frequent, and among equal ones those in whose quarters q1 to q4 it did. The percentages
-are shown. --sort likeness needs no other vectors: the eight strongest words of the better
-side have the most in common but for the dimension, as the mean cosine of their codes
-without it, less that of any two words. 0 is chance.
+--sort intrusion begins with the dimensions of the highest word intrusion accuracy, which
+"overcomplete intrusion auto --save" measured. --sort coherence requires no other vectors:
+it is the mean cosine of the codes of the eight strongest words, without the dimension,
+minus that of any two words. 0 is chance. The better pole of a dimension counts.
 
 ` + aboutLabels + `
 
@@ -53,66 +49,31 @@ without it, less that of any two words. 0 is chance.
 			if err != nil {
 				return err
 			}
+			chosen, err := parseDimensions(args[1:], args[0], x.Codes.Cols)
+			if err != nil {
+				return err
+			}
+			scores, err := poleScores(args[0], x, order)
+			if err != nil {
+				return err
+			}
 			variances := x.Variances()
-			var scores map[bool]map[int]interpret.Score // of positive sides, and of negative ones
-			if order == "coherence" {
-				if scores, err = readScores(args[0], len(variances)); err != nil {
-					return err
-				}
-			}
-			var chosen []int
-			for _, arg := range args[1:] {
-				k, err := strconv.Atoi(arg)
-				if err != nil || k < 0 || k >= len(variances) {
-					return usagef("there is no dimension %.100q in %s, want 0 to %d", arg, args[0], len(variances)-1)
-				}
-				chosen = append(chosen, k)
-			}
 			if len(chosen) == 0 {
-				for k := range variances {
-					_, positive := scores[false][k]
-					if _, negative := scores[true][k]; positive || negative || order != "coherence" {
-						chosen = append(chosen, k)
-					}
-				}
-				better := func(k int) interpret.Score {
-					return slices.MaxFunc([]interpret.Score{scores[false][k], scores[true][k]}, compareScores)
-				}
-				alike := make([]float64, len(variances)) // of the better sides
-				if order == "likeness" {
-					for k := range alike {
-						alike[k] = x.Likeness(k, false)
-						if negative := x.Likeness(k, true); !(alike[k] >= negative) && !math.IsNaN(negative) {
-							alike[k] = negative
-						}
-					}
-				}
-				slices.SortStableFunc(chosen, func(a, b int) int { // NaN is less than all
-					return cmp.Or(compareScores(better(b), better(a)), cmp.Compare(alike[b], alike[a]), cmp.Compare(variances[b], variances[a]))
-				})
+				chosen = bestDimensions(x, scores, variances)
 				chosen = chosen[:min(dimensions, len(chosen))]
 			}
 			top := []topDimension{}
 			for _, k := range chosen {
-				d := topDimension{Dimension: k, Variance: variances[k], Sides: []topSide{}}
-				for _, negative := range []bool{x.Stronger(k), !x.Stronger(k)} {
-					entries := x.Side(k, words, negative)
-					if len(entries) == 0 {
-						continue
+				d := topDimension{Dimension: k, Variance: variances[k], Poles: []topPole{}}
+				for _, p := range x.Poles(k) {
+					pole := topPole{Label: labels.Name(x, p), Negative: p.Negative}
+					if score, ok := scores[p]; ok {
+						pole.Score = &score
 					}
-					side := topSide{Label: labels.Of(x, k, negative), Negative: negative}
-					if score, ok := scores[negative][k]; ok {
-						side.Coherence = &score
+					for _, e := range x.Top(p, words) {
+						pole.Words = append(pole.Words, topWord{newItem(x, e.Row), e.Value})
 					}
-					if order == "likeness" {
-						if likeness := x.Likeness(k, negative); !math.IsNaN(likeness) {
-							side.Likeness = &likeness
-						}
-					}
-					for _, e := range entries {
-						side.Words = append(side.Words, topWord{newItem(x, e.Row), e.Value})
-					}
-					d.Sides = append(d.Sides, side)
+					d.Poles = append(d.Poles, pole)
 				}
 				top = append(top, d)
 			}
@@ -121,56 +82,89 @@ without it, less that of any two words. 0 is chance.
 	}
 	flags := cmd.Flags()
 	flags.IntVarP(&words, "words", "n", 8, "words of each dimension")
-	flags.IntVar(&dimensions, "dimensions", 5, "how many dimensions, if none are named")
-	flags.StringVar(&order, "sort", "variance", "`what` puts dimensions first: a high variance, coherence, or likeness")
+	flags.IntVar(&dimensions, "dimensions", 5, "number of dimensions, if none are named")
+	flags.StringVar(&order, "sort", byVariance, "`order` of dimensions: variance, intrusion or coherence, largest first")
 	addRare(cmd)
 	addSkipBad(cmd)
 	addJSON(cmd, "print the words with their values as JSON")
 	return cmd
 }
 
-// compareScores orders scores by their matched intruders, and then by quarters.
-func compareScores(a, b interpret.Score) int {
-	return cmp.Or(cmp.Compare(a.Matched, b.Matched), slices.Compare(a.Quarters, b.Quarters))
+// Values of --sort.
+const (
+	byVariance  = "variance"
+	byIntrusion = "intrusion"
+	byCoherence = "coherence"
+)
+
+func parseDimensions(args []string, path string, n int) (dimensions []int, err error) {
+	for _, arg := range args {
+		k, err := strconv.Atoi(arg)
+		if err != nil || k < 0 || k >= n {
+			return nil, usagef("there is no dimension %.100q in %s, want 0 to %d", arg, path, n-1)
+		}
+		dimensions = append(dimensions, k)
+	}
+	return dimensions, nil
 }
 
-// readScores returns the scores of the positive sides, and of the negative ones, of the dimensions
-// of the model at path.
-func readScores(path string, dimensions int) (map[bool]map[int]interpret.Score, error) {
-	file, err := coherenceFile(path)
-	if err != nil {
-		return nil, err
-	}
-	c, err := interpret.ReadCoherence(file, dimensions)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, usagef(`%s has no scores: first run "overcomplete intrusion auto %s --input VECTORS --reference VECTORS --save"`, path, path)
-	}
-	if err != nil {
-		return nil, usageError{err}
-	}
-	scores := map[bool]map[int]interpret.Score{false: {}, true: {}}
-	for negative, c := range map[bool]*interpret.Coherence{false: c, true: c.Negative} {
-		if c != nil {
-			for _, s := range c.Scores {
-				scores[negative][s.Dimension] = s
+// poleScores returns the scores by which dimensions are sorted, of the poles that have one. It returns
+// nil for the variance.
+func poleScores(path string, x *interpret.Index, order string) (map[interpret.Pole]float64, error) {
+	switch order {
+	case byIntrusion:
+		_, scores, err := readAccuracy(path, x.Codes.Cols)
+		if err == nil && scores == nil {
+			err = usagef(`%s has no scores: first run "overcomplete intrusion auto %s --input VECTORS --reference VECTORS --save"`, path, path)
+		}
+		return scores, err
+	case byCoherence:
+		scores := map[interpret.Pole]float64{}
+		for k := range x.Codes.Cols {
+			for _, p := range x.Poles(k) {
+				if coherence := x.Coherence(p); !math.IsNaN(coherence) {
+					scores[p] = coherence
+				}
 			}
 		}
+		return scores, nil
 	}
-	return scores, nil
+	return nil, nil
+}
+
+// bestDimensions sorts dimensions by the score of their better pole, and then by variance. If there
+// are scores, it leaves out dimensions without one.
+func bestDimensions(x *interpret.Index, scores map[interpret.Pole]float64, variances []float64) []int {
+	best := make([]float64, len(variances))
+	var dimensions []int
+	for k := range best {
+		best[k] = math.Inf(-1)
+		for _, negative := range []bool{false, true} {
+			if score, ok := scores[interpret.Pole{Dimension: k, Negative: negative}]; ok {
+				best[k] = max(best[k], score)
+			}
+		}
+		if scores == nil || !math.IsInf(best[k], -1) {
+			dimensions = append(dimensions, k)
+		}
+	}
+	slices.SortStableFunc(dimensions, func(a, b int) int {
+		return cmp.Or(cmp.Compare(best[b], best[a]), cmp.Compare(variances[b], variances[a]))
+	})
+	return dimensions
 }
 
 type topDimension struct {
 	Dimension int       `json:"dimension"`
 	Variance  float64   `json:"variance"`
-	Sides     []topSide `json:"sides"` // that have words, the one with the larger values first
+	Poles     []topPole `json:"poles"` // that have words, the one with the larger values first
 }
 
-type topSide struct {
-	Label     string           `json:"label"`
-	Negative  bool             `json:"negative,omitempty"`
-	Coherence *interpret.Score `json:"coherence,omitempty"` // with --sort coherence
-	Likeness  *float64         `json:"likeness,omitempty"`  // with --sort likeness
-	Words     []topWord        `json:"words"`
+type topPole struct {
+	Label    string    `json:"label"`
+	Negative bool      `json:"negative,omitempty"`
+	Score    *float64  `json:"score,omitempty"` // by --sort: word intrusion accuracy, or coherence
+	Words    []topWord `json:"words"`
 }
 
 type topWord struct {
@@ -178,49 +172,50 @@ type topWord struct {
 	Value float32 `json:"value"`
 }
 
-// printTop prints sides of dimensions, a line each, and below it its texts if rows are texts.
+// printTop prints a line per pole and, if rows are texts, these below it.
 func printTop(b *strings.Builder, top []topDimension, order string, texts bool) {
-	scores := map[string][]string{"coherence": {"top", "q1", "q2", "q3", "q4"}, "likeness": {"alike"}}[order]
-	words := "words"
-	if texts {
-		words = "texts"
+	header, align := []string{"dimension", "variance"}, "rr"
+	if order != byVariance {
+		header, align = append(header, order), align+"r"
 	}
-	rows := table.Table{append(append([]string{"dimension", "variance"}, scores...), "label", words)}
+	if texts {
+		header = append(header, "label", "texts")
+	} else {
+		header = append(header, "label", "words")
+	}
+	rows := table.Table{header}
 	for _, d := range top {
 		row := []string{strconv.Itoa(d.Dimension), fmt.Sprintf("%.2e", d.Variance)}
-		if len(d.Sides) == 0 { // no word uses it
+		if len(d.Poles) == 0 {
 			rows = append(rows, row)
 		}
-		for _, side := range d.Sides {
-			row = append(append(row, side.scores(len(scores))...), side.Label)
-			if texts {
-				rows = append(rows, append(row, ""))
-				for _, e := range side.Words {
-					rows = append(rows, []string{fmt.Sprintf("%20.3g  %v", e.Value, e.item)})
-				}
-			} else {
-				var words []string
-				for _, e := range side.Words {
-					words = append(words, e.Word)
-				}
-				rows = append(rows, append(row, wordList(words, " ")))
+		for _, p := range d.Poles {
+			switch {
+			case order == byVariance:
+			case p.Score == nil:
+				row = append(row, "")
+			case order == byIntrusion:
+				row = append(row, fmt.Sprintf("%.0f %%", 100**p.Score))
+			default:
+				row = append(row, fmt.Sprintf("%.2f", *p.Score))
 			}
-			row = []string{"", ""} // the other side says no more of the dimension
+			words, items := p.list(texts)
+			rows = append(append(rows, append(row, p.Label, words)), items...)
+			row = []string{"", ""} // the second pole is of the same dimension
 		}
 	}
-	b.WriteString(rows.Text("rr"+strings.Repeat("r", len(scores))+"l", nil))
+	b.WriteString(rows.Text(align+"l", nil))
 }
 
-// scores returns the cells of a side's scores, n of them, blank where it has none.
-func (s topSide) scores(n int) []string {
-	cells := make([]string, n)
-	if s.Coherence != nil {
-		for i, score := range append([]float64{s.Coherence.Matched}, s.Coherence.Quarters...) {
-			cells[i] = fmt.Sprintf("%3.0f", 100*score)
+// list returns the words on one line, or texts on lines of their own.
+func (p topPole) list(texts bool) (words string, items [][]string) {
+	var all []string
+	for _, w := range p.Words {
+		if texts {
+			items = append(items, []string{fmt.Sprintf("%20.3g  %v", w.Value, w.item)})
+		} else {
+			all = append(all, w.Word)
 		}
 	}
-	if s.Likeness != nil {
-		cells[0] = fmt.Sprintf("%.2f", *s.Likeness)
-	}
-	return cells
+	return wordList(all, " "), items
 }

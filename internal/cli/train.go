@@ -320,23 +320,21 @@ func topDimensions(codes *vectors.Sparse) []dimension {
 		first[i] = i
 	}
 	codes = interpret.SelectRows(codes, first)
-	top, x := interpret.TopWords(codes, shownWords), interpret.NewIndex(codes)
-	strongest := interpret.Strongest(top)
+	x := interpret.NewIndex(codes)
 	out := []dimension{}
 	shown := map[int]bool{} // rows
-	for _, k := range strongest {
-		if len(top[k]) == 0 || len(out) == shownDimensions {
-			break // nor have those that follow words
+	for _, k := range x.Strongest(shownWords) {
+		top := x.Top(interpret.Pole{Dimension: k}, shownWords)
+		if len(top) == 0 || len(out) == shownDimensions {
+			break
 		}
-		if shown[top[k][0].Row] {
-			continue // much like another
+		if shown[top[0].Row] {
+			continue // similar to another
 		}
-		d := dimension{Dimension: k, Words: []string{}}
-		for _, e := range top[k] {
+		for _, e := range top {
 			shown[e.Row] = true
 		}
-		d.Words = x.Words(k, shownWords, false)
-		out = append(out, d)
+		out = append(out, dimension{k, x.Words(interpret.Pole{Dimension: k}, shownWords)})
 	}
 	return out
 }

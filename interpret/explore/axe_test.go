@@ -25,8 +25,7 @@ func TestBrowserAccessibility(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := testModel()
-	x := New(m, "test")
-	x.UseOther(New(testModel(), "other"))
+	x := newWith(t, m, "test", Options{Other: newExplorer(t, testModel(), "other")})
 	server := httptest.NewServer(x.Handler(""))
 	defer server.Close()
 	var page bytes.Buffer
@@ -38,7 +37,7 @@ func TestBrowserAccessibility(t *testing.T) {
 		t.Fatal(err)
 	}
 	everywhere := []string{"#/", "#/word/bank", "#/word/" + m.Codes.Words[50], "#/dimension/3", "#/dimension/39", "#/dimensions", "#/compare/bank/river/money",
-		"#/ask/bank%20%2B%20river", "#/ask/the%20river%20bank%20has%20money", "#/both", "#/both/bank", "#/map", "#/map/3", "#/map/word/bank", "#/rows", "#/rows/bank", "#/word/bnak"}
+		"#/query/bank%20%2B%20river", "#/query/the%20river%20bank%20has%20money", "#/both", "#/both/bank", "#/map", "#/map/3", "#/map/word/bank", "#/rows", "#/rows/bank", "#/word/bnak"}
 	for _, site := range []struct {
 		name, url string
 		addresses []string

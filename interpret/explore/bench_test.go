@@ -50,7 +50,7 @@ func BenchmarkStart(b *testing.B) {
 	m := largeModel()
 	for b.Loop() {
 		start := time.Now()
-		x := New(m, "large")
+		x := newExplorer(b, m, "large")
 		b.ReportMetric(time.Since(start).Seconds(), "s/new")
 		x.mapped()
 		b.ReportMetric(time.Since(start).Seconds(), "s/map")
@@ -61,7 +61,7 @@ func BenchmarkStart(b *testing.B) {
 // machines that do something else meanwhile.
 func BenchmarkClick(b *testing.B) {
 	m := largeModel()
-	x := New(m, "large")
+	x := newExplorer(b, m, "large")
 	x.mapped()
 	handler := x.Handler("")
 	var stats runtime.MemStats
@@ -80,10 +80,10 @@ func BenchmarkClick(b *testing.B) {
 		{"largest dimension", func(int) string { return "/data/dimension?dimension=1" }, http.StatusOK},
 		{"dimension", func(i int) string { return fmt.Sprint("/data/dimension?dimension=", i*79%3000) }, http.StatusOK},
 		{"sum", func(i int) string {
-			return "/data/ask?question=" + url.QueryEscape(fmt.Sprintf("%s - %s + %s", m.Codes.Words[i*7919%len(m.Codes.Words)], m.Codes.Words[i*104729%len(m.Codes.Words)+1], m.Codes.Words[i*1299709%len(m.Codes.Words)+2]))
+			return "/data/query?query=" + url.QueryEscape(fmt.Sprintf("%s - %s + %s", m.Codes.Words[i*7919%len(m.Codes.Words)], m.Codes.Words[i*104729%len(m.Codes.Words)+1], m.Codes.Words[i*1299709%len(m.Codes.Words)+2]))
 		}, http.StatusOK},
 		{"text of 100 words", func(i int) string {
-			return "/data/ask?question=" + url.QueryEscape(strings.Join(m.Codes.Words[i*7919%len(m.Codes.Words):][:100], " "))
+			return "/data/query?query=" + url.QueryEscape(strings.Join(m.Codes.Words[i*7919%len(m.Codes.Words):][:100], " "))
 		}, http.StatusOK},
 		{"complete", func(i int) string { return "/data/complete?prefix=" + m.Codes.Words[i*79%len(m.Codes.Words)][:1+i%4] }, http.StatusOK},
 		{"complete nothing", func(i int) string { return "/data/complete?prefix=" + fmt.Sprint("zzz", i) }, http.StatusOK},

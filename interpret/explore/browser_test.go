@@ -23,29 +23,47 @@ import (
 	"overcomplete/interpret"
 )
 
-// A browser shows a page, and notes what goes wrong there.
+// A browser is a tab of the browser.
 type browser struct {
 	*testing.T
 	ctx context.Context
 }
 
-// openBrowser starts the Chromium that OVERCOMPLETE_CHROMIUM names. The test fails
-// if a page throws or logs an error, such as what its security policy forbids,
-// other than that an answer has a status of 4xx.
+// chromium is the browser process of all tests.
+var chromium struct {
+	start sync.Once
+	ctx   context.Context
+	stop  context.CancelFunc
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if chromium.stop != nil {
+		chromium.stop()
+	}
+	os.Exit(code)
+}
+
+// openBrowser opens a tab of the Chromium that OVERCOMPLETE_CHROMIUM names. The test fails if a page
+// throws or logs an error, such as a violation of its security policy, except a status of 4xx.
 func openBrowser(t *testing.T) *browser {
 	t.Helper()
 	path := os.Getenv("OVERCOMPLETE_CHROMIUM")
 	if path == "" {
 		t.Skip("needs a browser: set OVERCOMPLETE_CHROMIUM to the path of Chromium")
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox) // root has no sandbox
-	ctx, cancel := chromedp.NewExecAllocator(context.Background(), options...)
-	t.Cleanup(cancel)
-	ctx, cancel = context.WithTimeout(ctx, 2*time.Minute)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
+	chromium.start.Do(func() {
+		options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox) // root has no sandbox
+		ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
+		chromium.ctx, _ = chromedp.NewContext(ctx)
+		chromium.stop = stop
+		(&browser{t, chromium.ctx}).do()
+	})
+	ctx, cancel := chromedp.NewContext(chromium.ctx) // a tab of its own
+	ctx, stop := context.WithTimeout(ctx, 2*time.Minute)
+	t.Cleanup(stop)
 	b := &browser{t, ctx}
-	b.do() // starts it
+	b.do(chromedp.EmulateViewport(1280, 900))
 	var listener sync.WaitGroup
 	console := chromedp.Console(ctx)
 	listener.Go(func() {
@@ -60,6 +78,13 @@ func openBrowser(t *testing.T) *browser {
 		listener.Wait()
 	})
 	return b
+}
+
+// serve serves the page of x until the test ends, and returns its address.
+func (b *browser) serve(x *Explorer) string {
+	server := httptest.NewServer(x.Handler(""))
+	b.Cleanup(server.Close)
+	return server.URL
 }
 
 func (b *browser) do(steps ...chromedp.Action[chromedp.Void]) {
@@ -123,10 +148,9 @@ const search = "header input"
 func TestBrowser(t *testing.T) {
 	b := openBrowser(t)
 	m := testModel()
-	x := New(m, "test")
-	server := httptest.NewServer(x.Handler(""))
-	defer server.Close()
-	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(server.URL))
+	x := newExplorer(t, m, "test")
+	base := b.serve(x)
+	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(base))
 	b.waitHeading("test")
 
 	// Search, with completion.
@@ -178,7 +202,7 @@ func TestBrowser(t *testing.T) {
 	b.waitHeading("dimension 7")
 
 	// A page that is opened anew, by its address.
-	b.do(chromedp.Navigate(server.URL+"/#/word/river"), chromedp.Reload())
+	b.do(chromedp.Navigate(base+"/#/word/river"), chromedp.Reload())
 	b.waitHeading("river")
 
 	// Compare two words, then three.
@@ -203,7 +227,7 @@ func TestBrowser(t *testing.T) {
 	b.wait(rows, 0)
 
 	// Addresses that are none.
-	for _, address := range []string{"#/word/%zz", "#/word", "#/word/a/b", "#/nothing", "#/dimension/x", "#/dimension/40", "#/map/39", "#/map/word", "#/map/word/nothing", "#/compare/bank", "#/compare/bank/river/money/shore/bank", "#/ask/zz", "#/ask/bank%20-"} {
+	for _, address := range []string{"#/word/%zz", "#/word", "#/word/a/b", "#/nothing", "#/dimension/x", "#/dimension/40", "#/map/39", "#/map/word", "#/map/word/nothing", "#/compare/bank", "#/compare/bank/river/money/shore/bank", "#/query/zz", "#/query/bank%20-"} {
 		evaluate[chromedp.Void](b, `location.hash = %s`, quote(address))
 		b.wait(`location.hash === %s && document.title.startsWith("not found")`, quote(address))
 	}
@@ -256,9 +280,8 @@ func (b *browser) checkRow(got, want listRow, digit float64) {
 func TestBrowserShowsNumbers(t *testing.T) {
 	b := openBrowser(t)
 	m := testModel()
-	x := New(m, "test")
-	server := httptest.NewServer(x.Handler(""))
-	defer server.Close()
+	x := newExplorer(t, m, "test")
+	base := b.serve(x)
 	// scaled returns a bar of a value between low and high.
 	scaled := func(value, low, high float64, class string) drawn {
 		return drawn{100 * (min(value, 0) - low) / (high - low), 100 * math.Abs(value) / (high - low), class}
@@ -291,7 +314,7 @@ func TestBrowserShowsNumbers(t *testing.T) {
 	}
 
 	// A word: the first of its dimensions, and the nearest words.
-	b.do(chromedp.Navigate(server.URL + "/#/word/bank"))
+	b.do(chromedp.Navigate(base + "/#/word/bank"))
 	b.waitHeading("bank")
 	bank := x.word(0)
 	low, high := extremes(bank)
@@ -367,7 +390,15 @@ func TestBrowserShowsNumbers(t *testing.T) {
 		for i, w := range words {
 			rows[i], _ = x.index.Row(w)
 		}
-		want := x.index.Compare(rows)
+		var codes []interpret.Code
+		for _, row := range rows {
+			codes = append(codes, x.index.Code(row))
+		}
+		shared, apart := interpret.Compare(codes...)
+		cosine := 0.0
+		for _, c := range shared {
+			cosine += c.Part
+		}
 		evaluate[chromedp.Void](b, `go("compare", ...%s)`, quoteAll(words))
 		b.waitHeading(strings.Join(words, " and "))
 		heads := evaluate[[]float64](b, `[...document.querySelectorAll("main section h2 small")].map((e) => parseFloat(e.textContent.match(/−?[0-9.]+/)[0].replace("−", "-")))`)
@@ -375,12 +406,12 @@ func TestBrowserShowsNumbers(t *testing.T) {
 		for _, v := range heads {
 			sum += v
 		}
-		if len(heads) != len(words)+1 || math.Abs(heads[0]-want.Cosine) > 0.00501 || math.Abs(sum-1) > 0.00501*float64(len(heads)) {
-			t.Errorf("%q: numbers %v, want %v and what is left of 1", words, heads, want.Cosine)
+		if len(heads) != len(words)+1 || math.Abs(heads[0]-cosine) > 0.00501 || math.Abs(sum-1) > 0.00501*float64(len(heads)) {
+			t.Errorf("%q: numbers %v, want %v and what is left of 1", words, heads, cosine)
 		}
 		evaluate[chromedp.Void](b, `document.querySelectorAll(".more").forEach((more) => more.click())`)
 		got := b.contributions()
-		for name, wanted := range map[string][]interpret.Contribution{"shared": want.Shared, "apart": want.Apart} {
+		for name, wanted := range map[string][]interpret.Contribution{"shared": shared, "apart": apart} {
 			if len(got[name]) != len(wanted) {
 				t.Errorf("%q: %d dimensions %s, want %d", words, len(got[name]), name, len(wanted))
 			}
@@ -423,9 +454,8 @@ func TestBrowserIsolatesWords(t *testing.T) {
 	b := openBrowser(t)
 	m := testModel()
 	m.Codes.Words[0], m.Codes.Words[1] = "שלום", "שלומית"
-	server := httptest.NewServer(New(m, "test").Handler(""))
-	defer server.Close()
-	b.do(chromedp.Navigate(server.URL))
+	base := b.serve(newExplorer(t, m, "test"))
+	b.do(chromedp.Navigate(base))
 	b.waitHeading("test")
 	b.do(chromedp.SendKeys(chromedp.CSS(search), "שלו"))
 	b.wait(`document.querySelectorAll("[role=option]").length >= 2`)
@@ -451,9 +481,8 @@ func TestBrowserIsolatesWords(t *testing.T) {
 // Words are text, whatever is in them.
 func TestBrowserShowsWordsAsText(t *testing.T) {
 	b := openBrowser(t)
-	server := httptest.NewServer(New(testModel(), "<b>test</b>").Handler(""))
-	defer server.Close()
-	b.do(chromedp.Navigate(server.URL))
+	base := b.serve(newExplorer(t, testModel(), "<b>test</b>"))
+	b.do(chromedp.Navigate(base))
 	b.waitHeading("<b>test</b>")
 	for i, word := range oddWords {
 		evaluate[chromedp.Void](b, `go("word", %s)`, quote(word))
@@ -472,10 +501,9 @@ func TestBrowserShowsWordsAsText(t *testing.T) {
 
 func TestBrowserMap(t *testing.T) {
 	b := openBrowser(t)
-	x := New(testModel(), "test")
-	server := httptest.NewServer(x.Handler(""))
-	defer server.Close()
-	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(server.URL+"/#/map"))
+	x := newExplorer(t, testModel(), "test")
+	base := b.serve(x)
+	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(base+"/#/map"))
 	b.wait(`document.querySelectorAll(".dot").length === %d`, x.about.Live)
 
 	// The mouse.
@@ -499,10 +527,9 @@ func TestBrowserMap(t *testing.T) {
 // What the map shows is in its address: a link and the way back show it again.
 func TestBrowserMapAddress(t *testing.T) {
 	b := openBrowser(t)
-	x := New(testModel(), "test")
-	server := httptest.NewServer(x.Handler(""))
-	defer server.Close()
-	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(server.URL+"/#/map"))
+	x := newExplorer(t, testModel(), "test")
+	base := b.serve(x)
+	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(base+"/#/map"))
 	const view = `[document.querySelector(".slider b")?.textContent, ...[...document.querySelectorAll(".dot:not(.out)")].map((e) => e.dataset.dimension + " " + Math.round(e.getAttribute("cx")) + " " + Math.round(e.getAttribute("cy"))).sort()].join()`
 	b.wait(`document.querySelectorAll(".dot").length > 0 && document.querySelector(".dot").getAttribute("cx") !== null`)
 	first := evaluate[string](b, view)
@@ -527,7 +554,7 @@ func TestBrowserMapAddress(t *testing.T) {
 	b.wait(view+` === %s`, quote(shown))
 	b.wait(`document.querySelector("nav [aria-current]")?.textContent === "Map"`)
 	for _, nonsense := range []string{"at=x+y", "at=9+-9+1e9&words=7", "at=&words=x&coherence=2", "%zz"} {
-		b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(server.URL+"/#/map?"+nonsense))
+		b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(base+"/#/map?"+nonsense))
 		b.wait(`document.querySelector(".map") && document.querySelector(".dot").getAttribute("cx") !== null && ![...document.querySelectorAll(".dot")].some((e) => isNaN(e.getAttribute("cx")))`)
 	}
 }
@@ -535,10 +562,9 @@ func TestBrowserMapAddress(t *testing.T) {
 // The map's list, regions and sliders, and a word that is lit up.
 func TestBrowserMapList(t *testing.T) {
 	b := openBrowser(t)
-	x := New(testModel(), "test")
-	server := httptest.NewServer(x.Handler(""))
-	defer server.Close()
-	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(server.URL+"/#/map"))
+	x := newExplorer(t, testModel(), "test")
+	base := b.serve(x)
+	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(base+"/#/map"))
 	const listed = `[...document.querySelectorAll(".beside [data-dimension]")].map((e) => e.dataset.dimension).join()`
 	c := x.mapped()
 	var all []string
@@ -599,10 +625,9 @@ func TestBrowserMapList(t *testing.T) {
 // On a desk's screen the text of a dimension without a score has most of the width.
 func TestBrowserDimensionsWidth(t *testing.T) {
 	b := openBrowser(t)
-	x := New(testModel(), "test")
-	server := httptest.NewServer(x.Handler(""))
-	defer server.Close()
-	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(server.URL+"/#/dimensions"))
+	x := newExplorer(t, testModel(), "test")
+	base := b.serve(x)
+	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(base+"/#/dimensions"))
 	b.waitHeading("Dimensions")
 	if width := evaluate[float64](b, `document.querySelector(".bars.dims li > :last-child").getBoundingClientRect().width`); width < 640 {
 		t.Errorf("it is %v pixels wide of 1280", width)
@@ -615,9 +640,8 @@ func TestBrowserPhone(t *testing.T) {
 	m := testModel()
 	m.Codes.Words[1] = strings.Repeat("long", 40)
 	m.Codes.Words[slices.Index(m.Codes.Words, "\u2028")] = "no white space"
-	server := httptest.NewServer(New(m, strings.Repeat("name", 30)).Handler(""))
-	defer server.Close()
-	b.do(chromedp.EmulateViewport(375, 812), chromedp.Navigate(server.URL))
+	base := b.serve(newExplorer(t, m, strings.Repeat("name", 30)))
+	b.do(chromedp.EmulateViewport(375, 812), chromedp.Navigate(base))
 	for _, address := range []string{"#/word/bank", "#/word/" + m.Codes.Words[1], "#/dimension/3", "#/compare/bank/" + m.Codes.Words[1] + "/money", "#/map", "#/word/nothing", "#/"} {
 		before := evaluate[string](b, `document.title`)
 		evaluate[chromedp.Void](b, `location.hash = %s`, quote(address))
@@ -635,7 +659,7 @@ func TestBrowserPhone(t *testing.T) {
 // The exported page, without a server.
 func TestBrowserExport(t *testing.T) {
 	b := openBrowser(t)
-	x := New(testModel(), "test")
+	x := newExplorer(t, testModel(), "test")
 	var page bytes.Buffer
 	if err := x.WritePage(&page, append([]string{"bank", "river"}, oddWords...), []int{3}); err != nil {
 		t.Fatal(err)

@@ -1,16 +1,15 @@
-// Package explore shows a model as a web page: the dimensions of a word, the words of
-// a dimension, what words have in common, and a map of all dimensions.
+// Package explore shows a model as a web page: the dimensions of a word, the words of a dimension,
+// the similarity of words, and maps of all dimensions and rows.
 //
-// The page is a script that asks for eight kinds of JSON: about the model, a word, a
-// dimension, the map, a question, words that complete what is typed, labels, and which
-// dimensions of another model match. [Explorer.Handler] serves page and JSON.
-// [Explorer.WritePage] writes a file that contains the page and the JSON for chosen words
-// and dimensions, to send to somebody. What the page shows is in the fragment of its URL
-// (#/word/bank), so that the browser's history and bookmarks work in the same way for both.
+// The page is a script that requests JSON; docs/interpret.md lists the paths and fields.
+// [Explorer.Handler] serves page and JSON. [Explorer.WritePage] writes a file that contains the page
+// and the JSON for chosen words and dimensions. The view is in the fragment of the URL (#/word/bank),
+// so that the browser's history and bookmarks work for both.
 package explore
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -22,124 +21,131 @@ import (
 	"overcomplete/model"
 )
 
-// How much of everything is shown.
+// Lengths of lists and texts.
 const (
-	labelWords   = 8  // words that stand for a dimension
+	labelWords   = 8  // words that describe a dimension
 	listWords    = 40 // words of a dimension on its own page
 	nearestWords = 24
-	together     = 16    // dimensions that fire with one
-	suggestions  = 10    // completions, and closest spellings
+	maxTogether  = 16    // dimensions that fire together with one
+	suggestions  = 10    // completions
 	bins         = 32    // of a histogram
 	listedText   = 240   // characters of a text in a list
 	wholeText    = 20000 // characters of a text on its own page
-	examples     = 5     // texts at the middle and at the weak end of a dimension
+	examples     = 5     // texts from the middle and from the weak end of a dimension
 )
 
-// Explorer serves the page of one model. Its methods may be called at the same time.
+// An Explorer serves the page of one model. Its methods may be called concurrently.
 type Explorer struct {
 	model     *model.Model
 	index     *interpret.Index
+	options   Options
 	about     about
 	variances []float64       // of each dimension
 	signs     []signs         // of each dimension
-	strongest []int           // live dimensions, see interpret.Strongest
+	strongest []int           // live dimensions, see [interpret.Index.Strongest]
 	mapped    func() chart    // of the live dimensions
 	rows      func() rowChart // of words or texts
 	labels    keptLabels
-	framed    bool                     // pages of this machine may have it in a frame
-	other     *Explorer                // nil without
-	matches   func() interpret.Matches // of dimensions with the other's, nil without
+	matches   func() matches // of the dimensions with those of Options.Other, nil without
 }
 
-// about is what the page knows from its start.
+// Options are settings of an explorer.
+type Options struct {
+	// Labels is the path of a labels.json that the page shows and changes, "" for none. CheckModel is
+	// called before a change, and returns an error if the model on disk isn't the one that is shown.
+	Labels     string
+	CheckModel func() error
+
+	// Accuracy is the word intrusion accuracy of poles, 0 to 1, and Judge the name of the vectors that
+	// found the intruders.
+	Accuracy map[interpret.Pole]float64
+	Judge    string
+
+	// Other is a second model that the page compares with this one. It has a page of its own.
+	// Exported pages show one model only.
+	Other *Explorer
+
+	// Frames allows pages of this machine, such as notebooks, to show the page in a frame.
+	Frames bool
+}
+
+// about is the data that the page has from its start.
 type about struct {
 	Name       string       `json:"name"`
 	Input      string       `json:"input"`
 	Method     model.Method `json:"method"`
 	Lambda     float64      `json:"lambda"`
 	Words      int          `json:"words"`           // V
-	Texts      bool         `json:"texts,omitempty"` // rows are texts, and what is called a word of a row is its id
+	Texts      bool         `json:"texts,omitempty"` // rows are texts, and their words are ids
 	Dense      int          `json:"dense"`           // L
-	Live       int          `json:"live"`            // dimensions that some word uses
+	Live       int          `json:"live"`            // dimensions that some row uses
 	Epochs     int          `json:"epochs"`
-	Error      float64      `json:"error,omitempty"`     // mean ‖x − μ − aD‖² of a word, if it was measured
-	Explained  float64      `json:"explained,omitempty"` // share of the variance, if it was measured
-	Other      *otherModel  `json:"other,omitempty"`     // that is looked at beside it
-	Judge      string       `json:"judge,omitempty"`     // name of the vectors that dimensions' scores are by
+	Error      float64      `json:"error,omitempty"`     // mean ‖x − μ − aD‖² per row, if measured
+	Explained  float64      `json:"explained,omitempty"` // share of the variance, if measured
+	Other      *otherModel  `json:"other,omitempty"`     // second model
+	Judge      string       `json:"judge,omitempty"`     // vectors that the accuracies come from
 	Nonzeros   int          `json:"nonzeros"`            // in all codes
-	PerWord    histogram    `json:"per_word"`            // of active dimensions
-	PerDim     histogram    `json:"per_dimension"`       // of words, live dimensions only
-	Strongest  []int        `json:"strongest"`           // dimensions, see interpret.Strongest
-	Dimensions []label      `json:"dimensions"`          // K
+	PerWord    histogram    `json:"per_word"`            // active dimensions
+	PerDim     histogram    `json:"per_dimension"`       // words of live dimensions
+	Strongest  []int        `json:"strongest"`           // live dimensions
+	Dimensions []dimension  `json:"dimensions"`          // K
 }
 
-// otherModel is a second model, and where its page is.
+// otherModel is a second model and the path of its page.
 type otherModel struct {
 	Name string `json:"name"`
 	Path string `json:"path"`
 }
 
-// label is what stands for a dimension where it is mentioned.
-type label struct {
-	Words  int      `json:"words"`            // that use it
-	Top    []string `json:"top"`              // largest positive values first; of texts, keywords: see [interpret.Index.Words]
-	Bottom []string `json:"bottom,omitempty"` // most negative values first
-
-	// What it and its negative side are called: see [interpret.Index.Label].
-	Label       []string `json:"label"`
+// dimension is a dimension as lists show it, and as the map names it.
+type dimension struct {
+	Words       int      `json:"words"`            // that use it
+	Top         []string `json:"top"`              // words of the positive pole, see [interpret.Index.Words]
+	Bottom      []string `json:"bottom,omitempty"` // and of the negative one
+	Label       []string `json:"label"`            // of the positive pole, see [interpret.Index.Label]
 	BottomLabel []string `json:"bottom_label,omitempty"`
-	Negative    bool     `json:"negative,omitempty"` // the negative side has the larger values
-	Likeness    *float64 `json:"likeness,omitempty"` // of the side with the larger values, see [interpret.Index.Likeness], to a thousandth
+	Negative    bool     `json:"negative,omitempty"`  // the negative pole has the larger values
+	Coherence   *float64 `json:"coherence,omitempty"` // of the stronger pole, see [interpret.Index.Coherence]
 
-	// The shares of intruders found in it and in its negative side, as [interpret.Score.Matched].
-	Coherence       *float64 `json:"coherence,omitempty"`
-	BottomCoherence *float64 `json:"bottom_coherence,omitempty"`
+	Accuracy       *float64 `json:"accuracy,omitempty"` // see [Options]
+	BottomAccuracy *float64 `json:"bottom_accuracy,omitempty"`
 }
 
 type wordAnswer struct {
-	Word    string      `json:"word"`
-	Row     int         `json:"row"`    // from 0
-	Active  []weight    `json:"active"` // by decreasing absolute value
-	Nearest []neighbour `json:"nearest"`
-	Columns [][2]string `json:"columns,omitempty"` // of a text: names and values of what else is known of it
-	said
+	Word    string             `json:"word"`
+	Row     int                `json:"row"`    // from 0
+	Active  []interpret.Weight `json:"active"` // by decreasing absolute value
+	Nearest []neighbour        `json:"nearest"`
+	Columns [][2]string        `json:"columns,omitempty"` // of a text: names and values of what else is known of it
+	texts
 }
 
-// said are the texts of the rows that an answer mentions, by id.
-type said struct {
+// texts are the texts of the rows of an answer, by id.
+type texts struct {
 	Texts map[string]string `json:"texts,omitempty"`
 }
 
-// add adds the text of a row, of which all is said, or only as much as a list shows.
-func (s *said) add(x *Explorer, row int, all bool) {
+// add adds the first n characters of the text of a row, if rows are texts.
+func (t *texts) add(x *Explorer, row, n int) {
 	codes := x.model.Codes
 	if codes.Texts == nil {
 		return
 	}
-	text, most := codes.Texts.Text[row], listedText
-	if all {
-		most = wholeText
+	if t.Texts == nil {
+		t.Texts = map[string]string{}
 	}
-	text = cut(text, most)
-	if s.Texts == nil {
-		s.Texts = map[string]string{}
-	}
-	if old := s.Texts[codes.Words[row]]; len(text) > len(old) {
-		s.Texts[codes.Words[row]] = text
+	id := codes.Words[row]
+	if text := cut(codes.Texts.Text[row], n); len(text) > len(t.Texts[id]) {
+		t.Texts[id] = text
 	}
 }
 
-// cut returns a text of at most so many characters.
-func cut(text string, most int) string {
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most-1]) + "…"
+// cut returns the first n characters of a text.
+func cut(text string, n int) string {
+	if runes := []rune(text); len(runes) > n {
+		return string(runes[:n-1]) + "…"
 	}
 	return text
-}
-
-type weight struct {
-	Dimension int     `json:"dimension"`
-	Value     float32 `json:"value"`
 }
 
 type neighbour struct {
@@ -154,14 +160,14 @@ type dimensionAnswer struct {
 	Histogram histogram `json:"histogram"` // of the nonzero values
 	Top       []entry   `json:"top"`
 	Bottom    []entry   `json:"bottom"`
-	// The same by relevance: see [interpret.Index.Distinctive].
+	// The same by relevance, see [interpret.Index.Distinctive].
 	Distinctive       []entry `json:"distinctive"`
 	DistinctiveBottom []entry `json:"distinctive_bottom"`
 	Together          []pair  `json:"together"`
-	// Of texts, some at the middle and at the weak end of the positive values.
+	// Texts from the middle and from the weak end of the positive values.
 	Middle []entry `json:"middle,omitempty"`
 	Weak   []entry `json:"weak,omitempty"`
-	said
+	texts
 }
 
 type entry struct {
@@ -169,30 +175,39 @@ type entry struct {
 	Value float32 `json:"value"`
 }
 
-// pair is how often another dimension fires with one.
+// pair says how often another dimension fires together with one.
 type pair struct {
 	Dimension   int     `json:"dimension"`
-	Opposite    bool    `json:"opposite,omitempty"` // the sides of the two that fire together have opposite signs
-	Words       int     `json:"words"`              // that are on those sides of both
-	Expected    float64 `json:"expected"`           // that many would be by chance
-	Correlation float64 `json:"correlation"`        // of the two dimensions' signs (−1, 0, 1), or minus that where they are opposite
+	Opposite    bool    `json:"opposite,omitempty"` // opposite poles fire together
+	Words       int     `json:"words"`              // at these poles of both
+	Expected    float64 `json:"expected"`           // number of words by chance
+	Correlation float64 `json:"correlation"`        // of the signs (−1, 0, 1), negated if Opposite
 }
 
-// New returns an explorer of m, which has codes and which the page calls by name. It must not change
-// afterwards. New computes what is needed for every page; the map, which takes longer,
-// is computed in the background.
-func New(m *model.Model, name string) *Explorer {
-	x := &Explorer{model: m, index: interpret.NewIndex(m.Codes)}
+// New returns an explorer of m, which has codes and must not change afterwards. The page shows the
+// model's name. The map is computed in the background. Errors are those of [interpret.ReadLabels].
+func New(m *model.Model, name string, o Options) (*Explorer, error) {
+	x := &Explorer{model: m, index: interpret.NewIndex(m.Codes), options: o}
 	x.index.Known = m.Info.Known()
 	x.mapped = sync.OnceValue(x.layout)
 	x.rows = sync.OnceValue(x.layoutRows)
 	x.variances = x.index.Variances()
 	x.describe(name)
+	if o.Labels != "" {
+		labels, err := interpret.ReadLabels(o.Labels, m.Codes.Cols)
+		if err != nil {
+			return nil, err
+		}
+		x.labels.all = labels
+	}
+	if o.Other != nil {
+		x.compareWith(o.Other)
+	}
 	go x.mapped()
-	return x
+	return x, nil
 }
 
-// describe sets about, signs and strongest.
+// describe computes about, signs and strongest.
 func (x *Explorer) describe(name string) {
 	m := x.model
 	a := about{
@@ -205,36 +220,20 @@ func (x *Explorer) describe(name string) {
 		Texts:      m.Codes.Texts != nil,
 		Dense:      m.Dictionary.Dim,
 		Epochs:     len(m.Info.Training.Epochs),
+		Judge:      x.options.Judge,
 		Nonzeros:   m.Codes.Nonzeros(),
-		Dimensions: make([]label, m.Codes.Cols),
+		Dimensions: make([]dimension, m.Codes.Cols),
 	}
 	if share, known := m.Info.Encoding.Explained(); known {
 		a.Explained = share
 	}
 	x.signs = make([]signs, m.Codes.Cols)
-	top := make([][]interpret.Entry, m.Codes.Cols)
 	parallel.Ranges(m.Codes.Cols, func(lo, hi int) {
 		for k := lo; k < hi; k++ {
-			values := x.index.Values(k)
-			for _, v := range values {
-				if v > 0 {
-					x.signs[k].positive++
-				} else {
-					x.signs[k].negative++
-				}
-			}
-			top[k] = x.index.Top(k, labelWords)
-			a.Dimensions[k] = label{
-				Words: len(values), Top: x.index.Words(k, labelWords, false), Bottom: x.index.Words(k, labelWords, true),
-				Label: x.index.Label(k, false), BottomLabel: x.index.Label(k, true), Negative: x.index.Stronger(k),
-			}
-			if likeness := x.index.Likeness(k, a.Dimensions[k].Negative); !math.IsNaN(likeness) {
-				likeness = math.Round(1000*likeness) / 1000
-				a.Dimensions[k].Likeness = &likeness
-			}
+			a.Dimensions[k], x.signs[k] = x.describeDimension(k)
 		}
 	})
-	perDimension := make([]float32, 0, m.Codes.Cols)
+	var perDimension []float32
 	for _, d := range a.Dimensions {
 		if d.Words > 0 {
 			perDimension = append(perDimension, float32(d.Words))
@@ -247,22 +246,56 @@ func (x *Explorer) describe(name string) {
 	a.Live = len(perDimension)
 	a.PerDim = newHistogram(perDimension, true)
 	a.PerWord = newHistogram(perWord, true)
-	x.strongest = slices.DeleteFunc(interpret.Strongest(top), func(k int) bool { return a.Dimensions[k].Words == 0 })
+	x.strongest = slices.DeleteFunc(x.index.Strongest(labelWords), func(k int) bool { return a.Dimensions[k].Words == 0 })
 	a.Strongest = x.strongest
 	x.about = a
 }
 
-// entries returns entries of an answer, and adds what they say to it.
-func (x *Explorer) entries(from []interpret.Entry, s *said) []entry {
+func (x *Explorer) describeDimension(k int) (dimension, signs) {
+	positive, negative := interpret.Pole{Dimension: k}, interpret.Pole{Dimension: k, Negative: true}
+	d := dimension{
+		Top:         x.index.Words(positive, labelWords),
+		Bottom:      x.index.Words(negative, labelWords),
+		Label:       x.index.Label(positive),
+		BottomLabel: x.index.Label(negative),
+	}
+	_, values := x.index.Dimension(k)
+	d.Words = len(values)
+	if poles := x.index.Poles(k); len(poles) > 0 {
+		d.Negative = poles[0].Negative
+		if coherence := x.index.Coherence(poles[0]); !math.IsNaN(coherence) {
+			coherence = math.Round(1000*coherence) / 1000
+			d.Coherence = &coherence
+		}
+	}
+	if accuracy, ok := x.options.Accuracy[positive]; ok {
+		d.Accuracy = &accuracy
+	}
+	if accuracy, ok := x.options.Accuracy[negative]; ok {
+		d.BottomAccuracy = &accuracy
+	}
+	var s signs
+	for _, v := range values {
+		if v > 0 {
+			s.positive++
+		} else {
+			s.negative++
+		}
+	}
+	return d, s
+}
+
+// entries converts the entries of an answer and adds their texts to it.
+func (x *Explorer) entries(from []interpret.Entry, t *texts) []entry {
 	to := make([]entry, len(from))
 	for i, e := range from {
 		to[i] = entry{x.model.Codes.Words[e.Row], e.Value}
-		s.add(x, e.Row, false)
+		t.add(x, e.Row, listedText)
 	}
 	return to
 }
 
-// A NotFoundError reports a word or dimension that the model does not have.
+// A NotFoundError reports a word or dimension that the model lacks.
 type NotFoundError struct {
 	Message string
 	Word    string   // if it is a word
@@ -277,24 +310,22 @@ func (e *NotFoundError) Error() string {
 }
 
 func (x *Explorer) findWord(word string) (row int, err error) {
-	row, ok := x.index.Row(word)
-	if !ok && x.about.Texts { // or what is in one text only
-		if rows, total := x.index.Search(word, 1); total == 1 {
-			return rows[0], nil
-		}
+	row, err = x.index.Find(word)
+	if unknown, ok := errors.AsType[*interpret.UnknownWordError](err); ok {
+		return 0, x.notFound(unknown)
 	}
-	if !ok {
-		return 0, x.unknown(&interpret.UnknownWordError{Word: word})
-	}
-	return row, nil
+	return row, err
 }
 
-func (x *Explorer) unknown(err *interpret.UnknownWordError) error {
-	message := err.Error()
-	if x.about.Texts {
+func (x *Explorer) notFound(err *interpret.UnknownWordError) error {
+	message := fmt.Sprintf("no word %.100q in the model", err.Word)
+	switch {
+	case err.Texts > 0:
+		message = fmt.Sprintf("%.100q is in %d texts", err.Word, err.Texts)
+	case x.about.Texts:
 		message = fmt.Sprintf("%.100q is no id, and in no text", err.Word)
 	}
-	return &NotFoundError{message, err.Word, x.index.Closest(err.Word, suggestions)}
+	return &NotFoundError{message, err.Word, err.Closest}
 }
 
 func (x *Explorer) checkDimension(k int) error {
@@ -304,18 +335,15 @@ func (x *Explorer) checkDimension(k int) error {
 	return nil
 }
 
-// word answers what is asked about the word of a row.
+// word returns the data of a word's page.
 func (x *Explorer) word(row int) wordAnswer {
-	active := x.index.Active(row)
-	a := wordAnswer{Word: x.model.Codes.Words[row], Row: row, Active: make([]weight, len(active)), Nearest: []neighbour{}}
-	for i, w := range active {
-		a.Active[i] = weight(w)
-	}
-	for _, n := range x.index.Nearest(row, nearestWords) {
+	code := x.index.Code(row)
+	a := wordAnswer{Word: x.model.Codes.Words[row], Row: row, Active: code.Weights(), Nearest: []neighbour{}}
+	for _, n := range x.index.Nearest(code, nearestWords, row) {
 		a.Nearest = append(a.Nearest, neighbour{x.model.Codes.Words[n.Row], n.Cosine})
-		a.add(x, n.Row, false)
+		a.add(x, n.Row, listedText)
 	}
-	a.add(x, row, true)
+	a.add(x, row, wholeText)
 	if texts := x.model.Codes.Texts; texts != nil {
 		for _, c := range texts.Columns {
 			a.Columns = append(a.Columns, [2]string{c.Name, c.Values[row]})
@@ -324,8 +352,9 @@ func (x *Explorer) word(row int) wordAnswer {
 	return a
 }
 
-// dimension answers what is asked about dimension k.
+// dimension returns the data of a dimension's page.
 func (x *Explorer) dimension(k int) dimensionAnswer {
+	positive, negative := interpret.Pole{Dimension: k}, interpret.Pole{Dimension: k, Negative: true}
 	rows, values := x.index.Dimension(k)
 	a := dimensionAnswer{
 		Dimension: k,
@@ -334,39 +363,27 @@ func (x *Explorer) dimension(k int) dimensionAnswer {
 		Histogram: newHistogram(values, false),
 		Together:  x.together(k),
 	}
-	a.Top, a.Bottom = x.entries(x.index.Top(k, listWords), &a.said), x.entries(x.index.Bottom(k, listWords), &a.said)
-	a.Distinctive = x.entries(x.index.Distinctive(k, listWords, false), &a.said)
-	a.DistinctiveBottom = x.entries(x.index.Distinctive(k, listWords, true), &a.said)
+	a.Top = x.entries(x.index.Top(positive, listWords), &a.texts)
+	a.Bottom = x.entries(x.index.Top(negative, listWords), &a.texts)
+	a.Distinctive = x.entries(x.index.Distinctive(positive, listWords), &a.texts)
+	a.DistinctiveBottom = x.entries(x.index.Distinctive(negative, listWords), &a.texts)
 	if x.about.Texts {
-		a.Middle, a.Weak = x.examples(rows, values, &a.said)
+		all := x.index.Top(positive, len(rows))
+		if n := len(all); n >= listWords+2*examples {
+			middle := max(n/2-examples/2, listWords)
+			a.Middle = x.entries(all[middle:middle+examples], &a.texts)
+			a.Weak = x.entries(all[n-examples:], &a.texts)
+		}
 	}
 	return a
 }
 
-// examples returns texts at the middle and at the weak end of the positive values of a dimension,
-// if there are more than the list of the strongest has.
-func (x *Explorer) examples(rows []int32, values []float32, s *said) (middle, weak []entry) {
-	var positive []interpret.Entry
-	for i, v := range values {
-		if v > 0 {
-			positive = append(positive, interpret.Entry{Row: int(rows[i]), Value: v})
-		}
-	}
-	n := len(positive)
-	if n < listWords+2*examples {
-		return nil, nil
-	}
-	slices.SortStableFunc(positive, func(a, b interpret.Entry) int { return cmp.Compare(b.Value, a.Value) })
-	first := max(n/2-examples/2, listWords)
-	return x.entries(positive[first:first+examples], s), x.entries(positive[n-examples:], s)
-}
-
-// together returns the dimensions that fire with k more often than by chance, by
-// the correlation of their signs, which for nonnegative codes is φ.
+// together returns the dimensions that fire together with k more often than by chance, by the
+// correlation of their signs, which is φ for nonnegative codes.
 func (x *Explorer) together(k int) []pair {
 	rows, values := x.index.Dimension(k)
 	codes := x.model.Codes
-	counts := make([]int32, 2*codes.Cols) // of each other, words with the same sign and with opposite ones
+	counts := make([]int32, 2*codes.Cols) // rows with the same and with opposite signs, by dimension
 	var adding sync.Mutex
 	parallel.Ranges(len(rows), func(lo, hi int) {
 		part := make([]int32, len(counts))
@@ -374,7 +391,7 @@ func (x *Explorer) together(k int) []pair {
 			sign := math.Float32bits(values[lo+j]) >> 31
 			index, value := codes.Row(int(i))
 			for l, other := range index {
-				// No branch: nobody can predict it.
+				// No branch on the sign: it is unpredictable.
 				part[2*uint32(other)+(math.Float32bits(value[l])>>31^sign)]++
 			}
 		}
@@ -395,15 +412,15 @@ func (x *Explorer) together(k int) []pair {
 			p.Opposite, p.Words, p.Correlation = true, int(opposite), -p.Correlation
 			p.Expected = (a.positive*b.negative + a.negative*b.positive) / n
 		}
-		if other != k && p.Correlation > 0 { // neither negative nor 0/0, of a dimension that all words use
+		if other != k && p.Correlation > 0 { // NaN if all words use a dimension
 			pairs = append(pairs, p)
 		}
 	}
 	slices.SortStableFunc(pairs, func(p, q pair) int { return cmp.Compare(q.Correlation, p.Correlation) })
-	return pairs[:min(together, len(pairs))]
+	return pairs[:min(maxTogether, len(pairs))]
 }
 
-// signs counts a dimension's words of each sign.
+// signs are the numbers of positive and negative values of a dimension.
 type signs struct{ positive, negative float64 }
 
 func (s signs) words() float64 { return s.positive + s.negative }
@@ -416,8 +433,8 @@ type histogram struct {
 	Counts []int   `json:"counts"`
 }
 
-// newHistogram counts values from zero on, to both sides or, if they are whole
-// numbers, the bins of which are whole too, from the least.
+// newHistogram counts values in bins that begin at zero, in both directions. Whole numbers have whole
+// bins, which begin at the smallest.
 func newHistogram(values []float32, whole bool) histogram {
 	if len(values) == 0 {
 		return histogram{Counts: []int{}}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"overcomplete/interpret"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -74,7 +75,7 @@ func dense(s *vectors.Sparse) [][]float64 {
 // Against the definitions, over the dense matrix.
 func TestDimension(t *testing.T) {
 	m := testModel()
-	x := New(m, "test")
+	x := newExplorer(t, m, "test")
 	codes := dense(m.Codes)
 	opposite := false
 	for k := range testAtoms {
@@ -186,7 +187,7 @@ func checkHistogram(t *testing.T, name string, h histogram, values []float64) {
 // Against the definitions, over the dense matrix.
 func TestWord(t *testing.T) {
 	m := testModel()
-	x := New(m, "test")
+	x := newExplorer(t, m, "test")
 	codes := dense(m.Codes)
 	dot := func(a, b []float64) (sum float64) {
 		for k := range a {
@@ -196,13 +197,13 @@ func TestWord(t *testing.T) {
 	}
 	for i := range codes {
 		got := x.word(i)
-		var active []weight
+		var active []interpret.Weight
 		for k, v := range codes[i] {
 			if v != 0 {
-				active = append(active, weight{k, float32(v)})
+				active = append(active, interpret.Weight{Dimension: k, Value: float32(v)})
 			}
 		}
-		slices.SortStableFunc(active, func(a, b weight) int {
+		slices.SortStableFunc(active, func(a, b interpret.Weight) int {
 			return cmp.Compare(math.Abs(float64(b.Value)), math.Abs(float64(a.Value)))
 		})
 		if got.Word != m.Codes.Words[i] || got.Row != i || !slices.Equal(got.Active, active) {
@@ -277,7 +278,7 @@ func at(words []string, rows []int) []string {
 
 func TestAbout(t *testing.T) {
 	m := testModel()
-	x := New(m, "test")
+	x := newExplorer(t, m, "test")
 	a := x.about
 	if a.Name != "test" || a.Words != testWords || a.Live != testAtoms-1 || len(a.Dimensions) != testAtoms || a.Nonzeros != len(m.Codes.Value) || a.Error != .25 {
 		t.Errorf("got %+v", a)
@@ -293,15 +294,17 @@ func TestAbout(t *testing.T) {
 		if words > 0 { // the live ones
 			perDimension = append(perDimension, words)
 		}
-		want := label{
+		want := dimension{
 			Words: int(words), Top: at(m.Codes.Words, ranked(values, 1, labelWords)), Bottom: at(m.Codes.Words, ranked(values, -1, labelWords)),
-			Label: x.index.Label(k, false), BottomLabel: x.index.Label(k, true), // which package interpret tests
+			Label: x.index.Label(interpret.Pole{Dimension: k}), BottomLabel: x.index.Label(interpret.Pole{Dimension: k, Negative: true}), // which package interpret tests
 		}
-		likeness := x.index.Likeness(k, x.index.Stronger(k))
-		if (words == 0) != (d.Likeness == nil) || words > 0 && math.Abs(*d.Likeness-likeness) > .0005001 {
-			t.Errorf("dimension %d: likeness %v, want %v", k, d.Likeness, likeness)
+		if poles := x.index.Poles(k); len(poles) > 0 {
+			coherence := x.index.Coherence(poles[0])
+			if d.Coherence == nil || math.Abs(*d.Coherence-coherence) > .0005001 {
+				t.Errorf("dimension %d: coherence %v, want %v", k, d.Coherence, coherence)
+			}
 		}
-		if d.Likeness = nil; !reflect.DeepEqual(d, want) {
+		if d.Coherence = nil; !reflect.DeepEqual(d, want) {
 			t.Errorf("dimension %d: %v, want %v", k, d, want)
 		}
 	}
@@ -320,7 +323,7 @@ func TestAboutNothing(t *testing.T) {
 			Codes:      &vectors.Sparse{Words: words, CSR: vectors.CSR{Rows: len(words), Cols: 3, Ptr: make([]int64, len(words)+1)}},
 			Dictionary: model.Dictionary{Dim: 2, Atoms: make([]float32, 6)},
 		}
-		x := New(m, "nothing")
+		x := newExplorer(t, m, "nothing")
 		mustJSON(x.about)
 		mustJSON(x.dimension(1))
 		for i := range words {

@@ -3,7 +3,6 @@ package explore
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -14,35 +13,10 @@ import (
 	"overcomplete/interpret"
 )
 
-// UseCoherence makes the page show the scores of dimensions. Call it before
-// [Explorer.Handler] or [Explorer.WritePage].
-func (x *Explorer) UseCoherence(c *interpret.Coherence) {
-	x.about.Judge = c.Reference
-	for _, s := range c.Scores {
-		x.about.Dimensions[s.Dimension].Coherence = &s.Matched
-	}
-	if c.Negative != nil {
-		for _, s := range c.Negative.Scores {
-			x.about.Dimensions[s.Dimension].BottomCoherence = &s.Matched
-		}
-	}
-}
-
-// UseLabels makes the page show what people called dimensions in the file, if it is there,
-// and lets them change that, as long as same returns nil: the model there is the one that is
-// shown. The error is that of [interpret.ReadLabels].
-func (x *Explorer) UseLabels(file string, same func() error) error {
-	ls, err := interpret.ReadLabels(file, x.model.Codes.Cols)
-	x.labels.file, x.labels.same, x.labels.all = file, same, ls
-	return err
-}
-
-// keptLabels are labels, and the file that they are kept in, "" if they can't be changed.
+// keptLabels are the labels of the model as this process last read them.
 type keptLabels struct {
-	file string
-	same func() error
-	mu   sync.Mutex
-	all  interpret.Labels // is replaced, never changed
+	mu  sync.Mutex
+	all interpret.Labels // replaced, never changed
 }
 
 func (l *keptLabels) current() interpret.Labels {
@@ -51,60 +25,51 @@ func (l *keptLabels) current() interpret.Labels {
 	return l.all
 }
 
-// set changes one label in the file, which somebody else may have changed meanwhile.
-func (l *keptLabels) set(ctx context.Context, label interpret.Label, dimensions int) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	all, err := interpret.ChangeLabels(ctx, l.file, dimensions, func(all interpret.Labels) error {
-		if err := l.same(); err != nil {
-			return err
-		}
-		if err := all.Set(label, dimensions); err != nil {
-			return badRequest("%v", err)
-		}
-		return nil
-	})
-	if err == nil {
-		l.all = all
+// setLabel changes one label in the file, which other processes may have changed in the meantime.
+func (x *Explorer) setLabel(ctx context.Context, label interpret.Label) error {
+	x.labels.mu.Lock()
+	defer x.labels.mu.Unlock()
+	if err := label.Check(x.model.Codes.Cols); err != nil {
+		return badRequest("%v", err)
 	}
-	return err
+	all, err := interpret.ChangeLabels(ctx, x.options.Labels, x.model.Codes.Cols, []interpret.Label{label}, x.options.CheckModel)
+	if err != nil {
+		return forbidden("the label was not saved: %v", err)
+	}
+	x.labels.all = all
+	return nil
 }
 
 type labelsAnswer struct {
-	Writable bool              `json:"writable"`
-	Labels   []interpret.Label `json:"labels"`
+	Writable bool             `json:"writable"`
+	Labels   interpret.Labels `json:"labels"`
 }
 
 func (x *Explorer) allLabels() labelsAnswer {
-	return labelsAnswer{x.labels.file != "", x.labels.current().List()}
+	return labelsAnswer{x.options.Labels != "", append(interpret.Labels{}, x.labels.current()...)}
 }
 
-// serveLabels answers with all labels, after it has changed one if a browser on this
-// machine posts it. What [guard] refuses does not come here. JSON is asked for so that no
-// form of another site's page can send it.
+// serveLabels sends all labels, after a change if a browser on this machine posts a label. [guard] has
+// refused other sites.
 func (x *Explorer) serveLabels(w http.ResponseWriter, r *http.Request) {
-	if _, err := parameter(r, "", 0); err != nil {
+	_, err := parameter(r, "", 0)
+	if err == nil && r.Method == http.MethodPost {
+		err = x.postLabel(w, r)
+	}
+	if err != nil {
 		fail(w, err)
 		return
-	}
-	if r.Method == http.MethodPost {
-		if err := x.postLabel(w, r); err != nil {
-			if _, ok := errors.AsType[*requestError](err); !ok {
-				err = &requestError{Status: http.StatusForbidden, Message: fmt.Sprintf("the label was not saved: %v", err)}
-			}
-			fail(w, err)
-			return
-		}
 	}
 	send(w, http.StatusOK, x.allLabels())
 }
 
+// postLabel requires JSON, which no form of another site's page can send.
 func (x *Explorer) postLabel(w http.ResponseWriter, r *http.Request) error {
 	if from, err := netip.ParseAddrPort(r.RemoteAddr); err != nil || !from.Addr().Unmap().IsLoopback() {
-		return &requestError{Status: http.StatusForbidden, Message: "labels can be changed on the machine of the model only"}
+		return forbidden("labels can be changed on the machine of the model only")
 	}
-	if x.labels.file == "" {
-		return &requestError{Status: http.StatusForbidden, Message: "labels of this model can't be changed: it is no directory, or a training that goes on"}
+	if x.options.Labels == "" {
+		return forbidden("labels of this model can't be changed: it isn't a directory, or its training isn't finished")
 	}
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return badRequest("want a label as application/json")
@@ -112,12 +77,15 @@ func (x *Explorer) postLabel(w http.ResponseWriter, r *http.Request) error {
 	var label interpret.Label
 	body := json.NewDecoder(http.MaxBytesReader(w, r.Body, 16<<10))
 	body.DisallowUnknownFields()
-	err := body.Decode(&label)
-	if err == nil {
-		if _, err = body.Token(); err == io.EOF {
-			return x.labels.set(r.Context(), label, x.model.Codes.Cols)
-		}
-		err = errors.New("there is more than one")
+	if err := body.Decode(&label); err != nil {
+		return badRequest("want a label: %.200v", err)
 	}
-	return badRequest("want a label: %.200v", err)
+	if _, err := body.Token(); err != io.EOF {
+		return badRequest("want one label")
+	}
+	return x.setLabel(r.Context(), label)
+}
+
+func forbidden(format string, args ...any) error {
+	return &requestError{Status: http.StatusForbidden, Message: fmt.Sprintf(format, args...)}
 }

@@ -43,11 +43,8 @@ func post(handler http.Handler, body string, fields ...string) *httptest.Respons
 // labelled returns an explorer that keeps labels in a file.
 func labelled(t *testing.T) (x *Explorer, file string) {
 	t.Helper()
-	x, file = New(testModel(), "test"), filepath.Join(t.TempDir(), "labels.json")
-	if err := x.UseLabels(file, func() error { return nil }); err != nil {
-		t.Fatal(err)
-	}
-	return x, file
+	file = filepath.Join(t.TempDir(), "labels.json")
+	return newWith(t, testModel(), "test", Options{Labels: file, CheckModel: func() error { return nil }}), file
 }
 
 func labelsOf(t *testing.T, w *httptest.ResponseRecorder) labelsAnswer {
@@ -70,17 +67,10 @@ func TestServesLabels(t *testing.T) {
 	if strings.ContainsAny(w.Body.String(), "<>") {
 		t.Errorf("the answer has < or >: %s", w.Body)
 	}
-	// Somebody else labels another meanwhile.
-	kept, err := interpret.ReadLabels(file, testAtoms)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if kept[3] != (interpret.Label{Dimension: 3, Name: nasty, Note: "a"}) || len(kept) != 1 {
-		t.Errorf("kept %v", kept)
-	}
-	kept[7] = interpret.Label{Dimension: 7, Name: "seven"}
-	if err := kept.Save(t.Context(), file); err != nil {
-		t.Fatal(err)
+	// Another process sets a label in the meantime.
+	kept, err := interpret.ChangeLabels(t.Context(), file, testAtoms, []interpret.Label{{Dimension: 7, Name: "seven"}}, func() error { return nil })
+	if err != nil || len(kept) != 2 || kept[0] != (interpret.Label{Dimension: 3, Name: nasty, Note: "a"}) {
+		t.Errorf("kept %v, error %v", kept, err)
 	}
 	if got := labelsOf(t, post(handler, `{"dimension": 5, "name": "five"}`)); len(got.Labels) != 3 {
 		t.Errorf("labels %v", got)
@@ -89,7 +79,7 @@ func TestServesLabels(t *testing.T) {
 		t.Errorf("after one was taken away: %v", got)
 	}
 	// They are found, and exported.
-	if got := get(handler, "/data/ask?question=SEVEN").Body.String(); !strings.Contains(got, `"dimension":7`) {
+	if got := get(handler, "/data/query?query=SEVEN").Body.String(); !strings.Contains(got, `"dimension":7`) {
 		t.Errorf("asked for a label: %s", got)
 	}
 	var page strings.Builder
@@ -101,7 +91,7 @@ func TestServesLabels(t *testing.T) {
 // What is called so in a model that was replaced is not written into the new one.
 func TestLabelsOfAReplacedModel(t *testing.T) {
 	x, file := labelled(t)
-	x.labels.same = func() error { return errors.New("another model is there") }
+	x.options.CheckModel = func() error { return errors.New("another model is there") }
 	w := post(x.Handler(""), `{"dimension": 3, "name": "kings"}`)
 	if _, err := os.Stat(file); w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), "another model is there") || err == nil {
 		t.Errorf("%d %s, and the file: %v", w.Code, w.Body, err)
@@ -156,7 +146,7 @@ func TestLabelsCanNotBeChangedFromElsewhere(t *testing.T) {
 	if w := post(handler, label, "From: [::ffff:127.0.0.1]:50000"); w.Code != 200 {
 		t.Errorf("from this machine: %d %s", w.Code, w.Body)
 	}
-	if w := post(New(testModel(), "test").Handler(""), label); w.Code != 403 {
+	if w := post(newExplorer(t, testModel(), "test").Handler(""), label); w.Code != 403 {
 		t.Errorf("of a model without a place for labels: %d %s", w.Code, w.Body)
 	}
 }

@@ -6,46 +6,54 @@ import (
 	"slices"
 	"sync"
 
+	"overcomplete/internal/parallel"
 	"overcomplete/interpret"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
 
-// matchedWords is how many words the dimensions of two models are compared over: the
-// first ones that both have, which in most files are the most frequent.
-const matchedWords = 20_000
+// comparedWords is the number of words over which the dimensions of two models are compared: the
+// first ones of both, which are the most frequent ones in most files.
+const comparedWords = 20_000
 
-// mostAtoms is how many atoms are matched one to one, which takes seconds; for more it would be
-// minutes.
-const mostAtoms = 4000
+// maxAtoms is the number of atoms up to which they are matched one to one, which takes seconds. The
+// time grows with the cube.
+const maxAtoms = 4000
 
-// likeAtoms is the cosine from which two atoms are said to be alike.
-const likeAtoms = 0.7
+// similarAtoms is the cosine from which the page calls two atoms alike.
+const similarAtoms = 0.7
 
-// UseOther makes the page show a second model beside x's: a page of its own, and one for
-// both. Which dimensions are alike is computed in the background. Call it before
-// [Explorer.Handler], of x alone. Exported pages show one model only.
-func (x *Explorer) UseOther(other *Explorer) {
-	x.other = other
-	x.about.Other, other.about.Other = &otherModel{other.about.Name, beside[1:] + "/"}, &otherModel{x.about.Name, "../"}
-	x.matches = sync.OnceValue(func() interpret.Matches {
-		if a, b := x.model, other.model; sameSpace(a, b) && atomsTell(max(a.Dictionary.Len(), b.Dictionary.Len()), a.Dictionary.Dim) {
-			if m, err := matchAtoms(&a.Dictionary, &b.Dictionary); err == nil {
-				return m
-			}
+// matches are the dimensions of two models that correspond to each other.
+type matches struct {
+	Words int               `json:"words"` // that the dimensions were compared over
+	Atoms bool              `json:"atoms"` // atoms were compared instead, and matched one to one
+	First []interpret.Match `json:"first"` // the best match in the second model of each dimension of the first
+	Other []interpret.Match `json:"other"` // the same of the second model
+}
+
+// compareWith adds the second model. The matches are computed in the background.
+func (x *Explorer) compareWith(other *Explorer) {
+	x.about.Other = &otherModel{other.about.Name, otherPath[1:] + "/"}
+	other.about.Other = &otherModel{x.about.Name, "../"}
+	x.matches = sync.OnceValue(func() matches {
+		a, b := x.model, other.model
+		atoms := max(a.Dictionary.Len(), b.Dictionary.Len())
+		// The largest cosine of n random atoms is about √(2 ln n/dim). Below, cosines say nothing.
+		if sameSpace(a, b) && atoms <= maxAtoms && math.Sqrt(2*math.Log(float64(atoms))/float64(a.Dictionary.Dim)) < similarAtoms {
+			return matchAtoms(&a.Dictionary, &b.Dictionary)
 		}
-		return interpret.MatchDimensions(x.index, other.index, matchedWords)
+		return matchValues(x.index, other.index, comparedWords)
 	})
-	other.matches = func() interpret.Matches {
+	other.matches = func() matches {
 		m := x.matches()
-		return interpret.Matches{Words: m.Words, Atoms: m.Atoms, First: slices.Clone(m.Other), Other: slices.Clone(m.First)}
+		return matches{Words: m.Words, Atoms: m.Atoms, First: m.Other, Other: m.First}
 	}
 	go x.matches()
 }
 
-// sameSpace reports whether atoms of two models can be compared. They were learned from the same
-// vectors, by the recipe best, whose atoms have the signs of the words that they start from; or
-// one was trained to be like the other.
+// sameSpace reports whether the atoms of two models can be compared: both are of the recipe best,
+// whose atoms have the signs of the words that they are initialised from, and learned from the same
+// vectors or one from the other.
 func sameSpace(a, b *model.Model) bool {
 	first, isFirst := a.Info.Training.Recipe.(model.Best)
 	second, isSecond := b.Info.Training.Recipe.(model.Best)
@@ -55,24 +63,81 @@ func sameSpace(a, b *model.Model) bool {
 	like := func(best model.Best, other *model.Model) bool {
 		return best.Like != "" && best.Like == vectors.SHA256(other.Dictionary.Atoms)
 	}
-	from := a.Info.Training.Input.SHA256
-	return from != "" && from == b.Info.Training.Input.SHA256 || like(first, b) || like(second, a)
+	input := a.Info.Training.Input.SHA256
+	return input != "" && input == b.Info.Training.Input.SHA256 || like(first, b) || like(second, a)
 }
 
-// atomsTell reports whether the cosines of n atoms of length dim tell which are alike, and are
-// soon there. The largest of n random ones is about √(2 ln n/dim).
-func atomsTell(n, dim int) bool {
-	return n <= mostAtoms && math.Sqrt(2*math.Log(float64(n))/float64(dim)) < likeAtoms
-}
-
-func matchAtoms(a, b *model.Dictionary) (m interpret.Matches, err error) {
-	m.Atoms = true
-	m.First, err = interpret.MatchAtoms(context.Background(), a.Atoms, b.Atoms, a.Dim)
-	m.Other = slices.Repeat([]interpret.Match{{Dimension: -1}}, b.Len())
-	for k, match := range m.First {
+func matchAtoms(a, b *model.Dictionary) matches {
+	first, err := interpret.MatchAtoms(context.Background(), a.Atoms, b.Atoms, a.Dim)
+	if err != nil {
+		panic(err) // the dimensions are equal, and the context is never cancelled
+	}
+	m := matches{Atoms: true, First: first, Other: slices.Repeat([]interpret.Match{{Dimension: -1}}, b.Len())}
+	for k, match := range first {
 		if match.Dimension >= 0 {
 			m.Other[match.Dimension] = interpret.Match{Dimension: k, Cosine: match.Cosine}
 		}
 	}
-	return m, err
+	return m
+}
+
+// matchValues compares each dimension of a with each of b by the cosine of their values over the first
+// n words that both have. The best match has the largest absolute cosine.
+func matchValues(a, b *interpret.Index, n int) matches {
+	const none = -1
+	rowOf := make([]int, a.Codes.Rows) // of the words of a in b
+	m := matches{
+		First: slices.Repeat([]interpret.Match{{Dimension: none}}, a.Codes.Cols),
+		Other: slices.Repeat([]interpret.Match{{Dimension: none}}, b.Codes.Cols),
+	}
+	squares := make([]float64, b.Codes.Cols)
+	for i, w := range a.Codes.Words {
+		rowOf[i] = none
+		first, _ := a.Row(w)
+		row, ok := b.Row(w)
+		if !ok || b.Codes.Words[row] != w || m.Words == n || first != i {
+			continue
+		}
+		rowOf[i] = row
+		m.Words++
+		code := b.Code(row)
+		for j, k := range code.Index {
+			squares[k] += float64(code.Value[j]) * float64(code.Value[j])
+		}
+	}
+	var merging sync.Mutex
+	parallel.Each(context.Background(), a.Codes.Cols, func(k int) {
+		products := make([]float64, b.Codes.Cols)
+		own := 0.0
+		rows, values := a.Dimension(k)
+		for j, i := range rows {
+			if rowOf[i] == none {
+				continue
+			}
+			v := float64(values[j])
+			own += v * v
+			code := b.Code(rowOf[i])
+			for l, other := range code.Index {
+				products[other] += v * float64(code.Value[l])
+			}
+		}
+		merging.Lock()
+		defer merging.Unlock()
+		for l, product := range products {
+			if product != 0 {
+				cosine := product / math.Sqrt(own*squares[l])
+				improve(&m.First[k], interpret.Match{Dimension: l, Cosine: cosine})
+				improve(&m.Other[l], interpret.Match{Dimension: k, Cosine: cosine})
+			}
+		}
+	})
+	return m
+}
+
+// improve replaces a match by a better one. Of equal ones the lower dimension is better.
+func improve(best *interpret.Match, m interpret.Match) {
+	a, b := math.Abs(m.Cosine), math.Abs(best.Cosine)
+	if best.Dimension < 0 || a > b || a == b && m.Dimension < best.Dimension {
+		*best = m
+	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +13,6 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"overcomplete/interpret"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -41,17 +39,15 @@ func turned() *model.Model {
 	return m
 }
 
-func two() *Explorer {
-	x := New(testModel(), "first")
-	x.UseOther(New(turned(), "<i>second</i>"))
-	return x
+func two(t *testing.T) *Explorer {
+	return newWith(t, testModel(), "first", Options{Other: newExplorer(t, turned(), "<i>second</i>")})
 }
 
 func TestServesTwoModels(t *testing.T) {
-	handler := two().Handler("")
+	handler := two(t).Handler("")
 	for path, sign := range map[string]int{"": 1, "/other": -1} {
 		w := get(handler, path+"/data/matches")
-		var got interpret.Matches
+		var got matches
 		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != 200 || got.Words != testWords {
 			t.Fatalf("%s: %d %.100s", path, w.Code, w.Body)
 		}
@@ -83,16 +79,13 @@ func TestServesTwoModels(t *testing.T) {
 			}
 		}
 	}
-	if w := get(New(testModel(), "").Handler(""), "/data/matches"); w.Code != 404 {
+	if w := get(newExplorer(t, testModel(), "").Handler(""), "/data/matches"); w.Code != 404 {
 		t.Errorf("of one model: %d", w.Code)
 	}
 }
 
 // Of models of one file, or where one is like the other, atoms are compared, one to one.
 func TestMatchesAtoms(t *testing.T) {
-	if atomsTell(testAtoms, testDim) || !atomsTell(3000, 300) || atomsTell(mostAtoms+1, 300) {
-		t.Error("atoms tell where chance comes to as much, or there are too many; or don't where they do")
-	}
 	const dim = 32
 	for _, like := range []bool{false, true} {
 		a, b := testModel(), testModel()
@@ -121,8 +114,7 @@ func TestMatchesAtoms(t *testing.T) {
 			a.Info.Training.Input.SHA256, b.Info.Training.Input.SHA256 = "5ha", "5ha"
 		}
 		a.Info.Training.Recipe = best
-		x := New(a, "first")
-		x.UseOther(New(b, "second"))
+		x := newWith(t, a, "first", Options{Other: newExplorer(t, b, "second")})
 		got := x.matches()
 		if !got.Atoms || len(got.First) != testAtoms || len(got.Other) != testAtoms-3 {
 			t.Fatalf("%d words, %d and %d matches", got.Words, len(got.First), len(got.Other))
@@ -171,10 +163,9 @@ func TestSameSpace(t *testing.T) {
 
 func TestBrowserTwoModels(t *testing.T) {
 	b := openBrowser(t)
-	x := two()
-	server := httptest.NewServer(x.Handler(""))
-	defer server.Close()
-	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(server.URL))
+	x := two(t)
+	base := b.serve(x)
+	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(base))
 	b.waitHeading("first")
 	b.do(chromedp.Click(chromedp.CSS(`header nav a[href="#/both"]`)))
 	b.waitHeading("first and <i>second</i>")

@@ -8,6 +8,8 @@ import (
 	"io"
 	"strconv"
 	"text/template"
+
+	"overcomplete/interpret"
 )
 
 // pageTemplate is filled in with nothing but this package's own files and JSON
@@ -59,7 +61,7 @@ const neighbourhood = 10
 // of each dimension. A word or dimension that the model does not have is a
 // [*NotFoundError].
 func (x *Explorer) WritePage(w io.Writer, words []string, dimensions []int) error {
-	data := &embedded{x.about, labelsAnswer{Labels: x.labels.current().List()}, x.mapped(), map[string]wordAnswer{}, map[string]dimensionAnswer{}}
+	data := &embedded{x.about, labelsAnswer{Labels: x.allLabels().Labels}, x.mapped(), map[string]wordAnswer{}, map[string]dimensionAnswer{}}
 	addWord := func(row int) { data.Words[x.model.Codes.Words[row]] = x.word(row) }
 	addDimension := func(k int) { data.Dimensions[strconv.Itoa(k)] = x.dimension(k) }
 	for _, word := range words {
@@ -69,9 +71,9 @@ func (x *Explorer) WritePage(w io.Writer, words []string, dimensions []int) erro
 		}
 		addWord(row)
 		if len(dimensions) == 0 {
-			active := x.index.Active(row)
-			for _, weight := range active[:min(neighbourhood, len(active))] {
-				addDimension(weight.Dimension)
+			weights := x.index.Code(row).Weights()
+			for _, w := range weights[:min(neighbourhood, len(weights))] {
+				addDimension(w.Dimension)
 			}
 		}
 	}
@@ -81,7 +83,7 @@ func (x *Explorer) WritePage(w io.Writer, words []string, dimensions []int) erro
 		}
 		addDimension(k)
 		if len(words) == 0 {
-			for _, e := range x.index.Top(k, neighbourhood) {
+			for _, e := range x.index.Top(interpret.Pole{Dimension: k}, neighbourhood) {
 				addWord(e.Row)
 			}
 		}

@@ -15,7 +15,7 @@ import (
 func exported(t *testing.T, words []string, dimensions []int) (page string, data embedded) {
 	t.Helper()
 	var b bytes.Buffer
-	if err := New(testModel(), "test").WritePage(&b, words, dimensions); err != nil {
+	if err := newExplorer(t, testModel(), "test").WritePage(&b, words, dimensions); err != nil {
 		t.Fatal(err)
 	}
 	const begin = `<script type="application/json" id="data">`
@@ -50,7 +50,7 @@ func TestWritePage(t *testing.T) {
 
 func TestWritePageChoosesTheRest(t *testing.T) {
 	_, data := exported(t, []string{"bank"}, nil)
-	x := New(testModel(), "test")
+	x := newExplorer(t, testModel(), "test")
 	if n := min(len(x.word(0).Active), neighbourhood); len(data.Dimensions) != n {
 		t.Errorf("%d dimensions with a word, want %d", len(data.Dimensions), n)
 	}
@@ -66,7 +66,7 @@ func TestWritePageChoosesTheRest(t *testing.T) {
 }
 
 func TestWritePageRefuses(t *testing.T) {
-	x := New(testModel(), "test")
+	x := newExplorer(t, testModel(), "test")
 	for _, tt := range []struct {
 		words      []string
 		dimensions []int

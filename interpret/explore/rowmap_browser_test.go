@@ -2,7 +2,6 @@ package explore
 
 import (
 	"fmt"
-	"net/http/httptest"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -13,11 +12,10 @@ import (
 // address.
 func TestBrowserRowMap(t *testing.T) {
 	b := openBrowser(t)
-	x := New(testTexts(), "test")
-	server := httptest.NewServer(x.Handler(""))
-	defer server.Close()
+	x := newExplorer(t, testTexts(), "test")
+	base := b.serve(x)
 	c := x.rows()
-	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(server.URL+"/#/map"))
+	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(base+"/#/map"))
 	b.wait(`document.querySelector(".tabs")`)
 	b.do(chromedp.Click(chromedp.CSS(".tabs a:nth-child(2)")))
 	b.waitHeading("Map of texts")
@@ -54,8 +52,8 @@ func TestBrowserRowMap(t *testing.T) {
 	b.wait(`document.querySelector(".card:not([hidden])") && document.querySelector(".current").dataset.row === "%d"`, 1)
 	b.do(chromedp.Focus(chromedp.CSS("[role=application]")), chromedp.KeyEvent(kb.Enter))
 	b.wait(`location.hash === "#/word/river"`)
-	b.do(chromedp.Navigate(server.URL + "/#/rows/second%20line")) // what is in one text only
+	b.do(chromedp.Navigate(base + "/#/rows/second%20line")) // what is in one text only
 	b.wait(`document.querySelector(".card:not([hidden])")?.textContent.startsWith("The first line,")`)
-	b.do(chromedp.Navigate(server.URL + "/#/rows/bnak"))
+	b.do(chromedp.Navigate(base + "/#/rows/bnak"))
 	b.waitHeading("Not found")
 }

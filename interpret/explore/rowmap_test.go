@@ -38,14 +38,14 @@ func grouped(rows, groups int) *model.Model {
 func TestRowMap(t *testing.T) {
 	const groups = 30
 	m := grouped(1500, groups)
-	c := New(m, "test").rows()
+	c := newExplorer(t, m, "test").rows()
 	points := make([]point, len(c.Points))
 	majority := make([]map[int]int, len(c.Regions)) // of each region: its words by group
 	for i, p := range c.Points {
 		if p.Row != i || p.Word != m.Codes.Words[i] || !(p.X >= 0 && p.X <= 1 && p.Y >= 0 && p.Y <= 1) {
 			t.Fatalf("point %d is %+v", i, p)
 		}
-		points[i] = point{X: p.X, Y: p.Y}
+		points[i] = point{place: p.place}
 		if majority[p.Region] == nil {
 			majority[p.Region] = map[int]int{}
 		}
@@ -67,7 +67,7 @@ func TestRowMap(t *testing.T) {
 		}
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1))
-	if again := New(m, "test").rows(); !reflect.DeepEqual(again, c) {
+	if again := newExplorer(t, m, "test").rows(); !reflect.DeepEqual(again, c) {
 		t.Error("another map with another number of processors")
 	}
 }
@@ -75,10 +75,10 @@ func TestRowMap(t *testing.T) {
 // Of many words the map has the first, of many texts some from everywhere, with colours by the
 // columns that a few values have most of.
 func TestRowMapChooses(t *testing.T) {
-	m := grouped(mappedRows+500, 10)
+	m := grouped(maxRows+500, 10)
 	m.Codes.Ptr[1] = 0 // row 0 has no dimension, and its values are row 1's
-	c := New(m, "test").rows()
-	if n := len(c.Points); n != mappedRows || c.Points[0].Row != 1 || c.Points[n-1].Row != mappedRows || len(c.Columns) != 0 {
+	c := newExplorer(t, m, "test").rows()
+	if n := len(c.Points); n != maxRows || c.Points[0].Row != 1 || c.Points[n-1].Row != maxRows || len(c.Columns) != 0 {
 		t.Errorf("%d points, from %+v to %+v", n, c.Points[0], c.Points[n-1])
 	}
 	texts := &vectors.Texts{Columns: []vectors.Column{{Name: "kind"}, {Name: "date"}, {Name: "constant"}}}
@@ -90,8 +90,8 @@ func TestRowMapChooses(t *testing.T) {
 	}
 	m.Codes.Texts = texts
 	m.Info.Encoding.SetKind(texts)
-	c = New(m, "test").rows()
-	if last := c.Points[len(c.Points)-1]; len(c.Points) != mappedRows || last.Row < mappedRows+490 {
+	c = newExplorer(t, m, "test").rows()
+	if last := c.Points[len(c.Points)-1]; len(c.Points) != maxRows || last.Row < maxRows+490 {
 		t.Errorf("%d points, the last is %+v", len(c.Points), last)
 	}
 	if len(c.Columns) != 1 || c.Columns[0].Name != "kind" {
@@ -123,7 +123,7 @@ func TestRowMapOdd(t *testing.T) {
 	for _, rows := range []int{6, 2, 1, 0} {
 		c.Rows, c.Words, c.Ptr = rows, c.Words[:rows], c.Ptr[:rows+1]
 		c.Index, c.Value = c.Index[:rows], c.Value[:rows]
-		got := New(m, "test").rows()
+		got := newExplorer(t, m, "test").rows()
 		if len(got.Points) != rows {
 			t.Errorf("%d rows: %+v", rows, got)
 		}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"image/png"
 	"io"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -19,10 +18,9 @@ import (
 // charts, PNG the same as pixels. No program but a browser need understand the SVG.
 func TestBrowserSaves(t *testing.T) {
 	b := openBrowser(t)
-	x := New(testModel(), "test")
-	server := httptest.NewServer(x.Handler(""))
-	defer server.Close()
-	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(server.URL+"/#/word/bank"))
+	x := newExplorer(t, testModel(), "test")
+	base := b.serve(x)
+	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(base+"/#/word/bank"))
 	b.waitHeading("bank")
 	// The browser of a test has no folder for downloads: look at what is offered.
 	evaluate[chromedp.Void](b, `saved = {}; HTMLAnchorElement.prototype.click = function () {
@@ -102,9 +100,8 @@ func TestBrowserSaves(t *testing.T) {
 // their words.
 func TestBrowserTabs(t *testing.T) {
 	b := openBrowser(t)
-	server := httptest.NewServer(New(testModel(), "test").Handler(""))
-	defer server.Close()
-	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(server.URL+"/#/word/bank"))
+	base := b.serve(newExplorer(t, testModel(), "test"))
+	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(base+"/#/word/bank"))
 	b.waitHeading("bank")
 	for stops := 1; ; stops++ {
 		b.do(chromedp.KeyEvent(kb.Tab))

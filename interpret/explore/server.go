@@ -21,7 +21,7 @@ import (
 var assets embed.FS
 
 // scripts are the page's, which share one scope.
-var scripts = []string{"dom.js", "charts.js", "labels.js", "pages.js", "questions.js", "models.js", "map.js", "save.js", "main.js"}
+var scripts = []string{"dom.js", "charts.js", "labels.js", "pages.js", "queries.js", "models.js", "map.js", "save.js", "main.js"}
 
 // mustAsset returns the files of the given names, one after the other.
 func mustAsset(names ...string) []byte {
@@ -57,22 +57,18 @@ func badRequest(format string, args ...any) error {
 func (x *Explorer) Handler(host string) http.Handler {
 	mux := routes{}
 	x.addTo(mux, "")
-	if x.other != nil {
-		x.other.addTo(mux, beside)
+	if other := x.options.Other; other != nil {
+		other.addTo(mux, otherPath)
 	}
 	frames := "'none'"
-	if x.framed {
+	if x.options.Frames {
 		frames = "http://localhost:* http://127.0.0.1:* https://localhost:* https://127.0.0.1:* vscode-webview: vscode-file:"
 	}
 	return guard(host, frames, mux)
 }
 
-// AllowFrames lets pages of this machine, such as notebooks, show the page in a frame. Call it
-// before [Explorer.Handler].
-func (x *Explorer) AllowFrames() { x.framed = true }
-
-// beside is where the page of a second model is.
-const beside = "/other"
+// otherPath is the path of the page of the second model.
+const otherPath = "/other"
 
 // addTo adds the page and its data, below a path.
 func (x *Explorer) addTo(mux routes, path string) {
@@ -87,7 +83,7 @@ func (x *Explorer) addTo(mux routes, path string) {
 		"/data/rows":      answer("", 0, func(string) (any, error) { return x.rows(), nil }),
 		"/data/word":      answer("word", limit, x.answerWord),
 		"/data/dimension": answer("dimension", limit, x.answerDimension),
-		"/data/ask":       answer("question", max(limit, mostAsked), x.ask),
+		"/data/query":     answer("query", max(limit, maxQuery), x.answerQuery),
 		"/data/labels":    http.HandlerFunc(x.serveLabels),
 		"/data/complete":  answer("prefix", limit, x.complete),
 	}
@@ -137,7 +133,7 @@ const changing = "/data/labels"
 
 func (m routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	handler, ok := m[r.URL.Path]
-	changes := strings.TrimPrefix(r.URL.Path, beside) == changing
+	changes := strings.TrimPrefix(r.URL.Path, otherPath) == changing
 	switch {
 	case !ok:
 		fail(w, &requestError{Status: http.StatusNotFound, Message: "no such page"})
@@ -200,7 +196,7 @@ func sameOrigin(r *http.Request) error {
 	case "", "same-origin", "none": // none: typed into the browser
 		return nil
 	}
-	if (r.URL.Path == "/" || r.URL.Path == beside+"/") && r.Header.Get("Sec-Fetch-Mode") == "navigate" {
+	if (r.URL.Path == "/" || r.URL.Path == otherPath+"/") && r.Header.Get("Sec-Fetch-Mode") == "navigate" {
 		return nil
 	}
 	return refused
@@ -293,9 +289,9 @@ func mustJSON(data any) []byte {
 // It then lets requests that are being answered end, for at most two seconds, and
 // returns nil. See [Explorer.Handler] for host.
 func (x *Explorer) Serve(ctx context.Context, listener net.Listener, host string) error {
-	longest := max(x.longestParameter(), mostAsked)
-	if x.other != nil {
-		longest = max(longest, x.other.longestParameter())
+	longest := max(x.longestParameter(), maxQuery)
+	if x.options.Other != nil {
+		longest = max(longest, x.options.Other.longestParameter())
 	}
 	server := &http.Server{
 		Handler:           x.Handler(host),

@@ -39,7 +39,7 @@ func get(handler http.Handler, target string, fields ...string) *httptest.Respon
 }
 
 func TestServes(t *testing.T) {
-	handler := New(testModel(), "test").Handler("")
+	handler := newExplorer(t, testModel(), "test").Handler("")
 	for _, tt := range []struct{ target, contentType, want string }{
 		{"/", "text/html; charset=utf-8", "<!DOCTYPE html>"},
 		{"/explore.js", "text/javascript; charset=utf-8", "function wordPage"},
@@ -51,7 +51,7 @@ func TestServes(t *testing.T) {
 		{"/data/word?word=bank", "application/json", `"word":"bank"`},
 		{"/data/word?word=River", "application/json", `"word":"river"`},
 		{"/data/dimension?dimension=0", "application/json", `"histogram"`},
-		{"/data/ask?question=bank+river", "application/json", `"about":"words"`},
+		{"/data/query?query=bank+river", "application/json", `"kind":"words"`},
 		{"/data/labels", "application/json", `{"writable":false,"labels":[]}`},
 		{"/data/complete?prefix=BA", "application/json", `["bank","Bank"]`},
 		{"/data/complete?prefix=nothing+begins+so", "application/json", `[]`},
@@ -69,7 +69,7 @@ func TestServes(t *testing.T) {
 
 // Every answer, a refusal too, says exactly this of itself to browsers.
 func TestHeader(t *testing.T) {
-	handler := New(testModel(), "test").Handler("")
+	handler := newExplorer(t, testModel(), "test").Handler("")
 	for _, request := range [][]string{
 		{"/"}, {"/explore.js"}, {"/data/map"}, {"/data/word?word=bank"},
 		{"/data/word?word=none"}, {"/nothing"}, {"/", "Method: POST"}, {"/", "Host: other.example"}, {"/data/map", "Origin: null"},
@@ -95,7 +95,7 @@ func TestHeader(t *testing.T) {
 func TestServesLongWord(t *testing.T) {
 	m := testModel()
 	m.Codes.Words[7] = strings.Repeat("é", 10_000)
-	x := New(m, "test")
+	x := newExplorer(t, m, "test")
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func TestServesLongWord(t *testing.T) {
 // would understand.
 func TestServesEachWord(t *testing.T) {
 	m := testModel()
-	handler := New(m, "test").Handler("")
+	handler := newExplorer(t, m, "test").Handler("")
 	for i, word := range m.Codes.Words {
 		w := get(handler, "/data/word?word="+url.QueryEscape(word))
 		var got wordAnswer
@@ -152,7 +152,7 @@ func TestServesEachWord(t *testing.T) {
 }
 
 func TestRefuses(t *testing.T) {
-	handler := New(testModel(), "test").Handler("explorer.example")
+	handler := newExplorer(t, testModel(), "test").Handler("explorer.example")
 	const other = "Origin: http://other.example"
 	for _, tt := range []struct {
 		target string
@@ -242,7 +242,7 @@ func TestRefuses(t *testing.T) {
 }
 
 func TestSuggestsSpellings(t *testing.T) {
-	w := get(New(testModel(), "test").Handler(""), "/data/word?word=bnak")
+	w := get(newExplorer(t, testModel(), "test").Handler(""), "/data/word?word=bnak")
 	var e requestError
 	if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || !strings.Contains(strings.Join(e.Closest, " "), "bank") {
 		t.Errorf("%s, %v", w.Body, err)
@@ -263,7 +263,7 @@ func checkAnswer(t *testing.T, target string, w *httptest.ResponseRecorder) {
 // Ten thousand requests of a client that knows the server but not its manners.
 func TestRandomQueries(t *testing.T) {
 	m := testModel()
-	handler := New(m, "test").Handler("")
+	handler := newExplorer(t, m, "test").Handler("")
 	rng := rand.New(rand.NewPCG(7, 8))
 	pick := func(from ...string) string { return from[rng.IntN(len(from))] }
 	text := func() string {
@@ -287,9 +287,9 @@ func TestRandomQueries(t *testing.T) {
 	}
 	statuses := make(map[int]int)
 	for range 10000 {
-		target := pick("/", "/data/", "/data/word", "/data/ask", "/data/labels", "/data/dimension", "/data/complete", "/data/map", "/data/model", "/explore.js", "//", text())
+		target := pick("/", "/data/", "/data/word", "/data/query", "/data/labels", "/data/dimension", "/data/complete", "/data/map", "/data/model", "/explore.js", "//", text())
 		for range rng.IntN(3) {
-			target += pick("?", "&", "/") + pick("word", "dimension", "prefix", "question", text()) + pick("=", "=", "=", "") + text()
+			target += pick("?", "&", "/") + pick("word", "dimension", "prefix", "query", text()) + pick("=", "=", "=", "") + text()
 		}
 		w := get(handler, target, pick("Method: GET", "Method: GET", "Method: GET", "Method: HEAD", "Method: PUT", "Method: "+text()))
 		checkAnswer(t, target, w)
@@ -303,11 +303,11 @@ func TestRandomQueries(t *testing.T) {
 }
 
 func FuzzHandler(f *testing.F) {
-	handler := New(testModel(), "test").Handler("")
+	handler := newExplorer(f, testModel(), "test").Handler("")
 	f.Add("/data/word?word=bank", "127.0.0.1", "")
 	f.Add("/data/dimension?dimension=3", "localhost:1", "http://localhost:1")
 	f.Add("/data/complete?prefix=%c3%a9", "[::1]:1", "null")
-	f.Add("/data/ask?question=bank+-+river+%2b+a", "127.0.0.1", "")
+	f.Add("/data/query?query=bank+-+river+%2b+a", "127.0.0.1", "")
 	f.Fuzz(func(t *testing.T, target, host, origin string) {
 		checkAnswer(t, target, get(handler, target, "Host: "+host, "Origin: "+origin))
 	})
@@ -321,7 +321,7 @@ func TestServe(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- New(testModel(), "test").Serve(ctx, listener, "127.0.0.1") }()
+	go func() { ended <- newExplorer(t, testModel(), "test").Serve(ctx, listener, "127.0.0.1") }()
 	base := "http://" + listener.Addr().String()
 	for _, tt := range []struct {
 		target string
@@ -386,8 +386,7 @@ func TestDataIsDocumented(t *testing.T) {
 			rows[path] = quoted(rest)
 		}
 	}
-	x := New(testTexts(), "first")
-	x.UseOther(New(testModel(), "second"))
+	x := newWith(t, testTexts(), "first", Options{Other: newExplorer(t, testModel(), "second")})
 	mux := routes{}
 	x.addTo(mux, "")
 	for path := range mux {
@@ -399,7 +398,7 @@ func TestDataIsDocumented(t *testing.T) {
 		}
 		targets := map[string][]string{
 			"/data/word": {"?word=bank"}, "/data/dimension": {"?dimension=3"}, "/data/complete": {"?prefix=b"},
-			"/data/ask": {"?question=bank", "?question=bank+-+river", "?question=common", "?question=first+line"},
+			"/data/query": {"?query=bank", "?query=bank+-+river", "?query=common", "?query=first+line"},
 		}[path]
 		if targets == nil {
 			targets = []string{""}
@@ -426,8 +425,7 @@ func TestDataIsDocumented(t *testing.T) {
 // A page of this machine can have the page in a frame where that is allowed.
 func TestBrowserFrames(t *testing.T) {
 	b := openBrowser(t)
-	x := New(testModel(), "test")
-	x.AllowFrames()
+	x := newWith(t, testModel(), "test", Options{Frames: true})
 	handler := x.Handler("")
 	if got := get(handler, "/").Header().Get("Content-Security-Policy"); !strings.Contains(got, "; frame-ancestors http://localhost:* http://127.0.0.1:*") {
 		t.Errorf("policy %q", got)

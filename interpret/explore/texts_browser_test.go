@@ -3,7 +3,6 @@ package explore
 import (
 	"bytes"
 	"fmt"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,10 +45,9 @@ func testTexts() *model.Model {
 func TestBrowserTexts(t *testing.T) {
 	b := openBrowser(t)
 	m := testTexts()
-	x := New(m, "test")
-	server := httptest.NewServer(x.Handler(""))
-	defer server.Close()
-	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(server.URL))
+	x := newExplorer(t, m, "test")
+	base := b.serve(x)
+	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(base))
 	b.waitHeading("test")
 	if lead := evaluate[string](b, `document.querySelector(".lead").textContent`); !strings.HasPrefix(lead, "300 texts in 40 sparse dimensions. Ask for a text, ") {
 		t.Errorf("summary: %q", lead)
@@ -66,7 +64,7 @@ func TestBrowserTexts(t *testing.T) {
 	b.do(chromedp.SendKeys(chromedp.CSS(search), "common subjecta"+kb.Enter))
 	b.waitHeading("common subjecta")
 	_, total := x.index.Search("common subjecta", 1)
-	if lead := evaluate[string](b, `document.querySelector(".lead").textContent`); total < 2 || !strings.HasPrefix(lead, fmt.Sprintf("It is in %d texts", total)) {
+	if lead := evaluate[string](b, `document.querySelector(".lead").textContent`); total < 2 || !strings.HasPrefix(lead, fmt.Sprintf("%d texts contain it", total)) {
 		t.Errorf("%q of %d texts", lead, total)
 	}
 	b.do(chromedp.Click(chromedp.CSS(".texts a")))
@@ -79,18 +77,18 @@ func TestBrowserTexts(t *testing.T) {
 	b.waitHeading(m.Codes.Texts.Text[0])
 
 	// A dimension is called by keywords, which lead to the texts that have them.
-	b.do(chromedp.Navigate(server.URL + "/#/dimension/0"))
+	b.do(chromedp.Navigate(base + "/#/dimension/0"))
 	b.wait(`document.querySelector("main .title")?.textContent.includes("subjecta")`)
 	if got := evaluate[string](b, `document.querySelector("main .values a").textContent`); strings.HasPrefix(got, "w") {
 		t.Errorf("the first text is %q", got)
 	}
 	for _, id := range []string{"river", "money", "shore"} {
-		b.do(chromedp.Navigate(server.URL + "/#/word/" + id))
+		b.do(chromedp.Navigate(base + "/#/word/" + id))
 		b.wait(`document.querySelector("main .facts bdi")?.textContent === %s`, quote(id))
 	}
-	b.do(chromedp.Navigate(server.URL + "/#/compare/bank/river"))
+	b.do(chromedp.Navigate(base + "/#/compare/bank/river"))
 	b.wait(`document.querySelector("h1")?.textContent.includes("onerror")`)
-	b.do(chromedp.Navigate(server.URL + "/#/map/0"))
+	b.do(chromedp.Navigate(base + "/#/map/0"))
 	b.wait(`document.querySelector(".card:not([hidden])")?.textContent.includes("texts")`)
 	if card := evaluate[string](b, `document.querySelector(".card").textContent`); strings.Contains(card, "false") {
 		t.Errorf("card %q", card)
@@ -130,15 +128,14 @@ func TestBrowserRealDataTexts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := New(m, "sentences")
-	server := httptest.NewServer(x.Handler(""))
-	defer server.Close()
-	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(server.URL))
+	x := newExplorer(t, m, "sentences")
+	base := b.serve(x)
+	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(base))
 	b.waitHeading("sentences")
 	b.wait(`document.querySelectorAll(".cards li").length === 12`)
-	b.do(chromedp.SendKeys(chromedp.CSS(search), "row 1"+kb.Enter))
+	b.do(chromedp.SendKeys(chromedp.CSS(search), sentences.Words[1]+kb.Enter))
 	b.wait(`document.querySelector("h1.text")?.textContent === %s`, quote(sentences.Texts.Text[1]))
-	b.do(chromedp.SendKeys(chromedp.CSS(search), "row 0"+kb.Enter))
+	b.do(chromedp.SendKeys(chromedp.CSS(search), sentences.Words[0]+kb.Enter))
 	b.wait(`document.querySelector("h1.text")?.textContent === %s`, quote(sentences.Words[0])) // it says nothing
 	b.do(chromedp.SendKeys(chromedp.CSS(search), "romantic comedy"+kb.Enter))
 	b.waitHeading("romantic comedy")
@@ -146,11 +143,11 @@ func TestBrowserRealDataTexts(t *testing.T) {
 	b.do(chromedp.SendKeys(chromedp.CSS(search), "dramatic comedies of errors"+kb.Enter))
 	b.wait(`document.querySelector("main .message")?.textContent === '"dramatic comedies of errors" is no id, and in no text'`)
 	for _, k := range x.strongest[:5] {
-		b.do(chromedp.Navigate(fmt.Sprint(server.URL, "/#/dimension/", k)))
+		b.do(chromedp.Navigate(fmt.Sprint(base, "/#/dimension/", k)))
 		b.waitHeading(fmt.Sprint("dimension ", k))
 		// Each keyword is in some of the top texts: in how many depends on the dimension.
 		b.wait(`document.querySelector("main .title").textContent.split(", ").every((word) => [...document.querySelectorAll("main .values a")].some((a) => a.textContent.toLowerCase().includes(word)))`)
 	}
-	b.do(chromedp.Navigate(server.URL + "/#/rows?colour=label"))
+	b.do(chromedp.Navigate(base + "/#/rows?colour=label"))
 	b.wait(`document.querySelectorAll(".dot").length === 2000 && document.querySelectorAll(".beside section:first-child li").length === 2`)
 }

@@ -3,7 +3,6 @@ package explore
 import (
 	"fmt"
 	"math/rand/v2"
-	"net/http/httptest"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -33,10 +32,9 @@ func TestBrowserVocabulary(t *testing.T) {
 		}
 		c.Ptr = append(c.Ptr, int64(len(c.Index)))
 	}
-	x := New(m, "vocabulary")
-	server := httptest.NewServer(x.Handler(""))
-	defer server.Close()
-	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(server.URL))
+	x := newExplorer(t, m, "vocabulary")
+	base := b.serve(x)
+	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(base))
 	b.waitHeading("vocabulary")
 	b.wait(`document.querySelector(".lead").textContent.startsWith("300,000 words in 1,000 sparse dimensions")`)
 
@@ -61,7 +59,7 @@ func TestBrowserVocabulary(t *testing.T) {
 	evaluate[chromedp.Void](b, `go("map")`)
 	b.wait(`document.querySelectorAll(".dot").length === 1000 && document.querySelectorAll(".names text").length > 0`)
 	evaluate[chromedp.Void](b, `go("rows", "w3999")`)
-	b.wait(`document.querySelectorAll(".dot").length === %d && document.querySelector(".card:not([hidden])")?.textContent === "w3999"`, mappedRows)
+	b.wait(`document.querySelectorAll(".dot").length === %d && document.querySelector(".card:not([hidden])")?.textContent === "w3999"`, maxRows)
 	b.wait(`document.querySelector(".lead").textContent.endsWith("These are 4,000 of 300,000, the first that have any.")`)
 	evaluate[chromedp.Void](b, `go("rows", "w4000")`)
 	b.waitHeading("Not found")

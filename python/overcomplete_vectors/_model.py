@@ -106,21 +106,21 @@ class Model:
 
     @property
     def labels(self) -> list[str]:
-        """What each of the K dimensions is called, by its stronger side: by people, or by its words. "" if no row has it."""
-        return [next(iter(sides.values()), "") for sides in self._sides]
+        """The names of the K dimensions, by their stronger poles: labels, or else words. "" if no row has the dimension."""
+        return [next(iter(poles.values()), "") for poles in self._poles]
 
     @property
-    def _sides(self) -> list[dict[bool, str]]:
-        """The names of each dimension's sides, the stronger one first, by whether it is the negative one."""
+    def _poles(self) -> list[dict[bool, str]]:
+        """The names of each dimension's poles, the stronger first, by whether it is the negative one."""
         given = self._here / "labels.json"
         when = given.stat().st_mtime_ns if given.exists() else 0  # people change them
         if self._named and self._named[0] == when:
             return self._named[1]
-        sides: list[dict[bool, str]] = [{} for _ in range(len(self.dictionary))]
-        for d in json.loads(run("top", self.path, "--dimensions", len(sides), "-n", 1, "--json")):
-            sides[d["dimension"]] = {s.get("negative", False): s["label"] for s in d["sides"]}
-        self._named = when, sides
-        return sides
+        poles: list[dict[bool, str]] = [{} for _ in range(len(self.dictionary))]
+        for d in json.loads(run("top", self.path, "--dimensions", len(poles), "-n", 1, "--json")):
+            poles[d["dimension"]] = {p.get("negative", False): p["label"] for p in d["poles"]}
+        self._named = when, poles
+        return poles
 
     def row(self, x: str | int) -> int:
         """Returns the number of the row of a word, an id, or that number itself. Raises KeyError if there is none."""
@@ -174,8 +174,8 @@ class Model:
         _, code = self._code(x)
         best = np.argsort(-np.abs(code.data), kind="stable")[:n]
         dimensions, values = code.indices[best].tolist(), code.data[best].tolist()
-        sides = self._sides
-        labels = [sides[k].get(value < 0, "") for k, value in zip(dimensions, values)]
+        poles = self._poles
+        labels = [poles[k].get(value < 0, "") for k, value in zip(dimensions, values)]
         return _table({"dimension": dimensions, "value": values, "label": labels})
 
     def _code(self, x: Any) -> tuple[int | None, sp.csr_array]:

@@ -197,7 +197,7 @@ class TestModel(Folder):
         code = m.codes[[m.row("mutex")]].toarray()[0]
         self.assertEqual(table["dimension"].tolist(), np.argsort(-np.abs(code), kind="stable")[:3].tolist())
         said = json.loads(run("top", m.path, int(table["dimension"][0]), "--json"))
-        self.assertEqual(table["label"][0], said[0]["sides"][0]["label"])
+        self.assertEqual(table["label"][0], said[0]["poles"][0]["label"])
         self.assertEqual(len(m.labels), 200)
         table = m.explain("mutex", 200)  # of method A: a negative value has the other side's name
         negative = table[table["value"] < 0]

@@ -105,7 +105,7 @@ func (q *Questions) Find(ctx context.Context, m *model.Model) (f Found, err erro
 	}
 	k := len(q.Nearest[0])
 	codes := func(row, n int) (found []int) {
-		for _, near := range index.Nearest(row, n) {
+		for _, near := range index.Nearest(index.Code(row), n, row) {
 			found = append(found, near.Row)
 		}
 		return found

@@ -43,30 +43,30 @@ const embedded = JSON.parse(document.getElementById("data")?.textContent ?? "nul
 /** has reports whether there is a page for a word or a dimension. */
 const has = (kind, key) => !embedded || Object.hasOwn(embedded[kind], key);
 
-/** A Missing is about a word or dimension that there is no page for. */
+/** A Missing reports a word or dimension without a page. */
 class Missing extends Error {
   constructor(message, closest, word) {
     super(message);
     this.closest = closest ?? [];
-    this.word = word; // that is not there
+    this.word = word; // unknown
   }
 }
 
 /**
- * ask returns the data about the model, labels, the map, a word, a dimension, a prefix or a
- * question; of another model, which is at that path, if that is given.
+ * ask requests the data of the model, labels, the map, a word, a dimension, a prefix or a query, or of
+ * another model at a path.
  */
 async function ask(kind, parameter, value, path = "") {
   const answer = await answerTo(kind, parameter, value, path);
-  for (const [id, text] of Object.entries(answer.texts ?? {})) if (text.length > (said.get(id) ?? "").length) said.set(id, text);
+  for (const [id, text] of Object.entries(answer.texts ?? {})) if (text.length > (texts.get(id) ?? "").length) texts.set(id, text);
   return answer;
 }
 
-/** said are the texts of rows, by the ids that stand for them. */
-const said = new Map();
+/** texts are the texts of rows by id. */
+const texts = new Map();
 
 /** textOf is the text of an id, on one line, or the word that it is. */
-const textOf = (word) => (said.get(word) ?? "").replace(/\s+/g, " ").trim() || word;
+const textOf = (word) => (texts.get(word) ?? "").replace(/\s+/g, " ").trim() || word;
 
 async function answerTo(kind, parameter, value, path) {
   if (embedded) return askEmbedded(kind, parameter, value);
@@ -91,11 +91,11 @@ function askEmbedded(kind, parameter, value) {
     const prefix = value.toLowerCase();
     return { words: embeddedWords().filter((word) => word.toLowerCase().startsWith(prefix) || (model.texts && textOf(word).toLowerCase().includes(prefix))).slice(0, 10) };
   }
-  if (kind === "ask") {
+  if (kind === "query") {
     const known = (word) => [word, word.toLowerCase()].find((key) => has("word", key));
     const words = (known(value) ? [value] : value.split(/\s+/)).map(known);
-    if (words.every(Boolean) && words.length <= 4) return { about: words.length === 1 ? "word" : "words", words };
-    if (has("dimension", value)) return { about: "dimension", dimension: Number(value), words };
+    if (words.every(Boolean) && words.length <= 4) return { kind: "words", words };
+    if (has("dimension", value)) return { kind: "dimension", dimension: Number(value), words };
     throw new Missing("This page can show its own words and dimensions only, and not answer that.", embeddedWords().slice(0, 10));
   }
   for (const key of [value, value.toLowerCase()]) if (has(kind, key)) return embedded[kind][key];
@@ -121,7 +121,7 @@ const unit = () => (model?.texts ? "text" : "word");
 
 /** keywordList is words of texts, each of which leads to the texts that have it. */
 function keywordList(words, attributes = {}) {
-  return h("span", { class: "words" }, words.map((word) => [embedded ? h("bdi", {}, word) : h("a", { href: address("ask", word), ...attributes }, visible(word)), " "]));
+  return h("span", { class: "words" }, words.map((word) => [embedded ? h("bdi", {}, word) : h("a", { href: address("query", word), ...attributes }, visible(word)), " "]));
 }
 
 function dimensionLink(k, ...content) {

@@ -1,6 +1,6 @@
 "use strict";
 
-// What dimensions are called, and how far they can be trusted.
+// Names of dimensions, and the accuracy of word intrusion.
 
 let labels; // what ask("labels") answers
 let named = new Map(); // the labels that people gave, by dimension
@@ -10,10 +10,10 @@ function useLabels(answer) {
   named = new Map(answer.labels.map((label) => [label.dimension, label]));
 }
 
-/** labelWords are the words that stand for a dimension on a value's side of zero. */
+/** labelWords are the words of the label of a pole, given by a value there. */
 const labelWords = (k, value) => (value < 0 ? model.dimensions[k].bottom_label : model.dimensions[k].label) ?? [];
 
-/** nameText is what that side is called. */
+/** nameText is the name of a pole. */
 function nameText(k, value = 1) {
   const name = named.get(k)?.name;
   const text = name || labelWords(k, value).join(", ");
@@ -28,22 +28,22 @@ function name(k, value = 1) {
   return words.map((word, i) => [i > 0 ? ", " : value < 0 && "−", h("bdi", {}, word)]);
 }
 
-/** strongSide is the sign of a dimension's larger values. */
-const strongSide = (k) => (model.dimensions[k].negative ? -1 : 1);
+/** strongPole is the sign of a dimension's larger values. */
+const strongPole = (k) => (model.dimensions[k].negative ? -1 : 1);
 
-/** coherenceOf is the coherence of a dimension's side, undefined without. */
-const coherenceOf = (k, value = 1) => (value < 0 ? model.dimensions[k].bottom_coherence : model.dimensions[k].coherence);
+/** accuracyOf is the word intrusion accuracy of a pole, undefined if it wasn't measured. */
+const accuracyOf = (k, value = 1) => (value < 0 ? model.dimensions[k].bottom_accuracy : model.dimensions[k].accuracy);
 
-/** isScored reports whether the dimensions' sides of that sign have scores. Negative ones may have none beside positive ones. */
-const isScored = (value = 1) => model.dimensions.some((_, k) => coherenceOf(k, value) !== undefined);
+/** isMeasured reports whether the accuracy of poles of that sign was measured. */
+const isMeasured = (value = 1) => model.dimensions.some((_, k) => accuracyOf(k, value) !== undefined);
 
-/** weakness says why a side of a dimension should not be trusted; it is undefined if nothing says so. */
+/** weakness says why a pole may mean nothing; undefined if it may mean something. */
 function weakness(k, value = 1) {
-  const coherence = coherenceOf(k, value);
-  if (!isScored(value)) return undefined;
-  if (coherence === undefined) return "not scored: too few of its words are known to the vectors that were asked";
-  // By guessing, one dimension in thirty has half of ten questions right.
-  return coherence < 0.5 ? `weak: an intruder among its top words is found in ${percent(coherence)} of questions, by guessing in 20 %` : undefined;
+  const accuracy = accuracyOf(k, value);
+  if (!isMeasured(value)) return undefined;
+  if (accuracy === undefined) return "not measured: too few of its words are in the vectors of the test";
+  // One dimension in thirty reaches half of ten questions by guessing.
+  return accuracy < 0.5 ? `weak: word intrusion accuracy ${percent(accuracy)}, by guessing 20 %` : undefined;
 }
 
 /** nameLink is a dimension's name and number, grey if it is weak, and leads to its page. */
@@ -64,7 +64,7 @@ function dimensionText(k, value = 1, own = []) {
 /** weakNote explains what is grey, if some of the dimensions, with values, are. */
 function weakNote(rows) {
   if (!rows.some(({ dimension, value = 1 }) => weakness(dimension, value))) return null;
-  return h("p", { class: "note" }, `Grey names are of weak dimensions: of ten questions which of five words does not belong to their top words, ${model.judge || "other vectors"} answered fewer than five right.`);
+  return h("p", { class: "note" }, `Grey names are of weak dimensions: ${model.judge || "other vectors"} found fewer than five of ten intruders among their top words.`);
 }
 
 /** labelEditor shows a dimension's note and, where labels can be changed, a form to do so. */
@@ -102,19 +102,19 @@ function labelEditor(k, changed) {
 
 /** dimensionsPage is all dimensions, to be filtered and sorted. */
 async function dimensionsPage() {
-  const scored = isScored();
+  const measured = isMeasured();
   const rank = new Map(model.strongest.map((k, i) => [k, i]));
-  // Of each, the stronger side is shown.
-  const all = model.dimensions.map((d, k) => ({ k, ...d, coherence: coherenceOf(k, strongSide(k)) })).filter((d) => d.words > 0 && has("dimension", d.k));
+  // Of each dimension the stronger pole is shown.
+  const all = model.dimensions.map((d, k) => ({ k, ...d, accuracy: accuracyOf(k, strongPole(k)) })).filter((d) => d.words > 0 && has("dimension", d.k));
   const orders = {
-    ...(scored && { "most coherent first": (a, b) => (b.coherence ?? -1) - (a.coherence ?? -1) || rank.get(a.k) - rank.get(b.k) }),
-    [`most alike ${unit()}s first`]: (a, b) => (b.likeness ?? -1) - (a.likeness ?? -1) || rank.get(a.k) - rank.get(b.k),
+    ...(measured && { "highest intrusion accuracy first": (a, b) => (b.accuracy ?? -1) - (a.accuracy ?? -1) || rank.get(a.k) - rank.get(b.k) }),
+    "most coherent first": (a, b) => (b.coherence ?? -1) - (a.coherence ?? -1) || rank.get(a.k) - rank.get(b.k),
     "strongest first": (a, b) => rank.get(a.k) - rank.get(b.k),
     [`most ${unit()}s first`]: (a, b) => b.words - a.words,
     [`fewest ${unit()}s first`]: (a, b) => a.words - b.words,
-    "by label": (a, b) => nameText(a.k, strongSide(a.k)).localeCompare(nameText(b.k, strongSide(b.k))),
+    "by label": (a, b) => nameText(a.k, strongPole(a.k)).localeCompare(nameText(b.k, strongPole(b.k))),
     "by number": () => 0,
-    "labelled by people first": (a, b) => Boolean(named.get(b.k)?.name) - Boolean(named.get(a.k)?.name),
+    "labelled first": (a, b) => Boolean(named.get(b.k)?.name) - Boolean(named.get(a.k)?.name),
   };
   const filter = h("input", { type: "search", "aria-label": "Filter dimensions by label or words", placeholder: "filter by label or word", oninput: () => draw() });
   const order = h("select", { "aria-label": "Order", onchange: () => draw() }, Object.keys(orders).map((o) => h("option", {}, o)));
@@ -127,22 +127,22 @@ async function dimensionsPage() {
     const wanted = filter.value.trim().toLowerCase();
     const from = Number(least.value) / 10;
     leastText.textContent = percent(from);
-    const rows = all.filter((d) => (!wanted || text(d).includes(wanted)) && (from === 0 || (d.coherence ?? 0) >= from - 1e-9)).sort(orders[order.value]);
+    const rows = all.filter((d) => (!wanted || text(d).includes(wanted)) && (from === 0 || (d.accuracy ?? 0) >= from - 1e-9)).sort(orders[order.value]);
     count.textContent = `${whole(rows.length)} of ${plural(all.length, "dimension")}` + (rows.length === 0 ? ": try less of a filter." : "");
     list.replaceChildren(...h("div", {}, rows.length > 0 && folded(rows, 60, (some) =>
-      h("ul", { class: scored ? "bars dims scored" : "bars dims unscored" }, some.map((d) =>
-        h("li", {}, scored && (d.coherence === undefined ? h("span", {}) : bar(d.coherence, 0, 1, { mark: 0.2 })), scored && h("span", { class: "value" }, d.coherence === undefined ? "–" : percent(d.coherence)),
-          h("span", { class: "value" }, plural(d.words, unit())), dimensionText(d.k, strongSide(d.k))))))).childNodes);
+      h("ul", { class: measured ? "bars dims scored" : "bars dims unscored" }, some.map((d) =>
+        h("li", {}, measured && (d.accuracy === undefined ? h("span", {}) : bar(d.accuracy, 0, 1, { mark: 0.2 })), measured && h("span", { class: "value" }, d.accuracy === undefined ? "–" : percent(d.accuracy)),
+          h("span", { class: "value" }, plural(d.words, unit())), dimensionText(d.k, strongPole(d.k))))))).childNodes);
   }
   draw();
   return {
     title: "dimensions",
     content: [
       heading("Dimensions"),
-      h("p", { class: "lead" }, `A dimension means what its top ${unit()}s have in common. `, scored
-        ? `The bar is its coherence: how often ${model.judge || "other vectors"} found the word that does not belong to them. The line is guessing.${all.some((d) => strongSide(d.k) < 0) && !isScored(-1) ? " Negative sides, which have a minus, were not scored." : ""}`
-        : embedded ? null : `How coherent they are is not known yet: overcomplete intrusion auto --save finds out. Until then those come first whose strongest ${unit()}s are most alike in other dimensions.`),
-      h("div", { class: "filters" }, filter, order, scored && h("label", {}, "coherence from ", least, " ", leastText)),
+      h("p", { class: "lead" }, `A dimension means what its top ${unit()}s have in common. `, measured
+        ? `The bar is its word intrusion accuracy: how often ${model.judge || "other vectors"} found the word that does not belong to them. The line is guessing.${all.some((d) => strongPole(d.k) < 0) && !isMeasured(-1) ? " Negative poles, which have a minus, were not measured." : ""}`
+        : embedded ? null : `The most coherent come first: those whose strongest ${unit()}s are most similar in other dimensions. Word intrusion accuracy says more; overcomplete intrusion auto --save measures it.`),
+      h("div", { class: "filters" }, filter, order, measured && h("label", {}, "accuracy from ", least, " ", leastText)),
       count,
       list,
     ],

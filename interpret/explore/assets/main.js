@@ -5,15 +5,15 @@
 let searches = 0;
 
 /**
- * wordSearch is a text field that completes words; choose is called with one. With
- * questions it takes anything that can be asked, and completes its last word.
+ * wordSearch is a text field that completes words, and calls choose with one. With queries it takes any
+ * query and completes its last word.
  */
-function wordSearch({ label, placeholder, choose, questions = false }) {
+function wordSearch({ label, placeholder, choose, queries = false }) {
   const id = `completions-${++searches}`;
   const list = h("ul", { id, role: "listbox", "aria-label": "Completions", hidden: true });
   const input = h("input", {
     type: "text", role: "combobox", "aria-label": label, placeholder, "aria-expanded": "false", "aria-controls": id, "aria-autocomplete": "list",
-    autocomplete: "off", autocapitalize: "none", spellcheck: "false", enterkeyhint: "search", maxlength: questions ? 4000 : 200,
+    autocomplete: "off", autocapitalize: "none", spellcheck: "false", enterkeyhint: "search", maxlength: queries ? 4000 : 200,
   });
   let options = []; // {text, act}
   let active = -1;
@@ -52,14 +52,14 @@ function wordSearch({ label, placeholder, choose, questions = false }) {
     const mine = ++asked;
     const { words } = text ? await ask("complete", "prefix", text.slice(0, 200)) : { words: [] };
     const [, before, last] = input.value.match(/^(.*\s)?(\S*)$/s);
-    const more = questions && !model.texts && before?.trim() && last && words.length === 0 ? (await ask("complete", "prefix", last.slice(0, 200))).words : [];
+    const more = queries && !model.texts && before?.trim() && last && words.length === 0 ? (await ask("complete", "prefix", last.slice(0, 200))).words : [];
     if (mine !== asked) return; // typed on meanwhile
     const chosen = options[active]?.text; // from the answer before, while this one was on its way
     options = words.map((word) => ({ text: word, more: model.texts && textOf(word) !== word ? textOf(word).slice(0, 80) : "", act: () => choose(word) }));
-    if (questions) {
-      const dimension = (k) => ({ text: `dimension ${k}`, more: sideLike(k, text), act: () => go("dimension", k) });
+    if (queries) {
+      const dimension = (k) => ({ text: `dimension ${k}`, more: matchingName(k, text), act: () => go("dimension", k) });
       if (/^\d{1,9}$/.test(text) && Number(text) < model.dimensions.length && has("dimension", Number(text))) options.push({ ...dimension(Number(text)), more: "" });
-      if (text.length > 1) options.push(...labelledLike(text).slice(0, Math.max(10 - options.length, 3)).map(dimension));
+      if (text.length > 1) options.push(...matchingDimensions(text).slice(0, Math.max(10 - options.length, 3)).map(dimension));
     }
     options.push(...more.map((word) => ({ text: before + word, fill: before + word + " " })));
     active = options.findIndex((option) => option.text === chosen);
@@ -87,22 +87,22 @@ function wordSearch({ label, placeholder, choose, questions = false }) {
   return h("div", { class: "combobox" }, input, list);
 }
 
-/** sideLike is the name of a dimension's side that has a text in it, of the stronger one first; undefined without. */
-const sideLike = (k, text) => [strongSide(k), -strongSide(k)].map((side) => nameText(k, side)).find((name) => name.toLowerCase().includes(text.toLowerCase()));
+/** matchingName is the name of a pole that contains a text, of the stronger pole first. */
+const matchingName = (k, text) => [strongPole(k), -strongPole(k)].map((pole) => nameText(k, pole)).find((name) => name.toLowerCase().includes(text.toLowerCase()));
 
-/** labelledLike are the dimensions whose names have a text in them, those that are it first. */
-function labelledLike(text) {
+/** matchingDimensions are the dimensions whose names contain a text, equal ones first. */
+function matchingDimensions(text) {
   const wanted = text.toLowerCase();
-  const like = new Map(model.dimensions.map((d, k) => [k, d.words > 0 && has("dimension", k) && sideLike(k, text)?.toLowerCase()]).filter(([, name]) => name));
+  const like = new Map(model.dimensions.map((d, k) => [k, d.words > 0 && has("dimension", k) && matchingName(k, text)?.toLowerCase()]).filter(([, name]) => name));
   const order = (k) => (like.get(k) === wanted ? 0 : named.get(k)?.name ? 1 : like.get(k).startsWith(wanted) ? 2 : 3);
   return [...like.keys()].sort((a, b) => order(a) - order(b));
 }
 
-/** askFor answers what is typed: a dimension's label as a whole, or a question. */
+/** askFor opens the page of a dimension's label, or of a query. */
 function askFor(text) {
-  const k = labelledLike(text).find((k) => sideLike(k, text).toLowerCase() === text.toLowerCase());
+  const k = matchingDimensions(text).find((k) => matchingName(k, text).toLowerCase() === text.toLowerCase());
   if (k !== undefined && text.includes(",")) go("dimension", k);
-  else go("ask", text);
+  else go("query", text);
 }
 
 function go(...parts) {
@@ -123,7 +123,7 @@ function route() {
   if (kind === "word" && rest.length === 1) return () => wordPage(...rest);
   if (kind === "dimension" && rest.length === 1) return () => dimensionPage(...rest);
   if (kind === "compare" && rest.length >= 2 && rest.length <= 4) return () => comparePage(...rest);
-  if (kind === "ask" && rest.length === 1) return () => askPage(...rest);
+  if (kind === "query" && rest.length === 1) return () => queryPage(...rest);
   if (kind === "both" && rest.length <= 1) return () => bothPage(...rest);
   if (kind === "dimensions" && rest.length === 0) return () => dimensionsPage();
   if (kind === "map" && (rest.length <= 1 || (rest.length === 2 && rest[0] === "word"))) return () => mapPage(...rest);
@@ -143,7 +143,7 @@ async function show() {
     if (!model) {
       const [about, known] = await Promise.all([ask("model"), ask("labels")]);
       model = about;
-      for (const answer of Object.values(embedded?.word ?? {})) for (const [id, text] of Object.entries(answer.texts ?? {})) if (text.length > (said.get(id) ?? "").length) said.set(id, text);
+      for (const answer of Object.values(embedded?.word ?? {})) for (const [id, text] of Object.entries(answer.texts ?? {})) if (text.length > (texts.get(id) ?? "").length) texts.set(id, text);
       useLabels(known);
       if (model.texts) document.querySelector("header input").placeholder = "words of a text · an id · a dimension   /";
       if (model.other)
@@ -178,7 +178,7 @@ addEventListener("keydown", (event) => {
     document.querySelector("header input").focus();
   }
 });
-document.getElementById("search").append(wordSearch({ label: "Ask for a word, several words, a sum of words, a text or a dimension", placeholder: "bank · bank river · king − man + woman   /", questions: true, choose: askFor }));
+document.getElementById("search").append(wordSearch({ label: "Ask for a word, several words, a sum of words, a text or a dimension", placeholder: "bank · bank river · king − man + woman   /", queries: true, choose: askFor }));
 document.getElementById("main").after(saveBar());
 document.getElementById("skip").addEventListener("click", (event) => {
   event.preventDefault(); // the fragment is the page's address

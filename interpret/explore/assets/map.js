@@ -35,7 +35,7 @@ const short = (text) => (text.length > 24 ? text.slice(0, 23) + "…" : text);
  *   key      the field of a point that tells it from others
  *   shows    whether a point is drawn, names whether it has a name at a zoom, lists whether it is in the list
  *   many     how many points have names when all are in view
- *   card     what is said of a point, row its line in the list, open what a click does
+ *   card     the text about a point, row its line in the list, open what a click does
  *   wanted   the point to begin at
  *   beside   what is above the list, which gets a function that shows a region
  *   state    what is in the address beside the view
@@ -302,9 +302,9 @@ async function mapPage(number, word) {
   const small = Math.max(Math.min(Math.sqrt(800 / points.length), 1), 0.6);
   for (const p of points) {
     p.value = values.get(p.dimension);
-    p.side = p.value ?? strongSide(p.dimension);
-    p.words = ends(p.dimension, p.side);
-    p.name = (p.side < 0 ? "−" : "") + ((named.get(p.dimension)?.name ?? labelWords(p.dimension, p.side)[0]) || p.words[0]);
+    p.pole = p.value ?? strongPole(p.dimension);
+    p.words = ends(p.dimension, p.pole);
+    p.name = (p.pole < 0 ? "−" : "") + ((named.get(p.dimension)?.name ?? labelWords(p.dimension, p.pole)[0]) || p.words[0]);
     p.colour = regions[p.region].colour;
     const share = p.value === undefined ? 0 : Math.abs(p.value) / strongest;
     p.radius = lit ? (share ? 2.5 + 7 * share : 1.5) : small * (2 + 5 * Math.sqrt(p.label.words / most));
@@ -314,17 +314,17 @@ async function mapPage(number, word) {
   if (lit) points.sort((p, q) => Math.abs(q.value ?? 0) - Math.abs(p.value ?? 0));
   const words = (t) => Math.max(Math.round(most ** t), 1);
   const part = (name) => clamp(Number(given().get(name)) || 0, 0, 1);
-  const state = { words: part("words"), coherence: part("coherence") };
+  const state = { words: part("words"), accuracy: part("accuracy") };
   const isLit = (p) => !lit || p.value !== undefined;
   const { draw, content } = mapView({
     points, regions, wanted, state, kind: "dimension", key: "dimension",
     many: lit ? 40 : 24, namedRegions: !lit, names: isLit, lists: isLit,
-    shows: (p) => (!state.words || p.label.words >= words(state.words)) && (coherenceOf(p.dimension, p.side) ?? 0) >= state.coherence,
+    shows: (p) => (!state.words || p.label.words >= words(state.words)) && (accuracyOf(p.dimension, p.pole) ?? 0) >= state.accuracy,
     card: (p) => [
       h("strong", {}, dimensionLink(p.dimension, `dimension ${p.dimension}`)), ` ${plural(p.label.words, unit())}`,
       p.value !== undefined && `, ${decimal(p.value)} for ${textOf(lit.word).slice(0, 60)}`,
       h("br"), p.words.join(" ")],
-    row: (p) => nameLink(p.dimension, p.side),
+    row: (p) => nameLink(p.dimension, p.pole),
     open: (p) => has("dimension", p.dimension) && go("dimension", p.dimension),
     beside: (enter) => !lit && regionsList(regions, enter),
   });
@@ -339,7 +339,7 @@ async function mapPage(number, word) {
         mapTabs(false),
         wordSearch({ label: `Light up the dimensions of a ${unit()}`, placeholder: lit ? `light up another ${unit()}` : `light up a ${unit()}`, choose: (chosen) => go("map", "word", chosen) }),
         points.length > 0 && slider(`${model.texts ? "Texts" : "Words"} of a dimension, at least`, { value: state.words, say: (t) => whole(words(t)), change: (t) => { state.words = t; draw(); } }),
-        isScored() && slider("Coherence, at least", { value: state.coherence, say: percent, change: (t) => { state.coherence = t; draw(); } })),
+        isMeasured() && slider("Intrusion accuracy, at least", { value: state.accuracy, say: percent, change: (t) => { state.accuracy = t; draw(); } })),
       content,
     ],
   };

@@ -16,14 +16,14 @@ function within(build) {
   }
 }
 
-/** likeness is the least absolute cosine of two dimensions that are said to be alike. Atoms have
- * fewer numbers than there are words: random ones, matched one to one, come to 0.3 and more. */
-const likeness = (atoms) => (atoms ? 0.7 : 0.3);
+/** minCosine is the absolute cosine from which two dimensions are alike. Random atoms, matched one to one,
+ * reach 0.3 and more, because they have fewer numbers than there are words. */
+const minCosine = (atoms) => (atoms ? 0.7 : 0.3);
 
 /** alikeIf says when two dimensions are alike. */
 const alikeIf = () => other.atoms
-  ? `they are a pair, where atoms are paired so that their cosines add up to the most, and theirs is at least ${likeness(true)}`
-  : `each is the other's best match by the cosine of their values over ${plural(other.words, "word")} of both, and that is at least ${likeness(false)}`;
+  ? `they are a pair, where atoms are paired so that their cosines add up to the most, and theirs is at least ${minCosine(true)}`
+  : `each is the other's best match by the cosine of their values over ${plural(other.words, "word")} of both, and that is at least ${minCosine(false)}`;
 
 /** loadOther asks for the second model, once. */
 async function loadOther() {
@@ -34,13 +34,13 @@ async function loadOther() {
   first.forEach((match, k) => {
     const l = match.dimension;
     const live = l >= 0 && model.dimensions[k].words > 0 && about.dimensions[l].words > 0;
-    if (live && second[l].dimension === k && Math.abs(match.cosine) >= likeness(atoms)) pairs.push({ k, l, cosine: match.cosine });
+    if (live && second[l].dimension === k && Math.abs(match.cosine) >= minCosine(atoms)) pairs.push({ k, l, cosine: match.cosine });
   });
   pairs.sort((a, b) => Math.abs(b.cosine) - Math.abs(a.cosine));
   other = { about, named: new Map(known.labels.map((label) => [label.dimension, label])), words, atoms, first, second, pairs, paired: new Set(pairs.map((p) => p.l)), pairing: new Set(pairs.map((p) => p.k)) };
 }
 
-/** besides is the heading of both models' names. */
+/** bothNames is the heading of both models' names. */
 const bothNames = () => [h("span", { class: "first" }, model.name), h("span", { class: "versus" }, " and "), h("span", { class: "second" }, model.other.name)];
 
 /** pairText is two dimensions that are alike, as one row. */
@@ -98,26 +98,26 @@ async function bothPage(word) {
         const build = () => nearest.length === 0 ? h("p", {}, "None.") : h("ol", { class: "bars nearest" }, nearest.map((n) => h("li", {}, wordLink(n.word), bar(n.cosine, 0, 1, { colour: i ? "second" : "first" }), h("span", { class: "value" }, n.cosine.toFixed(2)))));
         return h("section", {}, h("h2", {}, "Nearest in ", h("span", { class: i ? "second" : "first" }, i ? model.other.name : model.name)), i ? within(build) : build());
       })),
-      h("p", { class: "note" }, `Two dimensions are alike if ${alikeIf()}. The word is in both if it is on the same side of both. Shares are of squared values, which add up to 100 % in each model.`),
+      h("p", { class: "note" }, `Two dimensions are alike if ${alikeIf()}. The word is in both if it is at the same pole of both. Shares are of squared values, which add up to 100 % in each model.`),
     ],
   };
 }
 
 /** bothModelsPage lists which dimensions of the two models are alike. */
 function bothModelsPage() {
-  const alone = (dimensions, inPairs, matches) => dimensions.map((d, k) => ({ k, ...d, best: matches[k], trust: d.negative ? d.bottom_coherence : d.coherence })).filter((d) => d.words > 0 && !inPairs.has(d.k)).sort((x, y) => (y.trust ?? 0) - (x.trust ?? 0) || Math.abs(x.best.cosine) - Math.abs(y.best.cosine));
+  const alone = (dimensions, inPairs, matches) => dimensions.map((d, k) => ({ k, ...d, best: matches[k], accuracy: d.negative ? d.bottom_accuracy : d.accuracy })).filter((d) => d.words > 0 && !inPairs.has(d.k)).sort((x, y) => (y.accuracy ?? 0) - (x.accuracy ?? 0) || Math.abs(x.best.cosine) - Math.abs(y.best.cosine));
   const list = (some, build) => some.length === 0 ? h("p", {}, "None.") : folded(some, 10, (part) => h("ul", { class: "bars dims" }, build(() => part.map((d) =>
-    h("li", {}, bar(Math.abs(d.best.cosine), 0, 1), h("span", { class: "value", title: other.atoms ? "the cosine with its partner in the other, if it has one" : "the cosine with the closest dimension of the other" }, d.best.dimension < 0 ? "–" : signed(d.best.cosine, 2)), dimensionText(d.k, strongSide(d.k)))))));
+    h("li", {}, bar(Math.abs(d.best.cosine), 0, 1), h("span", { class: "value", title: other.atoms ? "the cosine with its partner in the other, if it has one" : "the cosine with the closest dimension of the other" }, d.best.dimension < 0 ? "–" : signed(d.best.cosine, 2)), dimensionText(d.k, strongPole(d.k)))))));
   const only = [alone(model.dimensions, other.pairing, other.first), alone(other.about.dimensions, other.paired, other.second)];
   return {
     title: "both models",
     content: [
       heading(bothNames()),
-      h("p", { class: "lead" }, `${whole(other.pairs.length)} dimensions are alike, of ${whole(model.dimensions.length)} and ${whole(other.about.dimensions.length)}. Two are if ${alikeIf()}.`, other.pairs.some((pair) => pair.cosine < 0) && " Where it is negative, the one's negative side is the other's positive side; the names are of the sides that are alike."),
+      h("p", { class: "lead" }, `${whole(other.pairs.length)} dimensions are alike, of ${whole(model.dimensions.length)} and ${whole(other.about.dimensions.length)}. Two are if ${alikeIf()}.`, other.pairs.some((pair) => pair.cosine < 0) && " Where it is negative, the negative pole of one is the positive pole of the other; the names are of the poles that are alike."),
       h("div", { class: "tools" }, wordSearch({ label: "Look at a word in both", placeholder: "a word, in both", choose: (word) => go("both", word) })),
       h("section", {}, h("h2", {}, "Alike"),
         other.pairs.length === 0 ? h("p", {}, "None.") : folded(other.pairs, 20, (some) => h("ul", { class: "bars dims" }, some.map((pair) =>
-          h("li", {}, bar(Math.abs(pair.cosine), 0, 1, { colour: pair.cosine < 0 ? "negative" : "positive" }), h("span", { class: "value" }, signed(pair.cosine, 2)), h("span", { class: "sides" }, pairText(pair, strongSide(pair.k)))))))),
+          h("li", {}, bar(Math.abs(pair.cosine), 0, 1, { colour: pair.cosine < 0 ? "negative" : "positive" }), h("span", { class: "value" }, signed(pair.cosine, 2)), h("span", { class: "sides" }, pairText(pair, strongPole(pair.k)))))))),
       h("div", { class: "halves" },
         h("section", {}, h("h2", {}, "Only in ", h("span", { class: "first" }, model.name), h("small", {}, ` ${plural(only[0].length, "dimension")}`)), list(only[0], (build) => build())),
         h("section", {}, h("h2", {}, "Only in ", h("span", { class: "second" }, model.other.name), h("small", {}, ` ${plural(only[1].length, "dimension")}`)), list(only[1], within))),

@@ -5,7 +5,7 @@
 
 let model; // what ask("model") answers
 
-/** ends are the words that stand for a dimension on a value's side of zero. */
+/** ends are the top words of a pole, given by a value there. */
 const ends = (k, value) => (value < 0 ? model.dimensions[k].bottom : model.dimensions[k].top) ?? [];
 
 const heading = (text, ...more) => h("h1", { tabindex: -1 }, text, ...more);
@@ -45,7 +45,7 @@ async function summaryPage() {
       h(
         "ul",
         { class: "cards" },
-        model.strongest.slice(0, 12).map((k) => [k, strongSide(k)]).map(([k, side]) => h("li", {}, h("a", { href: address("dimension", k), class: weakness(k, side) && "weak", title: weakness(k, side) }, h("b", {}, name(k, side)), " ", h("span", { class: "number" }, String(k)), h("br"), wordsText(ends(k, side).filter((word) => named.get(k)?.name || !labelWords(k, side).includes(word)))))),
+        model.strongest.slice(0, 12).map((k) => [k, strongPole(k)]).map(([k, pole]) => h("li", {}, h("a", { href: address("dimension", k), class: weakness(k, pole) && "weak", title: weakness(k, pole) }, h("b", {}, name(k, pole)), " ", h("span", { class: "number" }, String(k)), h("br"), wordsText(ends(k, pole).filter((word) => named.get(k)?.name || !labelWords(k, pole).includes(word)))))),
       ),
       h("h2", {}, "The model"),
       facts([
@@ -77,7 +77,7 @@ async function wordPage(word) {
   return {
     title: model.texts ? textOf(answer.word).slice(0, 80) : answer.word,
     content: [
-      model.texts ? h("h1", { tabindex: -1, class: "text" }, said.get(answer.word)?.trim() || answer.word) : heading(answer.word),
+      model.texts ? h("h1", { tabindex: -1, class: "text" }, texts.get(answer.word)?.trim() || answer.word) : heading(answer.word),
       model.texts && facts([["id", h("bdi", {}, answer.word)], ...(answer.columns ?? []).map(([name, value]) => [name, h("bdi", {}, value || "–")])]),
       h("p", { class: "lead" }, `${model.texts ? "Text" : "Word"} ${whole(answer.row + 1)} of ${whole(model.words)}, with ${whole(answer.active.length)} of ${plural(model.dimensions.length, "dimension")} active.`),
       h(
@@ -129,7 +129,7 @@ async function wordPage(word) {
 async function dimensionPage(number) {
   const answer = await ask("dimension", "dimension", number);
   const k = answer.dimension;
-  // In the order of what is worth looking at, not of numbers, which mean nothing.
+  // By strength: numbers mean nothing.
   const at = model.strongest.indexOf(k);
   const others = [at - 1, at + 1].map((i) => (at >= 0 && i in model.strongest ? address("dimension", model.strongest[i]) : null));
   const share = answer.words / model.words;
@@ -155,26 +155,26 @@ async function dimensionPage(number) {
     const format = column([most]);
     return h("ol", { class: "bars values texts" }, entries.map((e) => h("li", {}, wordLink(e.word), bar(e.value, 0, most), h("span", { class: "value" }, format(e.value)))));
   };
-  const { likeness } = model.dimensions[k];
-  const sides = [strongSide(k), -strongSide(k)].filter((side) => ends(k, side).length > 0);
-  /** trust is how coherent a side is, if that is known. */
-  const trust = (side) => {
-    const coherence = coherenceOf(k, side), why = weakness(k, side);
+  const { coherence } = model.dimensions[k];
+  const poles = [strongPole(k), -strongPole(k)].filter((pole) => ends(k, pole).length > 0);
+  /** accuracyNote is the word intrusion accuracy of a pole, if it was measured. */
+  const accuracyNote = (pole) => {
+    const accuracy = accuracyOf(k, pole), why = weakness(k, pole);
     return [
-      coherence !== undefined && h("p", { class: "note" }, h("b", {}, `coherence ${percent(coherence)}`), `: how often ${model.judge || "other vectors"} found the word that does not belong to its ${side < 0 ? "most negative" : "top"} words; 20 % by guessing.`),
-      why && h("p", { class: "note" }, coherence === undefined ? `It is ${why}.` : "It is weak: do not build on what its words seem to have in common."),
+      accuracy !== undefined && h("p", { class: "note" }, h("b", {}, `word intrusion accuracy ${percent(accuracy)}`), `: how often ${model.judge || "other vectors"} found the word that does not belong to its ${pole < 0 ? "most negative" : "top"} words; 20 % by guessing.`),
+      why && h("p", { class: "note" }, accuracy === undefined ? `It is ${why}.` : "It is weak: its words may have nothing in common."),
     ];
   };
   return {
-    title: answer.words > 0 ? `${nameText(k, sides[0])}, dimension ${k}` : `dimension ${k}`,
+    title: answer.words > 0 ? `${nameText(k, poles[0])}, dimension ${k}` : `dimension ${k}`,
     content: [
       h("nav", { class: "steps", "aria-label": "Dimensions" }, h("a", { href: others[0], rel: "prev" }, "← stronger"), h("a", { href: address("map", k) }, "on the map"), h("a", { href: others[1], rel: "next" }, "weaker →")),
       h("h1", { tabindex: -1, class: "eyebrow" }, "dimension ", String(k)),
-      answer.words > 0 && h("p", { class: weakness(k, sides[0]) ? "title weak" : "title" }, name(k, sides[0])),
-      !isScored() && likeness !== undefined && h("p", { class: "note" }, h("b", {}, `likeness ${signed(likeness, 2)}`), `: how alike its strongest ${unit()}s are but for this dimension, as the mean cosine of their codes without it, less that of any two ${unit()}s; 0 is chance.`),
-      trust(sides[0]),
-      sides.length > 1 && h("p", { class: weakness(k, sides[1]) ? "lead weak" : "lead" }, `Its ${sides[1] < 0 ? "negative" : "positive"} side, of smaller values: `, name(k, sides[1])),
-      sides.length > 1 && trust(sides[1]),
+      answer.words > 0 && h("p", { class: weakness(k, poles[0]) ? "title weak" : "title" }, name(k, poles[0])),
+      !isMeasured() && coherence !== undefined && h("p", { class: "note" }, h("b", {}, `coherence ${signed(coherence, 2)}`), `: the mean cosine of the codes of its strongest ${unit()}s without this dimension, minus that of any two ${unit()}s; 0 is chance.`),
+      accuracyNote(poles[0]),
+      poles.length > 1 && h("p", { class: weakness(k, poles[1]) ? "lead weak" : "lead" }, `Its ${poles[1] < 0 ? "negative" : "positive"} pole, with smaller values: `, name(k, poles[1])),
+      poles.length > 1 && accuracyNote(poles[1]),
       labelEditor(k, show),
       answer.words === 0
         ? h("p", {}, `No ${unit()} uses this dimension.`)

@@ -10,7 +10,7 @@ import (
 
 // AUC and its z are those of the definition: all pairs of rows, and the variance of that over
 // random columns.
-func TestSeparate(t *testing.T) {
+func TestClasses(t *testing.T) {
 	x := NewIndex(randomCodes(3, 120, 6, 0.4))
 	rng := rand.New(rand.NewPCG(1, 2))
 	column := make([]string, 120)
@@ -47,7 +47,7 @@ func TestSeparate(t *testing.T) {
 		}
 		return sum / pairs
 	}
-	classes, err := x.Separate(t.Context(), column, 2, 6)
+	classes, err := x.Classes(t.Context(), column, 2, 6)
 	if err != nil || len(classes) != 2 || classes[0].Value != "b" || classes[1].Value != "a" {
 		t.Fatalf("%+v, %v", classes, err)
 	}
@@ -66,7 +66,7 @@ func TestSeparate(t *testing.T) {
 	const tries = 400
 	for range tries {
 		rng.Shuffle(len(column), func(i, j int) { column[i], column[j] = column[j], column[i] })
-		classes, err := x.Separate(t.Context(), column, 1, 6)
+		classes, err := x.Classes(t.Context(), column, 1, 6)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +83,7 @@ func TestSeparate(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := x.Separate(ctx, column, 1, 1); err != context.Canceled {
+	if _, err := x.Classes(ctx, column, 1, 1); err != context.Canceled {
 		t.Errorf("error %v", err)
 	}
 }

@@ -46,7 +46,7 @@ func TestCompare(t *testing.T) {
 	codes := dense(s)
 	for _, rows := range [][]int{{0, 1}, {2, 3}, {4, 4}, {5, 6, 7}, {8, 9, 10, 11}} {
 		shared, apart := make([]float64, s.Cols), make([]float64, s.Cols)
-		cosine, pairs := 0.0, 0.0
+		pairs := 0.0
 		for i, a := range rows {
 			for _, b := range rows[i+1:] {
 				u, v := unit(codes[a]), unit(codes[b])
@@ -54,7 +54,6 @@ func TestCompare(t *testing.T) {
 				for k := range u {
 					shared[k] += u[k] * v[k]
 					apart[k] += (u[k] - v[k]) * (u[k] - v[k]) / 2
-					cosine += u[k] * v[k]
 				}
 			}
 		}
@@ -62,20 +61,21 @@ func TestCompare(t *testing.T) {
 			shared[k] /= pairs
 			apart[k] /= pairs
 		}
-		c := x.Compare(rows)
-		if math.Abs(c.Cosine-cosine/pairs) > 1e-12 {
-			t.Errorf("%v: cosine %v, want %v", rows, c.Cosine, cosine/pairs)
+		var compared []Code
+		for _, row := range rows {
+			compared = append(compared, x.Code(row))
 		}
-		checkParts(t, "shared", c.Shared, shared)
-		checkParts(t, "apart", c.Apart, apart)
+		gotShared, gotApart := Compare(compared...)
+		checkParts(t, "shared", gotShared, shared)
+		checkParts(t, "apart", gotApart, apart)
 		sum := 0.0
-		for _, a := range c.Apart {
-			sum += a.Part
+		for _, p := range append(slices.Clone(gotShared), gotApart...) {
+			sum += p.Part
 		}
-		if math.Abs(sum-(1-c.Cosine)) > 1e-12 {
-			t.Errorf("%v: what tells apart adds up to %v, want 1 − %v", rows, sum, c.Cosine)
+		if math.Abs(sum-1) > 1e-12 {
+			t.Errorf("%v: shared and apart add up to %v, want 1", rows, sum)
 		}
-		for _, d := range append(c.Shared, c.Apart...) {
+		for _, d := range append(gotShared, gotApart...) {
 			for w, row := range rows {
 				if want := unit(codes[row])[d.Dimension]; math.Abs(d.Values[w]-want) > 1e-12 {
 					t.Errorf("%v: value %v of dimension %d, want %v", rows, d.Values[w], d.Dimension, want)
@@ -85,9 +85,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// A sum of words, the words nearest to it, and why, against the same over dense vectors;
-// with one word few dimensions are looked at, with many all.
-func TestCombine(t *testing.T) {
+// A sum of words, the words nearest to it, and the parts of the cosine, against dense vectors.
+func TestSum(t *testing.T) {
 	s := randomCodes(9, 200, 40, .1)
 	x := NewIndex(s)
 	codes := dense(s)
@@ -95,8 +94,8 @@ func TestCombine(t *testing.T) {
 	for row := 5; row < 40; row++ {
 		text = append(text, Term{row, 1})
 	}
-	off := x.Active(0)[0].Dimension // the strongest
-	for _, q := range []Question{{Terms: []Term{{0, 1}}}, {Terms: []Term{{0, 1}}, Without: []int{off}}, {Terms: []Term{{1, 1}, {2, -1}, {3, 1}}}, {Terms: text, Without: []int{off, 1}}} {
+	off := x.Code(0).Weights()[0].Dimension
+	for _, q := range []Query{{Terms: []Term{{0, 1}}}, {Terms: []Term{{0, 1}}, Without: []int{off}}, {Terms: []Term{{1, 1}, {2, -1}, {3, 1}}}, {Terms: text, Without: []int{off, 1}}} {
 		terms := q.Terms
 		sum := make([]float64, s.Cols)
 		var without []int
@@ -109,10 +108,10 @@ func TestCombine(t *testing.T) {
 		for _, k := range q.Without {
 			sum[k] = 0
 		}
-		index, value := x.Combine(q)
+		code := x.Sum(q)
 		whole := make([]float64, s.Cols)
-		for j, k := range index {
-			whole[k] = float64(value[j])
+		for j, k := range code.Index {
+			whole[k] = float64(code.Value[j])
 		}
 		for k := range sum {
 			if math.Abs(whole[k]-sum[k]) > 1e-6 { // of float32
@@ -135,7 +134,7 @@ func TestCombine(t *testing.T) {
 			}
 			return 1
 		})
-		got := x.NearestTo(index, value, 12, without...)
+		got := x.Nearest(code, 12, without...)
 		if len(got) != min(12, len(want)) || len(got) < 5 {
 			t.Fatalf("%v: %d neighbours", terms, len(got))
 		}
@@ -148,19 +147,10 @@ func TestCombine(t *testing.T) {
 		for k, v := range unit(codes[got[0].Row]) {
 			parts[k] = float64(v) * unit(whole)[k]
 		}
-		checkParts(t, "contributions", x.Contributions(index, value, got[0].Row), parts)
+		shared, _ := Compare(code, x.Code(got[0].Row))
+		checkParts(t, "the cosine", shared, parts)
 	}
-	looked := func(terms []Term) (n int) {
-		index, _ := x.Combine(Question{Terms: terms})
-		for _, k := range index {
-			n += len(x.Values(int(k)))
-		}
-		return n
-	}
-	if n := s.Nonzeros(); 4*looked([]Term{{0, 1}}) > 3*n || 4*looked(text) <= 3*n {
-		t.Error("both ways to add up products are to be taken")
-	}
-	if got := x.NearestTo(nil, nil, 5); len(got) != 0 {
+	if got := x.Nearest(Code{}, 5); len(got) != 0 {
 		t.Errorf("near to nothing: %v", got)
 	}
 }

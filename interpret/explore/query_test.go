@@ -16,7 +16,7 @@ import (
 // Answers to sums and texts add up to the cosines that they show, over dense codes.
 func TestAsk(t *testing.T) {
 	m := testModel()
-	handler := New(m, "test").Handler("")
+	handler := newExplorer(t, m, "test").Handler("")
 	codes := dense(m.Codes)
 	unit := func(row int) []float64 {
 		length := 0.0
@@ -34,8 +34,8 @@ func TestAsk(t *testing.T) {
 		`"the bank; the river, the bank"`:    {"bank": 2, "river": 1},
 		"shore: money, river—bank Bank “w” ": {"shore": 1, "money": 1, "Bank": 1},
 	} {
-		w := get(handler, "/data/ask?question="+url.QueryEscape(question))
-		var got questionAnswer
+		w := get(handler, "/data/query?query="+url.QueryEscape(question))
+		var got queryAnswer
 		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != http.StatusOK {
 			t.Fatalf("%s: %d %s", question, w.Code, w.Body)
 		}
@@ -70,7 +70,7 @@ func TestAsk(t *testing.T) {
 				nonzero++
 			}
 		}
-		if len(got.Dimensions) != min(mixed, nonzero) || len(got.Nearest) != answers {
+		if len(got.Dimensions) != min(listedSum, nonzero) || len(got.Nearest) != answers {
 			t.Errorf("%s: %d dimensions, %d words", question, len(got.Dimensions), len(got.Nearest))
 		}
 		for _, n := range got.Nearest {
@@ -98,26 +98,26 @@ func TestAsk(t *testing.T) {
 
 // What has a page of its own is only said.
 func TestAskLeadsToPages(t *testing.T) {
-	handler := New(testModel(), "test").Handler("")
-	for question, want := range map[string]questionAnswer{
-		"River":      {About: interpret.AboutWord, Words: []string{"river"}, Weights: []float64{1}},
-		"bank river": {About: interpret.AboutWords, Words: []string{"bank", "river"}, Weights: []float64{1, 1}},
-		"New York":   {About: interpret.AboutWord, Words: []string{"New York"}, Weights: []float64{1}},
-		"39":         {About: interpret.AboutDimension, Dimension: 39, Words: []string{}, Weights: []float64{}},
+	handler := newExplorer(t, testModel(), "test").Handler("")
+	for question, want := range map[string]queryAnswer{
+		"River":      {Kind: interpret.QueryWords, Words: []string{"river"}, Weights: []float64{1}},
+		"bank river": {Kind: interpret.QueryWords, Words: []string{"bank", "river"}, Weights: []float64{1, 1}},
+		"New York":   {Kind: interpret.QueryWords, Words: []string{"New York"}, Weights: []float64{1}},
+		"39":         {Kind: interpret.QueryDimension, Dimension: 39, Words: []string{}, Weights: []float64{}},
 	} {
 		want.Unknown = []string{}
 		wanted, _ := json.Marshal(want)
-		if got := get(handler, "/data/ask?question="+url.QueryEscape(question)); got.Code != http.StatusOK || got.Body.String() != string(wanted) {
+		if got := get(handler, "/data/query?query="+url.QueryEscape(question)); got.Code != http.StatusOK || got.Body.String() != string(wanted) {
 			t.Errorf("%s: %d %s, want %s", question, got.Code, got.Body, wanted)
 		}
 	}
-	w := get(handler, "/data/ask?question=bank+rivre")
+	w := get(handler, "/data/query?query=bank+rivre")
 	var e requestError
 	if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || w.Code != 404 || e.Word != "rivre" || !slices.Contains(e.Closest, "river") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	for _, question := range []string{"", "bank -", strings.Repeat("a ", 2001)} {
-		if w := get(handler, "/data/ask?question="+url.QueryEscape(question)); w.Code != 400 {
+		if w := get(handler, "/data/query?query="+url.QueryEscape(question)); w.Code != 400 {
 			t.Errorf("%.10q: %d", question, w.Code)
 		}
 	}
@@ -126,22 +126,22 @@ func TestAskLeadsToPages(t *testing.T) {
 // The error is that of the codes that are there, and scores are those of dimensions.
 func TestAboutTellsWhatWasMeasured(t *testing.T) {
 	m := testModel()
-	if got := New(m, "").about.Error; got != .25 {
+	if got := newExplorer(t, m, "").about.Error; got != .25 {
 		t.Errorf("trained: error %v", got)
 	}
 	m.Info.Encoding = &model.Encoding{Error: .125}
-	x := New(m, "")
+	x := newExplorer(t, m, "")
 	if got := x.about.Error; got != .125 {
 		t.Errorf("encoded: error %v", got)
 	}
-	x.UseCoherence(&interpret.Coherence{Reference: "other.txt", Scores: []interpret.Score{{Dimension: 3, Any: .1, Matched: .7}, {Dimension: 5, Matched: 0}}, Negative: &interpret.Coherence{Scores: []interpret.Score{{Dimension: 3, Matched: .2}}}})
+	x = newWith(t, m, "", Options{Judge: "other.txt", Accuracy: map[interpret.Pole]float64{{Dimension: 3}: .7, {Dimension: 5}: 0, {Dimension: 3, Negative: true}: .2}})
 	for k, d := range x.about.Dimensions {
-		if (k == 3) != (d.BottomCoherence != nil) || k == 3 && *d.BottomCoherence != .2 {
-			t.Errorf("dimension %d: score %v of the negative side", k, d.BottomCoherence)
+		if (k == 3) != (d.BottomAccuracy != nil) || k == 3 && *d.BottomAccuracy != .2 {
+			t.Errorf("dimension %d: accuracy %v of the negative pole", k, d.BottomAccuracy)
 		}
 		switch {
-		case k == 3 && (d.Coherence == nil || *d.Coherence != .7), k == 5 && (d.Coherence == nil || *d.Coherence != 0), k != 3 && k != 5 && d.Coherence != nil:
-			t.Errorf("dimension %d: score %v", k, d.Coherence)
+		case k == 3 && (d.Accuracy == nil || *d.Accuracy != .7), k == 5 && (d.Accuracy == nil || *d.Accuracy != 0), k != 3 && k != 5 && d.Accuracy != nil:
+			t.Errorf("dimension %d: accuracy %v", k, d.Accuracy)
 		}
 	}
 	if x.about.Judge != "other.txt" {

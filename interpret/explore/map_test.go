@@ -89,7 +89,7 @@ func TestMapKeepsGroups(t *testing.T) {
 		groups = 30
 	}
 	m := planted(groups, members, 10*groups)
-	x := New(m, "test")
+	x := newExplorer(t, m, "test")
 	c := x.mapped()
 	share := recall(c.Points, func(i, j int) bool { return c.Points[i].Dimension%groups == c.Points[j].Dimension%groups })
 	t.Logf("of the nearest twelve, %.3f are of the same group", share)
@@ -110,7 +110,7 @@ func TestMapKeepsGroups(t *testing.T) {
 	}
 
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
-	again := New(m, "test").mapped()
+	again := newExplorer(t, m, "test").mapped()
 	if !slices.Equal(again.Points, c.Points) {
 		t.Error("another map with another number of processors")
 	}
@@ -119,7 +119,7 @@ func TestMapKeepsGroups(t *testing.T) {
 // A region's words are those of which it has the most.
 func TestRegionWords(t *testing.T) {
 	m := planted(6, 60, 300)
-	x := New(m, "test")
+	x := newExplorer(t, m, "test")
 	c := x.mapped()
 	// What a region has of a word, and what all have.
 	squares := dense(m.Codes)
@@ -162,7 +162,7 @@ func TestRegionWords(t *testing.T) {
 
 // Whatever the rows are, places are in the unit square, and equal rows have different
 // ones.
-func TestPlaceOddRows(t *testing.T) {
+func TestEmbedOddPoints(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		n     int
@@ -184,7 +184,7 @@ func TestPlaceOddRows(t *testing.T) {
 				near[i] = append(near[i], link{(i + j) % tt.n, tt.value})
 			}
 		}
-		at := place(near, start)
+		at := embedPoints(near, start)
 		seen := make(map[[2]float64]bool)
 		for i, p := range at {
 			if !(p[0] >= 0 && p[0] <= 1 && p[1] >= 0 && p[1] <= 1) || seen[p] {
@@ -205,7 +205,7 @@ func TestMapOddModels(t *testing.T) {
 				m.Codes.Value[i] = scale
 			}
 		}
-		for _, p := range New(m, "test").mapped().Points {
+		for _, p := range newExplorer(t, m, "test").mapped().Points {
 			if !(p.X >= 0 && p.X <= 1 && p.Y >= 0 && p.Y <= 1) {
 				t.Errorf("%v: %+v", scale, p)
 			}
@@ -213,7 +213,7 @@ func TestMapOddModels(t *testing.T) {
 	}
 	m := planted(1, 1, 5)
 	m.Codes.Ptr, m.Codes.Index, m.Codes.Value = make([]int64, 6), nil, nil
-	if c := New(m, "test").mapped(); len(c.Points) != 0 || len(c.Regions) != 0 {
+	if c := newExplorer(t, m, "test").mapped(); len(c.Points) != 0 || len(c.Regions) != 0 {
 		t.Errorf("the map of nothing is %+v", c)
 	}
 }

@@ -30,7 +30,7 @@ func TestMapRealData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := New(m, "test").mapped()
+	c := newExplorer(t, m, "test").mapped()
 	share := recall(c.Points, nearCodes(m, c.Points))
 	t.Logf("recall %.3f", share)
 	if share < .2 { // by chance, 0.004

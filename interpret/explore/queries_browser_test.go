@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,10 +19,9 @@ import (
 func TestBrowserAsks(t *testing.T) {
 	b := openBrowser(t)
 	m := testModel()
-	x := New(m, "test")
-	server := httptest.NewServer(x.Handler(""))
-	defer server.Close()
-	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(server.URL))
+	x := newExplorer(t, m, "test")
+	base := b.serve(x)
+	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(base))
 	b.waitHeading("test")
 	asked := func(question, title string) {
 		t.Helper()
@@ -47,11 +45,11 @@ func TestBrowserAsks(t *testing.T) {
 	b.waitHeading("bank − river + money")
 
 	// Its nearest words, and why each of them, add up.
-	var got questionAnswer
-	if a, err := x.ask("bank − river + money"); err != nil {
+	var got queryAnswer
+	if a, err := x.answerQuery("bank − river + money"); err != nil {
 		t.Fatal(err)
 	} else {
-		got = a.(questionAnswer)
+		got = a.(queryAnswer)
 	}
 	rows := b.rows(".nearest")
 	if len(rows) != len(got.Nearest) {
@@ -94,21 +92,20 @@ func TestBrowserAsks(t *testing.T) {
 // Dimensions are switched off one after the other, and what is near is without them.
 func TestBrowserWithoutDimension(t *testing.T) {
 	b := openBrowser(t)
-	x := New(testModel(), "test")
-	server := httptest.NewServer(x.Handler(""))
-	defer server.Close()
-	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(server.URL+"/#/word/bank"))
+	x := newExplorer(t, testModel(), "test")
+	base := b.serve(x)
+	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(base+"/#/word/bank"))
 	b.waitHeading("bank")
 	first := x.word(0).Active[0].Dimension
 	b.do(chromedp.Click(chromedp.CSS(".dims li:first-child .compare")))
-	b.wait(`location.hash === "#/ask/" + encodeURIComponent("bank - #%d") && document.querySelector("h1").textContent.startsWith("bank without ")`, first)
-	checkNearest := func(question string) questionAnswer {
+	b.wait(`location.hash === "#/query/" + encodeURIComponent("bank - #%d") && document.querySelector("h1").textContent.startsWith("bank without ")`, first)
+	checkNearest := func(question string) queryAnswer {
 		t.Helper()
-		a, err := x.ask(question)
+		a, err := x.answerQuery(question)
 		if err != nil {
 			t.Fatal(err)
 		}
-		answer := a.(questionAnswer)
+		answer := a.(queryAnswer)
 		var words []string
 		for _, n := range answer.Nearest {
 			words = append(words, n.Word)
@@ -129,7 +126,7 @@ func TestBrowserWithoutDimension(t *testing.T) {
 	}
 	second := answer.Dimensions[0].Dimension
 	b.do(chromedp.Click(chromedp.CSS("section:last-of-type .dims li:first-child .compare")))
-	b.wait(`location.hash === "#/ask/" + encodeURIComponent("bank - #%d - #%d")`, first, second)
+	b.wait(`location.hash === "#/query/" + encodeURIComponent("bank - #%d - #%d")`, first, second)
 	checkNearest(fmt.Sprintf("bank - #%d - #%d", first, second))
 	b.do(chromedp.NavigateBack())
 	checkNearest(fmt.Sprintf("bank - #%d", first))
@@ -139,20 +136,17 @@ func TestBrowserWithoutDimension(t *testing.T) {
 func TestBrowserLabels(t *testing.T) {
 	b := openBrowser(t)
 	m := testModel()
-	x, file := New(m, "test"), filepath.Join(t.TempDir(), "labels.json")
-	if err := x.UseLabels(file, func() error { return nil }); err != nil {
-		t.Fatal(err)
-	}
-	x.UseCoherence(&interpret.Coherence{Reference: "other.txt", Scores: []interpret.Score{{Dimension: 3, Matched: .9}, {Dimension: 5, Matched: .2}}})
-	server := httptest.NewServer(x.Handler(""))
-	defer server.Close()
-	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(server.URL+"/#/dimension/3"))
+	file := filepath.Join(t.TempDir(), "labels.json")
+	x := newWith(t, m, "test", Options{Labels: file, CheckModel: func() error { return nil }, Judge: "other.txt",
+		Accuracy: map[interpret.Pole]float64{{Dimension: 3}: .9, {Dimension: 5}: .2}})
+	base := b.serve(x)
+	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(base+"/#/dimension/3"))
 	b.waitHeading("dimension 3")
 	const label = `<img src=x onerror="hacked=1"> & "kings"`
 	b.do(chromedp.Click(chromedp.CSS("button.edit")), chromedp.SendKeys(chromedp.CSS(".editor input"), label+kb.Enter))
 	b.wait(`document.querySelector(".title").textContent === %s`, quote(label))
 	kept, err := interpret.ReadLabels(file, testAtoms)
-	if err != nil || kept[3].Name != label {
+	if err != nil || kept.Get(3).Name != label {
 		t.Errorf("kept %v, %v", kept, err)
 	}
 	// It is found, and asked for; a weak dimension is grey and says why.
@@ -184,7 +178,7 @@ func TestBrowserLabels(t *testing.T) {
 func TestBrowserExportedQuestions(t *testing.T) {
 	b := openBrowser(t)
 	var page bytes.Buffer
-	if err := New(testModel(), "test").WritePage(&page, []string{"bank", "river", "money"}, nil); err != nil {
+	if err := newExplorer(t, testModel(), "test").WritePage(&page, []string{"bank", "river", "money"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "page.html")

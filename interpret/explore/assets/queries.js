@@ -1,7 +1,7 @@
 "use strict";
 
-// Answers to what is asked: words together, sums of words and texts. Whatever number is
-// shown, the dimensions below it add up to it.
+// Answers to queries: comparisons of words, sums of words, texts. The dimensions below a number add up
+// to it.
 
 const colours = ["first", "second", "third", "fourth"];
 
@@ -103,43 +103,43 @@ async function comparePage(...words) {
   };
 }
 
-/** searchPage is the texts that have something in them. */
-function searchPage(question, { words, total }) {
+/** searchPage lists the texts that contain a query. */
+function searchPage(query, { words, total }) {
   return {
-    title: question,
+    title: query,
     content: [
-      heading(question),
-      h("p", { class: "lead" }, `It is in ${plural(total, "text")}${total > words.length ? `, of which these are the first ${whole(words.length)}` : ""}.`),
+      heading(query),
+      h("p", { class: "lead" }, `${plural(total, "text")} contain it${total > words.length ? `, of which these are the first ${whole(words.length)}` : ""}.`),
       h("ol", { class: "plain texts" }, words.map((word) => h("li", {}, wordLink(word)))),
     ],
   };
 }
 
-/** withoutLink leads to what is near to words when a dimension is switched off. */
-function withoutLink(question, k) {
-  return !embedded && h("a", { class: "compare", tabindex: -1, href: address("ask", `${question} - #${k}`), "aria-label": `nearest without dimension ${k}`, title: "nearest without it" }, "⊖");
+/** withoutLink leads to the query without a dimension. */
+function withoutLink(query, k) {
+  return !embedded && h("a", { class: "compare", tabindex: -1, href: address("query", `${query} - #${k}`), "aria-label": `nearest without dimension ${k}`, title: "nearest without it" }, "⊖");
 }
 
-/** askPage goes to the page that a question is about, or answers it. */
-async function askPage(question) {
+/** queryPage redirects to the page of a query, or answers it. */
+async function queryPage(query) {
   const here = location.hash;
   let answer;
   try {
-    answer = await ask("ask", "question", question);
+    answer = await ask("query", "query", query);
   } catch (error) {
-    if (error.word) error.instead = (other) => address("ask", question.replace(error.word, () => other));
+    if (error.word) error.instead = (other) => address("query", query.replace(error.word, () => other));
     throw error;
   }
-  const { about, words, weights, without: off = [] } = answer;
-  if (about === "search") return searchPage(question, answer);
-  const page = { word: ["word", ...words], words: ["compare", ...words], dimension: ["dimension", answer.dimension] }[about];
+  const { kind, words, weights, without: off = [] } = answer;
+  if (kind === "search") return searchPage(query, answer);
+  const page = { words: [words.length === 1 ? "word" : "compare", ...words], dimension: ["dimension", answer.dimension] }[kind];
   if (page && location.hash !== here) return new Promise(() => {}); // gone elsewhere meanwhile, where another page is made
   if (page) {
-    history.replaceState(null, "", address(...page)); // the way back leads to before the question
+    history.replaceState(null, "", address(...page)); // the way back leads to before the query
     return route()();
   }
-  const sum = about === "arithmetic";
-  const short = question.length > 140 ? question.slice(0, 139) + "…" : question;
+  const sum = kind === "arithmetic";
+  const short = query.length > 140 ? query.slice(0, 139) + "…" : query;
   const why = h("section", { "aria-live": "polite" });
   const buttons = [];
   function explain(reason, i) {
@@ -166,13 +166,13 @@ async function askPage(question) {
       h("p", { class: "lead" }, sum ? `Each ${unit()} counts the same.` : `The mean of ${plural(words.length, "word")}: `, !sum && wordList(words),
         answer.unknown.length > 0 && [" Not in the model: ", answer.unknown.map((word, i) => [i > 0 && ", ", h("bdi", {}, word)]), "."]),
       answer.nearest.length === 0
-        ? h("p", {}, `No ${unit()} is near: nothing is left of what was asked.`)
+        ? h("p", {}, `No ${unit()} is near: the sum is zero.`)
         : h("div", { class: "halves" }, h("section", {}, h("h2", {}, `Nearest ${unit()}s`), list), why),
       answer.dimensions.length > 0 && h("section", {},
         h("h2", {}, sum ? "What is left in it" : "What it is about", h("small", {}, ` its strongest dimensions, and the ${unit()}s that they come from`)),
         folded(answer.dimensions, 12, (some) => h("ul", { class: "bars dims" }, some.map((d) =>
           h("li", {}, bar(d.value, Math.min(0, ...answer.dimensions.map((o) => o.value)), most), h("span", { class: "value" }, signed(d.value, 2)),
-            h("span", {}, dimensionText(d.dimension, d.value), sum && withoutLink(question, d.dimension), h("span", { class: "who" }, carriers(d).map(({ part, word }) => [wordLink(word), ` ${signed(part, 2)} `])))))))),
+            h("span", {}, dimensionText(d.dimension, d.value), sum && withoutLink(query, d.dimension), h("span", { class: "who" }, carriers(d).map(({ part, word }) => [wordLink(word), ` ${signed(part, 2)} `])))))))),
     ],
   };
 }

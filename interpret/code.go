@@ -1,0 +1,184 @@
+package interpret
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"overcomplete/internal/parallel"
+)
+
+// A Code is a sparse vector: its nonzeros and their dimensions, which increase.
+type Code struct {
+	Index []int32
+	Value []float32
+}
+
+// Code returns the code of a row. It belongs to the index.
+func (x *Index) Code(row int) Code {
+	index, value := x.Codes.Row(row)
+	return Code{index, value}
+}
+
+// Norm returns the Euclidean norm of a code.
+func (c Code) Norm() float64 {
+	sum := 0.0
+	for _, v := range c.Value {
+		sum += float64(v) * float64(v)
+	}
+	return math.Sqrt(sum)
+}
+
+// A Weight is the value of a code in a dimension.
+type Weight struct {
+	Dimension int     `json:"dimension"`
+	Value     float32 `json:"value"`
+}
+
+// Pole returns the pole of the dimension that the value is on.
+func (w Weight) Pole() Pole { return Pole{w.Dimension, w.Value < 0} }
+
+// Weights returns the nonzeros of a code in decreasing order of absolute value.
+func (c Code) Weights() []Weight {
+	weights := make([]Weight, len(c.Index))
+	for j, k := range c.Index {
+		weights[j] = Weight{int(k), c.Value[j]}
+	}
+	slices.SortStableFunc(weights, func(a, b Weight) int {
+		return cmp.Compare(max(b.Value, -b.Value), max(a.Value, -a.Value))
+	})
+	return weights
+}
+
+// Sum returns the code Σ w·a/‖a‖ over the terms of a query, without the dimensions that it excludes.
+// Each term counts the same, whatever the norm of its code.
+func (x *Index) Sum(q Query) Code {
+	sum := make([]float64, x.Codes.Cols)
+	for _, t := range q.Terms {
+		code := x.Code(t.Row)
+		for j, k := range code.Index {
+			sum[k] += t.Weight * float64(code.Value[j]) / x.norms[t.Row]
+		}
+	}
+	for _, k := range q.Without {
+		sum[k] = 0
+	}
+	var c Code
+	for k, v := range sum {
+		if v := float32(v); v != 0 {
+			c.Index, c.Value = append(c.Index, int32(k)), append(c.Value, v)
+		}
+	}
+	return c
+}
+
+// A Neighbour is a row and the cosine of its code with another code.
+type Neighbour struct {
+	Row    int
+	Cosine float64
+}
+
+// Nearest returns up to n rows, except those of without, whose codes have the largest positive
+// cosines with c, largest first.
+func (x *Index) Nearest(c Code, n int, without ...int) []Neighbour {
+	norm := c.Norm()
+	blocks := make([]*knownRanking, x.blocks)
+	parallel.Each(context.Background(), x.blocks, func(b int) {
+		lo, hi := x.block(b)
+		products := make([]float64, hi-lo)
+		for j, k := range c.Index {
+			rows, values := x.blockColumn(int(k), b)
+			for l, row := range rows {
+				products[row] += float64(c.Value[j]) * float64(values[l])
+			}
+		}
+		blocks[b] = x.newRanking(n)
+		for i, product := range products {
+			if row := lo + i; product > 0 && !slices.Contains(without, row) {
+				blocks[b].add(candidate{row: row, size: product / (norm * x.norms[row])})
+			}
+		}
+	})
+	found := x.newRanking(n)
+	for _, b := range blocks {
+		found.merge(b)
+	}
+	sorted := found.sorted()
+	neighbours := make([]Neighbour, len(sorted))
+	for i, c := range sorted {
+		neighbours[i] = Neighbour{c.row, c.size}
+	}
+	return neighbours
+}
+
+// A Contribution is the part of a dimension in a number that is a sum over dimensions.
+type Contribution struct {
+	Dimension int       `json:"dimension"`
+	Part      float64   `json:"part"`
+	Values    []float64 `json:"values"` // of each code, divided by its norm
+}
+
+// Pole returns the pole of the dimension where the value of the largest magnitude is.
+func (c Contribution) Pole() Pole {
+	strongest := 0.0
+	for _, v := range c.Values {
+		if math.Abs(v) > math.Abs(strongest) {
+			strongest = v
+		}
+	}
+	return Pole{c.Dimension, strongest < 0}
+}
+
+// Compare splits the cosine of two codes into parts, one per dimension. With u and v for the codes
+// divided by their norms,
+//
+//	cosine = Σ_k u_k v_k    and    1 − cosine = Σ_k (u_k − v_k)²/2
+//
+// Shared has the parts of the first sum, apart those of the second, which are never negative; both
+// have the largest absolute parts first. For more than two codes the parts are means over all
+// pairs. A code of zeros has the cosine 0 with every other.
+func Compare(codes ...Code) (shared, apart []Contribution) {
+	norms := make([]float64, len(codes))
+	for i, c := range codes {
+		norms[i] = cmp.Or(c.Norm(), 1)
+	}
+	pairs := float64(len(codes) * (len(codes) - 1) / 2)
+	shared, apart = []Contribution{}, []Contribution{}
+	next := make([]int, len(codes)) // the next nonzero of each code
+	for {
+		k := int32(math.MaxInt32)
+		for i, c := range codes {
+			if next[i] < len(c.Index) {
+				k = min(k, c.Index[next[i]])
+			}
+		}
+		if k == math.MaxInt32 {
+			break
+		}
+		values := make([]float64, len(codes))
+		for i, c := range codes {
+			if next[i] < len(c.Index) && c.Index[next[i]] == k {
+				values[i] = float64(c.Value[next[i]]) / norms[i]
+				next[i]++
+			}
+		}
+		product, distance := 0.0, 0.0
+		for i, a := range values {
+			for _, b := range values[:i] {
+				product += a * b
+				distance += (a - b) * (a - b) / 2
+			}
+		}
+		if product != 0 {
+			shared = append(shared, Contribution{int(k), product / pairs, values})
+		}
+		if distance != 0 {
+			apart = append(apart, Contribution{int(k), distance / pairs, values})
+		}
+	}
+	byPart := func(a, b Contribution) int { return cmp.Compare(math.Abs(b.Part), math.Abs(a.Part)) }
+	slices.SortStableFunc(shared, byPart)
+	slices.SortStableFunc(apart, byPart)
+	return shared, apart
+}

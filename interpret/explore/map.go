@@ -1,0 +1,409 @@
+package explore
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+
+	"overcomplete/internal/parallel"
+	"overcomplete/interpret"
+	"overcomplete/vectors"
+)
+
+const (
+	links         = 24 // neighbours of a point that determine its place
+	regionColours = 8
+	regionWords   = 3
+	regionTexts   = 5 // texts of each dimension from which the keywords of a region are taken
+
+	maxRows   = 4000              // on the map of rows
+	maxValues = regionColours - 1 // of a column that have their own colour; the last colour is for all others
+)
+
+// place is the position of a point on a map.
+type place struct {
+	X      float32 `json:"x"` // 0 to 1
+	Y      float32 `json:"y"`
+	Region int     `json:"region"`
+}
+
+// region is a part of a map.
+type region struct {
+	X      float32  `json:"x"` // centre
+	Y      float32  `json:"y"`
+	Words  []string `json:"words"`  // that are typical of it
+	Colour int      `json:"colour"` // 0 to regionColours−1, different from its neighbours
+}
+
+// chart is the map of dimensions.
+type chart struct {
+	Points  []point  `json:"points"` // the live dimensions, strongest first
+	Regions []region `json:"regions"`
+}
+
+type point struct {
+	Dimension int `json:"dimension"`
+	place
+}
+
+// rowChart is the map of words or texts.
+type rowChart struct {
+	Points  []rowPoint  `json:"points"` // in row order
+	Regions []region    `json:"regions"`
+	Columns []colouring `json:"columns"` // columns whose few most frequent values cover half of the texts
+	texts
+}
+
+type rowPoint struct {
+	Row  int    `json:"row"`
+	Word string `json:"word"`
+	place
+}
+
+// colouring is a column by which texts are coloured.
+type colouring struct {
+	Name   string   `json:"name"`
+	Values []string `json:"values"` // most frequent first
+	Of     []int    `json:"of"`     // for each point, the index of its value in Values, or −1
+}
+
+// layout makes the map of the live dimensions. Dimensions that the same words use are close.
+func (x *Explorer) layout() chart {
+	n, dim := len(x.strongest), x.model.Dictionary.Dim
+	atoms := make([]float32, 0, n*dim)
+	for _, k := range x.strongest {
+		atoms = append(atoms, x.model.Dictionary.Atoms[k*dim:(k+1)*dim]...)
+	}
+	places, regions := divide(embedPoints(x.neighbours(min(links, n-1)), components(atoms, n, dim)))
+	c := chart{Points: make([]point, n), Regions: regions}
+	regionOf := make([]int, x.model.Codes.Cols)
+	for i, k := range x.strongest {
+		c.Points[i] = point{k, places[i]}
+		regionOf[k] = places[i].Region
+	}
+	if x.about.Texts {
+		x.nameByTexts(regions, regionOf)
+	} else {
+		x.nameByWords(regions, regionOf)
+	}
+	return c
+}
+
+// layoutRows makes the map of words or texts. Rows with the same dimensions are close. They start at
+// the places of their dimensions on the other map.
+func (x *Explorer) layoutRows() rowChart {
+	rows := x.chooseRows()
+	codes := interpret.SelectRows(x.model.Codes, rows)
+	index := interpret.NewIndex(codes)
+	near := make([][]link, len(rows))
+	for i := range near {
+		for _, n := range index.Nearest(index.Code(i), links, i) {
+			near[i] = append(near[i], link{n.Row, max(2-2*n.Cosine, 0)})
+		}
+	}
+	placeOf := make(map[int32]place, len(x.strongest))
+	for _, p := range x.mapped().Points {
+		placeOf[int32(p.Dimension)] = p.place
+	}
+	start := make([][2]float64, len(rows))
+	for i := range start {
+		sum := 0.0
+		code := index.Code(i)
+		for j, k := range code.Index {
+			w := float64(code.Value[j]) * float64(code.Value[j])
+			start[i][0] += w * float64(placeOf[k].X)
+			start[i][1] += w * float64(placeOf[k].Y)
+			sum += w
+		}
+		start[i][0], start[i][1] = start[i][0]/sum, start[i][1]/sum
+	}
+	places, regions := divide(embedPoints(near, start))
+	c := rowChart{Points: make([]rowPoint, len(rows)), Regions: regions, Columns: x.colourings(rows)}
+	members := make([][]int, len(regions))
+	for i, row := range rows {
+		c.Points[i] = rowPoint{row, codes.Words[i], places[i]}
+		c.add(x, row, listedText)
+		members[places[i].Region] = append(members[places[i].Region], i)
+	}
+	for r := range regions {
+		regions[r].Words = append(regions[r].Words, x.typicalWords(index, rows, members[r])...)
+	}
+	return c
+}
+
+// chooseRows returns the rows of the map, all of which have some dimension: the first words, which are
+// the most frequent ones in most files, or texts at equal distances.
+func (x *Explorer) chooseRows() []int {
+	codes := x.model.Codes
+	var rows []int
+	for i := range codes.Rows {
+		if codes.Ptr[i] < codes.Ptr[i+1] {
+			rows = append(rows, i)
+		}
+	}
+	n := min(maxRows, len(rows))
+	if x.about.Texts {
+		for i := range n {
+			rows[i] = rows[i*len(rows)/n]
+		}
+	}
+	return rows[:n]
+}
+
+// typicalWords returns keywords of texts, or the words nearest to the sum of all members.
+func (x *Explorer) typicalWords(index *interpret.Index, rows, members []int) (words []string) {
+	if x.about.Texts {
+		texts := make([]int, len(members))
+		for i, m := range members {
+			texts[i] = rows[m]
+		}
+		return x.index.Keywords(texts, regionWords)
+	}
+	var all interpret.Query
+	for _, m := range members {
+		all.Terms = append(all.Terms, interpret.Term{Row: m, Weight: 1})
+	}
+	for _, n := range index.Nearest(index.Sum(all), regionWords) {
+		words = append(words, index.Codes.Words[n.Row])
+	}
+	return words
+}
+
+// colourings returns the columns with several values whose most frequent ones cover half of the rows.
+func (x *Explorer) colourings(rows []int) []colouring {
+	all := []colouring{}
+	if !x.about.Texts {
+		return all
+	}
+	for _, column := range x.model.Codes.Texts.Columns {
+		if column.Name == "" { // can't be chosen
+			continue
+		}
+		counts := map[string]int{}
+		for _, row := range rows {
+			counts[column.Values[row]]++
+		}
+		c := colouring{Name: column.Name, Of: make([]int, len(rows))}
+		for value := range counts {
+			c.Values = append(c.Values, value)
+		}
+		slices.SortFunc(c.Values, func(a, b string) int {
+			return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+		})
+		c.Values = c.Values[:min(maxValues, len(c.Values))]
+		covered := 0
+		for _, value := range c.Values {
+			covered += counts[value]
+		}
+		if len(c.Values) < 2 || 2*covered < len(rows) {
+			continue
+		}
+		for i, row := range rows {
+			c.Of[i] = slices.Index(c.Values, column.Values[row])
+		}
+		for i, value := range c.Values {
+			c.Values[i] = cut(value, listedText)
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// neighbours returns for each dimension in x.strongest the k others whose columns have the largest
+// cosine with its own, closest first, and the squared distances of the columns at unit length.
+//
+// The inner products of a dimension with all others are sums over its words. Of many words it takes
+// a part, at equal distances, so that about 10⁹ products are computed in all.
+func (x *Explorer) neighbours(k int) [][]link {
+	codes := x.model.Codes
+	norms := make([]float64, len(x.strongest))
+	for i, squares := range x.sumsOfSquares() {
+		norms[i] = math.Sqrt(squares)
+	}
+	maxWords := max(50, int(1e9*float64(codes.Rows)/float64(codes.Nonzeros()+1)/float64(codes.Cols)))
+	near := make([][]link, len(x.strongest))
+	parallel.Ranges(len(near), func(lo, hi int) {
+		products := make([]float64, codes.Cols)
+		cosines := make([]float64, len(near))
+		for i := lo; i < hi; i++ {
+			clear(products)
+			rows, values := x.index.Dimension(x.strongest[i])
+			n := min(maxWords, len(rows))
+			for j := range n {
+				j = j * len(rows) / n
+				code := x.index.Code(int(rows[j]))
+				v := float64(values[j])
+				for l, other := range code.Index {
+					products[other] += v * float64(code.Value[l])
+				}
+			}
+			scale := float64(len(rows)) / float64(n)
+			for j, other := range x.strongest {
+				cosines[j] = scale * products[other] / norms[i] / norms[j]
+			}
+			for _, j := range largest(cosines, i, k) {
+				near[i] = append(near[i], link{j, max(2-2*cosines[j], 0)})
+			}
+		}
+	})
+	return near
+}
+
+// sumsOfSquares returns the sum of the squared values of each dimension in x.strongest.
+func (x *Explorer) sumsOfSquares() []float64 {
+	sums := make([]float64, len(x.strongest))
+	for i, k := range x.strongest {
+		_, values := x.index.Dimension(k)
+		for _, v := range values {
+			sums[i] += float64(v) * float64(v)
+		}
+	}
+	return sums
+}
+
+// largest returns the indices of the k largest values, except the index self.
+func largest(values []float64, self, k int) []int {
+	top := make([]int, 0, k+1)
+	for j, v := range values {
+		if j == self || len(top) == k && v <= values[top[k-1]] {
+			continue
+		}
+		i := len(top)
+		for i > 0 && v > values[top[i-1]] {
+			i--
+		}
+		top = slices.Insert(top, i, j)[:min(len(top)+1, k)]
+	}
+	return top
+}
+
+// components returns the first two principal components of the directions of n atoms, row-major and
+// of length dim; zeros if there are fewer components.
+func components(atoms []float32, n, dim int) [][2]float64 {
+	at := make([][2]float64, n)
+	if n < 2 {
+		return at
+	}
+	x := mat.NewDense(n, dim, nil)
+	for i := range n {
+		row := x.RawRowView(i)
+		norm := cmp.Or(interpret.Code{Value: atoms[i*dim : (i+1)*dim]}.Norm(), 1)
+		for c, v := range atoms[i*dim : (i+1)*dim] {
+			row[c] = float64(v) / norm
+		}
+	}
+	var covariance mat.SymDense
+	stat.CovarianceMatrix(&covariance, x, nil)
+	var eigen mat.EigenSym
+	if !eigen.Factorize(&covariance, true) {
+		return at
+	}
+	var axes, projected mat.Dense
+	eigen.VectorsTo(&axes) // by increasing eigenvalue
+	projected.Mul(x, axes.Slice(0, dim, max(dim-2, 0), dim))
+	_, found := projected.Dims()
+	for i := range at {
+		for c := range found {
+			at[i][c] = projected.At(i, found-1-c)
+		}
+	}
+	return at
+}
+
+// divide partitions points into regions by k-means.
+func divide(at [][2]float64) ([]place, []region) {
+	n := len(at)
+	if n == 0 {
+		return []place{}, []region{}
+	}
+	places := make([]place, n)
+	x := &vectors.Dense{Words: make([]string, n), Dim: 2}
+	for i, p := range at {
+		places[i] = place{X: float32(p[0]), Y: float32(p[1])}
+		x.Data = append(x.Data, places[i].X, places[i].Y)
+	}
+	regions := make([]region, int(math.Ceil(math.Sqrt(float64(n))/2.5)))
+	regionOf, err := interpret.KMeans(context.Background(), x, len(regions), 1)
+	if err != nil {
+		panic(err) // places are finite, and the context is never cancelled
+	}
+	sizes := make([]float32, len(regions))
+	for i := range places {
+		p, r := &places[i], &regions[regionOf[i]]
+		p.Region = regionOf[i]
+		sizes[p.Region]++
+		r.X += (p.X - r.X) / sizes[p.Region]
+		r.Y += (p.Y - r.Y) / sizes[p.Region]
+	}
+	for i := range regions {
+		regions[i].Words = []string{}
+		regions[i].Colour = chooseColour(regions[:i], regions[i])
+	}
+	return places, regions
+}
+
+// chooseColour returns the colour whose nearest region among others is furthest from r.
+func chooseColour(others []region, r region) int {
+	nearest := slices.Repeat([]float64{math.Inf(1)}, regionColours)
+	for _, o := range others {
+		nearest[o.Colour] = min(nearest[o.Colour], math.Hypot(float64(o.X-r.X), float64(o.Y-r.Y)))
+	}
+	return slices.Index(nearest, slices.Max(nearest))
+}
+
+// nameByWords sets the words of regions. The share of a word in a dimension is its squared value
+// divided by the sum over all words; the share in a region is the sum over its dimensions. The
+// words are those with the largest square of that, divided by the sum over all regions.
+func (x *Explorer) nameByWords(regions []region, regionOf []int) {
+	scales := make([]float64, x.model.Codes.Cols)
+	for i, squares := range x.sumsOfSquares() {
+		scales[x.strongest[i]] = squares
+	}
+	type scored struct {
+		row   int
+		score float64
+	}
+	best := make([][]scored, len(regions)) // by decreasing score
+	shares := make([]float64, len(regions))
+	for row := range x.model.Codes.Rows {
+		clear(shares)
+		sum := 0.0
+		code := x.index.Code(row)
+		for j, k := range code.Index {
+			share := float64(code.Value[j]) * float64(code.Value[j]) / scales[k]
+			shares[regionOf[k]] += share
+			sum += share
+		}
+		for r, share := range shares {
+			s := scored{row, share * share / sum}
+			if share == 0 || len(best[r]) == regionWords && s.score <= best[r][regionWords-1].score {
+				continue
+			}
+			at, _ := slices.BinarySearchFunc(best[r], s, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
+			best[r] = slices.Insert(best[r], at, s)[:min(len(best[r])+1, regionWords)]
+		}
+	}
+	for r := range regions {
+		for _, s := range best[r] {
+			regions[r].Words = append(regions[r].Words, x.model.Codes.Words[s.row])
+		}
+	}
+}
+
+// nameByTexts sets the words of regions to keywords of the strongest texts of their dimensions.
+func (x *Explorer) nameByTexts(regions []region, regionOf []int) {
+	rows := make([][]int, len(regions))
+	for _, k := range x.strongest {
+		for _, e := range x.index.Top(interpret.Pole{Dimension: k}, regionTexts) {
+			rows[regionOf[k]] = append(rows[regionOf[k]], e.Row)
+		}
+	}
+	for r := range regions {
+		slices.Sort(rows[r])
+		regions[r].Words = append(regions[r].Words, x.index.Keywords(slices.Compact(rows[r]), regionWords)...)
+	}
+}

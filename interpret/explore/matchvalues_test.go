@@ -1,0 +1,99 @@
+package explore
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"overcomplete/interpret"
+	"overcomplete/vectors"
+)
+
+// randomCodes returns codes of the words w0, w1, … with a density of 0.3.
+func randomCodes(seed uint64, rows, cols int) *vectors.Sparse {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	s := &vectors.Sparse{CSR: vectors.CSR{Cols: cols, Ptr: []int64{0}}}
+	for i := range rows {
+		s.Words = append(s.Words, fmt.Sprint("w", i))
+		var index []int32
+		var value []float32
+		for k := range cols {
+			if rng.Float64() < .3 {
+				index, value = append(index, int32(k)), append(value, float32(rng.IntN(20))-9.5)
+			}
+		}
+		s.AppendRow(index, value)
+	}
+	return s
+}
+
+// Against all cosines of dense columns over the words of both.
+func TestMatchValues(t *testing.T) {
+	first, second := randomCodes(3, 80, 15), randomCodes(4, 60, 9)
+	for i := range second.Words { // the first 25 of the second are the last of the first, in the other order
+		if i < 25 {
+			second.Words[i] = first.Words[79-i]
+		} else {
+			second.Words[i] = "other " + second.Words[i]
+		}
+	}
+	first.Words[60] = first.Words[79] // of two rows of a word, the first counts
+	a, b := interpret.NewIndex(first), interpret.NewIndex(second)
+	x, y := dense(first), dense(second)
+	for _, most := range []int{1000, 10} {
+		var rows [][2]int
+		for i, w := range first.Words {
+			for j, v := range second.Words {
+				if w == v && i != 79 && len(rows) < most {
+					rows = append(rows, [2]int{i, j})
+				}
+			}
+		}
+		got := matchValues(a, b, most)
+		if got.Words != len(rows) {
+			t.Fatalf("%d words, want %d", got.Words, len(rows))
+		}
+		cosine := func(k, l int) float64 {
+			var product, own, other float64
+			for _, r := range rows {
+				v, w := x[r[0]][k], y[r[1]][l]
+				product, own, other = product+v*w, own+v*v, other+w*w
+			}
+			if product == 0 {
+				return 0
+			}
+			return product / math.Sqrt(own*other)
+		}
+		check := func(k int, got interpret.Match, n int, cosine func(l int) float64) {
+			t.Helper()
+			best := 0.0
+			for l := range n {
+				best = max(best, math.Abs(cosine(l)))
+			}
+			if got.Dimension < 0 && best > 0 || got.Dimension >= 0 && (math.Abs(got.Cosine-cosine(got.Dimension)) > 1e-12 || math.Abs(math.Abs(got.Cosine)-best) > 1e-12) {
+				t.Errorf("dimension %d: %+v, but the largest cosine is %v", k, got, best)
+			}
+		}
+		for k, m := range got.First {
+			check(k, m, 9, func(l int) float64 { return cosine(k, l) })
+		}
+		for l, m := range got.Other {
+			check(l, m, 15, func(k int) float64 { return cosine(k, l) })
+		}
+	}
+	// A model is like itself.
+	for k, m := range matchValues(a, a, 1000).First {
+		if m.Dimension != k || math.Abs(m.Cosine-1) > 1e-12 {
+			t.Errorf("dimension %d of the same model: %+v", k, m)
+		}
+	}
+	for i := range second.Words {
+		second.Words[i] += "!"
+	}
+	for k, m := range matchValues(a, interpret.NewIndex(second), 1000).First {
+		if m.Dimension != -1 {
+			t.Errorf("dimension %d, without words in both: %+v", k, m)
+		}
+	}
+}

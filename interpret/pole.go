@@ -1,0 +1,206 @@
+package interpret
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"overcomplete/internal/parallel"
+)
+
+// A Pole is the positive or the negative end of a dimension. Each has a meaning of its own.
+type Pole struct {
+	Dimension int
+	Negative  bool
+}
+
+// An Entry is the value of a row in a dimension.
+type Entry struct {
+	Row   int
+	Value float32
+}
+
+// Poles returns the poles of dimension k that have words, the one with the larger values first.
+func (x *Index) Poles(k int) []Pole {
+	largest, smallest := float32(0), float32(0)
+	for _, v := range x.values(k) {
+		largest, smallest = max(largest, v), min(smallest, v)
+	}
+	poles := []Pole{{k, false}, {k, true}}
+	switch {
+	case largest == 0 && smallest == 0:
+		return nil
+	case smallest == 0:
+		return poles[:1]
+	case largest == 0:
+		return poles[1:]
+	case -smallest > largest:
+		slices.Reverse(poles)
+	}
+	return poles
+}
+
+// Top returns up to n rows with the largest absolute values at a pole, largest first. Equal values
+// are in row order.
+func (x *Index) Top(p Pole, n int) []Entry {
+	return x.rank(p, n, func(row int, value float32) float64 { return math.Abs(float64(value)) })
+}
+
+// Distinctive returns up to n rows with the largest relevance to a pole. The relevance of row i to
+// dimension k is that of LDAvis, with nonzeros for counts:
+//
+//	λ log|a_ik| + (1−λ) log(|a_ik| / Σ_j|a_ij|),  λ = 0.8
+//
+// Of two words with the same value, the one with fewer other dimensions comes first.
+func (x *Index) Distinctive(p Pole, n int) []Entry {
+	return x.rank(p, n, func(row int, value float32) float64 { return math.Abs(float64(value)) * x.scale[row] })
+}
+
+// rank returns the n rows of a pole of the largest size, with their values.
+func (x *Index) rank(p Pole, n int, size func(row int, value float32) float64) []Entry {
+	found := x.newRanking(n)
+	for i, v := range x.nonzeros(p.Dimension) {
+		if v != 0 && v < 0 == p.Negative {
+			found.add(candidate{i, v, size(i, v)})
+		}
+	}
+	sorted := found.sorted()
+	entries := make([]Entry, len(sorted))
+	for i, c := range sorted {
+		entries[i] = Entry{c.row, c.value}
+	}
+	return entries
+}
+
+// valueWeight is λ of LDAvis's relevance (Sievert and Shirley 2014, §3.1): 1 ranks by value, 0 by
+// the share of the row. Its readers did best at 0.6 with counts; for codes that prefers words with
+// little of anything, such as hz, usually and addi for a dimension of rate, hz and mutex.
+const valueWeight = 0.8
+
+// relevanceScale returns the factor that turns a value into exp(relevance), given Σ|a| of its row.
+func relevanceScale(sum float64) float64 {
+	if sum == 0 {
+		return 0
+	}
+	return math.Pow(sum, valueWeight-1)
+}
+
+// Strongest returns the dimensions in decreasing order of the sum of their n largest positive
+// values.
+func (x *Index) Strongest(n int) []int {
+	strength := make([]float64, x.Codes.Cols)
+	parallel.Each(context.Background(), len(strength), func(k int) {
+		for _, e := range x.Top(Pole{Dimension: k}, n) {
+			strength[k] += float64(e.Value)
+		}
+	})
+	dimensions := make([]int, len(strength))
+	for k := range dimensions {
+		dimensions[k] = k
+	}
+	slices.SortStableFunc(dimensions, func(a, b int) int { return cmp.Compare(strength[b], strength[a]) })
+	return dimensions
+}
+
+// topTexts is the number of texts at a pole from which its keywords are taken.
+const topTexts = 20
+
+// Words returns up to n words for a pole: those with the largest values or, if rows are texts, the
+// keywords of its twenty strongest texts.
+func (x *Index) Words(p Pole, n int) []string {
+	words := []string{}
+	if x.Codes.Texts == nil {
+		for _, e := range x.Top(p, n) {
+			words = append(words, x.Codes.Words[e.Row])
+		}
+		return words
+	}
+	top := x.Top(p, topTexts)
+	var texts []int
+	for _, e := range top {
+		texts = append(texts, e.Row)
+	}
+	words = append(words, x.Keywords(texts, n)...)
+	if len(words) == 0 && len(texts) > 0 {
+		words = append(words, x.Codes.Words[texts[0]]) // the id, for want of keywords
+	}
+	return words
+}
+
+// Label returns up to three words that stand for a pole: its most distinctive words, without a
+// second one that shares its first five letters with another. If rows are texts it returns
+// [Index.Words].
+func (x *Index) Label(p Pole) []string {
+	const wanted, candidates = 3, 12
+	if x.Codes.Texts != nil {
+		return x.Words(p, wanted)
+	}
+	words := []string{}
+	for _, e := range x.Distinctive(p, candidates) {
+		word := x.Codes.Words[e.Row]
+		if len(words) < wanted && !sharesPrefix(word, words) {
+			words = append(words, word)
+		}
+	}
+	return words
+}
+
+// sharesPrefix reports whether a word begins like one of the others: with the same five letters,
+// whatever their case, or with all of a word of three or four.
+func sharesPrefix(word string, others []string) bool {
+	return slices.ContainsFunc(others, func(other string) bool {
+		x, y := lowerRunes(word), lowerRunes(other)
+		n := min(len(x), len(y), 5)
+		return slices.Equal(x, y) || n >= 3 && slices.Equal(x[:n], y[:n])
+	})
+}
+
+// coherenceRows is the number of rows at a pole that Coherence compares.
+const coherenceRows = 8
+
+// Coherence returns the similarity of the strongest rows of a pole apart from its dimension: the
+// mean cosine of the codes of eight, without the dimension, minus that of any two rows. Chance is
+// 0; NaN means that there are fewer than two rows.
+//
+// It requires no other vectors, and says less than the accuracy of word intrusion. Over both poles
+// of 3,000 dimensions from GoogleNews its rank correlation with the accuracy of GloVe is 0.79, and
+// 0.43 among the positive poles alone, where two halves of the test agree at 0.64.
+func (x *Index) Coherence(p Pole) float64 {
+	var rows []int
+	for _, e := range x.Top(p, coherenceRows) {
+		rows = append(rows, e.Row)
+	}
+	return x.meanCosineOf(rows, p.Dimension) - x.meanCosine()
+}
+
+// meanCosineOf returns the mean cosine of the codes of any two of n rows, without a dimension unless
+// that is −1. For codes u of norm 1 it is (‖Σu‖² − n)/(n² − n). Cosines with zeros are 0.
+func (x *Index) meanCosineOf(rows []int, without int) float64 {
+	n := float64(len(rows))
+	if n < 2 {
+		return math.NaN()
+	}
+	sums := make([]float64, x.Codes.Cols)
+	pairs := 0.0
+	for _, row := range rows {
+		code := x.Code(row)
+		squares := 0.0
+		for j, k := range code.Index {
+			if int(k) != without {
+				squares += float64(code.Value[j]) * float64(code.Value[j])
+			}
+		}
+		for j, k := range code.Index {
+			if int(k) != without && squares > 0 {
+				u := float64(code.Value[j]) / math.Sqrt(squares)
+				sums[k] += u
+				pairs -= u * u // the cosine with itself
+			}
+		}
+	}
+	for _, s := range sums {
+		pairs += s * s
+	}
+	return pairs / (n * (n - 1))
+}

@@ -1,0 +1,180 @@
+package interpret
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"overcomplete/vectors"
+)
+
+// Against LDAvis's formula as it is written, with probabilities from counts: that of a
+// word in a dimension, and that of a word.
+func TestDistinctive(t *testing.T) {
+	s := randomCodes(5, 60, 12, .4)
+	x := NewIndex(s)
+	codes := dense(s)
+	total := 0.0
+	ofWord, ofDimension := make([]float64, s.Rows), make([]float64, s.Cols)
+	for i, row := range codes {
+		for k, v := range row {
+			total += math.Abs(v)
+			ofWord[i] += math.Abs(v)
+			ofDimension[k] += math.Abs(v)
+		}
+	}
+	other := false
+	for k := range s.Cols {
+		for _, negative := range []bool{false, true} {
+			relevance := func(i int) float64 {
+				inDimension := math.Abs(codes[i][k]) / ofDimension[k]
+				return 0.8*math.Log(inDimension) + 0.2*math.Log(inDimension/(ofWord[i]/total))
+			}
+			var want []int
+			for i := range s.Rows {
+				if v := codes[i][k]; v > 0 && !negative || v < 0 && negative {
+					want = append(want, i)
+				}
+			}
+			slices.SortStableFunc(want, func(a, b int) int { return cmp.Compare(relevance(b), relevance(a)) })
+			want = want[:min(7, len(want))]
+			var got []int
+			for _, e := range x.Distinctive(Pole{k, negative}, 7) {
+				got = append(got, e.Row)
+				if float64(e.Value) != codes[e.Row][k] {
+					t.Errorf("dimension %d, row %d: value %v, want %v", k, e.Row, e.Value, codes[e.Row][k])
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("dimension %d, negative %v: rows %v, want %v", k, negative, got, want)
+			}
+			other = other || !negative && len(got) > 0 && x.Top(Pole{Dimension: k}, 1)[0].Row != got[0]
+		}
+	}
+	if !other {
+		t.Error("the most distinctive word is always that of the largest value: the test shows nothing")
+	}
+}
+
+// A label has no word twice, in two forms.
+func TestLabel(t *testing.T) {
+	s := &vectors.Sparse{
+		Words: []string{"approve", "Approved", "car", "cars", "to", "too", "cat", "APPROVE", "last"},
+		CSR:   vectors.CSR{Rows: 9, Cols: 2, Ptr: []int64{0}},
+	}
+	for i := range s.Words {
+		s.Index, s.Value = append(s.Index, 0), append(s.Value, float32(20-i))
+		if i == 3 {
+			s.Index, s.Value = append(s.Index, 1), append(s.Value, -1)
+		}
+		s.Ptr = append(s.Ptr, int64(len(s.Index)))
+	}
+	x := NewIndex(s)
+	if got := x.Label(Pole{}); !slices.Equal(got, []string{"approve", "car", "to"}) {
+		t.Errorf("%q", got)
+	}
+	if got := x.Label(Pole{Dimension: 1}); len(got) != 0 {
+		t.Errorf("a pole without words: %q", got)
+	}
+	labels := Labels{{0, "verbs", ""}, {1, "", "only a note"}}
+	for p, want := range map[Pole]string{{0, false}: "verbs", {0, true}: "−verbs", {1, true}: "−cars", {1, false}: ""} {
+		if got := labels.Name(x, p); got != want {
+			t.Errorf("%+v: %q, want %q", p, got, want)
+		}
+	}
+}
+
+// Against the cosines of all pairs of dense rows.
+func TestCoherence(t *testing.T) {
+	s := randomCodes(5, 60, 12, .4)
+	s.Value[3] = 0
+	x, codes := NewIndex(s), dense(s)
+	mean := func(rows []int, without int) float64 {
+		sum, n := 0.0, 0.0
+		for _, i := range rows {
+			for _, j := range rows {
+				if i == j {
+					continue
+				}
+				n++
+				var product, own, other float64
+				for k := range s.Cols {
+					if k != without {
+						product, own, other = product+codes[i][k]*codes[j][k], own+codes[i][k]*codes[i][k], other+codes[j][k]*codes[j][k]
+					}
+				}
+				if own > 0 && other > 0 {
+					sum += product / math.Sqrt(own*other)
+				}
+			}
+		}
+		return sum / n
+	}
+	all := make([]int, s.Rows)
+	for i := range all {
+		all[i] = i
+	}
+	for k := range s.Cols {
+		for _, negative := range []bool{false, true} {
+			order := slices.Clone(all)
+			sign := 1.0
+			if negative {
+				sign = -1
+			}
+			order = slices.DeleteFunc(order, func(i int) bool { return sign*codes[i][k] <= 0 })
+			slices.SortStableFunc(order, func(i, j int) int {
+				return cmp.Compare(sign*codes[j][k], sign*codes[i][k])
+			})
+			want := mean(order[:min(8, len(order))], k) - mean(all, -1)
+			if got := x.Coherence(Pole{k, negative}); math.Abs(got-want) > 1e-12 && !(math.IsNaN(got) && math.IsNaN(want)) {
+				t.Errorf("dimension %d, negative %v: %v, want %v", k, negative, got, want)
+			}
+		}
+	}
+}
+
+// The words of every even dimension share others, those of odd ones are drawn at random.
+func TestCoherenceOfRandomWords(t *testing.T) {
+	const dimensions, each = 40, 30
+	s := newCodes(0, 3*dimensions)
+	rng := rand.New(rand.NewPCG(1, 1))
+	for i := range dimensions * each {
+		k := i % dimensions
+		own := dimensions + 2*k
+		if k%2 == 1 {
+			own = dimensions + 2*rng.IntN(dimensions)
+		}
+		s.Words = append(s.Words, string(rune('a'+i)))
+		s.AppendRow([]int32{int32(k), int32(own), int32(own + 1)}, []float32{1, 1, 1})
+	}
+	x := NewIndex(s)
+	for k := range dimensions {
+		if got := x.Coherence(Pole{Dimension: k}); k%2 == 0 && got < .9 || k%2 == 1 && math.Abs(got) > .35 {
+			t.Errorf("dimension %d: %v", k, got)
+		}
+	}
+	for _, n := range []int{0, 1} {
+		few := newCodes(n, 1)
+		for range n {
+			few.Ptr = append(few.Ptr, 0)
+		}
+		if got := NewIndex(few).Coherence(Pole{}); !math.IsNaN(got) {
+			t.Errorf("of %d rows: %v", n, got)
+		}
+	}
+}
+
+func TestStrongest(t *testing.T) {
+	s := newCodes(0, 4)
+	s.Words = []string{"a", "b", "c"}
+	s.AppendRow([]int32{0, 1, 2}, []float32{3, 2, -9})
+	s.AppendRow([]int32{0, 1}, []float32{3, 2})
+	s.AppendRow([]int32{1}, []float32{2.5})
+	for n, want := range map[int][]int{1: {0, 1, 2, 3}, 3: {1, 0, 2, 3}} {
+		if got := NewIndex(s).Strongest(n); !slices.Equal(got, want) {
+			t.Errorf("by %d words: %v, want %v", n, got, want)
+		}
+	}
+}

@@ -1,0 +1,368 @@
+package interpret
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"overcomplete/internal/parallel"
+)
+
+// Kinds of queries.
+const (
+	QueryDimension = "dimension"  // its number, also after "#" or "dimension", or its label
+	QueryWords     = "words"      // one word, or two to four to compare: bank river
+	QuerySum       = "arithmetic" // king - man + woman
+	QueryText      = "text"       // in quotes, or five words or more
+	QuerySearch    = "search"     // texts that contain it
+)
+
+// maxCompared is the number of words up to which a query compares them. More are a text.
+const maxCompared = 4
+
+// A Query is a parsed query.
+type Query struct {
+	Kind      string
+	Dimension int      // of QueryDimension
+	Terms     []Term   // the words, each once
+	Without   []int    // dimensions that a sum excludes: bank - #13
+	Unknown   []string // words of a text that the vocabulary lacks
+	Rows      []int    // the first texts of QuerySearch
+	Total     int      // the number of texts of QuerySearch
+}
+
+// A Term is a word of a query.
+type Term struct {
+	Row    int
+	Weight float64 // the number of times that it is added minus the number that it is subtracted
+}
+
+// An UnknownWordError reports a word that the vocabulary lacks, or a query that no text contains.
+type UnknownWordError struct {
+	Word    string
+	Closest []string // words with a similar spelling
+	Texts   int      // the number of texts that contain it, if rows are texts; Closest has their first ids then
+}
+
+func (e *UnknownWordError) Error() string {
+	closest := "no word is spelled alike"
+	if len(e.Closest) > 0 {
+		closest = "the closest are " + strings.Join(e.Closest, ", ")
+	}
+	if e.Texts > 0 {
+		return fmt.Sprintf("%.100q is in %d texts; name one by its id, such as %s", e.Word, e.Texts, strings.Join(e.Closest, ", "))
+	}
+	return fmt.Sprintf("no word %.100q in the model; %s", e.Word, closest)
+}
+
+// maxSuggestions is the number of words that an UnknownWordError suggests.
+const maxSuggestions = 10
+
+// Find returns the row of a word as [Index.Row] does, or else of the only text that contains it. The
+// error is an [*UnknownWordError].
+func (x *Index) Find(word string) (row int, err error) {
+	row, ok := x.Row(word)
+	if ok {
+		return row, nil
+	}
+	if x.Codes.Texts == nil {
+		return 0, &UnknownWordError{Word: word, Closest: x.closest(word, maxSuggestions)}
+	}
+	rows, total := x.Search(word, maxSuggestions)
+	switch total {
+	case 0:
+		return 0, &UnknownWordError{Word: word, Closest: x.closest(word, maxSuggestions)}
+	case 1:
+		return rows[0], nil
+	}
+	unknown := &UnknownWordError{Word: word, Texts: total}
+	for _, row := range rows {
+		unknown.Closest = append(unknown.Closest, x.Codes.Words[row])
+	}
+	return 0, unknown
+}
+
+// Parse parses a query: a word, several words, their sum and difference, a text, or a dimension.
+//
+// A word is looked up as [Index.Row] does, and if need be without the punctuation around it. A query
+// that is a word as a whole, with spaces or a minus in it, means that word. The number of a
+// dimension after "#" can be subtracted from words, which excludes the dimension. If rows are
+// texts, words are their ids, and any other query is a search ([Index.Search]). The error is an
+// [*UnknownWordError] if a word is unknown.
+func (x *Index) Parse(query string, labels Labels) (Query, error) {
+	query = strings.TrimSpace(query)
+	if query == "" {
+		return Query{}, errors.New("the query is empty")
+	}
+	if row, ok := x.Row(query); ok {
+		return Query{Kind: QueryWords, Terms: []Term{{row, 1}}}, nil
+	}
+	if k, ok := x.parseDimension(query, labels); ok {
+		return Query{Kind: QueryDimension, Dimension: k}, nil
+	}
+	tokens := x.tokens(query)
+	sum := slices.ContainsFunc(tokens, isOperator)
+	text, quoted := trimQuotes(query)
+	switch {
+	case x.Codes.Texts != nil && !(sum && x.allKnown(tokens)):
+		return x.parseSearch(text)
+	case quoted:
+		return x.parseText(strings.Fields(text))
+	case sum:
+		return x.parseSum(tokens)
+	case len(tokens) > maxCompared:
+		return x.parseText(tokens)
+	}
+	q := Query{Kind: QueryWords}
+	for _, token := range tokens {
+		row, ok := x.lookup(token)
+		if !ok {
+			_, err := x.Find(token)
+			return q, err
+		}
+		q.add(row, 1)
+	}
+	return q, nil
+}
+
+// parseDimension returns the dimension with this number or label.
+func (x *Index) parseDimension(name string, labels Labels) (k int, ok bool) {
+	number := strings.TrimPrefix(name, "#")
+	if first, rest, found := strings.Cut(name, " "); found && strings.EqualFold(first, "dimension") {
+		number = strings.TrimSpace(rest)
+	}
+	if k, err := strconv.Atoi(number); err == nil && k >= 0 && k < x.Codes.Cols {
+		return k, true
+	}
+	for _, l := range labels {
+		if l.Name != "" && strings.EqualFold(l.Name, name) {
+			return l.Dimension, true
+		}
+	}
+	return 0, false
+}
+
+// parseExcluded returns the number of a dimension after "#", unless the token is a word.
+func (x *Index) parseExcluded(token string) (k int, ok bool) {
+	number, marked := strings.CutPrefix(token, "#")
+	n, err := strconv.ParseUint(number, 10, 31)
+	_, word := x.Row(token)
+	return int(n), marked && err == nil && !word
+}
+
+// trimQuotes removes quotation marks around a text that begins with one.
+func trimQuotes(s string) (text string, quoted bool) {
+	const marks = `"“”„«»`
+	if !strings.ContainsRune(marks, []rune(s)[0]) {
+		return s, false
+	}
+	return strings.Trim(s, marks), true
+}
+
+const operators = "+-−–"
+
+func isOperator(token string) bool {
+	return token != "" && strings.Contains(operators, token)
+}
+
+// spaceOperators separates operators from words.
+var spaceOperators = strings.NewReplacer("+", " + ", "-", " - ", "−", " − ", "–", " – ")
+
+// tokens splits a query at white space, and at operators between known words.
+func (x *Index) tokens(query string) []string {
+	var tokens []string
+	for _, field := range strings.Fields(query) {
+		parts := strings.Fields(spaceOperators.Replace(field))
+		if _, known := x.lookup(field); known || !x.allKnown(parts) {
+			parts = []string{field}
+		}
+		tokens = append(tokens, parts...)
+	}
+	return tokens
+}
+
+// allKnown reports whether all tokens are operators, words, or dimensions to exclude.
+func (x *Index) allKnown(tokens []string) bool {
+	return !slices.ContainsFunc(tokens, func(token string) bool {
+		_, word := x.lookup(token)
+		_, dimension := x.parseExcluded(token)
+		return !word && !dimension && !isOperator(token)
+	})
+}
+
+// lookup returns the row of a word, if need be without the punctuation around it.
+func (x *Index) lookup(token string) (row int, ok bool) {
+	if row, ok = x.Row(token); ok {
+		return row, true
+	}
+	return x.Row(strings.TrimFunc(token, func(r rune) bool { return unicode.IsPunct(r) && !strings.ContainsRune(operators, r) }))
+}
+
+// add adds weight to the term of a row.
+func (q *Query) add(row int, weight float64) {
+	i := slices.IndexFunc(q.Terms, func(t Term) bool { return t.Row == row })
+	if i < 0 {
+		q.Terms = append(q.Terms, Term{row, weight})
+	} else {
+		q.Terms[i].Weight += weight
+	}
+}
+
+func (x *Index) parseSum(tokens []string) (Query, error) {
+	q := Query{Kind: QuerySum}
+	weight, wantTerm := 1.0, true
+	for i, token := range tokens {
+		if isOperator(token) {
+			if wantTerm && i > 0 {
+				return q, fmt.Errorf("no word between %s and %s", tokens[i-1], token)
+			}
+			weight, wantTerm = 1, true
+			if token != "+" {
+				weight = -1
+			}
+			continue
+		}
+		if !wantTerm {
+			return q, fmt.Errorf("no + or − between %.100q and %.100q", tokens[i-1], token)
+		}
+		wantTerm = false
+		row, known := x.lookup(token)
+		k, excluded := x.parseExcluded(token)
+		switch {
+		case excluded && weight > 0:
+			return q, fmt.Errorf("dimension %s can be subtracted from words, but not added to them", token)
+		case excluded && k >= x.Codes.Cols:
+			return q, fmt.Errorf("no dimension %s: they are 0 to %d", token, x.Codes.Cols-1)
+		case excluded:
+			q.Without = append(q.Without, k)
+		case known:
+			q.add(row, weight)
+		default:
+			_, err := x.Find(token)
+			return q, err
+		}
+	}
+	if len(q.Terms) == 0 && len(q.Without) > 0 {
+		return q, errors.New("no word to subtract the dimension from")
+	}
+	if wantTerm {
+		return q, fmt.Errorf("no word after the last %s", tokens[len(tokens)-1])
+	}
+	return q, nil
+}
+
+func (x *Index) parseText(tokens []string) (Query, error) {
+	q := Query{Kind: QueryText}
+	for _, token := range tokens {
+		row, ok := x.lookup(token)
+		if !ok {
+			row, ok = x.lookup(strings.Trim(token, operators)) // a dash of the text
+		}
+		if ok {
+			q.add(row, 1)
+		} else if strings.ContainsFunc(token, unicode.IsLetter) || strings.ContainsFunc(token, unicode.IsDigit) {
+			q.Unknown = append(q.Unknown, token)
+		}
+	}
+	if len(q.Terms) == 0 {
+		return q, errors.New("the model has none of the words of this text")
+	}
+	return q, nil
+}
+
+// maxFound is the number of texts that a search query lists.
+const maxFound = 50
+
+// parseSearch is a query for the texts that contain something. If there is only one, it is a query
+// for that text.
+func (x *Index) parseSearch(text string) (Query, error) {
+	rows, total := x.Search(text, maxFound)
+	switch total {
+	case 0:
+		_, err := x.Find(text)
+		return Query{}, err
+	case 1:
+		return Query{Kind: QueryWords, Terms: []Term{{rows[0], 1}}}, nil
+	}
+	return Query{Kind: QuerySearch, Rows: rows, Total: total}, nil
+}
+
+// Search returns up to n rows whose word, or text, contains all words of a query, whatever their
+// case, and the number of all such rows. Rows that contain them side by side come first.
+func (x *Index) Search(query string, n int) (rows []int, total int) {
+	words := strings.Fields(strings.ToLower(query))
+	if len(words) == 0 {
+		return nil, 0
+	}
+	phrase := " " + strings.Join(words, " ")
+	var found [2][][]int // with the phrase, and without it; by block
+	found[0], found[1] = make([][]int, x.blocks), make([][]int, x.blocks)
+	parallel.Each(context.Background(), x.blocks, func(b int) {
+		lo, hi := x.block(b)
+		for i := lo; i < hi; i++ {
+			text := strings.ToLower(x.Codes.Name(i))
+			if slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) }) {
+				continue
+			}
+			class := 1
+			if strings.Contains(" "+text, phrase) {
+				class = 0
+			}
+			found[class][b] = append(found[class][b], i)
+		}
+	})
+	rows = append(slices.Concat(found[0]...), slices.Concat(found[1]...)...)
+	return rows[:min(n, len(rows))], len(rows)
+}
+
+// closest returns up to n words of the smallest edit distance to a word, closest first, without
+// regard to case. Words at a distance of more than a third of its length are left out.
+func (x *Index) closest(word string, n int) []string {
+	const longest = 100 // the time grows with the square
+	from := lowerRunes(word)
+	if len(from) > longest {
+		return nil
+	}
+	limit := (len(from) + 2) / 3
+	found := ranking{n: n}
+	for i, w := range x.Codes.Words {
+		if len(w) < len(from)-limit || len(w) > 4*(len(from)+limit) { // a rune is one to four bytes
+			continue
+		}
+		if d := editDistance(from, lowerRunes(w)); d <= limit {
+			found.add(candidate{row: i, size: -float64(d)})
+		}
+	}
+	var words []string
+	for _, c := range found.sorted() {
+		words = append(words, x.Codes.Words[c.row])
+	}
+	return words
+}
+
+func lowerRunes(s string) []rune { return []rune(strings.ToLower(s)) }
+
+// editDistance returns the number of insertions, deletions and substitutions that turn a into b
+// (Levenshtein).
+func editDistance(a, b []rune) int {
+	row := make([]int, len(b)+1) // the distances of the runes of a so far and each prefix of b
+	for j := range row {
+		row[j] = j
+	}
+	for i, r := range a {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j, s := range b {
+			d := diagonal
+			if r != s {
+				d = min(diagonal, row[j], row[j+1]) + 1
+			}
+			diagonal, row[j+1] = row[j+1], d
+		}
+	}
+	return row[len(b)]
+}

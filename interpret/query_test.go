@@ -1,0 +1,191 @@
+package interpret
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"overcomplete/vectors"
+)
+
+// queries returns an index of words in 12 dimensions. Dimension 3 is labelled "Royalty".
+func queries() (*Index, Labels) {
+	s := newCodes(0, 12)
+	s.Words = []string{"king", "man", "woman", "bank", "river", "New York", "x-ray", "7", "money", "the", "well-known", "known"}
+	s.Rows = len(s.Words)
+	s.Ptr = make([]int64, s.Rows+1)
+	return NewIndex(s), Labels{{3, "Royalty", ""}, {4, "river", ""}, {5, "", "a note"}}
+}
+
+// format formats a query.
+func format(x *Index, q Query) string {
+	if q.Kind == QueryDimension {
+		return fmt.Sprint("dimension ", q.Dimension)
+	}
+	text := q.Kind + ":"
+	for _, t := range q.Terms {
+		text += fmt.Sprintf(" %+g %s", t.Weight, x.Codes.Words[t.Row])
+	}
+	if len(q.Without) > 0 {
+		text += fmt.Sprint(" without ", q.Without)
+	}
+	if len(q.Unknown) > 0 {
+		text += fmt.Sprintf(" %q", q.Unknown)
+	}
+	return text
+}
+
+func TestParse(t *testing.T) {
+	x, labels := queries()
+	for query, want := range map[string]string{
+		"bank":          "words: +1 bank",
+		" Bank ":        "words: +1 bank",
+		"bank!":         "words: +1 bank",
+		"New York":      "words: +1 New York",
+		"x-ray":         "words: +1 x-ray",
+		"7":             "words: +1 7",
+		"bank bank":     "words: +2 bank",
+		"8":             "dimension 8",
+		"#7":            "dimension 7",
+		"dimension 7":   "dimension 7",
+		"Dimension  11": "dimension 11",
+		"royalty":       "dimension 3",
+		"river":         "words: +1 river", // a word comes before a label
+
+		"bank river":            "words: +1 bank +1 river",
+		"bank, river":           "words: +1 bank +1 river",
+		"bank river money king": "words: +1 bank +1 river +1 money +1 king",
+
+		"bank-#3":            "arithmetic: +1 bank without [3]",
+		"bank - #3":          "arithmetic: +1 bank without [3]",
+		"bank - #7 - #11":    "arithmetic: +1 bank without [7 11]",
+		"king - man - #0":    "arithmetic: +1 king -1 man without [0]",
+		"king - man + woman": "arithmetic: +1 king -1 man +1 woman",
+		"king − man + woman": "arithmetic: +1 king -1 man +1 woman",
+		"king -man +woman":   "arithmetic: +1 king -1 man +1 woman",
+		"king-man+woman":     "arithmetic: +1 king -1 man +1 woman",
+		"- man":              "arithmetic: -1 man",
+		"king + king - king": "arithmetic: +1 king",
+		"x-ray - well-known": "arithmetic: +1 x-ray -1 well-known",
+
+		`"bank river"`:                         "text: +1 bank +1 river",
+		`“the well-known bank”`:                "text: +1 the +1 well-known +1 bank",
+		"the king, the man - and a Woman!":     "no + or −",
+		"the king and the man: 3 rivers of…":   `text: +2 the +1 king +1 man ["and" "3" "rivers" "of…"]`,
+		"the king\nand the man\u00a0\t. bank.": `text: +2 the +1 king +1 man +1 bank ["and"]`,
+
+		"":                 "the query is empty",
+		" \t":              "the query is empty",
+		"bnak":             `no word "bnak" in the model`,
+		"bank rivre":       `no word "rivre" in the model`,
+		"king - mann":      `no word "mann" in the model`,
+		"king-mann":        `no word "king-mann" in the model`,
+		"12":               `no word "12" in the model`,
+		"-5":               `no word "-5" in the model`,
+		"bank + #3":        "dimension #3 can be subtracted from words, but not added to them",
+		"bank - #999":      "no dimension #999: they are 0 to ",
+		"bank - #+3":       `no word "#+3" in the model`,
+		"king +":           "no word after the last +",
+		"+":                "no word after the last +",
+		"king - + man":     "no word between - and +",
+		"king man + woman": `no + or − between "king" and "man"`,
+		`"zz"`:             "the model has none of the words of this text",
+		`"`:                "the model has none of the words of this text",
+		"a b c d e f":      "the model has none of the words of this text",
+	} {
+		q, err := x.Parse(query, labels)
+		got := format(x, q)
+		if err != nil {
+			got = err.Error()
+			_, unknown := errors.AsType[*UnknownWordError](err)
+			if unknown != strings.HasPrefix(got, `no word "`) {
+				t.Errorf("%q: the error is a %T", query, err)
+			}
+		}
+		if got != want && !(err != nil && strings.HasPrefix(got, want)) {
+			t.Errorf("%q: %s, want %s", query, got, want)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	x, labels := queries()
+	for _, s := range []string{"king - man", "\"", "“king", "+−", "−", "#", "dimension", "\xff", "k\u0301ing"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		q, err := x.Parse(s, labels)
+		switch {
+		case err != nil:
+			if !utf8.ValidString(err.Error()) {
+				t.Errorf("%q: error %q", s, err)
+			}
+		case q.Kind == QueryDimension:
+			if q.Dimension < 0 || q.Dimension >= x.Codes.Cols {
+				t.Errorf("%q: dimension %d", s, q.Dimension)
+			}
+		case len(q.Terms) == 0 || !slices.Contains([]string{QueryWords, QuerySum, QueryText}, q.Kind):
+			t.Errorf("%q: %+v", s, q)
+		}
+	})
+}
+
+// textIndex is an index of texts with ids.
+func textIndex(texts ...string) *Index {
+	codes := randomCodes(1, len(texts), 3, 1)
+	codes.Texts = &vectors.Texts{Text: texts}
+	for i := range texts {
+		codes.Words[i] = fmt.Sprintf("d%d", i)
+	}
+	return NewIndex(codes)
+}
+
+func TestSearch(t *testing.T) {
+	x := textIndex("Rain in\nSpain", "the plain", "SPAIN had RAIN", "", "rain in spain stays", "ŽLUTÝ kůň")
+	for _, tt := range []struct {
+		query string
+		n     int
+		rows  []int
+		total int
+	}{
+		{"rain in spain", 10, []int{0, 4, 2}, 3},
+		{"RAIN", 2, []int{0, 2}, 3},
+		{"in spain", 9, []int{0, 4, 2}, 3},
+		{"ain", 9, []int{0, 1, 2, 4}, 4},
+		{"žlutý", 9, []int{5}, 1},
+		{"d3", 9, []int{3}, 1}, // the name of an empty text is its id
+		{" ", 9, nil, 0},
+		{"snow", 9, nil, 0},
+	} {
+		if rows, total := x.Search(tt.query, tt.n); !slices.Equal(rows, tt.rows) || total != tt.total {
+			t.Errorf("%q: %v of %d, want %v of %d", tt.query, rows, total, tt.rows, tt.total)
+		}
+	}
+}
+
+// If rows are texts, words are ids, and any other query is a search.
+func TestParseTexts(t *testing.T) {
+	x := textIndex("the king - a man", "a woman", "the king", "no")
+	for query, want := range map[string]Query{
+		"d2":           {Kind: QueryWords, Terms: []Term{{2, 1}}},
+		"d2 - d1":      {Kind: QuerySum, Terms: []Term{{2, 1}, {1, -1}}},
+		"king - a man": {Kind: QueryWords, Terms: []Term{{0, 1}}},
+		"the king":     {Kind: QuerySearch, Rows: []int{0, 2}, Total: 2},
+		`"WOMAN"`:      {Kind: QueryWords, Terms: []Term{{1, 1}}},
+		"2":            {Kind: QueryDimension, Dimension: 2},
+	} {
+		if got, err := x.Parse(query, nil); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: %+v, error %v, want %+v", query, got, err, want)
+		}
+	}
+	if _, err := x.Parse("a king and man", nil); !reflect.DeepEqual(err, &UnknownWordError{Word: "a king and man"}) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := x.Find("the king"); !reflect.DeepEqual(err, &UnknownWordError{Word: "the king", Texts: 2, Closest: []string{"d0", "d2"}}) {
+		t.Errorf("error %v", err)
+	}
+}
