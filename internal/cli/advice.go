@@ -6,6 +6,7 @@ import (
 
 	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/modeldir"
+	"overcomplete/train"
 	"overcomplete/vectors"
 )
 
@@ -32,6 +33,12 @@ func advice(err error) string {
 	}
 	if errors.Is(err, atomicfile.ErrExists) {
 		all = append(all, "--force replaces it")
+	}
+	if errors.Is(err, train.ErrNothingActive) {
+		all = append(all, "lower --lambda or --sparsity")
+	}
+	if errors.Is(err, train.ErrMemory) {
+		all = append(all, "lower -k or --max-words, use --state float16 if training has it, or try --overcommit")
 	}
 	if len(all) == 0 {
 		return ""

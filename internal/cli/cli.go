@@ -20,6 +20,7 @@ import (
 	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/escape"
 	"overcomplete/internal/memory"
+	"overcomplete/internal/simd"
 	"overcomplete/train"
 	"overcomplete/vectors"
 )
@@ -112,7 +113,8 @@ func isUsage(err error) bool {
 	var input *vectors.InputError
 	var output *atomicfile.OutputError
 	return errors.As(err, &usage) || errors.As(err, &input) || errors.As(err, &output) || errors.Is(err, train.ErrCheckpoint) ||
-		errors.Is(err, memory.ErrTooLarge) || errors.Is(err, encode.ErrOverflow) || errors.Is(err, encode.ErrDictionary)
+		errors.Is(err, memory.ErrTooLarge) || errors.Is(err, encode.ErrOverflow) || errors.Is(err, encode.ErrDictionary) ||
+		errors.Is(err, train.ErrMemory) || errors.Is(err, simd.ErrLevel)
 }
 
 func newRoot() *cobra.Command {

@@ -160,9 +160,7 @@ func TestRefuses(t *testing.T) {
 		{"paper train in.txt -o model --device cuda:-1", []string{`--device is "cuda:-1"`}},
 		{"paper train in.txt -o model --device cuda --algorithm authors", []string{"algorithm authors", "--device cuda"}},
 		{"paper train in.txt -o model --state float64", []string{`--state is "float64"`, "float32 or float16"}},
-		{"paper train in.txt -o model --device cuda --workers 3", []string{"--workers", "--device cuda"}},
 		{"paper train in.txt -o model --precision fp8", []string{`--precision is "fp8"`, "fp16, tf32 or fp32"}},
-		{"paper train in.txt -o model --precision fp32 --device cpu", []string{"--precision", "CPU"}},
 		{"paper train in.txt -o model --words nowhere.txt", []string{"in.txt: ", "word list"}},
 		{"paper train in.txt -o model --frobnicate", []string{"--frobnicate", "train --help"}},
 

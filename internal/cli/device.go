@@ -15,53 +15,42 @@ import (
 	"overcomplete/encode"
 	"overcomplete/internal/backend"
 	"overcomplete/internal/memory"
-	"overcomplete/internal/simd"
 	"overcomplete/kernels"
 	"overcomplete/model"
 	"overcomplete/train"
 )
 
-// deviceFlags are where training or encoding was asked to run.
+// deviceFlags choose the device of training or encoding.
 type deviceFlags struct {
 	device     string // auto, cpu, cuda, cuda:i or cuda:all
 	precision  string // of products on a GPU
 	several    bool   // whether device may be cuda:all
 	workers    int    // on the CPU
-	overcommit bool   // its memory
+	overcommit bool   // memory of the CPU
 }
 
-// registerDevice adds the flags that say where something, such as "train", runs, and with
-// which precisions.
+// registerDevice adds the flags of a command that does something, such as "train", with these
+// precisions.
 func (f *deviceFlags) registerDevice(cmd *cobra.Command, what, precisions string) {
 	flags, all := cmd.Flags(), ""
 	if f.several {
 		all = "cuda:all (all of one machine), "
 	}
 	flags.StringVar(&f.device, "device", "auto", "where to "+what+": cpu, cuda (an NVIDIA GPU), cuda:i (the i-th, from 0), "+all+"or auto, a GPU if there is one")
-	flags.StringVar(&f.precision, "precision", "tf32", "precision of products on a GPU: "+precisions)
+	flags.StringVar(&f.precision, "precision", "tf32", "precision of products on a GPU (the CPU computes in float32): "+precisions)
 	flags.IntVar(&f.workers, "workers", 0, "processors to use on the CPU (default all); the result does not depend on it")
 }
 
-// check refuses what no device does. OnlyOnCPU says why no GPU does the work, or is
-// nil.
-func (f *deviceFlags) check(onlyOnCPU error, given func(flag string) bool) error {
+// check refuses a GPU for work that no GPU does; unsupported says why, or is nil.
+func (f *deviceFlags) check(unsupported error) error {
 	_, cuda, err := f.cuda()
-	switch {
-	case err != nil:
-		return err
-	case cuda && given("workers"):
-		return usagef("--workers is of the CPU; drop it, or --device %s", f.device)
-	case cuda && f.overcommit:
-		return usagef("--overcommit is of the CPU; drop it, or --device %s", f.device)
-	case given("precision") && (f.device == "cpu" || onlyOnCPU != nil):
-		return usagef("--precision is of GPUs; the CPU computes in float32")
-	case cuda && onlyOnCPU != nil:
-		return usagef("--device %s: %w", f.device, onlyOnCPU)
+	if err == nil && cuda && unsupported != nil {
+		return usagef("--device %s: %w", f.device, unsupported)
 	}
-	return nil
+	return err
 }
 
-// available fails at once where the GPU that was asked for can't be used.
+// available returns an error if the GPU that was asked for can't be used.
 func (f *deviceFlags) available() error {
 	if index, cuda, _ := f.cuda(); cuda {
 		if _, err := kernels.Find(index); err != nil {
@@ -73,7 +62,7 @@ func (f *deviceFlags) available() error {
 
 const allGPUs = "cuda:all"
 
-// cuda returns the GPU that --device names, of all the first: cuda is false if it need not be one.
+// cuda returns the GPU that --device names, the first of cuda:all. cuda is false for cpu and auto.
 func (f *deviceFlags) cuda() (index int, cuda bool, err error) {
 	name, number, numbered := strings.Cut(f.device, ":")
 	switch {
@@ -109,18 +98,12 @@ func (d chosenDevice) Trainer(p backend.Problem) (backend.Trainer, error) {
 	if total, ok := memory.Total(); ok {
 		takes += fmt.Sprintf(" of its %.1f GB memory", float64(total)/1e9)
 	}
-	t, err := start(d, "training", takes, kernels.Supports(h), func(on train.Device) (backend.Trainer, error) { return on.Trainer(p) })
-	advice := "lower -k or --max-words"
-	if h.State != model.Float16 {
-		advice = "--state float16 needs less, or " + advice
-	}
-	return t, d.adviseMemory(err, advice)
+	return start(d, "training", takes, kernels.Supports(h), func(on train.Device) (backend.Trainer, error) { return on.Trainer(p) })
 }
 
 // Learner implements [train.Device].
 func (d chosenDevice) Learner(x []float32, dictionary *model.Dictionary, norm float64, o encode.Options) (backend.Learner, error) {
-	l, err := start(d, "learning", "", nil, func(on train.Device) (backend.Learner, error) { return on.Learner(x, dictionary, norm, o) })
-	return l, d.adviseMemory(err, "lower -k")
+	return start(d, "learning", "", nil, func(on train.Device) (backend.Learner, error) { return on.Learner(x, dictionary, norm, o) })
 }
 
 // Encoder implements [train.Device].
@@ -132,12 +115,11 @@ func (d chosenDevice) Encoder(dictionary *model.Dictionary, o encode.Options) (e
 		}
 		return several, err
 	}
-	e, err := start(d, "encoding", "", nil, func(on train.Device) (encode.Encoder, error) { return on.Encoder(dictionary, o) })
-	return e, d.adviseMemory(err, "")
+	return start(d, "encoding", "", nil, func(on train.Device) (encode.Encoder, error) { return on.Encoder(dictionary, o) })
 }
 
-// everyGPU opens an encoder on each GPU of the machine. Their codes are those of one if they are of
-// one kind.
+// everyGPU opens an encoder on each GPU of the machine. GPUs of different kinds differ in the last
+// digits, so they are refused.
 func (d chosenDevice) everyGPU(dictionary *model.Dictionary, o encode.Options) (encode.Encoder, error) {
 	gpus, err := kernels.GPUs()
 	if err != nil {
@@ -210,41 +192,15 @@ func (f *deviceFlags) describe(index int) string {
 	return fmt.Sprintf("GPU %d, %s, %s", index, gpu.Name, f.precision)
 }
 
-// gpu is a GPU, with the precision that was asked for.
+// gpu returns a GPU with the chosen precision.
 func (d chosenDevice) gpu(index int) kernels.Device {
 	return kernels.Device{Index: index, Precision: kernels.Precision(d.precision), Compiling: func() (done func()) {
-		return sayAfter(time.Second/2, d.log, fmt.Sprintf("compiling kernels for GPU %d …", index))
+		timer := time.AfterFunc(time.Second/2, func() { say(d.log, "compiling kernels for GPU %d …", index) })
+		return func() { timer.Stop() }
 	}}
-}
-
-// sayAfter writes a line after a while, unless done is called before.
-func sayAfter(long time.Duration, log io.Writer, line string) (done func()) {
-	written := make(chan struct{})
-	timer := time.AfterFunc(long, func() {
-		say(log, "%s", line)
-		close(written)
-	})
-	return func() {
-		if !timer.Stop() {
-			<-written
-		}
-	}
 }
 
 // unable reports whether an error says that a GPU can't run the work, rather than that it failed.
 func unable(err error) bool {
 	return errors.Is(err, kernels.ErrUnavailable) || errors.Is(err, kernels.ErrUnsupported) || errors.Is(err, train.ErrMemory)
-}
-
-// adviseMemory returns err, as a [usageError] with advice if the machine has too little memory.
-func (f *deviceFlags) adviseMemory(err error, advice string) error {
-	switch {
-	case errors.Is(err, simd.ErrLevel), errors.Is(err, train.ErrMemory) && advice == "":
-		return usageError{err}
-	case !errors.Is(err, train.ErrMemory) || isUsage(err):
-		return err
-	case !f.overcommit:
-		advice += ", or try it with --overcommit"
-	}
-	return usagef("%w; %s", err, advice)
 }

@@ -115,7 +115,7 @@ func (f *encodeFlags) check(changed func(flag string) bool) (shard *model.Shard,
 	case changed("workers") && (f.workers < 1 || f.workers > math.MaxInt32):
 		return nil, usagef("--workers is %d, want 1 to %d", f.workers, math.MaxInt32)
 	}
-	if err := cmp.Or(f.inputFlags.check(changed), f.deviceFlags.check(f.onlyOnCPU(), changed)); err != nil || !changed("shard") {
+	if err := cmp.Or(f.inputFlags.check(changed), f.deviceFlags.check(f.onlyOnCPU())); err != nil || !changed("shard") {
 		return nil, err
 	}
 	i, n, _ := strings.Cut(f.shard, "/")
@@ -176,7 +176,7 @@ func (f *encodeFlags) encode(cmd *cobra.Command, dir, path string) error {
 	}
 	p := newCounter(log)
 	info, source, err := encode.File(cmd.Context(), m, path, f.output, chosenDevice{&f.deviceFlags, log}, o, encode.FileOptions{
-		Read: f.readOptions(), Shard: shard, MayReplace: modeldir.MayReplace(forced(cmd)), Show: func(block *vectors.Sparse) { p.add(block.Rows) },
+		Read: f.ReadOptions, Shard: shard, MayReplace: modeldir.MayReplace(forced(cmd)), Show: func(block *vectors.Sparse) { p.add(block.Rows) },
 	})
 	p.done(err == nil)
 	if errors.Is(err, encode.ErrDictionary) {

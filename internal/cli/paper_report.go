@@ -53,7 +53,7 @@ func (f *experimentFlags) registerLast(cmd *cobra.Command) {
 
 // open checks the flags and reads the vectors at path and the tasks.
 func (f *experimentFlags) open(cmd *cobra.Command, path string) error {
-	if err := cmp.Or(f.inputFlags.check(cmd.Flags().Changed), f.deviceFlags.check(nil, cmd.Flags().Changed), f.available()); err != nil {
+	if err := cmp.Or(f.inputFlags.check(cmd.Flags().Changed), f.deviceFlags.check(nil), f.available()); err != nil {
 		return err
 	}
 	for _, lambda := range f.Lambdas {
@@ -90,7 +90,7 @@ func (f *experimentFlags) open(cmd *cobra.Command, path string) error {
 			Note: func(line string) { p.say(stderr, line) },
 		}, p.bar.clear
 	}
-	f.X, f.Source, err = readVectors(cmd, path, f.readOptions())
+	f.X, f.Source, err = readVectors(cmd, path, f.ReadOptions)
 	return err
 }
 

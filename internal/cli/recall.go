@@ -73,7 +73,7 @@ The rows of a model are those of VECTORS, in their order: what chooses them, suc
 			if err := f.check(cmd.Flags().Changed); err != nil {
 				return err
 			}
-			r, err := measureRecall(cmd, f.readOptions(), args[0], args[1:], questions, k, seed)
+			r, err := measureRecall(cmd, f.ReadOptions, args[0], args[1:], questions, k, seed)
 			if err != nil {
 				return err
 			}

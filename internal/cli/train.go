@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -102,8 +101,8 @@ func (f *trainFlags) registerRest(cmd *cobra.Command) {
 	f.registerProgress(flags, "an epoch")
 }
 
-// check refuses flags outside their domain. OnlyOnCPU says why no GPU runs the training, or is nil.
-func (f *trainFlags) check(cmd *cobra.Command, r model.Recipe, onlyOnCPU error) error {
+// check refuses flags outside their domain; unsupported says why no GPU runs the training, or is nil.
+func (f *trainFlags) check(cmd *cobra.Command, r model.Recipe, unsupported error) error {
 	changed := cmd.Flags().Changed
 	if err := cmp.Or(f.sizeFlags.check(cmd, r.Base()), f.inputFlags.check(changed), withFlag(r.Validate())); err != nil {
 		return err
@@ -111,14 +110,12 @@ func (f *trainFlags) check(cmd *cobra.Command, r model.Recipe, onlyOnCPU error) 
 	switch {
 	case changed("workers") && (f.workers < 1 || f.workers > math.MaxInt32):
 		return usagef("--workers is %d, want 1 to %d", f.workers, math.MaxInt32)
-	case changed("like") && f.like == "":
-		return usagef("--like is empty, want the directory of a model")
 	case f.output == "":
 		return usagef("-o is empty, want the name of a directory")
 	case changed("checkpoint") && f.checkpoint <= 0:
 		return usagef("--checkpoint is %v, want a time such as 5m", f.checkpoint)
 	}
-	return f.deviceFlags.check(onlyOnCPU, changed)
+	return f.deviceFlags.check(unsupported)
 }
 
 // parseTrainWords reads --train-words into h.
@@ -159,7 +156,7 @@ func (f *trainFlags) train(cmd *cobra.Command, path string, recipe model.Recipe)
 			Epoch: func(e model.Epoch) { view.progress.epoch(e) },
 			Note:  view.note,
 		},
-		Read: f.readOptions(), Replace: forced(cmd), Factor: f.factor, Sparsity: f.sparsity,
+		Read: f.ReadOptions, Replace: forced(cmd), Factor: f.factor, Sparsity: f.sparsity,
 		Ready: view.ready, Encoded: view.encoded,
 	}
 	var err error
@@ -176,15 +173,11 @@ func (f *trainFlags) train(cmd *cobra.Command, path string, recipe model.Recipe)
 
 // left returns the error of a training, with what it left at f.output.
 func (f *trainFlags) left(result train.Result, err error) error {
-	hopeless := errors.Is(err, train.ErrNothingActive)
-	if hopeless {
-		err = fmt.Errorf("%w: lower --lambda or --sparsity", err)
-	}
 	var left string
 	switch result.Status {
 	case train.Checkpointed:
 		left = fmt.Sprintf("%s is a checkpoint after epoch %d", f.output, result.Epoch)
-		if !hopeless && !errors.Is(err, train.ErrDiverged) {
+		if !errors.Is(err, train.ErrNothingActive) && !errors.Is(err, train.ErrDiverged) {
 			left += ", with which --resume goes on"
 		}
 	case train.DictionaryOnly:
@@ -204,11 +197,6 @@ func (f *trainFlags) left(result train.Result, err error) error {
 func (f *trainFlags) openLike(stderr io.Writer, atoms int) (like *model.Dictionary, labels []byte, err error) {
 	if f.like == "" {
 		return nil, nil, nil
-	}
-	if a, err := os.Stat(f.like); err == nil {
-		if b, err := os.Stat(f.output); err == nil && os.SameFile(a, b) {
-			return nil, nil, usagef("--like and -o are the same model, which would be gone before it is like itself; write to another directory")
-		}
 	}
 	m, err := model.OpenDictionary(f.like)
 	if err != nil {

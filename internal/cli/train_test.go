@@ -402,7 +402,7 @@ func TestTrainNothingActive(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
 	code, stdout, stderr := dir.Run(t, "paper train in.txt -o model --lambda 1000")
-	if code != exitFailed || stdout != "" || !strings.Contains(stderr, "overcomplete: all codes are zero: lower --lambda") {
+	if code != exitFailed || stdout != "" || !strings.Contains(stderr, "overcomplete: all codes are zero; lower --lambda") {
 		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
 	}
 	if got := dir.Names(t); !slices.Equal(got, []string{"in.txt"}) {
@@ -410,7 +410,7 @@ func TestTrainNothingActive(t *testing.T) {
 	}
 	// But for its checkpoints, which it names.
 	code, _, stderr = dir.Run(t, "paper train in.txt -o model --lambda 1000 --epochs 4 --checkpoint 1ns --quiet")
-	if code != exitFailed || !strings.HasSuffix(stderr, "overcomplete: all codes are zero: lower --lambda or --sparsity; model is a checkpoint after epoch 3\n") {
+	if code != exitFailed || !strings.HasSuffix(stderr, "overcomplete: all codes are zero; model is a checkpoint after epoch 3; lower --lambda or --sparsity\n") {
 		t.Errorf("exit code %d, %q", code, stderr)
 	}
 }
