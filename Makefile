@@ -317,4 +317,4 @@ results = bench/results/$(shell date +%F)
 bench-cpu: ## measure the CPU into bench/results
 	mkdir -p $(results)
 	go run ./bench cpu $(BENCH) | tee $(results)/cpu.txt
-	go run ./bench growth --plot $(results)/growth.svg | tee $(results)/growth.txt
+	go run ./bench growth --plot $(results)/growth | tee $(results)/growth.txt

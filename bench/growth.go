@@ -7,18 +7,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 
 	"overcomplete/cpu"
+	"overcomplete/internal/lab/figure"
 	"overcomplete/internal/table"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -54,7 +48,7 @@ func benchGrowth(flags *flag.FlagSet, args []string, out io.Writer) error {
 	counts(flags, &atoms, "atoms", []int{500, 1000, 1500, 2000, 3000, 4000, 5000, 6000}, fmt.Sprintf("atoms of trainings with %d rows", growthWords))
 	positive(flags, &dim, "dim", 300, "length of vectors")
 	positive(flags, &epochs, "epochs", 5, "epochs of each training; the last is timed")
-	figure := flags.String("plot", "", "`file` to draw, .svg or .png")
+	plot := flags.String("plot", "", "`name` of a figure to draw, without .svg and .png")
 	if err := parse(flags, args, 0); err != nil {
 		return err
 	}
@@ -88,10 +82,14 @@ func benchGrowth(flags *flag.FlagSet, args []string, out io.Writer) error {
 		series[i].fit()
 		series[i].print(out, dim, epochs)
 	}
-	if *figure == "" {
+	if *plot == "" {
 		return nil
 	}
-	return drawGrowth(*figure, series)
+	var panels []figure.Panel
+	for _, g := range series {
+		panels = append(panels, g.panel())
+	}
+	return figure.Save(*plot, len(panels), panels...)
 }
 
 // measure trains once more.
@@ -128,38 +126,13 @@ func (g *growth) print(out io.Writer, dim, epochs int) {
 	fmt.Fprintf(out, "\n%s\n\n%s", title, rows.Text("lr", nil))
 }
 
-// drawGrowth draws one panel per series.
-func drawGrowth(path string, series []growth) error {
-	canvas, err := draw.NewFormattedCanvas(vg.Length(len(series))*11*vg.Centimeter, 8*vg.Centimeter, strings.TrimPrefix(filepath.Ext(path), "."))
-	if err != nil {
-		return usageError{fmt.Errorf("%s: %w", path, err)}
+// panel draws the series and its line.
+func (g *growth) panel() figure.Panel {
+	measured := figure.Line{Name: "measured", Color: figure.Colors[0]}
+	fitted := figure.Line{Name: "least squares", Color: figure.Colors[5], Dashed: true}
+	for _, p := range g.points {
+		measured.Points = append(measured.Points, figure.Point{X: p.size, Y: 1e3 * median(p.repeats)})
+		fitted.Points = append(fitted.Points, figure.Point{X: p.size, Y: 1e3 * (g.intercept + g.slope*p.size)})
 	}
-	panels := make([]*plot.Plot, len(series))
-	for i, g := range series {
-		var xys plotter.XYs
-		for _, p := range g.points {
-			xys = append(xys, plotter.XY{X: p.size, Y: 1e3 * median(p.repeats)})
-		}
-		measured, err := plotter.NewScatter(xys)
-		if err != nil {
-			return err
-		}
-		line := plotter.NewFunction(func(size float64) float64 { return 1e3 * (g.intercept + g.slope*size) })
-		panels[i] = plot.New()
-		panels[i].Title.Text, panels[i].X.Label.Text = "ms per epoch: "+g.String(), g.over
-		panels[i].Add(measured, line)
-	}
-	tiles := draw.Tiles{Rows: 1, Cols: len(panels), PadX: vg.Centimeter, PadRight: vg.Centimeter / 2}
-	for i, c := range plot.Align([][]*plot.Plot{panels}, tiles, draw.New(canvas))[0] {
-		panels[i].Draw(c)
-	}
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if _, err := canvas.WriteTo(f); err != nil {
-		return err
-	}
-	return f.Close()
+	return figure.Panel{Title: "ms per epoch: " + g.String(), XLabel: g.over, Lines: []figure.Line{measured, fitted}}
 }

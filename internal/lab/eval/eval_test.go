@@ -233,7 +233,7 @@ func TestTransforms(t *testing.T) {
 		}
 	}
 	for _, v := range []float32{0, 1} { // no negative values, no positive ones either
-		s := threshold2(&vectors.Dense{Words: []string{"a"}, Dim: 1, Data: []float32{v}})
+		s := Transforms["thresh2"](&vectors.Dense{Words: []string{"a"}, Dim: 1, Data: []float32{v}})
 		if s.Nonzeros() != int(v) {
 			t.Errorf("of %v: %v", v, s.Value)
 		}

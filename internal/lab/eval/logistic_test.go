@@ -21,12 +21,14 @@ func newEvaluation(r *Representation) *evaluation { return &evaluation{r, contex
 
 // sparsified returns the vectors with a third of their values.
 func sparsified(x *vectors.Dense) *Representation {
-	return NewSparse("sparse", transform(x, func(v float32) float32 {
-		if math.Abs(float64(v)) < 0.4 {
-			return 0
+	s := threshold(x, 0.4, -0.4)
+	for i := range s.Rows {
+		index, value := s.Row(i)
+		for n, j := range index {
+			value[n] = x.Row(i)[j]
 		}
-		return v
-	}))
+	}
+	return NewSparse("sparse", s)
 }
 
 // denseFeatures computes features as the protocol says, without sparse factors.

@@ -155,8 +155,6 @@ func (panel *Panel) style(p *plot.Plot) {
 	}{{&p.X, panel.LogX}, {&p.Y, panel.LogY}} {
 		if a.log {
 			a.Scale, a.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
-		} else if a.Min == a.Max {
-			a.Min, a.Max = a.Min-1, a.Max+1
 		}
 	}
 	if panel.XTicks != nil {

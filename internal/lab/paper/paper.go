@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strconv"
 
@@ -123,20 +122,6 @@ func representation(name string, m *model.Model) *eval.Representation {
 		return eval.NewSparse(name, m.Codes.Binary())
 	}
 	return eval.NewSparse(name, m.Codes)
-}
-
-// makeDir creates the directory of results.
-func (e *Experiments) makeDir() error {
-	err := os.Mkdir(e.Dir, 0o777)
-	if errors.Is(err, fs.ErrExist) {
-		if stat, statErr := os.Stat(e.Dir); statErr == nil && stat.IsDir() {
-			return nil
-		}
-	}
-	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
-		return &atomicfile.OutputError{Path: e.Dir, Err: pathErr.Err}
-	}
-	return err
 }
 
 // WriteTSV writes rows of cells, the header first, to path.

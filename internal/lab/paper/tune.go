@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 
+	"overcomplete/internal/atomicfile"
 	"overcomplete/internal/lab/eval"
 	"overcomplete/internal/lab/figure"
 	"overcomplete/internal/table"
@@ -46,8 +48,8 @@ func (e *Experiments) Tune(ctx context.Context) (*Tuning, error) {
 	if note := t.Dense.Note; note != "" {
 		return nil, &vectors.InputError{File: e.Source.Name, Err: fmt.Errorf("no score in %s to choose λ and K by: %s", tasks[0].Name(), note)}
 	}
-	if err := e.makeDir(); err != nil {
-		return nil, err
+	if err := os.MkdirAll(e.Dir, 0o777); err != nil {
+		return nil, &atomicfile.OutputError{Path: e.Dir, Err: err}
 	}
 	for _, factor := range e.Factors {
 		for _, lambda := range e.Lambdas {
