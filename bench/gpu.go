@@ -134,8 +134,7 @@ func (b *gpuBench) paper(words, epochs int, method model.Method, precision kerne
 func (b *gpuBench) jobs(methods ...model.Method) []job {
 	h := train.Best()
 	h.Atoms, h.Seed, h.Order = b.atoms, seed, model.Frequency
-	h.Epochs = train.DefaultEpochs(h)
-	jobs := []job{{train.DefaultTrainWords(h, b.words), h, "tf32"}}
+	jobs := []job{{train.Frequent(b.first(b.words), b.atoms).Len(), h, "tf32"}}
 	for _, precision := range precisions {
 		for _, method := range methods {
 			jobs = append(jobs, b.paper(b.words, b.epochs, method, precision))

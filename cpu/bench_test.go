@@ -72,7 +72,7 @@ func BenchmarkCorrelate(b *testing.B) {
 			epoch++
 		}
 	}
-	report(b, be, 2*float64(be.atoms*be.Dim*be.tileWords))
+	report(b, be, 2*float64(be.atoms*be.dim*be.tileWords))
 }
 
 // A code pass is the fused step, 2KL flops a word, two sparse products, R = X − AD and
@@ -90,7 +90,7 @@ func BenchmarkCodePass(b *testing.B) {
 		epoch++
 	}
 	b.ReportMetric(b.Elapsed().Seconds()*1e6/float64(b.N*be.words), "µs/word")
-	report(b, be, 2*float64(be.Dim)*(float64(be.words*be.atoms)+2*float64(nonzeros)))
+	report(b, be, 2*float64(be.dim)*(float64(be.words*be.atoms)+2*float64(nonzeros)))
 }
 
 // Nine flops for each nonzero and dimension (AD, AᵀR, (A∘A)ᵀ(R∘R) and AP) are
@@ -108,6 +108,6 @@ func BenchmarkDictionaryPass(b *testing.B) {
 		}
 	}
 	b.ReportMetric(b.Elapsed().Seconds()*1e6/float64(b.N*be.words), "µs/word")
-	report(b, be, 9*float64(be.Dim)*float64(nonzeros))
-	b.ReportMetric(5*4*float64(be.atoms*be.Dim*sums.Steps)/b.Elapsed().Seconds()/1e9, "GB/s")
+	report(b, be, 9*float64(be.dim)*float64(nonzeros))
+	b.ReportMetric(5*4*float64(be.atoms*be.dim*sums.Steps)/b.Elapsed().Seconds()/1e9, "GB/s")
 }

@@ -1,12 +1,12 @@
 package cpu
 
 import (
-	"overcomplete/graph"
+	"overcomplete/internal/program"
 	"overcomplete/internal/simd"
 )
 
 // body runs a step's instructions on the rows from lo to hi.
-func (x *executable) body(l *lane, f *frame, b *graph.Body, lo, hi int) {
+func (x *executable) body(l *lane, f *frame, b *program.Body, lo, hi int) {
 	for l.row = lo; l.row < hi; l.row++ {
 		for i := range b.Each {
 			x.instruction(l, f, &b.Each[i])
@@ -15,9 +15,9 @@ func (x *executable) body(l *lane, f *frame, b *graph.Body, lo, hi int) {
 }
 
 // then runs what follows when all rows are done.
-func (x *executable) then(f *frame, b *graph.Body) {
+func (x *executable) then(f *frame, b *program.Body) {
 	for _, in := range b.Then {
-		if in.Op != graph.Total {
+		if in.Op != program.Total {
 			f.numbers[in.Dst] = in.Op.Arithmetic(f.numbers[in.A], f.numbers[in.B])
 			continue
 		}
@@ -30,45 +30,45 @@ func (x *executable) then(f *frame, b *graph.Body) {
 }
 
 // instruction runs one on the lane's row.
-func (x *executable) instruction(l *lane, f *frame, in *graph.Instruction) {
+func (x *executable) instruction(l *lane, f *frame, in *program.Instruction) {
 	k := x.kernels
 	number := func(i int) float32 { return float32(l.numbers[i]) }
 	switch in.Op {
-	case graph.AddScaled:
+	case program.AddScaled:
 		k.Combine(l.vector(in.Dst), 1, l.vector(in.A), number(in.C), l.vector(in.B))
-	case graph.MulVV:
+	case program.MulVV:
 		k.Mul(l.vector(in.Dst), l.vector(in.A), l.vector(in.B))
-	case graph.DivVV:
+	case program.DivVV:
 		simd.Div(l.vector(in.Dst), l.vector(in.A), l.vector(in.B))
-	case graph.DivRoot:
+	case program.DivRoot:
 		k.DivSqrt(l.vector(in.Dst), l.vector(in.A), l.vector(in.B))
-	case graph.AddVN:
+	case program.AddVN:
 		k.AddConst(l.vector(in.Dst), l.vector(in.A), number(in.B))
-	case graph.SubVN:
+	case program.SubVN:
 		k.AddConst(l.vector(in.Dst), l.vector(in.A), -number(in.B))
-	case graph.SubNV:
+	case program.SubNV:
 		simd.SubFrom(l.vector(in.Dst), l.vector(in.A), number(in.B))
-	case graph.MulVN:
+	case program.MulVN:
 		k.Scale(l.vector(in.Dst), l.vector(in.A), number(in.B))
-	case graph.DivVN:
+	case program.DivVN:
 		k.Scale(l.vector(in.Dst), l.vector(in.A), 1/number(in.B))
-	case graph.DivNV:
+	case program.DivNV:
 		simd.DivInto(l.vector(in.Dst), l.vector(in.A), number(in.B))
-	case graph.Sqrt:
+	case program.Sqrt:
 		simd.Sqrt(l.vector(in.Dst), l.vector(in.A))
-	case graph.Abs:
+	case program.Abs:
 		simd.Abs(l.vector(in.Dst), l.vector(in.A))
-	case graph.Sign:
+	case program.Sign:
 		simd.Sign(l.vector(in.Dst), l.vector(in.A))
-	case graph.NotNegative:
+	case program.NotNegative:
 		simd.NotNegative(l.vector(in.Dst), l.vector(in.A))
-	case graph.Relu:
+	case program.Relu:
 		k.Relu(l.vector(in.Dst), l.vector(in.A))
-	case graph.RowSum:
+	case program.RowSum:
 		l.numbers[in.Dst] = k.Sum(l.vector(in.A))
-	case graph.Store:
+	case program.Store:
 		f.stored[in.Dst][l.row] = l.numbers[in.A]
-	case graph.ScaleCodes:
+	case program.ScaleCodes:
 		f.codes.scaleRow(l.row, number(in.A))
 	default:
 		l.numbers[in.Dst] = in.Op.Arithmetic(l.numbers[in.A], l.numbers[in.B])

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"overcomplete/internal/backend"
+	"overcomplete/internal/parallel"
 	"overcomplete/internal/simd"
 )
 
@@ -36,7 +37,7 @@ func (c *codes) spread(rows, atoms int, lanes []*lane) {
 	}
 	c.denseRoom.Resize(rows, atoms)
 	c.dense = &c.denseRoom
-	parallel(lanes, rows, func(_ *lane, i int) {
+	parallel.With(lanes, rows, func(_ *lane, i int) {
 		row := c.dense.Row(i)
 		clear(row)
 		for j, k := range c.index[i] {
@@ -154,10 +155,10 @@ func (s *state) view(f *frame, c *codes, lo int, lanes []*lane) {
 		return
 	}
 	f.random.Resize(f.words, k)
-	parallel(lanes, f.words, func(_ *lane, i int) {
+	parallel.With(lanes, f.words, func(_ *lane, i int) {
 		if s.tiles[(lo+i)/s.tileWords] == nil {
 			c.index[i], c.value[i] = s.allAtoms, f.random.Row(i)
-			backend.InitialCode(c.value[i], s.Hyperparameters.Seed, lo+i)
+			backend.InitialCode(c.value[i], s.problem.Hyperparameters.Seed, lo+i)
 		}
 	})
 	c.dense = nil

@@ -7,25 +7,25 @@ import (
 	"slices"
 
 	"overcomplete/encode"
-	"overcomplete/graph"
 	"overcomplete/internal/backend"
+	"overcomplete/internal/parallel"
 	"overcomplete/internal/simd"
 	"overcomplete/model"
 )
 
 // encoder encodes on the CPU.
 type encoder struct {
-	*model.Dictionary
+	dictionary *model.Dictionary
+	k, dim     int // K, L
 	options    encode.Options
-	proximal   *graph.Proximal
-	dictionary simd.Matrix // D, padded
-	atoms      int         // K
-	packed     simd.Panels
-	gram       simd.Matrix // DDᵀ, of the exact lasso
-	step       float64     // s
-	y          simd.Matrix // rows less the mean, those that were encoded last
 	kernels    *simd.Kernels
 	lanes      []*encodeLane
+
+	atoms  simd.Matrix // D, K×L with padded rows
+	packed simd.Panels // D
+	gram   simd.Matrix // DDᵀ, of the exact lasso
+	step   float64     // s, the step size
+	y      simd.Matrix // rows less the mean, of the latest call
 }
 
 // encodeLane is a worker's memory for n rows, which it encodes together.
@@ -62,25 +62,20 @@ func (d Device) encoder(dictionary *model.Dictionary, o encode.Options) (*encode
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	program, err := graph.Compile(graph.Encode, backend.Spec(dictionary, o))
-	if err != nil {
-		return nil, err
-	}
-	e := &encoder{Dictionary: dictionary, options: o, proximal: program.Steps[0].(*graph.Proximal), atoms: dictionary.Len(), kernels: k}
+	e := &encoder{dictionary: dictionary, k: dictionary.Len(), dim: dictionary.Dim, options: o, kernels: k, atoms: simd.NewMatrix(dictionary.Len(), dictionary.Dim)}
 	if e.step, err = backend.StepSize(dictionary); err != nil {
 		return nil, err
 	}
-	e.dictionary = simd.NewMatrix(e.atoms, e.Dim)
-	for i := range e.atoms {
-		copy(e.dictionary.Row(i), dictionary.Atom(i))
+	for i := range dictionary.Len() {
+		copy(e.atoms.Row(i), dictionary.Atom(i))
 	}
 	for range min(d.workers(), encode.Block) {
 		e.lanes = append(e.lanes, new(encodeLane))
 	}
-	pack(&e.packed, k, e.dictionary, e.atoms, e.lanes)
+	pack(&e.packed, k, e.atoms, dictionary.Len(), e.lanes)
 	if o.Gap > 0 {
-		bytes := 4 * float64(e.atoms) * float64(e.atoms)
-		if err := d.checkNeed(fmt.Sprintf("the products of %d atoms with each other need", e.atoms), bytes, bytes); err != nil {
+		bytes := 4 * float64(dictionary.Len()) * float64(dictionary.Len())
+		if err := d.checkNeed(fmt.Sprintf("the products of %d atoms with each other need", dictionary.Len()), bytes, bytes); err != nil {
 			return nil, err
 		}
 		e.makeGram()
@@ -99,10 +94,10 @@ func (e *encoder) Close() error { return nil }
 
 // Encode implements [encode.Encoder].
 func (e *encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error) {
-	if len(x)%e.Dim != 0 {
-		return nil, fmt.Errorf("cpu: %d numbers are no vectors of length %d", len(x), e.Dim)
+	if len(x)%e.dim != 0 {
+		return nil, fmt.Errorf("cpu: %d numbers are not vectors of length %d", len(x), e.dim)
 	}
-	return e.encode(ctx, len(x)/e.Dim, func(i int) []float32 { return x[i*e.Dim:][:e.Dim] })
+	return e.encode(ctx, len(x)/e.dim, func(i int) []float32 { return x[i*e.dim:][:e.dim] })
 }
 
 // Start implements [encode.Encoder]. No core is idle while others wait: it leaves all to wait.
@@ -110,19 +105,19 @@ func (e *encoder) Start(ctx context.Context, x []float32) (wait func() (*encode.
 	return func() (*encode.Codes, error) { return e.Encode(ctx, x) }
 }
 
-// encode is Encode of so many rows.
+// encode encodes n rows; see [encode.Encoder].
 func (e *encoder) encode(ctx context.Context, rows int, row func(i int) []float32) (*encode.Codes, error) {
 	out := &encode.Codes{Loss: make([]float64, rows)}
 	if e.options.Gap > 0 {
 		out.Gap = make([]float64, rows)
 	}
-	out.Cols, out.Ptr = e.atoms, make([]int64, 1, rows+1)
-	e.y.Resize(rows, e.Dim)
+	out.Cols, out.Ptr = e.k, make([]int64, 1, rows+1)
+	e.y.Resize(rows, e.dim)
 	// Tiles enough for all workers.
 	share := (rows/len(e.lanes) + simd.TileRows) / simd.TileRows * simd.TileRows
 	words := min(share, mostWords)
 	tiles := make([]tile, (rows+words-1)/words)
-	parallel(e.lanes, len(tiles), func(l *encodeLane, i int) {
+	parallel.With(e.lanes, len(tiles), func(l *encodeLane, i int) {
 		if ctx.Err() != nil {
 			return
 		}
@@ -160,26 +155,26 @@ func (e *encoder) encode(ctx context.Context, rows int, row func(i int) []float3
 // prepare takes so many rows, less the mean, and makes their codes zero.
 func (l *encodeLane) prepare(e *encoder, rows int, row func(i int) []float32) {
 	for _, m := range []*simd.Matrix{&l.r, &l.decoded, &l.last} {
-		m.Resize(rows, e.Dim)
+		m.Resize(rows, e.dim)
 	}
 	for _, m := range []*simd.Matrix{&l.b, &l.a} {
-		m.Resize(rows, e.atoms)
+		m.Resize(rows, e.k)
 		clear(m.Data)
 	}
 	clear(l.decoded.Data)
 	for i := range rows {
 		y := l.y.Row(i)
-		e.Center(y, row(i))
+		e.dictionary.Center(y, row(i))
 		copy(l.r.Row(i), y)
 	}
 	l.codes.index, l.codes.value = simd.Sized(l.codes.index, rows), simd.Sized(l.codes.value, rows)
-	l.codes.reserve(rows, e.atoms+simd.Width)
+	l.codes.reserve(rows, e.k+simd.Width)
 	l.momentum, l.against = zeroed(l.momentum, rows), zeroed(l.against, rows)
 }
 
 // fista takes steps with shrinkage, less and less of it, until ctx is done.
 func (e *encoder) fista(ctx context.Context, l *encodeLane, rows, steps int) {
-	for lambda, momentum := range backend.FISTA(e.proximal.Lambda, steps) {
+	for lambda, momentum := range backend.FISTA(e.options.Lambda, steps) {
 		if ctx.Err() != nil {
 			return
 		}
@@ -190,7 +185,7 @@ func (e *encoder) fista(ctx context.Context, l *encodeLane, rows, steps int) {
 
 // correlate makes the codes of the next step, which has this λ.
 func (e *encoder) correlate(l *encodeLane, rows int, lambda float64) {
-	step, threshold, floor := e.along(), float32(lambda*e.step), e.floor()
+	step, threshold, floor := e.stepAlong(), float32(lambda*e.step), e.floor()
 	c := &l.codes
 	for i := range rows {
 		c.index[i], c.value[i] = c.index[i][:0], c.value[i][:0]
@@ -206,12 +201,12 @@ func (e *encoder) correlate(l *encodeLane, rows int, lambda float64) {
 	l.a, l.b = l.b, l.a
 }
 
-// along is how far a step goes along the products of residuals with atoms.
-func (e *encoder) along() float32 { return float32(-e.proximal.Gradient * e.step) }
+// stepAlong returns the factor of RDᵀ in a step: the gradient of ‖r‖² is −2RDᵀ.
+func (e *encoder) stepAlong() float32 { return float32(2 * e.step) }
 
 // floor is the least value of a code.
 func (e *encoder) floor() float32 {
-	if e.proximal.Nonnegative {
+	if e.options.Nonnegative {
 		return 0
 	}
 	return float32(math.Inf(-1))
@@ -237,7 +232,7 @@ func (e *encoder) advance(l *encodeLane, rows int, momentum float64) {
 // decode multiplies codes with the dictionary.
 func (e *encoder) decode(l *encodeLane, rows int) {
 	clear(l.decoded.Data[:rows*l.decoded.Pitch])
-	l.codes.decode(e.kernels, l.decoded, e.dictionary, 0, rows, 0, e.atoms, &l.next)
+	l.codes.decode(e.kernels, l.decoded, e.atoms, 0, rows, 0, e.k, &l.next)
 }
 
 // keepLargest drops all but the largest of each code; of equal ones the first stay.
@@ -292,7 +287,7 @@ func (e *encoder) polish(l *encodeLane, rows int) {
 		for i := range rows {
 			n := len(l.codes.index[i])
 			_, against := e.kernels.FISTA(l.spareIndex, l.spareValue, l.dots.Row(i)[:n], l.b.Row(i)[:n], l.a.Row(i)[:n],
-				0, l.momentum[i], e.along(), 0, e.floor())
+				0, l.momentum[i], e.stepAlong(), 0, e.floor())
 			l.against[i] = float64(against)
 			copy(l.codes.value[i], l.a.Row(i))
 		}
@@ -307,12 +302,12 @@ func (e *encoder) polish(l *encodeLane, rows int) {
 // correlateSupport multiplies residuals with the atoms that their codes use.
 func (e *encoder) correlateSupport(l *encodeLane, rows int) {
 	l.next = zeroed(l.next, rows)
-	size := blockRows(e.dictionary.Pitch)
-	for block := 0; block < e.atoms; block += size {
-		end := int32(min(block+size, e.atoms))
+	size := blockRows(e.atoms.Pitch)
+	for block := 0; block < e.k; block += size {
+		end := int32(min(block+size, e.k))
 		for i := range rows {
 			next := &l.next[i]
-			*next += e.kernels.Dots(l.dots.Row(i)[*next:], l.codes.index[i][*next:], l.r.Padded(i), e.dictionary.Data, e.dictionary.Pitch, end)
+			*next += e.kernels.Dots(l.dots.Row(i)[*next:], l.codes.index[i][*next:], l.r.Padded(i), e.atoms.Data, e.atoms.Pitch, end)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"overcomplete/internal/parallel"
 	"overcomplete/internal/simd"
 )
 
@@ -40,9 +41,9 @@ type lassoLane struct {
 
 // makeGram makes G = DDᵀ, K×K.
 func (e *encoder) makeGram() {
-	e.gram = simd.NewMatrix(e.atoms, e.atoms)
-	parallel(e.lanes, (e.atoms+mostAtoms-1)/mostAtoms, func(l *encodeLane, i int) {
-		e.correlateAll(l, e.dictionary, i*mostAtoms, min((i+1)*mostAtoms, e.atoms), e.gram)
+	e.gram = simd.NewMatrix(e.k, e.k)
+	parallel.With(e.lanes, (e.k+mostAtoms-1)/mostAtoms, func(l *encodeLane, i int) {
+		e.correlateAll(l, e.atoms, i*mostAtoms, min((i+1)*mostAtoms, e.k), e.gram)
 	})
 }
 
@@ -60,10 +61,10 @@ func (e *encoder) lasso(ctx context.Context, l *encodeLane, losses, gaps []float
 	for i := range open {
 		open[i] = i
 	}
-	places := make([]place, len(open))
+	terms := make([]gapTerms, len(open))
 	for round := 0; len(open) > 0; round++ {
 		for n, i := range open {
-			places[n] = e.reside(l, i, l.r.Row(n))
+			terms[n] = e.computeResidual(l, i, l.r.Row(n))
 		}
 		e.correlateAll(l, l.r, 0, len(open), l.a)
 		still := open[:0]
@@ -71,8 +72,8 @@ func (e *encoder) lasso(ctx context.Context, l *encodeLane, losses, gaps []float
 			if ctx.Err() != nil {
 				return
 			}
-			at, correlations := places[n], l.a.Row(n)
-			at.most = largest(correlations, e.options.Nonnegative)
+			at, correlations := terms[n], l.a.Row(n)
+			at.largest = largest(correlations, e.options.Nonnegative)
 			losses[i], gaps[i] = at.squares, at.relative()
 			if gaps[i] > e.options.Gap && round < lassoRounds {
 				e.descend(l, i, at, correlations, max(e.options.Gap/2, gaps[i]/gapShare))
@@ -83,17 +84,17 @@ func (e *encoder) lasso(ctx context.Context, l *encodeLane, losses, gaps []float
 	}
 }
 
-// reside makes the residual of row i, and returns the row's place but for the largest
+// computeResidual fills in the residual of row i, and returns the terms of its gap, except the largest
 // product with an atom.
-func (e *encoder) reside(l *encodeLane, i int, residual []float32) place {
-	p, y := place{lambda: e.options.Lambda}, l.y.Row(i)
+func (e *encoder) computeResidual(l *encodeLane, i int, residual []float32) gapTerms {
+	p, y := gapTerms{lambda: e.options.Lambda}, l.y.Row(i)
 	r := zeroed(l.lasso.residual, l.y.Pitch)
 	l.lasso.residual = r
 	for j, x := range y {
 		r[j] = float64(x)
 	}
 	for n, v := range l.codes.value[i] {
-		e.kernels.Axpy(r, -float64(v), e.dictionary.Padded(int(l.codes.index[i][n])))
+		e.kernels.Axpy(r, -float64(v), e.atoms.Padded(int(l.codes.index[i][n])))
 		p.l1 += math.Abs(float64(v))
 	}
 	for j, x := range y {
@@ -104,25 +105,25 @@ func (e *encoder) reside(l *encodeLane, i int, residual []float32) place {
 	return p
 }
 
-// place is what tells how far a code is from the minimum.
-type place struct {
+// gapTerms are the terms of a code's duality gap.
+type gapTerms struct {
 	lambda  float64
 	squares float64 // ‖r‖²
 	product float64 // ⟨y, r⟩
 	l1      float64 // ‖a‖₁
-	most    float64 // the largest of rDᵀ, or of its magnitudes if codes may be negative
+	largest float64 // the largest of rDᵀ, or of its magnitudes if codes may be negative
 }
 
 // relative returns the duality gap as a share of the objective. The dual objective is
 // ‖y‖² − ‖y − u‖² for a u with 2uDᵀ ≤ λ: here, the best such multiple of r.
-func (p place) relative() float64 {
+func (p gapTerms) relative() float64 {
 	objective := p.squares + p.lambda*p.l1
 	if objective == 0 {
 		return 0
 	}
 	t := max(p.product/max(p.squares, math.SmallestNonzeroFloat64), 0)
-	if p.most > 0 {
-		t = min(t, p.lambda/(2*p.most))
+	if p.largest > 0 {
+		t = min(t, p.lambda/(2*p.largest))
 	}
 	return max(objective-(2*t*p.product-t*t*p.squares), 0) / objective
 }
@@ -144,7 +145,7 @@ func largest[F float32 | float64](c []F, nonnegative bool) float64 {
 
 // descend lowers the objective of row i by changing the codes of a working set, until
 // the gap is as small as asked. Correlations are the residual's products with all atoms.
-func (e *encoder) descend(l *encodeLane, i int, at place, correlations []float32, gap float64) {
+func (e *encoder) descend(l *encodeLane, i int, at gapTerms, correlations []float32, gap float64) {
 	w := &l.lasso
 	e.workingSet(w, l.codes.index[i], correlations)
 	n := len(w.atoms)
@@ -199,8 +200,8 @@ func (e *encoder) descend(l *encodeLane, i int, at place, correlations []float32
 }
 
 // inner returns the gap of the lasso that has the working set's atoms only.
-func (e *encoder) inner(w *lassoLane, at place) float64 {
-	at.product, at.l1, at.most = at.squares, 0, largest(w.correlations, e.options.Nonnegative)
+func (e *encoder) inner(w *lassoLane, at gapTerms) float64 {
+	at.product, at.l1, at.largest = at.squares, 0, largest(w.correlations, e.options.Nonnegative)
 	for j, x := range w.code {
 		at.product += x * w.correlations[j] // y = r + aD
 		at.l1 += math.Abs(x)

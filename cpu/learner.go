@@ -4,71 +4,74 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"overcomplete/encode"
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
 	"overcomplete/internal/checkpoint"
+	"overcomplete/internal/parallel"
 	"overcomplete/internal/simd"
 	"overcomplete/model"
 )
 
-// blockAtoms is how many atoms move with one product of G and D: a multiple of
+// blockAtoms is the number of atoms that move with one product of G and D: a multiple of
 // [simd.TileRows], for two workers and more.
 const blockAtoms = 4 * simd.TileRows
 
-// learner moves the encoder's own dictionary.
+// learner learns a dictionary online. Its encoder has a dictionary of its own, which the learner moves.
 type learner struct {
-	*encoder
-	x         []float32 // V×L
-	update    *graph.AtomUpdate
+	encoder   *encoder
+	rows      []float32 // X, V×L
+	norm      float64   // ρ
 	anchors   []float32 // W, K×L
 	spectrum  backend.Spectrum
 	gram      simd.Matrix // G, K×K
 	products  simd.Matrix // B, K×L
-	residuals simd.Matrix // B − GD of some atoms
+	residuals simd.Matrix // B − GD of a block of atoms
 	batch     codes
 }
 
-// Learner implements [train.Device].
+// Learner implements [backend.Device].
 func (d Device) Learner(x []float32, dictionary *model.Dictionary, norm float64, o encode.Options) (backend.Learner, error) {
 	k, l := float64(dictionary.Len()), float64(dictionary.Dim)
 	lanes := float64(d.workers()) * mostWords
-	bytes := 4 * (k*k + 7*k*l + lanes*4*k) // G; B, D, W, packed atoms, copies; what lanes have in hand
+	bytes := 4 * (k*k + 7*k*l + lanes*4*k) // G; B, D, W, packed atoms, copies; codes of the lanes
 	if err := d.checkNeed(fmt.Sprintf("learning %d sparse dimensions takes", dictionary.Len()), bytes, 4*k*max(k, l)); err != nil {
 		return nil, err
 	}
-	spec := backend.Spec(dictionary, o)
-	spec.Norm = norm
-	program, err := graph.Compile(graph.Learn, spec)
-	if err != nil {
-		return nil, err
+	if err := backend.CheckLearner(x, dictionary, norm); err != nil {
+		return nil, fmt.Errorf("cpu: %w", err)
 	}
-	own := &model.Dictionary{Dim: dictionary.Dim, Atoms: append([]float32(nil), dictionary.Atoms...), Mean: dictionary.Mean}
+	own := &model.Dictionary{Dim: dictionary.Dim, Atoms: slices.Clone(dictionary.Atoms), Mean: dictionary.Mean}
 	e, err := d.encoder(own, o)
 	if err != nil {
 		return nil, err
 	}
-	if len(x)%e.Dim != 0 {
-		return nil, fmt.Errorf("cpu: %d numbers are no vectors of length %d", len(x), e.Dim)
-	}
 	return &learner{
-		encoder: e, x: x, update: program.Steps[0].(*graph.AtomUpdate), anchors: append([]float32(nil), dictionary.Atoms...),
-		gram: simd.NewMatrix(e.atoms, e.atoms), products: simd.NewMatrix(e.atoms, e.Dim),
+		encoder: e, rows: x, norm: norm, anchors: slices.Clone(dictionary.Atoms),
+		gram: simd.NewMatrix(e.k, e.k), products: simd.NewMatrix(e.k, e.dim),
 	}, nil
 }
 
+// Device implements [backend.Learner].
+func (l *learner) Device() string { return l.encoder.Device() }
+
+// Close implements [backend.Learner].
+func (l *learner) Close() error { return nil }
+
 // Learn implements [backend.Learner].
-func (l *learner) Learn(ctx context.Context, rows []int32, remember, pull float64, sums *backend.Sums) error {
+func (l *learner) Learn(ctx context.Context, rows []int32, forgetting, anchorWeight float64, sums *backend.Sums) error {
+	e := l.encoder
 	if err := l.refresh(); err != nil {
 		return err
 	}
-	a, err := l.encode(ctx, len(rows), func(i int) []float32 { return l.x[int(rows[i])*l.Dim:][:l.Dim] })
+	a, err := e.encode(ctx, len(rows), func(i int) []float32 { return l.rows[int(rows[i])*e.dim:][:e.dim] })
 	if err != nil {
 		return err
 	}
-	l.remember(a, float32(remember))
-	l.move(float32(pull))
+	l.accumulate(a, float32(forgetting))
+	l.moveAtoms(float32(anchorWeight))
 	for _, loss := range a.Loss {
 		sums.RunningLoss += loss
 	}
@@ -76,70 +79,74 @@ func (l *learner) Learn(ctx context.Context, rows []int32, remember, pull float6
 	return nil
 }
 
-// refresh prepares encoding with the atoms as they are now.
+// refresh prepares encoding with the current atoms.
 func (l *learner) refresh() (err error) {
-	l.step, err = l.spectrum.StepSize(l.encoder.Dictionary)
-	pack(&l.packed, l.kernels, l.dictionary, l.atoms, l.lanes)
+	e := l.encoder
+	e.step, err = l.spectrum.StepSize(e.dictionary)
+	pack(&e.packed, e.kernels, e.atoms, e.k, e.lanes)
 	return err
 }
 
-// remember makes G = fG + AᵀA and B = fB + AᵀY, of the rows that were encoded last.
-func (l *learner) remember(a *encode.Codes, f float32) {
+// accumulate updates G = fG + AᵀA and B = fB + AᵀY, with the rows that were encoded last.
+func (l *learner) accumulate(a *encode.Codes, f float32) {
+	e := l.encoder
 	l.batch.index, l.batch.value = simd.Sized(l.batch.index, a.Rows), simd.Sized(l.batch.value, a.Rows)
 	for i := range a.Rows {
 		l.batch.index[i], l.batch.value[i] = a.Row(i)
 	}
-	parallel(l.lanes, (l.atoms+mostAtoms-1)/mostAtoms, func(lane *encodeLane, unit int) {
+	parallel.With(e.lanes, (e.k+mostAtoms-1)/mostAtoms, func(lane *encodeLane, unit int) {
 		lo := unit * mostAtoms
-		hi := min(lo+mostAtoms, l.atoms)
+		hi := min(lo+mostAtoms, e.k)
 		c := &lane.columns
 		c.transpose(&l.batch, a.Rows, lo, hi)
 		for k := lo; k < hi; k++ {
 			words, values := c.of(k - lo)
 			g, b := l.gram.Row(k), l.products.Row(k)
-			l.kernels.Scale(g, g, f)
-			l.kernels.Scale(b, b, f)
+			e.kernels.Scale(g, g, f)
+			e.kernels.Scale(b, b, f)
 			for n, word := range words {
 				v, others := values[n], l.batch.value[word]
 				for j, other := range l.batch.index[word] {
 					g[other] += v * others[j]
 				}
 			}
-			l.kernels.Decode(l.products.Padded(k), words, values, l.y.Data, l.y.Pitch, int32(a.Rows))
+			e.kernels.Decode(l.products.Padded(k), words, values, e.y.Data, e.y.Pitch, int32(a.Rows))
 		}
 	})
 }
 
-// move runs the [graph.AtomUpdate].
-func (l *learner) move(pull float32) {
-	for lo := 0; lo < l.atoms; lo += blockAtoms {
-		n := min(blockAtoms, l.atoms-lo)
-		l.residuals.Zero(n, l.Dim)
-		parallel(l.lanes, (n+simd.TileRows-1)/simd.TileRows, func(_ *encodeLane, i int) {
+// moveAtoms computes [graph.Learn] for each atom in turn, with those before it moved already.
+func (l *learner) moveAtoms(anchorWeight float32) {
+	e := l.encoder
+	for lo := 0; lo < e.k; lo += blockAtoms {
+		n := min(blockAtoms, e.k-lo)
+		l.residuals.Zero(n, e.dim)
+		parallel.With(e.lanes, (n+simd.TileRows-1)/simd.TileRows, func(_ *encodeLane, i int) {
 			first := i * simd.TileRows
 			rows := min(simd.TileRows, n-first)
 			r := l.residuals.From(first)
-			l.kernels.Multiply(r, rows, l.gram.View(lo+first, 0), l.dictionary, l.atoms)
+			e.kernels.Multiply(r, rows, l.gram.View(lo+first, 0), e.atoms, e.k)
 			for j := range rows {
-				l.kernels.Combine(r.Row(j), 1, l.products.Row(lo+first+j), -1, r.Row(j))
+				e.kernels.Combine(r.Row(j), 1, l.products.Row(lo+first+j), -1, r.Row(j))
 			}
 		})
 		for i := range n {
-			l.moveAtom(lo, i, n, pull)
+			l.moveAtom(lo, i, n, anchorWeight)
 		}
 	}
 }
 
-func (l *learner) moveAtom(block, i, n int, pull float32) {
-	k := block + i
+// moveAtom moves atom i of a block of n atoms, which begins at the given atom.
+func (l *learner) moveAtom(block, i, n int, anchorWeight float32) {
+	e, k := l.encoder, block+i
 	g := l.gram.Row(k)
-	if !(float64(g[k]) > l.update.LeastUse) {
+	if !(float64(g[k]) > graph.LeastUse) {
 		return
 	}
-	d, r := l.dictionary.Row(k), l.residuals.Row(i)
-	size := g[k] + pull
-	l.kernels.Combine(r, 1/size, r, g[k]/size, d)
-	l.kernels.Combine(r, 1, r, pull/size, l.anchors[k*l.Dim:][:l.Dim])
+	d, r := e.atoms.Row(k), l.residuals.Row(i)
+	size := g[k] + anchorWeight
+	e.kernels.Combine(r, 1/size, r, g[k]/size, d)
+	e.kernels.Combine(r, 1, r, anchorWeight/size, l.anchors[k*e.dim:][:e.dim])
 	var squares float64
 	for _, v := range r {
 		squares += float64(v) * float64(v)
@@ -147,42 +154,48 @@ func (l *learner) moveAtom(block, i, n int, pull float32) {
 	if !(squares > 0) {
 		return
 	}
-	// r becomes the atom's way, which the block's other atoms have not seen yet.
-	l.kernels.Combine(r, float32(l.update.Norm/math.Sqrt(squares)), r, -1, d)
-	l.kernels.Combine(d, 1, d, 1, r)
-	copy(l.Atom(k), d)
+	// r becomes the move of the atom, which the residuals of later atoms do not include yet.
+	e.kernels.Combine(r, float32(l.norm/math.Sqrt(squares)), r, -1, d)
+	e.kernels.Combine(d, 1, d, 1, r)
+	copy(e.dictionary.Atom(k), d)
 	for j := i + 1; j < n; j++ {
 		if c := g[block+j]; c != 0 {
 			other := l.residuals.Row(j)
-			l.kernels.Combine(other, 1, other, -c, r)
+			e.kernels.Combine(other, 1, other, -c, r)
 		}
 	}
 }
 
-// Exchange implements [backend.Learner].
-func (l *learner) Exchange(way backend.Way, m checkpoint.Matrix, f func(part []float32) error) error {
+// SaveState implements [backend.Learner].
+func (l *learner) SaveState(m checkpoint.Matrix, f func(part []float32) error) error {
 	switch m {
 	case checkpoint.CodeProducts:
-		return eachRow(l.gram, l.atoms, f)
+		return eachRow(l.gram, l.encoder.k, f)
 	case checkpoint.RowProducts:
-		return eachRow(l.products, l.atoms, f)
-	}
-	if way == backend.Restore {
-		l.spectrum.Direction = make([]float32, l.Dim)
+		return eachRow(l.products, l.encoder.k, f)
 	}
 	return f(l.spectrum.Direction)
 }
 
+// LoadState implements [backend.Learner].
+func (l *learner) LoadState(m checkpoint.Matrix, f func(part []float32) error) error {
+	if m == checkpoint.Direction {
+		l.spectrum.Direction = make([]float32, l.encoder.dim)
+	}
+	return l.SaveState(m, f)
+}
+
 // Restore implements [backend.Learner].
 func (l *learner) Restore(atoms []float32) error {
-	copy(l.Atoms, atoms)
-	for k := range l.atoms {
-		copy(l.dictionary.Row(k), l.Atom(k))
+	e := l.encoder
+	copy(e.dictionary.Atoms, atoms)
+	for k := range e.k {
+		copy(e.atoms.Row(k), e.dictionary.Atom(k))
 	}
 	return nil
 }
 
 // Dictionary implements [backend.Learner].
 func (l *learner) Dictionary() ([]float32, error) {
-	return append([]float32(nil), l.Atoms...), nil
+	return slices.Clone(l.encoder.dictionary.Atoms), nil
 }

@@ -3,10 +3,9 @@ package cpu
 import (
 	"fmt"
 	"math"
-	"sync"
-	"sync/atomic"
 
-	"overcomplete/graph"
+	"overcomplete/internal/parallel"
+	"overcomplete/internal/program"
 	"overcomplete/internal/simd"
 )
 
@@ -39,7 +38,7 @@ const (
 
 // executable is a program and the kernels that run it.
 type executable struct {
-	*graph.Program
+	*program.Program
 	kernels *simd.Kernels
 }
 
@@ -61,8 +60,8 @@ type frame struct {
 	next              *frame        // of the batch that follows, nil if there is none
 }
 
-func (f *frame) rows(a graph.Axis) int {
-	if a == graph.Words {
+func (f *frame) rows(a program.Axis) int {
+	if a == program.Words {
 		return f.words
 	}
 	return f.atoms
@@ -77,7 +76,7 @@ type lane struct {
 	vectors []simd.Matrix // the frame's, its own products of the rows from first on, and scratch rows
 	numbers []float64     // of the row
 
-	products [graph.SquaresProduct + 1]simd.Matrix // room for them
+	products [program.SquaresProduct + 1]simd.Matrix // room for them
 	scratch  simd.Matrix
 	next     []int
 	column   columns
@@ -88,7 +87,7 @@ type lane struct {
 
 // vector is the current row of one of the program's vectors.
 func (l *lane) vector(i int) []float32 {
-	if graph.DecodeProduct <= i && i <= graph.SquaresProduct {
+	if program.DecodeProduct <= i && i <= program.SquaresProduct {
 		return l.vectors[i].Row(l.row - l.first)
 	}
 	return l.vectors[i].Row(l.row)
@@ -100,7 +99,7 @@ func (x *executable) prepare(l *lane, f *frame, first, rows int, products ...int
 	l.vectors, l.numbers = append(l.vectors[:0], f.vectors...), append(l.numbers[:0], f.numbers...)
 	l.scratch.Resize(len(l.vectors), f.dim)
 	for i, v := range x.Vectors {
-		if v.Rows == graph.One {
+		if v.Rows == program.One {
 			l.vectors[i] = simd.Matrix{Data: l.scratch.Row(i), Width: f.dim} // all rows are this one
 		}
 	}
@@ -123,30 +122,30 @@ func (x *executable) run(f *frame, lanes []*lane) {
 	}
 }
 
-func (x *executable) step(s graph.Step, f *frame, lanes []*lane) {
+func (x *executable) step(s program.Step, f *frame, lanes []*lane) {
 	// The more words a lane has in hand, the less often it reads D.
 	wordsAtOnce := min(mostWords, (f.words+len(lanes)-1)/len(lanes))
 	sweep := func(rows, atOnce int, step func(l *lane, lo, hi int)) {
-		parallel(lanes, (rows+atOnce-1)/atOnce, func(l *lane, i int) { step(l, i*atOnce, min((i+1)*atOnce, rows)) })
+		parallel.With(lanes, (rows+atOnce-1)/atOnce, func(l *lane, i int) { step(l, i*atOnce, min((i+1)*atOnce, rows)) })
 	}
 	switch s := s.(type) {
-	case *graph.Decode:
+	case *program.Decode:
 		sweep(f.words, wordsAtOnce, func(l *lane, lo, hi int) { x.decode(l, f, s, lo, hi) })
 		f.parts = nil
 		x.then(f, &s.Body)
-	case *graph.Accumulate:
+	case *program.Accumulate:
 		sweep(f.atoms, max(mostAtoms, f.atoms/(4*len(lanes))), func(l *lane, lo, hi int) { x.accumulate(l, f, s, lo, hi) })
 		x.then(f, &s.Body)
-	case *graph.Correlate:
+	case *program.Correlate:
 		f.codes.reserve(f.words, f.atoms+simd.Width)
 		if !f.lent {
 			pack(&f.packed, x.kernels, f.vectors[s.Atoms], f.atoms, lanes)
 		}
 		sweep(f.words, wordsAtOnce, func(l *lane, lo, hi int) { x.correlate(l, f, s, lo, hi) })
 		f.codes.spread(f.words, f.atoms, lanes)
-	case *graph.Elementwise:
+	case *program.Elementwise:
 		atOnce := mostAtoms
-		if s.Rows == graph.Words {
+		if s.Rows == program.Words {
 			atOnce = wordsAtOnce
 		}
 		sweep(f.rows(s.Rows), atOnce, func(l *lane, lo, hi int) {
@@ -154,7 +153,7 @@ func (x *executable) step(s graph.Step, f *frame, lanes []*lane) {
 			x.body(l, f, &s.Body, lo, hi)
 		})
 		x.then(f, &s.Body)
-	case *graph.Update:
+	case *program.Update:
 		x.update(s, f, lanes)
 	default:
 		panic(fmt.Sprintf("cpu: no kernels for a %T", s))
@@ -164,9 +163,9 @@ func (x *executable) step(s graph.Step, f *frame, lanes []*lane) {
 // blockRows is how many rows of the given width make a block.
 func blockRows(width int) int { return max(8, blockBytes/(4*width)&^3) }
 
-func (x *executable) decode(l *lane, f *frame, s *graph.Decode, lo, hi int) {
-	x.prepare(l, f, lo, hi-lo, graph.DecodeProduct)
-	product := l.vectors[graph.DecodeProduct]
+func (x *executable) decode(l *lane, f *frame, s *program.Decode, lo, hi int) {
+	x.prepare(l, f, lo, hi-lo, program.DecodeProduct)
+	product := l.vectors[program.DecodeProduct]
 	if f.parts == nil {
 		f.codes.decode(x.kernels, product, f.vectors[s.Atoms], lo, hi, 0, f.atoms, &l.next)
 	}
@@ -179,7 +178,7 @@ func (x *executable) decode(l *lane, f *frame, s *graph.Decode, lo, hi int) {
 	x.body(l, f, &s.Body, lo, hi)
 }
 
-func (x *executable) accumulate(l *lane, f *frame, s *graph.Accumulate, lo, hi int) {
+func (x *executable) accumulate(l *lane, f *frame, s *program.Accumulate, lo, hi int) {
 	if f.codes.dense == nil {
 		l.column.transpose(&f.codes, f.words, lo, hi)
 	}
@@ -189,13 +188,13 @@ func (x *executable) accumulate(l *lane, f *frame, s *graph.Accumulate, lo, hi i
 
 // accumulateProducts makes those of an accumulate step for the atoms from lo to hi,
 // whose columns of sparse codes the lane has.
-func (x *executable) accumulateProducts(l *lane, f *frame, s *graph.Accumulate, lo, hi int) {
-	products := []int{graph.AccumulateProduct, graph.SquaresProduct}
+func (x *executable) accumulateProducts(l *lane, f *frame, s *program.Accumulate, lo, hi int) {
+	products := []int{program.AccumulateProduct, program.SquaresProduct}
 	if !s.Squares {
 		products = products[:1]
 	}
 	x.prepare(l, f, lo, hi-lo, products...)
-	r, sum, squares := f.vectors[s.Residuals], l.vectors[graph.AccumulateProduct], l.vectors[graph.SquaresProduct]
+	r, sum, squares := f.vectors[s.Residuals], l.vectors[program.AccumulateProduct], l.vectors[program.SquaresProduct]
 	codes2, r2 := &l.squares[0], &l.squares[1]
 	if f.codes.dense == nil {
 		product := func(out, r simd.Matrix) {
@@ -235,7 +234,7 @@ func (x *executable) squareRows(dst, m simd.Matrix, rows int) {
 }
 
 // correlate makes S, Q and codes of a few words' sums while they are in level 1.
-func (x *executable) correlate(l *lane, f *frame, s *graph.Correlate, lo, hi int) {
+func (x *executable) correlate(l *lane, f *frame, s *program.Correlate, lo, hi int) {
 	c := &f.codes
 	step := simd.Averaging{
 		Gradient: float32(s.Gradient), Square: float32(s.Square), Threshold: float32(float64(f.epoch) * s.Lambda),
@@ -249,30 +248,8 @@ func (x *executable) correlate(l *lane, f *frame, s *graph.Correlate, lo, hi int
 	})
 }
 
-// parallel calls f for every unit from 0 to units−1, each on one of the lanes.
-func parallel[L any](lanes []*L, units int, f func(l *L, unit int)) {
-	if len(lanes) == 1 || units <= 1 {
-		for i := range units {
-			f(lanes[0], i)
-		}
-		return
-	}
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	work := func(l *L) {
-		for i := int(next.Add(1) - 1); i < units; i = int(next.Add(1) - 1) {
-			f(l, i)
-		}
-	}
-	for _, l := range lanes[1:min(len(lanes), units)] {
-		wg.Go(func() { work(l) })
-	}
-	work(lanes[0])
-	wg.Wait()
-}
-
 // pack fills panels with the atoms, split between lanes.
 func pack[L any](p *simd.Panels, k *simd.Kernels, atoms simd.Matrix, rows int, lanes []*L) {
 	p.Resize(k, rows, atoms.Width)
-	parallel(lanes, p.Len(), func(_ *L, i int) { p.Fill(i, atoms) })
+	parallel.With(lanes, p.Len(), func(_ *L, i int) { p.Fill(i, atoms) })
 }

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"overcomplete/internal/backend"
 	"overcomplete/internal/checkpoint"
 	"overcomplete/internal/simd"
 	"overcomplete/vectors"
@@ -14,8 +13,19 @@ import (
 // partFloats is how many float16 numbers are converted at a time.
 const partFloats = 1 << 13
 
-// Exchange implements [backend.Trainer]. What is kept as float16, S or √Q, is converted in parts.
-func (s *state) Exchange(way backend.Way, m checkpoint.Matrix, f func(part []float32) error) error {
+// SaveState implements [backend.Trainer].
+func (s *state) SaveState(m checkpoint.Matrix, f func(part []float32) error) error {
+	return s.exchange(m, false, f)
+}
+
+// LoadState implements [backend.Trainer].
+func (s *state) LoadState(m checkpoint.Matrix, f func(part []float32) error) error {
+	return s.exchange(m, true, f)
+}
+
+// exchange calls f with a matrix in parts, and stores what f changes if load. S and √Q in float16 are
+// converted part by part.
+func (s *state) exchange(m checkpoint.Matrix, load bool, f func(part []float32) error) error {
 	sums, halves := s.sums.S, s.sums.HalfS
 	switch m {
 	case checkpoint.SquaredGradients:
@@ -38,7 +48,7 @@ func (s *state) Exchange(way backend.Way, m checkpoint.Matrix, f func(part []flo
 		if err := f(part); err != nil {
 			return err
 		}
-		if way == backend.Save {
+		if !load {
 			continue
 		}
 		for i, x := range part {
@@ -63,7 +73,7 @@ func eachRow(m simd.Matrix, rows int, f func(row []float32) error) error {
 
 // Restore implements [backend.Trainer].
 func (s *state) Restore(dictionary []float32, a *vectors.CSR) error {
-	if len(dictionary) != s.atoms*s.Dim || a.Rows != s.words || a.Cols != s.atoms {
+	if len(dictionary) != s.atoms*s.dim || a.Rows != s.words || a.Cols != s.atoms {
 		return fmt.Errorf("cpu: a state of %d words × %d atoms, want %d × %d", a.Rows, a.Cols, s.words, s.atoms)
 	}
 	s.setDictionary(dictionary)

@@ -8,17 +8,18 @@ import (
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
 	"overcomplete/internal/memory"
+	"overcomplete/internal/parallel"
+	"overcomplete/internal/program"
 	"overcomplete/internal/simd"
 	"overcomplete/model"
 	"overcomplete/vectors"
 )
 
-// state is what a training moves, and what moves it. It is what the two algorithms
-// share.
+// state holds the variables and workers of both trainers.
 type state struct {
-	backend.Problem
-	atoms int // K
-	words int // V
+	problem    backend.Problem
+	words, dim int // V, L
+	atoms      int // K
 
 	dictionary simd.Matrix // D, K×L
 	squares    simd.Matrix // H, K×L
@@ -54,13 +55,13 @@ func (d Device) Trainer(p backend.Problem) (backend.Trainer, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("cpu: %w", err)
 	}
-	builds := [2]graph.Build{graph.Dictionary, graph.Code}
+	builds := [2]func(graph.Spec) (*program.Program, error){program.Dictionary, program.Code}
 	if p.Hyperparameters.Algorithm == model.Authors {
-		builds = [2]graph.Build{graph.Authors, graph.Evaluate}
+		builds = [2]func(graph.Spec) (*program.Program, error){program.Authors, program.Evaluate}
 	}
 	var steps [2]*executable
 	for i, build := range builds {
-		program, err := graph.Compile(build, p.Spec())
+		program, err := build(p.Spec())
 		if err != nil {
 			return nil, err
 		}
@@ -86,7 +87,7 @@ func (d Device) newState(p backend.Problem, kernels *simd.Kernels) (*state, erro
 		p.Words = func(int) {}
 	}
 	s := &state{
-		Problem: p, atoms: k, words: words, kernels: kernels,
+		problem: p, atoms: k, words: words, dim: p.Dim, kernels: kernels,
 		dictionary: simd.NewMatrix(k, p.Dim),
 		squares:    simd.NewMatrix(k, p.Dim),
 		sums:       simd.State{Columns: k},
@@ -118,7 +119,7 @@ func (d Device) newState(p backend.Problem, kernels *simd.Kernels) (*state, erro
 // setDictionary makes atoms, K×L, those of the training.
 func (s *state) setDictionary(atoms []float32) {
 	for k := range s.atoms {
-		copy(s.dictionary.Row(k), atoms[k*s.Dim:])
+		copy(s.dictionary.Row(k), atoms[k*s.dim:])
 	}
 }
 
@@ -130,7 +131,7 @@ func (s *state) Close() error { return nil }
 
 // bind makes f hold the words from lo to hi as x needs them in epoch t.
 func (s *state) bind(f *frame, x *executable, lo, hi, t int, lanes []*lane) {
-	n, k, l := hi-lo, s.atoms, s.Dim
+	n, k, l := hi-lo, s.atoms, s.dim
 	f.words, f.atoms, f.dim, f.epoch = n, k, l, t
 	f.sums = s.sums.Rows(lo, hi)
 	f.vectors = simd.Sized(f.vectors, len(x.Vectors))
@@ -138,19 +139,19 @@ func (s *state) bind(f *frame, x *executable, lo, hi, t int, lanes []*lane) {
 		m := &f.vectors[i]
 		switch {
 		case v.Input == "X":
-			*m = simd.Matrix{Data: s.X[lo*l : hi*l], Width: l, Pitch: l}
+			*m = simd.Matrix{Data: s.problem.X[lo*l : hi*l], Width: l, Pitch: l}
 		case v.Input == "D":
 			*m = s.dictionary
 		case v.Input == "H":
 			*m = s.squares
-		case i > graph.SquaresProduct && v.Rows != graph.One: // the others are a lane's
+		case i > program.SquaresProduct && v.Rows != program.One: // the others are a lane's
 			m.Resize(f.rows(v.Rows), l)
 		}
 	}
 	f.codes.index, f.codes.value = simd.Sized(f.codes.index, n), simd.Sized(f.codes.value, n)
 	s.view(f, &f.codes, lo, lanes)
 	f.numbers = simd.Sized(f.numbers, len(x.Numbers))
-	x.Start(f.numbers, n, t)
+	x.Start(f.numbers, n)
 	for len(f.stored) < x.Stored {
 		f.stored = append(f.stored, nil)
 	}
@@ -194,7 +195,7 @@ func (b *minibatch) dictionaryPass(ctx context.Context, batch int, sums *backend
 		if x.number(f, "alpha") < 1 {
 			sums.Shortened++
 		}
-		b.Words(hi - lo)
+		b.problem.Words(hi - lo)
 		f, next = next, f
 	}
 	if b.tiles[0] == nil { // only now were codes drawn, which take the most room
@@ -230,7 +231,7 @@ func (b *authors) Epoch(ctx context.Context, epoch, _ int) (sums backend.Sums, e
 		sums.RunningLoss += x.number(f, "loss")
 		sums.Steps++
 		b.store(i, f)
-		b.Words(1)
+		b.problem.Words(1)
 	}
 	between := time.Now()
 	measured := make([]measures, b.words)
@@ -242,7 +243,7 @@ func (b *authors) Epoch(ctx context.Context, epoch, _ int) (sums backend.Sums, e
 
 // eachTile runs x on all tiles, each by one worker, until ctx is done.
 func (s *state) eachTile(ctx context.Context, x *executable, epoch int, done func(f *frame, i int)) {
-	parallel(s.lanes, len(s.tiles), func(l *lane, i int) {
+	parallel.With(s.lanes, len(s.tiles), func(l *lane, i int) {
 		if ctx.Err() != nil {
 			return
 		}
@@ -253,7 +254,7 @@ func (s *state) eachTile(ctx context.Context, x *executable, epoch int, done fun
 		f.packed, f.lent = s.packed, true
 		x.run(f, alone)
 		done(f, i)
-		s.Words(hi - lo)
+		s.problem.Words(hi - lo)
 	})
 }
 
@@ -287,7 +288,7 @@ func (s *state) sum(measured []measures, sums *backend.Sums) {
 
 // Dictionary implements [backend.Trainer].
 func (s *state) Dictionary() ([]float32, error) {
-	d := make([]float32, 0, s.atoms*s.Dim)
+	d := make([]float32, 0, s.atoms*s.dim)
 	for k := range s.atoms {
 		d = append(d, s.dictionary.Row(k)...)
 	}

@@ -12,8 +12,8 @@ import (
 	"gorgonia.org/gorgonia"
 
 	"overcomplete/encode"
-	"overcomplete/graph"
 	"overcomplete/internal/backend"
+	"overcomplete/internal/program"
 	"overcomplete/internal/simd"
 	"overcomplete/internal/testonly/backendtest"
 	"overcomplete/model"
@@ -193,9 +193,9 @@ func TestTrainerErrors(t *testing.T) {
 			change func(*backend.Problem)
 			want   string
 		}{
-			{func(p *backend.Problem) { p.X = nil }, "0 numbers are no vectors of length 2"},
-			{func(p *backend.Problem) { p.X = p.X[1:] }, "3 numbers are no vectors of length 2"},
-			{func(p *backend.Problem) { p.Dim = 0 }, "4 numbers are no vectors of length 0"},
+			{func(p *backend.Problem) { p.X = nil }, "0 numbers are not vectors of length 2"},
+			{func(p *backend.Problem) { p.X = p.X[1:] }, "3 numbers are not vectors of length 2"},
+			{func(p *backend.Problem) { p.Dim = 0 }, "4 numbers are not vectors of length 0"},
 			{func(p *backend.Problem) { p.Hyperparameters.Atoms = 0 }, "number of atoms is 0"},
 			{func(p *backend.Problem) { p.Hyperparameters.Atoms = math.MaxInt32 }, "not enough memory: 2 words × "},
 			{func(p *backend.Problem) { p.Loss, p.Hyperparameters.Loss = gorgonia.Softplus, "softplus" }, `operation "softplus" has no lowering`},
@@ -230,13 +230,9 @@ func TestUnknownLevel(t *testing.T) {
 // Every program that graph compiles runs here, at every level.
 func TestPrograms(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
-		backendtest.RunPrograms(t, newTrainer, func(b backend.Trainer, build graph.Build, spec graph.Spec, epoch int) (map[string]float64, error) {
+		backendtest.RunPrograms(t, newTrainer, func(b backend.Trainer, p *program.Program, epoch int) (map[string]float64, error) {
 			s := b.(*minibatch).state
-			program, err := graph.Compile(build, spec)
-			if err != nil {
-				return nil, err
-			}
-			x, f := &executable{program, s.kernels}, new(frame)
+			x, f := &executable{p, s.kernels}, new(frame)
 			s.bind(f, x, 0, s.words, epoch, s.lanes)
 			x.run(f, s.lanes)
 			s.store(0, f) // the words are a tile

@@ -2,25 +2,26 @@ package cpu
 
 import (
 	"overcomplete/graph"
+	"overcomplete/internal/parallel"
+	"overcomplete/internal/program"
 	"overcomplete/internal/simd"
 )
 
-// update moves D. D takes its step in full, as if α were 1, as soon as that is
-// known, while it is at hand; what the line search then cuts off, which is rare, is
-// taken back:
+// update moves D. D takes its full step, as if α were 1, while it is in cache. If the line search then
+// shortens the step, which is rare, the difference is undone:
 //
 //	H += max(c0·N + D∘(c1·M + c2·D), 0),  P = (c3·D + c4·M)/√(H+ε),  D += c5·P
 //	W = A·P, and α from it
 //	D += (c5·α − c5)·P
 type update struct {
 	*executable
-	*graph.Update
+	step         *program.Update
 	coefficients [6]float32
 }
 
 // update runs the step on the frame's batch.
-func (x *executable) update(s *graph.Update, f *frame, lanes []*lane) {
-	u := &update{executable: x, Update: s}
+func (x *executable) update(s *program.Update, f *frame, lanes []*lane) {
+	u := &update{executable: x, step: s}
 	for i, at := range s.Coefficients {
 		u.coefficients[i] = float32(f.numbers[at])
 	}
@@ -31,7 +32,7 @@ func (x *executable) update(s *graph.Update, f *frame, lanes []*lane) {
 			f.next.parts = nil // of a D that is taken back
 		}
 		d, p := f.vectors[s.D], f.vectors[s.P]
-		parallel(lanes, (f.atoms+mostAtoms-1)/mostAtoms, func(_ *lane, i int) {
+		parallel.With(lanes, (f.atoms+mostAtoms-1)/mostAtoms, func(_ *lane, i int) {
 			for k := i * mostAtoms; k < min((i+1)*mostAtoms, f.atoms); k++ {
 				x.kernels.Combine(d.Row(k), 1, d.Row(k), back, p.Row(k))
 			}
@@ -44,7 +45,7 @@ func (x *executable) update(s *graph.Update, f *frame, lanes []*lane) {
 // while it is at hand: P for the step that follows, and D itself for the first step
 // of the next batch, which is A·D.
 func (u *update) moveAtoms(f *frame, lanes []*lane) {
-	d, p := f.vectors[u.D], f.vectors[u.P]
+	d, p := f.vectors[u.step.D], f.vectors[u.step.P]
 	size, multiplies := max(mostAtoms, f.atoms/(4*len(lanes))), 4*f.words*d.Pitch <= batchBytes
 	if multiplies {
 		parts := min(max(leastParts, 4*f.atoms*d.Pitch/partBytes), mostParts)
@@ -56,7 +57,7 @@ func (u *update) moveAtoms(f *frame, lanes []*lane) {
 			frame.makeParts(parts)
 		}
 	}
-	parallel(lanes, parts, func(l *lane, i int) {
+	parallel.With(lanes, parts, func(l *lane, i int) {
 		lo, hi := i*size, min((i+1)*size, f.atoms)
 		u.atoms(l, f, lo, hi)
 		if multiplies {
@@ -86,10 +87,10 @@ func (u *update) decodePart(l *lane, f *frame, m simd.Matrix, part, lo, hi int) 
 // atoms moves the atoms from lo to hi. Sparse codes are multiplied in passing, for
 // as many columns at a time as residuals fit in level 2.
 func (u *update) atoms(l *lane, f *frame, lo, hi int) {
-	r := f.vectors[u.Accumulate.Residuals]
+	r := f.vectors[u.step.Accumulate.Residuals]
 	if f.codes.dense != nil {
-		u.accumulateProducts(l, f, u.Accumulate, lo, hi)
-		m, n := l.vectors[graph.AccumulateProduct], l.vectors[graph.SquaresProduct]
+		u.accumulateProducts(l, f, u.step.Accumulate, lo, hi)
+		m, n := l.vectors[program.AccumulateProduct], l.vectors[program.SquaresProduct]
 		for k := lo; k < hi; k++ {
 			clear(m.Padded(k - lo)[f.dim:])
 			clear(n.Padded(k - lo)[f.dim:])
@@ -114,7 +115,7 @@ func (u *update) atoms(l *lane, f *frame, lo, hi int) {
 // atom moves columns of an atom, of which m and n are a part of the products and
 // the words that use it are the rest.
 func (u *update) atom(f *frame, k, left, right int, m, n []float32, words []int32, values, r []float32) {
-	c, d := &u.coefficients, f.vectors[u.D]
-	u.kernels.MoveAtom(f.vectors[u.H].Padded(k)[left:right], f.vectors[u.P].Padded(k)[left:right], d.Padded(k)[left:right], m, n,
-		words, values, r, d.Pitch, c[0], c[1], c[2], c[3], c[4], float32(u.Epsilon), c[5])
+	c, d := &u.coefficients, f.vectors[u.step.D]
+	u.kernels.MoveAtom(f.vectors[u.step.H].Padded(k)[left:right], f.vectors[u.step.P].Padded(k)[left:right], d.Padded(k)[left:right], m, n,
+		words, values, r, d.Pitch, c[0], c[1], c[2], c[3], c[4], graph.Epsilon, c[5])
 }

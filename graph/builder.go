@@ -7,79 +7,51 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// builder puts an expression together. Its first error sticks, so that a step
-// reads like its formula and is checked once, by done.
+// builder builds an expression. Its first error sticks, so that a step reads like its formula and is
+// checked once, by done.
 type builder struct {
 	graph *gorgonia.ExprGraph
-	dtype tensor.Dtype
 	spec  Spec
-	sizes map[Axis]int
+	words int
 	expr  *Expression
 	err   error
 }
 
-func newBuilder(name string, s Spec, words int, dtype tensor.Dtype) (*builder, error) {
+func newBuilder(name string, s Spec, words int) (*builder, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
 	if words <= 0 {
 		return nil, fmt.Errorf("graph: batch of %d words", words)
 	}
-	if dtype != tensor.Float32 && dtype != tensor.Float64 {
-		return nil, fmt.Errorf("graph: element type %v is neither float32 nor float64", dtype)
-	}
 	if s.Loss == nil {
 		s.Loss = Squared
 	}
 	g := gorgonia.NewGraph(gorgonia.WithGraphName(name))
-	return &builder{
-		graph: g,
-		dtype: dtype,
-		spec:  s,
-		sizes: map[Axis]int{Words: words, Atoms: s.Atoms, Dims: s.Dim},
-		expr:  &Expression{Name: name, Graph: g, named: make(map[*gorgonia.Node]string)},
-	}, nil
+	return &builder{graph: g, spec: s, words: words, expr: &Expression{Name: name, Graph: g}}, nil
 }
 
-// inputShapes are the shapes of everything a step may read.
-var inputShapes = map[string]Shape{
-	"X": {Words, Dims},
-	"A": {Words, Atoms},
-	"D": {Atoms, Dims},
-	"S": {Words, Atoms},
-	"Q": {Words, Atoms},
-	"H": {Atoms, Dims},
-	"n": {},
-	"t": {},
-	"Z": {Words, Atoms},
-	"s": {},
-	"m": {},
-	"G": {Atoms, Atoms},
-	"B": {Atoms, Dims},
-	"W": {Atoms, Dims},
-	"c": {},
-}
-
+// input adds an input of the expression. The comment of [Expression] lists their shapes.
 func (b *builder) input(name string) *gorgonia.Node {
-	shape := inputShapes[name]
+	n, k, l := b.words, b.spec.Atoms, b.spec.Dim
+	shape, isMatrix := map[string]tensor.Shape{
+		"X": {n, l}, "R": {n, l},
+		"A": {n, k}, "S": {n, k}, "Q": {n, k}, "Z": {n, k},
+		"D": {k, l}, "H": {k, l}, "B": {k, l}, "W": {k, l},
+		"G": {k, k},
+	}[name]
 	var node *gorgonia.Node
-	if shape == (Shape{}) {
-		node = gorgonia.NewScalar(b.graph, b.dtype, gorgonia.WithName(name))
+	if isMatrix {
+		node = gorgonia.NewMatrix(b.graph, tensor.Float64, gorgonia.WithName(name), gorgonia.WithShape(shape...))
 	} else {
-		node = gorgonia.NewMatrix(b.graph, b.dtype, gorgonia.WithName(name),
-			gorgonia.WithShape(b.sizes[shape[0]], b.sizes[shape[1]]))
+		node = gorgonia.NewScalar(b.graph, tensor.Float64, gorgonia.WithName(name))
 	}
-	b.expr.Inputs = append(b.expr.Inputs, Input{name, node, shape})
+	b.expr.Inputs = append(b.expr.Inputs, Variable{name, node})
 	return node
 }
 
 func (b *builder) output(name string, n *gorgonia.Node) {
-	b.expr.Outputs = append(b.expr.Outputs, Output{name, n})
-}
-
-func (b *builder) name(name string, n *gorgonia.Node) *gorgonia.Node {
-	b.expr.named[n] = name
-	return n
+	b.expr.Outputs = append(b.expr.Outputs, Variable{name, n})
 }
 
 func (b *builder) done() (*Expression, error) {
@@ -89,15 +61,14 @@ func (b *builder) done() (*Expression, error) {
 	return b.expr, nil
 }
 
-// The model's own vocabulary.
+// The vocabulary of the model.
 
-// loss is the batch's total loss, a scalar.
-func (b *builder) loss(residual *gorgonia.Node) *gorgonia.Node {
-	if b.err != nil {
-		return nil
-	}
-	each, err := b.spec.Loss(residual)
-	return b.sum(b.keep(each, err))
+// loss is the total loss of the batch, a scalar.
+func (b *builder) loss(residual *gorgonia.Node) *gorgonia.Node { return b.sum(b.losses(residual)) }
+
+// losses are the losses element by element.
+func (b *builder) losses(residual *gorgonia.Node) *gorgonia.Node {
+	return b.unary(b.spec.Loss, residual)
 }
 
 // measure outputs the loss and the squared error of a residual.
@@ -106,10 +77,9 @@ func (b *builder) measure(residual *gorgonia.Node) {
 	b.output("error", b.sum(b.square(residual)))
 }
 
-// grads are the partial derivatives of cost, by Gorgonia. Gorgonia leaves a
-// node's derivative on the node and would add it to a later one: each cost is
-// differentiated once, with respect to all inputs together, and an input that
-// another cost shares must enter it in one place only.
+// grads are the partial derivatives of cost, by Gorgonia. Gorgonia stores a node's derivative on the node
+// and would add it to a later one: each cost is differentiated once, with respect to all inputs together,
+// and an input that another cost shares must enter it in one place only.
 func (b *builder) grads(cost *gorgonia.Node, inputs ...*gorgonia.Node) gorgonia.Nodes {
 	if b.err == nil {
 		grads, err := gorgonia.Grad(cost, inputs...)
@@ -139,15 +109,15 @@ func (b *builder) dualAveraging(g, S, Q, t *gorgonia.Node) (newS, newQ, a *gorgo
 	if b.spec.Nonnegative {
 		a = b.relu(a)
 	}
-	return newS, newQ, b.name("a", a)
+	return newS, newQ, a
 }
 
 func (b *builder) ratio(num, den *gorgonia.Node) *gorgonia.Node {
-	return b.apply(ratioOp(), num, den)
+	return b.apply(ratioOp, num, den)
 }
 
 func (b *builder) scaleRows(m, factors *gorgonia.Node) *gorgonia.Node {
-	return b.apply(scaleRowsOp(), m, factors)
+	return b.apply(scaleRowsOp, m, factors)
 }
 
 // positive is a constant of the model that has to be more than 0.
@@ -188,12 +158,7 @@ func (b *builder) apply(op gorgonia.Op, args ...*gorgonia.Node) *gorgonia.Node {
 	return b.keep(gorgonia.ApplyOp(op, args...))
 }
 
-func (b *builder) constant(x float64) *gorgonia.Node {
-	if b.dtype == tensor.Float32 {
-		return gorgonia.NewConstant(float32(x))
-	}
-	return gorgonia.NewConstant(x)
-}
+func (b *builder) constant(x float64) *gorgonia.Node { return gorgonia.NewConstant(x) }
 
 func (b *builder) abs(x *gorgonia.Node) *gorgonia.Node    { return b.unary(gorgonia.Abs, x) }
 func (b *builder) neg(x *gorgonia.Node) *gorgonia.Node    { return b.unary(gorgonia.Neg, x) }

@@ -13,14 +13,14 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Shrinkage holds the constants of RDA's closed form.
+// Shrinkage holds the constants of the closed form of regularised dual averaging.
 type Shrinkage struct {
 	Lambda float64 // λ
 	Rate   float64 // η
 }
 
-// Apply returns the code of a coordinate whose gradients sum to s and whose
-// squared gradients sum to q after t epochs (paper §2.3; its γ with t·ḡ = s):
+// Apply returns the code of a coordinate whose gradients sum to s and whose squared gradients sum to q
+// after t epochs (paper §2.3; its γ with t·ḡ = s):
 //
 //	0 where |s| ≤ tλ, else −sgn(s)·η(|s|−tλ)/√(q+ε)
 func (k Shrinkage) Apply(s, q, t float64) float64 {
@@ -31,8 +31,8 @@ func (k Shrinkage) Apply(s, q, t float64) float64 {
 	return -math.Copysign(k.Rate*excess/math.Sqrt(q+Epsilon), s)
 }
 
-// ClampedRatio is num/den within [0, 1], and 1 when den is 0. The line search
-// and the damping are both such a least-squares coefficient.
+// ClampedRatio is num/den within [0, 1], and 1 when den is 0: the least-squares coefficient of the line
+// search and of the damping.
 func ClampedRatio(num, den float64) float64 {
 	if den == 0 {
 		return 1
@@ -40,16 +40,11 @@ func ClampedRatio(num, den float64) float64 {
 	return min(max(num/den, 0), 1)
 }
 
-// customOp is an operation that Gorgonia lacks. Its do is the plain reference,
-// computed in float64 whatever the element type; only the tape calls it. The
-// result has the shape of the first argument.
+// customOp is an operation that Gorgonia lacks. The result has the shape of the first argument.
 type customOp struct {
-	name      string
-	op        valueOp // what lowering makes of it
-	shrinkage Shrinkage
-	floor     float64  // of an opOverDiagonal
-	args      hm.Types // types of the arguments; the result has the first's
-	do        func(args []gorgonia.Value) (gorgonia.Value, error)
+	name string
+	args hm.Types
+	do   func(args [][]float64, width int) []float64 // width is the length of a row of the first argument
 }
 
 var (
@@ -61,58 +56,47 @@ var (
 // shrinkOp computes codes, n×K, from S and Q, n×K, and the scalar t.
 func shrinkOp(k Shrinkage) customOp {
 	return customOp{
-		name: fmt.Sprintf("shrink λ=%g η=%g", k.Lambda, k.Rate), op: opShrink, shrinkage: k, args: hm.Types{matrixType, matrixType, anyType},
-		do: func(args []gorgonia.Value) (gorgonia.Value, error) {
-			q, t := floats(args[1]), floats(args[2])[0]
-			return mapped(args[0], func(i int, s float64) float64 { return k.Apply(s, q[i], t) })
+		name: fmt.Sprintf("shrink λ=%g η=%g", k.Lambda, k.Rate), args: hm.Types{matrixType, matrixType, anyType},
+		do: func(args [][]float64, _ int) []float64 {
+			return mapped(args[0], func(i int, s float64) float64 { return k.Apply(s, args[1][i], args[2][0]) })
 		},
 	}
 }
 
 // ratioOp is ClampedRatio of two scalars or, element by element, two vectors.
-func ratioOp() customOp {
-	return customOp{
-		name: "clamped ratio", op: opRatio, args: hm.Types{anyType, anyType},
-		do: func(args []gorgonia.Value) (gorgonia.Value, error) {
-			den := floats(args[1])
-			return mapped(args[0], func(i int, num float64) float64 { return ClampedRatio(num, den[i]) })
-		},
-	}
+var ratioOp = customOp{
+	name: "clamped ratio", args: hm.Types{anyType, anyType},
+	do: func(args [][]float64, _ int) []float64 {
+		return mapped(args[0], func(i int, num float64) float64 { return ClampedRatio(num, args[1][i]) })
+	},
 }
 
 // scaleRowsOp multiplies row i of a matrix by element i of a vector.
-func scaleRowsOp() customOp {
-	return customOp{
-		name: "scale rows", op: opScaleRows, args: hm.Types{matrixType, vectorType},
-		do: func(args []gorgonia.Value) (gorgonia.Value, error) {
-			factors, width := floats(args[1]), args[0].Shape()[1]
-			return mapped(args[0], func(i int, x float64) float64 { return x * factors[i/width] })
-		},
-	}
+var scaleRowsOp = customOp{
+	name: "scale rows", args: hm.Types{matrixType, vectorType},
+	do: func(args [][]float64, width int) []float64 {
+		return mapped(args[0], func(i int, x float64) float64 { return x * args[1][i/width] })
+	},
 }
 
 // softOp is soft-thresholding of a matrix by a scalar, sgn(x)·max(|x| − threshold, 0).
-func softOp() customOp {
-	return customOp{
-		name: "soft", op: opSoft, args: hm.Types{matrixType, anyType},
-		do: func(args []gorgonia.Value) (gorgonia.Value, error) {
-			threshold := floats(args[1])[0]
-			return mapped(args[0], func(_ int, x float64) float64 { return math.Copysign(max(math.Abs(x)-threshold, 0), x) })
-		},
-	}
+var softOp = customOp{
+	name: "soft", args: hm.Types{matrixType, anyType},
+	do: func(args [][]float64, _ int) []float64 {
+		return mapped(args[0], func(_ int, x float64) float64 { return math.Copysign(max(math.Abs(x)-args[1][0], 0), x) })
+	},
 }
 
-// overDiagonalOp divides row k of a matrix by the k-th diagonal element of another, plus
-// a number, where that element is above floor, and makes it 0 elsewhere.
+// overDiagonalOp divides row k of a matrix by the k-th diagonal element of another plus a number. Where
+// that element is not above floor the row becomes 0.
 func overDiagonalOp(floor float64) customOp {
 	return customOp{
-		name: fmt.Sprintf("over diagonal above %g", floor), op: opOverDiagonal, floor: floor, args: hm.Types{matrixType, matrixType, anyType},
-		do: func(args []gorgonia.Value) (gorgonia.Value, error) {
-			square, width, size := floats(args[1]), args[0].Shape()[1], args[1].Shape()[1]
-			more := floats(args[2])[0]
+		name: fmt.Sprintf("over diagonal above %g", floor), args: hm.Types{matrixType, matrixType, anyType},
+		do: func(args [][]float64, width int) []float64 {
+			size := len(args[0]) / width
 			return mapped(args[0], func(i int, x float64) float64 {
-				if d := square[i/width*(size+1)]; d > floor {
-					return x / (d + more)
+				if d := args[1][i/width*(size+1)]; d > floor {
+					return x / (d + args[2][0])
 				}
 				return 0
 			})
@@ -120,32 +104,46 @@ func overDiagonalOp(floor float64) customOp {
 	}
 }
 
-// unitOp scales the rows of a matrix to length 1. Where one is 0, it takes that of
-// another matrix.
-func unitOp() customOp {
-	return customOp{
-		name: "unit rows", op: opUnit, args: hm.Types{matrixType, matrixType},
-		do: func(args []gorgonia.Value) (gorgonia.Value, error) {
-			instead, width := floats(args[1]), args[0].Shape()[1]
-			unit := slices.Clone(floats(args[0]))
-			for first := 0; first < len(unit); first += width {
-				row := unit[first:][:width]
-				if gonum.Norm(row, 2) == 0 {
-					copy(row, instead[first:])
-				}
-				if norm := gonum.Norm(row, 2); norm > 0 {
-					gonum.Scale(1/norm, row)
-				}
+// unitOp scales the rows of a matrix to length 1. A row of zeros is replaced by that of another matrix first.
+var unitOp = customOp{
+	name: "unit rows", args: hm.Types{matrixType, matrixType},
+	do: func(args [][]float64, width int) []float64 {
+		unit := slices.Clone(args[0])
+		for first := 0; first < len(unit); first += width {
+			row := unit[first:][:width]
+			if gonum.Norm(row, 2) == 0 {
+				copy(row, args[1][first:])
 			}
-			return mapped(args[0], func(i int, _ float64) float64 { return unit[i] })
-		},
-	}
+			if norm := gonum.Norm(row, 2); norm > 0 {
+				gonum.Scale(1/norm, row)
+			}
+		}
+		return unit
+	},
 }
 
-func (o customOp) Do(args ...gorgonia.Value) (gorgonia.Value, error) { return o.do(args) }
+func mapped(in []float64, f func(i int, x float64) float64) []float64 {
+	out := make([]float64, len(in))
+	for i, x := range in {
+		out[i] = f(i, x)
+	}
+	return out
+}
 
-func (o customOp) String() string { return o.name }
+func (o customOp) Do(args ...gorgonia.Value) (gorgonia.Value, error) {
+	data := make([][]float64, len(args))
+	for i, a := range args {
+		data[i] = elements(a)
+	}
+	shape, width := args[0].Shape(), 1
+	if len(shape) == 2 {
+		width = shape[1]
+	}
+	return newValue(o.do(data, width), shape), nil
+}
+
 func (o customOp) Arity() int     { return len(o.args) }
+func (o customOp) String() string { return o.name }
 
 func (o customOp) Type() hm.Type {
 	return hm.NewFnType(append(o.args[:len(o.args):len(o.args)], o.args[0])...)
@@ -169,56 +167,18 @@ func (o customOp) Hashcode() uint32 {
 	return h.Sum32()
 }
 
-// floats are the elements of a float32 or float64 value as float64.
-func floats(v gorgonia.Value) []float64 {
-	switch data := v.Data().(type) {
-	case float64:
-		return []float64{data}
-	case float32:
-		return []float64{float64(data)}
-	case []float64:
-		return data
-	case []float32:
-		out := make([]float64, len(data))
-		for i, x := range data {
-			out[i] = float64(x)
-		}
-		return out
+// elements returns the elements of a value, row-major.
+func elements(v gorgonia.Value) []float64 {
+	if x, ok := v.Data().(float64); ok {
+		return []float64{x}
 	}
-	return nil
+	return v.Data().([]float64)
 }
 
-// mapped applies f to every element of v and returns a value of v's kind.
-func mapped(v gorgonia.Value, f func(i int, x float64) float64) (gorgonia.Value, error) {
-	in := floats(v)
-	if in == nil {
-		return nil, fmt.Errorf("graph: value of type %v", v.Dtype())
-	}
-	out := make([]float64, len(in))
-	for i, x := range in {
-		out[i] = f(i, x)
-	}
-	return valueOf(out, v.Dtype(), v.Shape())
-}
-
-// valueOf makes a Gorgonia value of the given element type; an empty shape is a
-// scalar's.
-func valueOf(data []float64, dtype tensor.Dtype, shape tensor.Shape) (gorgonia.Value, error) {
-	if len(data) != shape.TotalSize() {
-		return nil, fmt.Errorf("graph: %d elements for shape %v", len(data), shape)
-	}
-	if dtype == tensor.Float64 {
-		if shape.IsScalar() {
-			return gorgonia.NewF64(data[0]), nil
-		}
-		return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(data)), nil
-	}
-	narrow := make([]float32, len(data))
-	for i, x := range data {
-		narrow[i] = float32(x)
-	}
+// newValue returns a Gorgonia value; an empty shape is a scalar's.
+func newValue(data []float64, shape tensor.Shape) gorgonia.Value {
 	if shape.IsScalar() {
-		return gorgonia.NewF32(narrow[0]), nil
+		return gorgonia.NewF64(data[0])
 	}
-	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(narrow)), nil
+	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(data))
 }

@@ -2,21 +2,22 @@ package graph
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
+	"strings"
 
 	"gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
-// Epsilon keeps AdaGrad's square roots away from 0/0. It is small enough never
-// to matter otherwise, and a normal float32 because GPUs flush denormals.
+// Epsilon keeps AdaGrad's square roots from 0/0. It is a normal float32 because GPUs flush denormals.
 const Epsilon = 1e-30
 
-// LeastUse is the Σa² that the codes of an atom must exceed for it to move: with less there is
-// nothing to learn from. It needs no scale: long vectors have long atoms, and codes like others'.
+// LeastUse is the Σa² that the codes of an atom must exceed for it to move. It is scale-free: codes are
+// relative to the atoms, and long vectors have long atoms.
 const LeastUse = 1e-8
 
-// Spec states the model whose steps are to be built.
+// Spec specifies the model of a step.
 type Spec struct {
 	Atoms       int     // K
 	Dim         int     // L
@@ -28,9 +29,8 @@ type Spec struct {
 	Nonnegative bool    // A ≥ 0 (paper §2.2)
 }
 
-// Loss builds the elementwise loss ℓ(r) of a residual r, an n×L node. It may use
-// Gorgonia's Add, Sub, HadamardProd, HadamardDiv, Neg, Square, Sqrt, Abs and
-// Rectify, of r and of constants; [Compile] refuses others, by name. Its second
+// Loss builds the elementwise loss ℓ(r) of a residual r, an n×L node of float64. It may use Gorgonia's Add,
+// Sub, HadamardProd, HadamardDiv, Neg, Square, Sqrt, Abs and Rectify, of r and of constants. Its second
 // derivative must not exceed 2, that of r²: the line search relies on it.
 type Loss func(r *gorgonia.Node) (*gorgonia.Node, error)
 
@@ -41,11 +41,29 @@ func Squared(r *gorgonia.Node) (*gorgonia.Node, error) { return gorgonia.Square(
 // coordinates far off weigh less. It is stated as r² − max(|r|−δ, 0)².
 func Huber(delta float64) Loss {
 	return func(r *gorgonia.Node) (*gorgonia.Node, error) {
-		b := builder{graph: r.Graph(), dtype: r.Dtype()}
+		b := builder{graph: r.Graph()}
 		beyond := b.relu(b.sub(b.abs(r), b.constant(delta)))
 		loss := b.sub(b.square(r), b.square(beyond))
 		return loss, b.err
 	}
+}
+
+// namedLosses are the losses that hyperparameters name, by their parameter.
+var namedLosses = map[string]func(delta float64) Loss{
+	"squared": func(float64) Loss { return Squared },
+	"huber":   Huber,
+}
+
+// LossNames returns the names of the losses that [NamedLoss] knows.
+func LossNames() []string { return slices.Sorted(maps.Keys(namedLosses)) }
+
+// NamedLoss returns the loss of a name; delta is the parameter of those that have one.
+func NamedLoss(name string, delta float64) (Loss, error) {
+	loss, ok := namedLosses[name]
+	if !ok {
+		return nil, fmt.Errorf("unknown loss (got %.60q, want %s)", name, strings.Join(LossNames(), " or "))
+	}
+	return loss(delta), nil
 }
 
 func (s Spec) check() error {
@@ -68,35 +86,44 @@ func (s Spec) check() error {
 	return nil
 }
 
-// Expression is one step as an expression graph.
+// Expression is one step as an expression graph, in float64. Its inputs are some of
+//
+//	X, R     n×L  dense vectors, residuals
+//	A, S, Q  n×K  codes, sums and sums of squares of their gradients
+//	Z        n×K  the point beyond the codes
+//	D, H     K×L  the dictionary, sums of its squared gradients
+//	G, B     K×K, K×L  sums of products of codes, with codes and with vectors
+//	W        K×L  anchors
+//
+// and the scalars n (words), t (epoch), s (step size), m (momentum) and c (weight of the anchors).
 type Expression struct {
-	Name    string
-	Graph   *gorgonia.ExprGraph
-	Inputs  []Input
-	Outputs []Output
-
-	named map[*gorgonia.Node]string // intermediate results worth a name in listings
+	Name            string
+	Graph           *gorgonia.ExprGraph
+	Inputs, Outputs []Variable
 }
 
-// Input is a value that the step reads: one of X, A, D, S, Q, H, n, t, Z, s, m, G, B,
-// W, c.
-type Input struct {
-	Name  string
-	Node  *gorgonia.Node
-	Shape Shape
-}
-
-// Output is a value that the step computes. An output with the name of an
-// input is that input's new value.
-type Output struct {
+// Variable is an input or an output. An output with the name of an input is that input's new value.
+type Variable struct {
 	Name string
 	Node *gorgonia.Node
 }
 
-// Build makes the expression graph of a step for batches of the given number
-// of words, in float32 or float64. It is one of Dictionary, Code, Authors, Evaluate,
-// Encode and Learn.
-type Build func(s Spec, words int, dtype tensor.Dtype) (*Expression, error)
+// Build makes the expression graph of a step for batches of the given number of words: Dictionary, Code,
+// Authors, Evaluate, Encode, Learn or LossGradient.
+type Build func(s Spec, words int) (*Expression, error)
+
+// LossGradient states the loss ℓ(R) of a residual and its derivative, element by element. Outputs: loss, gradient.
+func LossGradient(s Spec, words int) (*Expression, error) {
+	b, err := newBuilder("loss", s, words)
+	if err != nil {
+		return nil, err
+	}
+	R := b.input("R")
+	losses := b.losses(R)
+	b.output("loss", losses)
+	b.output("gradient", b.grads(b.sum(losses), R)[0])
+	return b.done()
+}
 
 // Dictionary is the dictionary step on a micro-batch of n words:
 //
@@ -112,18 +139,18 @@ type Build func(s Spec, words int, dtype tensor.Dtype) (*Expression, error)
 // R becomes R + αW, and α minimises a quadratic above its loss (the loss
 // itself, if it is the squared one): a step is never longer than the batch
 // that asked for it supports. Outputs: loss, alpha, H, D.
-func Dictionary(s Spec, words int, dtype tensor.Dtype) (*Expression, error) {
-	b, err := newBuilder("dictionary", s, words, dtype)
+func Dictionary(s Spec, words int) (*Expression, error) {
+	b, err := newBuilder("dictionary", s, words)
 	if err != nil {
 		return nil, err
 	}
 	X, A, D, H := b.input("X"), b.input("A"), b.input("D"), b.input("H")
 	n := b.input("n")
 
-	R := b.name("R", b.sub(X, b.product(A, D)))
+	R := b.sub(X, b.product(A, D))
 	loss := b.loss(R)
 	grads := b.grads(loss, X, D)
-	E, M := b.name("E", grads[0]), b.name("M", grads[1])
+	E, M := grads[0], grads[1]
 	T := b.penaltyGradient(D)
 
 	G := b.add(M, b.mul(n, T))
@@ -131,9 +158,9 @@ func Dictionary(s Spec, words int, dtype tensor.Dtype) (*Expression, error) {
 	cross := b.mul(b.constant(2), b.mul(T, M))
 	squares = b.add(b.add(squares, cross), b.mul(n, b.square(T)))
 	newH := b.add(H, b.relu(squares))
-	P := b.name("P", b.adagrad(G, newH))
+	P := b.adagrad(G, newH)
 
-	W := b.name("W", b.product(A, P))
+	W := b.product(A, P)
 	descent := b.neg(b.sum(b.mul(W, E)))
 	curvature := b.mul(b.constant(2), b.sum(b.square(W)))
 	alpha := b.ratio(descent, curvature)
@@ -154,20 +181,20 @@ func Dictionary(s Spec, words int, dtype tensor.Dtype) (*Expression, error) {
 // The damping takes back what RDA, which knows only past gradients, overshoots;
 // S and Q never see it. Outputs: S, Q, A, and loss and error, Σℓ(R) and ‖R‖² with the
 // new codes, which are the same value for the squared loss.
-func Code(s Spec, words int, dtype tensor.Dtype) (*Expression, error) {
-	b, err := newBuilder("code", s, words, dtype)
+func Code(s Spec, words int) (*Expression, error) {
+	b, err := newBuilder("code", s, words)
 	if err != nil {
 		return nil, err
 	}
 	X, A, D := b.input("X"), b.input("A"), b.input("D")
 	S, Q, t := b.input("S"), b.input("Q"), b.input("t")
 
-	R := b.name("R", b.sub(X, b.product(A, D)))
+	R := b.sub(X, b.product(A, D))
 	g := b.grads(b.loss(R), A)[0]
 	newS, newQ, a := b.dualAveraging(g, S, Q, t)
 
-	p := b.name("p", b.product(a, D))
-	beta := b.name("β", b.ratio(b.rowSum(b.mul(X, p)), b.rowSum(b.square(p))))
+	p := b.product(a, D)
+	beta := b.ratio(b.rowSum(b.mul(X, p)), b.rowSum(b.square(p)))
 
 	b.output("S", newS)
 	b.output("Q", newQ)
@@ -180,18 +207,18 @@ func Code(s Spec, words int, dtype tensor.Dtype) (*Expression, error) {
 // residual first, then an AdaGrad step of D, then RDA with that residual and
 // the new D. No line search, no damping. words must be 1 for the algorithm as
 // published. Outputs: loss (before the step), H, D, S, Q, A.
-func Authors(s Spec, words int, dtype tensor.Dtype) (*Expression, error) {
-	b, err := newBuilder("authors", s, words, dtype)
+func Authors(s Spec, words int) (*Expression, error) {
+	b, err := newBuilder("authors", s, words)
 	if err != nil {
 		return nil, err
 	}
 	X, A, D, H := b.input("X"), b.input("A"), b.input("D"), b.input("H")
 	S, Q, t := b.input("S"), b.input("Q"), b.input("t")
 
-	R := b.name("R", b.sub(X, b.product(A, D)))
+	R := b.sub(X, b.product(A, D))
 	loss := b.loss(R)
 	grads := b.grads(loss, X, D)
-	E, M := b.name("E", grads[0]), b.name("M", grads[1])
+	E, M := grads[0], grads[1]
 	G := b.add(M, b.penaltyGradient(D))
 	newH := b.add(H, b.square(G))
 	newD := b.sub(D, b.adagrad(G, newH))
@@ -212,13 +239,13 @@ func Authors(s Spec, words int, dtype tensor.Dtype) (*Expression, error) {
 
 // Evaluate measures n words' codes and does nothing else. Outputs: loss and error, as
 // of [Code].
-func Evaluate(s Spec, words int, dtype tensor.Dtype) (*Expression, error) {
-	b, err := newBuilder("evaluate", s, words, dtype)
+func Evaluate(s Spec, words int) (*Expression, error) {
+	b, err := newBuilder("evaluate", s, words)
 	if err != nil {
 		return nil, err
 	}
 	X, A, D := b.input("X"), b.input("A"), b.input("D")
-	b.measure(b.name("R", b.sub(X, b.product(A, D))))
+	b.measure(b.sub(X, b.product(A, D)))
 	return b.done()
 }
 
@@ -232,24 +259,24 @@ func Evaluate(s Spec, words int, dtype tensor.Dtype) (*Expression, error) {
 //
 // The bracket is 0 where the step goes against the word's momentum, which begins again
 // from nothing. Outputs: A, Z.
-func Encode(s Spec, words int, dtype tensor.Dtype) (*Expression, error) {
-	b, err := newBuilder("encode", s, words, dtype)
+func Encode(s Spec, words int) (*Expression, error) {
+	b, err := newBuilder("encode", s, words)
 	if err != nil {
 		return nil, err
 	}
 	X, A, Z, D := b.input("X"), b.input("A"), b.input("Z"), b.input("D")
 	size, m := b.input("s"), b.input("m")
 
-	R := b.name("R", b.sub(X, b.product(Z, D)))
+	R := b.sub(X, b.product(Z, D))
 	g := b.grads(b.loss(R), Z)[0]
-	newA := b.apply(softOp(), b.sub(Z, b.mul(size, g)), b.mul(b.constant(s.Lambda), size))
+	newA := b.apply(softOp, b.sub(Z, b.mul(size, g)), b.mul(b.constant(s.Lambda), size))
 	if s.Nonnegative {
 		newA = b.relu(newA)
 	}
 	onward := b.notNegative(b.rowSum(b.mul(b.sub(Z, newA), b.sub(A, newA))))
 
 	b.output("A", newA)
-	b.output("Z", b.add(newA, b.scaleRows(b.sub(newA, A), b.name("onward", b.mul(m, onward)))))
+	b.output("Z", b.add(newA, b.scaleRows(b.sub(newA, A), b.mul(m, onward))))
 	return b.done()
 }
 
@@ -265,8 +292,8 @@ func Encode(s Spec, words int, dtype tensor.Dtype) (*Expression, error) {
 // times the logarithm of a posterior density, but for a constant: rows have Gaussian noise
 // of variance σ² about aD, and an atom, before anything is known of it, one of s² about its
 // anchor. Words do not enter. Output: D.
-func Learn(s Spec, words int, dtype tensor.Dtype) (*Expression, error) {
-	b, err := newBuilder("learn", s, words, dtype)
+func Learn(s Spec, words int) (*Expression, error) {
+	b, err := newBuilder("learn", s, words)
 	if err != nil {
 		return nil, err
 	}
@@ -277,8 +304,8 @@ func Learn(s Spec, words int, dtype tensor.Dtype) (*Expression, error) {
 	pull := b.mul(c, b.sum(b.square(b.sub(D, W))))
 	gradient := b.grads(b.add(traces, pull), D)[0]
 	step := b.apply(overDiagonalOp(LeastUse), b.mul(b.constant(0.5), gradient), G, c)
-	U := b.name("U", b.sub(D, step))
+	U := b.sub(D, step)
 
-	b.output("D", b.mul(b.positive("norm", s.Norm), b.apply(unitOp(), U, D)))
+	b.output("D", b.mul(b.positive("norm", s.Norm), b.apply(unitOp, U, D)))
 	return b.done()
 }

@@ -7,12 +7,12 @@ import (
 	"maps"
 	"slices"
 
-	"overcomplete/graph"
+	"overcomplete/internal/program"
 )
 
 // executable is a program as a GPU runs it. All its sizes are still open.
 type executable struct {
-	*graph.Program
+	*program.Program
 	numbers    int // the program's, and those that are added up over runs
 	steps      []*step
 	halves     []halfMatrix
@@ -38,15 +38,15 @@ type finish struct {
 // step is a step that has no parts: its product, then a program for the row machine
 // that runs on each row, then one that runs once.
 type step struct {
-	graph.Step
-	rows    graph.Axis
+	program.Step
+	rows    program.Axis
 	body    []instruction
 	totals  []instruction
 	scratch []int // vectors that body has in scratch rows
 }
 
 // compile turns a program into kernel launches.
-func compile(p *graph.Program, precision Precision) *executable {
+func compile(p *program.Program, precision Precision) *executable {
 	x := &executable{
 		Program: p, numbers: len(p.Numbers), rowNumbers: p.Stored, sums: make(map[string]int),
 	}
@@ -55,7 +55,7 @@ func compile(p *graph.Program, precision Precision) *executable {
 			x.addFactors(s)
 		}
 		// Programs that move the dictionary have few words, and so few tiles.
-		if slices.ContainsFunc(p.Steps, func(s graph.Step) bool { _, ok := s.(*graph.Update); return ok }) {
+		if slices.ContainsFunc(p.Steps, func(s program.Step) bool { _, ok := s.(*program.Update); return ok }) {
 			x.share = x.places()
 		}
 	}
@@ -67,17 +67,17 @@ func compile(p *graph.Program, precision Precision) *executable {
 }
 
 // addFactors asks for copies in half precision of the vectors that a step multiplies.
-func (x *executable) addFactors(s graph.Step) {
+func (x *executable) addFactors(s program.Step) {
 	switch s := s.(type) {
-	case *graph.Update:
+	case *program.Update:
 		x.addFactors(s.Accumulate)
 		x.addFactors(s.Search)
-	case *graph.Correlate:
+	case *program.Correlate:
 		x.addFactor(s.Residuals)
 		x.addFactor(s.Atoms)
-	case *graph.Decode:
+	case *program.Decode:
 		x.addFactor(s.Atoms)
-	case *graph.Accumulate:
+	case *program.Accumulate:
 		x.addFactor(s.Residuals)
 	}
 }
@@ -103,49 +103,49 @@ func (x *executable) halvesOf(vector int) *halfMatrix {
 	return nil
 }
 
-func (x *executable) add(s graph.Step) {
+func (x *executable) add(s program.Step) {
 	switch s := s.(type) {
-	case *graph.Update:
+	case *program.Update:
 		if x.halvesOf(s.P) != nil { // the product's kernel does what its body says
-			x.addBody(s, &graph.Body{Rows: graph.Atoms, Then: s.Accumulate.Then})
+			x.addBody(s, &program.Body{Rows: program.Atoms, Then: s.Accumulate.Then})
 		} else {
 			x.add(s.Accumulate)
 		}
 		x.add(s.Search)
 		x.add(s.Move)
-	case *graph.Correlate:
+	case *program.Correlate:
 		x.finish = &finish{factors: -1}
-		x.addBody(s, &graph.Body{Rows: graph.Words})
-	case *graph.Decode:
+		x.addBody(s, &program.Body{Rows: program.Words})
+	case *program.Decode:
 		x.addBody(s, &s.Body)
-	case *graph.Accumulate:
+	case *program.Accumulate:
 		x.addBody(s, &s.Body)
-	case *graph.Elementwise:
+	case *program.Elementwise:
 		x.addBody(s, &s.Body)
 	default:
 		panic(fmt.Sprintf("kernels: no kernels for a %T", s))
 	}
 }
 
-func (x *executable) addBody(s graph.Step, b *graph.Body) {
+func (x *executable) addBody(s program.Step, b *program.Body) {
 	t := &step{Step: s, rows: b.Rows}
-	if _, ok := s.(*graph.Decode); ok && x.share > 0 {
-		t.body = append(t.body, instruction{opAddVV, graph.DecodeProduct, graph.DecodeProduct, int32(x.share)})
+	if _, ok := s.(*program.Decode); ok && x.share > 0 {
+		t.body = append(t.body, instruction{opAddVV, program.DecodeProduct, program.DecodeProduct, int32(x.share)})
 	}
 	for i, in := range b.Each {
 		if list := x.translate(in, t); !t.join(in, b.Each[i+1:]) {
 			t.body = append(t.body, list...)
 		}
-		made, read := in.VectorOperands()
+		made, read := in.Operands()
 		for _, v := range append(read, made...) {
-			if x.Vectors[*v].Rows == graph.One {
+			if x.Vectors[*v].Rows == program.One {
 				t.use(*v)
 			}
 		}
 	}
 	for _, h := range x.halves {
-		if slices.ContainsFunc(b.Each, func(in graph.Instruction) bool {
-			made, _ := in.VectorOperands()
+		if slices.ContainsFunc(b.Each, func(in program.Instruction) bool {
+			made, _ := in.Operands()
 			return len(made) > 0 && *made[0] == h.vector
 		}) {
 			t.body = append(t.body, instruction{opHalves, int32(h.place), int32(h.vector), int32(h.number)})
@@ -159,8 +159,8 @@ func (x *executable) addBody(s graph.Step, b *graph.Body) {
 
 // join makes one instruction of the last one, if it is a product of rows, and of its sum, if
 // nothing that follows reads the product.
-func (s *step) join(in graph.Instruction, following []graph.Instruction) bool {
-	if in.Op != graph.RowSum || len(s.body) == 0 || !slices.Contains(s.scratch, in.A) {
+func (s *step) join(in program.Instruction, following []program.Instruction) bool {
+	if in.Op != program.RowSum || len(s.body) == 0 || !slices.Contains(s.scratch, in.A) {
 		return false
 	}
 	last := &s.body[len(s.body)-1]
@@ -168,7 +168,7 @@ func (s *step) join(in graph.Instruction, following []graph.Instruction) bool {
 		return false
 	}
 	for _, f := range following {
-		made, read := f.VectorOperands()
+		made, read := f.Operands()
 		if slices.ContainsFunc(read, func(v *int) bool { return *v == in.A }) {
 			return false
 		}
@@ -188,22 +188,22 @@ func (s *step) use(vector int) {
 }
 
 // ops are the row machine's names for instructions that it has as they are.
-var ops = map[graph.Op]op{
-	graph.MulVV: opMulVV, graph.DivVV: opDivVV,
-	graph.AddVN: opAddVN, graph.SubVN: opSubVN, graph.SubNV: opSubNV,
-	graph.MulVN: opMulVN, graph.DivVN: opDivVN, graph.DivNV: opDivNV,
-	graph.Sqrt: opSqrt, graph.Abs: opAbs, graph.Sign: opSign, graph.NotNegative: opNotNegative, graph.Relu: opRelu,
-	graph.RowSum: opRowSum, graph.Add: opAdd, graph.Sub: opSub, graph.Mul: opMul, graph.Div: opDiv, graph.Ratio: opRatio,
-	graph.Store: opStore, graph.Total: opTotal,
+var ops = map[program.Op]op{
+	program.MulVV: opMulVV, program.DivVV: opDivVV,
+	program.AddVN: opAddVN, program.SubVN: opSubVN, program.SubNV: opSubNV,
+	program.MulVN: opMulVN, program.DivVN: opDivVN, program.DivNV: opDivNV,
+	program.Sqrt: opSqrt, program.Abs: opAbs, program.Sign: opSign, program.NotNegative: opNotNegative, program.Relu: opRelu,
+	program.RowSum: opRowSum, program.Add: opAdd, program.Sub: opSub, program.Mul: opMul, program.Div: opDiv, program.Ratio: opRatio,
+	program.Store: opStore, program.Total: opTotal,
 }
 
 // translate turns an instruction into those of the row machine. Where that takes
 // more than one, they may use a vector more than the program has.
-func (x *executable) translate(in graph.Instruction, s *step) (list []instruction) {
+func (x *executable) translate(in program.Instruction, s *step) (list []instruction) {
 	scratch := len(x.Vectors)
 	emit := func(o op, dst, a, b int) { list = append(list, instruction{o, int32(dst), int32(a), int32(b)}) }
 	switch in.Op {
-	case graph.AddScaled:
+	case program.AddScaled:
 		switch x.Numbers[in.C] { // a constant, or 0 for what is computed
 		case 1:
 			emit(opAddVV, in.Dst, in.A, in.B)
@@ -214,11 +214,11 @@ func (x *executable) translate(in graph.Instruction, s *step) (list []instructio
 			emit(opMulVN, scratch, in.B, in.C)
 			emit(opAddVV, in.Dst, in.A, scratch)
 		}
-	case graph.DivRoot:
+	case program.DivRoot:
 		s.use(scratch)
 		emit(opSqrt, scratch, in.B, 0)
 		emit(opDivVV, in.Dst, in.A, scratch)
-	case graph.ScaleCodes: // by finish, which has all of a row's nonzeros at hand
+	case program.ScaleCodes: // by finish, which has all of a row's nonzeros at hand
 		x.finish.factors = x.rowNumbers
 		x.rowNumbers++
 		emit(opStore, x.finish.factors, in.A, 0)

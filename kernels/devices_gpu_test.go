@@ -32,15 +32,15 @@ func TestCompiling(t *testing.T) {
 	}{
 		{"encoder", 3, func() (*gpu, error) {
 			e, err := d.Encoder(dictionary, options)
-			return e.(*Encoder).gpu, err
+			return e.(*encoder).gpu, err
 		}},
 		{"learner", 5, func() (*gpu, error) {
 			l, err := d.Learner(make([]float32, 8), dictionary, 1, options)
-			return l.(*Learner).gpu, err
+			return l.(*learner).gpu, err
 		}},
 		{"trainer", 6, func() (*gpu, error) {
 			b, err := d.Trainer(sample(10))
-			return b.(*Trainer).gpu, err
+			return b.(*trainer).gpu, err
 		}},
 	} {
 		told = nil

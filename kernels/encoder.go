@@ -12,29 +12,27 @@ import (
 	"gorgonia.org/cu"
 
 	"overcomplete/encode"
-	"overcomplete/graph"
 	"overcomplete/internal/backend"
 	"overcomplete/internal/parallel"
 	"overcomplete/model"
 )
 
-// Encoder encodes on a GPU. It implements [encode.Encoder]. Its methods may be
+// encoder encodes on a GPU. It implements [encode.Encoder]. Its methods may be
 // called from any goroutine, one at a time.
-type Encoder struct {
-	*model.Dictionary
-	*gpu
-	widths
-	options   encode.Options
-	proximal  *graph.Proximal
-	precision Precision // of products of floats
-	halving   *halving  // with FP16, or nil
-	step      float64   // s
-	most      int       // k, not above K
-	batch     int       // most rows at a time
-	shares    int       // blocks that share a tile of decode
-	parts     int       // that a row's ⟨z−b, b−a⟩ is summed in
+type encoder struct {
+	dictionary *model.Dictionary
+	gpu        *gpu
+	widths     widths
+	options    encode.Options
+	precision  Precision // of products of floats
+	halving    *halving  // with FP16, or nil
+	step       float64   // s
+	most       int       // k, not above K
+	batch      int       // most rows at a time
+	shares     int       // blocks that share a tile of decode
+	parts      int       // that a row's ⟨z−b, b−a⟩ is summed in
 
-	dictionary               pointer[float32] // K×L
+	atoms                    pointer[float32] // D, K×L
 	residuals, decoded, last pointer[float32] // batch×L: what z leaves of the rows, bD and aD
 	codes, before            pointer[float32] // batch×K: b and a
 	against                  pointer[float32] // batch×parts
@@ -68,7 +66,7 @@ type encoderSlot struct {
 }
 
 // Encoder implements [encode.Device]. It does not do exact codes, Options.Gap. What it
-// returns is an [*Encoder].
+// returns is an [*encoder].
 func (d Device) Encoder(dictionary *model.Dictionary, o encode.Options) (encode.Encoder, error) {
 	e, err := newEncoder(d, dictionary, o, encode.Block)
 	if err != nil {
@@ -79,7 +77,7 @@ func (d Device) Encoder(dictionary *model.Dictionary, o encode.Options) (encode.
 
 // newEncoder is Device.Encoder with a number of rows to encode at a time if there is
 // memory for so many, for tests.
-func newEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch int) (*Encoder, error) {
+func newEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch int) (*encoder, error) {
 	e, err := openEncoder(d, dictionary, o, batch)
 	if err != nil {
 		return nil, err
@@ -93,7 +91,7 @@ func newEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch 
 
 // openEncoder is newEncoder but for the memory on the device. It also loads kernels of further
 // files.
-func openEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch int, files ...string) (*Encoder, error) {
+func openEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch int, files ...string) (*encoder, error) {
 	if err := dictionary.Validate(); err != nil {
 		return nil, fmt.Errorf("kernels: %w", err)
 	}
@@ -102,10 +100,6 @@ func openEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch
 	}
 	if o.Gap > 0 {
 		return nil, fmt.Errorf("%w: exact codes", ErrUnsupported)
-	}
-	program, err := graph.Compile(graph.Encode, backend.Spec(dictionary, o))
-	if err != nil {
-		return nil, err
 	}
 	step, err := backend.StepSize(dictionary)
 	if err != nil {
@@ -116,9 +110,9 @@ func openEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch
 		return nil, err
 	}
 	atoms := dictionary.Len()
-	e := &Encoder{
-		Dictionary: dictionary, gpu: g, widths: newWidths(atoms, dictionary.Dim),
-		options: o, proximal: program.Steps[0].(*graph.Proximal), precision: cmp.Or(d.Precision, TF32), step: step, most: min(o.Nonzeros, atoms), batch: batch, shares: 1,
+	e := &encoder{
+		dictionary: dictionary, gpu: g, widths: newWidths(atoms, dictionary.Dim),
+		options: o, precision: cmp.Or(d.Precision, TF32), step: step, most: min(o.Nonzeros, atoms), batch: batch, shares: 1,
 		parts: divide(atoms, correlateColumns) * (correlateColumns / fistaColumns),
 	}
 	if d.Precision == FP16 {
@@ -128,20 +122,23 @@ func openEncoder(d Device, dictionary *model.Dictionary, o encode.Options, batch
 }
 
 // Device implements [encode.Encoder].
-func (e *Encoder) Device() string {
+func (e *encoder) Device() string {
 	if e.halving != nil {
 		return e.gpu.name(FP16)
 	}
 	return e.gpu.name(e.precision)
 }
 
+// Close implements [encode.Encoder].
+func (e *encoder) Close() error { return e.gpu.Close() }
+
 // Options implements [encode.Encoder].
-func (e *Encoder) Options() encode.Options { return e.options }
+func (e *encoder) Options() encode.Options { return e.options }
 
 // fixedBytes is the device memory that does not depend on the number of rows at a time.
-func (e *Encoder) fixedBytes() int64 {
+func (e *encoder) fixedBytes() int64 {
 	_, atom := e.halvingBytes()
-	return slack + int64(e.atoms)*(4*int64(e.dimPitch+1)+atom)
+	return slack + int64(e.widths.atoms)*(4*int64(e.widths.dimPitch+1)+atom)
 }
 
 // slack is the device memory that the driver takes where it rounds up.
@@ -149,9 +146,9 @@ const slack = 4 << 20
 
 // rowBytes is the device memory that each row takes while it is encoded, in one of so many
 // slots, with so many packed values.
-func (e *Encoder) rowBytes(slots, packed int) int64 {
+func (e *encoder) rowBytes(slots, packed int) int64 {
 	row, _ := e.halvingBytes()
-	return row + 4*int64(2*e.codePitch+3*e.dimPitch+e.parts+1) + 8 + int64(slots)*int64(4*e.dimPitch+8*packed+8*3)
+	return row + 4*int64(2*e.widths.codePitch+3*e.widths.dimPitch+e.parts+1) + 8 + int64(slots)*int64(4*e.widths.dimPitch+8*packed+8*3)
 }
 
 // mostPacked is how many bytes of packed codes a slot has at most, on the device and page-locked on
@@ -161,7 +158,7 @@ const mostPacked = 256 << 20
 // prepare takes device memory, for batch rows or as many as fit beside so many bytes, in each
 // of so many slots, and copies the dictionary. A slot has room for so many packed values of a row.
 // It is an error if fewer than least fit.
-func (e *Encoder) prepare(least int, beside int64, slots, packed int) error {
+func (e *encoder) prepare(least int, beside int64, slots, packed int) error {
 	g := e.gpu
 	defer g.enter()()
 	room := g.room()
@@ -173,39 +170,39 @@ func (e *Encoder) prepare(least int, beside int64, slots, packed int) error {
 		e.batch = min(e.batch, max(1, mostPacked/(8*packed)))
 	}
 	if e.batch < least {
-		return fmt.Errorf("%w on GPU %d for %d sparse dimensions", backend.ErrMemory, g.device.Index, e.atoms)
+		return fmt.Errorf("%w on GPU %d for %d sparse dimensions", backend.ErrMemory, g.device.Index, e.widths.atoms)
 	}
 	rows := e.batch
-	e.dictionary = alloc[float32](g, e.atoms*e.dimPitch)
-	products := rows * e.dimPitch
+	e.atoms = alloc[float32](g, e.widths.atoms*e.widths.dimPitch)
+	products := rows * e.widths.dimPitch
 	e.residuals = alloc[float32](g, products)
 	if e.halving != nil { // in two parts
 		products *= 2
 	}
 	e.decoded, e.last = alloc[float32](g, products), alloc[float32](g, products)
-	e.codes, e.before = alloc[float32](g, rows*e.codePitch), alloc[float32](g, rows*e.codePitch)
-	e.against, e.momenta, e.used = alloc[float32](g, rows*e.parts), alloc[float32](g, rows), alloc[int32](g, e.atoms)
+	e.codes, e.before = alloc[float32](g, rows*e.widths.codePitch), alloc[float32](g, rows*e.widths.codePitch)
+	e.against, e.momenta, e.used = alloc[float32](g, rows*e.parts), alloc[float32](g, rows), alloc[int32](g, e.widths.atoms)
 	starts := make([]int64, rows)
 	for i := range starts {
 		starts[i] = int64(i * e.most)
 	}
 	e.starts = upload(g, starts)
 	for range slots {
-		e.slots = append(e.slots, newEncoderSlot(g, rows, e.dimPitch, packed))
+		e.slots = append(e.slots, newEncoderSlot(g, rows, e.widths.dimPitch, packed))
 	}
 	e.slot = e.slots[0]
-	toDevice(g, e.dictionary, pitched(e.Atoms, e.Dim, e.dimPitch), g.compute)
+	toDevice(g, e.atoms, pitched(e.dictionary.Atoms, e.widths.dim, e.widths.dimPitch), g.compute)
 	e.prepareHalving(rows)
 	e.halveDictionary()
 	return e.prepared()
 }
 
 // prepared waits for what has been allocated and copied.
-func (e *Encoder) prepared() error {
+func (e *encoder) prepared() error {
 	g := e.gpu
 	g.synchronize(g.compute)
 	if errors.Is(g.err, cu.OutOfMemory) { // somebody else has taken what was free
-		return fmt.Errorf("%w for %d sparse dimensions: %w", backend.ErrMemory, e.atoms, g.err)
+		return fmt.Errorf("%w for %d sparse dimensions: %w", backend.ErrMemory, e.widths.atoms, g.err)
 	}
 	return g.err
 }
@@ -225,26 +222,26 @@ func newEncoderSlot(g *gpu, rows, dimPitch, packed int) *encoderSlot {
 }
 
 // Encode implements [encode.Encoder].
-func (e *Encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error) {
+func (e *encoder) Encode(ctx context.Context, x []float32) (*encode.Codes, error) {
 	return e.Start(ctx, x)()
 }
 
 // Start implements [encode.Encoder].
-func (e *Encoder) Start(ctx context.Context, x []float32) func() (*encode.Codes, error) {
-	if len(x)%e.Dim != 0 {
+func (e *encoder) Start(ctx context.Context, x []float32) func() (*encode.Codes, error) {
+	if len(x)%e.widths.dim != 0 {
 		return func() (*encode.Codes, error) {
-			return nil, fmt.Errorf("kernels: %d numbers are no vectors of length %d", len(x), e.Dim)
+			return nil, fmt.Errorf("kernels: %d numbers are not vectors of length %d", len(x), e.widths.dim)
 		}
 	}
 	defer e.gpu.enter()()
-	rows := len(x) / e.Dim
+	rows := len(x) / e.widths.dim
 	out := &encode.Codes{Loss: make([]float64, 0, rows)}
-	out.Cols, out.Ptr = e.atoms, make([]int64, 1, rows+1)
+	out.Cols, out.Ptr = e.widths.atoms, make([]int64, 1, rows+1)
 	for lo := 0; lo < rows && ctx.Err() == nil && e.gpu.err == nil; lo += e.batch {
 		if e.underWay == len(e.slots) {
 			e.collect()
 		}
-		e.begin(out, min(e.batch, rows-lo), func(i int) []float32 { return x[(lo+i)*e.Dim:][:e.Dim] })
+		e.begin(out, min(e.batch, rows-lo), func(i int) []float32 { return x[(lo+i)*e.widths.dim:][:e.widths.dim] })
 	}
 	return func() (*encode.Codes, error) {
 		defer e.gpu.enter()()
@@ -265,13 +262,13 @@ func (e *Encoder) Start(ctx context.Context, x []float32) func() (*encode.Codes,
 }
 
 // begin queues all of what makes codes of n rows, in the next slot.
-func (e *Encoder) begin(out *encode.Codes, n int, row func(i int) []float32) {
+func (e *encoder) begin(out *encode.Codes, n int, row func(i int) []float32) {
 	g, s := e.gpu, e.slots[e.underWay]
 	e.underWay++
 	e.slot, s.of, s.rows = s, out, n
 	e.load(s.y, n, row)
 	e.encode(n)
-	g.queue(packCodes{codes: pointer[byte](e.codes), starts: e.starts, index: s.index, value: s.value, shape: e.shape(n)}.launch(FP32), g.compute)
+	g.queue(packCodes{codes: pointer[byte](e.codes), starts: e.starts, index: s.index, value: s.value, shape: e.widths.shape(n)}.launch(FP32), g.compute)
 	g.record(s.computed, g.compute)
 	g.wait(g.store, s.computed)
 	toHost(g, s.onHost.losses[:n], s.losses, g.store)
@@ -283,7 +280,7 @@ func (e *Encoder) begin(out *encode.Codes, n int, row func(i int) []float32) {
 
 // collect waits for the rows that have been under way longest, and adds their codes to those
 // that they are for.
-func (e *Encoder) collect() {
+func (e *encoder) collect() {
 	s := e.slots[0]
 	e.gpu.finished(s.stored)
 	copy(e.slots, e.slots[1:])
@@ -306,63 +303,63 @@ func (e *Encoder) collect() {
 }
 
 // load copies n rows to the device, less the mean.
-func (e *Encoder) load(y pointer[float32], n int, row func(i int) []float32) {
+func (e *encoder) load(y pointer[float32], n int, row func(i int) []float32) {
 	g, s := e.gpu, e.slot
 	g.finished(s.loaded) // what was there before
 	e.stage(n, row)
 	g.wait(g.load, s.computed)
-	toDevice(g, y, s.staging[:n*e.dimPitch], g.load)
+	toDevice(g, y, s.staging[:n*e.widths.dimPitch], g.load)
 	g.record(s.loaded, g.load)
 	g.wait(g.compute, s.loaded)
 }
 
 // stage is load's work on the host.
-func (e *Encoder) stage(n int, row func(i int) []float32) {
+func (e *encoder) stage(n int, row func(i int) []float32) {
 	parallel.Ranges(n, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			y := e.slot.staging[i*e.dimPitch:][:e.dimPitch]
-			e.Center(y[:e.Dim], row(i))
-			clear(y[e.Dim:])
+			y := e.slot.staging[i*e.widths.dimPitch:][:e.widths.dimPitch]
+			e.dictionary.Center(y[:e.widths.dim], row(i))
+			clear(y[e.widths.dim:])
 		}
 	})
 }
 
 // encode queues the kernels that make codes of n rows, which are on the device.
-func (e *Encoder) encode(n int) {
+func (e *encoder) encode(n int) {
 	g := e.gpu
-	zero(g, e.codes, n*e.codePitch, g.compute)
-	zero(g, e.before, n*e.codePitch, g.compute)
+	zero(g, e.codes, n*e.widths.codePitch, g.compute)
+	zero(g, e.before, n*e.widths.codePitch, g.compute)
 	if e.halving != nil {
 		e.fistaHalves(n)
 	} else {
-		e.fista(n, e.options.Steps, e.proximal.Lambda, e.precision, false)
-		g.queue(keepLargest{codes: e.codes, shape: e.shape(n), most: int32(e.most)}.launch(), g.compute)
+		e.fista(n, e.options.Steps, e.options.Lambda, e.precision, false)
+		g.queue(keepLargest{codes: e.codes, shape: e.widths.shape(n), most: int32(e.most)}.launch(), g.compute)
 	}
 	e.fista(n, backend.PolishSteps, 0, e.precision, true)
 	e.residual(n, 0, FP32) // so that losses are those of the codes
 	g.queue(finishCodes{
-		codes: pointer[byte](e.codes), nonzeros: e.slot.nonzeros, l1: e.slot.nonzeros.at(e.batch), used: e.used, shape: e.shape(n),
+		codes: pointer[byte](e.codes), nonzeros: e.slot.nonzeros, l1: e.slot.nonzeros.at(e.batch), used: e.used, shape: e.widths.shape(n),
 	}.launch(FP32), g.compute)
 }
 
 // fista takes steps from the codes b that there are. With support, what keepLargest has
 // dropped stays zero.
-func (e *Encoder) fista(rows, steps int, lambda float64, p Precision, support bool) {
+func (e *encoder) fista(rows, steps int, lambda float64, p Precision, support bool) {
 	before := 0.0
 	for lambda, momentum := range backend.FISTA(lambda, steps) {
 		e.residual(rows, before, p)
-		size, threshold := -e.proximal.Gradient*e.step, lambda*e.step
+		size, threshold := 2*e.step, lambda*e.step
 		if h := e.halving; p == FP16 {
 			e.gpu.queue(fistaHalf{
 				codes: h.codes, before: h.before, against: e.against, residuals: h.residuals, atoms: h.dictionary, momenta: e.momenta, scales: h.rows,
 				size: size * h.codeScale / (unitResiduals * h.atomScale), threshold: threshold * h.codeScale,
-				shape: e.shape(rows), parts: int32(e.parts), nonnegative: e.proximal.Nonnegative,
+				shape: e.widths.shape(rows), parts: int32(e.parts), nonnegative: e.options.Nonnegative,
 			}.launch(), e.gpu.compute)
 			h.codes, h.before = h.before, h.codes
 		} else {
 			e.gpu.queue(fista{
-				codes: e.codes, before: e.before, against: e.against, residuals: e.residuals, atoms: e.dictionary, momenta: e.momenta,
-				size: size, threshold: threshold, shape: e.shape(rows), parts: int32(e.parts), nonnegative: e.proximal.Nonnegative, support: support,
+				codes: e.codes, before: e.before, against: e.against, residuals: e.residuals, atoms: e.atoms, momenta: e.momenta,
+				size: size, threshold: threshold, shape: e.widths.shape(rows), parts: int32(e.parts), nonnegative: e.options.Nonnegative, support: support,
 			}.launch(p), e.gpu.compute)
 			e.codes, e.before = e.before, e.codes
 		}
@@ -371,26 +368,26 @@ func (e *Encoder) fista(rows, steps int, lambda float64, p Precision, support bo
 }
 
 // residual launches the computation of y − zD, where z is b with momentum.
-func (e *Encoder) residual(rows int, momentum float64, p Precision) {
+func (e *encoder) residual(rows int, momentum float64, p Precision) {
 	g := e.gpu
 	e.decoded, e.last = e.last, e.decoded
-	shares, pitch := e.shares, int64(rows*e.dimPitch)
+	shares, pitch := e.shares, int64(rows*e.widths.dimPitch)
 	if p == FP16 {
 		shares = max(2, shares)
 	}
 	residuals := fistaResiduals{
 		residuals: pointer[byte](e.residuals), momenta: e.momenta, losses: e.slot.losses, y: e.slot.y, decoded: e.decoded, last: e.last,
-		against: e.against, momentum: momentum, shape: e.shape(rows), parts: int32(e.parts), shares: int32(shares), sharePitch: pitch,
+		against: e.against, momentum: momentum, shape: e.widths.shape(rows), parts: int32(e.parts), shares: int32(shares), sharePitch: pitch,
 	}
 	if h := e.halving; p == FP16 {
 		g.queue(decodeHalf{
-			product: e.decoded, codes: h.codes, atoms: h.dictionary, scale: h.codeScale * h.atomScale, shape: e.shape(rows),
+			product: e.decoded, codes: h.codes, atoms: h.dictionary, scale: h.codeScale * h.atomScale, shape: e.widths.shape(rows),
 			shares: int32(shares), sharePitch: pitch,
 		}.launch(g.mostShared), g.compute)
 		residuals.residuals, residuals.scales, residuals.scale = pointer[byte](h.residuals), h.rows, unitResiduals
 	} else {
 		g.queue(decode{
-			product: e.decoded, codes: e.codes, atoms: e.dictionary, shape: e.shape(rows), shares: int32(shares), sharePitch: pitch,
+			product: e.decoded, codes: e.codes, atoms: e.atoms, shape: e.widths.shape(rows), shares: int32(shares), sharePitch: pitch,
 		}.launch(p), g.compute)
 	}
 	g.queue(residuals.launch(), g.compute)

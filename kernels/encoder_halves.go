@@ -36,37 +36,37 @@ func newHalving(atoms []float32, dim int) *halving {
 }
 
 // halvingBytes is the device memory that halves take for each row, and for each atom.
-func (e *Encoder) halvingBytes() (row, atom int64) {
+func (e *encoder) halvingBytes() (row, atom int64) {
 	if e.halving == nil {
 		return 0, 0
 	}
-	return 4*int64(e.codePitch) + 10*int64(e.dimPitch) + 4, 2 * int64(e.dimPitch)
+	return 4*int64(e.widths.codePitch) + 10*int64(e.widths.dimPitch) + 4, 2 * int64(e.widths.dimPitch)
 }
 
 // prepareHalving takes device memory for some rows.
-func (e *Encoder) prepareHalving(rows int) {
+func (e *encoder) prepareHalving(rows int) {
 	if h, g := e.halving, e.gpu; h != nil {
-		h.dictionary = alloc[half](g, e.atoms*e.dimPitch)
-		h.codes, h.before = alloc[half](g, rows*e.codePitch), alloc[half](g, rows*e.codePitch)
-		h.residuals, h.rows = alloc[half](g, rows*e.dimPitch), alloc[float32](g, rows)
+		h.dictionary = alloc[half](g, e.widths.atoms*e.widths.dimPitch)
+		h.codes, h.before = alloc[half](g, rows*e.widths.codePitch), alloc[half](g, rows*e.widths.codePitch)
+		h.residuals, h.rows = alloc[half](g, rows*e.widths.dimPitch), alloc[float32](g, rows)
 	}
 }
 
 // halveDictionary launches the copy of the dictionary that there is now.
-func (e *Encoder) halveDictionary() {
+func (e *encoder) halveDictionary() {
 	if h := e.halving; h != nil {
-		e.gpu.queue(toHalves{halves: h.dictionary, rows: e.dictionary, scale: h.atomScale, shape: e.shape(e.atoms)}.launch(), e.gpu.compute)
+		e.gpu.queue(toHalves{halves: h.dictionary, rows: e.atoms, scale: h.atomScale, shape: e.widths.shape(e.widths.atoms)}.launch(), e.gpu.compute)
 	}
 }
 
 // fistaHalves takes the steps with shrinkage from codes that are zero, and leaves the largest
 // codes.
-func (e *Encoder) fistaHalves(rows int) {
-	g, h, shape := e.gpu, e.halving, e.shape(rows)
-	zero(g, h.codes, rows*e.codePitch, g.compute)
-	zero(g, h.before, rows*e.codePitch, g.compute)
+func (e *encoder) fistaHalves(rows int) {
+	g, h, shape := e.gpu, e.halving, e.widths.shape(rows)
+	zero(g, h.codes, rows*e.widths.codePitch, g.compute)
+	zero(g, h.before, rows*e.widths.codePitch, g.compute)
 	g.queue(rowScales{scales: h.rows, y: e.slot.y, shape: shape}.launch(), g.compute)
-	e.fista(rows, e.options.Steps, e.proximal.Lambda, FP16, false)
+	e.fista(rows, e.options.Steps, e.options.Lambda, FP16, false)
 	g.queue(keepLargest{codes: e.codes, halves: h.codes, scales: h.rows, scale: 1 / h.codeScale, shape: shape, most: int32(e.most)}.launch(), g.compute)
 }
 
@@ -75,9 +75,9 @@ var errHalves = errors.New("codes are beyond the range of float16; take the prec
 
 // withinHalves returns an error that names the first of the rows of x whose codes were too large,
 // as its loss shows.
-func (e *Encoder) withinHalves(x []float32, losses []float64) error {
+func (e *encoder) withinHalves(x []float32, losses []float64) error {
 	for i, loss := range losses {
-		if e.halving != nil && !(loss <= math.MaxFloat64) && !e.tooLong(x[i*e.Dim:][:e.Dim]) {
+		if e.halving != nil && !(loss <= math.MaxFloat64) && !e.tooLong(x[i*e.widths.dim:][:e.widths.dim]) {
 			return &vectors.InputError{Row: i + 1, Err: errHalves}
 		}
 	}
@@ -86,9 +86,9 @@ func (e *Encoder) withinHalves(x []float32, losses []float64) error {
 
 // tooLong is whether a number of y has a square that is too large for single precision: then the
 // loss is for any precision, and halves are not to blame.
-func (e *Encoder) tooLong(row []float32) bool {
-	y := make([]float32, e.Dim)
-	e.Center(y, row)
+func (e *encoder) tooLong(row []float32) bool {
+	y := make([]float32, e.widths.dim)
+	e.dictionary.Center(y, row)
 	most := largestNorm(y, 1)
 	return !(most*most <= math.MaxFloat32)
 }

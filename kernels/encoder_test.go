@@ -18,6 +18,7 @@ import (
 	"overcomplete/internal/backend"
 	"overcomplete/internal/testonly/encodetest"
 	"overcomplete/model"
+	"overcomplete/vectors"
 )
 
 // With FP32 codes are as near to the formulas as the CPU's are on the emulated
@@ -38,7 +39,7 @@ func TestEncoderHalves(t *testing.T) {
 // encoderSample is a problem of two batches.
 var encoderSample = struct{ rows, dim, atoms, batch int }{60, 21, 150, 40}
 
-func sampleEncoder(t *testing.T, o encode.Options, p Precision, batch int) (e *Encoder, x []float32, d *model.Dictionary) {
+func sampleEncoder(t *testing.T, o encode.Options, p Precision, batch int) (e *encoder, x []float32, d *model.Dictionary) {
 	t.Helper()
 	s := encoderSample
 	x, d = encodetest.Problem(s.rows, s.dim, s.atoms)
@@ -191,7 +192,7 @@ func TestEncoderBeyondHalves(t *testing.T) {
 		want := encodetest.Encode(t, e, short)
 		for _, sign := range []float32{1, -1} {
 			wrong := slices.Clone(short)
-			for i := large * e.Dim; i < (large+1)*e.Dim; i++ {
+			for i := large * e.widths.dim; i < (large+1)*e.widths.dim; i++ {
 				wrong[i] = sign * x[i]
 			}
 			got, err := e.Encode(t.Context(), wrong)

@@ -32,11 +32,11 @@ func TestGraph(t *testing.T) {
 				setting(t, "EMULATED_SCHEDULE", schedule)
 			}
 			ofSteps := 0 // launches of dictionary steps
-			train := func(timed bool) (r result, b *Trainer) {
+			train := func(timed bool) (r result, b *trainer) {
 				b = open(t, p, precision, 0)
 				t.Cleanup(func() { b.Close() })
 				if timed {
-					b.onLaunch = func(step, kernel string, seconds float64) {
+					b.gpu.onLaunch = func(step, kernel string, seconds float64) {
 						if !(seconds > 0) || strings.HasPrefix(kernel, "correlate") != (step == "code 2") {
 							t.Errorf("%s of step %q took %v s", kernel, step, seconds)
 						}
@@ -49,7 +49,7 @@ func TestGraph(t *testing.T) {
 			}
 			want, plain := train(true)
 			got, b := train(false)
-			if plain.repeated.graph != nil || b.repeated.graph == nil {
+			if plain.gpu.repeated.graph != nil || b.gpu.repeated.graph == nil {
 				t.Error("a graph while kernels are timed, or none else")
 			}
 			if !reflect.DeepEqual(got, want) {
@@ -97,9 +97,9 @@ func TestGraphBatches(t *testing.T) {
 		b, plain := open(t, p, precision, 0), open(t, p, precision, 0)
 		defer b.Close()
 		defer plain.Close()
-		plain.onLaunch = func(string, string, float64) {}
+		plain.gpu.onLaunch = func(string, string, float64) {}
 		for i, batch := range []int{13, 13, 13, 10, 10, 13, 10, 12, 13, 13} {
-			epoch := func(b *Trainer) (backend.Sums, result) {
+			epoch := func(b *trainer) (backend.Sums, result) {
 				sums, err := b.Epoch(t.Context(), i+1, batch)
 				if err != nil {
 					t.Fatal(err)
@@ -113,8 +113,8 @@ func TestGraphBatches(t *testing.T) {
 				t.Fatalf("%s, epoch %d: other bits than launch by launch", precision, i+1)
 			}
 		}
-		if b.repeated.key != 13 || b.repeated.graph == nil {
-			t.Errorf("the graph is %+v", b.repeated)
+		if b.gpu.repeated.key != 13 || b.gpu.repeated.graph == nil {
+			t.Errorf("the graph is %+v", b.gpu.repeated)
 		}
 	}
 }
@@ -125,7 +125,7 @@ func TestGraphResumed(t *testing.T) {
 		p := sample(100)
 		b := open(t, p, precision, 0)
 		defer b.Close()
-		epoch := func(b *Trainer, epoch int) {
+		epoch := func(b *trainer, epoch int) {
 			t.Helper()
 			if _, err := b.Epoch(t.Context(), epoch, p.Batch()); err != nil {
 				t.Fatal(err)
@@ -140,11 +140,11 @@ func TestGraphResumed(t *testing.T) {
 
 		other := open(t, p, precision, 0)
 		defer other.Close()
-		for _, b := range []*Trainer{b, other} {
+		for _, b := range []*trainer{b, other} {
 			restore(b)
 			epoch(b, 3)
 			epoch(b, 4)
-			if b.repeated.graph == nil {
+			if b.gpu.repeated.graph == nil {
 				t.Error("no graph")
 			}
 			if !reflect.DeepEqual(learned(t, b), want) {
@@ -188,20 +188,20 @@ func TestCaptureFails(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := open(t, sample(20), TF32, 0)
-			leave, calls := b.enter(), 0
+			leave, calls := b.gpu.enter(), 0
 			for range 4 {
-				b.repeat(1, func() { calls++; tt.f(b.gpu, calls) })
+				b.gpu.repeat(1, func() { calls++; tt.f(b.gpu, calls) })
 			}
 			leave()
 			switch {
 			case tt.want != "":
-				if b.err == nil || !regexp.MustCompile(`^kernels: `+tt.want+`$`).MatchString(b.err.Error()) || calls != 3 {
-					t.Errorf("%d calls, error %v, want %s", calls, b.err, tt.want)
+				if b.gpu.err == nil || !regexp.MustCompile(`^kernels: `+tt.want+`$`).MatchString(b.gpu.err.Error()) || calls != 3 {
+					t.Errorf("%d calls, error %v, want %s", calls, b.gpu.err, tt.want)
 				}
-			case b.err != nil || calls != 5 || b.repeated.graph != nil: // one of them is the capture
-				t.Errorf("%d calls, error %v, graph %v", calls, b.err, b.repeated.graph)
+			case b.gpu.err != nil || calls != 5 || b.gpu.repeated.graph != nil: // one of them is the capture
+				t.Errorf("%d calls, error %v, graph %v", calls, b.gpu.err, b.gpu.repeated.graph)
 			}
-			b.err = nil
+			b.gpu.err = nil
 			if _, err := b.Epoch(t.Context(), 1, 3); err != nil {
 				t.Errorf("after a capture that failed: %v", err)
 			}

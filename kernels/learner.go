@@ -19,33 +19,32 @@ import (
 	"overcomplete/model"
 )
 
-// Learner learns a dictionary on a GPU. It implements [backend.Learner]. Its methods may be
-// called from any goroutine, one at a time.
-//
-// The dictionary is the encoder's own, on the device.
-type Learner struct {
-	*Encoder
-	x      []float32 // V×L
-	update *graph.AtomUpdate
+// learner learns a dictionary on a GPU, which it moves in the device memory of its encoder. It implements
+// [backend.Learner]. Its methods may be called from any goroutine, one at a time.
+type learner struct {
+	encoder *encoder
+	gpu     *gpu      // the encoder's
+	widths  widths    // the encoder's
+	rows    []float32 // X, V×L
+	norm    float64   // ρ
 
 	gram, products stateMatrix // G, K×K, and B, K×L
-	direction      stateMatrix // 1×L: near the eigenvector of DᵀD with the largest eigenvalue
+	direction      stateMatrix // 1×L: approximates the eigenvector of DᵀD with the largest eigenvalue
 
 	anchors    pointer[float32] // W, K×L
-	forces     pointer[float32] // K×L: GD, and what is made of it
+	forces     pointer[float32] // K×L: GD, then B − GD and the pull of the anchors
 	moves      pointer[float32] // of a block of atoms
 	square     pointer[float32] // DᵀD, L×L
-	work       pointer[float64] // power's
+	work       pointer[float64] // of the kernel power
 	eigenvalue pointer[float64]
 
 	resident pointer[float32]     // V×L: all rows without their mean, or 0 if these don't fit
-	chosen   pointer[int32]       // batch: which of them are encoded
-	adding   pointer[instruction] // totals' program
+	chosen   pointer[int32]       // batch: indices of the rows to encode
+	adding   pointer[instruction] // the program of totals
 	sums     pointer[float64]     // of losses, nonzeros and Σ|a|, and room for one more
 }
 
-// Learner implements [backend.Device]. It does not do exact codes, Options.Gap. What it
-// returns is a [*Learner].
+// Learner implements [backend.Device]. Exact codes, Options.Gap, are not supported.
 func (d Device) Learner(x []float32, dictionary *model.Dictionary, norm float64, o encode.Options) (backend.Learner, error) {
 	l, err := newLearner(d, x, dictionary, norm, o, encode.Block)
 	if err != nil {
@@ -54,23 +53,17 @@ func (d Device) Learner(x []float32, dictionary *model.Dictionary, norm float64,
 	return l, nil
 }
 
-// newLearner is Device.Learner with a number of rows that are encoded and added up at a
-// time, for tests. G and B depend on it, and so not on the memory that there is.
-func newLearner(d Device, x []float32, dictionary *model.Dictionary, norm float64, o encode.Options, batch int) (*Learner, error) {
-	spec := backend.Spec(dictionary, o)
-	spec.Norm = norm
-	program, err := graph.Compile(graph.Learn, spec)
-	if err != nil {
-		return nil, err
-	}
-	if len(x)%dictionary.Dim != 0 {
-		return nil, fmt.Errorf("kernels: %d numbers are no vectors of length %d", len(x), dictionary.Dim)
+// newLearner lets tests choose the number of rows that are encoded and added up at a time. G and B depend on
+// it, and so must not depend on the size of the memory.
+func newLearner(d Device, x []float32, dictionary *model.Dictionary, norm float64, o encode.Options, batch int) (*learner, error) {
+	if err := backend.CheckLearner(x, dictionary, norm); err != nil {
+		return nil, fmt.Errorf("kernels: %w", err)
 	}
 	e, err := openEncoder(d, dictionary, o, batch, "learner", "body")
 	if err != nil {
 		return nil, err
 	}
-	l := &Learner{Encoder: e, x: x, update: program.Steps[0].(*graph.AtomUpdate)}
+	l := &learner{encoder: e, gpu: e.gpu, widths: e.widths, rows: x, norm: norm}
 	if err := l.prepare(dictionary.Atoms); err != nil {
 		e.gpu.Close()
 		return nil, err
@@ -78,42 +71,47 @@ func newLearner(d Device, x []float32, dictionary *model.Dictionary, norm float6
 	return l, nil
 }
 
-// summed is how many numbers of each row are added up: its loss, its nonzeros and its Σ|a|.
+// Device implements [backend.Learner].
+func (l *learner) Device() string { return l.encoder.Device() }
+
+// Close implements [backend.Learner].
+func (l *learner) Close() error { return l.gpu.Close() }
+
+// summed is the number of sums over rows: losses, nonzeros and Σ|a|.
 const summed = 3
 
-// learningBytes is the device memory that a learner takes beside an encoder's, but for that of
-// all rows.
-func (l *Learner) learningBytes() int64 {
-	return 4*int64(l.atoms)*int64(l.codePitch+3*l.dimPitch) + 4*int64(blockAtoms+l.dim)*int64(l.dimPitch) + 4*int64(l.dim) + 8*int64(2*l.dim+1) +
-		4*int64(l.batch) + 8*(summed+1) + 16*2*summed
+// bytes returns the device memory of the learner alone, without all rows.
+func (l *learner) bytes() int64 {
+	k, dim, codePitch, dimPitch := int64(l.widths.atoms), int64(l.widths.dim), int64(l.widths.codePitch), int64(l.widths.dimPitch)
+	return 4*k*(codePitch+3*dimPitch) + 4*(blockAtoms+dim)*dimPitch + 4*dim + 8*(2*dim+1) + 4*int64(l.encoder.batch) + 8*(summed+1) + 16*2*summed
 }
 
-// prepare takes device memory.
-func (l *Learner) prepare(start []float32) error {
-	if err := l.Encoder.prepare(l.batch, l.learningBytes(), 1, 0); err != nil {
+// prepare allocates device memory.
+func (l *learner) prepare(start []float32) error {
+	if err := l.encoder.prepare(l.encoder.batch, l.bytes(), 1, 0); err != nil {
 		return err
 	}
-	g := l.gpu
+	g, w := l.gpu, l.widths
 	defer g.enter()()
-	l.gram = stateMatrix{nil, alloc[float32](g, l.atoms*l.codePitch), l.atoms, l.atoms, l.codePitch, floats}
-	l.products = stateMatrix{nil, alloc[float32](g, l.atoms*l.dimPitch), l.atoms, l.dim, l.dimPitch, floats}
-	l.anchors = upload(g, pitched(start, l.dim, l.dimPitch))
-	l.forces = alloc[float32](g, l.atoms*l.dimPitch)
-	l.moves, l.square = alloc[float32](g, blockAtoms*l.dimPitch), alloc[float32](g, l.dim*l.dimPitch)
-	l.direction = stateMatrix{nil, upload(g, direction(l.dim)), 1, l.dim, l.dim, floats}
-	l.work, l.eigenvalue = alloc[float64](g, 2*l.dim), alloc[float64](g, 1)
+	l.gram = stateMatrix{nil, alloc[float32](g, w.atoms*w.codePitch), w.atoms, w.atoms, w.codePitch, floats}
+	l.products = stateMatrix{nil, alloc[float32](g, w.atoms*w.dimPitch), w.atoms, w.dim, w.dimPitch, floats}
+	l.anchors = upload(g, pitched(start, w.dim, w.dimPitch))
+	l.forces = alloc[float32](g, w.atoms*w.dimPitch)
+	l.moves, l.square = alloc[float32](g, blockAtoms*w.dimPitch), alloc[float32](g, w.dim*w.dimPitch)
+	l.direction = stateMatrix{nil, upload(g, randomDirection(w.dim)), 1, w.dim, w.dim, floats}
+	l.work, l.eigenvalue = alloc[float64](g, 2*w.dim), alloc[float64](g, 1)
 	var adding []instruction
 	for i := range int32(summed) {
 		adding = append(adding, instruction{op: opTotal, dst: summed, a: i}, instruction{op: opAccumulate, dst: i, a: summed})
 	}
-	l.chosen = alloc[int32](g, l.batch)
+	l.chosen = alloc[int32](g, l.encoder.batch)
 	l.adding, l.sums = upload(g, adding), alloc[float64](g, summed+1)
-	l.keep()
-	return l.prepared()
+	l.keepRows()
+	return l.encoder.prepared()
 }
 
-// direction returns a vector of norm 1, which is orthogonal to nothing in particular.
-func direction(dim int) []float32 {
+// randomDirection returns a vector of norm 1.
+func randomDirection(dim int) []float32 {
 	v, rng := make([]float32, dim), rand.New(rand.NewPCG(1, 1))
 	var squares float64
 	for i := range v {
@@ -126,75 +124,74 @@ func direction(dim int) []float32 {
 	return v
 }
 
-// keep copies all rows to the device, if there is room.
-func (l *Learner) keep() {
-	g, rows := l.gpu, len(l.x)/l.dim
-	if g.err != nil || 4*int64(rows)*int64(l.dimPitch) > g.room()/20*19-slack {
+// keepRows copies all rows to the device if they fit.
+func (l *learner) keepRows() {
+	g, pitch, rows := l.gpu, l.widths.dimPitch, len(l.rows)/l.widths.dim
+	if g.err != nil || 4*int64(rows)*int64(pitch) > g.room()/20*19-slack {
 		return
 	}
-	l.resident = alloc[float32](g, rows*l.dimPitch)
-	if errors.Is(g.err, cu.OutOfMemory) { // somebody else has taken what was free
+	l.resident = alloc[float32](g, rows*pitch)
+	if errors.Is(g.err, cu.OutOfMemory) { // another process has taken what was free
 		l.resident, g.err = 0, nil
 		return
 	}
-	g.synchronize(g.compute) // which makes it zero
-	for lo := 0; lo < rows; lo += l.batch {
-		l.load(l.resident.at(lo*l.dimPitch), min(l.batch, rows-lo), func(i int) []float32 { return l.row(lo + i) })
+	g.synchronize(g.compute) // with the zeros of the allocation
+	for lo := 0; lo < rows; lo += l.encoder.batch {
+		l.encoder.load(l.resident.at(lo*pitch), min(l.encoder.batch, rows-lo), func(i int) []float32 { return l.row(lo + i) })
 	}
 }
 
-func (l *Learner) row(i int) []float32 { return l.x[i*l.dim:][:l.dim] }
+func (l *learner) row(i int) []float32 { return l.rows[i*l.widths.dim:][:l.widths.dim] }
 
-// sharesOf is how many blocks share a tile of decode of n rows: so many that there are blocks for the
-// multiprocessors of a GPU, some 130, that each has a step, and that there is room for the shares.
-// What is learned depends on it, and so it doesn't depend on the GPU.
-func (l *Learner) sharesOf(n int) int {
-	tiles := decodeTile.grid(int32(n), int32(l.dimPitch))
-	return max(1, min(mostShares, l.batch/n, 160/(tiles.x*tiles.y), l.atoms/decodeDepth))
+// shares returns the number of blocks that share a tile of decode for n rows: enough blocks for the some 130
+// multiprocessors of a GPU, as far as each has a step and the shares fit. What is learned depends on it, so
+// that it must not depend on the GPU.
+func (l *learner) shares(n int) int {
+	tiles := decodeTile.grid(int32(n), int32(l.widths.dimPitch))
+	return max(1, min(mostShares, l.encoder.batch/n, 160/(tiles.x*tiles.y), l.widths.atoms/decodeDepth))
 }
 
-// Learn implements [backend.Learner]. It learns from all rows or, if ctx was cancelled
-// before, from none. Where the rows are on the device it waits twice: for the size of steps, and
-// for the sums at its end.
-func (l *Learner) Learn(ctx context.Context, rows []int32, remember, pull float64, sums *backend.Sums) error {
+// Learn implements [backend.Learner]. It learns from all rows or, if ctx was cancelled before, from none.
+// With all rows on the device it waits twice: for the step size, and for the sums at the end.
+func (l *learner) Learn(ctx context.Context, rows []int32, forgetting, anchorWeight float64, sums *backend.Sums) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	g := l.gpu
+	g, e := l.gpu, l.encoder
 	defer g.enter()()
 	if err := l.refresh(); err != nil {
 		return err
 	}
-	zero(g, l.used, l.atoms, g.compute)
+	zero(g, e.used, l.widths.atoms, g.compute)
 	zero(g, l.sums, summed+1, g.compute)
-	for part := range slices.Chunk(rows, l.batch) {
-		n, s := len(part), l.slot
+	for part := range slices.Chunk(rows, e.batch) {
+		n, s := len(part), e.slot
 		if l.resident != 0 {
 			toDevice(g, l.chosen, part, g.compute)
-			g.queue(gather{batch: s.y, rows: l.resident, index: l.chosen, shape: l.shape(n)}.launch(), g.compute)
+			g.queue(gather{batch: s.y, rows: l.resident, index: l.chosen, shape: l.widths.shape(n)}.launch(), g.compute)
 		} else {
-			l.load(s.y, n, func(i int) []float32 { return l.row(int(part[i])) })
+			e.load(s.y, n, func(i int) []float32 { return l.row(int(part[i])) })
 		}
-		l.shares = l.sharesOf(n)
-		l.encode(n)
+		e.shares = l.shares(n)
+		e.encode(n)
 		g.queue(totals{
-			program: l.adding, numbers: l.sums, rowNumbers: s.losses, rowPitch: int64(l.batch), instructions: 2 * summed, rows: int32(n),
+			program: l.adding, numbers: l.sums, rowNumbers: s.losses, rowPitch: int64(e.batch), instructions: 2 * summed, rows: int32(n),
 		}.launch(), g.compute)
-		l.remember(l.gram, l.codes, n, remember)
-		l.remember(l.products, s.y, n, remember)
-		remember = 1
+		l.accumulate(l.gram, e.codes, n, forgetting)
+		l.accumulate(l.products, s.y, n, forgetting)
+		forgetting = 1
 		g.record(s.computed, g.compute)
 	}
-	l.move(pull)
+	l.moveAtoms(anchorWeight)
 	var measured [summed]float64
-	used := make([]int32, l.atoms)
+	used := make([]int32, l.widths.atoms)
 	toHost(g, measured[:], l.sums, g.compute)
-	toHost(g, used, l.used, g.compute)
+	toHost(g, used, e.used, g.compute)
 	g.synchronize(g.compute)
 	if g.err != nil {
 		return g.err
 	}
-	if l.halving != nil && !(measured[0] <= math.MaxFloat64) && !slices.ContainsFunc(rows, func(i int32) bool { return l.tooLong(l.row(int(i))) }) {
+	if e.halving != nil && !(measured[0] <= math.MaxFloat64) && !slices.ContainsFunc(rows, func(i int32) bool { return e.tooLong(l.row(int(i))) }) {
 		return fmt.Errorf("kernels: %w", errHalves)
 	}
 	sums.RunningLoss += measured[0]
@@ -204,18 +201,17 @@ func (l *Learner) Learn(ctx context.Context, rows []int32, remember, pull float6
 	return nil
 }
 
-// refresh makes the encoder's steps those of the atoms as they are now, as [backend.Spectrum]
-// does. Each time it begins where it ended. Of TF32 factors ‖D‖₂² is off by far less than what
-// [backend.StepSize] leaves for it.
-func (l *Learner) refresh() error {
-	g := l.gpu
-	shape := shape{int32(l.atoms), int32(l.dim), int32(l.dim), int32(l.dimPitch), int32(l.dimPitch)}
-	g.queue(remember{sums: l.square, codes: l.dictionary, rows: l.dictionary, shape: shape, symmetric: true}.launch(l.precision), g.compute)
+// refresh computes the step size for the current atoms as [backend.Spectrum] does, from the last direction
+// on. The rounding of TF32 factors changes ‖D‖₂² by far less than the margin of [backend.StepSize].
+func (l *learner) refresh() error {
+	g, w, e := l.gpu, l.widths, l.encoder
+	shape := shape{int32(w.atoms), int32(w.dim), int32(w.dim), int32(w.dimPitch), int32(w.dimPitch)}
+	g.queue(remember{sums: l.square, codes: e.atoms, rows: e.atoms, shape: shape, symmetric: true}.launch(e.precision), g.compute)
 	g.queue(power{
 		vector: l.direction.device, work: l.work, value: l.eigenvalue, matrix: l.square,
-		tolerance: backend.SpectrumTolerance, most: backend.SpectrumSteps, dim: int32(l.dim), dimPitch: int32(l.dimPitch),
+		tolerance: backend.SpectrumTolerance, most: backend.SpectrumSteps, dim: int32(w.dim), dimPitch: int32(w.dimPitch),
 	}.launch(), g.compute)
-	l.halveDictionary()
+	e.halveDictionary()
 	var value [1]float64
 	toHost(g, value[:], l.eigenvalue, g.compute)
 	g.synchronize(g.compute)
@@ -223,67 +219,79 @@ func (l *Learner) refresh() error {
 		return g.err
 	}
 	var err error
-	l.step, err = backend.StepOf(value[0])
+	e.step, err = backend.StepOf(value[0])
 	return err
 }
 
-// remember launches m = keep·m + Aᵀ·rows, for the rows that have been encoded last.
-func (l *Learner) remember(m stateMatrix, rows pointer[float32], words int, keep float64) {
-	shape := shape{int32(words), int32(l.atoms), int32(m.width), int32(l.codePitch), int32(m.pitch)}
-	l.gpu.queue(remember{sums: m.device, codes: l.codes, rows: rows, keep: keep, shape: shape, symmetric: rows == l.codes}.launch(l.precision), l.gpu.compute)
+// accumulate launches m = forgetting·m + Aᵀ·rows for the n rows that were encoded last.
+func (l *learner) accumulate(m stateMatrix, rows pointer[float32], n int, forgetting float64) {
+	e, w := l.encoder, l.widths
+	shape := shape{int32(n), int32(w.atoms), int32(m.width), int32(w.codePitch), int32(m.pitch)}
+	l.gpu.queue(remember{sums: m.device, codes: e.codes, rows: rows, keep: forgetting, shape: shape, symmetric: rows == e.codes}.launch(e.precision), l.gpu.compute)
 }
 
-// move launches the [graph.AtomUpdate], in blocks of atoms. GD − B is small, as a difference
-// of larger numbers: hence FP32, though G and B may be of TF32 factors.
-func (l *Learner) move(pull float64) {
-	g := l.gpu
-	g.queue(decode{product: l.forces, codes: l.gram.device, atoms: l.dictionary, shape: l.shape(l.atoms)}.launch(FP32), g.compute)
+// moveAtoms launches [graph.Learn] for each atom in turn, in blocks. GD − B is a small difference of larger
+// numbers: hence FP32, though G and B may be of TF32 factors.
+func (l *learner) moveAtoms(anchorWeight float64) {
+	g, w, e := l.gpu, l.widths, l.encoder
+	g.queue(decode{product: l.forces, codes: l.gram.device, atoms: e.atoms, shape: w.shape(w.atoms)}.launch(FP32), g.compute)
 	g.queue(forces{
-		forces: l.forces, atoms: l.dictionary, products: l.products.device, anchors: l.anchors, gram: l.gram.device, pull: pull, shape: l.shape(0),
+		forces: l.forces, atoms: e.atoms, products: l.products.device, anchors: l.anchors, gram: l.gram.device, pull: anchorWeight, shape: w.shape(0),
 	}.launch(), g.compute)
-	for lo := 0; lo < l.atoms; lo += blockAtoms {
-		hi := min(lo+blockAtoms, l.atoms)
-		block, gram := lo*l.dimPitch, l.gram.device.at(lo*l.codePitch)
-		shape := l.shape(0)
+	for lo := 0; lo < w.atoms; lo += blockAtoms {
+		hi := min(lo+blockAtoms, w.atoms)
+		block, gram := lo*w.dimPitch, l.gram.device.at(lo*w.codePitch)
+		shape := w.shape(0)
 		shape.atoms = int32(hi - lo)
 		g.queue(moveAtoms{
-			atoms: l.dictionary.at(block), moves: l.moves, forces: l.forces.at(block), gram: gram.at(lo), norm: l.update.Norm, unused: l.update.LeastUse, pull: pull, shape: shape,
+			atoms: e.atoms.at(block), moves: l.moves, forces: l.forces.at(block), gram: gram.at(lo), norm: l.norm, unused: graph.LeastUse,
+			pull: anchorWeight, shape: shape,
 		}.launch(), g.compute)
-		if hi < l.atoms {
-			shape.words, shape.atoms = int32(hi-lo), int32(l.atoms-hi)
+		if hi < w.atoms {
+			shape.words, shape.atoms = int32(hi-lo), int32(w.atoms-hi)
 			g.queue(remember{
-				sums: l.forces.at(hi * l.dimPitch), codes: gram.at(hi), rows: l.moves, keep: 1, shape: shape,
-			}.launch(l.precision), g.compute)
+				sums: l.forces.at(hi * w.dimPitch), codes: gram.at(hi), rows: l.moves, keep: 1, shape: shape,
+			}.launch(e.precision), g.compute)
 		}
 	}
 }
 
-// Exchange implements [backend.Learner].
-func (l *Learner) Exchange(way backend.Way, m checkpoint.Matrix, f func(part []float32) error) error {
+// SaveState implements [backend.Learner].
+func (l *learner) SaveState(m checkpoint.Matrix, f func(part []float32) error) error {
 	defer l.gpu.enter()()
-	of := l.direction
+	return l.gpu.saveState(l.matrix(m), l.encoder.batch, f)
+}
+
+// LoadState implements [backend.Learner].
+func (l *learner) LoadState(m checkpoint.Matrix, f func(part []float32) error) error {
+	defer l.gpu.enter()()
+	return l.gpu.loadState(l.matrix(m), l.encoder.batch, f)
+}
+
+func (l *learner) matrix(m checkpoint.Matrix) stateMatrix {
 	switch m {
 	case checkpoint.CodeProducts:
-		of = l.gram
+		return l.gram
 	case checkpoint.RowProducts:
-		of = l.products
+		return l.products
 	}
-	return l.gpu.exchange(way, of, l.batch, f)
+	return l.direction
 }
 
 // Restore implements [backend.Learner].
-func (l *Learner) Restore(atoms []float32) error {
-	if len(atoms) != l.atoms*l.dim {
-		return fmt.Errorf("kernels: a dictionary of %d numbers, want %d × %d", len(atoms), l.atoms, l.dim)
+func (l *learner) Restore(atoms []float32) error {
+	w := l.widths
+	if len(atoms) != w.atoms*w.dim {
+		return fmt.Errorf("kernels: dictionary of wrong size (got %d numbers, want %d × %d)", len(atoms), w.atoms, w.dim)
 	}
 	defer l.gpu.enter()()
-	toDevice(l.gpu, l.dictionary, pitched(atoms, l.dim, l.dimPitch), l.gpu.compute)
+	toDevice(l.gpu, l.encoder.atoms, pitched(atoms, w.dim, w.dimPitch), l.gpu.compute)
 	l.gpu.synchronize(l.gpu.compute)
 	return l.gpu.err
 }
 
 // Dictionary implements [backend.Learner].
-func (l *Learner) Dictionary() ([]float32, error) {
+func (l *learner) Dictionary() ([]float32, error) {
 	defer l.gpu.enter()()
-	return l.gpu.unpadded(l.dictionary, l.atoms, l.dim, l.dimPitch)
+	return l.gpu.unpadded(l.encoder.atoms, l.widths.atoms, l.widths.dim, l.widths.dimPitch)
 }

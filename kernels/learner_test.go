@@ -23,7 +23,7 @@ import (
 )
 
 func TestLearner(t *testing.T) {
-	var last *Learner
+	var last *learner
 	for precision, tolerance := range map[Precision]backendtest.LearnerTolerance{
 		FP32: backendtest.LearnerFloat32,
 		// Factors round by up to 2⁻¹², and where codes are nearly as large as those that are
@@ -36,7 +36,7 @@ func TestLearner(t *testing.T) {
 		FP16: {Codes: 0.01, Atoms: 0.003, Encoder: func(d *model.Dictionary, o encode.Options) (encode.Encoder, error) {
 			e, err := newEncoder(Device{Precision: FP16}, d, o, 100)
 			if err == nil {
-				e.step = last.step
+				e.step = last.encoder.step
 			}
 			return e, err
 		}},
@@ -83,7 +83,7 @@ func learnSample(p Precision, rows int) (r learnedSample, err error) {
 		}
 	}
 	for m, to := range map[checkpoint.Matrix]*[]float32{checkpoint.CodeProducts: &r.codes, checkpoint.RowProducts: &r.rows} {
-		if err := l.Exchange(backend.Save, m, func(part []float32) error {
+		if err := l.SaveState(m, func(part []float32) error {
 			*to = append(*to, part...)
 			return nil
 		}); err != nil {
@@ -161,7 +161,7 @@ func learnerMemory(t *testing.T, p Precision) int {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	taken := l.fixedBytes() + l.learningBytes() + int64(s.batch)*l.rowBytes(1, 0)
+	taken := l.encoder.fixedBytes() + l.bytes() + int64(s.batch)*l.encoder.rowBytes(1, 0)
 	return int((taken + 18) / 19 * 20)
 }
 
@@ -217,7 +217,7 @@ func TestLearnerAllocations(t *testing.T) {
 			setting(t, "EMULATED_FAIL_ALLOCATION", strconv.Itoa(n))
 			l, err := Device{Precision: precision}.Learner(x, d, 1, encode.Options{Steps: 1, Nonzeros: 20})
 			if err == nil {
-				if resident := l.(*Learner).resident != 0; resident == (n == want+1) {
+				if resident := l.(*learner).resident != 0; resident == (n == want+1) {
 					t.Errorf("%s: allocation %d: all rows on the device is %t", precision, n, resident)
 				}
 				if err := l.Learn(t.Context(), []int32{0}, 0, 0, &backend.Sums{Used: make([]bool, d.Len())}); err != nil {
@@ -253,8 +253,8 @@ func TestLearnerBeyondHalves(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer l.Close()
-			if l.halving != nil && !long {
-				l.halving.codeScale *= 0x1p20
+			if l.encoder.halving != nil && !long {
+				l.encoder.halving.codeScale *= 0x1p20
 			}
 			sums := backend.Sums{Used: make([]bool, s.atoms)}
 			err = l.Learn(t.Context(), sampleRows(), 0, 0.5, &sums)

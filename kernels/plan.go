@@ -6,8 +6,8 @@ import (
 	"math"
 	"sort"
 
-	"overcomplete/graph"
 	"overcomplete/internal/backend"
+	"overcomplete/internal/program"
 	"overcomplete/model"
 )
 
@@ -47,8 +47,8 @@ func newSizes(p backend.Problem, precision Precision, codeBatch int) sizes {
 }
 
 // rows is how many rows a step's matrix of its own needs at most.
-func (s sizes) rows(a graph.Axis) int {
-	if a == graph.Words {
+func (s sizes) rows(a program.Axis) int {
+	if a == program.Words {
 		return max(s.batch, min(s.codeBatch, s.words))
 	}
 	return s.atoms
@@ -62,11 +62,11 @@ func (s sizes) wordBytes() int64 {
 // fixedBytes is what does not depend on the number of words on the device. It
 // leaves room for what the driver rounds up.
 func (s sizes) fixedBytes(programs ...*executable) int64 {
-	bytes := slack + 4*int64(s.dimPitch)*int64(s.rows(graph.Words)+2*s.atoms) // products
+	bytes := slack + 4*int64(s.dimPitch)*int64(s.rows(program.Words)+2*s.atoms) // products
 	rowNumbers := 0
 	for _, x := range programs {
-		for _, v := range x.Vectors[graph.SquaresProduct+1:] { // inputs too: D, H
-			if v.Rows != graph.One {
+		for _, v := range x.Vectors[program.SquaresProduct+1:] { // inputs too: D, H
+			if v.Rows != program.One {
 				bytes += 4 * int64(s.rows(v.Rows)) * int64(s.dimPitch)
 			}
 		}
@@ -78,7 +78,7 @@ func (s sizes) fixedBytes(programs ...*executable) int64 {
 		}
 		rowNumbers = max(rowNumbers, x.rowNumbers)
 	}
-	bytes += 8 * int64(rowNumbers) * int64(max(s.rows(graph.Words), s.atoms))
+	bytes += 8 * int64(rowNumbers) * int64(max(s.rows(program.Words), s.atoms))
 	bytes += 8 * int64(min(s.codeBatch, s.words)) * int64(1+s.atoms) // packed codes on their way out, at most
 	return bytes
 }

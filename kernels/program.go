@@ -7,10 +7,11 @@ import (
 	"slices"
 
 	"overcomplete/graph"
+	"overcomplete/internal/program"
 )
 
-// program is an executable in device memory.
-type program struct {
+// loadedProgram is an executable in device memory.
+type loadedProgram struct {
 	*executable
 	numbers pointer[float64]
 	places  []place
@@ -28,14 +29,14 @@ type rowWork struct {
 
 // newProgram gives an executable its memory; inputs and products are where the
 // training has them.
-func (b *Trainer) newProgram(x *executable) (*program, error) {
+func (b *trainer) newProgram(x *executable) (*loadedProgram, error) {
 	g := b.gpu
-	p := &program{executable: x, numbers: alloc[float64](g, x.numbers), places: make([]place, x.places()+1)}
+	p := &loadedProgram{executable: x, numbers: alloc[float64](g, x.numbers), places: make([]place, x.places()+1)}
 	for i, v := range x.Vectors {
 		var data pointer[float32]
 		switch {
-		case v.Rows == graph.One:
-		case i <= graph.SquaresProduct:
+		case v.Rows == program.One:
+		case i <= program.SquaresProduct:
 			data = b.products[i]
 		case v.Input == "D":
 			data = b.dictionary
@@ -51,7 +52,7 @@ func (b *Trainer) newProgram(x *executable) (*program, error) {
 		data, scale := b.dictionaryHalves, b.scales.dictionary
 		switch {
 		case v.Input == "D":
-		case v.Rows == graph.Words:
+		case v.Rows == program.Words:
 			data, scale = alloc[half](g, b.rows(v.Rows)*b.dimPitch), b.scales.residuals
 		default:
 			data, scale = alloc[half](g, b.rows(v.Rows)*b.dimPitch), b.scales.steps
@@ -60,7 +61,7 @@ func (b *Trainer) newProgram(x *executable) (*program, error) {
 		p.scales = append(p.scales, scale)
 	}
 	if x.share > 0 {
-		p.places[x.share] = place{b.products[graph.DecodeProduct].at(b.rows(graph.Words) * b.dimPitch), int64(b.dimPitch)}
+		p.places[x.share] = place{b.products[program.DecodeProduct].at(b.rows(program.Words) * b.dimPitch), int64(b.dimPitch)}
 	}
 	for _, s := range x.steps {
 		places := slices.Clone(p.places)
@@ -93,13 +94,13 @@ func upload[T any](g *gpu, values []T) pointer[T] {
 }
 
 // start clears the program's sums.
-func (b *Trainer) start(p *program) {
+func (b *trainer) start(p *loadedProgram) {
 	p.words = 0
 	zero(b.gpu, p.numbers, p.executable.numbers, b.gpu.compute)
 }
 
 // sums waits for the program and returns what its runs added up since start.
-func (b *Trainer) sums(p *program) (map[string]float64, error) {
+func (b *trainer) sums(p *loadedProgram) (map[string]float64, error) {
 	numbers := make([]float64, p.executable.numbers)
 	toHost(b.gpu, numbers, p.numbers, b.gpu.compute)
 	b.gpu.synchronize(b.gpu.compute)
@@ -112,12 +113,12 @@ func (b *Trainer) sums(p *program) (map[string]float64, error) {
 
 // give copies the numbers that are known before the program runs, if they are other than for
 // the run before.
-func (b *Trainer) give(p *program, words, epoch int) {
+func (b *trainer) give(p *loadedProgram, words int) {
 	if words == p.words {
 		return
 	}
 	numbers := make([]float64, len(p.Numbers), len(p.Numbers)+len(p.scales))
-	p.Start(numbers, words, epoch)
+	p.Start(numbers, words)
 	p.given = numbers
 	numbers = append(numbers, p.scales...)
 	toDevice(b.gpu, p.numbers, numbers, b.gpu.compute)
@@ -125,12 +126,12 @@ func (b *Trainer) give(p *program, words, epoch int) {
 }
 
 // run launches the program for some words of a slot.
-func (b *Trainer) run(p *program, at parts[pointer[float32]], words, epoch int) {
+func (b *trainer) run(p *loadedProgram, at parts[pointer[float32]], words, epoch int) {
 	g := b.gpu
-	b.give(p, words, epoch)
+	b.give(p, words)
 	for i, s := range p.executable.steps {
 		rows := b.atoms
-		if s.rows == graph.Words {
+		if s.rows == program.Words {
 			rows = words
 		}
 		if g.onLaunch != nil {
@@ -158,7 +159,7 @@ func (b *Trainer) run(p *program, at parts[pointer[float32]], words, epoch int) 
 }
 
 // multiply launches a step's product, if it has one.
-func (b *Trainer) multiply(p *program, s graph.Step, at parts[pointer[float32]], words, epoch int) {
+func (b *trainer) multiply(p *loadedProgram, s program.Step, at parts[pointer[float32]], words, epoch int) {
 	if b.precision == FP16 {
 		b.multiplyHalves(p, s, at, words, epoch)
 		return
@@ -166,16 +167,16 @@ func (b *Trainer) multiply(p *program, s graph.Step, at parts[pointer[float32]],
 	g, shape := b.gpu, b.shape(words)
 	vector := func(i int) pointer[float32] { return p.places[i].data }
 	switch s := s.(type) {
-	case *graph.Decode:
+	case *program.Decode:
 		g.queue(decode{
-			product: vector(graph.DecodeProduct), codes: at.codes, atoms: vector(s.Atoms), shape: shape,
+			product: vector(program.DecodeProduct), codes: at.codes, atoms: vector(s.Atoms), shape: shape,
 		}.launch(b.precision), g.compute)
-	case *graph.Accumulate: // the squares cost little
+	case *program.Accumulate: // the squares cost little
 		g.queue(accumulate{
-			product: vector(graph.AccumulateProduct), squares: vector(graph.SquaresProduct), codes: at.codes,
+			product: vector(program.AccumulateProduct), squares: vector(program.SquaresProduct), codes: at.codes,
 			residuals: vector(s.Residuals), shape: shape,
 		}.launch(b.precision), g.compute)
-	case *graph.Correlate:
+	case *program.Correlate:
 		sums := b.scales.sums
 		g.queue(correlate{
 			codes: at.codes, sumG: pointer[byte](at.sumG), sumQ: pointer[byte](at.sumQ), residuals: vector(s.Residuals), atoms: vector(s.Atoms),
@@ -186,37 +187,37 @@ func (b *Trainer) multiply(p *program, s graph.Step, at parts[pointer[float32]],
 }
 
 // multiplyHalves is multiply with factors that are halves.
-func (b *Trainer) multiplyHalves(p *program, s graph.Step, at parts[pointer[float32]], words, epoch int) {
+func (b *trainer) multiplyHalves(p *loadedProgram, s program.Step, at parts[pointer[float32]], words, epoch int) {
 	g, shape, codes := b.gpu, b.shape(words), pointer[half](at.codes)
 	factor := func(vector int) (pointer[half], float64) {
 		h := p.halvesOf(vector)
 		return pointer[half](p.places[h.place].data), p.scales[h.number-len(p.Numbers)]
 	}
 	switch s := s.(type) {
-	case *graph.Decode:
+	case *program.Decode:
 		atoms, scale := factor(s.Atoms)
-		k := decodeHalf{product: p.places[graph.DecodeProduct].data, codes: codes, atoms: atoms, scale: b.scales.codes * scale, shape: shape}
+		k := decodeHalf{product: p.places[program.DecodeProduct].data, codes: codes, atoms: atoms, scale: b.scales.codes * scale, shape: shape}
 		if p.share > 0 {
-			k.shares, k.sharePitch = 2, int64(b.rows(graph.Words)*b.dimPitch)
+			k.shares, k.sharePitch = 2, int64(b.rows(program.Words)*b.dimPitch)
 		}
 		g.queue(k.launch(g.mostShared), g.compute)
-	case *graph.Accumulate:
+	case *program.Accumulate:
 		residuals, scale := factor(s.Residuals)
 		g.queue(accumulateHalf{
-			product: p.places[graph.AccumulateProduct].data, squares: p.places[graph.SquaresProduct].data, codes: codes,
+			product: p.places[program.AccumulateProduct].data, squares: p.places[program.SquaresProduct].data, codes: codes,
 			residuals: residuals, scale: b.scales.codes * scale, shape: shape,
 		}.launch(), g.compute)
-	case *graph.Update:
+	case *program.Update:
 		residuals, scale := factor(s.Accumulate.Residuals)
 		steps, stepScale := factor(s.P)
 		scale *= b.scales.codes
 		c := func(i int) float64 { return p.given[s.Coefficients[i]] }
 		g.queue(updateHalf{
 			squares: p.places[s.H].data, steps: p.places[s.P].data, stepHalves: steps, atoms: p.places[s.D].data, codes: codes, residuals: residuals,
-			c0: c(0) / scale / scale, c1: c(1) / scale, c2: c(2), c3: c(3), c4: c(4) / scale, epsilon: s.Epsilon,
+			c0: c(0) / scale / scale, c1: c(1) / scale, c2: c(2), c3: c(3), c4: c(4) / scale, epsilon: graph.Epsilon,
 			stepScale: stepScale, shape: shape,
 		}.launch(), g.compute)
-	case *graph.Correlate:
+	case *program.Correlate:
 		residuals, scale := factor(s.Residuals)
 		atoms, scaleAtoms := factor(s.Atoms)
 		sums := b.scales.sums
@@ -230,7 +231,7 @@ func (b *Trainer) multiplyHalves(p *program, s graph.Step, at parts[pointer[floa
 }
 
 // halve makes the halves of the dictionary anew, from all of it.
-func (b *Trainer) halve() {
+func (b *trainer) halve() {
 	if b.precision != FP16 {
 		return
 	}
@@ -249,7 +250,7 @@ func (b *Trainer) halve() {
 }
 
 // rowNumber is where the rows leave a number, or 0 for number −1.
-func (b *Trainer) rowNumber(i int) pointer[float64] {
+func (b *trainer) rowNumber(i int) pointer[float64] {
 	if i < 0 {
 		return 0
 	}

@@ -7,20 +7,25 @@ import (
 	"math"
 	"unsafe"
 
-	"overcomplete/internal/backend"
 	"overcomplete/internal/checkpoint"
 	"overcomplete/internal/npy"
 	"overcomplete/vectors"
 )
 
-// Exchange implements [backend.Trainer].
-func (b *Trainer) Exchange(way backend.Way, m checkpoint.Matrix, f func(part []float32) error) error {
+// SaveState implements [backend.Trainer].
+func (b *trainer) SaveState(m checkpoint.Matrix, f func(part []float32) error) error {
 	defer b.gpu.enter()()
-	return b.gpu.exchange(way, b.part(m), b.codeBatch, f)
+	return b.gpu.saveState(b.matrix(m), b.codeBatch, f)
+}
+
+// LoadState implements [backend.Trainer].
+func (b *trainer) LoadState(m checkpoint.Matrix, f func(part []float32) error) error {
+	defer b.gpu.enter()()
+	return b.gpu.loadState(b.matrix(m), b.codeBatch, f)
 }
 
 // Restore implements [backend.Trainer].
-func (b *Trainer) Restore(dictionary []float32, codes *vectors.CSR) error {
+func (b *trainer) Restore(dictionary []float32, codes *vectors.CSR) error {
 	if len(dictionary) != b.atoms*b.dim || codes.Rows != b.words || codes.Cols != b.atoms {
 		return fmt.Errorf("kernels: a state of %d words × %d atoms, want %d × %d", codes.Rows, codes.Cols, b.words, b.atoms)
 	}
@@ -34,7 +39,7 @@ func (b *Trainer) Restore(dictionary []float32, codes *vectors.CSR) error {
 		all.kept = kept{halves: true, scale: b.scales.codes}
 	}
 	row := 0
-	return g.exchange(backend.Restore, all, b.codeBatch, func(rows []float32) error {
+	return g.loadState(all, b.codeBatch, func(rows []float32) error {
 		clear(rows)
 		for ; len(rows) > 0; rows = rows[b.atoms:] {
 			index, value := codes.Row(row)
@@ -65,7 +70,7 @@ type kept struct {
 
 var floats kept
 
-func (b *Trainer) part(m checkpoint.Matrix) stateMatrix {
+func (b *trainer) matrix(m checkpoint.Matrix) stateMatrix {
 	switch sums := (kept{halves: b.halfSums, scale: b.scales.sums}); m {
 	case checkpoint.SquaredGradients:
 		return stateMatrix{nil, b.squares, b.atoms, b.dim, b.dimPitch, floats}
@@ -119,37 +124,49 @@ func halvesIn(memory []float32) []half {
 	return unsafe.Slice((*half)(unsafe.Pointer(&memory[0])), 2*len(memory))
 }
 
-// exchange calls f with all rows in turn, without padding, at most some at a time: to be read, or
-// to be filled in.
-func (g *gpu) exchange(way backend.Way, m stateMatrix, most int, f func(rows []float32) error) error {
-	most = min(most, m.rows)
-	room, padded := make([]float32, most*m.width), make([]float32, most*m.pitch)
-	for first := 0; first < m.rows; first += most {
-		n := min(most, m.rows-first)
-		rows, memory, from := room[:n*m.width], padded[:n*m.pitch], first*m.pitch
-		if m.host != nil {
-			memory = m.host[from : from+n*m.pitch]
+// saveState calls f with all rows in order, without padding, at most limit at a time.
+func (g *gpu) saveState(m stateMatrix, limit int, f func(rows []float32) error) error {
+	return m.each(limit, func(rows, memory []float32, first int) error {
+		if m.host == nil {
+			toHost(g, memory, m.device.at(first*m.pitch), g.compute)
+			g.synchronize(g.compute)
 		}
-		if way == backend.Save {
-			if m.host == nil {
-				toHost(g, memory, m.device.at(from), g.compute)
-				g.synchronize(g.compute)
-			}
-			m.unpack(rows, memory)
-		}
+		m.unpack(rows, memory)
 		if g.err != nil {
 			return g.err
 		}
+		return f(rows)
+	})
+}
+
+// loadState does the same for f to fill the rows in.
+func (g *gpu) loadState(m stateMatrix, limit int, f func(rows []float32) error) error {
+	return m.each(limit, func(rows, memory []float32, first int) error {
 		if err := f(rows); err != nil {
 			return err
 		}
-		if way == backend.Restore {
-			m.pack(memory, rows)
-			if m.host == nil {
-				toDevice(g, m.device.at(from), memory, g.compute)
-				g.synchronize(g.compute)
-			}
+		m.pack(memory, rows)
+		if m.host == nil {
+			toDevice(g, m.device.at(first*m.pitch), memory, g.compute)
+			g.synchronize(g.compute)
+		}
+		return g.err
+	})
+}
+
+// each calls f with room for at most limit rows, and with their memory on the host, or room for it.
+func (m stateMatrix) each(limit int, f func(rows, memory []float32, first int) error) error {
+	limit = min(limit, m.rows)
+	room, padded := make([]float32, limit*m.width), make([]float32, limit*m.pitch)
+	for first := 0; first < m.rows; first += limit {
+		n := min(limit, m.rows-first)
+		memory := padded[:n*m.pitch]
+		if m.host != nil {
+			memory = m.host[first*m.pitch:][:n*m.pitch]
+		}
+		if err := f(room[:n*m.width], memory, first); err != nil {
+			return err
 		}
 	}
-	return g.err
+	return nil
 }

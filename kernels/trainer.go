@@ -14,27 +14,28 @@ import (
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
 	"overcomplete/internal/memory"
+	"overcomplete/internal/program"
 	"overcomplete/vectors"
 )
 
-// Trainer trains on a GPU. It implements [backend.Trainer]. Its methods may be
+// trainer trains on a GPU. It implements [backend.Trainer]. Its methods may be
 // called from any goroutine, one at a time.
-type Trainer struct {
-	*gpu
+type trainer struct {
+	gpu *gpu
 	sizes
 	precision Precision
 	scales    scales
 	seed      uint64
 	progress  func(int)
 
-	dictionaryStep, codeStep *program
+	dictionaryStep, codeStep *loadedProgram
 
 	dictionary pointer[float32] // D, K×L
 	squares    pointer[float32] // H, K×L
 	// For FP16 D once more, in halves. Codes are halves then, two for each float32, as are
 	// sums of the state float16.
 	dictionaryHalves pointer[half]
-	products         [graph.SquaresProduct + 1]pointer[float32]
+	products         [program.SquaresProduct + 1]pointer[float32]
 	rowNumbers       pointer[float64] // a row of them for each number
 	rowPitch         int
 	used             pointer[int32] // K: 1 where a dimension has a nonzero
@@ -56,7 +57,7 @@ type slot struct {
 }
 
 // Trainer implements [backend.Device]. It copies the problem's vectors. What it returns
-// is a [*Trainer].
+// is a [*trainer].
 func (d Device) Trainer(p backend.Problem) (backend.Trainer, error) {
 	b, err := newTrainer(d, p, 0)
 	if err != nil {
@@ -66,7 +67,7 @@ func (d Device) Trainer(p backend.Problem) (backend.Trainer, error) {
 }
 
 // newTrainer is Trainer with the number of words of a code step for tests to choose.
-func newTrainer(d Device, p backend.Problem, codeBatch int) (*Trainer, error) {
+func newTrainer(d Device, p backend.Problem, codeBatch int) (*trainer, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("kernels: %w", err)
 	}
@@ -74,11 +75,11 @@ func newTrainer(d Device, p backend.Problem, codeBatch int) (*Trainer, error) {
 		return nil, err
 	}
 	precision := cmp.Or(d.Precision, TF32)
-	dictionaryStep, err := compileStep(graph.Dictionary, p.Spec(), precision)
+	dictionaryStep, err := compileStep(program.Dictionary, p.Spec(), precision)
 	if err != nil {
 		return nil, err
 	}
-	codeStep, err := compileStep(graph.Code, p.Spec(), precision)
+	codeStep, err := compileStep(program.Code, p.Spec(), precision)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +87,7 @@ func newTrainer(d Device, p backend.Problem, codeBatch int) (*Trainer, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Trainer{
+	b := &trainer{
 		gpu: g, sizes: newSizes(p, precision, codeBatch), precision: precision, scales: newScales(p, precision),
 		seed: p.Hyperparameters.Seed, progress: p.Words, fresh: true,
 	}
@@ -100,22 +101,25 @@ func newTrainer(d Device, p backend.Problem, codeBatch int) (*Trainer, error) {
 	return b, nil
 }
 
-func compileStep(build graph.Build, spec graph.Spec, precision Precision) (*executable, error) {
-	p, err := graph.Compile(build, spec)
+func compileStep(build func(graph.Spec) (*program.Program, error), spec graph.Spec, precision Precision) (*executable, error) {
+	p, err := build(spec)
 	if err != nil {
 		return nil, err
 	}
 	return compile(p, precision), nil
 }
 
+// Close implements [backend.Trainer].
+func (b *trainer) Close() error { return b.gpu.Close() }
+
 // Device implements [backend.Trainer].
-func (b *Trainer) Device() string { return b.gpu.name(b.precision) }
+func (b *trainer) Device() string { return b.gpu.name(b.precision) }
 
 // Streams returns whether words go through the device in parts, because not all fit.
-func (b *Trainer) Streams() bool { return b.slotWords < b.words }
+func (b *trainer) Streams() bool { return b.slotWords < b.words }
 
 // prepare makes sure that there is enough memory, and then takes it.
-func (b *Trainer) prepare(p backend.Problem, dictionaryStep, codeStep *executable) error {
+func (b *trainer) prepare(p backend.Problem, dictionaryStep, codeStep *executable) error {
 	g := b.gpu
 	defer g.enter()()
 	free := g.room()
@@ -147,19 +151,19 @@ func (b *Trainer) prepare(p backend.Problem, dictionaryStep, codeStep *executabl
 }
 
 // fill allocates the device's memory and fills it.
-func (b *Trainer) fill(p backend.Problem, dictionaryStep, codeStep *executable) (err error) {
+func (b *trainer) fill(p backend.Problem, dictionaryStep, codeStep *executable) (err error) {
 	g, resident := b.gpu, !b.Streams()
-	b.rowPitch = max(b.rows(graph.Words), b.atoms)
+	b.rowPitch = max(b.rows(program.Words), b.atoms)
 	b.rowNumbers = alloc[float64](g, b.rowPitch*max(dictionaryStep.rowNumbers, codeStep.rowNumbers))
 	b.used = alloc[int32](g, b.atoms)
 	atoms := b.atoms * b.dimPitch
 	b.dictionary, b.squares = alloc[float32](g, atoms), alloc[float32](g, atoms)
-	decoded := b.rows(graph.Words)
+	decoded := b.rows(program.Words)
 	if dictionaryStep.share > 0 {
 		decoded += b.batch
 	}
-	b.products[graph.DecodeProduct] = alloc[float32](g, decoded*b.dimPitch)
-	b.products[graph.AccumulateProduct], b.products[graph.SquaresProduct] = alloc[float32](g, atoms), alloc[float32](g, atoms)
+	b.products[program.DecodeProduct] = alloc[float32](g, decoded*b.dimPitch)
+	b.products[program.AccumulateProduct], b.products[program.SquaresProduct] = alloc[float32](g, atoms), alloc[float32](g, atoms)
 	if b.precision == FP16 {
 		b.dictionaryHalves = alloc[half](g, atoms)
 	}
@@ -198,7 +202,7 @@ func (b *Trainer) fill(p backend.Problem, dictionaryStep, codeStep *executable) 
 }
 
 // reset gives words the state before training: random codes, and S and Q of zeros.
-func (b *Trainer) reset(at parts[pointer[float32]], first, words int, s cu.Stream) {
+func (b *trainer) reset(at parts[pointer[float32]], first, words int, s cu.Stream) {
 	zero(b.gpu, at.sumG, words*b.sumPitch, s)
 	zero(b.gpu, at.sumQ, words*b.sumPitch, s)
 	b.gpu.queue(randomCodes{
@@ -208,13 +212,13 @@ func (b *Trainer) reset(at parts[pointer[float32]], first, words int, s cu.Strea
 }
 
 // from returns the state of the words of p from the one at index i on.
-func (b *Trainer) from(p parts[pointer[float32]], i int) parts[pointer[float32]] {
+func (b *trainer) from(p parts[pointer[float32]], i int) parts[pointer[float32]] {
 	sums := i * b.sumPitch
 	return parts[pointer[float32]]{p.x.at(i * b.dimPitch), p.codes.at(i * b.storePitch), p.sumG.at(sums), p.sumQ.at(sums)}
 }
 
 // Epoch implements [backend.Trainer].
-func (b *Trainer) Epoch(ctx context.Context, epoch, batch int) (sums backend.Sums, err error) {
+func (b *trainer) Epoch(ctx context.Context, epoch, batch int) (sums backend.Sums, err error) {
 	defer b.gpu.enter()()
 	start := time.Now()
 	if err := b.dictionaryPass(ctx, batch, &sums); err != nil {
@@ -231,7 +235,7 @@ func (b *Trainer) Epoch(ctx context.Context, epoch, batch int) (sums backend.Sum
 const mostRepeated = 1024
 
 // dictionaryPass takes a dictionary step for each batch of words, in order.
-func (b *Trainer) dictionaryPass(ctx context.Context, batch int, sums *backend.Sums) error {
+func (b *trainer) dictionaryPass(ctx context.Context, batch int, sums *backend.Sums) error {
 	batch = min(batch, b.words)
 	if batch > b.batch {
 		return fmt.Errorf("kernels: a dictionary step of %d words, prepared for %d", batch, b.batch)
@@ -239,7 +243,7 @@ func (b *Trainer) dictionaryPass(ctx context.Context, batch int, sums *backend.S
 	p := b.dictionaryStep
 	b.start(p)
 	err := b.eachSlot(ctx, b.slotWords/batch*batch, false, func(at parts[pointer[float32]], first, words int) {
-		b.give(p, batch, 0) // a copy, which is not to be part of the graph
+		b.give(p, batch) // a copy, which is not to be part of the graph
 		whole := words / batch * batch
 		steps := func() {
 			for lo := 0; lo < whole; lo += batch {
@@ -249,7 +253,7 @@ func (b *Trainer) dictionaryPass(ctx context.Context, batch int, sums *backend.S
 		if b.Streams() || whole > mostRepeated*batch {
 			steps()
 		} else {
-			b.repeat(batch, steps)
+			b.gpu.repeat(batch, steps)
 		}
 		if whole < words { // with other numbers
 			b.run(p, b.from(at, whole), words-whole, 0)
@@ -265,7 +269,7 @@ func (b *Trainer) dictionaryPass(ctx context.Context, batch int, sums *backend.S
 }
 
 // codePass renews all codes.
-func (b *Trainer) codePass(ctx context.Context, epoch int, sums *backend.Sums) error {
+func (b *trainer) codePass(ctx context.Context, epoch int, sums *backend.Sums) error {
 	p := b.codeStep
 	b.start(p)
 	zero(b.gpu, b.used, b.atoms, b.gpu.compute)
@@ -293,7 +297,7 @@ func (b *Trainer) codePass(ctx context.Context, epoch int, sums *backend.Sums) e
 //
 // Where not all words fit on the device at once, they go through two slots: while kernels
 // work on the words of one, those of the other are stored, and the next ones loaded.
-func (b *Trainer) eachSlot(ctx context.Context, most int, renew bool, f func(at parts[pointer[float32]], first, words int)) error {
+func (b *trainer) eachSlot(ctx context.Context, most int, renew bool, f func(at parts[pointer[float32]], first, words int)) error {
 	g := b.gpu
 	if !b.Streams() {
 		if err := ctx.Err(); err != nil {
@@ -349,7 +353,7 @@ func (b *Trainer) eachSlot(ctx context.Context, most int, renew bool, f func(at 
 }
 
 // loadSlot queues the copies of words' state to the device, S and Q only with sums.
-func (b *Trainer) loadSlot(s *slot, first, words int, sums bool) {
+func (b *trainer) loadSlot(s *slot, first, words int, sums bool) {
 	g, h := b.gpu, b.at(b.host, first, words)
 	toDevice(g, s.x, h.x, g.load)
 	switch {
@@ -366,7 +370,7 @@ func (b *Trainer) loadSlot(s *slot, first, words int, sums bool) {
 }
 
 // storeSlot queues the copies of their new state back to the host.
-func (b *Trainer) storeSlot(s *slot, first, words int) {
+func (b *trainer) storeSlot(s *slot, first, words int) {
 	g, h := b.gpu, b.at(b.host, first, words)
 	toHost(g, h.codes, s.codes, g.store)
 	toHost(g, h.sumG, s.sumG, g.store)
@@ -375,19 +379,19 @@ func (b *Trainer) storeSlot(s *slot, first, words int) {
 }
 
 // at is the state of some words in host memory.
-func (b *Trainer) at(h parts[[]float32], first, words int) parts[[]float32] {
+func (b *trainer) at(h parts[[]float32], first, words int) parts[[]float32] {
 	rows := func(m []float32, pitch int) []float32 { return m[first*pitch : (first+words)*pitch] }
 	return parts[[]float32]{rows(h.x, b.dimPitch), rows(h.codes, b.storePitch), rows(h.sumG, b.sumPitch), rows(h.sumQ, b.sumPitch)}
 }
 
 // Dictionary implements [backend.Trainer].
-func (b *Trainer) Dictionary() ([]float32, error) {
+func (b *trainer) Dictionary() ([]float32, error) {
 	defer b.gpu.enter()()
 	return b.gpu.unpadded(b.dictionary, b.atoms, b.dim, b.dimPitch)
 }
 
 // Codes implements [backend.Trainer].
-func (b *Trainer) Codes() (*vectors.CSR, error) {
+func (b *trainer) Codes() (*vectors.CSR, error) {
 	defer b.gpu.enter()()
 	g := b.gpu
 	all := &vectors.CSR{

@@ -64,8 +64,8 @@ func TestManySteps(t *testing.T) {
 	p := backend.Problem{X: make([]float32, words), Dim: 1, Hyperparameters: h}
 	b := open(t, p, TF32, 0)
 	defer b.Close()
-	b.repeated = repeated{key: 1, times: 1} // as if it were the second epoch
-	if sums := trained(t, b, p, 1).sums; sums.Steps != words || b.repeated.graph != nil {
+	b.gpu.repeated = repeated{key: 1, times: 1} // as if it were the second epoch
+	if sums := trained(t, b, p, 1).sums; sums.Steps != words || b.gpu.repeated.graph != nil {
 		t.Errorf("%d steps, in a graph", sums.Steps)
 	}
 }

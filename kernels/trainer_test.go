@@ -27,6 +27,7 @@ import (
 	"overcomplete/internal/backend"
 	"overcomplete/internal/checkpoint"
 	"overcomplete/internal/memory"
+	"overcomplete/internal/program"
 	"overcomplete/internal/testonly/backendtest"
 	"overcomplete/internal/testonly/encodetest"
 	"overcomplete/model"
@@ -66,19 +67,15 @@ func TestTrainerFloat16(t *testing.T) {
 	})
 }
 
-// Every program that graph compiles runs here, also those that no training has.
 func TestPrograms(t *testing.T) {
 	newTrainer := func(p backend.Problem, _ int) (backend.Trainer, error) {
 		return newTrainer(Device{Precision: FP32}, p, 0)
 	}
-	backendtest.RunPrograms(t, newTrainer, func(trainer backend.Trainer, build graph.Build, spec graph.Spec, epoch int) (map[string]float64, error) {
-		x, err := compileStep(build, spec, trainer.(*Trainer).precision)
-		if err != nil {
-			return nil, err
-		}
-		b := trainer.(*Trainer)
-		defer b.enter()()
-		b.rowNumbers = alloc[float64](b.gpu, b.rowPitch*max(2, x.rowNumbers)) // Codes needs two
+	backendtest.RunPrograms(t, newTrainer, func(opened backend.Trainer, compiled *program.Program, epoch int) (map[string]float64, error) {
+		b := opened.(*trainer)
+		g, x := b.gpu, compile(compiled, b.precision)
+		defer g.enter()()
+		b.rowNumbers = alloc[float64](g, b.rowPitch*max(2, x.rowNumbers)) // Codes needs two
 		p, err := b.newProgram(x)
 		if err != nil {
 			return nil, err
@@ -86,12 +83,12 @@ func TestPrograms(t *testing.T) {
 		b.start(p)
 		b.run(p, b.slots[0].parts, b.words, epoch)
 		all, numbers := make([]float64, x.numbers), make(map[string]float64)
-		toHost(b.gpu, all, p.numbers, b.compute)
-		b.synchronize(b.compute)
+		toHost(g, all, p.numbers, g.compute)
+		g.synchronize(g.compute)
 		for name, at := range x.Outputs {
 			numbers[name] = all[at]
 		}
-		return numbers, b.err
+		return numbers, g.err
 	})
 }
 
@@ -114,7 +111,7 @@ func sample(words int) backend.Problem {
 }
 
 // open prepares a training on a GPU.
-func open(t *testing.T, p backend.Problem, precision Precision, codeBatch int) *Trainer {
+func open(t *testing.T, p backend.Problem, precision Precision, codeBatch int) *trainer {
 	t.Helper()
 	b, err := newTrainer(Device{Precision: precision}, p, codeBatch)
 	if err != nil {
@@ -367,7 +364,7 @@ func partsResumed(t *testing.T, precision Precision, sums model.Storage) {
 	p := sample(words)
 	p.Hyperparameters.State = sums
 	setting(t, "EMULATED_MEMORY", memoryFor(t, p, precision, 64, codeBatch))
-	epoch := func(b *Trainer, epoch int) {
+	epoch := func(b *trainer, epoch int) {
 		t.Helper()
 		if b.slotWords == words {
 			t.Fatal("all words fit on the device")
@@ -393,26 +390,26 @@ func partsResumed(t *testing.T, precision Precision, sums model.Storage) {
 }
 
 // saved returns what gives a trainer the state that b has now.
-func saved(t *testing.T, b *Trainer) (restore func(b *Trainer)) {
+func saved(t *testing.T, b *trainer) (restore func(b *trainer)) {
 	t.Helper()
 	saved, state := learned(t, b), make(map[checkpoint.Matrix][]float32)
 	matrices := []checkpoint.Matrix{checkpoint.SquaredGradients, checkpoint.GradientSums, checkpoint.SquareSums}
 	for _, m := range matrices {
-		if err := b.Exchange(backend.Save, m, func(part []float32) error {
+		if err := b.SaveState(m, func(part []float32) error {
 			state[m] = append(state[m], part...)
 			return nil
 		}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return func(b *Trainer) {
+	return func(b *trainer) {
 		t.Helper()
 		if err := b.Restore(saved.dictionary, saved.codes); err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range matrices {
 			left := state[m]
-			if err := b.Exchange(backend.Restore, m, func(part []float32) error {
+			if err := b.LoadState(m, func(part []float32) error {
 				left = left[copy(part, left):]
 				return nil
 			}); err != nil {
@@ -448,11 +445,11 @@ func TestStateExchanged(t *testing.T) {
 			for i, b := range trainers {
 				if i > 0 {
 					rest := all[i-1]
-					if err := b.Exchange(backend.Restore, m, func(part []float32) error { rest = rest[copy(part, rest):]; return nil }); err != nil {
+					if err := b.LoadState(m, func(part []float32) error { rest = rest[copy(part, rest):]; return nil }); err != nil {
 						t.Fatal(err)
 					}
 				}
-				if err := b.Exchange(backend.Save, m, func(part []float32) error { all[i] = append(all[i], part...); return nil }); err != nil {
+				if err := b.SaveState(m, func(part []float32) error { all[i] = append(all[i], part...); return nil }); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -767,8 +764,8 @@ func TestMemoryLimit(t *testing.T) {
 func TestTrainerErrors(t *testing.T) {
 	for want, change := range map[string]func(d *Device, p *backend.Problem){
 		"there is no GPU 7":                       func(d *Device, _ *backend.Problem) { d.Index = 7 },
-		"0 numbers are no vectors of length 21":   func(_ *Device, p *backend.Problem) { p.X = nil },
-		"20 numbers are no vectors of len":        func(_ *Device, p *backend.Problem) { p.X = p.X[:20] },
+		"0 numbers are not vectors of length 21":  func(_ *Device, p *backend.Problem) { p.X = nil },
+		"20 numbers are not vectors of len":       func(_ *Device, p *backend.Problem) { p.X = p.X[:20] },
 		"no GPU does this: the algorithm authors": func(_ *Device, p *backend.Problem) { p.Hyperparameters.Algorithm = "authors" },
 	} {
 		d, p := Device{}, sample(10)
@@ -791,7 +788,7 @@ func TestTrainerErrors(t *testing.T) {
 	}
 }
 
-func compiled(t *testing.T, build graph.Build, spec graph.Spec, precision Precision) *executable {
+func compiled(t *testing.T, build func(graph.Spec) (*program.Program, error), spec graph.Spec, precision Precision) *executable {
 	t.Helper()
 	x, err := compileStep(build, spec, precision)
 	if err != nil {
@@ -808,6 +805,6 @@ func memoryFor(t *testing.T, p backend.Problem, precision Precision, slot, codeB
 		t.Fatalf("slots of %d words have room for %d", slot, words)
 	}
 	s := newSizes(p, precision, codeBatch)
-	fixed := s.fixedBytes(compiled(t, graph.Dictionary, p.Spec(), precision), compiled(t, graph.Code, p.Spec(), precision))
+	fixed := s.fixedBytes(compiled(t, program.Dictionary, p.Spec(), precision), compiled(t, program.Code, p.Spec(), precision))
 	return strconv.Itoa(int((fixed + 2*int64(slot)*s.wordBytes() + s.wordBytes()) * 20 / 19))
 }

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"overcomplete/internal/atomicfile"
-	"overcomplete/internal/backend"
 	"overcomplete/internal/checkpoint"
 	"overcomplete/internal/modeldir"
 	"overcomplete/model"
@@ -111,7 +110,7 @@ func (f *fit) save() error {
 	c := f.options.Checkpoint
 	state := checkpoint.State{Batch: f.batch, Vectors: f.hashes().vectors, Words: f.hashes().words}
 	hash, err := checkpoint.Save(f.model, c.Dir, c.mayReplace, state, func(m checkpoint.Matrix, write func(part []float32) error) error {
-		return f.trainer.Exchange(backend.Save, m, write)
+		return f.trainer.SaveState(m, write)
 	})
 	if atomicfile.InPlace(err) {
 		f.options.note("warning: %v", err)
@@ -162,7 +161,7 @@ func (f *fit) resume() error {
 		return err
 	}
 	err = saved.Restore(func(m checkpoint.Matrix, read func(part []float32) error) error {
-		return f.trainer.Exchange(backend.Restore, m, read)
+		return f.trainer.LoadState(m, read)
 	})
 	if err != nil {
 		return checkpointError{err}

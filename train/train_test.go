@@ -263,8 +263,8 @@ func TestCentredCopy(t *testing.T) {
 func TestFitRefuses(t *testing.T) {
 	for want, change := range map[string]func(x *vectors.Dense, h *model.Paper, o *Options){
 		"lambda is -1":                    func(_ *vectors.Dense, h *model.Paper, _ *Options) { h.Lambda = -1 },
-		`loss is "cauchy", want huber`:    func(_ *vectors.Dense, h *model.Paper, _ *Options) { h.Loss = "cauchy" },
-		`loss is "huber", want another`:   func(_ *vectors.Dense, h *model.Paper, o *Options) { h.Loss, o.Loss = "huber", gorgonia.Abs },
+		`unknown loss (got "cauchy"`:      func(_ *vectors.Dense, h *model.Paper, _ *Options) { h.Loss = "cauchy" },
+		`known one (got "huber")`:         func(_ *vectors.Dense, h *model.Paper, o *Options) { h.Loss, o.Loss = "huber", gorgonia.Abs },
 		"number 1 of its vector is NaN":   func(x *vectors.Dense, _ *model.Paper, _ *Options) { x.Data[0] = float32(math.NaN()) },
 		"3 numbers are no vectors of len": func(x *vectors.Dense, _ *model.Paper, _ *Options) { x.Data = x.Data[1:] },
 	} {

@@ -1,16 +1,13 @@
-// Package backend is what trainings and encodings ask of a device, and what devices share:
-// package train has the order of things, package encode the formulas of codes, and devices
-// take the steps. Only devices and their tests need it. [overcomplete/train.Device] is one.
+// Package backend defines the interface of devices, which train and encode, and what devices share.
+// Package train controls the order of steps and package encode states the formulas of codes; devices
+// compute the steps. Only devices and their tests need this package.
 package backend
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
-	"strings"
 
 	"overcomplete/encode"
 	"overcomplete/graph"
@@ -24,71 +21,53 @@ import (
 type Device interface {
 	encode.Device
 
-	// Trainer prepares a training. It is an error if the device cannot run it, or has
-	// too little memory.
+	// Trainer prepares a training. It fails if the device cannot run it or has too little memory.
 	Trainer(Problem) (Trainer, error)
 
-	// Learner prepares learning a dictionary online from rows x, V×L row-major: from d on, with
-	// codes as o says, and with atoms of the given norm, which those of d have. It is an error
-	// if x are no rows, if d or o are not valid, if nothing can be encoded with d
-	// ([encode.ErrDictionary]), or if the device cannot do what o asks for or has too little
-	// memory. It changes neither x nor d; until it is closed x must stay as it is.
+	// Learner prepares learning a dictionary online from rows x, V×L row-major. It starts with d,
+	// encodes with o, and scales atoms to norm, which those of d have. It fails if an argument is
+	// invalid, if nothing can be encoded with d ([encode.ErrDictionary]), if the device does not support
+	// o, or if it has too little memory. It changes neither x nor d; x must not change until Close.
 	Learner(x []float32, d *model.Dictionary, norm float64, o encode.Options) (Learner, error)
 }
 
-// Problem is what there is to train by the recipe "paper".
+// Problem is a training by the paper's recipe.
 type Problem struct {
 	X               []float32   // V×L row-major, less the mean if the training is centred; read only
 	Dim             int         // L
-	Dictionary      []float32   // K×L, to start from; nil for random numbers
+	Dictionary      []float32   // initial D, K×L; nil for random numbers
 	Hyperparameters model.Paper // complete: with the number of atoms
 	Loss            graph.Loss  // nil for the loss that Hyperparameters.Loss names
-	Words           func(n int) // told of words that a pass is done with, from any goroutine; may be nil
+	Words           func(n int) // reports n words as done by a pass, from any goroutine; may be nil
 }
 
 // Len returns the number of words, V.
 func (p Problem) Len() int { return len(p.X) / p.Dim }
 
-// Validate returns an error unless X is at least one vector, each of length Dim, the
-// hyperparameters are valid, and the loss is either one that every program knows or has
-// another name.
+// Validate returns an error unless X is at least one vector, each of length Dim, the hyperparameters are
+// valid, and the loss is known by its name or is a function with a name of its own.
 func (p Problem) Validate() error {
 	if p.Dim < 1 || len(p.X) == 0 || len(p.X)%p.Dim != 0 {
-		return fmt.Errorf("%d numbers are no vectors of length %d", len(p.X), p.Dim)
+		return fmt.Errorf("%d numbers are not vectors of length %d", len(p.X), p.Dim)
 	}
 	if want := p.Hyperparameters.Atoms * p.Dim; p.Dictionary != nil && len(p.Dictionary) != want {
-		return fmt.Errorf("a dictionary of %d numbers to start from, want %d", len(p.Dictionary), want)
+		return fmt.Errorf("initial dictionary: wrong size (got %d numbers, want %d)", len(p.Dictionary), want)
 	}
-	unknown := CheckLoss(p.Hyperparameters)
+	_, unknown := graph.NamedLoss(p.Hyperparameters.Loss, p.Hyperparameters.HuberDelta)
 	switch {
 	case p.Loss == nil && unknown != nil:
 		return unknown
 	case p.Loss != nil && unknown == nil:
-		return fmt.Errorf("loss is %q, want another name for a loss of the program's own", p.Hyperparameters.Loss)
+		return fmt.Errorf("the name of a custom loss is that of a known one (got %q)", p.Hyperparameters.Loss)
 	}
 	return p.Hyperparameters.Validate()
 }
 
-// CheckLoss returns an error unless the loss of h is one that every program knows.
-func CheckLoss(h model.Paper) error {
-	if _, known := losses[h.Loss]; !known {
-		return fmt.Errorf("loss is %.60q, want %s", h.Loss, strings.Join(slices.Sorted(maps.Keys(losses)), " or "))
-	}
-	return nil
-}
-
-// losses are those that every program knows, by the names that hyperparameters have
-// for them.
-var losses = map[string]func(h model.Paper) graph.Loss{
-	model.Squared: func(model.Paper) graph.Loss { return graph.Squared },
-	model.Huber:   func(h model.Paper) graph.Loss { return graph.Huber(h.HuberDelta) },
-}
-
-// Spec states a training that is valid as a graph.
+// Spec returns the specification of a valid training for package graph.
 func (p Problem) Spec() graph.Spec {
 	h, loss := p.Hyperparameters, p.Loss
 	if loss == nil {
-		loss = losses[h.Loss](h)
+		loss, _ = graph.NamedLoss(h.Loss, h.HuberDelta)
 	}
 	return graph.Spec{
 		Atoms: h.Atoms, Dim: p.Dim,
@@ -97,8 +76,7 @@ func (p Problem) Spec() graph.Spec {
 	}
 }
 
-// Batch returns how many words a dictionary step has at first, and at most: 1 in
-// the authors' order, or as many as there have to be for so many steps an epoch.
+// Batch returns the words of a dictionary step at first, and at most.
 func (p Problem) Batch() int {
 	if p.Hyperparameters.Algorithm == model.Authors {
 		return 1
@@ -106,8 +84,7 @@ func (p Problem) Batch() int {
 	return Batch(p.Len(), p.Hyperparameters.DictionarySteps)
 }
 
-// Batch returns the rows of a dictionary step if an epoch has so many of these, or the most
-// that are not more.
+// Batch returns the rows of a dictionary step if an epoch has at most this number of steps.
 func Batch(rows, steps int) int {
 	steps = max(1, steps)
 	return max(1, (rows+steps-1)/steps)
@@ -121,39 +98,31 @@ func (p Problem) InitialDictionary() []float32 {
 	return randomDictionary(p.Hyperparameters.Seed, p.Hyperparameters.Atoms, p.Dim)
 }
 
-// Way is which way numbers go, from a device or to it.
-type Way int
-
-// Save is from a device, Restore to it.
-const (
-	Save Way = iota
-	Restore
-)
-
-// Learned is what a device has learned so far, and what it needs to go on from there, in
-// another process, too: matrices ([model.Info.Matrices]).
+// Learned is the state of a trainer or a learner. What it needs to go on in another process are matrices
+// ([model.Info.Matrices]).
 type Learned interface {
-	// Device says what learns, for [model.Info].
+	// Device names the device, for [model.Info].
 	Device() string
 
 	// Dictionary returns a copy of D, K×L.
 	Dictionary() ([]float32, error)
 
-	// Exchange calls f with a matrix in parts, in order: with Save for f to read them, and with
-	// Restore, before anything is learned, for f to fill them. It returns the first error of f.
-	Exchange(way Way, m checkpoint.Matrix, f func(part []float32) error) error
+	// SaveState calls f with a matrix in parts, in order, for f to read. It returns the first error of f.
+	SaveState(m checkpoint.Matrix, f func(part []float32) error) error
 
-	// Close gives up what is held on the device.
+	// LoadState does the same for f to fill the parts in, before anything is learned.
+	LoadState(m checkpoint.Matrix, f func(part []float32) error) error
+
+	// Close releases the device.
 	Close() error
 }
 
-// A Trainer holds the state of a training on a device. After an error, of a
-// cancelled context too, the state is of no use.
+// A Trainer trains by the paper's recipe. After an error, or a cancelled context, its state is undefined.
 type Trainer interface {
 	Learned
 
-	// Epoch moves the dictionary and the codes by one epoch, of which the first is 1.
-	// A dictionary step has batch words; the last may have fewer.
+	// Epoch runs an epoch, of which the first is 1. A dictionary step has batch words; the last may
+	// have fewer.
 	Epoch(ctx context.Context, epoch, batch int) (Sums, error)
 
 	// Codes returns a copy of A, V×K.
@@ -163,9 +132,9 @@ type Trainer interface {
 	Restore(dictionary []float32, codes *vectors.CSR) error
 }
 
-// Sums are what was measured in an epoch, summed over words.
+// Sums are the metrics of an epoch, summed over words.
 type Sums struct {
-	RunningLoss float64 // each as its dictionary step met it
+	RunningLoss float64 // before the dictionary step of each word
 	Steps       int     // of the dictionary
 	Shortened   int     // of these, steps that the line search shortened, α < 1
 
@@ -173,9 +142,9 @@ type Sums struct {
 	Error    float64 // Σ ‖x_i − a_i D‖² with these
 	L1       float64 // Σ ‖a_i‖₁
 	Nonzeros int64
-	Used     []bool // K: dimensions with a nonzero; made by who has the codes
+	Used     []bool // K: dimensions with a nonzero
 
-	DictionarySeconds, CodeSeconds float64 // of the two passes, wall-clock time
+	DictionarySeconds, CodeSeconds float64 // wall-clock time of the two passes
 }
 
 // Count adds the nonzeros of some codes.
@@ -187,7 +156,7 @@ func (s *Sums) Count(index []int32, value []float32) {
 	}
 }
 
-// UsedAtoms returns how many dimensions have a nonzero.
+// UsedAtoms returns the number of dimensions with a nonzero.
 func (s *Sums) UsedAtoms() (n int) {
 	for _, used := range s.Used {
 		if used {
@@ -197,24 +166,32 @@ func (s *Sums) UsedAtoms() (n int) {
 	return n
 }
 
-// A Learner learns a dictionary on a device from batches of rows. Of the codes of all rows so
-// far it has G = Σ aᵀa, K×K, and B = Σ aᵀy, K×L, in which earlier
-// ones count less (Mairal et al., Online Dictionary Learning for Sparse Coding, ICML
-// 2009). After an error, of a cancelled context too, its state is of no use.
+// A Learner learns a dictionary from batches of rows. It keeps G = Σ aᵀa, K×K, and B = Σ aᵀy, K×L, of the
+// codes of all rows so far, in which earlier ones count less (Mairal et al., Online Dictionary Learning for
+// Sparse Coding, ICML 2009). After an error, or a cancelled context, its state is undefined.
 type Learner interface {
 	Learned
 
-	// Learn makes codes A for the rows with these indices, less the dictionary's mean, as an
-	// encoder does; makes G = remember·G + AᵀA and B = remember·B + AᵀY with them; and moves each
-	// atom in turn to where tr(DᵀGD) − 2tr(DᵀB) + pull·‖D − W‖² is least with the others
-	// fixed, scaled to its norm. W are the anchors: the atoms that the learner started from.
-	// It adds what the codes are and leave to sums: RunningLoss, L1, Nonzeros and Used.
-	Learn(ctx context.Context, rows []int32, remember, pull float64, sums *Sums) error
+	// Learn encodes the rows with these indices, less the dictionary's mean, to A; updates
+	// G = forgetting·G + AᵀA and B = forgetting·B + AᵀY; and moves each atom in turn to the minimum of
+	// tr(DᵀGD) − 2tr(DᵀB) + anchorWeight·‖D − W‖² with the others fixed, scaled to its norm. W are the
+	// anchors, the initial atoms. It adds to sums: RunningLoss, L1, Nonzeros and Used.
+	Learn(ctx context.Context, rows []int32, forgetting, anchorWeight float64, sums *Sums) error
 
 	// Restore replaces the atoms but not their anchors, before anything is learned.
 	Restore(atoms []float32) error
 }
 
-// ErrMemory is returned, wrapped, when a training or an encoder does not fit into
-// the memory of a device or of the machine.
+// CheckLearner returns an error unless x are rows of d's length and norm is positive.
+func CheckLearner(x []float32, d *model.Dictionary, norm float64) error {
+	switch {
+	case d.Dim < 1 || len(x)%d.Dim != 0:
+		return fmt.Errorf("%d numbers are not vectors of length %d", len(x), d.Dim)
+	case !(norm > 0):
+		return fmt.Errorf("the norm of atoms is not positive (got %v)", norm)
+	}
+	return nil
+}
+
+// ErrMemory is wrapped by errors of a training or an encoder that does not fit into memory.
 var ErrMemory = errors.New("not enough memory")

@@ -7,23 +7,14 @@ import (
 	"math/rand/v2"
 
 	"overcomplete/encode"
-	"overcomplete/graph"
 	"overcomplete/model"
 )
 
-// Spec states steps towards codes as o says, and of learning a dictionary like d with them, as
-// graphs: [graph.Encode], and with a norm [graph.Learn].
-func Spec(d *model.Dictionary, o encode.Options) graph.Spec {
-	return graph.Spec{Atoms: d.Len(), Dim: d.Dim, Lambda: o.Lambda, Nonnegative: o.Nonnegative}
-}
-
-// PolishSteps is how many steps without shrinkage refine a code that was stopped early
-// and has been cut to its largest values.
+// PolishSteps is the number of steps without shrinkage that refine a code on its support.
 const PolishSteps = 5
 
-// FISTA returns, for each of so many steps, the λ that it has ([encode.Shrinkage]) and the
-// factor of the momentum after it: (q−1)/q', where q is 1 at first, and q' = (1 + √(1+4q²))/2 the
-// next. Rows that begin again have none.
+// FISTA yields the λ of each step ([encode.Shrinkage]) and the momentum after it: (q−1)/q', where q is 1 at
+// first and q' = (1 + √(1+4q²))/2 the next. Restarted rows use momentum 0.
 func FISTA(lambda float64, steps int) iter.Seq2[float64, float64] {
 	return func(yield func(lambda, momentum float64) bool) {
 		q := 1.0
@@ -40,27 +31,26 @@ func FISTA(lambda float64, steps int) iter.Seq2[float64, float64] {
 // StepSize returns the size of FISTA's steps, s = 1/(2.04·‖D‖₂²), for a valid
 // dictionary. The error wraps [encode.ErrDictionary].
 //
-// FISTA converges with steps of up to 1/(2‖D‖₂²). The spectral norm is computed by
-// power iteration, which approaches it from below; the factor 2.04 leaves 2 % for what
-// is missing, which is less.
+// FISTA converges with steps of up to 1/(2‖D‖₂²). Power iteration approaches the spectral norm from below;
+// the factor 2.04 leaves a margin of 2 %, which is more than is missing.
 func StepSize(d *model.Dictionary) (float64, error) { return new(Spectrum).StepSize(d) }
 
-// The power iteration of a [Spectrum] ends when ‖D‖₂² grows by no more than this share of it, or
-// after so many steps.
+// The power iteration of a [Spectrum] ends when ‖D‖₂² grows by no more than SpectrumTolerance, relative, or
+// after SpectrumSteps.
 const (
 	SpectrumTolerance = 1e-6
 	SpectrumSteps     = 1000
 )
 
-// A Spectrum computes the step sizes of dictionaries of which each differs little from
-// the last: it begins where it ended. Its zero value begins anew.
+// A Spectrum computes the step sizes of dictionaries of which each differs little from the last. The power
+// iteration starts from the last result; the zero value starts from a fixed vector.
 type Spectrum struct {
-	// Direction is near the right singular vector of the largest singular value, of length L
-	// and norm 1; nil at first.
+	// Direction approximates the right singular vector of the largest singular value: of length L and
+	// norm 1, nil at first.
 	Direction []float32
 }
 
-// StepSize is the function of this name.
+// StepSize returns what the function of this name returns.
 func (s *Spectrum) StepSize(d *model.Dictionary) (float64, error) {
 	v, next := make([]float64, d.Dim), make([]float64, d.Dim)
 	if s.Direction == nil {
@@ -84,7 +74,7 @@ func (s *Spectrum) StepSize(d *model.Dictionary) (float64, error) {
 			square += v[j] * next[j]
 		}
 		if square == 0 {
-			break // what is left of v is no start
+			break
 		}
 		v, next = next, v
 		if square-before <= SpectrumTolerance*square {
@@ -102,8 +92,7 @@ func (s *Spectrum) StepSize(d *model.Dictionary) (float64, error) {
 	return step, nil
 }
 
-// StepOf returns the size of FISTA's steps for a dictionary of which ‖D‖₂² is known. The
-// error wraps [encode.ErrDictionary].
+// StepOf returns the step size for a given ‖D‖₂². The error wraps [encode.ErrDictionary].
 func StepOf(square float64) (float64, error) {
 	if square == 0 {
 		return 0, fmt.Errorf("%w: the dictionary is zero", encode.ErrDictionary)
@@ -111,7 +100,7 @@ func StepOf(square float64) (float64, error) {
 	step := 1 / (2.04 * square)
 	const leastNormal = 0x1p-126
 	if !(2*step >= leastNormal && 2*step <= math.MaxFloat32) {
-		return 0, fmt.Errorf("%w: the dictionary has norm %.1e, of whose square single precision has no inverse", encode.ErrDictionary, math.Sqrt(square))
+		return 0, fmt.Errorf("%w: the dictionary has norm %.1e, and the inverse of its square is out of the range of float32", encode.ErrDictionary, math.Sqrt(square))
 	}
 	return step, nil
 }
@@ -126,8 +115,7 @@ func normalise(v []float64) {
 	}
 }
 
-// multiplyGram makes next DᵀDv, with four atoms at a time, whose sums do not wait for
-// each other.
+// multiplyGram computes next = DᵀDv, four atoms at a time, whose sums do not wait for each other.
 func multiplyGram(next, v []float64, d *model.Dictionary) {
 	clear(next)
 	k := 0

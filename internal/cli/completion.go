@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"overcomplete/graph"
 	"overcomplete/internal/lab/eval"
 	"overcomplete/vectors"
 )
@@ -16,7 +17,7 @@ import (
 var flagValues = map[string][]string{
 	"method":        {"A", "B"},
 	"init":          {"random", "words"},
-	"loss":          {"squared", "huber"},
+	"loss":          graph.LossNames(),
 	"stop":          {"epochs", "authors"},
 	"algorithm":     {"minibatch", "authors"},
 	"state":         {"float32", "float16"},

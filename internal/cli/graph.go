@@ -4,24 +4,24 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"gorgonia.org/tensor"
 
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
+	programs "overcomplete/internal/program"
 	"overcomplete/model"
 )
 
-// steps are the graphs that can be looked at.
+// steps are the graphs of training and encoding. Those of the paper's trainer have a program.
 var steps = []struct {
-	name  string
-	build graph.Build
-	loss  bool // whether it has the training's
+	name    string
+	build   graph.Build
+	program func(graph.Spec) (*programs.Program, error)
 }{
-	{"dictionary", graph.Dictionary, true},
-	{"code", graph.Code, true},
-	{"authors", graph.Authors, true},
-	{"encode", graph.Encode, false},
-	{"learn", graph.Learn, false},
+	{"dictionary", graph.Dictionary, programs.Dictionary},
+	{"code", graph.Code, programs.Code},
+	{"authors", graph.Authors, programs.Authors},
+	{"encode", graph.Encode, nil},
+	{"learn", graph.Learn, nil},
 }
 
 func stepNames() (names []string) {
@@ -36,16 +36,13 @@ func newGraph() *cobra.Command {
 	var dot string
 	cmd := &cobra.Command{
 		Use:   "graph",
-		Short: "Show the steps of training: their expression graphs and what is run for them",
-		Long: `Graph prints the programs that training and encoding run. Each is made from a
-Gorgonia expression graph of the loss and its gradients, simplified and fused into
-a few steps. Sizes in the listing: n words of a batch, K sparse dimensions, L dense
-ones.
+		Short: "Show the expression graphs of training and encoding, and the programs of the paper's trainer",
+		Long: `Graph prints the programs of the paper's trainer: "dictionary" and "code", or "authors" in
+the order of the paper's own program. Their loss and its gradient come from a Gorgonia
+expression graph. Sizes: n words of a batch, K sparse dimensions, L dense ones.
 
-The paper's trainer runs "dictionary" and "code", or "authors" in the order of the
-paper's own program. Codes for a fixed dictionary come from steps of "encode", and
-online learning moves the dictionary by "learn": both with the squared loss, here
-for vectors of mean squared norm 1.`,
+--dot prints the whole expression graph of a step. "encode" is a step of the codes of a
+fixed dictionary, "learn" one of online learning, both with the squared loss.`,
 		Example: `  overcomplete graph --method B --loss huber --huber-delta 0.3
   overcomplete graph --dot code | dot -Tsvg > code.svg`,
 		Args: cobra.NoArgs,
@@ -57,23 +54,25 @@ for vectors of mean squared norm 1.`,
 				if dot != "" && dot != step.name {
 					continue
 				}
-				spec := f.exampleSpec(step.loss)
-				expr, err := step.build(spec, exampleWords, tensor.Float32)
-				if err != nil {
-					return err
-				}
 				if dot != "" {
-					_, err := fmt.Fprintln(cmd.OutOrStdout(), expr.Graph.ToDot())
+					expr, err := step.build(f.exampleSpec(), exampleWords)
+					if err != nil {
+						return err
+					}
+					_, err = fmt.Fprintln(cmd.OutOrStdout(), expr.Graph.ToDot())
 					return err
 				}
-				p, err := graph.Compile(step.build, spec)
+				if step.program == nil {
+					continue
+				}
+				p, err := step.program(f.exampleSpec())
 				if err != nil {
 					return err
 				}
 				if i > 0 {
 					fmt.Fprintln(cmd.OutOrStdout())
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "%d nodes, fused into\n%v", len(expr.Graph.AllNodes()), p)
+				fmt.Fprint(cmd.OutOrStdout(), p)
 			}
 			return nil
 		},
@@ -87,12 +86,10 @@ for vectors of mean squared norm 1.`,
 // The listing does not depend on the sizes, and a picture needs only small ones.
 const exampleAtoms, exampleDim, exampleWords = 5, 3, 4
 
-func (f *objectiveFlags) exampleSpec(loss bool) graph.Spec {
+func (f *objectiveFlags) exampleSpec() graph.Spec {
 	h := f.Paper
 	h.Atoms = exampleAtoms
 	s := backend.Problem{Dim: exampleDim, Hyperparameters: h}.Spec()
-	if !loss {
-		s.Loss, s.Norm = graph.Squared, 1
-	}
+	s.Norm = 1 // of learn
 	return s
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"overcomplete/internal/backend"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -31,9 +30,6 @@ func (f *objectiveFlags) registerObjective(cmd *cobra.Command) {
 func (f *objectiveFlags) check(cmd *cobra.Command) error {
 	if (f.Loss == model.Huber) != cmd.Flags().Changed("huber-delta") {
 		return usagef("--loss huber and --huber-delta go together")
-	}
-	if err := backend.CheckLoss(f.Paper); err != nil {
-		return usagef("--%w", err)
 	}
 	return withFlag(f.Paper.Validate())
 }

@@ -10,13 +10,11 @@ import (
 	"slices"
 	"testing"
 
-	"gorgonia.org/tensor"
-
 	"overcomplete/encode"
-	"overcomplete/graph"
 	"overcomplete/internal/backend"
 	"overcomplete/internal/checkpoint"
 	"overcomplete/internal/testonly/encodetest"
+	"overcomplete/internal/testonly/near"
 	"overcomplete/model"
 )
 
@@ -41,8 +39,7 @@ func (n NewLearner) open(t *testing.T, p learning, workers int) backend.Learner 
 
 // LearnerTolerance is how far a learner may be from the truth: what it has measured and
 // remembers of its codes from that of the formulas' codes of the dictionary that it had, as a
-// part of it, and then each number of its dictionary from where the tape machine has it with
-// what it remembers, as a part of the atoms' norm.
+// part of it, and then each number of its dictionary from the formula's, as a part of the atoms' norm.
 type LearnerTolerance struct {
 	Codes, Atoms float64
 
@@ -89,6 +86,7 @@ func RunLearner(t *testing.T, tolerance LearnerTolerance, newLearner NewLearner)
 		}
 	})
 	t.Run("resumed", func(t *testing.T) { learnerResumed(t, newLearner) })
+	t.Run("least use", func(t *testing.T) { leastUse(t, newLearner) })
 	t.Run("cancelled", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -241,7 +239,7 @@ func learnedBy(t *testing.T, l backend.Learner, p learning) (r hasLearned) {
 // saved returns a matrix of a learner.
 func saved(t *testing.T, l backend.Learner, m checkpoint.Matrix) (all []float32) {
 	t.Helper()
-	if err := l.Exchange(backend.Save, m, func(part []float32) error {
+	if err := l.SaveState(m, func(part []float32) error {
 		all = append(all, part...)
 		return nil
 	}); err != nil {
@@ -276,17 +274,17 @@ func learnerResumed(t *testing.T, newLearner NewLearner) {
 		if len(saved) != size {
 			t.Fatalf("%d numbers of %s saved, want %d", len(saved), m, size)
 		}
-		if err := to.Exchange(backend.Restore, m, func(part []float32) error {
+		if err := to.LoadState(m, func(part []float32) error {
 			saved = saved[copy(part, saved):]
 			return nil
 		}); err != nil || len(saved) > 0 {
 			t.Fatalf("%d numbers of %s were not restored; error %v", len(saved), m, err)
 		}
 		fails := func([]float32) error { return failure }
-		if err := from.Exchange(backend.Save, m, fails); err != failure {
+		if err := from.SaveState(m, fails); err != failure {
 			t.Errorf("error %v of saving, want %v", err, failure)
 		}
-		if err := newLearner.open(t, p, 0).Exchange(backend.Restore, m, fails); err != failure {
+		if err := newLearner.open(t, p, 0).LoadState(m, fails); err != failure {
 			t.Errorf("error %v of restoring, want %v", err, failure)
 		}
 	}
@@ -296,13 +294,11 @@ func learnerResumed(t *testing.T, newLearner NewLearner) {
 }
 
 // againstTape compares what is measured and remembered of each batch with the formulas, which
-// encodetest compares with the tape machine, and the atoms with that machine itself.
+// encodetest compares with the tape machine, and the atoms with theirs, which graph compares with it.
 func againstTape(t *testing.T, p learning, tolerance LearnerTolerance, newLearner NewLearner) {
 	x, start := slices.Clone(p.x), slices.Clone(p.dictionary.Atoms)
 	l := newLearner.open(t, p, 0)
 	s := statistics{p.atoms, p.dim, make([]float64, p.atoms*p.atoms), make([]float64, p.atoms*p.dim), encodetest.Widen(start), p.pull}
-	spec := backend.Spec(p.dictionary, p.options)
-	spec.Norm = p.norm
 	rest := p.order
 	for batch, n := range p.batches {
 		at := func(what string) string { return fmt.Sprintf("batch %d: %s", batch+1, what) }
@@ -359,7 +355,7 @@ func againstTape(t *testing.T, p learning, tolerance LearnerTolerance, newLearne
 		}
 		s.g, s.b = g, b
 		want, got := slices.Clone(before), encodetest.Widen(atomsOf(t, l))
-		s.move(t, want, spec)
+		s.move(want, p.norm)
 		unused := 0
 		for k := range p.atoms {
 			atom := got[k*p.dim : (k+1)*p.dim]
@@ -435,20 +431,56 @@ func (s *statistics) add(a, y []float64) {
 	}
 }
 
-// move moves each atom of d in turn to where the tape machine has it.
-func (s *statistics) move(t *testing.T, d []float64, spec graph.Spec) {
-	t.Helper()
-	expression, err := graph.Learn(spec, 1, tensor.Float64)
-	if err != nil {
-		t.Fatal(err)
+// move moves each atom of d in turn to the minimum, by the formula of [overcomplete/graph.Learn].
+func (s *statistics) move(d []float64, norm float64) {
+	const leastUse = 1e-8 // stated again, so that another constant in the program fails
+	for k := range s.atoms {
+		atom, g := d[k*s.dim:][:s.dim], s.g[k*s.atoms:][:s.atoms]
+		if !(g[k] > leastUse) {
+			continue
+		}
+		moved := make([]float64, s.dim)
+		for j := range moved {
+			rest := s.b[k*s.dim+j] - s.pull*(atom[j]-s.anchors[k*s.dim+j])
+			for other, product := range g {
+				rest -= product * d[other*s.dim+j]
+			}
+			moved[j] = atom[j] + rest/(g[k]+s.pull)
+		}
+		length := math.Sqrt(squares(moved))
+		for j := range atom {
+			atom[j] = norm * moved[j] / length
+		}
 	}
-	tape := graph.NewTape(expression)
-	defer tape.Close()
-	for first := 0; first < len(d); first += s.dim {
-		out, err := tape.Run(map[string][]float64{"D": d, "G": s.g, "B": s.b, "W": s.anchors, "c": {s.pull}})
-		if err != nil {
+}
+
+// leastUse tests that atoms move whose codes have a Σa² above 1e-8, and no others.
+func leastUse(t *testing.T, newLearner NewLearner) {
+	p := learning{atoms: 4, dim: 3, batches: []int{5}}.make(1)
+	clear(p.x) // of which no code has a nonzero
+	l := newLearner.open(t, p, 0)
+	want := statistics{p.atoms, p.dim, make([]float64, p.atoms*p.atoms), make([]float64, p.atoms*p.dim), encodetest.Widen(p.dictionary.Atoms), 0}
+	for k, use := range []float64{1, 1e-6, 1.1e-8, 0.9e-8} {
+		want.g[k*p.atoms+k], want.b[k*p.dim] = use, use*p.norm
+	}
+	for m, values := range map[checkpoint.Matrix][]float64{checkpoint.CodeProducts: want.g, checkpoint.RowProducts: want.b, checkpoint.Direction: {1, 0, 0}} {
+		if err := l.LoadState(m, func(part []float32) error {
+			for i := range part {
+				part[i] = float32(values[i])
+			}
+			values = values[len(part):]
+			return nil
+		}); err != nil {
 			t.Fatal(err)
 		}
-		copy(d[first:first+s.dim], out["D"][first:])
+	}
+	if err := l.Learn(t.Context(), p.order, 1, 0, &backend.Sums{Used: make([]bool, p.atoms)}); err != nil {
+		t.Fatal(err)
+	}
+	moved := slices.Clone(want.anchors)
+	want.move(moved, p.norm)
+	near.Equal(t, "atoms", encodetest.Widen(atomsOf(t, l)), moved, 1e-5)
+	if first, last := p.dim*2, p.dim*3; slices.Equal(moved[first:last], want.anchors[first:last]) || !slices.Equal(moved[last:], want.anchors[last:]) {
+		t.Error("the last atom moves, or the one before it does not")
 	}
 }

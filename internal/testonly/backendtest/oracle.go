@@ -7,8 +7,6 @@ import (
 	"context"
 	"math"
 
-	"gorgonia.org/tensor"
-
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
 	"overcomplete/model"
@@ -55,18 +53,16 @@ func widen(x []float32) []float64 {
 // step runs a graph on the words from lo to hi and stores what it replaces.
 func (o *Oracle) step(build graph.Build, lo, hi, epoch int) (map[string][]float64, error) {
 	k, l := o.spec.Atoms, o.spec.Dim
-	expr, err := build(o.spec, hi-lo, tensor.Float64)
+	expression, err := build(o.spec, hi-lo)
 	if err != nil {
 		return nil, err
 	}
-	tape := graph.NewTape(expr)
-	defer tape.Close()
 	state := map[string][]float64{
 		"X": o.x[lo*l : hi*l], "A": o.a[lo*k : hi*k], "D": o.d, "H": o.h,
 		"S": o.s[lo*k : hi*k], "Q": o.q[lo*k : hi*k],
 		"n": {float64(hi - lo)}, "t": {float64(epoch)},
 	}
-	out, err := tape.Run(state)
+	out, err := expression.Run(state)
 	if err != nil {
 		return nil, err
 	}

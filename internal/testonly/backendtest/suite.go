@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
@@ -121,15 +120,9 @@ var problems = []problem{
 // pseudoHuber is 4(√(1+r²/4) − 1), a loss that no executor has heard of: r²/2
 // near 0.
 func pseudoHuber(r *gorgonia.Node) (*gorgonia.Node, error) {
-	constant := func(x float64) *gorgonia.Node {
-		if r.Dtype() == tensor.Float32 {
-			return gorgonia.NewConstant(float32(x))
-		}
-		return gorgonia.NewConstant(x)
-	}
-	half := gorgonia.Must(gorgonia.HadamardProd(constant(0.25), gorgonia.Must(gorgonia.Square(r))))
-	root := gorgonia.Must(gorgonia.Sqrt(gorgonia.Must(gorgonia.Add(half, constant(1)))))
-	return gorgonia.HadamardProd(constant(4), gorgonia.Must(gorgonia.Sub(root, constant(1))))
+	half := gorgonia.Must(gorgonia.HadamardProd(gorgonia.NewConstant(0.25), gorgonia.Must(gorgonia.Square(r))))
+	root := gorgonia.Must(gorgonia.Sqrt(gorgonia.Must(gorgonia.Add(half, gorgonia.NewConstant(1.0)))))
+	return gorgonia.HadamardProd(gorgonia.NewConstant(4.0), gorgonia.Must(gorgonia.Sub(root, gorgonia.NewConstant(1.0))))
 }
 
 // make returns the problem as trainers take it, for steps of p.batch words.
@@ -282,23 +275,23 @@ func (s suite) resumed(t *testing.T) {
 		for m, size := range map[checkpoint.Matrix]int{
 			checkpoint.SquaredGradients: p.atoms * p.dim, checkpoint.GradientSums: p.words * p.atoms, checkpoint.SquareSums: p.words * p.atoms,
 		} {
-			if err := from.Exchange(backend.Save, m, func(part []float32) error {
+			if err := from.SaveState(m, func(part []float32) error {
 				saved[m] = append(saved[m], part...)
 				return nil
 			}); err != nil || len(saved[m]) != size {
 				t.Fatalf("%d numbers of %s saved, want %d; error %v", len(saved[m]), m, size, err)
 			}
-			if err := to.Exchange(backend.Restore, m, func(part []float32) error {
+			if err := to.LoadState(m, func(part []float32) error {
 				saved[m] = saved[m][copy(part, saved[m]):]
 				return nil
 			}); err != nil || len(saved[m]) > 0 {
 				t.Fatalf("%d numbers of %s were not restored; error %v", len(saved[m]), m, err)
 			}
 			fails := func([]float32) error { return failure }
-			if err := from.Exchange(backend.Save, m, fails); err != failure {
+			if err := from.SaveState(m, fails); err != failure {
 				t.Errorf("error %v of saving, want %v", err, failure)
 			}
-			if err := from.Exchange(backend.Restore, m, fails); err != failure {
+			if err := from.LoadState(m, fails); err != failure {
 				t.Errorf("error %v of restoring, want %v", err, failure)
 			}
 		}

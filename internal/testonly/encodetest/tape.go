@@ -5,8 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"gorgonia.org/tensor"
-
 	"overcomplete/encode"
 	"overcomplete/graph"
 	"overcomplete/internal/backend"
@@ -31,9 +29,7 @@ func tape(t *testing.T, tolerance float64, newEncoder New) {
 			t.Fatal(err)
 		}
 		all := onTape(t, func(lambda float64) graph.Spec {
-			next := o
-			next.Lambda = lambda
-			return backend.Spec(d, next)
+			return graph.Spec{Atoms: atoms, Dim: dim, Lambda: lambda, Nonnegative: o.Nonnegative}
 		}, Widen(y), wide, make([]float64, rows*atoms), s, o.Lambda, o.Steps)
 		for i := range rows {
 			y, want := Widen(y[i*dim:][:dim]), all[i*atoms:][:atoms]
@@ -77,13 +73,11 @@ func onTape(t *testing.T, spec func(lambda float64) graph.Spec, y, d, a []float6
 	for lambda, momentum := range backend.FISTA(lambda, steps) {
 		in["m"] = []float64{momentum}
 		spec := spec(lambda)
-		expression, err := graph.Encode(spec, len(y)/spec.Dim, tensor.Float64)
+		expression, err := graph.Encode(spec, len(y)/spec.Dim)
 		if err != nil {
 			t.Fatal(err)
 		}
-		machine := graph.NewTape(expression)
-		out, err := machine.Run(in)
-		machine.Close()
+		out, err := expression.Run(in)
 		if err != nil {
 			t.Fatal(err)
 		}
