@@ -136,7 +136,7 @@ func TestResumeRefuses(t *testing.T) {
 		{line + " -o empty", "empty: state/state.json: "},
 		{line + " -o gone", "gone: state/Q.npy: "},
 		{"in.txt -o x --checkpoint 0s", "--checkpoint is 0s"},
-		{"in.txt -o x --checkpoint often", `"often" for "--checkpoint"`},
+		{"in.txt -o x --checkpoint often", `--checkpoint is "often", want a duration`},
 	} {
 		code, _, stderr := dir.Run(t, "paper train --quiet --resume "+tt.line)
 		if code != exitUsage || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, tt.want) {

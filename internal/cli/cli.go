@@ -76,7 +76,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetErr(errs)
 	started := false
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		err := cmp.Or(cmd.ValidateRequiredFlags(), checkValues(cmd))
+		err := cmp.Or(checkRequired(cmd), checkValues(cmd))
 		started = err == nil
 		return err
 	}
@@ -117,6 +117,8 @@ func isUsage(err error) bool {
 		errors.Is(err, train.ErrMemory) || errors.Is(err, simd.ErrLevel)
 }
 
+func init() { cobra.EnableCommandSorting = false } // help lists commands in the order of their use
+
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "overcomplete",
@@ -135,22 +137,31 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 	version := root.Flags().Bool("version", false, "print the version of this program and how it was built")
 	root.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *version {
-			return printVersion(cmd.OutOrStdout())
+			return printVersion(cmd)
 		}
 		return cmd.Help()
 	}
-	root.AddCommand(newTrain(), newEncode(), newMerge(), newExport(),
-		newEval(), newRecall(),
-		newTop(), newColumns(), newExplain(), newCompare(), newNearest(), newIntrusion(), newLabels(), newExplore(),
-		newPaper(), newGraph(), newDevices(), newVersion(), newMan())
-	// A mistyped command often comes with flags of the right one: it is the command that is
-	// wrong, not the flag.
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		if cmd.HasSubCommands() {
-			return cmp.Or(noCommand(cmd, cmd.Flags().Args()), err)
+	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{.CommandPath}} [command]", "{{.CommandPath}} COMMAND", 1))
+	const program = "This program:"
+	for _, group := range []struct {
+		title    string
+		commands []*cobra.Command
+	}{
+		{"Train and encode:", []*cobra.Command{newTrain(), newEncode(), newMerge(), newExport()}},
+		{"Look at a model:", []*cobra.Command{newExplore(), newTop(), newExplain(), newNearest(), newCompare(), newColumns(), newLabels()}},
+		{"Measure:", []*cobra.Command{newEval(), newRecall(), newIntrusion()}},
+		{"The paper:", []*cobra.Command{newPaper()}},
+		{program, []*cobra.Command{newDevices(), newGraph(), newVersion(), newMan()}},
+	} {
+		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
+		for _, c := range group.commands {
+			c.GroupID = group.title
+			root.AddCommand(c)
 		}
-		return err
-	})
+	}
+	root.SetHelpCommandGroupID(program)
+	root.SetCompletionCommandGroupID(program)
+	root.SetFlagErrorFunc(flagError)
 	prepareFlags(root)
 	completeValues(root)
 	root.InitDefaultHelpCmd()
@@ -161,6 +172,7 @@ done, 1 failed, 2 bad usage or input, 130 interrupted.`,
 		found, rest, err := root.Find(args)
 		return cmp.Or(err, noCommand(found, rest))
 	}
+	refuseArguments(root)
 	return root
 }
 

@@ -95,11 +95,11 @@ func TestRefuses(t *testing.T) {
 		{"merge old -o old/model", []string{"old/model: is in the directory of a model"}},
 		{"encode old large.txt -o model --quiet", []string{`large.txt: row 2: word "large": its vector is too large to be encoded`}},
 
-		{"paper train in.txt -o model --epochs 0x10", []string{`"0x10" for "--epochs"`}},
-		{"paper train in.txt -o model --epochs 1_0", []string{`"1_0" for "--epochs"`}},
-		{"paper train in.txt -o model --epochs -", []string{`"-" for "--epochs"`}},
-		{"paper train in.txt -o model --epochs 99999999999999999999", []string{`"99999999999999999999" for "--epochs"`}},
-		{"paper train in.txt -o model --seed 18446744073709551616", []string{`"18446744073709551616" for "--seed"`}},
+		{"paper train in.txt -o model --epochs 0x10", []string{`--epochs is "0x10", want a`}},
+		{"paper train in.txt -o model --epochs 1_0", []string{`--epochs is "1_0", want a`}},
+		{"paper train in.txt -o model --epochs -", []string{`--epochs is "-", want a`}},
+		{"paper train in.txt -o model --epochs 99999999999999999999", []string{`--epochs is "99999999999999999999", want a`}},
+		{"paper train in.txt -o model --seed 18446744073709551616", []string{`--seed is "18446744073709551616", want a`}},
 		{"paper train in.txt -o model -k 2000000000", []string{"60 words", "2000000000 sparse dimensions", "memory"}},
 		{"paper train in.txt -o model -k 4000000000", []string{"--atoms is 4000000000"}},
 		{"paper train in.txt -o model --factor 0", []string{"--factor is 0"}},
@@ -108,7 +108,7 @@ func TestRefuses(t *testing.T) {
 		{"paper train in.txt -o model --factor 3 -k 24", []string{"-k or --factor"}},
 		{"paper train in.txt -o model --lambda -1", []string{"--lambda is -1"}},
 		{"paper train in.txt -o model --lambda NaN", []string{"--lambda is NaN"}},
-		{"paper train in.txt -o model --lambda much", []string{`"much" for "--lambda"`}},
+		{"paper train in.txt -o model --lambda much", []string{`--lambda is "much", want a`}},
 		{"paper train in.txt -o model --tau Inf", []string{"--tau is +Inf"}},
 		{"paper train in.txt -o model --rate 0", []string{"--rate is 0"}},
 		{"paper train in.txt -o model --lambda 1e39", []string{"--lambda is 1e+39, which is +Inf in single precision"}},
@@ -122,7 +122,7 @@ func TestRefuses(t *testing.T) {
 		{"paper train in.txt -o model --max-words -1", []string{"--max-words is -1"}},
 		{"paper train in.txt -o model --dictionary-steps 0", []string{"--dictionary-steps is 0"}},
 		{"paper train in.txt -o model --dictionary-steps 9 --algorithm authors", []string{"--dictionary-steps"}},
-		{"paper train in.txt -o model --seed -1", []string{`"-1" for "--seed"`}},
+		{"paper train in.txt -o model --seed -1", []string{`--seed is "-1", want a`}},
 		{"train in.txt -o model -k 2000000000", []string{"2000000000 sparse dimensions", "memory"}},
 		{"train same.txt -o model --train-words 2", []string{"same.txt: ", "the vectors to learn from are all the same"}},
 		{"train in.txt -o model --sparsity 0", []string{"--sparsity is 0"}},
@@ -141,7 +141,7 @@ func TestRefuses(t *testing.T) {
 		{"train in.txt -o model --train-words", []string{"--train-words", "train --help"}},
 		{"train in.txt -o model --anchor -1", []string{"--anchor is -1"}},
 		{"train in.txt -o model --anchor NaN", []string{"--anchor is NaN"}},
-		{"train in.txt -o model --init words", []string{"unknown flag: --init"}},
+		{"train in.txt -o model --init words", []string{"no flag --init", "usage: overcomplete train VECTORS -o MODEL; see overcomplete train --help"}},
 		{"paper train in.txt -o model --init some", []string{`--init is "some"`}},
 		{"paper train in.txt -o model --init words --algorithm authors", []string{"init is words"}},
 		{"train same.txt -o model", []string{"the vectors to learn from are all the same"}},
@@ -168,13 +168,13 @@ func TestRefuses(t *testing.T) {
 		{"paper train in.txt --output=", []string{"-o is empty"}},
 		{"paper train in.txt --force --output=", []string{"-o is empty"}},
 
-		{"paper train in.txt", []string{`"output"`, "train --help"}},
-		{"paper train -o model", []string{"1 arg", "train --help"}},
-		{"paper train in.txt model -o model", []string{"1 arg", "train --help"}},
+		{"paper train in.txt", []string{"-o directory is missing", "usage: overcomplete paper train VECTORS -o MODEL", "train --help"}},
+		{"paper train -o model", []string{"no arguments are given", "VECTORS -o MODEL", "train --help"}},
+		{"paper train in.txt model -o model", []string{`2 arguments are given, "in.txt" to "model"`, "VECTORS -o MODEL"}},
 		{"trian in.txt -o model", []string{`"trian"`, "overcomplete --help"}},
-		{"export old -o out", []string{`"format"`, "export --help"}},
+		{"export old -o out", []string{"-f format is missing", "export --help"}},
 		{"export photos -f csr -o out", []string{"photos: not a model"}},
-		{"explore", []string{"between 1 and 2 arg", "explore --help"}},
+		{"explore", []string{"no arguments are given", "explore --help"}},
 		{"explore photos", []string{"photos: not a model"}},
 		{"explore old --listen nowhere", []string{"--listen", "nowhere", "ADDRESS:PORT"}},
 		{"explore old --words word1", []string{"--words is for --export"}},
@@ -183,7 +183,7 @@ func TestRefuses(t *testing.T) {
 		{"explore old --export out --words word1 --listen :0", []string{"--export or --listen"}},
 		{"explore old --words word1 --export=", []string{"--export is empty"}},
 		{"explore old --export out", []string{"--words or --dimensions"}},
-		{"explore old --export out --dimensions one", []string{`"one" for "--dimensions"`, "explore --help"}},
+		{"explore old --export out --dimensions one", []string{`--dimensions is "one", want whole numbers`, "explore --help"}},
 		{"explore old --export out --dimensions 80", []string{"no dimension 80: they are 0 to 79"}},
 		{"explore old --export out --words word1,wrod2", []string{`no word "wrod2"`, "the closest are word2"}},
 		{"explore old --export in.txt --words word1", []string{"in.txt: already exists", "--force"}},
@@ -249,19 +249,49 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// What is no command is refused, and the commands that are spelt alike are named.
-func TestSuggestsCommands(t *testing.T) {
+// Commands and flags that don't exist are refused with those that people mean.
+func TestSuggests(t *testing.T) {
 	t.Parallel()
 	dir := clitest.New(t)
+	const train = "; usage: overcomplete train VECTORS -o MODEL; see overcomplete train --help"
 	for args, want := range map[string]string{
-		"trian":          `no command "trian"; did you mean train?; see overcomplete --help`,
-		"expot a -o b":   `no command "expot"; did you mean export?; see overcomplete --help`,
-		"xyzzy":          `no command "xyzzy"; see overcomplete --help`,
-		"intrusion atuo": `no command "atuo"; did you mean auto?; see overcomplete intrusion --help`,
-		"help trian":     `no command "trian"; did you mean train?; see overcomplete help --help`,
+		"trian":                   `no command "trian"; did you mean train?; see overcomplete --help`,
+		"trian -o a":              `no command "trian"; did you mean train?; see overcomplete --help`,
+		"topics":                  `no command "topics"; did you mean top?; see overcomplete --help`,
+		"xyzzy":                   `no command "xyzzy"; see overcomplete --help`,
+		"intrusion atuo":          `no command "atuo"; did you mean auto?; see overcomplete intrusion --help`,
+		"help trian":              `no command "trian"; did you mean train?; see overcomplete help --help`,
+		"train a --k 3":           "no flag --k; did you mean --atoms?" + train,
+		"train a -x":              "no flag -x" + train,
+		"train a --n-components":  "no flag --n-components; did you mean --atoms?" + train,
+		"train a --epoch=3":       "no flag --epoch; did you mean --epochs?" + train,
+		"train a -o":              "-o needs a value, directory: model directory to write" + train,
+		"train a -o b --json=yes": `--json is "yes", want no value; see overcomplete train --help`,
+		"version a":               `one argument is given, "a"; usage: overcomplete version; see overcomplete version --help`,
 	} {
 		if code, stdout, stderr := dir.Run(t, args); code != exitUsage || stdout != "" || stderr != "overcomplete: "+want+"\n" {
 			t.Errorf("%s: exit code %d, %q, %q", args, code, stdout, stderr)
+		}
+	}
+	// What is suggested exists.
+	commands, flags := map[string]bool{"help": true}, map[string]bool{}
+	var visit func(cmd *cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		commands[cmd.Name()] = true
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { flags[f.Name] = true })
+		for _, c := range cmd.Commands() {
+			visit(c)
+		}
+	}
+	visit(newRoot())
+	for name := range otherCommands {
+		if !commands[name] {
+			t.Errorf("there is no command %s, which is suggested", name)
+		}
+	}
+	for name := range otherFlags {
+		if !flags[name] {
+			t.Errorf("no command has the flag --%s, which is suggested", name)
 		}
 	}
 }

@@ -95,7 +95,7 @@ cosine  word  dimensions, % of the cosine
 	}
 	checkOutput(t, dir, "nearest model month - month", "0·month\nno word is near\n")
 	for line, want := range map[string]string{
-		"nearest model":             "requires at least 2 arg",
+		"nearest model":             "one argument is given",
 		"nearest model mnoth":       `"mnoth" is none of the 6 words; the closest are month`,
 		"nearest model month -":     "no word after the last -",
 		"nearest model 2":           `"2" is a dimension, and no word: see overcomplete top`,

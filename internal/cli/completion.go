@@ -75,15 +75,3 @@ func completeValues(cmd *cobra.Command) {
 		completeValues(c)
 	}
 }
-
-// noCommand refuses what is no command of cmd, and names those that are spelt alike.
-func noCommand(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	cmd.SuggestionsMinimumDistance = 2 // so many letters may be wrong
-	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
-		return usagef("no command %q; did you mean %s?", args[0], strings.Join(like, " or "))
-	}
-	return usagef("no command %q", args[0])
-}

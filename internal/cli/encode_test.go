@@ -318,8 +318,8 @@ func TestEncodeRefuses(t *testing.T) {
 		{"encode a in.txt -o a", []string{"a: already exists", "--force"}},
 		{"encode a in.txt -o photos --force", []string{"photos: ", "neither empty nor a model"}},
 		{"encode a in.txt --output=", []string{"-o is empty"}},
-		{"encode a in.txt", []string{`"output"`, "encode --help"}},
-		{"encode a -o out", []string{"2 arg", "encode --help"}},
+		{"encode a in.txt", []string{"-o directory is missing", "encode --help"}},
+		{"encode a -o out", []string{`one argument is given, "a"`, "encode --help"}},
 		{"encode a in.txt -o out --encode-steps 0", []string{"--encode-steps is 0"}},
 		{"encode a in.txt -o out --nonzeros 0", []string{"--nonzeros is 0"}},
 		{"encode a in.txt -o out --nonzeros 81", []string{"--nonzeros is 81, and a has 20 dimensions"}},
@@ -359,7 +359,7 @@ func TestEncodeRefuses(t *testing.T) {
 		{"merge s1 in.txt -o out", []string{"in.txt: not a model"}},
 		{"merge s1 s2 -o a", []string{"a: already exists"}},
 		{"merge s1 s2 --output=", []string{"-o is empty"}},
-		{"merge -o out", []string{"1 arg", "merge --help"}},
+		{"merge -o out", []string{"no arguments are given", "merge --help"}},
 	} {
 		checkRefused(t, dir, tt.args, tt.want, before)
 	}

@@ -236,7 +236,7 @@ func TestInterpretRefuses(t *testing.T) {
 		args string
 		want []string
 	}{
-		{"top", []string{"1 arg", "top --help"}},
+		{"top", []string{"no arguments are given", "top --help"}},
 		{"top nowhere", []string{"nowhere: no such file"}},
 		{"top empty", []string{"empty: not a model"}},
 		{"top bad.txt", []string{"bad.txt:2: ", `"b"`}},
@@ -250,7 +250,7 @@ func TestInterpretRefuses(t *testing.T) {
 		{"top model 1 --sort variance", []string{"--sort", "not both"}},
 		{"top same.txt --sort intrusion", []string{"same.txt: ", "directory of a model"}},
 		{"top model --dimensions -1", []string{"--dimensions is -1"}},
-		{"explain model", []string{"2 arg"}},
+		{"explain model", []string{"one argument is given"}},
 		{"explain model raed", []string{`"raed"`, "6 words", "closest are read"}},
 		{"explain model xylophone", []string{`"xylophone"`, "no word is spelled alike"}},
 		{"explain model read --neighbours -1", []string{"--neighbours is -1"}},

@@ -45,7 +45,7 @@ model       1.0     75.0 %  0.0 MB  1.000 ±0.000  T ms  1.000 ±0.000  T ms  1.
 	dir.Write(t, "other.txt", []byte("a 1 2\nb 3 4\nd 1 2\nc 3 3\n"))
 	before := dir.Tree(t)
 	for args, want := range map[string]string{
-		"recall x.txt":                                         "2 arg",
+		"recall x.txt":                                         "one argument is given",
 		"recall x.txt model -k 4":                              "x.txt: 4 rows, of which 4 are not zero, are too few for questions about the nearest 4",
 		"recall x.txt model -k 0":                              "-k is 0",
 		"recall x.txt model --questions -1":                    "--questions is -1",

@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
-	"io"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -12,54 +12,60 @@ import (
 	"overcomplete/internal/simd"
 )
 
-// Version is that of the program, of its packages in other languages and of what cites it.
+// Version is the version of the program, of its packages in other languages and of its citation.
 const Version = "0.1.0"
 
 func newVersion() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version of this program and how it was built",
 		Example: "  overcomplete version",
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return printVersion(cmd.OutOrStdout()) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return printVersion(cmd) },
 	}
+	addJSON(cmd, "print the same as JSON")
+	return cmd
 }
 
-func printVersion(w io.Writer) error {
+func printVersion(cmd *cobra.Command) error {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		info = &debug.BuildInfo{}
 	}
-	kernels := "unknown"
+	v := newVersionInfo(info)
 	if k, why, err := simd.Choose(); err != nil {
-		kernels += ": " + err.Error()
+		v.Kernels = "unknown: " + err.Error()
 	} else {
-		kernels = fmt.Sprintf("%s: %s", k.Name, why)
+		v.Kernels = fmt.Sprintf("%s: %s", k.Name, why)
 	}
-	_, err := fmt.Fprintf(w, "%skernels %s\n", version(info), kernels)
-	return err
+	return show(cmd, v, func(b *strings.Builder) {
+		fmt.Fprintf(b, "overcomplete %s\ncommit %s\nbuild %s\nkernels %s\n", v.Version, v.Commit, v.Build, v.Kernels)
+	})
 }
 
-// version tells in three lines which version of the program this is, the commit that it
-// was built from, and the build. What the go command did not record is "unknown".
-func version(info *debug.BuildInfo) string {
+// versionInfo describes this program. Values that the go command didn't record are "unknown".
+type versionInfo struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit"`
+	Build   string `json:"build"`
+	Kernels string `json:"kernels"`
+}
+
+func newVersionInfo(info *debug.BuildInfo) versionInfo {
 	settings := make(map[string]string)
 	for _, s := range info.Settings {
 		settings[s.Key] = s.Value
 	}
-	known := func(s string) string {
-		if s == "" {
-			return "unknown"
-		}
-		return s
+	known := func(s string) string { return cmp.Or(s, "unknown") }
+	v := versionInfo{
+		Version: Version, Commit: known(settings["vcs.revision"]),
+		Build: fmt.Sprintf("%s, %s/%s", known(info.GoVersion), known(settings["GOOS"]), known(settings["GOARCH"])),
 	}
-	commit := known(settings["vcs.revision"])
 	if settings["vcs.modified"] == "true" {
-		commit += ", with changes"
+		v.Commit += ", with changes"
 	}
-	build := fmt.Sprintf("%s, %s/%s", known(info.GoVersion), known(settings["GOOS"]), known(settings["GOARCH"]))
 	if slices.Contains(strings.Split(settings["-tags"], ","), "gpu") {
-		build += ", with GPU support"
+		v.Build += ", with GPU support"
 	}
-	return fmt.Sprintf("overcomplete %s\ncommit %s\nbuild %s\n", Version, commit, build)
+	return v
 }
