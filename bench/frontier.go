@@ -47,12 +47,12 @@ type result struct {
 	values  map[string]float64 // by column; those that do not exist are missing
 }
 
-// frontierColumns are the measurements of a result, and frontierTitles the panels of the figure.
+// frontierColumns are the measurements of a result, and frontierPanels those in the figure.
 var (
 	frontierColumns = []string{"nonzeros", "error", "WS-353", "average", "top", "q1", "q2", "q3", "q4", "stability"}
-	frontierTitles  = map[string]string{
-		"error": "reconstruction error ↓", "average": "average score, % ↑", "WS-353": "WS-353, ρ × 100 ↑", "top": "word intrusion accuracy, % ↑",
-		"q1": "… in the strongest quarter, % ↑", "stability": "cosine with atoms of seed 1, × 100 ↑",
+	frontierPanels  = [][2]string{
+		{"error", "reconstruction error ↓"}, {"average", "average score, % ↑"}, {"WS-353", "WS-353, ρ × 100 ↑"},
+		{"top", "word intrusion accuracy, % ↑"}, {"q1", "… in the strongest quarter, % ↑"}, {"stability", "cosine with atoms of seed 1, × 100 ↑"},
 	}
 )
 
@@ -232,8 +232,9 @@ func (f *frontier) write(all []series) error {
 		return err
 	}
 	var panels []figure.Panel
-	for _, column := range []string{"error", "average", "WS-353", "top", "q1", "stability"} {
-		panel := figure.Panel{Title: frontierTitles[column], XLabel: "nonzeros per row", LogX: true, LogY: column == "error"}
+	for _, p := range frontierPanels {
+		column, title := p[0], p[1]
+		panel := figure.Panel{Title: title, XLabel: "nonzeros per row", LogX: true, LogY: column == "error"}
 		for i, s := range all {
 			line := figure.Line{Name: s.name, Color: s.color, Dashed: s.recipe.Base().Method == model.Nonnegative}
 			for _, setting := range s.settings {

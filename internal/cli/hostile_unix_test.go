@@ -152,7 +152,9 @@ func TestHostileNames(t *testing.T) {
 	}
 	checkCovered(t, covered)
 
-	checkPlain(t, []string{"paper", "report"}, string(dir.Read(t, evil+".report/report.md")))
+	for _, file := range []string{"report.md", "heatmap.svg"} {
+		checkPlain(t, []string{"paper", "report", file}, string(dir.Read(t, evil+".report/"+file)))
+	}
 	// A table keeps its rows and columns.
 	_, stdout, _ := clitest.Output(t, dir.Command(append([]string{"eval", model, "--markdown"}, pairs...)...))
 	rows := 0

@@ -5,12 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"overcomplete/internal/escape"
 	"overcomplete/internal/lab/intrusion"
 	"overcomplete/internal/lab/paper"
 	"overcomplete/model"
@@ -40,15 +41,23 @@ func (f *experimentFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.data, "data", "", "`directory` of the tasks' data")
 	flags.Float64SliceVar(&f.Lambdas, "lambda", paper.Lambdas, "`weights` λ to choose from")
 	flags.IntSliceVar(&f.Factors, "factor", paper.Factors, "K to choose from, as `multiples` of the dense dimensions")
-	f.registerInput(cmd)
 	cmd.MarkFlagRequired("output")
 	cmd.MarkFlagRequired("data")
+	f.registerInput(cmd)
+	f.registerDevice(cmd, "train", "tf32 (fast, 11-bit factors), fp16 (as many bits in half the bytes), or fp32")
+	f.registerProgress(flags, "an epoch")
 }
 
-// registerLast adds the flags that "paper train" has at its end, too.
-func (f *experimentFlags) registerLast(cmd *cobra.Command) {
-	f.registerDevice(cmd, "train", "tf32 (fast, 11-bit factors), fp16 (as many bits in half the bytes), or fp32")
-	f.registerProgress(cmd.Flags(), "an epoch")
+// run runs experiments with the vectors at path.
+func (f *experimentFlags) run(cmd *cobra.Command, path string, experiments func() error) error {
+	err := f.open(cmd, path)
+	if err == nil {
+		err = experiments()
+	}
+	if errors.Is(err, context.Canceled) {
+		return interrupted{"the same command continues with the models in " + f.Dir}
+	}
+	return err
 }
 
 // open checks the flags and reads the vectors at path and the tasks.
@@ -56,21 +65,15 @@ func (f *experimentFlags) open(cmd *cobra.Command, path string) error {
 	if err := cmp.Or(f.inputFlags.check(cmd.Flags().Changed), f.deviceFlags.check(nil), f.available()); err != nil {
 		return err
 	}
-	for _, lambda := range f.Lambdas {
-		h := f.Recipe
-		if h.Lambda = lambda; lambda == 0 || h.Validate() != nil {
-			return usagef("--lambda is %v, want positive numbers", f.Lambdas)
-		}
-	}
-	for flag, factors := range map[string][]int{"factor": f.Factors, "length": f.Lengths} {
-		for _, factor := range factors {
-			if factor < 1 || factor > maxFactor {
-				return usagef("--%s is %v, want integers from 1 to %d", flag, factors, maxFactor)
-			}
-		}
-	}
-	if len(f.Lambdas) == 0 || len(f.Factors) == 0 {
-		return usagef("--lambda and --factor are empty, want at least one number each")
+	const maxFactor = 1000 // far beyond what is practical
+	outside := func(factor int) bool { return factor < 1 || factor > maxFactor }
+	switch {
+	case len(f.Lambdas) == 0 || slices.ContainsFunc(f.Lambdas, func(lambda float64) bool { return !(lambda > 0 && lambda < math.MaxFloat32) }):
+		return usagef("--lambda is %v, want positive numbers", f.Lambdas)
+	case len(f.Factors) == 0 || slices.ContainsFunc(f.Factors, outside):
+		return usagef("--factor is %v, want integers from 1 to %d", f.Factors, maxFactor)
+	case slices.ContainsFunc(f.Lengths, outside):
+		return usagef("--length is %v, want integers from 1 to %d", f.Lengths, maxFactor)
 	}
 	tasks, missing, err := paper.ReadTasks(f.data)
 	if err != nil {
@@ -94,17 +97,6 @@ func (f *experimentFlags) open(cmd *cobra.Command, path string) error {
 	return err
 }
 
-// maxFactor bounds K/L far beyond what is practical.
-const maxFactor = 1000
-
-// interruption returns err, with advice if it is an interruption.
-func (f *experimentFlags) interruption(err error) error {
-	if errors.Is(err, context.Canceled) {
-		return interrupted{"the same command continues with the models in " + f.Dir}
-	}
-	return err
-}
-
 func newPaperTune() *cobra.Command {
 	var f experimentFlags
 	cmd := &cobra.Command{
@@ -119,20 +111,18 @@ OUT/tune.tsv, with a figure, OUT/tune.png and .svg.
   overcomplete paper tune glove.txt --data eval -o tuned --lambda 1,2 --factor 5,10`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.open(cmd, args[0]); err != nil {
-				return err
-			}
-			t, err := f.Tune(cmd.Context())
-			if err != nil {
-				return f.interruption(err)
-			}
-			return show(cmd, t, func(b *strings.Builder) {
-				fmt.Fprintf(b, "%s\n%s\n", t.Table().Text("r", nil), t.Verdict())
+			return f.run(cmd, args[0], func() error {
+				t, err := f.Tune(cmd.Context())
+				if err != nil {
+					return err
+				}
+				return show(cmd, t, func(b *strings.Builder) {
+					fmt.Fprintf(b, "%s\n%s\n", t.Table().Text("r", nil), t.Verdict())
+				})
 			})
 		},
 	}
 	f.register(cmd)
-	f.registerLast(cmd)
 	addJSON(cmd, "print the settings as JSON")
 	return cmd
 }
@@ -140,7 +130,6 @@ OUT/tune.tsv, with a figure, OUT/tune.png and .svg.
 func newPaperReport() *cobra.Command {
 	var f experimentFlags
 	var reference string
-	var groups []string
 	cmd := &cobra.Command{
 		Use:   "report VECTORS --data DIR -o OUT",
 		Short: "Repeat the paper's experiments and write their tables and figures",
@@ -149,44 +138,35 @@ the dense vectors X, two transformations of them (thresh1: 1 where a value is po
 thresh2: 1 or -1 beyond the mean of the positive or negative values), A and B by all
 tasks. It scores vectors of each --length, the dimensions of X, A and B by word
 intrusion, which --reference judges, and shows dimensions of B beside clusters of X by
-k-means, and the codes of --heatmap words as a heat map. It writes OUT/report.md with tables
-(.tsv) and figures (.png, .svg) beside it, and prints its name.
+k-means, and the codes of the words of each --heatmap as a heat map. It writes
+OUT/report.md with tables (.tsv) and figures (.png, .svg) beside it, and prints its name.
 ` + aboutExperiment,
 		Example: `  overcomplete paper report glove.txt --data eval -o glove.paper
   overcomplete paper report sg.bin --data eval --reference glove.6B.50d.txt -o sg.paper --lambda 0.5 --factor 10`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.open(cmd, args[0]); err != nil {
-				return err
-			}
-			if reference != "" {
-				judge, _, err := readDense(cmd, reference)
-				if err != nil {
+			return f.run(cmd, args[0], func() error {
+				if reference != "" {
+					judge, _, err := readDense(cmd, reference)
+					if err != nil {
+						return err
+					}
+					if f.Test, err = intrusion.NewTest(f.X, judge, f.X.Words); err != nil {
+						return intrusionError(err, args[0], args[0], reference)
+					}
+				}
+				if err := f.Report(cmd.Context()); err != nil {
 					return err
 				}
-				if f.Test, err = intrusion.NewTest(f.X, judge, f.X.Words); err != nil {
-					return intrusionError(err, args[0], args[0], reference)
-				}
-			}
-			f.Groups = paper.Groups
-			for i, words := range groups {
-				if i == 0 {
-					f.Groups = nil
-				}
-				f.Groups = append(f.Groups, strings.Split(words, ","))
-			}
-			if err := f.Report(cmd.Context()); err != nil {
-				return f.interruption(err)
-			}
-			say(cmd.OutOrStdout(), "%s", escape.Text(filepath.Join(f.Dir, paper.ReportFile)))
-			return nil
+				say(cmd.OutOrStdout(), "%s", filepath.Join(f.Dir, paper.ReportFile))
+				return nil
+			})
 		},
 	}
 	f.register(cmd)
 	flags := cmd.Flags()
 	flags.IntSliceVar(&f.Lengths, "length", paper.Lengths, "K to compare, as `multiples` of the dense dimensions")
 	flags.StringVar(&reference, "reference", "", "`file` of other vectors of the same words, to judge word intrusion by")
-	flags.StringArrayVar(&groups, "heatmap", nil, "`words` of a group of the heat map, separated by commas (default fish,horse,dog and chicago,seattle,boston)")
-	f.registerLast(cmd)
+	flags.StringArrayVar(&f.Groups, "heatmap", paper.Groups, "`words` of a group of the heat map, separated by commas")
 	return cmd
 }

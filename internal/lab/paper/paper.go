@@ -33,7 +33,7 @@ type Experiments struct {
 	Lambdas []float64   // the grid's λ
 	Factors []int       // the grid's K/L
 	Lengths []int       // K/L of the length sweep
-	Groups  [][]string  // words of the heat map; those without a vector are left out
+	Groups  []string    // comma-separated words of the heat map; those without a vector are left out
 
 	Tasks []eval.Task // see [ReadTasks]
 
@@ -49,7 +49,7 @@ var (
 	Lambdas = []float64{0.1, 0.5, 1}
 	Factors = []int{10, 20}
 	Lengths = []int{1, 2, 3, 5, 10, 15, 20}
-	Groups  = [][]string{{"fish", "horse", "dog"}, {"chicago", "seattle", "boston"}}
+	Groups  = []string{"fish,horse,dog", "chicago,seattle,boston"}
 )
 
 // Seed is the seed of evaluation.

@@ -74,7 +74,7 @@ func experiments(t *testing.T) *Experiments {
 	}
 	return &Experiments{
 		Dir: filepath.Join(t.TempDir(), "out"), X: x, Source: &vectors.Source{Name: "x", SHA256: strings.Repeat("0", 64)},
-		Recipe: train.Paper(), Lambdas: []float64{0.1, 0.5}, Factors: []int{2, 5}, Lengths: []int{1, 2}, Groups: [][]string{{"aa", "ab", "?"}, {"?"}, {"ba"}},
+		Recipe: train.Paper(), Lambdas: []float64{0.1, 0.5}, Factors: []int{2, 5}, Lengths: []int{1, 2}, Groups: []string{"aa,ab,?", "?", "ba"},
 		Tasks: tasks, Device: cpu.Device{},
 		Log:  t.Logf,
 		Show: func(model.Recipe) (train.Options, func()) { return train.Options{}, func() {} },
