@@ -8,77 +8,29 @@ import (
 
 	"overcomplete/internal/parallel"
 	"overcomplete/interpret"
-	"overcomplete/model"
-	"overcomplete/vectors"
 )
 
 // comparedWords is the number of words over which the dimensions of two models are compared: the
 // first ones of both, which are the most frequent ones in most files.
 const comparedWords = 20_000
 
-// maxAtoms is the number of atoms up to which they are matched one to one, which takes seconds. The
-// time grows with the cube.
-const maxAtoms = 4000
-
-// similarAtoms is the cosine from which the page calls two atoms alike.
-const similarAtoms = 0.7
-
-// matches are the dimensions of two models that correspond to each other.
+// matches are the best matches of the dimensions of two models.
 type matches struct {
 	Words int               `json:"words"` // that the dimensions were compared over
-	Atoms bool              `json:"atoms"` // atoms were compared instead, and matched one to one
-	First []interpret.Match `json:"first"` // the best match in the second model of each dimension of the first
-	Other []interpret.Match `json:"other"` // the same of the second model
+	First []interpret.Match `json:"first"` // of each dimension of the first model, in the second
+	Other []interpret.Match `json:"other"` // of each dimension of the second model, in the first
 }
 
 // compareWith adds the second model. The matches are computed in the background.
 func (x *Explorer) compareWith(other *Explorer) {
 	x.about.Other = &otherModel{other.about.Name, otherPath[1:] + "/"}
 	other.about.Other = &otherModel{x.about.Name, "../"}
-	x.matches = sync.OnceValue(func() matches {
-		a, b := x.model, other.model
-		atoms := max(a.Dictionary.Len(), b.Dictionary.Len())
-		// The largest cosine of n random atoms is about √(2 ln n/dim). Below, cosines say nothing.
-		if sameSpace(a, b) && atoms <= maxAtoms && math.Sqrt(2*math.Log(float64(atoms))/float64(a.Dictionary.Dim)) < similarAtoms {
-			return matchAtoms(&a.Dictionary, &b.Dictionary)
-		}
-		return matchValues(x.index, other.index, comparedWords)
-	})
+	x.matches = sync.OnceValue(func() matches { return matchValues(x.index, other.index, comparedWords) })
 	other.matches = func() matches {
 		m := x.matches()
-		return matches{Words: m.Words, Atoms: m.Atoms, First: m.Other, Other: m.First}
+		return matches{m.Words, m.Other, m.First}
 	}
 	go x.matches()
-}
-
-// sameSpace reports whether the atoms of two models can be compared: both are of the recipe best,
-// whose atoms have the signs of the words that they are initialised from, and learned from the same
-// vectors or one from the other.
-func sameSpace(a, b *model.Model) bool {
-	first, isFirst := a.Info.Training.Recipe.(model.Best)
-	second, isSecond := b.Info.Training.Recipe.(model.Best)
-	if a.Dictionary.Dim != b.Dictionary.Dim || !isFirst || !isSecond {
-		return false
-	}
-	like := func(best model.Best, other *model.Model) bool {
-		return best.Like != "" && best.Like == vectors.SHA256(other.Dictionary.Atoms)
-	}
-	input := a.Info.Training.Input.SHA256
-	return input != "" && input == b.Info.Training.Input.SHA256 || like(first, b) || like(second, a)
-}
-
-func matchAtoms(a, b *model.Dictionary) matches {
-	first, err := interpret.MatchAtoms(context.Background(), a.Atoms, b.Atoms, a.Dim)
-	if err != nil {
-		panic(err) // the dimensions are equal, and the context is never cancelled
-	}
-	m := matches{Atoms: true, First: first, Other: slices.Repeat([]interpret.Match{{Dimension: -1}}, b.Len())}
-	for k, match := range first {
-		if match.Dimension >= 0 {
-			m.Other[match.Dimension] = interpret.Match{Dimension: k, Cosine: match.Cosine}
-		}
-	}
-	return m
 }
 
 // matchValues compares each dimension of a with each of b by the cosine of their values over the first

@@ -1,11 +1,9 @@
 package explore
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -14,8 +12,6 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"overcomplete/model"
-	"overcomplete/train"
-	"overcomplete/vectors"
 )
 
 // turned returns the test's model with its dimensions in the opposite order, every third
@@ -81,83 +77,6 @@ func TestServesTwoModels(t *testing.T) {
 	}
 	if w := get(newExplorer(t, testModel(), "").Handler(""), "/data/matches"); w.Code != 404 {
 		t.Errorf("of one model: %d", w.Code)
-	}
-}
-
-// Of models of one file, or where one is like the other, atoms are compared, one to one.
-func TestMatchesAtoms(t *testing.T) {
-	const dim = 32
-	for _, like := range []bool{false, true} {
-		a, b := testModel(), testModel()
-		for _, m := range []*model.Model{a, b} {
-			rng := rand.New(rand.NewPCG(1, 2))
-			m.Dictionary = model.Dictionary{Dim: dim, Atoms: make([]float32, testAtoms*dim)}
-			for i := range m.Dictionary.Atoms {
-				m.Dictionary.Atoms[i] = float32(rng.NormFloat64())
-			}
-		}
-		b.Dictionary.Atoms = b.Dictionary.Atoms[:(testAtoms-3)*dim]
-		b.Codes.Cols -= 3
-		b.Codes.Ptr, b.Codes.Index, b.Codes.Value = make([]int64, testWords+1), nil, nil // which don't matter
-		for k := range b.Dictionary.Len() / 2 {
-			other := b.Dictionary.Len() - 1 - k
-			for j := range dim {
-				x, y := &b.Dictionary.Atom(k)[j], &b.Dictionary.Atom(other)[j]
-				*x, *y = *y, *x
-			}
-		}
-		best := train.Best()
-		b.Info.Training.Recipe = best
-		if like {
-			best.Like = vectors.SHA256(b.Dictionary.Atoms)
-		} else {
-			a.Info.Training.Input.SHA256, b.Info.Training.Input.SHA256 = "5ha", "5ha"
-		}
-		a.Info.Training.Recipe = best
-		x := newWith(t, a, "first", Options{Other: newExplorer(t, b, "second")})
-		got := x.matches()
-		if !got.Atoms || len(got.First) != testAtoms || len(got.Other) != testAtoms-3 {
-			t.Fatalf("%d words, %d and %d matches", got.Words, len(got.First), len(got.Other))
-		}
-		for k, m := range got.First {
-			want := testAtoms - 4 - k
-			if want < 0 {
-				want = -1
-			} else if back := got.Other[want]; back.Dimension != k || math.Abs(m.Cosine-1) > 1e-6 {
-				t.Errorf("dimension %d of the other is %+v", want, back)
-			}
-			if m.Dimension != want {
-				t.Errorf("dimension %d is %+v, want %d", k, m, want)
-			}
-		}
-	}
-}
-
-// Atoms of the paper's trainer have either sign, those of other vectors are of another space, and
-// those of one dictionary are the same whatever they encode.
-func TestSameSpace(t *testing.T) {
-	learned := func(recipe model.Recipe, from, encoded string) *model.Model {
-		m := testModel()
-		m.Info.Training.Recipe, m.Info.Training.Input.SHA256, m.Info.Encoding.Input.SHA256 = recipe, from, cmp.Or(encoded, from)
-		return m
-	}
-	best, paper := train.Best(), train.Paper()
-	of := learned(best, "x", "")
-	for i, tt := range []struct {
-		m    *model.Model
-		want bool
-	}{
-		{learned(best, "x", ""), true}, {learned(best, "x", "other"), true}, {learned(best, "other", "x"), false},
-		{learned(best, "other", ""), false}, {learned(paper, "x", ""), false}, {learned(best, "", ""), false},
-	} {
-		if sameSpace(of, tt.m) != tt.want || sameSpace(tt.m, of) != tt.want {
-			t.Errorf("%d: not %v", i, tt.want)
-		}
-	}
-	for _, none := range []*model.Model{learned(best, "", ""), learned(best, "", "x")} {
-		if sameSpace(none, none) {
-			t.Error("vectors of nobody knows what are of one space")
-		}
 	}
 }
 

@@ -16,28 +16,25 @@ function within(build) {
   }
 }
 
-/** minCosine is the absolute cosine from which two dimensions are alike. Random atoms, matched one to one,
- * reach 0.3 and more, because they have fewer numbers than there are words. */
-const minCosine = (atoms) => (atoms ? 0.7 : 0.3);
+/** minCosine is the absolute cosine from which two dimensions are alike. */
+const minCosine = 0.3;
 
 /** alikeIf says when two dimensions are alike. */
-const alikeIf = () => other.atoms
-  ? `they are a pair, where atoms are paired so that their cosines add up to the most, and theirs is at least ${minCosine(true)}`
-  : `each is the other's best match by the cosine of their values over ${plural(other.words, "word")} of both, and that is at least ${minCosine(false)}`;
+const alikeIf = () => `each is the other's best match by the cosine of their values over ${plural(other.words, "word")} of both, and that is at least ${minCosine}`;
 
 /** loadOther asks for the second model, once. */
 async function loadOther() {
   if (!model.other) throw new Missing("There is only one model. This shows two: overcomplete explore A B", []);
   if (other) return;
-  const [about, known, { words, atoms, first, other: second }] = await Promise.all([ask("model", "", "", model.other.path), ask("labels", "", "", model.other.path), ask("matches")]);
+  const [about, known, { words, first, other: second }] = await Promise.all([ask("model", "", "", model.other.path), ask("labels", "", "", model.other.path), ask("matches")]);
   const pairs = [];
   first.forEach((match, k) => {
     const l = match.dimension;
     const live = l >= 0 && model.dimensions[k].words > 0 && about.dimensions[l].words > 0;
-    if (live && second[l].dimension === k && Math.abs(match.cosine) >= minCosine(atoms)) pairs.push({ k, l, cosine: match.cosine });
+    if (live && second[l].dimension === k && Math.abs(match.cosine) >= minCosine) pairs.push({ k, l, cosine: match.cosine });
   });
   pairs.sort((a, b) => Math.abs(b.cosine) - Math.abs(a.cosine));
-  other = { about, named: new Map(known.labels.map((label) => [label.dimension, label])), words, atoms, first, second, pairs, paired: new Set(pairs.map((p) => p.l)), pairing: new Set(pairs.map((p) => p.k)) };
+  other = { about, named: new Map(known.labels.map((label) => [label.dimension, label])), words, first, second, pairs, paired: new Set(pairs.map((p) => p.l)), pairing: new Set(pairs.map((p) => p.k)) };
 }
 
 /** bothNames is the heading of both models' names. */
@@ -90,7 +87,7 @@ async function bothPage(word) {
       h("div", { class: "tools" }, wordSearch({ label: "Look at another word in both", placeholder: "another word", choose: (next) => go("both", next) }), h("a", { href: address("both") }, "all dimensions that are alike")),
       h("section", {}, h("h2", {}, "In both"),
         agree.length === 0 ? h("p", {}, "None of its dimensions are alike.") : folded(agree, 12, (some) => h("ul", { class: "bars dims" }, some.map((row) =>
-          h("li", {}, h("span", { class: "group" }, bar(row.u, low, high, { colour: "first" }), bar(row.v, low, high, { colour: "second" })), h("span", { class: "value" }, h("span", {}, signed(row.u, 2)), h("span", {}, signed(row.v, 2))), h("span", { class: "sides" }, pairText(row, row.u, [shown]), h("span", { class: "who" }, `cosine ${signed(row.cosine, 2)} of their ${other.atoms ? "atoms" : "values"}`))))))),
+          h("li", {}, h("span", { class: "group" }, bar(row.u, low, high, { colour: "first" }), bar(row.v, low, high, { colour: "second" })), h("span", { class: "value" }, h("span", {}, signed(row.u, 2)), h("span", {}, signed(row.v, 2))), h("span", { class: "sides" }, pairText(row, row.u, [shown]), h("span", { class: "who" }, `cosine ${signed(row.cosine, 2)} of their values`))))))),
       h("div", { class: "halves" },
         h("section", {}, h("h2", {}, "Only in ", h("span", { class: "first" }, model.name), h("small", {}, ` ${share(only[0], (row) => row.value)} of its code`)), list(only[0], "first", (build) => build())),
         h("section", {}, h("h2", {}, "Only in ", h("span", { class: "second" }, model.other.name), h("small", {}, ` ${share(only[1], (row) => row.value)} of its code`)), list(only[1], "second", within))),
@@ -107,7 +104,7 @@ async function bothPage(word) {
 function bothModelsPage() {
   const alone = (dimensions, inPairs, matches) => dimensions.map((d, k) => ({ k, ...d, best: matches[k], accuracy: d.negative ? d.bottom_accuracy : d.accuracy })).filter((d) => d.words > 0 && !inPairs.has(d.k)).sort((x, y) => (y.accuracy ?? 0) - (x.accuracy ?? 0) || Math.abs(x.best.cosine) - Math.abs(y.best.cosine));
   const list = (some, build) => some.length === 0 ? h("p", {}, "None.") : folded(some, 10, (part) => h("ul", { class: "bars dims" }, build(() => part.map((d) =>
-    h("li", {}, bar(Math.abs(d.best.cosine), 0, 1), h("span", { class: "value", title: other.atoms ? "the cosine with its partner in the other, if it has one" : "the cosine with the closest dimension of the other" }, d.best.dimension < 0 ? "–" : signed(d.best.cosine, 2)), dimensionText(d.k, strongPole(d.k)))))));
+    h("li", {}, bar(Math.abs(d.best.cosine), 0, 1), h("span", { class: "value", title: "the cosine with the closest dimension of the other" }, d.best.dimension < 0 ? "–" : signed(d.best.cosine, 2)), dimensionText(d.k, strongPole(d.k)))))));
   const only = [alone(model.dimensions, other.pairing, other.first), alone(other.about.dimensions, other.paired, other.second)];
   return {
     title: "both models",
