@@ -44,7 +44,7 @@ func TestBrowserAccessibility(t *testing.T) {
 	}{{"server", server.URL + "/", everywhere}, {"file", "file://" + exported, []string{"#/", "#/word/bank", "#/map"}}} {
 		for _, theme := range []string{"light", "dark"} {
 			for _, width := range []int64{1280, 390} {
-				if !full && (theme == "dark") != (width == 390) { // each theme and each width once
+				if !full && ((theme == "dark") != (width == 390) || theme == "dark" && site.name == "file") { // each theme and each width once
 					continue
 				}
 				t.Run(fmt.Sprintf("%s, %s, %d pixels wide", site.name, theme, width), func(t *testing.T) {
@@ -56,7 +56,11 @@ func TestBrowserAccessibility(t *testing.T) {
 					b.do(chromedp.EmulateViewport(width, 844), chromedp.Navigate(site.url))
 					b.wait(`document.querySelector("h1")`)
 					evaluate[chromedp.Void](b, "%s; 0", axe)
-					for _, address := range site.addresses {
+					addresses := site.addresses
+					if !full && theme == "dark" {
+						addresses = addresses[:3]
+					}
+					for _, address := range addresses {
 						before := evaluate[int](b, `shown`)
 						evaluate[chromedp.Void](b, `location.hash = %s`, quote(address))
 						b.wait(`shown > %d && !document.getElementById("main").ariaBusy`, before)

@@ -184,49 +184,6 @@ func checkHistogram(t *testing.T, name string, h histogram, values []float64) {
 	}
 }
 
-// Against the definitions, over the dense matrix.
-func TestWord(t *testing.T) {
-	m := testModel()
-	x := newExplorer(t, m, "test")
-	codes := dense(m.Codes)
-	dot := func(a, b []float64) (sum float64) {
-		for k := range a {
-			sum += a[k] * b[k]
-		}
-		return sum
-	}
-	for i := range codes {
-		got := x.word(i)
-		var active []interpret.Weight
-		for k, v := range codes[i] {
-			if v != 0 {
-				active = append(active, interpret.Weight{Dimension: k, Value: float32(v)})
-			}
-		}
-		slices.SortStableFunc(active, func(a, b interpret.Weight) int {
-			return cmp.Compare(math.Abs(float64(b.Value)), math.Abs(float64(a.Value)))
-		})
-		if got.Word != m.Codes.Words[i] || got.Row != i || !slices.Equal(got.Active, active) {
-			t.Errorf("word %d: %+v, want %+v", i, got, active)
-		}
-		cosines := make([]float64, len(codes))
-		for j := range codes {
-			if j != i {
-				cosines[j] = dot(codes[i], codes[j]) / math.Sqrt(dot(codes[i], codes[i])*dot(codes[j], codes[j]))
-			}
-		}
-		want := ranked(cosines, 1, nearestWords) // NaN, of a word without dimensions, is not larger than 0
-		if len(got.Nearest) != len(want) {
-			t.Fatalf("word %d: %d nearest words, want %d", i, len(got.Nearest), len(want))
-		}
-		for r, j := range want {
-			if n := got.Nearest[r]; n.Word != m.Codes.Words[j] || math.Abs(n.Cosine-cosines[j]) > 1e-12 {
-				t.Errorf("word %d: nearest %d is %v, want %s, %v", i, r, n, m.Codes.Words[j], cosines[j])
-			}
-		}
-	}
-}
-
 // column returns f of a column's values.
 func column(rows [][]float64, k int, f func(float64) float64) []float64 {
 	values := make([]float64, len(rows))

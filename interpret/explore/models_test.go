@@ -84,7 +84,7 @@ func TestBrowserTwoModels(t *testing.T) {
 	b := openBrowser(t)
 	x := two(t)
 	base := b.serve(x)
-	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(base))
+	b.do(chromedp.Navigate(base))
 	b.waitHeading("first")
 	b.do(chromedp.Click(chromedp.CSS(`header nav a[href="#/both"]`)))
 	b.waitHeading("first and <i>second</i>")

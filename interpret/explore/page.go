@@ -12,11 +12,10 @@ import (
 	"overcomplete/interpret"
 )
 
-// pageTemplate is filled in with nothing but this package's own files and JSON
-// that is safe within HTML.
+// pageTemplate is filled with this package's own files and with JSON without HTML.
 var pageTemplate = template.Must(template.New("").Parse(string(mustAsset("index.html"))))
 
-// embedded is a page's data, by the kind of question and its parameter.
+// embedded is the data of an exported page, by kind and parameter.
 type embedded struct {
 	Model      about                      `json:"model"`
 	Labels     labelsAnswer               `json:"labels"`
@@ -25,15 +24,14 @@ type embedded struct {
 	Dimensions map[string]dimensionAnswer `json:"dimension"`
 }
 
-// page returns the page that asks the server for data or, unless data is nil,
-// the one that has them.
+// page returns the page that requests its data or, unless data is nil, the page that contains them.
 func page(data *embedded) []byte {
 	var fields struct{ Script, Style, Icon, Data, Policy string }
 	if data != nil {
 		fields.Script, fields.Style = string(mustAsset(scripts...)), string(mustAsset("explore.css"))
 		fields.Icon = base64.StdEncoding.EncodeToString(mustAsset("icon.svg"))
 		fields.Data = string(mustJSON(data))
-		// The page has all it needs: it can reach nothing else.
+		// The page can load nothing else.
 		fields.Policy = fmt.Sprintf("default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; script-src %s; style-src %s",
 			hashSource(fields.Script), hashSource(fields.Style))
 	}
@@ -44,22 +42,20 @@ func page(data *embedded) []byte {
 	return b.Bytes()
 }
 
-// hashSource is how a content security policy allows a script or style that is
-// part of the page.
+// hashSource returns the source of an inline script or style in a content security policy.
 func hashSource(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// neighbourhood is how many words of a dimension, or dimensions of a word, come
-// with it into a page for which none were chosen.
+// neighbourhood is the number of words of a dimension, or dimensions of a word, that an exported page
+// has if none were chosen.
 const neighbourhood = 10
 
-// WritePage writes one HTML file that shows the given words and dimensions, the summary
-// and the map. It needs neither a server nor a network. If no dimensions are given, it
-// has the ten strongest of each word; if no words are given, it has the ten top words
-// of each dimension. A word or dimension that the model does not have is a
-// [*NotFoundError].
+// WritePage writes one HTML file that shows words and dimensions, the summary and the map, without a
+// server or a network. If no dimensions are given, it has the ten strongest of each word; if no words
+// are given, the ten top words of each dimension. It returns a [*NotFoundError] for an unknown word or
+// dimension.
 func (x *Explorer) WritePage(w io.Writer, words []string, dimensions []int) error {
 	data := &embedded{x.about, labelsAnswer{Labels: x.allLabels().Labels}, x.mapped(), map[string]wordAnswer{}, map[string]dimensionAnswer{}}
 	addWord := func(row int) { data.Words[x.model.Codes.Words[row]] = x.word(row) }
@@ -88,7 +84,7 @@ func (x *Explorer) WritePage(w io.Writer, words []string, dimensions []int) erro
 			}
 		}
 	}
-	// It begins with dimensions that it has.
+	// The summary shows dimensions that the page has.
 	data.Model.Strongest = []int{}
 	for _, k := range x.strongest {
 		if _, ok := data.Dimensions[strconv.Itoa(k)]; ok {

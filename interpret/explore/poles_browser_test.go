@@ -32,7 +32,7 @@ func TestBrowserPoles(t *testing.T) {
 	x = newWith(t, turned(), "test", Options{Judge: "other.txt",
 		Accuracy: map[interpret.Pole]float64{{Dimension: k}: .9, {Dimension: k, Negative: true}: .3, {Dimension: 6, Negative: true}: .8}})
 	base := b.serve(x)
-	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(base+fmt.Sprint("/#/dimension/", k)))
+	b.do(chromedp.Navigate(base + fmt.Sprint("/#/dimension/", k)))
 	b.waitHeading(fmt.Sprint("dimension ", k))
 	got := evaluate[string](b, `[document.querySelector(".title.weak")?.textContent, document.querySelector(".lead:not(.weak)")?.textContent, ...[...document.querySelectorAll(".note > b")].map((e) => e.textContent), document.title].join("|")`)
 	want := strings.Join([]string{negative, "Its positive pole, with smaller values: " + positive, "word intrusion accuracy 30 %", "word intrusion accuracy 90 %", fmt.Sprintf("%s, dimension %d", negative, k)}, "|")
@@ -77,46 +77,9 @@ func TestBrowserCoherence(t *testing.T) {
 		}
 	}
 	base := b.serve(x)
-	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(base+"/#/dimensions"))
+	b.do(chromedp.Navigate(base + "/#/dimensions"))
 	b.waitHeading("Dimensions")
 	b.do(chromedp.Click(chromedp.CSS(".dims a.name")))
 	b.waitHeading(fmt.Sprint("dimension ", first))
 	b.wait(`document.querySelector(".note").textContent.startsWith(%s)`, quote(fmt.Sprintf("coherence %.2f: ", coherence(first))))
-}
-
-// Matched dimensions of two models are shown by the stronger side of the one, and the side of
-// the other that is like it.
-func TestBrowserMatchedPoles(t *testing.T) {
-	b := openBrowser(t)
-	both := two(t)
-	base := b.serve(both)
-	signs := map[bool]int{}
-	b.do(chromedp.EmulateViewport(1280, 900))
-	for path, xs := range map[string][2]*Explorer{"/": {both, both.options.Other}, otherPath + "/": {both.options.Other, both}} {
-		x, other := xs[0], xs[1]
-		b.do(chromedp.Navigate(base + path + "#/both"))
-		b.wait(`document.querySelector("main .lead")?.textContent.includes(" are alike, of ")`)
-		evaluate[chromedp.Void](b, `document.querySelectorAll(".more").forEach((more) => more.click())`)
-		b.wait(`document.querySelectorAll(".sides").length === %d`, testAtoms-1)
-		rows := evaluate[map[string][3]string](b, `Object.fromEntries([...document.querySelectorAll(".sides")].map((row) => {
-			const [first, second] = row.querySelectorAll("a.name");
-			const name = (link) => link.textContent.replace(/ dimension [0-9]+$/, "");
-			return [first.href.split("/").pop(), [name(first), name(second), row.closest("li").querySelector("rect").getAttribute("class")]];
-		}))`)
-		for k := range testAtoms {
-			match := x.matches().First[k]
-			if match.Dimension < 0 {
-				continue
-			}
-			negative, opposite := strongerIsNegative(x, k), match.Cosine < 0
-			signs[negative]++
-			want := [3]string{poleName(x, k, negative), poleName(other, match.Dimension, negative != opposite), map[bool]string{false: "positive", true: "negative"}[opposite]}
-			if got := rows[fmt.Sprint(k)]; got != want || strings.TrimPrefix(want[0], "−") != strings.TrimPrefix(want[1], "−") {
-				t.Errorf("%s: dimension %d: %q, want %q", path, k, got, want)
-			}
-		}
-	}
-	if signs[true] == 0 || signs[false] == 0 {
-		t.Errorf("the stronger sides are %v", signs)
-	}
 }

@@ -15,7 +15,7 @@ func TestBrowserRowMap(t *testing.T) {
 	x := newExplorer(t, testTexts(), "test")
 	base := b.serve(x)
 	c := x.rows()
-	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(base+"/#/map"))
+	b.do(chromedp.Navigate(base + "/#/map"))
 	b.wait(`document.querySelector(".tabs")`)
 	b.do(chromedp.Click(chromedp.CSS(".tabs a:nth-child(2)")))
 	b.waitHeading("Map of texts")

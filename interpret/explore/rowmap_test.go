@@ -36,8 +36,8 @@ func grouped(rows, groups int) *model.Model {
 // On the map of words, those next to one are of its own group, whatever the number of processors is;
 // regions are called by words of the groups that they have.
 func TestRowMap(t *testing.T) {
-	const groups = 30
-	m := grouped(1500, groups)
+	const groups = 12
+	m := grouped(600, groups)
 	c := newExplorer(t, m, "test").rows()
 	points := make([]point, len(c.Points))
 	majority := make([]map[int]int, len(c.Regions)) // of each region: its words by group
@@ -72,41 +72,37 @@ func TestRowMap(t *testing.T) {
 	}
 }
 
-// Of many words the map has the first, of many texts some from everywhere, with colours by the
-// columns that a few values have most of.
+// The map has the first words, or texts at equal distances, and colours by columns whose most frequent
+// values cover half of the texts.
 func TestRowMapChooses(t *testing.T) {
 	m := grouped(maxRows+500, 10)
-	m.Codes.Ptr[1] = 0 // row 0 has no dimension, and its values are row 1's
-	c := newExplorer(t, m, "test").rows()
-	if n := len(c.Points); n != maxRows || c.Points[0].Row != 1 || c.Points[n-1].Row != maxRows || len(c.Columns) != 0 {
-		t.Errorf("%d points, from %+v to %+v", n, c.Points[0], c.Points[n-1])
+	m.Codes.Ptr[1] = 0 // row 0 has no dimension
+	x := newExplorer(t, m, "test")
+	if rows := x.chooseRows(); len(rows) != maxRows || rows[0] != 1 || rows[maxRows-1] != maxRows || len(x.colourings(rows)) != 0 {
+		t.Errorf("%d rows, from %d", len(rows), rows[0])
 	}
 	texts := &vectors.Texts{Columns: []vectors.Column{{Name: "kind"}, {Name: "date"}, {Name: "constant"}}}
 	for i := range m.Codes.Rows {
-		texts.Text = append(texts.Text, strings.Repeat("text ", 100))
-		for j, value := range []string{fmt.Sprint("k", int(math.Sqrt(float64(i%100)))), fmt.Sprint(i), ""} {
-			texts.Columns[j].Values = append(texts.Columns[j].Values, value)
-		}
+		texts.Add("text", []string{fmt.Sprint("k", int(math.Sqrt(float64(i%100)))), fmt.Sprint(i), ""})
 	}
 	m.Codes.Texts = texts
 	m.Info.Encoding.SetKind(texts)
-	c = newExplorer(t, m, "test").rows()
-	if last := c.Points[len(c.Points)-1]; len(c.Points) != maxRows || last.Row < maxRows+490 {
-		t.Errorf("%d points, the last is %+v", len(c.Points), last)
+	x = newExplorer(t, m, "test")
+	rows := x.chooseRows()
+	if last := rows[len(rows)-1]; len(rows) != maxRows || last < maxRows+490 {
+		t.Errorf("%d rows, the last is %d", len(rows), last)
 	}
-	if len(c.Columns) != 1 || c.Columns[0].Name != "kind" {
-		t.Fatalf("columns %+v", c.Columns)
+	columns := x.colourings(rows)
+	if len(columns) != 1 || columns[0].Name != "kind" {
+		t.Fatalf("columns %+v", columns)
 	}
-	// Of 100, 19 are k9, 17 k8, … 1 k0.
-	if got, want := c.Columns[0].Values, strings.Fields("k9 k8 k7 k6 k5 k4 k3"); !slices.Equal(got, want) {
+	// Of 100 texts, 19 are k9, 17 k8, … 1 k0.
+	if got, want := columns[0].Values, strings.Fields("k9 k8 k7 k6 k5 k4 k3"); !slices.Equal(got, want) {
 		t.Errorf("values %q, want %q", got, want)
 	}
-	for i, p := range c.Points {
-		if want := slices.Index(c.Columns[0].Values, texts.Columns[0].Values[p.Row]); c.Columns[0].Of[i] != want {
-			t.Fatalf("point %d has value %d, want %d", i, c.Columns[0].Of[i], want)
-		}
-		if len([]rune(c.Texts[p.Word])) != listedText {
-			t.Fatalf("point %d has a text of %d characters", i, len(c.Texts[p.Word]))
+	for i, row := range rows {
+		if want := slices.Index(columns[0].Values, texts.Columns[0].Values[row]); columns[0].Of[i] != want {
+			t.Fatalf("row %d has value %d, want %d", row, columns[0].Of[i], want)
 		}
 	}
 }

@@ -20,28 +20,28 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// scripts are the page's, which share one scope.
+// scripts are the scripts of the page. They share one scope.
 var scripts = []string{"dom.js", "charts.js", "labels.js", "pages.js", "queries.js", "models.js", "map.js", "save.js", "main.js"}
 
-// mustAsset returns the files of the given names, one after the other.
+// mustAsset returns the contents of files, concatenated.
 func mustAsset(names ...string) []byte {
 	var all []byte
 	for _, name := range names {
 		data, err := assets.ReadFile("assets/" + name)
 		if err != nil {
-			panic(err) // a name in this program's source
+			panic(err) // the files are part of this program
 		}
 		all = append(all, data...)
 	}
 	return all
 }
 
-// A requestError is what is wrong with a request.
+// A requestError is the answer to a request that is refused.
 type requestError struct {
 	Status  int      `json:"-"`
 	Message string   `json:"error"`
-	Word    string   `json:"word,omitempty"`    // that is not there
-	Closest []string `json:"closest,omitempty"` // spellings
+	Word    string   `json:"word,omitempty"`    // that is unknown
+	Closest []string `json:"closest,omitempty"` // known words with a similar spelling
 }
 
 func (e *requestError) Error() string { return e.Message }
@@ -50,10 +50,10 @@ func badRequest(format string, args ...any) error {
 	return &requestError{Status: http.StatusBadRequest, Message: fmt.Sprintf(format, args...)}
 }
 
-// Handler serves the page and its data, but only where no other site can read them.
-// Requests must name this machine by an IP address, as localhost or as host, which may
-// be empty; a site that has its own name point to this machine (DNS rebinding) is
-// refused. So are requests for data that the browser says come from another site's page.
+// Handler serves the page and its data so that no other site can read them. Requests must name this
+// machine by an IP address, as localhost or as host, which may be empty; this refuses sites whose own
+// name resolves to this machine (DNS rebinding). Requests for data by another site's page are refused,
+// too.
 func (x *Explorer) Handler(host string) http.Handler {
 	mux := routes{}
 	x.addTo(mux, "")
@@ -72,33 +72,31 @@ const otherPath = "/other"
 
 // addTo adds the page and its data, below a path.
 func (x *Explorer) addTo(mux routes, path string) {
-	limit := x.longestParameter()
 	own := routes{
 		"/":               file("text/html; charset=utf-8", page(nil)),
 		"/explore.css":    file("text/css; charset=utf-8", mustAsset("explore.css")),
 		"/explore.js":     file("text/javascript; charset=utf-8", mustAsset(scripts...)),
 		"/icon.svg":       file("image/svg+xml", mustAsset("icon.svg")),
 		"/data/model":     file("application/json", mustJSON(x.about)),
-		"/data/map":       answer("", 0, func(string) (any, error) { return x.mapped(), nil }),
-		"/data/rows":      answer("", 0, func(string) (any, error) { return x.rows(), nil }),
-		"/data/word":      answer("word", limit, x.answerWord),
-		"/data/dimension": answer("dimension", limit, x.answerDimension),
-		"/data/query":     answer("query", max(limit, maxQuery), x.answerQuery),
+		"/data/map":       x.answer("", func(string) (any, error) { return x.mapped(), nil }),
+		"/data/rows":      x.answer("", func(string) (any, error) { return x.rows(), nil }),
+		"/data/word":      x.answer("word", x.answerWord),
+		"/data/dimension": x.answer("dimension", x.answerDimension),
+		"/data/query":     x.answer("query", x.answerQuery),
 		"/data/labels":    http.HandlerFunc(x.serveLabels),
-		"/data/complete":  answer("prefix", limit, x.complete),
+		"/data/complete":  x.answer("prefix", x.complete),
 	}
 	for name, handler := range own {
 		mux[path+name] = handler
 	}
 	if x.matches != nil {
-		mux[path+"/data/matches"] = answer("", 0, func(string) (any, error) { return x.matches(), nil })
+		mux[path+"/data/matches"] = x.answer("", func(string) (any, error) { return x.matches(), nil })
 	}
 }
 
-// longestParameter returns the most bytes that a parameter may have: any word
-// can be asked for, and one that is none but is not much longer.
-func (x *Explorer) longestParameter() int {
-	n := 1000
+// maxParameter returns the most bytes of a parameter, which can be any word of the model.
+func (x *Explorer) maxParameter() int {
+	n := maxQuery
 	for _, w := range x.model.Codes.Words {
 		n = max(n, len(w))
 	}
@@ -116,7 +114,7 @@ func (x *Explorer) answerWord(word string) (any, error) {
 func (x *Explorer) answerDimension(text string) (any, error) {
 	k, err := strconv.Atoi(text)
 	if err != nil {
-		return nil, badRequest("%q is no dimension's number", text)
+		return nil, badRequest("%q is no number of a dimension", text)
 	}
 	if err := x.checkDimension(k); err != nil {
 		return nil, err
@@ -124,11 +122,10 @@ func (x *Explorer) answerDimension(text string) (any, error) {
 	return x.dimension(k), nil
 }
 
-// routes are handlers by path, exactly: nothing is redirected to a cleaner path,
-// as [http.ServeMux] does.
+// routes are handlers by exact path. Unlike [http.ServeMux], they redirect nothing to a cleaner path.
 type routes map[string]http.Handler
 
-// changing is the only path, below that of a model, at which something can be changed.
+// changing is the only path of a model that accepts changes.
 const changing = "/data/labels"
 
 func (m routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -149,8 +146,7 @@ func (m routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// guard refuses requests that did not come from this machine's user looking at
-// this page. Frames are the sources that may show it in theirs.
+// guard refuses requests of other sites. Frames are the sources that may show the page in a frame.
 func guard(host, frames string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
@@ -158,9 +154,9 @@ func guard(host, frames string, next http.Handler) http.Handler {
 		header.Set("Cross-Origin-Resource-Policy", "same-origin")
 		header.Set("Referrer-Policy", "no-referrer")
 		header.Set("X-Content-Type-Options", "nosniff")
-		header.Set("Cache-Control", "no-cache") // the next model may have the same address
+		header.Set("Cache-Control", "no-cache") // another model may get the same address
 		if !ownHost(r.Host, host) {
-			fail(w, &requestError{Status: http.StatusForbidden, Message: fmt.Sprintf("the host name %.100q is not served: use the address, or name it with --listen", r.Host)})
+			fail(w, &requestError{Status: http.StatusForbidden, Message: fmt.Sprintf("the host name %.100q is not served: use the IP address, or serve under this name", r.Host)})
 			return
 		}
 		if err := sameOrigin(r); err != nil {
@@ -171,8 +167,8 @@ func guard(host, frames string, next http.Handler) http.Handler {
 	})
 }
 
-// ownHost reports whether a Host header names this machine. The port is not
-// looked at: it is another one behind a tunnel.
+// ownHost reports whether a Host header names this machine. It ignores the port, which differs behind
+// a tunnel.
 func ownHost(header, host string) bool {
 	u, err := url.Parse("//" + header)
 	if err != nil || u.Host != header {
@@ -185,8 +181,8 @@ func ownHost(header, host string) bool {
 	return name == "localhost" || name != "" && name == strings.ToLower(host)
 }
 
-// sameOrigin returns an error if the browser says that another site's page makes
-// the request, unless that only follows a link to the page.
+// sameOrigin returns an error if another site's page makes the request, unless it follows a link to
+// the page.
 func sameOrigin(r *http.Request) error {
 	refused := &requestError{Status: http.StatusForbidden, Message: "the data are for this server's own page"}
 	if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host && origin != "https://"+r.Host {
@@ -202,7 +198,7 @@ func sameOrigin(r *http.Request) error {
 	return refused
 }
 
-// file serves bytes that do not change.
+// file serves constant bytes.
 func file(contentType string, content []byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, err := parameter(r, "", 0); err != nil {
@@ -214,16 +210,16 @@ func file(contentType string, content []byte) http.Handler {
 	})
 }
 
-// answer serves JSON of what f returns for the one parameter of that name, of at
-// most limit bytes. Without a name there is no parameter.
-func answer(name string, limit int, f func(value string) (any, error)) http.Handler {
+// answer serves the result of f as JSON. Its argument is the parameter of that name; "" means that there
+// is none.
+func (x *Explorer) answer(name string, f func(value string) (any, error)) http.Handler {
+	limit := x.maxParameter()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		value, err := parameter(r, name, limit)
-		if err != nil {
-			fail(w, err)
-			return
+		var data any
+		if err == nil {
+			data, err = f(value)
 		}
-		data, err := f(value)
 		if err != nil {
 			fail(w, err)
 			return
@@ -232,8 +228,8 @@ func answer(name string, limit int, f func(value string) (any, error)) http.Hand
 	})
 }
 
-// parameter returns the value of the query's only parameter, which must have
-// that name and no more than limit bytes. The empty name stands for no query.
+// parameter returns the only parameter of a request, which must have that name and at most limit bytes.
+// If name is "", the request must have none.
 func parameter(r *http.Request, name string, limit int) (string, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -275,8 +271,7 @@ func send(w http.ResponseWriter, status int, data any) {
 	w.Write(mustJSON(data))
 }
 
-// mustJSON encodes what this package makes, all of whose numbers are finite. Of
-// HTML's own characters none is left in it.
+// mustJSON encodes data of this package, whose numbers are finite. It escapes <, > and &.
 func mustJSON(data any) []byte {
 	text, err := json.Marshal(data)
 	if err != nil {
@@ -285,13 +280,12 @@ func mustJSON(data any) []byte {
 	return text
 }
 
-// Serve serves the page on the listener until ctx is cancelled, and closes the listener.
-// It then lets requests that are being answered end, for at most two seconds, and
-// returns nil. See [Explorer.Handler] for host.
+// Serve serves the page on the listener until ctx is cancelled, and closes the listener. It then waits
+// up to two seconds for running requests and returns nil. See [Explorer.Handler] for host.
 func (x *Explorer) Serve(ctx context.Context, listener net.Listener, host string) error {
-	longest := max(x.longestParameter(), maxQuery)
+	longest := x.maxParameter()
 	if x.options.Other != nil {
-		longest = max(longest, x.options.Other.longestParameter())
+		longest = max(longest, x.options.Other.maxParameter())
 	}
 	server := &http.Server{
 		Handler:           x.Handler(host),
@@ -299,7 +293,7 @@ func (x *Explorer) Serve(ctx context.Context, listener net.Listener, host string
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      time.Minute,
 		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    16<<10 + 3*longest, // of which a URL has three for one: %20
+		MaxHeaderBytes:    16<<10 + 3*longest, // a URL can have three bytes for one: %20
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
@@ -308,7 +302,6 @@ func (x *Explorer) Serve(ctx context.Context, listener net.Listener, host string
 		return err
 	case <-ctx.Done():
 	}
-	// What is being answered is still sent.
 	grace, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	if server.Shutdown(grace) != nil {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -91,34 +90,6 @@ func TestHeader(t *testing.T) {
 	}
 }
 
-// A word can be longer than anything that people type.
-func TestServesLongWord(t *testing.T) {
-	m := testModel()
-	m.Codes.Words[7] = strings.Repeat("é", 10_000)
-	x := newExplorer(t, m, "test")
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- x.Serve(ctx, listener, "") }()
-	for word, status := range map[string]int{m.Codes.Words[7]: 200, m.Codes.Words[7] + "é": 400} {
-		response, err := http.Get("http://" + listener.Addr().String() + "/data/word?word=" + url.QueryEscape(word))
-		if err != nil {
-			t.Fatal(err)
-		}
-		response.Body.Close()
-		if response.StatusCode != status {
-			t.Errorf("%d bytes: %s, want %d", len(word), response.Status, status)
-		}
-	}
-	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
-}
-
 // All words, odd ones too, are found by their own name, and no answer has what HTML
 // would understand.
 func TestServesEachWord(t *testing.T) {
@@ -162,23 +133,17 @@ func TestRefuses(t *testing.T) {
 		{"/nothing", 404, nil},
 		{"//", 404, nil},
 		{"", 404, nil},
-		{"*", 404, nil},
 		{"/data", 404, nil},
-		{"/data/", 404, nil},
-		{"/data/word/", 404, nil},
 		{"//data/word?word=bank", 404, nil},
 		{"/data/../data/word?word=bank", 404, nil},
 		{"/assets/index.html", 404, nil},
-		{"/explore.go", 404, nil},
 		{"/data/wo\x00rd", 404, nil},
 
 		{"/data/word?word=bamk", 404, nil},
 		{"/data/dimension?dimension=40", 404, nil},
 		{"/data/dimension?dimension=-1", 404, nil},
 		{"/data/dimension?dimension=1e3", 400, nil},
-		{"/data/dimension?dimension=99999999999999999999", 400, nil},
 		{"/data/word", 400, nil},
-		{"/data/word?", 400, nil},
 		{"/data/word?word=bank&word=river", 400, nil},
 		{"/data/word?word=bank&n=3", 400, nil},
 		{"/data/word?prefix=bank", 400, nil},
@@ -187,23 +152,19 @@ func TestRefuses(t *testing.T) {
 		{"/data/word?word=a;b", 400, nil},
 		{"/data/model?word=a", 400, nil},
 		{"/explore.js?v=1", 400, nil},
-		{"/data/word?word=" + strings.Repeat("a", 1001), 400, nil},
-		{"/data/complete?prefix=" + strings.Repeat("a", 1001), 400, nil},
+		{"/data/word?word=" + strings.Repeat("a", 4001), 400, nil},
 
 		{"/data/word?word=bank", 405, []string{"Method: POST"}},
 		{"/", 405, []string{"Method: DELETE"}},
-		{"/", 405, []string{"Method: OPTIONS"}},
 
 		// Another site that had its name point here.
 		{"/", 403, []string{"Host: other.example"}},
-		{"/data/model", 403, []string{"Host: other.example:8420"}},
 		{"/data/model", 403, []string{"Host: localhost.other.example"}},
 		{"/data/model", 403, []string{"Host: 127.0.0.1.other.example"}},
 		{"/data/model", 403, []string{"Host: "}},
 		{"/data/model", 403, []string{"Host: user@127.0.0.1"}},
 		{"/data/model", 403, []string{"Host: 127.0.0.1:8420/x"}},
 		{"/data/model", 200, []string{"Host: localhost:9000"}}, // behind a tunnel
-		{"/data/model", 200, []string{"Host: LOCALHOST"}},
 		{"/data/model", 200, []string{"Host: [::1]:8420"}},
 		{"/data/model", 200, []string{"Host: 192.168.1.2:8420"}},
 		{"/data/model", 200, []string{"Host: explorer.example:8420"}},
@@ -214,7 +175,6 @@ func TestRefuses(t *testing.T) {
 		{"/data/model", 403, []string{"Origin: http://127.0.0.1:9999"}},
 		{"/data/model", 403, []string{"Sec-Fetch-Site: cross-site"}},
 		{"/data/model", 403, []string{"Sec-Fetch-Site: same-site"}},
-		{"/data/model", 403, []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate"}},
 		{"/explore.js", 403, []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors"}},
 		{"/", 403, []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors"}},
 		{"/", 200, []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate"}}, // a link
@@ -241,14 +201,6 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-func TestSuggestsSpellings(t *testing.T) {
-	w := get(newExplorer(t, testModel(), "test").Handler(""), "/data/word?word=bnak")
-	var e requestError
-	if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || !strings.Contains(strings.Join(e.Closest, " "), "bank") {
-		t.Errorf("%s, %v", w.Body, err)
-	}
-}
-
 // checkAnswer fails unless w is an answer with all of the page's promises.
 func checkAnswer(t *testing.T, target string, w *httptest.ResponseRecorder) {
 	t.Helper()
@@ -257,48 +209,6 @@ func checkAnswer(t *testing.T, target string, w *httptest.ResponseRecorder) {
 	}
 	if w.Body.Len() > 0 && w.Header().Get("Content-Type") == "application/json" && !json.Valid(w.Body.Bytes()) {
 		t.Errorf("%q: %s is not JSON", target, w.Body)
-	}
-}
-
-// Ten thousand requests of a client that knows the server but not its manners.
-func TestRandomQueries(t *testing.T) {
-	m := testModel()
-	handler := newExplorer(t, m, "test").Handler("")
-	rng := rand.New(rand.NewPCG(7, 8))
-	pick := func(from ...string) string { return from[rng.IntN(len(from))] }
-	text := func() string {
-		switch rng.IntN(6) {
-		case 0:
-			return url.QueryEscape(m.Codes.Words[rng.IntN(len(m.Codes.Words))])
-		case 1:
-			return m.Codes.Words[rng.IntN(len(m.Codes.Words))]
-		case 2:
-			return fmt.Sprint(rng.IntN(60) - 10)
-		case 3:
-			return pick("", "%", "%0", "%00", "%ff", "+", "NaN", "-0", "1e9", "0x1", "%F0%9F%98%80", "\x80", "😀", "..", "&", ";", "=")
-		case 4:
-			return strings.Repeat(pick("a", "%61", "é", "%"), rng.IntN(2000))
-		}
-		bytes := make([]byte, rng.IntN(20))
-		for i := range bytes {
-			bytes[i] = byte(rng.Uint32())
-		}
-		return string(bytes)
-	}
-	statuses := make(map[int]int)
-	for range 10000 {
-		target := pick("/", "/data/", "/data/word", "/data/query", "/data/labels", "/data/dimension", "/data/complete", "/data/map", "/data/model", "/explore.js", "//", text())
-		for range rng.IntN(3) {
-			target += pick("?", "&", "/") + pick("word", "dimension", "prefix", "query", text()) + pick("=", "=", "=", "") + text()
-		}
-		w := get(handler, target, pick("Method: GET", "Method: GET", "Method: GET", "Method: HEAD", "Method: PUT", "Method: "+text()))
-		checkAnswer(t, target, w)
-		statuses[w.Code]++
-	}
-	for _, status := range []int{200, 400, 404, 405} {
-		if statuses[status] < 50 {
-			t.Errorf("the queries are not varied: %v", statuses)
-		}
 	}
 }
 
@@ -321,13 +231,17 @@ func TestServe(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- newExplorer(t, testModel(), "test").Serve(ctx, listener, "127.0.0.1") }()
+	m := testModel()
+	m.Codes.Words[7] = strings.Repeat("é", 10_000)
+	go func() { ended <- newExplorer(t, m, "test").Serve(ctx, listener, "127.0.0.1") }()
 	base := "http://" + listener.Addr().String()
 	for _, tt := range []struct {
 		target string
 		status int
 	}{
 		{"/data/word?word=bank", 200},
+		{"/data/word?word=" + url.QueryEscape(m.Codes.Words[7]), 200}, // longer than what people type
+		{"/data/word?word=" + url.QueryEscape(m.Codes.Words[7]+"é"), 400},
 		{"/data/word?word=" + strings.Repeat("a", 100_000), 431},
 		{"/" + strings.Repeat("a", 5_000), 404},
 	} {

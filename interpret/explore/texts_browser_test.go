@@ -11,10 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"overcomplete/cpu"
-	"overcomplete/internal/testonly/realdata"
 	"overcomplete/model"
-	"overcomplete/train"
 	"overcomplete/vectors"
 	_ "overcomplete/vectors/columnar"
 )
@@ -47,7 +44,7 @@ func TestBrowserTexts(t *testing.T) {
 	m := testTexts()
 	x := newExplorer(t, m, "test")
 	base := b.serve(x)
-	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(base))
+	b.do(chromedp.Navigate(base))
 	b.waitHeading("test")
 	if lead := evaluate[string](b, `document.querySelector(".lead").textContent`); !strings.HasPrefix(lead, "300 texts in 40 sparse dimensions. Ask for a text, ") {
 		t.Errorf("summary: %q", lead)
@@ -110,44 +107,4 @@ func TestBrowserTexts(t *testing.T) {
 	b.wait(`document.querySelector("main .values")?.textContent.includes("common subjecta")`)
 	b.do(chromedp.SendKeys(chromedp.CSS(search), "common"))
 	b.wait(`document.querySelector("[role=option]")?.textContent.includes("common subjecta")`)
-}
-
-// Real sentences and their embeddings, some of them emptied or broken into lines: what a dimension is
-// called by is in the texts that it has, and they are found by what they say.
-func TestBrowserRealDataTexts(t *testing.T) {
-	path := realdata.Path(t, "vectors/minilm.sentences.384d.15565.parquet")
-	b := openBrowser(t)
-	sentences, source, err := vectors.Read(t.Context(), path, vectors.ReadOptions{MaxWords: 2000})
-	if err != nil {
-		t.Fatal(err)
-	}
-	sentences.Texts.Text[0], sentences.Texts.Text[1] = "", strings.ReplaceAll(sentences.Texts.Text[1], " ", "\n")
-	recipe := train.Best()
-	recipe.Method, recipe.Atoms = model.Nonnegative, 256
-	m, err := train.Fit(t.Context(), sentences, recipe, cpu.Device{}, train.Options{Source: source})
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := newExplorer(t, m, "sentences")
-	base := b.serve(x)
-	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(base))
-	b.waitHeading("sentences")
-	b.wait(`document.querySelectorAll(".cards li").length === 12`)
-	b.do(chromedp.SendKeys(chromedp.CSS(search), sentences.Words[1]+kb.Enter))
-	b.wait(`document.querySelector("h1.text")?.textContent === %s`, quote(sentences.Texts.Text[1]))
-	b.do(chromedp.SendKeys(chromedp.CSS(search), sentences.Words[0]+kb.Enter))
-	b.wait(`document.querySelector("h1.text")?.textContent === %s`, quote(sentences.Words[0])) // it says nothing
-	b.do(chromedp.SendKeys(chromedp.CSS(search), "romantic comedy"+kb.Enter))
-	b.waitHeading("romantic comedy")
-	b.wait(`[...document.querySelectorAll(".texts a")].length > 2 && [...document.querySelectorAll(".texts a")].every((a) => /romantic.*comedy|comedy.*romantic/i.test(a.textContent))`)
-	b.do(chromedp.SendKeys(chromedp.CSS(search), "dramatic comedies of errors"+kb.Enter))
-	b.wait(`document.querySelector("main .message")?.textContent === '"dramatic comedies of errors" is no id, and in no text'`)
-	for _, k := range x.strongest[:5] {
-		b.do(chromedp.Navigate(fmt.Sprint(base, "/#/dimension/", k)))
-		b.waitHeading(fmt.Sprint("dimension ", k))
-		// Each keyword is in some of the top texts: in how many depends on the dimension.
-		b.wait(`document.querySelector("main .title").textContent.split(", ").every((word) => [...document.querySelectorAll("main .values a")].some((a) => a.textContent.toLowerCase().includes(word)))`)
-	}
-	b.do(chromedp.Navigate(base + "/#/rows?colour=label"))
-	b.wait(`document.querySelectorAll(".dot").length === 2000 && document.querySelectorAll(".beside section:first-child li").length === 2`)
 }
