@@ -3,7 +3,6 @@ module overcomplete
 go 1.26.0
 
 require (
-	github.com/andybalholm/brotli v1.2.7 // Parquet pages compressed with it
 	github.com/apache/arrow-go/v18 v18.8.0 // Arrow files
 	github.com/chewxy/hm v1.0.0 // types of the operations that Gorgonia lacks
 	github.com/chromedp/cdproto v0.159.0 // commands of the browser that tests the explorer
@@ -32,6 +31,7 @@ require (
 	codeberg.org/go-pdf/fpdf v0.11.1 // indirect
 	git.sr.ht/~sbinet/gg v0.7.0 // indirect
 	github.com/ajstarks/svgo v0.0.0-20211024235047-1546f124cd8b // indirect
+	github.com/andybalholm/brotli v1.2.3 // indirect
 	github.com/apache/arrow/go/arrow v0.0.0-20211112161151-bc219186db40 // indirect
 	github.com/awalterschulze/gographviz v2.0.3+incompatible // indirect
 	github.com/chewxy/math32 v1.10.1 // indirect

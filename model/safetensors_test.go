@@ -55,14 +55,14 @@ func TestOpenBadSafetensors(t *testing.T) {
 		check(text, "not a model: neither a directory nor a .safetensors file")
 	}
 	for _, tt := range []struct{ old, new, want string }{
-		{`{"__metadata__"`, `{"__metadatum_"`, `"__metadatum_": "model.json": unknown`},
+		{`{"__metadata__"`, `{"__metadatum_"`, `"__metadatum_"`},
 		{`"model.json":`, `"motel.json":`, `its metadata has no "model.json"`},
 		{`\"format\":1`, `\"format\":5`, "format version is 5, want 1"},
 		{`\"words\":4`, `\"words\":5`, `tensor "words": 4 words, model.json says 5`},
 		{`\"words\":4`, `\"words\":-`, "model.json: "},
-		{`\"dim\":2`, `\"dim\":3`, "has shape ["},
+		{`\"dim\":2`, `\"dim\":3`, "array of shape ["},
 		{`\"center\":true`, `\"center\":null`, `there is a tensor "mean", but model.json says that the input was not centred`},
-		{`[3,2]`, `[2,3]`, `tensor "dictionary" has shape [2 3], want [3 2]`},
+		{`[3,2]`, `[2,3]`, `array of shape [2 3], want [3 2]`},
 		{`"mean":`, `"meas":`, `no tensor "mean"`},
 		{"word 3", "word\n3", `tensor "words": more words than the 4`},
 		{"\x00\x00\x80\x3f", "\x00\x00\x80\x7f", "value 0 is +Inf"},

@@ -124,6 +124,9 @@ func Open(r io.Reader, size int64) (*Array, error) {
 	return a, nil
 }
 
+// NewArray returns an array with elements in r, of size bytes.
+func NewArray(h Header, r io.Reader, size int64) *Array { return &Array{h, r, size} }
+
 // Float32 reads an array of float16, bfloat16, float32 or float64. A float64 beyond the
 // range of float32 becomes infinite.
 //

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"strings"
 	"time"
@@ -99,35 +98,12 @@ func (a *Archive) Open(name string) (*Array, error) {
 	if f == nil {
 		return nil, fmt.Errorf("no array %q in it", name)
 	}
-	r, err := open(f)
+	r, err := f.Open() // its Close has nothing to do, but for readers that are used again
 	if err != nil {
 		return nil, named(name, err)
 	}
 	array, err := Open(r, int64(f.UncompressedSize64))
 	return array, named(name, err)
-}
-
-func open(f *zip.File) (io.Reader, error) {
-	r, err := f.Open() // its Close has nothing to do but for readers that are used again
-	if err == nil && f.CRC32 == 0 {
-		return &zeroChecksum{Reader: r}, nil // for which archive/zip takes it that there is none
-	}
-	return r, err
-}
-
-// zeroChecksum makes sure that the checksum of what is read is zero.
-type zeroChecksum struct {
-	io.Reader
-	sum uint32
-}
-
-func (z *zeroChecksum) Read(p []byte) (int, error) {
-	n, err := z.Reader.Read(p)
-	z.sum = crc32.Update(z.sum, crc32.IEEETable, p[:n])
-	if err == io.EOF && z.sum != 0 {
-		err = zip.ErrChecksum
-	}
-	return n, err
 }
 
 // Read reads the named array of a by read, such as (*Array).Float32, which says what

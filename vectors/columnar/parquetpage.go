@@ -13,7 +13,6 @@ import (
 	"sync"
 	"unsafe"
 
-	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
@@ -362,16 +361,9 @@ func (c *chunk[T]) decompress(page []byte, size int64, codec format.CompressionC
 		n, err = lz4.UncompressBlock(page, c.content[:size])
 		b = c.content[:n]
 	case format.Gzip:
-		var r io.Reader
-		if r, err = gzip.NewReader(bytes.NewReader(page)); err == nil {
-			b, err = c.readAll(r, int(size))
-		}
-	case format.Brotli: // which has no such bound: memory grows, with what there was beside what there is
-		if err = memory.Check(2 * uint64(size)); err == nil {
-			b, err = c.readAll(brotli.NewReader(bytes.NewReader(page)), int(size))
-		}
+		b, err = gunzip(page, c.content[:size])
 	default:
-		err = fmt.Errorf("compressed with %v, which is not read; want Zstandard, Snappy, gzip, Brotli, LZ4_RAW or no compression", codec)
+		err = fmt.Errorf("compressed with %v, which is not read; want Zstandard, Snappy, gzip, LZ4_RAW or no compression", codec)
 	}
 	if err == nil && int64(len(b)) != size {
 		err = errHeader
@@ -379,24 +371,17 @@ func (c *chunk[T]) decompress(page []byte, size int64, codec format.CompressionC
 	return b, err
 }
 
-// readAll reads all that there is, unless that is more than size bytes, into memory for as many.
-func (c *chunk[T]) readAll(r io.Reader, size int) ([]byte, error) {
-	b := c.content[:0]
-	for len(b) < size {
-		if len(b) == cap(b) {
-			b = slices.Grow(b, min(max(1<<16, len(b)), size-len(b)))
-		}
-		n, err := io.ReadFull(r, b[len(b):min(cap(b), size)])
-		b = b[:len(b)+n]
-		c.content = b
-		if err == io.EOF || err == io.ErrUnexpectedEOF {
-			return b, nil
-		} else if err != nil {
-			return nil, err
-		}
+// gunzip fills to with what page decompresses to, which must be as much.
+func gunzip(page, to []byte) ([]byte, error) {
+	r, err := gzip.NewReader(bytes.NewReader(page))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := io.ReadFull(r, to); err != nil {
+		return nil, errHeader
 	}
 	if n, err := io.ReadFull(r, make([]byte, 1)); n > 0 || err != io.EOF {
 		return nil, cmp.Or(err, errHeader)
 	}
-	return b, nil
+	return to, nil
 }

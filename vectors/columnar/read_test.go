@@ -18,7 +18,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
-	"github.com/parquet-go/parquet-go/encoding/delta"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
@@ -431,7 +430,7 @@ func TestReadChecksSizes(t *testing.T) {
 // before there is memory for them.
 func TestReadChecksPages(t *testing.T) {
 	whole := contents(t, "*.parquet")["lists.parquet"]
-	for _, codec := range []compress.Codec{&parquet.Snappy, &parquet.Gzip, &parquet.Brotli, &parquet.Zstd, &parquet.Lz4Raw} {
+	for _, codec := range []compress.Codec{&parquet.Snappy, &parquet.Gzip, &parquet.Zstd, &parquet.Lz4Raw} {
 		grows, err := codec.Encode(nil, make([]byte, 64<<20))
 		if err != nil {
 			t.Fatal(err)
@@ -457,7 +456,7 @@ func TestReadChecksPages(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), `damaged Parquet file: column "word": page at 4: `) {
 				t.Errorf("a page of %v that %s: error %v", codec, name, err)
 			}
-			if n := after.TotalAlloc - before.TotalAlloc; n > 32<<20 { // Zstandard's window and Brotli's are 16 MiB
+			if n := after.TotalAlloc - before.TotalAlloc; n > 32<<20 { // Zstandard's window is 16 MiB
 				t.Errorf("a page of %v that %s: %d bytes allocated for a file of %d", codec, name, n, len(file))
 			}
 		}
@@ -490,16 +489,9 @@ func withHeader(t *testing.T, h format.PageHeader, page []byte) []byte {
 	return append(b, page...)
 }
 
-// Values are read in all encodings. Pages that have fewer than they say, or other damage, are
+// Values are read in their encodings. Pages that have fewer than they say, or other damage, are
 // refused, in no more memory than they have bytes.
 func TestReadPages(t *testing.T) {
-	lengths := func(x ...int32) []byte {
-		b, err := new(delta.BinaryPackedEncoding).EncodeInt32(nil, x)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return b
-	}
 	run := func(n uint64, value byte) []byte { return append(binary.AppendUvarint(nil, n<<1), value) }
 	level := func(levels []byte) []byte {
 		return append(binary.LittleEndian.AppendUint32(nil, uint32(len(levels))), levels...)
@@ -509,12 +501,6 @@ func TestReadPages(t *testing.T) {
 			b = append(binary.LittleEndian.AppendUint32(b, uint32(len(word))), word...)
 		}
 		return b
-	}
-	entries := make([]int32, 1000)
-	var long []string // w, ww, …, of 1 to 7 letters
-	for i := range entries {
-		entries[i] = int32(1 + i*i%7)
-		long = append(long, strings.Repeat("w", 1+i*i%7))
 	}
 	word, null := leaf{size: 4}, leaf{size: 4, defined: 1}
 	const many = 1<<31 - 1
@@ -547,21 +533,8 @@ func TestReadPages(t *testing.T) {
 		{"all null", format.RLEDictionary, level(run(2, 0)), 2, null, "null null", ""},
 		{"a value less", format.Plain, plain("x"), 2, word, "", "fewer values"},
 		{"a value cut short", format.Plain, plain("x", "yy")[:10], 2, word, "", "fewer values"},
-		{"lengths", format.DeltaLengthByteArray, append(lengths(1, 2), "abc"...), 2, word, "a bc", ""},
-		{"fewer lengths", format.DeltaLengthByteArray, append(lengths(1, 2), "abc"...), 3, word, "", "fewer values"},
-		{"many lengths", format.DeltaLengthByteArray, append(lengths(entries...), strings.Repeat("w", 7000)...), 1000, word, strings.Join(long, " "), ""},
-		{"more lengths than places", format.DeltaLengthByteArray, append(lengths(1, 2, 0), "abc"...), 2, word, "", "makes no sense"},
-		{"billions of prefixes", format.DeltaByteArray, []byte{128, 128, 128, 128, 8, 1, 255, 255, 255, 255, 7, 0, 0, 0}, many, word, "", "makes no sense"},
-		{"lengths without blocks", format.DeltaLengthByteArray, []byte{128, 1, 4, 128, 128, 128, 128, 4, 0}, many, word, "", "fewer values"},
-		{"a negative length", format.DeltaLengthByteArray, append(lengths(1, -1), "abc"...), 2, word, "", "fewer values"},
-		{"no miniblocks", format.DeltaLengthByteArray, []byte{128, 1, 0, 2, 0}, 2, word, "", "makes no sense"},
-		{"prefixes", format.DeltaByteArray, slices.Concat(lengths(0, 2, 1), lengths(2, 1, 1), []byte("abcd")), 3, word, "ab abc ad", ""},
-		{"a prefix too long", format.DeltaByteArray, slices.Concat(lengths(0, 1<<30), lengths(1, 1), []byte("ab")), 2, word, "", "fewer values"},
-		{"prefixes of terabytes", format.DeltaByteArray, slices.Concat(lengths(slices.Repeat([]int32{1 << 30}, 5000)...), lengths(make([]int32, 5000)...)), 5000, word, "", "is more than there is memory for"},
-		{"fewer suffixes", format.DeltaByteArray, slices.Concat(lengths(0, 1), lengths(1), []byte("ab")), 2, word, "", "fewer values"},
-		{"a suffix too long", format.DeltaByteArray, slices.Concat(lengths(0, 1), lengths(1, 1<<30), []byte("ab")), 2, word, "", "fewer values"},
-		{"an encoding of integers", format.DeltaBinaryPacked, lengths(1), 1, word, "", "text encoded as DELTA_BINARY_PACKED, which is not read"},
 		{"less than no places", format.Plain, nil, -1, word, "", "makes no sense"},
+		{"another encoding", format.DeltaByteArray, nil, 1, word, "", "encoded as DELTA_BYTE_ARRAY, which is not read"},
 	} {
 		dictionary := format.PageHeader{Type: format.DictionaryPage}
 		dictionary.DictionaryPageHeader = thrift.New(format.DictionaryPageHeader{NumValues: 4, Encoding: format.Plain})
@@ -577,7 +550,7 @@ func TestReadPages(t *testing.T) {
 	}
 }
 
-// Numbers of all sizes are read in all encodings.
+// Numbers of all sizes are read.
 func TestReadPagesOfNumbers(t *testing.T) {
 	for _, tt := range []struct {
 		element  format.SchemaElement
@@ -586,7 +559,6 @@ func TestReadPagesOfNumbers(t *testing.T) {
 		want     string
 	}{
 		{format.SchemaElement{Type: thrift.New(format.Float)}, format.Plain, "\x00\x00\x80\x3f\x00\x00\x20\xc0", "1 -2.5"},
-		{format.SchemaElement{Type: thrift.New(format.Float)}, format.ByteStreamSplit, "\x00\x00\x00\x00\x80\x20\x3f\xc0", "1 -2.5"},
 		{format.SchemaElement{Type: thrift.New(format.Double)}, format.Plain, "\x00\x00\x00\x00\x00\x00\xf0\x3f\x00\x00\x00\x00\x00\x00\x04\xc0", "1 -2.5"},
 		{format.SchemaElement{Type: thrift.New(format.FixedLenByteArray), TypeLength: thrift.New(int32(2)),
 			LogicalType: format.LogicalType{Value: new(format.Float16Type)}}, format.Plain, "\x00\x3c\x00\xc1", "1 -2.5"},
@@ -606,7 +578,7 @@ func TestReadPagesOfNumbers(t *testing.T) {
 
 // A page where all is null may have nothing that could be compressed.
 func TestReadPageOfNulls(t *testing.T) {
-	for _, codec := range []format.CompressionCodec{format.Uncompressed, format.Snappy, format.Gzip, format.Brotli, format.Zstd, format.Lz4Raw} {
+	for _, codec := range []format.CompressionCodec{format.Uncompressed, format.Snappy, format.Gzip, format.Zstd, format.Lz4Raw} {
 		h := format.PageHeader{Type: format.DataPageV2}
 		h.DataPageHeaderV2 = thrift.New(format.DataPageHeaderV2{NumValues: 2, NumNulls: 2, DefinitionLevelsByteLength: 2})
 		got, err := readPages(leaf{size: 4, defined: 1}, 2, codec, decodeText, withHeader(t, h, []byte{2 << 1, 0}))
@@ -702,7 +674,7 @@ func TestStreamArrow(t *testing.T) {
 
 // Vectors of more than one page and block are read, compressed or not.
 func TestReadLargeParquet(t *testing.T) {
-	for _, codec := range []compress.Codec{&parquet.Uncompressed, &parquet.Snappy, &parquet.Gzip, &parquet.Brotli, &parquet.Zstd, &parquet.Lz4Raw} {
+	for _, codec := range []compress.Codec{&parquet.Uncompressed, &parquet.Snappy, &parquet.Gzip, &parquet.Zstd, &parquet.Lz4Raw} {
 		for version := range 2 {
 			t.Run(fmt.Sprintf("%v/%d", codec, version+1), func(t *testing.T) {
 				testReadLargeParquet(t, parquet.Compression(codec), parquet.DataPageVersion(version+1))
