@@ -6,19 +6,18 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"reflect"
-	"runtime/metrics"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"gonum.org/v1/gonum/floats"
 	"gorgonia.org/gorgonia"
 
 	"overcomplete/cpu"
-	"overcomplete/encode"
+	"overcomplete/graph"
 	"overcomplete/model"
 	"overcomplete/train"
 	"overcomplete/vectors"
@@ -205,149 +204,6 @@ func TestBestIsScaleFree(t *testing.T) {
 	}
 }
 
-// As many goroutines choose what the dictionary starts from as were asked for, however many
-// processors there are, and they choose the same.
-func TestFitWorkers(t *testing.T) {
-	x := sampleOfBest(t)
-	created := []metrics.Sample{{Name: "/sched/goroutines-created:goroutines"}}
-	var fewer uint64
-	var want *model.Model
-	for _, workers := range []int{1, 4, 16} {
-		metrics.Read(created)
-		before := created[0].Value.Uint64()
-		m := fitBest(t, x, best(), train.Options{Workers: workers})
-		metrics.Read(created)
-		n := created[0].Value.Uint64() - before
-		if n < 2*fewer { // the device's own are few
-			t.Errorf("%d workers make %d goroutines, fewer make %d", workers, n, fewer)
-		}
-		if want == nil {
-			want = m
-		}
-		if !slices.Equal(m.Codes.Value, want.Codes.Value) {
-			t.Errorf("with %d workers, the training comes to other bits", workers)
-		}
-		fewer = n
-	}
-}
-
-// A checkpoint of a learner goes on to the same bits, also one from after the last pass,
-// when codes are still to be made, and only with what it was begun with.
-func TestResumeBest(t *testing.T) {
-	x, h := sampleOfBest(t), best()
-	h.Epochs = 3
-	whole := fitBest(t, x, h, train.Options{})
-	for _, after := range []int{1, 3} {
-		dir := filepath.Join(t.TempDir(), "model")
-		ctx, cancel := context.WithCancel(t.Context())
-		c := &train.Checkpoint{Dir: dir, Every: time.Hour}
-		_, err := train.Fit(ctx, x, h, cpu.Device{Workers: 3}, train.Options{Checkpoint: c, Epoch: func(e model.Epoch) {
-			if e.Epoch == after {
-				cancel()
-			}
-		}})
-		if !errors.Is(err, context.Canceled) || c.Epoch != after {
-			t.Fatalf("error %v and a checkpoint after epoch %d, want one after %d", err, c.Epoch, after)
-		}
-		c = &train.Checkpoint{Dir: dir, Resume: true}
-		other := h
-		other.Nonzeros = 8
-		if _, err := train.Fit(t.Context(), x, other, cpu.Device{}, train.Options{Checkpoint: c}); !errors.Is(err, train.ErrCheckpoint) {
-			t.Errorf("with other nonzeros: error %v", err)
-		}
-		m := fitBest(t, x, h, train.Options{Checkpoint: c})
-		for _, m := range []*model.Model{m, whole} {
-			for i := range m.Info.Training.Epochs {
-				m.Info.Training.Epochs[i].Seconds = 0
-			}
-		}
-		if !reflect.DeepEqual(m, whole) {
-			t.Errorf("resumed after epoch %d, the training comes to other bits", after)
-		}
-	}
-}
-
-// A model that somebody puts where the checkpoints are is replaced neither by the next checkpoint
-// nor by the model of the training.
-func TestCheckpointsReplaceTheirOwn(t *testing.T) {
-	h := train.Paper()
-	h.Atoms, h.Epochs, h.Lambda = 20, 6, 0.01
-	dir := filepath.Join(t.TempDir(), "model")
-	precious := fitBest(t, sampleOfBest(t), best(), train.Options{})
-	var warnings []string
-	o := train.FileOptions{Read: vectors.ReadOptions{MaxWords: 200}}
-	o.Checkpoint = &train.Checkpoint{Every: time.Nanosecond}
-	o.Note = func(line string) {
-		if strings.Contains(line, "no checkpoint") {
-			warnings = append(warnings, line)
-		}
-	}
-	o.Epoch = func(e model.Epoch) {
-		if e.Epoch == 3 {
-			if err := errors.Join(os.RemoveAll(dir), precious.Save(dir, false)); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	result, err := train.File(t.Context(), sampleFile, h, cpu.Device{}, dir, o)
-	if err == nil || !strings.Contains(err.Error(), "is not the checkpoint") || result.Status != train.Unchanged {
-		t.Errorf("saved in its place: %+v, error %v", result, err)
-	}
-	if n := len(warnings); n != 3 || !strings.Contains(warnings[0], "no checkpoint after epoch 3: ") || !strings.Contains(warnings[0], "is not the checkpoint that this training left there") {
-		t.Errorf("%d warnings: %q", n, warnings)
-	}
-	if is, err := model.Open(dir); err != nil || !reflect.DeepEqual(is.Dictionary, precious.Dictionary) {
-		t.Errorf("the precious model is gone: %v", err)
-	}
-	o.Epoch, o.Replace = nil, true
-	if result, err := train.File(t.Context(), sampleFile, h, cpu.Device{}, dir, o); err != nil || result.Status != train.Complete {
-		t.Errorf("%+v, error %v", result, err)
-	}
-}
-
-// unencoding is a device that learns but does not encode.
-type unencoding struct{ cpu.Device }
-
-func (unencoding) Encoder(*model.Dictionary, encode.Options) (encode.Encoder, error) {
-	return nil, errors.New("no encoder")
-}
-
-// Where encoding fails, what was learned is kept, and can be saved and encoded with.
-func TestEncodingFails(t *testing.T) {
-	x := sampleOfBest(t)
-	want := fitBest(t, x, best(), train.Options{})
-	m, err := train.Fit(t.Context(), x, best(), unencoding{}, train.Options{})
-	if m == nil || err == nil || err.Error() != "no encoder" {
-		t.Fatalf("error %v with the model %v", err, m)
-	}
-	dir := filepath.Join(t.TempDir(), "model")
-	if err := m.Save(dir, false); err != nil {
-		t.Fatal(err)
-	}
-	m, err = model.Open(dir)
-	if err != nil || m.Info.Encoding != nil {
-		t.Fatalf("%+v, error %v", m, err)
-	}
-	got, err := encode.Model(t.Context(), m, x, cpu.Device{}, encode.Defaults(m.Info))
-	if err != nil || !reflect.DeepEqual(got.Codes.CSR, want.Codes.CSR) {
-		t.Errorf("other codes, error %v", err)
-	}
-}
-
-// Learn and a stream of the same rows come to the model of Fit.
-func TestLearn(t *testing.T) {
-	x := sampleOfBest(t)
-	want := fitBest(t, x, best(), train.Options{})
-	m, err := train.Learn(t.Context(), x, best(), cpu.Device{}, train.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := encode.Model(t.Context(), m, x, cpu.Device{}, encode.Defaults(m.Info))
-	if err != nil || !reflect.DeepEqual(got.Codes, want.Codes) {
-		t.Errorf("other codes, error %v", err)
-	}
-}
-
 // What is told of rows: words in order of frequency have none that can be seen, and others
 // are no such words.
 func TestDefaultOrder(t *testing.T) {
@@ -401,13 +257,9 @@ func TestLike(t *testing.T) {
 	h := best()
 	h.Seed, h.Atoms, h.TrainWords = 2, 0, 0
 	same := func(m *model.Model) (mean float64) {
-		for k := range first.Dictionary.Len() {
-			var dot, a, b float64
-			for j, v := range first.Dictionary.Atom(k) {
-				w := float64(m.Dictionary.Atom(k)[j])
-				dot, a, b = dot+float64(v)*w, a+float64(v)*float64(v), b+w*w
-			}
-			mean += dot / math.Sqrt(a*b) / float64(first.Dictionary.Len())
+		theirs := learned(m)
+		for k, atom := range learned(first) {
+			mean += floats.Dot(atom, theirs[k]) / floats.Norm(atom, 2) / floats.Norm(theirs[k], 2) / float64(len(theirs))
 		}
 		return mean
 	}
@@ -446,34 +298,30 @@ func TestLike(t *testing.T) {
 func TestPlantedAtoms(t *testing.T) {
 	const rows, dim, atoms, active = 6000, 64, 128, 5
 	rng := rand.New(rand.NewPCG(1, 2))
+	unit := func(v []float64) []float64 {
+		floats.Scale(1/floats.Norm(v, 2), v)
+		return v
+	}
 	planted := make([][]float64, atoms)
 	for k := range planted {
 		planted[k] = make([]float64, dim)
-		var squares float64
 		for j := range planted[k] {
 			planted[k][j] = rng.NormFloat64()
-			squares += planted[k][j] * planted[k][j]
 		}
-		for j := range planted[k] {
-			planted[k][j] /= math.Sqrt(squares)
-		}
+		unit(planted[k])
 	}
 	x := &vectors.Dense{Dim: dim}
 	for i := range rows {
 		x.Words = append(x.Words, fmt.Sprint(i))
-		row, squares := make([]float64, dim), 0.
+		row := make([]float64, dim)
 		for _, k := range rng.Perm(atoms)[:active] {
-			c := (0.3 + 0.7*rng.Float64()) * float64(1-2*rng.IntN(2))
-			for j, d := range planted[k] {
-				row[j] += c * d
-			}
+			floats.AddScaled(row, (0.3+0.7*rng.Float64())*float64(1-2*rng.IntN(2)), planted[k])
 		}
 		for j := range row {
 			row[j] += 0.01 * rng.NormFloat64()
-			squares += row[j] * row[j]
 		}
-		for _, v := range row {
-			x.Data = append(x.Data, float32(v/math.Sqrt(squares)))
+		for _, v := range unit(row) {
+			x.Data = append(x.Data, float32(v))
 		}
 	}
 	h := train.Best()
@@ -481,16 +329,7 @@ func TestPlantedAtoms(t *testing.T) {
 	m := fitBest(t, x, h, train.Options{})
 	found := 0
 	for _, d := range planted {
-		var nearest float64
-		for k := range atoms {
-			var dot, squares float64
-			for j, v := range m.Dictionary.Atom(k) {
-				dot += float64(v) * d[j]
-				squares += float64(v) * float64(v)
-			}
-			nearest = max(nearest, math.Abs(dot)/math.Sqrt(squares))
-		}
-		if nearest > 0.9 {
+		if slices.ContainsFunc(learned(m), func(atom []float64) bool { return math.Abs(floats.Dot(unit(atom), d)) > 0.9 }) {
 			found++
 		}
 	}
@@ -500,123 +339,16 @@ func TestPlantedAtoms(t *testing.T) {
 	}
 }
 
-// checkpointOf leaves a checkpoint after some epochs of a training, which is
-// interrupted.
-func checkpointOf(t *testing.T, h model.Recipe, after int) (dir string) {
-	t.Helper()
-	dir = filepath.Join(t.TempDir(), "model")
-	ctx, cancel := context.WithCancel(t.Context())
-	c := &train.Checkpoint{Dir: dir, Every: time.Hour}
-	_, err := train.Fit(ctx, sample(t, short), h, cpu.Device{}, train.Options{Checkpoint: c, Epoch: func(e model.Epoch) {
-		if e.Epoch == after {
-			cancel()
+// learned returns the atoms of m in float64.
+func learned(m *model.Model) (atoms [][]float64) {
+	for k := range m.Dictionary.Len() {
+		var atom []float64
+		for _, v := range m.Dictionary.Atom(k) {
+			atom = append(atom, float64(v))
 		}
-	}})
-	if !errors.Is(err, context.Canceled) || c.Epoch != after {
-		t.Fatalf("error %v and a checkpoint after epoch %d, want one after %d", err, c.Epoch, after)
+		atoms = append(atoms, atom)
 	}
-	return dir
-}
-
-// A checkpoint goes on to the bits of a training that never stopped, and only with
-// what it was begun with.
-func TestResume(t *testing.T) {
-	base := samplePaper()
-	dir := checkpointOf(t, base, 5)
-	others := map[string]model.Recipe{"recipe": best()}
-	for name, c := range changesOfPaper {
-		h := base
-		c.change(&h)
-		others[name] = h
-	}
-	for name, h := range others {
-		o := train.Options{Checkpoint: &train.Checkpoint{Dir: dir, Resume: true}}
-		_, err := train.Fit(t.Context(), sample(t, short), h, cpu.Device{}, o)
-		if !errors.Is(err, train.ErrCheckpoint) || !strings.Contains(err.Error(), "the checkpoint is of another training: ") {
-			t.Errorf("%s: error %v", name, err)
-		}
-	}
-	x := sample(t, short)
-	x.Words[3] = "another"
-	o := train.Options{Checkpoint: &train.Checkpoint{Dir: dir, Resume: true}}
-	if _, err := train.Fit(t.Context(), x, base, cpu.Device{}, o); err == nil || !strings.Contains(err.Error(), "the words are others") {
-		t.Errorf("other words: error %v", err)
-	}
-
-	x = sample(t, -short)
-	if _, err := train.Fit(t.Context(), x, base, cpu.Device{}, o); err == nil || !strings.Contains(err.Error(), "the vectors are others") {
-		t.Errorf("other vectors: error %v", err)
-	}
-
-	var begun int
-	c := &train.Checkpoint{Dir: dir, Resume: true}
-	m := fitSample(t, base, train.Options{Checkpoint: c, Begin: func(i model.Info) { begun = len(i.Training.Epochs) }})
-	if begun != 5 || c.Epoch != 5 {
-		t.Errorf("went on after epoch %d, and says %d", begun, c.Epoch)
-	}
-	whole := fitSample(t, base, train.Options{})
-	for _, m := range []*model.Model{m, whole} {
-		for i := range m.Info.Training.Epochs {
-			m.Info.Training.Epochs[i].Seconds = 0
-		}
-	}
-	if !reflect.DeepEqual(m, whole) {
-		t.Error("resumed, the training comes to other bits")
-	}
-}
-
-// pseudoHuber is 4(√(1+r²/4) − 1), which this program knows by no name.
-func pseudoHuber(r *gorgonia.Node) (*gorgonia.Node, error) {
-	constant := func(x float64) *gorgonia.Node {
-		if r.Dtype() == gorgonia.Float32 {
-			return gorgonia.NewConstant(float32(x))
-		}
-		return gorgonia.NewConstant(x)
-	}
-	quarter := gorgonia.Must(gorgonia.HadamardProd(constant(0.25), gorgonia.Must(gorgonia.Square(r))))
-	root := gorgonia.Must(gorgonia.Sqrt(gorgonia.Must(gorgonia.Add(quarter, constant(1)))))
-	return gorgonia.HadamardProd(constant(4), gorgonia.Must(gorgonia.Sub(root, constant(1))))
-}
-
-// A loss of the program's own is trained, measured and saved under its name.
-func TestOwnLoss(t *testing.T) {
-	x, h := sample(t, 1), samplePaper()
-	h.Loss, h.Lambda = "pseudo-Huber", 0.1
-	m, err := train.Fit(t.Context(), x, h, cpu.Device{}, train.Options{Loss: pseudoHuber})
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := filepath.Join(t.TempDir(), "model")
-	if err := m.Save(dir, false); err != nil {
-		t.Fatal(err)
-	}
-	m, err = model.Open(dir)
-	if err != nil || m.Info.Training.Recipe.(model.Paper).Loss != "pseudo-Huber" {
-		t.Fatalf("%+v, error %v", m, err)
-	}
-	// What the last epoch measured, again in float64.
-	var loss, squares float64
-	r := make([]float64, x.Dim)
-	for i := range x.Words {
-		for j, v := range x.Row(i) {
-			r[j] = float64(v)
-		}
-		index, value := m.Codes.Row(i)
-		for n, k := range index {
-			for j, d := range m.Dictionary.Atom(int(k)) {
-				r[j] -= float64(value[n]) * float64(d)
-			}
-		}
-		for _, v := range r {
-			loss += 4 * (math.Sqrt(1+v*v/4) - 1)
-			squares += v * v
-		}
-	}
-	e, words := m.Info.Training.Epochs[len(m.Info.Training.Epochs)-1], float64(x.Len())
-	// Training sums residuals that were rounded to float32.
-	if math.Abs(e.Loss*words-loss) > 1e-5*loss || math.Abs(e.Error*words-squares) > 1e-5*squares {
-		t.Errorf("loss %v and error %v, want %v and %v", e.Loss, e.Error, loss/words, squares/words)
-	}
+	return atoms
 }
 
 // Where words are in order of frequency, every mean is that of the frequent ones.
@@ -646,5 +378,164 @@ func TestFrequent(t *testing.T) {
 	slices.Sort(x.Words)
 	if got := train.Frequent(x, atoms); got.Len() != rows {
 		t.Errorf("%d rows of sorted words are frequent, want all", got.Len())
+	}
+}
+
+// interrupted leaves a checkpoint after some epochs of a training.
+func interrupted(t *testing.T, x *vectors.Dense, h model.Recipe, after int) (dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "model")
+	ctx, cancel := context.WithCancel(t.Context())
+	c := &train.Checkpoint{Dir: dir, Every: time.Hour}
+	_, err := train.Fit(ctx, x, h, cpu.Device{Workers: 3}, train.Options{Checkpoint: c, Epoch: func(e model.Epoch) {
+		if e.Epoch == after {
+			cancel()
+		}
+	}})
+	if !errors.Is(err, context.Canceled) || c.Epoch != after {
+		t.Fatalf("error %v and a checkpoint after epoch %d, want one after %d", err, c.Epoch, after)
+	}
+	return dir
+}
+
+// A resumed training has the bits of one that never stopped, also after the last epoch of a learner,
+// when only codes are left to be made.
+func TestResume(t *testing.T) {
+	words, words700, three := sample(t, short), sampleOfBest(t), best()
+	three.Epochs = 3
+	for _, c := range []struct {
+		x     *vectors.Dense
+		h     model.Recipe
+		after int
+	}{{words, samplePaper(), 5}, {words700, three, 1}, {words700, three, 3}} {
+		dir := interrupted(t, c.x, c.h, c.after)
+		var begun int
+		checkpoint := &train.Checkpoint{Dir: dir, Resume: true}
+		var models []*model.Model
+		for _, o := range []train.Options{{}, {Checkpoint: checkpoint, Begin: func(i model.Info) { begun = len(i.Training.Epochs) }}} {
+			m, err := train.Fit(t.Context(), c.x, c.h, cpu.Device{}, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range m.Info.Training.Epochs {
+				m.Info.Training.Epochs[i].Seconds = 0
+			}
+			models = append(models, m)
+		}
+		if begun != c.after || checkpoint.Epoch != c.after {
+			t.Errorf("resumed after epoch %d, and says %d, want %d", begun, checkpoint.Epoch, c.after)
+		}
+		if !reflect.DeepEqual(models[1], models[0]) {
+			t.Errorf("%v after epoch %d: resumed, the training comes to other bits", c.h, c.after)
+		}
+	}
+}
+
+// A training resumes from a checkpoint of the same rows and recipe only.
+func TestResumeRefuses(t *testing.T) {
+	x, base := sample(t, short), samplePaper()
+	o := train.Options{Checkpoint: &train.Checkpoint{Dir: interrupted(t, x, base, 2), Resume: true}}
+	refused := func(name string, x *vectors.Dense, h model.Recipe, want string) {
+		t.Helper()
+		_, err := train.Fit(t.Context(), x, h, cpu.Device{}, o)
+		if !errors.Is(err, train.ErrCheckpoint) || !strings.Contains(err.Error(), "the checkpoint is of another training: "+want) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	refused("recipe", x, best(), "recipe: paper then, best now")
+	for name, c := range changesOfPaper {
+		h := base
+		c.change(&h)
+		refused(name, x, h, "")
+	}
+	other := sample(t, short)
+	other.Words[3] = "another"
+	refused("words", other, base, "the words are others")
+	refused("vectors", sample(t, -short), base, "the vectors are others")
+}
+
+// pseudoHuber is 4(√(1+r²/4) − 1), a loss of the calling program.
+func pseudoHuber(r *gorgonia.Node) (*gorgonia.Node, error) {
+	constant := func(x float64) *gorgonia.Node {
+		if r.Dtype() == gorgonia.Float32 {
+			return gorgonia.NewConstant(float32(x))
+		}
+		return gorgonia.NewConstant(x)
+	}
+	quarter := gorgonia.Must(gorgonia.HadamardProd(constant(0.25), gorgonia.Must(gorgonia.Square(r))))
+	root := gorgonia.Must(gorgonia.Sqrt(gorgonia.Must(gorgonia.Add(quarter, constant(1)))))
+	return gorgonia.HadamardProd(constant(4), gorgonia.Must(gorgonia.Sub(root, constant(1))))
+}
+
+// The metrics of the last epoch follow from dictionary and codes, in float64, as the paper states
+// them, for losses with and without a name.
+func TestMetricsOfModel(t *testing.T) {
+	for _, c := range []struct {
+		change func(h *model.Paper)
+		loss   graph.Loss
+		want   func(r float64) float64
+	}{
+		{func(h *model.Paper) { h.Center, h.Tau = true, 0.01 }, nil, func(r float64) float64 { return r * r }},
+		{func(h *model.Paper) { h.Loss, h.HuberDelta, h.Method = model.Huber, 0.4, model.Nonnegative }, nil, func(r float64) float64 {
+			if r = math.Abs(r); r > 0.4 {
+				return 0.4 * (2*r - 0.4)
+			}
+			return r * r
+		}},
+		{func(h *model.Paper) { h.Loss = "pseudo-Huber" }, pseudoHuber, func(r float64) float64 { return 4 * (math.Sqrt(1+r*r/4) - 1) }},
+	} {
+		x, h := sample(t, 1), samplePaper()
+		h.Lambda = 0.1
+		c.change(&h)
+		m, err := train.Fit(t.Context(), x, h, cpu.Device{}, train.Options{Loss: c.loss})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Info.Training.Recipe.(model.Paper).Loss != h.Loss || h.Center != (m.Dictionary.Mean != nil) {
+			t.Errorf("%+v", m.Info)
+		}
+		var loss, squares, l1, norms, norms2 float64
+		used := map[int32]bool{}
+		y, r := make([]float32, x.Dim), make([]float64, x.Dim)
+		for i := range x.Words {
+			m.Dictionary.Center(y, x.Row(i))
+			for j, v := range y {
+				r[j] = float64(v)
+			}
+			index, value := m.Codes.Row(i)
+			for n, k := range index {
+				used[k] = true
+				l1 += math.Abs(float64(value[n]))
+				if h.Method == model.Nonnegative && value[n] < 0 {
+					t.Fatalf("row %d has a value of %v", i, value[n])
+				}
+				for j, d := range m.Dictionary.Atom(int(k)) {
+					r[j] -= float64(value[n]) * float64(d)
+				}
+			}
+			for _, v := range r {
+				loss += c.want(v)
+				squares += v * v
+			}
+		}
+		for k := range h.Atoms {
+			var norm2 float64
+			for _, v := range m.Dictionary.Atom(k) {
+				norm2 += float64(v) * float64(v)
+			}
+			norms2, norms = norms2+norm2, norms+math.Sqrt(norm2)
+		}
+		e, n := m.Info.Training.Epochs[len(m.Info.Training.Epochs)-1], float64(x.Len())
+		for name, pair := range map[string][2]float64{
+			"loss": {e.Loss, loss / n}, "error": {e.Error, squares / n}, "mean |a|": {e.L1, l1 / n}, "atom norm": {e.AtomNorm, norms / float64(h.Atoms)},
+			"objective":    {e.Objective, (loss + h.Lambda*l1 + h.Tau*norms2) / n},
+			"sparsity":     {e.Sparsity, 1 - float64(m.Codes.Nonzeros())/n/float64(h.Atoms)},
+			"unused atoms": {float64(e.UnusedAtoms), float64(h.Atoms - len(used))},
+		} {
+			// Training sums residuals that were rounded to float32.
+			if got, want := pair[0], pair[1]; math.Abs(got-want) > 1e-5*want {
+				t.Errorf("loss %s: %s is %v, want %v", h.Loss, name, got, want)
+			}
+		}
 	}
 }

@@ -88,15 +88,3 @@ func TestLittleGain(t *testing.T) {
 		}
 	}
 }
-
-// The atoms of another model keep their directions and get the norm of this one.
-func TestLikeAtoms(t *testing.T) {
-	d := &model.Dictionary{Dim: 2, Atoms: []float32{3, 4, 0, -0.5}}
-	got, err := likeAtoms(d, 10)
-	if want := []float32{6, 8, 0, -10}; err != nil || !slices.Equal(got, want) || d.Atoms[0] != 3 {
-		t.Errorf("%v, want %v, error %v", got, want, err)
-	}
-	if _, err := likeAtoms(&model.Dictionary{Dim: 2, Atoms: []float32{1, 1, 0, 0}}, 1); err == nil {
-		t.Error("an atom of zeros has a direction")
-	}
-}

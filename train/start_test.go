@@ -134,31 +134,3 @@ func TestWordAtomsOfFewRows(t *testing.T) {
 		t.Errorf("mean square %v, error %v, want 25", square, err)
 	}
 }
-
-// The search for a λ finds it on curves like those of word vectors, in few trainings.
-// Codes that are all zero are near no share that is wanted.
-func TestTrialDistance(t *testing.T) {
-	zero, some := trial{1, 1}.distance(.997), trial{1, .9}.distance(.997)
-	if zero <= sparsityTolerance || zero <= some {
-		t.Errorf("%v and %v from 99.7 %%", zero, some)
-	}
-}
-
-func TestNextLambda(t *testing.T) {
-	for _, slope := range []float64{0.8, 1.5} {
-		for _, half := range []float64{0.01, 0.3, 20} { // the λ of half zeros
-			for _, wanted := range []float64{0.3, 0.9, 0.97} {
-				var tried []trial
-				share := -1.
-				for len(tried) < mostTrainings && math.Abs(share-wanted) > sparsityTolerance {
-					lambda := nextLambda(tried, wanted)
-					share = 1 / (1 + math.Exp(-slope*math.Log(lambda/half)))
-					tried = append([]trial{{lambda, share}}, tried...) // any order
-				}
-				if math.Abs(share-wanted) > sparsityTolerance {
-					t.Errorf("slope %v around λ = %v: %v zeros, want %v", slope, half, share, wanted)
-				}
-			}
-		}
-	}
-}

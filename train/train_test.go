@@ -130,27 +130,6 @@ func fitted(t *testing.T, s *script, n int, h model.Paper) (epochs []model.Epoch
 	return seen, err
 }
 
-// Ten words, six atoms of two numbers.
-func TestMetrics(t *testing.T) {
-	h := six(1)
-	h.Tau = 0.01
-	epochs, err := fitted(t, &script{running: []float64{40}, shortened: []int{7}, loss: 20}, 10, h)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := epochs[0]
-	got.Seconds = 0
-	want := model.Epoch{
-		Epoch: 1, RunningLoss: 4, Loss: 2, Error: 4, L1: 3, Sparsity: 1 - 12.0/60,
-		Objective:   2 + 0.5*3 + 0.01*(25+100)/10,
-		AtomNorm:    (5.0 + 10) / 6,
-		UnusedAtoms: 1, LineSearch: 0.07,
-	}
-	if got != want {
-		t.Errorf("got %+v\nwant %+v", got, want)
-	}
-}
-
 func TestBatchSize(t *testing.T) {
 	for _, c := range []struct {
 		words, steps int
@@ -216,14 +195,6 @@ func TestDiverged(t *testing.T) {
 		if !errors.Is(err, ErrDiverged) || !strings.Contains(err.Error(), "after epoch 2") || len(epochs) != 1 {
 			t.Errorf("error %v after %d good epochs", err, len(epochs))
 		}
-	}
-}
-
-func TestCancelled(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	s := &script{cancel: cancel}
-	if _, err := Fit(ctx, words(10), six(4), s, Options{}); !errors.Is(err, context.Canceled) || len(s.batches) != 2 || s.closed != 1 {
-		t.Errorf("error %v in epoch %d, want %v in the second", err, len(s.batches), context.Canceled)
 	}
 }
 
@@ -316,53 +287,41 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// A λ with which all codes are zero is one of those that are tried, and no end of the search.
-func TestFitSparsityBeyondZero(t *testing.T) {
-	s := &script{loss: 1, deadAbove: Paper().Lambda / 2, zeros: func(lambda float64) float64 { return lambda / (lambda + 0.02) }}
-	h := six(1)
-	h.Nonzeros, h.Atoms = 100, 1000
-	var said []string
-	m, err := Fit(t.Context(), words(10), h, s, Options{Note: func(line string) { said = append(said, line) }})
-	if err != nil || math.Abs(m.Info.Encoding.Sparsity-0.9) > sparsityTolerance || !strings.Contains(said[1], "gives 100.00 % zeros") {
-		t.Errorf("error %v, said %q", err, said)
-	}
-	s = &script{loss: 1, dead: true}
-	if _, err := Fit(t.Context(), words(10), h, s, Options{}); !errors.Is(err, ErrNothingActive) {
-		t.Errorf("error %v", err)
-	}
-}
-
-// A share of zeros is looked for with one λ after another.
-func TestFitSparsity(t *testing.T) {
-	for _, c := range []struct {
-		wanted, half float64 // zeros, and the λ of half of them
-		miss         string
-		trainings    int
-	}{{0.9, 0.1, "", 0}, {0.6, 3, "", 0}, {0.9, 0, "this is the nearest", 2}} {
-		s := &script{loss: 1, zeros: func(lambda float64) float64 {
-			if c.half == 0 {
-				return 0.2 // whatever λ is
-			}
-			return lambda / (lambda + c.half)
-		}}
+// A search finds the λ of a sparsity on curves like those of word vectors, in few trainings. A
+// training whose codes are all zero does not end it.
+func TestSearchLambda(t *testing.T) {
+	search := func(s *script, wanted float64) (m *model.Model, notes string, err error) {
 		h := six(1)
-		h.Nonzeros, h.Atoms = model.Nonzeros(c.wanted, 1000), 1000
-		var said []string
-		m, err := Fit(t.Context(), words(10), h, s, Options{Note: func(line string) { said = append(said, line) }})
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		if all := strings.Join(said, "\n"); c.miss != "" {
-			if !strings.Contains(all, c.miss) || s.closed != c.trainings {
-				t.Errorf("said %q after %d trainings, want %d", all, s.closed, c.trainings)
+		h.Nonzeros, h.Atoms = model.Nonzeros(wanted, 1000), 1000
+		m, err = Fit(t.Context(), words(10), h, s, Options{Note: func(line string) { notes += line + "\n" }})
+		return m, notes, err
+	}
+	for _, slope := range []float64{0.8, 1.5} {
+		for _, half := range []float64{0.01, 0.3, 20} { // the λ of a sparsity of 50 %
+			for _, wanted := range []float64{0.3, 0.9, 0.97} {
+				s := &script{loss: 1, zeros: func(lambda float64) float64 { return 1 / (1 + math.Pow(lambda/half, -slope)) }}
+				m, _, err := search(s, wanted)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := m.Info.Encoding.Sparsity
+				if math.Abs(got-wanted) > sparsityTolerance || s.closed > mostTrainings || m.Info.Training.Recipe.Base().Nonzeros != 0 {
+					t.Errorf("slope %v around λ = %v: sparsity %v after %d trainings, want %v", slope, half, got, s.closed, wanted)
+				}
 			}
-			continue
 		}
-		got, λ := m.Info.Training.Epochs[0].Sparsity, m.Info.Training.Lambda
-		if math.Abs(got-c.wanted) > sparsityTolerance || m.Info.Training.Recipe.Base().Nonzeros != 0 || math.Abs(λ/(λ+c.half)-got) > 1e-3 {
-			t.Errorf("%v zeros with λ = %v, want %v", got, λ, c.wanted)
-		}
+	}
+	s := &script{loss: 1, deadAbove: Paper().Lambda / 2, zeros: func(lambda float64) float64 { return lambda / (lambda + 0.02) }}
+	m, notes, err := search(s, 0.9)
+	if err != nil || math.Abs(m.Info.Encoding.Sparsity-0.9) > sparsityTolerance || !strings.Contains(notes, "gives 100.00 % zeros") {
+		t.Errorf("error %v, noted %q", err, notes)
+	}
+	s = &script{loss: 1, zeros: func(float64) float64 { return 0.2 }}
+	if _, notes, err := search(s, 0.9); err != nil || !strings.Contains(notes, "this is the nearest") || s.closed != 2 {
+		t.Errorf("error %v, noted %q after %d trainings", err, notes, s.closed)
+	}
+	if _, _, err := search(&script{loss: 1, dead: true}, 0.9); !errors.Is(err, ErrNothingActive) {
+		t.Errorf("error %v", err)
 	}
 	h := six(1)
 	h.Nonzeros = 1

@@ -1,0 +1,142 @@
+package train_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"overcomplete/cpu"
+	"overcomplete/encode"
+	"overcomplete/model"
+	"overcomplete/train"
+	"overcomplete/vectors"
+)
+
+// unencoding is a device that learns but does not encode.
+type unencoding struct{ cpu.Device }
+
+func (unencoding) Encoder(*model.Dictionary, encode.Options) (encode.Encoder, error) {
+	return nil, errors.New("no encoder")
+}
+
+// A model of a file is learned from some rows and has the codes of all; if they can't be made, the
+// dictionary is saved unless a model is in its place.
+func TestFile(t *testing.T) {
+	x := sampleOfBest(t)
+	for _, h := range []model.Recipe{
+		model.Best{Common: model.Common{DictionarySteps: 8, Seed: 1}, Lambda: 0.04, TrainWords: 300},
+		model.Best{Common: model.Common{DictionarySteps: 8, Seed: 1}, Lambda: 0.04, TrainWords: 300, Order: model.None},
+		best(), samplePaper(),
+	} {
+		dir := filepath.Join(t.TempDir(), "model")
+		o := train.FileOptions{Read: vectors.ReadOptions{MaxWords: x.Len()}, Factor: 2, Sparsity: 0.9}
+		if h.String() == "paper" {
+			o.Factor, o.Sparsity = 0, 0
+		}
+		rows := 0 // in blocks
+		o.Encoded = func(block *vectors.Sparse) { rows += block.Rows }
+		var ready model.Training
+		o.Ready = func(_ *vectors.Source, t model.Training) { ready = t }
+		result, err := train.File(t.Context(), sampleFile, h, cpu.Device{}, dir, o)
+		if err != nil || result.Status != train.Complete {
+			t.Fatalf("%+v, error %v", result, err)
+		}
+		i := result.Info
+		if i.Encoding.Input.Words != x.Len() || i.Training.Recipe != ready.Recipe || i.Training.Input != ready.Input || (rows == x.Len()) != (result.Codes == nil) {
+			t.Errorf("%+v", i)
+		}
+		if c := i.Training.Recipe.Base(); o.Factor > 0 && (c.Atoms != 2*x.Dim || c.Nonzeros != x.Dim/5) {
+			t.Errorf("%d nonzeros of %d atoms", c.Nonzeros, c.Atoms)
+		}
+		m, err := model.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := train.Fit(t.Context(), x, i.Training.Recipe, cpu.Device{}, train.Options{})
+		if err != nil || !reflect.DeepEqual(m.Codes, want.Codes) || !reflect.DeepEqual(m.Dictionary, want.Dictionary) {
+			t.Errorf("%+v: other bits than of rows in memory, error %v", h, err)
+		}
+		if h.String() == "paper" {
+			continue
+		}
+
+		o.Replace = true
+		result, err = train.File(t.Context(), sampleFile, h, unencoding{}, dir, o)
+		if is, opened := model.Open(dir); result.Status != train.DictionaryLost || err == nil || opened != nil || !reflect.DeepEqual(is.Codes, m.Codes) {
+			t.Errorf("%+v, error %v", result, err)
+		}
+		os.RemoveAll(dir)
+		result, err = train.File(t.Context(), sampleFile, h, unencoding{}, dir, o)
+		is, opened := model.Open(dir)
+		if result.Status != train.DictionaryOnly || err == nil || opened != nil || is.Codes != nil {
+			t.Fatalf("%+v, error %v", result, err)
+		}
+		if again, err := encode.Model(t.Context(), is, x, cpu.Device{}, encode.Defaults(is.Info)); err != nil || !reflect.DeepEqual(again.Codes, m.Codes) {
+			t.Errorf("other codes of the saved dictionary, error %v", err)
+		}
+	}
+}
+
+// An interrupted training leaves a checkpoint, from which it can be resumed.
+func TestFileResumes(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "model")
+	ctx, cancel := context.WithCancel(t.Context())
+	o := train.FileOptions{Read: vectors.ReadOptions{MaxWords: 200}}
+	o.Checkpoint = &train.Checkpoint{Every: time.Hour, Resume: true}
+	o.Epoch = func(e model.Epoch) {
+		if e.Epoch == 3 {
+			cancel()
+		}
+	}
+	result, err := train.File(ctx, sampleFile, samplePaper(), cpu.Device{}, dir, o)
+	if !errors.Is(err, context.Canceled) || result.Status != train.Checkpointed || result.Epoch != 3 {
+		t.Fatalf("%+v, error %v", result, err)
+	}
+	result, err = train.File(t.Context(), sampleFile, samplePaper(), cpu.Device{}, dir, o)
+	if err != nil || result.Status != train.Complete || len(result.Info.Training.Epochs) != 21 {
+		t.Errorf("%+v, error %v", result, err)
+	}
+}
+
+// A model that somebody puts where the checkpoints are is replaced neither by the next checkpoint
+// nor by the model of the training.
+func TestCheckpointsReplaceTheirOwn(t *testing.T) {
+	h := train.Paper()
+	h.Atoms, h.Epochs, h.Lambda = 20, 6, 0.01
+	dir := filepath.Join(t.TempDir(), "model")
+	precious := fitBest(t, sampleOfBest(t), best(), train.Options{})
+	var warnings []string
+	o := train.FileOptions{Read: vectors.ReadOptions{MaxWords: 200}}
+	o.Checkpoint = &train.Checkpoint{Every: time.Nanosecond}
+	o.Note = func(line string) {
+		if strings.Contains(line, "no checkpoint") {
+			warnings = append(warnings, line)
+		}
+	}
+	o.Epoch = func(e model.Epoch) {
+		if e.Epoch == 3 {
+			if err := errors.Join(os.RemoveAll(dir), precious.Save(dir, false)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	result, err := train.File(t.Context(), sampleFile, h, cpu.Device{}, dir, o)
+	if err == nil || !strings.Contains(err.Error(), "is not the checkpoint") || result.Status != train.Unchanged {
+		t.Errorf("saved in its place: %+v, error %v", result, err)
+	}
+	if n := len(warnings); n != 3 || !strings.Contains(warnings[0], "no checkpoint after epoch 3: ") || !strings.Contains(warnings[0], "is not the checkpoint that this training left there") {
+		t.Errorf("%d warnings: %q", n, warnings)
+	}
+	if is, err := model.Open(dir); err != nil || !reflect.DeepEqual(is.Dictionary, precious.Dictionary) {
+		t.Errorf("the precious model is gone: %v", err)
+	}
+	o.Epoch, o.Replace = nil, true
+	if result, err := train.File(t.Context(), sampleFile, h, cpu.Device{}, dir, o); err != nil || result.Status != train.Complete {
+		t.Errorf("%+v, error %v", result, err)
+	}
+}
