@@ -396,54 +396,26 @@ func TestRecipeBest(t *testing.T) {
 	}
 }
 
-// With --train-words the dictionary is that of the first words or of a sample, and the codes
-// are those that encode gives to all rows with it.
+// --train-words names the first rows, or a sample.
 func TestTrainWords(t *testing.T) {
 	t.Parallel()
 	dir, d := clitest.Sample(t)
-	sample := vectors.NewSample(40, 1)
-	sample.Add(d)
-	first := &vectors.Dense{Words: d.Words[:40], Dim: d.Dim, Data: d.Data[:40*d.Dim]}
 	for _, tt := range []struct {
-		which string
-		order model.Order
-		said  string
-		rows  *vectors.Dense
+		which, printed string
+		words          int
+		order          model.Order
 	}{
-		{"40", "frequency", "learned from   the first 40 words", first},
-		{"first:40", "frequency", "learned from   the first 40 words", first},
-		{"random:40", "none", "learned from   a random 40 words", &sample.Rows},
+		{"40", "learned from   the first 40 words\n", 40, model.Frequency},
+		{"first:40", "learned from   the first 40 words\n", 40, model.Frequency},
+		{"random:40", "learned from   a random 40 words\n", 40, model.None},
+		{"all", "", 60, model.None}, // as names with digits have none
+		{"1000", "", 60, model.Frequency},
 	} {
 		stdout, _ := dir.MustRun(t, "train in.txt -o model --force -k 20 --sparsity 0.8 --train-words "+tt.which)
-		if !strings.Contains(stdout, tt.said+"\n") {
-			t.Errorf("no %q in\n%s", tt.said, stdout)
-		}
-		h := train.Best()
-		h.Atoms, h.Nonzeros, h.Order = 20, 4, tt.order
-		want, err := train.Learn(t.Context(), tt.rows, h, cpu.Device{}, train.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		dir.MustRun(t, "encode model in.txt -o encoded --force")
-		got, again := dir.Model(t, "model"), dir.Model(t, "encoded")
-		if !reflect.DeepEqual(got.Dictionary, want.Dictionary) || !reflect.DeepEqual(got.Codes, again.Codes) || !slices.Equal(got.Codes.Words, d.Words) {
-			t.Errorf("%s: not the dictionary of these rows, or not its codes", tt.which)
-		}
-		if e := got.Info.Encoding; got.Info.Training.Input.Words != 40 || got.Info.Encoding.Input.Words != 60 || e.Sparsity != 0.8 {
-			t.Errorf("%s: %+v", tt.which, got.Info)
-		}
-		// What is held in memory, as standard input is, is learned from in the same way.
-		h.TrainWords = 40
-		fit, err := train.Fit(t.Context(), d, h, cpu.Device{}, train.Options{})
-		if err != nil || !reflect.DeepEqual(fit.Codes, got.Codes) {
-			t.Errorf("%s: other codes in memory, error %v", tt.which, err)
-		}
-	}
-	for which, whole := range map[string]string{"all": "", "1000": " --train-words first:60"} {
-		dir.MustRun(t, "train in.txt -o whole --force -k 20 --sparsity 0.8"+whole)
-		dir.MustRun(t, "train in.txt -o all --force -k 20 --sparsity 0.8 --train-words "+which)
-		if !reflect.DeepEqual(dir.Model(t, "all").Codes, dir.Model(t, "whole").Codes) {
-			t.Errorf("%s: other codes from all rows", which)
+		m := dir.Model(t, "model")
+		h := m.Info.Training.Recipe.(model.Best)
+		if !strings.Contains(stdout, tt.printed) || h.TrainWords != tt.words || h.Order != tt.order || !slices.Equal(m.Codes.Words, d.Words) {
+			t.Errorf("%s: %+v\n%s", tt.which, h, stdout)
 		}
 	}
 }
@@ -515,7 +487,7 @@ func TestTrainLike(t *testing.T) {
 	for _, flags := range []string{"", " -k 20 --train-words 30"} {
 		os.RemoveAll(dir.Path("new"))
 		dir.MustRun(t, "train fewer.txt -o new --like old --seed 2 --sparsity 0.8"+flags)
-		stdout, _ := dir.MustRun(t, "match old new --json")
+		stdout, _ := dir.MustRun(t, "compare old new --json")
 		var got struct {
 			Matches []interpret.Match
 			Mean    float64 `json:"mean_cosine"`
@@ -546,28 +518,21 @@ func TestTrainLike(t *testing.T) {
 	}
 }
 
-// Where the second reading fails, the dictionary is kept, as a model or as a checkpoint.
+// Where the second reading fails or is interrupted, the dictionary is kept.
 func TestTrainWordsFails(t *testing.T) {
 	t.Parallel()
 	dir, d := clitest.Sample(t)
 	const line = "train bad.txt --train-words 40 -k 20 --sparsity 0.8 -o "
+	const kept = "model has the dictionary, with which encode makes codes\n"
 	const bad = 50
 	dir.Write(t, "bad.txt", clitest.Text(d))
 	dir.MustRun(t, line+"whole")
 	good := slices.Clone(d.Row(bad))
-	d.Row(bad)[0] = 1e38 // which single precision has, and no square of it
+	d.Row(bad)[0] = 1e38 // whose square single precision can't hold
 	dir.Write(t, "bad.txt", clitest.Text(d))
-
-	const kept = "model has the dictionary, with which encode makes codes\n"
-	for _, flags := range []string{"", " --checkpoint 1h"} {
-		os.RemoveAll(dir.Path("model"))
-		code, stdout, stderr := dir.Run(t, line+"model"+flags)
-		if row := fmt.Sprintf("bad.txt: row %d: ", bad+1); code != exitUsage || stdout != "" || !strings.Contains(stderr, row) || !strings.HasSuffix(stderr, kept) {
-			t.Fatalf("exit code %d, %s", code, stderr)
-		}
-		if m := dir.Model(t, "model"); !reflect.DeepEqual(m.Dictionary, dir.Model(t, "whole").Dictionary) || m.Info.Training.Input.Words != 40 || m.Codes != nil {
-			t.Errorf("kept %+v", m.Info)
-		}
+	code, stdout, stderr := dir.Run(t, line+"model")
+	if row := fmt.Sprintf("bad.txt: row %d: ", bad+1); code != exitUsage || stdout != "" || !strings.Contains(stderr, row) || !strings.HasSuffix(stderr, kept) {
+		t.Fatalf("exit code %d, %s", code, stderr)
 	}
 	copy(d.Row(bad), good)
 	dir.Write(t, "bad.txt", clitest.Text(d))
@@ -575,65 +540,24 @@ func TestTrainWordsFails(t *testing.T) {
 	if !reflect.DeepEqual(dir.Model(t, "encoded").Codes, dir.Model(t, "whole").Codes) {
 		t.Error("encode makes other codes with what was kept")
 	}
-	os.RemoveAll(dir.Path("model"))
-	if code, _ := interruptedRun(t, dir, line+"model --checkpoint 1h", 2); code != exitInterrupted {
-		t.Fatalf("exit code %d", code)
-	}
-	if _, stderr := dir.MustRun(t, line+"model --resume"); !strings.Contains(stderr, "resuming after epoch 2\n") {
-		t.Error(stderr)
-	}
-	if !reflect.DeepEqual(timeless(t, dir, "model"), timeless(t, dir, "whole")) {
-		t.Error("another model after it was interrupted")
-	}
-
-	// Interrupted while all words are encoded.
-	os.RemoveAll(dir.Path("model"))
-	cmd := dir.Command(strings.Fields(line + "model")...)
-	if code, _, stderr := clitest.Output(t, interruptedAt(cmd, 1, "encoding on the CPU")); code != exitInterrupted || !strings.HasSuffix(stderr, "interrupted; "+kept) {
-		t.Errorf("exit code %d, %s", code, stderr)
-	}
-	if !reflect.DeepEqual(dir.Model(t, "model").Dictionary, dir.Model(t, "whole").Dictionary) {
-		t.Error("the dictionary of an interrupted training is lost")
-	}
-
-	// So is that of one that learns from all words.
-	os.RemoveAll(dir.Path("model"))
-	const all = "train bad.txt --train-words all -k 20 --sparsity 0.8 -o "
-	dir.MustRun(t, all+"all")
-	if code, _, stderr := clitest.Output(t, interruptedAt(dir.Command(strings.Fields(all+"model")...), 1, "encoding on the CPU")); code != exitInterrupted || !strings.HasSuffix(stderr, "interrupted; "+kept) {
-		t.Errorf("exit code %d, %s", code, stderr)
-	}
-	if !reflect.DeepEqual(dir.Model(t, "model").Dictionary, dir.Model(t, "all").Dictionary) {
-		t.Error("the dictionary of an interrupted training from all words is lost")
-	}
-
-	// A model that is whole is not replaced by a dictionary alone.
-	dir.MustRun(t, line+"model --force")
-	before := dir.Tree(t)
-	for _, line := range []string{line, all} {
-		if code, _, stderr := clitest.Output(t, interruptedAt(dir.Command(strings.Fields(line+"model --force --seed 2")...), 1, "encoding on the CPU")); code != exitInterrupted || !strings.Contains(stderr, "model is as it was") {
-			t.Errorf("exit code %d, %s", code, stderr)
+	for _, line := range []string{line, "train bad.txt --train-words all -k 20 --sparsity 0.8 -o "} {
+		os.RemoveAll(dir.Path("model"))
+		encoding := func(flags string) (stderr string) {
+			code, _, stderr := clitest.Output(t, interruptedAt(dir.Command(strings.Fields(line+"model"+flags)...), 1, "encoding on the CPU"))
+			if code != exitInterrupted {
+				t.Errorf("%s: exit code %d", line, code)
+			}
+			return stderr
+		}
+		if stderr := encoding(""); !strings.HasSuffix(stderr, "interrupted; "+kept) {
+			t.Error(stderr)
+		}
+		dir.MustRun(t, line+"model --force")
+		before := dir.Tree(t)
+		if stderr := encoding(" --force --seed 2"); !strings.Contains(stderr, "model is as it was") {
+			t.Error(stderr)
 		}
 		dir.Unchanged(t, before)
-	}
-
-	// Nobody reads what the program says of a model that is whole.
-	for _, flags := range []string{" --force", " --force --checkpoint 1h"} {
-		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Close()
-		cmd := dir.Command(strings.Fields(line + "model" + flags)...)
-		cmd.Stdout = w
-		code, _, _ := clitest.Output(t, cmd)
-		w.Close()
-		if code != exitFailed {
-			t.Errorf("%s: exit code %d", flags, code)
-		}
-		if !reflect.DeepEqual(timeless(t, dir, "model"), timeless(t, dir, "whole")) {
-			t.Errorf("%s: what was saved is replaced", flags)
-		}
 	}
 }
 

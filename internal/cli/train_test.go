@@ -6,14 +6,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
 
 	"overcomplete/internal/testonly/clitest"
 	"overcomplete/model"
@@ -65,6 +63,12 @@ func TestTrain(t *testing.T) {
 			if got := dir.Names(t); !slices.Equal(got, []string{"in.txt", "model"}) {
 				t.Errorf("left %q", got)
 			}
+			if n := len(m.Info.Training.Epochs); n > tt.want.Epochs || n < tt.want.Epochs && tt.want.Stop != model.AuthorsRule {
+				t.Errorf("%d epochs", n)
+			}
+			if n := strings.Count(stderr, "\nepoch "); n != len(m.Info.Training.Epochs) {
+				t.Errorf("%d lines for %d epochs:\n%s", n, len(m.Info.Training.Epochs), stderr)
+			}
 			if m.Info.Training.Recipe != model.Recipe(tt.want) {
 				t.Errorf("trained with\n%+v, want\n%+v", m.Info.Training.Recipe, tt.want)
 			}
@@ -75,126 +79,8 @@ func TestTrain(t *testing.T) {
 			if !slices.Equal(m.Codes.Words, d.Words[:tt.words]) {
 				t.Errorf("words %q", m.Codes.Words)
 			}
-			d.Words, d.Data = d.Words[:tt.words], d.Data[:tt.words*8]
-			checkMean(t, d, m)
-			checkMetrics(t, d, m)
-			checkEpochs(t, m.Info)
 			checkJSON(t, dir, stdout)
-			checkProgress(t, stderr, m.Info.Training.Epochs)
 		})
-	}
-}
-
-// checkMean compares the mean with a sum in float64. It is within the rounding
-// of a float32, 2⁻²⁴.
-func checkMean(t *testing.T, d *vectors.Dense, m *model.Model) {
-	t.Helper()
-	for j, got := range m.Dictionary.Mean {
-		var want float64
-		for i := range d.Words {
-			want += float64(d.Row(i)[j]) / float64(d.Len())
-		}
-		if math.Abs(float64(got)-want) > 1e-7*math.Abs(want) {
-			t.Errorf("mean of dimension %d is %v, want %v", j, got, want)
-		}
-	}
-}
-
-// checkMetrics computes the last epoch's metrics from what was saved, in
-// float64, as the paper states them.
-func checkMetrics(t *testing.T, d *vectors.Dense, m *model.Model) {
-	t.Helper()
-	h, words, dim := m.Info.Training.Recipe.(model.Paper), d.Len(), d.Dim
-	var loss, residuals, l1, squares, norms float64
-	used := make([]bool, h.Atoms)
-	for i := range words {
-		r := make([]float64, dim)
-		for j, x := range d.Row(i) {
-			if r[j] = float64(x); m.Dictionary.Mean != nil {
-				r[j] -= float64(m.Dictionary.Mean[j])
-			}
-		}
-		index, value := m.Codes.Row(i)
-		for j, k := range index {
-			if h.Method == "B" && !(value[j] > 0) {
-				t.Errorf("code %d of word %d is %v with method B", k, i, value[j])
-			}
-			used[k] = true
-			l1 += math.Abs(float64(value[j]))
-			for l := range r {
-				r[l] -= float64(value[j]) * float64(m.Dictionary.Atoms[int(k)*dim+l])
-			}
-		}
-		for _, r := range r {
-			loss += lossOf(h, r)
-			residuals += r * r
-		}
-	}
-	for k := range h.Atoms {
-		var square float64
-		for _, x := range m.Dictionary.Atoms[k*dim : (k+1)*dim] {
-			square += float64(x) * float64(x)
-		}
-		squares += square
-		norms += math.Sqrt(square)
-	}
-	unused := 0
-	for _, u := range used {
-		if !u {
-			unused++
-		}
-	}
-	v := float64(words)
-	last := m.Info.Training.Epochs[len(m.Info.Training.Epochs)-1]
-	for _, metric := range []struct {
-		name      string
-		got, want float64
-	}{
-		{"loss", last.Loss, loss / v},
-		{"error", last.Error, residuals / v},
-		{"objective", last.Objective, (loss + h.Lambda*l1 + h.Tau*squares) / v},
-		{"sparsity", last.Sparsity, 1 - float64(m.Codes.Nonzeros())/v/float64(h.Atoms)},
-		{"mean |a|", last.L1, l1 / v},
-		{"atom norm", last.AtomNorm, norms / float64(h.Atoms)},
-		{"unused atoms", float64(last.UnusedAtoms), float64(unused)},
-	} {
-		// Training subtracts in float32: residuals near 1 are off by 1e-7.
-		if math.Abs(metric.got-metric.want) > 1e-6*(1+math.Abs(metric.want)) {
-			t.Errorf("%s is %v, what was saved has %v", metric.name, metric.got, metric.want)
-		}
-	}
-	if last.L1 == 0 || last.Sparsity == 0 {
-		t.Errorf("the sample is no test: %+v", last)
-	}
-}
-
-func lossOf(h model.Paper, r float64) float64 {
-	if h.Loss == "huber" && math.Abs(r) > h.HuberDelta {
-		return h.HuberDelta * (2*math.Abs(r) - h.HuberDelta)
-	}
-	return r * r
-}
-
-// checkEpochs checks the numbers of the epochs and the rule that ended them:
-// the paper's program goes on for 20 epochs, and then while the error is above
-// 0.05 and still moves.
-func checkEpochs(t *testing.T, info model.Info) {
-	t.Helper()
-	h, epochs := info.Training.Recipe.(model.Paper), info.Training.Epochs
-	tolerance := map[model.Method]float64{"A": 0.005, "B": 0.001}[h.Method]
-	last := h.Epochs
-	for i, e := range epochs {
-		if e.Epoch != i+1 {
-			t.Errorf("epoch %d is number %d", e.Epoch, i+1)
-		}
-		if h.Stop == model.AuthorsRule && i+1 >= 20 &&
-			(e.RunningLoss <= 0.05 || math.Abs(e.RunningLoss-epochs[i-1].RunningLoss) <= tolerance) {
-			last = i + 1
-			break
-		}
-	}
-	if len(epochs) != last {
-		t.Errorf("%d epochs, want %d", len(epochs), last)
 	}
 }
 
@@ -214,21 +100,6 @@ func checkJSON(t *testing.T, dir clitest.Dir, stdout string) {
 	for key := range want {
 		if !reflect.DeepEqual(got[key], want[key]) {
 			t.Errorf("%s is\n%v, in model.json\n%v", key, got[key], want[key])
-		}
-	}
-}
-
-// checkProgress expects a line for each epoch after those on the input and the
-// device.
-func checkProgress(t *testing.T, stderr string, epochs []model.Epoch) {
-	t.Helper()
-	lines := strings.Split(strings.TrimSuffix(stderr, "\n"), "\n")
-	if len(lines) != 2+len(epochs) || !strings.HasPrefix(lines[0], "read in.txt: ") || !strings.HasPrefix(lines[1], "training on the CPU") {
-		t.Fatalf("standard error:\n%s", stderr)
-	}
-	for i, e := range epochs {
-		if line := lines[2+i]; !strings.HasPrefix(line, fmt.Sprintf("epoch %d/", i+1)) || !strings.Contains(line, fmt.Sprintf("error %.4f ", e.Error)) {
-			t.Errorf("epoch %d: %q", i+1, line)
 		}
 	}
 }
@@ -289,44 +160,24 @@ func TestTrainIsDeterministic(t *testing.T) {
 	dir, _ := clitest.Sample(t)
 	text := clitest.Text(clitest.Vectors(500, 8)) // enough to be shared among workers
 	dir.Write(t, "in.txt", text)
-	var gz, zst bytes.Buffer
+	var gz bytes.Buffer
 	g := gzip.NewWriter(&gz)
 	g.Write(text)
 	g.Close()
-	z, err := zstd.NewWriter(&zst)
-	if err != nil {
-		t.Fatal(err)
-	}
-	z.Write(text)
-	z.Close()
 	dir.Write(t, "in.txt.gz", gz.Bytes())
-	dir.Write(t, "in.txt.zst", zst.Bytes())
 	dir.MustRun(t, "paper train in.txt -o first --epochs 3")
-	first := dir.Learned(t, "first")
-	for i, tt := range []struct {
-		args string
-		same bool
-	}{
-		{"in.txt --workers 1", true},
-		{"in.txt --workers 2", true},
-		{"in.txt --workers 7", true},
-		{"in.txt.gz", true},
-		{"in.txt.zst", true},
-		{"-", true},
-		{"in.txt --seed 2", false},
-	} {
-		name := fmt.Sprint(i)
-		cmd := dir.Command(strings.Fields("paper train -o " + name + " --epochs 3 " + tt.args)...)
+	for args, same := range map[string]bool{"in.txt --workers 1": true, "in.txt.gz --workers 7": true, "-": true, "in.txt --seed 2": false} {
+		cmd := dir.Command(strings.Fields("paper train -o again --force --epochs 3 " + args)...)
 		cmd.Stdin = bytes.NewReader(text)
 		if code, _, stderr := clitest.Output(t, cmd); code != 0 {
-			t.Fatalf("%s: exit code %d, %s", tt.args, code, stderr)
+			t.Fatalf("%s: exit code %d, %s", args, code, stderr)
 		}
-		if same := dir.Learned(t, name) == first; same != tt.same {
-			t.Errorf("%s: same result is %v, want %v", tt.args, same, tt.same)
+		if got := dir.Learned(t, "again") == dir.Learned(t, "first"); got != same {
+			t.Errorf("%s: same result is %v, want %v", args, got, same)
 		}
-	}
-	if name := dir.Model(t, "5").Info.Encoding.Input.Name; name != "stdin" {
-		t.Errorf("the name of standard input is %q", name)
+		if name := dir.Model(t, "again").Info.Encoding.Input.Name; args == "-" && name != "stdin" {
+			t.Errorf("the name of standard input is %q", name)
+		}
 	}
 }
 
@@ -346,32 +197,18 @@ func TestTrainForce(t *testing.T) {
 	}
 }
 
-func TestTrainFloat16(t *testing.T) {
+// A training that diverges says what to change.
+func TestTrainDiverges(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
-	dir.MustRun(t, "paper train in.txt -o single --epochs 5")
-	dir.MustRun(t, "paper train in.txt -o half --epochs 5 --state float16")
-	if dir.Learned(t, "half") == dir.Learned(t, "single") {
-		t.Error("float16 sums changed nothing")
-	}
-	// Sums are rounded by 2⁻¹² at most, four times.
-	single, half := dir.Model(t, "single").Info.Training.Epochs[4], dir.Model(t, "half").Info.Training.Epochs[4]
-	if math.Abs(half.Objective-single.Objective) > 1e-3*single.Objective {
-		t.Errorf("objective %v, with float32 sums %v", half.Objective, single.Objective)
-	}
-
-	// Gradients that float16 cannot hold end the training, whatever the method.
 	large := clitest.Vectors(60, 8)
 	for i := range large.Data {
-		large.Data[i] *= 1e6
+		large.Data[i] *= 1e6 // gradients that float16 can't hold
 	}
 	dir.Write(t, "large.txt", clitest.Text(large))
-	for _, method := range []string{"A", "B"} {
-		dir.MustRun(t, "paper train large.txt -o float32 --quiet --force --method "+method)
-		code, _, stderr := dir.Run(t, "paper train large.txt -o model --quiet --state float16 --method "+method)
-		if code != exitFailed || !strings.Contains(stderr, "diverged") || !strings.Contains(stderr, "norm near 3") {
-			t.Errorf("method %s: exit code %d: %s", method, code, stderr)
-		}
+	code, _, stderr := dir.Run(t, "paper train large.txt -o model --quiet --state float16")
+	if code != exitFailed || !strings.Contains(stderr, "diverged") || !strings.Contains(stderr, "norm near 3") {
+		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }
 
@@ -415,8 +252,7 @@ func TestTrainNothingActive(t *testing.T) {
 	}
 }
 
-// Dimensions are shown by the first words, of a file that is read once and of one that is read
-// twice, and none is shown that is much like one before.
+// Dimensions are shown by their top words among the first, except those much like one before.
 func TestShownDimensions(t *testing.T) {
 	t.Parallel()
 	codes := &vectors.Sparse{CSR: vectors.CSR{Cols: 3}}
@@ -441,22 +277,5 @@ func TestShownDimensions(t *testing.T) {
 	want := []dimension{{1, []string{"bank", "money"}}, {0, []string{"of", "the", "and"}}}
 	if got := topDimensions(codes); !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
-	}
-
-	dir, _ := clitest.Sample(t)
-	for _, flags := range []string{"--train-words 40", "--train-words all"} {
-		stdout, _ := dir.MustRun(t, "train in.txt -o model --force -k 10 --sparsity 0.8 "+flags)
-		_, list, ok := strings.Cut(stdout, "dimensions that the first words have most of:\n")
-		if !ok || list == "" {
-			t.Errorf("%s: no dimensions in\n%s", flags, stdout)
-		}
-		known := dir.Model(t, "model").Codes.Words
-		for line := range strings.Lines(list) {
-			for _, word := range strings.Fields(line)[1:] {
-				if row := slices.Index(known, word); row < 0 || row >= 20 {
-					t.Errorf("%s: %q is word %d, want one of the first 20", flags, word, row)
-				}
-			}
-		}
 	}
 }
