@@ -21,7 +21,7 @@ func underShell(dir clitest.Dir, first string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Signals and limits are a process's own, so that these tests need one.
+// Signals, limits and closed pipes end a command as docs/reliability.md says.
 func TestProcess(t *testing.T) {
 	t.Parallel()
 	dir, _ := clitest.Sample(t)
@@ -81,7 +81,6 @@ func TestProcess(t *testing.T) {
 		})
 	}
 
-	// Nothing but the last moment needs a temporary directory.
 	t.Run("kill", func(t *testing.T) {
 		signalled(t, os.Kill, dir.Command(strings.Fields("paper train large.txt -o old --force --epochs 100000 --progress")...))
 		dir.Unchanged(t, before)
@@ -108,8 +107,8 @@ func TestProcess(t *testing.T) {
 		dir.Unchanged(t, before)
 	})
 
-	// A limit on the size of files stands in for a full disk. Shells count it in
-	// blocks of 512 bytes or 1 kB; words.txt has 26 kB, codes.npz over 1 MB.
+	// A limit on the size of files stands for a full disk. Shells count it in blocks of 512 bytes or 1 kB;
+	// words.txt has 26 kB, codes.npz over 1 MB.
 	for _, tt := range []struct {
 		limit, args, want string
 	}{
