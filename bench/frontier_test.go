@@ -16,12 +16,11 @@ import (
 func TestFrontier(t *testing.T) {
 	data, x := evaltest.Write(t)
 	dir := t.TempDir()
-	var all, half strings.Builder
-	for i, word := range x.Words {
-		fmt.Fprintln(&all, word, strings.Trim(fmt.Sprint(x.Row(i)), "[]"))
-		fmt.Fprintln(&half, word, strings.Trim(fmt.Sprint(x.Row(i)[:6]), "[]"))
-	}
-	for name, text := range map[string]string{"x.txt": all.String(), "half.txt": half.String()} {
+	for name, dim := range map[string]int{"x.txt": x.Dim, "half.txt": x.Dim / 2} {
+		text := ""
+		for i, word := range x.Words {
+			text += word + " " + strings.Trim(fmt.Sprint(x.Row(i)[:dim]), "[]") + "\n"
+		}
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}

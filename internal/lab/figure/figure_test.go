@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -62,15 +63,13 @@ func TestSaveHeatMap(t *testing.T) {
 		t.Fatal(err)
 	}
 	svg := check(t, name)
-	fills := []string{}
-	for _, path := range strings.Split(svg, "<path ")[1:] {
-		if _, fill, ok := strings.Cut(path, "fill:#"); ok && strings.HasPrefix(path, "d=") {
-			fills = append(fills, fill[:6])
-		}
+	var fills []string
+	for _, fill := range regexp.MustCompile(`<path d=[^>]*fill:(#\w{6})`).FindAllStringSubmatch(svg, -1) {
+		fills = append(fills, fill[1])
 	}
 	// The page and the plot, then columns from left to right, in each the rows from below: blue of 2 and 1
 	// of 4, blue of .5, blue of 4, red of −3.
-	if got, want := strings.Join(fills, " "), "FFFFFF FFFFFF 7F7FFF BFBFFF DFDFFF 0000FF FF4040"; got != want {
+	if got, want := strings.Join(fills, " "), "#FFFFFF #FFFFFF #7F7FFF #BFBFFF #DFDFFF #0000FF #FF4040"; got != want {
 		t.Errorf("colours are %s, want %s", got, want)
 	}
 	if !strings.Contains(svg, ">co&lt;lor<") {
