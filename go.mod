@@ -4,25 +4,25 @@ go 1.26.0
 
 require (
 	github.com/apache/arrow-go/v18 v18.8.0 // Arrow files
-	github.com/chewxy/hm v1.0.0 // types of the operations that Gorgonia lacks
-	github.com/chromedp/cdproto v0.159.0 // commands of the browser that tests the explorer
-	github.com/chromedp/chromedp v0.22.1 // drives that browser
-	github.com/google/flatbuffers v25.12.19+incompatible // headers of Arrow, which are checked before its library believes them
-	github.com/klauspost/compress v1.20.3 // gzip and zstd of vector files; snappy of Parquet pages
-	github.com/klauspost/cpuid/v2 v2.4.2 // the processor's name, for benchmarks
-	github.com/parquet-go/parquet-go v0.32.0 // Parquet files: writes them, and reads their headers; arrow-go's Parquet is three times as large
-	github.com/pierrec/lz4/v4 v4.1.29 // Parquet pages compressed with it
-	github.com/schollz/progressbar/v3 v3.19.1 // progress on a terminal
+	github.com/chewxy/hm v1.0.0 // types of our own Gorgonia operations
+	github.com/chromedp/cdproto v0.159.0 // the browser protocol, in tests of the explorer
+	github.com/chromedp/chromedp v0.22.1 // a headless browser, in tests of the explorer
+	github.com/google/flatbuffers v25.12.19+incompatible // Arrow headers, checked before arrow-go trusts them
+	github.com/klauspost/compress v1.20.3 // gzip and zstd of vector files, snappy of Parquet pages
+	github.com/klauspost/cpuid/v2 v2.4.2 // the processor's name in benchmarks
+	github.com/parquet-go/parquet-go v0.32.0 // writes Parquet files and reads their headers; arrow-go's Parquet is three times as large
+	github.com/pierrec/lz4/v4 v4.1.29 // LZ4 of Parquet pages
+	github.com/schollz/progressbar/v3 v3.19.1 // progress bars
 	github.com/spf13/cobra v1.10.2 // commands, flags, help, completion; manual pages, with go-md2man
-	github.com/spf13/pflag v1.0.9 // what a flag of cobra's is
+	github.com/spf13/pflag v1.0.9 // the flags of cobra
 	go4.org/unsafe/assume-no-moving-gc v0.0.0-20231121144256-b99613f794b6 // indirect; lets Gorgonia start on current Go
-	golang.org/x/sys v0.49.0 // features of the processor, memory of the machine, huge pages, exchange of directories
-	golang.org/x/term v0.47.0 // is standard error a terminal?
+	golang.org/x/sys v0.49.0 // processor features, memory limits, huge pages, atomic exchange of directories
+	golang.org/x/term v0.47.0 // detects terminals
 	gonum.org/v1/gonum v0.17.0 // linear algebra, statistics; finite differences in tests
 	gonum.org/v1/plot v0.17.0 // figures
-	gorgonia.org/cu v0.9.6 // CUDA's driver, with -tags gpu
+	gorgonia.org/cu v0.9.6 // CUDA driver API, with -tags gpu
 	gorgonia.org/gorgonia v0.9.18 // expression graphs, symbolic gradients, the tape machine
-	gorgonia.org/tensor v0.9.24 // Gorgonia's values
+	gorgonia.org/tensor v0.9.24 // tensors of Gorgonia
 )
 
 require (

@@ -1,8 +1,8 @@
 # The program with GPU support, of overcomplete-linux-amd64.tar.gz unpacked (make release): docs/release.md.
 FROM debian:12-slim
-# What of the driver the container runtime is to put into the container.
+# The parts of the driver that the container runtime mounts.
 ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
-# The driver keeps what it compiles for the GPU here: mount it to compile once only.
+# The driver's cache of compiled kernels.
 ENV CUDA_CACHE_PATH=/cache
 RUN mkdir -m 1777 /cache
 COPY overcomplete LICENSE THIRD_PARTY_LICENSES.txt /
