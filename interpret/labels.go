@@ -80,18 +80,13 @@ func checkLine(what, text string, max int) error {
 	return nil
 }
 
-// Get returns the label of a dimension, without name and note if it has none.
-func (ls Labels) Get(dimension int) Label {
-	if i, found := ls.find(dimension); found {
-		return ls[i]
-	}
-	return Label{Dimension: dimension}
-}
-
 // Name returns the name of a pole: the label of its dimension, or else its [Index.Label], after a
 // minus if it is negative.
 func (ls Labels) Name(x *Index, p Pole) string {
-	name := ls.Get(p.Dimension).Name
+	name := ""
+	if i, found := ls.find(p.Dimension); found {
+		name = ls[i].Name
+	}
 	if name == "" {
 		name = strings.Join(x.Label(p), ", ")
 	}
@@ -152,13 +147,10 @@ func ChangeLabels(ctx context.Context, path string, dimensions int, changes []La
 	if err := check(); err != nil || slices.Equal(labels, old) {
 		return labels, err
 	}
-	return labels, atomicfile.WriteFile(ctx, path, true, labels.Write)
-}
-
-// Write writes the content of a labels.json.
-func (ls Labels) Write(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(ls)
+	return labels, atomicfile.WriteFile(ctx, path, true, func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		e.SetEscapeHTML(false)
+		return e.Encode(labels)
+	})
 }

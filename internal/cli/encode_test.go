@@ -576,7 +576,7 @@ func TestLabelsOfAnotherStay(t *testing.T) {
 	if err := m.Save(dir.Path("model"), false); err == nil {
 		t.Error("saved")
 	}
-	if got, err := interpret.ReadLabels(file, 20); err != nil || got.Get(3).Name != "precious" {
+	if got, err := interpret.ReadLabels(file, 20); err != nil || got[0].Name != "precious" {
 		t.Errorf("labels are %v, error %v", got, err)
 	}
 }

@@ -4,12 +4,10 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -84,8 +82,12 @@ func printLabels(b *strings.Builder, labels interpret.Labels, x *interpret.Index
 	table := csv.NewWriter(b)
 	table.Comma = '\t'
 	table.Write([]string{"dimension", "label", "note", "words"})
+	given := map[int]interpret.Label{}
+	for _, l := range labels {
+		given[l.Dimension] = l
+	}
 	for k := range x.Codes.Cols {
-		l := labels.Get(k)
+		l := given[k]
 		if l.Name == "" && l.Note == "" && len(x.Poles(k)) == 0 {
 			continue
 		}
@@ -98,15 +100,12 @@ func printLabels(b *strings.Builder, labels interpret.Labels, x *interpret.Index
 	table.Flush()
 }
 
-// maxLabelsTable is the largest size of a table of labels in bytes.
-const maxLabelsTable = 1 << 26
-
 func importLabels(cmd *cobra.Command, path, from string, dimensions int, mark modeldir.Identity) error {
 	file, err := modeldir.LabelsPath(path)
 	if err != nil {
 		return usageError{err}
 	}
-	text, err := input.Wait(cmd.Context(), func() ([]byte, error) { return input.Read(from, maxLabelsTable) })
+	text, err := input.Wait(cmd.Context(), func() ([]byte, error) { return input.Read(from, 1<<26) })
 	if err != nil {
 		return usageError{err}
 	}
@@ -124,9 +123,6 @@ func importLabels(cmd *cobra.Command, path, from string, dimensions int, mark mo
 
 // parseLabels parses a table with the columns dimension and label, and optionally note.
 func parseLabels(text string, dimensions int) ([]interpret.Label, error) {
-	if !utf8.ValidString(text) {
-		return nil, errors.New("not UTF-8: save the table as UTF-8")
-	}
 	r := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\ufeff"))) // the byte order mark of spreadsheets
 	r.Comma = '\t'
 	header, err := r.Read()
@@ -134,31 +130,28 @@ func parseLabels(text string, dimensions int) ([]interpret.Label, error) {
 	if err != nil || dimension < 0 || name < 0 {
 		return nil, errors.New(`the first line lacks the columns "dimension" and "label", with a tab between`)
 	}
-	var labels []interpret.Label
-	lineOf := map[int]int{}
-	for {
-		row, err := r.Read()
-		if err == io.EOF {
-			return labels, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		line, _ := r.FieldPos(0)
-		l := interpret.Label{Name: row[name]}
+	rows, err := r.ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	labels := make([]interpret.Label, len(rows))
+	seen := map[int]bool{}
+	for i, row := range rows {
+		l := &labels[i]
+		l.Name = row[name]
 		if note >= 0 {
 			l.Note = row[note]
 		}
 		if l.Dimension, err = strconv.Atoi(row[dimension]); err != nil {
-			return nil, fmt.Errorf("line %d: %.50q is no dimension's number", line, row[dimension])
+			return nil, fmt.Errorf("row %d: %.50q is no number of a dimension", i+1, row[dimension])
 		}
-		if first, ok := lineOf[l.Dimension]; ok {
-			return nil, fmt.Errorf("line %d: dimension %d is in line %d already", line, l.Dimension, first)
-		}
-		lineOf[l.Dimension] = line
 		if err := l.Check(dimensions); err != nil {
-			return nil, fmt.Errorf("line %d: %w", line, err)
+			return nil, fmt.Errorf("row %d: %w", i+1, err)
 		}
-		labels = append(labels, l)
+		if seen[l.Dimension] {
+			return nil, fmt.Errorf("row %d: dimension %d has two labels", i+1, l.Dimension)
+		}
+		seen[l.Dimension] = true
 	}
+	return labels, nil
 }

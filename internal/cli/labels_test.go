@@ -63,12 +63,12 @@ func TestLabelsImportRefuses(t *testing.T) {
 		{"model", "", "the first line lacks the columns"},
 		{"model", "dimension,label\n1,a\n", "the first line lacks the columns"},
 		{"model", "dimension\tlabel\n0\ta\n1\n", "line 3: wrong number of fields"},
-		{"model", "dimension\tlabel\n0\ta\nx\tb\n", `line 3: "x" is no dimension's number`},
-		{"model", "dimension\tlabel\n0\ta\n3\tb\n", "line 3: no dimension 3: they are 0 to 2"},
-		{"model", "dimension\tlabel\n0\ta\n1\tb\n0\tc\n", "line 4: dimension 0 is in line 2 already"},
-		{"model", "dimension\tlabel\n0\ta\x00b\n", `line 2: dimension 0: the name is "a\\x00b", want one line of text`},
-		{"model", "dimension\tlabel\n0\t\"a\nb\"\n", `line 2: dimension 0: the name is "a\\nb", want one line of text`},
-		{"model", "dimension\tlabel\n0\t\xff\n", "not UTF-8"},
+		{"model", "dimension\tlabel\n0\ta\nx\tb\n", `row 2: "x" is no number of a dimension`},
+		{"model", "dimension\tlabel\n0\ta\n3\tb\n", "row 2: no dimension 3: they are 0 to 2"},
+		{"model", "dimension\tlabel\n0\ta\n1\tb\n0\tc\n", "row 3: dimension 0 has two labels"},
+		{"model", "dimension\tlabel\n0\ta\x00b\n", `row 1: dimension 0: the name is "a\\x00b", want one line of text`},
+		{"model", "dimension\tlabel\n0\t\"a\nb\"\n", `row 1: dimension 0: the name is "a\\nb", want one line of text`},
+		{"model", "dimension\tlabel\n0\t\xff\n", `the name is "\\xff"`},
 		{"model.safetensors", "dimension\tlabel\n0\ta\n", "labels are kept in the directory of a model"},
 	} {
 		dir.Write(t, "labels.tsv", []byte(tt.table))

@@ -1,9 +1,9 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -213,9 +213,8 @@ func (f *trainFlags) openLike(stderr io.Writer, atoms int) (like *model.Dictiona
 	if err != nil || len(all) == 0 {
 		return &m.Dictionary, nil, err
 	}
-	var text bytes.Buffer
-	err = all.Write(&text)
-	return &m.Dictionary, text.Bytes(), err
+	labels, err = json.Marshal(all)
+	return &m.Dictionary, labels, err
 }
 
 // trainView shows a training under way.

@@ -36,8 +36,10 @@ func TestBrowserAccessibility(t *testing.T) {
 	if err := os.WriteFile(exported, page.Bytes(), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	everywhere := []string{"#/", "#/word/bank", "#/word/" + m.Codes.Words[50], "#/dimension/3", "#/dimension/39", "#/dimensions", "#/compare/bank/river/money",
-		"#/query/bank%20%2B%20river", "#/query/the%20river%20bank%20has%20money", "#/both", "#/both/bank", "#/map", "#/map/3", "#/map/word/bank", "#/rows", "#/rows/bank", "#/word/bnak"}
+	everywhere := []string{"#/", "#/word/bank", "#/dimension/3", "#/dimensions", "#/compare/bank/river/money", "#/query/bank%20%2B%20river", "#/both/bank", "#/map/3", "#/rows"}
+	if full {
+		everywhere = append(everywhere, "#/word/"+m.Codes.Words[50], "#/dimension/39", "#/query/the%20river%20bank%20has%20money", "#/both", "#/map", "#/map/word/bank", "#/rows/bank", "#/word/bnak")
+	}
 	for _, site := range []struct {
 		name, url string
 		addresses []string
