@@ -26,34 +26,34 @@ func Example() {
 		}
 	}
 
-	// 1. Vectors, from any format that the commands read.
+	// 1. Read vectors in any format that the commands read.
 	x, source, err := vectors.Read(ctx, file, vectors.ReadOptions{})
 	check(err)
 
-	// 2. and 3. A recipe with its defaults, and a model.
+	// 2. and 3. Train a model by a recipe.
 	recipe := train.Best()
 	recipe.Atoms = 300
 	m, err := train.Fit(ctx, x, recipe, cpu.Device{}, train.Options{Source: source})
 	check(err)
 
-	// 4. and 5. To a directory and back, here without the codes.
+	// 4. and 5. Save the model, and open its dictionary.
 	check(m.Save("small.model", false))
 	defer os.RemoveAll("small.model")
 	dictionary, err := model.OpenDictionary("small.model")
 	check(err)
 
-	// 6. Codes of vectors in memory. The dictionary need not have seen them.
+	// 6. Encode vectors in memory, which may be new.
 	first := &vectors.Dense{Words: x.Words[:100], Dim: x.Dim, Data: x.Data[:100*x.Dim]}
 	encoded, err := encode.Model(ctx, dictionary, first, cpu.Device{}, encode.Defaults(m.Info))
 	check(err)
 
-	// 7. Codes of a whole file, which need not fit in memory.
+	// 7. Encode a file, which may be larger than memory.
 	info, _, err := encode.File(ctx, dictionary, file, "all.model", cpu.Device{}, encode.Defaults(m.Info), encode.FileOptions{})
 	check(err)
 	defer os.RemoveAll("all.model")
 	fmt.Println(info.Words(), "words of", info.Encoding.Input.Name)
 
-	// 8. What dimensions mean.
+	// 8. List the words of the strongest dimensions of a word.
 	index := interpret.NewIndex(m.Codes)
 	word := 74
 	code := interpret.NewIndex(encoded.Codes).Code(word)
@@ -62,21 +62,21 @@ func Example() {
 		fmt.Printf("%.2f %v\n", w.Value, index.Words(w.Pole(), 6))
 	}
 
-	// 9. Which dimensions of two models are the same.
+	// 9. Match dimensions between two models.
 	recipe.Seed = 2
 	again, err := train.Fit(ctx, x, recipe, cpu.Device{}, train.Options{})
 	check(err)
 	matches, err := interpret.MatchAtoms(ctx, m.Dictionary.Atoms, again.Dictionary.Atoms, x.Dim)
 	check(err)
-	there := 0
+	stable := 0
 	for _, match := range matches {
 		if match.Cosine > 0.9 {
-			there++
+			stable++
 		}
 	}
-	fmt.Printf("%d in 10 dimensions are there again\n", 10*there/len(matches))
+	fmt.Printf("%d in 10 dimensions are stable across seeds\n", 10*stable/len(matches))
 
-	// 10. The explorer, for a server of one's own.
+	// 10. Serve the explorer.
 	explorer, err := explore.New(m, "small", explore.Options{})
 	check(err)
 	page := explorer.Handler("localhost:8080")
@@ -86,5 +86,5 @@ func Example() {
 	// time
 	// 0.84 [seconds nanoseconds clock time wall duration]
 	// 0.42 [year month hour day january utc]
-	// 8 in 10 dimensions are there again
+	// 8 in 10 dimensions are stable across seeds
 }
