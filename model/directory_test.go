@@ -361,30 +361,6 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// What is of another type than it can be is named by its place in the file.
-func TestOpenWrongTypes(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "model")
-	save(t, dir, false, testModel(3, 2, 3, false))
-	path := filepath.Join(dir, modeldir.Info)
-	good, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for change, want := range map[[2]string]string{
-		{`"atoms": 3`, `"atoms": "3"`}:               `model.json: "atoms" can't be of the type string`,
-		{`"method": "A"`, `"method": 7`}:             `model.json: "method" can't be of the type number`,
-		{`"device": ""`, `"device": []`}:             `model.json: "device" can't be of the type array`,
-		{`"name": "vectors.txt"`, `"name": {"a":1}`}: `can't be of the type object`,
-	} {
-		if err := os.WriteFile(path, []byte(strings.Replace(string(good), change[0], change[1], 1)), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "Go ") {
-			t.Errorf("%s: error %v, want %s", change[1], err, want)
-		}
-	}
-}
-
 // Somebody else's directory is not replaced, nor is the model lost.
 func TestSaveKeepsTheModel(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
@@ -515,31 +491,6 @@ func TestOpenBad(t *testing.T) {
 		wantOpenError(t, tt.name, dir, tt.file, tt.want)
 	}
 	wantOpenError(t, "no directory", filepath.Join(t.TempDir(), "model"), "model", "no such file or directory")
-}
-
-func BenchidentitySave(b *testing.B) {
-	m := testModel(20_000, 300, 1000, false)
-	b.SetBytes(int64(8*m.Codes.Nonzeros() + 4*len(m.Dictionary.Atoms)))
-	dir := filepath.Join(b.TempDir(), "model")
-	for b.Loop() {
-		if err := m.Save(dir, true); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchidentityOpen(b *testing.B) {
-	m := testModel(20_000, 300, 1000, false)
-	dir := filepath.Join(b.TempDir(), "model")
-	if err := m.Save(dir, false); err != nil {
-		b.Fatal(err)
-	}
-	b.SetBytes(int64(8*m.Codes.Nonzeros() + 4*len(m.Dictionary.Atoms)))
-	for b.Loop() {
-		if _, err := Open(dir); err != nil {
-			b.Fatal(err)
-		}
-	}
 }
 
 // While a model is replaced, again and again, whoever opens it gets the old one or the

@@ -172,24 +172,3 @@ func BenchmarkReadText(b *testing.B) {
 		})
 	}
 }
-
-// BenchmarkParseRows is what one core does, and the same with strconv.
-func BenchmarkParseRows(b *testing.B) {
-	for _, form := range numberForms {
-		lines := benchmarkText(100, form.format, form.precision, form.width)
-		b.Run(form.name, func(b *testing.B) {
-			b.SetBytes(int64(len(lines)))
-			for b.Loop() {
-				parseRows(lines, 300, false, false)
-			}
-		})
-		b.Run(form.name+"/floor=strconv", func(b *testing.B) {
-			b.SetBytes(int64(len(lines)))
-			for b.Loop() {
-				for field := range bytes.FieldsSeq(lines) {
-					strconv.ParseFloat(string(field), 32)
-				}
-			}
-		})
-	}
-}

@@ -168,28 +168,6 @@ func TestReaderOffsets(t *testing.T) {
 	}
 }
 
-// Rows that were not read are missed at the end, and rows that there are not when
-// they are asked for.
-func TestReaderCount(t *testing.T) {
-	var b bytes.Buffer
-	if err := Write(&b, randomRows(rand.New(rand.NewPCG(1, 2)), 20, 5)); err != nil {
-		t.Fatal(err)
-	}
-	r, err := NewReader(bytes.NewReader(b.Bytes()), int64(b.Len()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Next(19); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Finish(); err == nil {
-		t.Error("no error for 19 of 20 rows")
-	}
-	if _, err := r.Next(2); err == nil {
-		t.Error("no error for row 21")
-	}
-}
-
 func TestWriterLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	w, err := NewWriter(dir, 3)

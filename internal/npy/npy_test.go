@@ -9,7 +9,6 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
-	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -107,23 +106,6 @@ func roundTrip[T Number](t *testing.T, shape []int, data []T, read reader[T]) {
 		if !slices.Equal(gotShape, shape) || !slices.Equal(got, data) {
 			t.Errorf("shape %v, size %d: read %v %v", shape, size, gotShape, got)
 		}
-	}
-}
-
-func TestWriteUint8(t *testing.T) {
-	var got bytes.Buffer
-	if err := Write(&got, []int{2, 1}, []uint8{0x80, 0x7f}); err != nil {
-		t.Fatal(err)
-	}
-	h, err := ReadHeader(&got)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := (Header{Type: "|u1", Shape: []int{2, 1}}); !reflect.DeepEqual(h, want) {
-		t.Errorf("header %+v, want %+v", h, want)
-	}
-	if got.String() != "\x80\x7f" {
-		t.Errorf("elements %q", got.String())
 	}
 }
 
@@ -516,32 +498,6 @@ func openArchive(t *testing.T, data []byte) *Archive {
 	return a
 }
 
-func FuzzReadHeader(f *testing.F) {
-	f.Add(dict("<f4", "(3, 4)"))
-	f.Add(dict("<U12", "(3,)"))
-	f.Add(dict("|S3", "()"))
-	f.Add(`{"shape":(1,1),"fortran_order":True,"descr":"<f8"}`)
-	f.Add("{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (1,), }")
-	f.Fuzz(func(t *testing.T, header string) {
-		h, err := parseHeader(header)
-		if err != nil {
-			return
-		}
-		// What was understood must be writable and mean the same.
-		var b bytes.Buffer
-		if err := WriteHeader(&b, h); err != nil {
-			t.Skip("too long")
-		}
-		if strings.Contains(h.Type, "'") {
-			return // in double quotes, which WriteHeader does not need
-		}
-		again, err := ReadHeader(&b)
-		if err != nil || !reflect.DeepEqual(again, h) {
-			t.Errorf("%q: %+v, then %+v, %v", header, h, again, err)
-		}
-	})
-}
-
 func FuzzRead(f *testing.F) {
 	f.Add(file(dict("<f4", "(2, 1)"), []float32{1, 2}))
 	f.Add(file(dict("<f8", "(2,)"), []float64{1, 2}))
@@ -599,37 +555,4 @@ func FuzzArchive(f *testing.F) {
 			}
 		}
 	})
-}
-
-func BenchmarkWrite(b *testing.B) {
-	data := make([]float32, 1<<22)
-	b.SetBytes(4 << 22)
-	for b.Loop() {
-		if err := Write(io.Discard, []int{len(data)}, data); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkReadFloat32(b *testing.B) {
-	var file bytes.Buffer
-	if err := Write(&file, []int{1 << 22}, make([]float32, 1<<22)); err != nil {
-		b.Fatal(err)
-	}
-	b.SetBytes(4 << 22)
-	for b.Loop() {
-		if _, _, err := readFile((*Array).Float32, file.Bytes(), int64(file.Len())); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkReadStrings(b *testing.B) {
-	b.SetBytes(4 * 12 * 100_000)
-	data := file(dict("<U12", "(100000,)"), []rune(strings.Repeat("word\x00\x00\x00\x00\x00\x00\x00\x00", 100_000)))
-	for b.Loop() {
-		if _, _, err := readFile((*Array).Strings, data, int64(len(data))); err != nil {
-			b.Fatal(err)
-		}
-	}
 }
